@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The two VM hubs (GFX hub in GC 9.4.2, MMHUB 1.7): apertures, contexts,
+ * fault registers, invalidation engines.
+ *
+ * Facts: Linux asic_reg/gc/gc_9_4_2_offset.h, mmhub/mmhub_1_7_offset.h and
+ * their sh_masks; gmc_v9_0.c, gfxhub_v1_0.c, mmhub_v1_7.c. Both hubs have the
+ * same layout relative to VM_L2_CNTL, so every register here is
+ * HUB(hub) + relative offset. SDMA engines translate through the MMHUB.
+ */
+#ifndef VGPU_GMC_H
+#define VGPU_GMC_H
+
+#define VGPU_HUB_GFX			0
+#define VGPU_HUB_MM			1
+#define VGPU_NUM_HUBS			2
+#define VGPU_NUM_VMIDS			16
+#define VGPU_NUM_INV_ENGINES		18
+
+#define HUB_GFX_BASE			(0x02000 + 0x0840)
+#define HUB_MM_BASE			(0x1a000 + 0x0b80)
+#define HUB_SPAN			0x150	/* dwords that a hub occupies */
+#define HUB(h)				((h) == VGPU_HUB_MM ? HUB_MM_BASE : HUB_GFX_BASE)
+
+/* Relative to HUB(h). */
+#define VM_L2_CNTL			0x000
+#define VM_L2_CNTL__ENABLE_L2_CACHE			0x00000001u
+#define VM_L2_CNTL__ENABLE_L2_FRAGMENT_PROCESSING	0x00000002u
+#define VM_L2_CNTL__ENABLE_DEFAULT_PAGE_OUT_TO_SYSTEM_MEMORY 0x00000800u
+#define VM_L2_CNTL2			0x001
+#define VM_L2_CNTL2__INVALIDATE_ALL_L1_TLBS		0x00000001u
+#define VM_L2_CNTL2__INVALIDATE_L2_CACHE		0x00000002u
+#define VM_L2_CNTL3			0x002
+#define VM_L2_STATUS			0x003
+
+#define VM_L2_PROTECTION_FAULT_CNTL	0x007
+#define VM_L2_PROTECTION_FAULT_CNTL__CLEAR_STATUS_ADDR	0x00000001u
+#define VM_L2_PROTECTION_FAULT_CNTL__ALLOW_SUBSEQUENT	0x00000002u
+/* Fault classes 2..12: set = redirect the access to the default page. */
+#define VM_L2_PROTECTION_FAULT_CNTL__RANGE_DEFAULT	0x00000004u
+#define VM_L2_PROTECTION_FAULT_CNTL__PDE0_DEFAULT	0x00000008u
+#define VM_L2_PROTECTION_FAULT_CNTL__PDE1_DEFAULT	0x00000010u
+#define VM_L2_PROTECTION_FAULT_CNTL__PDE2_DEFAULT	0x00000020u
+#define VM_L2_PROTECTION_FAULT_CNTL__TF_DEFAULT		0x00000040u
+#define VM_L2_PROTECTION_FAULT_CNTL__NACK_DEFAULT	0x00000080u
+#define VM_L2_PROTECTION_FAULT_CNTL__DUMMY_DEFAULT	0x00000100u
+#define VM_L2_PROTECTION_FAULT_CNTL__VALID_DEFAULT	0x00000200u
+#define VM_L2_PROTECTION_FAULT_CNTL__READ_DEFAULT	0x00000400u
+#define VM_L2_PROTECTION_FAULT_CNTL__WRITE_DEFAULT	0x00000800u
+#define VM_L2_PROTECTION_FAULT_CNTL__EXECUTE_DEFAULT	0x00001000u
+#define VM_L2_PROTECTION_FAULT_CNTL__CRASH_ON_NO_RETRY	0x40000000u
+#define VM_L2_PROTECTION_FAULT_CNTL__CRASH_ON_RETRY	0x80000000u
+#define VM_L2_PROTECTION_FAULT_CNTL2	0x008
+#define VM_L2_PROTECTION_FAULT_CNTL2__ENABLE_RETRY_INTERRUPT	0x00080000u
+/* First no-retry fault since the last clear; MORE_FAULTS tells of others. */
+#define VM_L2_PROTECTION_FAULT_STATUS	0x00b
+#define VM_L2_PROTECTION_FAULT_STATUS__MORE_FAULTS	0x00000001u
+#define VM_L2_PROTECTION_FAULT_STATUS__WALKER_ERROR	0x0000000eu
+#define VM_L2_PROTECTION_FAULT_STATUS__PERMISSION	0x000000f0u
+#define VM_L2_PROTECTION_FAULT_STATUS__MAPPING_ERROR	0x00000100u
+#define VM_L2_PROTECTION_FAULT_STATUS__CID		0x0003fe00u
+#define VM_L2_PROTECTION_FAULT_STATUS__RW		0x00040000u
+#define VM_L2_PROTECTION_FAULT_STATUS__ATOMIC		0x00080000u
+#define VM_L2_PROTECTION_FAULT_STATUS__VMID		0x00f00000u
+/* Faulting address >> 12. */
+#define VM_L2_PROTECTION_FAULT_ADDR_LO32	0x00c
+#define VM_L2_PROTECTION_FAULT_ADDR_HI32	0x00d
+/* Bus address >> 12 of the default page. */
+#define VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_LO32	0x00e
+#define VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_HI32	0x00f
+#define VM_L2_CNTL4			0x017
+
+/* WALKER_ERROR values the model reports. */
+#define VGPU_WALKER_OK			0
+#define VGPU_WALKER_RANGE		1	/* outside START..END of the context */
+#define VGPU_WALKER_PDE			2	/* directory entry invalid or malformed */
+#define VGPU_WALKER_TRANSLATE_FURTHER	3	/* TF chain that does not end */
+#define VGPU_WALKER_NACK		4	/* PTE points at no memory */
+
+#define VM_CONTEXT_CNTL(v)		(0x040 + (v))
+#define VM_CONTEXT_CNTL__ENABLE_CONTEXT			0x00000001u
+#define VM_CONTEXT_CNTL__PAGE_TABLE_DEPTH		0x00000006u
+#define VM_CONTEXT_CNTL__PAGE_TABLE_BLOCK_SIZE		0x00000078u
+#define VM_CONTEXT_CNTL__RETRY_PERMISSION_OR_INVALID	0x00000080u
+#define VM_CONTEXT_CNTL__RETRY_OTHER			0x00000100u
+#define VM_CONTEXT_CNTL__RANGE_INTERRUPT		0x00000200u
+#define VM_CONTEXT_CNTL__RANGE_DEFAULT			0x00000400u
+#define VM_CONTEXT_CNTL__DUMMY_INTERRUPT		0x00000800u
+#define VM_CONTEXT_CNTL__DUMMY_DEFAULT			0x00001000u
+#define VM_CONTEXT_CNTL__PDE0_INTERRUPT			0x00002000u
+#define VM_CONTEXT_CNTL__PDE0_DEFAULT			0x00004000u
+#define VM_CONTEXT_CNTL__VALID_INTERRUPT		0x00008000u
+#define VM_CONTEXT_CNTL__VALID_DEFAULT			0x00010000u
+#define VM_CONTEXT_CNTL__READ_INTERRUPT			0x00020000u
+#define VM_CONTEXT_CNTL__READ_DEFAULT			0x00040000u
+#define VM_CONTEXT_CNTL__WRITE_INTERRUPT		0x00080000u
+#define VM_CONTEXT_CNTL__WRITE_DEFAULT			0x00100000u
+#define VM_CONTEXT_CNTL__EXECUTE_INTERRUPT		0x00200000u
+#define VM_CONTEXT_CNTL__EXECUTE_DEFAULT		0x00400000u
+#define VM_CONTEXT_CNTL__ALL_INTERRUPTS			0x002aaa00u
+#define VM_CONTEXT_CNTL__ALL_DEFAULTS			0x00555400u
+
+#define VM_CONTEXTS_DISABLE		0x050	/* bit n disables context n */
+#define VM_INVALIDATE_ENG_SEM(e)	(0x051 + (e))
+
+/*
+ * Invalidation. A write to REQ with bit n of PER_VMID set drops what the
+ * range registers of that engine select of VMID n's translations; ACK bit n
+ * rises when every access that used an old translation has finished. A new
+ * REQ lowers the ACK bits it names.
+ */
+#define VM_INVALIDATE_ENG_REQ(e)	(0x063 + (e))
+#define VM_INVALIDATE_ENG_REQ__PER_VMID			0x0000ffffu
+#define VM_INVALIDATE_ENG_REQ__FLUSH_TYPE		0x00030000u	/* 0 legacy, 2 heavy-weight */
+#define VM_INVALIDATE_ENG_REQ__L2_PTES			0x00040000u
+#define VM_INVALIDATE_ENG_REQ__L2_PDE0			0x00080000u
+#define VM_INVALIDATE_ENG_REQ__L2_PDE1			0x00100000u
+#define VM_INVALIDATE_ENG_REQ__L2_PDE2			0x00200000u
+#define VM_INVALIDATE_ENG_REQ__L1_PTES			0x00400000u
+#define VM_INVALIDATE_ENG_REQ__CLEAR_FAULT		0x00800000u
+#define VM_INVALIDATE_ENG_ACK(e)	(0x075 + (e))
+#define VM_INVALIDATE_ENG_ACK__PER_VMID			0x0000ffffu
+/*
+ * Page range (VA >> 12) of the invalidation; what stock drivers write is
+ * 0xffffffff/0x1f: everything.
+ */
+#define VM_INVALIDATE_ENG_ADDR_RANGE_LO32(e)	(0x087 + 2 * (e))
+#define VM_INVALIDATE_ENG_ADDR_RANGE_HI32(e)	(0x088 + 2 * (e))
+
+/* Root directory: bus or MC address with PDE flags (VGPU_PDE_*). */
+#define VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(v)	(0x0ab + 2 * (v))
+#define VM_CONTEXT_PAGE_TABLE_BASE_ADDR_HI32(v)	(0x0ac + 2 * (v))
+/* First and last page (VA >> 12) that the context translates. */
+#define VM_CONTEXT_PAGE_TABLE_START_ADDR_LO32(v) (0x0cb + 2 * (v))
+#define VM_CONTEXT_PAGE_TABLE_START_ADDR_HI32(v) (0x0cc + 2 * (v))
+#define VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(v)	(0x0eb + 2 * (v))
+#define VM_CONTEXT_PAGE_TABLE_END_ADDR_HI32(v)	(0x0ec + 2 * (v))
+
+#define MC_VM_FB_OFFSET			0x12b	/* << 24 */
+#define MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_LSB	0x12c	/* << 12 */
+#define MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_MSB	0x12d
+#define MC_VM_XGMI_LFB_CNTL		0x138
+#define MC_VM_XGMI_LFB_SIZE		0x139
+#define MC_VM_FB_LOCATION_BASE		0x140	/* << 24, inclusive */
+#define MC_VM_FB_LOCATION_TOP		0x141	/* << 24, inclusive (| 0xffffff) */
+#define MC_VM_AGP_TOP			0x142	/* << 24, inclusive (| 0xffffff) */
+#define MC_VM_AGP_BOT			0x143	/* << 24 */
+#define MC_VM_AGP_BASE			0x144	/* << 24, bus address of AGP_BOT */
+#define MC_VM_SYSTEM_APERTURE_LOW_ADDR	0x145	/* << 18 */
+#define MC_VM_SYSTEM_APERTURE_HIGH_ADDR	0x146	/* << 18 */
+#define MC_VM_MX_L1_TLB_CNTL		0x147
+#define MC_VM_MX_L1_TLB_CNTL__ENABLE_L1_TLB		0x00000001u
+#define MC_VM_MX_L1_TLB_CNTL__SYSTEM_ACCESS_MODE	0x00000018u	/* 3: apertures unmapped, rest mapped */
+#define MC_VM_MX_L1_TLB_CNTL__ENABLE_ADVANCED_DRIVER_MODEL 0x00000040u
+
+/* VMID to PASID (ATHUB 1.0, base 0xc20): a write sets bit n of STATUS. */
+#define ATHUB_BASE			0x0c20
+#define ATC_VMID_PASID_MAPPING_UPDATE_STATUS	(ATHUB_BASE + 0x00b)
+#define ATC_VMID_PASID_MAPPING(v)	(ATHUB_BASE + 0x00c + (v))	/* v: 0..31 */
+#define ATC_VMID_PASID_MAPPING__PASID			0x0000ffffu
+#define ATC_VMID_PASID_MAPPING__VALID			0x80000000u
+
+/* GPU clock (RLC): write 1 to CAPTURE, then read LSB and MSB. 100 MHz. */
+#define RLC_GPU_CLOCK_COUNT_LSB		(0xa000 + 0x4c24)
+#define RLC_GPU_CLOCK_COUNT_MSB		(0xa000 + 0x4c25)
+#define RLC_CAPTURE_GPU_CLOCK_COUNT	(0xa000 + 0x4c26)
+#define VGPU_CLOCK_HZ			100000000u
+
+#define GB_ADDR_CONFIG			(0x2000 + 0x063e)	/* read-only */
+
+/* MMHUB client ids (VM_L2_PROTECTION_FAULT_STATUS.CID) of our engines. */
+#define VGPU_CID_SDMA(n)		(0x80 + (n))
+
+#endif /* VGPU_GMC_H */

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Interrupt handler: ring registers, entry format, clients and sources.
+ *
+ * Facts: Linux asic_reg/oss/osssys_4_2_0_{offset,sh_mask}.h, vega20_ih.c,
+ * amdgpu_ih.c, soc15_ih_clientid.h. OSSSYS base: dword 0x10a0.
+ */
+#ifndef VGPU_IH_H
+#define VGPU_IH_H
+
+#define OSSSYS_BASE			0x10a0
+
+#define IH_VMID_LUT(v)			(OSSSYS_BASE + 0x00 + (v))	/* PASID, GFX clients */
+#define IH_VMID_LUT_MM(v)		(OSSSYS_BASE + 0x10 + (v))	/* PASID, MM clients */
+
+#define IH_RB_CNTL			(OSSSYS_BASE + 0x80)
+#define IH_RB_CNTL__RB_ENABLE			0x00000001u
+#define IH_RB_CNTL__RB_SIZE			0x0000003eu	/* log2(dwords) */
+#define IH_RB_CNTL__RB_GPU_TS_ENABLE		0x00000080u
+#define IH_RB_CNTL__WPTR_WRITEBACK_ENABLE	0x00000100u
+#define IH_RB_CNTL__RB_FULL_DRAIN_ENABLE	0x00000200u
+#define IH_RB_CNTL__WPTR_OVERFLOW_ENABLE	0x00010000u
+#define IH_RB_CNTL__ENABLE_INTR			0x00020000u
+#define IH_RB_CNTL__MC_SNOOP			0x00100000u
+#define IH_RB_CNTL__RPTR_REARM			0x00200000u
+#define IH_RB_CNTL__MC_VMID			0x0f000000u
+#define IH_RB_CNTL__MC_SPACE			0x70000000u	/* 2: bus address, 4: FB */
+#define IH_RB_CNTL__WPTR_OVERFLOW_CLEAR		0x80000000u
+#define IH_RB_BASE			(OSSSYS_BASE + 0x81)	/* address >> 8 */
+#define IH_RB_BASE_HI			(OSSSYS_BASE + 0x82)
+/* Pointers are byte offsets modulo the ring. */
+#define IH_RB_RPTR			(OSSSYS_BASE + 0x83)
+#define IH_RB_WPTR			(OSSSYS_BASE + 0x84)
+#define IH_RB_WPTR__RB_OVERFLOW			0x00000001u
+#define IH_RB_WPTR__OFFSET			0x0003fffcu
+#define IH_RB_WPTR_ADDR_HI		(OSSSYS_BASE + 0x85)	/* bus address */
+#define IH_RB_WPTR_ADDR_LO		(OSSSYS_BASE + 0x86)
+#define IH_DOORBELL_RPTR		(OSSSYS_BASE + 0x87)
+#define IH_DOORBELL_RPTR__OFFSET		0x03ffffffu	/* dword index in BAR 2 */
+#define IH_DOORBELL_RPTR__ENABLE		0x10000000u
+#define IH_DOORBELL_RETRY_CAM		(OSSSYS_BASE + 0x88)	/* fields as DOORBELL_RPTR */
+#define IH_RETRY_CAM_ACK		(OSSSYS_BASE + 0xa4)	/* CAM index */
+#define IH_RETRY_CAM_ACK__INDEX			0x000003ffu
+#define IH_CNTL				(OSSSYS_BASE + 0xc0)
+#define IH_STATUS			(OSSSYS_BASE + 0xc2)
+#define IH_RETRY_INT_CAM_CNTL		(OSSSYS_BASE + 0xea)	/* Aldebaran's offset */
+#define IH_RETRY_INT_CAM_CNTL__CAM_SIZE		0x0000001fu
+#define IH_RETRY_INT_CAM_CNTL__ENABLE		0x00010000u
+
+/* An entry: 8 dwords. */
+#define IH_ENTRY_DWORDS			8
+#define IH_ENTRY_BYTES			32
+#define IH_DW0__CLIENT			0x000000ffu
+#define IH_DW0__SOURCE			0x0000ff00u
+#define IH_DW0__RING			0x00ff0000u
+#define IH_DW0__VMID			0x0f000000u
+#define IH_DW0__VMID_SRC		0x80000000u	/* 1: MM hub's VMID */
+/* dw1: timestamp 31:0; dw2: timestamp 47:32, bit 31 its source. */
+#define IH_DW2__TIMESTAMP_HI		0x0000ffffu
+#define IH_DW2__TIMESTAMP_SRC		0x80000000u
+#define IH_DW3__PASID			0x0000ffffu
+#define IH_DW3__NODE			0x00ff0000u
+/* dw4-dw7: source data 0-3. */
+
+/* Clients. */
+#define IH_CLIENT_IH			0x00
+#define IH_CLIENT_SDMA0			0x08
+#define IH_CLIENT_SDMA1			0x09
+#define IH_CLIENT_VMC			0x12	/* MM hub, hence SDMA faults */
+#define IH_CLIENT_UTCL2			0x1b	/* GFX hub */
+/* Sources. */
+#define IH_SRC_SDMA_TRAP		224	/* data0: int_context */
+#define IH_SRC_SDMA_ILLEGAL		225	/* bad packet; data0: header */
+#define IH_SRC_VM_FAULT			0
+
+/* VM fault entries. */
+#define IH_RING_FAULT_VALID		0x08	/* ring field, as KFD decodes it */
+#define IH_RING_FAULT_READ		0x10
+#define IH_RING_FAULT_WRITE		0x20
+/* data0: VA 43:12 */
+#define IH_FAULT_D1__VA_HI		0x0000000fu	/* VA 47:44 */
+#define IH_FAULT_D1__WRITE		0x00000020u
+#define IH_FAULT_D1__RETRY		0x00000080u
+#define IH_FAULT_D2__CAM_INDEX		0x000003ffu
+/*
+ * data3 is unspecified on real chips; the model puts the low 32 bits of the
+ * fault's serial number there (VGPU_FAULT_SERIAL).
+ */
+
+#endif /* VGPU_IH_H */

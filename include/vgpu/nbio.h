@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * NBIO 7.4 (bus interface) and the HDP flush: the part the model has.
+ *
+ * Facts: Linux asic_reg/nbio/nbio_7_4_{offset,sh_mask}.h, segment 2 at dword
+ * 0xd20, and nbio_v7_4.c.
+ */
+#ifndef VGPU_NBIO_H
+#define VGPU_NBIO_H
+
+#define NBIO_BASE			0x0d20
+
+/* Indirect window: an index write selects a *byte* offset, data accesses it. */
+#define PCIE_INDEX2			0x000e
+#define PCIE_DATA2			0x000f
+
+#define RCC_DOORBELL_APER_EN		(NBIO_BASE + 0x0c0)
+#define RCC_DOORBELL_APER_EN__BIF_DOORBELL_APER_EN	0x00000001u
+
+/* VRAM size in MiB; read-only. */
+#define RCC_CONFIG_MEMSIZE		(NBIO_BASE + 0x0c3)
+
+#define RCC_IOV_FUNC_IDENTIFIER		(NBIO_BASE + 0x0c5)	/* 0: no SR-IOV */
+
+/* CPU access to VRAM through BAR 0. */
+#define BIF_FB_EN			(NBIO_BASE + 0x0ff)
+#define BIF_FB_EN__FB_READ_EN		0x00000001u
+#define BIF_FB_EN__FB_WRITE_EN		0x00000002u
+
+/* HDP flush handshake: bits written to REQ read back in DONE. */
+#define GPU_HDP_FLUSH_REQ		(NBIO_BASE + 0x106)
+#define GPU_HDP_FLUSH_DONE		(NBIO_BASE + 0x107)
+#define GPU_HDP_FLUSH__SDMA0		0x00000400u
+#define GPU_HDP_FLUSH__SDMA1		0x00000800u
+
+/*
+ * Byte offset in BAR 5 at which a page of remapped registers stands: a write
+ * at +0 (memory flush) or +4 (register flush) flushes the HDP.
+ */
+#define REMAP_HDP_MEM_FLUSH_CNTL	(NBIO_BASE + 0x12d)
+#define REMAP_HDP_REG_FLUSH_CNTL	(NBIO_BASE + 0x12e)
+
+/*
+ * Doorbell ranges. OFFSET is in dwords of BAR 2 (field position 2, so the
+ * register holds the byte offset), SIZE in dwords; SIZE 0 routes nothing.
+ * The bus interface compares the low 12 address bits only: every process
+ * slice repeats the layout of the first page.
+ */
+#define BIF_SDMA0_DOORBELL_RANGE	(NBIO_BASE + 0x1d0)
+#define BIF_SDMA1_DOORBELL_RANGE	(NBIO_BASE + 0x1d1)
+#define BIF_IH_DOORBELL_RANGE		(NBIO_BASE + 0x1d2)
+#define BIF_DOORBELL_RANGE__OFFSET	0x00000ffcu
+#define BIF_DOORBELL_RANGE__SIZE	0x001f0000u
+
+#endif /* VGPU_NBIO_H */

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * PCI identity and the three windows of the device.
+ *
+ * Source of the facts: Linux include/drm/amd/amdgpu PCI tables (gfx90a ids),
+ * QEMU docs/specs/pci-ids.rst (subsystem ids).
+ */
+#ifndef VGPU_PCI_H
+#define VGPU_PCI_H
+
+#define VGPU_PCI_VENDOR_ID		0x1002	/* AMD/ATI */
+#define VGPU_PCI_DEVICE_ID		0x740f	/* Aldebaran, MI210 */
+#define VGPU_PCI_REVISION		0x02
+#define VGPU_PCI_CLASS			0x1200	/* processing accelerator */
+#define VGPU_PCI_SUBVENDOR_ID		0x1af4	/* QEMU: tells the model from a card */
+#define VGPU_PCI_SUBDEVICE_ID		0x1100
+
+#define VGPU_BAR_VRAM			0	/* 64-bit, prefetchable, size of VRAM */
+#define VGPU_BAR_DOORBELL		2	/* 64-bit, prefetchable */
+#define VGPU_BAR_MMIO			5	/* 32-bit */
+
+#define VGPU_DOORBELL_BAR_SIZE		0x200000u
+#define VGPU_MMIO_BAR_SIZE		0x80000u
+#define VGPU_MMIO_DWORDS		(VGPU_MMIO_BAR_SIZE / 4)
+
+#endif /* VGPU_PCI_H */

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * SDMA 4.2.2: engine and queue registers.
+ *
+ * Facts: Linux asic_reg/sdma0/sdma0_4_2_2_{offset,sh_mask}.h, sdma_v4_0.c,
+ * amdgpu_amdkfd_arcturus.c. Registers are SDMA_ENGINE(n) + offset; queue
+ * registers SDMA_ENGINE(n) + SDMA_QUEUE(q) + offset. Queue 0 is the kernel's
+ * (GFX), queue 1 the page queue, queues 2..9 are RLC0..RLC7, the user queues.
+ */
+#ifndef VGPU_SDMA_H
+#define VGPU_SDMA_H
+
+#define VGPU_NUM_SDMA			2	/* engines the model has today */
+#define SDMA_NUM_RLC			8
+
+#define SDMA_ENGINE(n)			((n) == 0 ? 0x1260 : (n) == 1 ? 0x1860 : \
+					 0x1e000 + 0x400 * ((n) - 2))
+
+/* Engine. */
+#define SDMA_CNTL			0x01c
+#define SDMA_CNTL__TRAP_ENABLE			0x00000001u
+#define SDMA_CNTL__UTC_L1_ENABLE		0x00000002u
+#define SDMA_CNTL__AUTO_CTXSW_ENABLE		0x00040000u
+#define SDMA_STATUS_REG			0x025
+#define SDMA_STATUS_REG__IDLE			0x00000001u
+#define SDMA_F32_CNTL			0x02a
+#define SDMA_F32_CNTL__HALT			0x00000001u
+#define SDMA_FREEZE			0x02b
+#define SDMA_FREEZE__FREEZE			0x00000010u
+#define SDMA_FREEZE__FROZEN			0x00000020u
+#define SDMA_VERSION			0x035
+#define SDMA_UTCL1_CNTL			0x03c
+#define SDMA_UTCL1_TIMEOUT		0x047
+#define SDMA_UTCL1_TIMEOUT__RD_XNACK_LIMIT	0x0000ffffu
+#define SDMA_UTCL1_TIMEOUT__WR_XNACK_LIMIT	0xffff0000u
+#define SDMA_UTCL1_PAGE			0x048
+
+/* First dword of queue q: GFX 0x80, PAGE 0xd8, RLC0 0x130, stride 0x58. */
+#define SDMA_QUEUE(q)			(0x080 + 0x58 * (q))
+#define SDMA_QUEUE_GFX			0
+#define SDMA_QUEUE_PAGE			1
+#define SDMA_QUEUE_RLC(i)		(2 + (i))
+#define SDMA_NUM_QUEUES			(2 + SDMA_NUM_RLC)
+
+/* Queue. */
+#define SDMA_RB_CNTL			0x00
+#define SDMA_RB_CNTL__RB_ENABLE			0x00000001u
+#define SDMA_RB_CNTL__RB_SIZE			0x0000003eu	/* log2(dwords) */
+#define SDMA_RB_CNTL__RPTR_WRITEBACK_ENABLE	0x00001000u
+#define SDMA_RB_CNTL__RPTR_WRITEBACK_TIMER	0x001f0000u
+#define SDMA_RB_CNTL__RB_PRIV			0x00800000u
+#define SDMA_RB_CNTL__RB_VMID			0x0f000000u
+#define SDMA_RB_BASE			0x01	/* address >> 8 */
+#define SDMA_RB_BASE_HI			0x02
+#define SDMA_RB_RPTR			0x03	/* monotonic, bytes */
+#define SDMA_RB_RPTR_HI			0x04
+#define SDMA_RB_WPTR			0x05
+#define SDMA_RB_WPTR_HI			0x06
+#define SDMA_RB_WPTR_POLL_CNTL		0x07
+#define SDMA_RB_WPTR_POLL_CNTL__ENABLE		0x00000001u
+#define SDMA_RB_RPTR_ADDR_HI		0x08	/* in the queue's VMID */
+#define SDMA_RB_RPTR_ADDR_LO		0x09
+#define SDMA_IB_CNTL			0x0a
+#define SDMA_IB_CNTL__IB_ENABLE			0x00000001u
+#define SDMA_CONTEXT_STATUS		0x11
+#define SDMA_CONTEXT_STATUS__SELECTED		0x00000001u
+#define SDMA_CONTEXT_STATUS__IDLE		0x00000004u
+#define SDMA_CONTEXT_STATUS__EXPIRED		0x00000008u
+#define SDMA_CONTEXT_STATUS__EXCEPTION		0x00000070u	/* non-zero: stopped on an error */
+#define SDMA_CONTEXT_STATUS__CTXSW_ABLE		0x00000080u
+#define SDMA_CONTEXT_STATUS__CTXSW_READY	0x00000100u
+#define SDMA_DOORBELL			0x12
+#define SDMA_DOORBELL__ENABLE			0x10000000u
+#define SDMA_DOORBELL__CAPTURED			0x40000000u
+#define SDMA_STATUS			0x28
+#define SDMA_DOORBELL_LOG		0x29
+#define SDMA_DOORBELL_OFFSET		0x2b	/* byte offset in BAR 2 */
+#define SDMA_DOORBELL_OFFSET__OFFSET		0x0ffffffcu
+#define SDMA_RB_WPTR_POLL_ADDR_HI	0x32
+#define SDMA_RB_WPTR_POLL_ADDR_LO	0x33
+#define SDMA_MINOR_PTR_UPDATE		0x35	/* 1: pointers may be written while enabled */
+
+/* CONTEXT_STATUS.EXCEPTION values the model uses. */
+#define VGPU_SDMA_EXC_NONE		0
+#define VGPU_SDMA_EXC_PACKET		1	/* unknown or malformed packet */
+#define VGPU_SDMA_EXC_RING		2	/* ring size, base or write pointer impossible */
+
+#endif /* VGPU_SDMA_H */
