@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Module-wide: names and the DRM driver. */
+#ifndef VGPU_DRV_H
+#define VGPU_DRV_H
+
+#define VGPU_DRV_NAME		"amdgpu"	/* what user space looks for */
+#define VGPU_DRV_DESC		"vgpu-kfd: AMD GPU memory system model"
+#define VGPU_DRV_MAJOR		3
+#define VGPU_DRV_MINOR		59
+
+struct drm_driver;
+struct drm_file;
+struct vgpu_device;
+
+/* drm/vgpu_drm.c */
+extern const struct drm_driver vgpu_drm_driver;
+/* The GEM handle table's file of a render node's struct file, or NULL if not ours. */
+struct drm_file *vgpu_drm_file_of(struct file *filp, struct vgpu_device *vdev);
+
+/* drm/vgpu_sysfs.c, drm/vgpu_debugfs.c */
+extern const struct attribute_group *vgpu_sysfs_groups[];
+void vgpu_debugfs_init(struct drm_minor *minor);
+
+#endif /* VGPU_DRV_H */
