@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Part 2: memory pressure. A child process owns a few BOs in VRAM and lets go
+ * of the GPU; this process then allocates VRAM until there is none left, so
+ * that the driver must move the child's BOs to GTT. They come back when the
+ * pressure is gone and the child maps them again.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "demo.h"
+
+#define CHILD_BOS 4
+#define SEED	  0x22
+
+/**
+ * struct child - what the child process owns
+ * @bytes: size of all its BOs
+ */
+struct child {
+	struct vg vg;
+	struct vg_gpu *gpu;
+	struct vg_bo bo[CHILD_BOS], stage;
+	uint64_t bytes;
+};
+
+static int child_open(struct child *c)
+{
+	int i, r = vg_open(&c->vg);
+
+	if (r)
+		return r;
+	c->gpu = &c->vg.gpu[0];
+	for (i = 0; i < CHILD_BOS && !r; i++)
+		r = vg_bo_alloc(&c->vg, c->gpu, c->bytes / CHILD_BOS, VG_VRAM,
+				&c->bo[i]);
+	return r ?: vg_bo_create(&c->vg, c->gpu, c->bytes / CHILD_BOS, VG_GTT,
+				 &c->stage);
+}
+
+/* A queue only for as long as it is needed: processes with queues stay. */
+static int child_transfer(struct child *c, bool fill)
+{
+	struct vg_queue q = { 0 };
+	int i, r, r2;
+
+	r = vg_queue_create(&c->vg, c->gpu, 4 * VG_KIB, &q);
+	for (i = 0; i < CHILD_BOS && !r; i++) {
+		struct vg_bo *bo = &c->bo[i];
+		void *vram = (void *)bo->va;
+
+		r = vg_bo_map_gpu(bo);
+		if (r)
+			break;
+		if (fill) {
+			vg_pattern_fill(c->stage.cpu, bo->size, SEED + i, 0);
+			r = vg_copy(&q, vram, c->stage.cpu, bo->size);
+		} else {
+			vg_pattern_fill(c->stage.cpu, bo->size, 0, 0);
+			r = vg_copy(&q, c->stage.cpu, vram, bo->size) ?:
+			    vg_pattern_check(c->stage.cpu, bo->size, SEED + i,
+					     0);
+		}
+	}
+	r2 = vg_queue_destroy(&q);
+	return r ? r : r2;
+}
+
+static int child_let_go(struct child *c)
+{
+	int i, r = 0;
+
+	for (i = 0; i < CHILD_BOS && !r; i++)
+		r = vg_bo_unmap_gpu(&c->bo[i]);
+	return r;
+}
+
+static int child_check_by_cpu(struct child *c)
+{
+	int i, r = 0;
+
+	for (i = 0; i < CHILD_BOS && !r; i++)
+		r = vg_bo_map_cpu(&c->bo[i]) ?:
+		    vg_pattern_check(c->bo[i].cpu, c->bo[i].size, SEED + i,
+				     0) ?:
+		    vg_bo_unmap_cpu(&c->bo[i]);
+	return r;
+}
+
+static int child_serve(void *state, char command)
+{
+	struct child *c = state;
+
+	switch (command) {
+	case 'f': return child_open(c) ?: child_transfer(c, true) ?:
+			 child_let_go(c);
+	case 'c': return child_check_by_cpu(c);
+	case 't': return child_transfer(c, false);
+	}
+	return vg_fail(-EINVAL, "child command '%c'", command);
+}
+
+static int note_usage(struct demo *d, const char *when)
+{
+	struct usage *u = &d->usage[d->n_usage++];
+
+	u->when = when;
+	return vg_mem_info(d->gpu, &u->mem);
+}
+
+/* First and last page of each BO say whose they are. */
+static int stamp(struct vg_bo *bo, uint64_t seed)
+{
+	int r = vg_bo_map_cpu(bo);
+
+	if (r)
+		return r;
+	vg_pattern_fill(bo->cpu, VG_PAGE, seed, 0);
+	vg_pattern_fill((char *)bo->cpu + bo->size - VG_PAGE, VG_PAGE, seed, 1);
+	return 0;
+}
+
+static int check_stamp(const struct vg_bo *bo, uint64_t seed)
+{
+	return vg_pattern_check(bo->cpu, VG_PAGE, seed, 0) ?:
+	       vg_pattern_check((char *)bo->cpu + bo->size - VG_PAGE, VG_PAGE,
+				seed, 1);
+}
+
+/**
+ * struct hog - the BOs this process takes VRAM with
+ */
+struct hog {
+	struct vg_bo *bo;
+	int n, max;
+	uint64_t bytes;
+};
+
+/* Allocates until @moved more bytes are in GTT. */
+static int press(struct demo *d, struct hog *hog, uint64_t moved)
+{
+	struct vg_mem_info before, now;
+	int r = vg_mem_info(d->gpu, &before);
+
+	while (!r) {
+		r = vg_mem_info(d->gpu, &now);
+		if (r || now.gtt_used >= before.gtt_used + moved)
+			break;
+		if (hog->n == hog->max)
+			return vg_fail(-ENOSPC,
+				       "%lu MiB more than there is of VRAM were allocated, and only %ld MiB went to GTT",
+				       (hog->n * hog->bytes + moved -
+					now.vram_total) / VG_MIB,
+				       (long)(now.gtt_used - before.gtt_used) /
+				       (long)VG_MIB);
+		r = vg_bo_alloc(&d->vg, d->gpu, hog->bytes, VG_VRAM,
+				&hog->bo[hog->n]);
+		if (r)
+			break;
+		r = stamp(&hog->bo[hog->n], hog->n);
+		hog->n++;
+	}
+	if (!r && now.vram_used > now.vram_total)
+		return vg_fail(-ERANGE, "%lu of %lu bytes of VRAM are in use",
+			       now.vram_used, now.vram_total);
+	return r;
+}
+
+static int release(struct hog *hog)
+{
+	int i, r = 0;
+
+	for (i = 0; i < hog->n && !r; i++)
+		r = check_stamp(&hog->bo[i], i);
+	for (i = 0; i < hog->n && !r; i++)
+		r = vg_bo_free(&hog->bo[i]);
+	return r;
+}
+
+/* What usage must show when the child's BOs are back in VRAM. */
+static int check_returned(struct demo *d, const struct usage *filled)
+{
+	struct vg_mem_info now;
+	int r = vg_mem_info(d->gpu, &now);
+
+	if (r)
+		return r;
+	if (now.gtt_used > filled->mem.gtt_used)
+		return vg_fail(-ENOMEM,
+			       "%lu bytes are in GTT, %lu before the pressure",
+			       now.gtt_used, filled->mem.gtt_used);
+	return 0;
+}
+
+static void run(struct demo *d, struct peer *peer, struct hog *hog,
+		uint64_t bytes)
+{
+	int r;
+
+	step_begin(d);
+	r = peer_ask(peer, 'f') ?: note_usage(d, "child has filled its BOs");
+	if (step_end(d, "2.1", "a child process fills 4 BOs in VRAM, lets go of the GPU",
+		     r))
+		return;
+	step_begin(d);
+	r = press(d, hog, bytes) ?: note_usage(d, "under pressure");
+	if (step_end(d, "2.2", "VRAM overcommitted: the child's BOs move to GTT",
+		     r))
+		return;
+	step_begin(d);
+	if (step_end(d, "2.3", "child reads its BOs by CPU, now in system memory",
+		     peer_ask(peer, 'c')))
+		return;
+	step_begin(d);
+	r = release(hog) ?: note_usage(d, "pressure gone");
+	if (step_end(d, "2.4", "pressure released, its BOs had kept their contents",
+		     r))
+		return;
+	step_begin(d);
+	r = peer_ask(peer, 't') ?:
+	    note_usage(d, "child has mapped its BOs again") ?:
+	    check_returned(d, &d->usage[1]);
+	step_end(d, "2.5", "child maps its BOs: back in VRAM, read by the engine",
+		 r);
+}
+
+void part_pressure(struct demo *d)
+{
+	struct child c = { .bytes = d->xfer / CHILD_BOS * CHILD_BOS };
+	struct hog hog = { .bytes = d->xfer / 2 };
+	struct peer peer;
+	int r;
+
+	report_part("2. Memory pressure: a BO goes VRAM, GTT, VRAM");
+	hog.max = (int)((d->mem.vram_total + c.bytes) / hog.bytes) + 1;
+	hog.bo = calloc(hog.max, sizeof(*hog.bo));
+	note_usage(d, "before");
+	step_begin(d);
+	r = peer_start(&peer, child_serve, &c);
+	if (r) {
+		step_end(d, "2.0", "a child process", r);
+		goto out;
+	}
+	run(d, &peer, &hog, c.bytes);
+	step_begin(d);
+	r = peer_stop(&peer);
+	while (hog.n)
+		vg_bo_free(&hog.bo[--hog.n]);
+	r = r ?: vg_mem_settle(d->gpu, &d->usage[0].mem, VG_TIMEOUT_MS) ?:
+	    note_usage(d, "child has ended");
+	step_end(d, "2.6", "child ends, every byte of VRAM and GTT is back", r);
+out:
+	free(hog.bo);
+}

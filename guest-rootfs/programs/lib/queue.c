@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * User-mode SDMA queues: ring, pointers, doorbell.
+ *
+ * The write pointer is a byte count that never wraps; the engine reads
+ * [rptr, wptr) at these counts modulo the ring. A packet is never split at
+ * the end of the ring: the rest is filled with one-dword NOPs, as ROCr does.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "vg.h"
+
+static volatile uint64_t *ptr_slot(const struct vg_queue *q, unsigned int off)
+{
+	return (volatile uint64_t *)((char *)q->ptrs.cpu + off);
+}
+
+uint64_t vg_queue_rptr(const struct vg_queue *q)
+{
+	return *ptr_slot(q, VG_QUEUE_RPTR);
+}
+
+uint32_t vg_queue_fence_value(const struct vg_queue *q)
+{
+	return *(volatile uint32_t *)ptr_slot(q, VG_QUEUE_FENCE);
+}
+
+uint64_t vg_timestamp(const struct vg_queue *q, unsigned int slot)
+{
+	return ptr_slot(q, VG_QUEUE_TIMES)[slot];
+}
+
+/* The doorbell offset KFD returns: mmap cookie and, below 8 KiB, the place. */
+static int map_doorbell(struct vg_queue *q, uint64_t offset)
+{
+	uint64_t in_slice = offset & (VG_DOORBELL_SLICE - 1);
+
+	q->doorbell_page = mmap(NULL, VG_DOORBELL_SLICE,
+				PROT_READ | PROT_WRITE, MAP_SHARED, q->vg->kfd,
+				(off_t)(offset - in_slice));
+	if (q->doorbell_page == MAP_FAILED) {
+		q->doorbell_page = NULL;
+		return vg_fail(-errno, "mmap of the doorbell page");
+	}
+	q->doorbell = (void *)((char *)q->doorbell_page + in_slice);
+	return 0;
+}
+
+int vg_queue_create(struct vg *vg, struct vg_gpu *gpu, uint32_t ring_bytes,
+		    struct vg_queue *q)
+{
+	struct kfd_ioctl_create_queue_args args = { 0 };
+	int r;
+
+	memset(q, 0, sizeof(*q));
+	q->vg = vg;
+	q->gpu = gpu;
+	r = vg_bo_create(vg, gpu, ring_bytes, VG_GTT, &q->ring);
+	if (r)
+		return r;
+	r = vg_bo_create(vg, gpu, VG_PAGE, VG_GTT, &q->ptrs);
+	if (r)
+		goto fail;
+	memset(q->ptrs.cpu, 0, VG_PAGE);
+	args = (struct kfd_ioctl_create_queue_args) {
+		.ring_base_address = q->ring.va,
+		.ring_size = ring_bytes,
+		.read_pointer_address = q->ptrs.va + VG_QUEUE_RPTR,
+		.write_pointer_address = q->ptrs.va + VG_QUEUE_WPTR,
+		.gpu_id = gpu->gpu_id,
+		.queue_type = KFD_IOC_QUEUE_TYPE_SDMA,
+		.queue_percentage = 100,
+		.queue_priority = 7,
+	};
+	r = vg_ioctl(vg, AMDKFD_IOC_CREATE_QUEUE, &args);
+	if (r) {
+		vg_fail(r, "CREATE_QUEUE with a ring of %u bytes", ring_bytes);
+		goto fail;
+	}
+	q->id = args.queue_id;
+	r = map_doorbell(q, args.doorbell_offset);
+	if (!r)
+		return 0;
+	vg_queue_destroy(q);
+	return r;
+fail:
+	vg_bo_free(&q->ptrs);
+	vg_bo_free(&q->ring);
+	return r;
+}
+
+int vg_queue_destroy(struct vg_queue *q)
+{
+	struct kfd_ioctl_destroy_queue_args args = { .queue_id = q->id };
+	int r, first;
+
+	if (!q->ring.size)
+		return 0;
+	first = vg_ioctl(q->vg, AMDKFD_IOC_DESTROY_QUEUE, &args);
+	if (first)
+		vg_fail(first, "DESTROY_QUEUE %u", q->id);
+	if (q->doorbell_page)
+		munmap(q->doorbell_page, VG_DOORBELL_SLICE);
+	r = vg_bo_free(&q->ptrs);
+	if (!first)
+		first = r;
+	r = vg_bo_free(&q->ring);
+	if (!first)
+		first = r;
+	memset(q, 0, sizeof(*q));
+	return first;
+}
+
+void vg_queue_submit(struct vg_queue *q)
+{
+	/* Packets before wptr, wptr before the doorbell (which is uncached). */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	*ptr_slot(q, VG_QUEUE_WPTR) = q->wptr;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	*q->doorbell = q->wptr;
+}
+
+/*
+ * Polls: first with the CPU (an engine that is about to finish is not worth a
+ * sleep), then in short sleeps, since a virtual CPU that spins takes host
+ * time from the engine's thread.
+ */
+static bool poll_pause(unsigned int *round, uint64_t deadline)
+{
+	if (++*round < 64)
+		sched_yield();
+	else
+		vg_sleep_us(*round < 256 ? 50 : 500);
+	return vg_now() < deadline;
+}
+
+static int wait_space(struct vg_queue *q, uint64_t bytes)
+{
+	uint64_t deadline = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	unsigned int round = 0;
+
+	if (q->wptr + bytes - vg_queue_rptr(q) <= q->ring.size)
+		return 0;
+	vg_queue_submit(q);
+	while (q->wptr + bytes - vg_queue_rptr(q) > q->ring.size)
+		if (!poll_pause(&round, deadline))
+			return vg_fail(-ETIMEDOUT,
+				       "queue %u makes no room: rptr %lu, wptr %lu, ring of %lu bytes",
+				       q->id, vg_queue_rptr(q), q->wptr,
+				       q->ring.size);
+	return 0;
+}
+
+uint32_t *vg_queue_reserve(struct vg_queue *q, unsigned int dwords)
+{
+	uint64_t bytes = dwords * 4ull;
+	uint64_t at = q->wptr & (q->ring.size - 1);
+	uint64_t pad = at + bytes > q->ring.size ? q->ring.size - at : 0;
+	uint32_t *p;
+
+	if (bytes > q->ring.size) {
+		vg_fail(-E2BIG, "a packet of %u dwords", dwords);
+		return NULL;
+	}
+	if (pad) {
+		if (wait_space(q, pad))
+			return NULL;
+		memset((char *)q->ring.cpu + at, SDMA_OP_NOP, pad);
+		q->wptr += pad;
+	}
+	if (wait_space(q, bytes))
+		return NULL;
+	p = (void *)((char *)q->ring.cpu + (q->wptr & (q->ring.size - 1)));
+	q->wptr += bytes;
+	return p;
+}
+
+int vg_wait(struct vg_queue *q, uint32_t seq, unsigned int timeout_ms)
+{
+	uint64_t deadline = vg_now() + timeout_ms * 1000000ull;
+	unsigned int round = 0;
+
+	/* Values wrap; "at least" is a signed difference. */
+	while ((int32_t)(vg_queue_fence_value(q) - seq) < 0)
+		if (!poll_pause(&round, deadline) &&
+		    (int32_t)(vg_queue_fence_value(q) - seq) < 0)
+			return vg_fail(-ETIMEDOUT,
+				       "queue %u: fence %u has not come after %u ms (fence %u, rptr %lu, wptr %lu)",
+				       q->id, seq, timeout_ms,
+				       vg_queue_fence_value(q),
+				       vg_queue_rptr(q), q->wptr);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return 0;
+}
+
+int vg_queue_finish(struct vg_queue *q, unsigned int timeout_ms)
+{
+	uint32_t seq;
+	int r = vg_emit_fence(q, &seq);
+
+	if (r)
+		return r;
+	vg_queue_submit(q);
+	return vg_wait(q, seq, timeout_ms);
+}
+
+int vg_copy(struct vg_queue *q, void *dst, const void *src, uint64_t bytes)
+{
+	int r = vg_emit_copy(q, (uintptr_t)dst, (uintptr_t)src, bytes);
+
+	return r ? r : vg_queue_finish(q, VG_TIMEOUT_MS);
+}
+
+int vg_fill(struct vg_queue *q, void *dst, uint32_t value, uint64_t bytes)
+{
+	int r = vg_emit_fill(q, (uintptr_t)dst, value, bytes);
+
+	return r ? r : vg_queue_finish(q, VG_TIMEOUT_MS);
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Numbers from sysfs and debugfs, time, and the tally of user queues.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "vg.h"
+
+#define DEBUGFS "/sys/kernel/debug"
+
+uint64_t vg_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+void vg_sleep_us(unsigned int us)
+{
+	struct timespec t = {
+		.tv_sec = us / 1000000,
+		.tv_nsec = us % 1000000 * 1000l,
+	};
+
+	nanosleep(&t, NULL);
+}
+
+struct vg_tally *vg_tally(void)
+{
+	static struct vg_tally *tally;
+	static struct vg_tally fallback;
+	void *p;
+
+	if (tally)
+		return tally;
+	p = mmap(NULL, VG_PAGE, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	tally = p == MAP_FAILED ? &fallback : p;
+	return tally;
+}
+
+static int read_u64(const struct vg_gpu *gpu, const char *name, uint64_t *value)
+{
+	char path[128];
+	FILE *f;
+	int n;
+
+	snprintf(path, sizeof(path), "/sys/class/drm/renderD%d/device/%s",
+		 gpu->minor, name);
+	f = fopen(path, "re");
+	if (!f)
+		return vg_fail(-errno, "cannot open %s", path);
+	n = fscanf(f, "%lu", value);
+	fclose(f);
+	return n == 1 ? 0 : vg_fail(-EIO, "%s has no number", path);
+}
+
+int vg_mem_info(const struct vg_gpu *gpu, struct vg_mem_info *info)
+{
+	int r = read_u64(gpu, "mem_info_vram_total", &info->vram_total);
+
+	if (!r)
+		r = read_u64(gpu, "mem_info_vram_used", &info->vram_used);
+	if (!r)
+		r = read_u64(gpu, "mem_info_gtt_total", &info->gtt_total);
+	if (!r)
+		r = read_u64(gpu, "mem_info_gtt_used", &info->gtt_used);
+	return r;
+}
+
+int vg_mem_settle(const struct vg_gpu *gpu, const struct vg_mem_info *base,
+		  unsigned int timeout_ms)
+{
+	uint64_t deadline = vg_now() + timeout_ms * 1000000ull;
+	struct vg_mem_info now;
+	int r;
+
+	for (;;) {
+		r = vg_mem_info(gpu, &now);
+		if (r)
+			return r;
+		if (now.vram_used <= base->vram_used &&
+		    now.gtt_used <= base->gtt_used)
+			return 0;
+		if (vg_now() > deadline)
+			return vg_fail(-ETIMEDOUT,
+				       "memory is not back: VRAM %lu used, was %lu; GTT %lu, was %lu",
+				       now.vram_used, base->vram_used,
+				       now.gtt_used, base->gtt_used);
+		vg_sleep_us(2000);
+	}
+}
+
+static int read_counters(const struct vg_gpu *gpu, const char *name,
+			 struct vg_counters *c)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), DEBUGFS "/dri/%d/%s", gpu->minor, name);
+	if (access(DEBUGFS "/dri", F_OK))
+		mount("debugfs", DEBUGFS, "debugfs", 0, NULL);
+	f = fopen(path, "re");
+	if (!f)
+		return vg_fail(-errno, "cannot open %s", path);
+	c->n = 0;
+	while (c->n < VG_MAX_COUNTERS &&
+	       fscanf(f, "%31s %lu", c->c[c->n].name, &c->c[c->n].value) == 2)
+		c->n++;
+	fclose(f);
+	return c->n ? 0 : vg_fail(-EIO, "%s is empty", path);
+}
+
+int vg_driver_counters(const struct vg_gpu *gpu, struct vg_counters *c)
+{
+	return read_counters(gpu, "vgpu_counters", c);
+}
+
+int vg_device_counters(const struct vg_gpu *gpu, struct vg_counters *c)
+{
+	return read_counters(gpu, "vgpu_device_counters", c);
+}
+
+uint64_t vg_counter(const struct vg_counters *c, const char *name, bool *found)
+{
+	int i;
+
+	for (i = 0; i < c->n; i++)
+		if (!strcmp(c->c[i].name, name))
+			break;
+	if (found)
+		*found = i < c->n;
+	return i < c->n ? c->c[i].value : 0;
+}

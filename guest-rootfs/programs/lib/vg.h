@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vg: a thin library over the raw KFD and DRM uAPI (linux/kfd_ioctl.h,
+ * drm/amdgpu_drm.h), for the demo, the guest tests and the benchmarks. No
+ * libhsakmt, no libdrm: what goes to the kernel is seen here.
+ *
+ * Functions return 0 or a negative errno unless they say otherwise, and leave
+ * a sentence about a failure in vg_error(). A BO's CPU and GPU address are
+ * the same, as ROCm has it. Nothing here is safe for two threads on one
+ * object; different queues may be driven by different threads.
+ */
+#ifndef VG_H
+#define VG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <linux/kfd_ioctl.h>
+
+#include <vgpu/bits.h>
+#include <vgpu/sdma_packets.h>
+
+#define VG_MAX_GPUS	8
+#define VG_PAGE		4096ul
+#define VG_KIB		1024ul
+#define VG_MIB		(1024 * VG_KIB)
+#define VG_GIB		(1024 * VG_MIB)
+
+/* A wait that takes longer than this has failed; generous for KASAN + TCG. */
+#define VG_TIMEOUT_MS	60000
+
+/**
+ * struct vg_gpu - one GPU node of the topology
+ * @gpu_id: what KFD's ioctls call it
+ * @node: index of its folder in the topology
+ * @minor: DRM render minor (128...)
+ * @fd: the render node; KFD holds the VM that came with it
+ * @aperture: from GET_PROCESS_APERTURES_NEW
+ */
+struct vg_gpu {
+	uint32_t gpu_id;
+	int node;
+	int minor;
+	int fd;
+	struct kfd_process_device_apertures aperture;
+};
+
+/**
+ * struct vg - an open KFD with every GPU's VM acquired
+ * @kfd: /dev/kfd
+ * @major, @minor: what GET_VERSION said
+ */
+struct vg {
+	int kfd;
+	uint32_t major, minor;
+	int n_gpus;
+	struct vg_gpu gpu[VG_MAX_GPUS];
+};
+
+/* device.c */
+
+/*
+ * Opens /dev/kfd, finds the GPUs in the topology, opens their render nodes,
+ * acquires the VMs and sets the default memory policy.
+ */
+int vg_open(struct vg *vg);
+/* The same without ACQUIRE_VM and SET_MEMORY_POLICY: for tests of these. */
+int vg_open_bare(struct vg *vg);
+void vg_close(struct vg *vg);
+int vg_acquire_vm(struct vg *vg, struct vg_gpu *gpu);
+int vg_set_memory_policy(struct vg *vg, struct vg_gpu *gpu);
+/* @mode 0, 1, or -1 to ask. Returns the mode now in force, or -errno. */
+int vg_set_xnack(struct vg *vg, int mode);
+/* ioctl() on /dev/kfd that restarts after signals; 0 or -errno. */
+int vg_ioctl(const struct vg *vg, unsigned long request, void *arg);
+/* Folders in the topology, or -errno. */
+int vg_topology_nodes(void);
+/* Value of line @name in a node's properties; @fallback if there is none. */
+uint64_t vg_node_property(int node, const char *name, uint64_t fallback);
+/* GPU clock, 100 MHz on the model; 0 on error. */
+uint64_t vg_gpu_clock(struct vg *vg, struct vg_gpu *gpu);
+
+/* The last failure of this thread, as a sentence. Never NULL. */
+const char *vg_error(void);
+/* Records a failure; returns @err. */
+int vg_fail(int err, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* bo.c */
+
+#define VG_VRAM		(KFD_IOC_ALLOC_MEM_FLAGS_VRAM | VG_BO_ACCESS)
+#define VG_GTT		(KFD_IOC_ALLOC_MEM_FLAGS_GTT | \
+			 KFD_IOC_ALLOC_MEM_FLAGS_COHERENT | VG_BO_ACCESS)
+#define VG_DOORBELL	(KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL | VG_BO_ACCESS)
+#define VG_BO_ACCESS	((uint32_t)KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE | \
+			 KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC | \
+			 KFD_IOC_ALLOC_MEM_FLAGS_NO_SUBSTITUTE)
+#define VG_DOORBELL_SLICE 8192ul
+
+/**
+ * struct vg_bo - a buffer of AMDKFD_IOC_ALLOC_MEMORY_OF_GPU
+ * @va: its address on CPU and GPU
+ * @size: bytes, a multiple of the page
+ * @cpu: CPU mapping at @va, or NULL
+ * @mapped: mapped on @gpu
+ */
+struct vg_bo {
+	struct vg *vg;
+	struct vg_gpu *gpu;
+	uint64_t va, size, handle, mmap_offset;
+	uint32_t flags;
+	void *cpu;
+	bool mapped;
+};
+
+/* Reserves an address range and allocates; neither CPU nor GPU mapping yet. */
+int vg_bo_alloc(struct vg *vg, struct vg_gpu *gpu, uint64_t size,
+		uint32_t flags, struct vg_bo *bo);
+int vg_bo_map_cpu(struct vg_bo *bo);
+int vg_bo_unmap_cpu(struct vg_bo *bo);
+int vg_bo_map_gpu(struct vg_bo *bo);
+int vg_bo_unmap_gpu(struct vg_bo *bo);
+/* On another GPU; the caller undoes it before vg_bo_free(). */
+int vg_bo_map_peer(struct vg_bo *bo, struct vg_gpu *gpu);
+int vg_bo_unmap_peer(struct vg_bo *bo, struct vg_gpu *gpu);
+/* vg_bo_alloc() and both mappings. */
+int vg_bo_create(struct vg *vg, struct vg_gpu *gpu, uint64_t size,
+		 uint32_t flags, struct vg_bo *bo);
+/* Undoes whatever is there; safe on a zeroed structure. */
+int vg_bo_free(struct vg_bo *bo);
+
+/* queue.c */
+
+/**
+ * struct vg_queue - a user-mode SDMA queue
+ * @ring: GTT BO, a power of two bytes
+ * @ptrs: one page of GTT: rptr, wptr, fence and timestamps (VG_QUEUE_*)
+ * @id: KFD's
+ * @doorbell: 64-bit doorbell
+ * @wptr: bytes written so far, submitted or not
+ * @seq: last fence value emitted
+ */
+struct vg_queue {
+	struct vg *vg;
+	struct vg_gpu *gpu;
+	struct vg_bo ring, ptrs;
+	uint32_t id;
+	void *doorbell_page;
+	volatile uint64_t *doorbell;
+	uint64_t wptr;
+	uint32_t seq;
+};
+
+/* Byte offsets in @ptrs. */
+#define VG_QUEUE_RPTR		0x000
+#define VG_QUEUE_WPTR		0x040
+#define VG_QUEUE_FENCE		0x080
+#define VG_QUEUE_TIMES		0x100	/* VG_QUEUE_NUM_TIMES of 8 bytes */
+#define VG_QUEUE_NUM_TIMES	128
+
+int vg_queue_create(struct vg *vg, struct vg_gpu *gpu, uint32_t ring_bytes,
+		    struct vg_queue *q);
+/* Also frees its BOs; safe on a zeroed structure. First error is returned. */
+int vg_queue_destroy(struct vg_queue *q);
+
+/*
+ * Space for a packet of @dwords in one piece (the end of the ring is filled
+ * with NOPs if need be), with the pointer moved on. Submits and waits when
+ * the ring is full; NULL when that takes too long.
+ */
+uint32_t *vg_queue_reserve(struct vg_queue *q, unsigned int dwords);
+/* Makes what was emitted visible to the engine: wptr, then doorbell. */
+void vg_queue_submit(struct vg_queue *q);
+uint64_t vg_queue_rptr(const struct vg_queue *q);
+uint32_t vg_queue_fence_value(const struct vg_queue *q);
+
+/* Packets. Sizes in bytes; large ones are split. 0 or -errno. */
+int vg_emit_copy(struct vg_queue *q, uint64_t dst, uint64_t src,
+		 uint64_t bytes);
+/* @value is a dword, @dst and @bytes multiples of 4. */
+int vg_emit_fill(struct vg_queue *q, uint64_t dst, uint32_t value,
+		 uint64_t bytes);
+int vg_emit_write(struct vg_queue *q, uint64_t dst, const uint32_t *data,
+		  unsigned int dwords);
+int vg_emit_atomic_add(struct vg_queue *q, uint64_t addr, uint64_t value);
+/* Stores the GPU clock in time slot @slot. */
+int vg_emit_timestamp(struct vg_queue *q, unsigned int slot);
+uint64_t vg_timestamp(const struct vg_queue *q, unsigned int slot);
+/* Emits the next fence value; returns it in @seq. */
+int vg_emit_fence(struct vg_queue *q, uint32_t *seq);
+
+/* Waits until fence @seq is in memory: 0 or -ETIMEDOUT. */
+int vg_wait(struct vg_queue *q, uint32_t seq, unsigned int timeout_ms);
+/* Fence, submit, wait. */
+int vg_queue_finish(struct vg_queue *q, unsigned int timeout_ms);
+/* Copy, fence, submit, wait with VG_TIMEOUT_MS. */
+int vg_copy(struct vg_queue *q, void *dst, const void *src, uint64_t bytes);
+int vg_fill(struct vg_queue *q, void *dst, uint32_t value, uint64_t bytes);
+
+/* svm.c */
+
+/* At most 16 attributes. @attrs is written back by get. */
+int vg_svm_set(struct vg *vg, const void *addr, uint64_t size,
+	       const struct kfd_ioctl_svm_attribute *attrs, unsigned int n);
+int vg_svm_get(struct vg *vg, const void *addr, uint64_t size,
+	       struct kfd_ioctl_svm_attribute *attrs, unsigned int n);
+/* One attribute. */
+int vg_svm_set1(struct vg *vg, const void *addr, uint64_t size, uint32_t type,
+		uint32_t value);
+/* @loc: a gpu_id, or 0 for system memory. Migrates before it returns. */
+int vg_svm_prefetch(struct vg *vg, const void *addr, uint64_t size,
+		    uint32_t loc);
+/*
+ * Pages of the range that are in device-private memory (in VRAM, as the
+ * kernel's pagemap tells it), or -errno.
+ */
+long vg_pages_in_vram(const void *addr, uint64_t size);
+
+/* memory.c */
+
+/* Anonymous, page aligned, with an inaccessible page at either end. */
+void *vg_map_anon(uint64_t size);
+void vg_unmap_anon(void *p, uint64_t size);
+/*
+ * Fills with a pattern in which every byte depends on @seed and on its
+ * distance from the pattern's origin; the buffer begins @offset bytes
+ * behind the origin.
+ */
+void vg_pattern_fill(void *p, uint64_t bytes, uint64_t seed, uint64_t offset);
+/*
+ * Compares byte for byte. 0, or -EILSEQ with offset, expected and found byte
+ * in vg_error().
+ */
+int vg_pattern_check(const void *p, uint64_t bytes, uint64_t seed,
+		     uint64_t offset);
+/* Each of @bytes bytes equals the dword @value at that place; as above. */
+int vg_fill_check(const void *p, uint64_t bytes, uint32_t value);
+
+/* stats.c */
+
+/**
+ * struct vg_mem_info - what sysfs says about a GPU's memory, in bytes
+ */
+struct vg_mem_info {
+	uint64_t vram_total, vram_used, gtt_total, gtt_used;
+};
+
+int vg_mem_info(const struct vg_gpu *gpu, struct vg_mem_info *info);
+/*
+ * Waits until usage is back at (or below) @base: freeing is asynchronous.
+ * 0 or -ETIMEDOUT.
+ */
+int vg_mem_settle(const struct vg_gpu *gpu, const struct vg_mem_info *base,
+		  unsigned int timeout_ms);
+
+#define VG_MAX_COUNTERS 48
+
+/**
+ * struct vg_counters - `name value` lines of a debugfs file
+ */
+struct vg_counters {
+	int n;
+	struct {
+		char name[32];
+		uint64_t value;
+	} c[VG_MAX_COUNTERS];
+};
+
+/* The driver's own counts. */
+int vg_driver_counters(const struct vg_gpu *gpu, struct vg_counters *c);
+/* What the device itself counted (model block). */
+int vg_device_counters(const struct vg_gpu *gpu, struct vg_counters *c);
+/* Value of @name; *found (may be NULL) says whether it is there. */
+uint64_t vg_counter(const struct vg_counters *c, const char *name, bool *found);
+
+/**
+ * struct vg_tally - payload bytes that user queues were asked to move
+ */
+struct vg_tally {
+	uint64_t bytes_copied, bytes_filled;
+};
+
+/*
+ * Where vg_emit_copy() and vg_emit_fill() count. Shared with children that
+ * are forked after its first call. Never NULL.
+ */
+struct vg_tally *vg_tally(void);
+
+/* Monotonic time in ns. */
+uint64_t vg_now(void);
+void vg_sleep_us(unsigned int us);
+
+#endif /* VG_H */

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * TAP for the guest tests. Each case runs in a process of its own, with a
+ * time limit: a crash or a hang is one "not ok", and KFD sees a new process
+ * each time, whose teardown is part of what is tested.
+ */
+#ifndef TAP_H
+#define TAP_H
+
+#include <errno.h>
+#include <string.h>
+
+#include "vg.h"
+
+/**
+ * struct tap_case - one case
+ * @name: what it shows
+ * @fn: returns when all is well; leaves through CHECK or tap_skip() otherwise
+ * @min_gpus: skipped with fewer
+ */
+struct tap_case {
+	const char *name;
+	void (*fn)(void);
+	int min_gpus;
+};
+
+/* Runs all cases, or those whose name contains argv[1]. Exit status. */
+int tap_main(const struct tap_case *cases, int n, int argc, char **argv);
+
+/* Ends the case as failed, with the place and a sentence. */
+void tap_fail(const char *file, int line, const char *fmt, ...)
+	__attribute__((noreturn, format(printf, 3, 4)));
+/* Ends the case as skipped. */
+void tap_skip(const char *fmt, ...)
+	__attribute__((noreturn, format(printf, 1, 2)));
+void tap_diag(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+#define TAP_CASES(c) (c), (int)(sizeof(c) / sizeof((c)[0]))
+
+#define CHECK(cond, ...)						\
+	do {								\
+		if (!(cond))						\
+			tap_fail(__FILE__, __LINE__, __VA_ARGS__);	\
+	} while (0)
+
+/* @expr is 0 or a negative errno of vg_*(). */
+#define OK(expr)							\
+	do {								\
+		int ok_ = (expr);					\
+		if (ok_ < 0)						\
+			tap_fail(__FILE__, __LINE__, "%s: %s", #expr,	\
+				 vg_error());				\
+	} while (0)
+
+/* @expr is a negative errno and must be -@want (0: success). */
+#define ERRNO(want, expr)						\
+	do {								\
+		int errno_ = (expr);					\
+		if (errno_ != -(want))					\
+			tap_fail(__FILE__, __LINE__,			\
+				 "%s is %d (%s), should be %d (%s)",	\
+				 #expr, errno_, strerror(-errno_),	\
+				 -(want), strerror(want));		\
+	} while (0)
+
+/* Opens @vg with XNACK mode @xnack (-1: as it is), ends the case if not. */
+void tap_open(struct vg *vg, int xnack);
+/* Its child does @fn(arg) and ends; the case fails unless it ends well. */
+void tap_in_child(void (*fn)(void *), void *arg);
+/* Value of a counter; ends the case if there is none of that name. */
+uint64_t tap_device_counter(struct vg_gpu *gpu, const char *name);
+uint64_t tap_driver_counter(struct vg_gpu *gpu, const char *name);
+
+#endif /* TAP_H */
