@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * More memory than there is of VRAM. What they would catch: contents lost in
+ * a move, usage counters that drift, an eviction that deadlocks or forgets a
+ * BO, a process that can push another one's running work out from under it.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tap.h"
+
+#define SEED 0xe71c7
+
+static struct vg vg;
+static struct vg_gpu *gpu;
+static struct vg_mem_info base;
+
+static void start(void)
+{
+	tap_open(&vg, 1);
+	gpu = &vg.gpu[0];
+	OK(vg_mem_info(gpu, &base));
+}
+
+/* A process with a share of VRAM larger than its part. */
+struct owner {
+	pid_t pid;
+	int to, from;
+};
+
+enum { CHUNKS = 6 };
+
+/*
+ * Fills its BOs, lets go of the GPU, then checks them whenever it is asked:
+ * 'c' by CPU, 'e' by the engine after mapping them again.
+ */
+static void owner_main(int index, uint64_t bytes, int in, int out)
+{
+	static struct vg_bo bo[CHUNKS], stage;
+	struct vg_queue q;
+	char command, done = 0;
+	int i;
+
+	tap_open(&vg, 1);
+	gpu = &vg.gpu[0];
+	OK(vg_bo_create(&vg, gpu, bytes, VG_GTT, &stage));
+	for (i = 0; i < CHUNKS; i++)
+		OK(vg_bo_alloc(&vg, gpu, bytes, VG_VRAM, &bo[i]));
+	while (read(in, &command, 1) == 1) {
+		if (command == 'c') {
+			for (i = 0; i < CHUNKS; i++) {
+				OK(vg_bo_map_cpu(&bo[i]));
+				OK(vg_pattern_check(bo[i].cpu, bytes,
+						    SEED + index, i));
+				OK(vg_bo_unmap_cpu(&bo[i]));
+			}
+		} else {
+			/* One BO at a time, and gone from the GPU again. */
+			OK(vg_queue_create(&vg, gpu, 4096, &q));
+			for (i = 0; i < CHUNKS; i++) {
+				OK(vg_bo_map_gpu(&bo[i]));
+				if (command == 'f') {
+					vg_pattern_fill(stage.cpu, bytes,
+							SEED + index, i);
+					OK(vg_copy(&q, (void *)bo[i].va,
+						   stage.cpu, bytes));
+				} else {
+					OK(vg_copy(&q, stage.cpu,
+						   (void *)bo[i].va, bytes));
+					OK(vg_pattern_check(stage.cpu, bytes,
+							    SEED + index, i));
+				}
+				OK(vg_bo_unmap_gpu(&bo[i]));
+			}
+			OK(vg_queue_destroy(&q));
+		}
+		if (write(out, &done, 1) != 1)
+			break;
+	}
+	_exit(0);
+}
+
+static void owner_start(struct owner *o, int index, uint64_t bytes)
+{
+	int down[2], up[2];
+
+	CHECK(!pipe(down) && !pipe(up), "pipe");
+	o->pid = fork();
+	CHECK(o->pid >= 0, "fork");
+	if (!o->pid) {
+		close(down[1]);
+		close(up[0]);
+		owner_main(index, bytes, down[0], up[1]);
+	}
+	close(down[0]);
+	close(up[1]);
+	o->to = down[1];
+	o->from = up[0];
+}
+
+static void owner_ask(struct owner *o, char command)
+{
+	char done;
+
+	CHECK(write(o->to, &command, 1) == 1 && read(o->from, &done, 1) == 1,
+	      "a process failed at '%c'", command);
+}
+
+static void owner_end(struct owner *o)
+{
+	int status;
+
+	close(o->to);
+	close(o->from);
+	CHECK(waitpid(o->pid, &status, 0) == o->pid && !status,
+	      "a process ended with status 0x%x", status);
+}
+
+/* Three processes want 3 x 60 % of VRAM, and take turns. */
+static void overcommit(void)
+{
+	struct owner o[3];
+	struct vg_mem_info now;
+	uint64_t bytes;
+	int i, round;
+
+	start();
+	bytes = base.vram_total / 10 & ~(VG_PAGE - 1);
+	for (i = 0; i < 3; i++) {
+		owner_start(&o[i], i, bytes);
+		owner_ask(&o[i], 'f');
+	}
+	OK(vg_mem_info(gpu, &now));
+	CHECK(now.vram_used <= now.vram_total, "%lu of %lu bytes of VRAM used",
+	      now.vram_used, now.vram_total);
+	CHECK(now.gtt_used >= base.gtt_used + 3 * CHUNKS * bytes -
+	      now.vram_total, "only %lu bytes are in GTT", now.gtt_used);
+	for (round = 0; round < 2; round++)
+		for (i = 0; i < 3; i++)
+			owner_ask(&o[i], round ? 'e' : 'c');
+	for (i = 2; i >= 0; i--)
+		owner_ask(&o[i], 'e');
+	for (i = 0; i < 3; i++)
+		owner_end(&o[i]);
+	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+}
+
+/* The engine of one process goes on while another one's BOs are moved. */
+static void work_goes_on(void)
+{
+	struct vg_bo a = { 0 }, b = { 0 };
+	struct vg_queue q = { 0 };
+	struct owner o[2];
+	uint64_t bytes, size;
+	int i;
+
+	start();
+	bytes = base.vram_total / 10 & ~(VG_PAGE - 1);
+	size = base.vram_total / 16 & ~(VG_PAGE - 1);
+	OK(vg_queue_create(&vg, gpu, 4096, &q));
+	OK(vg_bo_create(&vg, gpu, size, VG_VRAM, &a));
+	OK(vg_bo_create(&vg, gpu, size, VG_GTT, &b));
+	for (i = 0; i < 2; i++)
+		owner_start(&o[i], i, bytes);
+	for (i = 0; i < 6; i++) {
+		char done, command = i < 2 ? 'f' : 'e';
+
+		CHECK(write(o[i % 2].to, &command, 1) == 1, "write");
+		vg_pattern_fill(a.cpu, size, SEED + 99, i);
+		OK(vg_copy(&q, b.cpu, a.cpu, size));
+		OK(vg_pattern_check(b.cpu, size, SEED + 99, i));
+		CHECK(read(o[i % 2].from, &done, 1) == 1,
+		      "a process failed at '%c'", command);
+	}
+	for (i = 0; i < 2; i++)
+		owner_end(&o[i]);
+	OK(vg_queue_destroy(&q));
+	OK(vg_bo_free(&a));
+	OK(vg_bo_free(&b));
+	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+}
+
+/* Killed while its BOs are being moved: all of it comes back. */
+static void killed(void)
+{
+	struct owner o[2];
+	uint64_t bytes;
+	int i, status;
+
+	start();
+	bytes = base.vram_total / 10 & ~(VG_PAGE - 1);
+	for (i = 0; i < 4; i++) {
+		owner_start(&o[0], 0, bytes);
+		owner_ask(&o[0], 'f');
+		owner_start(&o[1], 1, bytes);
+		CHECK(write(o[1].to, "f", 1) == 1, "write");
+		vg_sleep_us(i * 4000);
+		kill(o[i % 2].pid, SIGKILL);
+		waitpid(o[i % 2].pid, &status, 0);
+		kill(o[!(i % 2)].pid, SIGKILL);
+		waitpid(o[!(i % 2)].pid, &status, 0);
+		close(o[0].to);
+		close(o[0].from);
+		close(o[1].to);
+		close(o[1].from);
+	}
+	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+}
+
+/* Prefetches of SVM memory when VRAM is nearly full of BOs. */
+static void svm_under_pressure(void)
+{
+	const uint64_t size = 8 * VG_MIB;
+	struct owner o;
+	struct vg_queue q = { 0 };
+	uint64_t bytes;
+	char *p, *dst;
+	int i;
+
+	start();
+	bytes = base.vram_total / 7 & ~(VG_PAGE - 1);
+	owner_start(&o, 0, bytes);
+	owner_ask(&o, 'f');
+	OK(vg_queue_create(&vg, gpu, 4096, &q));
+	p = vg_map_anon(size);
+	dst = vg_map_anon(size);
+	CHECK(p && dst, "%s", vg_error());
+	for (i = 0; i < 4; i++) {
+		vg_pattern_fill(p, size, SEED + i, 0);
+		/* What does not fit may stay where it is; that is no error. */
+		OK(vg_svm_prefetch(&vg, p, size, gpu->gpu_id));
+		tap_diag("%ld of %lu pages are in VRAM",
+			 vg_pages_in_vram(p, size), size / VG_PAGE);
+		OK(vg_copy(&q, dst, p, size));
+		OK(vg_pattern_check(dst, size, SEED + i, 0));
+		owner_ask(&o, i % 2 ? 'c' : 'e');
+		OK(vg_pattern_check(p, size, SEED + i, 0));
+	}
+	owner_end(&o);
+	vg_unmap_anon(p, size);
+	vg_unmap_anon(dst, size);
+	OK(vg_queue_destroy(&q));
+	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+}
+
+static const struct tap_case cases[] = {
+	{ "three processes share VRAM that holds half of it", overcommit, 0 },
+	{ "an engine at work while others are moved", work_goes_on, 0 },
+	{ "processes killed while they are moved", killed, 0 },
+	{ "SVM prefetch under pressure", svm_under_pressure, 0 },
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(TAP_CASES(cases), argc, argv);
+}

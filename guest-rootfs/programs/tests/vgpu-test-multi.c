@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Two GPUs. What they would catch: state shared between devices that should
+ * be the device's own (VMIDs, doorbells, fault CAM), and SVM ranges that are
+ * invalidated on one GPU only.
+ */
+#include <dirent.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "tap.h"
+
+#define SEED 0x2222
+#define SIZE (4 * VG_MIB)
+
+static struct vg vg;
+static struct vg_queue q[2];
+
+static void start(int xnack)
+{
+	int i;
+
+	tap_open(&vg, xnack);
+	CHECK(vg.n_gpus >= 2, "%d GPUs", vg.n_gpus);
+	for (i = 0; i < 2; i++)
+		OK(vg_queue_create(&vg, &vg.gpu[i], 4096, &q[i]));
+}
+
+static char *anon(uint64_t size)
+{
+	char *p = vg_map_anon(size);
+
+	CHECK(p, "%s", vg_error());
+	return p;
+}
+
+static void topology(void)
+{
+	OK(vg_open(&vg));
+	CHECK(vg.n_gpus == 2, "%d GPUs", vg.n_gpus);
+	CHECK(vg_topology_nodes() == 3, "%d nodes", vg_topology_nodes());
+	CHECK(vg.gpu[0].gpu_id != vg.gpu[1].gpu_id, "both are GPU 0x%x",
+	      vg.gpu[0].gpu_id);
+	CHECK(vg.gpu[0].minor != vg.gpu[1].minor, "both are renderD%d",
+	      vg.gpu[0].minor);
+	CHECK(vg_node_property(vg.gpu[0].node, "location_id", 0) !=
+	      vg_node_property(vg.gpu[1].node, "location_id", 0),
+	      "both are at one PCI address");
+}
+
+/* Each GPU's own copies, at the same time, at the same addresses even. */
+static void both_copy(void)
+{
+	struct vg_bo a[2] = { 0 }, b[2] = { 0 };
+	uint32_t seq[2];
+	int i, round;
+
+	start(1);
+	for (i = 0; i < 2; i++) {
+		OK(vg_bo_create(&vg, &vg.gpu[i], SIZE, VG_VRAM, &a[i]));
+		OK(vg_bo_create(&vg, &vg.gpu[i], SIZE, VG_GTT, &b[i]));
+	}
+	for (round = 0; round < 5; round++) {
+		for (i = 0; i < 2; i++) {
+			vg_pattern_fill(a[i].cpu, SIZE, SEED + round, i);
+			OK(vg_emit_copy(&q[i], b[i].va, a[i].va, SIZE));
+			OK(vg_emit_fence(&q[i], &seq[i]));
+		}
+		vg_queue_submit(&q[0]);
+		vg_queue_submit(&q[1]);
+		for (i = 0; i < 2; i++) {
+			OK(vg_wait(&q[i], seq[i], VG_TIMEOUT_MS));
+			OK(vg_pattern_check(b[i].cpu, SIZE, SEED + round, i));
+		}
+	}
+}
+
+/* One GTT BO on both GPUs: what one writes the other reads. */
+static void shared_gtt(void)
+{
+	struct vg_bo bo = { 0 }, vram = { 0 };
+
+	start(1);
+	OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_GTT, &bo));
+	OK(vg_bo_map_peer(&bo, &vg.gpu[1]));
+	OK(vg_bo_create(&vg, &vg.gpu[1], SIZE, VG_VRAM, &vram));
+	OK(vg_fill(&q[0], bo.cpu, 0x5151, SIZE));
+	OK(vg_copy(&q[1], vram.cpu, bo.cpu, SIZE));
+	OK(vg_fill_check(vram.cpu, SIZE, 0x5151));
+	OK(vg_bo_unmap_peer(&bo, &vg.gpu[1]));
+	OK(vg_bo_free(&bo));
+	OK(vg_bo_free(&vram));
+}
+
+/* Both fault on the same malloc memory and see each other's writes. */
+static void shared_malloc(void)
+{
+	uint32_t seq[2];
+	char *src, *dst;
+	int i;
+
+	start(1);
+	src = anon(SIZE);
+	dst = anon(2 * SIZE);
+	vg_pattern_fill(src, SIZE, SEED, 0);
+	for (i = 0; i < 2; i++) {
+		OK(vg_emit_copy(&q[i], (uintptr_t)dst + i * SIZE,
+				(uintptr_t)src, SIZE));
+		OK(vg_emit_fence(&q[i], &seq[i]));
+	}
+	vg_queue_submit(&q[0]);
+	vg_queue_submit(&q[1]);
+	for (i = 0; i < 2; i++) {
+		OK(vg_wait(&q[i], seq[i], VG_TIMEOUT_MS));
+		OK(vg_pattern_check(dst + i * SIZE, SIZE, SEED, 0));
+	}
+	OK(vg_fill(&q[0], src, 0x77, SIZE));
+	OK(vg_copy(&q[1], dst, src, SIZE));
+	OK(vg_fill_check(dst, SIZE, 0x77));
+	/* Taken away from both. */
+	CHECK(mmap(src, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE |
+		   MAP_ANONYMOUS | MAP_FIXED, -1, 0) == src, "mmap");
+	for (i = 0; i < 2; i++) {
+		OK(vg_copy(&q[i], dst, src, SIZE));
+		OK(vg_fill_check(dst, SIZE, 0));
+		memset(dst, 1, SIZE);
+	}
+}
+
+/* Prefetched to one GPU, then to the other, used by both and by the CPU. */
+static void migrate_between(void)
+{
+	char *p, *dst;
+	int i;
+
+	start(1);
+	p = anon(SIZE);
+	dst = anon(SIZE);
+	vg_pattern_fill(p, SIZE, SEED, 0);
+	for (i = 0; i < 6; i++) {
+		OK(vg_svm_prefetch(&vg, p, SIZE, vg.gpu[i % 2].gpu_id));
+		CHECK(vg_pages_in_vram(p, SIZE) == (long)(SIZE / VG_PAGE),
+		      "%ld pages are in VRAM", vg_pages_in_vram(p, SIZE));
+		OK(vg_copy(&q[i % 2], dst, p, SIZE));
+		OK(vg_pattern_check(dst, SIZE, SEED, 0));
+		memset(dst, 0, SIZE);
+		/* The other one has to fetch it back first. */
+		OK(vg_copy(&q[!(i % 2)], dst, p, SIZE));
+		OK(vg_pattern_check(dst, SIZE, SEED, 0));
+	}
+	OK(vg_pattern_check(p, SIZE, SEED, 0));
+}
+
+static const struct tap_case cases[] = {
+	{ "topology", topology, 2 },
+	{ "both copy at once", both_copy, 2 },
+	{ "one GTT BO on both", shared_gtt, 2 },
+	{ "both fault on the same memory", shared_malloc, 2 },
+	{ "memory that moves between the two", migrate_between, 2 },
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(TAP_CASES(cases), argc, argv);
+}

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * User-mode SDMA queues: many at once, ring arithmetic, threads, bad packets,
+ * sudden death. What they would catch: doorbells or pointers mixed up between
+ * queues, lost wake-ups, an error that takes more than its own queue down,
+ * hardware left running for a dead process.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tap.h"
+
+#define SEED	   0x90
+#define MAX_QUEUES 16	/* 2 engines of 8 */
+#define STOPPED_MS 500	/* a stopped queue does nothing for so long */
+
+static struct vg vg;
+static struct vg_gpu *gpu;
+static struct vg_mem_info base;
+
+static void start(int xnack)
+{
+	tap_open(&vg, xnack);
+	gpu = &vg.gpu[0];
+	OK(vg_mem_info(gpu, &base));
+}
+
+/* All hardware queues at once, each with work of its own. */
+static void use_all_queues(void)
+{
+	static struct vg_queue q[MAX_QUEUES + 1];
+	struct vg_bo bo = { 0 };
+	uint32_t seq[MAX_QUEUES];
+	int i, round;
+
+	OK(vg_bo_create(&vg, gpu, MAX_QUEUES * 64 * VG_KIB, VG_VRAM, &bo));
+	for (i = 0; i < MAX_QUEUES; i++)
+		OK(vg_queue_create(&vg, gpu, 4096, &q[i]));
+	ERRNO(ENOMEM, vg_queue_create(&vg, gpu, 4096, &q[MAX_QUEUES]));
+	for (round = 1; round <= 8; round++) {
+		for (i = 0; i < MAX_QUEUES; i++) {
+			OK(vg_emit_fill(&q[i], bo.va + i * 64 * VG_KIB,
+					round << 8 | i, 64 * VG_KIB));
+			OK(vg_emit_fence(&q[i], &seq[i]));
+			vg_queue_submit(&q[i]);
+		}
+		for (i = MAX_QUEUES - 1; i >= 0; i--)
+			OK(vg_wait(&q[i], seq[i], VG_TIMEOUT_MS));
+		for (i = 0; i < MAX_QUEUES; i++)
+			OK(vg_fill_check((char *)bo.cpu + i * 64 * VG_KIB,
+					 64 * VG_KIB, round << 8 | i));
+	}
+	/* A freed one can be had again, and only one. */
+	OK(vg_queue_destroy(&q[5]));
+	OK(vg_queue_create(&vg, gpu, 4096, &q[5]));
+	OK(vg_fill(&q[5], bo.cpu, 55, 4096));
+	for (i = 0; i < MAX_QUEUES; i++)
+		OK(vg_queue_destroy(&q[i]));
+	OK(vg_bo_free(&bo));
+	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+}
+
+static void all_queues(void)
+{
+	start(1);
+	use_all_queues();
+}
+
+/* A small ring goes round a hundred times, packets and batches of all sizes. */
+static void wraparound(void)
+{
+	uint32_t data[64], seq = 0, total = 0;
+	struct vg_queue q = { 0 };
+	struct vg_bo bo = { 0 };
+	unsigned int i, k, rnd = 3;
+	volatile uint32_t *p;
+
+	start(1);
+	OK(vg_queue_create(&vg, gpu, 4096, &q));
+	OK(vg_bo_create(&vg, gpu, VG_PAGE, VG_GTT, &bo));
+	p = bo.cpu;
+	for (i = 0; q.wptr < 100 * 4096; i++) {
+		unsigned int n = 1 + rand_r(&rnd) % 64;
+
+		for (k = 0; k < n; k++)
+			data[k] = total + k;
+		OK(vg_emit_write(&q, bo.va, data, n));
+		OK(vg_emit_atomic_add(&q, bo.va + 2048, n));
+		total += n;
+		if (rand_r(&rnd) % 4)
+			continue;
+		OK(vg_emit_fence(&q, &seq));
+		vg_queue_submit(&q);
+		if (rand_r(&rnd) % 2) {
+			OK(vg_wait(&q, seq, VG_TIMEOUT_MS));
+			CHECK(p[512] == total, "sum %u, should be %u", p[512],
+			      total);
+			for (k = 0; k < n; k++)
+				CHECK(p[k] == total - n + k, "word %u", k);
+		}
+	}
+	OK(vg_queue_finish(&q, VG_TIMEOUT_MS));
+	CHECK(p[512] == total, "sum %u, should be %u", p[512], total);
+	CHECK(vg_queue_rptr(&q) == q.wptr, "rptr %lu, wptr %lu",
+	      vg_queue_rptr(&q), q.wptr);
+	OK(vg_queue_destroy(&q));
+	OK(vg_bo_free(&bo));
+}
+
+/* A ring filled to the last byte before the first doorbell. */
+static void full_ring(void)
+{
+	struct vg_queue q = { 0 };
+	struct vg_bo bo = { 0 };
+	volatile uint64_t *sum;
+	uint64_t n = 0;
+
+	start(1);
+	OK(vg_queue_create(&vg, gpu, 4096, &q));
+	OK(vg_bo_create(&vg, gpu, VG_PAGE, VG_GTT, &bo));
+	sum = bo.cpu;
+	while (q.wptr < 4096) {
+		OK(vg_emit_atomic_add(&q, bo.va, 1));
+		n++;
+	}
+	CHECK(q.wptr == 4096, "wptr %lu", q.wptr);
+	vg_queue_submit(&q);
+	OK(vg_queue_finish(&q, VG_TIMEOUT_MS));
+	CHECK(*sum == n, "%lu of %lu packets ran", *sum, n);
+	OK(vg_queue_destroy(&q));
+	OK(vg_bo_free(&bo));
+}
+
+/**
+ * struct worker - a thread with its own queue
+ */
+struct worker {
+	pthread_t thread;
+	int index;
+	const char *problem;
+	char text[256];
+};
+
+static struct vg_bo shared;
+
+static void *work(void *arg)
+{
+	enum { SIZE = 256 * 1024 };
+	struct worker *w = arg;
+	char *dst = (char *)shared.cpu + 8 + w->index * SIZE;
+	struct vg_queue q = { 0 };
+	struct vg_bo src = { 0 };
+	int i, r;
+
+	r = vg_queue_create(&vg, gpu, 4096, &q) ?:
+	    vg_bo_create(&vg, gpu, SIZE, w->index % 2 ? VG_VRAM : VG_GTT, &src);
+	for (i = 0; i < 20 && !r; i++) {
+		vg_pattern_fill(src.cpu, SIZE - 64, SEED + i, w->index);
+		r = vg_emit_atomic_add(&q, shared.va, 1) ?:
+		    vg_copy(&q, dst, src.cpu, SIZE - 64) ?:
+		    vg_pattern_check(dst, SIZE - 64, SEED + i, w->index);
+	}
+	r = r ?: vg_queue_destroy(&q) ?: vg_bo_free(&src);
+	if (r) {
+		strncpy(w->text, vg_error(), sizeof(w->text) - 1);
+		w->problem = w->text;
+	}
+	return NULL;
+}
+
+static void threads(void)
+{
+	static struct worker w[6];
+	int i;
+
+	start(1);
+	OK(vg_bo_create(&vg, gpu, 2 * VG_MIB, VG_VRAM, &shared));
+	for (i = 0; i < 6; i++) {
+		w[i].index = i;
+		CHECK(!pthread_create(&w[i].thread, NULL, work, &w[i]),
+		      "pthread_create");
+	}
+	for (i = 0; i < 6; i++) {
+		pthread_join(w[i].thread, NULL);
+		CHECK(!w[i].problem, "thread %d: %s", i, w[i].problem);
+	}
+	CHECK(*(uint64_t *)shared.cpu == 6 * 20, "%lu of 120 atomic adds",
+	      *(uint64_t *)shared.cpu);
+	OK(vg_bo_free(&shared));
+	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+}
+
+/* A packet that does not exist stops its queue; neighbours do not notice. */
+static void bad_packet(void)
+{
+	uint64_t errors;
+	struct vg_queue bad = { 0 }, good = { 0 };
+	struct vg_bo bo = { 0 };
+	uint32_t seq, *p;
+
+	start(1);
+	OK(vg_queue_create(&vg, gpu, 4096, &bad));
+	OK(vg_queue_create(&vg, gpu, 4096, &good));
+	OK(vg_bo_create(&vg, gpu, VG_MIB, VG_VRAM, &bo));
+	errors = tap_device_counter(gpu, "queue_errors");
+	p = vg_queue_reserve(&bad, 1);
+	CHECK(p, "%s", vg_error());
+	*p = 0xee;
+	OK(vg_emit_fence(&bad, &seq));
+	vg_queue_submit(&bad);
+	ERRNO(ETIMEDOUT, vg_wait(&bad, seq, STOPPED_MS));
+	CHECK(tap_device_counter(gpu, "queue_errors") == errors + 1,
+	      "the device counts %lu errors",
+	      tap_device_counter(gpu, "queue_errors") - errors);
+	OK(vg_fill(&good, bo.cpu, 0x600d, VG_MIB));
+	OK(vg_fill_check(bo.cpu, VG_MIB, 0x600d));
+	OK(vg_queue_destroy(&bad));
+	/* Its hardware queue serves the next one. */
+	OK(vg_queue_create(&vg, gpu, 4096, &bad));
+	OK(vg_fill(&bad, bo.cpu, 0xb0b0, VG_MIB));
+	OK(vg_fill_check(bo.cpu, VG_MIB, 0xb0b0));
+	OK(vg_queue_destroy(&bad));
+	OK(vg_queue_destroy(&good));
+	OK(vg_bo_free(&bo));
+	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+}
+
+/* A write pointer the ring cannot have. */
+static void bad_wptr(void)
+{
+	static const uint64_t wptr[] = { 4096 + 4, 2, 1ull << 40, ~3ull };
+	struct vg_queue bad = { 0 }, good = { 0 };
+	struct vg_bo bo = { 0 };
+	unsigned int i;
+
+	start(1);
+	OK(vg_queue_create(&vg, gpu, 4096, &good));
+	OK(vg_bo_create(&vg, gpu, VG_PAGE, VG_VRAM, &bo));
+	for (i = 0; i < sizeof(wptr) / sizeof(wptr[0]); i++) {
+		OK(vg_queue_create(&vg, gpu, 4096, &bad));
+		bad.wptr = wptr[i];
+		vg_queue_submit(&bad);
+		OK(vg_fill(&good, bo.cpu, i + 1, VG_PAGE));
+		OK(vg_fill_check(bo.cpu, VG_PAGE, i + 1));
+		OK(vg_queue_destroy(&bad));
+	}
+	OK(vg_queue_destroy(&good));
+	OK(vg_bo_free(&bo));
+}
+
+/* Doorbells of the slice that belong to no queue ring into the void. */
+static void foreign_doorbells(void)
+{
+	struct vg_queue q = { 0 };
+	struct vg_bo bo = { 0 };
+	volatile uint64_t *page;
+	unsigned int i;
+
+	start(1);
+	OK(vg_queue_create(&vg, gpu, 4096, &q));
+	OK(vg_bo_create(&vg, gpu, VG_PAGE, VG_VRAM, &bo));
+	page = q.doorbell_page;
+	for (i = 0; i < VG_DOORBELL_SLICE / 8; i++)
+		if (&page[i] != q.doorbell)
+			page[i] = 0x1234567890 + i;
+	OK(vg_fill(&q, bo.cpu, 77, VG_PAGE));
+	OK(vg_fill_check(bo.cpu, VG_PAGE, 77));
+	OK(vg_queue_destroy(&q));
+	OK(vg_bo_free(&bo));
+}
+
+static void create_destroy(void)
+{
+	struct vg_bo bo = { 0 };
+	struct vg_queue q = { 0 };
+	uint32_t seq;
+	int i;
+
+	start(1);
+	OK(vg_bo_create(&vg, gpu, 4 * VG_MIB, VG_VRAM, &bo));
+	for (i = 0; i < 100; i++) {
+		OK(vg_queue_create(&vg, gpu, i % 2 ? 4096 : 1 << 16, &q));
+		/* Half of them go while they have work. */
+		OK(vg_emit_fill(&q, bo.va, i, bo.size));
+		OK(vg_emit_fence(&q, &seq));
+		vg_queue_submit(&q);
+		if (i % 4 < 2) {
+			OK(vg_wait(&q, seq, VG_TIMEOUT_MS));
+			CHECK(*(uint32_t *)bo.cpu == (uint32_t)i, "round %d",
+			      i);
+		}
+		OK(vg_queue_destroy(&q));
+	}
+	OK(vg_bo_free(&bo));
+	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+}
+
+/* The GPU clock in packets and in GET_CLOCK_COUNTERS is one clock. */
+static void timestamps(void)
+{
+	struct vg_queue q = { 0 };
+	uint64_t before, after, a, b;
+
+	start(1);
+	OK(vg_queue_create(&vg, gpu, 4096, &q));
+	before = vg_gpu_clock(&vg, gpu);
+	OK(vg_emit_timestamp(&q, 0));
+	OK(vg_emit_timestamp(&q, 1));
+	OK(vg_queue_finish(&q, VG_TIMEOUT_MS));
+	after = vg_gpu_clock(&vg, gpu);
+	a = vg_timestamp(&q, 0);
+	b = vg_timestamp(&q, 1);
+	CHECK(before <= a && a <= b && b <= after,
+	      "%lu <= %lu <= %lu <= %lu does not hold", before, a, b, after);
+	OK(vg_queue_destroy(&q));
+}
+
+/* Copies for ever, until killed; @arg is a pipe's end to say "running". */
+static void busy(void *arg)
+{
+	int *ready = arg;
+	struct vg_queue q = { 0 };
+	struct vg_bo a = { 0 }, b = { 0 };
+	void *mem;
+	char go = 1;
+
+	start(1);
+	mem = vg_map_anon(16 * VG_MIB);
+	OK(vg_queue_create(&vg, gpu, 4096, &q));
+	OK(vg_bo_create(&vg, gpu, 4 * VG_MIB, VG_VRAM, &a));
+	OK(vg_bo_create(&vg, gpu, 4 * VG_MIB, VG_GTT, &b));
+	for (;;) {
+		OK(vg_emit_copy(&q, b.va, a.va, a.size));
+		OK(vg_emit_copy(&q, (uintptr_t)mem, a.va, a.size));
+		vg_queue_submit(&q);
+		if (go && write(*ready, &go, 1) != 1)
+			_exit(1);
+		go = 0;
+	}
+}
+
+/* kill -9 in mid-copy, at a later moment each time: nothing stays behind. */
+static void killed(void)
+{
+	int i, fd[2];
+
+	start(1);
+	for (i = 0; i < 12; i++) {
+		char go;
+		int status;
+		pid_t pid;
+
+		CHECK(!pipe(fd), "pipe");
+		pid = fork();
+		CHECK(pid >= 0, "fork");
+		if (!pid)
+			busy(&fd[1]);
+		CHECK(read(fd[0], &go, 1) == 1, "the child did not start");
+		vg_sleep_us(i * 700);
+		kill(pid, SIGKILL);
+		CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status),
+		      "status 0x%x", status);
+		close(fd[0]);
+		close(fd[1]);
+	}
+	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+	use_all_queues();
+}
+
+static const struct tap_case cases[] = {
+	{ "16 queues at once, no 17th", all_queues, 0 },
+	{ "a small ring a hundred times round", wraparound, 0 },
+	{ "a ring filled to the last byte", full_ring, 0 },
+	{ "six threads, six queues", threads, 0 },
+	{ "a bad packet stops its queue only", bad_packet, 0 },
+	{ "write pointers beyond the ring", bad_wptr, 0 },
+	{ "doorbells of no queue", foreign_doorbells, 0 },
+	{ "create and destroy, idle and busy", create_destroy, 0 },
+	{ "one GPU clock", timestamps, 0 },
+	{ "a process killed in mid-copy", killed, 0 },
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(TAP_CASES(cases), argc, argv);
+}

@@ -1,0 +1,531 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Shared virtual memory against the memory manager: mprotect, munmap, fork,
+ * mremap, madvise, before, after and under running copies. What they would
+ * catch: a GPU mapping that outlives the CPU's, a write that goes to a page
+ * of somebody else, a fault repaired from stale page tables, a deadlock
+ * between notifier, fault worker and migration.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tap.h"
+
+#define SEED	   0x33aa
+#define SIZE	   (4 * VG_MIB)
+#define STOPPED_MS 500
+#define STORM_MS   1500
+
+static struct vg vg;
+static struct vg_gpu *gpu;
+static struct vg_queue q;
+
+static void start(void)
+{
+	tap_open(&vg, 1);
+	gpu = &vg.gpu[0];
+	OK(vg_queue_create(&vg, gpu, 16 * VG_KIB, &q));
+}
+
+static char *anon(uint64_t size)
+{
+	char *p = vg_map_anon(size);
+
+	CHECK(p, "%s", vg_error());
+	return p;
+}
+
+/* A BO that the memory manager has no say in, to compare with. */
+static void *bo_memory(uint64_t size)
+{
+	static struct vg_bo bo[4];
+	static int n;
+
+	CHECK(n < 4, "too many BOs");
+	OK(vg_bo_create(&vg, gpu, size, VG_GTT, &bo[n]));
+	return bo[n++].cpu;
+}
+
+static void expect_stop(void *dst, const void *src, uint64_t bytes)
+{
+	uint64_t before = tap_driver_counter(gpu, "faults_unrepaired");
+	uint64_t deadline = vg_now() + 10000000000ull;
+	uint32_t seq;
+
+	OK(vg_emit_copy(&q, (uintptr_t)dst, (uintptr_t)src, bytes));
+	OK(vg_emit_fence(&q, &seq));
+	vg_queue_submit(&q);
+	while (tap_driver_counter(gpu, "faults_unrepaired") == before)
+		CHECK(vg_now() < deadline, "no unrepaired fault is counted");
+	ERRNO(ETIMEDOUT, vg_wait(&q, seq, STOPPED_MS));
+}
+
+/* Other memory at the same address: the engine must see the new one. */
+static void replaced(void)
+{
+	char *p, *dst;
+	int i;
+
+	start();
+	p = anon(SIZE);
+	dst = bo_memory(SIZE);
+	for (i = 0; i < 6; i++) {
+		vg_pattern_fill(p, SIZE, SEED + i, 0);
+		if (i % 3 == 1)
+			OK(vg_svm_prefetch(&vg, p, SIZE, gpu->gpu_id));
+		OK(vg_copy(&q, dst, p, SIZE));
+		OK(vg_pattern_check(dst, SIZE, SEED + i, 0));
+		CHECK(mmap(p, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE |
+			   MAP_ANONYMOUS | MAP_FIXED, -1, 0) == p, "mmap");
+		if (i % 2)
+			continue;
+		OK(vg_copy(&q, dst, p, SIZE));
+		OK(vg_fill_check(dst, SIZE, 0));
+	}
+}
+
+static void unmapped(void)
+{
+	char *p, *dst;
+
+	start();
+	p = anon(SIZE);
+	dst = bo_memory(SIZE);
+	vg_pattern_fill(p, SIZE, SEED, 0);
+	OK(vg_copy(&q, dst, p, SIZE));
+	CHECK(!munmap(p, SIZE), "munmap");
+	memset(dst, 0, SIZE);
+	expect_stop(dst, p, SIZE);
+	OK(vg_fill_check(dst, SIZE, 0));
+}
+
+/* A hole in the middle: all of it before the hole, nothing behind. */
+static void hole(void)
+{
+	const uint64_t at = SIZE / 2 + 5 * VG_PAGE;
+	char *p, *dst;
+
+	start();
+	p = anon(SIZE);
+	dst = bo_memory(SIZE);
+	vg_pattern_fill(p, SIZE, SEED, 0);
+	OK(vg_copy(&q, dst, p, SIZE));
+	memset(dst, 0, SIZE);
+	CHECK(!munmap(p + at, VG_PAGE), "munmap");
+	expect_stop(dst, p, SIZE);
+	OK(vg_pattern_check(dst, at, SEED, 0));
+	OK(vg_fill_check(dst + at, SIZE - at, 0));
+}
+
+static void read_only(void)
+{
+	char *p, *src;
+
+	start();
+	p = anon(SIZE);
+	src = bo_memory(SIZE);
+	vg_pattern_fill(src, SIZE, SEED, 0);
+	OK(vg_copy(&q, p, src, SIZE));
+	CHECK(!mprotect(p, SIZE, PROT_READ), "mprotect");
+	/* Reading goes on. */
+	OK(vg_copy(&q, src, p, SIZE));
+	OK(vg_pattern_check(src, SIZE, SEED, 0));
+	CHECK(!mprotect(p, SIZE, PROT_READ | PROT_WRITE), "mprotect");
+	OK(vg_fill(&q, p, 0x11, SIZE));
+	OK(vg_fill_check(p, SIZE, 0x11));
+	CHECK(!mprotect(p, SIZE, PROT_READ), "mprotect");
+	expect_stop(p, src, SIZE);
+	OK(vg_fill_check(p, SIZE, 0x11));
+}
+
+/*
+ * After fork() both share the pages. What the parent's engine writes then is
+ * the parent's alone.
+ */
+static void forked(void)
+{
+	char *p, *src, go = 1;
+	int status, fd[2];
+	pid_t pid;
+
+	start();
+	p = anon(SIZE);
+	src = bo_memory(SIZE);
+	vg_pattern_fill(src, SIZE, SEED, 0);
+	OK(vg_copy(&q, p, src, SIZE));
+	CHECK(!pipe(fd), "pipe");
+	pid = fork();
+	CHECK(pid >= 0, "fork");
+	if (!pid) {
+		if (read(fd[0], &go, 1) != 1)
+			_exit(2);
+		/* The child's copy is of the moment of the fork. */
+		OK(vg_pattern_check(p, SIZE, SEED, 0));
+		_exit(0);
+	}
+	OK(vg_fill(&q, p, 0x22, SIZE));
+	CHECK(write(fd[1], &go, 1) == 1, "write");
+	CHECK(waitpid(pid, &status, 0) == pid && !status,
+	      "the child saw the parent's writes: status 0x%x", status);
+	OK(vg_fill_check(p, SIZE, 0x22));
+}
+
+/* The same with the pages in VRAM: the child gets its own copy of them. */
+static void forked_in_vram(void)
+{
+	int status;
+	pid_t pid;
+	char *p;
+
+	start();
+	p = anon(SIZE);
+	vg_pattern_fill(p, SIZE, SEED, 0);
+	OK(vg_svm_prefetch(&vg, p, SIZE, gpu->gpu_id));
+	pid = fork();
+	CHECK(pid >= 0, "fork");
+	if (!pid) {
+		OK(vg_pattern_check(p, SIZE, SEED, 0));
+		memset(p, 0x55, SIZE);
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && !status,
+	      "the child ended with status 0x%x", status);
+	OK(vg_fill(&q, p, 0x23, SIZE / 2));
+	OK(vg_fill_check(p, SIZE / 2, 0x23));
+	OK(vg_pattern_check(p + SIZE / 2, SIZE / 2, SEED, SIZE / 2));
+}
+
+/* mremap: the new address has the data, the old one has nothing. */
+static void moved(void)
+{
+	char *p, *to, *dst;
+
+	start();
+	p = anon(SIZE);
+	to = anon(SIZE);
+	dst = bo_memory(SIZE);
+	vg_pattern_fill(p, SIZE, SEED, 0);
+	OK(vg_copy(&q, dst, p, SIZE));
+	CHECK(mremap(p, SIZE, SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to,
+	      "mremap: %s", strerror(errno));
+	memset(dst, 0, SIZE);
+	OK(vg_copy(&q, dst, to, SIZE));
+	OK(vg_pattern_check(dst, SIZE, SEED, 0));
+	memset(dst, 0, SIZE);
+	expect_stop(dst, p, SIZE);
+	OK(vg_fill_check(dst, SIZE, 0));
+}
+
+/* mremap of pages in VRAM. */
+static void moved_in_vram(void)
+{
+	char *p, *to, *dst;
+
+	start();
+	p = anon(SIZE);
+	to = anon(SIZE);
+	dst = bo_memory(SIZE);
+	vg_pattern_fill(p, SIZE, SEED, 0);
+	OK(vg_svm_prefetch(&vg, p, SIZE, gpu->gpu_id));
+	CHECK(mremap(p, SIZE, SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to,
+	      "mremap: %s", strerror(errno));
+	OK(vg_copy(&q, dst, to, SIZE));
+	OK(vg_pattern_check(dst, SIZE, SEED, 0));
+	OK(vg_pattern_check(to, SIZE, SEED, 0));
+}
+
+static void discarded(void)
+{
+	char *p, *dst;
+
+	start();
+	p = anon(SIZE);
+	dst = bo_memory(SIZE);
+	vg_pattern_fill(p, SIZE, SEED, 0);
+	OK(vg_svm_prefetch(&vg, p, SIZE / 2, gpu->gpu_id));
+	OK(vg_copy(&q, dst, p, SIZE));
+	OK(vg_pattern_check(dst, SIZE, SEED, 0));
+	CHECK(!madvise(p, SIZE, MADV_DONTNEED), "madvise");
+	OK(vg_copy(&q, dst, p, SIZE));
+	OK(vg_fill_check(dst, SIZE, 0));
+	OK(vg_fill(&q, p, 6, SIZE));
+	OK(vg_fill_check(p, SIZE, 6));
+}
+
+/* Huge pages: mapped, split by mprotect of a part, still right. */
+static void huge(void)
+{
+	char *p, *aligned, *dst;
+
+	start();
+	p = anon(SIZE + 2 * VG_MIB);
+	aligned = (char *)(((uintptr_t)p + 2 * VG_MIB - 1) &
+			   ~(2 * VG_MIB - 1));
+	dst = bo_memory(SIZE);
+	madvise(aligned, SIZE, MADV_HUGEPAGE);
+	vg_pattern_fill(aligned, SIZE, SEED, 0);
+	OK(vg_copy(&q, dst, aligned, SIZE));
+	OK(vg_pattern_check(dst, SIZE, SEED, 0));
+	CHECK(!mprotect(aligned + VG_MIB, VG_PAGE, PROT_READ), "mprotect");
+	memset(dst, 0, SIZE);
+	OK(vg_copy(&q, dst, aligned, SIZE));
+	OK(vg_pattern_check(dst, SIZE, SEED, 0));
+	OK(vg_fill(&q, aligned, 8, VG_MIB));
+	OK(vg_fill_check(aligned, VG_MIB, 8));
+	OK(vg_svm_prefetch(&vg, aligned + 2 * VG_MIB, SIZE - 2 * VG_MIB,
+			   gpu->gpu_id));
+	OK(vg_copy(&q, dst, aligned, SIZE));
+	OK(vg_pattern_check(dst + VG_MIB, SIZE - VG_MIB, SEED, VG_MIB));
+	OK(vg_pattern_check(aligned + VG_MIB, SIZE - VG_MIB, SEED, VG_MIB));
+}
+
+/*
+ * Storms: one thread keeps a copy running, this one does one thing to the
+ * memory again and again. The source is never changed, so each copy that ends
+ * must be right.
+ */
+struct copier {
+	pthread_t thread;
+	struct vg_queue queue;
+	char *src, *dst;
+	atomic_bool stop;
+	unsigned int copies;
+	int result;
+	char text[256];
+};
+
+static void *copy_loop(void *arg)
+{
+	struct copier *c = arg;
+
+	while (!c->stop && !c->result) {
+		memset(c->dst, 0, SIZE);
+		c->result = vg_copy(&c->queue, c->dst, c->src, SIZE) ?:
+			    vg_pattern_check(c->dst, SIZE, SEED, 0);
+		c->copies++;
+	}
+	if (c->result)
+		strncpy(c->text, vg_error(), sizeof(c->text) - 1);
+	return NULL;
+}
+
+static void copier_start(struct copier *c, char *src, char *dst)
+{
+	memset(c, 0, sizeof(*c));
+	c->src = src;
+	c->dst = dst;
+	OK(vg_queue_create(&vg, gpu, 4096, &c->queue));
+	CHECK(!pthread_create(&c->thread, NULL, copy_loop, c), "pthread");
+}
+
+static void copier_end(struct copier *c)
+{
+	c->stop = true;
+	pthread_join(c->thread, NULL);
+	CHECK(!c->result, "copy %u: %s", c->copies, c->text);
+	CHECK(c->copies, "not one copy was made");
+	tap_diag("%u copies", c->copies);
+}
+
+/* Runs @disturb on the source until the time is over and 3 copies are made. */
+static void storm(void (*disturb)(char *p, unsigned int *rnd), bool bo_dst)
+{
+	uint64_t end = vg_now() + STORM_MS * 1000000ull;
+	unsigned int rnd = 11;
+	struct copier c;
+	char *src;
+
+	start();
+	src = anon(SIZE);
+	vg_pattern_fill(src, SIZE, SEED, 0);
+	copier_start(&c, src, bo_dst ? bo_memory(SIZE) : anon(SIZE));
+	while ((vg_now() < end || c.copies < 3) && !c.result)
+		disturb(src, &rnd);
+	copier_end(&c);
+}
+
+/* A few pages somewhere in the source. */
+static char *some_pages(char *p, unsigned int *rnd, uint64_t *size)
+{
+	*size = (1 + rand_r(rnd) % 64) * VG_PAGE;
+	return p + rand_r(rnd) % (SIZE / VG_PAGE - 64) * VG_PAGE;
+}
+
+static void do_mprotect(char *p, unsigned int *rnd)
+{
+	uint64_t size;
+	char *at = some_pages(p, rnd, &size);
+
+	CHECK(!mprotect(at, size, PROT_READ), "mprotect");
+	CHECK(!mprotect(at, size, PROT_READ | PROT_WRITE), "mprotect");
+	vg_sleep_us(300);
+}
+
+static void storm_mprotect(void)
+{
+	storm(do_mprotect, false);
+}
+
+static void do_fork(char *p, unsigned int *rnd)
+{
+	int status;
+	pid_t pid = fork();
+
+	(void)rnd;
+	CHECK(pid >= 0, "fork");
+	if (!pid) {
+		p[VG_PAGE] ^= 1;
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && !status, "child");
+	/* Break the sharing from this side too. */
+	p[2 * VG_PAGE] = p[2 * VG_PAGE];
+}
+
+static void storm_fork(void)
+{
+	storm(do_fork, true);
+}
+
+static void do_migrate(char *p, unsigned int *rnd)
+{
+	uint64_t size;
+	char *at = some_pages(p, rnd, &size);
+
+	OK(vg_svm_prefetch(&vg, at, size,
+			   rand_r(rnd) % 4 ? gpu->gpu_id : 0));
+	at = some_pages(p, rnd, &size);
+	OK(vg_pattern_check(at, size, SEED, at - p));
+}
+
+static void storm_migrate(void)
+{
+	storm(do_migrate, true);
+}
+
+/* Other memory comes and goes around it: the notifier hits its neighbours. */
+static void do_neighbours(char *p, unsigned int *rnd)
+{
+	uint64_t size = (1 + rand_r(rnd) % 256) * VG_PAGE;
+	char *near = anon(size);
+
+	(void)p;
+	memset(near, 1, size);
+	OK(vg_copy(&q, near, near + size / 2, size / 4));
+	vg_unmap_anon(near, size);
+}
+
+static void storm_neighbours(void)
+{
+	storm(do_neighbours, false);
+}
+
+/*
+ * The source disappears under the copy. The queue stops or the copy was
+ * faster; no byte but the source's is ever written; destroy works.
+ */
+static void vanish(void)
+{
+	char *src, *dst;
+	uint64_t k, zeros;
+	uint32_t seq;
+	int i, stopped = 0;
+
+	for (i = 0; i < 8; i++) {
+		pid_t pid = fork();
+		int status;
+
+		CHECK(pid >= 0, "fork");
+		if (pid) {
+			CHECK(waitpid(pid, &status, 0) == pid &&
+			      (status == 0 || status == 3 << 8),
+			      "round %d: status 0x%x", i, status);
+			stopped += status != 0;
+			continue;
+		}
+		start();
+		src = anon(SIZE);
+		dst = bo_memory(SIZE);
+		vg_pattern_fill(src, SIZE, SEED, 0);
+		OK(vg_emit_copy(&q, (uintptr_t)dst, (uintptr_t)src, SIZE));
+		OK(vg_emit_fence(&q, &seq));
+		vg_queue_submit(&q);
+		vg_sleep_us(i * 150);
+		munmap(src, SIZE);
+		bool done = !vg_wait(&q, seq, STOPPED_MS);
+
+		OK(vg_queue_destroy(&q));
+		for (k = 0; k < SIZE; k += VG_PAGE)
+			if (vg_pattern_check(dst + k, VG_PAGE, SEED, k))
+				break;
+		zeros = k;
+		OK(done ? vg_pattern_check(dst, SIZE, SEED, 0) : 0);
+		/* One page may be half copied; behind it all is as it was. */
+		if (zeros + VG_PAGE < SIZE)
+			OK(vg_fill_check(dst + zeros + VG_PAGE,
+					 SIZE - zeros - VG_PAGE, 0));
+		_exit(done ? 0 : 3);
+	}
+	tap_diag("%d of 8 copies were stopped", stopped);
+}
+
+/* Threads with queues while the process maps, unmaps and exits in the middle. */
+static void exit_in_storm(void *arg)
+{
+	static struct copier c[3];
+	unsigned int rnd = *(int *)arg;
+	char *src;
+	int i;
+
+	start();
+	src = anon(SIZE);
+	vg_pattern_fill(src, SIZE, SEED, 0);
+	for (i = 0; i < 3; i++)
+		copier_start(&c[i], src, anon(SIZE));
+	for (i = 0; i < 5; i++) {
+		do_mprotect(src, &rnd);
+		do_neighbours(src, &rnd);
+	}
+}
+
+static void exits(void)
+{
+	struct vg_mem_info before;
+	struct vg v;
+	int i;
+
+	OK(vg_open_bare(&v));
+	OK(vg_mem_info(&v.gpu[0], &before));
+	for (i = 1; i < 6; i++)
+		tap_in_child(exit_in_storm, &i);
+	OK(vg_mem_settle(&v.gpu[0], &before, VG_TIMEOUT_MS));
+}
+
+static const struct tap_case cases[] = {
+	{ "other memory at the same address", replaced, 0 },
+	{ "munmap, then copy: the queue stops", unmapped, 0 },
+	{ "a hole in the source: copied up to it", hole, 0 },
+	{ "mprotect: reads go on, writes stop", read_only, 0 },
+	{ "fork: the engine writes the parent's page", forked, 0 },
+	{ "fork with the pages in VRAM", forked_in_vram, 0 },
+	{ "mremap: new address yes, old address no", moved, 0 },
+	{ "mremap of pages in VRAM", moved_in_vram, 0 },
+	{ "madvise DONTNEED", discarded, 0 },
+	{ "transparent huge pages", huge, 0 },
+	{ "mprotect under running copies", storm_mprotect, 0 },
+	{ "fork under running copies", storm_fork, 0 },
+	{ "migration under running copies", storm_migrate, 0 },
+	{ "neighbours mapped and unmapped under running copies",
+	  storm_neighbours, 0 },
+	{ "munmap under a running copy", vanish, 0 },
+	{ "exit in the middle of it all", exits, 0 },
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(TAP_CASES(cases), argc, argv);
+}
