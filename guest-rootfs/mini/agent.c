@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The launcher's hand in the guest: runs one command for it, as process 1.
+ *
+ * It speaks frames over the virtio-serial port "vgpu.agent": one byte of kind, four bytes of length (little endian),
+ * then that many bytes. What the command writes goes out as it comes, standard output and standard error apart, and
+ * all of it before the exit status. tools/vgpu_tools/agent.py is the other end and describes the payloads.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/reboot.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum frame {
+	FRAME_HELLO = 'H',	/* to the host: state of the driver */
+	FRAME_RUN = 'R',	/* to the guest: struct run, then words that end in NUL */
+	FRAME_STDIN = 'I',	/* to the guest: bytes; none is the end */
+	FRAME_SIZE = 'W',	/* to the guest: rows, columns of the terminal */
+	FRAME_DUMP = 'D',	/* to the guest: say on the console what everybody waits for */
+	FRAME_STDOUT = 'O',	/* to the host: bytes */
+	FRAME_STDERR = 'E',	/* to the host: bytes */
+	FRAME_EXIT = 'X',	/* to the host: exit status as a shell would have it */
+};
+
+#define RUN_TERMINAL	0x01	/* on a terminal of its own */
+#define RUN_LEAKS	0x02	/* afterwards, look for leaked kernel memory */
+
+struct run {
+	uint8_t flags;
+	uint16_t rows, columns;
+} __attribute__((packed));
+
+#define MAX_PAYLOAD	65536
+#define MAX_PIPE	(1 << 20)	/* what can be left in a pipe; a daemon may go on writing for ever */
+#define LEAKS		"/sys/kernel/debug/kmemleak"
+#define LEAK_AGE	5	/* seconds: kmemleak keeps silent about younger objects */
+
+struct command {
+	pid_t pid;		/* 0: not started, or over */
+	int status;		/* for the host, when over */
+	bool leaks;
+	int input;		/* -1: closed */
+	int output[2];		/* standard output and error; -1: closed */
+};
+
+static int port = -1;
+
+static void die(const char *what)
+{
+	fprintf(stderr, "vgpu-agent: %s: %m\n", what);
+	sync();
+	reboot(RB_POWER_OFF);
+	exit(1);
+}
+
+static void write_all(int fd, const void *data, size_t size)
+{
+	const char *at = data;
+
+	while (size) {
+		ssize_t done = write(fd, at, size);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			die("cannot write to the launcher");
+		at += done;
+		size -= done;
+	}
+}
+
+static void send_frame(enum frame kind, const void *data, uint32_t size)
+{
+	char header[5] = { kind };
+	uint32_t length = htole32(size);
+
+	memcpy(header + 1, &length, sizeof(length));
+	write_all(port, header, sizeof(header));
+	write_all(port, data, size);
+}
+
+/* False at the end of what the launcher has to say. */
+static bool read_all(void *data, size_t size)
+{
+	char *at = data;
+
+	while (size) {
+		ssize_t done = read(port, at, size);
+
+		if (done < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (done <= 0)
+			return false;
+		at += done;
+		size -= done;
+	}
+	return true;
+}
+
+static void open_port(void)
+{
+	const char *folder = "/sys/class/virtio-ports";
+	DIR *ports = opendir(folder);
+	struct dirent *entry;
+	char path[300], name[32];
+
+	while (ports && port < 0 && (entry = readdir(ports))) {
+		FILE *file;
+
+		snprintf(path, sizeof(path), "%s/%s/name", folder, entry->d_name);
+		file = fopen(path, "r");
+		if (!file)
+			continue;
+		if (fgets(name, sizeof(name), file) && !strcmp(name, "vgpu.agent\n")) {
+			snprintf(path, sizeof(path), "/dev/%s", entry->d_name);
+			port = open(path, O_RDWR | O_CLOEXEC);
+		}
+		fclose(file);
+	}
+	if (ports)
+		closedir(ports);
+	if (port < 0)
+		die("no port to the launcher");
+}
+
+static void put_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (write(fd, text, strlen(text)) < 0)
+		fprintf(stderr, "vgpu-agent: %s: %m\n", path);
+	close(fd);
+}
+
+/*
+ * The first scan takes every object's checksum, the second tells which ones nobody points at. Reports go to the
+ * console, where the launcher reads them.
+ */
+static void look_for_leaks(void)
+{
+	char line[256];
+	FILE *leaks;
+
+	if (access(LEAKS, W_OK))
+		return;
+	put_text(LEAKS, "scan");
+	sleep(LEAK_AGE + 1);
+	put_text(LEAKS, "scan");
+	leaks = fopen(LEAKS, "r");
+	while (leaks && fgets(line, sizeof(line), leaks))
+		fputs(line, stderr);
+	if (leaks)
+		fclose(leaks);
+}
+
+static void set_size(int terminal, uint16_t rows, uint16_t columns)
+{
+	struct winsize size = { .ws_row = rows, .ws_col = columns };
+
+	ioctl(terminal, TIOCSWINSZ, &size);
+}
+
+static void exec_command(char **words)
+{
+	sigset_t none;
+	int error;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (chdir("/root"))
+		fprintf(stderr, "vgpu-agent: /root: %m\n");
+	execvp(words[0], words);
+	error = errno;
+	fprintf(stderr, "%s: %s\n", words[0], error == ENOENT ? "not found in the guest" : strerror(error));
+	_exit(error == ENOENT ? 127 : 126);
+}
+
+/* Starts what a FRAME_RUN asks for: `data` holds `size` bytes, and one more that is ours. */
+static void start(struct command *command, char *data, uint32_t size)
+{
+	struct run run;
+	char *at = data + sizeof(run), *end = data + size, *words[1025];
+	int count = 0, in[2], out[2], err[2], terminal;
+
+	if (size <= sizeof(run) || end[-1] != '\0' || command->pid)
+		die("bad command from the launcher");
+	memcpy(&run, data, sizeof(run));
+	for (; at < end && count < 1024; at += strlen(at) + 1)
+		words[count++] = at;
+	words[count] = NULL;
+	command->leaks = run.flags & RUN_LEAKS;
+
+	if (run.flags & RUN_TERMINAL) {
+		command->pid = forkpty(&terminal, NULL, NULL, NULL);
+		if (command->pid == 0)
+			exec_command(words);
+		if (command->pid < 0)
+			die("cannot start the command");
+		set_size(terminal, le16toh(run.rows), le16toh(run.columns));
+		command->input = terminal;
+		command->output[0] = fcntl(terminal, F_DUPFD_CLOEXEC, 0);
+	} else {
+		if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC))
+			die("cannot make pipes");
+		command->pid = fork();
+		if (command->pid == 0) {
+			setsid();
+			dup2(in[0], 0);
+			dup2(out[1], 1);
+			dup2(err[1], 2);
+			exec_command(words);
+		}
+		if (command->pid < 0)
+			die("cannot start the command");
+		close(in[0]);
+		close(out[1]);
+		close(err[1]);
+		command->input = in[1];
+		command->output[0] = out[0];
+		command->output[1] = err[0];
+		fcntl(err[0], F_SETFL, O_NONBLOCK);
+	}
+	fcntl(command->output[0], F_SETFL, O_NONBLOCK);
+}
+
+static void close_input(struct command *command)
+{
+	if (command->input >= 0)
+		close(command->input);
+	command->input = -1;
+}
+
+static void feed(struct command *command, const char *data, uint32_t size)
+{
+	while (size && command->input >= 0) {
+		ssize_t done = write(command->input, data, size);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0 && errno == EAGAIN) {	/* a terminal shares its flags with the output end */
+			poll(&(struct pollfd){ command->input, POLLOUT, 0 }, 1, -1);
+			continue;
+		}
+		if (done < 0) {
+			close_input(command);
+			return;
+		}
+		data += done;
+		size -= done;
+	}
+}
+
+/* Handles one frame from the launcher; false when it has gone. */
+static bool obey(struct command *command)
+{
+	static char data[MAX_PAYLOAD + 1];
+	unsigned char header[5];
+	uint16_t size[2];
+	uint32_t length;
+
+	if (!read_all(header, sizeof(header)))
+		return false;
+	memcpy(&length, header + 1, sizeof(length));
+	length = le32toh(length);
+	if (length > MAX_PAYLOAD)
+		die("oversized frame from the launcher");
+	if (!read_all(data, length))
+		return false;
+
+	switch (header[0]) {
+	case FRAME_RUN:
+		start(command, data, length);
+		break;
+	case FRAME_STDIN:
+		if (length)
+			feed(command, data, length);
+		else
+			close_input(command);
+		break;
+	case FRAME_SIZE:
+		if (length == sizeof(size) && command->input >= 0) {
+			memcpy(size, data, sizeof(size));
+			set_size(command->input, le16toh(size[0]), le16toh(size[1]));
+		}
+		break;
+	case FRAME_DUMP:
+		put_text("/proc/sysrq-trigger", "l");
+		put_text("/proc/sysrq-trigger", "w");
+		break;
+	}
+	return true;
+}
+
+/* Passes on what is there; closes at the end. True if there may be more at once. */
+static bool drain(int *fd, enum frame kind)
+{
+	static char data[MAX_PAYLOAD];
+	ssize_t size;
+
+	if (*fd < 0)
+		return false;
+	size = read(*fd, data, sizeof(data));
+	if (size > 0) {
+		send_frame(kind, data, size);
+		return true;
+	}
+	if (size < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	close(*fd);	/* a terminal says EIO when its last user has gone */
+	*fd = -1;
+	return false;
+}
+
+static void reap(struct command *command)
+{
+	uint32_t word;
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (pid != command->pid)
+			continue;	/* an orphan that came to process 1 */
+		command->pid = 0;
+		command->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+		for (int i = 0; i < MAX_PIPE / MAX_PAYLOAD && drain(&command->output[0], FRAME_STDOUT); i++)
+			;
+		for (int i = 0; i < MAX_PIPE / MAX_PAYLOAD && drain(&command->output[1], FRAME_STDERR); i++)
+			;
+		if (command->leaks)
+			look_for_leaks();
+		word = htole32(command->status);
+		send_frame(FRAME_EXIT, &word, sizeof(word));
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct command command = { .input = -1, .output = { -1, -1 } };
+	const char *driver = argc > 1 ? argv[1] : "absent";
+	struct signalfd_siginfo info;
+	sigset_t child;
+	int signals;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &child, NULL);
+	signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+	open_port();
+	send_frame(FRAME_HELLO, driver, strlen(driver));
+
+	for (;;) {
+		struct pollfd polls[] = {
+			{ port, POLLIN, 0 },
+			{ signals, POLLIN, 0 },
+			{ command.output[0], POLLIN, 0 },
+			{ command.output[1], POLLIN, 0 },
+		};
+
+		if (poll(polls, 4, -1) < 0 && errno != EINTR)
+			die("poll");
+		if (polls[2].revents)
+			drain(&command.output[0], FRAME_STDOUT);
+		if (polls[3].revents)
+			drain(&command.output[1], FRAME_STDERR);
+		if (polls[1].revents && read(signals, &info, sizeof(info)) > 0)
+			reap(&command);
+		if (polls[0].revents && !obey(&command))
+			break;
+	}
+	sync();
+	reboot(RB_POWER_OFF);
+	return 0;
+}

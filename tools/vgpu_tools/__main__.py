@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Entry point: python -m vgpu_tools."""
+
+import sys
+
+from vgpu_tools.cli import main
+
+sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The host's end of the agent in the guest: frames over a socket that QEMU joins to a virtio-serial port.
+
+A frame is one byte of kind, four bytes of length (little endian) and that many bytes:
+
+    to the host    H  state of the driver: absent, ready, failed
+                   O  standard output       E  standard error
+                   X  exit status, 4 bytes
+    to the guest   R  flags (1 byte), rows, columns (2 bytes each), then the command's words, each ended by NUL
+                   I  standard input; an empty one is its end
+                   W  rows, columns         D  dump what hangs to the console
+"""
+
+import struct
+from collections.abc import Iterator, Sequence
+
+HELLO, STDOUT, STDERR, EXIT = b"HOEX"
+RUN, STDIN, SIZE, DUMP = b"RIWD"
+
+TERMINAL = 0x01  # run on a terminal
+LEAKS = 0x02  # look for leaked kernel memory afterwards
+
+MAX_PAYLOAD = 65536
+HEADER = struct.Struct("<BI")
+
+
+def frame(kind: int, payload: bytes = b"") -> bytes:
+    """One frame, ready to send."""
+    if len(payload) > MAX_PAYLOAD:
+        raise ValueError("frame too long")
+    return HEADER.pack(kind, len(payload)) + payload
+
+
+def run(words: Sequence[str], flags: int, rows: int = 24, columns: int = 80) -> bytes:
+    """The frame that starts a command; ValueError if it is too long."""
+    text = b"".join(word.encode(errors="surrogateescape") + b"\0" for word in words)
+    return frame(RUN, struct.pack("<BHH", flags, rows, columns) + text)
+
+
+def size(rows: int, columns: int) -> bytes:
+    """The frame that tells the terminal's size."""
+    return frame(SIZE, struct.pack("<HH", rows, columns))
+
+
+class Decoder:
+    """Turns the bytes that come from the guest into frames."""
+
+    def __init__(self) -> None:
+        self.buffer = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[tuple[int, bytes]]:
+        """Yield the frames (kind, payload) that are complete with `data`."""
+        self.buffer += data
+        while len(self.buffer) >= HEADER.size:
+            kind, length = HEADER.unpack_from(self.buffer)
+            end = HEADER.size + length
+            if len(self.buffer) < end:
+                return
+            payload = bytes(self.buffer[HEADER.size : end])
+            del self.buffer[:end]
+            yield kind, payload

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Debian packages: those of the host, and a private archive configuration for sources of another release.
+
+The private configuration shares nothing with the machine's own but the mirror's address and the keyrings: its own
+source list, package lists and cache, so that the machine's package state is neither read nor changed.
+"""
+
+import functools
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from vgpu_tools import ui
+from vgpu_tools.errors import Failure
+from vgpu_tools.paths import CACHE, CONFIGS
+from vgpu_tools.steps import Job, Step, clean_environment
+from vgpu_tools.versions import pins
+
+APT = CACHE / "apt"
+CONF = APT / "apt.conf"
+LISTS_AGE = 24 * 3600.0  # seconds until the private package lists are read again
+MIRROR_HINT = "set DEBIAN_MIRROR= to a Debian mirror, or QEMU_SRC= and KERNEL_SRC= to source folders"
+
+
+def output_of(command: Sequence[str | Path]) -> str:
+    """What a command prints; empty when it fails."""
+    result = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, env=clean_environment(), check=False
+    )
+    return result.stdout if result.returncode == 0 else ""
+
+
+# The host's own packages
+
+
+@functools.cache
+def missing() -> tuple[str, ...]:
+    """Packages of configs/packages.txt that this machine lacks."""
+    lines = (CONFIGS / "packages.txt").read_text().splitlines()
+    wanted = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    result = subprocess.run(
+        ["dpkg-query", "-W", "-f", "${Package} ${Status}\n", *wanted], capture_output=True, text=True, check=False
+    )
+    installed = {line.split()[0] for line in result.stdout.splitlines() if line.endswith(" installed")}
+    return tuple(name for name in wanted if name not in installed)
+
+
+def _install(job: Job) -> None:
+    names = missing()
+    prefix: list[str] = []
+    if os.geteuid() != 0:
+        if not shutil.which("sudo"):
+            raise Failure(f"these Debian packages are missing, and neither root nor sudo is at hand: {' '.join(names)}")
+        prefix = ["sudo"]
+    prefix += ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q"]
+    job.run([*prefix, "update"])
+    job.run([*prefix, "install", "-y", "--no-install-recommends", *names])
+    missing.cache_clear()
+    if left := missing():
+        raise job.fail(f"still missing: {' '.join(left)}")
+
+
+def host_packages() -> Step:
+    """The step that installs what the host lacks."""
+    return Step("packages", "host packages", _install, check=lambda: not missing())
+
+
+# The private archive configuration
+
+
+def _mirrors() -> tuple[str, str]:
+    """The machine's Debian mirror and its security mirror."""
+    main = os.environ.get("DEBIAN_MIRROR", "")
+    security = os.environ.get("DEBIAN_SECURITY_MIRROR", "")
+    fields = "$(CREATED_BY)|$(RELEASE)|$(REPO_URI)"
+    for line in output_of(["apt-get", "indextargets", "--format", fields]).splitlines():
+        kind, release, uri = line.split("|")
+        last = uri.rstrip("/").rsplit("/", 1)[-1]
+        if kind != "Packages":
+            continue
+        if release.endswith("-security") or last == "debian-security":
+            security = security or uri
+        elif last == "debian":
+            main = main or uri
+    if not main:
+        raise Failure(f"this machine's apt configuration names no Debian mirror: {MIRROR_HINT}")
+    return main, security or main.rstrip("/") + "-security"
+
+
+def configure(job: Job) -> None:
+    """Write the private configuration and read the archive's package lists, when they are old."""
+    suite = pins()["debian"]["suite"]
+    main, security = _mirrors()
+    keys = sorted(str(path) for path in Path("/usr/share/keyrings").glob("debian-archive-*.gpg"))
+    options = f" [signed-by={','.join(keys)}]" if keys else ""
+    sources = "".join(
+        f"{kind}{options} {uri} {name} main\n"
+        for uri, name in ((main, suite), (security, f"{suite}-security"))
+        for kind in ("deb", "deb-src")
+    )
+    for folder in ("lists/partial", "cache/archives/partial"):
+        (APT / folder).mkdir(parents=True, exist_ok=True)
+    listing, stamp = APT / "sources.list", APT / "lists.stamp"
+    if (
+        listing.exists()
+        and listing.read_text() == sources
+        and stamp.exists()
+        and time.time() - stamp.stat().st_mtime < LISTS_AGE
+    ):
+        return
+    listing.write_text(sources)
+    CONF.write_text(
+        f'Dir::Etc::sourcelist "{listing}";\n'
+        'Dir::Etc::sourceparts "-";\n'
+        f'Dir::State::lists "{APT}/lists";\n'
+        f'Dir::Cache "{APT}/cache";\n'
+        'APT::Architectures {"amd64";};\n' + ('APT::Sandbox::User "root";\n' if os.geteuid() == 0 else "")
+    )
+    job.run(["apt-get", "-q", "-c", CONF, "update"])
+    stamp.touch()
+
+
+def _newest(versions: Sequence[str]) -> str:
+    best = versions[0]
+    for version in versions[1:]:
+        if subprocess.run(["dpkg", "--compare-versions", version, "gt", best], check=False).returncode == 0:
+            best = version
+    return best
+
+
+def choose(package: str, pinned: str, series: str, versions: Sequence[str]) -> str:
+    """The pinned version if the archive has it, else the newest of its series (and say so)."""
+    if pinned in versions:
+        return pinned
+    same = [version for version in versions if version.split(":", 1)[-1].startswith(f"{series}.")]
+    if not same:
+        raise Failure(f"the archive has no {package} {series}: {MIRROR_HINT}")
+    version = _newest(same)
+    ui.say(f"    {package} {pinned} is gone from the archive; taking {version}")
+    return version
+
+
+def source_versions(package: str) -> list[str]:
+    """Versions of a source package that the archive has."""
+    text = output_of(["apt-cache", "-c", CONF, "showsrc", "--only-source", package])
+    return [line.split()[1] for line in text.splitlines() if line.startswith("Version: ")]
+
+
+def binary_versions(package: str) -> list[str]:
+    """Versions of a binary package that the archive has."""
+    text = output_of(["apt-cache", "-c", CONF, "madison", package])
+    rows = [[cell.strip() for cell in line.split("|")] for line in text.splitlines()]
+    return [row[1] for row in rows if len(row) == 3 and row[2].endswith(" Packages")]
+
+
+def download_source(job: Job, package: str, version: str, folder: Path) -> Path:
+    """Fetch a source package into a folder; returns its .dsc file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    job.run(
+        ["apt-get", "-q", "-c", CONF, "source", "--download-only", "--only-source", f"{package}={version}"], cwd=folder
+    )
+    found = list(folder.glob(f"{package}_*.dsc"))
+    if not found:
+        raise job.fail(f"the archive sent no description of {package}")
+    return found[0]
+
+
+def unpack_binary(job: Job, package: str, folder: Path, version: str = "") -> None:
+    """Fetch a binary package and unpack it below a folder, without installing it."""
+    downloads = folder.with_name(folder.name + ".download")
+    shutil.rmtree(downloads, ignore_errors=True)
+    downloads.mkdir(parents=True)
+    job.run(
+        ["apt-get", "-q", "-c", CONF, "download", f"{package}={version}" if version else package], cwd=downloads
+    )
+    for archive in downloads.glob("*.deb"):
+        job.run(["dpkg-deb", "-x", archive, folder])
+    shutil.rmtree(downloads)

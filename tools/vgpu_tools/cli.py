@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The command line of ./vgpu."""
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from vgpu_tools.errors import Failure
+
+USAGE = """\
+usage: ./vgpu run [options] -- COMMAND...      boot a guest, run COMMAND in it as root, exit as it does
+       ./vgpu shell [options]                  boot a guest, with a shell
+       ./vgpu gdb qemu|kernel [options]        boot a guest with QEMU, or the guest's kernel, under gdb
+       ./vgpu inject|stats|trace               act on a running guest
+       ./vgpu build TARGET...                  qemu kernel driver rootfs, or all (what make calls)
+       ./vgpu test [SUITE...], ./vgpu check    what make test and make check call
+
+options of run, shell and gdb:
+  --gpus N             GPUs, 0 to 8 (1)
+  --vram SIZE          VRAM of each (1G)
+  --memory SIZE        guest memory (2G)
+  --cpus N             virtual CPUs (2)
+  --rootfs NAME        mini, rocm (mini)
+  --kernel NAME        release, debug (release)
+  --share DIR          a host folder, at /mnt/share in the guest
+  --device-opts K=V,.. properties of each vgpu-kfd device
+  --qemu-args ARGS     more arguments for QEMU
+  --timeout S          seconds until a run is given up, 0 for never (600; shell: 0)
+  --qmp PATH           a QMP socket at PATH
+  -v                   show the guest's console on standard error
+
+exit status of run: the command's; 124 when its time ran out; 125 when the guest's kernel died or reported an error,
+or could not be started; 126, 127 when the command could not be run, or was not found; 2 for wrong usage.
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        raise Failure(f"{message} (see ./vgpu help)", status=2)
+
+
+def guest_parser(timeout: float) -> Parser:
+    """The options that run, shell and gdb share."""
+    parser = Parser(prog="vgpu", add_help=False, allow_abbrev=False)
+    parser.add_argument("--gpus", type=int, default=1)
+    parser.add_argument("--vram", default="")
+    parser.add_argument("--memory", default="2G")
+    parser.add_argument("--cpus", type=int, default=2)
+    parser.add_argument("--rootfs", choices=("mini", "rocm"), default="mini")
+    parser.add_argument("--kernel", choices=("release", "debug"), default="release")
+    parser.add_argument("--share", type=Path)
+    parser.add_argument("--device-opts", default="")
+    parser.add_argument("--qemu-args", default="")
+    parser.add_argument("--timeout", type=float, default=timeout)
+    parser.add_argument("--qmp", type=Path)
+    parser.add_argument("-v", dest="verbose", action="store_true")
+    return parser
+
+
+def parse_guest(words: Sequence[str], timeout: float = 0) -> tuple[argparse.Namespace, "Guest"]:
+    """Options to a guest that can be started."""
+    from vgpu_tools.guest import Guest, split_arguments
+
+    options = guest_parser(timeout).parse_args(join_values(words))
+    if options.rootfs == "rocm":
+        raise Failure("--rootfs rocm is not there yet", status=2)
+    if options.timeout < 0:
+        raise Failure(f"--timeout {options.timeout:g}: want seconds, or 0", status=2)
+    guest = Guest(
+        gpus=options.gpus,
+        vram=options.vram,
+        memory=options.memory,
+        cpus=options.cpus,
+        kernel=options.kernel,
+        share=options.share,
+        device_opts=options.device_opts,
+        qemu_args=split_arguments(options.qemu_args),
+        qmp=options.qmp,
+    )
+    guest.check()
+    return options, guest
+
+
+def join_values(words: Sequence[str]) -> list[str]:
+    """Let an option's value begin with a dash, as QEMU's arguments do."""
+    joined: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word in ("--qemu-args", "--device-opts") and (value := next(rest, None)) is not None:
+            word = f"{word}={value}"
+        joined.append(word)
+    return joined
+
+
+def run(words: list[str]) -> int:
+    """./vgpu run"""
+    from vgpu_tools.launch import Run, Streams
+
+    if "--" not in words:
+        raise Failure("run wants '--' and a command (see ./vgpu help)", status=2)
+    split = words.index("--")
+    command = words[split + 1 :]
+    if not command:
+        raise Failure("run wants a command after '--'", status=2)
+    options, guest = parse_guest(words[:split], timeout=600)
+    guest.prepare()
+    return Run(guest, command, Streams(), options.timeout, options.verbose).execute()
+
+
+def shell(words: list[str]) -> int:
+    """./vgpu shell"""
+    from vgpu_tools.launch import Run, Streams
+
+    options, guest = parse_guest(words)
+    guest.prepare()
+    streams = Streams(input=0, terminal=os.isatty(0))
+    return Run(guest, ["/bin/sh", "-l"], streams, options.timeout, options.verbose).execute()
+
+
+def build(words: list[str]) -> int:
+    """./vgpu build"""
+    from vgpu_tools import kernel, qemu, rootfs, sources
+    from vgpu_tools.steps import ensure
+
+    targets = {
+        "qemu": lambda: [sources.firmware()[0], qemu.build()],
+        "qemu-sanitizers": lambda: [qemu.build("sanitizers")],
+        "kernel": lambda: [kernel.build("release"), kernel.build("debug")],
+        "driver": lambda: [kernel.driver("release"), kernel.driver("debug")],
+        "rootfs": lambda: [rootfs.build("release"), rootfs.build("debug")],
+        "demo": lambda: [sources.firmware()[0], qemu.build(), rootfs.build("release")],
+    }
+    for word in words or ["demo"]:
+        if word not in targets:
+            raise Failure(f"no such target: {word} (there are {', '.join(targets)})", status=2)
+        ensure(*targets[word]())
+    return 0
+
+
+def help_text(words: list[str]) -> int:
+    """./vgpu help"""
+    print(USAGE, end="")
+    return 0
+
+
+def not_yet(name: str) -> Callable[[list[str]], int]:
+    """A command that has its place but not its work."""
+
+    def command(words: list[str]) -> int:
+        raise Failure(f"./vgpu {name} is not there yet", status=2)
+
+    return command
+
+
+COMMANDS: dict[str, Callable[[list[str]], int]] = {
+    "run": run,
+    "shell": shell,
+    "build": build,
+    "inject": not_yet("inject"),
+    "stats": not_yet("stats"),
+    "trace": not_yet("trace"),
+    "help": help_text,
+    "--help": help_text,
+    "-h": help_text,
+}
+
+
+def main(words: list[str]) -> int:
+    """Run one command; returns the exit status."""
+    name = words[0] if words else ""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        if name not in COMMANDS:
+            raise Failure(f"no such command: {name} (see ./vgpu help)" if name else USAGE.rstrip(), status=2)
+        return COMMANDS[name](words[1:])
+    except Failure as failure:
+        print(f"vgpu: {failure}", file=sys.stderr)
+        return failure.status
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 128 + signal.SIGPIPE

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What goes wrong in a way that a person can act on."""
+
+from pathlib import Path
+
+TIMED_OUT = 124  # exit status of a guest that did not finish in its time
+LAUNCH_FAILED = 125  # exit status of a guest that panicked, reported an error, or could not be started
+
+
+class Failure(Exception):
+    """One clear sentence for the user; the launcher prints it and exits with `status`."""
+
+    def __init__(self, sentence: str, status: int = LAUNCH_FAILED) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+class StepFailed(Failure):
+    """A build step failed: names the step and its log, and shows the log's last lines."""
+
+    def __init__(self, step: str, log: Path, reason: str, lines: int = 15) -> None:
+        text = log.read_text(errors="replace").splitlines() if log.exists() else []
+        tail = "".join(f"\n  | {line}" for line in text[-lines:])
+        super().__init__(f"step '{step}' failed: {reason}; log: {log}{tail}", status=1)

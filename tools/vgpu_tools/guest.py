@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A guest: what it is made of, and the QEMU command line for it."""
+
+import os
+import re
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vgpu_tools import accel, kernel, qemu, rootfs, sources
+from vgpu_tools.errors import Failure
+from vgpu_tools.steps import ensure
+
+MAX_GPUS = 8
+SIZE = re.compile(r"[1-9]\d*[KMGT]?")
+OPTION = re.compile(r"[a-z][a-z0-9-]*=[^,]+(,[a-z][a-z0-9-]*=[^,]+)*")
+
+
+@dataclass
+class Guest:
+    """The options of `vgpu run` and `vgpu shell`."""
+
+    gpus: int = 1
+    vram: str = ""  # of each GPU; empty: the device's default
+    memory: str = "2G"
+    cpus: int = 2
+    kernel: str = "release"
+    share: Path | None = None
+    device_opts: str = ""
+    qemu_args: list[str] = field(default_factory=list)
+    qmp: Path | None = None
+    trace: list[str] = field(default_factory=list)
+    trace_file: Path | None = None
+
+    def check(self) -> None:
+        """Refuse what cannot be started."""
+        if not 0 <= self.gpus <= MAX_GPUS:
+            raise Failure(f"--gpus {self.gpus}: there can be 0 to {MAX_GPUS}", status=2)
+        if not 1 <= self.cpus <= 255:
+            raise Failure(f"--cpus {self.cpus}: there can be 1 to 255", status=2)
+        for name, value in (("--memory", self.memory), ("--vram", self.vram)):
+            if value and not SIZE.fullmatch(value):
+                raise Failure(f"{name} {value}: a size is a number and K, M, G or T", status=2)
+        if self.device_opts and not OPTION.fullmatch(self.device_opts):
+            raise Failure(f"--device-opts {self.device_opts}: want KEY=VALUE,…", status=2)
+        if self.share and not self.share.is_dir():
+            raise Failure(f"--share {self.share}: no such folder", status=2)
+        if self.qmp and not self.qmp.absolute().parent.is_dir():
+            raise Failure(f"--qmp {self.qmp}: no such folder", status=2)
+        kernel.check_flavour(self.kernel)
+
+    def prepare(self) -> None:
+        """Build what is missing."""
+        ensure(sources.firmware()[0], qemu.build(), kernel.build(self.kernel), rootfs.build(self.kernel))
+
+    def command(self, agent_fd: int, extra_append: str = "", accelerator: str = "") -> list[str]:
+        """QEMU's command line; the console is its standard output, the agent's socket is `agent_fd`."""
+        append = f"console=ttyS0 panic=-1 oops=panic tsc=reliable {extra_append}".strip()
+        words: list[str | Path] = [qemu.binary()]
+        for folder in sources.firmware()[1]:
+            words += ["-L", folder]
+        words += ["-nodefaults", "-no-user-config", "-nographic", "-no-reboot"]
+        words += ["-name", "vgpu-kfd", "-machine", "q35,vmport=off,smbus=off,hpet=off"]
+        words += accel.arguments(accelerator or accel.choose())
+        words += ["-smp", str(self.cpus), "-m", self.memory]
+        words += ["-kernel", kernel.image(self.kernel), "-initrd", rootfs.image(self.kernel), "-append", append]
+        words += ["-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"]
+        words += ["-chardev", f"socket,id=agent,fd={agent_fd}", "-device", "virtio-serial-pci,max_ports=2"]
+        words += ["-device", "virtserialport,chardev=agent,name=vgpu.agent"]
+        options = [f"vram={self.vram}"] if self.vram else []
+        options += [self.device_opts] if self.device_opts else []
+        for index in range(self.gpus):
+            # A port of its own, as a card has; 64-bit prefetchable windows hold VRAM.
+            words += ["-device", f"pcie-root-port,id=port{index},chassis={index + 1},slot={index + 1}"]
+            words += ["-device", ",".join(["vgpu-kfd", f"id=gpu{index}", f"bus=port{index}", *options])]
+        if self.share:
+            place = str(self.share.resolve()).replace(",", ",,")
+            words += ["-virtfs", f"local,path={place},mount_tag=share,security_model=none,multidevs=remap"]
+        if self.qmp:
+            words += ["-qmp", f"unix:{str(self.qmp.absolute()).replace(',', ',,')},server=on,wait=off"]
+        for event in self.trace:
+            words += ["-trace", event]
+        if self.trace_file:
+            words += ["-D", self.trace_file]
+        return [str(word) for word in words] + self.qemu_args
+
+
+def split_arguments(text: str) -> list[str]:
+    """--qemu-args as words, by the shell's rules."""
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise Failure(f"--qemu-args {text}: {error}", status=2) from None
+
+
+def pass_fd(fd: int) -> int:
+    """Let a child of ours inherit a descriptor."""
+    os.set_inheritable(fd, True)
+    return fd

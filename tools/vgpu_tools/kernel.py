@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The guest's kernel in its flavours, and our driver as its modules.
+
+The image and the driver are two steps: a change in the driver builds only the driver. The tree in the cache has a
+marker of its own, so that a fresh checkout with a warm cache takes the image without asking kbuild.
+"""
+
+import shutil
+from pathlib import Path
+
+from vgpu_tools import fingerprint, sources
+from vgpu_tools.errors import Failure
+from vgpu_tools.paths import BUILD, CACHE, CONFIGS, GUEST_DRIVER, INCLUDE
+from vgpu_tools.steps import Job, Step, jobs
+
+FLAVOURS = ("release", "debug")
+EXPECTED_LINES = 1900  # lines that kbuild prints for one of our kernels; only the progress bar depends on it
+OVERLAY = CACHE / "overlay-linux"
+
+
+def check_flavour(flavour: str) -> None:
+    """Refuse a flavour that does not exist."""
+    if flavour not in FLAVOURS:
+        raise Failure(f"no kernel '{flavour}': there are {', '.join(FLAVOURS)}", status=2)
+
+
+def fragments(flavour: str) -> list[Path]:
+    """Configuration fragments over tinyconfig."""
+    return [CONFIGS / "kernel-common.config", CONFIGS / f"kernel-{flavour}.config"]
+
+
+def folder(flavour: str) -> Path:
+    """Where the finished kernel and modules of a flavour are."""
+    return BUILD / f"kernel-{flavour}"
+
+
+def image(flavour: str) -> Path:
+    """The kernel to boot: an ELF file without symbols, entered directly (PVH), so nothing is decompressed."""
+    return folder(flavour) / "vmlinux"
+
+
+def headers() -> Path:
+    """The user-space headers of the kernel."""
+    return folder("release") / "headers" / "include"
+
+
+def tree(flavour: str) -> Path:
+    """The build tree in the cache (O=): one for each source and configuration."""
+    step, _ = sources.linux()
+    return CACHE / f"linux-{flavour}-{fingerprint.of(step.key, *fragments(flavour))}"
+
+
+def build(flavour: str) -> Step:
+    """The step that builds the kernel image, its own modules and (release) its user-space headers."""
+    check_flavour(flavour)
+    needed, source = sources.linux()
+    work = tree(flavour)
+    inputs = fingerprint.of(*fragments(flavour), GUEST_DRIVER / "Kconfig", GUEST_DRIVER / "hook.sh")
+
+    def make(job: Job) -> None:
+        done = work / ".vgpu-done"
+        if not done.exists() or done.read_text() != inputs:
+            done.unlink(missing_ok=True)
+            sources.hook(job, GUEST_DRIVER, OVERLAY, source)
+            _configure(job, source, work, fragments(flavour))
+            # Our own folder is left out here: it is the driver step's.
+            kbuild = ["make", "-C", work, jobs(), "CONFIG_DRM_VGPU_KFD="]
+            job.run([*kbuild, "bzImage", "modules"], expected_lines=EXPECTED_LINES)
+            job.run(["strip", "--strip-all", "-o", work / "vmlinux.boot", work / "vmlinux"])
+            job.run(["make", "-C", work, "headers_install", f"INSTALL_HDR_PATH={work}/headers"])
+            done.write_text(inputs)
+        folder(flavour).mkdir(parents=True, exist_ok=True)
+        shutil.copy2(work / "vmlinux.boot", image(flavour))
+        if flavour == "release":
+            shutil.rmtree(headers().parent, ignore_errors=True)
+            shutil.copytree(work / "headers", headers().parent)
+
+    outputs = [image(flavour)] + ([headers()] if flavour == "release" else [])
+    return Step(f"kernel-{flavour}", f"guest kernel ({flavour})", make, inputs, outputs, [needed])
+
+
+def _configure(job: Job, source: Path, work: Path, wanted: list[Path]) -> None:
+    work.mkdir(parents=True, exist_ok=True)
+    job.run(["make", "-C", source, f"O={work}", "tinyconfig"])
+    merge = source / "scripts/kconfig/merge_config.sh"
+    job.run([merge, "-m", "-O", work, work / ".config", *wanted], cwd=work)
+    job.run(["make", "-C", work, "olddefconfig"])
+    have = set((work / ".config").read_text().splitlines())
+    for fragment in wanted:
+        lines = (line.strip() for line in fragment.read_text().splitlines())
+        lost = [line for line in lines if line.startswith("CONFIG_") and line not in have]
+        if lost:
+            raise job.fail(f"{fragment.name} asks for what this kernel does not take: {' '.join(lost)}")
+
+
+def modules(flavour: str) -> Path:
+    """The module tree (below it: lib/modules/VERSION)."""
+    return folder(flavour) / "modules"
+
+
+def driver(flavour: str) -> Step:
+    """The step that builds our driver in the kernel's tree, and installs all modules."""
+    check_flavour(flavour)
+    _, source = sources.linux()
+    work = tree(flavour)
+    target = modules(flavour)
+
+    def make(job: Job) -> None:
+        sources.hook(job, GUEST_DRIVER, OVERLAY, source)
+        job.run(["make", "-C", work, jobs(), "modules"], expected_lines=80)
+        shutil.rmtree(target, ignore_errors=True)
+        job.run(["make", "-C", work, "modules_install", f"INSTALL_MOD_PATH={target}", "INSTALL_MOD_STRIP=1"])
+
+    inputs = fingerprint.of(GUEST_DRIVER, INCLUDE)
+    return Step(f"driver-{flavour}", f"driver ({flavour})", make, inputs, [target], [build(flavour)])

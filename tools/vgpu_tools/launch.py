@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Runs a command in a guest: starts QEMU, talks to the agent, and judges how it went."""
+
+import contextlib
+import ctypes
+import itertools
+import os
+import selectors
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from vgpu_tools import agent, terminal
+from vgpu_tools.console import Watcher
+from vgpu_tools.errors import TIMED_OUT, Failure
+from vgpu_tools.guest import Guest
+from vgpu_tools.paths import RUNS
+
+KEEP_RUNS = 40  # logs of that many runs stay
+END_SECONDS = 5.0  # a guest that says it dies, and a QEMU that was told to end, get this long
+DUMP_SECONDS = 2.0  # a guest whose time is up gets this long to say what hangs
+CHUNK = 65536
+PR_SET_PDEATHSIG = 1
+
+
+@dataclass
+class Streams:
+    """Descriptors of the command's streams; without `input` it gets none."""
+
+    input: int | None = None
+    output: int = 1
+    error: int = 2
+    terminal: bool = False
+
+
+class Run:
+    """One guest from start to end."""
+
+    def __init__(
+        self,
+        guest: Guest,
+        words: Sequence[str],
+        streams: Streams,
+        timeout: float = 0,
+        verbose: bool = False,
+    ) -> None:
+        """`timeout` is in seconds; 0 is none. `verbose` shows the console on standard error."""
+        self.guest = guest
+        self.words = words
+        self.streams = streams
+        self.timeout = timeout
+        self.verbose = verbose
+        self.folder = _new_folder()
+        self.console = self.folder / "console.log"
+        self.watcher = Watcher()
+        self.decoder = agent.Decoder()
+        self.pending = bytearray()  # for the guest
+        self.driver = ""
+        self.status: int | None = None
+
+    def execute(self) -> int:
+        """Run the command; returns its exit status, or raises Failure when the guest is at fault."""
+        self.deadline = time.monotonic() + self.timeout if self.timeout else float("inf")
+        self.port, theirs = socket.socketpair()
+        self.port.setblocking(False)
+        command = self.guest.command(theirs.fileno())
+        (self.folder / "command").write_text(shlex.join(command) + "\n")
+        with (
+            (self.folder / "qemu.log").open("wb") as errors,
+            self.console.open("wb", buffering=0) as self.log,
+            selectors.DefaultSelector() as self.selector,
+            self.port,
+            theirs,
+        ):
+            self.process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                pass_fds=[theirs.fileno()],
+                preexec_fn=_die_with_parent,
+            )
+            theirs.close()
+            try:
+                timed_out = self._attend()
+            finally:
+                self.process.kill()
+                self.process.wait()
+        return self._verdict(timed_out)
+
+    def _attend(self) -> bool:
+        """See the guest through; true if its time ran out."""
+        assert self.process.stdout
+        self.output: BinaryIO = self.process.stdout
+        self.selector.register(self.output, selectors.EVENT_READ, self._read_console)
+        self.selector.register(self.port, selectors.EVENT_READ, self._talk)
+        with terminal.raw(self.streams.input if self.streams.terminal else None, self._resized):
+            over = self._pump(lambda: self.status is not None, lambda: self.deadline)
+        timed_out = not over and not self.watcher.fatal
+        if timed_out:
+            self._send(agent.frame(agent.DUMP))
+            end = time.monotonic() + DUMP_SECONDS
+            self._pump(lambda: False, lambda: end)
+        self.process.terminate()
+        end = time.monotonic() + END_SECONDS
+        self._pump(lambda: False, lambda: end)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(max(0.1, end - time.monotonic()))
+        return timed_out
+
+    def _pump(self, done: Callable[[], bool], deadline: Callable[[], float]) -> bool:
+        """Move bytes until `done`, or QEMU's end; false when the deadline came first."""
+        while not done() and self.output in self.selector.get_map():
+            left = deadline() - time.monotonic()
+            if left <= 0:
+                return False
+            for key, _ in self.selector.select(min(left, 3600.0)):
+                key.data()
+        return True
+
+    # What the selector calls
+
+    def _read_console(self) -> None:
+        data = os.read(self.output.fileno(), CHUNK)
+        if not data:
+            self.selector.unregister(self.output)
+            return
+        self.log.write(data)
+        if self.verbose:
+            _write_all(2, data)
+        self.watcher.feed(data)
+        if self.watcher.fatal:
+            self.deadline = min(self.deadline, time.monotonic() + END_SECONDS)
+
+    def _talk(self) -> None:
+        self._send(b"")
+        try:
+            data = self.port.recv(CHUNK)
+        except BlockingIOError:
+            return
+        except ConnectionResetError:
+            data = b""
+        if not data:
+            self.selector.unregister(self.port)
+            return
+        for kind, payload in self.decoder.feed(data):
+            self._take(kind, payload)
+
+    def _read_input(self) -> None:
+        assert self.streams.input is not None
+        data = os.read(self.streams.input, CHUNK // 2)
+        self._send(agent.frame(agent.STDIN, data))
+        if not data or self.pending:
+            self.selector.unregister(self.streams.input)  # at its end, or until the guest has taken this much
+        self.input_ended = not data
+
+    def _resized(self) -> None:
+        self._send(agent.size(*terminal.size()))
+
+    # Frames
+
+    def _take(self, kind: int, payload: bytes) -> None:
+        if kind == agent.HELLO:
+            self.driver = payload.decode()
+            self._start()
+        elif kind == agent.STDOUT:
+            _write_all(self.streams.output, payload)
+        elif kind == agent.STDERR:
+            _write_all(self.streams.error, payload)
+        elif kind == agent.EXIT:
+            self.status = int.from_bytes(payload[:4], "little")
+
+    def _start(self) -> None:
+        flags = agent.TERMINAL if self.streams.terminal else 0
+        if self.guest.kernel == "debug" and not self.streams.terminal:
+            flags |= agent.LEAKS
+        if self.driver == "failed" and not self.streams.terminal:
+            raise Failure(f"the driver did not take the GPU; console log: {self.console}")
+        self._send(agent.run(self.words, flags, *terminal.size()))
+        self.input_ended = self.streams.input is None
+        if self.streams.input is None:
+            self._send(agent.frame(agent.STDIN))
+        else:
+            self.selector.register(self.streams.input, selectors.EVENT_READ, self._read_input)
+
+    def _send(self, data: bytes) -> None:
+        """Send to the guest what it takes now; the rest when it takes more."""
+        self.pending += data
+        with contextlib.suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
+            while self.pending:
+                del self.pending[: self.port.send(self.pending)]
+        if self.port in self.selector.get_map():
+            more = selectors.EVENT_WRITE if self.pending else 0
+            self.selector.modify(self.port, selectors.EVENT_READ | more, self._talk)
+        resume = self.driver and not self.pending and not self.input_ended
+        if resume and self.streams.input not in self.selector.get_map():
+            self.selector.register(self.streams.input, selectors.EVENT_READ, self._read_input)
+
+    # How it went
+
+    def _verdict(self, timed_out: bool) -> int:
+        where = f"console log: {self.console}"
+        if self.watcher.fatal:
+            raise Failure(f"the guest's kernel died: {self.watcher.fatal}; {where}")
+        if timed_out:
+            doing = "the command did not end" if self.driver else "the guest did not come up"
+            raise Failure(f"{doing} within {self.timeout:g} s (--timeout); {where}", TIMED_OUT)
+        if self.status is None:
+            said = (self.folder / "qemu.log").read_text(errors="replace").strip().splitlines()
+            if self.process.returncode and said:
+                raise Failure(f"QEMU ended with {self.process.returncode}: {said[-1]}; log: {self.folder}/qemu.log")
+            raise Failure(f"the guest ended before the command did; {where}")
+        if self.watcher.report:
+            code = f" (the command's exit status was {self.status})" if self.status else ""
+            raise Failure(f"the guest's kernel reported: {self.watcher.report}{code}; {where}")
+        return self.status
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _new_folder() -> Path:
+    """A folder for a run's logs; the oldest ones go."""
+    RUNS.mkdir(parents=True, exist_ok=True)
+    old = sorted((path for path in RUNS.iterdir() if path.is_dir() and not path.is_symlink()), key=lambda p: p.name)
+    for path in old[: -KEEP_RUNS or None]:
+        shutil.rmtree(path, ignore_errors=True)
+    base = time.strftime("%Y%m%d-%H%M%S")
+    for attempt in itertools.count():
+        folder = RUNS / f"{base}-{os.getpid()}-{attempt}"
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir()
+            return folder
+    raise AssertionError

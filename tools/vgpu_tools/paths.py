@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Where things lie: the checkout, its build folder, and the cache that all checkouts share."""
+
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CONFIGS = ROOT / "configs"
+INCLUDE = ROOT / "include"
+QEMU_DEVICE = ROOT / "qemu-device"
+GUEST_DRIVER = ROOT / "guest-driver"
+ROOTFS = ROOT / "guest-rootfs"
+PROGRAMS = ROOTFS / "programs"
+
+BUILD = ROOT / "build"
+LOGS = BUILD / "logs"
+RUNS = BUILD / "runs"
+RESULTS = BUILD / "results"
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "vgpu-kfd"

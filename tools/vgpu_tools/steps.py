@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Build steps: what they depend on, whether they are up to date, and how one is run.
+
+A step is up to date when its stamp holds its key (a hash over everything that its outcome depends on) and its
+outputs exist. Then nothing below it is looked at, so that a warm start reads source files and starts nothing.
+"""
+
+import fcntl
+import os
+import re
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vgpu_tools import fingerprint, ui
+from vgpu_tools.errors import StepFailed
+from vgpu_tools.paths import BUILD, CACHE, LOGS
+
+NINJA = re.compile(rb"^\[(\d+)/(\d+)\]")
+KBUILD = re.compile(rb"^  [A-Z]")
+
+
+@dataclass
+class Job:
+    """A step while it runs: its log and its progress."""
+
+    step: str
+    log: Path
+    meter: ui.Meter
+
+    def run(
+        self,
+        command: Sequence[str | Path],
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        expected_lines: int = 0,
+    ) -> None:
+        """Run a command into the log; any failure ends the step.
+
+        Progress is taken from ninja's "[n/m]", or else from the number of kbuild lines against
+        `expected_lines`. `env` is added to the environment.
+        """
+        words = [str(word) for word in command]
+        lines = 0
+        with self.log.open("ab") as log:
+            log.write(f"$ {' '.join(words)}\n".encode())
+            log.flush()
+            try:
+                process = subprocess.Popen(
+                    words,
+                    cwd=cwd,
+                    env=clean_environment(env),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                )
+            except OSError as error:
+                raise StepFailed(self.step, self.log, f"cannot start {words[0]}: {error.strerror}") from None
+            assert process.stdout
+            for line in process.stdout:
+                log.write(line)
+                if found := NINJA.match(line):
+                    self.meter.update(int(found[1]), int(found[2]))
+                elif expected_lines and KBUILD.match(line):
+                    lines += 1
+                    self.meter.update(lines, expected_lines)
+            if process.wait() != 0:
+                log.flush()
+                raise StepFailed(self.step, self.log, f"{Path(words[0]).name} exited with {process.returncode}")
+
+    def fail(self, reason: str) -> StepFailed:
+        """The exception to raise when the step cannot go on."""
+        return StepFailed(self.step, self.log, reason)
+
+    def note(self, line: str) -> None:
+        """Write a line to the log."""
+        with self.log.open("a") as log:
+            log.write(line + "\n")
+
+
+@dataclass
+class Step:
+    """Something to be made, once for each value of `inputs`.
+
+    `make` is run when the step is not up to date, after the steps in `needs`. `shared` steps keep their stamp
+    in the cache, for all checkouts; others in the checkout's build folder. `check`, where given, decides in
+    place of the stamp (and the step adds nothing to the keys of those that need it).
+    """
+
+    name: str
+    title: str
+    make: Callable[[Job], None]
+    inputs: str = ""
+    outputs: Sequence[Path] = ()
+    needs: Sequence["Step"] = ()
+    shared: bool = False
+    check: Callable[[], bool] | None = None
+    key: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        below = [step.key for step in self.needs if step.check is None]
+        self.key = fingerprint.of(self.name, self.inputs, below)
+
+    @property
+    def stamp(self) -> Path:
+        """The file that holds the key of what was made last."""
+        return (CACHE if self.shared else BUILD) / ".stamps" / self.name
+
+    def fresh(self) -> bool:
+        """Whether there is nothing to do."""
+        if self.check:
+            return self.check()
+        try:
+            return self.stamp.read_text() == self.key and all(output.exists() for output in self.outputs)
+        except FileNotFoundError:
+            return False
+
+
+def ensure(*wanted: Step) -> None:
+    """Bring steps, and what they need, up to date."""
+    for step in wanted:
+        if step.fresh():
+            continue
+        ensure(*step.needs)
+        with cache_lock():
+            if not step.fresh():
+                _make(step)
+
+
+def _make(step: Step) -> None:
+    LOGS.mkdir(parents=True, exist_ok=True)
+    log = LOGS / f"{step.name}.log"
+    log.write_text("")
+    step.stamp.parent.mkdir(parents=True, exist_ok=True)
+    step.stamp.unlink(missing_ok=True)
+    with ui.step(step.title) as meter:
+        step.make(Job(step.name, log, meter))
+    for output in step.outputs:
+        if not output.exists():
+            raise StepFailed(step.name, log, f"it did not make {output}")
+    step.stamp.write_text(step.key)
+
+
+@contextmanager
+def cache_lock() -> Iterator[None]:
+    """Hold the cache against other checkouts and other shells."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            ui.say("    waiting for another build to finish")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment for a build: without what an outer make hands down, in the C locale."""
+    outer = {"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES", "CDPATH", "PYTHONPATH", "O", "V", "W", "C"}
+    environment = {name: value for name, value in os.environ.items() if name not in outer}
+    return environment | {"LC_ALL": "C"} | dict(extra or {})
+
+
+def jobs() -> str:
+    """How many compilers to run at once, as make and ninja want to hear it."""
+    return f"-j{os.cpu_count() or 2}"

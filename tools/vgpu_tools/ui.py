@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Progress of long work, on standard error: a bar on a terminal, plain lines otherwise."""
+
+import sys
+import time
+from contextlib import contextmanager
+from collections.abc import Iterator
+
+PLAIN_INTERVAL = 30.0  # seconds between two plain lines of one step
+
+
+def say(line: str) -> None:
+    """One line to the user."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def clock(seconds: float) -> str:
+    """Seconds as m:ss."""
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
+
+
+class Meter:
+    """How far one step is. `update` may be called as often as one likes."""
+
+    def update(self, done: int, total: int) -> None:
+        """`done` of about `total` units are finished."""
+
+
+class PlainMeter(Meter):
+    """Writes a line now and then."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.start = self.last = time.monotonic()
+
+    def update(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if now - self.last >= PLAIN_INTERVAL:
+            self.last = now
+            percent = min(99, 100 * done // max(total, 1))
+            say(f"    {self.title}: {percent} % after {clock(now - self.start)}")
+
+
+@contextmanager
+def step(title: str) -> Iterator[Meter]:
+    """Show a step for as long as the block runs."""
+    start = time.monotonic()
+    if sys.stderr.isatty():
+        with _bar(title) as meter:
+            yield meter
+    else:
+        say(f"==> {title}")
+        yield PlainMeter(title)
+    say(f"    {title}: done in {clock(time.monotonic() - start)}")
+
+
+@contextmanager
+def _bar(title: str) -> Iterator[Meter]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(title, total=None)
+
+        class Bar(Meter):
+            def update(self, done: int, total: int) -> None:
+                progress.update(task, completed=min(done, total), total=total)
+
+        yield Bar()

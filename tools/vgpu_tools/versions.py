@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""configs/versions.toml, and the folders that the user may name instead."""
+
+import functools
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from vgpu_tools.errors import Failure
+from vgpu_tools.paths import CONFIGS
+
+FILE = CONFIGS / "versions.toml"
+
+
+@functools.cache
+def pins() -> dict[str, Any]:
+    """The pinned versions, as tables by name."""
+    return tomllib.loads(FILE.read_text())
+
+
+def source_folder(variable: str, marker: str) -> Path | None:
+    """The source tree that the user named in the environment (QEMU_SRC, KERNEL_SRC), if any.
+
+    `marker` is a file that such a tree must have.
+    """
+    named = os.environ.get(variable)
+    if not named:
+        return None
+    folder = Path(named).expanduser().resolve()
+    if not (folder / marker).is_file():
+        raise Failure(f"{variable}={named} is no source tree: it has no {marker}", status=2)
+    return folder
