@@ -9,74 +9,140 @@
 #include <linux/interval_tree.h>
 #include <linux/kfd_ioctl.h>
 #include <linux/kfifo.h>
+#include <linux/llist.h>
 #include <linux/memremap.h>
 #include <linux/mmu_notifier.h>
 #include <linux/mutex.h>
 #include <linux/workqueue.h>
+#include <linux/xarray.h>
 
 #include "../hw/vgpu_hw.h"
 
 struct kfd_node;
 struct kfd_process;
-struct vgpu_device;
+struct svm_map_buf;
 
 #define SVM_MAX_GPU	64
 #define SVM_DEFAULT_GRANULARITY	9	/* 2^9 pages: 2 MiB */
 
 /**
+ * struct svm_gpu - what SVM keeps of one process on one GPU
+ * @birth_ts: GPU clock when the process came; older faults belong to an
+ *            earlier owner of the PASID
+ * @unmap_ts: GPU clock of the last change that took memory away (munmap,
+ *            mprotect, lost access); an older fault must not be held against
+ *            the process
+ * @dma: DMA addresses of mapped system pages, chunks of 512 by page >> 9;
+ *       see svm_dma.c
+ */
+struct svm_gpu {
+	u64 birth_ts;
+	u64 unmap_ts;
+	struct xarray dma;
+};
+
+/**
  * struct svm_range_list - all ranges of a process
+ * @lock: protects @objects, @list, @map_buf and the ranges' attributes; one
+ *        fault service, attribute change or restore at a time. Sleeps and
+ *        allocates. Order: mmap_lock -> lock -> vm.alloc_lock -> range.lock.
+ *        Never taken in a notifier or in migrate_to_ram.
+ * @mm: address space; holds an mm_count reference
  * @objects: interval tree of struct svm_range, keyed by page numbers
  * @list: the same ranges, by address
- * @lock: protects @objects, @list and the ranges' attributes; sleeping; order:
- *        mmap_lock -> lock -> range.migrate_mutex -> range.lock; never taken
- *        in a notifier or in migrate_to_ram
+ * @deferred_list_work: applies munmaps to the tree
+ * @deferred_range_list: ranges that munmap touched; @deferred_list_lock
+ * @evict_lock: serialises eviction and restore of the queues; order: inside
+ *              range.lock, outside kfd_process.queue_lock; nothing under it
+ *              allocates
+ * @evicted_ranges: invalidations since the queues were evicted, 0 while they
+ *                  run; written under @evict_lock
+ * @drain_pagefaults: not 0 while faults are acknowledged unrepaired (exit)
+ * @restore_work: maps invalidated ranges again and restores the queues
+ * @restore_delay_ms: back-off of @restore_work
+ * @bitmap_supported: GPUs (index in kfd_process.pdds) that do SVM
+ * @default_granularity: of ranges that nobody registered, log2 of pages
+ * @gpus: one for each kfd_process.pdds[]
+ * @n_gpus: length of @gpus
+ * @map_buf: scratch of the mapper
  */
 struct svm_range_list {
-	struct mutex lock;
+	struct mutex lock;		/* the tree and its attributes */
+	struct mm_struct *mm;
 	struct rb_root_cached objects;
 	struct list_head list;
 	struct work_struct deferred_list_work;
 	struct list_head deferred_range_list;
-	spinlock_t deferred_list_lock;
+	spinlock_t deferred_list_lock;	/* list and logs of munmaps */
+	struct mutex evict_lock;	/* queues on or off */
 	atomic_t evicted_ranges;
 	atomic_t drain_pagefaults;
 	struct delayed_work restore_work;
+	unsigned int restore_delay_ms;
 	DECLARE_BITMAP(bitmap_supported, SVM_MAX_GPU);
 	u8 default_granularity;
-	struct list_head criu_svm_metadata_list;
+	struct svm_gpu *gpus;
+	unsigned int n_gpus;
+	struct svm_map_buf *map_buf;
 };
 
 /**
  * struct svm_node - SVM's state of one GPU
  * @pgmap: device-private pages that stand for VRAM; type 0 when the kernel
  *         has no CONFIG_DEVICE_PRIVATE: then no SVM capability is reported
- * @fifo: retry faults from the interrupt handler to @fault_work
+ * @supported: the GPU does SVM
+ * @vram_pages: device-private pages in use
+ * @dead_bos: VRAM whose last page was freed
+ * @reap_work: returns @dead_bos to the VRAM manager
+ * @fifo: faults from the interrupt handler (one producer) to @fault_work (one
+ *        consumer)
+ * @fault_work: serves faults
+ * @wq: ordered; runs @fault_work
  */
 struct svm_node {
 	struct dev_pagemap pgmap;
 	bool supported;
-	spinlock_t fifo_lock;
+	atomic_long_t vram_pages;
+	struct llist_head dead_bos;
+	struct work_struct reap_work;
 	DECLARE_KFIFO_PTR(fifo, struct vgpu_iv_entry);
 	struct work_struct fault_work;
-	struct workqueue_struct *fault_wq;
+	struct workqueue_struct *wq;
 };
 
-/* Device: registers the pagemap and the VM fault handlers. */
+/*
+ * Device: registers the pagemap and the VM fault handlers. Process context.
+ * init: 0, or -ENOMEM or the error of vgpu_ih_register(). A kernel without
+ * device-private memory is no error: @supported stays false.
+ */
 int svm_node_init(struct kfd_node *node);
 void svm_node_fini(struct kfd_node *node);
 
-/* Process. fini drains faults and deferred work before it frees anything. */
+/*
+ * Process. init wants p->mm and p->pdds set; 0 or -ENOMEM. fini drains faults
+ * and deferred work before it frees anything; the queues are gone by then,
+ * the VMs are not. Neither is called with mmap_lock or in a notifier.
+ */
 int svm_range_list_init(struct kfd_process *p);
 void svm_range_list_fini(struct kfd_process *p);
 
 /*
- * AMDKFD_IOC_SVM. @start and @size page aligned (checked). Errors as amdgpu:
- * -EINVAL, -EFAULT, -EPERM, -ENOMEM, -EBUSY.
+ * AMDKFD_IOC_SVM of the current process. @start and @size page aligned and
+ * not zero (checked by the caller). Takes mmap_lock. 0 or
+ * -EINVAL unknown operation, attribute or GPU; no VM acquired yet,
+ * -EFAULT part of the range is no memory that can be shared,
+ * -EADDRINUSE part of it belongs to a buffer object,
+ * -EPERM the kernel lacks device-private memory,
+ * -EOVERFLOW, -ENOMEM, -EAGAIN (memory map keeps changing).
  */
 int svm_ioctl(struct kfd_process *p, enum kfd_ioctl_svm_op op, u64 start,
 	      u64 size, u32 nattrs, struct kfd_ioctl_svm_attribute *attrs);
 
-/* A change of the process's XNACK mode: drain, unmap, map as the new mode asks. */
+/*
+ * The process's XNACK mode was changed (p->xnack_enabled is the new one) while
+ * it has no queues: drain, unmap, map as the new mode asks. 0 or the error of
+ * the first range that could not be mapped.
+ */
 int svm_xnack_changed(struct kfd_process *p);
 
 #endif /* VGPU_SVM_H */

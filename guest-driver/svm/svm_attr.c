@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * AMDKFD_IOC_SVM: set and get attributes.
+ *
+ * Setting works in steps of which each leaves a consistent tree: cut existing
+ * ranges at both ends of the interval, fill the gaps with ranges of default
+ * attributes, then change the attributes of the ranges inside. The first two
+ * change nothing that anybody can see, so that running out of memory there
+ * needs no undoing.
+ */
+#include <linux/mm.h>
+#include <linux/overflow.h>
+
+#include "svm_priv.h"
+
+/* GPU index of @gpu_id, or -EINVAL if it is no GPU that does SVM. */
+static int svm_attr_gpu(struct kfd_process *p, u32 gpu_id)
+{
+	unsigned int i;
+
+	for_each_set_bit(i, p->svms.bitmap_supported, p->svms.n_gpus)
+		if (p->pdds[i]->node->gpu_id == gpu_id)
+			return i;
+	return -EINVAL;
+}
+
+static int svm_attr_check(struct kfd_process *p, u32 nattrs,
+			  const struct kfd_ioctl_svm_attribute *attrs)
+{
+	u32 i;
+
+	for (i = 0; i < nattrs; i++) {
+		u32 value = attrs[i].value;
+		bool is_gpu = true;
+
+		switch (attrs[i].type) {
+		case KFD_IOCTL_SVM_ATTR_PREFERRED_LOC:
+			is_gpu = value != KFD_IOCTL_SVM_LOCATION_SYSMEM &&
+				 value != KFD_IOCTL_SVM_LOCATION_UNDEFINED;
+			break;
+		case KFD_IOCTL_SVM_ATTR_PREFETCH_LOC:
+			is_gpu = value != KFD_IOCTL_SVM_LOCATION_SYSMEM;
+			break;
+		case KFD_IOCTL_SVM_ATTR_ACCESS:
+		case KFD_IOCTL_SVM_ATTR_ACCESS_IN_PLACE:
+		case KFD_IOCTL_SVM_ATTR_NO_ACCESS:
+			break;
+		case KFD_IOCTL_SVM_ATTR_SET_FLAGS:
+		case KFD_IOCTL_SVM_ATTR_CLR_FLAGS:
+		case KFD_IOCTL_SVM_ATTR_GRANULARITY:
+			is_gpu = false;
+			break;
+		default:
+			return -EINVAL;
+		}
+		if (is_gpu && svm_attr_gpu(p, value) < 0)
+			return -EINVAL;
+	}
+	return 0;
+}
+
+/* The attributes, checked before, on top of @a. */
+static void svm_attr_apply(struct kfd_process *p, struct svm_attrs *a,
+			   u32 nattrs,
+			   const struct kfd_ioctl_svm_attribute *attrs)
+{
+	u32 i;
+
+	for (i = 0; i < nattrs; i++) {
+		u32 value = attrs[i].value;
+
+		switch (attrs[i].type) {
+		case KFD_IOCTL_SVM_ATTR_PREFERRED_LOC:
+			a->preferred_loc = value;
+			break;
+		case KFD_IOCTL_SVM_ATTR_PREFETCH_LOC:
+			a->prefetch_loc = value;
+			break;
+		case KFD_IOCTL_SVM_ATTR_ACCESS:
+			__set_bit(svm_attr_gpu(p, value), a->bitmap_access);
+			__clear_bit(svm_attr_gpu(p, value), a->bitmap_aip);
+			break;
+		case KFD_IOCTL_SVM_ATTR_ACCESS_IN_PLACE:
+			__clear_bit(svm_attr_gpu(p, value), a->bitmap_access);
+			__set_bit(svm_attr_gpu(p, value), a->bitmap_aip);
+			break;
+		case KFD_IOCTL_SVM_ATTR_NO_ACCESS:
+			__clear_bit(svm_attr_gpu(p, value), a->bitmap_access);
+			__clear_bit(svm_attr_gpu(p, value), a->bitmap_aip);
+			break;
+		case KFD_IOCTL_SVM_ATTR_SET_FLAGS:
+			a->flags |= value;
+			break;
+		case KFD_IOCTL_SVM_ATTR_CLR_FLAGS:
+			a->flags &= ~value;
+			break;
+		case KFD_IOCTL_SVM_ATTR_GRANULARITY:
+			a->granularity = min(value, 0x3fu);
+			break;
+		}
+	}
+}
+
+static bool svm_attr_same_mapping(const struct svm_attrs *a,
+				  const struct svm_attrs *b)
+{
+	return a->flags == b->flags &&
+	       bitmap_equal(a->bitmap_access, b->bitmap_access, SVM_MAX_GPU) &&
+	       bitmap_equal(a->bitmap_aip, b->bitmap_aip, SVM_MAX_GPU);
+}
+
+static bool svm_attr_same(const struct svm_attrs *a, const struct svm_attrs *b)
+{
+	return svm_attr_same_mapping(a, b) &&
+	       a->preferred_loc == b->preferred_loc &&
+	       a->prefetch_loc == b->prefetch_loc &&
+	       a->granularity == b->granularity;
+}
+
+/* All of @iv is ordinary memory of the process and no buffer object's. */
+static int svm_attr_check_memory(struct svm_range_list *svms,
+				 struct svm_interval iv)
+{
+	unsigned long addr = iv.first << PAGE_SHIFT;
+	unsigned long last = (iv.last << PAGE_SHIFT) | ~PAGE_MASK;
+
+	do {
+		struct vm_area_struct *vma = vma_lookup(svms->mm, addr);
+
+		if (!vma ||
+		    vma->vm_flags & (VM_IO | VM_PFNMAP | VM_MIXEDMAP))
+			return -EFAULT;
+		addr = vma->vm_end;
+	} while (addr && addr <= last);
+
+	return svm_va_busy(svms, &iv) ? -EADDRINUSE : 0;
+}
+
+/* Cut the range across @page, unless the change leaves it as it is. */
+static int svm_attr_split(struct kfd_process *p, unsigned long page,
+			  u32 nattrs,
+			  const struct kfd_ioctl_svm_attribute *attrs)
+{
+	struct svm_range *r = svm_range_find(&p->svms, page);
+	struct svm_attrs new;
+
+	if (!r)
+		return 0;
+	new = r->attrs;
+	svm_attr_apply(p, &new, nattrs, attrs);
+	if (svm_attr_same(&r->attrs, &new))
+		return 0;
+	return svm_range_split_at(&p->svms, page);
+}
+
+static int svm_attr_fill_gaps(struct svm_range_list *svms,
+			      struct svm_interval iv)
+{
+	unsigned long page = iv.first;
+	struct svm_attrs attrs;
+
+	svm_default_attrs(svms, &attrs);
+	while (page <= iv.last) {
+		struct interval_tree_node *node =
+			interval_tree_iter_first(&svms->objects, page, iv.last);
+		unsigned long start = node ? node->start : iv.last + 1;
+		struct svm_range *r;
+
+		if (start > page) {
+			r = svm_range_create(svms, (struct svm_interval){
+						page, start - 1 }, &attrs);
+			if (IS_ERR(r))
+				return PTR_ERR(r);
+		}
+		if (!node)
+			break;
+		page = node->last + 1;
+	}
+	return 0;
+}
+
+/* Move and map a range as its attributes ask. svm_lock() held. */
+static int svm_attr_place(struct svm_range *r, bool prefetch)
+{
+	struct kfd_process *p = svm_process(r->svms);
+	struct svm_interval iv = svm_range_interval(r);
+	DECLARE_BITMAP(gpus, SVM_MAX_GPU);
+	u32 loc = prefetch ? svm_policy_prefetch(r) :
+			     KFD_IOCTL_SVM_LOCATION_UNDEFINED;
+	struct kfd_node *node = NULL;
+	long moved;
+	u32 placed = 0;
+
+	if (loc != KFD_IOCTL_SVM_LOCATION_UNDEFINED) {
+		if (loc)
+			node = p->pdds[svm_attr_gpu(p, loc)]->node;
+		moved = svm_migrate_to_system(r->svms, iv, node,
+					      KFD_MIGRATE_TRIGGER_PREFETCH);
+		if (moved < 0 && !node)
+			return moved;
+		/* Full VRAM is no error: what does not fit stays outside. */
+		if (node)
+			svm_migrate_to_vram(node, r->svms, iv,
+					    r->attrs.granularity,
+					    KFD_MIGRATE_TRIGGER_PREFETCH);
+		placed = loc;
+	}
+
+	svm_policy_map_now(r, placed, gpus);
+	return svm_map_range(r, gpus, false);
+}
+
+int svm_attr_set(struct kfd_process *p, struct svm_interval iv, u32 nattrs,
+		 const struct kfd_ioctl_svm_attribute *attrs)
+{
+	struct svm_range_list *svms = &p->svms;
+	struct interval_tree_node *node;
+	bool prefetch = false, lost = false;
+	struct svm_range *r;
+	bool has_vm = false;
+	int ret, err;
+	u32 i;
+
+	ret = svm_attr_check(p, nattrs, attrs);
+	if (ret)
+		return ret;
+	for (i = 0; i < svms->n_gpus; i++)
+		has_vm |= !!svm_gpu_vm(svms, i);
+	if (!has_vm)
+		return -EINVAL;
+	for (i = 0; i < nattrs; i++)
+		prefetch |= attrs[i].type == KFD_IOCTL_SVM_ATTR_PREFETCH_LOC;
+
+	svm_lock_write(svms);
+	ret = svm_attr_check_memory(svms, iv);
+	if (!ret)
+		ret = svm_attr_split(p, iv.first, nattrs, attrs);
+	if (!ret)
+		ret = svm_attr_split(p, iv.last + 1, nattrs, attrs);
+	if (!ret)
+		ret = svm_attr_fill_gaps(svms, iv);
+	if (ret) {
+		svm_unlock_write(svms);
+		return ret;
+	}
+
+	svm_for_each_range(r, node, svms, iv.first, iv.last) {
+		struct svm_attrs new = r->attrs;
+
+		svm_attr_apply(p, &new, nattrs, attrs);
+		if (!svm_attr_same_mapping(&r->attrs, &new)) {
+			svm_unmap_range(r);
+			lost = true;
+		}
+		r->attrs = new;
+	}
+	if (lost)
+		svm_fault_checkpoint(svms);
+	svm_downgrade(svms);
+
+	svm_for_each_range(r, node, svms, iv.first, iv.last) {
+		err = svm_attr_place(r, prefetch);
+		if (err)
+			ret = err;
+	}
+	svm_unlock(svms);
+	return ret;
+}
+
+/* A location that all ranges share, or "undefined". */
+static void svm_attr_fold_loc(u32 *folded, u32 loc, bool first)
+{
+	if (first)
+		*folded = loc;
+	else if (*folded != loc)
+		*folded = KFD_IOCTL_SVM_LOCATION_UNDEFINED;
+}
+
+int svm_attr_get(struct kfd_process *p, struct svm_interval iv, u32 nattrs,
+		 struct kfd_ioctl_svm_attribute *attrs)
+{
+	struct svm_range_list *svms = &p->svms;
+	struct interval_tree_node *node;
+	struct svm_attrs all;
+	struct svm_range *r;
+	bool first = true;
+	u32 flags_or;
+	int gpu, ret;
+	u32 i;
+
+	for (i = 0; i < nattrs; i++) {
+		switch (attrs[i].type) {
+		case KFD_IOCTL_SVM_ATTR_ACCESS:
+			if (svm_attr_gpu(p, attrs[i].value) < 0)
+				return -EINVAL;
+			break;
+		case KFD_IOCTL_SVM_ATTR_PREFERRED_LOC:
+		case KFD_IOCTL_SVM_ATTR_PREFETCH_LOC:
+		case KFD_IOCTL_SVM_ATTR_SET_FLAGS:
+		case KFD_IOCTL_SVM_ATTR_CLR_FLAGS:
+		case KFD_IOCTL_SVM_ATTR_GRANULARITY:
+			break;
+		default:
+			return -EINVAL;
+		}
+	}
+
+	svm_lock(svms);
+	ret = svm_attr_check_memory(svms, iv);
+	if (ret) {
+		svm_unlock(svms);
+		return ret;
+	}
+	svm_default_attrs(svms, &all);
+	flags_or = all.flags;
+	svm_for_each_range(r, node, svms, iv.first, iv.last) {
+		const struct svm_attrs *a = &r->attrs;
+
+		svm_attr_fold_loc(&all.preferred_loc, a->preferred_loc, first);
+		svm_attr_fold_loc(&all.prefetch_loc, a->prefetch_loc, first);
+		all.granularity = first ? a->granularity :
+				  min(all.granularity, a->granularity);
+		flags_or = first ? a->flags : flags_or | a->flags;
+		all.flags = first ? a->flags : all.flags & a->flags;
+		if (first) {
+			bitmap_copy(all.bitmap_access, a->bitmap_access,
+				    SVM_MAX_GPU);
+			bitmap_copy(all.bitmap_aip, a->bitmap_aip, SVM_MAX_GPU);
+		} else {
+			bitmap_and(all.bitmap_access, all.bitmap_access,
+				   a->bitmap_access, SVM_MAX_GPU);
+			bitmap_and(all.bitmap_aip, all.bitmap_aip,
+				   a->bitmap_aip, SVM_MAX_GPU);
+		}
+		first = false;
+	}
+	svm_unlock(svms);
+
+	for (i = 0; i < nattrs; i++) {
+		switch (attrs[i].type) {
+		case KFD_IOCTL_SVM_ATTR_PREFERRED_LOC:
+			attrs[i].value = all.preferred_loc;
+			break;
+		case KFD_IOCTL_SVM_ATTR_PREFETCH_LOC:
+			attrs[i].value = all.prefetch_loc;
+			break;
+		case KFD_IOCTL_SVM_ATTR_ACCESS:
+			gpu = svm_attr_gpu(p, attrs[i].value);
+			if (test_bit(gpu, all.bitmap_access))
+				attrs[i].type = KFD_IOCTL_SVM_ATTR_ACCESS;
+			else if (test_bit(gpu, all.bitmap_aip))
+				attrs[i].type =
+					KFD_IOCTL_SVM_ATTR_ACCESS_IN_PLACE;
+			else
+				attrs[i].type = KFD_IOCTL_SVM_ATTR_NO_ACCESS;
+			break;
+		case KFD_IOCTL_SVM_ATTR_SET_FLAGS:
+			attrs[i].value = all.flags;
+			break;
+		case KFD_IOCTL_SVM_ATTR_CLR_FLAGS:
+			attrs[i].value = ~flags_or;
+			break;
+		case KFD_IOCTL_SVM_ATTR_GRANULARITY:
+			attrs[i].value = all.granularity;
+			break;
+		}
+	}
+	return 0;
+}
+
+int svm_ioctl(struct kfd_process *p, enum kfd_ioctl_svm_op op, u64 start,
+	      u64 size, u32 nattrs, struct kfd_ioctl_svm_attribute *attrs)
+{
+	struct svm_interval iv;
+	u64 end;
+
+	if (!IS_ENABLED(CONFIG_DEVICE_PRIVATE))
+		return -EPERM;
+	/* The ranges are those of p->mm; a forked child has its own. */
+	if (current->mm != p->svms.mm)
+		return -EINVAL;
+	if (check_add_overflow(start, size, &end))
+		return -EOVERFLOW;
+	/* Nothing above is an address of a process; page numbers stay small. */
+	if (end > TASK_SIZE)
+		return -EFAULT;
+	iv.first = start >> PAGE_SHIFT;
+	iv.last = (end >> PAGE_SHIFT) - 1;
+
+	switch (op) {
+	case KFD_IOCTL_SVM_OP_SET_ATTR:
+		return svm_attr_set(p, iv, nattrs, attrs);
+	case KFD_IOCTL_SVM_OP_GET_ATTR:
+		return svm_attr_get(p, iv, nattrs, attrs);
+	default:
+		return -EINVAL;
+	}
+}

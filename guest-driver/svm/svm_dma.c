@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * DMA addresses of the system pages that a process's GPU entries point to, so
+ * that they can be unmapped when the entries go.
+ *
+ * They belong to addresses, not to ranges: splitting a range moves nothing.
+ * Chunks are added and freed under svms->lock; one entry of a chunk belongs to
+ * the range that covers its page and is protected by that range's lock.
+ */
+#include <linux/slab.h>
+
+#include "svm_priv.h"
+
+struct svm_dma_chunk {
+	dma_addr_t addr[SVM_CHUNK_PAGES];	/* 0: none */
+};
+
+static struct svm_interval svm_dma_chunk_interval(unsigned long index)
+{
+	unsigned long first = index << SVM_CHUNK_ORDER;
+
+	return (struct svm_interval){ first, first + SVM_CHUNK_PAGES - 1 };
+}
+
+static void svm_dma_replace(struct device *dev, dma_addr_t *slot,
+			    dma_addr_t addr)
+{
+	if (*slot)
+		dma_unmap_page(dev, *slot, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	*slot = addr;
+}
+
+void svm_dma_init(struct svm_gpu *gpu)
+{
+	xa_init(&gpu->dma);
+}
+
+void svm_dma_fini(struct svm_gpu *gpu, struct device *dev)
+{
+	struct svm_dma_chunk *chunk;
+	unsigned long index;
+	unsigned int i;
+
+	xa_for_each(&gpu->dma, index, chunk) {
+		for (i = 0; i < SVM_CHUNK_PAGES; i++)
+			svm_dma_replace(dev, &chunk->addr[i], 0);
+		kfree(chunk);
+	}
+	xa_destroy(&gpu->dma);
+}
+
+int svm_dma_reserve(struct svm_gpu *gpu, struct svm_interval iv)
+{
+	unsigned long index;
+	int ret;
+
+	for (index = iv.first >> SVM_CHUNK_ORDER;
+	     index <= iv.last >> SVM_CHUNK_ORDER; index++) {
+		struct svm_dma_chunk *chunk;
+
+		if (xa_load(&gpu->dma, index))
+			continue;
+		chunk = kzalloc(sizeof(*chunk), GFP_KERNEL);
+		if (!chunk)
+			return -ENOMEM;
+		ret = xa_err(xa_store(&gpu->dma, index, chunk, GFP_KERNEL));
+		if (ret) {
+			kfree(chunk);
+			return ret;
+		}
+	}
+	return 0;
+}
+
+void svm_dma_set(struct svm_gpu *gpu, struct device *dev,
+		 struct svm_interval iv, const dma_addr_t *addrs)
+{
+	struct svm_dma_chunk *chunk = NULL;
+	unsigned long page;
+
+	for (page = iv.first; page <= iv.last; page++) {
+		unsigned long i = page % SVM_CHUNK_PAGES;
+
+		if (!chunk || !i)
+			chunk = xa_load(&gpu->dma, page >> SVM_CHUNK_ORDER);
+		svm_dma_replace(dev, &chunk->addr[i], addrs[page - iv.first]);
+	}
+}
+
+void svm_dma_clear(struct svm_gpu *gpu, struct device *dev,
+		   struct svm_interval iv)
+{
+	struct svm_dma_chunk *chunk;
+	unsigned long index;
+
+	xa_for_each_range(&gpu->dma, index, chunk,
+			  iv.first >> SVM_CHUNK_ORDER,
+			  iv.last >> SVM_CHUNK_ORDER) {
+		struct svm_interval c = svm_dma_chunk_interval(index);
+		unsigned long page;
+
+		for (page = max(c.first, iv.first);
+		     page <= min(c.last, iv.last); page++)
+			svm_dma_replace(dev, &chunk->addr[page - c.first], 0);
+	}
+}
+
+void svm_dma_trim(struct svm_range_list *svms, struct svm_interval iv)
+{
+	unsigned int i;
+
+	lockdep_assert_held(&svms->lock);
+
+	for (i = 0; i < svms->n_gpus; i++) {
+		struct xarray *dma = &svms->gpus[i].dma;
+		struct svm_dma_chunk *chunk;
+		unsigned long index;
+
+		xa_for_each_range(dma, index, chunk,
+				  iv.first >> SVM_CHUNK_ORDER,
+				  iv.last >> SVM_CHUNK_ORDER) {
+			struct svm_interval c = svm_dma_chunk_interval(index);
+
+			if (interval_tree_iter_first(&svms->objects, c.first,
+						     c.last))
+				continue;
+			xa_erase(dma, index);
+			kfree(chunk);
+		}
+	}
+}

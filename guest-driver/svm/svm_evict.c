@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * XNACK off (and ranges that are always mapped): the GPU cannot wait for a
+ * repair, so it must not run while entries that it may use are missing. An
+ * invalidation takes the process's queues off the hardware; restore_work maps
+ * everything again and puts them back.
+ */
+#include <linux/sched/mm.h>
+
+#include "svm_priv.h"
+
+#define SVM_RESTORE_DELAY_MS		1u
+#define SVM_RESTORE_MAX_DELAY_MS	512u
+
+bool svm_range_stays_mapped(const struct svm_range *r)
+{
+	return !READ_ONCE(svm_process(r->svms)->xnack_enabled) ||
+	       (READ_ONCE(r->attrs.flags) &
+		KFD_IOCTL_SVM_FLAG_GPU_ALWAYS_MAPPED);
+}
+
+static void svm_restore_schedule(struct svm_range_list *svms)
+{
+	queue_delayed_work(system_unbound_wq, &svms->restore_work,
+			   msecs_to_jiffies(READ_ONCE(svms->restore_delay_ms)));
+}
+
+void svm_evict_queues(struct svm_range_list *svms)
+{
+	struct kfd_process *p = svm_process(svms);
+	unsigned int i;
+
+	/*
+	 * Whoever comes second must find the queues stopped, not about to be:
+	 * hence the lock around both.
+	 */
+	mutex_lock(&svms->evict_lock);
+	if (atomic_inc_return(&svms->evicted_ranges) == 1) {
+		for (i = 0; i < svms->n_gpus; i++)
+			kfd_process_evict_queues(p->pdds[i]);
+		WRITE_ONCE(svms->restore_delay_ms, SVM_RESTORE_DELAY_MS);
+		svm_restore_schedule(svms);
+	}
+	mutex_unlock(&svms->evict_lock);
+}
+
+/* Restore the queues, unless something was invalidated since @seen was read. */
+static bool svm_restore_queues(struct svm_range_list *svms, int seen)
+{
+	struct kfd_process *p = svm_process(svms);
+	bool done;
+	unsigned int i;
+
+	mutex_lock(&svms->evict_lock);
+	done = atomic_cmpxchg(&svms->evicted_ranges, seen, 0) == seen;
+	if (done)
+		for (i = 0; i < svms->n_gpus; i++)
+			kfd_process_restore_queues(p->pdds[i]);
+	mutex_unlock(&svms->evict_lock);
+	return done;
+}
+
+static int svm_restore_ranges(struct svm_range_list *svms)
+{
+	struct svm_range *r;
+
+	list_for_each_entry(r, &svms->list, list) {
+		DECLARE_BITMAP(gpus, SVM_MAX_GPU);
+		int ret;
+
+		if (!READ_ONCE(r->invalid))
+			continue;
+		bitmap_or(gpus, r->attrs.bitmap_access, r->attrs.bitmap_aip,
+			  SVM_MAX_GPU);
+		ret = svm_map_range(r, gpus, true);
+		if (ret)
+			return ret;
+		if (READ_ONCE(r->invalid))
+			return -EAGAIN;
+	}
+	return 0;
+}
+
+void svm_restore_work(struct work_struct *work)
+{
+	struct svm_range_list *svms =
+		container_of(to_delayed_work(work), struct svm_range_list,
+			     restore_work);
+	int seen = atomic_read(&svms->evicted_ranges);
+	int ret;
+
+	/* A process that exits has its queues destroyed, not restored. */
+	if (!seen || !mmget_not_zero(svms->mm))
+		return;
+
+	svm_lock(svms);
+	ret = svm_restore_ranges(svms);
+	svm_unlock(svms);
+	mmput_async(svms->mm);
+
+	if (ret || !svm_restore_queues(svms, seen)) {
+		WRITE_ONCE(svms->restore_delay_ms,
+			   min(2 * svms->restore_delay_ms,
+			       SVM_RESTORE_MAX_DELAY_MS));
+		svm_restore_schedule(svms);
+	}
+}
+
+int svm_xnack_changed(struct kfd_process *p)
+{
+	struct svm_range_list *svms = &p->svms;
+	struct svm_range *r;
+	int ret = 0;
+
+	if (bitmap_empty(svms->bitmap_supported, SVM_MAX_GPU))
+		return 0;
+	if (!mmget_not_zero(svms->mm))
+		return -ESRCH;
+
+	svm_fault_checkpoint(svms);
+	svm_fault_flush(svms);
+
+	svm_lock(svms);
+	list_for_each_entry(r, &svms->list, list) {
+		DECLARE_BITMAP(gpus, SVM_MAX_GPU);
+		int err;
+
+		svm_unmap_range(r);
+		svm_policy_map_now(r, 0, gpus);
+		err = svm_map_range(r, gpus, true);
+		if (err && !ret)
+			ret = err;
+	}
+	svm_unlock(svms);
+	mmput(svms->mm);
+	return ret;
+}

@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Faults of the GPU.
+ *
+ * DOC: life of a retry fault
+ *
+ *   engine   meets an entry that does not allow the access; its queue stalls,
+ *            a CAM slot remembers (VMID, page), an IH entry tells of it
+ *   IRQ      svm_fault_irq() puts the entry into the FIFO
+ *   worker   svm_fault_service() reaches one verdict:
+ *            repaired  entries were written; any other fault of the batch that
+ *                      they serve is done too
+ *            stale     the entry tells of the past: acknowledge, and if the
+ *                      engine still needs the page it faults anew
+ *            busy      the memory map keeps changing: as stale
+ *            denied    the process may not access it: its queues are taken
+ *                      off, the page becomes no-retry, then acknowledge
+ *   ack      frees the CAM slot; the engine replays
+ *
+ * Each retry entry holds one CAM slot and is acknowledged exactly once, in
+ * svm_fault_ack(), whatever happened before.
+ *
+ * Stale entries. Several queues may fault on neighbouring pages. The repair of
+ * the first wakes them all (an invalidation makes the engine look again), the
+ * work finishes, the process unmaps the memory, and only then does the worker
+ * see the second entry. So a fault is never held against a process if it is
+ * older than the last time that memory was taken away (svm_gpu.unmap_ts). A
+ * PASID may be used again: entries older than the process are dropped.
+ */
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+
+#include "svm_priv.h"
+#include "svm_trace.h"
+
+/* Retry entries are bounded by the CAM; this has room for no-retry ones. */
+#define SVM_FAULT_FIFO		1024
+#define SVM_FAULT_BATCH		16	/* CAM slots */
+
+/* A decoded fault entry. */
+struct svm_fault {
+	unsigned long page;
+	u64 ts;
+	u32 serial;
+	u32 cam;
+	u16 pasid;
+	u8 vmid;
+	bool write;
+	bool retry;
+	bool done;
+};
+
+enum svm_verdict {
+	SVM_FAULT_REPAIRED,
+	SVM_FAULT_STALE,
+	SVM_FAULT_BUSY,
+	SVM_FAULT_DENIED,
+	SVM_FAULT_DYING,	/* denied, but nobody is left to be told */
+};
+
+static void svm_fault_decode(struct svm_fault *f, const struct vgpu_iv_entry *iv)
+{
+	f->page = iv->data[0] |
+		  (unsigned long)(iv->data[1] & IH_FAULT_D1__VA_HI) << 32;
+	f->ts = iv->timestamp;
+	f->serial = iv->data[3];
+	f->cam = iv->data[2] & IH_FAULT_D2__CAM_INDEX;
+	f->pasid = iv->pasid;
+	f->vmid = iv->vmid;
+	f->write = iv->data[1] & IH_FAULT_D1__WRITE;
+	f->retry = iv->data[1] & IH_FAULT_D1__RETRY;
+	f->done = false;
+}
+
+/* Hard interrupt. */
+static void svm_fault_irq(struct vgpu_device *vdev,
+			  const struct vgpu_iv_entry *iv, void *arg)
+{
+	struct svm_node *sn = &((struct kfd_node *)arg)->svm;
+	bool retry = iv->data[1] & IH_FAULT_D1__RETRY;
+
+	vgpu_stat_add(&vdev->hw, retry ? VGPU_STAT_FAULTS_RETRY :
+					 VGPU_STAT_FAULTS_NORETRY, 1);
+	if (!kfifo_put(&sn->fifo, *iv)) {
+		/* No room: a retry fault comes again, a report is lost. */
+		if (retry)
+			vgpu_ih_cam_ack(vdev,
+					iv->data[2] & IH_FAULT_D2__CAM_INDEX);
+		else
+			dev_warn_ratelimited(vdev->drm.dev,
+					     "fault report lost, pasid %u\n",
+					     iv->pasid);
+	}
+	queue_work(sn->wq, &sn->fault_work);
+}
+
+void svm_fault_checkpoint(struct svm_range_list *svms)
+{
+	unsigned int i;
+
+	for (i = 0; i < svms->n_gpus; i++)
+		WRITE_ONCE(svms->gpus[i].unmap_ts,
+			   vgpu_clock_read(svm_gpu_vdev(svms, i)));
+}
+
+void svm_fault_flush(struct svm_range_list *svms)
+{
+	unsigned int i;
+
+	for (i = 0; i < svms->n_gpus; i++)
+		flush_work(&svm_process(svms)->pdds[i]->node->svm.fault_work);
+}
+
+/* The VMA that allows the access, or NULL. mmap_lock held. */
+static struct vm_area_struct *svm_fault_vma(struct mm_struct *mm,
+					    const struct svm_fault *f)
+{
+	struct vm_area_struct *vma = vma_lookup(mm, f->page << PAGE_SHIFT);
+	unsigned long need = VM_READ | (f->write ? VM_WRITE : 0);
+
+	if (!vma || (vma->vm_flags & need) != need ||
+	    vma->vm_flags & (VM_IO | VM_PFNMAP | VM_MIXEDMAP))
+		return NULL;
+	return vma;
+}
+
+/* A range for memory that nobody registered. svm_lock_write() held. */
+static struct svm_range *svm_fault_create_range(struct svm_range_list *svms,
+						const struct vm_area_struct *vma,
+						unsigned long page)
+{
+	struct svm_interval bounds = {
+		vma->vm_start >> PAGE_SHIFT, (vma->vm_end >> PAGE_SHIFT) - 1,
+	};
+	struct svm_interval win = svm_window(page, svms->default_granularity,
+					     bounds);
+	struct interval_tree_node *node;
+	struct svm_interval bo;
+	struct svm_attrs attrs;
+	struct svm_range *r;
+
+	svm_for_each_range(r, node, svms, win.first, win.last)
+		win = svm_window_avoid(win, page, svm_range_interval(r));
+	bo = win;
+	if (svm_va_busy(svms, &bo)) {
+		if (svm_interval_has(bo, page))
+			return ERR_PTR(-EADDRINUSE);
+		win.first = page;
+		win.last = page;
+	}
+
+	svm_default_attrs(svms, &attrs);
+	if (vma_is_initial_heap(vma) || vma_is_initial_stack(vma))
+		attrs.preferred_loc = KFD_IOCTL_SVM_LOCATION_SYSMEM;
+	return svm_range_create(svms, win, &attrs);
+}
+
+/*
+ * The range of a fault, made if need be, with svm_lock() held on success. On
+ * failure (ERR_PTR) nothing is held: -EFAULT or -EADDRINUSE deny, -ENOMEM.
+ */
+static struct svm_range *svm_fault_get_range(struct svm_range_list *svms,
+					     const struct svm_fault *f,
+					     struct vm_area_struct **vma)
+{
+	struct svm_range *r;
+
+	svm_lock(svms);
+	*vma = svm_fault_vma(svms->mm, f);
+	r = svm_range_find(svms, f->page);
+	if (*vma && r)
+		return r;
+	svm_unlock(svms);
+	if (!*vma)
+		return ERR_PTR(-EFAULT);
+
+	svm_lock_write(svms);
+	*vma = svm_fault_vma(svms->mm, f);
+	r = *vma ? svm_range_find(svms, f->page) : ERR_PTR(-EFAULT);
+	if (!r)
+		r = svm_fault_create_range(svms, *vma, f->page);
+	if (IS_ERR(r))
+		svm_unlock_write(svms);
+	else
+		svm_downgrade(svms);
+	return r;
+}
+
+/* Move memory where policy wants it. Failure leaves it where it is. */
+static void svm_fault_place(struct svm_range *r, struct kfd_node *node,
+			    struct svm_interval win, u32 loc)
+{
+	if (loc == KFD_IOCTL_SVM_LOCATION_UNDEFINED)
+		return;
+	svm_migrate_to_system(r->svms, win, loc ? node : NULL,
+			      KFD_MIGRATE_TRIGGER_PAGEFAULT_GPU);
+	if (loc)
+		svm_migrate_to_vram(node, r->svms, win, r->attrs.granularity,
+				    KFD_MIGRATE_TRIGGER_PAGEFAULT_GPU);
+}
+
+/* *@win: what was mapped. svm_lock() held. */
+static enum svm_verdict svm_fault_map(struct svm_range *r,
+				      struct vm_area_struct *vma,
+				      unsigned int gpu,
+				      const struct svm_fault *f,
+				      struct svm_interval *win)
+{
+	struct kfd_node *node = svm_process(r->svms)->pdds[gpu]->node;
+	enum svm_map_access access = f->write ? SVM_MAP_WRITE : SVM_MAP_READ;
+	struct svm_interval bounds = {
+		max(r->it_node.start, vma->vm_start >> PAGE_SHIFT),
+		min(r->it_node.last, (vma->vm_end >> PAGE_SHIFT) - 1),
+	};
+	u32 loc;
+	int ret;
+
+	if (svm_policy_fault(r, gpu, &loc))
+		return SVM_FAULT_DENIED;
+	if (f->write && (r->attrs.flags & KFD_IOCTL_SVM_FLAG_GPU_RO))
+		return SVM_FAULT_DENIED;
+
+	*win = svm_window(f->page, min_t(u8, r->attrs.granularity,
+					 SVM_FAULT_MAX_ORDER), bounds);
+	svm_fault_place(r, node, *win, loc);
+	ret = svm_map_pages(r, gpu, *win, access);
+	if (ret == -EFAULT || ret == -EPERM) {
+		/* A neighbour cannot be had (behind a file's end): this one? */
+		win->first = f->page;
+		win->last = f->page;
+		ret = svm_map_pages(r, gpu, *win, access);
+	}
+	switch (ret) {
+	case 0:
+		return SVM_FAULT_REPAIRED;
+	case -EFAULT:
+	case -EPERM:
+		return SVM_FAULT_DENIED;
+	default:
+		return SVM_FAULT_BUSY;
+	}
+}
+
+/* The entry of the page allows the access by now, or says no for good. */
+static bool svm_fault_settled(struct vgpu_vm *vm, const struct svm_fault *f)
+{
+	u64 pte = vgpu_vm_read_pte(vm, f->page);
+	u64 need = VGPU_PTE_VALID | VGPU_PTE_READABLE |
+		   (f->write ? VGPU_PTE_WRITEABLE : 0);
+
+	return (pte & need) == need ||
+	       (pte & VGPU_PTE_NORETRY) == VGPU_PTE_NORETRY;
+}
+
+static enum svm_verdict svm_fault_repair(struct svm_range_list *svms,
+					 unsigned int gpu,
+					 const struct svm_fault *f,
+					 struct svm_interval *win)
+{
+	struct vgpu_vm *vm = svm_gpu_vm(svms, gpu);
+	struct vm_area_struct *vma;
+	enum svm_verdict verdict;
+	struct svm_range *r;
+
+	if (!vm || atomic_read(&svms->drain_pagefaults) ||
+	    !svm_ts_after(f->ts, svms->gpus[gpu].birth_ts) ||
+	    svm_fault_settled(vm, f))
+		return SVM_FAULT_STALE;
+	if (!READ_ONCE(svm_process(svms)->xnack_enabled) ||
+	    !test_bit(gpu, svms->bitmap_supported))
+		return SVM_FAULT_DENIED;
+	if (!mmget_not_zero(svms->mm))
+		return SVM_FAULT_DYING;
+
+	r = svm_fault_get_range(svms, f, &vma);
+	if (IS_ERR(r)) {
+		verdict = PTR_ERR(r) == -ENOMEM ? SVM_FAULT_BUSY :
+						  SVM_FAULT_DENIED;
+	} else {
+		verdict = svm_fault_map(r, vma, gpu, f, win);
+		svm_unlock(svms);
+	}
+	/* The last reference tears the process down: not in this worker. */
+	mmput_async(svms->mm);
+	return verdict;
+}
+
+/*
+ * The page becomes no-retry, so that a replay ends instead of faulting for
+ * ever. Without memory for its table it faults again; the queues are off by
+ * then.
+ */
+static void svm_fault_write_noretry(struct svm_range_list *svms,
+				    unsigned int gpu, unsigned long page)
+{
+	struct vgpu_vm *vm = svm_gpu_vm(svms, gpu);
+	struct svm_range *r;
+
+	if (vgpu_vm_reserve_tables(vm, page, page))
+		return;
+
+	mutex_lock(&svms->lock);
+	r = svm_range_find(svms, page);
+	if (r) {
+		/* An invalidation of the range shall clear it. */
+		mutex_lock(&r->lock);
+		set_bit(gpu, r->mapped);
+		vgpu_vm_clear_range(vm, page, page, true);
+		mutex_unlock(&r->lock);
+	} else {
+		vgpu_vm_clear_range(vm, page, page, true);
+	}
+	mutex_unlock(&svms->lock);
+}
+
+static enum svm_verdict svm_fault_judge(struct kfd_process *p,
+					struct kfd_node *node,
+					const struct svm_fault *f,
+					struct svm_interval *win)
+{
+	struct kfd_process_device *pdd = kfd_process_device_of(p, node->vdev);
+	int gpu = kfd_process_gpuidx(p, node->vdev);
+	struct svm_range_list *svms = &p->svms;
+	enum svm_verdict verdict;
+
+	if (!pdd || gpu < 0)
+		return SVM_FAULT_STALE;
+
+	verdict = svm_fault_repair(svms, gpu, f, win);
+	if (verdict == SVM_FAULT_DENIED &&
+	    !svm_ts_after(f->ts, READ_ONCE(svms->gpus[gpu].unmap_ts)))
+		verdict = SVM_FAULT_STALE;
+
+	if (verdict == SVM_FAULT_DENIED) {
+		vgpu_stat_add(&node->vdev->hw, VGPU_STAT_FAULTS_UNREPAIRED, 1);
+		kfd_process_vm_fault(pdd, (u64)f->page << PAGE_SHIFT, f->write);
+	}
+	if (verdict == SVM_FAULT_DENIED || verdict == SVM_FAULT_DYING)
+		svm_fault_write_noretry(svms, gpu, f->page);
+	return verdict;
+}
+
+/* *@win is the part of the address space that @f's repair mapped. */
+static enum svm_verdict svm_fault_service(struct kfd_node *node,
+					  const struct svm_fault *f,
+					  struct svm_interval *win)
+{
+	struct kfd_process *p = kfd_lookup_process_by_pasid(f->pasid);
+	enum svm_verdict verdict = SVM_FAULT_STALE;
+
+	*win = (struct svm_interval){ f->page, f->page };
+	if (p) {
+		verdict = svm_fault_judge(p, node, f, win);
+		kfd_unref_process(p);
+	}
+	trace_svm_service(f->pasid, f->serial, f->page, win->first, win->last,
+			  verdict);
+	return verdict;
+}
+
+/* A fault that the engine does not retry: only to be reported. */
+static void svm_fault_report(struct kfd_node *node, const struct svm_fault *f)
+{
+	struct kfd_process_device *pdd;
+	struct kfd_process *p;
+	int gpu;
+
+	p = f->pasid ? kfd_lookup_process_by_pasid(f->pasid) : NULL;
+	if (!p) {
+		drm_err_ratelimited(&node->vdev->drm,
+				    "no-retry %s fault, vmid %u pasid %u page 0x%lx\n",
+				    f->write ? "write" : "read", f->vmid,
+				    f->pasid, f->page);
+		return;
+	}
+	pdd = kfd_process_device_of(p, node->vdev);
+	gpu = kfd_process_gpuidx(p, node->vdev);
+	if (pdd && gpu >= 0 &&
+	    svm_ts_after(f->ts, p->svms.gpus[gpu].birth_ts) &&
+	    mmget_not_zero(p->svms.mm)) {
+		kfd_process_vm_fault(pdd, (u64)f->page << PAGE_SHIFT, f->write);
+		mmput_async(p->svms.mm);
+	}
+	kfd_unref_process(p);
+}
+
+/* The one place where a CAM slot is given back. */
+static void svm_fault_ack(struct kfd_node *node, struct svm_fault *f)
+{
+	vgpu_ih_cam_ack(node->vdev, f->cam);
+	f->done = true;
+}
+
+/* @f was mapped by the repair of @by within @win. */
+static bool svm_fault_covered(const struct svm_fault *f,
+			      const struct svm_fault *by,
+			      struct svm_interval win)
+{
+	return f->retry && f->pasid == by->pasid &&
+	       svm_interval_has(win, f->page) && (by->write || !f->write);
+}
+
+static void svm_fault_batch(struct kfd_node *node,
+			    const struct vgpu_iv_entry *ivs, unsigned int n)
+{
+	struct svm_fault faults[SVM_FAULT_BATCH];
+	unsigned int i, j;
+
+	for (i = 0; i < n; i++) {
+		struct svm_fault *f = &faults[i];
+
+		svm_fault_decode(f, &ivs[i]);
+		trace_svm_fault(f->pasid, f->vmid, f->page, f->write, f->retry,
+				f->serial, f->cam, f->ts);
+	}
+
+	for (i = 0; i < n; i++) {
+		struct svm_fault *f = &faults[i];
+		enum svm_verdict verdict;
+		struct svm_interval win;
+
+		if (f->done)
+			continue;
+		if (!f->retry) {
+			svm_fault_report(node, f);
+			continue;
+		}
+		verdict = svm_fault_service(node, f, &win);
+		svm_fault_ack(node, f);
+		if (verdict != SVM_FAULT_REPAIRED)
+			continue;
+		for (j = i + 1; j < n; j++)
+			if (!faults[j].done &&
+			    svm_fault_covered(&faults[j], f, win))
+				svm_fault_ack(node, &faults[j]);
+	}
+}
+
+static void svm_fault_work(struct work_struct *work)
+{
+	struct svm_node *sn = container_of(work, struct svm_node, fault_work);
+	struct kfd_node *node = container_of(sn, struct kfd_node, svm);
+	/* What comes later queues the work again. */
+	unsigned int todo = kfifo_len(&sn->fifo);
+
+	while (todo) {
+		struct vgpu_iv_entry ivs[SVM_FAULT_BATCH];
+		unsigned int n = kfifo_out(&sn->fifo, ivs,
+					   min(todo, SVM_FAULT_BATCH));
+
+		if (!n)
+			break;
+		svm_fault_batch(node, ivs, n);
+		todo -= n;
+		cond_resched();
+	}
+}
+
+int svm_fault_init(struct kfd_node *node)
+{
+	struct vgpu_device *vdev = node->vdev;
+	struct svm_node *sn = &node->svm;
+	int ret;
+
+	INIT_WORK(&sn->fault_work, svm_fault_work);
+	ret = kfifo_alloc(&sn->fifo, SVM_FAULT_FIFO, GFP_KERNEL);
+	if (ret)
+		return ret;
+	ret = vgpu_ih_register(vdev, IH_CLIENT_VMC, IH_SRC_VM_FAULT,
+			       svm_fault_irq, node);
+	if (ret)
+		goto err_fifo;
+	ret = vgpu_ih_register(vdev, IH_CLIENT_UTCL2, IH_SRC_VM_FAULT,
+			       svm_fault_irq, node);
+	if (ret)
+		goto err_vmc;
+	return 0;
+
+err_vmc:
+	vgpu_ih_unregister(vdev, IH_CLIENT_VMC, IH_SRC_VM_FAULT);
+err_fifo:
+	kfifo_free(&sn->fifo);
+	return ret;
+}
+
+void svm_fault_fini(struct kfd_node *node)
+{
+	struct svm_node *sn = &node->svm;
+
+	vgpu_ih_unregister(node->vdev, IH_CLIENT_UTCL2, IH_SRC_VM_FAULT);
+	vgpu_ih_unregister(node->vdev, IH_CLIENT_VMC, IH_SRC_VM_FAULT);
+	flush_work(&sn->fault_work);
+	kfifo_free(&sn->fifo);
+}

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * CPU page tables into GPU page tables.
+ *
+ * DOC: the one retry loop
+ *
+ * svm_map_chunk() is the only place that writes GPU entries for shared memory.
+ * It asks HMM for the pages, maps them for DMA, and then, under range.lock,
+ * looks whether an invalidation came meanwhile. The notifier takes the same
+ * lock to clear entries, so either it comes later and clears what was written,
+ * or the sequence number tells, and the loop starts again. Everything that
+ * allocates (page tables, DMA slots) is done before that lock.
+ */
+#include <linux/bitfield.h>
+#include <linux/hmm.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "svm_priv.h"
+
+/**
+ * struct svm_map_buf - scratch for one chunk; svms->lock
+ * @pfns: of struct hmm_range
+ * @dma: DMA addresses; 0: not system memory
+ * @spans: what to write
+ */
+struct svm_map_buf {
+	unsigned long pfns[SVM_CHUNK_PAGES];
+	dma_addr_t dma[SVM_CHUNK_PAGES];
+	struct vgpu_vm_span spans[SVM_CHUNK_PAGES];
+};
+
+int svm_map_buf_init(struct svm_range_list *svms)
+{
+	svms->map_buf = kvmalloc(sizeof(*svms->map_buf), GFP_KERNEL);
+	return svms->map_buf ? 0 : -ENOMEM;
+}
+
+void svm_map_buf_fini(struct svm_range_list *svms)
+{
+	kvfree(svms->map_buf);
+	svms->map_buf = NULL;
+}
+
+/* Cache policy of this chip as amdgpu chooses it; the model ignores MTYPE. */
+static u64 svm_pte_flags(u32 flags, bool vram, bool writable)
+{
+	bool coherent = flags & (KFD_IOCTL_SVM_FLAG_COHERENT |
+				 KFD_IOCTL_SVM_FLAG_EXT_COHERENT);
+	u64 pte = VGPU_PTE_VALID | VGPU_PTE_READABLE;
+	u64 mtype;
+
+	if (vram) {
+		mtype = coherent ? VGPU_MTYPE_CC : VGPU_MTYPE_RW;
+	} else {
+		mtype = coherent ? VGPU_MTYPE_UC : VGPU_MTYPE_NC;
+		pte |= VGPU_PTE_SYSTEM | VGPU_PTE_SNOOPED;
+	}
+	if (writable && !(flags & KFD_IOCTL_SVM_FLAG_GPU_RO))
+		pte |= VGPU_PTE_WRITEABLE;
+	if (flags & KFD_IOCTL_SVM_FLAG_GPU_EXEC)
+		pte |= VGPU_PTE_EXECUTABLE;
+	return pte | FIELD_PREP(VGPU_PTE_MTYPE, mtype);
+}
+
+static void svm_dma_unmap_array(struct device *dev, const dma_addr_t *dma,
+				unsigned long n)
+{
+	while (n--)
+		if (dma[n])
+			dma_unmap_page(dev, dma[n], PAGE_SIZE,
+				       DMA_BIDIRECTIONAL);
+}
+
+/* buf->pfns into buf->dma and buf->spans. Number of spans, or -EIO. */
+static int svm_build_spans(struct svm_range *r, struct kfd_node *node,
+			   unsigned long npages)
+{
+	struct svm_map_buf *buf = r->svms->map_buf;
+	struct device *dev = node->vdev->drm.dev;
+	struct vgpu_vm_span *span = NULL;
+	unsigned int n = 0;
+	unsigned long i;
+
+	for (i = 0; i < npages; i++) {
+		struct page *page = hmm_pfn_to_page(buf->pfns[i]);
+		bool writable = buf->pfns[i] & HMM_PFN_WRITE;
+		u64 addr, flags;
+		bool vram = svm_page_is_vram(node, page);
+
+		if (vram) {
+			buf->dma[i] = 0;
+			addr = svm_page_vram_offset(node, page);
+		} else {
+			buf->dma[i] = dma_map_page(dev, page, 0, PAGE_SIZE,
+						   DMA_BIDIRECTIONAL);
+			if (dma_mapping_error(dev, buf->dma[i])) {
+				svm_dma_unmap_array(dev, buf->dma, i);
+				return -EIO;
+			}
+			addr = buf->dma[i];
+		}
+		flags = svm_pte_flags(r->attrs.flags, vram, writable);
+
+		if (span && span->pte_flags == flags &&
+		    span->addr + span->npages * PAGE_SIZE == addr) {
+			span->npages++;
+			continue;
+		}
+		span = &buf->spans[n++];
+		span->addr = addr;
+		span->npages = 1;
+		span->pte_flags = flags;
+	}
+	return n;
+}
+
+/* Write what svm_build_spans() left, unless the CPU's tables changed. */
+static int svm_commit_spans(struct svm_range *r, unsigned int gpu,
+			    struct svm_interval iv, unsigned int nspans,
+			    unsigned long seq)
+{
+	struct svm_map_buf *buf = r->svms->map_buf;
+	struct device *dev = svm_gpu_vdev(r->svms, gpu)->drm.dev;
+	struct vgpu_vm *vm = svm_gpu_vm(r->svms, gpu);
+
+	mutex_lock(&r->lock);
+	if (mmu_interval_read_retry(&r->notifier, seq)) {
+		mutex_unlock(&r->lock);
+		svm_dma_unmap_array(dev, buf->dma, svm_interval_pages(iv));
+		return -EBUSY;
+	}
+	set_bit(gpu, r->mapped);
+	vgpu_vm_lock_pt(vm);
+	vgpu_vm_write_spans(vm, iv.first, buf->spans, nspans);
+	vgpu_vm_unlock_pt(vm);
+	svm_dma_set(&r->svms->gpus[gpu], dev, iv, buf->dma);
+	mutex_unlock(&r->lock);
+	return 0;
+}
+
+/* @iv: at most SVM_CHUNK_PAGES. Errors as svm_map_pages(). */
+static int svm_map_chunk(struct svm_range *r, unsigned int gpu,
+			 struct svm_interval iv, bool write)
+{
+	struct svm_range_list *svms = r->svms;
+	struct kfd_node *node = svm_process(svms)->pdds[gpu]->node;
+	struct vgpu_vm *vm = svm_gpu_vm(svms, gpu);
+	unsigned long deadline = jiffies +
+				 msecs_to_jiffies(HMM_RANGE_DEFAULT_TIMEOUT);
+	struct hmm_range hmm = {
+		.notifier = &r->notifier,
+		.start = iv.first << PAGE_SHIFT,
+		.end = (iv.last + 1) << PAGE_SHIFT,
+		.hmm_pfns = svms->map_buf->pfns,
+		.default_flags = HMM_PFN_REQ_FAULT |
+				 (write ? HMM_PFN_REQ_WRITE : 0),
+		.dev_private_owner = svm_pgmap_owner(node->vdev),
+	};
+	int ret;
+
+	lockdep_assert_held(&svms->lock);
+	mmap_assert_locked(svms->mm);
+
+	ret = vgpu_vm_reserve_tables(vm, iv.first, iv.last);
+	if (ret)
+		return ret;
+	ret = svm_dma_reserve(&svms->gpus[gpu], iv);
+	if (ret)
+		return ret;
+
+	do {
+		hmm.notifier_seq = mmu_interval_read_begin(&r->notifier);
+		ret = hmm_range_fault(&hmm);
+		if (!ret) {
+			ret = svm_build_spans(r, node, svm_interval_pages(iv));
+			if (ret >= 0)
+				ret = svm_commit_spans(r, gpu, iv, ret,
+						       hmm.notifier_seq);
+		}
+		if (ret != -EBUSY)
+			return ret;
+		cond_resched();
+	} while (time_before(jiffies, deadline));
+	return -EAGAIN;
+}
+
+int svm_map_pages(struct svm_range *r, unsigned int gpu,
+		  struct svm_interval iv, enum svm_map_access access)
+{
+	struct svm_range_list *svms = r->svms;
+	struct svm_interval chunk = { .first = iv.first };
+
+	while (chunk.first <= iv.last) {
+		unsigned long addr = chunk.first << PAGE_SHIFT;
+		struct vm_area_struct *vma = vma_lookup(svms->mm, addr);
+		bool write;
+		int ret;
+
+		if (!vma)
+			return -EFAULT;
+		write = access == SVM_MAP_WRITE ||
+			(access == SVM_MAP_VMA && (vma->vm_flags & VM_WRITE) &&
+			 !(r->attrs.flags & KFD_IOCTL_SVM_FLAG_GPU_RO));
+		chunk.last = min3(chunk.first | (SVM_CHUNK_PAGES - 1), iv.last,
+				  (vma->vm_end >> PAGE_SHIFT) - 1);
+		ret = svm_map_chunk(r, gpu, chunk, write);
+		if (ret)
+			return ret;
+		chunk.first = chunk.last + 1;
+	}
+	return 0;
+}
+
+/*
+ * svm_map_pages(), leaving out pages that cannot be had: halves the interval
+ * to find them, at most SVM_CHUNK_ORDER deep.
+ */
+static int svm_map_what_is_there(struct svm_range *r, unsigned int gpu,
+				 struct svm_interval iv)
+{
+	unsigned long mid = iv.first + (iv.last - iv.first) / 2;
+	int ret = svm_map_pages(r, gpu, iv, SVM_MAP_VMA);
+
+	if (ret != -EFAULT && ret != -EPERM)
+		return ret;
+	if (iv.first == iv.last)
+		return 0;
+	ret = svm_map_what_is_there(r, gpu,
+				    (struct svm_interval){ iv.first, mid });
+	if (ret)
+		return ret;
+	return svm_map_what_is_there(r, gpu,
+				     (struct svm_interval){ mid + 1, iv.last });
+}
+
+static int svm_map_range_lenient(struct svm_range *r, unsigned int gpu)
+{
+	struct svm_interval all = svm_range_interval(r);
+	struct svm_interval iv;
+	unsigned long page;
+	int ret;
+
+	for (page = all.first; page <= all.last; page = iv.last + 1) {
+		iv = svm_window(page, SVM_CHUNK_ORDER, all);
+		ret = svm_map_what_is_there(r, gpu, iv);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+int svm_map_range(struct svm_range *r, const unsigned long *gpus, bool lenient)
+{
+	unsigned long seen;
+	unsigned int gpu;
+	int ret;
+
+	mutex_lock(&r->lock);
+	seen = r->invalidations;
+	mutex_unlock(&r->lock);
+
+	for_each_set_bit(gpu, gpus, r->svms->n_gpus) {
+		if (!svm_gpu_vm(r->svms, gpu))
+			continue;
+		if (lenient)
+			ret = svm_map_range_lenient(r, gpu);
+		else
+			ret = svm_map_pages(r, gpu, svm_range_interval(r),
+					    SVM_MAP_VMA);
+		if (ret)
+			return ret;
+	}
+
+	mutex_lock(&r->lock);
+	if (r->invalidations == seen)
+		r->invalid = false;
+	mutex_unlock(&r->lock);
+	return 0;
+}
+
+void svm_unmap_pages(struct svm_range *r, struct svm_interval iv)
+{
+	struct svm_range_list *svms = r->svms;
+	unsigned int gpu;
+
+	lockdep_assert_held(&r->lock);
+
+	for_each_set_bit(gpu, r->mapped, svms->n_gpus) {
+		vgpu_vm_clear_range(svm_gpu_vm(svms, gpu), iv.first, iv.last,
+				    false);
+		svm_dma_clear(&svms->gpus[gpu],
+			      svm_gpu_vdev(svms, gpu)->drm.dev, iv);
+	}
+}
+
+void svm_clear_verdicts(struct svm_range_list *svms, struct svm_interval iv)
+{
+	unsigned int gpu;
+
+	for (gpu = 0; gpu < svms->n_gpus; gpu++) {
+		struct vgpu_vm *vm = svm_gpu_vm(svms, gpu);
+
+		if (vm)
+			vgpu_vm_clear_range(vm, iv.first, iv.last, false);
+	}
+}
+
+void svm_unmap_range(struct svm_range *r)
+{
+	mutex_lock(&r->lock);
+	if (!bitmap_empty(r->mapped, SVM_MAX_GPU)) {
+		if (svm_range_stays_mapped(r)) {
+			svm_evict_queues(r->svms);
+			r->invalid = true;
+		}
+		r->invalidations++;
+		svm_unmap_pages(r, svm_range_interval(r));
+		bitmap_zero(r->mapped, SVM_MAX_GPU);
+	}
+	svm_clear_verdicts(r->svms, svm_range_interval(r));
+	mutex_unlock(&r->lock);
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0
+/* SVM's part of a GPU: comes and goes with the KFD node. */
+#include <drm/drm_print.h>
+
+#include "svm_priv.h"
+
+int svm_node_init(struct kfd_node *node)
+{
+	struct svm_node *sn = &node->svm;
+	int ret;
+
+	sn->supported = false;
+	sn->wq = alloc_ordered_workqueue("vgpu_svm_%u", 0, node->gpu_id);
+	if (!sn->wq)
+		return -ENOMEM;
+	ret = svm_fault_init(node);
+	if (ret) {
+		destroy_workqueue(sn->wq);
+		sn->wq = NULL;
+		return ret;
+	}
+
+	ret = svm_migrate_init(node);
+	sn->supported = !ret;
+	if (ret == -EOPNOTSUPP)
+		drm_info_once(&node->vdev->drm,
+			      "kernel without CONFIG_DEVICE_PRIVATE: SVM migration is off\n");
+	else if (ret)
+		drm_warn(&node->vdev->drm,
+			 "no device-private memory (%d): SVM is off\n", ret);
+	return 0;
+}
+
+void svm_node_fini(struct kfd_node *node)
+{
+	struct svm_node *sn = &node->svm;
+
+	if (!sn->wq)
+		return;
+	svm_fault_fini(node);
+	svm_migrate_fini(node);
+	destroy_workqueue(sn->wq);
+	sn->wq = NULL;
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the files of svm/ share. Nobody outside the room includes it. */
+#ifndef SVM_PRIV_H
+#define SVM_PRIV_H
+
+#include <linux/dma-mapping.h>
+
+#include "../kfd/kfd_priv.h"
+#include "svm_interval.h"
+
+#define SVM_CHUNK_ORDER		9
+#define SVM_CHUNK_PAGES		BIT(SVM_CHUNK_ORDER)	/* one page table */
+/* A fault maps at most this much, whatever the granularity says: 64 MiB. */
+#define SVM_FAULT_MAX_ORDER	14
+
+/**
+ * struct svm_attrs - what SET_ATTR sets
+ * @preferred_loc: gpu_id, 0 (system memory) or KFD_IOCTL_SVM_LOCATION_UNDEFINED
+ * @prefetch_loc: the same; the last prefetch
+ * @flags: KFD_IOCTL_SVM_FLAG_*
+ * @granularity: log2 of the pages that move together
+ * @bitmap_access: GPUs that may access, wherever the memory is
+ * @bitmap_aip: GPUs that access it in place
+ */
+struct svm_attrs {
+	u32 preferred_loc;
+	u32 prefetch_loc;
+	u32 flags;
+	u8 granularity;
+	DECLARE_BITMAP(bitmap_access, SVM_MAX_GPU);
+	DECLARE_BITMAP(bitmap_aip, SVM_MAX_GPU);
+};
+
+/**
+ * struct svm_range - pages with common attributes
+ * @svms: the process's ranges
+ * @svms: the process's ranges
+ * @it_node: first and last page, in svms->objects
+ * @list: in svms->list
+ * @deferred_list: in svms->deferred_range_list; svms->deferred_list_lock
+ * @unmapped: what munmap took since then; svms->deferred_list_lock
+ * @attrs: svms->lock; notifiers read @flags without it
+ * @notifier: covers exactly this range
+ * @lock: serialises writing of GPU entries with @notifier; taken in notifiers,
+ *        so nothing under it allocates. Order: see struct svm_range_list
+ * @mapped: GPUs that may have entries for the range; @lock
+ * @invalidations: how often entries were cleared; @lock
+ * @invalid: entries that must stay (XNACK off) were cleared: restore_work maps
+ *           them again; @lock
+ */
+struct svm_range {
+	struct svm_range_list *svms;
+	struct interval_tree_node it_node;
+	struct list_head list;
+	struct list_head deferred_list;
+	struct svm_unmap_log unmapped;
+	struct svm_attrs attrs;
+	struct mmu_interval_notifier notifier;
+	struct mutex lock;	/* GPU entries against the notifier */
+	DECLARE_BITMAP(mapped, SVM_MAX_GPU);
+	unsigned long invalidations;
+	bool invalid;
+};
+
+static inline struct kfd_process *svm_process(struct svm_range_list *svms)
+{
+	return container_of(svms, struct kfd_process, svms);
+}
+
+static inline struct svm_interval svm_range_interval(const struct svm_range *r)
+{
+	return (struct svm_interval){ r->it_node.start, r->it_node.last };
+}
+
+/* The VM of GPU index @gpu, or NULL while the process has acquired none. */
+static inline struct vgpu_vm *svm_gpu_vm(struct svm_range_list *svms,
+					 unsigned int gpu)
+{
+	/* Pairs with the release when kfd sets it. */
+	return smp_load_acquire(&svm_process(svms)->pdds[gpu]->vm);
+}
+
+static inline struct vgpu_device *svm_gpu_vdev(struct svm_range_list *svms,
+					       unsigned int gpu)
+{
+	return svm_process(svms)->pdds[gpu]->node->vdev;
+}
+
+/* What belongs to one owner when HMM and migrate_vma compare. */
+static inline void *svm_pgmap_owner(struct vgpu_device *vdev)
+{
+	return vdev;
+}
+
+#define svm_for_each_range(r, node, svms, first, last)			\
+	for ((node) = interval_tree_iter_first(&(svms)->objects,	\
+					       (first), (last));	\
+	     (node) && ((r) = container_of((node), struct svm_range,	\
+					   it_node));			\
+	     (node) = interval_tree_iter_next((node), (first), (last)))
+
+/*
+ * svm_range.c: the tree. Locking: svm_lock() takes mmap_lock for reading,
+ * svm_lock_write() for writing, then svms->lock; both return with every munmap
+ * applied to the tree. The caller holds a reference on the mm.
+ */
+void svm_lock(struct svm_range_list *svms);
+void svm_lock_write(struct svm_range_list *svms);
+void svm_downgrade(struct svm_range_list *svms);
+void svm_unlock(struct svm_range_list *svms);	/* after svm_lock or downgrade */
+void svm_unlock_write(struct svm_range_list *svms);
+
+void svm_default_attrs(struct svm_range_list *svms, struct svm_attrs *attrs);
+/* svms->lock held. */
+struct svm_range *svm_range_find(struct svm_range_list *svms,
+				 unsigned long page);
+/*
+ * Add a range where none is; svm_lock_write() held. Entries that a GPU may
+ * have there (no-retry verdicts of the past) are cleared. ERR_PTR(-ENOMEM).
+ */
+struct svm_range *svm_range_create(struct svm_range_list *svms,
+				   struct svm_interval iv,
+				   const struct svm_attrs *attrs);
+/* Let a range start at @page, if one lies across it. 0 or -ENOMEM. */
+int svm_range_split_at(struct svm_range_list *svms, unsigned long page);
+/*
+ * A BO of a GPU VM overlaps @iv (pages, in and out: narrowed to the BO). May
+ * sleep.
+ */
+bool svm_va_busy(struct svm_range_list *svms, struct svm_interval *iv);
+
+/* svm_map.c: CPU memory into GPU page tables. svm_lock() held. */
+enum svm_map_access {
+	SVM_MAP_READ,		/* at least readable */
+	SVM_MAP_WRITE,		/* writable */
+	SVM_MAP_VMA,		/* as the VMA and the range's flags allow */
+};
+
+int svm_map_buf_init(struct svm_range_list *svms);
+void svm_map_buf_fini(struct svm_range_list *svms);
+/*
+ * Map pages of @r for GPU index @gpu, faulting them in for the CPU first.
+ * 0, or what stopped it, pages before that being mapped:
+ * -EFAULT no memory there, -EPERM access not allowed, -ENOMEM,
+ * -EAGAIN the memory map keeps changing.
+ */
+int svm_map_pages(struct svm_range *r, unsigned int gpu,
+		  struct svm_interval iv, enum svm_map_access access);
+/*
+ * Map all of @r for the GPUs of @gpus. @lenient: leave out what no CPU access
+ * could reach either, instead of failing. Errors as svm_map_pages().
+ */
+int svm_map_range(struct svm_range *r, const unsigned long *gpus, bool lenient);
+/* Clear the entries of all GPUs. r->lock held; notifiers call it. */
+void svm_unmap_pages(struct svm_range *r, struct svm_interval iv);
+/*
+ * Clear no-retry entries that past faults left where no range was. There is
+ * nothing else to clear: no range, no mapping.
+ */
+void svm_clear_verdicts(struct svm_range_list *svms, struct svm_interval iv);
+/* The attributes changed: clear everything, evicting queues if need be. */
+void svm_unmap_range(struct svm_range *r);
+
+/* svm_dma.c: DMA addresses of mapped system pages. */
+void svm_dma_init(struct svm_gpu *gpu);
+void svm_dma_fini(struct svm_gpu *gpu, struct device *dev);
+/* Room for @iv, so that svm_dma_set() cannot fail. 0 or -ENOMEM. */
+int svm_dma_reserve(struct svm_gpu *gpu, struct svm_interval iv);
+/*
+ * Remember the addresses of @iv (0: none); what was there is unmapped. The
+ * GPU does not use it any more. Room reserved; the range's lock held.
+ */
+void svm_dma_set(struct svm_gpu *gpu, struct device *dev,
+		 struct svm_interval iv, const dma_addr_t *addrs);
+/* Unmap what is there. The range's lock held. */
+void svm_dma_clear(struct svm_gpu *gpu, struct device *dev,
+		   struct svm_interval iv);
+/* Free chunks of @iv that no range needs any more. svms->lock held. */
+void svm_dma_trim(struct svm_range_list *svms, struct svm_interval iv);
+
+/* svm_evict.c: XNACK off, or GPU_ALWAYS_MAPPED. */
+/* The GPU must never see a hole in @r: queues are evicted meanwhile. */
+bool svm_range_stays_mapped(const struct svm_range *r);
+/*
+ * Take the process's queues off the GPUs, until restore_work has mapped
+ * everything again. Callable in notifiers.
+ */
+void svm_evict_queues(struct svm_range_list *svms);
+void svm_restore_work(struct work_struct *work);
+
+/* svm_policy.c: where memory should be. svms->lock held. */
+/* gpu_id to migrate to on a fault of @gpu, 0: system memory,
+ * KFD_IOCTL_SVM_LOCATION_UNDEFINED: where it is. -EACCES: no access at all.
+ */
+int svm_policy_fault(const struct svm_range *r, unsigned int gpu, u32 *loc);
+/* gpu_id, or 0, that a prefetch to r->attrs.prefetch_loc should use. */
+u32 svm_policy_prefetch(const struct svm_range *r);
+/* GPUs that SET_ATTR maps at once; @placed: gpu_id just prefetched to, or 0. */
+void svm_policy_map_now(const struct svm_range *r, u32 placed,
+			unsigned long *gpus);
+
+/* svm_attr.c */
+int svm_attr_set(struct kfd_process *p, struct svm_interval iv, u32 nattrs,
+		 const struct kfd_ioctl_svm_attribute *attrs);
+int svm_attr_get(struct kfd_process *p, struct svm_interval iv, u32 nattrs,
+		 struct kfd_ioctl_svm_attribute *attrs);
+
+/* svm_fault.c */
+int svm_fault_init(struct kfd_node *node);
+void svm_fault_fini(struct kfd_node *node);
+/* Memory goes away: what faulted before is no error of the process. */
+void svm_fault_checkpoint(struct svm_range_list *svms);
+/* Every fault entry that the worker has by now is acknowledged on return. */
+void svm_fault_flush(struct svm_range_list *svms);
+
+/* svm_migrate.c */
+#if IS_ENABLED(CONFIG_DEVICE_PRIVATE)
+int svm_migrate_init(struct kfd_node *node);
+void svm_migrate_fini(struct kfd_node *node);
+/*
+ * Move pages of @iv that are in system memory or absent to @node's VRAM.
+ * svm_lock() held. Returns the pages moved (pages that cannot move stay), or
+ * -ENOMEM (VRAM or memory is full), -EIO (copy failed).
+ */
+long svm_migrate_to_vram(struct kfd_node *node, struct svm_range_list *svms,
+			 struct svm_interval iv, u8 granularity,
+			 unsigned int trigger);
+/*
+ * Move pages of @iv from VRAM to system memory, from every GPU but @except
+ * (may be NULL). Locking, result as above.
+ */
+long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
+			   const struct kfd_node *except,
+			   unsigned int trigger);
+/* Offset in VRAM if @page is @node's; svm_page_is_vram() tells. */
+bool svm_page_is_vram(struct kfd_node *node, struct page *page);
+u64 svm_page_vram_offset(struct kfd_node *node, struct page *page);
+#else
+static inline int svm_migrate_init(struct kfd_node *node)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline void svm_migrate_fini(struct kfd_node *node)
+{
+}
+
+static inline long svm_migrate_to_vram(struct kfd_node *node,
+				       struct svm_range_list *svms,
+				       struct svm_interval iv, u8 granularity,
+				       unsigned int trigger)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline long svm_migrate_to_system(struct svm_range_list *svms,
+					 struct svm_interval iv,
+					 const struct kfd_node *except,
+					 unsigned int trigger)
+{
+	return 0;
+}
+
+static inline bool svm_page_is_vram(struct kfd_node *node, struct page *page)
+{
+	return false;
+}
+
+static inline u64 svm_page_vram_offset(struct kfd_node *node,
+				       struct page *page)
+{
+	return 0;
+}
+#endif
+
+#endif /* SVM_PRIV_H */

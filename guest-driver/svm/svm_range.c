@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Ranges of a process: the tree, the notifiers, what munmap does to them, life
+ * of the whole list.
+ *
+ * DOC: ranges and munmap
+ *
+ * A range is an interval of pages with common attributes and one MMU interval
+ * notifier. Ranges never overlap. Their bounds do not change: to split one is
+ * to insert two and remove the old, in that order, so that at no time an
+ * invalidation finds nobody who listens.
+ *
+ * The notifier of a munmap may neither allocate nor take svms->lock. It clears
+ * the GPU's entries, notes the pages in the range's fixed-size log and queues
+ * the range. Whoever takes svms->lock next for something that depends on the
+ * tree applies the logs first, under mmap_lock for writing; the work item sees
+ * to it that this happens soon.
+ */
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "svm_priv.h"
+#include "svm_trace.h"
+
+static const struct mmu_interval_notifier_ops svm_range_notifier_ops;
+
+void svm_default_attrs(struct svm_range_list *svms, struct svm_attrs *attrs)
+{
+	memset(attrs, 0, sizeof(*attrs));
+	attrs->preferred_loc = KFD_IOCTL_SVM_LOCATION_UNDEFINED;
+	attrs->prefetch_loc = KFD_IOCTL_SVM_LOCATION_UNDEFINED;
+	attrs->flags = KFD_IOCTL_SVM_FLAG_HOST_ACCESS |
+		       KFD_IOCTL_SVM_FLAG_COHERENT;
+	attrs->granularity = svms->default_granularity;
+	/* A GPU that can fault may access everything unless told otherwise. */
+	if (READ_ONCE(svm_process(svms)->xnack_enabled))
+		bitmap_copy(attrs->bitmap_access, svms->bitmap_supported,
+			    SVM_MAX_GPU);
+}
+
+struct svm_range *svm_range_find(struct svm_range_list *svms,
+				 unsigned long page)
+{
+	struct interval_tree_node *node;
+
+	lockdep_assert_held(&svms->lock);
+	node = interval_tree_iter_first(&svms->objects, page, page);
+	return node ? container_of(node, struct svm_range, it_node) : NULL;
+}
+
+bool svm_va_busy(struct svm_range_list *svms, struct svm_interval *iv)
+{
+	unsigned int i;
+
+	for (i = 0; i < svms->n_gpus; i++) {
+		struct vgpu_vm *vm = svm_gpu_vm(svms, i);
+		u64 first, last;
+
+		if (vm && vgpu_vm_va_busy(vm, iv->first, iv->last,
+					  &first, &last)) {
+			iv->first = first;
+			iv->last = last;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Insert a range with its notifier; mmap_lock for writing, svms->lock held. */
+static struct svm_range *svm_range_insert(struct svm_range_list *svms,
+					  struct svm_interval iv,
+					  const struct svm_attrs *attrs)
+{
+	struct list_head *prev = &svms->list;
+	struct interval_tree_node *node;
+	struct svm_range *r;
+	int ret;
+
+	lockdep_assert_held(&svms->lock);
+
+	r = kzalloc(sizeof(*r), GFP_KERNEL);
+	if (!r)
+		return ERR_PTR(-ENOMEM);
+	r->svms = svms;
+	r->it_node.start = iv.first;
+	r->it_node.last = iv.last;
+	r->attrs = *attrs;
+	mutex_init(&r->lock);
+	INIT_LIST_HEAD(&r->deferred_list);
+
+	ret = mmu_interval_notifier_insert_locked(&r->notifier, svms->mm,
+						  iv.first << PAGE_SHIFT,
+						  svm_interval_pages(iv)
+							<< PAGE_SHIFT,
+						  &svm_range_notifier_ops);
+	if (ret) {
+		mutex_destroy(&r->lock);
+		kfree(r);
+		return ERR_PTR(ret);
+	}
+
+	/* The list is by address: go behind the last range that starts before. */
+	node = interval_tree_iter_first(&svms->objects, iv.first, ULONG_MAX);
+	if (node)
+		prev = container_of(node, struct svm_range, it_node)->list.prev;
+	else
+		prev = svms->list.prev;
+	list_add(&r->list, prev);
+	interval_tree_insert(&r->it_node, &svms->objects);
+	return r;
+}
+
+/* Take a range out. After this nobody else knows it. svms->lock held. */
+static void svm_range_unlink(struct svm_range *r)
+{
+	struct svm_range_list *svms = r->svms;
+
+	lockdep_assert_held(&svms->lock);
+
+	interval_tree_remove(&r->it_node, &svms->objects);
+	list_del(&r->list);
+	mmu_interval_notifier_remove(&r->notifier);
+	/* No callback runs any more that could queue it again. */
+	spin_lock(&svms->deferred_list_lock);
+	list_del(&r->deferred_list);
+	spin_unlock(&svms->deferred_list_lock);
+}
+
+static void svm_range_free(struct svm_range *r)
+{
+	mutex_destroy(&r->lock);
+	kfree(r);
+}
+
+static void svm_range_remove(struct svm_range *r)
+{
+	svm_range_unlink(r);
+	mutex_lock(&r->lock);
+	svm_unmap_pages(r, svm_range_interval(r));
+	mutex_unlock(&r->lock);
+	svm_range_free(r);
+}
+
+struct svm_range *svm_range_create(struct svm_range_list *svms,
+				   struct svm_interval iv,
+				   const struct svm_attrs *attrs)
+{
+	struct svm_range *r = svm_range_insert(svms, iv, attrs);
+
+	if (!IS_ERR(r))
+		svm_clear_verdicts(svms, iv);
+	return r;
+}
+
+/* What the notifier of the old range did until it was removed. */
+static void svm_range_inherit(struct svm_range *r, const struct svm_range *old)
+{
+	mutex_lock(&r->lock);
+	bitmap_or(r->mapped, r->mapped, old->mapped, SVM_MAX_GPU);
+	r->invalid |= old->invalid;
+	mutex_unlock(&r->lock);
+}
+
+int svm_range_split_at(struct svm_range_list *svms, unsigned long page)
+{
+	struct svm_range *r = svm_range_find(svms, page);
+	struct svm_range *left, *right;
+	struct svm_interval iv;
+
+	if (!r || r->it_node.start == page)
+		return 0;
+	iv = svm_range_interval(r);
+
+	left = svm_range_insert(svms, (struct svm_interval){ iv.first, page - 1 },
+				&r->attrs);
+	if (IS_ERR(left))
+		return PTR_ERR(left);
+	right = svm_range_insert(svms, (struct svm_interval){ page, iv.last },
+				 &r->attrs);
+	if (IS_ERR(right)) {
+		svm_range_unlink(left);
+		svm_range_free(left);
+		return PTR_ERR(right);
+	}
+	/* From here on invalidations must find entries to clear in both. */
+	svm_range_inherit(left, r);
+	svm_range_inherit(right, r);
+	svm_range_unlink(r);
+	svm_range_inherit(left, r);
+	svm_range_inherit(right, r);
+	svm_range_free(r);
+	return 0;
+}
+
+/* Remove pages from the tree. mmap_lock for writing, svms->lock held. */
+static void svm_range_cut(struct svm_range_list *svms, struct svm_interval iv)
+{
+	struct interval_tree_node *node, *next;
+
+	/*
+	 * Without memory for a split the whole range is forgotten: its pages
+	 * fall back to default attributes, which is safe.
+	 */
+	svm_range_split_at(svms, iv.first);
+	if (iv.last != ULONG_MAX)
+		svm_range_split_at(svms, iv.last + 1);
+
+	for (node = interval_tree_iter_first(&svms->objects, iv.first, iv.last);
+	     node; node = next) {
+		next = interval_tree_iter_next(node, iv.first, iv.last);
+		svm_range_remove(container_of(node, struct svm_range, it_node));
+	}
+	svm_dma_trim(svms, iv);
+}
+
+/* Remove the pages of @hull that no VMA covers. */
+static void svm_range_cut_holes(struct svm_range_list *svms,
+				struct svm_interval hull)
+{
+	unsigned long page = hull.first;
+
+	while (page <= hull.last) {
+		struct vm_area_struct *vma = find_vma(svms->mm,
+						      page << PAGE_SHIFT);
+		unsigned long start = vma ? vma->vm_start >> PAGE_SHIFT :
+					    hull.last + 1;
+
+		if (start > page)
+			svm_range_cut(svms, (struct svm_interval){
+				page, min(start - 1, hull.last) });
+		if (!vma)
+			break;
+		page = vma->vm_end >> PAGE_SHIFT;
+	}
+}
+
+/* Apply what munmap logged. mmap_lock for writing, svms->lock held. */
+static void svm_deferred_run(struct svm_range_list *svms)
+{
+	struct svm_range *r;
+
+	mmap_assert_write_locked(svms->mm);
+
+	spin_lock(&svms->deferred_list_lock);
+	while ((r = list_first_entry_or_null(&svms->deferred_range_list,
+					     struct svm_range,
+					     deferred_list))) {
+		struct svm_unmap_log log = r->unmapped;
+		unsigned int i;
+
+		list_del_init(&r->deferred_list);
+		memset(&r->unmapped, 0, sizeof(r->unmapped));
+		spin_unlock(&svms->deferred_list_lock);
+
+		for (i = 0; i < log.n; i++) {
+			if (log.inexact)
+				svm_range_cut_holes(svms, log.iv[i]);
+			else
+				svm_range_cut(svms, log.iv[i]);
+		}
+
+		spin_lock(&svms->deferred_list_lock);
+	}
+	spin_unlock(&svms->deferred_list_lock);
+}
+
+static void svm_deferred_list_work(struct work_struct *work)
+{
+	struct svm_range_list *svms = container_of(work, struct svm_range_list,
+						   deferred_list_work);
+
+	if (!mmget_not_zero(svms->mm))
+		return;
+	svm_lock_write(svms);
+	svm_unlock_write(svms);
+	mmput_async(svms->mm);
+}
+
+void svm_lock_write(struct svm_range_list *svms)
+{
+	mmap_write_lock(svms->mm);
+	mutex_lock(&svms->lock);
+	svm_deferred_run(svms);
+}
+
+void svm_downgrade(struct svm_range_list *svms)
+{
+	mmap_write_downgrade(svms->mm);
+}
+
+void svm_unlock_write(struct svm_range_list *svms)
+{
+	mutex_unlock(&svms->lock);
+	mmap_write_unlock(svms->mm);
+}
+
+void svm_lock(struct svm_range_list *svms)
+{
+	mmap_read_lock(svms->mm);
+	mutex_lock(&svms->lock);
+	if (list_empty_careful(&svms->deferred_range_list))
+		return;
+	svm_unlock(svms);
+	svm_lock_write(svms);
+	svm_downgrade(svms);
+}
+
+void svm_unlock(struct svm_range_list *svms)
+{
+	mutex_unlock(&svms->lock);
+	mmap_read_unlock(svms->mm);
+}
+
+static void svm_defer_unmap(struct svm_range *r, struct svm_interval iv)
+{
+	struct svm_range_list *svms = r->svms;
+
+	spin_lock(&svms->deferred_list_lock);
+	svm_unmap_log_add(&r->unmapped, iv);
+	if (list_empty(&r->deferred_list))
+		list_add_tail(&r->deferred_list, &svms->deferred_range_list);
+	spin_unlock(&svms->deferred_list_lock);
+	schedule_work(&svms->deferred_list_work);
+}
+
+/*
+ * The CPU's page tables change. When this returns, no GPU reaches the pages
+ * any more. Runs under mmap_lock, or rmap locks, or from reclaim.
+ */
+static bool svm_range_invalidate(struct mmu_interval_notifier *mni,
+				 const struct mmu_notifier_range *nr,
+				 unsigned long seq)
+{
+	struct svm_range *r = container_of(mni, struct svm_range, notifier);
+	struct svm_interval iv = {
+		max(r->it_node.start, nr->start >> PAGE_SHIFT),
+		min(r->it_node.last, (nr->end - 1) >> PAGE_SHIFT),
+	};
+	bool gone = nr->event == MMU_NOTIFY_UNMAP ||
+		    nr->event == MMU_NOTIFY_RELEASE;
+
+	/* Waiting for the GPU is waiting: the OOM reaper tries others first. */
+	if (!mmu_notifier_range_blockable(nr))
+		return false;
+
+	mutex_lock(&r->lock);
+	mmu_interval_set_seq(mni, seq);
+	if (!bitmap_empty(r->mapped, SVM_MAX_GPU)) {
+		if (!gone && svm_range_stays_mapped(r)) {
+			svm_evict_queues(r->svms);
+			r->invalid = true;
+		}
+		r->invalidations++;
+		svm_unmap_pages(r, iv);
+		trace_svm_unmap(svm_process(r->svms)->pasid, iv.first, iv.last,
+				nr->event);
+	}
+	mutex_unlock(&r->lock);
+
+	if (nr->event == MMU_NOTIFY_UNMAP ||
+	    nr->event == MMU_NOTIFY_PROTECTION_VMA)
+		svm_fault_checkpoint(r->svms);
+	if (nr->event == MMU_NOTIFY_UNMAP)
+		svm_defer_unmap(r, iv);
+	return true;
+}
+
+static const struct mmu_interval_notifier_ops svm_range_notifier_ops = {
+	.invalidate = svm_range_invalidate,
+};
+
+int svm_range_list_init(struct kfd_process *p)
+{
+	struct svm_range_list *svms = &p->svms;
+	unsigned int i;
+	int ret;
+
+	svms->objects = RB_ROOT_CACHED;
+	mutex_init(&svms->lock);
+	mutex_init(&svms->evict_lock);
+	INIT_LIST_HEAD(&svms->list);
+	atomic_set(&svms->evicted_ranges, 0);
+	atomic_set(&svms->drain_pagefaults, 0);
+	INIT_DELAYED_WORK(&svms->restore_work, svm_restore_work);
+	INIT_WORK(&svms->deferred_list_work, svm_deferred_list_work);
+	INIT_LIST_HEAD(&svms->deferred_range_list);
+	spin_lock_init(&svms->deferred_list_lock);
+	bitmap_zero(svms->bitmap_supported, SVM_MAX_GPU);
+	svms->default_granularity = SVM_DEFAULT_GRANULARITY;
+
+	svms->n_gpus = 0;
+	svms->gpus = kcalloc(max(p->n_pdds, 1u), sizeof(*svms->gpus),
+			     GFP_KERNEL);
+	if (!svms->gpus)
+		return -ENOMEM;
+	ret = svm_map_buf_init(svms);
+	if (ret) {
+		kfree(svms->gpus);
+		svms->gpus = NULL;
+		return ret;
+	}
+
+	svms->n_gpus = p->n_pdds;
+	for (i = 0; i < svms->n_gpus; i++) {
+		struct kfd_node *node = p->pdds[i]->node;
+
+		svm_dma_init(&svms->gpus[i]);
+		svms->gpus[i].birth_ts = vgpu_clock_read(node->vdev);
+		svms->gpus[i].unmap_ts = svms->gpus[i].birth_ts;
+		if (node->svm.supported)
+			__set_bit(i, svms->bitmap_supported);
+	}
+
+	svms->mm = p->mm;
+	mmgrab(svms->mm);
+	return 0;
+}
+
+void svm_range_list_fini(struct kfd_process *p)
+{
+	struct svm_range_list *svms = &p->svms;
+	struct svm_range *r, *next;
+	unsigned int i;
+
+	if (!svms->gpus)
+		return;
+
+	cancel_delayed_work_sync(&svms->restore_work);
+	flush_work(&svms->deferred_list_work);
+	atomic_set(&svms->drain_pagefaults, 1);
+	svm_fault_flush(svms);
+
+	mutex_lock(&svms->lock);
+	list_for_each_entry_safe(r, next, &svms->list, list)
+		svm_range_remove(r);
+	mutex_unlock(&svms->lock);
+
+	/* With the notifiers gone nothing queues either work again. */
+	cancel_work_sync(&svms->deferred_list_work);
+	cancel_delayed_work_sync(&svms->restore_work);
+
+	for (i = 0; i < svms->n_gpus; i++)
+		svm_dma_fini(&svms->gpus[i], svm_gpu_vdev(svms, i)->drm.dev);
+	svm_map_buf_fini(svms);
+	kfree(svms->gpus);
+	svms->gpus = NULL;
+	mmdrop(svms->mm);
+	mutex_destroy(&svms->evict_lock);
+	mutex_destroy(&svms->lock);
+}

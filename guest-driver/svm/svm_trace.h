@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Tracepoints of SVM. @serial is the device's number of a fault: the same in
+ * QEMU's trace, so that one fault can be followed through both.
+ */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM vgpu_svm
+
+#if !defined(VGPU_SVM_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define VGPU_SVM_TRACE_H
+
+#include <linux/tracepoint.h>
+
+/* A fault entry reached the worker. Page numbers, GPU clock. */
+TRACE_EVENT(svm_fault,
+	TP_PROTO(u16 pasid, u8 vmid, unsigned long page, bool write, bool retry,
+		 u32 serial, u32 cam, u64 ts),
+	TP_ARGS(pasid, vmid, page, write, retry, serial, cam, ts),
+	TP_STRUCT__entry(
+		__field(u16, pasid)
+		__field(u8, vmid)
+		__field(bool, write)
+		__field(bool, retry)
+		__field(unsigned long, page)
+		__field(u32, serial)
+		__field(u32, cam)
+		__field(u64, ts)
+	),
+	TP_fast_assign(
+		__entry->pasid = pasid;
+		__entry->vmid = vmid;
+		__entry->write = write;
+		__entry->retry = retry;
+		__entry->page = page;
+		__entry->serial = serial;
+		__entry->cam = cam;
+		__entry->ts = ts;
+	),
+	TP_printk("serial=%u pasid=%u vmid=%u page=0x%lx %s %s cam=%u ts=%llu",
+		  __entry->serial, __entry->pasid, __entry->vmid, __entry->page,
+		  __entry->write ? "write" : "read",
+		  __entry->retry ? "retry" : "no-retry",
+		  __entry->cam, __entry->ts)
+);
+
+/* The verdict on a retry fault, and the pages that its repair mapped. */
+TRACE_EVENT(svm_service,
+	TP_PROTO(u16 pasid, u32 serial, unsigned long page, unsigned long first,
+		 unsigned long last, int verdict),
+	TP_ARGS(pasid, serial, page, first, last, verdict),
+	TP_STRUCT__entry(
+		__field(u16, pasid)
+		__field(u32, serial)
+		__field(unsigned long, page)
+		__field(unsigned long, first)
+		__field(unsigned long, last)
+		__field(int, verdict)
+	),
+	TP_fast_assign(
+		__entry->pasid = pasid;
+		__entry->serial = serial;
+		__entry->page = page;
+		__entry->first = first;
+		__entry->last = last;
+		__entry->verdict = verdict;
+	),
+	TP_printk("serial=%u pasid=%u page=0x%lx %s [0x%lx 0x%lx]",
+		  __entry->serial, __entry->pasid, __entry->page,
+		  __print_symbolic(__entry->verdict,
+				   { 0, "repaired" }, { 1, "stale" },
+				   { 2, "busy" }, { 3, "denied" },
+				   { 4, "dying" }),
+		  __entry->first, __entry->last)
+);
+
+/* Pages changed place; @moved < 0 is an error. @pasid 0: a CPU touch. */
+TRACE_EVENT(svm_migrate,
+	TP_PROTO(u16 pasid, u32 gpu_id, bool to_vram, unsigned long first,
+		 unsigned long npages, long moved, unsigned int trigger),
+	TP_ARGS(pasid, gpu_id, to_vram, first, npages, moved, trigger),
+	TP_STRUCT__entry(
+		__field(u16, pasid)
+		__field(bool, to_vram)
+		__field(u32, gpu_id)
+		__field(unsigned long, first)
+		__field(unsigned long, npages)
+		__field(long, moved)
+		__field(unsigned int, trigger)
+	),
+	TP_fast_assign(
+		__entry->pasid = pasid;
+		__entry->to_vram = to_vram;
+		__entry->gpu_id = gpu_id;
+		__entry->first = first;
+		__entry->npages = npages;
+		__entry->moved = moved;
+		__entry->trigger = trigger;
+	),
+	TP_printk("pasid=%u gpu=0x%x to %s first=0x%lx pages=%lu moved=%ld by %s",
+		  __entry->pasid, __entry->gpu_id,
+		  __entry->to_vram ? "vram" : "system",
+		  __entry->first, __entry->npages, __entry->moved,
+		  __print_symbolic(__entry->trigger,
+				   { 0, "prefetch" }, { 1, "gpu fault" },
+				   { 2, "cpu touch" }, { 3, "eviction" }))
+);
+
+/* GPU entries went because the CPU's did; @event: enum mmu_notifier_event. */
+TRACE_EVENT(svm_unmap,
+	TP_PROTO(u16 pasid, unsigned long first, unsigned long last, int event),
+	TP_ARGS(pasid, first, last, event),
+	TP_STRUCT__entry(
+		__field(u16, pasid)
+		__field(int, event)
+		__field(unsigned long, first)
+		__field(unsigned long, last)
+	),
+	TP_fast_assign(
+		__entry->pasid = pasid;
+		__entry->event = event;
+		__entry->first = first;
+		__entry->last = last;
+	),
+	TP_printk("pasid=%u [0x%lx 0x%lx] event=%d",
+		  __entry->pasid, __entry->first, __entry->last, __entry->event)
+);
+
+#endif /* VGPU_SVM_TRACE_H */
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH svm
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE svm_trace
+#include <trace/define_trace.h>

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * svm/svm_interval.c against byte maps: what the window and the unmap log say
+ * must be what counting pages one by one says. Would catch off-by-one bounds,
+ * joins that lose or invent pages, and wrong order of wrapped timestamps.
+ */
+#include <kunit/test.h>
+#include <linux/prandom.h>
+
+#include "../svm/svm_interval.h"
+
+#define MAP_PAGES	256
+
+static void svm_test_window(struct kunit *test)
+{
+	struct rnd_state rnd;
+	unsigned int round;
+
+	prandom_seed_state(&rnd, 0x5eed);
+	for (round = 0; round < 2000; round++) {
+		u32 a = prandom_u32_state(&rnd) % MAP_PAGES;
+		u32 b = prandom_u32_state(&rnd) % MAP_PAGES;
+		struct svm_interval bounds = { min(a, b), max(a, b) };
+		unsigned long page = bounds.first + prandom_u32_state(&rnd) %
+				     svm_interval_pages(bounds);
+		unsigned int order = prandom_u32_state(&rnd) % 10;
+		struct svm_interval win = svm_window(page, order, bounds);
+		unsigned long i;
+
+		for (i = 0; i < MAP_PAGES; i++) {
+			bool in = i >> order == page >> order &&
+				  svm_interval_has(bounds, i);
+
+			KUNIT_ASSERT_EQ_MSG(test, in, svm_interval_has(win, i),
+					    "round %u page %lu order %u at %lu",
+					    round, page, order, i);
+		}
+	}
+}
+
+static void svm_test_window_large_order(struct kunit *test)
+{
+	struct svm_interval bounds = { 5, 1UL << 36 };
+	struct svm_interval win;
+
+	win = svm_window(1UL << 20, BITS_PER_LONG - 1, bounds);
+	KUNIT_EXPECT_EQ(test, win.first, bounds.first);
+	KUNIT_EXPECT_EQ(test, win.last, bounds.last);
+	/* SET_ATTR takes granularities up to 0x3f; shifts must stay defined. */
+	win = svm_window(1UL << 20, BITS_PER_LONG, bounds);
+	KUNIT_EXPECT_EQ(test, win.first, bounds.first);
+	KUNIT_EXPECT_EQ(test, win.last, bounds.last);
+}
+
+static void svm_test_window_avoid(struct kunit *test)
+{
+	struct svm_interval win = { 100, 199 };
+	struct svm_interval got;
+
+	got = svm_window_avoid(win, 150, (struct svm_interval){ 90, 120 });
+	KUNIT_EXPECT_EQ(test, got.first, 121UL);
+	KUNIT_EXPECT_EQ(test, got.last, 199UL);
+	got = svm_window_avoid(win, 150, (struct svm_interval){ 151, 300 });
+	KUNIT_EXPECT_EQ(test, got.first, 100UL);
+	KUNIT_EXPECT_EQ(test, got.last, 150UL);
+	got = svm_window_avoid(win, 150, (struct svm_interval){ 10, 20 });
+	KUNIT_EXPECT_EQ(test, got.first, 100UL);
+	KUNIT_EXPECT_EQ(test, got.last, 199UL);
+}
+
+static bool svm_log_has(const struct svm_unmap_log *log, unsigned long page)
+{
+	unsigned int i;
+
+	for (i = 0; i < log->n; i++)
+		if (svm_interval_has(log->iv[i], page))
+			return true;
+	return false;
+}
+
+/* Exact: the same pages. Inexact: one interval that is the pages' hull. */
+static void svm_test_unmap_log(struct kunit *test)
+{
+	unsigned int round, exact = 0, inexact = 0;
+	struct rnd_state rnd;
+
+	prandom_seed_state(&rnd, 0xca11);
+	for (round = 0; round < 2000; round++) {
+		unsigned int adds = 1 + prandom_u32_state(&rnd) % 8;
+		DECLARE_BITMAP(map, MAP_PAGES);
+		struct svm_unmap_log log = {};
+		unsigned long i, first, last;
+
+		bitmap_zero(map, MAP_PAGES);
+		while (adds--) {
+			u32 a = prandom_u32_state(&rnd) % MAP_PAGES;
+			u32 n = 1 + prandom_u32_state(&rnd) % 20;
+			u32 b = min_t(u32, a + n, MAP_PAGES) - 1;
+
+			svm_unmap_log_add(&log, (struct svm_interval){ a, b });
+			bitmap_set(map, a, b - a + 1);
+		}
+		first = find_first_bit(map, MAP_PAGES);
+		last = find_last_bit(map, MAP_PAGES);
+
+		KUNIT_ASSERT_LE(test, log.n, SVM_UNMAP_LOG_LEN);
+		if (log.inexact) {
+			inexact++;
+			KUNIT_ASSERT_EQ(test, log.n, 1);
+			KUNIT_ASSERT_EQ(test, log.iv[0].first, first);
+			KUNIT_ASSERT_EQ(test, log.iv[0].last, last);
+			continue;
+		}
+		exact++;
+		for (i = 0; i < MAP_PAGES; i++)
+			KUNIT_ASSERT_EQ_MSG(test, test_bit(i, map),
+					    svm_log_has(&log, i),
+					    "round %u page %lu", round, i);
+	}
+	/* Both kinds were seen, or the test shows nothing. */
+	KUNIT_EXPECT_GT(test, exact, 100);
+	KUNIT_EXPECT_GT(test, inexact, 100);
+}
+
+/* Memory freed from one end to the other must not overflow the log. */
+static void svm_test_unmap_log_sequence(struct kunit *test)
+{
+	struct svm_unmap_log log = {};
+	unsigned long i;
+
+	for (i = 0; i < 1000; i++)
+		svm_unmap_log_add(&log, (struct svm_interval){ i, i });
+	KUNIT_EXPECT_FALSE(test, log.inexact);
+	KUNIT_EXPECT_EQ(test, log.n, 1);
+	KUNIT_EXPECT_EQ(test, log.iv[0].first, 0UL);
+	KUNIT_EXPECT_EQ(test, log.iv[0].last, 999UL);
+
+	/* The highest page there is has no neighbour above. */
+	svm_unmap_log_add(&log, (struct svm_interval){ ULONG_MAX, ULONG_MAX });
+	KUNIT_EXPECT_EQ(test, log.n, 2);
+}
+
+static void svm_test_ts(struct kunit *test)
+{
+	u64 top = (1ull << 48) - 1;
+
+	KUNIT_EXPECT_TRUE(test, svm_ts_after(2, 1));
+	KUNIT_EXPECT_FALSE(test, svm_ts_after(1, 2));
+	KUNIT_EXPECT_FALSE(test, svm_ts_after(1, 1));
+	/* The 48-bit counter wraps. */
+	KUNIT_EXPECT_TRUE(test, svm_ts_after(3, top));
+	KUNIT_EXPECT_FALSE(test, svm_ts_after(top, 3));
+	/* A 64-bit clock reading compares with an entry's 48 bits. */
+	KUNIT_EXPECT_TRUE(test, svm_ts_after(5, (7ull << 48) + 4));
+	KUNIT_EXPECT_FALSE(test, svm_ts_after(5, (7ull << 48) + 5));
+}
+
+static struct kunit_case svm_interval_cases[] = {
+	KUNIT_CASE(svm_test_window),
+	KUNIT_CASE(svm_test_window_large_order),
+	KUNIT_CASE(svm_test_window_avoid),
+	KUNIT_CASE(svm_test_unmap_log),
+	KUNIT_CASE(svm_test_unmap_log_sequence),
+	KUNIT_CASE(svm_test_ts),
+	{}
+};
+
+static struct kunit_suite svm_interval_suite = {
+	.name = "vgpu_svm_interval",
+	.test_cases = svm_interval_cases,
+};
+
+kunit_test_suite(svm_interval_suite);
