@@ -27,6 +27,9 @@
 #define VG_MIB		(1024 * VG_KIB)
 #define VG_GIB		(1024 * VG_MIB)
 
+/* A tick of the GPU clock: 100 MHz (docs/hardware.md). */
+#define VG_CLOCK_NS	10
+
 /* A wait that takes longer than this has failed; generous for KASAN + TCG. */
 #define VG_TIMEOUT_MS	60000
 
@@ -78,7 +81,7 @@ int vg_ioctl(const struct vg *vg, unsigned long request, void *arg);
 int vg_topology_nodes(void);
 /* Value of line @name in a node's properties; @fallback if there is none. */
 uint64_t vg_node_property(int node, const char *name, uint64_t fallback);
-/* GPU clock, 100 MHz on the model; 0 on error. */
+/* GPU clock (ticks of VG_CLOCK_NS), 0 on error. */
 uint64_t vg_gpu_clock(struct vg *vg, struct vg_gpu *gpu);
 
 /* The last failure of this thread, as a sentence. Never NULL. */

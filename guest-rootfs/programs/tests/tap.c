@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,6 +54,11 @@ void tap_skip(const char *fmt, ...)
 	diag(fmt, ap);
 	va_end(ap);
 	_exit(EXIT_SKIP);
+}
+
+int tap_ioctl(int fd, unsigned long request, void *arg)
+{
+	return ioctl(fd, request, arg) < 0 ? -errno : 0;
 }
 
 void tap_open(struct vg *vg, int xnack)

@@ -63,6 +63,8 @@ void tap_diag(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 				 -(want), strerror(want));		\
 	} while (0)
 
+/* ioctl() without restart or sentence: 0 or -errno. */
+int tap_ioctl(int fd, unsigned long request, void *arg);
 /* Opens @vg with XNACK mode @xnack (-1: as it is), ends the case if not. */
 void tap_open(struct vg *vg, int xnack);
 /* Its child does @fn(arg) and ends; the case fails unless it ends well. */

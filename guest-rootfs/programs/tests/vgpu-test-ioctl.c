@@ -19,12 +19,6 @@
 #define BAD_GPU		0xdeadu
 #define KERNEL_VA	0xffff888000000000ull
 
-/* ioctl() without the restart and the sentence. */
-static int raw(int fd, unsigned long request, void *arg)
-{
-	return ioctl(fd, request, arg) < 0 ? -errno : 0;
-}
-
 static void get_version(void)
 {
 	struct vg vg;
@@ -41,10 +35,10 @@ static void unknown_ioctls(void)
 	char buf[256] = { 0 };
 
 	tap_open(&vg, -1);
-	ERRNO(ENOTTY, raw(vg.kfd, _IOWR('K', 0x00, char[8]), buf));
-	ERRNO(ENOTTY, raw(vg.kfd, _IOWR('K', 0x7f, char[8]), buf));
-	ERRNO(EFAULT, raw(vg.kfd, AMDKFD_IOC_SET_XNACK_MODE, (void *)8));
-	ERRNO(EFAULT, raw(vg.kfd, AMDKFD_IOC_GET_VERSION, NULL));
+	ERRNO(ENOTTY, tap_ioctl(vg.kfd, _IOWR('K', 0x00, char[8]), buf));
+	ERRNO(ENOTTY, tap_ioctl(vg.kfd, _IOWR('K', 0x7f, char[8]), buf));
+	ERRNO(EFAULT, tap_ioctl(vg.kfd, AMDKFD_IOC_SET_XNACK_MODE, (void *)8));
+	ERRNO(EFAULT, tap_ioctl(vg.kfd, AMDKFD_IOC_GET_VERSION, NULL));
 }
 
 /* A smaller structure of an older user space: the rest is taken as zero. */
@@ -54,12 +48,12 @@ static void short_structures(void)
 	struct vg vg;
 
 	tap_open(&vg, -1);
-	ERRNO(0, raw(vg.kfd, _IOR('K', 0x01, v), &v));
+	ERRNO(0, tap_ioctl(vg.kfd, _IOR('K', 0x01, v), &v));
 	CHECK(v.major == 1, "major %u", v.major);
 	/* No more of it is written than the caller's size says. */
 	uint32_t guard[4] = { 0, 0x1234, 0x1234, 0x1234 };
 
-	ERRNO(0, raw(vg.kfd, _IOR('K', 0x01, uint32_t), guard));
+	ERRNO(0, tap_ioctl(vg.kfd, _IOR('K', 0x01, uint32_t), guard));
 	CHECK(guard[1] == 0x1234, "wrote beyond the caller's structure");
 }
 
@@ -74,12 +68,12 @@ static void inherited_file(void)
 	pid = fork();
 	CHECK(pid >= 0, "fork");
 	if (!pid)
-		_exit(-raw(vg.kfd, AMDKFD_IOC_GET_VERSION, &args));
+		_exit(-tap_ioctl(vg.kfd, AMDKFD_IOC_GET_VERSION, &args));
 	CHECK(waitpid(pid, &status, 0) == pid, "waitpid");
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == EBADF,
 	      "a child using its parent's file got status 0x%x, not EBADF",
 	      status);
-	ERRNO(0, raw(vg.kfd, AMDKFD_IOC_GET_VERSION, &args));
+	ERRNO(0, tap_ioctl(vg.kfd, AMDKFD_IOC_GET_VERSION, &args));
 }
 
 static void acquire_vm(void)
@@ -93,12 +87,12 @@ static void acquire_vm(void)
 	OK(vg_open_bare(&vg));
 	gpu = &vg.gpu[0];
 	args = (struct kfd_ioctl_acquire_vm_args) { 9999, gpu->gpu_id };
-	ERRNO(EINVAL, raw(vg.kfd, AMDKFD_IOC_ACQUIRE_VM, &args));
+	ERRNO(EINVAL, tap_ioctl(vg.kfd, AMDKFD_IOC_ACQUIRE_VM, &args));
 	args.drm_fd = vg.kfd;
-	ERRNO(EINVAL, raw(vg.kfd, AMDKFD_IOC_ACQUIRE_VM, &args));
+	ERRNO(EINVAL, tap_ioctl(vg.kfd, AMDKFD_IOC_ACQUIRE_VM, &args));
 	args.drm_fd = gpu->fd;
 	args.gpu_id = BAD_GPU;
-	ERRNO(EINVAL, raw(vg.kfd, AMDKFD_IOC_ACQUIRE_VM, &args));
+	ERRNO(EINVAL, tap_ioctl(vg.kfd, AMDKFD_IOC_ACQUIRE_VM, &args));
 	OK(vg_acquire_vm(&vg, gpu));
 	/* Again with the same file is what ROCr does. */
 	OK(vg_acquire_vm(&vg, gpu));
@@ -106,7 +100,7 @@ static void acquire_vm(void)
 	other = open(path, O_RDWR | O_CLOEXEC);
 	CHECK(other >= 0, "open %s", path);
 	args = (struct kfd_ioctl_acquire_vm_args) { other, gpu->gpu_id };
-	ERRNO(EBUSY, raw(vg.kfd, AMDKFD_IOC_ACQUIRE_VM, &args));
+	ERRNO(EBUSY, tap_ioctl(vg.kfd, AMDKFD_IOC_ACQUIRE_VM, &args));
 }
 
 static void before_acquire_vm(void)
@@ -125,9 +119,9 @@ static void before_acquire_vm(void)
 
 	OK(vg_open_bare(&vg));
 	alloc.gpu_id = queue.gpu_id = policy.gpu_id = vg.gpu[0].gpu_id;
-	ERRNO(ENODEV, raw(vg.kfd, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &alloc));
-	ERRNO(ESRCH, raw(vg.kfd, AMDKFD_IOC_CREATE_QUEUE, &queue));
-	ERRNO(ESRCH, raw(vg.kfd, AMDKFD_IOC_SET_MEMORY_POLICY, &policy));
+	ERRNO(ENODEV, tap_ioctl(vg.kfd, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &alloc));
+	ERRNO(ESRCH, tap_ioctl(vg.kfd, AMDKFD_IOC_CREATE_QUEUE, &queue));
+	ERRNO(ESRCH, tap_ioctl(vg.kfd, AMDKFD_IOC_SET_MEMORY_POLICY, &policy));
 }
 
 static void memory_policy(void)
@@ -137,13 +131,13 @@ static void memory_policy(void)
 
 	tap_open(&vg, -1);
 	args.gpu_id = BAD_GPU;
-	ERRNO(EINVAL, raw(vg.kfd, AMDKFD_IOC_SET_MEMORY_POLICY, &args));
+	ERRNO(EINVAL, tap_ioctl(vg.kfd, AMDKFD_IOC_SET_MEMORY_POLICY, &args));
 	args.gpu_id = vg.gpu[0].gpu_id;
 	args.default_policy = 2;
-	ERRNO(EINVAL, raw(vg.kfd, AMDKFD_IOC_SET_MEMORY_POLICY, &args));
+	ERRNO(EINVAL, tap_ioctl(vg.kfd, AMDKFD_IOC_SET_MEMORY_POLICY, &args));
 	args.default_policy = 0;
 	args.alternate_policy = 2;
-	ERRNO(EINVAL, raw(vg.kfd, AMDKFD_IOC_SET_MEMORY_POLICY, &args));
+	ERRNO(EINVAL, tap_ioctl(vg.kfd, AMDKFD_IOC_SET_MEMORY_POLICY, &args));
 }
 
 static void apertures(void)
@@ -160,183 +154,18 @@ static void apertures(void)
 	CHECK(pa->lds_base >> 32 && pa->scratch_base > pa->lds_limit,
 	      "LDS at 0x%llx, scratch at 0x%llx", pa->lds_base,
 	      pa->scratch_base);
-	ERRNO(0, raw(vg.kfd, AMDKFD_IOC_GET_PROCESS_APERTURES_NEW, &args));
+	ERRNO(0, tap_ioctl(vg.kfd, AMDKFD_IOC_GET_PROCESS_APERTURES_NEW, &args));
 	CHECK(args.num_of_nodes == (unsigned int)vg.n_gpus,
 	      "%u apertures for %d GPUs", args.num_of_nodes, vg.n_gpus);
 	args.kfd_process_device_apertures_ptr = 8;
-	ERRNO(EFAULT, raw(vg.kfd, AMDKFD_IOC_GET_PROCESS_APERTURES_NEW, &args));
+	ERRNO(EFAULT, tap_ioctl(vg.kfd, AMDKFD_IOC_GET_PROCESS_APERTURES_NEW, &args));
 	args.num_of_nodes = 1000000;
-	ERRNO(EINVAL, raw(vg.kfd, AMDKFD_IOC_GET_PROCESS_APERTURES_NEW, &args));
-}
-
-static int try_alloc(struct vg *vg, uint32_t gpu_id, uint64_t va,
-		     uint64_t size, uint32_t flags)
-{
-	struct kfd_ioctl_alloc_memory_of_gpu_args args = {
-		.va_addr = va, .size = size, .gpu_id = gpu_id, .flags = flags,
-	};
-
-	return raw(vg->kfd, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &args);
-}
-
-static void alloc(void)
-{
-	struct vg_mem_info before;
-	uint64_t va = 0x20000000;
-	struct vg vg;
-	uint32_t id;
-
-	tap_open(&vg, -1);
-	id = vg.gpu[0].gpu_id;
-	OK(vg_mem_info(&vg.gpu[0], &before));
-	ERRNO(EINVAL, try_alloc(&vg, id, va, 0, VG_VRAM));
-	ERRNO(EINVAL, try_alloc(&vg, BAD_GPU, va, VG_PAGE, VG_VRAM));
-	ERRNO(EINVAL, try_alloc(&vg, id, va, VG_PAGE, VG_BO_ACCESS));
-	ERRNO(EINVAL, try_alloc(&vg, id, va, VG_PAGE, VG_DOORBELL));
-	ERRNO(ENOMEM, try_alloc(&vg, id, va, before.vram_total + VG_MIB,
-				VG_VRAM));
-	ERRNO(ENOMEM, try_alloc(&vg, id, va, 1ull << 46, VG_VRAM));
-	ERRNO(ENOMEM, try_alloc(&vg, id, va, 1ull << 46, VG_GTT));
-	OK(vg_mem_settle(&vg.gpu[0], &before, VG_TIMEOUT_MS));
-}
-
-/* Sizes whose rounding up to a page overflows. */
-static void alloc_overflow(void)
-{
-	struct vg_mem_info before;
-	struct vg vg;
-	uint32_t id;
-	int r;
-
-	tap_open(&vg, -1);
-	id = vg.gpu[0].gpu_id;
-	OK(vg_mem_info(&vg.gpu[0], &before));
-	r = try_alloc(&vg, id, 0x20000000, ~0ull, VG_VRAM);
-	CHECK(r == -EINVAL || r == -ENOMEM, "size ~0 in VRAM: %d", r);
-	r = try_alloc(&vg, id, 0x20000000, ~0ull - VG_PAGE, VG_GTT);
-	CHECK(r == -EINVAL || r == -ENOMEM, "size ~0 - 4096 in GTT: %d", r);
-	r = try_alloc(&vg, id, 0x20000000, 1ull << 63, VG_GTT);
-	CHECK(r == -EINVAL || r == -ENOMEM, "size 2^63 in GTT: %d", r);
-	OK(vg_mem_settle(&vg.gpu[0], &before, VG_TIMEOUT_MS));
-}
-
-static int try_map(struct vg *vg, uint64_t handle, const uint32_t *ids,
-		   uint32_t n, uint32_t done)
-{
-	struct kfd_ioctl_map_memory_to_gpu_args args = {
-		.handle = handle, .device_ids_array_ptr = (uintptr_t)ids,
-		.n_devices = n, .n_success = done,
-	};
-
-	return raw(vg->kfd, AMDKFD_IOC_MAP_MEMORY_TO_GPU, &args);
-}
-
-static int try_unmap(struct vg *vg, uint64_t handle, const uint32_t *ids,
-		     uint32_t n, uint32_t done)
-{
-	struct kfd_ioctl_unmap_memory_from_gpu_args args = {
-		.handle = handle, .device_ids_array_ptr = (uintptr_t)ids,
-		.n_devices = n, .n_success = done,
-	};
-
-	return raw(vg->kfd, AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU, &args);
-}
-
-static int try_free(struct vg *vg, uint64_t handle)
-{
-	struct kfd_ioctl_free_memory_of_gpu_args args = { .handle = handle };
-
-	return raw(vg->kfd, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &args);
-}
-
-static void map_and_free(void)
-{
-	struct vg_bo bo = { 0 };
-	uint64_t no_handle;
-	const uint32_t *id;
-	uint32_t bad = BAD_GPU;
-	struct vg vg;
-
-	tap_open(&vg, -1);
-	id = &vg.gpu[0].gpu_id;
-	no_handle = (uint64_t)*id << 32 | 0x7ffffff0;
-	OK(vg_bo_alloc(&vg, &vg.gpu[0], VG_PAGE, VG_GTT, &bo));
-	ERRNO(EINVAL, try_map(&vg, bo.handle, id, 0, 0));
-	ERRNO(EINVAL, try_map(&vg, bo.handle, id, 1, 2));
-	ERRNO(EFAULT, try_map(&vg, bo.handle, (void *)8, 1, 0));
-	ERRNO(EINVAL, try_map(&vg, bo.handle, &bad, 1, 0));
-	ERRNO(EINVAL, try_map(&vg, 0x12345678, id, 1, 0));
-	ERRNO(ENOMEM, try_map(&vg, no_handle, id, 1, 0));
-	ERRNO(EINVAL, try_unmap(&vg, bo.handle, id, 1, 0));
-	ERRNO(0, try_map(&vg, bo.handle, id, 1, 0));
-	/* Mapped already: nothing to do. */
-	ERRNO(0, try_map(&vg, bo.handle, id, 1, 0));
-	ERRNO(EBUSY, try_free(&vg, bo.handle));
-	ERRNO(EINVAL, try_unmap(&vg, bo.handle, id, 0, 0));
-	ERRNO(ENOMEM, try_unmap(&vg, no_handle, id, 1, 0));
-	ERRNO(0, try_unmap(&vg, bo.handle, id, 1, 0));
-	ERRNO(EINVAL, try_unmap(&vg, bo.handle, id, 1, 0));
-	ERRNO(0, try_free(&vg, bo.handle));
-	ERRNO(EINVAL, try_free(&vg, bo.handle));
-	ERRNO(EINVAL, try_free(&vg, no_handle));
-	ERRNO(EINVAL, try_free(&vg, 0));
-	ERRNO(EINVAL, try_free(&vg, ~0ull));
-}
-
-/* A huge count of devices must not make a huge allocation or a long loop. */
-static void map_many(void)
-{
-	struct vg_bo bo = { 0 };
-	struct vg vg;
-	int r;
-
-	tap_open(&vg, -1);
-	OK(vg_bo_alloc(&vg, &vg.gpu[0], VG_PAGE, VG_GTT, &bo));
-	r = try_map(&vg, bo.handle, &vg.gpu[0].gpu_id, 0xffffffff, 0);
-	CHECK(r == -ENOMEM || r == -EFAULT || r == -EINVAL,
-	      "mapping on 2^32-1 devices: %d", r);
-}
-
-/* Addresses that the page tables or another mapping do not admit. */
-static void map_addresses(void)
-{
-	static const uint64_t bad_va[] = {
-		0x123456,			/* not a page's */
-		1ull << 48,			/* beyond 48 bits */
-		0xfffffffffffff000,		/* wraps around */
-		0,
-	};
-	struct kfd_ioctl_alloc_memory_of_gpu_args args;
-	struct vg_bo bo = { 0 };
-	unsigned int i;
-	struct vg vg;
-	int r;
-
-	tap_open(&vg, -1);
-	for (i = 0; i < sizeof(bad_va) / sizeof(bad_va[0]); i++) {
-		args = (struct kfd_ioctl_alloc_memory_of_gpu_args) {
-			.va_addr = bad_va[i], .size = 2 * VG_PAGE,
-			.gpu_id = vg.gpu[0].gpu_id, .flags = VG_VRAM,
-		};
-		/* Either refuses; amdgpu does when mapping. */
-		r = raw(vg.kfd, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &args);
-		if (!r)
-			r = try_map(&vg, args.handle, &vg.gpu[0].gpu_id, 1, 0);
-		CHECK(r == -EINVAL, "va 0x%lx: %d", bad_va[i], r);
-	}
-	OK(vg_bo_create(&vg, &vg.gpu[0], 8 * VG_PAGE, VG_GTT, &bo));
-	args = (struct kfd_ioctl_alloc_memory_of_gpu_args) {
-		.va_addr = bo.va + 4 * VG_PAGE, .size = 8 * VG_PAGE,
-		.gpu_id = vg.gpu[0].gpu_id, .flags = VG_VRAM,
-	};
-	ERRNO(0, raw(vg.kfd, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &args));
-	ERRNO(EINVAL, try_map(&vg, args.handle, &vg.gpu[0].gpu_id, 1, 0));
-	ERRNO(0, try_free(&vg, args.handle));
+	ERRNO(EINVAL, tap_ioctl(vg.kfd, AMDKFD_IOC_GET_PROCESS_APERTURES_NEW, &args));
 }
 
 static int try_queue(struct vg *vg, struct kfd_ioctl_create_queue_args args)
 {
-	return raw(vg->kfd, AMDKFD_IOC_CREATE_QUEUE, &args);
+	return tap_ioctl(vg->kfd, AMDKFD_IOC_CREATE_QUEUE, &args);
 }
 
 static void create_queue(void)
@@ -385,17 +214,17 @@ static void destroy_queue(void)
 	struct vg vg;
 
 	tap_open(&vg, -1);
-	ERRNO(EINVAL, raw(vg.kfd, AMDKFD_IOC_DESTROY_QUEUE, &args));
+	ERRNO(EINVAL, tap_ioctl(vg.kfd, AMDKFD_IOC_DESTROY_QUEUE, &args));
 	args.queue_id = 0xffffffff;
-	ERRNO(EINVAL, raw(vg.kfd, AMDKFD_IOC_DESTROY_QUEUE, &args));
+	ERRNO(EINVAL, tap_ioctl(vg.kfd, AMDKFD_IOC_DESTROY_QUEUE, &args));
 	OK(vg_queue_create(&vg, &vg.gpu[0], 4096, &q));
 	args.queue_id = q.id;
 	/* Its buffers cannot be taken away under it. */
-	ERRNO(EBUSY, try_unmap(&vg, q.ring.handle, &vg.gpu[0].gpu_id, 1, 0));
-	ERRNO(EBUSY, try_free(&vg, q.ptrs.handle));
+	ERRNO(EBUSY, vg_bo_unmap_gpu(&q.ring));
+	ERRNO(EBUSY, vg_bo_unmap_gpu(&q.ptrs));
 	OK(vg_copy(&q, (char *)q.ptrs.cpu + 2048, q.ptrs.cpu, 4));
-	ERRNO(0, raw(vg.kfd, AMDKFD_IOC_DESTROY_QUEUE, &args));
-	ERRNO(EINVAL, raw(vg.kfd, AMDKFD_IOC_DESTROY_QUEUE, &args));
+	ERRNO(0, tap_ioctl(vg.kfd, AMDKFD_IOC_DESTROY_QUEUE, &args));
+	ERRNO(EINVAL, tap_ioctl(vg.kfd, AMDKFD_IOC_DESTROY_QUEUE, &args));
 }
 
 static void xnack_mode(void)
@@ -423,7 +252,7 @@ static void clock_and_memory(void)
 
 	tap_open(&vg, -1);
 	/* No GPU: amdgpu answers with the CPU's clocks. */
-	ERRNO(0, raw(vg.kfd, AMDKFD_IOC_GET_CLOCK_COUNTERS, &clk));
+	ERRNO(0, tap_ioctl(vg.kfd, AMDKFD_IOC_GET_CLOCK_COUNTERS, &clk));
 	CHECK(!clk.gpu_clock_counter && clk.cpu_clock_counter &&
 	      clk.system_clock_freq == 1000000000, "clocks without a GPU");
 	first = vg_gpu_clock(&vg, &vg.gpu[0]);
@@ -431,9 +260,9 @@ static void clock_and_memory(void)
 	second = vg_gpu_clock(&vg, &vg.gpu[0]);
 	CHECK(first && second > first, "GPU clock %lu, then %lu", first,
 	      second);
-	ERRNO(EINVAL, raw(vg.kfd, AMDKFD_IOC_AVAILABLE_MEMORY, &mem));
+	ERRNO(EINVAL, tap_ioctl(vg.kfd, AMDKFD_IOC_AVAILABLE_MEMORY, &mem));
 	mem.gpu_id = vg.gpu[0].gpu_id;
-	ERRNO(0, raw(vg.kfd, AMDKFD_IOC_AVAILABLE_MEMORY, &mem));
+	ERRNO(0, tap_ioctl(vg.kfd, AMDKFD_IOC_AVAILABLE_MEMORY, &mem));
 	CHECK(mem.available, "no memory is available");
 }
 
@@ -450,7 +279,7 @@ static int try_svm(struct vg *vg, uint64_t start, uint64_t size, uint32_t op,
 		.attr = { { type, value } },
 	};
 
-	return raw(vg->kfd, _IOC(_IOC_READ | _IOC_WRITE, 'K',
+	return tap_ioctl(vg->kfd, _IOC(_IOC_READ | _IOC_WRITE, 'K',
 				 _IOC_NR(AMDKFD_IOC_SVM),
 				 sizeof(a.args) + room * sizeof(a.attr[0])),
 		   &a);
@@ -460,7 +289,6 @@ static void svm(void)
 {
 	enum { SET = KFD_IOCTL_SVM_OP_SET_ATTR, GET = KFD_IOCTL_SVM_OP_GET_ATTR };
 	const uint32_t gran = KFD_IOCTL_SVM_ATTR_GRANULARITY;
-	struct vg_bo bo = { 0 };
 	uint64_t va;
 	struct vg vg;
 
@@ -492,95 +320,6 @@ static void svm(void)
 	CHECK(r == -EFAULT || r == -EOVERFLOW || r == -EINVAL,
 	      "a range up to 2^64: %d", r);
 	ERRNO(0, try_svm(&vg, va, 8 * VG_PAGE, SET, 1, 1, gran, 9));
-	/* A BO's address is not SVM's, and the other way round. */
-	OK(vg_bo_create(&vg, &vg.gpu[0], 4 * VG_PAGE, VG_GTT, &bo));
-	r = try_svm(&vg, bo.va, VG_PAGE, SET, 1, 1, gran, 9);
-	CHECK(r == -EFAULT || r == -EADDRINUSE, "SVM over a BO: %d", r);
-	ERRNO(EADDRINUSE, try_alloc(&vg, vg.gpu[0].gpu_id, va, VG_PAGE,
-				    VG_GTT));
-}
-
-static void *try_mmap(int fd, uint64_t size, uint64_t offset)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-		       (off_t)offset);
-
-	return p == MAP_FAILED ? NULL : p;
-}
-
-static void mmaps(void)
-{
-	uint64_t doorbell = 3ull << 62, gpu;
-	struct vg_queue q = { 0 };
-	struct vg_bo bo = { 0 };
-	struct vg vg;
-
-	tap_open(&vg, -1);
-	gpu = (uint64_t)(vg.gpu[0].gpu_id & 0xffff) << 46;
-	OK(vg_queue_create(&vg, &vg.gpu[0], 4096, &q));
-#define NO_MMAP(err, fd, size, offset)					\
-	do {								\
-		CHECK(!try_mmap(fd, size, offset), "mapped");		\
-		CHECK(errno == (err), "%s, not %s", strerror(errno),	\
-		      strerror(err));					\
-	} while (0)
-	NO_MMAP(EINVAL, vg.kfd, 4096, doorbell | gpu);
-	NO_MMAP(EINVAL, vg.kfd, 16384, doorbell | gpu);
-	NO_MMAP(ENODEV, vg.kfd, 8192, doorbell);
-	NO_MMAP(ENODEV, vg.kfd, 4096, 0);
-	NO_MMAP(EINVAL, vg.gpu[0].fd, 4096, 0x7ffffffff000);
-	OK(vg_bo_alloc(&vg, &vg.gpu[0], 2 * VG_PAGE, VG_VRAM, &bo));
-	/* More than the BO has. */
-	NO_MMAP(EINVAL, vg.gpu[0].fd, 3 * VG_PAGE, bo.mmap_offset);
-#undef NO_MMAP
-}
-
-struct offset {
-	uint64_t mmap_offset;
-};
-
-static void foreign_bo(void *arg)
-{
-	const struct offset *o = arg;
-	struct vg vg;
-
-	tap_open(&vg, -1);
-	CHECK(!try_mmap(vg.gpu[0].fd, VG_PAGE, o->mmap_offset),
-	      "another process's BO was mapped");
-	CHECK(errno == EACCES, "%s, not EACCES", strerror(errno));
-}
-
-static void mmap_of_another(void)
-{
-	struct vg_bo bo = { 0 };
-	struct offset o;
-	struct vg vg;
-
-	tap_open(&vg, -1);
-	OK(vg_bo_alloc(&vg, &vg.gpu[0], VG_PAGE, VG_GTT, &bo));
-	o.mmap_offset = bo.mmap_offset;
-	tap_in_child(foreign_bo, &o);
-}
-
-/* Files closed in the wrong order, with everything still in use. */
-static void closed_early(void)
-{
-	struct kfd_ioctl_get_version_args version;
-	struct vg_queue q = { 0 };
-	struct vg_bo bo = { 0 };
-	struct vg vg;
-
-	tap_open(&vg, -1);
-	OK(vg_queue_create(&vg, &vg.gpu[0], 4096, &q));
-	OK(vg_bo_create(&vg, &vg.gpu[0], VG_MIB, VG_VRAM, &bo));
-	close(vg.gpu[0].fd);
-	/* KFD holds the VM: the queue goes on. */
-	OK(vg_fill(&q, bo.cpu, 0x77777777, VG_MIB));
-	OK(vg_fill_check(bo.cpu, VG_MIB, 0x77777777));
-	close(vg.kfd);
-	/* The mapping of the BO does too. */
-	OK(vg_fill_check(bo.cpu, VG_MIB, 0x77777777));
-	ERRNO(EBADF, raw(vg.kfd, AMDKFD_IOC_GET_VERSION, &version));
 }
 
 static const struct tap_case cases[] = {
@@ -592,19 +331,11 @@ static const struct tap_case cases[] = {
 	{ "calls before ACQUIRE_VM", before_acquire_vm, 0 },
 	{ "SET_MEMORY_POLICY", memory_policy, 0 },
 	{ "GET_PROCESS_APERTURES_NEW", apertures, 0 },
-	{ "ALLOC_MEMORY_OF_GPU", alloc, 0 },
-	{ "ALLOC sizes that overflow", alloc_overflow, 0 },
-	{ "MAP, UNMAP, FREE", map_and_free, 0 },
-	{ "MAP on very many devices", map_many, 0 },
-	{ "MAP at addresses that cannot be", map_addresses, 0 },
 	{ "CREATE_QUEUE", create_queue, 0 },
 	{ "DESTROY_QUEUE and its buffers", destroy_queue, 0 },
 	{ "SET_XNACK_MODE", xnack_mode, 0 },
 	{ "GET_CLOCK_COUNTERS, AVAILABLE_MEMORY", clock_and_memory, 0 },
 	{ "SVM", svm, 0 },
-	{ "mmap of doorbells and BOs", mmaps, 0 },
-	{ "mmap of another process's BO", mmap_of_another, 0 },
-	{ "files closed with a queue running", closed_early, 0 },
 };
 
 int main(int argc, char **argv)

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-bench: what the pieces share.
+ */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include "vg.h"
+
+/* How often each thing is measured; every sample is a line, run.py takes medians. */
+#define SAMPLES		5
+#define SWEEP		(64 * VG_MIB)
+
+/**
+ * struct bench - the GPU under measurement
+ */
+struct bench {
+	struct vg vg;
+	struct vg_gpu *gpu;
+	struct vg_queue queue;
+	struct vg_mem_info mem;
+};
+
+/* One sample as a JSON line; @bytes 0 if size means nothing here. */
+void sample(const char *name, uint64_t bytes, double value, const char *unit);
+/* Ends the program with vg_error() if @r is an error. */
+void must(int r, const char *what);
+/* As vg_map_anon(), but never NULL. */
+void *must_map(uint64_t bytes);
+
+void bench_boot(void);
+void bench_cpu(void);
+void bench_copy(struct bench *b);
+void bench_faults(struct bench *b);
+void bench_migration(struct bench *b);
+void bench_hmm(void);
+
+#endif /* BENCH_H */

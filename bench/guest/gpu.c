@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The GPU: copies between domains, faults, migration.
+ */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "bench.h"
+
+/* Engine time between the timestamps in slots 0 and 1, in ns. */
+static double engine_ns(const struct bench *b)
+{
+	return (double)(vg_timestamp(&b->queue, 1) -
+			vg_timestamp(&b->queue, 0)) * VG_CLOCK_NS;
+}
+
+static void copy_between(struct bench *b, const char *name,
+			 struct vg_bo *dst, struct vg_bo *src, uint64_t bytes)
+{
+	struct vg_queue *q = &b->queue;
+	uint64_t k, n = 64 * VG_MIB / bytes;
+	unsigned int s;
+
+	n = n < 1 ? 1 : n > 256 ? 256 : n;
+	for (s = 0; s <= SAMPLES; s++) {
+		must(vg_emit_timestamp(q, 0), name);
+		for (k = 0; k < n; k++)
+			must(vg_emit_copy(q, dst->va, src->va, bytes), name);
+		must(vg_emit_timestamp(q, 1), name);
+		must(vg_queue_finish(q, VG_TIMEOUT_MS), name);
+		/* The first one warms the host's page tables. */
+		if (s)
+			sample(name, bytes, (double)(n * bytes) / engine_ns(b),
+			       "GB/s");
+	}
+}
+
+/* From writing the packet to seeing the fence, in the caller's time. */
+static void round_trip(struct bench *b, struct vg_bo *dst, struct vg_bo *src)
+{
+	unsigned int s;
+
+	for (s = 0; s < 20 * SAMPLES; s++) {
+		uint64_t start = vg_now();
+
+		must(vg_copy(&b->queue, (void *)dst->va, (void *)src->va,
+			     VG_PAGE), "round trip");
+		sample("sdma-round-trip", VG_PAGE,
+		       (double)(vg_now() - start) / 1e3, "us");
+	}
+}
+
+void bench_copy(struct bench *b)
+{
+	uint64_t bytes, max = 256 * VG_MIB;
+	struct vg_bo vram[2], gtt;
+
+	while (max > b->mem.vram_total / 3 || max > b->mem.gtt_total / 2)
+		max /= 4;
+	must(vg_bo_create(&b->vg, b->gpu, max, VG_VRAM, &vram[0]), "VRAM");
+	must(vg_bo_create(&b->vg, b->gpu, max, VG_VRAM, &vram[1]), "VRAM");
+	must(vg_bo_create(&b->vg, b->gpu, max, VG_GTT, &gtt), "GTT");
+	for (bytes = 4 * VG_KIB; bytes <= max; bytes *= 4) {
+		copy_between(b, "sdma-vram-vram", &vram[1], &vram[0], bytes);
+		copy_between(b, "sdma-vram-gtt", &gtt, &vram[0], bytes);
+		copy_between(b, "sdma-gtt-vram", &vram[0], &gtt, bytes);
+	}
+	round_trip(b, &gtt, &vram[0]);
+	must(vg_bo_free(&gtt), "free");
+	must(vg_bo_free(&vram[0]), "free");
+	must(vg_bo_free(&vram[1]), "free");
+}
+
+static uint64_t faults(struct bench *b)
+{
+	struct vg_counters c;
+
+	must(vg_device_counters(b->gpu, &c), "counters");
+	return vg_counter(&c, "faults_retry", NULL);
+}
+
+static void sweep_sample(struct bench *b, const char *what, uint64_t before)
+{
+	const double pages = (double)(SWEEP / VG_PAGE);
+	double ns = engine_ns(b), n = (double)(faults(b) - before);
+	char name[64];
+
+	strcpy(name, what);
+	sample(name, SWEEP, pages / ns * 1e9, "pages/s");
+	sample(name, SWEEP, n / ns * 1e9, "faults/s");
+	sample(name, SWEEP, n ? pages / n : 0, "pages/fault");
+}
+
+/* The engine goes over 64 MiB it has never seen. */
+static void sweeps(struct bench *b, struct vg_bo *bo)
+{
+	struct vg_queue *q = &b->queue;
+	unsigned int s;
+
+	for (s = 0; s < SAMPLES; s++) {
+		char *p = must_map(SWEEP);
+		uint64_t before;
+
+		memset(p, 1, SWEEP);
+		before = faults(b);
+		must(vg_emit_timestamp(q, 0), "sweep");
+		must(vg_emit_copy(q, bo->va, (uintptr_t)p, SWEEP), "sweep");
+		must(vg_emit_timestamp(q, 1), "sweep");
+		must(vg_queue_finish(q, VG_TIMEOUT_MS), "sweep");
+		sweep_sample(b, "fault-read-present", before);
+		vg_unmap_anon(p, SWEEP);
+
+		p = must_map(SWEEP);
+		before = faults(b);
+		must(vg_emit_timestamp(q, 0), "sweep");
+		must(vg_emit_copy(q, (uintptr_t)p, bo->va, SWEEP), "sweep");
+		must(vg_emit_timestamp(q, 1), "sweep");
+		must(vg_queue_finish(q, VG_TIMEOUT_MS), "sweep");
+		sweep_sample(b, "fault-write-untouched", before);
+		vg_unmap_anon(p, SWEEP);
+	}
+}
+
+/* Pages 4 MiB apart, nothing around them: one fault each. */
+static void single_faults(struct bench *b)
+{
+	enum { PAGES = 32 };
+	const uint64_t stride = 4 * VG_MIB, word = 1;
+	struct vg_queue *q = &b->queue;
+	char *p = mmap(NULL, PAGES * stride, PROT_NONE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	int i;
+
+	must(p == MAP_FAILED ? vg_fail(-1, "mmap") : 0, "single faults");
+	for (i = 0; i < PAGES; i++) {
+		char *page = p + i * stride;
+
+		must(mprotect(page, VG_PAGE, PROT_READ | PROT_WRITE),
+		     "single faults");
+		memset(page, 1, VG_PAGE);
+		must(vg_emit_timestamp(q, 0), "single faults");
+		must(vg_emit_write(q, (uintptr_t)page,
+				   (const uint32_t *)&word, 1),
+		     "single faults");
+		must(vg_emit_timestamp(q, 1), "single faults");
+		must(vg_queue_finish(q, VG_TIMEOUT_MS), "single faults");
+		sample("fault-single", VG_PAGE, engine_ns(b) / 1e3, "us");
+	}
+	munmap(p, PAGES * stride);
+}
+
+void bench_faults(struct bench *b)
+{
+	struct vg_bo bo;
+
+	must(vg_bo_create(&b->vg, b->gpu, SWEEP, VG_GTT, &bo), "GTT");
+	sweeps(b, &bo);
+	single_faults(b);
+	must(vg_bo_free(&bo), "free");
+}
+
+static void moved(const char *name, uint64_t bytes, uint64_t start)
+{
+	double ns = (double)(vg_now() - start);
+
+	sample(name, bytes, (double)bytes / ns, "GB/s");
+	sample(name, bytes, ns / 1e3 / (double)(bytes / VG_PAGE), "us/page");
+}
+
+static void check_in_vram(const char *p, uint64_t bytes)
+{
+	long n = vg_pages_in_vram(p, bytes);
+
+	if (n >= 0 && (uint64_t)n != bytes / VG_PAGE)
+		n = vg_fail(-1, "%ld of %lu pages went to VRAM", n,
+			    bytes / VG_PAGE);
+	must((int)n, "migration");
+}
+
+void bench_migration(struct bench *b)
+{
+	uint64_t i, start, bytes = SWEEP;
+	unsigned int s;
+	char *p;
+
+	while (bytes > b->mem.vram_total / 4)
+		bytes /= 2;
+	p = must_map(bytes);
+	memset(p, 1, bytes);
+	for (s = 0; s < SAMPLES; s++) {
+		start = vg_now();
+		must(vg_svm_prefetch(&b->vg, p, bytes, b->gpu->gpu_id),
+		     "prefetch");
+		moved("migrate-to-vram", bytes, start);
+		check_in_vram(p, bytes);
+		start = vg_now();
+		for (i = 0; i < bytes; i += VG_PAGE)
+			p[i]++;
+		moved("migrate-touch-back", bytes, start);
+		must(vg_svm_prefetch(&b->vg, p, bytes, b->gpu->gpu_id),
+		     "prefetch");
+		check_in_vram(p, bytes);
+		start = vg_now();
+		must(vg_svm_prefetch(&b->vg, p, bytes, 0), "prefetch");
+		moved("migrate-prefetch-back", bytes, start);
+	}
+	vg_unmap_anon(p, bytes);
+}

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""All benchmarks: runs them, prints one table, writes build/bench.json.
+
+What is measured in the guest comes from vgpu-bench (bench/guest), the host's memcpy from bench/host/memcpy.c, the time
+of a boot from ./vgpu itself. Each sample is a line of JSON; what is shown is the median, and the spread beside it.
+The bars are goals to look at, not tests: a missed one is marked and the exit status stays 0. Only what could not be
+measured makes it 1.
+"""
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build"
+MIB = 1 << 20
+GUEST_LIMIT = 900  # seconds that vgpu-bench may take in the guest
+
+
+class BenchError(Exception):
+    """Something could not be measured; the text says what."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """What was measured: name, bytes moved (0 where that means nothing), unit."""
+
+    name: str
+    bytes: int
+    unit: str
+
+
+@dataclass
+class Result:
+    """The samples of one key, reduced."""
+
+    name: str
+    bytes: int
+    unit: str
+    median: float
+    lowest: float
+    highest: float
+    samples: int
+
+
+Samples = dict[Key, list[float]]
+Results = dict[Key, Result]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the table: a result, what it is held against, and the bar for the ratio."""
+
+    label: str
+    key: Key
+    against: Key | None = None
+    against_label: str = ""
+    bar: float | None = None
+    absolute_bar: float | None = None
+    lower_is_better: bool = False
+
+
+def run(command: Sequence[str | Path], limit: float) -> str:
+    """What a command prints; BenchError when it fails or takes too long."""
+    words = [str(word) for word in command]
+    try:
+        done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=limit, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise BenchError(f"{' '.join(words)}: no end after {limit:.0f} s") from error
+    except OSError as error:
+        raise BenchError(f"{' '.join(words)}: {error}") from error
+    sys.stderr.write(done.stderr)
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise BenchError(f"{' '.join(words)}: status {done.returncode}: {last}")
+    return done.stdout
+
+
+def collect(samples: Samples, text: str) -> None:
+    """Adds the JSON lines of a program's output."""
+    for line in text.splitlines():
+        if not line.startswith("{"):
+            continue
+        entry = json.loads(line)
+        samples[Key(entry["name"], entry["bytes"], entry["unit"])].append(entry["value"])
+
+
+def measure_host(samples: Samples) -> None:
+    """The host's memcpy."""
+    binary = BUILD / "bench" / "memcpy"
+    binary.parent.mkdir(parents=True, exist_ok=True)
+    run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", binary, ROOT / "bench" / "host" / "memcpy.c"], 60)
+    collect(samples, run([binary], 120))
+
+
+def measure_boot(samples: Samples, options: Sequence[str], times: int) -> None:
+    """Wall time of a whole warm `./vgpu run -- true`; the first one warms."""
+    for i in range(times + 1):
+        start = time.monotonic()
+        run([ROOT / "vgpu", "run", *options, "--", "true"], 300)
+        if i:
+            samples[Key("run-true", 0, "s")].append(time.monotonic() - start)
+
+
+def measure_guest(samples: Samples, options: Sequence[str], times: int) -> None:
+    """Everything that vgpu-bench measures, each time in a fresh guest."""
+    for _ in range(times):
+        command: list[str | Path] = [ROOT / "vgpu", "run", "--timeout", str(GUEST_LIMIT), *options, "--", "vgpu-bench"]
+        collect(samples, run(command, GUEST_LIMIT + 60))
+
+
+def reduce(samples: Samples) -> Results:
+    """Medians and ranges."""
+    return {
+        key: Result(key.name, key.bytes, key.unit, statistics.median(got), min(got), max(got), len(got))
+        for key, got in samples.items()
+    }
+
+
+def size_text(size: int) -> str:
+    """4096 -> "4 KiB"; nothing for 0."""
+    if not size:
+        return ""
+    return f"{size // MIB} MiB" if size >= MIB else f"{size // 1024} KiB"
+
+
+def nearest(results: Results, name: str, size: int, unit: str) -> Key | None:
+    """The measured key of that name whose size is closest."""
+    keys = [key for key in results if key.name == name and key.unit == unit]
+    return min(keys, key=lambda key: abs(key.bytes - size), default=None)
+
+
+def copy_rows(results: Results) -> Iterable[Row]:
+    """SDMA copies against the host's memcpy of the same size."""
+    for name, label in (
+        ("sdma-vram-vram", "SDMA copy VRAM to VRAM"),
+        ("sdma-vram-gtt", "SDMA copy VRAM to GTT"),
+        ("sdma-gtt-vram", "SDMA copy GTT to VRAM"),
+    ):
+        for key in sorted((key for key in results if key.name == name), key=lambda key: key.bytes):
+            host = Key("host-memcpy", key.bytes, "GB/s")
+            yield Row(label, key, host, "host memcpy", bar=0.5 if key.bytes == 64 * MIB else None)
+    for key in sorted((key for key in results if key.name == "guest-memcpy"), key=lambda key: key.bytes):
+        yield Row("guest memcpy", key, Key("host-memcpy", key.bytes, "GB/s"), "host memcpy")
+
+
+def rows(results: Results) -> list[Row]:
+    """The table, from top to bottom."""
+    sweep = 64 * MIB
+    minor = nearest(results, "cpu-minor-fault", sweep, "us/page")
+    hmm_to = nearest(results, "test-hmm-to-device", sweep, "us/page")
+    hmm_rate = nearest(results, "test-hmm-to-device", sweep, "GB/s")
+    hmm_back = nearest(results, "test-hmm-touch-back", sweep, "us/page")
+    table = [
+        Row("boot until /dev/kfd is there (guest's clock)", Key("boot-to-kfd", 0, "ms")),
+        Row("warm ./vgpu run -- true", Key("run-true", 0, "s"), absolute_bar=5.0, lower_is_better=True),
+        *copy_rows(results),
+        Row("4 KiB copy, packet to fence seen", Key("sdma-round-trip", 4096, "us")),
+    ]
+    for name, label in (
+        ("fault-read-present", "faults: engine reads memory the CPU has"),
+        ("fault-write-untouched", "faults: engine writes untouched memory"),
+    ):
+        table += [
+            Row(label, Key(name, sweep, "pages/s")),
+            Row(label, Key(name, sweep, "faults/s")),
+            Row(label, Key(name, sweep, "pages/fault"), absolute_bar=1.01),
+        ]
+    table.append(Row("one fault, engine's time", Key("fault-single", 4096, "us"), minor, "CPU minor fault"))
+    for name, label, against, other in (
+        ("migrate-to-vram", "prefetch to VRAM", hmm_to, "test_hmm to device"),
+        ("migrate-touch-back", "CPU touch brings it back", hmm_back, "test_hmm touch"),
+        ("migrate-prefetch-back", "prefetch back to system", hmm_back, "test_hmm touch"),
+    ):
+        key = nearest(results, name, sweep, "us/page")
+        rate = nearest(results, name, sweep, "GB/s")
+        if key and rate:
+            same = hmm_rate if name == "migrate-to-vram" else None
+            table.append(Row(label, rate, same, other if same else ""))
+            table.append(Row(label, key, against, other, lower_is_better=True))
+    for key, label in (
+        (minor, "CPU minor fault"),
+        (hmm_to, "test_hmm, system to device"),
+        (hmm_back, "test_hmm, CPU touch brings it back"),
+    ):
+        if key:
+            table.append(Row(label, key))
+    return table
+
+
+def number(value: float) -> str:
+    """Three significant digits, without exponents."""
+    if value >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def judge(row: Row, result: Result, ratio: float | None) -> str:
+    """The last column: the bar and whether it is reached."""
+    if row.bar is not None and ratio is not None:
+        met, text = ratio >= row.bar, f"≥ {row.bar:g} x"
+    elif row.absolute_bar is not None:
+        met = result.median <= row.absolute_bar if row.lower_is_better else result.median >= row.absolute_bar
+        sign = "≤" if row.lower_is_better else "≥"
+        text = f"{sign} {row.absolute_bar:g} {result.unit}"
+    else:
+        return ""
+    return f"[green]✓[/] {text}" if met else f"[red]✗[/] {text}"
+
+
+def show(results: Results, console: Console) -> list[str]:
+    """Prints the table; returns the rows that have no measurement."""
+    table = Table(title="vgpu-kfd benchmarks (medians)", title_justify="left")
+    table.add_column("what")
+    for title in ("size", "median", "unit", "range", "ratio"):
+        table.add_column(title, justify="left" if title == "unit" else "right")
+    table.add_column("against")
+    table.add_column("bar")
+    missing = []
+    previous = ""
+    for row in rows(results):
+        result = results.get(row.key)
+        if result is None:
+            missing.append(f"{row.label} ({row.key.unit})")
+            continue
+        other = results.get(row.against) if row.against else None
+        ratio = result.median / other.median if other and other.median else None
+        if previous and row.label != previous:
+            table.add_section()
+        table.add_row(
+            row.label if row.label != previous else "",
+            size_text(result.bytes),
+            number(result.median),
+            result.unit,
+            f"{number(result.lowest)} … {number(result.highest)}",
+            f"{ratio:.2f} x" if ratio is not None else "",
+            f"{row.against_label} {number(other.median)}" if other else "",
+            judge(row, result, ratio),
+        )
+        previous = row.label
+    console.print(table)
+    return missing
+
+
+def write(results: Results, options: Sequence[str], path: Path) -> None:
+    """build/bench.json: machine, options and every result."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    document = {
+        "machine": platform.machine(),
+        "cpus": len(os.sched_getaffinity(0)),
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "options": list(options),
+        "results": [asdict(result) for result in results.values()],
+    }
+    path.write_text(json.dumps(document, indent=1) + "\n")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs, shows, writes. 0, or 1 if something could not be measured."""
+    parser = argparse.ArgumentParser(description="Runs all benchmarks; options behind -- go to ./vgpu run.")
+    parser.add_argument("--boots", type=int, default=3, help="warm boots, and guests that run vgpu-bench (3)")
+    parser.add_argument("--output", type=Path, default=BUILD / "bench.json", help="where the results go")
+    parser.add_argument("options", nargs="*", help="options for ./vgpu run")
+    chosen = parser.parse_args(arguments)
+
+    # Piped, the table keeps its columns.
+    console = Console() if sys.stdout.isatty() else Console(width=150)
+    progress = Console(stderr=True)
+    samples: Samples = defaultdict(list)
+    problems: list[str] = []
+    steps: tuple[tuple[str, Callable[[], None]], ...] = (
+        ("host memcpy", lambda: measure_host(samples)),
+        (f"{chosen.boots} warm boots", lambda: measure_boot(samples, chosen.options, chosen.boots)),
+        (f"vgpu-bench in {chosen.boots} guests", lambda: measure_guest(samples, chosen.options, chosen.boots)),
+    )
+    for label, step in steps:
+        progress.print(f"bench: {label}", highlight=False)
+        try:
+            step()
+        except BenchError as error:
+            problems.append(str(error))
+    results = reduce(samples)
+    problems += [f"not measured: {label}" for label in show(results, console)]
+    write(results, chosen.options, chosen.output)
+    for problem in problems:
+        progress.print(f"bench: {problem}", style="red", highlight=False, markup=False)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
