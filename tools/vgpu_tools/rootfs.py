@@ -2,14 +2,13 @@
 """The mini root file system: an initramfs of busybox, the modules, the agent and the guest programs."""
 
 import os
-import shutil
 import stat
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
 from vgpu_tools import apt, fingerprint, kernel, sources
-from vgpu_tools.paths import BUILD, INCLUDE, PROGRAMS, ROOTFS
+from vgpu_tools.paths import BENCH, BUILD, INCLUDE, PROGRAMS, ROOTFS
 from vgpu_tools.steps import Job, Step, jobs
 
 MINI = ROOTFS / "mini"
@@ -93,11 +92,13 @@ def programs() -> Step:
     """The step that builds the guest programs."""
 
     def make(job: Job) -> None:
-        shutil.rmtree(PROGRAMS_OUT, ignore_errors=True)
-        PROGRAMS_OUT.mkdir(parents=True)
+        PROGRAMS_OUT.mkdir(parents=True, exist_ok=True)
+        for path in PROGRAMS_OUT.iterdir():
+            if path.is_file():  # one that has lost its source must not live on
+                path.unlink()
         job.run(["make", "-C", PROGRAMS, jobs(), f"OUT={PROGRAMS_OUT}", f"KERNEL_HEADERS={kernel.headers()}"])
 
-    inputs = fingerprint.of(PROGRAMS, INCLUDE)
+    inputs = fingerprint.of(PROGRAMS, BENCH / "guest", INCLUDE)
     return Step("programs", "guest programs", make, inputs, [PROGRAMS_OUT], [kernel.build("release")])
 
 
