@@ -86,7 +86,7 @@ uint64_t vg_gpu_clock(struct vg *vg, struct vg_gpu *gpu);
 
 /* The last failure of this thread, as a sentence. Never NULL. */
 const char *vg_error(void);
-/* Records a failure; returns @err. */
+/* Records a failure, with errno's text unless @err is 0; returns @err. */
 int vg_fail(int err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
