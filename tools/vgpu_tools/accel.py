@@ -2,15 +2,18 @@
 """Which accelerator runs the guest: KVM where it is seen to work, else TCG."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from vgpu_tools.errors import Failure
+from vgpu_tools.paths import CACHE
 
 CHOICES = {
-    # "max" costs nothing over a smaller model in TCG.
     "tcg": ["-accel", "tcg,thread=multi", "-cpu", "max"],
     "kvm": ["-accel", "kvm", "-cpu", "host"],
 }
+KVM = Path("/dev/kvm")
+BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 def arguments(name: str) -> list[str]:
@@ -18,11 +21,26 @@ def arguments(name: str) -> list[str]:
     return CHOICES[name]
 
 
-def choose() -> str:
-    """The accelerator to use; VGPU_ACCEL= overrides."""
+def choose(comes_up: Callable[[str], bool]) -> str:
+    """The accelerator to use; VGPU_ACCEL= overrides.
+
+    A /dev/kvm that opens says little: it is tried once in the life of the host's kernel with `comes_up`, which boots
+    a guest on the accelerator it is given. What came of it is kept in the cache.
+    """
     named = os.environ.get("VGPU_ACCEL", "")
     if named and named not in CHOICES:
         raise Failure(f"VGPU_ACCEL={named}: there are {', '.join(CHOICES)}", status=2)
     if named:
         return named
-    return "tcg"
+    if not os.access(KVM, os.R_OK | os.W_OK):
+        return "tcg"
+    known, boot = CACHE / "accelerator", BOOT.read_text().strip()
+    if known.exists():
+        seen, name = known.read_text().split()
+        if seen == boot:
+            return name
+    name = "kvm" if comes_up("kvm") else "tcg"
+    new = known.with_suffix(f".{os.getpid()}")
+    new.write_text(f"{boot} {name}\n")
+    new.replace(known)
+    return name

@@ -173,9 +173,7 @@ def unpack_binary(job: Job, package: str, folder: Path, version: str = "") -> No
     downloads = folder.with_name(folder.name + ".download")
     shutil.rmtree(downloads, ignore_errors=True)
     downloads.mkdir(parents=True)
-    job.run(
-        ["apt-get", "-q", "-c", CONF, "download", f"{package}={version}" if version else package], cwd=downloads
-    )
+    job.run(["apt-get", "-q", "-c", CONF, "download", f"{package}={version}" if version else package], cwd=downloads)
     for archive in downloads.glob("*.deb"):
         job.run(["dpkg-deb", "-x", archive, folder])
     shutil.rmtree(downloads)

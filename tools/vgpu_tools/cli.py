@@ -7,17 +7,22 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from vgpu_tools.errors import Failure
+
+if TYPE_CHECKING:
+    from vgpu_tools.guest import Guest
+
+DEMO_MEMORY = "2G"
 
 USAGE = """\
 usage: ./vgpu run [options] -- COMMAND...      boot a guest, run COMMAND in it as root, exit as it does
        ./vgpu shell [options]                  boot a guest, with a shell
-       ./vgpu gdb qemu|kernel [options]        boot a guest with QEMU, or the guest's kernel, under gdb
+       ./vgpu gdb qemu|kernel [options] [-- COMMAND...]   QEMU, or the guest's kernel, under gdb
        ./vgpu inject|stats|trace               act on a running guest
        ./vgpu build TARGET...                  qemu kernel driver rootfs, or all (what make calls)
-       ./vgpu test [SUITE...], ./vgpu check    what make test and make check call
+       ./vgpu demo|bench|check|compile-commands, ./vgpu test [--long [--seconds N]] [SUITE...]   the same
 
 options of run, shell and gdb:
   --gpus N             GPUs, 0 to 8 (1)
@@ -120,7 +125,28 @@ def shell(words: list[str]) -> int:
     options, guest = parse_guest(words)
     guest.prepare()
     streams = Streams(input=0, terminal=os.isatty(0))
-    return Run(guest, ["/bin/sh", "-l"], streams, options.timeout, options.verbose).execute()
+    return Run(
+        guest,
+        ["env", f"TERM={os.environ.get('TERM', 'linux')}", "/bin/sh", "-l"],
+        streams,
+        options.timeout,
+        options.verbose,
+    ).execute()
+
+
+def gdb(words: list[str]) -> int:
+    """./vgpu gdb"""
+    from vgpu_tools import debugger
+
+    if not words or words[0] not in ("qemu", "kernel"):
+        raise Failure("gdb wants 'qemu' or 'kernel' (see ./vgpu help)", status=2)
+    split = words.index("--") if "--" in words else len(words)
+    given, command = words[1:split], words[split + 1 :] or ["sleep", "1000000"]
+    if words[0] == "kernel" and "--kernel" not in given:
+        given = ["--kernel", "debug", *given]
+    _, guest = parse_guest(given)
+    guest.prepare()
+    return debugger.debug(words[0], guest, given, command)
 
 
 def build(words: list[str]) -> int:
@@ -143,6 +169,47 @@ def build(words: list[str]) -> int:
     return 0
 
 
+def demo(words: list[str]) -> int:
+    """./vgpu demo"""
+    return run(["--kernel", "release", "--memory", DEMO_MEMORY, *words, "--", "vgpu-demo"])
+
+
+def bench(words: list[str]) -> int:
+    """./vgpu bench"""
+    from vgpu_tools.paths import BENCH
+
+    build(["demo"])
+    script = BENCH / "run.py"
+    if not script.exists():
+        raise Failure(f"there is no {script}")
+    sys.stdout.flush()
+    os.execv(sys.executable, [sys.executable, str(script), *words])
+
+
+def test(words: list[str]) -> int:
+    """./vgpu test"""
+    from vgpu_tools import suites
+
+    parser = Parser(prog="vgpu", add_help=False, allow_abbrev=False)
+    parser.add_argument("--long", action="store_true")
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("suites", nargs="*")
+    options = parser.parse_args(words)
+    return suites.run(options.suites, options.seconds if options.long else 0)
+
+
+def check(words: list[str]) -> int:
+    """./vgpu check"""
+    return test(["check"])
+
+
+def compile_commands(words: list[str]) -> int:
+    """./vgpu compile-commands"""
+    from vgpu_tools import compiledb
+
+    return compiledb.write()
+
+
 def help_text(words: list[str]) -> int:
     """./vgpu help"""
     print(USAGE, end="")
@@ -161,7 +228,13 @@ def not_yet(name: str) -> Callable[[list[str]], int]:
 COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "run": run,
     "shell": shell,
+    "gdb": gdb,
     "build": build,
+    "demo": demo,
+    "bench": bench,
+    "test": test,
+    "check": check,
+    "compile-commands": compile_commands,
     "inject": not_yet("inject"),
     "stats": not_yet("stats"),
     "trace": not_yet("trace"),

@@ -5,17 +5,33 @@ import re
 
 TIME = re.compile(rb"^(?:<\d+>)?\[[ \d.]+\]\s*(?:\[[ TC\d]+\]\s*)?")
 
-# After these the guest cannot go on.
-FATAL = re.compile(rb"Kernel panic - not syncing|^BUG: (?!KASAN|sleeping function|scheduling while|soft lockup|workqueue)|^Oops\b|kernel BUG at|general protection fault")
+# Lines that begin with "BUG: " although the kernel goes on.
+SURVIVABLE = ("KASAN", "sleeping function", "scheduling while atomic", "soft lockup", "workqueue")
 
-# After these it can, but something is wrong: warnings, and what KASAN, lockdep, kmemleak and the like report.
-REPORTS = re.compile(
-    rb"^BUG: KASAN|^WARNING: |possible circular locking|possible recursive locking|suspicious RCU usage"
-    rb"|inconsistent lock state|possible irq lock inversion|bad unlock balance|^INFO: task .* blocked"
-    rb"|^ODEBUG: |^DMA-API: .*(?:error|leak|not freed)|^UBSAN: |^unreferenced object"
-    rb"|\bkmemleak: [1-9]\d* new suspected|_(?:add|del) corruption|detected stalls on|self-detected stall"
-    rb"|soft lockup|BUG: workqueue|scheduling while atomic|sleeping function called from invalid context|Memory manager not clean"
+# After these the guest cannot go on (it is told to panic on an oops).
+FATAL_PATTERNS = (
+    "Kernel panic - not syncing",
+    "^BUG: (?!" + "|".join(SURVIVABLE) + ")",
+    r"^Oops\b",
+    "kernel BUG at",
+    "general protection fault",
 )
+
+# After these it can, but something is wrong.
+REPORT_PATTERNS = (
+    "^BUG: ",
+    "^WARNING: ",  # includes lockdep's
+    "possible (circular|recursive) locking|possible irq lock inversion|inconsistent lock state|bad unlock balance",
+    "suspicious RCU usage",
+    "watchdog: BUG: soft lockup|detected stalls on|self-detected stall|^INFO: task .* blocked",
+    r"kmemleak: [1-9]\d* new suspected|^unreferenced object",
+    "^ODEBUG: |^UBSAN: |_(add|del) corruption",
+    "^DMA-API: .*(error|leak|not freed)",
+    "Memory manager not clean",  # drm_mm, TTM: something was left at the end
+)
+
+FATAL = re.compile("|".join(FATAL_PATTERNS).encode())
+REPORTS = re.compile("|".join(REPORT_PATTERNS).encode())
 
 
 class Watcher:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A guest: what it is made of, and the QEMU command line for it."""
 
-import os
 import re
 import shlex
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from vgpu_tools.errors import Failure
 from vgpu_tools.steps import ensure
 
 MAX_GPUS = 8
+APPEND = "console=ttyS0 panic=-1 oops=panic tsc=reliable"
 SIZE = re.compile(r"[1-9]\d*[KMGT]?")
 OPTION = re.compile(r"[a-z][a-z0-9-]*=[^,]+(,[a-z][a-z0-9-]*=[^,]+)*")
 
@@ -29,8 +29,6 @@ class Guest:
     device_opts: str = ""
     qemu_args: list[str] = field(default_factory=list)
     qmp: Path | None = None
-    trace: list[str] = field(default_factory=list)
-    trace_file: Path | None = None
 
     def check(self) -> None:
         """Refuse what cannot be started."""
@@ -53,18 +51,17 @@ class Guest:
         """Build what is missing."""
         ensure(sources.firmware()[0], qemu.build(), kernel.build(self.kernel), rootfs.build(self.kernel))
 
-    def command(self, agent_fd: int, extra_append: str = "", accelerator: str = "") -> list[str]:
-        """QEMU's command line; the console is its standard output, the agent's socket is `agent_fd`."""
-        append = f"console=ttyS0 panic=-1 oops=panic tsc=reliable {extra_append}".strip()
+    def command(self, agent_fd: int, accelerator: str, console: str = "stdio,signal=off") -> list[str]:
+        """QEMU's command line; the agent's socket is `agent_fd`, the console a character device."""
         words: list[str | Path] = [qemu.binary()]
         for folder in sources.firmware()[1]:
             words += ["-L", folder]
         words += ["-nodefaults", "-no-user-config", "-nographic", "-no-reboot"]
         words += ["-name", "vgpu-kfd", "-machine", "q35,vmport=off,smbus=off,hpet=off"]
-        words += accel.arguments(accelerator or accel.choose())
+        words += accel.arguments(accelerator)
         words += ["-smp", str(self.cpus), "-m", self.memory]
-        words += ["-kernel", kernel.image(self.kernel), "-initrd", rootfs.image(self.kernel), "-append", append]
-        words += ["-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"]
+        words += ["-kernel", kernel.image(self.kernel), "-initrd", rootfs.image(self.kernel), "-append", APPEND]
+        words += ["-chardev", f"{console},id=console", "-serial", "chardev:console"]
         words += ["-chardev", f"socket,id=agent,fd={agent_fd}", "-device", "virtio-serial-pci,max_ports=2"]
         words += ["-device", "virtserialport,chardev=agent,name=vgpu.agent"]
         options = [f"vram={self.vram}"] if self.vram else []
@@ -78,10 +75,6 @@ class Guest:
             words += ["-virtfs", f"local,path={place},mount_tag=share,security_model=none,multidevs=remap"]
         if self.qmp:
             words += ["-qmp", f"unix:{str(self.qmp.absolute()).replace(',', ',,')},server=on,wait=off"]
-        for event in self.trace:
-            words += ["-trace", event]
-        if self.trace_file:
-            words += ["-D", self.trace_file]
         return [str(word) for word in words] + self.qemu_args
 
 
@@ -91,9 +84,3 @@ def split_arguments(text: str) -> list[str]:
         return shlex.split(text)
     except ValueError as error:
         raise Failure(f"--qemu-args {text}: {error}", status=2) from None
-
-
-def pass_fd(fd: int) -> int:
-    """Let a child of ours inherit a descriptor."""
-    os.set_inheritable(fd, True)
-    return fd

@@ -25,7 +25,7 @@ def check_flavour(flavour: str) -> None:
 
 
 def fragments(flavour: str) -> list[Path]:
-    """Configuration fragments over tinyconfig."""
+    """Configuration fragments; what they do not ask for is off."""
     return [CONFIGS / "kernel-common.config", CONFIGS / f"kernel-{flavour}.config"]
 
 
@@ -81,10 +81,9 @@ def build(flavour: str) -> Step:
 
 def _configure(job: Job, source: Path, work: Path, wanted: list[Path]) -> None:
     work.mkdir(parents=True, exist_ok=True)
-    job.run(["make", "-C", source, f"O={work}", "tinyconfig"])
-    merge = source / "scripts/kconfig/merge_config.sh"
-    job.run([merge, "-m", "-O", work, work / ".config", *wanted], cwd=work)
-    job.run(["make", "-C", work, "olddefconfig"])
+    everything = work / "fragments.config"
+    everything.write_text("".join(fragment.read_text() for fragment in wanted))
+    job.run(["make", "-C", source, f"O={work}", f"KCONFIG_ALLCONFIG={everything}", "allnoconfig"])
     have = set((work / ".config").read_text().splitlines())
     for fragment in wanted:
         lines = (line.strip() for line in fragment.read_text().splitlines())

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from vgpu_tools import agent, terminal
+from vgpu_tools import accel, agent, terminal
 from vgpu_tools.console import Watcher
 from vgpu_tools.errors import TIMED_OUT, Failure
 from vgpu_tools.guest import Guest
@@ -26,6 +26,7 @@ from vgpu_tools.paths import RUNS
 KEEP_RUNS = 40  # logs of that many runs stay
 END_SECONDS = 5.0  # a guest that says it dies, and a QEMU that was told to end, get this long
 DUMP_SECONDS = 2.0  # a guest whose time is up gets this long to say what hangs
+PROBE_SECONDS = 10.0  # a guest on KVM is up long before
 CHUNK = 65536
 PR_SET_PDEATHSIG = 1
 
@@ -50,8 +51,10 @@ class Run:
         streams: Streams,
         timeout: float = 0,
         verbose: bool = False,
+        accelerator: str = "",
     ) -> None:
         """`timeout` is in seconds; 0 is none. `verbose` shows the console on standard error."""
+        self.accelerator = accelerator
         self.guest = guest
         self.words = words
         self.streams = streams
@@ -62,6 +65,7 @@ class Run:
         self.watcher = Watcher()
         self.decoder = agent.Decoder()
         self.pending = bytearray()  # for the guest
+        self.input_open = False
         self.driver = ""
         self.status: int | None = None
 
@@ -70,7 +74,7 @@ class Run:
         self.deadline = time.monotonic() + self.timeout if self.timeout else float("inf")
         self.port, theirs = socket.socketpair()
         self.port.setblocking(False)
-        command = self.guest.command(theirs.fileno())
+        command = self.guest.command(theirs.fileno(), self.accelerator or accel.choose(_comes_up))
         (self.folder / "command").write_text(shlex.join(command) + "\n")
         with (
             (self.folder / "qemu.log").open("wb") as errors,
@@ -156,10 +160,8 @@ class Run:
     def _read_input(self) -> None:
         assert self.streams.input is not None
         data = os.read(self.streams.input, CHUNK // 2)
+        self.input_open = bool(data)
         self._send(agent.frame(agent.STDIN, data))
-        if not data or self.pending:
-            self.selector.unregister(self.streams.input)  # at its end, or until the guest has taken this much
-        self.input_ended = not data
 
     def _resized(self) -> None:
         self._send(agent.size(*terminal.size()))
@@ -184,24 +186,26 @@ class Run:
         if self.driver == "failed" and not self.streams.terminal:
             raise Failure(f"the driver did not take the GPU; console log: {self.console}")
         self._send(agent.run(self.words, flags, *terminal.size()))
-        self.input_ended = self.streams.input is None
-        if self.streams.input is None:
-            self._send(agent.frame(agent.STDIN))
-        else:
-            self.selector.register(self.streams.input, selectors.EVENT_READ, self._read_input)
+        self.input_open = self.streams.input is not None
+        self._send(b"" if self.input_open else agent.frame(agent.STDIN))
 
     def _send(self, data: bytes) -> None:
-        """Send to the guest what it takes now; the rest when it takes more."""
+        """Send to the guest what it takes now, the rest when it takes more; read no more input until then."""
         self.pending += data
         with contextlib.suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
             while self.pending:
                 del self.pending[: self.port.send(self.pending)]
-        if self.port in self.selector.get_map():
+        watched = self.selector.get_map()
+        if self.port in watched:
             more = selectors.EVENT_WRITE if self.pending else 0
             self.selector.modify(self.port, selectors.EVENT_READ | more, self._talk)
-        resume = self.driver and not self.pending and not self.input_ended
-        if resume and self.streams.input not in self.selector.get_map():
+        if self.streams.input is None:
+            return
+        wanted = self.input_open and not self.pending
+        if wanted and self.streams.input not in watched:
             self.selector.register(self.streams.input, selectors.EVENT_READ, self._read_input)
+        elif not wanted and self.streams.input in watched:
+            self.selector.unregister(self.streams.input)
 
     # How it went
 
@@ -221,6 +225,14 @@ class Run:
             code = f" (the command's exit status was {self.status})" if self.status else ""
             raise Failure(f"the guest's kernel reported: {self.watcher.report}{code}; {where}")
         return self.status
+
+
+def _comes_up(accelerator: str) -> bool:
+    """Whether a guest without a GPU comes up with an accelerator."""
+    try:
+        return Run(Guest(gpus=0), ["true"], Streams(), PROBE_SECONDS, accelerator=accelerator).execute() == 0
+    except Failure:
+        return False
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

@@ -2,6 +2,7 @@
 """QEMU with our device: configured and built in the cache, its binary put into the checkout's build folder."""
 
 import os
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -42,10 +43,19 @@ def qtest(variant: str = "release") -> Path:
     return folder(variant) / Path(QTEST).name
 
 
+def with_firmware(variant: str = "release") -> Path:
+    """A script called like the emulator that starts it with our firmware, for tests that give only a path."""
+    script = folder(variant) / "with-firmware" / BINARY
+    folders = " ".join(f"-L {shlex.quote(str(path))}" for path in sources.firmware()[1])
+    script.parent.mkdir(parents=True, exist_ok=True)
+    script.write_text(f'#!/bin/sh\nexec {shlex.quote(str(binary(variant)))} {folders} "$@"\n')
+    script.chmod(0o755)
+    return script
+
+
 def tree(variant: str = "release") -> Path:
     """The build tree in the cache: one for each source and configuration."""
-    step, source = sources.qemu()
-    return CACHE / f"qemu-{variant}-{fingerprint.of(step.key, flags(variant))}"
+    return CACHE / f"qemu-{variant}-{fingerprint.of(sources.qemu()[0].key, flags(variant))}"
 
 
 def build(variant: str = "release") -> Step:

@@ -63,7 +63,7 @@ class Archive:
     def _path(self, path: Path, base: Path) -> None:
         name = str(path.relative_to(base))
         if path.is_symlink():
-            self.link(name, os.readlink(path))
+            self.link(name, str(path.readlink()))
         elif path.is_dir():
             self.folder(name)
         else:

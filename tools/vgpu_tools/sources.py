@@ -26,7 +26,11 @@ def mirror(source: Path, target: Path) -> None:
             path.unlink()
     for name in wanted:
         old, new = source / name, target / name
-        if new.exists() and filecmp.cmp(old, new, shallow=False) and not (old.stat().st_mode ^ new.stat().st_mode) & 0o111:
+        if (
+            new.exists()
+            and filecmp.cmp(old, new, shallow=False)
+            and not (old.stat().st_mode ^ new.stat().st_mode) & 0o111
+        ):
             continue
         new.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(old, new)

@@ -3,8 +3,8 @@
 
 import sys
 import time
-from contextlib import contextmanager
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 PLAIN_INTERVAL = 30.0  # seconds between two plain lines of one step
 

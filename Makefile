@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# One line for each thing a person wants. The work is done by tools/vgpu_tools (see ./vgpu help).
+#
+#   QEMU_SRC=DIR KERNEL_SRC=DIR   build these source trees instead of Debian's
+#   S=N                           seconds for each long test
+#   SUITE=NAME                    run only that suite (make test)
+
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+export QEMU_SRC KERNEL_SRC
+
+demo: ## build everything, boot, run the demo
+	@./vgpu demo
+
+test: ## every suite; the last line is the sum
+	@./vgpu test $(SUITE)
+
+test-long: ## the long forms of the suites, S= seconds each
+	@./vgpu test --long $(if $(S),--seconds $(S)) $(SUITE)
+
+bench: ## all benchmarks, as a table and as build/bench.json
+	@./vgpu bench
+
+qemu: ## QEMU with the device
+	@./vgpu build qemu
+
+kernel: ## the guest kernels, release and debug
+	@./vgpu build kernel
+
+driver: ## the driver, for both kernels
+	@./vgpu build driver
+
+rootfs: ## the mini root file systems
+	@./vgpu build rootfs
+
+check: ## style and static checks
+	@./vgpu check
+
+compile_commands.json: FORCE ## for editors
+	@./vgpu compile-commands
+
+clean: ## remove build/ (the cache stays)
+	rm -rf build compile_commands.json
+
+distclean: clean ## remove the cache as well
+	rm -rf "$${XDG_CACHE_HOME:-$$HOME/.cache}/vgpu-kfd"
+
+help: ## this text
+	@sed -n 's/^\([a-z_.-]*\):[^#]*## /\1\t/p' Makefile | expand -t 24
+
+FORCE:
+.PHONY: demo test test-long bench qemu kernel driver rootfs check clean distclean help FORCE

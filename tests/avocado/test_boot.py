@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Boots with one and with two GPUs: would catch a device that firmware or driver cannot place, or a lost node."""
+
+import sys
+from pathlib import Path
+
+from avocado import Test
+
+sys.path.insert(0, str(Path(__file__).parent))
+from vgpu import run
+
+
+class Boot(Test):
+    """The driver takes every GPU, and each is where user space looks for it."""
+
+    def boots(self, gpus: int) -> None:
+        """Boot with `gpus` GPUs and count them everywhere they should show."""
+        nodes = "/sys/class/kfd/kfd/topology/nodes"
+        script = (
+            f"ls {nodes} | wc -l; ls /dev/dri | grep -c renderD;"
+            "grep -l 0x740f /sys/bus/pci/devices/*/device | wc -l;"
+            f"cat {nodes}/*/gpu_id | sort -u | wc -l; test -c /dev/kfd"
+        )
+        result = run(script, "--gpus", str(gpus))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        counts = [int(line) for line in result.stdout.split()]
+        # nodes with the CPU's, render nodes, PCI functions, distinct ids with the CPU's 0
+        self.assertEqual(counts, [gpus + 1, gpus, gpus, gpus + 1])
+
+    def test_one_gpu(self) -> None:
+        """One GPU."""
+        self.boots(1)
+
+    def test_two_gpus(self) -> None:
+        """Two GPUs."""
+        self.boots(2)
+
+    def test_no_gpu(self) -> None:
+        """Without a GPU the guest comes up all the same."""
+        self.assertEqual(run("true", "--gpus", "0").returncode, 0)
+
+    def test_vram_size(self) -> None:
+        """The VRAM that was asked for is the VRAM that the driver found."""
+        result = run("cat /sys/bus/pci/devices/*/mem_info_vram_total", "--vram", "256M")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(int(result.stdout), 256 << 20)

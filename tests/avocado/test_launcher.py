@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The launcher's promises: bytes, exit statuses, and one clear sentence when a guest is at fault."""
+
+import hashlib
+import random
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+from avocado import Test
+
+sys.path.insert(0, str(Path(__file__).parent))
+from vgpu import run, vgpu
+
+
+class Passing(Test):
+    """What goes through the launcher unchanged."""
+
+    def test_streams(self) -> None:
+        """Output and errors stay apart, and nothing is added."""
+        result = run("echo out; echo err >&2; echo more > /dev/stderr", "--gpus", "0")
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, b"out\n", b"err\nmore\n"))
+
+    def test_status(self) -> None:
+        """Exit statuses: small ones, large ones, a signal's, a missing command's."""
+        for script, status in (
+            ("exit 1", 1),
+            ("exit 42", 42),
+            ("exit 255", 255),
+            ("kill -9 $$", 137),
+            ("nonsense", 127),
+        ):
+            self.assertEqual(run(script, "--gpus", "0").returncode, status, script)
+        self.assertEqual(vgpu("run", "--gpus", "0", "--", "no-such-command").returncode, 127)
+
+    def test_bytes(self) -> None:
+        """Two megabytes of every byte value through a shared folder and back over the pipe; would catch a terminal
+        between, a lost frame, or output that is cut off at the command's end."""
+        content = random.Random(1).randbytes(2 << 20)
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "data").write_bytes(content)
+            result = run("cat /mnt/share/data", "--gpus", "0", "--share", folder)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(hashlib.sha256(result.stdout).digest(), hashlib.sha256(content).digest())
+
+    def test_share_is_written(self) -> None:
+        """What the guest writes into the shared folder is there afterwards."""
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(run("echo here > /mnt/share/file", "--gpus", "0", "--share", folder).returncode, 0)
+            self.assertEqual((Path(folder) / "file").read_text(), "here\n")
+
+    def test_arguments(self) -> None:
+        """Words arrive as they were given: empty, with blanks, with quotes."""
+        words = ["", "a b", "it's", "*", "ü"]
+        result = vgpu("run", "--gpus", "0", "--", "printf", "[%s]", *words)
+        self.assertEqual(result.stdout.decode(), "".join(f"[{word}]" for word in words))
+
+    def test_shell(self) -> None:
+        """The shell reads its input to the end and passes its status."""
+        result = vgpu("shell", "--gpus", "0", data=b"echo $((6 * 7))\nexit 5\n")
+        self.assertEqual((result.returncode, result.stdout), (5, b"42\n"))
+
+
+class Failing(Test):
+    """Guests at fault, and wrong usage."""
+
+    def says(self, error: bytes, pattern: str) -> str:
+        """Check that there is one sentence that matches; return it."""
+        lines = error.decode().strip().splitlines()
+        self.assertEqual(len(lines), 1, error)
+        self.assertRegex(lines[0], pattern)
+        return lines[0]
+
+    def test_panic(self) -> None:
+        """A panic is an error that names the console log, and the log has the panic."""
+        result = run("echo c > /proc/sysrq-trigger; sleep 1000", "--gpus", "0")
+        self.assertEqual(result.returncode, 125)
+        sentence = self.says(result.stderr, "^vgpu: the guest's kernel died: .*; console log: ")
+        log = re.search(r"console log: (\S+)$", sentence)
+        self.assertIsNotNone(log)
+        self.assertIn("Kernel panic", Path(log[1]).read_text(errors="replace"))
+
+    def test_hang(self) -> None:
+        """A command that never ends is given up after its time."""
+        result = vgpu("run", "--gpus", "0", "--timeout", "8", "--", "sleep", "1000")
+        self.assertEqual(result.returncode, 124)
+        self.says(result.stderr, r"^vgpu: the command did not end within 8 s .*console log: ")
+
+    def test_wrong_usage(self) -> None:
+        """One sentence and status 2 for what the launcher does not know or cannot find."""
+        for words in (
+            ("run", "--nonsense", "--", "true"),
+            ("run", "true"),
+            ("run", "--"),
+            ("run", "--gpus", "9", "--", "true"),
+            ("run", "--gpus", "many", "--", "true"),
+            ("run", "--memory", "lots", "--", "true"),
+            ("run", "--kernel", "newest", "--", "true"),
+            ("run", "--rootfs", "rocm", "--", "true"),
+            ("run", "--share", "/no/such/folder", "--", "true"),
+            ("nonsense",),
+        ):
+            result = vgpu(*words)
+            self.assertEqual(result.returncode, 2, words)
+            self.says(result.stderr, "^vgpu: ")
+
+    def test_bad_device_option(self) -> None:
+        """What QEMU refuses is said in QEMU's words."""
+        result = run("true", "--device-opts", "no-such-property=1")
+        self.assertEqual(result.returncode, 125)
+        self.says(result.stderr, "^vgpu: QEMU ended with .*no-such-property")

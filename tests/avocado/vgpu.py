@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the whole-system tests share: the launcher, called as a person would call it."""
+
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LIMIT = 300  # seconds that no launcher call may exceed; each also has its own --timeout
+
+
+def vgpu(*words: str, data: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
+    """Call ./vgpu; `data` is its standard input."""
+    command = [str(ROOT / "vgpu"), *words]
+    return subprocess.run(command, input=data or b"", capture_output=True, timeout=LIMIT, check=False)
+
+
+def run(script: str, *options: str) -> subprocess.CompletedProcess[bytes]:
+    """Run a shell script in a guest."""
+    return vgpu("run", "--timeout", "120", *options, "--", "sh", "-c", script)

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""make check: style and static checks, each by the tool that its upstream uses."""
+
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from vgpu_tools import fingerprint, kernel, sources
+from vgpu_tools.paths import CACHE, GUEST_DRIVER, INCLUDE, QEMU_DEVICE, ROOT, ROOTFS
+from vgpu_tools.steps import Step, clean_environment, jobs
+from vgpu_tools.tap import Case
+
+PYTHON = [path for path in (ROOT / "tools", ROOT / "tests", ROOT / "bench")]
+C_SUFFIXES = (".c", ".h")
+
+
+def steps() -> list[Step]:
+    """What the checks need: both upstreams' source trees, and a kernel tree to build the module against."""
+    return [sources.qemu()[0], sources.linux()[0], kernel.build("release")]
+
+
+def c_files(*folders: Path) -> list[Path]:
+    """C sources and headers below folders."""
+    return [path for folder in folders for path in fingerprint.source_files(folder) if path.suffix in C_SUFFIXES]
+
+
+def _command(log: Path, command: Sequence[str | Path], cwd: Path = ROOT) -> tuple[bool, str]:
+    """Run a command; returns whether it was content, and what it said (which also goes to the log)."""
+    words = [str(word) for word in command]
+    result = subprocess.run(
+        words, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=clean_environment(), check=False
+    )
+    said = result.stdout + result.stderr
+    with log.open("a") as file:
+        file.write(f"$ {' '.join(words)}\n{said}")
+    return result.returncode == 0, said
+
+
+def _device_style(log: Path) -> tuple[bool, str]:
+    script = sources.qemu()[1] / "scripts/checkpatch.pl"
+    return _command(log, ["perl", script, "--no-tree", "--no-signoff", "--terse", "-f", *c_files(QEMU_DEVICE)])
+
+
+def _driver_style(log: Path) -> tuple[bool, str]:
+    script = sources.linux()[1] / "scripts/checkpatch.pl"
+    files = [*c_files(GUEST_DRIVER, INCLUDE), GUEST_DRIVER / "Kconfig"]
+    return _command(log, ["perl", script, "--strict", "--no-tree", "--terse", "--no-summary", "-f", *files])
+
+
+def _driver_static(log: Path) -> tuple[bool, str]:
+    """Build the module out of tree with every warning of the kernel's, and sparse; any warning counts."""
+    copy = CACHE / "check-driver"
+    for part in (GUEST_DRIVER, INCLUDE):
+        sources.mirror(part, copy / part.name)
+    make = ["make", "-C", copy / GUEST_DRIVER.name, f"KDIR={kernel.tree('release')}", jobs()]
+    _command(log, [*make, "clean"])
+    content, said = _command(log, [*make, "W=1", "C=2"])
+    warnings = [line for line in said.splitlines() if re.search(r"\b(warning|error):", line)]
+    return content and not warnings, "\n".join(warnings) or said[-2000:]
+
+
+def _python_lint(log: Path) -> tuple[bool, str]:
+    return _command(log, [sys.executable, "-m", "ruff", "check", *PYTHON])
+
+
+def _python_format(log: Path) -> tuple[bool, str]:
+    return _command(log, [sys.executable, "-m", "ruff", "format", "--check", *PYTHON])
+
+
+def _shell_syntax(log: Path) -> tuple[bool, str]:
+    scripts = [ROOT / "vgpu", ROOT / ".ci/run", ROOTFS / "mini/init", GUEST_DRIVER / "hook.sh", QEMU_DEVICE / "hook.sh"]
+    bad = ""
+    for script in scripts:
+        content, said = _command(log, ["sh", "-n", script])
+        bad += "" if content else said
+    return not bad, bad
+
+
+def _licences(log: Path) -> tuple[bool, str]:
+    """Every source file says its licence in its first lines."""
+    wanted = (*C_SUFFIXES, ".py", ".sh")
+    files = [path for path in _tracked() if path.suffix in wanted and path.exists()]
+    bad = [str(path.relative_to(ROOT)) for path in files if "SPDX-License-Identifier:" not in path.read_text()[:300]]
+    return not bad, "no SPDX line: " + " ".join(bad)
+
+
+def _tracked() -> list[Path]:
+    names = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, text=True, check=False).stdout
+    return [ROOT / name for name in names.split("\0") if name]
+
+
+CHECKS: dict[str, Callable[[Path], tuple[bool, str]]] = {
+    "device style (QEMU's checkpatch)": _device_style,
+    "driver style (the kernel's checkpatch --strict)": _driver_style,
+    "driver W=1 and sparse, out of tree": _driver_static,
+    "Python lint (ruff)": _python_lint,
+    "Python format (ruff)": _python_format,
+    "shell syntax": _shell_syntax,
+    "SPDX lines": _licences,
+}
+
+
+def run(log: Path) -> list[Case]:
+    """Run all checks."""
+    cases = []
+    for name, check in CHECKS.items():
+        start = time.monotonic()
+        content, said = check(log)
+        lines = said.strip().splitlines()
+        why = "" if content else "\n".join(lines[:40] + ([f"... {len(lines) - 40} more"] if len(lines) > 40 else []))
+        cases.append(Case(name, "passed" if content else "failed", why, time.monotonic() - start))
+    return cases

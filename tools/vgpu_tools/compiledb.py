@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""compile_commands.json for editors: how QEMU compiles the device, and the kernel the driver."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from vgpu_tools import kernel, qemu, ui
+from vgpu_tools.paths import GUEST_DRIVER, QEMU_DEVICE, ROOT
+from vgpu_tools.steps import Job, ensure
+
+
+def _ours(entry: dict[str, Any], part: Path) -> dict[str, Any] | None:
+    """An entry for a file of ours, with the checkout's path instead of the hooked copy's; None for others."""
+    file = Path(os.path.realpath(Path(entry["directory"]) / entry["file"]))
+    parts = file.parts
+    if part.name not in parts:
+        return None
+    place = part.joinpath(*parts[parts.index(part.name) + 1 :])
+    return entry | {"file": str(place)} if place.exists() else None
+
+
+def write() -> int:
+    """Write compile_commands.json into the checkout's top folder."""
+    ensure(qemu.build(), kernel.driver("release"))
+    tree = kernel.tree("release")
+    log = kernel.folder("release") / "compile-commands.log"
+    log.write_text("")
+    Job("compile-commands", log, ui.Meter()).run(["make", "-C", tree, "compile_commands.json"])
+    entries = []
+    for database, part in (
+        (qemu.tree() / "compile_commands.json", QEMU_DEVICE),
+        (tree / "compile_commands.json", GUEST_DRIVER),
+    ):
+        found = [_ours(entry, part) for entry in json.loads(database.read_text())]
+        entries += [entry for entry in found if entry]
+    target = ROOT / "compile_commands.json"
+    target.write_text(json.dumps(entries, indent=1) + "\n")
+    ui.say(f"{len(entries)} files in {target}")
+    return 0

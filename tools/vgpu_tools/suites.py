@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""make test: every suite, what it needs, and the sum of it all.
+
+A suite returns cases; what it printed lies in build/results/NAME.log, its cases in build/results/NAME.xml.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vgpu_tools import checks, qemu, rootfs, sources, ui
+from vgpu_tools.errors import Failure
+from vgpu_tools.paths import BUILD, PROGRAMS, RESULTS, ROOT
+from vgpu_tools.steps import Step, clean_environment, ensure
+from vgpu_tools.tap import Case, parse, write_junit
+
+QTEST_SECONDS = 600
+AVOCADO_SECONDS = 1200
+TEST_SECONDS = {"release": 240, "debug": 600}  # for one guest program; the debug kernel is many times slower
+KUNIT_MODULE = "vgpu_kfd_kunit"
+
+
+@dataclass
+class Suite:
+    """A named set of tests; `steps` are built before `run` is called with the suite's log file."""
+
+    name: str
+    steps: Callable[[], Sequence[Step]]
+    run: Callable[[Path], list[Case]]
+    long: bool = False  # only in make test-long
+
+
+def _guest_steps(flavour: str) -> list[Step]:
+    return [sources.firmware()[0], qemu.build(), rootfs.build(flavour)]
+
+
+def _limit(seconds: int) -> int:
+    """A time limit, with what the long form may take on top."""
+    return seconds + 20 * int(os.environ.get("VGPU_TEST_SECONDS", "0"))
+
+
+def _long(command: list[str]) -> list[str]:
+    """A guest command that is told how long it may take."""
+    seconds = os.environ.get("VGPU_TEST_SECONDS")
+    return ["env", f"VGPU_TEST_SECONDS={seconds}", *command] if seconds else command
+
+
+def in_guest(log: Path, name: str, options: Sequence[str], command: Sequence[str], seconds: int) -> list[Case]:
+    """Run a command that prints TAP in a guest of its own."""
+    start = time.monotonic()
+    launcher = [ROOT / "vgpu", "run", "--timeout", str(seconds), *options, "--", *command]
+    result = subprocess.run(
+        [str(word) for word in launcher],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
+    took = time.monotonic() - start
+    output, errors = result.stdout.decode(errors="replace"), result.stderr.decode(errors="replace")
+    with log.open("a") as file:
+        file.write(f"# {name}: {' '.join(map(str, launcher))}\n{output}{errors}# exit status {result.returncode}\n")
+    cases = parse(output, f"{name}: ")
+    failed = any(case.outcome == "failed" for case in cases)
+    if not cases:
+        cases = [Case(name, "failed", f"no results, exit status {result.returncode}\n{errors}")]
+    elif result.returncode and not failed:
+        cases.append(Case(f"{name}: exit", "failed", f"exit status {result.returncode}\n{errors}"))
+    elif not result.returncode and failed:
+        cases.append(Case(f"{name}: exit", "failed", "a test failed, but the exit status is 0"))
+    for case in cases:
+        case.seconds = took / len(cases)
+    return cases
+
+
+def _kunit(log: Path) -> list[Case]:
+    script = (
+        f"modprobe {KUNIT_MODULE} || exit 1; cd /sys/kernel/debug/kunit || exit 1;"
+        f'for suite in *; do case " $(cat $suite/results)" in *"not ok"*) bad=1;; esac; cat $suite/results; done;'
+        f"rmmod {KUNIT_MODULE} || exit 1; exit ${{bad:-0}}"
+    )
+    return in_guest(log, "kunit", ["--kernel", "debug"], ["sh", "-c", script], TEST_SECONDS["debug"])
+
+
+def _qtest(log: Path, variant: str = "release") -> list[Case]:
+    command = [str(qemu.qtest(variant)), "--tap", "-k"]
+    environment = clean_environment({"QTEST_QEMU_BINARY": str(qemu.with_firmware(variant))})
+    with log.open("wb") as file:
+        try:
+            result = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                timeout=_limit(QTEST_SECONDS),
+                env=environment,
+                check=False,
+            )
+            status = f"exit status {result.returncode}" if result.returncode else ""
+        except subprocess.TimeoutExpired:
+            status = f"not done after {_limit(QTEST_SECONDS)} s"
+    cases = parse(log.read_text(errors="replace"), "qtest: ")
+    if (status or not cases) and not any(case.outcome == "failed" for case in cases):
+        cases.append(Case("qtest: end", "failed", status or "no results"))
+    return cases
+
+
+def _sanitizers(log: Path) -> list[Case]:
+    return _qtest(log, "sanitizers")
+
+
+def listed_tests() -> list[tuple[str, list[str]]]:
+    """The guest test programs and the launcher options that each needs, from tests.list."""
+    tests = []
+    for line in (PROGRAMS / "tests.list").read_text().splitlines():
+        if words := line.split("#", 1)[0].split():
+            tests.append((words[0], words[1:]))
+    return tests
+
+
+def _guest(flavour: str) -> Callable[[Path], list[Case]]:
+    def run(log: Path) -> list[Case]:
+        cases: list[Case] = []
+        for name, options in listed_tests():
+            cases += in_guest(log, name, ["--kernel", flavour, *options], _long([name]), _limit(TEST_SECONDS[flavour]))
+            ui.say(f"    {name} ({flavour}): {summary([case for case in cases if case.name.startswith(name)])}")
+        return cases
+
+    return run
+
+
+def _avocado(log: Path) -> list[Case]:
+    results = BUILD / "avocado"
+    shutil.rmtree(results, ignore_errors=True)
+    results.mkdir(parents=True)
+    avocado = [sys.executable, "-m", "avocado", "run", "--max-parallel-tasks=1", "--disable-sysinfo"]
+    command = [*avocado, "--job-results-dir", results, "--json", results / "results.json", ROOT / "tests/avocado"]
+    with log.open("wb") as file:
+        try:
+            subprocess.run(
+                [str(word) for word in command],
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                timeout=AVOCADO_SECONDS,
+                cwd=ROOT,
+                env=clean_environment({"PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"}),
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return [Case("avocado", "failed", f"not done after {AVOCADO_SECONDS} s")]
+    if not (results / "results.json").exists():
+        return [Case("avocado", "failed", "no results")]
+    outcomes = {"PASS": "passed", "WARN": "passed", "SKIP": "skipped", "CANCEL": "skipped"}
+    cases = []
+    for test in json.loads((results / "results.json").read_text())["tests"]:
+        name = test["id"].rsplit("/", 1)[-1]
+        outcome = outcomes.get(test["status"], "failed")
+        why = "" if outcome == "passed" else f"{test.get('fail_reason') or test['status']}\nlog: {test['logfile']}"
+        cases.append(Case(f"avocado: {name}", outcome, why, float(test.get("time_elapsed") or test.get("time") or 0)))
+    return cases or [Case("avocado", "failed", "no tests were found")]
+
+
+SUITES = (
+    Suite("check", checks.steps, checks.run),
+    Suite("qtest", lambda: [sources.firmware()[0], qemu.build()], _qtest),
+    Suite("qtest-sanitizers", lambda: [sources.firmware()[0], qemu.build("sanitizers")], _sanitizers, long=True),
+    Suite("kunit", lambda: _guest_steps("debug"), _kunit),
+    Suite("guest-release", lambda: _guest_steps("release"), _guest("release")),
+    Suite("guest-debug", lambda: _guest_steps("debug"), _guest("debug")),
+    Suite("avocado", lambda: _guest_steps("release"), _avocado),
+)
+
+
+def summary(cases: Sequence[Case]) -> str:
+    """The line that ends a run of tests."""
+    counts = [sum(case.outcome == outcome for case in cases) for outcome in ("passed", "failed", "skipped")]
+    return "{} passed, {} failed, {} skipped".format(*counts)
+
+
+def run(names: Sequence[str], seconds: int = 0) -> int:
+    """Run suites (all, if none is named); prints the sum last, returns 0 if nothing failed.
+
+    `seconds` other than 0 asks for the long forms: suites that only they have, and, in the environment
+    (VGPU_TEST_SECONDS) of qtest and of the guest tests, how long a test that can go on may do so.
+    """
+    known = {suite.name: suite for suite in SUITES}
+    for name in names:
+        if name not in known:
+            raise Failure(f"no such suite: {name} (there are {', '.join(known)})", status=2)
+    chosen = [known[name] for name in names] or [suite for suite in SUITES if seconds or not suite.long]
+    if seconds:
+        os.environ["VGPU_TEST_SECONDS"] = str(seconds)
+    for suite in chosen:
+        ensure(*suite.steps())
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    everything: list[Case] = []
+    for suite in chosen:
+        everything += _run_one(suite)
+    print(summary(everything), flush=True)
+    return 1 if any(case.outcome == "failed" for case in everything) else 0
+
+
+def _run_one(suite: Suite) -> list[Case]:
+    log = RESULTS / f"{suite.name}.log"
+    log.write_text("")
+    start = time.monotonic()
+    ui.say(f"==> {suite.name}")
+    try:
+        cases = suite.run(log)
+    except Failure as failure:
+        cases = [Case(suite.name, "failed", str(failure))]
+    write_junit(RESULTS / f"{suite.name}.xml", suite.name, cases)
+    for case in cases:
+        if case.outcome != "passed":
+            why = case.why.strip().replace("\n", "\n        ")
+            print(f"    {case.outcome}: {case.name}" + (f": {why}" if why else ""), flush=True)
+    print(f"{suite.name}: {summary(cases)} ({ui.clock(time.monotonic() - start)}; log: {log})", flush=True)
+    return cases

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Test results: TAP and KTAP as our test programs print it, JUnit XML as CI systems read it."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+RESULT = re.compile(r"^(?P<indent>\s*)(?P<not>not )?ok\b\s*\d*\s*(?:- )?(?P<name>.*?)(?:\s*#\s*(?P<note>.*))?$")
+PLAN = re.compile(r"^(?P<indent>\s*)1\.\.(?P<count>\d+)(?:\s*#\s*(?P<note>.*))?$")
+BAIL = re.compile(r"^\s*Bail out!\s*(.*)$")
+UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd]")
+
+
+@dataclass
+class Case:
+    """One test's outcome: "passed", "failed" or "skipped", and why."""
+
+    name: str
+    outcome: str
+    why: str = ""
+    seconds: float = 0.0
+
+
+def parse(text: str, prefix: str = "") -> list[Case]:
+    """Cases of a TAP or KTAP stream; of nested tests the innermost count.
+
+    A plan that the results do not keep to is a failed case of its own.
+    """
+    cases: list[Case] = []
+    open_blocks: dict[int, list[int]] = {}  # by indentation: planned (or -1) and seen results
+    inner_failed = 0
+    deepest = -1  # indentation of the results that a less indented one will sum up
+    notes: list[str] = []
+
+    def plan_kept(indent: int) -> None:
+        planned, seen = open_blocks.pop(indent, [-1, 0])
+        if planned >= 0 and planned != seen:
+            cases.append(Case(f"{prefix}plan", "failed", f"{planned} tests were planned, {seen} reported"))
+
+    for line in text.splitlines():
+        if found := PLAN.match(line):
+            indent = len(found["indent"])
+            open_blocks.setdefault(indent, [-1, 0])[0] = int(found["count"])
+            if found["count"] == "0":
+                cases.append(Case(f"{prefix}all", "skipped", (found["note"] or "").removeprefix("SKIP").strip(" :")))
+        elif found := RESULT.match(line):
+            indent = len(found["indent"])
+            for deeper in [block for block in open_blocks if block > indent]:
+                plan_kept(deeper)
+            open_blocks.setdefault(indent, [-1, 0])[1] += 1
+            failed, note = bool(found["not"]), found["note"] or ""
+            sums_up = deepest > indent
+            if not sums_up or (failed and not inner_failed):
+                skipped = note.upper().startswith("SKIP")
+                outcome = (
+                    "skipped" if skipped else "failed" if failed and not note.upper().startswith("TODO") else "passed"
+                )
+                why = note[4:].strip(" :") if skipped else "\n".join(notes[-20:]) if failed else ""
+                cases.append(Case(prefix + (found["name"].strip() or "unnamed"), outcome, why))
+            inner_failed = inner_failed + failed if not sums_up else 0
+            deepest = indent
+            notes = []
+        elif found := BAIL.match(line):
+            cases.append(Case(f"{prefix}bail out", "failed", found[1]))
+        elif line.strip().startswith("#"):
+            notes.append(line.strip())
+    for indent in sorted(open_blocks, reverse=True):
+        plan_kept(indent)
+    return cases
+
+
+def write_junit(file: Path, suite: str, cases: Sequence[Case]) -> None:
+    """Write a suite's cases as JUnit XML."""
+    counts = {outcome: sum(case.outcome == outcome for case in cases) for outcome in ("failed", "skipped")}
+    root = ElementTree.Element(
+        "testsuite",
+        name=suite,
+        tests=str(len(cases)),
+        failures=str(counts["failed"]),
+        skipped=str(counts["skipped"]),
+        time=f"{sum(case.seconds for case in cases):.3f}",
+    )
+    for case in cases:
+        element = ElementTree.SubElement(
+            root, "testcase", classname=suite, name=UNPRINTABLE.sub("?", case.name), time=f"{case.seconds:.3f}"
+        )
+        if case.outcome != "passed":
+            kind = "failure" if case.outcome == "failed" else "skipped"
+            why = UNPRINTABLE.sub("?", case.why)
+            ElementTree.SubElement(element, kind, message=why.partition("\n")[0]).text = why
+    ElementTree.ElementTree(root).write(file, encoding="unicode", xml_declaration=True)
