@@ -12,7 +12,6 @@ GUEST_DRIVER = ROOT / "guest-driver"
 ROOTFS = ROOT / "guest-rootfs"
 BENCH = ROOT / "bench"
 PROGRAMS = ROOTFS / "programs"
-BENCH = ROOT / "bench"
 
 BUILD = ROOT / "build"
 LOGS = BUILD / "logs"
