@@ -56,6 +56,23 @@ void tap_skip(const char *fmt, ...)
 	_exit(EXIT_SKIP);
 }
 
+static unsigned int long_seconds(void)
+{
+	const char *s = getenv("VGPU_TEST_SECONDS");
+
+	return s ? (unsigned int)atoi(s) : 0;
+}
+
+bool tap_goes_on(int round, int rounds)
+{
+	static uint64_t begin;
+
+	if (!round || !begin)
+		begin = vg_now();
+	return round < rounds ||
+	       vg_now() - begin < long_seconds() * 1000000000ull;
+}
+
 int tap_ioctl(int fd, unsigned long request, void *arg)
 {
 	return ioctl(fd, request, arg) < 0 ? -errno : 0;
@@ -119,7 +136,7 @@ void tap_in_child(void (*fn)(void *), void *arg)
 		fn(arg);
 		_exit(0);
 	}
-	status = wait_limited(pid, CASE_LIMIT_MS / 2);
+	status = wait_limited(pid, CASE_LIMIT_MS / 2 + 2000 * long_seconds());
 	if (status == EXIT_SKIP << 8)
 		_exit(EXIT_SKIP);
 	CHECK(status == 0, "the child process ended with status 0x%x", status);
@@ -179,7 +196,7 @@ static int run_case(const struct tap_case *c, int gpus)
 		c->fn();
 		_exit(0);
 	}
-	status = wait_limited(pid, CASE_LIMIT_MS);
+	status = wait_limited(pid, CASE_LIMIT_MS + 4000 * long_seconds());
 	if (status >= 0 && WIFSIGNALED(status))
 		tap_diag("killed by signal %d", WTERMSIG(status));
 	if (status >= 0 && WIFEXITED(status) &&

@@ -63,6 +63,11 @@ void tap_diag(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 				 -(want), strerror(want));		\
 	} while (0)
 
+/*
+ * For loops that can go on for ever: true for @rounds rounds, or as many
+ * seconds as VGPU_TEST_SECONDS says (the long form of the tests).
+ */
+bool tap_goes_on(int round, int rounds);
 /* ioctl() without restart or sentence: 0 or -errno. */
 int tap_ioctl(int fd, unsigned long request, void *arg);
 /* Opens @vg with XNACK mode @xnack (-1: as it is), ends the case if not. */

@@ -191,12 +191,12 @@ static void killed(void)
 
 	start();
 	bytes = base.vram_total / 10 & ~(VG_PAGE - 1);
-	for (i = 0; i < 4; i++) {
+	for (i = 0; tap_goes_on(i, 4); i++) {
 		owner_start(&o[0], 0, bytes);
 		owner_ask(&o[0], 'f');
 		owner_start(&o[1], 1, bytes);
 		CHECK(write(o[1].to, "f", 1) == 1, "write");
-		vg_sleep_us(i * 4000);
+		vg_sleep_us(i % 8 * 4000);
 		kill(o[i % 2].pid, SIGKILL);
 		waitpid(o[i % 2].pid, &status, 0);
 		kill(o[!(i % 2)].pid, SIGKILL);

@@ -18,7 +18,7 @@
 #define SEED	   0x33aa
 #define SIZE	   (4 * VG_MIB)
 #define STOPPED_MS 500
-#define STORM_MS   1500
+#define STORM	   100	/* rounds */
 
 static struct vg vg;
 static struct vg_gpu *gpu;
@@ -331,11 +331,11 @@ static void copier_end(struct copier *c)
 	tap_diag("%u copies", c->copies);
 }
 
-/* Runs @disturb on the source until the time is over and 3 copies are made. */
+/* Runs @disturb on the source again and again, and until 3 copies are made. */
 static void storm(void (*disturb)(char *p, unsigned int *rnd), bool bo_dst)
 {
-	uint64_t end = vg_now() + STORM_MS * 1000000ull;
 	unsigned int rnd = 11;
+	int i;
 	struct copier c;
 	char *src;
 
@@ -343,7 +343,7 @@ static void storm(void (*disturb)(char *p, unsigned int *rnd), bool bo_dst)
 	src = anon(SIZE);
 	vg_pattern_fill(src, SIZE, SEED, 0);
 	copier_start(&c, src, bo_dst ? bo_memory(SIZE) : anon(SIZE));
-	while ((vg_now() < end || c.copies < 3) && !c.result)
+	for (i = 0; (tap_goes_on(i, STORM) || c.copies < 3) && !c.result; i++)
 		disturb(src, &rnd);
 	copier_end(&c);
 }
@@ -435,7 +435,7 @@ static void vanish(void)
 	uint32_t seq;
 	int i, stopped = 0;
 
-	for (i = 0; i < 8; i++) {
+	for (i = 0; tap_goes_on(i, 8); i++) {
 		pid_t pid = fork();
 		int status;
 
@@ -454,7 +454,7 @@ static void vanish(void)
 		OK(vg_emit_copy(&q, (uintptr_t)dst, (uintptr_t)src, SIZE));
 		OK(vg_emit_fence(&q, &seq));
 		vg_queue_submit(&q);
-		vg_sleep_us(i * 150);
+		vg_sleep_us(i % 16 * 150);
 		munmap(src, SIZE);
 		bool done = !vg_wait(&q, seq, STOPPED_MS);
 
@@ -470,7 +470,7 @@ static void vanish(void)
 					 SIZE - zeros - VG_PAGE, 0));
 		_exit(done ? 0 : 3);
 	}
-	tap_diag("%d of 8 copies were stopped", stopped);
+	tap_diag("%d of %d copies were stopped", stopped, i);
 }
 
 /* Threads with queues while the process maps, unmaps and exits in the middle. */
@@ -500,7 +500,7 @@ static void exits(void)
 
 	OK(vg_open_bare(&v));
 	OK(vg_mem_info(&v.gpu[0], &before));
-	for (i = 1; i < 6; i++)
+	for (i = 0; tap_goes_on(i, 5); i++)
 		tap_in_child(exit_in_storm, &i);
 	OK(vg_mem_settle(&v.gpu[0], &before, VG_TIMEOUT_MS));
 }
