@@ -9,8 +9,13 @@
 #define VGPU_DRV_MINOR		59
 
 struct drm_driver;
+struct attribute_group;
 struct drm_file;
+struct drm_minor;
 struct vgpu_device;
+
+/* vgpu_drv.c */
+bool vgpu_drv_has_cwsr(void);
 
 /* drm/vgpu_drm.c */
 extern const struct drm_driver vgpu_drm_driver;

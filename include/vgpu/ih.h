@@ -46,6 +46,7 @@
 #define IH_RETRY_INT_CAM_CNTL		(OSSSYS_BASE + 0xea)	/* Aldebaran's offset */
 #define IH_RETRY_INT_CAM_CNTL__CAM_SIZE		0x0000001fu
 #define IH_RETRY_INT_CAM_CNTL__ENABLE		0x00010000u
+#define VGPU_RETRY_CAM_SLOTS		16	/* that the model has */
 
 /* An entry: 8 dwords. */
 #define IH_ENTRY_DWORDS			8

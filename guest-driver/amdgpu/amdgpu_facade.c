@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * amdgpu.ko: the name under which tools look for the driver.
+ *
+ * rocminfo wants /sys/module/amdgpu/initstate, test suites and management
+ * tools read parameters there. This module does nothing but stand there; it
+ * depends on vgpu_kfd.ko, so that the name is only present with the driver.
+ * The parameters are read-only: they say how the driver works, and setting
+ * them would not change it.
+ */
+#include <linux/module.h>
+
+#include "vgpu_drv.h"
+
+static int cwsr_enable;
+module_param(cwsr_enable, int, 0444);
+MODULE_PARM_DESC(cwsr_enable, "Waves are saved and restored (0: there are none)");
+
+static int noretry;
+module_param(noretry, int, 0444);
+MODULE_PARM_DESC(noretry, "Retry faults are off (0: they are on)");
+
+static int sched_policy;
+module_param(sched_policy, int, 0444);
+MODULE_PARM_DESC(sched_policy, "Queue scheduling (2: by the driver, no hardware scheduler)");
+
+static int mes;
+module_param(mes, int, 0444);
+MODULE_PARM_DESC(mes, "Micro engine scheduler (0: there is none)");
+
+static int __init amdgpu_facade_init(void)
+{
+	/* What was asked for at load time does not count: this is what is. */
+	cwsr_enable = vgpu_drv_has_cwsr();
+	noretry = 0;
+	sched_policy = 2;
+	mes = 0;
+	return 0;
+}
+module_init(amdgpu_facade_init);
+
+static void __exit amdgpu_facade_exit(void)
+{
+}
+module_exit(amdgpu_facade_exit);
+
+MODULE_DESCRIPTION("Name that ROCm tools look for; the driver is vgpu_kfd");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The two VM hubs: apertures of VMID 0, contexts of the processes, fault
+ * behaviour, PASIDs and TLB invalidation. Specification: docs/hardware.md and
+ * include/vgpu/gmc.h.
+ *
+ * Both hubs get the same values throughout: an address means the same
+ * whichever engine uses it.
+ */
+#include <linux/bitops.h>
+#include <linux/dma-mapping.h>
+
+#include "vgpu_hw_priv.h"
+
+/* Every class of no-retry fault is redirected to the default page. */
+#define FAULT_CNTL_DEFAULTS \
+	(VM_L2_PROTECTION_FAULT_CNTL__RANGE_DEFAULT | \
+	 VM_L2_PROTECTION_FAULT_CNTL__PDE0_DEFAULT | \
+	 VM_L2_PROTECTION_FAULT_CNTL__PDE1_DEFAULT | \
+	 VM_L2_PROTECTION_FAULT_CNTL__PDE2_DEFAULT | \
+	 VM_L2_PROTECTION_FAULT_CNTL__TF_DEFAULT | \
+	 VM_L2_PROTECTION_FAULT_CNTL__NACK_DEFAULT | \
+	 VM_L2_PROTECTION_FAULT_CNTL__DUMMY_DEFAULT | \
+	 VM_L2_PROTECTION_FAULT_CNTL__VALID_DEFAULT | \
+	 VM_L2_PROTECTION_FAULT_CNTL__READ_DEFAULT | \
+	 VM_L2_PROTECTION_FAULT_CNTL__WRITE_DEFAULT | \
+	 VM_L2_PROTECTION_FAULT_CNTL__EXECUTE_DEFAULT)
+
+/* PDB2 to PDB0 in hardware's count; translate further makes the fourth. */
+#define CONTEXT_DEPTH		2
+#define CONTEXT_BLOCK_SIZE	9
+
+#define LAST_PAGE		(BIT_ULL(VGPU_VA_BITS - VGPU_PAGE_SHIFT) - 1)
+
+static void hub_wreg64(struct vgpu_device *vdev, unsigned int hub, u32 lo,
+		       u64 value)
+{
+	vgpu_wreg(vdev, HUB(hub) + lo, lower_32_bits(value));
+	vgpu_wreg(vdev, HUB(hub) + lo + 1, upper_32_bits(value));
+}
+
+static void hub_set_root(struct vgpu_device *vdev, unsigned int hub,
+			 unsigned int vmid, u64 pde)
+{
+	hub_wreg64(vdev, hub, VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(vmid), pde);
+}
+
+static void hub_set_range(struct vgpu_device *vdev, unsigned int hub,
+			  unsigned int vmid, u64 first, u64 last)
+{
+	hub_wreg64(vdev, hub, VM_CONTEXT_PAGE_TABLE_START_ADDR_LO32(vmid),
+		   first);
+	hub_wreg64(vdev, hub, VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(vmid), last);
+}
+
+static u64 vram_pde(struct vgpu_device *vdev, u64 vram_offset)
+{
+	return (vram_offset + vdev->hw.fb_offset) | VGPU_PDE_VALID;
+}
+
+static void hub_init_apertures(struct vgpu_device *vdev, unsigned int hub)
+{
+	struct vgpu_hw *hw = &vdev->hw;
+	u64 fb_last = hw->fb_base + hw->vram_size - 1;
+	u64 scratch = hw->gart.table_vram + VGPU_GART_TABLE_BYTES +
+		      hw->fb_offset;
+
+	vgpu_wreg(vdev, HUB(hub) + MC_VM_FB_LOCATION_BASE, hw->fb_base >> 24);
+	vgpu_wreg(vdev, HUB(hub) + MC_VM_FB_LOCATION_TOP, fb_last >> 24);
+
+	/* No AGP aperture: its bottom is above its top. */
+	vgpu_wreg(vdev, HUB(hub) + MC_VM_AGP_BASE, 0);
+	vgpu_wreg(vdev, HUB(hub) + MC_VM_AGP_BOT, 0xffffff);
+	vgpu_wreg(vdev, HUB(hub) + MC_VM_AGP_TOP, 0);
+
+	/* What passes VMID 0 untranslated: VRAM, nothing else. */
+	vgpu_wreg(vdev, HUB(hub) + MC_VM_SYSTEM_APERTURE_LOW_ADDR,
+		  hw->fb_base >> 18);
+	vgpu_wreg(vdev, HUB(hub) + MC_VM_SYSTEM_APERTURE_HIGH_ADDR,
+		  fb_last >> 18);
+	hub_wreg64(vdev, hub, MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_LSB,
+		   scratch >> VGPU_PAGE_SHIFT);
+
+	hub_wreg64(vdev, hub, VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_LO32,
+		   hw->default_page_dma >> VGPU_PAGE_SHIFT);
+}
+
+static void hub_init_caches(struct vgpu_device *vdev, unsigned int hub)
+{
+	vgpu_wreg(vdev, HUB(hub) + MC_VM_MX_L1_TLB_CNTL,
+		  MC_VM_MX_L1_TLB_CNTL__ENABLE_L1_TLB |
+		  VGPU_PREP(MC_VM_MX_L1_TLB_CNTL__SYSTEM_ACCESS_MODE, 3u) |
+		  MC_VM_MX_L1_TLB_CNTL__ENABLE_ADVANCED_DRIVER_MODEL);
+	vgpu_wreg(vdev, HUB(hub) + VM_L2_CNTL,
+		  VM_L2_CNTL__ENABLE_L2_CACHE |
+		  VM_L2_CNTL__ENABLE_L2_FRAGMENT_PROCESSING |
+		  VM_L2_CNTL__ENABLE_DEFAULT_PAGE_OUT_TO_SYSTEM_MEMORY);
+	vgpu_wreg(vdev, HUB(hub) + VM_L2_CNTL2,
+		  VM_L2_CNTL2__INVALIDATE_ALL_L1_TLBS |
+		  VM_L2_CNTL2__INVALIDATE_L2_CACHE);
+}
+
+static void hub_init_contexts(struct vgpu_device *vdev, unsigned int hub)
+{
+	struct vgpu_gart *gart = &vdev->hw.gart;
+	u64 first = gart->start >> VGPU_PAGE_SHIFT;
+	unsigned int vmid;
+
+	/* Nobody repairs the kernel's own faults: no retry on VMID 0. */
+	hub_set_root(vdev, hub, 0, vram_pde(vdev, gart->table_vram));
+	hub_set_range(vdev, hub, 0, first, first + gart->total - 1);
+	vgpu_wreg(vdev, HUB(hub) + VM_CONTEXT_CNTL(0),
+		  VM_CONTEXT_CNTL__ENABLE_CONTEXT |
+		  VM_CONTEXT_CNTL__ALL_INTERRUPTS |
+		  VM_CONTEXT_CNTL__ALL_DEFAULTS);
+
+	/* A context without an owner has an invalid root. */
+	for (vmid = 1; vmid < VGPU_NUM_VMIDS; vmid++) {
+		hub_set_root(vdev, hub, vmid, 0);
+		hub_set_range(vdev, hub, vmid, 0, LAST_PAGE);
+		vgpu_wreg(vdev, HUB(hub) + VM_CONTEXT_CNTL(vmid),
+			  VM_CONTEXT_CNTL__ENABLE_CONTEXT |
+			  VGPU_PREP(VM_CONTEXT_CNTL__PAGE_TABLE_DEPTH,
+				    CONTEXT_DEPTH) |
+			  VGPU_PREP(VM_CONTEXT_CNTL__PAGE_TABLE_BLOCK_SIZE,
+				    CONTEXT_BLOCK_SIZE) |
+			  VM_CONTEXT_CNTL__RETRY_PERMISSION_OR_INVALID |
+			  VM_CONTEXT_CNTL__ALL_INTERRUPTS |
+			  VM_CONTEXT_CNTL__ALL_DEFAULTS);
+	}
+	vgpu_wreg(vdev, HUB(hub) + VM_CONTEXTS_DISABLE, 0);
+}
+
+static void hub_init_faults(struct vgpu_device *vdev, unsigned int hub)
+{
+	vgpu_wreg(vdev, HUB(hub) + VM_L2_PROTECTION_FAULT_CNTL2,
+		  VM_L2_PROTECTION_FAULT_CNTL2__ENABLE_RETRY_INTERRUPT);
+	vgpu_wreg(vdev, HUB(hub) + VM_L2_PROTECTION_FAULT_CNTL,
+		  FAULT_CNTL_DEFAULTS |
+		  VM_L2_PROTECTION_FAULT_CNTL__CLEAR_STATUS_ADDR);
+	vgpu_wreg(vdev, HUB(hub) + VM_L2_PROTECTION_FAULT_CNTL,
+		  FAULT_CNTL_DEFAULTS);
+}
+
+/**
+ * vgpu_gmc_init() - bring up both hubs
+ * @vdev: device, its vram_size known
+ *
+ * Reads where VRAM stands in the MC address space, places the GART table in
+ * the reserved part of VRAM and clears it. Returns 0, -ENODEV or -ENOMEM.
+ */
+int vgpu_gmc_init(struct vgpu_device *vdev)
+{
+	struct vgpu_hw *hw = &vdev->hw;
+	unsigned int hub, vmid;
+
+	spin_lock_init(&hw->inv_lock);
+
+	hw->fb_base = (u64)vgpu_rreg(vdev, HUB(VGPU_HUB_MM) +
+				     MC_VM_FB_LOCATION_BASE) << 24;
+	hw->fb_offset = (u64)vgpu_rreg(vdev, HUB(VGPU_HUB_MM) +
+				       MC_VM_FB_OFFSET) << 24;
+	if (hw->fb_base < VGPU_GART_START + VGPU_GART_SIZE) {
+		drm_err(&vdev->drm, "VRAM at MC address %#llx is in the GART\n",
+			hw->fb_base);
+		return -ENODEV;
+	}
+
+	hw->default_page = dma_alloc_coherent(&vdev->pdev->dev, PAGE_SIZE,
+					      &hw->default_page_dma,
+					      GFP_KERNEL);
+	if (!hw->default_page)
+		return -ENOMEM;
+
+	hw->vram_reserved = VGPU_VRAM_RESERVED;
+	memset_io(hw->vram + hw->vram_size - hw->vram_reserved, 0,
+		  VGPU_GART_TABLE_BYTES + VGPU_PAGE_SIZE);
+	vgpu_gart_init(vdev);
+	vgpu_hdp_flush(vdev);
+
+	for (hub = 0; hub < VGPU_NUM_HUBS; hub++) {
+		hub_init_apertures(vdev, hub);
+		hub_init_caches(vdev, hub);
+		hub_init_contexts(vdev, hub);
+		hub_init_faults(vdev, hub);
+		hub_wreg64(vdev, hub,
+			   VM_INVALIDATE_ENG_ADDR_RANGE_LO32(VGPU_INV_ENGINE),
+			   LAST_PAGE);
+	}
+
+	for (vmid = 1; vmid < VGPU_NUM_VMIDS; vmid++)
+		vgpu_gmc_set_pasid(vdev, vmid, 0);
+
+	if (vgpu_gmc_flush_tlb(vdev, GENMASK(VGPU_NUM_VMIDS - 1, 0))) {
+		vgpu_gmc_fini(vdev);
+		return -ENODEV;
+	}
+	return 0;
+}
+
+/**
+ * vgpu_gmc_fini() - close every context
+ * @vdev: device, its engines stopped
+ */
+void vgpu_gmc_fini(struct vgpu_device *vdev)
+{
+	struct vgpu_hw *hw = &vdev->hw;
+	unsigned int hub, vmid;
+
+	for (hub = 0; hub < VGPU_NUM_HUBS; hub++) {
+		for (vmid = 0; vmid < VGPU_NUM_VMIDS; vmid++)
+			vgpu_wreg(vdev, HUB(hub) + VM_CONTEXT_CNTL(vmid), 0);
+		vgpu_wreg(vdev, HUB(hub) + MC_VM_MX_L1_TLB_CNTL, 0);
+		vgpu_wreg(vdev, HUB(hub) + VM_L2_CNTL, 0);
+		hub_wreg64(vdev, hub, VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_LO32,
+			   0);
+	}
+	dma_free_coherent(&vdev->pdev->dev, PAGE_SIZE, hw->default_page,
+			  hw->default_page_dma);
+}
+
+/**
+ * vgpu_gmc_set_context() - give a VMID its page tables
+ * @vdev: device
+ * @vmid: 1 to 15
+ * @root_vram_offset: offset in VRAM of the root directory (PDB2), page aligned
+ *
+ * Flushes the VMID's translations. Any context but interrupts.
+ */
+void vgpu_gmc_set_context(struct vgpu_device *vdev, unsigned int vmid,
+			  u64 root_vram_offset)
+{
+	unsigned int hub;
+
+	if (WARN_ON_ONCE(!vmid || vmid >= VGPU_NUM_VMIDS))
+		return;
+
+	for (hub = 0; hub < VGPU_NUM_HUBS; hub++)
+		hub_set_root(vdev, hub, vmid, vram_pde(vdev, root_vram_offset));
+	vgpu_gmc_flush_tlb(vdev, BIT(vmid));
+}
+
+/**
+ * vgpu_gmc_clear_context() - take a VMID's page tables away
+ * @vdev: device
+ * @vmid: 1 to 15, no queue uses it any more
+ *
+ * Flushes the VMID's translations: the tables may be freed afterwards. Any
+ * context but interrupts.
+ */
+void vgpu_gmc_clear_context(struct vgpu_device *vdev, unsigned int vmid)
+{
+	unsigned int hub;
+
+	if (WARN_ON_ONCE(!vmid || vmid >= VGPU_NUM_VMIDS))
+		return;
+
+	for (hub = 0; hub < VGPU_NUM_HUBS; hub++)
+		hub_set_root(vdev, hub, vmid, 0);
+	vgpu_gmc_flush_tlb(vdev, BIT(vmid));
+}
+
+static void atc_map_pasid(struct vgpu_device *vdev, unsigned int index,
+			  u32 mapping)
+{
+	vgpu_wreg(vdev, ATC_VMID_PASID_MAPPING(index), mapping);
+	if (!vgpu_hw_poll(vdev, ATC_VMID_PASID_MAPPING_UPDATE_STATUS,
+			  BIT(index), BIT(index)))
+		drm_err_ratelimited(&vdev->drm,
+				    "ATC mapping %u was not updated\n", index);
+	vgpu_wreg(vdev, ATC_VMID_PASID_MAPPING_UPDATE_STATUS, BIT(index));
+}
+
+/**
+ * vgpu_gmc_set_pasid() - say whose a VMID is
+ * @vdev: device
+ * @vmid: 1 to 15
+ * @pasid: what faults and interrupts of the VMID carry; 0 unbinds
+ *
+ * Any context but interrupts; one caller at a time for a VMID.
+ */
+void vgpu_gmc_set_pasid(struct vgpu_device *vdev, unsigned int vmid, u16 pasid)
+{
+	u32 mapping = pasid ? pasid | ATC_VMID_PASID_MAPPING__VALID : 0;
+
+	if (WARN_ON_ONCE(!vmid || vmid >= VGPU_NUM_VMIDS))
+		return;
+
+	/* The second half of the table is the MM hub's. */
+	atc_map_pasid(vdev, vmid, mapping);
+	atc_map_pasid(vdev, vmid + VGPU_NUM_VMIDS, mapping);
+	vgpu_wreg(vdev, IH_VMID_LUT(vmid), pasid);
+	vgpu_wreg(vdev, IH_VMID_LUT_MM(vmid), pasid);
+}
+
+/**
+ * vgpu_gmc_flush_tlb() - drop every translation of some VMIDs on both hubs
+ * @vdev: device
+ * @vmid_mask: bit n: VMID n
+ *
+ * Returns when no access that used an old translation is under way. Any
+ * context but interrupts, MMU notifiers and reclaim included. Returns 0, or
+ * -ETIMEDOUT when the device does not acknowledge: it hangs, which is logged.
+ */
+int vgpu_gmc_flush_tlb(struct vgpu_device *vdev, u32 vmid_mask)
+{
+	struct vgpu_hw *hw = &vdev->hw;
+	u32 req = VGPU_PREP(VM_INVALIDATE_ENG_REQ__PER_VMID, vmid_mask) |
+		  VM_INVALIDATE_ENG_REQ__L2_PTES |
+		  VM_INVALIDATE_ENG_REQ__L2_PDE0 |
+		  VM_INVALIDATE_ENG_REQ__L2_PDE1 |
+		  VM_INVALIDATE_ENG_REQ__L2_PDE2 |
+		  VM_INVALIDATE_ENG_REQ__L1_PTES;
+	bool done[VGPU_NUM_HUBS];
+	unsigned int hub;
+
+	spin_lock(&hw->inv_lock);
+	for (hub = 0; hub < VGPU_NUM_HUBS; hub++)
+		vgpu_wreg(vdev, HUB(hub) +
+			  VM_INVALIDATE_ENG_REQ(VGPU_INV_ENGINE), req);
+	for (hub = 0; hub < VGPU_NUM_HUBS; hub++)
+		done[hub] = vgpu_hw_poll(vdev, HUB(hub) +
+				VM_INVALIDATE_ENG_ACK(VGPU_INV_ENGINE),
+				vmid_mask, vmid_mask);
+	spin_unlock(&hw->inv_lock);
+
+	for (hub = 0; hub < VGPU_NUM_HUBS; hub++) {
+		if (!done[hub]) {
+			drm_err_ratelimited(&vdev->drm,
+					    "hub %u did not invalidate VMIDs %#x\n",
+					    hub, vmid_mask);
+			return -ETIMEDOUT;
+		}
+		vgpu_stat_add(hw, VGPU_STAT_INVALIDATIONS,
+			      hweight32(vmid_mask));
+	}
+	return 0;
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Bring-up of the hardware, block by block, and the way back.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/pci.h>
+
+#include "vgpu/pci.h"
+#include "vgpu_hw_priv.h"
+
+static int hw_map(struct vgpu_device *vdev)
+{
+	struct pci_dev *pdev = vdev->pdev;
+	struct vgpu_hw *hw = &vdev->hw;
+	int ret;
+
+	if (pci_resource_len(pdev, VGPU_BAR_MMIO) < VGPU_MMIO_BAR_SIZE ||
+	    pci_resource_len(pdev, VGPU_BAR_DOORBELL) < VGPU_DOORBELL_BAR_SIZE)
+		return -ENODEV;
+
+	ret = pcim_request_all_regions(pdev, "vgpu_kfd");
+	if (ret)
+		return ret;
+
+	hw->mmio = pcim_iomap(pdev, VGPU_BAR_MMIO, 0);
+	hw->doorbell = pcim_iomap(pdev, VGPU_BAR_DOORBELL, 0);
+	hw->vram_base = pci_resource_start(pdev, VGPU_BAR_VRAM);
+	hw->doorbell_base = pci_resource_start(pdev, VGPU_BAR_DOORBELL);
+	hw->vram = devm_ioremap_wc(&pdev->dev, hw->vram_base,
+				   pci_resource_len(pdev, VGPU_BAR_VRAM));
+	if (!hw->mmio || !hw->doorbell || !hw->vram)
+		return -ENOMEM;
+	return 0;
+}
+
+/* Drives the model only: what it does to a real card nobody has tried. */
+static int hw_identify(struct vgpu_device *vdev)
+{
+	u32 magic = vgpu_rreg(vdev, VGPU_MAGIC);
+	u32 version = vgpu_rreg(vdev, VGPU_VERSION);
+	u32 engines = vgpu_rreg(vdev, VGPU_SDMA_COUNT);
+
+	if (magic != VGPU_MAGIC_VALUE) {
+		drm_err(&vdev->drm,
+			"no vgpu-kfd model (magic %#x); this driver does not drive real cards\n",
+			magic);
+		return -ENODEV;
+	}
+	if (version != VGPU_VERSION_VALUE || engines < VGPU_NUM_SDMA) {
+		drm_err(&vdev->drm,
+			"model of contract %u with %u SDMA engines; the driver speaks %u and needs %u\n",
+			version, engines, VGPU_VERSION_VALUE, VGPU_NUM_SDMA);
+		return -ENODEV;
+	}
+	drm_info(&vdev->drm, "vgpu-kfd model, contract %u\n", version);
+	return 0;
+}
+
+/**
+ * vgpu_hw_quiesce() - stop whatever the device does
+ * @vdev: device, registers mapped
+ *
+ * No engine runs and no interrupt comes afterwards. At shutdown, and at probe
+ * against what an earlier kernel left running.
+ */
+void vgpu_hw_quiesce(struct vgpu_device *vdev)
+{
+	unsigned int i;
+
+	for (i = 0; i < VGPU_NUM_SDMA; i++)
+		vgpu_sdma_stop_engine(vdev, i);
+	vgpu_ih_stop(vdev);
+}
+
+/**
+ * vgpu_hw_init() - map and start the hardware
+ * @vdev: device; its PCI function is enabled
+ *
+ * On success VMID 0, interrupts and the kernel's SDMA rings work. Returns 0
+ * or a negative errno; -ENODEV when this is not the model.
+ */
+int vgpu_hw_init(struct vgpu_device *vdev)
+{
+	int ret;
+
+	spin_lock_init(&vdev->hw.latch_lock);
+
+	ret = dma_set_mask_and_coherent(&vdev->pdev->dev,
+					DMA_BIT_MASK(VGPU_VA_BITS));
+	if (ret)
+		return ret;
+	dma_set_max_seg_size(&vdev->pdev->dev, UINT_MAX);
+
+	/* Mappings are devres: they outlive vgpu_hw_fini(). */
+	ret = hw_map(vdev);
+	if (ret)
+		return ret;
+	ret = hw_identify(vdev);
+	if (ret)
+		return ret;
+
+	vgpu_hw_quiesce(vdev);
+	pci_set_master(vdev->pdev);
+
+	ret = vgpu_nbio_init(vdev);
+	if (ret)
+		goto err_master;
+	ret = vgpu_gmc_init(vdev);
+	if (ret)
+		goto err_nbio;
+	ret = vgpu_ih_init(vdev);
+	if (ret)
+		goto err_gmc;
+	ret = vgpu_sdma_init(vdev);
+	if (ret)
+		goto err_ih;
+	return 0;
+
+err_ih:
+	vgpu_ih_fini(vdev);
+err_gmc:
+	vgpu_gmc_fini(vdev);
+err_nbio:
+	vgpu_nbio_fini(vdev);
+err_master:
+	pci_clear_master(vdev->pdev);
+	return ret;
+}
+
+/**
+ * vgpu_hw_fini() - undo vgpu_hw_init()
+ * @vdev: device; nobody uses it any more
+ */
+void vgpu_hw_fini(struct vgpu_device *vdev)
+{
+	vgpu_sdma_fini(vdev);
+	vgpu_ih_fini(vdev);
+	vgpu_gmc_fini(vdev);
+	vgpu_nbio_fini(vdev);
+	pci_clear_master(vdev->pdev);
+}

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The interrupt handler block: ring 0, its MSI, and the retry CAM.
+ * Specification: docs/hardware.md and include/vgpu/ih.h.
+ *
+ * The device writes entries and its write pointer to coherent memory and
+ * raises the MSI when the ring stops being empty, and again when the read
+ * pointer is written while entries are left. So one pass over what the write
+ * pointer shows is enough: nothing is lost between the last look and the
+ * update of the read pointer.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/interrupt.h>
+
+#include "vgpu/doorbell.h"
+#include "vgpu_hw_priv.h"
+
+#define IH_RING_BYTES	SZ_256K
+#define IH_RING_MASK	(IH_RING_BYTES - 1)
+#define IH_SPACE_BUS	2u	/* IH_RB_CNTL__MC_SPACE */
+
+#define IH_CNTL_RUN \
+	(VGPU_PREP(IH_RB_CNTL__RB_SIZE, (u32)ilog2(IH_RING_BYTES / 4)) | \
+	 VGPU_PREP(IH_RB_CNTL__MC_SPACE, IH_SPACE_BUS) | \
+	 IH_RB_CNTL__MC_SNOOP | \
+	 IH_RB_CNTL__RB_GPU_TS_ENABLE | \
+	 IH_RB_CNTL__WPTR_WRITEBACK_ENABLE | \
+	 IH_RB_CNTL__WPTR_OVERFLOW_ENABLE | \
+	 IH_RB_CNTL__RPTR_REARM | \
+	 IH_RB_CNTL__ENABLE_INTR | \
+	 IH_RB_CNTL__RB_ENABLE)
+
+/**
+ * vgpu_ih_register() - have a function called for interrupts of one source
+ * @vdev: device
+ * @client: IH_CLIENT_*
+ * @source: IH_SRC_*
+ * @fn: called in hard interrupt context for every such entry
+ * @arg: passed to @fn
+ *
+ * A source may have several handlers, each picks what is its own by VMID or
+ * PASID. Returns 0 or -ENOSPC.
+ */
+int vgpu_ih_register(struct vgpu_device *vdev, u8 client, u8 source,
+		     vgpu_iv_handler fn, void *arg)
+{
+	struct vgpu_ih *ih = &vdev->hw.ih;
+	int ret = -ENOSPC;
+	unsigned int i;
+
+	spin_lock_irq(&ih->lock);
+	for (i = 0; i < ARRAY_SIZE(ih->slots); i++) {
+		struct vgpu_iv_slot *slot = &ih->slots[i];
+
+		if (slot->fn)
+			continue;
+		slot->client = client;
+		slot->source = source;
+		slot->arg = arg;
+		slot->fn = fn;
+		ret = 0;
+		break;
+	}
+	spin_unlock_irq(&ih->lock);
+	return ret;
+}
+
+/**
+ * vgpu_ih_unregister() - undo vgpu_ih_register()
+ * @vdev: device
+ * @client: as registered
+ * @source: as registered
+ * @fn: as registered
+ *
+ * @fn does not run any more when this returns. May sleep.
+ */
+void vgpu_ih_unregister(struct vgpu_device *vdev, u8 client, u8 source,
+			vgpu_iv_handler fn)
+{
+	struct vgpu_ih *ih = &vdev->hw.ih;
+	unsigned int i;
+
+	spin_lock_irq(&ih->lock);
+	for (i = 0; i < ARRAY_SIZE(ih->slots); i++) {
+		struct vgpu_iv_slot *slot = &ih->slots[i];
+
+		if (slot->fn == fn && slot->client == client &&
+		    slot->source == source)
+			slot->fn = NULL;
+	}
+	spin_unlock_irq(&ih->lock);
+
+	if (ih->irq)
+		synchronize_irq(ih->irq);
+}
+
+/**
+ * vgpu_ih_cam_ack() - free a slot of the retry CAM
+ * @vdev: device
+ * @cam_index: index that the fault's entry carried
+ *
+ * The accesses that wait for the slot are tried again. Page-table writes that
+ * shall be seen by them must have been flushed. Any context.
+ */
+void vgpu_ih_cam_ack(struct vgpu_device *vdev, u32 cam_index)
+{
+	vgpu_wdoorbell32(vdev, DOORBELL_IH_RETRY_CAM_DW,
+			 VGPU_PREP(IH_RETRY_CAM_ACK__INDEX, cam_index));
+	vgpu_stat_add(&vdev->hw, VGPU_STAT_CAM_ACKS, 1);
+}
+
+static void ih_decode(const __le32 *dw, struct vgpu_iv_entry *iv)
+{
+	u32 dw0 = le32_to_cpu(dw[0]);
+	u32 dw3 = le32_to_cpu(dw[3]);
+	unsigned int i;
+
+	iv->client = VGPU_GET(dw0, IH_DW0__CLIENT);
+	iv->source = VGPU_GET(dw0, IH_DW0__SOURCE);
+	iv->ring = VGPU_GET(dw0, IH_DW0__RING);
+	iv->vmid = VGPU_GET(dw0, IH_DW0__VMID);
+	iv->mm_hub = dw0 & IH_DW0__VMID_SRC;
+	iv->timestamp = le32_to_cpu(dw[1]) |
+			(u64)VGPU_GET(le32_to_cpu(dw[2]),
+				      IH_DW2__TIMESTAMP_HI) << 32;
+	iv->pasid = VGPU_GET(dw3, IH_DW3__PASID);
+	iv->node = VGPU_GET(dw3, IH_DW3__NODE);
+	for (i = 0; i < ARRAY_SIZE(iv->data); i++)
+		iv->data[i] = le32_to_cpu(dw[4 + i]);
+}
+
+static void ih_dispatch(struct vgpu_device *vdev,
+			const struct vgpu_iv_entry *iv)
+{
+	struct vgpu_ih *ih = &vdev->hw.ih;
+	bool handled = false;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(ih->slots); i++) {
+		struct vgpu_iv_slot slot;
+
+		/* Not held over the call: handlers may take locks of their own. */
+		spin_lock(&ih->lock);
+		slot = ih->slots[i];
+		spin_unlock(&ih->lock);
+
+		if (!slot.fn || slot.client != iv->client ||
+		    slot.source != iv->source)
+			continue;
+		slot.fn(vdev, iv, slot.arg);
+		handled = true;
+	}
+
+	if (!handled)
+		drm_dbg_driver(&vdev->drm,
+			       "interrupt of client %#x source %u has no handler\n",
+			       iv->client, iv->source);
+}
+
+/* Returns the write pointer; sets *@overflow if entries were lost. */
+static u32 ih_read_wptr(struct vgpu_device *vdev, bool *overflow)
+{
+	struct vgpu_ih *ih = &vdev->hw.ih;
+	u32 wptr = le32_to_cpu(READ_ONCE(*ih->wptr_wb));
+
+	*overflow = wptr & IH_RB_WPTR__RB_OVERFLOW;
+	if (unlikely(*overflow)) {
+		/*
+		 * The ring went round and overwrote its oldest entries. The
+		 * oldest that is left follows the write pointer.
+		 */
+		vgpu_wreg(vdev, IH_RB_CNTL,
+			  IH_CNTL_RUN | IH_RB_CNTL__WPTR_OVERFLOW_CLEAR);
+		vgpu_wreg(vdev, IH_RB_CNTL, IH_CNTL_RUN);
+		wptr = vgpu_rreg(vdev, IH_RB_WPTR);
+		ih->rptr = ((wptr & IH_RB_WPTR__OFFSET) + IH_ENTRY_BYTES) &
+			   IH_RING_MASK;
+	}
+	/* The pointer must be read before the entries that it covers. */
+	dma_rmb();
+	return wptr & IH_RB_WPTR__OFFSET & IH_RING_MASK;
+}
+
+/* What lost entries may have told: job ends, retry faults. */
+static void ih_recover_overflow(struct vgpu_device *vdev)
+{
+	unsigned int i;
+
+	vgpu_stat_add(&vdev->hw, VGPU_STAT_IH_OVERFLOWS, 1);
+	dev_warn_ratelimited(&vdev->pdev->dev, "interrupt ring overflow\n");
+
+	vgpu_sdma_poll_fences(vdev);
+	/* A fault that is still there is raised again. */
+	for (i = 0; i < VGPU_RETRY_CAM_SLOTS; i++)
+		vgpu_ih_cam_ack(vdev, i);
+}
+
+static irqreturn_t ih_interrupt(int irq, void *arg)
+{
+	struct vgpu_device *vdev = arg;
+	struct vgpu_ih *ih = &vdev->hw.ih;
+	u32 entries = 0;
+	bool overflow;
+	u32 wptr;
+
+	wptr = ih_read_wptr(vdev, &overflow);
+	while (ih->rptr != wptr) {
+		struct vgpu_iv_entry iv;
+
+		ih_decode(&ih->ring[ih->rptr / 4], &iv);
+		ih->rptr = (ih->rptr + IH_ENTRY_BYTES) & IH_RING_MASK;
+		ih_dispatch(vdev, &iv);
+		entries++;
+	}
+	vgpu_wdoorbell32(vdev, DOORBELL_IH << 1, ih->rptr);
+	vgpu_stat_add(&vdev->hw, VGPU_STAT_IH_ENTRIES, entries);
+
+	if (unlikely(overflow))
+		ih_recover_overflow(vdev);
+	return IRQ_HANDLED;
+}
+
+static void ih_start(struct vgpu_device *vdev)
+{
+	struct vgpu_ih *ih = &vdev->hw.ih;
+
+	vgpu_wreg(vdev, IH_RB_BASE, lower_32_bits(ih->ring_dma >> 8));
+	vgpu_wreg(vdev, IH_RB_BASE_HI, upper_32_bits(ih->ring_dma >> 8));
+	vgpu_wreg(vdev, IH_RB_WPTR_ADDR_LO, lower_32_bits(ih->wb_dma));
+	vgpu_wreg(vdev, IH_RB_WPTR_ADDR_HI, upper_32_bits(ih->wb_dma));
+	vgpu_wreg(vdev, IH_RB_RPTR, 0);
+	vgpu_wreg(vdev, IH_RB_WPTR, 0);
+	vgpu_wreg(vdev, IH_DOORBELL_RPTR,
+		  VGPU_PREP(IH_DOORBELL_RPTR__OFFSET, DOORBELL_IH << 1) |
+		  IH_DOORBELL_RPTR__ENABLE);
+
+	vgpu_wreg(vdev, IH_DOORBELL_RETRY_CAM,
+		  VGPU_PREP(IH_DOORBELL_RPTR__OFFSET,
+			    DOORBELL_IH_RETRY_CAM_DW) |
+		  IH_DOORBELL_RPTR__ENABLE);
+	vgpu_wreg(vdev, IH_RETRY_INT_CAM_CNTL,
+		  vgpu_rreg(vdev, IH_RETRY_INT_CAM_CNTL) |
+		  IH_RETRY_INT_CAM_CNTL__ENABLE);
+
+	/* Forget an overflow of an earlier driver before anything is raised. */
+	vgpu_wreg(vdev, IH_RB_CNTL, IH_RB_CNTL__WPTR_OVERFLOW_CLEAR);
+	vgpu_wreg(vdev, IH_RB_CNTL, IH_CNTL_RUN);
+}
+
+/**
+ * vgpu_ih_stop() - no more interrupts
+ * @vdev: device
+ *
+ * Works at any time after the registers are mapped.
+ */
+void vgpu_ih_stop(struct vgpu_device *vdev)
+{
+	vgpu_wreg(vdev, IH_RB_CNTL, 0);
+	vgpu_wreg(vdev, IH_DOORBELL_RPTR, 0);
+	vgpu_wreg(vdev, IH_DOORBELL_RETRY_CAM, 0);
+	vgpu_wreg(vdev, IH_RETRY_INT_CAM_CNTL,
+		  vgpu_rreg(vdev, IH_RETRY_INT_CAM_CNTL) &
+		  ~IH_RETRY_INT_CAM_CNTL__ENABLE);
+}
+
+/**
+ * vgpu_ih_init() - allocate ring 0, take the MSI, start
+ * @vdev: device
+ *
+ * Returns 0 or a negative errno.
+ */
+int vgpu_ih_init(struct vgpu_device *vdev)
+{
+	struct device *dev = &vdev->pdev->dev;
+	struct vgpu_ih *ih = &vdev->hw.ih;
+	int ret;
+
+	spin_lock_init(&ih->lock);
+	ih->rptr = 0;
+
+	ih->ring = dma_alloc_coherent(dev, IH_RING_BYTES, &ih->ring_dma,
+				      GFP_KERNEL);
+	if (!ih->ring)
+		return -ENOMEM;
+	ih->wptr_wb = dma_alloc_coherent(dev, PAGE_SIZE, &ih->wb_dma,
+					 GFP_KERNEL);
+	if (!ih->wptr_wb) {
+		ret = -ENOMEM;
+		goto err_ring;
+	}
+
+	ret = pci_alloc_irq_vectors(vdev->pdev, 1, 1, PCI_IRQ_MSI);
+	if (ret < 0)
+		goto err_wb;
+	ret = pci_irq_vector(vdev->pdev, 0);
+	if (ret < 0)
+		goto err_vectors;
+	ih->irq = ret;
+	ret = request_irq(ih->irq, ih_interrupt, 0, "vgpu_kfd", vdev);
+	if (ret)
+		goto err_irq;
+
+	ih_start(vdev);
+	return 0;
+
+err_irq:
+	ih->irq = 0;
+err_vectors:
+	pci_free_irq_vectors(vdev->pdev);
+err_wb:
+	dma_free_coherent(dev, PAGE_SIZE, ih->wptr_wb, ih->wb_dma);
+err_ring:
+	dma_free_coherent(dev, IH_RING_BYTES, ih->ring, ih->ring_dma);
+	return ret;
+}
+
+/**
+ * vgpu_ih_fini() - undo vgpu_ih_init()
+ * @vdev: device
+ */
+void vgpu_ih_fini(struct vgpu_device *vdev)
+{
+	struct device *dev = &vdev->pdev->dev;
+	struct vgpu_ih *ih = &vdev->hw.ih;
+
+	vgpu_ih_stop(vdev);
+	free_irq(ih->irq, vdev);
+	ih->irq = 0;
+	pci_free_irq_vectors(vdev->pdev);
+	dma_free_coherent(dev, PAGE_SIZE, ih->wptr_wb, ih->wb_dma);
+	dma_free_coherent(dev, IH_RING_BYTES, ih->ring, ih->ring_dma);
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Access to the device's windows: registers (BAR 5), doorbells (BAR 2), and
+ * the registers that need more than one access.
+ */
+#include "vgpu/nbio.h"
+#include "vgpu/pci.h"
+#include "vgpu_hw_priv.h"
+
+/**
+ * vgpu_rreg() - read a register
+ * @vdev: device
+ * @reg: dword offset in BAR 5, one of include/vgpu
+ *
+ * Any context.
+ */
+u32 vgpu_rreg(struct vgpu_device *vdev, u32 reg)
+{
+	if (WARN_ON_ONCE(reg >= VGPU_MMIO_DWORDS))
+		return 0;
+	return readl(vdev->hw.mmio + 4 * reg);
+}
+
+/**
+ * vgpu_wreg() - write a register
+ * @vdev: device
+ * @reg: dword offset in BAR 5, one of include/vgpu
+ * @value: what to write
+ *
+ * Any context.
+ */
+void vgpu_wreg(struct vgpu_device *vdev, u32 reg, u32 value)
+{
+	if (WARN_ON_ONCE(reg >= VGPU_MMIO_DWORDS))
+		return;
+	writel(value, vdev->hw.mmio + 4 * reg);
+}
+
+/**
+ * vgpu_hw_poll() - busy-wait until a register's field has a value
+ * @vdev: device
+ * @reg: register
+ * @mask: bits that matter
+ * @want: what they should be
+ *
+ * Any context; bounded by VGPU_HW_TIMEOUT_US. Returns false when the time is
+ * over.
+ */
+bool vgpu_hw_poll(struct vgpu_device *vdev, u32 reg, u32 mask, u32 want)
+{
+	ktime_t end = ktime_add_us(ktime_get(), VGPU_HW_TIMEOUT_US);
+	bool last;
+
+	do {
+		/* One look after the end: this CPU may have been away. */
+		last = ktime_after(ktime_get(), end);
+		if ((vgpu_rreg(vdev, reg) & mask) == want)
+			return true;
+		cpu_relax();
+	} while (!last);
+
+	return false;
+}
+
+/**
+ * vgpu_counter_read() - one of the model's own counters
+ * @vdev: device
+ * @index: VGPU_CNT_*
+ *
+ * Any context.
+ */
+u64 vgpu_counter_read(struct vgpu_device *vdev, unsigned int index)
+{
+	unsigned long flags;
+	u64 value;
+
+	if (WARN_ON_ONCE(index >= VGPU_NUM_COUNTERS))
+		return 0;
+
+	/* Reading the low half latches the high one. */
+	spin_lock_irqsave(&vdev->hw.latch_lock, flags);
+	value = vgpu_rreg(vdev, VGPU_COUNTER(index));
+	value |= (u64)vgpu_rreg(vdev, VGPU_COUNTER(index) + 1) << 32;
+	spin_unlock_irqrestore(&vdev->hw.latch_lock, flags);
+	return value;
+}
+
+/**
+ * vgpu_clock_read() - the GPU clock
+ * @vdev: device
+ *
+ * The clock of interrupt entries, TIMESTAMP packets and GET_CLOCK_COUNTERS,
+ * in ticks of 1 / VGPU_CLOCK_HZ s. Any context.
+ */
+u64 vgpu_clock_read(struct vgpu_device *vdev)
+{
+	unsigned long flags;
+	u64 value;
+
+	spin_lock_irqsave(&vdev->hw.latch_lock, flags);
+	vgpu_wreg(vdev, RLC_CAPTURE_GPU_CLOCK_COUNT, 1);
+	value = vgpu_rreg(vdev, RLC_GPU_CLOCK_COUNT_LSB);
+	value |= (u64)vgpu_rreg(vdev, RLC_GPU_CLOCK_COUNT_MSB) << 32;
+	spin_unlock_irqrestore(&vdev->hw.latch_lock, flags);
+	return value;
+}
+
+/**
+ * vgpu_hdp_flush() - make earlier CPU writes to VRAM visible to the engines
+ * @vdev: device
+ *
+ * Any context.
+ */
+void vgpu_hdp_flush(struct vgpu_device *vdev)
+{
+	/* Drain the write-combining buffers of this CPU before the flush. */
+	wmb();
+	vgpu_wreg(vdev, VGPU_REMAP_PAGE / 4, 0);
+	/* The write is posted: a read behind it tells that it has arrived. */
+	vgpu_rreg(vdev, BIF_FB_EN);
+}
+
+/**
+ * vgpu_wdoorbell32() - ring a 32-bit doorbell
+ * @vdev: device
+ * @dword: dword index in BAR 2
+ * @value: what to write
+ *
+ * Memory that the device shall see must have been written before; the write
+ * is ordered behind it. Any context.
+ */
+void vgpu_wdoorbell32(struct vgpu_device *vdev, u32 dword, u32 value)
+{
+	if (WARN_ON_ONCE(dword >= VGPU_DOORBELL_BAR_SIZE / 4))
+		return;
+	writel(value, vdev->hw.doorbell + 4 * dword);
+}
+
+/**
+ * vgpu_wdoorbell64() - ring a 64-bit doorbell
+ * @vdev: device
+ * @byte_offset: byte offset in BAR 2, a multiple of 8
+ * @value: what to write
+ *
+ * As vgpu_wdoorbell32().
+ */
+void vgpu_wdoorbell64(struct vgpu_device *vdev, u32 byte_offset, u64 value)
+{
+	if (WARN_ON_ONCE(byte_offset >= VGPU_DOORBELL_BAR_SIZE ||
+			 byte_offset % 8))
+		return;
+	writeq(value, vdev->hw.doorbell + byte_offset);
+}

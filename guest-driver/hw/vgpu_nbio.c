@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * NBIO, the bus interface: size of VRAM, its window, doorbell routing, and
+ * where the HDP flush registers are seen. Specification: docs/hardware.md and
+ * include/vgpu/nbio.h.
+ */
+#include "vgpu/doorbell.h"
+#include "vgpu/nbio.h"
+#include "vgpu/pci.h"
+#include "vgpu_hw_priv.h"
+
+/* Dwords that the IH's doorbells take: read pointer, ring 1, 2, retry CAM. */
+#define IH_DOORBELL_RANGE_DWORDS	8
+
+static void nbio_route_doorbells(struct vgpu_device *vdev, u32 reg,
+				 u32 index, u32 dwords)
+{
+	vgpu_wreg(vdev, reg,
+		  VGPU_PREP(BIF_DOORBELL_RANGE__OFFSET, index << 1) |
+		  VGPU_PREP(BIF_DOORBELL_RANGE__SIZE, dwords));
+}
+
+/**
+ * vgpu_nbio_init() - open the windows
+ * @vdev: device
+ *
+ * Fills in vram_size. Returns 0, or -ENODEV when VRAM has no possible size.
+ */
+int vgpu_nbio_init(struct vgpu_device *vdev)
+{
+	struct vgpu_hw *hw = &vdev->hw;
+	u64 bar = pci_resource_len(vdev->pdev, VGPU_BAR_VRAM);
+
+	hw->vram_size = (u64)vgpu_rreg(vdev, RCC_CONFIG_MEMSIZE) << 20;
+	if (hw->vram_size < VGPU_VRAM_MIN || hw->vram_size > bar ||
+	    !IS_ALIGNED(hw->vram_size, VGPU_VRAM_RESERVED)) {
+		drm_err(&vdev->drm, "VRAM of %llu bytes behind a BAR of %llu\n",
+			hw->vram_size, bar);
+		return -ENODEV;
+	}
+
+	vgpu_wreg(vdev, BIF_FB_EN,
+		  BIF_FB_EN__FB_READ_EN | BIF_FB_EN__FB_WRITE_EN);
+
+	vgpu_wreg(vdev, REMAP_HDP_MEM_FLUSH_CNTL, VGPU_REMAP_PAGE);
+	vgpu_wreg(vdev, REMAP_HDP_REG_FLUSH_CNTL, VGPU_REMAP_PAGE + 4);
+
+	nbio_route_doorbells(vdev, BIF_SDMA0_DOORBELL_RANGE, DOORBELL_SDMA(0),
+			     DOORBELL_SDMA_RANGE_DWORDS);
+	nbio_route_doorbells(vdev, BIF_SDMA1_DOORBELL_RANGE, DOORBELL_SDMA(1),
+			     DOORBELL_SDMA_RANGE_DWORDS);
+	nbio_route_doorbells(vdev, BIF_IH_DOORBELL_RANGE, DOORBELL_IH,
+			     IH_DOORBELL_RANGE_DWORDS);
+	vgpu_wreg(vdev, RCC_DOORBELL_APER_EN,
+		  RCC_DOORBELL_APER_EN__BIF_DOORBELL_APER_EN);
+	return 0;
+}
+
+/**
+ * vgpu_nbio_fini() - close the doorbells
+ * @vdev: device
+ */
+void vgpu_nbio_fini(struct vgpu_device *vdev)
+{
+	vgpu_wreg(vdev, RCC_DOORBELL_APER_EN, 0);
+}
