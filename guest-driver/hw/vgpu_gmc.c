@@ -11,6 +11,7 @@
 #include <linux/dma-mapping.h>
 
 #include "vgpu_hw_priv.h"
+#include "vgpu_hw_trace.h"
 
 /* Every class of no-retry fault is redirected to the default page. */
 #define FAULT_CNTL_DEFAULTS \
@@ -323,6 +324,7 @@ int vgpu_gmc_flush_tlb(struct vgpu_device *vdev, u32 vmid_mask)
 				VM_INVALIDATE_ENG_ACK(VGPU_INV_ENGINE),
 				vmid_mask, vmid_mask);
 	spin_unlock(&hw->inv_lock);
+	trace_vgpu_tlb_flush(vmid_mask, done[VGPU_HUB_GFX] && done[VGPU_HUB_MM]);
 
 	for (hub = 0; hub < VGPU_NUM_HUBS; hub++) {
 		if (!done[hub]) {

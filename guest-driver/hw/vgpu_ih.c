@@ -14,6 +14,7 @@
 
 #include "vgpu/doorbell.h"
 #include "vgpu_hw_priv.h"
+#include "vgpu_hw_trace.h"
 
 #define IH_RING_BYTES	SZ_256K
 #define IH_RING_MASK	(IH_RING_BYTES - 1)
@@ -104,6 +105,7 @@ void vgpu_ih_unregister(struct vgpu_device *vdev, u8 client, u8 source,
  */
 void vgpu_ih_cam_ack(struct vgpu_device *vdev, u32 cam_index)
 {
+	trace_vgpu_cam_ack(cam_index);
 	vgpu_wdoorbell32(vdev, DOORBELL_IH_RETRY_CAM_DW,
 			 VGPU_PREP(IH_RETRY_CAM_ACK__INDEX, cam_index));
 	vgpu_stat_add(&vdev->hw, VGPU_STAT_CAM_ACKS, 1);
@@ -209,6 +211,7 @@ static irqreturn_t ih_interrupt(int irq, void *arg)
 
 		ih_decode(&ih->ring[ih->rptr / 4], &iv);
 		ih->rptr = (ih->rptr + IH_ENTRY_BYTES) & IH_RING_MASK;
+		trace_vgpu_ih_entry(&iv);
 		ih_dispatch(vdev, &iv);
 		entries++;
 	}

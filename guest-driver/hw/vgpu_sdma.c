@@ -19,6 +19,7 @@
 #include "vgpu/doorbell.h"
 #include "vgpu/sdma_packets.h"
 #include "vgpu_hw_priv.h"
+#include "vgpu_hw_trace.h"
 
 #define SDMA_RING_BYTES		SZ_128K
 #define SDMA_RING_DWORDS	(SDMA_RING_BYTES / 4)
@@ -367,6 +368,7 @@ struct dma_fence *vgpu_sdma_submit(struct vgpu_device *vdev,
 
 	if (!ring_add_fence(ring, fence))
 		goto err_down;
+	trace_vgpu_sdma_submit(engine, ring->fence_seqno, ndw);
 	/* writeq() orders the doorbell behind the packets. */
 	vgpu_wdoorbell64(vdev, DOORBELL_SDMA(engine) * 8, ring->wptr);
 	schedule_delayed_work(&ring->watchdog, SDMA_WATCHDOG_PERIOD);
