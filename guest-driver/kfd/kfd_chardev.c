@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /dev/kfd: open, mmap and the dispatch of ioctls.
+ *
+ * An open file stands for the mm that opened it and for nothing else: the
+ * process is looked up by each call (see kfd_process.c).
+ */
+#include <linux/compat.h>
+#include <linux/device.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/nospec.h>
+#include <linux/overflow.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "kfd_room.h"
+
+#define KFD_NAME	"kfd"
+
+struct device *kfd_device;
+static int kfd_major;
+
+static int kfd_open(struct inode *inode, struct file *filp)
+{
+	int ret;
+
+	if (iminor(inode))
+		return -ENODEV;
+	if (in_compat_syscall())
+		return -EPERM;	/* user pointers have 64 bits here */
+	ret = kfd_process_open();
+	if (ret)
+		return ret;
+	/* The structure only, so that no other mm gets its address. */
+	mmgrab(current->mm);
+	filp->private_data = current->mm;
+	return 0;
+}
+
+static int kfd_release(struct inode *inode, struct file *filp)
+{
+	mmdrop(filp->private_data);
+	return 0;
+}
+
+/* The caller's process, referenced, if it is the one that opened the file. */
+static struct kfd_process *kfd_file_process(struct file *filp)
+{
+	struct kfd_process *p;
+
+	if (filp->private_data != current->mm)
+		return ERR_PTR(-EBADF);
+	p = kfd_lookup_process_by_mm(current->mm);
+	if (!p)
+		return ERR_PTR(-ENODEV);	/* a GPU was taken away */
+	if (p->lead_thread != current->group_leader) {
+		kfd_unref_process(p);
+		return ERR_PTR(-EBADF);
+	}
+	return p;
+}
+
+/* The SVM ioctl's structure ends in as many attributes as it says. */
+static int kfd_ioctl_svm_check(const void *data, unsigned int usize)
+{
+	const struct kfd_ioctl_svm_args *args = data;
+
+	return usize < struct_size(args, attrs, args->nattr) ? -EINVAL : 0;
+}
+
+/**
+ * struct kfd_ioctl_desc - an ioctl
+ * @cmd: its number, with direction and size as this kernel knows them
+ * @fn: does it; NULL: it is not there
+ * @check: looks at arguments of variable size, or NULL; @usize: bytes that
+ *         user space gave
+ * @absent: what to answer if it is not there: what amdkfd says when it lacks
+ *          what the ioctl is for
+ */
+struct kfd_ioctl_desc {
+	unsigned int cmd;
+	kfd_ioctl_fn fn;
+	int (*check)(const void *data, unsigned int usize);
+	int absent;
+};
+
+#define KFD_IOCTL(_name, _fn) \
+	[_IOC_NR(AMDKFD_IOC_##_name)] = { .cmd = AMDKFD_IOC_##_name, .fn = _fn }
+#define KFD_ABSENT(_name, _err) \
+	[_IOC_NR(AMDKFD_IOC_##_name)] = { .cmd = AMDKFD_IOC_##_name, .absent = _err }
+
+static const struct kfd_ioctl_desc kfd_ioctls[] = {
+	KFD_IOCTL(GET_VERSION, kfd_ioctl_get_version),
+	KFD_IOCTL(CREATE_QUEUE, kfd_ioctl_create_queue),
+	KFD_IOCTL(DESTROY_QUEUE, kfd_ioctl_destroy_queue),
+	KFD_IOCTL(SET_MEMORY_POLICY, kfd_ioctl_set_memory_policy),
+	KFD_IOCTL(GET_CLOCK_COUNTERS, kfd_ioctl_get_clock_counters),
+	KFD_IOCTL(GET_PROCESS_APERTURES, kfd_ioctl_get_process_apertures),
+	KFD_IOCTL(UPDATE_QUEUE, kfd_ioctl_update_queue),
+	KFD_ABSENT(CREATE_EVENT, -EINVAL),
+	KFD_ABSENT(DESTROY_EVENT, -EINVAL),
+	KFD_ABSENT(SET_EVENT, -EINVAL),
+	KFD_ABSENT(RESET_EVENT, -EINVAL),
+	KFD_ABSENT(WAIT_EVENTS, -EINVAL),
+	KFD_ABSENT(DBG_REGISTER_DEPRECATED, -EPERM),
+	KFD_ABSENT(DBG_UNREGISTER_DEPRECATED, -EPERM),
+	KFD_ABSENT(DBG_ADDRESS_WATCH_DEPRECATED, -EPERM),
+	KFD_ABSENT(DBG_WAVE_CONTROL_DEPRECATED, -EPERM),
+	KFD_ABSENT(SET_SCRATCH_BACKING_VA, -EINVAL),
+	KFD_ABSENT(GET_TILE_CONFIG, -EINVAL),
+	KFD_ABSENT(SET_TRAP_HANDLER, -EINVAL),
+	KFD_IOCTL(GET_PROCESS_APERTURES_NEW,
+		  kfd_ioctl_get_process_apertures_new),
+	KFD_IOCTL(ACQUIRE_VM, kfd_ioctl_acquire_vm),
+	KFD_IOCTL(ALLOC_MEMORY_OF_GPU, kfd_ioctl_alloc_memory_of_gpu),
+	KFD_IOCTL(FREE_MEMORY_OF_GPU, kfd_ioctl_free_memory_of_gpu),
+	KFD_IOCTL(MAP_MEMORY_TO_GPU, kfd_ioctl_map_memory_to_gpu),
+	KFD_IOCTL(UNMAP_MEMORY_FROM_GPU, kfd_ioctl_unmap_memory_from_gpu),
+	KFD_ABSENT(SET_CU_MASK, -EINVAL),
+	KFD_ABSENT(GET_QUEUE_WAVE_STATE, -EINVAL),
+	KFD_ABSENT(GET_DMABUF_INFO, -EINVAL),
+	KFD_ABSENT(IMPORT_DMABUF, -EINVAL),
+	KFD_ABSENT(ALLOC_QUEUE_GWS, -ENODEV),
+	KFD_ABSENT(SMI_EVENTS, -EINVAL),
+	[_IOC_NR(AMDKFD_IOC_SVM)] = {
+		.cmd = AMDKFD_IOC_SVM,
+		.fn = kfd_ioctl_svm,
+		.check = kfd_ioctl_svm_check,
+	},
+	KFD_IOCTL(SET_XNACK_MODE, kfd_ioctl_set_xnack_mode),
+	KFD_IOCTL(CRIU_OP, kfd_ioctl_criu),
+	KFD_IOCTL(AVAILABLE_MEMORY, kfd_ioctl_get_available_memory),
+	KFD_ABSENT(EXPORT_DMABUF, -EINVAL),
+	KFD_ABSENT(RUNTIME_ENABLE, -EINVAL),
+	KFD_ABSENT(DBG_TRAP, -EINVAL),
+};
+
+/*
+ * Copy the argument in, run, copy it out. User space may know a shorter
+ * structure (the rest is zero) or a longer one. What comes out does so even
+ * after an error: MAP_MEMORY_TO_GPU tells how far it got.
+ */
+static int kfd_ioctl_run(const struct kfd_ioctl_desc *desc,
+			 struct kfd_process *p, void __user *arg,
+			 unsigned int usize, void *data, unsigned int ksize)
+{
+	int ret;
+
+	memset(data, 0, ksize);
+	if ((desc->cmd & IOC_IN) && copy_from_user(data, arg, usize))
+		return -EFAULT;
+	if (desc->check) {
+		ret = desc->check(data, usize);
+		if (ret)
+			return ret;
+	}
+	ret = desc->fn(p, data);
+	if ((desc->cmd & IOC_OUT) && copy_to_user(arg, data, usize))
+		return -EFAULT;
+	return ret;
+}
+
+static int kfd_ioctl_do(const struct kfd_ioctl_desc *desc,
+			struct kfd_process *p, unsigned int usize,
+			void __user *arg)
+{
+	unsigned int ksize = max_t(unsigned int, usize, _IOC_SIZE(desc->cmd));
+	u64 small[16];
+	void *large;
+	int ret;
+
+	if (!desc->fn)
+		return desc->absent;
+	if (ksize <= sizeof(small))
+		return kfd_ioctl_run(desc, p, arg, usize, small, ksize);
+	large = kmalloc(ksize, GFP_KERNEL);
+	if (!large)
+		return -ENOMEM;
+	ret = kfd_ioctl_run(desc, p, arg, usize, large, ksize);
+	kfree(large);
+	return ret;
+}
+
+static long kfd_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
+{
+	unsigned int nr = _IOC_NR(cmd);
+	struct kfd_process *p;
+	int ret;
+
+	/* By number: sizes differ with the age of user space. */
+	if (_IOC_TYPE(cmd) != AMDKFD_IOCTL_BASE || nr < AMDKFD_COMMAND_START ||
+	    nr >= ARRAY_SIZE(kfd_ioctls))
+		return -ENOTTY;
+	nr = array_index_nospec(nr, ARRAY_SIZE(kfd_ioctls));
+	p = kfd_file_process(filp);
+	if (IS_ERR(p))
+		return PTR_ERR(p);
+	ret = kfd_ioctl_do(&kfd_ioctls[nr], p, _IOC_SIZE(cmd),
+			   (void __user *)arg);
+	kfd_unref_process(p);
+	return ret;
+}
+
+/* Under mmap_lock, so not under the process's mutex. */
+static int kfd_mmap(struct file *filp, struct vm_area_struct *vma)
+{
+	u64 offset = (u64)vma->vm_pgoff << PAGE_SHIFT;
+	struct kfd_process_device *pdd;
+	struct kfd_process *p;
+	int ret;
+
+	p = kfd_file_process(filp);
+	if (IS_ERR(p))
+		return PTR_ERR(p);
+	pdd = kfd_process_device_by_gpu_id(p, KFD_MMAP_GET_GPU_ID(offset));
+
+	switch (offset & KFD_MMAP_TYPE_MASK) {
+	case KFD_MMAP_TYPE_DOORBELL:
+		ret = pdd ? kfd_doorbell_mmap(pdd, vma) : -ENODEV;
+		break;
+	case KFD_MMAP_TYPE_EVENTS:
+		ret = -EINVAL;	/* no event page */
+		break;
+	case KFD_MMAP_TYPE_RESERVED_MEM:
+	case KFD_MMAP_TYPE_MMIO:
+	default:
+		ret = pdd ? -EINVAL : -ENODEV;	/* a GPU without them */
+		break;
+	}
+	kfd_unref_process(p);
+	return ret;
+}
+
+static const struct file_operations kfd_fops = {
+	.owner = THIS_MODULE,
+	.open = kfd_open,
+	.release = kfd_release,
+	.unlocked_ioctl = kfd_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.mmap = kfd_mmap,
+};
+
+/* Anyone may compute. */
+static char *kfd_devnode(const struct device *dev, umode_t *mode)
+{
+	if (mode)
+		*mode = 0666;
+	return NULL;
+}
+
+static const struct class kfd_class = {
+	.name = KFD_NAME,
+	.devnode = kfd_devnode,
+};
+
+int kfd_chardev_init(void)
+{
+	int ret;
+
+	kfd_major = register_chrdev(0, KFD_NAME, &kfd_fops);
+	if (kfd_major < 0)
+		return kfd_major;
+	ret = class_register(&kfd_class);
+	if (ret)
+		goto err_chrdev;
+	kfd_device = device_create(&kfd_class, NULL, MKDEV(kfd_major, 0), NULL,
+				   KFD_NAME);
+	if (IS_ERR(kfd_device)) {
+		ret = PTR_ERR(kfd_device);
+		goto err_class;
+	}
+	return 0;
+
+err_class:
+	class_unregister(&kfd_class);
+err_chrdev:
+	unregister_chrdev(kfd_major, KFD_NAME);
+	return ret;
+}
+
+void kfd_chardev_exit(void)
+{
+	device_destroy(&kfd_class, MKDEV(kfd_major, 0));
+	class_unregister(&kfd_class);
+	unregister_chrdev(kfd_major, KFD_NAME);
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The ioctls that concern neither memory nor queues. Arguments and errors are
+ * amdkfd's.
+ */
+#include <linux/capability.h>
+#include <linux/file.h>
+#include <linux/slab.h>
+#include <linux/timekeeping.h>
+#include <linux/uaccess.h>
+
+#include "kfd_room.h"
+
+/*
+ * The last version whose additions are here as far as the rest is: 15 promises
+ * mappings of compute VMs by DRM's GEM_VA ioctl.
+ */
+#define KFD_MINOR_VERSION	14
+
+int kfd_ioctl_get_version(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_get_version_args *args = data;
+
+	args->major_version = KFD_IOCTL_MAJOR_VERSION;
+	args->minor_version = KFD_MINOR_VERSION;
+	return 0;
+}
+
+static bool kfd_cache_policy_ok(u32 policy)
+{
+	return policy == KFD_IOC_CACHE_POLICY_COHERENT ||
+	       policy == KFD_IOC_CACHE_POLICY_NONCOHERENT;
+}
+
+/* The alternate aperture: 64 KiB granules below 2^47, not empty. */
+static bool kfd_alternate_aperture_ok(u64 base, u64 size)
+{
+	const u64 fixed = 0xffff80000000ffffull;
+	u64 limit = base + size - 1;
+
+	return !size || (limit > base && !(base & fixed) &&
+			 (limit & fixed) == 0xffff);
+}
+
+/* All memory of this GPU is coherent, which satisfies either policy. */
+int kfd_ioctl_set_memory_policy(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_set_memory_policy_args *args = data;
+	struct kfd_process_device *pdd;
+	int ret = 0;
+
+	if (!kfd_cache_policy_ok(args->default_policy) ||
+	    !kfd_cache_policy_ok(args->alternate_policy))
+		return -EINVAL;
+	pdd = kfd_process_device_by_gpu_id(p, args->gpu_id);
+	if (!pdd)
+		return -EINVAL;
+	mutex_lock(&p->mutex);
+	if (!pdd->vm)
+		ret = -ESRCH;
+	else if (!kfd_alternate_aperture_ok(args->alternate_aperture_base,
+					    args->alternate_aperture_size))
+		ret = -EINVAL;
+	mutex_unlock(&p->mutex);
+	return ret;
+}
+
+int kfd_ioctl_get_clock_counters(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_get_clock_counters_args *args = data;
+	struct kfd_process_device *pdd;
+
+	/* Without a GPU, the CPU's clocks alone. */
+	pdd = kfd_process_device_by_gpu_id(p, args->gpu_id);
+	args->gpu_clock_counter = pdd ? vgpu_clock_read(pdd->node->vdev) : 0;
+	args->cpu_clock_counter = ktime_get_raw_ns();
+	args->system_clock_counter = ktime_get_boottime_ns();
+	args->system_clock_freq = NSEC_PER_SEC;
+	return 0;
+}
+
+static struct kfd_process_device_apertures
+kfd_apertures(const struct kfd_process_device *pdd)
+{
+	return (struct kfd_process_device_apertures) {
+		.lds_base = KFD_LDS_BASE,
+		.lds_limit = KFD_LDS_BASE + KFD_PRIVATE_LIMIT,
+		.scratch_base = KFD_SCRATCH_BASE,
+		.scratch_limit = KFD_SCRATCH_BASE + KFD_PRIVATE_LIMIT,
+		.gpuvm_base = KFD_GPUVM_BASE,
+		.gpuvm_limit = KFD_GPUVM_LIMIT,
+		.gpu_id = pdd->node->gpu_id,
+	};
+}
+
+int kfd_ioctl_get_process_apertures(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_get_process_apertures_args *args = data;
+	u32 i, n = min_t(u32, p->n_pdds, NUM_OF_SUPPORTED_GPUS);
+
+	for (i = 0; i < n; i++)
+		args->process_apertures[i] = kfd_apertures(p->pdds[i]);
+	args->num_of_nodes = n;
+	return 0;
+}
+
+int kfd_ioctl_get_process_apertures_new(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_get_process_apertures_new_args *args = data;
+	struct kfd_process_device_apertures __user *out =
+		u64_to_user_ptr(args->kfd_process_device_apertures_ptr);
+	u32 i, n = args->num_of_nodes;
+
+	if (!n) {
+		args->num_of_nodes = p->n_pdds;
+		return 0;
+	}
+	/* Nodes of the topology, hence the CPU as well. */
+	if (n > p->n_pdds + 1)
+		return -EINVAL;
+	n = min(n, p->n_pdds);
+	args->num_of_nodes = n;
+	for (i = 0; i < n; i++) {
+		struct kfd_process_device_apertures pa =
+			kfd_apertures(p->pdds[i]);
+
+		if (copy_to_user(&out[i], &pa, sizeof(pa)))
+			return -EFAULT;
+	}
+	return 0;
+}
+
+int kfd_ioctl_acquire_vm(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_acquire_vm_args *args = data;
+	struct kfd_process_device *pdd;
+	struct file *drm_file;
+	int ret;
+
+	drm_file = fget(args->drm_fd);
+	if (!drm_file)
+		return -EINVAL;
+	mutex_lock(&p->mutex);
+	pdd = kfd_process_device_by_gpu_id(p, args->gpu_id);
+	if (!pdd) {
+		ret = -EINVAL;
+	} else if (pdd->drm_file) {
+		ret = pdd->drm_file == drm_file ? 0 : -EBUSY;
+	} else {
+		ret = kfd_process_device_init_vm(pdd, drm_file);
+		if (!ret)
+			drm_file = NULL;	/* the process has it now */
+	}
+	mutex_unlock(&p->mutex);
+	if (drm_file)
+		fput(drm_file);
+	return ret;
+}
+
+/* Every GPU must repair faults for the process to count on it. */
+static bool kfd_process_xnack_mode(struct kfd_process *p)
+{
+	u32 i;
+
+	for (i = 0; i < p->n_pdds; i++)
+		if (!p->pdds[i]->node->svm.supported)
+			return false;
+	return p->n_pdds;
+}
+
+int kfd_ioctl_set_xnack_mode(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_set_xnack_mode_args *args = data;
+	bool on = args->xnack_enabled;
+	int ret = 0;
+
+	mutex_lock(&p->mutex);
+	if (args->xnack_enabled < 0) {
+		args->xnack_enabled = p->xnack_enabled;
+	} else if (p->pqm.n_queues) {
+		ret = -EBUSY;
+	} else if (on != p->xnack_enabled) {
+		if (on && !kfd_process_xnack_mode(p)) {
+			ret = -EPERM;
+		} else {
+			WRITE_ONCE(p->xnack_enabled, on);
+			ret = svm_xnack_changed(p);
+		}
+	}
+	mutex_unlock(&p->mutex);
+	return ret;
+}
+
+int kfd_ioctl_svm(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_svm_args *args = data;
+
+	if (!args->start_addr || !args->size ||
+	    !PAGE_ALIGNED(args->start_addr | args->size))
+		return -EINVAL;
+	return svm_ioctl(p, args->op, args->start_addr, args->size,
+			 args->nattr, args->attrs);
+}
+
+/* Not there; who may not use it is told so, as by amdkfd. */
+int kfd_ioctl_criu(struct kfd_process *p, void *data)
+{
+	return capable(CAP_CHECKPOINT_RESTORE) || capable(CAP_SYS_ADMIN) ?
+	       -EINVAL : -EACCES;
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ALLOC, FREE, MAP, UNMAP_MEMORY_OF_GPU, AVAILABLE_MEMORY: arguments and
+ * errors of amdkfd.
+ */
+#include <linux/string.h>
+#include <linux/uaccess.h>
+#include <drm/amdgpu_drm.h>
+
+#include "kfd_mem.h"
+#include "kfd_room.h"
+
+#define KFD_HANDLE(gpu_id, id)	((u64)(gpu_id) << 32 | (u32)(id))
+
+/* More devices than there can be would be the same ones again. */
+#define KFD_MAX_MAP_DEVICES	KFD_MAX_GPU_INSTANCE
+
+/* The memory and the process's state on the GPU that it is of. Mutex held. */
+static struct kfd_process_device *
+kfd_mem_by_handle(struct kfd_process *p, u64 handle, struct kgd_mem **mem)
+{
+	struct kfd_process_device *pdd;
+
+	pdd = kfd_process_device_by_gpu_id(p, handle >> 32);
+	if (pdd)
+		*mem = idr_find(&pdd->alloc_idr, lower_32_bits(handle));
+	return pdd;
+}
+
+static int kfd_mem_alloc(struct kfd_process_device *pdd,
+			 struct kfd_ioctl_alloc_memory_of_gpu_args *args)
+{
+	struct kgd_mem *mem;
+	int ret, id;
+
+	if (!pdd->vm)
+		return -ENODEV;
+	ret = kgd_mem_create(pdd, args->va_addr, args->size, args->flags, &mem);
+	if (ret)
+		return ret;
+	id = idr_alloc(&pdd->alloc_idr, mem, 0, 0, GFP_KERNEL);
+	if (id < 0) {
+		kgd_mem_destroy(pdd, mem);
+		return -EFAULT;
+	}
+	if (mem->domain == AMDGPU_GEM_DOMAIN_VRAM)
+		atomic64_add(mem->bo->tbo.base.size, &pdd->vram_usage);
+	args->handle = KFD_HANDLE(args->gpu_id, id);
+	args->mmap_offset = vgpu_bo_mmap_offset(mem->bo);
+	return 0;
+}
+
+int kfd_ioctl_alloc_memory_of_gpu(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_alloc_memory_of_gpu_args *args = data;
+	struct kfd_process_device *pdd;
+	int ret;
+
+	if (!args->size)
+		return -EINVAL;
+	pdd = kfd_process_device_by_gpu_id(p, args->gpu_id);
+	if (!pdd)
+		return -EINVAL;
+
+	mutex_lock(&p->mutex);
+	/* VRAM may be had without an address, to be mapped by the CPU only. */
+	if (args->va_addr &&
+	    svm_range_overlaps(p, args->va_addr, args->size))
+		ret = -EADDRINUSE;
+	else
+		ret = kfd_mem_alloc(pdd, args);
+	mutex_unlock(&p->mutex);
+	return ret;
+}
+
+static int kfd_mem_free(struct kfd_process *p, u64 handle)
+{
+	struct kfd_process_device *pdd;
+	struct kgd_mem *mem;
+
+	pdd = kfd_mem_by_handle(p, handle, &mem);
+	if (!pdd || !mem)
+		return -EINVAL;
+	if (mem->mapped_to_gpu_memory)
+		return -EBUSY;
+	idr_remove(&pdd->alloc_idr, lower_32_bits(handle));
+	if (mem->domain == AMDGPU_GEM_DOMAIN_VRAM)
+		atomic64_sub(mem->bo->tbo.base.size, &pdd->vram_usage);
+	kgd_mem_destroy(pdd, mem);
+	return 0;
+}
+
+int kfd_ioctl_free_memory_of_gpu(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_free_memory_of_gpu_args *args = data;
+	int ret;
+
+	mutex_lock(&p->mutex);
+	ret = kfd_mem_free(p, args->handle);
+	mutex_unlock(&p->mutex);
+	return ret;
+}
+
+/*
+ * The devices to map to or unmap from; kfree() them. @n_success: those that an
+ * interrupted call has done already.
+ */
+static u32 *kfd_mem_get_devices(u64 ptr, u32 n_devices, u32 n_success)
+{
+	if (!n_devices || n_success > n_devices)
+		return ERR_PTR(-EINVAL);
+	if (n_devices > KFD_MAX_MAP_DEVICES)
+		return ERR_PTR(-ENOMEM);
+	return memdup_array_user((const void __user *)ptr, n_devices,
+				 sizeof(u32));
+}
+
+static int kfd_mem_map(struct kfd_process *p, const u32 *devices,
+		       struct kfd_ioctl_map_memory_to_gpu_args *args)
+{
+	struct kfd_process_device *pdd;
+	struct kgd_mem *mem;
+	int ret;
+	u32 i;
+
+	pdd = kfd_mem_by_handle(p, args->handle, &mem);
+	if (!pdd)
+		return -EINVAL;
+	if (!pdd->vm)
+		return -ENODEV;
+	if (!mem)
+		return -ENOMEM;
+	for (i = args->n_success; i < args->n_devices; i++) {
+		pdd = kfd_process_device_by_gpu_id(p, devices[i]);
+		if (!pdd)
+			return -EINVAL;
+		if (!pdd->vm)
+			return -ENODEV;
+		ret = kgd_mem_map(mem, pdd);
+		if (ret)
+			return ret;
+		args->n_success = i + 1;
+	}
+	return 0;
+}
+
+int kfd_ioctl_map_memory_to_gpu(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_map_memory_to_gpu_args *args = data;
+	u32 *devices;
+	int ret;
+
+	devices = kfd_mem_get_devices(args->device_ids_array_ptr,
+				      args->n_devices, args->n_success);
+	if (IS_ERR(devices))
+		return PTR_ERR(devices);
+	mutex_lock(&p->mutex);
+	ret = kfd_mem_map(p, devices, args);
+	mutex_unlock(&p->mutex);
+	kfree(devices);
+	return ret;
+}
+
+static int kfd_mem_unmap(struct kfd_process *p, const u32 *devices,
+			 struct kfd_ioctl_unmap_memory_from_gpu_args *args)
+{
+	struct kfd_process_device *pdd;
+	struct kgd_mem *mem;
+	int ret;
+	u32 i;
+
+	pdd = kfd_mem_by_handle(p, args->handle, &mem);
+	if (!pdd)
+		return -EINVAL;
+	if (!mem)
+		return -ENOMEM;
+	for (i = args->n_success; i < args->n_devices; i++) {
+		pdd = kfd_process_device_by_gpu_id(p, devices[i]);
+		if (!pdd)
+			return -EINVAL;
+		ret = kgd_mem_unmap(mem, pdd);
+		if (ret)
+			return ret;
+		args->n_success = i + 1;
+	}
+	return 0;
+}
+
+int kfd_ioctl_unmap_memory_from_gpu(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_unmap_memory_from_gpu_args *args = data;
+	u32 *devices;
+	int ret;
+
+	devices = kfd_mem_get_devices(args->device_ids_array_ptr,
+				      args->n_devices, args->n_success);
+	if (IS_ERR(devices))
+		return PTR_ERR(devices);
+	mutex_lock(&p->mutex);
+	ret = kfd_mem_unmap(p, devices, args);
+	mutex_unlock(&p->mutex);
+	kfree(devices);
+	return ret;
+}
+
+/* VRAM that is free now, in whole 2 MiB; with evictions more can be had. */
+int kfd_ioctl_get_available_memory(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_get_available_memory_args *args = data;
+	struct kfd_process_device *pdd;
+	u64 total, used;
+
+	pdd = kfd_process_device_by_gpu_id(p, args->gpu_id);
+	if (!pdd)
+		return -EINVAL;
+	total = pdd->node->vdev->mman.vram.manager.size << PAGE_SHIFT;
+	used = vgpu_vram_mgr_usage(pdd->node->vdev);
+	args->available = total > used ? ALIGN_DOWN(total - used, SZ_2M) : 0;
+	return 0;
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * CREATE_QUEUE, DESTROY_QUEUE, UPDATE_QUEUE: arguments and errors of amdkfd.
+ */
+#include <linux/errno.h>
+#include <linux/log2.h>
+#include <linux/uaccess.h>
+
+#include "kfd_queue.h"
+#include "kfd_room.h"
+
+static bool kfd_user_va_ok(u64 va, size_t bytes)
+{
+	return access_ok((const void __user *)va, bytes);
+}
+
+/* What CREATE_QUEUE and UPDATE_QUEUE have in common. */
+static int kfd_queue_check(u32 percentage, u32 priority, u64 ring_va,
+			   u32 *ring_bytes)
+{
+	/* Bits 15:8 name a compute partition, of which there is one. */
+	if ((percentage & 0xff) > KFD_MAX_QUEUE_PERCENTAGE ||
+	    priority > KFD_MAX_QUEUE_PRIORITY)
+		return -EINVAL;
+	if (ring_va && !kfd_user_va_ok(ring_va, sizeof(u64)))
+		return -EFAULT;
+	if (*ring_bytes && !is_power_of_2(*ring_bytes))
+		return -EINVAL;
+	*ring_bytes = max_t(u32, *ring_bytes, KFD_MIN_QUEUE_RING_SIZE);
+	return 0;
+}
+
+static int kfd_queue_check_pointers(struct kfd_ioctl_create_queue_args *args)
+{
+	if (!kfd_user_va_ok(args->read_pointer_address, sizeof(u32)) ||
+	    !kfd_user_va_ok(args->write_pointer_address, sizeof(u32)))
+		return -EFAULT;
+	/* ROCr gives these to every queue; only compute queues use them. */
+	if (args->eop_buffer_address &&
+	    !kfd_user_va_ok(args->eop_buffer_address, sizeof(u32)))
+		return -EFAULT;
+	if (args->ctx_save_restore_address &&
+	    !kfd_user_va_ok(args->ctx_save_restore_address, sizeof(u32)))
+		return -EFAULT;
+	return 0;
+}
+
+/* Which engine, or why there is none of that kind. */
+static int kfd_queue_engine(struct kfd_ioctl_create_queue_args *args,
+			    int *engine)
+{
+	switch (args->queue_type) {
+	case KFD_IOC_QUEUE_TYPE_SDMA:
+		*engine = -1;
+		return 0;
+	case KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID:
+		if (args->sdma_engine_id >= VGPU_NUM_SDMA)
+			return -EINVAL;
+		*engine = args->sdma_engine_id;
+		return 0;
+	case KFD_IOC_QUEUE_TYPE_SDMA_XGMI:
+		return -ENOMEM;	/* no such engine is free */
+	default:
+		return -EBUSY;	/* no compute queue of the hardware is free */
+	}
+}
+
+int kfd_ioctl_create_queue(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_create_queue_args *args = data;
+	struct kfd_queue_properties props;
+	struct kfd_process_device *pdd;
+	struct kfd_queue *q;
+	int ret;
+
+	ret = kfd_queue_check(args->queue_percentage, args->queue_priority,
+			      args->ring_base_address, &args->ring_size);
+	if (ret)
+		return ret;
+	ret = kfd_queue_check_pointers(args);
+	if (ret)
+		return ret;
+	if (args->queue_type > KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID)
+		return -ENOTSUPP;	/* sic: amdkfd lets it out */
+	pdd = kfd_process_device_by_gpu_id(p, args->gpu_id);
+	if (!pdd)
+		return -EINVAL;
+
+	props = (struct kfd_queue_properties) {
+		.ring_va = args->ring_base_address,
+		.ring_bytes = args->ring_size,
+		.rptr_va = args->read_pointer_address,
+		.wptr_va = args->write_pointer_address,
+		.enabled = args->queue_percentage & 0xff,
+	};
+	mutex_lock(&p->mutex);
+	if (!pdd->vm)
+		ret = -ESRCH;
+	else
+		ret = kfd_queue_engine(args, &props.engine);
+	if (!ret)
+		ret = kfd_queue_create(pdd, &props, &q);
+	if (!ret) {
+		args->queue_id = q->id;
+		args->doorbell_offset = KFD_MMAP_TYPE_DOORBELL |
+			KFD_MMAP_GPU_ID(args->gpu_id) | q->doorbell;
+	}
+	mutex_unlock(&p->mutex);
+	return ret;
+}
+
+int kfd_ioctl_destroy_queue(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_destroy_queue_args *args = data;
+	struct kfd_queue *q;
+
+	mutex_lock(&p->mutex);
+	q = kfd_queue_by_id(p, args->queue_id);
+	if (q)
+		kfd_queue_destroy(q);
+	mutex_unlock(&p->mutex);
+	return q ? 0 : -EINVAL;
+}
+
+int kfd_ioctl_update_queue(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_update_queue_args *args = data;
+	struct kfd_queue *q;
+	int ret;
+
+	ret = kfd_queue_check(args->queue_percentage, args->queue_priority,
+			      args->ring_base_address, &args->ring_size);
+	if (ret)
+		return ret;
+	mutex_lock(&p->mutex);
+	q = kfd_queue_by_id(p, args->queue_id);
+	if (q)
+		ret = kfd_queue_update(q, args->ring_base_address,
+				       args->ring_size,
+				       args->queue_percentage & 0xff);
+	else
+		ret = -EFAULT;
+	mutex_unlock(&p->mutex);
+	return ret;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the files of kfd/ share among themselves. */
+#ifndef KFD_ROOM_H
+#define KFD_ROOM_H
+
+#include <linux/bits.h>
+#include <linux/mm_types.h>
+
+#include "kfd_priv.h"
+
+struct device;
+
+/* Apertures of a process, alike on every gfx90a. */
+#define KFD_LDS_BASE		BIT_ULL(48)
+#define KFD_SCRATCH_BASE	BIT_ULL(49)
+#define KFD_PRIVATE_LIMIT	0xffffffffull		/* 4 GiB each */
+#define KFD_GPUVM_BASE		0x10000ull
+#define KFD_GPUVM_LIMIT		0x7fffffffffffull
+
+/*
+ * Offsets for mmap of /dev/kfd: what in bits 63:62, gpu id in 61:46 (uAPI of
+ * amdkfd, in no header).
+ */
+#define KFD_MMAP_TYPE_MASK		(3ull << 62)
+#define KFD_MMAP_TYPE_DOORBELL		(3ull << 62)
+#define KFD_MMAP_TYPE_EVENTS		BIT_ULL(63)
+#define KFD_MMAP_TYPE_RESERVED_MEM	BIT_ULL(62)
+#define KFD_MMAP_TYPE_MMIO		(0ull << 62)
+#define KFD_MMAP_GPU_ID(id)		(((u64)(id) & 0xffff) << 46)
+#define KFD_MMAP_GET_GPU_ID(offset)	(((offset) >> 46) & 0xffff)
+
+/* kfd_chardev.c */
+extern struct device *kfd_device;
+int kfd_chardev_init(void);
+void kfd_chardev_exit(void);
+
+/*
+ * An ioctl: @data is the kernel's copy of the argument, at least as large as
+ * the structure of the ioctl; what user space did not give is zero. Neither a
+ * lock nor anything else is held; @p is the caller's own process.
+ */
+typedef int (*kfd_ioctl_fn)(struct kfd_process *p, void *data);
+
+/* kfd_ioctl.c */
+int kfd_ioctl_get_version(struct kfd_process *p, void *data);
+int kfd_ioctl_set_memory_policy(struct kfd_process *p, void *data);
+int kfd_ioctl_get_clock_counters(struct kfd_process *p, void *data);
+int kfd_ioctl_get_process_apertures(struct kfd_process *p, void *data);
+int kfd_ioctl_get_process_apertures_new(struct kfd_process *p, void *data);
+int kfd_ioctl_acquire_vm(struct kfd_process *p, void *data);
+int kfd_ioctl_set_xnack_mode(struct kfd_process *p, void *data);
+int kfd_ioctl_svm(struct kfd_process *p, void *data);
+int kfd_ioctl_criu(struct kfd_process *p, void *data);
+
+/* kfd_mem_ioctl.c */
+int kfd_ioctl_alloc_memory_of_gpu(struct kfd_process *p, void *data);
+int kfd_ioctl_free_memory_of_gpu(struct kfd_process *p, void *data);
+int kfd_ioctl_map_memory_to_gpu(struct kfd_process *p, void *data);
+int kfd_ioctl_unmap_memory_from_gpu(struct kfd_process *p, void *data);
+int kfd_ioctl_get_available_memory(struct kfd_process *p, void *data);
+
+/* kfd_queue_ioctl.c */
+int kfd_ioctl_create_queue(struct kfd_process *p, void *data);
+int kfd_ioctl_destroy_queue(struct kfd_process *p, void *data);
+int kfd_ioctl_update_queue(struct kfd_process *p, void *data);
+
+/*
+ * kfd_process.c
+ * @kfd_processes_mutex: protects the hash of processes and the list of nodes.
+ * Order: kfd_process.mutex -> kfd_processes_mutex -> mmap_lock.
+ */
+extern struct mutex kfd_processes_mutex;
+int kfd_process_init(void);
+void kfd_process_exit(void);
+/* The caller's process, created if need be. Not referenced: see kfd_open(). */
+int kfd_process_open(void);
+/* Take KFD away from every process that knows @node, or from all if NULL. */
+void kfd_process_detach_all(struct kfd_node *node);
+/*
+ * Give @pdd its address space. Takes over @drm_file's reference on success.
+ * 0 or -EINVAL no render node of this GPU or in use, -ENOMEM. Mutex held.
+ */
+int kfd_process_device_init_vm(struct kfd_process_device *pdd,
+			       struct file *drm_file);
+
+/* kfd_procfs.c: /sys/class/kfd/kfd/proc */
+int kfd_procfs_init(void);
+void kfd_procfs_exit(void);
+void kfd_procfs_add(struct kfd_process *p);
+void kfd_procfs_remove(struct kfd_process *p);
+
+/* kfd_doorbell.c */
+/* Make sure the process has its slice. Mutex held. 0, -ENOMEM, -ENOSPC. */
+int kfd_doorbell_alloc(struct kfd_process_device *pdd);
+void kfd_doorbell_free(struct kfd_process_device *pdd);
+int kfd_doorbell_mmap(struct kfd_process_device *pdd,
+		      struct vm_area_struct *vma);
+
+/* kfd_topology.c */
+int kfd_topology_init(void);
+void kfd_topology_exit(void);
+/* Number the node and show it / take it out again. */
+int kfd_topology_add(struct kfd_node *node);
+void kfd_topology_remove(struct kfd_node *node);
+
+/* kfd_device.c: all GPUs, under kfd_processes_mutex. */
+extern struct list_head kfd_nodes;
+
+#endif /* KFD_ROOM_H */

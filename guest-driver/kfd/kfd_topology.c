@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /sys/class/kfd/kfd/topology: what there is, for user space to read.
+ *
+ * DOC: the tree
+ *
+ *	generation_id			changes whenever the tree does
+ *	system_properties
+ *	nodes/0				the CPUs
+ *	nodes/<n>			a GPU
+ *		gpu_id name properties
+ *		mem_banks/<i>/properties
+ *		caches/<i>/properties
+ *		io_links/<i>/properties
+ *		p2p_links/		none: GPUs do not reach each other
+ *
+ * Names and meanings of the properties are amdkfd's and its CRAT tables'. The
+ * tree is made anew whenever a GPU comes or goes, so that nodes are numbered
+ * without gaps. Its files are texts made with it; reading them takes no lock.
+ */
+#include <linux/cpumask.h>
+#include <linux/cpufreq.h>
+#include <linux/device.h>
+#include <linux/kfd_sysfs.h>
+#include <linux/mm.h>
+#include <linux/pci.h>
+#include <drm/drm_file.h>
+#ifdef CONFIG_X86
+#include <asm/tsc.h>
+#endif
+
+#include "kfd_room.h"
+#include "kfd_topology.h"
+
+/* An MI210, by what user space computes with. */
+#define KFD_NUM_CU		104
+#define KFD_SIMD_PER_CU		4
+#define KFD_NUM_SE		8
+#define KFD_CU_PER_SH		14
+#define KFD_MAX_ENGINE_MHZ	1700
+#define KFD_L2_KIB		8192
+#define KFD_L2_LINE		128
+/* The thunk takes a GPU without firmware for none at all. */
+#define KFD_MEC_FW_VERSION	68
+#define KFD_SDMA_FW_VERSION	8
+
+#define KFD_PCIE_WEIGHT		20	/* distance, as amdkfd has it */
+
+/* Protects all below, and the tree. Inside kfd_processes_mutex or alone. */
+static DEFINE_MUTEX(kfd_topology_mutex);
+static struct kobject *kfd_topology;
+static struct kobject *kfd_topology_nodes;
+static struct kfd_node *kfd_topology_gpus[KFD_MAX_GPU_INSTANCE];
+static unsigned int kfd_topology_n_gpus;
+static unsigned int kfd_topology_generation;
+
+/* What a node holds. */
+
+struct kfd_mem_bank {
+	u32 heap_type;
+	u64 bytes;
+};
+
+static void kfd_fill_mem_bank(struct kfd_props *props, const void *arg)
+{
+	const struct kfd_mem_bank *bank = arg;
+
+	kfd_prop(props, "heap_type", bank->heap_type);
+	kfd_prop(props, "size_in_bytes", bank->bytes);
+	kfd_prop(props, "flags", 0);
+	kfd_prop(props, "width", 0);		/* there is no bus */
+	kfd_prop(props, "mem_clk_max", 0);
+}
+
+/* The second-level cache, which all compute units share. */
+static void kfd_fill_l2(struct kfd_props *props, const void *arg)
+{
+	const struct kfd_node *node = arg;
+	unsigned int i;
+
+	kfd_prop(props, "processor_id_low", node->topology_id);
+	kfd_prop(props, "level", 2);
+	kfd_prop(props, "size", KFD_L2_KIB);
+	kfd_prop(props, "cache_line_size", KFD_L2_LINE);
+	kfd_prop(props, "cache_lines_per_tag", 1);
+	kfd_prop(props, "association", 0);
+	kfd_prop(props, "latency", 0);
+	kfd_prop(props, "type", HSA_CACHE_TYPE_DATA | HSA_CACHE_TYPE_HSACU);
+	seq_buf_puts(&props->seq, "\nsibling_map ");
+	for (i = 0; i < KFD_NUM_CU; i++)
+		seq_buf_puts(&props->seq, i ? ",1" : "1");
+}
+
+struct kfd_io_link {
+	u32 from;
+	u32 to;
+	u32 flags;
+};
+
+static void kfd_fill_io_link(struct kfd_props *props, const void *arg)
+{
+	const struct kfd_io_link *link = arg;
+
+	kfd_prop(props, "type", HSA_IOLINK_TYPE_PCIEXPRESS);
+	kfd_prop(props, "version_major", 0);
+	kfd_prop(props, "version_minor", 0);
+	kfd_prop(props, "node_from", link->from);
+	kfd_prop(props, "node_to", link->to);
+	kfd_prop(props, "weight", KFD_PCIE_WEIGHT);
+	kfd_prop(props, "min_latency", 0);	/* not known */
+	kfd_prop(props, "max_latency", 0);
+	kfd_prop(props, "min_bandwidth", 0);
+	kfd_prop(props, "max_bandwidth", 0);
+	kfd_prop(props, "recommended_transfer_size", 0);
+	kfd_prop(props, "recommended_sdma_engine_id_mask",
+		 (1u << VGPU_NUM_SDMA) - 1);
+	kfd_prop(props, "flags", link->flags);
+}
+
+static unsigned int kfd_cpu_mhz(void)
+{
+	unsigned int khz = cpufreq_quick_get_max(0);
+
+#ifdef CONFIG_X86
+	if (!khz)
+		khz = cpu_khz;
+#endif
+	return khz / 1000;
+}
+
+/* How many folders a node has of each kind. */
+struct kfd_node_counts {
+	unsigned int mem_banks;
+	unsigned int caches;
+	unsigned int io_links;
+};
+
+static void kfd_fill_counts(struct kfd_props *props,
+			    const struct kfd_node_counts *n)
+{
+	kfd_prop(props, "mem_banks_count", n->mem_banks);
+	kfd_prop(props, "caches_count", n->caches);
+	kfd_prop(props, "io_links_count", n->io_links);
+	kfd_prop(props, "p2p_links_count", 0);
+}
+
+static u32 kfd_capability(const struct kfd_node *node)
+{
+	u32 cap = HSA_CAP_DOORBELL_TYPE_2_0 <<
+		  HSA_CAP_DOORBELL_TYPE_TOTALBITS_SHIFT;
+
+	if (node->svm.supported)
+		cap |= HSA_CAP_SVMAPI_SUPPORTED;
+	return cap;
+}
+
+static void kfd_fill_gpu(struct kfd_props *props, const struct kfd_node *node,
+			 const struct kfd_node_counts *n)
+{
+	struct pci_dev *pdev = node->vdev->pdev;
+
+	kfd_prop(props, "cpu_cores_count", 0);
+	kfd_prop(props, "simd_count", KFD_NUM_CU * KFD_SIMD_PER_CU);
+	kfd_fill_counts(props, n);
+	kfd_prop(props, "cpu_core_id_base", 0);
+	kfd_prop(props, "simd_id_base", 0x80000000u +
+		 0x1000 * (node->topology_id - 1));
+	kfd_prop(props, "max_waves_per_simd", 8);
+	kfd_prop(props, "lds_size_in_kb", 64);
+	kfd_prop(props, "gds_size_in_kb", 0);
+	kfd_prop(props, "num_gws", 0);
+	kfd_prop(props, "wave_front_size", 64);
+	kfd_prop(props, "array_count", KFD_NUM_SE);
+	kfd_prop(props, "simd_arrays_per_engine", 1);
+	kfd_prop(props, "cu_per_simd_array", KFD_CU_PER_SH);
+	kfd_prop(props, "simd_per_cu", KFD_SIMD_PER_CU);
+	kfd_prop(props, "max_slots_scratch_cu", 32);
+	kfd_prop(props, "gfx_target_version", 90010);
+	kfd_prop(props, "vendor_id", pdev->vendor);
+	kfd_prop(props, "device_id", pdev->device);
+	kfd_prop(props, "location_id", pci_dev_id(pdev));
+	kfd_prop(props, "domain", pci_domain_nr(pdev->bus));
+	kfd_prop(props, "drm_render_minor", node->vdev->drm.render->index);
+	kfd_prop(props, "hive_id", 0);
+	kfd_prop(props, "num_sdma_engines", VGPU_NUM_SDMA);
+	kfd_prop(props, "num_sdma_xgmi_engines", 0);
+	kfd_prop(props, "num_sdma_queues_per_engine", SDMA_NUM_RLC);
+	kfd_prop(props, "num_cp_queues", 0);	/* no command processor */
+	kfd_prop(props, "cwsr_size", 0);
+	kfd_prop(props, "ctl_stack_size", 0);
+	kfd_prop(props, "max_engine_clk_fcompute", KFD_MAX_ENGINE_MHZ);
+	kfd_prop(props, "local_mem_size", 0);	/* see mem_banks */
+	kfd_prop(props, "fw_version", KFD_MEC_FW_VERSION);
+	kfd_prop(props, "capability", kfd_capability(node));
+	kfd_prop(props, "debug_prop", 0);
+	kfd_prop(props, "sdma_fw_version", KFD_SDMA_FW_VERSION);
+	kfd_prop(props, "unique_id", 0);
+	kfd_prop(props, "num_xcc", 1);
+	kfd_prop(props, "max_engine_clk_ccompute", kfd_cpu_mhz());
+}
+
+static void kfd_fill_cpu(struct kfd_props *props,
+			 const struct kfd_node_counts *n)
+{
+	static const char * const gpu_only[] = {
+		"cpu_core_id_base", "simd_id_base", "max_waves_per_simd",
+		"lds_size_in_kb", "gds_size_in_kb", "num_gws",
+		"wave_front_size", "array_count", "simd_arrays_per_engine",
+		"cu_per_simd_array", "simd_per_cu", "max_slots_scratch_cu",
+		"gfx_target_version", "vendor_id", "device_id", "location_id",
+		"domain", "drm_render_minor", "hive_id", "num_sdma_engines",
+		"num_sdma_xgmi_engines", "num_sdma_queues_per_engine",
+		"num_cp_queues", "cwsr_size", "ctl_stack_size",
+	};
+	unsigned int i;
+
+	kfd_prop(props, "cpu_cores_count", num_online_cpus());
+	kfd_prop(props, "simd_count", 0);
+	kfd_fill_counts(props, n);
+	for (i = 0; i < ARRAY_SIZE(gpu_only); i++)
+		kfd_prop(props, gpu_only[i], 0);
+	kfd_prop(props, "max_engine_clk_ccompute", kfd_cpu_mhz());
+}
+
+/* Nodes. */
+
+/* The folders of a node. */
+struct kfd_node_dirs {
+	struct kfd_topology_dir *node;
+	struct kfd_topology_dir *mem_banks;
+	struct kfd_topology_dir *caches;
+	struct kfd_topology_dir *io_links;
+	struct kfd_topology_dir *p2p_links;
+};
+
+static int kfd_topology_mkdirs(struct kfd_node_dirs *dirs, unsigned int id)
+{
+	const struct {
+		const char *name;
+		struct kfd_topology_dir **dir;
+	} inner[] = {
+		{ "mem_banks", &dirs->mem_banks },
+		{ "caches", &dirs->caches },
+		{ "io_links", &dirs->io_links },
+		{ "p2p_links", &dirs->p2p_links },
+	};
+	unsigned int i;
+
+	dirs->node = kfd_topology_mkdir_n(kfd_topology_nodes, id);
+	if (IS_ERR(dirs->node))
+		return PTR_ERR(dirs->node);
+	for (i = 0; i < ARRAY_SIZE(inner); i++) {
+		*inner[i].dir = kfd_topology_mkdir(&dirs->node->kobj,
+						   inner[i].name);
+		if (IS_ERR(*inner[i].dir))
+			return PTR_ERR(*inner[i].dir);
+	}
+	return 0;
+}
+
+static int kfd_topology_write_node(const struct kfd_node_dirs *dirs,
+				   u32 gpu_id, const char *name,
+				   struct kfd_props *props)
+{
+	char id[12];
+	int ret;
+
+	snprintf(id, sizeof(id), "%u", gpu_id);
+	ret = kfd_topology_write(dirs->node, "gpu_id", id) ?:
+	      kfd_topology_write(dirs->node, "name", name);
+	if (ret) {
+		kfree(props);
+		return ret;
+	}
+	return kfd_props_write(dirs->node, props);
+}
+
+static int kfd_topology_make_cpu(void)
+{
+	const struct kfd_mem_bank bank = {
+		.heap_type = HSA_MEM_HEAP_TYPE_SYSTEM,
+		.bytes = (u64)totalram_pages() << PAGE_SHIFT,
+	};
+	const struct kfd_node_counts n = {
+		.mem_banks = 1,
+		.io_links = kfd_topology_n_gpus,
+	};
+	struct kfd_node_dirs dirs;
+	struct kfd_props *props;
+	unsigned int i;
+	int ret;
+
+	ret = kfd_topology_mkdirs(&dirs, 0);
+	if (!ret)
+		ret = kfd_topology_item(&dirs.mem_banks->kobj, 0,
+					kfd_fill_mem_bank, &bank);
+	for (i = 0; i < n.io_links && !ret; i++) {
+		const struct kfd_io_link link = {
+			.from = 0,
+			.to = kfd_topology_gpus[i]->topology_id,
+			.flags = HSA_IOLINK_FLAGS_ENABLED |
+				 HSA_IOLINK_FLAGS_NON_COHERENT,
+		};
+
+		ret = kfd_topology_item(&dirs.io_links->kobj, i,
+					kfd_fill_io_link, &link);
+	}
+	if (ret)
+		return ret;
+	props = kfd_props_new();
+	if (!props)
+		return -ENOMEM;
+	kfd_fill_cpu(props, &n);
+	return kfd_topology_write_node(&dirs, 0, "", props);
+}
+
+static int kfd_topology_make_gpu(struct kfd_node *node)
+{
+	const struct kfd_mem_bank bank = {
+		/* All of it is behind the BAR. */
+		.heap_type = HSA_MEM_HEAP_TYPE_FB_PUBLIC,
+		.bytes = node->vdev->mman.vram.manager.size << PAGE_SHIFT,
+	};
+	const struct kfd_io_link link = {
+		.from = node->topology_id,
+		.to = 0,
+		.flags = HSA_IOLINK_FLAGS_ENABLED,
+	};
+	const struct kfd_node_counts n = {
+		.mem_banks = 1,
+		.caches = 1,
+		.io_links = 1,
+	};
+	struct kfd_node_dirs dirs;
+	struct kfd_props *props;
+	int ret;
+
+	ret = kfd_topology_mkdirs(&dirs, node->topology_id) ?:
+	      kfd_topology_item(&dirs.mem_banks->kobj, 0, kfd_fill_mem_bank,
+				&bank) ?:
+	      kfd_topology_item(&dirs.caches->kobj, 0, kfd_fill_l2, node) ?:
+	      kfd_topology_item(&dirs.io_links->kobj, 0, kfd_fill_io_link,
+				&link);
+	if (ret)
+		return ret;
+	props = kfd_props_new();
+	if (!props)
+		return -ENOMEM;
+	kfd_fill_gpu(props, node, &n);
+	return kfd_topology_write_node(&dirs, node->gpu_id, "aldebaran",
+				       props);
+}
+
+/* All or nothing. */
+static int kfd_topology_make(void)
+{
+	unsigned int i;
+	int ret;
+
+	lockdep_assert_held(&kfd_topology_mutex);
+
+	kfd_topology_clear();
+	kfd_topology_generation++;
+	for (i = 0; i < kfd_topology_n_gpus; i++)
+		kfd_topology_gpus[i]->topology_id = i + 1;
+	ret = kfd_topology_make_cpu();
+	for (i = 0; i < kfd_topology_n_gpus && !ret; i++)
+		ret = kfd_topology_make_gpu(kfd_topology_gpus[i]);
+	if (ret)
+		kfd_topology_clear();
+	return ret;
+}
+
+static void kfd_topology_forget(struct kfd_node *node)
+{
+	unsigned int i;
+
+	for (i = 0; i < kfd_topology_n_gpus; i++)
+		if (kfd_topology_gpus[i] == node)
+			break;
+	if (i == kfd_topology_n_gpus)
+		return;
+	for (kfd_topology_n_gpus--; i < kfd_topology_n_gpus; i++)
+		kfd_topology_gpus[i] = kfd_topology_gpus[i + 1];
+	if (kfd_topology_make())
+		pr_err("kfd: no memory for the topology, it is empty\n");
+}
+
+int kfd_topology_add(struct kfd_node *node)
+{
+	int ret;
+
+	mutex_lock(&kfd_topology_mutex);
+	if (kfd_topology_n_gpus == KFD_MAX_GPU_INSTANCE) {
+		ret = -ENOSPC;
+	} else {
+		kfd_topology_gpus[kfd_topology_n_gpus++] = node;
+		ret = kfd_topology_make();
+		if (ret)
+			kfd_topology_forget(node);
+	}
+	mutex_unlock(&kfd_topology_mutex);
+	return ret;
+}
+
+void kfd_topology_remove(struct kfd_node *node)
+{
+	mutex_lock(&kfd_topology_mutex);
+	kfd_topology_forget(node);
+	mutex_unlock(&kfd_topology_mutex);
+}
+
+/* The topology's own two files. */
+
+static ssize_t generation_id_show(struct kobject *kobj,
+				  struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(kfd_topology_generation));
+}
+
+static ssize_t system_properties_show(struct kobject *kobj,
+				      struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf,
+			  "platform_oem 0\nplatform_id 0\nplatform_rev 0\n");
+}
+
+static struct kobj_attribute generation_id_attr = __ATTR_RO(generation_id);
+static struct kobj_attribute system_properties_attr =
+	__ATTR_RO(system_properties);
+
+static const struct attribute * const kfd_topology_attrs[] = {
+	&generation_id_attr.attr,
+	&system_properties_attr.attr,
+	NULL,
+};
+
+int kfd_topology_init(void)
+{
+	int ret = -ENOMEM;
+
+	kfd_topology = kobject_create_and_add("topology", &kfd_device->kobj);
+	if (!kfd_topology)
+		return -ENOMEM;
+	kfd_topology_nodes = kobject_create_and_add("nodes", kfd_topology);
+	if (!kfd_topology_nodes)
+		goto err_topology;
+	mutex_lock(&kfd_topology_mutex);
+	ret = kfd_topology_make();
+	mutex_unlock(&kfd_topology_mutex);
+	if (ret)
+		goto err_nodes;
+	ret = sysfs_create_files(kfd_topology, kfd_topology_attrs);
+	if (ret)
+		goto err_clear;
+	return 0;
+
+err_clear:
+	kfd_topology_clear();
+err_nodes:
+	kobject_put(kfd_topology_nodes);
+err_topology:
+	kobject_put(kfd_topology);
+	return ret;
+}
+
+void kfd_topology_exit(void)
+{
+	sysfs_remove_files(kfd_topology, kfd_topology_attrs);
+	kfd_topology_clear();
+	kobject_put(kfd_topology_nodes);
+	kobject_put(kfd_topology);
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The topology's folders: files whose texts are made with them, and which
+ * nothing changes until they go.
+ */
+#include <linux/slab.h>
+
+#include "kfd_topology.h"
+
+/* Every folder below nodes/, parents first. */
+static LIST_HEAD(kfd_topology_dirs);
+
+static ssize_t kfd_topology_show(struct kobject *kobj, struct attribute *attr,
+				 char *buf)
+{
+	return sysfs_emit(buf, "%s\n",
+			  container_of(attr, struct kfd_topology_file,
+				       attr)->text);
+}
+
+static void kfd_topology_release(struct kobject *kobj)
+{
+	struct kfd_topology_dir *dir =
+		container_of(kobj, struct kfd_topology_dir, kobj);
+	unsigned int i;
+
+	for (i = 0; i < dir->n_files; i++)
+		kfree(dir->files[i].text);
+	kfree(dir);
+}
+
+static const struct sysfs_ops kfd_topology_ops = {
+	.show = kfd_topology_show,
+};
+
+static const struct kobj_type kfd_topology_ktype = {
+	.sysfs_ops = &kfd_topology_ops,
+	.release = kfd_topology_release,
+};
+
+struct kfd_topology_dir *kfd_topology_mkdir(struct kobject *parent,
+					    const char *name)
+{
+	struct kfd_topology_dir *dir = kzalloc(sizeof(*dir), GFP_KERNEL);
+	int ret;
+
+	if (!dir)
+		return ERR_PTR(-ENOMEM);
+	ret = kobject_init_and_add(&dir->kobj, &kfd_topology_ktype, parent,
+				   "%s", name);
+	if (ret) {
+		kobject_put(&dir->kobj);
+		return ERR_PTR(ret);
+	}
+	list_add_tail(&dir->link, &kfd_topology_dirs);
+	return dir;
+}
+
+struct kfd_topology_dir *kfd_topology_mkdir_n(struct kobject *parent,
+					      unsigned int n)
+{
+	char name[12];
+
+	snprintf(name, sizeof(name), "%u", n);
+	return kfd_topology_mkdir(parent, name);
+}
+
+int kfd_topology_write(struct kfd_topology_dir *dir, const char *name,
+		       const char *text)
+{
+	struct kfd_topology_file *file;
+
+	if (WARN_ON_ONCE(dir->n_files == KFD_DIR_FILES))
+		return -ENOSPC;
+	file = &dir->files[dir->n_files];
+	file->text = kstrdup(text, GFP_KERNEL);
+	if (!file->text)
+		return -ENOMEM;
+	dir->n_files++;
+	sysfs_attr_init(&file->attr);
+	file->attr.name = name;
+	file->attr.mode = 0444;
+	return sysfs_create_file(&dir->kobj, &file->attr);
+}
+
+void kfd_topology_clear(void)
+{
+	struct kfd_topology_dir *dir, *next;
+
+	list_for_each_entry_safe_reverse(dir, next, &kfd_topology_dirs, link) {
+		list_del(&dir->link);
+		kobject_del(&dir->kobj);
+		kobject_put(&dir->kobj);
+	}
+}
+
+/* Properties: "name value" a line. */
+
+struct kfd_props *kfd_props_new(void)
+{
+	struct kfd_props *props = kmalloc(sizeof(*props), GFP_KERNEL);
+
+	if (props)
+		seq_buf_init(&props->seq, props->text, sizeof(props->text));
+	return props;
+}
+
+void kfd_prop(struct kfd_props *props, const char *name, u64 value)
+{
+	seq_buf_printf(&props->seq, "%s%s %llu",
+		       seq_buf_used(&props->seq) ? "\n" : "", name, value);
+}
+
+int kfd_props_write(struct kfd_topology_dir *dir, struct kfd_props *props)
+{
+	int ret = kfd_topology_write(dir, "properties",
+				     seq_buf_str(&props->seq));
+
+	kfree(props);
+	return ret;
+}
+
+int kfd_topology_item(struct kobject *parent, unsigned int n,
+		      void (*fill)(struct kfd_props *props, const void *arg),
+		      const void *arg)
+{
+	struct kfd_topology_dir *dir = kfd_topology_mkdir_n(parent, n);
+	struct kfd_props *props;
+
+	if (IS_ERR(dir))
+		return PTR_ERR(dir);
+	props = kfd_props_new();
+	if (!props)
+		return -ENOMEM;
+	fill(props, arg);
+	return kfd_props_write(dir, props);
+}
