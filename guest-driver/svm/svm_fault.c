@@ -477,7 +477,7 @@ int svm_fault_init(struct kfd_node *node)
 	return 0;
 
 err_vmc:
-	vgpu_ih_unregister(vdev, IH_CLIENT_VMC, IH_SRC_VM_FAULT);
+	vgpu_ih_unregister(vdev, IH_CLIENT_VMC, IH_SRC_VM_FAULT, svm_fault_irq);
 err_fifo:
 	kfifo_free(&sn->fifo);
 	return ret;
@@ -487,8 +487,10 @@ void svm_fault_fini(struct kfd_node *node)
 {
 	struct svm_node *sn = &node->svm;
 
-	vgpu_ih_unregister(node->vdev, IH_CLIENT_UTCL2, IH_SRC_VM_FAULT);
-	vgpu_ih_unregister(node->vdev, IH_CLIENT_VMC, IH_SRC_VM_FAULT);
+	vgpu_ih_unregister(node->vdev, IH_CLIENT_UTCL2, IH_SRC_VM_FAULT,
+			   svm_fault_irq);
+	vgpu_ih_unregister(node->vdev, IH_CLIENT_VMC, IH_SRC_VM_FAULT,
+			   svm_fault_irq);
 	flush_work(&sn->fault_work);
 	kfifo_free(&sn->fifo);
 }

@@ -140,6 +140,16 @@ static int svm_commit_spans(struct svm_range *r, unsigned int gpu,
 	return 0;
 }
 
+static bool svm_all_writable(const unsigned long *pfns, unsigned long npages)
+{
+	unsigned long i;
+
+	for (i = 0; i < npages; i++)
+		if (!(pfns[i] & HMM_PFN_WRITE))
+			return false;
+	return true;
+}
+
 /* @iv: at most SVM_CHUNK_PAGES. Errors as svm_map_pages(). */
 static int svm_map_chunk(struct svm_range *r, unsigned int gpu,
 			 struct svm_interval iv, bool write)
@@ -173,7 +183,16 @@ static int svm_map_chunk(struct svm_range *r, unsigned int gpu,
 	do {
 		hmm.notifier_seq = mmu_interval_read_begin(&r->notifier);
 		ret = hmm_range_fault(&hmm);
-		if (!ret) {
+		if (!ret && write &&
+		    !svm_all_writable(hmm.hmm_pfns, svm_interval_pages(iv))) {
+			/*
+			 * After fork, VRAM is shared until somebody writes, and
+			 * HMM does not break that for its owner's pages: have
+			 * them come back as a CPU write would.
+			 */
+			hmm.dev_private_owner = NULL;
+			ret = -EBUSY;
+		} else if (!ret) {
 			ret = svm_build_spans(r, node, svm_interval_pages(iv));
 			if (ret >= 0)
 				ret = svm_commit_spans(r, gpu, iv, ret,

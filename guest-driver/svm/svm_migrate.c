@@ -29,6 +29,8 @@
 #include "svm_priv.h"
 #include "svm_trace.h"
 
+#if IS_ENABLED(CONFIG_DEVICE_PRIVATE)
+
 /**
  * struct svm_bo - VRAM under device-private pages
  * @ref: one for each page in use, one for the allocation in progress
@@ -655,3 +657,5 @@ void svm_migrate_fini(struct kfd_node *node)
 	release_mem_region(pgmap->range.start, range_len(&pgmap->range));
 	flush_work(&sn->reap_work);
 }
+
+#endif /* CONFIG_DEVICE_PRIVATE */

@@ -67,6 +67,14 @@ bool svm_va_busy(struct svm_range_list *svms, struct svm_interval *iv)
 	return false;
 }
 
+/* Reclaim may wait for @lock (by way of a notifier): lockdep knows at once. */
+static void svm_teach_reclaim(struct mutex *lock)
+{
+	fs_reclaim_acquire(GFP_KERNEL);
+	might_lock(lock);
+	fs_reclaim_release(GFP_KERNEL);
+}
+
 /* Insert a range with its notifier; mmap_lock for writing, svms->lock held. */
 static struct svm_range *svm_range_insert(struct svm_range_list *svms,
 					  struct svm_interval iv,
@@ -88,6 +96,7 @@ static struct svm_range *svm_range_insert(struct svm_range_list *svms,
 	r->attrs = *attrs;
 	mutex_init(&r->lock);
 	INIT_LIST_HEAD(&r->deferred_list);
+	svm_teach_reclaim(&r->lock);
 
 	ret = mmu_interval_notifier_insert_locked(&r->notifier, svms->mm,
 						  iv.first << PAGE_SHIFT,
@@ -379,6 +388,7 @@ int svm_range_list_init(struct kfd_process *p)
 	svms->objects = RB_ROOT_CACHED;
 	mutex_init(&svms->lock);
 	mutex_init(&svms->evict_lock);
+	svm_teach_reclaim(&svms->evict_lock);
 	INIT_LIST_HEAD(&svms->list);
 	atomic_set(&svms->evicted_ranges, 0);
 	atomic_set(&svms->drain_pagefaults, 0);
