@@ -78,9 +78,12 @@ int kfd_device_init(struct vgpu_device *vdev)
 	ret = svm_node_init(node);
 	if (ret)
 		goto err_free;
-	ret = kfd_node_register(node);
+	ret = kfd_interrupt_init(node);
 	if (ret)
 		goto err_svm;
+	ret = kfd_node_register(node);
+	if (ret)
+		goto err_interrupt;
 	ret = kfd_topology_add(node);
 	if (ret)
 		goto err_unregister;
@@ -90,6 +93,8 @@ int kfd_device_init(struct vgpu_device *vdev)
 
 err_unregister:
 	kfd_node_unregister(node);
+err_interrupt:
+	kfd_interrupt_fini(node);
 err_svm:
 	svm_node_fini(node);
 err_free:
@@ -107,6 +112,7 @@ void kfd_device_fini(struct vgpu_device *vdev)
 		return;
 	kfd_topology_remove(node);
 	kfd_node_unregister(node);
+	kfd_interrupt_fini(node);
 	svm_node_fini(node);
 	kfd_mem_limit_detach(node);
 	mutex_destroy(&node->queue_lock);

@@ -96,6 +96,10 @@ void kfd_doorbell_free(struct kfd_process_device *pdd);
 int kfd_doorbell_mmap(struct kfd_process_device *pdd,
 		      struct vm_area_struct *vma);
 
+/* kfd_interrupt.c: bad packets. 0 or -ENOSPC. */
+int kfd_interrupt_init(struct kfd_node *node);
+void kfd_interrupt_fini(struct kfd_node *node);
+
 /* kfd_topology.c */
 int kfd_topology_init(void);
 void kfd_topology_exit(void);
