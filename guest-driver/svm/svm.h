@@ -139,6 +139,12 @@ int svm_ioctl(struct kfd_process *p, enum kfd_ioctl_svm_op op, u64 start,
 	      u64 size, u32 nattrs, struct kfd_ioctl_svm_attribute *attrs);
 
 /*
+ * Some range overlaps these bytes: they are not free for a buffer object. In
+ * the process's own context (its mm is alive); takes mmap_lock.
+ */
+bool svm_range_overlaps(struct kfd_process *p, u64 start, u64 size);
+
+/*
  * The process's XNACK mode was changed (p->xnack_enabled is the new one) while
  * it has no queues: drain, unmap, map as the new mode asks. 0 or the error of
  * the first range that could not be mapped.

@@ -17,6 +17,7 @@
  * to it that this happens soon.
  */
 #include <linux/mm.h>
+#include <linux/overflow.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
@@ -319,6 +320,22 @@ void svm_unlock(struct svm_range_list *svms)
 {
 	mutex_unlock(&svms->lock);
 	mmap_read_unlock(svms->mm);
+}
+
+bool svm_range_overlaps(struct kfd_process *p, u64 start, u64 size)
+{
+	struct svm_range_list *svms = &p->svms;
+	bool overlaps;
+	u64 last;
+
+	if (!size || check_add_overflow(start, size - 1, &last))
+		return false;
+	svm_lock(svms);
+	overlaps = interval_tree_iter_first(&svms->objects,
+					    start >> PAGE_SHIFT,
+					    last >> PAGE_SHIFT);
+	svm_unlock(svms);
+	return overlaps;
 }
 
 static void svm_defer_unmap(struct svm_range *r, struct svm_interval iv)
