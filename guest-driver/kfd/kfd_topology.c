@@ -319,7 +319,7 @@ static int kfd_topology_make_gpu(struct kfd_node *node)
 	const struct kfd_mem_bank bank = {
 		/* All of it is behind the BAR. */
 		.heap_type = HSA_MEM_HEAP_TYPE_FB_PUBLIC,
-		.bytes = node->vdev->mman.vram.manager.size << PAGE_SHIFT,
+		.bytes = node->vdev->mman.vram.manager.size,
 	};
 	const struct kfd_io_link link = {
 		.from = node->topology_id,
