@@ -111,6 +111,7 @@ static void inv_request(VGPUState *s, unsigned h, unsigned eng, uint32_t val)
                 qatomic_inc(&s->gen[i]);
             }
         }
+        /* Generations first, then who is inside: pairs with access_begin(). */
         smp_mb();
         hub->inv[eng].pending |= vmids;
         for (i = 0; i < VGPU_NUM_SDMA; i++) {

@@ -10,7 +10,8 @@
 #include "trace.h"
 
 #define IH_RB_MIN_BYTES     256u
-#define IH_RB_MAX_BYTES     (256u * 1024)   /* what IH_RB_WPTR__OFFSET can say */
+/* The most that IH_RB_WPTR__OFFSET can say. */
+#define IH_RB_MAX_BYTES     (256u * 1024)
 
 void vgpu_ih_reset(VGPUState *s)
 {

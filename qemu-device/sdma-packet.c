@@ -40,6 +40,7 @@ static uint64_t dw64(const uint32_t *dw)
 static void access_begin(VGPUSdma *e, VGPUQueue *q)
 {
     qatomic_set(&e->access, e->access + 1);
+    /* Say so, then look at generations: pairs with inv_request(). */
     smp_mb();
     q->gen_seen = qatomic_read(&e->s->gen[queue_vmid(q)]);
 }
