@@ -7,7 +7,7 @@
 #include <kunit/test.h>
 #include <linux/prandom.h>
 
-#include "../svm/svm_interval.h"
+#include "../svm/svm_interval.c"
 
 #define MAP_PAGES	256
 
