@@ -72,13 +72,19 @@ static void kfd_fill_mem_bank(struct kfd_props *props, const void *arg)
 	kfd_prop(props, "mem_clk_max", 0);
 }
 
+/* GPUs number their processors from here, CPUs from zero. */
+static u32 kfd_simd_id_base(const struct kfd_node *node)
+{
+	return 0x80000000u + 0x1000 * node->topology_id;
+}
+
 /* The second-level cache, which all compute units share. */
 static void kfd_fill_l2(struct kfd_props *props, const void *arg)
 {
 	const struct kfd_node *node = arg;
 	unsigned int i;
 
-	kfd_prop(props, "processor_id_low", node->topology_id);
+	kfd_prop(props, "processor_id_low", kfd_simd_id_base(node));
 	kfd_prop(props, "level", 2);
 	kfd_prop(props, "size", KFD_L2_KIB);
 	kfd_prop(props, "cache_line_size", KFD_L2_LINE);
@@ -163,8 +169,7 @@ static void kfd_fill_gpu(struct kfd_props *props, const struct kfd_node *node,
 	kfd_prop(props, "simd_count", KFD_NUM_CU * KFD_SIMD_PER_CU);
 	kfd_fill_counts(props, n);
 	kfd_prop(props, "cpu_core_id_base", 0);
-	kfd_prop(props, "simd_id_base", 0x80000000u +
-		 0x1000 * (node->topology_id - 1));
+	kfd_prop(props, "simd_id_base", kfd_simd_id_base(node));
 	kfd_prop(props, "max_waves_per_simd", 8);
 	kfd_prop(props, "lds_size_in_kb", 64);
 	kfd_prop(props, "gds_size_in_kb", 0);
