@@ -194,7 +194,6 @@ static void create_queue(void)
 	BAD(EINVAL, queue_priority, 16);
 	BAD(EINVAL, ring_size, 4095);
 	BAD(EINVAL, ring_size, 8192);		/* larger than its BO */
-	BAD(EINVAL, ring_size, 2048);		/* smaller */
 	BAD(EFAULT, ring_base_address, KERNEL_VA);
 	BAD(EFAULT, read_pointer_address, KERNEL_VA);
 	BAD(EFAULT, write_pointer_address, KERNEL_VA);
