@@ -156,16 +156,11 @@ def binary_versions(package: str) -> list[str]:
     return [row[1] for row in rows if len(row) == 3 and row[2].endswith(" Packages")]
 
 
-def download_source(job: Job, package: str, version: str, folder: Path) -> Path:
-    """Fetch a source package into a folder; returns its .dsc file."""
-    folder.mkdir(parents=True, exist_ok=True)
+def download_source(job: Job, package: str, version: str, folder: Path) -> None:
+    """Fetch a source package into a folder."""
     job.run(
         ["apt-get", "-q", "-c", CONF, "source", "--download-only", "--only-source", f"{package}={version}"], cwd=folder
     )
-    found = list(folder.glob(f"{package}_*.dsc"))
-    if not found:
-        raise job.fail(f"the archive sent no description of {package}")
-    return found[0]
 
 
 def unpack_binary(job: Job, package: str, folder: Path, version: str = "") -> None:

@@ -14,8 +14,7 @@ from vgpu_tools.paths import BUILD, CACHE, CONFIGS, GUEST_DRIVER, INCLUDE
 from vgpu_tools.steps import Job, Step, jobs
 
 FLAVOURS = ("release", "debug")
-EXPECTED_LINES = 1900  # lines that kbuild prints for one of our kernels; only the progress bar depends on it
-OVERLAY = CACHE / "overlay-linux"
+EXPECTED_LINES = 2850  # lines that kbuild prints for one of our kernels; only the progress bar depends on it
 
 
 def check_flavour(flavour: str) -> None:
@@ -46,23 +45,22 @@ def headers() -> Path:
 
 def tree(flavour: str) -> Path:
     """The build tree in the cache (O=): one for each source and configuration."""
-    step, _ = sources.linux()
-    return CACHE / f"linux-{flavour}-{fingerprint.of(step.key, *fragments(flavour))}"
+    return CACHE / f"linux-{flavour}-{fingerprint.of(sources.linux().step.key, *fragments(flavour))}"
 
 
 def build(flavour: str) -> Step:
     """The step that builds the kernel image, its own modules and (release) its user-space headers."""
     check_flavour(flavour)
-    needed, source = sources.linux()
+    source = sources.linux()
     work = tree(flavour)
     inputs = fingerprint.of(*fragments(flavour), GUEST_DRIVER / "Kconfig", GUEST_DRIVER / "hook.sh")
 
     def make(job: Job) -> None:
         done = work / ".vgpu-done"
-        if not done.exists() or done.read_text() != inputs:
+        if source.named or not done.exists() or done.read_text() != inputs:
             done.unlink(missing_ok=True)
-            sources.hook(job, GUEST_DRIVER, OVERLAY, source)
-            _configure(job, source, work, fragments(flavour))
+            source.hook(job, GUEST_DRIVER)
+            _configure(job, source.tree, work, fragments(flavour))
             # Our own folder is left out here: it is the driver step's.
             kbuild = ["make", "-C", work, jobs(), "CONFIG_DRM_VGPU_KFD="]
             job.run([*kbuild, "bzImage", "modules"], expected_lines=EXPECTED_LINES)
@@ -76,7 +74,7 @@ def build(flavour: str) -> Step:
             shutil.copytree(work / "headers", headers().parent)
 
     outputs = [image(flavour)] + ([headers()] if flavour == "release" else [])
-    return Step(f"kernel-{flavour}", f"guest kernel ({flavour})", make, inputs, outputs, [needed])
+    return Step(f"kernel-{flavour}", f"guest kernel ({flavour})", make, inputs, outputs, [source.step])
 
 
 def _configure(job: Job, source: Path, work: Path, wanted: list[Path]) -> None:
@@ -100,12 +98,12 @@ def modules(flavour: str) -> Path:
 def driver(flavour: str) -> Step:
     """The step that builds our driver in the kernel's tree, and installs all modules."""
     check_flavour(flavour)
-    _, source = sources.linux()
+    source = sources.linux()
     work = tree(flavour)
     target = modules(flavour)
 
     def make(job: Job) -> None:
-        sources.hook(job, GUEST_DRIVER, OVERLAY, source)
+        source.hook(job, GUEST_DRIVER)
         job.run(["make", "-C", work, jobs(), "modules"], expected_lines=80)
         shutil.rmtree(target, ignore_errors=True)
         job.run(["make", "-C", work, "modules_install", f"INSTALL_MOD_PATH={target}", "INSTALL_MOD_STRIP=1"])

@@ -55,23 +55,23 @@ def with_firmware(variant: str = "release") -> Path:
 
 def tree(variant: str = "release") -> Path:
     """The build tree in the cache: one for each source and configuration."""
-    return CACHE / f"qemu-{variant}-{fingerprint.of(sources.qemu()[0].key, flags(variant))}"
+    return CACHE / f"qemu-{variant}-{fingerprint.of(sources.qemu().step.key, flags(variant))}"
 
 
 def build(variant: str = "release") -> Step:
     """The step that builds QEMU and our qtest program."""
     if variant not in VARIANTS:
         raise Failure(f"no QEMU variant '{variant}': there are {', '.join(VARIANTS)}", status=2)
-    needed, source = sources.qemu()
+    source = sources.qemu()
     work = tree(variant)
 
     def make(job: Job) -> None:
-        sources.hook(job, QEMU_DEVICE, CACHE / "overlay-qemu", source)
+        source.hook(job, QEMU_DEVICE)
         work.mkdir(parents=True, exist_ok=True)
         ninja = shutil.which("ninja", path=os.path.dirname(sys.executable)) or "ninja"
         if not (work / "build.ninja").exists():
             job.run(
-                [source / "configure", f"--python={sys.executable}", f"--ninja={ninja}", *flags(variant)],
+                [source.tree / "configure", f"--python={sys.executable}", f"--ninja={ninja}", *flags(variant)],
                 cwd=work,
                 env={"PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"},
             )
@@ -88,5 +88,5 @@ def build(variant: str = "release") -> Step:
         make,
         fingerprint.of(flags(variant), QEMU_DEVICE, INCLUDE),
         [binary(variant), qtest(variant)],
-        [needed],
+        [source.step],
     )

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Source trees of QEMU and Linux, firmware and busybox: fetched once into the cache.
 
-A tree in the cache is private to us: our code is hooked into it. It sees a copy of our code (the overlay), refreshed
-by content, so that several checkouts can share one cache and the build tools' view of time stays right.
+Our code is hooked into a private copy of each tree, never into the original. The copy sees our code through the
+overlay, which is refreshed by content, so that several checkouts can share one cache and the build tools' view of time
+stays right.
 """
 
 import filecmp
 import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from vgpu_tools import apt, fingerprint
@@ -15,6 +18,35 @@ from vgpu_tools.steps import Job, Step
 from vgpu_tools.versions import pins, source_folder
 
 SOURCES = CACHE / "src"
+OVERLAYS = CACHE / "overlay"
+
+
+@dataclass
+class Source:
+    """A source tree that our code is hooked into."""
+
+    step: Step  # provides it
+    tree: Path
+    renew: Callable[[Job], None]  # makes the tree what it was before anything was hooked in
+    named: bool  # a copy of a tree of the user's, who may change it at any time
+
+    def hook(self, job: Job, part: Path) -> None:
+        """Bring our `part` in the tree up to date.
+
+        The tree is made anew when what hooks us in has changed, so that no older patch stays behind.
+        """
+        overlay = OVERLAYS / self.tree.name
+        mirror(part, overlay / part.name)
+        mirror(INCLUDE, overlay / INCLUDE.name)
+        hooks = fingerprint.of(overlay / part.name / "hook.sh", overlay / part.name / "patches")
+        marker = self.tree.with_name(self.tree.name + ".hooked")
+        if not self.named and marker.exists() and marker.read_text() == hooks:
+            return
+        if self.named or marker.exists():
+            self.renew(job)
+        marker.write_text("")
+        job.run([overlay / part.name / "hook.sh", self.tree])
+        marker.write_text(hooks)
 
 
 def mirror(source: Path, target: Path) -> None:
@@ -24,84 +56,93 @@ def mirror(source: Path, target: Path) -> None:
     for path in fingerprint.source_files(target):
         if path.relative_to(target) not in wanted:
             path.unlink()
-    for name in wanted:
+    for name in sorted(wanted):
         old, new = source / name, target / name
-        if (
-            new.exists()
-            and filecmp.cmp(old, new, shallow=False)
-            and not (old.stat().st_mode ^ new.stat().st_mode) & 0o111
-        ):
-            continue
-        new.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(old, new)
+        same_mode = new.exists() and not (old.stat().st_mode ^ new.stat().st_mode) & 0o111
+        if not same_mode or not filecmp.cmp(old, new, shallow=False):
+            new.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(old, new)
 
 
-def hook(job: Job, part: Path, overlay: Path, tree: Path) -> None:
-    """Copy a part of ours and the contract's headers into the overlay, and hook that part into a source tree."""
-    mirror(part, overlay / part.name)
-    mirror(INCLUDE, overlay / INCLUDE.name)
-    job.run([overlay / part.name / "hook.sh", tree])
+def _named(what: str, folder: Path) -> Source:
+    """A tree that the user named; it is copied when QEMU or the kernel is built, and never written to."""
+    tree = SOURCES / f"{what}-{fingerprint.of(str(folder))}"
 
-
-def _replace(old: Path, new: Path) -> None:
-    shutil.rmtree(new, ignore_errors=True)
-    old.rename(new)
-
-
-def _copy_of(folder: Path, tree: Path) -> Step:
-    """A private copy of a tree that the user named; renewed on `make qemu` and `make kernel`."""
-
-    def make(job: Job) -> None:
+    def renew(job: Job) -> None:
         tree.mkdir(parents=True, exist_ok=True)
-        job.run(["rsync", "-a", "--exclude=.git", f"{folder}/", f"{tree}/"])
+        job.run(["rsync", "-a", "--delete", "--exclude=.git", f"{folder}/", f"{tree}/"])
 
-    return Step(f"source-{tree.name}", f"copy of {folder}", make, str(folder), [tree], shared=True)
+    needs = [apt.host_packages()]
+    step = Step(f"source-{what}-named", f"{what} source", renew, str(folder), [tree], needs, shared=True)
+    return Source(step, tree, renew, named=True)
 
 
-def qemu() -> tuple[Step, Path]:
-    """The step that provides QEMU's source tree, and the tree."""
+def _fetched(
+    what: str, pin: dict[str, str], download: Callable[[Job, Path], None], unpack: Callable[[Job, Path, Path], None]
+) -> Source:
+    """A tree from the archive.
+
+    `download` brings it into a folder, which is kept; `unpack` makes the tree from that folder.
+    """
+    name = f"{what}-{fingerprint.of(pin['version'], pins()['debian']['suite'])}"
+    tree, kept = SOURCES / name, SOURCES / f"{name}.download"
+
+    def renew(job: Job) -> None:
+        shutil.rmtree(tree, ignore_errors=True)
+        unpack(job, kept, tree)
+
+    def make(job: Job) -> None:
+        shutil.rmtree(kept, ignore_errors=True)
+        kept.mkdir(parents=True)
+        apt.configure(job)
+        download(job, kept)
+        renew(job)
+        tree.with_name(f"{name}.hooked").unlink(missing_ok=True)
+
+    step = Step(f"source-{what}", f"{what} source", make, name, [tree, kept], [apt.host_packages()], shared=True)
+    return Source(step, tree, renew, named=False)
+
+
+def qemu() -> Source:
+    """QEMU's source tree."""
     if folder := source_folder("QEMU_SRC", "VERSION"):
-        tree = SOURCES / f"qemu-named-{fingerprint.of(str(folder))}"
-        return _copy_of(folder, tree), tree
+        return _named("qemu", folder)
     pin = pins()["qemu"]
-    tree = SOURCES / f"qemu-{fingerprint.of(pin['version'], pins()['debian']['suite'])}"
 
-    def make(job: Job) -> None:
-        apt.configure(job)
+    def download(job: Job, kept: Path) -> None:
         version = apt.choose(pin["package"], pin["version"], pin["series"], apt.source_versions(pin["package"]))
-        download = SOURCES / "qemu.download"
-        shutil.rmtree(download, ignore_errors=True)
-        description = apt.download_source(job, pin["package"], version, download)
-        job.run(["dpkg-source", "--no-check", "-x", description, download / "tree"])
-        _replace(download / "tree", tree)
-        shutil.rmtree(download)
+        apt.download_source(job, pin["package"], version, kept)
 
-    return Step("source-qemu", "QEMU source", make, tree.name, [tree], [apt.host_packages()], shared=True), tree
+    def unpack(job: Job, kept: Path, tree: Path) -> None:
+        job.run(["dpkg-source", "--no-check", "-x", only(job, kept, "*.dsc"), tree])
+
+    return _fetched("qemu", pin, download, unpack)
 
 
-def linux() -> tuple[Step, Path]:
-    """The step that provides Linux's source tree, and the tree."""
+def linux() -> Source:
+    """Linux's source tree."""
     if folder := source_folder("KERNEL_SRC", "Kbuild"):
-        tree = SOURCES / f"linux-named-{fingerprint.of(str(folder))}"
-        return _copy_of(folder, tree), tree
+        return _named("linux", folder)
     pin = pins()["linux"]
-    tree = SOURCES / f"linux-{fingerprint.of(pin['version'], pins()['debian']['suite'])}"
 
-    def make(job: Job) -> None:
-        apt.configure(job)
+    def download(job: Job, kept: Path) -> None:
         version = apt.choose(pin["package"], pin["version"], pin["series"], apt.binary_versions(pin["package"]))
-        download = SOURCES / "linux.download"
-        shutil.rmtree(download, ignore_errors=True)
-        apt.unpack_binary(job, pin["package"], download, version)
-        archive = next(download.glob("usr/src/linux-source-*.tar.xz"), None)
-        if not archive:
-            raise job.fail(f"{pin['package']} holds no source archive")
-        (download / "tree").mkdir()
-        job.run(["tar", "-xJf", archive, "--strip-components=1", "-C", download / "tree"])
-        _replace(download / "tree", tree)
-        shutil.rmtree(download)
+        apt.unpack_binary(job, pin["package"], kept, version)
 
-    return Step("source-linux", "Linux source", make, tree.name, [tree], [apt.host_packages()], shared=True), tree
+    def unpack(job: Job, kept: Path, tree: Path) -> None:
+        tree.mkdir()
+        archive = only(job, kept, "usr/src/linux-source-*.tar.xz")
+        job.run(["tar", "-xJf", archive, "--strip-components=1", "-C", tree])
+
+    return _fetched("linux", pin, download, unpack)
+
+
+def only(job: Job, folder: Path, pattern: str) -> Path:
+    """The one file below a folder that fits a pattern."""
+    found = list(folder.glob(pattern))
+    if len(found) != 1:
+        raise job.fail(f"the archive sent {len(found)} files {pattern} instead of one")
+    return found[0]
 
 
 def firmware() -> tuple[Step, list[Path]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 RESULT = re.compile(r"^(?P<indent>\s*)(?P<not>not )?ok\b\s*\d*\s*(?:- )?(?P<name>.*?)(?:\s*#\s*(?P<note>.*))?$")
 PLAN = re.compile(r"^(?P<indent>\s*)1\.\.(?P<count>\d+)(?:\s*#\s*(?P<note>.*))?$")
+VERSION = re.compile(r"^(?P<indent>\s*)K?TAP version \d+$")
 BAIL = re.compile(r"^\s*Bail out!\s*(.*)$")
 UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd]")
 
@@ -40,7 +41,10 @@ def parse(text: str, prefix: str = "") -> list[Case]:
             cases.append(Case(f"{prefix}plan", "failed", f"{planned} tests were planned, {seen} reported"))
 
     for line in text.splitlines():
-        if found := PLAN.match(line):
+        if found := VERSION.match(line):  # a new block; several streams may follow one another
+            for block in [block for block in open_blocks if block >= len(found["indent"])]:
+                plan_kept(block)
+        elif found := PLAN.match(line):
             indent = len(found["indent"])
             open_blocks.setdefault(indent, [-1, 0])[0] = int(found["count"])
             if found["count"] == "0":
