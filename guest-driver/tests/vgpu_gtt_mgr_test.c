@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * mm/vgpu_gtt_mgr.c: what has an address, where, and what it costs. Would
+ * catch transfer windows or addresses handed out twice, a limit that does not
+ * hold, an address given to whom did not ask, and lost addresses.
+ */
+#include "vgpu_mock.h"
+
+#define WINDOWS		(VGPU_GTT_WINDOW_PAGES * VGPU_GTT_NUM_WINDOWS)
+#define GART_ROOM	(VGPU_MOCK_GART_PAGES - WINDOWS)
+#define GTT_PAGES	(VGPU_MOCK_GTT >> PAGE_SHIFT)
+#define MAX_RES		128
+#define ROUNDS		3000
+
+static const struct ttm_place memory = { .mem_type = TTM_PL_TT };
+static const struct ttm_place address = {
+	.lpfn = VGPU_MOCK_GART_PAGES, .mem_type = TTM_PL_TT,
+};
+
+/* Who owns which page of the GART. */
+struct gart_map {
+	struct ttm_resource *res[MAX_RES];
+	DECLARE_BITMAP(used, VGPU_MOCK_GART_PAGES);
+	u64 memory;
+};
+
+static void gart_map_take(struct kunit *test, struct gart_map *map,
+			  struct ttm_resource *res,
+			  const struct ttm_place *place)
+{
+	u64 n = PFN_UP(res->size), i;
+
+	map->memory += res->size;
+	KUNIT_ASSERT_EQ(test, vgpu_gtt_mgr_has_gart_addr(res), !!place->lpfn);
+	if (!place->lpfn)
+		return;
+	KUNIT_ASSERT_GE(test, res->start, max(place->fpfn, WINDOWS));
+	KUNIT_ASSERT_LE(test, res->start + n, place->lpfn);
+	for (i = 0; i < n; i++)
+		KUNIT_ASSERT_FALSE_MSG(test, __test_and_set_bit(res->start + i,
+								map->used),
+				       "page %llu handed out twice",
+				       res->start + i);
+}
+
+static void gart_map_give(struct vgpu_mock *mock, struct gart_map *map,
+			  struct ttm_resource *res)
+{
+	if (vgpu_gtt_mgr_has_gart_addr(res))
+		bitmap_clear(map->used, res->start, PFN_UP(res->size));
+	map->memory -= res->size;
+	vgpu_mock_free(mock, res);
+}
+
+static void gtt_random(struct kunit *test)
+{
+	struct vgpu_mock *mock = vgpu_mock_new(test);
+	struct gart_map *map;
+	unsigned int round, i;
+
+	map = kunit_kzalloc(test, sizeof(*map), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, map);
+	for (round = 0; round < ROUNDS; round++) {
+		struct ttm_place place = vgpu_mock_random(mock, 2) ? memory :
+								     address;
+		u64 pages = 1 + vgpu_mock_random(mock, 200);
+
+		if (place.lpfn && !vgpu_mock_random(mock, 3)) {
+			place.fpfn = vgpu_mock_random(mock, place.lpfn - 200);
+			place.lpfn = place.fpfn + 200;
+		}
+		if (!vgpu_mock_random(mock, 3))
+			place.flags |= TTM_PL_FLAG_TOPDOWN;
+		i = vgpu_mock_random(mock, MAX_RES);
+		if (map->res[i]) {
+			gart_map_give(mock, map, map->res[i]);
+			map->res[i] = NULL;
+		} else if (!vgpu_mock_alloc(mock, pages, 1, &place,
+					    &map->res[i])) {
+			gart_map_take(test, map, map->res[i], &place);
+		} else {
+			map->res[i] = NULL;
+		}
+		KUNIT_ASSERT_EQ(test, vgpu_mock_usage(mock, TTM_PL_TT),
+				map->memory);
+		KUNIT_ASSERT_LE(test, map->memory, VGPU_MOCK_GTT);
+	}
+	for (i = 0; i < MAX_RES; i++)
+		if (map->res[i])
+			gart_map_give(mock, map, map->res[i]);
+	KUNIT_EXPECT_EQ(test, vgpu_mock_usage(mock, TTM_PL_TT), 0);
+}
+
+/* Memory has its own limit, several times what the GART could address. */
+static void gtt_limit(struct kunit *test)
+{
+	const struct ttm_place stopover = {
+		.mem_type = TTM_PL_TT, .flags = TTM_PL_FLAG_TEMPORARY,
+	};
+	struct vgpu_mock *mock = vgpu_mock_new(test);
+	struct ttm_resource *all, *res;
+
+	KUNIT_ASSERT_GT(test, GTT_PAGES, GART_ROOM);
+	KUNIT_EXPECT_EQ(test, vgpu_mock_alloc(mock, GTT_PAGES + 1, 1, &memory,
+					      &res), -ENOSPC);
+	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock, GTT_PAGES, 1, &memory,
+					      &all), 0);
+	KUNIT_EXPECT_EQ(test, vgpu_mock_alloc(mock, 1, 1, &memory, &res),
+			-ENOSPC);
+	KUNIT_EXPECT_EQ(test, vgpu_mock_alloc(mock, 1, 1, &address, &res),
+			-ENOSPC);
+	/* A failure costs nothing. */
+	KUNIT_EXPECT_EQ(test, vgpu_mock_usage(mock, TTM_PL_TT), VGPU_MOCK_GTT);
+	/* What only passes through may exceed the limit. */
+	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock, 8, 1, &stopover, &res), 0);
+	vgpu_mock_free(mock, res);
+	vgpu_mock_free(mock, all);
+	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock, 1, 1, &memory, &res), 0);
+	vgpu_mock_free(mock, res);
+}
+
+/* The GART's addresses run out; memory without one can still be had. */
+static void gtt_addresses_run_out(struct kunit *test)
+{
+	struct vgpu_mock *mock = vgpu_mock_new(test);
+	struct ttm_resource *half[2], *res;
+
+	KUNIT_EXPECT_EQ(test, vgpu_mock_alloc(mock, GART_ROOM + 1, 1, &address,
+					      &res), -ENOSPC);
+	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock, GART_ROOM / 2, 1, &address,
+					      &half[0]), 0);
+	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock, GART_ROOM / 2, 1, &address,
+					      &half[1]), 0);
+	KUNIT_EXPECT_EQ(test, vgpu_mock_alloc(mock, 1, 1, &address, &res),
+			-ENOSPC);
+	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock, 1, 1, &memory, &res), 0);
+	vgpu_mock_free(mock, res);
+	vgpu_mock_free(mock, half[0]);
+	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock, GART_ROOM / 2, 1, &address,
+					      &half[0]), 0);
+	vgpu_mock_free(mock, half[0]);
+	vgpu_mock_free(mock, half[1]);
+}
+
+/* Room enough, but in pieces. */
+static void gtt_fragmented(struct kunit *test)
+{
+	struct ttm_resource *piece[GART_ROOM / 64], *res;
+	struct vgpu_mock *mock = vgpu_mock_new(test);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(piece); i++)
+		KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock, 64, 1, &address,
+						      &piece[i]), 0);
+	for (i = 0; i < ARRAY_SIZE(piece); i += 2)
+		vgpu_mock_free(mock, piece[i]);
+	KUNIT_EXPECT_EQ(test, vgpu_mock_alloc(mock, 65, 1, &address, &res),
+			-ENOSPC);
+	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock, 64, 1, &address, &res), 0);
+	vgpu_mock_free(mock, res);
+	for (i = 1; i < ARRAY_SIZE(piece); i += 2)
+		vgpu_mock_free(mock, piece[i]);
+	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock, GART_ROOM, 1, &address,
+					      &res), 0);
+	vgpu_mock_free(mock, res);
+}
+
+static void gtt_places(struct kunit *test)
+{
+	const struct ttm_place elsewhere = {
+		.fpfn = WINDOWS + 1000, .lpfn = WINDOWS + 1100,
+		.mem_type = TTM_PL_TT,
+	};
+	struct vgpu_mock *mock = vgpu_mock_new(test);
+	struct ttm_resource_manager *man = &mock->vdev.mman.gtt.manager;
+	struct ttm_resource *with, *without;
+	struct ttm_place place = address;
+
+	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock, 10, 1, &address, &with),
+			0);
+	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock, 10, 1, &memory, &without),
+			0);
+#define INTERSECTS(_res, _place) \
+	man->func->intersects(man, _res, &(_place), (_res)->size)
+#define COMPATIBLE(_res, _place) \
+	man->func->compatible(man, _res, &(_place), (_res)->size)
+	/* Who needs memory only is served by either. */
+	KUNIT_EXPECT_TRUE(test, INTERSECTS(with, memory));
+	KUNIT_EXPECT_TRUE(test, INTERSECTS(without, memory));
+	KUNIT_EXPECT_TRUE(test, COMPATIBLE(with, memory));
+	KUNIT_EXPECT_TRUE(test, COMPATIBLE(without, memory));
+	/* Who needs an address is not by memory that has none. */
+	KUNIT_EXPECT_TRUE(test, COMPATIBLE(with, address));
+	KUNIT_EXPECT_FALSE(test, COMPATIBLE(without, address));
+	KUNIT_EXPECT_FALSE(test, INTERSECTS(without, address));
+	KUNIT_EXPECT_FALSE(test, INTERSECTS(with, elsewhere));
+	KUNIT_EXPECT_FALSE(test, COMPATIBLE(with, elsewhere));
+	/* Its last page in, its last page out. */
+	place.fpfn = with->start + 9;
+	KUNIT_EXPECT_TRUE(test, INTERSECTS(with, place));
+	KUNIT_EXPECT_FALSE(test, COMPATIBLE(with, place));
+	place.fpfn = with->start + 10;
+	KUNIT_EXPECT_FALSE(test, INTERSECTS(with, place));
+#undef INTERSECTS
+#undef COMPATIBLE
+	vgpu_mock_free(mock, with);
+	vgpu_mock_free(mock, without);
+}
+
+static struct kunit_case gtt_mgr_cases[] = {
+	KUNIT_CASE(gtt_random),
+	KUNIT_CASE(gtt_limit),
+	KUNIT_CASE(gtt_addresses_run_out),
+	KUNIT_CASE(gtt_fragmented),
+	KUNIT_CASE(gtt_places),
+	{}
+};
+
+static struct kunit_suite gtt_mgr_suite = {
+	.name = "vgpu_gtt_mgr",
+	.test_cases = gtt_mgr_cases,
+};
+
+kunit_test_suite(gtt_mgr_suite);

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * mm/vgpu_vram_mgr.c against a map of pages. Would catch memory handed out
+ * twice or outside what was allowed, lost memory, wrong usage counts, and
+ * "contiguous" said of what is not.
+ */
+#include "vgpu_mock.h"
+
+#define VRAM_PAGES	(VGPU_MOCK_VRAM >> PAGE_SHIFT)
+#define MAX_RES		128
+#define ROUNDS		3000
+
+static const struct ttm_place anywhere = { .mem_type = TTM_PL_VRAM };
+
+/**
+ * struct vram_map - who owns which page
+ */
+struct vram_map {
+	struct ttm_resource *res[MAX_RES];
+	u64 pages[VRAM_PAGES];
+	DECLARE_BITMAP(used, VRAM_PAGES);
+};
+
+static struct vram_map *vram_map_new(struct kunit *test)
+{
+	struct vram_map *map = kunit_kzalloc(test, sizeof(*map), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, map);
+	return map;
+}
+
+static struct ttm_resource_manager *vram_man(struct vgpu_mock *mock)
+{
+	return &mock->vdev.mman.vram.manager;
+}
+
+/* Note a new resource: right length, in [fpfn, lpfn), nobody else's. */
+static void vram_map_take(struct kunit *test, struct vgpu_mock *mock,
+			  struct vram_map *map, struct ttm_resource *res,
+			  u64 n_pages, const struct ttm_place *place)
+{
+	u64 limit = place->lpfn ?: VRAM_PAGES;
+	bool adjacent = true;
+	u64 i, n;
+
+	n = vgpu_mock_vram_pages(mock, res, map->pages);
+	KUNIT_ASSERT_EQ(test, n, n_pages);
+	for (i = 0; i < n; i++) {
+		u64 pfn = map->pages[i] >> PAGE_SHIFT;
+
+		KUNIT_ASSERT_GE(test, pfn, place->fpfn);
+		KUNIT_ASSERT_LT(test, pfn, limit);
+		KUNIT_ASSERT_FALSE_MSG(test, test_bit(pfn, map->used),
+				       "page %llu handed out twice", pfn);
+		__set_bit(pfn, map->used);
+		if (i && map->pages[i] != map->pages[i - 1] + PAGE_SIZE)
+			adjacent = false;
+	}
+	if (res->placement & TTM_PL_FLAG_CONTIGUOUS)
+		KUNIT_ASSERT_TRUE(test, adjacent);
+	if (place->flags & TTM_PL_FLAG_CONTIGUOUS)
+		KUNIT_ASSERT_TRUE(test, adjacent);
+}
+
+static void vram_map_give(struct vgpu_mock *mock, struct vram_map *map,
+			  struct ttm_resource *res)
+{
+	u64 i, n = vgpu_mock_vram_pages(mock, res, map->pages);
+
+	for (i = 0; i < n; i++)
+		__clear_bit(map->pages[i] >> PAGE_SHIFT, map->used);
+	vgpu_mock_free(mock, res);
+}
+
+static void check_usage(struct kunit *test, struct vgpu_mock *mock,
+			struct vram_map *map)
+{
+	KUNIT_ASSERT_EQ(test, vgpu_mock_usage(mock, TTM_PL_VRAM),
+			(u64)bitmap_weight(map->used, VRAM_PAGES) <<
+			PAGE_SHIFT);
+}
+
+static struct ttm_place random_place(struct vgpu_mock *mock)
+{
+	struct ttm_place place = anywhere;
+
+	if (!vgpu_mock_random(mock, 4))
+		place.flags |= TTM_PL_FLAG_CONTIGUOUS;
+	if (!vgpu_mock_random(mock, 4))
+		place.flags |= TTM_PL_FLAG_TOPDOWN;
+	if (!vgpu_mock_random(mock, 4)) {
+		place.fpfn = vgpu_mock_random(mock, VRAM_PAGES / 2);
+		place.lpfn = VRAM_PAGES / 2 +
+			     vgpu_mock_random(mock, VRAM_PAGES / 2);
+	}
+	return place;
+}
+
+/* Allocations and frees in random order, with all kinds of places. */
+static void vram_random(struct kunit *test)
+{
+	struct vgpu_mock *mock = vgpu_mock_new(test);
+	struct vram_map *map = vram_map_new(test);
+	unsigned int round, i;
+
+	for (round = 0; round < ROUNDS; round++) {
+		struct ttm_place place = random_place(mock);
+		u64 pages = 1 + vgpu_mock_random(mock, 512);
+
+		i = vgpu_mock_random(mock, MAX_RES);
+		if (map->res[i]) {
+			vram_map_give(mock, map, map->res[i]);
+			map->res[i] = NULL;
+		} else if (!vgpu_mock_alloc(mock, pages, 1, &place,
+					    &map->res[i])) {
+			vram_map_take(test, mock, map, map->res[i], pages,
+				      &place);
+		} else {
+			map->res[i] = NULL;
+		}
+		check_usage(test, mock, map);
+	}
+	for (i = 0; i < MAX_RES; i++)
+		if (map->res[i])
+			vram_map_give(mock, map, map->res[i]);
+	check_usage(test, mock, map);
+}
+
+/* To the last page, and all of it back in one piece. */
+static void vram_exhaust(struct kunit *test)
+{
+	struct ttm_place contiguous = anywhere;
+	struct vgpu_mock *mock = vgpu_mock_new(test);
+	struct vram_map *map = vram_map_new(test);
+	struct ttm_resource *more;
+	unsigned int i;
+
+	contiguous.flags |= TTM_PL_FLAG_CONTIGUOUS;
+	for (i = 0; i < MAX_RES; i++) {
+		KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock,
+						      VRAM_PAGES / MAX_RES, 1,
+						      &anywhere, &map->res[i]),
+				0);
+		vram_map_take(test, mock, map, map->res[i],
+			      VRAM_PAGES / MAX_RES, &anywhere);
+	}
+	KUNIT_EXPECT_EQ(test, vgpu_mock_alloc(mock, 1, 1, &anywhere, &more),
+			-ENOSPC);
+	KUNIT_EXPECT_EQ(test, vgpu_mock_usage(mock, TTM_PL_VRAM), VGPU_MOCK_VRAM);
+
+	/* Every other one freed: half of VRAM, but no range of that size. */
+	for (i = 0; i < MAX_RES; i += 2)
+		vram_map_give(mock, map, map->res[i]);
+	KUNIT_EXPECT_EQ(test, vgpu_mock_alloc(mock, VRAM_PAGES / 2, 1,
+					      &contiguous, &more), -ENOSPC);
+	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock, VRAM_PAGES / 2, 1,
+					      &anywhere, &more), 0);
+	KUNIT_EXPECT_FALSE(test, more->placement & TTM_PL_FLAG_CONTIGUOUS);
+	vgpu_mock_free(mock, more);
+
+	for (i = 1; i < MAX_RES; i += 2)
+		vram_map_give(mock, map, map->res[i]);
+	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock, VRAM_PAGES, 1, &contiguous,
+					      &more), 0);
+	KUNIT_EXPECT_TRUE(test, more->placement & TTM_PL_FLAG_CONTIGUOUS);
+	vgpu_mock_free(mock, more);
+}
+
+static void vram_too_large(struct kunit *test)
+{
+	const struct ttm_place window = {
+		.fpfn = 16, .lpfn = 32, .mem_type = TTM_PL_VRAM,
+	};
+	struct vgpu_mock *mock = vgpu_mock_new(test);
+	struct ttm_resource *res;
+
+	KUNIT_EXPECT_EQ(test, vgpu_mock_alloc(mock, VRAM_PAGES + 1, 1,
+					      &anywhere, &res), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, vgpu_mock_alloc(mock, 1ull << 40, 1, &anywhere,
+					      &res), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, vgpu_mock_alloc(mock, 17, 1, &window, &res),
+			-ENOSPC);
+	KUNIT_EXPECT_EQ(test, vgpu_mock_usage(mock, TTM_PL_VRAM), 0);
+	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock, 16, 1, &window, &res), 0);
+	KUNIT_EXPECT_EQ(test, res->start, 16);
+	vgpu_mock_free(mock, res);
+}
+
+static void vram_aligned(struct kunit *test)
+{
+	struct vgpu_mock *mock = vgpu_mock_new(test);
+	struct ttm_resource *odd, *res;
+	u32 align;
+
+	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock, 3, 1, &anywhere, &odd), 0);
+	for (align = 1; align <= 2048; align *= 2) {
+		KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock, align, align,
+						      &anywhere, &res), 0);
+		KUNIT_EXPECT_EQ_MSG(test, res->start % align, 0,
+				    "start %lu, alignment %u", res->start,
+				    align);
+		vgpu_mock_free(mock, res);
+	}
+	vgpu_mock_free(mock, odd);
+}
+
+/* intersects and compatible, by looking at every page. */
+static void vram_places(struct kunit *test)
+{
+	struct vgpu_mock *mock = vgpu_mock_new(test);
+	struct vram_map *map = vram_map_new(test);
+	struct ttm_resource_manager *man = vram_man(mock);
+	struct ttm_resource *holes[32], *res;
+	unsigned int i;
+
+	/* Blocks here and there. */
+	for (i = 0; i < ARRAY_SIZE(holes); i++)
+		KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock, 100, 1, &anywhere,
+						      &holes[i]), 0);
+	for (i = 0; i < ARRAY_SIZE(holes); i += 2)
+		vgpu_mock_free(mock, holes[i]);
+	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock, 700, 1, &anywhere, &res),
+			0);
+	vgpu_mock_vram_pages(mock, res, map->pages);
+
+	for (i = 0; i < ROUNDS; i++) {
+		u64 a = vgpu_mock_random(mock, VRAM_PAGES);
+		u64 b = vgpu_mock_random(mock, VRAM_PAGES);
+		const struct ttm_place place = {
+			.fpfn = min(a, b), .lpfn = max(a, b) + 1,
+			.mem_type = TTM_PL_VRAM,
+		};
+		bool some = false, all = true;
+		unsigned int k;
+
+		for (k = 0; k < 700; k++) {
+			u64 pfn = map->pages[k] >> PAGE_SHIFT;
+			bool in = pfn >= place.fpfn && pfn < place.lpfn;
+
+			some |= in;
+			all &= in;
+		}
+		KUNIT_ASSERT_EQ(test, man->func->intersects(man, res, &place,
+							    res->size), some);
+		KUNIT_ASSERT_EQ(test, man->func->compatible(man, res, &place,
+							    res->size), all);
+	}
+	vgpu_mock_free(mock, res);
+	for (i = 1; i < ARRAY_SIZE(holes); i += 2)
+		vgpu_mock_free(mock, holes[i]);
+}
+
+static struct kunit_case vram_mgr_cases[] = {
+	KUNIT_CASE(vram_random),
+	KUNIT_CASE(vram_exhaust),
+	KUNIT_CASE(vram_too_large),
+	KUNIT_CASE(vram_aligned),
+	KUNIT_CASE(vram_places),
+	{}
+};
+
+static struct kunit_suite vram_mgr_suite = {
+	.name = "vgpu_vram_mgr",
+	.test_cases = vram_mgr_cases,
+};
+
+kunit_test_suite(vram_mgr_suite);
