@@ -165,6 +165,22 @@ static void gtt_fragmented(struct kunit *test)
 	vgpu_mock_free(mock, res);
 }
 
+static bool intersects(struct vgpu_mock *mock, struct ttm_resource *res,
+		       const struct ttm_place *place)
+{
+	struct ttm_resource_manager *man = &mock->vdev.mman.gtt.manager;
+
+	return man->func->intersects(man, res, place, res->size);
+}
+
+static bool compatible(struct vgpu_mock *mock, struct ttm_resource *res,
+		       const struct ttm_place *place)
+{
+	struct ttm_resource_manager *man = &mock->vdev.mman.gtt.manager;
+
+	return man->func->compatible(man, res, place, res->size);
+}
+
 static void gtt_places(struct kunit *test)
 {
 	const struct ttm_place elsewhere = {
@@ -172,7 +188,6 @@ static void gtt_places(struct kunit *test)
 		.mem_type = TTM_PL_TT,
 	};
 	struct vgpu_mock *mock = vgpu_mock_new(test);
-	struct ttm_resource_manager *man = &mock->vdev.mman.gtt.manager;
 	struct ttm_resource *with, *without;
 	struct ttm_place place = address;
 
@@ -180,29 +195,23 @@ static void gtt_places(struct kunit *test)
 			0);
 	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock, 10, 1, &memory, &without),
 			0);
-#define INTERSECTS(_res, _place) \
-	man->func->intersects(man, _res, &(_place), (_res)->size)
-#define COMPATIBLE(_res, _place) \
-	man->func->compatible(man, _res, &(_place), (_res)->size)
 	/* Who needs memory only is served by either. */
-	KUNIT_EXPECT_TRUE(test, INTERSECTS(with, memory));
-	KUNIT_EXPECT_TRUE(test, INTERSECTS(without, memory));
-	KUNIT_EXPECT_TRUE(test, COMPATIBLE(with, memory));
-	KUNIT_EXPECT_TRUE(test, COMPATIBLE(without, memory));
+	KUNIT_EXPECT_TRUE(test, intersects(mock, with, &memory));
+	KUNIT_EXPECT_TRUE(test, intersects(mock, without, &memory));
+	KUNIT_EXPECT_TRUE(test, compatible(mock, with, &memory));
+	KUNIT_EXPECT_TRUE(test, compatible(mock, without, &memory));
 	/* Who needs an address is not by memory that has none. */
-	KUNIT_EXPECT_TRUE(test, COMPATIBLE(with, address));
-	KUNIT_EXPECT_FALSE(test, COMPATIBLE(without, address));
-	KUNIT_EXPECT_FALSE(test, INTERSECTS(without, address));
-	KUNIT_EXPECT_FALSE(test, INTERSECTS(with, elsewhere));
-	KUNIT_EXPECT_FALSE(test, COMPATIBLE(with, elsewhere));
+	KUNIT_EXPECT_TRUE(test, compatible(mock, with, &address));
+	KUNIT_EXPECT_FALSE(test, compatible(mock, without, &address));
+	KUNIT_EXPECT_FALSE(test, intersects(mock, without, &address));
+	KUNIT_EXPECT_FALSE(test, intersects(mock, with, &elsewhere));
+	KUNIT_EXPECT_FALSE(test, compatible(mock, with, &elsewhere));
 	/* Its last page in, its last page out. */
 	place.fpfn = with->start + 9;
-	KUNIT_EXPECT_TRUE(test, INTERSECTS(with, place));
-	KUNIT_EXPECT_FALSE(test, COMPATIBLE(with, place));
+	KUNIT_EXPECT_TRUE(test, intersects(mock, with, &place));
+	KUNIT_EXPECT_FALSE(test, compatible(mock, with, &place));
 	place.fpfn = with->start + 10;
-	KUNIT_EXPECT_FALSE(test, INTERSECTS(with, place));
-#undef INTERSECTS
-#undef COMPATIBLE
+	KUNIT_EXPECT_FALSE(test, intersects(mock, with, &place));
 	vgpu_mock_free(mock, with);
 	vgpu_mock_free(mock, without);
 }
