@@ -79,7 +79,7 @@ class Run:
         with (
             (self.folder / "qemu.log").open("wb") as errors,
             self.console.open("wb", buffering=0) as self.log,
-            selectors.DefaultSelector() as self.selector,
+            selectors.PollSelector() as self.selector,
             self.port,
             theirs,
         ):
