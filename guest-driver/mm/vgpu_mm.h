@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * mm/: buffer objects on TTM, the VRAM (buddy), GTT (drm_mm) and doorbell
- * managers, the resource cursor, moves and clears by SDMA.
+ * managers, moves and clears by SDMA. This is the room's public face, besides
+ * vgpu_res_cursor.h; functions are documented where they are defined.
  */
 #ifndef VGPU_MM_H
 #define VGPU_MM_H
 
-#include <drm/drm_buddy.h>
 #include <drm/drm_gem.h>
 #include <drm/drm_mm.h>
 #include <drm/ttm/ttm_bo.h>
 #include <drm/ttm/ttm_device.h>
 #include <drm/ttm/ttm_placement.h>
-#include <drm/ttm/ttm_range_manager.h>
 #include <drm/ttm/ttm_resource.h>
 
-struct vgpu_device;
+#include "vgpu_buddy.h"
+
+struct dma_fence;
 struct vgpu_bo;
+struct vgpu_device;
 
 #define VGPU_PL_DOORBELL	(TTM_PL_PRIV + 0)
 
@@ -24,28 +26,46 @@ struct vgpu_bo;
 #define VGPU_GTT_WINDOW_PAGES	512u		/* 2 MiB each */
 #define VGPU_GTT_NUM_WINDOWS	8u
 
+/* No address for VMID 0. */
+#define VGPU_MC_NONE		(~0ull)
+
+/**
+ * struct vgpu_vram_mgr - VRAM
+ * @manager: face to TTM; size and usage in bytes
+ * @mm: free and used blocks
+ * @lock: protects @mm
+ */
 struct vgpu_vram_mgr {
 	struct ttm_resource_manager manager;
-	struct drm_buddy mm;
-	struct mutex lock;		/* protects @mm and @used */
-	u64 used;
-};
-
-struct vgpu_vram_resource {
-	struct ttm_resource base;
-	struct list_head blocks;
-	unsigned long flags;
+	struct gpu_buddy mm;
+	struct mutex lock;	/* blocks */
 };
 
 /**
- * struct vgpu_gtt_mgr - GTT address space
+ * struct vgpu_vram_resource - some blocks of VRAM
+ * @base: what TTM knows; bit TTM_PL_FLAG_CONTIGUOUS of its placement is set
+ *        whenever the blocks are adjacent and in order
+ * @blocks: struct gpu_buddy_block, in the order of the BO's bytes
+ * @wiped: the job that clears it before it is freed, or NULL
+ */
+struct vgpu_vram_resource {
+	struct ttm_resource base;
+	struct list_head blocks;
+	struct dma_fence *wiped;
+};
+
+/**
+ * struct vgpu_gtt_mgr - system memory that the GPU may use
+ * @manager: face to TTM; size and usage in bytes, of memory and not of @mm
  * @mm: page ranges of the GART behind the transfer windows
- * @lock: protects @mm
+ * @bound: struct vgpu_tt whose pages the GART table points to
+ * @lock: protects @mm and @bound
  */
 struct vgpu_gtt_mgr {
 	struct ttm_resource_manager manager;
 	struct drm_mm mm;
-	spinlock_t lock;
+	struct list_head bound;
+	spinlock_t lock;	/* GART addresses */
 };
 
 /*
@@ -56,37 +76,67 @@ struct vgpu_gtt_mgr {
 typedef void (*vgpu_move_notify_fn)(struct vgpu_bo *bo,
 				    struct ttm_resource *new);
 
+/**
+ * struct vgpu_mman - a device's memory
+ * @bdev: TTM's device
+ * @vram: VRAM manager
+ * @gtt: GTT manager
+ * @move_notify: handler of the room above, or NULL
+ * @copy_lock: protects @job, @window_fence and @next_window; one job is built
+ *             and submitted at a time
+ * @job: packets of that job, VGPU_SDMA_MAX_JOB_DWORDS
+ * @window_fence: last job that used each transfer window, or NULL
+ * @next_window: windows are taken in turns
+ * @ready: the SDMA engine may be used
+ */
 struct vgpu_mman {
 	struct ttm_device bdev;
 	struct vgpu_vram_mgr vram;
 	struct vgpu_gtt_mgr gtt;
-	struct ttm_resource_manager doorbell;	/* range manager's own */
 	vgpu_move_notify_fn move_notify;
-	struct mutex window_lock;		/* transfer windows, one user each */
-	unsigned long windows_busy;
-	wait_queue_head_t window_wait;
-	bool initialized;
+	struct mutex copy_lock;	/* building of jobs */
+	u32 *job;
+	struct dma_fence *window_fence[VGPU_GTT_NUM_WINDOWS];
+	unsigned int next_window;
+	bool ready;
+};
+
+/**
+ * struct vgpu_bo_owner_ops - what mm/ asks the owner of a BO
+ * @evict_ok: may the BO be evicted or swapped out now? Reservation held, must
+ *            not sleep. NULL: always
+ * @release: the last reference is gone, the memory not yet. Must not take a
+ *           reservation. NULL: nothing to do
+ */
+struct vgpu_bo_owner_ops {
+	bool (*evict_ok)(struct vgpu_bo *bo);
+	void (*release)(struct vgpu_bo *bo);
 };
 
 /**
  * struct vgpu_bo - a buffer object
  * @tbo: TTM object; its base is the GEM object
- * @domains: preferred domains, AMDGPU_GEM_DOMAIN_*
+ * @vdev: the device whose memory it is
+ * @domains: where it belongs, AMDGPU_GEM_DOMAIN_*
  * @flags: AMDGPU_GEM_CREATE_* of the creation
+ * @places: storage of @placement; reservation held
+ * @placement: the last one asked for; reservation held
  * @vm_mappings: struct vgpu_vm_bo of each VM that maps it; reservation held
+ * @kmap: CPU mapping of vgpu_bo_kmap(); reservation held
  * @upper: the owner in an upper room (kgd_mem, svm), or NULL
- * @evict_ok: asked before eviction; NULL: may always be evicted. Must not sleep.
+ * @owner_ops: the owner's, or NULL
  */
 struct vgpu_bo {
 	struct ttm_buffer_object tbo;
 	struct vgpu_device *vdev;
 	u32 domains;
 	u32 flags;
-	struct ttm_place places[3];
+	struct ttm_place places[2];
 	struct ttm_placement placement;
 	struct list_head vm_mappings;
 	struct ttm_bo_kmap_obj kmap;
 	void *upper;
+	const struct vgpu_bo_owner_ops *owner_ops;
 };
 
 static inline struct vgpu_bo *to_vgpu_bo(struct ttm_buffer_object *tbo)
@@ -102,12 +152,13 @@ static inline struct vgpu_bo *gem_to_vgpu_bo(struct drm_gem_object *gem)
 /**
  * struct vgpu_bo_params - what to create
  * @size: bytes, rounded up to pages
- * @align: bytes, 0 = page
- * @domain: AMDGPU_GEM_DOMAIN_VRAM, _GTT, _DOORBELL, _CPU
- * @flags: AMDGPU_GEM_CREATE_* (VRAM_CLEARED, CPU_ACCESS_REQUIRED, ...)
+ * @align: bytes, a power of two; 0 = page
+ * @domain: AMDGPU_GEM_DOMAIN_VRAM, _GTT, _DOORBELL or _CPU; VRAM and GTT may
+ *          be combined and are tried in this order
+ * @flags: AMDGPU_GEM_CREATE_VRAM_CLEARED, _VRAM_CONTIGUOUS,
+ *         _VRAM_WIPE_ON_RELEASE, _NO_CPU_ACCESS, _CPU_GTT_USWC; others are
+ *         kept for their owner
  * @type: ttm_bo_type_kernel or ttm_bo_type_device
- * @resv: shared reservation object (a VM's), or NULL
- * @sg: for ttm_bo_type_sg
  */
 struct vgpu_bo_params {
 	u64 size;
@@ -115,62 +166,47 @@ struct vgpu_bo_params {
 	u32 domain;
 	u32 flags;
 	enum ttm_bo_type type;
-	struct dma_resv *resv;
-	struct sg_table *sg;
 };
 
+/* vgpu_mm.c */
 int vgpu_mm_init(struct vgpu_device *vdev);
 void vgpu_mm_fini(struct vgpu_device *vdev);
 
-/* vgpu_bo.c. New VRAM and GTT memory is always zero when user space sees it. */
+/* vgpu_bo.c */
 int vgpu_bo_create(struct vgpu_device *vdev, const struct vgpu_bo_params *p,
 		   struct vgpu_bo **out);
 void vgpu_bo_put(struct vgpu_bo *bo);
-/* Reservation held. Moves to @domain first. */
 int vgpu_bo_pin(struct vgpu_bo *bo, u32 domain);
 void vgpu_bo_unpin(struct vgpu_bo *bo);
-/* Reservation held. Moves the BO where @domain says (validate). */
 int vgpu_bo_validate(struct vgpu_bo *bo, u32 domain, bool interruptible);
-void *vgpu_bo_kmap(struct vgpu_bo *bo);		/* pinned or reserved; ERR_PTR */
+void *vgpu_bo_kmap(struct vgpu_bo *bo);
 void vgpu_bo_kunmap(struct vgpu_bo *bo);
-/* A kernel BO: created, pinned, mapped. */
 int vgpu_bo_create_kernel(struct vgpu_device *vdev, u64 size, u32 domain,
 			  struct vgpu_bo **bo, u64 *mc_addr, void **cpu);
 void vgpu_bo_free_kernel(struct vgpu_bo **bo);
-/* Address for VMID 0: FB or GART. Placement must not change meanwhile. */
 u64 vgpu_bo_mc_addr(struct vgpu_bo *bo);
-/* Offset in VRAM of a contiguous VRAM BO. */
 u64 vgpu_bo_vram_offset(struct vgpu_bo *bo);
+u64 vgpu_bo_doorbell_offset(struct vgpu_bo *bo);
 u64 vgpu_bo_mmap_offset(struct vgpu_bo *bo);
 
 /* vgpu_vram_mgr.c, vgpu_gtt_mgr.c */
 int vgpu_vram_mgr_init(struct vgpu_device *vdev, u64 size);
 void vgpu_vram_mgr_fini(struct vgpu_device *vdev);
-u64 vgpu_vram_mgr_usage(struct vgpu_device *vdev);	/* bytes */
+u64 vgpu_vram_mgr_usage(struct vgpu_device *vdev);
 int vgpu_gtt_mgr_init(struct vgpu_device *vdev, u64 size);
 void vgpu_gtt_mgr_fini(struct vgpu_device *vdev);
 u64 vgpu_gtt_mgr_usage(struct vgpu_device *vdev);
 bool vgpu_gtt_mgr_has_gart_addr(struct ttm_resource *res);
 void vgpu_gtt_mgr_recover(struct vgpu_device *vdev);
 
-/*
- * vgpu_copy.c: SDMA moves. Addresses of system pages are DMA addresses; they
- * are reached through a transfer window, in chunks, pipelined. The caller
- * waits on the returned fence (ERR_PTR on failure).
- */
+/* vgpu_copy.c */
 struct dma_fence *vgpu_mm_copy_res(struct vgpu_device *vdev,
-				   struct ttm_buffer_object *bo,
+				   const dma_addr_t *sys,
 				   struct ttm_resource *src, u64 src_off,
 				   struct ttm_resource *dst, u64 dst_off,
 				   u64 size);
 struct dma_fence *vgpu_mm_clear_res(struct vgpu_device *vdev,
-				    struct ttm_resource *res, u64 off, u64 size);
-/*
- * Copy @npages pages between system memory (@sys[i], DMA address) and VRAM
- * (@vram[i], offset in VRAM); pairs may be scattered, runs are merged.
- * Entries with sys[i] == DMA_MAPPING_ERROR are skipped; so are those with
- * @sys[i] == 0 on the way to VRAM: their VRAM page is cleared instead.
- */
+				    struct ttm_resource *res, bool fresh);
 struct dma_fence *vgpu_mm_copy_pages(struct vgpu_device *vdev, bool to_vram,
 				     const dma_addr_t *sys, const u64 *vram,
 				     unsigned long npages);

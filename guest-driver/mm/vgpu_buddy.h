@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The kernel's buddy allocator under its newer name. It left DRM and became
+ * gpu_buddy; kernels that have it only as drm_buddy get the names from here.
+ */
+#ifndef VGPU_BUDDY_H
+#define VGPU_BUDDY_H
+
+#include <linux/kconfig.h>
+#include <drm/drm_buddy.h>
+
+#if !IS_ENABLED(CONFIG_GPU_BUDDY)
+#define gpu_buddy			drm_buddy
+#define gpu_buddy_block			drm_buddy_block
+#define gpu_buddy_init			drm_buddy_init
+#define gpu_buddy_fini			drm_buddy_fini
+#define gpu_buddy_alloc_blocks		drm_buddy_alloc_blocks
+#define gpu_buddy_free_list		drm_buddy_free_list
+#define gpu_buddy_block_offset		drm_buddy_block_offset
+#define gpu_buddy_block_size		drm_buddy_block_size
+#define gpu_buddy_block_is_clear	drm_buddy_block_is_clear
+#define GPU_BUDDY_RANGE_ALLOCATION	DRM_BUDDY_RANGE_ALLOCATION
+#define GPU_BUDDY_TOPDOWN_ALLOCATION	DRM_BUDDY_TOPDOWN_ALLOCATION
+#define GPU_BUDDY_CONTIGUOUS_ALLOCATION	DRM_BUDDY_CONTIGUOUS_ALLOCATION
+#define GPU_BUDDY_CLEAR_ALLOCATION	DRM_BUDDY_CLEAR_ALLOCATION
+#define GPU_BUDDY_CLEARED		DRM_BUDDY_CLEARED
+#endif
+
+#endif /* VGPU_BUDDY_H */

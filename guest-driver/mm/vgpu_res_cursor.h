@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * DOC: resource cursor
+ *
+ * The memory of a BO is made of pieces: buddy blocks in VRAM, drm_mm nodes in
+ * the GART and among the doorbells, single pages in system memory. The cursor
+ * walks them as runs of consecutive addresses. Whoever fills page tables, maps
+ * for DMA, copies or clears uses it; nobody else looks into a resource.
+ *
+ *	vgpu_res_first(res, offset, size, &cur);
+ *	while (cur.remaining) {
+ *		use(cur.start, cur.size);
+ *		vgpu_res_next(&cur, cur.size);
+ *	}
+ *
+ * The resource must not change meanwhile: reservation held, or pinned.
+ */
+#ifndef VGPU_RES_CURSOR_H
+#define VGPU_RES_CURSOR_H
+
+#include <drm/ttm/ttm_range_manager.h>
+
+#include "vgpu_mm.h"
+
+/**
+ * struct vgpu_res_cursor - position in a resource
+ * @start: address of the current run: offset in VRAM, in the GART or in the
+ *         doorbell BAR; bus address for vgpu_res_first_dma(); offset in the
+ *         resource where it has no address
+ * @size: bytes of the run, at most @remaining
+ * @remaining: bytes from @start to the end of the walk; 0: it is over
+ * @node: block or drm_mm node of the run; DMA address of the page behind the
+ *        run; NULL without address
+ * @mem_type: TTM_PL_VRAM, TTM_PL_TT, VGPU_PL_DOORBELL; TTM_PL_SYSTEM for DMA
+ *            addresses and where there is no address
+ * @mm: allocator of the blocks
+ */
+struct vgpu_res_cursor {
+	u64 start;
+	u64 size;
+	u64 remaining;
+	const void *node;
+	u32 mem_type;
+	struct gpu_buddy *mm;
+};
+
+/* Where @node's memory begins; *@bytes: its length. */
+static inline u64 vgpu_res_node(const struct vgpu_res_cursor *cur, u64 *bytes)
+{
+	const struct drm_mm_node *node = cur->node;
+
+	if (cur->mem_type == TTM_PL_VRAM) {
+		struct gpu_buddy_block *block = (void *)cur->node;
+
+		*bytes = gpu_buddy_block_size(cur->mm, block);
+		return gpu_buddy_block_offset(block);
+	}
+	*bytes = node->size << PAGE_SHIFT;
+	return node->start << PAGE_SHIFT;
+}
+
+static inline void vgpu_res_next_node(struct vgpu_res_cursor *cur)
+{
+	if (cur->mem_type == TTM_PL_VRAM)
+		cur->node = list_next_entry((struct gpu_buddy_block *)cur->node,
+					    link);
+	else
+		cur->node = (const struct drm_mm_node *)cur->node + 1;
+}
+
+/* The run that begins @offset bytes behind the beginning of @node. */
+static inline void vgpu_res_settle(struct vgpu_res_cursor *cur, u64 offset)
+{
+	u64 bytes, first = vgpu_res_node(cur, &bytes);
+
+	while (offset >= bytes) {
+		offset -= bytes;
+		vgpu_res_next_node(cur);
+		first = vgpu_res_node(cur, &bytes);
+	}
+	cur->start = first + offset;
+	cur->size = min(bytes - offset, cur->remaining);
+}
+
+/* The run that begins @offset bytes into the page that @node is the address of. */
+static inline void vgpu_res_settle_dma(struct vgpu_res_cursor *cur, u64 offset)
+{
+	const dma_addr_t *page = cur->node;
+	u64 size = PAGE_SIZE - offset;
+
+	cur->start = *page++ + offset;
+	while (size < cur->remaining && *page == cur->start + size) {
+		size += PAGE_SIZE;
+		page++;
+	}
+	cur->node = page;
+	cur->size = min(size, cur->remaining);
+}
+
+/**
+ * vgpu_res_first() - begin to walk a resource
+ * @res: resource; NULL or one without addresses: a single run of offsets
+ * @start: first byte, relative to the resource
+ * @size: bytes to walk
+ * @cur: cursor to set up
+ *
+ * What lies behind the resource's end is not walked, and warned about.
+ */
+static inline void vgpu_res_first(struct ttm_resource *res, u64 start, u64 size,
+				  struct vgpu_res_cursor *cur)
+{
+	*cur = (struct vgpu_res_cursor) {
+		.start = start,
+		.size = size,
+		.remaining = size,
+		.mem_type = TTM_PL_SYSTEM,
+	};
+
+	if (!res || !size)
+		return;
+	if (WARN_ON_ONCE(start > res->size || size > res->size - start)) {
+		cur->size = 0;
+		cur->remaining = 0;
+		return;
+	}
+
+	switch (res->mem_type) {
+	case TTM_PL_VRAM: {
+		struct vgpu_vram_resource *vres =
+			container_of(res, struct vgpu_vram_resource, base);
+
+		cur->mm = &container_of(ttm_manager_type(res->bo->bdev,
+							 TTM_PL_VRAM),
+					struct vgpu_vram_mgr, manager)->mm;
+		cur->node = list_first_entry(&vres->blocks,
+					     struct gpu_buddy_block, link);
+		break;
+	}
+	case TTM_PL_TT:
+		if (!vgpu_gtt_mgr_has_gart_addr(res))
+			return;
+		fallthrough;
+	case VGPU_PL_DOORBELL:
+		cur->node = to_ttm_range_mgr_node(res)->mm_nodes;
+		break;
+	default:
+		return;
+	}
+	cur->mem_type = res->mem_type;
+	vgpu_res_settle(cur, start);
+}
+
+/**
+ * vgpu_res_first_dma() - begin to walk pages by their DMA addresses
+ * @pages: address of each page
+ * @start: first byte, relative to @pages
+ * @size: bytes to walk; @pages covers them
+ * @cur: cursor to set up
+ */
+static inline void vgpu_res_first_dma(const dma_addr_t *pages, u64 start,
+				      u64 size, struct vgpu_res_cursor *cur)
+{
+	*cur = (struct vgpu_res_cursor) {
+		.remaining = size,
+		.node = pages + (start >> PAGE_SHIFT),
+		.mem_type = TTM_PL_SYSTEM,
+	};
+	if (size)
+		vgpu_res_settle_dma(cur, offset_in_page(start));
+}
+
+/**
+ * vgpu_res_next() - go on
+ * @cur: cursor
+ * @size: bytes done, at most @cur->remaining; may span runs
+ */
+static inline void vgpu_res_next(struct vgpu_res_cursor *cur, u64 size)
+{
+	if (WARN_ON_ONCE(size > cur->remaining))
+		size = cur->remaining;
+
+	while (size) {
+		u64 step = min(size, cur->size);
+
+		size -= step;
+		cur->start += step;
+		cur->size -= step;
+		cur->remaining -= step;
+		if (cur->size || !cur->remaining)
+			continue;
+		if (cur->mem_type == TTM_PL_SYSTEM) {
+			vgpu_res_settle_dma(cur, 0);
+		} else {
+			vgpu_res_next_node(cur);
+			vgpu_res_settle(cur, 0);
+		}
+	}
+}
+
+/**
+ * vgpu_res_cleared() - is the current run known to be zero?
+ * @cur: cursor
+ *
+ * For VRAM, and only until somebody writes to the resource: the allocator
+ * knows what a block held when it was handed out. False for other memory.
+ */
+static inline bool vgpu_res_cleared(const struct vgpu_res_cursor *cur)
+{
+	return cur->mem_type == TTM_PL_VRAM &&
+	       gpu_buddy_block_is_clear((void *)cur->node);
+}
+
+#endif /* VGPU_RES_CURSOR_H */

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What TTM asks the driver: system pages, evictions, moves, CPU mappings.
+ *
+ * Contents move by SDMA, on one engine, so that jobs on the same memory run in
+ * the order in which they were submitted. A move first has the mappings of the
+ * BO cleared (move_notify), then copies; TTM keeps the old memory until the
+ * copy is done.
+ */
+#include <linux/slab.h>
+#include <drm/amdgpu_drm.h>
+#include <drm/drm_drv.h>
+
+#include "vgpu_mm_priv.h"
+#include "vgpu_res_cursor.h"
+
+static struct ttm_tt *vgpu_ttm_tt_create(struct ttm_buffer_object *tbo,
+					 u32 page_flags)
+{
+	enum ttm_caching caching = ttm_cached;
+	struct vgpu_tt *tt;
+
+	if (to_vgpu_bo(tbo)->flags & AMDGPU_GEM_CREATE_CPU_GTT_USWC)
+		caching = ttm_write_combined;
+
+	tt = kzalloc(sizeof(*tt), GFP_KERNEL);
+	if (!tt)
+		return NULL;
+	INIT_LIST_HEAD(&tt->bound_link);
+	/* The variant that has room for DMA addresses. */
+	if (ttm_sg_tt_init(&tt->ttm, tbo, page_flags, caching)) {
+		kfree(tt);
+		return NULL;
+	}
+	return &tt->ttm;
+}
+
+static int vgpu_ttm_tt_populate(struct ttm_device *bdev, struct ttm_tt *ttm,
+				struct ttm_operation_ctx *ctx)
+{
+	return ttm_pool_alloc(&bdev->pool, ttm, ctx);
+}
+
+static void vgpu_ttm_tt_unpopulate(struct ttm_device *bdev, struct ttm_tt *ttm)
+{
+	vgpu_gtt_mgr_unbind(bdev_to_vgpu(bdev), ttm);
+	ttm_pool_free(&bdev->pool, ttm);
+}
+
+static void vgpu_ttm_tt_destroy(struct ttm_device *bdev, struct ttm_tt *ttm)
+{
+	ttm_tt_fini(ttm);
+	kfree(to_vgpu_tt(ttm));
+}
+
+static bool vgpu_ttm_eviction_valuable(struct ttm_buffer_object *tbo,
+				       const struct ttm_place *place)
+{
+	struct vgpu_bo *bo = to_vgpu_bo(tbo);
+
+	if (tbo->resource->mem_type == VGPU_PL_DOORBELL)
+		return false;
+	if (vgpu_bo_is_ours(tbo) && bo->owner_ops && bo->owner_ops->evict_ok &&
+	    !tbo->deleted && !bo->owner_ops->evict_ok(bo))
+		return false;
+	return ttm_bo_eviction_valuable(tbo, place);
+}
+
+/* VRAM goes to GTT if that has room, then to memory the GPU does not reach. */
+static void vgpu_ttm_evict_flags(struct ttm_buffer_object *tbo,
+				 struct ttm_placement *placement)
+{
+	static const struct ttm_place places[] = {
+		{ .mem_type = TTM_PL_TT },
+		{ .mem_type = TTM_PL_SYSTEM },
+	};
+	bool vram = tbo->resource->mem_type == TTM_PL_VRAM;
+
+	placement->placement = vram ? &places[0] : &places[1];
+	placement->num_placement = vram ? 2 : 1;
+}
+
+static void vgpu_ttm_move_notify(struct ttm_buffer_object *tbo,
+				 struct ttm_resource *new)
+{
+	struct vgpu_bo *bo = to_vgpu_bo(tbo);
+
+	if (!vgpu_bo_is_ours(tbo))
+		return;
+	vgpu_bo_kunmap(bo);
+	if (bo->vdev->mman.move_notify)
+		bo->vdev->mman.move_notify(bo, new);
+}
+
+static void vgpu_ttm_delete_mem_notify(struct ttm_buffer_object *tbo)
+{
+	vgpu_ttm_move_notify(tbo, NULL);
+}
+
+/* The BO's first memory, or the first after it lost its last. */
+static int vgpu_move_new(struct ttm_buffer_object *tbo, struct ttm_resource *new)
+{
+	struct vgpu_device *vdev = bdev_to_vgpu(tbo->bdev);
+	struct dma_fence *fence;
+
+	if (new->mem_type == TTM_PL_VRAM && vgpu_bo_wants_zeros(tbo)) {
+		fence = vgpu_mm_clear_res(vdev, new, true);
+		if (IS_ERR(fence))
+			return PTR_ERR(fence);
+		/* TTM made room for one. */
+		dma_resv_add_fence(tbo->base.resv, fence,
+				   DMA_RESV_USAGE_KERNEL);
+		dma_fence_put(fence);
+	}
+	if (new->mem_type == TTM_PL_TT)
+		vgpu_gtt_mgr_bind(vdev, tbo->ttm, new);
+	ttm_bo_move_null(tbo, new);
+	return 0;
+}
+
+/* The pages stay; what changes is whether and where the GPU reaches them. */
+static int vgpu_move_in_place(struct ttm_buffer_object *tbo,
+			      struct ttm_operation_ctx *ctx,
+			      struct ttm_resource *new)
+{
+	struct vgpu_device *vdev = bdev_to_vgpu(tbo->bdev);
+	int ret;
+
+	if (tbo->resource->mem_type == TTM_PL_TT) {
+		ret = ttm_bo_wait_ctx(tbo, ctx);
+		if (ret)
+			return ret;
+		vgpu_gtt_mgr_unbind(vdev, tbo->ttm);
+	}
+	if (new->mem_type == TTM_PL_TT)
+		vgpu_gtt_mgr_bind(vdev, tbo->ttm, new);
+	ttm_bo_move_null(tbo, new);
+	return 0;
+}
+
+static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict,
+			  struct ttm_resource *new)
+{
+	const dma_addr_t *sys = tbo->ttm ? tbo->ttm->dma_address : NULL;
+	struct vgpu_device *vdev = bdev_to_vgpu(tbo->bdev);
+	bool leaves_vram = new->mem_type != TTM_PL_VRAM;
+	struct dma_fence *fence;
+	int ret;
+
+	if (leaves_vram)
+		vgpu_gtt_mgr_bind(vdev, tbo->ttm, new);
+	fence = vgpu_mm_copy_res(vdev, sys, tbo->resource, 0, new, 0,
+				 tbo->base.size);
+	ret = PTR_ERR_OR_ZERO(fence);
+	if (!ret) {
+		ret = ttm_bo_move_accel_cleanup(tbo, fence, evict, true, new);
+		/* The caller frees the new memory. */
+		if (ret)
+			dma_fence_wait(fence, false);
+		dma_fence_put(fence);
+	}
+	if (leaves_vram) {
+		if (ret)
+			vgpu_gtt_mgr_unbind(vdev, tbo->ttm);
+		else
+			vgpu_stat_add(&vdev->hw, VGPU_STAT_EVICTIONS, 1);
+	}
+	return ret;
+}
+
+static int vgpu_ttm_move(struct ttm_buffer_object *tbo, bool evict,
+			 struct ttm_operation_ctx *ctx,
+			 struct ttm_resource *new, struct ttm_place *hop)
+{
+	struct ttm_resource *old = tbo->resource;
+	u32 from, to = new->mem_type;
+
+	if (!old || (old->mem_type == TTM_PL_SYSTEM && !tbo->ttm))
+		return vgpu_move_new(tbo, new);
+	from = old->mem_type;
+
+	if (from == VGPU_PL_DOORBELL || to == VGPU_PL_DOORBELL)
+		return -EINVAL;
+	/* SDMA reaches system memory that is in GTT. */
+	if ((from == TTM_PL_VRAM && to == TTM_PL_SYSTEM) ||
+	    (from == TTM_PL_SYSTEM && to == TTM_PL_VRAM)) {
+		*hop = (struct ttm_place) {
+			.mem_type = TTM_PL_TT,
+			.flags = TTM_PL_FLAG_TEMPORARY,
+		};
+		return -EMULTIHOP;
+	}
+
+	vgpu_ttm_move_notify(tbo, new);
+	if (from == TTM_PL_VRAM || to == TTM_PL_VRAM)
+		return vgpu_move_copy(tbo, evict, new);
+	return vgpu_move_in_place(tbo, ctx, new);
+}
+
+static int vgpu_ttm_io_mem_reserve(struct ttm_device *bdev,
+				   struct ttm_resource *res)
+{
+	struct vgpu_hw *hw = &bdev_to_vgpu(bdev)->hw;
+	u64 offset = (u64)res->start << PAGE_SHIFT;
+
+	switch (res->mem_type) {
+	case TTM_PL_SYSTEM:
+	case TTM_PL_TT:
+		return 0;
+	case TTM_PL_VRAM:
+		res->bus.offset = hw->vram_base + offset;
+		res->bus.caching = ttm_write_combined;
+		if (res->placement & TTM_PL_FLAG_CONTIGUOUS)
+			res->bus.addr = (void __force *)hw->vram + offset;
+		break;
+	case VGPU_PL_DOORBELL:
+		res->bus.offset = hw->doorbell_base + offset;
+		res->bus.caching = ttm_uncached;
+		break;
+	default:
+		return -EINVAL;
+	}
+	res->bus.is_iomem = true;
+	return 0;
+}
+
+static unsigned long vgpu_ttm_io_mem_pfn(struct ttm_buffer_object *tbo,
+					 unsigned long page_offset)
+{
+	struct vgpu_hw *hw = &bdev_to_vgpu(tbo->bdev)->hw;
+	bool vram = tbo->resource->mem_type == TTM_PL_VRAM;
+	struct vgpu_res_cursor cur;
+
+	vgpu_res_first(tbo->resource, (u64)page_offset << PAGE_SHIFT, PAGE_SIZE,
+		       &cur);
+	return ((vram ? hw->vram_base : hw->doorbell_base) + cur.start) >>
+	       PAGE_SHIFT;
+}
+
+/* ptrace reads and writes VRAM. Reservation held, range checked by TTM. */
+static int vgpu_ttm_access_memory(struct ttm_buffer_object *tbo,
+				  unsigned long offset, void *buf, int len,
+				  int write)
+{
+	struct vgpu_device *vdev = bdev_to_vgpu(tbo->bdev);
+	struct vgpu_res_cursor cur;
+	int idx;
+
+	if (tbo->resource->mem_type != TTM_PL_VRAM)
+		return -EIO;
+	if (!drm_dev_enter(&vdev->drm, &idx))
+		return -EIO;
+	dma_resv_wait_timeout(tbo->base.resv, DMA_RESV_USAGE_KERNEL, false,
+			      MAX_SCHEDULE_TIMEOUT);
+	vgpu_res_first(tbo->resource, offset, len, &cur);
+	while (cur.remaining) {
+		void __iomem *vram = vdev->hw.vram + cur.start;
+
+		if (write)
+			memcpy_toio(vram, buf, cur.size);
+		else
+			memcpy_fromio(buf, vram, cur.size);
+		buf += cur.size;
+		vgpu_res_next(&cur, cur.size);
+	}
+	vgpu_hdp_flush(vdev);
+	drm_dev_exit(idx);
+	return len;
+}
+
+/*
+ * Clear what the BO held, so that the blocks are clear when they are freed.
+ * The fence keeps TTM from freeing them before.
+ */
+static void vgpu_bo_wipe(struct vgpu_bo *bo)
+{
+	struct ttm_buffer_object *tbo = &bo->tbo;
+	struct ttm_resource *res = tbo->resource;
+	struct dma_fence *fence;
+
+	if (!res || res->mem_type != TTM_PL_VRAM ||
+	    !(bo->flags & AMDGPU_GEM_CREATE_VRAM_WIPE_ON_RELEASE))
+		return;
+	/* The last reference is gone; at most an eviction is in the way. */
+	if (!dma_resv_trylock(tbo->base.resv))
+		return;
+	res = tbo->resource;
+	if (!res || res->mem_type != TTM_PL_VRAM ||
+	    dma_resv_reserve_fences(tbo->base.resv, 1))
+		goto unlock;
+	fence = vgpu_mm_clear_res(bo->vdev, res, false);
+	if (IS_ERR(fence))
+		goto unlock;
+	dma_resv_add_fence(tbo->base.resv, fence, DMA_RESV_USAGE_KERNEL);
+	to_vgpu_vram_resource(res)->wiped = fence;
+unlock:
+	dma_resv_unlock(tbo->base.resv);
+}
+
+static void vgpu_ttm_release_notify(struct ttm_buffer_object *tbo)
+{
+	struct vgpu_bo *bo = to_vgpu_bo(tbo);
+
+	if (!vgpu_bo_is_ours(tbo))
+		return;
+	vgpu_bo_kunmap(bo);
+	if (bo->owner_ops && bo->owner_ops->release)
+		bo->owner_ops->release(bo);
+	vgpu_bo_wipe(bo);
+}
+
+const struct ttm_device_funcs vgpu_ttm_funcs = {
+	.ttm_tt_create = vgpu_ttm_tt_create,
+	.ttm_tt_populate = vgpu_ttm_tt_populate,
+	.ttm_tt_unpopulate = vgpu_ttm_tt_unpopulate,
+	.ttm_tt_destroy = vgpu_ttm_tt_destroy,
+	.eviction_valuable = vgpu_ttm_eviction_valuable,
+	.evict_flags = vgpu_ttm_evict_flags,
+	.move = vgpu_ttm_move,
+	.delete_mem_notify = vgpu_ttm_delete_mem_notify,
+	.release_notify = vgpu_ttm_release_notify,
+	.io_mem_reserve = vgpu_ttm_io_mem_reserve,
+	.io_mem_pfn = vgpu_ttm_io_mem_pfn,
+	.access_memory = vgpu_ttm_access_memory,
+};
