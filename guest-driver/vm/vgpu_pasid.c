@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * PASIDs: a process has the same one on every device, so they are handed out
+ * for all devices together. 0 means the kernel.
+ */
+#include <linux/idr.h>
+
+#include "vgpu_vm.h"
+
+#define PASID_MAX	0xffff
+
+static DEFINE_IDA(vgpu_pasids);
+
+/**
+ * vgpu_pasid_alloc() - a PASID that nobody has
+ *
+ * Returns 1 to 0xffff, or -ENOSPC, -ENOMEM.
+ */
+int vgpu_pasid_alloc(void)
+{
+	return ida_alloc_range(&vgpu_pasids, 1, PASID_MAX, GFP_KERNEL);
+}
+
+/**
+ * vgpu_pasid_free() - give a PASID back
+ * @pasid: from vgpu_pasid_alloc(); no VMID has it any more
+ */
+void vgpu_pasid_free(u16 pasid)
+{
+	ida_free(&vgpu_pasids, pasid);
+}
