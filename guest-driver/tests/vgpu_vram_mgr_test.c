@@ -12,9 +12,7 @@
 
 static const struct ttm_place anywhere = { .mem_type = TTM_PL_VRAM };
 
-/**
- * struct vram_map - who owns which page
- */
+/* Who owns which page, and room to list the pages of one resource. */
 struct vram_map {
 	struct ttm_resource *res[MAX_RES];
 	u64 pages[VRAM_PAGES];
