@@ -75,9 +75,15 @@ static Access reach(VGPUSdma *e, VGPUQueue *q, uint64_t va, uint64_t len,
                               POLL_INTERVAL_NS;
         }
         q->exec.stalled = true;
+        q->exec.stall_va = va;
+        q->exec.stall_write = write;
+        q->exec.stall_write = write;
+        q->exec.stall_va = va;
         return ACCESS_WAIT;
     }
-    if (q->exec.stalled) {
+    /* Other accesses of the packet may succeed before the one that stalled. */
+    if (q->exec.stalled && q->exec.stall_va == va &&
+        q->exec.stall_write == write) {
         q->exec.stalled = false;
         vgpu_count(s, VGPU_CNT_REPLAYS, 1);
         trace_vgpu_replay(s->id, vmid, va, q->cam_serial);

@@ -87,7 +87,9 @@ typedef struct VGPUCamSlot {
 typedef struct VGPUExec {
     bool valid;
     bool fault_reported;        /* a no-retry fault of this packet */
-    bool stalled;               /* by a retry fault: success is a replay */
+    bool stalled;               /* by a retry fault of the access below */
+    bool stall_write;
+    uint64_t stall_va;
     bool enter_ib;              /* on retiring the packet */
     bool writeback;             /* rptr is to be written back */
     uint8_t ib_depth;
