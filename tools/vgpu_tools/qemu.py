@@ -13,7 +13,7 @@ from vgpu_tools.paths import BUILD, CACHE, CONFIGS, INCLUDE, QEMU_DEVICE
 from vgpu_tools.steps import Job, Step, jobs
 
 BINARY = "qemu-system-x86_64"
-QTEST = "tests/qtest/vgpu-kfd-test"
+QTEST = "tests/qtest/vgpu-kfd/vgpu-kfd-test"
 VARIANTS = ("release", "sanitizers")
 
 
