@@ -153,11 +153,12 @@ def gdb(words: list[str]) -> int:
 def build(words: list[str]) -> int:
     """./vgpu build"""
     from vgpu_tools import kernel, qemu, rootfs, sources
+    from vgpu_tools.paths import BUILD
     from vgpu_tools.steps import ensure
 
     targets = {
-        "qemu": lambda: [sources.firmware()[0], qemu.build()],
-        "qemu-sanitizers": lambda: [qemu.build("sanitizers")],
+        "qemu": lambda: [sources.firmware()[0], qemu.build_qtest()],
+        "qemu-sanitizers": lambda: [qemu.build_qtest("sanitizers")],
         "kernel": lambda: [kernel.build("release"), kernel.build("debug")],
         "driver": lambda: [kernel.driver("release"), kernel.driver("debug")],
         "rootfs": lambda: [rootfs.build("release"), rootfs.build("debug")],
@@ -166,10 +167,10 @@ def build(words: list[str]) -> int:
     for word in words or ["demo"]:
         if word not in targets:
             raise Failure(f"no such target: {word} (there are {', '.join(targets)})", status=2)
-        for step in targets[word]():
-            if step.name.startswith(f"{word}-") and os.environ.get(NAMED_SOURCES.get(word, "")):
-                step.stamp.unlink(missing_ok=True)  # only ninja and kbuild can tell what changed in there
-            ensure(step)
+        if os.environ.get(NAMED_SOURCES.get(word, "")):
+            for stamp in (BUILD / ".stamps").glob(f"{word}-*"):
+                stamp.unlink()  # only ninja and kbuild can tell what changed in there
+        ensure(*targets[word]())
     return 0
 
 

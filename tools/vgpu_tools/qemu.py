@@ -59,34 +59,35 @@ def tree(variant: str = "release") -> Path:
 
 
 def build(variant: str = "release") -> Step:
-    """The step that builds QEMU and our qtest program."""
+    """The step that builds QEMU."""
+    return _step(variant, f"qemu-{variant}", "QEMU", BINARY, binary(variant), [sources.qemu().step])
+
+
+def build_qtest(variant: str = "release") -> Step:
+    """The step that builds our qtest program, after QEMU."""
+    return _step(variant, f"qtest-{variant}", "qtest of the device", QTEST, qtest(variant), [build(variant)])
+
+
+def _step(variant: str, name: str, title: str, target: str, output: Path, needs: list[Step]) -> Step:
+    """A step that has ninja make one target in a variant's tree, and puts it into the build folder."""
     if variant not in VARIANTS:
         raise Failure(f"no QEMU variant '{variant}': there are {', '.join(VARIANTS)}", status=2)
     source = sources.qemu()
     work = tree(variant)
+    tools = Path(sys.executable).parent
+    ninja = tools / "ninja"
 
     def make(job: Job) -> None:
         source.hook(job, QEMU_DEVICE)
         work.mkdir(parents=True, exist_ok=True)
-        ninja = shutil.which("ninja", path=os.path.dirname(sys.executable)) or "ninja"
         if not (work / "build.ninja").exists():
-            job.run(
-                [source.tree / "configure", f"--python={sys.executable}", f"--ninja={ninja}", *flags(variant)],
-                cwd=work,
-                env={"PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"},
-            )
-        job.run([ninja, jobs(), BINARY, QTEST], cwd=work)
-        folder(variant).mkdir(parents=True, exist_ok=True)
-        for name, target in ((BINARY, binary(variant)), (QTEST, qtest(variant))):
-            new = target.with_name(target.name + ".new")
-            shutil.copy2(work / name, new)
-            new.replace(target)
+            configure = [source.tree / "configure", f"--python={sys.executable}", f"--ninja={ninja}", *flags(variant)]
+            job.run(configure, cwd=work, env={"PATH": f"{tools}:{os.environ['PATH']}"})
+        job.run([ninja, jobs(), target], cwd=work)
+        output.parent.mkdir(parents=True, exist_ok=True)
+        new = output.with_name(output.name + ".new")
+        shutil.copy2(work / target, new)
+        new.replace(output)
 
-    return Step(
-        f"qemu-{variant}",
-        "QEMU" if variant == "release" else f"QEMU ({variant})",
-        make,
-        fingerprint.of(flags(variant), QEMU_DEVICE, INCLUDE),
-        [binary(variant), qtest(variant)],
-        [source.step],
-    )
+    inputs = fingerprint.of(flags(variant), QEMU_DEVICE, INCLUDE)
+    return Step(name, title if variant == "release" else f"{title} ({variant})", make, inputs, [output], needs)

@@ -40,9 +40,7 @@ class Source:
         mirror(INCLUDE, overlay / INCLUDE.name)
         hooks = fingerprint.of(overlay / part.name / "hook.sh", overlay / part.name / "patches")
         marker = self.tree.with_name(self.tree.name + ".hooked")
-        if not self.named and marker.exists() and marker.read_text() == hooks:
-            return
-        if self.named or marker.exists():
+        if self.named or (marker.exists() and marker.read_text() != hooks):
             self.renew(job)
         marker.write_text("")
         job.run([overlay / part.name / "hook.sh", self.tree])

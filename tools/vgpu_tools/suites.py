@@ -168,8 +168,8 @@ def _avocado(log: Path) -> list[Case]:
 
 SUITES = (
     Suite("check", checks.steps, checks.run),
-    Suite("qtest", lambda: [sources.firmware()[0], qemu.build()], _qtest),
-    Suite("qtest-sanitizers", lambda: [sources.firmware()[0], qemu.build("sanitizers")], _sanitizers, long=True),
+    Suite("qtest", lambda: [sources.firmware()[0], qemu.build_qtest()], _qtest),
+    Suite("qtest-sanitizers", lambda: [sources.firmware()[0], qemu.build_qtest("sanitizers")], _sanitizers, long=True),
     Suite("kunit", lambda: _guest_steps("debug"), _kunit),
     Suite("guest-release", lambda: _guest_steps("release"), _guest("release")),
     Suite("guest-debug", lambda: _guest_steps("debug"), _guest("debug")),
