@@ -16,7 +16,7 @@ from pathlib import Path
 from vgpu_tools import ui
 from vgpu_tools.errors import Failure
 from vgpu_tools.paths import CACHE, CONFIGS
-from vgpu_tools.steps import Job, Step, clean_environment
+from vgpu_tools.steps import Job, Step, cache_lock, clean_environment
 from vgpu_tools.versions import pins
 
 APT = CACHE / "apt"
@@ -101,26 +101,23 @@ def configure(job: Job) -> None:
         for uri, name in ((main, suite), (security, f"{suite}-security"))
         for kind in ("deb", "deb-src")
     )
-    for folder in ("lists/partial", "cache/archives/partial"):
-        (APT / folder).mkdir(parents=True, exist_ok=True)
     listing, stamp = APT / "sources.list", APT / "lists.stamp"
-    if (
-        listing.exists()
-        and listing.read_text() == sources
-        and stamp.exists()
-        and time.time() - stamp.stat().st_mtime < LISTS_AGE
-    ):
-        return
-    listing.write_text(sources)
-    CONF.write_text(
-        f'Dir::Etc::sourcelist "{listing}";\n'
-        'Dir::Etc::sourceparts "-";\n'
-        f'Dir::State::lists "{APT}/lists";\n'
-        f'Dir::Cache "{APT}/cache";\n'
-        'APT::Architectures {"amd64";};\n' + ('APT::Sandbox::User "root";\n' if os.geteuid() == 0 else "")
-    )
-    job.run(["apt-get", "-q", "-c", CONF, "update"])
-    stamp.touch()
+    with cache_lock("apt"):
+        known = listing.read_text() if listing.exists() else ""
+        if known == sources and stamp.exists() and time.time() - stamp.stat().st_mtime < LISTS_AGE:
+            return
+        for folder in ("lists/partial", "cache/archives/partial"):
+            (APT / folder).mkdir(parents=True, exist_ok=True)
+        listing.write_text(sources)
+        CONF.write_text(
+            f'Dir::Etc::sourcelist "{listing}";\n'
+            'Dir::Etc::sourceparts "-";\n'
+            f'Dir::State::lists "{APT}/lists";\n'
+            f'Dir::Cache "{APT}/cache";\n'
+            'APT::Architectures {"amd64";};\n' + ('APT::Sandbox::User "root";\n' if os.geteuid() == 0 else "")
+        )
+        job.run(["apt-get", "-q", "-c", CONF, "update"])
+        stamp.touch()
 
 
 def _newest(versions: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from vgpu_tools import fingerprint, kernel, sources
-from vgpu_tools.paths import CACHE, GUEST_DRIVER, INCLUDE, QEMU_DEVICE, ROOT, ROOTFS
+from vgpu_tools.paths import BUILD, GUEST_DRIVER, INCLUDE, QEMU_DEVICE, ROOT, ROOTFS
 from vgpu_tools.steps import Step, clean_environment, jobs
 from vgpu_tools.tap import Case
 
@@ -52,7 +52,7 @@ def _driver_style(log: Path) -> tuple[bool, str]:
 
 def _driver_static(log: Path) -> tuple[bool, str]:
     """Build the module out of tree with every warning of the kernel's, and sparse; any warning counts."""
-    copy = CACHE / "check-driver"
+    copy = BUILD / "check"
     for part in (GUEST_DRIVER, INCLUDE):
         sources.mirror(part, copy / part.name)
     make = ["make", "-C", copy / GUEST_DRIVER.name, f"KDIR={kernel.tree('debug')}", jobs()]

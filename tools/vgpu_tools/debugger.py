@@ -57,13 +57,14 @@ def _qemu(guest: Guest, words: Sequence[str]) -> int:
 def _serve(port: socket.socket, words: Sequence[str]) -> None:
     """The agent's other end, as simply as can be."""
     decoder = agent.Decoder()
-    while data := port.recv(65536):
+    while data := port.recv(agent.MAX_PAYLOAD):
         for kind, payload in decoder.feed(data):
             if kind == agent.HELLO:
                 port.sendall(agent.run(words, 0) + agent.frame(agent.STDIN))
             elif kind in (agent.STDOUT, agent.STDERR):
                 os.write(1 if kind == agent.STDOUT else 2, payload)
             elif kind == agent.EXIT:
+                port.shutdown(socket.SHUT_RDWR)  # the guest ends
                 print(f"vgpu: the command exited with {int.from_bytes(payload, 'little')}", file=sys.stderr)
 
 

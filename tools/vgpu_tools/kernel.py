@@ -74,7 +74,7 @@ def build(flavour: str) -> Step:
             shutil.copytree(work / "headers", headers().parent)
 
     outputs = [image(flavour)] + ([headers()] if flavour == "release" else [])
-    return Step(f"kernel-{flavour}", f"guest kernel ({flavour})", make, inputs, outputs, [source.step])
+    return Step(f"kernel-{flavour}", f"guest kernel ({flavour})", make, inputs, outputs, [source.step], lock="linux")
 
 
 def _configure(job: Job, source: Path, work: Path, wanted: list[Path]) -> None:
@@ -109,4 +109,4 @@ def driver(flavour: str) -> Step:
         job.run(["make", "-C", work, "modules_install", f"INSTALL_MOD_PATH={target}", "INSTALL_MOD_STRIP=1"])
 
     inputs = fingerprint.of(GUEST_DRIVER, INCLUDE)
-    return Step(f"driver-{flavour}", f"driver ({flavour})", make, inputs, [target], [build(flavour)])
+    return Step(f"driver-{flavour}", f"driver ({flavour})", make, inputs, [target], [build(flavour)], lock="linux")

@@ -90,4 +90,6 @@ def _step(variant: str, name: str, title: str, target: str, output: Path, needs:
         new.replace(output)
 
     inputs = fingerprint.of(flags(variant), QEMU_DEVICE, INCLUDE)
-    return Step(name, title if variant == "release" else f"{title} ({variant})", make, inputs, [output], needs)
+    return Step(
+        name, title if variant == "release" else f"{title} ({variant})", make, inputs, [output], needs, lock="qemu"
+    )

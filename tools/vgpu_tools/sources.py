@@ -71,7 +71,7 @@ def _named(what: str, folder: Path) -> Source:
         job.run(["rsync", "-a", "--delete", "--exclude=.git", f"{folder}/", f"{tree}/"])
 
     needs = [apt.host_packages()]
-    step = Step(f"source-{what}-named", f"{what} source", renew, str(folder), [tree], needs, shared=True)
+    step = Step(f"source-{what}-named", f"{what} source", renew, str(folder), [tree], needs, shared=True, lock=what)
     return Source(step, tree, renew, named=True)
 
 
@@ -97,7 +97,9 @@ def _fetched(
         renew(job)
         tree.with_name(f"{name}.hooked").unlink(missing_ok=True)
 
-    step = Step(f"source-{what}", f"{what} source", make, name, [tree, kept], [apt.host_packages()], shared=True)
+    step = Step(
+        f"source-{what}", f"{what} source", make, name, [tree, kept], [apt.host_packages()], shared=True, lock=what
+    )
     return Source(step, tree, renew, named=False)
 
 

@@ -86,7 +86,8 @@ class Step:
 
     `make` is run when the step is not up to date, after the steps in `needs`. `shared` steps keep their stamp
     in the cache, for all checkouts; others in the checkout's build folder. `check`, where given, decides in
-    place of the stamp (and the step adds nothing to the keys of those that need it).
+    place of the stamp (and the step adds nothing to the keys of those that need it). Steps that use the same part of
+    the cache name the same `lock`.
     """
 
     name: str
@@ -96,6 +97,7 @@ class Step:
     outputs: Sequence[Path] = ()
     needs: Sequence["Step"] = ()
     shared: bool = False
+    lock: str = "cache"
     check: Callable[[], bool] | None = None
     key: str = field(init=False)
 
@@ -124,7 +126,7 @@ def ensure(*wanted: Step) -> None:
         if step.fresh():
             continue
         ensure(*step.needs)
-        with cache_lock():
+        with cache_lock(step.lock):
             if not step.fresh():
                 _make(step)
 
@@ -144,10 +146,10 @@ def _make(step: Step) -> None:
 
 
 @contextmanager
-def cache_lock() -> Iterator[None]:
-    """Hold the cache against other checkouts and other shells."""
+def cache_lock(name: str) -> Iterator[None]:
+    """Hold a part of the cache against other checkouts and other shells."""
     CACHE.mkdir(parents=True, exist_ok=True)
-    with (CACHE / "lock").open("w") as lock:
+    with (CACHE / f"{name}.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
