@@ -75,8 +75,6 @@ static Access reach(VGPUSdma *e, VGPUQueue *q, uint64_t va, uint64_t len,
                               POLL_INTERVAL_NS;
         }
         q->exec.stalled = true;
-        q->exec.stall_va = va;
-        q->exec.stall_write = write;
         q->exec.stall_write = write;
         q->exec.stall_va = va;
         return ACCESS_WAIT;
