@@ -26,7 +26,7 @@ static const struct column usage_columns[] = {
 };
 
 static const struct column agree_columns[] = {
-	{ "counted in this run", 40, false }, { "device says", 14, true },
+	{ "counted in this run", 44, false }, { "device says", 14, true },
 	{ "driver says", 14, true }, { "user queues", 14, true },
 	{ "verdict", 8, false },
 };

@@ -167,25 +167,56 @@ uint64_t tap_driver_counter(struct vg_gpu *gpu, const char *name)
 	return counter(&c, name);
 }
 
-static int count_gpus(void)
-{
-	int i, gpus = 0, nodes = vg_topology_nodes();
+/* The GPUs by their render nodes alone: no file of the runner is open. */
+static struct vg_gpu gpus[VG_MAX_GPUS];
+static struct vg_mem_info used[VG_MAX_GPUS];
+static int n_gpus;
 
-	for (i = 0; i < nodes; i++)
-		gpus += vg_node_property(i, "drm_render_minor", 0) != 0;
-	return gpus;
+static void find_gpus(void)
+{
+	int i, nodes = vg_topology_nodes();
+
+	for (i = 0; i < nodes && n_gpus < VG_MAX_GPUS; i++) {
+		gpus[n_gpus].minor = (int)vg_node_property(i,
+							   "drm_render_minor",
+							   0);
+		n_gpus += gpus[n_gpus].minor != 0;
+	}
+}
+
+static void note_usage(void)
+{
+	int i;
+
+	for (i = 0; i < n_gpus; i++)
+		if (vg_mem_info(&gpus[i], &used[i]))
+			tap_diag("%s", vg_error());
+}
+
+/* With its process every byte of a case must be gone. */
+static bool usage_is_back(void)
+{
+	int i;
+
+	for (i = 0; i < n_gpus; i++)
+		if (vg_mem_settle(&gpus[i], &used[i], VG_TIMEOUT_MS)) {
+			tap_diag("after the process's end: %s", vg_error());
+			return false;
+		}
+	return true;
 }
 
 /* 0 passed, 1 failed, EXIT_SKIP skipped. */
-static int run_case(const struct tap_case *c, int gpus)
+static int run_case(const struct tap_case *c)
 {
 	int status;
 	pid_t pid;
 
-	if (gpus < c->min_gpus) {
-		tap_diag("needs %d GPUs, there are %d", c->min_gpus, gpus);
+	if (n_gpus < c->min_gpus) {
+		tap_diag("needs %d GPUs, there are %d", c->min_gpus, n_gpus);
 		return EXIT_SKIP;
 	}
+	note_usage();
 	fflush(stdout);
 	pid = fork();
 	if (pid < 0) {
@@ -199,6 +230,8 @@ static int run_case(const struct tap_case *c, int gpus)
 	status = wait_limited(pid, CASE_LIMIT_MS + 4000 * long_seconds());
 	if (status >= 0 && WIFSIGNALED(status))
 		tap_diag("killed by signal %d", WTERMSIG(status));
+	if (!usage_is_back())
+		return 1;
 	if (status >= 0 && WIFEXITED(status) &&
 	    (!WEXITSTATUS(status) || WEXITSTATUS(status) == EXIT_SKIP))
 		return WEXITSTATUS(status);
@@ -208,9 +241,10 @@ static int run_case(const struct tap_case *c, int gpus)
 int tap_main(const struct tap_case *cases, int n, int argc, char **argv)
 {
 	const char *only = argc > 1 ? argv[1] : "";
-	int i, at = 0, planned = 0, failed = 0, gpus = count_gpus();
+	int i, at = 0, planned = 0, failed = 0;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	find_gpus();
 	for (i = 0; i < n; i++)
 		planned += strstr(cases[i].name, only) != NULL;
 	printf("TAP version 13\n1..%d\n", planned);
@@ -220,7 +254,7 @@ int tap_main(const struct tap_case *cases, int n, int argc, char **argv)
 
 		if (!strstr(cases[i].name, only))
 			continue;
-		r = run_case(&cases[i], gpus);
+		r = run_case(&cases[i]);
 		failed += r == 1;
 		printf("%s %d - %s%s\n", r == 1 ? "not ok" : "ok", ++at,
 		       cases[i].name, r == EXIT_SKIP ? " # SKIP see above" :

@@ -2,7 +2,8 @@
 /*
  * TAP for the guest tests. Each case runs in a process of its own, with a
  * time limit: a crash or a hang is one "not ok", and KFD sees a new process
- * each time, whose teardown is part of what is tested.
+ * each time, whose teardown is part of what is tested: when it has ended, the
+ * GPUs' memory in use must be what it was.
  */
 #ifndef TAP_H
 #define TAP_H

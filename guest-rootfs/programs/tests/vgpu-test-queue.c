@@ -60,7 +60,6 @@ static void use_all_queues(void)
 	for (i = 0; i < MAX_QUEUES; i++)
 		OK(vg_queue_destroy(&q[i]));
 	OK(vg_bo_free(&bo));
-	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
 }
 
 static void all_queues(void)
@@ -190,7 +189,6 @@ static void threads(void)
 	CHECK(*(uint64_t *)shared.cpu == 6 * 20, "%lu of 120 atomic adds",
 	      *(uint64_t *)shared.cpu);
 	OK(vg_bo_free(&shared));
-	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
 }
 
 /* A packet that does not exist stops its queue; neighbours do not notice. */
@@ -225,7 +223,6 @@ static void bad_packet(void)
 	OK(vg_queue_destroy(&bad));
 	OK(vg_queue_destroy(&good));
 	OK(vg_bo_free(&bo));
-	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
 }
 
 /* A write pointer the ring cannot have. */
@@ -295,7 +292,6 @@ static void create_destroy(void)
 		OK(vg_queue_destroy(&q));
 	}
 	OK(vg_bo_free(&bo));
-	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
 }
 
 /* The GPU clock in packets and in GET_CLOCK_COUNTERS is one clock. */
