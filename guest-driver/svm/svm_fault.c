@@ -334,6 +334,9 @@ static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 	if (verdict == SVM_FAULT_DENIED) {
 		vgpu_stat_add(&node->vdev->hw, VGPU_STAT_FAULTS_UNREPAIRED, 1);
 		kfd_process_vm_fault(pdd, (u64)f->page << PAGE_SHIFT, f->write);
+	} else if (verdict == SVM_FAULT_DYING) {
+		/* For good: the process is about to lose its queues anyway. */
+		kfd_process_evict_queues(pdd);
 	}
 	if (verdict == SVM_FAULT_DENIED || verdict == SVM_FAULT_DYING)
 		svm_fault_write_noretry(svms, gpu, f->page);
@@ -365,14 +368,16 @@ static void svm_fault_report(struct kfd_node *node, const struct svm_fault *f)
 	struct kfd_process *p;
 	int gpu;
 
-	p = f->pasid ? kfd_lookup_process_by_pasid(f->pasid) : NULL;
-	if (!p) {
+	if (!f->pasid) {
 		drm_err_ratelimited(&node->vdev->drm,
-				    "no-retry %s fault, vmid %u pasid %u page 0x%lx\n",
+				    "no-retry %s fault of the kernel, vmid %u page 0x%lx\n",
 				    f->write ? "write" : "read", f->vmid,
-				    f->pasid, f->page);
+				    f->page);
 		return;
 	}
+	p = kfd_lookup_process_by_pasid(f->pasid);
+	if (!p)
+		return;
 	pdd = kfd_process_device_of(p, node->vdev);
 	gpu = kfd_process_gpuidx(p, node->vdev);
 	if (pdd && gpu >= 0 &&
