@@ -48,33 +48,43 @@ def tree(flavour: str) -> Path:
     return CACHE / f"linux-{flavour}-{fingerprint.of(sources.linux().step.key, *fragments(flavour))}"
 
 
+def _inputs(flavour: str) -> str:
+    return fingerprint.of(*fragments(flavour), GUEST_DRIVER / "Kconfig", GUEST_DRIVER / "hook.sh")
+
+
+def _bring_up(job: Job, flavour: str) -> None:
+    """Have the tree in the cache hold the kernel of this checkout; another one may have built its own there."""
+    source, work, inputs = sources.linux(), tree(flavour), _inputs(flavour)
+    source.hook(job, GUEST_DRIVER)
+    done = work / ".vgpu-done"
+    if done.exists() and done.read_text() == inputs and not source.named:
+        return
+    done.unlink(missing_ok=True)
+    _configure(job, source.tree, work, fragments(flavour))
+    # Our own folder is left out here: it is the driver step's.
+    command = ["make", "-C", work, jobs(), "CONFIG_DRM_VGPU_KFD=", "bzImage", "modules"]
+    job.run(command, expected_lines=EXPECTED_LINES)
+    job.run(["strip", "--strip-all", "-o", work / "vmlinux.boot", work / "vmlinux"])
+    job.run(["make", "-C", work, "headers_install", f"INSTALL_HDR_PATH={work}/headers"])
+    done.write_text(inputs)
+
+
 def build(flavour: str) -> Step:
     """The step that builds the kernel image, its own modules and (release) its user-space headers."""
     check_flavour(flavour)
-    source = sources.linux()
     work = tree(flavour)
-    inputs = fingerprint.of(*fragments(flavour), GUEST_DRIVER / "Kconfig", GUEST_DRIVER / "hook.sh")
 
     def make(job: Job) -> None:
-        done = work / ".vgpu-done"
-        if source.named or not done.exists() or done.read_text() != inputs:
-            done.unlink(missing_ok=True)
-            source.hook(job, GUEST_DRIVER)
-            _configure(job, source.tree, work, fragments(flavour))
-            # Our own folder is left out here: it is the driver step's.
-            kbuild = ["make", "-C", work, jobs(), "CONFIG_DRM_VGPU_KFD="]
-            job.run([*kbuild, "bzImage", "modules"], expected_lines=EXPECTED_LINES)
-            job.run(["strip", "--strip-all", "-o", work / "vmlinux.boot", work / "vmlinux"])
-            job.run(["make", "-C", work, "headers_install", f"INSTALL_HDR_PATH={work}/headers"])
-            done.write_text(inputs)
+        _bring_up(job, flavour)
         folder(flavour).mkdir(parents=True, exist_ok=True)
         shutil.copy2(work / "vmlinux.boot", image(flavour))
         if flavour == "release":
             shutil.rmtree(headers().parent, ignore_errors=True)
             shutil.copytree(work / "headers", headers().parent)
 
+    name, title = f"kernel-{flavour}", f"guest kernel ({flavour})"
     outputs = [image(flavour)] + ([headers()] if flavour == "release" else [])
-    return Step(f"kernel-{flavour}", f"guest kernel ({flavour})", make, inputs, outputs, [source.step], lock="linux")
+    return Step(name, title, make, _inputs(flavour), outputs, [sources.linux().step], lock="linux")
 
 
 def _configure(job: Job, source: Path, work: Path, wanted: list[Path]) -> None:
@@ -98,12 +108,11 @@ def modules(flavour: str) -> Path:
 def driver(flavour: str) -> Step:
     """The step that builds our driver in the kernel's tree, and installs all modules."""
     check_flavour(flavour)
-    source = sources.linux()
     work = tree(flavour)
     target = modules(flavour)
 
     def make(job: Job) -> None:
-        source.hook(job, GUEST_DRIVER)
+        _bring_up(job, flavour)
         job.run(["make", "-C", work, jobs(), "modules"], expected_lines=80)
         shutil.rmtree(target, ignore_errors=True)
         job.run(["make", "-C", work, "modules_install", f"INSTALL_MOD_PATH={target}", "INSTALL_MOD_STRIP=1"])
