@@ -56,7 +56,8 @@ static u32 kgd_mem_gem_flags(u32 domain, u32 flags)
 	u32 gem = 0;
 
 	if (domain == AMDGPU_GEM_DOMAIN_VRAM) {
-		gem |= AMDGPU_GEM_CREATE_VRAM_CLEARED;
+		gem |= AMDGPU_GEM_CREATE_VRAM_CLEARED |
+		       AMDGPU_GEM_CREATE_VRAM_WIPE_ON_RELEASE;
 		if (flags & KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC)
 			gem |= AMDGPU_GEM_CREATE_CPU_ACCESS_REQUIRED;
 		if (flags & KFD_IOC_ALLOC_MEM_FLAGS_CONTIGUOUS)
