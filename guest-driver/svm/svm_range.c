@@ -17,6 +17,7 @@
  * to it that this happens soon.
  */
 #include <linux/mm.h>
+#include <linux/moduleparam.h>
 #include <linux/overflow.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -24,7 +25,14 @@
 #include "svm_priv.h"
 #include "svm_trace.h"
 
+#define SVM_MAX_DEFAULT_GRANULARITY	0x1bu	/* amdgpu's limit: 512 GiB */
+
 static const struct mmu_interval_notifier_ops svm_range_notifier_ops;
+
+static unsigned int svm_default_granularity = SVM_DEFAULT_GRANULARITY;
+module_param(svm_default_granularity, uint, 0644);
+MODULE_PARM_DESC(svm_default_granularity,
+		 "granularity of unregistered memory, log2 of pages, for processes to come (9: 2 MiB)");
 
 void svm_default_attrs(struct svm_range_list *svms, struct svm_attrs *attrs)
 {
@@ -414,7 +422,8 @@ int svm_range_list_init(struct kfd_process *p)
 	INIT_LIST_HEAD(&svms->deferred_range_list);
 	spin_lock_init(&svms->deferred_list_lock);
 	bitmap_zero(svms->bitmap_supported, SVM_MAX_GPU);
-	svms->default_granularity = SVM_DEFAULT_GRANULARITY;
+	svms->default_granularity = min(READ_ONCE(svm_default_granularity),
+					SVM_MAX_DEFAULT_GRANULARITY);
 
 	svms->n_gpus = 0;
 	svms->gpus = kcalloc(max(p->n_pdds, 1u), sizeof(*svms->gpus),
