@@ -21,7 +21,9 @@ static void vgpu_bo_destroy(struct ttm_buffer_object *tbo)
 
 /**
  * vgpu_bo_is_ours() - is it a struct vgpu_bo?
- * @tbo: TTM object; TTM makes some of its own while it moves memory
+ * @tbo: TTM object
+ *
+ * Return: false for what TTM makes for itself while it moves memory.
  */
 bool vgpu_bo_is_ours(const struct ttm_buffer_object *tbo)
 {
@@ -31,6 +33,8 @@ bool vgpu_bo_is_ours(const struct ttm_buffer_object *tbo)
 /**
  * vgpu_bo_wants_zeros() - must new memory of the BO read as zero?
  * @tbo: TTM object
+ *
+ * Return: true if user space may see it or its creator asked for it.
  */
 bool vgpu_bo_wants_zeros(const struct ttm_buffer_object *tbo)
 {
@@ -175,9 +179,10 @@ static int vgpu_bo_create_reserved(struct vgpu_device *vdev,
  *
  * Memory that is mapped to user space (ttm_bo_type_device) or asked for with
  * VRAM_CLEARED reads as zero, after the fences of usage KERNEL in the BO's
- * reservation. May evict other BOs. Returns 0, -EINVAL for sizes or domains
- * that cannot be, -ENOMEM when there is no room or the BO would never fit,
- * -ERESTARTSYS for ttm_bo_type_device.
+ * reservation. May evict other BOs.
+ *
+ * Return: 0, -EINVAL for sizes or domains that cannot be, -ENOMEM when there
+ * is no room or the BO would never fit, -ERESTARTSYS for ttm_bo_type_device.
  */
 int vgpu_bo_create(struct vgpu_device *vdev, const struct vgpu_bo_params *p,
 		   struct vgpu_bo **out)
@@ -206,9 +211,10 @@ void vgpu_bo_put(struct vgpu_bo *bo)
  * @domain: as in struct vgpu_bo_params
  * @interruptible: signals may end the wait
  *
- * The move may still be under way: see the fences of usage KERNEL. Returns 0,
- * -EINVAL for a domain that cannot be or a pinned BO elsewhere, -ENOMEM,
- * -ERESTARTSYS.
+ * The move may still be under way: see the fences of usage KERNEL.
+ *
+ * Return: 0, -EINVAL for a domain that cannot be or a pinned BO elsewhere,
+ * -ENOMEM, -ERESTARTSYS.
  */
 int vgpu_bo_validate(struct vgpu_bo *bo, u32 domain, bool interruptible)
 {
@@ -230,7 +236,9 @@ int vgpu_bo_validate(struct vgpu_bo *bo, u32 domain, bool interruptible)
  * @bo: BO, reservation held
  * @domain: as in struct vgpu_bo_params
  *
- * Nests. Errors as vgpu_bo_validate(), not interruptible.
+ * Nests.
+ *
+ * Return: as vgpu_bo_validate(), but not interruptible.
  */
 int vgpu_bo_pin(struct vgpu_bo *bo, u32 domain)
 {
@@ -256,8 +264,10 @@ void vgpu_bo_unpin(struct vgpu_bo *bo)
  *
  * Waits until its memory holds what it should. The address is valid until the
  * BO moves, is unmapped or freed; a second call returns the same one. Whether
- * it is I/O memory says ttm_kmap_obj_virtual() of @bo->kmap. Returns an
- * ERR_PTR: -EINVAL when VRAM is in several pieces, -ENOMEM.
+ * it is I/O memory says ttm_kmap_obj_virtual() of @bo->kmap.
+ *
+ * Return: the address, or ERR_PTR(-EINVAL) when VRAM is in several pieces,
+ * ERR_PTR(-ENOMEM).
  */
 void *vgpu_bo_kmap(struct vgpu_bo *bo)
 {
@@ -301,7 +311,9 @@ void vgpu_bo_kunmap(struct vgpu_bo *bo)
  * @cpu: its address for the CPU (I/O memory in VRAM); may be NULL
  *
  * Pinned and mapped. Takes no reservation that others may hold, so callers may
- * hold any lock that is inside reservations. Returns 0 or -ENOMEM, -EINVAL.
+ * hold any lock that is inside reservations.
+ *
+ * Return: 0 or -ENOMEM, -EINVAL.
  */
 int vgpu_bo_create_kernel(struct vgpu_device *vdev, u64 size, u32 domain,
 			  struct vgpu_bo **out, u64 *mc_addr, void **cpu)
@@ -360,7 +372,7 @@ void vgpu_bo_free_kernel(struct vgpu_bo **bo)
  * vgpu_bo_mc_addr() - address for VMID 0
  * @bo: BO; contiguous VRAM, or GTT with an address; cannot move meanwhile
  *
- * Returns VGPU_MC_NONE if it has none.
+ * Return: the address, or VGPU_MC_NONE.
  */
 u64 vgpu_bo_mc_addr(struct vgpu_bo *bo)
 {
@@ -392,7 +404,7 @@ static u64 vgpu_bo_start(struct vgpu_bo *bo, u32 mem_type)
  * vgpu_bo_vram_offset() - where a contiguous BO is in VRAM
  * @bo: contiguous BO in VRAM that cannot move
  *
- * Returns bytes from the beginning of VRAM.
+ * Return: bytes from the beginning of VRAM.
  */
 u64 vgpu_bo_vram_offset(struct vgpu_bo *bo)
 {
@@ -403,7 +415,7 @@ u64 vgpu_bo_vram_offset(struct vgpu_bo *bo)
  * vgpu_bo_doorbell_offset() - where a BO is among the doorbells
  * @bo: BO of AMDGPU_GEM_DOMAIN_DOORBELL that cannot move
  *
- * Returns bytes from the beginning of BAR 2.
+ * Return: bytes from the beginning of BAR 2.
  */
 u64 vgpu_bo_doorbell_offset(struct vgpu_bo *bo)
 {
@@ -413,6 +425,8 @@ u64 vgpu_bo_doorbell_offset(struct vgpu_bo *bo)
 /**
  * vgpu_bo_mmap_offset() - offset for mmap of the render node
  * @bo: BO of ttm_bo_type_device
+ *
+ * Return: the offset.
  */
 u64 vgpu_bo_mmap_offset(struct vgpu_bo *bo)
 {

@@ -208,9 +208,10 @@ static int copy_chunk(struct vgpu_device *vdev, const dma_addr_t *sys,
  * @size: bytes
  *
  * Each is in VRAM or GTT, at most one in GTT without an address. Both must
- * stay until the fence signals. May sleep; takes copy_lock. Returns the fence
- * of the copy, whose error tells if it failed, or ERR_PTR(-ENODEV) without a
- * working engine, -EINVAL, -ENOMEM.
+ * stay until the fence signals. May sleep; takes copy_lock.
+ *
+ * Return: the fence of the copy, whose error tells if it failed, or
+ * ERR_PTR(-ENODEV) without a working engine, -EINVAL, -ENOMEM.
  */
 struct dma_fence *vgpu_mm_copy_res(struct vgpu_device *vdev,
 				   const dma_addr_t *sys,
@@ -247,8 +248,10 @@ struct dma_fence *vgpu_mm_copy_res(struct vgpu_device *vdev,
  * @res: resource in VRAM
  * @fresh: it was allocated just now: leave out what is known to be clear
  *
- * May sleep; takes copy_lock. Returns the fence, signalled already if there
- * was nothing to do, or an ERR_PTR as vgpu_mm_copy_res().
+ * May sleep; takes copy_lock.
+ *
+ * Return: the fence, signalled already if there was nothing to do, or an
+ * ERR_PTR as vgpu_mm_copy_res().
  */
 struct dma_fence *vgpu_mm_clear_res(struct vgpu_device *vdev,
 				    struct ttm_resource *res, bool fresh)
@@ -353,8 +356,9 @@ static_assert(VGPU_GTT_WINDOW_PAGES * SDMA_COPY_LINEAR_DWORDS <=
  * @npages: number of pairs
  *
  * Both must stay until the fence signals. May sleep and allocate; takes
- * copy_lock and no lock of the rooms above. Returns the fence, or an ERR_PTR
- * as vgpu_mm_copy_res().
+ * copy_lock and no lock of the rooms above.
+ *
+ * Return: the fence, or an ERR_PTR as vgpu_mm_copy_res().
  */
 struct dma_fence *vgpu_mm_copy_pages(struct vgpu_device *vdev, bool to_vram,
 				     const dma_addr_t *sys, const u64 *vram,

@@ -28,6 +28,8 @@ static struct vgpu_gtt_mgr *to_gtt_mgr(struct ttm_resource_manager *man)
 /**
  * vgpu_gtt_mgr_has_gart_addr() - does VMID 0 reach it at an address?
  * @res: resource of type TTM_PL_TT
+ *
+ * Return: whether it has a place in the GART.
  */
 bool vgpu_gtt_mgr_has_gart_addr(struct ttm_resource *res)
 {
@@ -177,6 +179,7 @@ void vgpu_gtt_mgr_bind(struct vgpu_device *vdev, struct ttm_tt *ttm,
 	spin_unlock(&mgr->lock);
 	vgpu_gart_flush(vdev);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_gtt_mgr_bind);
 
 /**
  * vgpu_gtt_mgr_unbind() - undo vgpu_gtt_mgr_bind()
@@ -201,6 +204,7 @@ void vgpu_gtt_mgr_unbind(struct vgpu_device *vdev, struct ttm_tt *ttm)
 	if (bound)
 		vgpu_gart_flush(vdev);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_gtt_mgr_unbind);
 
 /**
  * vgpu_gtt_mgr_recover() - write the GART's entries again
@@ -219,13 +223,14 @@ void vgpu_gtt_mgr_recover(struct vgpu_device *vdev)
 	spin_unlock(&mgr->lock);
 	vgpu_gart_flush(vdev);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_gtt_mgr_recover);
 
 /**
  * vgpu_gtt_mgr_init() - hand the GART and some system memory to TTM
  * @vdev: device; TTM's device is initialised, hw.gart.pages is set
  * @size: bytes of system memory that may be in GTT
  *
- * Returns 0, or -ENODEV if the GART has no room behind the windows.
+ * Return: 0, or -ENODEV if the GART has no room behind the windows.
  */
 int vgpu_gtt_mgr_init(struct vgpu_device *vdev, u64 size)
 {
@@ -262,12 +267,3 @@ void vgpu_gtt_mgr_fini(struct vgpu_device *vdev)
 	drm_mm_takedown(&mgr->mm);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gtt_mgr_fini);
-
-/**
- * vgpu_gtt_mgr_usage() - bytes of system memory in GTT
- * @vdev: device
- */
-u64 vgpu_gtt_mgr_usage(struct vgpu_device *vdev)
-{
-	return ttm_resource_manager_usage(&vdev->mman.gtt.manager);
-}

@@ -56,7 +56,7 @@ err_vram:
  * vgpu_mm_init() - start to manage a device's memory
  * @vdev: device; its hardware works
  *
- * Returns 0 or a negative errno.
+ * Return: 0 or a negative errno.
  */
 int vgpu_mm_init(struct vgpu_device *vdev)
 {

@@ -195,7 +195,6 @@ void vgpu_vram_mgr_fini(struct vgpu_device *vdev);
 u64 vgpu_vram_mgr_usage(struct vgpu_device *vdev);
 int vgpu_gtt_mgr_init(struct vgpu_device *vdev, u64 size);
 void vgpu_gtt_mgr_fini(struct vgpu_device *vdev);
-u64 vgpu_gtt_mgr_usage(struct vgpu_device *vdev);
 bool vgpu_gtt_mgr_has_gart_addr(struct ttm_resource *res);
 void vgpu_gtt_mgr_recover(struct vgpu_device *vdev);
 

@@ -202,7 +202,9 @@ static inline void vgpu_res_next(struct vgpu_res_cursor *cur, u64 size)
  * @cur: cursor
  *
  * For VRAM, and only until somebody writes to the resource: the allocator
- * knows what a block held when it was handed out. False for other memory.
+ * knows what a block held when it was handed out.
+ *
+ * Return: false for other memory.
  */
 static inline bool vgpu_res_cleared(const struct vgpu_res_cursor *cur)
 {

@@ -211,7 +211,7 @@ static const struct ttm_resource_manager_func vram_mgr_func = {
  * @vdev: device; TTM's device is initialised
  * @size: bytes from offset 0 on that may be handed out, a multiple of a page
  *
- * Returns 0 or -ENOMEM.
+ * Return: 0 or -ENOMEM.
  */
 int vgpu_vram_mgr_init(struct vgpu_device *vdev, u64 size)
 {
@@ -248,8 +248,10 @@ void vgpu_vram_mgr_fini(struct vgpu_device *vdev)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_fini);
 
 /**
- * vgpu_vram_mgr_usage() - bytes of VRAM in use
+ * vgpu_vram_mgr_usage() - how much VRAM is in use
  * @vdev: device
+ *
+ * Return: bytes.
  */
 u64 vgpu_vram_mgr_usage(struct vgpu_device *vdev)
 {

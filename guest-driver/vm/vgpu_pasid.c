@@ -14,7 +14,7 @@ static DEFINE_IDA(vgpu_pasids);
 /**
  * vgpu_pasid_alloc() - a PASID that nobody has
  *
- * Returns 1 to 0xffff, or -ENOSPC, -ENOMEM.
+ * Return: 1 to 0xffff, or -ENOSPC, -ENOMEM.
  */
 int vgpu_pasid_alloc(void)
 {

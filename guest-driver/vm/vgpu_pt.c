@@ -125,7 +125,7 @@ static void pt_table_free(struct vgpu_pt_table *table)
  * @ops: backend
  * @vram_base: see struct vgpu_pt
  *
- * Returns 0 or what the backend's alloc returned.
+ * Return: 0 or what the backend's alloc returned.
  */
 int vgpu_pt_init(struct vgpu_pt *pt, const struct vgpu_pt_ops *ops,
 		 u64 vram_base)
@@ -160,7 +160,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_fini);
  * vgpu_pt_root_addr() - where the hardware finds the root
  * @pt: tree
  *
- * Returns its offset in VRAM.
+ * Return: its offset in VRAM.
  */
 u64 vgpu_pt_root_addr(const struct vgpu_pt *pt)
 {
@@ -197,8 +197,9 @@ static struct vgpu_pt_table *pt_child_get(struct vgpu_pt *pt,
  * @first: first page
  * @last: last page, within the address space
  *
- * Entries in the pages can be written afterwards without allocating. Returns 0
- * or -ENOMEM; tables made by then stay.
+ * Entries in the pages can be written afterwards without allocating.
+ *
+ * Return: 0 or -ENOMEM; tables made by then stay.
  */
 int vgpu_pt_reserve(struct vgpu_pt *pt, u64 first, u64 last)
 {
@@ -344,8 +345,10 @@ static bool pt_fits_leaf(u64 page, u64 addr, u64 npages)
  * @max_frag: largest fragment, log2 of pages; 0 if parts of the span will be
  *            changed
  *
- * Makes 2 MiB leaves where addresses allow. Returns whether an entry that was
- * valid has changed: the caller flushes the TLB then.
+ * Makes 2 MiB leaves where addresses allow.
+ *
+ * Return: whether an entry that was valid has changed: the caller flushes the
+ * TLB then.
  */
 bool vgpu_pt_write(struct vgpu_pt *pt, u64 first,
 		   const struct vgpu_vm_span *span, unsigned int max_frag)
@@ -404,8 +407,10 @@ static bool pt_clear_part(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
  * @last: last page
  * @value: 0, or VGPU_PTE_NORETRY
  *
- * Where there are no tables nothing happens. Does not allocate. Returns
- * whether an entry that was valid has changed: the caller flushes the TLB then.
+ * Where there are no tables nothing happens. Does not allocate.
+ *
+ * Return: whether an entry that was valid has changed: the caller flushes the
+ * TLB then.
  */
 bool vgpu_pt_clear(struct vgpu_pt *pt, u64 first, u64 last, u64 value)
 {
@@ -432,7 +437,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_clear);
  * @pt: tree, locked
  * @page: page
  *
- * Returns a PTB's entry or a 2 MiB leaf as it stands; 0 if there is none.
+ * Return: A PTB's entry or a 2 MiB leaf as it stands; 0 if there is none.
  */
 u64 vgpu_pt_read(const struct vgpu_pt *pt, u64 page)
 {

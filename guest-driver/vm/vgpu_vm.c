@@ -110,7 +110,7 @@ static void vm_free_pool(struct vgpu_vm *vm)
  * vgpu_vmm_init() - start to hand out VMIDs
  * @vdev: device; mm/ is up
  *
- * Returns 0.
+ * Return: 0.
  */
 int vgpu_vmm_init(struct vgpu_device *vdev)
 {
@@ -138,7 +138,7 @@ void vgpu_vmm_fini(struct vgpu_device *vdev)
  * @vdev: device
  * @pasid: whose
  *
- * Returns it, or ERR_PTR(-ENOMEM).
+ * Return: it, or ERR_PTR(-ENOMEM).
  */
 struct vgpu_vm *vgpu_vm_create(struct vgpu_device *vdev, u16 pasid)
 {
@@ -207,7 +207,9 @@ static int vmm_take_vmid(struct vgpu_vm_manager *vmm, struct vgpu_vm *vm)
  * vgpu_vm_get_vmid() - let the hardware use an address space
  * @vm: address space
  *
- * Gives it a VMID, if it has none. Returns 0, or -ENOSPC when all are taken.
+ * Gives it a VMID, if it has none.
+ *
+ * Return: 0, or -ENOSPC when all are taken.
  */
 int vgpu_vm_get_vmid(struct vgpu_vm *vm)
 {
@@ -296,8 +298,9 @@ void vgpu_vm_publish(struct vgpu_vm *vm, bool changed)
  * @last: last page
  *
  * Entries of these pages can be written later without allocating. May sleep
- * and allocate; takes alloc_lock. Returns 0, -ENOMEM, or -EINVAL for pages
- * that are not in the address space.
+ * and allocate; takes alloc_lock.
+ *
+ * Return: 0, -ENOMEM, or -EINVAL for pages that are not in the address space.
  */
 int vgpu_vm_reserve_tables(struct vgpu_vm *vm, u64 first, u64 last)
 {
@@ -381,7 +384,9 @@ void vgpu_vm_clear_range(struct vgpu_vm *vm, u64 first, u64 last, bool noretry)
  * @vm: address space
  * @page: page
  *
- * Takes pt_lock. Returns the entry, a 2 MiB leaf as it stands, or 0.
+ * Takes pt_lock.
+ *
+ * Return: the entry, a 2 MiB leaf as it stands, or 0.
  */
 u64 vgpu_vm_read_pte(struct vgpu_vm *vm, u64 page)
 {

@@ -61,8 +61,10 @@ static u64 vbo_first(const struct vgpu_vm_bo *vbo, struct vgpu_res_cursor *cur,
  * vgpu_vm_bo_update() - write a mapping's entries
  * @vbo: mapping; its BO's reservation is held
  *
- * Waits until the BO's memory holds what it should. Returns 0, -EINVAL if the
- * BO is where the GPU does not reach it, -ERESTARTSYS.
+ * Waits until the BO's memory holds what it should.
+ *
+ * Return: 0, -EINVAL if the BO is where the GPU does not reach it,
+ * -ERESTARTSYS.
  */
 int vgpu_vm_bo_update(struct vgpu_vm_bo *vbo)
 {
@@ -143,7 +145,7 @@ static int vbo_claim(struct vgpu_vm_bo *vbo)
  * @pte_flags: VGPU_PTE_READABLE, _WRITEABLE, _EXECUTABLE, _MTYPE
  * @out: the mapping
  *
- * Returns 0, -EINVAL for addresses that cannot be or are taken by another BO,
+ * Return: 0, -EINVAL for addresses that cannot be or are taken by another BO,
  * or memory that the GPU does not reach, -ENOMEM, -ERESTARTSYS.
  */
 int vgpu_vm_bo_map(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
@@ -235,6 +237,8 @@ void vgpu_vm_bo_move_notify(struct vgpu_bo *bo, struct ttm_resource *new)
  * @bo_last: its last page
  *
  * Takes alloc_lock.
+ *
+ * Return: true, with one such BO, or false.
  */
 bool vgpu_vm_va_busy(struct vgpu_vm *vm, u64 first, u64 last, u64 *bo_first,
 		     u64 *bo_last)
