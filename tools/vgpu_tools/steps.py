@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 from vgpu_tools import fingerprint, ui
 from vgpu_tools.errors import StepFailed
@@ -43,7 +44,6 @@ class Job:
         `expected_lines`. `env` is added to the environment.
         """
         words = [str(word) for word in command]
-        lines = 0
         with self.log.open("ab") as log:
             log.write(f"$ {' '.join(words)}\n".encode())
             log.flush()
@@ -58,17 +58,27 @@ class Job:
                 )
             except OSError as error:
                 raise StepFailed(self.step, self.log, f"cannot start {words[0]}: {error.strerror}") from None
-            assert process.stdout
-            for line in process.stdout:
-                log.write(line)
-                if found := NINJA.match(line):
-                    self.meter.update(int(found[1]), int(found[2]))
-                elif expected_lines and KBUILD.match(line):
-                    lines += 1
-                    self.meter.update(lines, expected_lines)
+            try:
+                self._watch(process, log, expected_lines)
+            except BaseException:
+                process.terminate()  # make and ninja end their children
+                process.wait()
+                raise
             if process.wait() != 0:
                 log.flush()
                 raise StepFailed(self.step, self.log, f"{Path(words[0]).name} exited with {process.returncode}")
+
+    def _watch(self, process: "subprocess.Popen[bytes]", log: BinaryIO, expected_lines: int) -> None:
+        """Read what a command prints, to its end."""
+        assert process.stdout
+        lines = 0
+        for line in process.stdout:
+            log.write(line)
+            if found := NINJA.match(line):
+                self.meter.update(int(found[1]), int(found[2]))
+            elif expected_lines and KBUILD.match(line):
+                lines += 1
+                self.meter.update(lines, expected_lines)
 
     def fail(self, reason: str) -> StepFailed:
         """The exception to raise when the step cannot go on."""

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The tools' own logic: a judge that misreads results or consoles would let anything pass."""
+
+import sys
+import tempfile
+from pathlib import Path
+
+from avocado import Test
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+from vgpu_tools import fingerprint, sources
+from vgpu_tools.console import Watcher
+from vgpu_tools.tap import parse
+
+NESTED = """\
+KTAP version 1
+1..1
+    KTAP version 1
+    # Subtest: suite
+    1..2
+    ok 1 good
+    not ok 2 bad
+not ok 1 suite
+"""
+
+
+class Tap(Test):
+    """Reading TAP and KTAP."""
+
+    def outcomes(self, text: str) -> list[tuple[str, str]]:
+        """Names and outcomes of a stream."""
+        return [(case.name, case.outcome) for case in parse(text)]
+
+    def test_flat(self) -> None:
+        """Each outcome, and the reason of a skip."""
+        cases = parse("1..3\nok 1 - a\nnot ok 2 - b\nok 3 - c # SKIP no swap\n")
+        self.assertEqual([case.outcome for case in cases], ["passed", "failed", "skipped"])
+        self.assertEqual(cases[2].why, "no swap")
+
+    def test_plan(self) -> None:
+        """A program that ends early has not passed."""
+        self.assertIn(("plan", "failed"), self.outcomes("1..3\nok 1 - a\nok 2 - b\n"))
+        self.assertEqual(self.outcomes("1..0 # SKIP no device\n"), [("all", "skipped")])
+
+    def test_nested(self) -> None:
+        """The innermost tests count; their sum does not count again, unless nobody below it failed."""
+        self.assertEqual(self.outcomes(NESTED), [("good", "passed"), ("bad", "failed")])
+        self.assertIn(("suite", "failed"), self.outcomes(NESTED.replace("not ok 2", "ok 2")))
+
+    def test_streams_in_a_row(self) -> None:
+        """Several streams, each with a plan of its own."""
+        self.assertEqual(len(self.outcomes(NESTED + NESTED)), 4)
+
+    def test_bail_out(self) -> None:
+        """A program that gives up has failed."""
+        self.assertIn("failed", [outcome for _, outcome in self.outcomes("1..2\nok 1 - a\nBail out! no GPU\n")])
+
+
+class Console(Test):
+    """Reading the guest's console."""
+
+    def watch(self, *lines: str) -> Watcher:
+        """A watcher that has seen lines, cut in the middle as a pipe does."""
+        watcher = Watcher()
+        for line in lines:
+            data = f"[    1.000000] {line}\r\n".encode()
+            watcher.feed(data[:20])
+            watcher.feed(data[20:])
+        return watcher
+
+    def test_fatal(self) -> None:
+        """What a kernel says when it dies; the first line is the cause."""
+        for line in (
+            "Kernel panic - not syncing: x",
+            "BUG: kernel NULL pointer dereference, address: 0",
+            "Oops: 0000 [#1]",
+        ):
+            self.assertTrue(self.watch("fine", line).fatal, line)
+        watcher = self.watch(
+            "BUG: unable to handle page fault for address: 1", "Kernel panic - not syncing: Fatal exception"
+        )
+        self.assertIn("page fault", watcher.fatal)
+
+    def test_reports(self) -> None:
+        """What the checkers say while the kernel goes on."""
+        for line in (
+            "BUG: KASAN: slab-use-after-free in x",
+            "WARNING: CPU: 0 PID: 1 at mm/x.c:1 y+0x1/0x2",
+            "WARNING: possible circular locking dependency detected",
+            "BUG: sleeping function called from invalid context at x",
+            "kmemleak: 3 new suspected memory leaks (see /sys/kernel/debug/kmemleak)",
+            "INFO: task a:1 blocked for more than 120 seconds.",
+        ):
+            watcher = self.watch(line)
+            self.assertTrue(watcher.report, line)
+            self.assertFalse(watcher.fatal, line)
+
+    def test_harmless(self) -> None:
+        """What every boot says."""
+        watcher = self.watch(
+            "kasan: KernelAddressSanitizer initialized", "kmemleak: Kernel memory leak detector initialized"
+        )
+        self.assertEqual((watcher.fatal, watcher.report), ("", ""))
+
+
+class Builds(Test):
+    """What decides that a step is up to date."""
+
+    def test_fingerprint(self) -> None:
+        """A changed, added, removed or renamed file changes the fingerprint of its folder; an object file does not."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            (folder / "a").write_text("1")
+            seen = {fingerprint.of(folder)}
+            for change in (
+                lambda: (folder / "a").write_text("2"),
+                lambda: (folder / "b").write_text("2"),
+                lambda: (folder / "b").rename(folder / "c"),
+                lambda: (folder / "a").chmod(0o755),
+                lambda: (folder / "c").unlink(),
+            ):
+                change()
+                self.assertNotIn(fingerprint.of(folder), seen)
+                seen.add(fingerprint.of(folder))
+            last = fingerprint.of(folder)
+            (folder / "a.o").write_text("x")
+            self.assertEqual(fingerprint.of(folder), last)
+
+    def test_mirror(self) -> None:
+        """A copy follows its original, and what did not change keeps its time."""
+        with tempfile.TemporaryDirectory() as name:
+            old, new = Path(name) / "old", Path(name) / "new"
+            old.mkdir()
+            for file in ("same", "changed", "gone"):
+                (old / file).write_text(file)
+            sources.mirror(old, new)
+            before = (new / "same").stat().st_mtime_ns
+            (old / "changed").write_text("other")
+            (old / "gone").unlink()
+            sources.mirror(old, new)
+            self.assertEqual(
+                {path.name: path.read_text() for path in new.iterdir()}, {"same": "same", "changed": "other"}
+            )
+            self.assertEqual((new / "same").stat().st_mtime_ns, before)
