@@ -221,10 +221,10 @@ static void walk(VGPUState *s, unsigned vmid, uint64_t va, VGPULeaf *leaf,
 static VGPUTlbEntry *tlb_slot(VGPUSdma *e, unsigned vmid, uint64_t tag,
                               unsigned shift)
 {
-    uint64_t h = (tag ^ (tag >> 11) ^ ((uint64_t)shift << 5) ^
-                  ((uint64_t)vmid << 7));
+    /* Multiplicative: round addresses must not share a set. */
+    uint64_t h = (tag << 12 | shift << 4 | vmid) * 0x9e3779b97f4a7c15ull;
 
-    return &e->tlb[h & (VGPU_TLB_SETS - 1)];
+    return &e->tlb[h >> (64 - VGPU_TLB_ORDER)];
 }
 
 static VGPUTlbEntry *tlb_find(VGPUSdma *e, unsigned vmid, uint64_t va,

@@ -231,6 +231,13 @@ uint32_t vgpu_reg_poll(VGPUState *s, uint32_t reg)
     return 0;
 }
 
+void vgpu_reg_poll_request(VGPUState *s, uint32_t reg, uint32_t val)
+{
+    if (reg == GPU_HDP_FLUSH_REQ) {
+        qatomic_set(&s->nbio_hdp_req, val);
+    }
+}
+
 static uint64_t mmio_read(void *opaque, hwaddr addr, unsigned size)
 {
     VGPUState *s = opaque;

@@ -436,6 +436,10 @@ static VGPUStep do_poll(VGPUSdma *e, VGPUQueue *q)
         }
         val = le32_to_cpu(val);
     } else {
+        if ((x->dw[0] & SDMA_POLL_REGMEM__HDP_FLUSH) && !x->polls) {
+            /* dw2 names the register that asks for what dw1 tells of. */
+            vgpu_reg_poll_request(e->s, x->dw[2] / 4, x->dw[3]);
+        }
         val = vgpu_reg_poll(e->s, x->dw[1] / 4);
     }
     if (compare(func, val & x->dw[4], x->dw[3])) {

@@ -41,7 +41,8 @@ OBJECT_DECLARE_SIMPLE_TYPE(VGPUState, VGPU_KFD)
 
 #define VGPU_CAM_SLOTS          16
 #define VGPU_CAM_NONE           UINT32_MAX
-#define VGPU_TLB_SETS           2048
+#define VGPU_TLB_ORDER          11
+#define VGPU_TLB_SETS           (1 << VGPU_TLB_ORDER)
 #define VGPU_CHUNK              (2 * MiB)   /* bytes between quiescent points */
 #define VGPU_PKT_MAX_DWORDS     16          /* longest fixed part of a packet */
 
@@ -218,6 +219,8 @@ uint32_t vgpu_reg_read(VGPUState *s, uint32_t reg);
 void vgpu_reg_write(VGPUState *s, uint32_t reg, uint32_t val);
 /* For POLL_REGMEM; registers an engine cannot see read zero. Engine thread. */
 uint32_t vgpu_reg_poll(VGPUState *s, uint32_t reg);
+/* POLL_REGMEM's HDP flush: only that request can be made. Engine thread. */
+void vgpu_reg_poll_request(VGPUState *s, uint32_t reg, uint32_t val);
 extern const MemoryRegionOps vgpu_mmio_ops;
 extern const MemoryRegionOps vgpu_doorbell_ops;
 
