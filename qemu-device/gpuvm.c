@@ -1,322 +1,356 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: address translation. VMID 0 has apertures and a flat table, VMIDs
- * 1-15 the four-level tree of include/vgpu/pte.h.
+ * vgpu-kfd: address translation through the MM hub. VMID 0 has apertures and a
+ * flat table, VMIDs 1-15 have the tree of include/vgpu/pte.h.
  */
 #include "qemu/osdep.h"
-#include "qemu/units.h"
 #include "vgpu-kfd.h"
 #include "trace.h"
 
-/* What a walk found: a leaf, or a span of kind fault. */
+#define ACCESS_BITS     (VGPU_PTE_READABLE | VGPU_PTE_WRITEABLE)
+
+/* Where an address leads: a stretch of the address space, or a fault. */
 typedef struct VGPULeaf {
-    VGPUSpanKind kind;
-    uint64_t pa;                /* of the first byte of the leaf */
-    uint8_t shift;
+    VGPUTargetKind kind;
+    uint8_t shift;              /* of its size; 0: an aperture, see left */
     uint8_t perm;
-    uint32_t error;
+    uint8_t error;              /* VGPU_WALKER_* */
+    uint64_t addr;              /* of the leaf's first byte; aperture: of va */
+    uint64_t left;              /* aperture: bytes from va on */
 } VGPULeaf;
 
-static uint64_t hub_reg64(const VGPUHub *hub, unsigned lo)
+static uint32_t mm_reg(VGPUState *s, unsigned off)
 {
-    return hub->regs[lo] | (uint64_t)hub->regs[lo + 1] << 32;
+    return vgpu_hub_reg(s, VGPU_HUB_MM, off);
 }
 
-static void leaf_fault(VGPULeaf *leaf, VGPUSpanKind kind, uint32_t error)
+static uint64_t mm_reg64(VGPUState *s, unsigned lo)
 {
-    *leaf = (VGPULeaf) { .kind = kind, .error = error,
-                         .shift = VGPU_PAGE_SHIFT };
+    return vgpu_hub_reg64(s, VGPU_HUB_MM, lo);
 }
 
-/* What an invalid entry means in context @v. */
-static void leaf_invalid(VGPUState *s, unsigned v, VGPULeaf *leaf,
-                         uint32_t error)
+static uint64_t mm_reg_mb16(VGPUState *s, unsigned off)
 {
-    uint32_t cntl = s->hubs[VGPU_HUB_MM].regs[VM_CONTEXT_CNTL(v)];
+    return (uint64_t)mm_reg(s, off) << 24;
+}
 
-    if (cntl & VM_CONTEXT_CNTL__RETRY_PERMISSION_OR_INVALID) {
-        leaf_fault(leaf, VGPU_SPAN_FAULT_RETRY, error);
-    } else {
-        leaf_fault(leaf, VGPU_SPAN_FAULT, error);
+static VGPULeaf leaf_fault(VGPUTargetKind kind, unsigned error)
+{
+    return (VGPULeaf) {
+        .kind = kind, .error = error, .shift = VGPU_PAGE_SHIFT,
+    };
+}
+
+/* What an entry that does not allow the access means. */
+static VGPUTargetKind fault_kind(VGPUState *s, unsigned vmid)
+{
+    return vmid && (mm_reg(s, VM_CONTEXT_CNTL(vmid)) &
+                    VM_CONTEXT_CNTL__RETRY_PERMISSION_OR_INVALID) ?
+           VGPU_TARGET_RETRY : VGPU_TARGET_FAULT;
+}
+
+/*
+ * An address in an entry is an offset in VRAM plus FB_OFFSET, or a bus address.
+ * False if it lies below VRAM; phys knows whether it lies above.
+ */
+static bool entry_target(VGPUState *s, uint64_t entry, uint64_t *addr,
+                         VGPUTargetKind *kind)
+{
+    uint64_t fb_offset = mm_reg_mb16(s, MC_VM_FB_OFFSET);
+
+    if (entry & VGPU_PTE_SYSTEM) {
+        *kind = VGPU_TARGET_BUS;
+        return true;
     }
+    *kind = VGPU_TARGET_VRAM;
+    if (*addr < fb_offset) {
+        return false;
+    }
+    *addr -= fb_offset;
+    return true;
+}
+
+/* Entry @index of the table that directory entry @pde points at. */
+static bool load_entry(VGPUState *s, uint64_t pde, uint64_t index,
+                       uint64_t *entry)
+{
+    uint64_t addr = pde & VGPU_PDE_ADDR;
+    VGPUTargetKind kind;
+
+    return entry_target(s, pde, &addr, &kind) &&
+           vgpu_phys_load64(s, kind, addr + index * 8, entry);
 }
 
 /* Interpret @pte as a leaf of 1 << @shift bytes. */
-static void leaf_from_pte(VGPUState *s, unsigned vmid, uint64_t pte,
-                          unsigned shift, VGPULeaf *leaf)
-{
-    uint64_t mask = (1ull << shift) - 1;
-
-    if (vmid && (pte & VGPU_PTE_NORETRY) == VGPU_PTE_NORETRY) {
-        leaf_fault(leaf, VGPU_SPAN_FAULT, VGPU_WALKER_OK);
-        return;
-    }
-    if (!(pte & VGPU_PTE_VALID)) {
-        if (pte & VGPU_PTE_PRT) {
-            *leaf = (VGPULeaf) {
-                .kind = VGPU_SPAN_NONE, .shift = shift,
-                .perm = VGPU_PTE_READABLE | VGPU_PTE_WRITEABLE,
-            };
-        } else {
-            leaf_invalid(s, vmid, leaf, VGPU_WALKER_OK);
-        }
-        return;
-    }
-    *leaf = (VGPULeaf) {
-        .kind = pte & VGPU_PTE_SYSTEM ? VGPU_SPAN_BUS : VGPU_SPAN_VRAM,
-        .pa = pte & VGPU_PTE_ADDR & ~mask,
-        .shift = shift,
-        .perm = pte & (VGPU_PTE_READABLE | VGPU_PTE_WRITEABLE |
-                       VGPU_PTE_EXECUTABLE),
-    };
-    if (leaf->kind == VGPU_SPAN_VRAM) {
-        uint64_t off = (uint64_t)s->hubs[VGPU_HUB_MM].regs[MC_VM_FB_OFFSET]
-                       << 24;
-
-        if (leaf->pa < off || leaf->pa - off >= s->vram_size) {
-            leaf_fault(leaf, VGPU_SPAN_FAULT, VGPU_WALKER_NACK);
-            return;
-        }
-        leaf->pa -= off;
-    }
-}
-
-static void walk_tree(VGPUState *s, unsigned vmid, uint64_t va, VGPULeaf *leaf)
-{
-    const VGPUHub *hub = &s->hubs[VGPU_HUB_MM];
-    uint64_t fb_off = (uint64_t)hub->regs[MC_VM_FB_OFFSET] << 24;
-    uint64_t entry = hub_reg64(hub, VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(vmid));
-    int level;
-
-    if (!(entry & VGPU_PDE_VALID)) {
-        leaf_invalid(s, vmid, leaf, VGPU_WALKER_PDE);
-        return;
-    }
-
-    for (level = VGPU_LEVEL_PDB2; level >= VGPU_LEVEL_PTB; level--) {
-        unsigned shift = VGPU_LEVEL_SHIFT(level);
-        bool system = entry & VGPU_PDE_SYSTEM;
-        uint64_t table = entry & VGPU_PDE_ADDR;
-        uint64_t index = (va >> shift) & (VGPU_PT_ENTRIES - 1);
-
-        if (!system) {
-            if (table < fb_off) {
-                leaf_fault(leaf, VGPU_SPAN_FAULT, VGPU_WALKER_PDE);
-                return;
-            }
-            table -= fb_off;
-        }
-        if (!vgpu_phys_read_entry(s, system, table + index * 8, &entry)) {
-            leaf_fault(leaf, VGPU_SPAN_FAULT,
-                       level ? VGPU_WALKER_PDE : VGPU_WALKER_NACK);
-            return;
-        }
-
-        switch (level) {
-        case VGPU_LEVEL_PTB:
-            leaf_from_pte(s, vmid, entry, shift, leaf);
-            return;
-        case VGPU_LEVEL_PDB0:
-            /* In PTE format: without "translate further" it is a leaf. */
-            if (!(entry & VGPU_PTE_VALID) || !(entry & VGPU_PTE_TF) ||
-                (entry & VGPU_PTE_NORETRY) == VGPU_PTE_NORETRY) {
-                leaf_from_pte(s, vmid, entry, shift, leaf);
-                return;
-            }
-            break;
-        default:
-            if (entry & VGPU_PDE_PTE) {
-                leaf_from_pte(s, vmid, entry & ~VGPU_PDE_PTE, shift, leaf);
-                return;
-            }
-            if (!(entry & VGPU_PDE_VALID)) {
-                if (entry & VGPU_PTE_PRT) {
-                    leaf_from_pte(s, vmid, entry, shift, leaf);
-                } else {
-                    leaf_invalid(s, vmid, leaf, VGPU_WALKER_OK);
-                }
-                return;
-            }
-            if (level == VGPU_LEVEL_PDB1 &&
-                VGPU_GET(entry, VGPU_PDE_BFS) != VGPU_PT_SHIFT) {
-                leaf_fault(leaf, VGPU_SPAN_FAULT, VGPU_WALKER_PDE);
-                return;
-            }
-            break;
-        }
-    }
-}
-
-/* VMID 0. Sets span->len for apertures; the flat table has single pages. */
-static void walk_vmid0(VGPUState *s, uint64_t va, VGPULeaf *leaf,
-                       uint64_t *aperture_left)
-{
-    const VGPUHub *hub = &s->hubs[VGPU_HUB_MM];
-    uint64_t fb_lo = (uint64_t)hub->regs[MC_VM_FB_LOCATION_BASE] << 24;
-    uint64_t fb_hi = (uint64_t)hub->regs[MC_VM_FB_LOCATION_TOP] << 24 |
-                     0xffffff;
-    uint64_t agp_lo = (uint64_t)hub->regs[MC_VM_AGP_BOT] << 24;
-    uint64_t agp_hi = (uint64_t)hub->regs[MC_VM_AGP_TOP] << 24 | 0xffffff;
-    uint64_t page = va >> VGPU_PAGE_SHIFT;
-    uint64_t start = hub_reg64(hub, VM_CONTEXT_PAGE_TABLE_START_ADDR_LO32(0));
-    uint64_t end = hub_reg64(hub, VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(0));
-    uint64_t base, entry;
-
-    *aperture_left = 0;
-    if (va >= fb_lo && va <= fb_hi) {
-        if (va - fb_lo >= s->vram_size) {
-            leaf_fault(leaf, VGPU_SPAN_FAULT, VGPU_WALKER_NACK);
-            return;
-        }
-        *leaf = (VGPULeaf) { .kind = VGPU_SPAN_VRAM, .pa = va - fb_lo };
-        *aperture_left = s->vram_size - (va - fb_lo);
-        return;
-    }
-    if (va >= agp_lo && va <= agp_hi) {
-        *leaf = (VGPULeaf) {
-            .kind = VGPU_SPAN_BUS,
-            .pa = ((uint64_t)hub->regs[MC_VM_AGP_BASE] << 24) + (va - agp_lo),
-        };
-        *aperture_left = agp_hi - va + 1;
-        return;
-    }
-    if (!(hub->regs[VM_CONTEXT_CNTL(0)] & VM_CONTEXT_CNTL__ENABLE_CONTEXT) ||
-        page < start || page > end) {
-        leaf_fault(leaf, VGPU_SPAN_FAULT, VGPU_WALKER_RANGE);
-        return;
-    }
-    base = hub_reg64(hub, VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(0));
-    if (!(base & VGPU_PDE_VALID) ||
-        !vgpu_phys_read_entry(s, base & VGPU_PDE_SYSTEM,
-                              (base & VGPU_PDE_ADDR) + (page - start) * 8,
-                              &entry)) {
-        leaf_fault(leaf, VGPU_SPAN_FAULT, VGPU_WALKER_PDE);
-        return;
-    }
-    leaf_from_pte(s, 0, entry, VGPU_PAGE_SHIFT, leaf);
-}
-
-static void walk(VGPUState *s, unsigned vmid, uint64_t va, VGPULeaf *leaf,
-                 uint64_t *aperture_left)
-{
-    const VGPUHub *hub = &s->hubs[VGPU_HUB_MM];
-    uint64_t page = va >> VGPU_PAGE_SHIFT;
-
-    *aperture_left = 0;
-    if (!vmid) {
-        walk_vmid0(s, va, leaf, aperture_left);
-        return;
-    }
-    if (!(hub->regs[VM_CONTEXT_CNTL(vmid)] & VM_CONTEXT_CNTL__ENABLE_CONTEXT) ||
-        (hub->regs[VM_CONTEXTS_DISABLE] & (1u << vmid)) ||
-        va >> VGPU_VA_BITS ||
-        page < hub_reg64(hub, VM_CONTEXT_PAGE_TABLE_START_ADDR_LO32(vmid)) ||
-        page > hub_reg64(hub, VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(vmid))) {
-        leaf_fault(leaf, VGPU_SPAN_FAULT, VGPU_WALKER_RANGE);
-        return;
-    }
-    walk_tree(s, vmid, va, leaf);
-}
-
-static VGPUTlbEntry *tlb_slot(VGPUSdma *e, unsigned vmid, uint64_t tag,
+static VGPULeaf leaf_from_pte(VGPUState *s, unsigned vmid, uint64_t pte,
                               unsigned shift)
 {
-    /* Multiplicative: round addresses must not share a set. */
-    uint64_t h = (tag << 12 | shift << 4 | vmid) * 0x9e3779b97f4a7c15ull;
+    VGPULeaf leaf = { .shift = shift };
 
-    return &e->tlb[h >> (64 - VGPU_TLB_ORDER)];
+    if (vmid && (pte & VGPU_PTE_NORETRY) == VGPU_PTE_NORETRY) {
+        return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_OK);
+    }
+    if (!(pte & VGPU_PTE_VALID)) {
+        if (!(pte & VGPU_PTE_PRT)) {
+            return leaf_fault(fault_kind(s, vmid), VGPU_WALKER_OK);
+        }
+        leaf.kind = VGPU_TARGET_ZERO;
+        leaf.perm = ACCESS_BITS;
+        return leaf;
+    }
+    leaf.addr = pte & VGPU_PTE_ADDR & ~((1ull << shift) - 1);
+    leaf.perm = pte & ACCESS_BITS;
+    if (!entry_target(s, pte, &leaf.addr, &leaf.kind)) {
+        return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_NACK);
+    }
+    return leaf;
 }
 
-static VGPUTlbEntry *tlb_find(VGPUSdma *e, unsigned vmid, uint64_t va,
+/* The depth is fixed, so a walk ends whatever the tables say. */
+static VGPULeaf walk_tree(VGPUState *s, unsigned vmid, uint64_t va)
+{
+    uint64_t entry = mm_reg64(s, VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(vmid));
+    unsigned level = VGPU_LEVEL_PDB2;
+
+    if (!(entry & VGPU_PDE_VALID)) {
+        return leaf_fault(fault_kind(s, vmid), VGPU_WALKER_PDE);
+    }
+    for (;; level--) {
+        unsigned shift = VGPU_LEVEL_SHIFT(level);
+        bool leaf;
+
+        if (!load_entry(s, entry, (va >> shift) & (VGPU_PT_ENTRIES - 1),
+                        &entry)) {
+            return leaf_fault(VGPU_TARGET_FAULT,
+                              level == VGPU_LEVEL_PTB ? VGPU_WALKER_NACK
+                                                      : VGPU_WALKER_PDE);
+        }
+        switch (level) {
+        case VGPU_LEVEL_PTB:
+            leaf = true;
+            break;
+        case VGPU_LEVEL_PDB0:
+            /* In PTE format: without "translate further" it is a leaf. */
+            leaf = !(entry & VGPU_PTE_VALID) || !(entry & VGPU_PTE_TF) ||
+                   (entry & VGPU_PTE_NORETRY) == VGPU_PTE_NORETRY;
+            break;
+        default:
+            leaf = !(entry & VGPU_PDE_VALID) || (entry & VGPU_PDE_PTE);
+            break;
+        }
+        if (leaf) {
+            return leaf_from_pte(s, vmid, entry, shift);
+        }
+        if (level == VGPU_LEVEL_PDB1 &&
+            VGPU_GET(entry, VGPU_PDE_BFS) != VGPU_PT_SHIFT) {
+            return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_PDE);
+        }
+    }
+}
+
+/* Is @va in the pages that context @vmid translates? */
+static bool in_context(VGPUState *s, unsigned vmid, uint64_t va)
+{
+    uint64_t page = va >> VGPU_PAGE_SHIFT;
+
+    return (mm_reg(s, VM_CONTEXT_CNTL(vmid)) &
+            VM_CONTEXT_CNTL__ENABLE_CONTEXT) &&
+           !(mm_reg(s, VM_CONTEXTS_DISABLE) & (1u << vmid)) &&
+           page >= mm_reg64(s, VM_CONTEXT_PAGE_TABLE_START_ADDR_LO32(vmid)) &&
+           page <= mm_reg64(s, VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(vmid));
+}
+
+static VGPULeaf walk_vmid0(VGPUState *s, uint64_t va)
+{
+    uint64_t fb = mm_reg_mb16(s, MC_VM_FB_LOCATION_BASE);
+    uint64_t fb_last = mm_reg_mb16(s, MC_VM_FB_LOCATION_TOP) | 0xffffff;
+    uint64_t agp = mm_reg_mb16(s, MC_VM_AGP_BOT);
+    uint64_t agp_last = mm_reg_mb16(s, MC_VM_AGP_TOP) | 0xffffff;
+    uint64_t start, table, entry;
+
+    if (va >= fb && va <= fb_last) {
+        if (va - fb >= s->vram_size) {
+            return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_NACK);
+        }
+        return (VGPULeaf) {
+            .kind = VGPU_TARGET_VRAM,
+            .addr = va - fb,
+            .left = MIN(fb_last - va + 1, s->vram_size - (va - fb)),
+        };
+    }
+    if (va >= agp && va <= agp_last) {
+        return (VGPULeaf) {
+            .kind = VGPU_TARGET_BUS,
+            .addr = mm_reg_mb16(s, MC_VM_AGP_BASE) + (va - agp),
+            .left = agp_last - va + 1,
+        };
+    }
+    if (!in_context(s, 0, va)) {
+        return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_RANGE);
+    }
+    start = mm_reg64(s, VM_CONTEXT_PAGE_TABLE_START_ADDR_LO32(0));
+    table = mm_reg64(s, VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(0));
+    if (!(table & VGPU_PDE_VALID) ||
+        !load_entry(s, table, (va >> VGPU_PAGE_SHIFT) - start, &entry)) {
+        return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_PDE);
+    }
+    return leaf_from_pte(s, 0, entry, VGPU_PAGE_SHIFT);
+}
+
+static VGPULeaf walk(VGPUState *s, unsigned vmid, uint64_t va)
+{
+    if (!vmid) {
+        return walk_vmid0(s, va);
+    }
+    if (va >> VGPU_VA_BITS || !in_context(s, vmid, va)) {
+        return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_RANGE);
+    }
+    return walk_tree(s, vmid, va);
+}
+
+/* What tells a leaf from all others; never 0. */
+static uint64_t tlb_key(unsigned vmid, uint64_t va, unsigned shift)
+{
+    return va >> shift << 10 | shift << 4 | vmid;
+}
+
+static VGPUTlbSet *tlb_set(VGPUEngine *e, uint64_t key)
+{
+    /* Fibonacci hashing: neighbours, and far strides, spread over the sets. */
+    return &e->tlb[(key * 0x9e3779b97f4a7c15ull) >> (64 - VGPU_TLB_SETS_LOG2)];
+}
+
+static VGPUTlbEntry *tlb_find(VGPUEngine *e, unsigned vmid, uint64_t va,
                               uint32_t gen)
 {
-    static const uint8_t shifts[] = { 12, 21, 30, 39 };
-    unsigned i;
+    unsigned level, w;
 
-    for (i = 0; i < ARRAY_SIZE(shifts); i++) {
-        uint64_t tag = (va >> shifts[i]) + 1;
-        VGPUTlbEntry *t = tlb_slot(e, vmid, tag, shifts[i]);
+    for (level = VGPU_LEVEL_PTB; level <= VGPU_LEVEL_PDB2; level++) {
+        uint64_t key = tlb_key(vmid, va, VGPU_LEVEL_SHIFT(level));
+        VGPUTlbSet *set = tlb_set(e, key);
 
-        if (t->tag == tag && t->shift == shifts[i] && t->vmid == vmid &&
-            t->gen == gen) {
-            return t;
+        for (w = 0; w < VGPU_TLB_WAYS; w++) {
+            if (set->way[w].key == key && set->way[w].gen == gen) {
+                return &set->way[w];
+            }
         }
     }
     return NULL;
 }
 
-/* One leaf at @va. */
-static void translate_one(VGPUSdma *e, unsigned vmid, uint64_t va, bool write,
-                          VGPUSpan *span)
+static void tlb_insert(VGPUEngine *e, unsigned vmid, uint64_t va, uint32_t gen,
+                       const VGPULeaf *leaf)
+{
+    uint64_t key = tlb_key(vmid, va, leaf->shift);
+    VGPUTlbSet *set = tlb_set(e, key);
+    unsigned w;
+
+    /* Its own stale entry, or an empty one, or whose turn it is. */
+    for (w = 0; w < VGPU_TLB_WAYS; w++) {
+        if (!set->way[w].key || set->way[w].key == key) {
+            break;
+        }
+    }
+    if (w == VGPU_TLB_WAYS) {
+        w = set->victim++ % VGPU_TLB_WAYS;
+    }
+    set->way[w] = (VGPUTlbEntry) {
+        .key = key, .addr = leaf->addr, .gen = gen, .shift = leaf->shift,
+        .kind = leaf->kind, .perm = leaf->perm,
+    };
+}
+
+/* The leaf at @va, from the TLB if possible. Apertures are not kept there. */
+static VGPULeaf lookup(VGPUEngine *e, unsigned vmid, uint64_t va)
 {
     VGPUState *s = e->s;
+    /* Before the walk: what is invalidated during it is not kept. */
     uint32_t gen = qatomic_read(&s->gen[vmid]);
-    uint32_t need = write ? VGPU_PTE_WRITEABLE : VGPU_PTE_READABLE;
     VGPUTlbEntry *t = tlb_find(e, vmid, va, gen);
-    uint64_t left, mask;
     VGPULeaf leaf;
 
     if (t) {
-        vgpu_count(s, VGPU_CNT_TLB_HITS, 1);
-        leaf = (VGPULeaf) { .kind = t->kind, .pa = t->pa, .shift = t->shift,
-                            .perm = t->perm };
-    } else {
-        walk(s, vmid, va, &leaf, &left);
-        if (left) {
-            *span = (VGPUSpan) { .kind = leaf.kind, .addr = leaf.pa,
-                                 .len = left };
-            return;
-        }
-        vgpu_count(s, VGPU_CNT_TLB_MISSES, 1);
-        trace_vgpu_walk(s->id, vmid, va, leaf.kind, leaf.pa, leaf.shift);
-        if (leaf.kind < VGPU_SPAN_DEFAULT) {
-            uint64_t tag = (va >> leaf.shift) + 1;
+        e->tlb_hits++;
+        return (VGPULeaf) { .kind = t->kind, .addr = t->addr,
+                            .shift = t->shift, .perm = t->perm };
+    }
+    leaf = walk(s, vmid, va);
+    if (leaf.left) {
+        return leaf;
+    }
+    e->tlb_misses++;
+    trace_vgpu_walk(s->id, vmid, va, leaf.kind, leaf.addr, leaf.shift,
+                    leaf.error);
+    if (leaf.kind < VGPU_TARGET_RETRY) {
+        tlb_insert(e, vmid, va, gen, &leaf);
+    }
+    return leaf;
+}
 
-            *tlb_slot(e, vmid, tag, leaf.shift) = (VGPUTlbEntry) {
-                .tag = tag, .pa = leaf.pa, .gen = gen, .vmid = vmid,
-                .shift = leaf.shift, .kind = leaf.kind, .perm = leaf.perm,
-            };
-        }
-    }
+/* Translate @va as far as one leaf goes. */
+static void translate(VGPUEngine *e, unsigned vmid, uint64_t va, bool write,
+                      VGPUSpan *span)
+{
+    VGPULeaf leaf = lookup(e, vmid, va);
+    uint64_t mask = (1ull << leaf.shift) - 1;
 
-    *span = (VGPUSpan) { .kind = leaf.kind, .walker_error = leaf.error };
-    if (leaf.kind >= VGPU_SPAN_DEFAULT) {
-        return;
-    }
-    if ((leaf.perm & need) != need) {
-        leaf_invalid(s, vmid, &leaf, VGPU_WALKER_OK);
-        span->kind = vmid ? leaf.kind : VGPU_SPAN_FAULT;
-        span->permission = true;
-        return;
-    }
-    mask = (1ull << leaf.shift) - 1;
-    span->addr = leaf.pa + (va & mask);
-    span->len = mask + 1 - (va & mask);
-    if (leaf.kind == VGPU_SPAN_VRAM) {
-        if (span->addr >= s->vram_size) {
-            *span = (VGPUSpan) { .kind = VGPU_SPAN_FAULT,
-                                 .walker_error = VGPU_WALKER_NACK };
-            return;
+    *span = (VGPUSpan) {
+        .kind = leaf.kind, .write = write, .walker_error = leaf.error,
+    };
+    if (leaf.left) {
+        span->addr = leaf.addr;
+        span->len = leaf.left;
+    } else if (leaf.kind < VGPU_TARGET_RETRY) {
+        if (leaf.perm & (write ? VGPU_PTE_WRITEABLE : VGPU_PTE_READABLE)) {
+            span->addr = leaf.addr + (va & mask);
+            span->len = mask + 1 - (va & mask);
+        } else {
+            span->kind = fault_kind(e->s, vmid);
+            span->permission = true;
         }
-        span->len = MIN(span->len, s->vram_size - span->addr);
     }
 }
 
-void vgpu_translate(VGPUSdma *e, unsigned vmid, uint64_t va, uint64_t len,
+void vgpu_gpuvm_map(VGPUEngine *e, unsigned vmid, uint64_t va, uint64_t len,
                     bool write, VGPUSpan *span)
 {
     VGPUSpan next;
 
-    translate_one(e, vmid, va, write, span);
-    while (span->kind < VGPU_SPAN_DEFAULT && span->len < len &&
+    translate(e, vmid, va, write, span);
+    while (span->kind < VGPU_TARGET_RETRY && span->len < len &&
            va + span->len > va) {
-        translate_one(e, vmid, va + span->len, write, &next);
+        translate(e, vmid, va + span->len, write, &next);
         if (next.kind != span->kind ||
-            (span->kind != VGPU_SPAN_NONE &&
+            (span->kind != VGPU_TARGET_ZERO &&
              next.addr != span->addr + span->len)) {
             break;
         }
         span->len += next.len;
     }
-    span->len = MIN(span->len, len);
+    if (span->kind < VGPU_TARGET_RETRY) {
+        span->len = MIN(span->len, len);
+        if (!vgpu_phys_map(e->s, span)) {
+            span->kind = VGPU_TARGET_FAULT;
+            span->walker_error = VGPU_WALKER_NACK;
+        }
+    }
+    trace_vgpu_translate(e->s->id, vmid, va, len, write, span->kind,
+                         span->addr, span->len);
+}
+
+void vgpu_gpuvm_map_default(VGPUEngine *e, uint64_t va, uint64_t len,
+                            VGPUSpan *span)
+{
+    uint64_t off = va & (VGPU_PAGE_SIZE - 1);
+    uint64_t page = mm_reg64(e->s, VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_LO32)
+                    << VGPU_PAGE_SHIFT;
+
+    *span = (VGPUSpan) {
+        .kind = VGPU_TARGET_BUS, .write = span->write, .addr = page + off,
+        .len = MIN(len, VGPU_PAGE_SIZE - off),
+    };
+    if (span->write || !page || !vgpu_phys_map(e->s, span)) {
+        span->kind = VGPU_TARGET_ZERO;
+        vgpu_phys_map(e->s, span);
+    }
 }

@@ -1,30 +1,44 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: interrupt handler. Ring 0. */
+/*
+ * vgpu-kfd: the interrupt handler. Ring 0.
+ */
 #include "qemu/osdep.h"
 #include "qemu/log.h"
 #include "qemu/main-loop.h"
 #include "hw/pci/msi.h"
-#include "system/dma.h"
-#include "vgpu/doorbell.h"
 #include "vgpu-kfd.h"
 #include "trace.h"
 
-#define IH_RB_MIN_BYTES     256u
-/* The most that IH_RB_WPTR__OFFSET can say. */
-#define IH_RB_MAX_BYTES     (256u * 1024)
+#define RING_MIN_BYTES      256u
+#define RING_MAX_BYTES      (256u * KiB)    /* the most that WPTR can say */
+#define MC_SPACE_FB         4u
+#define TIMESTAMP_MASK      MAKE_64BIT_MASK(0, 48)
+
+#define OFF(reg)            ((reg) - OSSSYS_BASE)
+#define DOORBELL_BITS \
+    (IH_DOORBELL_RPTR__OFFSET | IH_DOORBELL_RPTR__ENABLE)
+
+static uint32_t *ih_store(VGPUState *s, unsigned inst)
+{
+    return s->ih.regs;
+}
 
 void vgpu_ih_reset(VGPUState *s)
 {
-    memset(&s->ih, 0, sizeof(s->ih));
+    s->ih.rptr = 0;
+    s->ih.wptr = 0;
+    s->ih.overflow = false;
+    s->ih.last_timestamp = 0;
 }
 
 /* 0 if the ring cannot be. */
-static uint32_t ring_bytes(const VGPUIh *ih)
+static uint32_t ring_bytes(VGPUState *s)
 {
-    unsigned order = VGPU_GET(ih->cntl, IH_RB_CNTL__RB_SIZE) + 2;
+    unsigned order = VGPU_GET(vgpu_ih_reg(s, IH_RB_CNTL),
+                              IH_RB_CNTL__RB_SIZE) + 2;
     uint32_t bytes = order < 31 ? 1u << order : 0;
 
-    return bytes >= IH_RB_MIN_BYTES && bytes <= IH_RB_MAX_BYTES ? bytes : 0;
+    return bytes >= RING_MIN_BYTES && bytes <= RING_MAX_BYTES ? bytes : 0;
 }
 
 static uint32_t wptr_value(const VGPUIh *ih)
@@ -32,34 +46,23 @@ static uint32_t wptr_value(const VGPUIh *ih)
     return ih->wptr | (ih->overflow ? IH_RB_WPTR__RB_OVERFLOW : 0);
 }
 
-static bool ih_store(VGPUState *s, uint64_t addr, const void *buf, size_t len)
+/* s->lock held, as for everything below. */
+static void writeback(VGPUState *s)
 {
-    if (VGPU_GET(s->ih.cntl, IH_RB_CNTL__MC_SPACE) == 4) {
-        uint64_t fb =
-            (uint64_t)s->hubs[VGPU_HUB_MM].regs[MC_VM_FB_LOCATION_BASE] << 24;
-        VGPUSpan span = { .kind = VGPU_SPAN_VRAM, .addr = addr - fb };
+    uint64_t addr = vgpu_ih_reg(s, IH_RB_WPTR_ADDR_LO) |
+                    (uint64_t)vgpu_ih_reg(s, IH_RB_WPTR_ADDR_HI) << 32;
+    uint32_t val = cpu_to_le32(wptr_value(&s->ih));
 
-        if (addr < fb || addr - fb > s->vram_size - len) {
-            return false;
-        }
-        vgpu_phys_write(s, &span, buf, len);
-        return true;
-    }
-    return dma_memory_write(pci_get_address_space(PCI_DEVICE(s)), addr, buf,
-                            len, MEMTXATTRS_UNSPECIFIED) == MEMTX_OK;
-}
-
-static void ih_writeback(VGPUState *s)
-{
-    if (s->ih.cntl & IH_RB_CNTL__WPTR_WRITEBACK_ENABLE) {
-        stl_le_dma(pci_get_address_space(PCI_DEVICE(s)), s->ih.wptr_addr,
-                   wptr_value(&s->ih), MEMTXATTRS_UNSPECIFIED);
+    if (vgpu_ih_reg(s, IH_RB_CNTL) & IH_RB_CNTL__WPTR_WRITEBACK_ENABLE) {
+        /* The entry before the pointer to it. */
+        smp_wmb();
+        vgpu_phys_write(s, VGPU_TARGET_BUS, addr, &val, sizeof(val));
     }
 }
 
-static void ih_raise(VGPUState *s)
+static void raise_irq(VGPUState *s)
 {
-    if (s->ih.cntl & IH_RB_CNTL__ENABLE_INTR) {
+    if (vgpu_ih_reg(s, IH_RB_CNTL) & IH_RB_CNTL__ENABLE_INTR) {
         qemu_bh_schedule(s->irq_bh);
     }
 }
@@ -76,33 +79,62 @@ void vgpu_ih_bh(void *opaque)
     }
 }
 
+static bool store_entry(VGPUState *s, const uint32_t *entry)
+{
+    uint64_t addr = ((vgpu_ih_reg(s, IH_RB_BASE) |
+                      (uint64_t)vgpu_ih_reg(s, IH_RB_BASE_HI) << 32) << 8) +
+                    s->ih.wptr;
+    VGPUTargetKind kind = VGPU_TARGET_BUS;
+
+    if (VGPU_GET(vgpu_ih_reg(s, IH_RB_CNTL), IH_RB_CNTL__MC_SPACE) ==
+        MC_SPACE_FB) {
+        uint64_t fb = (uint64_t)vgpu_hub_reg(s, VGPU_HUB_MM,
+                                             MC_VM_FB_LOCATION_BASE) << 24;
+
+        if (addr < fb) {
+            return false;
+        }
+        addr -= fb;
+        kind = VGPU_TARGET_VRAM;
+    }
+    return vgpu_phys_write(s, kind, addr, entry, IH_ENTRY_BYTES);
+}
+
+static uint64_t timestamp(VGPUIh *ih)
+{
+    ih->last_timestamp = MAX(vgpu_clock(), ih->last_timestamp + 1);
+    return ih->last_timestamp & TIMESTAMP_MASK;
+}
+
 void vgpu_ih_push(VGPUState *s, uint8_t client, uint8_t source, uint8_t ring,
                   unsigned vmid, bool mm_hub, const uint32_t *data)
 {
     VGPUIh *ih = &s->ih;
-    uint32_t bytes = ring_bytes(ih);
-    uint64_t ts = MAX(vgpu_clock(), ih->last_ts + 1);
-    uint32_t entry[IH_ENTRY_DWORDS] = { 0 };
+    uint32_t cntl = vgpu_ih_reg(s, IH_RB_CNTL);
+    uint32_t bytes = ring_bytes(s);
+    uint32_t lut = mm_hub ? IH_VMID_LUT_MM(vmid) : IH_VMID_LUT(vmid);
     bool was_empty = ih->wptr == ih->rptr;
+    uint32_t entry[IH_ENTRY_DWORDS];
+    uint64_t ts;
     uint32_t next;
     unsigned i;
 
-    if (!(ih->cntl & IH_RB_CNTL__RB_ENABLE) || !bytes) {
+    if (!(cntl & IH_RB_CNTL__RB_ENABLE) || !bytes) {
         vgpu_count(s, VGPU_CNT_IH_DROPPED, 1);
         return;
     }
     next = (ih->wptr + IH_ENTRY_BYTES) & (bytes - 1);
     if (next == ih->rptr) {
-        if (!(ih->cntl & IH_RB_CNTL__WPTR_OVERFLOW_ENABLE)) {
+        trace_vgpu_ih_full(s->id, ih->wptr,
+                           !!(cntl & IH_RB_CNTL__WPTR_OVERFLOW_ENABLE));
+        if (!(cntl & IH_RB_CNTL__WPTR_OVERFLOW_ENABLE)) {
             vgpu_count(s, VGPU_CNT_IH_DROPPED, 1);
-            trace_vgpu_ih_full(s->id, ih->wptr, 0);
             return;
         }
         ih->overflow = true;
-        trace_vgpu_ih_full(s->id, ih->wptr, 1);
     }
-    ih->last_ts = ts;
 
+    ts = timestamp(ih);
     entry[0] = VGPU_PREP(IH_DW0__CLIENT, (uint32_t)client) |
                VGPU_PREP(IH_DW0__SOURCE, (uint32_t)source) |
                VGPU_PREP(IH_DW0__RING, (uint32_t)ring) |
@@ -110,164 +142,155 @@ void vgpu_ih_push(VGPUState *s, uint8_t client, uint8_t source, uint8_t ring,
                (mm_hub ? IH_DW0__VMID_SRC : 0);
     entry[1] = ts;
     entry[2] = ts >> 32 & IH_DW2__TIMESTAMP_HI;
-    entry[3] = ih->lut[vmid + (mm_hub ? 16 : 0)] & IH_DW3__PASID;
-    memcpy(&entry[4], data, 16);
+    entry[3] = vgpu_ih_reg(s, lut) & IH_DW3__PASID;
+    memcpy(&entry[4], data, 4 * sizeof(*data));
     for (i = 0; i < IH_ENTRY_DWORDS; i++) {
         entry[i] = cpu_to_le32(entry[i]);
     }
-    if (!ih_store(s, ih->base + ih->wptr, entry, sizeof(entry))) {
-        qemu_log_mask(LOG_GUEST_ERROR,
-                      "%s: interrupt ring at 0x%" PRIx64 " is no memory\n",
-                      s->id, ih->base);
+    if (!store_entry(s, entry)) {
+        qemu_log_mask(LOG_GUEST_ERROR, "%s: no memory for the interrupt ring\n",
+                      s->id);
         vgpu_count(s, VGPU_CNT_IH_DROPPED, 1);
         return;
     }
     ih->wptr = next;
     vgpu_count(s, VGPU_CNT_IH_ENTRIES, 1);
-    trace_vgpu_ih_push(s->id, client, source, vmid, data[0], data[1]);
-    ih_writeback(s);
+    trace_vgpu_ih_push(s->id, client, source, ring, vmid, data[0], data[1],
+                       data[3], ih->wptr);
+    writeback(s);
     if (was_empty) {
-        ih_raise(s);
+        raise_irq(s);
     }
 }
 
-static void ih_set_rptr(VGPUState *s, uint32_t val)
+/* The driver has read up to @val. What is left asks for another interrupt. */
+static void set_rptr(VGPUState *s, uint32_t val)
 {
-    uint32_t bytes = ring_bytes(&s->ih);
+    uint32_t bytes = ring_bytes(s);
 
-    s->ih.rptr = bytes ? val & IH_RB_WPTR__OFFSET & (bytes - 1) : 0;
+    QEMU_LOCK_GUARD(&s->lock);
+    s->ih.rptr = bytes ? val & IH_RB_WPTR__OFFSET & (bytes - 1) &
+                         ~(IH_ENTRY_BYTES - 1) : 0;
+    trace_vgpu_ih_rptr(s->id, s->ih.rptr, s->ih.wptr);
     if (s->ih.rptr != s->ih.wptr) {
-        ih_raise(s);
+        raise_irq(s);
     }
 }
 
-static uint64_t *ih_addr_reg(VGPUIh *ih, uint32_t reg, unsigned *shift)
+static void cntl_written(VGPUState *s, unsigned inst, unsigned off,
+                         uint32_t old, uint32_t val)
 {
-    switch (reg) {
-    case IH_RB_BASE:
-        *shift = 8;
-        return &ih->base;
-    case IH_RB_BASE_HI:
-        *shift = 40;
-        return &ih->base;
-    case IH_RB_WPTR_ADDR_LO:
-        *shift = 0;
-        return &ih->wptr_addr;
-    case IH_RB_WPTR_ADDR_HI:
-        *shift = 32;
-        return &ih->wptr_addr;
+    if ((val & IH_RB_CNTL__RB_ENABLE) && !ring_bytes(s)) {
+        qemu_log_mask(LOG_GUEST_ERROR,
+                      "%s: interrupt ring of impossible size\n", s->id);
     }
-    return NULL;
+    QEMU_LOCK_GUARD(&s->lock);
+    if ((val & IH_RB_CNTL__WPTR_OVERFLOW_CLEAR) && s->ih.overflow) {
+        s->ih.overflow = false;
+        writeback(s);
+    }
+    if ((val & IH_RB_CNTL__RB_ENABLE) && s->ih.rptr != s->ih.wptr) {
+        raise_irq(s);
+    }
 }
 
-static uint32_t *ih_plain_reg(VGPUIh *ih, uint32_t reg)
+static uint32_t rptr_read(VGPUState *s, unsigned inst, unsigned off)
 {
-    if (reg >= IH_VMID_LUT(0) && reg <= IH_VMID_LUT_MM(15)) {
-        return &ih->lut[reg - IH_VMID_LUT(0)];
-    }
-    switch (reg) {
-    case IH_RB_CNTL:
-        return &ih->cntl;
-    case IH_DOORBELL_RPTR:
-        return &ih->doorbell;
-    case IH_DOORBELL_RETRY_CAM:
-        return &ih->cam_doorbell;
-    case IH_RETRY_INT_CAM_CNTL:
-        return &ih->cam_cntl;
-    }
-    return NULL;
+    QEMU_LOCK_GUARD(&s->lock);
+    return s->ih.rptr;
 }
 
-bool vgpu_ih_read(VGPUState *s, uint32_t reg, uint32_t *val)
+static void rptr_written(VGPUState *s, unsigned inst, unsigned off,
+                         uint32_t old, uint32_t val)
 {
-    VGPUIh *ih = &s->ih;
-    uint32_t *plain = ih_plain_reg(ih, reg);
-    unsigned shift;
-    uint64_t *addr = ih_addr_reg(ih, reg, &shift);
+    set_rptr(s, val);
+}
+
+static uint32_t wptr_read(VGPUState *s, unsigned inst, unsigned off)
+{
+    QEMU_LOCK_GUARD(&s->lock);
+    return wptr_value(&s->ih);
+}
+
+static void wptr_written(VGPUState *s, unsigned inst, unsigned off,
+                         uint32_t old, uint32_t val)
+{
+    uint32_t bytes = ring_bytes(s);
 
     QEMU_LOCK_GUARD(&s->lock);
-    if (plain) {
-        *val = *plain;
-    } else if (addr) {
-        *val = shift == 40 ? *addr >> 40 & 0xff : *addr >> shift;
-    } else if (reg == IH_RB_RPTR) {
-        *val = ih->rptr;
-    } else if (reg == IH_RB_WPTR) {
-        *val = wptr_value(ih);
-    } else if (reg == IH_STATUS) {
-        *val = 1;                       /* idle */
-    } else {
-        return false;
-    }
-    return true;
+    s->ih.wptr = bytes ? val & IH_RB_WPTR__OFFSET & (bytes - 1) &
+                         ~(IH_ENTRY_BYTES - 1) : 0;
+    s->ih.overflow = false;
 }
 
-bool vgpu_ih_write(VGPUState *s, uint32_t reg, uint32_t val)
+static void ack_written(VGPUState *s, unsigned inst, unsigned off,
+                        uint32_t old, uint32_t val)
 {
-    VGPUIh *ih = &s->ih;
-    uint32_t *plain = ih_plain_reg(ih, reg);
-    unsigned shift;
-    uint64_t *addr = ih_addr_reg(ih, reg, &shift);
+    vgpu_cam_ack(s, val & IH_RETRY_CAM_ACK__INDEX);
+}
 
-    if (reg == IH_RETRY_CAM_ACK) {
-        vgpu_gmc_cam_ack(s, val & IH_RETRY_CAM_ACK__INDEX);
-        return true;
+static void cam_cntl_written(VGPUState *s, unsigned inst, unsigned off,
+                             uint32_t old, uint32_t val)
+{
+    if ((old & ~val) & IH_RETRY_INT_CAM_CNTL__ENABLE) {
+        vgpu_cam_flush(s);
     }
+}
 
-    QEMU_LOCK_GUARD(&s->lock);
-    if (reg == IH_RB_CNTL) {
-        if (val & IH_RB_CNTL__WPTR_OVERFLOW_CLEAR) {
-            ih->overflow = false;
-        }
-        ih->cntl = val & ~IH_RB_CNTL__WPTR_OVERFLOW_CLEAR;
-        if ((val & IH_RB_CNTL__RB_ENABLE) && !ring_bytes(ih)) {
-            qemu_log_mask(LOG_GUEST_ERROR,
-                          "%s: interrupt ring of impossible size\n", s->id);
-        }
-        if (ih->rptr != ih->wptr) {
-            ih_raise(s);
-        }
-    } else if (plain) {
-        *plain = reg >= IH_VMID_LUT(0) && reg <= IH_VMID_LUT_MM(15) ?
-                 val & IH_DW3__PASID : val;
-    } else if (addr) {
-        switch (reg) {
-        case IH_RB_BASE:
-            *addr = deposit64(*addr, 8, 32, val);
-            break;
-        case IH_RB_BASE_HI:
-            *addr = deposit64(*addr, 40, 8, val);
-            break;
-        default:
-            *addr = deposit64(*addr, shift, 32, val);
-            break;
-        }
-    } else if (reg == IH_RB_RPTR) {
-        ih_set_rptr(s, val);
-    } else if (reg == IH_RB_WPTR) {
-        uint32_t bytes = ring_bytes(ih);
+static uint32_t status_read(VGPUState *s, unsigned inst, unsigned off)
+{
+    return 1;                   /* idle: an entry is in memory at once */
+}
 
-        ih->wptr = bytes ? val & IH_RB_WPTR__OFFSET & (bytes - 1) &
-                           ~(IH_ENTRY_BYTES - 1) : 0;
-        ih->overflow = false;
-    } else {
-        return reg == IH_CNTL || reg == IH_STATUS;
-    }
-    return true;
+static const VGPUReg ih_regs[VGPU_IH_SPAN] = {
+    [OFF(IH_VMID_LUT(0)) ... OFF(IH_VMID_LUT_MM(15))] =
+        VGPU_REG_RW(IH_DW3__PASID),
+    [OFF(IH_RB_CNTL)] = VGPU_REG_WRITTEN(~IH_RB_CNTL__WPTR_OVERFLOW_CLEAR,
+                                         cntl_written),
+    [OFF(IH_RB_BASE)] = VGPU_REG_RW(UINT32_MAX),
+    [OFF(IH_RB_BASE_HI)] = VGPU_REG_RW(0xff),
+    [OFF(IH_RB_RPTR)] = {
+        .exists = true, .read = rptr_read, .written = rptr_written,
+    },
+    [OFF(IH_RB_WPTR)] = {
+        .exists = true, .read = wptr_read, .written = wptr_written,
+    },
+    [OFF(IH_RB_WPTR_ADDR_HI)] = VGPU_REG_RW(0xffff),
+    [OFF(IH_RB_WPTR_ADDR_LO)] = VGPU_REG_RW(~3u),
+    [OFF(IH_DOORBELL_RPTR)] = VGPU_REG_RW(DOORBELL_BITS),
+    [OFF(IH_DOORBELL_RETRY_CAM)] = VGPU_REG_RW(DOORBELL_BITS),
+    [OFF(IH_RETRY_CAM_ACK)] = VGPU_REG_WRITTEN(0, ack_written),
+    [OFF(IH_CNTL)] = VGPU_REG_RW(UINT32_MAX),
+    [OFF(IH_STATUS)] = VGPU_REG_READ(status_read),
+    [OFF(IH_RETRY_INT_CAM_CNTL)] =
+        VGPU_REG_WRITTEN(IH_RETRY_INT_CAM_CNTL__CAM_SIZE |
+                         IH_RETRY_INT_CAM_CNTL__ENABLE, cam_cntl_written),
+};
+
+const VGPUBlock vgpu_ih_block = {
+    .base = OSSSYS_BASE,
+    .span = VGPU_IH_SPAN,
+    .count = 1,
+    .regs = ih_regs,
+    .store = ih_store,
+};
+
+/* Does doorbell @dword ring what register @reg names? */
+static bool rings(VGPUState *s, uint32_t reg, uint32_t dword)
+{
+    uint32_t val = vgpu_ih_reg(s, reg);
+
+    return (val & IH_DOORBELL_RPTR__ENABLE) &&
+           VGPU_GET(val, IH_DOORBELL_RPTR__OFFSET) == dword;
 }
 
 void vgpu_ih_doorbell(VGPUState *s, uint32_t dword, uint32_t val)
 {
-    uint32_t rptr_db, cam_db;
-
-    rptr_db = s->ih.doorbell;
-    cam_db = s->ih.cam_doorbell;
-    if ((cam_db & IH_DOORBELL_RPTR__ENABLE) &&
-        VGPU_GET(cam_db, IH_DOORBELL_RPTR__OFFSET) == dword) {
-        vgpu_gmc_cam_ack(s, val);
-    } else if ((rptr_db & IH_DOORBELL_RPTR__ENABLE) &&
-               VGPU_GET(rptr_db, IH_DOORBELL_RPTR__OFFSET) == dword) {
-        QEMU_LOCK_GUARD(&s->lock);
-        ih_set_rptr(s, val);
+    if (rings(s, IH_DOORBELL_RETRY_CAM, dword)) {
+        vgpu_cam_ack(s, val);
+    } else if (rings(s, IH_DOORBELL_RPTR, dword)) {
+        set_rptr(s, val);
+    } else {
+        trace_vgpu_doorbell_lost(s->id, dword * 4ull, val);
     }
 }

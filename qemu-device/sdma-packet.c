@@ -2,609 +2,472 @@
 /*
  * vgpu-kfd: what SDMA packets do.
  *
- * A packet's fixed part is fetched once and kept in q->exec; payload progress
- * is kept in exec->done, so that a stalled packet goes on where it was: a byte
- * counts as done when it was copied, not before.
+ * A packet's fixed part is fetched once and kept in exec->dw, the progress of
+ * its payload in exec->done, so that a stalled packet goes on where it was: a
+ * byte counts as done when it was copied, not before.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
 #include "qemu/timer.h"
-#include "qemu/units.h"
 #include "vgpu/sdma_packets.h"
 #include "vgpu-kfd.h"
 #include "trace.h"
 
-#define POLL_INTERVAL_NS    SCALE_MS
 #define POLL_FOREVER        0xfff
-
-/* Outcome of reaching for memory. */
-typedef enum Access {
-    ACCESS_OK,
-    ACCESS_WAIT,                /* retry fault: stalled, queue->wait is set */
-} Access;
-
-static unsigned queue_vmid(const VGPUQueue *q)
-{
-    return VGPU_GET(q->regs[SDMA_RB_CNTL], SDMA_RB_CNTL__RB_VMID);
-}
+#define POLL_EAGER          8           /* looks before the pace is slowed */
+#define POLL_PACE_NS        SCALE_MS
+#define POLL_TICK_NS        (NANOSECONDS_PER_SECOND / VGPU_CLOCK_HZ)
 
 static uint64_t dw64(const uint32_t *dw)
 {
     return dw[0] | (uint64_t)dw[1] << 32;
 }
 
-/*
- * Translations may be used from here to access_end(). The generation is noted,
- * so that a stall can tell whether an invalidation came in between.
- */
-static void access_begin(VGPUSdma *e, VGPUQueue *q)
+/* Dword in the ring or indirect buffer where the packet begins. */
+static uint64_t position(const VGPUExec *x)
 {
-    qatomic_set(&e->access, e->access + 1);
-    /* Say so, then look at generations: pairs with inv_request(). */
-    smp_mb();
-    q->gen_seen = qatomic_read(&e->s->gen[queue_vmid(q)]);
+    return x->ib_depth ? x->ib[x->ib_depth - 1].pos : x->rptr / 4;
 }
 
-static void access_end(VGPUSdma *e)
+static VGPUStep do_nop(VGPUEngine *e, VGPUQueue *q)
 {
-    qatomic_store_release(&e->access, e->access + 1);
-}
-
-/*
- * Where @va leads. Retry faults stall the queue; no-retry faults are reported
- * and redirected to the default page for the rest of the page.
- */
-static Access reach(VGPUSdma *e, VGPUQueue *q, uint64_t va, uint64_t len,
-                    bool write, VGPUSpan *span)
-{
-    VGPUState *s = e->s;
-    unsigned vmid = queue_vmid(q);
-    const uint32_t *regs = s->hubs[VGPU_HUB_MM].regs;
-
-    vgpu_translate(e, vmid, va, len, write, span);
-    if (span->kind == VGPU_SPAN_FAULT_RETRY) {
-        q->cam = vgpu_gmc_retry(s, VGPU_HUB_MM, vmid, va, write,
-                                &q->cam_serial);
-        if (q->cam != VGPU_CAM_NONE) {
-            q->wait = VGPU_WAIT_CAM;
-        } else if (s->ih.cam_cntl & IH_RETRY_INT_CAM_CNTL__ENABLE) {
-            q->wait = VGPU_WAIT_CAM_FREE;
-        } else {
-            q->wait = VGPU_WAIT_TIMER;
-            q->exec.poll_at = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) +
-                              POLL_INTERVAL_NS;
-        }
-        q->exec.stalled = true;
-        q->exec.stall_write = write;
-        q->exec.stall_va = va;
-        return ACCESS_WAIT;
-    }
-    /* Other accesses of the packet may succeed before the one that stalled. */
-    if (q->exec.stalled && q->exec.stall_va == va &&
-        q->exec.stall_write == write) {
-        q->exec.stalled = false;
-        vgpu_count(s, VGPU_CNT_REPLAYS, 1);
-        trace_vgpu_replay(s->id, vmid, va, q->cam_serial);
-    }
-    if (span->kind == VGPU_SPAN_FAULT) {
-        vgpu_gmc_fault(s, VGPU_HUB_MM, vmid, va, write, span,
-                       VGPU_CID_SDMA(e->index), q->exec.fault_reported);
-        q->exec.fault_reported = true;
-        span->kind = VGPU_SPAN_DEFAULT;
-        span->addr = (regs[VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_LO32] |
-                      (uint64_t)regs[VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_HI32]
-                      << 32) << VGPU_PAGE_SHIFT;
-        span->addr |= va & (VGPU_PAGE_SIZE - 1);
-        span->len = MIN(len, VGPU_PAGE_SIZE - (va & (VGPU_PAGE_SIZE - 1)));
-    }
-    return ACCESS_OK;
-}
-
-/* Small transfers that may cross pages; nothing is written unless all can. */
-static Access mem_read(VGPUSdma *e, VGPUQueue *q, uint64_t va, void *buf,
-                       uint64_t len)
-{
-    uint8_t *p = buf;
-    Access ret = ACCESS_OK;
-
-    access_begin(e, q);
-    while (len && ret == ACCESS_OK) {
-        VGPUSpan span;
-
-        ret = reach(e, q, va, len, false, &span);
-        if (ret == ACCESS_OK) {
-            vgpu_phys_read(e->s, &span, p, span.len);
-            p += span.len;
-            va += span.len;
-            len -= span.len;
-        }
-    }
-    access_end(e);
-    return ret;
-}
-
-static Access mem_write(VGPUSdma *e, VGPUQueue *q, uint64_t va,
-                        const void *buf, uint64_t len)
-{
-    VGPUSpan span[2];
-    Access ret;
-
-    /* @len is at most 8: two pages. */
-    access_begin(e, q);
-    ret = reach(e, q, va, len, true, &span[0]);
-    if (ret == ACCESS_OK && span[0].len < len) {
-        ret = reach(e, q, va + span[0].len, len - span[0].len, true, &span[1]);
-    }
-    if (ret == ACCESS_OK) {
-        vgpu_phys_write(e->s, &span[0], buf, span[0].len);
-        if (span[0].len < len) {
-            vgpu_phys_write(e->s, &span[1], buf + span[0].len,
-                            len - span[0].len);
-        }
-    }
-    access_end(e);
-    return ret;
-}
-
-/* @n dwords at @pos (dwords) of what is being executed: ring or IB. */
-static Access fetch(VGPUSdma *e, VGPUQueue *q, uint64_t pos, uint32_t *dw,
-                    unsigned n)
-{
-    VGPUExec *x = &q->exec;
-    Access ret = ACCESS_OK;
-    unsigned i;
-
-    if (x->ib_depth) {
-        ret = mem_read(e, q, x->ib[x->ib_depth - 1].base + pos * 4, dw, n * 4);
-    } else {
-        uint64_t bytes = vgpu_sdma_ring_bytes(q);
-        uint64_t base = ((uint64_t)q->regs[SDMA_RB_BASE_HI] << 32 |
-                         q->regs[SDMA_RB_BASE]) << 8;
-        uint64_t off = (pos * 4) & (bytes - 1);
-        unsigned first = MIN(n, (bytes - off) / 4);
-
-        ret = mem_read(e, q, base + off, dw, first * 4);
-        if (ret == ACCESS_OK && first < n) {
-            ret = mem_read(e, q, base, dw + first, (n - first) * 4);
-        }
-    }
-    for (i = 0; i < n && ret == ACCESS_OK; i++) {
-        dw[i] = le32_to_cpu(dw[i]);
-    }
-    return ret;
-}
-
-/* Dwords of the fixed part; 0: no such packet. */
-static unsigned fixed_dwords(uint32_t header)
-{
-    switch (header & (SDMA_PKT__OP | SDMA_PKT__SUB_OP)) {
-    case SDMA_PKT(SDMA_OP_NOP, 0):
-        return 1;
-    case SDMA_PKT(SDMA_OP_COPY, SDMA_SUBOP_COPY_LINEAR):
-        return header & SDMA_COPY_LINEAR__BROADCAST ? 0
-                                                    : SDMA_COPY_LINEAR_DWORDS;
-    case SDMA_PKT(SDMA_OP_WRITE, SDMA_SUBOP_WRITE_LINEAR):
-        return SDMA_WRITE_LINEAR_DWORDS;
-    case SDMA_PKT(SDMA_OP_INDIRECT, 0):
-        return SDMA_INDIRECT_DWORDS;
-    case SDMA_PKT(SDMA_OP_FENCE, 0):
-        return SDMA_FENCE_DWORDS;
-    case SDMA_PKT(SDMA_OP_TRAP, 0):
-        return SDMA_TRAP_DWORDS;
-    case SDMA_PKT(SDMA_OP_POLL_REGMEM, 0):
-        return SDMA_POLL_REGMEM_DWORDS;
-    case SDMA_PKT(SDMA_OP_ATOMIC, 0):
-        return SDMA_ATOMIC_DWORDS;
-    case SDMA_PKT(SDMA_OP_CONST_FILL, 0):
-        return SDMA_CONST_FILL_DWORDS;
-    case SDMA_PKT(SDMA_OP_PTEPDE, SDMA_SUBOP_PTEPDE_GEN):
-        return SDMA_PTEPDE_DWORDS;
-    case SDMA_PKT(SDMA_OP_TIMESTAMP, SDMA_SUBOP_TIMESTAMP_GET_GLOBAL):
-        return SDMA_TIMESTAMP_DWORDS;
-    }
-    return 0;
-}
-
-/* Total length, the fixed part being in exec->dw. */
-static unsigned total_dwords(const VGPUExec *x, unsigned fixed)
-{
-    switch (x->dw[0] & SDMA_PKT__OP) {
-    case SDMA_OP_NOP:
-        return 1 + VGPU_GET(x->dw[0], SDMA_NOP__COUNT);
-    case SDMA_OP_WRITE:
-        return fixed + VGPU_GET(x->dw[3], SDMA_WRITE_LINEAR_DW3__COUNT) + 1;
-    }
-    return fixed;
-}
-
-static uint64_t position(const VGPUQueue *q)
-{
-    const VGPUExec *x = &q->exec;
-
-    return x->ib_depth ? x->ib[x->ib_depth - 1].pos : q->rptr / 4;
-}
-
-/* Bring the next packet's fixed part into exec. */
-static VGPUStep load_packet(VGPUSdma *e, VGPUQueue *q)
-{
-    VGPUExec *x = &q->exec;
-    uint64_t pos = position(q), left;
-    unsigned fixed;
-
-    if (x->ib_depth) {
-        left = x->ib[x->ib_depth - 1].size - pos;
-    } else {
-        left = (qatomic_read(&q->wptr) - q->rptr) / 4;
-    }
-    if (!left) {
-        return VGPU_STEP_EMPTY;
-    }
-    if (fetch(e, q, pos, x->dw, 1) != ACCESS_OK) {
-        return VGPU_STEP_WAIT;
-    }
-    fixed = fixed_dwords(x->dw[0]);
-    if (!fixed || fixed > VGPU_PKT_MAX_DWORDS) {
-        x->valid = true;                /* for the report */
-        return VGPU_STEP_BAD;
-    }
-    if (left < fixed) {
-        x->valid = x->ib_depth;
-        return x->ib_depth ? VGPU_STEP_BAD : VGPU_STEP_EMPTY;
-    }
-    if (fetch(e, q, pos, x->dw, fixed) != ACCESS_OK) {
-        return VGPU_STEP_WAIT;
-    }
-    /* The ring may have changed under us: the header decides anew. */
-    if (fixed_dwords(x->dw[0]) != fixed) {
-        x->valid = true;
-        return VGPU_STEP_BAD;
-    }
-    x->ndw = total_dwords(x, fixed);
-    if (left < x->ndw) {
-        if (x->ib_depth || x->ndw * 4ull > vgpu_sdma_ring_bytes(q)) {
-            x->valid = true;
-            return VGPU_STEP_BAD;
-        }
-        return VGPU_STEP_EMPTY;
-    }
-    x->valid = true;
-    x->fault_reported = false;
-    x->done = 0;
-    x->polls = 0;
     return VGPU_STEP_DONE;
 }
 
-static VGPUStep do_copy(VGPUSdma *e, VGPUQueue *q)
+/*
+ * @len bytes from @src to @dst, of which exec->done are done. A chunk at most,
+ * so that invalidations, disabling and other queues do not wait long.
+ */
+static VGPUStep copy(VGPUEngine *e, VGPUQueue *q, uint64_t dst, uint64_t src,
+                     uint64_t len, uint64_t chunk)
 {
     VGPUExec *x = &q->exec;
-    uint64_t total = (uint64_t)VGPU_GET(x->dw[1],
-                                        SDMA_COPY_LINEAR_DW1__COUNT) + 1;
-    uint64_t src = dw64(&x->dw[3]), dst = dw64(&x->dw[5]);
-    uint64_t budget = VGPU_CHUNK;
+    uint64_t end = MIN(len, x->done + chunk);
 
-    while (x->done < total && budget) {
-        uint64_t len = MIN(total - x->done, budget);
-        VGPUSpan from, to;
+    while (x->done < end) {
+        uint64_t n;
 
-        access_begin(e, q);
-        if (reach(e, q, src + x->done, len, false, &from) != ACCESS_OK ||
-            reach(e, q, dst + x->done, from.len, true, &to) != ACCESS_OK) {
-            access_end(e);
-            return VGPU_STEP_WAIT;
+        if (vgpu_access_copy(e, q, dst + x->done, src + x->done, end - x->done,
+                             &n) == VGPU_ACCESS_STALL) {
+            return VGPU_STEP_STALL;
         }
-        vgpu_phys_copy(e->s, &to, &from, to.len);
-        access_end(e);
-        vgpu_count(e->s, VGPU_CNT_BYTES_COPIED, to.len);
-        x->done += to.len;
-        budget -= to.len;
+        x->done += n;
     }
-    return x->done < total ? VGPU_STEP_AGAIN : VGPU_STEP_DONE;
+    return x->done < len ? VGPU_STEP_AGAIN : VGPU_STEP_DONE;
 }
 
-static VGPUStep do_fill(VGPUSdma *e, VGPUQueue *q)
+static VGPUStep do_copy(VGPUEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
-    uint64_t total = (uint64_t)VGPU_GET(x->dw[4],
-                                        SDMA_CONST_FILL_DW4__COUNT) + 1;
+    uint64_t before = x->done;
+    VGPUStep step;
+
+    if (x->dw[0] & SDMA_COPY_LINEAR__BROADCAST) {
+        return VGPU_STEP_BAD_PACKET;
+    }
+    step = copy(e, q, dw64(&x->dw[5]), dw64(&x->dw[3]),
+                VGPU_GET(x->dw[1], SDMA_COPY_LINEAR_DW1__COUNT) + 1ull,
+                VGPU_CHUNK);
+    vgpu_count(e->s, VGPU_CNT_BYTES_COPIED, x->done - before);
+    return step;
+}
+
+/* The payload follows the packet: in the ring it may wrap. */
+static VGPUStep do_write(VGPUEngine *e, VGPUQueue *q)
+{
+    VGPUExec *x = &q->exec;
+    uint64_t len = (x->ndw - SDMA_WRITE_LINEAR_DWORDS) * 4ull;
+    uint64_t left, src;
+
+    src = vgpu_access_position(x, position(x) + SDMA_WRITE_LINEAR_DWORDS +
+                               x->done / 4, &left);
+    return copy(e, q, dw64(&x->dw[1]) & ~3ull, src - x->done, len, left * 4);
+}
+
+static VGPUStep do_fill(VGPUEngine *e, VGPUQueue *q)
+{
+    VGPUExec *x = &q->exec;
     uint64_t dst = dw64(&x->dw[1]);
-    unsigned size = VGPU_GET(x->dw[0], SDMA_CONST_FILL__SIZE);
+    uint64_t len = VGPU_GET(x->dw[4], SDMA_CONST_FILL_DW4__COUNT) + 1ull;
     uint32_t data = x->dw[3];
-    uint64_t budget = VGPU_CHUNK;
+    uint64_t end;
 
-    if (size == 0) {
+    switch (VGPU_GET(x->dw[0], SDMA_CONST_FILL__SIZE)) {
+    case 0:
         data = (data & 0xff) * 0x01010101u;
-    } else if (size != 2) {
-        return VGPU_STEP_BAD;
-    } else {
+        break;
+    case 2:
         dst &= ~3ull;
-        total = (total + 3) & ~3ull;
+        len = ROUND_UP(len, 4);
+        break;
+    default:
+        return VGPU_STEP_BAD_PACKET;
     }
-    while (x->done < total && budget) {
-        VGPUSpan to;
+    end = MIN(len, x->done + VGPU_CHUNK);
+    while (x->done < end) {
+        uint64_t n;
 
-        access_begin(e, q);
-        if (reach(e, q, dst + x->done, MIN(total - x->done, budget), true,
-                  &to) != ACCESS_OK) {
-            access_end(e);
-            return VGPU_STEP_WAIT;
+        if (vgpu_access_fill(e, q, dst + x->done, data, x->done & 3,
+                             end - x->done, &n) == VGPU_ACCESS_STALL) {
+            return VGPU_STEP_STALL;
         }
-        vgpu_phys_fill(e->s, &to, data, x->done & 3, to.len);
-        access_end(e);
-        vgpu_count(e->s, VGPU_CNT_BYTES_FILLED, to.len);
-        x->done += to.len;
-        budget -= to.len;
+        vgpu_count(e->s, VGPU_CNT_BYTES_FILLED, n);
+        x->done += n;
     }
-    return x->done < total ? VGPU_STEP_AGAIN : VGPU_STEP_DONE;
+    return x->done < len ? VGPU_STEP_AGAIN : VGPU_STEP_DONE;
 }
 
-static VGPUStep do_write(VGPUSdma *e, VGPUQueue *q)
+static VGPUStep do_ptepde(VGPUEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
-    uint64_t total = (x->ndw - SDMA_WRITE_LINEAR_DWORDS) * 4ull;
-    uint64_t dst = dw64(&x->dw[1]) & ~3ull;
-    unsigned n = 0;
-
-    while (x->done < total && n++ < 4096) {
-        uint32_t data;
-
-        if (fetch(e, q, position(q) + SDMA_WRITE_LINEAR_DWORDS + x->done / 4,
-                  &data, 1) != ACCESS_OK) {
-            return VGPU_STEP_WAIT;
-        }
-        data = cpu_to_le32(data);
-        if (mem_write(e, q, dst + x->done, &data, 4) != ACCESS_OK) {
-            return VGPU_STEP_WAIT;
-        }
-        x->done += 4;
-    }
-    return x->done < total ? VGPU_STEP_AGAIN : VGPU_STEP_DONE;
-}
-
-static VGPUStep do_ptepde(VGPUSdma *e, VGPUQueue *q)
-{
-    VGPUExec *x = &q->exec;
-    uint64_t total = (uint64_t)VGPU_GET(x->dw[9], SDMA_PTEPDE_DW9__COUNT) + 1;
     uint64_t dst = dw64(&x->dw[1]) & ~7ull;
-    uint64_t flags = dw64(&x->dw[3]), addr = dw64(&x->dw[5]);
     uint64_t incr = dw64(&x->dw[7]);
-    unsigned n = 0;
+    uint64_t count = VGPU_GET(x->dw[9], SDMA_PTEPDE_DW9__COUNT) + 1ull;
+    uint64_t end = MIN(count, x->done + VGPU_CHUNK / 8);
 
-    while (x->done < total && n++ < 4096) {
-        uint64_t entry = cpu_to_le64(flags | (addr + x->done * incr));
+    while (x->done < end) {
+        uint64_t n;
 
-        if (mem_write(e, q, dst + x->done * 8, &entry, 8) != ACCESS_OK) {
-            return VGPU_STEP_WAIT;
+        if (vgpu_access_entries(e, q, dst + x->done * 8, dw64(&x->dw[3]),
+                                dw64(&x->dw[5]) + x->done * incr, incr,
+                                end - x->done, &n) == VGPU_ACCESS_STALL) {
+            return VGPU_STEP_STALL;
         }
-        x->done++;
-        vgpu_count(e->s, VGPU_CNT_PTES_WRITTEN, 1);
+        vgpu_count(e->s, VGPU_CNT_PTES_WRITTEN, n);
+        x->done += n;
     }
-    return x->done < total ? VGPU_STEP_AGAIN : VGPU_STEP_DONE;
+    return x->done < count ? VGPU_STEP_AGAIN : VGPU_STEP_DONE;
 }
 
-static VGPUStep do_indirect(VGPUSdma *e, VGPUQueue *q)
+/*
+ * Another VMID's buffer is for privileged queues; in the others' packets 0
+ * stands for their own. Entered when the packet retires.
+ */
+static VGPUStep do_indirect(VGPUEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     unsigned vmid = VGPU_GET(x->dw[0], SDMA_INDIRECT__VMID);
-    uint32_t size = VGPU_GET(x->dw[3], SDMA_INDIRECT_DW3__SIZE);
 
-    if (x->ib_depth == ARRAY_SIZE(x->ib) ||
-        (vmid != queue_vmid(q) && vmid) || (x->dw[1] & 3)) {
-        return VGPU_STEP_BAD;
+    if (!x->priv && vmid && vmid != x->ring_vmid) {
+        return VGPU_STEP_BAD_PACKET;
     }
-    x->pending_ib.base = dw64(&x->dw[1]);
-    x->pending_ib.size = size;
-    x->enter_ib = size;
+    if (x->ib_depth == ARRAY_SIZE(x->ib) || (x->dw[1] & 3)) {
+        return VGPU_STEP_BAD_PACKET;
+    }
     return VGPU_STEP_DONE;
 }
 
-static bool compare(unsigned func, uint32_t val, uint32_t ref)
+static VGPUStep do_fence(VGPUEngine *e, VGPUQueue *q)
+{
+    VGPUExec *x = &q->exec;
+    uint32_t data = cpu_to_le32(x->dw[3]);
+
+    /* What came before is seen before. */
+    smp_wmb();
+    return vgpu_access_write(e, q, dw64(&x->dw[1]) & ~3ull, &data,
+                             sizeof(data)) == VGPU_ACCESS_STALL ?
+           VGPU_STEP_STALL : VGPU_STEP_DONE;
+}
+
+uint8_t vgpu_queue_ih_ring(const VGPUEngine *e, const VGPUQueue *q)
+{
+    unsigned n = q - e->queues;
+
+    return n < SDMA_QUEUE_RLC(0) ? 0 : n - SDMA_QUEUE_RLC(0);
+}
+
+static VGPUStep do_trap(VGPUEngine *e, VGPUQueue *q)
+{
+    VGPUExec *x = &q->exec;
+    uint32_t data[4] = { x->dw[1] & SDMA_TRAP_DW1__CONTEXT };
+
+    if (x->trap_enable) {
+        QEMU_LOCK_GUARD(&e->s->lock);
+        vgpu_ih_push(e->s, IH_CLIENT_SDMA0 + e->index, IH_SRC_SDMA_TRAP,
+                     vgpu_queue_ih_ring(e, q), x->ring_vmid, true, data);
+    }
+    return VGPU_STEP_DONE;
+}
+
+/* Functions of POLL_REGMEM. */
+enum { POLL_ALWAYS, POLL_LT, POLL_LE, POLL_EQ, POLL_NE, POLL_GE, POLL_GT };
+
+static bool poll_holds(unsigned func, uint32_t val, uint32_t ref)
 {
     switch (func) {
-    case 0:
-        return true;
-    case 1:
+    case POLL_LT:
         return val < ref;
-    case 2:
+    case POLL_LE:
         return val <= ref;
-    case 3:
+    case POLL_EQ:
         return val == ref;
-    case 4:
+    case POLL_NE:
         return val != ref;
-    case 5:
+    case POLL_GE:
         return val >= ref;
-    default:
+    case POLL_GT:
         return val > ref;
+    default:
+        return true;
     }
 }
 
-static VGPUStep do_poll(VGPUSdma *e, VGPUQueue *q)
+/* Registers that an engine sees: hubs and the HDP flush. Others read 0. */
+static uint32_t poll_reg(VGPUState *s, uint32_t reg)
+{
+    uint32_t val = 0;
+
+    if (reg == GPU_HDP_FLUSH_DONE) {
+        val = vgpu_nbio_hdp_done(s);
+    } else {
+        vgpu_gmc_poll(s, reg, &val);
+    }
+    return val;
+}
+
+static VGPUStep do_poll(VGPUEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     unsigned func = VGPU_GET(x->dw[0], SDMA_POLL_REGMEM__FUNC);
     unsigned retry = VGPU_GET(x->dw[5], SDMA_POLL_REGMEM_DW5__RETRY);
+    int64_t pace = VGPU_GET(x->dw[5], SDMA_POLL_REGMEM_DW5__INTERVAL) *
+                   POLL_TICK_NS;
     uint32_t val;
 
-    if (func > 6) {
-        return VGPU_STEP_BAD;
+    if (func > POLL_GT) {
+        return VGPU_STEP_BAD_PACKET;
     }
-    if (func == 0) {
-        return VGPU_STEP_DONE;          /* also ROCr's "HDP flush" */
-    }
-    if (x->dw[0] & SDMA_POLL_REGMEM__MEM) {
-        if (mem_read(e, q, dw64(&x->dw[1]) & ~3ull, &val, 4) != ACCESS_OK) {
-            return VGPU_STEP_WAIT;
-        }
-        val = le32_to_cpu(val);
-    } else {
-        if ((x->dw[0] & SDMA_POLL_REGMEM__HDP_FLUSH) && !x->polls) {
-            /* dw2 names the register that asks for what dw1 tells of. */
-            vgpu_reg_poll_request(e->s, x->dw[2] / 4, x->dw[3]);
-        }
-        val = vgpu_reg_poll(e->s, x->dw[1] / 4);
-    }
-    if (compare(func, val & x->dw[4], x->dw[3])) {
+    /* ROCr's "HDP flush" has no condition; a real one is done at once. */
+    if (func == POLL_ALWAYS || (x->dw[0] & SDMA_POLL_REGMEM__HDP_FLUSH)) {
         return VGPU_STEP_DONE;
     }
-    if (retry != POLL_FOREVER && x->polls++ >= retry) {
+    if (!(x->dw[0] & SDMA_POLL_REGMEM__MEM)) {
+        val = poll_reg(e->s, x->dw[1] / 4);
+    } else if (vgpu_access_read(e, q, dw64(&x->dw[1]) & ~3ull, &val,
+                                sizeof(val)) == VGPU_ACCESS_STALL) {
+        return VGPU_STEP_STALL;
+    } else {
+        val = le32_to_cpu(val);
+    }
+    if (poll_holds(func, val & x->dw[4], x->dw[3])) {
+        return VGPU_STEP_DONE;
+    }
+    if (retry != POLL_FOREVER && x->polls >= retry) {
         return VGPU_STEP_DONE;          /* gives up, as the chip does */
     }
-    q->wait = VGPU_WAIT_TIMER;
-    x->poll_at = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) + POLL_INTERVAL_NS;
-    return VGPU_STEP_WAIT;
+    if (x->polls++ >= POLL_EAGER) {
+        pace = MAX(pace, POLL_PACE_NS);
+    }
+    x->stall = (VGPUStall) {
+        .why = VGPU_WAIT_POLL,
+        .until = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) + pace,
+    };
+    return VGPU_STEP_STALL;
 }
 
-static VGPUStep do_atomic(VGPUSdma *e, VGPUQueue *q)
+static VGPUStep do_atomic(VGPUEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     uint64_t va = dw64(&x->dw[1]);
-    VGPUStep step = VGPU_STEP_DONE;
-    VGPUSpan span;
 
     if (VGPU_GET(x->dw[0], SDMA_ATOMIC__OP) != SDMA_ATOMIC_ADD64 ||
         (x->dw[0] & SDMA_ATOMIC__LOOP) || (va & 7)) {
-        return VGPU_STEP_BAD;
+        return VGPU_STEP_BAD_PACKET;
     }
-    access_begin(e, q);
-    if (reach(e, q, va, 8, true, &span) != ACCESS_OK) {
-        step = VGPU_STEP_WAIT;
-    } else if (!vgpu_phys_add64(e->s, &span, dw64(&x->dw[3]))) {
-        step = VGPU_STEP_BAD;
-    }
-    access_end(e);
-    return step;
+    return vgpu_access_add64(e, q, va, dw64(&x->dw[3])) == VGPU_ACCESS_STALL ?
+           VGPU_STEP_STALL : VGPU_STEP_DONE;
 }
 
-static VGPUStep do_fence(VGPUSdma *e, VGPUQueue *q)
-{
-    uint32_t data = cpu_to_le32(q->exec.dw[3]);
-
-    return mem_write(e, q, dw64(&q->exec.dw[1]) & ~3ull, &data, 4) ==
-           ACCESS_OK ? VGPU_STEP_DONE : VGPU_STEP_WAIT;
-}
-
-static VGPUStep do_timestamp(VGPUSdma *e, VGPUQueue *q)
+static VGPUStep do_timestamp(VGPUEngine *e, VGPUQueue *q)
 {
     uint64_t now = cpu_to_le64(vgpu_clock());
 
-    return mem_write(e, q, dw64(&q->exec.dw[1]) & ~7ull, &now, 8) ==
-           ACCESS_OK ? VGPU_STEP_DONE : VGPU_STEP_WAIT;
+    return vgpu_access_write(e, q, dw64(&q->exec.dw[1]) & ~7ull, &now,
+                             sizeof(now)) == VGPU_ACCESS_STALL ?
+           VGPU_STEP_STALL : VGPU_STEP_DONE;
 }
 
-static VGPUStep do_trap(VGPUSdma *e, VGPUQueue *q)
-{
-    uint32_t data[4] = { q->exec.dw[1] & SDMA_TRAP_DW1__CONTEXT };
-    unsigned n = q - e->queues;
+static const struct VGPUPacket {
+    uint32_t header;            /* opcode and sub-opcode */
+    unsigned dwords;            /* of the fixed part */
+    VGPUStep (*step)(VGPUEngine *e, VGPUQueue *q);
+} packets[] = {
+    { SDMA_PKT(SDMA_OP_NOP, 0), 1, do_nop },
+    { SDMA_PKT(SDMA_OP_COPY, SDMA_SUBOP_COPY_LINEAR),
+      SDMA_COPY_LINEAR_DWORDS, do_copy },
+    { SDMA_PKT(SDMA_OP_WRITE, SDMA_SUBOP_WRITE_LINEAR),
+      SDMA_WRITE_LINEAR_DWORDS, do_write },
+    { SDMA_PKT(SDMA_OP_INDIRECT, 0), SDMA_INDIRECT_DWORDS, do_indirect },
+    { SDMA_PKT(SDMA_OP_FENCE, 0), SDMA_FENCE_DWORDS, do_fence },
+    { SDMA_PKT(SDMA_OP_TRAP, 0), SDMA_TRAP_DWORDS, do_trap },
+    { SDMA_PKT(SDMA_OP_POLL_REGMEM, 0), SDMA_POLL_REGMEM_DWORDS, do_poll },
+    { SDMA_PKT(SDMA_OP_ATOMIC, 0), SDMA_ATOMIC_DWORDS, do_atomic },
+    { SDMA_PKT(SDMA_OP_CONST_FILL, 0), SDMA_CONST_FILL_DWORDS, do_fill },
+    { SDMA_PKT(SDMA_OP_PTEPDE, SDMA_SUBOP_PTEPDE_GEN), SDMA_PTEPDE_DWORDS,
+      do_ptepde },
+    { SDMA_PKT(SDMA_OP_TIMESTAMP, SDMA_SUBOP_TIMESTAMP_GET_GLOBAL),
+      SDMA_TIMESTAMP_DWORDS, do_timestamp },
+};
 
-    if (e->regs[SDMA_CNTL] & SDMA_CNTL__TRAP_ENABLE) {
-        QEMU_LOCK_GUARD(&e->s->lock);
-        vgpu_ih_push(e->s, IH_CLIENT_SDMA0 + e->index, IH_SRC_SDMA_TRAP,
-                     n < SDMA_QUEUE_RLC(0) ? 0 : n - SDMA_QUEUE_RLC(0),
-                     queue_vmid(q), true, data);
+static const struct VGPUPacket *find_packet(uint32_t header)
+{
+    unsigned i;
+
+    header &= SDMA_PKT__OP | SDMA_PKT__SUB_OP;
+    for (i = 0; i < ARRAY_SIZE(packets); i++) {
+        if (packets[i].header == header) {
+            return &packets[i];
+        }
     }
+    return NULL;
+}
+
+/* Total length, the fixed part being in exec->dw. */
+static uint32_t total_dwords(const VGPUExec *x, unsigned fixed)
+{
+    switch (x->dw[0] & SDMA_PKT__OP) {
+    case SDMA_OP_NOP:
+        return fixed + VGPU_GET(x->dw[0], SDMA_NOP__COUNT);
+    case SDMA_OP_WRITE:
+        return fixed + VGPU_GET(x->dw[3], SDMA_WRITE_LINEAR_DW3__COUNT) + 1;
+    default:
+        return fixed;
+    }
+}
+
+/*
+ * The packet is @ndw dwords long, @left are there. In the ring the rest may
+ * come; an indirect buffer must hold whole packets.
+ */
+static VGPUStep incomplete(VGPUExec *x, uint64_t ndw)
+{
+    if (x->ib_depth || ndw * 4 > x->ring_bytes) {
+        return VGPU_STEP_BAD_PACKET;
+    }
+    x->stall = (VGPUStall) { .why = VGPU_WAIT_WPTR };
+    return VGPU_STEP_STALL;
+}
+
+static VGPUStep fetch(VGPUEngine *e, VGPUQueue *q, uint64_t pos, uint32_t *dw,
+                      unsigned n)
+{
+    switch (vgpu_access_fetch(e, q, pos, dw, n)) {
+    case VGPU_ACCESS_STALL:
+        return VGPU_STEP_STALL;
+    case VGPU_ACCESS_FAULT:
+        /* The default page is no program. */
+        return VGPU_STEP_BAD_RING;
+    default:
+        return VGPU_STEP_DONE;
+    }
+}
+
+/* Bring the next packet's fixed part into exec. */
+static VGPUStep load_packet(VGPUEngine *e, VGPUQueue *q)
+{
+    VGPUExec *x = &q->exec;
+    const struct VGPUPacket *p;
+    uint64_t pos = position(x), left;
+    VGPUStep step;
+
+    left = x->ib_depth ? x->ib[x->ib_depth - 1].size - pos
+                       : (x->wptr - x->rptr) / 4;
+    x->faulted = false;
+    step = fetch(e, q, pos, x->dw, 1);
+    if (step != VGPU_STEP_DONE) {
+        return step;
+    }
+    p = find_packet(x->dw[0]);
+    if (!p) {
+        return VGPU_STEP_BAD_PACKET;
+    }
+    if (left < p->dwords) {
+        return incomplete(x, p->dwords);
+    }
+    step = fetch(e, q, pos + 1, x->dw + 1, p->dwords - 1);
+    if (step != VGPU_STEP_DONE) {
+        return step;
+    }
+    x->ndw = total_dwords(x, p->dwords);
+    if (left < x->ndw) {
+        return incomplete(x, x->ndw);
+    }
+    x->packet = true;
+    x->done = 0;
+    x->polls = 0;
+    trace_vgpu_packet(e->s->id, e->index, q - e->queues, vgpu_access_vmid(x),
+                      pos * 4, x->dw[0], x->ndw);
     return VGPU_STEP_DONE;
 }
 
-static VGPUStep execute(VGPUSdma *e, VGPUQueue *q)
+static void enter_indirect(VGPUExec *x)
 {
-    switch (q->exec.dw[0] & SDMA_PKT__OP) {
-    case SDMA_OP_NOP:
-        return VGPU_STEP_DONE;
-    case SDMA_OP_COPY:
-        return do_copy(e, q);
-    case SDMA_OP_WRITE:
-        return do_write(e, q);
-    case SDMA_OP_INDIRECT:
-        return do_indirect(e, q);
-    case SDMA_OP_FENCE:
-        return do_fence(e, q);
-    case SDMA_OP_TRAP:
-        return do_trap(e, q);
-    case SDMA_OP_POLL_REGMEM:
-        return do_poll(e, q);
-    case SDMA_OP_ATOMIC:
-        return do_atomic(e, q);
-    case SDMA_OP_CONST_FILL:
-        return do_fill(e, q);
-    case SDMA_OP_PTEPDE:
-        return do_ptepde(e, q);
-    case SDMA_OP_TIMESTAMP:
-        return do_timestamp(e, q);
-    default:
-        return VGPU_STEP_BAD;
-    }
+    unsigned vmid = VGPU_GET(x->dw[0], SDMA_INDIRECT__VMID);
+    VGPUIndirect *ib = &x->ib[x->ib_depth++];
+
+    *ib = (VGPUIndirect) {
+        .base = dw64(&x->dw[1]),
+        .size = VGPU_GET(x->dw[3], SDMA_INDIRECT_DW3__SIZE),
+        .vmid = vmid ? vmid : x->ring_vmid,
+    };
 }
 
-/* The packet is done: move on, in the IB or the ring. */
-static void retire(VGPUSdma *e, VGPUQueue *q)
+/* The packet is done: move on, in the indirect buffer or the ring. */
+static void retire(VGPUEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
-    unsigned ndw = x->ndw;
 
     vgpu_count(e->s, VGPU_CNT_PACKETS, 1);
-    trace_vgpu_packet(e->s->id, e->index, q - e->queues, queue_vmid(q),
-                      x->dw[0]);
-    x->valid = false;
+    x->packet = false;
     if (x->ib_depth) {
-        x->ib[x->ib_depth - 1].pos += ndw;
+        x->ib[x->ib_depth - 1].pos += x->ndw;
     } else {
-        x->ring_ndw = ndw;
+        x->ring_ndw = x->ndw;
     }
-    if (x->enter_ib) {
-        x->enter_ib = false;
-        x->ib[x->ib_depth].base = x->pending_ib.base;
-        x->ib[x->ib_depth].size = x->pending_ib.size;
-        x->ib[x->ib_depth].pos = 0;
-        x->ib_depth++;
+    if ((x->dw[0] & SDMA_PKT__OP) == SDMA_OP_INDIRECT) {
+        enter_indirect(x);
     }
     while (x->ib_depth &&
            x->ib[x->ib_depth - 1].pos >= x->ib[x->ib_depth - 1].size) {
         x->ib_depth--;
     }
     if (!x->ib_depth) {
-        WITH_QEMU_LOCK_GUARD(&e->lock) {
-            q->rptr += x->ring_ndw * 4ull;
-        }
-        x->writeback = true;
+        x->rptr += x->ring_ndw * 4ull;
+        x->writeback = x->rptr_writeback;
     }
 }
 
 /* rptr to memory. A stall here is a stall of the queue like any other. */
-static VGPUStep write_rptr(VGPUSdma *e, VGPUQueue *q)
+static VGPUStep write_rptr(VGPUEngine *e, VGPUQueue *q)
 {
-    uint64_t va = (uint64_t)q->regs[SDMA_RB_RPTR_ADDR_HI] << 32 |
-                  (q->regs[SDMA_RB_RPTR_ADDR_LO] & ~7u);
-    uint64_t val = cpu_to_le64(q->rptr);
+    VGPUExec *x = &q->exec;
+    uint64_t val = cpu_to_le64(x->rptr);
 
-    if (q->regs[SDMA_RB_CNTL] & SDMA_RB_CNTL__RPTR_WRITEBACK_ENABLE) {
-        q->exec.fault_reported = false;
-        if (mem_write(e, q, va, &val, 8) != ACCESS_OK) {
-            return VGPU_STEP_WAIT;
-        }
+    /* What the packets wrote is seen before the pointer past them. */
+    smp_wmb();
+    if (vgpu_access_write(e, q, x->rptr_addr, &val, sizeof(val)) ==
+        VGPU_ACCESS_STALL) {
+        return VGPU_STEP_STALL;
     }
-    q->exec.writeback = false;
+    x->writeback = false;
     return VGPU_STEP_DONE;
 }
 
-VGPUStep vgpu_sdma_step(VGPUSdma *e, VGPUQueue *q)
+VGPUStep vgpu_packet_step(VGPUEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
-    VGPUStep step;
+    VGPUStep step = VGPU_STEP_DONE;
 
-    if (x->writeback) {
-        return write_rptr(e, q);
-    }
-    if (!x->valid) {
-        step = load_packet(e, q);
-        if (step != VGPU_STEP_DONE) {
-            return step;
+    if (!x->writeback) {
+        if (!x->packet) {
+            step = load_packet(e, q);
+        }
+        if (step == VGPU_STEP_DONE) {
+            step = find_packet(x->dw[0])->step(e, q);
+        }
+        if (step == VGPU_STEP_DONE) {
+            retire(e, q);
         }
     }
-    step = execute(e, q);
-    if (step == VGPU_STEP_DONE) {
-        retire(e, q);
-        if (x->writeback) {
-            return write_rptr(e, q);
-        }
-    }
-    return step;
+    return step == VGPU_STEP_DONE && x->writeback ? write_rptr(e, q) : step;
 }

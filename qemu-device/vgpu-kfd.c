@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the memory side of an AMD gfx90a (MI200) GPU.
+ * vgpu-kfd: the memory side of an AMD gfx90a (MI200) GPU: the PCI device.
  *
  * Specification: docs/hardware.md of the vgpu-kfd project.
  *
@@ -15,80 +15,57 @@
 #include "qemu/host-utils.h"
 #include "qemu/main-loop.h"
 #include "qemu/module.h"
-#include "qemu/timer.h"
-#include "qemu/units.h"
 #include "hw/pci/msi.h"
 #include "hw/pci/pci.h"
 #include "hw/pci/pcie.h"
 #include "hw/qdev-properties.h"
-#include "migration/vmstate.h"
+#include "migration/blocker.h"
+#include "system/runstate.h"
 #include "vgpu-kfd.h"
 
-#define VGPU_VRAM_MIN   (64 * MiB)
-#define VGPU_VRAM_MAX   (16 * GiB)
-#define VGPU_PCIE_CAP   0x80
+#define VRAM_MIN        (64 * MiB)
+#define VRAM_MAX        (16 * GiB)
+#define PCIE_CAP        0x80
 
-uint64_t vgpu_clock(void)
-{
-    return qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) /
-           (NANOSECONDS_PER_SECOND / VGPU_CLOCK_HZ);
-}
-
-static void vgpu_reset_hold(Object *obj, ResetType type)
+static void vgpu_kfd_reset_hold(Object *obj, ResetType type)
 {
     VGPUState *s = VGPU_KFD(obj);
     unsigned i;
 
-    vgpu_sdma_reset(s);
+    vgpu_engine_reset(s);
+    vgpu_reg_reset(s);
     WITH_QEMU_LOCK_GUARD(&s->lock) {
         vgpu_gmc_reset(s);
         vgpu_ih_reset(s);
-        s->serial = 0;
     }
-    s->nbio_aper_en = 0;
-    s->nbio_fb_en = 3;
-    s->nbio_hdp_req = 0;
-    s->pcie_index = 0;
-    memset(s->nbio_remap, 0, sizeof(s->nbio_remap));
-    memset(s->nbio_range, 0, sizeof(s->nbio_range));
-    s->clock_capture = 0;
+    qemu_bh_cancel(s->irq_bh);
+    s->clock_captured = 0;
+    s->counter_latched = 0;
     for (i = 0; i < VGPU_NUM_COUNTERS; i++) {
         stat64_set(&s->counters[i], 0);
     }
-    bitmap_zero(s->guest_errors, VGPU_MMIO_DWORDS);
 }
 
-static void vgpu_realize(PCIDevice *pci, Error **errp)
+static void vgpu_kfd_vm_state(void *opaque, bool running, RunState state)
 {
-    VGPUState *s = VGPU_KFD(pci);
-    ERRP_GUARD();
+    vgpu_engine_pause(opaque, !running);
+}
 
-    if (s->vram_size < VGPU_VRAM_MIN || s->vram_size > VGPU_VRAM_MAX ||
-        !is_power_of_2(s->vram_size)) {
-        error_setg(errp, "vram=%" PRIu64 " must be a power of two "
-                   "from 64 MiB to 16 GiB", s->vram_size);
-        return;
-    }
-    if (!memory_region_init_ram(&s->vram, OBJECT(s), "vgpu-kfd.vram",
-                                s->vram_size, errp)) {
-        return;
-    }
-    if (pcie_endpoint_cap_init(pci, VGPU_PCIE_CAP) < 0) {
-        error_setg(errp, "cannot add the PCI Express capability");
-        return;
+static bool vgpu_kfd_init_pci(VGPUState *s, Error **errp)
+{
+    PCIDevice *pci = PCI_DEVICE(s);
+    int ret;
+
+    ret = pcie_endpoint_cap_init(pci, PCIE_CAP);
+    if (ret < 0) {
+        error_setg_errno(errp, -ret, "cannot add the PCI Express capability");
+        return false;
     }
     if (msi_init(pci, 0, 1, true, false, errp)) {
         pcie_cap_exit(pci);
-        return;
+        return false;
     }
     pci_config_set_interrupt_pin(pci->config, 0);
-
-    s->vram_ptr = memory_region_get_ram_ptr(&s->vram);
-    s->id = g_strdup(DEVICE(s)->id ?: "vgpu-kfd");
-    s->guest_errors = bitmap_new(VGPU_MMIO_DWORDS);
-    s->irq_bh = qemu_bh_new_guarded(vgpu_ih_bh, s,
-                                    &DEVICE(s)->mem_reentrancy_guard);
-    qemu_mutex_init(&s->lock);
 
     memory_region_init_io(&s->doorbell, OBJECT(s), &vgpu_doorbell_ops, s,
                           "vgpu-kfd.doorbell", VGPU_DOORBELL_BAR_SIZE);
@@ -102,69 +79,96 @@ static void vgpu_realize(PCIDevice *pci, Error **errp)
                      PCI_BASE_ADDRESS_MEM_PREFETCH, &s->doorbell);
     pci_register_bar(pci, VGPU_BAR_MMIO, PCI_BASE_ADDRESS_SPACE_MEMORY,
                      &s->mmio);
-
-    vgpu_sdma_start(s);
+    return true;
 }
 
-static void vgpu_exit(PCIDevice *pci)
+static void vgpu_kfd_realize(PCIDevice *pci, Error **errp)
 {
     VGPUState *s = VGPU_KFD(pci);
 
-    vgpu_sdma_stop(s);
-    qemu_bh_delete(s->irq_bh);
+    if (s->vram_size < VRAM_MIN || s->vram_size > VRAM_MAX ||
+        !is_power_of_2(s->vram_size)) {
+        error_setg(errp, "vram must be a power of two from 64 MiB to 16 GiB, "
+                   "not %" PRIu64 " bytes", s->vram_size);
+        return;
+    }
+    error_setg(&s->migration_blocker,
+               "the state of device vgpu-kfd cannot be migrated or saved yet");
+    if (migrate_add_blocker(&s->migration_blocker, errp) < 0) {
+        return;
+    }
+    if (!memory_region_init_ram(&s->vram, OBJECT(s), "vgpu-kfd.vram",
+                                s->vram_size, errp) ||
+        !vgpu_kfd_init_pci(s, errp)) {
+        migrate_del_blocker(&s->migration_blocker);
+        return;
+    }
+    s->vram_ptr = memory_region_get_ram_ptr(&s->vram);
+    s->id = g_strdup(object_get_canonical_path_component(OBJECT(s)));
+    s->complained = bitmap_new(VGPU_MMIO_DWORDS);
+    s->irq_bh = qemu_bh_new_guarded(vgpu_ih_bh, s,
+                                    &DEVICE(s)->mem_reentrancy_guard);
+    qemu_mutex_init(&s->lock);
+    vgpu_engine_start(s);
+    vgpu_engine_pause(s, !runstate_is_running());
+    s->vmstate_entry = qemu_add_vm_change_state_handler(vgpu_kfd_vm_state, s);
+}
+
+static void vgpu_kfd_exit(PCIDevice *pci)
+{
+    VGPUState *s = VGPU_KFD(pci);
+
+    qemu_del_vm_change_state_handler(s->vmstate_entry);
+    vgpu_engine_stop(s);
     qemu_mutex_destroy(&s->lock);
-    g_free(s->guest_errors);
+    qemu_bh_delete(s->irq_bh);
+    g_free(s->complained);
     g_free(s->id);
     msi_uninit(pci);
     pcie_cap_exit(pci);
+    migrate_del_blocker(&s->migration_blocker);
 }
 
-static const Property vgpu_properties[] = {
+static const Property vgpu_kfd_properties[] = {
     DEFINE_PROP_SIZE("vram", VGPUState, vram_size, 1 * GiB),
 };
 
-static const VMStateDescription vmstate_vgpu = {
-    .name = TYPE_VGPU_KFD,
-    .unmigratable = 1,
-};
-
-static void vgpu_class_init(ObjectClass *klass, void *data)
+static void vgpu_kfd_class_init(ObjectClass *klass, void *data)
 {
     DeviceClass *dc = DEVICE_CLASS(klass);
     PCIDeviceClass *k = PCI_DEVICE_CLASS(klass);
     ResettableClass *rc = RESETTABLE_CLASS(klass);
 
-    k->realize = vgpu_realize;
-    k->exit = vgpu_exit;
+    k->realize = vgpu_kfd_realize;
+    k->exit = vgpu_kfd_exit;
     k->vendor_id = VGPU_PCI_VENDOR_ID;
     k->device_id = VGPU_PCI_DEVICE_ID;
     k->subsystem_vendor_id = VGPU_PCI_SUBVENDOR_ID;
     k->subsystem_id = VGPU_PCI_SUBDEVICE_ID;
     k->revision = VGPU_PCI_REVISION;
     k->class_id = VGPU_PCI_CLASS;
-    rc->phases.hold = vgpu_reset_hold;
-    dc->vmsd = &vmstate_vgpu;
-    dc->desc = "memory system of an AMD gfx90a GPU";
+    rc->phases.hold = vgpu_kfd_reset_hold;
+    dc->desc = "memory side of an AMD gfx90a GPU";
     set_bit(DEVICE_CATEGORY_MISC, dc->categories);
-    device_class_set_props(dc, vgpu_properties);
+    device_class_set_props(dc, vgpu_kfd_properties);
     object_class_property_set_description(klass, "vram",
-        "size of VRAM: a power of two from 64 MiB to 16 GiB (default: 1 GiB)");
+        "size of VRAM: a power of two from 64 MiB to 16 GiB");
 }
 
-static const TypeInfo vgpu_info = {
+static const TypeInfo vgpu_kfd_info = {
     .name = TYPE_VGPU_KFD,
     .parent = TYPE_PCI_DEVICE,
     .instance_size = sizeof(VGPUState),
-    .class_init = vgpu_class_init,
+    .class_init = vgpu_kfd_class_init,
     .interfaces = (InterfaceInfo[]) {
         { INTERFACE_PCIE_DEVICE },
         { }
     },
 };
 
-static void vgpu_register_types(void)
+static void vgpu_kfd_register_types(void)
 {
-    type_register_static(&vgpu_info);
+    type_register_static(&vgpu_kfd_info);
 }
 
-type_init(vgpu_register_types)
+type_init(vgpu_kfd_register_types)

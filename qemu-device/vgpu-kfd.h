@@ -5,33 +5,40 @@
  * What the device does is written down in docs/hardware.md; register names
  * and formats are in include/vgpu/.
  *
- * Threads and locks, outermost first:
+ * Locks, outermost first:
  *
- *   BQL         register and doorbell access, realize, reset
- *   sdma->lock  an engine's registers and queues
- *   s->lock     hubs' fault state, retry CAM, interrupt ring
+ *   BQL          register and doorbell access, realize, reset, run state
+ *   engine->lock an SDMA engine's queues, between register access and thread
+ *   s->lock      fault status, retry CAM, invalidation, interrupt ring
  *
- * Each SDMA engine has a thread. It never takes the BQL: interrupts leave
- * through a bottom half. It executes packets with no lock held; while it does,
- * queue->running is set and only the thread touches queue->exec.
+ * Each SDMA engine has a thread. It never takes the BQL, so that whoever holds
+ * the BQL may wait for it: interrupts leave through a bottom half, and engines
+ * reach memory only, never another device's registers (phys.c). The thread
+ * executes packets with no lock held. While it does, engine->current is the
+ * queue, and only the thread touches that queue's exec.
+ *
+ * Plain registers are written under the BQL and read by anybody, by
+ * qatomic_read(): vgpu_hub_reg() and the like.
  *
  * Translations: every engine has a TLB of its own, which only its thread
  * touches. An entry carries the generation of its VMID; an invalidation
- * increments the generation. sdma->access is odd while the engine uses
- * translations, so that an invalidation can tell when old ones are gone.
+ * increments the generation. engine->access is odd while the engine uses
+ * translations, so that an invalidation can tell when the old ones are gone.
  */
 #ifndef HW_MISC_VGPU_KFD_H
 #define HW_MISC_VGPU_KFD_H
 
-#include "hw/pci/pci_device.h"
+#include "qemu/units.h"
 #include "qemu/stats64.h"
 #include "qemu/thread.h"
+#include "hw/pci/pci_device.h"
 #include "qom/object.h"
 
 #include "vgpu/bits.h"
 #include "vgpu/gmc.h"
 #include "vgpu/ih.h"
 #include "vgpu/model.h"
+#include "vgpu/nbio.h"
 #include "vgpu/pci.h"
 #include "vgpu/pte.h"
 #include "vgpu/sdma.h"
@@ -40,42 +47,91 @@
 OBJECT_DECLARE_SIMPLE_TYPE(VGPUState, VGPU_KFD)
 
 #define VGPU_CAM_SLOTS          16
-#define VGPU_CAM_NONE           UINT32_MAX
-#define VGPU_TLB_ORDER          11
-#define VGPU_TLB_SETS           (1 << VGPU_TLB_ORDER)
+#define VGPU_TLB_SETS_LOG2      9
+#define VGPU_TLB_WAYS           4
 #define VGPU_CHUNK              (2 * MiB)   /* bytes between quiescent points */
 #define VGPU_PKT_MAX_DWORDS     16          /* longest fixed part of a packet */
 
-typedef struct VGPUSdma VGPUSdma;
+/* Blocks of registers that are kept as arrays, in dwords. */
+#define VGPU_NBIO_SPAN          (BIF_IH_DOORBELL_RANGE - NBIO_BASE + 1)
+#define VGPU_PCIE_SPAN          (PCIE_DATA2 - PCIE_INDEX2 + 1)
+#define VGPU_ATHUB_SPAN         (ATC_VMID_PASID_MAPPING(32) - ATHUB_BASE)
+#define VGPU_IH_SPAN            (IH_RETRY_INT_CAM_CNTL - OSSSYS_BASE + 1)
+#define VGPU_SDMA_ENGINE_SPAN   SDMA_QUEUE(0)
+#define VGPU_SDMA_QUEUE_SPAN    (SDMA_QUEUE(1) - SDMA_QUEUE(0))
 
-/* Where a span of GPU addresses leads. */
-typedef enum VGPUSpanKind {
-    VGPU_SPAN_VRAM,             /* addr: offset in VRAM */
-    VGPU_SPAN_BUS,              /* addr: guest bus address */
-    VGPU_SPAN_NONE,             /* reads zero, writes vanish (PRT) */
-    VGPU_SPAN_DEFAULT,          /* reads the default page, writes vanish */
-    VGPU_SPAN_FAULT_RETRY,
-    VGPU_SPAN_FAULT,            /* no-retry */
-} VGPUSpanKind;
+/*
+ * A register: what a write changes, and what reading and writing does besides.
+ * Tables are indexed by the offset in the block; an entry of zeros is no
+ * register.
+ */
+typedef struct VGPUReg {
+    bool exists;
+    uint32_t mask;              /* bits that a write stores */
+    uint32_t reset;
+    /* The value, where it is not simply what is stored. BQL held. */
+    uint32_t (*read)(VGPUState *s, unsigned inst, unsigned off);
+    /* A write of @val happened; @old was stored before. BQL held. */
+    void (*written)(VGPUState *s, unsigned inst, unsigned off, uint32_t old,
+                    uint32_t val);
+} VGPUReg;
 
+#define VGPU_REG_RW(m)      { .exists = true, .mask = (m) }
+#define VGPU_REG_RO         { .exists = true }
+#define VGPU_REG_READ(fn)   { .exists = true, .read = (fn) }
+#define VGPU_REG_WRITTEN(m, fn) \
+    { .exists = true, .mask = (m), .written = (fn) }
+
+/* Instances of a block of registers, one behind the other. */
+typedef struct VGPUBlock {
+    uint32_t base;              /* dword offset in BAR 5 */
+    uint32_t span;              /* dwords of one instance */
+    unsigned count;
+    unsigned first;             /* number of the first instance */
+    const VGPUReg *regs;        /* span entries */
+    /* Where values are kept; NULL if every register has its read(). */
+    uint32_t *(*store)(VGPUState *s, unsigned inst);
+} VGPUBlock;
+
+/* Where a GPU address leads. */
+typedef enum VGPUTargetKind {
+    VGPU_TARGET_VRAM,           /* addr: offset in VRAM */
+    VGPU_TARGET_BUS,            /* addr: guest bus address */
+    VGPU_TARGET_ZERO,           /* reads zeros, writes vanish (PRT) */
+    VGPU_TARGET_RETRY,          /* retry fault */
+    VGPU_TARGET_FAULT,          /* no-retry fault */
+} VGPUTargetKind;
+
+/*
+ * A run of GPU addresses that is one piece of host memory, or a fault. Valid
+ * between vgpu_gpuvm_map() and vgpu_phys_unmap().
+ */
 typedef struct VGPUSpan {
-    VGPUSpanKind kind;
-    uint64_t addr;
-    uint64_t len;               /* bytes, at least 1 unless a fault */
-    uint32_t walker_error;      /* VGPU_WALKER_*, faults only */
+    VGPUTargetKind kind;
+    bool write;
+    bool mapped;
     bool permission;            /* fault: the entry is valid, the access not */
+    uint8_t walker_error;       /* fault: VGPU_WALKER_* */
+    uint8_t *host;              /* NULL: what is written here vanishes */
+    uint64_t addr;
+    uint64_t len;               /* bytes */
 } VGPUSpan;
 
 typedef struct VGPUTlbEntry {
-    uint64_t tag;               /* va >> shift, + 1; 0: empty */
-    uint64_t pa;
+    uint64_t key;               /* page, size and VMID; 0: empty */
+    uint64_t addr;
     uint32_t gen;
-    uint8_t vmid;
     uint8_t shift;
-    uint8_t kind;               /* VGPUSpanKind */
-    uint8_t perm;               /* VGPU_PTE_* bits 4..6 */
+    uint8_t kind;               /* VGPUTargetKind, no fault */
+    uint8_t perm;               /* VGPU_PTE_READABLE | VGPU_PTE_WRITEABLE */
 } VGPUTlbEntry;
 
+typedef struct VGPUTlbSet {
+    VGPUTlbEntry way[VGPU_TLB_WAYS];
+    unsigned victim;
+} VGPUTlbSet;
+
+/* A retry fault that the driver has been told of. */
 typedef struct VGPUCamSlot {
     bool used;
     uint8_t hub;
@@ -84,92 +140,110 @@ typedef struct VGPUCamSlot {
     uint32_t serial;
 } VGPUCamSlot;
 
-/* The packet in execution, kept over stalls. Owner: the engine's thread. */
-typedef struct VGPUExec {
-    bool valid;
-    bool fault_reported;        /* a no-retry fault of this packet */
-    bool stalled;               /* by a retry fault of the access below */
-    bool stall_write;
-    uint64_t stall_va;
-    bool enter_ib;              /* on retiring the packet */
-    bool writeback;             /* rptr is to be written back */
-    uint8_t ib_depth;
-    uint32_t dw[VGPU_PKT_MAX_DWORDS];
-    uint32_t ndw;               /* total length of the packet, dwords */
-    uint32_t ring_ndw;          /* of the ring packet that led here */
-    uint64_t done;              /* payload bytes (or entries) finished */
-    uint64_t polls;
-    int64_t poll_at;            /* ns: next look */
-    struct {
-        uint64_t base;
-        uint32_t size;          /* dwords */
-        uint32_t pos;
-    } ib[2];
-    struct {
-        uint64_t base;
-        uint32_t size;
-    } pending_ib;
-} VGPUExec;
-
-typedef enum VGPUQueueWait {
+/* What a queue waits for in the middle of its work. */
+typedef enum VGPUWait {
     VGPU_WAIT_NONE,
-    VGPU_WAIT_CAM,              /* for slot @cam */
-    VGPU_WAIT_CAM_FREE,         /* for any slot */
-    VGPU_WAIT_TIMER,            /* until exec.poll_at */
     VGPU_WAIT_WPTR,             /* the last packet is not whole */
-} VGPUQueueWait;
+    VGPU_WAIT_POLL,             /* POLL_REGMEM, until @until */
+    VGPU_WAIT_CAM,              /* retry fault: CAM slot @cam */
+    VGPU_WAIT_CAM_FREE,         /* retry fault: any CAM slot */
+    VGPU_WAIT_RETRY,            /* retry fault without CAM, until @until */
+} VGPUWait;
 
-typedef struct VGPUQueue {
-    uint32_t regs[SDMA_QUEUE(1) - SDMA_QUEUE(0)];
+typedef struct VGPUStall {
+    VGPUWait why;
+    uint8_t vmid;
+    uint8_t cam;
+    bool write;
+    uint64_t va;
+    uint32_t serial;            /* of the fault; 0: not reported yet */
+    uint32_t gen;               /* of the VMID, when the access was tried */
+    int64_t until;              /* ns, QEMU_CLOCK_REALTIME */
+} VGPUStall;
+
+/* An address range that packets are fetched from, besides the ring. */
+typedef struct VGPUIndirect {
+    uint64_t base;
+    uint32_t size;              /* dwords */
+    uint32_t pos;
+    uint8_t vmid;
+} VGPUIndirect;
+
+/*
+ * The work of a queue, kept over stalls. While the queue is current it belongs
+ * to the engine's thread, otherwise to engine->lock.
+ */
+typedef struct VGPUExec {
+    /* The queue's registers as of the packet's start or resumption. */
+    uint64_t ring_base;
+    uint64_t ring_bytes;
+    uint64_t rptr_addr;
     uint64_t rptr;
     uint64_t wptr;
-    bool running;
-    bool stop;                  /* disabled while running; atomic */
-    bool reload;                /* pointers written while running */
-    unsigned gen_seen;          /* of the VMID, at the last access */
-    uint32_t exception;
-    VGPUQueueWait wait;
-    uint32_t cam;
-    uint32_t cam_serial;
+    uint8_t ring_vmid;
+    bool priv;
+    bool rptr_writeback;
+    bool trap_enable;
+
+    bool packet;                /* dw holds a packet in execution */
+    bool writeback;             /* rptr is to be written back */
+    bool faulted;               /* this packet's no-retry fault is reported */
+    unsigned ib_depth;
+    VGPUIndirect ib[2];
+    uint32_t dw[VGPU_PKT_MAX_DWORDS];
+    uint32_t ndw;               /* length of the packet in dwords */
+    uint32_t ring_ndw;          /* of the packet in the ring that led here */
+    uint64_t done;              /* payload finished: bytes or entries */
+    uint32_t polls;
+    VGPUStall stall;
+} VGPUExec;
+
+typedef struct VGPUQueue {
+    uint32_t regs[VGPU_SDMA_QUEUE_SPAN];
+    uint64_t rptr;
+    uint64_t wptr;
+    uint32_t exception;         /* VGPU_SDMA_EXC_* */
+    bool restart;               /* exec is void: pointers were written */
+    VGPUWait wait;              /* exec.stall.why, while it lasts */
     VGPUExec exec;
 } VGPUQueue;
 
-struct VGPUSdma {
+typedef struct VGPUEngine {
     VGPUState *s;
     unsigned index;
     QemuThread thread;
     QemuMutex lock;
-    QemuCond cond;
+    QemuCond wake;              /* the thread has something to look at */
+    QemuCond parked;            /* the thread left its current queue */
     bool quit;
-    bool frozen;
-    unsigned next;
-    unsigned access;            /* odd: translations in use; atomic */
-    uint32_t regs[SDMA_QUEUE(0)];
+    bool paused;                /* the machine is stopped */
+    bool yield;                 /* leave the current queue soon; atomic */
+    unsigned next;              /* queue whose turn it is */
+    VGPUQueue *current;
+    uint32_t regs[VGPU_SDMA_ENGINE_SPAN];
     VGPUQueue queues[SDMA_NUM_QUEUES];
-    VGPUTlbEntry *tlb;
-};
+
+    unsigned access;            /* odd: translations in use; atomic */
+    VGPUTlbSet *tlb;            /* this and the rest: thread only */
+    uint32_t tlb_hits;
+    uint32_t tlb_misses;
+} VGPUEngine;
 
 typedef struct VGPUHub {
     uint32_t regs[HUB_SPAN];
     struct {
+        uint32_t pending;                   /* VMIDs not acknowledged */
         uint32_t waiting[VGPU_NUM_SDMA];    /* VMIDs, by engine */
         unsigned seen[VGPU_NUM_SDMA];
-        uint32_t pending;                   /* VMIDs not acknowledged */
     } inv[VGPU_NUM_INV_ENGINES];
 } VGPUHub;
 
 typedef struct VGPUIh {
-    uint32_t cntl;
-    uint64_t base;
+    uint32_t regs[VGPU_IH_SPAN];
     uint32_t rptr;
     uint32_t wptr;
     bool overflow;
-    uint64_t wptr_addr;
-    uint32_t doorbell;
-    uint32_t cam_doorbell;
-    uint32_t cam_cntl;
-    uint32_t lut[32];
-    uint64_t last_ts;
+    uint64_t last_timestamp;
 } VGPUIh;
 
 struct VGPUState {
@@ -181,123 +255,248 @@ struct VGPUState {
     MemoryRegion mmio;
     uint8_t *vram_ptr;
     QEMUBH *irq_bh;
-    char *id;
+    VMChangeStateEntry *vmstate_entry;
+    Error *migration_blocker;
+    char *id;                   /* for traces and messages */
+    unsigned long *complained;  /* registers, by dword offset */
+
+    uint32_t pcie[VGPU_PCIE_SPAN];
+    uint32_t nbio[VGPU_NBIO_SPAN];
+    uint32_t athub[VGPU_ATHUB_SPAN];
+    uint64_t clock_captured;
+    uint32_t counter_latched;
+    Stat64 counters[VGPU_NUM_COUNTERS];
 
     QemuMutex lock;
     VGPUHub hubs[VGPU_NUM_HUBS];
     VGPUIh ih;
     VGPUCamSlot cam[VGPU_CAM_SLOTS];
-    uint32_t serial;
-    unsigned gen[VGPU_NUM_VMIDS];           /* atomic */
+    uint32_t fault_serial;      /* last one given out */
+    uint32_t gen[VGPU_NUM_VMIDS];           /* MM hub's; atomic */
 
-    VGPUSdma sdma[VGPU_NUM_SDMA];
-
-    uint32_t nbio_aper_en;
-    uint32_t nbio_fb_en;
-    uint32_t nbio_hdp_req;
-    uint32_t nbio_remap[2];
-    uint32_t nbio_range[3];                 /* SDMA0, SDMA1, IH */
-    uint32_t pcie_index;
-    uint32_t atc_pasid[32];
-    uint32_t atc_status;
-    uint64_t clock_capture;
-    uint32_t counter_hi;
-    Stat64 counters[VGPU_NUM_COUNTERS];
-    unsigned long *guest_errors;            /* dwords complained about */
+    VGPUEngine engines[VGPU_NUM_SDMA];
 };
 
-/* vgpu-kfd.c */
+/* A register of a hub. Any thread. */
+static inline uint32_t vgpu_hub_reg(VGPUState *s, unsigned hub, unsigned off)
+{
+    return qatomic_read(&s->hubs[hub].regs[off]);
+}
+
+/* A pair of registers of a hub, the low half at @lo. Any thread. */
+static inline uint64_t vgpu_hub_reg64(VGPUState *s, unsigned hub, unsigned lo)
+{
+    return vgpu_hub_reg(s, hub, lo) |
+           (uint64_t)vgpu_hub_reg(s, hub, lo + 1) << 32;
+}
+
+/* A register of the interrupt handler, by its dword offset. Any thread. */
+static inline uint32_t vgpu_ih_reg(VGPUState *s, uint32_t reg)
+{
+    return qatomic_read(&s->ih.regs[reg - OSSSYS_BASE]);
+}
+
+/* Add @n to counter VGPU_CNT_@counter. Any thread. */
 static inline void vgpu_count(VGPUState *s, unsigned counter, uint64_t n)
 {
     stat64_add(&s->counters[counter], n);
 }
-/* GPU clock, VGPU_CLOCK_HZ; any thread. */
-uint64_t vgpu_clock(void);
 
-/* mmio.c: @reg is a dword offset; BQL held. */
+/* mmio.c: the register window */
+
+extern const MemoryRegionOps vgpu_mmio_ops;
+
+/* Read or write the register at dword offset @reg. BQL held. */
 uint32_t vgpu_reg_read(VGPUState *s, uint32_t reg);
 void vgpu_reg_write(VGPUState *s, uint32_t reg, uint32_t val);
-/* For POLL_REGMEM; registers an engine cannot see read zero. Engine thread. */
-uint32_t vgpu_reg_poll(VGPUState *s, uint32_t reg);
-/* POLL_REGMEM's HDP flush: only that request can be made. Engine thread. */
-void vgpu_reg_poll_request(VGPUState *s, uint32_t reg, uint32_t val);
-extern const MemoryRegionOps vgpu_mmio_ops;
+/* Bring every register to its reset value; engines are parked. BQL held. */
+void vgpu_reg_reset(VGPUState *s);
+
+/* nbio.c: doorbells, VRAM size, HDP flush */
+
+extern const VGPUBlock vgpu_pcie_block, vgpu_nbio_block;
 extern const MemoryRegionOps vgpu_doorbell_ops;
 
-/* gmc.c */
+/* Is @reg in the remapped page that flushes the HDP? BQL held. */
+bool vgpu_nbio_is_hdp_remap(VGPUState *s, uint32_t reg);
+/* GPU_HDP_FLUSH_DONE. Any thread. */
+uint32_t vgpu_nbio_hdp_done(VGPUState *s);
+
+/* model.c: identity of the model, counters; and GC's clock */
+
+extern const VGPUBlock vgpu_model_block, vgpu_clock_block, vgpu_gc_block;
+
+/* GPU clock in ticks of 1 / VGPU_CLOCK_HZ s. Any thread. */
+uint64_t vgpu_clock(void);
+
+/* gmc.c: hubs, invalidation */
+
+extern const VGPUBlock vgpu_hub_gfx_block, vgpu_hub_mm_block;
+extern const VGPUBlock vgpu_athub_block;
+
+/* Forget invalidations, drop every translation. Engines parked, s->lock. */
 void vgpu_gmc_reset(VGPUState *s);
-bool vgpu_gmc_read(VGPUState *s, uint32_t reg, uint32_t *val);
-bool vgpu_gmc_write(VGPUState *s, uint32_t reg, uint32_t val);
-/* Settle acknowledges of invalidations that engines have passed. */
+/* Acknowledge the invalidations that engines have passed. Any thread. */
 void vgpu_gmc_settle(VGPUState *s);
-/*
- * Report a no-retry fault: status, address, interrupt. With @quiet only
- * MORE_FAULTS is noted. Engine thread.
- */
-void vgpu_gmc_fault(VGPUState *s, unsigned hub, unsigned vmid, uint64_t va,
-                    bool write, const VGPUSpan *span, unsigned cid, bool quiet);
-/*
- * Enter a retry fault into the CAM. Returns the slot and its serial, or
- * VGPU_CAM_NONE if the CAM is full.
- */
-uint32_t vgpu_gmc_retry(VGPUState *s, unsigned hub, unsigned vmid, uint64_t va,
-                        bool write, uint32_t *serial);
-bool vgpu_gmc_cam_holds(VGPUState *s, uint32_t slot, uint32_t serial);
-void vgpu_gmc_cam_ack(VGPUState *s, uint32_t slot);
+/* Value of register @reg for POLL_REGMEM: hubs only. Any thread. */
+bool vgpu_gmc_poll(VGPUState *s, uint32_t reg, uint32_t *val);
 
-/* gpuvm.c: engine thread only. */
-/* The longest span at @va, at most @len bytes, that leads to one place. */
-void vgpu_translate(VGPUSdma *e, unsigned vmid, uint64_t va, uint64_t len,
+/* fault.c: fault status, retry CAM */
+
+/*
+ * Report a no-retry fault at @va: status, address, interrupt. With @quiet it
+ * only leaves its mark in the status. @cid: MM hub client. Any thread.
+ */
+void vgpu_fault_noretry(VGPUState *s, unsigned hub, unsigned vmid, uint64_t va,
+                        const VGPUSpan *span, unsigned cid, bool quiet);
+/*
+ * Report a retry fault at @va, unless the CAM says that it is known, and fill
+ * in why, cam, serial and until of @stall, which on entry tells of the last
+ * stall of the same access (or of none: serial 0). Any thread.
+ */
+void vgpu_fault_retry(VGPUState *s, unsigned hub, unsigned vmid, uint64_t va,
+                      bool write, VGPUStall *stall);
+/* Is there still a reason to wait, under s->gen and the CAM? Any thread. */
+bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall);
+/* Free @slot, wake who waits for it; a bad one is a guest error. BQL held. */
+void vgpu_cam_ack(VGPUState *s, uint32_t slot);
+/* Free all slots, wake everybody: the CAM was switched off. BQL held. */
+void vgpu_cam_flush(VGPUState *s);
+/* Clear status and address of @hub. s->lock held. */
+void vgpu_fault_clear(VGPUState *s, unsigned hub);
+
+/* gpuvm.c: address translation. Engine thread, inside an access. */
+
+/*
+ * The longest span at @va, at most @len bytes, as host memory. A fault is the
+ * span's kind, nothing is reported. Undone by vgpu_phys_unmap().
+ */
+void vgpu_gpuvm_map(VGPUEngine *e, unsigned vmid, uint64_t va, uint64_t len,
                     bool write, VGPUSpan *span);
+/* Where a no-retry fault at @va is redirected: default page, or nowhere. */
+void vgpu_gpuvm_map_default(VGPUEngine *e, uint64_t va, uint64_t len,
+                            VGPUSpan *span);
 
-/* phys.c: the only code that touches memory. Engine thread. */
-void vgpu_phys_read(VGPUState *s, const VGPUSpan *span, void *buf,
-                    uint64_t len);
-void vgpu_phys_write(VGPUState *s, const VGPUSpan *span, const void *buf,
-                     uint64_t len);
-void vgpu_phys_copy(VGPUState *s, const VGPUSpan *dst, const VGPUSpan *src,
-                    uint64_t len);
-void vgpu_phys_fill(VGPUState *s, const VGPUSpan *dst, uint32_t data,
-                    unsigned phase, uint64_t len);
-/* False if memory of that kind cannot do it. */
-bool vgpu_phys_add64(VGPUState *s, const VGPUSpan *span, uint64_t add);
-bool vgpu_phys_read_entry(VGPUState *s, bool system, uint64_t addr,
-                          uint64_t *entry);
+/* phys.c: the only code that touches memory. Any thread. */
 
-/* ih.c */
+/*
+ * Host memory for span->kind (no fault) and ->addr, at most ->len bytes.
+ * Shortens ->len. False if there is no memory.
+ */
+bool vgpu_phys_map(VGPUState *s, VGPUSpan *span);
+/* The first @used bytes were read or written. */
+void vgpu_phys_unmap(VGPUState *s, VGPUSpan *span, uint64_t used);
+/* A quadword at an aligned address. False if there is no memory. */
+bool vgpu_phys_load64(VGPUState *s, VGPUTargetKind kind, uint64_t addr,
+                      uint64_t *val);
+/* All of @len bytes, or false: they are not in one piece of memory. */
+bool vgpu_phys_write(VGPUState *s, VGPUTargetKind kind, uint64_t addr,
+                     const void *buf, uint64_t len);
+
+/* ih.c: interrupt ring 0 */
+
+extern const VGPUBlock vgpu_ih_block;
+
 void vgpu_ih_reset(VGPUState *s);
-bool vgpu_ih_read(VGPUState *s, uint32_t reg, uint32_t *val);
-bool vgpu_ih_write(VGPUState *s, uint32_t reg, uint32_t val);
-/* A doorbell by dword index. */
-void vgpu_ih_doorbell(VGPUState *s, uint32_t dword, uint32_t val);
-/* s->lock held; any thread. @data: four dwords. */
+/*
+ * Push an entry. @ring: ring field; @mm_hub: whose VMID; @data: four dwords.
+ * Any thread, s->lock held.
+ */
 void vgpu_ih_push(VGPUState *s, uint8_t client, uint8_t source, uint8_t ring,
                   unsigned vmid, bool mm_hub, const uint32_t *data);
+/* A doorbell in the interrupt handler's range, by dword index. BQL held. */
+void vgpu_ih_doorbell(VGPUState *s, uint32_t dword, uint32_t val);
+/* Bottom half: send the MSI. */
 void vgpu_ih_bh(void *opaque);
 
-/* sdma.c */
-uint64_t vgpu_sdma_ring_bytes(const VGPUQueue *q);
-void vgpu_sdma_start(VGPUState *s);
-void vgpu_sdma_stop(VGPUState *s);
-void vgpu_sdma_reset(VGPUState *s);
-bool vgpu_sdma_read(VGPUState *s, uint32_t reg, uint32_t *val);
-bool vgpu_sdma_write(VGPUState *s, uint32_t reg, uint32_t val);
-/* A doorbell within an engine's range. True if a queue took it. */
+/* sdma.c: registers of engines and queues */
+
+extern const VGPUBlock vgpu_sdma_engine_blocks[VGPU_NUM_SDMA];
+extern const VGPUBlock vgpu_sdma_queue_blocks[VGPU_NUM_SDMA];
+
+/*
+ * A doorbell in an engine's range; @offset in bytes. True if a queue took it.
+ * BQL held.
+ */
 bool vgpu_sdma_doorbell(VGPUState *s, unsigned engine, uint32_t offset,
                         uint64_t val, unsigned size);
-/* Wake queues waiting for CAM @slot (or for a free one), or of VMIDs. */
-void vgpu_sdma_wake_cam(VGPUState *s, uint32_t slot);
-void vgpu_sdma_wake_vmids(VGPUState *s, uint32_t vmids);
 
-/* sdma-packet.c */
+/* sdma-engine.c: threads, scheduling */
+
+void vgpu_engine_start(VGPUState *s);
+void vgpu_engine_stop(VGPUState *s);
+/* Park all engines, forget what their queues were doing. BQL held. */
+void vgpu_engine_reset(VGPUState *s);
+/* The machine stops or goes on. Returns with engines parked if @paused. BQL. */
+void vgpu_engine_pause(VGPUState *s, bool paused);
+/* Wake queues that wait for CAM @slot or for a free one, or for anything. */
+void vgpu_engine_wake_cam(VGPUState *s, unsigned slot);
+void vgpu_engine_wake_all(VGPUState *s);
+/* Wake queues that stall on a fault of VMIDs in mask @vmids. */
+void vgpu_engine_wake_vmids(VGPUState *s, uint32_t vmids);
+
+/* These with engine->lock held. */
+
+/* Registers allow the queue to run. */
+bool vgpu_queue_enabled(const VGPUQueue *q);
+/* There is something under way, or something new in the ring. */
+bool vgpu_queue_pending(const VGPUEngine *e, const VGPUQueue *q);
+/* The write pointer moved, or the queue was enabled. */
+void vgpu_queue_kick(VGPUEngine *e, VGPUQueue *q);
+/* Pointers or base were written: forget what was under way. */
+void vgpu_queue_restart(VGPUEngine *e, VGPUQueue *q);
+
+/* sdma-packet.c: what packets do. Engine thread, no lock held. */
+
 typedef enum VGPUStep {
-    VGPU_STEP_DONE,             /* the packet is finished */
+    VGPU_STEP_DONE,             /* go on */
     VGPU_STEP_AGAIN,            /* give others a turn, then go on */
-    VGPU_STEP_WAIT,             /* queue->wait says for what */
-    VGPU_STEP_EMPTY,            /* not whole yet: wait for wptr */
-    VGPU_STEP_BAD,              /* malformed */
+    VGPU_STEP_STALL,            /* exec.stall says what for */
+    VGPU_STEP_BAD_PACKET,
+    VGPU_STEP_BAD_RING,
 } VGPUStep;
 
-VGPUStep vgpu_sdma_step(VGPUSdma *e, VGPUQueue *q);
+/* Do a packet of the queue, or a part of it. */
+VGPUStep vgpu_packet_step(VGPUEngine *e, VGPUQueue *q);
+/* The ring field of a queue's interrupts. */
+uint8_t vgpu_queue_ih_ring(const VGPUEngine *e, const VGPUQueue *q);
+
+/* sdma-access.c: memory as a queue sees it. Engine thread, no lock held. */
+
+typedef enum VGPUAccess {
+    VGPU_ACCESS_OK,
+    VGPU_ACCESS_FAULT,          /* no-retry fault: done, on the default page */
+    VGPU_ACCESS_STALL,          /* retry fault: not done, see exec.stall */
+} VGPUAccess;
+
+/* Move @len bytes, or fewer: *@done tells, unless it is a stall. */
+VGPUAccess vgpu_access_copy(VGPUEngine *e, VGPUQueue *q, uint64_t dst,
+                            uint64_t src, uint64_t len, uint64_t *done);
+/* Repeat @data, a little-endian dword that starts at byte @phase. */
+VGPUAccess vgpu_access_fill(VGPUEngine *e, VGPUQueue *q, uint64_t dst,
+                            uint32_t data, unsigned phase, uint64_t len,
+                            uint64_t *done);
+/*
+ * Write @n quadwords, or fewer: flags | (first + i * incr). @dst is 8-byte
+ * aligned.
+ */
+VGPUAccess vgpu_access_entries(VGPUEngine *e, VGPUQueue *q, uint64_t dst,
+                               uint64_t flags, uint64_t first, uint64_t incr,
+                               uint64_t n, uint64_t *done);
+VGPUAccess vgpu_access_read(VGPUEngine *e, VGPUQueue *q, uint64_t va, void *buf,
+                            unsigned len);
+/* 4 or 8 bytes at once; @va is aligned to them. */
+VGPUAccess vgpu_access_write(VGPUEngine *e, VGPUQueue *q, uint64_t va,
+                             const void *buf, unsigned len);
+/* 64-bit, little endian; @va is 8-byte aligned. */
+VGPUAccess vgpu_access_add64(VGPUEngine *e, VGPUQueue *q, uint64_t va,
+                             uint64_t add);
+/* @n dwords at dword @pos of what is executed: ring or indirect buffer. */
+VGPUAccess vgpu_access_fetch(VGPUEngine *e, VGPUQueue *q, uint64_t pos,
+                             uint32_t *dw, unsigned n);
+/* GPU address of dword @pos, and how many dwords follow without a break. */
+uint64_t vgpu_access_position(const VGPUExec *x, uint64_t pos, uint64_t *left);
+/* The VMID that the packet in execution uses. */
+unsigned vgpu_access_vmid(const VGPUExec *x);
 
 #endif /* HW_MISC_VGPU_KFD_H */

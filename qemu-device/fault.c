@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: what a VM fault leaves behind: the hub's status registers, the
+ * retry CAM, an interrupt.
+ *
+ * A retry fault's page stays in the CAM from its report until the driver
+ * acknowledges the slot. Meanwhile accesses to that page join it and raise no
+ * further interrupt.
+ */
+#include "qemu/osdep.h"
+#include "qemu/log.h"
+#include "qemu/timer.h"
+#include "vgpu-kfd.h"
+#include "trace.h"
+
+#define RETRY_INTERVAL_NS   SCALE_MS    /* between tries without the CAM */
+
+/* FAULT_STATUS.PERMISSION: what the entry lacks. */
+#define LACKS_VALID         1u
+#define LACKS_READ          2u
+#define LACKS_WRITE         4u
+
+void vgpu_fault_clear(VGPUState *s, unsigned hub)
+{
+    uint32_t *regs = s->hubs[hub].regs;
+
+    qatomic_set(&regs[VM_L2_PROTECTION_FAULT_STATUS], 0);
+    qatomic_set(&regs[VM_L2_PROTECTION_FAULT_ADDR_LO32], 0);
+    qatomic_set(&regs[VM_L2_PROTECTION_FAULT_ADDR_HI32], 0);
+}
+
+/* s->lock held. */
+static void fault_push(VGPUState *s, unsigned hub, unsigned vmid, uint64_t va,
+                       bool write, bool retry, unsigned cam, uint32_t serial)
+{
+    uint32_t data[4] = {
+        va >> VGPU_PAGE_SHIFT,
+        (va >> 44 & IH_FAULT_D1__VA_HI) |
+        (write ? IH_FAULT_D1__WRITE : 0) | (retry ? IH_FAULT_D1__RETRY : 0),
+        cam,
+        serial,
+    };
+
+    trace_vgpu_fault(s->id, hub, vmid, va, write, retry, serial, cam);
+    vgpu_ih_push(s, hub == VGPU_HUB_MM ? IH_CLIENT_VMC : IH_CLIENT_UTCL2,
+                 IH_SRC_VM_FAULT,
+                 IH_RING_FAULT_VALID |
+                 (write ? IH_RING_FAULT_WRITE : IH_RING_FAULT_READ),
+                 vmid, hub == VGPU_HUB_MM, data);
+}
+
+void vgpu_fault_noretry(VGPUState *s, unsigned h, unsigned vmid, uint64_t va,
+                        const VGPUSpan *span, unsigned cid, bool quiet)
+{
+    uint32_t *regs = s->hubs[h].regs;
+    uint32_t status;
+
+    QEMU_LOCK_GUARD(&s->lock);
+    status = regs[VM_L2_PROTECTION_FAULT_STATUS];
+    if (status && !(regs[VM_L2_PROTECTION_FAULT_CNTL] &
+                    VM_L2_PROTECTION_FAULT_CNTL__ALLOW_SUBSEQUENT)) {
+        status |= VM_L2_PROTECTION_FAULT_STATUS__MORE_FAULTS;
+    } else {
+        unsigned lacks = !span->permission ? LACKS_VALID :
+                         span->write ? LACKS_WRITE : LACKS_READ;
+
+        status =
+            VGPU_PREP(VM_L2_PROTECTION_FAULT_STATUS__WALKER_ERROR,
+                      (uint32_t)span->walker_error) |
+            VGPU_PREP(VM_L2_PROTECTION_FAULT_STATUS__PERMISSION, lacks) |
+            VGPU_PREP(VM_L2_PROTECTION_FAULT_STATUS__CID, cid) |
+            VGPU_PREP(VM_L2_PROTECTION_FAULT_STATUS__VMID, vmid);
+        if (span->walker_error == VGPU_WALKER_NACK) {
+            status |= VM_L2_PROTECTION_FAULT_STATUS__MAPPING_ERROR;
+        }
+        if (span->write) {
+            status |= VM_L2_PROTECTION_FAULT_STATUS__RW;
+        }
+        qatomic_set(&regs[VM_L2_PROTECTION_FAULT_ADDR_LO32],
+                    va >> VGPU_PAGE_SHIFT);
+        qatomic_set(&regs[VM_L2_PROTECTION_FAULT_ADDR_HI32], va >> 44);
+    }
+    qatomic_set(&regs[VM_L2_PROTECTION_FAULT_STATUS], status);
+
+    if (!quiet) {
+        qatomic_set(&s->fault_serial, s->fault_serial + 1);
+        vgpu_count(s, VGPU_CNT_FAULTS_NORETRY, 1);
+        fault_push(s, h, vmid, va, span->write, false, 0, s->fault_serial);
+    }
+}
+
+static bool cam_enabled(VGPUState *s)
+{
+    return vgpu_ih_reg(s, IH_RETRY_INT_CAM_CNTL) &
+           IH_RETRY_INT_CAM_CNTL__ENABLE;
+}
+
+/* A free slot, or VGPU_CAM_SLOTS. s->lock held. */
+static unsigned cam_free_slot(VGPUState *s)
+{
+    unsigned i = 0;
+
+    while (i < VGPU_CAM_SLOTS && s->cam[i].used) {
+        i++;
+    }
+    return i;
+}
+
+/* The slot of a page, or VGPU_CAM_SLOTS. s->lock held. */
+static unsigned cam_find(VGPUState *s, unsigned hub, unsigned vmid,
+                         uint64_t page)
+{
+    unsigned i;
+
+    for (i = 0; i < VGPU_CAM_SLOTS; i++) {
+        const VGPUCamSlot *c = &s->cam[i];
+
+        if (c->used && c->hub == hub && c->vmid == vmid && c->page == page) {
+            break;
+        }
+    }
+    return i;
+}
+
+void vgpu_fault_retry(VGPUState *s, unsigned hub, unsigned vmid, uint64_t va,
+                      bool write, VGPUStall *stall)
+{
+    uint64_t page = va >> VGPU_PAGE_SHIFT;
+    unsigned slot = 0;
+
+    QEMU_LOCK_GUARD(&s->lock);
+    if (cam_enabled(s)) {
+        slot = cam_find(s, hub, vmid, page);
+        if (slot < VGPU_CAM_SLOTS) {
+            /* Unless it is the same stall that looked again in vain. */
+            if (stall->serial != s->cam[slot].serial) {
+                vgpu_count(s, VGPU_CNT_FAULTS_MERGED, 1);
+                trace_vgpu_fault_merged(s->id, hub, vmid, va, write,
+                                        s->cam[slot].serial, slot);
+            }
+            stall->why = VGPU_WAIT_CAM;
+            stall->cam = slot;
+            stall->serial = s->cam[slot].serial;
+            return;
+        }
+        slot = cam_free_slot(s);
+        if (slot == VGPU_CAM_SLOTS) {
+            trace_vgpu_cam_full(s->id, hub, vmid, va);
+            stall->why = VGPU_WAIT_CAM_FREE;
+            stall->serial = 0;
+            return;
+        }
+        s->cam[slot] = (VGPUCamSlot) {
+            .used = true, .hub = hub, .vmid = vmid, .page = page,
+            .serial = s->fault_serial + 1,
+        };
+        stall->why = VGPU_WAIT_CAM;
+        stall->cam = slot;
+    } else {
+        stall->why = VGPU_WAIT_RETRY;
+        stall->until = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) +
+                       RETRY_INTERVAL_NS;
+    }
+    qatomic_set(&s->fault_serial, s->fault_serial + 1);
+    stall->serial = s->fault_serial;
+    vgpu_count(s, VGPU_CNT_FAULTS_RETRY, 1);
+    fault_push(s, hub, vmid, va, write, true, slot, stall->serial);
+}
+
+bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall)
+{
+    QEMU_LOCK_GUARD(&s->lock);
+    if (stall->gen != qatomic_read(&s->gen[stall->vmid])) {
+        return false;
+    }
+    switch (stall->why) {
+    case VGPU_WAIT_CAM:
+        return s->cam[stall->cam].used &&
+               s->cam[stall->cam].serial == stall->serial;
+    case VGPU_WAIT_CAM_FREE:
+        return cam_enabled(s) && cam_free_slot(s) == VGPU_CAM_SLOTS;
+    default:
+        return true;
+    }
+}
+
+void vgpu_cam_ack(VGPUState *s, uint32_t slot)
+{
+    if (slot >= VGPU_CAM_SLOTS) {
+        qemu_log_mask(LOG_GUEST_ERROR,
+                      "%s: acknowledge of CAM slot %u, there are %u\n",
+                      s->id, slot, VGPU_CAM_SLOTS);
+        return;
+    }
+    WITH_QEMU_LOCK_GUARD(&s->lock) {
+        trace_vgpu_cam_ack(s->id, slot, s->cam[slot].used,
+                           s->cam[slot].serial);
+        s->cam[slot].used = false;
+    }
+    vgpu_engine_wake_cam(s, slot);
+}
+
+void vgpu_cam_flush(VGPUState *s)
+{
+    WITH_QEMU_LOCK_GUARD(&s->lock) {
+        memset(s->cam, 0, sizeof(s->cam));
+    }
+    vgpu_engine_wake_all(s);
+}

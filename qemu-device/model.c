@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: what no real chip has: identity of the model and its counters.
+ * Beside it the few registers of GC that there are: clock, GB_ADDR_CONFIG.
+ */
+#include "qemu/osdep.h"
+#include "qemu/timer.h"
+#include "vgpu-kfd.h"
+
+#define GB_ADDR_CONFIG_GFX90A   0x2a114042  /* pipes, banks: for user space */
+#define MODEL_SPAN              (VGPU_COUNTER(VGPU_NUM_COUNTERS) - VGPU_BASE)
+#define OFF(reg)                ((reg) - VGPU_BASE)
+
+static uint32_t identity_read(VGPUState *s, unsigned inst, unsigned off)
+{
+    switch (off + VGPU_BASE) {
+    case VGPU_MAGIC:
+        return VGPU_MAGIC_VALUE;
+    case VGPU_VERSION:
+        return VGPU_VERSION_VALUE;
+    case VGPU_SDMA_COUNT:
+        return VGPU_NUM_SDMA;
+    default:
+        return qatomic_read(&s->fault_serial);
+    }
+}
+
+/* Reading the low half latches the high one. */
+static uint32_t counter_read(VGPUState *s, unsigned inst, unsigned off)
+{
+    unsigned i = (off - OFF(VGPU_COUNTER(0))) / 2;
+    uint64_t n;
+
+    if ((off - OFF(VGPU_COUNTER(0))) % 2) {
+        return s->counter_latched;
+    }
+    if (i == VGPU_CNT_INVALIDATIONS) {
+        vgpu_gmc_settle(s);
+    }
+    n = stat64_get(&s->counters[i]);
+    s->counter_latched = n >> 32;
+    return n;
+}
+
+static const VGPUReg model_regs[MODEL_SPAN] = {
+    [OFF(VGPU_MAGIC) ... OFF(VGPU_FAULT_SERIAL)] =
+        VGPU_REG_READ(identity_read),
+    [OFF(VGPU_COUNTER(0)) ... MODEL_SPAN - 1] = VGPU_REG_READ(counter_read),
+};
+
+const VGPUBlock vgpu_model_block = {
+    .base = VGPU_BASE,
+    .span = MODEL_SPAN,
+    .count = 1,
+    .regs = model_regs,
+};
+
+uint64_t vgpu_clock(void)
+{
+    return qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) /
+           (NANOSECONDS_PER_SECOND / VGPU_CLOCK_HZ);
+}
+
+static uint32_t clock_read(VGPUState *s, unsigned inst, unsigned off)
+{
+    return off ? s->clock_captured >> 32 : s->clock_captured;
+}
+
+static uint32_t capture_read(VGPUState *s, unsigned inst, unsigned off)
+{
+    return 0;
+}
+
+static void capture_written(VGPUState *s, unsigned inst, unsigned off,
+                            uint32_t old, uint32_t val)
+{
+    if (val & 1) {
+        s->clock_captured = vgpu_clock();
+    }
+}
+
+static const VGPUReg clock_regs[] = {
+    [0 ... 1] = VGPU_REG_READ(clock_read),
+    [2] = {
+        .exists = true,
+        .read = capture_read,
+        .written = capture_written,
+    },
+};
+
+const VGPUBlock vgpu_clock_block = {
+    .base = RLC_GPU_CLOCK_COUNT_LSB,
+    .span = ARRAY_SIZE(clock_regs),
+    .count = 1,
+    .regs = clock_regs,
+};
+
+static uint32_t addr_config_read(VGPUState *s, unsigned inst, unsigned off)
+{
+    return GB_ADDR_CONFIG_GFX90A;
+}
+
+static const VGPUReg gc_regs[] = {
+    VGPU_REG_READ(addr_config_read),
+};
+
+const VGPUBlock vgpu_gc_block = {
+    .base = GB_ADDR_CONFIG,
+    .span = ARRAY_SIZE(gc_regs),
+    .count = 1,
+    .regs = gc_regs,
+};

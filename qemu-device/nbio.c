@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: NBIO, the bus interface: size of VRAM, indirect register access,
+ * HDP flush, and the way of a doorbell (BAR 2) to its block.
+ */
+#include "qemu/osdep.h"
+#include "vgpu-kfd.h"
+#include "trace.h"
+
+#define OFF(reg)    ((reg) - NBIO_BASE)
+
+static uint32_t *nbio_store(VGPUState *s, unsigned inst)
+{
+    return s->nbio;
+}
+
+static uint32_t memsize_read(VGPUState *s, unsigned inst, unsigned off)
+{
+    return s->vram_size / MiB;
+}
+
+/* VRAM is coherent: a flush is done when it is asked for. */
+static uint32_t hdp_done_read(VGPUState *s, unsigned inst, unsigned off)
+{
+    return vgpu_nbio_hdp_done(s);
+}
+
+uint32_t vgpu_nbio_hdp_done(VGPUState *s)
+{
+    return qatomic_read(&s->nbio[OFF(GPU_HDP_FLUSH_REQ)]);
+}
+
+bool vgpu_nbio_is_hdp_remap(VGPUState *s, uint32_t reg)
+{
+    uint32_t mem = s->nbio[OFF(REMAP_HDP_MEM_FLUSH_CNTL)];
+    uint32_t regs = s->nbio[OFF(REMAP_HDP_REG_FLUSH_CNTL)];
+
+    return (mem && reg == mem / 4) || (regs && reg == regs / 4);
+}
+
+#define DOORBELL_RANGE \
+    VGPU_REG_RW(BIF_DOORBELL_RANGE__OFFSET | BIF_DOORBELL_RANGE__SIZE)
+
+static const VGPUReg nbio_regs[VGPU_NBIO_SPAN] = {
+    [OFF(RCC_DOORBELL_APER_EN)] =
+        VGPU_REG_RW(RCC_DOORBELL_APER_EN__BIF_DOORBELL_APER_EN),
+    [OFF(RCC_CONFIG_MEMSIZE)] = VGPU_REG_READ(memsize_read),
+    [OFF(RCC_IOV_FUNC_IDENTIFIER)] = VGPU_REG_RO,
+    [OFF(BIF_FB_EN)] = {
+        .exists = true,
+        .mask = BIF_FB_EN__FB_READ_EN | BIF_FB_EN__FB_WRITE_EN,
+        .reset = BIF_FB_EN__FB_READ_EN | BIF_FB_EN__FB_WRITE_EN,
+    },
+    [OFF(GPU_HDP_FLUSH_REQ)] = VGPU_REG_RW(UINT32_MAX),
+    [OFF(GPU_HDP_FLUSH_DONE)] = VGPU_REG_READ(hdp_done_read),
+    [OFF(REMAP_HDP_MEM_FLUSH_CNTL)] = VGPU_REG_RW(0x7fffc),
+    [OFF(REMAP_HDP_REG_FLUSH_CNTL)] = VGPU_REG_RW(0x7fffc),
+    [OFF(BIF_SDMA0_DOORBELL_RANGE)] = DOORBELL_RANGE,
+    [OFF(BIF_SDMA1_DOORBELL_RANGE)] = DOORBELL_RANGE,
+    [OFF(BIF_IH_DOORBELL_RANGE)] = DOORBELL_RANGE,
+};
+
+const VGPUBlock vgpu_nbio_block = {
+    .base = NBIO_BASE,
+    .span = VGPU_NBIO_SPAN,
+    .count = 1,
+    .regs = nbio_regs,
+    .store = nbio_store,
+};
+
+static uint32_t *pcie_store(VGPUState *s, unsigned inst)
+{
+    return s->pcie;
+}
+
+/* The register that PCIE_DATA2 stands for; false if it cannot be one. */
+static bool indirect(VGPUState *s, uint32_t *reg)
+{
+    *reg = s->pcie[0] / 4;
+    return *reg < VGPU_MMIO_DWORDS && *reg != PCIE_DATA2;
+}
+
+static uint32_t data2_read(VGPUState *s, unsigned inst, unsigned off)
+{
+    uint32_t reg;
+
+    return indirect(s, &reg) ? vgpu_reg_read(s, reg) : 0;
+}
+
+static void data2_written(VGPUState *s, unsigned inst, unsigned off,
+                          uint32_t old, uint32_t val)
+{
+    uint32_t reg;
+
+    if (indirect(s, &reg)) {
+        vgpu_reg_write(s, reg, val);
+    }
+}
+
+static const VGPUReg pcie_regs[VGPU_PCIE_SPAN] = {
+    [0] = VGPU_REG_RW(UINT32_MAX),
+    [PCIE_DATA2 - PCIE_INDEX2] = {
+        .exists = true,
+        .read = data2_read,
+        .written = data2_written,
+    },
+};
+
+const VGPUBlock vgpu_pcie_block = {
+    .base = PCIE_INDEX2,
+    .span = VGPU_PCIE_SPAN,
+    .count = 1,
+    .regs = pcie_regs,
+    .store = pcie_store,
+};
+
+/* The bus interface routes on the low 12 bits of the address. */
+static bool in_range(uint32_t range, hwaddr addr)
+{
+    uint32_t low = addr & 0xfff;
+    uint32_t off = range & BIF_DOORBELL_RANGE__OFFSET;
+    uint32_t bytes = 4 * VGPU_GET(range, BIF_DOORBELL_RANGE__SIZE);
+
+    return low >= off && low - off < bytes;
+}
+
+static uint64_t doorbell_read(void *opaque, hwaddr addr, unsigned size)
+{
+    return 0;
+}
+
+static void doorbell_write(void *opaque, hwaddr addr, uint64_t val,
+                           unsigned size)
+{
+    static const uint32_t sdma_range[VGPU_NUM_SDMA] = {
+        BIF_SDMA0_DOORBELL_RANGE, BIF_SDMA1_DOORBELL_RANGE,
+    };
+    VGPUState *s = opaque;
+    unsigned i;
+
+    if (s->nbio[OFF(RCC_DOORBELL_APER_EN)]) {
+        vgpu_count(s, VGPU_CNT_DOORBELLS, 1);
+        if (in_range(s->nbio[OFF(BIF_IH_DOORBELL_RANGE)], addr)) {
+            vgpu_ih_doorbell(s, addr / 4, val);
+            return;
+        }
+        for (i = 0; i < VGPU_NUM_SDMA; i++) {
+            if (in_range(s->nbio[OFF(sdma_range[i])], addr) &&
+                vgpu_sdma_doorbell(s, i, addr, val, size)) {
+                return;
+            }
+        }
+    }
+    trace_vgpu_doorbell_lost(s->id, addr, val);
+}
+
+const MemoryRegionOps vgpu_doorbell_ops = {
+    .read = doorbell_read,
+    .write = doorbell_write,
+    .endianness = DEVICE_LITTLE_ENDIAN,
+    .valid = { .min_access_size = 4, .max_access_size = 8 },
+    .impl = { .min_access_size = 4, .max_access_size = 8 },
+};

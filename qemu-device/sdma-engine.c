@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: the threads of the SDMA engines and whose turn it is.
+ *
+ *         kick, enable           turn
+ *   idle ---------------> ready --------> current
+ *    ^                    ^   ^            |  | |
+ *    |                    |   +------------+  | |
+ *    |         wptr, time |    quantum over   | | stall
+ *    |   acknowledgement, |                   | v
+ *    |       invalidation +------------ waiting |
+ *    +------------------------------------------+
+ *                   nothing left
+ *
+ * A queue that is disabled stops at its next step and keeps its place; one
+ * with an exception stays where it is until it was disabled.
+ */
+#include "qemu/osdep.h"
+#include "qemu/log.h"
+#include "qemu/rcu.h"
+#include "qemu/timer.h"
+#include "vgpu-kfd.h"
+#include "trace.h"
+
+#define RING_MIN            256ull
+#define RING_MAX            (1 * GiB)
+#define QUANTUM             32          /* packets before others get a turn */
+
+bool vgpu_queue_enabled(const VGPUQueue *q)
+{
+    return q->regs[SDMA_RB_CNTL] & SDMA_RB_CNTL__RB_ENABLE;
+}
+
+bool vgpu_queue_pending(const VGPUEngine *e, const VGPUQueue *q)
+{
+    const VGPUExec *x = &q->exec;
+
+    return x->packet || x->writeback || x->ib_depth || q->rptr != q->wptr;
+}
+
+void vgpu_queue_kick(VGPUEngine *e, VGPUQueue *q)
+{
+    if (q->wait == VGPU_WAIT_WPTR) {
+        q->wait = VGPU_WAIT_NONE;
+    }
+    qemu_cond_signal(&e->wake);
+}
+
+void vgpu_queue_restart(VGPUEngine *e, VGPUQueue *q)
+{
+    if (e->current == q) {
+        q->restart = true;
+    } else {
+        memset(&q->exec, 0, sizeof(q->exec));
+        q->wait = VGPU_WAIT_NONE;
+        qemu_cond_signal(&e->wake);
+    }
+}
+
+/* Everything from here to the thread: e->lock held. */
+
+static bool engine_runs(const VGPUEngine *e)
+{
+    return !e->quit && !e->paused &&
+           !(qatomic_read(&e->regs[SDMA_FREEZE]) & SDMA_FREEZE__FREEZE) &&
+           !(qatomic_read(&e->regs[SDMA_F32_CNTL]) & SDMA_F32_CNTL__HALT);
+}
+
+static void queue_error(VGPUEngine *e, VGPUQueue *q, uint32_t exception)
+{
+    unsigned vmid = VGPU_GET(q->regs[SDMA_RB_CNTL], SDMA_RB_CNTL__RB_VMID);
+    unsigned n = q - e->queues;
+    uint32_t data[4] = {
+        exception == VGPU_SDMA_EXC_PACKET ? q->exec.dw[0] : 0, exception,
+    };
+    VGPUState *s = e->s;
+
+    q->exception = exception;
+    q->exec.packet = false;
+    vgpu_count(s, VGPU_CNT_QUEUE_ERRORS, 1);
+    trace_vgpu_queue_error(s->id, e->index, n, vmid, exception, data[0]);
+    qemu_log_mask(LOG_GUEST_ERROR,
+                  "%s: sdma%u queue %u (vmid %u) stops: %s, header 0x%08x, "
+                  "rptr 0x%" PRIx64 " wptr 0x%" PRIx64 "\n",
+                  s->id, e->index, n, vmid,
+                  exception == VGPU_SDMA_EXC_RING ? "impossible ring"
+                                                  : "bad packet",
+                  data[0], q->rptr, q->wptr);
+    QEMU_LOCK_GUARD(&s->lock);
+    vgpu_ih_push(s, IH_CLIENT_SDMA0 + e->index, IH_SRC_SDMA_ILLEGAL,
+                 vgpu_queue_ih_ring(e, q), vmid, true, data);
+}
+
+/* Take over what registers say. False if the ring cannot be. */
+static bool queue_load(VGPUEngine *e, VGPUQueue *q)
+{
+    uint32_t cntl = qatomic_read(&q->regs[SDMA_RB_CNTL]);
+    VGPUExec *x = &q->exec;
+
+    x->ring_base = (qatomic_read(&q->regs[SDMA_RB_BASE]) |
+                    (uint64_t)qatomic_read(&q->regs[SDMA_RB_BASE_HI]) << 32)
+                   << 8;
+    x->ring_bytes = 4ull << VGPU_GET(cntl, SDMA_RB_CNTL__RB_SIZE);
+    x->ring_vmid = VGPU_GET(cntl, SDMA_RB_CNTL__RB_VMID);
+    x->priv = cntl & SDMA_RB_CNTL__RB_PRIV;
+    x->rptr_writeback = cntl & SDMA_RB_CNTL__RPTR_WRITEBACK_ENABLE;
+    x->rptr_addr = qatomic_read(&q->regs[SDMA_RB_RPTR_ADDR_LO]) |
+                   (uint64_t)qatomic_read(&q->regs[SDMA_RB_RPTR_ADDR_HI]) << 32;
+    x->trap_enable = qatomic_read(&e->regs[SDMA_CNTL]) & SDMA_CNTL__TRAP_ENABLE;
+    x->rptr = q->rptr;
+    x->wptr = q->wptr;
+    return x->ring_bytes >= RING_MIN && x->ring_bytes <= RING_MAX &&
+           !(x->rptr & 3) && !(x->wptr & 3) &&
+           x->wptr - x->rptr <= x->ring_bytes;
+}
+
+/* Is what the stalled queue waits for still to come? */
+static bool stall_lasts(VGPUEngine *e, VGPUQueue *q)
+{
+    switch (q->exec.stall.why) {
+    case VGPU_WAIT_NONE:
+        return false;
+    case VGPU_WAIT_WPTR:
+        return q->wptr == q->exec.wptr;
+    case VGPU_WAIT_POLL:
+        return true;
+    default:
+        return vgpu_fault_pending(e->s, &q->exec.stall);
+    }
+}
+
+/* Drops the lock while packets run. */
+static void queue_run(VGPUEngine *e, VGPUQueue *q)
+{
+    VGPUStep step = VGPU_STEP_DONE;
+    unsigned n;
+
+    e->current = q;
+    q->wait = VGPU_WAIT_NONE;
+    for (n = 0; n < QUANTUM && step == VGPU_STEP_DONE && engine_runs(e) &&
+         vgpu_queue_enabled(q) && vgpu_queue_pending(e, q); n++) {
+        if (!queue_load(e, q)) {
+            step = VGPU_STEP_BAD_RING;
+            break;
+        }
+        qemu_mutex_unlock(&e->lock);
+        step = vgpu_packet_step(e, q);
+        qemu_mutex_lock(&e->lock);
+        if (q->restart) {
+            q->restart = false;
+            memset(&q->exec, 0, sizeof(q->exec));
+            break;
+        }
+        q->rptr = q->exec.rptr;
+    }
+    e->current = NULL;
+
+    switch (step) {
+    case VGPU_STEP_BAD_PACKET:
+        queue_error(e, q, VGPU_SDMA_EXC_PACKET);
+        break;
+    case VGPU_STEP_BAD_RING:
+        queue_error(e, q, VGPU_SDMA_EXC_RING);
+        break;
+    case VGPU_STEP_STALL:
+        /* Who would wake us may have come before we said that we wait. */
+        if (stall_lasts(e, q)) {
+            q->wait = q->exec.stall.why;
+        }
+        break;
+    default:
+        break;
+    }
+    qemu_cond_broadcast(&e->parked);
+}
+
+/* Can @q run now? If only later, *@next is lowered to that time. */
+static bool queue_ready(VGPUEngine *e, VGPUQueue *q, int64_t now, int64_t *next)
+{
+    if (!vgpu_queue_enabled(q) || q->exception) {
+        return false;
+    }
+    switch (q->wait) {
+    case VGPU_WAIT_NONE:
+        return vgpu_queue_pending(e, q);
+    case VGPU_WAIT_POLL:
+    case VGPU_WAIT_RETRY:
+        if (now < q->exec.stall.until) {
+            *next = MIN(*next, q->exec.stall.until);
+            return false;
+        }
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The next queue in turn that can run; NULL, and when to look again. */
+static VGPUQueue *pick(VGPUEngine *e, int64_t now, int64_t *next)
+{
+    unsigned i;
+
+    for (i = 0; i < SDMA_NUM_QUEUES && engine_runs(e); i++) {
+        unsigned n = (e->next + i) % SDMA_NUM_QUEUES;
+
+        if (queue_ready(e, &e->queues[n], now, next)) {
+            e->next = n + 1;
+            return &e->queues[n];
+        }
+    }
+    return NULL;
+}
+
+static void *engine_thread(void *opaque)
+{
+    VGPUEngine *e = opaque;
+
+    rcu_register_thread();
+    qemu_mutex_lock(&e->lock);
+    while (!e->quit) {
+        int64_t now = qemu_clock_get_ns(QEMU_CLOCK_REALTIME);
+        int64_t next = INT64_MAX;
+        VGPUQueue *q = pick(e, now, &next);
+
+        if (q) {
+            queue_run(e, q);
+        } else if (next == INT64_MAX) {
+            qemu_cond_wait(&e->wake, &e->lock);
+        } else {
+            qemu_cond_timedwait(&e->wake, &e->lock,
+                                DIV_ROUND_UP(next - now, SCALE_MS));
+        }
+    }
+    qemu_mutex_unlock(&e->lock);
+    rcu_unregister_thread();
+    return NULL;
+}
+
+/* Wait until the thread has left its current queue: a chunk at most. */
+static void engine_park(VGPUEngine *e)
+{
+    while (e->current) {
+        qemu_cond_wait(&e->parked, &e->lock);
+    }
+}
+
+void vgpu_engine_start(VGPUState *s)
+{
+    unsigned i;
+
+    for (i = 0; i < VGPU_NUM_SDMA; i++) {
+        VGPUEngine *e = &s->engines[i];
+        g_autofree char *name = g_strdup_printf("vgpu-sdma%u", i);
+
+        e->s = s;
+        e->index = i;
+        e->quit = false;
+        e->tlb = g_new0(VGPUTlbSet, 1 << VGPU_TLB_SETS_LOG2);
+        qemu_mutex_init(&e->lock);
+        qemu_cond_init(&e->wake);
+        qemu_cond_init(&e->parked);
+        qemu_thread_create(&e->thread, name, engine_thread, e,
+                           QEMU_THREAD_JOINABLE);
+    }
+}
+
+void vgpu_engine_stop(VGPUState *s)
+{
+    unsigned i;
+
+    for (i = 0; i < VGPU_NUM_SDMA; i++) {
+        VGPUEngine *e = &s->engines[i];
+
+        WITH_QEMU_LOCK_GUARD(&e->lock) {
+            e->quit = true;
+            qemu_cond_signal(&e->wake);
+        }
+        qemu_thread_join(&e->thread);
+        qemu_cond_destroy(&e->parked);
+        qemu_cond_destroy(&e->wake);
+        qemu_mutex_destroy(&e->lock);
+        g_free(e->tlb);
+    }
+}
+
+void vgpu_engine_reset(VGPUState *s)
+{
+    unsigned i, n;
+
+    for (i = 0; i < VGPU_NUM_SDMA; i++) {
+        VGPUEngine *e = &s->engines[i];
+
+        QEMU_LOCK_GUARD(&e->lock);
+        for (n = 0; n < SDMA_NUM_QUEUES; n++) {
+            qatomic_set(&e->queues[n].regs[SDMA_RB_CNTL], 0);
+        }
+        engine_park(e);
+        memset(e->queues, 0, sizeof(e->queues));
+        e->next = 0;
+    }
+}
+
+void vgpu_engine_pause(VGPUState *s, bool paused)
+{
+    unsigned i;
+
+    for (i = 0; i < VGPU_NUM_SDMA; i++) {
+        VGPUEngine *e = &s->engines[i];
+
+        QEMU_LOCK_GUARD(&e->lock);
+        e->paused = paused;
+        if (paused) {
+            engine_park(e);
+        } else {
+            qemu_cond_signal(&e->wake);
+        }
+    }
+}
+
+/* Wake queues that stall on a fault: of @vmids, for @slot (-1: for any). */
+static void wake_faults(VGPUState *s, uint32_t vmids, int slot)
+{
+    unsigned i, n;
+
+    for (i = 0; i < VGPU_NUM_SDMA; i++) {
+        VGPUEngine *e = &s->engines[i];
+        bool woken = false;
+
+        QEMU_LOCK_GUARD(&e->lock);
+        for (n = 0; n < SDMA_NUM_QUEUES; n++) {
+            VGPUQueue *q = &e->queues[n];
+
+            if ((q->wait == VGPU_WAIT_CAM_FREE || q->wait == VGPU_WAIT_RETRY ||
+                 (q->wait == VGPU_WAIT_CAM &&
+                  (slot < 0 || q->exec.stall.cam == slot))) &&
+                (vmids & (1u << q->exec.stall.vmid))) {
+                q->wait = VGPU_WAIT_NONE;
+                woken = true;
+            }
+        }
+        if (woken) {
+            qemu_cond_signal(&e->wake);
+        }
+    }
+}
+
+void vgpu_engine_wake_cam(VGPUState *s, unsigned slot)
+{
+    wake_faults(s, UINT32_MAX, slot);
+}
+
+void vgpu_engine_wake_all(VGPUState *s)
+{
+    wake_faults(s, UINT32_MAX, -1);
+}
+
+void vgpu_engine_wake_vmids(VGPUState *s, uint32_t vmids)
+{
+    wake_faults(s, vmids, -1);
+}
