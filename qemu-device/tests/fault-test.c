@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: what a fault tells, the retry CAM, no-retry faults. */
+#include "qemu/osdep.h"
+#include "vgpu-qos.h"
+
+#define VMID    9
+/* Its upper bits show in the entry's second data word. */
+#define VA      0xa56780000000ull
+
+typedef struct Fault {
+    QVGPU *v;
+    QVGPUSpace space;
+    QVGPUQueue q;               /* user queue, engine 0 */
+    QVGPUQueue kq;              /* kernel queue, engine 0 */
+    uint64_t buf, buf_va;       /* mapped, 64 KiB of pattern 1 */
+} Fault;
+
+static void fault_start(Fault *f)
+{
+    f->v = qvgpu_start();
+    qvgpu_space_init(&f->space, f->v, VMID, QVGPU_VRAM);
+    qvgpu_queue_open(&f->q, f->v, 0, SDMA_QUEUE_RLC(0), &f->space);
+    qvgpu_queue_open(&f->kq, f->v, 0, SDMA_QUEUE_GFX, NULL);
+    f->buf = qvgpu_alloc(f->v, QVGPU_RAM, 64 * KiB, QVGPU_PAGE);
+    f->buf_va = qvgpu_space_place(&f->space, f->buf, 64 * KiB);
+    qvgpu_fill(f->v, f->buf, 1, 0, 64 * KiB);
+}
+
+static uint64_t page(Fault *f)
+{
+    return qvgpu_alloc(f->v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
+}
+
+/* Catches: an entry that misleads the driver about who faulted where. */
+static void test_retry_entry(void)
+{
+    Fault f;
+    unsigned n;
+
+    fault_start(&f);
+    for (n = 0; n < 2; n++) {
+        bool write = n;
+        uint64_t va = VA + n * (1ull << 44) + 0x123;
+        uint64_t at = page(&f);
+        unsigned slot;
+        QVGPUIrq irq;
+
+        if (write) {
+            qvgpu_pkt_copy(&f.q, f.buf_va, va, 16);
+        } else {
+            qvgpu_pkt_copy(&f.q, va, f.buf_va, 16);
+        }
+        qvgpu_kick(&f.q);
+        qvgpu_wait_until(qvgpu_ih_pending(f.v));
+        qvgpu_ih_decode(f.v, f.v->ih.rptr, &irq);
+        g_assert_cmpuint(irq.data[3], ==, n + 1);
+        g_assert_cmpuint(qvgpu_rd(f.v, VGPU_FAULT_SERIAL), ==, n + 1);
+        slot = qvgpu_ih_next_fault(f.v, VMID, va, write, true);
+        /* A retry fault is no news for the no-retry registers. */
+        g_assert_cmphex(qvgpu_mm_rd(f.v, VM_L2_PROTECTION_FAULT_STATUS), ==,
+                        0);
+        g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_FAULTS_RETRY), ==,
+                         n + 1);
+        g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_FAULTS_NORETRY), ==, 0);
+        qvgpu_space_map(&f.space, va & ~0xfffull, at, QVGPU_PAGE);
+        qvgpu_cam_ack(f.v, slot);
+        qvgpu_finish(&f.q);
+    }
+    qvgpu_stop(f.v);
+}
+
+/* Catches: a stall that holds up other queues, of any VMID or engine. */
+static void test_others_go_on(void)
+{
+    Fault f;
+    QVGPUSpace other_space;
+    QVGPUQueue same_vmid, other_vmid, other_engine;
+    uint64_t at;
+
+    fault_start(&f);
+    qvgpu_space_init(&other_space, f.v, 1, QVGPU_VRAM);
+    qvgpu_queue_open(&same_vmid, f.v, 0, SDMA_QUEUE_RLC(1), &f.space);
+    qvgpu_queue_open(&other_vmid, f.v, 0, SDMA_QUEUE_RLC(2), &other_space);
+    qvgpu_queue_open(&other_engine, f.v, 1, SDMA_QUEUE_RLC(0), &f.space);
+    at = page(&f);
+    qvgpu_pkt_fence(&f.q, VA, 1);
+    qvgpu_kick(&f.q);
+    qvgpu_ih_next_fault(f.v, VMID, VA, true, true);
+
+    qvgpu_pkt_fence(&same_vmid, qvgpu_space_place(&f.space, at, 4), 1);
+    qvgpu_pkt_fence(&other_vmid, qvgpu_space_place(&other_space, at + 4, 4),
+                    2);
+    qvgpu_pkt_fence(&other_engine, qvgpu_space_place(&f.space, at + 8, 4), 3);
+    qvgpu_finish(&same_vmid);
+    qvgpu_finish(&other_vmid);
+    qvgpu_finish(&other_engine);
+    g_assert_cmphex(qtest_readl(f.v->qts, at), ==, 1);
+    g_assert_cmphex(qtest_readl(f.v->qts, at + 4), ==, 2);
+    g_assert_cmphex(qtest_readl(f.v->qts, at + 8), ==, 3);
+    g_assert_cmphex(qvgpu_queue_rptr(&f.q), ==, 0);
+    g_assert_false(qvgpu_queue_idle(&f.q));
+    g_assert_false(qvgpu_ih_pending(f.v));
+    qvgpu_stop(f.v);
+}
+
+/* Catches: a driver swamped with entries of one page; one that is forgotten. */
+static void test_same_page_once(void)
+{
+    Fault f;
+    QVGPUQueue q[6];
+    uint64_t at;
+    unsigned i, slot;
+
+    fault_start(&f);
+    at = page(&f);
+    for (i = 0; i < ARRAY_SIZE(q); i++) {
+        qvgpu_queue_open(&q[i], f.v, i & 1, SDMA_QUEUE_RLC(1 + i / 2),
+                         &f.space);
+        qvgpu_pkt_fence(&q[i], VA + 8 * i, i + 1);
+        qvgpu_kick(&q[i]);
+    }
+    qvgpu_wait_until(qvgpu_counter(f.v, VGPU_CNT_FAULTS_MERGED) ==
+                     ARRAY_SIZE(q) - 1);
+    slot = qvgpu_ih_next_fault(f.v, VMID, VA, true, true);
+    g_assert_false(qvgpu_ih_pending(f.v));
+    qvgpu_space_map(&f.space, VA, at, QVGPU_PAGE);
+    qvgpu_cam_ack(f.v, slot);
+    for (i = 0; i < ARRAY_SIZE(q); i++) {
+        qvgpu_finish(&q[i]);
+        g_assert_cmphex(qtest_readq(f.v->qts, at + 8 * i), ==, i + 1);
+    }
+    g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_FAULTS_RETRY), ==, 1);
+    g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_REPLAYS), ==, ARRAY_SIZE(q));
+    g_assert_false(qvgpu_ih_pending(f.v));
+    qvgpu_stop(f.v);
+}
+
+/* Catches: pages of two VMIDs that share a CAM slot. */
+static void test_same_page_two_vmids(void)
+{
+    Fault f;
+    QVGPUSpace other;
+    QVGPUQueue q;
+    unsigned slot[2];
+
+    fault_start(&f);
+    qvgpu_space_init(&other, f.v, VMID + 1, QVGPU_VRAM);
+    qvgpu_queue_open(&q, f.v, 0, SDMA_QUEUE_RLC(1), &other);
+    qvgpu_pkt_fence(&f.q, VA, 1);
+    qvgpu_kick(&f.q);
+    slot[0] = qvgpu_ih_next_fault(f.v, VMID, VA, true, true);
+    qvgpu_pkt_fence(&q, VA, 1);
+    qvgpu_kick(&q);
+    slot[1] = qvgpu_ih_next_fault(f.v, VMID + 1, VA, true, true);
+    g_assert_cmpuint(slot[0], !=, slot[1]);
+    qvgpu_space_map(&f.space, VA, page(&f), QVGPU_PAGE);
+    qvgpu_cam_ack(f.v, slot[0]);
+    qvgpu_finish(&f.q);
+    g_assert_false(qvgpu_queue_idle(&q));
+    qvgpu_stop(f.v);
+}
+
+/*
+ * Catches: the 17th fault that is lost, overwrites a slot, or spins. 18 queues
+ * fault on a page each; the CAM has 16 slots.
+ */
+static void test_cam_full(void)
+{
+    enum { QUEUES = 18 };
+    QVGPU *v = qvgpu_start();
+    uint64_t at = qvgpu_alloc(v, QVGPU_VRAM, QUEUES * QVGPU_PAGE, QVGPU_PAGE);
+    QVGPUQueue q[QUEUES], kq;
+    uint32_t seen = 0;
+    QVGPUSpace space;
+    unsigned i;
+
+    qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
+    qvgpu_queue_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
+    for (i = 0; i < QUEUES; i++) {
+        qvgpu_queue_open(&q[i], v, i & 1, SDMA_QUEUE_PAGE + i / 2, &space);
+        qvgpu_pkt_fence(&q[i], VA + i * QVGPU_PAGE, i);
+        qvgpu_kick(&q[i]);
+    }
+    qvgpu_wait_until(qvgpu_counter(v, VGPU_CNT_FAULTS_RETRY) == 16);
+    qvgpu_engine_pass(&kq);
+    g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_FAULTS_RETRY), ==, 16);
+
+    for (i = 0; i < QUEUES; i++) {
+        QVGPUIrq irq;
+        unsigned n, slot;
+
+        /* After each acknowledge there is room for one more. */
+        qvgpu_ih_next(v, &irq);
+        n = irq.data[0] - (uint32_t)(VA >> 12);
+        g_assert_cmpuint(n, <, QUEUES);
+        g_assert_cmphex(seen & (1u << n), ==, 0);
+        seen |= 1u << n;
+        slot = irq.data[2];
+        qvgpu_space_map(&space, VA + n * QVGPU_PAGE, at + n * QVGPU_PAGE,
+                        QVGPU_PAGE);
+        qvgpu_cam_ack(v, slot);
+        qvgpu_finish(&q[n]);
+        g_assert_cmphex(qtest_readl(v->qts, at + n * QVGPU_PAGE), ==, n);
+    }
+    g_assert_cmphex(seen, ==, (1u << QUEUES) - 1);
+    g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_FAULTS_RETRY), ==, QUEUES);
+    qvgpu_stop(v);
+}
+
+/* Catches: acknowledges of nothing that wake somebody, or index beyond. */
+static void test_stray_acks(void)
+{
+    static const uint32_t stray[] = { 0, 5, 15, 16, 255, 1023, 0xffffffff };
+    Fault f;
+    unsigned i, slot;
+
+    fault_start(&f);
+    for (i = 0; i < ARRAY_SIZE(stray); i++) {
+        qvgpu_cam_ack(f.v, stray[i]);
+        qtest_writel(f.v->qts, f.v->bar[VGPU_BAR_DOORBELL] +
+                     4 * DOORBELL_IH_RETRY_CAM_DW, stray[i]);
+    }
+    qvgpu_pkt_fence(&f.q, VA, 1);
+    qvgpu_kick(&f.q);
+    slot = qvgpu_ih_next_fault(f.v, VMID, VA, true, true);
+    for (i = 0; i < ARRAY_SIZE(stray); i++) {
+        if ((stray[i] & IH_RETRY_CAM_ACK__INDEX) != slot) {
+            qvgpu_cam_ack(f.v, stray[i]);
+        }
+    }
+    qvgpu_engine_pass(&f.kq);
+    g_assert_false(qvgpu_ih_pending(f.v));
+    g_assert_cmphex(qvgpu_queue_rptr(&f.q), ==, 0);
+    qvgpu_stop(f.v);
+}
+
+/* Catches: with the CAM off, a queue that does not try again by itself. */
+static void test_cam_off(void)
+{
+    Fault f;
+    uint64_t at;
+    unsigned i;
+
+    fault_start(&f);
+    at = page(&f);
+    qvgpu_wr(f.v, IH_RETRY_INT_CAM_CNTL, 0);
+    qvgpu_pkt_copy(&f.q, f.buf_va, VA, QVGPU_PAGE);
+    qvgpu_kick(&f.q);
+    for (i = 0; i < 5; i++) {
+        qvgpu_ih_next_fault(f.v, VMID, VA, true, true);
+    }
+    qvgpu_space_map(&f.space, VA, at, QVGPU_PAGE);
+    qvgpu_finish(&f.q);
+    qvgpu_expect(f.v, at, 1, 0, QVGPU_PAGE);
+    qvgpu_stop(f.v);
+}
+
+/* Catches: writes that land somewhere, an engine that does not go on. */
+static void test_noretry_write(void)
+{
+    Fault f;
+    uint64_t mapped, status;
+
+    fault_start(&f);
+    qvgpu_space_set_retry(&f.space, false);
+    mapped = page(&f);
+    /* Of three pages the middle one is missing. */
+    qvgpu_space_map(&f.space, VA, mapped, QVGPU_PAGE);
+    qvgpu_space_map(&f.space, VA + 2 * QVGPU_PAGE, page(&f), QVGPU_PAGE);
+    qvgpu_pkt_copy(&f.q, f.buf_va, VA, 3 * QVGPU_PAGE);
+    qvgpu_pkt_fence(&f.q, f.buf_va, 0x600d);
+    qvgpu_finish(&f.q);
+    g_assert_cmphex(qtest_readl(f.v->qts, f.buf), ==, 0x600d);
+    qvgpu_expect(f.v, mapped, 1, 0, QVGPU_PAGE);
+    qvgpu_expect(f.v, mapped + QVGPU_PAGE, 1, 2 * QVGPU_PAGE, QVGPU_PAGE);
+    qvgpu_ih_next_fault(f.v, VMID, VA + QVGPU_PAGE, true, false);
+    g_assert_false(qvgpu_ih_pending(f.v));
+
+    status = qvgpu_mm_rd(f.v, VM_L2_PROTECTION_FAULT_STATUS);
+    g_assert_cmphex(VGPU_GET(status, VM_L2_PROTECTION_FAULT_STATUS__CID), ==,
+                    VGPU_CID_SDMA(0));
+    g_assert_cmphex(status & VM_L2_PROTECTION_FAULT_STATUS__RW, !=, 0);
+    g_assert_cmphex(qvgpu_mm_rd64(f.v, VM_L2_PROTECTION_FAULT_ADDR_LO32), ==,
+                    (VA >> 12) + 1);
+    qvgpu_stop(f.v);
+}
+
+/* Catches: reads of what lay there before, or of some other memory. */
+static void test_default_page(void)
+{
+    Fault f;
+    uint64_t dflt;
+
+    fault_start(&f);
+    qvgpu_space_set_retry(&f.space, false);
+    qvgpu_pkt_copy(&f.q, VA + 100, f.buf_va, 2 * QVGPU_PAGE);
+    qvgpu_finish(&f.q);
+    qvgpu_expect_byte(f.v, f.buf, 0, 2 * QVGPU_PAGE);
+    qvgpu_expect(f.v, f.buf + 2 * QVGPU_PAGE, 1, 2 * QVGPU_PAGE, 100);
+
+    dflt = qvgpu_alloc(f.v, QVGPU_RAM, QVGPU_PAGE, QVGPU_PAGE);
+    qvgpu_fill(f.v, dflt, 2, 0, QVGPU_PAGE);
+    qvgpu_mm_wr64(f.v, VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_LO32, dflt >> 12);
+    qvgpu_pkt_copy(&f.q, VA + 100, f.buf_va, 2 * QVGPU_PAGE);
+    qvgpu_finish(&f.q);
+    qvgpu_expect(f.v, f.buf, 2, 100, QVGPU_PAGE - 100);
+    qvgpu_expect(f.v, f.buf + QVGPU_PAGE - 100, 2, 0, QVGPU_PAGE);
+    qvgpu_expect(f.v, f.buf + 2 * QVGPU_PAGE - 100, 2, 0, 100);
+
+    /* The default page is read, never written. */
+    qvgpu_pkt_fill(&f.q, VA, 0xdd, QVGPU_PAGE, 0);
+    qvgpu_finish(&f.q);
+    qvgpu_expect(f.v, dflt, 2, 0, QVGPU_PAGE);
+    qvgpu_stop(f.v);
+}
+
+/* Catches: an interrupt storm of one packet: 1 GiB where nothing is. */
+static void test_noretry_flood(void)
+{
+    Fault f;
+
+    fault_start(&f);
+    qvgpu_space_set_retry(&f.space, false);
+    qvgpu_pkt_copy(&f.q, VA, VA + 1 * TiB, 1 * GiB);
+    qvgpu_pkt_fence(&f.q, f.buf_va, 0x600d);
+    qvgpu_finish(&f.q);
+    g_assert_cmphex(qtest_readl(f.v->qts, f.buf), ==, 0x600d);
+    qvgpu_ih_next_fault(f.v, VMID, VA, false, false);
+    g_assert_false(qvgpu_ih_pending(f.v));
+    g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_FAULTS_NORETRY), ==, 1);
+    g_assert_cmphex(qvgpu_mm_rd(f.v, VM_L2_PROTECTION_FAULT_STATUS) &
+                    VM_L2_PROTECTION_FAULT_STATUS__MORE_FAULTS, !=, 0);
+    qvgpu_stop(f.v);
+}
+
+/* Catches: the driver's "no" that is not heard, in either table. */
+static void test_noretry_entry(void)
+{
+    static const unsigned levels[] = { VGPU_LEVEL_PTB, VGPU_LEVEL_PDB0 };
+    unsigned i;
+
+    for (i = 0; i < ARRAY_SIZE(levels); i++) {
+        Fault f;
+        unsigned slot;
+
+        fault_start(&f);
+        /* The way of a process without XNACK: first it is a retry fault. */
+        qvgpu_pkt_copy(&f.q, f.buf_va, VA, 64);
+        qvgpu_pkt_copy(&f.q, VA, f.buf_va, 64);
+        qvgpu_kick(&f.q);
+        slot = qvgpu_ih_next_fault(f.v, VMID, VA, true, true);
+        qvgpu_space_set(&f.space, VA, levels[i], VGPU_PTE_NORETRY);
+        qvgpu_invalidate(f.v, 1u << VMID);
+        qvgpu_cam_ack(f.v, slot);
+        qvgpu_finish(&f.q);
+        qvgpu_ih_next_fault(f.v, VMID, VA, true, false);
+        qvgpu_ih_next_fault(f.v, VMID, VA, false, false);
+        g_assert_false(qvgpu_ih_pending(f.v));
+        qvgpu_expect_byte(f.v, f.buf, 0, 64);
+        qvgpu_stop(f.v);
+    }
+}
+
+/* Catches: a destination that is faulted, or written, before the source is. */
+static void test_read_comes_first(void)
+{
+    Fault f;
+    unsigned slot;
+
+    fault_start(&f);
+    qvgpu_pkt_copy(&f.q, VA, VA + 1 * GiB, QVGPU_PAGE);
+    qvgpu_kick(&f.q);
+    slot = qvgpu_ih_next_fault(f.v, VMID, VA, false, true);
+    qvgpu_space_map(&f.space, VA, page(&f), QVGPU_PAGE);
+    qvgpu_cam_ack(f.v, slot);
+    qvgpu_ih_next_fault(f.v, VMID, VA + 1 * GiB, true, true);
+    qvgpu_stop(f.v);
+}
+
+void qvgpu_add_fault_tests(void)
+{
+    qtest_add_func("/vgpu-kfd/fault/retry-entry", test_retry_entry);
+    qtest_add_func("/vgpu-kfd/fault/others-go-on", test_others_go_on);
+    qtest_add_func("/vgpu-kfd/fault/same-page-once", test_same_page_once);
+    qtest_add_func("/vgpu-kfd/fault/same-page-two-vmids",
+                   test_same_page_two_vmids);
+    qtest_add_func("/vgpu-kfd/fault/cam-full", test_cam_full);
+    qtest_add_func("/vgpu-kfd/fault/stray-acks", test_stray_acks);
+    qtest_add_func("/vgpu-kfd/fault/cam-off", test_cam_off);
+    qtest_add_func("/vgpu-kfd/fault/noretry-write", test_noretry_write);
+    qtest_add_func("/vgpu-kfd/fault/default-page", test_default_page);
+    qtest_add_func("/vgpu-kfd/fault/noretry-flood", test_noretry_flood);
+    qtest_add_func("/vgpu-kfd/fault/noretry-entry", test_noretry_entry);
+    qtest_add_func("/vgpu-kfd/fault/read-comes-first",
+                   test_read_comes_first);
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: VMID 0: apertures, AGP window, the flat GART. */
+#include "qemu/osdep.h"
+#include "vgpu-qos.h"
+
+/* MC address of the GART in these tests, and its size. */
+#define GART_AT         (16 * GiB)
+#define GART_PAGES      1024
+
+typedef struct Gart {
+    QVGPU *v;
+    uint64_t table;
+    QVGPUQueue q;
+} Gart;
+
+static void gart_start(Gart *g, QVGPUKind table)
+{
+    g->v = qvgpu_start();
+    g->table = qvgpu_alloc(g->v, table, GART_PAGES * 8, QVGPU_PAGE);
+    qvgpu_mm_wr64(g->v, VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(0),
+                  qvgpu_entry(g->v, g->table, VGPU_PDE_VALID));
+    qvgpu_mm_wr64(g->v, VM_CONTEXT_PAGE_TABLE_START_ADDR_LO32(0),
+                  GART_AT >> 12);
+    qvgpu_mm_wr64(g->v, VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(0),
+                  (GART_AT >> 12) + GART_PAGES - 1);
+    qvgpu_mm_wr(g->v, VM_CONTEXT_CNTL(0), VM_CONTEXT_CNTL__ENABLE_CONTEXT |
+                VM_CONTEXT_CNTL__ALL_INTERRUPTS);
+    qvgpu_queue_open(&g->q, g->v, 0, SDMA_QUEUE_GFX, NULL);
+}
+
+static void gart_set(Gart *g, unsigned i, uint64_t addr)
+{
+    qtest_writeq(g->v->qts, g->table + 8 * i,
+                 qvgpu_entry(g->v, addr, QVGPU_PTE_RW));
+}
+
+static void copy(Gart *g, uint64_t src, uint64_t dst, uint64_t len)
+{
+    qvgpu_pkt_copy(&g->q, src, dst, len);
+    qvgpu_finish(&g->q);
+}
+
+/* The latched fault; forgets it. */
+static void expect_fault(QVGPU *v, uint64_t va, bool write, unsigned walker)
+{
+    uint32_t status = qvgpu_mm_rd(v, VM_L2_PROTECTION_FAULT_STATUS);
+
+    g_assert_cmpuint(VGPU_GET(status,
+                              VM_L2_PROTECTION_FAULT_STATUS__WALKER_ERROR),
+                     ==, walker);
+    g_assert_cmpuint(VGPU_GET(status, VM_L2_PROTECTION_FAULT_STATUS__VMID),
+                     ==, 0);
+    g_assert_cmpuint(VGPU_GET(status, VM_L2_PROTECTION_FAULT_STATUS__RW), ==,
+                     write);
+    g_assert_cmphex(VGPU_GET(status, VM_L2_PROTECTION_FAULT_STATUS__CID), ==,
+                    VGPU_CID_SDMA(0));
+    g_assert_cmphex(qvgpu_mm_rd64(v, VM_L2_PROTECTION_FAULT_ADDR_LO32), ==,
+                    va >> 12);
+    qvgpu_ih_next_fault(v, 0, va, write, false);
+    qvgpu_mm_wr(v, VM_L2_PROTECTION_FAULT_CNTL, 0x3ffc |
+                VM_L2_PROTECTION_FAULT_CNTL__CLEAR_STATUS_ADDR);
+    g_assert_cmphex(qvgpu_mm_rd(v, VM_L2_PROTECTION_FAULT_STATUS), ==, 0);
+}
+
+/* Catches: an FB aperture that is off, or ends before VRAM does. */
+static void test_fb_aperture(void)
+{
+    QVGPU *v = qvgpu_start();
+    uint64_t first = v->bar[VGPU_BAR_VRAM];
+    uint64_t last = first + v->vram_size - 5000;
+    QVGPUQueue q;
+
+    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_fill(v, first, 1, 0, 5000);
+    qvgpu_pkt_copy(&q, qvgpu_mc(v, first), qvgpu_mc(v, last), 5000);
+    qvgpu_finish(&q);
+    qvgpu_expect(v, last, 1, 0, 5000);
+    g_assert_cmphex(qvgpu_mm_rd(v, VM_L2_PROTECTION_FAULT_STATUS), ==, 0);
+    qvgpu_stop(v);
+}
+
+/* Catches: an aperture that is nailed to its reset value. */
+static void test_fb_aperture_moves(void)
+{
+    QVGPU *v = qvgpu_start();
+    uint64_t src = qvgpu_alloc(v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
+    uint64_t dst = qvgpu_alloc(v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
+    QVGPUQueue q;
+
+    qvgpu_mm_wr(v, MC_VM_FB_LOCATION_BASE, 0x40);
+    qvgpu_mm_wr(v, MC_VM_FB_LOCATION_TOP, 0x43);
+    g_assert_cmphex(qvgpu_mc(v, v->bar[VGPU_BAR_VRAM]), ==, 0x40ull << 24);
+    qvgpu_invalidate(v, 1);
+    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_fill(v, src, 2, 0, QVGPU_PAGE);
+    qvgpu_pkt_copy(&q, qvgpu_mc(v, src), qvgpu_mc(v, dst), QVGPU_PAGE);
+    qvgpu_finish(&q);
+    qvgpu_expect(v, dst, 2, 0, QVGPU_PAGE);
+    qvgpu_stop(v);
+}
+
+/* Catches: an aperture larger than VRAM that leads out of the host's memory. */
+static void test_fb_beyond_vram(void)
+{
+    QVGPU *v = qvgpu_start();
+    uint64_t src = qvgpu_alloc(v, QVGPU_RAM, QVGPU_PAGE, QVGPU_PAGE);
+    uint64_t end = v->bar[VGPU_BAR_VRAM] + v->vram_size;
+    QVGPUQueue q;
+    QVGPUIrq irq;
+
+    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_mm_wr(v, MC_VM_FB_LOCATION_TOP, 0xffff);
+    qvgpu_fill(v, src, 3, 0, QVGPU_PAGE);
+    qvgpu_pkt_copy(&q, qvgpu_mc(v, src), qvgpu_mc(v, end) - 100, 200);
+    qvgpu_finish(&q);
+    qvgpu_expect(v, end - 100, 3, 0, 100);
+    qvgpu_ih_next(v, &irq);
+    g_assert_cmphex(irq.data[0], ==, (uint32_t)(qvgpu_mc(v, end) >> 12));
+    qvgpu_stop(v);
+}
+
+/* Catches: a window that adds the wrong base, or that is off by a page. */
+static void test_agp_window(void)
+{
+    QVGPU *v = qvgpu_start();
+    uint64_t src = qvgpu_alloc(v, QVGPU_RAM, 16 * MiB, 16 * MiB);
+    uint64_t dst = qvgpu_alloc(v, QVGPU_VRAM, 2 * QVGPU_PAGE, QVGPU_PAGE);
+    uint64_t at = 2 * TiB;
+    QVGPUQueue q;
+
+    /* Ring and write-back by VRAM, so that the window may move. */
+    qvgpu_queue_init_ring(&q, v, 0, SDMA_QUEUE_GFX, NULL, QVGPU_VRAM, 4096);
+    q.cntl &= ~SDMA_RB_CNTL__RPTR_WRITEBACK_ENABLE;
+    qvgpu_queue_load(&q);
+    qvgpu_mm_wr(v, MC_VM_AGP_BOT, at >> 24);
+    qvgpu_mm_wr(v, MC_VM_AGP_TOP, at >> 24);
+    qvgpu_mm_wr(v, MC_VM_AGP_BASE, src >> 24);
+
+    qvgpu_fill(v, src, 4, 0, 100);
+    qvgpu_fill(v, src + 16 * MiB - 100, 4, 100, 100);
+    qvgpu_pkt_copy(&q, at, qvgpu_mc(v, dst), 100);
+    qvgpu_pkt_copy(&q, at + 16 * MiB - 100, qvgpu_mc(v, dst) + 100, 100);
+    qvgpu_finish(&q);
+    qvgpu_expect(v, dst, 4, 0, 200);
+    g_assert_false(qvgpu_ih_pending(v));
+
+    /* One byte further on is outside: reads zeros, tells. */
+    qvgpu_fill(v, dst, 4, 300, 200);
+    qvgpu_pkt_copy(&q, at + 16 * MiB - 100, qvgpu_mc(v, dst), 200);
+    qvgpu_finish(&q);
+    qvgpu_expect(v, dst, 4, 100, 100);
+    qvgpu_expect_byte(v, dst + 100, 0, 100);
+    expect_fault(v, at + 16 * MiB, false, VGPU_WALKER_RANGE);
+    qvgpu_stop(v);
+}
+
+/* Catches: pages in the wrong order, or spans joined that are not one. */
+static void test_scattered(void)
+{
+    enum { PAGES = 64 };
+    Gart g;
+    uint64_t page[PAGES], dst;
+    unsigned i;
+
+    gart_start(&g, QVGPU_VRAM);
+    dst = qvgpu_alloc(g.v, QVGPU_RAM, PAGES * QVGPU_PAGE, QVGPU_PAGE);
+    for (i = 0; i < PAGES; i++) {
+        page[i] = qvgpu_alloc(g.v, i % 3 ? QVGPU_RAM : QVGPU_VRAM,
+                              QVGPU_PAGE, QVGPU_PAGE);
+    }
+    /* 37 is prime to 64: every page once, neighbours never in order. */
+    for (i = 0; i < PAGES; i++) {
+        gart_set(&g, 100 + i, page[i * 37 % PAGES]);
+        qvgpu_fill(g.v, page[i * 37 % PAGES], 5, i * QVGPU_PAGE, QVGPU_PAGE);
+    }
+    copy(&g, GART_AT + 100 * QVGPU_PAGE + 77, qvgpu_mc(g.v, dst),
+         PAGES * QVGPU_PAGE - 177);
+    qvgpu_expect(g.v, dst, 5, 77, PAGES * QVGPU_PAGE - 177);
+    qvgpu_expect_byte(g.v, dst + PAGES * QVGPU_PAGE - 177, 0, 177);
+
+    /* And the other way: written through the GART. */
+    qvgpu_fill(g.v, dst, 6, 0, PAGES * QVGPU_PAGE);
+    copy(&g, qvgpu_mc(g.v, dst), GART_AT + 100 * QVGPU_PAGE,
+         PAGES * QVGPU_PAGE);
+    for (i = 0; i < PAGES; i++) {
+        qvgpu_expect(g.v, page[i * 37 % PAGES], 6, i * QVGPU_PAGE,
+                     QVGPU_PAGE);
+    }
+    qvgpu_stop(g.v);
+}
+
+/* Catches: an entry counted from 0 instead of from START; END not included. */
+static void test_range(void)
+{
+    Gart g;
+    uint64_t first, last, dst;
+
+    gart_start(&g, QVGPU_VRAM);
+    first = qvgpu_alloc(g.v, QVGPU_RAM, QVGPU_PAGE, QVGPU_PAGE);
+    last = qvgpu_alloc(g.v, QVGPU_RAM, QVGPU_PAGE, QVGPU_PAGE);
+    dst = qvgpu_alloc(g.v, QVGPU_VRAM, 4 * QVGPU_PAGE, QVGPU_PAGE);
+    gart_set(&g, 0, first);
+    gart_set(&g, GART_PAGES - 1, last);
+    qvgpu_fill(g.v, first, 7, 0, QVGPU_PAGE);
+    qvgpu_fill(g.v, last, 8, 0, QVGPU_PAGE);
+
+    copy(&g, GART_AT, qvgpu_mc(g.v, dst), QVGPU_PAGE);
+    copy(&g, GART_AT + (GART_PAGES - 1) * QVGPU_PAGE,
+         qvgpu_mc(g.v, dst) + QVGPU_PAGE, QVGPU_PAGE);
+    qvgpu_expect(g.v, dst, 7, 0, QVGPU_PAGE);
+    qvgpu_expect(g.v, dst + QVGPU_PAGE, 8, 0, QVGPU_PAGE);
+    g_assert_false(qvgpu_ih_pending(g.v));
+
+    copy(&g, GART_AT - 1, qvgpu_mc(g.v, dst), 1);
+    expect_fault(g.v, GART_AT - 1, false, VGPU_WALKER_RANGE);
+    copy(&g, qvgpu_mc(g.v, dst), GART_AT + GART_PAGES * QVGPU_PAGE, 1);
+    expect_fault(g.v, GART_AT + GART_PAGES * QVGPU_PAGE, true,
+                 VGPU_WALKER_RANGE);
+    /* Above 48 bits, and all ones. */
+    copy(&g, qvgpu_mc(g.v, dst), UINT64_MAX, 1);
+    g_assert_cmphex(qvgpu_mm_rd(g.v, VM_L2_PROTECTION_FAULT_STATUS), !=, 0);
+    qvgpu_stop(g.v);
+}
+
+/* Catches: entries cut to 32 bits, a table that may only lie in VRAM. */
+static void test_table_in_ram(void)
+{
+    Gart g;
+    uint64_t src, dst;
+
+    gart_start(&g, QVGPU_RAM);
+    src = qvgpu_alloc(g.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
+    dst = qvgpu_alloc(g.v, QVGPU_RAM, QVGPU_PAGE, QVGPU_PAGE);
+    gart_set(&g, 513, src);
+    gart_set(&g, 514, dst);
+    qvgpu_fill(g.v, src, 9, 0, QVGPU_PAGE);
+    copy(&g, GART_AT + 513 * QVGPU_PAGE, GART_AT + 514 * QVGPU_PAGE,
+         QVGPU_PAGE);
+    qvgpu_expect(g.v, dst, 9, 0, QVGPU_PAGE);
+    qvgpu_stop(g.v);
+}
+
+/* Catches: an unbound GART page that stalls the kernel's queue for ever. */
+static void test_invalid_entry(void)
+{
+    Gart g;
+    uint64_t src;
+
+    gart_start(&g, QVGPU_VRAM);
+    src = qvgpu_alloc(g.v, QVGPU_RAM, QVGPU_PAGE, QVGPU_PAGE);
+    copy(&g, qvgpu_mc(g.v, src), GART_AT + 3 * QVGPU_PAGE, QVGPU_PAGE);
+    expect_fault(g.v, GART_AT + 3 * QVGPU_PAGE, true, VGPU_WALKER_OK);
+
+    /* A context that is off translates nothing. */
+    gart_set(&g, 3, src);
+    qvgpu_mm_wr(g.v, VM_CONTEXT_CNTL(0), 0);
+    qvgpu_invalidate(g.v, 1);
+    copy(&g, qvgpu_mc(g.v, src), GART_AT + 3 * QVGPU_PAGE, QVGPU_PAGE);
+    expect_fault(g.v, GART_AT + 3 * QVGPU_PAGE, true, VGPU_WALKER_RANGE);
+    qvgpu_stop(g.v);
+}
+
+/* Catches: a later fault that covers the tracks of the first. */
+static void test_first_fault_is_kept(void)
+{
+    Gart g;
+    uint64_t dst;
+    uint32_t status;
+
+    gart_start(&g, QVGPU_VRAM);
+    dst = qvgpu_alloc(g.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
+    copy(&g, GART_AT + 5 * QVGPU_PAGE, qvgpu_mc(g.v, dst), 4);
+    status = qvgpu_mm_rd(g.v, VM_L2_PROTECTION_FAULT_STATUS);
+    g_assert_cmphex(status & VM_L2_PROTECTION_FAULT_STATUS__MORE_FAULTS, ==,
+                    0);
+    copy(&g, qvgpu_mc(g.v, dst), GART_AT + 6 * QVGPU_PAGE, 4);
+    g_assert_cmphex(qvgpu_mm_rd(g.v, VM_L2_PROTECTION_FAULT_STATUS), ==,
+                    status | VM_L2_PROTECTION_FAULT_STATUS__MORE_FAULTS);
+    g_assert_cmphex(qvgpu_mm_rd64(g.v, VM_L2_PROTECTION_FAULT_ADDR_LO32), ==,
+                    (GART_AT >> 12) + 5);
+    /* Both are told, though. */
+    qvgpu_ih_next_fault(g.v, 0, GART_AT + 5 * QVGPU_PAGE, false, false);
+    qvgpu_ih_next_fault(g.v, 0, GART_AT + 6 * QVGPU_PAGE, true, false);
+    g_assert_cmpuint(qvgpu_counter(g.v, VGPU_CNT_FAULTS_NORETRY), ==, 2);
+    qvgpu_stop(g.v);
+}
+
+void qvgpu_add_gart_tests(void)
+{
+    qtest_add_func("/vgpu-kfd/gart/fb-aperture", test_fb_aperture);
+    qtest_add_func("/vgpu-kfd/gart/fb-aperture-moves",
+                   test_fb_aperture_moves);
+    qtest_add_func("/vgpu-kfd/gart/fb-beyond-vram", test_fb_beyond_vram);
+    qtest_add_func("/vgpu-kfd/gart/agp-window", test_agp_window);
+    qtest_add_func("/vgpu-kfd/gart/scattered", test_scattered);
+    qtest_add_func("/vgpu-kfd/gart/range", test_range);
+    qtest_add_func("/vgpu-kfd/gart/table-in-ram", test_table_in_ram);
+    qtest_add_func("/vgpu-kfd/gart/invalid-entry", test_invalid_entry);
+    qtest_add_func("/vgpu-kfd/gart/first-fault-is-kept",
+                   test_first_fault_is_kept);
+}

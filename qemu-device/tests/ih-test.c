@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: the interrupt ring and the MSI. */
+#include "qemu/osdep.h"
+#include "vgpu-qos.h"
+
+#define SMALL   6                       /* log2 of dwords: 8 entries */
+#define ENTRIES 8
+
+typedef struct Ih {
+    QVGPU *v;
+    QVGPUQueue q;
+} Ih;
+
+static void ih_start(Ih *t)
+{
+    t->v = qvgpu_start();
+    qvgpu_queue_open(&t->q, t->v, 0, SDMA_QUEUE_GFX, NULL);
+}
+
+/* @n entries with contexts @first.. */
+static void traps(Ih *t, uint32_t first, unsigned n)
+{
+    unsigned i;
+
+    for (i = 0; i < n; i++) {
+        qvgpu_pkt_trap(&t->q, first + i);
+        qvgpu_finish(&t->q);
+    }
+}
+
+static void expect_trap(Ih *t, uint32_t context)
+{
+    QVGPUIrq irq;
+
+    qvgpu_ih_next(t->v, &irq);
+    g_assert_cmpuint(irq.source, ==, IH_SRC_SDMA_TRAP);
+    g_assert_cmphex(irq.data[0], ==, context);
+}
+
+/* Catches: an entry that is credited to another queue or process. */
+static void test_entry(void)
+{
+    Ih t;
+    QVGPUSpace space;
+    unsigned engine, i;
+
+    ih_start(&t);
+    qvgpu_space_init(&space, t.v, 13, QVGPU_VRAM);
+    for (engine = 0; engine < VGPU_NUM_SDMA; engine++) {
+        for (i = 0; i < SDMA_NUM_RLC; i++) {
+            QVGPUQueue q;
+            QVGPUIrq irq;
+
+            qvgpu_queue_open(&q, t.v, engine, SDMA_QUEUE_RLC(i), &space);
+            qvgpu_pkt_trap(&q, 0x100 + i);
+            qvgpu_finish(&q);
+            qvgpu_ih_next(t.v, &irq);
+            g_assert_cmphex(irq.client, ==, engine ? IH_CLIENT_SDMA1
+                                                   : IH_CLIENT_SDMA0);
+            g_assert_cmpuint(irq.source, ==, IH_SRC_SDMA_TRAP);
+            g_assert_cmpuint(irq.ring & 0xf, ==, i);
+            g_assert_cmpuint(irq.vmid, ==, 13);
+            g_assert_true(irq.mm_hub);
+            g_assert_cmphex(irq.pasid, ==, QVGPU_PASID(13));
+            g_assert_cmphex(irq.data[0], ==, 0x100 + i);
+            qvgpu_queue_disable(&q);
+        }
+    }
+    g_assert_cmpuint(qvgpu_counter(t.v, VGPU_CNT_IH_ENTRIES), ==,
+                     VGPU_NUM_SDMA * SDMA_NUM_RLC);
+    qvgpu_stop(t.v);
+}
+
+/* Catches: entries or pointers that go wrong at the ring's end. */
+static void test_ring_wraps(void)
+{
+    Ih t;
+    unsigned i;
+
+    ih_start(&t);
+    qvgpu_ih_init(t.v, SMALL, 0);
+    for (i = 0; i < 5 * ENTRIES; i++) {
+        traps(&t, i, 1);
+        g_assert_cmphex(qvgpu_ih_writeback(t.v), ==,
+                        (i + 1) % ENTRIES * IH_ENTRY_BYTES);
+        g_assert_cmphex(qvgpu_rd(t.v, IH_RB_WPTR), ==,
+                        (i + 1) % ENTRIES * IH_ENTRY_BYTES);
+        expect_trap(&t, i);
+    }
+    qvgpu_stop(t.v);
+}
+
+/* Catches: a write-back that comes though it is not wanted. */
+static void test_no_writeback(void)
+{
+    Ih t;
+
+    ih_start(&t);
+    qvgpu_wr(t.v, IH_RB_CNTL, qvgpu_rd(t.v, IH_RB_CNTL) &
+             ~IH_RB_CNTL__WPTR_WRITEBACK_ENABLE);
+    traps(&t, 1, 2);
+    g_assert_cmphex(qvgpu_ih_writeback(t.v), ==, 0);
+    g_assert_cmphex(qvgpu_rd(t.v, IH_RB_WPTR), ==, 2 * IH_ENTRY_BYTES);
+    qvgpu_stop(t.v);
+}
+
+/* Catches: MSIs that are lost or that come for nothing. */
+static void test_msi(void)
+{
+    Ih t;
+
+    ih_start(&t);
+    g_assert_false(qvgpu_msi_take(t.v));
+    traps(&t, 1, 1);
+    g_assert_true(qvgpu_msi_take(t.v));
+    /* The ring is not empty: the driver is on its way already. */
+    traps(&t, 2, 3);
+    g_assert_false(qvgpu_msi_take(t.v));
+    /* Some are left when it says how far it came: once more. */
+    expect_trap(&t, 1);
+    g_assert_true(qvgpu_msi_take(t.v));
+    expect_trap(&t, 2);
+    expect_trap(&t, 3);
+    qvgpu_msi_take(t.v);
+    expect_trap(&t, 4);
+    g_assert_false(qvgpu_msi_take(t.v));
+    traps(&t, 5, 1);
+    g_assert_true(qvgpu_msi_take(t.v));
+    expect_trap(&t, 5);
+
+    qvgpu_wr(t.v, IH_RB_CNTL,
+             qvgpu_rd(t.v, IH_RB_CNTL) & ~IH_RB_CNTL__ENABLE_INTR);
+    traps(&t, 6, 1);
+    g_assert_false(qvgpu_msi_take(t.v));
+    /* Enabled with something in it: now. */
+    qvgpu_wr(t.v, IH_RB_CNTL,
+             qvgpu_rd(t.v, IH_RB_CNTL) | IH_RB_CNTL__ENABLE_INTR);
+    g_assert_true(qvgpu_msi_take(t.v));
+    qvgpu_stop(t.v);
+}
+
+/* Catches: an rptr doorbell that does not arrive, or that is not masked. */
+static void test_rptr_doorbell(void)
+{
+    Ih t;
+    uint64_t bell;
+
+    ih_start(&t);
+    bell = t.v->bar[VGPU_BAR_DOORBELL] + 8 * DOORBELL_IH;
+    traps(&t, 1, 3);
+    qvgpu_msi_take(t.v);
+    qtest_writel(t.v->qts, bell, IH_ENTRY_BYTES);
+    g_assert_cmphex(qvgpu_rd(t.v, IH_RB_RPTR), ==, IH_ENTRY_BYTES);
+    g_assert_true(qvgpu_msi_take(t.v));
+    qtest_writel(t.v->qts, bell, 3 * IH_ENTRY_BYTES);
+    g_assert_cmphex(qvgpu_rd(t.v, IH_RB_RPTR), ==, 3 * IH_ENTRY_BYTES);
+    g_assert_false(qvgpu_msi_take(t.v));
+    qvgpu_wr(t.v, IH_DOORBELL_RPTR, DOORBELL_IH * 2);
+    qtest_writel(t.v->qts, bell, 0);
+    g_assert_cmphex(qvgpu_rd(t.v, IH_RB_RPTR), ==, 3 * IH_ENTRY_BYTES);
+    qvgpu_stop(t.v);
+}
+
+/*
+ * Catches: an overflow that is not seen, not remembered or not over. The
+ * newest entries are in the ring, the oldest are lost.
+ */
+static void test_overflow(void)
+{
+    Ih t;
+    uint32_t wptr, rptr;
+    unsigned i;
+
+    ih_start(&t);
+    qvgpu_ih_init(t.v, SMALL, IH_RB_CNTL__WPTR_OVERFLOW_ENABLE);
+    traps(&t, 0, ENTRIES - 1);
+    g_assert_cmphex(qvgpu_rd(t.v, IH_RB_WPTR) & IH_RB_WPTR__RB_OVERFLOW, ==,
+                    0);
+    traps(&t, ENTRIES - 1, 5);
+    wptr = qvgpu_rd(t.v, IH_RB_WPTR);
+    g_assert_cmphex(wptr, ==, 4 * IH_ENTRY_BYTES | IH_RB_WPTR__RB_OVERFLOW);
+    g_assert_cmphex(qvgpu_ih_writeback(t.v), ==, wptr);
+
+    /* As amdgpu recovers: skip to the oldest that is whole, then clear. */
+    rptr = ((wptr & IH_RB_WPTR__OFFSET) + IH_ENTRY_BYTES) %
+           (ENTRIES * IH_ENTRY_BYTES);
+    t.v->ih.rptr = rptr;
+    qvgpu_wr(t.v, IH_RB_RPTR, rptr);
+    qvgpu_wr(t.v, IH_RB_CNTL, qvgpu_rd(t.v, IH_RB_CNTL) |
+             IH_RB_CNTL__WPTR_OVERFLOW_CLEAR);
+    g_assert_cmphex(qvgpu_rd(t.v, IH_RB_CNTL) &
+                    IH_RB_CNTL__WPTR_OVERFLOW_CLEAR, ==, 0);
+    g_assert_cmphex(qvgpu_rd(t.v, IH_RB_WPTR), ==, 4 * IH_ENTRY_BYTES);
+    for (i = 5; i < ENTRIES + 4; i++) {
+        expect_trap(&t, i);
+    }
+    g_assert_false(qvgpu_ih_pending(t.v));
+    traps(&t, 100, 1);
+    g_assert_cmphex(qvgpu_ih_writeback(t.v), ==, 5 * IH_ENTRY_BYTES);
+    expect_trap(&t, 100);
+    qvgpu_stop(t.v);
+}
+
+/* Catches: entries that overwrite what the driver has not read. */
+static void test_full_without_overflow(void)
+{
+    Ih t;
+    unsigned i;
+
+    ih_start(&t);
+    qvgpu_ih_init(t.v, SMALL, 0);
+    traps(&t, 0, ENTRIES + 3);
+    g_assert_cmpuint(qvgpu_counter(t.v, VGPU_CNT_IH_DROPPED), ==, 4);
+    g_assert_cmphex(qvgpu_ih_writeback(t.v), ==,
+                    (ENTRIES - 1) * IH_ENTRY_BYTES);
+    for (i = 0; i < ENTRIES - 1; i++) {
+        expect_trap(&t, i);
+    }
+    g_assert_false(qvgpu_ih_pending(t.v));
+    traps(&t, 50, 1);
+    expect_trap(&t, 50);
+    qvgpu_stop(t.v);
+}
+
+/*
+ * Catches: a retry fault whose entry was lost in an overflow and that nobody
+ * hears of again. Acknowledging every slot brings it back.
+ */
+static void test_fault_lost_in_overflow(void)
+{
+    const uint64_t va = 0x4000000000ull;
+    Ih t;
+    QVGPUSpace space;
+    QVGPUQueue q;
+    uint32_t rptr;
+    unsigned i;
+
+    ih_start(&t);
+    qvgpu_ih_init(t.v, SMALL, IH_RB_CNTL__WPTR_OVERFLOW_ENABLE);
+    qvgpu_space_init(&space, t.v, 3, QVGPU_VRAM);
+    qvgpu_queue_open(&q, t.v, 1, SDMA_QUEUE_RLC(0), &space);
+    qvgpu_pkt_fence(&q, va, 1);
+    qvgpu_kick(&q);
+    qvgpu_wait_until(qvgpu_ih_pending(t.v));
+    traps(&t, 0, 2 * ENTRIES);
+    rptr = (qvgpu_rd(t.v, IH_RB_WPTR) & IH_RB_WPTR__OFFSET) + IH_ENTRY_BYTES;
+    t.v->ih.rptr = rptr % (ENTRIES * IH_ENTRY_BYTES);
+    qvgpu_wr(t.v, IH_RB_RPTR, t.v->ih.rptr);
+    qvgpu_wr(t.v, IH_RB_CNTL, qvgpu_rd(t.v, IH_RB_CNTL) |
+             IH_RB_CNTL__WPTR_OVERFLOW_CLEAR);
+    for (i = 0; i < ENTRIES - 1; i++) {
+        expect_trap(&t, ENTRIES + 1 + i);
+    }
+    for (i = 0; i < VGPU_RETRY_CAM_SLOTS; i++) {
+        qvgpu_cam_ack(t.v, i);
+    }
+    i = qvgpu_ih_next_fault(t.v, 3, va, true, true);
+    qvgpu_space_map(&space, va, qvgpu_alloc(t.v, QVGPU_RAM, 4096, 4096),
+                    4096);
+    qvgpu_cam_ack(t.v, i);
+    qvgpu_finish(&q);
+    qvgpu_stop(t.v);
+}
+
+/* Catches: two entries of one time: the driver sorts stale ones out by it. */
+static void test_timestamps(void)
+{
+    Ih t;
+    uint64_t last = 0, now;
+    QVGPUIrq irq;
+    unsigned i;
+
+    ih_start(&t);
+    qtest_clock_step(t.v->qts, 1000000);
+    /* The clock stands still: all the same each is later. */
+    for (i = 0; i < 20; i++) {
+        traps(&t, i, 1);
+        qvgpu_ih_next(t.v, &irq);
+        g_assert_cmpuint(irq.timestamp, >, last);
+        last = irq.timestamp;
+    }
+    /* And they follow the clock, beyond 32 bits. */
+    qtest_clock_step(t.v->qts, 60ll * 1000000000);
+    now = qvgpu_clock(t.v);
+    traps(&t, 0, 1);
+    qvgpu_ih_next(t.v, &irq);
+    g_assert_cmpuint(irq.timestamp, ==, now);
+    g_assert_cmpuint(irq.timestamp, >, UINT32_MAX);
+    qvgpu_stop(t.v);
+}
+
+/* Catches: entries written although the ring is off or cannot be. */
+static void test_bad_rings(void)
+{
+    static const unsigned orders[] = { 0, 1, 5, 17, 24, 31 };
+    Ih t;
+    unsigned i, dropped = 0;
+
+    ih_start(&t);
+    qvgpu_ih_init(t.v, SMALL, 0);
+    qvgpu_wr(t.v, IH_RB_CNTL, 0);
+    traps(&t, 1, 1);
+    g_assert_cmpuint(qvgpu_counter(t.v, VGPU_CNT_IH_DROPPED), ==, ++dropped);
+    for (i = 0; i < ARRAY_SIZE(orders); i++) {
+        qvgpu_wr(t.v, IH_RB_CNTL, IH_RB_CNTL__RB_ENABLE |
+                 VGPU_PREP(IH_RB_CNTL__RB_SIZE, orders[i]) |
+                 VGPU_PREP(IH_RB_CNTL__MC_SPACE, 2u));
+        traps(&t, 1, 1);
+        g_assert_cmpuint(qvgpu_counter(t.v, VGPU_CNT_IH_DROPPED), ==,
+                         ++dropped);
+    }
+    qvgpu_expect_byte(t.v, t.v->ih.ring, 0, QVGPU_PAGE);
+    g_assert_cmpuint(qvgpu_counter(t.v, VGPU_CNT_IH_ENTRIES), ==, 0);
+
+    /* A pointer beyond the ring is taken modulo its size. */
+    qvgpu_ih_init(t.v, SMALL, 0);
+    qvgpu_wr(t.v, IH_RB_RPTR, 0xffffffff);
+    g_assert_cmpuint(qvgpu_rd(t.v, IH_RB_RPTR), <, ENTRIES * IH_ENTRY_BYTES);
+    qvgpu_wr(t.v, IH_RB_RPTR, 0);
+    traps(&t, 9, 1);
+    expect_trap(&t, 9);
+    qvgpu_stop(t.v);
+}
+
+/* Catches: a ring in VRAM (address space 4), or one that leaves VRAM. */
+static void test_ring_in_vram(void)
+{
+    Ih t;
+    uint64_t ring;
+
+    ih_start(&t);
+    qvgpu_ih_init(t.v, SMALL, 0);
+    ring = qvgpu_alloc(t.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
+    t.v->ih.ring = ring;
+    qvgpu_wr(t.v, IH_RB_BASE, qvgpu_mc(t.v, ring) >> 8);
+    qvgpu_wr(t.v, IH_RB_BASE_HI, qvgpu_mc(t.v, ring) >> 40);
+    qvgpu_wr(t.v, IH_RB_CNTL, VGPU_SET(qvgpu_rd(t.v, IH_RB_CNTL),
+                                       IH_RB_CNTL__MC_SPACE, 4u));
+    traps(&t, 21, 1);
+    expect_trap(&t, 21);
+
+    qvgpu_wr(t.v, IH_RB_BASE,
+             (qvgpu_mc(t.v, t.v->bar[VGPU_BAR_VRAM]) + t.v->vram_size) >> 8);
+    traps(&t, 22, 1);
+    g_assert_cmpuint(qvgpu_counter(t.v, VGPU_CNT_IH_DROPPED), ==, 1);
+    qvgpu_stop(t.v);
+}
+
+void qvgpu_add_ih_tests(void)
+{
+    qtest_add_func("/vgpu-kfd/ih/entry", test_entry);
+    qtest_add_func("/vgpu-kfd/ih/ring-wraps", test_ring_wraps);
+    qtest_add_func("/vgpu-kfd/ih/no-writeback", test_no_writeback);
+    qtest_add_func("/vgpu-kfd/ih/msi", test_msi);
+    qtest_add_func("/vgpu-kfd/ih/rptr-doorbell", test_rptr_doorbell);
+    qtest_add_func("/vgpu-kfd/ih/overflow", test_overflow);
+    qtest_add_func("/vgpu-kfd/ih/full-without-overflow",
+                   test_full_without_overflow);
+    qtest_add_func("/vgpu-kfd/ih/fault-lost-in-overflow",
+                   test_fault_lost_in_overflow);
+    qtest_add_func("/vgpu-kfd/ih/timestamps", test_timestamps);
+    qtest_add_func("/vgpu-kfd/ih/bad-rings", test_bad_rings);
+    qtest_add_func("/vgpu-kfd/ih/ring-in-vram", test_ring_in_vram);
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: what PCI sees, properties, plugging. */
+#include "qemu/osdep.h"
+#include "hw/pci/pci_regs.h"
+#include "qobject/qdict.h"
+#include "tests/qtest/libqos/pci-pc.h"
+#include "vgpu-qos.h"
+
+/* Catches: a driver that would not bind, or that would take us for a card. */
+static void test_identity(void)
+{
+    QVGPU *v = qvgpu_start_cold("64M");
+    QPCIDevice *pci = v->pci;
+
+    g_assert_cmphex(qpci_config_readw(pci, PCI_VENDOR_ID), ==, 0x1002);
+    g_assert_cmphex(qpci_config_readw(pci, PCI_DEVICE_ID), ==, 0x740f);
+    g_assert_cmphex(qpci_config_readb(pci, PCI_REVISION_ID), ==, 0x02);
+    g_assert_cmphex(qpci_config_readb(pci, PCI_CLASS_PROG), ==, 0x00);
+    g_assert_cmphex(qpci_config_readw(pci, PCI_CLASS_DEVICE), ==, 0x1200);
+    g_assert_cmphex(qpci_config_readw(pci, PCI_SUBSYSTEM_VENDOR_ID), ==,
+                    0x1af4);
+    g_assert_cmphex(qpci_config_readw(pci, PCI_SUBSYSTEM_ID), ==, 0x1100);
+    g_assert_cmphex(qpci_config_readb(pci, PCI_HEADER_TYPE), ==,
+                    PCI_HEADER_TYPE_NORMAL);
+    g_assert_cmphex(qpci_config_readb(pci, PCI_INTERRUPT_PIN), ==, 0);
+    qvgpu_stop(v);
+}
+
+/* Catches: MSI that a driver cannot place above 4 GiB, no PCI Express. */
+static void test_capabilities(void)
+{
+    QVGPU *v = qvgpu_start_cold("64M");
+    uint8_t msi = qpci_find_capability(v->pci, PCI_CAP_ID_MSI, 0);
+    uint8_t exp = qpci_find_capability(v->pci, PCI_CAP_ID_EXP, 0);
+    uint16_t flags;
+
+    g_assert_cmphex(msi, !=, 0);
+    flags = qpci_config_readw(v->pci, msi + PCI_MSI_FLAGS);
+    g_assert_cmphex(flags & PCI_MSI_FLAGS_64BIT, !=, 0);
+    g_assert_cmphex(flags & PCI_MSI_FLAGS_QMASK, ==, 0);
+    g_assert_cmphex(flags & PCI_MSI_FLAGS_ENABLE, ==, 0);
+
+    /* In pcie.0 itself an endpoint is one integrated in the root complex. */
+    g_assert_cmphex(exp, !=, 0);
+    g_assert_cmpuint((qpci_config_readw(v->pci, exp + PCI_EXP_FLAGS) &
+                      PCI_EXP_FLAGS_TYPE) >> 4, ==, PCI_EXP_TYPE_RC_END);
+    qvgpu_stop(v);
+}
+
+static void check_bars(QVGPU *v, uint64_t vram)
+{
+    const uint32_t wide = PCI_BASE_ADDRESS_MEM_TYPE_64 |
+                          PCI_BASE_ADDRESS_MEM_PREFETCH;
+    uint32_t flags;
+
+    g_assert_cmphex(qvgpu_bar_size(v->pci, VGPU_BAR_VRAM, &flags), ==, vram);
+    g_assert_cmphex(flags, ==, wide);
+    g_assert_cmphex(qvgpu_bar_size(v->pci, VGPU_BAR_DOORBELL, &flags), ==,
+                    2 * MiB);
+    g_assert_cmphex(flags, ==, wide);
+    g_assert_cmphex(qvgpu_bar_size(v->pci, 4, &flags), ==, 0);
+    g_assert_cmphex(qvgpu_bar_size(v->pci, VGPU_BAR_MMIO, &flags), ==,
+                    512 * KiB);
+    g_assert_cmphex(flags, ==, 0);
+    g_assert_cmpuint(qvgpu_rd(v, RCC_CONFIG_MEMSIZE), ==, vram / MiB);
+    /* What the apertures say must be what there is. */
+    g_assert_cmpuint(qvgpu_mm_rd(v, MC_VM_FB_LOCATION_TOP) -
+                     qvgpu_mm_rd(v, MC_VM_FB_LOCATION_BASE) + 1, ==,
+                     vram >> 24);
+}
+
+/* Catches: a BAR, MEMSIZE or aperture that does not follow the property. */
+static void test_bars(void)
+{
+    static const struct {
+        const char *vram;
+        uint64_t bytes;
+    } cases[] = {
+        { "64M", 64 * MiB }, { "67108864", 64 * MiB }, { "256M", 256 * MiB },
+        { "1G", 1 * GiB }, { "4G", 4 * GiB },
+    };
+    unsigned i;
+
+    for (i = 0; i < ARRAY_SIZE(cases); i++) {
+        QVGPU *v = qvgpu_start_cold(cases[i].vram);
+
+        check_bars(v, cases[i].bytes);
+        qvgpu_stop(v);
+    }
+}
+
+/* Catches: arithmetic of 32 bits, or an upper limit that is off by one. */
+static void test_bar_largest(void)
+{
+    uint64_t ram = (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    QVGPU *v;
+
+    if (ram < 17 * GiB) {
+        g_test_skip("the host has not enough memory for 16 GiB of VRAM");
+        return;
+    }
+    v = qvgpu_start_cold("16G");
+    check_bars(v, 16 * GiB);
+    qvgpu_fill(v, v->bar[VGPU_BAR_VRAM] + 16 * GiB - 4096, 1, 0, 4096);
+    qvgpu_expect(v, v->bar[VGPU_BAR_VRAM] + 16 * GiB - 4096, 1, 0, 4096);
+    qvgpu_stop(v);
+}
+
+/* Catches: another default than the documented 1 GiB. */
+static void test_default_vram(void)
+{
+    QTestState *qts = qtest_init("-machine q35 -nodefaults -m 128M "
+                                 "-device vgpu-kfd");
+    QPCIBus *bus = qpci_new_pc(qts, NULL);
+    QPCIDevice *pci = qvgpu_find(bus);
+    uint32_t flags;
+
+    g_assert_nonnull(pci);
+    g_assert_cmphex(qvgpu_bar_size(pci, VGPU_BAR_VRAM, &flags), ==, 1 * GiB);
+    g_free(pci);
+    qpci_free_pc(bus);
+    qtest_quit(qts);
+}
+
+/* Catches: VRAM that is not plain memory: short, mirrored, or not zero. */
+static void test_vram_is_memory(void)
+{
+    QVGPU *v = qvgpu_start_cold("64M");
+    uint64_t vram = v->bar[VGPU_BAR_VRAM], off;
+
+    qvgpu_expect_byte(v, vram, 0, 64 * KiB);
+    for (off = 0; off < 64 * MiB; off += 4 * MiB) {
+        qvgpu_fill(v, vram + off, 2, off, 8 * KiB);
+    }
+    qvgpu_fill(v, vram + 64 * MiB - 3, 2, 1, 3);
+    for (off = 0; off < 64 * MiB; off += 4 * MiB) {
+        qvgpu_expect(v, vram + off, 2, off, 8 * KiB);
+    }
+    qvgpu_expect(v, vram + 64 * MiB - 3, 2, 1, 3);
+    qvgpu_stop(v);
+}
+
+/* Catches: a BAR that answers while memory decoding is off. */
+static void test_decode_off(void)
+{
+    QVGPU *v = qvgpu_start_cold("64M");
+    uint16_t cmd = qpci_config_readw(v->pci, PCI_COMMAND);
+
+    g_assert_cmphex(qvgpu_rd(v, VGPU_MAGIC), ==, VGPU_MAGIC_VALUE);
+    qpci_config_writew(v->pci, PCI_COMMAND, cmd & ~PCI_COMMAND_MEMORY);
+    g_assert_cmphex(qvgpu_rd(v, VGPU_MAGIC), !=, VGPU_MAGIC_VALUE);
+    qpci_config_writew(v->pci, PCI_COMMAND, cmd);
+    g_assert_cmphex(qvgpu_rd(v, VGPU_MAGIC), ==, VGPU_MAGIC_VALUE);
+    qvgpu_stop(v);
+}
+
+static QTestState *start_with_root_port(void)
+{
+    /* Native hotplug: a slot that nobody powered lets its device go at once. */
+    return qtest_init("-machine q35 -nodefaults -m 128M -global "
+                      "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off "
+                      "-device pcie-root-port,id=rp0,chassis=1,slot=1");
+}
+
+/*
+ * Catches: a size that is rounded or taken as it is instead of refused, and a
+ * failed realize that leaves something behind: the good device then fails.
+ */
+static void test_bad_vram(void)
+{
+    static const uint64_t bad[] = {
+        0, 1, 32 * MiB, 64 * MiB - 1, 64 * MiB + 1, 96 * MiB, 3 * GiB,
+        16 * GiB + 1, 32 * GiB, 1ull << 63, UINT64_MAX,
+    };
+    QTestState *qts = start_with_root_port();
+    unsigned i;
+
+    for (i = 0; i < ARRAY_SIZE(bad); i++) {
+        QDict *reply = qtest_qmp(qts, "{ 'execute': 'device_add', "
+                                 "'arguments': { 'driver': 'vgpu-kfd', "
+                                 "'bus': 'rp0', 'id': 'gpu', "
+                                 "'vram': %" PRIu64 " } }", bad[i]);
+
+        if (!qdict_haskey(reply, "error")) {
+            g_error("vram=%" PRIu64 " is accepted", bad[i]);
+        }
+        qobject_unref(reply);
+    }
+    qtest_qmp_device_add(qts, "vgpu-kfd", "gpu",
+                         "{ 'bus': 'rp0', 'vram': 67108864 }");
+    qtest_quit(qts);
+}
+
+/* Catches: what unrealize forgets: threads, memory regions, the MSI. */
+static void test_plug_unplug(void)
+{
+    QTestState *qts = start_with_root_port();
+    unsigned i;
+
+    for (i = 0; i < 5; i++) {
+        qtest_qmp_device_add(qts, "vgpu-kfd", "gpu",
+                             "{ 'bus': 'rp0', 'vram': 67108864 }");
+        qtest_qmp_device_del(qts, "gpu");
+    }
+    qtest_quit(qts);
+}
+
+static void count(QPCIDevice *dev, int devfn, void *data)
+{
+    unsigned *n = data;
+
+    (*n)++;
+    g_free(dev);
+}
+
+/* Catches: state that two devices share, such as a memory region's name. */
+static void test_two_devices(void)
+{
+    QTestState *qts = qtest_init("-machine q35 -nodefaults -m 128M "
+                                 "-device vgpu-kfd,vram=64M "
+                                 "-device vgpu-kfd,vram=128M");
+    QPCIBus *bus = qpci_new_pc(qts, NULL);
+    unsigned n = 0;
+
+    qpci_device_foreach(bus, VGPU_PCI_VENDOR_ID, VGPU_PCI_DEVICE_ID, count,
+                        &n);
+    g_assert_cmpuint(n, ==, 2);
+    qpci_free_pc(bus);
+    qtest_quit(qts);
+}
+
+void qvgpu_add_pci_tests(void)
+{
+    qtest_add_func("/vgpu-kfd/pci/identity", test_identity);
+    qtest_add_func("/vgpu-kfd/pci/capabilities", test_capabilities);
+    qtest_add_func("/vgpu-kfd/pci/bars", test_bars);
+    qtest_add_func("/vgpu-kfd/pci/bar-largest", test_bar_largest);
+    qtest_add_func("/vgpu-kfd/pci/default-vram", test_default_vram);
+    qtest_add_func("/vgpu-kfd/pci/vram-is-memory", test_vram_is_memory);
+    qtest_add_func("/vgpu-kfd/pci/decode-off", test_decode_off);
+    qtest_add_func("/vgpu-kfd/pci/bad-vram", test_bad_vram);
+    qtest_add_func("/vgpu-kfd/pci/plug-unplug", test_plug_unplug);
+    qtest_add_func("/vgpu-kfd/pci/two-devices", test_two_devices);
+}

@@ -1,0 +1,601 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: rings, doorbells, indirect buffers, errors, life of a queue. */
+#include "qemu/osdep.h"
+#include "vgpu-qos.h"
+
+#define VMID    2
+
+/* Doorbell of RLC @i of engine @n in a process's slice, as KFD lays it out. */
+static uint32_t slice_doorbell(unsigned slice, unsigned n, unsigned i)
+{
+    return slice * DOORBELL_SLICE_SIZE +
+           8 * (DOORBELL_SDMA(n) + (i & 1) * DOORBELL_MIRROR + (i >> 1));
+}
+
+static uint64_t ram_page(QVGPU *v)
+{
+    return qvgpu_alloc(v, QVGPU_RAM, QVGPU_PAGE, QVGPU_PAGE);
+}
+
+/*
+ * Catches: a packet that is cut at the ring's end, pointers of 32 bits. The
+ * counters start just below 4 GiB; the ring goes round many times.
+ */
+static void test_wraparound(void)
+{
+    QVGPU *v = qvgpu_start();
+    uint64_t at = ram_page(v), i;
+    uint32_t junk[40];
+    QVGPUQueue q;
+
+    qvgpu_queue_init(&q, v, 0, SDMA_QUEUE_RLC(0), NULL);
+    q.doorbell = slice_doorbell(0, 0, 0);
+    q.wptr = 4 * GiB - 2 * KiB;
+    qvgpu_queue_load(&q);
+    for (i = 0; i < 400; i++) {
+        /* 7 and 3 dwords do not divide 1024. */
+        qvgpu_pkt_add64(&q, qvgpu_mc(v, at), 1);
+        memset(junk, 0xff, sizeof(junk));
+        QVGPU_EMIT(&q, VGPU_PREP(SDMA_NOP__COUNT, (uint32_t)(i % 40)));
+        qvgpu_emit(&q, junk, i % 40);
+        if (i % 7 == 0) {
+            qvgpu_finish(&q);
+            g_assert_cmpuint(qtest_readq(v->qts, at), ==, i + 1);
+            g_assert_cmphex(qtest_readq(v->qts, q.rptr), ==, q.wptr);
+        }
+    }
+    g_assert_cmphex(q.wptr, >, 4 * GiB + 3 * q.bytes);
+    qvgpu_stop(v);
+}
+
+/* Catches: a write-back that is cut, late, or made though nobody asked. */
+static void test_rptr_writeback(void)
+{
+    QVGPU *v = qvgpu_start();
+    QVGPUQueue q;
+
+    qvgpu_queue_init(&q, v, 1, SDMA_QUEUE_GFX, NULL);
+    q.wptr = 0x123456789000ull;
+    qvgpu_queue_load(&q);
+    QVGPU_EMIT(&q, 0, 0, 0);
+    qvgpu_finish(&q);
+    g_assert_cmphex(qtest_readq(v->qts, q.rptr), ==, 0x12345678900cull);
+
+    qvgpu_queue_disable(&q);
+    q.cntl &= ~SDMA_RB_CNTL__RPTR_WRITEBACK_ENABLE;
+    qvgpu_queue_load(&q);
+    QVGPU_EMIT(&q, 0);
+    qvgpu_finish(&q);
+    g_assert_cmphex(qtest_readq(v->qts, q.rptr), ==, 0x12345678900cull);
+    qvgpu_stop(v);
+}
+
+/* Catches: ring sizes that a driver may use but the device does not. */
+static void test_ring_sizes(void)
+{
+    static const uint64_t sizes[] = { 256, 4 * KiB, 1 * MiB };
+    QVGPU *v = qvgpu_start();
+    unsigned i, n;
+
+    for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+        uint64_t at = ram_page(v);
+        QVGPUQueue q;
+
+        qvgpu_queue_init_ring(&q, v, 0, SDMA_QUEUE_RLC(i), NULL, i & 1,
+                              sizes[i]);
+        qvgpu_queue_load(&q);
+        for (n = 0; n < 50; n++) {
+            qvgpu_pkt_add64(&q, qvgpu_mc(v, at), 1);
+            qvgpu_finish(&q);
+        }
+        g_assert_cmpuint(qtest_readq(v->qts, at), ==, 50);
+        /* Full to the last dword. */
+        while (q.wptr - qvgpu_queue_rptr(&q) < MIN(q.bytes, 4096)) {
+            QVGPU_EMIT(&q, 0);
+        }
+        qvgpu_finish(&q);
+    }
+    qvgpu_stop(v);
+}
+
+/* Catches: a user's doorbell that does not ring, half of one that does. */
+static void test_doorbell(void)
+{
+    QVGPU *v = qvgpu_start();
+    uint64_t at = ram_page(v), va;
+    QVGPUSpace space;
+    QVGPUQueue q;
+
+    qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
+    va = qvgpu_space_place(&space, at, QVGPU_PAGE);
+    qvgpu_queue_init(&q, v, 0, SDMA_QUEUE_RLC(3), &space);
+    q.doorbell = slice_doorbell(5, 0, 3);
+    q.wptr = 0x500000000ull;
+    qvgpu_queue_load(&q);
+    qvgpu_pkt_fence(&q, va, 1);
+    g_assert_cmphex(qvgpu_queue_rd(&q, SDMA_DOORBELL) &
+                    SDMA_DOORBELL__CAPTURED, ==, 0);
+    qvgpu_finish(&q);
+    g_assert_cmphex(qtest_readl(v->qts, at), ==, 1);
+    g_assert_cmphex(qvgpu_queue_rd(&q, SDMA_DOORBELL) &
+                    SDMA_DOORBELL__CAPTURED, !=, 0);
+    g_assert_cmphex(qvgpu_queue_rd(&q, SDMA_RB_WPTR_HI), ==, 5);
+
+    /* 32 bits: the low half. */
+    qvgpu_pkt_fence(&q, va, 2);
+    qtest_writel(v->qts, v->bar[VGPU_BAR_DOORBELL] + q.doorbell, q.wptr);
+    qvgpu_wait_until(qtest_readl(v->qts, at) == 2);
+    g_assert_cmphex(qvgpu_queue_rd(&q, SDMA_RB_WPTR_HI), ==, 5);
+    g_assert_cmphex(qtest_readq(v->qts,
+                                v->bar[VGPU_BAR_DOORBELL] + q.doorbell), ==,
+                    0);
+    qvgpu_stop(v);
+}
+
+/* Catches: a process that can ring at another's queue, or at a closed one. */
+static void test_doorbell_strangers(void)
+{
+    QVGPU *v = qvgpu_start();
+    uint64_t at = ram_page(v), bar = v->bar[VGPU_BAR_DOORBELL];
+    uint32_t range = qvgpu_rd(v, BIF_SDMA0_DOORBELL_RANGE), off;
+    QVGPUQueue q, kq;
+
+    qvgpu_queue_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_queue_init(&q, v, 0, SDMA_QUEUE_RLC(0), NULL);
+    q.doorbell = slice_doorbell(3, 0, 2);
+    qvgpu_queue_load(&q);
+    qvgpu_pkt_fence(&q, qvgpu_mc(v, at), 1);
+
+    /* The whole BAR but the one. */
+    for (off = 0; off < VGPU_DOORBELL_BAR_SIZE;
+         off += off >> 13 == 3 ? 4 : 4096 + 4) {
+        if (off != q.doorbell) {
+            qtest_writel(v->qts, bar + off, q.wptr);
+        }
+    }
+    g_assert_cmphex(qvgpu_queue_rd(&q, SDMA_RB_WPTR), ==, 0);
+
+    qvgpu_wr(v, RCC_DOORBELL_APER_EN, 0);
+    qvgpu_kick(&q);
+    qvgpu_wr(v, RCC_DOORBELL_APER_EN, 1);
+    qvgpu_wr(v, BIF_SDMA0_DOORBELL_RANGE, range & ~BIF_DOORBELL_RANGE__SIZE);
+    qvgpu_kick(&q);
+    /* A range that ends just before it, and one that begins behind it. */
+    qvgpu_wr(v, BIF_SDMA0_DOORBELL_RANGE,
+             VGPU_SET(range, BIF_DOORBELL_RANGE__SIZE, 2u));
+    qvgpu_kick(&q);
+    qvgpu_wr(v, BIF_SDMA0_DOORBELL_RANGE, range + 16);
+    qvgpu_kick(&q);
+    qvgpu_wr(v, BIF_SDMA0_DOORBELL_RANGE, range);
+    qvgpu_queue_wr(&q, SDMA_DOORBELL, 0);
+    qvgpu_kick(&q);
+    qvgpu_queue_wr(&q, SDMA_DOORBELL, SDMA_DOORBELL__ENABLE);
+    g_assert_cmphex(qvgpu_queue_rd(&q, SDMA_RB_WPTR), ==, 0);
+    qvgpu_engine_pass(&kq);
+    g_assert_cmphex(qtest_readl(v->qts, at), ==, 0);
+
+    qvgpu_finish(&q);
+    g_assert_cmphex(qtest_readl(v->qts, at), ==, 1);
+    qvgpu_stop(v);
+}
+
+/* Catches: queues mixed up, with all 20 there are at work at once. */
+static void test_all_queues(void)
+{
+    enum { QUEUES = VGPU_NUM_SDMA * SDMA_NUM_QUEUES, LEN = 8192 };
+    QVGPU *v = qvgpu_start();
+    QVGPUSpace space[4];
+    QVGPUQueue q[QUEUES];
+    uint64_t src[QUEUES], dst[QUEUES];
+    unsigned i, n;
+
+    for (i = 0; i < ARRAY_SIZE(space); i++) {
+        qvgpu_space_init(&space[i], v, 3 + i, QVGPU_VRAM);
+    }
+    for (i = 0; i < QUEUES; i++) {
+        unsigned engine = i / SDMA_NUM_QUEUES, index = i % SDMA_NUM_QUEUES;
+        QVGPUSpace *s = index < SDMA_QUEUE_RLC(0) ? NULL : &space[i % 4];
+        uint64_t src_va, dst_va;
+
+        qvgpu_queue_init(&q[i], v, engine, index, s);
+        if (s) {
+            q[i].doorbell = slice_doorbell(1 + i % 4, engine,
+                                           index - SDMA_QUEUE_RLC(0));
+        }
+        src[i] = qvgpu_alloc(v, i & 1, LEN, QVGPU_PAGE);
+        dst[i] = qvgpu_alloc(v, i >> 1 & 1, LEN, QVGPU_PAGE);
+        qvgpu_fill(v, src[i], i, 0, LEN);
+        src_va = s ? qvgpu_space_place(s, src[i], LEN) : qvgpu_mc(v, src[i]);
+        dst_va = s ? qvgpu_space_place(s, dst[i], LEN) : qvgpu_mc(v, dst[i]);
+        qvgpu_queue_load(&q[i]);
+        for (n = 0; n < 8; n++) {
+            qvgpu_pkt_copy(&q[i], src_va + n * 1024, dst_va + n * 1024, 1024);
+        }
+    }
+    for (i = 0; i < QUEUES; i++) {
+        qvgpu_kick(&q[i]);
+    }
+    for (i = 0; i < QUEUES; i++) {
+        qvgpu_finish(&q[i]);
+        qvgpu_expect(v, dst[i], i, 0, LEN);
+    }
+    qvgpu_stop(v);
+}
+
+/* Catches: half a packet that is executed with what lay in the ring. */
+static void test_packet_in_parts(void)
+{
+    QVGPU *v = qvgpu_start();
+    uint64_t src = ram_page(v), dst = ram_page(v), end;
+    QVGPUQueue q, kq;
+
+    qvgpu_queue_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_PAGE, NULL);
+    qvgpu_fill(v, src, 1, 0, QVGPU_PAGE);
+    qvgpu_pkt_copy(&q, qvgpu_mc(v, src), qvgpu_mc(v, dst), QVGPU_PAGE);
+    end = q.wptr;
+    for (q.wptr = 4; q.wptr < end; q.wptr += 4) {
+        qvgpu_kick(&q);
+        qvgpu_engine_pass(&kq);
+        g_assert_cmphex(qvgpu_queue_rptr(&q), ==, 0);
+        g_assert_cmpuint(qvgpu_queue_exception(&q), ==, 0);
+        qvgpu_expect_byte(v, dst, 0, QVGPU_PAGE);
+    }
+    qvgpu_finish(&q);
+    qvgpu_expect(v, dst, 1, 0, QVGPU_PAGE);
+    qvgpu_stop(v);
+}
+
+/* Puts what was emitted since @from into a buffer; the ring forgets it. */
+static uint64_t to_buffer(QVGPUQueue *q, uint64_t from, uint32_t *dwords)
+{
+    uint64_t ib = ram_page(q->v), len = q->wptr - from;
+    g_autofree uint8_t *buf = g_malloc(len);
+
+    qtest_bufread(q->v->qts, q->ring + from, buf, len);
+    qtest_bufwrite(q->v->qts, ib, buf, len);
+    q->wptr = from;
+    *dwords = len / 4;
+    return ib;
+}
+
+/* Catches: an IB whose packets are lost, done twice or out of order. */
+static void test_indirect(void)
+{
+    QVGPU *v = qvgpu_start();
+    uint64_t at = ram_page(v), inner, outer, mc = qvgpu_mc(v, at);
+    uint32_t inner_len, outer_len;
+    QVGPUQueue q;
+
+    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_pkt_add64(&q, mc, 0x100);
+    qvgpu_pkt_poll_mem(&q, QVGPU_POLL_EQ, mc, 0x101, UINT32_MAX,
+                       QVGPU_POLL_FOREVER);
+    inner = to_buffer(&q, 0, &inner_len);
+    /* Nested; before and after it something to do. */
+    qvgpu_pkt_add64(&q, mc, 1);
+    qvgpu_pkt_indirect(&q, 0, qvgpu_mc(v, inner), inner_len);
+    qvgpu_pkt_add64(&q, mc, 0x10000);
+    outer = to_buffer(&q, 0, &outer_len);
+
+    qvgpu_pkt_indirect(&q, 0, qvgpu_mc(v, outer), outer_len);
+    qvgpu_pkt_poll_mem(&q, QVGPU_POLL_EQ, mc, 0x10101, UINT32_MAX,
+                       QVGPU_POLL_FOREVER);
+    qvgpu_pkt_indirect(&q, 0, qvgpu_mc(v, outer), 0);   /* empty */
+    qvgpu_pkt_add64(&q, mc, 0x1000000);
+    qvgpu_finish(&q);
+    g_assert_cmphex(qtest_readq(v->qts, at), ==, 0x1010101);
+    qvgpu_stop(v);
+}
+
+/* A queue that stopped: exception, interrupt, rptr on the packet. */
+static void expect_stopped(QVGPUQueue *q, unsigned exception, uint32_t header,
+                           uint64_t rptr)
+{
+    QVGPUIrq irq;
+
+    qvgpu_ih_next(q->v, &irq);
+    g_assert_cmphex(irq.client, ==, IH_CLIENT_SDMA0 + q->engine);
+    g_assert_cmpuint(irq.source, ==, IH_SRC_SDMA_ILLEGAL);
+    g_assert_cmpuint(irq.vmid, ==, q->space ? q->space->vmid : 0);
+    g_assert_cmphex(irq.pasid, ==,
+                    q->space ? QVGPU_PASID(q->space->vmid) : 0);
+    if (exception == VGPU_SDMA_EXC_PACKET) {
+        g_assert_cmphex(irq.data[0], ==, header);
+    }
+    qvgpu_wait_until(qvgpu_queue_idle(q));
+    g_assert_cmpuint(qvgpu_queue_exception(q), ==, exception);
+    g_assert_cmphex(qvgpu_queue_rptr(q), ==, rptr);
+}
+
+/*
+ * Catches: packets that the device does not know and passes over, or does by
+ * halves. The queue stops there, its engine goes on, and it can be restarted.
+ */
+static void test_bad_packets(void)
+{
+    static const uint32_t bad[][2] = {
+        { SDMA_PKT(SDMA_OP_COPY, SDMA_SUBOP_COPY_LINEAR) |
+          SDMA_COPY_LINEAR__BROADCAST },
+        { SDMA_PKT(SDMA_OP_COPY, 4) },          /* RECT */
+        { SDMA_PKT(SDMA_OP_COPY, 1) },          /* tiled */
+        { SDMA_PKT(SDMA_OP_WRITE, 1) },
+        { 3 }, { 7 },
+        { 9 },                                  /* COND_EXE */
+        { SDMA_PKT(SDMA_OP_PTEPDE, 1) }, { SDMA_PKT(SDMA_OP_PTEPDE, 2) },
+        { SDMA_PKT(SDMA_OP_TIMESTAMP, 0) }, { SDMA_PKT(SDMA_OP_TIMESTAMP, 1) },
+        { 14, VM_L2_CNTL3 },                    /* SRBM_WRITE */
+        { 15 },                                 /* PRE_EXE */
+        { 16 }, { 17 }, { 0x7f }, { 0xff }, { 0xffffffff },
+        { SDMA_PKT(SDMA_OP_ATOMIC, 0) },        /* operation 0 */
+        { SDMA_PKT(SDMA_OP_ATOMIC, 0) | 15u << 25 },    /* 32-bit add */
+        { SDMA_PKT(SDMA_OP_ATOMIC, 0) | 47u << 25 | SDMA_ATOMIC__LOOP },
+        { SDMA_PKT(SDMA_OP_ATOMIC, 0) | 47u << 25, 0x1004 },    /* crooked */
+        { SDMA_PKT(SDMA_OP_CONST_FILL, 0) | 1u << 30 },
+        { SDMA_PKT(SDMA_OP_CONST_FILL, 0) | 3u << 30 },
+        { SDMA_PKT(SDMA_OP_POLL_REGMEM, 0) | 7u << 28 },
+        { SDMA_PKT(SDMA_OP_INDIRECT, 0) | 5u << 16, 0 },  /* other's VMID */
+        { SDMA_PKT(SDMA_OP_INDIRECT, 0), 0x1002 },        /* crooked */
+        { VGPU_PREP(SDMA_NOP__COUNT, 0x3fffu) },  /* longer than the ring */
+    };
+    QVGPU *v = qvgpu_start();
+    uint64_t at = ram_page(v), va, start;
+    QVGPUSpace space;
+    QVGPUQueue q, kq;
+    unsigned i;
+
+    qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
+    va = qvgpu_space_place(&space, at, QVGPU_PAGE);
+    qvgpu_queue_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_RLC(0), &space);
+    for (i = 0; i < ARRAY_SIZE(bad); i++) {
+        g_test_message("header 0x%08x", bad[i][0]);
+        qtest_writel(v->qts, at, 0);
+        start = q.wptr;
+        QVGPU_EMIT(&q, bad[i][0], bad[i][1], 0, 0, 0, 0, 0, 0, 0, 0);
+        qvgpu_pkt_fence(&q, va, 1);
+        qvgpu_kick(&q);
+        expect_stopped(&q, VGPU_SDMA_EXC_PACKET, bad[i][0], start);
+        qvgpu_engine_pass(&kq);
+        g_assert_cmphex(qtest_readl(v->qts, at), ==, 0);
+        g_assert_cmphex(qvgpu_mm_rd(v, VM_L2_CNTL3), ==, 0);
+
+        /* Off and on, behind the bad packet. */
+        qvgpu_queue_disable(&q);
+        g_assert_cmpuint(qvgpu_queue_exception(&q), ==, 0);
+        q.wptr = start + 40;
+        qvgpu_queue_load(&q);
+        qvgpu_pkt_fence(&q, va, 2);
+        qvgpu_finish(&q);
+        g_assert_cmphex(qtest_readl(v->qts, at), ==, 2);
+    }
+    g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_QUEUE_ERRORS), ==,
+                     ARRAY_SIZE(bad));
+    qvgpu_stop(v);
+}
+
+/* Catches: an IB that ends in a packet, nests for ever, or hides bad ones. */
+static void test_bad_indirect(void)
+{
+    QVGPU *v = qvgpu_start();
+    uint64_t at = ram_page(v), ib, start;
+    uint32_t len, ih = SDMA_PKT(SDMA_OP_INDIRECT, 0);
+    QVGPUQueue q;
+    unsigned i;
+
+    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
+    for (i = 0; i < 3; i++) {
+        uint32_t header = SDMA_PKT(SDMA_OP_FENCE, 0);
+
+        start = q.wptr;
+        switch (i) {
+        case 0:                 /* ends in a packet */
+            qvgpu_pkt_fence(&q, qvgpu_mc(v, at), 1);
+            ib = to_buffer(&q, start, &len);
+            len--;
+            break;
+        case 1:                 /* itself, for ever */
+            header = ih;
+            QVGPU_EMIT(&q, 0, 0, 0, 0, 0, 0);
+            ib = to_buffer(&q, start, &len);
+            qtest_writel(v->qts, ib, ih);
+            qtest_writeq(v->qts, ib + 4, qvgpu_mc(v, ib));
+            qtest_writel(v->qts, ib + 12, len);
+            break;
+        default:                /* bad after good */
+            header = 0xff;
+            qvgpu_pkt_fence(&q, qvgpu_mc(v, at) + 4, 1);
+            QVGPU_EMIT(&q, 0xff);
+            qvgpu_pkt_fence(&q, qvgpu_mc(v, at), 1);
+            ib = to_buffer(&q, start, &len);
+            break;
+        }
+        qvgpu_pkt_indirect(&q, 0, qvgpu_mc(v, ib), len);
+        qvgpu_pkt_fence(&q, qvgpu_mc(v, at), 1);
+        qvgpu_kick(&q);
+        qvgpu_wait_until(qvgpu_queue_exception(&q));
+        expect_stopped(&q, VGPU_SDMA_EXC_PACKET, header,
+                       qvgpu_queue_rptr(&q));
+        g_assert_cmphex(qtest_readl(v->qts, at), ==, 0);
+        qvgpu_queue_disable(&q);
+        qvgpu_queue_load(&q);
+    }
+    g_assert_cmphex(qtest_readl(v->qts, at + 4), ==, 1);
+    qvgpu_stop(v);
+}
+
+/* Catches: rings and pointers that would lead the engine astray. */
+static void test_bad_rings(void)
+{
+    static const struct {
+        uint64_t wptr;
+        unsigned size;          /* log2 of dwords; 0: as it is */
+        uint64_t rptr;
+    } bad[] = {
+        { 4097, 0, 0 }, { 2, 0, 0 }, { 4100, 0, 0 },
+        { 0xfffffffffffffffcull, 0, 0 }, { 8, 0, 16 }, { 8, 0, 1 },
+        { 64, 5, 0 }, { 64, 1, 0 }, { 64, 29, 0 }, { 64, 31, 0 },
+    };
+    QVGPU *v = qvgpu_start();
+    QVGPUQueue q, kq;
+    unsigned i;
+
+    qvgpu_queue_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
+    for (i = 0; i < ARRAY_SIZE(bad); i++) {
+        qvgpu_queue_init(&q, v, 0, SDMA_QUEUE_RLC(i % 8), NULL);
+        if (bad[i].size) {
+            q.cntl = VGPU_SET(q.cntl, SDMA_RB_CNTL__RB_SIZE, bad[i].size);
+        }
+        q.wptr = bad[i].rptr;
+        q.doorbell = slice_doorbell(1, 0, i % 8);
+        qvgpu_queue_load(&q);
+        q.wptr = bad[i].wptr;
+        qvgpu_kick(&q);
+        expect_stopped(&q, VGPU_SDMA_EXC_RING, 0, bad[i].rptr);
+        qvgpu_engine_pass(&kq);
+        qvgpu_queue_disable(&q);
+    }
+    g_assert_false(qvgpu_ih_pending(v));
+    qvgpu_stop(v);
+}
+
+/* Catches: FREEZE or HALT that lets a packet through, or loses one. */
+static void test_freeze(void)
+{
+    static const uint32_t stop[][3] = {
+        { SDMA_FREEZE, SDMA_FREEZE__FREEZE, SDMA_FREEZE__FROZEN },
+        { SDMA_F32_CNTL, SDMA_F32_CNTL__HALT, 0 },
+    };
+    QVGPU *v = qvgpu_start();
+    uint64_t at = ram_page(v);
+    uint32_t base = SDMA_ENGINE(0);
+    QVGPUQueue q, other;
+    unsigned i;
+
+    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_queue_open(&other, v, 1, SDMA_QUEUE_GFX, NULL);
+    for (i = 0; i < ARRAY_SIZE(stop); i++) {
+        qtest_writel(v->qts, at, 0);
+        qvgpu_wr(v, base + stop[i][0], stop[i][1]);
+        qvgpu_wait_until((qvgpu_rd(v, base + stop[i][0]) & stop[i][2]) ==
+                         stop[i][2]);
+        qvgpu_pkt_fence(&q, qvgpu_mc(v, at), 1);
+        qvgpu_kick(&q);
+        /* The other engine is not concerned. */
+        qvgpu_engine_pass(&other);
+        g_assert_cmphex(qtest_readl(v->qts, at), ==, 0);
+        g_assert_false(qvgpu_queue_idle(&q));
+        qvgpu_wr(v, base + stop[i][0], 0);
+        qvgpu_wait_until(!(qvgpu_rd(v, base + stop[i][0]) & stop[i][2]));
+        qvgpu_finish(&q);
+        g_assert_cmphex(qtest_readl(v->qts, at), ==, 1);
+    }
+    qvgpu_stop(v);
+}
+
+/* Catches: a disable that waits for a poll, an enable that begins anew. */
+static void test_disable_in_poll(void)
+{
+    QVGPU *v = qvgpu_start();
+    uint64_t at = ram_page(v), mc = qvgpu_mc(v, at);
+    QVGPUQueue q, kq;
+
+    qvgpu_queue_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_PAGE, NULL);
+    qvgpu_pkt_add64(&q, mc + 8, 1);
+    qvgpu_pkt_poll_mem(&q, QVGPU_POLL_EQ, mc, 1, UINT32_MAX,
+                       QVGPU_POLL_FOREVER);
+    qvgpu_pkt_add64(&q, mc + 8, 0x100);
+    qvgpu_kick(&q);
+    qvgpu_wait_until(qtest_readq(v->qts, at + 8) == 1);
+    qvgpu_queue_disable(&q);
+
+    /* What it waits for comes while it is off. */
+    qtest_writel(v->qts, at, 1);
+    qvgpu_engine_pass(&kq);
+    g_assert_cmphex(qtest_readq(v->qts, at + 8), ==, 1);
+    qvgpu_queue_enable(&q);
+    qvgpu_finish(&q);
+    g_assert_cmphex(qtest_readq(v->qts, at + 8), ==, 0x101);
+    qvgpu_stop(v);
+}
+
+/*
+ * Catches: a copy that is begun again or cut when its queue is taken off the
+ * engine in mid-packet. Memory that was done before must not be written again.
+ */
+static void test_disable_in_copy(void)
+{
+    const uint64_t len = 48 * MiB;
+    QVGPU *v = qvgpu_start();
+    uint64_t src = qvgpu_alloc(v, QVGPU_RAM, len, QVGPU_PAGE);
+    uint64_t dst = qvgpu_alloc(v, QVGPU_VRAM, len, QVGPU_PAGE);
+    unsigned n, offs = 0;
+    QVGPUQueue q;
+
+    qvgpu_fill(v, src, 1, 0, len);
+    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_PAGE, NULL);
+    qvgpu_pkt_copy(&q, qvgpu_mc(v, src), qvgpu_mc(v, dst), len);
+    qvgpu_kick(&q);
+    qvgpu_wait_until(qvgpu_counter(v, VGPU_CNT_BYTES_COPIED) ||
+                     qvgpu_queue_idle(&q));
+    for (n = 0; n < 20; n++) {
+        qvgpu_queue_disable(&q);
+        offs += qvgpu_queue_rptr(&q) != q.wptr;
+        qvgpu_queue_enable(&q);
+    }
+    qvgpu_finish(&q);
+    g_test_message("taken off in mid-copy %u times", offs);
+    qvgpu_expect(v, dst, 1, 0, len);
+    g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_BYTES_COPIED), ==, len);
+    qvgpu_stop(v);
+}
+
+/* Catches: a destroyed queue whose last packet haunts the next. */
+static void test_reuse(void)
+{
+    QVGPU *v = qvgpu_start();
+    uint64_t at = ram_page(v), mc = qvgpu_mc(v, at);
+    QVGPUQueue q, next;
+
+    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_RLC(0), NULL);
+    qvgpu_pkt_poll_mem(&q, QVGPU_POLL_EQ, mc, 1, UINT32_MAX,
+                       QVGPU_POLL_FOREVER);
+    qvgpu_pkt_fence(&q, mc + 4, 1);
+    qvgpu_kick(&q);
+    qvgpu_queue_disable(&q);
+
+    qvgpu_queue_open(&next, v, 0, SDMA_QUEUE_RLC(0), NULL);
+    qtest_writel(v->qts, at, 1);
+    qvgpu_pkt_fence(&next, mc + 8, 2);
+    qvgpu_finish(&next);
+    g_assert_cmphex(qtest_readl(v->qts, at + 8), ==, 2);
+    g_assert_cmphex(qtest_readl(v->qts, at + 4), ==, 0);
+
+    /* amdgpu's order of destruction: off, idle, no doorbell, on, RPTR. */
+    qvgpu_queue_disable(&next);
+    qvgpu_queue_wr(&next, SDMA_DOORBELL, 0);
+    qvgpu_queue_enable(&next);
+    g_assert_cmphex(qvgpu_queue_rptr(&next), ==, next.wptr);
+    qvgpu_stop(v);
+}
+
+void qvgpu_add_queue_tests(void)
+{
+    qtest_add_func("/vgpu-kfd/queue/wraparound", test_wraparound);
+    qtest_add_func("/vgpu-kfd/queue/rptr-writeback", test_rptr_writeback);
+    qtest_add_func("/vgpu-kfd/queue/ring-sizes", test_ring_sizes);
+    qtest_add_func("/vgpu-kfd/queue/doorbell", test_doorbell);
+    qtest_add_func("/vgpu-kfd/queue/doorbell-strangers",
+                   test_doorbell_strangers);
+    qtest_add_func("/vgpu-kfd/queue/all-queues", test_all_queues);
+    qtest_add_func("/vgpu-kfd/queue/packet-in-parts", test_packet_in_parts);
+    qtest_add_func("/vgpu-kfd/queue/indirect", test_indirect);
+    qtest_add_func("/vgpu-kfd/queue/bad-packets", test_bad_packets);
+    qtest_add_func("/vgpu-kfd/queue/bad-indirect", test_bad_indirect);
+    qtest_add_func("/vgpu-kfd/queue/bad-rings", test_bad_rings);
+    qtest_add_func("/vgpu-kfd/queue/freeze", test_freeze);
+    qtest_add_func("/vgpu-kfd/queue/disable-in-poll", test_disable_in_poll);
+    qtest_add_func("/vgpu-kfd/queue/disable-in-copy", test_disable_in_copy);
+    qtest_add_func("/vgpu-kfd/queue/reuse", test_reuse);
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: registers, NBIO, clock, model block, reset. */
+#include "qemu/osdep.h"
+#include "vgpu-qos.h"
+
+/* A register that only keeps what is written to it. */
+#define SCRATCH     (HUB(VGPU_HUB_MM) + VM_L2_CNTL3)
+
+static void check_reset_values(QVGPU *v)
+{
+    static const struct {
+        uint32_t reg;
+        uint32_t val;
+    } fixed[] = {
+        { PCIE_INDEX2, 0 },
+        { RCC_DOORBELL_APER_EN, 0 },
+        { RCC_CONFIG_MEMSIZE, 64 },
+        { RCC_IOV_FUNC_IDENTIFIER, 0 },
+        { GPU_HDP_FLUSH_DONE, 0 },
+        { BIF_SDMA0_DOORBELL_RANGE, 0 },
+        { BIF_SDMA1_DOORBELL_RANGE, 0 },
+        { BIF_IH_DOORBELL_RANGE, 0 },
+        { IH_RB_CNTL, 0 },
+        { IH_RB_RPTR, 0 },
+        { IH_RB_WPTR, 0 },
+        { IH_RETRY_INT_CAM_CNTL, 0 },
+        { ATC_VMID_PASID_MAPPING_UPDATE_STATUS, 0 },
+        { VGPU_MAGIC, VGPU_MAGIC_VALUE },
+        { VGPU_VERSION, VGPU_VERSION_VALUE },
+        { VGPU_SDMA_COUNT, VGPU_NUM_SDMA },
+        { VGPU_FAULT_SERIAL, 0 },
+    };
+    unsigned i, n, h;
+
+    for (i = 0; i < ARRAY_SIZE(fixed); i++) {
+        if (qvgpu_rd(v, fixed[i].reg) != fixed[i].val) {
+            g_error("register 0x%05x is 0x%08x out of reset, not 0x%08x",
+                    fixed[i].reg, qvgpu_rd(v, fixed[i].reg), fixed[i].val);
+        }
+    }
+    for (h = 0; h < VGPU_NUM_HUBS; h++) {
+        g_assert_cmphex(qvgpu_rd(v, HUB(h) + MC_VM_FB_LOCATION_BASE), ==,
+                        0x8000);
+        g_assert_cmphex(qvgpu_rd(v, HUB(h) + MC_VM_FB_LOCATION_TOP), ==,
+                        0x8003);
+        g_assert_cmphex(qvgpu_rd(v, HUB(h) + MC_VM_FB_OFFSET), ==, 0);
+        g_assert_cmphex(qvgpu_rd(v, HUB(h) + VM_L2_PROTECTION_FAULT_STATUS),
+                        ==, 0);
+        for (i = 0; i < VGPU_NUM_VMIDS; i++) {
+            g_assert_cmphex(qvgpu_rd(v, HUB(h) + VM_CONTEXT_CNTL(i)) &
+                            VM_CONTEXT_CNTL__ENABLE_CONTEXT, ==, 0);
+        }
+    }
+    for (i = 0; i < VGPU_NUM_SDMA; i++) {
+        g_assert_cmphex(qvgpu_rd(v, SDMA_ENGINE(i) + SDMA_STATUS_REG) &
+                        SDMA_STATUS_REG__IDLE, !=, 0);
+        for (n = 0; n < SDMA_NUM_QUEUES; n++) {
+            uint32_t q = SDMA_ENGINE(i) + SDMA_QUEUE(n);
+
+            g_assert_cmphex(qvgpu_rd(v, q + SDMA_RB_CNTL), ==, 0);
+            g_assert_cmphex(qvgpu_rd(v, q + SDMA_DOORBELL), ==, 0);
+            g_assert_cmphex(qvgpu_rd(v, q + SDMA_CONTEXT_STATUS) &
+                            (SDMA_CONTEXT_STATUS__IDLE |
+                             SDMA_CONTEXT_STATUS__EXCEPTION), ==,
+                            SDMA_CONTEXT_STATUS__IDLE);
+        }
+    }
+    for (i = 0; i < VGPU_NUM_COUNTERS; i++) {
+        g_assert_cmpuint(qvgpu_counter(v, i), ==, 0);
+    }
+}
+
+/* Catches: a driver's first reads that find something else than promised. */
+static void test_reset_values(void)
+{
+    QVGPU *v = qvgpu_start_cold("64M");
+
+    check_reset_values(v);
+    qvgpu_stop(v);
+}
+
+/* Catches: reset that leaves a queue, a ring or a counter as it was. */
+static void test_system_reset(void)
+{
+    QVGPU *v = qvgpu_start();
+    uint64_t buf = qvgpu_alloc(v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
+    QVGPUSpace space;
+    QVGPUQueue q, stalled;
+
+    qvgpu_fill(v, buf, 3, 0, QVGPU_PAGE);
+    qvgpu_space_init(&space, v, 5, QVGPU_VRAM);
+    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_pkt_trap(&q, 1);
+    qvgpu_pkt_poll_mem(&q, QVGPU_POLL_EQ, qvgpu_mc(v, q.rptr) + 64, 1,
+                       UINT32_MAX, QVGPU_POLL_FOREVER);
+    qvgpu_kick(&q);
+    qvgpu_queue_open(&stalled, v, 0, SDMA_QUEUE_RLC(0), &space);
+    qvgpu_pkt_fence(&stalled, 0x123000, 1);
+    qvgpu_kick(&stalled);
+    qvgpu_wait_until(qvgpu_counter(v, VGPU_CNT_FAULTS_RETRY) == 1);
+
+    qtest_system_reset(v->qts);
+    qvgpu_map_bars(v);
+    check_reset_values(v);
+    /* Memory is not a register. */
+    qvgpu_expect(v, buf, 3, 0, QVGPU_PAGE);
+    qvgpu_stop(v);
+}
+
+/* Catches: a register that does not exist and yet acts or answers. */
+static void test_unknown_registers(void)
+{
+    static const uint32_t holes[] = {
+        0x0, 0x1, 0x8000, 0x10000, 0x1dfff, VGPU_BASE - 1,
+        VGPU_COUNTER(VGPU_NUM_COUNTERS), VGPU_MMIO_DWORDS - 1,
+        SDMA_ENGINE(2) + SDMA_STATUS_REG,
+        SDMA_ENGINE(0) + SDMA_QUEUE(SDMA_NUM_QUEUES),
+    };
+    QVGPU *v = qvgpu_start_cold("64M");
+    unsigned i;
+
+    for (i = 0; i < ARRAY_SIZE(holes); i++) {
+        qvgpu_wr(v, holes[i], 0xffffffff);
+        if (qvgpu_rd(v, holes[i])) {
+            g_error("register 0x%05x answers 0x%08x", holes[i],
+                    qvgpu_rd(v, holes[i]));
+        }
+    }
+    check_reset_values(v);
+    qvgpu_stop(v);
+}
+
+/*
+ * Catches: a register that crashes or hangs the device whatever is in it, and
+ * one that reset forgets. The values make every enable bit go on and off.
+ */
+static void test_all_registers_survive(void)
+{
+    static const uint32_t values[] = { 0xffffffff, 0, 0x55555555, 0xaaaaaaaa };
+    QVGPU *v = qvgpu_start_cold("64M");
+    g_autofree uint32_t *all = g_malloc(VGPU_MMIO_BAR_SIZE);
+    unsigned i, n;
+
+    for (i = 0; i < ARRAY_SIZE(values); i++) {
+        for (n = 0; n < VGPU_MMIO_DWORDS; n++) {
+            all[n] = values[i];
+        }
+        qtest_bufwrite(v->qts, v->bar[VGPU_BAR_MMIO], all, VGPU_MMIO_BAR_SIZE);
+        qtest_bufread(v->qts, v->bar[VGPU_BAR_MMIO], all, VGPU_MMIO_BAR_SIZE);
+    }
+    qtest_system_reset(v->qts);
+    qvgpu_map_bars(v);
+    check_reset_values(v);
+    qvgpu_stop(v);
+}
+
+/* Catches: a narrow or crooked access that changes or reads a register. */
+static void test_access_sizes(void)
+{
+    QVGPU *v = qvgpu_start_cold("64M");
+    uint64_t at = v->bar[VGPU_BAR_MMIO] + 4ull * SCRATCH;
+
+    qvgpu_wr(v, SCRATCH, 0x12345678);
+    qvgpu_wr(v, SCRATCH + 1, 0);
+    qtest_writeb(v->qts, at, 0xff);
+    qtest_writeb(v->qts, at + 3, 0xff);
+    qtest_writew(v->qts, at, 0xffff);
+    qtest_writew(v->qts, at + 2, 0xffff);
+    qtest_writel(v->qts, at + 1, 0xffffffff);
+    qtest_writel(v->qts, at - 2, 0xffffffff);
+    g_assert_cmphex(qvgpu_rd(v, SCRATCH), ==, 0x12345678);
+    g_assert_cmphex(qtest_readb(v->qts, at), !=, 0x78);
+    g_assert_cmphex(qtest_readw(v->qts, at), !=, 0x5678);
+    g_assert_cmphex(qvgpu_rd(v, VGPU_MAGIC), ==, VGPU_MAGIC_VALUE);
+    qvgpu_stop(v);
+}
+
+/*
+ * Catches: an index that is taken for a dword offset, that reaches beyond the
+ * BAR, or that makes the window look into itself for ever.
+ */
+static void test_indirect_window(void)
+{
+    QVGPU *v = qvgpu_start_cold("64M");
+
+    qvgpu_wr(v, PCIE_INDEX2, 4 * SCRATCH);
+    g_assert_cmphex(qvgpu_rd(v, PCIE_INDEX2), ==, 4 * SCRATCH);
+    qvgpu_wr(v, PCIE_DATA2, 0xfeedc0de);
+    g_assert_cmphex(qvgpu_rd(v, SCRATCH), ==, 0xfeedc0de);
+    g_assert_cmphex(qvgpu_rd(v, PCIE_DATA2), ==, 0xfeedc0de);
+
+    qvgpu_wr(v, PCIE_INDEX2, VGPU_MMIO_BAR_SIZE);
+    qvgpu_wr(v, PCIE_DATA2, 1);
+    g_assert_cmphex(qvgpu_rd(v, PCIE_DATA2), ==, 0);
+    qvgpu_wr(v, PCIE_INDEX2, 0xfffffffc);
+    qvgpu_wr(v, PCIE_DATA2, 1);
+    g_assert_cmphex(qvgpu_rd(v, PCIE_DATA2), ==, 0);
+
+    qvgpu_wr(v, PCIE_INDEX2, 4 * PCIE_DATA2);
+    qvgpu_wr(v, PCIE_DATA2, 4 * PCIE_DATA2);
+    qvgpu_rd(v, PCIE_DATA2);
+    qvgpu_wr(v, PCIE_INDEX2, 4 * VGPU_MAGIC);
+    g_assert_cmphex(qvgpu_rd(v, PCIE_DATA2), ==, VGPU_MAGIC_VALUE);
+    qvgpu_stop(v);
+}
+
+/* Catches: a driver that would wait for ever for its HDP flush. */
+static void test_hdp_flush(void)
+{
+    QVGPU *v = qvgpu_start_cold("64M");
+    const uint32_t page = 0x7f000;
+
+    qvgpu_wr(v, GPU_HDP_FLUSH_REQ, GPU_HDP_FLUSH__SDMA0);
+    qvgpu_wait_until(qvgpu_rd(v, GPU_HDP_FLUSH_DONE) & GPU_HDP_FLUSH__SDMA0);
+    g_assert_cmphex(qvgpu_rd(v, GPU_HDP_FLUSH_DONE) & GPU_HDP_FLUSH__SDMA1,
+                    ==, 0);
+    qvgpu_wr(v, GPU_HDP_FLUSH_DONE, UINT32_MAX);
+    g_assert_cmphex(qvgpu_rd(v, GPU_HDP_FLUSH_DONE), ==,
+                    GPU_HDP_FLUSH__SDMA0);
+
+    qvgpu_wr(v, REMAP_HDP_MEM_FLUSH_CNTL, page);
+    qvgpu_wr(v, REMAP_HDP_REG_FLUSH_CNTL, page + 4);
+    g_assert_cmphex(qvgpu_rd(v, REMAP_HDP_MEM_FLUSH_CNTL), ==, page);
+    g_assert_cmphex(qvgpu_rd(v, REMAP_HDP_REG_FLUSH_CNTL), ==, page + 4);
+    qvgpu_wr(v, page / 4, 0);
+    qvgpu_wr(v, page / 4 + 1, 0);
+    qvgpu_stop(v);
+}
+
+/* Catches: identity or counters that a guest can write. */
+static void test_model_block(void)
+{
+    QVGPU *v = qvgpu_start_cold("64M");
+    uint32_t reg;
+
+    for (reg = VGPU_BASE; reg < VGPU_COUNTER(VGPU_NUM_COUNTERS); reg++) {
+        qvgpu_wr(v, reg, 0x5a5a5a5a);
+    }
+    check_reset_values(v);
+
+    qvgpu_wr(v, RCC_DOORBELL_APER_EN, 1);
+    qtest_writel(v->qts, v->bar[VGPU_BAR_DOORBELL], 1);
+    g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_DOORBELLS), ==, 1);
+    /* The high half belongs to the low half read last. */
+    g_assert_cmpuint(qvgpu_rd(v, VGPU_COUNTER(VGPU_CNT_DOORBELLS) + 1), ==,
+                     0);
+    qvgpu_stop(v);
+}
+
+/* Catches: a clock of another rate, or a reading that moves by itself. */
+static void test_clock(void)
+{
+    QVGPU *v = qvgpu_start_cold("64M");
+    uint64_t t0 = qvgpu_clock(v);
+
+    qtest_clock_step(v->qts, 12340);
+    /* Not captured again yet. */
+    g_assert_cmphex(qvgpu_rd(v, RLC_GPU_CLOCK_COUNT_LSB), ==, (uint32_t)t0);
+    qvgpu_wr(v, RLC_CAPTURE_GPU_CLOCK_COUNT, 0);
+    g_assert_cmphex(qvgpu_rd(v, RLC_GPU_CLOCK_COUNT_LSB), ==, (uint32_t)t0);
+
+    g_assert_cmpuint(qvgpu_clock(v) - t0, ==, 1234);
+    g_assert_cmpuint(qvgpu_clock(v) - t0, ==, 1234);
+    /* An hour: the high half counts. */
+    qtest_clock_step(v->qts, 3600ll * 1000000000);
+    g_assert_cmpuint(qvgpu_clock(v) - t0, ==,
+                     1234 + 3600ull * VGPU_CLOCK_HZ);
+    qvgpu_stop(v);
+}
+
+/* Catches: the handshake that amdgpu waits for when it gives out a VMID. */
+static void test_pasid_mapping(void)
+{
+    QVGPU *v = qvgpu_start_cold("64M");
+    unsigned i;
+
+    for (i = 1; i < 32; i += 5) {
+        uint32_t map = ATC_VMID_PASID_MAPPING__VALID | (0x8000 + i);
+
+        qvgpu_wr(v, ATC_VMID_PASID_MAPPING(i), map);
+        qvgpu_wait_until(qvgpu_rd(v, ATC_VMID_PASID_MAPPING_UPDATE_STATUS) &
+                         (1u << i));
+        qvgpu_wr(v, ATC_VMID_PASID_MAPPING_UPDATE_STATUS, 1u << i);
+        g_assert_cmphex(qvgpu_rd(v, ATC_VMID_PASID_MAPPING_UPDATE_STATUS), ==,
+                        0);
+        g_assert_cmphex(qvgpu_rd(v, ATC_VMID_PASID_MAPPING(i)), ==, map);
+    }
+    qvgpu_stop(v);
+}
+
+/* Catches: the hubs' registers in each other's place. */
+static void test_hubs_are_two(void)
+{
+    static const uint32_t kept[] = {
+        VM_L2_CNTL, VM_L2_CNTL3, VM_L2_CNTL4, VM_CONTEXT_CNTL(0),
+        VM_CONTEXT_CNTL(15), VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(3),
+        VM_CONTEXT_PAGE_TABLE_START_ADDR_HI32(15),
+        VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(0), MC_VM_FB_OFFSET,
+        MC_VM_SYSTEM_APERTURE_LOW_ADDR, MC_VM_MX_L1_TLB_CNTL,
+    };
+    QVGPU *v = qvgpu_start_cold("64M");
+    unsigned i;
+
+    for (i = 0; i < ARRAY_SIZE(kept); i++) {
+        qvgpu_wr(v, HUB(VGPU_HUB_GFX) + kept[i], 0x100 + i);
+        qvgpu_wr(v, HUB(VGPU_HUB_MM) + kept[i], 0x200 + i);
+    }
+    for (i = 0; i < ARRAY_SIZE(kept); i++) {
+        g_assert_cmphex(qvgpu_rd(v, HUB(VGPU_HUB_GFX) + kept[i]), ==,
+                        0x100 + i);
+        g_assert_cmphex(qvgpu_rd(v, HUB(VGPU_HUB_MM) + kept[i]), ==,
+                        0x200 + i);
+    }
+    qvgpu_stop(v);
+}
+
+void qvgpu_add_regs_tests(void)
+{
+    qtest_add_func("/vgpu-kfd/regs/reset-values", test_reset_values);
+    qtest_add_func("/vgpu-kfd/regs/system-reset", test_system_reset);
+    qtest_add_func("/vgpu-kfd/regs/unknown", test_unknown_registers);
+    qtest_add_func("/vgpu-kfd/regs/all-survive", test_all_registers_survive);
+    qtest_add_func("/vgpu-kfd/regs/access-sizes", test_access_sizes);
+    qtest_add_func("/vgpu-kfd/regs/indirect-window", test_indirect_window);
+    qtest_add_func("/vgpu-kfd/regs/hdp-flush", test_hdp_flush);
+    qtest_add_func("/vgpu-kfd/regs/model-block", test_model_block);
+    qtest_add_func("/vgpu-kfd/regs/clock", test_clock);
+    qtest_add_func("/vgpu-kfd/regs/pasid-mapping", test_pasid_mapping);
+    qtest_add_func("/vgpu-kfd/regs/hubs-are-two", test_hubs_are_two);
+}

@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: repair, acknowledge, replay: no byte lost or written twice. */
+#include "qemu/osdep.h"
+#include "vgpu-qos.h"
+
+#define VMID    6
+#define SRC     0x111100000000ull
+#define DST     0x222200000000ull
+#define PAGES   16
+
+typedef struct Replay {
+    QVGPU *v;
+    QVGPUSpace space;
+    QVGPUQueue q;               /* user queue, engine 0 */
+    QVGPUQueue kq;              /* kernel queue, engine 0 */
+    uint64_t src, dst;          /* PAGES each, for SRC and DST; not mapped */
+} Replay;
+
+static void replay_start(Replay *r)
+{
+    r->v = qvgpu_start();
+    qvgpu_space_init(&r->space, r->v, VMID, QVGPU_VRAM);
+    qvgpu_queue_open(&r->q, r->v, 0, SDMA_QUEUE_RLC(0), &r->space);
+    qvgpu_queue_open(&r->kq, r->v, 0, SDMA_QUEUE_GFX, NULL);
+    r->src = qvgpu_alloc(r->v, QVGPU_RAM, PAGES * QVGPU_PAGE, QVGPU_PAGE);
+    r->dst = qvgpu_alloc(r->v, QVGPU_VRAM, PAGES * QVGPU_PAGE, QVGPU_PAGE);
+    qvgpu_fill(r->v, r->src, 1, 0, PAGES * QVGPU_PAGE);
+}
+
+static void map_src(Replay *r)
+{
+    qvgpu_space_map(&r->space, SRC, r->src, PAGES * QVGPU_PAGE);
+}
+
+static void map_dst(Replay *r)
+{
+    qvgpu_space_map(&r->space, DST, r->dst, PAGES * QVGPU_PAGE);
+}
+
+static uint64_t acks_by_register(Replay *r, unsigned slot)
+{
+    qvgpu_cam_ack(r->v, slot);
+    return 1;
+}
+
+static uint64_t acks_by_doorbell(Replay *r, unsigned slot)
+{
+    qtest_writel(r->v->qts, r->v->bar[VGPU_BAR_DOORBELL] +
+                 4 * DOORBELL_IH_RETRY_CAM_DW, slot);
+    return 1;
+}
+
+/* Catches: an acknowledge that does not wake, a replay that is not exact. */
+static void test_acknowledge(void)
+{
+    uint64_t (*const ack[])(Replay *, unsigned) = {
+        acks_by_register, acks_by_doorbell,
+    };
+    unsigned i;
+
+    for (i = 0; i < ARRAY_SIZE(ack); i++) {
+        Replay r;
+        unsigned slot;
+
+        replay_start(&r);
+        map_src(&r);
+        qvgpu_pkt_copy(&r.q, SRC + 5, DST + 7, 3000);
+        qvgpu_kick(&r.q);
+        slot = qvgpu_ih_next_fault(r.v, VMID, DST, true, true);
+        map_dst(&r);
+        /* Nothing happens before the acknowledge. */
+        qvgpu_engine_pass(&r.kq);
+        qvgpu_expect_byte(r.v, r.dst, 0, QVGPU_PAGE);
+        ack[i](&r, slot);
+        qvgpu_finish(&r.q);
+        qvgpu_expect_byte(r.v, r.dst, 0, 7);
+        qvgpu_expect(r.v, r.dst + 7, 1, 5, 3000);
+        qvgpu_expect_byte(r.v, r.dst + 3007, 0, QVGPU_PAGE - 3007);
+        g_assert_cmpuint(qvgpu_counter(r.v, VGPU_CNT_REPLAYS), ==, 1);
+        g_assert_false(qvgpu_ih_pending(r.v));
+        qvgpu_stop(r.v);
+    }
+}
+
+/*
+ * Catches: a flush that leaves a stalled queue asleep, and a CAM slot that it
+ * frees: the page's next fault is then told twice.
+ */
+static void test_invalidation(void)
+{
+    Replay r;
+    unsigned slot;
+
+    replay_start(&r);
+    map_src(&r);
+    qvgpu_pkt_copy(&r.q, SRC, DST, QVGPU_PAGE);
+    qvgpu_kick(&r.q);
+    slot = qvgpu_ih_next_fault(r.v, VMID, DST, true, true);
+
+    /* Nothing repaired yet: looks again, tells nobody. */
+    qvgpu_invalidate(r.v, 1u << VMID);
+    qvgpu_engine_pass(&r.kq);
+    g_assert_false(qvgpu_ih_pending(r.v));
+    qvgpu_invalidate(r.v, 0xffff & ~(1u << VMID));
+    map_dst(&r);
+    qvgpu_invalidate(r.v, 1u << VMID);
+    qvgpu_finish(&r.q);
+    qvgpu_expect(r.v, r.dst, 1, 0, QVGPU_PAGE);
+
+    /* The slot is still taken: the page faults without a word. */
+    qvgpu_space_set(&r.space, DST, VGPU_LEVEL_PTB, 0);
+    qvgpu_invalidate(r.v, 1u << VMID);
+    qvgpu_pkt_copy(&r.q, SRC + 1, DST, QVGPU_PAGE);
+    qvgpu_kick(&r.q);
+    qvgpu_engine_pass(&r.kq);
+    g_assert_false(qvgpu_ih_pending(r.v));
+    /* Now acknowledged, not repaired: it is news again. */
+    qvgpu_cam_ack(r.v, slot);
+    slot = qvgpu_ih_next_fault(r.v, VMID, DST, true, true);
+    map_dst(&r);
+    qvgpu_cam_ack(r.v, slot);
+    qvgpu_finish(&r.q);
+    qvgpu_expect(r.v, r.dst, 1, 1, QVGPU_PAGE);
+    g_assert_cmpuint(qvgpu_counter(r.v, VGPU_CNT_FAULTS_RETRY), ==, 2);
+    qvgpu_stop(r.v);
+}
+
+/* Catches: a fault that is reported once and then never more. */
+static void test_acknowledge_without_repair(void)
+{
+    Replay r;
+    uint32_t serial = 0;
+    unsigned i;
+
+    replay_start(&r);
+    map_dst(&r);
+    qvgpu_pkt_copy(&r.q, SRC, DST, QVGPU_PAGE);
+    qvgpu_kick(&r.q);
+    for (i = 0; i < 10; i++) {
+        QVGPUIrq irq;
+
+        qvgpu_wait_until(qvgpu_ih_pending(r.v));
+        qvgpu_ih_decode(r.v, r.v->ih.rptr, &irq);
+        g_assert_cmpuint(irq.data[3], >, serial);
+        serial = irq.data[3];
+        qvgpu_cam_ack(r.v, qvgpu_ih_next_fault(r.v, VMID, SRC, false, true));
+    }
+    map_src(&r);
+    qvgpu_cam_ack(r.v, qvgpu_ih_next_fault(r.v, VMID, SRC, false, true));
+    qvgpu_finish(&r.q);
+    qvgpu_expect(r.v, r.dst, 1, 0, QVGPU_PAGE);
+    g_assert_cmpuint(qvgpu_counter(r.v, VGPU_CNT_FAULTS_RETRY), ==, 11);
+    qvgpu_stop(r.v);
+}
+
+/*
+ * Catches: any loss, repetition or disorder in a copy that faults at every
+ * page of both sides. Each page is repaired when it is asked for; behind the
+ * engine's back the source is changed and the destination marked, so that a
+ * byte that is copied twice shows.
+ */
+static void test_fault_through(void)
+{
+    const uint64_t skew = 1234, len = (PAGES - 1) * QVGPU_PAGE;
+    Replay r;
+    uint64_t done = 0;
+    unsigned faults = 0;
+
+    replay_start(&r);
+    qvgpu_pkt_copy(&r.q, SRC + skew, DST, len);
+    qvgpu_kick(&r.q);
+    while (done < len) {
+        /* The next byte that is not yet copied, source first. */
+        uint64_t at = SRC + skew + done;
+        bool write = false;
+        uint64_t next, base;
+        unsigned slot;
+        QVGPUIrq irq;
+
+        qvgpu_wait_until(qvgpu_ih_pending(r.v));
+        qvgpu_ih_decode(r.v, r.v->ih.rptr, &irq);
+        if (irq.data[1] & IH_FAULT_D1__WRITE) {
+            write = true;
+            at = DST + done;
+        }
+        slot = qvgpu_ih_next_fault(r.v, VMID, at, write, true);
+        faults++;
+        /* What is done must be there, and may not be touched again. */
+        qtest_memset(r.v->qts, r.src, 0xee, (skew + done) / 4096 * 4096);
+        qtest_memset(r.v->qts, r.dst, 0x44, done);
+
+        base = at & ~(QVGPU_PAGE - 1);
+        qvgpu_space_map(&r.space, base,
+                        write ? r.dst + (base - DST) : r.src + (base - SRC),
+                        QVGPU_PAGE);
+        /* How far it will come: to the next page end of a mapped pair. */
+        next = done;
+        while (next < len &&
+               qtest_readq(r.v->qts, qvgpu_space_slot(&r.space,
+                           SRC + skew + next, VGPU_LEVEL_PTB)) &&
+               qtest_readq(r.v->qts, qvgpu_space_slot(&r.space, DST + next,
+                           VGPU_LEVEL_PTB))) {
+            uint64_t src_left = QVGPU_PAGE - (skew + next) % QVGPU_PAGE;
+            uint64_t dst_left = QVGPU_PAGE - next % QVGPU_PAGE;
+
+            next += MIN(len - next, MIN(src_left, dst_left));
+        }
+        qvgpu_cam_ack(r.v, slot);
+        if (next == len) {
+            qvgpu_finish(&r.q);
+        } else {
+            qvgpu_wait_until(qvgpu_ih_pending(r.v));
+        }
+        qvgpu_expect_byte(r.v, r.dst, 0x44, done);
+        qvgpu_expect(r.v, r.dst + done, 1, skew + done, next - done);
+        qvgpu_expect_byte(r.v, r.dst + next, 0,
+                          PAGES * QVGPU_PAGE - next);
+        done = next;
+    }
+    /* One fault a page: 16 of the source, 15 of the destination. */
+    g_assert_cmpuint(faults, ==, 2 * PAGES - 1);
+    g_assert_cmpuint(qvgpu_counter(r.v, VGPU_CNT_BYTES_COPIED), ==, len);
+    g_assert_cmpuint(qvgpu_counter(r.v, VGPU_CNT_FAULTS_MERGED), ==, 0);
+    qvgpu_stop(r.v);
+}
+
+/* Catches: a write to a read-only page that cannot be repaired. */
+static void test_permission(void)
+{
+    Replay r;
+    unsigned slot;
+
+    replay_start(&r);
+    map_src(&r);
+    qvgpu_fill(r.v, r.dst, 2, 0, QVGPU_PAGE);
+    qvgpu_space_set(&r.space, DST, VGPU_LEVEL_PTB, qvgpu_entry(r.v, r.dst,
+                    VGPU_PTE_VALID | VGPU_PTE_READABLE));
+    /* The engine knows the page, as a readable one. */
+    qvgpu_pkt_copy(&r.q, DST, SRC + QVGPU_PAGE, QVGPU_PAGE);
+    qvgpu_finish(&r.q);
+    qvgpu_pkt_copy(&r.q, SRC, DST, QVGPU_PAGE);
+    qvgpu_kick(&r.q);
+    slot = qvgpu_ih_next_fault(r.v, VMID, DST, true, true);
+    map_dst(&r);
+    qvgpu_invalidate(r.v, 1u << VMID);
+    qvgpu_cam_ack(r.v, slot);
+    qvgpu_finish(&r.q);
+    qvgpu_expect(r.v, r.dst, 1, 0, QVGPU_PAGE);
+    qvgpu_stop(r.v);
+}
+
+/* Catches: a level whose invalid entry cannot be repaired by a retry. */
+static void test_each_level(void)
+{
+    Replay r;
+    unsigned level;
+
+    replay_start(&r);
+    map_src(&r);
+    for (level = VGPU_LEVEL_PTB; level <= VGPU_LEVEL_PDB2; level++) {
+        uint64_t va = DST + level * TiB, slot_at, entry;
+        unsigned slot;
+
+        qvgpu_space_map(&r.space, va, r.dst, QVGPU_PAGE);
+        slot_at = qvgpu_space_slot(&r.space, va, level);
+        entry = qtest_readq(r.v->qts, slot_at);
+        qtest_writeq(r.v->qts, slot_at, 0);
+        qtest_memset(r.v->qts, r.dst, 0, QVGPU_PAGE);
+        qvgpu_pkt_copy(&r.q, SRC + level, va, QVGPU_PAGE);
+        qvgpu_kick(&r.q);
+        slot = qvgpu_ih_next_fault(r.v, VMID, va, true, true);
+        qtest_writeq(r.v->qts, slot_at, entry);
+        qvgpu_cam_ack(r.v, slot);
+        qvgpu_finish(&r.q);
+        qvgpu_expect(r.v, r.dst, 1, level, QVGPU_PAGE);
+    }
+    qvgpu_stop(r.v);
+}
+
+/* Serve every fault of the queue, one page at a time, until it is done. */
+static void serve(Replay *r)
+{
+    while (!qvgpu_queue_idle(&r->q)) {
+        QVGPUIrq irq;
+        uint64_t va;
+
+        if (!qvgpu_ih_pending(r->v)) {
+            continue;
+        }
+        qvgpu_ih_next(r->v, &irq);
+        g_assert_cmphex(irq.data[1] & IH_FAULT_D1__RETRY, !=, 0);
+        va = ((uint64_t)irq.data[0] |
+              (uint64_t)(irq.data[1] & IH_FAULT_D1__VA_HI) << 32) << 12;
+        qvgpu_space_map(&r->space, va, va >= DST ? r->dst + (va - DST)
+                                                 : r->src + (va - SRC),
+                        QVGPU_PAGE);
+        qvgpu_cam_ack(r->v, irq.data[2]);
+    }
+    g_assert_cmpuint(qvgpu_queue_exception(&r->q), ==, 0);
+    g_assert_cmphex(qvgpu_queue_rptr(&r->q), ==, r->q.wptr);
+}
+
+/* Catches: packets other than the copy that replay with side effects. */
+static void test_other_packets(void)
+{
+    enum { DWORDS = 300 };
+    uint32_t data[DWORDS];
+    Replay r;
+    unsigned i;
+
+    replay_start(&r);
+    for (i = 0; i < DWORDS; i++) {
+        data[i] = 0x1000000 * i + i;
+    }
+    qtest_writeq(r.v->qts, r.dst, 5);
+    qvgpu_pkt_add64(&r.q, DST, 3);
+    qvgpu_pkt_fence(&r.q, DST + 1 * QVGPU_PAGE, 0xfe);
+    QVGPU_EMIT(&r.q, SDMA_PKT(SDMA_OP_TIMESTAMP,
+                              SDMA_SUBOP_TIMESTAMP_GET_GLOBAL),
+               QVGPU_LOHI(DST + 2 * QVGPU_PAGE));
+    qvgpu_pkt_fill(&r.q, DST + 3 * QVGPU_PAGE + 17, 0xab, 2 * QVGPU_PAGE, 0);
+    QVGPU_EMIT(&r.q, SDMA_PKT(SDMA_OP_WRITE, SDMA_SUBOP_WRITE_LINEAR),
+               QVGPU_LOHI(DST + 7 * QVGPU_PAGE - 400), DWORDS - 1);
+    qvgpu_emit(&r.q, data, DWORDS);
+    QVGPU_EMIT(&r.q, SDMA_PKT(SDMA_OP_PTEPDE, SDMA_SUBOP_PTEPDE_GEN),
+               QVGPU_LOHI(DST + 9 * QVGPU_PAGE - 80), QVGPU_LOHI(1ull),
+               QVGPU_LOHI(0), QVGPU_LOHI(0x1000ull), 19);
+    qtest_writel(r.v->qts, r.src, 7);
+    qvgpu_pkt_poll_mem(&r.q, QVGPU_POLL_EQ, SRC, 7, UINT32_MAX,
+                       QVGPU_POLL_FOREVER);
+    qvgpu_pkt_fill(&r.q, DST + 11 * QVGPU_PAGE - 8, 0x11223344, 16, 2);
+    qtest_clock_step(r.v->qts, 1000000);
+    qvgpu_kick(&r.q);
+    serve(&r);
+
+    g_assert_cmphex(qtest_readq(r.v->qts, r.dst), ==, 8);
+    g_assert_cmphex(qtest_readq(r.v->qts, r.dst + QVGPU_PAGE), ==, 0xfe);
+    g_assert_cmphex(qtest_readq(r.v->qts, r.dst + 2 * QVGPU_PAGE), ==,
+                    qvgpu_clock(r.v));
+    qvgpu_expect_byte(r.v, r.dst + 3 * QVGPU_PAGE, 0, 17);
+    qvgpu_expect_byte(r.v, r.dst + 3 * QVGPU_PAGE + 17, 0xab, 2 * QVGPU_PAGE);
+    qvgpu_expect_byte(r.v, r.dst + 5 * QVGPU_PAGE + 17, 0, 100);
+    for (i = 0; i < DWORDS; i++) {
+        g_assert_cmphex(qtest_readl(r.v->qts, r.dst + 7 * QVGPU_PAGE - 400 +
+                                    4 * i), ==, data[i]);
+    }
+    for (i = 0; i < 20; i++) {
+        g_assert_cmphex(qtest_readq(r.v->qts, r.dst + 9 * QVGPU_PAGE - 80 +
+                                    8 * i), ==, 0x1000 * i + 1);
+    }
+    for (i = 0; i < 4; i++) {
+        g_assert_cmphex(qtest_readl(r.v->qts, r.dst + 11 * QVGPU_PAGE - 8 +
+                                    4 * i), ==, 0x11223344);
+    }
+    /* Pages 0-11 but 9's neighbour 10 twice, and the poll's: once each. */
+    g_assert_cmpuint(qvgpu_counter(r.v, VGPU_CNT_FAULTS_RETRY), ==,
+                     qvgpu_counter(r.v, VGPU_CNT_REPLAYS));
+    qvgpu_stop(r.v);
+}
+
+/* Catches: a ring, an IB or a write-back that must not fault and does. */
+static void test_ring_faults(void)
+{
+    Replay r;
+    QVGPUQueue q;
+    uint32_t fence[4] = {
+        SDMA_PKT(SDMA_OP_FENCE, 0), QVGPU_LOHI(DST + 4), 0x1b,
+    };
+
+    replay_start(&r);
+    qvgpu_queue_disable(&r.q);
+    qvgpu_queue_init(&q, r.v, 0, SDMA_QUEUE_RLC(0), &r.space);
+    /* The ring is page 3 of SRC, the IB page 4, the write-back page 9. */
+    q.ring = r.src + 3 * QVGPU_PAGE;
+    q.ring_va = SRC + 3 * QVGPU_PAGE;
+    q.rptr = r.src + 9 * QVGPU_PAGE;
+    q.rptr_va = SRC + 9 * QVGPU_PAGE;
+    qtest_bufwrite(r.v->qts, r.src + 4 * QVGPU_PAGE, fence, sizeof(fence));
+    qtest_memset(r.v->qts, q.rptr, 0, 8);
+    qvgpu_queue_load(&q);
+    qvgpu_pkt_fence(&q, DST, 0x2b);
+    qvgpu_pkt_indirect(&q, VMID, SRC + 4 * QVGPU_PAGE, 4);
+    r.q = q;
+    qvgpu_kick(&q);
+    serve(&r);
+    g_assert_cmphex(qtest_readq(r.v->qts, r.dst), ==, 0x1b0000002bull);
+    g_assert_cmphex(qtest_readq(r.v->qts, q.rptr), ==, q.wptr);
+    g_assert_cmpuint(qvgpu_counter(r.v, VGPU_CNT_FAULTS_RETRY), ==, 4);
+    qvgpu_stop(r.v);
+}
+
+/* Catches: a queue that cannot be taken off while it waits for a repair. */
+static void test_disable_while_stalled(void)
+{
+    Replay r;
+    unsigned slot;
+
+    replay_start(&r);
+    map_src(&r);
+    qvgpu_space_map(&r.space, DST, r.dst, QVGPU_PAGE);
+    qvgpu_pkt_copy(&r.q, SRC, DST, 2 * QVGPU_PAGE);
+    qvgpu_pkt_add64(&r.q, DST + 2 * QVGPU_PAGE, 1);
+    qvgpu_kick(&r.q);
+    slot = qvgpu_ih_next_fault(r.v, VMID, DST + QVGPU_PAGE, true, true);
+    qvgpu_queue_disable(&r.q);
+    g_assert_cmphex(qvgpu_queue_rptr(&r.q), ==, 0);
+
+    /* Repaired and acknowledged while it is off: still it stands still. */
+    map_dst(&r);
+    qtest_memset(r.v->qts, r.dst, 0x44, QVGPU_PAGE);
+    qvgpu_cam_ack(r.v, slot);
+    qvgpu_engine_pass(&r.kq);
+    qvgpu_expect_byte(r.v, r.dst + QVGPU_PAGE, 0, QVGPU_PAGE);
+    qvgpu_queue_enable(&r.q);
+    qvgpu_finish(&r.q);
+    /* It went on in the middle: the first page is not copied again. */
+    qvgpu_expect_byte(r.v, r.dst, 0x44, QVGPU_PAGE);
+    qvgpu_expect(r.v, r.dst + QVGPU_PAGE, 1, QVGPU_PAGE, QVGPU_PAGE);
+    g_assert_cmphex(qtest_readq(r.v->qts, r.dst + 2 * QVGPU_PAGE), ==, 1);
+    qvgpu_stop(r.v);
+}
+
+/* Catches: a dead queue that a late repair raises, or that keeps its slot. */
+static void test_destroy_while_stalled(void)
+{
+    Replay r;
+    QVGPUQueue next;
+    unsigned slot;
+
+    replay_start(&r);
+    map_src(&r);
+    qvgpu_pkt_copy(&r.q, SRC, DST, QVGPU_PAGE);
+    qvgpu_kick(&r.q);
+    slot = qvgpu_ih_next_fault(r.v, VMID, DST, true, true);
+    qvgpu_queue_disable(&r.q);
+    qvgpu_queue_open(&next, r.v, 0, SDMA_QUEUE_RLC(0), &r.space);
+    qvgpu_pkt_fence(&next, SRC + QVGPU_PAGE, 1);
+    qvgpu_finish(&next);
+
+    map_dst(&r);
+    qvgpu_invalidate(r.v, 1u << VMID);
+    qvgpu_cam_ack(r.v, slot);
+    qvgpu_engine_pass(&r.kq);
+    qvgpu_expect_byte(r.v, r.dst, 0, PAGES * QVGPU_PAGE);
+
+    /* The page's next fault is a new one. */
+    qvgpu_space_set(&r.space, DST, VGPU_LEVEL_PTB, 0);
+    qvgpu_invalidate(r.v, 1u << VMID);
+    qvgpu_pkt_fence(&next, DST, 2);
+    qvgpu_kick(&next);
+    slot = qvgpu_ih_next_fault(r.v, VMID, DST, true, true);
+    map_dst(&r);
+    qvgpu_cam_ack(r.v, slot);
+    qvgpu_finish(&next);
+    g_assert_cmphex(qtest_readl(r.v->qts, r.dst), ==, 2);
+    qvgpu_stop(r.v);
+}
+
+/*
+ * Catches: races of repair, unmap, flush and acknowledge with running engines.
+ * Pages vanish under two queues while they copy, and are given back when they
+ * are asked for; in the end all data must be right.
+ */
+static void test_unmap_storm(void)
+{
+    enum { ROUNDS = 60, COPIES = 8 };
+    uint32_t random = 12345;
+    Replay r;
+    QVGPUQueue other;
+    uint64_t dst2;
+    unsigned i, n;
+
+    replay_start(&r);
+    qvgpu_queue_open(&other, r.v, 1, SDMA_QUEUE_RLC(0), &r.space);
+    dst2 = qvgpu_alloc(r.v, QVGPU_RAM, PAGES * QVGPU_PAGE, QVGPU_PAGE);
+    qvgpu_space_map(&r.space, DST + 1 * GiB, dst2, PAGES * QVGPU_PAGE);
+    for (i = 0; i < ROUNDS; i++) {
+        for (n = 0; n < COPIES; n++) {
+            qvgpu_pkt_copy(&r.q, SRC, DST, PAGES * QVGPU_PAGE);
+            qvgpu_pkt_copy(&other, SRC, DST + 1 * GiB, PAGES * QVGPU_PAGE);
+        }
+        qvgpu_kick(&r.q);
+        qvgpu_kick(&other);
+        for (n = 0; n < 4; n++) {
+            random = random * 1664525 + 1013904223;
+            qvgpu_space_set(&r.space, (random >> 31 ? SRC : DST) +
+                            (random >> 16) % PAGES * QVGPU_PAGE,
+                            VGPU_LEVEL_PTB, 0);
+            if (random >> 8 & 1) {
+                qvgpu_invalidate(r.v, 1u << VMID);
+            }
+        }
+        /* The last flush: from here on pages only come back. */
+        qvgpu_invalidate(r.v, 1u << VMID);
+        serve(&r);
+        while (!qvgpu_queue_idle(&other)) {
+            QVGPUQueue mine = r.q;
+
+            r.q = other;
+            serve(&r);
+            r.q = mine;
+        }
+        qvgpu_expect(r.v, r.dst, 1, 0, PAGES * QVGPU_PAGE);
+        qvgpu_expect(r.v, dst2, 1, 0, PAGES * QVGPU_PAGE);
+        qtest_memset(r.v->qts, r.dst, 0, PAGES * QVGPU_PAGE);
+        qtest_memset(r.v->qts, dst2, 0, PAGES * QVGPU_PAGE);
+    }
+    qvgpu_stop(r.v);
+}
+
+void qvgpu_add_replay_tests(void)
+{
+    qtest_add_func("/vgpu-kfd/replay/acknowledge", test_acknowledge);
+    qtest_add_func("/vgpu-kfd/replay/invalidation", test_invalidation);
+    qtest_add_func("/vgpu-kfd/replay/acknowledge-without-repair",
+                   test_acknowledge_without_repair);
+    qtest_add_func("/vgpu-kfd/replay/fault-through", test_fault_through);
+    qtest_add_func("/vgpu-kfd/replay/permission", test_permission);
+    qtest_add_func("/vgpu-kfd/replay/each-level", test_each_level);
+    qtest_add_func("/vgpu-kfd/replay/other-packets", test_other_packets);
+    qtest_add_func("/vgpu-kfd/replay/ring-faults", test_ring_faults);
+    qtest_add_func("/vgpu-kfd/replay/disable-while-stalled",
+                   test_disable_while_stalled);
+    qtest_add_func("/vgpu-kfd/replay/destroy-while-stalled",
+                   test_destroy_while_stalled);
+    qtest_add_func("/vgpu-kfd/replay/unmap-storm", test_unmap_storm);
+}

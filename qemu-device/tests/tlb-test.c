@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: cached translations and their invalidation. */
+#include "qemu/osdep.h"
+#include "vgpu-qos.h"
+
+#define VMID    4
+#define BIG_VA  0x300000000000ull       /* for leaves of 2 MiB */
+/* Shares no low bits with the ring's address: a TLB may be small. */
+#define VA      0x200000123000ull
+
+typedef struct Tlb {
+    QVGPU *v;
+    QVGPUSpace space;
+    QVGPUQueue q;
+    uint64_t old_page, new_page;
+    uint64_t dst, dst_va;
+} Tlb;
+
+/* VA is mapped to old_page, and the engine knows it. */
+static void tlb_start(Tlb *t)
+{
+    t->v = qvgpu_start();
+    qvgpu_space_init(&t->space, t->v, VMID, QVGPU_VRAM);
+    qvgpu_queue_open(&t->q, t->v, 0, SDMA_QUEUE_RLC(0), &t->space);
+    t->old_page = qvgpu_alloc(t->v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
+    t->new_page = qvgpu_alloc(t->v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
+    t->dst = qvgpu_alloc(t->v, QVGPU_RAM, QVGPU_PAGE, QVGPU_PAGE);
+    t->dst_va = qvgpu_space_place(&t->space, t->dst, QVGPU_PAGE);
+    qvgpu_fill(t->v, t->old_page, 1, 0, QVGPU_PAGE);
+    qvgpu_fill(t->v, t->new_page, 2, 0, QVGPU_PAGE);
+    qvgpu_space_map(&t->space, VA, t->old_page, QVGPU_PAGE);
+    qvgpu_pkt_copy(&t->q, VA, t->dst_va, QVGPU_PAGE);
+    qvgpu_finish(&t->q);
+    qvgpu_expect(t->v, t->dst, 1, 0, QVGPU_PAGE);
+}
+
+/* Which page the engine finds at VA: the old one's pattern or the new one's. */
+static void expect_page(Tlb *t, unsigned seed)
+{
+    qvgpu_pkt_copy(&t->q, VA, t->dst_va, QVGPU_PAGE);
+    qvgpu_finish(&t->q);
+    qvgpu_expect(t->v, t->dst, seed, 0, QVGPU_PAGE);
+}
+
+/*
+ * Catches: a driver's forgotten flush would go unseen on a device without a
+ * TLB; and an invalidation that does not reach it.
+ */
+static void test_stale_until_invalidated(void)
+{
+    Tlb t;
+
+    tlb_start(&t);
+    qvgpu_space_map(&t.space, VA, t.new_page, QVGPU_PAGE);
+    expect_page(&t, 1);
+    qvgpu_invalidate(t.v, 1u << VMID);
+    expect_page(&t, 2);
+    g_assert_cmpuint(qvgpu_counter(t.v, VGPU_CNT_TLB_HITS), >, 0);
+    g_assert_cmpuint(qvgpu_counter(t.v, VGPU_CNT_TLB_MISSES), >, 0);
+    qvgpu_stop(t.v);
+}
+
+/* Catches: an invalidation of other VMIDs, or of the GFX hub, that does it. */
+static void test_other_vmids_stay(void)
+{
+    Tlb t;
+
+    tlb_start(&t);
+    qvgpu_space_map(&t.space, VA, t.new_page, QVGPU_PAGE);
+    qvgpu_invalidate(t.v, 0xffff & ~(1u << VMID));
+    expect_page(&t, 1);
+    qvgpu_invalidate(t.v, 1u << VMID);
+    expect_page(&t, 2);
+    qvgpu_stop(t.v);
+}
+
+/* Catches: an engine whose range registers keep it from dropping the page. */
+static void test_by_range(void)
+{
+    enum { ENGINE = 3 };
+    Tlb t;
+
+    tlb_start(&t);
+    qvgpu_space_map(&t.space, VA, t.new_page, QVGPU_PAGE);
+    qvgpu_mm_wr64(t.v, VM_INVALIDATE_ENG_ADDR_RANGE_LO32(ENGINE), VA >> 12);
+    g_assert_cmphex(qvgpu_mm_rd64(t.v,
+                                  VM_INVALIDATE_ENG_ADDR_RANGE_LO32(ENGINE)),
+                    ==, VA >> 12);
+    qvgpu_mm_wr(t.v, VM_INVALIDATE_ENG_REQ(ENGINE), 1u << VMID |
+                VM_INVALIDATE_ENG_REQ__L2_PTES);
+    qvgpu_wait_until(qvgpu_mm_rd(t.v, VM_INVALIDATE_ENG_ACK(ENGINE)) &
+                     (1u << VMID));
+    expect_page(&t, 2);
+    qvgpu_stop(t.v);
+}
+
+/* Catches: a directory that is cached although its leaf was dropped. */
+static void test_directories(void)
+{
+    Tlb t;
+    uint64_t slot, entry;
+    QVGPUSpace other, third;
+
+    tlb_start(&t);
+    /* A second tree with another page at VA; its PDB1 is hung in here. */
+    qvgpu_space_init(&other, t.v, VMID + 1, QVGPU_VRAM);
+    qvgpu_space_map(&other, VA, t.new_page, QVGPU_PAGE);
+    slot = qvgpu_space_slot(&other, VA, VGPU_LEVEL_PDB2);
+    entry = qtest_readq(t.v->qts, slot);
+    qvgpu_space_set(&t.space, VA, VGPU_LEVEL_PDB2, entry);
+    qvgpu_invalidate(t.v, 1u << VMID);
+    expect_page(&t, 2);
+
+    /* A new root, with all that the queue needs. */
+    qvgpu_space_init(&third, t.v, VMID + 1, QVGPU_VRAM);
+    qvgpu_space_map(&third, VA, t.old_page, QVGPU_PAGE);
+    qvgpu_space_map(&third, t.q.ring_va, t.q.ring, QVGPU_PAGE);
+    qvgpu_space_map(&third, t.q.rptr_va, t.q.rptr, QVGPU_PAGE);
+    qvgpu_space_map(&third, t.dst_va, t.dst, QVGPU_PAGE);
+    qvgpu_mm_wr64(t.v, VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(VMID),
+                  qvgpu_entry(t.v, third.root, VGPU_PDE_VALID));
+    qvgpu_invalidate(t.v, 1u << VMID);
+    expect_page(&t, 1);
+    qvgpu_stop(t.v);
+}
+
+/* Catches: a large leaf that is split while the old one still answers. */
+static void test_split(void)
+{
+    Tlb t;
+    uint64_t big, va = BIG_VA;
+    unsigned i;
+
+    tlb_start(&t);
+    big = qvgpu_alloc(t.v, QVGPU_VRAM, 2 * MiB, 2 * MiB);
+    qvgpu_fill(t.v, big, 5, 0, 2 * MiB);
+    qvgpu_space_set(&t.space, va, VGPU_LEVEL_PDB0,
+                    qvgpu_entry(t.v, big, QVGPU_PTE_RW));
+    qvgpu_pkt_copy(&t.q, va + 9 * QVGPU_PAGE, t.dst_va, QVGPU_PAGE);
+    qvgpu_finish(&t.q);
+    qvgpu_expect(t.v, t.dst, 5, 9 * QVGPU_PAGE, QVGPU_PAGE);
+
+    qvgpu_space_set(&t.space, va, VGPU_LEVEL_PDB0, 0);
+    qvgpu_space_map(&t.space, va, big, 2 * MiB);
+    qvgpu_space_map(&t.space, va + 9 * QVGPU_PAGE, t.new_page, QVGPU_PAGE);
+    qvgpu_invalidate(t.v, 1u << VMID);
+    for (i = 8; i <= 10; i++) {
+        qvgpu_pkt_copy(&t.q, va + i * QVGPU_PAGE, t.dst_va, QVGPU_PAGE);
+        qvgpu_finish(&t.q);
+        if (i == 9) {
+            qvgpu_expect(t.v, t.dst, 2, 0, QVGPU_PAGE);
+        } else {
+            qvgpu_expect(t.v, t.dst, 5, i * QVGPU_PAGE, QVGPU_PAGE);
+        }
+    }
+    qvgpu_stop(t.v);
+}
+
+/* Catches: acknowledges of the wrong VMID, engine or hub, or counted wrong. */
+static void test_acknowledge(void)
+{
+    QVGPU *v = qvgpu_start();
+    unsigned h, e;
+    uint64_t before = qvgpu_counter(v, VGPU_CNT_INVALIDATIONS);
+
+    for (h = 0; h < VGPU_NUM_HUBS; h++) {
+        for (e = 0; e < VGPU_NUM_INV_ENGINES; e++) {
+            uint32_t ack = HUB(h) + VM_INVALIDATE_ENG_ACK(e);
+            uint32_t req = HUB(h) + VM_INVALIDATE_ENG_REQ(e);
+
+            g_assert_cmphex(qvgpu_rd(v, ack), ==, 0);
+            qvgpu_wr(v, req, 0x8003);
+            qvgpu_wait_until((qvgpu_rd(v, ack) & 0xffff) == 0x8003);
+            qvgpu_wr(v, req, 0x0100);
+            qvgpu_wait_until((qvgpu_rd(v, ack) & 0xffff) == 0x8103);
+            /* No VMID, no acknowledge; and ACK is not for writing. */
+            qvgpu_wr(v, req, VM_INVALIDATE_ENG_REQ__L2_PTES);
+            qvgpu_wr(v, ack, 0);
+            g_assert_cmphex(qvgpu_rd(v, ack) & 0xffff, ==, 0x8103);
+        }
+    }
+    g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_INVALIDATIONS) - before, ==,
+                     VGPU_NUM_HUBS * VGPU_NUM_INV_ENGINES * 4);
+    qvgpu_stop(v);
+}
+
+/* Catches: CLEAR_FAULT that clears nothing, or not only what it should. */
+static void test_clear_fault(void)
+{
+    Tlb t;
+
+    tlb_start(&t);
+    qvgpu_space_set_retry(&t.space, false);
+    qvgpu_pkt_fence(&t.q, VA + QVGPU_PAGE, 0);
+    qvgpu_finish(&t.q);
+    g_assert_cmphex(qvgpu_mm_rd(t.v, VM_L2_PROTECTION_FAULT_STATUS), !=, 0);
+    qvgpu_invalidate(t.v, 1u << VMID);
+    g_assert_cmphex(qvgpu_mm_rd(t.v, VM_L2_PROTECTION_FAULT_STATUS), !=, 0);
+    qvgpu_invalidate(t.v, 1u << VMID | VM_INVALIDATE_ENG_REQ__CLEAR_FAULT);
+    g_assert_cmphex(qvgpu_mm_rd(t.v, VM_L2_PROTECTION_FAULT_STATUS), ==, 0);
+    g_assert_cmphex(qvgpu_mm_rd64(t.v, VM_L2_PROTECTION_FAULT_ADDR_LO32), ==,
+                    0);
+    qvgpu_stop(t.v);
+}
+
+/*
+ * Catches: an acknowledge while an engine still writes through the old
+ * translation: the page may be somebody else's by then.
+ */
+static void test_acknowledge_waits(void)
+{
+    enum { PACKETS = 100, BYTES = 2 * MiB, ROUNDS = 8 };
+    QVGPU *v = qvgpu_start();
+    uint64_t src = qvgpu_alloc(v, QVGPU_VRAM, BYTES, BYTES), src_va;
+    uint64_t page[2];
+    QVGPUSpace space;
+    QVGPUQueue q;
+    unsigned i, round;
+
+    qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
+    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_RLC(0), &space);
+    page[0] = qvgpu_alloc(v, QVGPU_VRAM, BYTES, BYTES);
+    page[1] = qvgpu_alloc(v, QVGPU_VRAM, BYTES, BYTES);
+    src_va = BIG_VA + 1 * GiB;
+    qvgpu_space_set(&space, src_va, VGPU_LEVEL_PDB0,
+                    qvgpu_entry(v, src, QVGPU_PTE_RW));
+    qvgpu_fill(v, src, 6, 0, BYTES);
+    for (round = 0; round < ROUNDS; round++) {
+        uint64_t gone = page[round & 1], now = page[!(round & 1)];
+
+        qvgpu_space_set(&space, BIG_VA, VGPU_LEVEL_PDB0,
+                        qvgpu_entry(v, gone, QVGPU_PTE_RW));
+        qvgpu_invalidate(v, 1u << VMID);
+        for (i = 0; i < PACKETS; i++) {
+            qvgpu_pkt_copy(&q, src_va, BIG_VA, BYTES);
+        }
+        qvgpu_kick(&q);
+        qvgpu_wait_until(qvgpu_queue_rptr(&q) != q.wptr - PACKETS * 28);
+
+        qvgpu_space_set(&space, BIG_VA, VGPU_LEVEL_PDB0,
+                        qvgpu_entry(v, now, QVGPU_PTE_RW));
+        qvgpu_invalidate(v, 1u << VMID);
+        /* Ours again. */
+        qtest_memset(v->qts, gone, 0x77, BYTES);
+        qvgpu_finish(&q);
+        qvgpu_expect_byte(v, gone, 0x77, BYTES);
+    }
+    qvgpu_stop(v);
+}
+
+void qvgpu_add_tlb_tests(void)
+{
+    qtest_add_func("/vgpu-kfd/tlb/stale-until-invalidated",
+                   test_stale_until_invalidated);
+    qtest_add_func("/vgpu-kfd/tlb/other-vmids-stay", test_other_vmids_stay);
+    qtest_add_func("/vgpu-kfd/tlb/by-range", test_by_range);
+    qtest_add_func("/vgpu-kfd/tlb/directories", test_directories);
+    qtest_add_func("/vgpu-kfd/tlb/split", test_split);
+    qtest_add_func("/vgpu-kfd/tlb/acknowledge", test_acknowledge);
+    qtest_add_func("/vgpu-kfd/tlb/clear-fault", test_clear_fault);
+    qtest_add_func("/vgpu-kfd/tlb/acknowledge-waits", test_acknowledge_waits);
+}

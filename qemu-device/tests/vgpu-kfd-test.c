@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * QTest of vgpu-kfd: the device without a guest. The tests build page tables
+ * and rings themselves; what they hold the device to is docs/hardware.md.
+ *
+ * Engines run in threads of their own, in real time. A test waits for what it
+ * wants to see, with a bound; that something does *not* happen is shown by
+ * letting something later happen (qvgpu_engine_pass()), never by waiting. The
+ * virtual clock, and with it the GPU's, moves only when a test steps it.
+ */
+#include "qemu/osdep.h"
+#include "vgpu-qos.h"
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+
+    if (!qtest_has_device("vgpu-kfd")) {
+        g_test_skip("this QEMU has no vgpu-kfd");
+        return g_test_run();
+    }
+    qvgpu_add_pci_tests();
+    qvgpu_add_regs_tests();
+    qvgpu_add_gart_tests();
+    qvgpu_add_walker_tests();
+    qvgpu_add_tlb_tests();
+    qvgpu_add_packet_tests();
+    qvgpu_add_queue_tests();
+    qvgpu_add_fault_tests();
+    qvgpu_add_replay_tests();
+    qvgpu_add_ih_tests();
+    return g_test_run();
+}

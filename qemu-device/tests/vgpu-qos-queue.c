@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Test-side driver of vgpu-kfd: SDMA queues and packets. */
+#include "qemu/osdep.h"
+#include "qemu/bswap.h"
+#include "qemu/host-utils.h"
+#include "vgpu-qos.h"
+
+uint32_t qvgpu_queue_rd(QVGPUQueue *q, uint32_t reg)
+{
+    return qvgpu_rd(q->v, SDMA_ENGINE(q->engine) + SDMA_QUEUE(q->index) + reg);
+}
+
+void qvgpu_queue_wr(QVGPUQueue *q, uint32_t reg, uint32_t val)
+{
+    qvgpu_wr(q->v, SDMA_ENGINE(q->engine) + SDMA_QUEUE(q->index) + reg, val);
+}
+
+uint64_t qvgpu_queue_rptr(QVGPUQueue *q)
+{
+    uint32_t hi, lo;
+
+    do {
+        hi = qvgpu_queue_rd(q, SDMA_RB_RPTR_HI);
+        lo = qvgpu_queue_rd(q, SDMA_RB_RPTR);
+    } while (hi != qvgpu_queue_rd(q, SDMA_RB_RPTR_HI));
+    return lo | (uint64_t)hi << 32;
+}
+
+bool qvgpu_queue_idle(QVGPUQueue *q)
+{
+    return qvgpu_queue_rd(q, SDMA_CONTEXT_STATUS) & SDMA_CONTEXT_STATUS__IDLE;
+}
+
+unsigned qvgpu_queue_exception(QVGPUQueue *q)
+{
+    return VGPU_GET(qvgpu_queue_rd(q, SDMA_CONTEXT_STATUS),
+                    SDMA_CONTEXT_STATUS__EXCEPTION);
+}
+
+/* Address of memory in the queue's VMID. */
+static uint64_t place(QVGPUQueue *q, uint64_t addr, uint64_t len)
+{
+    return q->space ? qvgpu_space_place(q->space, addr, len)
+                    : qvgpu_mc(q->v, addr);
+}
+
+void qvgpu_queue_init_ring(QVGPUQueue *q, QVGPU *v, unsigned engine,
+                           unsigned index, QVGPUSpace *s, QVGPUKind kind,
+                           uint64_t bytes)
+{
+    *q = (QVGPUQueue) {
+        .v = v,
+        .space = s,
+        .engine = engine,
+        .index = index,
+        .bytes = bytes,
+        .cntl = SDMA_RB_CNTL__RPTR_WRITEBACK_ENABLE |
+                VGPU_PREP(SDMA_RB_CNTL__RB_SIZE, ctz64(bytes / 4)) |
+                VGPU_PREP(SDMA_RB_CNTL__RB_VMID, s ? s->vmid : 0) |
+                (s ? 0 : SDMA_RB_CNTL__RB_PRIV),
+    };
+    q->ring = qvgpu_alloc(v, kind, bytes, MAX(bytes, QVGPU_PAGE));
+    q->ring_va = place(q, q->ring, bytes);
+    q->rptr = qvgpu_alloc(v, QVGPU_RAM, QVGPU_PAGE, QVGPU_PAGE);
+    q->rptr_va = place(q, q->rptr, 8);
+}
+
+void qvgpu_queue_init(QVGPUQueue *q, QVGPU *v, unsigned engine,
+                      unsigned index, QVGPUSpace *s)
+{
+    qvgpu_queue_init_ring(q, v, engine, index, s, QVGPU_RAM, 4 * KiB);
+}
+
+/* The order is that of amdgpu without a hardware scheduler. */
+void qvgpu_queue_load(QVGPUQueue *q)
+{
+    qvgpu_queue_wr(q, SDMA_RB_CNTL, q->cntl);
+    qvgpu_wait_until(qvgpu_queue_idle(q));
+    qvgpu_queue_wr(q, SDMA_DOORBELL_OFFSET, q->doorbell);
+    qvgpu_queue_wr(q, SDMA_DOORBELL,
+                   q->doorbell ? SDMA_DOORBELL__ENABLE : 0);
+    qvgpu_queue_wr(q, SDMA_RB_RPTR, q->wptr);
+    qvgpu_queue_wr(q, SDMA_RB_RPTR_HI, q->wptr >> 32);
+    qvgpu_queue_wr(q, SDMA_MINOR_PTR_UPDATE, 1);
+    qvgpu_queue_wr(q, SDMA_RB_WPTR, q->wptr);
+    qvgpu_queue_wr(q, SDMA_RB_WPTR_HI, q->wptr >> 32);
+    qvgpu_queue_wr(q, SDMA_MINOR_PTR_UPDATE, 0);
+    qvgpu_queue_wr(q, SDMA_RB_BASE, q->ring_va >> 8);
+    qvgpu_queue_wr(q, SDMA_RB_BASE_HI, q->ring_va >> 40);
+    qvgpu_queue_wr(q, SDMA_RB_RPTR_ADDR_LO, q->rptr_va);
+    qvgpu_queue_wr(q, SDMA_RB_RPTR_ADDR_HI, q->rptr_va >> 32);
+    qvgpu_queue_wr(q, SDMA_IB_CNTL, SDMA_IB_CNTL__IB_ENABLE);
+    qvgpu_queue_enable(q);
+}
+
+void qvgpu_queue_open(QVGPUQueue *q, QVGPU *v, unsigned engine,
+                      unsigned index, QVGPUSpace *s)
+{
+    qvgpu_queue_init(q, v, engine, index, s);
+    qvgpu_queue_load(q);
+}
+
+void qvgpu_queue_enable(QVGPUQueue *q)
+{
+    qvgpu_queue_wr(q, SDMA_RB_CNTL, q->cntl | SDMA_RB_CNTL__RB_ENABLE);
+}
+
+void qvgpu_queue_disable(QVGPUQueue *q)
+{
+    qvgpu_queue_wr(q, SDMA_RB_CNTL, q->cntl);
+    qvgpu_wait_until(qvgpu_queue_idle(q));
+}
+
+void qvgpu_emit(QVGPUQueue *q, const uint32_t *dw, unsigned n)
+{
+    g_autofree uint32_t *le = g_new(uint32_t, n);
+    unsigned i, done = 0;
+
+    for (i = 0; i < n; i++) {
+        le[i] = cpu_to_le32(dw[i]);
+    }
+    while (done < n) {
+        uint64_t at = q->wptr & (q->bytes - 1);
+        unsigned now = MIN(n - done, (q->bytes - at) / 4);
+
+        qtest_bufwrite(q->v->qts, q->ring + at, le + done, now * 4);
+        done += now;
+        q->wptr += now * 4;
+    }
+}
+
+void qvgpu_kick(QVGPUQueue *q)
+{
+    if (q->doorbell) {
+        qtest_writeq(q->v->qts, q->v->bar[VGPU_BAR_DOORBELL] + q->doorbell,
+                     q->wptr);
+        return;
+    }
+    /* One at a time the halves could say what nobody meant. */
+    g_assert_cmphex(qvgpu_queue_rd(q, SDMA_RB_WPTR_HI), ==, q->wptr >> 32);
+    qvgpu_queue_wr(q, SDMA_RB_WPTR, q->wptr);
+}
+
+void qvgpu_finish(QVGPUQueue *q)
+{
+    qvgpu_kick(q);
+    qvgpu_wait_until(qvgpu_queue_idle(q));
+    g_assert_cmpuint(qvgpu_queue_exception(q), ==, VGPU_SDMA_EXC_NONE);
+    g_assert_cmphex(qvgpu_queue_rptr(q), ==, q->wptr);
+}
+
+void qvgpu_engine_pass(QVGPUQueue *q)
+{
+    unsigned i;
+
+    for (i = 0; i < 2; i++) {
+        QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_NOP, 0));
+        qvgpu_finish(q);
+    }
+}
+
+void qvgpu_pkt_copy(QVGPUQueue *q, uint64_t src, uint64_t dst, uint64_t bytes)
+{
+    QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_COPY, SDMA_SUBOP_COPY_LINEAR), bytes - 1, 0,
+               QVGPU_LOHI(src), QVGPU_LOHI(dst));
+}
+
+void qvgpu_pkt_fill(QVGPUQueue *q, uint64_t dst, uint32_t data,
+                    uint64_t bytes, unsigned size)
+{
+    QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_CONST_FILL, 0) |
+               VGPU_PREP(SDMA_CONST_FILL__SIZE, size), QVGPU_LOHI(dst), data,
+               bytes - 1);
+}
+
+void qvgpu_pkt_fence(QVGPUQueue *q, uint64_t dst, uint32_t data)
+{
+    QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_FENCE, 0), QVGPU_LOHI(dst), data);
+}
+
+void qvgpu_pkt_trap(QVGPUQueue *q, uint32_t context)
+{
+    QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_TRAP, 0), context);
+}
+
+void qvgpu_pkt_poll_mem(QVGPUQueue *q, unsigned func, uint64_t addr,
+                        uint32_t value, uint32_t mask, unsigned retry)
+{
+    QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_POLL_REGMEM, 0) |
+               SDMA_POLL_REGMEM__MEM |
+               VGPU_PREP(SDMA_POLL_REGMEM__FUNC, func), QVGPU_LOHI(addr),
+               value, mask, VGPU_PREP(SDMA_POLL_REGMEM_DW5__RETRY, retry) |
+               VGPU_PREP(SDMA_POLL_REGMEM_DW5__INTERVAL, 10));
+}
+
+void qvgpu_pkt_add64(QVGPUQueue *q, uint64_t addr, uint64_t add)
+{
+    QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_ATOMIC, 0) |
+               VGPU_PREP(SDMA_ATOMIC__OP, (uint32_t)SDMA_ATOMIC_ADD64),
+               QVGPU_LOHI(addr), QVGPU_LOHI(add), 0, 0, 0);
+}
+
+void qvgpu_pkt_indirect(QVGPUQueue *q, unsigned vmid, uint64_t base,
+                        uint32_t dwords)
+{
+    QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_INDIRECT, 0) |
+               VGPU_PREP(SDMA_INDIRECT__VMID, vmid), QVGPU_LOHI(base), dwords,
+               0, 0);
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Test-side driver of vgpu-kfd: the device and memory. */
+#include "qemu/osdep.h"
+#include "hw/pci/pci_regs.h"
+#include "tests/qtest/libqos/pci-pc.h"
+#include "vgpu-qos.h"
+
+/*
+ * BAR 0 and 2 stand above 4 GiB, aligned for the largest VRAM, so that their
+ * upper halves are in use; RAM is low.
+ */
+#define VRAM_AT         (64 * GiB)
+#define DOORBELL_AT     (96 * GiB)
+#define MMIO_AT         (0xe0000000ull)
+#define RAM_FIRST       (1 * MiB)
+#define RAM_SIZE        (128 * MiB)
+
+#define MSI_DATA        0x4d53
+#define IH_ORDER        10              /* 128 entries */
+/* VMID 0 sees guest RAM at this MC address. */
+#define AGP_AT          (1 * TiB)
+
+static void remember(QPCIDevice *dev, int devfn, void *data)
+{
+    QPCIDevice **found = data;
+
+    g_assert_null(*found);
+    *found = dev;
+}
+
+QPCIDevice *qvgpu_find(QPCIBus *bus)
+{
+    QPCIDevice *found = NULL;
+
+    qpci_device_foreach(bus, VGPU_PCI_VENDOR_ID, VGPU_PCI_DEVICE_ID, remember,
+                        &found);
+    return found;
+}
+
+uint64_t qvgpu_bar_size(QPCIDevice *pci, unsigned bar, uint32_t *flags)
+{
+    uint8_t reg = PCI_BASE_ADDRESS_0 + 4 * bar;
+    uint32_t lo = qpci_config_readl(pci, reg);
+    uint64_t mask;
+
+    *flags = lo & ~PCI_BASE_ADDRESS_MEM_MASK;
+    qpci_config_writel(pci, reg, UINT32_MAX);
+    mask = qpci_config_readl(pci, reg) & PCI_BASE_ADDRESS_MEM_MASK;
+    qpci_config_writel(pci, reg, lo);
+    if (*flags & PCI_BASE_ADDRESS_MEM_TYPE_64) {
+        uint32_t hi = qpci_config_readl(pci, reg + 4);
+
+        qpci_config_writel(pci, reg + 4, UINT32_MAX);
+        mask |= (uint64_t)qpci_config_readl(pci, reg + 4) << 32;
+        qpci_config_writel(pci, reg + 4, hi);
+    } else if (mask) {
+        mask |= 0xffffffffull << 32;
+    }
+    return -mask;
+}
+
+void qvgpu_map_bars(QVGPU *v)
+{
+    unsigned i;
+
+    for (i = 0; i < 6; i++) {
+        if (v->bar[i]) {
+            qpci_config_writel(v->pci, PCI_BASE_ADDRESS_0 + 4 * i, v->bar[i]);
+            if (v->bar[i] >> 32) {
+                qpci_config_writel(v->pci, PCI_BASE_ADDRESS_1 + 4 * i,
+                                   v->bar[i] >> 32);
+            }
+        }
+    }
+    qpci_device_enable(v->pci);
+}
+
+QVGPU *qvgpu_start_cold(const char *vram)
+{
+    QVGPU *v = g_new0(QVGPU, 1);
+    uint32_t flags;
+
+    v->qts = qtest_initf("-machine q35 -nodefaults -m %uM "
+                         "-device vgpu-kfd,vram=%s",
+                         (unsigned)(RAM_SIZE / MiB), vram);
+    v->bus = qpci_new_pc(v->qts, NULL);
+    v->pci = qvgpu_find(v->bus);
+    g_assert_nonnull(v->pci);
+
+    v->vram_size = qvgpu_bar_size(v->pci, VGPU_BAR_VRAM, &flags);
+    v->bar[VGPU_BAR_VRAM] = VRAM_AT;
+    v->bar[VGPU_BAR_DOORBELL] = DOORBELL_AT;
+    v->bar[VGPU_BAR_MMIO] = MMIO_AT;
+    qvgpu_map_bars(v);
+    v->vram_next = VRAM_AT;
+    v->ram_next = RAM_FIRST;
+    return v;
+}
+
+static void setup_vmid0(QVGPU *v)
+{
+    qvgpu_mm_wr(v, MC_VM_AGP_BOT, AGP_AT >> 24);
+    qvgpu_mm_wr(v, MC_VM_AGP_TOP, (AGP_AT + RAM_SIZE - 1) >> 24);
+    qvgpu_mm_wr(v, MC_VM_AGP_BASE, 0);
+}
+
+static void setup_msi(QVGPU *v)
+{
+    uint8_t cap = qpci_find_capability(v->pci, PCI_CAP_ID_MSI, 0);
+
+    /* An MSI is a write: to RAM, where a test can see it. */
+    v->msi = qvgpu_alloc(v, QVGPU_RAM, QVGPU_PAGE, QVGPU_PAGE);
+    qpci_config_writel(v->pci, cap + PCI_MSI_ADDRESS_LO, v->msi);
+    qpci_config_writel(v->pci, cap + PCI_MSI_ADDRESS_HI, v->msi >> 32);
+    qpci_config_writew(v->pci, cap + PCI_MSI_DATA_64, MSI_DATA);
+    qpci_config_writew(v->pci, cap + PCI_MSI_FLAGS,
+                       qpci_config_readw(v->pci, cap + PCI_MSI_FLAGS) |
+                       PCI_MSI_FLAGS_ENABLE);
+}
+
+static void setup_doorbells(QVGPU *v)
+{
+    unsigned i;
+
+    for (i = 0; i < VGPU_NUM_SDMA; i++) {
+        uint32_t range = VGPU_PREP(BIF_DOORBELL_RANGE__SIZE,
+                                   DOORBELL_SDMA_RANGE_DWORDS) |
+                         (DOORBELL_SDMA(i) * 8 & BIF_DOORBELL_RANGE__OFFSET);
+
+        qvgpu_wr(v, i ? BIF_SDMA1_DOORBELL_RANGE : BIF_SDMA0_DOORBELL_RANGE,
+                 range);
+        qvgpu_wr(v, SDMA_ENGINE(i) + SDMA_CNTL, SDMA_CNTL__TRAP_ENABLE);
+    }
+    qvgpu_wr(v, BIF_IH_DOORBELL_RANGE,
+             VGPU_PREP(BIF_DOORBELL_RANGE__SIZE, 8) |
+             (DOORBELL_IH * 8 & BIF_DOORBELL_RANGE__OFFSET));
+    qvgpu_wr(v, IH_DOORBELL_RPTR,
+             IH_DOORBELL_RPTR__ENABLE | DOORBELL_IH * 2);
+    qvgpu_wr(v, IH_DOORBELL_RETRY_CAM,
+             IH_DOORBELL_RPTR__ENABLE | DOORBELL_IH_RETRY_CAM_DW);
+    qvgpu_wr(v, RCC_DOORBELL_APER_EN,
+             RCC_DOORBELL_APER_EN__BIF_DOORBELL_APER_EN);
+}
+
+QVGPU *qvgpu_start(void)
+{
+    QVGPU *v = qvgpu_start_cold("64M");
+    unsigned i;
+
+    setup_vmid0(v);
+    setup_msi(v);
+    setup_doorbells(v);
+    for (i = 1; i < VGPU_NUM_VMIDS; i++) {
+        qvgpu_wr(v, IH_VMID_LUT_MM(i), QVGPU_PASID(i));
+    }
+    qvgpu_wr(v, IH_RETRY_INT_CAM_CNTL, IH_RETRY_INT_CAM_CNTL__ENABLE |
+             VGPU_PREP(IH_RETRY_INT_CAM_CNTL__CAM_SIZE, 0xfu));
+    qvgpu_ih_init(v, IH_ORDER, IH_RB_CNTL__ENABLE_INTR);
+    return v;
+}
+
+void qvgpu_stop(QVGPU *v)
+{
+    g_free(v->pci);
+    qpci_free_pc(v->bus);
+    qtest_quit(v->qts);
+    g_free(v);
+}
+
+uint32_t qvgpu_rd(QVGPU *v, uint32_t reg)
+{
+    return qtest_readl(v->qts, v->bar[VGPU_BAR_MMIO] + 4ull * reg);
+}
+
+void qvgpu_wr(QVGPU *v, uint32_t reg, uint32_t val)
+{
+    qtest_writel(v->qts, v->bar[VGPU_BAR_MMIO] + 4ull * reg, val);
+}
+
+uint64_t qvgpu_counter(QVGPU *v, unsigned counter)
+{
+    uint64_t lo = qvgpu_rd(v, VGPU_COUNTER(counter));
+
+    return lo | (uint64_t)qvgpu_rd(v, VGPU_COUNTER(counter) + 1) << 32;
+}
+
+uint64_t qvgpu_clock(QVGPU *v)
+{
+    uint64_t lo;
+
+    qvgpu_wr(v, RLC_CAPTURE_GPU_CLOCK_COUNT, 1);
+    lo = qvgpu_rd(v, RLC_GPU_CLOCK_COUNT_LSB);
+    return lo | (uint64_t)qvgpu_rd(v, RLC_GPU_CLOCK_COUNT_MSB) << 32;
+}
+
+void qvgpu_main_loop_pass(QVGPU *v)
+{
+    unsigned i;
+
+    /* A bottom half that was due runs before the loop serves us twice. */
+    for (i = 0; i < 3; i++) {
+        qvgpu_rd(v, VGPU_MAGIC);
+    }
+}
+
+uint64_t qvgpu_alloc(QVGPU *v, QVGPUKind kind, uint64_t size, uint64_t align)
+{
+    uint64_t *next = kind == QVGPU_VRAM ? &v->vram_next : &v->ram_next;
+    uint64_t end = kind == QVGPU_VRAM ? VRAM_AT + v->vram_size : RAM_SIZE;
+    uint64_t addr = ROUND_UP(*next, align);
+
+    g_assert_cmpuint(addr + size, <=, end);
+    *next = addr + size;
+    return addr;
+}
+
+bool qvgpu_is_vram(QVGPU *v, uint64_t addr)
+{
+    return addr >= VRAM_AT && addr < DOORBELL_AT;
+}
+
+uint64_t qvgpu_mc(QVGPU *v, uint64_t addr)
+{
+    if (qvgpu_is_vram(v, addr)) {
+        return ((uint64_t)qvgpu_mm_rd(v, MC_VM_FB_LOCATION_BASE) << 24) +
+               addr - VRAM_AT;
+    }
+    return AGP_AT + addr;
+}
+
+/* splitmix64: neighbours differ in all bytes. */
+static uint64_t pattern_word(uint64_t seed, uint64_t i)
+{
+    uint64_t x = seed * 0xd1342543de82ef95ull + i * 0x9e3779b97f4a7c15ull;
+
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+    return x ^ (x >> 31);
+}
+
+static uint8_t *pattern(uint64_t seed, uint64_t from, uint64_t len)
+{
+    uint8_t *buf = g_malloc(len);
+    uint64_t i;
+
+    for (i = 0; i < len; i++) {
+        buf[i] = pattern_word(seed, (from + i) / 8) >> (from + i) % 8 * 8;
+    }
+    return buf;
+}
+
+/* qtest takes its time over long lines. */
+static void transfer(QVGPU *v, uint64_t addr, void *buf, uint64_t len,
+                     bool write)
+{
+    uint64_t off, n;
+
+    for (off = 0; off < len; off += n) {
+        n = MIN(len - off, 256 * KiB);
+        if (write) {
+            qtest_bufwrite(v->qts, addr + off, buf + off, n);
+        } else {
+            qtest_bufread(v->qts, addr + off, buf + off, n);
+        }
+    }
+}
+
+void qvgpu_fill(QVGPU *v, uint64_t addr, uint64_t seed, uint64_t from,
+                uint64_t len)
+{
+    g_autofree uint8_t *buf = pattern(seed, from, len);
+
+    transfer(v, addr, buf, len, true);
+}
+
+static void expect(QVGPU *v, uint64_t addr, const uint8_t *want, uint64_t len)
+{
+    g_autofree uint8_t *have = g_malloc(len);
+    g_autofree char *say = NULL;
+    uint64_t i;
+
+    transfer(v, addr, have, len, false);
+    if (!len || !memcmp(have, want, len)) {
+        return;
+    }
+    for (i = 0; have[i] == want[i]; i++) {
+    }
+    say = g_strdup_printf("byte %" PRIu64 " of %" PRIu64 " at 0x%" PRIx64
+                          " is 0x%02x, should be 0x%02x", i, len, addr,
+                          have[i], want[i]);
+    g_assertion_message(G_LOG_DOMAIN, __FILE__, __LINE__, G_STRFUNC, say);
+}
+
+void qvgpu_expect(QVGPU *v, uint64_t addr, uint64_t seed, uint64_t from,
+                  uint64_t len)
+{
+    g_autofree uint8_t *want = pattern(seed, from, len);
+
+    expect(v, addr, want, len);
+}
+
+void qvgpu_expect_byte(QVGPU *v, uint64_t addr, uint8_t byte, uint64_t len)
+{
+    g_autofree uint8_t *want = g_malloc(len);
+
+    memset(want, byte, len);
+    expect(v, addr, want, len);
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Test-side driver of vgpu-kfd: finds the device, maps its BARs and speaks its
+ * contract (include/vgpu/, docs/hardware.md). It keeps to what a driver may
+ * rely on, so that a test fails if the device needs more than the contract.
+ *
+ * Memory has one name here: the address at which the CPU sees it. What lies in
+ * BAR 0 is VRAM, the rest is guest RAM; the helpers make of it what page-table
+ * entries and packets want. Nothing is ever freed: each test has its own
+ * machine.
+ */
+#ifndef VGPU_QOS_H
+#define VGPU_QOS_H
+
+#include "tests/qtest/libqtest.h"
+#include "tests/qtest/libqos/pci.h"
+#include "qemu/units.h"
+#include "vgpu/bits.h"
+#include "vgpu/doorbell.h"
+#include "vgpu/gmc.h"
+#include "vgpu/ih.h"
+#include "vgpu/model.h"
+#include "vgpu/nbio.h"
+#include "vgpu/pci.h"
+#include "vgpu/pte.h"
+#include "vgpu/sdma.h"
+#include "vgpu/sdma_packets.h"
+
+typedef enum QVGPUKind {
+    QVGPU_VRAM,
+    QVGPU_RAM,
+} QVGPUKind;
+
+typedef struct QVGPU {
+    QTestState *qts;
+    QPCIBus *bus;
+    QPCIDevice *pci;
+    uint64_t bar[6];            /* CPU addresses */
+    uint64_t vram_size;
+    uint64_t vram_next;         /* CPU address of the first free byte */
+    uint64_t ram_next;
+    uint64_t msi;               /* where an MSI is written to */
+    struct {
+        uint64_t ring;
+        uint32_t bytes;
+        uint64_t writeback;
+        uint32_t rptr;
+    } ih;
+} QVGPU;
+
+/* A GPU address space: one of the VMIDs 1-15 and its tables. */
+typedef struct QVGPUSpace {
+    QVGPU *v;
+    unsigned vmid;
+    QVGPUKind tables;           /* where new tables are put */
+    uint64_t root;
+    uint64_t next_va;           /* for qvgpu_space_place() */
+} QVGPUSpace;
+
+/* An SDMA queue. Fields may be changed between init and load. */
+typedef struct QVGPUQueue {
+    QVGPU *v;
+    QVGPUSpace *space;          /* NULL: VMID 0 */
+    unsigned engine;
+    unsigned index;
+    uint32_t cntl;              /* RB_CNTL without RB_ENABLE */
+    uint64_t ring;              /* CPU address */
+    uint64_t ring_va;
+    uint64_t bytes;
+    uint64_t rptr;              /* CPU address of the write-back */
+    uint64_t rptr_va;
+    uint64_t wptr;              /* emitted so far */
+    uint32_t doorbell;          /* byte offset in BAR 2; 0: by register */
+} QVGPUQueue;
+
+/* A decoded interrupt entry. */
+typedef struct QVGPUIrq {
+    unsigned client;
+    unsigned source;
+    unsigned ring;
+    unsigned vmid;
+    bool mm_hub;
+    uint64_t timestamp;
+    unsigned pasid;
+    uint32_t data[4];
+} QVGPUIrq;
+
+/* PASID that qvgpu_start() gives to a VMID. */
+#define QVGPU_PASID(vmid)       (0x8000 + (vmid))
+#define QVGPU_PAGE              ((uint64_t)VGPU_PAGE_SIZE)
+#define QVGPU_PTE_RW            (VGPU_PTE_VALID | VGPU_PTE_READABLE | \
+                                 VGPU_PTE_WRITEABLE)
+/* Bound of every wait, real time: engines have threads of their own. */
+#define QVGPU_WAIT_US           (60 * G_USEC_PER_SEC)
+
+/* Poll @cond; a bound that is reached fails the test. */
+#define qvgpu_wait_until(cond)                                          \
+    do {                                                                \
+        int64_t until_ = g_get_monotonic_time() + QVGPU_WAIT_US;        \
+        while (!(cond)) {                                               \
+            if (g_get_monotonic_time() > until_) {                      \
+                g_assertion_message(G_LOG_DOMAIN, __FILE__, __LINE__,   \
+                                    G_STRFUNC, "never came: " #cond);   \
+            }                                                           \
+        }                                                               \
+    } while (0)
+
+/* vgpu-qos.c */
+
+/* A machine with the device as it comes out of reset, BARs mapped. */
+QVGPU *qvgpu_start_cold(const char *vram);
+/*
+ * The same, brought up as a driver does: VMID 0's window on guest RAM, an
+ * interrupt ring with MSI, retry CAM, traps, doorbells. 64 MiB of VRAM.
+ */
+QVGPU *qvgpu_start(void);
+void qvgpu_stop(QVGPU *v);
+
+/* The device in a bus, NULL if there is none; the caller frees it. */
+QPCIDevice *qvgpu_find(QPCIBus *bus);
+/* Size of a BAR as its writable bits tell, and its flag bits. */
+uint64_t qvgpu_bar_size(QPCIDevice *pci, unsigned bar, uint32_t *flags);
+/* Put BARs where qvgpu_start_cold() puts them. */
+void qvgpu_map_bars(QVGPU *v);
+
+/* Registers by dword. */
+uint32_t qvgpu_rd(QVGPU *v, uint32_t reg);
+void qvgpu_wr(QVGPU *v, uint32_t reg, uint32_t val);
+static inline uint32_t qvgpu_mm_rd(QVGPU *v, uint32_t reg)
+{
+    return qvgpu_rd(v, HUB(VGPU_HUB_MM) + reg);
+}
+static inline void qvgpu_mm_wr(QVGPU *v, uint32_t reg, uint32_t val)
+{
+    qvgpu_wr(v, HUB(VGPU_HUB_MM) + reg, val);
+}
+uint64_t qvgpu_counter(QVGPU *v, unsigned counter);
+uint64_t qvgpu_clock(QVGPU *v);
+/* Everything that QEMU's main loop had to do, it has done. */
+void qvgpu_main_loop_pass(QVGPU *v);
+
+/* @align a power of two. Memory is zero. */
+uint64_t qvgpu_alloc(QVGPU *v, QVGPUKind kind, uint64_t size, uint64_t align);
+bool qvgpu_is_vram(QVGPU *v, uint64_t addr);
+/* Bytes @from.. of an endless pattern that @seed selects. */
+void qvgpu_fill(QVGPU *v, uint64_t addr, uint64_t seed, uint64_t from,
+                uint64_t len);
+/* Fail unless memory holds just those bytes, or @len times @byte. */
+void qvgpu_expect(QVGPU *v, uint64_t addr, uint64_t seed, uint64_t from,
+                  uint64_t len);
+void qvgpu_expect_byte(QVGPU *v, uint64_t addr, uint8_t byte, uint64_t len);
+
+/* vgpu-qos-vm.c */
+
+/* Address of @addr in VMID 0 without GART: FB aperture or AGP window. */
+uint64_t qvgpu_mc(QVGPU *v, uint64_t addr);
+/* Entry bits that lead to @addr: @flags, S for RAM, the address. */
+uint64_t qvgpu_entry(QVGPU *v, uint64_t addr, uint64_t flags);
+/* Write the two halves of a 64-bit hub register pair (LO32's offset). */
+void qvgpu_mm_wr64(QVGPU *v, uint32_t lo, uint64_t val);
+uint64_t qvgpu_mm_rd64(QVGPU *v, uint32_t lo);
+
+/* An empty space in VMID @vmid; its faults are retryable. */
+void qvgpu_space_init(QVGPUSpace *s, QVGPU *v, unsigned vmid,
+                      QVGPUKind tables);
+void qvgpu_space_set_retry(QVGPUSpace *s, bool retry);
+/* CPU address of @va's entry at @level; makes the tables above it. */
+uint64_t qvgpu_space_slot(QVGPUSpace *s, uint64_t va, unsigned level);
+/* Write that entry, as it stands. No invalidation. */
+void qvgpu_space_set(QVGPUSpace *s, uint64_t va, unsigned level,
+                     uint64_t entry);
+/* Map whole pages, readable and writable. No invalidation. */
+void qvgpu_space_map(QVGPUSpace *s, uint64_t va, uint64_t addr, uint64_t len);
+/* Map at an address of the helper's choice, away from the tests'. */
+uint64_t qvgpu_space_place(QVGPUSpace *s, uint64_t addr, uint64_t len);
+/*
+ * Drop the VMIDs' translations and wait for the acknowledge. @vmids may have
+ * more bits of VM_INVALIDATE_ENG_REQ.
+ */
+void qvgpu_invalidate(QVGPU *v, uint32_t vmids);
+
+/* vgpu-qos-queue.c */
+
+/* A queue of 4 KiB in guest RAM; nothing is written to the device yet. */
+void qvgpu_queue_init(QVGPUQueue *q, QVGPU *v, unsigned engine,
+                      unsigned index, QVGPUSpace *s);
+/* With a ring of @bytes (a power of two) in @kind. */
+void qvgpu_queue_init_ring(QVGPUQueue *q, QVGPU *v, unsigned engine,
+                           unsigned index, QVGPUSpace *s, QVGPUKind kind,
+                           uint64_t bytes);
+/* init and load. */
+void qvgpu_queue_open(QVGPUQueue *q, QVGPU *v, unsigned engine,
+                      unsigned index, QVGPUSpace *s);
+/* Program and enable; pointers start at q->wptr. */
+void qvgpu_queue_load(QVGPUQueue *q);
+/* Disable and wait for IDLE. */
+void qvgpu_queue_disable(QVGPUQueue *q);
+void qvgpu_queue_enable(QVGPUQueue *q);
+uint32_t qvgpu_queue_rd(QVGPUQueue *q, uint32_t reg);
+void qvgpu_queue_wr(QVGPUQueue *q, uint32_t reg, uint32_t val);
+uint64_t qvgpu_queue_rptr(QVGPUQueue *q);
+bool qvgpu_queue_idle(QVGPUQueue *q);
+unsigned qvgpu_queue_exception(QVGPUQueue *q);
+
+/* Put dwords into the ring; the device does not see them before a kick. */
+void qvgpu_emit(QVGPUQueue *q, const uint32_t *dw, unsigned n);
+#define QVGPU_EMIT(q, ...)                                      \
+    qvgpu_emit(q, (const uint32_t[]) { __VA_ARGS__ },           \
+               sizeof((const uint32_t[]) { __VA_ARGS__ }) / 4)
+#define QVGPU_LOHI(x)   (uint32_t)(x), (uint32_t)((uint64_t)(x) >> 32)
+/* Tell the device the write pointer. */
+void qvgpu_kick(QVGPUQueue *q);
+/* Kick; wait until all is done and the queue idle without an error. */
+void qvgpu_finish(QVGPUQueue *q);
+/*
+ * Run two packets on @q. When this returns, an engine that takes queues in
+ * turn has looked at all its others: a stall that should have ended has.
+ */
+void qvgpu_engine_pass(QVGPUQueue *q);
+
+/* Packets. Addresses are GPU addresses in the queue's VMID. */
+void qvgpu_pkt_copy(QVGPUQueue *q, uint64_t src, uint64_t dst, uint64_t bytes);
+void qvgpu_pkt_fill(QVGPUQueue *q, uint64_t dst, uint32_t data,
+                    uint64_t bytes, unsigned size);
+void qvgpu_pkt_fence(QVGPUQueue *q, uint64_t dst, uint32_t data);
+void qvgpu_pkt_trap(QVGPUQueue *q, uint32_t context);
+void qvgpu_pkt_poll_mem(QVGPUQueue *q, unsigned func, uint64_t addr,
+                        uint32_t value, uint32_t mask, unsigned retry);
+void qvgpu_pkt_add64(QVGPUQueue *q, uint64_t addr, uint64_t add);
+void qvgpu_pkt_indirect(QVGPUQueue *q, unsigned vmid, uint64_t base,
+                        uint32_t dwords);
+/* POLL_REGMEM's functions and its "for ever". */
+enum {
+    QVGPU_POLL_ALWAYS, QVGPU_POLL_LT, QVGPU_POLL_LE, QVGPU_POLL_EQ,
+    QVGPU_POLL_NE, QVGPU_POLL_GE, QVGPU_POLL_GT,
+};
+#define QVGPU_POLL_FOREVER  0xfff
+
+/* vgpu-qos-ih.c */
+
+/* Give the device a ring of 1 << @order dwords; @cntl: more RB_CNTL bits. */
+void qvgpu_ih_init(QVGPU *v, unsigned order, uint32_t cntl);
+/* Pointer of the write-back, with the overflow bit. */
+uint32_t qvgpu_ih_writeback(QVGPU *v);
+bool qvgpu_ih_pending(QVGPU *v);
+/* Decode the entry at byte @offset of the ring. */
+void qvgpu_ih_decode(QVGPU *v, uint32_t offset, QVGPUIrq *irq);
+/* Wait for an entry and take it. */
+void qvgpu_ih_next(QVGPU *v, QVGPUIrq *irq);
+/* The next entry is this VM fault. Returns the CAM slot. */
+unsigned qvgpu_ih_next_fault(QVGPU *v, unsigned vmid, uint64_t va, bool write,
+                             bool retry);
+void qvgpu_cam_ack(QVGPU *v, unsigned slot);
+/* An MSI came; forgets it. */
+bool qvgpu_msi_take(QVGPU *v);
+
+/* Each file of tests adds its own. */
+void qvgpu_add_pci_tests(void);
+void qvgpu_add_regs_tests(void);
+void qvgpu_add_gart_tests(void);
+void qvgpu_add_walker_tests(void);
+void qvgpu_add_tlb_tests(void);
+void qvgpu_add_packet_tests(void);
+void qvgpu_add_queue_tests(void);
+void qvgpu_add_fault_tests(void);
+void qvgpu_add_replay_tests(void);
+void qvgpu_add_ih_tests(void);
+
+#endif /* VGPU_QOS_H */
