@@ -7,6 +7,7 @@ stays right.
 """
 
 import filecmp
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -88,6 +89,7 @@ def _fetched(
     def renew(job: Job) -> None:
         shutil.rmtree(tree, ignore_errors=True)
         unpack(job, kept, tree)
+        _date_back(tree, kept)
 
     def make(job: Job) -> None:
         shutil.rmtree(kept, ignore_errors=True)
@@ -103,6 +105,16 @@ def _fetched(
     return Source(step, tree, renew, named=False)
 
 
+def _date_back(tree: Path, reference: Path) -> None:
+    """Let no file be newer than the download, or a renewed tree would be built anew for the patches in it."""
+    limit = reference.stat().st_mtime
+    for where, _, files in os.walk(tree):
+        for name in files:
+            path = os.path.join(where, name)
+            if os.lstat(path).st_mtime > limit:
+                os.utime(path, (limit, limit), follow_symlinks=False)
+
+
 def qemu() -> Source:
     """QEMU's source tree."""
     if folder := source_folder("QEMU_SRC", "VERSION"):
@@ -114,7 +126,7 @@ def qemu() -> Source:
         apt.download_source(job, pin["package"], version, kept)
 
     def unpack(job: Job, kept: Path, tree: Path) -> None:
-        job.run(["dpkg-source", "--no-check", "-x", only(job, kept, "*.dsc"), tree])
+        job.run(["dpkg-source", "--no-check", "--no-copy", "-x", only(job, kept, "*.dsc"), tree])
 
     return _fetched("qemu", pin, download, unpack)
 
