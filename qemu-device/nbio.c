@@ -25,6 +25,11 @@ static uint32_t hdp_done_read(VGPUState *s, unsigned inst, unsigned off)
     return vgpu_nbio_hdp_done(s);
 }
 
+void vgpu_nbio_hdp_request(VGPUState *s, uint32_t val)
+{
+    qatomic_set(&s->nbio[OFF(GPU_HDP_FLUSH_REQ)], val);
+}
+
 uint32_t vgpu_nbio_hdp_done(VGPUState *s)
 {
     return qatomic_read(&s->nbio[OFF(GPU_HDP_FLUSH_REQ)]);

@@ -237,11 +237,15 @@ static VGPUStep do_poll(VGPUEngine *e, VGPUQueue *q)
     if (func > POLL_GT) {
         return VGPU_STEP_BAD_PACKET;
     }
-    /* ROCr's "HDP flush" has no condition; a real one is done at once. */
-    if (func == POLL_ALWAYS || (x->dw[0] & SDMA_POLL_REGMEM__HDP_FLUSH)) {
-        return VGPU_STEP_DONE;
+    if (func == POLL_ALWAYS) {
+        return VGPU_STEP_DONE;          /* ROCr's "HDP flush" */
     }
     if (!(x->dw[0] & SDMA_POLL_REGMEM__MEM)) {
+        /* A real HDP flush: dw2 names the register that asks for it. */
+        if ((x->dw[0] & SDMA_POLL_REGMEM__HDP_FLUSH) && !x->polls &&
+            x->dw[2] / 4 == GPU_HDP_FLUSH_REQ) {
+            vgpu_nbio_hdp_request(e->s, x->dw[3]);
+        }
         val = poll_reg(e->s, x->dw[1] / 4);
     } else if (vgpu_access_read(e, q, dw64(&x->dw[1]) & ~3ull, &val,
                                 sizeof(val)) == VGPU_ACCESS_STALL) {
