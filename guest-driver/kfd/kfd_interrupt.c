@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Interrupts that concern user queues. Page faults are svm/'s; a bad packet
- * is reported here: its queue has stopped and stays so until it is destroyed
- * (include/vgpu/sdma.h, CONTEXT_STATUS.EXCEPTION). Nothing else is affected.
+ * Interrupts that concern user queues. Page faults are svm/'s; a bad packet or
+ * ring is reported here: its queue has stopped and stays so until it is loaded
+ * anew (include/vgpu/sdma.h, CONTEXT_STATUS.EXCEPTION). Nothing else is
+ * affected.
  */
 #include "vgpu/ih.h"
 #include "kfd_room.h"
@@ -23,9 +24,11 @@ static void kfd_sdma_illegal(struct vgpu_device *vdev,
 	if (!p)
 		return;
 	dev_err_ratelimited(vdev->drm.dev,
-			    "SDMA%u: illegal packet %#x from pid %d, pasid %u; its queue has stopped\n",
-			    iv->client == IH_CLIENT_SDMA1, iv->data[0],
-			    p->lead_thread->pid, iv->pasid);
+			    "SDMA%u: bad %s (header %#x) from pid %d, pasid %u; its queue has stopped\n",
+			    iv->client == IH_CLIENT_SDMA1,
+			    iv->data[1] == VGPU_SDMA_EXC_RING ?
+				    "ring or write pointer" : "packet",
+			    iv->data[0], p->lead_thread->pid, iv->pasid);
 	kfd_unref_process(p);
 }
 
