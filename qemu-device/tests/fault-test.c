@@ -259,20 +259,22 @@ static void test_cam_off(void)
 static void test_noretry_write(void)
 {
     Fault f;
-    uint64_t mapped, status;
+    uint64_t first, last;
+    uint32_t status;
 
     fault_start(&f);
     qvgpu_space_set_retry(&f.space, false);
-    mapped = page(&f);
+    first = page(&f);
+    last = page(&f);
     /* Of three pages the middle one is missing. */
-    qvgpu_space_map(&f.space, VA, mapped, QVGPU_PAGE);
-    qvgpu_space_map(&f.space, VA + 2 * QVGPU_PAGE, page(&f), QVGPU_PAGE);
+    qvgpu_space_map(&f.space, VA, first, QVGPU_PAGE);
+    qvgpu_space_map(&f.space, VA + 2 * QVGPU_PAGE, last, QVGPU_PAGE);
     qvgpu_pkt_copy(&f.q, f.buf_va, VA, 3 * QVGPU_PAGE);
     qvgpu_pkt_fence(&f.q, f.buf_va, 0x600d);
     qvgpu_finish(&f.q);
     g_assert_cmphex(qtest_readl(f.v->qts, f.buf), ==, 0x600d);
-    qvgpu_expect(f.v, mapped, 1, 0, QVGPU_PAGE);
-    qvgpu_expect(f.v, mapped + QVGPU_PAGE, 1, 2 * QVGPU_PAGE, QVGPU_PAGE);
+    qvgpu_expect(f.v, first, 1, 0, QVGPU_PAGE);
+    qvgpu_expect(f.v, last, 1, 2 * QVGPU_PAGE, QVGPU_PAGE);
     qvgpu_ih_next_fault(f.v, VMID, VA + QVGPU_PAGE, true, false);
     g_assert_false(qvgpu_ih_pending(f.v));
 

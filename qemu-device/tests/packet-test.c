@@ -179,7 +179,8 @@ static void test_write_linear(void)
                 data[n] = round << 24 | i << 16 | n;
             }
             QVGPU_EMIT(&s.q, SDMA_PKT(SDMA_OP_WRITE, SDMA_SUBOP_WRITE_LINEAR),
-                       QVGPU_LOHI(qvgpu_mc(s.v, dst)), counts[i] - 1);
+                       QVGPU_LO(qvgpu_mc(s.v, dst)),
+                       QVGPU_HI(qvgpu_mc(s.v, dst)), counts[i] - 1);
             qvgpu_emit(&s.q, data, counts[i]);
             qvgpu_finish(&s.q);
             qvgpu_expect(s.v, buf, 5, 0, QVGPU_PAGE - 8);
@@ -251,7 +252,8 @@ static void test_timestamp(void)
     qtest_clock_step(s.v->qts, 100ll * 1000000000);
     QVGPU_EMIT(&s.q, SDMA_PKT(SDMA_OP_TIMESTAMP,
                               SDMA_SUBOP_TIMESTAMP_GET_GLOBAL),
-               QVGPU_LOHI(qvgpu_mc(s.v, buf + 8)));
+               QVGPU_LO(qvgpu_mc(s.v, buf + 8)),
+               QVGPU_HI(qvgpu_mc(s.v, buf + 8)));
     qvgpu_finish(&s.q);
     now = qvgpu_clock(s.v);
     g_assert_cmpuint(now, >, UINT32_MAX);
@@ -412,12 +414,15 @@ static void test_ptepde(void)
     dst = qvgpu_alloc(s.v, QVGPU_VRAM, 8 * KiB, QVGPU_PAGE);
     qvgpu_fill(s.v, dst, 6, 0, 8 * KiB);
     QVGPU_EMIT(&s.q, SDMA_PKT(SDMA_OP_PTEPDE, SDMA_SUBOP_PTEPDE_GEN),
-               QVGPU_LOHI(qvgpu_mc(s.v, dst + 16)), QVGPU_LOHI(flags),
-               QVGPU_LOHI(0xfffff000ull), QVGPU_LOHI(0x1000), COUNT - 1);
+               QVGPU_LO(qvgpu_mc(s.v, dst + 16)),
+               QVGPU_HI(qvgpu_mc(s.v, dst + 16)),
+               QVGPU_LO(flags), QVGPU_HI(flags), 0xfffff000, 0, 0x1000, 0,
+               COUNT - 1);
     /* Increment 0: the same page, or no page, all over. */
     QVGPU_EMIT(&s.q, SDMA_PKT(SDMA_OP_PTEPDE, SDMA_SUBOP_PTEPDE_GEN),
-               QVGPU_LOHI(qvgpu_mc(s.v, dst + 16 + COUNT * 8)),
-               QVGPU_LOHI(VGPU_PTE_PRT), QVGPU_LOHI(0), QVGPU_LOHI(0), 1);
+               QVGPU_LO(qvgpu_mc(s.v, dst + 16 + COUNT * 8)),
+               QVGPU_HI(qvgpu_mc(s.v, dst + 16 + COUNT * 8)),
+               QVGPU_LO(VGPU_PTE_PRT), QVGPU_HI(VGPU_PTE_PRT), 0, 0, 0, 0, 1);
     qvgpu_finish(&s.q);
     qvgpu_expect(s.v, dst, 6, 0, 16);
     for (i = 0; i < COUNT; i++) {

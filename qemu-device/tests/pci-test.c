@@ -92,7 +92,8 @@ static void test_bars(void)
 /* Catches: arithmetic of 32 bits, or an upper limit that is off by one. */
 static void test_bar_largest(void)
 {
-    uint64_t ram = (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    uint64_t ram = (uint64_t)sysconf(_SC_PHYS_PAGES) *
+                   qemu_real_host_page_size();
     QVGPU *v;
 
     if (ram < 17 * GiB) {

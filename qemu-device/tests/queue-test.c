@@ -1,21 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: rings, doorbells, indirect buffers, errors, life of a queue. */
+/* vgpu-kfd: rings, doorbells, indirect buffers, life of a queue. */
 #include "qemu/osdep.h"
 #include "vgpu-qos.h"
 
 #define VMID    2
-
-/* Doorbell of RLC @i of engine @n in a process's slice, as KFD lays it out. */
-static uint32_t slice_doorbell(unsigned slice, unsigned n, unsigned i)
-{
-    return slice * DOORBELL_SLICE_SIZE +
-           8 * (DOORBELL_SDMA(n) + (i & 1) * DOORBELL_MIRROR + (i >> 1));
-}
-
-static uint64_t ram_page(QVGPU *v)
-{
-    return qvgpu_alloc(v, QVGPU_RAM, QVGPU_PAGE, QVGPU_PAGE);
-}
 
 /*
  * Catches: a packet that is cut at the ring's end, pointers of 32 bits. The
@@ -24,12 +12,12 @@ static uint64_t ram_page(QVGPU *v)
 static void test_wraparound(void)
 {
     QVGPU *v = qvgpu_start();
-    uint64_t at = ram_page(v), i;
+    uint64_t at = qvgpu_ram_page(v), i;
     uint32_t junk[40];
     QVGPUQueue q;
 
     qvgpu_queue_init(&q, v, 0, SDMA_QUEUE_RLC(0), NULL);
-    q.doorbell = slice_doorbell(0, 0, 0);
+    q.doorbell = qvgpu_doorbell(0, 0, 0);
     q.wptr = 4 * GiB - 2 * KiB;
     qvgpu_queue_load(&q);
     for (i = 0; i < 400; i++) {
@@ -78,7 +66,7 @@ static void test_ring_sizes(void)
     unsigned i, n;
 
     for (i = 0; i < ARRAY_SIZE(sizes); i++) {
-        uint64_t at = ram_page(v);
+        uint64_t at = qvgpu_ram_page(v);
         QVGPUQueue q;
 
         qvgpu_queue_init_ring(&q, v, 0, SDMA_QUEUE_RLC(i), NULL, i & 1,
@@ -102,14 +90,14 @@ static void test_ring_sizes(void)
 static void test_doorbell(void)
 {
     QVGPU *v = qvgpu_start();
-    uint64_t at = ram_page(v), va;
+    uint64_t at = qvgpu_ram_page(v), va;
     QVGPUSpace space;
     QVGPUQueue q;
 
     qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
     va = qvgpu_space_place(&space, at, QVGPU_PAGE);
     qvgpu_queue_init(&q, v, 0, SDMA_QUEUE_RLC(3), &space);
-    q.doorbell = slice_doorbell(5, 0, 3);
+    q.doorbell = qvgpu_doorbell(5, 0, 3);
     q.wptr = 0x500000000ull;
     qvgpu_queue_load(&q);
     qvgpu_pkt_fence(&q, va, 1);
@@ -136,13 +124,13 @@ static void test_doorbell(void)
 static void test_doorbell_strangers(void)
 {
     QVGPU *v = qvgpu_start();
-    uint64_t at = ram_page(v), bar = v->bar[VGPU_BAR_DOORBELL];
+    uint64_t at = qvgpu_ram_page(v), bar = v->bar[VGPU_BAR_DOORBELL];
     uint32_t range = qvgpu_rd(v, BIF_SDMA0_DOORBELL_RANGE), off;
     QVGPUQueue q, kq;
 
     qvgpu_queue_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
     qvgpu_queue_init(&q, v, 0, SDMA_QUEUE_RLC(0), NULL);
-    q.doorbell = slice_doorbell(3, 0, 2);
+    q.doorbell = qvgpu_doorbell(3, 0, 2);
     qvgpu_queue_load(&q);
     qvgpu_pkt_fence(&q, qvgpu_mc(v, at), 1);
 
@@ -199,7 +187,7 @@ static void test_all_queues(void)
 
         qvgpu_queue_init(&q[i], v, engine, index, s);
         if (s) {
-            q[i].doorbell = slice_doorbell(1 + i % 4, engine,
+            q[i].doorbell = qvgpu_doorbell(1 + i % 4, engine,
                                            index - SDMA_QUEUE_RLC(0));
         }
         src[i] = qvgpu_alloc(v, i & 1, LEN, QVGPU_PAGE);
@@ -226,7 +214,7 @@ static void test_all_queues(void)
 static void test_packet_in_parts(void)
 {
     QVGPU *v = qvgpu_start();
-    uint64_t src = ram_page(v), dst = ram_page(v), end;
+    uint64_t src = qvgpu_ram_page(v), dst = qvgpu_ram_page(v), end;
     QVGPUQueue q, kq;
 
     qvgpu_queue_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
@@ -246,24 +234,11 @@ static void test_packet_in_parts(void)
     qvgpu_stop(v);
 }
 
-/* Puts what was emitted since @from into a buffer; the ring forgets it. */
-static uint64_t to_buffer(QVGPUQueue *q, uint64_t from, uint32_t *dwords)
-{
-    uint64_t ib = ram_page(q->v), len = q->wptr - from;
-    g_autofree uint8_t *buf = g_malloc(len);
-
-    qtest_bufread(q->v->qts, q->ring + from, buf, len);
-    qtest_bufwrite(q->v->qts, ib, buf, len);
-    q->wptr = from;
-    *dwords = len / 4;
-    return ib;
-}
-
 /* Catches: an IB whose packets are lost, done twice or out of order. */
 static void test_indirect(void)
 {
     QVGPU *v = qvgpu_start();
-    uint64_t at = ram_page(v), inner, outer, mc = qvgpu_mc(v, at);
+    uint64_t at = qvgpu_ram_page(v), inner, outer, mc = qvgpu_mc(v, at);
     uint32_t inner_len, outer_len;
     QVGPUQueue q;
 
@@ -271,12 +246,12 @@ static void test_indirect(void)
     qvgpu_pkt_add64(&q, mc, 0x100);
     qvgpu_pkt_poll_mem(&q, QVGPU_POLL_EQ, mc, 0x101, UINT32_MAX,
                        QVGPU_POLL_FOREVER);
-    inner = to_buffer(&q, 0, &inner_len);
+    inner = qvgpu_to_buffer(&q, 0, &inner_len);
     /* Nested; before and after it something to do. */
     qvgpu_pkt_add64(&q, mc, 1);
     qvgpu_pkt_indirect(&q, 0, qvgpu_mc(v, inner), inner_len);
     qvgpu_pkt_add64(&q, mc, 0x10000);
-    outer = to_buffer(&q, 0, &outer_len);
+    outer = qvgpu_to_buffer(&q, 0, &outer_len);
 
     qvgpu_pkt_indirect(&q, 0, qvgpu_mc(v, outer), outer_len);
     qvgpu_pkt_poll_mem(&q, QVGPU_POLL_EQ, mc, 0x10101, UINT32_MAX,
@@ -288,177 +263,6 @@ static void test_indirect(void)
     qvgpu_stop(v);
 }
 
-/* A queue that stopped: exception, interrupt, rptr on the packet. */
-static void expect_stopped(QVGPUQueue *q, unsigned exception, uint32_t header,
-                           uint64_t rptr)
-{
-    QVGPUIrq irq;
-
-    qvgpu_ih_next(q->v, &irq);
-    g_assert_cmphex(irq.client, ==, IH_CLIENT_SDMA0 + q->engine);
-    g_assert_cmpuint(irq.source, ==, IH_SRC_SDMA_ILLEGAL);
-    g_assert_cmpuint(irq.vmid, ==, q->space ? q->space->vmid : 0);
-    g_assert_cmphex(irq.pasid, ==,
-                    q->space ? QVGPU_PASID(q->space->vmid) : 0);
-    if (exception == VGPU_SDMA_EXC_PACKET) {
-        g_assert_cmphex(irq.data[0], ==, header);
-    }
-    qvgpu_wait_until(qvgpu_queue_idle(q));
-    g_assert_cmpuint(qvgpu_queue_exception(q), ==, exception);
-    g_assert_cmphex(qvgpu_queue_rptr(q), ==, rptr);
-}
-
-/*
- * Catches: packets that the device does not know and passes over, or does by
- * halves. The queue stops there, its engine goes on, and it can be restarted.
- */
-static void test_bad_packets(void)
-{
-    static const uint32_t bad[][2] = {
-        { SDMA_PKT(SDMA_OP_COPY, SDMA_SUBOP_COPY_LINEAR) |
-          SDMA_COPY_LINEAR__BROADCAST },
-        { SDMA_PKT(SDMA_OP_COPY, 4) },          /* RECT */
-        { SDMA_PKT(SDMA_OP_COPY, 1) },          /* tiled */
-        { SDMA_PKT(SDMA_OP_WRITE, 1) },
-        { 3 }, { 7 },
-        { 9 },                                  /* COND_EXE */
-        { SDMA_PKT(SDMA_OP_PTEPDE, 1) }, { SDMA_PKT(SDMA_OP_PTEPDE, 2) },
-        { SDMA_PKT(SDMA_OP_TIMESTAMP, 0) }, { SDMA_PKT(SDMA_OP_TIMESTAMP, 1) },
-        { 14, VM_L2_CNTL3 },                    /* SRBM_WRITE */
-        { 15 },                                 /* PRE_EXE */
-        { 16 }, { 17 }, { 0x7f }, { 0xff }, { 0xffffffff },
-        { SDMA_PKT(SDMA_OP_ATOMIC, 0) },        /* operation 0 */
-        { SDMA_PKT(SDMA_OP_ATOMIC, 0) | 15u << 25 },    /* 32-bit add */
-        { SDMA_PKT(SDMA_OP_ATOMIC, 0) | 47u << 25 | SDMA_ATOMIC__LOOP },
-        { SDMA_PKT(SDMA_OP_ATOMIC, 0) | 47u << 25, 0x1004 },    /* crooked */
-        { SDMA_PKT(SDMA_OP_CONST_FILL, 0) | 1u << 30 },
-        { SDMA_PKT(SDMA_OP_CONST_FILL, 0) | 3u << 30 },
-        { SDMA_PKT(SDMA_OP_POLL_REGMEM, 0) | 7u << 28 },
-        { SDMA_PKT(SDMA_OP_INDIRECT, 0) | 5u << 16, 0 },  /* other's VMID */
-        { SDMA_PKT(SDMA_OP_INDIRECT, 0), 0x1002 },        /* crooked */
-        { VGPU_PREP(SDMA_NOP__COUNT, 0x3fffu) },  /* longer than the ring */
-    };
-    QVGPU *v = qvgpu_start();
-    uint64_t at = ram_page(v), va, start;
-    QVGPUSpace space;
-    QVGPUQueue q, kq;
-    unsigned i;
-
-    qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
-    va = qvgpu_space_place(&space, at, QVGPU_PAGE);
-    qvgpu_queue_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_RLC(0), &space);
-    for (i = 0; i < ARRAY_SIZE(bad); i++) {
-        g_test_message("header 0x%08x", bad[i][0]);
-        qtest_writel(v->qts, at, 0);
-        start = q.wptr;
-        QVGPU_EMIT(&q, bad[i][0], bad[i][1], 0, 0, 0, 0, 0, 0, 0, 0);
-        qvgpu_pkt_fence(&q, va, 1);
-        qvgpu_kick(&q);
-        expect_stopped(&q, VGPU_SDMA_EXC_PACKET, bad[i][0], start);
-        qvgpu_engine_pass(&kq);
-        g_assert_cmphex(qtest_readl(v->qts, at), ==, 0);
-        g_assert_cmphex(qvgpu_mm_rd(v, VM_L2_CNTL3), ==, 0);
-
-        /* Off and on, behind the bad packet. */
-        qvgpu_queue_disable(&q);
-        g_assert_cmpuint(qvgpu_queue_exception(&q), ==, 0);
-        q.wptr = start + 40;
-        qvgpu_queue_load(&q);
-        qvgpu_pkt_fence(&q, va, 2);
-        qvgpu_finish(&q);
-        g_assert_cmphex(qtest_readl(v->qts, at), ==, 2);
-    }
-    g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_QUEUE_ERRORS), ==,
-                     ARRAY_SIZE(bad));
-    qvgpu_stop(v);
-}
-
-/* Catches: an IB that ends in a packet, nests for ever, or hides bad ones. */
-static void test_bad_indirect(void)
-{
-    QVGPU *v = qvgpu_start();
-    uint64_t at = ram_page(v), ib, start;
-    uint32_t len, ih = SDMA_PKT(SDMA_OP_INDIRECT, 0);
-    QVGPUQueue q;
-    unsigned i;
-
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
-    for (i = 0; i < 3; i++) {
-        uint32_t header = SDMA_PKT(SDMA_OP_FENCE, 0);
-
-        start = q.wptr;
-        switch (i) {
-        case 0:                 /* ends in a packet */
-            qvgpu_pkt_fence(&q, qvgpu_mc(v, at), 1);
-            ib = to_buffer(&q, start, &len);
-            len--;
-            break;
-        case 1:                 /* itself, for ever */
-            header = ih;
-            QVGPU_EMIT(&q, 0, 0, 0, 0, 0, 0);
-            ib = to_buffer(&q, start, &len);
-            qtest_writel(v->qts, ib, ih);
-            qtest_writeq(v->qts, ib + 4, qvgpu_mc(v, ib));
-            qtest_writel(v->qts, ib + 12, len);
-            break;
-        default:                /* bad after good */
-            header = 0xff;
-            qvgpu_pkt_fence(&q, qvgpu_mc(v, at) + 4, 1);
-            QVGPU_EMIT(&q, 0xff);
-            qvgpu_pkt_fence(&q, qvgpu_mc(v, at), 1);
-            ib = to_buffer(&q, start, &len);
-            break;
-        }
-        qvgpu_pkt_indirect(&q, 0, qvgpu_mc(v, ib), len);
-        qvgpu_pkt_fence(&q, qvgpu_mc(v, at), 1);
-        qvgpu_kick(&q);
-        qvgpu_wait_until(qvgpu_queue_exception(&q));
-        expect_stopped(&q, VGPU_SDMA_EXC_PACKET, header,
-                       qvgpu_queue_rptr(&q));
-        g_assert_cmphex(qtest_readl(v->qts, at), ==, 0);
-        qvgpu_queue_disable(&q);
-        qvgpu_queue_load(&q);
-    }
-    g_assert_cmphex(qtest_readl(v->qts, at + 4), ==, 1);
-    qvgpu_stop(v);
-}
-
-/* Catches: rings and pointers that would lead the engine astray. */
-static void test_bad_rings(void)
-{
-    static const struct {
-        uint64_t wptr;
-        unsigned size;          /* log2 of dwords; 0: as it is */
-        uint64_t rptr;
-    } bad[] = {
-        { 4097, 0, 0 }, { 2, 0, 0 }, { 4100, 0, 0 },
-        { 0xfffffffffffffffcull, 0, 0 }, { 8, 0, 16 }, { 8, 0, 1 },
-        { 64, 5, 0 }, { 64, 1, 0 }, { 64, 29, 0 }, { 64, 31, 0 },
-    };
-    QVGPU *v = qvgpu_start();
-    QVGPUQueue q, kq;
-    unsigned i;
-
-    qvgpu_queue_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
-    for (i = 0; i < ARRAY_SIZE(bad); i++) {
-        qvgpu_queue_init(&q, v, 0, SDMA_QUEUE_RLC(i % 8), NULL);
-        if (bad[i].size) {
-            q.cntl = VGPU_SET(q.cntl, SDMA_RB_CNTL__RB_SIZE, bad[i].size);
-        }
-        q.wptr = bad[i].rptr;
-        q.doorbell = slice_doorbell(1, 0, i % 8);
-        qvgpu_queue_load(&q);
-        q.wptr = bad[i].wptr;
-        qvgpu_kick(&q);
-        expect_stopped(&q, VGPU_SDMA_EXC_RING, 0, bad[i].rptr);
-        qvgpu_engine_pass(&kq);
-        qvgpu_queue_disable(&q);
-    }
-    g_assert_false(qvgpu_ih_pending(v));
-    qvgpu_stop(v);
-}
-
 /* Catches: FREEZE or HALT that lets a packet through, or loses one. */
 static void test_freeze(void)
 {
@@ -467,7 +271,7 @@ static void test_freeze(void)
         { SDMA_F32_CNTL, SDMA_F32_CNTL__HALT, 0 },
     };
     QVGPU *v = qvgpu_start();
-    uint64_t at = ram_page(v);
+    uint64_t at = qvgpu_ram_page(v);
     uint32_t base = SDMA_ENGINE(0);
     QVGPUQueue q, other;
     unsigned i;
@@ -497,7 +301,7 @@ static void test_freeze(void)
 static void test_disable_in_poll(void)
 {
     QVGPU *v = qvgpu_start();
-    uint64_t at = ram_page(v), mc = qvgpu_mc(v, at);
+    uint64_t at = qvgpu_ram_page(v), mc = qvgpu_mc(v, at);
     QVGPUQueue q, kq;
 
     qvgpu_queue_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
@@ -555,7 +359,7 @@ static void test_disable_in_copy(void)
 static void test_reuse(void)
 {
     QVGPU *v = qvgpu_start();
-    uint64_t at = ram_page(v), mc = qvgpu_mc(v, at);
+    uint64_t at = qvgpu_ram_page(v), mc = qvgpu_mc(v, at);
     QVGPUQueue q, next;
 
     qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_RLC(0), NULL);
@@ -591,9 +395,6 @@ void qvgpu_add_queue_tests(void)
     qtest_add_func("/vgpu-kfd/queue/all-queues", test_all_queues);
     qtest_add_func("/vgpu-kfd/queue/packet-in-parts", test_packet_in_parts);
     qtest_add_func("/vgpu-kfd/queue/indirect", test_indirect);
-    qtest_add_func("/vgpu-kfd/queue/bad-packets", test_bad_packets);
-    qtest_add_func("/vgpu-kfd/queue/bad-indirect", test_bad_indirect);
-    qtest_add_func("/vgpu-kfd/queue/bad-rings", test_bad_rings);
     qtest_add_func("/vgpu-kfd/queue/freeze", test_freeze);
     qtest_add_func("/vgpu-kfd/queue/disable-in-poll", test_disable_in_poll);
     qtest_add_func("/vgpu-kfd/queue/disable-in-copy", test_disable_in_copy);

@@ -23,9 +23,11 @@ int main(int argc, char **argv)
     qvgpu_add_regs_tests();
     qvgpu_add_gart_tests();
     qvgpu_add_walker_tests();
+    qvgpu_add_walker_fault_tests();
     qvgpu_add_tlb_tests();
     qvgpu_add_packet_tests();
     qvgpu_add_queue_tests();
+    qvgpu_add_queue_error_tests();
     qvgpu_add_fault_tests();
     qvgpu_add_replay_tests();
     qvgpu_add_ih_tests();

@@ -159,23 +159,44 @@ void qvgpu_engine_pass(QVGPUQueue *q)
     }
 }
 
+uint32_t qvgpu_doorbell(unsigned slice, unsigned n, unsigned i)
+{
+    return slice * DOORBELL_SLICE_SIZE +
+           8 * (DOORBELL_SDMA(n) + (i & 1) * DOORBELL_MIRROR + (i >> 1));
+}
+
+uint64_t qvgpu_to_buffer(QVGPUQueue *q, uint64_t from, uint32_t *dwords)
+{
+    uint64_t ib = qvgpu_ram_page(q->v), len = q->wptr - from;
+    uint64_t at = from & (q->bytes - 1);
+    g_autofree uint8_t *buf = g_malloc(len);
+
+    g_assert_cmpuint(at + len, <=, q->bytes);
+    qtest_bufread(q->v->qts, q->ring + at, buf, len);
+    qtest_bufwrite(q->v->qts, ib, buf, len);
+    q->wptr = from;
+    *dwords = len / 4;
+    return ib;
+}
+
 void qvgpu_pkt_copy(QVGPUQueue *q, uint64_t src, uint64_t dst, uint64_t bytes)
 {
     QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_COPY, SDMA_SUBOP_COPY_LINEAR), bytes - 1, 0,
-               QVGPU_LOHI(src), QVGPU_LOHI(dst));
+               QVGPU_LO(src), QVGPU_HI(src), QVGPU_LO(dst), QVGPU_HI(dst));
 }
 
 void qvgpu_pkt_fill(QVGPUQueue *q, uint64_t dst, uint32_t data,
                     uint64_t bytes, unsigned size)
 {
     QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_CONST_FILL, 0) |
-               VGPU_PREP(SDMA_CONST_FILL__SIZE, size), QVGPU_LOHI(dst), data,
-               bytes - 1);
+               VGPU_PREP(SDMA_CONST_FILL__SIZE, size), QVGPU_LO(dst),
+               QVGPU_HI(dst), data, bytes - 1);
 }
 
 void qvgpu_pkt_fence(QVGPUQueue *q, uint64_t dst, uint32_t data)
 {
-    QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_FENCE, 0), QVGPU_LOHI(dst), data);
+    QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_FENCE, 0), QVGPU_LO(dst),
+               QVGPU_HI(dst), data);
 }
 
 void qvgpu_pkt_trap(QVGPUQueue *q, uint32_t context)
@@ -188,8 +209,9 @@ void qvgpu_pkt_poll_mem(QVGPUQueue *q, unsigned func, uint64_t addr,
 {
     QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_POLL_REGMEM, 0) |
                SDMA_POLL_REGMEM__MEM |
-               VGPU_PREP(SDMA_POLL_REGMEM__FUNC, func), QVGPU_LOHI(addr),
-               value, mask, VGPU_PREP(SDMA_POLL_REGMEM_DW5__RETRY, retry) |
+               VGPU_PREP(SDMA_POLL_REGMEM__FUNC, func), QVGPU_LO(addr),
+               QVGPU_HI(addr), value, mask,
+               VGPU_PREP(SDMA_POLL_REGMEM_DW5__RETRY, retry) |
                VGPU_PREP(SDMA_POLL_REGMEM_DW5__INTERVAL, 10));
 }
 
@@ -197,13 +219,14 @@ void qvgpu_pkt_add64(QVGPUQueue *q, uint64_t addr, uint64_t add)
 {
     QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_ATOMIC, 0) |
                VGPU_PREP(SDMA_ATOMIC__OP, (uint32_t)SDMA_ATOMIC_ADD64),
-               QVGPU_LOHI(addr), QVGPU_LOHI(add), 0, 0, 0);
+               QVGPU_LO(addr), QVGPU_HI(addr), QVGPU_LO(add),
+               QVGPU_HI(add), 0, 0, 0);
 }
 
 void qvgpu_pkt_indirect(QVGPUQueue *q, unsigned vmid, uint64_t base,
                         uint32_t dwords)
 {
     QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_INDIRECT, 0) |
-               VGPU_PREP(SDMA_INDIRECT__VMID, vmid), QVGPU_LOHI(base), dwords,
-               0, 0);
+               VGPU_PREP(SDMA_INDIRECT__VMID, vmid), QVGPU_LO(base),
+               QVGPU_HI(base), dwords, 0, 0);
 }

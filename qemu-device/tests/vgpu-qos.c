@@ -214,6 +214,11 @@ uint64_t qvgpu_alloc(QVGPU *v, QVGPUKind kind, uint64_t size, uint64_t align)
     return addr;
 }
 
+uint64_t qvgpu_ram_page(QVGPU *v)
+{
+    return qvgpu_alloc(v, QVGPU_RAM, QVGPU_PAGE, QVGPU_PAGE);
+}
+
 bool qvgpu_is_vram(QVGPU *v, uint64_t addr)
 {
     return addr >= VRAM_AT && addr < DOORBELL_AT;
@@ -277,13 +282,14 @@ static void expect(QVGPU *v, uint64_t addr, const uint8_t *want, uint64_t len)
 {
     g_autofree uint8_t *have = g_malloc(len);
     g_autofree char *say = NULL;
-    uint64_t i;
+    uint64_t i = 0;
 
     transfer(v, addr, have, len, false);
     if (!len || !memcmp(have, want, len)) {
         return;
     }
-    for (i = 0; have[i] == want[i]; i++) {
+    while (have[i] == want[i]) {
+        i++;
     }
     say = g_strdup_printf("byte %" PRIu64 " of %" PRIu64 " at 0x%" PRIx64
                           " is 0x%02x, should be 0x%02x", i, len, addr,

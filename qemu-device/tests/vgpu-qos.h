@@ -141,6 +141,8 @@ void qvgpu_main_loop_pass(QVGPU *v);
 
 /* @align a power of two. Memory is zero. */
 uint64_t qvgpu_alloc(QVGPU *v, QVGPUKind kind, uint64_t size, uint64_t align);
+/* A page of guest RAM. */
+uint64_t qvgpu_ram_page(QVGPU *v);
 bool qvgpu_is_vram(QVGPU *v, uint64_t addr);
 /* Bytes @from.. of an endless pattern that @seed selects. */
 void qvgpu_fill(QVGPU *v, uint64_t addr, uint64_t seed, uint64_t from,
@@ -207,7 +209,9 @@ void qvgpu_emit(QVGPUQueue *q, const uint32_t *dw, unsigned n);
 #define QVGPU_EMIT(q, ...)                                      \
     qvgpu_emit(q, (const uint32_t[]) { __VA_ARGS__ },           \
                sizeof((const uint32_t[]) { __VA_ARGS__ }) / 4)
-#define QVGPU_LOHI(x)   (uint32_t)(x), (uint32_t)((uint64_t)(x) >> 32)
+/* Halves of an address, low one first, as packets have them. */
+#define QVGPU_LO(x)     ((uint32_t)(x))
+#define QVGPU_HI(x)     ((uint32_t)((uint64_t)(x) >> 32))
 /* Tell the device the write pointer. */
 void qvgpu_kick(QVGPUQueue *q);
 /* Kick; wait until all is done and the queue idle without an error. */
@@ -217,6 +221,14 @@ void qvgpu_finish(QVGPUQueue *q);
  * turn has looked at all its others: a stall that should have ended has.
  */
 void qvgpu_engine_pass(QVGPUQueue *q);
+
+/* Doorbell of RLC @i of engine @n in a process's slice, as KFD lays it out. */
+uint32_t qvgpu_doorbell(unsigned slice, unsigned n, unsigned i);
+/*
+ * Move what was emitted since @from from the ring to a page of its own.
+ * Returns its CPU address.
+ */
+uint64_t qvgpu_to_buffer(QVGPUQueue *q, uint64_t from, uint32_t *dwords);
 
 /* Packets. Addresses are GPU addresses in the queue's VMID. */
 void qvgpu_pkt_copy(QVGPUQueue *q, uint64_t src, uint64_t dst, uint64_t bytes);
@@ -259,9 +271,11 @@ void qvgpu_add_pci_tests(void);
 void qvgpu_add_regs_tests(void);
 void qvgpu_add_gart_tests(void);
 void qvgpu_add_walker_tests(void);
+void qvgpu_add_walker_fault_tests(void);
 void qvgpu_add_tlb_tests(void);
 void qvgpu_add_packet_tests(void);
 void qvgpu_add_queue_tests(void);
+void qvgpu_add_queue_error_tests(void);
 void qvgpu_add_fault_tests(void);
 void qvgpu_add_replay_tests(void);
 void qvgpu_add_ih_tests(void);

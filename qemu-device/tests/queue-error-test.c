@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: packets, buffers and rings that stop a queue, and only it. */
+#include "qemu/osdep.h"
+#include "vgpu-qos.h"
+
+#define VMID    2
+
+/* A queue that stopped: exception, interrupt, rptr on the packet. */
+static void expect_stopped(QVGPUQueue *q, unsigned exception, uint32_t header,
+                           uint64_t rptr)
+{
+    QVGPUIrq irq;
+
+    qvgpu_ih_next(q->v, &irq);
+    g_assert_cmphex(irq.client, ==, IH_CLIENT_SDMA0 + q->engine);
+    g_assert_cmpuint(irq.source, ==, IH_SRC_SDMA_ILLEGAL);
+    g_assert_cmpuint(irq.vmid, ==, q->space ? q->space->vmid : 0);
+    g_assert_cmphex(irq.pasid, ==,
+                    q->space ? QVGPU_PASID(q->space->vmid) : 0);
+    if (exception == VGPU_SDMA_EXC_PACKET) {
+        g_assert_cmphex(irq.data[0], ==, header);
+    }
+    qvgpu_wait_until(qvgpu_queue_idle(q));
+    g_assert_cmpuint(qvgpu_queue_exception(q), ==, exception);
+    g_assert_cmphex(qvgpu_queue_rptr(q), ==, rptr);
+}
+
+/*
+ * Catches: packets that the device does not know and passes over, or does by
+ * halves. The queue stops there, its engine goes on, and it can be restarted.
+ */
+static void test_bad_packets(void)
+{
+    static const uint32_t bad[][2] = {
+        { SDMA_PKT(SDMA_OP_COPY, SDMA_SUBOP_COPY_LINEAR) |
+          SDMA_COPY_LINEAR__BROADCAST },
+        { SDMA_PKT(SDMA_OP_COPY, 4) },          /* RECT */
+        { SDMA_PKT(SDMA_OP_COPY, 1) },          /* tiled */
+        { SDMA_PKT(SDMA_OP_WRITE, 1) },
+        { 3 }, { 7 },
+        { 9 },                                  /* COND_EXE */
+        { SDMA_PKT(SDMA_OP_PTEPDE, 1) }, { SDMA_PKT(SDMA_OP_PTEPDE, 2) },
+        { SDMA_PKT(SDMA_OP_TIMESTAMP, 0) }, { SDMA_PKT(SDMA_OP_TIMESTAMP, 1) },
+        { 14, VM_L2_CNTL3 },                    /* SRBM_WRITE */
+        { 15 },                                 /* PRE_EXE */
+        { 16 }, { 17 }, { 0x7f }, { 0xff }, { 0xffffffff },
+        { SDMA_PKT(SDMA_OP_ATOMIC, 0) },        /* operation 0 */
+        { SDMA_PKT(SDMA_OP_ATOMIC, 0) | 15u << 25 },    /* 32-bit add */
+        { SDMA_PKT(SDMA_OP_ATOMIC, 0) | 47u << 25 | SDMA_ATOMIC__LOOP },
+        { SDMA_PKT(SDMA_OP_ATOMIC, 0) | 47u << 25, 0x1004 },    /* crooked */
+        { SDMA_PKT(SDMA_OP_CONST_FILL, 0) | 1u << 30 },
+        { SDMA_PKT(SDMA_OP_CONST_FILL, 0) | 3u << 30 },
+        { SDMA_PKT(SDMA_OP_POLL_REGMEM, 0) | 7u << 28 },
+        { SDMA_PKT(SDMA_OP_INDIRECT, 0) | 5u << 16, 0 },  /* other's VMID */
+        { SDMA_PKT(SDMA_OP_INDIRECT, 0), 0x1002 },        /* crooked */
+        { VGPU_PREP(SDMA_NOP__COUNT, 0x3fffu) },  /* longer than the ring */
+    };
+    QVGPU *v = qvgpu_start();
+    uint64_t at = qvgpu_ram_page(v), va, start;
+    QVGPUSpace space;
+    QVGPUQueue q, kq;
+    unsigned i;
+
+    qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
+    va = qvgpu_space_place(&space, at, QVGPU_PAGE);
+    qvgpu_queue_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_RLC(0), &space);
+    for (i = 0; i < ARRAY_SIZE(bad); i++) {
+        g_test_message("header 0x%08x", bad[i][0]);
+        qtest_writel(v->qts, at, 0);
+        start = q.wptr;
+        QVGPU_EMIT(&q, bad[i][0], bad[i][1], 0, 0, 0, 0, 0, 0, 0, 0);
+        qvgpu_pkt_fence(&q, va, 1);
+        qvgpu_kick(&q);
+        expect_stopped(&q, VGPU_SDMA_EXC_PACKET, bad[i][0], start);
+        qvgpu_engine_pass(&kq);
+        g_assert_cmphex(qtest_readl(v->qts, at), ==, 0);
+        g_assert_cmphex(qvgpu_mm_rd(v, VM_L2_CNTL3), ==, 0);
+
+        /* Off and on, behind the bad packet. */
+        qvgpu_queue_disable(&q);
+        g_assert_cmpuint(qvgpu_queue_exception(&q), ==, 0);
+        q.wptr = start + 40;
+        qvgpu_queue_load(&q);
+        qvgpu_pkt_fence(&q, va, 2);
+        qvgpu_finish(&q);
+        g_assert_cmphex(qtest_readl(v->qts, at), ==, 2);
+    }
+    g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_QUEUE_ERRORS), ==,
+                     ARRAY_SIZE(bad));
+    qvgpu_stop(v);
+}
+
+/* Catches: an IB that ends in a packet, nests for ever, or hides bad ones. */
+static void test_bad_indirect(void)
+{
+    QVGPU *v = qvgpu_start();
+    uint64_t at = qvgpu_ram_page(v), ib, start;
+    uint32_t len, ih = SDMA_PKT(SDMA_OP_INDIRECT, 0);
+    QVGPUQueue q;
+    unsigned i;
+
+    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
+    for (i = 0; i < 3; i++) {
+        uint32_t header = SDMA_PKT(SDMA_OP_FENCE, 0);
+
+        start = q.wptr;
+        switch (i) {
+        case 0:                 /* ends in a packet */
+            qvgpu_pkt_fence(&q, qvgpu_mc(v, at), 1);
+            ib = qvgpu_to_buffer(&q, start, &len);
+            len--;
+            break;
+        case 1:                 /* itself, for ever */
+            header = ih;
+            QVGPU_EMIT(&q, 0, 0, 0, 0, 0, 0);
+            ib = qvgpu_to_buffer(&q, start, &len);
+            qtest_writel(v->qts, ib, ih);
+            qtest_writeq(v->qts, ib + 4, qvgpu_mc(v, ib));
+            qtest_writel(v->qts, ib + 12, len);
+            break;
+        default:                /* bad after good */
+            header = 0xff;
+            qvgpu_pkt_fence(&q, qvgpu_mc(v, at) + 4, 1);
+            QVGPU_EMIT(&q, 0xff);
+            qvgpu_pkt_fence(&q, qvgpu_mc(v, at), 1);
+            ib = qvgpu_to_buffer(&q, start, &len);
+            break;
+        }
+        qvgpu_pkt_indirect(&q, 0, qvgpu_mc(v, ib), len);
+        qvgpu_pkt_fence(&q, qvgpu_mc(v, at), 1);
+        qvgpu_kick(&q);
+        qvgpu_wait_until(qvgpu_queue_exception(&q));
+        expect_stopped(&q, VGPU_SDMA_EXC_PACKET, header,
+                       qvgpu_queue_rptr(&q));
+        g_assert_cmphex(qtest_readl(v->qts, at), ==, 0);
+        qvgpu_queue_disable(&q);
+        qvgpu_queue_load(&q);
+    }
+    g_assert_cmphex(qtest_readl(v->qts, at + 4), ==, 1);
+    qvgpu_stop(v);
+}
+
+/* Catches: rings and pointers that would lead the engine astray. */
+static void test_bad_rings(void)
+{
+    static const struct {
+        uint64_t wptr;
+        unsigned size;          /* log2 of dwords; 0: as it is */
+        uint64_t rptr;
+    } bad[] = {
+        { 4097, 0, 0 }, { 2, 0, 0 }, { 4100, 0, 0 },
+        { 0xfffffffffffffffcull, 0, 0 }, { 8, 0, 16 }, { 8, 0, 1 },
+        { 64, 5, 0 }, { 64, 1, 0 }, { 64, 29, 0 }, { 64, 31, 0 },
+    };
+    QVGPU *v = qvgpu_start();
+    QVGPUQueue q, kq;
+    unsigned i;
+
+    qvgpu_queue_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
+    for (i = 0; i < ARRAY_SIZE(bad); i++) {
+        qvgpu_queue_init(&q, v, 0, SDMA_QUEUE_RLC(i % 8), NULL);
+        if (bad[i].size) {
+            q.cntl = VGPU_SET(q.cntl, SDMA_RB_CNTL__RB_SIZE, bad[i].size);
+        }
+        q.wptr = bad[i].rptr;
+        q.doorbell = qvgpu_doorbell(1, 0, i % 8);
+        qvgpu_queue_load(&q);
+        q.wptr = bad[i].wptr;
+        qvgpu_kick(&q);
+        expect_stopped(&q, VGPU_SDMA_EXC_RING, 0, bad[i].rptr);
+        qvgpu_engine_pass(&kq);
+        qvgpu_queue_disable(&q);
+    }
+    g_assert_false(qvgpu_ih_pending(v));
+    qvgpu_stop(v);
+}
+
+void qvgpu_add_queue_error_tests(void)
+{
+    qtest_add_func("/vgpu-kfd/queue-error/bad-packets", test_bad_packets);
+    qtest_add_func("/vgpu-kfd/queue-error/bad-indirect", test_bad_indirect);
+    qtest_add_func("/vgpu-kfd/queue-error/bad-rings", test_bad_rings);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: what the tests of the walker share: a space, a user queue in it
+ * whose copies are the probe, and a place to copy to. Faults are no-retry
+ * here, so that each shows as a latched status.
+ */
+#ifndef VGPU_WALKER_H
+#define VGPU_WALKER_H
+
+#include "vgpu-qos.h"
+
+#define WALKER_VMID     7
+#define VA              0x123000000000ull
+#define LEAF(flags)     (QVGPU_PTE_RW | (flags))
+
+typedef struct Walker {
+    QVGPU *v;
+    QVGPUSpace space;
+    QVGPUQueue q;
+    uint64_t dst, dst_va;       /* 64 KiB to copy to */
+} Walker;
+
+void walker_start_in(Walker *w, QVGPUKind tables);
+void walker_start(Walker *w);
+/* Copy by the user queue; faults do not stop it. */
+void walker_copy(Walker *w, uint64_t src, uint64_t dst, uint64_t len);
+/* What is at @va is bytes @from.. of pattern @seed, and no fault comes. */
+void walker_expect_at(Walker *w, uint64_t va, uint64_t seed, uint64_t from,
+                      uint64_t len);
+/* A no-retry fault of a 4-byte access at @va; the queue goes on. */
+void walker_expect_fault(Walker *w, uint64_t va, bool write, unsigned walker);
+/* Forget the latched fault. */
+void walker_clear_fault(Walker *w);
+
+#endif /* VGPU_WALKER_H */
