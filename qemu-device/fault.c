@@ -187,9 +187,11 @@ bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall)
 void vgpu_cam_ack(VGPUState *s, uint32_t slot)
 {
     if (slot >= VGPU_CAM_SLOTS) {
-        qemu_log_mask(LOG_GUEST_ERROR,
-                      "%s: acknowledge of CAM slot %u, there are %u\n",
-                      s->id, slot, VGPU_CAM_SLOTS);
+        if (vgpu_reg_complain(s, IH_RETRY_CAM_ACK)) {
+            qemu_log_mask(LOG_GUEST_ERROR,
+                          "%s: acknowledge of CAM slot %u, there are %u\n",
+                          s->id, slot, VGPU_CAM_SLOTS);
+        }
         return;
     }
     WITH_QEMU_LOCK_GUARD(&s->lock) {

@@ -28,6 +28,7 @@ void vgpu_ih_reset(VGPUState *s)
     s->ih.rptr = 0;
     s->ih.wptr = 0;
     s->ih.overflow = false;
+    s->ih.lost = false;
     s->ih.last_timestamp = 0;
 }
 
@@ -148,8 +149,11 @@ void vgpu_ih_push(VGPUState *s, uint8_t client, uint8_t source, uint8_t ring,
         entry[i] = cpu_to_le32(entry[i]);
     }
     if (!store_entry(s, entry)) {
-        qemu_log_mask(LOG_GUEST_ERROR, "%s: no memory for the interrupt ring\n",
-                      s->id);
+        if (!ih->lost) {
+            qemu_log_mask(LOG_GUEST_ERROR,
+                          "%s: no memory for the interrupt ring\n", s->id);
+        }
+        ih->lost = true;
         vgpu_count(s, VGPU_CNT_IH_DROPPED, 1);
         return;
     }
@@ -180,7 +184,8 @@ static void set_rptr(VGPUState *s, uint32_t val)
 static void cntl_written(VGPUState *s, unsigned inst, unsigned off,
                          uint32_t old, uint32_t val)
 {
-    if ((val & IH_RB_CNTL__RB_ENABLE) && !ring_bytes(s)) {
+    if ((val & IH_RB_CNTL__RB_ENABLE) && !ring_bytes(s) &&
+        vgpu_reg_complain(s, IH_RB_CNTL)) {
         qemu_log_mask(LOG_GUEST_ERROR,
                       "%s: interrupt ring of impossible size\n", s->id);
     }

@@ -44,8 +44,7 @@ static const VGPUReg *find(uint32_t reg, const VGPUBlock **block,
     return NULL;
 }
 
-/* True once for every register: a guest must not fill the log. */
-static bool complain(VGPUState *s, uint32_t reg)
+bool vgpu_reg_complain(VGPUState *s, uint32_t reg)
 {
     return !test_and_set_bit(reg, s->complained);
 }
@@ -58,7 +57,7 @@ uint32_t vgpu_reg_read(VGPUState *s, uint32_t reg)
 
     r = find(reg, &b, &inst, &off);
     if (!r) {
-        if (!vgpu_nbio_is_hdp_remap(s, reg) && complain(s, reg)) {
+        if (!vgpu_nbio_is_hdp_remap(s, reg) && vgpu_reg_complain(s, reg)) {
             qemu_log_mask(LOG_UNIMP, "%s: read of register 0x%05x, which does "
                           "not exist here\n", s->id, reg);
         }
@@ -77,7 +76,7 @@ void vgpu_reg_write(VGPUState *s, uint32_t reg, uint32_t val)
 
     r = find(reg, &b, &inst, &off);
     if (!r) {
-        if (!vgpu_nbio_is_hdp_remap(s, reg) && complain(s, reg)) {
+        if (!vgpu_nbio_is_hdp_remap(s, reg) && vgpu_reg_complain(s, reg)) {
             qemu_log_mask(LOG_UNIMP, "%s: write of 0x%08x to register 0x%05x, "
                           "which does not exist here\n", s->id, val, reg);
         }
@@ -91,7 +90,7 @@ void vgpu_reg_write(VGPUState *s, uint32_t reg, uint32_t val)
     }
     if (r->written) {
         r->written(s, inst, off, old, val);
-    } else if (!r->mask && complain(s, reg)) {
+    } else if (!r->mask && vgpu_reg_complain(s, reg)) {
         qemu_log_mask(LOG_GUEST_ERROR, "%s: write of 0x%08x to read-only "
                       "register 0x%05x\n", s->id, val, reg);
     }

@@ -28,10 +28,10 @@
 
 bool vgpu_queue_enabled(const VGPUQueue *q)
 {
-    return q->regs[SDMA_RB_CNTL] & SDMA_RB_CNTL__RB_ENABLE;
+    return qatomic_read(&q->regs[SDMA_RB_CNTL]) & SDMA_RB_CNTL__RB_ENABLE;
 }
 
-bool vgpu_queue_pending(const VGPUEngine *e, const VGPUQueue *q)
+bool vgpu_queue_pending(const VGPUQueue *q)
 {
     const VGPUExec *x = &q->exec;
 
@@ -68,7 +68,7 @@ static bool engine_runs(const VGPUEngine *e)
 
 static void queue_error(VGPUEngine *e, VGPUQueue *q, uint32_t exception)
 {
-    unsigned vmid = VGPU_GET(q->regs[SDMA_RB_CNTL], SDMA_RB_CNTL__RB_VMID);
+    unsigned vmid = q->exec.ring_vmid;
     unsigned n = q - e->queues;
     uint32_t data[4] = {
         exception == VGPU_SDMA_EXC_PACKET ? q->exec.dw[0] : 0, exception,
@@ -138,7 +138,7 @@ static void queue_run(VGPUEngine *e, VGPUQueue *q)
     e->current = q;
     q->wait = VGPU_WAIT_NONE;
     for (n = 0; n < QUANTUM && step == VGPU_STEP_DONE && engine_runs(e) &&
-         vgpu_queue_enabled(q) && vgpu_queue_pending(e, q); n++) {
+         vgpu_queue_enabled(q) && vgpu_queue_pending(q); n++) {
         if (!queue_load(e, q)) {
             step = VGPU_STEP_BAD_RING;
             break;
@@ -149,6 +149,7 @@ static void queue_run(VGPUEngine *e, VGPUQueue *q)
         if (q->restart) {
             q->restart = false;
             memset(&q->exec, 0, sizeof(q->exec));
+            step = VGPU_STEP_AGAIN;
             break;
         }
         q->rptr = q->exec.rptr;
@@ -182,7 +183,7 @@ static bool queue_ready(VGPUEngine *e, VGPUQueue *q, int64_t now, int64_t *next)
     }
     switch (q->wait) {
     case VGPU_WAIT_NONE:
-        return vgpu_queue_pending(e, q);
+        return vgpu_queue_pending(q);
     case VGPU_WAIT_POLL:
     case VGPU_WAIT_RETRY:
         if (now < q->exec.stall.until) {

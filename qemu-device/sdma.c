@@ -39,7 +39,7 @@ static uint32_t *queue_store(VGPUState *s, unsigned inst)
 static bool queue_idle(const VGPUEngine *e, const VGPUQueue *q)
 {
     return e->current != q && (!vgpu_queue_enabled(q) || q->exception ||
-                               !vgpu_queue_pending(e, q));
+                               !vgpu_queue_pending(q));
 }
 
 static uint32_t status_read(VGPUState *s, unsigned inst, unsigned off)
@@ -104,9 +104,10 @@ static void cntl_written(VGPUState *s, unsigned inst, unsigned off,
     trace_vgpu_queue(s->id, e->index, inst % SDMA_NUM_QUEUES,
                      VGPU_GET(val, SDMA_RB_CNTL__RB_VMID), val, q->rptr,
                      q->wptr);
-    if (!(val & SDMA_RB_CNTL__RB_ENABLE)) {
+    if ((val ^ old) & SDMA_RB_CNTL__RB_ENABLE) {
         q->exception = VGPU_SDMA_EXC_NONE;
-    } else if (!(old & SDMA_RB_CNTL__RB_ENABLE)) {
+    }
+    if (val & ~old & SDMA_RB_CNTL__RB_ENABLE) {
         q->wait = VGPU_WAIT_NONE;       /* look again */
         vgpu_queue_kick(e, q);
     }

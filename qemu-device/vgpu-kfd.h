@@ -243,6 +243,7 @@ typedef struct VGPUIh {
     uint32_t rptr;
     uint32_t wptr;
     bool overflow;
+    bool lost;                  /* the ring is no memory: said so */
     uint64_t last_timestamp;
 } VGPUIh;
 
@@ -309,6 +310,8 @@ extern const MemoryRegionOps vgpu_mmio_ops;
 /* Read or write the register at dword offset @reg. BQL held. */
 uint32_t vgpu_reg_read(VGPUState *s, uint32_t reg);
 void vgpu_reg_write(VGPUState *s, uint32_t reg, uint32_t val);
+/* True once for every register: a guest must not fill the log. BQL held. */
+bool vgpu_reg_complain(VGPUState *s, uint32_t reg);
 /* Bring every register to its reset value; engines are parked. BQL held. */
 void vgpu_reg_reset(VGPUState *s);
 
@@ -441,7 +444,7 @@ void vgpu_engine_wake_vmids(VGPUState *s, uint32_t vmids);
 /* Registers allow the queue to run. */
 bool vgpu_queue_enabled(const VGPUQueue *q);
 /* There is something under way, or something new in the ring. */
-bool vgpu_queue_pending(const VGPUEngine *e, const VGPUQueue *q);
+bool vgpu_queue_pending(const VGPUQueue *q);
 /* The write pointer moved, or the queue was enabled. */
 void vgpu_queue_kick(VGPUEngine *e, VGPUQueue *q);
 /* Pointers or base were written: forget what was under way. */
