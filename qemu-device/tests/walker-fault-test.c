@@ -127,7 +127,8 @@ static void test_pages_nowhere(void)
     qvgpu_pkt_fence(&q, q.ring_va, 1);
     qvgpu_kick(&q);
     qvgpu_ih_next_fault(w.v, 3, q.ring_va, false, false);
-    /* It reads NOPs, and the rest of the device goes on. */
+    /* No program to be had: the queue stops; the rest goes on. */
+    qvgpu_wait_until(qvgpu_queue_exception(&q) == VGPU_SDMA_EXC_RING);
     qvgpu_wait_until(qvgpu_queue_idle(&q));
     while (qvgpu_ih_pending(w.v)) {
         qvgpu_ih_next(w.v, &irq);
@@ -213,6 +214,7 @@ static void test_range(void)
     qvgpu_pkt_fence(&w.q, VA, 0);
     qvgpu_kick(&w.q);
     qvgpu_ih_next_fault(w.v, WALKER_VMID, w.q.ring_va, false, false);
+    qvgpu_wait_until(qvgpu_queue_exception(&w.q) == VGPU_SDMA_EXC_RING);
     qvgpu_queue_open(&kq, w.v, 0, SDMA_QUEUE_GFX, NULL);
     qvgpu_engine_pass(&kq);
     qvgpu_expect(w.v, page, 13, 0, 10 * QVGPU_PAGE);
@@ -243,6 +245,7 @@ static void test_context_off(void)
         g_assert_cmpuint(VGPU_GET(status,
                          VM_L2_PROTECTION_FAULT_STATUS__WALKER_ERROR), ==,
                          VGPU_WALKER_RANGE);
+        qvgpu_wait_until(qvgpu_queue_exception(&w.q) == VGPU_SDMA_EXC_RING);
         qvgpu_expect(w.v, w.dst, 14, 0, QVGPU_PAGE);
         qvgpu_stop(w.v);
     }
