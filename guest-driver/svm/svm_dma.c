@@ -12,7 +12,7 @@
 #include "svm_priv.h"
 
 struct svm_dma_chunk {
-	dma_addr_t addr[SVM_CHUNK_PAGES];	/* 0: none */
+	dma_addr_t addr[SVM_CHUNK_PAGES];	/* slots */
 };
 
 static struct svm_interval svm_dma_chunk_interval(unsigned long index)
@@ -22,11 +22,40 @@ static struct svm_interval svm_dma_chunk_interval(unsigned long index)
 	return (struct svm_interval){ first, first + SVM_CHUNK_PAGES - 1 };
 }
 
+/*
+ * A page may be mapped many times over, by several processes and GPUs, the zero
+ * page most of all; the CPU's caches are coherent with the device anyway.
+ */
+#define SVM_DMA_ATTRS	DMA_ATTR_SKIP_CPU_SYNC
+
+static enum dma_data_direction svm_dma_direction(bool writable)
+{
+	return writable ? DMA_BIDIRECTIONAL : DMA_TO_DEVICE;
+}
+
+dma_addr_t svm_dma_map(struct device *dev, struct page *page, bool writable)
+{
+	dma_addr_t addr = dma_map_page_attrs(dev, page, 0, PAGE_SIZE,
+					     svm_dma_direction(writable),
+					     SVM_DMA_ATTRS);
+
+	if (dma_mapping_error(dev, addr))
+		return DMA_MAPPING_ERROR;
+	return writable ? addr : addr | SVM_DMA_RO;
+}
+
+void svm_dma_unmap(struct device *dev, dma_addr_t slot)
+{
+	dma_unmap_page_attrs(dev, SVM_DMA_ADDR(slot), PAGE_SIZE,
+			     svm_dma_direction(!(slot & SVM_DMA_RO)),
+			     SVM_DMA_ATTRS);
+}
+
 static void svm_dma_replace(struct device *dev, dma_addr_t *slot,
 			    dma_addr_t addr)
 {
 	if (*slot)
-		dma_unmap_page(dev, *slot, PAGE_SIZE, DMA_BIDIRECTIONAL);
+		svm_dma_unmap(dev, *slot);
 	*slot = addr;
 }
 

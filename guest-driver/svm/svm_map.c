@@ -22,7 +22,7 @@
 /**
  * struct svm_map_buf - scratch for one chunk; svms->lock
  * @pfns: of struct hmm_range
- * @dma: DMA addresses; 0: not system memory
+ * @dma: slots of svm_dma_map(); 0: not system memory
  * @spans: what to write
  */
 struct svm_map_buf {
@@ -57,7 +57,7 @@ static u64 svm_pte_flags(u32 flags, bool vram, bool writable)
 		mtype = coherent ? VGPU_MTYPE_UC : VGPU_MTYPE_NC;
 		pte |= VGPU_PTE_SYSTEM | VGPU_PTE_SNOOPED;
 	}
-	if (writable && !(flags & KFD_IOCTL_SVM_FLAG_GPU_RO))
+	if (writable)
 		pte |= VGPU_PTE_WRITEABLE;
 	if (flags & KFD_IOCTL_SVM_FLAG_GPU_EXEC)
 		pte |= VGPU_PTE_EXECUTABLE;
@@ -69,8 +69,7 @@ static void svm_dma_unmap_array(struct device *dev, const dma_addr_t *dma,
 {
 	while (n--)
 		if (dma[n])
-			dma_unmap_page(dev, dma[n], PAGE_SIZE,
-				       DMA_BIDIRECTIONAL);
+			svm_dma_unmap(dev, dma[n]);
 }
 
 /* buf->pfns into buf->dma and buf->spans. Number of spans, or -EIO. */
@@ -85,7 +84,8 @@ static int svm_build_spans(struct svm_range *r, struct kfd_node *node,
 
 	for (i = 0; i < npages; i++) {
 		struct page *page = hmm_pfn_to_page(buf->pfns[i]);
-		bool writable = buf->pfns[i] & HMM_PFN_WRITE;
+		bool writable = (buf->pfns[i] & HMM_PFN_WRITE) &&
+			!(r->attrs.flags & KFD_IOCTL_SVM_FLAG_GPU_RO);
 		u64 addr, flags;
 		bool vram = svm_page_is_vram(node, page);
 
@@ -93,13 +93,12 @@ static int svm_build_spans(struct svm_range *r, struct kfd_node *node,
 			buf->dma[i] = 0;
 			addr = svm_page_vram_offset(node, page);
 		} else {
-			buf->dma[i] = dma_map_page(dev, page, 0, PAGE_SIZE,
-						   DMA_BIDIRECTIONAL);
-			if (dma_mapping_error(dev, buf->dma[i])) {
+			buf->dma[i] = svm_dma_map(dev, page, writable);
+			if (buf->dma[i] == DMA_MAPPING_ERROR) {
 				svm_dma_unmap_array(dev, buf->dma, i);
 				return -EIO;
 			}
-			addr = buf->dma[i];
+			addr = SVM_DMA_ADDR(buf->dma[i]);
 		}
 		flags = svm_pte_flags(r->attrs.flags, vram, writable);
 

@@ -34,7 +34,6 @@ struct svm_attrs {
 /**
  * struct svm_range - pages with common attributes
  * @svms: the process's ranges
- * @svms: the process's ranges
  * @it_node: first and last page, in svms->objects
  * @list: in svms->list
  * @deferred_list: in svms->deferred_range_list; svms->deferred_list_lock
@@ -161,13 +160,22 @@ void svm_clear_verdicts(struct svm_range_list *svms, struct svm_interval iv);
 /* The attributes changed: clear everything, evicting queues if need be. */
 void svm_unmap_range(struct svm_range *r);
 
-/* svm_dma.c: DMA addresses of mapped system pages. */
+/*
+ * svm_dma.c: DMA addresses of mapped system pages. What is kept is a *slot*:
+ * the address, with SVM_DMA_RO if the device may only read; 0: none.
+ */
+#define SVM_DMA_RO	1ul
+#define SVM_DMA_ADDR(slot)	((slot) & ~(dma_addr_t)SVM_DMA_RO)
+
+/* A slot, or DMA_MAPPING_ERROR. */
+dma_addr_t svm_dma_map(struct device *dev, struct page *page, bool writable);
+void svm_dma_unmap(struct device *dev, dma_addr_t slot);
 void svm_dma_init(struct svm_gpu *gpu);
 void svm_dma_fini(struct svm_gpu *gpu, struct device *dev);
 /* Room for @iv, so that svm_dma_set() cannot fail. 0 or -ENOMEM. */
 int svm_dma_reserve(struct svm_gpu *gpu, struct svm_interval iv);
 /*
- * Remember the addresses of @iv (0: none); what was there is unmapped. The
+ * Remember the slots of @iv; what was there is unmapped. The
  * GPU does not use it any more. Room reserved; the range's lock held.
  */
 void svm_dma_set(struct svm_gpu *gpu, struct device *dev,
