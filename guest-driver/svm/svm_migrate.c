@@ -224,8 +224,7 @@ static void svm_move_dma_unmap(struct device *dev, struct svm_move *m,
 
 	for (i = 0; i < npages; i++)
 		if (m->sys[i] && m->sys[i] != DMA_MAPPING_ERROR)
-			dma_unmap_page(dev, m->sys[i], PAGE_SIZE,
-				       DMA_BIDIRECTIONAL);
+			svm_dma_unmap(dev, m->sys[i]);
 }
 
 static unsigned long svm_move_count(const struct svm_move *m,
@@ -258,9 +257,8 @@ static unsigned long svm_collect_system(struct device *dev, struct svm_move *m,
 		/* The core would refuse a file's page after the copy. */
 		if (page && !PageAnon(page))
 			continue;
-		m->sys[i] = page ? dma_map_page(dev, page, 0, PAGE_SIZE,
-						DMA_BIDIRECTIONAL) : 0;
-		if (m->sys[i] != DMA_MAPPING_ERROR)
+		m->sys[i] = page ? svm_dma_map(dev, page, true) : 0;
+		if (!dma_mapping_error(dev, m->sys[i]))
 			n++;
 	}
 	return n;
@@ -358,10 +356,8 @@ static unsigned long svm_alloc_system(struct kfd_node *node,
 				      (first + i) << PAGE_SHIFT);
 		if (!page)
 			continue;
-		m->sys[i] = dma_map_page(dev, page, 0, PAGE_SIZE,
-					 DMA_BIDIRECTIONAL);
-		if (dma_mapping_error(dev, m->sys[i])) {
-			m->sys[i] = DMA_MAPPING_ERROR;
+		m->sys[i] = svm_dma_map(dev, page, true);
+		if (m->sys[i] == DMA_MAPPING_ERROR) {
 			__free_page(page);
 			continue;
 		}
