@@ -258,7 +258,7 @@ static unsigned long svm_collect_system(struct device *dev, struct svm_move *m,
 		if (page && !PageAnon(page))
 			continue;
 		m->sys[i] = page ? svm_dma_map(dev, page, true) : 0;
-		if (!dma_mapping_error(dev, m->sys[i]))
+		if (m->sys[i] != DMA_MAPPING_ERROR)
 			n++;
 	}
 	return n;
