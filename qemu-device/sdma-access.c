@@ -66,10 +66,12 @@ static VGPUAccess reach(VGPUEngine *e, VGPUQueue *q, uint64_t va, uint64_t len,
         return VGPU_ACCESS_STALL;
     }
     if (again) {
-        vgpu_count(s, VGPU_CNT_REPLAYS, 1);
-        trace_vgpu_replay(s->id, e->index, q - e->queues, vmid, va, write,
-                          stall->serial);
         stall->why = VGPU_WAIT_NONE;
+        if (span->kind != VGPU_TARGET_FAULT) {
+            vgpu_count(s, VGPU_CNT_REPLAYS, 1);
+            trace_vgpu_replay(s->id, e->index, q - e->queues, vmid, va, write,
+                              stall->serial);
+        }
     }
     if (span->kind == VGPU_TARGET_FAULT) {
         vgpu_fault_noretry(s, VGPU_HUB_MM, vmid, va, span,
