@@ -49,9 +49,11 @@ static void fault_push(VGPUState *s, unsigned hub, unsigned vmid, uint64_t va,
                  vmid, hub == VGPU_HUB_MM, data);
 }
 
-void vgpu_fault_noretry(VGPUState *s, unsigned h, unsigned vmid, uint64_t va,
-                        const VGPUSpan *span, unsigned cid, bool quiet)
+void vgpu_fault_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
+                        const VGPUSpan *span, bool quiet)
 {
+    VGPUState *s = c->s;
+    unsigned h = c->hub;
     uint32_t *regs = s->hubs[h].regs;
     uint32_t status;
 
@@ -68,7 +70,8 @@ void vgpu_fault_noretry(VGPUState *s, unsigned h, unsigned vmid, uint64_t va,
             VGPU_PREP(VM_L2_PROTECTION_FAULT_STATUS__WALKER_ERROR,
                       (uint32_t)span->walker_error) |
             VGPU_PREP(VM_L2_PROTECTION_FAULT_STATUS__PERMISSION, lacks) |
-            VGPU_PREP(VM_L2_PROTECTION_FAULT_STATUS__CID, cid) |
+            VGPU_PREP(VM_L2_PROTECTION_FAULT_STATUS__CID,
+                      (uint32_t)c->cid) |
             VGPU_PREP(VM_L2_PROTECTION_FAULT_STATUS__VMID, vmid);
         if (span->walker_error == VGPU_WALKER_NACK) {
             status |= VM_L2_PROTECTION_FAULT_STATUS__MAPPING_ERROR;
@@ -122,9 +125,11 @@ static unsigned cam_find(VGPUState *s, unsigned hub, unsigned vmid,
     return i;
 }
 
-void vgpu_fault_retry(VGPUState *s, unsigned hub, unsigned vmid, uint64_t va,
-                      bool write, VGPUStall *stall)
+void vgpu_fault_retry(VGPUClient *c, unsigned vmid, uint64_t va, bool write,
+                      VGPUStall *stall)
 {
+    VGPUState *s = c->s;
+    unsigned hub = c->hub;
     uint64_t page = va >> VGPU_PAGE_SHIFT;
     unsigned slot = 0;
 
@@ -170,7 +175,7 @@ void vgpu_fault_retry(VGPUState *s, unsigned hub, unsigned vmid, uint64_t va,
 bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall)
 {
     QEMU_LOCK_GUARD(&s->lock);
-    if (stall->gen != qatomic_read(&s->gen[stall->vmid])) {
+    if (stall->gen != qatomic_read(&s->gen[stall->hub][stall->vmid])) {
         return false;
     }
     switch (stall->why) {
@@ -199,7 +204,7 @@ void vgpu_cam_ack(VGPUState *s, uint32_t slot)
                            s->cam[slot].serial);
         s->cam[slot].used = false;
     }
-    vgpu_engine_wake_cam(s, slot);
+    vgpu_clients_wake(s, UINT_MAX, UINT32_MAX, slot);
 }
 
 void vgpu_cam_flush(VGPUState *s)
@@ -207,5 +212,5 @@ void vgpu_cam_flush(VGPUState *s)
     WITH_QEMU_LOCK_GUARD(&s->lock) {
         memset(s->cam, 0, sizeof(s->cam));
     }
-    vgpu_engine_wake_all(s);
+    vgpu_clients_wake(s, UINT_MAX, UINT32_MAX, -1);
 }

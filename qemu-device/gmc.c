@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the two VM hubs: their registers and invalidation. Engines
- * translate through the MM hub; the GFX hub has no client.
+ * vgpu-kfd: the two VM hubs: their registers and invalidation. SDMA
+ * engines translate through the MM hub; the GFX hub has no client yet.
  */
 #include "qemu/osdep.h"
 #include "qemu/host-utils.h"
@@ -33,12 +33,12 @@ void vgpu_gmc_reset(VGPUState *s)
         memset(hub->inv, 0, sizeof(hub->inv));
         hub->regs[MC_VM_FB_LOCATION_TOP] =
             FB_LOCATION_RESET + s->vram_size / FB_UNIT - 1;
+        for (v = 0; v < VGPU_NUM_VMIDS; v++) {
+            qatomic_inc(&s->gen[h][v]);
+        }
     }
     memset(s->cam, 0, sizeof(s->cam));
     qatomic_set(&s->fault_serial, 0);
-    for (v = 0; v < VGPU_NUM_VMIDS; v++) {
-        qatomic_inc(&s->gen[v]);
-    }
 }
 
 /* Acknowledge what engines have passed. s->lock held. */
@@ -48,9 +48,9 @@ static void settle(VGPUState *s, unsigned h, unsigned eng)
     uint32_t waiting = 0, done;
     unsigned i;
 
-    for (i = 0; i < VGPU_NUM_SDMA; i++) {
+    for (i = 0; i < VGPU_NUM_CLIENTS; i++) {
         if (hub->inv[eng].waiting[i] &&
-            qatomic_load_acquire(&s->engines[i].access) !=
+            qatomic_load_acquire(&s->clients[i]->access) !=
             hub->inv[eng].seen[i]) {
             hub->inv[eng].waiting[i] = 0;
         }
@@ -105,26 +105,27 @@ static void req_written(VGPUState *s, unsigned h, unsigned off, uint32_t old,
                    ctpop32(hub->inv[eng].pending & vmids));
         hub->inv[eng].pending |= vmids;
 
-        for (i = 0; h == VGPU_HUB_MM && i < VGPU_NUM_VMIDS; i++) {
+        for (i = 0; i < VGPU_NUM_VMIDS; i++) {
             if (vmids & (1u << i)) {
-                qatomic_inc(&s->gen[i]);
+                qatomic_inc(&s->gen[h][i]);
             }
         }
-        /* Generations first, then who is inside: pairs with access_begin(). */
+        /*
+         * Generations first, then who is inside: pairs with
+         * vgpu_client_begin().
+         */
         smp_mb();
-        for (i = 0; h == VGPU_HUB_MM && i < VGPU_NUM_SDMA; i++) {
-            unsigned access = qatomic_read(&s->engines[i].access);
+        for (i = 0; i < VGPU_NUM_CLIENTS; i++) {
+            unsigned access = qatomic_read(&s->clients[i]->access);
 
-            if (access & 1) {
+            if (s->clients[i]->hub == h && (access & 1)) {
                 hub->inv[eng].waiting[i] |= vmids;
                 hub->inv[eng].seen[i] = access;
             }
         }
         settle(s, h, eng);
     }
-    if (h == VGPU_HUB_MM) {
-        vgpu_engine_wake_vmids(s, vmids);
-    }
+    vgpu_clients_wake(s, 1u << h, vmids, -1);
 }
 
 static uint32_t ack_read(VGPUState *s, unsigned h, unsigned off)

@@ -109,6 +109,8 @@ static bool queue_load(VGPUEngine *e, VGPUQueue *q)
     x->trap_enable = qatomic_read(&e->regs[SDMA_CNTL]) & SDMA_CNTL__TRAP_ENABLE;
     x->rptr = q->rptr;
     x->wptr = q->wptr;
+    x->mem.client = &e->client;
+    x->mem.queue = q - e->queues;
     return x->ring_bytes >= RING_MIN && x->ring_bytes <= RING_MAX &&
            !(x->rptr & 3) && !(x->wptr & 3) &&
            x->wptr - x->rptr <= x->ring_bytes;
@@ -117,7 +119,7 @@ static bool queue_load(VGPUEngine *e, VGPUQueue *q)
 /* Is what the stalled queue waits for still to come? */
 static bool stall_lasts(VGPUEngine *e, VGPUQueue *q)
 {
-    switch (q->exec.stall.why) {
+    switch (q->exec.mem.stall.why) {
     case VGPU_WAIT_NONE:
         return false;
     case VGPU_WAIT_WPTR:
@@ -125,7 +127,7 @@ static bool stall_lasts(VGPUEngine *e, VGPUQueue *q)
     case VGPU_WAIT_POLL:
         return true;
     default:
-        return vgpu_fault_pending(e->s, &q->exec.stall);
+        return vgpu_fault_pending(e->s, &q->exec.mem.stall);
     }
 }
 
@@ -166,7 +168,7 @@ static void queue_run(VGPUEngine *e, VGPUQueue *q)
     case VGPU_STEP_STALL:
         /* Who would wake us may have come before we said that we wait. */
         if (stall_lasts(e, q)) {
-            q->wait = q->exec.stall.why;
+            q->wait = q->exec.mem.stall.why;
         }
         break;
     default:
@@ -186,8 +188,8 @@ static bool queue_ready(VGPUEngine *e, VGPUQueue *q, int64_t now, int64_t *next)
         return vgpu_queue_pending(q);
     case VGPU_WAIT_POLL:
     case VGPU_WAIT_RETRY:
-        if (now < q->exec.stall.until) {
-            *next = MIN(*next, q->exec.stall.until);
+        if (now < q->exec.mem.stall.until) {
+            *next = MIN(*next, q->exec.mem.stall.until);
             return false;
         }
         return true;
@@ -245,6 +247,30 @@ static void engine_park(VGPUEngine *e)
     }
 }
 
+/* VGPUClient.wake */
+static void wake_faults(VGPUClient *c, uint32_t vmids, int slot)
+{
+    VGPUEngine *e = container_of(c, VGPUEngine, client);
+    bool woken = false;
+    unsigned n;
+
+    QEMU_LOCK_GUARD(&e->lock);
+    for (n = 0; n < SDMA_NUM_QUEUES; n++) {
+        VGPUQueue *q = &e->queues[n];
+        const VGPUStall *stall = &q->exec.mem.stall;
+
+        if ((q->wait == VGPU_WAIT_CAM_FREE || q->wait == VGPU_WAIT_RETRY ||
+             (q->wait == VGPU_WAIT_CAM && (slot < 0 || stall->cam == slot))) &&
+            (vmids & (1u << stall->vmid))) {
+            q->wait = VGPU_WAIT_NONE;
+            woken = true;
+        }
+    }
+    if (woken) {
+        qemu_cond_signal(&e->wake);
+    }
+}
+
 void vgpu_engine_start(VGPUState *s)
 {
     unsigned i;
@@ -256,7 +282,8 @@ void vgpu_engine_start(VGPUState *s)
         e->s = s;
         e->index = i;
         e->quit = false;
-        e->tlb = g_new0(VGPUTlbSet, 1 << VGPU_TLB_SETS_LOG2);
+        vgpu_client_init(s, &e->client, i, VGPU_HUB_MM, VGPU_CID_SDMA(i),
+                         wake_faults);
         qemu_mutex_init(&e->lock);
         qemu_cond_init(&e->wake);
         qemu_cond_init(&e->parked);
@@ -280,7 +307,7 @@ void vgpu_engine_stop(VGPUState *s)
         qemu_cond_destroy(&e->parked);
         qemu_cond_destroy(&e->wake);
         qemu_mutex_destroy(&e->lock);
-        g_free(e->tlb);
+        vgpu_client_destroy(&e->client);
     }
 }
 
@@ -316,46 +343,4 @@ void vgpu_engine_pause(VGPUState *s, bool paused)
             qemu_cond_signal(&e->wake);
         }
     }
-}
-
-/* Wake queues that stall on a fault: of @vmids, for @slot (-1: for any). */
-static void wake_faults(VGPUState *s, uint32_t vmids, int slot)
-{
-    unsigned i, n;
-
-    for (i = 0; i < VGPU_NUM_SDMA; i++) {
-        VGPUEngine *e = &s->engines[i];
-        bool woken = false;
-
-        QEMU_LOCK_GUARD(&e->lock);
-        for (n = 0; n < SDMA_NUM_QUEUES; n++) {
-            VGPUQueue *q = &e->queues[n];
-
-            if ((q->wait == VGPU_WAIT_CAM_FREE || q->wait == VGPU_WAIT_RETRY ||
-                 (q->wait == VGPU_WAIT_CAM &&
-                  (slot < 0 || q->exec.stall.cam == slot))) &&
-                (vmids & (1u << q->exec.stall.vmid))) {
-                q->wait = VGPU_WAIT_NONE;
-                woken = true;
-            }
-        }
-        if (woken) {
-            qemu_cond_signal(&e->wake);
-        }
-    }
-}
-
-void vgpu_engine_wake_cam(VGPUState *s, unsigned slot)
-{
-    wake_faults(s, UINT32_MAX, slot);
-}
-
-void vgpu_engine_wake_all(VGPUState *s)
-{
-    wake_faults(s, UINT32_MAX, -1);
-}
-
-void vgpu_engine_wake_vmids(VGPUState *s, uint32_t vmids)
-{
-    wake_faults(s, vmids, -1);
 }

@@ -47,8 +47,8 @@ static VGPUStep copy(VGPUEngine *e, VGPUQueue *q, uint64_t dst, uint64_t src,
     while (x->done < end) {
         uint64_t n;
 
-        if (vgpu_access_copy(e, q, dst + x->done, src + x->done, end - x->done,
-                             &n) == VGPU_ACCESS_STALL) {
+        if (vgpu_access_copy(&x->mem, dst + x->done, src + x->done,
+                             end - x->done, &n) == VGPU_ACCESS_STALL) {
             return VGPU_STEP_STALL;
         }
         x->done += n;
@@ -79,7 +79,7 @@ static VGPUStep do_write(VGPUEngine *e, VGPUQueue *q)
     uint64_t len = (x->ndw - SDMA_WRITE_LINEAR_DWORDS) * 4ull;
     uint64_t left, src;
 
-    src = vgpu_access_position(x, position(x) + SDMA_WRITE_LINEAR_DWORDS +
+    src = vgpu_sdma_position(x, position(x) + SDMA_WRITE_LINEAR_DWORDS +
                                x->done / 4, &left);
     return copy(e, q, dw64(&x->dw[1]) & ~3ull, src - x->done, len, left * 4);
 }
@@ -107,7 +107,7 @@ static VGPUStep do_fill(VGPUEngine *e, VGPUQueue *q)
     while (x->done < end) {
         uint64_t n;
 
-        if (vgpu_access_fill(e, q, dst + x->done, data, x->done & 3,
+        if (vgpu_access_fill(&x->mem, dst + x->done, data, x->done & 3,
                              end - x->done, &n) == VGPU_ACCESS_STALL) {
             return VGPU_STEP_STALL;
         }
@@ -128,7 +128,7 @@ static VGPUStep do_ptepde(VGPUEngine *e, VGPUQueue *q)
     while (x->done < end) {
         uint64_t n;
 
-        if (vgpu_access_entries(e, q, dst + x->done * 8, dw64(&x->dw[3]),
+        if (vgpu_access_entries(&x->mem, dst + x->done * 8, dw64(&x->dw[3]),
                                 dw64(&x->dw[5]) + x->done * incr, incr,
                                 end - x->done, &n) == VGPU_ACCESS_STALL) {
             return VGPU_STEP_STALL;
@@ -164,7 +164,7 @@ static VGPUStep do_fence(VGPUEngine *e, VGPUQueue *q)
 
     /* What came before is seen before. */
     smp_wmb();
-    return vgpu_access_write(e, q, dw64(&x->dw[1]) & ~3ull, &data,
+    return vgpu_access_write(&x->mem, dw64(&x->dw[1]) & ~3ull, &data,
                              sizeof(data)) == VGPU_ACCESS_STALL ?
            VGPU_STEP_STALL : VGPU_STEP_DONE;
 }
@@ -247,7 +247,7 @@ static VGPUStep do_poll(VGPUEngine *e, VGPUQueue *q)
             vgpu_nbio_hdp_request(e->s, x->dw[3]);
         }
         val = poll_reg(e->s, x->dw[1] / 4);
-    } else if (vgpu_access_read(e, q, dw64(&x->dw[1]) & ~3ull, &val,
+    } else if (vgpu_access_read(&x->mem, dw64(&x->dw[1]) & ~3ull, &val,
                                 sizeof(val)) == VGPU_ACCESS_STALL) {
         return VGPU_STEP_STALL;
     } else {
@@ -262,7 +262,7 @@ static VGPUStep do_poll(VGPUEngine *e, VGPUQueue *q)
     if (x->polls++ >= POLL_EAGER) {
         pace = MAX(pace, POLL_PACE_NS);
     }
-    x->stall = (VGPUStall) {
+    x->mem.stall = (VGPUStall) {
         .why = VGPU_WAIT_POLL,
         .until = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) + pace,
     };
@@ -278,15 +278,15 @@ static VGPUStep do_atomic(VGPUEngine *e, VGPUQueue *q)
         (x->dw[0] & SDMA_ATOMIC__LOOP) || (va & 7)) {
         return VGPU_STEP_BAD_PACKET;
     }
-    return vgpu_access_add64(e, q, va, dw64(&x->dw[3])) == VGPU_ACCESS_STALL ?
-           VGPU_STEP_STALL : VGPU_STEP_DONE;
+    return vgpu_access_add64(&x->mem, va, dw64(&x->dw[3])) ==
+           VGPU_ACCESS_STALL ? VGPU_STEP_STALL : VGPU_STEP_DONE;
 }
 
 static VGPUStep do_timestamp(VGPUEngine *e, VGPUQueue *q)
 {
     uint64_t now = cpu_to_le64(vgpu_clock());
 
-    return vgpu_access_write(e, q, dw64(&q->exec.dw[1]) & ~7ull, &now,
+    return vgpu_access_write(&q->exec.mem, dw64(&q->exec.dw[1]) & ~7ull, &now,
                              sizeof(now)) == VGPU_ACCESS_STALL ?
            VGPU_STEP_STALL : VGPU_STEP_DONE;
 }
@@ -348,14 +348,14 @@ static VGPUStep incomplete(VGPUExec *x, uint64_t ndw)
     if (x->ib_depth || ndw * 4 > x->ring_bytes) {
         return VGPU_STEP_BAD_PACKET;
     }
-    x->stall = (VGPUStall) { .why = VGPU_WAIT_WPTR };
+    x->mem.stall = (VGPUStall) { .why = VGPU_WAIT_WPTR };
     return VGPU_STEP_STALL;
 }
 
 static VGPUStep fetch(VGPUEngine *e, VGPUQueue *q, uint64_t pos, uint32_t *dw,
                       unsigned n)
 {
-    switch (vgpu_access_fetch(e, q, pos, dw, n)) {
+    switch (vgpu_sdma_fetch(&q->exec, pos, dw, n)) {
     case VGPU_ACCESS_STALL:
         return VGPU_STEP_STALL;
     case VGPU_ACCESS_FAULT:
@@ -376,7 +376,7 @@ static VGPUStep load_packet(VGPUEngine *e, VGPUQueue *q)
 
     left = x->ib_depth ? x->ib[x->ib_depth - 1].size - pos
                        : (x->wptr - x->rptr) / 4;
-    x->faulted = false;
+    x->mem.faulted = false;
     step = fetch(e, q, pos, x->dw, 1);
     if (step != VGPU_STEP_DONE) {
         return step;
@@ -399,7 +399,7 @@ static VGPUStep load_packet(VGPUEngine *e, VGPUQueue *q)
     x->packet = true;
     x->done = 0;
     x->polls = 0;
-    trace_vgpu_packet(e->s->id, e->index, q - e->queues, vgpu_access_vmid(x),
+    trace_vgpu_packet(e->s->id, e->index, q - e->queues, vgpu_sdma_vmid(x),
                       pos * 4, x->dw[0], x->ndw);
     return VGPU_STEP_DONE;
 }
@@ -449,7 +449,8 @@ static VGPUStep write_rptr(VGPUEngine *e, VGPUQueue *q)
 
     /* What the packets wrote is seen before the pointer past them. */
     smp_wmb();
-    if (vgpu_access_write(e, q, x->rptr_addr, &val, sizeof(val)) ==
+    x->mem.vmid = x->ring_vmid;
+    if (vgpu_access_write(&x->mem, x->rptr_addr, &val, sizeof(val)) ==
         VGPU_ACCESS_STALL) {
         return VGPU_STEP_STALL;
     }
@@ -462,6 +463,7 @@ VGPUStep vgpu_packet_step(VGPUEngine *e, VGPUQueue *q)
     VGPUExec *x = &q->exec;
     VGPUStep step = VGPU_STEP_DONE;
 
+    x->mem.vmid = vgpu_sdma_vmid(x);
     if (!x->writeback) {
         if (!x->packet) {
             step = load_packet(e, q);

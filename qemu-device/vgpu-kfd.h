@@ -20,9 +20,9 @@
  * Plain registers are written under the BQL and read by anybody, by
  * qatomic_read(): vgpu_hub_reg() and the like.
  *
- * Translations: every engine has a TLB of its own, which only its thread
- * touches. An entry carries the generation of its VMID; an invalidation
- * increments the generation. engine->access is odd while the engine uses
+ * Translations: every client of a hub has a TLB of its own, which only its
+ * thread touches. An entry carries the generation of its VMID; an invalidation
+ * increments the generation. client->access is odd while the client uses
  * translations, so that an invalidation can tell when the old ones are gone.
  */
 #ifndef HW_MISC_VGPU_KFD_H
@@ -46,6 +46,7 @@
 #define TYPE_VGPU_KFD "vgpu-kfd"
 OBJECT_DECLARE_SIMPLE_TYPE(VGPUState, VGPU_KFD)
 
+#define VGPU_NUM_CLIENTS        VGPU_NUM_SDMA
 #define VGPU_CAM_SLOTS          16
 #define VGPU_TLB_SETS_LOG2      9
 #define VGPU_TLB_WAYS           4
@@ -152,6 +153,7 @@ typedef enum VGPUWait {
 
 typedef struct VGPUStall {
     VGPUWait why;
+    uint8_t hub;
     uint8_t vmid;
     uint8_t cam;
     bool write;
@@ -160,6 +162,40 @@ typedef struct VGPUStall {
     uint32_t gen;               /* of the VMID, when the access was tried */
     int64_t until;              /* ns, QEMU_CLOCK_REALTIME */
 } VGPUStall;
+
+/*
+ * Who translates through a hub: an engine with its thread. Only the thread
+ * touches the TLB.
+ */
+typedef struct VGPUClient VGPUClient;
+struct VGPUClient {
+    VGPUState *s;
+    unsigned index;             /* in s->clients */
+    uint8_t hub;                /* VGPU_HUB_* */
+    uint16_t cid;               /* as VM_L2_PROTECTION_FAULT_STATUS.CID says */
+    /*
+     * Have work that stalls on a fault looked at again: of VMIDs in mask
+     * @vmids, for CAM slot @slot or a free one (-1: whatever it waits for).
+     * Called with no device lock held.
+     */
+    void (*wake)(VGPUClient *c, uint32_t vmids, int slot);
+    unsigned access;            /* odd: translations in use; atomic */
+    VGPUTlbSet *tlb;            /* this and the rest: thread only */
+    uint32_t tlb_hits;
+    uint32_t tlb_misses;
+};
+
+/*
+ * Memory as one thread of work sees it: a queue. Belongs to whoever does the
+ * work at the time.
+ */
+typedef struct VGPUView {
+    VGPUClient *client;
+    uint8_t vmid;
+    uint8_t queue;              /* for traces */
+    bool faulted;               /* a no-retry fault is reported; see quiet */
+    VGPUStall stall;
+} VGPUView;
 
 /* An address range that packets are fetched from, besides the ring. */
 typedef struct VGPUIndirect {
@@ -185,9 +221,9 @@ typedef struct VGPUExec {
     bool rptr_writeback;
     bool trap_enable;
 
+    VGPUView mem;               /* faulted: since the packet's start */
     bool packet;                /* dw holds a packet in execution */
     bool writeback;             /* rptr is to be written back */
-    bool faulted;               /* this packet's no-retry fault is reported */
     unsigned ib_depth;
     VGPUIndirect ib[2];
     uint32_t dw[VGPU_PKT_MAX_DWORDS];
@@ -195,7 +231,6 @@ typedef struct VGPUExec {
     uint32_t ring_ndw;          /* of the packet in the ring that led here */
     uint64_t done;              /* payload finished: bytes or entries */
     uint32_t polls;
-    VGPUStall stall;
 } VGPUExec;
 
 typedef struct VGPUQueue {
@@ -204,11 +239,12 @@ typedef struct VGPUQueue {
     uint64_t wptr;
     uint32_t exception;         /* VGPU_SDMA_EXC_* */
     bool restart;               /* exec is void: pointers were written */
-    VGPUWait wait;              /* exec.stall.why, while it lasts */
+    VGPUWait wait;              /* exec.mem.stall.why, while it lasts */
     VGPUExec exec;
 } VGPUQueue;
 
 typedef struct VGPUEngine {
+    VGPUClient client;
     VGPUState *s;
     unsigned index;
     QemuThread thread;
@@ -222,19 +258,14 @@ typedef struct VGPUEngine {
     VGPUQueue *current;
     uint32_t regs[VGPU_SDMA_ENGINE_SPAN];
     VGPUQueue queues[SDMA_NUM_QUEUES];
-
-    unsigned access;            /* odd: translations in use; atomic */
-    VGPUTlbSet *tlb;            /* this and the rest: thread only */
-    uint32_t tlb_hits;
-    uint32_t tlb_misses;
 } VGPUEngine;
 
 typedef struct VGPUHub {
     uint32_t regs[HUB_SPAN];
     struct {
         uint32_t pending;                   /* VMIDs not acknowledged */
-        uint32_t waiting[VGPU_NUM_SDMA];    /* VMIDs, by engine */
-        unsigned seen[VGPU_NUM_SDMA];
+        uint32_t waiting[VGPU_NUM_CLIENTS]; /* VMIDs, by client */
+        unsigned seen[VGPU_NUM_CLIENTS];
     } inv[VGPU_NUM_INV_ENGINES];
 } VGPUHub;
 
@@ -273,7 +304,8 @@ struct VGPUState {
     VGPUIh ih;
     VGPUCamSlot cam[VGPU_CAM_SLOTS];
     uint32_t fault_serial;      /* last one given out */
-    uint32_t gen[VGPU_NUM_VMIDS];           /* MM hub's; atomic */
+    uint32_t gen[VGPU_NUM_HUBS][VGPU_NUM_VMIDS];    /* atomic */
+    VGPUClient *clients[VGPU_NUM_CLIENTS];
 
     VGPUEngine engines[VGPU_NUM_SDMA];
 };
@@ -349,17 +381,17 @@ bool vgpu_gmc_poll(VGPUState *s, uint32_t reg, uint32_t *val);
 
 /*
  * Report a no-retry fault at @va: status, address, interrupt. With @quiet it
- * only leaves its mark in the status. @cid: MM hub client. Any thread.
+ * only leaves its mark in the status. Any thread.
  */
-void vgpu_fault_noretry(VGPUState *s, unsigned hub, unsigned vmid, uint64_t va,
-                        const VGPUSpan *span, unsigned cid, bool quiet);
+void vgpu_fault_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
+                        const VGPUSpan *span, bool quiet);
 /*
  * Report a retry fault at @va, unless the CAM says that it is known, and fill
  * in why, cam, serial and until of @stall, which on entry tells of the last
  * stall of the same access (or of none: serial 0). Any thread.
  */
-void vgpu_fault_retry(VGPUState *s, unsigned hub, unsigned vmid, uint64_t va,
-                      bool write, VGPUStall *stall);
+void vgpu_fault_retry(VGPUClient *c, unsigned vmid, uint64_t va, bool write,
+                      VGPUStall *stall);
 /* Is there still a reason to wait, under s->gen and the CAM? Any thread. */
 bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall);
 /* Free @slot, wake who waits for it; a bad one is a guest error. BQL held. */
@@ -369,16 +401,29 @@ void vgpu_cam_flush(VGPUState *s);
 /* Clear status and address of @hub. s->lock held. */
 void vgpu_fault_clear(VGPUState *s, unsigned hub);
 
-/* gpuvm.c: address translation. Engine thread, inside an access. */
+/* gpuvm.c: address translation. */
+
+void vgpu_client_init(VGPUState *s, VGPUClient *c, unsigned index, unsigned hub,
+                      unsigned cid,
+                      void (*wake)(VGPUClient *, uint32_t, int));
+void vgpu_client_destroy(VGPUClient *c);
+/* Have all clients' stalled work looked at again: see VGPUClient.wake. */
+void vgpu_clients_wake(VGPUState *s, unsigned hub_mask, uint32_t vmids,
+                       int slot);
+/* Translations may be used from begin to end. The client's thread. */
+void vgpu_client_begin(VGPUClient *c);
+void vgpu_client_end(VGPUClient *c);
+
+/* The client's thread, between begin and end. */
 
 /*
  * The longest span at @va, at most @len bytes, as host memory. A fault is the
  * span's kind, nothing is reported. Undone by vgpu_phys_unmap().
  */
-void vgpu_gpuvm_map(VGPUEngine *e, unsigned vmid, uint64_t va, uint64_t len,
+void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
                     bool write, VGPUSpan *span);
 /* Where a no-retry fault at @va is redirected: default page, or nowhere. */
-void vgpu_gpuvm_map_default(VGPUEngine *e, uint64_t va, uint64_t len,
+void vgpu_gpuvm_map_default(VGPUClient *c, uint64_t va, uint64_t len,
                             VGPUSpan *span);
 
 /* phys.c: the only code that touches memory. Any thread. */
@@ -413,6 +458,34 @@ void vgpu_ih_doorbell(VGPUState *s, uint32_t dword, uint32_t val);
 /* Bottom half: send the MSI. */
 void vgpu_ih_bh(void *opaque);
 
+/* access.c: memory as a queue sees it. The client's thread, no lock held. */
+
+typedef enum VGPUAccess {
+    VGPU_ACCESS_OK,
+    VGPU_ACCESS_FAULT,          /* no-retry fault: done, on the default page */
+    VGPU_ACCESS_STALL,          /* retry fault: not done, see view->stall */
+} VGPUAccess;
+
+/* Move @len bytes, or fewer: *@done tells, unless it is a stall. */
+VGPUAccess vgpu_access_copy(VGPUView *v, uint64_t dst, uint64_t src,
+                            uint64_t len, uint64_t *done);
+/* Repeat @data, a little-endian dword that starts at byte @phase. */
+VGPUAccess vgpu_access_fill(VGPUView *v, uint64_t dst, uint32_t data,
+                            unsigned phase, uint64_t len, uint64_t *done);
+/*
+ * Write @n quadwords, or fewer: flags | (first + i * incr). @dst is 8-byte
+ * aligned.
+ */
+VGPUAccess vgpu_access_entries(VGPUView *v, uint64_t dst, uint64_t flags,
+                               uint64_t first, uint64_t incr, uint64_t n,
+                               uint64_t *done);
+VGPUAccess vgpu_access_read(VGPUView *v, uint64_t va, void *buf, unsigned len);
+/* 4 or 8 bytes at once; @va is aligned to them. */
+VGPUAccess vgpu_access_write(VGPUView *v, uint64_t va, const void *buf,
+                             unsigned len);
+/* 64-bit, little endian; @va is 8-byte aligned. */
+VGPUAccess vgpu_access_add64(VGPUView *v, uint64_t va, uint64_t add);
+
 /* sdma.c: registers of engines and queues */
 
 extern const VGPUBlock vgpu_sdma_engine_blocks[VGPU_NUM_SDMA];
@@ -433,11 +506,6 @@ void vgpu_engine_stop(VGPUState *s);
 void vgpu_engine_reset(VGPUState *s);
 /* The machine stops or goes on. Returns with engines parked if @paused. BQL. */
 void vgpu_engine_pause(VGPUState *s, bool paused);
-/* Wake queues that wait for CAM @slot or for a free one, or for anything. */
-void vgpu_engine_wake_cam(VGPUState *s, unsigned slot);
-void vgpu_engine_wake_all(VGPUState *s);
-/* Wake queues that stall on a fault of VMIDs in mask @vmids. */
-void vgpu_engine_wake_vmids(VGPUState *s, uint32_t vmids);
 
 /* These with engine->lock held. */
 
@@ -465,42 +533,13 @@ VGPUStep vgpu_packet_step(VGPUEngine *e, VGPUQueue *q);
 /* The ring field of a queue's interrupts. */
 uint8_t vgpu_queue_ih_ring(const VGPUEngine *e, const VGPUQueue *q);
 
-/* sdma-access.c: memory as a queue sees it. Engine thread, no lock held. */
+/* sdma-fetch.c: where packets come from. Engine thread, no lock held. */
 
-typedef enum VGPUAccess {
-    VGPU_ACCESS_OK,
-    VGPU_ACCESS_FAULT,          /* no-retry fault: done, on the default page */
-    VGPU_ACCESS_STALL,          /* retry fault: not done, see exec.stall */
-} VGPUAccess;
-
-/* Move @len bytes, or fewer: *@done tells, unless it is a stall. */
-VGPUAccess vgpu_access_copy(VGPUEngine *e, VGPUQueue *q, uint64_t dst,
-                            uint64_t src, uint64_t len, uint64_t *done);
-/* Repeat @data, a little-endian dword that starts at byte @phase. */
-VGPUAccess vgpu_access_fill(VGPUEngine *e, VGPUQueue *q, uint64_t dst,
-                            uint32_t data, unsigned phase, uint64_t len,
-                            uint64_t *done);
-/*
- * Write @n quadwords, or fewer: flags | (first + i * incr). @dst is 8-byte
- * aligned.
- */
-VGPUAccess vgpu_access_entries(VGPUEngine *e, VGPUQueue *q, uint64_t dst,
-                               uint64_t flags, uint64_t first, uint64_t incr,
-                               uint64_t n, uint64_t *done);
-VGPUAccess vgpu_access_read(VGPUEngine *e, VGPUQueue *q, uint64_t va, void *buf,
-                            unsigned len);
-/* 4 or 8 bytes at once; @va is aligned to them. */
-VGPUAccess vgpu_access_write(VGPUEngine *e, VGPUQueue *q, uint64_t va,
-                             const void *buf, unsigned len);
-/* 64-bit, little endian; @va is 8-byte aligned. */
-VGPUAccess vgpu_access_add64(VGPUEngine *e, VGPUQueue *q, uint64_t va,
-                             uint64_t add);
 /* @n dwords at dword @pos of what is executed: ring or indirect buffer. */
-VGPUAccess vgpu_access_fetch(VGPUEngine *e, VGPUQueue *q, uint64_t pos,
-                             uint32_t *dw, unsigned n);
+VGPUAccess vgpu_sdma_fetch(VGPUExec *x, uint64_t pos, uint32_t *dw, unsigned n);
 /* GPU address of dword @pos, and how many dwords follow without a break. */
-uint64_t vgpu_access_position(const VGPUExec *x, uint64_t pos, uint64_t *left);
-/* The VMID that the packet in execution uses. */
-unsigned vgpu_access_vmid(const VGPUExec *x);
+uint64_t vgpu_sdma_position(const VGPUExec *x, uint64_t pos, uint64_t *left);
+/* The VMID of what is executed: ring or indirect buffer. */
+unsigned vgpu_sdma_vmid(const VGPUExec *x);
 
 #endif /* HW_MISC_VGPU_KFD_H */
