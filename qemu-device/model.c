@@ -19,7 +19,7 @@ static uint32_t identity_read(VGPUState *s, unsigned inst, unsigned off)
     case VGPU_VERSION:
         return VGPU_VERSION_VALUE;
     case VGPU_SDMA_COUNT:
-        return VGPU_NUM_SDMA;
+        return SDMA_NUM_ENGINES;
     default:
         return qatomic_read(&s->fault_serial);
     }

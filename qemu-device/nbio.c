@@ -62,6 +62,9 @@ static const VGPUReg nbio_regs[VGPU_NBIO_SPAN] = {
     [OFF(REMAP_HDP_REG_FLUSH_CNTL)] = VGPU_REG_RW(0x7fffc),
     [OFF(BIF_SDMA0_DOORBELL_RANGE)] = DOORBELL_RANGE,
     [OFF(BIF_SDMA1_DOORBELL_RANGE)] = DOORBELL_RANGE,
+    [OFF(BIF_SDMA2_DOORBELL_RANGE)] = DOORBELL_RANGE,
+    [OFF(BIF_SDMA3_DOORBELL_RANGE)] = DOORBELL_RANGE,
+    [OFF(BIF_SDMA4_DOORBELL_RANGE)] = DOORBELL_RANGE,
     [OFF(BIF_IH_DOORBELL_RANGE)] = DOORBELL_RANGE,
 };
 
@@ -137,9 +140,6 @@ static uint64_t doorbell_read(void *opaque, hwaddr addr, unsigned size)
 static void doorbell_write(void *opaque, hwaddr addr, uint64_t val,
                            unsigned size)
 {
-    static const uint32_t sdma_range[VGPU_NUM_SDMA] = {
-        BIF_SDMA0_DOORBELL_RANGE, BIF_SDMA1_DOORBELL_RANGE,
-    };
     VGPUState *s = opaque;
     unsigned i;
 
@@ -149,8 +149,8 @@ static void doorbell_write(void *opaque, hwaddr addr, uint64_t val,
             vgpu_ih_doorbell(s, addr / 4, val);
             return;
         }
-        for (i = 0; i < VGPU_NUM_SDMA; i++) {
-            if (in_range(s->nbio[OFF(sdma_range[i])], addr) &&
+        for (i = 0; i < SDMA_NUM_ENGINES; i++) {
+            if (in_range(s->nbio[OFF(BIF_SDMA_DOORBELL_RANGE(i))], addr) &&
                 vgpu_sdma_doorbell(s, i, addr, val, size)) {
                 return;
             }

@@ -87,7 +87,7 @@ static void queue_error(VGPUEngine *e, VGPUQueue *q, uint32_t exception)
                                                   : "bad packet",
                   data[0], q->rptr, q->wptr);
     QEMU_LOCK_GUARD(&s->lock);
-    vgpu_ih_push(s, IH_CLIENT_SDMA0 + e->index, IH_SRC_SDMA_ILLEGAL,
+    vgpu_ih_push(s, IH_CLIENT_SDMA(e->index), IH_SRC_SDMA_ILLEGAL,
                  vgpu_queue_ih_ring(e, q), vmid, true, data);
 }
 
@@ -275,7 +275,7 @@ void vgpu_engine_start(VGPUState *s)
 {
     unsigned i;
 
-    for (i = 0; i < VGPU_NUM_SDMA; i++) {
+    for (i = 0; i < SDMA_NUM_ENGINES; i++) {
         VGPUEngine *e = &s->engines[i];
         g_autofree char *name = g_strdup_printf("vgpu-sdma%u", i);
 
@@ -296,7 +296,7 @@ void vgpu_engine_stop(VGPUState *s)
 {
     unsigned i;
 
-    for (i = 0; i < VGPU_NUM_SDMA; i++) {
+    for (i = 0; i < SDMA_NUM_ENGINES; i++) {
         VGPUEngine *e = &s->engines[i];
 
         WITH_QEMU_LOCK_GUARD(&e->lock) {
@@ -315,7 +315,7 @@ void vgpu_engine_reset(VGPUState *s)
 {
     unsigned i, n;
 
-    for (i = 0; i < VGPU_NUM_SDMA; i++) {
+    for (i = 0; i < SDMA_NUM_ENGINES; i++) {
         VGPUEngine *e = &s->engines[i];
 
         QEMU_LOCK_GUARD(&e->lock);
@@ -332,7 +332,7 @@ void vgpu_engine_pause(VGPUState *s, bool paused)
 {
     unsigned i;
 
-    for (i = 0; i < VGPU_NUM_SDMA; i++) {
+    for (i = 0; i < SDMA_NUM_ENGINES; i++) {
         VGPUEngine *e = &s->engines[i];
 
         QEMU_LOCK_GUARD(&e->lock);

@@ -183,7 +183,7 @@ static VGPUStep do_trap(VGPUEngine *e, VGPUQueue *q)
 
     if (x->trap_enable) {
         QEMU_LOCK_GUARD(&e->s->lock);
-        vgpu_ih_push(e->s, IH_CLIENT_SDMA0 + e->index, IH_SRC_SDMA_TRAP,
+        vgpu_ih_push(e->s, IH_CLIENT_SDMA(e->index), IH_SRC_SDMA_TRAP,
                      vgpu_queue_ih_ring(e, q), x->ring_vmid, true, data);
     }
     return VGPU_STEP_DONE;

@@ -232,14 +232,20 @@ static const VGPUReg queue_regs[VGPU_SDMA_QUEUE_SPAN] = {
     .store = queue_store, \
 }
 
-const VGPUBlock vgpu_sdma_engine_blocks[VGPU_NUM_SDMA] = {
+const VGPUBlock vgpu_sdma_engine_blocks[SDMA_NUM_ENGINES] = {
     ENGINE_BLOCK(0),
     ENGINE_BLOCK(1),
+    ENGINE_BLOCK(2),
+    ENGINE_BLOCK(3),
+    ENGINE_BLOCK(4),
 };
 
-const VGPUBlock vgpu_sdma_queue_blocks[VGPU_NUM_SDMA] = {
+const VGPUBlock vgpu_sdma_queue_blocks[SDMA_NUM_ENGINES] = {
     QUEUE_BLOCK(0),
     QUEUE_BLOCK(1),
+    QUEUE_BLOCK(2),
+    QUEUE_BLOCK(3),
+    QUEUE_BLOCK(4),
 };
 
 bool vgpu_sdma_doorbell(VGPUState *s, unsigned engine, uint32_t offset,

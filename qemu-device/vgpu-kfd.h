@@ -46,7 +46,7 @@
 #define TYPE_VGPU_KFD "vgpu-kfd"
 OBJECT_DECLARE_SIMPLE_TYPE(VGPUState, VGPU_KFD)
 
-#define VGPU_NUM_CLIENTS        VGPU_NUM_SDMA
+#define VGPU_NUM_CLIENTS        SDMA_NUM_ENGINES
 #define VGPU_CAM_SLOTS          16
 #define VGPU_TLB_SETS_LOG2      9
 #define VGPU_TLB_WAYS           4
@@ -54,7 +54,7 @@ OBJECT_DECLARE_SIMPLE_TYPE(VGPUState, VGPU_KFD)
 #define VGPU_PKT_MAX_DWORDS     16          /* longest fixed part of a packet */
 
 /* Blocks of registers that are kept as arrays, in dwords. */
-#define VGPU_NBIO_SPAN          (BIF_IH_DOORBELL_RANGE - NBIO_BASE + 1)
+#define VGPU_NBIO_SPAN          (BIF_SDMA4_DOORBELL_RANGE - NBIO_BASE + 1)
 #define VGPU_PCIE_SPAN          (PCIE_DATA2 - PCIE_INDEX2 + 1)
 #define VGPU_ATHUB_SPAN         (ATC_VMID_PASID_MAPPING(32) - ATHUB_BASE)
 #define VGPU_IH_SPAN            (IH_RETRY_INT_CAM_CNTL - OSSSYS_BASE + 1)
@@ -307,7 +307,7 @@ struct VGPUState {
     uint32_t gen[VGPU_NUM_HUBS][VGPU_NUM_VMIDS];    /* atomic */
     VGPUClient *clients[VGPU_NUM_CLIENTS];
 
-    VGPUEngine engines[VGPU_NUM_SDMA];
+    VGPUEngine engines[SDMA_NUM_ENGINES];
 };
 
 /* A register of a hub. Any thread. */
@@ -488,8 +488,8 @@ VGPUAccess vgpu_access_add64(VGPUView *v, uint64_t va, uint64_t add);
 
 /* sdma.c: registers of engines and queues */
 
-extern const VGPUBlock vgpu_sdma_engine_blocks[VGPU_NUM_SDMA];
-extern const VGPUBlock vgpu_sdma_queue_blocks[VGPU_NUM_SDMA];
+extern const VGPUBlock vgpu_sdma_engine_blocks[SDMA_NUM_ENGINES];
+extern const VGPUBlock vgpu_sdma_queue_blocks[SDMA_NUM_ENGINES];
 
 /*
  * A doorbell in an engine's range; @offset in bytes. True if a queue took it.

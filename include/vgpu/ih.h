@@ -67,6 +67,12 @@
 #define IH_CLIENT_IH			0x00
 #define IH_CLIENT_SDMA0			0x08
 #define IH_CLIENT_SDMA1			0x09
+#define IH_CLIENT_SDMA2			0x01
+#define IH_CLIENT_SDMA3			0x04
+#define IH_CLIENT_SDMA4			0x05
+#define IH_CLIENT_SDMA(n)		((n) < 2 ? IH_CLIENT_SDMA0 + (n) : \
+					 (n) == 2 ? IH_CLIENT_SDMA2 : \
+					 IH_CLIENT_SDMA3 + (n) - 3)
 #define IH_CLIENT_VMC			0x12	/* MM hub, hence SDMA faults */
 #define IH_CLIENT_UTCL2			0x1b	/* GFX hub */
 /* Sources. */

@@ -10,7 +10,8 @@
 #ifndef VGPU_SDMA_H
 #define VGPU_SDMA_H
 
-#define VGPU_NUM_SDMA			2	/* engines the model has today */
+#define SDMA_NUM_ENGINES		5	/* 2 general ones, 3 for XGMI */
+#define VGPU_NUM_SDMA			2	/* the general ones: what our driver uses */
 #define SDMA_NUM_RLC			8
 
 #define SDMA_ENGINE(n)			((n) == 0 ? 0x1260 : (n) == 1 ? 0x1860 : \

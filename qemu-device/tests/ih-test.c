@@ -40,13 +40,14 @@ static void expect_trap(Ih *t, uint32_t context)
 /* Catches: an entry that is credited to another queue or process. */
 static void test_entry(void)
 {
+    static const unsigned clients[SDMA_NUM_ENGINES] = { 8, 9, 1, 4, 5 };
     Ih t;
     QVGPUSpace space;
     unsigned engine, i;
 
     ih_start(&t);
     qvgpu_space_init(&space, t.v, 13, QVGPU_VRAM);
-    for (engine = 0; engine < VGPU_NUM_SDMA; engine++) {
+    for (engine = 0; engine < SDMA_NUM_ENGINES; engine++) {
         for (i = 0; i < SDMA_NUM_RLC; i++) {
             QVGPUQueue q;
             QVGPUIrq irq;
@@ -55,8 +56,7 @@ static void test_entry(void)
             qvgpu_pkt_trap(&q, 0x100 + i);
             qvgpu_finish(&q);
             qvgpu_ih_next(t.v, &irq);
-            g_assert_cmphex(irq.client, ==, engine ? IH_CLIENT_SDMA1
-                                                   : IH_CLIENT_SDMA0);
+            g_assert_cmphex(irq.client, ==, clients[engine]);
             g_assert_cmpuint(irq.source, ==, IH_SRC_SDMA_TRAP);
             g_assert_cmpuint(irq.ring & 0xf, ==, i);
             g_assert_cmpuint(irq.vmid, ==, 13);
@@ -67,7 +67,7 @@ static void test_entry(void)
         }
     }
     g_assert_cmpuint(qvgpu_counter(t.v, VGPU_CNT_IH_ENTRIES), ==,
-                     VGPU_NUM_SDMA * SDMA_NUM_RLC);
+                     SDMA_NUM_ENGINES * SDMA_NUM_RLC);
     qvgpu_stop(t.v);
 }
 

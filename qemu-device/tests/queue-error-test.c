@@ -12,7 +12,7 @@ static void expect_stopped(QVGPUQueue *q, unsigned exception, uint32_t header,
     QVGPUIrq irq;
 
     qvgpu_ih_next(q->v, &irq);
-    g_assert_cmphex(irq.client, ==, IH_CLIENT_SDMA0 + q->engine);
+    g_assert_cmphex(irq.client, ==, IH_CLIENT_SDMA(q->engine));
     g_assert_cmpuint(irq.source, ==, IH_SRC_SDMA_ILLEGAL);
     g_assert_cmpuint(irq.vmid, ==, q->space ? q->space->vmid : 0);
     g_assert_cmphex(irq.pasid, ==,

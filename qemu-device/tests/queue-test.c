@@ -167,10 +167,10 @@ static void test_doorbell_strangers(void)
     qvgpu_stop(v);
 }
 
-/* Catches: queues mixed up, with all 20 there are at work at once. */
+/* Catches: queues mixed up, with all 50 there are at work at once. */
 static void test_all_queues(void)
 {
-    enum { QUEUES = VGPU_NUM_SDMA * SDMA_NUM_QUEUES, LEN = 8192 };
+    enum { QUEUES = SDMA_NUM_ENGINES * SDMA_NUM_QUEUES, LEN = 8192 };
     QVGPU *v = qvgpu_start();
     QVGPUSpace space[4];
     QVGPUQueue q[QUEUES];
@@ -207,6 +207,39 @@ static void test_all_queues(void)
         qvgpu_finish(&q[i]);
         qvgpu_expect(v, dst[i], i, 0, LEN);
     }
+    qvgpu_stop(v);
+}
+
+/*
+ * Catches: an engine's range that leads to another engine, kernel doorbells
+ * (page 0; the page queue's is in the mirror) that only user queues have.
+ */
+static void test_kernel_doorbells(void)
+{
+    QVGPU *v = qvgpu_start();
+    uint64_t at = qvgpu_ram_page(v), mc = qvgpu_mc(v, at);
+    QVGPUQueue q[SDMA_NUM_ENGINES][2];
+    unsigned n, i;
+
+    for (n = 0; n < SDMA_NUM_ENGINES; n++) {
+        for (i = 0; i < 2; i++) {
+            qvgpu_queue_init(&q[n][i], v, n, i ? SDMA_QUEUE_PAGE
+                                               : SDMA_QUEUE_GFX, NULL);
+            q[n][i].doorbell = 8 * (DOORBELL_SDMA(n) + i * DOORBELL_MIRROR);
+            qvgpu_queue_load(&q[n][i]);
+            qvgpu_pkt_fence(&q[n][i], mc + 8 * n + 4 * i, 1 + 2 * n + i);
+        }
+    }
+    for (n = 0; n < SDMA_NUM_ENGINES; n++) {
+        for (i = 0; i < 2; i++) {
+            g_assert_cmphex(qtest_readl(v->qts, at + 8 * n + 4 * i), ==, 0);
+            qvgpu_finish(&q[n][i]);
+            g_assert_cmphex(qtest_readl(v->qts, at + 8 * n + 4 * i), ==,
+                            1 + 2 * n + i);
+        }
+    }
+    g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_DOORBELLS), ==,
+                     2 * SDMA_NUM_ENGINES);
     qvgpu_stop(v);
 }
 
@@ -393,6 +426,7 @@ void qvgpu_add_queue_tests(void)
     qtest_add_func("/vgpu-kfd/queue/doorbell-strangers",
                    test_doorbell_strangers);
     qtest_add_func("/vgpu-kfd/queue/all-queues", test_all_queues);
+    qtest_add_func("/vgpu-kfd/queue/kernel-doorbells", test_kernel_doorbells);
     qtest_add_func("/vgpu-kfd/queue/packet-in-parts", test_packet_in_parts);
     qtest_add_func("/vgpu-kfd/queue/indirect", test_indirect);
     qtest_add_func("/vgpu-kfd/queue/freeze", test_freeze);

@@ -19,6 +19,9 @@ static void check_reset_values(QVGPU *v)
         { GPU_HDP_FLUSH_DONE, 0 },
         { BIF_SDMA0_DOORBELL_RANGE, 0 },
         { BIF_SDMA1_DOORBELL_RANGE, 0 },
+        { BIF_SDMA2_DOORBELL_RANGE, 0 },
+        { BIF_SDMA3_DOORBELL_RANGE, 0 },
+        { BIF_SDMA4_DOORBELL_RANGE, 0 },
         { BIF_IH_DOORBELL_RANGE, 0 },
         { IH_RB_CNTL, 0 },
         { IH_RB_RPTR, 0 },
@@ -27,7 +30,7 @@ static void check_reset_values(QVGPU *v)
         { ATC_VMID_PASID_MAPPING_UPDATE_STATUS, 0 },
         { VGPU_MAGIC, VGPU_MAGIC_VALUE },
         { VGPU_VERSION, VGPU_VERSION_VALUE },
-        { VGPU_SDMA_COUNT, VGPU_NUM_SDMA },
+        { VGPU_SDMA_COUNT, SDMA_NUM_ENGINES },
         { VGPU_FAULT_SERIAL, 0 },
     };
     unsigned i, n, h;
@@ -51,7 +54,7 @@ static void check_reset_values(QVGPU *v)
                             VM_CONTEXT_CNTL__ENABLE_CONTEXT, ==, 0);
         }
     }
-    for (i = 0; i < VGPU_NUM_SDMA; i++) {
+    for (i = 0; i < SDMA_NUM_ENGINES; i++) {
         g_assert_cmphex(qvgpu_rd(v, SDMA_ENGINE(i) + SDMA_STATUS_REG) &
                         SDMA_STATUS_REG__IDLE, !=, 0);
         for (n = 0; n < SDMA_NUM_QUEUES; n++) {
@@ -113,7 +116,7 @@ static void test_unknown_registers(void)
     static const uint32_t holes[] = {
         0x0, 0x1, 0x8000, 0x10000, 0x1dfff, VGPU_BASE - 1,
         VGPU_COUNTER(VGPU_NUM_COUNTERS), VGPU_MMIO_DWORDS - 1,
-        SDMA_ENGINE(2) + SDMA_STATUS_REG,
+        SDMA_ENGINE(4) + SDMA_QUEUE(SDMA_NUM_QUEUES),
         SDMA_ENGINE(0) + SDMA_QUEUE(SDMA_NUM_QUEUES),
     };
     QVGPU *v = qvgpu_start_cold("64M");

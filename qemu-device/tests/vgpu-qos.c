@@ -122,13 +122,12 @@ static void setup_doorbells(QVGPU *v)
 {
     unsigned i;
 
-    for (i = 0; i < VGPU_NUM_SDMA; i++) {
+    for (i = 0; i < SDMA_NUM_ENGINES; i++) {
         uint32_t range = VGPU_PREP(BIF_DOORBELL_RANGE__SIZE,
                                    DOORBELL_SDMA_RANGE_DWORDS) |
                          (DOORBELL_SDMA(i) * 8 & BIF_DOORBELL_RANGE__OFFSET);
 
-        qvgpu_wr(v, i ? BIF_SDMA1_DOORBELL_RANGE : BIF_SDMA0_DOORBELL_RANGE,
-                 range);
+        qvgpu_wr(v, BIF_SDMA_DOORBELL_RANGE(i), range);
         qvgpu_wr(v, SDMA_ENGINE(i) + SDMA_CNTL, SDMA_CNTL__TRAP_ENABLE);
     }
     qvgpu_wr(v, BIF_IH_DOORBELL_RANGE,
