@@ -404,3 +404,18 @@ void vgpu_gpuvm_map_default(VGPUClient *c, uint64_t va, uint64_t len,
         vgpu_phys_map(c->s, span);
     }
 }
+
+unsigned vgpu_client_tlb_used(VGPUClient *c)
+{
+    unsigned used = 0, i, w;
+
+    for (i = 0; i < 1u << VGPU_TLB_SETS_LOG2; i++) {
+        for (w = 0; w < VGPU_TLB_WAYS; w++) {
+            const VGPUTlbEntry *t = &c->tlb[i].way[w];
+            unsigned vmid = t->key & (VGPU_NUM_VMIDS - 1);
+
+            used += t->key && t->gen == qatomic_read(&c->s->gen[c->hub][vmid]);
+        }
+    }
+    return used;
+}

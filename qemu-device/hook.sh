@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # hook.sh QEMU_SRC: makes this folder hw/misc/vgpu-kfd of a QEMU tree, its tests
-# tests/qtest/vgpu-kfd, and the contract's headers include/vgpu. Safe to repeat.
+# tests/qtest/vgpu-kfd, its QAPI schema qapi/vgpu-kfd.json, and the contract's
+# headers include/vgpu. Safe to repeat.
 set -eu
 
 tree=${1:?usage: hook.sh QEMU_SRC}
@@ -29,9 +30,27 @@ if [ -f "$here/tests/meson.build" ]; then
     ln -sfn "$here/tests" "$tree/tests/qtest/vgpu-kfd"
     add_line tests/qtest/meson.build "subdir('vgpu-kfd')"
 fi
-grep -q "'hw/misc/vgpu-kfd'" "$tree/meson.build" ||
-    sed -i "s#^\( *\)'hw/misc',#&\n\1'hw/misc/vgpu-kfd',#" "$tree/meson.build"
-if ! grep -q "'hw/misc/vgpu-kfd'" "$tree/meson.build"; then
-    echo "hook.sh: no place for trace events in $tree/meson.build" >&2
-    exit 1
-fi
+# add_after FILE PATTERN MARK TEXT: after each line that matches PATTERN, unless
+# MARK is in the file.
+add_after()
+{
+    if ! grep -qF "$3" "$tree/$1"; then
+        sed -i "/$2/a\\
+$4" "$tree/$1"
+    fi
+    if ! grep -qF "$3" "$tree/$1"; then
+        echo "hook.sh: no place for $3 in $tree/$1" >&2
+        exit 1
+    fi
+}
+
+add_after meson.build "^ *'hw\/misc',\$" "'hw/misc/vgpu-kfd'" \
+    "    'hw/misc/vgpu-kfd',"
+ln -sfn "$here/qapi/vgpu-kfd.json" "$tree/qapi/vgpu-kfd.json"
+add_after qapi/meson.build "^  'cxl',\$" "'vgpu-kfd'" "  'vgpu-kfd',"
+add_after qapi/qapi-schema.json "'include': 'cxl.json'" "vgpu-kfd.json" \
+    "{ 'include': 'vgpu-kfd.json' }"
+
+# The monitor's `info vgpu`; the device registers its handler.
+grep -q '"vgpu"' "$tree/hmp-commands-info.hx" ||
+    cat "$here/qapi/hmp-info.hx" >>"$tree/hmp-commands-info.hx"

@@ -344,3 +344,21 @@ void vgpu_engine_pause(VGPUState *s, bool paused)
         }
     }
 }
+
+void vgpu_engine_hold(VGPUEngine *e)
+{
+    bool paused;
+
+    qemu_mutex_lock(&e->lock);
+    paused = e->paused;
+    e->paused = true;
+    engine_park(e);
+    /* From here it is the lock that holds the thread. */
+    e->paused = paused;
+}
+
+void vgpu_engine_release(VGPUEngine *e)
+{
+    qemu_cond_signal(&e->wake);
+    qemu_mutex_unlock(&e->lock);
+}

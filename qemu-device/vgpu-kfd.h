@@ -413,6 +413,8 @@ void vgpu_clients_wake(VGPUState *s, unsigned hub_mask, uint32_t vmids,
 /* Translations may be used from begin to end. The client's thread. */
 void vgpu_client_begin(VGPUClient *c);
 void vgpu_client_end(VGPUClient *c);
+/* Entries of the TLB that are in force. The client's thread is at rest. */
+unsigned vgpu_client_tlb_used(VGPUClient *c);
 
 /* The client's thread, between begin and end. */
 
@@ -506,6 +508,12 @@ void vgpu_engine_stop(VGPUState *s);
 void vgpu_engine_reset(VGPUState *s);
 /* The machine stops or goes on. Returns with engines parked if @paused. BQL. */
 void vgpu_engine_pause(VGPUState *s, bool paused);
+/*
+ * Have the thread at rest, between two chunks of work, until the release. BQL
+ * held; e->lock is taken.
+ */
+void vgpu_engine_hold(VGPUEngine *e);
+void vgpu_engine_release(VGPUEngine *e);
 
 /* These with engine->lock held. */
 

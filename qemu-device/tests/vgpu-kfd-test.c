@@ -31,5 +31,6 @@ int main(int argc, char **argv)
     qvgpu_add_fault_tests();
     qvgpu_add_replay_tests();
     qvgpu_add_ih_tests();
+    qvgpu_add_query_tests();
     return g_test_run();
 }

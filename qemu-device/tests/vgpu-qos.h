@@ -279,5 +279,6 @@ void qvgpu_add_queue_error_tests(void);
 void qvgpu_add_fault_tests(void);
 void qvgpu_add_replay_tests(void);
 void qvgpu_add_ih_tests(void);
+void qvgpu_add_query_tests(void);
 
 #endif /* VGPU_QOS_H */

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: QMP commands where there is no such device. */
+#include "qemu/osdep.h"
+#include "qapi/error.h"
+#include "qapi/qapi-commands-vgpu-kfd.h"
+
+VgpuInfoList *qmp_query_vgpu(Error **errp)
+{
+    return NULL;
+}
+
+HumanReadableText *qmp_x_query_vgpu(Error **errp)
+{
+    error_setg(errp, "vgpu-kfd is not compiled in");
+    return NULL;
+}

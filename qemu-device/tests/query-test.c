@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: query-vgpu and info vgpu. */
+#include "qemu/osdep.h"
+#include "qobject/qdict.h"
+#include "qobject/qlist.h"
+#include "qobject/qstring.h"
+#include "vgpu-qos.h"
+#include "vgpu-qmp.h"
+
+#define VMID    6
+#define VA      0x123456789000ull
+
+/* Catches: state that is invented: a device out of reset has none. */
+static void test_cold(void)
+{
+    QVGPU *v = qvgpu_start_cold("64M");
+    QDict *info = qvgpu_query(v);
+    QListEntry *entry;
+    unsigned n = 0;
+
+    g_assert_cmpuint(qdict_get_int(info, "vram-size"), ==, 64 * MiB);
+    g_assert_cmpuint(qdict_get_int(info, "fault-serial"), ==, 0);
+    g_assert_false(qdict_haskey(info, "id"));
+    g_assert_true(qlist_empty(qdict_get_qlist(info, "vmids")));
+    g_assert_true(qlist_empty(qdict_get_qlist(info, "cam")));
+    g_assert_true(qlist_empty(qdict_get_qlist(info, "invalidations")));
+    g_assert_false(qdict_get_bool(qdict_get_qdict(info, "interrupts"),
+                                  "enabled"));
+    QLIST_FOREACH_ENTRY(qdict_get_qlist(info, "engines"), entry) {
+        QDict *engine = qobject_to(QDict, qlist_entry_obj(entry));
+
+        g_assert_cmpuint(qdict_get_int(engine, "engine"), ==, n++);
+        g_assert_cmpuint(qdict_get_int(engine, "tlb-used"), ==, 0);
+        g_assert_true(qlist_empty(qdict_get_qlist(engine, "queues")));
+    }
+    g_assert_cmpuint(n, ==, VGPU_NUM_SDMA);
+    qobject_unref(info);
+    qvgpu_stop(v);
+}
+
+/* Catches: a stall that an operator cannot follow to its fault and back. */
+static void test_stall(void)
+{
+    QVGPU *v = qvgpu_start();
+    QVGPUSpace space;
+    QVGPUQueue q;
+    QDict *info, *queue, *stall, *cam, *vmid;
+    uint64_t at, base;
+    unsigned slot;
+
+    qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
+    qvgpu_queue_open(&q, v, 1, SDMA_QUEUE_RLC(2), &space);
+    at = qvgpu_ram_page(v);
+    qvgpu_pkt_fence(&q, VA + 16, 1);
+    qvgpu_kick(&q);
+    slot = qvgpu_ih_next_fault(v, VMID, VA, true, true);
+
+    info = qvgpu_query(v);
+    queue = qvgpu_query_queue(info, 1, SDMA_QUEUE_RLC(2));
+    g_assert_nonnull(queue);
+    g_assert_cmpstr(qdict_get_str(queue, "state"), ==, "stalled");
+    g_assert_cmpuint(qdict_get_int(queue, "vmid"), ==, VMID);
+    g_assert_cmpuint(qdict_get_int(queue, "rptr"), ==, 0);
+    g_assert_cmpuint(qdict_get_int(queue, "wptr"), ==, 16);
+    stall = qdict_get_qdict(queue, "stall");
+    g_assert_cmpstr(qdict_get_str(stall, "why"), ==, "cam");
+    g_assert_cmphex(qdict_get_int(stall, "va"), ==, VA + 16);
+    g_assert_cmpuint(qdict_get_int(stall, "vmid"), ==, VMID);
+    g_assert_true(qdict_get_bool(stall, "write"));
+    g_assert_cmpuint(qdict_get_int(stall, "serial"), ==, 1);
+    g_assert_cmpuint(qdict_get_int(stall, "cam"), ==, slot);
+
+    cam = qobject_to(QDict, qlist_peek(qdict_get_qlist(info, "cam")));
+    g_assert_cmpuint(qlist_size(qdict_get_qlist(info, "cam")), ==, 1);
+    g_assert_cmpuint(qdict_get_int(cam, "slot"), ==, slot);
+    g_assert_cmphex(qdict_get_int(cam, "va"), ==, VA);
+    g_assert_cmpuint(qdict_get_int(cam, "serial"), ==, 1);
+    g_assert_cmpstr(qdict_get_str(cam, "hub"), ==, "mm");
+
+    vmid = qvgpu_query_vmid(info, "mm", VMID);
+    g_assert_nonnull(vmid);
+    g_assert_cmphex(qdict_get_int(vmid, "pasid"), ==, QVGPU_PASID(VMID));
+    g_assert_true(qdict_get_bool(vmid, "retry"));
+    base = qvgpu_mm_rd64(v, VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(VMID));
+    g_assert_cmphex(qdict_get_int(vmid, "page-table-base"), ==, base);
+    g_assert_cmpuint(qvgpu_query_counter(info, "faults-retry"), ==, 1);
+    g_assert_cmpuint(qvgpu_query_counter(info, "ih-entries"), ==, 1);
+    qobject_unref(info);
+
+    /* And when it is over, nothing of it is left. */
+    qvgpu_space_map(&space, VA, at, QVGPU_PAGE);
+    qvgpu_cam_ack(v, slot);
+    qvgpu_finish(&q);
+    info = qvgpu_query(v);
+    queue = qvgpu_query_queue(info, 1, SDMA_QUEUE_RLC(2));
+    g_assert_cmpstr(qdict_get_str(queue, "state"), ==, "idle");
+    g_assert_false(qdict_haskey(queue, "stall"));
+    g_assert_cmpuint(qdict_get_int(queue, "rptr"), ==, 16);
+    g_assert_true(qlist_empty(qdict_get_qlist(info, "cam")));
+    g_assert_cmpuint(qvgpu_query_counter(info, "replays"), ==, 1);
+    qobject_unref(info);
+    qvgpu_stop(v);
+}
+
+/* Do the first two queues of engine 0 stall? If so, *@info is the proof. */
+static bool both_stall(QVGPU *v, QDict **info)
+{
+    *info = qvgpu_query(v);
+    if (qdict_haskey(qvgpu_query_queue(*info, 0, SDMA_QUEUE_GFX), "stall") &&
+        qdict_haskey(qvgpu_query_queue(*info, 0, SDMA_QUEUE_PAGE), "stall")) {
+        return true;
+    }
+    qobject_unref(*info);
+    return false;
+}
+
+/* Catches: other reasons to stand still taken for each other. */
+static void test_reasons(void)
+{
+    QVGPU *v = qvgpu_start();
+    QVGPUQueue poll, part, bad;
+    uint64_t at = qvgpu_ram_page(v);
+    QDict *info, *queue;
+
+    qvgpu_queue_open(&poll, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_queue_open(&part, v, 0, SDMA_QUEUE_PAGE, NULL);
+    qvgpu_queue_open(&bad, v, 1, SDMA_QUEUE_GFX, NULL);
+    qvgpu_pkt_poll_mem(&poll, QVGPU_POLL_EQ, qvgpu_mc(v, at), 1, UINT32_MAX,
+                       QVGPU_POLL_FOREVER);
+    qvgpu_kick(&poll);
+    QVGPU_EMIT(&part, SDMA_PKT(SDMA_OP_FENCE, 0));
+    qvgpu_kick(&part);
+    QVGPU_EMIT(&bad, 0xff);
+    qvgpu_kick(&bad);
+    qvgpu_wait_until(qvgpu_queue_exception(&bad));
+    qvgpu_wait_until(both_stall(v, &info));
+    queue = qvgpu_query_queue(info, 0, SDMA_QUEUE_PAGE);
+    g_assert_cmpstr(qdict_get_str(qdict_get_qdict(queue, "stall"), "why"), ==,
+                    "wptr");
+    queue = qvgpu_query_queue(info, 0, SDMA_QUEUE_GFX);
+    g_assert_cmpstr(qdict_get_str(qdict_get_qdict(queue, "stall"), "why"), ==,
+                    "poll");
+    queue = qvgpu_query_queue(info, 1, SDMA_QUEUE_GFX);
+    g_assert_cmpstr(qdict_get_str(queue, "state"), ==, "error");
+    g_assert_cmpuint(qdict_get_int(queue, "exception"), ==,
+                     qvgpu_queue_exception(&bad));
+    qobject_unref(info);
+    qvgpu_stop(v);
+}
+
+/* Catches: occupancy that ignores invalidations, or counts nothing. */
+static void test_tlb(void)
+{
+    QVGPU *v = qvgpu_start();
+    QVGPUSpace space;
+    QVGPUQueue q;
+    uint64_t at = qvgpu_alloc(v, QVGPU_VRAM, 16 * QVGPU_PAGE, QVGPU_PAGE);
+    unsigned before;
+
+    qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
+    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_RLC(0), &space);
+    qvgpu_space_map(&space, VA, at, 16 * QVGPU_PAGE);
+    qvgpu_pkt_fence(&q, VA, 1);
+    qvgpu_finish(&q);
+    before = qvgpu_query_tlb(v, 0);
+    g_assert_cmpuint(before, >=, 1);
+    qvgpu_pkt_fill(&q, VA, 0, 16 * QVGPU_PAGE, 2);
+    qvgpu_finish(&q);
+    g_assert_cmpuint(qvgpu_query_tlb(v, 0), ==, before + 15);
+    g_assert_cmpuint(qvgpu_query_tlb(v, 1), ==, 0);
+    qvgpu_invalidate(v, 1u << VMID);
+    g_assert_cmpuint(qvgpu_query_tlb(v, 0), ==, 0);
+    qvgpu_stop(v);
+}
+
+/*
+ * Catches: a query that tears a running engine's state, or hangs against it.
+ * A copy makes progress while it is looked at.
+ */
+static void test_while_running(void)
+{
+    QVGPU *v = qvgpu_start();
+    uint64_t buf = qvgpu_alloc(v, QVGPU_VRAM, 32 * MiB, 2 * MiB);
+    unsigned i, looks = 0;
+    QVGPUQueue q;
+    QDict *info;
+
+    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
+    for (i = 0; i < 16; i++) {
+        qvgpu_pkt_copy(&q, qvgpu_mc(v, buf), qvgpu_mc(v, buf + 16 * MiB),
+                       16 * MiB);
+    }
+    qvgpu_kick(&q);
+    do {
+        QDict *queue;
+
+        info = qvgpu_query(v);
+        queue = qvgpu_query_queue(info, 0, SDMA_QUEUE_GFX);
+        g_assert_cmpuint(qdict_get_int(queue, "rptr") % 28, ==, 0);
+        g_assert_cmpstr(qdict_get_str(queue, "state"), ==,
+                        qdict_get_int(queue, "rptr") == 16 * 28 ? "idle"
+                                                                : "ready");
+        i = qdict_get_int(queue, "rptr") / 28;
+        looks++;
+        qobject_unref(info);
+    } while (i < 16);
+    g_assert_cmpuint(looks, >=, 1);
+    qvgpu_finish(&q);
+    qvgpu_stop(v);
+}
+
+/* Catches: `info vgpu` that a monitor does not know, or that says nothing. */
+static void test_info(void)
+{
+    QVGPU *v = qvgpu_start();
+    g_autofree char *text = qtest_hmp(v->qts, "info vgpu");
+
+    g_assert_nonnull(strstr(text, "64 MiB of VRAM"));
+    g_assert_nonnull(strstr(text, "SDMA0"));
+    g_assert_nonnull(strstr(text, "interrupt ring: on"));
+    g_assert_nonnull(strstr(text, "faults-retry: 0"));
+    qvgpu_stop(v);
+}
+
+/* Catches: a query that needs a device. */
+static void test_none(void)
+{
+    QTestState *qts = qtest_init("-machine q35 -nodefaults");
+    QDict *rsp = qtest_qmp(qts, "{ 'execute': 'query-vgpu' }");
+    g_autofree char *text = qtest_hmp(qts, "info vgpu");
+
+    g_assert_true(qlist_empty(qdict_get_qlist(rsp, "return")));
+    g_assert_nonnull(strstr(text, "no vgpu-kfd device"));
+    qobject_unref(rsp);
+    qtest_quit(qts);
+}
+
+void qvgpu_add_query_tests(void)
+{
+    qtest_add_func("/vgpu-kfd/query/cold", test_cold);
+    qtest_add_func("/vgpu-kfd/query/stall", test_stall);
+    qtest_add_func("/vgpu-kfd/query/reasons", test_reasons);
+    qtest_add_func("/vgpu-kfd/query/tlb", test_tlb);
+    qtest_add_func("/vgpu-kfd/query/while-running", test_while_running);
+    qtest_add_func("/vgpu-kfd/query/info", test_info);
+    qtest_add_func("/vgpu-kfd/query/none", test_none);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Test-side QMP of vgpu-kfd. */
+#include "qemu/osdep.h"
+#include "qobject/qdict.h"
+#include "qobject/qlist.h"
+#include "vgpu-qmp.h"
+
+QDict *qvgpu_query(QVGPU *v)
+{
+    QDict *rsp = qtest_qmp(v->qts, "{ 'execute': 'query-vgpu' }");
+    QList *list = qdict_get_qlist(rsp, "return");
+    QDict *info;
+
+    g_assert_nonnull(list);
+    g_assert_cmpuint(qlist_size(list), ==, 1);
+    info = qobject_to(QDict, qlist_peek(list));
+    qobject_ref(info);
+    qobject_unref(rsp);
+    return info;
+}
+
+/* The member of @list whose @key is @val. */
+static QDict *find(QList *list, const char *key, unsigned val)
+{
+    QListEntry *entry;
+
+    QLIST_FOREACH_ENTRY(list, entry) {
+        QDict *dict = qobject_to(QDict, qlist_entry_obj(entry));
+
+        if (qdict_get_int(dict, key) == val) {
+            return dict;
+        }
+    }
+    return NULL;
+}
+
+QDict *qvgpu_query_queue(QDict *info, unsigned engine, unsigned queue)
+{
+    QDict *e = find(qdict_get_qlist(info, "engines"), "engine", engine);
+
+    g_assert_nonnull(e);
+    return find(qdict_get_qlist(e, "queues"), "queue", queue);
+}
+
+QDict *qvgpu_query_vmid(QDict *info, const char *hub, unsigned vmid)
+{
+    QListEntry *entry;
+
+    QLIST_FOREACH_ENTRY(qdict_get_qlist(info, "vmids"), entry) {
+        QDict *dict = qobject_to(QDict, qlist_entry_obj(entry));
+
+        if (qdict_get_int(dict, "vmid") == vmid &&
+            g_str_equal(qdict_get_str(dict, "hub"), hub)) {
+            return dict;
+        }
+    }
+    return NULL;
+}
+
+uint64_t qvgpu_query_counter(QDict *info, const char *name)
+{
+    QListEntry *entry;
+
+    QLIST_FOREACH_ENTRY(qdict_get_qlist(info, "counters"), entry) {
+        QDict *dict = qobject_to(QDict, qlist_entry_obj(entry));
+
+        if (g_str_equal(qdict_get_str(dict, "counter"), name)) {
+            return qdict_get_int(dict, "value");
+        }
+    }
+    g_assert_not_reached();
+}
+
+unsigned qvgpu_query_tlb(QVGPU *v, unsigned engine)
+{
+    QDict *info = qvgpu_query(v);
+    QDict *e = find(qdict_get_qlist(info, "engines"), "engine", engine);
+    unsigned used = qdict_get_int(e, "tlb-used");
+
+    qobject_unref(info);
+    return used;
+}
