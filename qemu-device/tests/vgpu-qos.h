@@ -88,6 +88,7 @@ typedef struct QVGPUIrq {
 /* PASID that qvgpu_start() gives to a VMID. */
 #define QVGPU_PASID(vmid)       (0x8000 + (vmid))
 #define QVGPU_PAGE              ((uint64_t)VGPU_PAGE_SIZE)
+#define QVGPU_RAM_SIZE          (128 * MiB)     /* guest RAM */
 #define QVGPU_PTE_RW            (VGPU_PTE_VALID | VGPU_PTE_READABLE | \
                                  VGPU_PTE_WRITEABLE)
 /* Bound of every wait, real time: engines have threads of their own. */
@@ -114,6 +115,8 @@ QVGPU *qvgpu_start_cold(const char *vram);
  * interrupt ring with MSI, retry CAM, traps, doorbells. 64 MiB of VRAM.
  */
 QVGPU *qvgpu_start(void);
+/* The same, with more arguments for QEMU. */
+QVGPU *qvgpu_start_args(const char *args);
 void qvgpu_stop(QVGPU *v);
 
 /* The device in a bus, NULL if there is none; the caller frees it. */
