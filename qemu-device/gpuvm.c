@@ -70,15 +70,43 @@ static bool entry_target(VGPUClient *c, uint64_t entry, uint64_t *addr,
     return true;
 }
 
-/* Entry @index of the table that directory entry @pde points at. */
-static bool load_entry(VGPUClient *c, uint64_t pde, uint64_t index,
+/* Is @entry of a table of @level a leaf, or what faults? */
+static bool ends_walk(unsigned level, uint64_t entry)
+{
+    switch (level) {
+    case VGPU_LEVEL_PTB:
+        return true;
+    case VGPU_LEVEL_PDB0:
+        /* In PTE format: without "translate further" it is a leaf. */
+        return !(entry & VGPU_PTE_VALID) || !(entry & VGPU_PTE_TF) ||
+               (entry & VGPU_PTE_NORETRY) == VGPU_PTE_NORETRY;
+    default:
+        return !(entry & VGPU_PDE_VALID) || (entry & VGPU_PDE_PTE);
+    }
+}
+
+/*
+ * Entry @index of the table of @level that directory entry @pde points at, on
+ * the way to @va.
+ */
+static bool load_entry(VGPUClient *c, unsigned vmid, uint64_t va,
+                       unsigned level, uint64_t pde, uint64_t index,
                        uint64_t *entry)
 {
     uint64_t addr = pde & VGPU_PDE_ADDR;
     VGPUTargetKind kind;
 
-    return entry_target(c, pde, &addr, &kind) &&
-           vgpu_phys_load64(c->s, kind, addr + index * 8, entry);
+    if (!entry_target(c, pde, &addr, &kind) ||
+        !vgpu_phys_load64(c->s, kind, addr + index * 8, entry)) {
+        return false;
+    }
+    if (vgpu_inject_armed(c->s, VGPU_INJECT_ENTRIES)) {
+        VGPUSite site = vgpu_client_site(c, vmid, va);
+
+        *entry = vgpu_inject_entry(c->s, &site, kind, addr + index * 8, *entry,
+                                   ends_walk(level, *entry));
+    }
+    return true;
 }
 
 /* Interpret @pte as a leaf of 1 << @shift bytes. */
@@ -117,28 +145,14 @@ static VGPULeaf walk_tree(VGPUClient *c, unsigned vmid, uint64_t va)
     }
     for (;; level--) {
         unsigned shift = VGPU_LEVEL_SHIFT(level);
-        bool leaf;
 
-        if (!load_entry(c, entry, (va >> shift) & (VGPU_PT_ENTRIES - 1),
-                        &entry)) {
+        if (!load_entry(c, vmid, va, level, entry,
+                        (va >> shift) & (VGPU_PT_ENTRIES - 1), &entry)) {
             return leaf_fault(VGPU_TARGET_FAULT,
                               level == VGPU_LEVEL_PTB ? VGPU_WALKER_NACK
                                                       : VGPU_WALKER_PDE);
         }
-        switch (level) {
-        case VGPU_LEVEL_PTB:
-            leaf = true;
-            break;
-        case VGPU_LEVEL_PDB0:
-            /* In PTE format: without "translate further" it is a leaf. */
-            leaf = !(entry & VGPU_PTE_VALID) || !(entry & VGPU_PTE_TF) ||
-                   (entry & VGPU_PTE_NORETRY) == VGPU_PTE_NORETRY;
-            break;
-        default:
-            leaf = !(entry & VGPU_PDE_VALID) || (entry & VGPU_PDE_PTE);
-            break;
-        }
-        if (leaf) {
+        if (ends_walk(level, entry)) {
             return leaf_from_pte(c, vmid, entry, shift);
         }
         if (level == VGPU_LEVEL_PDB1 &&
@@ -191,7 +205,8 @@ static VGPULeaf walk_vmid0(VGPUClient *c, uint64_t va)
     start = hub_reg64(c, VM_CONTEXT_PAGE_TABLE_START_ADDR_LO32(0));
     table = hub_reg64(c, VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(0));
     if (!(table & VGPU_PDE_VALID) ||
-        !load_entry(c, table, (va >> VGPU_PAGE_SHIFT) - start, &entry)) {
+        !load_entry(c, 0, va, VGPU_LEVEL_PTB, table,
+                    (va >> VGPU_PAGE_SHIFT) - start, &entry)) {
         return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_PDE);
     }
     return leaf_from_pte(c, 0, entry, VGPU_PAGE_SHIFT);

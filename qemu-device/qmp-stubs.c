@@ -14,3 +14,14 @@ HumanReadableText *qmp_x_query_vgpu(Error **errp)
     error_setg(errp, "vgpu-kfd is not compiled in");
     return NULL;
 }
+
+VgpuInjectionId *qmp_vgpu_inject(VgpuInjection *what, Error **errp)
+{
+    error_setg(errp, "vgpu-kfd is not compiled in");
+    return NULL;
+}
+
+void qmp_vgpu_inject_remove(uint32_t id, Error **errp)
+{
+    error_setg(errp, "vgpu-kfd is not compiled in");
+}

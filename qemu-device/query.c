@@ -216,7 +216,7 @@ static VgpuInfo *device_info(VGPUState *s)
     info->path = object_get_canonical_path(OBJECT(s));
     info->id = g_strdup(DEVICE(s)->id);
     info->vram_size = s->vram_size;
-    for (i = 0; i < VGPU_NUM_SDMA; i++) {
+    for (i = 0; i < SDMA_NUM_ENGINES; i++) {
         QAPI_LIST_APPEND(tail, engine_info(s, i));
     }
     info->vmids = vmid_infos(s);
@@ -228,6 +228,7 @@ static VgpuInfo *device_info(VGPUState *s)
         info->interrupts = interrupt_info(s);
     }
     info->counters = counter_values(s);
+    info->injections = vgpu_inject_infos(s);
     return info;
 }
 
@@ -294,6 +295,7 @@ static void print_device(GString *buf, const VgpuInfo *info)
 {
     const VgpuInvalidationInfoList *inv;
     const VgpuCounterValueList *counter;
+    const VgpuInjectionInfoList *i;
     const VgpuEngineInfoList *e;
     const VgpuVmidInfoList *v;
     const VgpuCamInfoList *c;
@@ -333,6 +335,13 @@ static void print_device(GString *buf, const VgpuInfo *info)
         g_string_append_printf(buf, "  %s: %" PRIu64 "\n",
                                VgpuCounter_str(counter->value->counter),
                                counter->value->value);
+    }
+    for (i = info->injections; i; i = i->next) {
+        g_string_append_printf(buf, "  injection %u: %s, took %" PRIu64 " of %"
+                               PRIu64 " occasions%s\n", i->value->id,
+                               VgpuInjectKind_str(i->value->injection->kind),
+                               i->value->fired, i->value->seen,
+                               i->value->active ? "" : ", done");
     }
 }
 

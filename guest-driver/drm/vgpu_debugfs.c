@@ -44,6 +44,7 @@ static const char * const vgpu_counter_names[VGPU_NUM_COUNTERS] = {
 	[VGPU_CNT_MSI] = "msi",
 	[VGPU_CNT_DOORBELLS] = "doorbells",
 	[VGPU_CNT_QUEUE_ERRORS] = "queue_errors",
+	[VGPU_CNT_INJECTIONS] = "injections",
 };
 
 static struct vgpu_device *vgpu_of_seq(struct seq_file *m)

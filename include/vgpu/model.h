@@ -34,6 +34,7 @@
 #define VGPU_CNT_MSI			13
 #define VGPU_CNT_DOORBELLS		14
 #define VGPU_CNT_QUEUE_ERRORS		15
-#define VGPU_NUM_COUNTERS		16
+#define VGPU_CNT_INJECTIONS		16	/* things made to go wrong */
+#define VGPU_NUM_COUNTERS		17
 
 #endif /* VGPU_MODEL_H */

@@ -33,7 +33,7 @@ static void test_cold(void)
         g_assert_cmpuint(qdict_get_int(engine, "tlb-used"), ==, 0);
         g_assert_true(qlist_empty(qdict_get_qlist(engine, "queues")));
     }
-    g_assert_cmpuint(n, ==, VGPU_NUM_SDMA);
+    g_assert_cmpuint(n, ==, SDMA_NUM_ENGINES);
     qobject_unref(info);
     qvgpu_stop(v);
 }

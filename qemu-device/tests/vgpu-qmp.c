@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Test-side QMP of vgpu-kfd. */
 #include "qemu/osdep.h"
+#include "qapi/error.h"
 #include "qobject/qdict.h"
+#include "qobject/qjson.h"
 #include "qobject/qlist.h"
 #include "vgpu-qmp.h"
 
@@ -79,4 +81,72 @@ unsigned qvgpu_query_tlb(QVGPU *v, unsigned engine)
 
     qobject_unref(info);
     return used;
+}
+
+static G_GNUC_PRINTF(2, 0)
+QDict *inject(QVGPU *v, const char *members, va_list ap)
+{
+    g_autofree char *filled = g_strdup_vprintf(members, ap);
+    g_autofree char *json = g_strdup_printf("{ %s }", filled);
+
+    return qtest_qmp(v->qts, "{ 'execute': 'vgpu-inject', 'arguments': %p }",
+                     qobject_from_json(json, &error_abort));
+}
+
+uint32_t qvgpu_inject(QVGPU *v, const char *members, ...)
+{
+    QDict *rsp;
+    uint32_t id;
+    va_list ap;
+
+    va_start(ap, members);
+    rsp = inject(v, members, ap);
+    va_end(ap);
+    if (!qdict_haskey(rsp, "return")) {
+        g_error("vgpu-inject %s: %s", members,
+                qdict_get_str(qdict_get_qdict(rsp, "error"), "desc"));
+    }
+    id = qdict_get_int(qdict_get_qdict(rsp, "return"), "id");
+    qobject_unref(rsp);
+    return id;
+}
+
+void qvgpu_inject_refused(QVGPU *v, const char *members, ...)
+{
+    QDict *rsp;
+    va_list ap;
+
+    va_start(ap, members);
+    rsp = inject(v, members, ap);
+    va_end(ap);
+    g_assert_true(qdict_haskey(rsp, "error"));
+    qobject_unref(rsp);
+}
+
+void qvgpu_inject_remove(QVGPU *v, uint32_t id)
+{
+    qtest_qmp_assert_success(v->qts, "{ 'execute': 'vgpu-inject-remove',"
+                             "  'arguments': { 'id': %u } }", id);
+}
+
+static uint64_t injection(QVGPU *v, uint32_t id, const char *key)
+{
+    QDict *info = qvgpu_query(v);
+    QDict *i = find(qdict_get_qlist(info, "injections"), "id", id);
+    uint64_t n;
+
+    g_assert_nonnull(i);
+    n = qdict_get_int(i, key);
+    qobject_unref(info);
+    return n;
+}
+
+uint64_t qvgpu_inject_fired(QVGPU *v, uint32_t id)
+{
+    return injection(v, id, "fired");
+}
+
+uint64_t qvgpu_inject_seen(QVGPU *v, uint32_t id)
+{
+    return injection(v, id, "seen");
 }

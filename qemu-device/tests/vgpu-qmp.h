@@ -15,4 +15,16 @@ uint64_t qvgpu_query_counter(QDict *info, const char *name);
 /* Entries in an engine's TLB. */
 unsigned qvgpu_query_tlb(QVGPU *v, unsigned engine);
 
+/*
+ * vgpu-inject with @members, as in "'kind': 'pte-lost', 'vmid': %u". Returns
+ * the id. The second expects to be refused.
+ */
+uint32_t qvgpu_inject(QVGPU *v, const char *members, ...) G_GNUC_PRINTF(2, 3);
+void qvgpu_inject_refused(QVGPU *v, const char *members, ...)
+    G_GNUC_PRINTF(2, 3);
+void qvgpu_inject_remove(QVGPU *v, uint32_t id);
+/* How many occasions it has taken, and how many it has seen. */
+uint64_t qvgpu_inject_fired(QVGPU *v, uint32_t id);
+uint64_t qvgpu_inject_seen(QVGPU *v, uint32_t id);
+
 #endif /* VGPU_QMP_H */

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: injections: the command, their choices, page-table entries. */
+#include "qemu/osdep.h"
+#include <glib/gstdio.h>
+#include "qobject/qdict.h"
+#include "qobject/qlist.h"
+#include "vgpu-qos.h"
+#include "vgpu-qmp.h"
+
+#define VMID    5
+#define VA      UINT64_C(0x400000000000)
+#define PAGES   64
+
+typedef struct Inject {
+    QVGPU *v;
+    QVGPUSpace space;
+    QVGPUQueue q;
+    uint64_t mem;               /* PAGES of it, mapped at VA */
+} Inject;
+
+static void inject_start_args(Inject *t, const char *args)
+{
+    t->v = qvgpu_start_args(args);
+    qvgpu_space_init(&t->space, t->v, VMID, QVGPU_VRAM);
+    qvgpu_queue_open(&t->q, t->v, 0, SDMA_QUEUE_RLC(0), &t->space);
+    t->mem = qvgpu_alloc(t->v, QVGPU_VRAM, PAGES * QVGPU_PAGE, QVGPU_PAGE);
+    qvgpu_space_map(&t->space, VA, t->mem, PAGES * QVGPU_PAGE);
+    /* The ring and what else the queue needs is in the TLB from here on. */
+    qvgpu_pkt_fence(&t->q, VA, 0);
+    qvgpu_finish(&t->q);
+    qvgpu_invalidate(t->v, 1u << VMID);
+    QVGPU_EMIT(&t->q, 0);
+    qvgpu_finish(&t->q);
+}
+
+static void inject_start(Inject *t)
+{
+    inject_start_args(t, "");
+}
+
+/* Write to @n pages from page @first. Those whose entry reads 0 fault. */
+static void touch(Inject *t, unsigned first, unsigned n)
+{
+    unsigned i;
+
+    for (i = first; i < first + n; i++) {
+        qvgpu_pkt_fence(&t->q, VA + i * QVGPU_PAGE, 1);
+    }
+}
+
+/* Run what was emitted; repair each fault by another try. Returns faults. */
+static unsigned run(Inject *t, char *pages)
+{
+    unsigned faults = 0;
+    QVGPUIrq irq;
+
+    qvgpu_kick(&t->q);
+    for (;;) {
+        qvgpu_wait_until(qvgpu_queue_idle(&t->q) || qvgpu_ih_pending(t->v));
+        if (!qvgpu_ih_pending(t->v)) {
+            return faults;
+        }
+        qvgpu_ih_next(t->v, &irq);
+        pages[irq.data[0] - (uint32_t)(VA >> VGPU_PAGE_SHIFT)] = 'x';
+        faults++;
+        qvgpu_cam_ack(t->v, VGPU_GET(irq.data[2], IH_FAULT_D2__CAM_INDEX));
+    }
+}
+
+/* Catches: a command that takes nonsense, or refuses sense. */
+static void test_command(void)
+{
+    QVGPU *v = qvgpu_start_cold("64M");
+    uint32_t id, other;
+    QDict *info, *i;
+    unsigned n;
+
+    qvgpu_inject_refused(v, "'kind': 'nothing'");
+    qvgpu_inject_refused(v, "'kind': 'pte-lost', 'device': 'nobody'");
+    qvgpu_inject_refused(v, "'kind': 'pte-lost', 'vmid': 16");
+    qvgpu_inject_refused(v, "'kind': 'pte-lost', 'engine': 5");
+    qvgpu_inject_refused(v, "'kind': 'pte-lost', 'queue': 10");
+    qvgpu_inject_refused(v, "'kind': 'pte-lost', 'probability': 1.5");
+    qvgpu_inject_refused(v, "'kind': 'pte-lost', 'length': 0");
+    qvgpu_inject_refused(v, "'kind': 'pte-lost', 'walks': 1");
+
+    id = qvgpu_inject(v, "'kind': 'pte-late', 'walks': 3, 'seed': 7");
+    other = qvgpu_inject(v, "'kind': 'gart-lost', 'device': "
+                         "'/machine/peripheral-anon/device[0]'");
+    g_assert_cmpuint(id, !=, other);
+    info = qvgpu_query(v);
+    g_assert_cmpuint(qlist_size(qdict_get_qlist(info, "injections")), ==, 2);
+    i = qobject_to(QDict, qlist_peek(qdict_get_qlist(info, "injections")));
+    g_assert_cmpuint(qdict_get_int(i, "id"), ==, id);
+    g_assert_cmpuint(qdict_get_int(i, "fired"), ==, 0);
+    g_assert_true(qdict_get_bool(i, "active"));
+    i = qdict_get_qdict(i, "injection");
+    g_assert_cmpstr(qdict_get_str(i, "kind"), ==, "pte-late");
+    g_assert_cmpuint(qdict_get_int(i, "walks"), ==, 3);
+    g_assert_cmpuint(qdict_get_int(i, "seed"), ==, 7);
+    qobject_unref(info);
+
+    qvgpu_inject_remove(v, id);
+    info = qtest_qmp(v->qts, "{ 'execute': 'vgpu-inject-remove',"
+                     "  'arguments': { 'id': %u } }", id);
+    g_assert_true(qdict_haskey(info, "error"));
+    qobject_unref(info);
+    qvgpu_inject_remove(v, other);
+
+    /* There is an end to them. */
+    for (n = 0; n < 64; n++) {
+        qvgpu_inject(v, "'kind': 'pte-lost'");
+    }
+    qvgpu_inject_refused(v, "'kind': 'pte-lost'");
+    qvgpu_stop(v);
+}
+
+/* Catches: skip and count that are off by one; an injection that goes on. */
+static void test_skip_count(void)
+{
+    char pages[PAGES + 1] = "";
+    Inject t;
+    uint32_t id;
+    unsigned i;
+
+    inject_start(&t);
+    id = qvgpu_inject(t.v, "'kind': 'pte-lost', 'vmid': %u, "
+                      "'start': %" PRIu64 ", 'length': %" PRIu64 ", "
+                      "'skip': 3, 'count': 2", VMID, VA,
+                      PAGES * QVGPU_PAGE);
+    touch(&t, 0, 8);
+    g_assert_cmpuint(run(&t, pages), ==, 2);
+    /*
+     * Pages 0 to 2 are passed over, 3 is lost, found missing by the replay's
+     * walk again (lost a second time), then found.
+     */
+    for (i = 0; i < 8; i++) {
+        g_assert_cmpint(pages[i], ==, i == 3 ? 'x' : 0);
+    }
+    g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 2);
+    g_assert_cmpuint(qvgpu_counter(t.v, VGPU_CNT_INJECTIONS), ==, 2);
+    g_assert_cmpuint(qvgpu_counter(t.v, VGPU_CNT_FAULTS_RETRY), ==, 2);
+    qvgpu_stop(t.v);
+}
+
+/* Catches: a filter that lets something else through, or nothing. */
+static void test_filter(void)
+{
+    static const struct {
+        const char *filter;
+        bool matches;
+    } cases[] = {
+        { "'vmid': 5", true }, { "'vmid': 6", false },
+        { "'hub': 'mm'", true }, { "'hub': 'gfx'", false },
+        { "'engine': 0", true }, { "'engine': 1", false },
+        { "'start': 70368744177664, 'length': 1", true },
+        { "'start': 70368744177665, 'length': 4096", false },
+        { "'start': 0, 'length': 70368744177664", false },
+        { "'start': 0, 'length': 70368744177665", true },
+        { "'probability': 0", false }, { "'probability': 1.0", true },
+    };
+    char pages[PAGES + 1] = "";
+    Inject t;
+    unsigned i;
+
+    inject_start(&t);
+    for (i = 0; i < ARRAY_SIZE(cases); i++) {
+        uint32_t id = qvgpu_inject(t.v, "'kind': 'pte-lost', 'count': 1, %s",
+                                   cases[i].filter);
+
+        touch(&t, 0, 1);
+        g_assert_cmpuint(run(&t, pages), ==, cases[i].matches);
+        g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, cases[i].matches);
+        qvgpu_inject_remove(t.v, id);
+        qvgpu_invalidate(t.v, 1u << VMID);
+        /* The ring, before the next one is armed. */
+        QVGPU_EMIT(&t.q, 0);
+        qvgpu_finish(&t.q);
+    }
+    qvgpu_stop(t.v);
+}
+
+/* One run with @seed: which pages fault, and the trace. */
+static char *seeded(unsigned seed, char *pages)
+{
+    g_autofree char *file = NULL;
+    g_autofree char *args = NULL;
+    char *trace;
+    Inject t;
+    int fd;
+
+    fd = g_file_open_tmp("vgpu-inject-XXXXXX", &file, NULL);
+    g_assert_cmpint(fd, >=, 0);
+    close(fd);
+    args = g_strdup_printf("-trace vgpu_inject -D %s", file);
+    inject_start_args(&t, args);
+    qvgpu_inject(t.v, "'kind': 'pte-lost', 'seed': %u, 'probability': 0.5, "
+                 "'start': %" PRIu64, seed, VA);
+    touch(&t, 0, PAGES);
+    run(&t, pages);
+    qvgpu_stop(t.v);
+    g_assert_true(g_file_get_contents(file, &trace, NULL, NULL));
+    g_unlink(file);
+    g_assert_nonnull(strstr(trace, "kind=pte-lost injection=1 fired=1 "));
+    return trace;
+}
+
+/* Catches: choices that depend on anything but the seed, or not on it. */
+static void test_seed(void)
+{
+    char pages[3][PAGES + 1] = { "" };
+    g_autofree char *a = seeded(1, pages[0]);
+    g_autofree char *b = seeded(1, pages[1]);
+    g_autofree char *c = seeded(2, pages[2]);
+    unsigned i, hit = 0;
+
+    g_assert_cmpstr(a, ==, b);
+    g_assert_true(!memcmp(pages[0], pages[1], PAGES));
+    g_assert_cmpstr(a, !=, c);
+    g_assert_false(!memcmp(pages[0], pages[2], PAGES));
+    for (i = 0; i < PAGES; i++) {
+        hit += pages[0][i] == 'x';
+    }
+    g_assert_cmpuint(hit, >, PAGES / 8);
+    g_assert_cmpuint(hit, <, PAGES * 7 / 8);
+}
+
+/* Catches: corruption that is none: the access lands elsewhere, as asked. */
+static void test_corrupt(void)
+{
+    Inject t;
+    uint32_t id;
+
+    inject_start(&t);
+    /* Page 1's entry with the address bit that tells it from page 0's. */
+    g_assert_cmphex(t.mem & QVGPU_PAGE, ==, 0);
+    id = qvgpu_inject(t.v, "'kind': 'pte-corrupt', 'start': %" PRIu64
+                      ", 'count': 1, 'xor': 4096", VA + QVGPU_PAGE);
+    qvgpu_pkt_fence(&t.q, VA + QVGPU_PAGE, 0x1234);
+    qvgpu_finish(&t.q);
+    g_assert_cmphex(qtest_readl(t.v->qts, t.mem), ==, 0x1234);
+    g_assert_cmphex(qtest_readl(t.v->qts, t.mem + QVGPU_PAGE), ==, 0);
+    g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 1);
+    qvgpu_stop(t.v);
+}
+
+/* Catches: an entry that is late for ever, or not; or before it changed. */
+static void test_late(void)
+{
+    char pages[PAGES + 1] = "";
+    Inject t;
+    uint32_t id;
+
+    inject_start(&t);
+    id = qvgpu_inject(t.v, "'kind': 'pte-late', 'start': %" PRIu64
+                      ", 'walks': 3", VA);
+    qvgpu_space_set(&t.space, VA, VGPU_LEVEL_PTB, 0);
+    qvgpu_pkt_fence(&t.q, VA, 1);
+    qvgpu_kick(&t.q);
+    qvgpu_wait_until(qvgpu_ih_pending(t.v));
+    g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 0);
+    /* Each answer to the fault but the last one finds the old entry. */
+    qvgpu_space_map(&t.space, VA, t.mem, QVGPU_PAGE);
+    g_assert_cmpuint(run(&t, pages), ==, 1 + 3);
+    g_assert_cmphex(qtest_readl(t.v->qts, t.mem), ==, 1);
+    g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 1);
+    qvgpu_stop(t.v);
+}
+
+/* Catches: VMID 0's table out of reach, or reached by the others' kinds. */
+static void test_gart(void)
+{
+    Inject t;
+    QVGPUQueue kq;
+    uint64_t table, at = 0;
+    uint32_t lost, pte;
+    QVGPUIrq irq;
+
+    inject_start(&t);
+    at = 0x7fff00000000ull;
+    table = qvgpu_alloc(t.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
+    qtest_writeq(t.v->qts, table, qvgpu_entry(t.v, t.mem, QVGPU_PTE_RW));
+    qvgpu_mm_wr64(t.v, VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(0),
+                  qvgpu_entry(t.v, table, VGPU_PDE_VALID));
+    qvgpu_mm_wr64(t.v, VM_CONTEXT_PAGE_TABLE_START_ADDR_LO32(0),
+                  at >> VGPU_PAGE_SHIFT);
+    qvgpu_mm_wr64(t.v, VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(0),
+                  at >> VGPU_PAGE_SHIFT);
+    qvgpu_mm_wr(t.v, VM_CONTEXT_CNTL(0), VM_CONTEXT_CNTL__ENABLE_CONTEXT);
+    qvgpu_invalidate(t.v, 1);
+    qvgpu_queue_open(&kq, t.v, 1, SDMA_QUEUE_GFX, NULL);
+    pte = qvgpu_inject(t.v, "'kind': 'pte-lost'");
+    lost = qvgpu_inject(t.v, "'kind': 'gart-lost', 'count': 1");
+    qvgpu_pkt_fence(&kq, at, 1);
+    qvgpu_pkt_fence(&kq, at + 4, 2);
+    qvgpu_finish(&kq);
+    g_assert_cmpuint(qvgpu_inject_fired(t.v, pte), ==, 0);
+    g_assert_cmpuint(qvgpu_inject_fired(t.v, lost), ==, 1);
+    /* The first write is redirected: VMID 0 does not retry. */
+    qvgpu_ih_next(t.v, &irq);
+    g_assert_cmphex(irq.data[1] & IH_FAULT_D1__RETRY, ==, 0);
+    g_assert_cmphex(qtest_readl(t.v->qts, t.mem), ==, 0);
+    g_assert_cmphex(qtest_readl(t.v->qts, t.mem + 4), ==, 2);
+    qvgpu_stop(t.v);
+}
+
+void qvgpu_add_inject_tests(void)
+{
+    qtest_add_func("/vgpu-kfd/inject/command", test_command);
+    qtest_add_func("/vgpu-kfd/inject/skip-count", test_skip_count);
+    qtest_add_func("/vgpu-kfd/inject/filter", test_filter);
+    qtest_add_func("/vgpu-kfd/inject/seed", test_seed);
+    qtest_add_func("/vgpu-kfd/inject/pte-corrupt", test_corrupt);
+    qtest_add_func("/vgpu-kfd/inject/pte-late", test_late);
+    qtest_add_func("/vgpu-kfd/inject/gart-lost", test_gart);
+}
