@@ -293,9 +293,12 @@ static int kfd_process_create(struct mm_struct *mm)
 	hash_add_rcu(kfd_processes_table, &p->kfd_processes, (uintptr_t)mm);
 	mn = mmu_notifier_get(&kfd_process_mmu_notifier_ops, mm);
 	if (IS_ERR(mn)) {
+		/*
+		 * A signal came (-EINTR) or memory is out. free_notifier() has
+		 * put the hash's reference.
+		 */
 		ret = PTR_ERR(mn);
 		hash_del_rcu(&p->kfd_processes);
-		kfd_unref_process(p);
 	} else {
 		kfd_procfs_add(p);
 	}

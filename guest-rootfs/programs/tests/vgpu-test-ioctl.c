@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -55,6 +56,52 @@ static void short_structures(void)
 
 	ERRNO(0, tap_ioctl(vg.kfd, _IOR('K', 0x01, uint32_t), guard));
 	CHECK(guard[1] == 0x1234, "wrote beyond the caller's structure");
+}
+
+static void on_alarm(int sig)
+{
+	(void)sig;
+}
+
+/* Opens under a storm of signals, then in peace. Exit status: was EINTR. */
+static void interrupted_child(int interval)
+{
+	struct itimerval storm = { { 0, interval }, { 0, interval } };
+	struct sigaction action = { .sa_handler = on_alarm };
+	int fd, status = 0;
+
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &storm, NULL);
+	fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		status = errno == EINTR ? 1 : 2;
+	memset(&storm, 0, sizeof(storm));
+	setitimer(ITIMER_REAL, &storm, NULL);
+	if (fd < 0 && open("/dev/kfd", O_RDWR | O_CLOEXEC) < 0)
+		status = 3;
+	_exit(status);
+}
+
+/*
+ * Making the process may be interrupted: all or nothing. Catches: references
+ * put twice on the way back, which the debug kernel sees.
+ */
+static void interrupted_open(void)
+{
+	int i, status, interrupted = 0;
+	pid_t pid;
+
+	for (i = 0; i < 200; i++) {
+		pid = fork();
+		CHECK(pid >= 0, "fork");
+		if (!pid)
+			interrupted_child(50 + i * 20);
+		CHECK(waitpid(pid, &status, 0) == pid, "waitpid");
+		CHECK(WIFEXITED(status) && WEXITSTATUS(status) < 2,
+		      "interrupted open: status 0x%x", status);
+		interrupted += WEXITSTATUS(status);
+	}
+	tap_diag("%d of 200 were interrupted", interrupted);
 }
 
 static void inherited_file(void)
@@ -325,6 +372,7 @@ static const struct tap_case cases[] = {
 	{ "GET_VERSION", get_version, 0 },
 	{ "unknown ioctls and bad pointers", unknown_ioctls, 0 },
 	{ "structures of another size", short_structures, 0 },
+	{ "open under a storm of signals", interrupted_open, 0 },
 	{ "an inherited file is EBADF in the child", inherited_file, 0 },
 	{ "ACQUIRE_VM", acquire_vm, 0 },
 	{ "calls before ACQUIRE_VM", before_acquire_vm, 0 },
