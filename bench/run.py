@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """All benchmarks: runs them, prints one table, writes build/bench.json.
 
-What is measured in the guest comes from vgpu-bench (bench/guest), the host's memcpy from bench/host/memcpy.c, the time
-of a boot from ./vgpu itself. Each sample is a line of JSON; what is shown is the median, and the spread beside it.
+What is measured in the guest comes from vgpu-bench (bench/guest), the device without a guest from vgpu-kfd-bench
+(qemu-device/tests/bench.c), the host's memcpy from bench/host/memcpy.c, the time of a boot from ./vgpu itself. Each
+sample is a line of JSON; what is shown is the median, and the spread beside it.
 The bars are goals to look at, not tests: a missed one is marked and the exit status stays 0. Only what could not be
 measured makes it 1.
 """
@@ -105,6 +106,14 @@ def measure_host(samples: Samples) -> None:
     collect(samples, run([binary], 120))
 
 
+def measure_device(samples: Samples) -> None:
+    """The device alone, driven through qtest; VGPU_BENCH_DEVICE and QTEST_QEMU_BINARY are set by ./vgpu bench."""
+    program = os.environ.get("VGPU_BENCH_DEVICE")
+    if not program:
+        raise BenchError("the device alone: run through ./vgpu bench")
+    collect(samples, run([program], 300))
+
+
 def measure_boot(samples: Samples, options: Sequence[str], times: int) -> None:
     """Wall time of a whole warm `./vgpu run -- true`; the first one warms."""
     for i in range(times + 1):
@@ -156,6 +165,24 @@ def copy_rows(results: Results) -> Iterable[Row]:
         yield Row("guest memcpy", key, Key("host-memcpy", key.bytes, "GB/s"), "host memcpy")
 
 
+def device_rows() -> Iterable[Row]:
+    """The device without a guest; its copies against the memcpy that ran between them."""
+    host = Key("device-memcpy", 64 * MIB, "GB/s")
+    for name, label, bar in (
+        ("device-copy-big", "device alone: copy in VRAM, leaves of 2 MiB", 0.9),
+        ("device-copy-gtt", "device alone: copy from scattered 4 KiB of GTT", 0.6),
+        ("device-copy-to-gtt", "device alone: copy to scattered 4 KiB of GTT", 0.6),
+    ):
+        yield Row(label, Key(name, 64 * MIB, "GB/s"), host, "host memcpy", bar=bar)
+    for name, label, unit, bar in (
+        ("device-tlb-hit", "device alone: translation of a page, TLB hit", "ns", 20.0),
+        ("device-idle-cpu", "device alone: CPU time of an idle device", "%", 0.5),
+        ("device-memory", "device alone: memory beyond VRAM", "MiB", 32.0),
+    ):
+        yield Row(label, Key(name, 0, unit), absolute_bar=bar, lower_is_better=True)
+    yield Row("device alone: least of 40 queues' shares", Key("device-fairness", 0, "%"), absolute_bar=90.0)
+
+
 def rows(results: Results) -> list[Row]:
     """The table, from top to bottom."""
     sweep = 64 * MIB
@@ -168,6 +195,7 @@ def rows(results: Results) -> list[Row]:
         Row("warm ./vgpu run -- true", Key("run-true", 0, "s"), absolute_bar=5.0, lower_is_better=True),
         *copy_rows(results),
         Row("4 KiB copy, packet to fence seen", Key("sdma-round-trip", 4096, "us")),
+        *device_rows(),
     ]
     for name, label in (
         ("fault-read-present", "faults: engine reads memory the CPU has"),
@@ -282,6 +310,7 @@ def main(arguments: Sequence[str]) -> int:
     problems: list[str] = []
     steps: tuple[tuple[str, Callable[[], None]], ...] = (
         ("host memcpy", lambda: measure_host(samples)),
+        ("the device alone", lambda: measure_device(samples)),
         (f"{chosen.boots} warm boots", lambda: measure_boot(samples, chosen.options, chosen.boots)),
         (f"vgpu-bench in {chosen.boots} guests", lambda: measure_guest(samples, chosen.options, chosen.boots)),
     )

@@ -153,7 +153,12 @@ QVGPU *qvgpu_start(void)
 
 QVGPU *qvgpu_start_args(const char *args)
 {
-    QVGPU *v = start_cold("64M", args);
+    return qvgpu_start_sized("64M", args);
+}
+
+QVGPU *qvgpu_start_sized(const char *vram, const char *args)
+{
+    QVGPU *v = start_cold(vram, args);
     unsigned i;
 
     setup_vmid0(v);

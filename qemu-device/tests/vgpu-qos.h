@@ -116,6 +116,8 @@ QVGPU *qvgpu_start_cold(const char *vram);
 QVGPU *qvgpu_start(void);
 /* The same, with more arguments for QEMU. */
 QVGPU *qvgpu_start_args(const char *args);
+/* The same, with another size of VRAM. */
+QVGPU *qvgpu_start_sized(const char *vram, const char *args);
 void qvgpu_stop(QVGPU *v);
 
 /* The device in a bus, NULL if there is none; the caller frees it. */

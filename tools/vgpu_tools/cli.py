@@ -163,6 +163,7 @@ def build(words: list[str]) -> int:
         "driver": lambda: [kernel.driver("release"), kernel.driver("debug")],
         "rootfs": lambda: [rootfs.build("release"), rootfs.build("debug")],
         "demo": lambda: [sources.firmware()[0], qemu.build(), rootfs.build("release")],
+        "bench": lambda: [sources.firmware()[0], qemu.build(), qemu.build_bench(), rootfs.build("release")],
     }
     for word in words or ["demo"]:
         if word not in targets:
@@ -181,14 +182,18 @@ def demo(words: list[str]) -> int:
 
 def bench(words: list[str]) -> int:
     """./vgpu bench"""
+    from vgpu_tools import qemu
     from vgpu_tools.paths import BENCH
 
-    build(["demo"])
+    build(["bench"])
     script = BENCH / "run.py"
-    if not script.exists():
-        raise Failure(f"there is no {script}")
+    environment = {
+        **os.environ,
+        "QTEST_QEMU_BINARY": str(qemu.with_firmware()),
+        "VGPU_BENCH_DEVICE": str(qemu.bench()),
+    }
     sys.stdout.flush()
-    os.execv(sys.executable, [sys.executable, str(script), *words])
+    os.execve(sys.executable, [sys.executable, str(script), *words], environment)
 
 
 def test(words: list[str]) -> int:

@@ -14,6 +14,7 @@ from vgpu_tools.steps import Job, Step, jobs
 
 BINARY = "qemu-system-x86_64"
 QTEST = "tests/qtest/vgpu-kfd/vgpu-kfd-test"
+BENCH = "tests/qtest/vgpu-kfd/vgpu-kfd-bench"
 VARIANTS = ("release", "sanitizers")
 
 
@@ -43,6 +44,11 @@ def qtest(variant: str = "release") -> Path:
     return folder(variant) / Path(QTEST).name
 
 
+def bench() -> Path:
+    """The device's benchmark program."""
+    return folder("release") / Path(BENCH).name
+
+
 def with_firmware(variant: str = "release") -> Path:
     """A script called like the emulator that starts it with our firmware, for tests that give only a path."""
     script = folder(variant) / "with-firmware" / BINARY
@@ -66,6 +72,11 @@ def build(variant: str = "release") -> Step:
 def build_qtest(variant: str = "release") -> Step:
     """The step that builds our qtest program, after QEMU."""
     return _step(variant, f"qtest-{variant}", "qtest of the device", QTEST, qtest(variant), [build(variant)])
+
+
+def build_bench() -> Step:
+    """The step that builds the device's benchmark program, after QEMU."""
+    return _step("release", "qemu-bench", "benchmark of the device", BENCH, bench(), [build("release")])
 
 
 def _step(variant: str, name: str, title: str, target: str, output: Path, needs: list[Step]) -> Step:

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: what the device costs, without a guest. Prints a line of JSON for
+ * each sample, as bench/run.py reads them. Times are the host's.
+ *
+ * The host's memcpy is measured between the device's samples, so that both see
+ * the same machine.
+ */
+#include "qemu/osdep.h"
+#include "qemu/atomic.h"
+#include "qemu/bswap.h"
+#include "vgpu-qos.h"
+
+#define VMID        2
+#define SAMPLES     5
+#define COPY        (64 * MiB)
+#define ROUNDS      16                  /* copies in a sample */
+#define SMALL       MiB                 /* of a size with the caches */
+#define SMALL_ROUNDS 1024
+#define LEAF        (2 * MiB)
+#define BIG_SRC     0x100000000000ull
+#define BIG_DST     0x110000000000ull
+#define PAGED       0x120000000000ull
+#define ORDERED     0x130000000000ull
+
+static void say(const char *name, uint64_t bytes, double value,
+                const char *unit)
+{
+    printf("{\"name\": \"%s\", \"bytes\": %" PRIu64 ", \"value\": %.9g, "
+           "\"unit\": \"%s\"}\n", name, bytes, value, unit);
+    fflush(stdout);
+}
+
+static double now(void)
+{
+    return g_get_monotonic_time() / 1e6;
+}
+
+/* GB/s of one sample. */
+static double host_memcpy(uint8_t *dst, const uint8_t *src)
+{
+    double start = now();
+    unsigned i;
+
+    for (i = 0; i < ROUNDS; i++) {
+        memcpy(dst, src, COPY);
+        /* Each copy counts. */
+        barrier();
+    }
+    return ROUNDS * (double)COPY / (now() - start) / 1e9;
+}
+
+/* Map @len bytes in leaves of 2 MiB. */
+static void map_big(QVGPUSpace *s, uint64_t va, uint64_t addr, uint64_t len)
+{
+    uint64_t off;
+
+    for (off = 0; off < len; off += LEAF) {
+        qvgpu_space_set(s, va + off, VGPU_LEVEL_PDB0,
+                        qvgpu_entry(s->v, addr + off, QVGPU_PTE_RW));
+    }
+}
+
+/*
+ * Map @len bytes in pages of 4 KiB, a table at a time; page i is page
+ * i * @stride modulo their number, so that an odd stride but 1 scatters.
+ */
+static void map_pages(QVGPUSpace *s, uint64_t va, uint64_t addr, uint64_t len,
+                      uint64_t stride)
+{
+    uint64_t n = len / QVGPU_PAGE, i, k;
+    uint64_t ptes[VGPU_PT_ENTRIES];
+
+    for (i = 0; i < n; i += VGPU_PT_ENTRIES) {
+        for (k = 0; k < VGPU_PT_ENTRIES; k++) {
+            uint64_t page = (i + k) * stride % n;
+
+            ptes[k] = cpu_to_le64(qvgpu_entry(s->v, addr + page * QVGPU_PAGE,
+                                              QVGPU_PTE_RW));
+        }
+        qtest_bufwrite(s->v->qts,
+                       qvgpu_space_slot(s, va + i * QVGPU_PAGE,
+                                        VGPU_LEVEL_PTB),
+                       ptes, sizeof(ptes));
+    }
+}
+
+/* Seconds that the engine needs for what is in the ring. */
+static double timed(QVGPUQueue *q, uint64_t fence, uint64_t fence_va)
+{
+    static uint32_t serial;
+    double start;
+
+    qvgpu_pkt_fence(q, fence_va, ++serial);
+    start = now();
+    qvgpu_kick(q);
+    qvgpu_wait_until(qtest_readl(q->v->qts, fence) == serial);
+    return now() - start;
+}
+
+typedef struct Bench {
+    QVGPU *v;
+    QVGPUSpace space;
+    QVGPUQueue q;
+    uint64_t fence, fence_va;
+} Bench;
+
+static double copy_rate(Bench *b, uint64_t dst, uint64_t src)
+{
+    unsigned i;
+
+    for (i = 0; i < ROUNDS; i++) {
+        qvgpu_pkt_copy(&b->q, src, dst, COPY);
+    }
+    return ROUNDS * (double)COPY / timed(&b->q, b->fence, b->fence_va) / 1e9;
+}
+
+static void bench_copies(Bench *b)
+{
+    g_autofree uint8_t *one = g_malloc(COPY), *two = g_malloc(COPY);
+    unsigned i;
+
+    memset(one, 1, COPY);
+    memset(two, 2, COPY);
+    copy_rate(b, BIG_DST, BIG_SRC);     /* touches the memory */
+    copy_rate(b, BIG_DST, PAGED);
+    for (i = 0; i < SAMPLES; i++) {
+        say("device-memcpy", COPY, host_memcpy(two, one), "GB/s");
+        say("device-copy-big", COPY, copy_rate(b, BIG_DST, BIG_SRC), "GB/s");
+        say("device-copy-gtt", COPY, copy_rate(b, BIG_DST, PAGED), "GB/s");
+        say("device-copy-to-gtt", COPY, copy_rate(b, PAGED, BIG_DST), "GB/s");
+    }
+}
+
+/*
+ * What a page costs beyond its bytes: the same memory filled through leaves of
+ * 2 MiB and through pages of 4 KiB in order.
+ */
+static double fill_time(Bench *b, uint64_t va)
+{
+    unsigned i;
+
+    for (i = 0; i < SMALL_ROUNDS; i++) {
+        qvgpu_pkt_fill(&b->q, va, i, SMALL, 2);
+    }
+    return timed(&b->q, b->fence, b->fence_va);
+}
+
+static void bench_translation(Bench *b)
+{
+    double pages = SMALL / QVGPU_PAGE * SMALL_ROUNDS;
+    unsigned i;
+
+    fill_time(b, ORDERED);
+    for (i = 0; i < SAMPLES; i++) {
+        double big = fill_time(b, BIG_DST), paged = fill_time(b, ORDERED);
+
+        say("device-tlb-hit", 0, (paged - big) / pages * 1e9, "ns");
+    }
+}
+
+/* Ticks of CPU time that a process has used. */
+static uint64_t cpu_ticks(pid_t pid)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/stat", (int)pid);
+    g_autofree char *text = NULL;
+    unsigned long user, sys;
+    const char *p;
+
+    g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+    p = strrchr(text, ')');
+    g_assert_nonnull(p);
+    g_assert_cmpint(sscanf(p + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u "
+                           "%*u %lu %lu", &user, &sys), ==, 2);
+    return user + sys;
+}
+
+/* Resident anonymous memory in MiB, VRAM and guest RAM apart. */
+static double resident(pid_t pid)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/status", (int)pid);
+    g_autofree char *text = NULL;
+    const char *p;
+
+    g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+    p = strstr(text, "RssAnon:");
+    g_assert_nonnull(p);
+    return strtod(p + strlen("RssAnon:"), NULL) / KiB;
+}
+
+/* Nobody uses the device for two seconds. */
+static void bench_idle(Bench *b)
+{
+    pid_t pid = qtest_pid(b->v->qts);
+    uint64_t before = cpu_ticks(pid);
+
+    g_usleep(2 * G_USEC_PER_SEC);
+    say("device-idle-cpu", 0,
+        (cpu_ticks(pid) - before) * 50.0 / sysconf(_SC_CLK_TCK), "%");
+}
+
+/* A machine with the device, untouched, against one without. */
+static void bench_memory(void)
+{
+    QTestState *bare = qtest_init("-machine q35 -nodefaults -m 128M");
+    QVGPU *v = qvgpu_start_cold("64M");
+
+    say("device-memory", 0,
+        resident(qtest_pid(v->qts)) - resident(qtest_pid(bare)), "MiB");
+    qvgpu_stop(v);
+    qtest_quit(bare);
+}
+
+/*
+ * All user queues of all engines copy as long as there is one that has not
+ * done its share; then the least and the most that any has done is compared.
+ */
+static void bench_fairness(Bench *b)
+{
+    enum { QUEUES = SDMA_NUM_ENGINES * 8, PACKETS = 4000, LEN = 256 * KiB };
+    g_autofree QVGPUQueue *q = g_new0(QVGPUQueue, QUEUES);
+    uint64_t least = UINT64_MAX, most = 0, sum = 0;
+    unsigned i, n;
+
+    for (i = 0; i < QUEUES; i++) {
+        uint64_t va = BIG_DST + i * MiB;
+
+        qvgpu_queue_init_ring(&q[i], b->v, i / 8, SDMA_QUEUE_RLC(i % 8),
+                              &b->space, QVGPU_RAM, 128 * KiB);
+        qvgpu_queue_load(&q[i]);
+        for (n = 0; n < PACKETS; n++) {
+            qvgpu_pkt_copy(&q[i], va, va + LEN, LEN);
+        }
+    }
+    qvgpu_invalidate(b->v, 1u << VMID);
+    for (i = 0; i < SDMA_NUM_ENGINES; i++) {
+        qvgpu_wr(b->v, SDMA_ENGINE(i) + SDMA_FREEZE, SDMA_FREEZE__FREEZE);
+    }
+    for (i = 0; i < QUEUES; i++) {
+        qvgpu_kick(&q[i]);
+    }
+    for (i = 0; i < SDMA_NUM_ENGINES; i++) {
+        qvgpu_wr(b->v, SDMA_ENGINE(i) + SDMA_FREEZE, 0);
+    }
+    while (sum < QUEUES * PACKETS * 28ull / 2) {
+        for (i = 0, sum = 0; i < QUEUES; i++) {
+            sum += qvgpu_queue_rptr(&q[i]);
+        }
+    }
+    for (i = 0; i < SDMA_NUM_ENGINES; i++) {
+        qvgpu_wr(b->v, SDMA_ENGINE(i) + SDMA_FREEZE, SDMA_FREEZE__FREEZE);
+    }
+    for (i = 0; i < QUEUES; i++) {
+        uint64_t done = qvgpu_queue_rptr(&q[i]);
+
+        least = MIN(least, done);
+        most = MAX(most, done);
+    }
+    say("device-fairness", 0, 100.0 * least / most, "%");
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t src, dst, ram;
+    Bench b;
+
+    g_test_init(&argc, &argv, NULL);
+    bench_memory();
+
+    b.v = qvgpu_start_sized("256M", "");
+    qvgpu_space_init(&b.space, b.v, VMID, QVGPU_VRAM);
+    qvgpu_queue_init_ring(&b.q, b.v, 0, SDMA_QUEUE_RLC(0), &b.space,
+                          QVGPU_RAM, 64 * KiB);
+    qvgpu_queue_load(&b.q);
+    b.fence = qvgpu_ram_page(b.v);
+    b.fence_va = qvgpu_space_place(&b.space, b.fence, 4);
+    src = qvgpu_alloc(b.v, QVGPU_VRAM, COPY, LEAF);
+    dst = qvgpu_alloc(b.v, QVGPU_VRAM, COPY, LEAF);
+    ram = qvgpu_alloc(b.v, QVGPU_RAM, COPY, LEAF);
+    map_big(&b.space, BIG_SRC, src, COPY);
+    map_big(&b.space, BIG_DST, dst, COPY);
+    map_pages(&b.space, PAGED, ram, COPY, 4099);
+    map_pages(&b.space, ORDERED, dst, SMALL, 1);
+
+    bench_idle(&b);
+    bench_copies(&b);
+    bench_translation(&b);
+    qvgpu_queue_disable(&b.q);
+    bench_fairness(&b);
+    qvgpu_stop(b.v);
+    return 0;
+}
