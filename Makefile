@@ -5,6 +5,7 @@
 #   QEMU_SRC=DIR KERNEL_SRC=DIR   build these source trees instead of Debian's
 #   S=N                           seconds for each long test
 #   SUITE=NAME                    run only that suite (make test)
+#   FUZZ_S=N                      seconds for each fuzzer (make fuzz)
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
@@ -18,6 +19,10 @@ test: ## every suite; the last line is the sum
 
 test-long: ## the long forms of the suites, S= seconds each
 	@./vgpu test --long $(if $(S),--seconds $(S)) $(SUITE)
+
+FUZZ_S ?= 60
+fuzz: ## the fuzzers of the device, FUZZ_S= seconds each
+	@./vgpu test --long --seconds $(FUZZ_S) fuzz-model
 
 bench: ## all benchmarks, as a table and as build/bench.json
 	@./vgpu bench
@@ -50,4 +55,4 @@ help: ## this text
 	@sed -n 's/^\([a-z_.-]*\):[^#]*## /\1\t/p' Makefile | expand -t 24
 
 FORCE:
-.PHONY: demo test test-long bench qemu kernel driver rootfs check clean distclean help FORCE
+.PHONY: demo test test-long fuzz bench qemu kernel driver rootfs check clean distclean help FORCE

@@ -185,27 +185,61 @@ VGPUAccess vgpu_access_write(VGPUView *v, uint64_t va,
     return ret;
 }
 
-VGPUAccess vgpu_access_add64(VGPUView *v, uint64_t va,
-                             uint64_t add)
+static uint64_t atomic32(uint32_t *p, VGPUAtomicFn *fn, uint64_t src,
+                         uint64_t cmp)
+{
+    uint32_t old, seen = qatomic_read(p);
+
+    do {
+        old = seen;
+        seen = qatomic_cmpxchg(p, old,
+                               cpu_to_le32(fn(le32_to_cpu(old), src, cmp, 32)));
+    } while (seen != old);
+    return le32_to_cpu(old);
+}
+
+static uint64_t atomic64(uint64_t *p, VGPUAtomicFn *fn, uint64_t src,
+                         uint64_t cmp)
+{
+    uint64_t old, seen = qatomic_read(p);
+
+    do {
+        old = seen;
+        seen = qatomic_cmpxchg(p, old,
+                               cpu_to_le64(fn(le64_to_cpu(old), src, cmp, 64)));
+    } while (seen != old);
+    return le64_to_cpu(old);
+}
+
+VGPUAccess vgpu_access_atomic(VGPUView *v, uint64_t va, unsigned size,
+                              VGPUAtomicFn *fn, uint64_t src, uint64_t cmp,
+                              uint64_t *old)
 {
     VGPUAccess ret;
     VGPUSpan to;
 
+    *old = 0;
     vgpu_client_begin(v->client);
-    ret = reach(v, va, 8, true, &to);
+    ret = reach(v, va, size, true, &to);
     if (ret != VGPU_ACCESS_STALL) {
-        if (holds(&to, 8)) {
-            uint64_t *p = (uint64_t *)to.host;
-            uint64_t old, seen = qatomic_read(p);
-
-            do {
-                old = seen;
-                seen = qatomic_cmpxchg(p, old,
-                                       cpu_to_le64(le64_to_cpu(old) + add));
-            } while (seen != old);
+        if (holds(&to, size)) {
+            *old = size == 8 ? atomic64((uint64_t *)to.host, fn, src, cmp)
+                             : atomic32((uint32_t *)to.host, fn, src, cmp);
         }
         vgpu_phys_unmap(v->client->s, &to, to.len);
     }
     vgpu_client_end(v->client);
     return ret;
+}
+
+static uint64_t add(uint64_t old, uint64_t src, uint64_t cmp, unsigned bits)
+{
+    return old + src;
+}
+
+VGPUAccess vgpu_access_add64(VGPUView *v, uint64_t va, uint64_t n)
+{
+    uint64_t old;
+
+    return vgpu_access_atomic(v, va, 8, add, n, 0, &old);
 }

@@ -17,14 +17,18 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/log.h"
+#include "qemu/main-loop.h"
 #include "qemu/rcu.h"
 #include "qemu/timer.h"
+#include "vgpu/sdma_packets.h"
 #include "vgpu-kfd.h"
 #include "trace.h"
 
 #define RING_MIN            256ull
 #define RING_MAX            (1 * GiB)
-#define QUANTUM             32          /* packets before others get a turn */
+/* A turn: so many bytes, and so many packets at most. */
+#define TURN_BYTES          VGPU_CHUNK
+#define TURN_PACKETS        1024
 
 bool vgpu_queue_enabled(const VGPUQueue *q)
 {
@@ -125,6 +129,7 @@ static bool stall_lasts(VGPUEngine *e, VGPUQueue *q)
     case VGPU_WAIT_WPTR:
         return q->wptr == q->exec.wptr;
     case VGPU_WAIT_POLL:
+    case VGPU_WAIT_REG:
         return true;
     default:
         return vgpu_fault_pending(e->s, &q->exec.mem.stall);
@@ -139,7 +144,9 @@ static void queue_run(VGPUEngine *e, VGPUQueue *q)
 
     e->current = q;
     q->wait = VGPU_WAIT_NONE;
-    for (n = 0; n < QUANTUM && step == VGPU_STEP_DONE && engine_runs(e) &&
+    q->exec.budget = TURN_BYTES;
+    for (n = 0; n < TURN_PACKETS && q->exec.budget > 0 &&
+         step == VGPU_STEP_DONE && engine_runs(e) &&
          vgpu_queue_enabled(q) && vgpu_queue_pending(q); n++) {
         if (!queue_load(e, q)) {
             step = VGPU_STEP_BAD_RING;
@@ -169,6 +176,9 @@ static void queue_run(VGPUEngine *e, VGPUQueue *q)
         /* Who would wake us may have come before we said that we wait. */
         if (stall_lasts(e, q)) {
             q->wait = q->exec.mem.stall.why;
+        }
+        if (q->wait == VGPU_WAIT_REG) {
+            qemu_bh_schedule(e->reg_bh);
         }
         break;
     default:
@@ -271,6 +281,39 @@ static void wake_faults(VGPUClient *c, uint32_t vmids, int slot)
     }
 }
 
+/*
+ * Do the SRBM_WRITEs that queues wait for. What could forget a queue's work
+ * (vgpu_queue_restart()) takes the BQL, as we do.
+ */
+static void reg_bh(void *opaque)
+{
+    VGPUEngine *e = opaque;
+    VGPUState *s = e->s;
+    unsigned n;
+
+    for (n = 0; n < SDMA_NUM_QUEUES; n++) {
+        VGPUQueue *q = &e->queues[n];
+        uint32_t reg, val;
+        bool due;
+
+        WITH_QEMU_LOCK_GUARD(&e->lock) {
+            due = q->wait == VGPU_WAIT_REG && vgpu_queue_enabled(q);
+            reg = VGPU_GET(q->exec.dw[1], SDMA_SRBM_WRITE_DW1__REG);
+            val = q->exec.dw[2];
+        }
+        if (!due) {
+            continue;
+        }
+        trace_vgpu_srbm_write(s->id, e->index, n, reg, val);
+        vgpu_reg_write(s, reg, val);
+        WITH_QEMU_LOCK_GUARD(&e->lock) {
+            q->exec.done = 1;
+            q->wait = VGPU_WAIT_NONE;
+            qemu_cond_signal(&e->wake);
+        }
+    }
+}
+
 void vgpu_engine_start(VGPUState *s)
 {
     unsigned i;
@@ -284,6 +327,8 @@ void vgpu_engine_start(VGPUState *s)
         e->quit = false;
         vgpu_client_init(s, &e->client, i, VGPU_HUB_MM, VGPU_CID_SDMA(i),
                          wake_faults);
+        e->reg_bh = qemu_bh_new_guarded(reg_bh, e,
+                                        &DEVICE(s)->mem_reentrancy_guard);
         qemu_mutex_init(&e->lock);
         qemu_cond_init(&e->wake);
         qemu_cond_init(&e->parked);
@@ -304,6 +349,7 @@ void vgpu_engine_stop(VGPUState *s)
             qemu_cond_signal(&e->wake);
         }
         qemu_thread_join(&e->thread);
+        qemu_bh_delete(e->reg_bh);
         qemu_cond_destroy(&e->parked);
         qemu_cond_destroy(&e->wake);
         qemu_mutex_destroy(&e->lock);
@@ -325,6 +371,7 @@ void vgpu_engine_reset(VGPUState *s)
         engine_park(e);
         memset(e->queues, 0, sizeof(e->queues));
         e->next = 0;
+        e->clock_offset = 0;
     }
 }
 

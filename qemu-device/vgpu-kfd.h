@@ -148,6 +148,7 @@ typedef enum VGPUWait {
     VGPU_WAIT_NONE,
     VGPU_WAIT_WPTR,             /* the last packet is not whole */
     VGPU_WAIT_POLL,             /* POLL_REGMEM, until @until */
+    VGPU_WAIT_REG,              /* SRBM_WRITE: the main loop */
     VGPU_WAIT_CAM,              /* retry fault: CAM slot @cam */
     VGPU_WAIT_CAM_FREE,         /* retry fault: any CAM slot */
     VGPU_WAIT_RETRY,            /* retry fault without CAM, until @until */
@@ -231,8 +232,10 @@ typedef struct VGPUExec {
     uint32_t dw[VGPU_PKT_MAX_DWORDS];
     uint32_t ndw;               /* length of the packet in dwords */
     uint32_t ring_ndw;          /* of the packet in the ring that led here */
-    uint64_t done;              /* payload finished: bytes or entries */
+    uint64_t done;              /* bytes of the payload */
+    int64_t budget;             /* bytes that are left of the turn */
     uint32_t polls;
+    int64_t began;              /* atomic loop: ns, as VGPUStall.until */
 } VGPUExec;
 
 typedef struct VGPUQueue {
@@ -257,6 +260,8 @@ typedef struct VGPUEngine {
     bool paused;                /* the machine is stopped */
     bool yield;                 /* leave the current queue soon; atomic */
     unsigned next;              /* queue whose turn it is */
+    QEMUBH *reg_bh;             /* does SRBM_WRITE */
+    uint64_t clock_offset;      /* to the GPU's; thread only */
     VGPUQueue *current;
     uint32_t regs[VGPU_SDMA_ENGINE_SPAN];
     VGPUQueue queues[SDMA_NUM_QUEUES];
@@ -505,8 +510,18 @@ VGPUAccess vgpu_access_read(VGPUView *v, uint64_t va, void *buf, unsigned len);
 /* 4 or 8 bytes at once; @va is aligned to them. */
 VGPUAccess vgpu_access_write(VGPUView *v, uint64_t va, const void *buf,
                              unsigned len);
+/* The new value for @old, of 4 or 8 bytes; more bits than these are ignored. */
+typedef uint64_t VGPUAtomicFn(uint64_t old, uint64_t src, uint64_t cmp,
+                              unsigned bits);
+/*
+ * Replace @size bytes, 4 or 8, little endian, at a @va that is aligned to them
+ * by what @fn makes of them; *@old is what they were (0 where nothing is).
+ */
+VGPUAccess vgpu_access_atomic(VGPUView *v, uint64_t va, unsigned size,
+                              VGPUAtomicFn *fn, uint64_t src, uint64_t cmp,
+                              uint64_t *old);
 /* 64-bit, little endian; @va is 8-byte aligned. */
-VGPUAccess vgpu_access_add64(VGPUView *v, uint64_t va, uint64_t add);
+VGPUAccess vgpu_access_add64(VGPUView *v, uint64_t va, uint64_t n);
 
 /* sdma.c: registers of engines and queues */
 

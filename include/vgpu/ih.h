@@ -76,6 +76,9 @@
 #define IH_CLIENT_VMC			0x12	/* MM hub, hence SDMA faults */
 #define IH_CLIENT_UTCL2			0x1b	/* GFX hub */
 /* Sources. */
+#define IH_SRC_SDMA_ATOMIC_RTN_DONE	217	/* data0, data1: what was returned */
+#define IH_SRC_SDMA_ATOMIC_TIMEOUT	218	/* CMPSWAP loop gave up; data0: header */
+#define IH_SRC_SDMA_POLL_TIMEOUT	246	/* POLL_REGMEM gave up; data0: header */
 #define IH_SRC_SDMA_TRAP		224	/* data0: int_context */
 #define IH_SRC_SDMA_ILLEGAL		225	/* bad packet; data0: header */
 #define IH_SRC_VM_FAULT			0

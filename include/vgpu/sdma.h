@@ -30,6 +30,11 @@
 #define SDMA_FREEZE__FREEZE			0x00000010u
 #define SDMA_FREEZE__FROZEN			0x00000020u
 #define SDMA_VERSION			0x035
+#define SDMA_ATOMIC_CNTL		0x039
+#define SDMA_ATOMIC_CNTL__LOOP_TIMER		0x7fffffffu	/* GPU clocks; 0: no limit */
+#define SDMA_ATOMIC_CNTL__ATOMIC_RTN_INT_ENABLE	0x80000000u
+#define SDMA_ATOMIC_PREOP_LO		0x03a	/* what the last atomic returned */
+#define SDMA_ATOMIC_PREOP_HI		0x03b
 #define SDMA_UTCL1_CNTL			0x03c
 #define SDMA_UTCL1_TIMEOUT		0x047
 #define SDMA_UTCL1_TIMEOUT__RD_XNACK_LIMIT	0x0000ffffu

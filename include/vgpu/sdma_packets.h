@@ -20,23 +20,47 @@
 #define SDMA_OP_FENCE			5
 #define SDMA_OP_TRAP			6
 #define SDMA_OP_POLL_REGMEM		8
+#define SDMA_OP_COND_EXE		9
 #define SDMA_OP_ATOMIC			10
 #define SDMA_OP_CONST_FILL		11
 #define SDMA_OP_PTEPDE			12
 #define SDMA_OP_TIMESTAMP		13
+#define SDMA_OP_SRBM_WRITE		14
+#define SDMA_OP_PRE_EXE			15
 
 #define SDMA_SUBOP_COPY_LINEAR		0
+#define SDMA_SUBOP_COPY_LINEAR_RECT	4	/* "sub window" */
 #define SDMA_SUBOP_WRITE_LINEAR		0
 #define SDMA_SUBOP_PTEPDE_GEN		0
+#define SDMA_SUBOP_POLL_REGMEM		0
+#define SDMA_SUBOP_POLL_REG_WRITE_MEM	1
+#define SDMA_SUBOP_TIMESTAMP_SET	0
+#define SDMA_SUBOP_TIMESTAMP_GET	1
 #define SDMA_SUBOP_TIMESTAMP_GET_GLOBAL	2
 
 /* NOP: header only, or COUNT dwords of payload that are skipped. */
 #define SDMA_NOP__COUNT			0x3fff0000u
 
-/* COPY_LINEAR: header, bytes-1, swap, src lo/hi, dst lo/hi. */
+/* COPY_LINEAR: header, bytes-1, swap, src lo/hi, dst lo/hi; broadcast: dst2 lo/hi. */
 #define SDMA_COPY_LINEAR_DWORDS		7
-#define SDMA_COPY_LINEAR__BROADCAST	0x08000000u	/* 9 dwords; not modelled yet */
+#define SDMA_COPY_BROADCAST_DWORDS	9
+#define SDMA_COPY_LINEAR__BROADCAST	0x08000000u
 #define SDMA_COPY_LINEAR_DW1__COUNT	0x3fffffffu	/* bytes - 1 */
+
+/*
+ * COPY_LINEAR_RECT: header, then for source and destination address lo/hi, x and
+ * y, z and pitch-1, slice pitch-1; then the rectangle's x-1 and y-1, z-1. All but
+ * addresses count elements; z == 1 leaves slice pitches unused.
+ */
+#define SDMA_COPY_RECT_DWORDS		13
+#define SDMA_COPY_RECT__ELEMENT		0xe0000000u	/* log2 of bytes, 0 to 4 */
+#define SDMA_COPY_RECT_SRC_DW		1		/* the first of five */
+#define SDMA_COPY_RECT_DST_DW		6
+#define SDMA_COPY_RECT_XY__X		0x00003fffu	/* source, destination, size */
+#define SDMA_COPY_RECT_XY__Y		0x3fff0000u
+#define SDMA_COPY_RECT_Z__Z		0x000007ffu
+#define SDMA_COPY_RECT_Z__PITCH		0xffffe000u
+#define SDMA_COPY_RECT_SLICE__PITCH	0x0fffffffu
 
 /* WRITE_LINEAR: header, dst lo/hi, count-1, data... */
 #define SDMA_WRITE_LINEAR_DWORDS	4		/* without data */
@@ -62,15 +86,49 @@
 #define SDMA_POLL_REGMEM_DW5__INTERVAL	0x0000ffffu
 #define SDMA_POLL_REGMEM_DW5__RETRY	0x0fff0000u	/* 0xfff: for ever */
 
+/* POLL_REG_WRITE_MEM: header, register's byte address, address lo/hi. */
+#define SDMA_POLL_REG_WRITE_DWORDS	4
+
+/* COND_EXE: header, address lo/hi, reference, dwords that are conditional. */
+#define SDMA_COND_EXE_DWORDS		5
+#define SDMA_COND_EXE_DW4__COUNT	0x00003fffu
+
+/* PRE_EXE: header, dwords that are conditional. */
+#define SDMA_PRE_EXE_DWORDS		2
+#define SDMA_PRE_EXE__DEVICES		0x00ff0000u	/* bit 0: the only device */
+#define SDMA_PRE_EXE_DW1__COUNT		0x00003fffu
+
+/* SRBM_WRITE: header, register (dword offset), data. */
+#define SDMA_SRBM_WRITE_DWORDS		3
+#define SDMA_SRBM_WRITE__BYTE_EN	0xf0000000u
+#define SDMA_SRBM_WRITE_DW1__REG	0x0003ffffu
+
 /* ATOMIC: header, address lo/hi, src lo/hi, cmp lo/hi, loop interval. */
 #define SDMA_ATOMIC_DWORDS		8
-#define SDMA_ATOMIC__LOOP		0x00010000u
+#define SDMA_ATOMIC__LOOP		0x00010000u	/* CMPSWAP: until it swaps */
 #define SDMA_ATOMIC__OP			0xfe000000u
-#define SDMA_ATOMIC_ADD64		47
+#define SDMA_ATOMIC_DW7__INTERVAL	0x00001fffu
+/* Operations: of 32 bits; with OP_64 of 64; without OP_NO_RTN they return. */
+#define SDMA_ATOMIC_OP_64		0x20
+#define SDMA_ATOMIC_OP_NO_RTN		0x40
+#define SDMA_ATOMIC_SWAP		0x07
+#define SDMA_ATOMIC_CMPSWAP		0x08
+#define SDMA_ATOMIC_ADD			0x0f
+#define SDMA_ATOMIC_SUB			0x10
+#define SDMA_ATOMIC_SMIN		0x11
+#define SDMA_ATOMIC_UMIN		0x12
+#define SDMA_ATOMIC_SMAX		0x13
+#define SDMA_ATOMIC_UMAX		0x14
+#define SDMA_ATOMIC_AND			0x15
+#define SDMA_ATOMIC_OR			0x16
+#define SDMA_ATOMIC_XOR			0x17
+#define SDMA_ATOMIC_INC			0x18	/* to src, then 0 */
+#define SDMA_ATOMIC_DEC			0x19	/* to 0, then src */
+#define SDMA_ATOMIC_ADD64		(SDMA_ATOMIC_ADD | SDMA_ATOMIC_OP_64)
 
 /* CONST_FILL: header, dst lo/hi, data, bytes-1. */
 #define SDMA_CONST_FILL_DWORDS		5
-#define SDMA_CONST_FILL__SIZE		0xc0000000u	/* 0 byte, 2 dword */
+#define SDMA_CONST_FILL__SIZE		0xc0000000u	/* 0 byte, 1 word, 2 dword */
 #define SDMA_CONST_FILL_DW4__COUNT	0x3fffffffu	/* bytes - 1 */
 
 /*
@@ -80,7 +138,10 @@
 #define SDMA_PTEPDE_DWORDS		10
 #define SDMA_PTEPDE_DW9__COUNT		0x0007ffffu
 
-/* TIMESTAMP GET_GLOBAL: header, address lo/hi (8-byte aligned), 64-bit. */
+/*
+ * TIMESTAMP GET_GLOBAL, GET: header, address lo/hi (8-byte aligned), 64-bit. SET:
+ * header, value lo/hi of the engine's own clock.
+ */
 #define SDMA_TIMESTAMP_DWORDS		3
 
 #endif /* VGPU_SDMA_PACKETS_H */

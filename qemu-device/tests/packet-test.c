@@ -123,6 +123,15 @@ static void test_const_fill(void)
         qvgpu_expect_byte(s.v, buf + bytes[i].offset, 0xa5, bytes[i].bytes);
         qvgpu_expect(s.v, buf + end, 4, end, 64 * KiB - end);
     }
+    /* Words: address aligned down, length up. */
+    qvgpu_fill(s.v, buf, 4, 0, 64 * KiB);
+    qvgpu_pkt_fill(&s.q, qvgpu_mc(s.v, buf) + 4097, 0x1234beef, 4095, 1);
+    qvgpu_finish(&s.q);
+    qvgpu_expect(s.v, buf, 4, 0, 4096);
+    for (n = 4096; n < 8192; n += 2) {
+        g_assert_cmphex(qtest_readw(s.v->qts, buf + n), ==, 0xbeef);
+    }
+    qvgpu_expect(s.v, buf + 8192, 4, 8192, 64);
     for (i = 0; i < ARRAY_SIZE(dwords); i++) {
         qvgpu_fill(s.v, buf, 4, 0, 64 * KiB);
         qvgpu_pkt_fill(&s.q, qvgpu_mc(s.v, buf) + 8, 0xdeadbeef, dwords[i],
@@ -364,6 +373,7 @@ static void test_poll_functions(void)
 static void test_poll_others(void)
 {
     Sdma s;
+    QVGPUIrq irq;
     uint64_t at;
 
     sdma_start(&s);
@@ -374,6 +384,10 @@ static void test_poll_others(void)
     qvgpu_pkt_fence(&s.q, qvgpu_mc(s.v, at) + 4, 1);
     qvgpu_finish(&s.q);
     g_assert_cmphex(qtest_readl(s.v->qts, at + 4), ==, 1);
+    qvgpu_ih_next(s.v, &irq);
+    g_assert_cmphex(irq.client, ==, IH_CLIENT_SDMA0);
+    g_assert_cmpuint(irq.source, ==, IH_SRC_SDMA_POLL_TIMEOUT);
+    g_assert_cmphex(irq.data[0] & SDMA_PKT__OP, ==, SDMA_OP_POLL_REGMEM);
 
     /* Of a register, which the CPU changes. */
     QVGPU_EMIT(&s.q, SDMA_PKT(SDMA_OP_POLL_REGMEM, 0) |

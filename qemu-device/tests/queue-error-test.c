@@ -32,23 +32,25 @@ static void expect_stopped(QVGPUQueue *q, unsigned exception, uint32_t header,
 static void test_bad_packets(void)
 {
     static const uint32_t bad[][2] = {
-        { SDMA_PKT(SDMA_OP_COPY, SDMA_SUBOP_COPY_LINEAR) |
-          SDMA_COPY_LINEAR__BROADCAST },
-        { SDMA_PKT(SDMA_OP_COPY, 4) },          /* RECT */
+        { SDMA_PKT(SDMA_OP_COPY, SDMA_SUBOP_COPY_LINEAR_RECT) | 5u << 29 },
         { SDMA_PKT(SDMA_OP_COPY, 1) },          /* tiled */
+        { SDMA_PKT(SDMA_OP_COPY, 3) }, { SDMA_PKT(SDMA_OP_COPY, 5) },
         { SDMA_PKT(SDMA_OP_WRITE, 1) },
         { 3 }, { 7 },
-        { 9 },                                  /* COND_EXE */
+        { SDMA_PKT(SDMA_OP_COND_EXE, 1) }, { SDMA_PKT(SDMA_OP_PRE_EXE, 1) },
         { SDMA_PKT(SDMA_OP_PTEPDE, 1) }, { SDMA_PKT(SDMA_OP_PTEPDE, 2) },
-        { SDMA_PKT(SDMA_OP_TIMESTAMP, 0) }, { SDMA_PKT(SDMA_OP_TIMESTAMP, 1) },
-        { 14, VM_L2_CNTL3 },                    /* SRBM_WRITE */
-        { 15 },                                 /* PRE_EXE */
+        { SDMA_PKT(SDMA_OP_TIMESTAMP, 3) },
+        { SDMA_PKT(SDMA_OP_POLL_REGMEM, 2) },
+        { SDMA_PKT(SDMA_OP_SRBM_WRITE, 0) | 0xf0000000,
+          HUB(VGPU_HUB_MM) + VM_L2_CNTL3 },     /* not privileged */
         { 16 }, { 17 }, { 0x7f }, { 0xff }, { 0xffffffff },
         { SDMA_PKT(SDMA_OP_ATOMIC, 0) },        /* operation 0 */
-        { SDMA_PKT(SDMA_OP_ATOMIC, 0) | 15u << 25 },    /* 32-bit add */
+        { SDMA_PKT(SDMA_OP_ATOMIC, 0) | 1u << 25 },     /* floating point */
+        { SDMA_PKT(SDMA_OP_ATOMIC, 0) | 15u << 25, 0x1002 },
+        { SDMA_PKT(SDMA_OP_ATOMIC, 0) | 0x1au << 25 },
+        { SDMA_PKT(SDMA_OP_ATOMIC, 0) | 0x60u << 25 },
         { SDMA_PKT(SDMA_OP_ATOMIC, 0) | 47u << 25 | SDMA_ATOMIC__LOOP },
         { SDMA_PKT(SDMA_OP_ATOMIC, 0) | 47u << 25, 0x1004 },    /* crooked */
-        { SDMA_PKT(SDMA_OP_CONST_FILL, 0) | 1u << 30 },
         { SDMA_PKT(SDMA_OP_CONST_FILL, 0) | 3u << 30 },
         { SDMA_PKT(SDMA_OP_POLL_REGMEM, 0) | 7u << 28 },
         { SDMA_PKT(SDMA_OP_INDIRECT, 0) | 5u << 16, 0 },  /* other's VMID */

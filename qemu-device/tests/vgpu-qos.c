@@ -13,7 +13,6 @@
 #define DOORBELL_AT     (96 * GiB)
 #define MMIO_AT         (0xe0000000ull)
 #define RAM_FIRST       (1 * MiB)
-#define RAM_SIZE        (128 * MiB)
 
 #define MSI_DATA        0x4d53
 #define IH_ORDER        10              /* 128 entries */
@@ -75,14 +74,14 @@ void qvgpu_map_bars(QVGPU *v)
     qpci_device_enable(v->pci);
 }
 
-static QVGPU *start_cold(const char *vram, const char *args)
+static QVGPU *start(const char *vram, const char *args)
 {
     QVGPU *v = g_new0(QVGPU, 1);
     uint32_t flags;
 
     v->qts = qtest_initf("-machine q35 -nodefaults -m %uM "
                          "-device vgpu-kfd,vram=%s %s",
-                         (unsigned)(RAM_SIZE / MiB), vram, args);
+                         (unsigned)(QVGPU_RAM_SIZE / MiB), vram, args);
     v->bus = qpci_new_pc(v->qts, NULL);
     v->pci = qvgpu_find(v->bus);
     g_assert_nonnull(v->pci);
@@ -99,13 +98,13 @@ static QVGPU *start_cold(const char *vram, const char *args)
 
 QVGPU *qvgpu_start_cold(const char *vram)
 {
-    return start_cold(vram, "");
+    return start(vram, "");
 }
 
 static void setup_vmid0(QVGPU *v)
 {
     qvgpu_mm_wr(v, MC_VM_AGP_BOT, AGP_AT >> 24);
-    qvgpu_mm_wr(v, MC_VM_AGP_TOP, (AGP_AT + RAM_SIZE - 1) >> 24);
+    qvgpu_mm_wr(v, MC_VM_AGP_TOP, (AGP_AT + QVGPU_RAM_SIZE - 1) >> 24);
     qvgpu_mm_wr(v, MC_VM_AGP_BASE, 0);
 }
 
@@ -158,7 +157,7 @@ QVGPU *qvgpu_start_args(const char *args)
 
 QVGPU *qvgpu_start_sized(const char *vram, const char *args)
 {
-    QVGPU *v = start_cold(vram, args);
+    QVGPU *v = start(vram, args);
     unsigned i;
 
     setup_vmid0(v);
@@ -220,7 +219,7 @@ void qvgpu_main_loop_pass(QVGPU *v)
 uint64_t qvgpu_alloc(QVGPU *v, QVGPUKind kind, uint64_t size, uint64_t align)
 {
     uint64_t *next = kind == QVGPU_VRAM ? &v->vram_next : &v->ram_next;
-    uint64_t end = kind == QVGPU_VRAM ? VRAM_AT + v->vram_size : RAM_SIZE;
+    uint64_t end = kind == QVGPU_VRAM ? VRAM_AT + v->vram_size : QVGPU_RAM_SIZE;
     uint64_t addr = ROUND_UP(*next, align);
 
     g_assert_cmpuint(addr + size, <=, end);
@@ -321,7 +320,7 @@ void qvgpu_expect(QVGPU *v, uint64_t addr, uint64_t seed, uint64_t from,
 
 void qvgpu_expect_byte(QVGPU *v, uint64_t addr, uint8_t byte, uint64_t len)
 {
-    g_autofree uint8_t *want = g_malloc(len);
+    g_autofree uint8_t *want = g_malloc(MAX(len, 1));
 
     memset(want, byte, len);
     expect(v, addr, want, len);

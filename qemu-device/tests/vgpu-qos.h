@@ -88,6 +88,7 @@ typedef struct QVGPUIrq {
 /* PASID that qvgpu_start() gives to a VMID. */
 #define QVGPU_PASID(vmid)       (0x8000 + (vmid))
 #define QVGPU_PAGE              ((uint64_t)VGPU_PAGE_SIZE)
+#define QVGPU_RAM_SIZE          (128 * MiB)     /* guest RAM */
 #define QVGPU_PTE_RW            (VGPU_PTE_VALID | VGPU_PTE_READABLE | \
                                  VGPU_PTE_WRITEABLE)
 /* Bound of every wait, real time: engines have threads of their own. */
@@ -281,6 +282,9 @@ void qvgpu_add_packet_tests(void);
 void qvgpu_add_queue_tests(void);
 void qvgpu_add_queue_error_tests(void);
 void qvgpu_add_fault_tests(void);
+void qvgpu_add_sdma_copy_tests(void);
+void qvgpu_add_sdma_atomic_tests(void);
+void qvgpu_add_sdma_control_tests(void);
 void qvgpu_add_replay_tests(void);
 void qvgpu_add_ih_tests(void);
 void qvgpu_add_query_tests(void);

@@ -23,6 +23,7 @@ usage: ./vgpu run [options] -- COMMAND...      boot a guest, run COMMAND in it a
        ./vgpu gdb qemu|kernel [options] [-- COMMAND...]   QEMU, or the guest's kernel, under gdb
        ./vgpu inject|stats|trace               act on a running guest
        ./vgpu build TARGET...                  qemu kernel driver rootfs, or all (what make calls)
+       ./vgpu qtest [release|sanitizers] [ARGUMENTS...]   the device's qtest program, with its own output (TAP)
        ./vgpu demo|bench|check|compile-commands, ./vgpu test [--long [--seconds N]] [SUITE...]   the same
 
 options of run, shell and gdb:
@@ -208,6 +209,20 @@ def test(words: list[str]) -> int:
     return suites.run(options.suites, options.seconds if options.long else 0)
 
 
+def qtest(words: list[str]) -> int:
+    """./vgpu qtest"""
+    from vgpu_tools import qemu, sources, suites
+    from vgpu_tools.steps import clean_environment, ensure
+
+    given = bool(words) and not words[0].startswith("-")
+    variant, more = (words[0], words[1:]) if given else ("release", words)
+    ensure(sources.firmware()[0], qemu.build_qtest(variant))
+    sys.stdout.flush()
+    program = qemu.qtest(variant)
+    environment = clean_environment(suites.device_environment(variant))
+    os.execve(program, [str(program), "--tap", "-k", *more], environment)
+
+
 def check(words: list[str]) -> int:
     """./vgpu check"""
     return test(["check"])
@@ -243,6 +258,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "demo": demo,
     "bench": bench,
     "test": test,
+    "qtest": qtest,
     "check": check,
     "compile-commands": compile_commands,
     "inject": not_yet("inject"),

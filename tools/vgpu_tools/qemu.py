@@ -15,6 +15,7 @@ from vgpu_tools.steps import Job, Step, jobs
 BINARY = "qemu-system-x86_64"
 QTEST = "tests/qtest/vgpu-kfd/vgpu-kfd-test"
 BENCH = "tests/qtest/vgpu-kfd/vgpu-kfd-bench"
+MODEL_FUZZER = "tests/qtest/vgpu-kfd/vgpu-kfd-fuzz"
 VARIANTS = ("release", "sanitizers")
 
 
@@ -49,6 +50,11 @@ def bench() -> Path:
     return folder("release") / Path(BENCH).name
 
 
+def model_fuzzer(variant: str = "release") -> Path:
+    """The fuzzer that compares our device with a model."""
+    return folder(variant) / Path(MODEL_FUZZER).name
+
+
 def with_firmware(variant: str = "release") -> Path:
     """A script called like the emulator that starts it with our firmware, for tests that give only a path."""
     script = folder(variant) / "with-firmware" / BINARY
@@ -77,6 +83,12 @@ def build_qtest(variant: str = "release") -> Step:
 def build_bench() -> Step:
     """The step that builds the device's benchmark program, after QEMU."""
     return _step("release", "qemu-bench", "benchmark of the device", BENCH, bench(), [build("release")])
+
+
+def build_model_fuzzer(variant: str = "release") -> Step:
+    """The step that builds the fuzzer with a model, after QEMU."""
+    name, output = f"model-fuzzer-{variant}", model_fuzzer(variant)
+    return _step(variant, name, "fuzzer of the device", MODEL_FUZZER, output, [build(variant)])
 
 
 def _step(variant: str, name: str, title: str, target: str, output: Path, needs: list[Step]) -> Step:

@@ -22,7 +22,10 @@ from vgpu_tools.tap import Case, parse, write_junit
 
 QTEST_SECONDS = 600
 AVOCADO_SECONDS = 1200
+FUZZ_SECONDS = 60
+FUZZ_MORE_SECONDS = 600  # to look for a smaller case that fails, too
 TEST_SECONDS = {"release": 240, "debug": 600}  # for one guest program; the debug kernel is many times slower
+SANITIZER_OPTIONS = {"UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}  # ASan stops by itself
 KUNIT_MODULE = "vgpu_kfd_kunit"
 
 
@@ -88,30 +91,41 @@ def _kunit(log: Path) -> list[Case]:
 
 
 def _qtest(log: Path, variant: str = "release") -> list[Case]:
-    command = [str(qemu.qtest(variant)), "--tap", "-k"]
-    environment = clean_environment({"QTEST_QEMU_BINARY": str(qemu.with_firmware(variant))})
+    return _device_test(log, "qtest", [qemu.qtest(variant), "--tap", "-k"], _limit(QTEST_SECONDS), variant)
+
+
+def _model_fuzz(log: Path, variant: str = "release") -> list[Case]:
+    seconds = int(os.environ.get("VGPU_TEST_SECONDS", FUZZ_SECONDS))
+    command = [qemu.model_fuzzer(variant), "--seconds", seconds]
+    return _device_test(log, "fuzz", command, seconds + FUZZ_MORE_SECONDS, variant)
+
+
+def device_environment(variant: str) -> dict[str, str]:
+    """What a program that starts QEMU by itself wants to find in its environment."""
+    return {"QTEST_QEMU_BINARY": str(qemu.with_firmware(variant)), **SANITIZER_OPTIONS}
+
+
+def _device_test(log: Path, name: str, command: Sequence[str | Path | int], limit: int, variant: str) -> list[Case]:
+    """Run a program that starts QEMU by itself, without a guest, and prints TAP."""
+    environment = clean_environment(device_environment(variant))
     with log.open("wb") as file:
         try:
             result = subprocess.run(
-                command,
+                [str(word) for word in command],
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=file,
-                timeout=_limit(QTEST_SECONDS),
+                timeout=limit,
                 env=environment,
                 check=False,
             )
             status = f"exit status {result.returncode}" if result.returncode else ""
         except subprocess.TimeoutExpired:
-            status = f"not done after {_limit(QTEST_SECONDS)} s"
-    cases = parse(log.read_text(errors="replace"), "qtest: ")
+            status = f"not done after {limit} s"
+    cases = parse(log.read_text(errors="replace"), f"{name}: ")
     if (status or not cases) and not any(case.outcome == "failed" for case in cases):
-        cases.append(Case("qtest: end", "failed", status or "no results"))
+        cases.append(Case(f"{name}: end", "failed", status or "no results"))
     return cases
-
-
-def _sanitizers(log: Path) -> list[Case]:
-    return _qtest(log, "sanitizers")
 
 
 def listed_tests() -> list[tuple[str, list[str]]]:
@@ -169,7 +183,19 @@ def _avocado(log: Path) -> list[Case]:
 SUITES = (
     Suite("check", checks.steps, checks.run),
     Suite("qtest", lambda: [sources.firmware()[0], qemu.build_qtest()], _qtest),
-    Suite("qtest-sanitizers", lambda: [sources.firmware()[0], qemu.build_qtest("sanitizers")], _sanitizers, long=True),
+    Suite("fuzz-model", lambda: [sources.firmware()[0], qemu.build_model_fuzzer()], _model_fuzz),
+    Suite(
+        "qtest-sanitizers",
+        lambda: [sources.firmware()[0], qemu.build_qtest("sanitizers")],
+        lambda log: _qtest(log, "sanitizers"),
+        long=True,
+    ),
+    Suite(
+        "fuzz-model-sanitizers",
+        lambda: [sources.firmware()[0], qemu.build_model_fuzzer("sanitizers")],
+        lambda log: _model_fuzz(log, "sanitizers"),
+        long=True,
+    ),
     Suite("kunit", lambda: _guest_steps("debug"), _kunit),
     Suite("guest-release", lambda: _guest_steps("release"), _guest("release")),
     Suite("guest-debug", lambda: _guest_steps("debug"), _guest("debug")),

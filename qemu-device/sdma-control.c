@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: SDMA packets that steer the engine: indirect buffers, predication,
+ * registers.
+ */
+#include "qemu/osdep.h"
+#include "qemu/bswap.h"
+#include "sdma-packet.h"
+#include "trace.h"
+
+VGPUStep vgpu_sdma_nop(VGPUEngine *e, VGPUQueue *q)
+{
+    return VGPU_STEP_DONE;
+}
+
+/*
+ * Another VMID's buffer is for privileged queues; in the others' packets 0
+ * stands for their own. Entered when the packet retires.
+ */
+VGPUStep vgpu_sdma_indirect(VGPUEngine *e, VGPUQueue *q)
+{
+    VGPUExec *x = &q->exec;
+    unsigned vmid = VGPU_GET(x->dw[0], SDMA_INDIRECT__VMID);
+
+    if (!x->priv && vmid && vmid != x->ring_vmid) {
+        return VGPU_STEP_BAD_PACKET;
+    }
+    if (x->ib_depth == ARRAY_SIZE(x->ib) || (x->dw[1] & 3)) {
+        return VGPU_STEP_BAD_PACKET;
+    }
+    return VGPU_STEP_DONE;
+}
+
+/* The next @count dwords, whatever they are, become part of the packet. */
+static VGPUStep skip(VGPUEngine *e, VGPUQueue *q, uint32_t fixed,
+                     uint32_t count)
+{
+    trace_vgpu_skip(e->s->id, e->index, q - e->queues, q->exec.mem.vmid,
+                    q->exec.dw[0], count);
+    return vgpu_sdma_extend(&q->exec, fixed + count);
+}
+
+VGPUStep vgpu_sdma_cond_exe(VGPUEngine *e, VGPUQueue *q)
+{
+    VGPUExec *x = &q->exec;
+    uint32_t val;
+
+    if (vgpu_access_read(&x->mem, vgpu_dw64(&x->dw[1]) & ~3ull, &val,
+                         sizeof(val)) == VGPU_ACCESS_STALL) {
+        return VGPU_STEP_STALL;
+    }
+    if (le32_to_cpu(val) == x->dw[3]) {
+        return VGPU_STEP_DONE;
+    }
+    return skip(e, q, SDMA_COND_EXE_DWORDS,
+                VGPU_GET(x->dw[4], SDMA_COND_EXE_DW4__COUNT));
+}
+
+VGPUStep vgpu_sdma_pre_exe(VGPUEngine *e, VGPUQueue *q)
+{
+    VGPUExec *x = &q->exec;
+
+    if (VGPU_GET(x->dw[0], SDMA_PRE_EXE__DEVICES) & 1) {
+        return VGPU_STEP_DONE;
+    }
+    return skip(e, q, SDMA_PRE_EXE_DWORDS,
+                VGPU_GET(x->dw[1], SDMA_PRE_EXE_DW1__COUNT));
+}
+
+/* What a kernel's ring flushes translations with, and nothing else. */
+bool vgpu_sdma_srbm_allowed(uint32_t reg)
+{
+    return reg - HUB(VGPU_HUB_GFX) < HUB_SPAN ||
+           reg - HUB(VGPU_HUB_MM) < HUB_SPAN ||
+           (reg >= IH_VMID_LUT(0) && reg <= IH_VMID_LUT_MM(15));
+}
+
+/*
+ * Registers are written under the BQL, which the engine's thread never takes:
+ * the queue waits while the main loop does it (srbm_bh()) and sets done.
+ */
+VGPUStep vgpu_sdma_srbm_write(VGPUEngine *e, VGPUQueue *q)
+{
+    VGPUExec *x = &q->exec;
+
+    if (!x->priv ||
+        VGPU_GET(x->dw[0], SDMA_SRBM_WRITE__BYTE_EN) != 0xf ||
+        !vgpu_sdma_srbm_allowed(VGPU_GET(x->dw[1], SDMA_SRBM_WRITE_DW1__REG))) {
+        return VGPU_STEP_BAD_PACKET;
+    }
+    if (!x->done) {
+        x->mem.stall = (VGPUStall) { .why = VGPU_WAIT_REG };
+        return VGPU_STEP_STALL;
+    }
+    return VGPU_STEP_DONE;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: SDMA packets that copy. A byte counts as done when it was copied,
+ * so that a copy that stalls goes on where it was.
+ */
+#include "qemu/osdep.h"
+#include "sdma-packet.h"
+
+#define ELEMENT_MAX     4       /* log2: 16 bytes */
+
+VGPUStep vgpu_sdma_copy(VGPUEngine *e, VGPUQueue *q)
+{
+    VGPUExec *x = &q->exec;
+    uint64_t len = VGPU_GET(x->dw[1], SDMA_COPY_LINEAR_DW1__COUNT) + 1ull;
+
+    while (vgpu_sdma_more(x, len)) {
+        uint64_t n;
+
+        if (vgpu_access_copy(&x->mem, vgpu_dw64(&x->dw[5]) + x->done,
+                             vgpu_dw64(&x->dw[3]) + x->done,
+                             vgpu_sdma_piece(x, len), &n) ==
+            VGPU_ACCESS_STALL) {
+            return VGPU_STEP_STALL;
+        }
+        vgpu_sdma_did(x, n);
+        vgpu_count(e->s, VGPU_CNT_BYTES_COPIED, n);
+    }
+    return vgpu_sdma_payload_step(x, len);
+}
+
+/*
+ * A piece is done when both destinations have it. If the second stalls, the
+ * first gets the same bytes again.
+ */
+VGPUStep vgpu_sdma_copy_broadcast(VGPUEngine *e, VGPUQueue *q)
+{
+    VGPUExec *x = &q->exec;
+    uint64_t len = VGPU_GET(x->dw[1], SDMA_COPY_LINEAR_DW1__COUNT) + 1ull;
+
+    while (vgpu_sdma_more(x, len)) {
+        uint64_t n = vgpu_sdma_piece(x, len);
+        unsigned i;
+
+        for (i = 0; i < 2; i++) {
+            if (vgpu_access_copy(&x->mem, vgpu_dw64(&x->dw[5 + 2 * i]) +
+                                 x->done, vgpu_dw64(&x->dw[3]) + x->done, n,
+                                 &n) == VGPU_ACCESS_STALL) {
+                return VGPU_STEP_STALL;
+            }
+        }
+        vgpu_sdma_did(x, n);
+        vgpu_count(e->s, VGPU_CNT_BYTES_COPIED, n);
+    }
+    return vgpu_sdma_payload_step(x, len);
+}
+
+/* Address of element (@x, @y, @z) of the rectangle in one of its surfaces. */
+static uint64_t rect_address(const uint32_t *dw, unsigned element, uint64_t x,
+                             uint64_t y, uint64_t z)
+{
+    uint64_t pitch = VGPU_GET(dw[3], SDMA_COPY_RECT_Z__PITCH) + 1ull;
+    uint64_t slice = VGPU_GET(dw[4], SDMA_COPY_RECT_SLICE__PITCH) + 1ull;
+
+    x += VGPU_GET(dw[2], SDMA_COPY_RECT_XY__X);
+    y += VGPU_GET(dw[2], SDMA_COPY_RECT_XY__Y);
+    z += VGPU_GET(dw[3], SDMA_COPY_RECT_Z__Z);
+    return vgpu_dw64(dw) + ((z * slice + y * pitch + x) << element);
+}
+
+VGPUStep vgpu_sdma_copy_rect(VGPUEngine *e, VGPUQueue *q)
+{
+    VGPUExec *x = &q->exec;
+    unsigned element = VGPU_GET(x->dw[0], SDMA_COPY_RECT__ELEMENT);
+    uint64_t row = (VGPU_GET(x->dw[11], SDMA_COPY_RECT_XY__X) + 1ull)
+                   << element;
+    uint64_t rows = VGPU_GET(x->dw[11], SDMA_COPY_RECT_XY__Y) + 1ull;
+    /* At most 2^(14 + 14 + 11 + 4) bytes. */
+    uint64_t len = row * rows *
+                   (VGPU_GET(x->dw[12], SDMA_COPY_RECT_Z__Z) + 1ull);
+
+    if (element > ELEMENT_MAX) {
+        return VGPU_STEP_BAD_PACKET;
+    }
+    while (vgpu_sdma_more(x, len)) {
+        uint64_t in_row = x->done % row, line = x->done / row;
+        uint64_t src = rect_address(&x->dw[SDMA_COPY_RECT_SRC_DW], element, 0,
+                                    line % rows, line / rows) + in_row;
+        uint64_t dst = rect_address(&x->dw[SDMA_COPY_RECT_DST_DW], element, 0,
+                                    line % rows, line / rows) + in_row;
+        uint64_t n;
+
+        if (vgpu_access_copy(&x->mem, dst, src,
+                             MIN(row - in_row, vgpu_sdma_piece(x, len)), &n) ==
+            VGPU_ACCESS_STALL) {
+            return VGPU_STEP_STALL;
+        }
+        vgpu_sdma_did(x, n);
+        vgpu_count(e->s, VGPU_CNT_BYTES_COPIED, n);
+    }
+    return vgpu_sdma_payload_step(x, len);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: what the files of SDMA packets have in common. Everything here is
+ * for the engine's thread, which holds no lock, and a queue that is current.
+ */
+#ifndef HW_MISC_VGPU_KFD_SDMA_PACKET_H
+#define HW_MISC_VGPU_KFD_SDMA_PACKET_H
+
+#include "vgpu-kfd.h"
+#include "vgpu/sdma_packets.h"
+
+/* An address, or another pair of dwords, low half first. */
+static inline uint64_t vgpu_dw64(const uint32_t *dw)
+{
+    return dw[0] | (uint64_t)dw[1] << 32;
+}
+
+/* What a packet comes to after an access to memory that is its whole work. */
+static inline VGPUStep vgpu_sdma_accessed(VGPUAccess access)
+{
+    return access == VGPU_ACCESS_STALL ? VGPU_STEP_STALL : VGPU_STEP_DONE;
+}
+
+/* sdma-packet.c */
+
+/*
+ * Is there still something to do for the packet in this turn? @len: of its
+ * payload, of which exec->done is done.
+ */
+bool vgpu_sdma_more(const VGPUExec *x, uint64_t len);
+/* The longest piece of the payload to do at once, in bytes; not 0. */
+uint64_t vgpu_sdma_piece(const VGPUExec *x, uint64_t len);
+/* @n bytes of the payload are done: they count against the turn. */
+void vgpu_sdma_did(VGPUExec *x, uint64_t n);
+/* The payload's end, or the turn's. */
+VGPUStep vgpu_sdma_payload_step(const VGPUExec *x, uint64_t len);
+/*
+ * Address of the first byte that is not done of what follows the @fixed part,
+ * in dwords, and how many bytes follow without a break.
+ */
+uint64_t vgpu_sdma_payload(const VGPUExec *x, unsigned fixed, uint64_t *left);
+/*
+ * The packet takes @ndw dwords, fixed part and all. Not DONE if they are not
+ * all there: it is to be tried again, or bad.
+ */
+VGPUStep vgpu_sdma_extend(VGPUExec *x, uint64_t ndw);
+/* An interrupt of the queue: IH_SRC_SDMA_@source. */
+void vgpu_sdma_interrupt(VGPUEngine *e, VGPUQueue *q, unsigned source,
+                         uint32_t data0, uint32_t data1);
+
+/*
+ * Each does its packet, or goes on with it: exec->dw has the fixed part, which
+ * is all that a step may count on; exec->done is 0 at first.
+ */
+typedef VGPUStep VGPUPacketFn(VGPUEngine *e, VGPUQueue *q);
+
+/* sdma-copy.c */
+VGPUPacketFn vgpu_sdma_copy, vgpu_sdma_copy_broadcast, vgpu_sdma_copy_rect;
+/* sdma-write.c */
+VGPUPacketFn vgpu_sdma_write, vgpu_sdma_fill, vgpu_sdma_ptepde;
+/* sdma-sync.c */
+
+/* Stall for @clocks, longer if it was in vain often; counts exec->polls. */
+void vgpu_sdma_look_again(VGPUExec *x, unsigned clocks);
+VGPUPacketFn vgpu_sdma_fence, vgpu_sdma_trap, vgpu_sdma_poll;
+VGPUPacketFn vgpu_sdma_reg_to_mem;
+VGPUPacketFn vgpu_sdma_time_set, vgpu_sdma_time_get, vgpu_sdma_time_global;
+/* sdma-atomic.c */
+VGPUPacketFn vgpu_sdma_atomic;
+/* sdma-control.c */
+VGPUPacketFn vgpu_sdma_nop, vgpu_sdma_indirect, vgpu_sdma_cond_exe;
+VGPUPacketFn vgpu_sdma_pre_exe, vgpu_sdma_srbm_write;
+/* May an SRBM_WRITE write this register? */
+bool vgpu_sdma_srbm_allowed(uint32_t reg);
+
+#endif /* HW_MISC_VGPU_KFD_SDMA_PACKET_H */

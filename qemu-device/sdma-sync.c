@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: SDMA packets that tell and wait: fences, traps, polls, clocks. */
+#include "qemu/osdep.h"
+#include "qemu/bswap.h"
+#include "qemu/timer.h"
+#include "sdma-packet.h"
+#include "trace.h"
+
+#define POLL_FOREVER        0xfff
+#define POLL_EAGER          8           /* looks before the pace is slowed */
+#define POLL_PACE_NS        SCALE_MS
+
+VGPUStep vgpu_sdma_fence(VGPUEngine *e, VGPUQueue *q)
+{
+    VGPUExec *x = &q->exec;
+    uint32_t data = cpu_to_le32(x->dw[3]);
+
+    /* What came before is seen before. */
+    smp_wmb();
+    return vgpu_sdma_accessed(
+        vgpu_access_write(&x->mem, vgpu_dw64(&x->dw[1]) & ~3ull, &data,
+                          sizeof(data)));
+}
+
+VGPUStep vgpu_sdma_trap(VGPUEngine *e, VGPUQueue *q)
+{
+    if (q->exec.trap_enable) {
+        vgpu_sdma_interrupt(e, q, IH_SRC_SDMA_TRAP,
+                            q->exec.dw[1] & SDMA_TRAP_DW1__CONTEXT, 0);
+    }
+    return VGPU_STEP_DONE;
+}
+
+/* Functions of POLL_REGMEM. */
+enum { POLL_ALWAYS, POLL_LT, POLL_LE, POLL_EQ, POLL_NE, POLL_GE, POLL_GT };
+
+static bool poll_holds(unsigned func, uint32_t val, uint32_t ref)
+{
+    switch (func) {
+    case POLL_LT:
+        return val < ref;
+    case POLL_LE:
+        return val <= ref;
+    case POLL_EQ:
+        return val == ref;
+    case POLL_NE:
+        return val != ref;
+    case POLL_GE:
+        return val >= ref;
+    case POLL_GT:
+        return val > ref;
+    default:
+        return true;
+    }
+}
+
+/* Registers that an engine sees: hubs and the HDP flush. Others read 0. */
+static uint32_t poll_reg(VGPUState *s, uint32_t reg)
+{
+    uint32_t val = 0;
+
+    if (reg == GPU_HDP_FLUSH_DONE) {
+        val = vgpu_nbio_hdp_done(s);
+    } else {
+        vgpu_gmc_poll(s, reg, &val);
+    }
+    return val;
+}
+
+void vgpu_sdma_look_again(VGPUExec *x, unsigned clocks)
+{
+    int64_t pace = clocks * (NANOSECONDS_PER_SECOND / VGPU_CLOCK_HZ);
+
+    if (x->polls < UINT32_MAX) {
+        x->polls++;
+    }
+    if (x->polls > POLL_EAGER) {
+        pace = MAX(pace, POLL_PACE_NS);
+    }
+    x->mem.stall = (VGPUStall) {
+        .why = VGPU_WAIT_POLL,
+        .until = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) + pace,
+    };
+}
+
+VGPUStep vgpu_sdma_poll(VGPUEngine *e, VGPUQueue *q)
+{
+    VGPUExec *x = &q->exec;
+    unsigned func = VGPU_GET(x->dw[0], SDMA_POLL_REGMEM__FUNC);
+    unsigned retry = VGPU_GET(x->dw[5], SDMA_POLL_REGMEM_DW5__RETRY);
+    uint32_t val;
+
+    if (func > POLL_GT) {
+        return VGPU_STEP_BAD_PACKET;
+    }
+    if (func == POLL_ALWAYS) {
+        return VGPU_STEP_DONE;          /* ROCr's "HDP flush" */
+    }
+    if (!(x->dw[0] & SDMA_POLL_REGMEM__MEM)) {
+        /* A real HDP flush: dw2 names the register that asks for it. */
+        if ((x->dw[0] & SDMA_POLL_REGMEM__HDP_FLUSH) && !x->polls &&
+            x->dw[2] / 4 == GPU_HDP_FLUSH_REQ) {
+            vgpu_nbio_hdp_request(e->s, x->dw[3]);
+        }
+        val = poll_reg(e->s, x->dw[1] / 4);
+    } else if (vgpu_access_read(&x->mem, vgpu_dw64(&x->dw[1]) & ~3ull, &val,
+                                sizeof(val)) == VGPU_ACCESS_STALL) {
+        return VGPU_STEP_STALL;
+    } else {
+        val = le32_to_cpu(val);
+    }
+    if (poll_holds(func, val & x->dw[4], x->dw[3])) {
+        return VGPU_STEP_DONE;
+    }
+    if (retry != POLL_FOREVER && x->polls >= retry) {
+        trace_vgpu_poll_timeout(e->s->id, e->index, q - e->queues, x->mem.vmid,
+                                vgpu_dw64(&x->dw[1]), val);
+        vgpu_sdma_interrupt(e, q, IH_SRC_SDMA_POLL_TIMEOUT, x->dw[0], 0);
+        return VGPU_STEP_DONE;
+    }
+    vgpu_sdma_look_again(x, VGPU_GET(x->dw[5], SDMA_POLL_REGMEM_DW5__INTERVAL));
+    return VGPU_STEP_STALL;
+}
+
+VGPUStep vgpu_sdma_reg_to_mem(VGPUEngine *e, VGPUQueue *q)
+{
+    VGPUExec *x = &q->exec;
+    uint32_t val = cpu_to_le32(poll_reg(e->s, x->dw[1] / 4));
+
+    return vgpu_sdma_accessed(
+        vgpu_access_write(&x->mem, vgpu_dw64(&x->dw[2]) & ~3ull, &val,
+                          sizeof(val)));
+}
+
+static VGPUStep write_time(VGPUExec *x, uint64_t time)
+{
+    time = cpu_to_le64(time);
+    return vgpu_sdma_accessed(
+        vgpu_access_write(&x->mem, vgpu_dw64(&x->dw[1]) & ~7ull, &time,
+                          sizeof(time)));
+}
+
+VGPUStep vgpu_sdma_time_global(VGPUEngine *e, VGPUQueue *q)
+{
+    return write_time(&q->exec, vgpu_clock());
+}
+
+/* The engine's own clock, which any of its queues may set. */
+VGPUStep vgpu_sdma_time_get(VGPUEngine *e, VGPUQueue *q)
+{
+    return write_time(&q->exec, vgpu_clock() + e->clock_offset);
+}
+
+VGPUStep vgpu_sdma_time_set(VGPUEngine *e, VGPUQueue *q)
+{
+    e->clock_offset = vgpu_dw64(&q->exec.dw[1]) - vgpu_clock();
+    return VGPU_STEP_DONE;
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Fuzzer of vgpu-kfd: makes a case from a number.
+ *
+ * Each queue has, in each address space, 2 MiB of addresses behind tables of
+ * its own: pages of data at both ends, rings and buffers in between, holes.
+ * After them come leaves of 2 MiB over the queue's memory; elsewhere leaves of
+ * 1 GiB and 512 GiB. Of a large leaf only that is used which is the queue's, or
+ * no memory at all.
+ */
+#include "qemu/osdep.h"
+#include "qemu/bswap.h"
+#include "fuzz.h"
+
+uint64_t fuzz_rnd(FuzzRng *r)
+{
+    uint64_t x = r->state += 0x9e3779b97f4a7c15ull;
+
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+    return x ^ (x >> 31);
+}
+
+static FuzzPlace new_table(FuzzCase *c)
+{
+    QVGPUKind kind = fuzz_chance(&c->rng, 50) ? QVGPU_RAM : QVGPU_VRAM;
+    FuzzPlace at = { kind, c->tables[kind]++ * QVGPU_PAGE };
+
+    g_assert_cmpuint(at.off, <, FUZZ_PARTS_AT);
+    c->mem[kind].used[at.off / QVGPU_PAGE] = FUZZ_USED;
+    return at;
+}
+
+/* Entry bits that lead to @at. */
+static uint64_t leads_to(FuzzCase *c, FuzzPlace at, uint64_t flags)
+{
+    uint64_t addr = c->mem[at.kind].base + at.off;
+
+    return at.kind == QVGPU_RAM ? flags | VGPU_PTE_SYSTEM | addr
+                                : flags | (addr + c->fb_offset);
+}
+
+/* Bits that mean nothing here: they must not. */
+static uint64_t no_effect(FuzzRng *r)
+{
+    return fuzz_rnd(r) & (VGPU_PTE_SNOOPED | VGPU_PTE_EXECUTABLE |
+                          VGPU_PTE_MTYPE);
+}
+
+uint64_t fuzz_case_pte(FuzzQueue *q, FuzzRng *r)
+{
+    QVGPUKind kind = fuzz_chance(r, 60) ? QVGPU_RAM : QVGPU_VRAM;
+    uint64_t page = fuzz_below(r, fuzz_front_pages(kind) + FUZZ_DATA_END);
+
+    if (page >= fuzz_front_pages(kind)) {
+        page += FUZZ_PART / QVGPU_PAGE - FUZZ_DATA_END - fuzz_front_pages(kind);
+    }
+    return leads_to(q->c, fuzz_part(q, kind, page * QVGPU_PAGE),
+                    QVGPU_PTE_RW | no_effect(r));
+}
+
+/* What else an entry of a page may be. */
+static uint64_t strange_pte(FuzzRng *r, uint64_t pte, bool prt)
+{
+    switch (fuzz_below(r, prt ? 7 : 5)) {
+    case 0:
+        return pte & ~VGPU_PTE_WRITEABLE;
+    case 1:
+        return pte & ~VGPU_PTE_READABLE;
+    case 2:
+        return pte & ~(VGPU_PTE_READABLE | VGPU_PTE_WRITEABLE);
+    case 3:
+        return pte & ~VGPU_PTE_VALID;
+    case 4:
+        return 0;
+    case 5:
+        return VGPU_PTE_PRT;
+    default:
+        return VGPU_PTE_NORETRY;
+    }
+}
+
+/* Entry @i of @table; perhaps not at once. */
+static void set_entry(FuzzCase *c, unsigned vmid, FuzzPlace table, unsigned i,
+                      uint64_t entry, bool data, unsigned broken)
+{
+    FuzzBroken b = {
+        .slot = { table.kind, table.off + 8 * i }, .want = entry, .data = data,
+    };
+
+    if (c->space[vmid].retry && fuzz_chance(&c->rng, broken)) {
+        g_array_append_val(c->broken, b);
+        entry &= fuzz_chance(&c->rng, 50) ? 0 : ~VGPU_PTE_VALID;
+    }
+    fuzz_put64(c, b.slot, entry);
+}
+
+static void make_pages(FuzzQueue *q, unsigned vmid, FuzzPlace ptb)
+{
+    FuzzCase *c = q->c;
+    FuzzRng *r = &c->rng;
+    uint64_t pte, off;
+    unsigned i, kind;
+
+    for (i = 0; i < VGPU_PT_ENTRIES; i++) {
+        if (i == FUZZ_LOW_PAGES) {
+            i = FUZZ_HIGH_VA;
+        }
+        pte = fuzz_case_pte(q, r);
+        /* Neighbours that are neighbours in memory, too: one span. */
+        if (fuzz_chance(r, 50)) {
+            kind = fuzz_chance(r, 60) ? QVGPU_RAM : QVGPU_VRAM;
+            pte = leads_to(c, fuzz_part(q, kind, i % fuzz_front_pages(kind) *
+                                   QVGPU_PAGE), QVGPU_PTE_RW);
+        }
+        set_entry(c, vmid, ptb, i,
+                  fuzz_chance(r, 15) ? strange_pte(r, pte, true) : pte, true,
+                  8);
+    }
+    for (i = 0; i < 2 * FUZZ_SPECIALS; i++) {
+        kind = i < FUZZ_SPECIALS ? QVGPU_RAM : QVGPU_VRAM;
+        off = (FUZZ_SPECIAL + i % FUZZ_SPECIALS) * QVGPU_PAGE;
+        pte = leads_to(c, fuzz_part(q, kind, off),
+                       VGPU_PTE_VALID | VGPU_PTE_READABLE);
+        if (i % FUZZ_SPECIALS == 0) {
+            pte |= VGPU_PTE_WRITEABLE;      /* read pointer */
+        }
+        set_entry(c, vmid, ptb, FUZZ_SPECIAL_VA + i, pte, false, 8);
+    }
+}
+
+/* The queue's addresses in a space. */
+static void make_region(FuzzQueue *q, unsigned vmid)
+{
+    FuzzCase *c = q->c;
+    FuzzRng *r = &c->rng;
+    unsigned mine = VGPU_PT_ENTRIES / FUZZ_QUEUES;
+    unsigned p2 = q->part * mine + fuzz_below(r, mine / 2);
+    unsigned p3 = q->part * mine + mine / 2 + fuzz_below(r, mine / 2);
+    unsigned p1 = fuzz_below(r, VGPU_PT_ENTRIES - 2);
+    unsigned p0 = fuzz_below(r, VGPU_PT_ENTRIES - 3);
+    FuzzPlace pdb1 = new_table(c), pdb0 = new_table(c), ptb = new_table(c);
+    uint64_t at_zero = QVGPU_PTE_RW | VGPU_PDE_PTE;
+
+    q->base[vmid] = (uint64_t)p2 << VGPU_LEVEL_SHIFT(VGPU_LEVEL_PDB2) |
+                    (uint64_t)p1 << VGPU_LEVEL_SHIFT(VGPU_LEVEL_PDB1) |
+                    (uint64_t)p0 << VGPU_LEVEL_SHIFT(VGPU_LEVEL_PDB0);
+    q->huge[vmid] = (uint64_t)p3 << VGPU_LEVEL_SHIFT(VGPU_LEVEL_PDB2);
+    set_entry(c, vmid, c->space[vmid].root, p2,
+              leads_to(c, pdb1, VGPU_PDE_VALID), false, 6);
+    set_entry(c, vmid, c->space[vmid].root, p3, at_zero | VGPU_PTE_SYSTEM,
+              true, 6);
+    set_entry(c, vmid, pdb1, p1,
+              leads_to(c, pdb0, VGPU_PDE_VALID |
+                       VGPU_PREP(VGPU_PDE_BFS, (uint64_t)9)), false, 6);
+    set_entry(c, vmid, pdb1, p1 + 1, at_zero | VGPU_PTE_SYSTEM, true, 6);
+    set_entry(c, vmid, pdb1, p1 + 2, at_zero | c->fb_offset, true, 6);
+    set_entry(c, vmid, pdb0, p0,
+              leads_to(c, ptb, VGPU_PTE_VALID | VGPU_PTE_TF), false, 6);
+    set_entry(c, vmid, pdb0, p0 + 1,
+              leads_to(c, fuzz_part(q, QVGPU_RAM, 0),
+                       QVGPU_PTE_RW | no_effect(r)), true, 6);
+    set_entry(c, vmid, pdb0, p0 + 2,
+              leads_to(c, fuzz_part(q, QVGPU_VRAM, 0),
+                       QVGPU_PTE_RW | no_effect(r)), true, 6);
+    make_pages(q, vmid, ptb);
+}
+
+static void make_gart(FuzzQueue *q)
+{
+    FuzzRng *r = &q->c->rng;
+    FuzzPlace slot = q->c->gart_table;
+    unsigned i;
+
+    slot.off += q->part * FUZZ_GART_PAGES * 8;
+    for (i = 0; i < FUZZ_GART_USED; i++, slot.off += 8) {
+        uint64_t pte = fuzz_case_pte(q, r);
+
+        fuzz_put64(q->c, slot,
+                   fuzz_chance(r, 15) ? strange_pte(r, pte, false) : pte);
+    }
+}
+
+/* Bytes that are not the same anywhere. */
+static void make_data(FuzzQueue *q)
+{
+    unsigned kind;
+    uint64_t i, k;
+
+    for (kind = 0; kind < 2; kind++) {
+        for (i = 0; i < FUZZ_PART / QVGPU_PAGE; i++) {
+            FuzzPlace at = fuzz_part(q, kind, i * QVGPU_PAGE);
+
+            if (i == fuzz_front_pages(kind)) {
+                i = FUZZ_PART / QVGPU_PAGE - FUZZ_DATA_END - 1;
+                continue;
+            }
+            for (k = 0; k < QVGPU_PAGE; k += 8, at.off += 8) {
+                fuzz_put64(q->c, at, fuzz_rnd(&q->c->rng));
+            }
+        }
+    }
+}
+
+static void make_vmid0(FuzzCase *c)
+{
+    FuzzRng *r = &c->rng;
+    FuzzPlace at = { QVGPU_RAM, c->tables[QVGPU_RAM]++ * QVGPU_PAGE };
+    unsigned i;
+
+    c->fb_offset = 0;
+    if (fuzz_chance(r, 60)) {
+        c->fb_offset = fuzz_chance(r, 70) ? fuzz_below(r, 64) * GiB
+                                          : fuzz_below(r, 4096) << 24;
+        /* A leaf of 1 GiB is aligned down: to the right place or to none. */
+        if (c->fb_offset % GiB < 2 * c->vram_size) {
+            c->fb_offset = QEMU_ALIGN_DOWN(c->fb_offset, GiB);
+        }
+    }
+    for (i = 0; i < QVGPU_PAGE; i += 8) {
+        fuzz_put64(c, (FuzzPlace) { at.kind, at.off + i }, fuzz_rnd(r));
+    }
+    c->default_page = fuzz_chance(r, 80) ? c->mem[QVGPU_RAM].base + at.off : 0;
+    c->gart = 2 * TiB + fuzz_below(r, GiB) * QVGPU_PAGE;
+    c->gart_pages = FUZZ_QUEUES * FUZZ_GART_PAGES;
+    c->gart_table = new_table(c);
+}
+
+void fuzz_case_make(FuzzCase *c)
+{
+    FuzzRng *r = &c->rng;
+    unsigned i, k;
+
+    make_vmid0(c);
+    c->nspaces = 1 + fuzz_below(r, ARRAY_SIZE(c->vmids));
+    for (i = 0; i < c->nspaces; i++) {
+        do {
+            c->vmids[i] = 1 + fuzz_below(r, VGPU_NUM_VMIDS - 1);
+        } while (c->space[c->vmids[i]].used);
+        c->space[c->vmids[i]].used = true;
+        c->space[c->vmids[i]].retry = fuzz_chance(r, 75);
+        c->space[c->vmids[i]].root = new_table(c);
+    }
+    c->nqueues = 1 + fuzz_below(r, FUZZ_QUEUES);
+    for (i = 0; i < c->nqueues; i++) {
+        FuzzQueue *q = &c->queue[i];
+
+        q->c = c;
+        q->part = FUZZ_QUEUES - 1 - i;
+        make_data(q);
+        make_gart(q);
+        for (k = 0; k < c->nspaces; k++) {
+            make_region(q, c->vmids[k]);
+        }
+        fuzz_stream_make(q);
+    }
+}

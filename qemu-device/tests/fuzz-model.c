@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Fuzzer of vgpu-kfd: how many cases, which ones, and what to do about one that
+ * fails. Prints TAP; a failure comes with the command that repeats it.
+ */
+#include "qemu/osdep.h"
+#include "fuzz.h"
+
+#define MACHINE_CASES   4096            /* before a new machine */
+#define MAX_SHRINK      400             /* tries */
+
+static gint64 seconds = 10;
+static gint64 first_seed = -1;
+static gchar *one_case;
+static gchar *drop_list;
+static gboolean dont_shrink;
+
+static const GOptionEntry options[] = {
+    { "seconds", 0, 0, G_OPTION_ARG_INT64, &seconds,
+      "how long to go on (10)", "N" },
+    { "seed", 0, 0, G_OPTION_ARG_INT64, &first_seed,
+      "the run's seed, instead of a random one", "N" },
+    { "case", 0, 0, G_OPTION_ARG_STRING, &one_case,
+      "do only this case", "HEX" },
+    { "drop", 0, 0, G_OPTION_ARG_STRING, &drop_list,
+      "leave out these packets of the case", "N,N..." },
+    { "no-shrink", 0, 0, G_OPTION_ARG_NONE, &dont_shrink,
+      "do not look for a smaller case that fails as well", NULL },
+    { NULL },
+};
+
+/* QEMU died, or a wait was too long: libqtest ends us. */
+static void say_case(void *data)
+{
+    FuzzCase *c = data;
+
+    fprintf(stderr, "# died in case 0x%016" PRIx64 "\n", c->seed);
+}
+
+static GArray *parse_drop(const char *list)
+{
+    GArray *drop = g_array_new(false, false, sizeof(unsigned));
+    g_auto(GStrv) words = g_strsplit(list ? list : "", ",", -1);
+    unsigned i, n;
+
+    for (i = 0; words[i] && *words[i]; i++) {
+        n = g_ascii_strtoull(words[i], NULL, 10);
+        g_array_append_val(drop, n);
+    }
+    return drop;
+}
+
+static char *format_drop(const GArray *drop)
+{
+    GString *list = g_string_new(NULL);
+    unsigned i;
+
+    for (i = 0; i < drop->len; i++) {
+        g_string_append_printf(list, "%s%u", i ? "," : "",
+                               g_array_index(drop, unsigned, i));
+    }
+    return g_string_free(list, false);
+}
+
+/* Does the case fail in a process of its own, without these packets? */
+static bool fails_without(const char *self, uint64_t seed, const GArray *drop)
+{
+    g_autofree char *number = g_strdup_printf("0x%" PRIx64, seed);
+    g_autofree char *list = format_drop(drop);
+    const char *argv[] = { self, "--case", number, "--drop", list,
+                           "--no-shrink", NULL };
+    g_autofree char *out = NULL, *err = NULL;
+    int status = 0;
+
+    return g_spawn_sync(NULL, (char **)argv, NULL, 0, NULL, NULL, &out, &err,
+                        &status, NULL) && status;
+}
+
+/* Leave out one packet after the other, as long as it fails without. */
+static void shrink(const char *self, uint64_t seed, unsigned packets)
+{
+    g_autoptr(GArray) drop = g_array_new(false, false, sizeof(unsigned));
+    g_autofree char *list = NULL;
+    unsigned i;
+
+    if (!fails_without(self, seed, drop)) {
+        printf("# alone, the case passes\n");
+        return;
+    }
+    for (i = packets; i-- > 0 && packets - i < MAX_SHRINK; ) {
+        g_array_append_val(drop, i);
+        if (!fails_without(self, seed, drop)) {
+            g_array_set_size(drop, drop->len - 1);
+        }
+    }
+    list = format_drop(drop);
+    printf("# %u of %u packets are enough: %s --case 0x%" PRIx64
+           " --drop %s\n", packets - drop->len, packets, self, seed, list);
+}
+
+/* Returns the number of cases; c->failure tells whether the last went wrong. */
+static uint64_t campaign(FuzzCase *c, uint64_t seed, uint64_t *packets)
+{
+    int64_t until = g_get_monotonic_time() + seconds * G_USEC_PER_SEC;
+    uint64_t i;
+
+    for (i = 0; i == 0 || g_get_monotonic_time() < until; i++) {
+        FuzzRng r = { seed ^ i };
+
+        if (i && i % MACHINE_CASES == 0) {
+            if (!fuzz_check_rest(c)) {
+                break;
+            }
+            fuzz_stop(c);
+            fuzz_start(c);
+        }
+        if (!fuzz_run(c, fuzz_rnd(&r), NULL)) {
+            break;
+        }
+        *packets += c->npackets;
+    }
+    printf("# %" PRIu64 " retry faults, %" PRIu64 " no-retry faults (of this "
+           "machine)\n", c->all_stalls, c->all_faults);
+    if (!c->failure->len) {
+        fuzz_check_rest(c);
+    }
+    return i;
+}
+
+int main(int argc, char **argv)
+{
+    g_autoptr(GOptionContext) context = g_option_context_new("");
+    g_autoptr(GError) err = NULL;
+    g_autoptr(GArray) drop = NULL;
+    uint64_t cases = 1, packets = 0;
+    static FuzzCase c;
+    bool failed;
+
+    setvbuf(stdout, NULL, _IONBF, 0);
+    g_option_context_add_main_entries(context, options, NULL);
+    if (!g_option_context_parse(context, &argc, &argv, &err)) {
+        fprintf(stderr, "%s\n", err->message);
+        return 2;
+    }
+    if (first_seed < 0) {
+        first_seed = (uint64_t)g_random_int() << 16;
+    }
+    drop = parse_drop(drop_list);
+    printf("1..1\n# seed %" PRId64 "\n", first_seed);
+    qtest_add_abrt_handler(say_case, &c);
+    fuzz_start(&c);
+    if (one_case) {
+        fuzz_run(&c, g_ascii_strtoull(one_case, NULL, 0), drop);
+        packets = c.npackets;
+    } else {
+        cases = campaign(&c, first_seed, &packets);
+    }
+    failed = c.failure->len;
+    if (failed) {
+        printf("# case 0x%" PRIx64 ", number %" PRIu64 " of the run: %s\n",
+               c.seed, cases, c.failure->str);
+        if (!dont_shrink) {
+            shrink(argv[0], c.seed, c.npackets);
+        }
+    }
+    printf("# %" PRIu64 " cases, %" PRIu64 " packets\n%s 1 - model\n", cases,
+           packets, failed ? "not ok" : "ok");
+    fuzz_stop(&c);
+    qtest_remove_abrt_handler(&c);
+    return failed;
+}

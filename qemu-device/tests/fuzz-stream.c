@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Fuzzer of vgpu-kfd: rings, indirect buffers and what is in them. Addresses
+ * are chosen so that whatever a packet can reach is the queue's, or no memory.
+ */
+#include "qemu/osdep.h"
+#include "qemu/bswap.h"
+#include "fuzz.h"
+
+#define MAX_LEN         (32 * KiB)
+
+/*
+ * Offset in the queue's part where @len bytes of data are. Up to @beyond bytes
+ * after the part may be asked for as well.
+ */
+static uint64_t stretch(FuzzQueue *q, QVGPUKind kind, uint64_t len,
+                        uint64_t beyond)
+{
+    FuzzRng *r = &q->c->rng;
+    uint64_t end = FUZZ_DATA_END * QVGPU_PAGE;
+
+    if (len <= end + beyond && fuzz_chance(r, 40)) {
+        uint64_t least = len > beyond ? len - beyond : 1;
+
+        return FUZZ_PART - least - fuzz_below(r, end - least + 1);
+    }
+    return fuzz_below(r, fuzz_front_pages(kind) * QVGPU_PAGE - len + 1);
+}
+
+static uint64_t pick_vmid0(FuzzQueue *q, uint64_t len)
+{
+    FuzzCase *c = q->c;
+    FuzzRng *r = &c->rng;
+    QVGPUKind kind = fuzz_chance(r, 60) ? QVGPU_RAM : QVGPU_VRAM;
+    bool last = q->part == FUZZ_QUEUES - 1;
+
+    if (fuzz_chance(r, 50)) {
+        return c->gart + q->part * FUZZ_GART_PAGES * QVGPU_PAGE +
+               fuzz_below(r, FUZZ_GART_USED * QVGPU_PAGE);
+    }
+    return (kind == QVGPU_RAM ? c->agp : c->fb) + c->mem[kind].base +
+           fuzz_part(q, kind, stretch(q, kind, len, last ? MAX_LEN : 0)).off;
+}
+
+/* Where a packet of the queue may read or write @len bytes in @vmid. */
+static uint64_t pick(FuzzQueue *q, unsigned vmid, uint64_t len)
+{
+    FuzzCase *c = q->c;
+    FuzzRng *r = &c->rng;
+    QVGPUKind kind = fuzz_chance(r, 60) ? QVGPU_RAM : QVGPU_VRAM;
+    uint64_t base = q->base[vmid], mib2 = FUZZ_PART, off;
+    /* After the last part there is no memory. */
+    uint64_t beyond = q->part == FUZZ_QUEUES - 1 ? MAX_LEN : 0;
+
+    if (!vmid) {
+        return pick_vmid0(q, len);
+    }
+    switch (fuzz_below(r, 20)) {
+    case 0 ... 11:
+        return base + fuzz_below(r, FUZZ_LOW_PAGES * QVGPU_PAGE);
+    case 12 ... 14:
+        return base + mib2 - 1 - fuzz_below(r, len + 2 * QVGPU_PAGE);
+    case 15 ... 17:
+        return base + (kind == QVGPU_RAM ? mib2 : 2 * mib2) +
+               stretch(q, kind, len, MAX_LEN);
+    case 18:
+        off = c->mem[kind].base + fuzz_part(q, kind, 0).off;
+        return QEMU_ALIGN_DOWN(base, GiB) +
+               (kind == QVGPU_RAM ? GiB : 2 * GiB) + off +
+               stretch(q, kind, len, beyond);
+    default:
+        /* Bus addresses: RAM, or VRAM in BAR 0, which other things follow. */
+        off = c->mem[kind].base + fuzz_part(q, kind, 0).off;
+        return q->huge[vmid] + (kind == QVGPU_VRAM ? c->vram_bus : 0) + off +
+               stretch(q, kind, len, beyond);
+    }
+}
+
+static uint64_t length(FuzzRng *r)
+{
+    switch (fuzz_below(r, 10)) {
+    case 0 ... 3:
+        return 1 + fuzz_below(r, 64);
+    case 4 ... 7:
+        return 1 + fuzz_below(r, QVGPU_PAGE);
+    default:
+        return 1 + fuzz_below(r, MAX_LEN);
+    }
+}
+
+/* A packet is put into the stream, or as much of nothing. */
+static void emit(FuzzCase *c, GArray *to, const uint32_t *dw, unsigned n)
+{
+    unsigned number = c->npackets++, i;
+    uint32_t nop = SDMA_PKT(SDMA_OP_NOP, 0) |
+                   VGPU_PREP(SDMA_NOP__COUNT, n - 1);
+    guint at = to->len;
+
+    g_array_append_vals(to, dw, n);
+    for (i = 0; c->drop && i < c->drop->len; i++) {
+        if (g_array_index(c->drop, unsigned, i) == number) {
+            g_array_index(to, uint32_t, at) = nop;
+        }
+    }
+}
+#define EMIT(...) \
+    emit(c, to, (const uint32_t[]) { __VA_ARGS__ }, \
+         sizeof((const uint32_t[]) { __VA_ARGS__ }) / 4)
+
+static FuzzPlace new_special(FuzzQueue *q, unsigned pages)
+{
+    QVGPUKind kind = fuzz_chance(&q->c->rng, 60) ? QVGPU_RAM : QVGPU_VRAM;
+    FuzzPlace at = fuzz_part(q, kind,
+                        (FUZZ_SPECIAL + q->specials[kind]) * QVGPU_PAGE);
+
+    q->specials[kind] += pages;
+    g_assert_cmpuint(q->specials[kind], <=, FUZZ_SPECIALS);
+    return at;
+}
+
+static uint64_t special_va(FuzzQueue *q, unsigned vmid, FuzzPlace at)
+{
+    FuzzPlace first = fuzz_part(q, at.kind, FUZZ_SPECIAL * QVGPU_PAGE);
+
+    if (!vmid) {
+        return (at.kind == QVGPU_RAM ? q->c->agp : q->c->fb) +
+               q->c->mem[at.kind].base + at.off;
+    }
+    return q->base[vmid] + at.off - first.off + QVGPU_PAGE *
+           (FUZZ_SPECIAL_VA + (at.kind == QVGPU_RAM ? 0 : FUZZ_SPECIALS));
+}
+
+static void put_dwords(FuzzCase *c, FuzzPlace at, uint64_t mask, uint64_t from,
+                       const GArray *dw)
+{
+    FuzzMem *m = &c->mem[at.kind];
+    unsigned i;
+
+    for (i = 0; i < dw->len; i++) {
+        uint64_t off = at.off + ((from + 4 * i) & mask);
+
+        stl_le_p(m->byte + off, g_array_index(dw, uint32_t, i));
+        m->used[off / QVGPU_PAGE] = FUZZ_USED;
+    }
+}
+
+static void make_stream(FuzzQueue *q, unsigned vmid, unsigned depth,
+                        unsigned room, GArray *to);
+
+static void make_indirect(FuzzQueue *q, unsigned vmid, unsigned depth,
+                          GArray *to)
+{
+    FuzzCase *c = q->c;
+    FuzzRng *r = &c->rng;
+    g_autoptr(GArray) dw = g_array_new(false, false, 4);
+    FuzzPlace at = new_special(q, 2);
+    unsigned field = 0;
+    uint64_t va;
+
+    at.off += fuzz_below(r, QVGPU_PAGE) & ~3ull;
+    if (q->priv && fuzz_chance(r, 60)) {
+        field = c->vmids[fuzz_below(r, c->nspaces)];
+    } else if (fuzz_chance(r, 30)) {
+        field = q->vmid;
+    }
+    vmid = field ? field : q->vmid;
+    make_stream(q, vmid, depth + 1, 1024, dw);
+    put_dwords(c, at, UINT64_MAX, 0, dw);
+    va = special_va(q, vmid, at);
+    EMIT(SDMA_PKT(SDMA_OP_INDIRECT, 0) |
+         VGPU_PREP(SDMA_INDIRECT__VMID, field), QVGPU_LO(va), QVGPU_HI(va),
+         dw->len, 0, 0);
+}
+
+static void make_write(FuzzQueue *q, unsigned vmid, GArray *to)
+{
+    uint32_t dw[4 + 64];
+    FuzzRng *r = &q->c->rng;
+    unsigned i, n = 1 + fuzz_below(r, 64);
+    uint64_t va = pick(q, vmid, n * 4) & ~3ull;
+
+    dw[0] = SDMA_PKT(SDMA_OP_WRITE, SDMA_SUBOP_WRITE_LINEAR);
+    dw[1] = va + fuzz_below(r, 4);
+    dw[2] = va >> 32;
+    dw[3] = n - 1;
+    for (i = 0; i < n; i++) {
+        dw[4 + i] = fuzz_rnd(r);
+    }
+    emit(q->c, to, dw, 4 + n);
+}
+
+static void make_packet(FuzzQueue *q, unsigned vmid, unsigned depth,
+                        GArray *to)
+{
+    FuzzCase *c = q->c;
+    FuzzRng *r = &c->rng;
+    uint64_t len = length(r), a, b, x = fuzz_rnd(r), y = fuzz_rnd(r);
+    uint32_t dw[1 + 16] = { 0 };
+
+    switch (fuzz_below(r, 100)) {
+    case 0 ... 34:
+        a = pick(q, vmid, len);
+        b = pick(q, vmid, len);
+        EMIT(SDMA_PKT(SDMA_OP_COPY, SDMA_SUBOP_COPY_LINEAR), len - 1, 0,
+             QVGPU_LO(a), QVGPU_HI(a), QVGPU_LO(b), QVGPU_HI(b));
+        break;
+    case 35 ... 49:
+        a = pick(q, vmid, len + 3) & (x & 1 ? ~0ull : ~3ull);
+        EMIT(SDMA_PKT(SDMA_OP_CONST_FILL, 0) |
+             VGPU_PREP(SDMA_CONST_FILL__SIZE, x & 1 ? 0u : 2u), QVGPU_LO(a),
+             QVGPU_HI(a), QVGPU_LO(y), len - 1);
+        break;
+    case 50 ... 61:
+        make_write(q, vmid, to);
+        break;
+    case 62 ... 69:
+        a = pick(q, vmid, 4);
+        EMIT(SDMA_PKT(SDMA_OP_FENCE, 0), QVGPU_LO(a), QVGPU_HI(a),
+             QVGPU_LO(x));
+        break;
+    case 70 ... 77:
+        a = pick(q, vmid, 8) & ~7ull;
+        EMIT(SDMA_PKT(SDMA_OP_ATOMIC, 0) |
+             VGPU_PREP(SDMA_ATOMIC__OP, (uint32_t)SDMA_ATOMIC_ADD64),
+             QVGPU_LO(a), QVGPU_HI(a), QVGPU_LO(x), QVGPU_HI(x), 0, 0, 0);
+        break;
+    case 78 ... 84:
+        len = MAX(len / 8, 1);
+        a = pick(q, vmid, len * 8) & ~7ull;
+        EMIT(SDMA_PKT(SDMA_OP_PTEPDE, SDMA_SUBOP_PTEPDE_GEN), QVGPU_LO(a),
+             QVGPU_HI(a), QVGPU_LO(x), QVGPU_HI(x), QVGPU_LO(y), QVGPU_HI(y),
+             QVGPU_LO(x + y), QVGPU_HI(x * y), len - 1);
+        break;
+    case 85 ... 87:
+        a = pick(q, vmid, 4);
+        EMIT(SDMA_PKT(SDMA_OP_POLL_REGMEM, 0) | SDMA_POLL_REGMEM__MEM |
+             VGPU_PREP(SDMA_POLL_REGMEM__FUNC, (uint32_t)(x % 7)), QVGPU_LO(a),
+             QVGPU_HI(a), QVGPU_LO(y), QVGPU_HI(y),
+             VGPU_PREP(SDMA_POLL_REGMEM_DW5__RETRY, (uint32_t)(x >> 32 & 3)));
+        break;
+    case 88 ... 90:
+        /* The queue is told from the others by its part. */
+        EMIT(SDMA_PKT(SDMA_OP_TRAP, 0), q->part << 24 | (x & 0xffffff));
+        break;
+    case 91:
+        a = pick(q, vmid, 8);
+        EMIT(SDMA_PKT(SDMA_OP_TIMESTAMP, SDMA_SUBOP_TIMESTAMP_GET_GLOBAL),
+             QVGPU_LO(a), QVGPU_HI(a));
+        break;
+    case 92 ... 93:
+        dw[0] = SDMA_PKT(SDMA_OP_NOP, 0) |
+                VGPU_PREP(SDMA_NOP__COUNT, (uint32_t)(x & 15));
+        memset(dw + 1, y, sizeof(dw) - 4);
+        emit(c, to, dw, 1 + (x & 15));
+        break;
+    default:
+        if (depth < 2 &&
+            MAX(q->specials[0], q->specials[1]) + 2 <= FUZZ_SPECIALS) {
+            make_indirect(q, vmid, depth, to);
+        }
+        break;
+    }
+}
+
+static void make_stream(FuzzQueue *q, unsigned vmid, unsigned depth,
+                        unsigned room, GArray *to)
+{
+    unsigned n = 1 + fuzz_below(&q->c->rng, depth ? 8 : 24);
+
+    while (n-- && to->len + 4 + 64 <= room) {
+        make_packet(q, vmid, depth, to);
+    }
+}
+
+/* A queue of the device that no other of the case's is. */
+static void choose_slot(FuzzQueue *q)
+{
+    FuzzRng *r = &q->c->rng;
+    FuzzQueue *o;
+
+    do {
+        q->q.engine = fuzz_below(r, VGPU_NUM_SDMA);
+        q->q.index = fuzz_below(r, SDMA_NUM_QUEUES);
+        for (o = q->c->queue; o < q; o++) {
+            if (o->q.engine == q->q.engine && o->q.index == q->q.index) {
+                break;
+            }
+        }
+    } while (o < q);
+    q->first = (fuzz_rnd(r) & ~3ull) % (UINT64_MAX - MiB);
+    if (q->q.index < SDMA_QUEUE_RLC(0)) {
+        /* It has no doorbell: see that only the lower register changes. */
+        q->first &= ~(uint64_t)(2 * GiB);
+    }
+}
+
+void fuzz_stream_make(FuzzQueue *q)
+{
+    FuzzCase *c = q->c;
+    FuzzRng *r = &c->rng;
+    g_autoptr(GArray) dw = g_array_new(false, false, 4);
+    unsigned order = 7 + fuzz_below(r, 6);      /* log2 of dwords */
+    uint64_t bytes = 4ull << order;
+    FuzzPlace rptr, ring;
+
+    q->rng.state = fuzz_rnd(r);
+    q->vmid = fuzz_chance(r, 15) ? 0 : c->vmids[fuzz_below(r, c->nspaces)];
+    q->priv = fuzz_chance(r, 40);
+    choose_slot(q);
+    rptr = fuzz_part(q, fuzz_chance(r, 50) ? QVGPU_RAM : QVGPU_VRAM,
+                FUZZ_SPECIAL * QVGPU_PAGE + (fuzz_rnd(r) & 0xff8));
+    q->specials[QVGPU_RAM] = q->specials[QVGPU_VRAM] = 1;
+    ring = new_special(q, DIV_ROUND_UP(bytes, QVGPU_PAGE));
+    q->q.ring_va = special_va(q, q->vmid, ring);
+    q->q.rptr_va = fuzz_chance(r, 20) ? pick(q, q->vmid, 8) & ~7ull
+                                      : special_va(q, q->vmid, rptr);
+    q->q.bytes = bytes;
+    q->q.cntl = SDMA_RB_CNTL__RPTR_WRITEBACK_ENABLE |
+                VGPU_PREP(SDMA_RB_CNTL__RB_SIZE, order) |
+                VGPU_PREP(SDMA_RB_CNTL__RB_VMID, q->vmid) |
+                (q->priv ? SDMA_RB_CNTL__RB_PRIV : 0);
+    make_stream(q, q->vmid, 0, bytes / 4, dw);
+    put_dwords(c, ring, bytes - 1, q->first, dw);
+    q->q.wptr = q->first + 4 * dw->len;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Fuzzer of vgpu-kfd that knows what must come out.
+ *
+ *   fuzz-case.c    makes a case from a number: page tables, memory, queues
+ *   fuzz-stream.c  packets, in rings and indirect buffers
+ *   fuzz-oracle.c  says what the case does: one byte at a time, no cache, no
+ *                  spans, straight from docs/hardware.md
+ *   fuzz-run.c     lets the device do the case, repairs the faults, compares
+ *                  pointers and interrupts
+ *   fuzz-check.c   compares memory
+ *   fuzz-model.c   counts seconds, replays and shrinks cases
+ *
+ * Memory is the upper end of guest RAM and of VRAM. A queue writes only to its
+ * own part of both, so that queues may run at once and the outcome is still
+ * one; tables belong to one queue too, but for the roots. "Offset" below is
+ * one in FuzzMem.
+ */
+#ifndef VGPU_FUZZ_H
+#define VGPU_FUZZ_H
+
+#include "vgpu-qos.h"
+
+#define FUZZ_QUEUES         4           /* at most, in a case */
+#define FUZZ_PART           (2 * MiB)   /* a queue's memory of either kind */
+#define FUZZ_PARTS_AT       (2 * MiB)   /* before: tables */
+#define FUZZ_MEM            (FUZZ_PARTS_AT + FUZZ_QUEUES * FUZZ_PART)
+#define FUZZ_PAGES          (FUZZ_MEM / QVGPU_PAGE)
+/* Pages of a part that hold data are at its ends, the rest is in between. */
+#define FUZZ_DATA_RAM       48
+#define FUZZ_DATA_VRAM      12
+#define FUZZ_DATA_END       4
+#define FUZZ_SPECIAL        64          /* first page of rings and buffers */
+#define FUZZ_USED           2
+
+typedef struct FuzzRng {
+    uint64_t state;
+} FuzzRng;
+
+/* What the device's memory must hold. */
+typedef struct FuzzMem {
+    uint64_t base;              /* bus address or VRAM offset of byte 0 */
+    uint8_t *byte;
+    uint8_t *undef;             /* not 0: the contract leaves the byte open */
+    /* FUZZ_USED in this case; less: to be zeroed on the device. */
+    uint8_t used[FUZZ_PAGES];
+} FuzzMem;
+
+typedef struct FuzzPlace {
+    QVGPUKind kind;
+    uint64_t off;
+} FuzzPlace;
+
+/* An entry that is broken at first, and what it is to become. */
+typedef struct FuzzBroken {
+    FuzzPlace slot;
+    uint64_t want;
+    bool data;                  /* it may as well become something else */
+} FuzzBroken;
+
+typedef struct FuzzFault {
+    unsigned vmid;
+    uint64_t page;
+    bool write;
+} FuzzFault;
+
+typedef struct FuzzCase FuzzCase;
+
+typedef struct FuzzQueue {
+    FuzzCase *c;
+    unsigned part;              /* of memory */
+    QVGPUQueue q;
+    uint64_t base[VGPU_NUM_VMIDS];  /* of its 2 MiB of addresses */
+    uint64_t huge[VGPU_NUM_VMIDS];  /* of a leaf of 512 GiB */
+    FuzzRng rng;                /* for repairs: queues have no common order */
+    unsigned vmid;
+    bool priv;
+    uint64_t first;             /* pointers at start */
+    unsigned specials[2];       /* pages given out, of either kind */
+    /* What must be seen besides memory. */
+    uint64_t done;              /* read pointer */
+    GArray *traps;              /* uint32_t */
+    /* As the device tells. */
+    GArray *seen_traps;
+    GArray *seen_stalls;        /* QVGPUIrq */
+    unsigned taken;             /* of seen_stalls */
+    /* Of the packet that the oracle is at. */
+    bool reported;
+} FuzzQueue;
+
+struct FuzzCase {
+    QVGPU *v;
+    uint64_t seed;
+    FuzzRng rng;
+    FuzzMem mem[2];             /* by QVGPUKind */
+    uint8_t *ram;               /* the device's, shared with us */
+    uint64_t vram_bus;          /* address of BAR 0 */
+    uint64_t vram_size, ram_size;
+
+    /* Registers, as the oracle knows them. */
+    uint64_t fb, fb_offset, agp, default_page;
+    uint64_t gart, gart_pages;
+    FuzzPlace gart_table;
+    struct {
+        bool used, retry;
+        FuzzPlace root;
+    } space[VGPU_NUM_VMIDS];
+
+    unsigned nspaces;
+    unsigned vmids[3];
+    unsigned nqueues;
+    FuzzQueue queue[FUZZ_QUEUES];
+    GArray *broken;             /* FuzzBroken */
+    unsigned tables[2];         /* table pages given out */
+
+    GArray *faults;             /* no-retry ones: FuzzFault */
+    GArray *seen_faults;
+    unsigned npackets;
+    uint64_t all_stalls, all_faults;    /* of all cases of this machine */
+    const GArray *drop;         /* numbers of packets to leave out */
+    GString *failure;           /* what went wrong first */
+};
+
+/* Remember what went wrong, unless something did before. */
+void fuzz_fail(FuzzCase *c, const char *fmt, ...) G_GNUC_PRINTF(2, 3);
+
+uint64_t fuzz_rnd(FuzzRng *r);
+static inline uint64_t fuzz_below(FuzzRng *r, uint64_t n)
+{
+    return fuzz_rnd(r) % n;
+}
+static inline bool fuzz_chance(FuzzRng *r, unsigned percent)
+{
+    return fuzz_below(r, 100) < percent;
+}
+
+/* Byte @off of the queue's part. */
+static inline FuzzPlace fuzz_part(FuzzQueue *q, QVGPUKind kind, uint64_t off)
+{
+    return (FuzzPlace) { kind, FUZZ_PARTS_AT + q->part * FUZZ_PART + off };
+}
+static inline uint64_t fuzz_front_pages(QVGPUKind kind)
+{
+    return kind == QVGPU_RAM ? FUZZ_DATA_RAM : FUZZ_DATA_VRAM;
+}
+
+/*
+ * The queue's 2 MiB of addresses, in pages: data at 0, FUZZ_SPECIALS of RAM
+ * and as many of VRAM for rings and buffers at FUZZ_SPECIAL_VA, data again from
+ * FUZZ_HIGH_VA on, holes in between. 2 MiB over the queue's RAM follow, then
+ * over its VRAM. In the GART: data.
+ */
+#define FUZZ_LOW_PAGES      96
+#define FUZZ_SPECIAL_VA     128
+#define FUZZ_SPECIALS       64
+#define FUZZ_HIGH_VA        440
+#define FUZZ_GART_PAGES     64          /* of a queue */
+#define FUZZ_GART_USED      48
+
+/* fuzz-case.c */
+
+/* Tables, memory and rings in c->mem; nothing of it is on the device yet. */
+void fuzz_case_make(FuzzCase *c);
+/* An entry to one of the queue's pages of data, readable and writable. */
+uint64_t fuzz_case_pte(FuzzQueue *q, FuzzRng *r);
+
+/* fuzz-stream.c */
+
+/* The queue's registers, its ring and what it leads to. Data is there. */
+void fuzz_stream_make(FuzzQueue *q);
+
+/* fuzz-oracle.c */
+
+typedef enum FuzzHitKind {
+    FUZZ_HIT_MEMORY,
+    FUZZ_HIT_ZERO,
+    FUZZ_HIT_RETRY,
+    FUZZ_HIT_FAULT,
+} FuzzHitKind;
+
+typedef struct FuzzHit {
+    FuzzHitKind kind;
+    FuzzPlace at;               /* memory */
+    FuzzPlace slot;             /* retry: the entry that says so */
+    unsigned level;             /* that entry's */
+    bool permission;            /* it is valid, but does not allow it */
+} FuzzHit;
+
+FuzzHit fuzz_walk(FuzzCase *c, unsigned vmid, uint64_t va, bool write);
+/* Do all of the queue's packets; calls fuzz_stall() at each retry fault. */
+void fuzz_oracle_run(FuzzQueue *q);
+uint64_t fuzz_get64(FuzzCase *c, FuzzPlace at);
+void fuzz_put64(FuzzCase *c, FuzzPlace at, uint64_t val);
+
+/* fuzz-check.c */
+
+/* The device's memory becomes what the case begins with. */
+void fuzz_push(FuzzCase *c);
+/* Compare pages @from to @end of the fuzzer's memory that are in use. */
+void fuzz_check_pages(FuzzCase *c, uint64_t from, uint64_t end);
+/* The same with all memory, also what no case uses. */
+bool fuzz_check_rest(FuzzCase *c);
+/* No-retry faults that came, and that had to. */
+void fuzz_check_faults(FuzzCase *c);
+
+/* fuzz-run.c */
+
+/* A machine for cases, and the end of it. */
+void fuzz_start(FuzzCase *c);
+void fuzz_stop(FuzzCase *c);
+/* Do a case. True if the device did what it must. */
+bool fuzz_run(FuzzCase *c, uint64_t seed, const GArray *drop);
+/*
+ * The device must be in a retry fault at @va: wait for it, compare the
+ * queue's memory, make something of the entry and acknowledge. False: the
+ * device went wrong, the case is over.
+ */
+bool fuzz_stall(FuzzQueue *q, unsigned vmid, uint64_t va, bool write,
+                const FuzzHit *hit);
+
+#endif /* VGPU_FUZZ_H */

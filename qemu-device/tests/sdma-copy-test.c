@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: SDMA packets with several destinations or a shape. */
+#include "qemu/osdep.h"
+#include "vgpu-qos.h"
+
+#define VMID    4
+
+static void pkt_broadcast(QVGPUQueue *q, uint64_t src, uint64_t dst1,
+                          uint64_t dst2, uint64_t bytes)
+{
+    QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_COPY, SDMA_SUBOP_COPY_LINEAR) |
+               SDMA_COPY_LINEAR__BROADCAST, bytes - 1, 0, QVGPU_LO(src),
+               QVGPU_HI(src), QVGPU_LO(dst1), QVGPU_HI(dst1), QVGPU_LO(dst2),
+               QVGPU_HI(dst2));
+}
+
+/*
+ * Catches: a second destination that is forgotten, cut or written past its end;
+ * a packet length of 7 dwords (the fence would be lost).
+ */
+static void test_broadcast(void)
+{
+    static const uint64_t sizes[] = { 1, 5, 4096, 70001, 5 * MiB + 3 };
+    QVGPU *v = qvgpu_start();
+    uint64_t span = 6 * MiB, src, dst[2], fence = qvgpu_ram_page(v);
+    uint64_t sum = 0;
+    unsigned i, n;
+    QVGPUQueue q;
+
+    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
+    src = qvgpu_alloc(v, QVGPU_RAM, span, QVGPU_PAGE);
+    dst[0] = qvgpu_alloc(v, QVGPU_VRAM, span, QVGPU_PAGE);
+    dst[1] = qvgpu_alloc(v, QVGPU_RAM, span, QVGPU_PAGE);
+    qvgpu_fill(v, src, 1, 0, span);
+    for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+        for (n = 0; n < 2; n++) {
+            qvgpu_fill(v, dst[n], 2, 0, span);
+        }
+        pkt_broadcast(&q, qvgpu_mc(v, src) + 3, qvgpu_mc(v, dst[0]) + 64,
+                      qvgpu_mc(v, dst[1]) + 77, sizes[i]);
+        qvgpu_pkt_fence(&q, qvgpu_mc(v, fence), i + 1);
+        qvgpu_finish(&q);
+        g_assert_cmphex(qtest_readl(v->qts, fence), ==, i + 1);
+        for (n = 0; n < 2; n++) {
+            uint64_t at = n ? 77 : 64;
+
+            qvgpu_expect(v, dst[n], 2, 0, at);
+            qvgpu_expect(v, dst[n] + at, 1, 3, sizes[i]);
+            qvgpu_expect(v, dst[n] + at + sizes[i], 2, at + sizes[i], 64);
+        }
+        sum += sizes[i];
+    }
+    g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_BYTES_COPIED), ==, sum);
+    qvgpu_stop(v);
+}
+
+/*
+ * Catches: bytes lost when one of two destinations faults, and counted twice.
+ * Each destination has its holes at other pages.
+ */
+static void test_broadcast_faults(void)
+{
+    enum { PAGES = 16 };
+    const uint64_t len = PAGES * QVGPU_PAGE, at[2] = { 0x10000000, 0x20000000 };
+    QVGPU *v = qvgpu_start();
+    uint64_t src = qvgpu_alloc(v, QVGPU_RAM, len, QVGPU_PAGE), dst[2], src_va;
+    QVGPUSpace space;
+    QVGPUQueue q;
+    unsigned n, i;
+
+    qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
+    qvgpu_queue_open(&q, v, 2, SDMA_QUEUE_RLC(1), &space);
+    src_va = qvgpu_space_place(&space, src, len);
+    qvgpu_fill(v, src, 1, 0, len);
+    for (n = 0; n < 2; n++) {
+        dst[n] = qvgpu_alloc(v, n, len, QVGPU_PAGE);
+        for (i = 0; i < PAGES; i++) {
+            if (i % 4 != n + 1) {
+                qvgpu_space_map(&space, at[n] + i * QVGPU_PAGE,
+                                dst[n] + i * QVGPU_PAGE, QVGPU_PAGE);
+            }
+        }
+    }
+    pkt_broadcast(&q, src_va, at[0], at[1], len);
+    qvgpu_kick(&q);
+    for (i = 0; i < PAGES; i++) {
+        for (n = 0; n < 2; n++) {
+            if (i % 4 == n + 1) {
+                uint64_t va = at[n] + i * QVGPU_PAGE;
+                unsigned slot = qvgpu_ih_next_fault(v, VMID, va, true, true);
+
+                qvgpu_space_map(&space, va, dst[n] + i * QVGPU_PAGE,
+                                QVGPU_PAGE);
+                qvgpu_cam_ack(v, slot);
+            }
+        }
+    }
+    qvgpu_finish(&q);
+    for (n = 0; n < 2; n++) {
+        qvgpu_expect(v, dst[n], 1, 0, len);
+    }
+    g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_BYTES_COPIED), ==, len);
+    g_assert_false(qvgpu_ih_pending(v));
+    qvgpu_stop(v);
+}
+
+/* One surface of a rectangular copy, all in elements. */
+typedef struct Surface {
+    uint64_t addr;              /* of the CPU */
+    uint32_t x, y, z, pitch, slice;
+} Surface;
+
+static void pkt_rect(QVGPUQueue *q, unsigned element, const Surface *src,
+                     const Surface *dst, uint32_t w, uint32_t h, uint32_t d)
+{
+    const Surface *s[2] = { src, dst };
+    unsigned i;
+
+    QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_COPY, SDMA_SUBOP_COPY_LINEAR_RECT) |
+               VGPU_PREP(SDMA_COPY_RECT__ELEMENT, element));
+    for (i = 0; i < 2; i++) {
+        QVGPU_EMIT(q, QVGPU_LO(qvgpu_mc(q->v, s[i]->addr)),
+                   QVGPU_HI(qvgpu_mc(q->v, s[i]->addr)),
+                   s[i]->x | s[i]->y << 16, s[i]->z | (s[i]->pitch - 1) << 13, s[i]->slice - 1);
+    }
+    QVGPU_EMIT(q, (w - 1) | (h - 1) << 16, d - 1);
+}
+
+/*
+ * Catches: any of the twelve parameters taken for another, off by one, or not
+ * scaled by the element. The whole destination is compared with an oracle.
+ */
+static void test_rect(void)
+{
+    static const struct {
+        unsigned element;
+        Surface src, dst;
+        uint32_t w, h, d;
+    } cases[] = {
+        { 0, { 0, 3, 2, 1, 100, 2000 }, { 0, 5, 1, 0, 64, 1000 }, 31, 9, 3 },
+        { 0, { 0, 0, 0, 0, 1, 1 }, { 0, 0, 0, 0, 7, 7 }, 1, 300, 1 },
+        { 1, { 0, 1, 1, 1, 50, 700 }, { 0, 9, 3, 2, 77, 900 }, 40, 7, 2 },
+        { 2, { 0, 2, 0, 0, 128, 1 }, { 0, 0, 4, 0, 60, 1 }, 60, 20, 1 },
+        { 3, { 0, 0, 7, 0, 33, 400 }, { 0, 1, 0, 1, 20, 300 }, 11, 2, 5 },
+        { 4, { 0, 1, 1, 1, 10, 90 }, { 0, 2, 2, 2, 11, 99 }, 8, 6, 4 },
+    };
+    enum { SPAN = 32 * KiB };
+    QVGPU *v = qvgpu_start();
+    g_autofree uint8_t *from = g_malloc(SPAN), *want = g_malloc(SPAN);
+    g_autofree uint8_t *have = g_malloc(SPAN);
+    uint64_t src = qvgpu_alloc(v, QVGPU_RAM, SPAN, QVGPU_PAGE);
+    uint64_t dst = qvgpu_alloc(v, QVGPU_VRAM, SPAN, QVGPU_PAGE);
+    unsigned i, x, y, z;
+    QVGPUQueue q;
+
+    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
+    for (i = 0; i < ARRAY_SIZE(cases); i++) {
+        Surface s = cases[i].src, d = cases[i].dst;
+        unsigned bytes = 1 << cases[i].element;
+
+        s.addr = src;
+        d.addr = dst;
+        qvgpu_fill(v, src, 10 + i, 0, SPAN);
+        qvgpu_fill(v, dst, 20 + i, 0, SPAN);
+        qtest_bufread(v->qts, src, from, SPAN);
+        qtest_bufread(v->qts, dst, want, SPAN);
+        for (z = 0; z < cases[i].d; z++) {
+            for (y = 0; y < cases[i].h; y++) {
+                for (x = 0; x < cases[i].w; x++) {
+                    unsigned a = (s.z + z) * s.slice + (s.y + y) * s.pitch +
+                                 s.x + x;
+                    unsigned b = (d.z + z) * d.slice + (d.y + y) * d.pitch +
+                                 d.x + x;
+
+                    g_assert_cmpuint(MAX(a, b) * bytes + bytes, <=, SPAN);
+                    memcpy(want + b * bytes, from + a * bytes, bytes);
+                }
+            }
+        }
+        pkt_rect(&q, cases[i].element, &s, &d, cases[i].w, cases[i].h,
+                 cases[i].d);
+        qvgpu_finish(&q);
+        qtest_bufread(v->qts, dst, have, SPAN);
+        g_test_message("case %u", i);
+        g_assert_cmpmem(have, SPAN, want, SPAN);
+    }
+    qvgpu_stop(v);
+}
+
+/*
+ * Catches: the largest rectangle (2^43 bytes) that overflows a counter or keeps
+ * its engine from other queues and from being disabled.
+ */
+static void test_rect_largest(void)
+{
+    QVGPU *v = qvgpu_start();
+    Surface page = { .addr = qvgpu_ram_page(v), .pitch = 1, .slice = 1 };
+    QVGPUQueue q, kq;
+
+    qvgpu_queue_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_PAGE, NULL);
+    pkt_rect(&q, 4, &page, &page, 1 << 14, 1 << 14, 1 << 11);
+    qvgpu_kick(&q);
+    qvgpu_wait_until(qvgpu_counter(v, VGPU_CNT_BYTES_COPIED) > 4 * MiB);
+    qvgpu_engine_pass(&kq);
+    g_assert_false(qvgpu_queue_idle(&q));
+    qvgpu_queue_disable(&q);
+    g_assert_cmphex(qvgpu_queue_rptr(&q), ==, 0);
+    qvgpu_stop(v);
+}
+
+void qvgpu_add_sdma_copy_tests(void)
+{
+    qtest_add_func("/vgpu-kfd/sdma-copy/broadcast", test_broadcast);
+    qtest_add_func("/vgpu-kfd/sdma-copy/broadcast-faults",
+                   test_broadcast_faults);
+    qtest_add_func("/vgpu-kfd/sdma-copy/rect", test_rect);
+    qtest_add_func("/vgpu-kfd/sdma-copy/rect-largest", test_rect_largest);
+}
