@@ -54,3 +54,7 @@ add_after qapi/qapi-schema.json "'include': 'cxl.json'" "vgpu-kfd.json" \
 # The monitor's `info vgpu`; the device registers its handler.
 grep -q '"vgpu"' "$tree/hmp-commands-info.hx" ||
     cat "$here/qapi/hmp-info.hx" >>"$tree/hmp-commands-info.hx"
+
+# An entry of QEMU's generic fuzzer.
+add_after tests/qtest/fuzz/generic_fuzz_configs.h "predefined_configs\[\] = {" \
+    "vgpu-kfd" '#include "tests/qtest/vgpu-kfd/generic-fuzz.h.inc"'

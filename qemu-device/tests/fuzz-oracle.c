@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Fuzzer of vgpu-kfd: what a queue's packets do, by the book. Nothing here is
- * clever: every byte is translated by itself, every time, from the tables as
- * they are; a retry fault is a call that returns when it may be tried again.
+ * clever: every byte is translated by itself, every time; a retry fault is a
+ * call that returns when it may be tried again.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -18,139 +18,6 @@ typedef struct Stream {
     uint64_t end;
     unsigned depth;
 } Stream;
-
-uint64_t fuzz_get64(FuzzCase *c, FuzzPlace at)
-{
-    return ldq_le_p(c->mem[at.kind].byte + at.off);
-}
-
-void fuzz_put64(FuzzCase *c, FuzzPlace at, uint64_t val)
-{
-    FuzzMem *m = &c->mem[at.kind];
-
-    stq_le_p(m->byte + at.off, val);
-    m->used[at.off / QVGPU_PAGE] = FUZZ_USED;
-}
-
-/* Where an address of an entry, or of an aperture, leads. */
-static FuzzHit memory(FuzzCase *c, bool system, uint64_t addr)
-{
-    FuzzHit hit = { .kind = FUZZ_HIT_FAULT };
-    QVGPUKind kind = system ? QVGPU_RAM : QVGPU_VRAM;
-
-    if (system && addr >= c->vram_bus &&
-        addr - c->vram_bus < c->vram_size) {
-        kind = QVGPU_VRAM;
-        addr -= c->vram_bus;
-    }
-    if (addr >= (kind == QVGPU_RAM ? c->ram_size : c->vram_size)) {
-        return hit;
-    }
-    if (addr < c->mem[kind].base) {
-        fuzz_fail(c, "the fuzzer is wrong: address 0x%" PRIx64
-                  " is none of its own", addr);
-        return hit;
-    }
-    hit.kind = FUZZ_HIT_MEMORY;
-    hit.at = (FuzzPlace) { kind, addr - c->mem[kind].base };
-    return hit;
-}
-
-/* The same with FB_OFFSET, as entries have it. */
-static FuzzHit entry_memory(FuzzCase *c, uint64_t entry, uint64_t addr)
-{
-    if (entry & VGPU_PTE_SYSTEM) {
-        return memory(c, true, addr);
-    }
-    if (addr < c->fb_offset) {
-        return (FuzzHit) { .kind = FUZZ_HIT_FAULT };
-    }
-    return memory(c, false, addr - c->fb_offset);
-}
-
-static FuzzHit leaf(FuzzCase *c, unsigned vmid, uint64_t pte, unsigned level,
-                    uint64_t va, bool write, FuzzPlace slot)
-{
-    uint64_t size = 1ull << VGPU_LEVEL_SHIFT(level);
-    uint64_t need = write ? VGPU_PTE_WRITEABLE : VGPU_PTE_READABLE;
-    bool valid = pte & VGPU_PTE_VALID;
-
-    if ((pte & VGPU_PTE_NORETRY) == VGPU_PTE_NORETRY) {
-        return (FuzzHit) { .kind = FUZZ_HIT_FAULT };
-    }
-    if (!valid && (pte & VGPU_PTE_PRT)) {
-        return (FuzzHit) { .kind = FUZZ_HIT_ZERO };
-    }
-    if (!valid || !(pte & need)) {
-        return (FuzzHit) {
-            .kind = c->space[vmid].retry ? FUZZ_HIT_RETRY : FUZZ_HIT_FAULT,
-            .slot = slot, .level = level, .permission = valid,
-        };
-    }
-    return entry_memory(c, pte, (pte & VGPU_PTE_ADDR & -size) +
-                        (va & (size - 1)));
-}
-
-static FuzzHit walk_vmid0(FuzzCase *c, uint64_t va, bool write)
-{
-    uint64_t page = va / QVGPU_PAGE, first = c->gart / QVGPU_PAGE;
-    FuzzPlace slot = c->gart_table;
-
-    if (va >= c->fb && va < c->fb + c->vram_size) {
-        return memory(c, false, va - c->fb);
-    }
-    if (va >= c->agp && va < c->agp + c->ram_size) {
-        return memory(c, true, va - c->agp);
-    }
-    if (page < first || page >= first + c->gart_pages) {
-        return (FuzzHit) { .kind = FUZZ_HIT_FAULT };
-    }
-    slot.off += (page - first) * 8;
-    return leaf(c, 0, fuzz_get64(c, slot), VGPU_LEVEL_PTB, va, write, slot);
-}
-
-FuzzHit fuzz_walk(FuzzCase *c, unsigned vmid, uint64_t va, bool write)
-{
-    FuzzPlace table = c->space[vmid].root;
-    int level;
-
-    if (!vmid) {
-        return walk_vmid0(c, va, write);
-    }
-    if (va >> VGPU_VA_BITS) {
-        return (FuzzHit) { .kind = FUZZ_HIT_FAULT };
-    }
-    for (level = VGPU_LEVEL_PDB2; level >= VGPU_LEVEL_PTB; level--) {
-        FuzzPlace slot = table;
-        uint64_t entry;
-        bool down;
-        FuzzHit hit;
-
-        slot.off += va >> VGPU_LEVEL_SHIFT(level) << 3 & 0xff8;
-        entry = fuzz_get64(c, slot);
-        switch (level) {
-        case VGPU_LEVEL_PTB:
-            down = false;
-            break;
-        case VGPU_LEVEL_PDB0:
-            down = (entry & VGPU_PTE_VALID) && (entry & VGPU_PTE_TF) &&
-                   (entry & VGPU_PTE_NORETRY) != VGPU_PTE_NORETRY;
-            break;
-        default:
-            down = (entry & VGPU_PDE_VALID) && !(entry & VGPU_PDE_PTE);
-            break;
-        }
-        if (!down) {
-            return leaf(c, vmid, entry, level, va, write, slot);
-        }
-        hit = entry_memory(c, entry, entry & VGPU_PTE_ADDR);
-        if (hit.kind != FUZZ_HIT_MEMORY) {
-            return hit;
-        }
-        table = hit.at;
-    }
-    g_assert_not_reached();
-}
 
 /*
  * The byte at @va, for as long as it takes. False if there is none: it is a
@@ -272,78 +139,213 @@ static uint64_t pair(const uint32_t *dw)
     return dw[0] | (uint64_t)dw[1] << 32;
 }
 
-/* Where the two meet, the contract leaves all of the destination open. */
-static void do_copy(FuzzQueue *q, unsigned vmid, uint64_t dst, uint64_t src,
-                    uint64_t len)
+/* A copy: where its bytes came from, and where they went. */
+typedef struct Copy {
+    FuzzQueue *q;
+    unsigned vmid;
+    GHashTable *from;           /* FuzzPlace, see key() */
+    GHashTable *to[2];
+    bool met;                   /* what is written is anybody's guess */
+} Copy;
+
+static gpointer key(FuzzPlace at)
 {
-    g_autoptr(GHashTable) from = g_hash_table_new(NULL, NULL);
-    g_autoptr(GHashTable) to = g_hash_table_new(NULL, NULL);
-    bool meet = false;
-    uint64_t i;
+    return GSIZE_TO_POINTER(at.off * 2 + at.kind + 2);
+}
 
-    for (i = 0; i < len && !q->c->failure->len; i++) {
-        FuzzPlace f, t;
-        bool real;
-        uint8_t undef, none;
-        uint8_t byte = read_byte(q, vmid, src + i, &undef, &f, &real);
+static void copy_begin(Copy *c, FuzzQueue *q, unsigned vmid)
+{
+    *c = (Copy) {
+        .q = q, .vmid = vmid, .from = g_hash_table_new(NULL, NULL),
+        .to = { g_hash_table_new(NULL, NULL), g_hash_table_new(NULL, NULL) },
+    };
+}
 
-        if (real) {
-            gpointer key = GSIZE_TO_POINTER(f.off * 2 + f.kind + 2);
+static void copy_end(Copy *c)
+{
+    g_hash_table_unref(c->from);
+    g_hash_table_unref(c->to[0]);
+    g_hash_table_unref(c->to[1]);
+}
 
-            g_hash_table_add(from, key);
-            meet |= g_hash_table_contains(to, key);
-        }
-        if (touch(q, vmid, dst + i, true, &t, &none)) {
-            gpointer key = GSIZE_TO_POINTER(t.off * 2 + t.kind + 2);
+static void copy_met(Copy *c)
+{
+    GHashTableIter it;
+    gpointer k;
+    unsigned i;
 
-            g_hash_table_add(to, key);
-            meet |= g_hash_table_contains(from, key);
-            put(q->c, t, byte, undef);
-        }
-        if (meet) {
-            GHashTableIter it;
-            gpointer key;
+    c->met = true;
+    for (i = 0; i < 2; i++) {
+        g_hash_table_iter_init(&it, c->to[i]);
+        while (g_hash_table_iter_next(&it, &k, NULL)) {
+            size_t place = GPOINTER_TO_SIZE(k) - 2;
 
-            g_hash_table_iter_init(&it, to);
-            while (g_hash_table_iter_next(&it, &key, NULL)) {
-                size_t k = GPOINTER_TO_SIZE(key) - 2;
-
-                q->c->mem[k & 1].undef[k >> 1] = 1;
-            }
-            g_hash_table_remove_all(to);
+            c->q->c->mem[place & 1].undef[place >> 1] = 1;
         }
     }
+}
+
+/*
+ * A byte, to destination @i of two. Where source and destination meet, or both
+ * destinations, the contract leaves all that was written open.
+ */
+static void copy_byte(Copy *c, unsigned i, uint64_t dst, uint64_t src)
+{
+    FuzzPlace at;
+    bool real, meet = false;
+    uint8_t undef, none;
+    uint8_t byte = read_byte(c->q, c->vmid, src, &undef, &at, &real);
+
+    if (real) {
+        g_hash_table_add(c->from, key(at));
+        meet = g_hash_table_contains(c->to[0], key(at)) ||
+               g_hash_table_contains(c->to[1], key(at));
+    }
+    if (touch(c->q, c->vmid, dst, true, &at, &none)) {
+        g_hash_table_add(c->to[i], key(at));
+        meet |= g_hash_table_contains(c->from, key(at)) ||
+                g_hash_table_contains(c->to[!i], key(at));
+        put(c->q->c, at, byte, undef || c->met);
+    }
+    if (meet && !c->met) {
+        copy_met(c);
+    }
+}
+
+static void do_copy(FuzzQueue *q, unsigned vmid, const uint32_t *dw,
+                    bool broadcast)
+{
+    uint64_t len = (dw[1] & 0x3fffffff) + 1ull, i;
+    Copy c;
+
+    copy_begin(&c, q, vmid);
+    /* The first destination may be ahead of the second. */
+    q->loose = broadcast;
+    for (i = 0; i < len && !q->c->failure->len; i++) {
+        copy_byte(&c, 0, pair(&dw[5]) + i, pair(&dw[3]) + i);
+        if (broadcast) {
+            copy_byte(&c, 1, pair(&dw[7]) + i, pair(&dw[3]) + i);
+        }
+    }
+    q->loose = false;
+    copy_end(&c);
+}
+
+/* Byte @b of element (@x, @y, @z) of a surface that five dwords describe. */
+static uint64_t rect_byte(const uint32_t *dw, unsigned size, uint64_t x,
+                          uint64_t y, uint64_t z, unsigned b)
+{
+    uint64_t pitch = (dw[3] >> 13) + 1ull;
+    uint64_t slice = (dw[4] & 0xfffffff) + 1ull;
+
+    x += dw[2] & 0x3fff;
+    y += dw[2] >> 16 & 0x3fff;
+    z += dw[3] & 0x7ff;
+    return pair(dw) + (x + y * pitch + z * slice) * size + b;
+}
+
+static void do_rect(FuzzQueue *q, unsigned vmid, const uint32_t *dw)
+{
+    unsigned size = 1 << (dw[0] >> 29), x, y, z, b;
+    Copy c;
+
+    copy_begin(&c, q, vmid);
+    for (z = 0; z <= (dw[12] & 0x7ff); z++) {
+        for (y = 0; y <= (dw[11] >> 16 & 0x3fff); y++) {
+            for (x = 0; x <= (dw[11] & 0x3fff); x++) {
+                for (b = 0; b < size && !q->c->failure->len; b++) {
+                    copy_byte(&c, 0, rect_byte(&dw[6], size, x, y, z, b),
+                              rect_byte(&dw[1], size, x, y, z, b));
+                }
+            }
+        }
+    }
+    copy_end(&c);
 }
 
 static void do_fill(FuzzQueue *q, unsigned vmid, const uint32_t *dw)
 {
-    uint64_t dst = pair(&dw[1]), len = (dw[4] & 0x3fffffff) + 1ull, i;
-    bool dwords = dw[0] >> 30 == 2;
+    uint64_t size = 1 << (dw[0] >> 30), i;
+    uint64_t dst = pair(&dw[1]) / size * size;
+    uint64_t len = ((dw[4] & 0x3fffffff) / size + 1) * size;
 
-    if (dwords) {
-        dst &= ~3ull;
-        len = (len + 3) & ~3ull;
-    }
     for (i = 0; i < len; i++) {
-        write_byte(q, vmid, dst + i, dwords ? dw[3] >> 8 * (i & 3) : dw[3], 0);
+        write_byte(q, vmid, dst + i, dw[3] >> 8 * (i % size), 0);
     }
 }
 
-static void do_add(FuzzQueue *q, unsigned vmid, const uint32_t *dw)
+static uint64_t atomic(unsigned op, uint64_t old, uint64_t src, uint64_t cmp,
+                       int64_t signed_old, int64_t signed_src)
 {
-    uint64_t va = pair(&dw[1]), val = 0;
+    switch (op) {
+    case SDMA_ATOMIC_SWAP:
+        return src;
+    case SDMA_ATOMIC_CMPSWAP:
+        return old == cmp ? src : old;
+    case SDMA_ATOMIC_ADD:
+        return old + src;
+    case SDMA_ATOMIC_SUB:
+        return old - src;
+    case SDMA_ATOMIC_SMIN:
+        return signed_old < signed_src ? old : src;
+    case SDMA_ATOMIC_UMIN:
+        return old < src ? old : src;
+    case SDMA_ATOMIC_SMAX:
+        return signed_old < signed_src ? src : old;
+    case SDMA_ATOMIC_UMAX:
+        return old < src ? src : old;
+    case SDMA_ATOMIC_AND:
+        return old & src;
+    case SDMA_ATOMIC_OR:
+        return old | src;
+    case SDMA_ATOMIC_XOR:
+        return old ^ src;
+    case SDMA_ATOMIC_INC:
+        return old < src ? old + 1 : 0;
+    default:
+        return old == 0 || old > src ? src : old - 1;
+    }
+}
+
+static void do_atomic(FuzzQueue *q, unsigned vmid, const uint32_t *dw)
+{
+    unsigned op = dw[0] >> 25, size = op & 0x20 ? 8 : 4, i;
+    uint64_t va = pair(&dw[1]), src = pair(&dw[3]), cmp = pair(&dw[5]), old = 0;
     uint8_t open = 0, none;
     FuzzPlace at;
-    unsigned i;
 
     if (!touch(q, vmid, va, true, &at, &none)) {
         return;
     }
-    for (i = 0; i < 8; i++) {
+    for (i = 0; i < size; i++) {
         open |= q->c->mem[at.kind].undef[at.off + i];
-        val |= (uint64_t)q->c->mem[at.kind].byte[at.off + i] << 8 * i;
+        old |= (uint64_t)q->c->mem[at.kind].byte[at.off + i] << 8 * i;
     }
-    write_word(q, vmid, va, val + pair(&dw[3]), 8, open);
+    if (size == 4) {
+        src = (uint32_t)src;
+        old = atomic(op & 0x1f, old, src, (uint32_t)cmp, (int32_t)old,
+                     (int32_t)src);
+    } else {
+        old = atomic(op & 0x1f, old, src, cmp, old, src);
+    }
+    write_word(q, vmid, va, old, size, open);
+}
+
+/* The dword that a packet asks for. */
+static uint32_t read_dword(FuzzQueue *q, unsigned vmid, uint64_t va)
+{
+    uint32_t val = 0;
+    unsigned i;
+
+    for (i = 0; i < 4; i++) {
+        FuzzPlace at;
+        uint8_t undef;
+        bool real;
+
+        val |= (uint32_t)read_byte(q, vmid, (va & ~3ull) + i, &undef, &at,
+                                   &real) << 8 * i;
+    }
+    return val;
 }
 
 static void run_stream(Stream *s);
@@ -352,7 +354,7 @@ static void run_stream(Stream *s);
 static uint64_t do_packet(Stream *s)
 {
     FuzzQueue *q = s->q;
-    uint32_t dw[SDMA_PTEPDE_DWORDS];
+    uint32_t dw[SDMA_COPY_RECT_DWORDS];
     uint64_t i, n;
 
     q->reported = false;
@@ -361,10 +363,14 @@ static uint64_t do_packet(Stream *s)
     case SDMA_PKT(SDMA_OP_NOP, 0):
         return 1 + (dw[0] >> 16 & 0x3fff);
     case SDMA_PKT(SDMA_OP_COPY, SDMA_SUBOP_COPY_LINEAR):
-        fetch_rest(s, dw, 7);
-        do_copy(q, s->vmid, pair(&dw[5]), pair(&dw[3]),
-                (dw[1] & 0x3fffffff) + 1ull);
-        return 7;
+        n = dw[0] & SDMA_COPY_LINEAR__BROADCAST ? 9 : 7;
+        fetch_rest(s, dw, n);
+        do_copy(q, s->vmid, dw, n == 9);
+        return n;
+    case SDMA_PKT(SDMA_OP_COPY, SDMA_SUBOP_COPY_LINEAR_RECT):
+        fetch_rest(s, dw, 13);
+        do_rect(q, s->vmid, dw);
+        return 13;
     case SDMA_PKT(SDMA_OP_WRITE, SDMA_SUBOP_WRITE_LINEAR):
         fetch_rest(s, dw, 4);
         n = (dw[3] & 0xfffff) + 1;
@@ -399,20 +405,20 @@ static uint64_t do_packet(Stream *s)
     case SDMA_PKT(SDMA_OP_POLL_REGMEM, 0):
         fetch_rest(s, dw, 6);
         if (dw[0] >> 28 & 7) {
-            for (i = 0; i < 4; i++) {
-                FuzzPlace at;
-                uint8_t undef;
-                bool real;
-
-                read_byte(q, s->vmid, (pair(&dw[1]) & ~3ull) + i, &undef, &at,
-                          &real);
-            }
+            read_dword(q, s->vmid, pair(&dw[1]));
         }
         return 6;
     case SDMA_PKT(SDMA_OP_ATOMIC, 0):
         fetch_rest(s, dw, 8);
-        do_add(q, s->vmid, dw);
+        do_atomic(q, s->vmid, dw);
         return 8;
+    case SDMA_PKT(SDMA_OP_COND_EXE, 0):
+        fetch_rest(s, dw, 5);
+        return read_dword(q, s->vmid, pair(&dw[1])) == dw[3]
+               ? 5 : 5 + (dw[4] & 0x3fff);
+    case SDMA_PKT(SDMA_OP_PRE_EXE, 0):
+        fetch_rest(s, dw, 2);
+        return dw[0] >> 16 & 1 ? 2 : 2 + (dw[1] & 0x3fff);
     case SDMA_PKT(SDMA_OP_CONST_FILL, 0):
         fetch_rest(s, dw, 5);
         do_fill(q, s->vmid, dw);

@@ -117,6 +117,8 @@ static void drain(FuzzCase *c)
                 g_array_append_val(c->seen_faults, f);
             }
             break;
+        case IH_SRC_SDMA_POLL_TIMEOUT:
+            break;              /* it goes on all the same */
         default:
             fuzz_fail(c, "interrupt of source %u, data 0x%x 0x%x", irq.source,
                       irq.data[0], irq.data[1]);
@@ -172,7 +174,7 @@ static void disturb(FuzzQueue *q)
     FuzzCase *c = q->c;
     QVGPUQueue *other = &c->queue[fuzz_below(&q->rng, c->nqueues)].q;
 
-    switch (fuzz_below(&q->rng, 8)) {
+    switch (fuzz_below(&q->rng, q->loose ? 2 : 8)) {
     case 0:
         qvgpu_invalidate(c->v, fuzz_rnd(&q->rng) & 0xffff);
         break;

@@ -190,27 +190,143 @@ static void make_write(FuzzQueue *q, unsigned vmid, GArray *to)
 }
 
 static void make_packet(FuzzQueue *q, unsigned vmid, unsigned depth,
+                        GArray *to);
+
+/* A packet that is executed, or not. */
+static void make_conditional(FuzzQueue *q, unsigned vmid, GArray *to)
+{
+    FuzzCase *c = q->c;
+    FuzzRng *r = &c->rng;
+    g_autoptr(GArray) dw = g_array_new(false, false, 4);
+    uint64_t va = pick(q, vmid, 4);
+    uint32_t x = fuzz_rnd(r);
+
+    make_packet(q, vmid, 2, dw);
+    if (dw->len > 48) {
+        /* There may not be room for more. */
+    } else if (fuzz_chance(r, 30)) {
+        EMIT(SDMA_PKT(SDMA_OP_PRE_EXE, 0) |
+             VGPU_PREP(SDMA_PRE_EXE__DEVICES, x & 0xff), dw->len);
+    } else {
+        EMIT(SDMA_PKT(SDMA_OP_FENCE, 0), QVGPU_LO(va), QVGPU_HI(va), x);
+        EMIT(SDMA_PKT(SDMA_OP_COND_EXE, 0), QVGPU_LO(va), QVGPU_HI(va),
+             fuzz_chance(r, 60) ? x : x + 1, dw->len);
+    }
+    g_array_append_vals(to, dw->data, dw->len);
+}
+
+static void make_atomic(FuzzQueue *q, unsigned vmid, GArray *to)
+{
+    static const uint8_t ops[] = {
+        SDMA_ATOMIC_SWAP, SDMA_ATOMIC_CMPSWAP, SDMA_ATOMIC_ADD,
+        SDMA_ATOMIC_SUB, SDMA_ATOMIC_SMIN, SDMA_ATOMIC_UMIN,
+        SDMA_ATOMIC_SMAX, SDMA_ATOMIC_UMAX, SDMA_ATOMIC_AND,
+        SDMA_ATOMIC_OR, SDMA_ATOMIC_XOR, SDMA_ATOMIC_INC,
+        SDMA_ATOMIC_DEC,
+    };
+    FuzzCase *c = q->c;
+    FuzzRng *r = &c->rng;
+    uint32_t op = ops[fuzz_below(r, ARRAY_SIZE(ops))] |
+                  (fuzz_rnd(r) & (SDMA_ATOMIC_OP_64 | SDMA_ATOMIC_OP_NO_RTN));
+    uint64_t va = pick(q, vmid, 8) & ~7ull, src = fuzz_rnd(r);
+    uint64_t cmp = fuzz_rnd(r);
+
+    if (!(op & SDMA_ATOMIC_OP_64)) {
+        va |= fuzz_rnd(r) & 4;
+    }
+    EMIT(SDMA_PKT(SDMA_OP_ATOMIC, 0) | VGPU_PREP(SDMA_ATOMIC__OP, op),
+         QVGPU_LO(va), QVGPU_HI(va), QVGPU_LO(src), QVGPU_HI(src),
+         QVGPU_LO(cmp), QVGPU_HI(cmp), 0);
+}
+
+/* One of the two surfaces: @dw is five dwords. All it reaches is MAX_LEN. */
+static void make_surface(FuzzQueue *q, unsigned vmid, unsigned element,
+                         uint32_t *dw)
+{
+    FuzzRng *r = &q->c->rng;
+    unsigned x = fuzz_below(r, 8), y = fuzz_below(r, 3), z = fuzz_below(r, 2);
+    uint64_t va = pick(q, vmid, MAX_LEN);
+
+    dw[0] = va;
+    dw[1] = va >> 32;
+    dw[2] = VGPU_PREP(SDMA_COPY_RECT_XY__X, x) |
+            VGPU_PREP(SDMA_COPY_RECT_XY__Y, y);
+    dw[3] = VGPU_PREP(SDMA_COPY_RECT_Z__Z, z) |
+            VGPU_PREP(SDMA_COPY_RECT_Z__PITCH,
+                      (uint32_t)fuzz_below(r, 640 >> element));
+    dw[4] = fuzz_below(r, 4096 >> element);
+}
+
+/* (1 + 7 + 32) * 16 + 10 * 640 + 4 * 4096 bytes at most: within MAX_LEN. */
+static void make_rect(FuzzQueue *q, unsigned vmid, GArray *to)
+{
+    FuzzRng *r = &q->c->rng;
+    uint32_t dw[SDMA_COPY_RECT_DWORDS];
+    unsigned element = fuzz_below(r, 5);
+
+    dw[0] = SDMA_PKT(SDMA_OP_COPY, SDMA_SUBOP_COPY_LINEAR_RECT) |
+            VGPU_PREP(SDMA_COPY_RECT__ELEMENT, element);
+    make_surface(q, vmid, element, &dw[SDMA_COPY_RECT_SRC_DW]);
+    make_surface(q, vmid, element, &dw[SDMA_COPY_RECT_DST_DW]);
+    dw[11] = VGPU_PREP(SDMA_COPY_RECT_XY__X, (uint32_t)fuzz_below(r, 32)) |
+             VGPU_PREP(SDMA_COPY_RECT_XY__Y, (uint32_t)fuzz_below(r, 8));
+    dw[12] = fuzz_below(r, 3);
+    emit(q->c, to, dw, ARRAY_SIZE(dw));
+}
+
+static void make_copy(FuzzQueue *q, unsigned vmid, GArray *to)
+{
+    FuzzCase *c = q->c;
+    uint64_t len = length(&c->rng), src = pick(q, vmid, len);
+    uint64_t a = pick(q, vmid, len), b = pick(q, vmid, len);
+
+    if (fuzz_chance(&c->rng, 85)) {
+        EMIT(SDMA_PKT(SDMA_OP_COPY, SDMA_SUBOP_COPY_LINEAR), len - 1, 0,
+             QVGPU_LO(src), QVGPU_HI(src), QVGPU_LO(a), QVGPU_HI(a));
+    } else {
+        EMIT(SDMA_PKT(SDMA_OP_COPY, SDMA_SUBOP_COPY_LINEAR) |
+             SDMA_COPY_LINEAR__BROADCAST, len - 1, 0, QVGPU_LO(src),
+             QVGPU_HI(src), QVGPU_LO(a), QVGPU_HI(a), QVGPU_LO(b),
+             QVGPU_HI(b));
+    }
+}
+
+static void make_fill(FuzzQueue *q, unsigned vmid, GArray *to)
+{
+    FuzzCase *c = q->c;
+    FuzzRng *r = &c->rng;
+    uint32_t size = fuzz_below(r, 3), data = fuzz_rnd(r);
+    uint64_t len = length(r);
+    uint64_t va = pick(q, vmid, ROUND_UP(len, 4)) & ~((1ull << size) - 1);
+
+    va += fuzz_below(r, 1 << size);
+    EMIT(SDMA_PKT(SDMA_OP_CONST_FILL, 0) |
+         VGPU_PREP(SDMA_CONST_FILL__SIZE, size), QVGPU_LO(va), QVGPU_HI(va),
+         data, len - 1);
+}
+
+static void make_packet(FuzzQueue *q, unsigned vmid, unsigned depth,
                         GArray *to)
 {
     FuzzCase *c = q->c;
     FuzzRng *r = &c->rng;
-    uint64_t len = length(r), a, b, x = fuzz_rnd(r), y = fuzz_rnd(r);
+    uint64_t len = length(r), a, x = fuzz_rnd(r), y = fuzz_rnd(r);
     uint32_t dw[1 + 16] = { 0 };
 
     switch (fuzz_below(r, 100)) {
-    case 0 ... 34:
-        a = pick(q, vmid, len);
-        b = pick(q, vmid, len);
-        EMIT(SDMA_PKT(SDMA_OP_COPY, SDMA_SUBOP_COPY_LINEAR), len - 1, 0,
-             QVGPU_LO(a), QVGPU_HI(a), QVGPU_LO(b), QVGPU_HI(b));
+    case 0 ... 27:
+        make_copy(q, vmid, to);
         break;
-    case 35 ... 49:
-        a = pick(q, vmid, len + 3) & (x & 1 ? ~0ull : ~3ull);
-        EMIT(SDMA_PKT(SDMA_OP_CONST_FILL, 0) |
-             VGPU_PREP(SDMA_CONST_FILL__SIZE, x & 1 ? 0u : 2u), QVGPU_LO(a),
-             QVGPU_HI(a), QVGPU_LO(y), len - 1);
+    case 28 ... 33:
+        make_rect(q, vmid, to);
         break;
-    case 50 ... 61:
+    case 34 ... 46:
+        make_fill(q, vmid, to);
+        break;
+    case 47 ... 51:
+        make_conditional(q, vmid, to);
+        break;
+    case 52 ... 61:
         make_write(q, vmid, to);
         break;
     case 62 ... 69:
@@ -219,10 +335,7 @@ static void make_packet(FuzzQueue *q, unsigned vmid, unsigned depth,
              QVGPU_LO(x));
         break;
     case 70 ... 77:
-        a = pick(q, vmid, 8) & ~7ull;
-        EMIT(SDMA_PKT(SDMA_OP_ATOMIC, 0) |
-             VGPU_PREP(SDMA_ATOMIC__OP, (uint32_t)SDMA_ATOMIC_ADD64),
-             QVGPU_LO(a), QVGPU_HI(a), QVGPU_LO(x), QVGPU_HI(x), 0, 0, 0);
+        make_atomic(q, vmid, to);
         break;
     case 78 ... 84:
         len = MAX(len / 8, 1);

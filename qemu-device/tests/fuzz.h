@@ -4,8 +4,9 @@
  *
  *   fuzz-case.c    makes a case from a number: page tables, memory, queues
  *   fuzz-stream.c  packets, in rings and indirect buffers
- *   fuzz-oracle.c  says what the case does: one byte at a time, no cache, no
- *                  spans, straight from docs/hardware.md
+ *   fuzz-oracle.c  says what the case does: one byte at a time, straight from
+ *                  docs/hardware.md
+ *   fuzz-walk.c    the same of translation: no cache, no spans
  *   fuzz-run.c     lets the device do the case, repairs the faults, compares
  *                  pointers and interrupts
  *   fuzz-check.c   compares memory
@@ -85,7 +86,8 @@ typedef struct FuzzQueue {
     GArray *seen_stalls;        /* QVGPUIrq */
     unsigned taken;             /* of seen_stalls */
     /* Of the packet that the oracle is at. */
-    bool reported;
+    bool reported;              /* its no-retry fault */
+    bool loose;                 /* memory need not be right before its end */
 } FuzzQueue;
 
 struct FuzzCase {
@@ -169,7 +171,7 @@ uint64_t fuzz_case_pte(FuzzQueue *q, FuzzRng *r);
 /* The queue's registers, its ring and what it leads to. Data is there. */
 void fuzz_stream_make(FuzzQueue *q);
 
-/* fuzz-oracle.c */
+/* fuzz-walk.c */
 
 typedef enum FuzzHitKind {
     FUZZ_HIT_MEMORY,
@@ -187,10 +189,13 @@ typedef struct FuzzHit {
 } FuzzHit;
 
 FuzzHit fuzz_walk(FuzzCase *c, unsigned vmid, uint64_t va, bool write);
-/* Do all of the queue's packets; calls fuzz_stall() at each retry fault. */
-void fuzz_oracle_run(FuzzQueue *q);
 uint64_t fuzz_get64(FuzzCase *c, FuzzPlace at);
 void fuzz_put64(FuzzCase *c, FuzzPlace at, uint64_t val);
+
+/* fuzz-oracle.c */
+
+/* Do all of the queue's packets; calls fuzz_stall() at each retry fault. */
+void fuzz_oracle_run(FuzzQueue *q);
 
 /* fuzz-check.c */
 
