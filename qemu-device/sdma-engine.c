@@ -30,6 +30,14 @@
 #define TURN_BYTES          VGPU_CHUNK
 #define TURN_PACKETS        1024
 
+/*
+ * Engines share the host's cores. One that is ahead of another that also has
+ * work waits for it, but not for ever: it may be the host that keeps it.
+ */
+#define LEAD_KIB            (8 * KiB)
+#define LEAD_WAIT_MS        1
+#define LEAD_WAITS          100
+
 bool vgpu_queue_enabled(const VGPUQueue *q)
 {
     return qatomic_read(&q->regs[SDMA_RB_CNTL]) & SDMA_RB_CNTL__RB_ENABLE;
@@ -164,6 +172,8 @@ static void queue_run(VGPUEngine *e, VGPUQueue *q)
         q->rptr = q->exec.rptr;
     }
     e->current = NULL;
+    qatomic_set(&e->spent,
+                e->spent + (TURN_BYTES - q->exec.budget) / KiB);
 
     switch (step) {
     case VGPU_STEP_BAD_PACKET:
@@ -224,9 +234,48 @@ static VGPUQueue *pick(VGPUEngine *e, int64_t now, int64_t *next)
     return NULL;
 }
 
+/* Has @e got more than another engine with work? */
+static bool engine_leads(VGPUEngine *e)
+{
+    unsigned i;
+
+    for (i = 0; i < SDMA_NUM_ENGINES; i++) {
+        const VGPUEngine *o = &e->s->engines[i];
+
+        if (o != e && qatomic_read(&o->busy) &&
+            (int)(e->spent - qatomic_read(&o->spent)) > (int)LEAD_KIB) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* An engine that was idle starts where the last of the others is. */
+static void engine_set_busy(VGPUEngine *e, bool busy)
+{
+    bool alone = true;
+    unsigned i;
+
+    if (e->busy == busy) {
+        return;
+    }
+    for (i = 0; i < SDMA_NUM_ENGINES && busy; i++) {
+        const VGPUEngine *o = &e->s->engines[i];
+        unsigned spent = qatomic_read(&o->spent);
+
+        if (o != e && qatomic_read(&o->busy) &&
+            (alone || (int)(spent - e->spent) < 0)) {
+            qatomic_set(&e->spent, spent);
+            alone = false;
+        }
+    }
+    qatomic_set(&e->busy, busy);
+}
+
 static void *engine_thread(void *opaque)
 {
     VGPUEngine *e = opaque;
+    unsigned waits = 0;
 
     rcu_register_thread();
     qemu_mutex_lock(&e->lock);
@@ -235,7 +284,15 @@ static void *engine_thread(void *opaque)
         int64_t next = INT64_MAX;
         VGPUQueue *q = pick(e, now, &next);
 
-        if (q) {
+        if (!e->paused) {
+            engine_set_busy(e, q);
+        }
+        if (q && engine_leads(e) && waits < LEAD_WAITS) {
+            waits++;
+            e->next = q - e->queues;
+            qemu_cond_timedwait(&e->wake, &e->lock, LEAD_WAIT_MS);
+        } else if (q) {
+            waits = 0;
             queue_run(e, q);
         } else if (next == INT64_MAX) {
             qemu_cond_wait(&e->wake, &e->lock);
@@ -384,11 +441,14 @@ void vgpu_engine_pause(VGPUState *s, bool paused)
 
         QEMU_LOCK_GUARD(&e->lock);
         e->paused = paused;
-        if (paused) {
-            engine_park(e);
-        } else {
-            qemu_cond_signal(&e->wake);
-        }
+        qemu_cond_signal(&e->wake);
+    }
+    /* Not before all were told: those that run on would be ahead. */
+    for (i = 0; i < SDMA_NUM_ENGINES && paused; i++) {
+        VGPUEngine *e = &s->engines[i];
+
+        QEMU_LOCK_GUARD(&e->lock);
+        engine_park(e);
     }
 }
 

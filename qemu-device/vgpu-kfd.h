@@ -260,6 +260,8 @@ typedef struct VGPUEngine {
     bool paused;                /* the machine is stopped */
     bool yield;                 /* leave the current queue soon; atomic */
     unsigned next;              /* queue whose turn it is */
+    bool busy;                  /* has queues that can run; atomic */
+    unsigned spent;             /* KiB, to compare busy engines; atomic */
     QEMUBH *reg_bh;             /* does SRBM_WRITE */
     uint64_t clock_offset;      /* to the GPU's; thread only */
     VGPUQueue *current;
