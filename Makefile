@@ -22,7 +22,7 @@ test-long: ## the long forms of the suites, S= seconds each
 
 FUZZ_S ?= 60
 fuzz: ## the fuzzers of the device, FUZZ_S= seconds each
-	@./vgpu test --long --seconds $(FUZZ_S) fuzz-model
+	@./vgpu test --long --seconds $(FUZZ_S) fuzz-model fuzz-generic
 
 bench: ## all benchmarks, as a table and as build/bench.json
 	@./vgpu bench

@@ -37,9 +37,9 @@ def output_of(command: Sequence[str | Path]) -> str:
 
 
 @functools.cache
-def missing() -> tuple[str, ...]:
-    """Packages of configs/packages.txt that this machine lacks."""
-    lines = (CONFIGS / "packages.txt").read_text().splitlines()
+def missing(listed: str = "packages") -> tuple[str, ...]:
+    """Packages of configs/packages.txt, or of another such list, that this machine lacks."""
+    lines = (CONFIGS / f"{listed}.txt").read_text().splitlines()
     wanted = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     result = subprocess.run(
         ["dpkg-query", "-W", "-f", "${Package} ${Status}\n", *wanted], capture_output=True, text=True, check=False
@@ -48,8 +48,8 @@ def missing() -> tuple[str, ...]:
     return tuple(name for name in wanted if name not in installed)
 
 
-def _install(job: Job) -> None:
-    names = missing()
+def _install(job: Job, listed: str) -> None:
+    names = missing(listed)
     prefix: list[str] = []
     if os.geteuid() != 0:
         if not shutil.which("sudo"):
@@ -59,13 +59,13 @@ def _install(job: Job) -> None:
     job.run([*prefix, "update"])
     job.run([*prefix, "install", "-y", "--no-install-recommends", *names])
     missing.cache_clear()
-    if left := missing():
+    if left := missing(listed):
         raise job.fail(f"still missing: {' '.join(left)}")
 
 
-def host_packages() -> Step:
-    """The step that installs what the host lacks."""
-    return Step("packages", "host packages", _install, check=lambda: not missing())
+def host_packages(listed: str = "packages") -> Step:
+    """The step that installs what the host lacks of a list in configs/."""
+    return Step(listed, "host packages", lambda job: _install(job, listed), check=lambda: not missing(listed))
 
 
 # The private archive configuration

@@ -7,7 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from vgpu_tools import fingerprint, sources
+from vgpu_tools import apt, fingerprint, sources
 from vgpu_tools.errors import Failure
 from vgpu_tools.paths import BUILD, CACHE, CONFIGS, INCLUDE, QEMU_DEVICE
 from vgpu_tools.steps import Job, Step, jobs
@@ -16,7 +16,8 @@ BINARY = "qemu-system-x86_64"
 QTEST = "tests/qtest/vgpu-kfd/vgpu-kfd-test"
 BENCH = "tests/qtest/vgpu-kfd/vgpu-kfd-bench"
 MODEL_FUZZER = "tests/qtest/vgpu-kfd/vgpu-kfd-fuzz"
-VARIANTS = ("release", "sanitizers")
+GENERIC_FUZZER = "qemu-fuzz-x86_64"
+VARIANTS = ("release", "sanitizers", "fuzz")
 
 
 def flags(variant: str) -> list[str]:
@@ -55,6 +56,21 @@ def model_fuzzer(variant: str = "release") -> Path:
     return folder(variant) / Path(MODEL_FUZZER).name
 
 
+def generic_fuzzer() -> Path:
+    """QEMU's own fuzzer of devices."""
+    return folder("fuzz") / GENERIC_FUZZER
+
+
+def firmware_beside(variant: str) -> None:
+    """Put firmware where a QEMU that gets no -L finds it: below the folder of its binary."""
+    place = folder(variant) / "qemu-bundle/usr/local/share/qemu"
+    place.mkdir(parents=True, exist_ok=True)
+    for path in [path for folder in sources.firmware()[1] for path in folder.iterdir()]:
+        link = place / path.name
+        link.unlink(missing_ok=True)
+        link.symlink_to(path)
+
+
 def with_firmware(variant: str = "release") -> Path:
     """A script called like the emulator that starts it with our firmware, for tests that give only a path."""
     script = folder(variant) / "with-firmware" / BINARY
@@ -89,6 +105,12 @@ def build_model_fuzzer(variant: str = "release") -> Step:
     """The step that builds the fuzzer with a model, after QEMU."""
     name, output = f"model-fuzzer-{variant}", model_fuzzer(variant)
     return _step(variant, name, "fuzzer of the device", MODEL_FUZZER, output, [build(variant)])
+
+
+def build_generic_fuzzer() -> Step:
+    """The step that builds QEMU as a fuzzer."""
+    needs = [apt.host_packages("packages-fuzz"), sources.qemu().step]
+    return _step("fuzz", "generic-fuzzer", "QEMU's fuzzer", GENERIC_FUZZER, generic_fuzzer(), needs)
 
 
 def _step(variant: str, name: str, title: str, target: str, output: Path, needs: list[Step]) -> Step:

@@ -6,6 +6,7 @@ A suite returns cases; what it printed lies in build/results/NAME.log, its cases
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -26,6 +27,7 @@ FUZZ_SECONDS = 60
 FUZZ_MORE_SECONDS = 600  # to look for a smaller case that fails, too
 TEST_SECONDS = {"release": 240, "debug": 600}  # for one guest program; the debug kernel is many times slower
 SANITIZER_OPTIONS = {"UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}  # ASan stops by itself
+FUZZ_HANG_SECONDS = 60  # an input that takes longer is a failure
 KUNIT_MODULE = "vgpu_kfd_kunit"
 
 
@@ -98,6 +100,44 @@ def _model_fuzz(log: Path, variant: str = "release") -> list[Case]:
     seconds = int(os.environ.get("VGPU_TEST_SECONDS", FUZZ_SECONDS))
     command = [qemu.model_fuzzer(variant), "--seconds", seconds]
     return _device_test(log, "fuzz", command, seconds + FUZZ_MORE_SECONDS, variant)
+
+
+def _generic_fuzz(log: Path) -> list[Case]:
+    """QEMU's generic fuzzer: random accesses to registers, doorbells and configuration space, until time is over."""
+    seconds = int(os.environ.get("VGPU_TEST_SECONDS", FUZZ_SECONDS))
+    corpus = BUILD / "fuzz-corpus"  # what reached something new; each run goes on from there
+    corpus.mkdir(parents=True, exist_ok=True)
+    qemu.firmware_beside("fuzz")
+    command = [
+        qemu.generic_fuzzer(),
+        "--fuzz-target=generic-fuzz-vgpu-kfd",
+        f"-max_total_time={seconds}",
+        f"-timeout={FUZZ_HANG_SECONDS}",
+        "-rss_limit_mb=4096",
+        "-detect_leaks=0",
+        "-print_final_stats=1",
+        f"-artifact_prefix={RESULTS}/fuzz-generic-",
+        corpus,
+    ]
+    with log.open("wb") as file:
+        try:
+            status = subprocess.run(
+                [str(word) for word in command],
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                timeout=seconds + FUZZ_MORE_SECONDS,
+                env=clean_environment(SANITIZER_OPTIONS),
+                check=False,
+            ).returncode
+        except subprocess.TimeoutExpired:
+            return [Case("fuzz: generic", "failed", f"not done after {seconds + FUZZ_MORE_SECONDS} s")]
+    said = log.read_text(errors="replace")
+    if status == 0 and "Done " in said:
+        return [Case("fuzz: generic", "passed")]
+    input_file = re.search(r"Test unit written to (\S+)", said)
+    repeat = f"; repeat: {command[0]} {command[1]} {input_file[1]}" if input_file else ""
+    return [Case("fuzz: generic", "failed", f"exit status {status}{repeat}")]
 
 
 def device_environment(variant: str) -> dict[str, str]:
@@ -184,6 +224,7 @@ SUITES = (
     Suite("check", checks.steps, checks.run),
     Suite("qtest", lambda: [sources.firmware()[0], qemu.build_qtest()], _qtest),
     Suite("fuzz-model", lambda: [sources.firmware()[0], qemu.build_model_fuzzer()], _model_fuzz),
+    Suite("fuzz-generic", lambda: [sources.firmware()[0], qemu.build_generic_fuzzer()], _generic_fuzz, long=True),
     Suite(
         "qtest-sanitizers",
         lambda: [sources.firmware()[0], qemu.build_qtest("sanitizers")],
