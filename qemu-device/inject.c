@@ -87,6 +87,10 @@ static uint64_t arg_of(const VgpuInjection *w)
         return w->u.pte_late.has_walks ? w->u.pte_late.walks : 1;
     case VGPU_INJECT_KIND_GART_LATE:
         return w->u.gart_late.has_walks ? w->u.gart_late.walks : 1;
+    case VGPU_INJECT_KIND_SDMA_SLOW:
+        return w->u.sdma_slow.bytes_per_second;
+    case VGPU_INJECT_KIND_SDMA_WRONG_BYTE:
+        return w->u.sdma_wrong_byte.q_xor;
     default:
         return 0;
     }
@@ -120,11 +124,12 @@ bool vgpu_inject_fires(VGPUState *s, VgpuInjectKind kind, const VGPUSite *site,
                        VGPUShot *shot)
 {
     VGPUInjection *i;
+    VGPUShot unused;
 
     QEMU_LOCK_GUARD(&s->inject.lock);
     QTAILQ_FOREACH(i, &s->inject.list, next) {
         if (i->what->kind == kind && matches(i->what, site) &&
-            take(s, i, site, shot)) {
+            take(s, i, site, shot ?: &unused)) {
             return true;
         }
     }
@@ -228,6 +233,12 @@ static bool check(const VgpuInjection *w, Error **errp)
         error_setg(errp, "queue must be below %u", SDMA_NUM_QUEUES);
     } else if (w->has_length && !w->length) {
         error_setg(errp, "length must not be 0");
+    } else if (w->kind == VGPU_INJECT_KIND_SDMA_SLOW &&
+               !w->u.sdma_slow.bytes_per_second) {
+        error_setg(errp, "bytes-per-second must not be 0");
+    } else if (w->kind == VGPU_INJECT_KIND_SDMA_WRONG_BYTE &&
+               w->u.sdma_wrong_byte.has_q_xor && !w->u.sdma_wrong_byte.q_xor) {
+        error_setg(errp, "xor must not be 0");
     } else {
         return true;
     }

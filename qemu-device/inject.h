@@ -51,7 +51,10 @@ typedef struct VGPUState VGPUState;
 
 void vgpu_inject_init(VGPUState *s);
 void vgpu_inject_destroy(VGPUState *s);
-/* Does an injection of @kind take this occasion? Any thread, any lock. */
+/*
+ * Does an injection of @kind take this occasion? @shot may be NULL. Any thread,
+ * any lock.
+ */
 bool vgpu_inject_fires(VGPUState *s, VgpuInjectKind kind, const VGPUSite *site,
                        VGPUShot *shot);
 /*

@@ -37,6 +37,9 @@ static VgpuStall *stall_info(const VGPUStall *stall)
     case VGPU_WAIT_RETRY:
         info->why = VGPU_STALL_REASON_RETRY;
         break;
+    case VGPU_WAIT_REG:
+        info->why = VGPU_STALL_REASON_REGISTER;
+        return info;
     default:
         info->why = VGPU_STALL_REASON_POLL;
         return info;
@@ -95,6 +98,7 @@ static VgpuEngineInfo *engine_info(VGPUState *s, unsigned i)
     info->engine = i;
     info->halted = (e->regs[SDMA_FREEZE] & SDMA_FREEZE__FREEZE) ||
                    (e->regs[SDMA_F32_CNTL] & SDMA_F32_CNTL__HALT);
+    info->hung = e->hung;
     info->tlb_used = vgpu_client_tlb_used(&e->client);
     info->tlb_size = VGPU_TLB_WAYS << VGPU_TLB_SETS_LOG2;
     for (n = 0; n < SDMA_NUM_QUEUES; n++) {
@@ -273,9 +277,9 @@ static void print_engine(GString *buf, const VgpuEngineInfo *e)
 {
     const VgpuQueueInfoList *q;
 
-    g_string_append_printf(buf, "  SDMA%u: %sTLB %u of %u\n", e->engine,
-                           e->halted ? "halted, " : "", e->tlb_used,
-                           e->tlb_size);
+    g_string_append_printf(buf, "  SDMA%u: %s%sTLB %u of %u\n", e->engine,
+                           e->halted ? "halted, " : "",
+                           e->hung ? "hangs, " : "", e->tlb_used, e->tlb_size);
     for (q = e->queues; q; q = q->next) {
         g_string_append_printf(buf, "    queue %u: VMID %u, rptr 0x%" PRIx64
                                " wptr 0x%" PRIx64 ", %s", q->value->queue,

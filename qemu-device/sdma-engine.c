@@ -73,7 +73,7 @@ void vgpu_queue_restart(VGPUEngine *e, VGPUQueue *q)
 
 static bool engine_runs(const VGPUEngine *e)
 {
-    return !e->quit && !e->paused &&
+    return !e->quit && !e->paused && !e->hung &&
            !(qatomic_read(&e->regs[SDMA_FREEZE]) & SDMA_FREEZE__FREEZE) &&
            !(qatomic_read(&e->regs[SDMA_F32_CNTL]) & SDMA_F32_CNTL__HALT);
 }
@@ -181,6 +181,9 @@ static void queue_run(VGPUEngine *e, VGPUQueue *q)
         break;
     case VGPU_STEP_BAD_RING:
         queue_error(e, q, VGPU_SDMA_EXC_RING);
+        break;
+    case VGPU_STEP_HANG:
+        e->hung = 1 + (q - e->queues);
         break;
     case VGPU_STEP_STALL:
         /* Who would wake us may have come before we said that we wait. */
@@ -427,6 +430,7 @@ void vgpu_engine_reset(VGPUState *s)
         }
         engine_park(e);
         memset(e->queues, 0, sizeof(e->queues));
+        e->hung = 0;
         e->next = 0;
         e->clock_offset = 0;
     }

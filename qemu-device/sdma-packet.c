@@ -207,9 +207,12 @@ static VGPUStep load_packet(VGPUEngine *e, VGPUQueue *q)
     x->packet = true;
     x->done = 0;
     x->polls = 0;
+    x->slow = 0;
+    x->wrong_xor = 0;
     trace_vgpu_packet(e->s->id, e->index, q - e->queues, vgpu_sdma_vmid(x),
                       pos * 4, x->dw[0], x->ndw);
-    return VGPU_STEP_DONE;
+    return vgpu_inject_armed(e->s, VGPU_INJECT_PACKETS) ?
+           vgpu_sdma_inject_begin(e, q, pos) : VGPU_STEP_DONE;
 }
 
 static void enter_indirect(VGPUExec *x)
@@ -270,6 +273,7 @@ VGPUStep vgpu_packet_step(VGPUEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     VGPUStep step = VGPU_STEP_DONE;
+    uint64_t moved = 0;
 
     x->mem.vmid = vgpu_sdma_vmid(x);
     if (!x->writeback) {
@@ -277,10 +281,19 @@ VGPUStep vgpu_packet_step(VGPUEngine *e, VGPUQueue *q)
             step = load_packet(e, q);
         }
         if (step == VGPU_STEP_DONE) {
+            uint64_t before = x->done;
+
             step = find_packet(x->dw[0])->step(e, q);
+            if (x->wrong_xor) {
+                step = vgpu_sdma_inject_moved(q, before, step);
+            }
+            moved = x->done - before;
         }
         if (step == VGPU_STEP_DONE) {
             retire(e, q);
+        }
+        if (x->slow && moved && step != VGPU_STEP_STALL) {
+            return vgpu_sdma_inject_slow(x, moved);
         }
     }
     return step == VGPU_STEP_DONE && x->writeback ? write_rptr(e, q) : step;

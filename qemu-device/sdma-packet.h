@@ -54,6 +54,21 @@ void vgpu_sdma_interrupt(VGPUEngine *e, VGPUQueue *q, unsigned source,
  */
 typedef VGPUStep VGPUPacketFn(VGPUEngine *e, VGPUQueue *q);
 
+/* sdma-inject.c */
+
+/* What may be injected into a packet that begins: exec->dw has it. */
+#define VGPU_INJECT_PACKETS \
+    (1u << VGPU_INJECT_KIND_SDMA_HANG | 1u << VGPU_INJECT_KIND_SDMA_SLOW | \
+     1u << VGPU_INJECT_KIND_SDMA_WRONG_BYTE)
+VGPUStep vgpu_sdma_inject_begin(VGPUEngine *e, VGPUQueue *q, uint64_t pos);
+/*
+ * The packet's step came to @step, with bytes from @before to exec->done.
+ * Spoils the wrong byte. What the step comes to with that.
+ */
+VGPUStep vgpu_sdma_inject_moved(VGPUQueue *q, uint64_t before, VGPUStep step);
+/* Stall for as long as @bytes take at exec->slow. */
+VGPUStep vgpu_sdma_inject_slow(VGPUExec *x, uint64_t bytes);
+
 /* sdma-copy.c */
 VGPUPacketFn vgpu_sdma_copy, vgpu_sdma_copy_broadcast, vgpu_sdma_copy_rect;
 /* sdma-write.c */

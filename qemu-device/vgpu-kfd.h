@@ -236,6 +236,10 @@ typedef struct VGPUExec {
     int64_t budget;             /* bytes that are left of the turn */
     uint32_t polls;
     int64_t began;              /* atomic loop: ns, as VGPUStall.until */
+    /* What was injected into the packet: sdma-inject.c. */
+    uint64_t slow;              /* bytes/s; 0: full speed */
+    uint64_t wrong_at;          /* offset of the wrong byte in the payload */
+    uint8_t wrong_xor;          /* 0: none */
 } VGPUExec;
 
 typedef struct VGPUQueue {
@@ -259,6 +263,7 @@ typedef struct VGPUEngine {
     bool quit;
     bool paused;                /* the machine is stopped */
     bool yield;                 /* leave the current queue soon; atomic */
+    uint8_t hung;               /* injected: 1 + queue whose packet hangs it */
     unsigned next;              /* queue whose turn it is */
     bool busy;                  /* has queues that can run; atomic */
     unsigned spent;             /* KiB, to compare busy engines; atomic */
@@ -571,6 +576,7 @@ typedef enum VGPUStep {
     VGPU_STEP_STALL,            /* exec.stall says what for */
     VGPU_STEP_BAD_PACKET,
     VGPU_STEP_BAD_RING,
+    VGPU_STEP_HANG,             /* never: injected */
 } VGPUStep;
 
 /* Do a packet of the queue, or a part of it. */

@@ -37,5 +37,6 @@ int main(int argc, char **argv)
     qvgpu_add_ih_tests();
     qvgpu_add_query_tests();
     qvgpu_add_inject_tests();
+    qvgpu_add_inject_sdma_tests();
     return g_test_run();
 }

@@ -290,5 +290,6 @@ void qvgpu_add_replay_tests(void);
 void qvgpu_add_ih_tests(void);
 void qvgpu_add_query_tests(void);
 void qvgpu_add_inject_tests(void);
+void qvgpu_add_inject_sdma_tests(void);
 
 #endif /* VGPU_QOS_H */

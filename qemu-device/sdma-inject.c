@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: what goes wrong in SDMA packets on purpose. It is decided once,
+ * when a packet begins, so that it depends on the packets alone and not on the
+ * pieces that they are done in.
+ */
+#include "qemu/osdep.h"
+#include "qemu/timer.h"
+#include "sdma-packet.h"
+
+#define WAIT_MAX_NS     (3600 * NANOSECONDS_PER_SECOND)
+
+static bool is_copy(const VGPUExec *x)
+{
+    return (x->dw[0] & SDMA_PKT__OP) == SDMA_OP_COPY;
+}
+
+static bool is_linear_copy(const VGPUExec *x)
+{
+    return (x->dw[0] & (SDMA_PKT__OP | SDMA_PKT__SUB_OP |
+                        SDMA_COPY_LINEAR__BROADCAST)) ==
+           SDMA_PKT(SDMA_OP_COPY, SDMA_SUBOP_COPY_LINEAR);
+}
+
+VGPUStep vgpu_sdma_inject_begin(VGPUEngine *e, VGPUQueue *q, uint64_t pos)
+{
+    VGPUState *s = e->s;
+    VGPUExec *x = &q->exec;
+    uint64_t left;
+    VGPUSite site = {
+        .hub = e->client.hub, .vmid = vgpu_sdma_vmid(x), .engine = e->index,
+        .queue = q - e->queues, .va = vgpu_sdma_position(x, pos, &left),
+    };
+    VGPUShot shot;
+
+    if (vgpu_inject_fires(s, VGPU_INJECT_KIND_SDMA_HANG, &site, &shot)) {
+        return VGPU_STEP_HANG;
+    }
+    if (!is_copy(x)) {
+        return VGPU_STEP_DONE;
+    }
+    site.va = vgpu_dw64(&x->dw[(x->dw[0] & SDMA_PKT__SUB_OP) ==
+                               SDMA_PKT(0, SDMA_SUBOP_COPY_LINEAR) ?
+                               5 : SDMA_COPY_RECT_DST_DW]);
+    if (vgpu_inject_fires(s, VGPU_INJECT_KIND_SDMA_SLOW, &site, &shot)) {
+        x->slow = shot.arg;
+    }
+    if (is_linear_copy(x) &&
+        vgpu_inject_fires(s, VGPU_INJECT_KIND_SDMA_WRONG_BYTE, &site, &shot)) {
+        uint64_t len = VGPU_GET(x->dw[1], SDMA_COPY_LINEAR_DW1__COUNT) + 1ull;
+
+        x->wrong_at = (shot.random >> 8) % len;
+        x->wrong_xor = shot.arg ?: shot.random % 255 + 1;
+    }
+    return VGPU_STEP_DONE;
+}
+
+VGPUStep vgpu_sdma_inject_moved(VGPUQueue *q, uint64_t before, VGPUStep step)
+{
+    VGPUExec *x = &q->exec;
+    uint64_t src = vgpu_dw64(&x->dw[3]) + x->wrong_at;
+    uint64_t dst = vgpu_dw64(&x->dw[5]) + x->wrong_at;
+    uint64_t done;
+    uint8_t byte;
+
+    if (x->wrong_at < before || x->wrong_at >= x->done) {
+        return step;
+    }
+    if (vgpu_access_read(&x->mem, src, &byte, 1) == VGPU_ACCESS_STALL ||
+        vgpu_access_fill(&x->mem, dst, byte ^ x->wrong_xor, 0, 1, &done) ==
+        VGPU_ACCESS_STALL) {
+        /* The translation is gone again: all of this step once more. */
+        x->done = before;
+        return VGPU_STEP_STALL;
+    }
+    return step;
+}
+
+VGPUStep vgpu_sdma_inject_slow(VGPUExec *x, uint64_t bytes)
+{
+    /* A piece is far below 2^32 bytes. */
+    uint64_t ns = bytes * NANOSECONDS_PER_SECOND / x->slow;
+
+    x->mem.stall = (VGPUStall) {
+        .why = VGPU_WAIT_POLL,
+        .until = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) + MIN(ns, WAIT_MAX_NS),
+    };
+    return VGPU_STEP_STALL;
+}
