@@ -40,6 +40,9 @@ static VGPUAccess reach(VGPUView *v, uint64_t va, uint64_t len,
         return VGPU_ACCESS_STALL;
     }
     if (again) {
+        if (stall->why == VGPU_WAIT_RETRY) {
+            vgpu_fault_over(c, vmid, va);
+        }
         stall->why = VGPU_WAIT_NONE;
         if (span->kind != VGPU_TARGET_FAULT) {
             vgpu_count(s, VGPU_CNT_REPLAYS, 1);

@@ -13,7 +13,10 @@
 #include "vgpu-kfd.h"
 #include "trace.h"
 
-#define RETRY_INTERVAL_NS   SCALE_MS    /* between tries without the CAM */
+/* Without the CAM: between tries, and between entries for one page. */
+#define RETRY_INTERVAL_NS   SCALE_MS
+#define PACE_MAX_NS         (64 * SCALE_MS)
+#define PACE_FORGET_NS      (4 * PACE_MAX_NS)   /* since the last try */
 
 /* FAULT_STATUS.PERMISSION: what the entry lacks. */
 #define LACKS_VALID         1u
@@ -125,6 +128,70 @@ static unsigned cam_find(VGPUState *s, unsigned hub, unsigned vmid,
     return i;
 }
 
+/* The page's slot, or the one unused for longest. s->lock held. */
+static VGPUPace *pace_slot(VGPUState *s, unsigned hub, unsigned vmid,
+                           uint64_t page)
+{
+    VGPUPace *oldest = &s->pace[0];
+    unsigned i;
+
+    for (i = 0; i < VGPU_PACE_SLOTS; i++) {
+        VGPUPace *p = &s->pace[i];
+
+        if (p->interval && p->hub == hub && p->vmid == vmid &&
+            p->page == page) {
+            return p;
+        }
+        if (p->tried < oldest->tried) {
+            oldest = p;
+        }
+    }
+    *oldest = (VGPUPace) { .hub = hub, .vmid = vmid, .page = page };
+    return oldest;
+}
+
+/*
+ * A retry fault without the CAM: each try would make an entry, and a slow
+ * driver would drown in them. So the entries of one page come further and
+ * further apart, while queues try on at their own pace. True: one is due;
+ * otherwise *@serial is set to that of the last. s->lock held.
+ */
+static bool pace_due(VGPUState *s, unsigned hub, unsigned vmid, uint64_t page,
+                     int64_t now, uint32_t *serial)
+{
+    VGPUPace *p = pace_slot(s, hub, vmid, page);
+
+    if (now - p->tried > PACE_FORGET_NS) {
+        p->interval = 0;
+    }
+    p->tried = now;
+    if (p->interval && now < p->due) {
+        *serial = p->serial;
+        return false;
+    }
+    p->interval = p->interval ? MIN(2 * p->interval, PACE_MAX_NS)
+                              : RETRY_INTERVAL_NS;
+    p->due = now + p->interval;
+    p->serial = s->fault_serial + 1;
+    return true;
+}
+
+void vgpu_fault_over(VGPUClient *c, unsigned vmid, uint64_t va)
+{
+    VGPUState *s = c->s;
+    uint64_t page = va >> VGPU_PAGE_SHIFT;
+    unsigned i;
+
+    QEMU_LOCK_GUARD(&s->lock);
+    for (i = 0; i < VGPU_PACE_SLOTS; i++) {
+        VGPUPace *p = &s->pace[i];
+
+        if (p->hub == c->hub && p->vmid == vmid && p->page == page) {
+            *p = (VGPUPace) { 0 };
+        }
+    }
+}
+
 void vgpu_fault_retry(VGPUClient *c, unsigned vmid, uint64_t va, bool write,
                       VGPUStall *stall)
 {
@@ -162,9 +229,18 @@ void vgpu_fault_retry(VGPUClient *c, unsigned vmid, uint64_t va, bool write,
         stall->why = VGPU_WAIT_CAM;
         stall->cam = slot;
     } else {
+        int64_t now = qemu_clock_get_ns(QEMU_CLOCK_REALTIME);
+        bool joins = !stall->serial;
+
         stall->why = VGPU_WAIT_RETRY;
-        stall->until = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) +
-                       RETRY_INTERVAL_NS;
+        stall->until = now + RETRY_INTERVAL_NS;
+        if (!pace_due(s, hub, vmid, page, now, &stall->serial)) {
+            if (joins) {
+                vgpu_count(s, VGPU_CNT_FAULTS_MERGED, 1);
+            }
+            trace_vgpu_fault_paced(s->id, hub, vmid, va, write, stall->serial);
+            return;
+        }
     }
     qatomic_set(&s->fault_serial, s->fault_serial + 1);
     stall->serial = s->fault_serial;

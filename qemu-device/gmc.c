@@ -38,6 +38,7 @@ void vgpu_gmc_reset(VGPUState *s)
         }
     }
     memset(s->cam, 0, sizeof(s->cam));
+    memset(s->pace, 0, sizeof(s->pace));
     qatomic_set(&s->fault_serial, 0);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the interrupt handler. Ring 0.
+ * vgpu-kfd: the interrupt handler. Ring 0 has the write-back and the MSI; of
+ * what comes into rings 1 and 2, an entry in ring 0 tells.
  */
 #include "qemu/osdep.h"
 #include "qemu/log.h"
@@ -13,8 +14,11 @@
 #define RING_MAX_BYTES      (256u * KiB)    /* the most that WPTR can say */
 #define MC_SPACE_FB         4u
 #define TIMESTAMP_MASK      MAKE_64BIT_MASK(0, 48)
+#define CLIENT_CFG_BITS     0x01ffffffu
 
 #define OFF(reg)            ((reg) - OSSSYS_BASE)
+/* The ring that a register at offset @off belongs to. */
+#define RING_OF(off)        (((off) - OFF(IH_RB_CNTL)) / IH_RING(1))
 #define DOORBELL_BITS \
     (IH_DOORBELL_RPTR__OFFSET | IH_DOORBELL_RPTR__ENABLE)
 
@@ -25,26 +29,30 @@ static uint32_t *ih_store(VGPUState *s, unsigned inst)
 
 void vgpu_ih_reset(VGPUState *s)
 {
-    s->ih.rptr = 0;
-    s->ih.wptr = 0;
-    s->ih.overflow = false;
-    s->ih.lost = false;
+    memset(s->ih.client_cfg, 0, sizeof(s->ih.client_cfg));
+    memset(s->ih.rings, 0, sizeof(s->ih.rings));
     s->ih.last_timestamp = 0;
 }
 
-/* 0 if the ring cannot be. */
-static uint32_t ring_bytes(VGPUState *s)
+/* @reg is ring 0's. */
+static uint32_t ring_reg(VGPUState *s, unsigned ring, uint32_t reg)
 {
-    unsigned order = VGPU_GET(vgpu_ih_reg(s, IH_RB_CNTL),
+    return vgpu_ih_reg(s, reg + IH_RING(ring));
+}
+
+/* 0 if the ring cannot be. */
+static uint32_t ring_bytes(VGPUState *s, unsigned ring)
+{
+    unsigned order = VGPU_GET(ring_reg(s, ring, IH_RB_CNTL),
                               IH_RB_CNTL__RB_SIZE) + 2;
     uint32_t bytes = order < 31 ? 1u << order : 0;
 
     return bytes >= RING_MIN_BYTES && bytes <= RING_MAX_BYTES ? bytes : 0;
 }
 
-static uint32_t wptr_value(const VGPUIh *ih)
+static uint32_t wptr_value(const VGPUIhRing *r)
 {
-    return ih->wptr | (ih->overflow ? IH_RB_WPTR__RB_OVERFLOW : 0);
+    return r->wptr | (r->overflow ? IH_RB_WPTR__RB_OVERFLOW : 0);
 }
 
 /* s->lock held, as for everything below. */
@@ -52,7 +60,7 @@ static void writeback(VGPUState *s)
 {
     uint64_t addr = vgpu_ih_reg(s, IH_RB_WPTR_ADDR_LO) |
                     (uint64_t)vgpu_ih_reg(s, IH_RB_WPTR_ADDR_HI) << 32;
-    uint32_t val = cpu_to_le32(wptr_value(&s->ih));
+    uint32_t val = cpu_to_le32(wptr_value(&s->ih.rings[0]));
 
     if (vgpu_ih_reg(s, IH_RB_CNTL) & IH_RB_CNTL__WPTR_WRITEBACK_ENABLE) {
         /* The entry before the pointer to it. */
@@ -80,14 +88,14 @@ void vgpu_ih_bh(void *opaque)
     }
 }
 
-static bool store_entry(VGPUState *s, const uint32_t *entry)
+static bool store_entry(VGPUState *s, unsigned ring, const uint32_t *entry)
 {
-    uint64_t addr = ((vgpu_ih_reg(s, IH_RB_BASE) |
-                      (uint64_t)vgpu_ih_reg(s, IH_RB_BASE_HI) << 32) << 8) +
-                    s->ih.wptr;
+    uint64_t base = ring_reg(s, ring, IH_RB_BASE) |
+                    (uint64_t)ring_reg(s, ring, IH_RB_BASE_HI) << 32;
+    uint64_t addr = (base << 8) + s->ih.rings[ring].wptr;
     VGPUTargetKind kind = VGPU_TARGET_BUS;
 
-    if (VGPU_GET(vgpu_ih_reg(s, IH_RB_CNTL), IH_RB_CNTL__MC_SPACE) ==
+    if (VGPU_GET(ring_reg(s, ring, IH_RB_CNTL), IH_RB_CNTL__MC_SPACE) ==
         MC_SPACE_FB) {
         uint64_t fb = (uint64_t)vgpu_hub_reg(s, VGPU_HUB_MM,
                                              MC_VM_FB_LOCATION_BASE) << 24;
@@ -101,131 +109,207 @@ static bool store_entry(VGPUState *s, const uint32_t *entry)
     return vgpu_phys_write(s, kind, addr, entry, IH_ENTRY_BYTES);
 }
 
+/* One clock for all rings: a driver sorts by it what came before what. */
 static uint64_t timestamp(VGPUIh *ih)
 {
     ih->last_timestamp = MAX(vgpu_clock(), ih->last_timestamp + 1);
     return ih->last_timestamp & TIMESTAMP_MASK;
 }
 
-void vgpu_ih_push(VGPUState *s, uint8_t client, uint8_t source, uint8_t ring,
-                  unsigned vmid, bool mm_hub, const uint32_t *data)
+/* Room for an entry in the ring: where WPTR will be, or -1. */
+static int64_t ring_room(VGPUState *s, unsigned ring)
 {
-    VGPUIh *ih = &s->ih;
-    uint32_t cntl = vgpu_ih_reg(s, IH_RB_CNTL);
-    uint32_t bytes = ring_bytes(s);
-    uint32_t lut = mm_hub ? IH_VMID_LUT_MM(vmid) : IH_VMID_LUT(vmid);
-    bool was_empty = ih->wptr == ih->rptr;
-    uint32_t entry[IH_ENTRY_DWORDS];
-    uint64_t ts;
+    VGPUIhRing *r = &s->ih.rings[ring];
+    uint32_t cntl = ring_reg(s, ring, IH_RB_CNTL);
+    uint32_t bytes = ring_bytes(s, ring);
     uint32_t next;
-    unsigned i;
 
     if (!(cntl & IH_RB_CNTL__RB_ENABLE) || !bytes) {
-        vgpu_count(s, VGPU_CNT_IH_DROPPED, 1);
-        return;
+        return -1;
     }
-    next = (ih->wptr + IH_ENTRY_BYTES) & (bytes - 1);
-    if (next == ih->rptr) {
-        trace_vgpu_ih_full(s->id, ih->wptr,
+    next = (r->wptr + IH_ENTRY_BYTES) & (bytes - 1);
+    if (next == r->rptr) {
+        trace_vgpu_ih_full(s->id, ring, r->wptr,
                            !!(cntl & IH_RB_CNTL__WPTR_OVERFLOW_ENABLE));
         if (!(cntl & IH_RB_CNTL__WPTR_OVERFLOW_ENABLE)) {
-            vgpu_count(s, VGPU_CNT_IH_DROPPED, 1);
-            return;
+            return -1;
         }
-        ih->overflow = true;
+        r->overflow = true;
     }
+    return next;
+}
 
-    ts = timestamp(ih);
-    entry[0] = VGPU_PREP(IH_DW0__CLIENT, (uint32_t)client) |
-               VGPU_PREP(IH_DW0__SOURCE, (uint32_t)source) |
-               VGPU_PREP(IH_DW0__RING, (uint32_t)ring) |
-               VGPU_PREP(IH_DW0__VMID, vmid) |
-               (mm_hub ? IH_DW0__VMID_SRC : 0);
-    entry[1] = ts;
-    entry[2] = ts >> 32 & IH_DW2__TIMESTAMP_HI;
-    entry[3] = vgpu_ih_reg(s, lut) & IH_DW3__PASID;
-    memcpy(&entry[4], data, 4 * sizeof(*data));
-    for (i = 0; i < IH_ENTRY_DWORDS; i++) {
-        entry[i] = cpu_to_le32(entry[i]);
-    }
-    if (!store_entry(s, entry)) {
-        if (!ih->lost) {
-            qemu_log_mask(LOG_GUEST_ERROR,
-                          "%s: no memory for the interrupt ring\n", s->id);
-        }
-        ih->lost = true;
-        vgpu_count(s, VGPU_CNT_IH_DROPPED, 1);
-        return;
-    }
-    ih->wptr = next;
-    vgpu_count(s, VGPU_CNT_IH_ENTRIES, 1);
-    trace_vgpu_ih_push(s->id, client, source, ring, vmid, data[0], data[1],
-                       data[3], ih->wptr);
-    writeback(s);
-    if (was_empty) {
+static void ring_push(VGPUState *s, unsigned ring, const uint32_t *entry);
+
+/* There is something new in @ring. */
+static void ring_kick(VGPUState *s, unsigned ring)
+{
+    VGPUIhRing *r = &s->ih.rings[ring];
+    uint32_t entry[IH_ENTRY_DWORDS] = {
+        VGPU_PREP(IH_DW0__CLIENT, (uint32_t)IH_CLIENT_IH) |
+        VGPU_PREP(IH_DW0__SOURCE, (uint32_t)IH_SRC_RING) |
+        VGPU_PREP(IH_DW0__RING, ring),
+        [4] = wptr_value(r),
+    };
+
+    if (ring) {
+        ring_push(s, 0, entry);
+    } else {
         raise_irq(s);
     }
 }
 
-/* The driver has read up to @val. What is left asks for another interrupt. */
-static void set_rptr(VGPUState *s, uint32_t val)
+/* Put @entry, complete but for the timestamp, into @ring. */
+static void ring_push(VGPUState *s, unsigned ring, const uint32_t *entry)
 {
-    uint32_t bytes = ring_bytes(s);
+    VGPUIhRing *r = &s->ih.rings[ring];
+    bool was_empty = r->wptr == r->rptr;
+    int64_t next = ring_room(s, ring);
+    uint32_t le[IH_ENTRY_DWORDS];
+    uint64_t ts;
+    unsigned i;
+
+    if (next < 0) {
+        vgpu_count(s, VGPU_CNT_IH_DROPPED, 1);
+        return;
+    }
+    ts = timestamp(&s->ih);
+    for (i = 0; i < IH_ENTRY_DWORDS; i++) {
+        le[i] = cpu_to_le32(entry[i]);
+    }
+    le[1] = cpu_to_le32(ts);
+    le[2] = cpu_to_le32(ts >> 32 & IH_DW2__TIMESTAMP_HI);
+    if (!store_entry(s, ring, le)) {
+        if (!r->lost) {
+            qemu_log_mask(LOG_GUEST_ERROR,
+                          "%s: no memory for interrupt ring %u\n", s->id,
+                          ring);
+        }
+        r->lost = true;
+        vgpu_count(s, VGPU_CNT_IH_DROPPED, 1);
+        return;
+    }
+    r->wptr = next;
+    vgpu_count(s, VGPU_CNT_IH_ENTRIES, 1);
+    trace_vgpu_ih_push(s->id, ring, VGPU_GET(entry[0], IH_DW0__CLIENT),
+                       VGPU_GET(entry[0], IH_DW0__SOURCE),
+                       VGPU_GET(entry[0], IH_DW0__RING),
+                       VGPU_GET(entry[0], IH_DW0__VMID), entry[4], entry[5],
+                       entry[7], r->wptr);
+    if (!ring) {
+        writeback(s);
+    }
+    if (was_empty) {
+        ring_kick(s, ring);
+    }
+}
+
+void vgpu_ih_push(VGPUState *s, uint8_t client, uint8_t source, uint8_t ring,
+                  unsigned vmid, bool mm_hub, const uint32_t *data)
+{
+    uint32_t cfg = qatomic_read(&s->ih.client_cfg[client % IH_NUM_CLIENTS]);
+    unsigned to = VGPU_GET(cfg, IH_CLIENT_CFG_DATA__RING_ID);
+    uint32_t entry[IH_ENTRY_DWORDS] = {
+        VGPU_PREP(IH_DW0__CLIENT, (uint32_t)client) |
+        VGPU_PREP(IH_DW0__SOURCE, (uint32_t)source) |
+        VGPU_PREP(IH_DW0__RING, (uint32_t)ring) |
+        VGPU_PREP(IH_DW0__VMID, vmid) | (mm_hub ? IH_DW0__VMID_SRC : 0),
+        [3] = vgpu_ih_reg(s, mm_hub ? IH_VMID_LUT_MM(vmid)
+                                    : IH_VMID_LUT(vmid)) & IH_DW3__PASID,
+    };
+
+    memcpy(&entry[4], data, 4 * sizeof(*data));
+    if (to < IH_NUM_RINGS) {
+        ring_push(s, to, entry);
+    } else {
+        vgpu_count(s, VGPU_CNT_IH_DROPPED, 1);
+    }
+}
+
+/* The driver has read up to @val. What is left asks for another interrupt. */
+static void set_rptr(VGPUState *s, unsigned ring, uint32_t val)
+{
+    VGPUIhRing *r = &s->ih.rings[ring];
+    uint32_t bytes = ring_bytes(s, ring);
 
     QEMU_LOCK_GUARD(&s->lock);
-    s->ih.rptr = bytes ? val & IH_RB_WPTR__OFFSET & (bytes - 1) &
-                         ~(IH_ENTRY_BYTES - 1) : 0;
-    trace_vgpu_ih_rptr(s->id, s->ih.rptr, s->ih.wptr);
-    if (s->ih.rptr != s->ih.wptr) {
-        raise_irq(s);
+    r->rptr = bytes ? val & IH_RB_WPTR__OFFSET & (bytes - 1) &
+                      ~(IH_ENTRY_BYTES - 1) : 0;
+    trace_vgpu_ih_rptr(s->id, ring, r->rptr, r->wptr);
+    if (r->rptr != r->wptr) {
+        ring_kick(s, ring);
     }
 }
 
 static void cntl_written(VGPUState *s, unsigned inst, unsigned off,
                          uint32_t old, uint32_t val)
 {
-    if ((val & IH_RB_CNTL__RB_ENABLE) && !ring_bytes(s) &&
-        vgpu_reg_complain(s, IH_RB_CNTL)) {
+    unsigned ring = RING_OF(off);
+    VGPUIhRing *r = &s->ih.rings[ring];
+
+    if ((val & IH_RB_CNTL__RB_ENABLE) && !ring_bytes(s, ring) &&
+        vgpu_reg_complain(s, OSSSYS_BASE + off)) {
         qemu_log_mask(LOG_GUEST_ERROR,
-                      "%s: interrupt ring of impossible size\n", s->id);
+                      "%s: interrupt ring %u of impossible size\n", s->id,
+                      ring);
     }
     QEMU_LOCK_GUARD(&s->lock);
-    if ((val & IH_RB_CNTL__WPTR_OVERFLOW_CLEAR) && s->ih.overflow) {
-        s->ih.overflow = false;
-        writeback(s);
+    if ((val & IH_RB_CNTL__WPTR_OVERFLOW_CLEAR) && r->overflow) {
+        r->overflow = false;
+        if (!ring) {
+            writeback(s);
+        }
     }
-    if ((val & IH_RB_CNTL__RB_ENABLE) && s->ih.rptr != s->ih.wptr) {
-        raise_irq(s);
+    if ((val & IH_RB_CNTL__RB_ENABLE) && r->rptr != r->wptr) {
+        ring_kick(s, ring);
     }
 }
 
 static uint32_t rptr_read(VGPUState *s, unsigned inst, unsigned off)
 {
     QEMU_LOCK_GUARD(&s->lock);
-    return s->ih.rptr;
+    return s->ih.rings[RING_OF(off)].rptr;
 }
 
 static void rptr_written(VGPUState *s, unsigned inst, unsigned off,
                          uint32_t old, uint32_t val)
 {
-    set_rptr(s, val);
+    set_rptr(s, RING_OF(off), val);
 }
 
 static uint32_t wptr_read(VGPUState *s, unsigned inst, unsigned off)
 {
     QEMU_LOCK_GUARD(&s->lock);
-    return wptr_value(&s->ih);
+    return wptr_value(&s->ih.rings[RING_OF(off)]);
 }
 
 static void wptr_written(VGPUState *s, unsigned inst, unsigned off,
                          uint32_t old, uint32_t val)
 {
-    uint32_t bytes = ring_bytes(s);
+    VGPUIhRing *r = &s->ih.rings[RING_OF(off)];
+    uint32_t bytes = ring_bytes(s, RING_OF(off));
 
     QEMU_LOCK_GUARD(&s->lock);
-    s->ih.wptr = bytes ? val & IH_RB_WPTR__OFFSET & (bytes - 1) &
-                         ~(IH_ENTRY_BYTES - 1) : 0;
-    s->ih.overflow = false;
+    r->wptr = bytes ? val & IH_RB_WPTR__OFFSET & (bytes - 1) &
+                      ~(IH_ENTRY_BYTES - 1) : 0;
+    r->overflow = false;
+}
+
+static uint32_t *client_cfg(VGPUState *s)
+{
+    return &s->ih.client_cfg[VGPU_GET(vgpu_ih_reg(s, IH_CLIENT_CFG_INDEX),
+                                      IH_CLIENT_CFG_INDEX__INDEX)];
+}
+
+static uint32_t client_cfg_read(VGPUState *s, unsigned inst, unsigned off)
+{
+    return *client_cfg(s);
+}
+
+static void client_cfg_written(VGPUState *s, unsigned inst, unsigned off,
+                               uint32_t old, uint32_t val)
+{
+    qatomic_set(client_cfg(s), val & CLIENT_CFG_BITS);
 }
 
 static void ack_written(VGPUState *s, unsigned inst, unsigned off,
@@ -247,22 +331,41 @@ static uint32_t status_read(VGPUState *s, unsigned inst, unsigned off)
     return 1;                   /* idle: an entry is in memory at once */
 }
 
+#define CNTL_BITS   (~IH_RB_CNTL__WPTR_OVERFLOW_CLEAR)
+/* What only ring 0 has. */
+#define RING0_BITS  (IH_RB_CNTL__WPTR_WRITEBACK_ENABLE | \
+                     IH_RB_CNTL__ENABLE_INTR | IH_RB_CNTL__RPTR_REARM)
+
+#define RPTR_REG    { .exists = true, .read = rptr_read, \
+                      .written = rptr_written }
+#define WPTR_REG    { .exists = true, .read = wptr_read, \
+                      .written = wptr_written }
+
 static const VGPUReg ih_regs[VGPU_IH_SPAN] = {
     [OFF(IH_VMID_LUT(0)) ... OFF(IH_VMID_LUT_MM(15))] =
         VGPU_REG_RW(IH_DW3__PASID),
-    [OFF(IH_RB_CNTL)] = VGPU_REG_WRITTEN(~IH_RB_CNTL__WPTR_OVERFLOW_CLEAR,
-                                         cntl_written),
+    [OFF(IH_RB_CNTL)] = VGPU_REG_WRITTEN(CNTL_BITS, cntl_written),
     [OFF(IH_RB_BASE)] = VGPU_REG_RW(UINT32_MAX),
     [OFF(IH_RB_BASE_HI)] = VGPU_REG_RW(0xff),
-    [OFF(IH_RB_RPTR)] = {
-        .exists = true, .read = rptr_read, .written = rptr_written,
-    },
-    [OFF(IH_RB_WPTR)] = {
-        .exists = true, .read = wptr_read, .written = wptr_written,
-    },
+    [OFF(IH_RB_RPTR)] = RPTR_REG,
+    [OFF(IH_RB_WPTR)] = WPTR_REG,
+    [OFF(IH_DOORBELL_RPTR)] = VGPU_REG_RW(DOORBELL_BITS),
+    [OFF(IH_RB_CNTL + IH_RING(1))] =
+        VGPU_REG_WRITTEN(CNTL_BITS & ~RING0_BITS, cntl_written),
+    [OFF(IH_RB_BASE + IH_RING(1))] = VGPU_REG_RW(UINT32_MAX),
+    [OFF(IH_RB_BASE_HI + IH_RING(1))] = VGPU_REG_RW(0xff),
+    [OFF(IH_RB_RPTR + IH_RING(1))] = RPTR_REG,
+    [OFF(IH_RB_WPTR + IH_RING(1))] = WPTR_REG,
+    [OFF(IH_DOORBELL_RPTR + IH_RING(1))] = VGPU_REG_RW(DOORBELL_BITS),
+    [OFF(IH_RB_CNTL + IH_RING(2))] =
+        VGPU_REG_WRITTEN(CNTL_BITS & ~RING0_BITS, cntl_written),
+    [OFF(IH_RB_BASE + IH_RING(2))] = VGPU_REG_RW(UINT32_MAX),
+    [OFF(IH_RB_BASE_HI + IH_RING(2))] = VGPU_REG_RW(0xff),
+    [OFF(IH_RB_RPTR + IH_RING(2))] = RPTR_REG,
+    [OFF(IH_RB_WPTR + IH_RING(2))] = WPTR_REG,
+    [OFF(IH_DOORBELL_RPTR + IH_RING(2))] = VGPU_REG_RW(DOORBELL_BITS),
     [OFF(IH_RB_WPTR_ADDR_HI)] = VGPU_REG_RW(0xffff),
     [OFF(IH_RB_WPTR_ADDR_LO)] = VGPU_REG_RW(~3u),
-    [OFF(IH_DOORBELL_RPTR)] = VGPU_REG_RW(DOORBELL_BITS),
     [OFF(IH_DOORBELL_RETRY_CAM)] = VGPU_REG_RW(DOORBELL_BITS),
     [OFF(IH_RETRY_CAM_ACK)] = VGPU_REG_WRITTEN(0, ack_written),
     [OFF(IH_CNTL)] = VGPU_REG_RW(UINT32_MAX),
@@ -270,6 +373,14 @@ static const VGPUReg ih_regs[VGPU_IH_SPAN] = {
     [OFF(IH_RETRY_INT_CAM_CNTL)] =
         VGPU_REG_WRITTEN(IH_RETRY_INT_CAM_CNTL__CAM_SIZE |
                          IH_RETRY_INT_CAM_CNTL__ENABLE, cam_cntl_written),
+    [OFF(IH_CLIENT_CFG)] = {
+        .exists = true, .reset = IH_CLIENT_CFG__TOTAL_CLIENT_NUM,
+    },
+    [OFF(IH_CLIENT_CFG_INDEX)] = VGPU_REG_RW(IH_CLIENT_CFG_INDEX__INDEX),
+    [OFF(IH_CLIENT_CFG_DATA)] = {
+        .exists = true, .read = client_cfg_read,
+        .written = client_cfg_written,
+    },
 };
 
 const VGPUBlock vgpu_ih_block = {
@@ -291,11 +402,17 @@ static bool rings(VGPUState *s, uint32_t reg, uint32_t dword)
 
 void vgpu_ih_doorbell(VGPUState *s, uint32_t dword, uint32_t val)
 {
+    unsigned ring;
+
     if (rings(s, IH_DOORBELL_RETRY_CAM, dword)) {
         vgpu_cam_ack(s, val);
-    } else if (rings(s, IH_DOORBELL_RPTR, dword)) {
-        set_rptr(s, val);
-    } else {
-        trace_vgpu_doorbell_lost(s->id, dword * 4ull, val);
+        return;
     }
+    for (ring = 0; ring < IH_NUM_RINGS; ring++) {
+        if (rings(s, IH_DOORBELL_RPTR + IH_RING(ring), dword)) {
+            set_rptr(s, ring, val);
+            return;
+        }
+    }
+    trace_vgpu_doorbell_lost(s->id, dword * 4ull, val);
 }

@@ -190,9 +190,9 @@ static VgpuInterruptInfo *interrupt_info(VGPUState *s)
     VgpuInterruptInfo *info = g_new0(VgpuInterruptInfo, 1);
 
     info->enabled = vgpu_ih_reg(s, IH_RB_CNTL) & IH_RB_CNTL__RB_ENABLE;
-    info->rptr = s->ih.rptr;
-    info->wptr = s->ih.wptr;
-    info->overflow = s->ih.overflow;
+    info->rptr = s->ih.rings[0].rptr;
+    info->wptr = s->ih.rings[0].wptr;
+    info->overflow = s->ih.rings[0].overflow;
     return info;
 }
 

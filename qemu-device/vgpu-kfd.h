@@ -50,6 +50,7 @@ OBJECT_DECLARE_SIMPLE_TYPE(VGPUState, VGPU_KFD)
 
 #define VGPU_NUM_CLIENTS        SDMA_NUM_ENGINES
 #define VGPU_CAM_SLOTS          16
+#define VGPU_PACE_SLOTS         64
 #define VGPU_TLB_SETS_LOG2      9
 #define VGPU_TLB_WAYS           4
 #define VGPU_CHUNK              (2 * MiB)   /* bytes between quiescent points */
@@ -59,7 +60,7 @@ OBJECT_DECLARE_SIMPLE_TYPE(VGPUState, VGPU_KFD)
 #define VGPU_NBIO_SPAN          (BIF_SDMA4_DOORBELL_RANGE - NBIO_BASE + 1)
 #define VGPU_PCIE_SPAN          (PCIE_DATA2 - PCIE_INDEX2 + 1)
 #define VGPU_ATHUB_SPAN         (ATC_VMID_PASID_MAPPING(32) - ATHUB_BASE)
-#define VGPU_IH_SPAN            (IH_RETRY_INT_CAM_CNTL - OSSSYS_BASE + 1)
+#define VGPU_IH_SPAN            (IH_CLIENT_CFG_DATA - OSSSYS_BASE + 1)
 #define VGPU_SDMA_ENGINE_SPAN   SDMA_QUEUE(0)
 #define VGPU_SDMA_QUEUE_SPAN    (SDMA_QUEUE(1) - SDMA_QUEUE(0))
 
@@ -142,6 +143,17 @@ typedef struct VGPUCamSlot {
     uint64_t page;
     uint32_t serial;
 } VGPUCamSlot;
+
+/* Interrupts for a page that faults without the CAM: none before @due. */
+typedef struct VGPUPace {
+    uint8_t hub;
+    uint8_t vmid;
+    uint64_t page;
+    int64_t tried;              /* ns, QEMU_CLOCK_REALTIME */
+    int64_t due;
+    int64_t interval;           /* ns; 0: unused */
+    uint32_t serial;            /* of the last */
+} VGPUPace;
 
 /* What a queue waits for in the middle of its work. */
 typedef enum VGPUWait {
@@ -283,12 +295,17 @@ typedef struct VGPUHub {
     } inv[VGPU_NUM_INV_ENGINES];
 } VGPUHub;
 
-typedef struct VGPUIh {
-    uint32_t regs[VGPU_IH_SPAN];
-    uint32_t rptr;
+typedef struct VGPUIhRing {
+    uint32_t rptr;              /* bytes, as wptr */
     uint32_t wptr;
     bool overflow;
     bool lost;                  /* the ring is no memory: said so */
+} VGPUIhRing;
+
+typedef struct VGPUIh {
+    uint32_t regs[VGPU_IH_SPAN];
+    uint32_t client_cfg[IH_NUM_CLIENTS];    /* IH_CLIENT_CFG_DATA; atomic */
+    VGPUIhRing rings[IH_NUM_RINGS];
     uint64_t last_timestamp;
 } VGPUIh;
 
@@ -317,6 +334,7 @@ struct VGPUState {
     VGPUHub hubs[VGPU_NUM_HUBS];
     VGPUIh ih;
     VGPUCamSlot cam[VGPU_CAM_SLOTS];
+    VGPUPace pace[VGPU_PACE_SLOTS];
     uint32_t fault_serial;      /* last one given out */
     uint32_t gen[VGPU_NUM_HUBS][VGPU_NUM_VMIDS];    /* atomic */
     VGPUClient *clients[VGPU_NUM_CLIENTS];
@@ -424,6 +442,8 @@ void vgpu_fault_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
  */
 void vgpu_fault_retry(VGPUClient *c, unsigned vmid, uint64_t va, bool write,
                       VGPUStall *stall);
+/* An access that stalled without the CAM succeeds: forget it. Any thread. */
+void vgpu_fault_over(VGPUClient *c, unsigned vmid, uint64_t va);
 /* Is there still a reason to wait, under s->gen and the CAM? Any thread. */
 bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall);
 /* Free @slot, wake who waits for it; a bad one is a guest error. BQL held. */
@@ -476,7 +496,7 @@ bool vgpu_phys_load64(VGPUState *s, VGPUTargetKind kind, uint64_t addr,
 bool vgpu_phys_write(VGPUState *s, VGPUTargetKind kind, uint64_t addr,
                      const void *buf, uint64_t len);
 
-/* ih.c: interrupt ring 0 */
+/* ih.c: interrupt rings */
 
 extern const VGPUBlock vgpu_ih_block;
 

@@ -39,6 +39,13 @@
 #define IH_DOORBELL_RPTR__OFFSET		0x03ffffffu	/* dword index in BAR 2 */
 #define IH_DOORBELL_RPTR__ENABLE		0x10000000u
 #define IH_DOORBELL_RETRY_CAM		(OSSSYS_BASE + 0x88)	/* fields as DOORBELL_RPTR */
+/*
+ * Rings 1 and 2 have the registers of ring 0 up to WPTR, and DOORBELL_RPTR,
+ * with the same fields, but neither write-back nor ENABLE_INTR: that there is
+ * something new in them, an entry in ring 0 tells.
+ */
+#define IH_NUM_RINGS			3
+#define IH_RING(n)			(0x0c * (n))	/* add to a register of ring 0 */
 #define IH_RETRY_CAM_ACK		(OSSSYS_BASE + 0xa4)	/* CAM index */
 #define IH_RETRY_CAM_ACK__INDEX			0x000003ffu
 #define IH_CNTL				(OSSSYS_BASE + 0xc0)
@@ -47,6 +54,14 @@
 #define IH_RETRY_INT_CAM_CNTL__CAM_SIZE		0x0000001fu
 #define IH_RETRY_INT_CAM_CNTL__ENABLE		0x00010000u
 #define VGPU_RETRY_CAM_SLOTS		16	/* that the model has */
+/* Which ring a client's entries go to: DATA is that of client INDEX. */
+#define IH_CLIENT_CFG			(OSSSYS_BASE + 0x184)
+#define IH_CLIENT_CFG__TOTAL_CLIENT_NUM		0x0000001fu
+#define IH_CLIENT_CFG_INDEX		(OSSSYS_BASE + 0x188)
+#define IH_CLIENT_CFG_INDEX__INDEX		0x0000001fu
+#define IH_CLIENT_CFG_DATA		(OSSSYS_BASE + 0x189)
+#define IH_CLIENT_CFG_DATA__RING_ID		0x00300000u
+#define IH_NUM_CLIENTS			32
 
 /* An entry: 8 dwords. */
 #define IH_ENTRY_DWORDS			8
@@ -82,6 +97,7 @@
 #define IH_SRC_SDMA_TRAP		224	/* data0: int_context */
 #define IH_SRC_SDMA_ILLEGAL		225	/* bad packet; data0: header */
 #define IH_SRC_VM_FAULT			0
+#define IH_SRC_RING			0	/* of client IH; ring field: which ring, data0: its WPTR */
 
 /* VM fault entries. */
 #define IH_RING_FAULT_VALID		0x08	/* ring field, as KFD decodes it */

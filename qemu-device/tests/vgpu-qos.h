@@ -288,6 +288,7 @@ void qvgpu_add_sdma_control_tests(void);
 void qvgpu_add_sdma_share_tests(void);
 void qvgpu_add_replay_tests(void);
 void qvgpu_add_ih_tests(void);
+void qvgpu_add_ih_ring_tests(void);
 void qvgpu_add_query_tests(void);
 void qvgpu_add_inject_tests(void);
 void qvgpu_add_inject_sdma_tests(void);

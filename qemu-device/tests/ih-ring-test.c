@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: interrupt rings 1 and 2, and what goes there; faults without CAM. */
+#include "qemu/osdep.h"
+#include "qemu/bswap.h"
+#include "vgpu-qos.h"
+
+#define SMALL   6                       /* log2 of dwords: 8 entries */
+#define ENTRIES 8
+#define VMID    3
+#define VA      0x4000000000ull
+
+typedef struct Rings {
+    QVGPU *v;
+    QVGPUQueue q;
+    uint64_t ring[IH_NUM_RINGS];        /* CPU addresses; 0's is v->ih.ring */
+} Rings;
+
+static void route(Rings *t, unsigned client, uint32_t ring)
+{
+    qvgpu_wr(t->v, IH_CLIENT_CFG_INDEX, client);
+    qvgpu_wr(t->v, IH_CLIENT_CFG_DATA,
+             VGPU_PREP(IH_CLIENT_CFG_DATA__RING_ID, ring));
+}
+
+static void ring_init(Rings *t, unsigned n, uint32_t cntl)
+{
+    uint32_t at = IH_RING(n);
+
+    t->ring[n] = qvgpu_ram_page(t->v);
+    qvgpu_wr(t->v, IH_RB_CNTL + at, 0);
+    qvgpu_wr(t->v, IH_RB_BASE + at, t->ring[n] >> 8);
+    qvgpu_wr(t->v, IH_RB_BASE_HI + at, t->ring[n] >> 40);
+    qvgpu_wr(t->v, IH_RB_RPTR + at, 0);
+    qvgpu_wr(t->v, IH_RB_WPTR + at, 0);
+    qvgpu_wr(t->v, IH_RB_CNTL + at, IH_RB_CNTL__RB_ENABLE |
+             VGPU_PREP(IH_RB_CNTL__RB_SIZE, (uint32_t)SMALL) |
+             VGPU_PREP(IH_RB_CNTL__MC_SPACE, 2u) | cntl);
+    qvgpu_wr(t->v, IH_DOORBELL_RPTR + at, IH_DOORBELL_RPTR__ENABLE |
+             2 * (DOORBELL_IH + n));
+}
+
+/* All three rings; SDMA0's interrupts go to ring @to. */
+static void rings_start(Rings *t, unsigned to, uint32_t cntl)
+{
+    t->v = qvgpu_start();
+    qvgpu_queue_open(&t->q, t->v, 0, SDMA_QUEUE_GFX, NULL);
+    ring_init(t, 1, cntl);
+    ring_init(t, 2, cntl);
+    route(t, IH_CLIENT_SDMA0, to);
+}
+
+static void traps(Rings *t, uint32_t first, unsigned n)
+{
+    unsigned i;
+
+    for (i = 0; i < n; i++) {
+        qvgpu_pkt_trap(&t->q, first + i);
+        qvgpu_finish(&t->q);
+    }
+}
+
+/* Entry @slot of ring @n is the trap with @context. Returns its time. */
+static uint64_t expect_trap_in(Rings *t, unsigned n, unsigned slot,
+                               uint32_t context)
+{
+    QVGPUIrq irq;
+    uint64_t own = t->v->ih.ring;
+
+    t->v->ih.ring = t->ring[n];
+    qvgpu_ih_decode(t->v, slot * IH_ENTRY_BYTES, &irq);
+    t->v->ih.ring = own;
+    g_assert_cmphex(irq.client, ==, IH_CLIENT_SDMA0);
+    g_assert_cmpuint(irq.source, ==, IH_SRC_SDMA_TRAP);
+    g_assert_cmphex(irq.data[0], ==, context);
+    return irq.timestamp;
+}
+
+/* The next entry of ring 0 says that there is something in ring @n. */
+static uint64_t expect_kick(Rings *t, unsigned n)
+{
+    QVGPUIrq irq;
+
+    qvgpu_ih_next(t->v, &irq);
+    g_assert_cmphex(irq.client, ==, IH_CLIENT_IH);
+    g_assert_cmpuint(irq.source, ==, IH_SRC_RING);
+    g_assert_cmpuint(irq.ring, ==, n);
+    return irq.timestamp;
+}
+
+/*
+ * Catches: entries in a wrong ring, a ring that nobody hears of or hears of too
+ * often, entries left behind when the driver says how far it came.
+ */
+static void test_routing(void)
+{
+    unsigned n;
+
+    for (n = 1; n < IH_NUM_RINGS; n++) {
+        Rings t;
+        uint64_t time[3], kick;
+        unsigned i;
+
+        rings_start(&t, n, 0);
+        traps(&t, 50, 3);
+        g_assert_cmphex(qvgpu_rd(t.v, IH_RB_WPTR + IH_RING(n)), ==,
+                        3 * IH_ENTRY_BYTES);
+        g_assert_cmphex(qvgpu_rd(t.v, IH_RB_WPTR + IH_RING(3 - n)), ==, 0);
+        for (i = 0; i < 3; i++) {
+            time[i] = expect_trap_in(&t, n, i, 50 + i);
+        }
+        /* The second and third: the driver is on its way already. */
+        kick = expect_kick(&t, n);
+        g_assert_false(qvgpu_ih_pending(t.v));
+        /* One order of time over all rings. */
+        g_assert_cmpuint(time[0], <, kick);
+        g_assert_cmpuint(kick, <, time[1]);
+        g_assert_cmpuint(time[1], <, time[2]);
+
+        /* By doorbell: one read, two are left. */
+        qtest_writel(t.v->qts, t.v->bar[VGPU_BAR_DOORBELL] +
+                     8 * (DOORBELL_IH + n), IH_ENTRY_BYTES);
+        g_assert_cmphex(qvgpu_rd(t.v, IH_RB_RPTR + IH_RING(n)), ==,
+                        IH_ENTRY_BYTES);
+        expect_kick(&t, n);
+        qvgpu_wr(t.v, IH_RB_RPTR + IH_RING(n), 3 * IH_ENTRY_BYTES);
+        g_assert_false(qvgpu_ih_pending(t.v));
+        traps(&t, 53, 1);
+        expect_kick(&t, n);
+        expect_trap_in(&t, n, 3, 53);
+
+        /* And back. */
+        route(&t, IH_CLIENT_SDMA0, 0);
+        traps(&t, 54, 1);
+        t.ring[0] = t.v->ih.ring;
+        expect_trap_in(&t, 0, t.v->ih.rptr / IH_ENTRY_BYTES, 54);
+        qvgpu_stop(t.v);
+    }
+}
+
+/* Catches: an overflow of a ring that is not its own, or not over. */
+static void test_overflow(void)
+{
+    unsigned n;
+
+    for (n = 1; n < IH_NUM_RINGS; n++) {
+        uint32_t at = IH_RING(n);
+        Rings t;
+        unsigned i;
+
+        rings_start(&t, n, IH_RB_CNTL__WPTR_OVERFLOW_ENABLE);
+        traps(&t, 0, ENTRIES - 1);
+        g_assert_cmphex(qvgpu_rd(t.v, IH_RB_WPTR + at), ==,
+                        (ENTRIES - 1) * IH_ENTRY_BYTES);
+        traps(&t, ENTRIES - 1, 3);
+        g_assert_cmphex(qvgpu_rd(t.v, IH_RB_WPTR + at), ==,
+                        2 * IH_ENTRY_BYTES | IH_RB_WPTR__RB_OVERFLOW);
+        g_assert_cmphex(qvgpu_rd(t.v, IH_RB_WPTR) & IH_RB_WPTR__RB_OVERFLOW,
+                        ==, 0);
+        /* From the oldest that is whole. */
+        for (i = 3; i < ENTRIES + 2; i++) {
+            expect_trap_in(&t, n, i % ENTRIES, i);
+        }
+        qvgpu_wr(t.v, IH_RB_CNTL + at, qvgpu_rd(t.v, IH_RB_CNTL + at) |
+                 IH_RB_CNTL__WPTR_OVERFLOW_CLEAR);
+        g_assert_cmphex(qvgpu_rd(t.v, IH_RB_WPTR + at), ==,
+                        2 * IH_ENTRY_BYTES);
+        qvgpu_wr(t.v, IH_RB_RPTR + at, 2 * IH_ENTRY_BYTES);
+        traps(&t, 100, 1);
+        expect_trap_in(&t, n, 2, 100);
+        g_assert_cmphex(qvgpu_rd(t.v, IH_RB_WPTR + at), ==,
+                        3 * IH_ENTRY_BYTES);
+        qvgpu_stop(t.v);
+    }
+}
+
+/* Catches: entries for a ring that is off, or that there is none of. */
+static void test_no_such_ring(void)
+{
+    Rings t;
+
+    rings_start(&t, 1, 0);
+    qvgpu_wr(t.v, IH_RB_CNTL + IH_RING(1), 0);
+    traps(&t, 1, 1);
+    g_assert_cmpuint(qvgpu_counter(t.v, VGPU_CNT_IH_DROPPED), ==, 1);
+    route(&t, IH_CLIENT_SDMA0, 3);
+    traps(&t, 2, 1);
+    g_assert_cmpuint(qvgpu_counter(t.v, VGPU_CNT_IH_DROPPED), ==, 2);
+    g_assert_cmpuint(qvgpu_counter(t.v, VGPU_CNT_IH_ENTRIES), ==, 0);
+    qvgpu_expect_byte(t.v, t.ring[1], 0, QVGPU_PAGE);
+
+    /* What ring 0 alone has. */
+    qvgpu_wr(t.v, IH_RB_CNTL + IH_RING(2), UINT32_MAX);
+    g_assert_cmphex(qvgpu_rd(t.v, IH_RB_CNTL + IH_RING(2)) &
+                    (IH_RB_CNTL__WPTR_WRITEBACK_ENABLE |
+                     IH_RB_CNTL__ENABLE_INTR), ==, 0);
+    /* Each client's own, of 32. */
+    route(&t, IH_CLIENT_VMC, 2);
+    route(&t, IH_NUM_CLIENTS + IH_CLIENT_SDMA1, 1);
+    qvgpu_wr(t.v, IH_CLIENT_CFG_INDEX, IH_CLIENT_VMC);
+    g_assert_cmphex(VGPU_GET(qvgpu_rd(t.v, IH_CLIENT_CFG_DATA),
+                             IH_CLIENT_CFG_DATA__RING_ID), ==, 2);
+    qvgpu_wr(t.v, IH_CLIENT_CFG_INDEX, IH_CLIENT_SDMA1);
+    g_assert_cmphex(VGPU_GET(qvgpu_rd(t.v, IH_CLIENT_CFG_DATA),
+                             IH_CLIENT_CFG_DATA__RING_ID), ==, 1);
+    qvgpu_stop(t.v);
+}
+
+/*
+ * Without the CAM, VM faults in a ring of their own, as amdgpu has it on older
+ * chips. Catches: a storm that does not calm down, and another queue's fault
+ * on the same page that starts one anew.
+ */
+static void test_storm(void)
+{
+    enum { SEEN = 7 };                  /* 1 + 2 + 4 + ... 32 ms after */
+    int64_t began, took;
+    uint64_t page;
+    Rings t;
+    QVGPUSpace space;
+    QVGPUQueue q[2];
+    QVGPUIrq irq;
+    unsigned i;
+
+    rings_start(&t, 0, IH_RB_CNTL__WPTR_OVERFLOW_ENABLE);
+    route(&t, IH_CLIENT_VMC, 1);
+    qvgpu_wr(t.v, IH_RETRY_INT_CAM_CNTL, 0);
+    qvgpu_space_init(&space, t.v, VMID, QVGPU_VRAM);
+    for (i = 0; i < ARRAY_SIZE(q); i++) {
+        qvgpu_queue_open(&q[i], t.v, i, SDMA_QUEUE_RLC(0), &space);
+        qvgpu_pkt_fence(&q[i], VA + 8 * i, 0x77);
+    }
+    began = g_get_monotonic_time();
+    qvgpu_kick(&q[0]);
+    qvgpu_kick(&q[1]);
+    qvgpu_wait_until(qvgpu_rd(t.v, IH_RB_WPTR + IH_RING(1)) >=
+                     SEEN * IH_ENTRY_BYTES);
+    took = g_get_monotonic_time() - began;
+    g_assert_cmpint(took, >=, ((1 << (SEEN - 1)) - 1) * 1000);
+    expect_kick(&t, 1);
+    t.v->ih.ring = t.ring[1];
+    for (i = 0; i < SEEN; i++) {
+        qvgpu_ih_decode(t.v, i * IH_ENTRY_BYTES, &irq);
+        g_assert_cmphex(irq.client, ==, IH_CLIENT_VMC);
+        g_assert_cmphex(irq.data[0], ==, VA >> 12);
+        g_assert_cmphex(irq.data[1] & IH_FAULT_D1__RETRY, !=, 0);
+    }
+    page = qvgpu_ram_page(t.v);
+    qvgpu_space_map(&space, VA, page, QVGPU_PAGE);
+    qvgpu_finish(&q[0]);
+    qvgpu_finish(&q[1]);
+    g_assert_cmphex(qtest_readl(t.v->qts, page), ==, 0x77);
+    g_assert_cmphex(qtest_readl(t.v->qts, page + 8), ==, 0x77);
+    qvgpu_stop(t.v);
+}
+
+void qvgpu_add_ih_ring_tests(void)
+{
+    qtest_add_func("/vgpu-kfd/ih-ring/routing", test_routing);
+    qtest_add_func("/vgpu-kfd/ih-ring/overflow", test_overflow);
+    qtest_add_func("/vgpu-kfd/ih-ring/no-such-ring", test_no_such_ring);
+    qtest_add_func("/vgpu-kfd/ih-ring/storm", test_storm);
+}
