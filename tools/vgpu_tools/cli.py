@@ -225,7 +225,7 @@ def qtest(words: list[str]) -> int:
 
 def check(words: list[str]) -> int:
     """./vgpu check"""
-    return test(["check"])
+    return test(["check", "registers"])
 
 
 def compile_commands(words: list[str]) -> int:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vgpu_tools import checks, qemu, rootfs, sources, ui
+from vgpu_tools import checks, qemu, registers, rootfs, sources, ui
 from vgpu_tools.errors import Failure
 from vgpu_tools.paths import BUILD, PROGRAMS, RESULTS, ROOT
 from vgpu_tools.steps import Step, clean_environment, ensure
@@ -222,6 +222,7 @@ def _avocado(log: Path) -> list[Case]:
 
 SUITES = (
     Suite("check", checks.steps, checks.run),
+    Suite("registers", lambda: [sources.firmware()[0], qemu.build()], registers.run),
     Suite("qtest", lambda: [sources.firmware()[0], qemu.build_qtest()], _qtest),
     Suite("fuzz-model", lambda: [sources.firmware()[0], qemu.build_model_fuzzer()], _model_fuzz),
     Suite("fuzz-generic", lambda: [sources.firmware()[0], qemu.build_generic_fuzzer()], _generic_fuzz, long=True),

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Do docs/hardware.md and the device have the same registers? Address, access and reset value are compared.
+
+In the document a table whose first column is headed "register" has addresses in its second, "dword" or "offset"; before
+one with offsets stands a line "Bases: 0x2840 (GFX), 0x1ab80 (MM)". Addresses may be sums with a variable ("0x40 + 2n");
+how far it goes is said in RANGES, or in the first column: "(n to 31)". Columns "access" and "reset" may be missing
+(RW, 0), and a reset value may be words (not compared). Of the device we see what it says by itself: every dword of its
+register window is read, those that do not exist are in its log; then each is written, and the log tells of read-only ones.
+"""
+
+import itertools
+import re
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from vgpu_tools import qemu
+from vgpu_tools.errors import Failure
+from vgpu_tools.paths import ROOT
+from vgpu_tools.steps import clean_environment
+from vgpu_tools.tap import Case
+
+DOCUMENT = ROOT / "docs/hardware.md"
+RANGES = {"n": 16, "e": 18, "q": 10, "i": 32}
+WINDOW_AT, WINDOW_BYTES, SLOT = 0xE0000000, 512 * 1024, 5
+AT_ONCE = 512  # commands to QEMU before answers are read
+ADDRESS = re.compile(r"^(0x[0-9a-f]+|\d+)(?:-(\d+))?$")
+VARIABLE = re.compile(r"^(0x[0-9a-f]+|\d+)?([a-z])$")
+
+
+@dataclass
+class Register:
+    """What the document, or the device, says of a dword of the window. A reset value of None is any."""
+
+    name: str
+    writable: bool
+    reset: int | None
+
+
+def _tables(text: str) -> Iterator[tuple[list[str], list[list[str]], str]]:
+    """Tables of registers: heads of the columns, rows, and the line of bases before."""
+    bases, head, rows = "", [], []
+    for line in [*text.splitlines(), ""]:
+        if line.startswith("Bases:"):
+            bases = line
+        if line.startswith("|"):
+            cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+            if not head:
+                head = cells
+            elif not set(line) <= set("|-: "):
+                rows.append(cells)
+            continue
+        if head and head[0] == "register":
+            yield head, rows, bases
+        if head:
+            bases = ""
+        head, rows = [], []
+
+
+def _places(text: str, limits: dict[str, int]) -> list[int]:
+    """Addresses that one word stands for: a sum, perhaps with variables, or a run."""
+    sums = [0]
+    for term in (part.strip() for part in text.split("+")):
+        if found := ADDRESS.match(term):
+            first = int(found[1], 0)
+            steps = [first + i for i in range(int(found[2]) - first + 1)] if found[2] else [first]
+        elif found := VARIABLE.match(term):
+            steps = [int(found[1] or "1", 0) * i for i in range(limits[found[2]])]
+        else:
+            raise Failure(f"{DOCUMENT}: '{text}' is no address of a register")
+        sums = [a + b for a, b in itertools.product(sums, steps)]
+    return sums
+
+
+def documented(text: str) -> dict[int, Register]:
+    """The registers of the document, by dword."""
+    registers: dict[int, Register] = {}
+    for head, rows, line in _tables(text):
+        bases = [0]
+        if head[1] == "offset":
+            words = re.sub(r"\([^)]*\)", "", line.removeprefix("Bases:")).strip(" .").split(",")
+            if not line:
+                raise Failure(f"{DOCUMENT}: no line 'Bases: ...' before a table of registers with offsets")
+            bases = [base for word in words for base in _places(word.strip(), RANGES)]
+        for row in rows:
+            cells = dict(zip(head, row, strict=True))
+            limits = RANGES | {name: int(last) + 1 for name, last in re.findall(r"\((\w) to (\d+)\)", row[0])}
+            words = [word.strip() for word in re.split("[,;]", row[1])]
+            access = [word.strip() for word in cells.get("access", "RW").split(",")]
+            reset = [word.strip() for word in cells.get("reset", "0").split(",")]
+            for i, word in enumerate(words):
+                value = reset[min(i, len(reset) - 1)]
+                for base, place in itertools.product(bases, _places(word, limits)):
+                    if base + place in registers:
+                        raise Failure(f"{DOCUMENT}: register 0x{base + place:x} twice: {row[0]}")
+                    registers[base + place] = Register(
+                        row[0], access[min(i, len(access) - 1)] != "RO", int(value, 0) if ADDRESS.match(value) else None
+                    )
+    return registers
+
+
+class _Machine:
+    """A machine with the device in it, driven by QEMU's test protocol."""
+
+    def __init__(self, folder: Path) -> None:
+        self.log = folder / "qemu.log"
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(str(folder / "qtest"))
+        listener.listen()
+        listener.settimeout(30)
+        options = f"-machine q35 -accel qtest -nodefaults -display none -device vgpu-kfd,addr={SLOT:02x}.0"
+        logging = f"-d unimp,guest_errors -D {self.log} -qtest unix:{folder}/qtest -qtest-log /dev/null"
+        self.process = subprocess.Popen(
+            [str(qemu.with_firmware()), *options.split(), *logging.split()],
+            stdin=subprocess.DEVNULL,
+            env=clean_environment(),
+        )
+        self.socket = listener.accept()[0]
+        self.answers = self.socket.makefile("r")
+
+    def commands(self, lines: list[str]) -> list[int]:
+        """Values that come back, 0 for commands that give none."""
+        values: list[int] = []
+        for at in range(0, len(lines), AT_ONCE):
+            some = lines[at : at + AT_ONCE]
+            self.socket.sendall("".join(f"{line}\n" for line in some).encode())
+            for line in some:
+                words = self.answers.readline().split()
+                if not words or words[0] != "OK":
+                    raise Failure(f"QEMU answers '{' '.join(words)}' to '{line}'")
+                values.append(int(words[1], 0) if len(words) > 1 else 0)
+        return values
+
+    def map_window(self) -> None:
+        """Give the device its register window."""
+        for register, value in ((0x24, WINDOW_AT), (0x04, 6)):
+            where = 1 << 31 | SLOT << 11 | register
+            self.commands([f"outl 0xcf8 0x{where:x}", f"outl 0xcfc 0x{value:x}"])
+
+    def said(self, what: str) -> set[int]:
+        """Registers that the device complained about in these words."""
+        return {int(found, 16) for found in re.findall(rf"{what} (?:register )?0x([0-9a-f]+)", self.log.read_text())}
+
+    def close(self) -> None:
+        """End it."""
+        self.process.terminate()
+        self.process.wait()
+        self.socket.close()
+
+
+def existing() -> dict[int, Register]:
+    """The registers of the device, by dword."""
+    with tempfile.TemporaryDirectory() as folder:
+        machine = _Machine(Path(folder))
+        try:
+            machine.map_window()
+            values = machine.commands([f"readl 0x{WINDOW_AT + at:x}" for at in range(0, WINDOW_BYTES, 4)])
+            missing = machine.said("read of register")
+            there = [dword for dword in range(WINDOW_BYTES // 4) if dword not in missing]
+            # The value that was there: nothing happens that was not so before.
+            machine.commands([f"writel 0x{WINDOW_AT + 4 * dword:x} 0x{values[dword]:x}" for dword in there])
+            read_only = machine.said("read-only")
+        finally:
+            machine.close()
+    return {dword: Register("", dword not in read_only, values[dword]) for dword in there}
+
+
+def _differences(written: dict[int, Register], real: dict[int, Register]) -> Iterator[str]:
+    for dword in sorted(written.keys() | real.keys()):
+        said, found = written.get(dword), real.get(dword)
+        if not said:
+            yield f"0x{dword:05x} exists (reset 0x{real[dword].reset:x}), the document does not have it"
+        elif not found:
+            yield f"0x{dword:05x} ({said.name}) does not exist"
+        elif said.writable != found.writable:
+            yield f"0x{dword:05x} ({said.name}) is {'' if found.writable else 'not '}writable"
+        elif said.reset is not None and said.reset != found.reset:
+            yield f"0x{dword:05x} ({said.name}) is 0x{found.reset:x} after reset, the document says 0x{said.reset:x}"
+
+
+def run(log: Path) -> list[Case]:
+    """Compare the two."""
+    written, real = documented(DOCUMENT.read_text()), existing()
+    lines = list(_differences(written, real))
+    log.write_text(f"{len(written)} registers in the document, {len(real)} in the device\n" + "\n".join(lines) + "\n")
+    few = "\n".join(lines[:40] + ([f"... {len(lines) - 40} more"] if len(lines) > 40 else []))
+    return [Case("registers: docs/hardware.md has what the device has", "failed" if lines else "passed", few)]
