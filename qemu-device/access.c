@@ -11,24 +11,28 @@
 #include "vgpu-kfd.h"
 #include "trace.h"
 
+#define PREFETCH            256
+#define PREFETCH_LINE       64
+
 static bool stalled_by_fault(const VGPUStall *stall)
 {
     return stall->why >= VGPU_WAIT_CAM;
 }
 
-/* The span at @va, faults decided. Unless it is OK, nothing stays mapped. */
-static VGPUAccess reach(VGPUView *v, uint64_t va, uint64_t len,
-                        bool write, VGPUSpan *span)
+/*
+ * What to do with @span, which @va translates to: faults are decided. Unless it
+ * is OK, nothing stays mapped. @gen: of the VMID, before it was translated.
+ */
+static VGPUAccess decide(VGPUView *v, uint64_t va, uint64_t len, bool write,
+                         uint32_t gen, VGPUSpan *span)
 {
     VGPUClient *c = v->client;
     VGPUState *s = c->s;
     VGPUStall *stall = &v->stall;
     unsigned vmid = v->vmid;
-    uint32_t gen = qatomic_read(&s->gen[c->hub][vmid]);
     bool again = stalled_by_fault(stall) && stall->va == va &&
                  stall->write == write;
 
-    vgpu_gpuvm_map(c, vmid, va, len, write, span);
     if (span->kind == VGPU_TARGET_RETRY) {
         *stall = (VGPUStall) {
             .hub = c->hub, .vmid = vmid, .va = va, .write = write, .gen = gen,
@@ -59,6 +63,21 @@ static VGPUAccess reach(VGPUView *v, uint64_t va, uint64_t len,
     return VGPU_ACCESS_OK;
 }
 
+static uint32_t generation(VGPUView *v)
+{
+    return qatomic_read(&v->client->s->gen[v->client->hub][v->vmid]);
+}
+
+/* The span at @va, faults decided. Unless it is OK, nothing stays mapped. */
+static VGPUAccess reach(VGPUView *v, uint64_t va, uint64_t len,
+                        bool write, VGPUSpan *span)
+{
+    uint32_t gen = generation(v);
+
+    vgpu_gpuvm_map(v->client, v->vmid, va, len, write, span);
+    return decide(v, va, len, write, gen, span);
+}
+
 /*
  * Can the span take @size bytes at once? False where writes vanish, and where
  * some other device's memory ends in the middle.
@@ -69,25 +88,86 @@ static bool holds(const VGPUSpan *span, unsigned size)
            QEMU_PTR_IS_ALIGNED(span->host, size);
 }
 
-VGPUAccess vgpu_access_copy(VGPUView *v, uint64_t dst,
-                            uint64_t src, uint64_t len, uint64_t *done)
+/* How a span begins; where it goes on, the processor finds out by itself. */
+static void prefetch(const VGPUSpan *span)
 {
-    VGPUAccess ret;
-    VGPUSpan from, to;
+    uint64_t off;
 
-    vgpu_client_begin(v->client);
-    ret = reach(v, src, len, false, &from);
-    if (ret != VGPU_ACCESS_STALL) {
-        ret = reach(v, dst, from.len, true, &to);
-        if (ret != VGPU_ACCESS_STALL) {
-            if (to.host) {
-                /* Source and destination may be the same memory. */
-                memmove(to.host, from.host, to.len);
-            }
-            *done = to.len;
-            vgpu_phys_unmap(v->client->s, &to, to.len);
+    if (span->kind < VGPU_TARGET_RETRY) {
+        for (off = 0; off < MIN(span->len, PREFETCH); off += PREFETCH_LINE) {
+            __builtin_prefetch(span->host + off);
         }
-        vgpu_phys_unmap(v->client->s, &from, from.len);
+    }
+}
+
+/* Copy from all of @from to what @dst is, as far as that goes. */
+static VGPUAccess copy_span(VGPUView *v, uint64_t dst, const VGPUSpan *from,
+                            uint64_t *n)
+{
+    VGPUSpan to;
+    VGPUAccess ret = reach(v, dst, from->len, true, &to);
+
+    if (ret != VGPU_ACCESS_STALL) {
+        if (to.host) {
+            /* Source and destination may be the same memory. */
+            memmove(to.host, from->host, to.len);
+        }
+        *n = to.len;
+        vgpu_phys_unmap(v->client->s, &to, to.len);
+    }
+    return ret;
+}
+
+VGPUAccess vgpu_access_copy(VGPUView *v, uint64_t dst, uint64_t src,
+                            uint64_t len, uint64_t *done)
+{
+    VGPUState *s = v->client->s;
+    VGPUAccess ret = VGPU_ACCESS_OK, part;
+    VGPUSpan from, next;
+    uint32_t gen;
+
+    *done = 0;
+    vgpu_client_begin(v->client);
+    gen = generation(v);
+    vgpu_gpuvm_map(v->client, v->vmid, src, len, false, &next);
+    while (*done < len) {
+        uint64_t at = src + *done, n = 0;
+
+        from = next;
+        part = decide(v, at, len - *done, false, gen, &from);
+        if (part == VGPU_ACCESS_STALL) {
+            ret = part;
+            break;
+        }
+        ret = MAX(ret, part);
+        /* While this is copied, what comes next can be on its way. */
+        next = (VGPUSpan) { .mapped = false };
+        if (from.len < len - *done) {
+            gen = generation(v);
+            vgpu_gpuvm_map(v->client, v->vmid, at + from.len,
+                           len - *done - from.len, false, &next);
+            prefetch(&next);
+        }
+        while (n < from.len) {
+            VGPUSpan rest = from;
+            uint64_t m;
+
+            rest.host += n;
+            rest.len -= n;
+            part = copy_span(v, dst + *done, &rest, &m);
+            if (part == VGPU_ACCESS_STALL) {
+                break;
+            }
+            ret = MAX(ret, part);
+            *done += m;
+            n += m;
+        }
+        vgpu_phys_unmap(s, &from, from.len);
+        if (part == VGPU_ACCESS_STALL) {
+            ret = part;
+            vgpu_phys_unmap(s, &next, 0);
+            break;
+        }
     }
     vgpu_client_end(v->client);
     return ret;

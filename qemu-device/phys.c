@@ -12,6 +12,18 @@
 #include "hw/pci/pci.h"
 #include "vgpu-kfd.h"
 
+/*
+ * A piece of RAM as the bus sees it: what address_space_translate() finds out
+ * for every page, remembered. It is good as long as the bus looks as it did;
+ * it goes when the bus changes, or another one takes its place.
+ */
+typedef struct VGPUWindow {
+    struct rcu_head rcu;
+    MemoryRegionCache cache;
+    hwaddr start;
+    hwaddr size;
+} VGPUWindow;
+
 /* What is read where nothing is. Never written. */
 static uint8_t zeroes[64 * KiB];
 
@@ -51,14 +63,123 @@ static bool map_bus(VGPUState *s, VGPUSpan *span)
     return true;
 }
 
+static void window_free(VGPUWindow *w)
+{
+    address_space_cache_destroy(&w->cache);
+    g_free(w);
+}
+
+/* window_lock held. */
+static void window_replace(VGPUState *s, unsigned i, VGPUWindow *w)
+{
+    VGPUWindow *old = s->windows[i];
+
+    qatomic_rcu_set(&s->windows[i], w);
+    if (old) {
+        call_rcu(old, window_free, rcu);
+    }
+}
+
+/* The window around @addr; NULL if it is no RAM that can be written. RCU. */
+static VGPUWindow *window_open(VGPUState *s, AddressSpace *as, hwaddr addr)
+{
+    g_autofree VGPUWindow *w = g_new0(VGPUWindow, 1);
+    MemoryRegionSection section;
+    bool ram;
+
+    /* First one byte, to see how far the section goes. */
+    address_space_cache_init(&w->cache, as, addr, 1, true);
+    section = w->cache.mrs;
+    ram = w->cache.ptr;
+    address_space_cache_destroy(&w->cache);
+    if (!ram || int128_gethi(section.size)) {
+        return NULL;
+    }
+    w->start = section.offset_within_address_space;
+    w->size = address_space_cache_init(&w->cache, as, w->start,
+                                       int128_getlo(section.size), true);
+    if (!w->cache.ptr || addr - w->start >= w->size) {
+        address_space_cache_destroy(&w->cache);
+        return NULL;
+    }
+    QEMU_LOCK_GUARD(&s->window_lock);
+    window_replace(s, s->next_window++ % VGPU_BUS_WINDOWS, w);
+    return g_steal_pointer(&w);
+}
+
+static VGPUWindow *window_find(VGPUState *s, AddressSpace *as, hwaddr addr)
+{
+    const FlatView *fv = address_space_to_flatview(as);
+    unsigned i;
+
+    for (i = 0; i < VGPU_BUS_WINDOWS; i++) {
+        VGPUWindow *w = qatomic_rcu_read(&s->windows[i]);
+
+        if (w && w->cache.fv == fv && addr - w->start < w->size) {
+            return w;
+        }
+    }
+    return NULL;
+}
+
+/* Through a window. The RCU read lock is kept until the span is unmapped. */
+static bool map_window(VGPUState *s, VGPUSpan *span)
+{
+    AddressSpace *as = pci_get_address_space(&s->parent_obj);
+    VGPUWindow *w;
+
+    rcu_read_lock();
+    w = window_find(s, as, span->addr) ?: window_open(s, as, span->addr);
+    if (!w) {
+        rcu_read_unlock();
+        return false;
+    }
+    span->host = (uint8_t *)w->cache.ptr + (span->addr - w->start);
+    span->len = MIN(span->len, w->size - (span->addr - w->start));
+    span->window = w;
+    span->mapped = true;
+    return true;
+}
+
+/* The bus changed: nothing may keep what is no longer there. */
+static void bus_commit(MemoryListener *listener)
+{
+    VGPUState *s = container_of(listener, VGPUState, bus_listener);
+    unsigned i;
+
+    QEMU_LOCK_GUARD(&s->window_lock);
+    for (i = 0; i < VGPU_BUS_WINDOWS; i++) {
+        window_replace(s, i, NULL);
+    }
+}
+
+void vgpu_phys_init(VGPUState *s)
+{
+    qemu_mutex_init(&s->window_lock);
+    s->bus_listener = (MemoryListener) {
+        .name = TYPE_VGPU_KFD,
+        .commit = bus_commit,
+    };
+    memory_listener_register(&s->bus_listener,
+                             pci_get_address_space(PCI_DEVICE(s)));
+}
+
+void vgpu_phys_exit(VGPUState *s)
+{
+    memory_listener_unregister(&s->bus_listener);
+    bus_commit(&s->bus_listener);
+    qemu_mutex_destroy(&s->window_lock);
+}
+
 bool vgpu_phys_map(VGPUState *s, VGPUSpan *span)
 {
     span->mapped = false;
+    span->window = NULL;
     switch (span->kind) {
     case VGPU_TARGET_VRAM:
         return map_vram(s, span);
     case VGPU_TARGET_BUS:
-        return map_bus(s, span);
+        return map_window(s, span) || map_bus(s, span);
     default:
         span->host = span->write ? NULL : zeroes;
         span->len = MIN(span->len, sizeof(zeroes));
@@ -68,7 +189,16 @@ bool vgpu_phys_map(VGPUState *s, VGPUSpan *span)
 
 void vgpu_phys_unmap(VGPUState *s, VGPUSpan *span, uint64_t used)
 {
-    if (span->mapped) {
+    if (span->window) {
+        if (span->write && used) {
+            address_space_cache_invalidate(&span->window->cache,
+                                           span->addr - span->window->start,
+                                           used);
+        }
+        span->window = NULL;
+        span->mapped = false;
+        rcu_read_unlock();
+    } else if (span->mapped) {
         /* Marks what was written dirty, drops code translated from it. */
         address_space_unmap(pci_get_address_space(PCI_DEVICE(s)), span->host,
                             span->len, span->write, used);

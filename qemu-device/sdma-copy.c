@@ -8,29 +8,37 @@
 
 #define ELEMENT_MAX     4       /* log2: 16 bytes */
 
+static VGPUAccess copy_piece(VGPUEngine *e, VGPUExec *x, uint64_t dst,
+                             uint64_t src, uint64_t len)
+{
+    uint64_t n;
+    VGPUAccess ret = vgpu_access_copy(&x->mem, dst, src, len, &n);
+
+    if (n) {
+        vgpu_sdma_did(x, n);
+        vgpu_count(e->s, VGPU_CNT_BYTES_COPIED, n);
+    }
+    return ret;
+}
+
 VGPUStep vgpu_sdma_copy(VGPUEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     uint64_t len = VGPU_GET(x->dw[1], SDMA_COPY_LINEAR_DW1__COUNT) + 1ull;
 
     while (vgpu_sdma_more(x, len)) {
-        uint64_t n;
-
-        if (vgpu_access_copy(&x->mem, vgpu_dw64(&x->dw[5]) + x->done,
-                             vgpu_dw64(&x->dw[3]) + x->done,
-                             vgpu_sdma_piece(x, len), &n) ==
-            VGPU_ACCESS_STALL) {
+        if (copy_piece(e, x, vgpu_dw64(&x->dw[5]) + x->done,
+                       vgpu_dw64(&x->dw[3]) + x->done,
+                       vgpu_sdma_piece(x, len)) == VGPU_ACCESS_STALL) {
             return VGPU_STEP_STALL;
         }
-        vgpu_sdma_did(x, n);
-        vgpu_count(e->s, VGPU_CNT_BYTES_COPIED, n);
     }
     return vgpu_sdma_payload_step(x, len);
 }
 
 /*
- * A piece is done when both destinations have it. If the second stalls, the
- * first gets the same bytes again.
+ * A piece is done when both destinations have it. If one stalls, the piece is
+ * done anew: it is short.
  */
 VGPUStep vgpu_sdma_copy_broadcast(VGPUEngine *e, VGPUQueue *q)
 {
@@ -38,7 +46,7 @@ VGPUStep vgpu_sdma_copy_broadcast(VGPUEngine *e, VGPUQueue *q)
     uint64_t len = VGPU_GET(x->dw[1], SDMA_COPY_LINEAR_DW1__COUNT) + 1ull;
 
     while (vgpu_sdma_more(x, len)) {
-        uint64_t n = vgpu_sdma_piece(x, len);
+        uint64_t n = MIN(vgpu_sdma_piece(x, len), VGPU_PAGE_SIZE);
         unsigned i;
 
         for (i = 0; i < 2; i++) {
@@ -87,15 +95,12 @@ VGPUStep vgpu_sdma_copy_rect(VGPUEngine *e, VGPUQueue *q)
                                     line % rows, line / rows) + in_row;
         uint64_t dst = rect_address(&x->dw[SDMA_COPY_RECT_DST_DW], element, 0,
                                     line % rows, line / rows) + in_row;
-        uint64_t n;
 
-        if (vgpu_access_copy(&x->mem, dst, src,
-                             MIN(row - in_row, vgpu_sdma_piece(x, len)), &n) ==
+        if (copy_piece(e, x, dst, src,
+                       MIN(row - in_row, vgpu_sdma_piece(x, len))) ==
             VGPU_ACCESS_STALL) {
             return VGPU_STEP_STALL;
         }
-        vgpu_sdma_did(x, n);
-        vgpu_count(e->s, VGPU_CNT_BYTES_COPIED, n);
     }
     return vgpu_sdma_payload_step(x, len);
 }

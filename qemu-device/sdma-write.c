@@ -12,14 +12,17 @@ VGPUStep vgpu_sdma_write(VGPUEngine *e, VGPUQueue *q)
 
     while (vgpu_sdma_more(x, len)) {
         uint64_t left, n, src;
+        VGPUAccess access;
 
         src = vgpu_sdma_payload(x, SDMA_WRITE_LINEAR_DWORDS, &left);
-        if (vgpu_access_copy(&x->mem, dst + x->done, src,
-                             MIN(left, vgpu_sdma_piece(x, len)), &n) ==
-            VGPU_ACCESS_STALL) {
+        access = vgpu_access_copy(&x->mem, dst + x->done, src,
+                                  MIN(left, vgpu_sdma_piece(x, len)), &n);
+        if (n) {
+            vgpu_sdma_did(x, n);
+        }
+        if (access == VGPU_ACCESS_STALL) {
             return VGPU_STEP_STALL;
         }
-        vgpu_sdma_did(x, n);
     }
     return vgpu_sdma_payload_step(x, len);
 }

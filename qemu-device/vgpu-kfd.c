@@ -110,6 +110,7 @@ static void vgpu_kfd_realize(PCIDevice *pci, Error **errp)
                                     &DEVICE(s)->mem_reentrancy_guard);
     qemu_mutex_init(&s->lock);
     vgpu_inject_init(s);
+    vgpu_phys_init(s);
     vgpu_engine_start(s);
     vgpu_engine_pause(s, !runstate_is_running());
     s->vmstate_entry = qemu_add_vm_change_state_handler(vgpu_kfd_vm_state, s);
@@ -121,6 +122,7 @@ static void vgpu_kfd_exit(PCIDevice *pci)
 
     qemu_del_vm_change_state_handler(s->vmstate_entry);
     vgpu_engine_stop(s);
+    vgpu_phys_exit(s);
     vgpu_inject_destroy(s);
     qemu_mutex_destroy(&s->lock);
     qemu_bh_delete(s->irq_bh);

@@ -54,6 +54,7 @@ OBJECT_DECLARE_SIMPLE_TYPE(VGPUState, VGPU_KFD)
 #define VGPU_TLB_SETS_LOG2      9
 #define VGPU_TLB_WAYS           4
 #define VGPU_CHUNK              (2 * MiB)   /* bytes between quiescent points */
+#define VGPU_BUS_WINDOWS        4           /* pieces of RAM known at once */
 #define VGPU_PKT_MAX_DWORDS     16          /* longest fixed part of a packet */
 
 /* Blocks of registers that are kept as arrays, in dwords. */
@@ -112,6 +113,7 @@ typedef enum VGPUTargetKind {
  */
 typedef struct VGPUSpan {
     VGPUTargetKind kind;
+    struct VGPUWindow *window;  /* phys.c: how it is mapped */
     bool write;
     bool mapped;
     bool permission;            /* fault: the entry is valid, the access not */
@@ -330,6 +332,11 @@ struct VGPUState {
     uint32_t counter_latched;
     Stat64 counters[VGPU_NUM_COUNTERS];
 
+    MemoryListener bus_listener;
+    QemuMutex window_lock;      /* phys.c; nothing is taken inside it */
+    struct VGPUWindow *windows[VGPU_BUS_WINDOWS];   /* RCU */
+    unsigned next_window;
+
     QemuMutex lock;
     VGPUHub hubs[VGPU_NUM_HUBS];
     VGPUIh ih;
@@ -482,12 +489,15 @@ void vgpu_gpuvm_map_default(VGPUClient *c, uint64_t va, uint64_t len,
 
 /* phys.c: the only code that touches memory. Any thread. */
 
+/* Before the first access and after the last one. BQL held. */
+void vgpu_phys_init(VGPUState *s);
+void vgpu_phys_exit(VGPUState *s);
 /*
  * Host memory for span->kind (no fault) and ->addr, at most ->len bytes.
  * Shortens ->len. False if there is no memory.
  */
 bool vgpu_phys_map(VGPUState *s, VGPUSpan *span);
-/* The first @used bytes were read or written. */
+/* The first @used bytes were read or written. By the thread that mapped it. */
 void vgpu_phys_unmap(VGPUState *s, VGPUSpan *span, uint64_t used);
 /* A quadword at an aligned address. False if there is no memory. */
 bool vgpu_phys_load64(VGPUState *s, VGPUTargetKind kind, uint64_t addr,
@@ -520,7 +530,10 @@ typedef enum VGPUAccess {
     VGPU_ACCESS_STALL,          /* retry fault: not done, see view->stall */
 } VGPUAccess;
 
-/* Move @len bytes, or fewer: *@done tells, unless it is a stall. */
+/*
+ * Move @len bytes, or fewer: *@done tells, also before a stall. A fault tells of
+ * all of them that one was redirected.
+ */
 VGPUAccess vgpu_access_copy(VGPUView *v, uint64_t dst, uint64_t src,
                             uint64_t len, uint64_t *done);
 /* Repeat @data, a little-endian dword that starts at byte @phase. */

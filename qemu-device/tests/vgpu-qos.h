@@ -281,6 +281,7 @@ void qvgpu_add_tlb_tests(void);
 void qvgpu_add_packet_tests(void);
 void qvgpu_add_queue_tests(void);
 void qvgpu_add_queue_error_tests(void);
+void qvgpu_add_bus_tests(void);
 void qvgpu_add_fault_tests(void);
 void qvgpu_add_sdma_copy_tests(void);
 void qvgpu_add_sdma_atomic_tests(void);
