@@ -32,10 +32,19 @@ void vgpu_fault_clear(VGPUState *s, unsigned hub)
     qatomic_set(&regs[VM_L2_PROTECTION_FAULT_ADDR_HI32], 0);
 }
 
+void vgpu_fault_irq(VGPUState *s, unsigned hub, unsigned vmid, uint8_t ring,
+                    const uint32_t *data)
+{
+    vgpu_ih_push(s, hub == VGPU_HUB_MM ? IH_CLIENT_VMC : IH_CLIENT_UTCL2,
+                 IH_SRC_VM_FAULT, ring, vmid, hub == VGPU_HUB_MM, data);
+}
+
 /* s->lock held. */
 static void fault_push(VGPUState *s, unsigned hub, unsigned vmid, uint64_t va,
                        bool write, bool retry, unsigned cam, uint32_t serial)
 {
+    uint8_t ring = IH_RING_FAULT_VALID |
+                   (write ? IH_RING_FAULT_WRITE : IH_RING_FAULT_READ);
     uint32_t data[4] = {
         va >> VGPU_PAGE_SHIFT,
         (va >> 44 & IH_FAULT_D1__VA_HI) |
@@ -45,11 +54,11 @@ static void fault_push(VGPUState *s, unsigned hub, unsigned vmid, uint64_t va,
     };
 
     trace_vgpu_fault(s->id, hub, vmid, va, write, retry, serial, cam);
-    vgpu_ih_push(s, hub == VGPU_HUB_MM ? IH_CLIENT_VMC : IH_CLIENT_UTCL2,
-                 IH_SRC_VM_FAULT,
-                 IH_RING_FAULT_VALID |
-                 (write ? IH_RING_FAULT_WRITE : IH_RING_FAULT_READ),
-                 vmid, hub == VGPU_HUB_MM, data);
+    if (vgpu_inject_armed(s, VGPU_INJECT_FAULT_IRQS)) {
+        vgpu_inject_fault_irq(s, hub, vmid, va, ring, data);
+    } else {
+        vgpu_fault_irq(s, hub, vmid, ring, data);
+    }
 }
 
 void vgpu_fault_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
@@ -289,4 +298,38 @@ void vgpu_cam_flush(VGPUState *s)
         memset(s->cam, 0, sizeof(s->cam));
     }
     vgpu_clients_wake(s, UINT_MAX, UINT32_MAX, -1);
+}
+
+void vgpu_fault_spurious(VGPUState *s, unsigned hub, unsigned vmid, uint64_t va,
+                         bool write, bool retry)
+{
+    uint64_t page = va >> VGPU_PAGE_SHIFT;
+    unsigned slot = 0;
+    uint32_t serial;
+
+    QEMU_LOCK_GUARD(&s->lock);
+    serial = s->fault_serial + 1;
+    if (retry && cam_enabled(s)) {
+        slot = cam_find(s, hub, vmid, page);
+        if (slot == VGPU_CAM_SLOTS) {
+            slot = cam_free_slot(s);
+        }
+        if (slot == VGPU_CAM_SLOTS) {
+            trace_vgpu_cam_full(s->id, hub, vmid, va);
+            return;
+        }
+        if (s->cam[slot].used) {
+            serial = s->cam[slot].serial;
+        } else {
+            s->cam[slot] = (VGPUCamSlot) {
+                .used = true, .hub = hub, .vmid = vmid, .page = page,
+                .serial = serial,
+            };
+        }
+    }
+    if (serial == s->fault_serial + 1) {
+        qatomic_set(&s->fault_serial, serial);
+    }
+    vgpu_count(s, retry ? VGPU_CNT_FAULTS_RETRY : VGPU_CNT_FAULTS_NORETRY, 1);
+    fault_push(s, hub, vmid, va, write, retry, slot, serial);
 }

@@ -57,7 +57,7 @@ static void settle(VGPUState *s, unsigned h, unsigned eng)
         }
         waiting |= hub->inv[eng].waiting[i];
     }
-    done = hub->inv[eng].pending & ~waiting;
+    done = hub->inv[eng].pending & ~waiting & ~hub->inv[eng].mute;
     if (done) {
         uint32_t *ack = &hub->regs[VM_INVALIDATE_ENG_ACK(eng)];
 
@@ -65,6 +65,17 @@ static void settle(VGPUState *s, unsigned h, unsigned eng)
         qatomic_set(ack, *ack | done);
         vgpu_count(s, VGPU_CNT_INVALIDATIONS, ctpop32(done));
         trace_vgpu_inv_ack(s->id, h, eng, done);
+    }
+}
+
+void vgpu_gmc_drop(VGPUState *s, unsigned h, uint32_t vmids)
+{
+    unsigned i;
+
+    for (i = 0; i < VGPU_NUM_VMIDS; i++) {
+        if (vmids & (1u << i)) {
+            qatomic_inc(&s->gen[h][i]);
+        }
     }
 }
 
@@ -105,12 +116,11 @@ static void req_written(VGPUState *s, unsigned h, unsigned off, uint32_t old,
         vgpu_count(s, VGPU_CNT_INVALIDATIONS,
                    ctpop32(hub->inv[eng].pending & vmids));
         hub->inv[eng].pending |= vmids;
-
-        for (i = 0; i < VGPU_NUM_VMIDS; i++) {
-            if (vmids & (1u << i)) {
-                qatomic_inc(&s->gen[h][i]);
-            }
+        hub->inv[eng].mute &= ~vmids;
+        if (vgpu_inject_armed(s, VGPU_INJECT_INVALIDATIONS)) {
+            hub->inv[eng].mute |= vgpu_inject_invalidation(s, h, eng, &vmids);
         }
+        vgpu_gmc_drop(s, h, vmids);
         /*
          * Generations first, then who is inside: pairs with
          * vgpu_client_begin().

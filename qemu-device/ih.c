@@ -128,7 +128,8 @@ static int64_t ring_room(VGPUState *s, unsigned ring)
         return -1;
     }
     next = (r->wptr + IH_ENTRY_BYTES) & (bytes - 1);
-    if (next == r->rptr) {
+    if (next == r->rptr || s->ih.full) {
+        s->ih.full = false;
         trace_vgpu_ih_full(s->id, ring, r->wptr,
                            !!(cntl & IH_RB_CNTL__WPTR_OVERFLOW_ENABLE));
         if (!(cntl & IH_RB_CNTL__WPTR_OVERFLOW_ENABLE)) {
@@ -217,9 +218,17 @@ void vgpu_ih_push(VGPUState *s, uint8_t client, uint8_t source, uint8_t ring,
         [3] = vgpu_ih_reg(s, mm_hub ? IH_VMID_LUT_MM(vmid)
                                     : IH_VMID_LUT(vmid)) & IH_DW3__PASID,
     };
+    VGPUSite site = {
+        .hub = mm_hub ? VGPU_HUB_MM : VGPU_HUB_GFX, .vmid = vmid,
+        .engine = VGPU_SITE_NONE, .queue = VGPU_SITE_NONE,
+        .va = client << 8 | source,
+    };
 
     memcpy(&entry[4], data, 4 * sizeof(*data));
     if (to < IH_NUM_RINGS) {
+        s->ih.full =
+            vgpu_inject_armed(s, 1u << VGPU_INJECT_KIND_IH_OVERFLOW) &&
+            vgpu_inject_fires(s, VGPU_INJECT_KIND_IH_OVERFLOW, &site, NULL);
         ring_push(s, to, entry);
     } else {
         vgpu_count(s, VGPU_CNT_IH_DROPPED, 1);

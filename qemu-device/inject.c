@@ -9,6 +9,7 @@
 #include "trace.h"
 
 #define INJECTIONS_MAX  64
+#define AT_ONCE_MAX     1024u   /* for kinds that happen at once */
 #define LATE_SLOTS      256     /* entries whose last value is known */
 
 /* What a walk read last from an entry, as far as is remembered. */
@@ -91,6 +92,10 @@ static uint64_t arg_of(const VgpuInjection *w)
         return w->u.sdma_slow.bytes_per_second;
     case VGPU_INJECT_KIND_SDMA_WRONG_BYTE:
         return w->u.sdma_wrong_byte.q_xor;
+    case VGPU_INJECT_KIND_FAULT_DELAY:
+        return w->u.fault_delay.delay_ns;
+    case VGPU_INJECT_KIND_INV_EARLY_ACK:
+        return w->u.inv_early_ack.delay_ns;
     default:
         return 0;
     }
@@ -220,6 +225,26 @@ static VGPUState *find_device(const char *name, Error **errp)
     return NULL;
 }
 
+/* Kinds whose occasion is the command itself. */
+static bool is_immediate(const VgpuInjection *w)
+{
+    return w->kind == VGPU_INJECT_KIND_FAULT_SPURIOUS;
+}
+
+static bool check_immediate(const VgpuInjection *w, Error **errp)
+{
+    if (w->has_skip || w->has_probability || w->has_engine || w->has_queue) {
+        error_setg(errp, "%s happens at once: skip, probability, engine and "
+                   "queue make no sense", VgpuInjectKind_str(w->kind));
+        return false;
+    }
+    if (w->count > AT_ONCE_MAX) {
+        error_setg(errp, "count must be %u at most", AT_ONCE_MAX);
+        return false;
+    }
+    return true;
+}
+
 /* Do the members make sense together? */
 static bool check(const VgpuInjection *w, Error **errp)
 {
@@ -240,9 +265,38 @@ static bool check(const VgpuInjection *w, Error **errp)
                w->u.sdma_wrong_byte.has_q_xor && !w->u.sdma_wrong_byte.q_xor) {
         error_setg(errp, "xor must not be 0");
     } else {
-        return true;
+        return !is_immediate(w) || check_immediate(w, errp);
     }
     return false;
+}
+
+/* Take an occasion that this makes. */
+static void happen(VGPUState *s, VGPUInjection *i)
+{
+    const VgpuInjection *w = i->what;
+    uint64_t pages = w->has_length ? DIV_ROUND_UP(w->length, VGPU_PAGE_SIZE)
+                                   : 1;
+    VGPUSite site = {
+        .hub = w->has_hub && w->hub == VGPU_HUB_KIND_GFX ? VGPU_HUB_GFX
+                                                         : VGPU_HUB_MM,
+        .vmid = w->vmid, .engine = VGPU_SITE_NONE, .queue = VGPU_SITE_NONE,
+        .va = w->start,
+    };
+    VGPUShot shot = { 0 };
+
+    WITH_QEMU_LOCK_GUARD(&s->inject.lock) {
+        take(s, i, &site, &shot);
+    }
+    switch (w->kind) {
+    case VGPU_INJECT_KIND_FAULT_SPURIOUS:
+        vgpu_fault_spurious(s, site.hub, site.vmid,
+                            w->start + shot.random % pages * VGPU_PAGE_SIZE,
+                            w->u.fault_spurious.write,
+                            w->u.fault_spurious.retry);
+        break;
+    default:
+        g_assert_not_reached();
+    }
 }
 
 VgpuInjectionId *qmp_vgpu_inject(VgpuInjection *what, Error **errp)
@@ -254,7 +308,7 @@ VgpuInjectionId *qmp_vgpu_inject(VgpuInjection *what, Error **errp)
     if (!s || !check(what, errp)) {
         return NULL;
     }
-    QEMU_LOCK_GUARD(&s->inject.lock);
+    /* Lists change under the BQL only. */
     if (s->inject.count == INJECTIONS_MAX) {
         error_setg(errp, "the device has %u injections: remove some",
                    INJECTIONS_MAX);
@@ -270,9 +324,18 @@ VgpuInjectionId *qmp_vgpu_inject(VgpuInjection *what, Error **errp)
         what->kind == VGPU_INJECT_KIND_GART_LATE) {
         i->late = g_new0(Late, LATE_SLOTS);
     }
-    QTAILQ_INSERT_TAIL(&s->inject.list, i, next);
-    s->inject.count++;
-    rearm(s);
+    if (is_immediate(what) && !what->count) {
+        i->what->has_count = true;
+        i->what->count = 1;
+    }
+    WITH_QEMU_LOCK_GUARD(&s->inject.lock) {
+        QTAILQ_INSERT_TAIL(&s->inject.list, i, next);
+        s->inject.count++;
+        rearm(s);
+    }
+    while (is_immediate(what) && may_fire(i)) {
+        happen(s, i);
+    }
     id = g_new0(VgpuInjectionId, 1);
     id->id = i->id;
     return id;
@@ -346,12 +409,14 @@ void vgpu_inject_init(VGPUState *s)
 {
     qemu_mutex_init(&s->inject.lock);
     QTAILQ_INIT(&s->inject.list);
+    vgpu_inject_defer_init(s);
 }
 
 void vgpu_inject_destroy(VGPUState *s)
 {
     VGPUInjection *i, *next;
 
+    vgpu_inject_defer_destroy(s);
     QTAILQ_FOREACH_SAFE(i, &s->inject.list, next, next) {
         injection_free(s, i);
     }

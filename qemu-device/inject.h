@@ -14,6 +14,7 @@
 #include "qemu/queue.h"
 #include "qemu/thread.h"
 #include "qapi/qapi-types-vgpu-kfd.h"
+#include "vgpu/gmc.h"
 
 #define VGPU_SITE_NONE  (-1)    /* does not apply: a filter for it excludes */
 
@@ -38,6 +39,24 @@ typedef struct VGPUShot {
     uint64_t random;
 } VGPUShot;
 
+/* An interrupt entry that comes late. */
+typedef struct VGPULateIrq {
+    int64_t due;                /* QEMU_CLOCK_VIRTUAL; 0: none */
+    unsigned hub;
+    unsigned vmid;
+    uint8_t ring;
+    uint32_t data[4];
+} VGPULateIrq;
+
+#define VGPU_LATE_IRQS  64
+
+/* What was put off: s->lock. */
+typedef struct VGPUDeferred {
+    QEMUTimer *timer;
+    VGPULateIrq irqs[VGPU_LATE_IRQS];
+    int64_t drop[VGPU_NUM_HUBS][VGPU_NUM_VMIDS];    /* when; 0: not */
+} VGPUDeferred;
+
 typedef struct VGPUInjection VGPUInjection;
 
 typedef struct VGPUInjector {
@@ -45,6 +64,7 @@ typedef struct VGPUInjector {
     QemuMutex lock;             /* the rest; no lock is taken under it */
     QTAILQ_HEAD(, VGPUInjection) list;
     unsigned count;
+    VGPUDeferred deferred;
 } VGPUInjector;
 
 typedef struct VGPUState VGPUState;
@@ -63,6 +83,33 @@ bool vgpu_inject_fires(VGPUState *s, VgpuInjectKind kind, const VGPUSite *site,
  */
 uint64_t vgpu_inject_entry(VGPUState *s, const VGPUSite *site, unsigned where,
                            uint64_t addr, uint64_t entry, bool leaf);
+
+/* inject-defer.c: interrupts and invalidations. */
+
+#define VGPU_INJECT_FAULT_IRQS \
+    (1u << VGPU_INJECT_KIND_FAULT_DROP | \
+     1u << VGPU_INJECT_KIND_FAULT_DUPLICATE | \
+     1u << VGPU_INJECT_KIND_FAULT_DELAY)
+#define VGPU_INJECT_INVALIDATIONS \
+    (1u << VGPU_INJECT_KIND_INV_NO_ACK | 1u << VGPU_INJECT_KIND_INV_EARLY_ACK)
+
+void vgpu_inject_defer_init(VGPUState *s);
+void vgpu_inject_defer_destroy(VGPUState *s);
+/* Forget what was put off. s->lock held. */
+void vgpu_inject_defer_reset(VGPUState *s);
+/*
+ * Push the entry of a fault at @va: now, twice, later or not at all. s->lock
+ * held.
+ */
+void vgpu_inject_fault_irq(VGPUState *s, unsigned hub, unsigned vmid,
+                           uint64_t va, uint8_t ring, const uint32_t *data);
+/*
+ * Of the VMIDs in *@vmids that invalidation engine @eng is asked for, those
+ * that are acknowledged at once and dropped later (taken out of *@vmids), and
+ * those that never are acknowledged (the result). s->lock held.
+ */
+uint32_t vgpu_inject_invalidation(VGPUState *s, unsigned hub, unsigned eng,
+                                  uint32_t *vmids);
 /* For queries; the caller frees it. */
 VgpuInjectionInfoList *vgpu_inject_infos(VGPUState *s);
 

@@ -38,8 +38,8 @@ static uint32_t *queue_store(VGPUState *s, unsigned inst)
 /* e->lock held. */
 static bool queue_idle(const VGPUEngine *e, const VGPUQueue *q)
 {
-    return e->current != q && e->hung != 1 + (q - e->queues) && (!vgpu_queue_enabled(q) || q->exception ||
-                               !vgpu_queue_pending(q));
+    return e->current != q && e->hung != 1 + (q - e->queues) &&
+           (!vgpu_queue_enabled(q) || q->exception || !vgpu_queue_pending(q));
 }
 
 static uint32_t status_read(VGPUState *s, unsigned inst, unsigned off)
@@ -262,14 +262,10 @@ bool vgpu_sdma_doorbell(VGPUState *s, unsigned engine, uint32_t offset,
 
         if ((q->regs[SDMA_DOORBELL] & SDMA_DOORBELL__ENABLE) &&
             q->regs[SDMA_DOORBELL_OFFSET] == offset) {
-            if (vgpu_inject_armed(s, 1u << VGPU_INJECT_KIND_DOORBELL_LOST) &&
-                vgpu_inject_fires(s, VGPU_INJECT_KIND_DOORBELL_LOST,
-                                  &(VGPUSite) {
-                    .hub = VGPU_HUB_MM, .engine = engine, .queue = i,
-                    .vmid = VGPU_GET(q->regs[SDMA_RB_CNTL],
-                                     SDMA_RB_CNTL__RB_VMID),
-                    .va = offset,
-                }, NULL)) {
+            if (vgpu_inject_doorbell(s, engine, i,
+                                     VGPU_GET(q->regs[SDMA_RB_CNTL],
+                                              SDMA_RB_CNTL__RB_VMID),
+                                     offset)) {
                 return true;
             }
             q->wptr = size == 8 ? val : deposit64(q->wptr, 0, 32, val);

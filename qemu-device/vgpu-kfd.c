@@ -37,6 +37,7 @@ static void vgpu_kfd_reset_hold(Object *obj, ResetType type)
     WITH_QEMU_LOCK_GUARD(&s->lock) {
         vgpu_gmc_reset(s);
         vgpu_ih_reset(s);
+        vgpu_inject_defer_reset(s);
     }
     qemu_bh_cancel(s->irq_bh);
     s->clock_captured = 0;

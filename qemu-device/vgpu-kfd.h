@@ -292,6 +292,7 @@ typedef struct VGPUHub {
     uint32_t regs[HUB_SPAN];
     struct {
         uint32_t pending;                   /* VMIDs not acknowledged */
+        uint32_t mute;                      /* injected: never will be */
         uint32_t waiting[VGPU_NUM_CLIENTS]; /* VMIDs, by client */
         unsigned seen[VGPU_NUM_CLIENTS];
     } inv[VGPU_NUM_INV_ENGINES];
@@ -309,6 +310,7 @@ typedef struct VGPUIh {
     uint32_t client_cfg[IH_NUM_CLIENTS];    /* IH_CLIENT_CFG_DATA; atomic */
     VGPUIhRing rings[IH_NUM_RINGS];
     uint64_t last_timestamp;
+    bool full;                  /* injected: for the entry that is pushed */
 } VGPUIh;
 
 struct VGPUState {
@@ -392,6 +394,19 @@ static inline VGPUSite vgpu_client_site(const VGPUClient *c, unsigned vmid,
     };
 }
 
+/* Is the doorbell at byte @offset lost, whoever it is for? Any thread. */
+static inline bool vgpu_inject_doorbell(VGPUState *s, int engine, int queue,
+                                        int vmid, uint64_t offset)
+{
+    VGPUSite site = {
+        .hub = VGPU_SITE_NONE, .vmid = vmid, .engine = engine, .queue = queue,
+        .va = offset,
+    };
+
+    return vgpu_inject_armed(s, 1u << VGPU_INJECT_KIND_DOORBELL_LOST) &&
+           vgpu_inject_fires(s, VGPU_INJECT_KIND_DOORBELL_LOST, &site, NULL);
+}
+
 /* mmio.c: the register window */
 
 extern const MemoryRegionOps vgpu_mmio_ops;
@@ -429,6 +444,8 @@ extern const VGPUBlock vgpu_athub_block;
 
 /* Forget invalidations, drop every translation. Engines parked, s->lock. */
 void vgpu_gmc_reset(VGPUState *s);
+/* Drop the translations of VMIDs in mask @vmids. s->lock held. */
+void vgpu_gmc_drop(VGPUState *s, unsigned hub, uint32_t vmids);
 /* Acknowledge the invalidations that engines have passed. Any thread. */
 void vgpu_gmc_settle(VGPUState *s);
 /* Value of register @reg for POLL_REGMEM: hubs only. Any thread. */
@@ -457,6 +474,17 @@ bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall);
 void vgpu_cam_ack(VGPUState *s, uint32_t slot);
 /* Free all slots, wake everybody: the CAM was switched off. BQL held. */
 void vgpu_cam_flush(VGPUState *s);
+/*
+ * Push a fault's entry: ring field and data as it carries them. s->lock held.
+ */
+void vgpu_fault_irq(VGPUState *s, unsigned hub, unsigned vmid, uint8_t ring,
+                    const uint32_t *data);
+/*
+ * An entry for a fault that nobody has: @retry takes a CAM slot, if the CAM is
+ * on and has one. Any thread.
+ */
+void vgpu_fault_spurious(VGPUState *s, unsigned hub, unsigned vmid, uint64_t va,
+                         bool write, bool retry);
 /* Clear status and address of @hub. s->lock held. */
 void vgpu_fault_clear(VGPUState *s, unsigned hub);
 

@@ -292,6 +292,7 @@ void qvgpu_add_ih_tests(void);
 void qvgpu_add_ih_ring_tests(void);
 void qvgpu_add_query_tests(void);
 void qvgpu_add_inject_tests(void);
+void qvgpu_add_inject_irq_tests(void);
 void qvgpu_add_inject_sdma_tests(void);
 
 #endif /* VGPU_QOS_H */

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: injections into interrupts and invalidations. */
+#include "qemu/osdep.h"
+#include "qobject/qdict.h"
+#include "qobject/qlist.h"
+#include "vgpu-qos.h"
+#include "vgpu-qmp.h"
+
+#define VMID    11
+#define VA      UINT64_C(0x600000000000)
+#define DELAY   1000000         /* ns */
+#define INV_ENG 17              /* qvgpu_invalidate()'s may be another */
+
+typedef struct Irq {
+    QVGPU *v;
+    QVGPUSpace space;
+    QVGPUQueue q;
+    QVGPUQueue kq;
+    uint64_t page;
+} Irq;
+
+static void irq_start(Irq *t)
+{
+    t->v = qvgpu_start();
+    qvgpu_space_init(&t->space, t->v, VMID, QVGPU_VRAM);
+    qvgpu_queue_open(&t->q, t->v, 0, SDMA_QUEUE_RLC(0), &t->space);
+    qvgpu_queue_open(&t->kq, t->v, 0, SDMA_QUEUE_GFX, NULL);
+    t->page = qvgpu_alloc(t->v, QVGPU_VRAM, 2 * QVGPU_PAGE, QVGPU_PAGE);
+}
+
+/* A retry fault is reported at VA, if nothing goes wrong. */
+static void fault(Irq *t)
+{
+    qvgpu_pkt_fence(&t->q, VA, 1);
+    qvgpu_kick(&t->q);
+    qvgpu_wait_until(qvgpu_counter(t->v, VGPU_CNT_FAULTS_RETRY) == 1);
+    /* The entry is pushed before the engine does anything else. */
+    qvgpu_engine_pass(&t->kq);
+}
+
+static void repair(Irq *t, unsigned slot)
+{
+    qvgpu_space_map(&t->space, VA, t->page, QVGPU_PAGE);
+    qvgpu_cam_ack(t->v, slot);
+    qvgpu_finish(&t->q);
+    g_assert_cmphex(qtest_readl(t->v->qts, t->page), ==, 1);
+}
+
+/* Catches: an entry unlike a real one; a CAM slot that is not to be freed. */
+static void test_spurious(void)
+{
+    QVGPU *v = qvgpu_start();
+    uint32_t id;
+    QDict *info;
+    unsigned i, slot;
+
+    id = qvgpu_inject(v, "'kind': 'fault-spurious', 'vmid': %u, "
+                      "'start': %" PRIu64 ", 'write': true, 'retry': true",
+                      VMID, VA);
+    g_assert_cmpuint(qvgpu_inject_fired(v, id), ==, 1);
+    slot = qvgpu_ih_next_fault(v, VMID, VA, true, true);
+    info = qvgpu_query(v);
+    g_assert_cmpuint(qlist_size(qdict_get_qlist(info, "cam")), ==, 1);
+    qobject_unref(info);
+    qvgpu_cam_ack(v, slot);
+    info = qvgpu_query(v);
+    g_assert_true(qlist_empty(qdict_get_qlist(info, "cam")));
+    qobject_unref(info);
+
+    id = qvgpu_inject(v, "'kind': 'fault-spurious', 'vmid': %u, "
+                      "'start': %" PRIu64 ", 'count': 3", VMID, VA);
+    g_assert_cmpuint(qvgpu_inject_fired(v, id), ==, 3);
+    for (i = 0; i < 3; i++) {
+        qvgpu_ih_next_fault(v, VMID, VA, false, false);
+    }
+    g_assert_false(qvgpu_ih_pending(v));
+    qvgpu_inject_refused(v, "'kind': 'fault-spurious', 'skip': 1");
+    qvgpu_inject_refused(v, "'kind': 'fault-spurious', 'count': 100000");
+    qvgpu_stop(v);
+}
+
+/* Catches: a second entry that differs, or that comes for ever. */
+static void test_duplicate(void)
+{
+    QVGPUIrq a, b;
+    uint32_t id;
+    Irq t;
+
+    irq_start(&t);
+    id = qvgpu_inject(t.v, "'kind': 'fault-duplicate', 'vmid': %u", VMID);
+    fault(&t);
+    qvgpu_ih_next(t.v, &a);
+    qvgpu_ih_next(t.v, &b);
+    g_assert_false(qvgpu_ih_pending(t.v));
+    g_assert_true(!memcmp(a.data, b.data, sizeof(a.data)));
+    g_assert_cmpuint(b.timestamp, >, a.timestamp);
+    g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 1);
+    repair(&t, VGPU_GET(a.data[2], IH_FAULT_D2__CAM_INDEX));
+    qvgpu_stop(t.v);
+}
+
+/* Catches: a drop that drops the fault and not its entry alone. */
+static void test_drop(void)
+{
+    uint32_t id;
+    QDict *info;
+    Irq t;
+
+    irq_start(&t);
+    id = qvgpu_inject(t.v, "'kind': 'fault-drop', 'start': %" PRIu64, VA);
+    fault(&t);
+    g_assert_false(qvgpu_ih_pending(t.v));
+    g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 1);
+    info = qvgpu_query(t.v);
+    g_assert_cmpuint(qlist_size(qdict_get_qlist(info, "cam")), ==, 1);
+    qobject_unref(info);
+    /* A driver that looks for itself gets the queue going. */
+    repair(&t, 0);
+    qvgpu_stop(t.v);
+}
+
+/* Catches: an entry that comes at once, never, or twice. */
+static void test_delay(void)
+{
+    uint32_t id;
+    Irq t;
+
+    irq_start(&t);
+    id = qvgpu_inject(t.v, "'kind': 'fault-delay', 'delay-ns': %u", DELAY);
+    fault(&t);
+    g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 1);
+    qtest_clock_step(t.v->qts, DELAY - 1);
+    g_assert_false(qvgpu_ih_pending(t.v));
+    qtest_clock_step(t.v->qts, 1);
+    repair(&t, qvgpu_ih_next_fault(t.v, VMID, VA, true, true));
+    qtest_clock_step(t.v->qts, DELAY);
+    g_assert_false(qvgpu_ih_pending(t.v));
+    qvgpu_stop(t.v);
+}
+
+/* Catches: an overflow without its bit, or an entry lost with it. */
+static void test_overflow(void)
+{
+    uint32_t id;
+    Irq t;
+
+    irq_start(&t);
+    id = qvgpu_inject(t.v, "'kind': 'ih-overflow', 'start': %u, "
+                      "'length': 1, 'count': 1",
+                      IH_CLIENT_VMC << 8 | IH_SRC_VM_FAULT);
+    qvgpu_ih_init(t.v, 10, IH_RB_CNTL__WPTR_OVERFLOW_ENABLE);
+    /* Another source's entry is no occasion. */
+    qvgpu_pkt_trap(&t.kq, 1);
+    qvgpu_finish(&t.kq);
+    g_assert_cmphex(qvgpu_ih_writeback(t.v) & IH_RB_WPTR__RB_OVERFLOW, ==, 0);
+    fault(&t);
+    g_assert_cmphex(qvgpu_ih_writeback(t.v) & IH_RB_WPTR__RB_OVERFLOW, !=, 0);
+    g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 1);
+    qvgpu_wr(t.v, IH_RB_CNTL, qvgpu_rd(t.v, IH_RB_CNTL) |
+             IH_RB_CNTL__WPTR_OVERFLOW_CLEAR);
+    g_assert_cmphex(qvgpu_ih_writeback(t.v) & IH_RB_WPTR__RB_OVERFLOW, ==, 0);
+    qvgpu_stop(t.v);
+}
+
+static void map(Irq *t, unsigned page)
+{
+    qvgpu_space_map(&t->space, VA, t->page + page * QVGPU_PAGE, QVGPU_PAGE);
+}
+
+/* Which of the two pages the engine finds at VA. */
+static unsigned found(Irq *t)
+{
+    static uint32_t n;
+
+    qvgpu_pkt_fence(&t->q, VA, ++n);
+    qvgpu_finish(&t->q);
+    if (qtest_readl(t->v->qts, t->page) == n) {
+        return 0;
+    }
+    g_assert_cmphex(qtest_readl(t->v->qts, t->page + QVGPU_PAGE), ==, n);
+    return 1;
+}
+
+static void request(Irq *t, uint32_t vmids)
+{
+    qvgpu_mm_wr64(t->v, VM_INVALIDATE_ENG_ADDR_RANGE_LO32(INV_ENG),
+                  0x1fffffffffull);
+    qvgpu_mm_wr(t->v, VM_INVALIDATE_ENG_REQ(INV_ENG), vmids |
+                VM_INVALIDATE_ENG_REQ__L2_PTES |
+                VM_INVALIDATE_ENG_REQ__L2_PDE0 |
+                VM_INVALIDATE_ENG_REQ__L2_PDE1 |
+                VM_INVALIDATE_ENG_REQ__L2_PDE2 |
+                VM_INVALIDATE_ENG_REQ__L1_PTES);
+}
+
+static uint32_t acknowledged(Irq *t)
+{
+    return qvgpu_mm_rd(t->v, VM_INVALIDATE_ENG_ACK(INV_ENG));
+}
+
+/*
+ * Catches: an acknowledge that comes after all; translations that stay;
+ * other VMIDs' acknowledges lost with it; one request that spoils the next.
+ */
+static void test_no_ack(void)
+{
+    uint32_t id;
+    QDict *info, *inv;
+    Irq t;
+
+    irq_start(&t);
+    map(&t, 0);
+    g_assert_cmpuint(found(&t), ==, 0);
+    id = qvgpu_inject(t.v, "'kind': 'inv-no-ack', 'vmid': %u, 'start': %u, "
+                      "'length': 1, 'count': 1", VMID, INV_ENG);
+    map(&t, 1);
+    request(&t, 1u << VMID | 2);
+    qvgpu_wait_until(acknowledged(&t) & 2);
+    g_assert_cmpuint(found(&t), ==, 1);
+    g_assert_cmphex(acknowledged(&t) & (1u << VMID), ==, 0);
+    g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 1);
+    info = qvgpu_query(t.v);
+    inv = qobject_to(QDict, qlist_peek(qdict_get_qlist(info,
+                                                       "invalidations")));
+    g_assert_nonnull(inv);
+    g_assert_cmpuint(qdict_get_int(inv, "engine"), ==, INV_ENG);
+    g_assert_cmphex(qdict_get_int(inv, "vmids"), ==, 1u << VMID);
+    qobject_unref(info);
+
+    request(&t, 1u << VMID);
+    qvgpu_wait_until(acknowledged(&t) & (1u << VMID));
+    qvgpu_stop(t.v);
+}
+
+/* Catches: an acknowledge that is not early; translations that live on. */
+static void test_early_ack(void)
+{
+    uint32_t id;
+    Irq t;
+
+    irq_start(&t);
+    map(&t, 0);
+    g_assert_cmpuint(found(&t), ==, 0);
+    id = qvgpu_inject(t.v, "'kind': 'inv-early-ack', 'delay-ns': %u, "
+                      "'vmid': %u", DELAY, VMID);
+    map(&t, 1);
+    request(&t, 1u << VMID);
+    g_assert_cmphex(acknowledged(&t), ==, 1u << VMID);
+    g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 1);
+    g_assert_cmpuint(found(&t), ==, 0);
+    qtest_clock_step(t.v->qts, DELAY - 1);
+    g_assert_cmpuint(found(&t), ==, 0);
+    qtest_clock_step(t.v->qts, 1);
+    g_assert_cmpuint(found(&t), ==, 1);
+    qvgpu_stop(t.v);
+}
+
+void qvgpu_add_inject_irq_tests(void)
+{
+    qtest_add_func("/vgpu-kfd/inject/fault-spurious", test_spurious);
+    qtest_add_func("/vgpu-kfd/inject/fault-duplicate", test_duplicate);
+    qtest_add_func("/vgpu-kfd/inject/fault-drop", test_drop);
+    qtest_add_func("/vgpu-kfd/inject/fault-delay", test_delay);
+    qtest_add_func("/vgpu-kfd/inject/ih-overflow", test_overflow);
+    qtest_add_func("/vgpu-kfd/inject/inv-no-ack", test_no_ack);
+    qtest_add_func("/vgpu-kfd/inject/inv-early-ack", test_early_ack);
+}
