@@ -4,8 +4,8 @@
 In the document a table whose first column is headed "register" has addresses in its second, "dword" or "offset"; before
 one with offsets stands a line "Bases: 0x2840 (GFX), 0x1ab80 (MM)". Addresses may be sums with a variable ("0x40 + 2n");
 how far it goes is said in RANGES, or in the first column: "(n to 31)". Columns "access" and "reset" may be missing
-(RW, 0), and a reset value may be words (not compared). Of the device we see what it says by itself: every dword of its
-register window is read, those that do not exist are in its log; then each is written, and the log tells of read-only ones.
+(RW, 0); a reset value may be words (not compared). Of the device we see what it says by itself: each dword of its
+window is read, those that do not exist are in its log; then each is written, and the log tells of read-only ones.
 """
 
 import itertools
