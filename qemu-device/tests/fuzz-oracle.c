@@ -215,15 +215,18 @@ static void copy_byte(Copy *c, unsigned i, uint64_t dst, uint64_t src)
 static void do_copy(FuzzQueue *q, unsigned vmid, const uint32_t *dw,
                     bool broadcast)
 {
-    uint64_t len = (dw[1] & 0x3fffffff) + 1ull, i;
+    uint64_t len = (dw[1] & 0x3fffffff) + 1ull, first, end, i;
     Copy c;
 
     copy_begin(&c, q, vmid);
-    /* The first destination may be ahead of the second. */
+    /* A piece may have been copied again to the first when we look. */
     q->loose = broadcast;
-    for (i = 0; i < len && !q->c->failure->len; i++) {
-        copy_byte(&c, 0, pair(&dw[5]) + i, pair(&dw[3]) + i);
-        if (broadcast) {
+    for (first = 0; first < len; first = end) {
+        end = broadcast ? MIN(first + 4096, len) : len;
+        for (i = first; i < end && !q->c->failure->len; i++) {
+            copy_byte(&c, 0, pair(&dw[5]) + i, pair(&dw[3]) + i);
+        }
+        for (i = first; broadcast && i < end && !q->c->failure->len; i++) {
             copy_byte(&c, 1, pair(&dw[7]) + i, pair(&dw[3]) + i);
         }
     }
