@@ -57,7 +57,7 @@ static VGPUAccess decide(VGPUView *v, uint64_t va, uint64_t len, bool write,
     if (span->kind == VGPU_TARGET_FAULT) {
         vgpu_fault_noretry(c, vmid, va, span, v->faulted);
         v->faulted = true;
-        vgpu_gpuvm_map_default(c, va, len, span);
+        vgpu_gpuvm_map_default(c, vmid, va, len, span);
         return VGPU_ACCESS_FAULT;
     }
     return VGPU_ACCESS_OK;

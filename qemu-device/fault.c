@@ -22,6 +22,9 @@
 #define LACKS_VALID         1u
 #define LACKS_READ          2u
 #define LACKS_WRITE         4u
+#define LACKS_EXECUTE       8u
+
+#define CLASS(name)         VM_L2_PROTECTION_FAULT_CNTL__ ## name ## _DEFAULT
 
 void vgpu_fault_clear(VGPUState *s, unsigned hub)
 {
@@ -37,6 +40,48 @@ void vgpu_fault_irq(VGPUState *s, unsigned hub, unsigned vmid, uint8_t ring,
 {
     vgpu_ih_push(s, hub == VGPU_HUB_MM ? IH_CLIENT_VMC : IH_CLIENT_UTCL2,
                  IH_SRC_VM_FAULT, ring, vmid, hub == VGPU_HUB_MM, data);
+}
+
+uint32_t vgpu_fault_interrupts(uint16_t fault)
+{
+    switch (fault) {
+    case CLASS(RANGE):
+        return VM_CONTEXT_CNTL__RANGE_INTERRUPT;
+    case CLASS(PDE0):
+    case CLASS(PDE1):
+    case CLASS(PDE2):
+        return VM_CONTEXT_CNTL__PDE0_INTERRUPT;
+    case CLASS(VALID):
+        return VM_CONTEXT_CNTL__VALID_INTERRUPT;
+    case CLASS(READ):
+        return VM_CONTEXT_CNTL__READ_INTERRUPT;
+    case CLASS(WRITE):
+        return VM_CONTEXT_CNTL__WRITE_INTERRUPT;
+    case CLASS(EXECUTE):
+        return VM_CONTEXT_CNTL__EXECUTE_INTERRUPT;
+    default:
+        return 0;
+    }
+}
+
+uint32_t vgpu_fault_redirects(uint16_t fault)
+{
+    /* Each has its own bit beside that of the interrupt. */
+    return vgpu_fault_interrupts(fault) << 1;
+}
+
+static unsigned lacks(uint16_t fault)
+{
+    switch (fault) {
+    case CLASS(READ):
+        return LACKS_READ;
+    case CLASS(WRITE):
+        return LACKS_WRITE;
+    case CLASS(EXECUTE):
+        return LACKS_EXECUTE;
+    default:
+        return LACKS_VALID;
+    }
 }
 
 /* s->lock held. */
@@ -67,21 +112,23 @@ void vgpu_fault_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
     VGPUState *s = c->s;
     unsigned h = c->hub;
     uint32_t *regs = s->hubs[h].regs;
+    uint32_t context = vgpu_fault_interrupts(span->fault);
+    bool interrupt = !context || (regs[VM_CONTEXT_CNTL(vmid)] & context);
     uint32_t status;
 
+    trace_vgpu_fault_class(s->id, h, vmid, va, span->fault, span->walker_error,
+                           interrupt);
     QEMU_LOCK_GUARD(&s->lock);
     status = regs[VM_L2_PROTECTION_FAULT_STATUS];
     if (status && !(regs[VM_L2_PROTECTION_FAULT_CNTL] &
                     VM_L2_PROTECTION_FAULT_CNTL__ALLOW_SUBSEQUENT)) {
         status |= VM_L2_PROTECTION_FAULT_STATUS__MORE_FAULTS;
     } else {
-        unsigned lacks = !span->permission ? LACKS_VALID :
-                         span->write ? LACKS_WRITE : LACKS_READ;
-
         status =
             VGPU_PREP(VM_L2_PROTECTION_FAULT_STATUS__WALKER_ERROR,
                       (uint32_t)span->walker_error) |
-            VGPU_PREP(VM_L2_PROTECTION_FAULT_STATUS__PERMISSION, lacks) |
+            VGPU_PREP(VM_L2_PROTECTION_FAULT_STATUS__PERMISSION,
+                      lacks(span->fault)) |
             VGPU_PREP(VM_L2_PROTECTION_FAULT_STATUS__CID,
                       (uint32_t)c->cid) |
             VGPU_PREP(VM_L2_PROTECTION_FAULT_STATUS__VMID, vmid);
@@ -97,7 +144,7 @@ void vgpu_fault_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
     }
     qatomic_set(&regs[VM_L2_PROTECTION_FAULT_STATUS], status);
 
-    if (!quiet) {
+    if (!quiet && interrupt) {
         qatomic_set(&s->fault_serial, s->fault_serial + 1);
         vgpu_count(s, VGPU_CNT_FAULTS_NORETRY, 1);
         fault_push(s, h, vmid, va, span->write, false, 0, s->fault_serial);
@@ -210,6 +257,16 @@ void vgpu_fault_retry(VGPUClient *c, unsigned vmid, uint64_t va, bool write,
     unsigned slot = 0;
 
     QEMU_LOCK_GUARD(&s->lock);
+    if (!(vgpu_hub_reg(s, hub, VM_L2_PROTECTION_FAULT_CNTL2) &
+          VM_L2_PROTECTION_FAULT_CNTL2__ENABLE_RETRY_INTERRUPT)) {
+        /* Nobody is told; somebody may repair it all the same. */
+        trace_vgpu_fault_silent(s->id, hub, vmid, va);
+        stall->why = VGPU_WAIT_RETRY;
+        stall->until = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) +
+                       RETRY_INTERVAL_NS;
+        stall->serial = 0;
+        return;
+    }
     if (cam_enabled(s)) {
         slot = cam_find(s, hub, vmid, page);
         if (slot < VGPU_CAM_SLOTS) {

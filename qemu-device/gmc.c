@@ -193,16 +193,20 @@ static const VGPUReg hub_regs[HUB_SPAN] = {
     [VM_L2_PROTECTION_FAULT_CNTL] = {
         .exists = true,
         .mask = ~VM_L2_PROTECTION_FAULT_CNTL__CLEAR_STATUS_ADDR,
-        .reset = 0x3ffc,                /* every class to the default page */
+        .reset = 0x3ffffffc,            /* every class to the default page */
         .written = fault_cntl_written,
     },
-    [VM_L2_PROTECTION_FAULT_CNTL2] = VGPU_REG_RW(UINT32_MAX),
+    [VM_L2_PROTECTION_FAULT_CNTL2] = {
+        .exists = true, .mask = UINT32_MAX, .reset = 0x000a0000,
+    },
     [VM_L2_PROTECTION_FAULT_STATUS ... VM_L2_PROTECTION_FAULT_ADDR_HI32] =
         VGPU_REG_RO,
     [VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_LO32] = VGPU_REG_RW(UINT32_MAX),
     [VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_HI32] = VGPU_REG_RW(PAGE_HI),
     [VM_L2_CNTL4] = VGPU_REG_RW(UINT32_MAX),
-    [VM_CONTEXT_CNTL(0) ... VM_CONTEXT_CNTL(15)] = VGPU_REG_RW(0x007fffff),
+    [VM_CONTEXT_CNTL(0) ... VM_CONTEXT_CNTL(15)] = {
+        .exists = true, .mask = 0x007fffff, .reset = 0x007ffe80,
+    },
     [VM_CONTEXTS_DISABLE] = VGPU_REG_RW(0xffff),
     [VM_INVALIDATE_ENG_SEM(0) ...
      VM_INVALIDATE_ENG_SEM(VGPU_NUM_INV_ENGINES - 1)] = {

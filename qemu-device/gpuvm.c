@@ -1,227 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: address translation through a client's hub. VMID 0 has apertures
- * and a flat table, VMIDs 1-15 have the tree of include/vgpu/pte.h.
+ * vgpu-kfd: address translation through a client's hub: the client's TLB, and
+ * spans of what it finds.
  */
 #include "qemu/osdep.h"
 #include "vgpu-kfd.h"
 #include "trace.h"
 
-#define ACCESS_BITS     (VGPU_PTE_READABLE | VGPU_PTE_WRITEABLE)
-
-/* Where an address leads: a stretch of the address space, or a fault. */
-typedef struct VGPULeaf {
-    VGPUTargetKind kind;
-    uint8_t shift;              /* of its size; 0: an aperture, see left */
-    uint8_t perm;
-    uint8_t error;              /* VGPU_WALKER_* */
-    uint64_t addr;              /* of the leaf's first byte; aperture: of va */
-    uint64_t left;              /* aperture: bytes from va on */
-} VGPULeaf;
-
-static uint32_t hub_reg(VGPUClient *c, unsigned off)
-{
-    return vgpu_hub_reg(c->s, c->hub, off);
-}
-
-static uint64_t hub_reg64(VGPUClient *c, unsigned lo)
-{
-    return vgpu_hub_reg64(c->s, c->hub, lo);
-}
-
-static uint64_t hub_reg_mb16(VGPUClient *c, unsigned off)
-{
-    return (uint64_t)hub_reg(c, off) << 24;
-}
-
-static VGPULeaf leaf_fault(VGPUTargetKind kind, unsigned error)
-{
-    return (VGPULeaf) {
-        .kind = kind, .error = error, .shift = VGPU_PAGE_SHIFT,
-    };
-}
-
-/* What an entry that does not allow the access means. */
-static VGPUTargetKind fault_kind(VGPUClient *c, unsigned vmid)
-{
-    return vmid && (hub_reg(c, VM_CONTEXT_CNTL(vmid)) &
-                    VM_CONTEXT_CNTL__RETRY_PERMISSION_OR_INVALID) ?
-           VGPU_TARGET_RETRY : VGPU_TARGET_FAULT;
-}
-
-/*
- * An address in an entry is an offset in VRAM plus FB_OFFSET, or a bus address.
- * False if it lies below VRAM; phys knows whether it lies above.
- */
-static bool entry_target(VGPUClient *c, uint64_t entry, uint64_t *addr,
-                         VGPUTargetKind *kind)
-{
-    uint64_t fb_offset = hub_reg_mb16(c, MC_VM_FB_OFFSET);
-
-    if (entry & VGPU_PTE_SYSTEM) {
-        *kind = VGPU_TARGET_BUS;
-        return true;
-    }
-    *kind = VGPU_TARGET_VRAM;
-    if (*addr < fb_offset) {
-        return false;
-    }
-    *addr -= fb_offset;
-    return true;
-}
-
-/* Is @entry of a table of @level a leaf, or what faults? */
-static bool ends_walk(unsigned level, uint64_t entry)
-{
-    switch (level) {
-    case VGPU_LEVEL_PTB:
-        return true;
-    case VGPU_LEVEL_PDB0:
-        /* In PTE format: without "translate further" it is a leaf. */
-        return !(entry & VGPU_PTE_VALID) || !(entry & VGPU_PTE_TF) ||
-               (entry & VGPU_PTE_NORETRY) == VGPU_PTE_NORETRY;
-    default:
-        return !(entry & VGPU_PDE_VALID) || (entry & VGPU_PDE_PTE);
-    }
-}
-
-/*
- * Entry @index of the table of @level that directory entry @pde points at, on
- * the way to @va.
- */
-static bool load_entry(VGPUClient *c, unsigned vmid, uint64_t va,
-                       unsigned level, uint64_t pde, uint64_t index,
-                       uint64_t *entry)
-{
-    uint64_t addr = pde & VGPU_PDE_ADDR;
-    VGPUTargetKind kind;
-
-    if (!entry_target(c, pde, &addr, &kind) ||
-        !vgpu_phys_load64(c->s, kind, addr + index * 8, entry)) {
-        return false;
-    }
-    if (vgpu_inject_armed(c->s, VGPU_INJECT_ENTRIES)) {
-        VGPUSite site = vgpu_client_site(c, vmid, va);
-
-        *entry = vgpu_inject_entry(c->s, &site, kind, addr + index * 8, *entry,
-                                   ends_walk(level, *entry));
-    }
-    return true;
-}
-
-/* Interpret @pte as a leaf of 1 << @shift bytes. */
-static VGPULeaf leaf_from_pte(VGPUClient *c, unsigned vmid, uint64_t pte,
-                              unsigned shift)
-{
-    VGPULeaf leaf = { .shift = shift };
-
-    if (vmid && (pte & VGPU_PTE_NORETRY) == VGPU_PTE_NORETRY) {
-        return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_OK);
-    }
-    if (!(pte & VGPU_PTE_VALID)) {
-        if (!(pte & VGPU_PTE_PRT)) {
-            return leaf_fault(fault_kind(c, vmid), VGPU_WALKER_OK);
-        }
-        leaf.kind = VGPU_TARGET_ZERO;
-        leaf.perm = ACCESS_BITS;
-        return leaf;
-    }
-    leaf.addr = pte & VGPU_PTE_ADDR & ~((1ull << shift) - 1);
-    leaf.perm = pte & ACCESS_BITS;
-    if (!entry_target(c, pte, &leaf.addr, &leaf.kind)) {
-        return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_NACK);
-    }
-    return leaf;
-}
-
-/* The depth is fixed, so a walk ends whatever the tables say. */
-static VGPULeaf walk_tree(VGPUClient *c, unsigned vmid, uint64_t va)
-{
-    uint64_t entry = hub_reg64(c, VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(vmid));
-    unsigned level = VGPU_LEVEL_PDB2;
-
-    if (!(entry & VGPU_PDE_VALID)) {
-        return leaf_fault(fault_kind(c, vmid), VGPU_WALKER_PDE);
-    }
-    for (;; level--) {
-        unsigned shift = VGPU_LEVEL_SHIFT(level);
-
-        if (!load_entry(c, vmid, va, level, entry,
-                        (va >> shift) & (VGPU_PT_ENTRIES - 1), &entry)) {
-            return leaf_fault(VGPU_TARGET_FAULT,
-                              level == VGPU_LEVEL_PTB ? VGPU_WALKER_NACK
-                                                      : VGPU_WALKER_PDE);
-        }
-        if (ends_walk(level, entry)) {
-            return leaf_from_pte(c, vmid, entry, shift);
-        }
-        if (level == VGPU_LEVEL_PDB1 &&
-            VGPU_GET(entry, VGPU_PDE_BFS) != VGPU_PT_SHIFT) {
-            return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_PDE);
-        }
-    }
-}
-
-/* Is @va in the pages that context @vmid translates? */
-static bool in_context(VGPUClient *c, unsigned vmid, uint64_t va)
-{
-    uint64_t page = va >> VGPU_PAGE_SHIFT;
-
-    return (hub_reg(c, VM_CONTEXT_CNTL(vmid)) &
-            VM_CONTEXT_CNTL__ENABLE_CONTEXT) &&
-           !(hub_reg(c, VM_CONTEXTS_DISABLE) & (1u << vmid)) &&
-           page >= hub_reg64(c, VM_CONTEXT_PAGE_TABLE_START_ADDR_LO32(vmid)) &&
-           page <= hub_reg64(c, VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(vmid));
-}
-
-static VGPULeaf walk_vmid0(VGPUClient *c, uint64_t va)
-{
-    uint64_t fb = hub_reg_mb16(c, MC_VM_FB_LOCATION_BASE);
-    uint64_t fb_last = hub_reg_mb16(c, MC_VM_FB_LOCATION_TOP) | 0xffffff;
-    uint64_t agp = hub_reg_mb16(c, MC_VM_AGP_BOT);
-    uint64_t agp_last = hub_reg_mb16(c, MC_VM_AGP_TOP) | 0xffffff;
-    uint64_t start, table, entry;
-
-    if (va >= fb && va <= fb_last) {
-        if (va - fb >= c->s->vram_size) {
-            return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_NACK);
-        }
-        return (VGPULeaf) {
-            .kind = VGPU_TARGET_VRAM,
-            .addr = va - fb,
-            .left = MIN(fb_last - va + 1, c->s->vram_size - (va - fb)),
-        };
-    }
-    if (va >= agp && va <= agp_last) {
-        return (VGPULeaf) {
-            .kind = VGPU_TARGET_BUS,
-            .addr = hub_reg_mb16(c, MC_VM_AGP_BASE) + (va - agp),
-            .left = agp_last - va + 1,
-        };
-    }
-    if (!in_context(c, 0, va)) {
-        return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_RANGE);
-    }
-    start = hub_reg64(c, VM_CONTEXT_PAGE_TABLE_START_ADDR_LO32(0));
-    table = hub_reg64(c, VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(0));
-    if (!(table & VGPU_PDE_VALID) ||
-        !load_entry(c, 0, va, VGPU_LEVEL_PTB, table,
-                    (va >> VGPU_PAGE_SHIFT) - start, &entry)) {
-        return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_PDE);
-    }
-    return leaf_from_pte(c, 0, entry, VGPU_PAGE_SHIFT);
-}
-
-static VGPULeaf walk(VGPUClient *c, unsigned vmid, uint64_t va)
-{
-    if (!vmid) {
-        return walk_vmid0(c, va);
-    }
-    if (va >> VGPU_VA_BITS || !in_context(c, vmid, va)) {
-        return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_RANGE);
-    }
-    return walk_tree(c, vmid, va);
-}
+#define CLASS(name)     VM_L2_PROTECTION_FAULT_CNTL__ ## name ## _DEFAULT
 
 /* What tells a leaf from all others; never 0. */
 static uint64_t tlb_key(unsigned vmid, uint64_t va, unsigned shift)
@@ -271,7 +57,7 @@ static void tlb_insert(VGPUClient *c, unsigned vmid, uint64_t va, uint32_t gen,
     }
     set->way[w] = (VGPUTlbEntry) {
         .key = key, .addr = leaf->addr, .gen = gen, .shift = leaf->shift,
-        .kind = leaf->kind, .perm = leaf->perm,
+        .kind = leaf->kind, .flags = leaf->flags,
     };
 }
 
@@ -287,15 +73,15 @@ static VGPULeaf lookup(VGPUClient *c, unsigned vmid, uint64_t va)
     if (t) {
         c->tlb_hits++;
         return (VGPULeaf) { .kind = t->kind, .addr = t->addr,
-                            .shift = t->shift, .perm = t->perm };
+                            .shift = t->shift, .flags = t->flags };
     }
-    leaf = walk(c, vmid, va);
+    leaf = vgpu_walk(c, vmid, va);
     if (leaf.left) {
         return leaf;
     }
     c->tlb_misses++;
     trace_vgpu_walk(s->id, vmid, va, leaf.kind, leaf.addr, leaf.shift,
-                    leaf.error);
+                    leaf.flags, leaf.error);
     if (leaf.kind < VGPU_TARGET_RETRY) {
         tlb_insert(c, vmid, va, gen, &leaf);
     }
@@ -303,25 +89,34 @@ static VGPULeaf lookup(VGPUClient *c, unsigned vmid, uint64_t va)
 }
 
 /* Translate @va as far as one leaf goes. */
-static void translate(VGPUClient *c, unsigned vmid, uint64_t va, bool write,
-                      VGPUSpan *span)
+static void translate(VGPUClient *c, unsigned vmid, uint64_t va,
+                      VGPUAccessType type, VGPUSpan *span)
 {
+    static const struct {
+        uint16_t needs;
+        uint16_t fault;
+    } types[] = {
+        [VGPU_READ] = { VGPU_PTE_READABLE, CLASS(READ) },
+        [VGPU_WRITE] = { VGPU_PTE_WRITEABLE, CLASS(WRITE) },
+        [VGPU_EXECUTE] = { VGPU_PTE_EXECUTABLE, CLASS(EXECUTE) },
+    };
     VGPULeaf leaf = lookup(c, vmid, va);
     uint64_t mask = (1ull << leaf.shift) - 1;
 
     *span = (VGPUSpan) {
-        .kind = leaf.kind, .write = write, .walker_error = leaf.error,
+        .kind = leaf.kind, .write = type == VGPU_WRITE,
+        .walker_error = leaf.error, .fault = leaf.fault, .flags = leaf.flags,
     };
     if (leaf.left) {
         span->addr = leaf.addr;
         span->len = leaf.left;
     } else if (leaf.kind < VGPU_TARGET_RETRY) {
-        if (leaf.perm & (write ? VGPU_PTE_WRITEABLE : VGPU_PTE_READABLE)) {
+        if (leaf.flags & types[type].needs) {
             span->addr = leaf.addr + (va & mask);
             span->len = mask + 1 - (va & mask);
         } else {
-            span->kind = fault_kind(c, vmid);
-            span->permission = true;
+            span->kind = vgpu_walk_refusal(c, vmid);
+            span->fault = types[type].fault;
         }
     }
 }
@@ -377,14 +172,14 @@ void vgpu_client_end(VGPUClient *c)
 }
 
 void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
-                    bool write, VGPUSpan *span)
+                    VGPUAccessType type, VGPUSpan *span)
 {
     VGPUSpan next;
 
-    translate(c, vmid, va, write, span);
+    translate(c, vmid, va, type, span);
     while (span->kind < VGPU_TARGET_RETRY && span->len < len &&
            va + span->len > va) {
-        translate(c, vmid, va + span->len, write, &next);
+        translate(c, vmid, va + span->len, type, &next);
         if (next.kind != span->kind ||
             (span->kind != VGPU_TARGET_ZERO &&
              next.addr != span->addr + span->len)) {
@@ -397,24 +192,39 @@ void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
         if (!vgpu_phys_map(c->s, span)) {
             span->kind = VGPU_TARGET_FAULT;
             span->walker_error = VGPU_WALKER_NACK;
+            span->fault = CLASS(NACK);
         }
     }
-    trace_vgpu_translate(c->s->id, vmid, va, len, write, span->kind,
-                         span->addr, span->len);
+    trace_vgpu_translate(c->s->id, c->hub, vmid, va, len, type, span->kind,
+                         span->addr, span->len,
+                         span->flags);
 }
 
-void vgpu_gpuvm_map_default(VGPUClient *c, uint64_t va, uint64_t len,
-                            VGPUSpan *span)
+/* Does the fault in @span go to the default page? */
+static bool redirected(VGPUClient *c, unsigned vmid, const VGPUSpan *span)
 {
+    uint32_t context = vgpu_fault_redirects(span->fault);
+
+    return (vgpu_hub_reg(c->s, c->hub, VM_L2_PROTECTION_FAULT_CNTL) &
+            span->fault) &&
+           (!context || (vgpu_hub_reg(c->s, c->hub, VM_CONTEXT_CNTL(vmid)) &
+                         context));
+}
+
+void vgpu_gpuvm_map_default(VGPUClient *c, unsigned vmid, uint64_t va,
+                            uint64_t len, VGPUSpan *span)
+{
+    bool to_page = !span->write && redirected(c, vmid, span);
     uint64_t off = va & (VGPU_PAGE_SIZE - 1);
-    uint64_t page = hub_reg64(c, VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_LO32)
+    uint64_t page = vgpu_hub_reg64(c->s, c->hub,
+                                   VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_LO32)
                     << VGPU_PAGE_SHIFT;
 
     *span = (VGPUSpan) {
         .kind = VGPU_TARGET_BUS, .write = span->write, .addr = page + off,
         .len = MIN(len, VGPU_PAGE_SIZE - off),
     };
-    if (span->write || !page || !vgpu_phys_map(c->s, span)) {
+    if (!to_page || !page || !vgpu_phys_map(c->s, span)) {
         span->kind = VGPU_TARGET_ZERO;
         vgpu_phys_map(c->s, span);
     }

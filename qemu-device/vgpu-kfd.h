@@ -107,6 +107,13 @@ typedef enum VGPUTargetKind {
     VGPU_TARGET_FAULT,          /* no-retry fault */
 } VGPUTargetKind;
 
+/* What an access is. A bool that says "write" is one, too. */
+typedef enum VGPUAccessType {
+    VGPU_READ,
+    VGPU_WRITE,
+    VGPU_EXECUTE,               /* fetch of instructions */
+} VGPUAccessType;
+
 /*
  * A run of GPU addresses that is one piece of host memory, or a fault. Valid
  * between vgpu_gpuvm_map() and vgpu_phys_unmap().
@@ -116,12 +123,29 @@ typedef struct VGPUSpan {
     struct VGPUWindow *window;  /* phys.c: how it is mapped */
     bool write;
     bool mapped;
-    bool permission;            /* fault: the entry is valid, the access not */
     uint8_t walker_error;       /* fault: VGPU_WALKER_* */
+    /* fault: its class, a bit of VM_L2_PROTECTION_FAULT_CNTL__*_DEFAULT */
+    uint16_t fault;
+    uint16_t flags;             /* of its first leaf: VGPU_LEAF_* */
     uint8_t *host;              /* NULL: what is written here vanishes */
     uint64_t addr;
     uint64_t len;               /* bytes */
 } VGPUSpan;
+
+/* What is kept of a leaf: bits 11:0 of the entry, and MTYPE. */
+#define VGPU_LEAF_ENTRY         0x0fffu
+#define VGPU_LEAF_MTYPE         0x3000u
+
+/* Where an address leads: a stretch of the address space, or a fault. */
+typedef struct VGPULeaf {
+    VGPUTargetKind kind;
+    uint8_t shift;              /* of its size; 0: an aperture, see left */
+    uint8_t error;              /* VGPU_WALKER_* */
+    uint16_t flags;             /* VGPU_LEAF_* */
+    uint16_t fault;             /* VGPUSpan.fault */
+    uint64_t addr;              /* of the leaf's first byte; aperture: of va */
+    uint64_t left;              /* aperture: bytes from va on */
+} VGPULeaf;
 
 typedef struct VGPUTlbEntry {
     uint64_t key;               /* page, size and VMID; 0: empty */
@@ -129,7 +153,7 @@ typedef struct VGPUTlbEntry {
     uint32_t gen;
     uint8_t shift;
     uint8_t kind;               /* VGPUTargetKind, no fault */
-    uint8_t perm;               /* VGPU_PTE_READABLE | VGPU_PTE_WRITEABLE */
+    uint16_t flags;             /* VGPU_LEAF_* */
 } VGPUTlbEntry;
 
 typedef struct VGPUTlbSet {
@@ -485,8 +509,21 @@ void vgpu_fault_irq(VGPUState *s, unsigned hub, unsigned vmid, uint8_t ring,
  */
 void vgpu_fault_spurious(VGPUState *s, unsigned hub, unsigned vmid, uint64_t va,
                          bool write, bool retry);
+/*
+ * Bits of VM_CONTEXT_CNTL that say what a no-retry fault of class @fault
+ * (see VGPUSpan) does: interrupt, redirection. 0: no bit, it is done.
+ */
+uint32_t vgpu_fault_interrupts(uint16_t fault);
+uint32_t vgpu_fault_redirects(uint16_t fault);
 /* Clear status and address of @hub. s->lock held. */
 void vgpu_fault_clear(VGPUState *s, unsigned hub);
+
+/* walk.c: page tables. The client's thread, between begin and end. */
+
+/* Where the tables say that @va leads. */
+VGPULeaf vgpu_walk(VGPUClient *c, unsigned vmid, uint64_t va);
+/* What an entry that does not allow the access means: which fault. */
+VGPUTargetKind vgpu_walk_refusal(VGPUClient *c, unsigned vmid);
 
 /* gpuvm.c: address translation. */
 
@@ -510,10 +547,13 @@ unsigned vgpu_client_tlb_used(VGPUClient *c);
  * span's kind, nothing is reported. Undone by vgpu_phys_unmap().
  */
 void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
-                    bool write, VGPUSpan *span);
-/* Where a no-retry fault at @va is redirected: default page, or nowhere. */
-void vgpu_gpuvm_map_default(VGPUClient *c, uint64_t va, uint64_t len,
-                            VGPUSpan *span);
+                    VGPUAccessType type, VGPUSpan *span);
+/*
+ * Where the no-retry fault in @span, at @va, is redirected: to the default
+ * page, or nowhere.
+ */
+void vgpu_gpuvm_map_default(VGPUClient *c, unsigned vmid, uint64_t va,
+                            uint64_t len, VGPUSpan *span);
 
 /* phys.c: the only code that touches memory. Any thread. */
 

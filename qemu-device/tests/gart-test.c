@@ -253,7 +253,7 @@ static void test_invalid_entry(void)
 
     /* A context that is off translates nothing. */
     gart_set(&g, 3, src);
-    qvgpu_mm_wr(g.v, VM_CONTEXT_CNTL(0), 0);
+    qvgpu_mm_wr(g.v, VM_CONTEXT_CNTL(0), VM_CONTEXT_CNTL__ALL_INTERRUPTS);
     qvgpu_invalidate(g.v, 1);
     copy(&g, qvgpu_mc(g.v, src), GART_AT + 3 * QVGPU_PAGE, QVGPU_PAGE);
     expect_fault(g.v, GART_AT + 3 * QVGPU_PAGE, true, VGPU_WALKER_RANGE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: interrupt rings 1 and 2, and what goes there; faults without CAM. */
+/* vgpu-kfd: interrupt rings 1 and 2, and what goes there; faults, no CAM. */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
 #include "vgpu-qos.h"

@@ -286,7 +286,8 @@ static void test_gart(void)
                   at >> VGPU_PAGE_SHIFT);
     qvgpu_mm_wr64(t.v, VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(0),
                   at >> VGPU_PAGE_SHIFT);
-    qvgpu_mm_wr(t.v, VM_CONTEXT_CNTL(0), VM_CONTEXT_CNTL__ENABLE_CONTEXT);
+    qvgpu_mm_wr(t.v, VM_CONTEXT_CNTL(0), VM_CONTEXT_CNTL__ENABLE_CONTEXT |
+                VM_CONTEXT_CNTL__ALL_INTERRUPTS);
     qvgpu_invalidate(t.v, 1);
     qvgpu_queue_open(&kq, t.v, 1, SDMA_QUEUE_GFX, NULL);
     pte = qvgpu_inject(t.v, "'kind': 'pte-lost'");

@@ -283,6 +283,7 @@ void qvgpu_add_queue_tests(void);
 void qvgpu_add_queue_error_tests(void);
 void qvgpu_add_bus_tests(void);
 void qvgpu_add_fault_tests(void);
+void qvgpu_add_fault_class_tests(void);
 void qvgpu_add_sdma_copy_tests(void);
 void qvgpu_add_sdma_atomic_tests(void);
 void qvgpu_add_sdma_control_tests(void);

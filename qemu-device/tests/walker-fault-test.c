@@ -225,7 +225,7 @@ static void test_range(void)
 static void test_context_off(void)
 {
     static const uint32_t off[][2] = {
-        { VM_CONTEXT_CNTL(WALKER_VMID), 0 },
+        { VM_CONTEXT_CNTL(WALKER_VMID), VM_CONTEXT_CNTL__ALL_INTERRUPTS },
         { VM_CONTEXTS_DISABLE, 1u << WALKER_VMID },
     };
     unsigned i;

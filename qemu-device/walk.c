@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: page-table walks. VMID 0 has apertures and a flat table, VMIDs 1-15
+ * have the tree of include/vgpu/pte.h.
+ */
+#include "qemu/osdep.h"
+#include "vgpu-kfd.h"
+
+#define ACCESS_BITS \
+    (VGPU_PTE_EXECUTABLE | VGPU_PTE_READABLE | VGPU_PTE_WRITEABLE)
+#define CLASS(name)     VM_L2_PROTECTION_FAULT_CNTL__ ## name ## _DEFAULT
+
+static uint32_t hub_reg(VGPUClient *c, unsigned off)
+{
+    return vgpu_hub_reg(c->s, c->hub, off);
+}
+
+static uint64_t hub_reg64(VGPUClient *c, unsigned lo)
+{
+    return vgpu_hub_reg64(c->s, c->hub, lo);
+}
+
+static uint64_t hub_reg_mb16(VGPUClient *c, unsigned off)
+{
+    return (uint64_t)hub_reg(c, off) << 24;
+}
+
+static VGPULeaf leaf_fault(VGPUTargetKind kind, unsigned error, uint16_t fault)
+{
+    return (VGPULeaf) {
+        .kind = kind, .error = error, .fault = fault, .shift = VGPU_PAGE_SHIFT,
+    };
+}
+
+/*
+ * The class of a fault at an entry of a table of @level. With "translate
+ * further", what the chip calls PTEs are the entries of PDB0 and below.
+ */
+static uint16_t level_fault(unsigned level)
+{
+    switch (level) {
+    case VGPU_LEVEL_PDB2:
+        return CLASS(PDE1);
+    case VGPU_LEVEL_PDB1:
+        return CLASS(PDE0);
+    default:
+        return CLASS(VALID);
+    }
+}
+
+VGPUTargetKind vgpu_walk_refusal(VGPUClient *c, unsigned vmid)
+{
+    return vmid && (hub_reg(c, VM_CONTEXT_CNTL(vmid)) &
+                    VM_CONTEXT_CNTL__RETRY_PERMISSION_OR_INVALID) ?
+           VGPU_TARGET_RETRY : VGPU_TARGET_FAULT;
+}
+
+/*
+ * An address in an entry is an offset in VRAM plus FB_OFFSET, or a bus address.
+ * False if it lies below VRAM; phys knows whether it lies above.
+ */
+static bool entry_target(VGPUClient *c, uint64_t entry, uint64_t *addr,
+                         VGPUTargetKind *kind)
+{
+    uint64_t fb_offset = hub_reg_mb16(c, MC_VM_FB_OFFSET);
+
+    if (entry & VGPU_PTE_SYSTEM) {
+        *kind = VGPU_TARGET_BUS;
+        return true;
+    }
+    *kind = VGPU_TARGET_VRAM;
+    if (*addr < fb_offset) {
+        return false;
+    }
+    *addr -= fb_offset;
+    return true;
+}
+
+/* Is @entry of a table of @level a leaf, or what faults? */
+static bool ends_walk(unsigned level, uint64_t entry)
+{
+    switch (level) {
+    case VGPU_LEVEL_PTB:
+        return true;
+    case VGPU_LEVEL_PDB0:
+        /* In PTE format: without "translate further" it is a leaf. */
+        return !(entry & VGPU_PTE_VALID) || !(entry & VGPU_PTE_TF) ||
+               (entry & VGPU_PTE_NORETRY) == VGPU_PTE_NORETRY;
+    default:
+        return !(entry & VGPU_PDE_VALID) || (entry & VGPU_PDE_PTE);
+    }
+}
+
+/*
+ * Entry @index of the table of @level that directory entry @pde points at, on
+ * the way to @va.
+ */
+static bool load_entry(VGPUClient *c, unsigned vmid, uint64_t va,
+                       unsigned level, uint64_t pde, uint64_t index,
+                       uint64_t *entry)
+{
+    uint64_t addr = pde & VGPU_PDE_ADDR;
+    VGPUTargetKind kind;
+
+    if (!entry_target(c, pde, &addr, &kind) ||
+        !vgpu_phys_load64(c->s, kind, addr + index * 8, entry)) {
+        return false;
+    }
+    if (vgpu_inject_armed(c->s, VGPU_INJECT_ENTRIES)) {
+        VGPUSite site = vgpu_client_site(c, vmid, va);
+
+        *entry = vgpu_inject_entry(c->s, &site, kind, addr + index * 8, *entry,
+                                   ends_walk(level, *entry));
+    }
+    return true;
+}
+
+/* Interpret @pte, of a table of @level, as a leaf. */
+static VGPULeaf leaf_from_pte(VGPUClient *c, unsigned vmid, uint64_t pte,
+                              unsigned level)
+{
+    VGPULeaf leaf = { .shift = VGPU_LEVEL_SHIFT(level) };
+
+    if (vmid && (pte & VGPU_PTE_NORETRY) == VGPU_PTE_NORETRY) {
+        return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_OK,
+                          level_fault(level));
+    }
+    if (!(pte & VGPU_PTE_VALID)) {
+        if (!(pte & VGPU_PTE_PRT)) {
+            return leaf_fault(vgpu_walk_refusal(c, vmid), VGPU_WALKER_OK,
+                              level_fault(level));
+        }
+        leaf.kind = VGPU_TARGET_ZERO;
+        leaf.flags = ACCESS_BITS;
+        return leaf;
+    }
+    leaf.addr = pte & VGPU_PTE_ADDR & ~((1ull << leaf.shift) - 1);
+    leaf.flags = (pte & VGPU_LEAF_ENTRY) |
+                 VGPU_PREP(VGPU_LEAF_MTYPE,
+                           (uint16_t)VGPU_GET(pte, VGPU_PTE_MTYPE));
+    if (!entry_target(c, pte, &leaf.addr, &leaf.kind)) {
+        return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_NACK, CLASS(NACK));
+    }
+    return leaf;
+}
+
+/* The depth is fixed, so a walk ends whatever the tables say. */
+static VGPULeaf walk_tree(VGPUClient *c, unsigned vmid, uint64_t va)
+{
+    uint64_t entry = hub_reg64(c, VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(vmid));
+    unsigned level = VGPU_LEVEL_PDB2;
+
+    if (!(entry & VGPU_PDE_VALID)) {
+        return leaf_fault(vgpu_walk_refusal(c, vmid), VGPU_WALKER_PDE,
+                          CLASS(PDE2));
+    }
+    for (;; level--) {
+        uint64_t index = va >> VGPU_LEVEL_SHIFT(level) & (VGPU_PT_ENTRIES - 1);
+
+        if (!load_entry(c, vmid, va, level, entry, index, &entry)) {
+            return leaf_fault(VGPU_TARGET_FAULT,
+                              level == VGPU_LEVEL_PTB ? VGPU_WALKER_NACK
+                                                      : VGPU_WALKER_PDE,
+                              CLASS(NACK));
+        }
+        if (ends_walk(level, entry)) {
+            return leaf_from_pte(c, vmid, entry, level);
+        }
+        if (level == VGPU_LEVEL_PDB1 &&
+            VGPU_GET(entry, VGPU_PDE_BFS) != VGPU_PT_SHIFT) {
+            return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_PDE,
+                              CLASS(PDE0));
+        }
+    }
+}
+
+/* Is @va in the pages that context @vmid translates? */
+static bool in_context(VGPUClient *c, unsigned vmid, uint64_t va)
+{
+    uint64_t page = va >> VGPU_PAGE_SHIFT;
+
+    return (hub_reg(c, VM_CONTEXT_CNTL(vmid)) &
+            VM_CONTEXT_CNTL__ENABLE_CONTEXT) &&
+           !(hub_reg(c, VM_CONTEXTS_DISABLE) & (1u << vmid)) &&
+           page >= hub_reg64(c, VM_CONTEXT_PAGE_TABLE_START_ADDR_LO32(vmid)) &&
+           page <= hub_reg64(c, VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(vmid));
+}
+
+/*
+ * VMID 0's accesses to the system aperture that hit neither VRAM nor the AGP
+ * window land on a page of its own.
+ */
+static bool in_system_aperture(VGPUClient *c, uint64_t va)
+{
+    uint64_t low = hub_reg(c, MC_VM_SYSTEM_APERTURE_LOW_ADDR);
+    uint64_t high = hub_reg(c, MC_VM_SYSTEM_APERTURE_HIGH_ADDR);
+
+    return high > low && va >= low << 18 && va < (high + 1) << 18;
+}
+
+static VGPULeaf walk_vmid0(VGPUClient *c, uint64_t va)
+{
+    uint64_t fb = hub_reg_mb16(c, MC_VM_FB_LOCATION_BASE);
+    uint64_t fb_last = hub_reg_mb16(c, MC_VM_FB_LOCATION_TOP) | 0xffffff;
+    uint64_t agp = hub_reg_mb16(c, MC_VM_AGP_BOT);
+    uint64_t agp_last = hub_reg_mb16(c, MC_VM_AGP_TOP) | 0xffffff;
+    uint64_t start, table, entry;
+
+    if (va >= fb && va <= fb_last) {
+        if (va - fb >= c->s->vram_size) {
+            return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_NACK,
+                              CLASS(NACK));
+        }
+        return (VGPULeaf) {
+            .kind = VGPU_TARGET_VRAM,
+            .addr = va - fb,
+            .left = MIN(fb_last - va + 1, c->s->vram_size - (va - fb)),
+        };
+    }
+    if (va >= agp && va <= agp_last) {
+        return (VGPULeaf) {
+            .kind = VGPU_TARGET_BUS,
+            .addr = hub_reg_mb16(c, MC_VM_AGP_BASE) + (va - agp),
+            .left = agp_last - va + 1,
+        };
+    }
+    if (in_system_aperture(c, va)) {
+        uint64_t off = va & (VGPU_PAGE_SIZE - 1);
+        VGPULeaf leaf = {
+            .left = VGPU_PAGE_SIZE - off,
+            .addr = (hub_reg64(c, MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_LSB)
+                     << VGPU_PAGE_SHIFT) + off,
+        };
+
+        if (!entry_target(c, 0, &leaf.addr, &leaf.kind)) {
+            return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_NACK,
+                              CLASS(NACK));
+        }
+        return leaf;
+    }
+    if (!in_context(c, 0, va)) {
+        return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_RANGE, CLASS(RANGE));
+    }
+    start = hub_reg64(c, VM_CONTEXT_PAGE_TABLE_START_ADDR_LO32(0));
+    table = hub_reg64(c, VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(0));
+    if (!(table & VGPU_PDE_VALID) ||
+        !load_entry(c, 0, va, VGPU_LEVEL_PTB, table,
+                    (va >> VGPU_PAGE_SHIFT) - start, &entry)) {
+        return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_PDE, CLASS(PDE0));
+    }
+    return leaf_from_pte(c, 0, entry, VGPU_LEVEL_PTB);
+}
+
+VGPULeaf vgpu_walk(VGPUClient *c, unsigned vmid, uint64_t va)
+{
+    if (!vmid) {
+        return walk_vmid0(c, va);
+    }
+    if (va >> VGPU_VA_BITS || !in_context(c, vmid, va)) {
+        return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_RANGE, CLASS(RANGE));
+    }
+    return walk_tree(c, vmid, va);
+}
