@@ -230,6 +230,11 @@ void vgpu_gpuvm_map_default(VGPUClient *c, unsigned vmid, uint64_t va,
     }
 }
 
+void vgpu_client_forget(VGPUClient *c)
+{
+    memset(c->tlb, 0, sizeof(*c->tlb) << VGPU_TLB_SETS_LOG2);
+}
+
 unsigned vgpu_client_tlb_used(VGPUClient *c)
 {
     unsigned used = 0, i, w;

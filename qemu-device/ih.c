@@ -72,6 +72,7 @@ static void writeback(VGPUState *s)
 static void raise_irq(VGPUState *s)
 {
     if (vgpu_ih_reg(s, IH_RB_CNTL) & IH_RB_CNTL__ENABLE_INTR) {
+        qatomic_set(&s->irq_due, true);
         qemu_bh_schedule(s->irq_bh);
     }
 }
@@ -81,6 +82,8 @@ void vgpu_ih_bh(void *opaque)
     VGPUState *s = opaque;
     PCIDevice *pci = PCI_DEVICE(s);
 
+    /* Before the MSI: what comes after it is due again. */
+    qatomic_set(&s->irq_due, false);
     if (msi_enabled(pci)) {
         vgpu_count(s, VGPU_CNT_MSI, 1);
         trace_vgpu_msi(s->id);

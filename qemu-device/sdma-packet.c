@@ -147,6 +147,13 @@ static uint32_t total_dwords(const VGPUExec *x, unsigned fixed)
     }
 }
 
+bool vgpu_packet_known(const VGPUExec *x)
+{
+    const struct VGPUPacket *p = find_packet(x->dw[0]);
+
+    return p && x->ndw >= total_dwords(x, p->dwords);
+}
+
 VGPUStep vgpu_sdma_extend(VGPUExec *x, uint64_t ndw)
 {
     if (available(x) >= ndw) {

@@ -19,7 +19,6 @@
 #include "hw/pci/pci.h"
 #include "hw/pci/pcie.h"
 #include "hw/qdev-properties.h"
-#include "migration/blocker.h"
 #include "system/runstate.h"
 #include "vgpu-kfd.h"
 
@@ -40,6 +39,7 @@ static void vgpu_kfd_reset_hold(Object *obj, ResetType type)
         vgpu_inject_defer_reset(s);
     }
     qemu_bh_cancel(s->irq_bh);
+    s->irq_due = false;
     s->clock_captured = 0;
     s->counter_latched = 0;
     for (i = 0; i < VGPU_NUM_COUNTERS; i++) {
@@ -49,7 +49,13 @@ static void vgpu_kfd_reset_hold(Object *obj, ResetType type)
 
 static void vgpu_kfd_vm_state(void *opaque, bool running, RunState state)
 {
-    vgpu_engine_pause(opaque, !running);
+    VGPUState *s = opaque;
+
+    vgpu_engine_pause(s, !running);
+    if (running && s->irq_due) {
+        /* Saved, here or elsewhere, between an entry and its MSI. */
+        qemu_bh_schedule(s->irq_bh);
+    }
 }
 
 static bool vgpu_kfd_init_pci(VGPUState *s, Error **errp)
@@ -93,15 +99,9 @@ static void vgpu_kfd_realize(PCIDevice *pci, Error **errp)
                    "not %" PRIu64 " bytes", s->vram_size);
         return;
     }
-    error_setg(&s->migration_blocker,
-               "the state of device vgpu-kfd cannot be migrated or saved yet");
-    if (migrate_add_blocker(&s->migration_blocker, errp) < 0) {
-        return;
-    }
     if (!memory_region_init_ram(&s->vram, OBJECT(s), "vgpu-kfd.vram",
                                 s->vram_size, errp) ||
         !vgpu_kfd_init_pci(s, errp)) {
-        migrate_del_blocker(&s->migration_blocker);
         return;
     }
     s->vram_ptr = memory_region_get_ram_ptr(&s->vram);
@@ -131,7 +131,6 @@ static void vgpu_kfd_exit(PCIDevice *pci)
     g_free(s->id);
     msi_uninit(pci);
     pcie_cap_exit(pci);
-    migrate_del_blocker(&s->migration_blocker);
 }
 
 static const Property vgpu_kfd_properties[] = {
@@ -153,6 +152,7 @@ static void vgpu_kfd_class_init(ObjectClass *klass, void *data)
     k->revision = VGPU_PCI_REVISION;
     k->class_id = VGPU_PCI_CLASS;
     rc->phases.hold = vgpu_kfd_reset_hold;
+    dc->vmsd = &vmstate_vgpu;
     dc->desc = "memory side of an AMD gfx90a GPU";
     set_bit(DEVICE_CATEGORY_MISC, dc->categories);
     device_class_set_props(dc, vgpu_kfd_properties);

@@ -312,14 +312,16 @@ typedef struct VGPUEngine {
     VGPUQueue queues[SDMA_NUM_QUEUES];
 } VGPUEngine;
 
+typedef struct VGPUInvalidation {
+    uint32_t pending;                   /* VMIDs not acknowledged */
+    uint32_t mute;                      /* injected: never will be */
+    uint32_t waiting[VGPU_NUM_CLIENTS]; /* VMIDs, by client */
+    unsigned seen[VGPU_NUM_CLIENTS];
+} VGPUInvalidation;
+
 typedef struct VGPUHub {
     uint32_t regs[HUB_SPAN];
-    struct {
-        uint32_t pending;                   /* VMIDs not acknowledged */
-        uint32_t mute;                      /* injected: never will be */
-        uint32_t waiting[VGPU_NUM_CLIENTS]; /* VMIDs, by client */
-        unsigned seen[VGPU_NUM_CLIENTS];
-    } inv[VGPU_NUM_INV_ENGINES];
+    VGPUInvalidation inv[VGPU_NUM_INV_ENGINES];
 } VGPUHub;
 
 typedef struct VGPUIhRing {
@@ -346,8 +348,8 @@ struct VGPUState {
     MemoryRegion mmio;
     uint8_t *vram_ptr;
     QEMUBH *irq_bh;
+    bool irq_due;               /* irq_bh has not run yet; atomic */
     VMChangeStateEntry *vmstate_entry;
-    Error *migration_blocker;
     char *id;                   /* for traces and messages */
     unsigned long *complained;  /* registers, by dword offset */
 
@@ -537,6 +539,8 @@ void vgpu_clients_wake(VGPUState *s, unsigned hub_mask, uint32_t vmids,
 /* Translations may be used from begin to end. The client's thread. */
 void vgpu_client_begin(VGPUClient *c);
 void vgpu_client_end(VGPUClient *c);
+/* Drop every translation. The client's thread is at rest. */
+void vgpu_client_forget(VGPUClient *c);
 /* Entries of the TLB that are in force. The client's thread is at rest. */
 unsigned vgpu_client_tlb_used(VGPUClient *c);
 
@@ -682,6 +686,8 @@ typedef enum VGPUStep {
 
 /* Do a packet of the queue, or a part of it. */
 VGPUStep vgpu_packet_step(VGPUEngine *e, VGPUQueue *q);
+/* Can exec->dw be a packet in execution? (Loaded state may be anything.) */
+bool vgpu_packet_known(const VGPUExec *x);
 /* The ring field of a queue's interrupts. */
 uint8_t vgpu_queue_ih_ring(const VGPUEngine *e, const VGPUQueue *q);
 
@@ -693,5 +699,9 @@ VGPUAccess vgpu_sdma_fetch(VGPUExec *x, uint64_t pos, uint32_t *dw, unsigned n);
 uint64_t vgpu_sdma_position(const VGPUExec *x, uint64_t pos, uint64_t *left);
 /* The VMID of what is executed: ring or indirect buffer. */
 unsigned vgpu_sdma_vmid(const VGPUExec *x);
+
+/* vmstate.c: what is saved and migrated */
+
+extern const VMStateDescription vmstate_vgpu, vmstate_vgpu_view;
 
 #endif /* HW_MISC_VGPU_KFD_H */

@@ -79,9 +79,10 @@ static QVGPU *start(const char *vram, const char *args)
     QVGPU *v = g_new0(QVGPU, 1);
     uint32_t flags;
 
-    v->qts = qtest_initf("-machine q35 -nodefaults -m %uM "
-                         "-device vgpu-kfd,vram=%s %s",
-                         (unsigned)(QVGPU_RAM_SIZE / MiB), vram, args);
+    v->args = g_strdup_printf("-machine q35 -nodefaults -m %uM "
+                              "-device vgpu-kfd,vram=%s %s",
+                              (unsigned)(QVGPU_RAM_SIZE / MiB), vram, args);
+    v->qts = qtest_init(v->args);
     v->bus = qpci_new_pc(v->qts, NULL);
     v->pci = qvgpu_find(v->bus);
     g_assert_nonnull(v->pci);
@@ -177,6 +178,7 @@ void qvgpu_stop(QVGPU *v)
     g_free(v->pci);
     qpci_free_pc(v->bus);
     qtest_quit(v->qts);
+    g_free(v->args);
     g_free(v);
 }
 

@@ -33,6 +33,7 @@ typedef enum QVGPUKind {
 
 typedef struct QVGPU {
     QTestState *qts;
+    char *args;                 /* QEMU's command line */
     QPCIBus *bus;
     QPCIDevice *pci;
     uint64_t bar[6];            /* CPU addresses */
@@ -271,7 +272,25 @@ void qvgpu_cam_ack(QVGPU *v, unsigned slot);
 /* An MSI came; forgets it. */
 bool qvgpu_msi_take(QVGPU *v);
 
+/* vgpu-qos-state.c */
+
+/*
+ * Stop the machine, save it to a file and load it into a new QEMU, which is
+ * stopped. The file stays if @keep: its name, which the caller removes and frees.
+ */
+char *qvgpu_save_restore(QVGPU *v, bool keep);
+/*
+ * Move to a new QEMU, which is stopped, while the engines work; @feed is called
+ * now and then until they have stopped here.
+ */
+void qvgpu_migrate_live(QVGPU *v, void (*feed)(void *opaque), void *opaque);
+/* Let the machine run. */
+void qvgpu_cont(QVGPU *v);
+/* Does a QEMU with @v's command line load the state in @file? */
+bool qvgpu_loads(QVGPU *v, const char *file);
+
 /* Each file of tests adds its own. */
+void qvgpu_add_state_tests(void);
 void qvgpu_add_pci_tests(void);
 void qvgpu_add_regs_tests(void);
 void qvgpu_add_gart_tests(void);

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: state that is saved, restored and migrated, engines at work. */
+#include "qemu/osdep.h"
+#include <glib/gstdio.h>
+#include "qemu/bswap.h"
+#include "vgpu-qos.h"
+
+#define VMID        6
+#define SRC         0x111100000000ull
+#define DST         0x222200000000ull
+#define PAGES       4
+#define OFF         0x123               /* of the copy, in its pages */
+
+/* A copy that has done its first pages and misses the next. */
+typedef struct Stalled {
+    QVGPU *v;
+    QVGPUSpace space;
+    QVGPUQueue q;
+    QVGPUQueue kq;                      /* the same engine's kernel queue */
+    uint64_t src, dst;                  /* PAGES each */
+    unsigned slot;
+} Stalled;
+
+static void stalled_start(Stalled *t)
+{
+    QVGPU *v = t->v = qvgpu_start();
+
+    qvgpu_space_init(&t->space, v, VMID, QVGPU_VRAM);
+    qvgpu_queue_open(&t->q, v, 1, SDMA_QUEUE_RLC(2), &t->space);
+    qvgpu_queue_open(&t->kq, v, 1, SDMA_QUEUE_GFX, NULL);
+    t->src = qvgpu_alloc(v, QVGPU_VRAM, PAGES * QVGPU_PAGE, QVGPU_PAGE);
+    t->dst = qvgpu_alloc(v, QVGPU_RAM, PAGES * QVGPU_PAGE, QVGPU_PAGE);
+    qvgpu_fill(v, t->src, 1, 0, PAGES * QVGPU_PAGE);
+    qvgpu_space_map(&t->space, SRC, t->src, PAGES * QVGPU_PAGE);
+    qvgpu_space_map(&t->space, DST, t->dst, 2 * QVGPU_PAGE);
+    qvgpu_pkt_copy(&t->q, SRC + OFF, DST + OFF, 3 * QVGPU_PAGE);
+    qvgpu_kick(&t->q);
+    t->slot = qvgpu_ih_next_fault(v, VMID, DST + 2 * QVGPU_PAGE, true, true);
+}
+
+static void stalled_finish(Stalled *t)
+{
+    QVGPU *v = t->v;
+
+    qvgpu_cont(v);
+    /* It looks again, in vain. */
+    qvgpu_engine_pass(&t->kq);
+    /* It still waits, and for the same slot: nothing was told twice. */
+    g_assert_false(qvgpu_queue_idle(&t->q));
+    g_assert_cmphex(qvgpu_queue_rptr(&t->q), ==, 0);
+    g_assert_false(qvgpu_ih_pending(v));
+    qvgpu_space_map(&t->space, DST, t->dst, PAGES * QVGPU_PAGE);
+    qvgpu_cam_ack(v, t->slot);
+    qvgpu_finish(&t->q);
+    qvgpu_expect_byte(v, t->dst, 0, OFF);
+    qvgpu_expect(v, t->dst + OFF, 1, OFF, 3 * QVGPU_PAGE);
+    g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_FAULTS_RETRY), ==, 1);
+    g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_FAULTS_MERGED), ==, 0);
+    g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_REPLAYS), ==, 1);
+    g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_BYTES_COPIED), ==,
+                     3 * QVGPU_PAGE);
+    g_assert_false(qvgpu_ih_pending(v));
+    qvgpu_stop(v);
+}
+
+/* Catches: a stall, its CAM slot or a half-done packet that is lost. */
+static void test_stalled_file(void)
+{
+    Stalled t;
+
+    stalled_start(&t);
+    qvgpu_save_restore(t.v, false);
+    stalled_finish(&t);
+}
+
+static void test_stalled_live(void)
+{
+    Stalled t;
+
+    stalled_start(&t);
+    qvgpu_migrate_live(t.v, NULL, NULL);
+    stalled_finish(&t);
+}
+
+/*
+ * Catches: an entry that the driver has not read, an unacknowledged slot or a
+ * second queue behind it that the new machine does not know.
+ */
+static void test_stalled_twice(void)
+{
+    Stalled t;
+    QVGPUQueue q2, kq2;
+    uint64_t dst2;
+
+    stalled_start(&t);
+    dst2 = qvgpu_ram_page(t.v);
+    qvgpu_queue_open(&q2, t.v, 0, SDMA_QUEUE_RLC(0), &t.space);
+    qvgpu_queue_open(&kq2, t.v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_pkt_copy(&q2, SRC, DST + 3 * QVGPU_PAGE, QVGPU_PAGE);
+    qvgpu_kick(&q2);
+    qvgpu_wait_until(qvgpu_ih_pending(t.v));
+    qvgpu_save_restore(t.v, false);
+    qvgpu_cont(t.v);
+    qvgpu_migrate_live(t.v, NULL, NULL);
+    qvgpu_cont(t.v);
+    qvgpu_engine_pass(&t.kq);
+    qvgpu_engine_pass(&kq2);
+
+    g_assert_true(qvgpu_ih_pending(t.v));
+    qvgpu_ih_next_fault(t.v, VMID, DST + 3 * QVGPU_PAGE, true, true);
+    qvgpu_space_map(&t.space, DST + 3 * QVGPU_PAGE, dst2, QVGPU_PAGE);
+    /* An invalidation wakes both, the first in vain. */
+    qvgpu_invalidate(t.v, 1u << VMID);
+    qvgpu_wait_until(qvgpu_queue_idle(&q2));
+    qvgpu_expect(t.v, dst2, 1, 0, QVGPU_PAGE);
+    g_assert_false(qvgpu_queue_idle(&t.q));
+    g_assert_false(qvgpu_ih_pending(t.v));
+    qvgpu_stop(t.v);
+}
+
+/*
+ * A chain: copies between two buffers in turn, each followed by an addition to
+ * what it wrote. Done in order and once each, the sum is their number.
+ */
+#define LINKS       1000                /* in the ring: half a second's work */
+#define LINK_BYTES  (3 * MiB)
+#define LINK_DWORDS (SDMA_COPY_LINEAR_DWORDS + SDMA_ATOMIC_DWORDS)
+#define RING        (64 * KiB)
+
+typedef struct Chain {
+    QVGPU *v;
+    QVGPUQueue q;
+    uint64_t buf[2];
+    unsigned links;
+} Chain;
+
+/* Fill the ring up. */
+static void chain_feed(void *opaque)
+{
+    Chain *c = opaque;
+    unsigned done = qvgpu_queue_rptr(&c->q) / (4 * LINK_DWORDS);
+
+    while (c->links < done + LINKS) {
+        uint64_t from = qvgpu_mc(c->v, c->buf[c->links % 2]);
+        uint64_t to = qvgpu_mc(c->v, c->buf[++c->links % 2]);
+
+        qvgpu_pkt_copy(&c->q, from, to, LINK_BYTES);
+        qvgpu_pkt_add64(&c->q, to, 1);
+    }
+    qvgpu_kick(&c->q);
+}
+
+static void chain_start(Chain *c)
+{
+    QVGPU *v = c->v = qvgpu_start();
+
+    qvgpu_queue_init_ring(&c->q, v, 0, SDMA_QUEUE_GFX, NULL, QVGPU_RAM, RING);
+    qvgpu_queue_load(&c->q);
+    c->buf[0] = qvgpu_alloc(v, QVGPU_VRAM, LINK_BYTES, QVGPU_PAGE);
+    c->buf[1] = qvgpu_alloc(v, QVGPU_RAM, LINK_BYTES, QVGPU_PAGE);
+    qvgpu_fill(v, c->buf[0], 3, 0, LINK_BYTES);
+    qtest_writeq(v->qts, c->buf[0], 0);
+    c->links = 0;
+    chain_feed(c);
+    qvgpu_wait_until(qvgpu_queue_rptr(&c->q) > 0);
+}
+
+static void chain_finish(Chain *c)
+{
+    /* What was fed when the machine had stopped did not move with it. */
+    c->q.wptr = qvgpu_queue_rd(&c->q, SDMA_RB_WPTR);
+    c->links = c->q.wptr / (4 * LINK_DWORDS);
+    /* Else this shows nothing: more LINKS are needed. */
+    g_assert_cmphex(qvgpu_queue_rptr(&c->q), <, c->q.wptr);
+    qvgpu_cont(c->v);
+    qvgpu_finish(&c->q);
+    g_assert_cmpuint(qtest_readq(c->v->qts, c->buf[c->links % 2]), ==,
+                     c->links);
+    qvgpu_expect(c->v, c->buf[0] + 8, 3, 8, LINK_BYTES - 8);
+    qvgpu_expect(c->v, c->buf[1] + 8, 3, 8, LINK_BYTES - 8);
+    g_assert_cmpuint(qvgpu_counter(c->v, VGPU_CNT_BYTES_COPIED), ==,
+                     (uint64_t)c->links * LINK_BYTES);
+    qvgpu_stop(c->v);
+}
+
+/* Catches: work done twice or never, and VRAM or RAM that is left behind. */
+static void test_copying_file(void)
+{
+    Chain c;
+
+    chain_start(&c);
+    qvgpu_save_restore(c.v, false);
+    chain_finish(&c);
+}
+
+/* The same, and memory that engines wrote and nobody marked dirty. */
+static void test_copying_live(void)
+{
+    Chain c;
+
+    chain_start(&c);
+    qvgpu_migrate_live(c.v, chain_feed, &c);
+    chain_finish(&c);
+}
+
+/* Blocks that hold what was written, and nothing that changes by itself. */
+static const struct {
+    uint32_t first, count;
+} blocks[] = {
+    { HUB(VGPU_HUB_GFX), VM_INVALIDATE_ENG_REQ(0) },
+    { HUB(VGPU_HUB_MM), VM_INVALIDATE_ENG_REQ(0) },
+    { HUB(VGPU_HUB_GFX) + VM_INVALIDATE_ENG_ADDR_RANGE_LO32(0),
+      HUB_SPAN - VM_INVALIDATE_ENG_ADDR_RANGE_LO32(0) },
+    { HUB(VGPU_HUB_MM) + VM_INVALIDATE_ENG_ADDR_RANGE_LO32(0),
+      HUB_SPAN - VM_INVALIDATE_ENG_ADDR_RANGE_LO32(0) },
+    { IH_VMID_LUT(0), 32 },
+    { IH_RB_BASE, 2 },
+    { BIF_SDMA0_DOORBELL_RANGE, 16 },
+    { REMAP_HDP_MEM_FLUSH_CNTL, 2 },
+    { ATC_VMID_PASID_MAPPING(0), 32 },
+    { PCIE_INDEX2, 1 },
+    { RLC_GPU_CLOCK_COUNT_LSB, 2 },
+    { SDMA_ENGINE(3) + SDMA_QUEUE(9) + SDMA_RB_BASE, 9 },
+    { SDMA_ENGINE(3) + SDMA_QUEUE(9) + SDMA_DOORBELL_OFFSET, 1 },
+    { SDMA_ENGINE(4) + SDMA_UTCL1_CNTL, 1 },
+};
+
+/* Catches: a register that the new machine finds at its reset value. */
+static void test_registers(void)
+{
+    g_autoptr(GArray) want = g_array_new(false, false, sizeof(uint32_t));
+    QVGPU *v = qvgpu_start_cold("64M");
+    uint32_t x = 0x9e3779b9, n = 0, r;
+    unsigned i;
+
+    for (i = 0; i < ARRAY_SIZE(blocks); i++) {
+        for (r = 0; r < blocks[i].count; r++) {
+            x = x * 1664525 + 1013904223;
+            qvgpu_wr(v, blocks[i].first + r, x);
+        }
+    }
+    qvgpu_clock(v);
+    for (i = 0; i < ARRAY_SIZE(blocks); i++) {
+        for (r = 0; r < blocks[i].count; r++) {
+            x = qvgpu_rd(v, blocks[i].first + r);
+            g_array_append_val(want, x);
+        }
+    }
+    qvgpu_save_restore(v, false);
+    for (i = 0; i < ARRAY_SIZE(blocks); i++) {
+        for (r = 0; r < blocks[i].count; r++) {
+            g_assert_cmphex(qvgpu_rd(v, blocks[i].first + r), ==,
+                            g_array_index(want, uint32_t, n));
+            n++;
+        }
+    }
+    qvgpu_stop(v);
+}
+
+/* The one place in a file where a big-endian quadword stands. */
+static size_t find_quad(const char *buf, size_t len, uint64_t quad)
+{
+    uint64_t be = cpu_to_be64(quad);
+    const char *at = memmem(buf, len, &be, sizeof(be));
+
+    g_assert_nonnull(at);
+    g_assert_null(memmem(at + 1, buf + len - at - 1, &be, sizeof(be)));
+    return at - buf;
+}
+
+/*
+ * Catches: an index from the stream that is used as it is. What surrounds the
+ * address of a stall in the stream is what vmstate_vgpu_stall says.
+ */
+static void test_hostile(void)
+{
+    static const struct {
+        int at;                         /* from the stall's address */
+        uint8_t byte;
+    } bad[] = {
+        { -8, 0x80 }, { -5, 0x07 },     /* why */
+        { -4, 2 },                      /* hub */
+        { -3, 16 },                     /* VMID */
+        { -2, 16 },                     /* CAM slot */
+        { -10, 0xff },                  /* VMID of the view */
+        { 18, 0x01 }, { 21, 0x03 },     /* indirect buffers entered */
+        { 22 + 2 * 17 + 3, 0xff },      /* opcode of the packet */
+    };
+    g_autofree char *file = NULL, *buf = NULL;
+    Stalled t;
+    size_t len, at;
+    unsigned i;
+
+    stalled_start(&t);
+    file = qvgpu_save_restore(t.v, true);
+    g_assert_true(g_file_get_contents(file, &buf, &len, NULL));
+    at = find_quad(buf, len, DST + 2 * QVGPU_PAGE);
+    g_assert_true(qvgpu_loads(t.v, file));
+    for (i = 0; i < ARRAY_SIZE(bad); i++) {
+        char *p = &buf[at + bad[i].at];
+        char good = *p;
+
+        *p = bad[i].byte;
+        g_assert_true(g_file_set_contents(file, buf, len, NULL));
+        if (qvgpu_loads(t.v, file)) {
+            g_error("byte %d = 0x%02x is loaded", bad[i].at, bad[i].byte);
+        }
+        *p = good;
+    }
+    g_unlink(file);
+    stalled_finish(&t);
+}
+
+void qvgpu_add_state_tests(void)
+{
+    qtest_add_func("/vgpu-kfd/state/registers", test_registers);
+    qtest_add_func("/vgpu-kfd/state/stalled/file", test_stalled_file);
+    qtest_add_func("/vgpu-kfd/state/stalled/live", test_stalled_live);
+    qtest_add_func("/vgpu-kfd/state/stalled/twice", test_stalled_twice);
+    qtest_add_func("/vgpu-kfd/state/copying/file", test_copying_file);
+    qtest_add_func("/vgpu-kfd/state/copying/live", test_copying_live);
+    qtest_add_func("/vgpu-kfd/state/hostile", test_hostile);
+}
