@@ -29,6 +29,7 @@ static const VGPUBlock *const blocks[] = {
     &vgpu_clock_block,
     &vgpu_gc_block,
     &vgpu_pcie_block,
+    &vgpu_psp_block,
 };
 
 /* The register at @reg, its instance and offset; NULL if there is none. */

@@ -75,7 +75,8 @@ static bool engine_runs(const VGPUEngine *e)
 {
     return !e->quit && !e->paused && !e->hung &&
            !(qatomic_read(&e->regs[SDMA_FREEZE]) & SDMA_FREEZE__FREEZE) &&
-           !(qatomic_read(&e->regs[SDMA_F32_CNTL]) & SDMA_F32_CNTL__HALT);
+           !(qatomic_read(&e->regs[SDMA_F32_CNTL]) &
+             (SDMA_F32_CNTL__HALT | SDMA_F32_CNTL__RESET));
 }
 
 static void queue_error(VGPUEngine *e, VGPUQueue *q, uint32_t exception)
@@ -417,23 +418,20 @@ void vgpu_engine_stop(VGPUState *s)
     }
 }
 
-void vgpu_engine_reset(VGPUState *s)
+void vgpu_engine_reset(VGPUState *s, unsigned engine)
 {
-    unsigned i, n;
+    VGPUEngine *e = &s->engines[engine];
+    unsigned n;
 
-    for (i = 0; i < SDMA_NUM_ENGINES; i++) {
-        VGPUEngine *e = &s->engines[i];
-
-        QEMU_LOCK_GUARD(&e->lock);
-        for (n = 0; n < SDMA_NUM_QUEUES; n++) {
-            qatomic_set(&e->queues[n].regs[SDMA_RB_CNTL], 0);
-        }
-        engine_park(e);
-        memset(e->queues, 0, sizeof(e->queues));
-        e->hung = 0;
-        e->next = 0;
-        e->clock_offset = 0;
+    QEMU_LOCK_GUARD(&e->lock);
+    for (n = 0; n < SDMA_NUM_QUEUES; n++) {
+        qatomic_set(&e->queues[n].regs[SDMA_RB_CNTL], 0);
     }
+    engine_park(e);
+    memset(e->queues, 0, sizeof(e->queues));
+    e->hung = 0;
+    e->next = 0;
+    e->clock_offset = 0;
 }
 
 void vgpu_engine_pause(VGPUState *s, bool paused)

@@ -78,10 +78,21 @@ static void run_written(VGPUState *s, unsigned inst, unsigned off,
     qemu_cond_signal(&e->wake);
 }
 
+static void f32_written(VGPUState *s, unsigned inst, unsigned off,
+                        uint32_t old, uint32_t val)
+{
+    if (val & ~old & SDMA_F32_CNTL__RESET) {
+        trace_vgpu_engine_reset(s->id, inst);
+        vgpu_engine_reset(s, inst);
+    }
+    run_written(s, inst, off, old, val);
+}
+
 static const VGPUReg engine_regs[VGPU_SDMA_ENGINE_SPAN] = {
     [SDMA_CNTL] = VGPU_REG_RW(UINT32_MAX),
     [SDMA_STATUS_REG] = VGPU_REG_READ(status_read),
-    [SDMA_F32_CNTL] = VGPU_REG_WRITTEN(SDMA_F32_CNTL__HALT, run_written),
+    [SDMA_F32_CNTL] = VGPU_REG_WRITTEN(SDMA_F32_CNTL__HALT |
+                                       SDMA_F32_CNTL__RESET, f32_written),
     [SDMA_FREEZE] = {
         .exists = true,
         .mask = SDMA_FREEZE__FREEZE,

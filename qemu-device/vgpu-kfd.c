@@ -7,7 +7,9 @@
  *   -device vgpu-kfd,vram=1G
  *
  * Properties:
- *   vram   size of VRAM and of BAR 0: a power of two, 64 MiB to 16 GiB
+ *   vram                 size of VRAM and of BAR 0: a power of two, 64 MiB to
+ *                        16 GiB
+ *   vram-lost-on-reset   VRAM is empty after a reset; off: it is kept
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -28,23 +30,15 @@
 
 static void vgpu_kfd_reset_hold(Object *obj, ResetType type)
 {
-    VGPUState *s = VGPU_KFD(obj);
-    unsigned i;
+    vgpu_chip_reset(VGPU_KFD(obj));
+}
 
-    vgpu_engine_reset(s);
-    vgpu_reg_reset(s);
-    WITH_QEMU_LOCK_GUARD(&s->lock) {
-        vgpu_gmc_reset(s);
-        vgpu_ih_reset(s);
-        vgpu_inject_defer_reset(s);
-    }
-    qemu_bh_cancel(s->irq_bh);
-    s->irq_due = false;
-    s->clock_captured = 0;
-    s->counter_latched = 0;
-    for (i = 0; i < VGPU_NUM_COUNTERS; i++) {
-        stat64_set(&s->counters[i], 0);
-    }
+/* A function-level reset goes through the same. */
+static void vgpu_kfd_config_write(PCIDevice *pci, uint32_t addr, uint32_t val,
+                                  int len)
+{
+    pci_default_write_config(pci, addr, val, len);
+    pcie_cap_flr_write_config(pci, addr, val, len);
 }
 
 static void vgpu_kfd_vm_state(void *opaque, bool running, RunState state)
@@ -68,6 +62,7 @@ static bool vgpu_kfd_init_pci(VGPUState *s, Error **errp)
         error_setg_errno(errp, -ret, "cannot add the PCI Express capability");
         return false;
     }
+    pcie_cap_flr_init(pci);
     if (msi_init(pci, 0, 1, true, false, errp)) {
         pcie_cap_exit(pci);
         return false;
@@ -135,6 +130,8 @@ static void vgpu_kfd_exit(PCIDevice *pci)
 
 static const Property vgpu_kfd_properties[] = {
     DEFINE_PROP_SIZE("vram", VGPUState, vram_size, 1 * GiB),
+    DEFINE_PROP_BOOL("vram-lost-on-reset", VGPUState, vram_lost_on_reset,
+                     false),
 };
 
 static void vgpu_kfd_class_init(ObjectClass *klass, void *data)
@@ -145,6 +142,7 @@ static void vgpu_kfd_class_init(ObjectClass *klass, void *data)
 
     k->realize = vgpu_kfd_realize;
     k->exit = vgpu_kfd_exit;
+    k->config_write = vgpu_kfd_config_write;
     k->vendor_id = VGPU_PCI_VENDOR_ID;
     k->device_id = VGPU_PCI_DEVICE_ID;
     k->subsystem_vendor_id = VGPU_PCI_SUBVENDOR_ID;
@@ -158,6 +156,8 @@ static void vgpu_kfd_class_init(ObjectClass *klass, void *data)
     device_class_set_props(dc, vgpu_kfd_properties);
     object_class_property_set_description(klass, "vram",
         "size of VRAM: a power of two from 64 MiB to 16 GiB");
+    object_class_property_set_description(klass, "vram-lost-on-reset",
+        "whether VRAM is empty after any reset of the chip");
 }
 
 static const TypeInfo vgpu_kfd_info = {

@@ -343,6 +343,7 @@ struct VGPUState {
     PCIDevice parent_obj;
 
     uint64_t vram_size;
+    bool vram_lost_on_reset;
     MemoryRegion vram;
     MemoryRegion doorbell;
     MemoryRegion mmio;
@@ -651,8 +652,8 @@ bool vgpu_sdma_doorbell(VGPUState *s, unsigned engine, uint32_t offset,
 
 void vgpu_engine_start(VGPUState *s);
 void vgpu_engine_stop(VGPUState *s);
-/* Park all engines, forget what their queues were doing. BQL held. */
-void vgpu_engine_reset(VGPUState *s);
+/* Park an engine, bring its queues to their reset state. BQL held. */
+void vgpu_engine_reset(VGPUState *s, unsigned engine);
 /* The machine stops or goes on. Returns with engines parked if @paused. BQL. */
 void vgpu_engine_pause(VGPUState *s, bool paused);
 /*
@@ -699,6 +700,15 @@ VGPUAccess vgpu_sdma_fetch(VGPUExec *x, uint64_t pos, uint32_t *dw, unsigned n);
 uint64_t vgpu_sdma_position(const VGPUExec *x, uint64_t pos, uint64_t *left);
 /* The VMID of what is executed: ring or indirect buffer. */
 unsigned vgpu_sdma_vmid(const VGPUExec *x);
+
+/* reset.c: the chip's resets, and the PSP that a driver asks for one */
+
+extern const VGPUBlock vgpu_psp_block;
+
+/* Bring everything but PCI's configuration to its reset state. BQL held. */
+void vgpu_chip_reset(VGPUState *s);
+/* What was in VRAM is gone: it is zeros. BQL held. */
+void vgpu_vram_lose(VGPUState *s);
 
 /* vmstate.c: what is saved and migrated */
 

@@ -159,6 +159,13 @@ QVGPU *qvgpu_start_args(const char *args)
 QVGPU *qvgpu_start_sized(const char *vram, const char *args)
 {
     QVGPU *v = start(vram, args);
+
+    qvgpu_bring_up(v);
+    return v;
+}
+
+void qvgpu_bring_up(QVGPU *v)
+{
     unsigned i;
 
     setup_vmid0(v);
@@ -170,7 +177,6 @@ QVGPU *qvgpu_start_sized(const char *vram, const char *args)
     qvgpu_wr(v, IH_RETRY_INT_CAM_CNTL, IH_RETRY_INT_CAM_CNTL__ENABLE |
              VGPU_PREP(IH_RETRY_INT_CAM_CNTL__CAM_SIZE, 0xfu));
     qvgpu_ih_init(v, IH_ORDER, IH_RB_CNTL__ENABLE_INTR);
-    return v;
 }
 
 void qvgpu_stop(QVGPU *v)

@@ -120,6 +120,8 @@ QVGPU *qvgpu_start(void);
 QVGPU *qvgpu_start_args(const char *args);
 /* The same, with another size of VRAM. */
 QVGPU *qvgpu_start_sized(const char *vram, const char *args);
+/* What those do after the machine has started. */
+void qvgpu_bring_up(QVGPU *v);
 void qvgpu_stop(QVGPU *v);
 
 /* The device in a bus, NULL if there is none; the caller frees it. */
@@ -290,6 +292,7 @@ void qvgpu_cont(QVGPU *v);
 bool qvgpu_loads(QVGPU *v, const char *file);
 
 /* Each file of tests adds its own. */
+void qvgpu_add_reset_tests(void);
 void qvgpu_add_state_tests(void);
 void qvgpu_add_pci_tests(void);
 void qvgpu_add_regs_tests(void);
