@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: NBIO, the bus interface: size of VRAM, indirect register access,
- * HDP flush, and the way of a doorbell (BAR 2) to its block.
+ * vgpu-kfd: NBIO, the bus interface: size of VRAM, indirect access to registers
+ * and VRAM, HDP flush, and the way of a doorbell (BAR 2) to its block.
  */
 #include "qemu/osdep.h"
+#include "qemu/bswap.h"
 #include "vgpu-kfd.h"
 #include "trace.h"
 
@@ -84,7 +85,7 @@ static uint32_t *pcie_store(VGPUState *s, unsigned inst)
 /* The register that PCIE_DATA2 stands for; false if it cannot be one. */
 static bool indirect(VGPUState *s, uint32_t *reg)
 {
-    *reg = s->pcie[0] / 4;
+    *reg = s->pcie[PCIE_INDEX2 - MM_INDEX] / 4;
     return *reg < VGPU_MMIO_DWORDS && *reg != PCIE_DATA2;
 }
 
@@ -105,9 +106,54 @@ static void data2_written(VGPUState *s, unsigned inst, unsigned off,
     }
 }
 
+/* The dword of VRAM that MM_DATA stands for; false if there is none. */
+static bool mm_target(VGPUState *s, VGPUSpan *span, bool write)
+{
+    uint32_t index = s->pcie[MM_INDEX - MM_INDEX];
+
+    *span = (VGPUSpan) {
+        .kind = VGPU_TARGET_VRAM,
+        .write = write,
+        .addr = (uint64_t)s->pcie[MM_INDEX_HI - MM_INDEX] << 31 |
+                (index & MM_INDEX__OFFSET & ~3u),
+        .len = 4,
+    };
+    return (index & MM_INDEX__APERTURE) && vgpu_phys_map(s, span);
+}
+
+static uint32_t mm_data_read(VGPUState *s, unsigned inst, unsigned off)
+{
+    uint32_t val = 0;
+    VGPUSpan span;
+
+    if (mm_target(s, &span, false)) {
+        val = le32_to_cpu(qatomic_read((uint32_t *)span.host));
+        vgpu_phys_unmap(s, &span, 4);
+    }
+    return val;
+}
+
+static void mm_data_written(VGPUState *s, unsigned inst, unsigned off,
+                            uint32_t old, uint32_t val)
+{
+    VGPUSpan span;
+
+    if (mm_target(s, &span, true)) {
+        qatomic_set((uint32_t *)span.host, cpu_to_le32(val));
+        vgpu_phys_unmap(s, &span, 4);
+    }
+}
+
 static const VGPUReg pcie_regs[VGPU_PCIE_SPAN] = {
-    [0] = VGPU_REG_RW(UINT32_MAX),
-    [PCIE_DATA2 - PCIE_INDEX2] = {
+    [MM_INDEX - MM_INDEX] = VGPU_REG_RW(UINT32_MAX),
+    [MM_DATA - MM_INDEX] = {
+        .exists = true,
+        .read = mm_data_read,
+        .written = mm_data_written,
+    },
+    [MM_INDEX_HI - MM_INDEX] = VGPU_REG_RW(UINT32_MAX),
+    [PCIE_INDEX2 - MM_INDEX] = VGPU_REG_RW(UINT32_MAX),
+    [PCIE_DATA2 - MM_INDEX] = {
         .exists = true,
         .read = data2_read,
         .written = data2_written,
@@ -115,7 +161,7 @@ static const VGPUReg pcie_regs[VGPU_PCIE_SPAN] = {
 };
 
 const VGPUBlock vgpu_pcie_block = {
-    .base = PCIE_INDEX2,
+    .base = MM_INDEX,
     .span = VGPU_PCIE_SPAN,
     .count = 1,
     .regs = pcie_regs,

@@ -59,7 +59,7 @@ OBJECT_DECLARE_SIMPLE_TYPE(VGPUState, VGPU_KFD)
 
 /* Blocks of registers that are kept as arrays, in dwords. */
 #define VGPU_NBIO_SPAN          (BIF_SDMA4_DOORBELL_RANGE - NBIO_BASE + 1)
-#define VGPU_PCIE_SPAN          (PCIE_DATA2 - PCIE_INDEX2 + 1)
+#define VGPU_PCIE_SPAN          (PCIE_DATA2 - MM_INDEX + 1)
 #define VGPU_ATHUB_SPAN         (ATC_VMID_PASID_MAPPING(32) - ATHUB_BASE)
 #define VGPU_IH_SPAN            (IH_CLIENT_CFG_DATA - OSSSYS_BASE + 1)
 #define VGPU_SDMA_ENGINE_SPAN   SDMA_QUEUE(0)

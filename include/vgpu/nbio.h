@@ -10,6 +10,16 @@
 
 #define NBIO_BASE			0x0d20
 
+/*
+ * VRAM through the registers: with APERTURE, DATA is the dword at offset
+ * INDEX_HI << 31 | OFFSET.
+ */
+#define MM_INDEX			0x0000
+#define MM_INDEX__OFFSET				0x7fffffffu
+#define MM_INDEX__APERTURE				0x80000000u
+#define MM_DATA				0x0001
+#define MM_INDEX_HI			0x0006
+
 /* Indirect window: an index write selects a *byte* offset, data accesses it. */
 #define PCIE_INDEX2			0x000e
 #define PCIE_DATA2			0x000f

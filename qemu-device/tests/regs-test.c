@@ -114,7 +114,7 @@ static void test_system_reset(void)
 static void test_unknown_registers(void)
 {
     static const uint32_t holes[] = {
-        0x0, 0x1, 0x8000, 0x10000, 0x1dfff, VGPU_BASE - 1,
+        0x2, 0x5, 0x8000, 0x10000, 0x1dfff, VGPU_BASE - 1,
         VGPU_COUNTER(VGPU_NUM_COUNTERS), VGPU_MMIO_DWORDS - 1,
         SDMA_ENGINE(4) + SDMA_QUEUE(SDMA_NUM_QUEUES),
         SDMA_ENGINE(0) + SDMA_QUEUE(SDMA_NUM_QUEUES),
@@ -204,6 +204,41 @@ static void test_indirect_window(void)
     qvgpu_rd(v, PCIE_DATA2);
     qvgpu_wr(v, PCIE_INDEX2, 4 * VGPU_MAGIC);
     g_assert_cmphex(qvgpu_rd(v, PCIE_DATA2), ==, VGPU_MAGIC_VALUE);
+    qvgpu_stop(v);
+}
+
+/* Catches: VRAM at another offset than BAR 0's, a way to beyond its end. */
+static void test_vram_window(void)
+{
+    QVGPU *v = qvgpu_start_cold("64M");
+    uint64_t at = 64 * MiB - 4;
+
+    qvgpu_wr(v, MM_INDEX_HI, 0);
+    qvgpu_wr(v, MM_INDEX, MM_INDEX__APERTURE | at);
+    qvgpu_wr(v, MM_DATA, 0xfeedc0de);
+    g_assert_cmphex(qtest_readl(v->qts, v->bar[VGPU_BAR_VRAM] + at), ==,
+                    0xfeedc0de);
+    g_assert_cmphex(qvgpu_rd(v, MM_DATA), ==, 0xfeedc0de);
+    qtest_writel(v->qts, v->bar[VGPU_BAR_VRAM] + at, 0x12345678);
+    g_assert_cmphex(qvgpu_rd(v, MM_DATA), ==, 0x12345678);
+
+    /* Without the aperture bit, after the end, and at the end of all. */
+    qvgpu_wr(v, MM_INDEX, at);
+    qvgpu_wr(v, MM_DATA, 1);
+    g_assert_cmphex(qvgpu_rd(v, MM_DATA), ==, 0);
+    qvgpu_wr(v, MM_INDEX, MM_INDEX__APERTURE | (at + 4));
+    qvgpu_wr(v, MM_DATA, 1);
+    g_assert_cmphex(qvgpu_rd(v, MM_DATA), ==, 0);
+    qvgpu_wr(v, MM_INDEX_HI, 1);
+    qvgpu_wr(v, MM_INDEX, MM_INDEX__APERTURE | at);
+    qvgpu_wr(v, MM_DATA, 1);
+    g_assert_cmphex(qvgpu_rd(v, MM_DATA), ==, 0);
+    qvgpu_wr(v, MM_INDEX_HI, UINT32_MAX);
+    qvgpu_wr(v, MM_INDEX, UINT32_MAX);
+    qvgpu_wr(v, MM_DATA, 1);
+    g_assert_cmphex(qvgpu_rd(v, MM_DATA), ==, 0);
+    g_assert_cmphex(qtest_readl(v->qts, v->bar[VGPU_BAR_VRAM] + at), ==,
+                    0x12345678);
     qvgpu_stop(v);
 }
 
@@ -325,6 +360,7 @@ void qvgpu_add_regs_tests(void)
     qtest_add_func("/vgpu-kfd/regs/all-survive", test_all_registers_survive);
     qtest_add_func("/vgpu-kfd/regs/access-sizes", test_access_sizes);
     qtest_add_func("/vgpu-kfd/regs/indirect-window", test_indirect_window);
+    qtest_add_func("/vgpu-kfd/regs/vram-window", test_vram_window);
     qtest_add_func("/vgpu-kfd/regs/hdp-flush", test_hdp_flush);
     qtest_add_func("/vgpu-kfd/regs/model-block", test_model_block);
     qtest_add_func("/vgpu-kfd/regs/clock", test_clock);
