@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vgpu_tools import checks, qemu, registers, rootfs, sources, ui
+from vgpu_tools import checks, fuzz_seeds, qemu, registers, rootfs, sources, ui
 from vgpu_tools.errors import Failure
 from vgpu_tools.paths import BUILD, PROGRAMS, RESULTS, ROOT
 from vgpu_tools.steps import Step, clean_environment, ensure
@@ -107,6 +107,8 @@ def _generic_fuzz(log: Path) -> list[Case]:
     seconds = int(os.environ.get("VGPU_TEST_SECONDS", FUZZ_SECONDS))
     corpus = BUILD / "fuzz-corpus"  # what reached something new; each run goes on from there
     corpus.mkdir(parents=True, exist_ok=True)
+    seeds = BUILD / "fuzz-seeds"
+    fuzz_seeds.write(seeds)
     qemu.firmware_beside("fuzz")
     command = [
         qemu.generic_fuzzer(),
@@ -118,6 +120,7 @@ def _generic_fuzz(log: Path) -> list[Case]:
         "-print_final_stats=1",
         f"-artifact_prefix={RESULTS}/fuzz-generic-",
         corpus,
+        seeds,
     ]
     with log.open("wb") as file:
         try:

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Inputs that QEMU's generic fuzzer begins with: each brings the device to where something happens.
+
+The fuzzer writes registers only. What lies in memory (packets, page tables, an interrupt ring) gets into VRAM through
+MM_INDEX and MM_DATA, a dword at a time, so that the fuzzer can change that, too.
+"""
+
+import struct
+from collections.abc import Iterable
+from pathlib import Path
+
+SEPARATOR = b"FUZZ"
+OP_WRITE, LONG, REGISTERS = 3, 2, 1  # an operation, its size, and the second of the device's windows
+
+# Registers (docs/hardware.md).
+MM_INDEX, MM_DATA = 0x0, 0x1
+HUB = 0x1AB80
+SDMA = 0x1260
+QUEUES = 0x58
+IH_RB_CNTL, IH_RB_BASE, IH_CAM_CNTL, IH_CAM_ACK = 0x1120, 0x1121, 0x118A, 0x1144
+
+FB = 0x8000 << 24  # VRAM in VMID 0, out of reset
+RING, TABLES, DATA, IH_RING = 0x10000, 0x20000, 0x30000, 0x40000  # in VRAM
+
+Write = tuple[int, int]  # register, value
+
+
+def _vram(at: int, dwords: Iterable[int]) -> list[Write]:
+    """Put dwords into VRAM."""
+    writes = []
+    for i, dword in enumerate(dwords):
+        writes += [(MM_INDEX, 1 << 31 | at + 4 * i), (MM_DATA, dword)]
+    return writes
+
+
+def _queue(number: int, vmid: int, base: int, dwords: list[int], retries: int = 0) -> list[Write]:
+    """A queue of SDMA0 with packets in its ring, started."""
+    first = SDMA + 0x80 + QUEUES * number
+    enable = 1 | 8 << 1 | 1 << 12 | 1 << 23 | vmid << 24
+    return [
+        *_vram(RING, dwords),
+        (first + 1, base >> 8 & 0xFFFFFFFF),
+        (first + 2, base >> 40),
+        (first + 8, base + 0x800 >> 32),
+        (first + 9, base + 0x800 & 0xFFFFFFFF),
+        (SDMA + 0x1C, 1),
+        (first, enable),
+        (first + 5, 4 * len(dwords)),
+        *[(IH_CAM_ACK, 0)] * retries,
+        (first, 0),
+    ]
+
+
+def _space(vmid: int, pages: list[int], leaf: int) -> list[Write]:
+    """An address space: pages at 0, and a leaf of 2 MiB behind."""
+    flags = 1 | 1 << 5 | 1 << 6
+    tables = [TABLES + 0x1000 * i for i in range(4)]
+    return [
+        *_vram(tables[0], [tables[1] | 1, 0]),
+        *_vram(tables[1], [tables[2] | 1, 9 << 27]),
+        *_vram(tables[2], [tables[3] | 1, 1 << 24, leaf | flags, 0]),
+        *_vram(tables[3], [word for page in pages for word in (page | flags if page else 0, 0)]),
+        (HUB + 0xAB + 2 * vmid, tables[0] | 1),
+        (HUB + 0xEB + 2 * vmid, 0xFFFFFFFF),
+        (HUB + 0xEC + 2 * vmid, 0xF),
+        (HUB + 0x40 + vmid, 0x7FFE85),
+        (HUB + 0x63, 0x7C0000 | 1 << vmid),
+    ]
+
+
+INTERRUPTS = [
+    (IH_RB_BASE, FB + IH_RING >> 8 & 0xFFFFFFFF),
+    (IH_RB_CNTL, 1 | 6 << 1 | 1 << 16 | 1 << 17 | 4 << 28),
+    (IH_CAM_CNTL, 1 << 16 | 0xF),
+]
+
+
+def _packets(base: int) -> dict[str, list[int]]:
+    """One of each kind, on data at an address."""
+    low, high = base & 0xFFFFFFFF, base >> 32
+    there = (low + 0x123, high)
+    here = (low, high)
+    return {
+        "nop": [2 << 16, 0, 0],
+        "copy": [1, 99, 0, *here, *there],
+        "broadcast": [1 | 1 << 27, 99, 0, *here, *there, low + 0x801, high],
+        "rect": [1 | 4 << 8 | 2 << 29, *here, 1, 15 << 13, 63, *there, 0, 7 << 13, 63, 3 | 2 << 16, 1],
+        "write": [2, *here, 1, 1, 2],
+        "indirect": [4, low - DATA + RING + 0x100 & 0xFFFFFFFF, high, 8, 0, 0],
+        "fence": [5, *here, 1],
+        "trap": [6, 1],
+        "poll": [8 | 3 << 28 | 1 << 31, *here, 1, 0xFFFFFFFF, 2 << 16],
+        "register": [8 | 1 << 8, 4 * HUB, *here],
+        "condition": [9, *here, 1, 2, 0, 0],
+        "add": [10 | 47 << 25, *here, 1, 0, 0, 0, 0],
+        "compare": [10 | 1 << 16 | 40 << 25, *here, 1, 0, 0, 0, 1],
+        "fill": [11 | 2 << 30, *here, 1, 99],
+        "entries": [12, *here, 0x61, 0, 0x1000, 0, 0x1000, 0, 7],
+        "time": [13 | 2 << 8, *here],
+        "hub": [14 | 0xF << 28, HUB + 0x63, 0x7C0002],
+        "skip": [15, 1, 0],
+    }
+
+
+def inputs() -> dict[str, bytes]:
+    """All inputs, by name."""
+    found: dict[str, list[Write]] = {}
+    for name, dwords in _packets(FB + DATA).items():
+        found[f"vmid0-{name}"] = [*INTERRUPTS, *_queue(0, 0, FB + RING, dwords)]
+    # Page 0 is the ring, pages 2 and 3 are not there at first, then comes a leaf.
+    for name, dwords in _packets(0x1F80).items():
+        found[f"vmid1-{name}"] = [
+            *INTERRUPTS,
+            *_space(1, [RING, DATA, 0, 0, DATA], 0x200000),
+            *_queue(2, 1, 0, dwords, retries=2),
+        ]
+    return {name: encode(writes) for name, writes in found.items()}
+
+
+def encode(writes: Iterable[Write]) -> bytes:
+    """Writes of registers as the fuzzer reads them."""
+    return SEPARATOR.join(
+        struct.pack("<BBBxxIQ", OP_WRITE, LONG, REGISTERS, 4 * register, value) for register, value in writes
+    )
+
+
+def write(folder: Path) -> None:
+    """Put the inputs into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in inputs().items():
+        (folder / name).write_bytes(content)
