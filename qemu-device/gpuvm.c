@@ -4,6 +4,7 @@
  * spans of what it finds.
  */
 #include "qemu/osdep.h"
+#include "qemu/rcu.h"
 #include "vgpu-kfd.h"
 #include "trace.h"
 
@@ -30,6 +31,9 @@ static VGPUTlbEntry *tlb_find(VGPUClient *c, unsigned vmid, uint64_t va,
         uint64_t key = tlb_key(vmid, va, VGPU_LEVEL_SHIFT(level));
         VGPUTlbSet *set = tlb_set(c, key);
 
+        if (!(c->tlb_levels & (1u << level))) {
+            continue;
+        }
         for (w = 0; w < VGPU_TLB_WAYS; w++) {
             if (set->way[w].key == key && set->way[w].gen == gen) {
                 return &set->way[w];
@@ -55,6 +59,7 @@ static void tlb_insert(VGPUClient *c, unsigned vmid, uint64_t va, uint32_t gen,
     if (w == VGPU_TLB_WAYS) {
         w = set->victim++ % VGPU_TLB_WAYS;
     }
+    c->tlb_levels |= 1u << (leaf->shift - VGPU_PAGE_SHIFT) / VGPU_PT_SHIFT;
     set->way[w] = (VGPUTlbEntry) {
         .key = key, .addr = leaf->addr, .gen = gen, .shift = leaf->shift,
         .kind = leaf->kind, .flags = leaf->flags,
@@ -153,6 +158,8 @@ void vgpu_clients_wake(VGPUState *s, unsigned hub_mask, uint32_t vmids,
 
 void vgpu_client_begin(VGPUClient *c)
 {
+    /* Once for all that follows: entering and leaving RCU waits for stores. */
+    rcu_read_lock();
     qatomic_set(&c->access, c->access + 1);
     /* Say so, then look at generations: pairs with req_written(). */
     smp_mb();
@@ -160,6 +167,7 @@ void vgpu_client_begin(VGPUClient *c)
 
 void vgpu_client_end(VGPUClient *c)
 {
+    rcu_read_unlock();
     qatomic_store_release(&c->access, c->access + 1);
     if (c->tlb_hits) {
         vgpu_count(c->s, VGPU_CNT_TLB_HITS, c->tlb_hits);
@@ -174,15 +182,29 @@ void vgpu_client_end(VGPUClient *c)
 void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
                     VGPUAccessType type, VGPUSpan *span)
 {
+    uint32_t gen = qatomic_read(&c->s->gen[c->hub][vmid]);
     VGPUSpan next;
 
-    translate(c, vmid, va, type, span);
+    if (c->peek.valid && c->peek.va == va && c->peek.vmid == vmid &&
+        c->peek.gen == gen && c->peek.type == type) {
+        *span = c->peek.span;
+        c->tlb_hits++;
+    } else {
+        translate(c, vmid, va, type, span);
+    }
+    c->peek.valid = false;
     while (span->kind < VGPU_TARGET_RETRY && span->len < len &&
            va + span->len > va) {
         translate(c, vmid, va + span->len, type, &next);
         if (next.kind != span->kind ||
             (span->kind != VGPU_TARGET_ZERO &&
              next.addr != span->addr + span->len)) {
+            c->peek.valid = vmid && next.kind < VGPU_TARGET_RETRY;
+            c->peek.vmid = vmid;
+            c->peek.gen = gen;
+            c->peek.type = type;
+            c->peek.va = va + span->len;
+            c->peek.span = next;
             break;
         }
         span->len += next.len;

@@ -32,7 +32,6 @@ static bool map_vram(VGPUState *s, VGPUSpan *span)
     if (span->addr >= s->vram_size) {
         return false;
     }
-    memory_region_ref(&s->vram);
     span->host = s->vram_ptr + span->addr;
     span->len = MIN(span->len, s->vram_size - span->addr);
     span->mapped = true;
@@ -155,6 +154,13 @@ static void bus_commit(MemoryListener *listener)
 
 void vgpu_phys_init(VGPUState *s)
 {
+    /* To mark what is written; it works with addresses of its own. */
+    memory_region_init_alias(&s->vram_whole, OBJECT(s), "vgpu-kfd.vram-whole",
+                             &s->vram, 0, s->vram_size);
+    address_space_init(&s->vram_as, &s->vram_whole, "vgpu-kfd-vram");
+    address_space_cache_init(&s->vram_cache, &s->vram_as, 0, s->vram_size,
+                             true);
+
     qemu_mutex_init(&s->window_lock);
     s->bus_listener = (MemoryListener) {
         .name = TYPE_VGPU_KFD,
@@ -168,6 +174,10 @@ void vgpu_phys_exit(VGPUState *s)
 {
     memory_listener_unregister(&s->bus_listener);
     bus_commit(&s->bus_listener);
+    address_space_cache_destroy(&s->vram_cache);
+    /* A change of the memory map, or its last version would stay, with us. */
+    memory_region_set_enabled(&s->vram_whole, false);
+    address_space_destroy(&s->vram_as);
     qemu_mutex_destroy(&s->window_lock);
 }
 
@@ -198,6 +208,11 @@ void vgpu_phys_unmap(VGPUState *s, VGPUSpan *span, uint64_t used)
         span->window = NULL;
         span->mapped = false;
         rcu_read_unlock();
+    } else if (span->mapped && span->kind == VGPU_TARGET_VRAM) {
+        if (span->write && used) {
+            address_space_cache_invalidate(&s->vram_cache, span->addr, used);
+        }
+        span->mapped = false;
     } else if (span->mapped) {
         /* Marks what was written dirty, drops code translated from it. */
         address_space_unmap(pci_get_address_space(PCI_DEVICE(s)), span->host,

@@ -222,6 +222,16 @@ struct VGPUClient {
     void (*wake)(VGPUClient *c, uint32_t vmids, int slot);
     unsigned access;            /* odd: translations in use; atomic */
     VGPUTlbSet *tlb;            /* this and the rest: thread only */
+    unsigned tlb_levels;        /* mask: levels that an entry was put in of */
+    /* A translation that was made to see how far another one goes. */
+    struct {
+        bool valid;
+        uint8_t vmid;
+        VGPUAccessType type;
+        uint32_t gen;
+        uint64_t va;
+        VGPUSpan span;
+    } peek;
     uint32_t tlb_hits;
     uint32_t tlb_misses;
 };
@@ -363,6 +373,9 @@ struct VGPUState {
 
     MemoryListener bus_listener;
     QemuMutex window_lock;      /* phys.c; nothing is taken inside it */
+    MemoryRegion vram_whole;    /* VRAM by its own addresses */
+    AddressSpace vram_as;
+    MemoryRegionCache vram_cache;
     struct VGPUWindow *windows[VGPU_BUS_WINDOWS];   /* RCU */
     unsigned next_window;
 
