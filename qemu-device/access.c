@@ -21,10 +21,10 @@ static bool stalled_by_fault(const VGPUStall *stall)
 
 /*
  * What to do with @span, which @va translates to: faults are decided. Unless it
- * is OK, nothing stays mapped. @gen: of the VMID, before it was translated.
+ * is OK, nothing stays mapped. @invs: of the VMID, before it was translated.
  */
 static VGPUAccess decide(VGPUView *v, uint64_t va, uint64_t len, bool write,
-                         uint32_t gen, VGPUSpan *span)
+                         uint32_t invs, VGPUSpan *span)
 {
     VGPUClient *c = v->client;
     VGPUState *s = c->s;
@@ -35,7 +35,7 @@ static VGPUAccess decide(VGPUView *v, uint64_t va, uint64_t len, bool write,
 
     if (span->kind == VGPU_TARGET_RETRY) {
         *stall = (VGPUStall) {
-            .hub = c->hub, .vmid = vmid, .va = va, .write = write, .gen = gen,
+            .hub = c->hub, .vmid = vmid, .va = va, .write = write, .invs = invs,
             .serial = again ? stall->serial : 0,
         };
         vgpu_fault_retry(c, vmid, va, write, stall);
@@ -63,19 +63,19 @@ static VGPUAccess decide(VGPUView *v, uint64_t va, uint64_t len, bool write,
     return VGPU_ACCESS_OK;
 }
 
-static uint32_t generation(VGPUView *v)
+static uint32_t invalidations(VGPUView *v)
 {
-    return qatomic_read(&v->client->s->gen[v->client->hub][v->vmid]);
+    return qatomic_read(&v->client->s->invs[v->client->hub][v->vmid]);
 }
 
 /* The span at @va, faults decided. Unless it is OK, nothing stays mapped. */
 static VGPUAccess reach(VGPUView *v, uint64_t va, uint64_t len,
                         bool write, VGPUSpan *span)
 {
-    uint32_t gen = generation(v);
+    uint32_t invs = invalidations(v);
 
     vgpu_gpuvm_map(v->client, v->vmid, va, len, write, span);
-    return decide(v, va, len, write, gen, span);
+    return decide(v, va, len, write, invs, span);
 }
 
 /*
@@ -124,17 +124,17 @@ VGPUAccess vgpu_access_copy(VGPUView *v, uint64_t dst, uint64_t src,
     VGPUState *s = v->client->s;
     VGPUAccess ret = VGPU_ACCESS_OK, part;
     VGPUSpan from, next;
-    uint32_t gen;
+    uint32_t invs;
 
     *done = 0;
     vgpu_client_begin(v->client);
-    gen = generation(v);
+    invs = invalidations(v);
     vgpu_gpuvm_map(v->client, v->vmid, src, len, false, &next);
     while (*done < len) {
         uint64_t at = src + *done, n = 0;
 
         from = next;
-        part = decide(v, at, len - *done, false, gen, &from);
+        part = decide(v, at, len - *done, false, invs, &from);
         if (part == VGPU_ACCESS_STALL) {
             ret = part;
             break;
@@ -143,7 +143,7 @@ VGPUAccess vgpu_access_copy(VGPUView *v, uint64_t dst, uint64_t src,
         /* While this is copied, what comes next can be on its way. */
         next = (VGPUSpan) { .mapped = false };
         if (from.len < len - *done) {
-            gen = generation(v);
+            invs = invalidations(v);
             vgpu_gpuvm_map(v->client, v->vmid, at + from.len,
                            len - *done - from.len, false, &next);
             prefetch(&next);

@@ -317,7 +317,7 @@ void vgpu_fault_retry(VGPUClient *c, unsigned vmid, uint64_t va, bool write,
 bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall)
 {
     QEMU_LOCK_GUARD(&s->lock);
-    if (stall->gen != qatomic_read(&s->gen[stall->hub][stall->vmid])) {
+    if (stall->invs != qatomic_read(&s->invs[stall->hub][stall->vmid])) {
         return false;
     }
     switch (stall->why) {

@@ -12,6 +12,9 @@
 #define FB_LOCATION_RESET       0x8000u
 #define FB_UNIT                 (16 * MiB)
 #define PAGE_HI                 0x0000000fu     /* bits 47:44 of an address */
+#define LAST_PAGE               ((1ull << (VGPU_VA_BITS - VGPU_PAGE_SHIFT)) - 1)
+#define INV_REQ_LEAVES \
+    (VM_INVALIDATE_ENG_REQ__L2_PTES | VM_INVALIDATE_ENG_REQ__L1_PTES)
 #define INV_REQ_BITS \
     (VM_INVALIDATE_ENG_REQ__PER_VMID | VM_INVALIDATE_ENG_REQ__FLUSH_TYPE | \
      VM_INVALIDATE_ENG_REQ__L2_PTES | VM_INVALIDATE_ENG_REQ__L2_PDE0 | \
@@ -68,6 +71,17 @@ static void settle(VGPUState *s, unsigned h, unsigned eng)
     }
 }
 
+static void count_invs(VGPUState *s, unsigned h, uint32_t vmids)
+{
+    unsigned i;
+
+    for (i = 0; i < VGPU_NUM_VMIDS; i++) {
+        if (vmids & (1u << i)) {
+            qatomic_inc(&s->invs[h][i]);
+        }
+    }
+}
+
 void vgpu_gmc_drop(VGPUState *s, unsigned h, uint32_t vmids)
 {
     unsigned i;
@@ -77,6 +91,39 @@ void vgpu_gmc_drop(VGPUState *s, unsigned h, uint32_t vmids)
             qatomic_inc(&s->gen[h][i]);
         }
     }
+    count_invs(s, h, vmids);
+}
+
+/* The range that invalidation engine @eng is about. */
+static VGPURange range_of(VGPUState *s, unsigned h, unsigned eng)
+{
+    uint64_t val = vgpu_hub_reg64(s, h,
+                                  VM_INVALIDATE_ENG_ADDR_RANGE_LO32(eng));
+    uint64_t page = VGPU_GET(val, VM_INVALIDATE_ENG_ADDR_RANGE__PAGE);
+    uint64_t mask = 0;
+
+    if (val & VM_INVALIDATE_ENG_ADDR_RANGE__S) {
+        mask = MAKE_64BIT_MASK(0, cto64(page) + 1);
+    }
+    return (VGPURange) { .first = page & ~mask, .last = page | mask };
+}
+
+/* Drop the translations that engine @eng's request is about. s->lock held. */
+static void drop(VGPUState *s, unsigned h, unsigned eng, uint32_t vmids)
+{
+    VGPUHub *hub = &s->hubs[h];
+    VGPURange range = range_of(s, h, eng);
+    uint32_t n = hub->num_ranges;
+
+    trace_vgpu_inv_range(s->id, h, eng, vmids, range.first, range.last);
+    if (!range.first && range.last >= LAST_PAGE) {
+        vgpu_gmc_drop(s, h, vmids);
+        return;
+    }
+    range.vmids = vmids;
+    hub->ranges[n % VGPU_RANGE_LOG] = range;
+    qatomic_store_release(&hub->num_ranges, n + 1);
+    count_invs(s, h, vmids);
 }
 
 void vgpu_gmc_settle(VGPUState *s)
@@ -93,10 +140,7 @@ void vgpu_gmc_settle(VGPUState *s)
     }
 }
 
-/*
- * Drop translations. The range registers are honoured by dropping more than
- * they ask for: the whole VMID.
- */
+/* Drop translations. There are no directories in a TLB: leaves, or nothing. */
 static void req_written(VGPUState *s, unsigned h, unsigned off, uint32_t old,
                         uint32_t val)
 {
@@ -120,9 +164,13 @@ static void req_written(VGPUState *s, unsigned h, unsigned off, uint32_t old,
         if (vgpu_inject_armed(s, VGPU_INJECT_INVALIDATIONS)) {
             hub->inv[eng].mute |= vgpu_inject_invalidation(s, h, eng, &vmids);
         }
-        vgpu_gmc_drop(s, h, vmids);
+        if (val & INV_REQ_LEAVES) {
+            drop(s, h, eng, vmids);
+        } else {
+            count_invs(s, h, vmids);
+        }
         /*
-         * Generations first, then who is inside: pairs with
+         * What is dropped first, then who is inside: pairs with
          * vgpu_client_begin().
          */
         smp_mb();
@@ -222,7 +270,7 @@ static const VGPUReg hub_regs[HUB_SPAN] = {
         VGPU_REG_READ(ack_read),
     [VM_INVALIDATE_ENG_ADDR_RANGE_LO32(0) ...
      VM_INVALIDATE_ENG_ADDR_RANGE_HI32(VGPU_NUM_INV_ENGINES - 1)] =
-        VGPU_REG_RW(UINT32_MAX),
+        VGPU_REG_RW(UINT32_MAX),        /* of HI32, 4:0 count */
     [VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(0) ...
      VM_CONTEXT_PAGE_TABLE_END_ADDR_HI32(15)] = VGPU_REG_RW(UINT32_MAX),
     [MC_VM_FB_OFFSET] = VGPU_REG_RW(0x00ffffff),

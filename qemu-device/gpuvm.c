@@ -66,6 +66,52 @@ static void tlb_insert(VGPUClient *c, unsigned vmid, uint64_t va, uint32_t gen,
     };
 }
 
+static void tlb_drop(VGPUClient *c, const VGPURange *r)
+{
+    unsigned i, w;
+
+    for (i = 0; i < 1u << VGPU_TLB_SETS_LOG2; i++) {
+        for (w = 0; w < VGPU_TLB_WAYS; w++) {
+            VGPUTlbEntry *t = &c->tlb[i].way[w];
+            unsigned vmid = t->key & (VGPU_NUM_VMIDS - 1);
+            unsigned order = t->shift - VGPU_PAGE_SHIFT;
+            uint64_t first = t->key >> 10 << order;
+
+            if (t->key && (r->vmids & (1u << vmid)) && first <= r->last &&
+                first + (1ull << order) > r->first) {
+                t->key = 0;
+            }
+        }
+    }
+}
+
+/* Drop what was invalidated by range since the last time. */
+static void tlb_catch_up(VGPUClient *c)
+{
+    VGPUState *s = c->s;
+    VGPUHub *hub = &s->hubs[c->hub];
+    VGPURange ranges[VGPU_RANGE_LOG];
+    uint32_t i, n, from = c->ranges_done;
+
+    WITH_QEMU_LOCK_GUARD(&s->lock) {
+        c->ranges_done = hub->num_ranges;
+        n = c->ranges_done - from;
+        for (i = 0; i < MIN(n, VGPU_RANGE_LOG); i++) {
+            ranges[i] = hub->ranges[(from + i) % VGPU_RANGE_LOG];
+        }
+    }
+    if (n > VGPU_RANGE_LOG) {
+        /* Who knows: everything. */
+        ranges[0] = (VGPURange) { .last = UINT64_MAX, .vmids = UINT32_MAX };
+        n = 1;
+    }
+    trace_vgpu_inv_catch_up(s->id, c->hub, c->index, n);
+    c->peek.valid = false;
+    for (i = 0; i < n; i++) {
+        tlb_drop(c, &ranges[i]);
+    }
+}
+
 /* The leaf at @va, from the TLB if possible. Apertures are not kept there. */
 static VGPULeaf lookup(VGPUClient *c, unsigned vmid, uint64_t va)
 {
@@ -161,8 +207,12 @@ void vgpu_client_begin(VGPUClient *c)
     /* Once for all that follows: entering and leaving RCU waits for stores. */
     rcu_read_lock();
     qatomic_set(&c->access, c->access + 1);
-    /* Say so, then look at generations: pairs with req_written(). */
+    /* Say so, then look at what is dropped: pairs with req_written(). */
     smp_mb();
+    if (unlikely(qatomic_load_acquire(&c->s->hubs[c->hub].num_ranges) !=
+                 c->ranges_done)) {
+        tlb_catch_up(c);
+    }
 }
 
 void vgpu_client_end(VGPUClient *c)
@@ -255,12 +305,15 @@ void vgpu_gpuvm_map_default(VGPUClient *c, unsigned vmid, uint64_t va,
 void vgpu_client_forget(VGPUClient *c)
 {
     memset(c->tlb, 0, sizeof(*c->tlb) << VGPU_TLB_SETS_LOG2);
+    c->ranges_done = qatomic_read(&c->s->hubs[c->hub].num_ranges);
+    c->peek.valid = false;
 }
 
 unsigned vgpu_client_tlb_used(VGPUClient *c)
 {
     unsigned used = 0, i, w;
 
+    tlb_catch_up(c);
     for (i = 0; i < 1u << VGPU_TLB_SETS_LOG2; i++) {
         for (w = 0; w < VGPU_TLB_WAYS; w++) {
             const VGPUTlbEntry *t = &c->tlb[i].way[w];

@@ -23,8 +23,10 @@
  *
  * Translations: every client of a hub has a TLB of its own, which only its
  * thread touches. An entry carries the generation of its VMID; an invalidation
- * increments the generation. client->access is odd while the client uses
- * translations, so that an invalidation can tell when the old ones are gone.
+ * of everything increments the generation. One of a range of pages goes into
+ * the hub's log, and clients do what is new there before they use translations
+ * again. client->access is odd while the client uses translations, so that an
+ * invalidation can tell when the old ones are gone.
  */
 #ifndef HW_MISC_VGPU_KFD_H
 #define HW_MISC_VGPU_KFD_H
@@ -51,6 +53,7 @@ OBJECT_DECLARE_SIMPLE_TYPE(VGPUState, VGPU_KFD)
 #define VGPU_NUM_CLIENTS        SDMA_NUM_ENGINES
 #define VGPU_CAM_SLOTS          16
 #define VGPU_PACE_SLOTS         64
+#define VGPU_RANGE_LOG          64          /* a power of two */
 #define VGPU_TLB_SETS_LOG2      9
 #define VGPU_TLB_WAYS           4
 #define VGPU_CHUNK              (2 * MiB)   /* bytes between quiescent points */
@@ -200,7 +203,7 @@ typedef struct VGPUStall {
     bool write;
     uint64_t va;
     uint32_t serial;            /* of the fault; 0: not reported yet */
-    uint32_t gen;               /* of the VMID, when the access was tried */
+    uint32_t invs;              /* s->invs when the access was tried */
     int64_t until;              /* ns, QEMU_CLOCK_REALTIME */
 } VGPUStall;
 
@@ -232,6 +235,7 @@ struct VGPUClient {
         uint64_t va;
         VGPUSpan span;
     } peek;
+    uint32_t ranges_done;       /* of hub->num_ranges */
     uint32_t tlb_hits;
     uint32_t tlb_misses;
 };
@@ -322,6 +326,13 @@ typedef struct VGPUEngine {
     VGPUQueue queues[SDMA_NUM_QUEUES];
 } VGPUEngine;
 
+/* Pages @first to @last of the VMIDs in mask @vmids are invalid. */
+typedef struct VGPURange {
+    uint64_t first;
+    uint64_t last;
+    uint32_t vmids;
+} VGPURange;
+
 typedef struct VGPUInvalidation {
     uint32_t pending;                   /* VMIDs not acknowledged */
     uint32_t mute;                      /* injected: never will be */
@@ -332,6 +343,8 @@ typedef struct VGPUInvalidation {
 typedef struct VGPUHub {
     uint32_t regs[HUB_SPAN];
     VGPUInvalidation inv[VGPU_NUM_INV_ENGINES];
+    VGPURange ranges[VGPU_RANGE_LOG];   /* the last ones, s->lock */
+    uint32_t num_ranges;                /* ever; atomic */
 } VGPUHub;
 
 typedef struct VGPUIhRing {
@@ -385,7 +398,9 @@ struct VGPUState {
     VGPUCamSlot cam[VGPU_CAM_SLOTS];
     VGPUPace pace[VGPU_PACE_SLOTS];
     uint32_t fault_serial;      /* last one given out */
-    uint32_t gen[VGPU_NUM_HUBS][VGPU_NUM_VMIDS];    /* atomic */
+    /* Invalidations: of all of a VMID; and of anything. Atomic. */
+    uint32_t gen[VGPU_NUM_HUBS][VGPU_NUM_VMIDS];
+    uint32_t invs[VGPU_NUM_HUBS][VGPU_NUM_VMIDS];
     VGPUClient *clients[VGPU_NUM_CLIENTS];
 
     VGPUEngine engines[SDMA_NUM_ENGINES];
@@ -508,7 +523,7 @@ void vgpu_fault_retry(VGPUClient *c, unsigned vmid, uint64_t va, bool write,
                       VGPUStall *stall);
 /* An access that stalled without the CAM succeeds: forget it. Any thread. */
 void vgpu_fault_over(VGPUClient *c, unsigned vmid, uint64_t va);
-/* Is there still a reason to wait, under s->gen and the CAM? Any thread. */
+/* Is there still a reason to wait, under s->invs and the CAM? Any thread. */
 bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall);
 /* Free @slot, wake who waits for it; a bad one is a guest error. BQL held. */
 void vgpu_cam_ack(VGPUState *s, uint32_t slot);

@@ -48,7 +48,7 @@ static const VMStateDescription vmstate_vgpu_stall = {
         VMSTATE_BOOL(write, VGPUStall),
         VMSTATE_UINT64(va, VGPUStall),
         VMSTATE_UINT32(serial, VGPUStall),
-        VMSTATE_UINT32(gen, VGPUStall),
+        VMSTATE_UINT32(invs, VGPUStall),
         VMSTATE_END_OF_LIST()
     },
 };
@@ -349,6 +349,7 @@ const VMStateDescription vmstate_vgpu = {
                              vmstate_vgpu_cam, VGPUCamSlot),
         VMSTATE_UINT32(fault_serial, VGPUState),
         VMSTATE_UINT32_2DARRAY(gen, VGPUState, VGPU_NUM_HUBS, VGPU_NUM_VMIDS),
+        VMSTATE_UINT32_2DARRAY(invs, VGPUState, VGPU_NUM_HUBS, VGPU_NUM_VMIDS),
         VMSTATE_STRUCT_ARRAY(engines, VGPUState, SDMA_NUM_ENGINES, 1,
                              vmstate_vgpu_engine, VGPUEngine),
         VMSTATE_END_OF_LIST()

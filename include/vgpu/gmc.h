@@ -121,9 +121,13 @@
 #define VM_INVALIDATE_ENG_ACK(e)	(0x075 + (e))
 #define VM_INVALIDATE_ENG_ACK__PER_VMID			0x0000ffffu
 /*
- * Page range (VA >> 12) of the invalidation; what stock drivers write is
- * 0xffffffff/0x1f: everything.
+ * Pages that the invalidation is about, as ATS names them. S clear: PAGE alone
+ * (VA >> 12). S set: 2 << n pages, where n is the number of ones at PAGE's low
+ * end, the first one PAGE with its low n + 1 bits cleared. What stock drivers
+ * write is 0xffffffff/0x1f: everything.
  */
+#define VM_INVALIDATE_ENG_ADDR_RANGE__S			0x0000000001ull	/* of the pair */
+#define VM_INVALIDATE_ENG_ADDR_RANGE__PAGE		0x1ffffffffeull
 #define VM_INVALIDATE_ENG_ADDR_RANGE_LO32(e)	(0x087 + 2 * (e))
 #define VM_INVALIDATE_ENG_ADDR_RANGE_HI32(e)	(0x088 + 2 * (e))
 

@@ -253,8 +253,36 @@ static void test_storm(void)
     qvgpu_stop(t.v);
 }
 
+/* Catches: a PASID from elsewhere than the MM clients' table. */
+static void test_pasid(void)
+{
+    static const struct {
+        uint32_t mm, gfx;
+    } luts[] = { { 0x8123, 0x8456 }, { 0, 0x8456 }, { 0xffff0001, 0 } };
+    QVGPU *v = qvgpu_start();
+    QVGPUSpace space;
+    QVGPUQueue q;
+    QVGPUIrq irq;
+    unsigned i;
+
+    qvgpu_wr(v, ATC_VMID_PASID_MAPPING(VMID),
+             ATC_VMID_PASID_MAPPING__VALID | 0x8789);
+    qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
+    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_RLC(0), &space);
+    for (i = 0; i < ARRAY_SIZE(luts); i++) {
+        qvgpu_wr(v, IH_VMID_LUT_MM(VMID), luts[i].mm);
+        qvgpu_wr(v, IH_VMID_LUT(VMID), luts[i].gfx);
+        qvgpu_pkt_trap(&q, i);
+        qvgpu_finish(&q);
+        qvgpu_ih_next(v, &irq);
+        g_assert_cmphex(irq.pasid, ==, luts[i].mm & IH_DW3__PASID);
+    }
+    qvgpu_stop(v);
+}
+
 void qvgpu_add_ih_ring_tests(void)
 {
+    qtest_add_func("/vgpu-kfd/ih-ring/pasid", test_pasid);
     qtest_add_func("/vgpu-kfd/ih-ring/routing", test_routing);
     qtest_add_func("/vgpu-kfd/ih-ring/overflow", test_overflow);
     qtest_add_func("/vgpu-kfd/ih-ring/no-such-ring", test_no_such_ring);

@@ -145,7 +145,10 @@ static void test_srbm_write(void)
                    QVGPU_LO(slot), QVGPU_HI(slot), 1, QVGPU_LO(pte),
                    QVGPU_HI(pte));
         pkt_srbm(&q, mm + VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(9), i);
-        pkt_srbm(&q, mm + VM_INVALIDATE_ENG_REQ(3), 1u << VMID);
+        pkt_srbm(&q, mm + VM_INVALIDATE_ENG_ADDR_RANGE_LO32(3), va >> 11);
+        pkt_srbm(&q, mm + VM_INVALIDATE_ENG_ADDR_RANGE_HI32(3), va >> 43);
+        pkt_srbm(&q, mm + VM_INVALIDATE_ENG_REQ(3),
+                 1u << VMID | VM_INVALIDATE_ENG_REQ__L1_PTES);
         QVGPU_EMIT(&q, SDMA_PKT(SDMA_OP_POLL_REGMEM, 0) |
                    VGPU_PREP(SDMA_POLL_REGMEM__FUNC, (uint32_t)QVGPU_POLL_EQ),
                    4 * (mm + VM_INVALIDATE_ENG_ACK(3)), 0, 1u << VMID,

@@ -74,26 +74,6 @@ static void test_other_vmids_stay(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: an engine whose range registers keep it from dropping the page. */
-static void test_by_range(void)
-{
-    enum { ENGINE = 3 };
-    Tlb t;
-
-    tlb_start(&t);
-    qvgpu_space_map(&t.space, VA, t.new_page, QVGPU_PAGE);
-    qvgpu_mm_wr64(t.v, VM_INVALIDATE_ENG_ADDR_RANGE_LO32(ENGINE), VA >> 12);
-    g_assert_cmphex(qvgpu_mm_rd64(t.v,
-                                  VM_INVALIDATE_ENG_ADDR_RANGE_LO32(ENGINE)),
-                    ==, VA >> 12);
-    qvgpu_mm_wr(t.v, VM_INVALIDATE_ENG_REQ(ENGINE), 1u << VMID |
-                VM_INVALIDATE_ENG_REQ__L2_PTES);
-    qvgpu_wait_until(qvgpu_mm_rd(t.v, VM_INVALIDATE_ENG_ACK(ENGINE)) &
-                     (1u << VMID));
-    expect_page(&t, 2);
-    qvgpu_stop(t.v);
-}
-
 /* Catches: a directory that is cached although its leaf was dropped. */
 static void test_directories(void)
 {
@@ -253,7 +233,6 @@ void qvgpu_add_tlb_tests(void)
     qtest_add_func("/vgpu-kfd/tlb/stale-until-invalidated",
                    test_stale_until_invalidated);
     qtest_add_func("/vgpu-kfd/tlb/other-vmids-stay", test_other_vmids_stay);
-    qtest_add_func("/vgpu-kfd/tlb/by-range", test_by_range);
     qtest_add_func("/vgpu-kfd/tlb/directories", test_directories);
     qtest_add_func("/vgpu-kfd/tlb/split", test_split);
     qtest_add_func("/vgpu-kfd/tlb/acknowledge", test_acknowledge);

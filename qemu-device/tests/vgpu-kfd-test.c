@@ -25,6 +25,7 @@ int main(int argc, char **argv)
     qvgpu_add_walker_tests();
     qvgpu_add_walker_fault_tests();
     qvgpu_add_tlb_tests();
+    qvgpu_add_tlb_range_tests();
     qvgpu_add_bus_tests();
     qvgpu_add_packet_tests();
     qvgpu_add_sdma_copy_tests();

@@ -300,6 +300,7 @@ void qvgpu_add_gart_tests(void);
 void qvgpu_add_walker_tests(void);
 void qvgpu_add_walker_fault_tests(void);
 void qvgpu_add_tlb_tests(void);
+void qvgpu_add_tlb_range_tests(void);
 void qvgpu_add_packet_tests(void);
 void qvgpu_add_queue_tests(void);
 void qvgpu_add_queue_error_tests(void);
