@@ -30,6 +30,12 @@ static const VGPUBlock *const blocks[] = {
     &vgpu_gc_block,
     &vgpu_pcie_block,
     &vgpu_psp_block,
+    &vgpu_cp_blocks[0],
+    &vgpu_cp_blocks[1],
+    &vgpu_cp_blocks[2],
+    &vgpu_cp_blocks[3],
+    &vgpu_cp_blocks[4],
+    &vgpu_cp_blocks[5],
 };
 
 /* The register at @reg, its instance and offset; NULL if there is none. */

@@ -204,6 +204,9 @@ static void doorbell_write(void *opaque, hwaddr addr, uint64_t val,
                 return;
             }
         }
+        if (vgpu_cp_doorbell(s, addr, val, size)) {
+            return;
+        }
     }
     trace_vgpu_doorbell_lost(s->id, addr, val);
 }

@@ -34,6 +34,7 @@ void vgpu_chip_reset(VGPUState *s)
     for (i = 0; i < SDMA_NUM_ENGINES; i++) {
         vgpu_engine_reset(s, i);
     }
+    vgpu_cp_reset(s);
     vgpu_reg_reset(s);
     WITH_QEMU_LOCK_GUARD(&s->lock) {
         vgpu_gmc_reset(s);

@@ -46,6 +46,7 @@ static void vgpu_kfd_vm_state(void *opaque, bool running, RunState state)
     VGPUState *s = opaque;
 
     vgpu_engine_pause(s, !running);
+    vgpu_cp_pause(s, !running);
     if (running && s->irq_due) {
         /* Saved, here or elsewhere, between an entry and its MSI. */
         qemu_bh_schedule(s->irq_bh);
@@ -108,7 +109,9 @@ static void vgpu_kfd_realize(PCIDevice *pci, Error **errp)
     vgpu_inject_init(s);
     vgpu_phys_init(s);
     vgpu_engine_start(s);
+    vgpu_cp_start(s);
     vgpu_engine_pause(s, !runstate_is_running());
+    vgpu_cp_pause(s, !runstate_is_running());
     s->vmstate_entry = qemu_add_vm_change_state_handler(vgpu_kfd_vm_state, s);
 }
 
@@ -117,6 +120,7 @@ static void vgpu_kfd_exit(PCIDevice *pci)
     VGPUState *s = VGPU_KFD(pci);
 
     qemu_del_vm_change_state_handler(s->vmstate_entry);
+    vgpu_cp_stop(s);
     vgpu_engine_stop(s);
     vgpu_phys_exit(s);
     vgpu_inject_destroy(s);

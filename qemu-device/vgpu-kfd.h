@@ -9,6 +9,7 @@
  *
  *   BQL          register and doorbell access, realize, reset, run state
  *   engine->lock an SDMA engine's queues, between register access and thread
+ *   cp->lock     the same for the compute queues (cp.h)
  *   s->lock      fault status, retry CAM, invalidation, interrupt ring
  *   s->inject.lock  injections (inject.h)
  *
@@ -50,7 +51,8 @@
 #define TYPE_VGPU_KFD "vgpu-kfd"
 OBJECT_DECLARE_SIMPLE_TYPE(VGPUState, VGPU_KFD)
 
-#define VGPU_NUM_CLIENTS        SDMA_NUM_ENGINES
+#define VGPU_CLIENT_CP          SDMA_NUM_ENGINES
+#define VGPU_NUM_CLIENTS        (SDMA_NUM_ENGINES + 1)
 #define VGPU_CAM_SLOTS          16
 #define VGPU_PACE_SLOTS         64
 #define VGPU_RANGE_LOG          64          /* a power of two */
@@ -212,6 +214,7 @@ typedef struct VGPUStall {
  * touches the TLB.
  */
 typedef struct VGPUClient VGPUClient;
+typedef struct VGPUCp VGPUCp;
 struct VGPUClient {
     VGPUState *s;
     unsigned index;             /* in s->clients */
@@ -404,6 +407,7 @@ struct VGPUState {
     VGPUClient *clients[VGPU_NUM_CLIENTS];
 
     VGPUEngine engines[SDMA_NUM_ENGINES];
+    VGPUCp *cp;                 /* cp.h */
     VGPUInjector inject;
 };
 
@@ -741,5 +745,19 @@ void vgpu_vram_lose(VGPUState *s);
 /* vmstate.c: what is saved and migrated */
 
 extern const VMStateDescription vmstate_vgpu, vmstate_vgpu_view;
+/* cp.c, cp-hqd.c: compute queues. As the SDMA engines' functions above. */
+
+extern const VMStateDescription vmstate_vgpu_cp;
+
+#define VGPU_NUM_CP_BLOCKS      6
+extern const VGPUBlock vgpu_cp_blocks[VGPU_NUM_CP_BLOCKS];
+
+void vgpu_cp_start(VGPUState *s);
+void vgpu_cp_stop(VGPUState *s);
+void vgpu_cp_reset(VGPUState *s);
+void vgpu_cp_pause(VGPUState *s, bool paused);
+/* A doorbell; @offset in bytes. True if a queue took it. BQL held. */
+bool vgpu_cp_doorbell(VGPUState *s, uint32_t offset, uint64_t val,
+                      unsigned size);
 
 #endif /* HW_MISC_VGPU_KFD_H */

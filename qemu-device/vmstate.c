@@ -352,6 +352,7 @@ const VMStateDescription vmstate_vgpu = {
         VMSTATE_UINT32_2DARRAY(invs, VGPUState, VGPU_NUM_HUBS, VGPU_NUM_VMIDS),
         VMSTATE_STRUCT_ARRAY(engines, VGPUState, SDMA_NUM_ENGINES, 1,
                              vmstate_vgpu_engine, VGPUEngine),
+        VMSTATE_STRUCT_POINTER(cp, VGPUState, vmstate_vgpu_cp, VGPUCp),
         VMSTATE_END_OF_LIST()
     },
 };

@@ -42,6 +42,8 @@ int main(int argc, char **argv)
     qvgpu_add_query_tests();
     qvgpu_add_state_tests();
     qvgpu_add_reset_tests();
+    qvgpu_add_cp_hqd_tests();
+    qvgpu_add_cp_pm4_tests();
     qvgpu_add_inject_tests();
     qvgpu_add_inject_irq_tests();
     qvgpu_add_inject_sdma_tests();

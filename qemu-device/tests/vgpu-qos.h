@@ -315,6 +315,8 @@ void qvgpu_add_replay_tests(void);
 void qvgpu_add_ih_tests(void);
 void qvgpu_add_ih_ring_tests(void);
 void qvgpu_add_query_tests(void);
+void qvgpu_add_cp_hqd_tests(void);
+void qvgpu_add_cp_pm4_tests(void);
 void qvgpu_add_inject_tests(void);
 void qvgpu_add_inject_irq_tests(void);
 void qvgpu_add_inject_sdma_tests(void);

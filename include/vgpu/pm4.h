@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * PM4 packets (type 3) of the compute queues. Dword n of a packet is DWn, DW0
+ * its header.
+ *
+ * Facts: Linux soc15d.h, kfd_pm4_headers_ai.h, gfx_v9_0.c.
+ */
+#ifndef VGPU_PM4_H
+#define VGPU_PM4_H
+
+#define PM4_HDR__TYPE			0xc0000000u	/* 3; 2 is a one-dword NOP */
+#define PM4_HDR__COUNT			0x3fff0000u	/* dwords that follow, - 1 */
+#define PM4_HDR__OPCODE			0x0000ff00u
+#define PM4_HDR__SHADER_TYPE		0x00000002u	/* 1: compute */
+#define PM4_HEADER(op, dwords)		(0xc0000000u | ((dwords) - 2u) << 16 | \
+					 (op) << 8 | PM4_HDR__SHADER_TYPE)
+#define PM4_COUNT_HEADER_ONLY		0x3fff		/* NOP of one dword */
+
+#define PM4_NOP				0x10
+#define PM4_DISPATCH_DIRECT		0x15
+#define PM4_DISPATCH_INDIRECT		0x16
+#define PM4_WRITE_DATA			0x37
+#define PM4_WAIT_REG_MEM		0x3c
+#define PM4_INDIRECT_BUFFER		0x3f
+#define PM4_COPY_DATA			0x40
+#define PM4_EVENT_WRITE			0x46
+#define PM4_RELEASE_MEM			0x49
+#define PM4_ACQUIRE_MEM			0x58
+#define PM4_SET_SH_REG			0x76
+#define PM4_INVALIDATE_TLBS		0x98
+#define PM4_SET_RESOURCES		0xa0
+#define PM4_MAP_PROCESS			0xa1
+#define PM4_MAP_QUEUES			0xa2
+#define PM4_UNMAP_QUEUES		0xa3
+#define PM4_QUERY_STATUS		0xa4
+#define PM4_RUN_LIST			0xa5
+
+/* WRITE_DATA: control, address (register: dword offset), data. */
+#define PM4_WRITE_DATA_DW1__DST_SEL	0x00000f00u
+#define PM4_WRITE_DATA_DW1__ONE_ADDR	0x00010000u
+#define PM4_WRITE_DATA_DW1__CONFIRM	0x00100000u
+
+/* Where WRITE_DATA and COPY_DATA lead to. */
+#define PM4_DST_REG			0
+#define PM4_DST_MEM_SYNC		1
+#define PM4_DST_L2			2
+#define PM4_DST_MEM			5
+
+/* COPY_DATA: control, source, destination. */
+#define PM4_COPY_DATA_DW1__SRC_SEL	0x0000000fu
+#define PM4_COPY_DATA_DW1__DST_SEL	0x00000f00u
+#define PM4_COPY_DATA_DW1__COUNT_64	0x00010000u
+#define PM4_COPY_DATA_DW1__CONFIRM	0x00100000u
+#define PM4_SRC_REG			0
+#define PM4_SRC_MEM			1
+#define PM4_SRC_L2			2
+#define PM4_SRC_IMMEDIATE		5
+#define PM4_SRC_CLOCK			9
+
+/* WAIT_REG_MEM: control, address, reference, mask, interval. */
+#define PM4_WAIT_DW1__FUNCTION		0x00000007u
+#define PM4_WAIT_DW1__MEM_SPACE		0x00000010u
+#define PM4_WAIT_DW1__OPERATION		0x000000c0u	/* 1: write DW2, wait for DW3 */
+/* Functions as SDMA's: always, <, <=, ==, !=, >=, >. */
+
+/* INDIRECT_BUFFER: base, control. */
+#define PM4_IB_DW1__BASE_LO		0xfffffffcu
+#define PM4_IB_DW2__BASE_HI		0x0000ffffu
+#define PM4_IB_DW3__SIZE		0x000fffffu	/* dwords */
+#define PM4_IB_DW3__CHAIN		0x00100000u
+#define PM4_IB_DW3__VALID		0x00800000u
+#define PM4_IB_DW3__VMID		0x0f000000u	/* queues of VMID 0 */
+
+/* EVENT_WRITE. */
+#define PM4_EVENT__TYPE			0x0000003fu
+#define PM4_EVENT__INDEX		0x00000f00u
+
+/* RELEASE_MEM: event, selections, address, data, int_ctxid. */
+#define PM4_RELEASE_DW2__DST_SEL	0x00030000u	/* 0, 1: memory */
+#define PM4_RELEASE_DW2__INT_SEL	0x07000000u
+#define PM4_RELEASE_DW2__DATA_SEL	0xe0000000u
+#define PM4_DATA_NONE			0
+#define PM4_DATA_32			1
+#define PM4_DATA_64			2
+#define PM4_DATA_GPU_CLOCK		3
+#define PM4_DATA_SYS_CLOCK		4
+#define PM4_DATA_GDS			5
+#define PM4_INT_NONE			0
+#define PM4_INT_ONLY			1
+#define PM4_INT_AFTER_WRITE		2
+#define PM4_INT_DATA_AFTER_WRITE	3	/* no interrupt */
+#define PM4_INT_ALWAYS			4
+#define PM4_INT_IF_32			5	/* if memory holds the data */
+#define PM4_INT_IF_64			6
+
+/* SET_SH_REG: offset from here, values. */
+#define PM4_SH_REG_FIRST		0x2c00
+#define PM4_SH_COMPUTE_FIRST		0x2e00	/* COMPUTE_DISPATCH_INITIATOR */
+#define PM4_SH_COMPUTE_COUNT		0x50	/* to COMPUTE_USER_DATA_15 */
+
+#endif /* VGPU_PM4_H */

@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: PM4 packets of compute queues: where they come from and what they
+ * do. There are no caches and no shaders, so that what packets ask of these is
+ * done when it is asked.
+ */
+#include "qemu/osdep.h"
+#include "qemu/bswap.h"
+#include "qemu/timer.h"
+#include "cp.h"
+#include "trace.h"
+
+/* WAIT_REG_MEM: tries in a row, then one a while. */
+#define WAIT_TRIES      64
+#define WAIT_NS         SCALE_MS
+
+CpStep vgpu_cp_bad(CpExec *x, unsigned error)
+{
+    x->error = error;
+    x->priv_error = false;
+    x->error_bits = x->aql ? CP_HQD_ERROR__AQL_ERROR : 0;
+    return CP_STEP_BAD;
+}
+
+/* The packet touches a register that is not the queue's to touch. */
+static CpStep not_privileged(CpExec *x)
+{
+    x->error = CP_ERROR_REGISTER_INVALID;
+    x->priv_error = true;
+    x->error_bits = CP_HQD_ERROR__SUA_ERROR;
+    return CP_STEP_BAD;
+}
+
+CpStep vgpu_cp_fetch(CpExec *x, uint64_t at, uint32_t *dw, unsigned n)
+{
+    unsigned i;
+
+    while (n) {
+        uint64_t off = x->in_ib ? x->ib.pos + at
+                                : (x->rptr + at) & (x->ring_dwords - 1);
+        uint64_t base = x->in_ib ? x->ib.base : x->ring_base;
+        uint64_t left = (x->in_ib ? x->ib.size : x->ring_dwords) - off;
+        unsigned part = MIN(n, left);
+
+        switch (vgpu_access_read(&x->mem, base + off * 4, dw, part * 4)) {
+        case VGPU_ACCESS_STALL:
+            return CP_STEP_STALL;
+        case VGPU_ACCESS_FAULT:
+            /* Reported as VM fault; what was read is no packet. */
+            x->error = 0;
+            x->error_bits = CP_HQD_ERROR__PQ_UTCL1_ERROR;
+            return CP_STEP_BAD;
+        default:
+            break;
+        }
+        for (i = 0; i < part; i++) {
+            dw[i] = le32_to_cpu(dw[i]);
+        }
+        at += part;
+        dw += part;
+        n -= part;
+    }
+    return CP_STEP_DONE;
+}
+
+static CpStep fetch_begin(VGPUCp *cp, CpExec *x, uint64_t left)
+{
+    uint32_t header;
+    CpStep step;
+
+    x->mem.faulted = false;
+    x->dw[0] = 0;
+    step = vgpu_cp_fetch(x, 0, &header, 1);
+    if (step != CP_STEP_DONE) {
+        return step;
+    }
+    x->dw[0] = header;
+    x->ndw = 1;
+    if (header >> 30 == 3) {
+        uint32_t count = VGPU_GET(header, PM4_HDR__COUNT);
+
+        if (VGPU_GET(header, PM4_HDR__OPCODE) != PM4_NOP ||
+            count != PM4_COUNT_HEADER_ONLY) {
+            x->ndw = count + 2;
+        }
+    } else if (header >> 30 != 2) {
+        return vgpu_cp_bad(x, CP_ERROR_PACKET_RESERVED);
+    }
+    if (x->ndw > left) {
+        if (x->in_ib) {
+            return vgpu_cp_bad(x, CP_ERROR_PACKET_RESERVED);
+        }
+        x->mem.stall = (VGPUStall) { .why = VGPU_WAIT_WPTR };
+        return CP_STEP_STALL;
+    }
+    x->fetched = MIN(x->ndw, CP_PKT_MAX_DWORDS);
+    step = vgpu_cp_fetch(x, 0, x->dw, x->fetched);
+    if (step == CP_STEP_DONE) {
+        x->packet = true;
+        x->done = 0;
+        trace_vgpu_cp_packet(cp->s->id, x->mem.queue, x->mem.vmid,
+                             x->in_ib ? x->ib.pos : x->rptr, x->dw[0], x->ndw);
+    }
+    return step;
+}
+
+/* Dword @n of the packet. */
+static CpStep payload(CpExec *x, uint32_t n, uint32_t *val)
+{
+    if (n < x->fetched) {
+        *val = x->dw[n];
+        return CP_STEP_DONE;
+    }
+    return vgpu_cp_fetch(x, n, val, 1);
+}
+
+static uint64_t address(const CpExec *x, unsigned n)
+{
+    return x->dw[n] | (uint64_t)x->dw[n + 1] << 32;
+}
+
+static CpStep store(CpExec *x, uint64_t va, uint64_t val, unsigned len)
+{
+    VGPUAccess a;
+
+    val = cpu_to_le64(val);
+    if (len == 4) {
+        uint32_t low = cpu_to_le32(le64_to_cpu(val));
+
+        a = vgpu_access_write(&x->mem, va & ~3ull, &low, 4);
+    } else {
+        a = vgpu_access_write(&x->mem, va & ~7ull, &val, 8);
+    }
+    return cp_stalls(a) ? CP_STEP_STALL : CP_STEP_DONE;
+}
+
+static CpStep load(CpExec *x, uint64_t va, uint64_t *val, unsigned len)
+{
+    *val = 0;
+    if (cp_stalls(vgpu_access_read(&x->mem, va & -(uint64_t)len, val, len))) {
+        return CP_STEP_STALL;
+    }
+    *val = le64_to_cpu(*val);
+    return CP_STEP_DONE;
+}
+
+/* The main loop writes the register, then counts x->done up. */
+static CpStep write_reg(CpExec *x, uint32_t reg, uint32_t val)
+{
+    if (!x->priv) {
+        return not_privileged(x);
+    }
+    if (reg >= VGPU_MMIO_DWORDS) {
+        return vgpu_cp_bad(x, CP_ERROR_REGISTER_INVALID);
+    }
+    x->reg = reg;
+    x->reg_val = val;
+    x->mem.stall = (VGPUStall) { .why = VGPU_WAIT_REG };
+    return CP_STEP_STALL;
+}
+
+static CpStep read_reg(VGPUCp *cp, CpExec *x, uint32_t reg, uint32_t *val)
+{
+    if (!x->priv) {
+        return not_privileged(x);
+    }
+    if (!vgpu_gmc_poll(cp->s, reg, val)) {
+        return vgpu_cp_bad(x, CP_ERROR_REGISTER_INVALID);
+    }
+    return CP_STEP_DONE;
+}
+
+static CpStep do_nop(VGPUCp *cp, CpQueue *q)
+{
+    return CP_STEP_DONE;
+}
+
+static CpStep do_write_data(VGPUCp *cp, CpQueue *q)
+{
+    CpExec *x = &q->exec;
+    unsigned dst = VGPU_GET(x->dw[1], PM4_WRITE_DATA_DW1__DST_SEL);
+    bool one = x->dw[1] & PM4_WRITE_DATA_DW1__ONE_ADDR;
+    CpStep step = CP_STEP_DONE;
+
+    if (dst != PM4_DST_REG && dst != PM4_DST_MEM_SYNC && dst != PM4_DST_L2 &&
+        dst != PM4_DST_MEM) {
+        return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
+    }
+    while (x->done < x->ndw - 4) {
+        uint32_t at = one ? 0 : x->done;
+        uint32_t val;
+
+        if (x->budget-- <= 0) {
+            return CP_STEP_AGAIN;
+        }
+        step = payload(x, 4 + x->done, &val);
+        if (step != CP_STEP_DONE) {
+            return step;
+        }
+        if (dst == PM4_DST_REG) {
+            return write_reg(x, x->dw[2] + at, val);
+        }
+        step = store(x, address(x, 2) + 4ull * at, val, 4);
+        if (step != CP_STEP_DONE) {
+            return step;
+        }
+        x->done++;
+    }
+    return step;
+}
+
+static CpStep do_copy_data(VGPUCp *cp, CpQueue *q)
+{
+    CpExec *x = &q->exec;
+    unsigned src = VGPU_GET(x->dw[1], PM4_COPY_DATA_DW1__SRC_SEL);
+    unsigned dst = VGPU_GET(x->dw[1], PM4_COPY_DATA_DW1__DST_SEL);
+    unsigned len = x->dw[1] & PM4_COPY_DATA_DW1__COUNT_64 ? 8 : 4;
+    CpStep step = CP_STEP_DONE;
+    uint64_t val = 0;
+    uint32_t low;
+
+    switch (src) {
+    case PM4_SRC_REG:
+        step = len == 4 ? read_reg(cp, x, x->dw[2], &low)
+                        : vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
+        if (step == CP_STEP_DONE) {
+            val = low;
+        }
+        break;
+    case PM4_SRC_MEM:
+    case PM4_SRC_L2:
+        step = load(x, address(x, 2), &val, len);
+        break;
+    case PM4_SRC_IMMEDIATE:
+        val = address(x, 2);
+        break;
+    case PM4_SRC_CLOCK:
+        val = vgpu_clock();
+        break;
+    default:
+        step = vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
+        break;
+    }
+    if (step != CP_STEP_DONE) {
+        return step;
+    }
+    switch (dst) {
+    case PM4_DST_REG:
+        if (len == 8) {
+            return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
+        }
+        return x->done ? CP_STEP_DONE : write_reg(x, x->dw[4], val);
+    case PM4_DST_MEM_SYNC:
+    case PM4_DST_L2:
+    case PM4_DST_MEM:
+        return store(x, address(x, 4), val, len);
+    default:
+        return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
+    }
+}
+
+static bool compare(unsigned function, uint32_t val, uint32_t ref)
+{
+    switch (function) {
+    case 1:
+        return val < ref;
+    case 2:
+        return val <= ref;
+    case 3:
+        return val == ref;
+    case 4:
+        return val != ref;
+    case 5:
+        return val >= ref;
+    case 6:
+        return val > ref;
+    default:
+        return true;
+    }
+}
+
+/* Try again: with others' turns between at first, then after a while. */
+CpStep vgpu_cp_wait(CpExec *x)
+{
+    x->budget = 0;
+    if (++x->tries <= WAIT_TRIES) {
+        return CP_STEP_AGAIN;
+    }
+    x->mem.stall = (VGPUStall) {
+        .why = VGPU_WAIT_POLL,
+        .until = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) + WAIT_NS,
+    };
+    return CP_STEP_STALL;
+}
+
+static CpStep do_wait_reg_mem(VGPUCp *cp, CpQueue *q)
+{
+    CpExec *x = &q->exec;
+    uint32_t ref = x->dw[4], mask = x->dw[5], low = 0;
+    unsigned operation = VGPU_GET(x->dw[1], PM4_WAIT_DW1__OPERATION);
+    bool mem = x->dw[1] & PM4_WAIT_DW1__MEM_SPACE;
+    uint64_t val;
+    CpStep step;
+
+    if (operation > 1 || (operation && mem)) {
+        return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
+    }
+    if (mem) {
+        step = load(x, address(x, 2), &val, 4);
+        low = val;
+    } else if (operation == 0) {
+        step = read_reg(cp, x, x->dw[2], &low);
+    } else if (x->done == 0) {
+        step = write_reg(x, x->dw[2], ref);
+    } else {
+        step = read_reg(cp, x, x->dw[3], &low);
+        ref &= mask;
+    }
+    if (step != CP_STEP_DONE ||
+        compare(VGPU_GET(x->dw[1], PM4_WAIT_DW1__FUNCTION), low & mask, ref)) {
+        return step;
+    }
+    return vgpu_cp_wait(x);
+}
+
+static CpStep do_indirect_buffer(VGPUCp *cp, CpQueue *q)
+{
+    CpExec *x = &q->exec;
+    VGPUIndirect ib = {
+        .base = (x->dw[1] & PM4_IB_DW1__BASE_LO) |
+                (uint64_t)(x->dw[2] & PM4_IB_DW2__BASE_HI) << 32,
+        .size = VGPU_GET(x->dw[3], PM4_IB_DW3__SIZE),
+        .vmid = x->vmid ? x->vmid : VGPU_GET(x->dw[3], PM4_IB_DW3__VMID),
+    };
+
+    /* One level; from there only on to the next, for good. */
+    if (x->in_ib != !!(x->dw[3] & PM4_IB_DW3__CHAIN)) {
+        return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
+    }
+    if (!x->in_ib) {
+        x->rptr += x->ndw;
+    }
+    x->ib = ib;
+    x->in_ib = true;
+    x->packet = false;
+    return CP_STEP_DONE;
+}
+
+static CpStep do_event_write(VGPUCp *cp, CpQueue *q)
+{
+    CpExec *x = &q->exec;
+    unsigned index = VGPU_GET(x->dw[1], PM4_EVENT__INDEX);
+
+    /* 1 to 3 sample counters that are not there. */
+    return index >= 1 && index <= 3 ?
+           vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED) : CP_STEP_DONE;
+}
+
+static CpStep do_release_mem(VGPUCp *cp, CpQueue *q)
+{
+    CpExec *x = &q->exec;
+    unsigned data_sel = VGPU_GET(x->dw[2], PM4_RELEASE_DW2__DATA_SEL);
+    unsigned int_sel = VGPU_GET(x->dw[2], PM4_RELEASE_DW2__INT_SEL);
+    uint64_t va = address(x, 3), data = address(x, 5), now;
+    bool interrupt = int_sel == PM4_INT_ONLY || int_sel == PM4_INT_ALWAYS ||
+                     int_sel == PM4_INT_AFTER_WRITE;
+    CpStep step = CP_STEP_DONE;
+    unsigned len;
+
+    if (VGPU_GET(x->dw[2], PM4_RELEASE_DW2__DST_SEL) > 1 ||
+        data_sel >= PM4_DATA_GDS || int_sel > PM4_INT_IF_64) {
+        return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
+    }
+    if (int_sel == PM4_INT_IF_32 || int_sel == PM4_INT_IF_64) {
+        len = int_sel == PM4_INT_IF_32 ? 4 : 8;
+        step = load(x, va, &now, len);
+        interrupt = now == (len == 4 ? (uint32_t)data : data);
+    } else if (data_sel == PM4_DATA_32) {
+        step = store(x, va, data, 4);
+    } else if (data_sel == PM4_DATA_64) {
+        step = store(x, va, data, 8);
+    } else if (data_sel != PM4_DATA_NONE) {
+        step = store(x, va, vgpu_clock(), 8);
+    }
+    if (step == CP_STEP_DONE && interrupt) {
+        vgpu_cp_interrupt(cp, q, IH_SRC_CP_END_OF_PIPE, CP_INT_CNTL__TIME_STAMP,
+                          x->ndw > 7 ? x->dw[7] : 0);
+    }
+    return step;
+}
+
+static CpStep do_set_sh_reg(VGPUCp *cp, CpQueue *q)
+{
+    CpExec *x = &q->exec;
+    uint32_t first = PM4_SH_REG_FIRST + (x->dw[1] & 0xffff) -
+                     PM4_SH_COMPUTE_FIRST;
+    uint32_t n = x->ndw - 2;
+    CpStep step = CP_STEP_DONE;
+
+    if (first >= PM4_SH_COMPUTE_COUNT || n > PM4_SH_COMPUTE_COUNT - first) {
+        return vgpu_cp_bad(x, CP_ERROR_REGISTER_INVALID);
+    }
+    for (; x->done < n && step == CP_STEP_DONE; x->done++) {
+        step = payload(x, 2 + x->done, &q->sh[first + x->done]);
+        if (step != CP_STEP_DONE) {
+            break;
+        }
+    }
+    return step;
+}
+
+CpStep vgpu_shader_dispatch(VGPUCp *cp, CpQueue *q)
+{
+    return vgpu_cp_bad(&q->exec, CP_ERROR_PACKET_UNSUPPORTED);
+}
+
+static const struct {
+    uint8_t opcode;
+    uint16_t min, max;          /* dwords */
+    CpStep (*fn)(VGPUCp *cp, CpQueue *q);
+} packets[] = {
+    { PM4_NOP, 1, UINT16_MAX, do_nop },
+    { PM4_DISPATCH_DIRECT, 5, 5, vgpu_shader_dispatch },
+    { PM4_DISPATCH_INDIRECT, 4, 4, vgpu_shader_dispatch },
+    { PM4_WRITE_DATA, 5, UINT16_MAX, do_write_data },
+    { PM4_WAIT_REG_MEM, 7, 7, do_wait_reg_mem },
+    { PM4_INDIRECT_BUFFER, 4, 4, do_indirect_buffer },
+    { PM4_COPY_DATA, 6, 6, do_copy_data },
+    { PM4_EVENT_WRITE, 2, 2, do_event_write },
+    { PM4_RELEASE_MEM, 7, 8, do_release_mem },
+    { PM4_ACQUIRE_MEM, 7, 7, do_nop },
+    { PM4_SET_SH_REG, 3, UINT16_MAX, do_set_sh_reg },
+};
+
+static CpStep execute(VGPUCp *cp, CpQueue *q)
+{
+    CpExec *x = &q->exec;
+    uint32_t opcode = VGPU_GET(x->dw[0], PM4_HDR__OPCODE);
+    unsigned i;
+
+    if (x->dw[0] >> 30 == 2) {
+        return CP_STEP_DONE;
+    }
+    for (i = 0; i < ARRAY_SIZE(packets); i++) {
+        if (packets[i].opcode == opcode && x->ndw >= packets[i].min &&
+            x->ndw <= packets[i].max) {
+            return packets[i].fn(cp, q);
+        }
+    }
+    return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
+}
+
+CpStep vgpu_cp_pointers(CpExec *x)
+{
+    CpStep step = CP_STEP_DONE;
+    uint64_t val;
+
+    x->mem.vmid = x->vmid;
+    if (x->poll_wptr) {
+        x->mem.faulted = false;
+        step = load(x, x->wptr_addr, &val, 8);
+        if (step == CP_STEP_DONE) {
+            x->poll_wptr = false;
+            x->wptr = x->aql ? val * 16 : val;
+        }
+    } else if (x->report) {
+        x->mem.faulted = false;
+        if (x->rptr_addr) {
+            step = x->aql ? store(x, x->rptr_addr, x->rptr / 16, 8)
+                          : store(x, x->rptr_addr,
+                                  x->rptr & (x->ring_dwords - 1), 4);
+        }
+        x->report = step != CP_STEP_DONE;
+    }
+    return step;
+}
+
+CpStep vgpu_cp_pm4_step(VGPUCp *cp, CpQueue *q)
+{
+    CpExec *x = &q->exec;
+    CpStep step = CP_STEP_DONE;
+    uint64_t left;
+
+    if (!x->packet && (x->poll_wptr || x->report)) {
+        return vgpu_cp_pointers(x);
+    }
+    x->mem.vmid = x->in_ib ? x->ib.vmid : x->vmid;
+    if (!x->packet) {
+        left = x->in_ib ? x->ib.size - x->ib.pos : x->wptr - x->rptr;
+        if (left) {
+            step = fetch_begin(cp, x, left);
+        } else {
+            x->report = x->in_ib;
+            x->in_ib = false;
+            return CP_STEP_DONE;
+        }
+    }
+    if (step == CP_STEP_DONE) {
+        step = execute(cp, q);
+    }
+    if (step == CP_STEP_DONE) {
+        vgpu_count(cp->s, VGPU_CNT_PACKETS, 1);
+        x->tries = 0;
+        if (x->packet) {        /* no indirect buffer has begun */
+            x->packet = false;
+            if (x->in_ib) {
+                x->ib.pos += x->ndw;
+            } else {
+                x->rptr += x->ndw;
+                x->report = true;
+            }
+        }
+    }
+    return step;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: what of the compute queues moves with the machine. A packet in
+ * execution does not: it begins again, as it does after a dequeue.
+ */
+#include "qemu/osdep.h"
+#include "migration/vmstate.h"
+#include "cp.h"
+
+static int queue_pre_save(void *opaque)
+{
+    CpQueue *q = opaque;
+
+    q->poll_wptr |= q->exec.poll_wptr;
+    return 0;
+}
+
+static int queue_post_load(void *opaque, int version_id)
+{
+    CpQueue *q = opaque;
+    CpExec kept = {
+        .report = q->exec.report, .in_ib = q->exec.in_ib, .ib = q->exec.ib,
+    };
+
+    if (kept.ib.vmid >= VGPU_NUM_VMIDS || kept.ib.pos > kept.ib.size ||
+        kept.ib.size > PM4_IB_DW3__SIZE) {
+        return -EINVAL;
+    }
+    q->exec = kept;
+    q->wait = VGPU_WAIT_NONE;           /* look again */
+    q->dequeue = false;
+    return 0;
+}
+
+static const VMStateDescription vmstate_cp_queue = {
+    .name = "vgpu-kfd/cp-queue",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .pre_save = queue_pre_save,
+    .post_load = queue_post_load,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT32_ARRAY(regs, CpQueue, CP_HQD_SPAN),
+        VMSTATE_UINT32_ARRAY(sh, CpQueue, PM4_SH_COMPUTE_COUNT),
+        VMSTATE_UINT64(rptr, CpQueue),
+        VMSTATE_UINT64(wptr, CpQueue),
+        VMSTATE_BOOL(poll_wptr, CpQueue),
+        VMSTATE_BOOL(error, CpQueue),
+        VMSTATE_UINT32(phase, CpQueue),
+        VMSTATE_BOOL(exec.report, CpQueue),
+        VMSTATE_BOOL(exec.in_ib, CpQueue),
+        VMSTATE_UINT64(exec.ib.base, CpQueue),
+        VMSTATE_UINT32(exec.ib.size, CpQueue),
+        VMSTATE_UINT32(exec.ib.pos, CpQueue),
+        VMSTATE_UINT8(exec.ib.vmid, CpQueue),
+        VMSTATE_END_OF_LIST()
+    },
+};
+
+static int cp_post_load(void *opaque, int version_id)
+{
+    const VGPUCp *cp = opaque;
+
+    return cp->next <= CP_NUM_HQDS ? 0 : -EINVAL;
+}
+
+const VMStateDescription vmstate_vgpu_cp = {
+    .name = "vgpu-kfd/cp",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .post_load = cp_post_load,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT32(next, VGPUCp),
+        VMSTATE_UINT32(grbm_gfx_cntl, VGPUCp),
+        VMSTATE_UINT32(mec_cntl, VGPUCp),
+        VMSTATE_UINT32(schedulers, VGPUCp),
+        VMSTATE_UINT32_ARRAY(regs, VGPUCp, CP_NUM_GC_REGS),
+        VMSTATE_UINT32_ARRAY(sh_mem_bases, VGPUCp, VGPU_NUM_VMIDS),
+        VMSTATE_UINT32_ARRAY(sh_mem_config, VGPUCp, VGPU_NUM_VMIDS),
+        VMSTATE_STRUCT_ARRAY(queues, VGPUCp, CP_NUM_HQDS, 1, vmstate_cp_queue,
+                             CpQueue),
+        VMSTATE_END_OF_LIST()
+    },
+};

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: registers and doorbells of the command processor's compute side.
+ * Which queue's HQD, pipe's interrupts and VMID's apertures are meant is what
+ * GRBM_GFX_CNTL says at the time.
+ */
+#include "qemu/osdep.h"
+#include "qemu/bitops.h"
+#include "cp.h"
+#include "trace.h"
+
+#define GC(reg)     ((reg) - CP_GC_FIRST)
+
+/* The selected pipe, over both MECs; false if none is. */
+static bool selected_pipe(VGPUCp *cp, unsigned *pipe)
+{
+    unsigned me = VGPU_GET(cp->grbm_gfx_cntl, GRBM_GFX_CNTL__MEID);
+
+    *pipe = (me - 1) * CP_NUM_PIPES +
+            VGPU_GET(cp->grbm_gfx_cntl, GRBM_GFX_CNTL__PIPEID);
+    return me >= 1 && me <= CP_NUM_MECS;
+}
+
+static CpQueue *selected(VGPUCp *cp)
+{
+    unsigned pipe;
+
+    if (!selected_pipe(cp, &pipe)) {
+        return NULL;
+    }
+    return &cp->queues[pipe * CP_NUM_QUEUES +
+                       VGPU_GET(cp->grbm_gfx_cntl, GRBM_GFX_CNTL__QUEUEID)];
+}
+
+static uint32_t *hqd_store(VGPUState *s, unsigned inst)
+{
+    CpQueue *q = selected(s->cp);
+
+    return q ? q->regs : s->cp->nowhere;
+}
+
+static uint32_t pointer_read(VGPUState *s, unsigned inst, unsigned off)
+{
+    VGPUCp *cp = s->cp;
+    CpQueue *q = selected(cp);
+    uint64_t dwords;
+
+    if (!q) {
+        return 0;
+    }
+    QEMU_LOCK_GUARD(&cp->lock);
+    if (!vgpu_cp_queue_active(q)) {
+        return q->regs[off];
+    }
+    switch (off) {
+    case CP_HQD_PQ_WPTR_LO:
+        return q->wptr;
+    case CP_HQD_PQ_WPTR_HI:
+        return q->wptr >> 32;
+    default:
+        dwords = 2ull << VGPU_GET(q->regs[CP_HQD_PQ_CONTROL],
+                                  CP_HQD_PQ_CONTROL__QUEUE_SIZE);
+        return q->rptr & (dwords - 1);
+    }
+}
+
+static void wptr_written(VGPUState *s, unsigned inst, unsigned off,
+                         uint32_t old, uint32_t val)
+{
+    VGPUCp *cp = s->cp;
+    CpQueue *q = selected(cp);
+
+    if (!q) {
+        cp->nowhere[off] = 0;
+        return;
+    }
+    QEMU_LOCK_GUARD(&cp->lock);
+    if (vgpu_cp_queue_active(q)) {
+        q->wptr = deposit64(q->wptr, off == CP_HQD_PQ_WPTR_HI ? 32 : 0, 32,
+                            val);
+        vgpu_cp_queue_kick(cp, q);
+    }
+}
+
+static void active_written(VGPUState *s, unsigned inst, unsigned off,
+                           uint32_t old, uint32_t val)
+{
+    VGPUCp *cp = s->cp;
+    CpQueue *q = selected(cp);
+
+    if (!q) {
+        cp->nowhere[off] = 0;
+        return;
+    }
+    QEMU_LOCK_GUARD(&cp->lock);
+    if (!(old & CP_HQD_ACTIVE__ACTIVE) && (val & CP_HQD_ACTIVE__ACTIVE)) {
+        vgpu_cp_queue_start(cp, q);
+    } else if ((old & CP_HQD_ACTIVE__ACTIVE) &&
+               !(val & CP_HQD_ACTIVE__ACTIVE)) {
+        qatomic_set(&q->regs[off], old);
+        vgpu_cp_queue_dequeue(cp, q);
+    }
+}
+
+static void dequeue_written(VGPUState *s, unsigned inst, unsigned off,
+                            uint32_t old, uint32_t val)
+{
+    VGPUCp *cp = s->cp;
+    CpQueue *q = selected(cp);
+
+    if (!q) {
+        cp->nowhere[off] = 0;
+        return;
+    }
+    QEMU_LOCK_GUARD(&cp->lock);
+    if (val & CP_HQD_DEQUEUE_REQUEST__REQ) {
+        vgpu_cp_queue_dequeue(cp, q);
+    }
+}
+
+/* Nothing that a running queue takes notice of by itself. */
+static void plain_written(VGPUState *s, unsigned inst, unsigned off,
+                          uint32_t old, uint32_t val)
+{
+    if (!selected(s->cp)) {
+        s->cp->nowhere[off] = 0;
+    }
+}
+
+#define PLAIN   VGPU_REG_WRITTEN(UINT32_MAX, plain_written)
+
+static const VGPUReg hqd_regs[CP_HQD_SPAN] = {
+    [CP_MQD_BASE_ADDR ... CP_MQD_BASE_ADDR_HI] = PLAIN,
+    [CP_HQD_ACTIVE] = VGPU_REG_WRITTEN(CP_HQD_ACTIVE__ACTIVE, active_written),
+    [CP_HQD_VMID ... CP_HQD_PQ_BASE] = PLAIN,
+    [CP_HQD_PQ_BASE_HI] = VGPU_REG_WRITTEN(0xff, plain_written),
+    [CP_HQD_PQ_RPTR] = {
+        .exists = true, .mask = UINT32_MAX, .read = pointer_read,
+        .written = plain_written,
+    },
+    [CP_HQD_PQ_RPTR_REPORT_ADDR ... CP_HQD_PQ_DOORBELL_CONTROL] = PLAIN,
+    [CP_HQD_PQ_CONTROL ... CP_HQD_DEQUEUE_REQUEST - 1] = PLAIN,
+    [CP_HQD_DEQUEUE_REQUEST] =
+        VGPU_REG_WRITTEN(CP_HQD_DEQUEUE_REQUEST__INT, dequeue_written),
+    [CP_HQD_DEQUEUE_REQUEST + 1 ... CP_HQD_PQ_WPTR_LO - 1] = PLAIN,
+    [CP_HQD_PQ_WPTR_LO ... CP_HQD_PQ_WPTR_HI] = {
+        .exists = true, .mask = UINT32_MAX, .read = pointer_read,
+        .written = wptr_written,
+    },
+};
+
+static uint32_t *gc_store(VGPUState *s, unsigned inst)
+{
+    return s->cp->regs;
+}
+
+/* One-shot: queues of ME 1 read their write pointers from memory. */
+static void poll_written(VGPUState *s, unsigned inst, unsigned off,
+                         uint32_t old, uint32_t val)
+{
+    VGPUCp *cp = s->cp;
+    unsigned n;
+
+    QEMU_LOCK_GUARD(&cp->lock);
+    for (n = 0; n < 32; n++) {
+        if (val & (1u << n)) {
+            cp->queues[n].poll_wptr = true;
+            vgpu_cp_queue_kick(cp, &cp->queues[n]);
+        }
+    }
+}
+
+static uint32_t cpc_int_read(VGPUState *s, unsigned inst, unsigned off)
+{
+    unsigned pipe;
+
+    return selected_pipe(s->cp, &pipe) ?
+           s->cp->regs[GC(CP_ME1_PIPE0_INT_CNTL) + pipe] : 0;
+}
+
+static void cpc_int_written(VGPUState *s, unsigned inst, unsigned off,
+                            uint32_t old, uint32_t val)
+{
+    unsigned pipe;
+
+    if (selected_pipe(s->cp, &pipe)) {
+        qatomic_set(&s->cp->regs[GC(CP_ME1_PIPE0_INT_CNTL) + pipe], val);
+    }
+}
+
+static const VGPUReg gc_regs[CP_NUM_GC_REGS] = {
+    [GC(CP_MEC_DOORBELL_RANGE_LOWER) ... GC(CP_MEC_DOORBELL_RANGE_UPPER)] =
+        VGPU_REG_RW(CP_MEC_DOORBELL_RANGE__OFFSET),
+    [GC(CP_PQ_WPTR_POLL_CNTL1)] = VGPU_REG_WRITTEN(UINT32_MAX, poll_written),
+    [GC(CP_ME1_PIPE0_INT_CNTL) ... GC(CP_ME1_PIPE0_INT_CNTL) + 7] =
+        VGPU_REG_RW(UINT32_MAX),
+    [GC(CPC_INT_CNTL)] = {
+        .exists = true, .read = cpc_int_read, .written = cpc_int_written,
+    },
+};
+
+static uint32_t *grbm_store(VGPUState *s, unsigned inst)
+{
+    return &s->cp->grbm_gfx_cntl;
+}
+
+static const VGPUReg grbm_regs[] = { VGPU_REG_RW(0x7ff) };
+
+static uint32_t *mec_store(VGPUState *s, unsigned inst)
+{
+    return &s->cp->mec_cntl;
+}
+
+static void mec_written(VGPUState *s, unsigned inst, unsigned off,
+                        uint32_t old, uint32_t val)
+{
+    QEMU_LOCK_GUARD(&s->cp->lock);
+    qemu_cond_signal(&s->cp->wake);
+}
+
+static const VGPUReg mec_regs[] = {
+    VGPU_REG_WRITTEN(CP_MEC_CNTL__MEC_ME1_HALT | CP_MEC_CNTL__MEC_ME2_HALT,
+                     mec_written),
+};
+
+static uint32_t *schedulers_store(VGPUState *s, unsigned inst)
+{
+    return &s->cp->schedulers;
+}
+
+static const VGPUReg schedulers_regs[] = { VGPU_REG_RW(UINT32_MAX) };
+
+static uint32_t *sh_mem_of(VGPUState *s, unsigned off)
+{
+    unsigned vmid = VGPU_GET(s->cp->grbm_gfx_cntl, GRBM_GFX_CNTL__VMID);
+
+    return off ? &s->cp->sh_mem_config[vmid] : &s->cp->sh_mem_bases[vmid];
+}
+
+static uint32_t sh_mem_read(VGPUState *s, unsigned inst, unsigned off)
+{
+    return *sh_mem_of(s, off);
+}
+
+static void sh_mem_written(VGPUState *s, unsigned inst, unsigned off,
+                           uint32_t old, uint32_t val)
+{
+    qatomic_set(sh_mem_of(s, off), val);
+}
+
+#define SH_MEM { \
+    .exists = true, .read = sh_mem_read, .written = sh_mem_written, \
+}
+
+static const VGPUReg sh_mem_regs[] = {
+    [0] = SH_MEM,
+    [SH_MEM_CONFIG - SH_MEM_BASES] = SH_MEM,
+};
+
+const VGPUBlock vgpu_cp_blocks[VGPU_NUM_CP_BLOCKS] = {
+    {
+        .base = CP_HQD, .span = CP_HQD_SPAN, .count = 1,
+        .regs = hqd_regs, .store = hqd_store,
+    }, {
+        .base = CP_GC_FIRST, .span = CP_NUM_GC_REGS, .count = 1,
+        .regs = gc_regs, .store = gc_store,
+    }, {
+        .base = GRBM_GFX_CNTL, .span = 1, .count = 1,
+        .regs = grbm_regs, .store = grbm_store,
+    }, {
+        .base = CP_MEC_CNTL, .span = 1, .count = 1,
+        .regs = mec_regs, .store = mec_store,
+    }, {
+        .base = RLC_CP_SCHEDULERS, .span = 1, .count = 1,
+        .regs = schedulers_regs, .store = schedulers_store,
+    }, {
+        .base = SH_MEM_BASES, .span = ARRAY_SIZE(sh_mem_regs), .count = 1,
+        .regs = sh_mem_regs,
+    },
+};
+
+bool vgpu_cp_doorbell(VGPUState *s, uint32_t offset, uint64_t val,
+                      unsigned size)
+{
+    uint32_t low = offset & 0xfff;
+    VGPUCp *cp = s->cp;
+    unsigned n;
+
+    if (low < cp->regs[GC(CP_MEC_DOORBELL_RANGE_LOWER)] ||
+        low > (cp->regs[GC(CP_MEC_DOORBELL_RANGE_UPPER)] | 7)) {
+        return false;
+    }
+    QEMU_LOCK_GUARD(&cp->lock);
+    for (n = 0; n < CP_NUM_HQDS; n++) {
+        CpQueue *q = &cp->queues[n];
+        uint32_t *cntl = &q->regs[CP_HQD_PQ_DOORBELL_CONTROL];
+
+        if (!(*cntl & CP_HQD_PQ_DOORBELL_CONTROL__EN) ||
+            (*cntl & CP_HQD_PQ_DOORBELL_CONTROL__OFFSET) != offset) {
+            continue;
+        }
+        qatomic_set(cntl, *cntl | CP_HQD_PQ_DOORBELL_CONTROL__HIT);
+        q->wptr = size == 8 ? val : deposit64(q->wptr, 0, 32, val);
+        trace_vgpu_cp_doorbell(s->id, n, offset, val, q->wptr);
+        vgpu_cp_queue_kick(cp, q);
+        return true;
+    }
+    return false;
+}
