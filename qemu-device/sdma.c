@@ -89,7 +89,9 @@ static void f32_written(VGPUState *s, unsigned inst, unsigned off,
 }
 
 static const VGPUReg engine_regs[VGPU_SDMA_ENGINE_SPAN] = {
+    [SDMA_POWER_CNTL ... SDMA_CLK_CTRL] = VGPU_REG_RW(UINT32_MAX),
     [SDMA_CNTL] = VGPU_REG_RW(UINT32_MAX),
+    [SDMA_CHICKEN_BITS ... SDMA_GB_ADDR_CONFIG_READ] = VGPU_REG_RW(UINT32_MAX),
     [SDMA_STATUS_REG] = VGPU_REG_READ(status_read),
     [SDMA_F32_CNTL] = VGPU_REG_WRITTEN(SDMA_F32_CNTL__HALT |
                                        SDMA_F32_CNTL__RESET, f32_written),
@@ -99,12 +101,15 @@ static const VGPUReg engine_regs[VGPU_SDMA_ENGINE_SPAN] = {
         .read = freeze_read,
         .written = run_written,
     },
+    [SDMA_PHASE0_QUANTUM ... SDMA_PHASE1_QUANTUM] = VGPU_REG_RW(UINT32_MAX),
     [SDMA_VERSION] = VGPU_REG_RO,
     [SDMA_ATOMIC_CNTL] = VGPU_REG_RW(UINT32_MAX),
     [SDMA_ATOMIC_PREOP_LO ... SDMA_ATOMIC_PREOP_HI] = VGPU_REG_RO,
-    [SDMA_UTCL1_CNTL] = VGPU_REG_RW(UINT32_MAX),
+    [SDMA_UTCL1_CNTL ... SDMA_UTCL1_WATERMK] = VGPU_REG_RW(UINT32_MAX),
     [SDMA_UTCL1_TIMEOUT] = VGPU_REG_RW(UINT32_MAX),
     [SDMA_UTCL1_PAGE] = VGPU_REG_RW(UINT32_MAX),
+    [SDMA_CHICKEN_BITS_2] = VGPU_REG_RW(UINT32_MAX),
+    [SDMA_PHASE2_QUANTUM] = VGPU_REG_RW(UINT32_MAX),
 };
 
 static void cntl_written(VGPUState *s, unsigned inst, unsigned off,
@@ -221,6 +226,9 @@ static const VGPUReg queue_regs[VGPU_SDMA_QUEUE_SPAN] = {
                                        doorbell_written),
     [SDMA_STATUS] = VGPU_REG_RO,
     [SDMA_DOORBELL_LOG] = VGPU_REG_RO,
+    [SDMA_WATERMARK] = VGPU_REG_RW(UINT32_MAX),
+    [SDMA_CSA_ADDR_LO ... SDMA_CSA_ADDR_HI] = VGPU_REG_RW(UINT32_MAX),
+    [SDMA_DUMMY_REG] = VGPU_REG_RW(UINT32_MAX),
     [SDMA_DOORBELL_OFFSET] = VGPU_REG_RW(SDMA_DOORBELL_OFFSET__OFFSET),
     [SDMA_RB_WPTR_POLL_ADDR_HI] = VGPU_REG_RW(UINT32_MAX),
     [SDMA_RB_WPTR_POLL_ADDR_LO] = VGPU_REG_RW(UINT32_MAX),

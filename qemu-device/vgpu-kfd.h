@@ -636,8 +636,8 @@ typedef enum VGPUAccess {
 } VGPUAccess;
 
 /*
- * Move @len bytes, or fewer: *@done tells, also before a stall. A fault tells of
- * all of them that one was redirected.
+ * Move @len bytes, or fewer: *@done tells, also before a stall. A fault says
+ * that some of them were redirected.
  */
 VGPUAccess vgpu_access_copy(VGPUView *v, uint64_t dst, uint64_t src,
                             uint64_t len, uint64_t *done);

@@ -18,10 +18,15 @@
 					 0x1e000 + 0x400 * ((n) - 2))
 
 /* Engine. */
+#define SDMA_POWER_CNTL			0x01a
+#define SDMA_CLK_CTRL			0x01b
 #define SDMA_CNTL			0x01c
 #define SDMA_CNTL__TRAP_ENABLE			0x00000001u
 #define SDMA_CNTL__UTC_L1_ENABLE		0x00000002u
 #define SDMA_CNTL__AUTO_CTXSW_ENABLE		0x00040000u
+#define SDMA_CHICKEN_BITS		0x01d
+#define SDMA_GB_ADDR_CONFIG		0x01e
+#define SDMA_GB_ADDR_CONFIG_READ	0x01f
 #define SDMA_STATUS_REG			0x025
 #define SDMA_STATUS_REG__IDLE			0x00000001u
 #define SDMA_F32_CNTL			0x02a
@@ -30,6 +35,8 @@
 #define SDMA_FREEZE			0x02b
 #define SDMA_FREEZE__FREEZE			0x00000010u
 #define SDMA_FREEZE__FROZEN			0x00000020u
+#define SDMA_PHASE0_QUANTUM		0x02c
+#define SDMA_PHASE1_QUANTUM		0x02d
 #define SDMA_VERSION			0x035
 #define SDMA_ATOMIC_CNTL		0x039
 #define SDMA_ATOMIC_CNTL__LOOP_TIMER		0x7fffffffu	/* GPU clocks; 0: no limit */
@@ -37,10 +44,13 @@
 #define SDMA_ATOMIC_PREOP_LO		0x03a	/* what the last atomic returned */
 #define SDMA_ATOMIC_PREOP_HI		0x03b
 #define SDMA_UTCL1_CNTL			0x03c
+#define SDMA_UTCL1_WATERMK		0x03d
 #define SDMA_UTCL1_TIMEOUT		0x047
 #define SDMA_UTCL1_TIMEOUT__RD_XNACK_LIMIT	0x0000ffffu
 #define SDMA_UTCL1_TIMEOUT__WR_XNACK_LIMIT	0xffff0000u
 #define SDMA_UTCL1_PAGE			0x048
+#define SDMA_CHICKEN_BITS_2		0x04b
+#define SDMA_PHASE2_QUANTUM		0x04f
 
 /* First dword of queue q: GFX 0x80, PAGE 0xd8, RLC0 0x130, stride 0x58. */
 #define SDMA_QUEUE(q)			(0x080 + 0x58 * (q))
@@ -81,8 +91,12 @@
 #define SDMA_DOORBELL__CAPTURED			0x40000000u
 #define SDMA_STATUS			0x28
 #define SDMA_DOORBELL_LOG		0x29
+#define SDMA_WATERMARK			0x2a
 #define SDMA_DOORBELL_OFFSET		0x2b	/* byte offset in BAR 2 */
 #define SDMA_DOORBELL_OFFSET__OFFSET		0x0ffffffcu
+#define SDMA_CSA_ADDR_LO		0x2c
+#define SDMA_CSA_ADDR_HI		0x2d
+#define SDMA_DUMMY_REG			0x31
 #define SDMA_RB_WPTR_POLL_ADDR_HI	0x32
 #define SDMA_RB_WPTR_POLL_ADDR_LO	0x33
 #define SDMA_MINOR_PTR_UPDATE		0x35	/* 1: pointers may be written while enabled */

@@ -121,7 +121,8 @@ static void pkt_rect(QVGPUQueue *q, unsigned element, const Surface *src,
     for (i = 0; i < 2; i++) {
         QVGPU_EMIT(q, QVGPU_LO(qvgpu_mc(q->v, s[i]->addr)),
                    QVGPU_HI(qvgpu_mc(q->v, s[i]->addr)),
-                   s[i]->x | s[i]->y << 16, s[i]->z | (s[i]->pitch - 1) << 13, s[i]->slice - 1);
+                   s[i]->x | s[i]->y << 16,
+                   s[i]->z | (s[i]->pitch - 1) << 13, s[i]->slice - 1);
     }
     QVGPU_EMIT(q, (w - 1) | (h - 1) << 16, d - 1);
 }

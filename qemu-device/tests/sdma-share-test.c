@@ -53,7 +53,7 @@ static void test_fair(void)
         qvgpu_kick(&q[i]);
     }
     qtest_qmp_assert_success(v->qts, "{ 'execute': 'cont' }");
-    /* From when all are at work: a machine that stops keeps its engines' turns. */
+    /* From when all are at work; a machine that stops keeps turns. */
     for (i = 0; i < QUEUES; i++) {
         qvgpu_wait_until(qvgpu_queue_rptr(&q[i]));
     }

@@ -32,6 +32,7 @@ int main(int argc, char **argv)
     qvgpu_add_sdma_atomic_tests();
     qvgpu_add_sdma_control_tests();
     qvgpu_add_sdma_share_tests();
+    qvgpu_add_sdma_life_tests();
     qvgpu_add_queue_tests();
     qvgpu_add_queue_error_tests();
     qvgpu_add_fault_tests();

@@ -311,6 +311,7 @@ void qvgpu_add_sdma_copy_tests(void);
 void qvgpu_add_sdma_atomic_tests(void);
 void qvgpu_add_sdma_control_tests(void);
 void qvgpu_add_sdma_share_tests(void);
+void qvgpu_add_sdma_life_tests(void);
 void qvgpu_add_replay_tests(void);
 void qvgpu_add_ih_tests(void);
 void qvgpu_add_ih_ring_tests(void);

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: life and death of SDMA queues, whatever they are doing. */
+#include "qemu/osdep.h"
+#include "vgpu-qos.h"
+
+#define VMID        5
+#define UNMAPPED    0x123456000ull
+
+typedef enum State {
+    IDLE,
+    POLLING,
+    HALF_PACKET,            /* waits for the write pointer */
+    LOOPING,                /* cmpswap that does not swap */
+    SKIPPING,               /* COND_EXE past the write pointer */
+    COPYING,
+    NO_PAGE,                /* retry fault in a copy */
+    NO_RING,                /* retry fault where packets are fetched */
+    BROKEN,                 /* exception */
+    FROZEN,
+    STATES,
+} State;
+
+static const char *const names[STATES] = {
+    "idle", "polling", "half packet", "looping", "skipping", "copying",
+    "no page", "no ring", "broken", "frozen",
+};
+
+/* Memory that the queues share: @va in their space. */
+typedef struct Life {
+    QVGPU *v;
+    QVGPUSpace space;
+    uint64_t at, va;
+    uint64_t src_va, dst_va;
+} Life;
+
+#define COPY_BYTES  (24 * MiB)
+
+/* Bring @q, which is loaded, into a state, with a fence behind it. */
+static void enter(Life *l, QVGPUQueue *q, State state)
+{
+    QVGPU *v = l->v;
+    uint64_t before;
+
+    switch (state) {
+    case POLLING:
+        qvgpu_pkt_poll_mem(q, QVGPU_POLL_EQ, l->va, 1, UINT32_MAX,
+                           QVGPU_POLL_FOREVER);
+        break;
+    case HALF_PACKET:
+        QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_FENCE, 0), QVGPU_LO(l->va + 4),
+                   QVGPU_HI(l->va + 4));
+        qvgpu_kick(q);
+        return;
+    case LOOPING:
+        QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_ATOMIC, 0) | SDMA_ATOMIC__LOOP |
+                   VGPU_PREP(SDMA_ATOMIC__OP, (uint32_t)SDMA_ATOMIC_CMPSWAP),
+                   QVGPU_LO(l->va), QVGPU_HI(l->va), 0, 0, 1, 0, 10);
+        break;
+    case SKIPPING:
+        QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_COND_EXE, 0), QVGPU_LO(l->va),
+                   QVGPU_HI(l->va), 1, 100);
+        break;
+    case COPYING:
+        before = qvgpu_counter(v, VGPU_CNT_BYTES_COPIED);
+        qvgpu_pkt_copy(q, l->src_va, l->dst_va, COPY_BYTES);
+        qvgpu_kick(q);
+        qvgpu_wait_until(qvgpu_counter(v, VGPU_CNT_BYTES_COPIED) != before);
+        return;
+    case NO_PAGE:
+        qvgpu_pkt_copy(q, l->va, UNMAPPED, 4);
+        break;
+    case BROKEN:
+        QVGPU_EMIT(q, 0xffffffff);
+        break;
+    case FROZEN:
+        qvgpu_wr(v, SDMA_ENGINE(q->engine) + SDMA_FREEZE, SDMA_FREEZE__FREEZE);
+        qvgpu_wait_until(qvgpu_rd(v, SDMA_ENGINE(q->engine) + SDMA_FREEZE) &
+                         SDMA_FREEZE__FROZEN);
+        break;
+    default:
+        break;
+    }
+    if (state != IDLE) {
+        qvgpu_pkt_fence(q, l->va + 4, 0xdead);
+    }
+    if (state == BROKEN) {
+        qvgpu_kick(q);
+        qvgpu_wait_until(qvgpu_queue_exception(q));
+    } else if (state == NO_PAGE || state == NO_RING) {
+        before = qvgpu_counter(v, VGPU_CNT_FAULTS_RETRY);
+        qvgpu_kick(q);
+        qvgpu_wait_until(qvgpu_counter(v, VGPU_CNT_FAULTS_RETRY) != before);
+    } else {
+        qvgpu_kick(q);
+    }
+}
+
+/* Interrupts of the state, CAM slots given back. */
+static void drain(QVGPU *v)
+{
+    QVGPUIrq irq;
+
+    while (qvgpu_ih_pending(v)) {
+        qvgpu_ih_next(v, &irq);
+        if (irq.client == IH_CLIENT_VMC) {
+            qvgpu_cam_ack(v, irq.data[2] & IH_FAULT_D2__CAM_INDEX);
+        }
+    }
+}
+
+/*
+ * Catches: a queue that cannot be destroyed in one of its states; one whose
+ * work goes on, or whose state or error is inherited by the next in its slot;
+ * neighbours that suffer. The order is that of KFD without hardware scheduler:
+ * off, idle, no doorbell; and the new queue is loaded over it.
+ */
+static void test_destroy(void)
+{
+    Life l = { .v = qvgpu_start() };
+    QVGPUQueue kq;
+    State state;
+
+    l.at = qvgpu_ram_page(l.v);
+    qvgpu_space_init(&l.space, l.v, VMID, QVGPU_VRAM);
+    l.va = qvgpu_space_place(&l.space, l.at, QVGPU_PAGE);
+    l.src_va = qvgpu_space_place(&l.space, qvgpu_alloc(l.v, QVGPU_RAM,
+                                                       COPY_BYTES, QVGPU_PAGE),
+                                 COPY_BYTES);
+    l.dst_va = qvgpu_space_place(&l.space, qvgpu_alloc(l.v, QVGPU_VRAM,
+                                                       COPY_BYTES, QVGPU_PAGE),
+                                 COPY_BYTES);
+    qvgpu_queue_open(&kq, l.v, 3, SDMA_QUEUE_GFX, NULL);
+    for (state = 0; state < STATES; state++) {
+        QVGPUQueue q, next;
+        uint64_t rptr;
+
+        g_test_message("%s", names[state]);
+        qtest_writeq(l.v->qts, l.at, 0);
+        qvgpu_queue_init(&q, l.v, 3, SDMA_QUEUE_RLC(5), &l.space);
+        q.doorbell = qvgpu_doorbell(2, 3, 5);
+        if (state == NO_RING) {
+            q.ring_va = UNMAPPED + 0x100000;
+        }
+        qvgpu_queue_load(&q);
+        enter(&l, &q, state);
+        if (state != FROZEN) {
+            qvgpu_engine_pass(&kq);
+        }
+        qvgpu_queue_disable(&q);
+        g_assert_cmpuint(qvgpu_queue_exception(&q), ==, 0);
+        qvgpu_queue_wr(&q, SDMA_DOORBELL, 0);
+        rptr = qvgpu_queue_rptr(&q);
+        g_assert_cmphex(rptr, ==, state == IDLE ? q.wptr : rptr);
+        qvgpu_wr(l.v, SDMA_ENGINE(3) + SDMA_FREEZE, 0);
+
+        /* What it waited for comes; it must not notice. */
+        qtest_writel(l.v->qts, l.at, 1);
+        drain(l.v);
+        qvgpu_engine_pass(&kq);
+        g_assert_cmphex(qvgpu_queue_rptr(&q), ==, rptr);
+        g_assert_cmphex(qtest_readl(l.v->qts, l.at + 4), ==, 0);
+
+        qvgpu_queue_init(&next, l.v, 3, SDMA_QUEUE_RLC(5), &l.space);
+        next.doorbell = qvgpu_doorbell(4, 3, 5);
+        qvgpu_queue_load(&next);
+        qvgpu_pkt_fence(&next, l.va + 8, state + 1);
+        qvgpu_finish(&next);
+        g_assert_cmphex(qtest_readl(l.v->qts, l.at + 8), ==, state + 1);
+        g_assert_cmphex(qtest_readl(l.v->qts, l.at + 4), ==, 0);
+        g_assert_false(qvgpu_ih_pending(l.v));
+        qvgpu_queue_disable(&next);
+    }
+    qvgpu_stop(l.v);
+}
+
+/*
+ * Catches: a queue that says that it is idle while it waits, or that it is busy
+ * when nothing can come of it.
+ */
+static void test_context_status(void)
+{
+    static const bool idle[STATES] = {
+        [IDLE] = true, [BROKEN] = true,
+    };
+    Life l = { .v = qvgpu_start() };
+    QVGPUQueue kq;
+    State state;
+
+    l.at = qvgpu_ram_page(l.v);
+    qvgpu_space_init(&l.space, l.v, VMID, QVGPU_VRAM);
+    l.va = qvgpu_space_place(&l.space, l.at, QVGPU_PAGE);
+    qvgpu_queue_open(&kq, l.v, 4, SDMA_QUEUE_GFX, NULL);
+    for (state = 0; state < STATES; state++) {
+        QVGPUQueue q;
+
+        if (state == COPYING) {
+            continue;           /* would be over at any time */
+        }
+        g_test_message("%s", names[state]);
+        qvgpu_queue_init(&q, l.v, 4, SDMA_QUEUE_RLC(0), &l.space);
+        if (state == NO_RING) {
+            q.ring_va = UNMAPPED + 0x100000;
+        }
+        qvgpu_queue_load(&q);
+        enter(&l, &q, state);
+        if (state != FROZEN) {
+            qvgpu_engine_pass(&kq);
+        }
+        g_assert_cmpuint(qvgpu_queue_idle(&q), ==, idle[state]);
+        g_assert_cmpuint(qvgpu_queue_exception(&q), ==,
+                         state == BROKEN ? VGPU_SDMA_EXC_PACKET : 0);
+        g_assert_cmphex(qvgpu_rd(l.v, SDMA_ENGINE(4) + SDMA_STATUS_REG) &
+                        SDMA_STATUS_REG__IDLE, ==, idle[state]);
+        qvgpu_queue_disable(&q);
+        qvgpu_wr(l.v, SDMA_ENGINE(4) + SDMA_FREEZE, 0);
+        drain(l.v);
+    }
+    qvgpu_stop(l.v);
+}
+
+/* Catches: 64-bit pointers that are compared as if they never wrapped. */
+static void test_pointer_wrap(void)
+{
+    QVGPU *v = qvgpu_start();
+    uint64_t at = qvgpu_ram_page(v), mc = qvgpu_mc(v, at);
+    QVGPUQueue q;
+    unsigned i;
+
+    qvgpu_queue_init(&q, v, 2, SDMA_QUEUE_RLC(7), NULL);
+    q.doorbell = qvgpu_doorbell(0, 2, 7);
+    q.wptr = -(uint64_t)300;
+    qvgpu_queue_load(&q);
+    for (i = 1; i <= 20; i++) {
+        qvgpu_pkt_add64(&q, mc, 1);     /* 8 dwords: one lies across */
+        qvgpu_finish(&q);
+        g_assert_cmpuint(qtest_readq(v->qts, at), ==, i);
+        g_assert_cmphex(qtest_readq(v->qts, q.rptr), ==, q.wptr);
+    }
+    g_assert_cmpuint(q.wptr, ==, 20 * 32 - 300);
+    qvgpu_stop(v);
+}
+
+void qvgpu_add_sdma_life_tests(void)
+{
+    qtest_add_func("/vgpu-kfd/sdma-life/destroy", test_destroy);
+    qtest_add_func("/vgpu-kfd/sdma-life/context-status", test_context_status);
+    qtest_add_func("/vgpu-kfd/sdma-life/pointer-wrap", test_pointer_wrap);
+}
