@@ -18,6 +18,7 @@
 #include "qemu/osdep.h"
 #include "qemu/log.h"
 #include "qemu/main-loop.h"
+#include "qemu/processor.h"
 #include "qemu/rcu.h"
 #include "qemu/timer.h"
 #include "vgpu/sdma_packets.h"
@@ -38,6 +39,9 @@
 #define LEAD_WAIT_MS        1
 #define LEAD_WAITS          100
 
+/* What follows at once is waited for awake: to wake a thread takes longer. */
+#define AWAKE_NS            (50 * SCALE_US)
+
 bool vgpu_queue_enabled(const VGPUQueue *q)
 {
     return qatomic_read(&q->regs[SDMA_RB_CNTL]) & SDMA_RB_CNTL__RB_ENABLE;
@@ -55,6 +59,7 @@ void vgpu_queue_kick(VGPUEngine *e, VGPUQueue *q)
     if (q->wait == VGPU_WAIT_WPTR) {
         q->wait = VGPU_WAIT_NONE;
     }
+    qatomic_set(&e->kicked, true);
     qemu_cond_signal(&e->wake);
 }
 
@@ -276,9 +281,22 @@ static void engine_set_busy(VGPUEngine *e, bool busy)
     qatomic_set(&e->busy, busy);
 }
 
+/* Until @until, or something was kicked. Drops the lock. */
+static void engine_watch(VGPUEngine *e, int64_t until)
+{
+    qatomic_set(&e->kicked, false);
+    qemu_mutex_unlock(&e->lock);
+    while (!qatomic_read(&e->kicked) &&
+           qemu_clock_get_ns(QEMU_CLOCK_REALTIME) < until) {
+        cpu_relax();
+    }
+    qemu_mutex_lock(&e->lock);
+}
+
 static void *engine_thread(void *opaque)
 {
     VGPUEngine *e = opaque;
+    int64_t awake = 0;
     unsigned waits = 0;
 
     rcu_register_thread();
@@ -298,6 +316,11 @@ static void *engine_thread(void *opaque)
         } else if (q) {
             waits = 0;
             queue_run(e, q);
+            if (q->wait == VGPU_WAIT_NONE) {
+                awake = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) + AWAKE_NS;
+            }
+        } else if (now < awake && !e->paused) {
+            engine_watch(e, MIN(awake, next));
         } else if (next == INT64_MAX) {
             qemu_cond_wait(&e->wake, &e->lock);
         } else {

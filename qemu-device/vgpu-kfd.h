@@ -321,6 +321,7 @@ typedef struct VGPUEngine {
     uint8_t hung;               /* injected: 1 + queue whose packet hangs it */
     unsigned next;              /* queue whose turn it is */
     bool busy;                  /* has queues that can run; atomic */
+    bool kicked;                /* since it was cleared; atomic */
     unsigned spent;             /* KiB, to compare busy engines; atomic */
     QEMUBH *reg_bh;             /* does SRBM_WRITE */
     uint64_t clock_offset;      /* to the GPU's; thread only */
