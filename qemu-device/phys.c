@@ -156,7 +156,7 @@ void vgpu_phys_init(VGPUState *s)
 {
     /* To mark what is written; it works with addresses of its own. */
     memory_region_init_alias(&s->vram_whole, OBJECT(s), "vgpu-kfd.vram-whole",
-                             &s->vram, 0, s->vram_size);
+                             s->vram, 0, s->vram_size);
     address_space_init(&s->vram_as, &s->vram_whole, "vgpu-kfd-vram");
     address_space_cache_init(&s->vram_cache, &s->vram_as, 0, s->vram_size,
                              true);

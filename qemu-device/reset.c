@@ -15,7 +15,7 @@
 
 void vgpu_vram_lose(VGPUState *s)
 {
-    RAMBlock *rb = s->vram.ram_block;
+    RAMBlock *rb = s->vram->ram_block;
 
     trace_vgpu_vram_lost(s->id);
     /* Sparse memory stays sparse, if nobody has it pinned. */
@@ -23,7 +23,7 @@ void vgpu_vram_lose(VGPUState *s)
         ram_block_discard_range(rb, 0, s->vram_size)) {
         memset(s->vram_ptr, 0, s->vram_size);
     }
-    memory_region_set_dirty(&s->vram, 0, s->vram_size);
+    memory_region_set_dirty(s->vram, 0, s->vram_size);
 }
 
 void vgpu_chip_reset(VGPUState *s)

@@ -7,14 +7,14 @@
  *   -device vgpu-kfd,vram=1G
  *
  * Properties:
- *   vram                 size of VRAM and of BAR 0: a power of two, 64 MiB to
- *                        16 GiB
+ *   vram                 size of VRAM: a power of two, 64 MiB to 64 GiB
+ *   memdev               memory backend that is VRAM, whose size it has
+ *   visible-vram         size of BAR 0: a power of two; all of VRAM
  *   vram-lost-on-reset   VRAM is empty after a reset; off: it is kept
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
 #include "qemu/bitmap.h"
-#include "qemu/host-utils.h"
 #include "qemu/main-loop.h"
 #include "qemu/module.h"
 #include "hw/pci/msi.h"
@@ -24,13 +24,14 @@
 #include "system/runstate.h"
 #include "vgpu-kfd.h"
 
-#define VRAM_MIN        (64 * MiB)
-#define VRAM_MAX        (16 * GiB)
 #define PCIE_CAP        0x80
 
 static void vgpu_kfd_reset_hold(Object *obj, ResetType type)
 {
-    vgpu_chip_reset(VGPU_KFD(obj));
+    VGPUState *s = VGPU_KFD(obj);
+
+    vgpu_chip_reset(s);
+    vgpu_vram_reset_bar(s);
 }
 
 /* A function-level reset goes through the same. */
@@ -38,6 +39,7 @@ static void vgpu_kfd_config_write(PCIDevice *pci, uint32_t addr, uint32_t val,
                                   int len)
 {
     pci_default_write_config(pci, addr, val, len);
+    vgpu_vram_config_written(VGPU_KFD(pci), addr, len);
     pcie_cap_flr_write_config(pci, addr, val, len);
 }
 
@@ -74,9 +76,7 @@ static bool vgpu_kfd_init_pci(VGPUState *s, Error **errp)
                           "vgpu-kfd.doorbell", VGPU_DOORBELL_BAR_SIZE);
     memory_region_init_io(&s->mmio, OBJECT(s), &vgpu_mmio_ops, s,
                           "vgpu-kfd.mmio", VGPU_MMIO_BAR_SIZE);
-    pci_register_bar(pci, VGPU_BAR_VRAM, PCI_BASE_ADDRESS_SPACE_MEMORY |
-                     PCI_BASE_ADDRESS_MEM_TYPE_64 |
-                     PCI_BASE_ADDRESS_MEM_PREFETCH, &s->vram);
+    vgpu_vram_init_bar(s);
     pci_register_bar(pci, VGPU_BAR_DOORBELL, PCI_BASE_ADDRESS_SPACE_MEMORY |
                      PCI_BASE_ADDRESS_MEM_TYPE_64 |
                      PCI_BASE_ADDRESS_MEM_PREFETCH, &s->doorbell);
@@ -89,18 +89,13 @@ static void vgpu_kfd_realize(PCIDevice *pci, Error **errp)
 {
     VGPUState *s = VGPU_KFD(pci);
 
-    if (s->vram_size < VRAM_MIN || s->vram_size > VRAM_MAX ||
-        !is_power_of_2(s->vram_size)) {
-        error_setg(errp, "vram must be a power of two from 64 MiB to 16 GiB, "
-                   "not %" PRIu64 " bytes", s->vram_size);
+    if (!vgpu_vram_init(s, errp)) {
         return;
     }
-    if (!memory_region_init_ram(&s->vram, OBJECT(s), "vgpu-kfd.vram",
-                                s->vram_size, errp) ||
-        !vgpu_kfd_init_pci(s, errp)) {
+    if (!vgpu_kfd_init_pci(s, errp)) {
+        vgpu_vram_exit(s);
         return;
     }
-    s->vram_ptr = memory_region_get_ram_ptr(&s->vram);
     s->id = g_strdup(object_get_canonical_path_component(OBJECT(s)));
     s->complained = bitmap_new(VGPU_MMIO_DWORDS);
     s->irq_bh = qemu_bh_new_guarded(vgpu_ih_bh, s,
@@ -130,10 +125,14 @@ static void vgpu_kfd_exit(PCIDevice *pci)
     g_free(s->id);
     msi_uninit(pci);
     pcie_cap_exit(pci);
+    vgpu_vram_exit(s);
 }
 
 static const Property vgpu_kfd_properties[] = {
     DEFINE_PROP_SIZE("vram", VGPUState, vram_size, 1 * GiB),
+    DEFINE_PROP_LINK("memdev", VGPUState, memdev, TYPE_MEMORY_BACKEND,
+                     HostMemoryBackend *),
+    DEFINE_PROP_SIZE("visible-vram", VGPUState, visible_vram, 0),
     DEFINE_PROP_BOOL("vram-lost-on-reset", VGPUState, vram_lost_on_reset,
                      false),
 };
@@ -159,7 +158,11 @@ static void vgpu_kfd_class_init(ObjectClass *klass, void *data)
     set_bit(DEVICE_CATEGORY_MISC, dc->categories);
     device_class_set_props(dc, vgpu_kfd_properties);
     object_class_property_set_description(klass, "vram",
-        "size of VRAM: a power of two from 64 MiB to 16 GiB");
+        "size of VRAM: a power of two from 64 MiB to 64 GiB");
+    object_class_property_set_description(klass, "memdev",
+        "memory that is VRAM, and tells its size");
+    object_class_property_set_description(klass, "visible-vram",
+        "size of BAR 0 after reset: a power of two from 1 MiB to all of VRAM");
     object_class_property_set_description(klass, "vram-lost-on-reset",
         "whether VRAM is empty after any reset of the chip");
 }

@@ -36,6 +36,7 @@
 #include "qemu/stats64.h"
 #include "qemu/thread.h"
 #include "hw/pci/pci_device.h"
+#include "system/hostmem.h"
 #include "qom/object.h"
 
 #include "inject.h"
@@ -371,7 +372,11 @@ struct VGPUState {
 
     uint64_t vram_size;
     bool vram_lost_on_reset;
-    MemoryRegion vram;
+    uint64_t visible_vram;      /* size of BAR 0 after reset */
+    HostMemoryBackend *memdev;
+    MemoryRegion *vram;         /* memdev's or own_vram */
+    MemoryRegion own_vram;
+    MemoryRegion vram_bar;
     MemoryRegion doorbell;
     MemoryRegion mmio;
     uint8_t *vram_ptr;
@@ -742,6 +747,20 @@ extern const VGPUBlock vgpu_psp_block;
 void vgpu_chip_reset(VGPUState *s);
 /* What was in VRAM is gone: it is zeros. BQL held. */
 void vgpu_vram_lose(VGPUState *s);
+
+/* vram.c: VRAM and its BAR. BQL held. */
+
+/* Have s->vram and BAR 0's region as the properties say. */
+bool vgpu_vram_init(VGPUState *s, Error **errp);
+void vgpu_vram_exit(VGPUState *s);
+/* Register BAR 0, add the capability that resizes it. */
+void vgpu_vram_init_bar(VGPUState *s);
+/* The guest wrote these bytes of the configuration space. */
+void vgpu_vram_config_written(VGPUState *s, uint32_t addr, int len);
+/* Give BAR 0 its first size again. */
+void vgpu_vram_reset_bar(VGPUState *s);
+/* Give BAR 0 the size that the loaded configuration asks for, if it can be. */
+bool vgpu_vram_load_bar(VGPUState *s);
 
 /* vmstate.c: what is saved and migrated */
 

@@ -318,6 +318,9 @@ static int vgpu_post_load(void *opaque, int version_id)
     VGPUState *s = opaque;
     unsigned i;
 
+    if (!vgpu_vram_load_bar(s)) {
+        return -EINVAL;
+    }
     memset(s->pace, 0, sizeof(s->pace));        /* another host's clock */
     for (i = 0; i < VGPU_NUM_CLIENTS; i++) {
         vgpu_client_forget(s->clients[i]);

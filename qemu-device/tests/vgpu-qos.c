@@ -10,7 +10,7 @@
  * upper halves are in use; RAM is low.
  */
 #define VRAM_AT         (64 * GiB)
-#define DOORBELL_AT     (96 * GiB)
+#define DOORBELL_AT     (128 * GiB)
 #define MMIO_AT         (0xe0000000ull)
 #define RAM_FIRST       (1 * MiB)
 

@@ -293,6 +293,7 @@ bool qvgpu_loads(QVGPU *v, const char *file);
 
 /* Each file of tests adds its own. */
 void qvgpu_add_reset_tests(void);
+void qvgpu_add_vram_tests(void);
 void qvgpu_add_state_tests(void);
 void qvgpu_add_pci_tests(void);
 void qvgpu_add_regs_tests(void);
