@@ -35,7 +35,7 @@ void vgpu_gmc_reset(VGPUState *s)
 
         memset(hub->inv, 0, sizeof(hub->inv));
         hub->regs[MC_VM_FB_LOCATION_TOP] =
-            FB_LOCATION_RESET + s->vram_size / FB_UNIT - 1;
+            FB_LOCATION_RESET + vgpu_xgmi_span(s) / FB_UNIT - 1;
         for (v = 0; v < VGPU_NUM_VMIDS; v++) {
             qatomic_inc(&s->gen[h][v]);
         }
@@ -235,6 +235,16 @@ bool vgpu_gmc_poll(VGPUState *s, uint32_t reg, uint32_t *val)
     return false;
 }
 
+static uint32_t lfb_cntl_read(VGPUState *s, unsigned h, unsigned off)
+{
+    return vgpu_xgmi_lfb_cntl(s);
+}
+
+static uint32_t lfb_size_read(VGPUState *s, unsigned h, unsigned off)
+{
+    return vgpu_xgmi_lfb_size(s);
+}
+
 static const VGPUReg hub_regs[HUB_SPAN] = {
     [VM_L2_CNTL ... VM_L2_CNTL3] = VGPU_REG_RW(UINT32_MAX),
     [VM_L2_STATUS] = VGPU_REG_RO,
@@ -276,7 +286,8 @@ static const VGPUReg hub_regs[HUB_SPAN] = {
     [MC_VM_FB_OFFSET] = VGPU_REG_RW(0x00ffffff),
     [MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_LSB] = VGPU_REG_RW(UINT32_MAX),
     [MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_MSB] = VGPU_REG_RW(PAGE_HI),
-    [MC_VM_XGMI_LFB_CNTL ... MC_VM_XGMI_LFB_SIZE] = VGPU_REG_RO,
+    [MC_VM_XGMI_LFB_CNTL] = VGPU_REG_READ(lfb_cntl_read),
+    [MC_VM_XGMI_LFB_SIZE] = VGPU_REG_READ(lfb_size_read),
     [MC_VM_FB_LOCATION_BASE] = {
         .exists = true,
         .mask = 0x00ffffff,

@@ -100,8 +100,9 @@ static bool store_entry(VGPUState *s, unsigned ring, const uint32_t *entry)
 
     if (VGPU_GET(ring_reg(s, ring, IH_RB_CNTL), IH_RB_CNTL__MC_SPACE) ==
         MC_SPACE_FB) {
-        uint64_t fb = (uint64_t)vgpu_hub_reg(s, VGPU_HUB_MM,
-                                             MC_VM_FB_LOCATION_BASE) << 24;
+        uint64_t fb = ((uint64_t)vgpu_hub_reg(s, VGPU_HUB_MM,
+                                              MC_VM_FB_LOCATION_BASE) << 24) +
+                      s->vram_base;
 
         if (addr < fb) {
             return false;

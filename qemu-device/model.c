@@ -20,6 +20,8 @@ static uint32_t identity_read(VGPUState *s, unsigned inst, unsigned off)
         return VGPU_VERSION_VALUE;
     case VGPU_SDMA_COUNT:
         return SDMA_NUM_ENGINES;
+    case VGPU_XGMI_LINKS:
+        return vgpu_xgmi_links(s);
     default:
         return qatomic_read(&s->fault_serial);
     }
@@ -43,7 +45,7 @@ static uint32_t counter_read(VGPUState *s, unsigned inst, unsigned off)
 }
 
 static const VGPUReg model_regs[MODEL_SPAN] = {
-    [OFF(VGPU_MAGIC) ... OFF(VGPU_FAULT_SERIAL)] =
+    [OFF(VGPU_MAGIC) ... OFF(VGPU_XGMI_LINKS)] =
         VGPU_REG_READ(identity_read),
     [OFF(VGPU_COUNTER(0)) ... MODEL_SPAN - 1] = VGPU_REG_READ(counter_read),
 };

@@ -190,6 +190,8 @@ bool vgpu_phys_map(VGPUState *s, VGPUSpan *span)
         return map_vram(s, span);
     case VGPU_TARGET_BUS:
         return map_window(s, span) || map_bus(s, span);
+    case VGPU_TARGET_PEER:
+        return vgpu_xgmi_map(s, span);
     default:
         span->host = span->write ? NULL : zeroes;
         span->len = MIN(span->len, sizeof(zeroes));

@@ -96,6 +96,12 @@ static void vgpu_kfd_realize(PCIDevice *pci, Error **errp)
         vgpu_vram_exit(s);
         return;
     }
+    if (!vgpu_xgmi_join(s, errp)) {
+        msi_uninit(pci);
+        pcie_cap_exit(pci);
+        vgpu_vram_exit(s);
+        return;
+    }
     s->id = g_strdup(object_get_canonical_path_component(OBJECT(s)));
     s->complained = bitmap_new(VGPU_MMIO_DWORDS);
     s->irq_bh = qemu_bh_new_guarded(vgpu_ih_bh, s,
@@ -115,6 +121,7 @@ static void vgpu_kfd_exit(PCIDevice *pci)
     VGPUState *s = VGPU_KFD(pci);
 
     qemu_del_vm_change_state_handler(s->vmstate_entry);
+    vgpu_xgmi_leave(s);
     vgpu_cp_stop(s);
     vgpu_engine_stop(s);
     vgpu_phys_exit(s);
@@ -133,6 +140,7 @@ static const Property vgpu_kfd_properties[] = {
     DEFINE_PROP_LINK("memdev", VGPUState, memdev, TYPE_MEMORY_BACKEND,
                      HostMemoryBackend *),
     DEFINE_PROP_SIZE("visible-vram", VGPUState, visible_vram, 0),
+    DEFINE_PROP_UINT64("hive", VGPUState, hive_id, 0),
     DEFINE_PROP_BOOL("vram-lost-on-reset", VGPUState, vram_lost_on_reset,
                      false),
 };
@@ -163,6 +171,8 @@ static void vgpu_kfd_class_init(ObjectClass *klass, void *data)
         "memory that is VRAM, and tells its size");
     object_class_property_set_description(klass, "visible-vram",
         "size of BAR 0 after reset: a power of two from 1 MiB to all of VRAM");
+    object_class_property_set_description(klass, "hive",
+        "devices with the same number have their VRAM in common; 0: none");
     object_class_property_set_description(klass, "vram-lost-on-reset",
         "whether VRAM is empty after any reset of the chip");
 }

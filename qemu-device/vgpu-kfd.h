@@ -54,6 +54,7 @@ OBJECT_DECLARE_SIMPLE_TYPE(VGPUState, VGPU_KFD)
 
 #define VGPU_CLIENT_CP          SDMA_NUM_ENGINES
 #define VGPU_NUM_CLIENTS        (SDMA_NUM_ENGINES + 1)
+#define VGPU_XGMI_NODES         16
 #define VGPU_CAM_SLOTS          16
 #define VGPU_PACE_SLOTS         64
 #define VGPU_RANGE_LOG          64          /* a power of two */
@@ -108,6 +109,7 @@ typedef struct VGPUBlock {
 typedef enum VGPUTargetKind {
     VGPU_TARGET_VRAM,           /* addr: offset in VRAM */
     VGPU_TARGET_BUS,            /* addr: guest bus address */
+    VGPU_TARGET_PEER,           /* addr: in the hive: node * segment + offset */
     VGPU_TARGET_ZERO,           /* reads zeros, writes vanish (PRT) */
     VGPU_TARGET_RETRY,          /* retry fault */
     VGPU_TARGET_FAULT,          /* no-retry fault */
@@ -372,6 +374,11 @@ struct VGPUState {
 
     uint64_t vram_size;
     bool vram_lost_on_reset;
+    uint64_t hive_id;           /* 0: none */
+    struct VGPUHive *hive;      /* xgmi.c */
+    uint8_t xgmi_node;
+    uint32_t xgmi_down;         /* nodes that do not answer; atomic */
+    uint64_t vram_base;         /* of our VRAM in the hive */
     uint64_t visible_vram;      /* size of BAR 0 after reset */
     HostMemoryBackend *memdev;
     MemoryRegion *vram;         /* memdev's or own_vram */
@@ -747,6 +754,21 @@ extern const VGPUBlock vgpu_psp_block;
 void vgpu_chip_reset(VGPUState *s);
 /* What was in VRAM is gone: it is zeros. BQL held. */
 void vgpu_vram_lose(VGPUState *s);
+
+/* xgmi.c: devices whose VRAM is side by side */
+
+/* Take a place in the hive that hive= names; leave it. BQL held. */
+bool vgpu_xgmi_join(VGPUState *s, Error **errp);
+/* When it returns, nobody uses our VRAM any more. */
+void vgpu_xgmi_leave(VGPUState *s);
+/* As vgpu_phys_map(), for VGPU_TARGET_PEER. Any thread. */
+bool vgpu_xgmi_map(VGPUState *s, VGPUSpan *span);
+/* Bytes from the first node's VRAM to the end of the last one's. Any thread. */
+uint64_t vgpu_xgmi_span(VGPUState *s);
+/* Values of registers. BQL held. */
+uint32_t vgpu_xgmi_links(VGPUState *s);
+uint32_t vgpu_xgmi_lfb_cntl(VGPUState *s);
+uint32_t vgpu_xgmi_lfb_size(VGPUState *s);
 
 /* vram.c: VRAM and its BAR. BQL held. */
 

@@ -337,6 +337,7 @@ const VMStateDescription vmstate_vgpu = {
     .post_load = vgpu_post_load,
     .fields = (const VMStateField[]) {
         VMSTATE_PCI_DEVICE(parent_obj, VGPUState),
+        VMSTATE_UINT8_EQUAL(xgmi_node, VGPUState, "another place in the hive"),
         VMSTATE_BOOL(irq_due, VGPUState),
         VMSTATE_UINT32_ARRAY(pcie, VGPUState, VGPU_PCIE_SPAN),
         VMSTATE_UINT32_ARRAY(nbio, VGPUState, VGPU_NBIO_SPAN),

@@ -55,12 +55,26 @@ VGPUTargetKind vgpu_walk_refusal(VGPUClient *c, unsigned vmid)
            VGPU_TARGET_RETRY : VGPU_TARGET_FAULT;
 }
 
+/* @len bytes of VRAM at *@addr of the hive: ours, or (also) somebody else's. */
+static VGPUTargetKind vram_target(VGPUState *s, uint64_t *addr, uint64_t len)
+{
+    uint64_t off = *addr - s->vram_base;
+
+    if (s->hive && (*addr < s->vram_base || off >= s->vram_size ||
+                    len > s->vram_size - off)) {
+        return VGPU_TARGET_PEER;
+    }
+    *addr = off;
+    return VGPU_TARGET_VRAM;
+}
+
 /*
- * An address in an entry is an offset in VRAM plus FB_OFFSET, or a bus address.
- * False if it lies below VRAM; phys knows whether it lies above.
+ * An address in an entry is an offset in VRAM plus FB_OFFSET, or a bus address;
+ * @len: of what is there. False if it lies below VRAM; phys knows whether it
+ * lies above.
  */
-static bool entry_target(VGPUClient *c, uint64_t entry, uint64_t *addr,
-                         VGPUTargetKind *kind)
+static bool entry_target(VGPUClient *c, uint64_t entry, uint64_t len,
+                         uint64_t *addr, VGPUTargetKind *kind)
 {
     uint64_t fb_offset = hub_reg_mb16(c, MC_VM_FB_OFFSET);
 
@@ -68,11 +82,12 @@ static bool entry_target(VGPUClient *c, uint64_t entry, uint64_t *addr,
         *kind = VGPU_TARGET_BUS;
         return true;
     }
-    *kind = VGPU_TARGET_VRAM;
     if (*addr < fb_offset) {
+        *kind = VGPU_TARGET_VRAM;
         return false;
     }
     *addr -= fb_offset;
+    *kind = vram_target(c->s, addr, len);
     return true;
 }
 
@@ -102,7 +117,7 @@ static bool load_entry(VGPUClient *c, unsigned vmid, uint64_t va,
     uint64_t addr = pde & VGPU_PDE_ADDR;
     VGPUTargetKind kind;
 
-    if (!entry_target(c, pde, &addr, &kind) ||
+    if (!entry_target(c, pde, VGPU_PAGE_SIZE, &addr, &kind) ||
         !vgpu_phys_load64(c->s, kind, addr + index * 8, entry)) {
         return false;
     }
@@ -138,7 +153,7 @@ static VGPULeaf leaf_from_pte(VGPUClient *c, unsigned vmid, uint64_t pte,
     leaf.flags = (pte & VGPU_LEAF_ENTRY) |
                  VGPU_PREP(VGPU_LEAF_MTYPE,
                            (uint16_t)VGPU_GET(pte, VGPU_PTE_MTYPE));
-    if (!entry_target(c, pte, &leaf.addr, &leaf.kind)) {
+    if (!entry_target(c, pte, 1ull << leaf.shift, &leaf.addr, &leaf.kind)) {
         return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_NACK, CLASS(NACK));
     }
     return leaf;
@@ -207,14 +222,17 @@ static VGPULeaf walk_vmid0(VGPUClient *c, uint64_t va)
     uint64_t start, table, entry;
 
     if (va >= fb && va <= fb_last) {
-        if (va - fb >= c->s->vram_size) {
+        uint64_t size = c->s->vram_size, addr = va - fb;
+        VGPUTargetKind kind = vram_target(c->s, &addr, 1);
+
+        if (kind == VGPU_TARGET_VRAM && addr >= size) {
             return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_NACK,
                               CLASS(NACK));
         }
         return (VGPULeaf) {
-            .kind = VGPU_TARGET_VRAM,
-            .addr = va - fb,
-            .left = MIN(fb_last - va + 1, c->s->vram_size - (va - fb)),
+            .kind = kind,
+            .addr = addr,
+            .left = MIN(fb_last - va + 1, size - addr % size),
         };
     }
     if (va >= agp && va <= agp_last) {
@@ -232,7 +250,7 @@ static VGPULeaf walk_vmid0(VGPUClient *c, uint64_t va)
                      << VGPU_PAGE_SHIFT) + off,
         };
 
-        if (!entry_target(c, 0, &leaf.addr, &leaf.kind)) {
+        if (!entry_target(c, 0, VGPU_PAGE_SIZE, &leaf.addr, &leaf.kind)) {
             return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_NACK,
                               CLASS(NACK));
         }

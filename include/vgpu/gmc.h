@@ -144,6 +144,8 @@
 #define MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_LSB	0x12c	/* << 12 */
 #define MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_MSB	0x12d
 #define MC_VM_XGMI_LFB_CNTL		0x138
+#define MC_VM_XGMI_LFB_CNTL__PF_LFB_REGION	0x0000000fu	/* this node */
+#define MC_VM_XGMI_LFB_CNTL__PF_MAX_REGION	0x000000f0u	/* the last node */
 #define MC_VM_XGMI_LFB_SIZE		0x139
 #define MC_VM_FB_LOCATION_BASE		0x140	/* << 24, inclusive */
 #define MC_VM_FB_LOCATION_TOP		0x141	/* << 24, inclusive (| 0xffffff) */

@@ -15,6 +15,7 @@
 #define VGPU_VERSION_VALUE		1
 #define VGPU_SDMA_COUNT			(VGPU_BASE + 0x02)
 #define VGPU_FAULT_SERIAL		(VGPU_BASE + 0x03)	/* last serial given out */
+#define VGPU_XGMI_LINKS			(VGPU_BASE + 0x04)	/* nodes of the hive that answer */
 
 /* Counter i: low dword; VGPU_COUNTER(i) + 1: high dword. Since reset. */
 #define VGPU_COUNTER(i)			(VGPU_BASE + 0x10 + 2 * (i))

@@ -23,8 +23,11 @@ static void remember(QPCIDevice *dev, int devfn, void *data)
 {
     QPCIDevice **found = data;
 
-    g_assert_null(*found);
-    *found = dev;
+    if (*found) {
+        g_free(dev);
+    } else {
+        *found = dev;
+    }
 }
 
 QPCIDevice *qvgpu_find(QPCIBus *bus)

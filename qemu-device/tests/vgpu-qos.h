@@ -124,7 +124,7 @@ QVGPU *qvgpu_start_sized(const char *vram, const char *args);
 void qvgpu_bring_up(QVGPU *v);
 void qvgpu_stop(QVGPU *v);
 
-/* The device in a bus, NULL if there is none; the caller frees it. */
+/* The first device in a bus, NULL if there is none; the caller frees it. */
 QPCIDevice *qvgpu_find(QPCIBus *bus);
 /* Size of a BAR as its writable bits tell, and its flag bits. */
 uint64_t qvgpu_bar_size(QPCIDevice *pci, unsigned bar, uint32_t *flags);
@@ -294,6 +294,7 @@ bool qvgpu_loads(QVGPU *v, const char *file);
 /* Each file of tests adds its own. */
 void qvgpu_add_reset_tests(void);
 void qvgpu_add_vram_tests(void);
+void qvgpu_add_hive_tests(void);
 void qvgpu_add_state_tests(void);
 void qvgpu_add_pci_tests(void);
 void qvgpu_add_regs_tests(void);

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: several devices: XGMI hives, PCIe peers, unplugging them. */
+#include "qemu/osdep.h"
+#include "hw/pci/pci_regs.h"
+#include "qobject/qdict.h"
+#include "vgpu-qos.h"
+
+#define VRAM        (64 * MiB)
+#define VMID        4
+#define VA          0x111100000000ull
+#define PEER_AT     (192 * GiB)
+#define PEER_MMIO   0xe1000000u
+#define COPIES      300
+#define BYTES       (4 * MiB)
+
+#define PAIR(props) "-device vgpu-kfd,vram=64M" props
+
+/* The second device, with BARs of its own. */
+static QVGPU *map_peer(QVGPU *v)
+{
+    QVGPU *p = g_new0(QVGPU, 1);
+
+    *p = *v;
+    p->pci = qpci_device_find(v->bus, QPCI_DEVFN(2, 0));
+    g_assert_nonnull(p->pci);
+    p->bar[VGPU_BAR_VRAM] = PEER_AT;
+    p->bar[VGPU_BAR_DOORBELL] = PEER_AT + 32 * GiB;
+    p->bar[VGPU_BAR_MMIO] = PEER_MMIO;
+    qvgpu_map_bars(p);
+    return p;
+}
+
+static void stop_pair(QVGPU *v, QVGPU *p)
+{
+    g_free(p->pci);
+    g_free(p);
+    qvgpu_stop(v);
+}
+
+static uint64_t mc(QVGPU *v, uint64_t offset)
+{
+    return qvgpu_mc(v, v->bar[VGPU_BAR_VRAM]) + offset;
+}
+
+static void copy(QVGPU *v, QVGPUSpace *space, uint64_t src, uint64_t dst,
+                 uint64_t len)
+{
+    QVGPUQueue q;
+
+    qvgpu_queue_open(&q, v, 0, 0, space);
+    qvgpu_pkt_copy(&q, src, dst, len);
+    qvgpu_finish(&q);
+}
+
+static void check_lfb(QVGPU *v, unsigned node, unsigned last, uint32_t links)
+{
+    uint32_t cntl = qvgpu_mm_rd(v, MC_VM_XGMI_LFB_CNTL);
+
+    g_assert_cmpuint(VGPU_GET(cntl, MC_VM_XGMI_LFB_CNTL__PF_LFB_REGION), ==,
+                     node);
+    g_assert_cmpuint(VGPU_GET(cntl, MC_VM_XGMI_LFB_CNTL__PF_MAX_REGION), ==,
+                     last);
+    g_assert_cmphex(qvgpu_mm_rd(v, MC_VM_XGMI_LFB_SIZE), ==, VRAM >> 24);
+    g_assert_cmphex(qvgpu_rd(v, HUB(VGPU_HUB_GFX) + MC_VM_XGMI_LFB_CNTL), ==,
+                    cntl);
+    g_assert_cmpuint(qvgpu_mm_rd(v, MC_VM_FB_LOCATION_TOP) -
+                     qvgpu_mm_rd(v, MC_VM_FB_LOCATION_BASE) + 1, ==,
+                     (last + 1) * (VRAM >> 24));
+    g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, links);
+}
+
+/* Catches: places that two nodes see differently. */
+static void test_registers(void)
+{
+    QVGPU *v = qvgpu_start_sized("64M,hive=7", PAIR(",hive=7 ")
+                                 PAIR(",hive=8"));
+    QVGPU *p = map_peer(v);
+
+    check_lfb(v, 0, 1, 2);
+    check_lfb(p, 1, 1, 1);
+    stop_pair(v, p);
+}
+
+/*
+ * Catches: a peer's VRAM at another address, one's own that is not where the
+ * hive has it, and what lies beyond the last node.
+ */
+static void test_memory(void)
+{
+    QVGPU *v = qvgpu_start_sized("64M,hive=7", PAIR(",hive=7"));
+    QVGPU *p = map_peer(v);
+    uint64_t src = qvgpu_alloc(v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
+    uint64_t back = qvgpu_ram_page(v);
+    QVGPUSpace space;
+    QVGPUIrq irq;
+
+    /* By the aperture, to the last page of node 1 and from it. */
+    qvgpu_fill(v, src, 1, 0, QVGPU_PAGE);
+    copy(v, NULL, qvgpu_mc(v, src), mc(v, 2 * VRAM - QVGPU_PAGE), QVGPU_PAGE);
+    qvgpu_expect(v, PEER_AT + VRAM - QVGPU_PAGE, 1, 0, QVGPU_PAGE);
+    qvgpu_expect_byte(v, v->bar[VGPU_BAR_VRAM] + VRAM - QVGPU_PAGE, 0,
+                      QVGPU_PAGE);
+    copy(v, NULL, mc(v, 2 * VRAM - QVGPU_PAGE), qvgpu_mc(v, back), QVGPU_PAGE);
+    qvgpu_expect(v, back, 1, 0, QVGPU_PAGE);
+
+    /* By page tables: a 1 GiB leaf is both nodes, and nothing after them. */
+    qvgpu_space_init(&space, v, VMID, QVGPU_RAM);
+    qvgpu_space_set_retry(&space, false);
+    qvgpu_space_set(&space, VA & ~(1 * GiB - 1), VGPU_LEVEL_PDB1,
+                    QVGPU_PTE_RW | VGPU_PDE_PTE);
+    qvgpu_fill(v, v->bar[VGPU_BAR_VRAM] + VRAM - 100, 2, 0, 100);
+    qvgpu_fill(v, PEER_AT, 2, 100, 300);
+    copy(v, &space, (VA & ~(1 * GiB - 1)) + VRAM - 100,
+         (VA & ~(1 * GiB - 1)) + VRAM + 0x1000, 400);
+    qvgpu_expect(v, PEER_AT + 0x1000, 2, 0, 400);
+    g_assert_false(qvgpu_ih_pending(v));
+    copy(v, &space, (VA & ~(1 * GiB - 1)) + VRAM,
+         (VA & ~(1 * GiB - 1)) + 2 * VRAM, 4);
+    qvgpu_ih_next(v, &irq);
+    g_assert_cmphex(irq.data[1] & IH_FAULT_D1__RETRY, ==, 0);
+    stop_pair(v, p);
+}
+
+/* Catches: without a hive, a peer's BAR that engines do not reach. */
+static void test_pcie_peer(void)
+{
+    QVGPU *v = qvgpu_start_sized("64M", PAIR(""));
+    QVGPU *p = map_peer(v);
+    uint64_t src = qvgpu_ram_page(v);
+    QVGPUSpace space;
+
+    g_assert_cmphex(qvgpu_mm_rd(v, MC_VM_XGMI_LFB_CNTL), ==, 0);
+    g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 0);
+    qvgpu_space_init(&space, v, VMID, QVGPU_RAM);
+    qvgpu_space_map(&space, VA, src, QVGPU_PAGE);
+    qtest_writeq(v->qts, qvgpu_space_slot(&space, VA + QVGPU_PAGE,
+                                          VGPU_LEVEL_PTB),
+                 QVGPU_PTE_RW | VGPU_PTE_SYSTEM | (PEER_AT + QVGPU_PAGE));
+    qvgpu_fill(v, src, 3, 0, QVGPU_PAGE);
+    copy(v, &space, VA, VA + QVGPU_PAGE, QVGPU_PAGE);
+    qvgpu_expect(v, PEER_AT + QVGPU_PAGE, 3, 0, QVGPU_PAGE);
+    stop_pair(v, p);
+}
+
+static void plug_peer(QVGPU *v)
+{
+    qtest_qmp_device_add(v->qts, "vgpu-kfd", "peer",
+                         "{ 'bus': 'rp0', 'vram': 67108864, 'hive': 7 }");
+}
+
+/*
+ * Catches: a peer that goes while somebody copies to it, and takes its memory
+ * along; a place in the hive that is not free again.
+ */
+static void test_unplug_peer(void)
+{
+    QVGPU *v = qvgpu_start_sized("64M,hive=7",
+        "-global ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off "
+        "-device pcie-root-port,id=rp0,chassis=1,slot=1");
+    uint64_t src = qvgpu_alloc(v, QVGPU_VRAM, BYTES, QVGPU_PAGE);
+    uint64_t back = qvgpu_ram_page(v);
+    QVGPUQueue q;
+    unsigned i;
+
+    plug_peer(v);
+    /* Those who were there before are to be told where it ends now. */
+    qvgpu_mm_wr(v, MC_VM_FB_LOCATION_TOP,
+                qvgpu_mm_rd(v, MC_VM_FB_LOCATION_BASE) + 2 * (VRAM >> 24) - 1);
+    check_lfb(v, 0, 1, 2);
+    qvgpu_queue_init_ring(&q, v, 0, 0, NULL, QVGPU_RAM, 64 * KiB);
+    qvgpu_queue_load(&q);
+    for (i = 0; i < COPIES; i++) {
+        qvgpu_pkt_copy(&q, qvgpu_mc(v, src), mc(v, VRAM), BYTES);
+    }
+    qvgpu_kick(&q);
+    qtest_qmp_device_del(v->qts, "peer");
+    g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 0);
+    /* The copies that are left go nowhere. */
+    qvgpu_finish(&q);
+    g_assert_cmphex(qvgpu_mm_rd(v, VM_L2_PROTECTION_FAULT_STATUS), !=, 0);
+
+    plug_peer(v);
+    qvgpu_fill(v, src, 4, 0, QVGPU_PAGE);
+    copy(v, NULL, qvgpu_mc(v, src), mc(v, VRAM), QVGPU_PAGE);
+    copy(v, NULL, mc(v, VRAM), qvgpu_mc(v, back), QVGPU_PAGE);
+    qvgpu_expect(v, back, 4, 0, QVGPU_PAGE);
+    qvgpu_stop(v);
+}
+
+/* Catches: a hive of nodes that cannot stand side by side. */
+static void test_bad_hive(void)
+{
+    QVGPU *v = qvgpu_start_sized("64M,hive=7",
+        "-global ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off "
+        "-device pcie-root-port,id=rp0,chassis=1,slot=1");
+    QDict *reply = qtest_qmp(v->qts, "{ 'execute': 'device_add', 'arguments': "
+                             "{ 'driver': 'vgpu-kfd', 'bus': 'rp0', "
+                             "'id': 'peer', 'vram': 134217728, 'hive': 7 } }");
+
+    g_assert_true(qdict_haskey(reply, "error"));
+    qobject_unref(reply);
+    plug_peer(v);
+    g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 2);
+    qvgpu_stop(v);
+}
+
+void qvgpu_add_hive_tests(void)
+{
+    qtest_add_func("/vgpu-kfd/hive/registers", test_registers);
+    qtest_add_func("/vgpu-kfd/hive/memory", test_memory);
+    qtest_add_func("/vgpu-kfd/hive/pcie-peer", test_pcie_peer);
+    qtest_add_func("/vgpu-kfd/hive/unplug-peer", test_unplug_peer);
+    qtest_add_func("/vgpu-kfd/hive/bad", test_bad_hive);
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: XGMI. Devices with the same hive= have their VRAM side by side in
+ * the FB aperture and in page-table entries: node n's begins at n * segment,
+ * the size of each one's VRAM.
+ */
+#include "qemu/osdep.h"
+#include "qapi/error.h"
+#include "qemu/queue.h"
+#include "exec/memory.h"
+#include "vgpu-kfd.h"
+#include "trace.h"
+
+typedef struct VGPUHive VGPUHive;
+struct VGPUHive {
+    uint64_t id;
+    uint64_t segment;           /* bytes */
+    unsigned refs;
+    QemuMutex lock;             /* node[]; nothing is taken inside it */
+    VGPUState *node[VGPU_XGMI_NODES];
+    QLIST_ENTRY(VGPUHive) next;
+};
+
+/* BQL. */
+static QLIST_HEAD(, VGPUHive) hives = QLIST_HEAD_INITIALIZER(hives);
+
+static VGPUHive *hive_get(uint64_t id, uint64_t segment)
+{
+    VGPUHive *h;
+
+    QLIST_FOREACH(h, &hives, next) {
+        if (h->id == id) {
+            return h;
+        }
+    }
+    h = g_new0(VGPUHive, 1);
+    h->id = id;
+    h->segment = segment;
+    qemu_mutex_init(&h->lock);
+    QLIST_INSERT_HEAD(&hives, h, next);
+    return h;
+}
+
+static void hive_put(VGPUHive *h)
+{
+    if (!h->refs) {
+        QLIST_REMOVE(h, next);
+        qemu_mutex_destroy(&h->lock);
+        g_free(h);
+    }
+}
+
+bool vgpu_xgmi_join(VGPUState *s, Error **errp)
+{
+    unsigned n = 0;
+    VGPUHive *h;
+
+    if (!s->hive_id) {
+        return true;
+    }
+    h = hive_get(s->hive_id, s->vram_size);
+    while (n < VGPU_XGMI_NODES && h->node[n]) {
+        n++;
+    }
+    if (h->segment != s->vram_size) {
+        error_setg(errp, "all devices of a hive have as much VRAM");
+    } else if (n == VGPU_XGMI_NODES) {
+        error_setg(errp, "a hive has at most %u devices", VGPU_XGMI_NODES);
+    } else {
+        h->refs++;
+        s->hive = h;
+        s->xgmi_node = n;
+        s->vram_base = n * h->segment;
+        QEMU_LOCK_GUARD(&h->lock);
+        h->node[n] = s;
+        return true;
+    }
+    hive_put(h);
+    return false;
+}
+
+/* Wait until nobody of @peer is inside an access that began before now. */
+static void wait_accesses(VGPUState *peer)
+{
+    unsigned i;
+
+    for (i = 0; i < VGPU_NUM_CLIENTS; i++) {
+        VGPUClient *c = peer->clients[i];
+        unsigned seen = c ? qatomic_read(&c->access) : 0;
+
+        while ((seen & 1) && qatomic_load_acquire(&c->access) == seen) {
+            g_usleep(20);
+        }
+    }
+}
+
+void vgpu_xgmi_leave(VGPUState *s)
+{
+    VGPUHive *h = s->hive;
+    unsigned n;
+
+    if (!h) {
+        return;
+    }
+    WITH_QEMU_LOCK_GUARD(&h->lock) {
+        h->node[s->xgmi_node] = NULL;
+    }
+    for (n = 0; n < VGPU_XGMI_NODES; n++) {
+        if (h->node[n]) {
+            wait_accesses(h->node[n]);
+        }
+    }
+    h->refs--;
+    hive_put(h);
+    s->hive = NULL;
+}
+
+/* Nodes that are there, a bit each. */
+static uint32_t present(VGPUState *s)
+{
+    uint32_t mask = 0;
+    unsigned n;
+
+    if (s->hive) {
+        QEMU_LOCK_GUARD(&s->hive->lock);
+        for (n = 0; n < VGPU_XGMI_NODES; n++) {
+            mask |= s->hive->node[n] ? 1u << n : 0;
+        }
+    }
+    return mask;
+}
+
+uint32_t vgpu_xgmi_links(VGPUState *s)
+{
+    return present(s) & ~(s->hive ? 1u << s->xgmi_node : 0) &
+           ~qatomic_read(&s->xgmi_down);
+}
+
+uint32_t vgpu_xgmi_lfb_cntl(VGPUState *s)
+{
+    uint32_t mask = present(s);
+
+    return mask ? VGPU_PREP(MC_VM_XGMI_LFB_CNTL__PF_LFB_REGION,
+                            (uint32_t)s->xgmi_node) |
+                  VGPU_PREP(MC_VM_XGMI_LFB_CNTL__PF_MAX_REGION,
+                            31u - clz32(mask)) : 0;
+}
+
+uint32_t vgpu_xgmi_lfb_size(VGPUState *s)
+{
+    return s->hive ? s->vram_size >> 24 : 0;
+}
+
+uint64_t vgpu_xgmi_span(VGPUState *s)
+{
+    uint32_t mask = present(s);
+
+    return mask ? (32 - clz32(mask)) * s->vram_size : s->vram_size;
+}
+
+bool vgpu_xgmi_map(VGPUState *s, VGPUSpan *span)
+{
+    uint64_t n = span->addr / s->vram_size, off = span->addr % s->vram_size;
+    VGPUHive *h = s->hive;
+    VGPUState *peer;
+
+    if (!h || n >= VGPU_XGMI_NODES ||
+        (qatomic_read(&s->xgmi_down) & (1u << n))) {
+        return false;
+    }
+    QEMU_LOCK_GUARD(&h->lock);
+    peer = h->node[n];
+    if (!peer) {
+        return false;
+    }
+    memory_region_ref(peer->vram);
+    span->host = peer->vram_ptr + off;
+    span->len = MIN(span->len, s->vram_size - off);
+    span->mapped = true;
+    return true;
+}
