@@ -204,8 +204,76 @@ static void test_bad_hive(void)
     qvgpu_stop(v);
 }
 
+#define RP              QPCI_DEVFN(2, 0)
+#define BEHIND          QPCI_DEVFN(32, 0)       /* bus 1, slot 0 */
+
+/* Let through what qvgpu_map_bars() will map: below 4 GiB, and far above. */
+static QPCIDevice *open_root_port(QPCIBus *bus)
+{
+    QPCIDevice *rp = qpci_device_find(bus, RP);
+
+    g_assert_nonnull(rp);
+    qpci_config_writel(rp, PCI_PRIMARY_BUS, 0x00010100);
+    qpci_config_writel(rp, PCI_MEMORY_BASE, 0xe000e000);
+    qpci_config_writel(rp, PCI_PREF_MEMORY_BASE, 0xfff10001);
+    qpci_config_writel(rp, PCI_PREF_BASE_UPPER32, 64 * GiB >> 32);
+    qpci_config_writel(rp, PCI_PREF_LIMIT_UPPER32, 160 * GiB >> 32);
+    qpci_device_enable(rp);
+    return rp;
+}
+
+/* Catches: a teardown that does not wait for the engines, or for ever. */
+static void test_unplug_busy(void)
+{
+    QVGPU *v = qvgpu_start_sized("64M",
+        "-global ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off "
+        "-device pcie-root-port,id=rp0,chassis=1,slot=1,addr=2");
+    unsigned i, round;
+
+    /* The one behind the port takes the other's place. */
+    qpci_config_writew(v->pci, PCI_COMMAND, 0);
+    g_free(v->pci);
+    for (round = 0; round < 2; round++) {
+        QPCIDevice *rp = open_root_port(v->bus);
+        uint8_t exp = qpci_find_capability(rp, PCI_CAP_ID_EXP, 0);
+        uint64_t a, b;
+        QVGPUQueue q;
+
+        qtest_qmp_device_add(v->qts, "vgpu-kfd", "gpu",
+                             "{ 'bus': 'rp0', 'vram': 67108864 }");
+        qpci_config_writew(rp, exp + PCI_EXP_SLTCTL,
+                           PCI_EXP_SLTCTL_PWR_IND_ON);
+        v->pci = qpci_device_find(v->bus, BEHIND);
+        g_assert_nonnull(v->pci);
+        qvgpu_map_bars(v);
+        v->vram_next = v->bar[VGPU_BAR_VRAM];
+        qvgpu_bring_up(v);
+
+        a = qvgpu_alloc(v, QVGPU_VRAM, BYTES, QVGPU_PAGE);
+        b = qvgpu_alloc(v, QVGPU_RAM, BYTES, QVGPU_PAGE);
+        qvgpu_queue_init_ring(&q, v, 0, 0, NULL, QVGPU_RAM, 64 * KiB);
+        qvgpu_queue_load(&q);
+        for (i = 0; i < COPIES; i++) {
+            qvgpu_pkt_copy(&q, qvgpu_mc(v, a), qvgpu_mc(v, b), BYTES);
+        }
+        qvgpu_kick(&q);
+        qvgpu_wait_until(qvgpu_queue_rptr(&q) > 0);
+        g_assert_false(qvgpu_queue_idle(&q));
+        /* As a guest ejects: the power goes. */
+        qpci_config_writew(rp, exp + PCI_EXP_SLTCTL, PCI_EXP_SLTCTL_PCC |
+                           PCI_EXP_SLTCTL_PWR_IND_OFF);
+        qtest_qmp_eventwait(v->qts, "DEVICE_DELETED");
+        g_assert_cmphex(qvgpu_rd(v, VGPU_MAGIC), !=, VGPU_MAGIC_VALUE);
+        g_free(v->pci);
+        g_free(rp);
+    }
+    v->pci = NULL;
+    qvgpu_stop(v);
+}
+
 void qvgpu_add_hive_tests(void)
 {
+    qtest_add_func("/vgpu-kfd/hive/unplug-busy", test_unplug_busy);
     qtest_add_func("/vgpu-kfd/hive/registers", test_registers);
     qtest_add_func("/vgpu-kfd/hive/memory", test_memory);
     qtest_add_func("/vgpu-kfd/hive/pcie-peer", test_pcie_peer);
