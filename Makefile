@@ -5,7 +5,7 @@
 #   QEMU_SRC=DIR KERNEL_SRC=DIR   build these source trees instead of Debian's
 #   S=N                           seconds for each long test
 #   SUITE=NAME                    run only that suite (make test)
-#   FUZZ_S=N                      seconds for each fuzzer (make fuzz)
+#   FUZZ_S=N FUZZ=NAME            seconds for each fuzzer, only that one (make fuzz)
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
@@ -21,8 +21,9 @@ test-long: ## the long forms of the suites, S= seconds each
 	@./vgpu test --long $(if $(S),--seconds $(S)) $(SUITE)
 
 FUZZ_S ?= 60
+FUZZ ?= fuzz-model fuzz-generic
 fuzz: ## the fuzzers of the device, FUZZ_S= seconds each
-	@./vgpu test --long --seconds $(FUZZ_S) fuzz-model fuzz-generic
+	@./vgpu test --long --seconds $(FUZZ_S) $(FUZZ)
 
 bench: ## all benchmarks, as a table and as build/bench.json
 	@./vgpu bench

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Do docs/hardware.md and the device have the same registers? Address, access and reset value are compared.
+"""Do docs/hardware.md and the device have the same registers, properties and QMP commands?
+
+Of registers, address, access and reset value are compared.
 
 In the document a table whose first column is headed "register" has addresses in its second, "dword" or "offset"; before
 one with offsets stands a line "Bases: 0x2840 (GFX), 0x1ab80 (MM)". Addresses may be sums with a variable ("0x40 + 2n");
@@ -19,7 +21,7 @@ from pathlib import Path
 
 from vgpu_tools import qemu
 from vgpu_tools.errors import Failure
-from vgpu_tools.paths import ROOT
+from vgpu_tools.paths import QEMU_DEVICE, ROOT
 from vgpu_tools.steps import clean_environment
 from vgpu_tools.tap import Case
 
@@ -181,10 +183,41 @@ def _differences(written: dict[int, Register], real: dict[int, Register]) -> Ite
             yield f"0x{dword:05x} ({said.name}) is 0x{found.reset:x} after reset, the document says 0x{said.reset:x}"
 
 
+def _properties(device: str) -> set[str]:
+    """Properties of a device, as QEMU lists them."""
+    command = [str(qemu.with_firmware()), "-device", f"{device},help"]
+    said = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False).stdout
+    return set(re.findall(r"^  (\S+)=<", said, re.MULTILINE))
+
+
+def _names(title: str, text: str, head: str, real: set[str]) -> Case:
+    """The names in `backticks` in the first column of the tables with this head are the real ones."""
+    cells = [
+        line.split("|")[1]
+        for table in re.findall(rf"^\| {head} \|.*\n((?:\|.*\n)*)", text, re.MULTILINE)
+        for line in table.splitlines()
+    ]
+    written = {name for cell in cells for name in re.findall("`([^`]+)`", cell)}
+    wrong = [f"only in the document: {name}" for name in sorted(written - real)]
+    wrong += [f"not in the document: {name}" for name in sorted(real - written)]
+    return Case(f"registers: {title}", "failed" if wrong or not real else "passed", "\n".join(wrong))
+
+
+def _others(text: str) -> list[Case]:
+    """Properties (but for those of every PCI device) and QMP commands."""
+    schema = (QEMU_DEVICE / "qapi/vgpu-kfd.json").read_text()
+    commands = set(re.findall(r"'command': '([^']+)'", schema))
+    return [
+        _names("properties", text, "property", _properties("vgpu-kfd") - _properties("pci-testdev")),
+        _names("QMP commands", text, "QMP command", commands),
+    ]
+
+
 def run(log: Path) -> list[Case]:
     """Compare the two."""
-    written, real = documented(DOCUMENT.read_text()), existing()
+    text = DOCUMENT.read_text()
+    written, real = documented(text), existing()
     lines = list(_differences(written, real))
     log.write_text(f"{len(written)} registers in the document, {len(real)} in the device\n" + "\n".join(lines) + "\n")
     few = "\n".join(lines[:40] + ([f"... {len(lines) - 40} more"] if len(lines) > 40 else []))
-    return [Case("registers: docs/hardware.md has what the device has", "failed" if lines else "passed", few)]
+    return [Case("registers: registers", "failed" if lines else "passed", few), *_others(text)]
