@@ -168,23 +168,45 @@ static void repair(FuzzQueue *q, unsigned vmid, const FuzzHit *hit)
     }
 }
 
+/* Let an engine stand still, wherever it is, and go on. */
+static void freeze(QVGPU *v, unsigned engine)
+{
+    uint32_t reg = SDMA_ENGINE(engine) + SDMA_FREEZE;
+
+    qvgpu_wr(v, reg, SDMA_FREEZE__FREEZE);
+    qvgpu_wait_until(qvgpu_rd(v, reg) & SDMA_FREEZE__FROZEN);
+    qvgpu_wr(v, reg, 0);
+}
+
 /* Things that change nothing. */
 static void disturb(FuzzQueue *q)
 {
     FuzzCase *c = q->c;
     QVGPUQueue *other = &c->queue[fuzz_below(&q->rng, c->nqueues)].q;
 
-    switch (fuzz_below(&q->rng, q->loose ? 2 : 8)) {
-    case 0:
+    switch (fuzz_below(&q->rng, 16)) {
+    case 0 ... 1:
         qvgpu_invalidate(c->v, fuzz_rnd(&q->rng) & 0xffff);
         break;
-    case 1:
+    case 2 ... 3:
         qvgpu_queue_disable(other);
         qvgpu_queue_enable(other);
         break;
-    case 2:
-        fuzz_check_pages(c, (FUZZ_PARTS_AT + q->part * FUZZ_PART) / QVGPU_PAGE,
-                    (FUZZ_PARTS_AT + (q->part + 1) * FUZZ_PART) / QVGPU_PAGE);
+    case 4:
+        freeze(c->v, other->engine);
+        break;
+    case 5:
+        /* The machine stops and goes on. */
+        qtest_qmp_assert_success(c->v->qts, "{ 'execute': 'stop' }");
+        qtest_qmp_assert_success(c->v->qts, "{ 'execute': 'cont' }");
+        break;
+    case 6 ... 7:
+        if (!q->loose) {
+            uint64_t at = FUZZ_PARTS_AT + q->part * FUZZ_PART;
+
+            fuzz_check_pages(c, at / QVGPU_PAGE,
+                             (at + FUZZ_PART) / QVGPU_PAGE);
+        }
         break;
     default:
         break;
