@@ -138,6 +138,8 @@ static void test_acknowledge_without_repair(void)
         serial = irq.data[3];
         qvgpu_cam_ack(r.v, qvgpu_ih_next_fault(r.v, VMID, SRC, false, true));
     }
+    /* The last acknowledge, too, was without repair: it faulted once more. */
+    qvgpu_wait_until(qvgpu_ih_pending(r.v));
     map_src(&r);
     qvgpu_cam_ack(r.v, qvgpu_ih_next_fault(r.v, VMID, SRC, false, true));
     qvgpu_finish(&r.q);
