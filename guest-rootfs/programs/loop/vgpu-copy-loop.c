@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * vgpu-copy-loop: keeps an engine busy until its standard input ends, and
+ * checks every byte. For whoever disturbs a guest from outside: migration,
+ * savevm, injected faults.
+ *
+ * A round sends a pattern, which the round selects, through 1 GiB of copies
+ * between buffers in VRAM, and another through memory from mmap() that the
+ * engine has to fault for. Prints "round N" after each.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "vg.h"
+
+#define CHUNK	(16 * VG_MIB)
+#define HOPS	62	/* between the buffers in VRAM */
+#define FAULTED	(2 * VG_MIB)
+
+struct loop {
+	struct vg vg;
+	struct vg_queue queue;
+	struct vg_bo in, out, vram[2];
+};
+
+static int open_all(struct loop *l)
+{
+	struct vg_gpu *gpu = &l->vg.gpu[0];
+	int ret;
+
+	ret = vg_open(&l->vg);
+	if (ret < 0)
+		return ret;
+	if (!l->vg.n_gpus)
+		return vg_fail(-ENODEV, "no GPU");
+	ret = vg_set_xnack(&l->vg, 1);
+	if (ret >= 0)
+		ret = vg_queue_create(&l->vg, gpu, 64 * VG_KIB, &l->queue);
+	if (!ret)
+		ret = vg_bo_create(&l->vg, gpu, CHUNK, VG_GTT, &l->in);
+	if (!ret)
+		ret = vg_bo_create(&l->vg, gpu, CHUNK, VG_GTT, &l->out);
+	if (!ret)
+		ret = vg_bo_create(&l->vg, gpu, CHUNK, VG_VRAM, &l->vram[0]);
+	if (!ret)
+		ret = vg_bo_create(&l->vg, gpu, CHUNK, VG_VRAM, &l->vram[1]);
+	return ret;
+}
+
+static int through_vram(struct loop *l, uint64_t round)
+{
+	int i, ret;
+
+	vg_pattern_fill(l->in.cpu, CHUNK, round, 0);
+	vg_pattern_fill(l->out.cpu, CHUNK, ~round, 0);
+	ret = vg_emit_copy(&l->queue, l->vram[0].va, l->in.va, CHUNK);
+	for (i = 0; !ret && i < HOPS; i++)
+		ret = vg_emit_copy(&l->queue, l->vram[~i & 1].va,
+				   l->vram[i & 1].va, CHUNK);
+	if (!ret)
+		ret = vg_emit_copy(&l->queue, l->out.va, l->vram[i & 1].va,
+				   CHUNK);
+	if (!ret)
+		ret = vg_queue_finish(&l->queue, VG_TIMEOUT_MS);
+	return ret ? ret : vg_pattern_check(l->out.cpu, CHUNK, round, 0);
+}
+
+static int through_faults(struct loop *l, uint64_t round)
+{
+	void *src = vg_map_anon(FAULTED), *dst = vg_map_anon(FAULTED);
+	int ret;
+
+	if (!src || !dst)
+		return vg_fail(-ENOMEM, "mmap");
+	vg_pattern_fill(src, FAULTED, round, 0);
+	ret = vg_copy(&l->queue, dst, src, FAULTED);
+	if (!ret)
+		ret = vg_pattern_check(dst, FAULTED, round, 0);
+	vg_unmap_anon(src, FAULTED);
+	vg_unmap_anon(dst, FAULTED);
+	return ret;
+}
+
+/* Standard input has ended, or somebody has typed. */
+static int told_to_stop(void)
+{
+	struct pollfd in = { STDIN_FILENO, POLLIN, 0 };
+
+	return poll(&in, 1, 0) > 0;
+}
+
+int main(void)
+{
+	static struct loop l;
+	uint64_t round;
+	int ret = open_all(&l);
+
+	for (round = 1; !ret && !told_to_stop(); round++) {
+		ret = through_vram(&l, round);
+		if (!ret)
+			ret = through_faults(&l, round);
+		if (!ret) {
+			printf("round %lu\n", (unsigned long)round);
+			fflush(stdout);
+		}
+	}
+	if (ret < 0) {
+		fprintf(stderr, "vgpu-copy-loop: %s\n", vg_error());
+		return 1;
+	}
+	return 0;
+}

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A guest that a test holds in its hands: its QEMU, its QMP socket, and the command that runs in it.
+
+The launcher's own runs begin and end with one QEMU. Here a command may outlive it: machines that take over by
+migration share a `Session`, which reads what the agent says wherever it says it.
+"""
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+from qemu.qmp.legacy import QEMUMonitorProtocol
+from vgpu_tools import agent
+from vgpu_tools.console import Watcher
+from vgpu_tools.guest import Guest
+
+LIMIT = 120.0  # seconds for anything that is waited for
+
+
+class Session:
+    """A command in a guest, whichever QEMU runs it."""
+
+    def __init__(self) -> None:
+        self.decoder = agent.Decoder()
+        self.output = b""
+        self.errors = b""
+        self.status: int | None = None
+        self.ready = False
+
+    def feed(self, data: bytes) -> None:
+        """Take bytes from the agent."""
+        for kind, payload in self.decoder.feed(data):
+            if kind == agent.HELLO:
+                self.ready = True
+            elif kind == agent.STDOUT:
+                self.output += payload
+            elif kind == agent.STDERR:
+                self.errors += payload
+            elif kind == agent.EXIT:
+                self.status = int.from_bytes(payload[:4], "little")
+
+    def lines(self) -> int:
+        """Whole lines of output so far."""
+        return self.output.count(b"\n")
+
+
+class Machine:
+    """One QEMU. `incoming` is where it takes its state from, instead of booting."""
+
+    def __init__(self, session: Session, folder: Path, name: str, guest: Guest, incoming: str = "") -> None:
+        self.session = session
+        self.log = folder / f"{name}.console"
+        self.qmp_path = folder / f"{name}.qmp"
+        self.qmp_errors = folder / f"{name}.qemu"
+        guest.qmp = self.qmp_path
+        self.port, theirs = socket.socketpair()
+        command = guest.command(theirs.fileno(), "tcg", f"file,path={self.log}")
+        if incoming:
+            command += ["-incoming", incoming]
+        with self.qmp_errors.open("wb") as errors:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, pass_fds=[theirs.fileno()]
+            )
+        theirs.close()
+        self.qmp = QEMUMonitorProtocol(str(self.qmp_path))
+        self._connect()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.qmp.close()
+        self.process.kill()
+        self.process.wait()
+        self.port.close()
+
+    def _connect(self) -> None:
+        until = time.monotonic() + LIMIT
+        while not self.qmp_path.exists():
+            if self.process.poll() is not None or time.monotonic() > until:
+                raise AssertionError(f"QEMU did not start: {self.qmp_errors.read_text()}")
+            time.sleep(0.01)
+        self.qmp.connect()
+
+    def send(self, kind: int, payload: bytes = b"") -> None:
+        """A frame for the agent."""
+        self.port.sendall(agent.frame(kind, payload))
+
+    def run(self, *words: str) -> None:
+        """Start a command, once the guest is up."""
+        self.until(lambda: self.session.ready, "the guest is up")
+        self.port.sendall(agent.run(words, 0))
+
+    def drain(self) -> None:
+        """Read what the agent has said so far."""
+        self.port.setblocking(False)
+        try:
+            while data := self.port.recv(65536):
+                self.session.feed(data)
+        except BlockingIOError:
+            pass
+        self.port.setblocking(True)
+
+    def until(self, holds: Callable[[], bool], what: str) -> None:
+        """Read what the agent says until something holds."""
+        until = time.monotonic() + LIMIT
+        while not holds():
+            left = until - time.monotonic()
+            if left <= 0:
+                raise AssertionError(f"not within {LIMIT:g} s: {what}; {self.session.errors!r}; console: {self.log}")
+            self.port.settimeout(left)
+            try:
+                data = self.port.recv(65536)
+            except TimeoutError:
+                continue
+            if not data:
+                raise AssertionError(f"QEMU went away before {what}: {self.qmp_errors.read_text()}")
+            self.session.feed(data)
+        self.port.settimeout(None)
+
+    def rounds(self, more: int) -> None:
+        """Wait until the command has printed that many more lines."""
+        goal = self.session.lines() + more
+        self.until(
+            lambda: self.session.lines() >= goal or self.session.status is not None, f"{more} more lines of output"
+        )
+        if self.session.status is not None:
+            raise AssertionError(f"ended with {self.session.status}: {self.session.errors!r}")
+
+    def migrate(self, uri: str) -> None:
+        """Send the machine's state to `uri`, all of it."""
+        self.qmp.cmd("migrate-set-parameters", **{"max-bandwidth": 0, "downtime-limit": 60000})
+        self.qmp.cmd("migrate", uri=uri)
+        until = time.monotonic() + LIMIT
+        while (state := self.qmp.cmd("query-migrate"))["status"] != "completed":
+            if state["status"] in ("failed", "cancelled"):
+                raise AssertionError(f"migration {state['status']}: {state.get('error-desc')}")
+            if time.monotonic() > until:
+                raise AssertionError(f"migration not done within {LIMIT:g} s: {state}")
+            self.drain()
+            time.sleep(0.05)
+        self.drain()
+
+    def complaint(self) -> str:
+        """What the kernel said on this machine's console that means something is wrong."""
+        watcher = Watcher()
+        watcher.feed(self.log.read_bytes() + b"\n")
+        return watcher.fatal or watcher.report
