@@ -51,6 +51,6 @@ class Boot(Test):
     def test_behind_an_iommu(self) -> None:
         """The demo holds where bus addresses are not the memory's; would catch DMA past the vIOMMU, and a driver that
         takes physical addresses for bus addresses."""
-        options = ("--memory", "3G", "--qemu-args", "-device intel-iommu")
+        options = ("--memory", "2G", "--qemu-args", "-device intel-iommu")
         result = run("test -e /sys/class/iommu/dmar0 && vgpu-demo", *options)
         self.assertEqual(result.returncode, 0, result.stdout[-2000:] + result.stderr)
