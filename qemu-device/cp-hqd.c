@@ -61,6 +61,7 @@ void vgpu_cp_queue_start(VGPUCp *cp, CpQueue *q)
         };
         x->ib.pos = MIN(q->regs[CP_HQD_IB_RPTR], x->ib.size);
     }
+    q->phase = q->regs[CP_HQD_HQ_STATUS1];
     q->error = false;
     q->dequeue = false;
     q->wait = VGPU_WAIT_NONE;
@@ -86,6 +87,7 @@ static void queue_stop(VGPUCp *cp, CpQueue *q)
                              x->ib.vmid));
     }
     qatomic_set(&q->regs[CP_HQD_IB_CONTROL], ib);
+    qatomic_set(&q->regs[CP_HQD_HQ_STATUS1], q->phase);
     qatomic_set(&q->regs[CP_HQD_PQ_RPTR], q->rptr & (ring_dwords(q) - 1));
     qatomic_set(&q->regs[CP_HQD_PQ_WPTR_LO], q->wptr);
     qatomic_set(&q->regs[CP_HQD_PQ_WPTR_HI], q->wptr >> 32);
@@ -115,7 +117,7 @@ static bool queue_pending(const CpQueue *q)
 {
     const CpExec *x = &q->exec;
 
-    return x->packet || x->in_ib || x->report || x->poll_wptr ||
+    return x->packet || x->in_ib || x->report || x->poll_wptr || x->clamped ||
            q->poll_wptr || q->rptr != q->wptr;
 }
 
@@ -246,7 +248,7 @@ static void queue_run(VGPUCp *cp, CpQueue *q)
             break;
         }
         qemu_mutex_unlock(&cp->lock);
-        step = vgpu_cp_pm4_step(cp, q);
+        step = x->aql ? vgpu_cp_aql_step(cp, q) : vgpu_cp_pm4_step(cp, q);
         qemu_mutex_lock(&cp->lock);
         q->rptr = x->rptr;
         /* Memory's word on wptr counts if no doorbell came meanwhile. */
@@ -438,6 +440,7 @@ void vgpu_cp_reset(VGPUState *s)
     memset(cp->queues, 0, sizeof(cp->queues));
     memset(cp->sh_mem_bases, 0, sizeof(cp->sh_mem_bases));
     memset(cp->sh_mem_config, 0, sizeof(cp->sh_mem_config));
+    cp->queue_mask = 0;
     cp->next = 0;
 }
 

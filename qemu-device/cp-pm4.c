@@ -5,22 +5,8 @@
  * done when it is asked.
  */
 #include "qemu/osdep.h"
-#include "qemu/bswap.h"
-#include "qemu/timer.h"
 #include "cp.h"
 #include "trace.h"
-
-/* WAIT_REG_MEM: tries in a row, then one a while. */
-#define WAIT_TRIES      64
-#define WAIT_NS         SCALE_MS
-
-CpStep vgpu_cp_bad(CpExec *x, unsigned error)
-{
-    x->error = error;
-    x->priv_error = false;
-    x->error_bits = x->aql ? CP_HQD_ERROR__AQL_ERROR : 0;
-    return CP_STEP_BAD;
-}
 
 /* The packet touches a register that is not the queue's to touch. */
 static CpStep not_privileged(CpExec *x)
@@ -29,38 +15,6 @@ static CpStep not_privileged(CpExec *x)
     x->priv_error = true;
     x->error_bits = CP_HQD_ERROR__SUA_ERROR;
     return CP_STEP_BAD;
-}
-
-CpStep vgpu_cp_fetch(CpExec *x, uint64_t at, uint32_t *dw, unsigned n)
-{
-    unsigned i;
-
-    while (n) {
-        uint64_t off = x->in_ib ? x->ib.pos + at
-                                : (x->rptr + at) & (x->ring_dwords - 1);
-        uint64_t base = x->in_ib ? x->ib.base : x->ring_base;
-        uint64_t left = (x->in_ib ? x->ib.size : x->ring_dwords) - off;
-        unsigned part = MIN(n, left);
-
-        switch (vgpu_access_read(&x->mem, base + off * 4, dw, part * 4)) {
-        case VGPU_ACCESS_STALL:
-            return CP_STEP_STALL;
-        case VGPU_ACCESS_FAULT:
-            /* Reported as VM fault; what was read is no packet. */
-            x->error = 0;
-            x->error_bits = CP_HQD_ERROR__PQ_UTCL1_ERROR;
-            return CP_STEP_BAD;
-        default:
-            break;
-        }
-        for (i = 0; i < part; i++) {
-            dw[i] = le32_to_cpu(dw[i]);
-        }
-        at += part;
-        dw += part;
-        n -= part;
-    }
-    return CP_STEP_DONE;
 }
 
 static CpStep fetch_begin(VGPUCp *cp, CpExec *x, uint64_t left)
@@ -119,33 +73,7 @@ static uint64_t address(const CpExec *x, unsigned n)
     return x->dw[n] | (uint64_t)x->dw[n + 1] << 32;
 }
 
-static CpStep store(CpExec *x, uint64_t va, uint64_t val, unsigned len)
-{
-    VGPUAccess a;
-
-    val = cpu_to_le64(val);
-    if (len == 4) {
-        uint32_t low = cpu_to_le32(le64_to_cpu(val));
-
-        a = vgpu_access_write(&x->mem, va & ~3ull, &low, 4);
-    } else {
-        a = vgpu_access_write(&x->mem, va & ~7ull, &val, 8);
-    }
-    return cp_stalls(a) ? CP_STEP_STALL : CP_STEP_DONE;
-}
-
-static CpStep load(CpExec *x, uint64_t va, uint64_t *val, unsigned len)
-{
-    *val = 0;
-    if (cp_stalls(vgpu_access_read(&x->mem, va & -(uint64_t)len, val, len))) {
-        return CP_STEP_STALL;
-    }
-    *val = le64_to_cpu(*val);
-    return CP_STEP_DONE;
-}
-
-/* The main loop writes the register, then counts x->done up. */
-static CpStep write_reg(CpExec *x, uint32_t reg, uint32_t val)
+CpStep vgpu_cp_write_reg(CpExec *x, uint32_t reg, uint32_t val)
 {
     if (!x->priv) {
         return not_privileged(x);
@@ -198,9 +126,9 @@ static CpStep do_write_data(VGPUCp *cp, CpQueue *q)
             return step;
         }
         if (dst == PM4_DST_REG) {
-            return write_reg(x, x->dw[2] + at, val);
+            return vgpu_cp_write_reg(x, x->dw[2] + at, val);
         }
-        step = store(x, address(x, 2) + 4ull * at, val, 4);
+        step = vgpu_cp_store(x, address(x, 2) + 4ull * at, val, 4);
         if (step != CP_STEP_DONE) {
             return step;
         }
@@ -229,7 +157,7 @@ static CpStep do_copy_data(VGPUCp *cp, CpQueue *q)
         break;
     case PM4_SRC_MEM:
     case PM4_SRC_L2:
-        step = load(x, address(x, 2), &val, len);
+        step = vgpu_cp_load(x, address(x, 2), &val, len);
         break;
     case PM4_SRC_IMMEDIATE:
         val = address(x, 2);
@@ -249,11 +177,11 @@ static CpStep do_copy_data(VGPUCp *cp, CpQueue *q)
         if (len == 8) {
             return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
         }
-        return x->done ? CP_STEP_DONE : write_reg(x, x->dw[4], val);
+        return x->done ? CP_STEP_DONE : vgpu_cp_write_reg(x, x->dw[4], val);
     case PM4_DST_MEM_SYNC:
     case PM4_DST_L2:
     case PM4_DST_MEM:
-        return store(x, address(x, 4), val, len);
+        return vgpu_cp_store(x, address(x, 4), val, len);
     default:
         return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
     }
@@ -279,20 +207,6 @@ static bool compare(unsigned function, uint32_t val, uint32_t ref)
     }
 }
 
-/* Try again: with others' turns between at first, then after a while. */
-CpStep vgpu_cp_wait(CpExec *x)
-{
-    x->budget = 0;
-    if (++x->tries <= WAIT_TRIES) {
-        return CP_STEP_AGAIN;
-    }
-    x->mem.stall = (VGPUStall) {
-        .why = VGPU_WAIT_POLL,
-        .until = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) + WAIT_NS,
-    };
-    return CP_STEP_STALL;
-}
-
 static CpStep do_wait_reg_mem(VGPUCp *cp, CpQueue *q)
 {
     CpExec *x = &q->exec;
@@ -306,12 +220,12 @@ static CpStep do_wait_reg_mem(VGPUCp *cp, CpQueue *q)
         return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
     }
     if (mem) {
-        step = load(x, address(x, 2), &val, 4);
+        step = vgpu_cp_load(x, address(x, 2), &val, 4);
         low = val;
     } else if (operation == 0) {
         step = read_reg(cp, x, x->dw[2], &low);
     } else if (x->done == 0) {
-        step = write_reg(x, x->dw[2], ref);
+        step = vgpu_cp_write_reg(x, x->dw[2], ref);
     } else {
         step = read_reg(cp, x, x->dw[3], &low);
         ref &= mask;
@@ -373,14 +287,14 @@ static CpStep do_release_mem(VGPUCp *cp, CpQueue *q)
     }
     if (int_sel == PM4_INT_IF_32 || int_sel == PM4_INT_IF_64) {
         len = int_sel == PM4_INT_IF_32 ? 4 : 8;
-        step = load(x, va, &now, len);
+        step = vgpu_cp_load(x, va, &now, len);
         interrupt = now == (len == 4 ? (uint32_t)data : data);
     } else if (data_sel == PM4_DATA_32) {
-        step = store(x, va, data, 4);
+        step = vgpu_cp_store(x, va, data, 4);
     } else if (data_sel == PM4_DATA_64) {
-        step = store(x, va, data, 8);
+        step = vgpu_cp_store(x, va, data, 8);
     } else if (data_sel != PM4_DATA_NONE) {
-        step = store(x, va, vgpu_clock(), 8);
+        step = vgpu_cp_store(x, va, vgpu_clock(), 8);
     }
     if (step == CP_STEP_DONE && interrupt) {
         vgpu_cp_interrupt(cp, q, IH_SRC_CP_END_OF_PIPE, CP_INT_CNTL__TIME_STAMP,
@@ -418,6 +332,7 @@ static const struct {
     uint8_t opcode;
     uint16_t min, max;          /* dwords */
     CpStep (*fn)(VGPUCp *cp, CpQueue *q);
+    bool scheduler;             /* only of KIQ and HIQ */
 } packets[] = {
     { PM4_NOP, 1, UINT16_MAX, do_nop },
     { PM4_DISPATCH_DIRECT, 5, 5, vgpu_shader_dispatch },
@@ -430,7 +345,27 @@ static const struct {
     { PM4_RELEASE_MEM, 7, 8, do_release_mem },
     { PM4_ACQUIRE_MEM, 7, 7, do_nop },
     { PM4_SET_SH_REG, 3, UINT16_MAX, do_set_sh_reg },
+    { PM4_INVALIDATE_TLBS, 2, 2, vgpu_cp_invalidate_tlbs, true },
+    { PM4_SET_RESOURCES, 8, 8, vgpu_cp_set_resources, true },
+    { PM4_MAP_QUEUES, 7, 7, vgpu_cp_map_queues, true },
+    { PM4_UNMAP_QUEUES, 6, 6, vgpu_cp_unmap_queues, true },
+    { PM4_QUERY_STATUS, 7, 7, vgpu_cp_query_status, true },
 };
+
+/* KIQ, as a register says, or HIQ, as the KIQ said; in VMID 0. */
+static bool is_scheduler(VGPUCp *cp, CpQueue *q)
+{
+    uint32_t kiq = qatomic_read(&cp->schedulers);
+    unsigned n = cp_number(cp, q);
+    unsigned pipe = n / CP_NUM_QUEUES;
+
+    return !q->exec.vmid && !q->exec.in_ib &&
+           (q->hiq ||
+            ((kiq & RLC_CP_SCHEDULERS__VALID) &&
+             VGPU_GET(kiq, RLC_CP_SCHEDULERS__ME) == 1 + pipe / CP_NUM_PIPES &&
+             VGPU_GET(kiq, RLC_CP_SCHEDULERS__PIPE) == pipe % CP_NUM_PIPES &&
+             VGPU_GET(kiq, RLC_CP_SCHEDULERS__QUEUE) == n % CP_NUM_QUEUES));
+}
 
 static CpStep execute(VGPUCp *cp, CpQueue *q)
 {
@@ -443,36 +378,12 @@ static CpStep execute(VGPUCp *cp, CpQueue *q)
     }
     for (i = 0; i < ARRAY_SIZE(packets); i++) {
         if (packets[i].opcode == opcode && x->ndw >= packets[i].min &&
-            x->ndw <= packets[i].max) {
+            x->ndw <= packets[i].max &&
+            (!packets[i].scheduler || is_scheduler(cp, q))) {
             return packets[i].fn(cp, q);
         }
     }
     return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
-}
-
-CpStep vgpu_cp_pointers(CpExec *x)
-{
-    CpStep step = CP_STEP_DONE;
-    uint64_t val;
-
-    x->mem.vmid = x->vmid;
-    if (x->poll_wptr) {
-        x->mem.faulted = false;
-        step = load(x, x->wptr_addr, &val, 8);
-        if (step == CP_STEP_DONE) {
-            x->poll_wptr = false;
-            x->wptr = x->aql ? val * 16 : val;
-        }
-    } else if (x->report) {
-        x->mem.faulted = false;
-        if (x->rptr_addr) {
-            step = x->aql ? store(x, x->rptr_addr, x->rptr / 16, 8)
-                          : store(x, x->rptr_addr,
-                                  x->rptr & (x->ring_dwords - 1), 4);
-        }
-        x->report = step != CP_STEP_DONE;
-    }
-    return step;
 }
 
 CpStep vgpu_cp_pm4_step(VGPUCp *cp, CpQueue *q)

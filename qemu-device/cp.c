@@ -7,6 +7,7 @@
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
 #include "cp.h"
+#include "vgpu/aql.h"
 #include "trace.h"
 
 #define GC(reg)     ((reg) - CP_GC_FIRST)
@@ -94,6 +95,9 @@ static void active_written(VGPUState *s, unsigned inst, unsigned off,
     }
     QEMU_LOCK_GUARD(&cp->lock);
     if (!(old & CP_HQD_ACTIVE__ACTIVE) && (val & CP_HQD_ACTIVE__ACTIVE)) {
+        q->mapped = false;
+        q->hiq = false;
+        q->fixed = false;
         vgpu_cp_queue_start(cp, q);
     } else if ((old & CP_HQD_ACTIVE__ACTIVE) &&
                !(val & CP_HQD_ACTIVE__ACTIVE)) {
@@ -300,7 +304,16 @@ bool vgpu_cp_doorbell(VGPUState *s, uint32_t offset, uint64_t val,
             continue;
         }
         qatomic_set(cntl, *cntl | CP_HQD_PQ_DOORBELL_CONTROL__HIT);
-        q->wptr = size == 8 ? val : deposit64(q->wptr, 0, 32, val);
+        if (!(q->regs[CP_HQD_AQL_CONTROL] & CP_HQD_AQL_CONTROL__CONTROL0)) {
+            q->wptr = size == 8 ? val : deposit64(q->wptr, 0, 32, val);
+        } else if (cp_hqd64(q, CP_HQD_PQ_WPTR_POLL_ADDR)) {
+            q->poll_wptr = true;
+        } else {
+            /* The number of a packet; rings may come in any order. */
+            val = (val + 1) * AQL_PACKET_DWORDS;
+            q->poll_wptr = true;
+            q->wptr = (int64_t)(val - q->wptr) > 0 ? val : q->wptr;
+        }
         trace_vgpu_cp_doorbell(s->id, n, offset, val, q->wptr);
         vgpu_cp_queue_kick(cp, q);
         return true;

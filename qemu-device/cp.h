@@ -5,7 +5,10 @@
  *
  *   cp.c         registers, selection, doorbells
  *   cp-hqd.c     the thread and whose turn it is
+ *   cp-access.c  memory as packets use it
  *   cp-pm4.c     PM4 packets of any queue
+ *   cp-aql.c     AQL packets
+ *   cp-kiq.c     packets that map queues
  *   cp-vmstate.c what is saved
  *
  * One thread serves all queues in turn. cp->lock guards the queues, as
@@ -47,6 +50,7 @@ typedef struct CpExec {
     bool priv;                  /* may write registers, select VMIDs */
     bool poll_wptr;             /* wptr is to be read from wptr_addr */
     bool report;                /* rptr is to be reported */
+    bool clamped;               /* there is more to wptr than fits the ring */
     bool in_ib;
     VGPUIndirect ib;
     bool packet;                /* dw holds a packet in execution */
@@ -71,7 +75,11 @@ typedef struct CpQueue {
     uint64_t wptr;
     bool poll_wptr;             /* read wptr from memory once */
     bool error;                 /* stopped; cleared by a new start */
-    uint32_t phase;             /* steps done of the AQL packet at rptr */
+    uint32_t phase;             /* of the AQL packet at rptr; thread */
+    bool mapped;                /* by MAP_QUEUES */
+    bool hiq;                   /* as HIQ: takes scheduling packets */
+    bool fixed;                 /* static: stays when others are unmapped */
+    bool unsaved;               /* unmapped, MQD not written; thread */
     bool dequeue;               /* leave the HQD at the packet's boundary */
     VGPUWait wait;              /* exec.mem.stall.why, while it lasts */
     CpExec exec;
@@ -94,6 +102,7 @@ struct VGPUCp {
     uint32_t grbm_gfx_cntl;
     uint32_t mec_cntl;
     uint32_t schedulers;
+    uint64_t queue_mask;        /* SET_RESOURCES: HQDs to choose from */
     uint32_t sh_mem_bases[VGPU_NUM_VMIDS];
     uint32_t sh_mem_config[VGPU_NUM_VMIDS];
     uint32_t nowhere[CP_HQD_SPAN];      /* no queue is selected */
@@ -136,8 +145,24 @@ void vgpu_cp_interrupt(VGPUCp *cp, CpQueue *q, unsigned source,
 
 /* Do a packet of the queue, or a part of it. */
 CpStep vgpu_cp_pm4_step(VGPUCp *cp, CpQueue *q);
+/* cp-aql.c: the same, of a queue that holds AQL packets. */
+CpStep vgpu_cp_aql_step(VGPUCp *cp, CpQueue *q);
+/* The main loop writes the register, then counts exec.done up. */
+CpStep vgpu_cp_write_reg(CpExec *x, uint32_t reg, uint32_t val);
+/* cp-kiq.c: packets, as the above. */
+CpStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq);
+CpStep vgpu_cp_map_queues(VGPUCp *cp, CpQueue *kiq);
+CpStep vgpu_cp_unmap_queues(VGPUCp *cp, CpQueue *kiq);
+CpStep vgpu_cp_query_status(VGPUCp *cp, CpQueue *kiq);
+CpStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq);
+
+/* cp-access.c. Thread, no lock held. */
+
 /* The queue stops with CP_ERROR_@error. */
 CpStep vgpu_cp_bad(CpExec *x, unsigned error);
+/* 4 or 8 bytes, little endian, at an address that is made to fit them. */
+CpStep vgpu_cp_store(CpExec *x, uint64_t va, uint64_t val, unsigned len);
+CpStep vgpu_cp_load(CpExec *x, uint64_t va, uint64_t *val, unsigned len);
 /* The packet waits for a value: try again after others. */
 CpStep vgpu_cp_wait(CpExec *x);
 /* @n dwords at dword @at of the packet. */

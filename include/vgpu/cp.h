@@ -95,6 +95,7 @@
 #define CP_HQD_DEQUEUE_REQUEST__INT		0x00000100u
 #define CP_HQD_HQ_STATUS0		0x20
 #define CP_MQD_CONTROL			0x22
+#define CP_HQD_HQ_STATUS1		0x23
 #define CP_HQD_EOP_BASE_ADDR		0x25
 #define CP_HQD_EOP_BASE_ADDR_HI		0x26
 #define CP_HQD_EOP_CONTROL		0x27
@@ -105,7 +106,7 @@
 #define CP_HQD_ERROR__AQL_ERROR			0x00000020u
 #define CP_HQD_ERROR__PQ_UTCL1_ERROR		0x00000100u
 #define CP_HQD_AQL_CONTROL		0x35
-#define CP_HQD_AQL_CONTROL__CONTROL0		0x00007fffu	/* 1: packets are AQL */
+#define CP_HQD_AQL_CONTROL__CONTROL0		0x00007fffu	/* not 0: packets are AQL */
 #define CP_HQD_PQ_WPTR_LO		0x36	/* dwords, counting on */
 #define CP_HQD_PQ_WPTR_HI		0x37
 

@@ -98,4 +98,44 @@
 #define PM4_SH_COMPUTE_FIRST		0x2e00	/* COMPUTE_DISPATCH_INITIATOR */
 #define PM4_SH_COMPUTE_COUNT		0x50	/* to COMPUTE_USER_DATA_15 */
 
+/*
+ * The kernel's interface queue. MAP_QUEUES: control, doorbell (bytes), MQD,
+ * address of the write pointer.
+ */
+#define PM4_MAP_DW1__QUEUE_SEL		0x00000030u	/* 0: as named, 1: a free one */
+#define PM4_MAP_DW1__QUEUE		0x0000e000u
+#define PM4_MAP_DW1__PIPE		0x00030000u
+#define PM4_MAP_DW1__ME			0x00040000u	/* 0: ME 1 */
+#define PM4_MAP_DW1__QUEUE_TYPE		0x00e00000u	/* 2, 3: static */
+#define PM4_MAP_DW1__ENGINE_SEL		0x1c000000u
+#define PM4_MAP_DW1__NUM_QUEUES		0xe0000000u	/* 1 */
+#define PM4_ENGINE_COMPUTE		0
+#define PM4_ENGINE_HIQ			1
+
+/* UNMAP_QUEUES: control, PASID or up to four doorbells (bytes). */
+#define PM4_UNMAP_DW1__ACTION		0x00000003u
+#define PM4_UNMAP_DW1__QUEUE_SEL	0x00000030u
+#define PM4_UNMAP_DW1__NUM_QUEUES	0xe0000000u
+#define PM4_UNMAP_PREEMPT		0
+#define PM4_UNMAP_RESET			1	/* nothing is saved */
+#define PM4_SEL_DOORBELLS		0
+#define PM4_SEL_PASID			1
+#define PM4_SEL_ALL			2
+#define PM4_SEL_NON_STATIC		3
+
+/* QUERY_STATUS: control, whose, address, 64-bit data. */
+#define PM4_QUERY_DW1__CONTEXT_ID	0x0fffffffu
+#define PM4_QUERY_DW1__COMMAND		0xc0000000u
+#define PM4_QUERY_INTERRUPT_ONLY	0
+#define PM4_QUERY_FENCE			1
+#define PM4_QUERY_FENCE_ACK		2
+#define PM4_QUERY_FENCE_INTERRUPT	3
+
+/* INVALIDATE_TLBS: whose, and where. */
+#define PM4_INVALIDATE_DW1__ALL_HUB	0x00000010u	/* MM hub too */
+#define PM4_INVALIDATE_DW1__PASID	0x001fffe0u
+#define PM4_INVALIDATE_DW1__FLUSH_TYPE	0x60000000u
+
+/* SET_RESOURCES: control, 64-bit mask of queues to map to, others. */
+
 #endif /* VGPU_PM4_H */

@@ -156,4 +156,6 @@ void qvgpu_add_cp_hqd_tests(void)
     qtest_add_func("/vgpu-kfd/cp/poll-wptr", test_poll_wptr);
     qtest_add_func("/vgpu-kfd/cp/halt", test_halt);
     qtest_add_func("/vgpu-kfd/cp/doorbell-range", test_doorbell_range);
+    qvgpu_add_cp_aql_tests();
+    qvgpu_add_cp_kiq_tests();
 }

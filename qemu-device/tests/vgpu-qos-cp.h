@@ -67,4 +67,8 @@ void qvgpu_compute_finish(QVGPUCompute *c);
 /* The next interrupt is this, of this queue. */
 void qvgpu_compute_irq(QVGPUCompute *c, unsigned source, uint32_t data0);
 
+/* Added with those of HQDs. */
+void qvgpu_add_cp_aql_tests(void);
+void qvgpu_add_cp_kiq_tests(void);
+
 #endif /* VGPU_QOS_CP_H */

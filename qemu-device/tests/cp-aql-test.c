@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of vgpu-kfd: AQL packets. */
+#include "qemu/osdep.h"
+#include "vgpu-qos-cp.h"
+#include "vgpu/aql.h"
+
+typedef struct Fixture {
+    QVGPU *v;
+    QVGPUSpace space;
+    QVGPUCompute c;
+    uint64_t page, va;          /* signals: 64 bytes each */
+    uint64_t index;             /* packets emitted */
+} Fixture;
+
+#define SIGNAL(f, i)    ((f)->va + 64 * (i))
+
+static void setup(Fixture *f)
+{
+    unsigned i;
+
+    f->v = qvgpu_start();
+    f->index = 0;
+    qvgpu_space_init(&f->space, f->v, 4, QVGPU_VRAM);
+    qvgpu_cp_setup(f->v);
+    qvgpu_compute_init(&f->c, f->v, 1, 1, 1, &f->space);
+    f->c.aql = 1;
+    f->c.control |= CP_HQD_PQ_CONTROL__NO_UPDATE_RPTR;
+    f->page = qvgpu_ram_page(f->v);
+    f->va = qvgpu_compute_place(&f->c, f->page, QVGPU_PAGE);
+    for (i = 0; i < f->c.dwords; i += AQL_PACKET_DWORDS) {
+        qtest_writel(f->v->qts, f->c.ring + 4 * i, AQL_INVALID);
+    }
+    qvgpu_compute_load(&f->c);
+}
+
+static int64_t value(Fixture *f, unsigned signal)
+{
+    return qtest_readq(f->v->qts, f->page + 64 * signal + AMD_SIGNAL_VALUE);
+}
+
+static void set_value(Fixture *f, unsigned signal, int64_t val)
+{
+    qtest_writeq(f->v->qts, f->page + 64 * signal + AMD_SIGNAL_VALUE, val);
+}
+
+static uint64_t slot(Fixture *f, uint64_t index)
+{
+    return f->c.ring + 64 * (index % (f->c.dwords / AQL_PACKET_DWORDS));
+}
+
+/* The body first, then the header, as a producer does. */
+static void put(Fixture *f, uint64_t index, uint32_t header,
+                const uint64_t *body, uint64_t completion)
+{
+    unsigned i;
+
+    for (i = 0; i < 6; i++) {
+        qtest_writeq(f->v->qts, slot(f, index) + 8 + 8 * i,
+                     body ? body[i] : 0);
+    }
+    qtest_writeq(f->v->qts, slot(f, index) + 56, completion);
+    qtest_writel(f->v->qts, slot(f, index), header);
+}
+
+static void emit(Fixture *f, uint32_t header, const uint64_t *body,
+                 uint64_t completion)
+{
+    put(f, f->index++, header, body, completion);
+    qtest_writeq(f->v->qts, f->c.wptr_mem, f->index);
+}
+
+/* HSA: a doorbell's value is the packet's number. */
+static void ring(Fixture *f, uint64_t index)
+{
+    qtest_writeq(f->v->qts, f->v->bar[VGPU_BAR_DOORBELL] + f->c.doorbell,
+                 index);
+}
+
+static void finish(Fixture *f)
+{
+    ring(f, f->index - 1);
+    qvgpu_wait_until(qtest_readq(f->v->qts, f->c.rptr) == f->index);
+}
+
+/*
+ * Catches: barriers that pass early or wait for null signals, a read index
+ * that is no packet number, headers that stay valid, a ring that does not wrap.
+ */
+static void test_barrier(void)
+{
+    const unsigned slots = 1024 / AQL_PACKET_DWORDS;
+    uint64_t body[6] = { 0 };
+    unsigned i;
+    Fixture f;
+
+    setup(&f);
+    for (i = 0; i < 3; i++) {
+        set_value(&f, i, 1);
+        body[i + 1] = SIGNAL(&f, i);
+    }
+    set_value(&f, 5, 10);
+    emit(&f, AQL_BARRIER_OR, body, SIGNAL(&f, 5));
+    emit(&f, AQL_BARRIER_AND | AQL_DW0__BARRIER, body, SIGNAL(&f, 5));
+    emit(&f, AQL_BARRIER_AND, NULL, SIGNAL(&f, 5));
+    ring(&f, 2);
+    set_value(&f, 1, 0);
+    qvgpu_wait_until(value(&f, 5) == 9);
+    set_value(&f, 1, 1);        /* seen or not: AND wants the others too */
+    set_value(&f, 0, 0);
+    qvgpu_wait_until(qtest_readq(f.v->qts, f.c.rptr) == 1);
+    g_assert_cmpint(value(&f, 5), ==, 9);
+    set_value(&f, 1, 0);
+    set_value(&f, 2, 0);
+    qvgpu_wait_until(qtest_readq(f.v->qts, f.c.rptr) == 3);
+    g_assert_cmpint(value(&f, 5), ==, 7);
+    for (i = 0; i < 3; i++) {
+        g_assert_cmphex(qtest_readl(f.v->qts, slot(&f, i)) & 0xffff, ==,
+                        AQL_INVALID);
+    }
+
+    for (i = 0; i < 2 * slots; i++) {
+        emit(&f, AQL_BARRIER_AND, NULL, SIGNAL(&f, 5));
+        finish(&f);
+    }
+    g_assert_cmpint(value(&f, 5), ==, 7 - 2 * (int)slots);
+    g_assert_cmphex(qvgpu_hqd_rd(&f.c, CP_HQD_ERROR), ==, 0);
+    qvgpu_stop(f.v);
+}
+
+/* Catches: a packet that runs before its header is valid, or never after. */
+static void test_invalid_header(void)
+{
+    Fixture f;
+
+    setup(&f);
+    set_value(&f, 0, 5);
+    f.index = 2;
+    qtest_writeq(f.v->qts, f.c.wptr_mem, 2);
+    put(&f, 1, AQL_BARRIER_AND, NULL, SIGNAL(&f, 0));
+    ring(&f, 1);
+    qvgpu_wait_until(qvgpu_hqd_rd(&f.c, CP_HQD_PQ_WPTR_LO) == 32);
+    g_assert_cmpint(value(&f, 0), ==, 5);
+    put(&f, 0, AQL_BARRIER_AND, NULL, SIGNAL(&f, 0));
+    ring(&f, 0);
+    qvgpu_wait_until(qtest_readq(f.v->qts, f.c.rptr) == 2);
+    g_assert_cmpint(value(&f, 0), ==, 3);
+    qvgpu_stop(f.v);
+}
+
+/* Catches: a write index beyond the ring that stops the queue for good. */
+static void test_overrun(void)
+{
+    const unsigned slots = 1024 / AQL_PACKET_DWORDS;
+    unsigned i;
+    Fixture f;
+
+    setup(&f);
+    for (i = 0; i < slots; i++) {
+        emit(&f, AQL_BARRIER_AND, NULL, SIGNAL(&f, 0));
+    }
+    qtest_writeq(f.v->qts, f.c.wptr_mem, slots + 3);    /* reserved */
+    ring(&f, slots - 1);
+    qvgpu_wait_until(qtest_readq(f.v->qts, f.c.rptr) == slots);
+    for (i = 0; i < 3; i++) {
+        emit(&f, AQL_BARRIER_AND, NULL, SIGNAL(&f, 0));
+    }
+    finish(&f);
+    g_assert_cmpint(value(&f, 0), ==, -(int)slots - 3);
+    qvgpu_stop(f.v);
+}
+
+/* Catches: a completion that wakes nobody, or those who do not sleep. */
+static void test_event(void)
+{
+    Fixture f;
+
+    setup(&f);
+    set_value(&f, 0, 1);
+    qtest_writeq(f.v->qts, f.page + AMD_SIGNAL_EVENT_MAILBOX_PTR,
+                 f.va + 0x800);
+    qtest_writel(f.v->qts, f.page + AMD_SIGNAL_EVENT_ID, 0x123);
+    qtest_writel(f.v->qts, f.page + AMD_SIGNAL_EVENT_ID + 4, 0xbad);
+    emit(&f, AQL_BARRIER_AND, NULL, SIGNAL(&f, 0));
+    emit(&f, AQL_BARRIER_AND, NULL, SIGNAL(&f, 1));
+    finish(&f);
+    g_assert_cmpint(value(&f, 0), ==, 0);
+    g_assert_cmphex(qtest_readq(f.v->qts, f.page + 0x800), ==, 0x123);
+    qvgpu_compute_irq(&f.c, IH_SRC_CP_END_OF_PIPE, 0x123);
+    g_assert_false(qvgpu_ih_pending(f.v));
+    qvgpu_stop(f.v);
+}
+
+/* Catches: a condition or mask that is ignored; a wait a dequeue breaks. */
+static void test_barrier_value(void)
+{
+    static const struct {
+        int64_t before, after, value, mask;
+        unsigned cond;
+    } cases[] = {
+        { 0xf1, 0xf7, 7, 0xf, 0 },
+        { 7, 6, 7, -1, 1 },
+        { 5, -6, -5, -1, 2 },
+        { -5, 1, 0, -1, 3 },
+    };
+    unsigned i;
+    Fixture f;
+
+    setup(&f);
+    for (i = 0; i < ARRAY_SIZE(cases); i++) {
+        uint64_t body[6] = {
+            SIGNAL(&f, 0), cases[i].value, cases[i].mask, cases[i].cond,
+        };
+
+        set_value(&f, 0, cases[i].before);
+        emit(&f, AQL_VENDOR | AQL_AMD_BARRIER_VALUE << 16, body,
+             SIGNAL(&f, 1));
+        ring(&f, i);
+        qvgpu_wait_until(qvgpu_hqd_rd(&f.c, CP_HQD_PQ_WPTR_LO) ==
+                         16 * f.index);
+        qvgpu_compute_dequeue(&f.c);
+        g_assert_cmpint(value(&f, 1), ==, -(int)i);
+        set_value(&f, 0, cases[i].after);
+        qvgpu_hqd_wr(&f.c, CP_HQD_ACTIVE, 1);
+        qvgpu_wait_until(qtest_readq(f.v->qts, f.c.rptr) == f.index);
+        g_assert_cmpint(value(&f, 1), ==, -(int)i - 1);
+    }
+    qvgpu_stop(f.v);
+}
+
+/* Catches: PM4 from a vendor packet that does not run, or runs twice. */
+static void test_pm4_ib(void)
+{
+    uint32_t pkt[] = {
+        PM4_HEADER(PM4_WRITE_DATA, 5),
+        VGPU_PREP(PM4_WRITE_DATA_DW1__DST_SEL, PM4_DST_MEM), 0, 0, 0x4711,
+    };
+    uint64_t buf, va;
+    unsigned i;
+    Fixture f;
+
+    setup(&f);
+    buf = qvgpu_ram_page(f.v);
+    va = qvgpu_compute_place(&f.c, buf, QVGPU_PAGE);
+    pkt[2] = f.va + 0x900;
+    pkt[3] = f.va >> 32;
+    for (i = 0; i < ARRAY_SIZE(pkt); i++) {
+        qtest_writel(f.v->qts, buf + 4 * i, pkt[i]);
+    }
+    put(&f, 0, AQL_INVALID, NULL, SIGNAL(&f, 0));
+    qtest_writel(f.v->qts, slot(&f, 0) + 4, PM4_HEADER(PM4_INDIRECT_BUFFER, 4));
+    qtest_writel(f.v->qts, slot(&f, 0) + 8, QVGPU_LO(va));
+    qtest_writel(f.v->qts, slot(&f, 0) + 12, QVGPU_HI(va));
+    qtest_writel(f.v->qts, slot(&f, 0) + 16,
+                 ARRAY_SIZE(pkt) | PM4_IB_DW3__VALID);
+    qtest_writel(f.v->qts, slot(&f, 0) + 20, 10);
+    qtest_writel(f.v->qts, slot(&f, 0), AQL_VENDOR | AQL_AMD_PM4_IB << 16);
+    f.index = 1;
+    qtest_writeq(f.v->qts, f.c.wptr_mem, 1);
+    finish(&f);
+    g_assert_cmphex(qtest_readl(f.v->qts, f.page + 0x900), ==, 0x4711);
+    g_assert_cmpint(value(&f, 0), ==, -1);
+    qvgpu_stop(f.v);
+}
+
+static void refused(uint32_t header, unsigned code)
+{
+    Fixture f;
+
+    setup(&f);
+    set_value(&f, 0, 1);
+    emit(&f, header, NULL, SIGNAL(&f, 0));
+    emit(&f, AQL_BARRIER_AND, NULL, SIGNAL(&f, 0));
+    ring(&f, 1);
+    qvgpu_compute_irq(&f.c, IH_SRC_CP_BAD_OPCODE,
+                      VGPU_PREP(IH_CP_ERROR__CODE, code) |
+                      (f.c.doorbell / 8 & IH_CP_ERROR__DOORBELL));
+    g_assert_cmphex(qvgpu_hqd_rd(&f.c, CP_HQD_ERROR), ==,
+                    CP_HQD_ERROR__AQL_ERROR);
+    g_assert_cmpint(value(&f, 0), ==, 1);
+    g_assert_cmphex(qtest_readq(f.v->qts, f.c.rptr), ==, 0);
+    qvgpu_stop(f.v);
+}
+
+/* Catches: a kernel that seems to have run. */
+static void test_refused(void)
+{
+    refused(AQL_KERNEL_DISPATCH, CP_ERROR_PACKET_UNSUPPORTED);
+    refused(AQL_AGENT_DISPATCH, CP_ERROR_PACKET_UNSUPPORTED);
+    refused(6, CP_ERROR_PACKET_RESERVED);
+    refused(AQL_VENDOR, CP_ERROR_VENDOR_UNSUPPORTED);
+}
+
+/* Catches: a signal that goes down twice when its page faults in between. */
+static void test_fault(void)
+{
+    const uint64_t va = 0x23456000;
+    QVGPUIrq irq;
+    Fixture f;
+
+    setup(&f);
+    set_value(&f, 0, 1);
+    qtest_writeq(f.v->qts, f.page + AMD_SIGNAL_EVENT_MAILBOX_PTR, va);
+    qtest_writel(f.v->qts, f.page + AMD_SIGNAL_EVENT_ID, 7);
+    emit(&f, AQL_BARRIER_AND, NULL, SIGNAL(&f, 0));
+    ring(&f, 0);
+    qvgpu_ih_next(f.v, &irq);
+    g_assert_cmphex(irq.client, ==, IH_CLIENT_UTCL2);
+    g_assert_cmpint(value(&f, 0), ==, 0);
+    /* Away in mid-completion, and back. */
+    qvgpu_compute_dequeue(&f.c);
+    qvgpu_space_map(&f.space, va, f.page, QVGPU_PAGE);
+    qvgpu_gfx_invalidate(f.v, 1u << 4);
+    qvgpu_cam_ack(f.v, VGPU_GET(irq.data[2], IH_FAULT_D2__CAM_INDEX));
+    qvgpu_hqd_wr(&f.c, CP_HQD_ACTIVE, 1);
+    qvgpu_wait_until(qtest_readq(f.v->qts, f.c.rptr) == 1);
+    g_assert_cmpint(value(&f, 0), ==, 0);
+    g_assert_cmphex(qtest_readq(f.v->qts, f.page), ==, 7);
+    qvgpu_compute_irq(&f.c, IH_SRC_CP_END_OF_PIPE, 7);
+    qvgpu_stop(f.v);
+}
+
+void qvgpu_add_cp_aql_tests(void)
+{
+    qtest_add_func("/vgpu-kfd/cp/aql/barrier", test_barrier);
+    qtest_add_func("/vgpu-kfd/cp/aql/invalid-header", test_invalid_header);
+    qtest_add_func("/vgpu-kfd/cp/aql/overrun", test_overrun);
+    qtest_add_func("/vgpu-kfd/cp/aql/event", test_event);
+    qtest_add_func("/vgpu-kfd/cp/aql/barrier-value", test_barrier_value);
+    qtest_add_func("/vgpu-kfd/cp/aql/pm4-ib", test_pm4_ib);
+    qtest_add_func("/vgpu-kfd/cp/aql/refused", test_refused);
+    qtest_add_func("/vgpu-kfd/cp/aql/fault", test_fault);
+}

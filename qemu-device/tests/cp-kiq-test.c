@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of vgpu-kfd: the kernel's interface queue. */
+#include "qemu/osdep.h"
+#include "vgpu-qos-cp.h"
+
+#define KIQ_ME      2
+#define KIQ_PIPE    1
+
+typedef struct Fixture {
+    QVGPU *v;
+    QVGPUSpace space;
+    QVGPUCompute kiq, c;
+    uint64_t page, va;          /* in the space */
+    uint64_t mqd;
+    uint64_t fence;             /* QUERY_STATUS writes there */
+} Fixture;
+
+static void setup(Fixture *f)
+{
+    QVGPU *v = f->v = qvgpu_start();
+
+    qvgpu_space_init(&f->space, v, 5, QVGPU_VRAM);
+    qvgpu_cp_setup(v);
+    qvgpu_compute_init(&f->kiq, v, KIQ_ME, KIQ_PIPE, 0, NULL);
+    f->kiq.doorbell = 0;
+    qvgpu_compute_load(&f->kiq);
+    qvgpu_wr(v, RLC_CP_SCHEDULERS, RLC_CP_SCHEDULERS__VALID |
+             VGPU_PREP(RLC_CP_SCHEDULERS__ME, KIQ_ME) |
+             VGPU_PREP(RLC_CP_SCHEDULERS__PIPE, KIQ_PIPE));
+    f->page = qvgpu_ram_page(v);
+    f->va = qvgpu_space_place(&f->space, f->page, QVGPU_PAGE);
+    f->mqd = qvgpu_ram_page(v);
+    f->fence = qvgpu_ram_page(v);
+    /* What the driver writes into an MQD. */
+    qvgpu_compute_init(&f->c, v, 1, 3, 4, &f->space);
+    qtest_writel(v->qts, f->mqd + 4 * (CP_MQD_HQD + CP_HQD_VMID), 5);
+    qtest_writel(v->qts, f->mqd + 4 * (CP_MQD_HQD + CP_HQD_PQ_CONTROL),
+                 f->c.control);
+    qtest_writeq(v->qts, f->mqd + 4 * (CP_MQD_HQD + CP_HQD_PQ_BASE),
+                 f->c.ring_va >> 8);
+    qtest_writel(v->qts, f->mqd + 4 * (CP_MQD_HQD +
+                 CP_HQD_PQ_RPTR_REPORT_ADDR), f->c.rptr_va);
+    qtest_writel(v->qts, f->mqd + 4 * (CP_MQD_HQD +
+                 CP_HQD_PQ_RPTR_REPORT_ADDR_HI), f->c.rptr_va >> 32);
+    qtest_writel(v->qts, f->mqd + 4 * (CP_MQD_SH + 3), 0x5353);
+}
+
+static void map(Fixture *f, uint32_t bits)
+{
+    uint64_t mqd = qvgpu_mc(f->v, f->mqd);
+
+    QVGPU_PM4(&f->kiq, PM4_MAP_QUEUES,
+              VGPU_PREP(PM4_MAP_DW1__NUM_QUEUES, 1u) | bits, f->c.doorbell,
+              QVGPU_LO(mqd), QVGPU_HI(mqd),
+              QVGPU_LO(f->c.wptr_va), QVGPU_HI(f->c.wptr_va));
+}
+
+static void unmap(Fixture *f, unsigned action, unsigned sel, uint32_t what)
+{
+    QVGPU_PM4(&f->kiq, PM4_UNMAP_QUEUES,
+              VGPU_PREP(PM4_UNMAP_DW1__NUM_QUEUES, 1u) |
+              VGPU_PREP(PM4_UNMAP_DW1__QUEUE_SEL, sel) | action,
+              what, 0, 0, 0);
+}
+
+/* Everything the KIQ was told is done: its fence says so. */
+static void sync_kiq(Fixture *f)
+{
+    static uint64_t number = 0x100000001ull;
+    uint64_t va = qvgpu_mc(f->v, f->fence);
+
+    number++;
+    QVGPU_PM4(&f->kiq, PM4_QUERY_STATUS,
+              VGPU_PREP(PM4_QUERY_DW1__COMMAND, PM4_QUERY_FENCE_ACK), 0,
+              QVGPU_LO(va), QVGPU_HI(va), QVGPU_LO(number), QVGPU_HI(number));
+    qvgpu_compute_kick(&f->kiq);
+    qvgpu_wait_until(qtest_readq(f->v->qts, f->fence) == number);
+}
+
+static bool active(Fixture *f)
+{
+    return qvgpu_hqd_rd(&f->c, CP_HQD_ACTIVE);
+}
+
+/*
+ * Catches: a queue that does not go on where it was taken away, or loses what
+ * was rung while it was; registers of the MQD that do not come or go.
+ */
+static void test_map(void)
+{
+    const uint32_t here = VGPU_PREP(PM4_MAP_DW1__QUEUE, 4u) |
+                          VGPU_PREP(PM4_MAP_DW1__PIPE, 3u);
+    unsigned round;
+    Fixture f;
+
+    setup(&f);
+    for (round = 1; round <= 3; round++) {
+        qvgpu_pm4_write(&f.c, f.va, round);
+        qvgpu_compute_kick(&f.c);           /* lost: it is not mapped */
+        qtest_writeq(f.v->qts, f.c.wptr_mem, f.c.wptr);
+        map(&f, here);
+        sync_kiq(&f);
+        qvgpu_wait_until(qtest_readl(f.v->qts, f.page) == round);
+        qvgpu_pm4_write(&f.c, f.va + 4, round);
+        qvgpu_compute_finish(&f.c);
+        g_assert_cmphex(qtest_readl(f.v->qts, f.page + 4), ==, round);
+        QVGPU_PM4(&f.c, PM4_SET_SH_REG, 0x200, 0x1000 + round);
+        qvgpu_compute_finish(&f.c);
+
+        unmap(&f, PM4_UNMAP_PREEMPT, PM4_SEL_DOORBELLS, f.c.doorbell);
+        sync_kiq(&f);
+        g_assert_false(active(&f));
+        g_assert_cmphex(qtest_readl(f.v->qts, f.mqd + 4 * (CP_MQD_HQD +
+                        CP_HQD_PQ_WPTR_LO)), ==, f.c.wptr);
+        g_assert_cmphex(qtest_readl(f.v->qts, f.mqd + 4 * (CP_MQD_HQD +
+                        CP_HQD_PQ_RPTR)), ==, f.c.wptr);
+        g_assert_cmphex(qtest_readl(f.v->qts, f.mqd + 4 * CP_MQD_SH), ==,
+                        0x1000 + round);
+        g_assert_cmphex(qtest_readl(f.v->qts, f.mqd + 4 * (CP_MQD_SH + 3)),
+                        ==, 0x5353);
+    }
+    qvgpu_stop(f.v);
+}
+
+/* Catches: an unmap that takes too much, or too little. */
+static void test_select(void)
+{
+    const uint32_t chosen = VGPU_PREP(PM4_MAP_DW1__QUEUE_SEL, 1u);
+    Fixture f;
+
+    setup(&f);
+    /* Of what may be chosen, ME 1, pipe 3, queue 4 is the only one free. */
+    QVGPU_PM4(&f.kiq, PM4_SET_RESOURCES, 0, 1u << 28, 0, 0, 0, 0, 0);
+    map(&f, chosen);
+    sync_kiq(&f);
+    g_assert_true(active(&f));
+    unmap(&f, PM4_UNMAP_PREEMPT, PM4_SEL_PASID, QVGPU_PASID(6));
+    unmap(&f, PM4_UNMAP_PREEMPT, PM4_SEL_DOORBELLS, f.c.doorbell + 8);
+    sync_kiq(&f);
+    g_assert_true(active(&f));
+    unmap(&f, PM4_UNMAP_PREEMPT, PM4_SEL_PASID, QVGPU_PASID(5));
+    sync_kiq(&f);
+    g_assert_false(active(&f));
+
+    map(&f, chosen | VGPU_PREP(PM4_MAP_DW1__QUEUE_TYPE, 2u));
+    unmap(&f, PM4_UNMAP_PREEMPT, PM4_SEL_NON_STATIC, 0);
+    sync_kiq(&f);
+    g_assert_true(active(&f));
+    unmap(&f, PM4_UNMAP_RESET, PM4_SEL_ALL, 0);
+    sync_kiq(&f);
+    g_assert_false(active(&f));
+    /* It did not unmap itself, nor what nobody mapped. */
+    g_assert_cmphex(qvgpu_hqd_rd(&f.kiq, CP_HQD_ACTIVE), ==, 1);
+
+    /* No room: an error, and the KIQ stands. */
+    QVGPU_PM4(&f.kiq, PM4_SET_RESOURCES, 0, 0, 0, 0, 0, 0, 0);
+    map(&f, chosen);
+    qvgpu_compute_kick(&f.kiq);
+    qvgpu_compute_irq(&f.kiq, IH_SRC_CP_BAD_OPCODE,
+                      VGPU_PREP(IH_CP_ERROR__CODE, CP_ERROR_PACKET_UNSUPPORTED));
+    qvgpu_stop(f.v);
+}
+
+/* Catches: scheduling packets from where anybody may write them. */
+static void test_others(void)
+{
+    QVGPUCompute c;
+    Fixture f;
+
+    setup(&f);
+    qvgpu_compute_init(&c, f.v, 1, 0, 0, &f.space);
+    qvgpu_compute_load(&c);
+    QVGPU_PM4(&c, PM4_UNMAP_QUEUES, VGPU_PREP(PM4_UNMAP_DW1__QUEUE_SEL, 2u),
+              0, 0, 0, 0);
+    qvgpu_compute_kick(&c);
+    qvgpu_compute_irq(&c, IH_SRC_CP_BAD_OPCODE,
+                      VGPU_PREP(IH_CP_ERROR__CODE,
+                                CP_ERROR_PACKET_UNSUPPORTED) |
+                      (c.doorbell / 8 & IH_CP_ERROR__DOORBELL));
+    qvgpu_stop(f.v);
+}
+
+/* Catches: the wrong VMID, or a hub that keeps what is stale. */
+static void test_invalidate(void)
+{
+    const uint32_t pasid = VGPU_PREP(PM4_INVALIDATE_DW1__PASID,
+                                     (uint32_t)QVGPU_PASID(5));
+    uint64_t other;
+    Fixture f;
+
+    setup(&f);
+    other = qvgpu_ram_page(f.v);
+    map(&f, VGPU_PREP(PM4_MAP_DW1__QUEUE, 4u) |
+        VGPU_PREP(PM4_MAP_DW1__PIPE, 3u));
+    sync_kiq(&f);
+    qvgpu_pm4_write(&f.c, f.va, 1);
+    qvgpu_compute_finish(&f.c);
+    qvgpu_space_map(&f.space, f.va, other, QVGPU_PAGE);
+
+    /* Another's: the old translation stays. */
+    QVGPU_PM4(&f.kiq, PM4_INVALIDATE_TLBS,
+              VGPU_PREP(PM4_INVALIDATE_DW1__PASID, (uint32_t)QVGPU_PASID(6)));
+    sync_kiq(&f);
+    qvgpu_pm4_write(&f.c, f.va, 2);
+    qvgpu_compute_finish(&f.c);
+    g_assert_cmphex(qtest_readl(f.v->qts, f.page), ==, 2);
+    g_assert_cmphex(qtest_readl(f.v->qts, other), ==, 0);
+
+    QVGPU_PM4(&f.kiq, PM4_INVALIDATE_TLBS, pasid);
+    sync_kiq(&f);
+    g_assert_cmphex(qvgpu_gfx_rd(f.v, VM_INVALIDATE_ENG_ACK(3)) >> 5 & 1, ==,
+                    1);
+    g_assert_cmphex(qvgpu_mm_rd(f.v, VM_INVALIDATE_ENG_ACK(3)), ==, 0);
+    qvgpu_pm4_write(&f.c, f.va, 3);
+    qvgpu_compute_finish(&f.c);
+    g_assert_cmphex(qtest_readl(f.v->qts, f.page), ==, 2);
+    g_assert_cmphex(qtest_readl(f.v->qts, other), ==, 3);
+
+    QVGPU_PM4(&f.kiq, PM4_INVALIDATE_TLBS,
+              pasid | PM4_INVALIDATE_DW1__ALL_HUB);
+    sync_kiq(&f);
+    g_assert_cmphex(qvgpu_mm_rd(f.v, VM_INVALIDATE_ENG_ACK(3)), ==, 1u << 5);
+    qvgpu_stop(f.v);
+}
+
+void qvgpu_add_cp_kiq_tests(void)
+{
+    qtest_add_func("/vgpu-kfd/cp/kiq/map", test_map);
+    qtest_add_func("/vgpu-kfd/cp/kiq/select", test_select);
+    qtest_add_func("/vgpu-kfd/cp/kiq/invalidate", test_invalidate);
+    qtest_add_func("/vgpu-kfd/cp/kiq/others", test_others);
+}
