@@ -30,18 +30,6 @@ static void request(QVGPU *v, uint64_t range, uint32_t req)
                      req);
 }
 
-/* The register's value for 1 << @order pages at @va, which is aligned. */
-static uint64_t range_at(uint64_t va, unsigned order)
-{
-    uint64_t page = va >> VGPU_PAGE_SHIFT;
-
-    if (!order) {
-        return page << 1;
-    }
-    return (page | ((1ull << (order - 1)) - 1)) << 1 |
-           VM_INVALIDATE_ENG_ADDR_RANGE__S;
-}
-
 static void read_all(Range *t)
 {
     unsigned i;
@@ -105,16 +93,17 @@ static void test_exact(void)
     range_start(&t);
     for (i = 0; i < ARRAY_SIZE(ranges); i++) {
         moved(&t);
-        request(t.v, range_at(VA + ranges[i].first * QVGPU_PAGE,
-                              ranges[i].order), 1u << VMID | LEAVES);
+        qvgpu_invalidate_range(t.v, 1u << VMID,
+                               VA + ranges[i].first * QVGPU_PAGE,
+                               ranges[i].order);
         expect_new(&t, ranges[i].first,
                    ranges[i].first + (1u << ranges[i].order) - 1);
     }
     /* Of another VMID; of another place; directories; then of everything. */
     moved(&t);
-    request(t.v, range_at(VA, 5), 1u << (VMID + 1) | LEAVES);
-    request(t.v, range_at(VA + PAGES * QVGPU_PAGE, 5), 1u << VMID | LEAVES);
-    request(t.v, range_at(VA, 5), 1u << VMID |
+    qvgpu_invalidate_range(t.v, 1u << (VMID + 1), VA, 5);
+    qvgpu_invalidate_range(t.v, 1u << VMID, VA + PAGES * QVGPU_PAGE, 5);
+    request(t.v, VA >> 11 | 0x1f, 1u << VMID |
             VM_INVALIDATE_ENG_REQ__L2_PDE0 | VM_INVALIDATE_ENG_REQ__L2_PDE1);
     expect_new(&t, PAGES, 0);
     request(t.v, 0x1fffffffffull, 1u << VMID | LEAVES);
@@ -131,10 +120,10 @@ static void test_many(void)
     range_start(&t);
     for (n = 1; n <= 256; n *= 4) {
         moved(&t);
-        request(t.v, range_at(VA + 3 * QVGPU_PAGE, 0), 1u << VMID | LEAVES);
+        qvgpu_invalidate_range(t.v, 1u << VMID, VA + 3 * QVGPU_PAGE, 0);
         for (i = 1; i < n; i++) {
-            request(t.v, range_at(BIG_VA + i * QVGPU_PAGE, 0),
-                    1u << VMID | LEAVES);
+            qvgpu_invalidate_range(t.v, 1u << VMID, BIG_VA + i * QVGPU_PAGE,
+                                   0);
         }
         /* So many are remembered exactly; more may drop more. */
         if (n <= 64) {
@@ -165,7 +154,7 @@ static void test_large_leaf(void)
     qvgpu_expect(t.v, t.dst, 1, 5, 100);
     qvgpu_space_set(&t.space, BIG_VA, VGPU_LEVEL_PDB0,
                     qvgpu_entry(t.v, new, QVGPU_PTE_RW));
-    request(t.v, range_at(BIG_VA + 511 * QVGPU_PAGE, 0), 1u << VMID | LEAVES);
+    qvgpu_invalidate_range(t.v, 1u << VMID, BIG_VA + 511 * QVGPU_PAGE, 0);
     qvgpu_pkt_copy(&t.q, BIG_VA + 5, t.dst_va, 100);
     qvgpu_finish(&t.q);
     qvgpu_expect(t.v, t.dst, 2, 5, 100);
@@ -182,7 +171,7 @@ static void test_wakes(void)
     qvgpu_kick(&t.q);
     qvgpu_ih_next_fault(t.v, VMID, VA, true, true);
     qvgpu_space_map(&t.space, VA, t.new, QVGPU_PAGE);
-    request(t.v, range_at(VA, 0), 1u << VMID | LEAVES);
+    qvgpu_invalidate_range(t.v, 1u << VMID, VA, 0);
     qvgpu_finish(&t.q);
     g_assert_cmphex(qtest_readl(t.v->qts, t.new), ==, 0x777);
     qvgpu_stop(t.v);
@@ -218,7 +207,7 @@ static void test_acknowledge_waits(void)
         qvgpu_kick(&t.q);
         qvgpu_wait_until(qvgpu_queue_rptr(&t.q) != from);
         qvgpu_space_map(&t.space, VA + off, now, QVGPU_PAGE);
-        request(t.v, range_at(VA + off, 0), 1u << VMID | LEAVES);
+        qvgpu_invalidate_range(t.v, 1u << VMID, VA + off, 0);
         /* Ours again. */
         qtest_memset(t.v->qts, gone, 0x77, QVGPU_PAGE);
         qvgpu_pkt_copy(&t.q, src_va, VA, BYTES);

@@ -132,10 +132,9 @@ uint64_t qvgpu_space_place(QVGPUSpace *s, uint64_t addr, uint64_t len)
     return va + addr - first;
 }
 
-void qvgpu_invalidate(QVGPU *v, uint32_t vmids)
+static void invalidate(QVGPU *v, uint64_t range, uint32_t vmids)
 {
-    qvgpu_mm_wr64(v, VM_INVALIDATE_ENG_ADDR_RANGE_LO32(INV_ENGINE),
-                  0x1fffffffffull);
+    qvgpu_mm_wr64(v, VM_INVALIDATE_ENG_ADDR_RANGE_LO32(INV_ENGINE), range);
     qvgpu_mm_wr(v, VM_INVALIDATE_ENG_REQ(INV_ENGINE),
                 vmids | VM_INVALIDATE_ENG_REQ__L2_PTES |
                 VM_INVALIDATE_ENG_REQ__L2_PDE0 |
@@ -145,4 +144,22 @@ void qvgpu_invalidate(QVGPU *v, uint32_t vmids)
     vmids &= VM_INVALIDATE_ENG_REQ__PER_VMID;
     qvgpu_wait_until((qvgpu_mm_rd(v, VM_INVALIDATE_ENG_ACK(INV_ENGINE)) &
                       vmids) == vmids);
+}
+
+void qvgpu_invalidate(QVGPU *v, uint32_t vmids)
+{
+    invalidate(v, VM_INVALIDATE_ENG_ADDR_RANGE__PAGE |
+               VM_INVALIDATE_ENG_ADDR_RANGE__S, vmids);
+}
+
+void qvgpu_invalidate_range(QVGPU *v, uint32_t vmids, uint64_t va,
+                            unsigned order)
+{
+    uint64_t range = va >> VGPU_PAGE_SHIFT << 1;
+
+    if (order) {
+        /* Half as many ones as pages, at PAGE's low end; S makes it all. */
+        range |= ((1ull << order) - 1);
+    }
+    invalidate(v, range, vmids);
 }

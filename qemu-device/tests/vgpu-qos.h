@@ -188,6 +188,9 @@ uint64_t qvgpu_space_place(QVGPUSpace *s, uint64_t addr, uint64_t len);
  * more bits of VM_INVALIDATE_ENG_REQ.
  */
 void qvgpu_invalidate(QVGPU *v, uint32_t vmids);
+/* The same of the 1 << @order pages at @va, which is aligned to them. */
+void qvgpu_invalidate_range(QVGPU *v, uint32_t vmids, uint64_t va,
+                            unsigned order);
 
 /* vgpu-qos-queue.c */
 
@@ -315,6 +318,7 @@ void qvgpu_add_sdma_control_tests(void);
 void qvgpu_add_sdma_share_tests(void);
 void qvgpu_add_sdma_life_tests(void);
 void qvgpu_add_replay_tests(void);
+void qvgpu_add_hubs_tests(void);
 void qvgpu_add_ih_tests(void);
 void qvgpu_add_ih_ring_tests(void);
 void qvgpu_add_query_tests(void);
