@@ -19,6 +19,20 @@ static bool stalled_by_fault(const VGPUStall *stall)
     return stall->why >= VGPU_WAIT_CAM;
 }
 
+/* Is there poison at the beginning of @span? It ends before any further on. */
+static bool poisoned(VGPUView *v, uint64_t va, VGPUSpan *span)
+{
+    VGPUSite site = vgpu_client_site(v->client, v->vmid, span->addr);
+    uint64_t clean;
+
+    if (site.engine != VGPU_SITE_NONE) {
+        site.queue = v->queue;
+    }
+    clean = vgpu_inject_poison(v->client->s, &site, span->len);
+    span->len = MIN(span->len, MAX(clean, 1));
+    return !clean;
+}
+
 /*
  * What to do with @span, which @va translates to: faults are decided. Unless it
  * is OK, nothing stays mapped. @invs: of the VMID, before it was translated.
@@ -59,6 +73,15 @@ static VGPUAccess decide(VGPUView *v, uint64_t va, uint64_t len, bool write,
         v->faulted = true;
         vgpu_gpuvm_map_default(c, vmid, va, len, span);
         return VGPU_ACCESS_FAULT;
+    }
+    if (!write && span->kind == VGPU_TARGET_VRAM &&
+        vgpu_inject_armed(s, 1u << VGPU_INJECT_KIND_VRAM_POISON) &&
+        poisoned(v, va, span)) {
+        vgpu_phys_unmap(s, span, 0);
+        *stall = (VGPUStall) {
+            .why = VGPU_WAIT_POISON, .hub = c->hub, .vmid = vmid, .va = va,
+        };
+        return VGPU_ACCESS_STALL;
     }
     return VGPU_ACCESS_OK;
 }

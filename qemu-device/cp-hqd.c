@@ -126,7 +126,7 @@ static bool mec_runs(const VGPUCp *cp, const CpQueue *q)
     uint32_t halt = cp_number(cp, q) < CP_NUM_HQDS / 2 ?
                     CP_MEC_CNTL__MEC_ME1_HALT : CP_MEC_CNTL__MEC_ME2_HALT;
 
-    return !cp->quit && !cp->paused &&
+    return !cp->quit && !cp->paused && !qatomic_read(&cp->s->removed) &&
            !(qatomic_read(&cp->mec_cntl) & halt);
 }
 
@@ -257,6 +257,13 @@ static void queue_run(VGPUCp *cp, CpQueue *q)
         }
     }
     cp->current = NULL;
+    if (step == CP_STEP_STALL && x->mem.stall.why == VGPU_WAIT_POISON) {
+        x->mem.stall.why = VGPU_WAIT_NONE;
+        x->error = 0;
+        x->error_bits = 0;
+        vgpu_cp_interrupt(cp, q, IH_SRC_CP_ECC, UINT32_MAX, 0);
+        step = CP_STEP_BAD;
+    }
     if (step == CP_STEP_BAD) {
         queue_error(cp, q);
     }

@@ -228,7 +228,9 @@ static VGPUState *find_device(const char *name, Error **errp)
 /* Kinds whose occasion is the command itself. */
 static bool is_immediate(const VgpuInjection *w)
 {
-    return w->kind == VGPU_INJECT_KIND_FAULT_SPURIOUS;
+    return w->kind == VGPU_INJECT_KIND_FAULT_SPURIOUS ||
+           w->kind == VGPU_INJECT_KIND_VRAM_LOST ||
+           w->kind == VGPU_INJECT_KIND_SURPRISE_REMOVAL;
 }
 
 static bool check_immediate(const VgpuInjection *w, Error **errp)
@@ -270,6 +272,58 @@ static bool check(const VgpuInjection *w, Error **errp)
     return false;
 }
 
+static void lose(VGPUState *s, const VgpuInjection *w, uint64_t seed)
+{
+    vgpu_phys_scramble(s, w->start, w->has_length ? w->length : UINT64_MAX,
+                       seed);
+}
+
+void vgpu_inject_reset(VGPUState *s)
+{
+    VGPUInjection *i;
+
+    QEMU_LOCK_GUARD(&s->inject.lock);
+    QTAILQ_FOREACH(i, &s->inject.list, next) {
+        VGPUSite site = {
+            .hub = VGPU_SITE_NONE, .vmid = VGPU_SITE_NONE,
+            .engine = VGPU_SITE_NONE, .queue = VGPU_SITE_NONE,
+            .va = i->what->start,
+        };
+        VGPUShot shot;
+
+        if (i->what->kind == VGPU_INJECT_KIND_VRAM_LOST_AT_RESET &&
+            matches(i->what, &site) && take(s, i, &site, &shot)) {
+            lose(s, i->what, shot.random);
+        }
+    }
+}
+
+uint64_t vgpu_inject_poison(VGPUState *s, const VGPUSite *site, uint64_t len)
+{
+    VGPUSite at = *site;
+    VGPUInjection *i;
+    VGPUShot shot;
+
+    QEMU_LOCK_GUARD(&s->inject.lock);
+    QTAILQ_FOREACH(i, &s->inject.list, next) {
+        const VgpuInjection *w = i->what;
+
+        if (w->kind != VGPU_INJECT_KIND_VRAM_POISON || !may_fire(i)) {
+            continue;
+        }
+        at.va = MAX(site->va, w->start);
+        if (at.va - site->va >= len || !matches(w, &at)) {
+            continue;
+        }
+        if (at.va != site->va) {
+            len = at.va - site->va;
+        } else if (take(s, i, site, &shot)) {
+            return 0;
+        }
+    }
+    return len;
+}
+
 /* Take an occasion that this makes. */
 static void happen(VGPUState *s, VGPUInjection *i)
 {
@@ -294,8 +348,11 @@ static void happen(VGPUState *s, VGPUInjection *i)
                             w->u.fault_spurious.write,
                             w->u.fault_spurious.retry);
         break;
+    case VGPU_INJECT_KIND_VRAM_LOST:
+        lose(s, w, shot.random);
+        break;
     default:
-        g_assert_not_reached();
+        break;
     }
 }
 
@@ -312,6 +369,10 @@ VgpuInjectionId *qmp_vgpu_inject(VgpuInjection *what, Error **errp)
     if (s->inject.count == INJECTIONS_MAX) {
         error_setg(errp, "the device has %u injections: remove some",
                    INJECTIONS_MAX);
+        return NULL;
+    }
+    if (what->kind == VGPU_INJECT_KIND_SURPRISE_REMOVAL &&
+        !vgpu_remove(s, errp)) {
         return NULL;
     }
     i = g_new0(VGPUInjection, 1);

@@ -110,6 +110,23 @@ void vgpu_inject_fault_irq(VGPUState *s, unsigned hub, unsigned vmid,
  */
 uint32_t vgpu_inject_invalidation(VGPUState *s, unsigned hub, unsigned eng,
                                   uint32_t *vmids);
+/*
+ * How many of @len bytes at @site (va: offset in VRAM) can be read; 0: the
+ * first cannot, and that was counted. Any thread.
+ */
+uint64_t vgpu_inject_poison(VGPUState *s, const VGPUSite *site, uint64_t len);
+/* The device is reset. BQL held, engines parked. */
+void vgpu_inject_reset(VGPUState *s);
+
+/* inject-remove.c */
+
+/* Take the device off its bus, for ever. BQL held. */
+bool vgpu_remove(VGPUState *s, Error **errp);
+/* Unrealize's part. */
+void vgpu_remove_exit(VGPUState *s);
+/* PCIDeviceClass's: there is no configuration space to a removed device. */
+uint32_t vgpu_config_read(PCIDevice *pci, uint32_t addr, int len);
+
 /* For queries; the caller frees it. */
 VgpuInjectionInfoList *vgpu_inject_infos(VGPUState *s);
 

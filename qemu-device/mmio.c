@@ -130,7 +130,7 @@ void vgpu_reg_reset(VGPUState *s)
 static uint64_t mmio_read(void *opaque, hwaddr addr, unsigned size)
 {
     VGPUState *s = opaque;
-    uint32_t val = vgpu_reg_read(s, addr / 4);
+    uint32_t val = s->removed ? UINT32_MAX : vgpu_reg_read(s, addr / 4);
 
     trace_vgpu_reg_read(s->id, addr / 4, val);
     return val;
@@ -141,7 +141,9 @@ static void mmio_write(void *opaque, hwaddr addr, uint64_t val, unsigned size)
     VGPUState *s = opaque;
 
     trace_vgpu_reg_write(s->id, addr / 4, val);
-    vgpu_reg_write(s, addr / 4, val);
+    if (!s->removed) {
+        vgpu_reg_write(s, addr / 4, val);
+    }
 }
 
 const MemoryRegionOps vgpu_mmio_ops = {

@@ -180,7 +180,9 @@ static bool in_range(uint32_t range, hwaddr addr)
 
 static uint64_t doorbell_read(void *opaque, hwaddr addr, unsigned size)
 {
-    return 0;
+    VGPUState *s = opaque;
+
+    return s->removed ? UINT64_MAX : 0;
 }
 
 static void doorbell_write(void *opaque, hwaddr addr, uint64_t val,
@@ -189,7 +191,7 @@ static void doorbell_write(void *opaque, hwaddr addr, uint64_t val,
     VGPUState *s = opaque;
     unsigned i;
 
-    if (s->nbio[OFF(RCC_DOORBELL_APER_EN)]) {
+    if (!s->removed && s->nbio[OFF(RCC_DOORBELL_APER_EN)]) {
         vgpu_count(s, VGPU_CNT_DOORBELLS, 1);
         if (in_range(s->nbio[OFF(BIF_IH_DOORBELL_RANGE)], addr)) {
             if (!vgpu_inject_doorbell(s, VGPU_SITE_NONE, VGPU_SITE_NONE,

@@ -227,6 +227,7 @@ static VgpuInfo *device_info(VGPUState *s)
     vgpu_gmc_settle(s);
     WITH_QEMU_LOCK_GUARD(&s->lock) {
         info->fault_serial = s->fault_serial;
+        info->removed = s->removed;
         info->cam = cam_infos(s);
         info->invalidations = invalidation_infos(s);
         info->interrupts = interrupt_info(s);
@@ -304,9 +305,10 @@ static void print_device(GString *buf, const VgpuInfo *info)
     const VgpuVmidInfoList *v;
     const VgpuCamInfoList *c;
 
-    g_string_append_printf(buf, "%s: %" PRIu64 " MiB of VRAM, last fault %u\n",
-                           info->id ?: info->path, info->vram_size / MiB,
-                           info->fault_serial);
+    g_string_append_printf(buf, "%s: %s%" PRIu64 " MiB of VRAM, last fault %u"
+                           "\n", info->id ?: info->path,
+                           info->removed ? "removed, " : "",
+                           info->vram_size / MiB, info->fault_serial);
     for (e = info->engines; e; e = e->next) {
         print_engine(buf, e->value);
     }

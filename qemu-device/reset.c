@@ -51,6 +51,7 @@ void vgpu_chip_reset(VGPUState *s)
     if (s->vram_lost_on_reset) {
         vgpu_vram_lose(s);
     }
+    vgpu_inject_reset(s);
 }
 
 #define OFF(reg)    ((reg) - PSP_BASE)

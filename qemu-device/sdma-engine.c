@@ -79,6 +79,7 @@ void vgpu_queue_restart(VGPUEngine *e, VGPUQueue *q)
 static bool engine_runs(const VGPUEngine *e)
 {
     return !e->quit && !e->paused && !e->hung &&
+           !qatomic_read(&e->s->removed) &&
            !(qatomic_read(&e->regs[SDMA_FREEZE]) & SDMA_FREEZE__FREEZE) &&
            !(qatomic_read(&e->regs[SDMA_F32_CNTL]) &
              (SDMA_F32_CNTL__HALT | SDMA_F32_CNTL__RESET));
@@ -101,11 +102,13 @@ static void queue_error(VGPUEngine *e, VGPUQueue *q, uint32_t exception)
                   "%s: sdma%u queue %u (vmid %u) stops: %s, header 0x%08x, "
                   "rptr 0x%" PRIx64 " wptr 0x%" PRIx64 "\n",
                   s->id, e->index, n, vmid,
-                  exception == VGPU_SDMA_EXC_RING ? "impossible ring"
-                                                  : "bad packet",
+                  exception == VGPU_SDMA_EXC_RING ? "impossible ring" :
+                  exception == VGPU_SDMA_EXC_POISON ? "poison" : "bad packet",
                   data[0], q->rptr, q->wptr);
     QEMU_LOCK_GUARD(&s->lock);
-    vgpu_ih_push(s, IH_CLIENT_SDMA(e->index), IH_SRC_SDMA_ILLEGAL,
+    vgpu_ih_push(s, IH_CLIENT_SDMA(e->index),
+                 exception == VGPU_SDMA_EXC_POISON ? IH_SRC_SDMA_ECC
+                                                   : IH_SRC_SDMA_ILLEGAL,
                  vgpu_queue_ih_ring(e, q), vmid, true, data);
 }
 
@@ -192,6 +195,11 @@ static void queue_run(VGPUEngine *e, VGPUQueue *q)
         e->hung = 1 + (q - e->queues);
         break;
     case VGPU_STEP_STALL:
+        if (q->exec.mem.stall.why == VGPU_WAIT_POISON) {
+            q->exec.mem.stall.why = VGPU_WAIT_NONE;
+            queue_error(e, q, VGPU_SDMA_EXC_POISON);
+            break;
+        }
         /* Who would wake us may have come before we said that we wait. */
         if (stall_lasts(e, q)) {
             q->wait = q->exec.mem.stall.why;

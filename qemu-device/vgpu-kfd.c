@@ -38,9 +38,11 @@ static void vgpu_kfd_reset_hold(Object *obj, ResetType type)
 static void vgpu_kfd_config_write(PCIDevice *pci, uint32_t addr, uint32_t val,
                                   int len)
 {
-    pci_default_write_config(pci, addr, val, len);
-    vgpu_vram_config_written(VGPU_KFD(pci), addr, len);
-    pcie_cap_flr_write_config(pci, addr, val, len);
+    if (!VGPU_KFD(pci)->removed) {
+        pci_default_write_config(pci, addr, val, len);
+        vgpu_vram_config_written(VGPU_KFD(pci), addr, len);
+        pcie_cap_flr_write_config(pci, addr, val, len);
+    }
 }
 
 static void vgpu_kfd_vm_state(void *opaque, bool running, RunState state)
@@ -121,6 +123,7 @@ static void vgpu_kfd_exit(PCIDevice *pci)
     VGPUState *s = VGPU_KFD(pci);
 
     qemu_del_vm_change_state_handler(s->vmstate_entry);
+    vgpu_remove_exit(s);
     vgpu_xgmi_leave(s);
     vgpu_cp_stop(s);
     vgpu_engine_stop(s);
@@ -153,6 +156,7 @@ static void vgpu_kfd_class_init(ObjectClass *klass, void *data)
 
     k->realize = vgpu_kfd_realize;
     k->exit = vgpu_kfd_exit;
+    k->config_read = vgpu_config_read;
     k->config_write = vgpu_kfd_config_write;
     k->vendor_id = VGPU_PCI_VENDOR_ID;
     k->device_id = VGPU_PCI_DEVICE_ID;

@@ -194,6 +194,7 @@ typedef enum VGPUWait {
     VGPU_WAIT_NONE,
     VGPU_WAIT_WPTR,             /* the last packet is not whole */
     VGPU_WAIT_POLL,             /* POLL_REGMEM, until @until */
+    VGPU_WAIT_POISON,           /* never: it is an error */
     VGPU_WAIT_REG,              /* SRBM_WRITE: the main loop */
     VGPU_WAIT_CAM,              /* retry fault: CAM slot @cam */
     VGPU_WAIT_CAM_FREE,         /* retry fault: any CAM slot */
@@ -422,6 +423,9 @@ struct VGPUState {
     VGPUEngine engines[SDMA_NUM_ENGINES];
     VGPUCp *cp;                 /* cp.h */
     VGPUInjector inject;
+    bool removed;               /* injected: not on its bus any more; atomic */
+    MemoryRegion absent;        /* then VRAM's BAR */
+    Error *removed_blocker;
 };
 
 /* A register of a hub. Any thread. */
@@ -620,6 +624,12 @@ void vgpu_phys_unmap(VGPUState *s, VGPUSpan *span, uint64_t used);
 /* A quadword at an aligned address. False if there is no memory. */
 bool vgpu_phys_load64(VGPUState *s, VGPUTargetKind kind, uint64_t addr,
                       uint64_t *val);
+/*
+ * Overwrite VRAM from @start on with bytes that @seed chooses. Pages of zeros
+ * stay: a lost page that nobody used takes no memory. BQL held.
+ */
+void vgpu_phys_scramble(VGPUState *s, uint64_t start, uint64_t len,
+                        uint64_t seed);
 /* All of @len bytes, or false: they are not in one piece of memory. */
 bool vgpu_phys_write(VGPUState *s, VGPUTargetKind kind, uint64_t addr,
                      const void *buf, uint64_t len);

@@ -123,6 +123,7 @@
 #define IH_SRC_CP_END_OF_PIPE		181
 #define IH_SRC_CP_BAD_OPCODE		183
 #define IH_SRC_CP_PRIV_REG		184
+#define IH_SRC_CP_ECC			197	/* uncorrectable error in what was read */
 #define IH_RING_CP_PIPE			0x03	/* ring field of all of them */
 #define IH_RING_CP_ME			0x0c
 #define IH_RING_CP_QUEUE		0x70

@@ -94,6 +94,7 @@
 #define IH_SRC_SDMA_ATOMIC_RTN_DONE	217	/* data0, data1: what was returned */
 #define IH_SRC_SDMA_ATOMIC_TIMEOUT	218	/* CMPSWAP loop gave up; data0: header */
 #define IH_SRC_SDMA_POLL_TIMEOUT	246	/* POLL_REGMEM gave up; data0: header */
+#define IH_SRC_SDMA_ECC			220	/* uncorrectable error in what was read */
 #define IH_SRC_SDMA_TRAP		224	/* data0: int_context */
 #define IH_SRC_SDMA_ILLEGAL		225	/* bad packet; data0: header */
 #define IH_SRC_VM_FAULT			0

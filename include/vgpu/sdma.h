@@ -104,6 +104,7 @@
 /* CONTEXT_STATUS.EXCEPTION values the model uses. */
 #define VGPU_SDMA_EXC_NONE		0
 #define VGPU_SDMA_EXC_PACKET		1	/* unknown or malformed packet */
+#define VGPU_SDMA_EXC_POISON		3	/* uncorrectable error in what was read */
 #define VGPU_SDMA_EXC_RING		2	/* ring size, base or write pointer impossible */
 
 #endif /* VGPU_SDMA_H */

@@ -51,5 +51,6 @@ int main(int argc, char **argv)
     qvgpu_add_inject_tests();
     qvgpu_add_inject_irq_tests();
     qvgpu_add_inject_sdma_tests();
+    qvgpu_add_inject_vram_tests();
     return g_test_run();
 }

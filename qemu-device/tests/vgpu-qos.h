@@ -327,5 +327,6 @@ void qvgpu_add_cp_pm4_tests(void);
 void qvgpu_add_inject_tests(void);
 void qvgpu_add_inject_irq_tests(void);
 void qvgpu_add_inject_sdma_tests(void);
+void qvgpu_add_inject_vram_tests(void);
 
 #endif /* VGPU_QOS_H */

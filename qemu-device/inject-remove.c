@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: surprise removal. Who reads what was the device reads ones, what
+ * is written is lost, nothing comes from it any more. To QEMU the device is
+ * still there: device_del takes the rest away.
+ */
+#include "qemu/osdep.h"
+#include "qapi/error.h"
+#include "hw/pci/pci.h"
+#include "migration/blocker.h"
+#include "vgpu-kfd.h"
+#include "trace.h"
+
+static uint64_t absent_read(void *opaque, hwaddr addr, unsigned size)
+{
+    return UINT64_MAX;
+}
+
+static void absent_write(void *opaque, hwaddr addr, uint64_t val, unsigned size)
+{
+}
+
+static const MemoryRegionOps absent_ops = {
+    .read = absent_read,
+    .write = absent_write,
+    .endianness = DEVICE_LITTLE_ENDIAN,
+    .valid = { .min_access_size = 1, .max_access_size = 8 },
+    .impl = { .min_access_size = 1, .max_access_size = 8 },
+};
+
+uint32_t vgpu_config_read(PCIDevice *pci, uint32_t addr, int len)
+{
+    return VGPU_KFD(pci)->removed ? UINT32_MAX
+                                  : pci_default_read_config(pci, addr, len);
+}
+
+bool vgpu_remove(VGPUState *s, Error **errp)
+{
+    PCIIORegion *bar = &PCI_DEVICE(s)->io_regions[VGPU_BAR_VRAM];
+
+    if (s->removed) {
+        error_setg(errp, "the device is removed already");
+        return false;
+    }
+    error_setg(&s->removed_blocker, "device %s was removed by an injection",
+               s->id);
+    if (migrate_add_blocker(&s->removed_blocker, errp) < 0) {
+        return false;
+    }
+    memory_region_init_io(&s->absent, OBJECT(s), &absent_ops, s,
+                          "vgpu-kfd.absent", memory_region_size(bar->memory));
+    memory_region_transaction_begin();
+    if (bar->addr != PCI_BAR_UNMAPPED) {
+        memory_region_del_subregion(bar->address_space, bar->memory);
+        memory_region_add_subregion_overlap(bar->address_space, bar->addr,
+                                            &s->absent, 1);
+    }
+    /* From here on it is this that resets and unrealize unmap. */
+    bar->memory = &s->absent;
+    memory_region_transaction_commit();
+    qatomic_set(&s->removed, true);
+    /* Engines stop at the next chunk: see them do it, then what they left. */
+    vgpu_engine_pause(s, true);
+    vgpu_cp_pause(s, true);
+    qemu_bh_cancel(s->irq_bh);
+    WITH_QEMU_LOCK_GUARD(&s->lock) {
+        vgpu_inject_defer_reset(s);
+    }
+    trace_vgpu_removed(s->id);
+    return true;
+}
+
+void vgpu_remove_exit(VGPUState *s)
+{
+    if (s->removed) {
+        migrate_del_blocker(&s->removed_blocker);
+    }
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: injections into VRAM, and the loss of the device. */
+#include "qemu/osdep.h"
+#include "hw/pci/pci_regs.h"
+#include "qobject/qdict.h"
+#include "vgpu-qos.h"
+#include "vgpu-qmp.h"
+
+#define LEN         (16 * KiB)
+#define POISON_AT   (2 * QVGPU_PAGE + 64)       /* in src */
+
+typedef struct Vram {
+    QVGPU *v;
+    QVGPUQueue q;
+    uint64_t src, dst;
+} Vram;
+
+static void vram_start(Vram *t)
+{
+    t->v = qvgpu_start();
+    qvgpu_queue_open(&t->q, t->v, 0, SDMA_QUEUE_GFX, NULL);
+    t->src = qvgpu_alloc(t->v, QVGPU_VRAM, LEN, QVGPU_PAGE);
+    t->dst = qvgpu_alloc(t->v, QVGPU_VRAM, LEN, QVGPU_PAGE);
+    qvgpu_fill(t->v, t->src, 1, 0, LEN);
+}
+
+static uint64_t offset(Vram *t, uint64_t addr)
+{
+    return addr - t->v->bar[VGPU_BAR_VRAM];
+}
+
+static char *sum(Vram *t, uint64_t addr, uint64_t len)
+{
+    g_autofree uint8_t *buf = g_malloc(len);
+
+    qtest_memread(t->v->qts, addr, buf, len);
+    return g_compute_checksum_for_data(G_CHECKSUM_SHA256, buf, len);
+}
+
+/* Catches: contents that stay, a range that is not kept, chance. */
+static void test_lost(void)
+{
+    char *sums[3];
+    unsigned i;
+
+    for (i = 0; i < ARRAY_SIZE(sums); i++) {
+        g_autofree char *whole = NULL;
+        uint32_t id;
+        Vram t;
+
+        vram_start(&t);
+        id = qvgpu_inject(t.v, "'kind': 'vram-lost', 'seed': %u, "
+                          "'start': %" PRIu64 ", 'length': %" PRIu64, i / 2,
+                          offset(&t, t.src) + 64, QVGPU_PAGE);
+        g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 1);
+        qvgpu_expect(t.v, t.src, 1, 0, 64);
+        qvgpu_expect(t.v, t.src + 64 + QVGPU_PAGE, 1, 64 + QVGPU_PAGE,
+                     LEN - 64 - QVGPU_PAGE);
+        qvgpu_expect_byte(t.v, t.dst, 0, LEN);
+        sums[i] = sum(&t, t.src, LEN);
+        qvgpu_fill(t.v, t.src, 1, 0, LEN);
+        whole = sum(&t, t.src, LEN);
+        g_assert_cmpstr(sums[i], !=, whole);
+        qvgpu_stop(t.v);
+    }
+    g_assert_cmpstr(sums[0], ==, sums[1]);
+    g_assert_cmpstr(sums[0], !=, sums[2]);
+    for (i = 0; i < ARRAY_SIZE(sums); i++) {
+        g_free(sums[i]);
+    }
+}
+
+/* Catches: a loss before the reset, without one, or at each one after. */
+static void test_lost_at_reset(void)
+{
+    g_autofree char *before = NULL, *after = NULL, *later = NULL;
+    uint32_t id;
+    Vram t;
+
+    vram_start(&t);
+    id = qvgpu_inject(t.v, "'kind': 'vram-lost-at-reset', 'skip': 1, "
+                      "'count': 1");
+    before = sum(&t, t.src, LEN);
+    qtest_system_reset(t.v->qts);
+    qvgpu_map_bars(t.v);
+    after = sum(&t, t.src, LEN);
+    g_assert_cmpstr(before, ==, after);
+    g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 0);
+    g_free(after);
+    qtest_system_reset(t.v->qts);
+    qvgpu_map_bars(t.v);
+    after = sum(&t, t.src, LEN);
+    g_assert_cmpstr(before, !=, after);
+    g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 1);
+    qtest_system_reset(t.v->qts);
+    qvgpu_map_bars(t.v);
+    later = sum(&t, t.src, LEN);
+    g_assert_cmpstr(after, ==, later);
+    qvgpu_stop(t.v);
+}
+
+/*
+ * Catches: poison that spreads, that goes unnoticed, or that only reading its
+ * first byte finds; a write that minds it.
+ */
+static void test_poison(void)
+{
+    QVGPUQueue other;
+    QVGPUIrq irq;
+    uint32_t id;
+    Vram t;
+
+    vram_start(&t);
+    qvgpu_queue_open(&other, t.v, 1, SDMA_QUEUE_GFX, NULL);
+    id = qvgpu_inject(t.v, "'kind': 'vram-poison', 'start': %" PRIu64 ", "
+                      "'length': 64", offset(&t, t.src) + POISON_AT);
+    qvgpu_pkt_copy(&t.q, qvgpu_mc(t.v, t.src), qvgpu_mc(t.v, t.dst), LEN);
+    qvgpu_kick(&t.q);
+    qvgpu_ih_next(t.v, &irq);
+    g_assert_cmphex(irq.client, ==, IH_CLIENT_SDMA(0));
+    g_assert_cmpuint(irq.source, ==, IH_SRC_SDMA_ECC);
+    g_assert_cmpuint(qvgpu_queue_exception(&t.q), ==, VGPU_SDMA_EXC_POISON);
+    g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 1);
+    qvgpu_expect(t.v, t.dst, 1, 0, POISON_AT);
+    qvgpu_expect_byte(t.v, t.dst + POISON_AT, 0, LEN - POISON_AT);
+
+    /* Reading what is around it, and writing to it, is no error. */
+    qvgpu_pkt_copy(&other, qvgpu_mc(t.v, t.src), qvgpu_mc(t.v, t.dst),
+                   POISON_AT);
+    qvgpu_pkt_fence(&other, qvgpu_mc(t.v, t.src + POISON_AT), 0);
+    qvgpu_finish(&other);
+    g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 1);
+    /* Its last byte alone is. */
+    qvgpu_pkt_copy(&other, qvgpu_mc(t.v, t.src + POISON_AT + 63),
+                   qvgpu_mc(t.v, t.dst), 1);
+    qvgpu_kick(&other);
+    qvgpu_wait_until(qvgpu_queue_exception(&other) == VGPU_SDMA_EXC_POISON);
+    g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 2);
+
+    /* The queue comes back, and without the poison the copy is done. */
+    qvgpu_inject_remove(t.v, id);
+    qvgpu_queue_disable(&t.q);
+    qvgpu_fill(t.v, t.src, 1, 0, LEN);
+    qvgpu_queue_enable(&t.q);
+    qvgpu_finish(&t.q);
+    qvgpu_expect(t.v, t.dst, 1, 0, LEN);
+    qvgpu_stop(t.v);
+}
+
+/* Catches: anything that is still there, or comes back with a reset. */
+static void test_removal(void)
+{
+    uint32_t id;
+    QDict *info;
+    unsigned i;
+    Vram t;
+
+    vram_start(&t);
+    /* In the middle of work. */
+    qvgpu_pkt_poll_mem(&t.q, QVGPU_POLL_EQ, qvgpu_mc(t.v, t.dst), 1,
+                       UINT32_MAX, QVGPU_POLL_FOREVER);
+    qvgpu_pkt_trap(&t.q, 1);
+    qvgpu_kick(&t.q);
+    id = qvgpu_inject(t.v, "'kind': 'surprise-removal'");
+    g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 1);
+    for (i = 0; i < 2; i++) {
+        g_assert_cmphex(qpci_config_readl(t.v->pci, PCI_VENDOR_ID), ==,
+                        UINT32_MAX);
+        g_assert_cmphex(qpci_config_readw(t.v->pci, PCI_COMMAND), ==,
+                        UINT16_MAX);
+        if (!i) {
+            g_assert_cmphex(qvgpu_rd(t.v, VGPU_MAGIC), ==, UINT32_MAX);
+            qtest_writel(t.v->qts, t.src, 0);
+            g_assert_cmphex(qtest_readl(t.v->qts, t.src), ==, UINT32_MAX);
+            g_assert_cmphex(qtest_readq(t.v->qts,
+                                        t.v->bar[VGPU_BAR_DOORBELL]), ==,
+                            UINT64_MAX);
+            qtest_writel(t.v->qts, t.dst, 1);
+            g_assert_false(qvgpu_msi_take(t.v));
+        }
+        qtest_system_reset(t.v->qts);
+    }
+    info = qvgpu_query(t.v);
+    g_assert_true(qdict_get_bool(info, "removed"));
+    qobject_unref(info);
+    qvgpu_inject_refused(t.v, "'kind': 'surprise-removal'");
+    qvgpu_stop(t.v);
+}
+
+void qvgpu_add_inject_vram_tests(void)
+{
+    qtest_add_func("/vgpu-kfd/inject/vram-lost", test_lost);
+    qtest_add_func("/vgpu-kfd/inject/vram-lost-at-reset", test_lost_at_reset);
+    qtest_add_func("/vgpu-kfd/inject/vram-poison", test_poison);
+    qtest_add_func("/vgpu-kfd/inject/surprise-removal", test_removal);
+}
