@@ -619,7 +619,7 @@ void vgpu_phys_exit(VGPUState *s);
  * Shortens ->len. False if there is no memory.
  */
 bool vgpu_phys_map(VGPUState *s, VGPUSpan *span);
-/* The first @used bytes were read or written. By the thread that mapped it. */
+/* The first @used bytes were read or written. By the thread that mapped. */
 void vgpu_phys_unmap(VGPUState *s, VGPUSpan *span, uint64_t used);
 /* A quadword at an aligned address. False if there is no memory. */
 bool vgpu_phys_load64(VGPUState *s, VGPUTargetKind kind, uint64_t addr,
