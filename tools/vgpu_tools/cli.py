@@ -21,7 +21,9 @@ USAGE = """\
 usage: ./vgpu run [options] -- COMMAND...      boot a guest, run COMMAND in it as root, exit as it does
        ./vgpu shell [options]                  boot a guest, with a shell
        ./vgpu gdb qemu|kernel [options] [-- COMMAND...]   QEMU, or the guest's kernel, under gdb
-       ./vgpu inject|stats|trace               act on a running guest
+       ./vgpu inject [KIND [KEY=VALUE...]|remove ID] [--qmp PATH]   what goes wrong in a running guest
+       ./vgpu stats [--json] [--qmp PATH]      what its devices are doing
+       ./vgpu trace [--seconds S] [EVENT...] [--qmp PATH]   follow its trace events (vgpu_fault, 'vgpu_*'); list them
        ./vgpu build TARGET...                  qemu kernel driver rootfs, or all (what make calls)
        ./vgpu qtest [release|sanitizers] [ARGUMENTS...]   the device's qtest program, with its own output (TAP)
        ./vgpu demo|bench|check|compile-commands, ./vgpu test [--long [--seconds N]] [SUITE...]   the same
@@ -241,13 +243,39 @@ def help_text(words: list[str]) -> int:
     return 0
 
 
-def not_yet(name: str) -> Callable[[list[str]], int]:
-    """A command that has its place but not its work."""
+def operator_parser() -> Parser:
+    """What inject, stats and trace share."""
+    parser = Parser(prog="vgpu", add_help=False, allow_abbrev=False)
+    parser.add_argument("--qmp", type=Path)
+    return parser
 
-    def command(words: list[str]) -> int:
-        raise Failure(f"./vgpu {name} is not there yet", status=2)
 
-    return command
+def inject(words: list[str]) -> int:
+    """./vgpu inject"""
+    from vgpu_tools import operate
+
+    parser = operator_parser()
+    parser.add_argument("words", nargs="*")
+    return operate.inject(parser.parse_intermixed_args(words))
+
+
+def stats(words: list[str]) -> int:
+    """./vgpu stats"""
+    from vgpu_tools import operate
+
+    parser = operator_parser()
+    parser.add_argument("--json", action="store_true")
+    return operate.stats(parser.parse_args(words))
+
+
+def trace(words: list[str]) -> int:
+    """./vgpu trace"""
+    from vgpu_tools import operate
+
+    parser = operator_parser()
+    parser.add_argument("--seconds", type=float, default=0)
+    parser.add_argument("patterns", nargs="*")
+    return operate.trace(parser.parse_intermixed_args(words))
 
 
 COMMANDS: dict[str, Callable[[list[str]], int]] = {
@@ -261,9 +289,9 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "qtest": qtest,
     "check": check,
     "compile-commands": compile_commands,
-    "inject": not_yet("inject"),
-    "stats": not_yet("stats"),
-    "trace": not_yet("trace"),
+    "inject": inject,
+    "stats": stats,
+    "trace": trace,
     "help": help_text,
     "--help": help_text,
     "-h": help_text,

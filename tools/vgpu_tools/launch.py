@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from vgpu_tools import accel, agent, terminal
+from vgpu_tools import accel, agent, monitor, terminal
 from vgpu_tools.console import Watcher
 from vgpu_tools.errors import TIMED_OUT, Failure
 from vgpu_tools.guest import Guest
@@ -75,6 +75,8 @@ class Run:
         self.port, theirs = socket.socketpair()
         self.port.setblocking(False)
         command = self.guest.command(theirs.fileno(), self.accelerator or accel.choose(_comes_up))
+        if len(os.fsencode(self.folder / monitor.SOCKET)) <= monitor.MAX_PATH and "," not in str(self.folder):
+            command += ["-qmp", f"unix:{self.folder / monitor.SOCKET},server=on,wait=off"]
         (self.folder / "command").write_text(shlex.join(command) + "\n")
         with (
             (self.folder / "qemu.log").open("wb") as errors,

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The tools ./vgpu inject, stats and trace against a QEMU without a guest: what they ask of it and what they say."""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from avocado import Test
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+from vgpu import vgpu
+from vgpu_tools import operate, qemu
+from vgpu_tools.errors import Failure
+
+SECONDS = 30
+
+
+class Values(Test):
+    """KEY=VALUE."""
+
+    def test_values(self) -> None:
+        """Would catch a size, an address or a probability read as another number."""
+        for text, want in (("7", 7), ("0x1000", 4096), ("4K", 4096), ("0.25", 0.25), ("true", True), ("false", False)):
+            self.assertEqual(operate.value("key", text), want, text)
+        with self.assertRaises(Failure):
+            operate.value("key", "lots")
+
+
+class Operator(Test):
+    """A machine with two devices, standing still."""
+
+    def setUp(self) -> None:
+        """Start it."""
+        self.folder = tempfile.TemporaryDirectory()
+        self.socket = Path(self.folder.name) / "qmp"
+        command = [qemu.with_firmware(), "-machine", "q35", "-nodefaults", "-display", "none", "-S"]
+        command += ["-device", "vgpu-kfd,id=gpu0,vram=64M", "-device", "vgpu-kfd,id=gpu1,vram=64M"]
+        command += ["-qmp", f"unix:{self.socket},server=on,wait=off"]
+        self.errors = (Path(self.folder.name) / "log").open("wb")
+        self.machine = subprocess.Popen(command, stderr=self.errors, stdin=subprocess.DEVNULL)
+        end = time.monotonic() + SECONDS
+        while not self.socket.exists() and time.monotonic() < end and self.machine.poll() is None:
+            time.sleep(0.05)
+
+    def tearDown(self) -> None:
+        """End it."""
+        self.machine.kill()
+        self.machine.wait()
+        self.errors.close()
+        self.folder.cleanup()
+
+    def call(self, *words: str, status: int = 0) -> str:
+        """A call that ends as expected; returns what it said."""
+        result = vgpu(*words, "--qmp", str(self.socket))
+        self.assertEqual(result.returncode, status, (words, result.stderr))
+        return (result.stdout if not status else result.stderr).decode()
+
+    def test_inject(self) -> None:
+        """An injection arrives as it was asked for, is listed, and goes."""
+        number = self.call(
+            "inject", "pte-late", "device=gpu1", "vmid=3", "start=0x1000", "length=4K", "probability=0.5", "walks=2"
+        ).strip()
+        (injection,) = [entry for device in json.loads(self.call("stats", "--json")) for entry in device["injections"]]
+        self.assertEqual(str(injection["id"]), number)
+        self.assertEqual(
+            injection["injection"],
+            {
+                "kind": "pte-late",
+                "device": "gpu1",
+                "vmid": 3,
+                "start": 4096,
+                "length": 4096,
+                "probability": 0.5,
+                "walks": 2,
+            },
+        )
+        self.assertIn(f"{number} gpu1: pte-late", self.call("inject"))
+        self.call("inject", "remove", number)
+        self.assertEqual(self.call("inject"), "")
+
+    def test_refusals(self) -> None:
+        """Each is one sentence that says what to do."""
+        for words, status, said in (
+            (["inject", "pte-lots", "device=gpu0"], 2, "there are pte-corrupt"),
+            (["inject", "pte-lost"], 1, "several vgpu-kfd devices"),
+            (["inject", "pte-lost", "device=gpu0", "vmid=16"], 1, "vmid must be below 16"),
+            (["inject", "pte-lost", "device=gpu0", "walks=1"], 1, "walks"),
+            (["inject", "pte-lost", "vmid"], 2, "want KEY=VALUE"),
+            (["inject", "remove", "77"], 1, "no injection 77"),
+        ):
+            answer = self.call(*words, status=status)
+            self.assertIn(said, answer)
+            self.assertEqual(len(answer.splitlines()), 1, answer)
+        self.assertIn("no such socket", vgpu("stats", "--qmp", "/nonexistent").stderr.decode())
+
+    def test_stats(self) -> None:
+        """Both devices, for a person."""
+        said = self.call("stats")
+        self.assertIn("gpu0: 64 MiB", said)
+        self.assertIn("gpu1: 64 MiB", said)
+
+    def test_trace(self) -> None:
+        """Events that happen while it looks are printed, others not; afterwards they are off again."""
+        self.assertIn("vgpu_inject", self.call("trace"))
+        command = [Path(__file__).resolve().parents[2] / "vgpu", "trace", "--seconds", "4", "vgpu_inject"]
+        with subprocess.Popen([*command, "--qmp", self.socket], stdout=subprocess.PIPE) as follower:
+            end = time.monotonic() + SECONDS
+            while "on" not in self.state() and time.monotonic() < end:
+                time.sleep(0.2)
+            self.call("inject", "fault-spurious", "device=gpu0", "vmid=3", "start=0x5000")
+            said = follower.communicate(timeout=SECONDS)[0].decode()
+        self.assertIn("kind=fault-spurious", said)
+        self.assertNotIn("vgpu_fault", said)
+        self.assertIn("off", self.state())
+
+    def state(self) -> str:
+        """Of vgpu_inject's tracing; the socket takes one at a time, so that a look may have to wait."""
+        lines = vgpu("trace", "--qmp", str(self.socket)).stdout.decode().splitlines()
+        return "".join(line for line in lines if line.startswith("vgpu_inject "))

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A running guest's QEMU, through its QMP socket."""
+
+import asyncio
+import os
+import socket
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from vgpu_tools.errors import Failure
+from vgpu_tools.paths import RUNS
+
+SOCKET = "qmp"  # in a run's folder
+MAX_PATH = 107  # bytes that a socket's name can have
+SECONDS = 10.0  # QEMU answers long before, or somebody else is connected
+
+
+class Refused(Exception):
+    """QEMU says no to a command."""
+
+
+def find(given: Path | None) -> Path:
+    """The socket to use: what was given, or that of the only guest that ./vgpu runs."""
+    if given:
+        if not given.is_socket():
+            raise Failure(f"--qmp {given}: no such socket (a guest started with --qmp {given} has it)", status=2)
+        return given
+    running = [path for path in sorted(RUNS.glob(f"*/{SOCKET}")) if path.is_socket() and _alive(path)]
+    if not running:
+        raise Failure("no guest of this checkout is running; for another QEMU say --qmp PATH", status=2)
+    if len(running) > 1:
+        listed = "".join(f"\n  --qmp {path}" for path in running)
+        raise Failure(f"several guests are running, name one:{listed}", status=2)
+    return running[0]
+
+
+def pid(path: Path) -> int:
+    """The process that listens at a socket."""
+    with _connect(path) as peer:
+        credentials = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return struct.unpack("3i", credentials)[0]
+
+
+def ask(path: Path, *commands: tuple[str, dict[str, Any]]) -> list[Any]:
+    """Execute commands, one after the other; returns their answers."""
+    return asyncio.run(_ask(path, commands))
+
+
+async def _ask(path: Path, commands: Sequence[tuple[str, dict[str, Any]]]) -> list[Any]:
+    from qemu.qmp import ConnectError, ExecuteError, QMPClient
+
+    client = QMPClient("vgpu")
+    client.logger.disabled = True
+    try:
+        await asyncio.wait_for(client.connect(str(path)), SECONDS)
+    except TimeoutError:
+        raise Failure(f"{path}: QEMU does not answer; somebody else may be connected") from None
+    except ConnectError as error:
+        raise Failure(f"{path}: {error}") from None
+    try:
+        return [await client.execute(name, arguments or None) for name, arguments in commands]
+    except ExecuteError as error:
+        raise Refused(str(error)) from None
+    finally:
+        await client.disconnect()
+
+
+def _connect(path: Path) -> socket.socket:
+    peer = socket.socket(socket.AF_UNIX)
+    try:
+        peer.connect(str(path))
+    except OSError as error:
+        peer.close()
+        raise Failure(f"{path}: {os.strerror(error.errno or 0)}") from None
+    return peer
+
+
+def _alive(path: Path) -> bool:
+    try:
+        return pid(path) > 0
+    except Failure:
+        return False
