@@ -74,10 +74,15 @@ static void tlb_drop(VGPUClient *c, const VGPURange *r)
         for (w = 0; w < VGPU_TLB_WAYS; w++) {
             VGPUTlbEntry *t = &c->tlb[i].way[w];
             unsigned vmid = t->key & (VGPU_NUM_VMIDS - 1);
-            unsigned order = t->shift - VGPU_PAGE_SHIFT;
-            uint64_t first = t->key >> 10 << order;
+            unsigned order;
+            uint64_t first;
 
-            if (t->key && (r->vmids & (1u << vmid)) && first <= r->last &&
+            if (!t->key) {
+                continue;
+            }
+            order = t->shift - VGPU_PAGE_SHIFT;
+            first = t->key >> 10 << order;
+            if ((r->vmids & (1u << vmid)) && first <= r->last &&
                 first + (1ull << order) > r->first) {
                 t->key = 0;
             }
