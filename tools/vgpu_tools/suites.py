@@ -17,7 +17,7 @@ from pathlib import Path
 
 from vgpu_tools import checks, fuzz_seeds, qemu, registers, rootfs, sources, ui
 from vgpu_tools.errors import Failure
-from vgpu_tools.paths import BUILD, PROGRAMS, RESULTS, ROOT
+from vgpu_tools.paths import BUILD, CONFIGS, PROGRAMS, RESULTS, ROOT
 from vgpu_tools.steps import Step, clean_environment, ensure
 from vgpu_tools.tap import Case, parse, write_junit
 
@@ -26,7 +26,11 @@ AVOCADO_SECONDS = 1200
 FUZZ_SECONDS = 60
 FUZZ_MORE_SECONDS = 600  # to look for a smaller case that fails, too
 TEST_SECONDS = {"release": 240, "debug": 600}  # for one guest program; the debug kernel is many times slower
-SANITIZER_OPTIONS = {"UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}  # ASan stops by itself
+SANITIZER_OPTIONS = {
+    "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",  # ASan stops by itself
+    "ASAN_OPTIONS": "fast_unwind_on_malloc=0",  # so that a leak's whole stack is known
+    "LSAN_OPTIONS": f"suppressions={CONFIGS / 'lsan.supp'}:print_suppressions=0",
+}
 FUZZ_HANG_SECONDS = 60  # an input that takes longer is a failure
 KUNIT_MODULE = "vgpu_kfd_kunit"
 
