@@ -1,25 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: hardware queue descriptors of the MECs: the thread that serves
- * them and whose turn it is.
+ * vgpu-kfd: hardware queue descriptors of the MECs, as the thread that serves
+ * them (worker.h) sees them.
  *
- * A queue is ready while it is active and has something to do, current while
- * the thread is at it, and waiting if it stalled; only that queue waits. A
- * dequeue takes effect between two steps of a packet. An unfinished packet is
- * then forgotten: rptr is at its start, and it begins again with the queue.
+ * A queue is ready while it is active and has something to do. A dequeue takes
+ * effect between two steps of a packet. An unfinished packet is then forgotten:
+ * rptr is at its start, and it begins again with the queue.
  */
 #include "qemu/osdep.h"
 #include "qemu/log.h"
-#include "qemu/main-loop.h"
-#include "qemu/rcu.h"
-#include "qemu/timer.h"
 #include "cp.h"
 #include "trace.h"
 
 #define TURN_STEPS      256
 #define RING_LOG2_MAX   27              /* dwords */
 
-/* Everything from here to the thread: cp->lock held. */
+/* Everything from here to the ops: the worker's lock held. */
 
 bool vgpu_cp_queue_active(const CpQueue *q)
 {
@@ -39,7 +35,7 @@ void vgpu_cp_queue_kick(VGPUCp *cp, CpQueue *q)
     if (q->wait == VGPU_WAIT_WPTR) {
         q->wait = VGPU_WAIT_NONE;
     }
-    qemu_cond_signal(&cp->wake);
+    vgpu_worker_kick(&cp->w);
 }
 
 void vgpu_cp_queue_start(VGPUCp *cp, CpQueue *q)
@@ -68,7 +64,7 @@ void vgpu_cp_queue_start(VGPUCp *cp, CpQueue *q)
     qatomic_set(&q->regs[CP_HQD_DEQUEUE_REQUEST], 0);
     trace_vgpu_cp_start(cp->s->id, cp_number(cp, q),
                         VGPU_GET(vmid, CP_HQD_VMID__VMID), q->rptr, q->wptr);
-    qemu_cond_signal(&cp->wake);
+    vgpu_worker_kick(&cp->w);
 }
 
 /* The queue leaves: registers tell where it was. */
@@ -98,7 +94,6 @@ static void queue_stop(VGPUCp *cp, CpQueue *q)
     q->error = false;
     q->wait = VGPU_WAIT_NONE;
     trace_vgpu_cp_stop(cp->s->id, cp_number(cp, q), q->rptr, q->wptr, ib);
-    qemu_cond_broadcast(&cp->parked);
 }
 
 void vgpu_cp_queue_dequeue(VGPUCp *cp, CpQueue *q)
@@ -106,7 +101,7 @@ void vgpu_cp_queue_dequeue(VGPUCp *cp, CpQueue *q)
     if (!vgpu_cp_queue_active(q)) {
         return;
     }
-    if (cp->current == q) {
+    if (cp->w.current == q) {
         q->dequeue = true;
     } else {
         queue_stop(cp, q);
@@ -126,8 +121,7 @@ static bool mec_runs(const VGPUCp *cp, const CpQueue *q)
     uint32_t halt = cp_number(cp, q) < CP_NUM_HQDS / 2 ?
                     CP_MEC_CNTL__MEC_ME1_HALT : CP_MEC_CNTL__MEC_ME2_HALT;
 
-    return !cp->quit && !cp->paused && !qatomic_read(&cp->s->removed) &&
-           !(qatomic_read(&cp->mec_cntl) & halt);
+    return vgpu_worker_runs(&cp->w) && !(qatomic_read(&cp->mec_cntl) & halt);
 }
 
 static bool queue_runs(const VGPUCp *cp, const CpQueue *q)
@@ -214,30 +208,19 @@ static void queue_error(VGPUCp *cp, CpQueue *q)
     }
 }
 
-/* Is what the stalled queue waits for still to come? */
-static bool stall_lasts(VGPUCp *cp, CpQueue *q)
+static VGPUCp *cp_of(VGPUWorker *w)
 {
-    switch (q->exec.mem.stall.why) {
-    case VGPU_WAIT_NONE:
-        return false;
-    case VGPU_WAIT_WPTR:
-        return q->wptr == q->exec.wptr && !q->poll_wptr;
-    case VGPU_WAIT_POLL:
-    case VGPU_WAIT_REG:
-        return true;
-    default:
-        return vgpu_fault_pending(cp->s, &q->exec.mem.stall);
-    }
+    return container_of(w, VGPUCp, w);
 }
 
 /* Drops the lock while packets run. */
-static void queue_run(VGPUCp *cp, CpQueue *q)
+static void queue_turn(VGPUWorker *w, unsigned n)
 {
+    VGPUCp *cp = cp_of(w);
+    CpQueue *q = &cp->queues[n];
     CpStep step = CP_STEP_DONE;
     CpExec *x = &q->exec;
 
-    cp->current = q;
-    q->wait = VGPU_WAIT_NONE;
     x->budget = TURN_STEPS;
     while (step == CP_STEP_DONE && x->budget-- > 0 && !q->dequeue &&
            queue_runs(cp, q) && queue_pending(q)) {
@@ -247,16 +230,15 @@ static void queue_run(VGPUCp *cp, CpQueue *q)
             step = vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
             break;
         }
-        qemu_mutex_unlock(&cp->lock);
+        qemu_mutex_unlock(&w->lock);
         step = x->aql ? vgpu_cp_aql_step(cp, q) : vgpu_cp_pm4_step(cp, q);
-        qemu_mutex_lock(&cp->lock);
+        qemu_mutex_lock(&w->lock);
         q->rptr = x->rptr;
         /* Memory's word on wptr counts if no doorbell came meanwhile. */
         if (q->wptr == wptr) {
             q->wptr = x->wptr;
         }
     }
-    cp->current = NULL;
     if (step == CP_STEP_STALL && x->mem.stall.why == VGPU_WAIT_POISON) {
         x->mem.stall.why = VGPU_WAIT_NONE;
         x->error = 0;
@@ -269,136 +251,57 @@ static void queue_run(VGPUCp *cp, CpQueue *q)
     }
     if (q->dequeue) {
         queue_stop(cp, q);
-    } else if (step == CP_STEP_STALL && stall_lasts(cp, q)) {
-        q->wait = x->mem.stall.why;
-        if (q->wait == VGPU_WAIT_REG) {
-            qemu_bh_schedule(cp->reg_bh);
-        }
+    } else if (step == CP_STEP_STALL) {
+        vgpu_worker_stall(w, n, q->wptr != x->wptr || q->poll_wptr);
     }
-    qemu_cond_broadcast(&cp->parked);
 }
 
-/* Can @q run now? If only later, *@next is lowered to that time. */
-static bool queue_ready(VGPUCp *cp, CpQueue *q, int64_t now, int64_t *next)
+static VGPUWorkerQueue worker_queue(VGPUWorker *w, unsigned n)
 {
-    if (!queue_runs(cp, q)) {
+    CpQueue *q = &cp_of(w)->queues[n];
+
+    return (VGPUWorkerQueue) {
+        .queue = q, .wait = &q->wait, .stall = &q->exec.mem.stall,
+    };
+}
+
+static bool worker_queue_runs(VGPUWorker *w, unsigned n)
+{
+    return queue_runs(cp_of(w), &cp_of(w)->queues[n]);
+}
+
+static bool worker_queue_pending(VGPUWorker *w, unsigned n)
+{
+    return queue_pending(&cp_of(w)->queues[n]);
+}
+
+static bool queue_reg(VGPUWorker *w, unsigned n, uint32_t *reg, uint32_t *val)
+{
+    const CpQueue *q = &cp_of(w)->queues[n];
+
+    *reg = q->exec.reg;
+    *val = q->exec.reg_val;
+    if (!vgpu_cp_queue_active(q)) {
         return false;
     }
-    switch (q->wait) {
-    case VGPU_WAIT_NONE:
-        return queue_pending(q);
-    case VGPU_WAIT_POLL:
-    case VGPU_WAIT_RETRY:
-        if (now < q->exec.mem.stall.until) {
-            *next = MIN(*next, q->exec.mem.stall.until);
-            return false;
-        }
-        return true;
-    default:
-        return false;
-    }
+    trace_vgpu_cp_reg_write(w->s->id, n, *reg, *val);
+    return true;
 }
 
-/* The next queue in turn that can run; NULL, and when to look again. */
-static CpQueue *pick(VGPUCp *cp, int64_t now, int64_t *next)
+static void queue_reg_done(VGPUWorker *w, unsigned n)
 {
-    unsigned i;
-
-    for (i = 0; i < CP_NUM_HQDS; i++) {
-        unsigned n = (cp->next + i) % CP_NUM_HQDS;
-
-        if (queue_ready(cp, &cp->queues[n], now, next)) {
-            cp->next = n + 1;
-            return &cp->queues[n];
-        }
-    }
-    return NULL;
+    cp_of(w)->queues[n].exec.done++;
 }
 
-static void *cp_thread(void *opaque)
-{
-    VGPUCp *cp = opaque;
-
-    rcu_register_thread();
-    qemu_mutex_lock(&cp->lock);
-    while (!cp->quit) {
-        int64_t now = qemu_clock_get_ns(QEMU_CLOCK_REALTIME);
-        int64_t next = INT64_MAX;
-        CpQueue *q = pick(cp, now, &next);
-
-        if (q) {
-            queue_run(cp, q);
-        } else if (next == INT64_MAX) {
-            qemu_cond_wait(&cp->wake, &cp->lock);
-        } else {
-            qemu_cond_timedwait(&cp->wake, &cp->lock,
-                                DIV_ROUND_UP(next - now, SCALE_MS));
-        }
-    }
-    qemu_mutex_unlock(&cp->lock);
-    rcu_unregister_thread();
-    return NULL;
-}
-
-/* Wait until the thread has left its current queue: a step at most. */
-static void cp_park(VGPUCp *cp)
-{
-    while (cp->current) {
-        qemu_cond_wait(&cp->parked, &cp->lock);
-    }
-}
-
-/* VGPUClient.wake */
-static void wake_faults(VGPUClient *c, uint32_t vmids, int slot)
-{
-    VGPUCp *cp = container_of(c, VGPUCp, client);
-    unsigned n;
-
-    QEMU_LOCK_GUARD(&cp->lock);
-    for (n = 0; n < CP_NUM_HQDS; n++) {
-        CpQueue *q = &cp->queues[n];
-        const VGPUStall *stall = &q->exec.mem.stall;
-
-        if ((q->wait == VGPU_WAIT_CAM_FREE || q->wait == VGPU_WAIT_RETRY ||
-             (q->wait == VGPU_WAIT_CAM && (slot < 0 || stall->cam == slot))) &&
-            (vmids & (1u << stall->vmid))) {
-            q->wait = VGPU_WAIT_NONE;
-            qemu_cond_signal(&cp->wake);
-        }
-    }
-}
-
-/* Write the registers that queues wait for. */
-static void reg_bh(void *opaque)
-{
-    VGPUCp *cp = opaque;
-    unsigned n;
-
-    for (n = 0; n < CP_NUM_HQDS; n++) {
-        CpQueue *q = &cp->queues[n];
-        uint32_t reg, val;
-        bool due;
-
-        WITH_QEMU_LOCK_GUARD(&cp->lock) {
-            due = q->wait == VGPU_WAIT_REG && vgpu_cp_queue_active(q);
-            reg = q->exec.reg;
-            val = q->exec.reg_val;
-        }
-        if (!due) {
-            continue;
-        }
-        trace_vgpu_cp_reg_write(cp->s->id, n, reg, val);
-        vgpu_reg_write(cp->s, reg, val);
-        WITH_QEMU_LOCK_GUARD(&cp->lock) {
-            /* The register may have been the one that stops this queue. */
-            if (q->wait == VGPU_WAIT_REG) {
-                q->exec.done++;
-                q->wait = VGPU_WAIT_NONE;
-                qemu_cond_signal(&cp->wake);
-            }
-        }
-    }
-}
+static const VGPUWorkerOps cp_ops = {
+    .num_queues = CP_NUM_HQDS,
+    .queue = worker_queue,
+    .runs = worker_queue_runs,
+    .pending = worker_queue_pending,
+    .turn = queue_turn,
+    .reg = queue_reg,
+    .reg_done = queue_reg_done,
+};
 
 void vgpu_cp_start(VGPUState *s)
 {
@@ -407,29 +310,15 @@ void vgpu_cp_start(VGPUState *s)
     s->cp = cp;
     cp->s = s;
     vgpu_client_init(s, &cp->client, VGPU_CLIENT_CP, VGPU_HUB_GFX,
-                     VGPU_CID_CPC, wake_faults);
-    cp->reg_bh = qemu_bh_new_guarded(reg_bh, cp,
-                                     &DEVICE(s)->mem_reentrancy_guard);
-    qemu_mutex_init(&cp->lock);
-    qemu_cond_init(&cp->wake);
-    qemu_cond_init(&cp->parked);
-    qemu_thread_create(&cp->thread, "vgpu-cp", cp_thread, cp,
-                       QEMU_THREAD_JOINABLE);
+                     VGPU_CID_CPC, &cp->w);
+    vgpu_worker_start(&cp->w, s, &cp_ops, "vgpu-cp");
 }
 
 void vgpu_cp_stop(VGPUState *s)
 {
     VGPUCp *cp = s->cp;
 
-    WITH_QEMU_LOCK_GUARD(&cp->lock) {
-        cp->quit = true;
-        qemu_cond_signal(&cp->wake);
-    }
-    qemu_thread_join(&cp->thread);
-    qemu_bh_delete(cp->reg_bh);
-    qemu_cond_destroy(&cp->parked);
-    qemu_cond_destroy(&cp->wake);
-    qemu_mutex_destroy(&cp->lock);
+    vgpu_worker_stop(&cp->w);
     vgpu_client_destroy(&cp->client);
     g_clear_pointer(&s->cp, g_free);
 }
@@ -439,26 +328,25 @@ void vgpu_cp_reset(VGPUState *s)
     VGPUCp *cp = s->cp;
     unsigned n;
 
-    QEMU_LOCK_GUARD(&cp->lock);
+    QEMU_LOCK_GUARD(&cp->w.lock);
     for (n = 0; n < CP_NUM_HQDS; n++) {
         qatomic_set(&cp->queues[n].regs[CP_HQD_ACTIVE], 0);
     }
-    cp_park(cp);
+    vgpu_worker_park(&cp->w);
     memset(cp->queues, 0, sizeof(cp->queues));
     memset(cp->sh_mem_bases, 0, sizeof(cp->sh_mem_bases));
     memset(cp->sh_mem_config, 0, sizeof(cp->sh_mem_config));
     cp->queue_mask = 0;
-    cp->next = 0;
+    cp->w.next = 0;
 }
 
 void vgpu_cp_pause(VGPUState *s, bool paused)
 {
-    VGPUCp *cp = s->cp;
+    VGPUWorker *w = &s->cp->w;
 
-    QEMU_LOCK_GUARD(&cp->lock);
-    cp->paused = paused;
-    qemu_cond_signal(&cp->wake);
+    vgpu_worker_pause(w, paused);
+    QEMU_LOCK_GUARD(&w->lock);
     if (paused) {
-        cp_park(cp);
+        vgpu_worker_park(w);
     }
 }

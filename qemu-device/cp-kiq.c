@@ -90,7 +90,7 @@ CpStep vgpu_cp_map_queues(VGPUCp *cp, CpQueue *kiq)
     if (step != CP_STEP_DONE) {
         return step;
     }
-    QEMU_LOCK_GUARD(&cp->lock);
+    QEMU_LOCK_GUARD(&cp->w.lock);
     q = slot(cp, x->dw[1]);
     if (!q) {
         qemu_log_mask(LOG_GUEST_ERROR, "%s: MAP_QUEUES finds no free HQD "
@@ -158,7 +158,7 @@ CpStep vgpu_cp_unmap_queues(VGPUCp *cp, CpQueue *kiq)
         CpQueue *q = &cp->queues[x->done];
 
         n = x->done;
-        WITH_QEMU_LOCK_GUARD(&cp->lock) {
+        WITH_QEMU_LOCK_GUARD(&cp->w.lock) {
             if (q != kiq && q->mapped && vgpu_cp_queue_active(q) &&
                 selected(cp, x, q)) {
                 vgpu_cp_queue_dequeue(cp, q);
@@ -205,7 +205,7 @@ CpStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq)
 {
     CpExec *x = &kiq->exec;
 
-    QEMU_LOCK_GUARD(&cp->lock);
+    QEMU_LOCK_GUARD(&cp->w.lock);
     cp->queue_mask = x->dw[2] | (uint64_t)x->dw[3] << 32;
     return CP_STEP_DONE;
 }

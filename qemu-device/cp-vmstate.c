@@ -64,7 +64,7 @@ static int cp_post_load(void *opaque, int version_id)
 {
     const VGPUCp *cp = opaque;
 
-    return cp->next <= CP_NUM_HQDS ? 0 : -EINVAL;
+    return cp->w.next <= CP_NUM_HQDS ? 0 : -EINVAL;
 }
 
 const VMStateDescription vmstate_vgpu_cp = {
@@ -73,7 +73,7 @@ const VMStateDescription vmstate_vgpu_cp = {
     .minimum_version_id = 1,
     .post_load = cp_post_load,
     .fields = (const VMStateField[]) {
-        VMSTATE_UINT32(next, VGPUCp),
+        VMSTATE_UINT32(w.next, VGPUCp),
         VMSTATE_UINT32(grbm_gfx_cntl, VGPUCp),
         VMSTATE_UINT32(mec_cntl, VGPUCp),
         VMSTATE_UINT32(schedulers, VGPUCp),

@@ -49,7 +49,7 @@ static uint32_t pointer_read(VGPUState *s, unsigned inst, unsigned off)
     if (!q) {
         return 0;
     }
-    QEMU_LOCK_GUARD(&cp->lock);
+    QEMU_LOCK_GUARD(&cp->w.lock);
     if (!vgpu_cp_queue_active(q)) {
         return q->regs[off];
     }
@@ -75,7 +75,7 @@ static void wptr_written(VGPUState *s, unsigned inst, unsigned off,
         cp->nowhere[off] = 0;
         return;
     }
-    QEMU_LOCK_GUARD(&cp->lock);
+    QEMU_LOCK_GUARD(&cp->w.lock);
     if (vgpu_cp_queue_active(q)) {
         q->wptr = deposit64(q->wptr, off == CP_HQD_PQ_WPTR_HI ? 32 : 0, 32,
                             val);
@@ -93,7 +93,7 @@ static void active_written(VGPUState *s, unsigned inst, unsigned off,
         cp->nowhere[off] = 0;
         return;
     }
-    QEMU_LOCK_GUARD(&cp->lock);
+    QEMU_LOCK_GUARD(&cp->w.lock);
     if (!(old & CP_HQD_ACTIVE__ACTIVE) && (val & CP_HQD_ACTIVE__ACTIVE)) {
         q->mapped = false;
         q->hiq = false;
@@ -116,7 +116,7 @@ static void dequeue_written(VGPUState *s, unsigned inst, unsigned off,
         cp->nowhere[off] = 0;
         return;
     }
-    QEMU_LOCK_GUARD(&cp->lock);
+    QEMU_LOCK_GUARD(&cp->w.lock);
     if (val & CP_HQD_DEQUEUE_REQUEST__REQ) {
         vgpu_cp_queue_dequeue(cp, q);
     }
@@ -165,7 +165,7 @@ static void poll_written(VGPUState *s, unsigned inst, unsigned off,
     VGPUCp *cp = s->cp;
     unsigned n;
 
-    QEMU_LOCK_GUARD(&cp->lock);
+    QEMU_LOCK_GUARD(&cp->w.lock);
     for (n = 0; n < 32; n++) {
         if (val & (1u << n)) {
             cp->queues[n].poll_wptr = true;
@@ -218,8 +218,8 @@ static uint32_t *mec_store(VGPUState *s, unsigned inst)
 static void mec_written(VGPUState *s, unsigned inst, unsigned off,
                         uint32_t old, uint32_t val)
 {
-    QEMU_LOCK_GUARD(&s->cp->lock);
-    qemu_cond_signal(&s->cp->wake);
+    QEMU_LOCK_GUARD(&s->cp->w.lock);
+    vgpu_worker_kick(&s->cp->w);
 }
 
 static const VGPUReg mec_regs[] = {
@@ -294,7 +294,7 @@ bool vgpu_cp_doorbell(VGPUState *s, uint32_t offset, uint64_t val,
         low > (cp->regs[GC(CP_MEC_DOORBELL_RANGE_UPPER)] | 7)) {
         return false;
     }
-    QEMU_LOCK_GUARD(&cp->lock);
+    QEMU_LOCK_GUARD(&cp->w.lock);
     for (n = 0; n < CP_NUM_HQDS; n++) {
         CpQueue *q = &cp->queues[n];
         uint32_t *cntl = &q->regs[CP_HQD_PQ_DOORBELL_CONTROL];

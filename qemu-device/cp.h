@@ -4,17 +4,15 @@
  * themselves.
  *
  *   cp.c         registers, selection, doorbells
- *   cp-hqd.c     the thread and whose turn it is
+ *   cp-hqd.c     queues as their thread sees them
  *   cp-access.c  memory as packets use it
  *   cp-pm4.c     PM4 packets of any queue
  *   cp-aql.c     AQL packets
  *   cp-kiq.c     packets that map queues
  *   cp-vmstate.c what is saved
  *
- * One thread serves all queues in turn. cp->lock guards the queues, as
- * engine->lock does an SDMA engine's, and has its place in the lock order;
- * neither is taken under the other. Packets run with no lock held: cp->current
- * is the queue then, and only the thread touches its exec.
+ * One worker serves all queues in turn; its lock guards them, as that of an
+ * SDMA engine does its queues.
  */
 #ifndef HW_MISC_VGPU_KFD_CP_H
 #define HW_MISC_VGPU_KFD_CP_H
@@ -88,15 +86,7 @@ typedef struct CpQueue {
 struct VGPUCp {
     VGPUClient client;
     VGPUState *s;
-    QemuThread thread;
-    QemuMutex lock;
-    QemuCond wake;              /* the thread has something to look at */
-    QemuCond parked;            /* the thread left its current queue */
-    bool quit;
-    bool paused;                /* the machine is stopped */
-    unsigned next;              /* queue whose turn it is */
-    CpQueue *current;
-    QEMUBH *reg_bh;             /* writes registers for queues */
+    VGPUWorker w;
     CpQueue queues[CP_NUM_HQDS];
     uint32_t regs[CP_NUM_GC_REGS];      /* BQL; read atomically */
     uint32_t grbm_gfx_cntl;
@@ -121,7 +111,7 @@ static inline uint64_t cp_hqd64(const CpQueue *q, unsigned lo)
            (uint64_t)qatomic_read(&q->regs[lo + 1]) << 32;
 }
 
-/* cp-hqd.c. These with cp->lock held. */
+/* cp-hqd.c. These with cp->w.lock held. */
 
 /* Does the queue run? */
 bool vgpu_cp_queue_active(const CpQueue *q);

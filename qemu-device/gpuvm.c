@@ -178,10 +178,10 @@ static void translate(VGPUClient *c, unsigned vmid, uint64_t va,
 }
 
 void vgpu_client_init(VGPUState *s, VGPUClient *c, unsigned index, unsigned hub,
-                      unsigned cid, void (*wake)(VGPUClient *, uint32_t, int))
+                      unsigned cid, VGPUWorker *w)
 {
     *c = (VGPUClient) {
-        .s = s, .index = index, .hub = hub, .cid = cid, .wake = wake,
+        .s = s, .index = index, .hub = hub, .cid = cid, .worker = w,
         .tlb = g_new0(VGPUTlbSet, 1 << VGPU_TLB_SETS_LOG2),
     };
     s->clients[index] = c;
@@ -202,7 +202,7 @@ void vgpu_clients_wake(VGPUState *s, unsigned hub_mask, uint32_t vmids,
         VGPUClient *c = s->clients[i];
 
         if (hub_mask & (1u << c->hub)) {
-            c->wake(c, vmids, slot);
+            vgpu_worker_retry(c->worker, vmids, slot);
         }
     }
 }

@@ -94,7 +94,7 @@ static VgpuEngineInfo *engine_info(VGPUState *s, unsigned i)
     VGPUEngine *e = &s->engines[i];
     unsigned n;
 
-    vgpu_engine_hold(e);
+    vgpu_worker_hold(&e->w);
     info->engine = i;
     info->halted = (e->regs[SDMA_FREEZE] & SDMA_FREEZE__FREEZE) ||
                    (e->regs[SDMA_F32_CNTL] & SDMA_F32_CNTL__HALT);
@@ -108,7 +108,7 @@ static VgpuEngineInfo *engine_info(VGPUState *s, unsigned i)
             QAPI_LIST_APPEND(tail, q);
         }
     }
-    vgpu_engine_release(e);
+    vgpu_worker_release(&e->w);
     return info;
 }
 

@@ -35,10 +35,10 @@ static uint32_t *queue_store(VGPUState *s, unsigned inst)
     return queue_of(s, inst)->regs;
 }
 
-/* e->lock held. */
+/* e->w.lock held. */
 static bool queue_idle(const VGPUEngine *e, const VGPUQueue *q)
 {
-    return e->current != q && e->hung != 1 + (q - e->queues) &&
+    return e->w.current != q && e->hung != 1 + (q - e->queues) &&
            (!vgpu_queue_enabled(q) || q->exception || !vgpu_queue_pending(q));
 }
 
@@ -47,7 +47,7 @@ static uint32_t status_read(VGPUState *s, unsigned inst, unsigned off)
     VGPUEngine *e = &s->engines[inst];
     unsigned n;
 
-    QEMU_LOCK_GUARD(&e->lock);
+    QEMU_LOCK_GUARD(&e->w.lock);
     for (n = 0; n < SDMA_NUM_QUEUES; n++) {
         if (!queue_idle(e, &e->queues[n])) {
             return 0;
@@ -61,8 +61,8 @@ static uint32_t freeze_read(VGPUState *s, unsigned inst, unsigned off)
     VGPUEngine *e = &s->engines[inst];
     uint32_t val = e->regs[off];
 
-    QEMU_LOCK_GUARD(&e->lock);
-    if ((val & SDMA_FREEZE__FREEZE) && !e->current && !e->hung) {
+    QEMU_LOCK_GUARD(&e->w.lock);
+    if ((val & SDMA_FREEZE__FREEZE) && !e->w.current && !e->hung) {
         val |= SDMA_FREEZE__FROZEN;
     }
     return val;
@@ -74,8 +74,8 @@ static void run_written(VGPUState *s, unsigned inst, unsigned off,
 {
     VGPUEngine *e = &s->engines[inst];
 
-    QEMU_LOCK_GUARD(&e->lock);
-    qemu_cond_signal(&e->wake);
+    QEMU_LOCK_GUARD(&e->w.lock);
+    vgpu_worker_kick(&e->w);
 }
 
 static void f32_written(VGPUState *s, unsigned inst, unsigned off,
@@ -118,7 +118,7 @@ static void cntl_written(VGPUState *s, unsigned inst, unsigned off,
     VGPUEngine *e = engine_of(s, inst);
     VGPUQueue *q = queue_of(s, inst);
 
-    QEMU_LOCK_GUARD(&e->lock);
+    QEMU_LOCK_GUARD(&e->w.lock);
     trace_vgpu_queue(s->id, e->index, inst % SDMA_NUM_QUEUES,
                      VGPU_GET(val, SDMA_RB_CNTL__RB_VMID), val, q->rptr,
                      q->wptr);
@@ -136,7 +136,7 @@ static void base_written(VGPUState *s, unsigned inst, unsigned off,
 {
     VGPUEngine *e = engine_of(s, inst);
 
-    QEMU_LOCK_GUARD(&e->lock);
+    QEMU_LOCK_GUARD(&e->w.lock);
     vgpu_queue_restart(e, queue_of(s, inst));
 }
 
@@ -145,7 +145,7 @@ static uint32_t pointer_read(VGPUState *s, unsigned inst, unsigned off)
     VGPUEngine *e = engine_of(s, inst);
     VGPUQueue *q = queue_of(s, inst);
 
-    QEMU_LOCK_GUARD(&e->lock);
+    QEMU_LOCK_GUARD(&e->w.lock);
     switch (off) {
     case SDMA_RB_RPTR:
         return q->rptr;
@@ -164,7 +164,7 @@ static void pointer_written(VGPUState *s, unsigned inst, unsigned off,
     VGPUEngine *e = engine_of(s, inst);
     VGPUQueue *q = queue_of(s, inst);
 
-    QEMU_LOCK_GUARD(&e->lock);
+    QEMU_LOCK_GUARD(&e->w.lock);
     switch (off) {
     case SDMA_RB_RPTR:
         q->rptr = deposit64(q->rptr, 0, 32, val);
@@ -191,11 +191,11 @@ static uint32_t context_status_read(VGPUState *s, unsigned inst, unsigned off)
     VGPUQueue *q = queue_of(s, inst);
     uint32_t val = SDMA_CONTEXT_STATUS__CTXSW_ABLE;
 
-    QEMU_LOCK_GUARD(&e->lock);
+    QEMU_LOCK_GUARD(&e->w.lock);
     if (queue_idle(e, q)) {
         val |= SDMA_CONTEXT_STATUS__IDLE;
     }
-    if (e->current == q) {
+    if (e->w.current == q) {
         val |= SDMA_CONTEXT_STATUS__SELECTED;
     }
     return VGPU_SET(val, SDMA_CONTEXT_STATUS__EXCEPTION, q->exception);
@@ -275,7 +275,7 @@ bool vgpu_sdma_doorbell(VGPUState *s, unsigned engine, uint32_t offset,
     VGPUEngine *e = &s->engines[engine];
     unsigned i;
 
-    QEMU_LOCK_GUARD(&e->lock);
+    QEMU_LOCK_GUARD(&e->w.lock);
     for (i = 0; i < SDMA_NUM_QUEUES; i++) {
         VGPUQueue *q = &e->queues[i];
 

@@ -8,16 +8,17 @@
  * Locks, outermost first:
  *
  *   BQL          register and doorbell access, realize, reset, run state
- *   engine->lock an SDMA engine's queues, between register access and thread
- *   cp->lock     the same for the compute queues (cp.h)
+ *   worker->lock an SDMA engine's queues or the compute queues, between
+ *                register access and thread; of one worker only
  *   s->lock      fault status, retry CAM, invalidation, interrupt ring
  *   s->inject.lock  injections (inject.h)
  *
- * Each SDMA engine has a thread. It never takes the BQL, so that whoever holds
- * the BQL may wait for it: interrupts leave through a bottom half, and engines
- * reach memory only, never another device's registers (phys.c). The thread
- * executes packets with no lock held. While it does, engine->current is the
- * queue, and only the thread touches that queue's exec.
+ * Each SDMA engine has a thread, the MECs share one (worker.h). It never takes
+ * the BQL, so that whoever holds the BQL may wait for it: interrupts leave
+ * through a bottom half, and engines reach memory only, never another device's
+ * registers (phys.c). The thread executes packets with no lock held. While it
+ * does, worker->current is the queue, and only the thread touches that queue's
+ * exec.
  *
  * Plain registers are written under the BQL and read by anybody, by
  * qatomic_read(): vgpu_hub_reg() and the like.
@@ -40,6 +41,7 @@
 #include "qom/object.h"
 
 #include "inject.h"
+#include "worker.h"
 #include "vgpu/bits.h"
 #include "vgpu/gmc.h"
 #include "vgpu/ih.h"
@@ -189,30 +191,6 @@ typedef struct VGPUPace {
     uint32_t serial;            /* of the last */
 } VGPUPace;
 
-/* What a queue waits for in the middle of its work. */
-typedef enum VGPUWait {
-    VGPU_WAIT_NONE,
-    VGPU_WAIT_WPTR,             /* the last packet is not whole */
-    VGPU_WAIT_POLL,             /* POLL_REGMEM, until @until */
-    VGPU_WAIT_REG,              /* SRBM_WRITE: the main loop */
-    VGPU_WAIT_CAM,              /* retry fault: CAM slot @cam */
-    VGPU_WAIT_CAM_FREE,         /* retry fault: any CAM slot */
-    VGPU_WAIT_RETRY,            /* retry fault without CAM, until @until */
-    VGPU_WAIT_POISON,           /* injected: an error, nobody waits */
-} VGPUWait;
-
-typedef struct VGPUStall {
-    VGPUWait why;
-    uint8_t hub;
-    uint8_t vmid;
-    uint8_t cam;
-    bool write;
-    uint64_t va;
-    uint32_t serial;            /* of the fault; 0: not reported yet */
-    uint32_t invs;              /* s->invs when the access was tried */
-    int64_t until;              /* ns, QEMU_CLOCK_REALTIME */
-} VGPUStall;
-
 /*
  * Who translates through a hub: an engine with its thread. Only the thread
  * touches the TLB.
@@ -224,12 +202,7 @@ struct VGPUClient {
     unsigned index;             /* in s->clients */
     uint8_t hub;                /* VGPU_HUB_* */
     uint16_t cid;               /* as VM_L2_PROTECTION_FAULT_STATUS.CID says */
-    /*
-     * Have work that stalls on a fault looked at again: of VMIDs in mask
-     * @vmids, for CAM slot @slot or a free one (-1: whatever it waits for).
-     * Called with no device lock held.
-     */
-    void (*wake)(VGPUClient *c, uint32_t vmids, int slot);
+    VGPUWorker *worker;         /* whose work stalls on a fault */
     unsigned access;            /* odd: translations in use; atomic */
     VGPUTlbSet *tlb;            /* this and the rest: thread only */
     unsigned tlb_levels;        /* mask: levels that an entry was put in of */
@@ -269,7 +242,7 @@ typedef struct VGPUIndirect {
 
 /*
  * The work of a queue, kept over stalls. While the queue is current it belongs
- * to the engine's thread, otherwise to engine->lock.
+ * to the engine's thread, otherwise to engine->w.lock.
  */
 typedef struct VGPUExec {
     /* The queue's registers as of the packet's start or resumption. */
@@ -315,21 +288,12 @@ typedef struct VGPUEngine {
     VGPUClient client;
     VGPUState *s;
     unsigned index;
-    QemuThread thread;
-    QemuMutex lock;
-    QemuCond wake;              /* the thread has something to look at */
-    QemuCond parked;            /* the thread left its current queue */
-    bool quit;
-    bool paused;                /* the machine is stopped */
-    bool yield;                 /* leave the current queue soon; atomic */
+    VGPUWorker w;
     uint8_t hung;               /* injected: 1 + queue whose packet hangs it */
-    unsigned next;              /* queue whose turn it is */
     bool busy;                  /* has queues that can run; atomic */
-    bool kicked;                /* since it was cleared; atomic */
     unsigned spent;             /* KiB, to compare busy engines; atomic */
-    QEMUBH *reg_bh;             /* does SRBM_WRITE */
+    unsigned lead_waits;        /* how often others went first; thread only */
     uint64_t clock_offset;      /* to the GPU's; thread only */
-    VGPUQueue *current;
     uint32_t regs[VGPU_SDMA_ENGINE_SPAN];
     VGPUQueue queues[SDMA_NUM_QUEUES];
 } VGPUEngine;
@@ -580,10 +544,9 @@ VGPUTargetKind vgpu_walk_refusal(VGPUClient *c, unsigned vmid);
 /* gpuvm.c: address translation. */
 
 void vgpu_client_init(VGPUState *s, VGPUClient *c, unsigned index, unsigned hub,
-                      unsigned cid,
-                      void (*wake)(VGPUClient *, uint32_t, int));
+                      unsigned cid, VGPUWorker *w);
 void vgpu_client_destroy(VGPUClient *c);
-/* Have all clients' stalled work looked at again: see VGPUClient.wake. */
+/* Have all clients' stalled work looked at again: vgpu_worker_retry(). */
 void vgpu_clients_wake(VGPUState *s, unsigned hub_mask, uint32_t vmids,
                        int slot);
 /* Translations may be used from begin to end. The client's thread. */
@@ -703,7 +666,7 @@ extern const VGPUBlock vgpu_sdma_queue_blocks[SDMA_NUM_ENGINES];
 bool vgpu_sdma_doorbell(VGPUState *s, unsigned engine, uint32_t offset,
                         uint64_t val, unsigned size);
 
-/* sdma-engine.c: threads, scheduling */
+/* sdma-engine.c: queues as an engine's worker sees them */
 
 void vgpu_engine_start(VGPUState *s);
 void vgpu_engine_stop(VGPUState *s);
@@ -711,14 +674,7 @@ void vgpu_engine_stop(VGPUState *s);
 void vgpu_engine_reset(VGPUState *s, unsigned engine);
 /* The machine stops or goes on. Returns with engines parked if @paused. BQL. */
 void vgpu_engine_pause(VGPUState *s, bool paused);
-/*
- * Have the thread at rest, between two chunks of work, until the release. BQL
- * held; e->lock is taken.
- */
-void vgpu_engine_hold(VGPUEngine *e);
-void vgpu_engine_release(VGPUEngine *e);
-
-/* These with engine->lock held. */
+/* These with engine->w.lock held. */
 
 /* Registers allow the queue to run. */
 bool vgpu_queue_enabled(const VGPUQueue *q);

@@ -174,7 +174,7 @@ static int engine_post_load(void *opaque, int version_id)
 {
     const VGPUEngine *e = opaque;
 
-    return e->next <= SDMA_NUM_QUEUES ? 0 : -EINVAL;
+    return e->w.next <= SDMA_NUM_QUEUES ? 0 : -EINVAL;
 }
 
 static const VMStateDescription vmstate_vgpu_engine = {
@@ -183,7 +183,7 @@ static const VMStateDescription vmstate_vgpu_engine = {
     .minimum_version_id = 1,
     .post_load = engine_post_load,
     .fields = (const VMStateField[]) {
-        VMSTATE_UINT32(next, VGPUEngine),
+        VMSTATE_UINT32(w.next, VGPUEngine),
         VMSTATE_UINT64(clock_offset, VGPUEngine),
         VMSTATE_UINT32_ARRAY(regs, VGPUEngine, VGPU_SDMA_ENGINE_SPAN),
         VMSTATE_STRUCT_ARRAY(queues, VGPUEngine, SDMA_NUM_QUEUES, 1,

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: threads that serve queues in turn, and whose turn it is.
+ */
+#include "qemu/osdep.h"
+#include "qemu/main-loop.h"
+#include "qemu/processor.h"
+#include "qemu/rcu.h"
+#include "qemu/timer.h"
+#include "vgpu-kfd.h"
+
+/* How long a worker that is ahead lets others go first. */
+#define LEAD_WAIT_MS        1
+
+/* Everything from here to the thread: w->lock held. */
+
+void vgpu_worker_kick(VGPUWorker *w)
+{
+    qatomic_set(&w->kicked, true);
+    qemu_cond_signal(&w->wake);
+}
+
+bool vgpu_worker_runs(const VGPUWorker *w)
+{
+    return !w->quit && !w->paused && !qatomic_read(&w->s->removed);
+}
+
+void vgpu_worker_park(VGPUWorker *w)
+{
+    while (w->current) {
+        qemu_cond_wait(&w->parked, &w->lock);
+    }
+}
+
+void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
+{
+    VGPUWorkerQueue q = w->ops->queue(w, n);
+    bool lasts;
+
+    /* Who would wake us may have come before we said that we wait. */
+    switch (q.stall->why) {
+    case VGPU_WAIT_NONE:
+        lasts = false;
+        break;
+    case VGPU_WAIT_WPTR:
+        lasts = !wptr_moved;
+        break;
+    case VGPU_WAIT_POLL:
+    case VGPU_WAIT_REG:
+        lasts = true;
+        break;
+    default:
+        lasts = vgpu_fault_pending(w->s, q.stall);
+        break;
+    }
+    if (lasts) {
+        *q.wait = q.stall->why;
+        if (*q.wait == VGPU_WAIT_REG) {
+            qemu_bh_schedule(w->reg_bh);
+        }
+    }
+}
+
+/* Can queue @n run now? If only later, *@next is lowered to that time. */
+static bool queue_ready(VGPUWorker *w, unsigned n, int64_t now, int64_t *next)
+{
+    VGPUWorkerQueue q = w->ops->queue(w, n);
+
+    if (!w->ops->runs(w, n)) {
+        return false;
+    }
+    switch (*q.wait) {
+    case VGPU_WAIT_NONE:
+        return w->ops->pending(w, n);
+    case VGPU_WAIT_POLL:
+    case VGPU_WAIT_RETRY:
+        if (now < q.stall->until) {
+            *next = MIN(*next, q.stall->until);
+            return false;
+        }
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The next queue in turn that can run; -1, and when to look again. */
+static int pick(VGPUWorker *w, int64_t now, int64_t *next)
+{
+    unsigned i;
+
+    for (i = 0; i < w->ops->num_queues; i++) {
+        unsigned n = (w->next + i) % w->ops->num_queues;
+
+        if (queue_ready(w, n, now, next)) {
+            w->next = n + 1;
+            return n;
+        }
+    }
+    return -1;
+}
+
+/* Until @until, or something was kicked. Drops the lock. */
+static void watch(VGPUWorker *w, int64_t until)
+{
+    qatomic_set(&w->kicked, false);
+    qemu_mutex_unlock(&w->lock);
+    while (!qatomic_read(&w->kicked) &&
+           qemu_clock_get_ns(QEMU_CLOCK_REALTIME) < until) {
+        cpu_relax();
+    }
+    qemu_mutex_lock(&w->lock);
+}
+
+/* Give queue @n its turn. True if it does not wait afterwards. */
+static bool run(VGPUWorker *w, unsigned n)
+{
+    VGPUWorkerQueue q = w->ops->queue(w, n);
+
+    w->current = q.queue;
+    *q.wait = VGPU_WAIT_NONE;
+    w->ops->turn(w, n);
+    w->current = NULL;
+    qemu_cond_broadcast(&w->parked);
+    return *q.wait == VGPU_WAIT_NONE;
+}
+
+static void *worker_thread(void *opaque)
+{
+    VGPUWorker *w = opaque;
+    const VGPUWorkerOps *ops = w->ops;
+    int64_t awake = 0;
+
+    rcu_register_thread();
+    qemu_mutex_lock(&w->lock);
+    while (!w->quit) {
+        int64_t now = qemu_clock_get_ns(QEMU_CLOCK_REALTIME);
+        int64_t next = INT64_MAX;
+        int n = pick(w, now, &next);
+
+        if (ops->busy && !w->paused) {
+            ops->busy(w, n >= 0);
+        }
+        if (n >= 0 && ops->leads && ops->leads(w)) {
+            w->next = n;
+            qemu_cond_timedwait(&w->wake, &w->lock, LEAD_WAIT_MS);
+        } else if (n >= 0) {
+            if (run(w, n)) {
+                awake = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) + ops->awake_ns;
+            }
+        } else if (now < awake && !w->paused) {
+            watch(w, MIN(awake, next));
+        } else if (next == INT64_MAX) {
+            qemu_cond_wait(&w->wake, &w->lock);
+        } else {
+            qemu_cond_timedwait(&w->wake, &w->lock,
+                                DIV_ROUND_UP(next - now, SCALE_MS));
+        }
+    }
+    qemu_mutex_unlock(&w->lock);
+    rcu_unregister_thread();
+    return NULL;
+}
+
+void vgpu_worker_retry(VGPUWorker *w, uint32_t vmids, int slot)
+{
+    unsigned n;
+
+    QEMU_LOCK_GUARD(&w->lock);
+    for (n = 0; n < w->ops->num_queues; n++) {
+        VGPUWorkerQueue q = w->ops->queue(w, n);
+
+        if ((*q.wait == VGPU_WAIT_CAM_FREE || *q.wait == VGPU_WAIT_RETRY ||
+             (*q.wait == VGPU_WAIT_CAM &&
+              (slot < 0 || q.stall->cam == slot))) &&
+            (vmids & (1u << q.stall->vmid))) {
+            *q.wait = VGPU_WAIT_NONE;
+            qemu_cond_signal(&w->wake);
+        }
+    }
+}
+
+/*
+ * Write the registers that queues wait for. What makes a queue forget its work
+ * takes the BQL, as we do: only the write itself can have done that.
+ */
+static void reg_bh(void *opaque)
+{
+    VGPUWorker *w = opaque;
+    unsigned n;
+
+    for (n = 0; n < w->ops->num_queues; n++) {
+        VGPUWait *wait = w->ops->queue(w, n).wait;
+        uint32_t reg, val;
+        bool due;
+
+        WITH_QEMU_LOCK_GUARD(&w->lock) {
+            due = *wait == VGPU_WAIT_REG && w->ops->reg(w, n, &reg, &val);
+        }
+        if (!due) {
+            continue;
+        }
+        vgpu_reg_write(w->s, reg, val);
+        WITH_QEMU_LOCK_GUARD(&w->lock) {
+            if (*wait == VGPU_WAIT_REG) {
+                w->ops->reg_done(w, n);
+                *wait = VGPU_WAIT_NONE;
+                qemu_cond_signal(&w->wake);
+            }
+        }
+    }
+}
+
+void vgpu_worker_start(VGPUWorker *w, VGPUState *s, const VGPUWorkerOps *ops,
+                       const char *name)
+{
+    w->ops = ops;
+    w->s = s;
+    w->quit = false;
+    w->reg_bh = qemu_bh_new_guarded(reg_bh, w,
+                                    &DEVICE(s)->mem_reentrancy_guard);
+    qemu_mutex_init(&w->lock);
+    qemu_cond_init(&w->wake);
+    qemu_cond_init(&w->parked);
+    qemu_thread_create(&w->thread, name, worker_thread, w,
+                       QEMU_THREAD_JOINABLE);
+}
+
+void vgpu_worker_stop(VGPUWorker *w)
+{
+    WITH_QEMU_LOCK_GUARD(&w->lock) {
+        w->quit = true;
+        vgpu_worker_kick(w);
+    }
+    qemu_thread_join(&w->thread);
+    qemu_bh_delete(w->reg_bh);
+    qemu_cond_destroy(&w->parked);
+    qemu_cond_destroy(&w->wake);
+    qemu_mutex_destroy(&w->lock);
+}
+
+void vgpu_worker_pause(VGPUWorker *w, bool paused)
+{
+    QEMU_LOCK_GUARD(&w->lock);
+    w->paused = paused;
+    vgpu_worker_kick(w);
+}
+
+void vgpu_worker_hold(VGPUWorker *w)
+{
+    bool paused;
+
+    qemu_mutex_lock(&w->lock);
+    paused = w->paused;
+    w->paused = true;
+    vgpu_worker_park(w);
+    /* From here it is the lock that holds the thread. */
+    w->paused = paused;
+}
+
+void vgpu_worker_release(VGPUWorker *w)
+{
+    vgpu_worker_kick(w);
+    qemu_mutex_unlock(&w->lock);
+}

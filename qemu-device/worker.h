@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: a thread that serves queues in turn: an SDMA engine, the MECs.
+ *
+ *         kick, enable           turn
+ *   idle ---------------> ready --------> current
+ *    ^                    ^   ^            |  | |
+ *    |                    |   +------------+  | |
+ *    |         wptr, time |    turn is over   | | stall
+ *    |   acknowledgement, |                   | v
+ *    |       invalidation +------------ waiting |
+ *    +------------------------------------------+
+ *                   nothing left
+ *
+ * Only the queue that stalls waits. What a queue is, and what it does when it
+ * is its turn, is its owner's matter: VGPUWorkerOps.
+ */
+#ifndef HW_MISC_VGPU_KFD_WORKER_H
+#define HW_MISC_VGPU_KFD_WORKER_H
+
+#include "qemu/thread.h"
+
+typedef struct VGPUState VGPUState;
+typedef struct VGPUWorker VGPUWorker;
+
+/* What a queue waits for in the middle of its work. */
+typedef enum VGPUWait {
+    VGPU_WAIT_NONE,
+    VGPU_WAIT_WPTR,             /* the last packet is not whole */
+    VGPU_WAIT_POLL,             /* POLL_REGMEM, until @until */
+    VGPU_WAIT_REG,              /* SRBM_WRITE: the main loop */
+    VGPU_WAIT_CAM,              /* retry fault: CAM slot @cam */
+    VGPU_WAIT_CAM_FREE,         /* retry fault: any CAM slot */
+    VGPU_WAIT_RETRY,            /* retry fault without CAM, until @until */
+    VGPU_WAIT_POISON,           /* injected: an error, nobody waits */
+} VGPUWait;
+
+typedef struct VGPUStall {
+    VGPUWait why;
+    uint8_t hub;
+    uint8_t vmid;
+    uint8_t cam;
+    bool write;
+    uint64_t va;
+    uint32_t serial;            /* of the fault; 0: not reported yet */
+    uint32_t invs;              /* s->invs when the access was tried */
+    int64_t until;              /* ns, QEMU_CLOCK_REALTIME */
+} VGPUStall;
+
+/* A queue as the worker knows it. */
+typedef struct VGPUWorkerQueue {
+    void *queue;                /* what w->current is while it has its turn */
+    VGPUWait *wait;             /* stall->why, while it lasts */
+    const VGPUStall *stall;
+} VGPUWorkerQueue;
+
+/* With w->lock held, unless they say otherwise. @n is below num_queues. */
+typedef struct VGPUWorkerOps {
+    unsigned num_queues;
+    int64_t awake_ns;           /* after work, watch so long before sleeping */
+    VGPUWorkerQueue (*queue)(VGPUWorker *w, unsigned n);
+    /* May it run, if it has something to do and does not wait? */
+    bool (*runs)(VGPUWorker *w, unsigned n);
+    /* Has it something to do? */
+    bool (*pending)(VGPUWorker *w, unsigned n);
+    /*
+     * Its turn. Drops the lock while packets run, looks at runs() and pending()
+     * at least once a chunk.
+     */
+    void (*turn)(VGPUWorker *w, unsigned n);
+    /* The register write that it waits for, if that is still to be done. */
+    bool (*reg)(VGPUWorker *w, unsigned n, uint32_t *reg, uint32_t *val);
+    /* It was done. */
+    void (*reg_done)(VGPUWorker *w, unsigned n);
+    /* NULL or: there are queues that can run, or none. Not while paused. */
+    void (*busy)(VGPUWorker *w, bool busy);
+    /* NULL or: have other threads go first, a moment. */
+    bool (*leads)(VGPUWorker *w);
+} VGPUWorkerOps;
+
+struct VGPUWorker {
+    const VGPUWorkerOps *ops;
+    VGPUState *s;
+    QemuThread thread;
+    QemuMutex lock;             /* the queues; see the ops */
+    QemuCond wake;              /* the thread has something to look at */
+    QemuCond parked;            /* the thread left its current queue */
+    QEMUBH *reg_bh;             /* writes registers for queues */
+    bool quit;
+    bool paused;                /* the machine is stopped */
+    bool kicked;                /* since it was cleared; atomic */
+    unsigned next;              /* queue whose turn it is */
+    void *current;              /* queue that has its turn */
+};
+
+/* Run a thread of @name for the queues that @ops tells of. BQL held. */
+void vgpu_worker_start(VGPUWorker *w, VGPUState *s, const VGPUWorkerOps *ops,
+                       const char *name);
+/* End it: between two chunks of work. BQL held. */
+void vgpu_worker_stop(VGPUWorker *w);
+/*
+ * The machine stops or goes on. Does not wait: vgpu_worker_park() does. BQL
+ * held.
+ */
+void vgpu_worker_pause(VGPUWorker *w, bool paused);
+/*
+ * Have the thread at rest, between two chunks of work, until the release. BQL
+ * held; w->lock is taken.
+ */
+void vgpu_worker_hold(VGPUWorker *w);
+void vgpu_worker_release(VGPUWorker *w);
+/*
+ * Look again at queues that stalled on a fault: of VMIDs in mask @vmids, for
+ * CAM slot @slot or a free one (-1: whatever they wait for). No device lock
+ * held.
+ */
+void vgpu_worker_retry(VGPUWorker *w, uint32_t vmids, int slot);
+
+/* These with w->lock held. */
+
+/* There is something to look at. */
+void vgpu_worker_kick(VGPUWorker *w);
+/* Wait until the thread has left its current queue, which must not run. */
+void vgpu_worker_park(VGPUWorker *w);
+/* Is there no reason why no queue may run? */
+bool vgpu_worker_runs(const VGPUWorker *w);
+/*
+ * For turn(): queue @n waits for what its stall says, if that is still to come.
+ * @wptr_moved: since the turn saw it.
+ */
+void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved);
+
+#endif /* HW_MISC_VGPU_KFD_WORKER_H */
