@@ -17,6 +17,8 @@ fi
 
 ln -sfn "$here" "$tree/hw/misc/vgpu-kfd"
 ln -sfn "$here/../include/vgpu" "$tree/include/vgpu"
+ln -sfn "$here/vgpu-kfd.mak" \
+    "$tree/configs/devices/x86_64-softmmu/vgpu-kfd.mak"
 
 # add_line FILE LINE: once, at the end.
 add_line()

@@ -17,7 +17,7 @@ QTEST = "tests/qtest/vgpu-kfd/vgpu-kfd-test"
 BENCH = "tests/qtest/vgpu-kfd/vgpu-kfd-bench"
 MODEL_FUZZER = "tests/qtest/vgpu-kfd/vgpu-kfd-fuzz"
 GENERIC_FUZZER = "qemu-fuzz-x86_64"
-VARIANTS = ("release", "sanitizers", "fuzz")
+VARIANTS = ("release", "sanitizers")
 
 
 def flags(variant: str) -> list[str]:
@@ -58,7 +58,7 @@ def model_fuzzer(variant: str = "release") -> Path:
 
 def generic_fuzzer() -> Path:
     """QEMU's own fuzzer of devices."""
-    return folder("fuzz") / GENERIC_FUZZER
+    return folder("sanitizers") / GENERIC_FUZZER
 
 
 def firmware_beside(variant: str) -> None:
@@ -88,7 +88,7 @@ def tree(variant: str = "release") -> Path:
 
 def build(variant: str = "release") -> Step:
     """The step that builds QEMU."""
-    return _step(variant, f"qemu-{variant}", "QEMU", BINARY, binary(variant), [sources.qemu().step])
+    return _step(variant, f"qemu-{variant}", "QEMU", BINARY, binary(variant), _needs(variant))
 
 
 def build_qtest(variant: str = "release") -> Step:
@@ -109,8 +109,13 @@ def build_model_fuzzer(variant: str = "release") -> Step:
 
 def build_generic_fuzzer() -> Step:
     """The step that builds QEMU as a fuzzer."""
-    needs = [apt.host_packages("packages-fuzz"), sources.qemu().step]
-    return _step("fuzz", "generic-fuzzer", "QEMU's fuzzer", GENERIC_FUZZER, generic_fuzzer(), needs)
+    return _step("sanitizers", "generic-fuzzer", "QEMU's fuzzer", GENERIC_FUZZER, generic_fuzzer(), _needs("sanitizers"))
+
+
+def _needs(variant: str) -> list[Step]:
+    """What a variant needs to be built."""
+    packages = [apt.host_packages("packages-sanitizers")] if variant == "sanitizers" else []
+    return [*packages, sources.qemu().step]
 
 
 def _step(variant: str, name: str, title: str, target: str, output: Path, needs: list[Step]) -> Step:

@@ -113,7 +113,7 @@ def _generic_fuzz(log: Path) -> list[Case]:
     corpus.mkdir(parents=True, exist_ok=True)
     seeds = BUILD / "fuzz-seeds"
     fuzz_seeds.write(seeds)
-    qemu.firmware_beside("fuzz")
+    qemu.firmware_beside("sanitizers")
     command = [
         qemu.generic_fuzzer(),
         "--fuzz-target=generic-fuzz-vgpu-kfd",
@@ -232,7 +232,7 @@ SUITES = (
     Suite("registers", lambda: [sources.firmware()[0], qemu.build()], registers.run),
     Suite("qtest", lambda: [sources.firmware()[0], qemu.build_qtest()], _qtest),
     Suite("fuzz-model", lambda: [sources.firmware()[0], qemu.build_model_fuzzer()], _model_fuzz),
-    Suite("fuzz-generic", lambda: [sources.firmware()[0], qemu.build_generic_fuzzer()], _generic_fuzz, long=True),
+    Suite("fuzz-generic", lambda: [sources.firmware()[0], qemu.build_generic_fuzzer()], _generic_fuzz),
     Suite(
         "qtest-sanitizers",
         lambda: [sources.firmware()[0], qemu.build_qtest("sanitizers")],

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# For configure --with-devices-x86_64=vgpu-kfd: what the device's own tests use.
+CONFIG_Q35=y
+CONFIG_PCIE_PORT=y
+CONFIG_VGPU_KFD=y
+CONFIG_VTD=y
