@@ -266,6 +266,9 @@ void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
     }
     if (span->kind < VGPU_TARGET_RETRY) {
         span->len = MIN(span->len, len);
+        if (span->kind == VGPU_TARGET_PEER) {
+            vgpu_xgmi_use(c->s, vgpu_client_site(c, vmid, span->addr));
+        }
         if (!vgpu_phys_map(c->s, span)) {
             span->kind = VGPU_TARGET_FAULT;
             span->walker_error = VGPU_WALKER_NACK;

@@ -57,7 +57,31 @@ typedef struct VGPUDeferred {
     int64_t drop[VGPU_NUM_HUBS][VGPU_NUM_VMIDS];    /* when; 0: not */
 } VGPUDeferred;
 
+#define VGPU_INJECTIONS_MAX 64      /* of a device */
+#define VGPU_LATE_SLOTS     256     /* entries whose last value is known */
+
 typedef struct VGPUInjection VGPUInjection;
+
+/* What a walk read last from an entry, as far as is remembered. */
+typedef struct VGPULate {
+    uint64_t key;               /* its address and memory, + 1; 0: empty */
+    uint64_t seen;
+    bool pending;               /* it has changed, @seen is still read */
+    uint32_t left;              /* for so many walks more */
+} VGPULate;
+
+/* injector lock held, but for its place in the list: BQL, too. */
+struct VGPUInjection {
+    QTAILQ_ENTRY(VGPUInjection) next;
+    uint32_t id;
+    VgpuInjection *what;
+    uint64_t seen;
+    uint64_t fired;
+    uint64_t random;            /* state of the generator */
+    uint64_t threshold;         /* of 1 << 32: taken below it */
+    VGPULate *late;             /* VGPU_LATE_SLOTS of them, or NULL */
+    uint32_t links;             /* nodes whose link it took down */
+};
 
 typedef struct VGPUInjector {
     uint32_t armed;             /* kinds that may fire, 1 << kind; atomic */
@@ -83,6 +107,24 @@ bool vgpu_inject_fires(VGPUState *s, VgpuInjectKind kind, const VGPUSite *site,
  */
 uint64_t vgpu_inject_entry(VGPUState *s, const VGPUSite *site, unsigned where,
                            uint64_t addr, uint64_t entry, bool leaf);
+
+/*
+ * Take down the link to @node if an injection takes this occasion. Any thread.
+ */
+void vgpu_inject_link(VGPUState *s, const VGPUSite *site, unsigned node);
+
+/* For the other inject*.c, injector lock held. */
+
+bool vgpu_inject_may_fire(const VGPUInjection *i);
+/* Is the occasion taken? */
+bool vgpu_inject_take(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
+                      VGPUShot *shot);
+/* The list, or who may fire, has changed. */
+void vgpu_inject_rearm(VGPUState *s);
+/* Take @i out of the list. */
+void vgpu_inject_free(VGPUState *s, VGPUInjection *i);
+/* Without the lock: VRAM in @w's range is lost. BQL held. */
+void vgpu_inject_lose(VGPUState *s, const VgpuInjection *w, uint64_t seed);
 
 /* inject-defer.c: interrupts and invalidations. */
 

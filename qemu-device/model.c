@@ -21,7 +21,7 @@ static uint32_t identity_read(VGPUState *s, unsigned inst, unsigned off)
     case VGPU_SDMA_COUNT:
         return SDMA_NUM_ENGINES;
     case VGPU_XGMI_LINKS:
-        return vgpu_xgmi_links(s);
+        return vgpu_xgmi_read_links(s);
     default:
         return qatomic_read(&s->fault_serial);
     }

@@ -224,6 +224,12 @@ static VgpuInfo *device_info(VGPUState *s)
         QAPI_LIST_APPEND(tail, engine_info(s, i));
     }
     info->vmids = vmid_infos(s);
+    if (s->hive) {
+        info->hive = g_new0(VgpuHiveInfo, 1);
+        info->hive->hive = s->hive_id;
+        info->hive->node = s->xgmi_node;
+        info->hive->links = vgpu_xgmi_links(s);
+    }
     vgpu_gmc_settle(s);
     WITH_QEMU_LOCK_GUARD(&s->lock) {
         info->fault_serial = s->fault_serial;
@@ -309,6 +315,11 @@ static void print_device(GString *buf, const VgpuInfo *info)
                            "\n", info->id ?: info->path,
                            info->removed ? "removed, " : "",
                            info->vram_size / MiB, info->fault_serial);
+    if (info->hive) {
+        g_string_append_printf(buf, "  hive %" PRIu64 ": node %u, links 0x%04x"
+                               "\n", info->hive->hive, info->hive->node,
+                               info->hive->links);
+    }
     for (e = info->engines; e; e = e->next) {
         print_engine(buf, e->value);
     }

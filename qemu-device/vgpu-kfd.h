@@ -342,7 +342,7 @@ struct VGPUState {
     uint64_t hive_id;           /* 0: none */
     struct VGPUHive *hive;      /* xgmi.c */
     uint8_t xgmi_node;
-    uint32_t xgmi_down;         /* nodes that do not answer; atomic */
+    uint32_t xgmi_down;         /* injected: links that are down; atomic */
     uint64_t vram_base;         /* of our VRAM in the hive */
     uint64_t visible_vram;      /* size of BAR 0 after reset */
     HostMemoryBackend *memdev;
@@ -731,8 +731,14 @@ void vgpu_xgmi_leave(VGPUState *s);
 bool vgpu_xgmi_map(VGPUState *s, VGPUSpan *span);
 /* Bytes from the first node's VRAM to the end of the last one's. Any thread. */
 uint64_t vgpu_xgmi_span(VGPUState *s);
-/* Values of registers. BQL held. */
+/* An access at site.va, an address in the hive, may be what a link fails at. */
+void vgpu_xgmi_use(VGPUState *s, VGPUSite site);
+/* The links to @nodes, a bit each, are down, at our end; others are up. */
+void vgpu_xgmi_set_down(VGPUState *s, uint32_t nodes);
+/* Nodes that answer. Any thread. */
 uint32_t vgpu_xgmi_links(VGPUState *s);
+/* Values of registers. BQL held. */
+uint32_t vgpu_xgmi_read_links(VGPUState *s);
 uint32_t vgpu_xgmi_lfb_cntl(VGPUState *s);
 uint32_t vgpu_xgmi_lfb_size(VGPUState *s);
 

@@ -117,8 +117,13 @@ static bool load_entry(VGPUClient *c, unsigned vmid, uint64_t va,
     uint64_t addr = pde & VGPU_PDE_ADDR;
     VGPUTargetKind kind;
 
-    if (!entry_target(c, pde, VGPU_PAGE_SIZE, &addr, &kind) ||
-        !vgpu_phys_load64(c->s, kind, addr + index * 8, entry)) {
+    if (!entry_target(c, pde, VGPU_PAGE_SIZE, &addr, &kind)) {
+        return false;
+    }
+    if (kind == VGPU_TARGET_PEER) {
+        vgpu_xgmi_use(c->s, vgpu_client_site(c, vmid, addr + index * 8));
+    }
+    if (!vgpu_phys_load64(c->s, kind, addr + index * 8, entry)) {
         return false;
     }
     if (vgpu_inject_armed(c->s, VGPU_INJECT_ENTRIES)) {

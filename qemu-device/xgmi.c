@@ -130,10 +130,63 @@ static uint32_t present(VGPUState *s)
     return mask;
 }
 
+/* Is the link between nodes down, at either end? The hive's lock held. */
+static bool is_down(VGPUState *s, VGPUState *peer)
+{
+    return (qatomic_read(&s->xgmi_down) & (1u << peer->xgmi_node)) ||
+           (qatomic_read(&peer->xgmi_down) & (1u << s->xgmi_node));
+}
+
+void vgpu_xgmi_set_down(VGPUState *s, uint32_t nodes)
+{
+    if (qatomic_read(&s->xgmi_down) != nodes) {
+        qatomic_set(&s->xgmi_down, nodes);
+        trace_vgpu_xgmi_down(s->id, nodes);
+    }
+}
+
+void vgpu_xgmi_use(VGPUState *s, VGPUSite site)
+{
+    uint64_t n = site.va / s->vram_size;
+
+    if (vgpu_inject_armed(s, 1u << VGPU_INJECT_KIND_XGMI_DOWN) &&
+        s->hive && n < VGPU_XGMI_NODES && n != s->xgmi_node) {
+        vgpu_inject_link(s, &site, n);
+    }
+}
+
 uint32_t vgpu_xgmi_links(VGPUState *s)
 {
-    return present(s) & ~(s->hive ? 1u << s->xgmi_node : 0) &
-           ~qatomic_read(&s->xgmi_down);
+    VGPUHive *h = s->hive;
+    uint32_t mask = 0;
+    unsigned n;
+
+    if (h) {
+        QEMU_LOCK_GUARD(&h->lock);
+        for (n = 0; n < VGPU_XGMI_NODES; n++) {
+            if (h->node[n] && h->node[n] != s && !is_down(s, h->node[n])) {
+                mask |= 1u << n;
+            }
+        }
+    }
+    return mask;
+}
+
+uint32_t vgpu_xgmi_read_links(VGPUState *s)
+{
+    uint32_t peers = present(s);
+    unsigned n;
+
+    for (n = 0; n < VGPU_XGMI_NODES; n++) {
+        if (peers & (1u << n)) {
+            vgpu_xgmi_use(s, (VGPUSite) {
+                .hub = VGPU_SITE_NONE, .vmid = VGPU_SITE_NONE,
+                .engine = VGPU_SITE_NONE, .queue = VGPU_SITE_NONE,
+                .va = n * s->vram_size,
+            });
+        }
+    }
+    return vgpu_xgmi_links(s);
 }
 
 uint32_t vgpu_xgmi_lfb_cntl(VGPUState *s)
@@ -164,13 +217,13 @@ bool vgpu_xgmi_map(VGPUState *s, VGPUSpan *span)
     VGPUHive *h = s->hive;
     VGPUState *peer;
 
-    if (!h || n >= VGPU_XGMI_NODES ||
-        (qatomic_read(&s->xgmi_down) & (1u << n))) {
+    if (!h || n >= VGPU_XGMI_NODES) {
         return false;
     }
     QEMU_LOCK_GUARD(&h->lock);
     peer = h->node[n];
-    if (!peer) {
+    if (!peer || (peer != s && is_down(s, peer))) {
+        trace_vgpu_xgmi_refused(s->id, n, span->addr, span->write);
         return false;
     }
     memory_region_ref(peer->vram);

@@ -7,6 +7,7 @@
 #include "hw/pci/pci_regs.h"
 #include "qobject/qdict.h"
 #include "vgpu-qos.h"
+#include "vgpu-qmp.h"
 
 #define VRAM        (64 * MiB)
 #define VMID        4
@@ -142,6 +143,86 @@ static void test_pcie_peer(void)
     qvgpu_fill(v, src, 3, 0, QVGPU_PAGE);
     copy(v, &space, VA, VA + QVGPU_PAGE, QVGPU_PAGE);
     qvgpu_expect(v, PEER_AT + QVGPU_PAGE, 3, 0, QVGPU_PAGE);
+    stop_pair(v, p);
+}
+
+/*
+ * Catches: a link that is down and carries data, that is up for one end, or
+ * stays down; a fault of another class; a link down before its occasion.
+ */
+static void test_link_down(void)
+{
+    QVGPU *v = qvgpu_start_sized("64M,hive=7,id=a", PAIR(",hive=7,id=b"));
+    QVGPU *p = map_peer(v);
+    uint64_t src = qvgpu_alloc(v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
+    uint64_t page = qvgpu_ram_page(v), dst = mc(v, VRAM + 3 * QVGPU_PAGE);
+    QVGPUSpace space;
+    uint32_t id;
+
+    qvgpu_space_init(&space, v, VMID, QVGPU_RAM);
+    qvgpu_space_map(&space, VA, src, QVGPU_PAGE);
+    qtest_writeq(v->qts, qvgpu_space_slot(&space, VA + QVGPU_PAGE,
+                                          VGPU_LEVEL_PTB),
+                 QVGPU_PTE_RW | (VRAM + 3 * QVGPU_PAGE));
+    qvgpu_fill(v, src, 5, 0, QVGPU_PAGE);
+    qvgpu_fill(v, page, 6, 0, QVGPU_PAGE);
+    qvgpu_mm_wr64(v, VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_LO32,
+                  page >> VGPU_PAGE_SHIFT);
+    id = qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', 'skip': 1, "
+                      "'vmid': %u, 'start': %" PRIu64 ", 'length': %" PRIu64,
+                      VMID, VRAM + 3 * QVGPU_PAGE, QVGPU_PAGE);
+
+    /* Not its VMID, not its address, passed over: it works. */
+    copy(v, NULL, qvgpu_mc(v, src), dst, 8);
+    copy(v, &space, VA, VA + QVGPU_PAGE, 16);
+    qvgpu_expect(v, PEER_AT + 3 * QVGPU_PAGE, 5, 0, 16);
+    g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 2);
+    g_assert_cmpuint(qvgpu_inject_fired(v, id), ==, 0);
+    g_assert_false(qvgpu_ih_pending(v));
+
+    /* Then it is down, for every access from either end. No retry. */
+    copy(v, &space, VA, VA + QVGPU_PAGE, 32);
+    qvgpu_ih_next_fault(v, VMID, VA + QVGPU_PAGE, true, false);
+    g_assert_cmphex(VGPU_GET(qvgpu_mm_rd(v, VM_L2_PROTECTION_FAULT_STATUS),
+                             VM_L2_PROTECTION_FAULT_STATUS__WALKER_ERROR), ==,
+                    VGPU_WALKER_NACK);
+    qvgpu_expect_byte(v, PEER_AT + 3 * QVGPU_PAGE + 16, 0, 16);
+    g_assert_cmpuint(qvgpu_inject_fired(v, id), ==, 1);
+    g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_INJECTIONS), ==, 1);
+    g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 0);
+    g_assert_cmphex(qvgpu_rd(p, VGPU_XGMI_LINKS), ==, 0);
+    g_assert_cmphex(qvgpu_query_links(v, 0), ==, 0);
+    g_assert_cmphex(qvgpu_query_links(v, 1), ==, 0);
+    copy(v, &space, VA + QVGPU_PAGE, VA, 64);
+    qvgpu_ih_next_fault(v, VMID, VA + QVGPU_PAGE, false, false);
+    qvgpu_expect(v, src, 6, 0, 64);
+    p->ram_next += QVGPU_RAM_SIZE / 2;
+    qvgpu_bring_up(p);
+    copy(p, NULL, mc(v, VRAM), qvgpu_mc(v, src + 128), 64);
+    g_assert_cmphex(qvgpu_mm_rd(p, VM_L2_PROTECTION_FAULT_STATUS), !=, 0);
+    qvgpu_expect(v, src + 128, 5, 128, 64);
+    /* The CPU goes over the bus. */
+    qtest_writel(v->qts, PEER_AT, 1);
+    g_assert_cmphex(qtest_readl(v->qts, PEER_AT), ==, 1);
+
+    qvgpu_inject_remove(v, id);
+    g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 2);
+    g_assert_cmphex(qvgpu_rd(p, VGPU_XGMI_LINKS), ==, 1);
+    copy(v, &space, VA, VA + QVGPU_PAGE, 64);
+    qvgpu_expect(v, PEER_AT + 3 * QVGPU_PAGE, 6, 0, 64);
+    g_assert_false(qvgpu_ih_pending(v));
+
+    /* Whoever only reads the state learns of it, too; at that node alone. */
+    id = qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', "
+                      "'start': %" PRIu64, 2 * VRAM);
+    g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 2);
+    qvgpu_inject_remove(v, id);
+    id = qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'b'");
+    g_assert_cmphex(qvgpu_query_links(v, 1), ==, 1);
+    g_assert_cmphex(qvgpu_rd(p, VGPU_XGMI_LINKS), ==, 0);
+    g_assert_cmphex(qvgpu_rd(p, VGPU_XGMI_LINKS), ==, 0);
+    g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 0);
+    g_assert_cmpuint(qvgpu_inject_fired(v, id), ==, 1);
     stop_pair(v, p);
 }
 
@@ -353,6 +434,7 @@ void qvgpu_add_hive_tests(void)
     qtest_add_func("/vgpu-kfd/hive/registers", test_registers);
     qtest_add_func("/vgpu-kfd/hive/memory", test_memory);
     qtest_add_func("/vgpu-kfd/hive/pcie-peer", test_pcie_peer);
+    qtest_add_func("/vgpu-kfd/hive/link-down", test_link_down);
     qtest_add_func("/vgpu-kfd/hive/unplug-peer", test_unplug_peer);
     qtest_add_func("/vgpu-kfd/hive/bad", test_bad_hive);
 }

@@ -21,6 +21,26 @@ QDict *qvgpu_query(QVGPU *v)
     return info;
 }
 
+unsigned qvgpu_query_links(QVGPU *v, unsigned node)
+{
+    QDict *rsp = qtest_qmp(v->qts, "{ 'execute': 'query-vgpu' }");
+    QListEntry *entry;
+    int links = -1;
+
+    /* Devices come in no order. */
+    QLIST_FOREACH_ENTRY(qdict_get_qlist(rsp, "return"), entry) {
+        QDict *hive = qdict_get_qdict(qobject_to(QDict, qlist_entry_obj(entry)),
+                                      "hive");
+
+        if (hive && qdict_get_int(hive, "node") == node) {
+            links = qdict_get_int(hive, "links");
+        }
+    }
+    g_assert_cmpint(links, >=, 0);
+    qobject_unref(rsp);
+    return links;
+}
+
 /* The member of @list whose @key is @val. */
 static QDict *find(QList *list, const char *key, unsigned val)
 {
@@ -131,13 +151,20 @@ void qvgpu_inject_remove(QVGPU *v, uint32_t id)
 
 static uint64_t injection(QVGPU *v, uint32_t id, const char *key)
 {
-    QDict *info = qvgpu_query(v);
-    QDict *i = find(qdict_get_qlist(info, "injections"), "id", id);
+    QDict *rsp = qtest_qmp(v->qts, "{ 'execute': 'query-vgpu' }");
+    QDict *i = NULL;
+    QListEntry *entry;
     uint64_t n;
 
+    /* Ids are unique in all devices. */
+    QLIST_FOREACH_ENTRY(qdict_get_qlist(rsp, "return"), entry) {
+        QDict *info = qobject_to(QDict, qlist_entry_obj(entry));
+
+        i = i ?: find(qdict_get_qlist(info, "injections"), "id", id);
+    }
     g_assert_nonnull(i);
     n = qdict_get_int(i, key);
-    qobject_unref(info);
+    qobject_unref(rsp);
     return n;
 }
 

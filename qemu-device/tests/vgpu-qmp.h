@@ -8,6 +8,8 @@
 
 /* What query-vgpu says of the only device; the caller unrefs it. */
 QDict *qvgpu_query(QVGPU *v);
+/* Links of a node of the only hive, as query-vgpu has them. */
+unsigned qvgpu_query_links(QVGPU *v, unsigned node);
 /* Parts of it. NULL where there is none. */
 QDict *qvgpu_query_queue(QDict *info, unsigned engine, unsigned queue);
 QDict *qvgpu_query_vmid(QDict *info, const char *hub, unsigned vmid);

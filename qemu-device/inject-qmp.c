@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: making things go wrong on purpose: the operator's commands. Lists
+ * of injections change under the BQL and the injector's lock.
+ */
+#include "qemu/osdep.h"
+#include "qapi/clone-visitor.h"
+#include "qapi/error.h"
+#include "qapi/qapi-commands-vgpu-kfd.h"
+#include "qapi/qapi-visit-vgpu-kfd.h"
+#include "vgpu-kfd.h"
+
+#define AT_ONCE_MAX     1024u   /* for kinds that happen at once */
+
+/* Ids are given out under the BQL, one after the other in all devices. */
+static uint32_t last_id;
+
+static VGPUState *find_device(const char *name, Error **errp)
+{
+    bool ambiguous = false;
+    Object *obj = object_resolve_path_type(name ?: "", TYPE_VGPU_KFD,
+                                           &ambiguous);
+
+    if (ambiguous) {
+        error_setg(errp, "there are several vgpu-kfd devices%s%s: name one by "
+                   "its id or path", name ? " that may be " : "", name ?: "");
+    } else if (!obj || !DEVICE(obj)->realized) {
+        error_setg(errp, "there is no vgpu-kfd device%s%s",
+                   name ? " " : "", name ?: "");
+    } else {
+        return VGPU_KFD(obj);
+    }
+    return NULL;
+}
+
+/* Kinds whose occasion is the command itself. */
+static bool is_immediate(const VgpuInjection *w)
+{
+    return w->kind == VGPU_INJECT_KIND_FAULT_SPURIOUS ||
+           w->kind == VGPU_INJECT_KIND_VRAM_LOST ||
+           w->kind == VGPU_INJECT_KIND_SURPRISE_REMOVAL;
+}
+
+static bool check_immediate(const VgpuInjection *w, Error **errp)
+{
+    if (w->has_skip || w->has_probability || w->has_engine || w->has_queue) {
+        error_setg(errp, "%s happens at once: skip, probability, engine and "
+                   "queue make no sense", VgpuInjectKind_str(w->kind));
+        return false;
+    }
+    if (w->count > AT_ONCE_MAX) {
+        error_setg(errp, "count must be %u at most", AT_ONCE_MAX);
+        return false;
+    }
+    return true;
+}
+
+/* Do the members make sense together? */
+static bool check(const VgpuInjection *w, Error **errp)
+{
+    if (w->has_probability && !(w->probability >= 0 && w->probability <= 1)) {
+        error_setg(errp, "probability must be from 0 to 1");
+    } else if (w->has_vmid && w->vmid >= VGPU_NUM_VMIDS) {
+        error_setg(errp, "vmid must be below %u", VGPU_NUM_VMIDS);
+    } else if (w->has_engine && w->engine >= SDMA_NUM_ENGINES) {
+        error_setg(errp, "engine must be below %u", SDMA_NUM_ENGINES);
+    } else if (w->has_queue && w->queue >= SDMA_NUM_QUEUES) {
+        error_setg(errp, "queue must be below %u", SDMA_NUM_QUEUES);
+    } else if (w->has_length && !w->length) {
+        error_setg(errp, "length must not be 0");
+    } else if (w->kind == VGPU_INJECT_KIND_SDMA_SLOW &&
+               !w->u.sdma_slow.bytes_per_second) {
+        error_setg(errp, "bytes-per-second must not be 0");
+    } else if (w->kind == VGPU_INJECT_KIND_SDMA_WRONG_BYTE &&
+               w->u.sdma_wrong_byte.has_q_xor && !w->u.sdma_wrong_byte.q_xor) {
+        error_setg(errp, "xor must not be 0");
+    } else {
+        return !is_immediate(w) || check_immediate(w, errp);
+    }
+    return false;
+}
+
+/* Take an occasion that this makes. */
+static void happen(VGPUState *s, VGPUInjection *i)
+{
+    const VgpuInjection *w = i->what;
+    uint64_t pages = w->has_length ? DIV_ROUND_UP(w->length, VGPU_PAGE_SIZE)
+                                   : 1;
+    VGPUSite site = {
+        .hub = w->has_hub && w->hub == VGPU_HUB_KIND_GFX ? VGPU_HUB_GFX
+                                                         : VGPU_HUB_MM,
+        .vmid = w->vmid, .engine = VGPU_SITE_NONE, .queue = VGPU_SITE_NONE,
+        .va = w->start,
+    };
+    VGPUShot shot = { 0 };
+
+    WITH_QEMU_LOCK_GUARD(&s->inject.lock) {
+        vgpu_inject_take(s, i, &site, &shot);
+    }
+    switch (w->kind) {
+    case VGPU_INJECT_KIND_FAULT_SPURIOUS:
+        vgpu_fault_spurious(s, site.hub, site.vmid,
+                            w->start + shot.random % pages * VGPU_PAGE_SIZE,
+                            w->u.fault_spurious.write,
+                            w->u.fault_spurious.retry);
+        break;
+    case VGPU_INJECT_KIND_VRAM_LOST:
+        vgpu_inject_lose(s, w, shot.random);
+        break;
+    default:
+        break;
+    }
+}
+
+VgpuInjectionId *qmp_vgpu_inject(VgpuInjection *what, Error **errp)
+{
+    VGPUState *s = find_device(what->device, errp);
+    VgpuInjectionId *id;
+    VGPUInjection *i;
+
+    if (!s || !check(what, errp)) {
+        return NULL;
+    }
+    /* Lists change under the BQL only. */
+    if (s->inject.count == VGPU_INJECTIONS_MAX) {
+        error_setg(errp, "the device has %u injections: remove some",
+                   VGPU_INJECTIONS_MAX);
+        return NULL;
+    }
+    if (what->kind == VGPU_INJECT_KIND_SURPRISE_REMOVAL &&
+        !vgpu_remove(s, errp)) {
+        return NULL;
+    }
+    i = g_new0(VGPUInjection, 1);
+    i->id = ++last_id;
+    i->what = QAPI_CLONE(VgpuInjection, what);
+    i->random = what->seed;
+    i->threshold = (what->has_probability ? what->probability : 1) *
+                   (double)(1ull << 32);
+    if (what->kind == VGPU_INJECT_KIND_PTE_LATE ||
+        what->kind == VGPU_INJECT_KIND_GART_LATE) {
+        i->late = g_new0(VGPULate, VGPU_LATE_SLOTS);
+    }
+    if (is_immediate(what) && !what->count) {
+        i->what->has_count = true;
+        i->what->count = 1;
+    }
+    WITH_QEMU_LOCK_GUARD(&s->inject.lock) {
+        QTAILQ_INSERT_TAIL(&s->inject.list, i, next);
+        s->inject.count++;
+        vgpu_inject_rearm(s);
+    }
+    while (is_immediate(what) && vgpu_inject_may_fire(i)) {
+        happen(s, i);
+    }
+    id = g_new0(VgpuInjectionId, 1);
+    id->id = i->id;
+    return id;
+}
+
+void vgpu_inject_free(VGPUState *s, VGPUInjection *i)
+{
+    QTAILQ_REMOVE(&s->inject.list, i, next);
+    s->inject.count--;
+    qapi_free_VgpuInjection(i->what);
+    g_free(i->late);
+    g_free(i);
+}
+
+typedef struct Search {
+    uint32_t id;
+    bool found;
+} Search;
+
+static int remove_in(Object *obj, void *opaque)
+{
+    Search *search = opaque;
+    VGPUInjection *i, *next;
+    VGPUState *s;
+
+    if (!object_dynamic_cast(obj, TYPE_VGPU_KFD) || !DEVICE(obj)->realized) {
+        return 0;
+    }
+    s = VGPU_KFD(obj);
+    QEMU_LOCK_GUARD(&s->inject.lock);
+    QTAILQ_FOREACH_SAFE(i, &s->inject.list, next, next) {
+        if (i->id == search->id) {
+            vgpu_inject_free(s, i);
+            search->found = true;
+        }
+    }
+    vgpu_inject_rearm(s);
+    return search->found;
+}
+
+void qmp_vgpu_inject_remove(uint32_t id, Error **errp)
+{
+    Search search = { .id = id };
+
+    object_child_foreach_recursive(object_get_root(), remove_in, &search);
+    if (!search.found) {
+        error_setg(errp, "there is no injection %u", id);
+    }
+}
+
+VgpuInjectionInfoList *vgpu_inject_infos(VGPUState *s)
+{
+    VgpuInjectionInfoList *list = NULL, **tail = &list;
+    VGPUInjection *i;
+
+    QEMU_LOCK_GUARD(&s->inject.lock);
+    QTAILQ_FOREACH(i, &s->inject.list, next) {
+        VgpuInjectionInfo *info = g_new0(VgpuInjectionInfo, 1);
+
+        info->id = i->id;
+        info->injection = QAPI_CLONE(VgpuInjection, i->what);
+        info->seen = i->seen;
+        info->fired = i->fired;
+        info->active = vgpu_inject_may_fire(i);
+        QAPI_LIST_APPEND(tail, info);
+    }
+    return list;
+}
+
