@@ -109,7 +109,9 @@ def build_model_fuzzer(variant: str = "release") -> Step:
 
 def build_generic_fuzzer() -> Step:
     """The step that builds QEMU as a fuzzer."""
-    return _step("sanitizers", "generic-fuzzer", "QEMU's fuzzer", GENERIC_FUZZER, generic_fuzzer(), _needs("sanitizers"))
+    return _step(
+        "sanitizers", "generic-fuzzer", "QEMU's fuzzer", GENERIC_FUZZER, generic_fuzzer(), _needs("sanitizers")
+    )
 
 
 def _needs(variant: str) -> list[Step]:
