@@ -232,6 +232,8 @@ void fuzz_case_make(FuzzCase *c)
     unsigned i, k;
 
     make_vmid0(c);
+    c->cam = fuzz_chance(r, 85);
+    c->save = fuzz_below(r, 128) == 0;
     c->nspaces = 1 + fuzz_below(r, ARRAY_SIZE(c->vmids));
     for (i = 0; i < c->nspaces; i++) {
         do {

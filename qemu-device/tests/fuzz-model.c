@@ -4,6 +4,7 @@
  * fails. Prints TAP; a failure comes with the command that repeats it.
  */
 #include "qemu/osdep.h"
+#include <glib/gstdio.h>
 #include "fuzz.h"
 
 #define MACHINE_CASES   4096            /* before a new machine */
@@ -35,6 +36,7 @@ static void say_case(void *data)
     FuzzCase *c = data;
 
     fprintf(stderr, "# died in case 0x%016" PRIx64 "\n", c->seed);
+    g_unlink(c->ram_file);
 }
 
 static GArray *parse_drop(const char *list)
@@ -119,8 +121,9 @@ static uint64_t campaign(FuzzCase *c, uint64_t seed, uint64_t *packets)
         }
         *packets += c->npackets;
     }
-    printf("# %" PRIu64 " retry faults, %" PRIu64 " no-retry faults (of this "
-           "machine)\n", c->all_stalls, c->all_faults);
+    printf("# %" PRIu64 " retry faults, %" PRIu64 " no-retry faults, %" PRIu64
+           " saves (of this machine)\n", c->all_stalls, c->all_faults,
+           c->all_saves);
     if (!c->failure->len) {
         fuzz_check_rest(c);
     }

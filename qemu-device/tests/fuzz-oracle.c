@@ -93,15 +93,41 @@ static void write_byte(FuzzQueue *q, unsigned vmid, uint64_t va, uint8_t byte,
     }
 }
 
-/* @len bytes that stand or fall together: aligned, at most 8. */
-static void write_word(FuzzQueue *q, unsigned vmid, uint64_t va, uint64_t val,
-                       unsigned len, uint8_t undef)
+void fuzz_store(FuzzQueue *q, unsigned vmid, uint64_t va, uint64_t val,
+                unsigned len, uint8_t undef)
 {
     unsigned i;
 
     for (i = 0; i < len; i++) {
         write_byte(q, vmid, va + i, val >> 8 * i, undef);
     }
+}
+
+uint64_t fuzz_load(FuzzQueue *q, unsigned vmid, uint64_t va, unsigned len,
+                   uint8_t *undef)
+{
+    uint64_t val = 0;
+    unsigned i;
+
+    *undef = 0;
+    for (i = 0; i < len; i++) {
+        FuzzPlace at;
+        uint8_t open;
+        bool real;
+
+        val |= (uint64_t)read_byte(q, vmid, va + i, &open, &at, &real)
+               << 8 * i;
+        *undef |= open;
+    }
+    return val;
+}
+
+/* The dword that a packet asks for. */
+static uint32_t read_dword(FuzzQueue *q, unsigned vmid, uint64_t va)
+{
+    uint8_t undef;
+
+    return fuzz_load(q, vmid, va & ~3ull, 4, &undef);
 }
 
 static uint32_t fetch(Stream *s, uint64_t pos)
@@ -331,24 +357,7 @@ static void do_atomic(FuzzQueue *q, unsigned vmid, const uint32_t *dw)
     } else {
         old = atomic(op & 0x1f, old, src, cmp, old, src);
     }
-    write_word(q, vmid, va, old, size, open);
-}
-
-/* The dword that a packet asks for. */
-static uint32_t read_dword(FuzzQueue *q, unsigned vmid, uint64_t va)
-{
-    uint32_t val = 0;
-    unsigned i;
-
-    for (i = 0; i < 4; i++) {
-        FuzzPlace at;
-        uint8_t undef;
-        bool real;
-
-        val |= (uint32_t)read_byte(q, vmid, (va & ~3ull) + i, &undef, &at,
-                                   &real) << 8 * i;
-    }
-    return val;
+    fuzz_store(q, vmid, va, old, size, open);
 }
 
 static void run_stream(Stream *s);
@@ -398,7 +407,7 @@ static uint64_t do_packet(Stream *s)
         return 6;
     case SDMA_PKT(SDMA_OP_FENCE, 0):
         fetch_rest(s, dw, 4);
-        write_word(q, s->vmid, pair(&dw[1]) & ~3ull, dw[3], 4, 0);
+        fuzz_store(q, s->vmid, pair(&dw[1]) & ~3ull, dw[3], 4, 0);
         return 4;
     case SDMA_PKT(SDMA_OP_TRAP, 0):
         fetch_rest(s, dw, 2);
@@ -430,13 +439,13 @@ static uint64_t do_packet(Stream *s)
         fetch_rest(s, dw, 10);
         n = (dw[9] & 0x7ffff) + 1;
         for (i = 0; i < n; i++) {
-            write_word(q, s->vmid, (pair(&dw[1]) & ~7ull) + 8 * i,
+            fuzz_store(q, s->vmid, (pair(&dw[1]) & ~7ull) + 8 * i,
                        pair(&dw[3]) | (pair(&dw[5]) + i * pair(&dw[7])), 8, 0);
         }
         return 10;
     case SDMA_PKT(SDMA_OP_TIMESTAMP, SDMA_SUBOP_TIMESTAMP_GET_GLOBAL):
         fetch_rest(s, dw, 3);
-        write_word(q, s->vmid, pair(&dw[1]) & ~7ull, 0, 8, 1);
+        fuzz_store(q, s->vmid, pair(&dw[1]) & ~7ull, 0, 8, 1);
         return 3;
     default:
         fuzz_fail(q->c, "the fuzzer is wrong: packet 0x%08x at 0x%" PRIx64,
@@ -451,13 +460,17 @@ static void run_stream(Stream *s)
         s->pos += 4 * do_packet(s);
         if (!s->depth) {
             s->q->done = s->pos;
-            write_word(s->q, s->vmid, s->q->q.rptr_va, s->pos, 8, 0);
+            fuzz_store(s->q, s->vmid, s->q->q.rptr_va, s->pos, 8, 0);
         }
     }
 }
 
 void fuzz_oracle_run(FuzzQueue *q)
 {
+    if (q->compute) {
+        fuzz_mec_run(q);
+        return;
+    }
     run_stream(&(Stream) {
         .q = q, .vmid = q->vmid, .base = q->q.ring_va, .mask = q->q.bytes - 1,
         .pos = q->first, .end = q->q.wptr,

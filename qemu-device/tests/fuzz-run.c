@@ -9,7 +9,6 @@
 #include <sys/mman.h>
 #include "fuzz.h"
 
-#define PATIENCE_US     (20 * G_USEC_PER_SEC)
 #define IH_ORDER        13              /* 1024 entries */
 
 void fuzz_fail(FuzzCase *c, const char *fmt, ...)
@@ -25,12 +24,12 @@ void fuzz_fail(FuzzCase *c, const char *fmt, ...)
 
 void fuzz_start(FuzzCase *c)
 {
-    g_autofree char *path = NULL, *args = NULL;
+    g_autofree char *args = NULL;
     unsigned i;
     int fd;
 
     memset(c, 0, sizeof(*c));
-    fd = g_file_open_tmp("vgpu-fuzz-XXXXXX", &path, NULL);
+    fd = g_file_open_tmp("vgpu-fuzz-XXXXXX", &c->ram_file, NULL);
     g_assert_cmpint(fd, >=, 0);
     g_assert_cmpint(ftruncate(fd, QVGPU_RAM_SIZE), ==, 0);
     c->ram = mmap(NULL, QVGPU_RAM_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
@@ -40,9 +39,8 @@ void fuzz_start(FuzzCase *c)
     args = g_strdup_printf("-machine memory-backend=ram -object "
                            "memory-backend-file,id=ram,share=on,size=%uM,"
                            "mem-path=%s",
-                           (unsigned)(QVGPU_RAM_SIZE / MiB), path);
+                           (unsigned)(QVGPU_RAM_SIZE / MiB), c->ram_file);
     c->v = qvgpu_start_args(args);
-    g_unlink(path);
     qvgpu_ih_init(c->v, IH_ORDER, 0);
 
     c->ram_size = QVGPU_RAM_SIZE;
@@ -74,6 +72,8 @@ void fuzz_stop(FuzzCase *c)
     unsigned i;
 
     qvgpu_stop(c->v);
+    g_unlink(c->ram_file);
+    g_free(c->ram_file);
     munmap(c->ram, c->ram_size);
     for (i = 0; i < 2; i++) {
         g_free(c->mem[i].byte);
@@ -90,8 +90,7 @@ void fuzz_stop(FuzzCase *c)
     g_string_free(c->failure, true);
 }
 
-/* Take the interrupts that there are to whom they concern. */
-static void drain(FuzzCase *c)
+void fuzz_drain(FuzzCase *c)
 {
     while (qvgpu_ih_pending(c->v)) {
         QVGPUIrq irq;
@@ -101,6 +100,7 @@ static void drain(FuzzCase *c)
         qvgpu_ih_next(c->v, &irq);
         switch (irq.source) {
         case IH_SRC_SDMA_TRAP:
+        case IH_SRC_CP_END_OF_PIPE:
             n = FUZZ_QUEUES - 1 - irq.data[0] / (1 << 24) % FUZZ_QUEUES;
             g_array_append_val(c->queue[n].seen_traps, irq.data[0]);
             break;
@@ -125,127 +125,6 @@ static void drain(FuzzCase *c)
             break;
         }
     }
-}
-
-/* Entries may change while others use the table: the device's side of it. */
-static void poke(FuzzCase *c, FuzzPlace at, uint64_t val)
-{
-    fuzz_put64(c, at, val);
-    qtest_writeq(c->v->qts, c->mem[at.kind].base + at.off +
-                 (at.kind == QVGPU_RAM ? 0 : c->vram_bus), val);
-}
-
-/* What the driver makes of the entry that a queue stalled at. */
-static void repair(FuzzQueue *q, unsigned vmid, const FuzzHit *hit)
-{
-    uint64_t now = fuzz_get64(q->c, hit->slot), to;
-    uint64_t leaf = hit->level >= VGPU_LEVEL_PDB1 ? VGPU_PDE_PTE : 0;
-    unsigned i, dice = fuzz_below(&q->rng, 100);
-    const FuzzBroken *b = NULL;
-
-    for (i = 0; i < q->c->broken->len && !b; i++) {
-        b = &g_array_index(q->c->broken, FuzzBroken, i);
-        if (b->slot.kind != hit->slot.kind || b->slot.off != hit->slot.off ||
-            b->want == now) {
-            b = NULL;
-        }
-    }
-    if (hit->permission) {
-        to = now | VGPU_PTE_READABLE | VGPU_PTE_WRITEABLE;
-    } else if (b && (!b->data || dice < 70)) {
-        to = b->want;
-    } else if (hit->level == VGPU_LEVEL_PTB && dice < 50) {
-        to = fuzz_case_pte(q, &q->rng);
-    } else if (dice % 2) {
-        to = VGPU_PTE_PRT;
-    } else {
-        to = VGPU_PTE_NORETRY | leaf;
-    }
-    poke(q->c, hit->slot, to);
-    /* What was valid is in the TLB. */
-    if (hit->permission || fuzz_chance(&q->rng, 20)) {
-        qvgpu_invalidate(q->c->v, 1u << vmid);
-    }
-}
-
-/* Let an engine stand still, wherever it is, and go on. */
-static void freeze(QVGPU *v, unsigned engine)
-{
-    uint32_t reg = SDMA_ENGINE(engine) + SDMA_FREEZE;
-
-    qvgpu_wr(v, reg, SDMA_FREEZE__FREEZE);
-    qvgpu_wait_until(qvgpu_rd(v, reg) & SDMA_FREEZE__FROZEN);
-    qvgpu_wr(v, reg, 0);
-}
-
-/* Things that change nothing. */
-static void disturb(FuzzQueue *q)
-{
-    FuzzCase *c = q->c;
-    QVGPUQueue *other = &c->queue[fuzz_below(&q->rng, c->nqueues)].q;
-
-    switch (fuzz_below(&q->rng, 16)) {
-    case 0 ... 1:
-        qvgpu_invalidate(c->v, fuzz_rnd(&q->rng) & 0xffff);
-        break;
-    case 2 ... 3:
-        qvgpu_queue_disable(other);
-        qvgpu_queue_enable(other);
-        break;
-    case 4:
-        freeze(c->v, other->engine);
-        break;
-    case 5:
-        /* The machine stops and goes on. */
-        qtest_qmp_assert_success(c->v->qts, "{ 'execute': 'stop' }");
-        qtest_qmp_assert_success(c->v->qts, "{ 'execute': 'cont' }");
-        break;
-    case 6 ... 7:
-        if (!q->loose) {
-            uint64_t at = FUZZ_PARTS_AT + q->part * FUZZ_PART;
-
-            fuzz_check_pages(c, at / QVGPU_PAGE,
-                             (at + FUZZ_PART) / QVGPU_PAGE);
-        }
-        break;
-    default:
-        break;
-    }
-}
-
-bool fuzz_stall(FuzzQueue *q, unsigned vmid, uint64_t va, bool write,
-                const FuzzHit *hit)
-{
-    int64_t until = g_get_monotonic_time() + PATIENCE_US;
-    FuzzCase *c = q->c;
-    QVGPUIrq irq;
-
-    while (!c->failure->len && q->seen_stalls->len == q->taken) {
-        drain(c);
-        if (g_get_monotonic_time() > until) {
-            fuzz_fail(c, "queue %u: no retry fault at 0x%" PRIx64 " of VMID "
-                      "%u (%s)", q->part, va, vmid, write ? "write" : "read");
-        }
-    }
-    if (c->failure->len) {
-        return false;
-    }
-    irq = g_array_index(q->seen_stalls, QVGPUIrq, q->taken++);
-    if (irq.vmid != vmid || irq.data[0] != (uint32_t)(va >> VGPU_PAGE_SHIFT) ||
-        !(irq.data[1] & IH_FAULT_D1__WRITE) == write) {
-        fuzz_fail(c, "queue %u: retry fault at page 0x%x of VMID %u (0x%x), "
-                  "should be at 0x%" PRIx64 " of VMID %u (%s)", q->part,
-                  irq.data[0], irq.vmid, irq.data[1], va, vmid,
-                  write ? "write" : "read");
-        return false;
-    }
-    c->all_stalls++;
-    disturb(q);
-    if (!fuzz_chance(&q->rng, 10)) {
-        repair(q, vmid, hit);
-    }
-    qvgpu_cam_ack(c->v, VGPU_GET(irq.data[2], IH_FAULT_D2__CAM_INDEX));
-    return !c->failure->len;
 }
 
 static void program(FuzzCase *c)
@@ -282,7 +161,21 @@ static void program(FuzzCase *c)
                       (1ull << (VGPU_VA_BITS - VGPU_PAGE_SHIFT)) - 1);
         qvgpu_space_set_retry(&s, c->space[vmid].retry);
     }
+    qvgpu_wr(c->v, IH_RETRY_INT_CAM_CNTL,
+             VGPU_PREP(IH_RETRY_INT_CAM_CNTL__CAM_SIZE, 0xfu) |
+             (c->cam ? IH_RETRY_INT_CAM_CNTL__ENABLE : 0));
     qvgpu_invalidate(c->v, 0xffff);
+    for (i = 0; i < c->nqueues && !c->queue[i].compute; i++) {
+        continue;
+    }
+    if (i < c->nqueues) {
+        qvgpu_cp_setup(c->v);
+        qvgpu_gfx_wr(c->v, VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_LO32,
+                     c->default_page / QVGPU_PAGE);
+        qvgpu_gfx_wr(c->v, VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_LO32 + 1,
+                     c->default_page / QVGPU_PAGE >> 32);
+        qvgpu_gfx_invalidate(c->v, 0xffff);
+    }
 }
 
 static void load(FuzzQueue *q)
@@ -291,6 +184,10 @@ static void load(FuzzQueue *q)
     unsigned i = q->q.index - SDMA_QUEUE_RLC(0);
     uint64_t wptr = q->q.wptr;
 
+    if (q->compute) {
+        fuzz_pm4_load(q);
+        return;
+    }
     q->q.v = v;
     q->q.doorbell = 0;
     if (q->q.index >= SDMA_QUEUE_RLC(0)) {
@@ -299,6 +196,24 @@ static void load(FuzzQueue *q)
     q->q.wptr = q->first;
     qvgpu_queue_load(&q->q);
     q->q.wptr = wptr;
+}
+
+static void kick(FuzzQueue *q)
+{
+    if (q->compute) {
+        qvgpu_compute_kick(&q->cq);
+    } else {
+        qvgpu_kick(&q->q);
+    }
+}
+
+static void unload(FuzzQueue *q)
+{
+    if (q->compute) {
+        qvgpu_compute_dequeue(&q->cq);
+    } else {
+        qvgpu_queue_disable(&q->q);
+    }
 }
 
 static bool same(GArray *a, GArray *b)
@@ -310,29 +225,31 @@ static bool same(GArray *a, GArray *b)
 
 static void check_queue(FuzzQueue *q)
 {
-    int64_t until = g_get_monotonic_time() + PATIENCE_US;
+    int64_t until = g_get_monotonic_time() + FUZZ_PATIENCE_US;
     FuzzCase *c = q->c;
 
-    while (!qvgpu_queue_idle(&q->q) && !c->failure->len) {
-        drain(c);
-        if (q->seen_stalls->len != q->taken) {
+    while (!(q->compute ? fuzz_pm4_idle(q) : qvgpu_queue_idle(&q->q)) &&
+           !c->failure->len) {
+        fuzz_drain(c);
+        if (fuzz_stalls_left(q)) {
             fuzz_fail(c, "queue %u: a retry fault too many", q->part);
         } else if (g_get_monotonic_time() > until) {
-            fuzz_fail(c, "queue %u hangs at 0x%" PRIx64 ", should go to "
-                      "0x%" PRIx64, q->part, qvgpu_queue_rptr(&q->q),
-                      q->done);
+            fuzz_fail(c, "queue %u%s hangs, should go to 0x%" PRIx64, q->part,
+                      q->compute ? " (compute)" : "", q->done);
         }
     }
-    drain(c);
-    if (qvgpu_queue_exception(&q->q)) {
+    fuzz_drain(c);
+    if (q->compute) {
+        fuzz_pm4_check(q);
+    } else if (qvgpu_queue_exception(&q->q)) {
         fuzz_fail(c, "queue %u: exception %u", q->part,
                   qvgpu_queue_exception(&q->q));
     }
-    if (qvgpu_queue_rptr(&q->q) != q->done) {
+    if (!q->compute && qvgpu_queue_rptr(&q->q) != q->done) {
         fuzz_fail(c, "queue %u: rptr is 0x%" PRIx64 ", should be 0x%" PRIx64,
                   q->part, qvgpu_queue_rptr(&q->q), q->done);
     }
-    if (!same(q->traps, q->seen_traps)) {
+    if (!q->open_traps && !same(q->traps, q->seen_traps)) {
         fuzz_fail(c, "queue %u: %u traps came, should be %u", q->part,
                   q->seen_traps->len, q->traps->len);
     }
@@ -362,6 +279,7 @@ static void forget(FuzzCase *c)
         g_array_set_size(q->seen_traps, 0);
         g_array_set_size(q->seen_stalls, 0);
         q->taken = 0;
+        q->open_traps = false;
     }
     g_array_set_size(c->broken, 0);
     g_array_set_size(c->faults, 0);
@@ -386,7 +304,10 @@ bool fuzz_run(FuzzCase *c, uint64_t seed, const GArray *drop)
         load(&c->queue[i]);
     }
     for (i = 0; i < c->nqueues; i++) {
-        qvgpu_kick(&c->queue[i].q);
+        kick(&c->queue[i]);
+    }
+    if (fuzz_chance(&c->rng, 50)) {
+        fuzz_save(c);
     }
     for (i = 0; i < c->nqueues && !c->failure->len; i++) {
         fuzz_oracle_run(&c->queue[i]);
@@ -399,7 +320,7 @@ bool fuzz_run(FuzzCase *c, uint64_t seed, const GArray *drop)
         fuzz_check_pages(c, 0, FUZZ_PAGES);
     }
     for (i = 0; i < c->nqueues && !c->failure->len; i++) {
-        qvgpu_queue_disable(&c->queue[i].q);
+        unload(&c->queue[i]);
     }
     return !c->failure->len;
 }

@@ -42,8 +42,7 @@ static uint64_t pick_vmid0(FuzzQueue *q, uint64_t len)
            fuzz_part(q, kind, stretch(q, kind, len, last ? MAX_LEN : 0)).off;
 }
 
-/* Where a packet of the queue may read or write @len bytes in @vmid. */
-static uint64_t pick(FuzzQueue *q, unsigned vmid, uint64_t len)
+uint64_t fuzz_pick(FuzzQueue *q, unsigned vmid, uint64_t len)
 {
     FuzzCase *c = q->c;
     FuzzRng *r = &c->rng;
@@ -88,14 +87,18 @@ static uint64_t length(FuzzRng *r)
     }
 }
 
-/* A packet is put into the stream, or as much of nothing. */
-static void emit(FuzzCase *c, GArray *to, const uint32_t *dw, unsigned n)
+void fuzz_emit(FuzzQueue *q, GArray *to, const uint32_t *dw, unsigned n)
 {
+    FuzzCase *c = q->c;
     unsigned number = c->npackets++, i;
     uint32_t nop = SDMA_PKT(SDMA_OP_NOP, 0) |
                    VGPU_PREP(SDMA_NOP__COUNT, n - 1);
     guint at = to->len;
 
+    if (q->compute) {
+        nop = PM4_HEADER(PM4_NOP, 2) & ~PM4_HDR__COUNT;
+        nop |= VGPU_PREP(PM4_HDR__COUNT, n > 1 ? n - 2 : PM4_COUNT_HEADER_ONLY);
+    }
     g_array_append_vals(to, dw, n);
     for (i = 0; c->drop && i < c->drop->len; i++) {
         if (g_array_index(c->drop, unsigned, i) == number) {
@@ -103,11 +106,9 @@ static void emit(FuzzCase *c, GArray *to, const uint32_t *dw, unsigned n)
         }
     }
 }
-#define EMIT(...) \
-    emit(c, to, (const uint32_t[]) { __VA_ARGS__ }, \
-         sizeof((const uint32_t[]) { __VA_ARGS__ }) / 4)
+#define EMIT(...) FUZZ_EMIT(q, to, __VA_ARGS__)
 
-static FuzzPlace new_special(FuzzQueue *q, unsigned pages)
+FuzzPlace fuzz_special(FuzzQueue *q, unsigned pages)
 {
     QVGPUKind kind = fuzz_chance(&q->c->rng, 60) ? QVGPU_RAM : QVGPU_VRAM;
     FuzzPlace at = fuzz_part(q, kind,
@@ -118,7 +119,12 @@ static FuzzPlace new_special(FuzzQueue *q, unsigned pages)
     return at;
 }
 
-static uint64_t special_va(FuzzQueue *q, unsigned vmid, FuzzPlace at)
+bool fuzz_special_left(FuzzQueue *q, unsigned pages)
+{
+    return MAX(q->specials[0], q->specials[1]) + pages <= FUZZ_SPECIALS;
+}
+
+uint64_t fuzz_special_va(FuzzQueue *q, unsigned vmid, FuzzPlace at)
 {
     FuzzPlace first = fuzz_part(q, at.kind, FUZZ_SPECIAL * QVGPU_PAGE);
 
@@ -130,7 +136,7 @@ static uint64_t special_va(FuzzQueue *q, unsigned vmid, FuzzPlace at)
            (FUZZ_SPECIAL_VA + (at.kind == QVGPU_RAM ? 0 : FUZZ_SPECIALS));
 }
 
-static void put_dwords(FuzzCase *c, FuzzPlace at, uint64_t mask, uint64_t from,
+void fuzz_put_dwords(FuzzCase *c, FuzzPlace at, uint64_t mask, uint64_t from,
                        const GArray *dw)
 {
     FuzzMem *m = &c->mem[at.kind];
@@ -153,7 +159,7 @@ static void make_indirect(FuzzQueue *q, unsigned vmid, unsigned depth,
     FuzzCase *c = q->c;
     FuzzRng *r = &c->rng;
     g_autoptr(GArray) dw = g_array_new(false, false, 4);
-    FuzzPlace at = new_special(q, 2);
+    FuzzPlace at = fuzz_special(q, 2);
     unsigned field = 0;
     uint64_t va;
 
@@ -165,8 +171,8 @@ static void make_indirect(FuzzQueue *q, unsigned vmid, unsigned depth,
     }
     vmid = field ? field : q->vmid;
     make_stream(q, vmid, depth + 1, 1024, dw);
-    put_dwords(c, at, UINT64_MAX, 0, dw);
-    va = special_va(q, vmid, at);
+    fuzz_put_dwords(c, at, UINT64_MAX, 0, dw);
+    va = fuzz_special_va(q, vmid, at);
     EMIT(SDMA_PKT(SDMA_OP_INDIRECT, 0) |
          VGPU_PREP(SDMA_INDIRECT__VMID, field), QVGPU_LO(va), QVGPU_HI(va),
          dw->len, 0, 0);
@@ -177,7 +183,7 @@ static void make_write(FuzzQueue *q, unsigned vmid, GArray *to)
     uint32_t dw[4 + 64];
     FuzzRng *r = &q->c->rng;
     unsigned i, n = 1 + fuzz_below(r, 64);
-    uint64_t va = pick(q, vmid, n * 4) & ~3ull;
+    uint64_t va = fuzz_pick(q, vmid, n * 4) & ~3ull;
 
     dw[0] = SDMA_PKT(SDMA_OP_WRITE, SDMA_SUBOP_WRITE_LINEAR);
     dw[1] = va + fuzz_below(r, 4);
@@ -186,7 +192,7 @@ static void make_write(FuzzQueue *q, unsigned vmid, GArray *to)
     for (i = 0; i < n; i++) {
         dw[4 + i] = fuzz_rnd(r);
     }
-    emit(q->c, to, dw, 4 + n);
+    fuzz_emit(q, to, dw, 4 + n);
 }
 
 static void make_packet(FuzzQueue *q, unsigned vmid, unsigned depth,
@@ -198,7 +204,7 @@ static void make_conditional(FuzzQueue *q, unsigned vmid, GArray *to)
     FuzzCase *c = q->c;
     FuzzRng *r = &c->rng;
     g_autoptr(GArray) dw = g_array_new(false, false, 4);
-    uint64_t va = pick(q, vmid, 4);
+    uint64_t va = fuzz_pick(q, vmid, 4);
     uint32_t x = fuzz_rnd(r);
 
     make_packet(q, vmid, 2, dw);
@@ -228,7 +234,7 @@ static void make_atomic(FuzzQueue *q, unsigned vmid, GArray *to)
     FuzzRng *r = &c->rng;
     uint32_t op = ops[fuzz_below(r, ARRAY_SIZE(ops))] |
                   (fuzz_rnd(r) & (SDMA_ATOMIC_OP_64 | SDMA_ATOMIC_OP_NO_RTN));
-    uint64_t va = pick(q, vmid, 8) & ~7ull, src = fuzz_rnd(r);
+    uint64_t va = fuzz_pick(q, vmid, 8) & ~7ull, src = fuzz_rnd(r);
     uint64_t cmp = fuzz_rnd(r);
 
     if (!(op & SDMA_ATOMIC_OP_64)) {
@@ -245,7 +251,7 @@ static void make_surface(FuzzQueue *q, unsigned vmid, unsigned element,
 {
     FuzzRng *r = &q->c->rng;
     unsigned x = fuzz_below(r, 8), y = fuzz_below(r, 3), z = fuzz_below(r, 2);
-    uint64_t va = pick(q, vmid, MAX_LEN);
+    uint64_t va = fuzz_pick(q, vmid, MAX_LEN);
 
     dw[0] = va;
     dw[1] = va >> 32;
@@ -271,14 +277,14 @@ static void make_rect(FuzzQueue *q, unsigned vmid, GArray *to)
     dw[11] = VGPU_PREP(SDMA_COPY_RECT_XY__X, (uint32_t)fuzz_below(r, 32)) |
              VGPU_PREP(SDMA_COPY_RECT_XY__Y, (uint32_t)fuzz_below(r, 8));
     dw[12] = fuzz_below(r, 3);
-    emit(q->c, to, dw, ARRAY_SIZE(dw));
+    fuzz_emit(q, to, dw, ARRAY_SIZE(dw));
 }
 
 static void make_copy(FuzzQueue *q, unsigned vmid, GArray *to)
 {
     FuzzCase *c = q->c;
-    uint64_t len = length(&c->rng), src = pick(q, vmid, len);
-    uint64_t a = pick(q, vmid, len), b = pick(q, vmid, len);
+    uint64_t len = length(&c->rng), src = fuzz_pick(q, vmid, len);
+    uint64_t a = fuzz_pick(q, vmid, len), b = fuzz_pick(q, vmid, len);
 
     if (fuzz_chance(&c->rng, 85)) {
         EMIT(SDMA_PKT(SDMA_OP_COPY, SDMA_SUBOP_COPY_LINEAR), len - 1, 0,
@@ -297,7 +303,7 @@ static void make_fill(FuzzQueue *q, unsigned vmid, GArray *to)
     FuzzRng *r = &c->rng;
     uint32_t size = fuzz_below(r, 3), data = fuzz_rnd(r);
     uint64_t len = length(r);
-    uint64_t va = pick(q, vmid, ROUND_UP(len, 4)) & ~((1ull << size) - 1);
+    uint64_t va = fuzz_pick(q, vmid, ROUND_UP(len, 4)) & ~((1ull << size) - 1);
 
     va += fuzz_below(r, 1 << size);
     EMIT(SDMA_PKT(SDMA_OP_CONST_FILL, 0) |
@@ -330,7 +336,7 @@ static void make_packet(FuzzQueue *q, unsigned vmid, unsigned depth,
         make_write(q, vmid, to);
         break;
     case 62 ... 69:
-        a = pick(q, vmid, 4);
+        a = fuzz_pick(q, vmid, 4);
         EMIT(SDMA_PKT(SDMA_OP_FENCE, 0), QVGPU_LO(a), QVGPU_HI(a),
              QVGPU_LO(x));
         break;
@@ -339,13 +345,13 @@ static void make_packet(FuzzQueue *q, unsigned vmid, unsigned depth,
         break;
     case 78 ... 84:
         len = MAX(len / 8, 1);
-        a = pick(q, vmid, len * 8) & ~7ull;
+        a = fuzz_pick(q, vmid, len * 8) & ~7ull;
         EMIT(SDMA_PKT(SDMA_OP_PTEPDE, SDMA_SUBOP_PTEPDE_GEN), QVGPU_LO(a),
              QVGPU_HI(a), QVGPU_LO(x), QVGPU_HI(x), QVGPU_LO(y), QVGPU_HI(y),
              QVGPU_LO(x + y), QVGPU_HI(x * y), len - 1);
         break;
     case 85 ... 87:
-        a = pick(q, vmid, 4);
+        a = fuzz_pick(q, vmid, 4);
         EMIT(SDMA_PKT(SDMA_OP_POLL_REGMEM, 0) | SDMA_POLL_REGMEM__MEM |
              VGPU_PREP(SDMA_POLL_REGMEM__FUNC, (uint32_t)(x % 7)), QVGPU_LO(a),
              QVGPU_HI(a), QVGPU_LO(y), QVGPU_HI(y),
@@ -356,7 +362,7 @@ static void make_packet(FuzzQueue *q, unsigned vmid, unsigned depth,
         EMIT(SDMA_PKT(SDMA_OP_TRAP, 0), q->part << 24 | (x & 0xffffff));
         break;
     case 91:
-        a = pick(q, vmid, 8);
+        a = fuzz_pick(q, vmid, 8);
         EMIT(SDMA_PKT(SDMA_OP_TIMESTAMP, SDMA_SUBOP_TIMESTAMP_GET_GLOBAL),
              QVGPU_LO(a), QVGPU_HI(a));
         break;
@@ -364,11 +370,10 @@ static void make_packet(FuzzQueue *q, unsigned vmid, unsigned depth,
         dw[0] = SDMA_PKT(SDMA_OP_NOP, 0) |
                 VGPU_PREP(SDMA_NOP__COUNT, (uint32_t)(x & 15));
         memset(dw + 1, y, sizeof(dw) - 4);
-        emit(c, to, dw, 1 + (x & 15));
+        fuzz_emit(q, to, dw, 1 + (x & 15));
         break;
     default:
-        if (depth < 2 &&
-            MAX(q->specials[0], q->specials[1]) + 2 <= FUZZ_SPECIALS) {
+        if (depth < 2 && fuzz_special_left(q, 2)) {
             make_indirect(q, vmid, depth, to);
         }
         break;
@@ -395,7 +400,7 @@ static void choose_slot(FuzzQueue *q)
         q->q.engine = fuzz_below(r, VGPU_NUM_SDMA);
         q->q.index = fuzz_below(r, SDMA_NUM_QUEUES);
         for (o = q->c->queue; o < q; o++) {
-            if (o->q.engine == q->q.engine && o->q.index == q->q.index) {
+            if (!o->compute && o->q.engine == q->q.engine && o->q.index == q->q.index) {
                 break;
             }
         }
@@ -414,25 +419,32 @@ void fuzz_stream_make(FuzzQueue *q)
     g_autoptr(GArray) dw = g_array_new(false, false, 4);
     unsigned order = 7 + fuzz_below(r, 6);      /* log2 of dwords */
     uint64_t bytes = 4ull << order;
-    FuzzPlace rptr, ring;
+    FuzzPlace ring;
 
     q->rng.state = fuzz_rnd(r);
     q->vmid = fuzz_chance(r, 15) ? 0 : c->vmids[fuzz_below(r, c->nspaces)];
     q->priv = fuzz_chance(r, 40);
-    choose_slot(q);
-    rptr = fuzz_part(q, fuzz_chance(r, 50) ? QVGPU_RAM : QVGPU_VRAM,
-                FUZZ_SPECIAL * QVGPU_PAGE + (fuzz_rnd(r) & 0xff8));
+    q->compute = fuzz_chance(r, 30);
+    q->rptr = fuzz_part(q, fuzz_chance(r, 50) ? QVGPU_RAM : QVGPU_VRAM,
+                        FUZZ_SPECIAL * QVGPU_PAGE + (fuzz_rnd(r) & 0xff8));
     q->specials[QVGPU_RAM] = q->specials[QVGPU_VRAM] = 1;
-    ring = new_special(q, DIV_ROUND_UP(bytes, QVGPU_PAGE));
-    q->q.ring_va = special_va(q, q->vmid, ring);
-    q->q.rptr_va = fuzz_chance(r, 20) ? pick(q, q->vmid, 8) & ~7ull
-                                      : special_va(q, q->vmid, rptr);
+    ring = fuzz_special(q, DIV_ROUND_UP(bytes, QVGPU_PAGE));
+    q->q.ring_va = fuzz_special_va(q, q->vmid, ring);
+    q->q.rptr_va = fuzz_special_va(q, q->vmid, q->rptr);
     q->q.bytes = bytes;
-    q->q.cntl = SDMA_RB_CNTL__RPTR_WRITEBACK_ENABLE |
-                VGPU_PREP(SDMA_RB_CNTL__RB_SIZE, order) |
-                VGPU_PREP(SDMA_RB_CNTL__RB_VMID, q->vmid) |
-                (q->priv ? SDMA_RB_CNTL__RB_PRIV : 0);
-    make_stream(q, q->vmid, 0, bytes / 4, dw);
-    put_dwords(c, ring, bytes - 1, q->first, dw);
+    if (q->compute) {
+        fuzz_pm4_make(q, dw);
+    } else {
+        choose_slot(q);
+        if (fuzz_chance(r, 20)) {
+            q->q.rptr_va = fuzz_pick(q, q->vmid, 8) & ~7ull;
+        }
+        q->q.cntl = SDMA_RB_CNTL__RPTR_WRITEBACK_ENABLE |
+                    VGPU_PREP(SDMA_RB_CNTL__RB_SIZE, order) |
+                    VGPU_PREP(SDMA_RB_CNTL__RB_VMID, q->vmid) |
+                    (q->priv ? SDMA_RB_CNTL__RB_PRIV : 0);
+        make_stream(q, q->vmid, 0, bytes / 4, dw);
+    }
+    fuzz_put_dwords(c, ring, bytes - 1, q->first, dw);
     q->q.wptr = q->first + 4 * dw->len;
 }

@@ -4,11 +4,14 @@
  *
  *   fuzz-case.c    makes a case from a number: page tables, memory, queues
  *   fuzz-stream.c  packets, in rings and indirect buffers
+ *   fuzz-pm4.c     the same of compute queues
  *   fuzz-oracle.c  says what the case does: one byte at a time, straight from
  *                  docs/hardware.md
+ *   fuzz-mec.c     the same of compute queues
  *   fuzz-walk.c    the same of translation: no cache, no spans
- *   fuzz-run.c     lets the device do the case, repairs the faults, compares
- *                  pointers and interrupts
+ *   fuzz-run.c     lets the device do the case, compares pointers and
+ *                  interrupts
+ *   fuzz-stall.c   repairs the faults, disturbs queues, saves the machine
  *   fuzz-check.c   compares memory
  *   fuzz-model.c   counts seconds, replays and shrinks cases
  *
@@ -20,7 +23,7 @@
 #ifndef VGPU_FUZZ_H
 #define VGPU_FUZZ_H
 
-#include "vgpu-qos.h"
+#include "vgpu-qos-cp.h"
 
 #define FUZZ_QUEUES         4           /* at most, in a case */
 #define FUZZ_PART           (2 * MiB)   /* a queue's memory of either kind */
@@ -70,7 +73,11 @@ typedef struct FuzzCase FuzzCase;
 typedef struct FuzzQueue {
     FuzzCase *c;
     unsigned part;              /* of memory */
-    QVGPUQueue q;
+    QVGPUQueue q;               /* wptr in bytes, whatever kind it is */
+    bool compute;               /* a compute queue: this, its space */
+    QVGPUCompute cq;
+    QVGPUSpace space;
+    FuzzPlace rptr;             /* where it may be reported */
     uint64_t base[VGPU_NUM_VMIDS];  /* of its 2 MiB of addresses */
     uint64_t huge[VGPU_NUM_VMIDS];  /* of a leaf of 512 GiB */
     FuzzRng rng;                /* for repairs: queues have no common order */
@@ -87,6 +94,7 @@ typedef struct FuzzQueue {
     unsigned taken;             /* of seen_stalls */
     /* Of the packet that the oracle is at. */
     bool reported;              /* its no-retry fault */
+    bool open_traps;            /* the contract leaves open which come */
     bool loose;                 /* memory need not be right before its end */
 } FuzzQueue;
 
@@ -96,11 +104,13 @@ struct FuzzCase {
     FuzzRng rng;
     FuzzMem mem[2];             /* by QVGPUKind */
     uint8_t *ram;               /* the device's, shared with us */
+    char *ram_file;
     uint64_t vram_bus;          /* address of BAR 0 */
     uint64_t vram_size, ram_size;
 
     /* Registers, as the oracle knows them. */
     uint64_t fb, fb_offset, agp, default_page;
+    bool cam;                   /* the retry CAM is on */
     uint64_t gart, gart_pages;
     FuzzPlace gart_table;
     struct {
@@ -118,7 +128,9 @@ struct FuzzCase {
     GArray *faults;             /* no-retry ones: FuzzFault */
     GArray *seen_faults;
     unsigned npackets;
-    uint64_t all_stalls, all_faults;    /* of all cases of this machine */
+    bool save;                  /* the machine is to be saved and restored */
+    /* Of all cases of this machine. */
+    uint64_t all_stalls, all_faults, all_saves;
     const GArray *drop;         /* numbers of packets to leave out */
     GString *failure;           /* what went wrong first */
 };
@@ -171,6 +183,30 @@ uint64_t fuzz_case_pte(FuzzQueue *q, FuzzRng *r);
 /* The queue's registers, its ring and what it leads to. Data is there. */
 void fuzz_stream_make(FuzzQueue *q);
 
+/* Where a packet of the queue may read or write @len bytes in @vmid. */
+uint64_t fuzz_pick(FuzzQueue *q, unsigned vmid, uint64_t len);
+/* Pages for a ring or a buffer, and their address. */
+FuzzPlace fuzz_special(FuzzQueue *q, unsigned pages);
+uint64_t fuzz_special_va(FuzzQueue *q, unsigned vmid, FuzzPlace at);
+bool fuzz_special_left(FuzzQueue *q, unsigned pages);
+/* Dwords, at byte @from of a ring of @mask + 1 bytes. */
+void fuzz_put_dwords(FuzzCase *c, FuzzPlace at, uint64_t mask, uint64_t from,
+                     const GArray *dw);
+/* A packet is put into the stream @to, or as much of nothing. */
+void fuzz_emit(FuzzQueue *q, GArray *to, const uint32_t *dw, unsigned n);
+#define FUZZ_EMIT(q, to, ...) \
+    fuzz_emit(q, to, (const uint32_t[]) { __VA_ARGS__ }, \
+              sizeof((const uint32_t[]) { __VA_ARGS__ }) / 4)
+
+/* fuzz-pm4.c */
+
+/* Which queue it is; what is in its ring. */
+void fuzz_pm4_make(FuzzQueue *q, GArray *to);
+/* On the device: start the queue; is it done; did it end as it must. */
+void fuzz_pm4_load(FuzzQueue *q);
+bool fuzz_pm4_idle(FuzzQueue *q);
+void fuzz_pm4_check(FuzzQueue *q);
+
 /* fuzz-walk.c */
 
 typedef enum FuzzHitKind {
@@ -196,6 +232,16 @@ void fuzz_put64(FuzzCase *c, FuzzPlace at, uint64_t val);
 
 /* Do all of the queue's packets; calls fuzz_stall() at each retry fault. */
 void fuzz_oracle_run(FuzzQueue *q);
+/* Bytes that stand or fall together: aligned, at most 8. */
+void fuzz_store(FuzzQueue *q, unsigned vmid, uint64_t va, uint64_t val,
+                unsigned len, uint8_t undef);
+uint64_t fuzz_load(FuzzQueue *q, unsigned vmid, uint64_t va, unsigned len,
+                   uint8_t *undef);
+
+/* fuzz-mec.c */
+
+/* fuzz_oracle_run() of a compute queue. */
+void fuzz_mec_run(FuzzQueue *q);
 
 /* fuzz-check.c */
 
@@ -215,6 +261,12 @@ void fuzz_start(FuzzCase *c);
 void fuzz_stop(FuzzCase *c);
 /* Do a case. True if the device did what it must. */
 bool fuzz_run(FuzzCase *c, uint64_t seed, const GArray *drop);
+/* Take the interrupts that there are to whom they concern. */
+void fuzz_drain(FuzzCase *c);
+#define FUZZ_PATIENCE_US    (20 * G_USEC_PER_SEC)
+
+/* fuzz-stall.c */
+
 /*
  * The device must be in a retry fault at @va: wait for it, compare the
  * queue's memory, make something of the entry and acknowledge. False: the
@@ -222,5 +274,9 @@ bool fuzz_run(FuzzCase *c, uint64_t seed, const GArray *drop);
  */
 bool fuzz_stall(FuzzQueue *q, unsigned vmid, uint64_t va, bool write,
                 const FuzzHit *hit);
+/* Does the queue stall once more than it should? */
+bool fuzz_stalls_left(FuzzQueue *q);
+/* If the case is one for it: save the machine, restore it into a new one. */
+void fuzz_save(FuzzCase *c);
 
 #endif /* VGPU_FUZZ_H */
