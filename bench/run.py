@@ -169,18 +169,18 @@ def device_rows() -> Iterable[Row]:
     """The device without a guest; its copies against the memcpy that ran between them."""
     host = Key("device-memcpy", 64 * MIB, "GB/s")
     for name, label, bar in (
-        ("device-copy-big", "device alone: copy in VRAM, leaves of 2 MiB", 0.9),
-        ("device-copy-gtt", "device alone: copy from scattered 4 KiB of GTT", 0.6),
-        ("device-copy-to-gtt", "device alone: copy to scattered 4 KiB of GTT", 0.6),
+        ("device-copy-big", "device: copy in VRAM, 2 MiB leaves", 0.9),
+        ("device-copy-gtt", "device: copy from 4 KiB pages of GTT", 0.6),
+        ("device-copy-to-gtt", "device: copy to 4 KiB pages of GTT", 0.6),
     ):
         yield Row(label, Key(name, 64 * MIB, "GB/s"), host, "host memcpy", bar=bar)
     for name, label, unit, bar in (
-        ("device-tlb-hit", "device alone: translation of a page, TLB hit", "ns", 20.0),
-        ("device-idle-cpu", "device alone: CPU time of an idle device", "%", 0.5),
-        ("device-memory", "device alone: memory beyond VRAM", "MiB", 32.0),
+        ("device-tlb-hit", "device: translation by TLB hit", "ns", 20.0),
+        ("device-idle-cpu", "device: CPU time when idle", "%", 0.5),
+        ("device-memory", "device: memory beyond VRAM", "MiB", 32.0),
     ):
         yield Row(label, Key(name, 0, unit), absolute_bar=bar, lower_is_better=True)
-    yield Row("device alone: least of 40 queues' shares", Key("device-fairness", 0, "%"), absolute_bar=90.0)
+    yield Row("device: least share of 40 queues", Key("device-fairness", 0, "%"), absolute_bar=90.0)
 
 
 def rows(results: Results) -> list[Row]:
@@ -195,8 +195,13 @@ def rows(results: Results) -> list[Row]:
         Row("warm ./vgpu run -- true", Key("run-true", 0, "s"), absolute_bar=5.0, lower_is_better=True),
         *copy_rows(results),
         Row("4 KiB copy, packet to fence seen", Key("sdma-round-trip", 4096, "us")),
-        *device_rows(),
     ]
+    for name, label in (
+        ("sdma-first-byte-idle", "doorbell to first byte, idle engine"),
+        ("sdma-first-byte", "doorbell to first byte, after work"),
+    ):
+        table.append(Row(label, Key(name, 0, "us"), absolute_bar=20.0, lower_is_better=True))
+    table += device_rows()
     for name, label in (
         ("fault-read-present", "faults: engine reads memory the CPU has"),
         ("fault-write-untouched", "faults: engine writes untouched memory"),

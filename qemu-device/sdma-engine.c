@@ -37,12 +37,11 @@ bool vgpu_queue_pending(const VGPUQueue *q)
     return x->packet || x->writeback || x->ib_depth || q->rptr != q->wptr;
 }
 
-void vgpu_queue_kick(VGPUEngine *e, VGPUQueue *q)
+void vgpu_queue_more(VGPUQueue *q)
 {
     if (q->wait == VGPU_WAIT_WPTR) {
         q->wait = VGPU_WAIT_NONE;
     }
-    vgpu_worker_kick(&e->w);
 }
 
 void vgpu_queue_restart(VGPUEngine *e, VGPUQueue *q)
@@ -262,8 +261,7 @@ static void engine_set_busy(VGPUWorker *w, bool busy)
 
 static const VGPUWorkerOps engine_ops = {
     .num_queues = SDMA_NUM_QUEUES,
-    /* To wake a thread takes longer. */
-    .awake_ns = 50 * SCALE_US,
+    .watch = true,
     .queue = queue_at,
     .runs = queue_runs,
     .pending = queue_pending,

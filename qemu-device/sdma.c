@@ -127,7 +127,7 @@ static void cntl_written(VGPUState *s, unsigned inst, unsigned off,
     }
     if (val & ~old & SDMA_RB_CNTL__RB_ENABLE) {
         q->wait = VGPU_WAIT_NONE;       /* look again */
-        vgpu_queue_kick(e, q);
+        vgpu_worker_kick(&e->w);
     }
 }
 
@@ -176,11 +176,13 @@ static void pointer_written(VGPUState *s, unsigned inst, unsigned off,
         break;
     case SDMA_RB_WPTR:
         q->wptr = deposit64(q->wptr, 0, 32, val);
-        vgpu_queue_kick(e, q);
+        vgpu_queue_more(q);
+        vgpu_worker_kick(&e->w);
         break;
     default:
         q->wptr = deposit64(q->wptr, 32, 32, val);
-        vgpu_queue_kick(e, q);
+        vgpu_queue_more(q);
+        vgpu_worker_kick(&e->w);
         break;
     }
 }
@@ -273,29 +275,34 @@ bool vgpu_sdma_doorbell(VGPUState *s, unsigned engine, uint32_t offset,
                         uint64_t val, unsigned size)
 {
     VGPUEngine *e = &s->engines[engine];
+    VGPUQueue *q;
     unsigned i;
 
-    QEMU_LOCK_GUARD(&e->w.lock);
-    for (i = 0; i < SDMA_NUM_QUEUES; i++) {
-        VGPUQueue *q = &e->queues[i];
-
-        if ((q->regs[SDMA_DOORBELL] & SDMA_DOORBELL__ENABLE) &&
-            q->regs[SDMA_DOORBELL_OFFSET] == offset) {
-            if (vgpu_inject_doorbell(s, engine, i,
-                                     VGPU_GET(q->regs[SDMA_RB_CNTL],
-                                              SDMA_RB_CNTL__RB_VMID),
-                                     offset)) {
-                return true;
+    WITH_QEMU_LOCK_GUARD(&e->w.lock) {
+        for (i = 0; i < SDMA_NUM_QUEUES; i++) {
+            q = &e->queues[i];
+            if ((q->regs[SDMA_DOORBELL] & SDMA_DOORBELL__ENABLE) &&
+                q->regs[SDMA_DOORBELL_OFFSET] == offset) {
+                break;
             }
-            q->wptr = size == 8 ? val : deposit64(q->wptr, 0, 32, val);
-            q->regs[SDMA_DOORBELL] |= SDMA_DOORBELL__CAPTURED;
-            trace_vgpu_doorbell(s->id, engine, i,
-                                VGPU_GET(q->regs[SDMA_RB_CNTL],
-                                         SDMA_RB_CNTL__RB_VMID),
-                                offset, q->wptr);
-            vgpu_queue_kick(e, q);
+        }
+        if (i == SDMA_NUM_QUEUES) {
+            return false;
+        }
+        if (vgpu_inject_doorbell(s, engine, i,
+                                 VGPU_GET(q->regs[SDMA_RB_CNTL],
+                                          SDMA_RB_CNTL__RB_VMID),
+                                 offset)) {
             return true;
         }
+        q->wptr = size == 8 ? val : deposit64(q->wptr, 0, 32, val);
+        q->regs[SDMA_DOORBELL] |= SDMA_DOORBELL__CAPTURED;
+        trace_vgpu_doorbell(s->id, engine, i,
+                            VGPU_GET(q->regs[SDMA_RB_CNTL],
+                                     SDMA_RB_CNTL__RB_VMID),
+                            offset, q->wptr);
+        vgpu_queue_more(q);
     }
-    return false;
+    vgpu_worker_kick(&e->w);
+    return true;
 }

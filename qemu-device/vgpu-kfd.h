@@ -680,8 +680,8 @@ void vgpu_engine_pause(VGPUState *s, bool paused);
 bool vgpu_queue_enabled(const VGPUQueue *q);
 /* There is something under way, or something new in the ring. */
 bool vgpu_queue_pending(const VGPUQueue *q);
-/* The write pointer moved, or the queue was enabled. */
-void vgpu_queue_kick(VGPUEngine *e, VGPUQueue *q);
+/* The write pointer moved; vgpu_worker_kick() is to follow. */
+void vgpu_queue_more(VGPUQueue *q);
 /* Pointers or base were written: forget what was under way. */
 void vgpu_queue_restart(VGPUEngine *e, VGPUQueue *q);
 

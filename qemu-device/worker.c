@@ -12,13 +12,27 @@
 /* How long a worker that is ahead lets others go first. */
 #define LEAD_WAIT_MS        1
 
-/* Everything from here to the thread: w->lock held. */
+/* After work the thread watches for more about as long as waking it takes. */
+#define WATCH_NS            (25 * SCALE_US)
+
+/* The CPU that we are on; -1: we cannot know. */
+static int this_cpu(void)
+{
+#ifdef CONFIG_LINUX
+    return sched_getcpu();
+#else
+    return -1;
+#endif
+}
 
 void vgpu_worker_kick(VGPUWorker *w)
 {
+    qatomic_set(&w->kicker, this_cpu());
     qatomic_set(&w->kicked, true);
     qemu_cond_signal(&w->wake);
 }
+
+/* Everything from here to the thread: w->lock held. */
 
 bool vgpu_worker_runs(const VGPUWorker *w)
 {
@@ -100,6 +114,16 @@ static int pick(VGPUWorker *w, int64_t now, int64_t *next)
     return -1;
 }
 
+/*
+ * Is it worth to watch, now that there is nothing to do any more? Not on the
+ * CPU of whoever kicked last: he needs it to kick again.
+ */
+static bool watch_worth(VGPUWorker *w)
+{
+    return w->ops->watch && !w->paused &&
+           this_cpu() != qatomic_read(&w->kicker);
+}
+
 /* Until @until, or something was kicked. Drops the lock. */
 static void watch(VGPUWorker *w, int64_t until)
 {
@@ -129,7 +153,7 @@ static void *worker_thread(void *opaque)
 {
     VGPUWorker *w = opaque;
     const VGPUWorkerOps *ops = w->ops;
-    int64_t awake = 0;
+    bool worked = false;
 
     rcu_register_thread();
     qemu_mutex_lock(&w->lock);
@@ -145,14 +169,15 @@ static void *worker_thread(void *opaque)
             w->next = n;
             qemu_cond_timedwait(&w->wake, &w->lock, LEAD_WAIT_MS);
         } else if (n >= 0) {
-            if (run(w, n)) {
-                awake = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) + ops->awake_ns;
-            }
-        } else if (now < awake && !w->paused) {
-            watch(w, MIN(awake, next));
+            worked = run(w, n);
+        } else if (worked && watch_worth(w)) {
+            worked = false;
+            watch(w, MIN(now + WATCH_NS, next));
         } else if (next == INT64_MAX) {
+            worked = false;
             qemu_cond_wait(&w->wake, &w->lock);
         } else {
+            worked = false;
             qemu_cond_timedwait(&w->wake, &w->lock,
                                 DIV_ROUND_UP(next - now, SCALE_MS));
         }

@@ -57,7 +57,7 @@ typedef struct VGPUWorkerQueue {
 /* With w->lock held, unless they say otherwise. @n is below num_queues. */
 typedef struct VGPUWorkerOps {
     unsigned num_queues;
-    int64_t awake_ns;           /* after work, watch so long before sleeping */
+    bool watch;                 /* for more work, a moment before it sleeps */
     VGPUWorkerQueue (*queue)(VGPUWorker *w, unsigned n);
     /* May it run, if it has something to do and does not wait? */
     bool (*runs)(VGPUWorker *w, unsigned n);
@@ -89,6 +89,7 @@ struct VGPUWorker {
     bool quit;
     bool paused;                /* the machine is stopped */
     bool kicked;                /* since it was cleared; atomic */
+    int kicker;                 /* CPU of who kicked last; atomic */
     unsigned next;              /* queue whose turn it is */
     void *current;              /* queue that has its turn */
 };
@@ -116,10 +117,14 @@ void vgpu_worker_release(VGPUWorker *w);
  */
 void vgpu_worker_retry(VGPUWorker *w, uint32_t vmids, int slot);
 
+/*
+ * There is something to look at. Better without w->lock, which the thread needs
+ * to look.
+ */
+void vgpu_worker_kick(VGPUWorker *w);
+
 /* These with w->lock held. */
 
-/* There is something to look at. */
-void vgpu_worker_kick(VGPUWorker *w);
 /* Wait until the thread has left its current queue, which must not run. */
 void vgpu_worker_park(VGPUWorker *w);
 /* Is there no reason why no queue may run? */

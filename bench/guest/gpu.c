@@ -50,6 +50,33 @@ static void round_trip(struct bench *b, struct vg_bo *dst, struct vg_bo *src)
 	}
 }
 
+/*
+ * From the doorbell to the first byte, in the caller's time: of an engine that
+ * sleeps, and of one that has just worked. The packet is in the ring before.
+ */
+static void first_byte(struct bench *b, const char *name, unsigned int sleep_us)
+{
+	struct vg_queue *q = &b->queue;
+	uint64_t start, end;
+	uint32_t seq;
+	unsigned int s;
+
+	for (s = 0; s < 40 * SAMPLES; s++) {
+		if (sleep_us)
+			vg_sleep_us(sleep_us);
+		must(vg_emit_fence(q, &seq), name);
+		start = vg_now();
+		vg_queue_submit(q);
+		/* No system call: a CPU that goes idle would be measured. */
+		do
+			end = vg_now();
+		while (vg_queue_fence_value(q) != seq &&
+		       end - start < VG_TIMEOUT_MS * 1000000ull);
+		must(vg_wait(q, seq, VG_TIMEOUT_MS), name);
+		sample(name, 0, (double)(end - start) / 1e3, "us");
+	}
+}
+
 void bench_copy(struct bench *b)
 {
 	uint64_t bytes, max = 256 * VG_MIB;
@@ -66,6 +93,8 @@ void bench_copy(struct bench *b)
 		copy_between(b, "sdma-gtt-vram", &vram[0], &gtt, bytes);
 	}
 	round_trip(b, &gtt, &vram[0]);
+	first_byte(b, "sdma-first-byte-idle", 2000);
+	first_byte(b, "sdma-first-byte", 0);
 	must(vg_bo_free(&gtt), "free");
 	must(vg_bo_free(&vram[0]), "free");
 	must(vg_bo_free(&vram[1]), "free");
