@@ -38,7 +38,8 @@ CpStep vgpu_cp_fetch(CpExec *x, uint64_t at, uint32_t *dw, unsigned n)
         case VGPU_ACCESS_FAULT:
             /* Reported as VM fault; what was read is no packet. */
             x->error = 0;
-            x->error_bits = CP_HQD_ERROR__PQ_UTCL1_ERROR;
+            x->error_bits = x->in_ib ? CP_HQD_ERROR__IB_UTCL1_ERROR
+                                     : CP_HQD_ERROR__PQ_UTCL1_ERROR;
             return CP_STEP_BAD;
         default:
             break;

@@ -8,12 +8,12 @@
  * rptr is at its start, and it begins again with the queue.
  */
 #include "qemu/osdep.h"
-#include "qemu/log.h"
 #include "cp.h"
 #include "trace.h"
 
 #define TURN_STEPS      256
 #define RING_LOG2_MAX   27              /* dwords */
+#define HWS             CP_NUM_HQDS     /* the worker's number for it */
 
 /* Everything from here to the ops: the worker's lock held. */
 
@@ -43,11 +43,16 @@ void vgpu_cp_queue_start(VGPUCp *cp, CpQueue *q)
     CpExec *x = &q->exec;
     uint32_t ib = q->regs[CP_HQD_IB_CONTROL];
     uint32_t vmid = q->regs[CP_HQD_VMID];
+    uint32_t status = q->regs[CP_HQD_HQ_STATUS1];
 
     memset(x, 0, sizeof(*x));
     q->wptr = cp_hqd64(q, CP_HQD_PQ_WPTR_LO);
     q->rptr = q->wptr - ((q->wptr - q->regs[CP_HQD_PQ_RPTR]) &
                          (ring_dwords(q) - 1));
+    if (q->rptr == q->wptr && (status & CP_HQD_HQ_STATUS1__FULL)) {
+        q->rptr -= ring_dwords(q);
+    }
+    x->report = status & CP_HQD_HQ_STATUS1__REPORT;
     if (ib & CP_HQD_IB_CONTROL__PROCESSING_IB) {
         x->in_ib = true;
         x->ib = (VGPUIndirect) {
@@ -57,7 +62,7 @@ void vgpu_cp_queue_start(VGPUCp *cp, CpQueue *q)
         };
         x->ib.pos = MIN(q->regs[CP_HQD_IB_RPTR], x->ib.size);
     }
-    q->phase = q->regs[CP_HQD_HQ_STATUS1];
+    q->phase = VGPU_GET(status, CP_HQD_HQ_STATUS1__PHASE);
     q->error = false;
     q->dequeue = false;
     q->wait = VGPU_WAIT_NONE;
@@ -71,8 +76,15 @@ void vgpu_cp_queue_start(VGPUCp *cp, CpQueue *q)
 static void queue_stop(VGPUCp *cp, CpQueue *q)
 {
     CpExec *x = &q->exec;
+    uint32_t status = VGPU_PREP(CP_HQD_HQ_STATUS1__PHASE, q->phase);
     uint32_t ib = 0;
 
+    if (x->report) {
+        status |= CP_HQD_HQ_STATUS1__REPORT;
+    }
+    if (q->wptr - q->rptr == ring_dwords(q)) {
+        status |= CP_HQD_HQ_STATUS1__FULL;
+    }
     if (x->in_ib) {
         ib = CP_HQD_IB_CONTROL__PROCESSING_IB | x->ib.size;
         qatomic_set(&q->regs[CP_HQD_IB_BASE_ADDR], x->ib.base);
@@ -83,7 +95,7 @@ static void queue_stop(VGPUCp *cp, CpQueue *q)
                              x->ib.vmid));
     }
     qatomic_set(&q->regs[CP_HQD_IB_CONTROL], ib);
-    qatomic_set(&q->regs[CP_HQD_HQ_STATUS1], q->phase);
+    qatomic_set(&q->regs[CP_HQD_HQ_STATUS1], status);
     qatomic_set(&q->regs[CP_HQD_PQ_RPTR], q->rptr & (ring_dwords(q) - 1));
     qatomic_set(&q->regs[CP_HQD_PQ_WPTR_LO], q->wptr);
     qatomic_set(&q->regs[CP_HQD_PQ_WPTR_HI], q->wptr >> 32);
@@ -93,6 +105,7 @@ static void queue_stop(VGPUCp *cp, CpQueue *q)
     q->dequeue = false;
     q->error = false;
     q->wait = VGPU_WAIT_NONE;
+    vgpu_cp_hws_left(cp, q);
     trace_vgpu_cp_stop(cp->s->id, cp_number(cp, q), q->rptr, q->wptr, ib);
 }
 
@@ -157,57 +170,6 @@ static bool queue_load(VGPUCp *cp, CpQueue *q)
     return x->poll_wptr || x->wptr - x->rptr <= x->ring_dwords;
 }
 
-void vgpu_cp_interrupt(VGPUCp *cp, CpQueue *q, unsigned source,
-                       uint32_t enable, uint32_t data0)
-{
-    unsigned n = cp_number(cp, q);
-    unsigned me = 1 + n / (CP_NUM_PIPES * CP_NUM_QUEUES);
-    unsigned pipe = n / CP_NUM_QUEUES % CP_NUM_PIPES;
-    uint32_t data[4] = { data0 };
-    VGPUState *s = cp->s;
-
-    if (!(qatomic_read(&cp->regs[CP_PIPE_INT_CNTL(me, pipe) - CP_GC_FIRST]) &
-          enable)) {
-        return;
-    }
-    QEMU_LOCK_GUARD(&s->lock);
-    vgpu_ih_push(s, IH_CLIENT_CP, source,
-                 VGPU_PREP(IH_RING_CP_PIPE, pipe) |
-                 VGPU_PREP(IH_RING_CP_ME, me) |
-                 VGPU_PREP(IH_RING_CP_QUEUE, n % CP_NUM_QUEUES),
-                 q->exec.vmid, false, data);
-}
-
-static void queue_error(VGPUCp *cp, CpQueue *q)
-{
-    uint32_t doorbell = q->regs[CP_HQD_PQ_DOORBELL_CONTROL];
-    CpExec *x = &q->exec;
-    VGPUState *s = cp->s;
-
-    q->error = true;
-    x->packet = false;
-    qatomic_set(&q->regs[CP_HQD_ERROR],
-                q->regs[CP_HQD_ERROR] | x->error_bits);
-    vgpu_count(s, VGPU_CNT_QUEUE_ERRORS, 1);
-    trace_vgpu_cp_error(s->id, cp_number(cp, q), x->vmid, x->error,
-                        x->error_bits, x->dw[0]);
-    qemu_log_mask(LOG_GUEST_ERROR,
-                  "%s: compute queue %u (vmid %u) stops: error %u (0x%x), "
-                  "header 0x%08x, rptr 0x%" PRIx64 " wptr 0x%" PRIx64 "\n",
-                  s->id, cp_number(cp, q), x->vmid, x->error, x->error_bits,
-                  x->dw[0], q->rptr, q->wptr);
-    if (x->error) {
-        vgpu_cp_interrupt(cp, q, x->priv_error ? IH_SRC_CP_PRIV_REG
-                                               : IH_SRC_CP_BAD_OPCODE,
-                          x->priv_error ? CP_INT_CNTL__PRIV_REG
-                                        : CP_INT_CNTL__OPCODE_ERROR,
-                          VGPU_PREP(IH_CP_ERROR__CODE, x->error) |
-                          (VGPU_GET(doorbell,
-                                    CP_HQD_PQ_DOORBELL_CONTROL__OFFSET) / 2 &
-                           IH_CP_ERROR__DOORBELL));
-    }
-}
-
 static VGPUCp *cp_of(VGPUWorker *w)
 {
     return container_of(w, VGPUCp, w);
@@ -221,6 +183,10 @@ static void queue_turn(VGPUWorker *w, unsigned n)
     CpStep step = CP_STEP_DONE;
     CpExec *x = &q->exec;
 
+    if (n == HWS) {
+        vgpu_cp_hws_turn(cp);
+        return;
+    }
     x->budget = TURN_STEPS;
     while (step == CP_STEP_DONE && x->budget-- > 0 && !q->dequeue &&
            queue_runs(cp, q) && queue_pending(q)) {
@@ -247,7 +213,7 @@ static void queue_turn(VGPUWorker *w, unsigned n)
         step = CP_STEP_BAD;
     }
     if (step == CP_STEP_BAD) {
-        queue_error(cp, q);
+        vgpu_cp_queue_error(cp, q);
     }
     if (q->dequeue) {
         queue_stop(cp, q);
@@ -258,8 +224,14 @@ static void queue_turn(VGPUWorker *w, unsigned n)
 
 static VGPUWorkerQueue worker_queue(VGPUWorker *w, unsigned n)
 {
+    CpHws *hws = &cp_of(w)->hws;
     CpQueue *q = &cp_of(w)->queues[n];
 
+    if (n == HWS) {
+        return (VGPUWorkerQueue) {
+            .queue = hws, .wait = &hws->wait, .stall = &hws->exec.mem.stall,
+        };
+    }
     return (VGPUWorkerQueue) {
         .queue = q, .wait = &q->wait, .stall = &q->exec.mem.stall,
     };
@@ -267,12 +239,17 @@ static VGPUWorkerQueue worker_queue(VGPUWorker *w, unsigned n)
 
 static bool worker_queue_runs(VGPUWorker *w, unsigned n)
 {
-    return queue_runs(cp_of(w), &cp_of(w)->queues[n]);
+    VGPUCp *cp = cp_of(w);
+
+    /* A list goes on while the queue that gave it could. */
+    return queue_runs(cp, &cp->queues[n == HWS ? cp->hws.owner : n]);
 }
 
 static bool worker_queue_pending(VGPUWorker *w, unsigned n)
 {
-    return queue_pending(&cp_of(w)->queues[n]);
+    VGPUCp *cp = cp_of(w);
+
+    return n == HWS ? vgpu_cp_hws_pending(cp) : queue_pending(&cp->queues[n]);
 }
 
 static bool queue_reg(VGPUWorker *w, unsigned n, uint32_t *reg, uint32_t *val)
@@ -294,7 +271,7 @@ static void queue_reg_done(VGPUWorker *w, unsigned n)
 }
 
 static const VGPUWorkerOps cp_ops = {
-    .num_queues = CP_NUM_HQDS,
+    .num_queues = HWS + 1,
     .queue = worker_queue,
     .runs = worker_queue_runs,
     .pending = worker_queue_pending,
@@ -336,7 +313,9 @@ void vgpu_cp_reset(VGPUState *s)
     memset(cp->queues, 0, sizeof(cp->queues));
     memset(cp->sh_mem_bases, 0, sizeof(cp->sh_mem_bases));
     memset(cp->sh_mem_config, 0, sizeof(cp->sh_mem_config));
+    memset(&cp->hws, 0, sizeof(cp->hws));
     cp->queue_mask = 0;
+    cp->vmid_mask = 0;
     cp->w.next = 0;
 }
 

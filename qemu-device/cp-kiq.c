@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: packets of the kernel's interface queue, which maps other compute
- * queues to HQDs, from their images in memory (MQD), and takes them away. The
- * queue that RLC_CP_SCHEDULERS names takes them, and one that it mapped as HIQ.
+ * queues to HQDs and takes them away. The queue that RLC_CP_SCHEDULERS names
+ * takes them, and one that it mapped as HIQ.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -10,110 +10,20 @@
 #include "cp.h"
 #include "trace.h"
 
-#define MQD_USED        (CP_MQD_HQD + CP_HQD_SPAN)      /* dwords */
 #define INV_ENGINE      3       /* drivers leave it to firmware */
-#define PIPE_QUEUES     (CP_NUM_PIPES * CP_NUM_QUEUES)
-
-/* The MQD is the driver's, hence in VMID 0. */
-static CpStep mqd_read(VGPUCp *cp, CpExec *x, uint64_t va, uint32_t *mqd)
-{
-    unsigned i;
-
-    x->mem.vmid = 0;
-    if (cp_stalls(vgpu_access_read(&x->mem, va, mqd, MQD_USED * 4))) {
-        return CP_STEP_STALL;
-    }
-    for (i = 0; i < MQD_USED; i++) {
-        mqd[i] = le32_to_cpu(mqd[i]);
-    }
-    return CP_STEP_DONE;
-}
-
-/* Write what has changed since the image was read, and may be needed again. */
-static CpStep mqd_write(VGPUCp *cp, CpExec *x, CpQueue *q)
-{
-    uint64_t va = cp_hqd64(q, CP_MQD_BASE_ADDR) & ~3ull;
-    unsigned i;
-
-    x->mem.vmid = 0;
-    for (i = CP_MQD_SH; i < MQD_USED; i++) {
-        bool sh = i < CP_MQD_SH + PM4_SH_COMPUTE_COUNT;
-        uint32_t val;
-
-        if (!sh && i < CP_MQD_HQD) {
-            continue;
-        }
-        val = cpu_to_le32(sh ? q->sh[i - CP_MQD_SH]
-                             : qatomic_read(&q->regs[i - CP_MQD_HQD]));
-        if (cp_stalls(vgpu_access_write(&x->mem, va + 4 * i, &val, 4))) {
-            return CP_STEP_STALL;
-        }
-    }
-    return CP_STEP_DONE;
-}
-
-/* The HQD that the packet names, or the first that is free; NULL: none. */
-static CpQueue *slot(VGPUCp *cp, uint32_t dw1)
-{
-    unsigned n;
-
-    if (VGPU_GET(dw1, PM4_MAP_DW1__QUEUE_SEL) == 0) {
-        n = VGPU_GET(dw1, PM4_MAP_DW1__ME) * PIPE_QUEUES +
-            VGPU_GET(dw1, PM4_MAP_DW1__PIPE) * CP_NUM_QUEUES +
-            VGPU_GET(dw1, PM4_MAP_DW1__QUEUE);
-        return vgpu_cp_queue_active(&cp->queues[n]) ? NULL : &cp->queues[n];
-    }
-    for (n = 0; n < CP_NUM_HQDS; n++) {
-        if ((cp->queue_mask & (1ull << n)) &&
-            !vgpu_cp_queue_active(&cp->queues[n])) {
-            return &cp->queues[n];
-        }
-    }
-    return NULL;
-}
 
 CpStep vgpu_cp_map_queues(VGPUCp *cp, CpQueue *kiq)
 {
     CpExec *x = &kiq->exec;
-    uint64_t mqd_va = (x->dw[3] | (uint64_t)x->dw[4] << 32) & ~3ull;
-    uint64_t wptr_va = (x->dw[5] | (uint64_t)x->dw[6] << 32) & ~7ull;
-    unsigned engine = VGPU_GET(x->dw[1], PM4_MAP_DW1__ENGINE_SEL);
-    uint32_t mqd[MQD_USED];
-    CpQueue *q;
-    CpStep step;
+    bool full;
+    CpStep step = vgpu_cp_map(cp, x, x->dw, -1, &full);
 
-    if (engine > PM4_ENGINE_HIQ ||
-        VGPU_GET(x->dw[1], PM4_MAP_DW1__NUM_QUEUES) != 1) {
-        return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
-    }
-    step = mqd_read(cp, x, mqd_va, mqd);
-    if (step != CP_STEP_DONE) {
-        return step;
-    }
-    QEMU_LOCK_GUARD(&cp->w.lock);
-    q = slot(cp, x->dw[1]);
-    if (!q) {
+    if (step == CP_STEP_DONE && full) {
         qemu_log_mask(LOG_GUEST_ERROR, "%s: MAP_QUEUES finds no free HQD "
                       "(0x%08x)\n", cp->s->id, x->dw[1]);
         return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
     }
-    memcpy(q->sh, mqd + CP_MQD_SH, sizeof(q->sh));
-    memcpy(q->regs, mqd + CP_MQD_HQD, sizeof(q->regs));
-    q->regs[CP_MQD_BASE_ADDR] = mqd_va;
-    q->regs[CP_MQD_BASE_ADDR_HI] = mqd_va >> 32;
-    q->regs[CP_HQD_PQ_WPTR_POLL_ADDR] = wptr_va;
-    q->regs[CP_HQD_PQ_WPTR_POLL_ADDR_HI] = wptr_va >> 32;
-    q->regs[CP_HQD_PQ_DOORBELL_CONTROL] =
-        CP_HQD_PQ_DOORBELL_CONTROL__EN |
-        (x->dw[2] & CP_HQD_PQ_DOORBELL_CONTROL__OFFSET);
-    q->regs[CP_HQD_ACTIVE] = CP_HQD_ACTIVE__ACTIVE;
-    q->hiq = engine == PM4_ENGINE_HIQ;
-    q->fixed = VGPU_GET(x->dw[1], PM4_MAP_DW1__QUEUE_TYPE) >= 2;
-    q->mapped = true;
-    q->poll_wptr = wptr_va;
-    vgpu_cp_queue_start(cp, q);
-    trace_vgpu_cp_map(cp->s->id, cp_number(cp, q), mqd_va, x->dw[2]);
-    return CP_STEP_DONE;
+    return step;
 }
 
 /* Does the packet mean @q? */
@@ -146,37 +56,34 @@ CpStep vgpu_cp_unmap_queues(VGPUCp *cp, CpQueue *kiq)
 {
     CpExec *x = &kiq->exec;
     unsigned action = VGPU_GET(x->dw[1], PM4_UNMAP_DW1__ACTION);
+    unsigned sel = VGPU_GET(x->dw[1], PM4_UNMAP_DW1__QUEUE_SEL);
     CpStep step;
-    unsigned n;
 
     if (action > PM4_UNMAP_RESET ||
         VGPU_GET(x->dw[1], PM4_MAP_DW1__ENGINE_SEL) != PM4_ENGINE_COMPUTE) {
         return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
     }
+    if (sel == PM4_SEL_ALL || sel == PM4_SEL_NON_STATIC) {
+        QEMU_LOCK_GUARD(&cp->w.lock);
+        vgpu_cp_hws_end(cp);
+    }
     /* Not itself: x->done counts those that are saved. */
     for (; x->done < CP_NUM_HQDS; x->done++) {
         CpQueue *q = &cp->queues[x->done];
+        bool meant;
 
-        n = x->done;
         WITH_QEMU_LOCK_GUARD(&cp->w.lock) {
-            if (q != kiq && q->mapped && vgpu_cp_queue_active(q) &&
-                selected(cp, x, q)) {
-                vgpu_cp_queue_dequeue(cp, q);
-                qatomic_and(&q->regs[CP_HQD_PQ_DOORBELL_CONTROL],
-                            ~CP_HQD_PQ_DOORBELL_CONTROL__EN);
-                q->mapped = false;
-                q->unsaved = action != PM4_UNMAP_RESET;
-                trace_vgpu_cp_unmap(cp->s->id, n, action);
-            }
+            meant = q->unsaved ||
+                    (q != kiq && q->mapped && vgpu_cp_queue_active(q) &&
+                     selected(cp, x, q));
         }
-        if (q->unsaved) {
-            step = mqd_write(cp, x, q);
-            if (step != CP_STEP_DONE) {
-                return step;
-            }
-            q->unsaved = false;
+        step = meant ? vgpu_cp_unmap(cp, x, q, action == PM4_UNMAP_RESET)
+                     : CP_STEP_DONE;
+        if (step != CP_STEP_DONE) {
+            return step;
         }
     }
+    vgpu_cp_hws_release(cp);
     return CP_STEP_DONE;
 }
 
@@ -206,6 +113,7 @@ CpStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq)
     CpExec *x = &kiq->exec;
 
     QEMU_LOCK_GUARD(&cp->w.lock);
+    cp->vmid_mask = VGPU_GET(x->dw[1], PM4_RESOURCES_DW1__VMID_MASK) & ~1u;
     cp->queue_mask = x->dw[2] | (uint64_t)x->dw[3] << 32;
     return CP_STEP_DONE;
 }

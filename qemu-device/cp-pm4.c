@@ -350,6 +350,7 @@ static const struct {
     { PM4_MAP_QUEUES, 7, 7, vgpu_cp_map_queues, true },
     { PM4_UNMAP_QUEUES, 6, 6, vgpu_cp_unmap_queues, true },
     { PM4_QUERY_STATUS, 7, 7, vgpu_cp_query_status, true },
+    { PM4_RUN_LIST, 4, 4, vgpu_cp_run_list, true },
 };
 
 /* KIQ, as a register says, or HIQ, as the KIQ said; in VMID 0. */

@@ -46,6 +46,7 @@ static const VMStateDescription vmstate_cp_queue = {
         VMSTATE_BOOL(poll_wptr, CpQueue),
         VMSTATE_BOOL(error, CpQueue),
         VMSTATE_BOOL(mapped, CpQueue),
+        VMSTATE_BOOL(listed, CpQueue),
         VMSTATE_BOOL(hiq, CpQueue),
         VMSTATE_BOOL(fixed, CpQueue),
         VMSTATE_BOOL(unsaved, CpQueue),
@@ -60,11 +61,69 @@ static const VMStateDescription vmstate_cp_queue = {
     },
 };
 
+static bool list_bad(const VGPUIndirect *list)
+{
+    return list->size > PM4_RUN_DW3__SIZE || list->pos > list->size;
+}
+
+static int hws_post_load(void *opaque, int version_id)
+{
+    CpHws *hws = opaque;
+
+    if (hws->phase > CP_HWS_RUN || hws->owner >= CP_NUM_HQDS ||
+        list_bad(&hws->list) || list_bad(&hws->slice) || (hws->vmids & 1)) {
+        return -EINVAL;
+    }
+    hws->wait = VGPU_WAIT_NONE;         /* the slice ends */
+    return 0;
+}
+
+static const VMStateDescription vmstate_cp_process = {
+    .name = "vgpu-kfd/cp-process",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_BOOL(valid, CpProcess),
+        VMSTATE_UINT16(pasid, CpProcess),
+        VMSTATE_UINT8(quantum, CpProcess),
+        VMSTATE_UINT64(page_table, CpProcess),
+        VMSTATE_UINT32(sh_mem_bases, CpProcess),
+        VMSTATE_UINT32(sh_mem_config, CpProcess),
+        VMSTATE_END_OF_LIST()
+    },
+};
+
+static const VMStateDescription vmstate_cp_hws = {
+    .name = "vgpu-kfd/cp-hws",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .post_load = hws_post_load,
+    .fields = (const VMStateField[]) {
+        VMSTATE_SINGLE(phase, CpHws, 1, vmstate_info_uint32, CpHwsPhase),
+        VMSTATE_UINT8(owner, CpHws),
+        VMSTATE_UINT8(max_processes, CpHws),
+        VMSTATE_UINT8(chains, CpHws),
+        VMSTATE_UINT8(quantum, CpHws),
+        VMSTATE_BOOL(settled, CpHws),
+        VMSTATE_BOOL(starved, CpHws),
+        VMSTATE_UINT64(list.base, CpHws),
+        VMSTATE_UINT32(list.size, CpHws),
+        VMSTATE_UINT32(list.pos, CpHws),
+        VMSTATE_UINT64(slice.base, CpHws),
+        VMSTATE_UINT32(slice.size, CpHws),
+        VMSTATE_UINT32(slice.pos, CpHws),
+        VMSTATE_STRUCT(process, CpHws, 1, vmstate_cp_process, CpProcess),
+        VMSTATE_UINT16(vmids, CpHws),
+        VMSTATE_UINT16_ARRAY(pasids, CpHws, VGPU_NUM_VMIDS),
+        VMSTATE_END_OF_LIST()
+    },
+};
+
 static int cp_post_load(void *opaque, int version_id)
 {
     const VGPUCp *cp = opaque;
 
-    return cp->w.next <= CP_NUM_HQDS ? 0 : -EINVAL;
+    return cp->w.next <= CP_NUM_HQDS + 1 ? 0 : -EINVAL;
 }
 
 const VMStateDescription vmstate_vgpu_cp = {
@@ -78,6 +137,8 @@ const VMStateDescription vmstate_vgpu_cp = {
         VMSTATE_UINT32(mec_cntl, VGPUCp),
         VMSTATE_UINT32(schedulers, VGPUCp),
         VMSTATE_UINT64(queue_mask, VGPUCp),
+        VMSTATE_UINT16(vmid_mask, VGPUCp),
+        VMSTATE_STRUCT(hws, VGPUCp, 1, vmstate_cp_hws, CpHws),
         VMSTATE_UINT32_ARRAY(regs, VGPUCp, CP_NUM_GC_REGS),
         VMSTATE_UINT32_ARRAY(sh_mem_bases, VGPUCp, VGPU_NUM_VMIDS),
         VMSTATE_UINT32_ARRAY(sh_mem_config, VGPUCp, VGPU_NUM_VMIDS),

@@ -96,6 +96,7 @@ static void active_written(VGPUState *s, unsigned inst, unsigned off,
     QEMU_LOCK_GUARD(&cp->w.lock);
     if (!(old & CP_HQD_ACTIVE__ACTIVE) && (val & CP_HQD_ACTIVE__ACTIVE)) {
         q->mapped = false;
+        q->listed = false;
         q->hiq = false;
         q->fixed = false;
         vgpu_cp_queue_start(cp, q);

@@ -5,10 +5,13 @@
  *
  *   cp.c         registers, selection, doorbells
  *   cp-hqd.c     queues as their thread sees them
+ *   cp-error.c   interrupts and errors
  *   cp-access.c  memory as packets use it
  *   cp-pm4.c     PM4 packets of any queue
  *   cp-aql.c     AQL packets
  *   cp-kiq.c     packets that map queues
+ *   cp-mqd.c     queues come from their images in memory, and go there
+ *   cp-hws.c     the run list: processes and queues take turns
  *   cp-vmstate.c what is saved
  *
  * One worker serves all queues in turn; its lock guards them, as that of an
@@ -75,6 +78,7 @@ typedef struct CpQueue {
     bool error;                 /* stopped; cleared by a new start */
     uint32_t phase;             /* of the AQL packet at rptr; thread */
     bool mapped;                /* by MAP_QUEUES */
+    bool listed;                /* by one in a run list */
     bool hiq;                   /* as HIQ: takes scheduling packets */
     bool fixed;                 /* static: stays when others are unmapped */
     bool unsaved;               /* unmapped, MQD not written; thread */
@@ -83,16 +87,58 @@ typedef struct CpQueue {
     CpExec exec;
 } CpQueue;
 
+typedef enum CpHwsPhase {
+    CP_HWS_NONE,                /* no list */
+    CP_HWS_SAVE,                /* its queues leave */
+    CP_HWS_MAP,                 /* the next of them come */
+    CP_HWS_RUN,                 /* they run; unless settled, for a time */
+} CpHwsPhase;
+
+/* MAP_PROCESS, for the MAP_QUEUES that follow it. */
+typedef struct CpProcess {
+    bool valid;
+    uint16_t pasid;
+    uint8_t quantum;            /* ms */
+    uint64_t page_table;        /* root: as the hubs' registers have it */
+    uint32_t sh_mem_bases;
+    uint32_t sh_mem_config;
+} CpProcess;
+
+/*
+ * The scheduler, for the worker a queue more. The list itself stays in memory:
+ * this is where we are in it. A slice is what fits the VMIDs and HQDs at a
+ * time. The thread's, but phase changes under the lock.
+ */
+typedef struct CpHws {
+    CpHwsPhase phase;
+    bool gone;                  /* the owner left, when we were current */
+    uint8_t owner;              /* number of the queue that gave the list */
+    uint8_t max_processes;      /* of a slice; 0: no limit */
+    uint8_t chains;             /* followed in this slice */
+    uint8_t quantum;            /* ms, of this slice */
+    bool settled;               /* all that is listed is mapped */
+    bool starved;               /* nothing fits: said so */
+    VGPUIndirect list;
+    VGPUIndirect slice;         /* where this slice began */
+    CpProcess process;
+    uint16_t vmids;             /* that processes have */
+    uint16_t pasids[VGPU_NUM_VMIDS];    /* which */
+    VGPUWait wait;              /* for the end of the slice */
+    CpExec exec;                /* memory, errors, that end */
+} CpHws;
+
 struct VGPUCp {
     VGPUClient client;
     VGPUState *s;
     VGPUWorker w;
+    CpHws hws;
     CpQueue queues[CP_NUM_HQDS];
     uint32_t regs[CP_NUM_GC_REGS];      /* BQL; read atomically */
     uint32_t grbm_gfx_cntl;
     uint32_t mec_cntl;
     uint32_t schedulers;
     uint64_t queue_mask;        /* SET_RESOURCES: HQDs to choose from */
+    uint16_t vmid_mask;         /* and VMIDs */
     uint32_t sh_mem_bases[VGPU_NUM_VMIDS];
     uint32_t sh_mem_config[VGPU_NUM_VMIDS];
     uint32_t nowhere[CP_HQD_SPAN];      /* no queue is selected */
@@ -122,7 +168,12 @@ void vgpu_cp_queue_dequeue(VGPUCp *cp, CpQueue *q);
 /* Something that the queue may wait for has come. */
 void vgpu_cp_queue_kick(VGPUCp *cp, CpQueue *q);
 
-/* Thread, no lock held. */
+/* cp-error.c */
+
+/* The queue stops with exec.error. cp->w.lock held. */
+void vgpu_cp_queue_error(VGPUCp *cp, CpQueue *q);
+
+/* Thread. */
 
 /*
  * Interrupt @source with @data0, if the queue's pipe lets @enable
@@ -145,6 +196,39 @@ CpStep vgpu_cp_map_queues(VGPUCp *cp, CpQueue *kiq);
 CpStep vgpu_cp_unmap_queues(VGPUCp *cp, CpQueue *kiq);
 CpStep vgpu_cp_query_status(VGPUCp *cp, CpQueue *kiq);
 CpStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq);
+
+/* cp-mqd.c. Thread, no lock held; memory and errors are @x's. */
+
+/*
+ * Do the MAP_QUEUES in @dw. With @vmid not negative the queue is a run list's:
+ * it runs in that VMID, and one that is mapped already is left alone.
+ * *@full: there is no HQD for it, nothing happened.
+ */
+CpStep vgpu_cp_map(VGPUCp *cp, CpExec *x, const uint32_t *dw, int vmid,
+                   bool *full);
+/*
+ * The queue leaves its HQD, or has left it: save it in its MQD, unless @reset.
+ * After a stall, call it again. It is not current.
+ */
+CpStep vgpu_cp_unmap(VGPUCp *cp, CpExec *x, CpQueue *q, bool reset);
+
+/* cp-hws.c. Thread, no lock held. */
+
+/* RUN_LIST in a ring. */
+CpStep vgpu_cp_run_list(VGPUCp *cp, CpQueue *kiq);
+/* Queues have left: VMIDs of processes that have none are free. */
+void vgpu_cp_hws_release(VGPUCp *cp);
+
+/* These with cp->w.lock held. */
+
+/* Its turn among the queues. Drops the lock. */
+void vgpu_cp_hws_turn(VGPUCp *cp);
+/* Has it something to do, now or when the slice ends? */
+bool vgpu_cp_hws_pending(const VGPUCp *cp);
+/* The list is not in force any more; what it mapped stays. */
+void vgpu_cp_hws_end(VGPUCp *cp);
+/* @q leaves its HQD: its list ends. */
+void vgpu_cp_hws_left(VGPUCp *cp, const CpQueue *q);
 
 /* cp-access.c. Thread, no lock held. */
 

@@ -96,6 +96,10 @@
 #define CP_HQD_HQ_STATUS0		0x20
 #define CP_MQD_CONTROL			0x22
 #define CP_HQD_HQ_STATUS1		0x23
+/* Ours: what the other registers do not say of a queue that was taken away. */
+#define CP_HQD_HQ_STATUS1__PHASE		0x00000003u	/* of the AQL packet */
+#define CP_HQD_HQ_STATUS1__REPORT		0x40000000u	/* of PQ_RPTR is due */
+#define CP_HQD_HQ_STATUS1__FULL			0x80000000u	/* a ring of work is left */
 #define CP_HQD_EOP_BASE_ADDR		0x25
 #define CP_HQD_EOP_BASE_ADDR_HI		0x26
 #define CP_HQD_EOP_CONTROL		0x27
@@ -105,6 +109,7 @@
 #define CP_HQD_ERROR__SUA_ERROR			0x00000010u
 #define CP_HQD_ERROR__AQL_ERROR			0x00000020u
 #define CP_HQD_ERROR__PQ_UTCL1_ERROR		0x00000100u
+#define CP_HQD_ERROR__IB_UTCL1_ERROR		0x00000200u
 #define CP_HQD_AQL_CONTROL		0x35
 #define CP_HQD_AQL_CONTROL__CONTROL0		0x00007fffu	/* not 0: packets are AQL */
 #define CP_HQD_PQ_WPTR_LO		0x36	/* dwords, counting on */

@@ -102,6 +102,7 @@
  * The kernel's interface queue. MAP_QUEUES: control, doorbell (bytes), MQD,
  * address of the write pointer.
  */
+#define PM4_MAP_DW1__EXT_ENGINE_SEL	0x0000000cu	/* 1: ENGINE_SEL is SDMAn */
 #define PM4_MAP_DW1__QUEUE_SEL		0x00000030u	/* 0: as named, 1: a free one */
 #define PM4_MAP_DW1__QUEUE		0x0000e000u
 #define PM4_MAP_DW1__PIPE		0x00030000u
@@ -111,6 +112,8 @@
 #define PM4_MAP_DW1__NUM_QUEUES		0xe0000000u	/* 1 */
 #define PM4_ENGINE_COMPUTE		0
 #define PM4_ENGINE_HIQ			1
+#define PM4_ENGINE_SDMA0		2
+#define PM4_ENGINE_SDMA1		3
 
 /* UNMAP_QUEUES: control, PASID or up to four doorbells (bytes). */
 #define PM4_UNMAP_DW1__ACTION		0x00000003u
@@ -137,5 +140,21 @@
 #define PM4_INVALIDATE_DW1__FLUSH_TYPE	0x60000000u
 
 /* SET_RESOURCES: control, 64-bit mask of queues to map to, others. */
+#define PM4_RESOURCES_DW1__VMID_MASK	0x0000ffffu
+
+/* RUN_LIST: base, control. The list holds the packets below and MAP_QUEUES. */
+#define PM4_RUN_DW1__BASE_LO		0xfffffffcu
+#define PM4_RUN_DW3__SIZE		0x000fffffu	/* dwords */
+#define PM4_RUN_DW3__CHAIN		0x00100000u	/* in a list: go on there */
+#define PM4_RUN_DW3__VALID		0x00800000u
+#define PM4_RUN_DW3__PROCESS_CNT	0x0f000000u	/* at a time; 0: no limit */
+
+/*
+ * MAP_PROCESS, gfx90a's form: control, page table base, SH_MEM_BASES and
+ * _CONFIG, then what shaders, GDS and debuggers want.
+ */
+#define PM4_MAP_PROCESS_DWORDS		21
+#define PM4_PROCESS_DW1__PASID		0x0000ffffu
+#define PM4_PROCESS_DW1__QUANTUM	0xfe000000u	/* ms */
 
 #endif /* VGPU_PM4_H */

@@ -158,4 +158,5 @@ void qvgpu_add_cp_hqd_tests(void)
     qtest_add_func("/vgpu-kfd/cp/doorbell-range", test_doorbell_range);
     qvgpu_add_cp_aql_tests();
     qvgpu_add_cp_kiq_tests();
+    qvgpu_add_hws_tests();
 }

@@ -70,5 +70,6 @@ void qvgpu_compute_irq(QVGPUCompute *c, unsigned source, uint32_t data0);
 /* Added with those of HQDs. */
 void qvgpu_add_cp_aql_tests(void);
 void qvgpu_add_cp_kiq_tests(void);
+void qvgpu_add_hws_tests(void);
 
 #endif /* VGPU_QOS_CP_H */

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: the hardware scheduler: it works through a run list, which gives
+ * processes VMIDs and maps their queues.
+ *
+ *              something listed            queues left
+ *   RUN_LIST ------------------> SAVE ----------------> MAP
+ *                                 ^                      | no VMID or HQD is
+ *                       time over |                      v free, or list ends
+ *                                 +-------------------- RUN
+ *
+ * What fits at a time is a slice. If the list is over, or has come round to
+ * where the slice began, everything is mapped and stays: there are no turns.
+ *
+ * The list stays in memory, where the driver may change it; nothing that it
+ * says is more than one packet long.
+ */
+#include "qemu/osdep.h"
+#include "qemu/host-utils.h"
+#include "qemu/log.h"
+#include "qemu/timer.h"
+#include "cp.h"
+#include "trace.h"
+
+#define STEP_PACKETS    16      /* at once; other queues are served between */
+#define MAX_CHAINS      16      /* followed in a slice */
+#define MAP_QUEUES_DWORDS   7
+#define RUN_LIST_DWORDS     4
+
+void vgpu_cp_hws_end(VGPUCp *cp)
+{
+    if (cp->hws.phase != CP_HWS_NONE) {
+        trace_vgpu_hws_end(cp->s->id, cp->hws.phase);
+        cp->hws.phase = CP_HWS_NONE;
+        cp->hws.wait = VGPU_WAIT_NONE;
+    }
+}
+
+void vgpu_cp_hws_left(VGPUCp *cp, const CpQueue *q)
+{
+    if (cp->hws.owner != cp_number(cp, q)) {
+        return;
+    }
+    if (cp->w.current == &cp->hws) {
+        cp->hws.gone = true;
+    } else {
+        vgpu_cp_hws_end(cp);
+    }
+}
+
+static bool list_of(const uint32_t *dw, VGPUIndirect *list)
+{
+    *list = (VGPUIndirect) {
+        .base = (dw[1] & PM4_RUN_DW1__BASE_LO) | (uint64_t)dw[2] << 32,
+        .size = VGPU_GET(dw[3], PM4_RUN_DW3__SIZE),
+    };
+    return dw[3] & PM4_RUN_DW3__VALID;
+}
+
+CpStep vgpu_cp_run_list(VGPUCp *cp, CpQueue *kiq)
+{
+    CpExec *x = &kiq->exec;
+    CpHws *hws = &cp->hws;
+
+    if (!x->done) {
+        VGPUIndirect list;
+
+        if (!list_of(x->dw, &list) || (x->dw[3] & PM4_RUN_DW3__CHAIN)) {
+            return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
+        }
+        QEMU_LOCK_GUARD(&cp->w.lock);
+        hws->list = list;
+        hws->max_processes = VGPU_GET(x->dw[3], PM4_RUN_DW3__PROCESS_CNT);
+        hws->owner = cp_number(cp, kiq);
+        hws->process.valid = false;
+        hws->starved = false;
+        hws->phase = CP_HWS_SAVE;
+        hws->wait = VGPU_WAIT_NONE;
+        x->done = 1;
+        trace_vgpu_hws_list(cp->s->id, hws->owner, list.base, list.size,
+                            hws->max_processes);
+    }
+    /* It is done when the first slice runs. */
+    return hws->phase == CP_HWS_SAVE || hws->phase == CP_HWS_MAP ?
+           vgpu_cp_wait(x) : CP_STEP_DONE;
+}
+
+static void set64(uint32_t *lo, uint64_t val)
+{
+    qatomic_set(lo, val);
+    qatomic_set(lo + 1, val >> 32);
+}
+
+static void set_pasid(VGPUState *s, unsigned vmid, uint16_t pasid, bool valid)
+{
+    uint32_t atc = pasid | (valid ? ATC_VMID_PASID_MAPPING__VALID : 0);
+
+    qatomic_set(&s->ih.regs[IH_VMID_LUT(vmid) - OSSSYS_BASE], pasid);
+    qatomic_set(&s->ih.regs[IH_VMID_LUT_MM(vmid) - OSSSYS_BASE], pasid);
+    qatomic_set(&s->athub[ATC_VMID_PASID_MAPPING(vmid) - ATHUB_BASE], atc);
+    qatomic_set(&s->athub[ATC_VMID_PASID_MAPPING(vmid + 16) - ATHUB_BASE],
+                atc);
+}
+
+/* Does a queue of a list run in @vmid? */
+static bool vmid_used(VGPUCp *cp, unsigned vmid)
+{
+    unsigned n;
+
+    QEMU_LOCK_GUARD(&cp->w.lock);
+    for (n = 0; n < CP_NUM_HQDS; n++) {
+        const CpQueue *q = &cp->queues[n];
+
+        if (q->listed && vgpu_cp_queue_active(q) &&
+            VGPU_GET(q->regs[CP_HQD_VMID], CP_HQD_VMID__VMID) == vmid) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void vgpu_cp_hws_release(VGPUCp *cp)
+{
+    CpHws *hws = &cp->hws;
+    unsigned v;
+
+    for (v = 1; v < VGPU_NUM_VMIDS; v++) {
+        if ((hws->vmids & (1u << v)) && !vmid_used(cp, v)) {
+            hws->vmids &= ~(1u << v);
+            set_pasid(cp->s, v, 0, false);
+            trace_vgpu_hws_release(cp->s->id, v, hws->pasids[v]);
+        }
+    }
+}
+
+/* Nobody uses @vmid's translations: whoever did, has left. */
+static void program(VGPUCp *cp, unsigned vmid)
+{
+    const CpProcess *p = &cp->hws.process;
+    VGPUState *s = cp->s;
+    unsigned h;
+
+    for (h = 0; h < VGPU_NUM_HUBS; h++) {
+        set64(&s->hubs[h].regs[VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(vmid)],
+              p->page_table);
+    }
+    qatomic_set(&cp->sh_mem_bases[vmid], p->sh_mem_bases);
+    qatomic_set(&cp->sh_mem_config[vmid], p->sh_mem_config);
+    set_pasid(s, vmid, p->pasid, true);
+    trace_vgpu_hws_process(s->id, vmid, p->pasid, p->page_table);
+    WITH_QEMU_LOCK_GUARD(&s->lock) {
+        for (h = 0; h < VGPU_NUM_HUBS; h++) {
+            vgpu_gmc_drop(s, h, 1u << vmid);
+        }
+    }
+    vgpu_clients_wake(s, (1u << VGPU_NUM_HUBS) - 1, 1u << vmid, -1);
+}
+
+/* The VMID of the process, which may get one now; 0: none is free. */
+static unsigned attach(VGPUCp *cp)
+{
+    CpHws *hws = &cp->hws;
+    uint32_t spare = cp->vmid_mask & ~hws->vmids;
+    unsigned v;
+
+    for (v = 1; v < VGPU_NUM_VMIDS; v++) {
+        if ((hws->vmids & (1u << v)) && hws->pasids[v] == hws->process.pasid) {
+            return v;
+        }
+    }
+    if (!spare || (hws->max_processes &&
+                   ctpop16(hws->vmids) >= hws->max_processes)) {
+        return 0;
+    }
+    v = ctz32(spare);
+    hws->vmids |= 1u << v;
+    hws->pasids[v] = hws->process.pasid;
+    program(cp, v);
+    return v;
+}
+
+/* This is as far as the slice goes. */
+static void slice_runs(VGPUCp *cp, bool settled)
+{
+    CpHws *hws = &cp->hws;
+
+    hws->settled = settled;
+    hws->phase = CP_HWS_RUN;
+    trace_vgpu_hws_slice(cp->s->id, hws->list.base, hws->list.pos, hws->vmids,
+                         hws->quantum, settled);
+    if (!settled && !hws->starved && hws->list.base == hws->slice.base &&
+        hws->list.pos == hws->slice.pos) {
+        hws->starved = true;
+        qemu_log_mask(LOG_GUEST_ERROR, "%s: run list stands: SET_RESOURCES "
+                      "leaves nothing for the packet at 0x%" PRIx64 "\n",
+                      cp->s->id, hws->list.base + hws->list.pos * 4);
+    }
+}
+
+static CpStep do_map_process(VGPUCp *cp, const uint32_t *dw, bool *full)
+{
+    CpHws *hws = &cp->hws;
+
+    hws->process = (CpProcess) {
+        .valid = true,
+        .pasid = VGPU_GET(dw[1], PM4_PROCESS_DW1__PASID),
+        .quantum = VGPU_GET(dw[1], PM4_PROCESS_DW1__QUANTUM),
+        .page_table = dw[2] | (uint64_t)dw[3] << 32,
+        .sh_mem_bases = dw[4],
+        .sh_mem_config = dw[5],
+    };
+    *full = !attach(cp);
+    return CP_STEP_DONE;
+}
+
+static CpStep do_map_queues(VGPUCp *cp, const uint32_t *dw, bool *full)
+{
+    CpHws *hws = &cp->hws;
+    unsigned vmid;
+
+    if (!hws->process.valid) {
+        return vgpu_cp_bad(&hws->exec, CP_ERROR_PACKET_UNSUPPORTED);
+    }
+    /* The slice may have begun between the process and this. */
+    vmid = attach(cp);
+    if (!vmid) {
+        *full = true;
+        return CP_STEP_DONE;
+    }
+    hws->quantum = MAX(hws->quantum, hws->process.quantum);
+    return vgpu_cp_map(cp, &hws->exec, dw, vmid, full);
+}
+
+/* The end of one list is the start of another; most often of the same. */
+static CpStep do_chain(VGPUCp *cp, const uint32_t *dw)
+{
+    CpHws *hws = &cp->hws;
+
+    if (!(dw[3] & PM4_RUN_DW3__CHAIN) || !list_of(dw, &hws->list)) {
+        return vgpu_cp_bad(&hws->exec, CP_ERROR_PACKET_UNSUPPORTED);
+    }
+    hws->process.valid = false;
+    if (++hws->chains > MAX_CHAINS) {
+        slice_runs(cp, false);
+    }
+    return CP_STEP_DONE;
+}
+
+/* A packet of the list. */
+static CpStep do_packet(VGPUCp *cp)
+{
+    CpHws *hws = &cp->hws;
+    CpExec *x = &hws->exec;
+    uint32_t dw[PM4_MAP_PROCESS_DWORDS], left = hws->list.size - hws->list.pos;
+    uint32_t opcode, n, want;
+    bool full = false;
+    CpStep step;
+
+    step = vgpu_cp_fetch(x, 0, dw, 1);
+    if (step != CP_STEP_DONE) {
+        return step;
+    }
+    x->dw[0] = dw[0];
+    opcode = VGPU_GET(dw[0], PM4_HDR__OPCODE);
+    n = VGPU_GET(dw[0], PM4_HDR__COUNT) + 2;
+    if (opcode == PM4_NOP && n == PM4_COUNT_HEADER_ONLY + 2) {
+        n = 1;
+    }
+    want = opcode == PM4_MAP_PROCESS ? PM4_MAP_PROCESS_DWORDS :
+           opcode == PM4_MAP_QUEUES ? MAP_QUEUES_DWORDS :
+           opcode == PM4_RUN_LIST ? RUN_LIST_DWORDS :
+           opcode == PM4_NOP ? n : 0;
+    if (dw[0] >> 30 != 3 || !want) {
+        return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
+    }
+    if (n != want || n > left) {
+        return vgpu_cp_bad(x, CP_ERROR_PACKET_RESERVED);
+    }
+    if (opcode != PM4_NOP) {
+        step = vgpu_cp_fetch(x, 0, dw, n);
+    }
+    if (step != CP_STEP_DONE) {
+        return step;
+    }
+    switch (opcode) {
+    case PM4_MAP_PROCESS:
+        step = do_map_process(cp, dw, &full);
+        break;
+    case PM4_MAP_QUEUES:
+        step = do_map_queues(cp, dw, &full);
+        break;
+    case PM4_RUN_LIST:
+        return do_chain(cp, dw);
+    default:
+        break;
+    }
+    if (step == CP_STEP_DONE && full) {
+        slice_runs(cp, false);
+    } else if (step == CP_STEP_DONE) {
+        hws->list.pos += n;
+        vgpu_count(cp->s, VGPU_CNT_PACKETS, 1);
+    }
+    return step;
+}
+
+static CpStep map(VGPUCp *cp)
+{
+    CpHws *hws = &cp->hws;
+    CpExec *x = &hws->exec;
+    CpStep step = CP_STEP_DONE;
+    unsigned i;
+
+    for (i = 0; i < STEP_PACKETS && step == CP_STEP_DONE &&
+         hws->phase == CP_HWS_MAP; i++) {
+        bool round = hws->chains && hws->list.base == hws->slice.base &&
+                     hws->list.pos == hws->slice.pos;
+
+        if (round || hws->list.pos >= hws->list.size) {
+            slice_runs(cp, true);
+            break;
+        }
+        x->in_ib = true;
+        x->ib = hws->list;
+        x->mem.vmid = 0;
+        x->mem.faulted = false;
+        step = do_packet(cp);
+    }
+    return step;
+}
+
+/* Those stay that the driver says are static. */
+static CpStep save(VGPUCp *cp)
+{
+    CpHws *hws = &cp->hws;
+    CpStep step = CP_STEP_DONE;
+    unsigned n;
+
+    for (n = 0; n < CP_NUM_HQDS && step == CP_STEP_DONE; n++) {
+        CpQueue *q = &cp->queues[n];
+        bool leaves;
+
+        WITH_QEMU_LOCK_GUARD(&cp->w.lock) {
+            leaves = q->unsaved ||
+                     (q->listed && !q->fixed && vgpu_cp_queue_active(q));
+        }
+        if (leaves) {
+            step = vgpu_cp_unmap(cp, &hws->exec, q, false);
+        }
+    }
+    if (step == CP_STEP_DONE) {
+        vgpu_cp_hws_release(cp);
+        hws->slice = hws->list;
+        hws->chains = 0;
+        hws->quantum = 0;
+        hws->phase = CP_HWS_MAP;
+    }
+    return step;
+}
+
+bool vgpu_cp_hws_pending(const VGPUCp *cp)
+{
+    const CpHws *hws = &cp->hws;
+
+    return hws->phase != CP_HWS_NONE &&
+           !(hws->phase == CP_HWS_RUN && hws->settled);
+}
+
+/* An error in the list is an error of the queue that gave it. */
+static void fail(VGPUCp *cp)
+{
+    CpQueue *owner = &cp->queues[cp->hws.owner];
+    const CpExec *x = &cp->hws.exec;
+
+    vgpu_cp_hws_end(cp);
+    if (vgpu_cp_queue_active(owner) && !owner->error) {
+        owner->exec.error = x->error;
+        owner->exec.error_bits = x->error_bits;
+        owner->exec.priv_error = false;
+        owner->exec.dw[0] = x->dw[0];
+        vgpu_cp_queue_error(cp, owner);
+    }
+}
+
+void vgpu_cp_hws_turn(VGPUCp *cp)
+{
+    CpHws *hws = &cp->hws;
+    CpExec *x = &hws->exec;
+    CpStep step;
+
+    if (!vgpu_cp_hws_pending(cp)) {
+        return;
+    }
+    x->mem.client = &cp->client;
+    x->mem.queue = hws->owner;
+    x->error = 0;
+    x->error_bits = 0;
+    x->dw[0] = 0;
+    if (hws->phase == CP_HWS_RUN) {     /* its time is over */
+        hws->phase = CP_HWS_SAVE;
+    }
+    qemu_mutex_unlock(&cp->w.lock);
+    step = hws->phase == CP_HWS_SAVE ? save(cp) : map(cp);
+    qemu_mutex_lock(&cp->w.lock);
+    if (hws->gone) {
+        hws->gone = false;
+        vgpu_cp_hws_end(cp);
+    } else if (step != CP_STEP_DONE) {
+        /* VMID 0 has no retry faults: a stall is memory that is broken. */
+        fail(cp);
+    } else if (hws->phase == CP_HWS_RUN && !hws->settled) {
+        x->mem.stall = (VGPUStall) {
+            .why = VGPU_WAIT_POLL,
+            .until = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) +
+                     MAX(hws->quantum, 1) * (int64_t)SCALE_MS,
+        };
+        vgpu_worker_stall(&cp->w, CP_NUM_HQDS, false);
+    }
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: queues come to HQDs from their images in memory (MQD), and go back
+ * there. MQDs are the driver's, hence in VMID 0.
+ */
+#include "qemu/osdep.h"
+#include "qemu/bswap.h"
+#include "cp.h"
+#include "trace.h"
+
+#define MQD_USED        (CP_MQD_HQD + CP_HQD_SPAN)      /* dwords */
+#define PIPE_QUEUES     (CP_NUM_PIPES * CP_NUM_QUEUES)
+
+static CpStep mqd_read(CpExec *x, uint64_t va, uint32_t *mqd)
+{
+    unsigned i;
+
+    x->mem.vmid = 0;
+    if (cp_stalls(vgpu_access_read(&x->mem, va, mqd, MQD_USED * 4))) {
+        return CP_STEP_STALL;
+    }
+    for (i = 0; i < MQD_USED; i++) {
+        mqd[i] = le32_to_cpu(mqd[i]);
+    }
+    return CP_STEP_DONE;
+}
+
+/* Write what has changed since the image was read, and may be needed again. */
+static CpStep mqd_write(CpExec *x, CpQueue *q)
+{
+    uint64_t va = cp_hqd64(q, CP_MQD_BASE_ADDR) & ~3ull;
+    unsigned i;
+
+    x->mem.vmid = 0;
+    for (i = CP_MQD_SH; i < MQD_USED; i++) {
+        bool sh = i < CP_MQD_SH + PM4_SH_COMPUTE_COUNT;
+        uint32_t val;
+
+        if (!sh && i < CP_MQD_HQD) {
+            continue;
+        }
+        val = cpu_to_le32(sh ? q->sh[i - CP_MQD_SH]
+                             : qatomic_read(&q->regs[i - CP_MQD_HQD]));
+        if (cp_stalls(vgpu_access_write(&x->mem, va + 4 * i, &val, 4))) {
+            return CP_STEP_STALL;
+        }
+    }
+    return CP_STEP_DONE;
+}
+
+/* An HQD that nobody has, and whose last queue is saved. */
+static bool slot_free(const CpQueue *q)
+{
+    return !vgpu_cp_queue_active(q) && !q->unsaved;
+}
+
+/* The HQD that the packet names, or the first that is free; NULL: none. */
+static CpQueue *slot(VGPUCp *cp, uint32_t dw1)
+{
+    unsigned n;
+
+    if (VGPU_GET(dw1, PM4_MAP_DW1__QUEUE_SEL) == 0) {
+        n = VGPU_GET(dw1, PM4_MAP_DW1__ME) * PIPE_QUEUES +
+            VGPU_GET(dw1, PM4_MAP_DW1__PIPE) * CP_NUM_QUEUES +
+            VGPU_GET(dw1, PM4_MAP_DW1__QUEUE);
+        return slot_free(&cp->queues[n]) ? &cp->queues[n] : NULL;
+    }
+    for (n = 0; n < CP_NUM_HQDS; n++) {
+        if ((cp->queue_mask & (1ull << n)) && slot_free(&cp->queues[n])) {
+            return &cp->queues[n];
+        }
+    }
+    return NULL;
+}
+
+static bool listed_already(const VGPUCp *cp, uint64_t mqd_va)
+{
+    unsigned n;
+
+    for (n = 0; n < CP_NUM_HQDS; n++) {
+        const CpQueue *q = &cp->queues[n];
+
+        if (q->listed && vgpu_cp_queue_active(q) &&
+            cp_hqd64(q, CP_MQD_BASE_ADDR) == mqd_va) {
+            return true;
+        }
+    }
+    return false;
+}
+
+CpStep vgpu_cp_map(VGPUCp *cp, CpExec *x, const uint32_t *dw, int vmid,
+                   bool *full)
+{
+    uint64_t mqd_va = (dw[3] | (uint64_t)dw[4] << 32) & ~3ull;
+    uint64_t wptr_va = (dw[5] | (uint64_t)dw[6] << 32) & ~7ull;
+    unsigned engine = VGPU_GET(dw[1], PM4_MAP_DW1__ENGINE_SEL);
+    uint32_t mqd[MQD_USED];
+    CpQueue *q;
+    CpStep step;
+
+    *full = false;
+    if (VGPU_GET(dw[1], PM4_MAP_DW1__NUM_QUEUES) != 1 ||
+        VGPU_GET(dw[1], PM4_MAP_DW1__EXT_ENGINE_SEL) ||
+        engine > (vmid < 0 ? PM4_ENGINE_HIQ : PM4_ENGINE_COMPUTE)) {
+        return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
+    }
+    step = mqd_read(x, mqd_va, mqd);
+    if (step != CP_STEP_DONE) {
+        return step;
+    }
+    QEMU_LOCK_GUARD(&cp->w.lock);
+    if (vmid >= 0 && listed_already(cp, mqd_va)) {
+        return CP_STEP_DONE;
+    }
+    q = slot(cp, dw[1]);
+    if (!q) {
+        *full = true;
+        return CP_STEP_DONE;
+    }
+    memcpy(q->sh, mqd + CP_MQD_SH, sizeof(q->sh));
+    memcpy(q->regs, mqd + CP_MQD_HQD, sizeof(q->regs));
+    if (vmid >= 0) {
+        q->regs[CP_HQD_VMID] = VGPU_PREP(CP_HQD_VMID__VMID, (uint32_t)vmid) |
+                               VGPU_PREP(CP_HQD_VMID__IB_VMID, (uint32_t)vmid);
+    }
+    q->regs[CP_MQD_BASE_ADDR] = mqd_va;
+    q->regs[CP_MQD_BASE_ADDR_HI] = mqd_va >> 32;
+    q->regs[CP_HQD_PQ_WPTR_POLL_ADDR] = wptr_va;
+    q->regs[CP_HQD_PQ_WPTR_POLL_ADDR_HI] = wptr_va >> 32;
+    q->regs[CP_HQD_PQ_DOORBELL_CONTROL] =
+        CP_HQD_PQ_DOORBELL_CONTROL__EN |
+        (dw[2] & CP_HQD_PQ_DOORBELL_CONTROL__OFFSET);
+    q->regs[CP_HQD_ACTIVE] = CP_HQD_ACTIVE__ACTIVE;
+    q->hiq = engine == PM4_ENGINE_HIQ;
+    q->fixed = VGPU_GET(dw[1], PM4_MAP_DW1__QUEUE_TYPE) >= 2;
+    q->mapped = true;
+    q->listed = vmid >= 0;
+    vgpu_cp_queue_start(cp, q);
+    q->poll_wptr = wptr_va;
+    trace_vgpu_cp_map(cp->s->id, cp_number(cp, q),
+                      VGPU_GET(q->regs[CP_HQD_VMID], CP_HQD_VMID__VMID),
+                      mqd_va, dw[2]);
+    return CP_STEP_DONE;
+}
+
+CpStep vgpu_cp_unmap(VGPUCp *cp, CpExec *x, CpQueue *q, bool reset)
+{
+    CpStep step = CP_STEP_DONE;
+
+    WITH_QEMU_LOCK_GUARD(&cp->w.lock) {
+        if (vgpu_cp_queue_active(q)) {
+            vgpu_cp_queue_dequeue(cp, q);
+            qatomic_and(&q->regs[CP_HQD_PQ_DOORBELL_CONTROL],
+                        ~CP_HQD_PQ_DOORBELL_CONTROL__EN);
+            q->mapped = false;
+            q->listed = false;
+            q->unsaved = !reset;
+            trace_vgpu_cp_unmap(cp->s->id, cp_number(cp, q), reset);
+        }
+    }
+    if (q->unsaved) {
+        step = mqd_write(x, q);
+        if (step == CP_STEP_DONE) {
+            q->unsaved = false;
+        }
+    }
+    return step;
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of vgpu-kfd: run lists that fit: who runs where, and who leaves. */
+#include "qemu/osdep.h"
+#include "qemu/host-utils.h"
+#include "vgpu-qos-hws.h"
+
+#define VA          0x123456000ull      /* in every process */
+#define PASID(i)    (0x400 + (i))
+#define PROCESSES   3
+#define QUEUES      2                   /* of a process */
+#define ALL_HQDS    UINT32_MAX          /* of ME 1 */
+
+typedef struct Fixture {
+    QVGPU *v;
+    QVGPUHws h;
+    QVGPUProcess p[PROCESSES];
+    uint64_t page[PROCESSES];           /* at VA */
+    QVGPUUserQueue q[PROCESSES][QUEUES];
+} Fixture;
+
+static void setup(Fixture *f)
+{
+    unsigned i, j;
+
+    f->v = qvgpu_start();
+    qvgpu_hws_init(&f->h, f->v);
+    qvgpu_hws_resources(&f->h, QVGPU_HWS_VMIDS, ALL_HQDS);
+    qvgpu_list_begin(&f->h);
+    for (i = 0; i < PROCESSES; i++) {
+        qvgpu_process_init(&f->p[i], f->v, PASID(i));
+        f->page[i] = qvgpu_ram_page(f->v);
+        qvgpu_space_map(&f->p[i].space, VA, f->page[i], QVGPU_PAGE);
+        qvgpu_list_process(&f->h, &f->p[i], 10);
+        for (j = 0; j < QUEUES; j++) {
+            qvgpu_user_queue_init(&f->q[i][j], f->v, &f->p[i],
+                                  QUEUES * i + j);
+            /* Static ones are the last process's. */
+            qvgpu_list_queue(&f->h, &f->q[i][j],
+                             i == PROCESSES - 1 ? 2 : 0);
+        }
+    }
+}
+
+/* Each queue writes @val, and is waited for. */
+static void work(Fixture *f, unsigned i, uint32_t val)
+{
+    unsigned j;
+
+    for (j = 0; j < QUEUES; j++) {
+        qvgpu_pm4_write(&f->q[i][j].c, VA + 4 * j, val + j);
+        qvgpu_user_queue_kick(&f->q[i][j]);
+    }
+}
+
+static void expect_work(Fixture *f, unsigned i, uint32_t val)
+{
+    unsigned j;
+
+    for (j = 0; j < QUEUES; j++) {
+        qvgpu_user_queue_finish(&f->q[i][j]);
+        g_assert_cmphex(qtest_readl(f->v->qts, f->page[i] + 4 * j), ==,
+                        val + j);
+    }
+}
+
+/* The VMID that has the process's PASID, in all places; 0: none. */
+static unsigned vmid_of(Fixture *f, unsigned i)
+{
+    QVGPU *v = f->v;
+    uint64_t root = qvgpu_entry(v, f->p[i].space.root, VGPU_PDE_VALID);
+    unsigned vmid, found = 0;
+
+    for (vmid = 8; vmid < VGPU_NUM_VMIDS; vmid++) {
+        if (qvgpu_rd(v, IH_VMID_LUT(vmid)) != PASID(i)) {
+            continue;
+        }
+        g_assert_cmpuint(found, ==, 0);
+        found = vmid;
+        g_assert_cmphex(qvgpu_rd(v, IH_VMID_LUT_MM(vmid)), ==, PASID(i));
+        g_assert_cmphex(qvgpu_rd(v, ATC_VMID_PASID_MAPPING(vmid)), ==,
+                        PASID(i) | ATC_VMID_PASID_MAPPING__VALID);
+        g_assert_cmphex(qvgpu_rd(v, ATC_VMID_PASID_MAPPING(vmid + 16)), ==,
+                        PASID(i) | ATC_VMID_PASID_MAPPING__VALID);
+        g_assert_cmphex(qvgpu_mm_rd64(v,
+                        VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(vmid)), ==, root);
+        g_assert_cmphex(qvgpu_gfx_rd(v,
+                        VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(vmid)), ==,
+                        QVGPU_LO(root));
+        qvgpu_wr(v, GRBM_GFX_CNTL, VGPU_PREP(GRBM_GFX_CNTL__VMID, vmid));
+        g_assert_cmphex(qvgpu_rd(v, SH_MEM_CONFIG), ==,
+                        f->p[i].sh_mem_config);
+        g_assert_cmphex(qvgpu_rd(v, SH_MEM_BASES), ==, PASID(i));
+    }
+    return found;
+}
+
+/*
+ * Catches: queues in another process's VMID, registers of it that are not set,
+ * a fence before what it is to follow, and rings heard that have left.
+ */
+static void test_run(void)
+{
+    unsigned i, j, vmids = 0;
+    Fixture f;
+
+    setup(&f);
+    for (i = 0; i < PROCESSES; i++) {
+        work(&f, i, 0x1000 * (i + 1));      /* before it is mapped */
+    }
+    qvgpu_list_run(&f.h, 0);
+    for (i = 0; i < PROCESSES; i++) {
+        expect_work(&f, i, 0x1000 * (i + 1));
+    }
+    for (i = 0; i < PROCESSES; i++) {
+        g_assert_cmpuint(vmid_of(&f, i), !=, 0);
+        vmids |= 1u << vmid_of(&f, i);
+        work(&f, i, 0x2000 * (i + 1));
+        expect_work(&f, i, 0x2000 * (i + 1));
+    }
+    g_assert_cmpuint(ctpop32(vmids), ==, PROCESSES);
+
+    qvgpu_hws_unmap(&f.h, PM4_UNMAP_PREEMPT, PM4_SEL_ALL, 0);
+    qvgpu_hws_sync(&f.h);
+    for (i = 0; i < PROCESSES; i++) {
+        g_assert_cmpuint(vmid_of(&f, i), ==, 0);
+        for (j = 0; j < QUEUES; j++) {
+            QVGPUUserQueue *q = &f.q[i][j];
+
+            g_assert_cmphex(qvgpu_mqd_rd(q, CP_HQD_PQ_RPTR), ==, q->c.wptr);
+            g_assert_cmphex(qvgpu_mqd_rd(q, CP_HQD_PQ_WPTR_LO), ==,
+                            q->c.wptr);
+        }
+        work(&f, i, 0x3000);
+    }
+    /* Nobody listens; when they are back, they find it. */
+    qvgpu_hws_sync(&f.h);
+    g_assert_cmphex(qtest_readl(f.v->qts, f.page[0]), ==, 0x2000);
+    qvgpu_list_run(&f.h, 0);
+    for (i = 0; i < PROCESSES; i++) {
+        expect_work(&f, i, 0x3000);
+    }
+    qvgpu_stop(f.v);
+}
+
+/* Catches: an unmap that takes others, or none, or saves what it resets. */
+static void test_unmap(void)
+{
+    unsigned j;
+    Fixture f;
+
+    setup(&f);
+    qvgpu_list_run(&f.h, 0);
+    qvgpu_hws_sync(&f.h);
+
+    qvgpu_hws_unmap(&f.h, PM4_UNMAP_PREEMPT, PM4_SEL_PASID, PASID(0));
+    qvgpu_hws_sync(&f.h);
+    work(&f, 0, 0x100);
+    work(&f, 1, 0x200);
+    expect_work(&f, 1, 0x200);
+    g_assert_cmphex(qtest_readl(f.v->qts, f.page[0]), ==, 0);
+    g_assert_cmpuint(vmid_of(&f, 0), ==, 0);
+    g_assert_cmpuint(vmid_of(&f, 1), !=, 0);
+
+    qvgpu_hws_unmap(&f.h, PM4_UNMAP_RESET, PM4_SEL_DOORBELLS,
+                    f.q[1][0].c.doorbell);
+    qvgpu_hws_sync(&f.h);
+    g_assert_cmphex(qvgpu_mqd_rd(&f.q[1][0], CP_HQD_PQ_WPTR_LO), ==, 0);
+    work(&f, 1, 0x300);
+    qvgpu_user_queue_finish(&f.q[1][1]);
+    g_assert_cmphex(qtest_readl(f.v->qts, f.page[1]), ==, 0x200);
+    g_assert_cmphex(qtest_readl(f.v->qts, f.page[1] + 4), ==, 0x301);
+
+    qvgpu_hws_unmap(&f.h, PM4_UNMAP_PREEMPT, PM4_SEL_NON_STATIC, 0);
+    qvgpu_hws_sync(&f.h);
+    work(&f, 1, 0x400);
+    work(&f, 2, 0x500);
+    expect_work(&f, 2, 0x500);
+    for (j = 0; j < QUEUES; j++) {
+        g_assert_cmphex(qtest_readl(f.v->qts, f.page[1] + 4 * j), <, 0x400);
+    }
+    g_assert_cmpuint(vmid_of(&f, 1), ==, 0);
+    g_assert_cmpuint(vmid_of(&f, 2), !=, 0);
+    qvgpu_stop(f.v);
+}
+
+/* Catches: a translation that the VMID's last process has left behind. */
+static void test_vmid_again(void)
+{
+    unsigned i, round;
+    Fixture f;
+
+    setup(&f);
+    qvgpu_hws_resources(&f.h, 1u << 9, ALL_HQDS);
+    for (round = 0; round < 2; round++) {
+        for (i = 0; i < PROCESSES; i++) {
+            unsigned val = 0x10000 * round + 0x100 * i + 1;
+
+            qvgpu_list_begin(&f.h);
+            qvgpu_list_process(&f.h, &f.p[i], 1);
+            qvgpu_list_queue(&f.h, &f.q[i][0], 0);
+            qvgpu_list_queue(&f.h, &f.q[i][1], 0);
+            work(&f, i, val);
+            /* The last list's queues leave by themselves. */
+            qvgpu_list_run(&f.h, 0);
+            expect_work(&f, i, val);
+            g_assert_cmpuint(vmid_of(&f, i), ==, 9);
+        }
+    }
+    qvgpu_stop(f.v);
+}
+
+/* The HIQ says so, and stands. */
+static void expect_error(Fixture *f, unsigned code, uint32_t bits)
+{
+    if (code) {
+        qvgpu_compute_irq(&f->h.hiq, IH_SRC_CP_BAD_OPCODE,
+                          VGPU_PREP(IH_CP_ERROR__CODE, code) |
+                          (f->h.hiq.doorbell / 8 & IH_CP_ERROR__DOORBELL));
+    } else {
+        qvgpu_wait_until(qvgpu_counter(f->v, VGPU_CNT_QUEUE_ERRORS) == 1);
+    }
+    g_assert_cmphex(qvgpu_hqd_rd(&f->h.hiq, CP_HQD_ERROR), ==, bits);
+    g_assert_cmphex(qvgpu_hqd_rd(&f->h.hiq, CP_HQD_ACTIVE), ==, 1);
+    g_assert_cmpuint(qvgpu_counter(f->v, VGPU_CNT_QUEUE_ERRORS), ==, 1);
+    qvgpu_stop(f->v);
+}
+
+/* Catches: a list that is believed whatever it says. */
+static void test_errors(void)
+{
+    static const struct {
+        uint32_t header, dw1;
+        unsigned code;
+    } bad[] = {
+        /* queues of nobody */
+        { PM4_HEADER(PM4_MAP_QUEUES, 7u), 1u << 29, CP_ERROR_PACKET_UNSUPPORTED },
+        /* not a scheduler's packet; not chained; too short; too long */
+        { PM4_HEADER(PM4_WRITE_DATA, 5u), 0, CP_ERROR_PACKET_UNSUPPORTED },
+        { PM4_HEADER(PM4_RUN_LIST, 4u), 0, CP_ERROR_PACKET_UNSUPPORTED },
+        { PM4_HEADER(PM4_MAP_PROCESS, 16u), 0, CP_ERROR_PACKET_RESERVED },
+        { PM4_HEADER(PM4_NOP, 0x3000u), 0, CP_ERROR_PACKET_RESERVED },
+        { 0, 0, CP_ERROR_PACKET_UNSUPPORTED },
+    };
+    unsigned i;
+    Fixture f;
+
+    for (i = 0; i < ARRAY_SIZE(bad); i++) {
+        uint32_t dw[PM4_MAP_PROCESS_DWORDS] = { bad[i].header, bad[i].dw1 };
+
+        setup(&f);
+        qvgpu_list_begin(&f.h);
+        qvgpu_list_emit(&f.h, dw, ARRAY_SIZE(dw));
+        qvgpu_list_run(&f.h, 0);
+        expect_error(&f, bad[i].code, 0);
+    }
+    /* In the ring, MAP_PROCESS is nobody's. */
+    setup(&f);
+    QVGPU_PM4(&f.h.hiq, PM4_MAP_PROCESS, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+              0, 0, 0, 0, 0, 0, 0);
+    qvgpu_compute_kick(&f.h.hiq);
+    expect_error(&f, CP_ERROR_PACKET_UNSUPPORTED, 0);
+    /* A list where there is no memory. */
+    setup(&f);
+    QVGPU_PM4(&f.h.hiq, PM4_RUN_LIST, 0, 0x7000, PM4_RUN_DW3__VALID | 64);
+    qvgpu_compute_kick(&f.h.hiq);
+    expect_error(&f, 0, CP_HQD_ERROR__IB_UTCL1_ERROR);
+}
+
+void qvgpu_add_hws_tests(void)
+{
+    qtest_add_func("/vgpu-kfd/hws/run", test_run);
+    qtest_add_func("/vgpu-kfd/hws/unmap", test_unmap);
+    qtest_add_func("/vgpu-kfd/hws/vmid-again", test_vmid_again);
+    qtest_add_func("/vgpu-kfd/hws/errors", test_errors);
+    qvgpu_add_hws_turn_tests();
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of vgpu-kfd: run lists that do not fit, whose queues take turns. */
+#include "qemu/osdep.h"
+#include "vgpu-qos-hws.h"
+#include "vgpu/aql.h"
+
+#define SHARED      0x111100000000ull   /* one page, in every process */
+#define OWN         0x222200000000ull   /* of each process */
+#define PASID(i)    (0x500 + (i))
+#define MAX_QUEUES  48
+#define ROUNDS      3
+
+typedef struct Fixture {
+    QVGPU *v;
+    QVGPUHws h;
+    unsigned processes, queues;         /* a multiple of processes */
+    uint64_t shared;
+    uint64_t own[MAX_QUEUES];           /* a page of each process */
+    QVGPUProcess p[MAX_QUEUES];
+    QVGPUUserQueue q[MAX_QUEUES];
+} Fixture;
+
+static unsigned process_of(Fixture *f, unsigned i)
+{
+    return i / (f->queues / f->processes);
+}
+
+/* A list that comes round, each slice as short as can be. */
+static void setup(Fixture *f, unsigned processes, unsigned queues,
+                  uint32_t vmids, uint64_t hqds)
+{
+    unsigned i;
+
+    f->v = qvgpu_start();
+    f->processes = processes;
+    f->queues = queues;
+    qvgpu_hws_init(&f->h, f->v);
+    qvgpu_hws_resources(&f->h, vmids, hqds);
+    f->shared = qvgpu_ram_page(f->v);
+    qvgpu_list_begin(&f->h);
+    for (i = 0; i < queues; i++) {
+        unsigned n = process_of(f, i);
+
+        if (i == 0 || n != process_of(f, i - 1)) {
+            qvgpu_process_init(&f->p[n], f->v, PASID(n));
+            f->own[n] = qvgpu_ram_page(f->v);
+            qvgpu_space_map(&f->p[n].space, SHARED, f->shared, QVGPU_PAGE);
+            qvgpu_space_map(&f->p[n].space, OWN, f->own[n], QVGPU_PAGE);
+            qvgpu_list_process(&f->h, &f->p[n], 1);
+        }
+        qvgpu_user_queue_init(&f->q[i], f->v, &f->p[n], i);
+        qvgpu_list_queue(&f->h, &f->q[i], 0);
+    }
+    qvgpu_list_chain(&f->h);
+}
+
+static void wait_value(QVGPUCompute *c, uint64_t va, uint32_t val)
+{
+    QVGPU_PM4(c, PM4_WAIT_REG_MEM, PM4_WAIT_DW1__MEM_SPACE | QVGPU_POLL_EQ,
+              QVGPU_LO(va), QVGPU_HI(va), val, UINT32_MAX, 10);
+}
+
+/*
+ * Queues pass a token on, each to the one before it in the list, so that
+ * whoever has it is seldom mapped together with the next. Between, each writes
+ * what is its own.
+ */
+static void relay(Fixture *f)
+{
+    unsigned round, i;
+
+    for (round = 0; round < ROUNDS; round++) {
+        for (i = 0; i < f->queues; i++) {
+            unsigned turn = round * f->queues + f->queues - 1 - i;
+            QVGPUCompute *c = &f->q[i].c;
+
+            wait_value(c, SHARED, turn);
+            qvgpu_pm4_write(c, OWN + 8 * i, turn << 8 | i);
+            qvgpu_pm4_write(c, OWN + 8 * i + 4, ~turn);
+            qvgpu_pm4_write(c, SHARED, turn + 1);
+        }
+    }
+    for (i = 0; i < f->queues; i++) {
+        qvgpu_user_queue_kick(&f->q[i]);
+    }
+}
+
+static void relay_finish(Fixture *f)
+{
+    unsigned i;
+
+    for (i = 0; i < f->queues; i++) {
+        unsigned turn = (ROUNDS - 1) * f->queues + f->queues - 1 - i;
+        uint64_t own = f->own[process_of(f, i)] + 8 * i;
+
+        qvgpu_user_queue_finish(&f->q[i]);
+        g_assert_cmphex(qtest_readl(f->v->qts, own), ==, turn << 8 | i);
+        g_assert_cmphex(qtest_readl(f->v->qts, own + 4), ==, ~turn);
+    }
+    g_assert_cmpuint(qtest_readl(f->v->qts, f->shared), ==,
+                     ROUNDS * f->queues);
+    g_assert_cmpuint(qvgpu_counter(f->v, VGPU_CNT_QUEUE_ERRORS), ==, 0);
+    g_assert_false(qvgpu_ih_pending(f->v));
+    qvgpu_hws_unmap(&f->h, PM4_UNMAP_PREEMPT, PM4_SEL_ALL, 0);
+    qvgpu_hws_sync(&f->h);
+    for (i = 0; i < f->queues; i++) {
+        g_assert_cmphex(qvgpu_mqd_rd(&f->q[i], CP_HQD_PQ_RPTR), ==,
+                        f->q[i].c.wptr);
+    }
+    qvgpu_stop(f->v);
+}
+
+/*
+ * Catches: a queue whose turn never comes, one that loses its place when it is
+ * taken away, writes in another's address space.
+ */
+static void test_queues(void)
+{
+    Fixture f;
+
+    setup(&f, 1, 24, QVGPU_HWS_VMIDS, 0xf0f0);
+    relay(&f);
+    qvgpu_list_run(&f.h, 0);
+    relay_finish(&f);
+}
+
+static void test_processes(void)
+{
+    Fixture f;
+
+    setup(&f, 24, 24, QVGPU_HWS_VMIDS, UINT64_MAX);
+    relay(&f);
+    qvgpu_list_run(&f.h, 0);
+    relay_finish(&f);
+}
+
+/* Slices that end in the middle of a process, and fewer than there are. */
+static void test_both(void)
+{
+    Fixture f;
+
+    setup(&f, 12, 48, QVGPU_HWS_VMIDS, 0x3ff);
+    relay(&f);
+    qvgpu_list_run(&f.h, 3);
+    relay_finish(&f);
+}
+
+/* Catches: turns where everything fits. */
+static void test_settled(void)
+{
+    unsigned i;
+    Fixture f;
+
+    setup(&f, 8, 16, QVGPU_HWS_VMIDS, 0xffff);
+    relay(&f);
+    qvgpu_list_run(&f.h, 0);
+    for (i = 0; i < f.queues; i++) {
+        qvgpu_user_queue_finish(&f.q[i]);
+    }
+    for (i = 0; i < f.queues; i++) {
+        /* Never saved. */
+        g_assert_cmphex(qvgpu_mqd_rd(&f.q[i], CP_HQD_PQ_WPTR_LO), ==, 0);
+    }
+    relay_finish(&f);
+}
+
+/* Acknowledge a fault of process 2 at @va, if there is one. */
+static bool take_fault(Fixture *f, uint64_t va)
+{
+    QVGPUIrq irq;
+
+    if (!qvgpu_ih_pending(f->v)) {
+        return false;
+    }
+    qvgpu_ih_next(f->v, &irq);
+    g_assert_cmphex(irq.client, ==, IH_CLIENT_UTCL2);
+    g_assert_cmphex(irq.pasid, ==, PASID(2));
+    g_assert_cmphex(irq.data[0], ==, (uint32_t)(va >> 12));
+    qvgpu_cam_ack(f->v, irq.data[2]);
+    return true;
+}
+
+/*
+ * Catches: a stalled queue that keeps its slot, that does not come back to its
+ * fault, or whose fault is told of as another process's.
+ */
+static void test_stalled(void)
+{
+    const uint64_t va = OWN + QVGPU_PAGE;
+    unsigned i, faults = 0;
+    uint64_t page;
+    Fixture f;
+
+    setup(&f, 6, 6, 3u << 10, 3);
+    page = qvgpu_ram_page(f.v);
+    qvgpu_pm4_write(&f.q[2].c, va, 0x600d);
+    relay(&f);
+    qvgpu_list_run(&f.h, 0);
+    /* The relay goes on until the token is with the queue that is stalled. */
+    qvgpu_wait_until(({
+        faults += take_fault(&f, va);
+        faults >= 4 && qtest_readl(f.v->qts, f.shared) == 3;
+    }));
+    g_assert_cmphex(qtest_readl(f.v->qts, page), ==, 0);
+    qvgpu_space_map(&f.p[2].space, va, page, QVGPU_PAGE);
+    for (i = 0; i < f.queues; i++) {
+        qvgpu_wait_until(({
+            take_fault(&f, va);
+            qtest_readl(f.v->qts, f.q[i].c.rptr) == f.q[i].c.wptr;
+        }));
+    }
+    g_assert_cmphex(qtest_readl(f.v->qts, page), ==, 0x600d);
+    qvgpu_hws_unmap(&f.h, PM4_UNMAP_PREEMPT, PM4_SEL_ALL, 0);
+    qvgpu_hws_sync(&f.h);
+    while (take_fault(&f, va)) {
+        /* of before it was mapped */
+    }
+    relay_finish(&f);
+}
+
+/*
+ * Catches: a signal that goes down twice, or never, because its packet was
+ * interrupted, and a full ring that is taken for an empty one.
+ */
+static void test_aql(void)
+{
+    const unsigned packets = 1024 / AQL_PACKET_DWORDS;
+    unsigned i, n;
+    Fixture f;
+
+    setup(&f, 1, 12, 1u << 15, 0xf);
+    for (i = 0; i < f.queues; i++) {
+        QVGPUCompute *c = &f.q[i].c;
+
+        qtest_writel(f.v->qts, f.q[i].mqd +
+                     4 * (CP_MQD_HQD + CP_HQD_AQL_CONTROL), 1);
+        qtest_writeq(f.v->qts, f.own[0] + 64 * i + AMD_SIGNAL_VALUE, packets);
+        for (n = 0; n < packets; n++) {
+            uint64_t at = c->ring + 64 * n;
+
+            /* The first waits for the start, all count down. */
+            if (n == 0) {
+                qtest_writeq(f.v->qts, at + 8, SHARED);
+            }
+            qtest_writeq(f.v->qts, at + 4 * AQL_COMPLETION_SIGNAL,
+                         OWN + 64 * i);
+            qtest_writel(f.v->qts, at, AQL_BARRIER_AND);
+        }
+        qtest_writeq(f.v->qts, c->wptr_mem, packets);
+    }
+    qtest_writeq(f.v->qts, f.shared + AMD_SIGNAL_VALUE, 1);
+    qvgpu_list_run(&f.h, 0);
+    /* All had a turn and were saved, with nothing done. */
+    for (i = 0; i < f.queues; i++) {
+        qvgpu_wait_until(qvgpu_mqd_rd(&f.q[i], CP_HQD_PQ_WPTR_LO) == 1024);
+    }
+    qtest_writeq(f.v->qts, f.shared + AMD_SIGNAL_VALUE, 0);
+    for (i = 0; i < f.queues; i++) {
+        qvgpu_wait_until(qtest_readq(f.v->qts, f.q[i].c.rptr) == packets);
+        g_assert_cmpint((int64_t)qtest_readq(f.v->qts, f.own[0] + 64 * i +
+                                             AMD_SIGNAL_VALUE), ==, 0);
+    }
+    g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_QUEUE_ERRORS), ==, 0);
+    qvgpu_stop(f.v);
+}
+
+/* Catches: a list that nothing fits of, and that stops the rest. */
+static void test_starved(void)
+{
+    Fixture f;
+
+    setup(&f, 2, 2, 1, 0);              /* VMID 0 is not the scheduler's */
+    relay(&f);
+    qvgpu_list_run(&f.h, 0);
+    qvgpu_hws_sync(&f.h);
+    qvgpu_hws_resources(&f.h, 1u << 8, 1);
+    qvgpu_hws_sync(&f.h);
+    relay_finish(&f);
+}
+
+void qvgpu_add_hws_turn_tests(void)
+{
+    qtest_add_func("/vgpu-kfd/hws/turns/queues", test_queues);
+    qtest_add_func("/vgpu-kfd/hws/turns/processes", test_processes);
+    qtest_add_func("/vgpu-kfd/hws/turns/both", test_both);
+    qtest_add_func("/vgpu-kfd/hws/turns/settled", test_settled);
+    qtest_add_func("/vgpu-kfd/hws/turns/stalled", test_stalled);
+    qtest_add_func("/vgpu-kfd/hws/turns/aql", test_aql);
+    qtest_add_func("/vgpu-kfd/hws/turns/starved", test_starved);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Test-side driver of vgpu-kfd: the hardware scheduler. */
+#include "qemu/osdep.h"
+#include "vgpu-qos-hws.h"
+
+#define KIQ_ME          2
+#define HIQ_DOORBELL    8
+#define DOORBELLS       0x8000          /* of user queues, bytes */
+
+static void mqd_wr(QVGPU *v, uint64_t mqd, unsigned reg, uint32_t val)
+{
+    qtest_writel(v->qts, mqd + 4 * (CP_MQD_HQD + reg), val);
+}
+
+/* What KFD writes into an MQD. */
+static void mqd_fill(QVGPUCompute *c, uint64_t mqd)
+{
+    mqd_wr(c->v, mqd, CP_HQD_PQ_CONTROL, c->control);
+    mqd_wr(c->v, mqd, CP_HQD_AQL_CONTROL, c->aql);
+    mqd_wr(c->v, mqd, CP_HQD_PQ_BASE, c->ring_va >> 8);
+    mqd_wr(c->v, mqd, CP_HQD_PQ_BASE_HI, c->ring_va >> 40);
+    mqd_wr(c->v, mqd, CP_HQD_PQ_RPTR_REPORT_ADDR, c->rptr_va);
+    mqd_wr(c->v, mqd, CP_HQD_PQ_RPTR_REPORT_ADDR_HI, c->rptr_va >> 32);
+}
+
+void qvgpu_hws_init(QVGPUHws *h, QVGPU *v)
+{
+    uint64_t mqd = qvgpu_ram_page(v), mc = qvgpu_mc(v, mqd);
+    unsigned vmid;
+
+    *h = (QVGPUHws) { .v = v };
+    for (vmid = 8; vmid < VGPU_NUM_VMIDS; vmid++) {
+        QVGPUSpace nothing;
+
+        qvgpu_space_init(&nothing, v, vmid, QVGPU_RAM);
+    }
+    qvgpu_cp_setup(v);
+    qvgpu_compute_init(&h->kiq, v, KIQ_ME, 1, 0, NULL);
+    h->kiq.doorbell = 0;
+    qvgpu_compute_load(&h->kiq);
+    qvgpu_wr(v, RLC_CP_SCHEDULERS, RLC_CP_SCHEDULERS__VALID |
+             VGPU_PREP(RLC_CP_SCHEDULERS__ME, KIQ_ME) |
+             VGPU_PREP(RLC_CP_SCHEDULERS__PIPE, 1u));
+    qvgpu_compute_init(&h->hiq, v, KIQ_ME, 0, 0, NULL);
+    h->hiq.doorbell = HIQ_DOORBELL;
+    mqd_fill(&h->hiq, mqd);
+    QVGPU_PM4(&h->kiq, PM4_MAP_QUEUES,
+              VGPU_PREP(PM4_MAP_DW1__NUM_QUEUES, 1u) | PM4_MAP_DW1__ME |
+              VGPU_PREP(PM4_MAP_DW1__ENGINE_SEL, PM4_ENGINE_HIQ),
+              HIQ_DOORBELL, QVGPU_LO(mc), QVGPU_HI(mc), 0, 0);
+    qvgpu_compute_finish(&h->kiq);
+    h->fence = qvgpu_ram_page(v);
+    h->list = qvgpu_alloc(v, QVGPU_RAM, QVGPU_HWS_LIST, QVGPU_PAGE);
+}
+
+void qvgpu_hws_resources(QVGPUHws *h, uint32_t vmids, uint64_t queues)
+{
+    QVGPU_PM4(&h->hiq, PM4_SET_RESOURCES, vmids, QVGPU_LO(queues),
+              QVGPU_HI(queues), 0, 0, 0, 0);
+}
+
+void qvgpu_hws_sync(QVGPUHws *h)
+{
+    uint64_t va = qvgpu_mc(h->v, h->fence);
+    uint64_t number = ++h->fences << 32 | 0x5a5a;
+
+    QVGPU_PM4(&h->hiq, PM4_QUERY_STATUS,
+              VGPU_PREP(PM4_QUERY_DW1__COMMAND, PM4_QUERY_FENCE_ACK), 0,
+              QVGPU_LO(va), QVGPU_HI(va), QVGPU_LO(number), QVGPU_HI(number));
+    qvgpu_compute_kick(&h->hiq);
+    qvgpu_wait_until(qtest_readq(h->v->qts, h->fence) == number);
+}
+
+void qvgpu_hws_unmap(QVGPUHws *h, unsigned action, unsigned sel,
+                     uint32_t what)
+{
+    QVGPU_PM4(&h->hiq, PM4_UNMAP_QUEUES,
+              VGPU_PREP(PM4_UNMAP_DW1__NUM_QUEUES, 1u) |
+              VGPU_PREP(PM4_UNMAP_DW1__QUEUE_SEL, sel) | action,
+              what, 0, 0, 0);
+}
+
+void qvgpu_process_init(QVGPUProcess *p, QVGPU *v, unsigned pasid)
+{
+    *p = (QVGPUProcess) {
+        .pasid = pasid,
+        .sh_mem_config = pasid ^ 0x55,
+        .space = {
+            .v = v, .tables = QVGPU_RAM, .next_va = 0x7f0000000000ull,
+            .root = qvgpu_ram_page(v),
+        },
+    };
+}
+
+void qvgpu_user_queue_init(QVGPUUserQueue *q, QVGPU *v, QVGPUProcess *p,
+                           unsigned number)
+{
+    qvgpu_compute_init(&q->c, v, 0, 0, 0, &p->space);
+    q->c.doorbell = DOORBELLS + 8 * number;
+    q->mqd = qvgpu_ram_page(v);
+    mqd_fill(&q->c, q->mqd);
+}
+
+void qvgpu_user_queue_kick(QVGPUUserQueue *q)
+{
+    qtest_writeq(q->c.v->qts, q->c.wptr_mem, q->c.wptr);
+    qvgpu_compute_kick(&q->c);
+}
+
+void qvgpu_user_queue_finish(QVGPUUserQueue *q)
+{
+    qvgpu_wait_until(qtest_readl(q->c.v->qts, q->c.rptr) ==
+                     (q->c.wptr & (q->c.dwords - 1)));
+}
+
+uint32_t qvgpu_mqd_rd(QVGPUUserQueue *q, unsigned reg)
+{
+    return qtest_readl(q->c.v->qts, q->mqd + 4 * (CP_MQD_HQD + reg));
+}
+
+void qvgpu_list_begin(QVGPUHws *h)
+{
+    h->dwords = 0;
+}
+
+void qvgpu_list_emit(QVGPUHws *h, const uint32_t *dw, unsigned n)
+{
+    unsigned i;
+
+    g_assert_cmpuint(4 * (h->dwords + n), <=, QVGPU_HWS_LIST);
+    for (i = 0; i < n; i++) {
+        qtest_writel(h->v->qts, h->list + 4 * h->dwords++, dw[i]);
+    }
+}
+
+void qvgpu_list_process(QVGPUHws *h, QVGPUProcess *p, unsigned ms)
+{
+    uint64_t root = qvgpu_entry(h->v, p->space.root, VGPU_PDE_VALID);
+    uint32_t dw[PM4_MAP_PROCESS_DWORDS] = {
+        PM4_HEADER(PM4_MAP_PROCESS, PM4_MAP_PROCESS_DWORDS),
+        p->pasid | VGPU_PREP(PM4_PROCESS_DW1__QUANTUM, ms),
+        root, root >> 32, p->pasid, p->sh_mem_config,
+    };
+
+    qvgpu_list_emit(h, dw, ARRAY_SIZE(dw));
+}
+
+void qvgpu_list_queue(QVGPUHws *h, QVGPUUserQueue *q, unsigned type)
+{
+    uint64_t mqd = qvgpu_mc(h->v, q->mqd);
+    uint32_t dw[] = {
+        PM4_HEADER(PM4_MAP_QUEUES, 7u),
+        VGPU_PREP(PM4_MAP_DW1__NUM_QUEUES, 1u) |
+        VGPU_PREP(PM4_MAP_DW1__QUEUE_SEL, 1u) |
+        VGPU_PREP(PM4_MAP_DW1__QUEUE_TYPE, type),
+        q->c.doorbell, QVGPU_LO(mqd), QVGPU_HI(mqd),
+        QVGPU_LO(q->c.wptr_va), QVGPU_HI(q->c.wptr_va),
+    };
+
+    qvgpu_list_emit(h, dw, ARRAY_SIZE(dw));
+}
+
+/* The list with the packet that is to come in it, if @chain. */
+static uint32_t run_control(QVGPUHws *h, bool chain)
+{
+    return (h->dwords + (chain ? 4 : 0)) | PM4_RUN_DW3__VALID |
+           (chain ? PM4_RUN_DW3__CHAIN : 0);
+}
+
+void qvgpu_list_chain(QVGPUHws *h)
+{
+    uint64_t mc = qvgpu_mc(h->v, h->list);
+    uint32_t dw[] = {
+        PM4_HEADER(PM4_RUN_LIST, 4u), QVGPU_LO(mc), QVGPU_HI(mc),
+        run_control(h, true),
+    };
+
+    qvgpu_list_emit(h, dw, ARRAY_SIZE(dw));
+}
+
+void qvgpu_list_run(QVGPUHws *h, unsigned processes)
+{
+    uint64_t mc = qvgpu_mc(h->v, h->list);
+
+    QVGPU_PM4(&h->hiq, PM4_RUN_LIST, QVGPU_LO(mc), QVGPU_HI(mc),
+              run_control(h, false) |
+              VGPU_PREP(PM4_RUN_DW3__PROCESS_CNT, processes));
+    qvgpu_compute_kick(&h->hiq);
+}

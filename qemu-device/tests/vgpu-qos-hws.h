@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Test-side driver of vgpu-kfd: the hardware scheduler. Brings up KIQ and HIQ,
+ * and builds run lists, as KFD does.
+ */
+#ifndef VGPU_QOS_HWS_H
+#define VGPU_QOS_HWS_H
+
+#include "vgpu-qos-cp.h"
+
+#define QVGPU_HWS_VMIDS     0xff00u         /* KFD's part of them */
+#define QVGPU_HWS_LIST      (32 * KiB)      /* bytes */
+
+typedef struct QVGPUHws {
+    QVGPU *v;
+    QVGPUCompute kiq, hiq;
+    uint64_t fence;             /* QUERY_STATUS writes there */
+    uint64_t fences;            /* how often it did */
+    uint64_t list;              /* CPU address */
+    uint32_t dwords;            /* in the list so far */
+} QVGPUHws;
+
+/* Where a process's memory is, without a VMID: the scheduler chooses it. */
+typedef struct QVGPUProcess {
+    QVGPUSpace space;
+    unsigned pasid;
+    uint32_t sh_mem_config;
+} QVGPUProcess;
+
+/* A compute queue of a process, with an MQD instead of an HQD. */
+typedef struct QVGPUUserQueue {
+    QVGPUCompute c;             /* c.me and so on mean nothing */
+    uint64_t mqd;               /* CPU address */
+} QVGPUUserQueue;
+
+/*
+ * VMIDs 8-15 enabled in both hubs, KIQ, HIQ; nothing is given to the scheduler
+ * yet.
+ */
+void qvgpu_hws_init(QVGPUHws *h, QVGPU *v);
+void qvgpu_hws_resources(QVGPUHws *h, uint32_t vmids, uint64_t queues);
+/* All that HIQ was told is done: a fence says so. */
+void qvgpu_hws_sync(QVGPUHws *h);
+void qvgpu_hws_unmap(QVGPUHws *h, unsigned action, unsigned sel,
+                     uint32_t what);
+
+void qvgpu_process_init(QVGPUProcess *p, QVGPU *v, unsigned pasid);
+void qvgpu_user_queue_init(QVGPUUserQueue *q, QVGPU *v, QVGPUProcess *p,
+                           unsigned number);
+/* Write the pointer to memory, and ring. */
+void qvgpu_user_queue_kick(QVGPUUserQueue *q);
+/* Wait until rptr is reported to be where wptr is. */
+void qvgpu_user_queue_finish(QVGPUUserQueue *q);
+/* A dword of the HQD's image in the MQD. */
+uint32_t qvgpu_mqd_rd(QVGPUUserQueue *q, unsigned reg);
+
+/* Begin a list; what it holds; run it. */
+void qvgpu_list_begin(QVGPUHws *h);
+void qvgpu_list_emit(QVGPUHws *h, const uint32_t *dw, unsigned n);
+void qvgpu_list_process(QVGPUHws *h, QVGPUProcess *p, unsigned ms);
+void qvgpu_list_queue(QVGPUHws *h, QVGPUUserQueue *q, unsigned type);
+/* The list's last packet sends the scheduler to its first again. */
+void qvgpu_list_chain(QVGPUHws *h);
+void qvgpu_list_run(QVGPUHws *h, unsigned processes);
+
+/* Added with the scheduler's. */
+void qvgpu_add_hws_turn_tests(void);
+
+#endif /* VGPU_QOS_HWS_H */
