@@ -7,11 +7,12 @@
 #include <glib/gstdio.h>
 #include "fuzz.h"
 
-#define MACHINE_CASES   4096            /* before a new machine */
+#define MACHINE_CASES   512             /* before a new machine */
 #define MAX_SHRINK      400             /* tries */
 
 static gint64 seconds = 10;
 static gint64 first_seed = -1;
+static gint64 machine;
 static gchar *one_case;
 static gchar *drop_list;
 static gboolean dont_shrink;
@@ -23,6 +24,8 @@ static const GOptionEntry options[] = {
       "the run's seed, instead of a random one", "N" },
     { "case", 0, 0, G_OPTION_ARG_STRING, &one_case,
       "do only this case", "HEX" },
+    { "machine", 0, 0, G_OPTION_ARG_INT64, &machine,
+      "the first machine: 0 alone, 1, 2 in a hive as node 0, 1", "N" },
     { "drop", 0, 0, G_OPTION_ARG_STRING, &drop_list,
       "leave out these packets of the case", "N,N..." },
     { "no-shrink", 0, 0, G_OPTION_ARG_NONE, &dont_shrink,
@@ -35,7 +38,8 @@ static void say_case(void *data)
 {
     FuzzCase *c = data;
 
-    fprintf(stderr, "# died in case 0x%016" PRIx64 "\n", c->seed);
+    fprintf(stderr, "# died in case 0x%016" PRIx64 ", machine %d\n", c->seed,
+            c->machine);
     g_unlink(c->ram_file);
 }
 
@@ -64,13 +68,14 @@ static char *format_drop(const GArray *drop)
     return g_string_free(list, false);
 }
 
-/* Does the case fail in a process of its own, without these packets? */
+/* Does the case fail, on the same machine, in a process of its own, without these packets? */
 static bool fails_without(const char *self, uint64_t seed, const GArray *drop)
 {
     g_autofree char *number = g_strdup_printf("0x%" PRIx64, seed);
     g_autofree char *list = format_drop(drop);
-    const char *argv[] = { self, "--case", number, "--drop", list,
-                           "--no-shrink", NULL };
+    g_autofree char *kind = g_strdup_printf("%" PRId64, machine);
+    const char *argv[] = { self, "--case", number, "--machine", kind,
+                           "--drop", list, "--no-shrink", NULL };
     g_autofree char *out = NULL, *err = NULL;
     int status = 0;
 
@@ -97,11 +102,25 @@ static void shrink(const char *self, uint64_t seed, unsigned packets)
     }
     list = format_drop(drop);
     printf("# %u of %u packets are enough: %s --case 0x%" PRIx64
-           " --drop %s\n", packets - drop->len, packets, self, seed, list);
+           " --machine %" PRId64 " --drop %s\n", packets - drop->len, packets,
+           self, seed, machine, list);
 }
 
-/* Returns the number of cases; c->failure tells whether the last went wrong. */
-static uint64_t campaign(FuzzCase *c, uint64_t seed, uint64_t *packets)
+typedef struct Sum {
+    uint64_t cases, packets, stalls, faults, saves;
+} Sum;
+
+/* The machine has done its cases: what was written that no case uses? */
+static bool end_machine(FuzzCase *c, Sum *sum)
+{
+    sum->stalls += c->all_stalls;
+    sum->faults += c->all_faults;
+    sum->saves += c->all_saves;
+    return !c->failure->len && fuzz_check_rest(c);
+}
+
+/* Goes on until time is over or something went wrong, see c->failure. */
+static void campaign(FuzzCase *c, uint64_t seed, Sum *sum)
 {
     int64_t until = g_get_monotonic_time() + seconds * G_USEC_PER_SEC;
     uint64_t i;
@@ -110,24 +129,20 @@ static uint64_t campaign(FuzzCase *c, uint64_t seed, uint64_t *packets)
         FuzzRng r = { seed ^ i };
 
         if (i && i % MACHINE_CASES == 0) {
-            if (!fuzz_check_rest(c)) {
-                break;
+            if (!end_machine(c, sum)) {
+                return;
             }
             fuzz_stop(c);
-            fuzz_start(c);
+            machine = (machine + 1) % FUZZ_MACHINES;
+            fuzz_start(c, machine);
         }
         if (!fuzz_run(c, fuzz_rnd(&r), NULL)) {
             break;
         }
-        *packets += c->npackets;
+        sum->cases++;
+        sum->packets += c->npackets;
     }
-    printf("# %" PRIu64 " retry faults, %" PRIu64 " no-retry faults, %" PRIu64
-           " saves (of this machine)\n", c->all_stalls, c->all_faults,
-           c->all_saves);
-    if (!c->failure->len) {
-        fuzz_check_rest(c);
-    }
-    return i;
+    end_machine(c, sum);
 }
 
 int main(int argc, char **argv)
@@ -135,7 +150,7 @@ int main(int argc, char **argv)
     g_autoptr(GOptionContext) context = g_option_context_new("");
     g_autoptr(GError) err = NULL;
     g_autoptr(GArray) drop = NULL;
-    uint64_t cases = 1, packets = 0;
+    Sum sum = { 0 };
     static FuzzCase c;
     bool failed;
 
@@ -151,22 +166,23 @@ int main(int argc, char **argv)
     drop = parse_drop(drop_list);
     printf("1..1\n# seed %" PRId64 "\n", first_seed);
     qtest_add_abrt_handler(say_case, &c);
-    fuzz_start(&c);
+    fuzz_start(&c, machine % FUZZ_MACHINES);
     if (one_case) {
         fuzz_run(&c, g_ascii_strtoull(one_case, NULL, 0), drop);
-        packets = c.npackets;
     } else {
-        cases = campaign(&c, first_seed, &packets);
+        campaign(&c, first_seed, &sum);
     }
     failed = c.failure->len;
     if (failed) {
-        printf("# case 0x%" PRIx64 ", number %" PRIu64 " of the run: %s\n",
-               c.seed, cases, c.failure->str);
+        printf("# case 0x%" PRIx64 ", after %" PRIu64 " that passed, machine %d"
+               ": %s\n", c.seed, sum.cases, c.machine, c.failure->str);
         if (!dont_shrink) {
             shrink(argv[0], c.seed, c.npackets);
         }
     }
-    printf("# %" PRIu64 " cases, %" PRIu64 " packets\n", cases, packets);
+    printf("# %" PRIu64 " cases passed: %" PRIu64 " packets, %" PRIu64 " retry "
+           "faults, %" PRIu64 " no-retry faults, %" PRIu64 " saves\n", sum.cases,
+           sum.packets, sum.stalls, sum.faults, sum.saves);
     puts(failed ? "not ok 1 - model" : "ok 1 - model");
     fuzz_stop(&c);
     qtest_remove_abrt_handler(&c);

@@ -5,11 +5,7 @@
  * as it meets them, which leaves the others time to get on or to wait.
  */
 #include "qemu/osdep.h"
-#include <glib/gstdio.h>
-#include <sys/mman.h>
 #include "fuzz.h"
-
-#define IH_ORDER        13              /* 1024 entries */
 
 void fuzz_fail(FuzzCase *c, const char *fmt, ...)
 {
@@ -20,74 +16,6 @@ void fuzz_fail(FuzzCase *c, const char *fmt, ...)
         g_string_append_vprintf(c->failure, fmt, ap);
         va_end(ap);
     }
-}
-
-void fuzz_start(FuzzCase *c)
-{
-    g_autofree char *args = NULL;
-    unsigned i;
-    int fd;
-
-    memset(c, 0, sizeof(*c));
-    fd = g_file_open_tmp("vgpu-fuzz-XXXXXX", &c->ram_file, NULL);
-    g_assert_cmpint(fd, >=, 0);
-    g_assert_cmpint(ftruncate(fd, QVGPU_RAM_SIZE), ==, 0);
-    c->ram = mmap(NULL, QVGPU_RAM_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-                  0);
-    g_assert_true(c->ram != MAP_FAILED);
-    close(fd);
-    args = g_strdup_printf("-machine memory-backend=ram -object "
-                           "memory-backend-file,id=ram,share=on,size=%uM,"
-                           "mem-path=%s",
-                           (unsigned)(QVGPU_RAM_SIZE / MiB), c->ram_file);
-    c->v = qvgpu_start_args(args);
-    qvgpu_ih_init(c->v, IH_ORDER, 0);
-
-    c->ram_size = QVGPU_RAM_SIZE;
-    c->vram_size = c->v->vram_size;
-    c->vram_bus = c->v->bar[VGPU_BAR_VRAM];
-    c->agp = qvgpu_mc(c->v, 0);
-    c->fb = qvgpu_mc(c->v, c->vram_bus);
-    for (i = 0; i < 2; i++) {
-        c->mem[i].base = (i == QVGPU_RAM ? c->ram_size : c->vram_size) -
-                         FUZZ_MEM;
-        c->mem[i].byte = g_malloc0(FUZZ_MEM);
-        c->mem[i].undef = g_malloc0(FUZZ_MEM);
-    }
-    for (i = 0; i < FUZZ_QUEUES; i++) {
-        FuzzQueue *q = &c->queue[i];
-
-        q->traps = g_array_new(false, false, sizeof(uint32_t));
-        q->seen_traps = g_array_new(false, false, sizeof(uint32_t));
-        q->seen_stalls = g_array_new(false, false, sizeof(QVGPUIrq));
-    }
-    c->broken = g_array_new(false, false, sizeof(FuzzBroken));
-    c->faults = g_array_new(false, true, sizeof(FuzzFault));
-    c->seen_faults = g_array_new(false, true, sizeof(FuzzFault));
-    c->failure = g_string_new(NULL);
-}
-
-void fuzz_stop(FuzzCase *c)
-{
-    unsigned i;
-
-    qvgpu_stop(c->v);
-    g_unlink(c->ram_file);
-    g_free(c->ram_file);
-    munmap(c->ram, c->ram_size);
-    for (i = 0; i < 2; i++) {
-        g_free(c->mem[i].byte);
-        g_free(c->mem[i].undef);
-    }
-    for (i = 0; i < FUZZ_QUEUES; i++) {
-        g_array_unref(c->queue[i].traps);
-        g_array_unref(c->queue[i].seen_traps);
-        g_array_unref(c->queue[i].seen_stalls);
-    }
-    g_array_unref(c->broken);
-    g_array_unref(c->faults);
-    g_array_unref(c->seen_faults);
-    g_string_free(c->failure, true);
 }
 
 void fuzz_drain(FuzzCase *c)

@@ -9,6 +9,7 @@
  *                  docs/hardware.md
  *   fuzz-mec.c     the same of compute queues
  *   fuzz-walk.c    the same of translation: no cache, no spans
+ *   fuzz-machine.c starts QEMU
  *   fuzz-run.c     lets the device do the case, compares pointers and
  *                  interrupts
  *   fuzz-stall.c   repairs the faults, disturbs queues, saves the machine
@@ -68,6 +69,14 @@ typedef struct FuzzFault {
     bool write;
 } FuzzFault;
 
+/* Where VRAM is that cases use: in a hive, it is that of node 1. */
+typedef enum FuzzMachine {
+    FUZZ_ALONE,
+    FUZZ_HIVE_PEER,             /* the device is node 0 */
+    FUZZ_HIVE_OWN,              /* node 1 */
+    FUZZ_MACHINES,
+} FuzzMachine;
+
 typedef struct FuzzCase FuzzCase;
 
 typedef struct FuzzQueue {
@@ -105,8 +114,11 @@ struct FuzzCase {
     FuzzMem mem[2];             /* by QVGPUKind */
     uint8_t *ram;               /* the device's, shared with us */
     char *ram_file;
-    uint64_t vram_bus;          /* address of BAR 0 */
-    uint64_t vram_size, ram_size;
+    FuzzMachine machine;
+    /* All of a hive's VRAM; from @vram_first on it is in the BAR. */
+    uint64_t vram_bus, vram_first, vram_size;
+    uint64_t other_bus;         /* BAR of node 0's, which no case uses */
+    uint64_t ram_size;
 
     /* Registers, as the oracle knows them. */
     uint64_t fb, fb_offset, agp, default_page;
@@ -254,11 +266,14 @@ bool fuzz_check_rest(FuzzCase *c);
 /* No-retry faults that came, and that had to. */
 void fuzz_check_faults(FuzzCase *c);
 
-/* fuzz-run.c */
+/* fuzz-machine.c */
 
 /* A machine for cases, and the end of it. */
-void fuzz_start(FuzzCase *c);
+void fuzz_start(FuzzCase *c, FuzzMachine machine);
 void fuzz_stop(FuzzCase *c);
+
+/* fuzz-run.c */
+
 /* Do a case. True if the device did what it must. */
 bool fuzz_run(FuzzCase *c, uint64_t seed, const GArray *drop);
 /* Take the interrupts that there are to whom they concern. */
