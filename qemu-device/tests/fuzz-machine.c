@@ -9,10 +9,10 @@
 #include "fuzz.h"
 
 #define IH_ORDER        13              /* 1024 entries */
-#define PEER_AT         (192 * GiB)
+#define PEER_DOORBELL   (192 * GiB)
 #define PEER_MMIO       0xe1000000u
 
-/* The second device: BARs of its own. */
+/* The second device. Its VRAM follows the first one's on the bus, too. */
 static QVGPU *map_peer(QVGPU *v)
 {
     QVGPU *p = g_new0(QVGPU, 1);
@@ -20,27 +20,23 @@ static QVGPU *map_peer(QVGPU *v)
     *p = *v;
     p->pci = qpci_device_find(v->bus, QPCI_DEVFN(2, 0));
     g_assert_nonnull(p->pci);
-    p->bar[VGPU_BAR_VRAM] = PEER_AT;
-    p->bar[VGPU_BAR_DOORBELL] = PEER_AT + 32 * GiB;
+    p->bar[VGPU_BAR_VRAM] = v->bar[VGPU_BAR_VRAM] + v->vram_size;
+    p->bar[VGPU_BAR_DOORBELL] = PEER_DOORBELL;
     p->bar[VGPU_BAR_MMIO] = PEER_MMIO;
     qvgpu_map_bars(p);
     return p;
 }
 
-/* VRAM is that of node 1: another device's, or the own one's. */
+/* One of two devices is that of the cases; they use memory of both. */
 static void start_hive(FuzzCase *c)
 {
     QVGPU *peer = map_peer(c->v), *other = peer;
 
-    c->other_bus = c->v->bar[VGPU_BAR_VRAM];
-    if (c->machine == FUZZ_HIVE_OWN) {
+    if (c->machine == FUZZ_HIVE_1) {
         other = c->v;
         c->v = peer;
         qvgpu_bring_up(peer);
     }
-    c->vram_first = c->v->vram_size;
-    c->vram_size = 2 * c->v->vram_size;
-    c->vram_bus = PEER_AT - c->vram_first;
     g_free(other->pci);
     g_free(other);
 }
@@ -67,11 +63,15 @@ void fuzz_start(FuzzCase *c, FuzzMachine machine)
                            hive ? "-device vgpu-kfd,vram=64M,hive=1" : "",
                            (unsigned)(QVGPU_RAM_SIZE / MiB), c->ram_file);
     c->v = qvgpu_start_sized(hive ? "64M,hive=1" : "64M", args);
+    c->vram_bus = c->v->bar[VGPU_BAR_VRAM];
+    c->vram_size = c->v->vram_size;
+    c->mem[QVGPU_RAM].base = QVGPU_RAM_SIZE - FUZZ_MEM;
+    c->mem[QVGPU_VRAM].base = c->vram_size - FUZZ_MEM;
     if (hive) {
+        /* Tables and two parts are node 0's, the others node 1's. */
+        c->mem[QVGPU_VRAM].base = c->vram_size - FUZZ_PARTS_AT - 2 * FUZZ_PART;
+        c->vram_size *= 2;
         start_hive(c);
-    } else {
-        c->vram_size = c->v->vram_size;
-        c->vram_bus = c->v->bar[VGPU_BAR_VRAM];
     }
     qvgpu_ih_init(c->v, IH_ORDER, 0);
 
@@ -79,8 +79,6 @@ void fuzz_start(FuzzCase *c, FuzzMachine machine)
     c->agp = qvgpu_mc(c->v, 0);
     c->fb = (uint64_t)qvgpu_mm_rd(c->v, MC_VM_FB_LOCATION_BASE) << 24;
     for (i = 0; i < 2; i++) {
-        c->mem[i].base = (i == QVGPU_RAM ? c->ram_size : c->vram_size) -
-                         FUZZ_MEM;
         c->mem[i].byte = g_malloc0(FUZZ_MEM);
         c->mem[i].undef = g_malloc0(FUZZ_MEM);
     }

@@ -234,7 +234,7 @@ bool fuzz_run(FuzzCase *c, uint64_t seed, const GArray *drop)
     for (i = 0; i < c->nqueues; i++) {
         kick(&c->queue[i]);
     }
-    if (fuzz_chance(&c->rng, 50)) {
+    if (fuzz_chance(&c->rng, 30)) {
         fuzz_save(c);
     }
     for (i = 0; i < c->nqueues && !c->failure->len; i++) {

@@ -79,6 +79,9 @@ static void disturb(FuzzQueue *q)
     FuzzCase *c = q->c;
     FuzzQueue *other = &c->queue[fuzz_below(&q->rng, c->nqueues)];
 
+    if (fuzz_chance(&q->rng, 25)) {
+        fuzz_save(c);
+    }
     switch (fuzz_below(&q->rng, 16)) {
     case 0 ... 1:
         qvgpu_invalidate(c->v, fuzz_rnd(&q->rng) & 0xffff);
@@ -98,10 +101,7 @@ static void disturb(FuzzQueue *q)
         qtest_qmp_assert_success(c->v->qts, "{ 'execute': 'stop' }");
         qtest_qmp_assert_success(c->v->qts, "{ 'execute': 'cont' }");
         break;
-    case 6:
-        fuzz_save(c);
-        break;
-    case 7:
+    case 6 ... 7:
         invalidate(q, c->vmids[fuzz_below(&q->rng, c->nspaces)],
                    fuzz_rnd(&q->rng) >> (64 - VGPU_VA_BITS));
         break;

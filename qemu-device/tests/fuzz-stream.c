@@ -10,21 +10,32 @@
 #define MAX_LEN         (32 * KiB)
 
 /*
- * Offset in the queue's part where @len bytes of data are. Up to @beyond bytes
+ * Offset in the queue's part where @len bytes of data are. Up to @more bytes
  * after the part may be asked for as well.
  */
 static uint64_t stretch(FuzzQueue *q, QVGPUKind kind, uint64_t len,
-                        uint64_t beyond)
+                        uint64_t more)
 {
     FuzzRng *r = &q->c->rng;
     uint64_t end = FUZZ_DATA_END * QVGPU_PAGE;
 
-    if (len <= end + beyond && fuzz_chance(r, 40)) {
-        uint64_t least = len > beyond ? len - beyond : 1;
+    if (len <= end + more && fuzz_chance(r, 40)) {
+        uint64_t least = len > more ? len - more : 1;
 
         return FUZZ_PART - least - fuzz_below(r, end - least + 1);
     }
     return fuzz_below(r, fuzz_front_pages(kind) * QVGPU_PAGE - len + 1);
+}
+
+/* Bytes after the queue's part that are no memory. */
+static uint64_t beyond(FuzzQueue *q, QVGPUKind kind)
+{
+    FuzzCase *c = q->c;
+    uint64_t end = c->mem[kind].base + FUZZ_MEM;
+
+    return q->part == FUZZ_QUEUES - 1 &&
+           end == (kind == QVGPU_RAM ? c->ram_size : c->vram_size) ? MAX_LEN
+                                                                   : 0;
 }
 
 static uint64_t pick_vmid0(FuzzQueue *q, uint64_t len)
@@ -32,14 +43,13 @@ static uint64_t pick_vmid0(FuzzQueue *q, uint64_t len)
     FuzzCase *c = q->c;
     FuzzRng *r = &c->rng;
     QVGPUKind kind = fuzz_chance(r, 60) ? QVGPU_RAM : QVGPU_VRAM;
-    bool last = q->part == FUZZ_QUEUES - 1;
 
     if (fuzz_chance(r, 50)) {
         return c->gart + q->part * FUZZ_GART_PAGES * QVGPU_PAGE +
                fuzz_below(r, FUZZ_GART_USED * QVGPU_PAGE);
     }
     return (kind == QVGPU_RAM ? c->agp : c->fb) + c->mem[kind].base +
-           fuzz_part(q, kind, stretch(q, kind, len, last ? MAX_LEN : 0)).off;
+           fuzz_part(q, kind, stretch(q, kind, len, beyond(q, kind))).off;
 }
 
 uint64_t fuzz_pick(FuzzQueue *q, unsigned vmid, uint64_t len)
@@ -48,8 +58,6 @@ uint64_t fuzz_pick(FuzzQueue *q, unsigned vmid, uint64_t len)
     FuzzRng *r = &c->rng;
     QVGPUKind kind = fuzz_chance(r, 60) ? QVGPU_RAM : QVGPU_VRAM;
     uint64_t base = q->base[vmid], mib2 = FUZZ_PART, off;
-    /* After the last part there is no memory. */
-    uint64_t beyond = q->part == FUZZ_QUEUES - 1 ? MAX_LEN : 0;
 
     if (!vmid) {
         return pick_vmid0(q, len);
@@ -66,12 +74,12 @@ uint64_t fuzz_pick(FuzzQueue *q, unsigned vmid, uint64_t len)
         off = c->mem[kind].base + fuzz_part(q, kind, 0).off;
         return QEMU_ALIGN_DOWN(base, GiB) +
                (kind == QVGPU_RAM ? GiB : 2 * GiB) + off +
-               stretch(q, kind, len, beyond);
+               stretch(q, kind, len, beyond(q, kind));
     default:
         /* Bus addresses: RAM, or VRAM in BAR 0, which other things follow. */
         off = c->mem[kind].base + fuzz_part(q, kind, 0).off;
         return q->huge[vmid] + (kind == QVGPU_VRAM ? c->vram_bus : 0) + off +
-               stretch(q, kind, len, beyond);
+               stretch(q, kind, len, beyond(q, kind));
     }
 }
 

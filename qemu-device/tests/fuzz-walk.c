@@ -26,7 +26,7 @@ static FuzzHit memory(FuzzCase *c, bool system, uint64_t addr)
     FuzzHit hit = { .kind = FUZZ_HIT_FAULT };
     QVGPUKind kind = system ? QVGPU_RAM : QVGPU_VRAM;
 
-    if (system && addr >= c->vram_bus + c->vram_first &&
+    if (system && addr >= c->vram_bus &&
         addr - c->vram_bus < c->vram_size) {
         kind = QVGPU_VRAM;
         addr -= c->vram_bus;

@@ -16,7 +16,8 @@
  *   fuzz-check.c   compares memory
  *   fuzz-model.c   counts seconds, replays and shrinks cases
  *
- * Memory is the upper end of guest RAM and of VRAM. A queue writes only to its
+ * Memory is the upper end of guest RAM and of VRAM, or where the VRAM of two
+ * devices meets. A queue writes only to its
  * own part of both, so that queues may run at once and the outcome is still
  * one; tables belong to one queue too, but for the roots. "Offset" below is
  * one in FuzzMem.
@@ -69,11 +70,11 @@ typedef struct FuzzFault {
     bool write;
 } FuzzFault;
 
-/* Where VRAM is that cases use: in a hive, it is that of node 1. */
+/* One device, or two in a hive; which of them cases are for. */
 typedef enum FuzzMachine {
     FUZZ_ALONE,
-    FUZZ_HIVE_PEER,             /* the device is node 0 */
-    FUZZ_HIVE_OWN,              /* node 1 */
+    FUZZ_HIVE_0,
+    FUZZ_HIVE_1,
     FUZZ_MACHINES,
 } FuzzMachine;
 
@@ -115,10 +116,8 @@ struct FuzzCase {
     uint8_t *ram;               /* the device's, shared with us */
     char *ram_file;
     FuzzMachine machine;
-    /* All of a hive's VRAM; from @vram_first on it is in the BAR. */
-    uint64_t vram_bus, vram_first, vram_size;
-    uint64_t other_bus;         /* BAR of node 0's, which no case uses */
-    uint64_t ram_size;
+    uint64_t vram_bus;          /* address of BAR 0; a hive's follow */
+    uint64_t vram_size, ram_size;
 
     /* Registers, as the oracle knows them. */
     uint64_t fb, fb_offset, agp, default_page;
