@@ -267,33 +267,42 @@ static void test_late(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: VMID 0's table out of reach, or reached by the others' kinds. */
-static void test_gart(void)
-{
-    Inject t;
-    QVGPUQueue kq;
-    uint64_t table, at = 0;
-    uint32_t lost, pte;
-    QVGPUIrq irq;
+#define GART_VA     UINT64_C(0x7fff00000000)
 
-    inject_start(&t);
-    at = 0x7fff00000000ull;
-    table = qvgpu_alloc(t.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
-    qtest_writeq(t.v->qts, table, qvgpu_entry(t.v, t.mem, QVGPU_PTE_RW));
-    qvgpu_mm_wr64(t.v, VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(0),
-                  qvgpu_entry(t.v, table, VGPU_PDE_VALID));
-    qvgpu_mm_wr64(t.v, VM_CONTEXT_PAGE_TABLE_START_ADDR_LO32(0),
-                  at >> VGPU_PAGE_SHIFT);
-    qvgpu_mm_wr64(t.v, VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(0),
-                  at >> VGPU_PAGE_SHIFT);
-    qvgpu_mm_wr(t.v, VM_CONTEXT_CNTL(0), VM_CONTEXT_CNTL__ENABLE_CONTEXT |
+/* A page at GART_VA for VMID 0, and a queue. Returns the entry's place. */
+static uint64_t gart_start(Inject *t, QVGPUQueue *kq)
+{
+    uint64_t table;
+
+    inject_start(t);
+    table = qvgpu_alloc(t->v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
+    qtest_writeq(t->v->qts, table, qvgpu_entry(t->v, t->mem, QVGPU_PTE_RW));
+    qvgpu_mm_wr64(t->v, VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(0),
+                  qvgpu_entry(t->v, table, VGPU_PDE_VALID));
+    qvgpu_mm_wr64(t->v, VM_CONTEXT_PAGE_TABLE_START_ADDR_LO32(0),
+                  GART_VA >> VGPU_PAGE_SHIFT);
+    qvgpu_mm_wr64(t->v, VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(0),
+                  GART_VA >> VGPU_PAGE_SHIFT);
+    qvgpu_mm_wr(t->v, VM_CONTEXT_CNTL(0), VM_CONTEXT_CNTL__ENABLE_CONTEXT |
                 VM_CONTEXT_CNTL__ALL_INTERRUPTS);
-    qvgpu_invalidate(t.v, 1);
-    qvgpu_queue_open(&kq, t.v, 1, SDMA_QUEUE_GFX, NULL);
+    qvgpu_invalidate(t->v, 1);
+    qvgpu_queue_open(kq, t->v, 1, SDMA_QUEUE_GFX, NULL);
+    return table;
+}
+
+/* Catches: VMID 0's table out of reach, or reached by the others' kinds. */
+static void test_gart_lost(void)
+{
+    uint32_t lost, pte;
+    QVGPUQueue kq;
+    QVGPUIrq irq;
+    Inject t;
+
+    gart_start(&t, &kq);
     pte = qvgpu_inject(t.v, "'kind': 'pte-lost'");
     lost = qvgpu_inject(t.v, "'kind': 'gart-lost', 'count': 1");
-    qvgpu_pkt_fence(&kq, at, 1);
-    qvgpu_pkt_fence(&kq, at + 4, 2);
+    qvgpu_pkt_fence(&kq, GART_VA, 1);
+    qvgpu_pkt_fence(&kq, GART_VA + 4, 2);
     qvgpu_finish(&kq);
     g_assert_cmpuint(qvgpu_inject_fired(t.v, pte), ==, 0);
     g_assert_cmpuint(qvgpu_inject_fired(t.v, lost), ==, 1);
@@ -305,6 +314,57 @@ static void test_gart(void)
     qvgpu_stop(t.v);
 }
 
+/* Catches: as above; corruption that an invalidation does not end. */
+static void test_gart_corrupt(void)
+{
+    QVGPUQueue kq;
+    uint32_t id;
+    Inject t;
+
+    gart_start(&t, &kq);
+    g_assert_cmphex(t.mem & QVGPU_PAGE, ==, 0);
+    qvgpu_inject(t.v, "'kind': 'pte-corrupt', 'xor': 8192");
+    id = qvgpu_inject(t.v, "'kind': 'gart-corrupt', 'count': 1, 'xor': 4096");
+    qvgpu_pkt_fence(&kq, GART_VA, 1);
+    qvgpu_pkt_fence(&kq, GART_VA + 4, 2);
+    qvgpu_finish(&kq);
+    g_assert_cmphex(qtest_readq(t.v->qts, t.mem), ==, 0);
+    g_assert_cmphex(qtest_readq(t.v->qts, t.mem + QVGPU_PAGE), ==,
+                    0x200000001ull);
+    g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 1);
+    qvgpu_invalidate(t.v, 1);
+    qvgpu_pkt_fence(&kq, GART_VA, 3);
+    qvgpu_finish(&kq);
+    g_assert_cmphex(qtest_readl(t.v->qts, t.mem), ==, 3);
+    qvgpu_stop(t.v);
+}
+
+/* Catches: an entry of VMID 0 that is late for too long, or not at all. */
+static void test_gart_late(void)
+{
+    uint64_t entry;
+    QVGPUQueue kq;
+    uint32_t id;
+    unsigned i;
+    Inject t;
+
+    entry = gart_start(&t, &kq);
+    id = qvgpu_inject(t.v, "'kind': 'gart-late', 'walks': 2");
+    for (i = 1; i <= 4; i++) {
+        uint64_t page = t.mem + (i < 4 ? 0 : QVGPU_PAGE);
+
+        qvgpu_pkt_fence(&kq, GART_VA, i);
+        qvgpu_finish(&kq);
+        /* Changed after the first walk; two see it as it was. */
+        g_assert_cmphex(qtest_readl(t.v->qts, page), ==, i);
+        qtest_writeq(t.v->qts, entry, qvgpu_entry(t.v, t.mem + QVGPU_PAGE,
+                                                  QVGPU_PTE_RW));
+        qvgpu_invalidate(t.v, 1);
+    }
+    g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 1);
+    qvgpu_stop(t.v);
+}
+
 void qvgpu_add_inject_tests(void)
 {
     qtest_add_func("/vgpu-kfd/inject/command", test_command);
@@ -313,5 +373,7 @@ void qvgpu_add_inject_tests(void)
     qtest_add_func("/vgpu-kfd/inject/seed", test_seed);
     qtest_add_func("/vgpu-kfd/inject/pte-corrupt", test_corrupt);
     qtest_add_func("/vgpu-kfd/inject/pte-late", test_late);
-    qtest_add_func("/vgpu-kfd/inject/gart-lost", test_gart);
+    qtest_add_func("/vgpu-kfd/inject/gart-lost", test_gart_lost);
+    qtest_add_func("/vgpu-kfd/inject/gart-corrupt", test_gart_corrupt);
+    qtest_add_func("/vgpu-kfd/inject/gart-late", test_gart_late);
 }

@@ -3,7 +3,7 @@
 #include "qemu/osdep.h"
 #include "hw/pci/pci_regs.h"
 #include "qobject/qdict.h"
-#include "vgpu-qos.h"
+#include "vgpu-qos-cp.h"
 #include "vgpu-qmp.h"
 
 #define LEN         (16 * KiB)
@@ -147,6 +147,49 @@ static void test_poison(void)
     qvgpu_stop(t.v);
 }
 
+/*
+ * Catches: poison that compute queues read, that stops more than the queue, or
+ * that looks like another error.
+ */
+static void test_poison_compute(void)
+{
+    QVGPU *v = qvgpu_start();
+    uint64_t src = qvgpu_alloc(v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
+    uint64_t dst = qvgpu_alloc(v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
+    uint64_t from = qvgpu_mc(v, src), to = qvgpu_mc(v, dst);
+    QVGPUCompute c, other;
+    uint32_t id;
+
+    qvgpu_compute_init(&c, v, 1, 0, 0, NULL);
+    qvgpu_compute_init(&other, v, 2, 0, 0, NULL);
+    qvgpu_cp_setup(v);
+    qvgpu_compute_load(&c);
+    qvgpu_compute_load(&other);
+    qvgpu_fill(v, src, 1, 0, QVGPU_PAGE);
+    id = qvgpu_inject(v, "'kind': 'vram-poison', 'hub': 'gfx', "
+                      "'start': %" PRIu64 ", 'length': 4",
+                      src - v->bar[VGPU_BAR_VRAM] + 8);
+    QVGPU_PM4(&c, PM4_COPY_DATA, PM4_SRC_MEM | PM4_DST_MEM << 8,
+              QVGPU_LO(from + 8), QVGPU_HI(from), QVGPU_LO(to), QVGPU_HI(to));
+    qvgpu_pm4_write(&c, to + 4, 1);
+    qvgpu_compute_kick(&c);
+    qvgpu_compute_irq(&c, IH_SRC_CP_ECC, 0);
+    g_assert_cmpuint(qvgpu_inject_fired(v, id), ==, 1);
+    g_assert_cmphex(qvgpu_hqd_rd(&c, CP_HQD_ERROR), ==, 0);
+
+    /* Another queue reads what is beside it. */
+    QVGPU_PM4(&other, PM4_COPY_DATA, PM4_SRC_MEM | PM4_DST_MEM << 8,
+              QVGPU_LO(from + 12), QVGPU_HI(from), QVGPU_LO(to + 12),
+              QVGPU_HI(to));
+    qvgpu_compute_finish(&other);
+    g_assert_cmphex(qtest_readl(v->qts, dst + 12), ==,
+                    qtest_readl(v->qts, src + 12));
+    g_assert_cmphex(qtest_readq(v->qts, dst), ==, 0);
+    g_assert_cmpuint(qvgpu_inject_fired(v, id), ==, 1);
+    g_assert_false(qvgpu_ih_pending(v));
+    qvgpu_stop(v);
+}
+
 /* Catches: anything that is still there, or comes back with a reset. */
 static void test_removal(void)
 {
@@ -192,5 +235,7 @@ void qvgpu_add_inject_vram_tests(void)
     qtest_add_func("/vgpu-kfd/inject/vram-lost", test_lost);
     qtest_add_func("/vgpu-kfd/inject/vram-lost-at-reset", test_lost_at_reset);
     qtest_add_func("/vgpu-kfd/inject/vram-poison", test_poison);
+    qtest_add_func("/vgpu-kfd/inject/vram-poison-compute",
+                   test_poison_compute);
     qtest_add_func("/vgpu-kfd/inject/surprise-removal", test_removal);
 }

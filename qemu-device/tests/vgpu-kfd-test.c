@@ -52,5 +52,6 @@ int main(int argc, char **argv)
     qvgpu_add_inject_irq_tests();
     qvgpu_add_inject_sdma_tests();
     qvgpu_add_inject_vram_tests();
+    qvgpu_add_inject_seed_tests();
     return g_test_run();
 }

@@ -327,6 +327,7 @@ void qvgpu_add_cp_pm4_tests(void);
 void qvgpu_add_inject_tests(void);
 void qvgpu_add_inject_irq_tests(void);
 void qvgpu_add_inject_sdma_tests(void);
+void qvgpu_add_inject_seed_tests(void);
 void qvgpu_add_inject_vram_tests(void);
 
 #endif /* VGPU_QOS_H */

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: runs that injections are let loose on. Each waits for the end of
+ * one thing before it begins the next, so that occasions come in one order.
+ */
+#include "qemu/osdep.h"
+#include "hw/pci/pci_regs.h"
+#include "qobject/qdict.h"
+#include "qobject/qlist.h"
+#include "inject-runs.h"
+#include "vgpu-qos-cp.h"
+
+#define GART_VA     UINT64_C(0x7fff00000000)
+#define ROUNDS      4
+#define INV_ENG     17
+#define PEER_SRC    (64 * MiB)
+
+void run_inject(Run *r)
+{
+    r->id = qvgpu_inject(r->v, "%s, 'seed': %u", r->members, r->seed);
+}
+
+void run_log_irqs(Run *r)
+{
+    while (qvgpu_ih_pending(r->v)) {
+        QVGPUIrq irq;
+
+        qvgpu_ih_next(r->v, &irq);
+        g_string_append_printf(r->log, "irq %02x %u %02x %u %x %x %x %x\n",
+                               irq.client, irq.source, irq.ring, irq.vmid,
+                               irq.data[0], irq.data[1], irq.data[2],
+                               irq.data[3]);
+    }
+}
+
+static void log_sum(Run *r, uint64_t addr, uint64_t len)
+{
+    g_autofree uint8_t *buf = g_malloc(len);
+    g_autofree char *sum = NULL;
+
+    qtest_memread(r->v->qts, addr, buf, len);
+    sum = g_compute_checksum_for_data(G_CHECKSUM_SHA256, buf, len);
+    g_string_append_printf(r->log, "memory %s\n", sum);
+}
+
+void run_log_memory(Run *r)
+{
+    log_sum(r, r->src, RUN_PAGES * QVGPU_PAGE);
+    log_sum(r, r->dst, RUN_PAGES * QVGPU_PAGE);
+}
+
+/* Free every slot of the CAM that is taken, told of or not. */
+static unsigned ack_all(Run *r)
+{
+    QDict *info = qvgpu_query(r->v);
+    QListEntry *entry;
+    unsigned n = 0;
+
+    QLIST_FOREACH_ENTRY(qdict_get_qlist(info, "cam"), entry) {
+        QDict *cam = qobject_to(QDict, qlist_entry_obj(entry));
+
+        qvgpu_cam_ack(r->v, qdict_get_int(cam, "slot"));
+        n++;
+    }
+    qobject_unref(info);
+    return n;
+}
+
+/* 8 bytes of each page that @va maps, one after the other, to dst. */
+static void look(Run *r, QVGPUQueue *q, uint64_t va, uint64_t dst)
+{
+    unsigned i;
+
+    for (i = 0; i < RUN_PAGES; i++) {
+        uint8_t bytes[8];
+
+        qvgpu_pkt_copy(q, va + i * QVGPU_PAGE, dst + i * 8, 8);
+        qvgpu_finish(q);
+        run_log_irqs(r);
+        qtest_memread(r->v->qts, r->dst + i * 8, bytes, sizeof(bytes));
+        g_string_append_printf(r->log, "page %u: %02x %02x\n", i, bytes[0],
+                               bytes[7]);
+    }
+}
+
+static uint64_t page(Run *r, unsigned round, unsigned i)
+{
+    return r->src + (i + round) % RUN_PAGES * QVGPU_PAGE;
+}
+
+void run_pages_vmid(Run *r)
+{
+    QVGPUSpace space;
+    unsigned round, i;
+    uint64_t dst;
+    QVGPUQueue q;
+
+    qvgpu_space_init(&space, r->v, RUN_VMID, QVGPU_VRAM);
+    /* What is wrong in the TLB stays wrong: tries would never end. */
+    qvgpu_space_set_retry(&space, false);
+    qvgpu_queue_open(&q, r->v, 0, SDMA_QUEUE_RLC(0), &space);
+    dst = qvgpu_space_place(&space, r->dst, QVGPU_PAGE);
+    run_inject(r);
+    for (round = 0; round < ROUNDS; round++) {
+        for (i = 0; i < RUN_PAGES; i++) {
+            qvgpu_space_map(&space, RUN_VA + i * QVGPU_PAGE, page(r, round, i),
+                            QVGPU_PAGE);
+        }
+        qvgpu_invalidate(r->v, 1u << RUN_VMID);
+        look(r, &q, RUN_VA, dst);
+    }
+}
+
+void run_pages_gart(Run *r)
+{
+    uint64_t table = qvgpu_alloc(r->v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
+    unsigned round, i;
+    QVGPUQueue q;
+
+    qvgpu_mm_wr64(r->v, VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(0),
+                  qvgpu_entry(r->v, table, VGPU_PDE_VALID));
+    qvgpu_mm_wr64(r->v, VM_CONTEXT_PAGE_TABLE_START_ADDR_LO32(0),
+                  GART_VA >> VGPU_PAGE_SHIFT);
+    qvgpu_mm_wr64(r->v, VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(0),
+                  (GART_VA >> VGPU_PAGE_SHIFT) + RUN_PAGES - 1);
+    qvgpu_mm_wr(r->v, VM_CONTEXT_CNTL(0), VM_CONTEXT_CNTL__ENABLE_CONTEXT |
+                VM_CONTEXT_CNTL__ALL_INTERRUPTS);
+    qvgpu_queue_open(&q, r->v, 0, SDMA_QUEUE_GFX, NULL);
+    run_inject(r);
+    for (round = 0; round < ROUNDS; round++) {
+        for (i = 0; i < RUN_PAGES; i++) {
+            qtest_writeq(r->v->qts, table + i * 8,
+                         qvgpu_entry(r->v, page(r, round, i), QVGPU_PTE_RW));
+        }
+        qvgpu_invalidate(r->v, 1);
+        look(r, &q, GART_VA, qvgpu_mc(r->v, r->dst));
+    }
+}
+
+static bool hangs(Run *r)
+{
+    QDict *info = qvgpu_query(r->v);
+    const QListEntry *entry = qlist_first(qdict_get_qlist(info, "engines"));
+    bool hung = qdict_get_bool(qobject_to(QDict, qlist_entry_obj(entry)),
+                               "hung");
+
+    qobject_unref(info);
+    return hung;
+}
+
+void run_fences(Run *r)
+{
+    unsigned i;
+    QVGPUQueue q;
+
+    qvgpu_queue_open(&q, r->v, 0, SDMA_QUEUE_GFX, NULL);
+    run_inject(r);
+    for (i = 0; i < RUN_PAGES && !hangs(r); i++) {
+        qvgpu_pkt_fence(&q, qvgpu_mc(r->v, r->dst) + i * 4, i + 1);
+        qvgpu_kick(&q);
+        qvgpu_wait_until(qvgpu_queue_idle(&q) || hangs(r));
+    }
+    g_string_append_printf(r->log, "packets %u\n", i);
+}
+
+void run_copies(Run *r)
+{
+    unsigned i, errors = 0;
+    QVGPUQueue q;
+
+    qvgpu_queue_open(&q, r->v, 0, SDMA_QUEUE_GFX, NULL);
+    run_inject(r);
+    for (i = 0; i < RUN_PAGES; i++) {
+        qvgpu_pkt_copy(&q, qvgpu_mc(r->v, r->src) + i * QVGPU_PAGE,
+                       qvgpu_mc(r->v, r->dst) + i * QVGPU_PAGE, QVGPU_PAGE);
+        qvgpu_kick(&q);
+        qvgpu_wait_until(qvgpu_queue_idle(&q) || qvgpu_queue_exception(&q));
+        while (qvgpu_queue_exception(&q)) {
+            g_string_append_printf(r->log, "copy %u: exception %u\n", i,
+                                   qvgpu_queue_exception(&q));
+            g_assert_cmpuint(errors++, <, 20 * RUN_PAGES);
+            qvgpu_queue_disable(&q);
+            run_log_irqs(r);
+            qvgpu_queue_enable(&q);
+            qvgpu_kick(&q);
+            qvgpu_wait_until(qvgpu_queue_idle(&q) ||
+                             qvgpu_queue_exception(&q));
+        }
+    }
+}
+
+void run_compute(Run *r)
+{
+    QVGPUCompute c;
+    unsigned i;
+
+    qvgpu_compute_init(&c, r->v, 1, 0, 0, NULL);
+    qvgpu_cp_setup(r->v);
+    qvgpu_compute_load(&c);
+    run_inject(r);
+    for (i = 0; i < RUN_PAGES; i++) {
+        uint64_t src = qvgpu_mc(r->v, r->src) + i * QVGPU_PAGE;
+        uint64_t dst = qvgpu_mc(r->v, r->dst) + i * 4;
+
+        QVGPU_PM4(&c, PM4_COPY_DATA, PM4_SRC_MEM | PM4_DST_MEM << 8,
+                  QVGPU_LO(src), QVGPU_HI(src), QVGPU_LO(dst), QVGPU_HI(dst));
+        qvgpu_compute_kick(&c);
+        qvgpu_wait_until(qtest_readl(r->v->qts, c.rptr) ==
+                         (c.wptr & (c.dwords - 1)) ||
+                         qvgpu_ih_pending(r->v));
+        if (qvgpu_ih_pending(r->v)) {
+            /* Whatever became of it, on to the next packet. */
+            g_string_append_printf(r->log, "packet %u\n", i);
+            qvgpu_compute_dequeue(&c);
+            run_log_irqs(r);
+            qvgpu_compute_load(&c);
+            qtest_writel(r->v->qts, c.rptr, c.wptr & (c.dwords - 1));
+        }
+    }
+}
+
+void run_doorbells(Run *r)
+{
+    unsigned i;
+    QVGPUQueue q;
+
+    qvgpu_queue_init(&q, r->v, 0, SDMA_QUEUE_GFX, NULL);
+    q.doorbell = DOORBELL_SDMA(0) * 8;
+    qvgpu_queue_load(&q);
+    run_inject(r);
+    for (i = 0; i < RUN_PAGES; i++) {
+        qvgpu_pkt_fence(&q, qvgpu_mc(r->v, r->dst) + i * 4, i + 1);
+        qvgpu_kick(&q);
+        qvgpu_wait_until(qvgpu_queue_idle(&q));
+        g_string_append_printf(r->log, "wptr %x\n",
+                               qvgpu_queue_rd(&q, SDMA_RB_WPTR));
+    }
+}
+
+void run_faults(Run *r)
+{
+    QVGPUQueue q, kq;
+    QVGPUSpace space;
+    unsigned i;
+
+    qvgpu_space_init(&space, r->v, RUN_VMID, QVGPU_VRAM);
+    qvgpu_queue_open(&q, r->v, 0, SDMA_QUEUE_RLC(0), &space);
+    qvgpu_queue_open(&kq, r->v, 0, SDMA_QUEUE_GFX, NULL);
+    run_inject(r);
+    for (i = 0; i < RUN_PAGES; i++) {
+        uint64_t va = RUN_VA + i * QVGPU_PAGE;
+
+        qvgpu_pkt_fence(&q, va, i + 1);
+        qvgpu_kick(&q);
+        qvgpu_wait_until(qvgpu_counter(r->v, VGPU_CNT_FAULTS_RETRY) == i + 1);
+        qvgpu_engine_pass(&kq);
+        run_log_irqs(r);
+        g_string_append_printf(r->log, "fault %u\n", i);
+        qtest_clock_step(r->v->qts, 1000000);
+        run_log_irqs(r);
+        qvgpu_space_map(&space, va, page(r, 0, i), QVGPU_PAGE);
+        g_assert_cmpuint(ack_all(r), ==, 1);
+        qvgpu_finish(&q);
+    }
+}
+
+void run_traps(Run *r)
+{
+    unsigned i;
+    QVGPUQueue q;
+
+    qvgpu_queue_open(&q, r->v, 0, SDMA_QUEUE_GFX, NULL);
+    run_inject(r);
+    for (i = 0; i < RUN_PAGES; i++) {
+        qvgpu_pkt_trap(&q, i);
+        qvgpu_finish(&q);
+        g_string_append_printf(r->log, "trap %u\n", i);
+        run_log_irqs(r);
+    }
+}
+
+void run_invalidations(Run *r)
+{
+    unsigned i, vmid;
+
+    run_inject(r);
+    qvgpu_mm_wr64(r->v, VM_INVALIDATE_ENG_ADDR_RANGE_LO32(INV_ENG),
+                  0x1fffffffffull);
+    for (i = 0; i < RUN_PAGES; i++) {
+        uint64_t fired = qvgpu_inject_fired(r->v, r->id);
+        uint32_t mask;
+
+        vmid = i % VGPU_NUM_VMIDS;
+        mask = 1u << vmid;
+        qvgpu_mm_wr(r->v, VM_INVALIDATE_ENG_REQ(INV_ENG), mask |
+                    VM_INVALIDATE_ENG_REQ__L2_PTES |
+                    VM_INVALIDATE_ENG_REQ__L1_PTES);
+        if (qvgpu_inject_fired(r->v, r->id) == fired) {
+            qvgpu_wait_until(qvgpu_mm_rd(r->v,
+                                         VM_INVALIDATE_ENG_ACK(INV_ENG)) &
+                             mask);
+        }
+        g_string_append_printf(r->log, "ack %x\n",
+                               qvgpu_mm_rd(r->v,
+                                           VM_INVALIDATE_ENG_ACK(INV_ENG)));
+    }
+}
+
+void run_nothing(Run *r)
+{
+    run_inject(r);
+    if (qpci_config_readl(r->v->pci, PCI_VENDOR_ID) == UINT32_MAX) {
+        g_string_append(r->log, "gone\n");
+    } else {
+        run_log_irqs(r);
+    }
+}
+
+void run_resets(Run *r)
+{
+    unsigned i;
+
+    run_inject(r);
+    for (i = 0; i < ROUNDS; i++) {
+        qtest_system_reset(r->v->qts);
+        qvgpu_map_bars(r->v);
+        log_sum(r, r->src, RUN_PAGES * QVGPU_PAGE);
+    }
+}
+
+void run_peer(Run *r)
+{
+    unsigned i;
+    QVGPUQueue q;
+
+    qvgpu_queue_open(&q, r->v, 0, SDMA_QUEUE_GFX, NULL);
+    run_inject(r);
+    for (i = 0; i < RUN_PAGES; i++) {
+        qvgpu_pkt_copy(&q, qvgpu_mc(r->v, r->v->bar[VGPU_BAR_VRAM]) + PEER_SRC,
+                       qvgpu_mc(r->v, r->dst) + i * 8, 8);
+        qvgpu_finish(&q);
+        run_log_irqs(r);
+    }
+    g_string_append_printf(r->log, "links %x status %x\n",
+                           qvgpu_rd(r->v, VGPU_XGMI_LINKS),
+                           qvgpu_mm_rd(r->v, VM_L2_PROTECTION_FAULT_STATUS));
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: every kind of injection, by a table: the same seed makes the same
+ * choices, another one makes others, what is taken is traced and counted. What
+ * each kind does is looked at by the other files of injection tests.
+ */
+#include "qemu/osdep.h"
+#include <glib/gstdio.h>
+#include "qobject/qdict.h"
+#include "qobject/qlist.h"
+#include "qobject/qstring.h"
+#include "inject-runs.h"
+
+/* What one thread after the other does, in an order that is always the same. */
+#define TRACES "-trace vgpu_inject -trace vgpu_fault -trace vgpu_fault_class " \
+    "-trace vgpu_ih_push -trace vgpu_ih_full -trace vgpu_queue_error " \
+    "-trace vgpu_cp_error -trace vgpu_removed -trace vgpu_xgmi_down " \
+    "-trace vgpu_xgmi_refused "
+#define HALF    ", 'probability': 0.5"
+#define AT_VA   ", 'start': 70368744177664, 'length': 98304"
+#define AT_GART ", 'start': 140733193388032, 'length': 98304"
+
+typedef struct Case {
+    const char *kind;
+    const char *members;
+    void (*run)(Run *r);
+    bool seedless;              /* nothing is left to chance */
+    bool peer;                  /* takes two devices */
+} Case;
+
+static const Case cases[] = {
+    { "pte-corrupt", HALF AT_VA, run_pages_vmid },
+    { "pte-lost", HALF AT_VA, run_pages_vmid },
+    { "pte-late", HALF AT_VA ", 'walks': 2", run_pages_vmid },
+    { "gart-corrupt", HALF AT_GART, run_pages_gart },
+    { "gart-lost", HALF AT_GART, run_pages_gart },
+    { "gart-late", HALF AT_GART ", 'walks': 2", run_pages_gart },
+    { "sdma-hang", ", 'probability': 0.1", run_fences },
+    { "sdma-slow", HALF ", 'bytes-per-second': 16777216", run_copies },
+    { "sdma-wrong-byte", HALF, run_copies },
+    { "doorbell-lost", HALF, run_doorbells },
+    { "fault-spurious", ", 'vmid': 5, 'count': 8" AT_VA, run_nothing },
+    { "fault-duplicate", HALF, run_faults },
+    { "fault-drop", HALF, run_faults },
+    { "fault-delay", HALF ", 'delay-ns': 1000000", run_faults },
+    { "ih-overflow", HALF, run_traps },
+    { "inv-no-ack", HALF, run_invalidations },
+    { "inv-early-ack", HALF ", 'delay-ns': 1000000", run_pages_vmid },
+    { "vram-lost", "", run_nothing },
+    { "vram-lost-at-reset", HALF, run_resets },
+    { "vram-poison", HALF, run_copies },
+    { "vram-poison", HALF, run_compute },
+    { "surprise-removal", "", run_nothing, .seedless = true },
+    { "xgmi-down", ", 'device': 'a', 'probability': 0.1", run_peer,
+      .peer = true },
+};
+
+/* TLBs, merges and messages: how fast threads were has a part in them. */
+static bool depends_on_time(const char *counter)
+{
+    return g_str_has_prefix(counter, "tlb-") || g_str_equal(counter, "msi") ||
+           g_str_equal(counter, "faults-merged");
+}
+
+/* The counters, and the injection's own. Returns how many were taken. */
+static uint64_t log_counters(Run *r)
+{
+    QDict *rsp = qtest_qmp(r->v->qts, "{ 'execute': 'query-vgpu' }");
+    uint64_t counted = 0, fired = qvgpu_inject_fired(r->v, r->id);
+    QListEntry *device, *entry;
+
+    QLIST_FOREACH_ENTRY(qdict_get_qlist(rsp, "return"), device) {
+        QDict *info = qobject_to(QDict, qlist_entry_obj(device));
+
+        QLIST_FOREACH_ENTRY(qdict_get_qlist(info, "counters"), entry) {
+            QDict *c = qobject_to(QDict, qlist_entry_obj(entry));
+            const char *name = qdict_get_str(c, "counter");
+
+            if (!depends_on_time(name)) {
+                g_string_append_printf(r->log, "%s %" PRId64 "\n", name,
+                                       qdict_get_int(c, "value"));
+            }
+            if (g_str_equal(name, "injections")) {
+                counted += qdict_get_int(c, "value");
+            }
+        }
+    }
+    qobject_unref(rsp);
+    /* A reset starts counting anew, the injection does not. */
+    g_assert_cmpuint(counted, <=, fired);
+    g_string_append_printf(r->log, "seen %" PRIu64 " fired %" PRIu64 "\n",
+                           qvgpu_inject_seen(r->v, r->id), fired);
+    return fired;
+}
+
+/* Everything that happened in one run of @c; its trace. */
+static char *record(const Case *c, unsigned seed, char **traced)
+{
+    g_autofree char *file = NULL, *args = NULL, *members = NULL, *trace = NULL;
+    const char *line;
+    uint64_t fired;
+    Run r = { .log = g_string_new(""), .seed = seed };
+    int fd = g_file_open_tmp("vgpu-inject-XXXXXX", &file, NULL);
+
+    g_assert_cmpint(fd, >=, 0);
+    close(fd);
+    args = g_strdup_printf(TRACES "-D %s%s", file, c->peer ?
+                           " -device vgpu-kfd,vram=64M,hive=7" : "");
+    r.members = members = g_strdup_printf("'kind': '%s'%s", c->kind,
+                                          c->members);
+    r.v = qvgpu_start_sized(c->peer ? "64M,hive=7,id=a" : "64M", args);
+    r.src = qvgpu_alloc(r.v, QVGPU_VRAM, RUN_PAGES * QVGPU_PAGE, QVGPU_PAGE);
+    r.dst = qvgpu_alloc(r.v, QVGPU_VRAM, RUN_PAGES * QVGPU_PAGE, QVGPU_PAGE);
+    qvgpu_fill(r.v, r.src, 1, 0, RUN_PAGES * QVGPU_PAGE);
+    c->run(&r);
+    run_log_memory(&r);
+    fired = log_counters(&r);
+    qvgpu_stop(r.v);
+
+    g_assert_true(g_file_get_contents(file, &trace, NULL, NULL));
+    g_unlink(file);
+    /* Every one that is counted is traced, and the other way round. */
+    for (line = trace; (line = strstr(line, " kind=")); line++, fired--) {
+        g_assert_cmpuint(fired, >, 0);
+        g_assert_true(g_str_has_prefix(line + 6, c->kind));
+    }
+    g_assert_cmpuint(fired, ==, 0);
+    *traced = g_steal_pointer(&trace);
+    return g_string_free(r.log, FALSE);
+}
+
+/*
+ * Catches: a choice that depends on the time, on a thread or on another
+ * machine's memory; a seed that is not used; a taken occasion that nobody tells
+ * of.
+ */
+static void test_case(const void *opaque)
+{
+    const Case *c = opaque;
+    g_autofree char *trace_a = NULL, *trace_b = NULL, *trace_c = NULL;
+    g_autofree char *a = record(c, 3, &trace_a);
+    g_autofree char *b = record(c, 3, &trace_b);
+
+    g_assert_cmpstr(a, ==, b);
+    g_assert_cmpstr(trace_a, ==, trace_b);
+    g_assert_nonnull(strstr(trace_a, "kind="));
+    if (!c->seedless) {
+        g_autofree char *other = record(c, 8, &trace_c);
+
+        /* Not in the trace alone, which has the random numbers. */
+        g_assert_cmpstr(a, !=, other);
+        g_assert_cmpstr(trace_a, !=, trace_c);
+    }
+}
+
+/* The entry of the schema with that name. */
+static QDict *schema_entry(QList *schema, const char *name)
+{
+    QListEntry *entry;
+
+    QLIST_FOREACH_ENTRY(schema, entry) {
+        QDict *dict = qobject_to(QDict, qlist_entry_obj(entry));
+
+        if (g_str_equal(qdict_get_str(dict, "name"), name)) {
+            return dict;
+        }
+    }
+    g_assert_not_reached();
+}
+
+static const char *type_of_kind(QDict *arguments)
+{
+    QListEntry *entry;
+
+    QLIST_FOREACH_ENTRY(qdict_get_qlist(arguments, "members"), entry) {
+        QDict *member = qobject_to(QDict, qlist_entry_obj(entry));
+
+        if (g_str_equal(qdict_get_str(member, "name"), "kind")) {
+            return qdict_get_str(member, "type");
+        }
+    }
+    g_assert_not_reached();
+}
+
+/* Catches: a kind that is new, and that nobody has written a run for. */
+static void test_complete(void)
+{
+    QTestState *qts = qtest_init("-machine none");
+    QDict *rsp = qtest_qmp(qts, "{ 'execute': 'query-qmp-schema' }");
+    QList *schema = qdict_get_qlist(rsp, "return");
+    QDict *command = schema_entry(schema, "vgpu-inject");
+    QDict *arguments = schema_entry(schema, qdict_get_str(command, "arg-type"));
+    QDict *kinds = schema_entry(schema, type_of_kind(arguments));
+    QListEntry *entry;
+    unsigned i, n = 0;
+
+    QLIST_FOREACH_ENTRY(qdict_get_qlist(kinds, "values"), entry) {
+        const char *kind = qstring_get_str(qobject_to(QString,
+                                                qlist_entry_obj(entry)));
+        unsigned runs = 0;
+
+        for (i = 0; i < ARRAY_SIZE(cases); i++) {
+            runs += g_str_equal(cases[i].kind, kind);
+        }
+        if (!runs) {
+            g_error("no run for injections of kind %s", kind);
+        }
+        n += runs;
+    }
+    g_assert_cmpuint(n, ==, ARRAY_SIZE(cases));
+    qobject_unref(rsp);
+    qtest_quit(qts);
+}
+
+void qvgpu_add_inject_seed_tests(void)
+{
+    unsigned i;
+
+    qtest_add_func("/vgpu-kfd/inject-seed/complete", test_complete);
+    for (i = 0; i < ARRAY_SIZE(cases); i++) {
+        g_autofree char *name = g_strdup_printf("/vgpu-kfd/inject-seed/%s%s",
+                                                cases[i].kind,
+                                                cases[i].run == run_compute ?
+                                                "-cp" : "");
+
+        qtest_add_data_func(name, &cases[i], test_case);
+    }
+}
