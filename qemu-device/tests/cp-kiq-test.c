@@ -157,7 +157,8 @@ static void test_select(void)
     map(&f, chosen);
     qvgpu_compute_kick(&f.kiq);
     qvgpu_compute_irq(&f.kiq, IH_SRC_CP_BAD_OPCODE,
-                      VGPU_PREP(IH_CP_ERROR__CODE, CP_ERROR_PACKET_UNSUPPORTED));
+                      VGPU_PREP(IH_CP_ERROR__CODE,
+                                CP_ERROR_PACKET_UNSUPPORTED));
     qvgpu_stop(f.v);
 }
 

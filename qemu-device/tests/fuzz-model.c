@@ -68,7 +68,7 @@ static char *format_drop(const GArray *drop)
     return g_string_free(list, false);
 }
 
-/* Does the case fail, on the same machine, in a process of its own, without these packets? */
+/* Does the case fail, in a process of its own, without these packets? */
 static bool fails_without(const char *self, uint64_t seed, const GArray *drop)
 {
     g_autofree char *number = g_strdup_printf("0x%" PRIx64, seed);
@@ -181,8 +181,8 @@ int main(int argc, char **argv)
         }
     }
     printf("# %" PRIu64 " cases passed: %" PRIu64 " packets, %" PRIu64 " retry "
-           "faults, %" PRIu64 " no-retry faults, %" PRIu64 " saves\n", sum.cases,
-           sum.packets, sum.stalls, sum.faults, sum.saves);
+           "faults, %" PRIu64 " no-retry faults, %" PRIu64 " saves\n",
+           sum.cases, sum.packets, sum.stalls, sum.faults, sum.saves);
     puts(failed ? "not ok 1 - model" : "ok 1 - model");
     fuzz_stop(&c);
     qtest_remove_abrt_handler(&c);

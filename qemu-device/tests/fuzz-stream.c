@@ -408,7 +408,8 @@ static void choose_slot(FuzzQueue *q)
         q->q.engine = fuzz_below(r, VGPU_NUM_SDMA);
         q->q.index = fuzz_below(r, SDMA_NUM_QUEUES);
         for (o = q->c->queue; o < q; o++) {
-            if (!o->compute && o->q.engine == q->q.engine && o->q.index == q->q.index) {
+            if (!o->compute && o->q.engine == q->q.engine &&
+                o->q.index == q->q.index) {
                 break;
             }
         }

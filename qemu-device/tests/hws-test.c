@@ -233,7 +233,8 @@ static void test_errors(void)
         unsigned code;
     } bad[] = {
         /* queues of nobody */
-        { PM4_HEADER(PM4_MAP_QUEUES, 7u), 1u << 29, CP_ERROR_PACKET_UNSUPPORTED },
+        { PM4_HEADER(PM4_MAP_QUEUES, 7u), 1u << 29,
+          CP_ERROR_PACKET_UNSUPPORTED },
         /* not a scheduler's packet; not chained; too short; too long */
         { PM4_HEADER(PM4_WRITE_DATA, 5u), 0, CP_ERROR_PACKET_UNSUPPORTED },
         { PM4_HEADER(PM4_RUN_LIST, 4u), 0, CP_ERROR_PACKET_UNSUPPORTED },

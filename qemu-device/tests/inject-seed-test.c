@@ -218,10 +218,9 @@ void qvgpu_add_inject_seed_tests(void)
 
     qtest_add_func("/vgpu-kfd/inject-seed/complete", test_complete);
     for (i = 0; i < ARRAY_SIZE(cases); i++) {
+        bool cp = cases[i].run == run_compute;
         g_autofree char *name = g_strdup_printf("/vgpu-kfd/inject-seed/%s%s",
-                                                cases[i].kind,
-                                                cases[i].run == run_compute ?
-                                                "-cp" : "");
+                                                cases[i].kind, cp ? "-cp" : "");
 
         qtest_add_data_func(name, &cases[i], test_case);
     }

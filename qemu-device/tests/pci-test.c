@@ -89,7 +89,7 @@ static void test_bars(void)
     }
 }
 
-/* Catches: arithmetic of 32 bits, a limit off by one, VRAM that is not sparse. */
+/* Catches: arithmetic of 32 bits, a limit off by one, VRAM not sparse. */
 static void test_bar_largest(void)
 {
     QVGPU *v = qvgpu_start_cold("64G");

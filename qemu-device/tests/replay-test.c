@@ -1,22 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: repair, acknowledge, replay: no byte lost or written twice. */
 #include "qemu/osdep.h"
-#include "vgpu-qos.h"
+#include "replay.h"
 
-#define VMID    6
-#define SRC     0x111100000000ull
-#define DST     0x222200000000ull
-#define PAGES   16
-
-typedef struct Replay {
-    QVGPU *v;
-    QVGPUSpace space;
-    QVGPUQueue q;               /* user queue, engine 0 */
-    QVGPUQueue kq;              /* kernel queue, engine 0 */
-    uint64_t src, dst;          /* PAGES each, for SRC and DST; not mapped */
-} Replay;
-
-static void replay_start(Replay *r)
+void replay_start(Replay *r)
 {
     r->v = qvgpu_start();
     qvgpu_space_init(&r->space, r->v, VMID, QVGPU_VRAM);
@@ -27,12 +14,12 @@ static void replay_start(Replay *r)
     qvgpu_fill(r->v, r->src, 1, 0, PAGES * QVGPU_PAGE);
 }
 
-static void map_src(Replay *r)
+void replay_map_src(Replay *r)
 {
     qvgpu_space_map(&r->space, SRC, r->src, PAGES * QVGPU_PAGE);
 }
 
-static void map_dst(Replay *r)
+void replay_map_dst(Replay *r)
 {
     qvgpu_space_map(&r->space, DST, r->dst, PAGES * QVGPU_PAGE);
 }
@@ -56,11 +43,11 @@ static void test_acknowledge(void)
         unsigned slot;
 
         replay_start(&r);
-        map_src(&r);
+        replay_map_src(&r);
         qvgpu_pkt_copy(&r.q, SRC + 5, DST + 7, 3000);
         qvgpu_kick(&r.q);
         slot = qvgpu_ih_next_fault(r.v, VMID, DST, true, true);
-        map_dst(&r);
+        replay_map_dst(&r);
         /* Nothing happens before the acknowledge. */
         qvgpu_engine_pass(&r.kq);
         qvgpu_expect_byte(r.v, r.dst, 0, QVGPU_PAGE);
@@ -85,7 +72,7 @@ static void test_invalidation(void)
     unsigned slot;
 
     replay_start(&r);
-    map_src(&r);
+    replay_map_src(&r);
     qvgpu_pkt_copy(&r.q, SRC, DST, QVGPU_PAGE);
     qvgpu_kick(&r.q);
     slot = qvgpu_ih_next_fault(r.v, VMID, DST, true, true);
@@ -95,7 +82,7 @@ static void test_invalidation(void)
     qvgpu_engine_pass(&r.kq);
     g_assert_false(qvgpu_ih_pending(r.v));
     qvgpu_invalidate(r.v, 0xffff & ~(1u << VMID));
-    map_dst(&r);
+    replay_map_dst(&r);
     qvgpu_invalidate(r.v, 1u << VMID);
     qvgpu_finish(&r.q);
     qvgpu_expect(r.v, r.dst, 1, 0, QVGPU_PAGE);
@@ -110,7 +97,7 @@ static void test_invalidation(void)
     /* Now acknowledged, not repaired: it is news again. */
     qvgpu_cam_ack(r.v, slot);
     slot = qvgpu_ih_next_fault(r.v, VMID, DST, true, true);
-    map_dst(&r);
+    replay_map_dst(&r);
     qvgpu_cam_ack(r.v, slot);
     qvgpu_finish(&r.q);
     qvgpu_expect(r.v, r.dst, 1, 1, QVGPU_PAGE);
@@ -126,7 +113,7 @@ static void test_acknowledge_without_repair(void)
     unsigned i;
 
     replay_start(&r);
-    map_dst(&r);
+    replay_map_dst(&r);
     qvgpu_pkt_copy(&r.q, SRC, DST, QVGPU_PAGE);
     qvgpu_kick(&r.q);
     for (i = 0; i < 10; i++) {
@@ -140,7 +127,7 @@ static void test_acknowledge_without_repair(void)
     }
     /* The last acknowledge, too, was without repair: it faulted once more. */
     qvgpu_wait_until(qvgpu_ih_pending(r.v));
-    map_src(&r);
+    replay_map_src(&r);
     qvgpu_cam_ack(r.v, qvgpu_ih_next_fault(r.v, VMID, SRC, false, true));
     qvgpu_finish(&r.q);
     qvgpu_expect(r.v, r.dst, 1, 0, QVGPU_PAGE);
@@ -226,7 +213,7 @@ static void test_permission(void)
     unsigned slot;
 
     replay_start(&r);
-    map_src(&r);
+    replay_map_src(&r);
     qvgpu_fill(r.v, r.dst, 2, 0, QVGPU_PAGE);
     qvgpu_space_set(&r.space, DST, VGPU_LEVEL_PTB, qvgpu_entry(r.v, r.dst,
                     VGPU_PTE_VALID | VGPU_PTE_READABLE));
@@ -236,7 +223,7 @@ static void test_permission(void)
     qvgpu_pkt_copy(&r.q, SRC, DST, QVGPU_PAGE);
     qvgpu_kick(&r.q);
     slot = qvgpu_ih_next_fault(r.v, VMID, DST, true, true);
-    map_dst(&r);
+    replay_map_dst(&r);
     qvgpu_invalidate(r.v, 1u << VMID);
     qvgpu_cam_ack(r.v, slot);
     qvgpu_finish(&r.q);
@@ -251,7 +238,7 @@ static void test_each_level(void)
     unsigned level;
 
     replay_start(&r);
-    map_src(&r);
+    replay_map_src(&r);
     for (level = VGPU_LEVEL_PTB; level <= VGPU_LEVEL_PDB2; level++) {
         uint64_t va = DST + level * TiB, slot_at, entry;
         unsigned slot;
@@ -386,73 +373,6 @@ static void test_ring_faults(void)
     qvgpu_stop(r.v);
 }
 
-/* Catches: a queue that cannot be taken off while it waits for a repair. */
-static void test_disable_while_stalled(void)
-{
-    Replay r;
-    unsigned slot;
-
-    replay_start(&r);
-    map_src(&r);
-    qvgpu_space_map(&r.space, DST, r.dst, QVGPU_PAGE);
-    qvgpu_pkt_copy(&r.q, SRC, DST, 2 * QVGPU_PAGE);
-    qvgpu_pkt_add64(&r.q, DST + 2 * QVGPU_PAGE, 1);
-    qvgpu_kick(&r.q);
-    slot = qvgpu_ih_next_fault(r.v, VMID, DST + QVGPU_PAGE, true, true);
-    qvgpu_queue_disable(&r.q);
-    g_assert_cmphex(qvgpu_queue_rptr(&r.q), ==, 0);
-
-    /* Repaired and acknowledged while it is off: still it stands still. */
-    map_dst(&r);
-    qtest_memset(r.v->qts, r.dst, 0x44, QVGPU_PAGE);
-    qvgpu_cam_ack(r.v, slot);
-    qvgpu_engine_pass(&r.kq);
-    qvgpu_expect_byte(r.v, r.dst + QVGPU_PAGE, 0, QVGPU_PAGE);
-    qvgpu_queue_enable(&r.q);
-    qvgpu_finish(&r.q);
-    /* It went on in the middle: the first page is not copied again. */
-    qvgpu_expect_byte(r.v, r.dst, 0x44, QVGPU_PAGE);
-    qvgpu_expect(r.v, r.dst + QVGPU_PAGE, 1, QVGPU_PAGE, QVGPU_PAGE);
-    g_assert_cmphex(qtest_readq(r.v->qts, r.dst + 2 * QVGPU_PAGE), ==, 1);
-    qvgpu_stop(r.v);
-}
-
-/* Catches: a dead queue that a late repair raises, or that keeps its slot. */
-static void test_destroy_while_stalled(void)
-{
-    Replay r;
-    QVGPUQueue next;
-    unsigned slot;
-
-    replay_start(&r);
-    map_src(&r);
-    qvgpu_pkt_copy(&r.q, SRC, DST, QVGPU_PAGE);
-    qvgpu_kick(&r.q);
-    slot = qvgpu_ih_next_fault(r.v, VMID, DST, true, true);
-    qvgpu_queue_disable(&r.q);
-    qvgpu_queue_open(&next, r.v, 0, SDMA_QUEUE_RLC(0), &r.space);
-    qvgpu_pkt_fence(&next, SRC + QVGPU_PAGE, 1);
-    qvgpu_finish(&next);
-
-    map_dst(&r);
-    qvgpu_invalidate(r.v, 1u << VMID);
-    qvgpu_cam_ack(r.v, slot);
-    qvgpu_engine_pass(&r.kq);
-    qvgpu_expect_byte(r.v, r.dst, 0, PAGES * QVGPU_PAGE);
-
-    /* The page's next fault is a new one. */
-    qvgpu_space_set(&r.space, DST, VGPU_LEVEL_PTB, 0);
-    qvgpu_invalidate(r.v, 1u << VMID);
-    qvgpu_pkt_fence(&next, DST, 2);
-    qvgpu_kick(&next);
-    slot = qvgpu_ih_next_fault(r.v, VMID, DST, true, true);
-    map_dst(&r);
-    qvgpu_cam_ack(r.v, slot);
-    qvgpu_finish(&next);
-    g_assert_cmphex(qtest_readl(r.v->qts, r.dst), ==, 2);
-    qvgpu_stop(r.v);
-}
-
 /*
  * Catches: races of repair, unmap, flush and acknowledge with running engines.
  * Pages vanish under two queues while they copy, and are given back when they
@@ -520,9 +440,6 @@ void qvgpu_add_replay_tests(void)
     qtest_add_func("/vgpu-kfd/replay/each-level", test_each_level);
     qtest_add_func("/vgpu-kfd/replay/other-packets", test_other_packets);
     qtest_add_func("/vgpu-kfd/replay/ring-faults", test_ring_faults);
-    qtest_add_func("/vgpu-kfd/replay/disable-while-stalled",
-                   test_disable_while_stalled);
-    qtest_add_func("/vgpu-kfd/replay/destroy-while-stalled",
-                   test_destroy_while_stalled);
+    replay_add_life_tests();
     qtest_add_func("/vgpu-kfd/replay/unmap-storm", test_unmap_storm);
 }

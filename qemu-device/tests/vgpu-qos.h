@@ -281,7 +281,8 @@ bool qvgpu_msi_take(QVGPU *v);
 
 /*
  * Stop the machine, save it to a file and load it into a new QEMU, which is
- * stopped. The file stays if @keep: its name, which the caller removes and frees.
+ * stopped. The file stays if @keep: its name, which the caller removes and
+ * frees.
  */
 char *qvgpu_save_restore(QVGPU *v, bool keep);
 /*

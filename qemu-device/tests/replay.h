@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: what the tests of replay have in common: a copy of pages. */
+#ifndef VGPU_REPLAY_H
+#define VGPU_REPLAY_H
+
+#include "vgpu-qos.h"
+
+#define VMID    6
+#define SRC     0x111100000000ull
+#define DST     0x222200000000ull
+#define PAGES   16
+
+typedef struct Replay {
+    QVGPU *v;
+    QVGPUSpace space;
+    QVGPUQueue q;               /* user queue, engine 0 */
+    QVGPUQueue kq;              /* kernel queue, engine 0 */
+    uint64_t src, dst;          /* PAGES each, for SRC and DST; not mapped */
+} Replay;
+
+/* A machine with both queues; source data is there, nothing is mapped. */
+void replay_start(Replay *r);
+void replay_map_src(Replay *r);
+void replay_map_dst(Replay *r);
+
+void replay_add_life_tests(void);
+
+#endif /* VGPU_REPLAY_H */
