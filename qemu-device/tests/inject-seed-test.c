@@ -218,9 +218,10 @@ void qvgpu_add_inject_seed_tests(void)
 
     qtest_add_func("/vgpu-kfd/inject-seed/complete", test_complete);
     for (i = 0; i < ARRAY_SIZE(cases); i++) {
+        const char *kind = cases[i].kind;
         bool cp = cases[i].run == run_compute;
         g_autofree char *name = g_strdup_printf("/vgpu-kfd/inject-seed/%s%s",
-                                                cases[i].kind, cp ? "-cp" : "");
+                                                kind, cp ? "-cp" : "");
 
         qtest_add_data_func(name, &cases[i], test_case);
     }
