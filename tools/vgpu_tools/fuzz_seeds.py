@@ -19,8 +19,10 @@ SDMA = 0x1260
 QUEUES = 0x58
 IH_RB_CNTL, IH_RB_BASE, IH_CAM_CNTL, IH_CAM_ACK = 0x1120, 0x1121, 0x118A, 0x1144
 
+CP_HQD, CP_INTERRUPTS, GRBM_GFX_CNTL, RLC_CP_SCHEDULERS = 0x3245, 0x3085, 0x2022, 0xECAA
+
 FB = 0x8000 << 24  # VRAM in VMID 0, out of reset
-RING, TABLES, DATA, IH_RING = 0x10000, 0x20000, 0x30000, 0x40000  # in VRAM
+RING, TABLES, DATA, IH_RING, MQD, LIST = 0x10000, 0x20000, 0x30000, 0x40000, 0x50000, 0x60000  # in VRAM
 
 Write = tuple[int, int]  # register, value
 
@@ -102,6 +104,82 @@ def _packets(base: int) -> dict[str, list[int]]:
     }
 
 
+def _hqd(ring: int) -> dict[int, int]:
+    """Registers of a compute queue of VMID 0, privileged, with 512 dwords."""
+    return {
+        0x8: FB + ring >> 8 & 0xFFFFFFFF,
+        0x9: FB + ring >> 40,
+        0xB: FB + ring + 0x800 & 0xFFFFFFFF,
+        0xC: FB + ring + 0x800 >> 32,
+        0x11: 1 << 30 | 8,
+    }
+
+
+def _compute(dwords: list[int], aql: bool = False) -> list[Write]:
+    """A queue of MEC 1 with packets in its ring, which is the KIQ as well, started."""
+    return [
+        *_vram(RING, dwords),
+        (CP_INTERRUPTS, 0xFFFFFFFF),
+        (RLC_CP_SCHEDULERS, 0xA0),
+        (GRBM_GFX_CNTL, 1 << 2),
+        *[(CP_HQD + register, value) for register, value in _hqd(RING).items()],
+        (CP_HQD + 0x35, int(aql)),
+        (CP_HQD + 0x2, 1),
+        (CP_HQD + 0x36, len(dwords)),
+        (CP_HQD + 0x18, 1),
+    ]
+
+
+def _pm4(opcode: int, *dwords: int) -> list[int]:
+    return [0xC0000002 | len(dwords) - 1 << 16 | opcode << 8, *dwords]
+
+
+def _pm4_packets() -> dict[str, list[int]]:
+    """One of each kind; those of a scheduler need the others before them."""
+    here, there = (DATA, FB >> 32), (DATA + 0x100, FB >> 32)
+    resources = _pm4(0xA0, 0xFF00, 0xFFFFFFFF, 0xFFFFFFFF, 0, 0, 0, 0)
+    map_queue = _pm4(0xA2, 1 << 29 | 1 << 13, 0x1000, MQD, FB >> 32, *here)
+    return {
+        "nop": _pm4(0x10, 0, 0),
+        "write": _pm4(0x37, 5 << 8, *here, 1, 2),
+        "register": _pm4(0x37, 0, HUB + 0x63, 0, 0x7C0002),
+        "copy": _pm4(0x40, 1 | 5 << 8 | 1 << 16, *here, *there),
+        "release": _pm4(0x49, 0x514, 2 << 29 | 2 << 24, *here, 1, 2, 3),
+        "wait": _pm4(0x3C, 1 << 4 | 3, *here, 0, 1, 4),
+        "indirect": _pm4(0x3F, LIST, FB >> 32, 32),
+        "event": _pm4(0x46, 4 << 8),
+        "acquire": _pm4(0x58, 0, 0, 0, 0, 0, 0),
+        "shader": _pm4(0x76, 0x200, 1, 2),
+        "dispatch": _pm4(0x15, 1, 1, 1, 1),
+        "map": resources + map_queue + _pm4(0xA4, 3 << 30, 0, *there, 1, 2),
+        "unmap": resources + map_queue + _pm4(0xA3, 2 << 4 | 1 << 29, 0, 0, 0, 0),
+        "flush": _pm4(0x98, 1 << 4 | 5 << 5),
+        "list": resources + _pm4(0xA5, LIST, FB >> 32, 28 | 1 << 23) + _pm4(0xA3, 2 << 4, 0, 0, 0, 0),
+    }
+
+
+def _mapped() -> list[Write]:
+    """What the scheduler's packets name: a queue's image, and a run list of it that never ends."""
+    list_of_all = [
+        *_pm4(0xA1, 5 | 1 << 25, TABLES | 1, *[0] * 18),
+        *_pm4(0xA2, 1 << 29 | 1 << 4, 0x1000, MQD, FB >> 32, DATA, FB >> 32),
+    ]
+    image = [write for register, value in _hqd(DATA).items() for write in _vram(MQD + 4 * (128 + register), [value])]
+    return [*image, *_vram(LIST, list_of_all)]
+
+
+def _aql_packets() -> dict[str, list[int]]:
+    """AQL packets with a completion signal."""
+    signal = [DATA, FB >> 32]
+    return {
+        "kernel": [2, *[0] * 13, *signal],
+        "and": [3, 0, *signal, *[0] * 10, *signal],
+        "or": [5, 0, *signal, *signal, *[0] * 8, *signal],
+        "value": [2 << 16, 0, *signal, 1, 0, 1, 0, 1, *[0] * 5, *signal],
+        "pm4": [1 << 16, *_pm4(0x3F, LIST, FB >> 32, 8), *[0] * 9, *signal],
+    }
+
+
 def inputs() -> dict[str, bytes]:
     """All inputs, by name."""
     found: dict[str, list[Write]] = {}
@@ -114,6 +192,10 @@ def inputs() -> dict[str, bytes]:
             *_space(1, [RING, DATA, 0, 0, DATA], 0x200000),
             *_queue(2, 1, 0, dwords, retries=2),
         ]
+    for name, dwords in _pm4_packets().items():
+        found[f"pm4-{name}"] = [*INTERRUPTS, *_mapped(), *_compute(dwords)]
+    for name, dwords in _aql_packets().items():
+        found[f"aql-{name}"] = [*INTERRUPTS, *_mapped(), *_compute(dwords, aql=True)]
     return {name: encode(writes) for name, writes in found.items()}
 
 
