@@ -102,30 +102,46 @@ static void set_pasid(VGPUState *s, unsigned vmid, uint16_t pasid, bool valid)
                 atc);
 }
 
-/* Does a queue of a list run in @vmid? */
-static bool vmid_used(VGPUCp *cp, unsigned vmid)
+/* VMIDs that queues of a list run in. */
+static uint32_t vmids_used(VGPUCp *cp)
 {
-    unsigned n;
+    uint32_t used = 0;
+    unsigned i, n;
 
-    QEMU_LOCK_GUARD(&cp->w.lock);
-    for (n = 0; n < CP_NUM_HQDS; n++) {
-        const CpQueue *q = &cp->queues[n];
+    WITH_QEMU_LOCK_GUARD(&cp->w.lock) {
+        for (n = 0; n < CP_NUM_HQDS; n++) {
+            const CpQueue *q = &cp->queues[n];
 
-        if (q->listed && vgpu_cp_queue_active(q) &&
-            VGPU_GET(q->regs[CP_HQD_VMID], CP_HQD_VMID__VMID) == vmid) {
-            return true;
+            if (q->listed && vgpu_cp_queue_active(q)) {
+                used |= 1u << VGPU_GET(q->regs[CP_HQD_VMID],
+                                       CP_HQD_VMID__VMID);
+            }
         }
     }
-    return false;
+    for (i = 0; i < SDMA_NUM_ENGINES; i++) {
+        VGPUEngine *e = &cp->s->engines[i];
+
+        QEMU_LOCK_GUARD(&e->w.lock);
+        for (n = 0; n < SDMA_NUM_QUEUES; n++) {
+            const VGPUQueue *q = &e->queues[n];
+
+            if (q->listed && q->mapped != VGPU_SDMA_UNMAPPED) {
+                used |= 1u << VGPU_GET(q->regs[SDMA_RB_CNTL],
+                                       SDMA_RB_CNTL__RB_VMID);
+            }
+        }
+    }
+    return used;
 }
 
 void vgpu_cp_hws_release(VGPUCp *cp)
 {
     CpHws *hws = &cp->hws;
+    uint32_t left = hws->vmids & ~vmids_used(cp);
     unsigned v;
 
     for (v = 1; v < VGPU_NUM_VMIDS; v++) {
-        if ((hws->vmids & (1u << v)) && !vmid_used(cp, v)) {
+        if (left & (1u << v)) {
             hws->vmids &= ~(1u << v);
             set_pasid(cp->s, v, 0, false);
             trace_vgpu_hws_release(cp->s->id, v, hws->pasids[v]);
@@ -328,6 +344,26 @@ static CpStep map(VGPUCp *cp)
     return step;
 }
 
+static CpStep save_sdma(VGPUCp *cp, VGPUEngine *e)
+{
+    CpStep step = CP_STEP_DONE;
+    unsigned n;
+
+    for (n = 0; n < SDMA_NUM_QUEUES && step == CP_STEP_DONE; n++) {
+        VGPUQueue *q = &e->queues[n];
+        bool leaves;
+
+        WITH_QEMU_LOCK_GUARD(&e->w.lock) {
+            leaves = q->mapped > VGPU_SDMA_MAPPED ||
+                     (q->mapped == VGPU_SDMA_MAPPED && q->listed && !q->fixed);
+        }
+        if (leaves) {
+            step = vgpu_cp_sdma_unmap(cp, &cp->hws.exec, e, q, false);
+        }
+    }
+    return step;
+}
+
 /* Those stay that the driver says are static. */
 static CpStep save(VGPUCp *cp)
 {
@@ -346,6 +382,9 @@ static CpStep save(VGPUCp *cp)
         if (leaves) {
             step = vgpu_cp_unmap(cp, &hws->exec, q, false);
         }
+    }
+    for (n = 0; n < SDMA_NUM_ENGINES && step == CP_STEP_DONE; n++) {
+        step = save_sdma(cp, &cp->s->engines[n]);
     }
     if (step == CP_STEP_DONE) {
         vgpu_cp_hws_release(cp);
@@ -404,7 +443,9 @@ void vgpu_cp_hws_turn(VGPUCp *cp)
     if (hws->gone) {
         hws->gone = false;
         vgpu_cp_hws_end(cp);
-    } else if (step != CP_STEP_DONE) {
+    } else if (step == CP_STEP_STALL && x->mem.stall.why == VGPU_WAIT_POLL) {
+        vgpu_worker_stall(&cp->w, CP_NUM_HQDS, false);
+    } else if (step == CP_STEP_BAD || step == CP_STEP_STALL) {
         /* VMID 0 has no retry faults: a stall is memory that is broken. */
         fail(cp);
     } else if (hws->phase == CP_HWS_RUN && !hws->settled) {

@@ -11,6 +11,7 @@
 #include "trace.h"
 
 #define INV_ENGINE      3       /* drivers leave it to firmware */
+#define NUM_SDMA        (SDMA_NUM_ENGINES * SDMA_NUM_QUEUES)
 
 CpStep vgpu_cp_map_queues(VGPUCp *cp, CpQueue *kiq)
 {
@@ -26,30 +27,70 @@ CpStep vgpu_cp_map_queues(VGPUCp *cp, CpQueue *kiq)
     return step;
 }
 
-/* Does the packet mean @q? */
-static bool selected(VGPUCp *cp, const CpExec *x, const CpQueue *q)
+/* Does the packet mean a queue with these? @pasid is 0 in VMID 0. */
+static bool selected(const CpExec *x, uint32_t doorbell, uint32_t pasid,
+                     bool fixed)
 {
-    uint32_t vmid = VGPU_GET(q->regs[CP_HQD_VMID], CP_HQD_VMID__VMID);
     unsigned i;
 
     switch (VGPU_GET(x->dw[1], PM4_UNMAP_DW1__QUEUE_SEL)) {
     case PM4_SEL_DOORBELLS:
         for (i = 0; i < MIN(VGPU_GET(x->dw[1], PM4_UNMAP_DW1__NUM_QUEUES), 4);
              i++) {
-            if (!((q->regs[CP_HQD_PQ_DOORBELL_CONTROL] ^ x->dw[2 + i]) &
+            if (!((doorbell ^ x->dw[2 + i]) &
                   CP_HQD_PQ_DOORBELL_CONTROL__OFFSET)) {
                 return true;
             }
         }
         return false;
     case PM4_SEL_PASID:
-        return vmid && (vgpu_ih_reg(cp->s, IH_VMID_LUT(vmid)) & 0xffff) ==
-                       (x->dw[2] & 0xffff);
+        return pasid && pasid == (x->dw[2] & 0xffff);
     case PM4_SEL_ALL:
-        return !q->hiq;
+        return true;
     default:
-        return !q->hiq && !q->fixed;
+        return !fixed;
     }
+}
+
+static uint32_t pasid_of(VGPUState *s, bool mm, unsigned vmid)
+{
+    return vmid ? vgpu_ih_reg(s, mm ? IH_VMID_LUT_MM(vmid)
+                                    : IH_VMID_LUT(vmid)) & 0xffff : 0;
+}
+
+static CpStep unmap_hqd(VGPUCp *cp, CpQueue *kiq, CpQueue *q, bool reset)
+{
+    CpExec *x = &kiq->exec;
+    unsigned vmid = VGPU_GET(qatomic_read(&q->regs[CP_HQD_VMID]),
+                             CP_HQD_VMID__VMID);
+    bool meant;
+
+    WITH_QEMU_LOCK_GUARD(&cp->w.lock) {
+        meant = q != kiq && q->mapped && vgpu_cp_queue_active(q) &&
+                !(q->hiq && VGPU_GET(x->dw[1], PM4_UNMAP_DW1__QUEUE_SEL) !=
+                            PM4_SEL_DOORBELLS) &&
+                selected(x, q->regs[CP_HQD_PQ_DOORBELL_CONTROL],
+                         pasid_of(cp->s, false, vmid), q->fixed);
+    }
+    return meant || q->unsaved ? vgpu_cp_unmap(cp, x, q, reset) : CP_STEP_DONE;
+}
+
+static CpStep unmap_sdma(VGPUCp *cp, CpExec *x, VGPUEngine *e, VGPUQueue *q,
+                         bool reset)
+{
+    unsigned vmid = VGPU_GET(qatomic_read(&q->regs[SDMA_RB_CNTL]),
+                             SDMA_RB_CNTL__RB_VMID);
+    int engine = vgpu_cp_sdma_engine(x->dw[1]);
+    bool meant;
+
+    WITH_QEMU_LOCK_GUARD(&e->w.lock) {
+        meant = q->mapped > VGPU_SDMA_MAPPED ||
+                (q->mapped == VGPU_SDMA_MAPPED &&
+                 (engine < 0 || engine == e->index) &&
+                 selected(x, q->regs[SDMA_DOORBELL_OFFSET],
+                          pasid_of(cp->s, true, vmid), q->fixed));
+    }
+    return meant ? vgpu_cp_sdma_unmap(cp, x, e, q, reset) : CP_STEP_DONE;
 }
 
 CpStep vgpu_cp_unmap_queues(VGPUCp *cp, CpQueue *kiq)
@@ -57,28 +98,30 @@ CpStep vgpu_cp_unmap_queues(VGPUCp *cp, CpQueue *kiq)
     CpExec *x = &kiq->exec;
     unsigned action = VGPU_GET(x->dw[1], PM4_UNMAP_DW1__ACTION);
     unsigned sel = VGPU_GET(x->dw[1], PM4_UNMAP_DW1__QUEUE_SEL);
+    bool all = !(x->dw[1] & (PM4_MAP_DW1__ENGINE_SEL |
+                             PM4_MAP_DW1__EXT_ENGINE_SEL));
     CpStep step;
 
     if (action > PM4_UNMAP_RESET ||
-        VGPU_GET(x->dw[1], PM4_MAP_DW1__ENGINE_SEL) != PM4_ENGINE_COMPUTE) {
+        (!all && vgpu_cp_sdma_engine(x->dw[1]) < 0)) {
         return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
     }
-    if (sel == PM4_SEL_ALL || sel == PM4_SEL_NON_STATIC) {
+    if (all && (sel == PM4_SEL_ALL || sel == PM4_SEL_NON_STATIC)) {
         QEMU_LOCK_GUARD(&cp->w.lock);
         vgpu_cp_hws_end(cp);
     }
-    /* Not itself: x->done counts those that are saved. */
-    for (; x->done < CP_NUM_HQDS; x->done++) {
-        CpQueue *q = &cp->queues[x->done];
-        bool meant;
+    /* x->done counts those that have left: HQDs, then SDMA's. */
+    for (; x->done < CP_NUM_HQDS + NUM_SDMA; x->done++) {
+        if (x->done < CP_NUM_HQDS) {
+            step = all ? unmap_hqd(cp, kiq, &cp->queues[x->done], action)
+                       : CP_STEP_DONE;
+        } else {
+            unsigned n = x->done - CP_NUM_HQDS;
+            VGPUEngine *e = &cp->s->engines[n / SDMA_NUM_QUEUES];
 
-        WITH_QEMU_LOCK_GUARD(&cp->w.lock) {
-            meant = q->unsaved ||
-                    (q != kiq && q->mapped && vgpu_cp_queue_active(q) &&
-                     selected(cp, x, q));
+            step = unmap_sdma(cp, x, e, &e->queues[n % SDMA_NUM_QUEUES],
+                              action);
         }
-        step = meant ? vgpu_cp_unmap(cp, x, q, action == PM4_UNMAP_RESET)
-                     : CP_STEP_DONE;
         if (step != CP_STEP_DONE) {
             return step;
         }

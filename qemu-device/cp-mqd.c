@@ -99,6 +99,10 @@ CpStep vgpu_cp_map(VGPUCp *cp, CpExec *x, const uint32_t *dw, int vmid,
     CpStep step;
 
     *full = false;
+    if (VGPU_GET(dw[1], PM4_MAP_DW1__NUM_QUEUES) == 1 &&
+        vgpu_cp_sdma_engine(dw[1]) >= 0) {
+        return vgpu_cp_sdma_map(cp, x, dw, vmid, full);
+    }
     if (VGPU_GET(dw[1], PM4_MAP_DW1__NUM_QUEUES) != 1 ||
         VGPU_GET(dw[1], PM4_MAP_DW1__EXT_ENGINE_SEL) ||
         engine > (vmid < 0 ? PM4_ENGINE_HIQ : PM4_ENGINE_COMPUTE)) {

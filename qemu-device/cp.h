@@ -11,6 +11,7 @@
  *   cp-aql.c     AQL packets
  *   cp-kiq.c     packets that map queues
  *   cp-mqd.c     queues come from their images in memory, and go there
+ *   cp-sdma.c    the same of SDMA queues
  *   cp-hws.c     the run list: processes and queues take turns
  *   cp-vmstate.c what is saved
  *
@@ -211,6 +212,20 @@ CpStep vgpu_cp_map(VGPUCp *cp, CpExec *x, const uint32_t *dw, int vmid,
  * After a stall, call it again. It is not current.
  */
 CpStep vgpu_cp_unmap(VGPUCp *cp, CpExec *x, CpQueue *q, bool reset);
+
+/* cp-sdma.c. Thread, no lock held. */
+
+/* The SDMA engine that a packet's dword 1 names; -1: it names none. */
+int vgpu_cp_sdma_engine(uint32_t dw1);
+/* As vgpu_cp_map(), for a packet that names an engine. */
+CpStep vgpu_cp_sdma_map(VGPUCp *cp, CpExec *x, const uint32_t *dw, int vmid,
+                        bool *full);
+/*
+ * As vgpu_cp_unmap(), of a queue that is not VGPU_SDMA_UNMAPPED. Unless it is
+ * CP_STEP_DONE, call it again.
+ */
+CpStep vgpu_cp_sdma_unmap(VGPUCp *cp, CpExec *x, VGPUEngine *e, VGPUQueue *q,
+                          bool reset);
 
 /* cp-hws.c. Thread, no lock held. */
 

@@ -34,7 +34,8 @@ bool vgpu_queue_pending(const VGPUQueue *q)
 {
     const VGPUExec *x = &q->exec;
 
-    return x->packet || x->writeback || x->ib_depth || q->rptr != q->wptr;
+    return x->packet || x->writeback || x->ib_depth || q->poll_wptr ||
+           q->rptr != q->wptr;
 }
 
 void vgpu_queue_more(VGPUQueue *q)
@@ -113,13 +114,19 @@ static bool queue_load(VGPUEngine *e, VGPUQueue *q)
     x->rptr_addr = qatomic_read(&q->regs[SDMA_RB_RPTR_ADDR_LO]) |
                    (uint64_t)qatomic_read(&q->regs[SDMA_RB_RPTR_ADDR_HI]) << 32;
     x->trap_enable = qatomic_read(&e->regs[SDMA_CNTL]) & SDMA_CNTL__TRAP_ENABLE;
+    x->wptr_addr = qatomic_read(&q->regs[SDMA_RB_WPTR_POLL_ADDR_LO]) |
+                   (uint64_t)qatomic_read(&q->regs[SDMA_RB_WPTR_POLL_ADDR_HI])
+                   << 32;
+    x->poll_wptr = q->poll_wptr;
     x->rptr = q->rptr;
     x->wptr = q->wptr;
     x->mem.client = &e->client;
     x->mem.queue = q - e->queues;
     return x->ring_bytes >= RING_MIN && x->ring_bytes <= RING_MAX &&
-           !(x->rptr & 3) && !(x->wptr & 3) &&
-           x->wptr - x->rptr <= x->ring_bytes;
+           !(x->rptr & 3) &&
+           /* What memory says may put right what the image got wrong. */
+           (x->poll_wptr ||
+            (!(x->wptr & 3) && x->wptr - x->rptr <= x->ring_bytes));
 }
 
 /* Drops the lock while packets run. */
@@ -134,6 +141,8 @@ static void queue_turn(VGPUWorker *w, unsigned index)
     for (n = 0; n < TURN_PACKETS && q->exec.budget > 0 &&
          step == VGPU_STEP_DONE && engine_runs(e) &&
          vgpu_queue_enabled(q) && vgpu_queue_pending(q); n++) {
+        uint64_t wptr = q->wptr;
+
         if (!queue_load(e, q)) {
             step = VGPU_STEP_BAD_RING;
             break;
@@ -148,6 +157,11 @@ static void queue_turn(VGPUWorker *w, unsigned index)
             break;
         }
         q->rptr = q->exec.rptr;
+        q->poll_wptr = q->poll_wptr && q->exec.poll_wptr;
+        /* Memory's word on wptr counts if no doorbell came meanwhile. */
+        if (q->wptr == wptr) {
+            q->wptr = q->exec.wptr;
+        }
     }
     qatomic_set(&e->spent,
                 e->spent + (TURN_BYTES - q->exec.budget) / KiB);

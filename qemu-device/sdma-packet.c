@@ -276,12 +276,37 @@ static VGPUStep write_rptr(VGPUEngine *e, VGPUQueue *q)
     return VGPU_STEP_DONE;
 }
 
+/* wptr from memory, when the queue has been mapped. */
+static VGPUStep read_wptr(VGPUExec *x)
+{
+    bool faulted = x->mem.faulted;
+    uint64_t val;
+
+    x->mem.vmid = x->ring_vmid;
+    switch (vgpu_access_read(&x->mem, x->wptr_addr & ~7ull, &val,
+                             sizeof(val))) {
+    case VGPU_ACCESS_STALL:
+        return VGPU_STEP_STALL;
+    case VGPU_ACCESS_OK:
+        x->wptr = le64_to_cpu(val);
+        break;
+    default:
+        break;
+    }
+    x->mem.faulted = faulted;
+    x->poll_wptr = false;
+    return VGPU_STEP_DONE;
+}
+
 VGPUStep vgpu_packet_step(VGPUEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     VGPUStep step = VGPU_STEP_DONE;
     uint64_t moved = 0;
 
+    if (x->poll_wptr) {
+        return read_wptr(x);
+    }
     x->mem.vmid = vgpu_sdma_vmid(x);
     if (!x->writeback) {
         if (!x->packet) {

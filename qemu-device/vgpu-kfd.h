@@ -266,6 +266,8 @@ typedef struct VGPUExec {
     uint32_t ring_ndw;          /* of the packet in the ring that led here */
     uint64_t done;              /* bytes of the payload */
     int64_t budget;             /* bytes that are left of the turn */
+    bool poll_wptr;             /* wptr is to be read from wptr_addr */
+    uint64_t wptr_addr;
     uint32_t polls;
     int64_t began;              /* atomic loop: ns, as VGPUStall.until */
     /* What was injected into the packet: sdma-inject.c. */
@@ -274,12 +276,25 @@ typedef struct VGPUExec {
     uint8_t wrong_xor;          /* 0: none */
 } VGPUExec;
 
+/* Does MAP_QUEUES have an SDMA queue? */
+typedef enum VGPUSdmaMapped {
+    VGPU_SDMA_UNMAPPED,
+    VGPU_SDMA_MAPPED,
+    VGPU_SDMA_LEAVES,           /* to be saved */
+    VGPU_SDMA_RESETS,           /* to be forgotten */
+} VGPUSdmaMapped;
+
 typedef struct VGPUQueue {
     uint32_t regs[VGPU_SDMA_QUEUE_SPAN];
     uint64_t rptr;
     uint64_t wptr;
     uint32_t exception;         /* VGPU_SDMA_EXC_* */
     bool restart;               /* exec is void: pointers were written */
+    bool poll_wptr;             /* read wptr from memory once */
+    VGPUSdmaMapped mapped;
+    bool listed;                /* by a run list */
+    bool fixed;                 /* static: stays when others are unmapped */
+    uint64_t mqd;               /* its image, in VMID 0 */
     VGPUWait wait;              /* exec.mem.stall.why, while it lasts */
     VGPUExec exec;
 } VGPUQueue;
@@ -703,6 +718,16 @@ bool vgpu_packet_known(const VGPUExec *x);
 /* The ring field of a queue's interrupts. */
 uint8_t vgpu_queue_ih_ring(const VGPUEngine *e, const VGPUQueue *q);
 
+/* sdma-mqd.c: a queue's image, SDMA_MQD_DWORDS. engine->w.lock held. */
+
+void vgpu_sdma_mqd_save(const VGPUQueue *q, uint32_t *mqd);
+/*
+ * Registers and work of a queue that is not enabled, then enable it; in @vmid,
+ * or (negative) in the image's.
+ */
+void vgpu_sdma_mqd_load(VGPUEngine *e, VGPUQueue *q, const uint32_t *mqd,
+                        int vmid);
+
 /* sdma-fetch.c: where packets come from. Engine thread, no lock held. */
 
 /* @n dwords at dword @pos of what is executed: ring or indirect buffer. */
@@ -759,6 +784,10 @@ bool vgpu_vram_load_bar(VGPUState *s);
 /* vmstate.c: what is saved and migrated */
 
 extern const VMStateDescription vmstate_vgpu, vmstate_vgpu_view;
+
+/* Can this be a queue's work? It may come from anywhere. */
+bool vgpu_exec_valid(const VGPUExec *x);
+
 /* cp.c, cp-hqd.c: compute queues. As the SDMA engines' functions above. */
 
 extern const VMStateDescription vmstate_vgpu_cp;

@@ -74,12 +74,15 @@ const VMStateDescription vmstate_vgpu_view = {
     },
 };
 
+static bool indirect_valid(const VGPUIndirect *ib)
+{
+    return ib->vmid < VGPU_NUM_VMIDS && ib->size < IB_SIZE_MAX &&
+           ib->pos < IB_SIZE_MAX + NDW_MAX;
+}
+
 static int indirect_post_load(void *opaque, int version_id)
 {
-    const VGPUIndirect *ib = opaque;
-
-    return ib->vmid < VGPU_NUM_VMIDS && ib->size < IB_SIZE_MAX &&
-           ib->pos < IB_SIZE_MAX + NDW_MAX ? 0 : -EINVAL;
+    return indirect_valid(opaque) ? 0 : -EINVAL;
 }
 
 static const VMStateDescription vmstate_vgpu_indirect = {
@@ -97,22 +100,28 @@ static const VMStateDescription vmstate_vgpu_indirect = {
 };
 
 /* A buffer that is done was left: retire(). */
-static int exec_post_load(void *opaque, int version_id)
+bool vgpu_exec_valid(const VGPUExec *x)
 {
-    VGPUExec *x = opaque;
     unsigned i;
 
     if (x->ib_depth > ARRAY_SIZE(x->ib) || x->ndw > NDW_MAX ||
         x->ring_ndw > NDW_MAX) {
-        return -EINVAL;
+        return false;
     }
     for (i = 0; i < x->ib_depth; i++) {
-        if (x->ib[i].pos > x->ib[i].size ||
+        if (!indirect_valid(&x->ib[i]) || x->ib[i].pos > x->ib[i].size ||
             (i + 1 == x->ib_depth && x->ib[i].pos == x->ib[i].size)) {
-            return -EINVAL;
+            return false;
         }
     }
-    if (x->packet && !vgpu_packet_known(x)) {
+    return !x->packet || vgpu_packet_known(x);
+}
+
+static int exec_post_load(void *opaque, int version_id)
+{
+    VGPUExec *x = opaque;
+
+    if (!vgpu_exec_valid(x)) {
         return -EINVAL;
     }
     x->slow = 0;                /* injections stay where they are */
@@ -150,6 +159,9 @@ static int queue_post_load(void *opaque, int version_id)
     if (q->exception & ~VGPU_GET(UINT32_MAX, SDMA_CONTEXT_STATUS__EXCEPTION)) {
         return -EINVAL;
     }
+    if (q->mapped > VGPU_SDMA_RESETS) {
+        return -EINVAL;
+    }
     q->restart = false;
     q->wait = VGPU_WAIT_NONE;           /* look again */
     return 0;
@@ -165,6 +177,12 @@ static const VMStateDescription vmstate_vgpu_queue = {
         VMSTATE_UINT64(rptr, VGPUQueue),
         VMSTATE_UINT64(wptr, VGPUQueue),
         VMSTATE_UINT32(exception, VGPUQueue),
+        VMSTATE_BOOL(poll_wptr, VGPUQueue),
+        VMSTATE_SINGLE(mapped, VGPUQueue, 1, vmstate_info_uint32,
+                       VGPUSdmaMapped),
+        VMSTATE_BOOL(listed, VGPUQueue),
+        VMSTATE_BOOL(fixed, VGPUQueue),
+        VMSTATE_UINT64(mqd, VGPUQueue),
         VMSTATE_STRUCT(exec, VGPUQueue, 1, vmstate_vgpu_exec, VGPUExec),
         VMSTATE_END_OF_LIST()
     },

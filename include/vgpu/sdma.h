@@ -107,4 +107,15 @@
 #define VGPU_SDMA_EXC_POISON		3	/* uncorrectable error in what was read */
 #define VGPU_SDMA_EXC_RING		2	/* ring size, base or write pointer impossible */
 
+/*
+ * The queue's image in memory (MQD), in dwords: the first 32 are registers, in
+ * the order of their offsets. What is saved of unfinished work is ours, in
+ * dwords that are reserved.
+ */
+#define SDMA_MQD_REGS			32
+#define SDMA_MQD_DOORBELL_OFFSET	22
+#define SDMA_MQD_WORK			42
+#define SDMA_MQD_WORK_DWORDS		31
+#define SDMA_MQD_DWORDS			(SDMA_MQD_WORK + SDMA_MQD_WORK_DWORDS)
+
 #endif /* VGPU_SDMA_H */

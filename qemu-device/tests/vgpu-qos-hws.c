@@ -118,6 +118,53 @@ uint32_t qvgpu_mqd_rd(QVGPUUserQueue *q, unsigned reg)
     return qtest_readl(q->c.v->qts, q->mqd + 4 * (CP_MQD_HQD + reg));
 }
 
+void qvgpu_user_sdma_init(QVGPUUserSdma *u, QVGPU *v, QVGPUSpace *s,
+                          unsigned engine, unsigned number)
+{
+    qvgpu_queue_init(&u->q, v, engine, 0, s);
+    u->q.doorbell = qvgpu_doorbell(8 + number / 8, engine, number % 8);
+    u->wptr_mem = u->q.rptr + 8;
+    u->wptr_va = u->q.rptr_va + 8;
+    u->mqd = qvgpu_ram_page(v);
+    qtest_writel(v->qts, u->mqd + 4 * SDMA_RB_CNTL, u->q.cntl);
+    qtest_writeq(v->qts, u->mqd + 4 * SDMA_RB_BASE, u->q.ring_va >> 8);
+    qtest_writel(v->qts, u->mqd + 4 * SDMA_RB_RPTR_ADDR_LO, u->q.rptr_va);
+    qtest_writel(v->qts, u->mqd + 4 * SDMA_RB_RPTR_ADDR_HI,
+                 u->q.rptr_va >> 32);
+}
+
+void qvgpu_user_sdma_kick(QVGPUUserSdma *u)
+{
+    qtest_writeq(u->q.v->qts, u->wptr_mem, u->q.wptr);
+    qvgpu_kick(&u->q);
+}
+
+void qvgpu_user_sdma_finish(QVGPUUserSdma *u)
+{
+    qvgpu_wait_until(qtest_readq(u->q.v->qts, u->q.rptr) == u->q.wptr);
+}
+
+void qvgpu_user_sdma_map(QVGPUUserSdma *u, unsigned type, uint32_t *dw)
+{
+    uint64_t mqd = qvgpu_mc(u->q.v, u->mqd);
+    unsigned engine = u->q.engine;
+
+    dw[0] = PM4_HEADER(PM4_MAP_QUEUES, 7u);
+    dw[1] = VGPU_PREP(PM4_MAP_DW1__NUM_QUEUES, 1u) |
+            VGPU_PREP(PM4_MAP_DW1__QUEUE_SEL, 1u) |
+            VGPU_PREP(PM4_MAP_DW1__QUEUE_TYPE, type) |
+            /* As KFD: the first two have numbers of their own. */
+            (engine < 2 ? VGPU_PREP(PM4_MAP_DW1__ENGINE_SEL,
+                                    PM4_ENGINE_SDMA0 + engine) :
+             VGPU_PREP(PM4_MAP_DW1__ENGINE_SEL, engine) |
+             VGPU_PREP(PM4_MAP_DW1__EXT_ENGINE_SEL, 1u));
+    dw[2] = u->q.doorbell;
+    dw[3] = mqd;
+    dw[4] = mqd >> 32;
+    dw[5] = u->wptr_va;
+    dw[6] = u->wptr_va >> 32;
+}
+
 void qvgpu_list_begin(QVGPUHws *h)
 {
     h->dwords = 0;
@@ -157,6 +204,14 @@ void qvgpu_list_queue(QVGPUHws *h, QVGPUUserQueue *q, unsigned type)
         QVGPU_LO(q->c.wptr_va), QVGPU_HI(q->c.wptr_va),
     };
 
+    qvgpu_list_emit(h, dw, ARRAY_SIZE(dw));
+}
+
+void qvgpu_list_sdma(QVGPUHws *h, QVGPUUserSdma *u)
+{
+    uint32_t dw[7];
+
+    qvgpu_user_sdma_map(u, 0, dw);
     qvgpu_list_emit(h, dw, ARRAY_SIZE(dw));
 }
 

@@ -33,6 +33,13 @@ typedef struct QVGPUUserQueue {
     uint64_t mqd;               /* CPU address */
 } QVGPUUserQueue;
 
+/* An SDMA queue of a process, with an MQD. */
+typedef struct QVGPUUserSdma {
+    QVGPUQueue q;               /* q.index means nothing */
+    uint64_t mqd;               /* CPU address */
+    uint64_t wptr_mem, wptr_va;
+} QVGPUUserSdma;
+
 /*
  * VMIDs 8-15 enabled in both hubs, KIQ, HIQ; nothing is given to the scheduler
  * yet.
@@ -54,16 +61,26 @@ void qvgpu_user_queue_finish(QVGPUUserQueue *q);
 /* A dword of the HQD's image in the MQD. */
 uint32_t qvgpu_mqd_rd(QVGPUUserQueue *q, unsigned reg);
 
+void qvgpu_user_sdma_init(QVGPUUserSdma *u, QVGPU *v, QVGPUSpace *s,
+                          unsigned engine, unsigned number);
+void qvgpu_user_sdma_kick(QVGPUUserSdma *u);
+void qvgpu_user_sdma_finish(QVGPUUserSdma *u);
+/* The MAP_QUEUES of it: seven dwords. */
+void qvgpu_user_sdma_map(QVGPUUserSdma *u, unsigned type, uint32_t *dw);
+
 /* Begin a list; what it holds; run it. */
 void qvgpu_list_begin(QVGPUHws *h);
 void qvgpu_list_emit(QVGPUHws *h, const uint32_t *dw, unsigned n);
 void qvgpu_list_process(QVGPUHws *h, QVGPUProcess *p, unsigned ms);
 void qvgpu_list_queue(QVGPUHws *h, QVGPUUserQueue *q, unsigned type);
+void qvgpu_list_sdma(QVGPUHws *h, QVGPUUserSdma *u);
 /* The list's last packet sends the scheduler to its first again. */
 void qvgpu_list_chain(QVGPUHws *h);
 void qvgpu_list_run(QVGPUHws *h, unsigned processes);
 
 /* Added with the scheduler's. */
 void qvgpu_add_hws_turn_tests(void);
+void qvgpu_add_hws_sdma_tests(void);
+void qvgpu_add_hws_state_tests(void);
 
 #endif /* VGPU_QOS_HWS_H */

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: an SDMA queue's image in memory (MQD): registers, and how far its
+ * work is, so that it may go on in the middle of a packet. Whoever can write
+ * the image can write what it likes: work that cannot be is forgotten, the
+ * packet at rptr begins anew.
+ */
+#include "qemu/osdep.h"
+#include "vgpu-kfd.h"
+#include "vgpu/sdma_packets.h"
+
+/* Which register a dword of the image is. */
+static const uint8_t registers[SDMA_MQD_REGS] = {
+    [0] = SDMA_RB_CNTL, SDMA_RB_BASE, SDMA_RB_BASE_HI, SDMA_RB_RPTR,
+    SDMA_RB_RPTR_HI, SDMA_RB_WPTR, SDMA_RB_WPTR_HI, SDMA_RB_WPTR_POLL_CNTL,
+    SDMA_RB_RPTR_ADDR_HI, SDMA_RB_RPTR_ADDR_LO, SDMA_IB_CNTL,
+    [18] = SDMA_DOORBELL, SDMA_STATUS, SDMA_DOORBELL_LOG, SDMA_WATERMARK,
+    SDMA_DOORBELL_OFFSET, SDMA_CSA_ADDR_LO, SDMA_CSA_ADDR_HI,
+    [27] = SDMA_DUMMY_REG, SDMA_RB_WPTR_POLL_ADDR_HI,
+    SDMA_RB_WPTR_POLL_ADDR_LO,
+    [31] = SDMA_MINOR_PTR_UPDATE,
+};
+
+enum {
+    WORK_PACKET = 1 << 0,       /* VGPUExec.packet */
+    WORK_WRITEBACK = 1 << 1,
+    WORK_FAULTED = 1 << 2,
+    WORK_DEPTH = 3 << 4,
+};
+
+/* Where it stands, from SDMA_MQD_WORK on. */
+enum {
+    AT_FLAGS, AT_NDW, AT_RING_NDW, AT_DONE, AT_DONE_HI, AT_DW,
+    AT_IB = AT_DW + VGPU_PKT_MAX_DWORDS,
+    IB_BASE = 0, IB_BASE_HI, IB_SIZE, IB_POS, IB_VMID, IB_DWORDS,
+};
+QEMU_BUILD_BUG_ON(AT_IB + 2 * IB_DWORDS != SDMA_MQD_WORK_DWORDS);
+
+void vgpu_sdma_mqd_save(const VGPUQueue *q, uint32_t *mqd)
+{
+    const VGPUExec *x = &q->exec;
+    uint32_t *work = mqd + SDMA_MQD_WORK;
+    unsigned i;
+
+    for (i = 0; i < SDMA_MQD_REGS; i++) {
+        if (i == 0 || registers[i]) {
+            mqd[i] = qatomic_read(&q->regs[registers[i]]);
+        }
+    }
+    mqd[SDMA_RB_RPTR] = q->rptr;
+    mqd[SDMA_RB_RPTR_HI] = q->rptr >> 32;
+    mqd[SDMA_RB_WPTR] = q->wptr;
+    mqd[SDMA_RB_WPTR_HI] = q->wptr >> 32;
+    work[AT_FLAGS] = (x->packet ? WORK_PACKET : 0) |
+                     (x->writeback ? WORK_WRITEBACK : 0) |
+                     (x->mem.faulted ? WORK_FAULTED : 0) |
+                     VGPU_PREP(WORK_DEPTH, x->ib_depth);
+    work[AT_NDW] = x->ndw;
+    work[AT_RING_NDW] = x->ring_ndw;
+    work[AT_DONE] = x->done;
+    work[AT_DONE_HI] = x->done >> 32;
+    memcpy(work + AT_DW, x->dw, sizeof(x->dw));
+    for (i = 0; i < ARRAY_SIZE(x->ib); i++) {
+        uint32_t *ib = work + AT_IB + i * IB_DWORDS;
+
+        ib[IB_BASE] = x->ib[i].base;
+        ib[IB_BASE_HI] = x->ib[i].base >> 32;
+        ib[IB_SIZE] = x->ib[i].size;
+        ib[IB_POS] = x->ib[i].pos;
+        ib[IB_VMID] = x->ib[i].vmid;
+    }
+}
+
+static void load_work(VGPUExec *x, const uint32_t *work)
+{
+    unsigned i;
+
+    memset(x, 0, sizeof(*x));
+    x->packet = work[AT_FLAGS] & WORK_PACKET;
+    x->writeback = work[AT_FLAGS] & WORK_WRITEBACK;
+    x->mem.faulted = work[AT_FLAGS] & WORK_FAULTED;
+    x->ib_depth = VGPU_GET(work[AT_FLAGS], WORK_DEPTH);
+    x->ndw = work[AT_NDW];
+    x->ring_ndw = work[AT_RING_NDW];
+    x->done = work[AT_DONE] | (uint64_t)work[AT_DONE_HI] << 32;
+    memcpy(x->dw, work + AT_DW, sizeof(x->dw));
+    for (i = 0; i < ARRAY_SIZE(x->ib); i++) {
+        const uint32_t *ib = work + AT_IB + i * IB_DWORDS;
+
+        x->ib[i] = (VGPUIndirect) {
+            .base = ib[IB_BASE] | (uint64_t)ib[IB_BASE_HI] << 32,
+            .size = ib[IB_SIZE],
+            .pos = ib[IB_POS],
+            .vmid = MIN(ib[IB_VMID], VGPU_NUM_VMIDS),
+        };
+    }
+    if (!vgpu_exec_valid(x)) {
+        memset(x, 0, sizeof(*x));
+    }
+}
+
+void vgpu_sdma_mqd_load(VGPUEngine *e, VGPUQueue *q, const uint32_t *mqd,
+                        int vmid)
+{
+    const VGPUReg *regs = vgpu_sdma_queue_blocks[e->index].regs;
+    VGPUExec *x = &q->exec;
+    unsigned i;
+
+    for (i = 0; i < SDMA_MQD_REGS; i++) {
+        if (i == 0 || registers[i]) {
+            qatomic_set(&q->regs[registers[i]],
+                        mqd[i] & regs[registers[i]].mask);
+        }
+    }
+    q->rptr = mqd[SDMA_RB_RPTR] | (uint64_t)mqd[SDMA_RB_RPTR_HI] << 32;
+    q->wptr = mqd[SDMA_RB_WPTR] | (uint64_t)mqd[SDMA_RB_WPTR_HI] << 32;
+    q->exception = VGPU_SDMA_EXC_NONE;
+    q->restart = false;
+    q->wait = VGPU_WAIT_NONE;
+    load_work(x, mqd + SDMA_MQD_WORK);
+    if (vmid >= 0) {
+        qatomic_set(&q->regs[SDMA_RB_CNTL],
+                    VGPU_SET(q->regs[SDMA_RB_CNTL], SDMA_RB_CNTL__RB_VMID,
+                             (uint32_t)vmid));
+        for (i = 0; i < ARRAY_SIZE(x->ib); i++) {
+            x->ib[i].vmid = vmid;
+        }
+    }
+    qatomic_or(&q->regs[SDMA_RB_CNTL], SDMA_RB_CNTL__RB_ENABLE);
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of vgpu-kfd: SDMA queues that the scheduler maps. */
+#include "qemu/osdep.h"
+#include "vgpu-qos-hws.h"
+
+#define SRC         0x111100000000ull
+#define DST         0x222200000000ull   /* of queue n: n * STRIDE from there */
+#define SUMS        0x333300000000ull   /* of queue n: 8 n */
+#define STRIDE      (1 * GiB)
+#define PASID(i)    (0x600 + (i))
+
+/* Catches: registers, pointers or work that an image does not carry. */
+static void test_ring(void)
+{
+    unsigned engine, round;
+    QVGPUSpace space;
+    QVGPUUserSdma u;
+    uint64_t src, dst;
+    QVGPUHws h;
+
+    QVGPU *v = qvgpu_start();
+
+    qvgpu_space_init(&space, v, 5, QVGPU_RAM);
+    qvgpu_hws_init(&h, v);
+    src = qvgpu_ram_page(v);
+    dst = qvgpu_ram_page(v);
+    qvgpu_space_map(&space, SRC, src, QVGPU_PAGE);
+    qvgpu_space_map(&space, DST, dst, QVGPU_PAGE);
+    for (engine = 0; engine < SDMA_NUM_ENGINES; engine++) {
+        uint32_t dw[7], cntl = SDMA_ENGINE(engine) +
+                               SDMA_QUEUE(SDMA_QUEUE_RLC(0)) + SDMA_RB_CNTL;
+
+        qvgpu_user_sdma_init(&u, v, &space, engine, 0);
+        qvgpu_user_sdma_map(&u, 0, dw);
+        for (round = 1; round < 4; round++) {
+            unsigned seed = 16 * engine + round;
+
+            qvgpu_fill(v, src, seed, 0, QVGPU_PAGE);
+            qvgpu_pkt_copy(&u.q, SRC, DST, QVGPU_PAGE);
+            qvgpu_user_sdma_kick(&u);   /* nobody listens yet */
+            qvgpu_pm4(&h.hiq, dw, ARRAY_SIZE(dw));
+            qvgpu_hws_sync(&h);
+            g_assert_cmphex(qvgpu_rd(v, cntl), ==,
+                            u.q.cntl | SDMA_RB_CNTL__RB_ENABLE);
+            qvgpu_user_sdma_finish(&u);
+            qvgpu_expect(v, dst, seed, 0, QVGPU_PAGE);
+            qvgpu_pkt_fill(&u.q, DST, round, QVGPU_PAGE, 2);
+            qvgpu_user_sdma_kick(&u);
+            qvgpu_user_sdma_finish(&u);
+            g_assert_cmphex(qtest_readl(v->qts, dst + 8), ==, round);
+            if (round == 2) {
+                /* Another engine's do not concern it. */
+                QVGPU_PM4(&h.hiq, PM4_UNMAP_QUEUES,
+                          VGPU_PREP(PM4_UNMAP_DW1__QUEUE_SEL, PM4_SEL_ALL) |
+                          VGPU_PREP(PM4_MAP_DW1__EXT_ENGINE_SEL, 1u) |
+                          VGPU_PREP(PM4_MAP_DW1__ENGINE_SEL,
+                                    (engine + 1) % SDMA_NUM_ENGINES),
+                          0, 0, 0, 0);
+                qvgpu_hws_sync(&h);
+                g_assert_cmphex(qvgpu_rd(v, cntl), ==,
+                                u.q.cntl | SDMA_RB_CNTL__RB_ENABLE);
+            }
+            qvgpu_hws_unmap(&h, PM4_UNMAP_PREEMPT, PM4_SEL_DOORBELLS,
+                            u.q.doorbell);
+            qvgpu_hws_sync(&h);
+            g_assert_cmphex(qvgpu_rd(v, cntl), ==, u.q.cntl);
+            g_assert_cmphex(qtest_readq(v->qts, u.mqd + 4 * SDMA_RB_RPTR), ==,
+                            u.q.wptr);
+            g_assert_cmphex(qtest_readl(v->qts, u.mqd + 4 * SDMA_RB_CNTL), ==,
+                            u.q.cntl);
+        }
+    }
+    qvgpu_stop(v);
+}
+
+/*
+ * Catches: a queue that gets no turn where engines have too few of them and
+ * processes too few VMIDs; a copy or an addition that is done twice or never
+ * because its queue was taken away meanwhile.
+ */
+#define PROCESSES   3
+#define QUEUES      12                  /* of a process */
+#define LINKS       30
+#define BYTES       (256 * KiB)
+
+static void test_turns(void)
+{
+    QVGPUProcess p[PROCESSES];
+    QVGPUUserSdma u[PROCESSES][QUEUES];
+    uint64_t src[PROCESSES], dst[PROCESSES][QUEUES], sums[PROCESSES];
+    unsigned i, j, n;
+    QVGPUHws h;
+
+    QVGPU *v = qvgpu_start();
+
+    qvgpu_hws_init(&h, v);
+    qvgpu_hws_resources(&h, 1u << 12, 1);
+    qvgpu_list_begin(&h);
+    for (i = 0; i < PROCESSES; i++) {
+        qvgpu_process_init(&p[i], v, PASID(i));
+        src[i] = qvgpu_alloc(v, QVGPU_RAM, BYTES, QVGPU_PAGE);
+        sums[i] = qvgpu_ram_page(v);
+        qvgpu_fill(v, src[i], 100 + i, 0, BYTES);
+        qvgpu_space_map(&p[i].space, SRC, src[i], BYTES);
+        qvgpu_space_map(&p[i].space, SUMS, sums[i], QVGPU_PAGE);
+        qvgpu_list_process(&h, &p[i], 1);
+        for (j = 0; j < QUEUES; j++) {
+            /* All on one engine: it has 8. */
+            qvgpu_user_sdma_init(&u[i][j], v, &p[i].space, 1, QUEUES * i + j);
+            dst[i][j] = qvgpu_alloc(v, QVGPU_RAM, BYTES, QVGPU_PAGE);
+            qvgpu_space_map(&p[i].space, DST + j * STRIDE, dst[i][j], BYTES);
+            for (n = 0; n < LINKS; n++) {
+                qvgpu_pkt_copy(&u[i][j].q, SRC, DST + j * STRIDE, BYTES);
+                qvgpu_pkt_add64(&u[i][j].q, SUMS + 8 * j, 1 + n);
+            }
+            qvgpu_user_sdma_kick(&u[i][j]);
+            qvgpu_list_sdma(&h, &u[i][j]);
+        }
+    }
+    qvgpu_list_chain(&h);
+    qvgpu_list_run(&h, 0);
+    for (i = 0; i < PROCESSES; i++) {
+        for (j = 0; j < QUEUES; j++) {
+            qvgpu_user_sdma_finish(&u[i][j]);
+            qvgpu_expect(v, dst[i][j], 100 + i, 0, BYTES);
+            g_assert_cmpuint(qtest_readq(v->qts, sums[i] + 8 * j), ==,
+                             LINKS * (LINKS + 1) / 2);
+        }
+    }
+    g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_BYTES_COPIED), ==,
+                     (uint64_t)PROCESSES * QUEUES * LINKS * BYTES);
+    g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_QUEUE_ERRORS), ==, 0);
+    g_assert_false(qvgpu_ih_pending(v));
+    qvgpu_stop(v);
+}
+
+/* Acknowledge a fault of @pasid at @va, if there is one. */
+static bool take_fault(QVGPU *v, unsigned pasid, uint64_t va)
+{
+    QVGPUIrq irq;
+
+    if (!qvgpu_ih_pending(v)) {
+        return false;
+    }
+    qvgpu_ih_next(v, &irq);
+    g_assert_cmphex(irq.client, ==, IH_CLIENT_VMC);
+    g_assert_cmphex(irq.pasid, ==, pasid);
+    g_assert_cmphex(irq.data[0], ==, (uint32_t)(va >> 12));
+    qvgpu_cam_ack(v, irq.data[2]);
+    return true;
+}
+
+/*
+ * Catches: a stalled queue that keeps its slot, or that goes on elsewhere than
+ * where it was, in a buffer that the ring calls.
+ */
+static void test_stalled(void)
+{
+    const uint64_t missing = DST + 2 * QVGPU_PAGE;
+    uint64_t src, dst, sums, ib, from;
+    unsigned i, faults = 0;
+    QVGPUUserSdma u[2];
+    QVGPUProcess p[2];
+    uint32_t dwords;
+    QVGPUHws h;
+
+    QVGPU *v = qvgpu_start();
+
+    qvgpu_hws_init(&h, v);
+    qvgpu_hws_resources(&h, 1u << 12, 1);
+    qvgpu_list_begin(&h);
+    sums = qvgpu_ram_page(v);
+    for (i = 0; i < 2; i++) {
+        qvgpu_process_init(&p[i], v, PASID(i));
+        qvgpu_user_sdma_init(&u[i], v, &p[i].space, 2, i);
+        qvgpu_space_map(&p[i].space, SUMS, sums, QVGPU_PAGE);
+        qvgpu_list_process(&h, &p[i], 1);
+        qvgpu_list_sdma(&h, &u[i]);
+    }
+    qvgpu_list_chain(&h);
+    src = qvgpu_alloc(v, QVGPU_RAM, 4 * QVGPU_PAGE, QVGPU_PAGE);
+    dst = qvgpu_alloc(v, QVGPU_RAM, 4 * QVGPU_PAGE, QVGPU_PAGE);
+    qvgpu_fill(v, src, 9, 0, 4 * QVGPU_PAGE);
+    qvgpu_space_map(&p[0].space, SRC, src, 4 * QVGPU_PAGE);
+    qvgpu_space_map(&p[0].space, DST, dst, 2 * QVGPU_PAGE);
+
+    from = u[0].q.wptr;
+    qvgpu_pkt_add64(&u[0].q, SUMS, 1);
+    qvgpu_pkt_copy(&u[0].q, SRC, DST, 4 * QVGPU_PAGE);
+    qvgpu_pkt_add64(&u[0].q, SUMS, 0x100);
+    ib = qvgpu_to_buffer(&u[0].q, from, &dwords);
+    qvgpu_pkt_indirect(&u[0].q, 0,
+                       qvgpu_space_place(&p[0].space, ib, dwords * 4), dwords);
+    qvgpu_pkt_add64(&u[0].q, SUMS, 0x10000);
+    qvgpu_user_sdma_kick(&u[0]);
+    qvgpu_list_run(&h, 0);
+    /* The other has work in between, one VMID for both. */
+    for (i = 0; i < 8; i++) {
+        qvgpu_pkt_add64(&u[1].q, SUMS + 8, 1);
+        qvgpu_user_sdma_kick(&u[1]);
+        qvgpu_wait_until(({
+            faults += take_fault(v, PASID(0), missing);
+            qtest_readq(v->qts, u[1].q.rptr) == u[1].q.wptr;
+        }));
+        qvgpu_wait_until(({
+            faults += take_fault(v, PASID(0), missing);
+            faults > i;
+        }));
+    }
+    g_assert_cmphex(qtest_readq(v->qts, sums), ==, 1);
+    qvgpu_space_map(&p[0].space, DST, dst, 4 * QVGPU_PAGE);
+    qvgpu_wait_until(({
+        take_fault(v, PASID(0), missing);
+        qtest_readq(v->qts, u[0].q.rptr) == u[0].q.wptr;
+    }));
+    qvgpu_expect(v, dst, 9, 0, 4 * QVGPU_PAGE);
+    g_assert_cmphex(qtest_readq(v->qts, sums), ==, 0x10101);
+    g_assert_cmpuint(qtest_readq(v->qts, sums + 8), ==, 8);
+    g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_BYTES_COPIED), ==,
+                     4 * QVGPU_PAGE);
+    qvgpu_stop(v);
+}
+
+/* Catches: an index or a length in an image that is believed. */
+static void test_hostile(void)
+{
+    static const uint32_t odd[] = { 0, 1, 3, 0x31, 0x7f, UINT32_MAX };
+    uint32_t x = 0x9e3779b9, dw[7];
+    QVGPUProcess p;
+    QVGPUUserSdma u, good;
+    unsigned round, i;
+    uint64_t page;
+    QVGPUHws h;
+
+    QVGPU *v = qvgpu_start();
+
+    qvgpu_hws_init(&h, v);
+    qvgpu_hws_resources(&h, 1u << 12, 1);
+    qvgpu_process_init(&p, v, PASID(0));
+    page = qvgpu_ram_page(v);
+    qvgpu_space_map(&p.space, DST, page, QVGPU_PAGE);
+    qvgpu_user_sdma_init(&u, v, &p.space, 3, 0);
+    qvgpu_user_sdma_init(&good, v, &p.space, 3, 1);
+    qvgpu_list_begin(&h);
+    qvgpu_list_process(&h, &p, 1);
+    qvgpu_list_sdma(&h, &u);
+    qvgpu_list_sdma(&h, &good);
+    for (round = 0; round < 200; round++) {
+        for (i = SDMA_MQD_WORK; i < SDMA_MQD_DWORDS; i++) {
+            x = x * 1664525 + 1013904223;
+            qtest_writel(v->qts, u.mqd + 4 * i,
+                         x & 0x10000 ? odd[(x >> 20) % ARRAY_SIZE(odd)] : x);
+        }
+        qvgpu_list_run(&h, 0);
+        qvgpu_pkt_fence(&good.q, DST, round);
+        qvgpu_user_sdma_kick(&good);
+        qvgpu_user_sdma_finish(&good);
+        g_assert_cmpuint(qtest_readl(v->qts, page), ==, round);
+        qvgpu_hws_unmap(&h, PM4_UNMAP_RESET, PM4_SEL_DOORBELLS,
+                        u.q.doorbell);
+        qvgpu_hws_unmap(&h, PM4_UNMAP_PREEMPT, PM4_SEL_ALL, 0);
+        qvgpu_hws_sync(&h);
+        while (qvgpu_ih_pending(v)) {
+            QVGPUIrq irq;
+
+            qvgpu_ih_next(v, &irq);
+            if (irq.client == IH_CLIENT_VMC && (irq.data[1] & 0x80)) {
+                qvgpu_cam_ack(v, irq.data[2]);
+            }
+        }
+    }
+    /* An engine that is none: an error of whoever wants it. */
+    qvgpu_user_sdma_map(&u, 0, dw);
+    dw[1] |= PM4_MAP_DW1__ENGINE_SEL | PM4_MAP_DW1__EXT_ENGINE_SEL;
+    qvgpu_pm4(&h.hiq, dw, ARRAY_SIZE(dw));
+    qvgpu_compute_kick(&h.hiq);
+    qvgpu_compute_irq(&h.hiq, IH_SRC_CP_BAD_OPCODE,
+                      VGPU_PREP(IH_CP_ERROR__CODE,
+                                CP_ERROR_PACKET_UNSUPPORTED) |
+                      (h.hiq.doorbell / 8 & IH_CP_ERROR__DOORBELL));
+    qvgpu_stop(v);
+}
+
+void qvgpu_add_hws_sdma_tests(void)
+{
+    qtest_add_func("/vgpu-kfd/hws/sdma/ring", test_ring);
+    qtest_add_func("/vgpu-kfd/hws/sdma/turns", test_turns);
+    qtest_add_func("/vgpu-kfd/hws/sdma/stalled", test_stalled);
+    qtest_add_func("/vgpu-kfd/hws/sdma/hostile", test_hostile);
+}
