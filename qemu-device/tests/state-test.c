@@ -3,7 +3,7 @@
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
 #include "qemu/bswap.h"
-#include "vgpu-qos.h"
+#include "vgpu-qos-hws.h"
 
 #define VMID        6
 #define SRC         0x111100000000ull
@@ -203,6 +203,179 @@ static void test_copying_live(void)
     chain_finish(&c);
 }
 
+/* Queues that take turns, of processes that do. */
+#define SHARED      0x333300000000ull   /* one page, in every process */
+#define TURNS_SRC   0x444400000000ull   /* process 0's */
+#define TURNS_DST   0x555500000000ull
+#define PASID(i)    (0x700 + (i))
+#define PROCESSES   3
+#define QUEUES      9                   /* that pass a token on */
+#define ROUNDS      40
+#define TURNS_PAGES 4
+
+typedef struct Turns {
+    QVGPU *v;
+    QVGPUHws h;
+    uint64_t shared, src, dst;
+    QVGPUProcess p[PROCESSES];
+    QVGPUUserQueue q[QUEUES];
+    QVGPUUserQueue stalled;             /* process 0's: misses the end */
+    QVGPUUserSdma copy;                 /* the same, in mid-copy */
+    unsigned faults;
+} Turns;
+
+static void turns_relay(Turns *f)
+{
+    unsigned round, i;
+
+    for (round = 0; round < ROUNDS; round++) {
+        for (i = 0; i < QUEUES; i++) {
+            uint32_t turn = round * QUEUES + QUEUES - 1 - i;
+
+            QVGPU_PM4(&f->q[i].c, PM4_WAIT_REG_MEM,
+                      PM4_WAIT_DW1__MEM_SPACE | QVGPU_POLL_EQ,
+                      QVGPU_LO(SHARED), QVGPU_HI(SHARED), turn, UINT32_MAX, 1);
+            qvgpu_pm4_write(&f->q[i].c, SHARED + 64 + 4 * i, ~turn);
+            qvgpu_pm4_write(&f->q[i].c, SHARED, turn + 1);
+        }
+    }
+    for (i = 0; i < QUEUES; i++) {
+        qvgpu_user_queue_kick(&f->q[i]);
+    }
+}
+
+static void turns_faults(Turns *f)
+{
+    while (qvgpu_ih_pending(f->v)) {
+        QVGPUIrq irq;
+
+        qvgpu_ih_next(f->v, &irq);
+        g_assert_cmphex(irq.pasid, ==, PASID(0));
+        g_assert_cmphex(irq.data[0], ==,
+                        (uint32_t)((TURNS_DST + 2 * QVGPU_PAGE) >> 12));
+        qvgpu_cam_ack(f->v, irq.data[2]);
+        /* Both have come, one from each hub. */
+        f->faults |= irq.client == IH_CLIENT_VMC ? 1 : 2;
+    }
+}
+
+/* Nine queues for four HQDs, three processes for one VMID, two stalls. */
+static void turns_start(Turns *f)
+{
+    QVGPU *v = f->v = qvgpu_start();
+    unsigned i;
+
+    f->faults = 0;
+    qvgpu_hws_init(&f->h, v);
+    qvgpu_hws_resources(&f->h, 1u << 13, 0xf);
+    f->shared = qvgpu_ram_page(v);
+    f->src = qvgpu_alloc(v, QVGPU_VRAM, TURNS_PAGES * QVGPU_PAGE, QVGPU_PAGE);
+    f->dst = qvgpu_alloc(v, QVGPU_RAM, TURNS_PAGES * QVGPU_PAGE, QVGPU_PAGE);
+    qvgpu_fill(v, f->src, 5, 0, TURNS_PAGES * QVGPU_PAGE);
+    qvgpu_list_begin(&f->h);
+    for (i = 0; i < QUEUES; i++) {
+        QVGPUProcess *p = &f->p[i / (QUEUES / PROCESSES)];
+
+        if (i % (QUEUES / PROCESSES) == 0) {
+            qvgpu_process_init(p, v, PASID(i / (QUEUES / PROCESSES)));
+            qvgpu_space_map(&p->space, SHARED, f->shared, QVGPU_PAGE);
+            qvgpu_list_process(&f->h, p, 1);
+        }
+        qvgpu_user_queue_init(&f->q[i], v, p, i);
+        qvgpu_list_queue(&f->h, &f->q[i], 0);
+        if (i == 0) {
+            qvgpu_space_map(&p->space, TURNS_SRC, f->src,
+                            TURNS_PAGES * QVGPU_PAGE);
+            qvgpu_space_map(&p->space, TURNS_DST, f->dst, 2 * QVGPU_PAGE);
+            qvgpu_user_queue_init(&f->stalled, v, p, QUEUES);
+            qvgpu_list_queue(&f->h, &f->stalled, 0);
+            qvgpu_user_sdma_init(&f->copy, v, &p->space, 0, 0);
+            qvgpu_list_sdma(&f->h, &f->copy);
+        }
+    }
+    qvgpu_list_chain(&f->h);
+
+    qvgpu_pm4_write(&f->stalled.c, SHARED + 16, 1);
+    qvgpu_pm4_write(&f->stalled.c, TURNS_DST + 2 * QVGPU_PAGE, 0xbad);
+    qvgpu_pm4_write(&f->stalled.c, SHARED + 16, 2);
+    qvgpu_user_queue_kick(&f->stalled);
+    qvgpu_pkt_add64(&f->copy.q, SHARED + 24, 1);
+    qvgpu_pkt_copy(&f->copy.q, TURNS_SRC, TURNS_DST, TURNS_PAGES * QVGPU_PAGE);
+    qvgpu_pkt_add64(&f->copy.q, SHARED + 24, 0x100);
+    qvgpu_user_sdma_kick(&f->copy);
+    turns_relay(f);
+    qvgpu_list_run(&f->h, 0);
+    qvgpu_wait_until(({
+        turns_faults(f);
+        f->faults == 3 && qtest_readl(v->qts, f->shared) > 4;
+    }));
+}
+
+static void turns_finish(Turns *f)
+{
+    QVGPU *v = f->v;
+    unsigned i;
+
+    /* Else this shows nothing: more ROUNDS are needed. */
+    g_assert_cmpuint(qtest_readl(v->qts, f->shared), <, ROUNDS * QUEUES);
+    g_assert_cmpuint(qtest_readl(v->qts, f->shared + 16), ==, 1);
+    g_assert_cmpuint(qtest_readq(v->qts, f->shared + 24), ==, 1);
+    qvgpu_cont(v);
+    qvgpu_wait_until(({
+        turns_faults(f);
+        qtest_readl(v->qts, f->shared) == ROUNDS * QUEUES;
+    }));
+    for (i = 0; i < QUEUES; i++) {
+        qvgpu_wait_until(({
+            turns_faults(f);
+            qtest_readl(v->qts, f->q[i].c.rptr) == f->q[i].c.wptr;
+        }));
+        g_assert_cmphex(qtest_readl(v->qts, f->shared + 64 + 4 * i), ==,
+                        ~((ROUNDS - 1) * QUEUES + QUEUES - 1 - i));
+    }
+    /* Let the compute queue's word be one that the copy brings, too. */
+    qtest_writel(v->qts, f->src + 2 * QVGPU_PAGE, 0xbad);
+    qvgpu_space_map(&f->p[0].space, TURNS_DST, f->dst,
+                    TURNS_PAGES * QVGPU_PAGE);
+    qvgpu_wait_until(({
+        turns_faults(f);
+        qtest_readl(v->qts, f->stalled.c.rptr) == f->stalled.c.wptr &&
+        qtest_readq(v->qts, f->copy.q.rptr) == f->copy.q.wptr;
+    }));
+    g_assert_cmpuint(qtest_readl(v->qts, f->shared + 16), ==, 2);
+    g_assert_cmphex(qtest_readq(v->qts, f->shared + 24), ==, 0x101);
+    g_assert_cmphex(qtest_readl(v->qts, f->dst + 2 * QVGPU_PAGE), ==, 0xbad);
+    qvgpu_expect(v, f->dst, 5, 0, 2 * QVGPU_PAGE);
+    qvgpu_expect(v, f->dst + 2 * QVGPU_PAGE + 4, 5, 2 * QVGPU_PAGE + 4,
+                 2 * QVGPU_PAGE - 4);
+    g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_BYTES_COPIED), ==,
+                     TURNS_PAGES * QVGPU_PAGE);
+    g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_QUEUE_ERRORS), ==, 0);
+    qvgpu_stop(v);
+}
+
+/*
+ * Catches: a place in the list, a process's VMID, a queue that is half saved
+ * or a stall that the new machine does not know.
+ */
+static void test_turns_file(void)
+{
+    Turns f;
+
+    turns_start(&f);
+    qvgpu_save_restore(f.v, false);
+    turns_finish(&f);
+}
+
+static void test_turns_live(void)
+{
+    Turns f;
+
+    turns_start(&f);
+    qvgpu_migrate_live(f.v, NULL, NULL);
+    turns_finish(&f);
+}
+
 /* Blocks that hold what was written, and nothing that changes by itself. */
 static const struct {
     uint32_t first, count;
@@ -319,5 +492,7 @@ void qvgpu_add_state_tests(void)
     qtest_add_func("/vgpu-kfd/state/stalled/twice", test_stalled_twice);
     qtest_add_func("/vgpu-kfd/state/copying/file", test_copying_file);
     qtest_add_func("/vgpu-kfd/state/copying/live", test_copying_live);
+    qtest_add_func("/vgpu-kfd/state/turns/file", test_turns_file);
+    qtest_add_func("/vgpu-kfd/state/turns/live", test_turns_live);
     qtest_add_func("/vgpu-kfd/state/hostile", test_hostile);
 }

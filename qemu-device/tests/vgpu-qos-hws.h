@@ -81,6 +81,5 @@ void qvgpu_list_run(QVGPUHws *h, unsigned processes);
 /* Added with the scheduler's. */
 void qvgpu_add_hws_turn_tests(void);
 void qvgpu_add_hws_sdma_tests(void);
-void qvgpu_add_hws_state_tests(void);
 
 #endif /* VGPU_QOS_HWS_H */
