@@ -233,6 +233,7 @@ void fuzz_case_make(FuzzCase *c)
 
     make_vmid0(c);
     c->cam = fuzz_chance(r, 85);
+    c->redone = false;
     c->save = fuzz_chance(r, 8);
     c->nspaces = 1 + fuzz_below(r, ARRAY_SIZE(c->vmids));
     for (i = 0; i < c->nspaces; i++) {

@@ -125,12 +125,26 @@ static gint by_place(gconstpointer a, gconstpointer b)
            (int)x->write - (int)y->write;
 }
 
+/* What is done anew is told anew: leave one of each then. */
+static void sort_faults(FuzzCase *c, GArray *faults)
+{
+    unsigned i;
+
+    g_array_sort(faults, by_place);
+    for (i = faults->len; c->redone && i-- > 1; ) {
+        if (!by_place(&g_array_index(faults, FuzzFault, i),
+                      &g_array_index(faults, FuzzFault, i - 1))) {
+            g_array_remove_index(faults, i);
+        }
+    }
+}
+
 void fuzz_check_faults(FuzzCase *c)
 {
     unsigned i;
 
-    g_array_sort(c->faults, by_place);
-    g_array_sort(c->seen_faults, by_place);
+    sort_faults(c, c->faults);
+    sort_faults(c, c->seen_faults);
     for (i = 0; i < MIN(c->faults->len, c->seen_faults->len); i++) {
         FuzzFault *want = &g_array_index(c->faults, FuzzFault, i);
         FuzzFault *have = &g_array_index(c->seen_faults, FuzzFault, i);

@@ -88,7 +88,11 @@ static void disturb(FuzzQueue *q)
         qvgpu_gfx_invalidate(c->v, fuzz_rnd(&q->rng) & 0xffff);
         break;
     case 2 ... 3:
-        if (!other->compute) {
+        if (other->compute) {
+            qvgpu_compute_dequeue(&other->cq);
+            qvgpu_hqd_wr(&other->cq, CP_HQD_ACTIVE, CP_HQD_ACTIVE__ACTIVE);
+            c->redone = true;
+        } else {
             qvgpu_queue_disable(&other->q);
             qvgpu_queue_enable(&other->q);
         }
