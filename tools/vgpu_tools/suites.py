@@ -237,7 +237,6 @@ SUITES = (
         "qtest-sanitizers",
         lambda: [sources.firmware()[0], qemu.build_qtest("sanitizers")],
         lambda log: _qtest(log, "sanitizers"),
-        long=True,
     ),
     Suite(
         "fuzz-model-sanitizers",
