@@ -19,15 +19,18 @@ static bool stalled_by_fault(const VGPUStall *stall)
     return stall->why >= VGPU_WAIT_CAM;
 }
 
+static void begin(VGPUView *v)
+{
+    v->client->queue = v->queue;
+    vgpu_client_begin(v->client);
+}
+
 /* Is there poison at the beginning of @span? It ends before any further on. */
 static bool poisoned(VGPUView *v, uint64_t va, VGPUSpan *span)
 {
     VGPUSite site = vgpu_client_site(v->client, v->vmid, span->addr);
     uint64_t clean;
 
-    if (site.engine != VGPU_SITE_NONE) {
-        site.queue = v->queue;
-    }
     clean = vgpu_inject_poison(v->client->s, &site, span->len);
     span->len = MIN(span->len, MAX(clean, 1));
     return !clean;
@@ -150,7 +153,7 @@ VGPUAccess vgpu_access_copy(VGPUView *v, uint64_t dst, uint64_t src,
     uint32_t invs;
 
     *done = 0;
-    vgpu_client_begin(v->client);
+    begin(v);
     invs = invalidations(v);
     vgpu_gpuvm_map(v->client, v->vmid, src, len, false, &next);
     while (*done < len) {
@@ -205,7 +208,7 @@ VGPUAccess vgpu_access_fill(VGPUView *v, uint64_t dst,
     VGPUSpan to;
     uint64_t off;
 
-    vgpu_client_begin(v->client);
+    begin(v);
     ret = reach(v, dst, len, true, &to);
     if (ret != VGPU_ACCESS_STALL) {
         data = ror32(data, 8 * (phase & 3));
@@ -230,7 +233,7 @@ VGPUAccess vgpu_access_entries(VGPUView *v, uint64_t dst,
     VGPUSpan to;
     uint64_t i;
 
-    vgpu_client_begin(v->client);
+    begin(v);
     ret = reach(v, dst, n * 8, true, &to);
     if (ret != VGPU_ACCESS_STALL) {
         /* Never 0: the caller counts on getting on. */
@@ -252,7 +255,7 @@ VGPUAccess vgpu_access_read(VGPUView *v, uint64_t va, void *buf,
     VGPUAccess ret = VGPU_ACCESS_OK;
     uint8_t *p = buf;
 
-    vgpu_client_begin(v->client);
+    begin(v);
     while (len && ret != VGPU_ACCESS_STALL) {
         VGPUAccess part;
         VGPUSpan from;
@@ -277,7 +280,7 @@ VGPUAccess vgpu_access_write(VGPUView *v, uint64_t va,
     VGPUAccess ret;
     VGPUSpan to;
 
-    vgpu_client_begin(v->client);
+    begin(v);
     ret = reach(v, va, len, true, &to);
     if (ret != VGPU_ACCESS_STALL) {
         if (len == 8 && holds(&to, 8)) {
@@ -325,7 +328,7 @@ VGPUAccess vgpu_access_atomic(VGPUView *v, uint64_t va, unsigned size,
     VGPUSpan to;
 
     *old = 0;
-    vgpu_client_begin(v->client);
+    begin(v);
     ret = reach(v, va, size, true, &to);
     if (ret != VGPU_ACCESS_STALL) {
         if (holds(&to, size)) {

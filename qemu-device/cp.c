@@ -304,6 +304,10 @@ bool vgpu_cp_doorbell(VGPUState *s, uint32_t offset, uint64_t val,
             (*cntl & CP_HQD_PQ_DOORBELL_CONTROL__OFFSET) != offset) {
             continue;
         }
+        if (vgpu_inject_doorbell(s, vgpu_queue_site(VGPU_CLIENT_CP, n,
+                VGPU_GET(q->regs[CP_HQD_VMID], CP_HQD_VMID__VMID), offset))) {
+            return true;
+        }
         qatomic_set(cntl, *cntl | CP_HQD_PQ_DOORBELL_CONTROL__HIT);
         if (!(q->regs[CP_HQD_AQL_CONTROL] & CP_HQD_AQL_CONTROL__CONTROL0)) {
             q->wptr = size == 8 ? val : deposit64(q->wptr, 0, 32, val);

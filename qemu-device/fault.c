@@ -85,9 +85,11 @@ static unsigned lacks(uint16_t fault)
 }
 
 /* s->lock held. */
-static void fault_push(VGPUState *s, unsigned hub, unsigned vmid, uint64_t va,
-                       bool write, bool retry, unsigned cam, uint32_t serial)
+static void fault_push(VGPUState *s, VGPUSite site, bool write, bool retry,
+                       unsigned cam, uint32_t serial)
 {
+    unsigned hub = site.hub, vmid = site.vmid;
+    uint64_t va = site.va;
     uint8_t ring = IH_RING_FAULT_VALID |
                    (write ? IH_RING_FAULT_WRITE : IH_RING_FAULT_READ);
     uint32_t data[4] = {
@@ -100,7 +102,7 @@ static void fault_push(VGPUState *s, unsigned hub, unsigned vmid, uint64_t va,
 
     trace_vgpu_fault(s->id, hub, vmid, va, write, retry, serial, cam);
     if (vgpu_inject_armed(s, VGPU_INJECT_FAULT_IRQS)) {
-        vgpu_inject_fault_irq(s, hub, vmid, va, ring, data);
+        vgpu_inject_fault_irq(s, &site, ring, data);
     } else {
         vgpu_fault_irq(s, hub, vmid, ring, data);
     }
@@ -147,7 +149,8 @@ void vgpu_fault_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
     if (!quiet && interrupt) {
         qatomic_set(&s->fault_serial, s->fault_serial + 1);
         vgpu_count(s, VGPU_CNT_FAULTS_NORETRY, 1);
-        fault_push(s, h, vmid, va, span->write, false, 0, s->fault_serial);
+        fault_push(s, vgpu_client_site(c, vmid, va), span->write, false, 0,
+                   s->fault_serial);
     }
 }
 
@@ -311,7 +314,8 @@ void vgpu_fault_retry(VGPUClient *c, unsigned vmid, uint64_t va, bool write,
     qatomic_set(&s->fault_serial, s->fault_serial + 1);
     stall->serial = s->fault_serial;
     vgpu_count(s, VGPU_CNT_FAULTS_RETRY, 1);
-    fault_push(s, hub, vmid, va, write, true, slot, stall->serial);
+    fault_push(s, vgpu_client_site(c, vmid, va), write, true, slot,
+               stall->serial);
 }
 
 bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall)
@@ -388,5 +392,8 @@ void vgpu_fault_spurious(VGPUState *s, unsigned hub, unsigned vmid, uint64_t va,
         qatomic_set(&s->fault_serial, serial);
     }
     vgpu_count(s, retry ? VGPU_CNT_FAULTS_RETRY : VGPU_CNT_FAULTS_NORETRY, 1);
-    fault_push(s, hub, vmid, va, write, retry, slot, serial);
+    fault_push(s, (VGPUSite) {
+        .hub = hub, .vmid = vmid, .va = va,
+        .engine = VGPU_SITE_NONE, .queue = VGPU_SITE_NONE,
+    }, write, retry, slot, serial);
 }

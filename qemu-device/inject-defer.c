@@ -103,22 +103,19 @@ static int64_t due_in(uint64_t ns)
     return MAX(now + (int64_t)MIN(ns, INT64_MAX / 2), 1);
 }
 
-void vgpu_inject_fault_irq(VGPUState *s, unsigned hub, unsigned vmid,
-                           uint64_t va, uint8_t ring, const uint32_t *data)
+void vgpu_inject_fault_irq(VGPUState *s, const VGPUSite *site, uint8_t ring,
+                           const uint32_t *data)
 {
-    VGPUSite site = {
-        .hub = hub, .vmid = vmid, .va = va,
-        .engine = VGPU_SITE_NONE, .queue = VGPU_SITE_NONE,
-    };
+    unsigned hub = site->hub, vmid = site->vmid;
     VGPUShot shot;
 
-    if (vgpu_inject_fires(s, VGPU_INJECT_KIND_FAULT_DROP, &site, NULL)) {
+    if (vgpu_inject_fires(s, VGPU_INJECT_KIND_FAULT_DROP, site, NULL)) {
         return;
     }
-    if (vgpu_inject_fires(s, VGPU_INJECT_KIND_FAULT_DUPLICATE, &site, NULL)) {
+    if (vgpu_inject_fires(s, VGPU_INJECT_KIND_FAULT_DUPLICATE, site, NULL)) {
         vgpu_fault_irq(s, hub, vmid, ring, data);
     }
-    if (vgpu_inject_fires(s, VGPU_INJECT_KIND_FAULT_DELAY, &site, &shot)) {
+    if (vgpu_inject_fires(s, VGPU_INJECT_KIND_FAULT_DELAY, site, &shot)) {
         VGPULateIrq irq = {
             .due = due_in(shot.arg), .hub = hub, .vmid = vmid, .ring = ring,
         };

@@ -43,9 +43,10 @@ static bool is_immediate(const VgpuInjection *w)
 
 static bool check_immediate(const VgpuInjection *w, Error **errp)
 {
-    if (w->has_skip || w->has_probability || w->has_engine || w->has_queue) {
-        error_setg(errp, "%s happens at once: skip, probability, engine and "
-                   "queue make no sense", VgpuInjectKind_str(w->kind));
+    if (w->has_skip || w->has_probability || w->has_engine || w->has_queue ||
+        w->has_me || w->has_pipe) {
+        error_setg(errp, "%s happens at once: skip, probability, engine, me, "
+                   "pipe and queue make no sense", VgpuInjectKind_str(w->kind));
         return false;
     }
     if (w->count > AT_ONCE_MAX) {
@@ -58,14 +59,23 @@ static bool check_immediate(const VgpuInjection *w, Error **errp)
 /* Do the members make sense together? */
 static bool check(const VgpuInjection *w, Error **errp)
 {
+    unsigned queues = w->has_me || w->has_pipe ? CP_NUM_QUEUES
+                                               : SDMA_NUM_QUEUES;
+
     if (w->has_probability && !(w->probability >= 0 && w->probability <= 1)) {
         error_setg(errp, "probability must be from 0 to 1");
     } else if (w->has_vmid && w->vmid >= VGPU_NUM_VMIDS) {
         error_setg(errp, "vmid must be below %u", VGPU_NUM_VMIDS);
     } else if (w->has_engine && w->engine >= SDMA_NUM_ENGINES) {
         error_setg(errp, "engine must be below %u", SDMA_NUM_ENGINES);
-    } else if (w->has_queue && w->queue >= SDMA_NUM_QUEUES) {
-        error_setg(errp, "queue must be below %u", SDMA_NUM_QUEUES);
+    } else if (w->has_me && (!w->me || w->me > CP_NUM_MECS)) {
+        error_setg(errp, "me must be from 1 to %u", CP_NUM_MECS);
+    } else if (w->has_pipe && w->pipe >= CP_NUM_PIPES) {
+        error_setg(errp, "pipe must be below %u", CP_NUM_PIPES);
+    } else if (w->has_engine && (w->has_me || w->has_pipe)) {
+        error_setg(errp, "engine is for SDMA, me and pipe are for compute");
+    } else if (w->has_queue && w->queue >= queues) {
+        error_setg(errp, "queue must be below %u", queues);
     } else if (w->has_length && !w->length) {
         error_setg(errp, "length must not be 0");
     } else if (w->kind == VGPU_INJECT_KIND_SDMA_SLOW &&

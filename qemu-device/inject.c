@@ -44,7 +44,11 @@ static bool matches(const VgpuInjection *w, const VGPUSite *site)
     return (!w->has_hub || hub == site->hub) &&
            (!w->has_vmid || w->vmid == site->vmid) &&
            (!w->has_engine || w->engine == site->engine) &&
-           (!w->has_queue || w->queue == site->queue) &&
+           (!w->has_me || w->me == site->me) &&
+           (!w->has_pipe || (site->me && w->pipe == site->pipe)) &&
+           /* By itself it is an SDMA engine's. */
+           (!w->has_queue || (w->queue == site->queue &&
+                              (!site->me || w->has_me || w->has_pipe))) &&
            site->va >= w->start &&
            (!w->has_length || site->va - w->start < w->length);
 }
@@ -73,11 +77,27 @@ static uint64_t arg_of(const VgpuInjection *w)
     }
 }
 
+/* Whose occasion it is, in @buf. */
+static const char *from(const VGPUSite *site, char *buf, size_t size)
+{
+    if (site->me) {
+        snprintf(buf, size, "mec%u.%u.%d", site->me, site->pipe, site->queue);
+    } else if (site->engine == VGPU_SITE_NONE) {
+        return "-";
+    } else if (site->queue == VGPU_SITE_NONE) {
+        snprintf(buf, size, "sdma%d", site->engine);
+    } else {
+        snprintf(buf, size, "sdma%d.%d", site->engine, site->queue);
+    }
+    return buf;
+}
+
 bool vgpu_inject_take(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
                       VGPUShot *shot)
 {
     const VgpuInjection *w = i->what;
     uint64_t random = draw(&i->random);
+    char buf[32];
 
     if (i->seen++ < w->skip || !vgpu_inject_may_fire(i) ||
         random >> 32 >= i->threshold) {
@@ -88,8 +108,8 @@ bool vgpu_inject_take(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
     shot->arg = arg_of(w);
     shot->random = draw(&random);
     trace_vgpu_inject(s->id, VgpuInjectKind_str(w->kind), i->id, i->fired,
-                      site->hub, site->vmid, site->va, site->engine,
-                      site->queue, shot->random);
+                      site->hub, site->vmid, site->va,
+                      from(site, buf, sizeof(buf)), shot->random);
     if (!vgpu_inject_may_fire(i)) {
         vgpu_inject_rearm(s);
     }

@@ -22,8 +22,10 @@
 typedef struct VGPUSite {
     int hub;
     int vmid;
-    int engine;
-    int queue;
+    int engine;                 /* of SDMA */
+    int queue;                  /* of it, or of the pipe */
+    unsigned me;                /* whose pipe a compute queue is; 0: none is */
+    unsigned pipe;
     uint64_t va;                /* or what the kind calls its address */
 } VGPUSite;
 
@@ -140,11 +142,11 @@ void vgpu_inject_defer_destroy(VGPUState *s);
 /* Forget what was put off. s->lock held. */
 void vgpu_inject_defer_reset(VGPUState *s);
 /*
- * Push the entry of a fault at @va: now, twice, later or not at all. s->lock
+ * Push the entry of a fault at @site: now, twice, later or not at all. s->lock
  * held.
  */
-void vgpu_inject_fault_irq(VGPUState *s, unsigned hub, unsigned vmid,
-                           uint64_t va, uint8_t ring, const uint32_t *data);
+void vgpu_inject_fault_irq(VGPUState *s, const VGPUSite *site, uint8_t ring,
+                           const uint32_t *data);
 /*
  * Of the VMIDs in *@vmids that invalidation engine @eng is asked for, those
  * that are acknowledged at once and dropped later (taken out of *@vmids), and

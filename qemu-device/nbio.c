@@ -194,8 +194,12 @@ static void doorbell_write(void *opaque, hwaddr addr, uint64_t val,
     if (!s->removed && s->nbio[OFF(RCC_DOORBELL_APER_EN)]) {
         vgpu_count(s, VGPU_CNT_DOORBELLS, 1);
         if (in_range(s->nbio[OFF(BIF_IH_DOORBELL_RANGE)], addr)) {
-            if (!vgpu_inject_doorbell(s, VGPU_SITE_NONE, VGPU_SITE_NONE,
-                                      VGPU_SITE_NONE, addr)) {
+            VGPUSite site = {
+                .vmid = VGPU_SITE_NONE, .engine = VGPU_SITE_NONE,
+                .queue = VGPU_SITE_NONE, .va = addr,
+            };
+
+            if (!vgpu_inject_doorbell(s, site)) {
                 vgpu_ih_doorbell(s, addr / 4, val);
             }
             return;

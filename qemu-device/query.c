@@ -3,7 +3,7 @@
  * vgpu-kfd: what an operator sees: query-vgpu, and `info vgpu` for a person.
  *
  * Handlers run under the BQL. An engine is looked at while its thread is at
- * rest (vgpu_engine_hold()), so that a queue's stall and pointers belong
+ * rest (vgpu_worker_hold()), so that a queue's stall and pointers belong
  * together; faults and interrupts are looked at under s->lock.
  */
 #include "qemu/osdep.h"
@@ -11,7 +11,7 @@
 #include "qapi/qapi-commands-vgpu-kfd.h"
 #include "qapi/type-helpers.h"
 #include "monitor/monitor.h"
-#include "vgpu-kfd.h"
+#include "query.h"
 
 QEMU_BUILD_BUG_ON(VGPU_COUNTER__MAX != VGPU_NUM_COUNTERS);
 
@@ -20,7 +20,7 @@ static VgpuHubKind hub_kind(unsigned hub)
     return hub == VGPU_HUB_MM ? VGPU_HUB_KIND_MM : VGPU_HUB_KIND_GFX;
 }
 
-static VgpuStall *stall_info(const VGPUStall *stall)
+VgpuStall *vgpu_query_stall(const VGPUStall *stall)
 {
     VgpuStall *info = g_new0(VgpuStall, 1);
 
@@ -79,7 +79,7 @@ static VgpuQueueInfo *queue_info(const VGPUEngine *e, unsigned n)
         info->state = VGPU_QUEUE_STATE_DISABLED;
     } else if (q->wait != VGPU_WAIT_NONE) {
         info->state = VGPU_QUEUE_STATE_STALLED;
-        info->stall = stall_info(&q->exec.mem.stall);
+        info->stall = vgpu_query_stall(&q->exec.mem.stall);
     } else {
         info->state = vgpu_queue_pending(q) ? VGPU_QUEUE_STATE_READY
                                             : VGPU_QUEUE_STATE_IDLE;
@@ -185,14 +185,15 @@ static VgpuInvalidationInfoList *invalidation_infos(VGPUState *s)
     return list;
 }
 
-static VgpuInterruptInfo *interrupt_info(VGPUState *s)
+static VgpuInterruptInfo *interrupt_info(VGPUState *s, unsigned ring)
 {
     VgpuInterruptInfo *info = g_new0(VgpuInterruptInfo, 1);
 
-    info->enabled = vgpu_ih_reg(s, IH_RB_CNTL) & IH_RB_CNTL__RB_ENABLE;
-    info->rptr = s->ih.rings[0].rptr;
-    info->wptr = s->ih.rings[0].wptr;
-    info->overflow = s->ih.rings[0].overflow;
+    info->ring = ring;
+    info->enabled = vgpu_ih_reg(s, IH_RB_CNTL + IH_RING(ring)) & IH_RB_CNTL__RB_ENABLE;
+    info->rptr = s->ih.rings[ring].rptr;
+    info->wptr = s->ih.rings[ring].wptr;
+    info->overflow = s->ih.rings[ring].overflow;
     return info;
 }
 
@@ -214,6 +215,7 @@ static VgpuCounterValueList *counter_values(VGPUState *s)
 static VgpuInfo *device_info(VGPUState *s)
 {
     VgpuInfo *info = g_new0(VgpuInfo, 1);
+    VgpuInterruptInfoList **rings = &info->interrupt_rings;
     VgpuEngineInfoList **tail = &info->engines;
     unsigned i;
 
@@ -223,6 +225,7 @@ static VgpuInfo *device_info(VGPUState *s)
     for (i = 0; i < SDMA_NUM_ENGINES; i++) {
         QAPI_LIST_APPEND(tail, engine_info(s, i));
     }
+    info->compute = vgpu_query_compute(s);
     info->vmids = vmid_infos(s);
     if (s->hive) {
         info->hive = g_new0(VgpuHiveInfo, 1);
@@ -236,7 +239,10 @@ static VgpuInfo *device_info(VGPUState *s)
         info->removed = s->removed;
         info->cam = cam_infos(s);
         info->invalidations = invalidation_infos(s);
-        info->interrupts = interrupt_info(s);
+        info->interrupts = interrupt_info(s, 0);
+        for (i = 0; i < IH_NUM_RINGS; i++) {
+            QAPI_LIST_APPEND(rings, interrupt_info(s, i));
+        }
     }
     info->counters = counter_values(s);
     info->injections = vgpu_inject_infos(s);
@@ -263,7 +269,7 @@ VgpuInfoList *qmp_query_vgpu(Error **errp)
     return list;
 }
 
-static void print_stall(GString *buf, const VgpuStall *stall)
+void vgpu_print_stall(GString *buf, const VgpuStall *stall)
 {
     g_string_append_printf(buf, ", waits for %s",
                            VgpuStallReason_str(stall->why));
@@ -296,7 +302,7 @@ static void print_engine(GString *buf, const VgpuEngineInfo *e)
             g_string_append_printf(buf, " %u", q->value->exception);
         }
         if (q->value->stall) {
-            print_stall(buf, q->value->stall);
+            vgpu_print_stall(buf, q->value->stall);
         }
         g_string_append(buf, "\n");
     }
@@ -306,6 +312,7 @@ static void print_device(GString *buf, const VgpuInfo *info)
 {
     const VgpuInvalidationInfoList *inv;
     const VgpuCounterValueList *counter;
+    const VgpuInterruptInfoList *ring;
     const VgpuInjectionInfoList *i;
     const VgpuEngineInfoList *e;
     const VgpuVmidInfoList *v;
@@ -323,6 +330,7 @@ static void print_device(GString *buf, const VgpuInfo *info)
     for (e = info->engines; e; e = e->next) {
         print_engine(buf, e->value);
     }
+    vgpu_print_compute(buf, info->compute);
     for (v = info->vmids; v; v = v->next) {
         g_string_append_printf(buf, "  VMID %u (%s): PASID 0x%x, page table "
                                "0x%" PRIx64 "%s\n", v->value->vmid,
@@ -344,10 +352,18 @@ static void print_device(GString *buf, const VgpuInfo *info)
                                VgpuHubKind_str(inv->value->hub),
                                inv->value->vmids);
     }
-    g_string_append_printf(buf, "  interrupt ring: %s, rptr 0x%x wptr 0x%x%s\n",
-                           info->interrupts->enabled ? "on" : "off",
-                           info->interrupts->rptr, info->interrupts->wptr,
-                           info->interrupts->overflow ? ", overflow" : "");
+    for (ring = info->interrupt_rings; ring; ring = ring->next) {
+        char number[8] = "";
+
+        if (ring->value->ring) {
+            snprintf(number, sizeof(number), " %u", ring->value->ring);
+        }
+        g_string_append_printf(buf, "  interrupt ring%s: %s, rptr 0x%x wptr "
+                               "0x%x%s\n", number,
+                               ring->value->enabled ? "on" : "off",
+                               ring->value->rptr, ring->value->wptr,
+                               ring->value->overflow ? ", overflow" : "");
+    }
     for (counter = info->counters; counter; counter = counter->next) {
         g_string_append_printf(buf, "  %s: %" PRIu64 "\n",
                                VgpuCounter_str(counter->value->counter),

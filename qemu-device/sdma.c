@@ -289,10 +289,9 @@ bool vgpu_sdma_doorbell(VGPUState *s, unsigned engine, uint32_t offset,
         if (i == SDMA_NUM_QUEUES) {
             return false;
         }
-        if (vgpu_inject_doorbell(s, engine, i,
-                                 VGPU_GET(q->regs[SDMA_RB_CNTL],
-                                          SDMA_RB_CNTL__RB_VMID),
-                                 offset)) {
+        if (vgpu_inject_doorbell(s, vgpu_queue_site(engine, i,
+                VGPU_GET(q->regs[SDMA_RB_CNTL], SDMA_RB_CNTL__RB_VMID),
+                offset))) {
             return true;
         }
         q->wptr = size == 8 ? val : deposit64(q->wptr, 0, 32, val);

@@ -43,6 +43,7 @@
 #include "inject.h"
 #include "worker.h"
 #include "vgpu/bits.h"
+#include "vgpu/cp.h"
 #include "vgpu/gmc.h"
 #include "vgpu/ih.h"
 #include "vgpu/model.h"
@@ -204,6 +205,7 @@ struct VGPUClient {
     uint16_t cid;               /* as VM_L2_PROTECTION_FAULT_STATUS.CID says */
     VGPUWorker *worker;         /* whose work stalls on a fault */
     unsigned access;            /* odd: translations in use; atomic */
+    uint8_t queue;              /* whose access it is; thread only */
     VGPUTlbSet *tlb;            /* this and the rest: thread only */
     unsigned tlb_levels;        /* mask: levels that an entry was put in of */
     /* A translation that was made to see how far another one goes. */
@@ -438,26 +440,32 @@ static inline bool vgpu_inject_armed(VGPUState *s, uint32_t kinds)
     return unlikely(qatomic_read(&s->inject.armed) & kinds);
 }
 
-/* @c does something in @vmid at @va. */
-static inline VGPUSite vgpu_client_site(const VGPUClient *c, unsigned vmid,
-                                        uint64_t va)
+/* @queue of @c, a compute queue's number or an engine's, does something. */
+static inline VGPUSite vgpu_queue_site(unsigned client, unsigned queue,
+                                       unsigned vmid, uint64_t va)
 {
+    bool compute = client == VGPU_CLIENT_CP;
+
     return (VGPUSite) {
-        .hub = c->hub, .vmid = vmid, .va = va,
-        .engine = c->index < SDMA_NUM_ENGINES ? (int)c->index : VGPU_SITE_NONE,
-        .queue = VGPU_SITE_NONE,
+        .hub = compute ? VGPU_HUB_GFX : VGPU_HUB_MM, .vmid = vmid, .va = va,
+        .engine = compute ? VGPU_SITE_NONE : (int)client,
+        .queue = compute ? queue % CP_NUM_QUEUES : queue,
+        .pipe = compute ? queue / CP_NUM_QUEUES % CP_NUM_PIPES : 0,
+        .me = compute ? queue / CP_NUM_QUEUES / CP_NUM_PIPES + 1 : 0,
     };
 }
 
-/* Is the doorbell at byte @offset lost, whoever it is for? Any thread. */
-static inline bool vgpu_inject_doorbell(VGPUState *s, int engine, int queue,
-                                        int vmid, uint64_t offset)
+/* The queue that @c serves does something in @vmid at @va. @c's thread. */
+static inline VGPUSite vgpu_client_site(const VGPUClient *c, unsigned vmid,
+                                        uint64_t va)
 {
-    VGPUSite site = {
-        .hub = VGPU_SITE_NONE, .vmid = vmid, .engine = engine, .queue = queue,
-        .va = offset,
-    };
+    return vgpu_queue_site(c->index, c->queue, vmid, va);
+}
 
+/* Is the doorbell lost? site.va: its byte offset. Any thread. */
+static inline bool vgpu_inject_doorbell(VGPUState *s, VGPUSite site)
+{
+    site.hub = VGPU_SITE_NONE;
     return vgpu_inject_armed(s, 1u << VGPU_INJECT_KIND_DOORBELL_LOST) &&
            vgpu_inject_fires(s, VGPU_INJECT_KIND_DOORBELL_LOST, &site, NULL);
 }

@@ -190,6 +190,69 @@ static void test_poison_compute(void)
     qvgpu_stop(v);
 }
 
+/*
+ * Catches: filters that a compute queue slips through, or that keep out the one
+ * they name; a doorbell of one that is not lost.
+ */
+static void test_compute_filter(void)
+{
+    static const struct {
+        const char *filter;
+        bool matches;
+    } cases[] = {
+        { "'me': 2, 'pipe': 1, 'queue': 3", true }, { "'pipe': 1", true },
+        { "'me': 2", true }, { "'me': 1", false }, { "'pipe': 0", false },
+        { "'me': 2, 'queue': 2", false }, { "'queue': 3", false },
+        { "'hub': 'gfx'", true }, { "'hub': 'mm'", false },
+        { "'engine': 0", false },
+    };
+    QVGPU *v = qvgpu_start();
+    uint64_t page = qvgpu_alloc(v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
+    uint64_t va = 0x300000000000ull;
+    QVGPUSpace space;
+    QVGPUCompute c;
+    QVGPUIrq irq;
+    uint32_t id;
+    unsigned i;
+
+    qvgpu_inject_refused(v, "'kind': 'pte-lost', 'me': 3");
+    qvgpu_inject_refused(v, "'kind': 'pte-lost', 'me': 0");
+    qvgpu_inject_refused(v, "'kind': 'pte-lost', 'pipe': 4");
+    qvgpu_inject_refused(v, "'kind': 'pte-lost', 'me': 1, 'queue': 8");
+    qvgpu_inject_refused(v, "'kind': 'pte-lost', 'me': 1, 'engine': 1");
+    qvgpu_space_init(&space, v, 7, QVGPU_VRAM);
+    qvgpu_space_map(&space, va, page, QVGPU_PAGE);
+    qvgpu_compute_init(&c, v, 2, 1, 3, &space);
+    qvgpu_cp_setup(v);
+    qvgpu_compute_load(&c);
+    qvgpu_pm4_write(&c, va + 4, 1);
+    qvgpu_compute_finish(&c);
+    for (i = 0; i < ARRAY_SIZE(cases); i++) {
+        qvgpu_gfx_invalidate(v, 1u << 7);
+        id = qvgpu_inject(v, "'kind': 'pte-lost', 'count': 1, 'start': %"
+                          PRIu64 ", 'length': 4096, %s", va, cases[i].filter);
+        qvgpu_pm4_write(&c, va, i + 1);
+        qvgpu_compute_kick(&c);
+        if (cases[i].matches) {
+            qvgpu_ih_next(v, &irq);
+            qvgpu_cam_ack(v, VGPU_GET(irq.data[2], IH_FAULT_D2__CAM_INDEX));
+        }
+        qvgpu_compute_finish(&c);
+        g_assert_cmphex(qtest_readl(v->qts, page), ==, i + 1);
+        g_assert_cmpuint(qvgpu_inject_fired(v, id), ==, cases[i].matches);
+        qvgpu_inject_remove(v, id);
+    }
+    id = qvgpu_inject(v, "'kind': 'doorbell-lost', 'me': 2, 'pipe': 1, "
+                      "'queue': 3, 'vmid': 7, 'count': 1");
+    qvgpu_pm4_write(&c, va, 0x77);
+    qvgpu_compute_kick(&c);
+    g_assert_cmpuint(qvgpu_inject_fired(v, id), ==, 1);
+    g_assert_cmphex(qtest_readl(v->qts, page), ==, i);
+    qvgpu_compute_finish(&c);
+    g_assert_cmphex(qtest_readl(v->qts, page), ==, 0x77);
+    qvgpu_stop(v);
+}
+
 /* Catches: anything that is still there, or comes back with a reset. */
 static void test_removal(void)
 {
@@ -237,5 +300,6 @@ void qvgpu_add_inject_vram_tests(void)
     qtest_add_func("/vgpu-kfd/inject/vram-poison", test_poison);
     qtest_add_func("/vgpu-kfd/inject/vram-poison-compute",
                    test_poison_compute);
+    qtest_add_func("/vgpu-kfd/inject/compute-filter", test_compute_filter);
     qtest_add_func("/vgpu-kfd/inject/surprise-removal", test_removal);
 }

@@ -4,7 +4,7 @@
 #include "qobject/qdict.h"
 #include "qobject/qlist.h"
 #include "qobject/qstring.h"
-#include "vgpu-qos.h"
+#include "vgpu-qos-cp.h"
 #include "vgpu-qmp.h"
 
 #define VMID    6
@@ -209,6 +209,103 @@ static void test_while_running(void)
     qvgpu_stop(v);
 }
 
+/* The compute queue in a slot, NULL if there is none. */
+static QDict *compute(QDict *info, const QVGPUCompute *c)
+{
+    QDict *mecs = qdict_get_qdict(info, "compute");
+    QListEntry *entry;
+
+    QLIST_FOREACH_ENTRY(qdict_get_qlist(mecs, "queues"), entry) {
+        QDict *q = qobject_to(QDict, qlist_entry_obj(entry));
+
+        if (qdict_get_int(q, "me") == c->me &&
+            qdict_get_int(q, "pipe") == c->pipe &&
+            qdict_get_int(q, "queue") == c->queue) {
+            return q;
+        }
+    }
+    return NULL;
+}
+
+/* Catches: compute queues that are taken for each other, or whose stall is. */
+static void test_compute(void)
+{
+    QVGPU *v = qvgpu_start();
+    g_autofree char *text = NULL;
+    QVGPUCompute c, kiq;
+    QDict *info, *q, *stall;
+    QVGPUSpace space;
+    QVGPUIrq irq;
+
+    qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
+    qvgpu_compute_init(&c, v, 2, 1, 3, &space);
+    qvgpu_compute_init(&kiq, v, 1, 0, 0, NULL);
+    qvgpu_cp_setup(v);
+    info = qvgpu_query(v);
+    g_assert_true(qlist_empty(qdict_get_qlist(qdict_get_qdict(info, "compute"),
+                                              "queues")));
+    qobject_unref(info);
+    qvgpu_compute_load(&c);
+    qvgpu_compute_load(&kiq);
+    qvgpu_wr(v, RLC_CP_SCHEDULERS, RLC_CP_SCHEDULERS__VALID |
+             VGPU_PREP(RLC_CP_SCHEDULERS__ME, 1u));
+    qvgpu_pm4_write(&c, VA + 8, 1);
+    qvgpu_compute_kick(&c);
+    qvgpu_ih_next(v, &irq);
+
+    info = qvgpu_query(v);
+    q = compute(info, &c);
+    g_assert_nonnull(q);
+    g_assert_cmpstr(qdict_get_str(q, "role"), ==, "user");
+    g_assert_cmpstr(qdict_get_str(q, "state"), ==, "stalled");
+    g_assert_cmpuint(qdict_get_int(q, "vmid"), ==, VMID);
+    g_assert_cmpuint(qdict_get_int(q, "rptr"), ==, 0);
+    g_assert_cmpuint(qdict_get_int(q, "wptr"), ==, c.wptr);
+    g_assert_cmphex(qdict_get_int(q, "doorbell"), ==, c.doorbell);
+    g_assert_false(qdict_get_bool(q, "aql"));
+    g_assert_false(qdict_get_bool(q, "mapped"));
+    stall = qdict_get_qdict(q, "stall");
+    g_assert_cmpstr(qdict_get_str(stall, "why"), ==, "cam");
+    g_assert_cmphex(qdict_get_int(stall, "va"), ==, VA + 8);
+    g_assert_true(qdict_get_bool(stall, "write"));
+    q = compute(info, &kiq);
+    g_assert_nonnull(q);
+    g_assert_cmpstr(qdict_get_str(q, "role"), ==, "kiq");
+    g_assert_cmpstr(qdict_get_str(q, "state"), ==, "idle");
+    qobject_unref(info);
+    text = qtest_hmp(v->qts, "info vgpu");
+    g_assert_nonnull(strstr(text, "queue 2.1.3 (user): VMID 6"));
+    g_assert_nonnull(strstr(text, "queue 1.0.0 (kiq): VMID 0"));
+    qvgpu_stop(v);
+}
+
+/* Catches: rings 1 and 2 that nobody sees, or that are ring 0. */
+static void test_rings(void)
+{
+    QVGPU *v = qvgpu_start();
+    QDict *info, *ring;
+    QListEntry *entry;
+    unsigned n = 0;
+
+    qvgpu_wr(v, IH_RB_CNTL + IH_RING(2), IH_RB_CNTL__RB_ENABLE |
+             VGPU_PREP(IH_RB_CNTL__RB_SIZE, 8u));
+    qvgpu_wr(v, IH_RB_RPTR + IH_RING(2), 64);
+    info = qvgpu_query(v);
+    QLIST_FOREACH_ENTRY(qdict_get_qlist(info, "interrupt-rings"), entry) {
+        ring = qobject_to(QDict, qlist_entry_obj(entry));
+        g_assert_cmpuint(qdict_get_int(ring, "ring"), ==, n);
+        g_assert_cmpint(qdict_get_bool(ring, "enabled"), ==, n != 1);
+        g_assert_cmpuint(qdict_get_int(ring, "rptr"), ==, n == 2 ? 64 : 0);
+        n++;
+    }
+    g_assert_cmpuint(n, ==, IH_NUM_RINGS);
+    ring = qdict_get_qdict(info, "interrupts");
+    g_assert_cmpuint(qdict_get_int(ring, "ring"), ==, 0);
+    g_assert_true(qdict_get_bool(ring, "enabled"));
+    qobject_unref(info);
+    qvgpu_stop(v);
+}
+
 /* Catches: `info vgpu` that a monitor does not know, or that says nothing. */
 static void test_info(void)
 {
@@ -242,6 +339,8 @@ void qvgpu_add_query_tests(void)
     qtest_add_func("/vgpu-kfd/query/reasons", test_reasons);
     qtest_add_func("/vgpu-kfd/query/tlb", test_tlb);
     qtest_add_func("/vgpu-kfd/query/while-running", test_while_running);
+    qtest_add_func("/vgpu-kfd/query/compute", test_compute);
+    qtest_add_func("/vgpu-kfd/query/rings", test_rings);
     qtest_add_func("/vgpu-kfd/query/info", test_info);
     qtest_add_func("/vgpu-kfd/query/none", test_none);
 }
