@@ -190,7 +190,8 @@ static VgpuInterruptInfo *interrupt_info(VGPUState *s, unsigned ring)
     VgpuInterruptInfo *info = g_new0(VgpuInterruptInfo, 1);
 
     info->ring = ring;
-    info->enabled = vgpu_ih_reg(s, IH_RB_CNTL + IH_RING(ring)) & IH_RB_CNTL__RB_ENABLE;
+    info->enabled = vgpu_ih_reg(s, IH_RB_CNTL + IH_RING(ring)) &
+                    IH_RB_CNTL__RB_ENABLE;
     info->rptr = s->ih.rings[ring].rptr;
     info->wptr = s->ih.rings[ring].wptr;
     info->overflow = s->ih.rings[ring].overflow;
