@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: the two VM hubs: their registers and invalidation. SDMA
- * engines translate through the MM hub; the GFX hub has no client yet.
+ * engines translate through the MM hub, compute queues through the GFX hub.
  */
 #include "qemu/osdep.h"
 #include "qemu/host-utils.h"

@@ -146,6 +146,27 @@ class Machine:
             time.sleep(0.05)
         self.drain()
 
+    def pause(self) -> None:
+        """Stop the machine, and take what it had sent by then."""
+        self.qmp.cmd("stop")
+        self.drain()
+
+    def job(self, command: str, **arguments: object) -> None:
+        """A QMP command that is a job: wait for its end, which must be a good one."""
+        self.qmp.cmd(command, **{"job-id": "job", **arguments})
+        until = time.monotonic() + LIMIT
+        while (state := self.qmp.cmd("query-jobs")[0])["status"] != "concluded":
+            if time.monotonic() > until:
+                raise AssertionError(f"{command} not done within {LIMIT:g} s: {state}")
+            time.sleep(0.02)
+        self.qmp.cmd("job-dismiss", id="job")
+        if "error" in state:
+            raise AssertionError(f"{command}: {state['error']}")
+
+    def snapshot(self, command: str, node: str) -> None:
+        """`snapshot-save` or `snapshot-load` of the machine, which is stopped, in a qcow2 node."""
+        self.job(command, tag="here", vmstate=node, devices=[node])
+
     def complaint(self) -> str:
         """What the kernel said on this machine's console that means something is wrong."""
         watcher = Watcher()

@@ -2,6 +2,7 @@
 """A guest is migrated while its GPU works: would catch state of the device that is not saved, dirty memory that is
 not sent, and an engine that goes on at the source."""
 
+import copy
 import sys
 import tempfile
 from pathlib import Path
@@ -45,3 +46,46 @@ class Migration(Test):
             self.assertEqual((session.status, session.errors), (0, b""))
             numbers = [int(line.split()[1]) for line in session.output.splitlines()]
             self.assertEqual(numbers, list(range(1, len(numbers) + 1)))
+
+
+class Snapshot(Test):
+    """The same program goes back in time, in one QEMU: what the device did meanwhile must be forgotten, wholly."""
+
+    def test_save_and_load(self) -> None:
+        """Saved at work, and loaded twice while at work again: it goes on from there and no byte differs."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            session = Session()
+            guest = Guest(vram=VRAM, memory=MEMORY)
+            with Machine(session, folder, "only", guest) as machine:
+                node = self.disk(machine, folder)
+                machine.run("vgpu-copy-loop")
+                machine.rounds(2)
+                machine.pause()
+                machine.snapshot("snapshot-save", node)
+                saved = copy.deepcopy(session)
+                for _ in range(2):
+                    machine.qmp.cmd("cont")
+                    machine.rounds(2)
+                    machine.pause()
+                    machine.snapshot("snapshot-load", node)
+                    # What the agent said since has not been said.
+                    machine.session = session = copy.deepcopy(saved)
+                machine.qmp.cmd("cont")
+                machine.rounds(2)
+                machine.send(agent.STDIN)
+                machine.until(lambda: session.status is not None, "the command's end")
+                self.assertEqual(machine.complaint(), "")
+            self.assertEqual((session.status, session.errors), (0, b""))
+            numbers = [int(line.split()[1]) for line in session.output.splitlines()]
+            self.assertEqual(numbers, list(range(1, len(numbers) + 1)))
+
+    def disk(self, machine: Machine, folder: Path) -> str:
+        """An empty qcow2 image that no device uses; the name of its node."""
+        size = 2 << 30
+        file = {"driver": "file", "filename": f"{folder}/state.qcow2"}
+        machine.job("blockdev-create", options={"driver": "file", "filename": file["filename"], "size": 0})
+        machine.qmp.cmd("blockdev-add", **{"node-name": "file", **file})
+        machine.job("blockdev-create", options={"driver": "qcow2", "file": "file", "size": size})
+        machine.qmp.cmd("blockdev-add", **{"node-name": "state", "driver": "qcow2", "file": "file"})
+        return "state"
