@@ -83,6 +83,7 @@ static void wptr_written(VGPUState *s, unsigned inst, unsigned off,
     }
 }
 
+/* The thread must not see a queue active before it is started. */
 static void active_written(VGPUState *s, unsigned inst, unsigned off,
                            uint32_t old, uint32_t val)
 {
@@ -90,20 +91,18 @@ static void active_written(VGPUState *s, unsigned inst, unsigned off,
     CpQueue *q = selected(cp);
 
     if (!q) {
-        cp->nowhere[off] = 0;
         return;
     }
     QEMU_LOCK_GUARD(&cp->w.lock);
-    if (!(old & CP_HQD_ACTIVE__ACTIVE) && (val & CP_HQD_ACTIVE__ACTIVE)) {
+    if (!(val & CP_HQD_ACTIVE__ACTIVE)) {
+        vgpu_cp_queue_dequeue(cp, q);
+    } else if (!vgpu_cp_queue_active(q)) {
+        qatomic_set(&q->regs[off], CP_HQD_ACTIVE__ACTIVE);
         q->mapped = false;
         q->listed = false;
         q->hiq = false;
         q->fixed = false;
         vgpu_cp_queue_start(cp, q);
-    } else if ((old & CP_HQD_ACTIVE__ACTIVE) &&
-               !(val & CP_HQD_ACTIVE__ACTIVE)) {
-        qatomic_set(&q->regs[off], old);
-        vgpu_cp_queue_dequeue(cp, q);
     }
 }
 
@@ -136,7 +135,7 @@ static void plain_written(VGPUState *s, unsigned inst, unsigned off,
 
 static const VGPUReg hqd_regs[CP_HQD_SPAN] = {
     [CP_MQD_BASE_ADDR ... CP_MQD_BASE_ADDR_HI] = PLAIN,
-    [CP_HQD_ACTIVE] = VGPU_REG_WRITTEN(CP_HQD_ACTIVE__ACTIVE, active_written),
+    [CP_HQD_ACTIVE] = VGPU_REG_WRITTEN(0, active_written),
     [CP_HQD_VMID ... CP_HQD_PQ_BASE] = PLAIN,
     [CP_HQD_PQ_BASE_HI] = VGPU_REG_WRITTEN(0xff, plain_written),
     [CP_HQD_PQ_RPTR] = {

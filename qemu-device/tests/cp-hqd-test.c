@@ -150,8 +150,51 @@ static void test_doorbell_range(void)
     qvgpu_stop(v);
 }
 
+/*
+ * Catches: a queue that runs before it is started, because registers say that
+ * it is active: where it was in an indirect buffer, which never ends, is not
+ * known then. Another queue keeps the thread looking.
+ */
+static void test_come_and_go(void)
+{
+    enum { ROUNDS = 3000 };
+    QVGPU *v = qvgpu_start();
+    uint64_t page = qvgpu_ram_page(v), buffer = qvgpu_ram_page(v);
+    uint64_t ib = qvgpu_mc(v, buffer);
+    QVGPUCompute c, busy;
+    unsigned i;
+
+    qvgpu_cp_setup(v);
+    qvgpu_compute_init(&c, v, 1, 0, 0, NULL);
+    qvgpu_compute_init(&busy, v, 2, 0, 0, NULL);
+    qvgpu_compute_load(&c);
+    qvgpu_compute_load(&busy);
+    qtest_writel(v->qts, buffer, PM4_HEADER(PM4_INDIRECT_BUFFER, 4));
+    qtest_writel(v->qts, buffer + 4, QVGPU_LO(ib));
+    qtest_writel(v->qts, buffer + 8, QVGPU_HI(ib));
+    qtest_writel(v->qts, buffer + 12, 4 | PM4_IB_DW3__CHAIN);
+    QVGPU_PM4(&busy, PM4_INDIRECT_BUFFER, QVGPU_LO(ib), QVGPU_HI(ib), 4);
+    qvgpu_compute_kick(&busy);
+    QVGPU_PM4(&c, PM4_INDIRECT_BUFFER, QVGPU_LO(ib), QVGPU_HI(ib), 4);
+    for (i = 0; i < 100; i++) {
+        qvgpu_pm4_write(&c, qvgpu_mc(v, page), 1);
+    }
+    qvgpu_compute_kick(&c);
+    qvgpu_wait_until(qvgpu_hqd_rd(&c, CP_HQD_PQ_RPTR) == 4);
+    for (i = 0; i < ROUNDS; i++) {
+        qvgpu_compute_dequeue(&c);
+        g_assert_cmphex(qvgpu_hqd_rd(&c, CP_HQD_PQ_RPTR), ==, 4);
+        qvgpu_hqd_wr(&c, CP_HQD_ACTIVE, CP_HQD_ACTIVE__ACTIVE);
+    }
+    g_assert_cmphex(qtest_readl(v->qts, page), ==, 0);
+    qvgpu_compute_dequeue(&c);
+    qvgpu_compute_dequeue(&busy);
+    qvgpu_stop(v);
+}
+
 void qvgpu_add_cp_hqd_tests(void)
 {
+    qtest_add_func("/vgpu-kfd/cp/come-and-go", test_come_and_go);
     qtest_add_func("/vgpu-kfd/cp/select", test_select);
     qtest_add_func("/vgpu-kfd/cp/poll-wptr", test_poll_wptr);
     qtest_add_func("/vgpu-kfd/cp/halt", test_halt);
