@@ -129,6 +129,7 @@ void fuzz_save(FuzzCase *c)
     }
     c->save = false;
     c->all_saves++;
+    c->redone = true;
     qvgpu_save_restore(c->v, false);
     qvgpu_cont(c->v);
 }

@@ -139,7 +139,7 @@ struct FuzzCase {
     GArray *faults;             /* no-retry ones: FuzzFault */
     GArray *seen_faults;
     unsigned npackets;
-    bool redone;                /* a packet may have begun again */
+    bool redone;                /* packets of compute queues begin again */
     bool save;                  /* the machine is to be saved and restored */
     /* Of all cases of this machine. */
     uint64_t all_stalls, all_faults, all_saves;
