@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: what each file of the device offers the others. Part of
+ * vgpu-kfd.h, which has the state that all of it is about, and the order of
+ * locks.
+ */
+#ifndef HW_MISC_VGPU_PARTS_H
+#define HW_MISC_VGPU_PARTS_H
+
+/* mmio.c: the register window */
+
+extern const MemoryRegionOps vgpu_mmio_ops;
+
+/* Read or write the register at dword offset @reg. BQL held. */
+uint32_t vgpu_reg_read(VGPUState *s, uint32_t reg);
+void vgpu_reg_write(VGPUState *s, uint32_t reg, uint32_t val);
+/* True once for every register: a guest must not fill the log. BQL held. */
+bool vgpu_reg_complain(VGPUState *s, uint32_t reg);
+/* Bring every register to its reset value; engines are parked. BQL held. */
+void vgpu_reg_reset(VGPUState *s);
+
+/* nbio.c: doorbells, VRAM size, HDP flush */
+
+extern const VGPUBlock vgpu_pcie_block, vgpu_nbio_block;
+extern const MemoryRegionOps vgpu_doorbell_ops;
+
+/* Is @reg in the remapped page that flushes the HDP? BQL held. */
+bool vgpu_nbio_is_hdp_remap(VGPUState *s, uint32_t reg);
+/* Write GPU_HDP_FLUSH_REQ, read GPU_HDP_FLUSH_DONE. Any thread. */
+void vgpu_nbio_hdp_request(VGPUState *s, uint32_t val);
+uint32_t vgpu_nbio_hdp_done(VGPUState *s);
+
+/* model.c: identity of the model, counters; and GC's clock */
+
+extern const VGPUBlock vgpu_model_block, vgpu_clock_block, vgpu_gc_block;
+
+/* GPU clock in ticks of 1 / VGPU_CLOCK_HZ s. Any thread. */
+uint64_t vgpu_clock(void);
+
+/* gmc.c: hubs, invalidation */
+
+extern const VGPUBlock vgpu_hub_gfx_block, vgpu_hub_mm_block;
+extern const VGPUBlock vgpu_athub_block;
+
+/* Forget invalidations, drop every translation. Engines parked, s->lock. */
+void vgpu_gmc_reset(VGPUState *s);
+/* Drop the translations of VMIDs in mask @vmids. s->lock held. */
+void vgpu_gmc_drop(VGPUState *s, unsigned hub, uint32_t vmids);
+/* Acknowledge the invalidations that engines have passed. Any thread. */
+void vgpu_gmc_settle(VGPUState *s);
+/* Value of register @reg for POLL_REGMEM: hubs only. Any thread. */
+bool vgpu_gmc_poll(VGPUState *s, uint32_t reg, uint32_t *val);
+
+/* fault.c: fault status, retry CAM */
+
+/*
+ * Report a no-retry fault at @va: status, address, interrupt. With @quiet it
+ * only leaves its mark in the status. Any thread.
+ */
+void vgpu_fault_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
+                        const VGPUSpan *span, bool quiet);
+/*
+ * Report a retry fault at @va, unless the CAM says that it is known, and fill
+ * in why, cam, serial and until of @stall, which on entry tells of the last
+ * stall of the same access (or of none: serial 0). Any thread.
+ */
+void vgpu_fault_retry(VGPUClient *c, unsigned vmid, uint64_t va, bool write,
+                      VGPUStall *stall);
+/* An access that stalled without the CAM succeeds: forget it. Any thread. */
+void vgpu_fault_over(VGPUClient *c, unsigned vmid, uint64_t va);
+/* Is there still a reason to wait, under s->invs and the CAM? Any thread. */
+bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall);
+/* Free @slot, wake who waits for it; a bad one is a guest error. BQL held. */
+void vgpu_cam_ack(VGPUState *s, uint32_t slot);
+/* Free all slots, wake everybody: the CAM was switched off. BQL held. */
+void vgpu_cam_flush(VGPUState *s);
+/*
+ * Push a fault's entry: ring field and data as it carries them. s->lock held.
+ */
+void vgpu_fault_irq(VGPUState *s, unsigned hub, unsigned vmid, uint8_t ring,
+                    const uint32_t *data);
+/*
+ * An entry for a fault that nobody has: @retry takes a CAM slot, if the CAM is
+ * on and has one. Any thread.
+ */
+void vgpu_fault_spurious(VGPUState *s, unsigned hub, unsigned vmid, uint64_t va,
+                         bool write, bool retry);
+/*
+ * Bits of VM_CONTEXT_CNTL that say what a no-retry fault of class @fault
+ * (see VGPUSpan) does: interrupt, redirection. 0: no bit, it is done.
+ */
+uint32_t vgpu_fault_interrupts(uint16_t fault);
+uint32_t vgpu_fault_redirects(uint16_t fault);
+/* Clear status and address of @hub. s->lock held. */
+void vgpu_fault_clear(VGPUState *s, unsigned hub);
+
+/* walk.c: page tables. The client's thread, between begin and end. */
+
+/* Where the tables say that @va leads. */
+VGPULeaf vgpu_walk(VGPUClient *c, unsigned vmid, uint64_t va);
+/* What an entry that does not allow the access means: which fault. */
+VGPUTargetKind vgpu_walk_refusal(VGPUClient *c, unsigned vmid);
+
+/* gpuvm.c: address translation. */
+
+void vgpu_client_init(VGPUState *s, VGPUClient *c, unsigned index, unsigned hub,
+                      unsigned cid, VGPUWorker *w);
+void vgpu_client_destroy(VGPUClient *c);
+/* Have all clients' stalled work looked at again: vgpu_worker_retry(). */
+void vgpu_clients_wake(VGPUState *s, unsigned hub_mask, uint32_t vmids,
+                       int slot);
+/* Translations may be used from begin to end. The client's thread. */
+void vgpu_client_begin(VGPUClient *c);
+void vgpu_client_end(VGPUClient *c);
+/* Drop every translation. The client's thread is at rest. */
+void vgpu_client_forget(VGPUClient *c);
+/* Entries of the TLB that are in force. The client's thread is at rest. */
+unsigned vgpu_client_tlb_used(VGPUClient *c);
+
+/* The client's thread, between begin and end. */
+
+/*
+ * The longest span at @va, at most @len bytes, as host memory. A fault is the
+ * span's kind, nothing is reported. Undone by vgpu_phys_unmap().
+ */
+void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
+                    VGPUAccessType type, VGPUSpan *span);
+/*
+ * Where the no-retry fault in @span, at @va, is redirected: to the default
+ * page, or nowhere.
+ */
+void vgpu_gpuvm_map_default(VGPUClient *c, unsigned vmid, uint64_t va,
+                            uint64_t len, VGPUSpan *span);
+
+/* phys.c: the only code that touches memory. Any thread. */
+
+/* Before the first access and after the last one. BQL held. */
+void vgpu_phys_init(VGPUState *s);
+void vgpu_phys_exit(VGPUState *s);
+/*
+ * Host memory for span->kind (no fault) and ->addr, at most ->len bytes.
+ * Shortens ->len. False if there is no memory.
+ */
+bool vgpu_phys_map(VGPUState *s, VGPUSpan *span);
+/* The first @used bytes were read or written. By the thread that mapped. */
+void vgpu_phys_unmap(VGPUState *s, VGPUSpan *span, uint64_t used);
+/* A quadword at an aligned address. False if there is no memory. */
+bool vgpu_phys_load64(VGPUState *s, VGPUTargetKind kind, uint64_t addr,
+                      uint64_t *val);
+/*
+ * Overwrite VRAM from @start on with bytes that @seed chooses. Pages of zeros
+ * stay: a lost page that nobody used takes no memory. BQL held.
+ */
+void vgpu_phys_scramble(VGPUState *s, uint64_t start, uint64_t len,
+                        uint64_t seed);
+/* All of @len bytes, or false: they are not in one piece of memory. */
+bool vgpu_phys_write(VGPUState *s, VGPUTargetKind kind, uint64_t addr,
+                     const void *buf, uint64_t len);
+
+/* ih.c: interrupt rings */
+
+extern const VGPUBlock vgpu_ih_block;
+
+void vgpu_ih_reset(VGPUState *s);
+/*
+ * Push an entry. @ring: ring field; @mm_hub: whose VMID; @data: four dwords.
+ * Any thread, s->lock held.
+ */
+void vgpu_ih_push(VGPUState *s, uint8_t client, uint8_t source, uint8_t ring,
+                  unsigned vmid, bool mm_hub, const uint32_t *data);
+/* A doorbell in the interrupt handler's range, by dword index. BQL held. */
+void vgpu_ih_doorbell(VGPUState *s, uint32_t dword, uint32_t val);
+/* Bottom half: send the MSI. */
+void vgpu_ih_bh(void *opaque);
+
+/* access.c: memory as a queue sees it. The client's thread, no lock held. */
+
+typedef enum VGPUAccess {
+    VGPU_ACCESS_OK,
+    VGPU_ACCESS_FAULT,          /* no-retry fault: done, on the default page */
+    VGPU_ACCESS_STALL,          /* retry fault: not done, see view->stall */
+} VGPUAccess;
+
+/*
+ * Move @len bytes, or fewer: *@done tells, also before a stall. A fault says
+ * that some of them were redirected.
+ */
+VGPUAccess vgpu_access_copy(VGPUView *v, uint64_t dst, uint64_t src,
+                            uint64_t len, uint64_t *done);
+/* Repeat @data, a little-endian dword that starts at byte @phase. */
+VGPUAccess vgpu_access_fill(VGPUView *v, uint64_t dst, uint32_t data,
+                            unsigned phase, uint64_t len, uint64_t *done);
+/*
+ * Write @n quadwords, or fewer: flags | (first + i * incr). @dst is 8-byte
+ * aligned.
+ */
+VGPUAccess vgpu_access_entries(VGPUView *v, uint64_t dst, uint64_t flags,
+                               uint64_t first, uint64_t incr, uint64_t n,
+                               uint64_t *done);
+VGPUAccess vgpu_access_read(VGPUView *v, uint64_t va, void *buf, unsigned len);
+/* 4 or 8 bytes at once; @va is aligned to them. */
+VGPUAccess vgpu_access_write(VGPUView *v, uint64_t va, const void *buf,
+                             unsigned len);
+/* The new value for @old, of 4 or 8 bytes; more bits than these are ignored. */
+typedef uint64_t VGPUAtomicFn(uint64_t old, uint64_t src, uint64_t cmp,
+                              unsigned bits);
+/*
+ * Replace @size bytes, 4 or 8, little endian, at a @va that is aligned to them
+ * by what @fn makes of them; *@old is what they were (0 where nothing is).
+ */
+VGPUAccess vgpu_access_atomic(VGPUView *v, uint64_t va, unsigned size,
+                              VGPUAtomicFn *fn, uint64_t src, uint64_t cmp,
+                              uint64_t *old);
+/* 64-bit, little endian; @va is 8-byte aligned. */
+VGPUAccess vgpu_access_add64(VGPUView *v, uint64_t va, uint64_t n);
+
+/* sdma.c: registers of engines and queues */
+
+extern const VGPUBlock vgpu_sdma_engine_blocks[SDMA_NUM_ENGINES];
+extern const VGPUBlock vgpu_sdma_queue_blocks[SDMA_NUM_ENGINES];
+
+/*
+ * A doorbell in an engine's range; @offset in bytes. True if a queue took it.
+ * BQL held.
+ */
+bool vgpu_sdma_doorbell(VGPUState *s, unsigned engine, uint32_t offset,
+                        uint64_t val, unsigned size);
+
+/* sdma-engine.c: queues as an engine's worker sees them */
+
+void vgpu_engine_start(VGPUState *s);
+void vgpu_engine_stop(VGPUState *s);
+/* Park an engine, bring its queues to their reset state. BQL held. */
+void vgpu_engine_reset(VGPUState *s, unsigned engine);
+/* The machine stops or goes on. Returns with engines parked if @paused. BQL. */
+void vgpu_engine_pause(VGPUState *s, bool paused);
+/* These with engine->w.lock held. */
+
+/* Registers allow the queue to run. */
+bool vgpu_queue_enabled(const VGPUQueue *q);
+/* There is something under way, or something new in the ring. */
+bool vgpu_queue_pending(const VGPUQueue *q);
+/* The write pointer moved; vgpu_worker_kick() is to follow. */
+void vgpu_queue_more(VGPUQueue *q);
+/* Pointers or base were written: forget what was under way. */
+void vgpu_queue_restart(VGPUEngine *e, VGPUQueue *q);
+
+/* sdma-packet.c: what packets do. Engine thread, no lock held. */
+
+typedef enum VGPUStep {
+    VGPU_STEP_DONE,             /* go on */
+    VGPU_STEP_AGAIN,            /* give others a turn, then go on */
+    VGPU_STEP_STALL,            /* exec.stall says what for */
+    VGPU_STEP_BAD_PACKET,
+    VGPU_STEP_BAD_RING,
+    VGPU_STEP_HANG,             /* never: injected */
+} VGPUStep;
+
+/* Do a packet of the queue, or a part of it. */
+VGPUStep vgpu_packet_step(VGPUEngine *e, VGPUQueue *q);
+/* Can exec->dw be a packet in execution? (Loaded state may be anything.) */
+bool vgpu_packet_known(const VGPUExec *x);
+/* The ring field of a queue's interrupts. */
+uint8_t vgpu_queue_ih_ring(const VGPUEngine *e, const VGPUQueue *q);
+
+/* sdma-mqd.c: a queue's image, SDMA_MQD_DWORDS. engine->w.lock held. */
+
+void vgpu_sdma_mqd_save(const VGPUQueue *q, uint32_t *mqd);
+/*
+ * Registers and work of a queue that is not enabled, then enable it; in @vmid,
+ * or (negative) in the image's.
+ */
+void vgpu_sdma_mqd_load(VGPUEngine *e, VGPUQueue *q, const uint32_t *mqd,
+                        int vmid);
+
+/* sdma-fetch.c: where packets come from. Engine thread, no lock held. */
+
+/* @n dwords at dword @pos of what is executed: ring or indirect buffer. */
+VGPUAccess vgpu_sdma_fetch(VGPUExec *x, uint64_t pos, uint32_t *dw, unsigned n);
+/* GPU address of dword @pos, and how many dwords follow without a break. */
+uint64_t vgpu_sdma_position(const VGPUExec *x, uint64_t pos, uint64_t *left);
+/* The VMID of what is executed: ring or indirect buffer. */
+unsigned vgpu_sdma_vmid(const VGPUExec *x);
+
+/* reset.c: the chip's resets, and the PSP that a driver asks for one */
+
+extern const VGPUBlock vgpu_psp_block;
+
+/* Bring everything but PCI's configuration to its reset state. BQL held. */
+void vgpu_chip_reset(VGPUState *s);
+/* What was in VRAM is gone: it is zeros. BQL held. */
+void vgpu_vram_lose(VGPUState *s);
+
+/* xgmi.c: devices whose VRAM is side by side */
+
+/* Take a place in the hive that hive= names; leave it. BQL held. */
+bool vgpu_xgmi_join(VGPUState *s, Error **errp);
+/* When it returns, nobody uses our VRAM any more. */
+void vgpu_xgmi_leave(VGPUState *s);
+/* As vgpu_phys_map(), for VGPU_TARGET_PEER. Any thread. */
+bool vgpu_xgmi_map(VGPUState *s, VGPUSpan *span);
+/* Bytes from the first node's VRAM to the end of the last one's. Any thread. */
+uint64_t vgpu_xgmi_span(VGPUState *s);
+/* An access at site.va, an address in the hive, may be what a link fails at. */
+void vgpu_xgmi_use(VGPUState *s, VGPUSite site);
+/* The links to @nodes, a bit each, are down, at our end; others are up. */
+void vgpu_xgmi_set_down(VGPUState *s, uint32_t nodes);
+/* Nodes that answer. Any thread. */
+uint32_t vgpu_xgmi_links(VGPUState *s);
+/* Values of registers. BQL held. */
+uint32_t vgpu_xgmi_read_links(VGPUState *s);
+uint32_t vgpu_xgmi_lfb_cntl(VGPUState *s);
+uint32_t vgpu_xgmi_lfb_size(VGPUState *s);
+
+/* vram.c: VRAM and its BAR. BQL held. */
+
+/* Have s->vram and BAR 0's region as the properties say. */
+bool vgpu_vram_init(VGPUState *s, Error **errp);
+void vgpu_vram_exit(VGPUState *s);
+/* Register BAR 0, add the capability that resizes it. */
+void vgpu_vram_init_bar(VGPUState *s);
+/* The guest wrote these bytes of the configuration space. */
+void vgpu_vram_config_written(VGPUState *s, uint32_t addr, int len);
+/* Give BAR 0 its first size again. */
+void vgpu_vram_reset_bar(VGPUState *s);
+/* Give BAR 0 the size that the loaded configuration asks for, if it can be. */
+bool vgpu_vram_load_bar(VGPUState *s);
+
+/* vmstate.c: what is saved and migrated */
+
+extern const VMStateDescription vmstate_vgpu, vmstate_vgpu_view;
+
+/* Can this be a queue's work? It may come from anywhere. */
+bool vgpu_exec_valid(const VGPUExec *x);
+
+/* cp.c, cp-hqd.c: compute queues. As the SDMA engines' functions above. */
+
+extern const VMStateDescription vmstate_vgpu_cp;
+
+#define VGPU_NUM_CP_BLOCKS      6
+extern const VGPUBlock vgpu_cp_blocks[VGPU_NUM_CP_BLOCKS];
+
+void vgpu_cp_start(VGPUState *s);
+void vgpu_cp_stop(VGPUState *s);
+void vgpu_cp_reset(VGPUState *s);
+void vgpu_cp_pause(VGPUState *s, bool paused);
+/* A doorbell; @offset in bytes. True if a queue took it. BQL held. */
+bool vgpu_cp_doorbell(VGPUState *s, uint32_t offset, uint64_t val,
+                      unsigned size);
+
+#endif /* HW_MISC_VGPU_PARTS_H */
