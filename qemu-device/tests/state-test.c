@@ -122,7 +122,7 @@ static void test_stalled_twice(void)
  * A chain: copies between two buffers in turn, each followed by an addition to
  * what it wrote. Done in order and once each, the sum is their number.
  */
-#define LINKS       3000                /* in the ring: more than a second's work */
+#define LINKS       3000                /* in the ring: a second's work */
 #define LINK_BYTES  (3 * MiB)
 #define LINK_DWORDS (SDMA_COPY_LINEAR_DWORDS + SDMA_ATOMIC_DWORDS)
 #define RING        (256 * KiB)
