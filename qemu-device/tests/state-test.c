@@ -335,11 +335,8 @@ static void turns_finish(Turns *f)
     }
     /* Let the compute queue's word be one that the copy brings, too. */
     qtest_writel(v->qts, f->src + 2 * QVGPU_PAGE, 0xbad);
-    /* The last page first: the copy goes on as soon as it has the next one. */
-    for (i = TURNS_PAGES; i-- > 2; ) {
-        qvgpu_space_map(&f->p[0].space, TURNS_DST + i * QVGPU_PAGE,
-                        f->dst + i * QVGPU_PAGE, QVGPU_PAGE);
-    }
+    qvgpu_space_map(&f->p[0].space, TURNS_DST, f->dst,
+                    TURNS_PAGES * QVGPU_PAGE);
     qvgpu_wait_until(({
         turns_faults(f);
         qtest_readl(v->qts, f->stalled.c.rptr) == f->stalled.c.wptr &&

@@ -113,9 +113,11 @@ void qvgpu_space_set(QVGPUSpace *s, uint64_t va, unsigned level,
 
 void qvgpu_space_map(QVGPUSpace *s, uint64_t va, uint64_t addr, uint64_t len)
 {
-    uint64_t off;
+    uint64_t off = ROUND_UP(len, QVGPU_PAGE);
 
-    for (off = 0; off < len; off += QVGPU_PAGE) {
+    /* A copy that waits for the first page goes on as soon as it is there. */
+    while (off) {
+        off -= QVGPU_PAGE;
         qvgpu_space_set(s, va + off, VGPU_LEVEL_PTB,
                         qvgpu_entry(s->v, addr + off, QVGPU_PTE_RW));
     }

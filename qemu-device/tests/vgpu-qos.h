@@ -179,7 +179,7 @@ uint64_t qvgpu_space_slot(QVGPUSpace *s, uint64_t va, unsigned level);
 /* Write that entry, as it stands. No invalidation. */
 void qvgpu_space_set(QVGPUSpace *s, uint64_t va, unsigned level,
                      uint64_t entry);
-/* Map whole pages, readable and writable. No invalidation. */
+/* Map whole pages, readable and writable, last one first. No invalidation. */
 void qvgpu_space_map(QVGPUSpace *s, uint64_t va, uint64_t addr, uint64_t len);
 /* Map at an address of the helper's choice, away from the tests'. */
 uint64_t qvgpu_space_place(QVGPUSpace *s, uint64_t addr, uint64_t len);
