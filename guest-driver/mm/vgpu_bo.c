@@ -16,6 +16,7 @@ static void vgpu_bo_destroy(struct ttm_buffer_object *tbo)
 
 	WARN_ON_ONCE(!list_empty(&bo->vm_mappings));
 	drm_gem_object_release(&tbo->base);
+	kfree(bo->metadata);
 	kfree(bo);
 }
 

@@ -117,7 +117,8 @@ struct vgpu_bo_owner_ops {
  * struct vgpu_bo - a buffer object
  * @tbo: TTM object; its base is the GEM object
  * @vdev: the device whose memory it is
- * @domains: where it belongs, AMDGPU_GEM_DOMAIN_*
+ * @domains: where it belongs, AMDGPU_GEM_DOMAIN_*; to change it, reservation
+ *           held
  * @flags: AMDGPU_GEM_CREATE_* of the creation
  * @places: storage of @placement; reservation held
  * @placement: the last one asked for; reservation held
@@ -125,6 +126,11 @@ struct vgpu_bo_owner_ops {
  * @kmap: CPU mapping of vgpu_bo_kmap(); reservation held
  * @upper: the owner in an upper room (kgd_mem, svm), or NULL
  * @owner_ops: the owner's, or NULL
+ * @metadata: what user space keeps here, or NULL; freed with the BO. This and
+ *            the next three: reservation held
+ * @metadata_size: bytes
+ * @metadata_flags: user space's
+ * @tiling_flags: user space's
  */
 struct vgpu_bo {
 	struct ttm_buffer_object tbo;
@@ -137,6 +143,10 @@ struct vgpu_bo {
 	struct ttm_bo_kmap_obj kmap;
 	void *upper;
 	const struct vgpu_bo_owner_ops *owner_ops;
+	void *metadata;
+	u32 metadata_size;
+	u64 metadata_flags;
+	u64 tiling_flags;
 };
 
 static inline struct vgpu_bo *to_vgpu_bo(struct ttm_buffer_object *tbo)

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * BOs with GEM handles: amdgpu's GEM_CREATE, GEM_MMAP, GEM_OP, GEM_METADATA
+ * and GEM_WAIT_IDLE.
+ *
+ * Such a BO is evicted whenever its memory is wanted. Its handles are all that
+ * keeps it: the DRM core drops them with the file.
+ */
+#include <linux/ktime.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <drm/amdgpu_drm.h>
+#include <drm/drm_gem.h>
+
+#include "vgpu_drm_priv.h"
+
+#define GEM_DOMAINS_PLAIN	(AMDGPU_GEM_DOMAIN_CPU | \
+				 AMDGPU_GEM_DOMAIN_GTT | \
+				 AMDGPU_GEM_DOMAIN_VRAM)
+#define GEM_DOMAINS_ON_CHIP	(AMDGPU_GEM_DOMAIN_GDS | \
+				 AMDGPU_GEM_DOMAIN_GWS | \
+				 AMDGPU_GEM_DOMAIN_OA)
+
+#define GEM_CREATE_FLAGS	(AMDGPU_GEM_CREATE_CPU_ACCESS_REQUIRED | \
+				 AMDGPU_GEM_CREATE_NO_CPU_ACCESS | \
+				 AMDGPU_GEM_CREATE_CPU_GTT_USWC | \
+				 AMDGPU_GEM_CREATE_VRAM_CLEARED | \
+				 AMDGPU_GEM_CREATE_VM_ALWAYS_VALID | \
+				 AMDGPU_GEM_CREATE_EXPLICIT_SYNC | \
+				 AMDGPU_GEM_CREATE_GFX12_DCC | \
+				 AMDGPU_GEM_CREATE_DISCARDABLE)
+
+/* VRAM, if it has no room, gives way to GTT. */
+static int vgpu_gem_create_bo(struct vgpu_device *vdev,
+			      const struct drm_amdgpu_gem_create_in *in,
+			      struct vgpu_bo **out)
+{
+	struct vgpu_bo_params params = {
+		.size = in->bo_size,
+		.domain = in->domains ?: AMDGPU_GEM_DOMAIN_CPU,
+		.flags = in->domain_flags | AMDGPU_GEM_CREATE_VRAM_CLEARED,
+		.type = ttm_bo_type_device,
+	};
+	int ret;
+
+	if (in->alignment > SZ_1G)
+		return -EINVAL;
+	params.align = PAGE_ALIGN(in->alignment);
+
+	ret = vgpu_bo_create(vdev, &params, out);
+	if (ret == -ENOMEM && params.domain == AMDGPU_GEM_DOMAIN_VRAM) {
+		params.domain |= AMDGPU_GEM_DOMAIN_GTT;
+		ret = vgpu_bo_create(vdev, &params, out);
+	}
+	/* Asked for no place at all: that is what GEM_OP shall tell. */
+	if (!ret && !in->domains)
+		(*out)->domains = 0;
+	return ret;
+}
+
+/**
+ * vgpu_gem_create_ioctl() - DRM_AMDGPU_GEM_CREATE
+ * @drm: DRM device
+ * @data: union drm_amdgpu_gem_create
+ * @file: whose handle it will be
+ *
+ * Return: 0, -EINVAL for sizes, alignments, domains and flags that cannot be,
+ * -ENOMEM (on-chip memory, which there is none of, too), -ERESTARTSYS.
+ */
+int vgpu_gem_create_ioctl(struct drm_device *drm, void *data,
+			  struct drm_file *file)
+{
+	union drm_amdgpu_gem_create *args = data;
+	u64 domains = args->in.domains;
+	struct vgpu_bo *bo;
+	u32 handle;
+	int ret;
+
+	if (args->in.domain_flags & ~(u64)GEM_CREATE_FLAGS)
+		return -EINVAL;
+	if (domains & ~(u64)(GEM_DOMAINS_PLAIN | GEM_DOMAINS_ON_CHIP))
+		return -EINVAL;
+	if (domains & GEM_DOMAINS_ON_CHIP) {
+		if (hweight64(domains) > 1 ||
+		    args->in.domain_flags & AMDGPU_GEM_CREATE_VM_ALWAYS_VALID)
+			return -EINVAL;
+		return -ENOMEM;
+	}
+
+	ret = vgpu_gem_create_bo(to_vgpu(drm), &args->in, &bo);
+	if (ret)
+		return ret;
+	ret = drm_gem_handle_create(file, &bo->tbo.base, &handle);
+	vgpu_bo_put(bo);
+	if (ret)
+		return ret;
+	memset(args, 0, sizeof(*args));
+	args->out.handle = handle;
+	return 0;
+}
+
+static struct vgpu_bo *vgpu_gem_lookup(struct drm_file *file, u32 handle)
+{
+	struct drm_gem_object *gem = drm_gem_object_lookup(file, handle);
+
+	return gem ? gem_to_vgpu_bo(gem) : NULL;
+}
+
+/**
+ * vgpu_gem_mmap_ioctl() - DRM_AMDGPU_GEM_MMAP
+ * @drm: DRM device
+ * @data: union drm_amdgpu_gem_mmap
+ * @file: whose handle it is
+ *
+ * Return: 0, -ENOENT for an unknown handle, -EPERM for a BO without CPU access.
+ */
+int vgpu_gem_mmap_ioctl(struct drm_device *drm, void *data,
+			struct drm_file *file)
+{
+	union drm_amdgpu_gem_mmap *args = data;
+	struct vgpu_bo *bo;
+	int ret = 0;
+
+	bo = vgpu_gem_lookup(file, args->in.handle);
+	if (!bo)
+		return -ENOENT;
+	memset(args, 0, sizeof(*args));
+	if (bo->flags & AMDGPU_GEM_CREATE_NO_CPU_ACCESS)
+		ret = -EPERM;
+	else
+		args->out.addr_ptr = vgpu_bo_mmap_offset(bo);
+	vgpu_bo_put(bo);
+	return ret;
+}
+
+static int vgpu_gem_create_info(struct vgpu_bo *bo, u64 user)
+{
+	struct drm_amdgpu_gem_create_in info = {
+		.bo_size = bo->tbo.base.size,
+		.alignment = (u64)bo->tbo.page_alignment << PAGE_SHIFT,
+		.domains = READ_ONCE(bo->domains),
+		.domain_flags = bo->flags,
+	};
+
+	return copy_to_user(u64_to_user_ptr(user), &info, sizeof(info)) ?
+	       -EFAULT : 0;
+}
+
+/* The BO goes there when it is next validated. */
+static int vgpu_gem_set_placement(struct vgpu_bo *bo, u64 domains)
+{
+	int ret = ttm_bo_reserve(&bo->tbo, true, false, NULL);
+
+	if (ret)
+		return ret;
+	WRITE_ONCE(bo->domains, domains & GEM_DOMAINS_PLAIN);
+	ttm_bo_unreserve(&bo->tbo);
+	return 0;
+}
+
+/**
+ * vgpu_gem_op_ioctl() - DRM_AMDGPU_GEM_OP
+ * @drm: DRM device
+ * @data: struct drm_amdgpu_gem_op
+ * @file: whose handle it is
+ *
+ * Return: 0, -ENOENT for an unknown handle, -EINVAL for an unknown operation,
+ * -EFAULT, -ERESTARTSYS.
+ */
+int vgpu_gem_op_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct drm_amdgpu_gem_op *args = data;
+	struct vgpu_bo *bo;
+	int ret;
+
+	bo = vgpu_gem_lookup(file, args->handle);
+	if (!bo)
+		return -ENOENT;
+	switch (args->op) {
+	case AMDGPU_GEM_OP_GET_GEM_CREATE_INFO:
+		ret = vgpu_gem_create_info(bo, args->value);
+		break;
+	case AMDGPU_GEM_OP_SET_PLACEMENT:
+		ret = vgpu_gem_set_placement(bo, args->value);
+		break;
+	default:
+		ret = -EINVAL;
+	}
+	vgpu_bo_put(bo);
+	return ret;
+}
+
+/* Reservation held. */
+static int vgpu_gem_metadata_set(struct vgpu_bo *bo,
+				 const struct drm_amdgpu_gem_metadata *args)
+{
+	u32 size = args->data.data_size_bytes;
+	void *metadata = NULL;
+
+	if (size > sizeof(args->data.data))
+		return -EINVAL;
+	if (size) {
+		metadata = kmemdup(args->data.data, size, GFP_KERNEL);
+		if (!metadata)
+			return -ENOMEM;
+		bo->metadata_flags = args->data.flags;
+	}
+	kfree(bo->metadata);
+	bo->metadata = metadata;
+	bo->metadata_size = size;
+	bo->tiling_flags = args->data.tiling_info;
+	return 0;
+}
+
+/* Reservation held. */
+static void vgpu_gem_metadata_get(struct vgpu_bo *bo,
+				  struct drm_amdgpu_gem_metadata *args)
+{
+	if (bo->metadata_size)
+		memcpy(args->data.data, bo->metadata, bo->metadata_size);
+	args->data.data_size_bytes = bo->metadata_size;
+	args->data.flags = bo->metadata_flags;
+	args->data.tiling_info = bo->tiling_flags;
+}
+
+/**
+ * vgpu_gem_metadata_ioctl() - DRM_AMDGPU_GEM_METADATA
+ * @drm: DRM device
+ * @data: struct drm_amdgpu_gem_metadata
+ * @file: whose handle it is
+ *
+ * What is kept here means something to user space only.
+ *
+ * Return: 0, -ENOENT for an unknown handle, -EINVAL for more data than there
+ * can be or an unknown operation (which amdgpu ignores), -ENOMEM,
+ * -ERESTARTSYS.
+ */
+int vgpu_gem_metadata_ioctl(struct drm_device *drm, void *data,
+			    struct drm_file *file)
+{
+	struct drm_amdgpu_gem_metadata *args = data;
+	struct vgpu_bo *bo;
+	int ret;
+
+	bo = vgpu_gem_lookup(file, args->handle);
+	if (!bo)
+		return -ENOENT;
+	ret = ttm_bo_reserve(&bo->tbo, true, false, NULL);
+	if (ret)
+		goto put;
+	switch (args->op) {
+	case AMDGPU_GEM_METADATA_OP_SET_METADATA:
+		ret = vgpu_gem_metadata_set(bo, args);
+		break;
+	case AMDGPU_GEM_METADATA_OP_GET_METADATA:
+		vgpu_gem_metadata_get(bo, args);
+		break;
+	default:
+		ret = -EINVAL;
+	}
+	ttm_bo_unreserve(&bo->tbo);
+put:
+	vgpu_bo_put(bo);
+	return ret;
+}
+
+/* @deadline: CLOCK_MONOTONIC in ns; what is negative as s64 never comes. */
+static long vgpu_gem_timeout(u64 deadline)
+{
+	s64 left;
+
+	if (deadline > S64_MAX)
+		return MAX_SCHEDULE_TIMEOUT;
+	left = deadline - ktime_get_ns();
+	if (left <= 0)
+		return 0;
+	/* Rounded up: a wait is never shorter than asked for. */
+	return min_t(u64, nsecs_to_jiffies64(left) + 1,
+		     MAX_SCHEDULE_TIMEOUT - 1);
+}
+
+/**
+ * vgpu_gem_wait_idle_ioctl() - DRM_AMDGPU_GEM_WAIT_IDLE
+ * @drm: DRM device
+ * @data: union drm_amdgpu_gem_wait_idle
+ * @file: whose handle it is
+ *
+ * Waits for moves, clears and jobs; status 1 says that time was up.
+ *
+ * Return: 0, -ENOENT for an unknown handle, -ERESTARTSYS.
+ */
+int vgpu_gem_wait_idle_ioctl(struct drm_device *drm, void *data,
+			     struct drm_file *file)
+{
+	union drm_amdgpu_gem_wait_idle *args = data;
+	long left = vgpu_gem_timeout(args->in.timeout);
+	struct vgpu_bo *bo;
+
+	bo = vgpu_gem_lookup(file, args->in.handle);
+	if (!bo)
+		return -ENOENT;
+	left = dma_resv_wait_timeout(bo->tbo.base.resv, DMA_RESV_USAGE_READ,
+				     true, left);
+	vgpu_bo_put(bo);
+	if (left < 0)
+		return left;
+	memset(args, 0, sizeof(*args));
+	args->out.status = !left;
+	return 0;
+}

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * BOs of the render node: amdgpu's GEM ioctls. What they would catch: memory
+ * that is not cleared or not where its handle says, handles or metadata that
+ * outlive their file, sizes and flags that are believed, wrong errno.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <drm/amdgpu_drm.h>
+
+#include "tap.h"
+
+#define SEED	0x6e
+
+static struct vg vg;
+static struct vg_gpu *gpu;
+static int fd;
+
+static void start(void)
+{
+	OK(vg_open_bare(&vg));
+	gpu = &vg.gpu[0];
+	fd = gpu->fd;
+}
+
+/* The same node, with handles of its own. */
+static int open_other(void)
+{
+	char path[64];
+	int other;
+
+	snprintf(path, sizeof(path), "/dev/dri/renderD%d", gpu->minor);
+	other = open(path, O_RDWR | O_CLOEXEC);
+	CHECK(other >= 0, "%s: %s", path, strerror(errno));
+	return other;
+}
+
+static int gem_create(int file, uint64_t size, uint64_t align, uint64_t domains,
+		      uint64_t flags, uint32_t *handle)
+{
+	union drm_amdgpu_gem_create args = {
+		.in = {
+			.bo_size = size,
+			.alignment = align,
+			.domains = domains,
+			.domain_flags = flags,
+		},
+	};
+	int r = tap_ioctl(file, DRM_IOCTL_AMDGPU_GEM_CREATE, &args);
+
+	*handle = r ? 0 : args.out.handle;
+	return r;
+}
+
+static int gem_close(int file, uint32_t handle)
+{
+	struct drm_gem_close args = { .handle = handle };
+
+	return tap_ioctl(file, DRM_IOCTL_GEM_CLOSE, &args);
+}
+
+static int gem_offset(int file, uint32_t handle, uint64_t *offset)
+{
+	union drm_amdgpu_gem_mmap args = { .in.handle = handle };
+	int r = tap_ioctl(file, DRM_IOCTL_AMDGPU_GEM_MMAP, &args);
+
+	*offset = r ? 0 : args.out.addr_ptr;
+	return r;
+}
+
+static void *gem_map(int file, uint32_t handle, uint64_t size)
+{
+	uint64_t offset;
+	void *p;
+
+	ERRNO(0, gem_offset(file, handle, &offset));
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file,
+		 (off_t)offset);
+	CHECK(p != MAP_FAILED, "mmap of a BO: %s", strerror(errno));
+	return p;
+}
+
+static int gem_op(int file, uint32_t handle, uint32_t op, uint64_t value)
+{
+	struct drm_amdgpu_gem_op args = {
+		.handle = handle, .op = op, .value = value,
+	};
+
+	return tap_ioctl(file, DRM_IOCTL_AMDGPU_GEM_OP, &args);
+}
+
+static int wait_idle(int file, uint32_t handle, uint64_t timeout,
+		     uint32_t *status)
+{
+	union drm_amdgpu_gem_wait_idle args = {
+		.in = { .handle = handle, .timeout = timeout },
+	};
+	int r = tap_ioctl(file, DRM_IOCTL_AMDGPU_GEM_WAIT_IDLE, &args);
+
+	*status = r ? ~0u : args.out.status;
+	return r;
+}
+
+/* Zero at first, then what was written, in every page and through two maps. */
+static void one_bo(uint64_t size, uint64_t domains, uint64_t flags)
+{
+	uint64_t full = (size + VG_PAGE - 1) & ~(VG_PAGE - 1);
+	uint32_t handle, status;
+	void *a, *b;
+
+	ERRNO(0, gem_create(fd, size, 0, domains, flags, &handle));
+	a = gem_map(fd, handle, full);
+	OK(vg_fill_check(a, full, 0));
+	vg_pattern_fill(a, full, SEED + size, 0);
+	b = gem_map(fd, handle, full);
+	OK(vg_pattern_check(b, full, SEED + size, 0));
+	munmap(a, full);
+	munmap(b, full);
+	ERRNO(0, wait_idle(fd, handle, ~0ull, &status));
+	CHECK(!status, "an idle BO is not idle");
+	ERRNO(0, gem_close(fd, handle));
+	ERRNO(EINVAL, gem_close(fd, handle));
+}
+
+static void sizes(void)
+{
+	static const uint64_t size[] = {
+		1, VG_PAGE, 5000, 64 * VG_KIB, 2 * VG_MIB + VG_PAGE, 9 * VG_MIB,
+	};
+	unsigned int i;
+
+	start();
+	for (i = 0; i < sizeof(size) / sizeof(size[0]); i++) {
+		one_bo(size[i], AMDGPU_GEM_DOMAIN_VRAM,
+		       AMDGPU_GEM_CREATE_CPU_ACCESS_REQUIRED);
+		one_bo(size[i], AMDGPU_GEM_DOMAIN_GTT, 0);
+		one_bo(size[i], AMDGPU_GEM_DOMAIN_GTT,
+		       AMDGPU_GEM_CREATE_CPU_GTT_USWC);
+		one_bo(size[i], AMDGPU_GEM_DOMAIN_CPU, 0);
+		one_bo(size[i], AMDGPU_GEM_DOMAIN_VRAM | AMDGPU_GEM_DOMAIN_GTT,
+		       0);
+		one_bo(size[i], 0, 0);
+	}
+}
+
+/* A BO's memory is counted where it was asked for, and no longer than it is. */
+static void usage(void)
+{
+	const uint64_t size = 4 * VG_MIB;
+	struct vg_mem_info base, now;
+	uint32_t vram, gtt;
+
+	start();
+	OK(vg_mem_info(gpu, &base));
+	ERRNO(0, gem_create(fd, size, 0, AMDGPU_GEM_DOMAIN_VRAM, 0, &vram));
+	ERRNO(0, gem_create(fd, size, 0, AMDGPU_GEM_DOMAIN_GTT, 0, &gtt));
+	OK(vg_mem_info(gpu, &now));
+	CHECK(now.vram_used >= base.vram_used + size, "VRAM is not counted");
+	CHECK(now.gtt_used >= base.gtt_used + size, "GTT is not counted");
+	ERRNO(0, gem_close(fd, vram));
+	ERRNO(0, gem_close(fd, gtt));
+	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+}
+
+/* More than VRAM has: what does not fit is evicted, and nothing is lost. */
+static void overcommit(void)
+{
+	uint32_t handle[12];
+	struct vg_mem_info info;
+	uint64_t size;
+	unsigned int i;
+	void *p;
+
+	start();
+	OK(vg_mem_info(gpu, &info));
+	size = (info.vram_total / 8) & ~(VG_PAGE - 1);
+	if (size > 16 * VG_MIB)
+		tap_skip("for a GPU with at most 128 MiB of VRAM");
+	for (i = 0; i < 12; i++) {
+		ERRNO(0, gem_create(fd, size, 0, AMDGPU_GEM_DOMAIN_VRAM, 0,
+				    &handle[i]));
+		p = gem_map(fd, handle[i], size);
+		vg_pattern_fill(p, size, SEED + i, 0);
+		munmap(p, size);
+	}
+	for (i = 0; i < 12; i++) {
+		p = gem_map(fd, handle[i], size);
+		OK(vg_pattern_check(p, size, SEED + i, 0));
+		munmap(p, size);
+	}
+}
+
+static void create_info(void)
+{
+	struct drm_amdgpu_gem_create_in info = { 0 };
+	uint32_t handle;
+
+	start();
+	ERRNO(0, gem_create(fd, 5000, 64 * VG_KIB, AMDGPU_GEM_DOMAIN_VRAM,
+			    AMDGPU_GEM_CREATE_NO_CPU_ACCESS, &handle));
+	ERRNO(0, gem_op(fd, handle, AMDGPU_GEM_OP_GET_GEM_CREATE_INFO,
+			(uintptr_t)&info));
+	CHECK(info.bo_size == 2 * VG_PAGE, "size %llu", info.bo_size);
+	CHECK(info.alignment == 64 * VG_KIB, "alignment %llu", info.alignment);
+	CHECK(info.domains == AMDGPU_GEM_DOMAIN_VRAM, "domains %#llx",
+	      info.domains);
+	CHECK(info.domain_flags == (AMDGPU_GEM_CREATE_NO_CPU_ACCESS |
+				    AMDGPU_GEM_CREATE_VRAM_CLEARED),
+	      "flags %#llx", info.domain_flags);
+	ERRNO(0, gem_op(fd, handle, AMDGPU_GEM_OP_SET_PLACEMENT,
+			AMDGPU_GEM_DOMAIN_GTT | AMDGPU_GEM_DOMAIN_GDS));
+	ERRNO(0, gem_op(fd, handle, AMDGPU_GEM_OP_GET_GEM_CREATE_INFO,
+			(uintptr_t)&info));
+	CHECK(info.domains == AMDGPU_GEM_DOMAIN_GTT, "domains %#llx",
+	      info.domains);
+	ERRNO(EFAULT, gem_op(fd, handle, AMDGPU_GEM_OP_GET_GEM_CREATE_INFO, 8));
+	ERRNO(EINVAL, gem_op(fd, handle, 77, 0));
+	ERRNO(ENOENT, gem_op(fd, handle + 1, AMDGPU_GEM_OP_SET_PLACEMENT, 4));
+}
+
+static int metadata(struct drm_amdgpu_gem_metadata *m, uint32_t handle,
+		    uint32_t op)
+{
+	m->handle = handle;
+	m->op = op;
+	return tap_ioctl(fd, DRM_IOCTL_AMDGPU_GEM_METADATA, m);
+}
+
+static void metadata_kept(void)
+{
+	struct drm_amdgpu_gem_metadata in = { 0 }, out = { 0 };
+	uint32_t handle;
+
+	start();
+	ERRNO(0, gem_create(fd, VG_PAGE, 0, AMDGPU_GEM_DOMAIN_GTT, 0, &handle));
+	ERRNO(0, metadata(&out, handle, AMDGPU_GEM_METADATA_OP_GET_METADATA));
+	CHECK(!out.data.data_size_bytes && !out.data.tiling_info,
+	      "a new BO has metadata");
+
+	in.data.flags = 0x123456789abcull;
+	in.data.tiling_info = 0xfedcba987654ull;
+	in.data.data_size_bytes = sizeof(in.data.data);
+	vg_pattern_fill(in.data.data, sizeof(in.data.data), SEED, 0);
+	ERRNO(0, metadata(&in, handle, AMDGPU_GEM_METADATA_OP_SET_METADATA));
+	ERRNO(0, metadata(&out, handle, AMDGPU_GEM_METADATA_OP_GET_METADATA));
+	CHECK(!memcmp(&in.data, &out.data, sizeof(in.data)),
+	      "metadata has changed");
+
+	in.data.data_size_bytes = sizeof(in.data.data) + 1;
+	ERRNO(EINVAL, metadata(&in, handle,
+			       AMDGPU_GEM_METADATA_OP_SET_METADATA));
+	ERRNO(EINVAL, metadata(&in, handle, 0));
+	ERRNO(ENOENT, metadata(&in, 99, AMDGPU_GEM_METADATA_OP_GET_METADATA));
+	/* What was refused has changed nothing. */
+	ERRNO(0, metadata(&out, handle, AMDGPU_GEM_METADATA_OP_GET_METADATA));
+	CHECK(out.data.data_size_bytes == sizeof(in.data.data),
+	      "%u bytes of metadata", out.data.data_size_bytes);
+	in.data.data_size_bytes = 0;
+	ERRNO(0, metadata(&in, handle, AMDGPU_GEM_METADATA_OP_SET_METADATA));
+	ERRNO(0, metadata(&out, handle, AMDGPU_GEM_METADATA_OP_GET_METADATA));
+	CHECK(!out.data.data_size_bytes, "metadata is still there");
+}
+
+static void bad_create(void)
+{
+	struct vg_mem_info info;
+	uint32_t h;
+
+	start();
+	OK(vg_mem_info(gpu, &info));
+	ERRNO(EINVAL, gem_create(fd, 0, 0, AMDGPU_GEM_DOMAIN_VRAM, 0, &h));
+	ERRNO(EINVAL, gem_create(fd, ~0ull, 0, AMDGPU_GEM_DOMAIN_VRAM, 0, &h));
+	ERRNO(ENOMEM, gem_create(fd, 1ull << 62, 0, AMDGPU_GEM_DOMAIN_VRAM, 0,
+				 &h));
+	ERRNO(ENOMEM, gem_create(fd, info.gtt_total + VG_PAGE, 0,
+				 AMDGPU_GEM_DOMAIN_GTT, 0, &h));
+	ERRNO(EINVAL, gem_create(fd, VG_PAGE, 3 * VG_PAGE,
+				 AMDGPU_GEM_DOMAIN_VRAM, 0, &h));
+	ERRNO(EINVAL, gem_create(fd, VG_PAGE, ~0ull, AMDGPU_GEM_DOMAIN_VRAM, 0,
+				 &h));
+	ERRNO(EINVAL, gem_create(fd, VG_PAGE, 0, AMDGPU_GEM_DOMAIN_DOORBELL, 0,
+				 &h));
+	ERRNO(EINVAL, gem_create(fd, VG_PAGE, 0, 1ull << 40, 0, &h));
+	ERRNO(EINVAL, gem_create(fd, VG_PAGE, 0, AMDGPU_GEM_DOMAIN_GDS |
+				 AMDGPU_GEM_DOMAIN_VRAM, 0, &h));
+	ERRNO(ENOMEM, gem_create(fd, VG_PAGE, 0, AMDGPU_GEM_DOMAIN_GDS, 0, &h));
+	ERRNO(EINVAL, gem_create(fd, VG_PAGE, 0, AMDGPU_GEM_DOMAIN_VRAM,
+				 AMDGPU_GEM_CREATE_ENCRYPTED, &h));
+	ERRNO(EINVAL, gem_create(fd, VG_PAGE, 0, AMDGPU_GEM_DOMAIN_VRAM,
+				 AMDGPU_GEM_CREATE_VRAM_CONTIGUOUS, &h));
+	ERRNO(EINVAL, gem_create(fd, VG_PAGE, 0, AMDGPU_GEM_DOMAIN_VRAM,
+				 1ull << 60, &h));
+}
+
+static void bad_handles(void)
+{
+	uint32_t h, status;
+	uint64_t offset;
+	void *p;
+	int other;
+
+	start();
+	ERRNO(ENOENT, gem_offset(fd, 1, &offset));
+	ERRNO(ENOENT, wait_idle(fd, 1, 0, &status));
+	ERRNO(0, gem_create(fd, VG_PAGE, 0, AMDGPU_GEM_DOMAIN_VRAM,
+			    AMDGPU_GEM_CREATE_NO_CPU_ACCESS, &h));
+	ERRNO(EPERM, gem_offset(fd, h, &offset));
+
+	/* Neither another file's handle nor its offset is any good. */
+	other = open_other();
+	ERRNO(ENOENT, gem_offset(other, h, &offset));
+	ERRNO(0, gem_create(fd, VG_PAGE, 0, AMDGPU_GEM_DOMAIN_GTT, 0, &h));
+	ERRNO(0, gem_offset(fd, h, &offset));
+	p = mmap(NULL, VG_PAGE, PROT_READ, MAP_SHARED, other, (off_t)offset);
+	CHECK(p == MAP_FAILED && errno == EACCES, "another file maps the BO");
+	p = mmap(NULL, 2 * VG_PAGE, PROT_READ, MAP_SHARED, fd, (off_t)offset);
+	CHECK(p == MAP_FAILED && errno == EINVAL, "mapped behind its end");
+	close(other);
+}
+
+/* A mapping keeps the memory when handle and file are gone. */
+static void closed_early(void)
+{
+	const uint64_t size = 3 * VG_MIB;
+	struct vg_mem_info base;
+	uint32_t h, i;
+	int other;
+	void *p;
+
+	start();
+	OK(vg_mem_info(gpu, &base));
+	other = open_other();
+	ERRNO(0, gem_create(other, size, 0, AMDGPU_GEM_DOMAIN_VRAM, 0, &h));
+	p = gem_map(other, h, size);
+	vg_pattern_fill(p, size, SEED, 0);
+	ERRNO(0, gem_close(other, h));
+	OK(vg_pattern_check(p, size, SEED, 0));
+	for (i = 0; i < 100; i++)
+		ERRNO(0, gem_create(other, VG_PAGE, 0, i & 1 ?
+				    AMDGPU_GEM_DOMAIN_VRAM :
+				    AMDGPU_GEM_DOMAIN_GTT, 0, &h));
+	close(other);
+	OK(vg_pattern_check(p, size, SEED, 0));
+	munmap(p, size);
+	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+}
+
+static void hold_and_die(void *arg)
+{
+	uint32_t h;
+	int other = open_other(), i;
+
+	(void)arg;
+	for (i = 0; i < 8; i++) {
+		ERRNO(0, gem_create(other, VG_MIB, 0, AMDGPU_GEM_DOMAIN_VRAM, 0,
+				    &h));
+		vg_pattern_fill(gem_map(other, h, VG_MIB), VG_MIB, SEED, 0);
+	}
+}
+
+static void process_ends(void)
+{
+	struct vg_mem_info base;
+	uint32_t h;
+
+	start();
+	OK(vg_mem_info(gpu, &base));
+	tap_in_child(hold_and_die, NULL);
+	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+	/* What the child had is not seen by the next one. */
+	ERRNO(0, gem_create(fd, 8 * VG_MIB, 0, AMDGPU_GEM_DOMAIN_VRAM, 0, &h));
+	OK(vg_fill_check(gem_map(fd, h, 8 * VG_MIB), 8 * VG_MIB, 0));
+}
+
+static const struct tap_case cases[] = {
+	{ "sizes and domains: zero at first, then what is written", sizes, 1 },
+	{ "memory in use is counted and given back", usage, 1 },
+	{ "more BOs than VRAM keep their contents", overcommit, 1 },
+	{ "GEM_OP tells what was asked for", create_info, 1 },
+	{ "metadata stays as it was set", metadata_kept, 1 },
+	{ "sizes, domains and flags that cannot be", bad_create, 1 },
+	{ "handles and offsets of others", bad_handles, 1 },
+	{ "handle and file closed before the mapping", closed_early, 1 },
+	{ "a process that ends leaves nothing", process_ends, 1 },
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(TAP_CASES(cases), argc, argv);
+}
