@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * amdgpu's INFO: what user space may ask about the device.
+ *
+ * A query about a block that is not there gets amdgpu's answer for a chip
+ * without it. What depends on CS (rings, numbers of IBs) is not offered before
+ * there is CS.
  */
 #include <linux/uaccess.h>
 #include <drm/amdgpu_drm.h>
@@ -8,6 +12,7 @@
 #include "vgpu/gmc.h"
 #include "vgpu/pci.h"
 #include "vgpu/pte.h"
+#include "../vgpu_chip.h"
 #include "vgpu_drm_priv.h"
 
 static void vgpu_info_vram_gtt(struct vgpu_device *vdev,
@@ -38,6 +43,21 @@ static void vgpu_info_memory(struct vgpu_device *vdev,
 	vgpu_info_heap(&vdev->mman.gtt.manager, &info->gtt);
 }
 
+/* As amdgpu has it for chips of 8 shader engines: 4 to 7 are further arrays. */
+static void vgpu_info_dev_shaders(struct drm_amdgpu_info_device *info)
+{
+	const u32 per_se = VGPU_CHIP_NUM_CU / VGPU_CHIP_NUM_SE;
+	unsigned int se;
+
+	info->num_shader_engines = VGPU_CHIP_NUM_SE;
+	info->num_shader_arrays_per_engine = 1;
+	info->cu_active_number = VGPU_CHIP_NUM_CU;
+	info->num_cu_per_sh = VGPU_CHIP_CU_PER_SH;
+	info->wave_front_size = VGPU_CHIP_WAVE_SIZE;
+	for (se = 0; se < VGPU_CHIP_NUM_SE; se++)
+		info->cu_bitmap[se % 4][se / 4] = GENMASK(per_se - 1, 0);
+}
+
 static void vgpu_info_dev(struct vgpu_device *vdev,
 			  struct drm_amdgpu_info_device *info)
 {
@@ -53,6 +73,10 @@ static void vgpu_info_dev(struct vgpu_device *vdev,
 	info->gart_page_size = SZ_4K;
 	info->vram_type = AMDGPU_VRAM_TYPE_HBM;
 	info->vram_bit_width = 4096;
+	/* kHz; there is one speed. */
+	info->max_engine_clock = VGPU_CHIP_MAX_ENGINE_MHZ * 1000;
+	info->min_engine_clock = info->max_engine_clock;
+	vgpu_info_dev_shaders(info);
 }
 
 /* Copies at most what the caller has room for, as amdgpu does. */
@@ -71,54 +95,190 @@ static int vgpu_info_registers(struct vgpu_device *vdev,
 {
 	u32 value;
 
+	if (args->read_mmr_reg.count > 128)
+		return -EINVAL;
 	if (args->read_mmr_reg.count != 1 ||
 	    args->read_mmr_reg.dword_offset != GB_ADDR_CONFIG)
-		return -EINVAL;
+		return -EFAULT;
 	value = vgpu_rreg(vdev, GB_ADDR_CONFIG);
 	return vgpu_info_reply(args, &value, sizeof(value));
 }
 
-int vgpu_info_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+/* No engine of the model has firmware: amdgpu's versions before it loads any. */
+static int vgpu_info_firmware(const struct drm_amdgpu_info *args)
 {
-	struct vgpu_device *vdev = to_vgpu(drm);
-	struct drm_amdgpu_info *args = data;
-	union {
-		struct drm_amdgpu_info_vram_gtt vram_gtt;
-		struct drm_amdgpu_memory_info memory;
-		struct drm_amdgpu_info_device dev;
-	} info = { };
-	u64 value;
-	u32 working;
+	const struct drm_amdgpu_info_firmware none = { };
+	u32 instances = 1;
 
-	if (!args->return_size || !args->return_pointer)
+	switch (args->query_fw.fw_type) {
+	case AMDGPU_INFO_FW_GFX_MEC:
+		instances = 2;
+		break;
+	case AMDGPU_INFO_FW_SDMA:
+		instances = VGPU_NUM_SDMA;
+		break;
+	case AMDGPU_INFO_FW_TA:
+		instances = 6;
+		break;
+	default:
+		/* Of the others amdgpu ignores the index. 9 is no type. */
+		if (!args->query_fw.fw_type || args->query_fw.fw_type == 9 ||
+		    args->query_fw.fw_type > AMDGPU_INFO_FW_VPE)
+			return -EINVAL;
+		instances = U32_MAX;
+	}
+	if (args->query_fw.ip_instance || args->query_fw.index >= instances)
 		return -EINVAL;
+	return vgpu_info_reply(args, &none, sizeof(none));
+}
+
+/* SDMA 4.4; without CS none of its rings is user space's. */
+static int vgpu_info_hw_ip(const struct drm_amdgpu_info *args)
+{
+	struct drm_amdgpu_info_hw_ip ip = { };
+
+	if (args->query_hw_ip.ip_instance >= AMDGPU_HW_IP_INSTANCE_MAX_COUNT ||
+	    args->query_hw_ip.type >= AMDGPU_HW_IP_NUM)
+		return -EINVAL;
+	if (args->query_hw_ip.type == AMDGPU_HW_IP_DMA) {
+		ip.hw_ip_version_major = 4;
+		ip.ip_discovery_version = 4 << 16 | 4 << 8;
+		ip.ib_start_alignment = 256;
+		ip.ib_size_alignment = 4;
+	}
+	return vgpu_info_reply(args, &ip, sizeof(ip));
+}
+
+/* What needs no image is known of a BIOS that is not there. */
+static int vgpu_info_vbios(const struct drm_amdgpu_info *args)
+{
+	const struct drm_amdgpu_info_vbios none = { };
+	const u32 size = 0;
+
+	switch (args->vbios_info.type) {
+	case AMDGPU_INFO_VBIOS_SIZE:
+		return vgpu_info_reply(args, &size, sizeof(size));
+	case AMDGPU_INFO_VBIOS_INFO:
+		return vgpu_info_reply(args, &none, sizeof(none));
+	default:
+		return -EINVAL;
+	}
+}
+
+/* Queries about memory. -ENOTTY: it is another one. */
+static int vgpu_info_mem_query(struct vgpu_device *vdev,
+			       const struct drm_amdgpu_info *args)
+{
+	struct drm_amdgpu_info_vram_gtt vram_gtt = { };
+	struct drm_amdgpu_memory_info memory = { };
+	u64 value;
 
 	switch (args->query) {
-	case AMDGPU_INFO_ACCEL_WORKING:
-		working = vdev->mman.ready;
-		return vgpu_info_reply(args, &working, sizeof(working));
 	case AMDGPU_INFO_VRAM_USAGE:
 	case AMDGPU_INFO_VIS_VRAM_USAGE:
 		value = ttm_resource_manager_usage(&vdev->mman.vram.manager);
-		return vgpu_info_reply(args, &value, sizeof(value));
+		break;
 	case AMDGPU_INFO_GTT_USAGE:
 		value = ttm_resource_manager_usage(&vdev->mman.gtt.manager);
-		return vgpu_info_reply(args, &value, sizeof(value));
-	case AMDGPU_INFO_TIMESTAMP:
-		value = vgpu_clock_read(vdev);
-		return vgpu_info_reply(args, &value, sizeof(value));
+		break;
+	case AMDGPU_INFO_NUM_EVICTIONS:
+		value = atomic64_read(&vdev->hw.stats[VGPU_STAT_EVICTIONS]);
+		break;
+	case AMDGPU_INFO_NUM_VRAM_CPU_PAGE_FAULTS:
+		/* Those that had to move a BO: the CPU sees all of VRAM. */
+		value = 0;
+		break;
 	case AMDGPU_INFO_VRAM_GTT:
-		vgpu_info_vram_gtt(vdev, &info.vram_gtt);
-		return vgpu_info_reply(args, &info, sizeof(info.vram_gtt));
+		vgpu_info_vram_gtt(vdev, &vram_gtt);
+		return vgpu_info_reply(args, &vram_gtt, sizeof(vram_gtt));
 	case AMDGPU_INFO_MEMORY:
-		vgpu_info_memory(vdev, &info.memory);
-		return vgpu_info_reply(args, &info, sizeof(info.memory));
+		vgpu_info_memory(vdev, &memory);
+		return vgpu_info_reply(args, &memory, sizeof(memory));
+	default:
+		return -ENOTTY;
+	}
+	return vgpu_info_reply(args, &value, sizeof(value));
+}
+
+/* Queries about blocks that are not there. -ENOTTY: it is another one. */
+static int vgpu_info_absent(const struct drm_amdgpu_info *args)
+{
+	const struct drm_amdgpu_info_vce_clock_table vce = { };
+	const struct drm_amdgpu_info_gds gds = { };
+
+	switch (args->query) {
+	case AMDGPU_INFO_GDS_CONFIG:
+		return vgpu_info_reply(args, &gds, sizeof(gds));
+	case AMDGPU_INFO_VCE_CLOCK_TABLE:
+		return vgpu_info_reply(args, &vce, sizeof(vce));
+	case AMDGPU_INFO_VBIOS:
+		return vgpu_info_vbios(args);
+	case AMDGPU_INFO_SENSOR:
+		return -ENOENT;
+	case AMDGPU_INFO_NUM_HANDLES:
+		return args->query_hw_ip.type == AMDGPU_HW_IP_UVD ? -ENODATA :
+								    -EINVAL;
+	default:
+		return -ENOTTY;
+	}
+}
+
+static int vgpu_info_dev_query(struct vgpu_device *vdev,
+			       const struct drm_amdgpu_info *args)
+{
+	struct drm_amdgpu_info_device dev = { };
+	u32 number;
+	u64 clock;
+
+	switch (args->query) {
+	case AMDGPU_INFO_ACCEL_WORKING:
+		number = vdev->mman.ready;
+		return vgpu_info_reply(args, &number, sizeof(number));
+	case AMDGPU_INFO_HW_IP_INFO:
+		return vgpu_info_hw_ip(args);
+	case AMDGPU_INFO_HW_IP_COUNT:
+		if (args->query_hw_ip.type != AMDGPU_HW_IP_DMA)
+			return -EINVAL;
+		number = VGPU_NUM_SDMA;
+		return vgpu_info_reply(args, &number, sizeof(number));
+	case AMDGPU_INFO_TIMESTAMP:
+		clock = vgpu_clock_read(vdev);
+		return vgpu_info_reply(args, &clock, sizeof(clock));
+	case AMDGPU_INFO_FW_VERSION:
+		return vgpu_info_firmware(args);
 	case AMDGPU_INFO_DEV_INFO:
-		vgpu_info_dev(vdev, &info.dev);
-		return vgpu_info_reply(args, &info, sizeof(info.dev));
+		vgpu_info_dev(vdev, &dev);
+		return vgpu_info_reply(args, &dev, sizeof(dev));
 	case AMDGPU_INFO_READ_MMR_REG:
 		return vgpu_info_registers(vdev, args);
 	default:
 		return -EINVAL;
 	}
+}
+
+/**
+ * vgpu_info_ioctl() - DRM_AMDGPU_INFO
+ * @drm: DRM device
+ * @data: struct drm_amdgpu_info
+ * @file: who asks
+ *
+ * Writes at most as many bytes as the caller has room for.
+ *
+ * Return: 0, -EINVAL for an unknown or absent query, -EFAULT, -ENOENT for
+ * sensors, -ENODATA for UVD handles.
+ */
+int vgpu_info_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct vgpu_device *vdev = to_vgpu(drm);
+	struct drm_amdgpu_info *args = data;
+	int ret;
+
+	if (!args->return_size || !args->return_pointer)
+		return -EINVAL;
+	ret = vgpu_info_mem_query(vdev, args);
+	if (ret == -ENOTTY)
+		ret = vgpu_info_absent(args);
+	if (ret == -ENOTTY)
+		ret = vgpu_info_dev_query(vdev, args);
+	return ret;
 }

@@ -29,15 +29,15 @@
 #include <asm/tsc.h>
 #endif
 
+#include "../vgpu_chip.h"
 #include "kfd_room.h"
 #include "kfd_topology.h"
 
-/* An MI210, by what user space computes with. */
-#define KFD_NUM_CU		104
+#define KFD_NUM_CU		VGPU_CHIP_NUM_CU
 #define KFD_SIMD_PER_CU		4
-#define KFD_NUM_SE		8
-#define KFD_CU_PER_SH		14
-#define KFD_MAX_ENGINE_MHZ	1700
+#define KFD_NUM_SE		VGPU_CHIP_NUM_SE
+#define KFD_CU_PER_SH		VGPU_CHIP_CU_PER_SH
+#define KFD_MAX_ENGINE_MHZ	VGPU_CHIP_MAX_ENGINE_MHZ
 #define KFD_L2_KIB		8192
 #define KFD_L2_LINE		128
 /* The thunk takes a GPU without firmware for none at all. */
@@ -174,7 +174,7 @@ static void kfd_fill_gpu(struct kfd_props *props, const struct kfd_node *node,
 	kfd_prop(props, "lds_size_in_kb", 64);
 	kfd_prop(props, "gds_size_in_kb", 0);
 	kfd_prop(props, "num_gws", 0);
-	kfd_prop(props, "wave_front_size", 64);
+	kfd_prop(props, "wave_front_size", VGPU_CHIP_WAVE_SIZE);
 	kfd_prop(props, "array_count", KFD_NUM_SE);
 	kfd_prop(props, "simd_arrays_per_engine", 1);
 	kfd_prop(props, "cu_per_simd_array", KFD_CU_PER_SH);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * BOs of the render node: amdgpu's GEM ioctls. What they would catch: memory
+ * The render node's uAPI: amdgpu's GEM ioctls and INFO. What they would catch: memory
  * that is not cleared or not where its handle says, handles or metadata that
  * outlive their file, sizes and flags that are believed, wrong errno.
  */
@@ -375,6 +375,158 @@ static void process_ends(void)
 	OK(vg_fill_check(gem_map(fd, h, 8 * VG_MIB), 8 * VG_MIB, 0));
 }
 
+/* A dma-buf is the same memory under another file's handle. */
+static void shared(void)
+{
+	const uint64_t size = 3 * VG_MIB;
+	struct drm_prime_handle prime = { 0 };
+	uint32_t h;
+	int other;
+	void *p;
+
+	start();
+	other = open_other();
+	ERRNO(0, gem_create(fd, size, 0, AMDGPU_GEM_DOMAIN_VRAM, 0, &h));
+	p = gem_map(fd, h, size);
+	vg_pattern_fill(p, size, SEED, 0);
+	munmap(p, size);
+	prime.handle = h;
+	prime.flags = DRM_CLOEXEC | DRM_RDWR;
+	ERRNO(0, tap_ioctl(fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime));
+	ERRNO(0, gem_close(fd, h));
+	ERRNO(0, tap_ioctl(other, DRM_IOCTL_PRIME_FD_TO_HANDLE, &prime));
+	p = mmap(NULL, size, PROT_READ, MAP_SHARED, prime.fd, 0);
+	CHECK(p != MAP_FAILED, "mmap of a dma-buf: %s", strerror(errno));
+	OK(vg_pattern_check(p, size, SEED, 0));
+	munmap(p, size);
+	close(prime.fd);
+	OK(vg_pattern_check(gem_map(other, prime.handle, size), size, SEED, 0));
+	prime.handle = 99;
+	ERRNO(ENOENT, tap_ioctl(fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime));
+}
+
+static int info(struct drm_amdgpu_info *args, uint32_t query, void *out,
+		uint32_t size)
+{
+	args->query = query;
+	args->return_pointer = (uintptr_t)out;
+	args->return_size = size;
+	return tap_ioctl(fd, DRM_IOCTL_AMDGPU_INFO, args);
+}
+
+static uint64_t info_u64(uint32_t query)
+{
+	struct drm_amdgpu_info args = { 0 };
+	uint64_t value = ~0ull;
+
+	ERRNO(0, info(&args, query, &value, sizeof(value)));
+	return value;
+}
+
+/* INFO, sysfs and the topology speak of the same GPU. */
+static void info_memory(void)
+{
+	const uint64_t size = 4 * VG_MIB;
+	struct drm_amdgpu_memory_info mem = { 0 };
+	struct drm_amdgpu_info_device dev = { 0 };
+	struct drm_amdgpu_info args = { 0 };
+	uint64_t before, evictions;
+	struct vg_mem_info sys;
+	uint32_t h, hs[12];
+	int i;
+
+	start();
+	OK(vg_mem_info(gpu, &sys));
+	before = info_u64(AMDGPU_INFO_VRAM_USAGE);
+	ERRNO(0, gem_create(fd, size, 0, AMDGPU_GEM_DOMAIN_VRAM, 0, &h));
+	CHECK(info_u64(AMDGPU_INFO_VRAM_USAGE) >= before + size,
+	      "VRAM_USAGE does not count a BO");
+	ERRNO(0, info(&args, AMDGPU_INFO_MEMORY, &mem, sizeof(mem)));
+	CHECK(mem.vram.total_heap_size == sys.vram_total &&
+	      mem.gtt.total_heap_size == sys.gtt_total,
+	      "MEMORY and sysfs disagree");
+	CHECK(mem.vram.heap_usage >= before + size, "MEMORY's usage");
+	ERRNO(0, info(&args, AMDGPU_INFO_DEV_INFO, &dev, sizeof(dev)));
+	CHECK(dev.device_id == vg_node_property(gpu->node, "device_id", 0),
+	      "device id %#x", dev.device_id);
+	CHECK(dev.cu_active_number * 4 ==
+	      vg_node_property(gpu->node, "simd_count", 0), "%u CUs",
+	      dev.cu_active_number);
+
+	if (sys.vram_total > 128 * VG_MIB)
+		return;
+	evictions = info_u64(AMDGPU_INFO_NUM_EVICTIONS);
+	for (i = 0; i < 12; i++)
+		ERRNO(0, gem_create(fd, sys.vram_total / 8 & ~(VG_PAGE - 1), 0,
+				    AMDGPU_GEM_DOMAIN_VRAM, 0, &hs[i]));
+	CHECK(info_u64(AMDGPU_INFO_NUM_EVICTIONS) > evictions,
+	      "NUM_EVICTIONS does not count");
+}
+
+static void info_blocks(void)
+{
+	struct drm_amdgpu_info_hw_ip ip;
+	struct drm_amdgpu_info_firmware fw;
+	struct drm_amdgpu_info args = { 0 };
+	uint32_t n = 0;
+
+	start();
+	args.query_hw_ip.type = AMDGPU_HW_IP_DMA;
+	ERRNO(0, info(&args, AMDGPU_INFO_HW_IP_COUNT, &n, sizeof(n)));
+	CHECK(n == vg_node_property(gpu->node, "num_sdma_engines", 0),
+	      "%u SDMA engines", n);
+	ERRNO(0, info(&args, AMDGPU_INFO_HW_IP_INFO, &ip, sizeof(ip)));
+	CHECK(ip.hw_ip_version_major == 4, "SDMA %u", ip.hw_ip_version_major);
+	/* A ring would be a promise of CS. */
+	CHECK(!ip.available_rings, "rings %#x", ip.available_rings);
+	args.query_hw_ip.type = AMDGPU_HW_IP_GFX;
+	memset(&ip, 0xff, sizeof(ip));
+	ERRNO(0, info(&args, AMDGPU_INFO_HW_IP_INFO, &ip, sizeof(ip)));
+	CHECK(!ip.hw_ip_version_major && !ip.available_rings, "there is GFX");
+	ERRNO(EINVAL, info(&args, AMDGPU_INFO_HW_IP_COUNT, &n, sizeof(n)));
+	args.query_hw_ip.type = AMDGPU_HW_IP_NUM;
+	ERRNO(EINVAL, info(&args, AMDGPU_INFO_HW_IP_INFO, &ip, sizeof(ip)));
+
+	memset(&args, 0, sizeof(args));
+	memset(&fw, 0xff, sizeof(fw));
+	args.query_fw.fw_type = AMDGPU_INFO_FW_SDMA;
+	args.query_fw.index = n - 1;
+	ERRNO(0, info(&args, AMDGPU_INFO_FW_VERSION, &fw, sizeof(fw)));
+	CHECK(!fw.ver && !fw.feature, "firmware %u", fw.ver);
+	args.query_fw.index = n;
+	ERRNO(EINVAL, info(&args, AMDGPU_INFO_FW_VERSION, &fw, sizeof(fw)));
+	args.query_fw.fw_type = 0x7777;
+	ERRNO(EINVAL, info(&args, AMDGPU_INFO_FW_VERSION, &fw, sizeof(fw)));
+}
+
+static void info_bad(void)
+{
+	struct drm_amdgpu_info args = { 0 };
+	uint8_t buf[64];
+	unsigned int i;
+
+	start();
+	ERRNO(EINVAL, info(&args, AMDGPU_INFO_VRAM_USAGE, NULL, 8));
+	ERRNO(EINVAL, info(&args, AMDGPU_INFO_VRAM_USAGE, buf, 0));
+	ERRNO(EFAULT, info(&args, AMDGPU_INFO_VRAM_USAGE, (void *)8, 8));
+	ERRNO(EINVAL, info(&args, 0x7777, buf, sizeof(buf)));
+	ERRNO(ENOENT, info(&args, AMDGPU_INFO_SENSOR, buf, sizeof(buf)));
+	args.vbios_info.type = AMDGPU_INFO_VBIOS_IMAGE;
+	ERRNO(EINVAL, info(&args, AMDGPU_INFO_VBIOS, buf, sizeof(buf)));
+	memset(&args, 0, sizeof(args));
+	args.read_mmr_reg.dword_offset = 0x1234;
+	args.read_mmr_reg.count = 1;
+	ERRNO(EFAULT, info(&args, AMDGPU_INFO_READ_MMR_REG, buf, sizeof(buf)));
+	args.read_mmr_reg.count = 129;
+	ERRNO(EINVAL, info(&args, AMDGPU_INFO_READ_MMR_REG, buf, sizeof(buf)));
+
+	/* No byte behind the room that the caller has. */
+	memset(buf, 0x5a, sizeof(buf));
+	ERRNO(0, info(&args, AMDGPU_INFO_MEMORY, buf, 5));
+	for (i = 5; i < sizeof(buf); i++)
+		CHECK(buf[i] == 0x5a, "byte %u was written", i);
+}
+
 static const struct tap_case cases[] = {
 	{ "sizes and domains: zero at first, then what is written", sizes, 1 },
 	{ "memory in use is counted and given back", usage, 1 },
@@ -385,6 +537,10 @@ static const struct tap_case cases[] = {
 	{ "handles and offsets of others", bad_handles, 1 },
 	{ "handle and file closed before the mapping", closed_early, 1 },
 	{ "a process that ends leaves nothing", process_ends, 1 },
+	{ "a dma-buf between two files", shared, 1 },
+	{ "INFO: memory, as sysfs and the topology have it", info_memory, 1 },
+	{ "INFO: engines and firmware", info_blocks, 1 },
+	{ "INFO: bad input", info_bad, 1 },
 };
 
 int main(int argc, char **argv)
