@@ -15,14 +15,15 @@ VGPUStep vgpu_sdma_nop(VGPUEngine *e, VGPUQueue *q)
 
 /*
  * Another VMID's buffer is for privileged queues; in the others' packets 0
- * stands for their own. Entered when the packet retires.
+ * stands for their own. Whoever wrote a buffer of another VMID has no
+ * privilege, and no other VMID either. Entered when the packet retires.
  */
 VGPUStep vgpu_sdma_indirect(VGPUEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     unsigned vmid = VGPU_GET(x->dw[0], SDMA_INDIRECT__VMID);
 
-    if (!x->priv && vmid && vmid != x->ring_vmid) {
+    if (!vgpu_sdma_priv(x) && vmid && vmid != vgpu_sdma_vmid(x)) {
         return VGPU_STEP_BAD_PACKET;
     }
     if (x->ib_depth == ARRAY_SIZE(x->ib) || (x->dw[1] & 3)) {
@@ -83,7 +84,7 @@ VGPUStep vgpu_sdma_srbm_write(VGPUEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
 
-    if (!x->priv ||
+    if (!vgpu_sdma_priv(x) ||
         VGPU_GET(x->dw[0], SDMA_SRBM_WRITE__BYTE_EN) != 0xf ||
         !vgpu_sdma_srbm_allowed(VGPU_GET(x->dw[1], SDMA_SRBM_WRITE_DW1__REG))) {
         return VGPU_STEP_BAD_PACKET;

@@ -12,6 +12,11 @@ unsigned vgpu_sdma_vmid(const VGPUExec *x)
     return x->ib_depth ? x->ib[x->ib_depth - 1].vmid : x->ring_vmid;
 }
 
+bool vgpu_sdma_priv(const VGPUExec *x)
+{
+    return x->priv && vgpu_sdma_vmid(x) == x->ring_vmid;
+}
+
 uint64_t vgpu_sdma_position(const VGPUExec *x, uint64_t pos, uint64_t *left)
 {
     if (x->ib_depth) {

@@ -72,7 +72,8 @@ void vgpu_sdma_interrupt(VGPUEngine *e, VGPUQueue *q, unsigned source,
 
     QEMU_LOCK_GUARD(&e->s->lock);
     vgpu_ih_push(e->s, IH_CLIENT_SDMA(e->index), source,
-                 vgpu_queue_ih_ring(e, q), q->exec.ring_vmid, true, data);
+                 vgpu_queue_ih_ring(e, q), vgpu_sdma_vmid(&q->exec), true,
+                 data);
 }
 
 #define HEADER          (SDMA_PKT__OP | SDMA_PKT__SUB_OP)
@@ -225,12 +226,13 @@ static VGPUStep load_packet(VGPUEngine *e, VGPUQueue *q)
 static void enter_indirect(VGPUExec *x)
 {
     unsigned vmid = VGPU_GET(x->dw[0], SDMA_INDIRECT__VMID);
+    unsigned own = vgpu_sdma_vmid(x);
     VGPUIndirect *ib = &x->ib[x->ib_depth++];
 
     *ib = (VGPUIndirect) {
         .base = vgpu_dw64(&x->dw[1]),
         .size = VGPU_GET(x->dw[3], SDMA_INDIRECT_DW3__SIZE),
-        .vmid = vmid ? vmid : x->ring_vmid,
+        .vmid = vmid ? vmid : own,
     };
 }
 

@@ -281,6 +281,8 @@ VGPUAccess vgpu_sdma_fetch(VGPUExec *x, uint64_t pos, uint32_t *dw, unsigned n);
 uint64_t vgpu_sdma_position(const VGPUExec *x, uint64_t pos, uint64_t *left);
 /* The VMID of what is executed: ring or indirect buffer. */
 unsigned vgpu_sdma_vmid(const VGPUExec *x);
+/* May that do what only a privileged queue may? */
+bool vgpu_sdma_priv(const VGPUExec *x);
 
 /* reset.c: the chip's resets, and the PSP that a driver asks for one */
 

@@ -400,7 +400,7 @@ static uint64_t do_packet(Stream *s)
         fetch_rest(s, dw, 6);
         n = dw[0] >> 16 & 0xf;
         run_stream(&(Stream) {
-            .q = q, .vmid = n ? n : q->vmid, .base = pair(&dw[1]),
+            .q = q, .vmid = n ? n : s->vmid, .base = pair(&dw[1]),
             .mask = UINT64_MAX, .end = (dw[3] & 0xfffff) * 4ull,
             .depth = s->depth + 1,
         });

@@ -172,12 +172,12 @@ static void make_indirect(FuzzQueue *q, unsigned vmid, unsigned depth,
     uint64_t va;
 
     at.off += fuzz_below(r, QVGPU_PAGE) & ~3ull;
-    if (q->priv && fuzz_chance(r, 60)) {
+    if (q->priv && vmid == q->vmid && fuzz_chance(r, 60)) {
         field = c->vmids[fuzz_below(r, c->nspaces)];
     } else if (fuzz_chance(r, 30)) {
-        field = q->vmid;
+        field = vmid;
     }
-    vmid = field ? field : q->vmid;
+    vmid = field ? field : vmid;
     make_stream(q, vmid, depth + 1, 1024, dw);
     fuzz_put_dwords(c, at, UINT64_MAX, 0, dw);
     va = fuzz_special_va(q, vmid, at);

@@ -143,6 +143,67 @@ static void test_bad_indirect(void)
     qvgpu_stop(v);
 }
 
+/*
+ * Catches: a user's buffer on the kernel's ring that writes registers, calls
+ * into another address space (0 is the kernel's, where the ring is), or raises
+ * interrupts in the kernel's name.
+ */
+static void test_foreign_buffer(void)
+{
+    const uint32_t srbm[] = {
+        SDMA_PKT(SDMA_OP_SRBM_WRITE, 0) | SDMA_SRBM_WRITE__BYTE_EN,
+        HUB(VGPU_HUB_MM) + VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(9), 7,
+    };
+    const uint32_t other[] = { SDMA_PKT(SDMA_OP_INDIRECT, 0) | 5u << 16, 0, 0,
+                               1, 0, 0 };
+    QVGPU *v = qvgpu_start();
+    uint64_t outer = qvgpu_ram_page(v), inner = qvgpu_ram_page(v);
+    uint64_t va, inner_va;
+    QVGPUSpace space;
+    QVGPUQueue q;
+    QVGPUIrq irq;
+    unsigned i;
+
+    qvgpu_space_init(&space, v, VMID, QVGPU_RAM);
+    va = qvgpu_space_place(&space, outer, QVGPU_PAGE);
+    inner_va = qvgpu_space_place(&space, inner, QVGPU_PAGE);
+    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
+    for (i = 0; i < 2; i++) {
+        qtest_bufwrite(v->qts, outer, i ? other : srbm,
+                       i ? sizeof(other) : sizeof(srbm));
+        qvgpu_pkt_indirect(&q, VMID, va, i ? 6 : 3);
+        qvgpu_kick(&q);
+        qvgpu_wait_until(qvgpu_queue_exception(&q));
+        expect_stopped(&q, VGPU_SDMA_EXC_PACKET, i ? other[0] : srbm[0],
+                       qvgpu_queue_rptr(&q));
+        qvgpu_queue_disable(&q);
+        qvgpu_queue_load(&q);
+    }
+    g_assert_cmphex(qvgpu_rd(v, srbm[1]), !=, 7);
+
+    {
+        const uint32_t call[] = {
+            SDMA_PKT(SDMA_OP_INDIRECT, 0), QVGPU_LO(inner_va),
+            QVGPU_HI(inner_va), 6, 0, 0,
+        };
+        const uint32_t fence[] = {
+            SDMA_PKT(SDMA_OP_FENCE, 0), QVGPU_LO(va + 256),
+            QVGPU_HI(va + 256), 0x5a, SDMA_PKT(SDMA_OP_TRAP, 0), 0x77,
+        };
+
+        qtest_bufwrite(v->qts, outer, call, sizeof(call));
+        qtest_bufwrite(v->qts, inner, fence, sizeof(fence));
+        qvgpu_pkt_indirect(&q, VMID, va, 6);
+        qvgpu_finish(&q);
+        g_assert_cmphex(qtest_readl(v->qts, outer + 256), ==, 0x5a);
+        qvgpu_ih_next(v, &irq);
+        g_assert_cmpuint(irq.source, ==, IH_SRC_SDMA_TRAP);
+        g_assert_cmpuint(irq.vmid, ==, VMID);
+        g_assert_cmphex(irq.data[0], ==, 0x77);
+    }
+    qvgpu_stop(v);
+}
+
 /* Catches: rings and pointers that would lead the engine astray. */
 static void test_bad_rings(void)
 {
@@ -182,5 +243,6 @@ void qvgpu_add_queue_error_tests(void)
 {
     qtest_add_func("/vgpu-kfd/queue-error/bad-packets", test_bad_packets);
     qtest_add_func("/vgpu-kfd/queue-error/bad-indirect", test_bad_indirect);
+    qtest_add_func("/vgpu-kfd/queue-error/foreign-buffer", test_foreign_buffer);
     qtest_add_func("/vgpu-kfd/queue-error/bad-rings", test_bad_rings);
 }
