@@ -3,7 +3,7 @@
 #
 # hook.sh QEMU_SRC: makes this folder hw/misc/vgpu-kfd of a QEMU tree, its tests
 # tests/qtest/vgpu-kfd, its QAPI schema qapi/vgpu-kfd.json, and the contract's
-# headers include/vgpu. Safe to repeat.
+# headers include/vgpu; mends what QEMU lacks (patches/). Safe to repeat.
 set -eu
 
 tree=${1:?usage: hook.sh QEMU_SRC}
@@ -60,3 +60,11 @@ grep -q '"vgpu"' "$tree/hmp-commands-info.hx" ||
 # An entry of QEMU's generic fuzzer.
 add_after tests/qtest/fuzz/generic_fuzz_configs.h "predefined_configs\[\] = {" \
     "vgpu-kfd" '#include "tests/qtest/vgpu-kfd/generic-fuzz.h.inc"'
+
+# What has to be mended in QEMU itself, by its version; each says why. One that is
+# in the tree already is left out.
+for mend in "$here/patches/$(cut -d. -f1-2 "$tree/VERSION")"/*.patch; do
+    [ -f "$mend" ] || continue
+    patch -d "$tree" -p1 -R -f -s --dry-run <"$mend" >/dev/null 2>&1 ||
+        patch -d "$tree" -p1 -N -s <"$mend"
+done
