@@ -20,6 +20,15 @@ test: ## every suite; the last line is the sum
 test-long: ## the long forms of the suites, S= seconds each
 	@./vgpu test --long $(if $(S),--seconds $(S)) $(SUITE)
 
+check-recovery: ## GART lost or corrupt, engine hangs, resets under load, N= times each (50); a table
+	@./vgpu check-recovery $(if $(N),--repeat $(N))
+
+check-cycles: ## sleep (VRAM lost, kept; disk, idle), hot plug, module reload under load, N= times each (20); KERNEL=debug
+	@./vgpu check-cycles $(if $(N),--repeat $(N)) $(if $(KERNEL),--kernel $(KERNEL))
+
+kfdtest: ## AMD's conformance test of KFD, a result a line, sums; FILTER= gtest's patterns, CLASSES=ABC, GPUS=, KERNEL=
+	@./vgpu kfdtest $(if $(FILTER),'--filter=$(FILTER)') $(if $(CLASSES),--classes $(CLASSES)) $(if $(GPUS),--gpus $(GPUS)) $(if $(KERNEL),--kernel $(KERNEL))
+
 FUZZ_S ?= 60
 FUZZ ?= fuzz-model fuzz-generic
 fuzz: ## the fuzzers of the device, FUZZ_S= seconds each
@@ -56,4 +65,4 @@ help: ## this text
 	@sed -n 's/^\([a-z_.-]*\):[^#]*## /\1\t/p' Makefile | expand -t 24
 
 FORCE:
-.PHONY: demo test test-long fuzz bench qemu kernel driver rootfs check clean distclean help FORCE
+.PHONY: demo test test-long kfdtest fuzz bench qemu kernel driver rootfs check check-cycles check-recovery clean distclean help FORCE

@@ -5,6 +5,7 @@ The launcher's own runs begin and end with one QEMU. Here a command may outlive 
 migration share a `Session`, which reads what the agent says wherever it says it.
 """
 
+import os
 import socket
 import subprocess
 import sys
@@ -20,6 +21,12 @@ from vgpu_tools.console import Watcher
 from vgpu_tools.guest import Guest
 
 LIMIT = 120.0  # seconds for anything that is waited for
+# What ./vgpu check-cycles says; else the short form on the release kernel.
+ROUNDS = int(os.environ.get("VGPU_TEST_ROUNDS", "0")) or 2
+KERNEL = os.environ.get("VGPU_TEST_KERNEL", "release")
+APPEND = os.environ.get("VGPU_TEST_APPEND", "")
+CONSOLE_TAIL = 2000  # bytes of it that a failure tells
+ROUND_LIMIT = 120  # seconds for one of them, on the debug kernel too
 
 
 class Session:
@@ -52,14 +59,20 @@ class Session:
 class Machine:
     """One QEMU. `incoming` is where it takes its state from, instead of booting."""
 
-    def __init__(self, session: Session, folder: Path, name: str, guest: Guest, incoming: str = "") -> None:
+    def __init__(
+        self, session: Session, folder: Path, name: str, guest: Guest, incoming: str = "", keyboard: str = ""
+    ) -> None:
+        """`keyboard` is the path of a socket to type at the console; without it there is none."""
         self.session = session
         self.log = folder / f"{name}.console"
+        console = (
+            f"socket,path={keyboard},server=on,wait=off,logfile={self.log}" if keyboard else f"file,path={self.log}"
+        )
         self.qmp_path = folder / f"{name}.qmp"
         self.qmp_errors = folder / f"{name}.qemu"
         guest.qmp = self.qmp_path
         self.port, theirs = socket.socketpair()
-        command = guest.command(theirs.fileno(), "tcg", f"file,path={self.log}")
+        command = guest.command(theirs.fileno(), "tcg", console)
         if incoming:
             command += ["-incoming", incoming]
         with self.qmp_errors.open("wb") as errors:
@@ -112,7 +125,8 @@ class Machine:
         while not holds():
             left = until - time.monotonic()
             if left <= 0:
-                raise AssertionError(f"not within {LIMIT:g} s: {what}; {self.session.errors!r}; console: {self.log}")
+                console = self.log.read_text(errors="replace")[-CONSOLE_TAIL:]
+                raise AssertionError(f"not within {LIMIT:g} s: {what}; {self.session.errors!r}; console: {console}")
             self.port.settimeout(left)
             try:
                 data = self.port.recv(65536)

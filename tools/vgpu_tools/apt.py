@@ -160,6 +160,11 @@ def download_source(job: Job, package: str, version: str, folder: Path) -> None:
     )
 
 
+def download_original(job: Job, package: str, version: str, folder: Path) -> None:
+    """Fetch a source package's original tarball alone: some mirrors lack Debian's changes to a few packages."""
+    job.run(["apt-get", "-q", "-c", CONF, "source", "--tar-only", "--only-source", f"{package}={version}"], cwd=folder)
+
+
 def unpack_binary(job: Job, package: str, folder: Path, version: str = "") -> None:
     """Fetch a binary package and unpack it below a folder, without installing it."""
     downloads = folder.with_name(folder.name + ".download")

@@ -16,8 +16,8 @@ from vgpu_tools.tap import Case
 PYTHON = [path for path in (ROOT / "tools", ROOT / "tests", ROOT / "bench")]
 C_SUFFIXES = (".c", ".h")
 
-# What checkpatch asks of a driver inside one kernel tree, or of every iterator macro.
-NOT_FOR_DRIVER = ("LINUX_VERSION_CODE", "CONSTANT_COMPARISON", "MACRO_ARG_REUSE")
+# What checkpatch asks of a driver inside one kernel tree, of every iterator macro, and of names in uAPI headers.
+NOT_FOR_DRIVER = ("LINUX_VERSION_CODE", "CONSTANT_COMPARISON", "MACRO_ARG_REUSE", "CAMELCASE")
 
 
 def steps() -> list[Step]:

@@ -26,6 +26,10 @@ usage: ./vgpu run [options] -- COMMAND...      boot a guest, run COMMAND in it a
        ./vgpu trace [--seconds S] [EVENT...] [--qmp PATH]   follow its trace events (vgpu_fault, 'vgpu_*'); list them
        ./vgpu build TARGET...                  qemu kernel driver rootfs, or all (what make calls)
        ./vgpu qtest [release|sanitizers] [ARGUMENTS...]   the device's qtest program, with its own output (TAP)
+       ./vgpu check-recovery [--repeat N] [--kernel debug] [--append ARGS]   GART lost, hangs, resets: a table
+       ./vgpu check-cycles [--repeat N] [--kernel debug] [--append ARGS]   sleep, hot plug, module reload: a table
+       ./vgpu kfdtest [--filter PATTERNS] [--classes ABC] [--gpus N] [--kernel debug] [--seconds S]
+                                               AMD's test of KFD: results, sums; S seconds a test
        ./vgpu demo|bench|check|compile-commands, ./vgpu test [--long [--seconds N]] [SUITE...]   the same
 
 options of run, shell and gdb:
@@ -37,9 +41,11 @@ options of run, shell and gdb:
   --kernel NAME        release, debug (release)
   --share DIR          a host folder, at /mnt/share in the guest
   --device-opts K=V,.. properties of each vgpu-kfd device
+  --append ARGS        more of the kernel's command line (vgpu_kfd.PARAMETER=VALUE)
   --qemu-args ARGS     more arguments for QEMU
   --timeout S          seconds until a run is given up, 0 for never (600; shell: 0)
   --qmp PATH           a QMP socket at PATH
+  --bzimage            boot as firmware does: slower, but the guest can sleep to memory
   -v                   show the guest's console on standard error
 
 exit status of run: the command's; 124 when its time ran out; 125 when the guest's kernel died or reported an error,
@@ -65,9 +71,11 @@ def guest_parser(timeout: float) -> Parser:
     parser.add_argument("--kernel", choices=("release", "debug"), default="release")
     parser.add_argument("--share", type=Path)
     parser.add_argument("--device-opts", default="")
+    parser.add_argument("--append", default="")
     parser.add_argument("--qemu-args", default="")
     parser.add_argument("--timeout", type=float, default=timeout)
     parser.add_argument("--qmp", type=Path)
+    parser.add_argument("--bzimage", action="store_true")
     parser.add_argument("-v", dest="verbose", action="store_true")
     return parser
 
@@ -77,8 +85,6 @@ def parse_guest(words: Sequence[str], timeout: float = 0) -> tuple[argparse.Name
     from vgpu_tools.guest import Guest, split_arguments
 
     options = guest_parser(timeout).parse_args(join_values(words))
-    if options.rootfs == "rocm":
-        raise Failure("--rootfs rocm is not there yet", status=2)
     if options.timeout < 0:
         raise Failure(f"--timeout {options.timeout:g}: want seconds, or 0", status=2)
     guest = Guest(
@@ -86,11 +92,14 @@ def parse_guest(words: Sequence[str], timeout: float = 0) -> tuple[argparse.Name
         vram=options.vram,
         memory=options.memory,
         cpus=options.cpus,
+        rootfs=options.rootfs,
         kernel=options.kernel,
         share=options.share,
         device_opts=options.device_opts,
+        append=options.append,
         qemu_args=split_arguments(options.qemu_args),
         qmp=options.qmp,
+        bzimage=options.bzimage,
     )
     guest.check()
     return options, guest
@@ -250,6 +259,45 @@ def operator_parser() -> Parser:
     return parser
 
 
+def repeated(words: list[str], times: int) -> argparse.Namespace:
+    """The options of check-recovery and check-cycles."""
+    parser = Parser(prog="vgpu", add_help=False, allow_abbrev=False)
+    parser.add_argument("--repeat", type=int, default=times)
+    parser.add_argument("--kernel", choices=("release", "debug"), default="release")
+    parser.add_argument("--append", default="")
+    options = parser.parse_args(words)
+    if options.repeat < 1:
+        raise Failure(f"--repeat {options.repeat}: at least 1", status=2)
+    return options
+
+
+def check_recovery(words: list[str]) -> int:
+    """./vgpu check-recovery"""
+    from vgpu_tools import recovery
+
+    return recovery.check_recovery(repeated(words, 50))
+
+
+def check_cycles(words: list[str]) -> int:
+    """./vgpu check-cycles"""
+    from vgpu_tools import cycles
+
+    return cycles.check_cycles(repeated(words, 20))
+
+
+def kfdtest(words: list[str]) -> int:
+    """./vgpu kfdtest"""
+    from vgpu_tools import kfdtest
+
+    parser = Parser(prog="vgpu", add_help=False, allow_abbrev=False)
+    parser.add_argument("--filter", default="")
+    parser.add_argument("--classes", default="")
+    parser.add_argument("--gpus", type=int, default=1)
+    parser.add_argument("--kernel", choices=("release", "debug"), default="release")
+    parser.add_argument("--seconds", type=int, default=0)
+    return kfdtest.kfdtest(parser.parse_args(join_values(words)))
+
+
 def inject(words: list[str]) -> int:
     """./vgpu inject"""
     from vgpu_tools import operate
@@ -289,7 +337,10 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "qtest": qtest,
     "check": check,
     "compile-commands": compile_commands,
+    "check-cycles": check_cycles,
+    "check-recovery": check_recovery,
     "inject": inject,
+    "kfdtest": kfdtest,
     "stats": stats,
     "trace": trace,
     "help": help_text,

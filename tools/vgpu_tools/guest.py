@@ -6,12 +6,12 @@ import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vgpu_tools import accel, kernel, qemu, rootfs, sources
+from vgpu_tools import accel, kernel, qemu, rocm, rootfs, sources
 from vgpu_tools.errors import Failure
 from vgpu_tools.steps import ensure
 
 MAX_GPUS = 8
-APPEND = "console=ttyS0 panic=-1 oops=panic tsc=reliable"
+APPEND = "console=ttyS0 panic=-1 oops=panic tsc=reliable no_timer_check"
 SIZE = re.compile(r"[1-9]\d*[KMGT]?")
 OPTION = re.compile(r"[a-z][a-z0-9-]*=[^,]+(,[a-z][a-z0-9-]*=[^,]+)*")
 
@@ -24,11 +24,14 @@ class Guest:
     vram: str = ""  # of each GPU; empty: the device's default
     memory: str = "2G"
     cpus: int = 2
+    rootfs: str = "mini"  # or "rocm"
     kernel: str = "release"
     share: Path | None = None
     device_opts: str = ""
+    append: str = ""  # more of the kernel's command line
     qemu_args: list[str] = field(default_factory=list)
     qmp: Path | None = None
+    bzimage: bool = False  # boots slower, but can sleep to memory
 
     def check(self) -> None:
         """Refuse what cannot be started."""
@@ -50,6 +53,8 @@ class Guest:
     def prepare(self) -> None:
         """Build what is missing."""
         ensure(sources.firmware()[0], qemu.build(), kernel.build(self.kernel), rootfs.build(self.kernel))
+        if self.rootfs == "rocm":
+            ensure(rocm.build())
 
     def command(self, agent_fd: int, accelerator: str, console: str = "stdio,signal=off") -> list[str]:
         """QEMU's command line; the agent's socket is `agent_fd`, the console a character device."""
@@ -58,9 +63,19 @@ class Guest:
             words += ["-L", folder]
         words += ["-nodefaults", "-no-user-config", "-nographic", "-no-reboot"]
         words += ["-name", "vgpu-kfd", "-machine", "q35,vmport=off,smbus=off,hpet=off"]
+        # Hot plug by the ports themselves (pciehp), as of a card, and not by ACPI.
+        words += ["-global", "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off"]
         words += accel.arguments(accelerator)
         words += ["-smp", str(self.cpus), "-m", self.memory]
-        words += ["-kernel", kernel.image(self.kernel), "-initrd", rootfs.image(self.kernel), "-append", APPEND]
+        image = kernel.bzimage(self.kernel) if self.bzimage else kernel.image(self.kernel)
+        words += ["-kernel", image, "-initrd", rootfs.image(self.kernel)]
+        append = [APPEND, *accel.kernel_arguments(accelerator), self.append]
+        if self.rootfs == "rocm":
+            place = str(rocm.image()).replace(",", ",,")
+            words += ["-drive", f"if=none,id=root,format=raw,read-only=on,file={place}"]
+            words += ["-device", "virtio-blk-pci,drive=root"]
+            append += ["vgpu_root=vda"]  # the mini root file system's init goes there
+        words += ["-append", " ".join(word for word in append if word)]
         words += ["-chardev", f"{console},id=console", "-serial", "chardev:console"]
         words += ["-chardev", f"socket,id=agent,fd={agent_fd}", "-device", "virtio-serial-pci,max_ports=2"]
         words += ["-device", "virtserialport,chardev=agent,name=vgpu.agent"]

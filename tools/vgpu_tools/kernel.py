@@ -38,6 +38,14 @@ def image(flavour: str) -> Path:
     return folder(flavour) / "vmlinux"
 
 
+def bzimage(flavour: str) -> Path:
+    """The same kernel for a boot by the firmware's protocol.
+
+    QEMU writes an ELF kernel into memory again at every reset, and a wakeup from sleep to memory is one.
+    """
+    return folder(flavour) / "bzImage"
+
+
 def headers() -> Path:
     """The user-space headers of the kernel."""
     return folder("release") / "headers" / "include"
@@ -78,12 +86,13 @@ def build(flavour: str) -> Step:
         _bring_up(job, flavour)
         folder(flavour).mkdir(parents=True, exist_ok=True)
         shutil.copy2(work / "vmlinux.boot", image(flavour))
+        shutil.copy2(work / "arch/x86/boot/bzImage", bzimage(flavour))
         if flavour == "release":
             shutil.rmtree(headers().parent, ignore_errors=True)
             shutil.copytree(work / "headers", headers().parent)
 
     name, title = f"kernel-{flavour}", f"guest kernel ({flavour})"
-    outputs = [image(flavour)] + ([headers()] if flavour == "release" else [])
+    outputs = [image(flavour), bzimage(flavour)] + ([headers()] if flavour == "release" else [])
     return Step(name, title, make, _inputs(flavour), outputs, [sources.linux().step], lock="linux")
 
 

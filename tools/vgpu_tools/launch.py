@@ -114,12 +114,22 @@ class Run:
             self._send(agent.frame(agent.DUMP))
             end = time.monotonic() + DUMP_SECONDS
             self._pump(lambda: False, lambda: end)
+            self._note_machine()
         self.process.terminate()
         end = time.monotonic() + END_SECONDS
         self._pump(lambda: False, lambda: end)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(max(0.1, end - time.monotonic()))
         return timed_out
+
+    def _note_machine(self) -> None:
+        """Keep what QEMU knows of the processors: that an interrupt was lost shows nowhere else."""
+        words = ["info cpus", "info registers -a", *(f"info lapic {cpu}" for cpu in range(self.guest.cpus))]
+        commands = [("human-monitor-command", {"command-line": line}) for line in words]
+        with contextlib.suppress(Failure, monitor.Refused):
+            answers = monitor.ask(self.folder / monitor.SOCKET, *commands)
+            text = "".join(f"{line}\n{answer}\n" for line, answer in zip(words, answers, strict=True))
+            (self.folder / "machine.txt").write_text(text)
 
     def _pump(self, done: Callable[[], bool], deadline: Callable[[], float]) -> bool:
         """Move bytes until `done`, or QEMU's end; false when the deadline came first."""

@@ -7,11 +7,13 @@ A suite returns cases; what it printed lies in build/results/NAME.log, its cases
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +28,7 @@ AVOCADO_SECONDS = 1200
 FUZZ_SECONDS = 60
 FUZZ_MORE_SECONDS = 600  # to look for a smaller case that fails, too
 TEST_SECONDS = {"release": 240, "debug": 600}  # for one guest program; the debug kernel is many times slower
+GUESTS = 2  # that run at a time, where there are as many CPUs
 SANITIZER_OPTIONS = {
     "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",  # ASan stops by itself
     "ASAN_OPTIONS": "fast_unwind_on_malloc=0",  # so that a leak's whole stack is known
@@ -60,8 +63,8 @@ def _long(command: list[str]) -> list[str]:
     return ["env", f"VGPU_TEST_SECONDS={seconds}", *command] if seconds else command
 
 
-def in_guest(log: Path, name: str, options: Sequence[str], command: Sequence[str], seconds: int) -> list[Case]:
-    """Run a command that prints TAP in a guest of its own."""
+def in_guest(name: str, options: Sequence[str], command: Sequence[str], seconds: int) -> tuple[list[Case], str]:
+    """Run a command that prints TAP in a guest of its own; returns what it printed, too, for the log."""
     start = time.monotonic()
     launcher = [ROOT / "vgpu", "run", "--timeout", str(seconds), *options, "--", *command]
     result = subprocess.run(
@@ -72,8 +75,9 @@ def in_guest(log: Path, name: str, options: Sequence[str], command: Sequence[str
     )
     took = time.monotonic() - start
     output, errors = result.stdout.decode(errors="replace"), result.stderr.decode(errors="replace")
-    with log.open("a") as file:
-        file.write(f"# {name}: {' '.join(map(str, launcher))}\n{output}{errors}# exit status {result.returncode}\n")
+    said = (
+        f"# {name}: {' '.join(map(str, launcher))}\n{output}{errors}# exit status {result.returncode}, {took:.0f} s\n"
+    )
     cases = parse(output, f"{name}: ")
     failed = any(case.outcome == "failed" for case in cases)
     if not cases:
@@ -84,16 +88,26 @@ def in_guest(log: Path, name: str, options: Sequence[str], command: Sequence[str
         cases.append(Case(f"{name}: exit", "failed", "a test failed, but the exit status is 0"))
     for case in cases:
         case.seconds = took / len(cases)
-    return cases
+    return cases, said
 
 
-def _kunit(log: Path) -> list[Case]:
-    script = (
-        f"modprobe {KUNIT_MODULE} || exit 1; cd /sys/kernel/debug/kunit || exit 1;"
-        f'for suite in *; do case " $(cat $suite/results)" in *"not ok"*) bad=1;; esac; cat $suite/results; done;'
-        f"rmmod {KUNIT_MODULE} || exit 1; exit ${{bad:-0}}"
-    )
-    return in_guest(log, "kunit", ["--kernel", "debug"], ["sh", "-c", script], TEST_SECONDS["debug"])
+def _kunit(flavour: str) -> Callable[[Path], list[Case]]:
+    """Load the unit tests; the kernel picks a seed and prints it, VGPU_KUNIT_SEED gives one."""
+
+    def run(log: Path) -> list[Case]:
+        seed = os.environ.get("VGPU_KUNIT_SEED")
+        parameters = f"seed={int(seed, 0)}" if seed else ""
+        script = (
+            f"modprobe {KUNIT_MODULE} {parameters} || exit 1; cd /sys/kernel/debug/kunit || exit 1;"
+            f'for suite in *; do case " $(cat $suite/results)" in *"not ok"*) bad=1;; esac; cat $suite/results; done;'
+            f"rmmod {KUNIT_MODULE} || exit 1; exit ${{bad:-0}}"
+        )
+        command = ["sh", "-c", script]
+        cases, said = in_guest(f"kunit-{flavour}", ["--kernel", flavour], command, TEST_SECONDS[flavour])
+        log.write_text(said)
+        return cases
+
+    return run
 
 
 def _qtest(log: Path, variant: str = "release") -> list[Case]:
@@ -179,28 +193,42 @@ def listed_tests() -> list[tuple[str, list[str]]]:
     """The guest test programs and the launcher options that each needs, from tests.list."""
     tests = []
     for line in (PROGRAMS / "tests.list").read_text().splitlines():
-        if words := line.split("#", 1)[0].split():
+        if words := shlex.split(line, comments=True):
             tests.append((words[0], words[1:]))
     return tests
 
 
 def _guest(flavour: str) -> Callable[[Path], list[Case]]:
+    """Every listed program, some guests at a time; what is said and logged is in the list's order."""
+
+    def one(test: tuple[str, list[str]]) -> tuple[list[Case], str]:
+        name, options = test
+        return in_guest(name, ["--kernel", flavour, *options], _long([name]), _limit(TEST_SECONDS[flavour]))
+
     def run(log: Path) -> list[Case]:
         cases: list[Case] = []
-        for name, options in listed_tests():
-            cases += in_guest(log, name, ["--kernel", flavour, *options], _long([name]), _limit(TEST_SECONDS[flavour]))
-            ui.say(f"    {name} ({flavour}): {summary([case for case in cases if case.name.startswith(name)])}")
+        tests = listed_tests()
+        pool = ThreadPoolExecutor(min(GUESTS, len(os.sched_getaffinity(0))))
+        try:
+            for (name, _), (its_cases, said) in zip(tests, pool.map(one, tests), strict=True):
+                with log.open("a") as file:
+                    file.write(said)
+                ui.say(f"    {name} ({flavour}): {summary(its_cases)}")
+                cases += its_cases
+        finally:
+            pool.shutdown(cancel_futures=True)
         return cases
 
     return run
 
 
-def _avocado(log: Path) -> list[Case]:
+def avocado(log: Path, tests: Sequence[Path] = (ROOT / "tests/avocado",), limit: int = AVOCADO_SECONDS) -> list[Case]:
+    """Run avocado's tests, all of them or those of some files; their logs lie in build/avocado."""
     results = BUILD / "avocado"
     shutil.rmtree(results, ignore_errors=True)
     results.mkdir(parents=True)
     avocado = [sys.executable, "-m", "avocado", "run", "--max-parallel-tasks=1", "--disable-sysinfo"]
-    command = [*avocado, "--job-results-dir", results, "--json", results / "results.json", ROOT / "tests/avocado"]
+    command = [*avocado, "--job-results-dir", results, "--json", results / "results.json", *tests]
     with log.open("wb") as file:
         try:
             subprocess.run(
@@ -208,13 +236,13 @@ def _avocado(log: Path) -> list[Case]:
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,
-                timeout=AVOCADO_SECONDS,
+                timeout=limit,
                 cwd=ROOT,
                 env=clean_environment({"PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"}),
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return [Case("avocado", "failed", f"not done after {AVOCADO_SECONDS} s")]
+            return [Case("avocado", "failed", f"not done after {limit} s")]
     if not (results / "results.json").exists():
         return [Case("avocado", "failed", "no results")]
     outcomes = {"PASS": "passed", "WARN": "passed", "SKIP": "skipped", "CANCEL": "skipped"}
@@ -244,11 +272,14 @@ SUITES = (
         lambda log: _model_fuzz(log, "sanitizers"),
         long=True,
     ),
-    Suite("kunit", lambda: _guest_steps("debug"), _kunit),
+    Suite("kunit-release", lambda: _guest_steps("release"), _kunit("release")),
+    Suite("kunit-debug", lambda: _guest_steps("debug"), _kunit("debug")),
     Suite("guest-release", lambda: _guest_steps("release"), _guest("release")),
     Suite("guest-debug", lambda: _guest_steps("debug"), _guest("debug")),
-    Suite("avocado", lambda: _guest_steps("release"), _avocado),
+    Suite("avocado", lambda: _guest_steps("release"), avocado),
 )
+
+GROUPS = {"kunit": ("kunit-release", "kunit-debug")}  # names that stand for several suites
 
 
 def summary(cases: Sequence[Case]) -> str:
@@ -264,9 +295,10 @@ def run(names: Sequence[str], seconds: int = 0) -> int:
     (VGPU_TEST_SECONDS) of qtest and of the guest tests, how long a test that can go on may do so.
     """
     known = {suite.name: suite for suite in SUITES}
+    names = [one for name in names for one in GROUPS.get(name, (name,))]
     for name in names:
         if name not in known:
-            raise Failure(f"no such suite: {name} (there are {', '.join(known)})", status=2)
+            raise Failure(f"no such suite: {name} (there are {', '.join((*known, *GROUPS))})", status=2)
     chosen = [known[name] for name in names] or [suite for suite in SUITES if seconds or not suite.long]
     if seconds:
         os.environ["VGPU_TEST_SECONDS"] = str(seconds)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""./vgpu check-cycles: the GPU sleeps, goes and comes again and again, under load; after each time the memory in use
+is what it was at first. A table, and what lies behind it in build/results/cycles*.log."""
+
+import argparse
+import os
+import re
+import time
+from collections.abc import Sequence
+
+from vgpu_tools import ui
+from vgpu_tools.guest import Guest
+from vgpu_tools.paths import RESULTS, ROOT
+from vgpu_tools.suites import avocado, in_guest
+from vgpu_tools.tap import Case
+
+START_SECONDS = 600
+ROUND_SECONDS = {"release": 60, "debug": 240}  # one round of all cases of a row
+RELOADS = 5  # the module is loaded anew so many times as often
+SLEEP = ["--bzimage", "--vram", "128M"]
+LOST = ["--device-opts", "vram-lost-on-reset=on"]
+BY_HOST = ("test_unplug.py", "test_sleep.py")
+ROUNDS = re.compile(r"^# (\d+ rounds.*)$", re.MULTILINE)
+
+
+def _in_guest(repeat: int) -> list[tuple[str, list[str], list[str]]]:
+    """Rows that a guest does alone: name, the launcher's options, command."""
+    said = ["env", f"VGPU_TEST_ROUNDS={repeat}"]
+    return [
+        ("memory, VRAM lost", [*SLEEP, *LOST], [*said, "vgpu-test-suspend"]),
+        ("memory, VRAM kept", SLEEP, [*said, "vgpu-test-suspend"]),
+        ("remove, rescan", ["--vram", "256M"], [*said, "vgpu-test-unplug", "remove and rescan under load"]),
+        ("module reload", ["--vram", "256M"], ["vgpu-test-reload", str(RELOADS * repeat)]),
+    ]
+
+
+def _show(row: str, cases: Sequence[Case], since: float, said: Sequence[str]) -> None:
+    print(f"{row:19}{ui.clock(time.monotonic() - since)}", flush=True)
+    for case in cases:
+        why = f": {case.why}" if case.outcome != "passed" else ""
+        print(f"    {case.outcome}: {case.name}{why}", flush=True)
+    for line in said:
+        print(f"    {line}", flush=True)
+
+
+def check_cycles(options: argparse.Namespace) -> int:
+    """Run all of it. Exit status 0 only if nothing failed and nothing was skipped."""
+    Guest(kernel=options.kernel).prepare()
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    log = RESULTS / "cycles.log"
+    log.write_text("")
+    everything: list[Case] = []
+    limit = START_SECONDS + ROUND_SECONDS[options.kernel] * options.repeat
+    common = ["--kernel", options.kernel, f"--append={options.append}"]
+    for row, words, command in _in_guest(options.repeat):
+        start = time.monotonic()
+        cases, said = in_guest(row, [*common, *words], command, limit)
+        with log.open("a") as file:
+            file.write(said)
+        _show(row, cases, start, ROUNDS.findall(said))
+        everything += cases
+
+    os.environ |= {"VGPU_TEST_ROUNDS": str(options.repeat), "VGPU_TEST_KERNEL": options.kernel}
+    os.environ["VGPU_TEST_APPEND"] = options.append
+    start = time.monotonic()
+    tests = [ROOT / "tests/avocado" / name for name in BY_HOST]
+    cases = avocado(RESULTS / "cycles-avocado.log", tests, len(tests) * limit)
+    _show("slot; disk, idle", cases, start, [f"{options.repeat} rounds each"])
+    everything += cases
+    bad = sum(case.outcome != "passed" for case in everything)
+    print(f"NOT all right: {bad} of {len(everything)}; log: {log}" if bad else "all right, each time")
+    return 1 if bad else 0

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The rocm root file system: Debian with the ROCm user space as it is packaged, and AMD's kfdtest.
+
+An image that is only read; the guest lays a writable layer in memory over it (guest-rootfs/mini/init). Debian is
+unpacked by mmdebstrap, which needs neither to be root nor to leave a folder behind: what is to be done in the new
+system is done by its hooks, and what is wanted from it leaves through them.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from vgpu_tools import apt, fingerprint
+from vgpu_tools.paths import CACHE, ROOTFS
+from vgpu_tools.sources import SOURCES, only
+from vgpu_tools.steps import Job, Step
+from vgpu_tools.versions import pins
+
+ROCM = ROOTFS / "rocm"
+LEFT_OUT = ("/usr/share/man/*", "/usr/share/doc/*", "/usr/share/info/*", "/usr/share/locale/*")
+MOUNTED = "^(proc|sys|dev)/.+"  # while the hooks run
+TARGET = "/usr/local/lib/kfdtest"
+
+
+def _program(name: str, source: Path, outputs: Sequence[str], hooks: Callable[[Job, Path], Sequence[str]]) -> Step:
+    """A step that builds a program in a chroot of the guest's release, with the tools of its pin.
+
+    `hooks` gives what is to be done there; `outputs` leave by them into the step's folder, in which nothing else stays.
+    """
+    pin = pins()[name]
+    folder = SOURCES / name
+
+    def make(job: Job) -> None:
+        apt.configure(job)
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in folder.iterdir():
+            path.unlink()
+        _debian(job, pin["tools"], hooks(job, folder))
+        for path in folder.iterdir():
+            if path.name not in outputs:
+                path.unlink()
+
+    inputs = fingerprint.of(pin, pins()["debian"]["suite"], source)
+    needs = [apt.host_packages(), apt.host_packages("packages-rocm")]
+    return Step(name, name, make, inputs, [folder / output for output in outputs], needs, shared=True, lock="rocm")
+
+
+def kfdtest() -> Step:
+    """The step that builds AMD's kfdtest."""
+    pin = pins()["kfdtest"]
+    script = ROCM / "build-kfdtest.sh"
+
+    def hooks(job: Job, folder: Path) -> Sequence[str]:
+        version = apt.choose(pin["package"], pin["version"], pin["series"], apt.source_versions(pin["package"]))
+        apt.download_original(job, pin["package"], version, folder)
+        return [
+            'mkdir "$1/src"',
+            f'tar -xf {only(job, folder, "*.orig.tar.*")} --strip-components=1 -C "$1/src"',
+            f'cp {script} "$1/build.sh"',
+            'chroot "$1" sh /build.sh',
+            f"copy-out /out/kfdtest /out/kfdtest.exclude {folder}",
+        ]
+
+    return _program("kfdtest", script, ["kfdtest", "kfdtest.exclude"], hooks)
+
+
+def rocr() -> Step:
+    """The step that builds our program on ROCr."""
+    source = ROCM / "vgpu-test-rocr.c"
+
+    def hooks(job: Job, folder: Path) -> Sequence[str]:
+        flags = "-std=gnu11 -O2 -Wall -Wextra -Werror"
+        return [
+            f'cp {source} "$1/rocr.c"',
+            f'chroot "$1" gcc {flags} -o /vgpu-test-rocr /rocr.c -lhsa-runtime64',
+            f"copy-out /vgpu-test-rocr {folder}",
+        ]
+
+    return _program("rocr", source, ["vgpu-test-rocr"], hooks)
+
+
+def image() -> Path:
+    """The file system's image."""
+    return CACHE / "rocm.erofs"
+
+
+def build() -> Step:
+    """The step that makes the image."""
+    test = kfdtest()
+    ours = rocr()
+
+    def make(job: Job) -> None:
+        apt.configure(job)
+        new = image().with_suffix(".new")
+        new.unlink(missing_ok=True)
+        hooks = [
+            f'mkdir -p "$1{TARGET}" "$1/opt/vgpu/bin" "$1/mnt/share" "$1/run/lower"',
+            *(f'cp {output} "$1{TARGET}/"' for output in test.outputs),
+            f'ln -s {TARGET}/kfdtest "$1/usr/local/bin/kfdtest"',
+            f'cp {ours.outputs[0]} "$1/usr/local/bin/"',
+            f"mkfs.erofs -x-1 --exclude-regex='{MOUNTED}' {new} \"$1\"",
+        ]
+        _debian(job, pins()["rocm"]["packages"], hooks)
+        new.replace(image())
+        job.note(f"{image().stat().st_size} bytes")
+
+    inputs = fingerprint.of(pins()["rocm"], pins()["debian"]["suite"], Path(__file__))
+    return Step("rocm", "root file system (rocm)", make, inputs, [image()], [test, ours], shared=True, lock="rocm")
+
+
+def _debian(job: Job, packages: Sequence[str], hooks: Sequence[str]) -> None:
+    """Unpack a small Debian with packages, run hooks in it ("$1" is its root), and throw it away."""
+    suite = pins()["debian"]["suite"]
+    listing = apt.APT / "binary.list"
+    lines = (apt.APT / "sources.list").read_text().splitlines(keepends=True)
+    listing.write_text("".join(line for line in lines if line.startswith("deb ")))
+    command: list[str | Path] = ["mmdebstrap", "--variant=minbase", "--format=null"]
+    command += ["--mode=root"] if os.geteuid() == 0 else ["--mode=unshare"]
+    command += [f"--dpkgopt=path-exclude={path}" for path in LEFT_OUT]
+    command += ['--aptopt=Acquire::Languages "none"', f"--include={','.join(packages)}"]
+    command += [f"--customize-hook={hook}" for hook in hooks]
+    job.run([*command, suite, "-", listing])
