@@ -10,13 +10,49 @@
 #define VGPU_DEVICE_H
 
 #include <drm/drm_device.h>
+#include <linux/notifier.h>
 #include <linux/pci.h>
 
+#include "drm/vgpu_sched.h"
 #include "hw/vgpu_hw.h"
 #include "mm/vgpu_mm.h"
 #include "vm/vgpu_vm.h"
 
 struct kfd_node;
+
+/**
+ * struct vgpu_reset - recovery of a device
+ * @wq: runs @work, one at a time
+ * @work: does what is in @pending
+ * @pending: VGPU_RECOVER_*
+ * @tell_work: tells kfd/ of the engines in @tell
+ * @tell: VGPU_RECOVER_ENGINE()
+ * @since: when the first of @pending was asked for, ns; 0: nothing is
+ * @resets: resets of an engine or of the device
+ * @device_tries: device resets since an engine reset was enough
+ * @enabled: requests are taken
+ */
+struct vgpu_reset {
+	struct workqueue_struct *wq;
+	struct work_struct work;
+	atomic_t pending;
+	struct work_struct tell_work;
+	atomic_t tell;
+	atomic64_t since;
+	atomic_t resets;
+	unsigned int device_tries;
+	bool enabled;
+};
+
+/**
+ * struct vgpu_pm - the system's sleep
+ * @nb: hears of it before processes are frozen and after they are thawed
+ * @asleep: the hardware is off
+ */
+struct vgpu_pm {
+	struct notifier_block nb;
+	bool asleep;
+};
 
 /**
  * struct vgpu_device - one GPU
@@ -25,6 +61,9 @@ struct kfd_node;
  * @hw: registers, rings, interrupts (hw/)
  * @mman: TTM device and its managers (mm/)
  * @vmm: VMIDs, PASIDs, VMs (vm/)
+ * @sched: jobs of the render node (drm/)
+ * @reset: recovery (vgpu_reset.c)
+ * @pm: sleep of the system (vgpu_pm.c)
  * @kfd: KFD's view of the device, NULL until kfd has taken it on
  */
 struct vgpu_device {
@@ -33,6 +72,9 @@ struct vgpu_device {
 	struct vgpu_hw hw;
 	struct vgpu_mman mman;
 	struct vgpu_vm_manager vmm;
+	struct vgpu_sched sched;
+	struct vgpu_reset reset;
+	struct vgpu_pm pm;
 	struct kfd_node *kfd;
 };
 

@@ -30,47 +30,84 @@ static int vgpu_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (ret)
 		return ret;
 
-	ret = vgpu_hw_init(vdev);
+	ret = vgpu_reset_init(vdev);
 	if (ret)
 		return ret;
+	ret = vgpu_hw_init(vdev);
+	if (ret)
+		goto err_reset;
 	ret = vgpu_mm_init(vdev);
 	if (ret)
 		goto err_hw;
 	ret = vgpu_vmm_init(vdev);
 	if (ret)
 		goto err_mm;
-	ret = drm_dev_register(&vdev->drm, 0);
+	ret = vgpu_sched_init(vdev);
 	if (ret)
 		goto err_vmm;
+	ret = drm_dev_register(&vdev->drm, 0);
+	if (ret)
+		goto err_sched;
 	ret = kfd_device_init(vdev);
 	if (ret)
 		goto err_drm;
+	ret = vgpu_pm_init(vdev);
+	if (ret)
+		goto err_kfd;
+	vgpu_reset_start(vdev);
 
 	drm_info(&vdev->drm, "%llu MiB of VRAM, %llu MiB of GART\n",
 		 vdev->hw.vram_size >> 20,
 		 (vdev->hw.gart.total << VGPU_PAGE_SHIFT) >> 20);
 	return 0;
 
+err_kfd:
+	kfd_device_fini(vdev);
 err_drm:
 	drm_dev_unplug(&vdev->drm);
+err_sched:
+	vgpu_sched_fini(vdev);
 err_vmm:
 	vgpu_vmm_fini(vdev);
 err_mm:
 	vgpu_mm_fini(vdev);
 err_hw:
 	vgpu_hw_fini(vdev);
+err_reset:
+	vgpu_reset_fini(vdev);
 	return ret;
 }
 
+/*
+ * The driver is unbound, the device is about to go, or it is gone already. Open
+ * files, mappings and the BOs behind them stay as long as somebody has them, and
+ * with them @vdev; what they may still call asks drm_dev_enter() first, or
+ * mman.ready. In this order:
+ *
+ *	recovery		what fails from now on is done by the CPU
+ *	kfd			processes lose the GPU, SVM pages leave VRAM
+ *	drm_dev_unplug()	waits for ioctls and faults under way
+ *	mm, hw			no DMA, no interrupt afterwards
+ */
 static void vgpu_pci_remove(struct pci_dev *pdev)
 {
 	struct vgpu_device *vdev = pci_get_drvdata(pdev);
 
+	vgpu_pm_fini(vdev);
+	vgpu_reset_stop(vdev);
+	if (!vgpu_hw_present(vdev)) {
+		drm_err(&vdev->drm,
+			"device is gone, and what was in its VRAM\n");
+		/* Fences signal, so that nobody waits for what never comes. */
+		vgpu_sdma_give_up(vdev);
+	}
 	kfd_device_fini(vdev);
 	drm_dev_unplug(&vdev->drm);
+	vgpu_sched_fini(vdev);
 	vgpu_vmm_fini(vdev);
 	vgpu_mm_fini(vdev);
 	vgpu_hw_fini(vdev);
+	vgpu_reset_fini(vdev);
 }
 
 /* The next kernel must not find engines that write to its memory. */
@@ -78,6 +115,7 @@ static void vgpu_pci_shutdown(struct pci_dev *pdev)
 {
 	struct vgpu_device *vdev = pci_get_drvdata(pdev);
 
+	vgpu_reset_stop(vdev);
 	vgpu_hw_quiesce(vdev);
 	pci_clear_master(pdev);
 }
@@ -97,11 +135,7 @@ static struct pci_driver vgpu_pci_driver = {
 	.remove = vgpu_pci_remove,
 	.shutdown = vgpu_pci_shutdown,
 	.dev_groups = vgpu_sysfs_groups,
-	/*
-	 * Open files keep the module, and so the device, in place; taking the
-	 * device from under them through sysfs is not supported.
-	 */
-	.driver.suppress_bind_attrs = true,
+	.driver.pm = pm_sleep_ptr(&vgpu_pm_ops),
 };
 
 /**

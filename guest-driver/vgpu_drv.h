@@ -3,6 +3,8 @@
 #ifndef VGPU_DRV_H
 #define VGPU_DRV_H
 
+#include <linux/pm.h>
+
 #define VGPU_DRV_NAME		"amdgpu"	/* what user space looks for */
 #define VGPU_DRV_DESC		"vgpu-kfd: AMD GPU memory system model"
 #define VGPU_DRV_MAJOR		3
@@ -16,6 +18,20 @@ struct vgpu_device;
 
 /* vgpu_drv.c */
 bool vgpu_drv_has_cwsr(void);
+
+/* vgpu_reset.c */
+int vgpu_reset_init(struct vgpu_device *vdev);
+void vgpu_reset_start(struct vgpu_device *vdev);
+void vgpu_reset_stop(struct vgpu_device *vdev);
+void vgpu_reset_fini(struct vgpu_device *vdev);
+int vgpu_reset_device(struct vgpu_device *vdev);
+u32 vgpu_reset_counter(struct vgpu_device *vdev);
+u32 vgpu_vram_lost_counter(struct vgpu_device *vdev);
+
+/* vgpu_pm.c */
+extern const struct dev_pm_ops vgpu_pm_ops;
+int vgpu_pm_init(struct vgpu_device *vdev);
+void vgpu_pm_fini(struct vgpu_device *vdev);
 
 /* drm/vgpu_drm.c */
 extern const struct drm_driver vgpu_drm_driver;

@@ -22,19 +22,24 @@ MODULE_PARM_DESC(noretry, "Retry faults are off (0: they are on)");
 
 static int sched_policy;
 module_param(sched_policy, int, 0444);
-MODULE_PARM_DESC(sched_policy, "Queue scheduling (2: by the driver, no hardware scheduler)");
+MODULE_PARM_DESC(sched_policy, "Queue scheduling (0: by the hardware, more queues than it has slots)");
 
 static int mes;
 module_param(mes, int, 0444);
 MODULE_PARM_DESC(mes, "Micro engine scheduler (0: there is none)");
+
+static int emu_mode;
+module_param(emu_mode, int, 0444);
+MODULE_PARM_DESC(emu_mode, "The GPU is emulated (1: it is, and slow)");
 
 static int __init amdgpu_facade_init(void)
 {
 	/* What was asked for at load time does not count: this is what is. */
 	cwsr_enable = vgpu_drv_has_cwsr();
 	noretry = 0;
-	sched_policy = 2;
+	sched_policy = 0;
 	mes = 0;
+	emu_mode = 1;
 	return 0;
 }
 module_init(amdgpu_facade_init);

@@ -4,12 +4,13 @@
  * lines, and the state of the memory managers.
  */
 #include <drm/drm_debugfs.h>
+#include <drm/drm_drv.h>
 #include <drm/drm_file.h>
 #include <drm/drm_print.h>
 
 #include "vgpu/model.h"
-#include "../vgpu_device.h"
-#include "../vgpu_drv.h"
+#include "../kfd/kfd_priv.h"
+#include "vgpu_file.h"
 
 static const char * const vgpu_stat_names[VGPU_NUM_STATS] = {
 	[VGPU_STAT_FAULTS_RETRY] = "faults_retry",
@@ -20,11 +21,28 @@ static const char * const vgpu_stat_names[VGPU_NUM_STATS] = {
 	[VGPU_STAT_BYTES_COPIED] = "bytes_copied",
 	[VGPU_STAT_BYTES_FILLED] = "bytes_filled",
 	[VGPU_STAT_PTES_WRITTEN] = "ptes_written",
+	[VGPU_STAT_PT_BYTES] = "pt_bytes",
 	[VGPU_STAT_IH_ENTRIES] = "ih_entries",
 	[VGPU_STAT_IH_OVERFLOWS] = "ih_overflows",
 	[VGPU_STAT_PAGES_TO_VRAM] = "pages_to_vram",
 	[VGPU_STAT_PAGES_TO_SYSTEM] = "pages_to_system",
 	[VGPU_STAT_EVICTIONS] = "evictions",
+	[VGPU_STAT_PROCESS_EVICTIONS] = "process_evictions",
+	[VGPU_STAT_SWAPOUTS] = "swapouts",
+	[VGPU_STAT_SHRUNK_PAGES] = "shrunk_pages",
+	[VGPU_STAT_SWAPPABLE] = "swappable_pages",
+	[VGPU_STAT_ENGINE_RESETS] = "engine_resets",
+	[VGPU_STAT_DEVICE_RESETS] = "device_resets",
+	[VGPU_STAT_GART_RECOVERIES] = "gart_recoveries",
+	[VGPU_STAT_GART_WRONG] = "gart_entries_wrong",
+	[VGPU_STAT_RECOVERY_FAILURES] = "recovery_failures",
+	[VGPU_STAT_JOBS_RERUN] = "jobs_rerun",
+	[VGPU_STAT_JOBS_BY_CPU] = "jobs_by_cpu",
+	[VGPU_STAT_JOBS_FAILED] = "jobs_failed",
+	[VGPU_STAT_QUEUES_STOPPED] = "queues_stopped",
+	[VGPU_STAT_VRAM_LOST] = "vram_lost",
+	[VGPU_STAT_BOS_LOST] = "bos_lost",
+	[VGPU_STAT_RECOVERY_US] = "recovery_us",
 };
 
 static const char * const vgpu_counter_names[VGPU_NUM_COUNTERS] = {
@@ -92,11 +110,112 @@ static int vgpu_gtt_mm_show(struct seq_file *m, void *data)
 	return 0;
 }
 
+static int vgpu_vram_lost_bos_show(struct seq_file *m, void *data)
+{
+	struct drm_printer p = drm_seq_file_printer(m);
+
+	vgpu_vram_mgr_show_lost(vgpu_of_seq(m), &p);
+	return 0;
+}
+
+static int vgpu_ttm_pool_show(struct seq_file *m, void *data)
+{
+	return ttm_pool_debugfs(&vgpu_of_seq(m)->mman.bdev.pool, m);
+}
+
+static void vgpu_print_client(struct drm_file *file, struct drm_printer *p)
+{
+	struct task_struct *task;
+
+	rcu_read_lock();
+	task = pid_task(rcu_dereference(file->pid), PIDTYPE_TGID);
+	drm_printf(p, "client %llu, process %d %s\n", file->client_id,
+		   task ? task->pid : 0, task ? task->comm : "");
+	rcu_read_unlock();
+}
+
+/* Address spaces of processes, then of the render node's files. */
+static int vgpu_vm_info_show(struct seq_file *m, void *data)
+{
+	struct vgpu_device *vdev = vgpu_of_seq(m);
+	struct drm_printer p = drm_seq_file_printer(m);
+	struct drm_file *file;
+
+	kfd_print_vms(vdev, &p);
+	/* A file leaves the list before its address space goes. */
+	mutex_lock(&vdev->drm.filelist_mutex);
+	list_for_each_entry(file, &vdev->drm.filelist, lhead) {
+		/* Pairs with the release when it is made. */
+		struct vgpu_vm *vm = smp_load_acquire(&to_vgpu_file(file)->vm);
+
+		if (!vm)
+			continue;
+		vgpu_print_client(file, &p);
+		vgpu_vm_print(vm, &p);
+	}
+	mutex_unlock(&vdev->drm.filelist_mutex);
+	return 0;
+}
+
+static int vgpu_fence_info_show(struct seq_file *m, void *data)
+{
+	struct vgpu_device *vdev = vgpu_of_seq(m);
+	struct drm_printer p = drm_seq_file_printer(m);
+	int idx;
+
+	if (!drm_dev_enter(&vdev->drm, &idx))
+		return -ENODEV;
+	vgpu_sdma_print_fences(vdev, &p);
+	drm_dev_exit(idx);
+	return 0;
+}
+
+static int vgpu_rings_show(struct seq_file *m, void *data)
+{
+	struct vgpu_device *vdev = vgpu_of_seq(m);
+	struct drm_printer p = drm_seq_file_printer(m);
+	int idx;
+
+	if (!drm_dev_enter(&vdev->drm, &idx))
+		return -ENODEV;
+	vgpu_sdma_print_rings(vdev, &p);
+	drm_dev_exit(idx);
+	return 0;
+}
+
+/* Reading it resets the device, as amdgpu's file of that name. */
+static int vgpu_gpu_recover_show(struct seq_file *m, void *data)
+{
+	seq_printf(m, "%d\n", vgpu_reset_device(vgpu_of_seq(m)));
+	return 0;
+}
+
+/* Reading it evicts all that may be, as amdgpu's file of that name. */
+static int vgpu_evict_vram_show(struct seq_file *m, void *data)
+{
+	seq_printf(m, "%d\n", vgpu_mm_evict_all(vgpu_of_seq(m), TTM_PL_VRAM));
+	return 0;
+}
+
+static int vgpu_evict_gtt_show(struct seq_file *m, void *data)
+{
+	seq_printf(m, "%d\n", vgpu_mm_evict_all(vgpu_of_seq(m), TTM_PL_TT));
+	return 0;
+}
+
 static const struct drm_info_list vgpu_debugfs_files[] = {
 	{ "vgpu_counters", vgpu_counters_show },
 	{ "vgpu_device_counters", vgpu_device_counters_show },
 	{ "vram_mm", vgpu_vram_mm_show },
 	{ "gtt_mm", vgpu_gtt_mm_show },
+	{ "vram_lost_bos", vgpu_vram_lost_bos_show },
+	{ "ttm_page_pool", vgpu_ttm_pool_show },
+	{ "amdgpu_vm_info", vgpu_vm_info_show },
+	{ "amdgpu_fence_info", vgpu_fence_info_show },
+	{ "vgpu_rings", vgpu_rings_show },
+	{ "amdgpu_gpu_recover", vgpu_gpu_recover_show },
+	{ "amdgpu_evict_vram", vgpu_evict_vram_show },
+	{ "amdgpu_evict_gtt", vgpu_evict_gtt_show },
 };
 
 /**

@@ -20,6 +20,43 @@ int vgpu_gem_metadata_ioctl(struct drm_device *drm, void *data,
 int vgpu_gem_wait_idle_ioctl(struct drm_device *drm, void *data,
 			     struct drm_file *file);
 
+long vgpu_gem_timeout(u64 deadline);
+
+/* vgpu_file.c */
+int vgpu_file_open(struct drm_device *drm, struct drm_file *file);
+void vgpu_file_close(struct drm_device *drm, struct drm_file *file);
+void vgpu_file_stop_jobs(struct drm_file *file);
+int vgpu_file_open_bo(struct drm_gem_object *gem, struct drm_file *file);
+void vgpu_file_close_bo(struct drm_gem_object *gem, struct drm_file *file);
+
+/* vgpu_gem_va.c */
+int vgpu_gem_va_ioctl(struct drm_device *drm, void *data,
+		      struct drm_file *file);
+
+/* vgpu_ctx.c */
+int vgpu_ctx_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
+int vgpu_sched_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
+int vgpu_vm_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
+
+/* vgpu_bo_list.c */
+int vgpu_bo_list_ioctl(struct drm_device *drm, void *data,
+		       struct drm_file *file);
+
+/* vgpu_cs.c, vgpu_cs_wait.c */
+int vgpu_cs_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
+int vgpu_wait_cs_ioctl(struct drm_device *drm, void *data,
+		       struct drm_file *file);
+int vgpu_wait_fences_ioctl(struct drm_device *drm, void *data,
+			   struct drm_file *file);
+int vgpu_fence_to_handle_ioctl(struct drm_device *drm, void *data,
+			       struct drm_file *file);
+
+/* vgpu_userptr_ioctl.c */
+int vgpu_gem_userptr_ioctl(struct drm_device *drm, void *data,
+			   struct drm_file *file);
+/* vgpu_fdinfo.c */
+void vgpu_show_fdinfo(struct drm_printer *p, struct drm_file *file);
+
 /* vgpu_info.c */
 int vgpu_info_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 

@@ -12,7 +12,7 @@
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_gem.h>
 
-#include "vgpu_drm_priv.h"
+#include "vgpu_file.h"
 
 #define GEM_DOMAINS_PLAIN	(AMDGPU_GEM_DOMAIN_CPU | \
 				 AMDGPU_GEM_DOMAIN_GTT | \
@@ -30,16 +30,20 @@
 				 AMDGPU_GEM_CREATE_GFX12_DCC | \
 				 AMDGPU_GEM_CREATE_DISCARDABLE)
 
-/* VRAM, if it has no room, gives way to GTT. */
+/*
+ * VRAM, if it has no room, gives way to GTT. @root: NULL, or whose reservation
+ * the BO shares.
+ */
 static int vgpu_gem_create_bo(struct vgpu_device *vdev,
 			      const struct drm_amdgpu_gem_create_in *in,
-			      struct vgpu_bo **out)
+			      struct drm_gem_object *root, struct vgpu_bo **out)
 {
 	struct vgpu_bo_params params = {
 		.size = in->bo_size,
 		.domain = in->domains ?: AMDGPU_GEM_DOMAIN_CPU,
 		.flags = in->domain_flags | AMDGPU_GEM_CREATE_VRAM_CLEARED,
 		.type = ttm_bo_type_device,
+		.root = root,
 	};
 	int ret;
 
@@ -72,6 +76,7 @@ int vgpu_gem_create_ioctl(struct drm_device *drm, void *data,
 {
 	union drm_amdgpu_gem_create *args = data;
 	u64 domains = args->in.domains;
+	struct drm_gem_object *root = NULL;
 	struct vgpu_bo *bo;
 	u32 handle;
 	int ret;
@@ -87,7 +92,13 @@ int vgpu_gem_create_ioctl(struct drm_device *drm, void *data,
 		return -ENOMEM;
 	}
 
-	ret = vgpu_gem_create_bo(to_vgpu(drm), &args->in, &bo);
+	if (args->in.domain_flags & AMDGPU_GEM_CREATE_VM_ALWAYS_VALID) {
+		ret = vgpu_file_vm(to_vgpu_file(file));
+		if (ret)
+			return ret;
+		root = to_vgpu_file(file)->root;
+	}
+	ret = vgpu_gem_create_bo(to_vgpu(drm), &args->in, root, &bo);
 	if (ret)
 		return ret;
 	ret = drm_gem_handle_create(file, &bo->tbo.base, &handle);
@@ -112,7 +123,8 @@ static struct vgpu_bo *vgpu_gem_lookup(struct drm_file *file, u32 handle)
  * @data: union drm_amdgpu_gem_mmap
  * @file: whose handle it is
  *
- * Return: 0, -ENOENT for an unknown handle, -EPERM for a BO without CPU access.
+ * Return: 0, -ENOENT for an unknown handle, -EPERM for a BO without CPU access
+ * and for a user pointer.
  */
 int vgpu_gem_mmap_ioctl(struct drm_device *drm, void *data,
 			struct drm_file *file)
@@ -125,7 +137,7 @@ int vgpu_gem_mmap_ioctl(struct drm_device *drm, void *data,
 	if (!bo)
 		return -ENOENT;
 	memset(args, 0, sizeof(*args));
-	if (bo->flags & AMDGPU_GEM_CREATE_NO_CPU_ACCESS)
+	if (bo->flags & AMDGPU_GEM_CREATE_NO_CPU_ACCESS || bo->userptr)
 		ret = -EPERM;
 	else
 		args->out.addr_ptr = vgpu_bo_mmap_offset(bo);
@@ -264,8 +276,13 @@ put:
 	return ret;
 }
 
-/* @deadline: CLOCK_MONOTONIC in ns; what is negative as s64 never comes. */
-static long vgpu_gem_timeout(u64 deadline)
+/**
+ * vgpu_gem_timeout() - how long until a deadline
+ * @deadline: CLOCK_MONOTONIC in ns; what is negative as s64 never comes
+ *
+ * Return: jiffies, 0 if it is over.
+ */
+long vgpu_gem_timeout(u64 deadline)
 {
 	s64 left;
 
@@ -274,8 +291,8 @@ static long vgpu_gem_timeout(u64 deadline)
 	left = deadline - ktime_get_ns();
 	if (left <= 0)
 		return 0;
-	/* Rounded up: a wait is never shorter than asked for. */
-	return min_t(u64, nsecs_to_jiffies64(left) + 1,
+	/* Up, and one for the jiffy that has begun: never shorter than asked. */
+	return min_t(u64, nsecs_to_jiffies64(left) + 2,
 		     MAX_SCHEDULE_TIMEOUT - 1);
 }
 

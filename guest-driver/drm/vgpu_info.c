@@ -3,8 +3,7 @@
  * amdgpu's INFO: what user space may ask about the device.
  *
  * A query about a block that is not there gets amdgpu's answer for a chip
- * without it. What depends on CS (rings, numbers of IBs) is not offered before
- * there is CS.
+ * without it.
  */
 #include <linux/uaccess.h>
 #include <drm/amdgpu_drm.h>
@@ -13,7 +12,7 @@
 #include "vgpu/pci.h"
 #include "vgpu/pte.h"
 #include "../vgpu_chip.h"
-#include "vgpu_drm_priv.h"
+#include "vgpu_file.h"
 
 static void vgpu_info_vram_gtt(struct vgpu_device *vdev,
 			       struct drm_amdgpu_info_vram_gtt *info)
@@ -65,9 +64,8 @@ static void vgpu_info_dev(struct vgpu_device *vdev,
 	info->pci_rev = vdev->pdev->revision;
 	info->family = AMDGPU_FAMILY_AI;
 	info->gpu_counter_freq = VGPU_CLOCK_HZ / 1000;
-	/* DRM's own part of the address space; KFD takes addresses as they are. */
-	info->virtual_address_offset = SZ_2M;
-	info->virtual_address_max = BIT_ULL(VGPU_VA_BITS - 1);
+	info->virtual_address_offset = VGPU_VA_RESERVED_BOTTOM;
+	info->virtual_address_max = VGPU_VA_HOLE - VGPU_VA_RESERVED_TOP;
 	info->virtual_address_alignment = SZ_4K;
 	info->pte_fragment_size = SZ_2M;
 	info->gart_page_size = SZ_4K;
@@ -132,10 +130,12 @@ static int vgpu_info_firmware(const struct drm_amdgpu_info *args)
 	return vgpu_info_reply(args, &none, sizeof(none));
 }
 
-/* SDMA 4.4; without CS none of its rings is user space's. */
-static int vgpu_info_hw_ip(const struct drm_amdgpu_info *args)
+/* SDMA 4.4: the rings whose engines have not been given up. */
+static int vgpu_info_hw_ip(struct vgpu_device *vdev,
+			   const struct drm_amdgpu_info *args)
 {
 	struct drm_amdgpu_info_hw_ip ip = { };
+	unsigned int i;
 
 	if (args->query_hw_ip.ip_instance >= AMDGPU_HW_IP_INSTANCE_MAX_COUNT ||
 	    args->query_hw_ip.type >= AMDGPU_HW_IP_NUM)
@@ -145,8 +145,22 @@ static int vgpu_info_hw_ip(const struct drm_amdgpu_info *args)
 		ip.ip_discovery_version = 4 << 16 | 4 << 8;
 		ip.ib_start_alignment = 256;
 		ip.ib_size_alignment = 4;
+		for (i = 0; i < VGPU_NUM_SDMA; i++)
+			if (READ_ONCE(vdev->hw.sdma[i].ready))
+				ip.available_rings |= BIT(i);
 	}
 	return vgpu_info_reply(args, &ip, sizeof(ip));
+}
+
+/* By IP; those without a ring take none. */
+static int vgpu_info_max_ibs(const struct drm_amdgpu_info *args)
+{
+	u32 max_ibs[AMDGPU_HW_IP_NUM];
+	unsigned int i;
+
+	for (i = 0; i < AMDGPU_HW_IP_NUM; i++)
+		max_ibs[i] = i == AMDGPU_HW_IP_DMA ? VGPU_MAX_IBS : 0;
+	return vgpu_info_reply(args, max_ibs, sizeof(max_ibs));
 }
 
 /* What needs no image is known of a BIOS that is not there. */
@@ -223,9 +237,10 @@ static int vgpu_info_absent(const struct drm_amdgpu_info *args)
 	}
 }
 
-static int vgpu_info_dev_query(struct vgpu_device *vdev,
+static int vgpu_info_dev_query(struct vgpu_device *vdev, struct vgpu_file *vf,
 			       const struct drm_amdgpu_info *args)
 {
+	struct drm_amdgpu_info_gpuvm_fault fault;
 	struct drm_amdgpu_info_device dev = { };
 	u32 number;
 	u64 clock;
@@ -234,13 +249,21 @@ static int vgpu_info_dev_query(struct vgpu_device *vdev,
 	case AMDGPU_INFO_ACCEL_WORKING:
 		number = vdev->mman.ready;
 		return vgpu_info_reply(args, &number, sizeof(number));
+	case AMDGPU_INFO_VRAM_LOST_COUNTER:
+		number = vgpu_vram_lost_counter(vdev);
+		return vgpu_info_reply(args, &number, sizeof(number));
 	case AMDGPU_INFO_HW_IP_INFO:
-		return vgpu_info_hw_ip(args);
+		return vgpu_info_hw_ip(vdev, args);
 	case AMDGPU_INFO_HW_IP_COUNT:
 		if (args->query_hw_ip.type != AMDGPU_HW_IP_DMA)
 			return -EINVAL;
 		number = VGPU_NUM_SDMA;
 		return vgpu_info_reply(args, &number, sizeof(number));
+	case AMDGPU_INFO_MAX_IBS:
+		return vgpu_info_max_ibs(args);
+	case AMDGPU_INFO_GPUVM_FAULT:
+		vgpu_fault_last(vf, &fault);
+		return vgpu_info_reply(args, &fault, sizeof(fault));
 	case AMDGPU_INFO_TIMESTAMP:
 		clock = vgpu_clock_read(vdev);
 		return vgpu_info_reply(args, &clock, sizeof(clock));
@@ -279,6 +302,6 @@ int vgpu_info_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	if (ret == -ENOTTY)
 		ret = vgpu_info_absent(args);
 	if (ret == -ENOTTY)
-		ret = vgpu_info_dev_query(vdev, args);
+		ret = vgpu_info_dev_query(vdev, to_vgpu_file(file), args);
 	return ret;
 }

@@ -5,8 +5,23 @@
  * is a fault that is seen and not a write to somebody's memory.
  *
  * There is no lock: an entry belongs to whoever got its page number from the
- * GTT manager, or to this room.
+ * GTT manager, or to this room. What an entry should say is kept in system
+ * memory too, and is changed there first: vgpu_gart_restore() may run beside.
+ *
+ * DOC: transfer windows
+ *
+ * The first entries are windows, one for each SDMA engine, through which jobs
+ * reach memory that has no address in the GART. The CPU does not write them: a
+ * job begins with packets that write the entries that it needs
+ * (vgpu_gart_emit_bind()), then has the hub drop what it knew of the window
+ * (vgpu_gart_emit_flush()), then uses it. The engine runs one job after the
+ * other, so the next one's entries come behind this one's last access, and
+ * nobody waits for a free window. A job that is run again, after a reset or by
+ * the CPU, writes them again.
  */
+#include <linux/slab.h>
+#include <kunit/visibility.h>
+
 #include "vgpu_hw_priv.h"
 
 #define GART_PTE_FLAGS \
@@ -16,8 +31,10 @@
 /**
  * vgpu_gart_init() - place the table
  * @vdev: device; vram_reserved is set, the table's memory is cleared
+ *
+ * Returns 0 or -ENOMEM.
  */
-void vgpu_gart_init(struct vgpu_device *vdev)
+int vgpu_gart_init(struct vgpu_device *vdev)
 {
 	struct vgpu_hw *hw = &vdev->hw;
 	struct vgpu_gart *gart = &hw->gart;
@@ -25,8 +42,32 @@ void vgpu_gart_init(struct vgpu_device *vdev)
 	gart->start = VGPU_GART_START;
 	gart->total = VGPU_GART_PAGES;
 	gart->pages = gart->total;
+	gart->windows = VGPU_GTT_WINDOW_PAGES * VGPU_GTT_NUM_WINDOWS;
 	gart->table_vram = hw->vram_size - hw->vram_reserved;
 	gart->table = hw->vram + gart->table_vram;
+	gart->shadow = kvcalloc(gart->total, sizeof(*gart->shadow), GFP_KERNEL);
+	return gart->shadow ? 0 : -ENOMEM;
+}
+
+/**
+ * vgpu_gart_fini() - undo vgpu_gart_init()
+ * @vdev: device
+ */
+void vgpu_gart_fini(struct vgpu_device *vdev)
+{
+	kvfree(vdev->hw.gart.shadow);
+	vdev->hw.gart.shadow = NULL;
+}
+
+static void gart_write(struct vgpu_gart *gart, u64 page, u64 pte)
+{
+	WRITE_ONCE(gart->shadow[page], pte);
+	writeq(pte, &gart->table[page]);
+}
+
+static u64 gart_pte(dma_addr_t addr)
+{
+	return (addr & VGPU_PTE_ADDR) | GART_PTE_FLAGS;
 }
 
 static bool gart_range_ok(const struct vgpu_gart *gart, u64 page, u64 npages)
@@ -53,9 +94,9 @@ void vgpu_gart_bind(struct vgpu_device *vdev, u64 page, u64 npages,
 		return;
 
 	for (i = 0; i < npages; i++)
-		writeq((addrs[i] & VGPU_PTE_ADDR) | GART_PTE_FLAGS,
-		       &gart->table[page + i]);
+		gart_write(gart, page + i, gart_pte(addrs[i]));
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_bind);
 
 /**
  * vgpu_gart_unbind() - make entries invalid
@@ -72,8 +113,12 @@ void vgpu_gart_unbind(struct vgpu_device *vdev, u64 page, u64 npages)
 	if (WARN_ON_ONCE(!gart_range_ok(gart, page, npages)))
 		return;
 
+	memset(gart->shadow + page, 0, npages * sizeof(*gart->shadow));
+	/* The shadow first, for vgpu_gart_restore(). */
+	wmb();
 	memset_io(&gart->table[page], 0, npages * sizeof(*gart->table));
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_unbind);
 
 /**
  * vgpu_gart_flush() - make changes of the table effective
@@ -86,6 +131,56 @@ void vgpu_gart_flush(struct vgpu_device *vdev)
 	vgpu_hdp_flush(vdev);
 	vgpu_gmc_flush_tlb(vdev, BIT(0));
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_flush);
+
+/**
+ * vgpu_gart_rewrite() - write the table again, all but the windows
+ * @vdev: device
+ *
+ * When it is known to be lost. Entries may be bound and unbound meanwhile.
+ * Effective after vgpu_gart_flush(). Sleeps.
+ *
+ * Return: the number of entries that did not say what they should; one that
+ * is being changed may count.
+ */
+u64 vgpu_gart_rewrite(struct vgpu_device *vdev)
+{
+	struct vgpu_gart *gart = &vdev->hw.gart;
+	u64 i, pte, wrong = 0;
+
+	for (i = gart->windows; i < gart->total; i++) {
+		wrong += readq(&gart->table[i]) != READ_ONCE(gart->shadow[i]);
+		/* Whoever changes the entry meanwhile changes the shadow first. */
+		do {
+			pte = READ_ONCE(gart->shadow[i]);
+			writeq(pte, &gart->table[i]);
+			mb();	/* our entry, then the second look */
+		} while (pte != READ_ONCE(gart->shadow[i]));
+		if (!(i % SZ_4K))
+			cond_resched();
+	}
+	return wrong;
+}
+
+/**
+ * vgpu_gart_restore() - write the table again, and tell what was wrong
+ * @vdev: device
+ *
+ * After a reset, or when the table was found to be wrong; else as
+ * vgpu_gart_rewrite(). Sleeps.
+ *
+ * Return: the number of entries that did not say what they should.
+ */
+u64 vgpu_gart_restore(struct vgpu_device *vdev)
+{
+	u64 wrong = vgpu_gart_rewrite(vdev);
+
+	if (wrong)
+		drm_err(&vdev->drm, "GART: %llu entries were wrong\n", wrong);
+	vgpu_stat_add(&vdev->hw, VGPU_STAT_GART_WRONG, wrong);
+	return wrong;
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_restore);
 
 /**
  * vgpu_gart_bind_reserved() - bind the room's own memory at the end of the GART
@@ -110,4 +205,166 @@ u64 vgpu_gart_bind_reserved(struct vgpu_device *vdev, dma_addr_t addr,
 	}
 	vgpu_gart_flush(vdev);
 	return gart->start + (gart->pages << VGPU_PAGE_SHIFT);
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_bind_reserved);
+
+/**
+ * vgpu_gart_close_windows() - make the windows' entries invalid
+ * @vdev: device, its engines parked
+ *
+ * After a reset: whatever became of them, each job writes its own. Effective
+ * after vgpu_gart_flush().
+ */
+void vgpu_gart_close_windows(struct vgpu_device *vdev)
+{
+	struct vgpu_gart *gart = &vdev->hw.gart;
+
+	memset_io(gart->table, 0, gart->windows * sizeof(*gart->table));
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_close_windows);
+
+/**
+ * vgpu_gart_note() - the CPU writes an entry of a page table
+ * @vdev: device; the CPU runs a job
+ * @entry: where, in VRAM
+ * @pte: what
+ *
+ * If it is one of a window, it is kept, for the job. (What the table says may
+ * be lost while the job runs.)
+ */
+void vgpu_gart_note(struct vgpu_device *vdev, const void __iomem *entry, u64 pte)
+{
+	struct vgpu_gart *gart = &vdev->hw.gart;
+	const __le64 __iomem *at = entry;
+
+	if (at >= gart->table && at < gart->table + gart->windows)
+		WRITE_ONCE(gart->shadow[at - gart->table], pte);
+}
+
+/* Pages from the first on that follow one another on the bus. */
+static u64 gart_run(const dma_addr_t *addrs, u64 npages)
+{
+	u64 n = 1;
+
+	while (n < npages && addrs[n] == addrs[n - 1] + VGPU_PAGE_SIZE)
+		n++;
+	return n;
+}
+
+/* Dwords of PTEPDE, and of the header that data behind it would need anew. */
+#define GART_RUN_MIN	((SDMA_PTEPDE_DWORDS + SDMA_WRITE_LINEAR_DWORDS) / 2)
+
+/**
+ * vgpu_gart_emit_bind() - have a job point entries of a window at system memory
+ * @vdev: device
+ * @dw: where to put the packets
+ * @room: dwords there; 4 + 2 * @npages are always enough
+ * @page: first entry
+ * @npages: number of entries that are wanted
+ * @addrs: bus address for each, page aligned
+ * @bound: receives the number of entries for which there was room
+ *
+ * They are effective behind vgpu_gart_emit_flush().
+ *
+ * Return: the number of dwords written.
+ */
+unsigned int vgpu_gart_emit_bind(struct vgpu_device *vdev, u32 *dw,
+				 unsigned int room, u64 page, u64 npages,
+				 const dma_addr_t *addrs, u64 *bound)
+{
+	u64 table = vdev->hw.fb_base + vdev->hw.gart.table_vram;
+	unsigned int ndw = 0;
+	u32 *data = NULL;	/* the packet that single entries go into */
+	u64 i, n;
+
+	for (i = 0; i < npages; i += n) {
+		u64 mc = table + (page + i) * sizeof(u64);
+		u64 pte = gart_pte(addrs[i]);
+
+		n = gart_run(addrs + i, npages - i);
+		if (n >= GART_RUN_MIN) {
+			if (ndw + SDMA_PTEPDE_DWORDS > room)
+				break;
+			ndw += vgpu_sdma_emit_ptepde(dw + ndw, mc,
+						     pte & ~VGPU_PTE_ADDR,
+						     pte & VGPU_PTE_ADDR,
+						     VGPU_PAGE_SIZE, n);
+			data = NULL;
+			continue;
+		}
+		n = 1;
+		if (ndw + (data ? 0 : SDMA_WRITE_LINEAR_DWORDS) + 2 > room)
+			break;
+		if (!data) {
+			data = dw + ndw;
+			data[0] = SDMA_PKT(SDMA_OP_WRITE,
+					   SDMA_SUBOP_WRITE_LINEAR);
+			data[1] = lower_32_bits(mc);
+			data[2] = upper_32_bits(mc);
+			ndw += SDMA_WRITE_LINEAR_DWORDS;
+		}
+		dw[ndw++] = lower_32_bits(pte);
+		dw[ndw++] = upper_32_bits(pte);
+		data[3] = VGPU_PREP(SDMA_WRITE_LINEAR_DW3__COUNT,
+				    dw + ndw - data -
+				    SDMA_WRITE_LINEAR_DWORDS - 1);
+	}
+	*bound = i;
+	return ndw;
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_emit_bind);
+
+/* Looks every 50 us: the other engine may be in the middle of a chunk. */
+#define GART_POLL_CLOCKS	5000u
+
+/**
+ * vgpu_gart_emit_flush() - have a job make its changes of a window effective
+ * @engine: the job's, 0 to VGPU_NUM_SDMA - 1
+ * @dw: room for VGPU_GART_FLUSH_DWORDS
+ *
+ * What it does behind them does not use what the window said before.
+ *
+ * Return: the number of dwords written.
+ */
+unsigned int vgpu_gart_emit_flush(unsigned int engine, u32 *dw)
+{
+	unsigned int inv = VGPU_INV_ENGINE_SDMA(engine);
+
+	dw[0] = SDMA_OP_SRBM_WRITE | SDMA_SRBM_WRITE__BYTE_EN;
+	dw[1] = VGPU_PREP(SDMA_SRBM_WRITE_DW1__REG,
+			  HUB(VGPU_HUB_MM) + VM_INVALIDATE_ENG_REQ(inv));
+	dw[2] = VGPU_PREP(VM_INVALIDATE_ENG_REQ__PER_VMID, BIT(0)) |
+		VM_INVALIDATE_ENG_REQ__L2_PTES |
+		VM_INVALIDATE_ENG_REQ__L1_PTES;
+	vgpu_sdma_emit_poll(dw + SDMA_SRBM_WRITE_DWORDS,
+			    HUB(VGPU_HUB_MM) + VM_INVALIDATE_ENG_ACK(inv),
+			    BIT(0), BIT(0), GART_POLL_CLOCKS);
+	return VGPU_GART_FLUSH_DWORDS;
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_emit_flush);
+
+/**
+ * vgpu_gart_is_flush() - is a packet one of vgpu_gart_emit_flush()?
+ * @dw: packet, at least its header
+ * @ndw: how many dwords there are
+ *
+ * Return: the packet's length, or 0.
+ */
+unsigned int vgpu_gart_is_flush(const u32 *dw, unsigned int ndw)
+{
+	u32 flush[VGPU_GART_FLUSH_DWORDS];
+	unsigned int i;
+
+	for (i = 0; i < VGPU_NUM_SDMA; i++) {
+		const u32 *poll = flush + SDMA_SRBM_WRITE_DWORDS;
+
+		vgpu_gart_emit_flush(i, flush);
+		if (ndw >= SDMA_SRBM_WRITE_DWORDS &&
+		    !memcmp(dw, flush, SDMA_SRBM_WRITE_DWORDS * sizeof(u32)))
+			return SDMA_SRBM_WRITE_DWORDS;
+		if (ndw >= SDMA_POLL_REGMEM_DWORDS &&
+		    !memcmp(dw, poll, SDMA_POLL_REGMEM_DWORDS * sizeof(u32)))
+			return SDMA_POLL_REGMEM_DWORDS;
+	}
+	return 0;
 }

@@ -9,6 +9,8 @@
  */
 #include <linux/bitops.h>
 #include <linux/dma-mapping.h>
+#include <linux/random.h>
+#include <kunit/visibility.h>
 
 #include "vgpu_hw_priv.h"
 #include "vgpu_hw_trace.h"
@@ -107,7 +109,7 @@ static void hub_init_contexts(struct vgpu_device *vdev, unsigned int hub)
 	u64 first = gart->start >> VGPU_PAGE_SHIFT;
 	unsigned int vmid;
 
-	/* Nobody repairs the kernel's own faults: no retry on VMID 0. */
+	/* No retry on VMID 0: vgpu_sdma_suspect() sees to its faults. */
 	hub_set_root(vdev, hub, 0, vram_pde(vdev, gart->table_vram));
 	hub_set_range(vdev, hub, 0, first, first + gart->total - 1);
 	vgpu_wreg(vdev, HUB(hub) + VM_CONTEXT_CNTL(0),
@@ -115,9 +117,15 @@ static void hub_init_contexts(struct vgpu_device *vdev, unsigned int hub)
 		  VM_CONTEXT_CNTL__ALL_INTERRUPTS |
 		  VM_CONTEXT_CNTL__ALL_DEFAULTS);
 
-	/* A context without an owner has an invalid root. */
+	/*
+	 * A context without an owner has an invalid root. Only KFD's queues
+	 * wait for faults: jobs of the render node share the kernel's ring.
+	 */
 	for (vmid = 1; vmid < VGPU_NUM_VMIDS; vmid++) {
-		hub_set_root(vdev, hub, vmid, 0);
+		u32 retry = vmid < VGPU_FIRST_KFD_VMID ? 0 :
+			VM_CONTEXT_CNTL__RETRY_PERMISSION_OR_INVALID;
+
+		hub_set_root(vdev, hub, vmid, vdev->hw.root_pde[vmid]);
 		hub_set_range(vdev, hub, vmid, 0, LAST_PAGE);
 		vgpu_wreg(vdev, HUB(hub) + VM_CONTEXT_CNTL(vmid),
 			  VM_CONTEXT_CNTL__ENABLE_CONTEXT |
@@ -125,11 +133,37 @@ static void hub_init_contexts(struct vgpu_device *vdev, unsigned int hub)
 				    CONTEXT_DEPTH) |
 			  VGPU_PREP(VM_CONTEXT_CNTL__PAGE_TABLE_BLOCK_SIZE,
 				    CONTEXT_BLOCK_SIZE) |
-			  VM_CONTEXT_CNTL__RETRY_PERMISSION_OR_INVALID |
-			  VM_CONTEXT_CNTL__ALL_INTERRUPTS |
+			  retry | VM_CONTEXT_CNTL__ALL_INTERRUPTS |
 			  VM_CONTEXT_CNTL__ALL_DEFAULTS);
 	}
 	vgpu_wreg(vdev, HUB(hub) + VM_CONTEXTS_DISABLE, 0);
+}
+
+/* Which pages an invalidation engine is about: 2 << n from @first on. */
+static void hub_set_inv_range(struct vgpu_device *vdev, unsigned int hub,
+			      unsigned int engine, u64 first, u64 npages)
+{
+	u64 page = first | (npages / 2 - 1);
+
+	hub_wreg64(vdev, hub, VM_INVALIDATE_ENG_ADDR_RANGE_LO32(engine),
+		   VM_INVALIDATE_ENG_ADDR_RANGE__S |
+		   VGPU_PREP(VM_INVALIDATE_ENG_ADDR_RANGE__PAGE, page));
+}
+
+static_assert(!(VGPU_GTT_WINDOW_PAGES & (VGPU_GTT_WINDOW_PAGES - 1)));
+
+static void hub_init_invalidation(struct vgpu_device *vdev, unsigned int hub)
+{
+	u64 window = vdev->hw.gart.start >> VGPU_PAGE_SHIFT;
+	unsigned int i;
+
+	hub_wreg64(vdev, hub, VM_INVALIDATE_ENG_ADDR_RANGE_LO32(VGPU_INV_ENGINE),
+		   LAST_PAGE);
+	for (i = 0; i < VGPU_NUM_SDMA; i++) {
+		hub_set_inv_range(vdev, hub, VGPU_INV_ENGINE_SDMA(i), window,
+				  VGPU_GTT_WINDOW_PAGES);
+		window += VGPU_GTT_WINDOW_PAGES;
+	}
 }
 
 static void hub_init_faults(struct vgpu_device *vdev, unsigned int hub)
@@ -144,6 +178,49 @@ static void hub_init_faults(struct vgpu_device *vdev, unsigned int hub)
 }
 
 /**
+ * vgpu_gmc_start() - write the registers of both hubs
+ * @vdev: device, vgpu_gmc_init() has been there
+ *
+ * After bring-up and after a reset: contexts get the page tables and PASIDs
+ * that they had. Any context. Returns 0, or -ENODEV when the hubs do not work.
+ */
+int vgpu_gmc_start(struct vgpu_device *vdev)
+{
+	struct vgpu_hw *hw = &vdev->hw;
+	unsigned int hub, vmid;
+
+	for (hub = 0; hub < VGPU_NUM_HUBS; hub++) {
+		hub_init_apertures(vdev, hub);
+		hub_init_caches(vdev, hub);
+		hub_init_contexts(vdev, hub);
+		hub_init_faults(vdev, hub);
+		hub_init_invalidation(vdev, hub);
+	}
+
+	vgpu_wreg(vdev, VGPU_GATE_REG, 0);
+	for (vmid = 1; vmid < VGPU_NUM_VMIDS; vmid++)
+		vgpu_gmc_set_pasid(vdev, vmid, hw->pasid[vmid]);
+
+	if (vgpu_gmc_flush_tlb(vdev, GENMASK(VGPU_NUM_VMIDS - 1, 0)))
+		return -ENODEV;
+	return 0;
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_start);
+
+/**
+ * vgpu_gmc_clear_fault() - forget the latched fault of the MM hub
+ * @vdev: device
+ *
+ * Any context.
+ */
+void vgpu_gmc_clear_fault(struct vgpu_device *vdev)
+{
+	vgpu_wreg(vdev, HUB(VGPU_HUB_MM) + VM_L2_PROTECTION_FAULT_CNTL,
+		  FAULT_CNTL_DEFAULTS |
+		  VM_L2_PROTECTION_FAULT_CNTL__CLEAR_STATUS_ADDR);
+}
+
+/**
  * vgpu_gmc_init() - bring up both hubs
  * @vdev: device, its vram_size known
  *
@@ -153,7 +230,7 @@ static void hub_init_faults(struct vgpu_device *vdev, unsigned int hub)
 int vgpu_gmc_init(struct vgpu_device *vdev)
 {
 	struct vgpu_hw *hw = &vdev->hw;
-	unsigned int hub, vmid;
+	int ret;
 
 	spin_lock_init(&hw->inv_lock);
 
@@ -176,27 +253,21 @@ int vgpu_gmc_init(struct vgpu_device *vdev)
 	hw->vram_reserved = VGPU_VRAM_RESERVED;
 	memset_io(hw->vram + hw->vram_size - hw->vram_reserved, 0,
 		  VGPU_GART_TABLE_BYTES + VGPU_PAGE_SIZE);
-	vgpu_gart_init(vdev);
+	ret = vgpu_gart_init(vdev);
+	if (ret) {
+		dma_free_coherent(&vdev->pdev->dev, PAGE_SIZE,
+				  hw->default_page, hw->default_page_dma);
+		return ret;
+	}
+	get_random_bytes(hw->vram_magic, sizeof(hw->vram_magic));
+	memcpy_toio(hw->vram + VGPU_VRAM_MAGIC_AT(hw), hw->vram_magic,
+		    sizeof(hw->vram_magic));
 	vgpu_hdp_flush(vdev);
 
-	for (hub = 0; hub < VGPU_NUM_HUBS; hub++) {
-		hub_init_apertures(vdev, hub);
-		hub_init_caches(vdev, hub);
-		hub_init_contexts(vdev, hub);
-		hub_init_faults(vdev, hub);
-		hub_wreg64(vdev, hub,
-			   VM_INVALIDATE_ENG_ADDR_RANGE_LO32(VGPU_INV_ENGINE),
-			   LAST_PAGE);
-	}
-
-	for (vmid = 1; vmid < VGPU_NUM_VMIDS; vmid++)
-		vgpu_gmc_set_pasid(vdev, vmid, 0);
-
-	if (vgpu_gmc_flush_tlb(vdev, GENMASK(VGPU_NUM_VMIDS - 1, 0))) {
+	ret = vgpu_gmc_start(vdev);
+	if (ret)
 		vgpu_gmc_fini(vdev);
-		return -ENODEV;
-	}
-	return 0;
+	return ret;
 }
 
 /**
@@ -216,8 +287,21 @@ void vgpu_gmc_fini(struct vgpu_device *vdev)
 		hub_wreg64(vdev, hub, VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_LO32,
 			   0);
 	}
+	vgpu_gart_fini(vdev);
 	dma_free_coherent(&vdev->pdev->dev, PAGE_SIZE, hw->default_page,
 			  hw->default_page_dma);
+}
+
+/**
+ * vgpu_gmc_root_pde() - page tables as the hardware wants to be told of them
+ * @vdev: device
+ * @root_vram_offset: offset in VRAM of the root directory (PDB2), page aligned
+ *
+ * Any context.
+ */
+u64 vgpu_gmc_root_pde(struct vgpu_device *vdev, u64 root_vram_offset)
+{
+	return vram_pde(vdev, root_vram_offset);
 }
 
 /**
@@ -236,10 +320,13 @@ void vgpu_gmc_set_context(struct vgpu_device *vdev, unsigned int vmid,
 	if (WARN_ON_ONCE(!vmid || vmid >= VGPU_NUM_VMIDS))
 		return;
 
+	/* First where a reset of the device finds it. */
+	WRITE_ONCE(vdev->hw.root_pde[vmid], vram_pde(vdev, root_vram_offset));
 	for (hub = 0; hub < VGPU_NUM_HUBS; hub++)
-		hub_set_root(vdev, hub, vmid, vram_pde(vdev, root_vram_offset));
+		hub_set_root(vdev, hub, vmid, vdev->hw.root_pde[vmid]);
 	vgpu_gmc_flush_tlb(vdev, BIT(vmid));
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_set_context);
 
 /**
  * vgpu_gmc_clear_context() - take a VMID's page tables away
@@ -256,10 +343,12 @@ void vgpu_gmc_clear_context(struct vgpu_device *vdev, unsigned int vmid)
 	if (WARN_ON_ONCE(!vmid || vmid >= VGPU_NUM_VMIDS))
 		return;
 
+	WRITE_ONCE(vdev->hw.root_pde[vmid], 0);
 	for (hub = 0; hub < VGPU_NUM_HUBS; hub++)
 		hub_set_root(vdev, hub, vmid, 0);
 	vgpu_gmc_flush_tlb(vdev, BIT(vmid));
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_clear_context);
 
 static void atc_map_pasid(struct vgpu_device *vdev, unsigned int index,
 			  u32 mapping)
@@ -287,12 +376,14 @@ void vgpu_gmc_set_pasid(struct vgpu_device *vdev, unsigned int vmid, u16 pasid)
 	if (WARN_ON_ONCE(!vmid || vmid >= VGPU_NUM_VMIDS))
 		return;
 
+	WRITE_ONCE(vdev->hw.pasid[vmid], pasid);
 	/* The second half of the table is the MM hub's. */
 	atc_map_pasid(vdev, vmid, mapping);
 	atc_map_pasid(vdev, vmid + VGPU_NUM_VMIDS, mapping);
 	vgpu_wreg(vdev, IH_VMID_LUT(vmid), pasid);
 	vgpu_wreg(vdev, IH_VMID_LUT_MM(vmid), pasid);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_set_pasid);
 
 /**
  * vgpu_gmc_flush_tlb() - drop every translation of some VMIDs on both hubs
@@ -338,3 +429,4 @@ int vgpu_gmc_flush_tlb(struct vgpu_device *vdev, u32 vmid_mask)
 	}
 	return 0;
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_flush_tlb);

@@ -69,7 +69,25 @@ void vgpu_hw_quiesce(struct vgpu_device *vdev)
 
 	for (i = 0; i < VGPU_NUM_SDMA; i++)
 		vgpu_sdma_stop_engine(vdev, i);
+	vgpu_cp_stop(vdev);
 	vgpu_ih_stop(vdev);
+}
+
+/**
+ * vgpu_hw_present() - is the device still there?
+ * @vdev: device, registers mapped
+ *
+ * Any context. Returns false if it was taken away without a word: registers
+ * read as ones from then on, and nothing is written any more.
+ */
+bool vgpu_hw_present(struct vgpu_device *vdev)
+{
+	struct vgpu_hw *hw = &vdev->hw;
+
+	if (!READ_ONCE(hw->lost) &&
+	    vgpu_rreg(vdev, VGPU_MAGIC) != VGPU_MAGIC_VALUE)
+		WRITE_ONCE(hw->lost, true);
+	return !READ_ONCE(hw->lost);
 }
 
 /**
@@ -84,6 +102,7 @@ int vgpu_hw_init(struct vgpu_device *vdev)
 	int ret;
 
 	spin_lock_init(&vdev->hw.latch_lock);
+	spin_lock_init(&vdev->hw.gate_lock);
 
 	ret = dma_set_mask_and_coherent(&vdev->pdev->dev,
 					DMA_BIT_MASK(VGPU_VA_BITS));
@@ -102,9 +121,12 @@ int vgpu_hw_init(struct vgpu_device *vdev)
 	vgpu_hw_quiesce(vdev);
 	pci_set_master(vdev->pdev);
 
-	ret = vgpu_nbio_init(vdev);
+	ret = vgpu_dump_init(vdev);
 	if (ret)
 		goto err_master;
+	ret = vgpu_nbio_init(vdev);
+	if (ret)
+		goto err_dump;
 	ret = vgpu_gmc_init(vdev);
 	if (ret)
 		goto err_nbio;
@@ -114,14 +136,24 @@ int vgpu_hw_init(struct vgpu_device *vdev)
 	ret = vgpu_sdma_init(vdev);
 	if (ret)
 		goto err_ih;
+	ret = vgpu_sdma_sched_init(vdev);
+	if (ret)
+		goto err_sdma;
+	ret = vgpu_cp_init(vdev);
+	if (ret)
+		goto err_sdma;
 	return 0;
 
+err_sdma:
+	vgpu_sdma_fini(vdev);
 err_ih:
 	vgpu_ih_fini(vdev);
 err_gmc:
 	vgpu_gmc_fini(vdev);
 err_nbio:
 	vgpu_nbio_fini(vdev);
+err_dump:
+	vgpu_dump_fini(vdev);
 err_master:
 	pci_clear_master(vdev->pdev);
 	return ret;
@@ -133,9 +165,11 @@ err_master:
  */
 void vgpu_hw_fini(struct vgpu_device *vdev)
 {
+	vgpu_cp_fini(vdev);
 	vgpu_sdma_fini(vdev);
 	vgpu_ih_fini(vdev);
 	vgpu_gmc_fini(vdev);
 	vgpu_nbio_fini(vdev);
+	vgpu_dump_fini(vdev);
 	pci_clear_master(vdev->pdev);
 }

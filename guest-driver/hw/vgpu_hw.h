@@ -15,13 +15,36 @@
 #include <linux/types.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
+#include <drm/gpu_scheduler.h>
 
 #include "vgpu/gmc.h"
 #include "vgpu/ih.h"
 #include "vgpu/model.h"
 #include "vgpu/sdma.h"
+#include "vgpu_cp.h"
 
+struct drm_printer;
 struct vgpu_device;
+struct vgpu_sdma_fence;
+
+/* What a recovery is asked for: some engines, the GART, or all there is. */
+#define VGPU_RECOVER_ENGINE(n)	BIT(n)
+#define VGPU_RECOVER_ENGINES	GENMASK(VGPU_NUM_SDMA - 1, 0)
+/* Compute queues, in what is told of a recovery. */
+#define VGPU_ENGINE_CP		VGPU_NUM_SDMA
+#define VGPU_RECOVER_GART	BIT(8)
+#define VGPU_RECOVER_DEVICE	BIT(9)
+/* The kernel's rings, whose engines are well: start them again. */
+#define VGPU_RECOVER_RINGS	BIT(10)
+
+#define VGPU_VRAM_MAGIC_WORDS	8
+
+/*
+ * Transfer windows at the start of the GART, one for each SDMA engine. Their
+ * entries are written by the jobs that use them.
+ */
+#define VGPU_GTT_WINDOW_PAGES	4096u		/* 16 MiB each */
+#define VGPU_GTT_NUM_WINDOWS	VGPU_NUM_SDMA
 
 /* Counters that the driver keeps and shows beside the device's own. */
 enum vgpu_counter {
@@ -29,15 +52,32 @@ enum vgpu_counter {
 	VGPU_STAT_FAULTS_NORETRY,
 	VGPU_STAT_FAULTS_UNREPAIRED,	/* retry faults that ended the queues' work */
 	VGPU_STAT_CAM_ACKS,
-	VGPU_STAT_INVALIDATIONS,	/* (request, VMID) pairs acknowledged */
+	VGPU_STAT_INVALIDATIONS,	/* (request, VMID) pairs, by CPU or job */
 	VGPU_STAT_BYTES_COPIED,		/* by the kernel's SDMA rings */
 	VGPU_STAT_BYTES_FILLED,
 	VGPU_STAT_PTES_WRITTEN,		/* by CPU or SDMA */
+	VGPU_STAT_PT_BYTES,		/* for page tables: entries of the CPU, packets */
 	VGPU_STAT_IH_ENTRIES,
 	VGPU_STAT_IH_OVERFLOWS,
 	VGPU_STAT_PAGES_TO_VRAM,	/* SVM migration */
 	VGPU_STAT_PAGES_TO_SYSTEM,
 	VGPU_STAT_EVICTIONS,		/* BO moves out of VRAM */
+	VGPU_STAT_PROCESS_EVICTIONS,	/* processes whose queues made way */
+	VGPU_STAT_SWAPOUTS,		/* BOs swapped out of system memory */
+	VGPU_STAT_SHRUNK_PAGES,		/* their pages, where reclaim asked for it */
+	VGPU_STAT_SWAPPABLE,		/* pages of BOs there are now that may be */
+	VGPU_STAT_ENGINE_RESETS,
+	VGPU_STAT_DEVICE_RESETS,
+	VGPU_STAT_GART_RECOVERIES,	/* the table was written again after a fault */
+	VGPU_STAT_GART_WRONG,		/* entries that were wrong then */
+	VGPU_STAT_RECOVERY_FAILURES,	/* the engines were given up */
+	VGPU_STAT_JOBS_RERUN,		/* run again by an engine after a reset */
+	VGPU_STAT_JOBS_BY_CPU,		/* done by the CPU in an engine's stead */
+	VGPU_STAT_JOBS_FAILED,		/* ended with an error */
+	VGPU_STAT_QUEUES_STOPPED,	/* of users, for good, by a recovery */
+	VGPU_STAT_VRAM_LOST,		/* device resets that lost VRAM */
+	VGPU_STAT_BOS_LOST,		/* BOs that lost their content with it */
+	VGPU_STAT_RECOVERY_US,		/* how long the last recovery took */
 	VGPU_NUM_STATS
 };
 
@@ -81,6 +121,7 @@ struct vgpu_iv_slot {
 /**
  * struct vgpu_ih - interrupt ring 0
  * @lock: protects @slots; taken in hard interrupt context
+ * @poll_lock: one caller of the handler besides the interrupt
  * @slots: handlers; free where fn is NULL
  * @ring: the ring, coherent memory
  * @wptr_wb: where the device writes its write pointer
@@ -91,6 +132,7 @@ struct vgpu_iv_slot {
  */
 struct vgpu_ih {
 	spinlock_t lock;	/* slots */
+	struct mutex poll_lock;	/* vgpu_ih_poll() */
 	struct vgpu_iv_slot slots[VGPU_MAX_IV_HANDLERS];
 	__le32 *ring;
 	__le32 *wptr_wb;
@@ -106,15 +148,41 @@ struct vgpu_ih {
  * @pages: entries that mm/ may use, from entry 0 on; what lies behind them
  *         belongs to the kernel's rings
  * @total: all entries
+ * @windows: entries from 0 on that belong to jobs: nobody else knows what they
+ *           say
  * @table_vram: offset of the table in VRAM
  * @table: CPU mapping of the table
+ * @shadow: what the table should say, in system memory; of windows, what a job
+ *          wrote that the CPU ran
  */
 struct vgpu_gart {
 	u64 start;
 	u64 pages;
 	u64 total;
+	u64 windows;
 	u64 table_vram;
 	__le64 __iomem *table;
+	u64 *shadow;
+};
+
+/**
+ * struct vgpu_sdma_queue_regs - what a user queue is loaded with
+ * @ring_va: ring base in the VMID's address space, 256-byte aligned
+ * @rptr_va: where the engine writes its read pointer, same address space
+ * @rptr: read pointer to start from, monotonic bytes
+ * @wptr: write pointer to start from, monotonic bytes
+ * @ring_bytes: power of two
+ * @doorbell_offset: byte offset of the doorbell in BAR 2
+ * @vmid: VMID, 1 to 15
+ */
+struct vgpu_sdma_queue_regs {
+	u64 ring_va;
+	u64 rptr_va;
+	u64 rptr;
+	u64 wptr;
+	u32 ring_bytes;
+	u32 doorbell_offset;
+	u8 vmid;
 };
 
 /**
@@ -122,13 +190,18 @@ struct vgpu_gart {
  * @vdev: device
  * @lock: one submission at a time; held while waiting for ring space. Inside
  *        every lock of the rooms above
- * @fence_lock: protects @pending, @ready and @done; the fences' own lock.
- *              Taken in hard interrupt context
+ * @fence_lock: protects @pending, @ready, @frozen, @suspect, @fault, @finished,
+ *              @submitted and @done; the fences' own lock. Taken in hard
+ *              interrupt context
+ * @rlc_lock: protects @rlc, @rlc_loaded, @rlc_stuck, @rlc_off and the user
+ *            queues' registers
  * @pending: struct vgpu_sdma_fence that have not signalled, oldest first
  * @space: woken when @done advances and when the ring goes down
  * @watchdog: notices an engine that makes no progress
  * @seen_seqno: oldest pending fence at the last look of @watchdog
  * @seen_rptr: read pointer at the last look of @watchdog
+ * @seen_since: when @watchdog saw these two first, jiffies
+ * @seen_fault: what was latched at the last look of @watchdog
  * @engine: engine number
  * @ring: packets, coherent memory
  * @ring_dma: bus address of @ring
@@ -137,20 +210,38 @@ struct vgpu_gart {
  * @fence_dma: bus address of @fence_wb
  * @fence_mc: address of @fence_wb for the engine
  * @wptr: bytes ever written; @lock
- * @done: bytes ever known to be consumed
+ * @submitted: bytes of whole jobs ever written
+ * @done: bytes ever known to be consumed: the oldest pending job begins there
+ * @resets: resets of the engine without a finished job in between
+ * @scratch: room for a job's packets, VGPU_SDMA_MAX_JOB_DWORDS; recovery only
+ * @rlc: what the user queues were loaded with, by hardware queue
+ * @rlc_loaded: which are
+ * @rlc_stuck: which did not stop when they were to
+ * @rlc_off: the engine is being reset: @rlc stands for the hardware
+ * @finished: low half of the number of the last job known to be done, while
+ *            @frozen keeps it from being signalled
+ * @frozen: the engine is being recovered: no job is signalled as done
+ * @suspect: the engine hangs or stopped in the oldest pending job
+ * @fault: a fault of VMID 0, perhaps in the oldest pending job
+ * @helpless: nobody recovers it: the watchdog takes it down
  * @fence_context: dma_fence context
  * @fence_seqno: number of the last job; @lock
  * @ready: the engine takes jobs
+ * @sched: which of the jobs that wait comes next
  */
 struct vgpu_sdma_ring {
 	struct vgpu_device *vdev;
 	struct mutex lock;	/* submission */
 	spinlock_t fence_lock;
+	struct mutex rlc_lock;	/* user queues */
 	struct list_head pending;
 	wait_queue_head_t space;
 	struct delayed_work watchdog;
 	u64 seen_seqno;
 	u64 seen_rptr;
+	unsigned long seen_since;
+	u32 seen_fault;
+	u32 finished;
 	unsigned int engine;
 	__le32 *ring;
 	dma_addr_t ring_dma;
@@ -159,10 +250,42 @@ struct vgpu_sdma_ring {
 	dma_addr_t fence_dma;
 	u64 fence_mc;
 	u64 wptr;
+	u64 submitted;
 	u64 done;
 	u64 fence_context;
 	u64 fence_seqno;
+	unsigned int resets;
+	u32 *scratch;
+	struct vgpu_sdma_queue_regs rlc[SDMA_NUM_RLC];
+	unsigned long rlc_loaded;
+	unsigned long rlc_stuck;
+	bool rlc_off;
+	bool frozen;
+	bool suspect;
+	bool fault;
+	bool helpless;
 	bool ready;
+	struct drm_gpu_scheduler sched;
+};
+
+/**
+ * struct vgpu_dump - the next dump of the device (vgpu_dump.c)
+ * @lock: protects @fault; taken in hard interrupt context
+ * @fault: last fault in the MM hub, of VMID 0 and of users
+ * @work: hands @text over
+ * @dev: whose dump it is
+ * @busy: bit 0: @text waits for @work
+ * @text: where it is written
+ * @len: its length
+ */
+struct vgpu_dump {
+	spinlock_t lock;	/* fault */
+	struct vgpu_iv_entry fault[2];
+	struct work_struct work;
+	struct device *dev;
+	unsigned long busy;
+	char *text;
+	size_t len;
 };
 
 /**
@@ -184,7 +307,22 @@ struct vgpu_sdma_ring {
  * @gart: VMID 0's table
  * @ih: interrupt ring
  * @sdma: the kernel's rings
+ * @sched: their schedulers, as entities want them
+ * @cp: compute queues
  * @stats: the driver's counters
+ * @recover: asks for a recovery; set by whoever can do it, before
+ *           vgpu_hw_init(). Any context. False: nobody will
+ * @gart_cam: CAM slots that wait for a recovery of the GART, a bit each
+ * @gate_lock: protects @gate and the register that shows it; innermost, taken
+ *             in hard interrupt context
+ * @gate: why no job of the kernel may end now (vgpu_sdma_fault.c)
+ * @fault_work: looks for faults of users that no interrupt tells of
+ * @dump: what user space is told of failures
+ * @vram_magic: what the reserved VRAM holds unless it was lost
+ * @vram_epoch: how often VRAM was lost
+ * @root_pde: root directory of each VMID, 0 none
+ * @pasid: PASID of each VMID
+ * @lost: the device does not answer any more; never reset
  */
 struct vgpu_hw {
 	void __iomem *mmio;
@@ -203,7 +341,20 @@ struct vgpu_hw {
 	struct vgpu_gart gart;
 	struct vgpu_ih ih;
 	struct vgpu_sdma_ring sdma[VGPU_NUM_SDMA];
+	struct drm_gpu_scheduler *sched[VGPU_NUM_SDMA];
+	struct vgpu_cp cp;
 	atomic64_t stats[VGPU_NUM_STATS];
+	bool (*recover)(struct vgpu_device *vdev, unsigned long what);
+	atomic_t gart_cam;
+	spinlock_t gate_lock;	/* gate */
+	unsigned long gate;
+	struct delayed_work fault_work;
+	struct vgpu_dump dump;
+	u64 vram_magic[VGPU_VRAM_MAGIC_WORDS];
+	atomic_t vram_epoch;
+	u64 root_pde[VGPU_NUM_VMIDS];
+	u16 pasid[VGPU_NUM_VMIDS];
+	bool lost;
 };
 
 static inline void vgpu_stat_add(struct vgpu_hw *hw, enum vgpu_counter c, s64 n)
@@ -215,6 +366,7 @@ static inline void vgpu_stat_add(struct vgpu_hw *hw, enum vgpu_counter c, s64 n)
 int vgpu_hw_init(struct vgpu_device *vdev);
 void vgpu_hw_fini(struct vgpu_device *vdev);
 void vgpu_hw_quiesce(struct vgpu_device *vdev);
+bool vgpu_hw_present(struct vgpu_device *vdev);
 
 /* vgpu_mmio.c; @reg is a dword offset of include/vgpu */
 u32 vgpu_rreg(struct vgpu_device *vdev, u32 reg);
@@ -229,6 +381,7 @@ void vgpu_wdoorbell64(struct vgpu_device *vdev, u32 byte_offset, u64 value);
 void vgpu_gmc_set_context(struct vgpu_device *vdev, unsigned int vmid,
 			  u64 root_vram_offset);
 void vgpu_gmc_clear_context(struct vgpu_device *vdev, unsigned int vmid);
+u64 vgpu_gmc_root_pde(struct vgpu_device *vdev, u64 root_vram_offset);
 void vgpu_gmc_set_pasid(struct vgpu_device *vdev, unsigned int vmid, u16 pasid);
 int vgpu_gmc_flush_tlb(struct vgpu_device *vdev, u32 vmid_mask);
 
@@ -237,6 +390,40 @@ void vgpu_gart_bind(struct vgpu_device *vdev, u64 page, u64 npages,
 		    const dma_addr_t *addrs);
 void vgpu_gart_unbind(struct vgpu_device *vdev, u64 page, u64 npages);
 void vgpu_gart_flush(struct vgpu_device *vdev);
+u64 vgpu_gart_restore(struct vgpu_device *vdev);
+u64 vgpu_gart_rewrite(struct vgpu_device *vdev);
+unsigned int vgpu_gart_emit_bind(struct vgpu_device *vdev, u32 *dw,
+				 unsigned int room, u64 page, u64 npages,
+				 const dma_addr_t *addrs, u64 *bound);
+#define VGPU_GART_FLUSH_DWORDS		9u
+unsigned int vgpu_gart_emit_flush(unsigned int engine, u32 *dw);
+
+/* vgpu_hw_pm.c */
+void vgpu_sdma_drain(struct vgpu_device *vdev);
+void vgpu_hw_suspend(struct vgpu_device *vdev);
+int vgpu_hw_resume(struct vgpu_device *vdev);
+void vgpu_hw_resume_engines(struct vgpu_device *vdev);
+
+/* vgpu_hw_reset.c */
+int vgpu_hw_reset(struct vgpu_device *vdev, bool *vram_lost);
+
+/* vgpu_sdma_recover.c */
+bool vgpu_sdma_ring_park(struct vgpu_device *vdev, unsigned int engine);
+void vgpu_sdma_ring_unpark(struct vgpu_device *vdev, unsigned int engine,
+			   bool vram_lost);
+void vgpu_sdma_park(struct vgpu_device *vdev, unsigned int engine,
+		    unsigned long *dead);
+unsigned long vgpu_sdma_unpark(struct vgpu_device *vdev, unsigned int engine,
+			       unsigned long dead, bool vram_lost);
+int vgpu_sdma_engine_reset(struct vgpu_device *vdev, unsigned int engine);
+void vgpu_sdma_give_up(struct vgpu_device *vdev);
+
+/* vgpu_sdma_fault.c */
+void vgpu_sdma_suspect(struct vgpu_device *vdev);
+void vgpu_sdma_faults_over(struct vgpu_device *vdev);
+
+/* vgpu_dump.c */
+void vgpu_dump_take(struct vgpu_device *vdev, const char *why);
 
 /* vgpu_ih.c */
 int vgpu_ih_register(struct vgpu_device *vdev, u8 client, u8 source,
@@ -255,33 +442,66 @@ unsigned int vgpu_sdma_emit_ptepde(u32 *dw, u64 dst, u64 flags, u64 addr,
 struct dma_fence *vgpu_sdma_submit(struct vgpu_device *vdev,
 				   unsigned int engine, const u32 *dw,
 				   unsigned int ndw);
+struct vgpu_sdma_fence *vgpu_sdma_fence_alloc(gfp_t gfp);
+void vgpu_sdma_fence_free(struct vgpu_sdma_fence *fence);
+struct dma_fence *vgpu_sdma_submit_with(struct vgpu_device *vdev,
+					unsigned int engine, const u32 *dw,
+					unsigned int ndw,
+					struct vgpu_sdma_fence **fence);
 
-/* vgpu_sdma_queue.c: user queues (RLC) */
 /**
- * struct vgpu_sdma_queue_regs - what a user queue is loaded with
- * @ring_va: ring base in the VMID's address space, 256-byte aligned
- * @rptr_va: where the engine writes its read pointer, same address space
- * @rptr: read pointer to start from, monotonic bytes
- * @wptr: write pointer to start from, monotonic bytes
- * @ring_bytes: power of two
- * @doorbell_offset: byte offset of the doorbell in BAR 2
- * @vmid: VMID, 1 to 15
+ * struct vgpu_sdma_job - a job that waits for its turn
+ * @base: the scheduler's part
+ * @ops: what its owner does with it
  */
-struct vgpu_sdma_queue_regs {
-	u64 ring_va;
-	u64 rptr_va;
-	u64 rptr;
-	u64 wptr;
-	u32 ring_bytes;
-	u32 doorbell_offset;
-	u8 vmid;
+struct vgpu_sdma_job {
+	struct drm_sched_job base;
+	const struct vgpu_sdma_job_ops *ops;
 };
 
+/**
+ * struct vgpu_sdma_job_ops - what a scheduler does with a job
+ *
+ * The first two are on the way to fences: they do not allocate, and take no
+ * reservation.
+ *
+ * @prepare: a fence to wait for, or NULL: all that it depends on is done. May
+ *           be NULL
+ * @run: gives it to the ring. The ring's fence, or an ERR_PTR, which becomes
+ *       the job's
+ * @free: it has ended
+ */
+struct vgpu_sdma_job_ops {
+	struct dma_fence *(*prepare)(struct vgpu_sdma_job *job);
+	struct dma_fence *(*run)(struct vgpu_sdma_job *job);
+	void (*free)(struct vgpu_sdma_job *job);
+};
+
+/* vgpu_sdma_sched.c */
+int vgpu_sdma_job_init(struct vgpu_sdma_job *job,
+		       const struct vgpu_sdma_job_ops *ops,
+		       struct drm_sched_entity *entity, unsigned int ndw,
+		       void *owner);
+unsigned int vgpu_sdma_job_engine(const struct vgpu_sdma_job *job);
+void vgpu_sdma_sched_pause(struct vgpu_device *vdev);
+void vgpu_sdma_sched_resume(struct vgpu_device *vdev);
+
+/* vgpu_sdma_print.c */
+void vgpu_sdma_print_fences(struct vgpu_device *vdev, struct drm_printer *p);
+void vgpu_sdma_print_rings(struct vgpu_device *vdev, struct drm_printer *p);
+
+/* vgpu_sdma_cpu.c */
+int vgpu_sdma_cpu_run(struct vgpu_device *vdev, const u32 *dw,
+		      unsigned int ndw);
+
+/* vgpu_sdma_queue.c: user queues (RLC) */
 int vgpu_sdma_queue_load(struct vgpu_device *vdev, unsigned int engine,
 			 unsigned int queue,
 			 const struct vgpu_sdma_queue_regs *regs);
 int vgpu_sdma_queue_unload(struct vgpu_device *vdev, unsigned int engine,
 			   unsigned int queue, u64 *rptr, u64 *wptr);
+bool vgpu_sdma_queue_is_loaded(struct vgpu_device *vdev, unsigned int engine,
+			       unsigned int queue);
 u32 vgpu_sdma_queue_exception(struct vgpu_device *vdev, unsigned int engine,
 			      unsigned int queue);
 

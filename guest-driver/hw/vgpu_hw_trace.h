@@ -72,7 +72,7 @@ TRACE_EVENT(vgpu_cam_ack,
 	TP_printk("cam=%u", __entry->cam)
 );
 
-/* A job of the kernel: its number and length in dwords. */
+/* A job of the kernel: its number, its length in dwords with what ends it. */
 TRACE_EVENT(vgpu_sdma_submit,
 	TP_PROTO(unsigned int engine, u64 seqno, unsigned int ndw),
 	TP_ARGS(engine, seqno, ndw),
@@ -88,6 +88,24 @@ TRACE_EVENT(vgpu_sdma_submit,
 	),
 	TP_printk("engine=%u seqno=%llu dwords=%u", __entry->engine,
 		  __entry->seqno, __entry->ndw)
+);
+
+/* It is over: its fence signals, with @error or 0. */
+TRACE_EVENT(vgpu_sdma_done,
+	TP_PROTO(unsigned int engine, u64 seqno, int error),
+	TP_ARGS(engine, seqno, error),
+	TP_STRUCT__entry(
+		__field(u64, seqno)
+		__field(unsigned int, engine)
+		__field(int, error)
+	),
+	TP_fast_assign(
+		__entry->seqno = seqno;
+		__entry->engine = engine;
+		__entry->error = error;
+	),
+	TP_printk("engine=%u seqno=%llu error=%d", __entry->engine,
+		  __entry->seqno, __entry->error)
 );
 
 #endif /* VGPU_HW_TRACE_H */

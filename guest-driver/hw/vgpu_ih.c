@@ -11,13 +11,12 @@
  */
 #include <linux/dma-mapping.h>
 #include <linux/interrupt.h>
+#include <kunit/visibility.h>
 
 #include "vgpu/doorbell.h"
 #include "vgpu_hw_priv.h"
 #include "vgpu_hw_trace.h"
 
-#define IH_RING_BYTES	SZ_256K
-#define IH_RING_MASK	(IH_RING_BYTES - 1)
 #define IH_SPACE_BUS	2u	/* IH_RB_CNTL__MC_SPACE */
 
 #define IH_CNTL_RUN \
@@ -65,6 +64,7 @@ int vgpu_ih_register(struct vgpu_device *vdev, u8 client, u8 source,
 	spin_unlock_irq(&ih->lock);
 	return ret;
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_ih_register);
 
 /**
  * vgpu_ih_unregister() - undo vgpu_ih_register()
@@ -94,6 +94,7 @@ void vgpu_ih_unregister(struct vgpu_device *vdev, u8 client, u8 source,
 	if (ih->irq)
 		synchronize_irq(ih->irq);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_ih_unregister);
 
 /**
  * vgpu_ih_cam_ack() - free a slot of the retry CAM
@@ -110,6 +111,7 @@ void vgpu_ih_cam_ack(struct vgpu_device *vdev, u32 cam_index)
 			 VGPU_PREP(IH_RETRY_CAM_ACK__INDEX, cam_index));
 	vgpu_stat_add(&vdev->hw, VGPU_STAT_CAM_ACKS, 1);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_ih_cam_ack);
 
 static void ih_decode(const __le32 *dw, struct vgpu_iv_entry *iv)
 {
@@ -191,41 +193,89 @@ static void ih_recover_overflow(struct vgpu_device *vdev)
 	vgpu_stat_add(&vdev->hw, VGPU_STAT_IH_OVERFLOWS, 1);
 	dev_warn_ratelimited(&vdev->pdev->dev, "interrupt ring overflow\n");
 
+	vgpu_sdma_fault_overflow(vdev);
 	vgpu_sdma_poll_fences(vdev);
 	/* A fault that is still there is raised again. */
 	for (i = 0; i < VGPU_RETRY_CAM_SLOTS; i++)
 		vgpu_ih_cam_ack(vdev, i);
 }
 
-static irqreturn_t ih_interrupt(int irq, void *arg)
+/**
+ * vgpu_ih_service() - take what is in the ring
+ * @vdev: device
+ *
+ * Hard interrupt context; one caller at a time.
+ */
+void vgpu_ih_service(struct vgpu_device *vdev)
 {
-	struct vgpu_device *vdev = arg;
 	struct vgpu_ih *ih = &vdev->hw.ih;
+	bool again, overflow;
 	u32 entries = 0;
-	bool overflow;
 	u32 wptr;
 
-	wptr = ih_read_wptr(vdev, &overflow);
-	while (ih->rptr != wptr) {
-		struct vgpu_iv_entry iv;
+	do {
+		wptr = ih_read_wptr(vdev, &overflow);
+		again = ih->rptr != wptr || overflow;
+		while (ih->rptr != wptr) {
+			struct vgpu_iv_entry iv;
 
-		ih_decode(&ih->ring[ih->rptr / 4], &iv);
-		ih->rptr = (ih->rptr + IH_ENTRY_BYTES) & IH_RING_MASK;
-		trace_vgpu_ih_entry(&iv);
-		ih_dispatch(vdev, &iv);
-		entries++;
-	}
-	vgpu_wdoorbell32(vdev, DOORBELL_IH << 1, ih->rptr);
+			ih_decode(&ih->ring[ih->rptr / 4], &iv);
+			ih->rptr = (ih->rptr + IH_ENTRY_BYTES) & IH_RING_MASK;
+			trace_vgpu_ih_entry(&iv);
+			ih_dispatch(vdev, &iv);
+			entries++;
+		}
+		vgpu_wdoorbell32(vdev, DOORBELL_IH << 1, ih->rptr);
+		if (unlikely(overflow))
+			ih_recover_overflow(vdev);
+	} while (again && vgpu_sdma_gate_unsettled(vdev));
+	if (vgpu_sdma_gate_unsettled(vdev))
+		vgpu_sdma_gate_settle(vdev);
 	vgpu_stat_add(&vdev->hw, VGPU_STAT_IH_ENTRIES, entries);
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_ih_service);
 
-	if (unlikely(overflow))
-		ih_recover_overflow(vdev);
+static irqreturn_t ih_interrupt(int irq, void *arg)
+{
+	vgpu_ih_service(arg);
 	return IRQ_HANDLED;
 }
 
-static void ih_start(struct vgpu_device *vdev)
+/**
+ * vgpu_ih_poll() - handle the interrupts that have come so far
+ * @vdev: device
+ * @fault_lost: the entry of the fault that is latched does not come
+ *
+ * When it returns, handlers have seen every entry that was written before it
+ * was called. Sleeps.
+ */
+void vgpu_ih_poll(struct vgpu_device *vdev, bool fault_lost)
 {
 	struct vgpu_ih *ih = &vdev->hw.ih;
+
+	mutex_lock(&ih->poll_lock);
+	disable_irq(ih->irq);
+	local_irq_disable();
+	if (fault_lost)
+		vgpu_sdma_fault_lost(vdev);
+	ih_interrupt(ih->irq, vdev);
+	local_irq_enable();
+	enable_irq(ih->irq);
+	mutex_unlock(&ih->poll_lock);
+}
+
+/**
+ * vgpu_ih_start() - start from an empty ring
+ * @vdev: device; the handler does not run
+ *
+ * After bring-up and after a reset.
+ */
+void vgpu_ih_start(struct vgpu_device *vdev)
+{
+	struct vgpu_ih *ih = &vdev->hw.ih;
+
+	ih->rptr = 0;
+	WRITE_ONCE(*ih->wptr_wb, 0);
 
 	vgpu_wreg(vdev, IH_RB_BASE, lower_32_bits(ih->ring_dma >> 8));
 	vgpu_wreg(vdev, IH_RB_BASE_HI, upper_32_bits(ih->ring_dma >> 8));
@@ -249,6 +299,7 @@ static void ih_start(struct vgpu_device *vdev)
 	vgpu_wreg(vdev, IH_RB_CNTL, IH_RB_CNTL__WPTR_OVERFLOW_CLEAR);
 	vgpu_wreg(vdev, IH_RB_CNTL, IH_CNTL_RUN);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_ih_start);
 
 /**
  * vgpu_ih_stop() - no more interrupts
@@ -279,7 +330,7 @@ int vgpu_ih_init(struct vgpu_device *vdev)
 	int ret;
 
 	spin_lock_init(&ih->lock);
-	ih->rptr = 0;
+	mutex_init(&ih->poll_lock);
 
 	ih->ring = dma_alloc_coherent(dev, IH_RING_BYTES, &ih->ring_dma,
 				      GFP_KERNEL);
@@ -303,7 +354,7 @@ int vgpu_ih_init(struct vgpu_device *vdev)
 	if (ret)
 		goto err_irq;
 
-	ih_start(vdev);
+	vgpu_ih_start(vdev);
 	return 0;
 
 err_irq:

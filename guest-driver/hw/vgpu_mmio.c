@@ -3,6 +3,9 @@
  * Access to the device's windows: registers (BAR 5), doorbells (BAR 2), and
  * the registers that need more than one access.
  */
+#include <kunit/static_stub.h>
+#include <kunit/visibility.h>
+
 #include "vgpu/nbio.h"
 #include "vgpu/pci.h"
 #include "vgpu_hw_priv.h"
@@ -12,14 +15,18 @@
  * @vdev: device
  * @reg: dword offset in BAR 5, one of include/vgpu
  *
- * Any context.
+ * Any context. Ones if the device is lost.
  */
 u32 vgpu_rreg(struct vgpu_device *vdev, u32 reg)
 {
+	KUNIT_STATIC_STUB_REDIRECT(vgpu_rreg, vdev, reg);
 	if (WARN_ON_ONCE(reg >= VGPU_MMIO_DWORDS))
 		return 0;
+	if (unlikely(READ_ONCE(vdev->hw.lost)))
+		return U32_MAX;
 	return readl(vdev->hw.mmio + 4 * reg);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_rreg);
 
 /**
  * vgpu_wreg() - write a register
@@ -31,10 +38,13 @@ u32 vgpu_rreg(struct vgpu_device *vdev, u32 reg)
  */
 void vgpu_wreg(struct vgpu_device *vdev, u32 reg, u32 value)
 {
+	KUNIT_STATIC_STUB_REDIRECT(vgpu_wreg, vdev, reg, value);
 	if (WARN_ON_ONCE(reg >= VGPU_MMIO_DWORDS))
 		return;
-	writel(value, vdev->hw.mmio + 4 * reg);
+	if (likely(!READ_ONCE(vdev->hw.lost)))
+		writel(value, vdev->hw.mmio + 4 * reg);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_wreg);
 
 /**
  * vgpu_hw_poll() - busy-wait until a register's field has a value
@@ -61,6 +71,7 @@ bool vgpu_hw_poll(struct vgpu_device *vdev, u32 reg, u32 mask, u32 want)
 
 	return false;
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_hw_poll);
 
 /**
  * vgpu_counter_read() - one of the model's own counters
@@ -84,6 +95,7 @@ u64 vgpu_counter_read(struct vgpu_device *vdev, unsigned int index)
 	spin_unlock_irqrestore(&vdev->hw.latch_lock, flags);
 	return value;
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_counter_read);
 
 /**
  * vgpu_clock_read() - the GPU clock
@@ -104,6 +116,7 @@ u64 vgpu_clock_read(struct vgpu_device *vdev)
 	spin_unlock_irqrestore(&vdev->hw.latch_lock, flags);
 	return value;
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_clock_read);
 
 /**
  * vgpu_hdp_flush() - make earlier CPU writes to VRAM visible to the engines
@@ -119,6 +132,7 @@ void vgpu_hdp_flush(struct vgpu_device *vdev)
 	/* The write is posted: a read behind it tells that it has arrived. */
 	vgpu_rreg(vdev, BIF_FB_EN);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_hdp_flush);
 
 /**
  * vgpu_wdoorbell32() - ring a 32-bit doorbell
@@ -135,6 +149,7 @@ void vgpu_wdoorbell32(struct vgpu_device *vdev, u32 dword, u32 value)
 		return;
 	writel(value, vdev->hw.doorbell + 4 * dword);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_wdoorbell32);
 
 /**
  * vgpu_wdoorbell64() - ring a 64-bit doorbell
@@ -151,3 +166,4 @@ void vgpu_wdoorbell64(struct vgpu_device *vdev, u32 byte_offset, u64 value)
 		return;
 	writeq(value, vdev->hw.doorbell + byte_offset);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_wdoorbell64);

@@ -4,27 +4,25 @@
  * Specification: docs/hardware.md, include/vgpu/sdma.h and sdma_packets.h.
  *
  * A job is a run of packets followed by FENCE, which writes the job's number
- * to memory, and TRAP, which raises an interrupt. The interrupt handler
- * compares that number with the pending jobs, signals their dma_fences and
- * so knows how much of the ring is free: the read pointer is not needed.
+ * to memory, two polls that hold it up if it had a fault (vgpu_sdma_fault.c),
+ * and TRAP, which raises an interrupt with the number. Its handler signals the
+ * dma_fences up to that job and so knows how much of the ring is free: the
+ * read pointer is not needed.
  *
- * Every fence signals. A watchdog looks at an engine with pending jobs; one
- * that stopped on an error or made no progress between two looks is taken
- * down: its queue is stopped, pending fences signal with -ENODEV, and further
- * jobs are refused.
+ * Every fence signals, and the packets of a job that has not signalled are
+ * still in the ring: vgpu_sdma_recover.c runs them again.
  */
 #include <linux/dma-mapping.h>
 #include <linux/slab.h>
+#include <drm/drm_managed.h>
+
+#include <kunit/visibility.h>
 
 #include "vgpu/doorbell.h"
 #include "vgpu/sdma_packets.h"
 #include "vgpu_hw_priv.h"
 #include "vgpu_hw_trace.h"
 
-#define SDMA_RING_BYTES		SZ_128K
-#define SDMA_RING_DWORDS	(SDMA_RING_BYTES / 4)
-#define SDMA_EPILOGUE_DWORDS	(SDMA_FENCE_DWORDS + SDMA_TRAP_DWORDS)
-#define SDMA_WATCHDOG_PERIOD	(10 * HZ)
 #define SDMA_SELFTEST_TIMEOUT	(5 * HZ)
 
 /* Chip default: how long a translation may be retried, reads and writes. */
@@ -34,23 +32,6 @@
 static_assert(2 * (VGPU_SDMA_MAX_JOB_DWORDS + SDMA_EPILOGUE_DWORDS) <=
 	      SDMA_RING_DWORDS);
 
-/**
- * struct vgpu_sdma_fence - a job that has been submitted
- * @base: first member: dma_fence_free() frees the whole
- * @link: in the ring's pending list
- * @end: the ring's write pointer behind the job
- */
-struct vgpu_sdma_fence {
-	struct dma_fence base;
-	struct list_head link;
-	u64 end;
-};
-
-static struct vgpu_sdma_ring *fence_ring(struct dma_fence *fence)
-{
-	return container_of(fence->lock, struct vgpu_sdma_ring, fence_lock);
-}
-
 static const char *sdma_fence_driver_name(struct dma_fence *fence)
 {
 	return "vgpu_kfd";
@@ -58,7 +39,8 @@ static const char *sdma_fence_driver_name(struct dma_fence *fence)
 
 static const char *sdma_fence_timeline_name(struct dma_fence *fence)
 {
-	return fence_ring(fence)->engine ? "sdma1" : "sdma0";
+	return container_of(fence, struct vgpu_sdma_fence, base)->engine ?
+	       "sdma1" : "sdma0";
 }
 
 static const struct dma_fence_ops vgpu_sdma_fence_ops = {
@@ -67,120 +49,99 @@ static const struct dma_fence_ops vgpu_sdma_fence_ops = {
 	.get_timeline_name = sdma_fence_timeline_name,
 };
 
-/**
- * vgpu_sdma_emit_copy() - write a COPY_LINEAR packet
- * @dw: room for SDMA_COPY_LINEAR_DWORDS
- * @src: MC address
- * @dst: MC address
- * @bytes: 1 to VGPU_SDMA_MAX_COPY
- *
- * Returns the number of dwords written.
- */
-unsigned int vgpu_sdma_emit_copy(u32 *dw, u64 src, u64 dst, u32 bytes)
-{
-	WARN_ON_ONCE(!bytes || bytes > VGPU_SDMA_MAX_COPY);
+/* What the low bits that a TRAP carries can tell apart. */
+#define SEQNO_SHIFT	(32 - const_ilog2(SDMA_TRAP_DW1__CONTEXT + 1))
 
-	dw[0] = SDMA_PKT(SDMA_OP_COPY, SDMA_SUBOP_COPY_LINEAR);
-	dw[1] = VGPU_PREP(SDMA_COPY_LINEAR_DW1__COUNT, bytes - 1);
-	dw[2] = 0;
-	dw[3] = lower_32_bits(src);
-	dw[4] = upper_32_bits(src);
-	dw[5] = lower_32_bits(dst);
-	dw[6] = upper_32_bits(dst);
-	return SDMA_COPY_LINEAR_DWORDS;
+/* Is job @seqno not behind number @last, of which the low bits of a TRAP count? */
+static bool seqno_reached(u32 last, u64 seqno)
+{
+	return (s32)((last - lower_32_bits(seqno)) << SEQNO_SHIFT) >= 0;
 }
 
 /**
- * vgpu_sdma_emit_fill() - write a CONST_FILL packet
- * @dw: room for SDMA_CONST_FILL_DWORDS
- * @dst: MC address, a multiple of 4
- * @value: the dword to fill with
- * @bytes: 4 to VGPU_SDMA_MAX_COPY, a multiple of 4
+ * vgpu_sdma_ring_pop() - end the oldest pending job
+ * @ring: ring, its fence_lock held
+ * @fence: the oldest pending job
+ * @error: negative errno, or 0 if it is done
  *
- * Returns the number of dwords written.
+ * Any context.
  */
-unsigned int vgpu_sdma_emit_fill(u32 *dw, u64 dst, u32 value, u32 bytes)
+void vgpu_sdma_ring_pop(struct vgpu_sdma_ring *ring,
+			struct vgpu_sdma_fence *fence, int error)
 {
-	WARN_ON_ONCE(!bytes || bytes > VGPU_SDMA_MAX_COPY ||
-		     (dst | bytes) % 4);
+	lockdep_assert_held(&ring->fence_lock);
 
-	dw[0] = SDMA_OP_CONST_FILL | VGPU_PREP(SDMA_CONST_FILL__SIZE, 2u);
-	dw[1] = lower_32_bits(dst);
-	dw[2] = upper_32_bits(dst);
-	dw[3] = value;
-	dw[4] = VGPU_PREP(SDMA_CONST_FILL_DW4__COUNT, bytes - 1);
-	return SDMA_CONST_FILL_DWORDS;
+	trace_vgpu_sdma_done(ring->engine, fence->base.seqno, error);
+	list_del(&fence->link);
+	WRITE_ONCE(ring->done, fence->end);
+	if (error)
+		dma_fence_set_error(&fence->base, error);
+	dma_fence_signal_locked(&fence->base);
+	dma_fence_put(&fence->base);
 }
 
 /**
- * vgpu_sdma_emit_ptepde() - write a PTEPDE packet
- * @dw: room for SDMA_PTEPDE_DWORDS
- * @dst: MC address of the first entry
- * @flags: OR-ed into every entry
- * @addr: address in the first entry
- * @incr: what each next entry's address is greater by
- * @count: number of entries, 1 to 2^19
+ * vgpu_sdma_ring_pop_until() - end pending jobs that are done
+ * @ring: ring, its fence_lock held
+ * @last: number of the last one; the low bits that a TRAP has count
  *
- * Returns the number of dwords written.
+ * Any context.
+ *
+ * Return: whether there were any.
  */
-unsigned int vgpu_sdma_emit_ptepde(u32 *dw, u64 dst, u64 flags, u64 addr,
-				   u64 incr, u32 count)
-{
-	WARN_ON_ONCE(!count || count > SDMA_PTEPDE_DW9__COUNT + 1);
-
-	dw[0] = SDMA_PKT(SDMA_OP_PTEPDE, SDMA_SUBOP_PTEPDE_GEN);
-	dw[1] = lower_32_bits(dst);
-	dw[2] = upper_32_bits(dst);
-	dw[3] = lower_32_bits(flags);
-	dw[4] = upper_32_bits(flags);
-	dw[5] = lower_32_bits(addr);
-	dw[6] = upper_32_bits(addr);
-	dw[7] = lower_32_bits(incr);
-	dw[8] = upper_32_bits(incr);
-	dw[9] = VGPU_PREP(SDMA_PTEPDE_DW9__COUNT, count - 1);
-	return SDMA_PTEPDE_DWORDS;
-}
-
-static u32 ring_reg(const struct vgpu_sdma_ring *ring, u32 reg)
-{
-	return SDMA_ENGINE(ring->engine) + SDMA_QUEUE(SDMA_QUEUE_GFX) + reg;
-}
-
-static u64 ring_rptr(struct vgpu_sdma_ring *ring)
-{
-	struct vgpu_device *vdev = ring->vdev;
-
-	/* Only compared with itself: a torn read costs one watchdog period. */
-	return vgpu_rreg(vdev, ring_reg(ring, SDMA_RB_RPTR)) |
-	       (u64)vgpu_rreg(vdev, ring_reg(ring, SDMA_RB_RPTR_HI)) << 32;
-}
-
-/* Signal what the engine has finished. Any context. */
-static void ring_poll_fences(struct vgpu_sdma_ring *ring)
+bool vgpu_sdma_ring_pop_until(struct vgpu_sdma_ring *ring, u32 last)
 {
 	struct vgpu_sdma_fence *fence, *next;
+	bool any = false;
+
+	list_for_each_entry_safe(fence, next, &ring->pending, link) {
+		if (!seqno_reached(last, fence->base.seqno))
+			break;
+		vgpu_sdma_ring_pop(ring, fence, 0);
+		any = true;
+	}
+	return any;
+}
+
+/*
+ * Jobs up to number @last are done. While the engine is being recovered that is
+ * noted, no more. Any context.
+ */
+static void ring_signal(struct vgpu_sdma_ring *ring, u32 last)
+{
 	unsigned long flags;
 	bool cookie;
-	u32 last;
 
 	cookie = dma_fence_begin_signalling();
 	spin_lock_irqsave(&ring->fence_lock, flags);
-	last = le32_to_cpu(READ_ONCE(*ring->fence_wb));
-	/* What the job wrote must be read after its number. */
-	dma_rmb();
-	list_for_each_entry_safe(fence, next, &ring->pending, link) {
-		if ((s32)(last - lower_32_bits(fence->base.seqno)) < 0)
-			break;
-		list_del(&fence->link);
-		WRITE_ONCE(ring->done, fence->end);
-		dma_fence_signal_locked(&fence->base);
-		dma_fence_put(&fence->base);
-	}
+	if (!seqno_reached(ring->finished, last))
+		ring->finished = last;
+	if (!ring->frozen && vgpu_sdma_ring_pop_until(ring, last))
+		ring->resets = 0;
 	spin_unlock_irqrestore(&ring->fence_lock, flags);
 	dma_fence_end_signalling(cookie);
 
 	wake_up(&ring->space);
 }
+
+/**
+ * vgpu_sdma_ring_poll() - signal finished jobs without an interrupt
+ * @ring: ring
+ *
+ * The number in memory is that of a job whose faults have not been looked at.
+ * Those before it have passed. Any context.
+ */
+void vgpu_sdma_ring_poll(struct vgpu_sdma_ring *ring)
+{
+	u32 last = le32_to_cpu(READ_ONCE(*ring->fence_wb));
+
+	/* What the job wrote, and its faults, are looked at after its number. */
+	dma_rmb();
+	if (vgpu_sdma_fault_state(ring->vdev) > VGPU_FAULT_USERS)
+		last--;
+	ring_signal(ring, last);
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_ring_poll);
 
 /**
  * vgpu_sdma_poll_fences() - signal finished jobs of all engines
@@ -194,90 +155,7 @@ void vgpu_sdma_poll_fences(struct vgpu_device *vdev)
 
 	for (i = 0; i < VGPU_NUM_SDMA; i++)
 		if (READ_ONCE(vdev->hw.sdma[i].ready))
-			ring_poll_fences(&vdev->hw.sdma[i]);
-}
-
-/* The engine will do no more jobs: stop it, then tell those who wait. */
-static void ring_down(struct vgpu_sdma_ring *ring)
-{
-	struct vgpu_device *vdev = ring->vdev;
-	struct vgpu_sdma_fence *fence, *next;
-	LIST_HEAD(lost);
-	bool cookie;
-
-	spin_lock_irq(&ring->fence_lock);
-	if (!ring->ready) {
-		spin_unlock_irq(&ring->fence_lock);
-		return;
-	}
-	WRITE_ONCE(ring->ready, false);
-	list_splice_init(&ring->pending, &lost);
-	spin_unlock_irq(&ring->fence_lock);
-
-	/* Memory may be reused as soon as the fences signal. */
-	vgpu_wreg(vdev, ring_reg(ring, SDMA_RB_CNTL), 0);
-	vgpu_wreg(vdev, ring_reg(ring, SDMA_DOORBELL), 0);
-	if (!vgpu_hw_poll(vdev, ring_reg(ring, SDMA_CONTEXT_STATUS),
-			  SDMA_CONTEXT_STATUS__IDLE,
-			  SDMA_CONTEXT_STATUS__IDLE)) {
-		drm_err(&vdev->drm, "sdma%u does not stop, halting it\n",
-			ring->engine);
-		vgpu_wreg(vdev, SDMA_ENGINE(ring->engine) + SDMA_F32_CNTL,
-			  SDMA_F32_CNTL__HALT);
-	}
-
-	cookie = dma_fence_begin_signalling();
-	list_for_each_entry_safe(fence, next, &lost, link) {
-		list_del(&fence->link);
-		dma_fence_set_error(&fence->base, -ENODEV);
-		dma_fence_signal(&fence->base);
-		dma_fence_put(&fence->base);
-	}
-	dma_fence_end_signalling(cookie);
-
-	wake_up_all(&ring->space);
-}
-
-static void ring_watchdog(struct work_struct *work)
-{
-	struct vgpu_sdma_ring *ring =
-		container_of(to_delayed_work(work), struct vgpu_sdma_ring,
-			     watchdog);
-	struct vgpu_device *vdev = ring->vdev;
-	struct vgpu_sdma_fence *oldest;
-	u64 rptr, seqno = 0;
-	u32 status;
-
-	if (!READ_ONCE(ring->ready))
-		return;
-	ring_poll_fences(ring);
-
-	spin_lock_irq(&ring->fence_lock);
-	oldest = list_first_entry_or_null(&ring->pending,
-					  struct vgpu_sdma_fence, link);
-	if (oldest)
-		seqno = oldest->base.seqno;
-	spin_unlock_irq(&ring->fence_lock);
-
-	status = vgpu_rreg(vdev, ring_reg(ring, SDMA_CONTEXT_STATUS));
-	rptr = ring_rptr(ring);
-	if (VGPU_GET(status, SDMA_CONTEXT_STATUS__EXCEPTION)) {
-		drm_err(&vdev->drm,
-			"sdma%u stopped with exception %u at %#llx\n",
-			ring->engine,
-			VGPU_GET(status, SDMA_CONTEXT_STATUS__EXCEPTION), rptr);
-		ring_down(ring);
-	} else if (oldest && seqno == ring->seen_seqno &&
-		   rptr == ring->seen_rptr) {
-		drm_err(&vdev->drm,
-			"sdma%u hangs in job %llu at %#llx, status %#x\n",
-			ring->engine, seqno, rptr, status);
-		ring_down(ring);
-	} else if (oldest) {
-		ring->seen_seqno = seqno;
-		ring->seen_rptr = rptr;
-		schedule_delayed_work(&ring->watchdog, SDMA_WATCHDOG_PERIOD);
-	}
+			vgpu_sdma_ring_poll(&vdev->hw.sdma[i]);
 }
 
 static void ring_write(struct vgpu_sdma_ring *ring, const u32 *dw,
@@ -301,7 +179,11 @@ static bool ring_wait_space(struct vgpu_sdma_ring *ring, u32 bytes)
 	return READ_ONCE(ring->ready);
 }
 
-/* Makes the job pending; after that its fence signals, whatever happens. */
+/*
+ * Makes the job pending and tells the engine; after that its fence signals,
+ * whatever happens. Under one lock with the doorbell that recovery rings, so
+ * that the last one to ring is the one that knows of most jobs.
+ */
 static bool ring_add_fence(struct vgpu_sdma_ring *ring,
 			   struct vgpu_sdma_fence *fence)
 {
@@ -313,9 +195,16 @@ static bool ring_add_fence(struct vgpu_sdma_ring *ring,
 		dma_fence_init(&fence->base, &vgpu_sdma_fence_ops,
 			       &ring->fence_lock, ring->fence_context,
 			       ring->fence_seqno);
+		trace_vgpu_sdma_submit(ring->engine, ring->fence_seqno,
+				       (ring->wptr - ring->submitted) / 4);
 		fence->end = ring->wptr;
+		fence->engine = ring->engine;
+		ring->submitted = ring->wptr;
 		list_add_tail(&fence->link, &ring->pending);
 		dma_fence_get(&fence->base);	/* the list's */
+		/* writeq() orders the doorbell behind the packets. */
+		vgpu_wdoorbell64(ring->vdev, DOORBELL_SDMA(ring->engine) * 8,
+				 ring->wptr);
 	}
 	spin_unlock_irq(&ring->fence_lock);
 	return ready;
@@ -331,63 +220,107 @@ static bool ring_add_fence(struct vgpu_sdma_ring *ring,
  * Jobs of one engine run in the order of submission. Sleeps for ring space
  * and allocates. Bytes copied or filled are counted by the caller.
  *
- * Returns a reference to a fence, which signals when all packets are done
- * (with -ENODEV as its error if the engine failed), or an ERR_PTR: -ENODEV
- * when the engine is down, -EINVAL for an impossible length, -ENOMEM.
+ * An engine that fails is recovered; copies and fills are then run again, or
+ * done by the CPU, also when the engine is down for good. Other packets are
+ * not: when an engine hangs in them, the fence's error is -ETIME.
+ *
+ * Returns a reference to a fence, which signals when all packets are done or
+ * its error tells why not (-ETIME, -ECANCELED VRAM was lost, -ENODEV), or an
+ * ERR_PTR: -ENODEV when the engine is down and the CPU cannot stand in,
+ * -EINVAL for an impossible length, -ENOMEM.
  */
 struct dma_fence *vgpu_sdma_submit(struct vgpu_device *vdev,
 				   unsigned int engine, const u32 *dw,
 				   unsigned int ndw)
 {
+	struct vgpu_sdma_fence *fence = vgpu_sdma_fence_alloc(GFP_KERNEL);
+	struct dma_fence *done;
+
+	if (!fence)
+		return ERR_PTR(-ENOMEM);
+	done = vgpu_sdma_submit_with(vdev, engine, dw, ndw, &fence);
+	vgpu_sdma_fence_free(fence);
+	return done;
+}
+
+/**
+ * vgpu_sdma_fence_alloc() - memory for vgpu_sdma_submit_with()
+ * @gfp: GFP_KERNEL, or what the caller's locks allow
+ *
+ * Returns it, or NULL.
+ */
+struct vgpu_sdma_fence *vgpu_sdma_fence_alloc(gfp_t gfp)
+{
+	return kzalloc(sizeof(struct vgpu_sdma_fence), gfp);
+}
+
+/**
+ * vgpu_sdma_fence_free() - free what was not used
+ * @fence: from vgpu_sdma_fence_alloc(), or NULL
+ */
+void vgpu_sdma_fence_free(struct vgpu_sdma_fence *fence)
+{
+	kfree(fence);
+}
+
+/**
+ * vgpu_sdma_submit_with() - vgpu_sdma_submit() that does not allocate
+ * @vdev: device
+ * @engine: as there
+ * @dw: as there
+ * @ndw: as there
+ * @memory: from vgpu_sdma_fence_alloc(); NULL afterwards if it was used
+ *
+ * Returns as vgpu_sdma_submit(), but for -ENOMEM.
+ */
+struct dma_fence *vgpu_sdma_submit_with(struct vgpu_device *vdev,
+					unsigned int engine, const u32 *dw,
+					unsigned int ndw,
+					struct vgpu_sdma_fence **memory)
+{
+	struct vgpu_sdma_fence *fence = *memory;
 	u32 epilogue[SDMA_EPILOGUE_DWORDS];
-	struct vgpu_sdma_fence *fence;
 	struct vgpu_sdma_ring *ring;
+	int ret;
 
 	if (WARN_ON_ONCE(engine >= VGPU_NUM_SDMA || !ndw ||
 			 ndw > VGPU_SDMA_MAX_JOB_DWORDS))
 		return ERR_PTR(-EINVAL);
 	ring = &vdev->hw.sdma[engine];
 
-	fence = kzalloc(sizeof(*fence), GFP_KERNEL);
-	if (!fence)
-		return ERR_PTR(-ENOMEM);
-
 	mutex_lock(&ring->lock);
 	if (!ring_wait_space(ring, (ndw + SDMA_EPILOGUE_DWORDS) * 4))
 		goto err_down;
 
 	ring->fence_seqno++;
-	epilogue[0] = SDMA_OP_FENCE;
-	epilogue[1] = lower_32_bits(ring->fence_mc);
-	epilogue[2] = upper_32_bits(ring->fence_mc);
-	epilogue[3] = lower_32_bits(ring->fence_seqno);
-	epilogue[4] = SDMA_OP_TRAP;
-	epilogue[5] = 0;
+	vgpu_sdma_emit_end(ring, epilogue);
 	ring_write(ring, dw, ndw);
 	ring_write(ring, epilogue, ARRAY_SIZE(epilogue));
 
 	if (!ring_add_fence(ring, fence))
 		goto err_down;
-	trace_vgpu_sdma_submit(engine, ring->fence_seqno, ndw);
-	/* writeq() orders the doorbell behind the packets. */
-	vgpu_wdoorbell64(vdev, DOORBELL_SDMA(engine) * 8, ring->wptr);
-	schedule_delayed_work(&ring->watchdog, SDMA_WATCHDOG_PERIOD);
+	*memory = NULL;
+	schedule_delayed_work(&ring->watchdog, vgpu_sdma_look_interval());
 	mutex_unlock(&ring->lock);
 
 	return &fence->base;
 
 err_down:
+	ret = vgpu_sdma_cpu_run(vdev, dw, ndw);
 	mutex_unlock(&ring->lock);
-	kfree(fence);
-	return ERR_PTR(-ENODEV);
+	return ret ? ERR_PTR(-ENODEV) : dma_fence_get_stub();
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_submit);
 
 /* TRAP of any queue of the engine; ours are those of VMID 0. */
 static void sdma_trap(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
 		      void *arg)
 {
-	if (!iv->vmid)
-		ring_poll_fences(arg);
+	if (!iv->vmid) {
+		/* What the job wrote is read after its interrupt. */
+		dma_rmb();
+		ring_signal(arg, iv->data[0] & SDMA_TRAP_DW1__CONTEXT);
+	}
 }
 
 /* A bad packet stopped a queue; ours is that of VMID 0. */
@@ -405,7 +338,19 @@ static u8 sdma_client(unsigned int engine)
 	return engine ? IH_CLIENT_SDMA1 : IH_CLIENT_SDMA0;
 }
 
-static void ring_start(struct vgpu_sdma_ring *ring)
+static void ring_wreg64(struct vgpu_sdma_ring *ring, u32 reg, u64 value)
+{
+	vgpu_wreg(ring->vdev, vgpu_sdma_ring_reg(ring, reg),
+		  lower_32_bits(value));
+	vgpu_wreg(ring->vdev, vgpu_sdma_ring_reg(ring, reg) + 1,
+		  upper_32_bits(value));
+}
+
+/**
+ * vgpu_sdma_ring_start() - have the engine run the ring, from done to submitted
+ * @ring: ring; its engine is in its reset state or halted
+ */
+void vgpu_sdma_ring_start(struct vgpu_sdma_ring *ring)
 {
 	struct vgpu_device *vdev = ring->vdev;
 	u32 engine = SDMA_ENGINE(ring->engine);
@@ -422,22 +367,20 @@ static void ring_start(struct vgpu_sdma_ring *ring)
 		  SDMA_CNTL__TRAP_ENABLE | SDMA_CNTL__UTC_L1_ENABLE |
 		  SDMA_CNTL__AUTO_CTXSW_ENABLE);
 
-	vgpu_wreg(vdev, ring_reg(ring, SDMA_RB_CNTL), cntl);
-	vgpu_wreg(vdev, ring_reg(ring, SDMA_RB_BASE),
+	vgpu_wreg(vdev, vgpu_sdma_ring_reg(ring, SDMA_RB_CNTL), cntl);
+	vgpu_wreg(vdev, vgpu_sdma_ring_reg(ring, SDMA_RB_BASE),
 		  lower_32_bits(ring->ring_mc >> 8));
-	vgpu_wreg(vdev, ring_reg(ring, SDMA_RB_BASE_HI),
+	vgpu_wreg(vdev, vgpu_sdma_ring_reg(ring, SDMA_RB_BASE_HI),
 		  upper_32_bits(ring->ring_mc >> 8));
-	vgpu_wreg(vdev, ring_reg(ring, SDMA_RB_RPTR), 0);
-	vgpu_wreg(vdev, ring_reg(ring, SDMA_RB_RPTR_HI), 0);
-	vgpu_wreg(vdev, ring_reg(ring, SDMA_MINOR_PTR_UPDATE), 1);
-	vgpu_wreg(vdev, ring_reg(ring, SDMA_RB_WPTR), 0);
-	vgpu_wreg(vdev, ring_reg(ring, SDMA_RB_WPTR_HI), 0);
-	vgpu_wreg(vdev, ring_reg(ring, SDMA_MINOR_PTR_UPDATE), 0);
-	vgpu_wreg(vdev, ring_reg(ring, SDMA_DOORBELL_OFFSET),
+	ring_wreg64(ring, SDMA_RB_RPTR, READ_ONCE(ring->done));
+	vgpu_wreg(vdev, vgpu_sdma_ring_reg(ring, SDMA_MINOR_PTR_UPDATE), 1);
+	ring_wreg64(ring, SDMA_RB_WPTR, READ_ONCE(ring->submitted));
+	vgpu_wreg(vdev, vgpu_sdma_ring_reg(ring, SDMA_MINOR_PTR_UPDATE), 0);
+	vgpu_wreg(vdev, vgpu_sdma_ring_reg(ring, SDMA_DOORBELL_OFFSET),
 		  DOORBELL_SDMA(ring->engine) * 8);
-	vgpu_wreg(vdev, ring_reg(ring, SDMA_DOORBELL), SDMA_DOORBELL__ENABLE);
-	vgpu_wreg(vdev, ring_reg(ring, SDMA_IB_CNTL), SDMA_IB_CNTL__IB_ENABLE);
-	vgpu_wreg(vdev, ring_reg(ring, SDMA_RB_CNTL),
+	vgpu_wreg(vdev, vgpu_sdma_ring_reg(ring, SDMA_DOORBELL), SDMA_DOORBELL__ENABLE);
+	vgpu_wreg(vdev, vgpu_sdma_ring_reg(ring, SDMA_IB_CNTL), SDMA_IB_CNTL__IB_ENABLE);
+	vgpu_wreg(vdev, vgpu_sdma_ring_reg(ring, SDMA_RB_CNTL),
 		  cntl | SDMA_RB_CNTL__RB_ENABLE);
 
 	vgpu_wreg(vdev, engine + SDMA_F32_CNTL, 0);
@@ -456,14 +399,14 @@ static int ring_selftest(struct vgpu_sdma_ring *ring)
 		return PTR_ERR(fence);
 	left = dma_fence_wait_timeout(fence, false, SDMA_SELFTEST_TIMEOUT);
 	dma_fence_put(fence);
-	if (left > 0)
+	if (left > 0 && READ_ONCE(ring->ready))
 		return 0;
 
 	drm_err(&vdev->drm,
 		"sdma%u does not run its ring: rptr %#llx, wptr %#llx, fence %u, status %#x\n",
-		ring->engine, ring_rptr(ring), ring->wptr,
+		ring->engine, vgpu_sdma_ring_rptr(ring), ring->wptr,
 		le32_to_cpu(READ_ONCE(*ring->fence_wb)),
-		vgpu_rreg(vdev, ring_reg(ring, SDMA_CONTEXT_STATUS)));
+		vgpu_rreg(vdev, vgpu_sdma_ring_reg(ring, SDMA_CONTEXT_STATUS)));
 	return -EIO;
 }
 
@@ -473,7 +416,7 @@ static void ring_fini(struct vgpu_sdma_ring *ring)
 	struct device *dev = &vdev->pdev->dev;
 	u8 client = sdma_client(ring->engine);
 
-	ring_down(ring);
+	vgpu_sdma_ring_down(ring);
 	vgpu_ih_unregister(vdev, client, IH_SRC_SDMA_ILLEGAL, sdma_illegal);
 	vgpu_ih_unregister(vdev, client, IH_SRC_SDMA_TRAP, sdma_trap);
 	cancel_delayed_work_sync(&ring->watchdog);
@@ -493,12 +436,19 @@ static int ring_init(struct vgpu_sdma_ring *ring, struct vgpu_device *vdev,
 	ring->vdev = vdev;
 	ring->engine = engine;
 	mutex_init(&ring->lock);
+	mutex_init(&ring->rlc_lock);
+	vgpu_sdma_teach_locks(ring);
 	spin_lock_init(&ring->fence_lock);
 	INIT_LIST_HEAD(&ring->pending);
 	init_waitqueue_head(&ring->space);
-	INIT_DELAYED_WORK(&ring->watchdog, ring_watchdog);
+	INIT_DELAYED_WORK(&ring->watchdog, vgpu_sdma_watchdog);
 	ring->fence_context = dma_fence_context_alloc(1);
 
+	ring->scratch = drmm_kmalloc(&vdev->drm,
+				     VGPU_SDMA_MAX_JOB_DWORDS * sizeof(u32),
+				     GFP_KERNEL);
+	if (!ring->scratch)
+		return -ENOMEM;
 	ring->ring = dma_alloc_coherent(dev, SDMA_RING_BYTES, &ring->ring_dma,
 					GFP_KERNEL);
 	if (!ring->ring)
@@ -523,7 +473,7 @@ static int ring_init(struct vgpu_sdma_ring *ring, struct vgpu_device *vdev,
 		goto err_trap;
 
 	ring->ready = true;
-	ring_start(ring);
+	vgpu_sdma_ring_start(ring);
 	ret = ring_selftest(ring);
 	if (ret)
 		goto err_started;
@@ -552,11 +502,16 @@ int vgpu_sdma_init(struct vgpu_device *vdev)
 	unsigned int i;
 	int ret;
 
+	INIT_DELAYED_WORK(&vdev->hw.fault_work, vgpu_sdma_fault_work);
 	for (i = 0; i < VGPU_NUM_SDMA; i++) {
 		ret = ring_init(&vdev->hw.sdma[i], vdev, i);
 		if (ret)
 			goto err;
 	}
+	ret = vgpu_ih_register(vdev, IH_CLIENT_VMC, IH_SRC_VM_FAULT,
+			       vgpu_sdma_fault_irq, NULL);
+	if (ret)
+		goto err;
 	return 0;
 
 err:
@@ -575,6 +530,9 @@ void vgpu_sdma_fini(struct vgpu_device *vdev)
 {
 	unsigned int i;
 
+	vgpu_ih_unregister(vdev, IH_CLIENT_VMC, IH_SRC_VM_FAULT,
+			   vgpu_sdma_fault_irq);
+	cancel_delayed_work_sync(&vdev->hw.fault_work);
 	for (i = VGPU_NUM_SDMA; i--;)
 		ring_fini(&vdev->hw.sdma[i]);
 }

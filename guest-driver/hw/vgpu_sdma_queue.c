@@ -6,12 +6,16 @@
  * The caller sees to it that one queue is handled by one thread at a time and
  * that the VMID has its page tables.
  */
+#include <linux/bitops.h>
 #include <linux/iopoll.h>
 #include <linux/log2.h>
+#include <linux/sched/mm.h>
 
 #include "vgpu_hw_priv.h"
 
 #define QUEUE_IDLE_POLL_US	50
+/* For an engine that is known to fail: a chunk takes some milliseconds. */
+#define QUEUE_PARK_US		(500 * USEC_PER_MSEC)
 /* RPTR_WRITEBACK_TIMER, chip default */
 #define QUEUE_WRITEBACK_TIMER	6u
 
@@ -38,7 +42,7 @@ static void queue_wreg64(struct vgpu_device *vdev, u32 lo, u64 value)
 
 /* The queue is disabled: wait until the engine has put it down. */
 static int queue_wait_idle(struct vgpu_device *vdev, unsigned int engine,
-			   unsigned int queue)
+			   unsigned int queue, unsigned long timeout_us)
 {
 	u32 reg = queue_reg(engine, queue, SDMA_CONTEXT_STATUS);
 	u32 status;
@@ -46,8 +50,8 @@ static int queue_wait_idle(struct vgpu_device *vdev, unsigned int engine,
 
 	ret = read_poll_timeout(vgpu_rreg, status,
 				status & SDMA_CONTEXT_STATUS__IDLE,
-				QUEUE_IDLE_POLL_US, VGPU_HW_TIMEOUT_US, false,
-				vdev, reg);
+				QUEUE_IDLE_POLL_US, timeout_us, false, vdev,
+				reg);
 	if (ret) {
 		drm_err(&vdev->drm, "sdma%u rlc%u stays busy, status %#x\n",
 			engine, queue, status);
@@ -56,30 +60,44 @@ static int queue_wait_idle(struct vgpu_device *vdev, unsigned int engine,
 	return 0;
 }
 
-/**
- * vgpu_sdma_queue_load() - put a user queue on the hardware
- * @vdev: device
- * @engine: 0 to VGPU_NUM_SDMA - 1
- * @queue: 0 to SDMA_NUM_RLC - 1, not loaded
- * @regs: what to load it with
- *
- * The engine starts at once if @regs has work. Sleeps. Returns 0, -EINVAL for
- * values that the registers cannot hold, or -ETIME when the hardware queue
- * does not become idle.
- */
-int vgpu_sdma_queue_load(struct vgpu_device *vdev, unsigned int engine,
-			 unsigned int queue,
-			 const struct vgpu_sdma_queue_regs *regs)
+/* Returns 0 or -ETIME; the pointers are kept in ring->rlc. rlc_lock held. */
+static int queue_stop(struct vgpu_sdma_ring *ring, unsigned int queue,
+		      unsigned long timeout_us)
 {
+	struct vgpu_device *vdev = ring->vdev;
+	unsigned int engine = ring->engine;
 	u32 cntl;
 	int ret;
 
-	if (!queue_exists(engine, queue) || !regs->vmid ||
-	    regs->vmid >= VGPU_NUM_VMIDS || regs->ring_bytes < 256 ||
-	    !is_power_of_2(regs->ring_bytes) || regs->ring_va % 256 ||
-	    regs->rptr_va % 8 ||
-	    regs->doorbell_offset & ~SDMA_DOORBELL_OFFSET__OFFSET)
-		return -EINVAL;
+	cntl = vgpu_rreg(vdev, queue_reg(engine, queue, SDMA_RB_CNTL));
+	vgpu_wreg(vdev, queue_reg(engine, queue, SDMA_RB_CNTL),
+		  cntl & ~SDMA_RB_CNTL__RB_ENABLE);
+	ret = queue_wait_idle(vdev, engine, queue, timeout_us);
+	vgpu_wreg(vdev, queue_reg(engine, queue, SDMA_DOORBELL), 0);
+	ring->rlc[queue].rptr =
+		queue_rreg64(vdev, queue_reg(engine, queue, SDMA_RB_RPTR));
+	ring->rlc[queue].wptr =
+		queue_rreg64(vdev, queue_reg(engine, queue, SDMA_RB_WPTR));
+	return ret;
+}
+
+/* It hangs the engine: that has to be reset. */
+static void queue_is_stuck(struct vgpu_sdma_ring *ring, unsigned int queue)
+{
+	struct vgpu_device *vdev = ring->vdev;
+
+	__set_bit(queue, &ring->rlc_stuck);
+	if (vdev->hw.recover)
+		vdev->hw.recover(vdev, VGPU_RECOVER_ENGINE(ring->engine));
+}
+
+/* rlc_lock held, the hardware queue not loaded. */
+static int queue_write(struct vgpu_device *vdev, unsigned int engine,
+		       unsigned int queue,
+		       const struct vgpu_sdma_queue_regs *regs)
+{
+	u32 cntl;
+	int ret;
 
 	cntl = VGPU_PREP(SDMA_RB_CNTL__RB_SIZE,
 			 (u32)ilog2(regs->ring_bytes / 4)) |
@@ -89,7 +107,7 @@ int vgpu_sdma_queue_load(struct vgpu_device *vdev, unsigned int engine,
 	       VGPU_PREP(SDMA_RB_CNTL__RB_VMID, regs->vmid);
 
 	vgpu_wreg(vdev, queue_reg(engine, queue, SDMA_RB_CNTL), cntl);
-	ret = queue_wait_idle(vdev, engine, queue);
+	ret = queue_wait_idle(vdev, engine, queue, VGPU_HW_TIMEOUT_US);
 	if (ret)
 		return ret;
 
@@ -117,6 +135,46 @@ int vgpu_sdma_queue_load(struct vgpu_device *vdev, unsigned int engine,
 }
 
 /**
+ * vgpu_sdma_queue_load() - put a user queue on the hardware
+ * @vdev: device
+ * @engine: 0 to VGPU_NUM_SDMA - 1
+ * @queue: 0 to SDMA_NUM_RLC - 1, not loaded
+ * @regs: what to load it with
+ *
+ * The engine starts at once if @regs has work; if it is being reset, when that
+ * is over. Sleeps, does not allocate. Returns 0, -EINVAL for values that the
+ * registers cannot hold, or -ETIME when the hardware queue does not become
+ * idle: the engine is then reset.
+ */
+int vgpu_sdma_queue_load(struct vgpu_device *vdev, unsigned int engine,
+			 unsigned int queue,
+			 const struct vgpu_sdma_queue_regs *regs)
+{
+	struct vgpu_sdma_ring *ring;
+	int ret = 0;
+
+	if (!queue_exists(engine, queue) || !regs->vmid ||
+	    regs->vmid >= VGPU_NUM_VMIDS || regs->ring_bytes < 256 ||
+	    !is_power_of_2(regs->ring_bytes) || regs->ring_va % 256 ||
+	    regs->rptr_va % 8 ||
+	    regs->doorbell_offset & ~SDMA_DOORBELL_OFFSET__OFFSET)
+		return -EINVAL;
+
+	ring = &vdev->hw.sdma[engine];
+	mutex_lock(&ring->rlc_lock);
+	if (!ring->rlc_off)
+		ret = queue_write(vdev, engine, queue, regs);
+	if (ret) {
+		queue_is_stuck(ring, queue);
+	} else {
+		ring->rlc[queue] = *regs;
+		__set_bit(queue, &ring->rlc_loaded);
+	}
+	mutex_unlock(&ring->rlc_lock);
+	return ret;
+}
+
+/**
  * vgpu_sdma_queue_unload() - take a user queue off the hardware
  * @vdev: device
  * @engine: 0 to VGPU_NUM_SDMA - 1
@@ -125,25 +183,105 @@ int vgpu_sdma_queue_load(struct vgpu_device *vdev, unsigned int engine,
  * @wptr: receives the write pointer that it last knew
  *
  * Sleeps; no allocation, so MMU notifiers may call it. Returns 0, or -ETIME
- * when the engine does not let go; the pointers are then not to be trusted.
+ * when the engine does not let go: it hangs and will be reset; the pointers
+ * are then not to be trusted.
  */
 int vgpu_sdma_queue_unload(struct vgpu_device *vdev, unsigned int engine,
 			   unsigned int queue, u64 *rptr, u64 *wptr)
 {
-	u32 cntl;
-	int ret;
+	struct vgpu_sdma_ring *ring;
+	int ret = 0;
 
 	if (!queue_exists(engine, queue))
 		return -EINVAL;
 
-	cntl = vgpu_rreg(vdev, queue_reg(engine, queue, SDMA_RB_CNTL));
-	vgpu_wreg(vdev, queue_reg(engine, queue, SDMA_RB_CNTL),
-		  cntl & ~SDMA_RB_CNTL__RB_ENABLE);
-	ret = queue_wait_idle(vdev, engine, queue);
-	vgpu_wreg(vdev, queue_reg(engine, queue, SDMA_DOORBELL), 0);
-	*rptr = queue_rreg64(vdev, queue_reg(engine, queue, SDMA_RB_RPTR));
-	*wptr = queue_rreg64(vdev, queue_reg(engine, queue, SDMA_RB_WPTR));
+	ring = &vdev->hw.sdma[engine];
+	mutex_lock(&ring->rlc_lock);
+	if (!ring->rlc_off && test_bit(queue, &ring->rlc_loaded))
+		ret = queue_stop(ring, queue, VGPU_HW_TIMEOUT_US);
+	__clear_bit(queue, &ring->rlc_loaded);
+	*rptr = ring->rlc[queue].rptr;
+	*wptr = ring->rlc[queue].wptr;
+	if (ret)
+		queue_is_stuck(ring, queue);
+	mutex_unlock(&ring->rlc_lock);
 	return ret;
+}
+
+/**
+ * vgpu_sdma_queue_is_loaded() - did a user queue survive the last reset?
+ * @vdev: device
+ * @engine: 0 to VGPU_NUM_SDMA - 1
+ * @queue: 0 to SDMA_NUM_RLC - 1, was loaded
+ *
+ * Sleeps. Returns false for one that was not put back.
+ */
+bool vgpu_sdma_queue_is_loaded(struct vgpu_device *vdev, unsigned int engine,
+			       unsigned int queue)
+{
+	struct vgpu_sdma_ring *ring = &vdev->hw.sdma[engine];
+	bool loaded;
+
+	mutex_lock(&ring->rlc_lock);
+	loaded = test_bit(queue, &ring->rlc_loaded);
+	mutex_unlock(&ring->rlc_lock);
+	return loaded;
+}
+
+/**
+ * vgpu_sdma_teach_locks() - tell lockdep which locks reclaim waits for
+ * @ring: ring
+ */
+void vgpu_sdma_teach_locks(struct vgpu_sdma_ring *ring)
+{
+	fs_reclaim_acquire(GFP_KERNEL);
+	might_lock(&ring->lock);
+	might_lock(&ring->rlc_lock);
+	fs_reclaim_release(GFP_KERNEL);
+}
+
+/**
+ * vgpu_sdma_rlc_park() - take the user queues off an engine that will be reset
+ * @ring: the engine's; rlc_lock held
+ *
+ * Returns those that the engine hangs in or that stopped on an error.
+ */
+unsigned long vgpu_sdma_rlc_park(struct vgpu_sdma_ring *ring)
+{
+	unsigned long bad = 0;
+	unsigned int q;
+
+	for_each_set_bit(q, &ring->rlc_loaded, SDMA_NUM_RLC) {
+		if (vgpu_sdma_queue_exception(ring->vdev, ring->engine, q))
+			__set_bit(q, &bad);
+		if (queue_stop(ring, q, QUEUE_PARK_US))
+			__set_bit(q, &bad);
+	}
+	return bad;
+}
+
+/**
+ * vgpu_sdma_rlc_restore() - put the user queues back after a reset
+ * @ring: the engine's; rlc_lock held
+ * @dead: queues that are not to run again
+ *
+ * A packet that the reset interrupted begins anew. Returns the queues that
+ * were loaded, or did not stop, and do not run any more.
+ */
+unsigned long vgpu_sdma_rlc_restore(struct vgpu_sdma_ring *ring,
+				    unsigned long dead)
+{
+	unsigned int q;
+
+	for_each_set_bit(q, &ring->rlc_loaded, SDMA_NUM_RLC)
+		if (!test_bit(q, &dead) &&
+		    queue_write(ring->vdev, ring->engine, q, &ring->rlc[q]))
+			__set_bit(q, &dead);
+	dead &= ring->rlc_loaded;
+	dead |= ring->rlc_stuck;
+	ring->rlc_loaded &= ~dead;
+	ring->rlc_stuck = 0;
+	return dead;
 }
 
 /**

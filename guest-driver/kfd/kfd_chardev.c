@@ -5,7 +5,9 @@
  * An open file stands for the mm that opened it and for nothing else: the
  * process is looked up by each call (see kfd_process.c).
  */
+#include <linux/anon_inodes.h>
 #include <linux/compat.h>
+#include <linux/file.h>
 #include <linux/device.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
@@ -16,11 +18,15 @@
 #include <linux/uaccess.h>
 
 #include "kfd_room.h"
+#include "kfd_smi.h"
 
 #define KFD_NAME	"kfd"
 
 struct device *kfd_device;
 static int kfd_major;
+/* Its pages are all there is of /dev/kfd, whichever inode it was opened by. */
+static struct file *kfd_mappings;
+static const struct file_operations kfd_mappings_fops;
 
 static int kfd_open(struct inode *inode, struct file *filp)
 {
@@ -36,7 +42,13 @@ static int kfd_open(struct inode *inode, struct file *filp)
 	/* The structure only, so that no other mm gets its address. */
 	mmgrab(current->mm);
 	filp->private_data = current->mm;
+	filp->f_mapping = kfd_mappings->f_mapping;
 	return 0;
+}
+
+void kfd_chardev_zap(u64 offset, u64 size)
+{
+	unmap_mapping_range(kfd_mappings->f_mapping, offset, size, 1);
 }
 
 static int kfd_release(struct inode *inode, struct file *filp)
@@ -99,18 +111,18 @@ static const struct kfd_ioctl_desc kfd_ioctls[] = {
 	KFD_IOCTL(GET_CLOCK_COUNTERS, kfd_ioctl_get_clock_counters),
 	KFD_IOCTL(GET_PROCESS_APERTURES, kfd_ioctl_get_process_apertures),
 	KFD_IOCTL(UPDATE_QUEUE, kfd_ioctl_update_queue),
-	KFD_ABSENT(CREATE_EVENT, -EINVAL),
-	KFD_ABSENT(DESTROY_EVENT, -EINVAL),
-	KFD_ABSENT(SET_EVENT, -EINVAL),
-	KFD_ABSENT(RESET_EVENT, -EINVAL),
-	KFD_ABSENT(WAIT_EVENTS, -EINVAL),
+	KFD_IOCTL(CREATE_EVENT, kfd_ioctl_create_event),
+	KFD_IOCTL(DESTROY_EVENT, kfd_ioctl_destroy_event),
+	KFD_IOCTL(SET_EVENT, kfd_ioctl_set_event),
+	KFD_IOCTL(RESET_EVENT, kfd_ioctl_reset_event),
+	KFD_IOCTL(WAIT_EVENTS, kfd_ioctl_wait_events),
 	KFD_ABSENT(DBG_REGISTER_DEPRECATED, -EPERM),
 	KFD_ABSENT(DBG_UNREGISTER_DEPRECATED, -EPERM),
 	KFD_ABSENT(DBG_ADDRESS_WATCH_DEPRECATED, -EPERM),
 	KFD_ABSENT(DBG_WAVE_CONTROL_DEPRECATED, -EPERM),
-	KFD_ABSENT(SET_SCRATCH_BACKING_VA, -EINVAL),
-	KFD_ABSENT(GET_TILE_CONFIG, -EINVAL),
-	KFD_ABSENT(SET_TRAP_HANDLER, -EINVAL),
+	KFD_IOCTL(SET_SCRATCH_BACKING_VA, kfd_ioctl_set_scratch_backing_va),
+	KFD_IOCTL(GET_TILE_CONFIG, kfd_ioctl_get_tile_config),
+	KFD_IOCTL(SET_TRAP_HANDLER, kfd_ioctl_set_trap_handler),
 	KFD_IOCTL(GET_PROCESS_APERTURES_NEW,
 		  kfd_ioctl_get_process_apertures_new),
 	KFD_IOCTL(ACQUIRE_VM, kfd_ioctl_acquire_vm),
@@ -118,12 +130,12 @@ static const struct kfd_ioctl_desc kfd_ioctls[] = {
 	KFD_IOCTL(FREE_MEMORY_OF_GPU, kfd_ioctl_free_memory_of_gpu),
 	KFD_IOCTL(MAP_MEMORY_TO_GPU, kfd_ioctl_map_memory_to_gpu),
 	KFD_IOCTL(UNMAP_MEMORY_FROM_GPU, kfd_ioctl_unmap_memory_from_gpu),
-	KFD_ABSENT(SET_CU_MASK, -EINVAL),
-	KFD_ABSENT(GET_QUEUE_WAVE_STATE, -EINVAL),
-	KFD_ABSENT(GET_DMABUF_INFO, -EINVAL),
-	KFD_ABSENT(IMPORT_DMABUF, -EINVAL),
+	KFD_IOCTL(SET_CU_MASK, kfd_ioctl_set_cu_mask),
+	KFD_IOCTL(GET_QUEUE_WAVE_STATE, kfd_ioctl_get_queue_wave_state),
+	KFD_IOCTL(GET_DMABUF_INFO, kfd_ioctl_get_dmabuf_info),
+	KFD_IOCTL(IMPORT_DMABUF, kfd_ioctl_import_dmabuf),
 	KFD_ABSENT(ALLOC_QUEUE_GWS, -ENODEV),
-	KFD_ABSENT(SMI_EVENTS, -EINVAL),
+	KFD_IOCTL(SMI_EVENTS, kfd_ioctl_smi_events),
 	[_IOC_NR(AMDKFD_IOC_SVM)] = {
 		.cmd = AMDKFD_IOC_SVM,
 		.fn = kfd_ioctl_svm,
@@ -132,7 +144,7 @@ static const struct kfd_ioctl_desc kfd_ioctls[] = {
 	KFD_IOCTL(SET_XNACK_MODE, kfd_ioctl_set_xnack_mode),
 	KFD_IOCTL(CRIU_OP, kfd_ioctl_criu),
 	KFD_IOCTL(AVAILABLE_MEMORY, kfd_ioctl_get_available_memory),
-	KFD_ABSENT(EXPORT_DMABUF, -EINVAL),
+	KFD_IOCTL(EXPORT_DMABUF, kfd_ioctl_export_dmabuf),
 	KFD_ABSENT(RUNTIME_ENABLE, -EINVAL),
 	KFD_ABSENT(DBG_TRAP, -EINVAL),
 };
@@ -221,7 +233,7 @@ static int kfd_mmap(struct file *filp, struct vm_area_struct *vma)
 		ret = pdd ? kfd_doorbell_mmap(pdd, vma) : -ENODEV;
 		break;
 	case KFD_MMAP_TYPE_EVENTS:
-		ret = -EINVAL;	/* no event page */
+		ret = kfd_events_mmap(p, vma);
 		break;
 	case KFD_MMAP_TYPE_RESERVED_MEM:
 	case KFD_MMAP_TYPE_MMIO:
@@ -259,9 +271,19 @@ int kfd_chardev_init(void)
 {
 	int ret;
 
+	/*
+	 * Of no module: it would keep this one from being unloaded. So it has
+	 * to be gone for good before that: __fput_sync().
+	 */
+	kfd_mappings = anon_inode_create_getfile("[kfd]", &kfd_mappings_fops,
+						 NULL, O_RDWR, NULL);
+	if (IS_ERR(kfd_mappings))
+		return PTR_ERR(kfd_mappings);
 	kfd_major = register_chrdev(0, KFD_NAME, &kfd_fops);
-	if (kfd_major < 0)
-		return kfd_major;
+	if (kfd_major < 0) {
+		ret = kfd_major;
+		goto err_mappings;
+	}
 	ret = class_register(&kfd_class);
 	if (ret)
 		goto err_chrdev;
@@ -277,6 +299,8 @@ err_class:
 	class_unregister(&kfd_class);
 err_chrdev:
 	unregister_chrdev(kfd_major, KFD_NAME);
+err_mappings:
+	__fput_sync(kfd_mappings);
 	return ret;
 }
 
@@ -285,4 +309,5 @@ void kfd_chardev_exit(void)
 	device_destroy(&kfd_class, MKDEV(kfd_major, 0));
 	class_unregister(&kfd_class);
 	unregister_chrdev(kfd_major, KFD_NAME);
+	__fput_sync(kfd_mappings);
 }

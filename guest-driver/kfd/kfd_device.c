@@ -8,7 +8,9 @@
 #include <linux/wait_bit.h>
 
 #include "kfd_mem.h"
+#include "kfd_queue.h"
 #include "kfd_room.h"
+#include "kfd_smi.h"
 
 LIST_HEAD(kfd_nodes);
 
@@ -73,6 +75,8 @@ int kfd_device_init(struct vgpu_device *vdev)
 		return -ENOMEM;
 	node->vdev = vdev;
 	mutex_init(&node->queue_lock);
+	kfd_sched_init(node);
+	kfd_smi_init(node);
 	vdev->kfd = node;
 
 	ret = svm_node_init(node);
@@ -99,6 +103,7 @@ err_svm:
 	svm_node_fini(node);
 err_free:
 	kfd_mem_limit_detach(node);
+	kfd_sched_fini(node);
 	mutex_destroy(&node->queue_lock);
 	kfree(node);
 	return ret;
@@ -112,9 +117,11 @@ void kfd_device_fini(struct vgpu_device *vdev)
 		return;
 	kfd_topology_remove(node);
 	kfd_node_unregister(node);
+	kfd_smi_fini(node);
 	kfd_interrupt_fini(node);
 	svm_node_fini(node);
 	kfd_mem_limit_detach(node);
+	kfd_sched_fini(node);
 	mutex_destroy(&node->queue_lock);
 	kfree(node);
 }
@@ -135,6 +142,7 @@ int kfd_init(void)
 	ret = kfd_procfs_init();
 	if (ret)
 		goto err_topology;
+	kfd_debugfs_init();
 	return 0;
 
 err_topology:
@@ -148,6 +156,7 @@ err_process:
 
 void kfd_exit(void)
 {
+	kfd_debugfs_exit();
 	kfd_process_detach_all(NULL);
 	kfd_procfs_exit();
 	kfd_topology_exit();

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Interrupts that concern user queues. Page faults are svm/'s; a bad packet or
- * ring is reported here: its queue has stopped and stays so until it is loaded
- * anew (include/vgpu/sdma.h, CONTEXT_STATUS.EXCEPTION). Nothing else is
- * affected.
+ * Interrupts that concern user queues. Page faults are svm/'s. TRAP and
+ * RELEASE_MEM packets, and the signals of AQL packets, signal events. A bad
+ * packet or ring is reported here: an SDMA queue has stopped and stays so until
+ * it is loaded anew (include/vgpu/sdma.h, CONTEXT_STATUS.EXCEPTION), a compute
+ * queue would start again with its next turn, and is stopped for good. Nothing
+ * else is affected.
  */
+#include "vgpu/bits.h"
+#include "vgpu/cp.h"
 #include "vgpu/ih.h"
+#include "vgpu/sdma_packets.h"
+#include "kfd_queue.h"
 #include "kfd_room.h"
 
 static const u8 kfd_sdma_clients[VGPU_NUM_SDMA] = {
@@ -32,24 +38,163 @@ static void kfd_sdma_illegal(struct vgpu_device *vdev,
 	kfd_unref_process(p);
 }
 
+/* Hard interrupt context. */
+static void kfd_sdma_trap(struct vgpu_device *vdev,
+			  const struct vgpu_iv_entry *iv, void *arg)
+{
+	/* VMID 0 is the kernel's own queue. */
+	if (iv->vmid)
+		kfd_events_interrupt(iv->pasid,
+				     iv->data[0] & SDMA_TRAP_DW1__CONTEXT);
+}
+
+/* Both or none. */
+static int kfd_sdma_register(struct kfd_node *node, u8 client)
+{
+	int ret = vgpu_ih_register(node->vdev, client, IH_SRC_SDMA_ILLEGAL,
+				   kfd_sdma_illegal, node);
+
+	if (ret)
+		return ret;
+	ret = vgpu_ih_register(node->vdev, client, IH_SRC_SDMA_TRAP,
+			       kfd_sdma_trap, node);
+	if (ret)
+		vgpu_ih_unregister(node->vdev, client, IH_SRC_SDMA_ILLEGAL,
+				   kfd_sdma_illegal);
+	return ret;
+}
+
+static void kfd_sdma_unregister(struct kfd_node *node, u8 client)
+{
+	vgpu_ih_unregister(node->vdev, client, IH_SRC_SDMA_TRAP, kfd_sdma_trap);
+	vgpu_ih_unregister(node->vdev, client, IH_SRC_SDMA_ILLEGAL,
+			   kfd_sdma_illegal);
+}
+
+/* Hard interrupt context. */
+static void kfd_cp_end_of_pipe(struct vgpu_device *vdev,
+			       const struct vgpu_iv_entry *iv, void *arg)
+{
+	/* VMID 0 is the kernel's, which polls. */
+	if (iv->vmid)
+		kfd_events_interrupt(iv->pasid, iv->data[0]);
+}
+
+/* Hard interrupt context; one producer. */
+static void kfd_cp_bad_packet(struct vgpu_device *vdev,
+			      const struct vgpu_iv_entry *iv, void *arg)
+{
+	struct kfd_node *node = arg;
+	const struct kfd_cp_error error = {
+		.at = iv->timestamp,
+		.pasid = iv->pasid,
+		.doorbell = VGPU_GET(iv->data[0], IH_CP_ERROR__DOORBELL) *
+			    sizeof(u64),
+		.code = VGPU_GET(iv->data[0], IH_CP_ERROR__CODE),
+	};
+
+	if (!iv->vmid) {
+		dev_err_ratelimited(vdev->drm.dev,
+				    "CP: bad packet of the kernel, code %u\n",
+				    error.code);
+		return;
+	}
+	/* Without room: the queue tells again at its next turn. */
+	if (kfifo_put(&node->cp_errors, error))
+		schedule_work(&node->cp_error_work);
+}
+
+static const char *kfd_cp_error_text(unsigned int code)
+{
+	switch (code) {
+	case CP_ERROR_PACKET_RESERVED:
+		return "bad packet header";
+	case CP_ERROR_PACKET_UNSUPPORTED:
+		return "packet that the CP does not do";
+	case CP_ERROR_REGISTER_INVALID:
+		return "packet that writes a foreign register";
+	case CP_ERROR_VENDOR_UNSUPPORTED:
+		return "vendor packet that the CP does not do";
+	default:
+		return "bad packet";
+	}
+}
+
+static void kfd_cp_error_work(struct work_struct *work)
+{
+	struct kfd_node *node = container_of(work, struct kfd_node,
+					     cp_error_work);
+	struct kfd_process_device *pdd;
+	struct kfd_cp_error error;
+	struct kfd_process *p;
+
+	while (kfifo_get(&node->cp_errors, &error)) {
+		p = kfd_lookup_process_by_pasid(error.pasid);
+		if (!p)
+			continue;
+		pdd = kfd_process_device_of(p, node->vdev);
+		if (pdd)
+			kfd_queue_bad_packet(pdd, error.doorbell, error.at,
+					     kfd_cp_error_text(error.code));
+		kfd_unref_process(p);
+	}
+}
+
+static const struct {
+	u8 source;
+	vgpu_iv_handler fn;
+} kfd_cp_handlers[] = {
+	{ IH_SRC_CP_END_OF_PIPE, kfd_cp_end_of_pipe },
+	{ IH_SRC_CP_BAD_OPCODE, kfd_cp_bad_packet },
+	{ IH_SRC_CP_PRIV_REG, kfd_cp_bad_packet },
+};
+
+static void kfd_cp_unregister(struct kfd_node *node, unsigned int n)
+{
+	while (n--)
+		vgpu_ih_unregister(node->vdev, IH_CLIENT_CP,
+				   kfd_cp_handlers[n].source,
+				   kfd_cp_handlers[n].fn);
+}
+
+/* All or none. */
+static int kfd_cp_register(struct kfd_node *node)
+{
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < ARRAY_SIZE(kfd_cp_handlers); i++) {
+		ret = vgpu_ih_register(node->vdev, IH_CLIENT_CP,
+				       kfd_cp_handlers[i].source,
+				       kfd_cp_handlers[i].fn, node);
+		if (ret) {
+			kfd_cp_unregister(node, i);
+			return ret;
+		}
+	}
+	return 0;
+}
+
 int kfd_interrupt_init(struct kfd_node *node)
 {
 	unsigned int i;
 	int ret;
 
 	for (i = 0; i < VGPU_NUM_SDMA; i++) {
-		ret = vgpu_ih_register(node->vdev, kfd_sdma_clients[i],
-				       IH_SRC_SDMA_ILLEGAL, kfd_sdma_illegal,
-				       node);
+		ret = kfd_sdma_register(node, kfd_sdma_clients[i]);
 		if (ret)
 			goto err;
 	}
+	INIT_KFIFO(node->cp_errors);
+	INIT_WORK(&node->cp_error_work, kfd_cp_error_work);
+	ret = kfd_cp_register(node);
+	if (ret)
+		goto err;
 	return 0;
 
 err:
 	while (i--)
-		vgpu_ih_unregister(node->vdev, kfd_sdma_clients[i],
-				   IH_SRC_SDMA_ILLEGAL, kfd_sdma_illegal);
+		kfd_sdma_unregister(node, kfd_sdma_clients[i]);
 	return ret;
 }
 
@@ -57,7 +202,8 @@ void kfd_interrupt_fini(struct kfd_node *node)
 {
 	unsigned int i;
 
+	kfd_cp_unregister(node, ARRAY_SIZE(kfd_cp_handlers));
+	cancel_work_sync(&node->cp_error_work);
 	for (i = 0; i < VGPU_NUM_SDMA; i++)
-		vgpu_ih_unregister(node->vdev, kfd_sdma_clients[i],
-				   IH_SRC_SDMA_ILLEGAL, kfd_sdma_illegal);
+		kfd_sdma_unregister(node, kfd_sdma_clients[i]);
 }

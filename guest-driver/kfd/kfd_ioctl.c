@@ -9,6 +9,7 @@
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 
+#include "vgpu/gmc.h"
 #include "kfd_room.h"
 
 /*
@@ -155,6 +156,74 @@ int kfd_ioctl_acquire_vm(struct kfd_process *p, void *data)
 	if (drm_file)
 		fput(drm_file);
 	return ret;
+}
+
+/*
+ * What the process's shaders are to use: given to the hardware with the
+ * process's queues, and of no use to one that runs no shaders.
+ */
+int kfd_ioctl_set_scratch_backing_va(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_set_scratch_backing_va_args *args = data;
+	struct kfd_process_device *pdd;
+	int ret = -EINVAL;
+
+	mutex_lock(&p->mutex);
+	pdd = kfd_process_device_by_gpu_id(p, args->gpu_id);
+	if (pdd)
+		ret = pdd->vm ? 0 : -ENODEV;
+	if (!ret)
+		pdd->sh_hidden_private_base = args->va_addr;
+	mutex_unlock(&p->mutex);
+	return ret;
+}
+
+int kfd_ioctl_set_trap_handler(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_set_trap_handler_args *args = data;
+	struct kfd_process_device *pdd;
+	int ret = -EINVAL;
+
+	mutex_lock(&p->mutex);
+	pdd = kfd_process_device_by_gpu_id(p, args->gpu_id);
+	if (pdd)
+		ret = pdd->vm ? 0 : -ESRCH;
+	if (!ret) {
+		pdd->tba_addr = args->tba_addr;
+		pdd->tma_addr = args->tma_addr;
+	}
+	mutex_unlock(&p->mutex);
+	return ret;
+}
+
+/* Tables that this generation has no use for: they are all zeros, as amdkfd's. */
+#define KFD_TILE_CONFIGS	32u
+#define KFD_MACRO_TILE_CONFIGS	16u
+
+static int kfd_clear_table(u64 user, u32 *n, u32 max)
+{
+	*n = min(*n, max);
+	return clear_user(u64_to_user_ptr(user), *n * sizeof(u32)) ? -EFAULT :
+								     0;
+}
+
+int kfd_ioctl_get_tile_config(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_get_tile_config_args *args = data;
+	struct kfd_process_device *pdd;
+	int ret;
+
+	pdd = kfd_process_device_by_gpu_id(p, args->gpu_id);
+	if (!pdd)
+		return -EINVAL;
+	args->gb_addr_config = vgpu_rreg(pdd->node->vdev, GB_ADDR_CONFIG);
+	args->num_banks = 0;
+	args->num_ranks = 0;
+	ret = kfd_clear_table(args->tile_config_ptr, &args->num_tile_configs,
+			      KFD_TILE_CONFIGS);
+	return ret ?: kfd_clear_table(args->macro_tile_config_ptr,
+				      &args->num_macro_tile_configs,
+				      KFD_MACRO_TILE_CONFIGS);
 }
 
 /* Every GPU must repair faults for the process to count on it. */

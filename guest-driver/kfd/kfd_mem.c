@@ -4,19 +4,20 @@
  *
  * DOC: where a BO may be
  *
- * A process that has queues is resident: its mapped BOs stay where they are,
- * since the engines may touch them at any time (kgd_mem_evict_ok()). Without
- * queues everything may be evicted; the page-table entries are cleared then.
- * The first queue brings all mapped BOs back, or, when VRAM is full of what
- * must stay, leaves them in system memory, and writes their entries again
- * before the hardware knows the queue.
+ * Everything may be evicted; the page-table entries are cleared then. The
+ * engines may touch what a process with queues has mapped at any time, so
+ * such a BO carries the eviction fence (kfd_evict.c): the queues go first, and
+ * come back when all mapped BOs have a place again. What finds none in VRAM is
+ * left in system memory and mapped there. A process does not evict its own
+ * BOs while it has queues. Which process goes, and when, is in kfd_turn.c.
  *
- * The eviction decision and the return meet at the BO's reservation: resident
- * is set before the first reservation is taken. Whoever evicts a BO either
- * had its reservation before, so that the return finds it moved, or sees
- * resident set.
+ * The decision and the return meet at the BO's reservation: resident is set
+ * before the first reservation is taken. Whoever evicts a BO either had its
+ * reservation before, so that the return finds it moved, or sees the fence.
  */
+#include <linux/dma-buf.h>
 #include <linux/iommu.h>
+#include <linux/jiffies.h>
 #include <linux/slab.h>
 #include <drm/amdgpu_drm.h>
 
@@ -27,10 +28,33 @@
 
 static bool kgd_mem_evict_ok(struct vgpu_bo *bo)
 {
-	struct kgd_mem *mem = bo->upper;
+	u32 mem_type = bo->tbo.resource->mem_type;
+	struct amdkfd_process_info *info;
+	struct kgd_mem *mem;
 
-	return !mem || !mem->mapped_to_gpu_memory ||
-	       !READ_ONCE(mem->process_info->resident);
+	list_for_each_entry(mem, &bo->users, bo_link) {
+		info = mem->process_info;
+		if (!mem->mapped_to_gpu_memory || !READ_ONCE(info->resident))
+			continue;
+		if (kfd_process_keeps(info, mem_type))
+			return false;
+		/* In system memory: evicted already, to be swapped out now. */
+		if (mem_type != TTM_PL_SYSTEM && kfd_process_is_own(info))
+			return false;
+	}
+	return true;
+}
+
+static bool kgd_mem_users_stay(struct vgpu_bo *bo)
+{
+	struct kgd_mem *mem;
+
+	list_for_each_entry(mem, &bo->users, bo_link)
+		if (mem->mapped_to_gpu_memory &&
+		    READ_ONCE(mem->process_info->resident) &&
+		    kfd_turn_left(&mem->process_info->turn, jiffies))
+			return true;
+	return false;
 }
 
 static void kgd_mem_bo_release(struct vgpu_bo *bo)
@@ -38,17 +62,35 @@ static void kgd_mem_bo_release(struct vgpu_bo *bo)
 	kfd_mem_limit_unreserve(bo->vdev, bo->domains, bo->tbo.base.size);
 }
 
-static const struct vgpu_bo_owner_ops kgd_mem_owner_ops = {
+const struct vgpu_bo_owner_ops kgd_mem_owner_ops = {
 	.evict_ok = kgd_mem_evict_ok,
+	.users_stay = kgd_mem_users_stay,
 	.release = kgd_mem_bo_release,
 };
 
-static void kgd_mem_set_upper(struct vgpu_bo *bo, struct kgd_mem *mem)
+/* BOs that are not ours. */
+static const struct vgpu_bo_owner_ops kgd_mem_import_ops = {
+	.evict_ok = kgd_mem_evict_ok,
+	.users_stay = kgd_mem_users_stay,
+};
+
+void kgd_mem_link(struct kgd_mem *mem)
 {
+	struct vgpu_bo *bo = mem->bo;
+
 	/* Uninterruptible, and no ticket: cannot fail. */
 	ttm_bo_reserve(&bo->tbo, false, false, NULL);
-	bo->upper = mem;
+	if (!bo->owner_ops)
+		bo->owner_ops = &kgd_mem_import_ops;
+	list_add_tail(&mem->bo_link, &bo->users);
 	ttm_bo_unreserve(&bo->tbo);
+}
+
+void kgd_mem_unlink(struct kgd_mem *mem)
+{
+	ttm_bo_reserve(&mem->bo->tbo, false, false, NULL);
+	list_del(&mem->bo_link);
+	ttm_bo_unreserve(&mem->bo->tbo);
 }
 
 static u32 kgd_mem_gem_flags(u32 domain, u32 flags)
@@ -100,7 +142,7 @@ static int kgd_mem_create_bo(struct kfd_process_device *pdd,
 		return ret;
 	}
 	mem->bo = bo;
-	kgd_mem_set_upper(bo, mem);
+	kgd_mem_link(mem);
 	return 0;
 }
 
@@ -117,6 +159,13 @@ static int kgd_mem_share_doorbells(struct kfd_process_device *pdd,
 	return 0;
 }
 
+static bool kgd_mem_is_userptr(u32 flags)
+{
+	return flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR &&
+	       !(flags & (KFD_IOC_ALLOC_MEM_FLAGS_VRAM |
+			  KFD_IOC_ALLOC_MEM_FLAGS_GTT));
+}
+
 /* The kind, as amdgpu decides when several are asked for. */
 static int kgd_mem_domain(u32 flags, u64 size, u32 *domain)
 {
@@ -125,8 +174,7 @@ static int kgd_mem_domain(u32 flags, u64 size, u32 *domain)
 	} else if (flags & KFD_IOC_ALLOC_MEM_FLAGS_GTT) {
 		*domain = AMDGPU_GEM_DOMAIN_GTT;
 	} else if (flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR) {
-		/* What amdgpu says in a kernel without HMM. */
-		return -ENODEV;
+		*domain = AMDGPU_GEM_DOMAIN_GTT;
 	} else if (flags & KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL) {
 		if (size != DOORBELL_SLICE_SIZE)
 			return -EINVAL;
@@ -140,8 +188,24 @@ static int kgd_mem_domain(u32 flags, u64 size, u32 *domain)
 	return 0;
 }
 
+struct kgd_mem *kgd_mem_new(struct kfd_process_device *pdd, u32 domain, u64 va,
+			    u32 flags)
+{
+	struct kgd_mem *mem;
+
+	mem = kzalloc(sizeof(*mem), GFP_KERNEL);
+	if (!mem)
+		return NULL;
+	INIT_LIST_HEAD(&mem->attachments);
+	mem->domain = domain;
+	mem->va = va;
+	mem->alloc_flags = flags;
+	mem->process_info = &pdd->process->kgd_process_info;
+	return mem;
+}
+
 int kgd_mem_create(struct kfd_process_device *pdd, u64 va, u64 size, u32 flags,
-		   struct kgd_mem **out)
+		   u64 user_addr, struct kgd_mem **out)
 {
 	struct kgd_mem *mem;
 	u32 domain;
@@ -158,18 +222,14 @@ int kgd_mem_create(struct kfd_process_device *pdd, u64 va, u64 size, u32 flags,
 	if (!size)
 		return -EINVAL;
 
-	mem = kzalloc(sizeof(*mem), GFP_KERNEL);
+	mem = kgd_mem_new(pdd, domain, va, flags);
 	if (!mem)
 		return -ENOMEM;
-	INIT_LIST_HEAD(&mem->attachments);
-	mem->domain = domain;
-	mem->va = va;
-	mem->alloc_flags = flags;
 	mem->aql_queue = flags & KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM;
-	mem->process_info = &pdd->process->kgd_process_info;
-
 	if (domain == AMDGPU_GEM_DOMAIN_DOORBELL)
 		ret = kgd_mem_share_doorbells(pdd, mem);
+	else if (kgd_mem_is_userptr(flags))
+		ret = kfd_userptr_create(pdd, mem, user_addr, size);
 	else
 		ret = kgd_mem_create_bo(pdd, mem, size);
 	if (ret) {
@@ -186,44 +246,18 @@ void kgd_mem_destroy(struct kfd_process_device *owner, struct kgd_mem *mem)
 	lockdep_assert_held(&owner->process->mutex);
 	WARN_ON_ONCE(mem->mapped_to_gpu_memory);
 
+	if (mem->bo->userptr)
+		vgpu_userptr_stop(mem->bo);
 	list_del(&mem->validate_list);
 	if (mem->domain != AMDGPU_GEM_DOMAIN_DOORBELL) {
-		kgd_mem_set_upper(mem->bo, NULL);
+		kgd_mem_unlink(mem);
 		drm_vma_node_revoke(&mem->bo->tbo.base.vma_node,
 				    owner->drm_priv);
 	}
+	if (mem->dmabuf)
+		dma_buf_put(mem->dmabuf);
 	vgpu_bo_put(mem->bo);
 	kfree(mem);
-}
-
-/* Bring the BO to a place, wait for its contents, repair its mappings. */
-static int kgd_mem_validate(struct kgd_mem *mem)
-{
-	struct vgpu_bo *bo = mem->bo;
-	struct kfd_mem_attachment *att;
-	long left;
-	int ret;
-
-	dma_resv_assert_held(bo->tbo.base.resv);
-
-	ret = vgpu_bo_validate(bo, mem->domain, true);
-	if ((ret == -ENOMEM || ret == -ENOSPC) &&
-	    mem->domain == AMDGPU_GEM_DOMAIN_VRAM)
-		ret = vgpu_bo_validate(bo, AMDGPU_GEM_DOMAIN_GTT, true);
-	if (ret)
-		return ret == -ENOSPC ? -ENOMEM : ret;
-	left = dma_resv_wait_timeout(bo->tbo.base.resv, DMA_RESV_USAGE_KERNEL,
-				     true, MAX_SCHEDULE_TIMEOUT);
-	if (left < 0)
-		return left;
-	list_for_each_entry(att, &mem->attachments, mem_link) {
-		if (!att->vbo->moved)
-			continue;
-		ret = vgpu_vm_bo_update(att->vbo);
-		if (ret)
-			return ret;
-	}
-	return 0;
 }
 
 /*
@@ -256,9 +290,13 @@ static bool kgd_mem_reachable(const struct kgd_mem *mem,
 			      const struct kfd_process_device *pdd)
 {
 	struct vgpu_device *vdev = pdd->node->vdev, *home = mem->bo->vdev;
+	struct dma_buf_attachment *attach = mem->bo->tbo.base.import_attach;
 
 	if (vdev == home)
 		return true;
+	/* It may be in the VRAM of a third device. */
+	if (attach && attach->peer2peer)
+		return false;
 	/* System memory has one address for all where nothing translates. */
 	return mem->domain == AMDGPU_GEM_DOMAIN_GTT &&
 	       !device_iommu_mapped(vdev->drm.dev) &&
@@ -301,6 +339,24 @@ static int kgd_mem_attach(struct kgd_mem *mem, struct kfd_process_device *pdd,
 	return 0;
 }
 
+/* Has the process mapped anything that shares the reservation of @mem? */
+static bool kgd_mem_resv_mapped(const struct kgd_mem *mem)
+{
+	struct kgd_mem *other;
+
+	if (mem->mapped_to_gpu_memory)
+		return true;
+	/* Otherwise nobody knows its BO but @mem. */
+	if (!mem->dmabuf)
+		return false;
+	list_for_each_entry(other, &mem->process_info->kfd_bo_list,
+			    validate_list)
+		if (other->mapped_to_gpu_memory &&
+		    other->bo->tbo.base.resv == mem->bo->tbo.base.resv)
+			return true;
+	return false;
+}
+
 static void kgd_mem_detach(struct kgd_mem *mem, struct kfd_process_device *pdd)
 {
 	struct kfd_mem_attachment *att, *next;
@@ -316,6 +372,8 @@ static void kgd_mem_detach(struct kgd_mem *mem, struct kfd_process_device *pdd)
 		mem->mapped_to_gpu_memory--;
 		kfree(att);
 	}
+	if (!kgd_mem_resv_mapped(mem))
+		kfd_evict_fence_remove(mem->process_info, mem->bo);
 }
 
 int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device *pdd)
@@ -332,12 +390,21 @@ int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device *pdd)
 	if (!kgd_mem_reachable(mem, pdd))
 		return -EINVAL;
 
+	if (mem->bo->userptr) {
+		ret = vgpu_userptr_prepare(mem->bo);
+		if (ret)
+			return ret;
+		mem->gone = false;
+	}
 	ret = ttm_bo_reserve(tbo, true, false, NULL);
 	if (ret)
 		return ret;
 	/* Engines may be using it through another mapping. */
-	if (!mem->mapped_to_gpu_memory || !mem->process_info->resident)
-		ret = kgd_mem_validate(mem);
+	if (!mem->mapped_to_gpu_memory || !mem->process_info->resident ||
+	    READ_ONCE(mem->process_info->evicted))
+		ret = kgd_mem_validate(mem, false);
+	if (!ret)
+		ret = kfd_evict_fence_add(mem->process_info, mem->bo);
 	if (!ret)
 		ret = kgd_mem_attach(mem, pdd, mem->va);
 	if (!ret && mem->aql_queue)
@@ -388,39 +455,6 @@ void kgd_mem_free_all(struct kfd_process *p)
 			kgd_mem_free(p->pdds[i], mem);
 		idr_destroy(&p->pdds[i]->alloc_idr);
 	}
-}
-
-int kgd_mem_make_resident(struct kfd_process *p)
-{
-	struct amdkfd_process_info *info = &p->kgd_process_info;
-	struct kgd_mem *mem;
-	int ret = 0;
-
-	lockdep_assert_held(&p->mutex);
-
-	if (info->resident)
-		return 0;
-	WRITE_ONCE(info->resident, true);
-	list_for_each_entry(mem, &info->kfd_bo_list, validate_list) {
-		if (!mem->mapped_to_gpu_memory)
-			continue;
-		ret = ttm_bo_reserve(&mem->bo->tbo, true, false, NULL);
-		if (ret)
-			break;
-		ret = kgd_mem_validate(mem);
-		ttm_bo_unreserve(&mem->bo->tbo);
-		if (ret)
-			break;
-	}
-	if (ret)
-		WRITE_ONCE(info->resident, false);
-	return ret;
-}
-
-void kgd_mem_release_resident(struct kfd_process *p)
-{
-	lockdep_assert_held(&p->mutex);
-	WRITE_ONCE(p->kgd_process_info.resident, false);
 }
 
 struct kfd_mem_attachment *kgd_mem_find(struct kfd_process_device *pdd, u64 va)

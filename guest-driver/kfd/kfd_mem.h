@@ -3,10 +3,12 @@
 #ifndef KFD_MEM_H
 #define KFD_MEM_H
 
+#include <linux/kfd_ioctl.h>
 #include <linux/list.h>
 #include <linux/types.h>
 
 struct amdkfd_process_info;
+struct dma_buf;
 struct kfd_node;
 struct kfd_process;
 struct kfd_process_device;
@@ -41,7 +43,9 @@ struct kfd_mem_attachment {
 /**
  * struct kgd_mem - memory that user space has a handle of
  * @bo: the memory itself, referenced; a doorbell slice is shared by all
- *      struct kgd_mem of that kind
+ *      struct kgd_mem of that kind, what was imported by all who have it
+ * @bo_link: in vgpu_bo.users, unless it is a doorbell slice; the BO's
+ *           reservation
  * @attachments: struct kfd_mem_attachment, two for a VM if @aql_queue
  * @validate_list: in amdkfd_process_info.kfd_bo_list
  * @domain: AMDGPU_GEM_DOMAIN_* where it belongs
@@ -51,11 +55,17 @@ struct kfd_mem_attachment {
  * @alloc_flags: KFD_IOC_ALLOC_MEM_FLAGS_*
  * @process_info: the process's BOs
  * @aql_queue: mapped twice in a row, so that a ring need not wrap
+ * @dmabuf: what it was imported from or has been exported as, referenced, or
+ *          NULL
+ * @is_imported: from a dma-buf
+ * @invalid: user pointer: how often it was invalidated; atomic
+ * @gone: user pointer: there was no memory when it was last looked for
  *
  * Fixed after creation or under kfd_process.mutex.
  */
 struct kgd_mem {
 	struct vgpu_bo *bo;
+	struct list_head bo_link;
 	struct list_head attachments;
 	struct list_head validate_list;
 	u32 domain;
@@ -64,17 +74,30 @@ struct kgd_mem {
 	u32 alloc_flags;
 	struct amdkfd_process_info *process_info;
 	bool aql_queue;
+	struct dma_buf *dmabuf;
+	bool is_imported;
+	unsigned int invalid;
+	bool gone;
 };
 
 /*
  * All with kfd_process.mutex held.
  *
- * Create memory of @size bytes for @va on @pdd, whose VM exists. 0 or
- * -EINVAL flags or size that cannot be, -ENODEV user pointers (not there),
- * -ENOMEM, -ERESTARTSYS.
+ * Create memory of @size bytes for @va on @pdd, whose VM exists. @user_addr: of
+ * a user pointer. 0 or -EINVAL flags, size or address that cannot be, -ENOMEM,
+ * -ERESTARTSYS; user pointers: as vgpu_userptr_create() and _prepare().
  */
 int kgd_mem_create(struct kfd_process_device *pdd, u64 va, u64 size, u32 flags,
-		   struct kgd_mem **out);
+		   u64 user_addr, struct kgd_mem **out);
+extern const struct vgpu_bo_owner_ops kgd_mem_owner_ops;
+/*
+ * For what is no allocation: one without BO, or NULL; when it has its BO, make
+ * that know it.
+ */
+struct kgd_mem *kgd_mem_new(struct kfd_process_device *pdd, u32 domain, u64 va,
+			    u32 flags);
+void kgd_mem_link(struct kgd_mem *mem);
+void kgd_mem_unlink(struct kgd_mem *mem);
 /* Not mapped any more. Revokes mmap and drops the BO. */
 void kgd_mem_destroy(struct kfd_process_device *owner, struct kgd_mem *mem);
 
@@ -91,16 +114,76 @@ int kgd_mem_unmap(struct kgd_mem *mem, struct kfd_process_device *pdd);
 void kgd_mem_free_all(struct kfd_process *p);
 
 /*
- * Bring every mapped BO of the process to a place and its page tables up to
- * date, and keep them so from now on; for the first queue. 0 or -ENOMEM,
- * -ERESTARTSYS; then nothing is kept.
+ * kfd_mem_back.c
+ *
+ * Bring the BO to a place, wait for its contents, repair its mappings. @back: it
+ * is its process that comes back. Reservation held. 0 or -ENOMEM, -ERESTARTSYS.
  */
-int kgd_mem_make_resident(struct kfd_process *p);
-/* The last queue is gone: BOs may be evicted. */
-void kgd_mem_release_resident(struct kfd_process *p);
+int kgd_mem_validate(struct kgd_mem *mem, bool back);
+/*
+ * Bring every mapped BO of the process to a place, with the eviction fence, and
+ * its page tables up to date. @again: end with -EAGAIN when somebody else has
+ * asked for the memory meanwhile; the caller begins anew. 0 or -ENOMEM,
+ * -ERESTARTSYS.
+ */
+int kgd_mem_validate_all(struct kfd_process *p, bool again);
+
+/*
+ * kfd_evict.c: eviction of a process with queues.
+ *
+ * For the first queue: bring all mapped BOs to a place; who wants their memory
+ * from now on has the queues taken off first. 0 or -ENOMEM, -ERESTARTSYS; then
+ * nothing has changed. Mutex held.
+ */
+int kfd_process_make_resident(struct kfd_process *p);
+/* The last queue is gone: BOs may be evicted at any time. Mutex held. */
+void kfd_process_release_resident(struct kfd_process *p);
+/* Does the caller act for the process itself? Any context. */
+bool kfd_process_is_own(struct amdkfd_process_info *info);
+/*
+ * Shall a BO of a process with queues stay in @mem_type (TTM_PL_*), so that the
+ * caller finds another one or goes elsewhere? Atomic.
+ */
+bool kfd_process_keeps(struct amdkfd_process_info *info, u32 mem_type);
+/*
+ * Put the eviction fence on a BO that is mapped, or take it off one that is not
+ * any more. Reservation and mutex held. 0 or -ENOMEM.
+ */
+int kfd_evict_fence_add(struct amdkfd_process_info *info, struct vgpu_bo *bo);
+void kfd_evict_fence_remove(struct amdkfd_process_info *info,
+			    struct vgpu_bo *bo);
+/*
+ * Has the newest eviction fence signalled, so that its BOs are wherever somebody
+ * who wanted their memory puts them? The process has queues; mutex held.
+ */
+bool kfd_evict_signalled(struct amdkfd_process_info *info);
+/* The system does not sleep any more: what was evicted may return. Mutex held. */
+void kfd_evict_over(struct amdkfd_process_info *info);
+void kfd_process_info_init(struct amdkfd_process_info *info);
+/* Not resident. Waits for what is under way; mutex not held. */
+void kfd_process_info_fini(struct amdkfd_process_info *info);
+/*
+ * Queues off at once, to come back when everything is mapped. For notifiers:
+ * takes queue_lock only, does not allocate.
+ */
+void kfd_evict_now(struct amdkfd_process_info *info,
+		   enum KFD_QUEUE_EVICTION_TRIGGERS why);
+int kfd_evict_init(void);
+void kfd_evict_exit(void);
 
 /* The mapping that @va lies in, or NULL. */
 struct kfd_mem_attachment *kgd_mem_find(struct kfd_process_device *pdd, u64 va);
+
+/*
+ * kfd_userptr.c: user pointers. The first makes the BO of a new kgd_mem, with
+ * its share of the limit, and finds its pages.
+ */
+int kfd_userptr_create(struct kfd_process_device *pdd, struct kgd_mem *mem,
+		       u64 addr, u64 size);
+/* Find the pages again; no reservation held. Memory that is not there: 0. */
+int kfd_userptr_prepare(struct kgd_mem *mem);
+/* Then, reservation held: bind them, or clear the entries. 0, -EAGAIN, … */
+int kfd_userptr_place(struct kgd_mem *mem);
 
 /*
  * kfd_mem_limit.c: what KFD's BOs may take of the system's memory. @domain:

@@ -10,13 +10,10 @@
 #include "kfd_mem.h"
 #include "kfd_room.h"
 
-#define KFD_HANDLE(gpu_id, id)	((u64)(gpu_id) << 32 | (u32)(id))
-
 /* More devices than there can be would be the same ones again. */
 #define KFD_MAX_MAP_DEVICES	KFD_MAX_GPU_INSTANCE
 
-/* The memory and the process's state on the GPU that it is of. Mutex held. */
-static struct kfd_process_device *
+struct kfd_process_device *
 kfd_mem_by_handle(struct kfd_process *p, u64 handle, struct kgd_mem **mem)
 {
 	struct kfd_process_device *pdd;
@@ -35,7 +32,8 @@ static int kfd_mem_alloc(struct kfd_process_device *pdd,
 
 	if (!pdd->vm)
 		return -ENODEV;
-	ret = kgd_mem_create(pdd, args->va_addr, args->size, args->flags, &mem);
+	ret = kgd_mem_create(pdd, args->va_addr, args->size, args->flags,
+			     args->mmap_offset, &mem);
 	if (ret)
 		return ret;
 	id = idr_alloc(&pdd->alloc_idr, mem, 0, 0, GFP_KERNEL);
@@ -67,6 +65,9 @@ int kfd_ioctl_alloc_memory_of_gpu(struct kfd_process *p, void *data)
 	if (args->va_addr &&
 	    svm_range_overlaps(p, args->va_addr, args->size))
 		ret = -EADDRINUSE;
+	else if (args->flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR &&
+		 svm_range_overlaps(p, args->mmap_offset, args->size))
+		ret = -EADDRINUSE;
 	else
 		ret = kfd_mem_alloc(pdd, args);
 	mutex_unlock(&p->mutex);
@@ -81,10 +82,13 @@ static int kfd_mem_free(struct kfd_process *p, u64 handle)
 	pdd = kfd_mem_by_handle(p, handle, &mem);
 	if (!pdd || !mem)
 		return -EINVAL;
+	/* The signal page stays until the process ends. */
+	if (p->events.bo && p->events.handle == handle)
+		return -EPERM;
 	if (mem->mapped_to_gpu_memory)
 		return -EBUSY;
 	idr_remove(&pdd->alloc_idr, lower_32_bits(handle));
-	if (mem->domain == AMDGPU_GEM_DOMAIN_VRAM)
+	if (mem->domain == AMDGPU_GEM_DOMAIN_VRAM && !mem->is_imported)
 		atomic64_sub(mem->bo->tbo.base.size, &pdd->vram_usage);
 	kgd_mem_destroy(pdd, mem);
 	return 0;

@@ -11,6 +11,7 @@
  */
 #include <linux/mm.h>
 #include <drm/amdgpu_drm.h>
+#include <kunit/visibility.h>
 
 #include "kfd_mem.h"
 #include "kfd_room.h"
@@ -73,6 +74,7 @@ int kfd_mem_limit_reserve(struct kfd_node *node, u32 domain, u64 size)
 	spin_unlock(&kfd_mem_limit_lock);
 	return ret;
 }
+EXPORT_SYMBOL_IF_KUNIT(kfd_mem_limit_reserve);
 
 void kfd_mem_limit_unreserve(struct vgpu_device *vdev, u32 domain, u64 size)
 {
@@ -89,6 +91,7 @@ void kfd_mem_limit_unreserve(struct vgpu_device *vdev, u32 domain, u64 size)
 	}
 	spin_unlock(&kfd_mem_limit_lock);
 }
+EXPORT_SYMBOL_IF_KUNIT(kfd_mem_limit_unreserve);
 
 void kfd_mem_limit_detach(struct kfd_node *node)
 {
@@ -97,3 +100,4 @@ void kfd_mem_limit_detach(struct kfd_node *node)
 	node->vdev->kfd = NULL;
 	spin_unlock(&kfd_mem_limit_lock);
 }
+EXPORT_SYMBOL_IF_KUNIT(kfd_mem_limit_detach);

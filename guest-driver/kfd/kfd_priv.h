@@ -9,6 +9,7 @@
 
 #include <linux/idr.h>
 #include <linux/kfd_ioctl.h>
+#include <linux/kfifo.h>
 #include <linux/kref.h>
 #include <linux/mmu_notifier.h>
 #include <linux/mutex.h>
@@ -17,6 +18,8 @@
 
 #include "../vgpu_device.h"
 #include "../svm/svm.h"
+#include "kfd_events.h"
+#include "kfd_turn.h"
 
 #define KFD_MAX_GPU_INSTANCE			64
 #define KFD_MAX_NUM_OF_QUEUES_PER_PROCESS	1024
@@ -25,17 +28,52 @@ struct drm_file;
 struct kfd_process;
 struct kfd_process_device;
 
+#define KFD_DOORBELLS				1024	/* of a process's slice */
+
+/**
+ * struct kfd_sched - the compute queues of a GPU that may run
+ * @lock: protects all below, run_queues of each process, and the order of run
+ *        lists. Inside kfd_process.queue_lock; nothing under it allocates
+ * @pdds: struct kfd_process_device that have some, by run_link
+ * @dwords: what a run list of all queues there are would take
+ */
+struct kfd_sched {
+	struct mutex lock;	/* who runs */
+	struct list_head pdds;
+	u32 dwords;
+};
+
+/**
+ * struct kfd_cp_error - what an interrupt says of a compute queue
+ * @at: GPU clock, 48 bits
+ * @pasid: whose
+ * @doorbell: byte offset in the slice
+ * @code: KFD_EC_QUEUE_PACKET_*
+ */
+struct kfd_cp_error {
+	u64 at;
+	u16 pasid;
+	u16 doorbell;
+	u16 code;
+};
+
 /**
  * struct kfd_node - a GPU as KFD sees it
  * @vdev: the GPU; alive as long as the node is
  * @gpu_id: what user space names it by; 16 bits, not zero, unique
  * @topology_id: number of its folder in the topology; under the topology's lock
- * @queue_lock: protects @sdma_busy; inside kfd_process.mutex
+ * @queue_lock: protects @sdma_busy, @sdma_hung; inside kfd_process.mutex
  * @sdma_busy: hardware queues in use, by engine
+ * @sdma_hung: those of them that nobody uses, but the engine hangs in
+ * @sched: compute queues that may run
+ * @cp_errors: from the interrupt handler to @cp_error_work
+ * @cp_error_work: stops queues that met bad packets
  * @vram_used: bytes of VRAM that BOs of KFD ask for, evicted ones included;
  *             see kfd_mem_limit.c
  * @n_pdds: processes that know the node; kfd_device_fini() waits for none
  * @svm: state of svm/
+ * @smi_clients: who watches it; under kfd_smi.c's lock
+ * @reset_seq: resets of the device so far, for those; recovery only
  * @list: in the list of nodes; kfd_processes_mutex
  */
 struct kfd_node {
@@ -44,9 +82,15 @@ struct kfd_node {
 	u32 topology_id;
 	struct mutex queue_lock;	/* @sdma_busy */
 	unsigned long sdma_busy[VGPU_NUM_SDMA];
+	unsigned long sdma_hung[VGPU_NUM_SDMA];
+	struct kfd_sched sched;
+	DECLARE_KFIFO(cp_errors, struct kfd_cp_error, 64);
+	struct work_struct cp_error_work;
 	u64 vram_used;
 	atomic_t n_pdds;
 	struct svm_node svm;
+	struct list_head smi_clients;
+	u32 reset_seq;
 	struct list_head list;
 };
 
@@ -65,7 +109,18 @@ struct kfd_node {
  *             needed; set once, with release semantics
  * @queues: queues on this GPU; changed under kfd_process.mutex and
  *          kfd_process.queue_lock, so either serves to walk it
+ * @n_sdma: SDMA queues, which need a VMID; process mutex
+ * @n_cp: compute queues; kfd_sched.lock
+ * @doorbells_used: by compute queues; process mutex
+ * @root_pde: how run lists call @vm; set with the first compute queue
+ * @run_queues: compute queues that may run; kfd_sched.lock
+ * @run_link: in kfd_sched.pdds if there are any; kfd_sched.lock
  * @evicted: > 0 while the queues are off the hardware; queue_lock
+ * @lost_told: events have told of the loss of its VRAM; recovery only
+ * @sh_hidden_private_base: scratch memory of the process's shaders; process
+ *                          mutex, as the next two
+ * @tba_addr: their trap handler
+ * @tma_addr: and its memory
  * @vram_usage: bytes of VRAM allocated by ALLOC_MEMORY_OF_GPU
  * @attr_vram: "vram_<gpu id>" in kfd/proc/<pid>
  * @vram_filename: its name
@@ -80,7 +135,17 @@ struct kfd_process_device {
 	struct list_head attachments;
 	struct vgpu_bo *doorbells;
 	struct list_head queues;
+	unsigned int n_sdma;
+	unsigned int n_cp;
+	DECLARE_BITMAP(doorbells_used, KFD_DOORBELLS);
+	u64 root_pde;
+	struct list_head run_queues;
+	struct list_head run_link;
 	unsigned int evicted;
+	bool lost_told;
+	u64 sh_hidden_private_base;
+	u64 tba_addr;
+	u64 tma_addr;
 	atomic64_t vram_usage;
 	struct kobj_attribute attr_vram;
 	char vram_filename[16];
@@ -99,14 +164,37 @@ struct process_queue_manager {
 };
 
 /**
- * struct amdkfd_process_info - the BOs of a process
+ * struct amdkfd_process_info - the BOs of a process; see kfd_evict.c
  * @kfd_bo_list: every struct kgd_mem, by validate_list; kfd_process.mutex
- * @resident: the process has queues: its mapped BOs stay where they are.
+ * @resident: the process has queues: its mapped BOs carry @eviction_fence.
  *            Written under kfd_process.mutex, read in eviction decisions
+ * @evicted: @eviction_fence was waited for, and the queues are off the hardware
+ *           until @restore_work has been successful; queue_lock
+ * @eviction_fence: the newest; NULL if not @resident. Changed under both locks
+ * @fence_context: dma_fence context of all of them
+ * @fence_seqno: of the newest; kfd_process.mutex
+ * @evict_work: takes the queues off and signals @eviction_fence
+ * @restore_work: brings the BOs and the queues back
+ * @restorer: the thread of @restore_work while it is at it
+ * @restore_delay_ms: how long @restore_work waits before it runs
+ * @restore_busy: how often in a row it did not get kfd_process.mutex
+ * @evicted_at: since when it is @evicted, jiffies; queue_lock
+ * @turn: how long the queues may stay
  */
 struct amdkfd_process_info {
 	struct list_head kfd_bo_list;
 	bool resident;
+	bool evicted;
+	struct dma_fence *eviction_fence;
+	u64 fence_context;
+	u64 fence_seqno;
+	struct delayed_work evict_work;
+	struct delayed_work restore_work;
+	struct task_struct *restorer;
+	unsigned int restore_delay_ms;
+	unsigned int restore_busy;
+	unsigned long evicted_at;
+	struct kfd_turn turn;
 };
 
 /**
@@ -127,10 +215,14 @@ struct amdkfd_process_info {
  * @n_pdds: their number
  * @pqm: queue ids
  * @kgd_process_info: BOs
+ * @events: what can be waited for
  * @svms: SVM ranges (svm/)
  * @xnack_enabled: page faults are repaired
+ * @suspended: the queues are off over the system's sleep; @mutex
  * @mmu_notifier: tells when the mm goes
- * @kobj: kfd/proc/<pid>, or NULL; goes with the hash entry
+ * @kobj: kfd/proc/<pid>, or NULL; goes with the hash entry. This and the next
+ *        under a lock of kfd_procfs.c
+ * @kobj_queues: its folder "queues", or NULL
  * @attr_pasid: its file "pasid"
  */
 struct kfd_process {
@@ -147,10 +239,13 @@ struct kfd_process {
 	u32 n_pdds;
 	struct process_queue_manager pqm;
 	struct amdkfd_process_info kgd_process_info;
+	struct kfd_events events;
 	struct svm_range_list svms;
 	bool xnack_enabled;
+	bool suspended;
 	struct mmu_notifier mmu_notifier;
 	struct kobject *kobj;
+	struct kobject *kobj_queues;
 	struct kobj_attribute attr_pasid;
 };
 
@@ -197,8 +292,39 @@ int kfd_process_restore_queues(struct kfd_process_device *pdd);
 /*
  * A fault that cannot be repaired: stop the process's queues on this GPU for
  * good (each until it is destroyed) and report. @va is the faulting byte's
- * page. Fault worker; takes queue_lock only.
+ * page; @not_present: as the interrupt entry says. Fault worker; takes
+ * queue_lock only.
  */
-void kfd_process_vm_fault(struct kfd_process_device *pdd, u64 va, bool write);
+void kfd_process_vm_fault(struct kfd_process_device *pdd, u64 va,
+			  bool not_present, bool write);
+
+/*
+ * An engine was reset, and most of its user queues run again: look at their
+ * write pointers. Those that hw/ did not put back, and all whose page tables
+ * were lost, are stopped for good and reported. Takes kfd_processes_mutex and
+ * queue_lock, does not allocate.
+ */
+void kfd_engine_recovered(struct vgpu_device *vdev, unsigned int engine);
+
+/*
+ * kfd_watch.c. What the process that has @file's address space allocated on
+ * @vdev is added to @set; *@tables: bytes of its page tables. Returns its PASID,
+ * 0 if there is none such, -ENOMEM, -EINTR. No locks held.
+ */
+int kfd_file_memory(struct vgpu_device *vdev, struct drm_file *file,
+		    struct vgpu_bo_set *set, u64 *tables);
+/* Every process's address space on @vdev. No locks held. */
+void kfd_print_vms(struct vgpu_device *vdev, struct drm_printer *printer);
+
+/*
+ * kfd_pm.c, the system's sleep. kfd_suspend(): the queues of every process that
+ * knows the GPU are off, SVM's pages have left its VRAM; as far as that lasts
+ * while processes run, for good if they are @frozen: 0, or -EBUSY if pages do not
+ * leave. Undone by kfd_resume().
+ * kfd_resume_device(): the device works again, and is about to fault.
+ */
+int kfd_suspend(struct vgpu_device *vdev, bool frozen);
+void kfd_resume_device(struct vgpu_device *vdev);
+void kfd_resume(struct vgpu_device *vdev);
 
 #endif /* KFD_PRIV_H */

@@ -82,6 +82,24 @@ struct kfd_process *kfd_lookup_process_by_pasid(u16 pasid)
 	return found;
 }
 
+struct kfd_process *kfd_lookup_process_after(u32 pasid)
+{
+	struct kfd_process *p, *next = NULL;
+	int bucket;
+
+	rcu_read_lock();
+	hash_for_each_rcu(kfd_processes_table, bucket, p, kfd_processes) {
+		if (p->pasid <= pasid || (next && p->pasid > next->pasid) ||
+		    !kref_get_unless_zero(&p->ref))
+			continue;
+		if (next)
+			kfd_unref_process(next);
+		next = p;
+	}
+	rcu_read_unlock();
+	return next;
+}
+
 static void kfd_process_last_ref(struct kref *ref)
 {
 	struct kfd_process *p = container_of(ref, struct kfd_process, ref);
@@ -137,6 +155,7 @@ static int kfd_process_add_pdd(struct kfd_process *p, struct kfd_node *node)
 	idr_init(&pdd->alloc_idr);
 	INIT_LIST_HEAD(&pdd->attachments);
 	INIT_LIST_HEAD(&pdd->queues);
+	INIT_LIST_HEAD(&pdd->run_queues);
 	atomic_inc(&node->n_pdds);
 	p->pdds[p->n_pdds++] = pdd;
 	return 0;
@@ -174,6 +193,8 @@ static void kfd_process_destroy(struct kfd_process *p)
 	mutex_lock(&p->mutex);
 	kfd_process_destroy_queues(p);
 	mutex_unlock(&p->mutex);
+	kfd_process_info_fini(&p->kgd_process_info);
+	kfd_events_fini(p);
 	svm_range_list_fini(p);
 	mutex_lock(&p->mutex);
 	kgd_mem_free_all(p);
@@ -215,6 +236,7 @@ static void kfd_process_detach(struct kfd_process *p)
 	/* Its memory is about to go, and nobody waits for its results. */
 	for (i = 0; i < p->n_pdds; i++)
 		kfd_process_evict_queues(p->pdds[i]);
+	kfd_events_close(p);
 	kfd_procfs_remove(p);
 	mmu_notifier_put(&p->mmu_notifier);
 }
@@ -279,12 +301,14 @@ static int kfd_process_create(struct mm_struct *mm)
 	mutex_init(&p->mutex);
 	mutex_init(&p->queue_lock);
 	kfd_queue_lock_teach(p);
-	INIT_LIST_HEAD(&p->kgd_process_info.kfd_bo_list);
+	kfd_process_info_init(&p->kgd_process_info);
+	kfd_events_init(p);
 	INIT_HLIST_NODE(&p->kfd_processes);
 
 	ret = kfd_process_setup(p);
 	if (ret) {
-		kfd_process_destroy(p);
+		/* From a work item: it takes locks that are outside ours. */
+		kfd_unref_process(p);
 		return ret;
 	}
 
@@ -395,7 +419,7 @@ int kfd_process_device_init_vm(struct kfd_process_device *pdd,
 	ret = kfd_process_claim_drm_file(pdd, drm_file);
 	if (ret)
 		return ret;
-	vm = vgpu_vm_create(vdev, pdd->process->pasid);
+	vm = vgpu_vm_create(vdev, pdd->process->pasid, true);
 	if (IS_ERR(vm)) {
 		mutex_lock(&kfd_processes_mutex);
 		pdd->drm_file = NULL;
@@ -410,8 +434,17 @@ int kfd_process_device_init_vm(struct kfd_process_device *pdd,
 
 int kfd_process_init(void)
 {
-	kfd_process_wq = alloc_workqueue("kfd_process_wq", WQ_UNBOUND, 0);
-	return kfd_process_wq ? 0 : -ENOMEM;
+	int ret = kfd_evict_init();
+
+	if (ret)
+		return ret;
+	kfd_process_wq = alloc_workqueue("kfd_process_wq",
+					 WQ_UNBOUND | WQ_FREEZABLE, 0);
+	if (!kfd_process_wq) {
+		kfd_evict_exit();
+		return -ENOMEM;
+	}
+	return 0;
 }
 
 void kfd_process_exit(void)
@@ -420,4 +453,5 @@ void kfd_process_exit(void)
 	/* The last callback and the last work item may not have returned. */
 	mmu_notifier_synchronize();
 	destroy_workqueue(kfd_process_wq);
+	kfd_evict_exit();
 }

@@ -4,14 +4,20 @@
  *
  *	pasid		the process's address space id
  *	vram_<gpu id>	bytes of VRAM it has allocated on that GPU
+ *	queues/<id>/	gpuid, size of the ring, type (KFD_IOC_QUEUE_TYPE_*)
+ *
+ * Readers take no lock: whoever removes a file waits for them.
  */
 #include <linux/device.h>
 #include <linux/kernfs.h>
 #include <linux/sched.h>
 
+#include "kfd_queue.h"
 #include "kfd_room.h"
 
 static struct kobject *kfd_procfs;
+/* The folders of processes: a GPU that goes takes them from busy processes. */
+static DEFINE_MUTEX(kfd_procfs_mutex);
 
 static ssize_t kfd_procfs_pasid(struct kobject *kobj,
 				struct kobj_attribute *attr, char *buf)
@@ -45,23 +51,39 @@ static void kfd_procfs_file(struct kobject *dir, struct kobj_attribute *attr,
 		pr_warn("kfd: no file %s in %s\n", name, kobject_name(dir));
 }
 
-/* The folder is information only: a process lives without it. */
-void kfd_procfs_add(struct kfd_process *p)
+static ssize_t kfd_procfs_gpuid(struct kobject *kobj,
+				struct kobj_attribute *attr, char *buf)
 {
-	struct kernfs_node *taken;
-	char name[16];
+	struct kfd_queue *q = container_of(attr, struct kfd_queue, attrs[0]);
+
+	return sysfs_emit(buf, "%u\n", q->pdd->node->gpu_id);
+}
+
+static ssize_t kfd_procfs_size(struct kobject *kobj,
+			       struct kobj_attribute *attr, char *buf)
+{
+	struct kfd_queue *q = container_of(attr, struct kfd_queue, attrs[1]);
+
+	return sysfs_emit(buf, "%u\n", q->kind == KFD_QUEUE_COMPUTE ?
+			  READ_ONCE(q->cp.ring_bytes) :
+			  READ_ONCE(q->regs.ring_bytes));
+}
+
+static ssize_t kfd_procfs_type(struct kobject *kobj,
+			       struct kobj_attribute *attr, char *buf)
+{
+	struct kfd_queue *q = container_of(attr, struct kfd_queue, attrs[2]);
+
+	/* amdkfd counts PM4 and AQL as one. */
+	return sysfs_emit(buf, "%u\n", q->kind == KFD_QUEUE_COMPUTE ?
+			  KFD_IOC_QUEUE_TYPE_COMPUTE :
+			  KFD_IOC_QUEUE_TYPE_SDMA);
+}
+
+static void kfd_procfs_fill(struct kfd_process *p)
+{
 	u32 i;
 
-	snprintf(name, sizeof(name), "%d", p->lead_thread->pid);
-	/* After exec(), the old program's mm may still be on its way out. */
-	taken = sysfs_get_dirent(kfd_procfs->sd, name);
-	if (taken) {
-		sysfs_put(taken);
-		return;
-	}
-	p->kobj = kobject_create_and_add(name, kfd_procfs);
-	if (!p->kobj)
-		return;
 	kfd_procfs_file(p->kobj, &p->attr_pasid, "pasid", kfd_procfs_pasid);
 	for (i = 0; i < p->n_pdds; i++) {
 		struct kfd_process_device *pdd = p->pdds[i];
@@ -71,16 +93,66 @@ void kfd_procfs_add(struct kfd_process *p)
 		kfd_procfs_file(p->kobj, &pdd->attr_vram, pdd->vram_filename,
 				kfd_procfs_vram);
 	}
+	p->kobj_queues = kobject_create_and_add("queues", p->kobj);
 }
 
-/* When this returns nobody reads the files any more. */
+/* The folder is information only: a process lives without it. */
+void kfd_procfs_add(struct kfd_process *p)
+{
+	struct kernfs_node *taken;
+	char name[16];
+
+	snprintf(name, sizeof(name), "%d", p->lead_thread->pid);
+	mutex_lock(&kfd_procfs_mutex);
+	/* After exec(), the old program's mm may still be on its way out. */
+	taken = sysfs_get_dirent(kfd_procfs->sd, name);
+	sysfs_put(taken);
+	if (!taken)
+		p->kobj = kobject_create_and_add(name, kfd_procfs);
+	if (p->kobj)
+		kfd_procfs_fill(p);
+	mutex_unlock(&kfd_procfs_mutex);
+}
+
+static void kfd_procfs_drop(struct kobject **kobj)
+{
+	/* When this returns nobody reads the files any more. */
+	kobject_del(*kobj);
+	kobject_put(*kobj);
+	*kobj = NULL;
+}
+
 void kfd_procfs_remove(struct kfd_process *p)
 {
-	if (!p->kobj)
-		return;
-	kobject_del(p->kobj);
-	kobject_put(p->kobj);
-	p->kobj = NULL;
+	mutex_lock(&kfd_procfs_mutex);
+	kfd_procfs_drop(&p->kobj_queues);
+	kfd_procfs_drop(&p->kobj);
+	mutex_unlock(&kfd_procfs_mutex);
+}
+
+void kfd_procfs_add_queue(struct kfd_queue *q)
+{
+	struct kfd_process *p = q->pdd->process;
+	char name[16];
+
+	snprintf(name, sizeof(name), "%u", q->id);
+	mutex_lock(&kfd_procfs_mutex);
+	if (p->kobj_queues)
+		q->kobj = kobject_create_and_add(name, p->kobj_queues);
+	if (q->kobj) {
+		kfd_procfs_file(q->kobj, &q->attrs[0], "gpuid",
+				kfd_procfs_gpuid);
+		kfd_procfs_file(q->kobj, &q->attrs[1], "size", kfd_procfs_size);
+		kfd_procfs_file(q->kobj, &q->attrs[2], "type", kfd_procfs_type);
+	}
+	mutex_unlock(&kfd_procfs_mutex);
+}
+
+void kfd_procfs_remove_queue(struct kfd_queue *q)
+{
+	mutex_lock(&kfd_procfs_mutex);
+	kfd_procfs_drop(&q->kobj);
+	mutex_unlock(&kfd_procfs_mutex);
 }
 
 int kfd_procfs_init(void)

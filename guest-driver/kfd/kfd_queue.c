@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * User-mode SDMA queues.
+ * User-mode queues, of either kind: kfd_queue_sdma.c, kfd_queue_cp.c.
  *
- * A queue owns a hardware queue from its creation to its destruction. It is
- * on the hardware ("loaded") while user space has it enabled, no fault has
- * stopped it and nobody holds it evicted; kfd_queue_settle() brings the
- * hardware in line with that. Doorbells that ring while it is off are lost,
- * so loading takes the write pointer from user memory, as amdkfd does.
+ * A queue is on the hardware ("loaded") while user space has it enabled, no
+ * fault has stopped it and nobody holds it evicted; kfd_queue_settle() brings
+ * the hardware in line with that.
  */
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
-#include "vgpu/doorbell.h"
 #include "kfd_mem.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
-
-/* Each takes a submission of user space, in the few instructions it matters. */
-#define KFD_CATCH_UP_TRIES	64
+#include "kfd_smi.h"
 
 /* The hardware. */
 
@@ -27,67 +22,8 @@ static struct device *kfd_queue_dev(const struct kfd_queue *q)
 	return q->pdd->node->vdev->drm.dev;
 }
 
-static u64 kfd_queue_read_wptr(const struct kfd_queue *q)
-{
-	return q->wptr_is_io ? readq(q->wptr_io) : READ_ONCE(*q->wptr_cpu);
-}
-
-/*
- * A doorbell that rang after the write pointer was read for loading, but
- * before the hardware listened, rings again. Ours may race with newer ones of
- * user space, hence the second look at what it announced.
- */
-static void kfd_queue_catch_up(struct kfd_queue *q)
-{
-	u64 wptr, rung = q->regs.wptr;
-	unsigned int i;
-
-	for (i = 0; i < KFD_CATCH_UP_TRIES; i++) {
-		mb();	/* the hardware listens, or has heard, before we look */
-		wptr = kfd_queue_read_wptr(q);
-		if (wptr == rung)
-			break;
-		vgpu_wdoorbell64(q->pdd->node->vdev, q->regs.doorbell_offset,
-				 wptr);
-		rung = wptr;
-	}
-}
-
-static int kfd_queue_load(struct kfd_queue *q)
-{
-	int ret;
-
-	q->regs.wptr = kfd_queue_read_wptr(q);
-	ret = vgpu_sdma_queue_load(q->pdd->node->vdev, q->engine, q->hw_queue,
-				   &q->regs);
-	if (ret) {
-		dev_err(kfd_queue_dev(q), "SDMA%u queue %u does not start: %d\n",
-			q->engine, q->hw_queue, ret);
-		return ret;
-	}
-	q->loaded = true;
-	kfd_queue_catch_up(q);
-	return 0;
-}
-
-static int kfd_queue_unload(struct kfd_queue *q)
-{
-	u64 doorbell;
-	int ret;
-
-	ret = vgpu_sdma_queue_unload(q->pdd->node->vdev, q->engine,
-				     q->hw_queue, &q->regs.rptr, &doorbell);
-	q->loaded = false;
-	if (ret) {
-		/* Nobody else shall have it. */
-		q->hung = true;
-		dev_err(kfd_queue_dev(q), "SDMA%u queue %u does not stop: %d\n",
-			q->engine, q->hw_queue, ret);
-	}
-	return ret;
-}
-
-static int kfd_queue_settle(struct kfd_queue *q)
+/* A compute queue runs with the next run list: sets *@listed. */
+static int kfd_queue_prepare(struct kfd_queue *q, bool *listed)
 {
 	bool run = q->enabled && !q->faulted && !q->hung && !q->pdd->evicted;
 
@@ -95,7 +31,19 @@ static int kfd_queue_settle(struct kfd_queue *q)
 
 	if (run == q->loaded)
 		return 0;
-	return run ? kfd_queue_load(q) : kfd_queue_unload(q);
+	if (q->kind == KFD_QUEUE_SDMA)
+		return run ? kfd_sdma_load(q) : kfd_sdma_unload(q);
+	kfd_sched_mark(q, run);
+	*listed = true;
+	return 0;
+}
+
+int kfd_queue_settle(struct kfd_queue *q)
+{
+	bool listed = false;
+	int ret = kfd_queue_prepare(q, &listed);
+
+	return listed ? kfd_sched_submit(q->pdd->node) : ret;
 }
 
 void kfd_queue_lock_teach(struct kfd_process *p)
@@ -105,43 +53,25 @@ void kfd_queue_lock_teach(struct kfd_process *p)
 	fs_reclaim_release(GFP_KERNEL);
 }
 
-static int kfd_process_settle_queues(struct kfd_process_device *pdd)
+int kfd_process_settle_queues(struct kfd_process_device *pdd)
 {
+	bool listed = false;
 	struct kfd_queue *q;
 	int r, ret = 0;
 
 	list_for_each_entry(q, &pdd->queues, link) {
-		r = kfd_queue_settle(q);
+		r = kfd_queue_prepare(q, &listed);
+		ret = ret ?: r;
+	}
+	if (listed) {
+		r = kfd_sched_submit(pdd->node);
 		ret = ret ?: r;
 	}
 	return ret;
 }
 
-int kfd_process_evict_queues(struct kfd_process_device *pdd)
-{
-	struct kfd_process *p = pdd->process;
-	int ret = 0;
-
-	mutex_lock(&p->queue_lock);
-	if (!pdd->evicted++)
-		ret = kfd_process_settle_queues(pdd);
-	mutex_unlock(&p->queue_lock);
-	return ret;
-}
-
-int kfd_process_restore_queues(struct kfd_process_device *pdd)
-{
-	struct kfd_process *p = pdd->process;
-	int ret = 0;
-
-	mutex_lock(&p->queue_lock);
-	if (!WARN_ON_ONCE(!pdd->evicted) && !--pdd->evicted)
-		ret = kfd_process_settle_queues(pdd);
-	mutex_unlock(&p->queue_lock);
-	return ret;
-}
-
-void kfd_process_vm_fault(struct kfd_process_device *pdd, u64 va, bool write)
+void kfd_process_vm_fault(struct kfd_process_device *pdd, u64 va,
+			  bool not_present, bool write)
 {
 	DECLARE_BITMAP(stopped, KFD_MAX_NUM_OF_QUEUES_PER_PROCESS);
 	struct kfd_process *p = pdd->process;
@@ -164,121 +94,107 @@ void kfd_process_vm_fault(struct kfd_process_device *pdd, u64 va, bool write)
 			    write ? "write" : "read", va, p->lead_thread->pid,
 			    comm, p->pasid,
 			    KFD_MAX_NUM_OF_QUEUES_PER_PROCESS, stopped);
+	kfd_smi_vm_fault(pdd->node, p->lead_thread->pid, comm);
+	kfd_events_memory_exception(pdd, va, not_present, write);
 }
 
-/* Hardware queues. */
-
-/* Engines take turns, as amdkfd has it. */
-static int kfd_queue_get_slot(struct kfd_queue *q, int want)
+static unsigned int kfd_queue_engine(const struct kfd_queue *q)
 {
-	struct kfd_node *node = q->pdd->node;
-	unsigned int slot, engine;
+	return q->kind == KFD_QUEUE_SDMA ? q->engine : VGPU_ENGINE_CP;
+}
 
-	mutex_lock(&node->queue_lock);
-	for (slot = 0; slot < SDMA_NUM_RLC; slot++) {
-		for (engine = 0; engine < VGPU_NUM_SDMA; engine++) {
-			if (want >= 0 && want != engine)
-				continue;
-			if (__test_and_set_bit(slot, &node->sdma_busy[engine]))
-				continue;
-			mutex_unlock(&node->queue_lock);
-			q->engine = engine;
-			q->hw_queue = slot;
-			q->doorbell = 8 * (DOORBELL_SDMA(engine) +
-					   (slot & 1) * DOORBELL_MIRROR +
-					   (slot >> 1));
-			return 0;
+static bool kfd_queue_recovered(struct kfd_queue *q)
+{
+	if (q->kind == KFD_QUEUE_SDMA)
+		return kfd_sdma_recovered(q);
+	return !q->loaded || q->lost == vgpu_cp_lost(q->pdd->node->vdev);
+}
+
+/* A bad packet, say: it does not run again. queue_lock held. */
+static void kfd_queue_stop(struct kfd_queue *q, const char *why)
+{
+	struct kfd_process *p = q->pdd->process;
+
+	if (!q->faulted)
+		dev_err(kfd_queue_dev(q),
+			"queue %u of pid %d, pasid %u, is stopped for good: %s\n",
+			q->id, p->lead_thread->pid, p->pasid, why);
+	q->hung = false;
+	q->faulted = true;
+	kfd_queue_settle(q);
+}
+
+void kfd_queues_recovered(struct kfd_process_device *pdd, unsigned int engine)
+{
+	bool vm_lost = pdd->vm && vgpu_vm_is_lost(pdd->vm);
+	struct kfd_process *p = pdd->process;
+	bool memory_told = pdd->lost_told;
+	struct kfd_queue *q;
+	bool died = false;
+
+	mutex_lock(&p->queue_lock);
+	list_for_each_entry(q, &pdd->queues, link) {
+		if (kfd_queue_engine(q) != engine)
+			continue;
+		if (!q->faulted && vm_lost) {
+			kfd_queue_stop(q, "VRAM was lost");
+			died = true;
+		} else if (!kfd_queue_recovered(q)) {
+			kfd_queue_stop(q, engine == VGPU_ENGINE_CP ?
+				       "CP failed with it" :
+				       "SDMA engine failed in it");
+			died = true;
 		}
 	}
-	mutex_unlock(&node->queue_lock);
-	return -ENOMEM;
+	mutex_unlock(&p->queue_lock);
+
+	pdd->lost_told = vm_lost;
+	if (died || vm_lost != memory_told)
+		kfd_events_reset(pdd, !vm_lost, vm_lost);
 }
 
-static void kfd_queue_put_slot(struct kfd_queue *q)
+void kfd_queue_bad_packet(struct kfd_process_device *pdd, u32 doorbell, u64 at,
+			  const char *why)
 {
-	struct kfd_node *node = q->pdd->node;
+	struct kfd_process *p = pdd->process;
+	struct kfd_queue *q;
+	bool died = false;
 
-	if (q->hung)
-		return;
-	mutex_lock(&node->queue_lock);
-	__clear_bit(q->hw_queue, &node->sdma_busy[q->engine]);
-	mutex_unlock(&node->queue_lock);
-}
-
-/* User buffers. */
-
-/*
- * amdgpu's rule: the buffer begins where a mapped BO begins, and has its size
- * in whole pages; a ring of less than a page may have a larger BO.
- */
-static struct kfd_mem_attachment *
-kfd_queue_get_buffer(struct kfd_process_device *pdd, u64 va, u64 bytes)
-{
-	struct kfd_mem_attachment *att = kgd_mem_find(pdd, va);
-
-	if (!att || att->va != ALIGN_DOWN(va, PAGE_SIZE))
-		return NULL;
-	if (bytes >= PAGE_SIZE && bytes != att->size)
-		return NULL;
-	att->queue_refcount++;
-	return att;
-}
-
-static void kfd_queue_put_buffer(struct kfd_mem_attachment **att)
-{
-	if (*att)
-		(*att)->queue_refcount--;
-	*att = NULL;
-}
-
-static void kfd_queue_put_buffers(struct kfd_queue *q)
-{
-	kfd_queue_put_buffer(&q->ring);
-	kfd_queue_put_buffer(&q->rptr);
-	kfd_queue_put_buffer(&q->wptr);
-}
-
-static int kfd_queue_get_buffers(struct kfd_queue *q,
-				 const struct kfd_queue_properties *props)
-{
-	/* No hardware pointer may cross a page; the ring has no fraction. */
-	if (!IS_ALIGNED(props->wptr_va | props->rptr_va, sizeof(u64)) ||
-	    !IS_ALIGNED(props->ring_va, PAGE_SIZE))
-		return -EINVAL;
-	q->wptr = kfd_queue_get_buffer(q->pdd, props->wptr_va, PAGE_SIZE);
-	q->rptr = kfd_queue_get_buffer(q->pdd, props->rptr_va, PAGE_SIZE);
-	q->ring = kfd_queue_get_buffer(q->pdd, props->ring_va,
-				       props->ring_bytes);
-	if (!q->wptr || !q->rptr || !q->ring) {
-		kfd_queue_put_buffers(q);
-		return -EINVAL;
+	mutex_lock(&p->queue_lock);
+	list_for_each_entry(q, &pdd->queues, link) {
+		/* Of 48 bits; an older one was told of the doorbell's last owner. */
+		if (q->kind != KFD_QUEUE_COMPUTE || q->doorbell != doorbell ||
+		    q->faulted || (s64)((at - q->born) << 16) < 0)
+			continue;
+		kfd_queue_stop(q, why);
+		died = true;
 	}
-	return 0;
+	mutex_unlock(&p->queue_lock);
+	if (died)
+		kfd_events_reset(pdd, true, false);
 }
 
-/* The process is resident, so the mapping holds as long as the queue. */
-static int kfd_queue_map_wptr(struct kfd_queue *q, u64 va)
+/* It was in a user pointer, whose memory is gone. */
+static void kfd_queue_no_wptr(struct kfd_queue *q)
 {
-	struct vgpu_bo *bo = q->wptr->mem->bo;
-	void *cpu;
-	int ret;
+	struct kfd_process *p = q->pdd->process;
 
-	ret = ttm_bo_reserve(&bo->tbo, true, false, NULL);
-	if (ret)
-		return ret;
-	cpu = vgpu_bo_kmap(bo);
-	if (IS_ERR(cpu)) {
-		ret = PTR_ERR(cpu);
-	} else {
-		ttm_kmap_obj_virtual(&bo->kmap, &q->wptr_is_io);
-		cpu += offset_in_page(va);
-		if (q->wptr_is_io)
-			q->wptr_io = (void __iomem __force *)cpu;
-		else
-			q->wptr_cpu = cpu;
-	}
-	ttm_bo_unreserve(&bo->tbo);
-	return ret;
+	mutex_lock(&p->queue_lock);
+	kfd_queue_stop(q, "its write pointer is gone");
+	mutex_unlock(&p->queue_lock);
+}
+
+void kfd_queues_map_wptr(struct kfd_process *p)
+{
+	struct kfd_queue *q;
+	u32 i;
+
+	lockdep_assert_held(&p->mutex);
+
+	for (i = 0; i < p->n_pdds; i++)
+		list_for_each_entry(q, &p->pdds[i]->queues, link)
+			if (q->kind == KFD_QUEUE_SDMA && kfd_sdma_map_wptr(q))
+				kfd_queue_no_wptr(q);
 }
 
 /* Queues. */
@@ -304,14 +220,7 @@ static void kfd_queue_put_id(struct kfd_queue *q)
 
 	__clear_bit(q->id, pqm->queue_slot_bitmap);
 	if (!--pqm->n_queues)
-		kgd_mem_release_resident(q->pdd->process);
-}
-
-/* The address space has a VMID while it has queues. */
-static void kfd_queue_put_vmid(struct kfd_process_device *pdd)
-{
-	if (list_empty(&pdd->queues))
-		vgpu_vm_put_vmid(pdd->vm);
+		kfd_process_release_resident(q->pdd->process);
 }
 
 static int kfd_queue_start(struct kfd_queue *q)
@@ -319,16 +228,36 @@ static int kfd_queue_start(struct kfd_queue *q)
 	struct kfd_process *p = q->pdd->process;
 	int ret;
 
-	q->regs.vmid = q->pdd->vm->vmid;
-	q->regs.doorbell_offset =
-		vgpu_bo_doorbell_offset(q->pdd->doorbells) + q->doorbell;
 	mutex_lock(&p->queue_lock);
 	list_add_tail(&q->link, &q->pdd->queues);
 	ret = kfd_queue_settle(q);
-	if (ret)
+	if (ret) {
+		q->enabled = false;
+		kfd_queue_settle(q);
 		list_del(&q->link);
+	}
 	mutex_unlock(&p->queue_lock);
 	return ret;
+}
+
+static int kfd_queue_init_kind(struct kfd_queue *q,
+			       const struct kfd_queue_properties *props)
+{
+	q->wptr_va = props->wptr_va;
+	if (q->kind == KFD_QUEUE_COMPUTE)
+		return kfd_cp_init(q, props);
+	q->regs.ring_va = props->ring_va;
+	q->regs.ring_bytes = props->ring_bytes;
+	q->regs.rptr_va = props->rptr_va;
+	return kfd_sdma_init(q, props->engine);
+}
+
+static void kfd_queue_fini_kind(struct kfd_queue *q)
+{
+	if (q->kind == KFD_QUEUE_COMPUTE)
+		kfd_cp_fini(q);
+	else
+		kfd_sdma_fini(q);
 }
 
 int kfd_queue_create(struct kfd_process_device *pdd,
@@ -347,10 +276,10 @@ int kfd_queue_create(struct kfd_process_device *pdd,
 	if (!q)
 		return -ENOMEM;
 	q->pdd = pdd;
+	q->kind = props->kind;
+	q->aql = props->aql;
 	q->enabled = props->enabled;
-	q->regs.ring_va = props->ring_va;
-	q->regs.ring_bytes = props->ring_bytes;
-	q->regs.rptr_va = props->rptr_va;
+	q->born = vgpu_clock_read(pdd->node->vdev);
 
 	ret = kfd_queue_get_buffers(q, props);
 	if (ret)
@@ -358,28 +287,21 @@ int kfd_queue_create(struct kfd_process_device *pdd,
 	ret = kfd_queue_get_id(q);
 	if (ret)
 		goto err_buffers;
-	ret = kgd_mem_make_resident(pdd->process);
+	ret = kfd_process_make_resident(pdd->process);
 	if (ret)
 		goto err_id;
-	ret = kfd_queue_map_wptr(q, props->wptr_va);
+	ret = kfd_queue_init_kind(q, props);
 	if (ret)
 		goto err_id;
-	ret = vgpu_vm_get_vmid(pdd->vm);
-	if (ret)
-		goto err_id;
-	ret = kfd_queue_get_slot(q, props->engine);
-	if (ret)
-		goto err_vmid;
 	ret = kfd_queue_start(q);
 	if (ret)
-		goto err_slot;
+		goto err_kind;
+	kfd_procfs_add_queue(q);
 	*out = q;
 	return 0;
 
-err_slot:
-	kfd_queue_put_slot(q);
-err_vmid:
-	kfd_queue_put_vmid(pdd);
+err_kind:
+	kfd_queue_fini_kind(q);
 err_id:
 	kfd_queue_put_id(q);
 err_buffers:
@@ -396,21 +318,21 @@ void kfd_queue_destroy(struct kfd_queue *q)
 
 	lockdep_assert_held(&p->mutex);
 
+	kfd_procfs_remove_queue(q);
 	mutex_lock(&p->queue_lock);
 	q->enabled = false;
 	kfd_queue_settle(q);
 	list_del(&q->link);
 	mutex_unlock(&p->queue_lock);
 
-	kfd_queue_put_slot(q);
-	kfd_queue_put_vmid(pdd);
+	kfd_queue_fini_kind(q);
 	kfd_queue_put_id(q);
 	kfd_queue_put_buffers(q);
 	kfree(q);
 }
 
 int kfd_queue_update(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
-		     bool enabled)
+		     u8 priority, bool enabled)
 {
 	struct kfd_process *p = q->pdd->process;
 	struct kfd_mem_attachment *ring = NULL;
@@ -429,7 +351,10 @@ int kfd_queue_update(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
 	mutex_lock(&p->queue_lock);
 	q->enabled = false;
 	ret = kfd_queue_settle(q);
-	if (ring) {
+	if (q->kind == KFD_QUEUE_COMPUTE) {
+		kfd_cp_set_ring(q, ring ? ring_va : q->cp.ring_va,
+				ring ? ring_bytes : q->cp.ring_bytes, priority);
+	} else if (ring) {
 		q->regs.ring_va = ring_va;
 		q->regs.ring_bytes = ring_bytes;
 	}

@@ -3,74 +3,133 @@
 #ifndef KFD_QUEUE_H
 #define KFD_QUEUE_H
 
+#include <linux/kobject.h>
 #include <linux/list.h>
+#include <linux/sysfs.h>
 #include <linux/types.h>
 
 #include "../hw/vgpu_hw.h"
 
 struct kfd_mem_attachment;
+struct kfd_node;
 struct kfd_process;
 struct kfd_process_device;
+struct vgpu_bo;
+
+#define KFD_QUEUE_FILES	3
+
+enum kfd_queue_kind {
+	KFD_QUEUE_SDMA,
+	KFD_QUEUE_COMPUTE,
+};
 
 /**
- * struct kfd_queue - a user-mode SDMA queue
+ * struct kfd_queue - a user-mode queue
  * @link: in kfd_process_device.queues
  * @pdd: whose, on which GPU
  * @id: what user space names it by
- * @engine: SDMA engine
- * @hw_queue: hardware queue of the engine (RLC number)
+ * @kind: which of the two at the end it is
+ * @aql: compute: its packets are AQL's
  * @doorbell: byte offset of its doorbell in the process's slice
+ * @born: GPU clock when it came
  * @ring: mapping of the ring
  * @rptr: mapping of the read pointer
  * @wptr: mapping of the write pointer
- * @wptr_cpu: the write pointer in user memory, as the kernel sees it
- * @wptr_is_io: ... through @wptr_io: it lies in VRAM
  * @enabled: user space wants it to run
- * @faulted: an unrepaired fault stopped it for good
- * @hung: the hardware did not let go of it
- * @loaded: on the hardware
+ * @faulted: an unrepaired fault, or a bad packet, stopped it for good
+ * @hung: the hardware did not let go of it, and has not been reset since
+ * @loaded: on the hardware; compute: in run lists
+ * @kobj: kfd/proc/<pid>/queues/<id>, or NULL
+ * @attrs: its files
+ *
+ * @wptr_va: SDMA: the write pointer in user memory
+ * @wptr_cpu: as the kernel sees it; not valid while the process is evicted
+ * @wptr_is_io: ... through @wptr_io: it lies in VRAM
+ * @engine: SDMA engine
+ * @hw_queue: hardware queue of the engine (RLC number)
  * @regs: what it is loaded with; rptr is where it stopped
  *
- * @enabled, @faulted, @hung, @loaded and @regs under kfd_process.queue_lock, the
- * rest fixed or under kfd_process.mutex.
+ * @eop: compute: mapping of the end-of-pipe buffer, or NULL
+ * @save: mapping of the context save area, or NULL if SVM has it
+ * @mqd_bo: its MQD: kernel memory, GTT
+ * @mqd: as the CPU sees it
+ * @cp: what it is made of
+ * @lost: vgpu_cp_lost() when it was loaded
+ * @run_link: in kfd_process_device.run_queues while @loaded; kfd_sched.lock
+ *
+ * @enabled, @faulted, @hung, @loaded, @regs, @cp, @lost and the MQD under
+ * kfd_process.queue_lock, the rest fixed or under kfd_process.mutex.
  */
 struct kfd_queue {
 	struct list_head link;
 	struct kfd_process_device *pdd;
 	u32 id;
-	u8 engine;
-	u8 hw_queue;
+	enum kfd_queue_kind kind;
+	bool aql;
 	u32 doorbell;
+	u64 born;
 	struct kfd_mem_attachment *ring;
 	struct kfd_mem_attachment *rptr;
 	struct kfd_mem_attachment *wptr;
+	bool enabled;
+	bool faulted;
+	bool hung;
+	bool loaded;
+	struct kobject *kobj;
+	struct kobj_attribute attrs[KFD_QUEUE_FILES];
+
+	/* SDMA */
+	u64 wptr_va;
 	union {
 		u64 *wptr_cpu;
 		void __iomem *wptr_io;
 	};
 	bool wptr_is_io;
-	bool enabled;
-	bool faulted;
-	bool hung;
-	bool loaded;
+	u8 engine;
+	u8 hw_queue;
 	struct vgpu_sdma_queue_regs regs;
+
+	/* compute */
+	struct kfd_mem_attachment *eop;
+	struct kfd_mem_attachment *save;
+	struct vgpu_bo *mqd_bo;
+	__le32 *mqd;
+	struct vgpu_cp_queue_regs cp;
+	u32 lost;
+	struct list_head run_link;
 };
 
 /**
  * struct kfd_queue_properties - what CREATE_QUEUE asks for
+ * @kind: SDMA or compute
+ * @aql: compute: AQL packets
+ * @engine: SDMA engine, or -1 for any
  * @ring_va: first byte of the ring
  * @ring_bytes: power of two
  * @rptr_va: read pointer, 8 bytes
  * @wptr_va: write pointer, 8 bytes
- * @engine: SDMA engine, or -1 for any
+ * @eop_va: compute: end-of-pipe buffer, or 0
+ * @eop_bytes: its length
+ * @save_va: context save area
+ * @save_bytes: its length, without the debugger's part behind it
+ * @stack_bytes: of that, the control stack
+ * @priority: 0 to KFD_MAX_QUEUE_PRIORITY
  * @enabled: runs at once
  */
 struct kfd_queue_properties {
+	enum kfd_queue_kind kind;
+	bool aql;
+	int engine;
 	u64 ring_va;
 	u32 ring_bytes;
 	u64 rptr_va;
 	u64 wptr_va;
-	int engine;
+	u64 eop_va;
+	u64 eop_bytes;
+	u64 save_va;
+	u32 save_bytes;
+	u32 stack_bytes;
+	u8 priority;
 	bool enabled;
 };
 
@@ -78,7 +137,8 @@ struct kfd_queue_properties {
  * All with kfd_process.mutex held.
  *
  * 0 or -EINVAL a buffer is no mapped BO of exactly that place and size,
- * -ENOSPC no queue id or VMID, -ENOMEM no hardware queue or memory, -ETIME.
+ * -ENOSPC no queue id or VMID, -ENOMEM no hardware queue or memory, -EPERM too
+ * many compute queues, -ETIME.
  */
 int kfd_queue_create(struct kfd_process_device *pdd,
 		     const struct kfd_queue_properties *props,
@@ -86,9 +146,84 @@ int kfd_queue_create(struct kfd_process_device *pdd,
 void kfd_queue_destroy(struct kfd_queue *q);
 /* Another ring, none, or stopped. 0, -EFAULT no such ring, -ETIME. */
 int kfd_queue_update(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
-		     bool enabled);
+		     u8 priority, bool enabled);
+/* Bring the hardware in line with one queue; queue_lock held. 0 or -ETIME. */
+int kfd_queue_settle(struct kfd_queue *q);
 /* Reclaim waits for p->queue_lock, by way of notifiers: tell lockdep. */
 void kfd_queue_lock_teach(struct kfd_process *p);
+/* See kfd_engine_recovered(), for one process. Takes queue_lock. */
+void kfd_queues_recovered(struct kfd_process_device *pdd, unsigned int engine);
+/*
+ * An interrupt of GPU clock @at says that a compute queue met a packet that it
+ * cannot do: it is stopped for good, the process told. Takes queue_lock.
+ */
+void kfd_queue_bad_packet(struct kfd_process_device *pdd, u32 doorbell, u64 at,
+			  const char *why);
 struct kfd_queue *kfd_queue_by_id(struct kfd_process *p, u32 id);
+
+/*
+ * For kfd_evict.c. Bring the hardware in line with the queues' state; queue_lock
+ * held, no allocation; 0 or -ETIME. Find the write pointers again after BOs may
+ * have moved, before the queues run; a queue that has none any more is stopped.
+ */
+int kfd_process_settle_queues(struct kfd_process_device *pdd);
+void kfd_queues_map_wptr(struct kfd_process *p);
+
+/* kfd_queue_buf.c: user space's buffers, which stay mapped. Mutex held. */
+struct kfd_mem_attachment *
+kfd_queue_get_buffer(struct kfd_process_device *pdd, u64 va, u64 bytes);
+void kfd_queue_put_buffer(struct kfd_mem_attachment **att);
+int kfd_queue_get_buffers(struct kfd_queue *q,
+			  const struct kfd_queue_properties *props);
+void kfd_queue_put_buffers(struct kfd_queue *q);
+
+/*
+ * kfd_queue_sdma.c. init and fini: mutex held; a hardware queue, and a VMID for
+ * the address space. 0, -ENOMEM, -ENOSPC, -ECANCELED, -EINVAL. The rest, but
+ * map_wptr: queue_lock held.
+ */
+int kfd_sdma_init(struct kfd_queue *q, int engine);
+void kfd_sdma_fini(struct kfd_queue *q);
+int kfd_sdma_load(struct kfd_queue *q);
+int kfd_sdma_unload(struct kfd_queue *q);
+/* After a reset of its engine: did it survive that? Then it runs. */
+bool kfd_sdma_recovered(struct kfd_queue *q);
+/*
+ * Find the write pointer, for as long as the process is not evicted. Mutex held.
+ * 0, if it is evicted already, too: restore_work looks again; -EINVAL if the
+ * pointer was in a user pointer, whose memory is gone.
+ */
+int kfd_sdma_map_wptr(struct kfd_queue *q);
+
+/*
+ * kfd_queue_cp.c: compute queues. init and fini: mutex held; a doorbell, the MQD
+ * and buffers. 0, -EINVAL, -EPERM, -ENOMEM, -ECANCELED.
+ */
+int kfd_cp_init(struct kfd_queue *q, const struct kfd_queue_properties *props);
+void kfd_cp_fini(struct kfd_queue *q);
+/* Not loaded; queue_lock held. */
+void kfd_cp_set_ring(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
+		     u8 priority);
+/* @bits of @mask: bit n stands for compute unit n. Mutex held. 0 or -ETIME. */
+int kfd_cp_set_cu_mask(struct kfd_queue *q, const u32 *mask, u32 bits);
+/* 0, or -EINVAL for one that runs or saves nothing. Mutex held. */
+int kfd_cp_saved(struct kfd_queue *q, struct vgpu_cp_saved *saved);
+/* Bytes of a context save area and its parts: what user space must bring. */
+#define KFD_EOP_BYTES		4096u
+u32 kfd_cp_stack_bytes(void);
+u32 kfd_cp_save_bytes(void);
+u32 kfd_cp_debug_bytes(void);
+
+/*
+ * kfd_sched.c: run lists. mark says that the queue is to be in them or not
+ * (queue_lock held); submit makes it so. 0 or -ETIME.
+ */
+void kfd_sched_init(struct kfd_node *node);
+void kfd_sched_fini(struct kfd_node *node);
+/* Room for one more queue in the lists. 0, -EPERM. */
+int kfd_sched_reserve(struct kfd_process_device *pdd);
+void kfd_sched_unreserve(struct kfd_process_device *pdd);
+void kfd_sched_mark(struct kfd_queue *q, bool run);
+int kfd_sched_submit(struct kfd_node *node);
 
 #endif /* KFD_QUEUE_H */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CREATE_QUEUE, DESTROY_QUEUE, UPDATE_QUEUE: arguments and errors of amdkfd.
+ * CREATE_QUEUE, DESTROY_QUEUE, UPDATE_QUEUE, SET_CU_MASK, GET_QUEUE_WAVE_STATE:
+ * arguments and errors of amdkfd.
  */
 #include <linux/errno.h>
 #include <linux/log2.h>
@@ -8,6 +9,9 @@
 
 #include "kfd_queue.h"
 #include "kfd_room.h"
+
+/* Further bits are ignored. */
+#define KFD_MAX_CU_MASK		1024u
 
 static bool kfd_user_va_ok(u64 va, size_t bytes)
 {
@@ -45,18 +49,23 @@ static int kfd_queue_check_pointers(struct kfd_ioctl_create_queue_args *args)
 	return 0;
 }
 
-/* Which engine, or why there is none of that kind. */
-static int kfd_queue_engine(struct kfd_ioctl_create_queue_args *args,
-			    int *engine)
+/* Which kind and engine, or why there is none of that kind. */
+static int kfd_queue_type(struct kfd_ioctl_create_queue_args *args,
+			  struct kfd_queue_properties *props)
 {
 	switch (args->queue_type) {
+	case KFD_IOC_QUEUE_TYPE_COMPUTE:
+	case KFD_IOC_QUEUE_TYPE_COMPUTE_AQL:
+		props->kind = KFD_QUEUE_COMPUTE;
+		props->aql = args->queue_type == KFD_IOC_QUEUE_TYPE_COMPUTE_AQL;
+		return 0;
 	case KFD_IOC_QUEUE_TYPE_SDMA:
-		*engine = -1;
+		props->engine = -1;
 		return 0;
 	case KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID:
 		if (args->sdma_engine_id >= VGPU_NUM_SDMA)
 			return -EINVAL;
-		*engine = args->sdma_engine_id;
+		props->engine = args->sdma_engine_id;
 		return 0;
 	case KFD_IOC_QUEUE_TYPE_SDMA_XGMI:
 		return -ENOMEM;	/* no such engine is free */
@@ -91,13 +100,19 @@ int kfd_ioctl_create_queue(struct kfd_process *p, void *data)
 		.ring_bytes = args->ring_size,
 		.rptr_va = args->read_pointer_address,
 		.wptr_va = args->write_pointer_address,
+		.eop_va = args->eop_buffer_address,
+		.eop_bytes = args->eop_buffer_size,
+		.save_va = args->ctx_save_restore_address,
+		.save_bytes = args->ctx_save_restore_size,
+		.stack_bytes = args->ctl_stack_size,
+		.priority = args->queue_priority,
 		.enabled = args->queue_percentage & 0xff,
 	};
 	mutex_lock(&p->mutex);
 	if (!pdd->vm)
 		ret = -ESRCH;
 	else
-		ret = kfd_queue_engine(args, &props.engine);
+		ret = kfd_queue_type(args, &props);
 	if (!ret)
 		ret = kfd_queue_create(pdd, &props, &q);
 	if (!ret) {
@@ -136,10 +151,63 @@ int kfd_ioctl_update_queue(struct kfd_process *p, void *data)
 	q = kfd_queue_by_id(p, args->queue_id);
 	if (q)
 		ret = kfd_queue_update(q, args->ring_base_address,
-				       args->ring_size,
+				       args->ring_size, args->queue_priority,
 				       args->queue_percentage & 0xff);
 	else
 		ret = -EFAULT;
 	mutex_unlock(&p->mutex);
 	return ret;
+}
+
+int kfd_ioctl_set_cu_mask(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_set_cu_mask_args *args = data;
+	u32 mask[KFD_MAX_CU_MASK / 32];
+	struct kfd_queue *q;
+	u32 bits;
+	int ret;
+
+	if (!args->num_cu_mask || args->num_cu_mask % 32)
+		return -EINVAL;
+	bits = min(args->num_cu_mask, KFD_MAX_CU_MASK);
+	if (copy_from_user(mask, u64_to_user_ptr(args->cu_mask_ptr), bits / 8))
+		return -EFAULT;
+	mutex_lock(&p->mutex);
+	q = kfd_queue_by_id(p, args->queue_id);
+	if (!q)
+		ret = -EFAULT;
+	else if (q->kind == KFD_QUEUE_COMPUTE)
+		ret = kfd_cp_set_cu_mask(q, mask, bits);
+	else
+		ret = 0;	/* it has no compute units to lose */
+	mutex_unlock(&p->mutex);
+	return ret;
+}
+
+int kfd_ioctl_get_queue_wave_state(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_get_queue_wave_state_args *args = data;
+	struct kfd_context_save_area_header header = { };
+	struct vgpu_cp_saved saved;
+	struct kfd_queue *q;
+	int ret;
+
+	mutex_lock(&p->mutex);
+	q = kfd_queue_by_id(p, args->queue_id);
+	ret = q ? kfd_cp_saved(q, &saved) : -EFAULT;
+	mutex_unlock(&p->mutex);
+	if (ret)
+		return ret;
+
+	/* No waves, so no control stack follows. */
+	header.wave_state.control_stack_offset = saved.stack_offset;
+	header.wave_state.control_stack_size = saved.stack_bytes;
+	header.wave_state.wave_state_offset = saved.wave_offset;
+	header.wave_state.wave_state_size = saved.wave_bytes;
+	if (copy_to_user(u64_to_user_ptr(args->ctl_stack_address),
+			 &header.wave_state, sizeof(header.wave_state)))
+		return -EFAULT;
+	args->ctl_stack_used_size = saved.stack_bytes;
+	args->save_area_used_size = saved.wave_bytes;
+	return 0;
 }

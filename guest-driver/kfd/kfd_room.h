@@ -9,6 +9,8 @@
 #include "kfd_priv.h"
 
 struct device;
+struct kfd_queue;
+struct kgd_mem;
 
 /* Apertures of a process, alike on every gfx90a. */
 #define KFD_LDS_BASE		BIT_ULL(48)
@@ -27,12 +29,15 @@ struct device;
 #define KFD_MMAP_TYPE_RESERVED_MEM	BIT_ULL(62)
 #define KFD_MMAP_TYPE_MMIO		(0ull << 62)
 #define KFD_MMAP_GPU_ID(id)		(((u64)(id) & 0xffff) << 46)
+#define KFD_MMAP_SPAN			BIT_ULL(46)	/* of a kind on a GPU */
 #define KFD_MMAP_GET_GPU_ID(offset)	(((offset) >> 46) & 0xffff)
 
 /* kfd_chardev.c */
 extern struct device *kfd_device;
 int kfd_chardev_init(void);
 void kfd_chardev_exit(void);
+/* Take away what is mapped at @size bytes of /dev/kfd, from every process. */
+void kfd_chardev_zap(u64 offset, u64 size);
 
 /*
  * An ioctl: @data is the kernel's copy of the argument, at least as large as
@@ -48,21 +53,35 @@ int kfd_ioctl_get_clock_counters(struct kfd_process *p, void *data);
 int kfd_ioctl_get_process_apertures(struct kfd_process *p, void *data);
 int kfd_ioctl_get_process_apertures_new(struct kfd_process *p, void *data);
 int kfd_ioctl_acquire_vm(struct kfd_process *p, void *data);
+int kfd_ioctl_set_scratch_backing_va(struct kfd_process *p, void *data);
+int kfd_ioctl_get_tile_config(struct kfd_process *p, void *data);
+int kfd_ioctl_set_trap_handler(struct kfd_process *p, void *data);
 int kfd_ioctl_set_xnack_mode(struct kfd_process *p, void *data);
 int kfd_ioctl_svm(struct kfd_process *p, void *data);
 int kfd_ioctl_criu(struct kfd_process *p, void *data);
 
 /* kfd_mem_ioctl.c */
+#define KFD_HANDLE(gpu_id, id)	((u64)(gpu_id) << 32 | (u32)(id))
+/* The memory and the process's state on the GPU that it is of. Mutex held. */
+struct kfd_process_device *
+kfd_mem_by_handle(struct kfd_process *p, u64 handle, struct kgd_mem **mem);
 int kfd_ioctl_alloc_memory_of_gpu(struct kfd_process *p, void *data);
 int kfd_ioctl_free_memory_of_gpu(struct kfd_process *p, void *data);
 int kfd_ioctl_map_memory_to_gpu(struct kfd_process *p, void *data);
 int kfd_ioctl_unmap_memory_from_gpu(struct kfd_process *p, void *data);
 int kfd_ioctl_get_available_memory(struct kfd_process *p, void *data);
 
+/* kfd_dmabuf.c */
+int kfd_ioctl_get_dmabuf_info(struct kfd_process *p, void *data);
+int kfd_ioctl_import_dmabuf(struct kfd_process *p, void *data);
+int kfd_ioctl_export_dmabuf(struct kfd_process *p, void *data);
+
 /* kfd_queue_ioctl.c */
 int kfd_ioctl_create_queue(struct kfd_process *p, void *data);
 int kfd_ioctl_destroy_queue(struct kfd_process *p, void *data);
 int kfd_ioctl_update_queue(struct kfd_process *p, void *data);
+int kfd_ioctl_set_cu_mask(struct kfd_process *p, void *data);
+int kfd_ioctl_get_queue_wave_state(struct kfd_process *p, void *data);
 
 /*
  * kfd_process.c
@@ -83,11 +102,24 @@ void kfd_process_detach_all(struct kfd_node *node);
 int kfd_process_device_init_vm(struct kfd_process_device *pdd,
 			       struct file *drm_file);
 
+/*
+ * Referenced, the process with the lowest PASID above @pasid, or NULL: to visit
+ * all there are without a lock. Does not allocate.
+ */
+struct kfd_process *kfd_lookup_process_after(u32 pasid);
+
 /* kfd_procfs.c: /sys/class/kfd/kfd/proc */
 int kfd_procfs_init(void);
 void kfd_procfs_exit(void);
 void kfd_procfs_add(struct kfd_process *p);
 void kfd_procfs_remove(struct kfd_process *p);
+/* A queue's folder; it goes before the queue does. Mutex held. */
+void kfd_procfs_add_queue(struct kfd_queue *q);
+void kfd_procfs_remove_queue(struct kfd_queue *q);
+
+/* kfd_debugfs.c: /sys/kernel/debug/kfd */
+void kfd_debugfs_init(void);
+void kfd_debugfs_exit(void);
 
 /* kfd_doorbell.c */
 /* Make sure the process has its slice. Mutex held. 0, -ENOMEM, -ENOSPC. */

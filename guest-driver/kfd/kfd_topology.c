@@ -30,6 +30,7 @@
 #endif
 
 #include "../vgpu_chip.h"
+#include "kfd_queue.h"
 #include "kfd_room.h"
 #include "kfd_topology.h"
 
@@ -190,9 +191,9 @@ static void kfd_fill_gpu(struct kfd_props *props, const struct kfd_node *node,
 	kfd_prop(props, "num_sdma_engines", VGPU_NUM_SDMA);
 	kfd_prop(props, "num_sdma_xgmi_engines", 0);
 	kfd_prop(props, "num_sdma_queues_per_engine", SDMA_NUM_RLC);
-	kfd_prop(props, "num_cp_queues", 0);	/* no command processor */
-	kfd_prop(props, "cwsr_size", 0);
-	kfd_prop(props, "ctl_stack_size", 0);
+	kfd_prop(props, "num_cp_queues", VGPU_CP_NUM_USER_QUEUES);
+	kfd_prop(props, "cwsr_size", kfd_cp_save_bytes());
+	kfd_prop(props, "ctl_stack_size", kfd_cp_stack_bytes());
 	kfd_prop(props, "max_engine_clk_fcompute", KFD_MAX_ENGINE_MHZ);
 	kfd_prop(props, "local_mem_size", 0);	/* see mem_banks */
 	kfd_prop(props, "fw_version", KFD_MEC_FW_VERSION);

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Buffer objects: creation, placement, CPU access.
+ * Buffer objects: creation, placement, the kernel's own.
  */
+#include <linux/dma-buf.h>
 #include <linux/log2.h>
 #include <linux/slab.h>
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_gem_ttm_helper.h>
+#include <kunit/visibility.h>
 
 #include "vgpu/pci.h"
+#include "../vgpu_trace.h"
 #include "vgpu_mm_priv.h"
 
 static void vgpu_bo_destroy(struct ttm_buffer_object *tbo)
@@ -15,8 +18,16 @@ static void vgpu_bo_destroy(struct ttm_buffer_object *tbo)
 	struct vgpu_bo *bo = to_vgpu_bo(tbo);
 
 	WARN_ON_ONCE(!list_empty(&bo->vm_mappings));
+	trace_vgpu_bo_destroy(bo);
+	if (bo->import)
+		vgpu_import_destroy(bo);
+	if (bo->userptr)
+		vgpu_userptr_destroy(bo);
 	drm_gem_object_release(&tbo->base);
+	if (bo->root)
+		drm_gem_object_put(bo->root);
 	kfree(bo->metadata);
+	vgpu_vram_mgr_forget_lost(bo);
 	kfree(bo);
 }
 
@@ -48,15 +59,21 @@ bool vgpu_bo_wants_zeros(const struct ttm_buffer_object *tbo)
 
 static void vgpu_gem_free(struct drm_gem_object *gem)
 {
-	ttm_bo_put(&gem_to_vgpu_bo(gem)->tbo);
+	struct vgpu_bo *bo = gem_to_vgpu_bo(gem);
+
+	if (bo->userptr)
+		vgpu_userptr_stop(bo);
+	ttm_bo_put(&bo->tbo);
 }
 
 static int vgpu_gem_mmap(struct drm_gem_object *gem, struct vm_area_struct *vma)
 {
 	struct vgpu_bo *bo = gem_to_vgpu_bo(gem);
 
-	if (bo->flags & AMDGPU_GEM_CREATE_NO_CPU_ACCESS)
+	if (bo->flags & AMDGPU_GEM_CREATE_NO_CPU_ACCESS || bo->userptr)
 		return -EPERM;
+	if (bo->import)
+		return vgpu_import_mmap(bo, vma);
 	/*
 	 * The thunk maps memory that the CPU does not use private and without
 	 * access. Keep it from ever being written, and it needs no copies.
@@ -66,9 +83,22 @@ static int vgpu_gem_mmap(struct drm_gem_object *gem, struct vm_area_struct *vma)
 	return drm_gem_ttm_mmap(gem, vma);
 }
 
+static int vgpu_gem_open(struct drm_gem_object *gem, struct drm_file *file)
+{
+	return gem_to_vgpu_bo(gem)->vdev->mman.handle_open(gem, file);
+}
+
+static void vgpu_gem_close(struct drm_gem_object *gem, struct drm_file *file)
+{
+	gem_to_vgpu_bo(gem)->vdev->mman.handle_close(gem, file);
+}
+
 static const struct drm_gem_object_funcs vgpu_gem_funcs = {
+	.open = vgpu_gem_open,
+	.close = vgpu_gem_close,
 	.free = vgpu_gem_free,
 	.print_info = drm_gem_ttm_print_info,
+	.export = vgpu_gem_export,
 	.mmap = vgpu_gem_mmap,
 };
 
@@ -107,6 +137,7 @@ void vgpu_bo_set_placement(struct vgpu_bo *bo, u32 domain, bool gart_addr)
 	bo->placement.num_placement = n;
 	bo->placement.placement = bo->places;
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_set_placement);
 
 /* Waiting for others to free memory does not help what never fits. */
 static int vgpu_bo_check_size(struct vgpu_device *vdev, u64 size, u32 domain)
@@ -134,12 +165,12 @@ static int vgpu_bo_create_reserved(struct vgpu_device *vdev,
 		.gfp_retry_mayfail = true,
 	};
 	u64 align = p->align ?: PAGE_SIZE;
+	struct dma_resv *resv = NULL;
 	struct vgpu_bo *bo;
 	int ret;
 
 	if (!p->size || p->size > U64_MAX - PAGE_SIZE ||
-	    !is_power_of_2(align) || align < PAGE_SIZE || align > SZ_1G ||
-	    p->type == ttm_bo_type_sg)
+	    !is_power_of_2(align) || align < PAGE_SIZE || align > SZ_1G)
 		return -EINVAL;
 	ret = vgpu_bo_check_size(vdev, PAGE_ALIGN(p->size), p->domain);
 	if (ret)
@@ -155,19 +186,36 @@ static int vgpu_bo_create_reserved(struct vgpu_device *vdev,
 	bo->domains = p->domain;
 	bo->flags = p->flags;
 	INIT_LIST_HEAD(&bo->vm_mappings);
+	INIT_LIST_HEAD(&bo->users);
+	INIT_LIST_HEAD(&bo->attachments);
 	vgpu_bo_set_placement(bo, p->domain, gart_addr);
 	if (!bo->placement.num_placement) {
 		drm_gem_object_release(&bo->tbo.base);
 		kfree(bo);
 		return -EINVAL;
 	}
-
+	if (p->root) {
+		drm_gem_object_get(p->root);
+		bo->root = p->root;
+		resv = p->root->resv;
+		dma_resv_lock(resv, NULL);
+	}
+	if (p->import) {
+		/* The BO's end needs the reservation. */
+		get_dma_buf(p->import);
+		bo->import = p->import;
+		resv = p->import->resv;
+	}
 	/* Destroys the BO if it fails. */
 	ret = ttm_bo_init_reserved(&vdev->mman.bdev, &bo->tbo, p->type,
 				   &bo->placement, align >> PAGE_SHIFT, &ctx,
-				   NULL, NULL, vgpu_bo_destroy);
-	if (ret)
+				   NULL, resv, vgpu_bo_destroy);
+	if (ret) {
+		if (p->root)
+			dma_resv_unlock(resv);
 		return ret == -ENOSPC ? -ENOMEM : ret;
+	}
+	trace_vgpu_bo_create(bo);
 	*out = bo;
 	return 0;
 }
@@ -190,7 +238,7 @@ int vgpu_bo_create(struct vgpu_device *vdev, const struct vgpu_bo_params *p,
 {
 	int ret = vgpu_bo_create_reserved(vdev, p, false, out);
 
-	if (!ret)
+	if (!ret && !p->import)
 		ttm_bo_unreserve(&(*out)->tbo);
 	return ret;
 }
@@ -206,30 +254,74 @@ void vgpu_bo_put(struct vgpu_bo *bo)
 	drm_gem_object_put(&bo->tbo.base);
 }
 
+/* To where its placement says. */
+static int bo_bring(struct vgpu_bo *bo, bool interruptible)
+{
+	struct ttm_operation_ctx ctx = {
+		.interruptible = interruptible,
+		.gfp_retry_mayfail = true,
+	};
+	int ret = ttm_bo_validate(&bo->tbo, &bo->placement, &ctx);
+
+	return ret == -ENOSPC ? -ENOMEM : ret;
+}
+
 /**
  * vgpu_bo_validate() - bring a BO to a place
  * @bo: BO, reservation held
  * @domain: as in struct vgpu_bo_params
  * @interruptible: signals may end the wait
  *
- * The move may still be under way: see the fences of usage KERNEL.
+ * The move may still be under way: see the fences of usage KERNEL. What an
+ * importer uses that does not reach VRAM goes to GTT instead.
  *
  * Return: 0, -EINVAL for a domain that cannot be or a pinned BO elsewhere,
  * -ENOMEM, -ERESTARTSYS.
  */
 int vgpu_bo_validate(struct vgpu_bo *bo, u32 domain, bool interruptible)
 {
-	struct ttm_operation_ctx ctx = {
-		.interruptible = interruptible,
-		.gfp_retry_mayfail = true,
-	};
-	int ret;
-
+	if (domain & AMDGPU_GEM_DOMAIN_VRAM && !vgpu_bo_vram_ok(bo))
+		domain = AMDGPU_GEM_DOMAIN_GTT;
 	vgpu_bo_set_placement(bo, domain, false);
 	if (!bo->placement.num_placement)
 		return -EINVAL;
-	ret = ttm_bo_validate(&bo->tbo, &bo->placement, &ctx);
-	return ret == -ENOSPC ? -ENOMEM : ret;
+	return bo_bring(bo, interruptible);
+}
+
+/**
+ * vgpu_bo_validate_no_evict() - bring a BO to VRAM if that has room
+ * @bo: BO of VRAM, reservation held
+ *
+ * Else it stays in GTT, or comes there. Takes no VRAM from others.
+ *
+ * Return: as vgpu_bo_validate(), interruptible.
+ */
+int vgpu_bo_validate_no_evict(struct vgpu_bo *bo)
+{
+	if (!vgpu_bo_vram_ok(bo))
+		return vgpu_bo_validate(bo, AMDGPU_GEM_DOMAIN_GTT, true);
+	vgpu_bo_set_placement(bo, AMDGPU_GEM_DOMAIN_VRAM |
+			      AMDGPU_GEM_DOMAIN_GTT, false);
+	/* TTM looks for free room, and then for other places. */
+	bo->places[0].flags |= TTM_PL_FLAG_DESIRED;
+	bo->places[1].flags |= TTM_PL_FLAG_FALLBACK;
+	return bo_bring(bo, true);
+}
+
+/**
+ * vgpu_bo_validate_gart() - bring a BO to where VMID 0 reaches it
+ * @bo: BO in one piece, reservation held
+ *
+ * Where vgpu_bo_mc_addr() has an address: GTT, if it has none where it is.
+ *
+ * Return: as vgpu_bo_validate(), interruptible.
+ */
+int vgpu_bo_validate_gart(struct vgpu_bo *bo)
+{
+	if (vgpu_bo_mc_addr(bo) != VGPU_MC_NONE)
+		return 0;
+	vgpu_bo_set_placement(bo, AMDGPU_GEM_DOMAIN_GTT, true);
+	return bo_bring(bo, true);
 }
 
 /**
@@ -245,9 +337,13 @@ int vgpu_bo_pin(struct vgpu_bo *bo, u32 domain)
 {
 	int ret = vgpu_bo_validate(bo, domain, false);
 
-	if (!ret)
-		ttm_bo_pin(&bo->tbo);
-	return ret;
+	if (ret)
+		return ret;
+	ttm_bo_pin(&bo->tbo);
+	vgpu_shrink_bo(bo);
+	/* Off the LRU at once, not when somebody unreserves it by TTM. */
+	ttm_bo_move_to_lru_tail_unlocked(&bo->tbo);
+	return 0;
 }
 
 /**
@@ -257,49 +353,8 @@ int vgpu_bo_pin(struct vgpu_bo *bo, u32 domain)
 void vgpu_bo_unpin(struct vgpu_bo *bo)
 {
 	ttm_bo_unpin(&bo->tbo);
-}
-
-/**
- * vgpu_bo_kmap() - map a BO for the kernel
- * @bo: BO, reservation held
- *
- * Waits until its memory holds what it should. The address is valid until the
- * BO moves, is unmapped or freed; a second call returns the same one. Whether
- * it is I/O memory says ttm_kmap_obj_virtual() of @bo->kmap.
- *
- * Return: the address, or ERR_PTR(-EINVAL) when VRAM is in several pieces,
- * ERR_PTR(-ENOMEM).
- */
-void *vgpu_bo_kmap(struct vgpu_bo *bo)
-{
-	struct ttm_resource *res = bo->tbo.resource;
-	int ret;
-
-	dma_resv_assert_held(bo->tbo.base.resv);
-
-	if (bo->kmap.virtual)
-		return bo->kmap.virtual;
-	if (!res || (res->mem_type == TTM_PL_VRAM &&
-		     !(res->placement & TTM_PL_FLAG_CONTIGUOUS)))
-		return ERR_PTR(-EINVAL);
-	dma_resv_wait_timeout(bo->tbo.base.resv, DMA_RESV_USAGE_KERNEL, false,
-			      MAX_SCHEDULE_TIMEOUT);
-	ret = ttm_bo_kmap(&bo->tbo, 0, PFN_UP(bo->tbo.base.size), &bo->kmap);
-	if (ret) {
-		bo->kmap.virtual = NULL;
-		return ERR_PTR(ret);
-	}
-	return bo->kmap.virtual;
-}
-
-/**
- * vgpu_bo_kunmap() - undo vgpu_bo_kmap()
- * @bo: BO, reservation held or nobody knows it any more; mapped or not
- */
-void vgpu_bo_kunmap(struct vgpu_bo *bo)
-{
-	if (bo->kmap.virtual)
-		ttm_bo_kunmap(&bo->kmap);
+	vgpu_shrink_bo(bo);
+	ttm_bo_move_to_lru_tail_unlocked(&bo->tbo);
 }
 
 /**
@@ -340,6 +395,7 @@ int vgpu_bo_create_kernel(struct vgpu_device *vdev, u64 size, u32 domain,
 		ttm_bo_unpin(&bo->tbo);
 	else if (mc_addr)
 		*mc_addr = vgpu_bo_mc_addr(bo);
+	vgpu_shrink_bo(bo);
 	ttm_bo_unreserve(&bo->tbo);
 
 	if (IS_ERR(virtual)) {
@@ -364,72 +420,8 @@ void vgpu_bo_free_kernel(struct vgpu_bo **bo)
 	ttm_bo_reserve(&(*bo)->tbo, false, false, NULL);
 	vgpu_bo_kunmap(*bo);
 	ttm_bo_unpin(&(*bo)->tbo);
+	vgpu_shrink_bo(*bo);
 	ttm_bo_unreserve(&(*bo)->tbo);
 	vgpu_bo_put(*bo);
 	*bo = NULL;
-}
-
-/**
- * vgpu_bo_mc_addr() - address for VMID 0
- * @bo: BO; contiguous VRAM, or GTT with an address; cannot move meanwhile
- *
- * Return: the address, or VGPU_MC_NONE.
- */
-u64 vgpu_bo_mc_addr(struct vgpu_bo *bo)
-{
-	struct ttm_resource *res = bo->tbo.resource;
-	struct vgpu_hw *hw = &bo->vdev->hw;
-	u64 offset;
-
-	if (!res)
-		return VGPU_MC_NONE;
-	offset = (u64)res->start << PAGE_SHIFT;
-	if (res->mem_type == TTM_PL_VRAM &&
-	    res->placement & TTM_PL_FLAG_CONTIGUOUS)
-		return hw->fb_base + offset;
-	if (res->mem_type == TTM_PL_TT && vgpu_gtt_mgr_has_gart_addr(res))
-		return hw->gart.start + offset;
-	return VGPU_MC_NONE;
-}
-
-static u64 vgpu_bo_start(struct vgpu_bo *bo, u32 mem_type)
-{
-	struct ttm_resource *res = bo->tbo.resource;
-
-	if (WARN_ON_ONCE(!res || res->mem_type != mem_type))
-		return 0;
-	return (u64)res->start << PAGE_SHIFT;
-}
-
-/**
- * vgpu_bo_vram_offset() - where a contiguous BO is in VRAM
- * @bo: contiguous BO in VRAM that cannot move
- *
- * Return: bytes from the beginning of VRAM.
- */
-u64 vgpu_bo_vram_offset(struct vgpu_bo *bo)
-{
-	return vgpu_bo_start(bo, TTM_PL_VRAM);
-}
-
-/**
- * vgpu_bo_doorbell_offset() - where a BO is among the doorbells
- * @bo: BO of AMDGPU_GEM_DOMAIN_DOORBELL that cannot move
- *
- * Return: bytes from the beginning of BAR 2.
- */
-u64 vgpu_bo_doorbell_offset(struct vgpu_bo *bo)
-{
-	return vgpu_bo_start(bo, VGPU_PL_DOORBELL);
-}
-
-/**
- * vgpu_bo_mmap_offset() - offset for mmap of the render node
- * @bo: BO of ttm_bo_type_device
- *
- * Return: the offset.
- */
-u64 vgpu_bo_mmap_offset(struct vgpu_bo *bo)
-{
-	return drm_vma_node_offset_addr(&bo->tbo.base.vma_node);
 }

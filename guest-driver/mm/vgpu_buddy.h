@@ -7,6 +7,7 @@
 #define VGPU_BUDDY_H
 
 #include <linux/kconfig.h>
+#include <linux/sched.h>
 #include <drm/drm_buddy.h>
 
 #if !IS_ENABLED(CONFIG_GPU_BUDDY)
@@ -25,5 +26,31 @@
 #define GPU_BUDDY_CLEAR_ALLOCATION	DRM_BUDDY_CLEAR_ALLOCATION
 #define GPU_BUDDY_CLEARED		DRM_BUDDY_CLEARED
 #endif
+
+/*
+ * When this kernel's allocator fails to split a block for want of a few bytes
+ * for its books, it puts the block into its tree of free ones although it is
+ * still there: the tree is broken, and the kernel soon oopses in it. Nothing
+ * can be done about that afterwards. The allocation is one that the page
+ * allocator does not let fail, but fault injection does: hence no injected
+ * failure between these two. Mutex of the allocator held.
+ */
+static inline unsigned int vgpu_buddy_no_failure(void)
+{
+	unsigned int nth = 0;
+
+#ifdef CONFIG_FAULT_INJECTION
+	nth = READ_ONCE(current->fail_nth);
+	WRITE_ONCE(current->fail_nth, 0);
+#endif
+	return nth;
+}
+
+static inline void vgpu_buddy_failure_again(unsigned int nth)
+{
+#ifdef CONFIG_FAULT_INJECTION
+	WRITE_ONCE(current->fail_nth, nth);
+#endif
+}
 
 #endif /* VGPU_BUDDY_H */

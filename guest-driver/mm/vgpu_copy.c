@@ -1,80 +1,80 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Copies and clears by the kernel's SDMA ring.
+ * Copies and clears by the kernel's SDMA rings.
  *
- * DOC: transfer windows
+ * DOC: what a copy is made of
  *
  * The engine reaches VRAM at its MC address, and system memory only through
- * the GART. Memory that has no address there is copied in chunks through the
- * transfer windows at the GART's beginning: take the next window, wait until
- * the job that used it last is done, point its entries at the chunk's pages,
- * submit the chunk's job. As there are several windows, the engine copies one
- * chunk while the next is prepared, and a long copy of one caller leaves room
- * for another's short one in between.
+ * the GART. Memory that has no address there is copied through the engine's
+ * transfer window, which the job points at its pages itself (hw/vgpu_gart.c).
+ * What does not fit into a job goes into the next one: all are pushed without
+ * waiting for any, and are run one behind the other.
  *
- * All jobs run on one engine in the order of submission. So a job that reads
- * or writes memory is behind every job that was submitted for it earlier, and
- * the last fence of an operation stands for all of it.
+ * DOC: order
+ *
+ * An operation's jobs are in one queue, so its last fence stands for all of it.
+ * What it must come after are the fences of usage KERNEL in the BO's
+ * reservation: earlier moves and clears of the BO and, put there by TTM, the
+ * moves out of the memory that it was given. A move of a BO that is in use
+ * comes after all of its users, too. The first job depends on them.
+ * Moves out of VRAM have one queue: TTM keeps the last of them for the whole
+ * manager, and they must be of one context.
  */
 #include <linux/dma-fence.h>
-#include <linux/mutex.h>
 
 #include "vgpu/sdma_packets.h"
 #include "vgpu_mm_priv.h"
 #include "vgpu_res_cursor.h"
 
-#define COPY_ENGINE		0
-#define WINDOW_BYTES		((u64)VGPU_GTT_WINDOW_PAGES << PAGE_SHIFT)
+/* A job without entries may be all copies; with some, each has its half. */
+#define MAX_COPIES	(VGPU_SDMA_MAX_JOB_DWORDS / 2 / SDMA_COPY_LINEAR_DWORDS)
+#define MAX_ENTRIES_DW	(VGPU_SDMA_MAX_JOB_DWORDS / 2 - VGPU_GART_FLUSH_DWORDS)
+#define MAX_FILLS	(VGPU_SDMA_MAX_JOB_DWORDS / SDMA_CONST_FILL_DWORDS)
+/* Entry, packet around it, and a copy: no two pages need be adjacent. */
+#define PAIR_DWORDS	(SDMA_WRITE_LINEAR_DWORDS + 2 + SDMA_COPY_LINEAR_DWORDS)
+#define JOB_PAGES	512ul
 
-/**
- * struct vgpu_job - packets that are being collected; copy_lock
- * @vdev: device
- * @ndw: dwords in mman.job
- * @copied: bytes that its copies move
- * @filled: bytes that its fills write
- */
-struct vgpu_job {
-	struct vgpu_device *vdev;
-	unsigned int ndw;
-	u64 copied;
-	u64 filled;
-};
+static_assert(JOB_PAGES * PAIR_DWORDS + VGPU_GART_FLUSH_DWORDS <=
+	      VGPU_SDMA_MAX_JOB_DWORDS);
+static_assert(JOB_PAGES <= VGPU_GTT_WINDOW_PAGES);
 
-static bool job_has_room(const struct vgpu_job *job)
+static void job_copy(struct vgpu_copy_job *job, u64 src, u64 dst, u64 bytes)
 {
-	return job->ndw + SDMA_COPY_LINEAR_DWORDS <= VGPU_SDMA_MAX_JOB_DWORDS;
-}
-
-static void job_copy(struct vgpu_job *job, u64 src, u64 dst, u64 bytes)
-{
-	job->ndw += vgpu_sdma_emit_copy(job->vdev->mman.job + job->ndw, src,
-					dst, bytes);
+	job->ndw += vgpu_sdma_emit_copy(job->dw + job->ndw, src, dst, bytes);
 	job->copied += bytes;
 }
 
-static void job_fill(struct vgpu_job *job, u64 dst, u64 bytes)
+static void job_fill(struct vgpu_copy_job *job, u64 dst, u64 bytes)
 {
-	job->ndw += vgpu_sdma_emit_fill(job->vdev->mman.job + job->ndw, dst, 0,
-					bytes);
+	job->ndw += vgpu_sdma_emit_fill(job->dw + job->ndw, dst, 0, bytes);
 	job->filled += bytes;
 }
 
-/* Replaces *@fence, which is of an earlier job on the same ring. */
-static int job_submit(struct vgpu_job *job, struct dma_fence **fence)
+static void job_flush(struct vgpu_copy_job *job, unsigned int engine)
 {
-	struct vgpu_device *vdev = job->vdev;
-	struct dma_fence *done;
+	job->ndw += vgpu_gart_emit_flush(engine, job->dw + job->ndw);
+	job->flushes++;
+}
 
-	if (!job->ndw)
-		return 0;
-	done = vgpu_sdma_submit(vdev, COPY_ENGINE, vdev->mman.job, job->ndw);
-	if (IS_ERR(done))
-		return PTR_ERR(done);
-	vgpu_stat_add(&vdev->hw, VGPU_STAT_BYTES_COPIED, job->copied);
-	vgpu_stat_add(&vdev->hw, VGPU_STAT_BYTES_FILLED, job->filled);
-	dma_fence_put(*fence);
-	*fence = done;
-	return 0;
+/*
+ * Push @job or free it. The first one of an operation (no *@fence yet) comes
+ * after those of usage KERNEL in @resv, or after all users of @used.
+ */
+static int job_submit(struct vgpu_copy_job *job, struct dma_resv *resv,
+		      struct vgpu_bo *used, struct dma_fence **fence)
+{
+	int ret = 0;
+
+	if (used && !*fence)
+		ret = vgpu_copy_job_after_users(job, used);
+	else if (!*fence)
+		ret = drm_sched_job_add_resv_dependencies(&job->base.base, resv,
+							  DMA_RESV_USAGE_KERNEL);
+	if (!ret)
+		ret = vgpu_copy_job_push(job, fence);
+	if (ret)
+		vgpu_copy_job_free(job);
+	return ret;
 }
 
 /*
@@ -92,26 +92,10 @@ static struct dma_fence *job_finish(struct dma_fence *fence, int ret)
 	return fence ?: dma_fence_get_stub();
 }
 
-/* First page, in the GART, of a window that no job uses. */
-static u64 window_get(struct vgpu_mman *mman, unsigned int *index)
+/* First page, in the GART, of an engine's window. */
+static u64 window_page(unsigned int engine)
 {
-	struct dma_fence *busy;
-
-	lockdep_assert_held(&mman->copy_lock);
-
-	*index = mman->next_window;
-	mman->next_window = (*index + 1) % VGPU_GTT_NUM_WINDOWS;
-	busy = mman->window_fence[*index];
-	if (busy)
-		dma_fence_wait(busy, false);
-	return *index * VGPU_GTT_WINDOW_PAGES;
-}
-
-static void window_set_busy(struct vgpu_mman *mman, unsigned int index,
-			    struct dma_fence *fence)
-{
-	dma_fence_put(mman->window_fence[index]);
-	mman->window_fence[index] = dma_fence_get(fence);
+	return engine * VGPU_GTT_WINDOW_PAGES;
 }
 
 /**
@@ -127,7 +111,7 @@ struct copy_side {
 };
 
 static int copy_side_init(struct vgpu_device *vdev, struct copy_side *side,
-			  struct ttm_resource *res, u64 offset, u64 size)
+			  struct ttm_resource *res, u64 size)
 {
 	side->window = false;
 	switch (res->mem_type) {
@@ -141,145 +125,243 @@ static int copy_side_init(struct vgpu_device *vdev, struct copy_side *side,
 	default:
 		return -EINVAL;
 	}
-	vgpu_res_first(res, offset, size, &side->cur);
+	vgpu_res_first(res, 0, size, &side->cur);
 	return side->cur.remaining == size ? 0 : -EINVAL;
 }
 
-/*
- * Bind the next pages of @side. Returns the bytes that the window shows, from
- * the side's position on.
+/**
+ * struct copy_op - a copy between two resources
+ * @vdev: device
+ * @resv: what it comes after
+ * @used: BO whose users it comes after, or NULL
+ * @sys: DMA addresses behind a window
+ * @queue: where its jobs wait, and which engine runs them
+ * @vram_epoch: as of its jobs
+ * @src: source
+ * @dst: destination
+ * @fence: of the last job that was pushed, or NULL
  */
-static u64 copy_side_bind(struct vgpu_device *vdev, struct copy_side *side,
-			  const dma_addr_t *sys, unsigned int *index)
-{
-	u64 page = window_get(&vdev->mman, index);
-	u64 offset = side->cur.start;
-	u64 in_page = offset_in_page(offset);
-	u64 bytes = min(side->cur.remaining, WINDOW_BYTES - in_page);
+struct copy_op {
+	struct vgpu_device *vdev;
+	struct dma_resv *resv;
+	struct vgpu_bo *used;
+	const dma_addr_t *sys;
+	enum vgpu_copy_queue queue;
+	int vram_epoch;
+	struct copy_side src;
+	struct copy_side dst;
+	struct dma_fence *fence;
+};
 
-	vgpu_gart_bind(vdev, page, PFN_UP(in_page + bytes),
-		       sys + (offset >> PAGE_SHIFT));
-	vgpu_gart_flush(vdev);
-	side->base = vdev->hw.gart.start + (page << PAGE_SHIFT) -
-		     round_down(offset, PAGE_SIZE);
-	return bytes;
+static u64 run_bytes(const struct vgpu_res_cursor *src,
+		     const struct vgpu_res_cursor *dst, u64 left)
+{
+	return min_t(u64, min3(left, src->size, dst->size), VGPU_SDMA_MAX_COPY);
 }
 
-/* One job's worth of a copy. copy_lock held. */
-static int copy_chunk(struct vgpu_device *vdev, const dma_addr_t *sys,
-		      struct copy_side *src, struct copy_side *dst,
-		      struct dma_fence **fence)
+/* How many copies the next @bytes take, and, if they are too many, *@bytes. */
+static unsigned int op_count(const struct copy_op *op, u64 *bytes)
 {
-	struct copy_side *windowed = src->window ? src :
-				     dst->window ? dst : NULL;
-	struct vgpu_job job = { .vdev = vdev };
-	u64 left = src->cur.remaining;
-	unsigned int window;
-	int ret;
+	struct vgpu_res_cursor src = op->src.cur, dst = op->dst.cur;
+	unsigned int n;
+	u64 at, len;
+
+	for (at = 0, n = 0; at < *bytes && n < MAX_COPIES; at += len, n++) {
+		len = run_bytes(&src, &dst, *bytes - at);
+		vgpu_res_next(&src, len);
+		vgpu_res_next(&dst, len);
+	}
+	*bytes = at;
+	return n;
+}
+
+/*
+ * Point the window at the next pages of @side. Returns the bytes that it shows,
+ * from the side's position on: as many as there is room for.
+ */
+static u64 op_bind(struct copy_op *op, struct copy_side *side,
+		   struct vgpu_copy_job *job, u64 bytes)
+{
+	u64 page = window_page(op->queue);
+	u64 offset = side->cur.start;
+	u64 in_page = offset_in_page(offset);
+	u64 bound;
+
+	job->ndw = vgpu_gart_emit_bind(op->vdev, job->dw, MAX_ENTRIES_DW, page,
+				       PFN_UP(in_page + bytes),
+				       op->sys + (offset >> PAGE_SHIFT),
+				       &bound);
+	job_flush(job, op->queue);
+	side->base = op->vdev->hw.gart.start + (page << PAGE_SHIFT) -
+		     round_down(offset, PAGE_SIZE);
+	return min(bytes, (bound << PAGE_SHIFT) - in_page);
+}
+
+/* One job's worth of a copy. */
+static int op_chunk(struct copy_op *op)
+{
+	struct copy_side *windowed = op->src.window ? &op->src :
+				     op->dst.window ? &op->dst : NULL;
+	u64 left = op->src.cur.remaining;
+	struct vgpu_copy_job *job;
+	unsigned int ndw;
 
 	if (windowed)
-		left = copy_side_bind(vdev, windowed, sys, &window);
+		left = min(left, ((u64)VGPU_GTT_WINDOW_PAGES << PAGE_SHIFT) -
+			   offset_in_page(windowed->cur.start));
+	ndw = op_count(op, &left) * SDMA_COPY_LINEAR_DWORDS;
+	if (windowed)
+		ndw += min_t(u64, MAX_ENTRIES_DW, SDMA_WRITE_LINEAR_DWORDS +
+			     2 * (PFN_UP(left) + 1)) + VGPU_GART_FLUSH_DWORDS;
 
-	while (left && job_has_room(&job)) {
-		u64 bytes = min3(left, src->cur.size, dst->cur.size);
+	job = vgpu_copy_job_new(op->vdev, op->queue, ndw);
+	if (IS_ERR(job))
+		return PTR_ERR(job);
+	job->vram_epoch = op->vram_epoch;
+	if (windowed)
+		left = op_bind(op, windowed, job, left);
+	while (left) {
+		u64 bytes = run_bytes(&op->src.cur, &op->dst.cur, left);
 
-		bytes = min_t(u64, bytes, VGPU_SDMA_MAX_COPY);
-		job_copy(&job, src->base + src->cur.start,
-			 dst->base + dst->cur.start, bytes);
-		vgpu_res_next(&src->cur, bytes);
-		vgpu_res_next(&dst->cur, bytes);
+		job_copy(job, op->src.base + op->src.cur.start,
+			 op->dst.base + op->dst.cur.start, bytes);
+		vgpu_res_next(&op->src.cur, bytes);
+		vgpu_res_next(&op->dst.cur, bytes);
 		left -= bytes;
 	}
-	ret = job_submit(&job, fence);
-	if (!ret && windowed)
-		window_set_busy(&vdev->mman, window, *fence);
-	return ret;
+	return job_submit(job, op->resv, op->used, &op->fence);
 }
 
 /**
  * vgpu_mm_copy_res() - copy between two resources
  * @vdev: device
+ * @resv: reservation of the BO that both are of, held; it comes after the
+ *        fences of usage KERNEL in there
+ * @used: the BO, if it comes after its users as well (move_later has been
+ *        called); else NULL
  * @sys: DMA addresses of the pages of the resource that is in GTT; NULL if
  *       none is
  * @src: source
- * @src_off: bytes from its beginning
  * @dst: destination
- * @dst_off: bytes from its beginning
- * @size: bytes
+ * @size: bytes, from the beginning of both
  *
  * Each is in VRAM or GTT, at most one in GTT without an address. Both must
- * stay until the fence signals. May sleep; takes copy_lock.
+ * stay until the fence signals. May allocate; takes copy_lock. Waits for
+ * nothing, unless it fails.
  *
- * Return: the fence of the copy, whose error tells if it failed, or
- * ERR_PTR(-ENODEV) without a working engine, -EINVAL, -ENOMEM.
+ * Return: the fence of the copy, whose error tells if it failed (-ECANCELED:
+ * what was in VRAM is lost), or ERR_PTR(-ENODEV) if the hardware goes, -EINVAL,
+ * -ENOMEM.
  */
 struct dma_fence *vgpu_mm_copy_res(struct vgpu_device *vdev,
+				   struct dma_resv *resv, struct vgpu_bo *used,
 				   const dma_addr_t *sys,
-				   struct ttm_resource *src, u64 src_off,
-				   struct ttm_resource *dst, u64 dst_off,
-				   u64 size)
+				   struct ttm_resource *src,
+				   struct ttm_resource *dst, u64 size)
 {
-	struct vgpu_mman *mman = &vdev->mman;
-	struct dma_fence *fence = NULL;
-	struct copy_side from, to;
+	struct copy_op op = {
+		.vdev = vdev,
+		.resv = resv,
+		.used = used,
+		.sys = sys,
+		.queue = VGPU_COPY_IN,
+		.vram_epoch = -1,
+	};
 	int ret;
 
-	ret = copy_side_init(vdev, &from, src, src_off, size);
+	ret = copy_side_init(vdev, &op.src, src, size);
 	if (!ret)
-		ret = copy_side_init(vdev, &to, dst, dst_off, size);
-	if (!ret && ((from.window && to.window) ||
-		     ((from.window || to.window) && !sys)))
+		ret = copy_side_init(vdev, &op.dst, dst, size);
+	if (!ret && ((op.src.window && op.dst.window) ||
+		     ((op.src.window || op.dst.window) && !sys)))
 		ret = -EINVAL;
 	if (ret)
 		return ERR_PTR(ret);
-
-	while (!ret && from.cur.remaining) {
-		mutex_lock(&mman->copy_lock);
-		ret = mman->ready ? copy_chunk(vdev, sys, &from, &to, &fence) :
-				    -ENODEV;
-		mutex_unlock(&mman->copy_lock);
+	if (src->mem_type == TTM_PL_VRAM) {
+		op.queue = VGPU_COPY_OUT;
+		op.vram_epoch = atomic_read(&vdev->hw.vram_epoch);
 	}
-	return job_finish(fence, ret);
+	while (!ret && op.src.cur.remaining)
+		ret = op_chunk(&op);
+	return job_finish(op.fence, ret);
+}
+
+/* Is it to be filled? @skip: leave out what is known to be clear. */
+static bool fill_needed(struct vgpu_res_cursor *cur, bool skip)
+{
+	return !skip || !vgpu_res_cleared(cur);
+}
+
+/* Fills that the next part of @cur takes; *@bytes: how far they reach. */
+static unsigned int fills_count(struct vgpu_res_cursor cur, bool skip,
+				u64 *bytes)
+{
+	unsigned int n = 0;
+	u64 len;
+
+	for (*bytes = 0; cur.remaining && n < MAX_FILLS; *bytes += len) {
+		len = min_t(u64, cur.size, VGPU_SDMA_MAX_COPY);
+		n += fill_needed(&cur, skip);
+		vgpu_res_next(&cur, len);
+	}
+	return n;
+}
+
+/* One job's worth of a clear, or nothing. */
+static int clear_chunk(struct vgpu_device *vdev, struct dma_resv *resv,
+		       struct vgpu_res_cursor *cur, bool skip,
+		       struct dma_fence **fence)
+{
+	struct vgpu_copy_job *job;
+	unsigned int fills;
+	u64 left;
+
+	fills = fills_count(*cur, skip, &left);
+	if (!fills) {
+		vgpu_res_next(cur, left);
+		return 0;
+	}
+	job = vgpu_copy_job_new(vdev, VGPU_COPY_IN,
+				fills * SDMA_CONST_FILL_DWORDS);
+	if (IS_ERR(job))
+		return PTR_ERR(job);
+	while (left) {
+		u64 bytes = min_t(u64, cur->size, VGPU_SDMA_MAX_COPY);
+
+		if (fill_needed(cur, skip))
+			job_fill(job, vdev->hw.fb_base + cur->start, bytes);
+		vgpu_res_next(cur, bytes);
+		left -= bytes;
+	}
+	return job_submit(job, resv, NULL, fence);
 }
 
 /**
  * vgpu_mm_clear_res() - fill a resource with zeros
  * @vdev: device
+ * @resv: reservation of its BO, held, as in vgpu_mm_copy_res()
  * @res: resource in VRAM
  * @fresh: it was allocated just now: leave out what is known to be clear
  *
- * May sleep; takes copy_lock.
+ * May allocate; takes copy_lock. Waits for nothing, unless it fails.
  *
  * Return: the fence, signalled already if there was nothing to do, or an
  * ERR_PTR as vgpu_mm_copy_res().
  */
 struct dma_fence *vgpu_mm_clear_res(struct vgpu_device *vdev,
+				    struct dma_resv *resv,
 				    struct ttm_resource *res, bool fresh)
 {
-	struct vgpu_mman *mman = &vdev->mman;
+	bool skip = fresh && !READ_ONCE(vdev->mman.vram.distrust);
 	struct dma_fence *fence = NULL;
 	struct vgpu_res_cursor cur;
 	int ret = 0;
 
 	if (res->mem_type != TTM_PL_VRAM)
 		return ERR_PTR(-EINVAL);
-
 	vgpu_res_first(res, 0, res->size, &cur);
-	while (!ret && cur.remaining) {
-		struct vgpu_job job = { .vdev = vdev };
-
-		mutex_lock(&mman->copy_lock);
-		while (cur.remaining && job_has_room(&job)) {
-			u64 bytes = min_t(u64, cur.size, VGPU_SDMA_MAX_COPY);
-
-			if (!fresh || !vgpu_res_cleared(&cur))
-				job_fill(&job, vdev->hw.fb_base + cur.start,
-					 bytes);
-			vgpu_res_next(&cur, bytes);
-		}
-		ret = mman->ready ? job_submit(&job, &fence) : -ENODEV;
-		mutex_unlock(&mman->copy_lock);
-	}
+	while (!ret && cur.remaining)
+		ret = clear_chunk(vdev, resv, &cur, skip, &fence);
 	return job_finish(fence, ret);
 }
 
@@ -303,47 +385,76 @@ static unsigned long pair_run(const dma_addr_t *sys, const u64 *vram,
 	return n;
 }
 
-/* At most a window's pages. copy_lock held. */
-static int copy_pages_chunk(struct vgpu_device *vdev, bool to_vram,
-			    const dma_addr_t *sys, const u64 *vram,
-			    unsigned long npages, struct dma_fence **fence)
+/* The copies and fills of some pairs, of which the first is shown at @gart. */
+static void pairs_copy(struct vgpu_copy_job *job, bool to_vram, u64 gart,
+		       const dma_addr_t *sys, const u64 *vram,
+		       unsigned long npages)
 {
-	struct vgpu_job job = { .vdev = vdev };
-	unsigned int window;
-	u64 page = window_get(&vdev->mman, &window);
 	unsigned long i, n;
-	int ret;
 
 	for (i = 0; i < npages; i += n) {
-		u64 mc = vdev->hw.fb_base + vram[i];
+		u64 mc = job->vdev->hw.fb_base + vram[i];
+		u64 bytes;
 
-		if (sys[i] == DMA_MAPPING_ERROR) {
-			n = 1;
+		n = 1;
+		if (sys[i] == DMA_MAPPING_ERROR)
 			continue;
-		}
 		n = pair_run(sys, vram, i, npages);
+		bytes = n * PAGE_SIZE;
 		if (pair_copies(sys[i])) {
-			u64 gart = vdev->hw.gart.start + (page << PAGE_SHIFT);
-
-			vgpu_gart_bind(vdev, page, n, sys + i);
-			page += n;
-			job_copy(&job, to_vram ? gart : mc,
-				 to_vram ? mc : gart, n * PAGE_SIZE);
+			job_copy(job, to_vram ? gart : mc, to_vram ? mc : gart,
+				 bytes);
+			gart += bytes;
 		} else if (to_vram) {
-			job_fill(&job, mc, n * PAGE_SIZE);
+			job_fill(job, mc, bytes);
 		}
 	}
-	if (job.copied)
-		vgpu_gart_flush(vdev);
-	ret = job_submit(&job, fence);
-	if (!ret && job.copied)
-		window_set_busy(&vdev->mman, window, *fence);
-	return ret;
 }
 
-/* A window's worth of the smallest runs makes one job. */
-static_assert(VGPU_GTT_WINDOW_PAGES * SDMA_COPY_LINEAR_DWORDS <=
-	      VGPU_SDMA_MAX_JOB_DWORDS);
+/* Entries for those of some pairs that are copied. Returns how many are. */
+static u64 pairs_bind(struct vgpu_copy_job *job, u64 page,
+		      const dma_addr_t *sys, unsigned long npages)
+{
+	unsigned long i, n;
+	u64 bound, sum = 0;
+
+	for (i = 0; i < npages; i += n) {
+		n = 1;
+		if (!pair_copies(sys[i]))
+			continue;
+		while (i + n < npages && pair_copies(sys[i + n]))
+			n++;
+		job->ndw += vgpu_gart_emit_bind(job->vdev, job->dw + job->ndw,
+						job->size - job->ndw,
+						page + sum, n, sys + i, &bound);
+		sum += n;
+	}
+	return sum;
+}
+
+/* At most JOB_PAGES. */
+static int pairs_chunk(struct vgpu_device *vdev, bool to_vram,
+		       const dma_addr_t *sys, const u64 *vram,
+		       unsigned long npages, struct dma_fence **fence)
+{
+	unsigned int engine = to_vram ? VGPU_COPY_IN : VGPU_COPY_OUT;
+	u64 page = window_page(engine);
+	struct vgpu_copy_job *job;
+	int ret = 0;
+
+	job = vgpu_copy_job_unqueued(vdev, npages * PAIR_DWORDS +
+				     VGPU_GART_FLUSH_DWORDS);
+	if (IS_ERR(job))
+		return PTR_ERR(job);
+	if (pairs_bind(job, page, sys, npages))
+		job_flush(job, engine);
+	pairs_copy(job, to_vram, vdev->hw.gart.start + (page << PAGE_SHIFT),
+		   sys, vram, npages);
+	if (job->ndw)
+		ret = vgpu_copy_job_submit(job, engine, fence);
+	vgpu_copy_job_free(job);
+	return ret;
+}
 
 /**
  * vgpu_mm_copy_pages() - copy pages between system memory and VRAM
@@ -355,8 +466,9 @@ static_assert(VGPU_GTT_WINDOW_PAGES * SDMA_COPY_LINEAR_DWORDS <=
  * @vram: offset in VRAM of each page; need not be in order
  * @npages: number of pairs
  *
- * Both must stay until the fence signals. May sleep and allocate; takes
- * copy_lock and no lock of the rooms above.
+ * Nothing else may be under way with either, and both must stay, until the
+ * fence signals. Sleeps and allocates; takes copy_lock and no lock of the rooms
+ * above. Comes after what is on the engine's ring, and waits for no other fence.
  *
  * Return: the fence, or an ERR_PTR as vgpu_mm_copy_res().
  */
@@ -364,18 +476,17 @@ struct dma_fence *vgpu_mm_copy_pages(struct vgpu_device *vdev, bool to_vram,
 				     const dma_addr_t *sys, const u64 *vram,
 				     unsigned long npages)
 {
-	struct vgpu_mman *mman = &vdev->mman;
+	int vram_epoch = atomic_read(&vdev->hw.vram_epoch);
 	struct dma_fence *fence = NULL;
 	unsigned long i, n;
 	int ret = 0;
 
 	for (i = 0; !ret && i < npages; i += n) {
-		n = min(npages - i, (unsigned long)VGPU_GTT_WINDOW_PAGES);
-		mutex_lock(&mman->copy_lock);
-		ret = mman->ready ? copy_pages_chunk(vdev, to_vram, sys + i,
-						     vram + i, n, &fence) :
-				    -ENODEV;
-		mutex_unlock(&mman->copy_lock);
+		n = min(npages - i, JOB_PAGES);
+		ret = pairs_chunk(vdev, to_vram, sys + i, vram + i, n, &fence);
 	}
+	/* Lost in between: a part was copied afterwards. */
+	if (!ret && !to_vram && vram_epoch != atomic_read(&vdev->hw.vram_epoch))
+		ret = -ECANCELED;
 	return job_finish(fence, ret);
 }

@@ -210,7 +210,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gtt_mgr_unbind);
  * vgpu_gtt_mgr_recover() - write the GART's entries again
  * @vdev: device, after a reset that may have lost its table
  *
- * Transfer windows are not restored: who uses one binds it.
+ * Transfer windows are not restored: the jobs that use them write their entries.
  */
 void vgpu_gtt_mgr_recover(struct vgpu_device *vdev)
 {

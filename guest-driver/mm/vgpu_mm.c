@@ -8,6 +8,7 @@
  */
 #include <linux/dma-fence.h>
 #include <linux/mm.h>
+#include <linux/sched/mm.h>
 #include <drm/drm_managed.h>
 #include <drm/drm_vma_manager.h>
 
@@ -21,11 +22,12 @@ static void vgpu_mm_release(struct drm_device *drm, void *data)
 
 	/* Waits for BOs whose memory is freed late. */
 	drain_workqueue(mman->bdev.wq);
+	vgpu_copy_fini(vdev);
 	ttm_range_man_fini(&mman->bdev, VGPU_PL_DOORBELL);
 	vgpu_gtt_mgr_fini(vdev);
 	vgpu_vram_mgr_fini(vdev);
 	ttm_device_fini(&mman->bdev);
-	mutex_destroy(&mman->copy_lock);
+	mutex_destroy(&mman->notifier_lock);
 }
 
 static int vgpu_mm_init_managers(struct vgpu_device *vdev)
@@ -63,28 +65,40 @@ int vgpu_mm_init(struct vgpu_device *vdev)
 	struct vgpu_mman *mman = &vdev->mman;
 	int ret;
 
-	mutex_init(&mman->copy_lock);
-	mman->job = drmm_kmalloc(&vdev->drm,
-				 VGPU_SDMA_MAX_JOB_DWORDS * sizeof(u32),
-				 GFP_KERNEL);
-	if (!mman->job)
-		return -ENOMEM;
+	INIT_LIST_HEAD(&mman->saved);
+	mman->swaps_until = jiffies;
+	mutex_init(&mman->notifier_lock);
+	/* Teach lockdep: notifiers take it while memory is reclaimed. */
+	fs_reclaim_acquire(GFP_KERNEL);
+	might_lock(&mman->notifier_lock);
+	fs_reclaim_release(GFP_KERNEL);
 
+	ret = vgpu_copy_init(vdev);
+	if (ret)
+		return ret;
 	ret = ttm_device_init(&mman->bdev, &vgpu_ttm_funcs, vdev->drm.dev,
 			      vdev->drm.anon_inode->i_mapping,
 			      vdev->drm.vma_offset_manager, false, false);
 	if (ret)
-		return ret;
+		goto err_copy;
 	ret = vgpu_mm_init_managers(vdev);
-	if (ret) {
-		ttm_device_fini(&mman->bdev);
-		return ret;
-	}
+	if (ret)
+		goto err_ttm;
 	ret = drmm_add_action_or_reset(&vdev->drm, vgpu_mm_release, vdev);
 	if (ret)
 		return ret;
-	mman->ready = true;
-	return 0;
+	ret = vgpu_copy_start(vdev);
+	if (!ret)
+		ret = vgpu_shrink_init(vdev);
+	if (ret)
+		vgpu_copy_stop(vdev);
+	return ret;
+
+err_ttm:
+	ttm_device_fini(&mman->bdev);
+err_copy:
+	vgpu_copy_fini(vdev);
+	return ret;
 }
 
 /**
@@ -97,21 +111,36 @@ int vgpu_mm_init(struct vgpu_device *vdev)
 void vgpu_mm_fini(struct vgpu_device *vdev)
 {
 	struct vgpu_mman *mman = &vdev->mman;
-	unsigned int i;
 
+	vgpu_shrink_fini(vdev);
 	/* Pending frees may still wipe and unbind. */
-	drain_workqueue(mman->bdev.wq);
+	flush_workqueue(mman->bdev.wq);
 
-	mutex_lock(&mman->copy_lock);
-	mman->ready = false;
-	for (i = 0; i < VGPU_GTT_NUM_WINDOWS; i++) {
-		if (mman->window_fence[i])
-			dma_fence_wait(mman->window_fence[i], false);
-		dma_fence_put(mman->window_fence[i]);
-		mman->window_fence[i] = NULL;
-	}
-	mutex_unlock(&mman->copy_lock);
+	vgpu_copy_stop(vdev);
 
 	unmap_mapping_range(vdev->drm.anon_inode->i_mapping, 0, 0, 1);
-	ttm_device_clear_dma_mappings(&mman->bdev);
+	vgpu_mm_unmap_dma(mman);
+}
+
+/**
+ * vgpu_mm_evict_all() - empty VRAM or GTT
+ * @vdev: device
+ * @mem_type: TTM_PL_VRAM or TTM_PL_TT
+ *
+ * Evicts what is not pinned, of processes with queues as well, which then come
+ * back. Waits until the memory has been copied.
+ *
+ * Return: 0 or a negative errno.
+ */
+int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type)
+{
+	struct ttm_device *bdev = &vdev->mman.bdev;
+	struct ttm_resource_manager *man = ttm_manager_type(bdev, mem_type);
+	int ret;
+
+	/* One was pinned meanwhile (vgpu_ttm_move()): on with the others. */
+	do {
+		ret = ttm_resource_manager_evict_all(bdev, man);
+	} while (ret == -EINTR);
+	return ret;
 }

@@ -2,15 +2,18 @@
 /*
  * What TTM asks the driver: system pages, evictions, moves, CPU mappings.
  *
- * Contents move by SDMA, on one engine, so that jobs on the same memory run in
- * the order in which they were submitted. A move first has the mappings of the
- * BO cleared (move_notify), then copies; TTM keeps the old memory until the
- * copy is done.
+ * Contents move by SDMA, in the order that the BO's reservation tells
+ * (vgpu_copy.c). A move of a BO that nobody uses first has its mappings cleared
+ * (move_notify), then copies; TTM keeps the old memory until the copy is done.
+ * Users are not waited for: the copy comes after them, and until then mappings
+ * stay (move_later). Waiting is only for what moves in place, what has importers,
+ * which may not follow later, and for users who take their time.
  */
 #include <linux/slab.h>
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_drv.h>
 
+#include "../vgpu_trace.h"
 #include "vgpu_mm_priv.h"
 #include "vgpu_res_cursor.h"
 
@@ -27,6 +30,8 @@ static struct ttm_tt *vgpu_ttm_tt_create(struct ttm_buffer_object *tbo,
 	if (!tt)
 		return NULL;
 	INIT_LIST_HEAD(&tt->bound_link);
+	if (page_flags & TTM_TT_FLAG_EXTERNAL)
+		tt->bo = to_vgpu_bo(tbo);
 	/* The variant that has room for DMA addresses. */
 	if (ttm_sg_tt_init(&tt->ttm, tbo, page_flags, caching)) {
 		kfree(tt);
@@ -35,16 +40,45 @@ static struct ttm_tt *vgpu_ttm_tt_create(struct ttm_buffer_object *tbo,
 	return &tt->ttm;
 }
 
+/* Somebody else's memory: a dma-buf's or a process's. */
+static int vgpu_external_bind(struct vgpu_bo *bo, struct ttm_tt *ttm)
+{
+	return bo->userptr ? vgpu_userptr_tt_bind(bo, ttm) :
+			     vgpu_import_bind(bo, ttm);
+}
+
+static void vgpu_external_unbind(struct ttm_tt *ttm)
+{
+	struct vgpu_bo *bo = to_vgpu_tt(ttm)->bo;
+
+	if (bo->userptr)
+		vgpu_userptr_tt_unbind(bo, ttm);
+	else
+		vgpu_import_unbind(ttm);
+}
+
 static int vgpu_ttm_tt_populate(struct ttm_device *bdev, struct ttm_tt *ttm,
 				struct ttm_operation_ctx *ctx)
 {
-	return ttm_pool_alloc(&bdev->pool, ttm, ctx);
+	int ret;
+
+	/* Somebody else's memory is bound when the BO moves to GTT. */
+	if (ttm->page_flags & TTM_TT_FLAG_EXTERNAL)
+		return 0;
+	ret = ttm_pool_alloc(&bdev->pool, ttm, ctx);
+	if (!ret)
+		vgpu_shrink_tt(bdev_to_vgpu(bdev), ttm, true);
+	return ret;
 }
 
 static void vgpu_ttm_tt_unpopulate(struct ttm_device *bdev, struct ttm_tt *ttm)
 {
 	vgpu_gtt_mgr_unbind(bdev_to_vgpu(bdev), ttm);
-	ttm_pool_free(&bdev->pool, ttm);
+	vgpu_shrink_tt(bdev_to_vgpu(bdev), ttm, false);
+	if (ttm->page_flags & TTM_TT_FLAG_EXTERNAL)
+		vgpu_external_unbind(ttm);
+	else
+		ttm_pool_free(&bdev->pool, ttm);
 }
 
 static void vgpu_ttm_tt_destroy(struct ttm_device *bdev, struct ttm_tt *ttm)
@@ -59,6 +93,10 @@ static bool vgpu_ttm_eviction_valuable(struct ttm_buffer_object *tbo,
 	struct vgpu_bo *bo = to_vgpu_bo(tbo);
 
 	if (tbo->resource->mem_type == VGPU_PL_DOORBELL)
+		return false;
+	/* Reclaim takes what nobody uses; not even queues make way for it. */
+	if (vgpu_shrink_running(bdev_to_vgpu(tbo->bdev)) &&
+	    !dma_resv_test_signaled(tbo->base.resv, DMA_RESV_USAGE_BOOKKEEP))
 		return false;
 	if (vgpu_bo_is_ours(tbo) && bo->owner_ops && bo->owner_ops->evict_ok &&
 	    !tbo->deleted && !bo->owner_ops->evict_ok(bo))
@@ -76,6 +114,8 @@ static void vgpu_ttm_evict_flags(struct ttm_buffer_object *tbo,
 	};
 	bool vram = tbo->resource->mem_type == TTM_PL_VRAM;
 
+	if (vgpu_bo_is_ours(tbo))
+		trace_vgpu_bo_evict(to_vgpu_bo(tbo));
 	placement->placement = vram ? &places[0] : &places[1];
 	placement->num_placement = vram ? 2 : 1;
 }
@@ -90,6 +130,17 @@ static void vgpu_ttm_move_notify(struct ttm_buffer_object *tbo,
 	vgpu_bo_kunmap(bo);
 	if (bo->vdev->mman.move_notify)
 		bo->vdev->mman.move_notify(bo, new);
+	vgpu_dma_buf_moved(bo);
+}
+
+/* Without importers: they are told by the other. */
+static void vgpu_ttm_move_later(struct ttm_buffer_object *tbo)
+{
+	struct vgpu_bo *bo = to_vgpu_bo(tbo);
+
+	vgpu_bo_kunmap(bo);
+	if (bo->vdev->mman.move_later)
+		bo->vdev->mman.move_later(bo);
 }
 
 static void vgpu_ttm_delete_mem_notify(struct ttm_buffer_object *tbo)
@@ -104,7 +155,7 @@ static int vgpu_move_new(struct ttm_buffer_object *tbo, struct ttm_resource *new
 	struct dma_fence *fence;
 
 	if (new->mem_type == TTM_PL_VRAM && vgpu_bo_wants_zeros(tbo)) {
-		fence = vgpu_mm_clear_res(vdev, new, true);
+		fence = vgpu_mm_clear_res(vdev, tbo->base.resv, new, true);
 		if (IS_ERR(fence))
 			return PTR_ERR(fence);
 		/* TTM made room for one. */
@@ -115,6 +166,66 @@ static int vgpu_move_new(struct ttm_buffer_object *tbo, struct ttm_resource *new
 	if (new->mem_type == TTM_PL_TT)
 		vgpu_gtt_mgr_bind(vdev, tbo->ttm, new);
 	ttm_bo_move_null(tbo, new);
+	return 0;
+}
+
+/* Jobs of user space, and user queues: their eviction fences. Not moves. */
+static bool vgpu_move_is_user(struct dma_resv_iter *cursor,
+			      struct dma_fence *fence)
+{
+	return dma_resv_iter_usage(cursor) != DMA_RESV_USAGE_KERNEL &&
+	       !dma_fence_is_signaled(fence);
+}
+
+/* Has the BO users? Queues among them are on their way off from now on. */
+static bool vgpu_move_has_users(struct ttm_buffer_object *tbo)
+{
+	struct dma_resv_iter cursor;
+	struct dma_fence *fence;
+	bool any = false;
+
+	dma_resv_for_each_fence(&cursor, tbo->base.resv,
+				DMA_RESV_USAGE_BOOKKEEP, fence) {
+		if (!vgpu_move_is_user(&cursor, fence))
+			continue;
+		dma_fence_enable_sw_signaling(fence);
+		any = true;
+	}
+	return any;
+}
+
+/*
+ * Can a move be queued behind the users of the BO? Not if importers are to be
+ * told, nor if users take their time: other moves queue behind it, also those
+ * that these users wait for before they leave.
+ */
+static bool vgpu_move_queues(struct vgpu_bo *bo)
+{
+	return list_empty(&bo->attachments) &&
+	       !(bo->owner_ops && bo->owner_ops->users_stay &&
+		 bo->owner_ops->users_stay(bo));
+}
+
+/* Users are done with the BO before its mappings go. */
+static int vgpu_move_wait_users(struct ttm_buffer_object *tbo,
+				struct ttm_operation_ctx *ctx)
+{
+	struct dma_resv_iter cursor;
+	struct dma_fence *fence;
+	int ret;
+
+	dma_resv_for_each_fence(&cursor, tbo->base.resv,
+				DMA_RESV_USAGE_BOOKKEEP, fence) {
+		if (!vgpu_move_is_user(&cursor, fence))
+			continue;
+		if (ctx->no_wait_gpu) {
+			dma_fence_enable_sw_signaling(fence);
+			return -EBUSY;
+		}
+		ret = dma_fence_wait(fence, ctx->interruptible);
+		if (ret)
+			return ret;
+	}
 	return 0;
 }
 
@@ -131,6 +242,13 @@ static int vgpu_move_in_place(struct ttm_buffer_object *tbo,
 		if (ret)
 			return ret;
 		vgpu_gtt_mgr_unbind(vdev, tbo->ttm);
+		if (tbo->type == ttm_bo_type_sg)
+			vgpu_external_unbind(tbo->ttm);
+	}
+	if (new->mem_type == TTM_PL_TT && tbo->type == ttm_bo_type_sg) {
+		ret = vgpu_external_bind(to_vgpu_bo(tbo), tbo->ttm);
+		if (ret)
+			return ret;
 	}
 	if (new->mem_type == TTM_PL_TT)
 		vgpu_gtt_mgr_bind(vdev, tbo->ttm, new);
@@ -138,25 +256,31 @@ static int vgpu_move_in_place(struct ttm_buffer_object *tbo,
 	return 0;
 }
 
-static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict,
+/* @used: behind the BO's users, whose mappings are still there. */
+static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 			  struct ttm_resource *new)
 {
 	const dma_addr_t *sys = tbo->ttm ? tbo->ttm->dma_address : NULL;
 	struct vgpu_device *vdev = bdev_to_vgpu(tbo->bdev);
 	bool leaves_vram = new->mem_type != TTM_PL_VRAM;
+	int vram_epoch = atomic_read(&vdev->hw.vram_epoch);
 	struct dma_fence *fence;
 	int ret;
 
 	if (leaves_vram)
 		vgpu_gtt_mgr_bind(vdev, tbo->ttm, new);
-	fence = vgpu_mm_copy_res(vdev, sys, tbo->resource, 0, new, 0,
-				 tbo->base.size);
+	fence = vgpu_mm_copy_res(vdev, tbo->base.resv,
+				 used ? to_vgpu_bo(tbo) : NULL, sys,
+				 tbo->resource, new, tbo->base.size);
 	ret = PTR_ERR_OR_ZERO(fence);
 	if (!ret) {
 		ret = ttm_bo_move_accel_cleanup(tbo, fence, evict, true, new);
 		/* The caller frees the new memory. */
 		if (ret)
 			dma_fence_wait(fence, false);
+		else if (leaves_vram && vgpu_bo_is_ours(tbo))
+			vgpu_vram_mgr_leaves(to_vgpu_bo(tbo), fence,
+					     vram_epoch);
 		dma_fence_put(fence);
 	}
 	if (leaves_vram) {
@@ -174,7 +298,18 @@ static int vgpu_ttm_move(struct ttm_buffer_object *tbo, bool evict,
 {
 	struct ttm_resource *old = tbo->resource;
 	u32 from, to = new->mem_type;
+	bool copies, used;
+	int ret;
 
+	/*
+	 * ttm_bo_evict_first() finds a BO on the LRU, waits for its reservation
+	 * and does not ask whether it was pinned meanwhile. With this error TTM
+	 * says nothing; off the LRU the BO is not found again.
+	 */
+	if (tbo->pin_count) {
+		ttm_bo_move_to_lru_tail_unlocked(tbo);
+		return -EINTR;
+	}
 	if (!old || (old->mem_type == TTM_PL_SYSTEM && !tbo->ttm))
 		return vgpu_move_new(tbo, new);
 	from = old->mem_type;
@@ -191,9 +326,23 @@ static int vgpu_ttm_move(struct ttm_buffer_object *tbo, bool evict,
 		return -EMULTIHOP;
 	}
 
-	vgpu_ttm_move_notify(tbo, new);
-	if (from == TTM_PL_VRAM || to == TTM_PL_VRAM)
-		return vgpu_move_copy(tbo, evict, new);
+	copies = from == TTM_PL_VRAM || to == TTM_PL_VRAM;
+	used = vgpu_move_has_users(tbo);
+	if (used && !(copies && vgpu_bo_is_ours(tbo) &&
+		      vgpu_move_queues(to_vgpu_bo(tbo)))) {
+		ret = vgpu_move_wait_users(tbo, ctx);
+		if (ret)
+			return ret;
+		used = false;
+	}
+	if (vgpu_bo_is_ours(tbo))
+		trace_vgpu_bo_move(to_vgpu_bo(tbo), from, to, evict);
+	if (used)
+		vgpu_ttm_move_later(tbo);
+	else
+		vgpu_ttm_move_notify(tbo, new);
+	if (copies)
+		return vgpu_move_copy(tbo, evict, used, new);
 	return vgpu_move_in_place(tbo, ctx, new);
 }
 
@@ -288,7 +437,7 @@ static void vgpu_bo_wipe(struct vgpu_bo *bo)
 	if (!res || res->mem_type != TTM_PL_VRAM ||
 	    dma_resv_reserve_fences(tbo->base.resv, 1))
 		goto unlock;
-	fence = vgpu_mm_clear_res(bo->vdev, res, false);
+	fence = vgpu_mm_clear_res(bo->vdev, tbo->base.resv, res, false);
 	if (IS_ERR(fence))
 		goto unlock;
 	dma_resv_add_fence(tbo->base.resv, fence, DMA_RESV_USAGE_KERNEL);
@@ -309,6 +458,19 @@ static void vgpu_ttm_release_notify(struct ttm_buffer_object *tbo)
 	vgpu_bo_wipe(bo);
 }
 
+static void vgpu_ttm_swap_notify(struct ttm_buffer_object *tbo)
+{
+	struct vgpu_device *vdev = bdev_to_vgpu(tbo->bdev);
+
+	vgpu_stat_add(&vdev->hw, VGPU_STAT_SWAPOUTS, 1);
+	WRITE_ONCE(vdev->mman.swaps_until, jiffies + VGPU_SWAPS_SPAN);
+	/* What was evicted before may have been mapped again since. */
+	if (vgpu_bo_is_ours(tbo))
+		vgpu_bo_kunmap(to_vgpu_bo(tbo));
+	/* Out of the way of who looks for the next one. */
+	ttm_bo_move_to_lru_tail_unlocked(tbo);
+}
+
 const struct ttm_device_funcs vgpu_ttm_funcs = {
 	.ttm_tt_create = vgpu_ttm_tt_create,
 	.ttm_tt_populate = vgpu_ttm_tt_populate,
@@ -319,6 +481,7 @@ const struct ttm_device_funcs vgpu_ttm_funcs = {
 	.move = vgpu_ttm_move,
 	.delete_mem_notify = vgpu_ttm_delete_mem_notify,
 	.release_notify = vgpu_ttm_release_notify,
+	.swap_notify = vgpu_ttm_swap_notify,
 	.io_mem_reserve = vgpu_ttm_io_mem_reserve,
 	.io_mem_pfn = vgpu_ttm_io_mem_pfn,
 	.access_memory = vgpu_ttm_access_memory,

@@ -81,6 +81,7 @@ static int vram_alloc_blocks(struct vgpu_vram_mgr *mgr,
 	u64 align = max_t(u64, tbo->page_alignment, 1) << PAGE_SHIFT;
 	unsigned long flags = vram_buddy_flags(mgr, tbo, place);
 	u64 size = PAGE_ALIGN(tbo->base.size);
+	unsigned int fail_nth;
 	u64 start, end;
 	int ret;
 
@@ -95,8 +96,10 @@ static int vram_alloc_blocks(struct vgpu_vram_mgr *mgr,
 		flags |= GPU_BUDDY_CONTIGUOUS_ALLOCATION;
 
 	mutex_lock(&mgr->lock);
+	fail_nth = vgpu_buddy_no_failure();
 	ret = gpu_buddy_alloc_blocks(&mgr->mm, start, end, size, align, blocks,
 				     flags);
+	vgpu_buddy_failure_again(fail_nth);
 	mutex_unlock(&mgr->lock);
 	return ret;
 }
@@ -131,6 +134,9 @@ static int vram_mgr_alloc(struct ttm_resource_manager *man,
 		gpu_buddy_block_offset(list_first_entry(&vres->blocks,
 							struct gpu_buddy_block,
 							link)) >> PAGE_SHIFT;
+	mutex_lock(&mgr->lock);
+	list_add_tail(&vres->link, &mgr->resources);
+	mutex_unlock(&mgr->lock);
 	*res = &vres->base;
 	return 0;
 }
@@ -143,6 +149,7 @@ static void vram_mgr_free(struct ttm_resource_manager *man,
 	bool clear = vres->wiped && dma_fence_get_status(vres->wiped) == 1;
 
 	mutex_lock(&mgr->lock);
+	list_del(&vres->link);
 	gpu_buddy_free_list(&mgr->mm, &vres->blocks,
 			    clear ? GPU_BUDDY_CLEARED : 0);
 	mutex_unlock(&mgr->lock);
@@ -219,6 +226,9 @@ int vgpu_vram_mgr_init(struct vgpu_device *vdev, u64 size)
 	int ret;
 
 	mutex_init(&mgr->lock);
+	INIT_LIST_HEAD(&mgr->resources);
+	INIT_LIST_HEAD(&mgr->lost);
+	INIT_LIST_HEAD(&mgr->leaving);
 	/* What an earlier driver left in VRAM is not known to be zero. */
 	ret = gpu_buddy_init(&mgr->mm, size, PAGE_SIZE);
 	if (ret)
@@ -246,6 +256,137 @@ void vgpu_vram_mgr_fini(struct vgpu_device *vdev)
 	gpu_buddy_fini(&mgr->mm);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_fini);
+
+static void vram_has_left(struct vgpu_bo *bo)
+{
+	list_del(&bo->leaving_link);
+	dma_fence_put(bo->leaving);
+	bo->leaving = NULL;
+}
+
+static void vram_mark_lost(struct vgpu_vram_mgr *mgr, struct vgpu_bo *bo)
+{
+	if (!bo->vram_lost)
+		list_add_tail(&bo->lost_link, &mgr->lost);
+	bo->vram_lost = true;
+}
+
+/**
+ * vgpu_vram_mgr_leaves() - a BO is being copied out of VRAM
+ * @bo: BO, reserved
+ * @fence: the copy
+ * @vram_epoch: vgpu_hw.vram_epoch before its first job was made
+ *
+ * If VRAM is lost before that is done, the BO is. Takes the manager's lock.
+ */
+void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
+			  int vram_epoch)
+{
+	struct vgpu_vram_mgr *mgr = &bo->vdev->mman.vram;
+	struct vgpu_bo *first, *next;
+
+	mutex_lock(&mgr->lock);
+	if (bo->leaving)
+		vram_has_left(bo);
+	bo->leaving = dma_fence_get(fence);
+	bo->leaving_epoch = vram_epoch;
+	list_add_tail(&bo->leaving_link, &mgr->leaving);
+	list_for_each_entry_safe(first, next, &mgr->leaving, leaving_link) {
+		if (dma_fence_get_status(first->leaving) <= 0)
+			break;
+		vram_has_left(first);
+	}
+	/* Lost in between: what was not copied before will not be. */
+	if (vram_epoch != atomic_read(&bo->vdev->hw.vram_epoch) &&
+	    dma_fence_get_status(fence) != 1) {
+		vram_mark_lost(mgr, bo);
+		vgpu_stat_add(&bo->vdev->hw, VGPU_STAT_BOS_LOST, 1);
+	}
+	mutex_unlock(&mgr->lock);
+}
+
+/**
+ * vgpu_vram_mgr_mark_lost() - what is in VRAM has lost its content
+ * @vdev: device, after a reset; jobs of before have ended
+ *
+ * So have BOs whose copy out of it was cancelled, or will be: jobs of before the
+ * loss do not run any more (vgpu_copy_job.c). Takes the manager's lock,
+ * under which memory is allocated: not on the way to a fence.
+ *
+ * Return: number of BOs; the kernel's own, as page tables, are not counted.
+ */
+unsigned int vgpu_vram_mgr_mark_lost(struct vgpu_device *vdev)
+{
+	struct vgpu_vram_mgr *mgr = &vdev->mman.vram;
+	struct vgpu_vram_resource *vres;
+	struct vgpu_bo *bo, *next;
+	int epoch = atomic_read(&vdev->hw.vram_epoch);
+	unsigned int lost = 0;
+
+	mutex_lock(&mgr->lock);
+	mgr->distrust = true;
+	spin_lock(&vdev->mman.bdev.lru_lock);
+	list_for_each_entry(vres, &mgr->resources, link) {
+		struct ttm_buffer_object *tbo = vres->base.bo;
+
+		if (!tbo || tbo->type == ttm_bo_type_kernel ||
+		    !vgpu_bo_is_ours(tbo) || tbo->resource != &vres->base)
+			continue;
+		vram_mark_lost(mgr, to_vgpu_bo(tbo));
+		lost++;
+	}
+	spin_unlock(&vdev->mman.bdev.lru_lock);
+	list_for_each_entry_safe(bo, next, &mgr->leaving, leaving_link) {
+		int status = dma_fence_get_status(bo->leaving);
+
+		if (status != -ECANCELED &&
+		    (status || bo->leaving_epoch == epoch))
+			continue;
+		lost += !bo->vram_lost;
+		vram_mark_lost(mgr, bo);
+		vram_has_left(bo);
+	}
+	mutex_unlock(&mgr->lock);
+	vgpu_stat_add(&vdev->hw, VGPU_STAT_BOS_LOST, lost);
+	return lost;
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_mark_lost);
+
+/**
+ * vgpu_vram_mgr_forget_lost() - a BO goes, lost or not
+ * @bo: BO; its memory is gone
+ *
+ * Takes the manager's lock.
+ */
+void vgpu_vram_mgr_forget_lost(struct vgpu_bo *bo)
+{
+	struct vgpu_vram_mgr *mgr = &bo->vdev->mman.vram;
+
+	mutex_lock(&mgr->lock);
+	if (bo->leaving)
+		vram_has_left(bo);
+	if (bo->vram_lost)
+		list_del(&bo->lost_link);
+	mutex_unlock(&mgr->lock);
+}
+
+/**
+ * vgpu_vram_mgr_show_lost() - the BOs whose content was lost with VRAM
+ * @vdev: device
+ * @p: one a line: fake offset for mmap() of the render node, size in bytes
+ */
+void vgpu_vram_mgr_show_lost(struct vgpu_device *vdev, struct drm_printer *p)
+{
+	struct vgpu_vram_mgr *mgr = &vdev->mman.vram;
+	struct vgpu_bo *bo;
+
+	mutex_lock(&mgr->lock);
+	list_for_each_entry(bo, &mgr->lost, lost_link)
+		drm_printf(p, "%#llx %zu\n",
+			   drm_vma_node_offset_addr(&bo->tbo.base.vma_node),
+			   bo->tbo.base.size);
+	mutex_unlock(&mgr->lock);
+}
 
 /**
  * vgpu_vram_mgr_usage() - how much VRAM is in use

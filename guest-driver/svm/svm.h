@@ -119,6 +119,25 @@ int svm_node_init(struct kfd_node *node);
 void svm_node_fini(struct kfd_node *node);
 
 /*
+ * The system's sleep. svm_node_evict(): pages in VRAM become system memory; once
+ * over, or, if it has to be @all, until none is left: 0, or -EBUSY after a
+ * message, when none leaves any more; nothing is lost. It needs the processes
+ * frozen, or no new pages. svm_suspend(): no GPU has entries of the process's
+ * ranges; its user space is frozen. svm_resume(): the GPU's clock may have begun
+ * anew.
+ */
+#if IS_ENABLED(CONFIG_DEVICE_PRIVATE)
+int svm_node_evict(struct kfd_node *node, bool all);
+#else
+static inline int svm_node_evict(struct kfd_node *node, bool all)
+{
+	return 0;
+}
+#endif
+void svm_suspend(struct kfd_process *p);
+void svm_resume(struct kfd_process *p, struct vgpu_device *vdev);
+
+/*
  * Process. init wants p->mm and p->pdds set; 0 or -ENOMEM. fini drains faults
  * and deferred work before it frees anything; the queues are gone by then,
  * the VMs are not. Neither is called with mmap_lock or in a notifier.
@@ -143,6 +162,13 @@ int svm_ioctl(struct kfd_process *p, enum kfd_ioctl_svm_op op, u64 start,
  * the process's own context (its mm is alive); takes mmap_lock.
  */
 bool svm_range_overlaps(struct kfd_process *p, u64 start, u64 size);
+
+/*
+ * These bytes are ranges that the GPU may access and has mapped always
+ * (KFD_IOCTL_SVM_FLAG_GPU_ALWAYS_MAPPED). As svm_range_overlaps().
+ */
+bool svm_always_mapped(struct kfd_process *p, struct vgpu_device *vdev, u64 start,
+		       u64 size);
 
 /*
  * The process's XNACK mode was changed (p->xnack_enabled is the new one) while

@@ -10,6 +10,7 @@
  */
 #include <linux/mm.h>
 #include <linux/overflow.h>
+#include <kunit/visibility.h>
 
 #include "svm_priv.h"
 
@@ -24,8 +25,8 @@ static int svm_attr_gpu(struct kfd_process *p, u32 gpu_id)
 	return -EINVAL;
 }
 
-static int svm_attr_check(struct kfd_process *p, u32 nattrs,
-			  const struct kfd_ioctl_svm_attribute *attrs)
+int svm_attr_check(struct kfd_process *p, u32 nattrs,
+		   const struct kfd_ioctl_svm_attribute *attrs)
 {
 	u32 i;
 
@@ -58,11 +59,11 @@ static int svm_attr_check(struct kfd_process *p, u32 nattrs,
 	}
 	return 0;
 }
+EXPORT_SYMBOL_IF_KUNIT(svm_attr_check);
 
 /* The attributes, checked before, on top of @a. */
-static void svm_attr_apply(struct kfd_process *p, struct svm_attrs *a,
-			   u32 nattrs,
-			   const struct kfd_ioctl_svm_attribute *attrs)
+void svm_attr_apply(struct kfd_process *p, struct svm_attrs *a, u32 nattrs,
+		    const struct kfd_ioctl_svm_attribute *attrs)
 {
 	u32 i;
 
@@ -100,6 +101,7 @@ static void svm_attr_apply(struct kfd_process *p, struct svm_attrs *a,
 		}
 	}
 }
+EXPORT_SYMBOL_IF_KUNIT(svm_attr_apply);
 
 static bool svm_attr_same_mapping(const struct svm_attrs *a,
 				  const struct svm_attrs *b)
@@ -395,4 +397,31 @@ int svm_ioctl(struct kfd_process *p, enum kfd_ioctl_svm_op op, u64 start,
 	default:
 		return -EINVAL;
 	}
+}
+
+bool svm_always_mapped(struct kfd_process *p, struct vgpu_device *vdev, u64 start,
+		       u64 size)
+{
+	struct svm_range_list *svms = &p->svms;
+	int gpu = kfd_process_gpuidx(p, vdev);
+	unsigned long page, end;
+	struct svm_range *r;
+	u64 last;
+
+	if (gpu < 0 || !size || check_add_overflow(start, size - 1, &last))
+		return false;
+	page = start >> PAGE_SHIFT;
+	end = last >> PAGE_SHIFT;
+	svm_lock(svms);
+	while (page <= end) {
+		r = svm_range_find(svms, page);
+		if (!r ||
+		    !(r->attrs.flags & KFD_IOCTL_SVM_FLAG_GPU_ALWAYS_MAPPED) ||
+		    !(test_bit(gpu, r->attrs.bitmap_access) ||
+		      test_bit(gpu, r->attrs.bitmap_aip)))
+			break;
+		page = r->it_node.last + 1;
+	}
+	svm_unlock(svms);
+	return page > end;
 }

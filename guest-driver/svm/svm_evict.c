@@ -7,6 +7,7 @@
  */
 #include <linux/sched/mm.h>
 
+#include "../kfd/kfd_smi.h"
 #include "svm_priv.h"
 
 #define SVM_RESTORE_DELAY_MS		1u
@@ -21,7 +22,7 @@ bool svm_range_stays_mapped(const struct svm_range *r)
 
 static void svm_restore_schedule(struct svm_range_list *svms)
 {
-	queue_delayed_work(system_unbound_wq, &svms->restore_work,
+	queue_delayed_work(system_freezable_wq, &svms->restore_work,
 			   msecs_to_jiffies(READ_ONCE(svms->restore_delay_ms)));
 }
 
@@ -38,6 +39,7 @@ void svm_evict_queues(struct svm_range_list *svms)
 	if (atomic_inc_return(&svms->evicted_ranges) == 1) {
 		for (i = 0; i < svms->n_gpus; i++)
 			kfd_process_evict_queues(p->pdds[i]);
+		kfd_smi_queues_off(p, KFD_QUEUE_EVICTION_TRIGGER_SVM);
 		WRITE_ONCE(svms->restore_delay_ms, SVM_RESTORE_DELAY_MS);
 		svm_restore_schedule(svms);
 	}
@@ -53,9 +55,9 @@ static bool svm_restore_queues(struct svm_range_list *svms, int seen)
 
 	mutex_lock(&svms->evict_lock);
 	done = atomic_cmpxchg(&svms->evicted_ranges, seen, 0) == seen;
-	if (done)
-		for (i = 0; i < svms->n_gpus; i++)
-			kfd_process_restore_queues(p->pdds[i]);
+	for (i = 0; done && i < svms->n_gpus; i++)
+		kfd_process_restore_queues(p->pdds[i]);
+	kfd_smi_queues_on(p, done);
 	mutex_unlock(&svms->evict_lock);
 	return done;
 }
@@ -98,6 +100,8 @@ void svm_restore_work(struct work_struct *work)
 	svm_unlock(svms);
 	mmput_async(svms->mm);
 
+	if (ret)
+		kfd_smi_queues_on(svm_process(svms), false);
 	if (ret || !svm_restore_queues(svms, seen)) {
 		WRITE_ONCE(svms->restore_delay_ms,
 			   min(2 * svms->restore_delay_ms,
@@ -134,4 +138,30 @@ int svm_xnack_changed(struct kfd_process *p)
 	svm_unlock(svms);
 	mmput(svms->mm);
 	return ret;
+}
+
+void svm_suspend(struct kfd_process *p)
+{
+	struct svm_range_list *svms = &p->svms;
+	struct svm_range *r;
+
+	if (!mmget_not_zero(svms->mm))
+		return;
+	svm_lock(svms);
+	list_for_each_entry(r, &svms->list, list)
+		svm_unmap_range(r);
+	svm_unlock(svms);
+	mmput_async(svms->mm);
+}
+
+void svm_resume(struct kfd_process *p, struct vgpu_device *vdev)
+{
+	int gpu = kfd_process_gpuidx(p, vdev);
+	u64 now = vgpu_clock_read(vdev);
+
+	if (gpu < 0)
+		return;
+	/* What the device told before it slept is history. */
+	p->svms.gpus[gpu].birth_ts = now;
+	WRITE_ONCE(p->svms.gpus[gpu].unmap_ts, now);
 }

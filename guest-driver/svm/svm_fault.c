@@ -30,25 +30,14 @@
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 
+#include "svm_fault_entry.h"
+#include "../kfd/kfd_smi.h"
 #include "svm_priv.h"
 #include "svm_trace.h"
 
 /* Retry entries are bounded by the CAM; this has room for no-retry ones. */
 #define SVM_FAULT_FIFO		1024
 #define SVM_FAULT_BATCH		16	/* CAM slots */
-
-/* A decoded fault entry. */
-struct svm_fault {
-	unsigned long page;
-	u64 ts;
-	u32 serial;
-	u32 cam;
-	u16 pasid;
-	u8 vmid;
-	bool write;
-	bool retry;
-	bool done;
-};
 
 enum svm_verdict {
 	SVM_FAULT_REPAIRED,
@@ -58,20 +47,6 @@ enum svm_verdict {
 	SVM_FAULT_DYING,	/* denied, but nobody is left to be told */
 };
 
-static void svm_fault_decode(struct svm_fault *f, const struct vgpu_iv_entry *iv)
-{
-	f->page = iv->data[0] |
-		  (unsigned long)(iv->data[1] & IH_FAULT_D1__VA_HI) << 32;
-	f->ts = iv->timestamp;
-	f->serial = iv->data[3];
-	f->cam = iv->data[2] & IH_FAULT_D2__CAM_INDEX;
-	f->pasid = iv->pasid;
-	f->vmid = iv->vmid;
-	f->write = iv->data[1] & IH_FAULT_D1__WRITE;
-	f->retry = iv->data[1] & IH_FAULT_D1__RETRY;
-	f->done = false;
-}
-
 /* Hard interrupt. */
 static void svm_fault_irq(struct vgpu_device *vdev,
 			  const struct vgpu_iv_entry *iv, void *arg)
@@ -79,6 +54,9 @@ static void svm_fault_irq(struct vgpu_device *vdev,
 	struct svm_node *sn = &((struct kfd_node *)arg)->svm;
 	bool retry = iv->data[1] & IH_FAULT_D1__RETRY;
 
+	/* VMID 0's are hw/'s to repair. */
+	if (retry && !iv->vmid && iv->mm_hub)
+		return;
 	vgpu_stat_add(&vdev->hw, retry ? VGPU_STAT_FAULTS_RETRY :
 					 VGPU_STAT_FAULTS_NORETRY, 1);
 	if (!kfifo_put(&sn->fifo, *iv)) {
@@ -186,17 +164,24 @@ static struct svm_range *svm_fault_get_range(struct svm_range_list *svms,
 	return r;
 }
 
-/* Move memory where policy wants it. Failure leaves it where it is. */
-static void svm_fault_place(struct svm_range *r, struct kfd_node *node,
+/*
+ * Move memory where policy wants it. Failure leaves it where it is. Returns
+ * whether something moved.
+ */
+static bool svm_fault_place(struct svm_range *r, struct kfd_node *node,
 			    struct svm_interval win, u32 loc)
 {
+	long out, in = 0;
+
 	if (loc == KFD_IOCTL_SVM_LOCATION_UNDEFINED)
-		return;
-	svm_migrate_to_system(r->svms, win, loc ? node : NULL,
-			      KFD_MIGRATE_TRIGGER_PAGEFAULT_GPU);
-	if (loc)
-		svm_migrate_to_vram(node, r->svms, win, r->attrs.granularity,
+		return false;
+	out = svm_migrate_to_system(r->svms, win, loc ? node : NULL,
 				    KFD_MIGRATE_TRIGGER_PAGEFAULT_GPU);
+	if (loc)
+		in = svm_migrate_to_vram(node, r->svms, win,
+					 r->attrs.granularity,
+					 KFD_MIGRATE_TRIGGER_PAGEFAULT_GPU);
+	return out > 0 || in > 0;
 }
 
 /* *@win: what was mapped. svm_lock() held. */
@@ -212,6 +197,8 @@ static enum svm_verdict svm_fault_map(struct svm_range *r,
 		max(r->it_node.start, vma->vm_start >> PAGE_SHIFT),
 		min(r->it_node.last, (vma->vm_end >> PAGE_SHIFT) - 1),
 	};
+	pid_t pid = svm_process(r->svms)->lead_thread->pid;
+	bool moved;
 	u32 loc;
 	int ret;
 
@@ -222,7 +209,8 @@ static enum svm_verdict svm_fault_map(struct svm_range *r,
 
 	*win = svm_window(f->page, min_t(u8, r->attrs.granularity,
 					 SVM_FAULT_MAX_ORDER), bounds);
-	svm_fault_place(r, node, *win, loc);
+	kfd_smi_fault_start(node, pid, f->page, f->write);
+	moved = svm_fault_place(r, node, *win, loc);
 	ret = svm_map_pages(r, gpu, *win, access);
 	if (ret == -EFAULT || ret == -EPERM) {
 		/* A neighbour cannot be had (behind a file's end): this one? */
@@ -230,6 +218,7 @@ static enum svm_verdict svm_fault_map(struct svm_range *r,
 		win->last = f->page;
 		ret = svm_map_pages(r, gpu, *win, access);
 	}
+	kfd_smi_fault_end(node, pid, f->page, moved);
 	switch (ret) {
 	case 0:
 		return SVM_FAULT_REPAIRED;
@@ -305,12 +294,14 @@ static void svm_fault_write_noretry(struct svm_range_list *svms,
 		/* An invalidation of the range shall clear it. */
 		mutex_lock(&r->lock);
 		set_bit(gpu, r->mapped);
+		clear_bit(gpu, r->complete);
 		vgpu_vm_clear_range(vm, page, page, true);
 		mutex_unlock(&r->lock);
 	} else {
 		vgpu_vm_clear_range(vm, page, page, true);
 	}
 	mutex_unlock(&svms->lock);
+	vgpu_vm_unreserve_tables(vm);
 }
 
 static enum svm_verdict svm_fault_judge(struct kfd_process *p,
@@ -333,7 +324,8 @@ static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 
 	if (verdict == SVM_FAULT_DENIED) {
 		vgpu_stat_add(&node->vdev->hw, VGPU_STAT_FAULTS_UNREPAIRED, 1);
-		kfd_process_vm_fault(pdd, (u64)f->page << PAGE_SHIFT, f->write);
+		kfd_process_vm_fault(pdd, (u64)f->page << PAGE_SHIFT,
+				     f->not_present, f->write);
 	} else if (verdict == SVM_FAULT_DYING) {
 		/* For good: the process is about to lose its queues anyway. */
 		kfd_process_evict_queues(pdd);
@@ -383,7 +375,8 @@ static void svm_fault_report(struct kfd_node *node, const struct svm_fault *f)
 	if (pdd && gpu >= 0 &&
 	    svm_ts_after(f->ts, p->svms.gpus[gpu].birth_ts) &&
 	    mmget_not_zero(p->svms.mm)) {
-		kfd_process_vm_fault(pdd, (u64)f->page << PAGE_SHIFT, f->write);
+		kfd_process_vm_fault(pdd, (u64)f->page << PAGE_SHIFT,
+				     f->not_present, f->write);
 		mmput_async(p->svms.mm);
 	}
 	kfd_unref_process(p);

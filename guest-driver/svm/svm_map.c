@@ -177,7 +177,7 @@ static int svm_map_chunk(struct svm_range *r, unsigned int gpu,
 		return ret;
 	ret = svm_dma_reserve(&svms->gpus[gpu], iv);
 	if (ret)
-		return ret;
+		goto unreserve;
 
 	do {
 		hmm.notifier_seq = mmu_interval_read_begin(&r->notifier);
@@ -198,10 +198,13 @@ static int svm_map_chunk(struct svm_range *r, unsigned int gpu,
 						       hmm.notifier_seq);
 		}
 		if (ret != -EBUSY)
-			return ret;
+			goto unreserve;
 		cond_resched();
 	} while (time_before(jiffies, deadline));
-	return -EAGAIN;
+	ret = -EAGAIN;
+unreserve:
+	vgpu_vm_unreserve_tables(vm);
+	return ret;
 }
 
 int svm_map_pages(struct svm_range *r, unsigned int gpu,
@@ -271,17 +274,21 @@ static int svm_map_range_lenient(struct svm_range *r, unsigned int gpu)
 
 int svm_map_range(struct svm_range *r, const unsigned long *gpus, bool lenient)
 {
+	DECLARE_BITMAP(todo, SVM_MAX_GPU);
 	unsigned long seen;
 	unsigned int gpu;
 	int ret;
 
 	mutex_lock(&r->lock);
 	seen = r->invalidations;
+	bitmap_andnot(todo, gpus, r->complete, SVM_MAX_GPU);
 	mutex_unlock(&r->lock);
 
-	for_each_set_bit(gpu, gpus, r->svms->n_gpus) {
-		if (!svm_gpu_vm(r->svms, gpu))
+	for_each_set_bit(gpu, todo, r->svms->n_gpus) {
+		if (!svm_gpu_vm(r->svms, gpu)) {
+			__clear_bit(gpu, todo);
 			continue;
+		}
 		if (lenient)
 			ret = svm_map_range_lenient(r, gpu);
 		else
@@ -292,8 +299,11 @@ int svm_map_range(struct svm_range *r, const unsigned long *gpus, bool lenient)
 	}
 
 	mutex_lock(&r->lock);
-	if (r->invalidations == seen)
+	if (r->invalidations == seen) {
 		r->invalid = false;
+		if (!lenient)
+			bitmap_or(r->complete, r->complete, todo, SVM_MAX_GPU);
+	}
 	mutex_unlock(&r->lock);
 	return 0;
 }
@@ -305,6 +315,7 @@ void svm_unmap_pages(struct svm_range *r, struct svm_interval iv)
 
 	lockdep_assert_held(&r->lock);
 
+	bitmap_zero(r->complete, SVM_MAX_GPU);
 	for_each_set_bit(gpu, r->mapped, svms->n_gpus) {
 		vgpu_vm_clear_range(svm_gpu_vm(svms, gpu), iv.first, iv.last,
 				    false);

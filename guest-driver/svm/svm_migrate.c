@@ -1,190 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Migration between system memory and VRAM.
- *
- * DOC: VRAM as device-private memory
- *
- * Each 4 KiB of VRAM has a struct page that the CPU cannot reach
- * (MEMORY_DEVICE_PRIVATE). A migration takes a pinned, contiguous BO of just
- * the pages that move, and the pages hold it: when the last one is freed, the
- * BO goes back to the VRAM manager, in a work item, because pages are freed in
- * any context.
- *
- * A CPU access to such a page calls svm_migrate_to_ram() in the middle of a page
- * fault. It takes no lock of SVM or KFD: what it needs is in the page. Where
- * memory is, only the CPU's page tables know; nobody caches it.
+ * Migration between system memory and VRAM (svm_vram.c: its pages).
  *
  * Data is copied while the pages are locked and unmapped from every CPU and GPU
  * (migrate_vma_setup() runs the notifiers). Only after the copy has succeeded do
  * the new pages replace the old: a failure leaves memory as it was.
  */
+#include <linux/delay.h>
 #include <linux/dma-fence.h>
 #include <linux/memremap.h>
 #include <linux/migrate.h>
 #include <linux/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include <drm/amdgpu_drm.h>
-
+#include "../kfd/kfd_smi.h"
 #include "svm_priv.h"
 #include "svm_trace.h"
-
-#if IS_ENABLED(CONFIG_DEVICE_PRIVATE)
-
-/**
- * struct svm_bo - VRAM under device-private pages
- * @ref: one for each page in use, one for the allocation in progress
- * @node: GPU
- * @bo: pinned, contiguous
- * @offset: in VRAM
- * @granularity: log2 of the pages that a CPU touch brings back together
- * @dead: in svm_node.dead_bos after the last reference
- */
-struct svm_bo {
-	struct kref ref;
-	struct kfd_node *node;
-	struct vgpu_bo *bo;
-	u64 offset;
-	u8 granularity;
-	struct llist_node dead;
-};
-
-/**
- * struct svm_move - one chunk on its way
- * @src: of struct migrate_vma
- * @dst: of struct migrate_vma
- * @sys: DMA addresses; DMA_MAPPING_ERROR: page does not take part; 0: clear
- *       instead of copy
- * @vram: offsets
- */
-struct svm_move {
-	unsigned long src[SVM_CHUNK_PAGES];
-	unsigned long dst[SVM_CHUNK_PAGES];
-	dma_addr_t sys[SVM_CHUNK_PAGES];
-	u64 vram[SVM_CHUNK_PAGES];
-};
-
-static struct kfd_node *svm_page_node(struct page *page)
-{
-	return container_of(page->pgmap, struct kfd_node, svm.pgmap);
-}
-
-bool svm_page_is_vram(struct kfd_node *node, struct page *page)
-{
-	return is_device_private_page(page) && svm_page_node(page) == node;
-}
-
-u64 svm_page_vram_offset(struct kfd_node *node, struct page *page)
-{
-	return ((u64)page_to_pfn(page) << PAGE_SHIFT) -
-	       node->svm.pgmap.range.start;
-}
-
-static void svm_bo_release(struct kref *ref)
-{
-	struct svm_bo *sb = container_of(ref, struct svm_bo, ref);
-	struct svm_node *sn = &sb->node->svm;
-
-	if (llist_add(&sb->dead, &sn->dead_bos))
-		queue_work(system_unbound_wq, &sn->reap_work);
-}
-
-static void svm_reap_work(struct work_struct *work)
-{
-	struct svm_node *sn = container_of(work, struct svm_node, reap_work);
-	struct svm_bo *sb, *next;
-
-	llist_for_each_entry_safe(sb, next, llist_del_all(&sn->dead_bos), dead) {
-		struct ttm_buffer_object *tbo = &sb->bo->tbo;
-
-		/* Cannot fail: not interruptible, no ticket. */
-		ttm_bo_reserve(tbo, false, false, NULL);
-		vgpu_bo_unpin(sb->bo);
-		ttm_bo_unreserve(tbo);
-		vgpu_bo_put(sb->bo);
-		kfree(sb);
-	}
-}
-
-static struct svm_bo *svm_bo_try_alloc(struct kfd_node *node,
-				       unsigned long npages)
-{
-	struct vgpu_bo_params params = {
-		.size = npages << PAGE_SHIFT,
-		/* A whole chunk can be one 2 MiB entry of the GPU. */
-		.align = npages == SVM_CHUNK_PAGES ? npages << PAGE_SHIFT : 0,
-		.domain = AMDGPU_GEM_DOMAIN_VRAM,
-		.flags = AMDGPU_GEM_CREATE_VRAM_CONTIGUOUS |
-			 AMDGPU_GEM_CREATE_NO_CPU_ACCESS,
-		.type = ttm_bo_type_kernel,
-	};
-	struct svm_bo *sb;
-	int ret;
-
-	sb = kzalloc(sizeof(*sb), GFP_KERNEL);
-	if (!sb)
-		return ERR_PTR(-ENOMEM);
-	kref_init(&sb->ref);
-	sb->node = node;
-
-	ret = vgpu_bo_create(node->vdev, &params, &sb->bo);
-	if (ret)
-		goto err_free;
-	ret = ttm_bo_reserve(&sb->bo->tbo, false, false, NULL);
-	if (ret)
-		goto err_put;
-	ret = vgpu_bo_pin(sb->bo, AMDGPU_GEM_DOMAIN_VRAM);
-	ttm_bo_unreserve(&sb->bo->tbo);
-	if (ret)
-		goto err_put;
-	sb->offset = vgpu_bo_vram_offset(sb->bo);
-	return sb;
-
-err_put:
-	vgpu_bo_put(sb->bo);
-err_free:
-	kfree(sb);
-	return ERR_PTR(ret);
-}
-
-static struct svm_bo *svm_bo_alloc(struct kfd_node *node, unsigned long npages,
-				   u8 granularity)
-{
-	struct svm_bo *sb = svm_bo_try_alloc(node, npages);
-
-	if (IS_ERR(sb)) {
-		/* VRAM that was freed a moment ago may be on its way back. */
-		flush_work(&node->svm.reap_work);
-		sb = svm_bo_try_alloc(node, npages);
-	}
-	if (!IS_ERR(sb))
-		sb->granularity = granularity;
-	return sb;
-}
-
-/* A device-private page, locked and referenced, at @offset of VRAM. */
-static struct page *svm_page_get(struct svm_bo *sb, u64 offset)
-{
-	struct svm_node *sn = &sb->node->svm;
-	struct page *page;
-
-	page = pfn_to_page((sn->pgmap.range.start + offset) >> PAGE_SHIFT);
-	kref_get(&sb->ref);
-	page->zone_device_data = sb;
-	zone_device_page_init(page);
-	atomic_long_inc(&sn->vram_pages);
-	return page;
-}
-
-/* dev_pagemap_ops.page_free: any context. */
-static void svm_page_free(struct page *page)
-{
-	struct svm_bo *sb = page->zone_device_data;
-
-	page->zone_device_data = NULL;
-	atomic_long_dec(&sb->node->svm.vram_pages);
-	kref_put(&sb->ref, svm_bo_release);
-}
+#include "svm_vram.h"
 
 static int svm_copy(struct kfd_node *node, bool to_vram,
 		    const struct svm_move *m, unsigned long npages)
@@ -281,10 +114,21 @@ static void svm_assign_vram(struct svm_bo *sb, struct svm_move *m,
 }
 
 /* One chunk within one VMA. As svm_migrate_to_vram(). */
-static long svm_chunk_to_vram(struct kfd_node *node, struct vm_area_struct *vma,
+static long svm_chunk_to_vram(struct kfd_node *node,
+			      struct svm_range_list *svms,
+			      struct vm_area_struct *vma,
 			      struct svm_interval iv, u8 granularity,
-			      struct svm_move *m)
+			      unsigned int trigger, struct svm_move *m)
 {
+	const struct svm_range *r = svm_range_find(svms, iv.first);
+	const struct kfd_smi_move told = {
+		.node = node,
+		.pid = svm_process(svms)->lead_thread->pid,
+		.page = iv.first,
+		.npages = svm_interval_pages(iv),
+		.to_vram = true,
+		.trigger = trigger,
+	};
 	unsigned long npages = svm_interval_pages(iv);
 	struct device *dev = node->vdev->drm.dev;
 	struct migrate_vma args = {
@@ -301,14 +145,16 @@ static long svm_chunk_to_vram(struct kfd_node *node, struct vm_area_struct *vma,
 	long moved = 0;
 	int ret;
 
+	kfd_smi_move_start(&told, r ? r->attrs.prefetch_loc : 0,
+			   r ? r->attrs.preferred_loc : 0);
 	/* Special mappings, huge TLB pages: they stay. */
 	if (migrate_vma_setup(&args) || !args.cpages)
-		return 0;
+		goto tell;
 
 	n = svm_collect_system(dev, m, npages);
 	if (!n)
 		goto finalize;
-	sb = svm_bo_alloc(node, n, granularity);
+	sb = svm_bo_alloc(node, svms, n, granularity);
 	if (IS_ERR(sb)) {
 		moved = -ENOMEM;
 		goto unmap;
@@ -323,25 +169,28 @@ static long svm_chunk_to_vram(struct kfd_node *node, struct vm_area_struct *vma,
 		moved = svm_move_count(m, npages);
 		vgpu_stat_add(&node->vdev->hw, VGPU_STAT_PAGES_TO_VRAM, moved);
 	}
-	kref_put(&sb->ref, svm_bo_release);
+	svm_bo_put(sb);
 unmap:
 	svm_move_dma_unmap(dev, m, npages);
 finalize:
 	migrate_vma_finalize(&args);
+tell:
+	kfd_smi_move_end(&told);
 	return moved;
 }
 
 /*
  * System pages for what migrate_vma_setup() selected. Returns how many; what
- * gets none stays in VRAM.
+ * gets none stays in VRAM. If none gets one: -ENOMEM, or -EIO as a reset lost
+ * what was in VRAM.
  */
-static unsigned long svm_alloc_system(struct kfd_node *node,
-				      struct vm_area_struct *vma,
-				      unsigned long first, struct svm_move *m,
-				      unsigned long npages)
+static long svm_alloc_system(struct kfd_node *node,
+			     struct vm_area_struct *vma, unsigned long first,
+			     struct svm_move *m, unsigned long npages)
 {
 	struct device *dev = node->vdev->drm.dev;
 	unsigned long i, n = 0;
+	int ret = -ENOMEM;
 
 	for (i = 0; i < npages; i++) {
 		struct page *src = migrate_pfn_to_page(m->src[i]);
@@ -352,6 +201,10 @@ static unsigned long svm_alloc_system(struct kfd_node *node,
 		m->sys[i] = DMA_MAPPING_ERROR;
 		if (!src || !(m->src[i] & MIGRATE_PFN_MIGRATE))
 			continue;
+		if (svm_page_is_lost(node, src)) {
+			ret = -EIO;
+			continue;
+		}
 		page = alloc_page_vma(GFP_HIGHUSER_MOVABLE, vma,
 				      (first + i) << PAGE_SHIFT);
 		if (!page)
@@ -366,16 +219,21 @@ static unsigned long svm_alloc_system(struct kfd_node *node,
 		m->vram[i] = svm_page_vram_offset(node, src);
 		n++;
 	}
-	return n;
+	return n ?: ret;
 }
 
-/* One chunk within one VMA. As svm_migrate_to_system(). */
-static long svm_chunk_to_system(struct kfd_node *node,
+/*
+ * One chunk within one VMA. As svm_migrate_to_system(). @told: what else to tell
+ * of it; @r: its range, NULL in a CPU fault, which does not know.
+ */
+static long svm_chunk_to_system(struct kfd_smi_move told,
+				const struct svm_range *r,
 				struct vm_area_struct *vma,
 				struct svm_interval iv, struct page *fault_page,
 				struct svm_move *m)
 {
 	unsigned long npages = svm_interval_pages(iv);
+	struct kfd_node *node = told.node;
 	struct migrate_vma args = {
 		.vma = vma,
 		.start = iv.first << PAGE_SHIFT,
@@ -389,13 +247,16 @@ static long svm_chunk_to_system(struct kfd_node *node,
 	long moved = 0;
 	int ret;
 
+	told.page = iv.first;
+	told.npages = npages;
+	kfd_smi_move_start(&told, r ? r->attrs.prefetch_loc : 0,
+			   r ? r->attrs.preferred_loc : 0);
 	if (migrate_vma_setup(&args) || !args.cpages)
-		return 0;
+		goto tell;
 
-	if (!svm_alloc_system(node, vma, iv.first, m, npages)) {
-		moved = -ENOMEM;
+	moved = svm_alloc_system(node, vma, iv.first, m, npages);
+	if (moved < 0)
 		goto finalize;
-	}
 	ret = svm_copy(node, false, m, npages);
 	if (ret) {
 		svm_move_abort(m, npages);
@@ -409,6 +270,8 @@ static long svm_chunk_to_system(struct kfd_node *node,
 	svm_move_dma_unmap(node->vdev->drm.dev, m, npages);
 finalize:
 	migrate_vma_finalize(&args);
+tell:
+	kfd_smi_move_end(&told);
 	return moved;
 }
 
@@ -457,7 +320,8 @@ long svm_migrate_to_vram(struct kfd_node *node, struct svm_range_list *svms,
 		/* Only anonymous memory can be device-private. */
 		if (!vma || (!vma_is_anonymous(vma) && !vma->anon_vma))
 			continue;
-		ret = svm_chunk_to_vram(node, vma, chunk, granularity, m);
+		ret = svm_chunk_to_vram(node, svms, vma, chunk, granularity,
+					trigger, m);
 		if (ret < 0)
 			break;
 		moved += ret;
@@ -470,8 +334,14 @@ long svm_migrate_to_vram(struct kfd_node *node, struct svm_range_list *svms,
 }
 
 static long svm_migrate_from(struct kfd_node *node, struct svm_range_list *svms,
-			     struct svm_interval iv, struct svm_move *m)
+			     struct svm_interval iv, unsigned int trigger,
+			     struct svm_move *m)
 {
+	const struct kfd_smi_move told = {
+		.node = node,
+		.pid = svm_process(svms)->lead_thread->pid,
+		.trigger = trigger,
+	};
 	struct svm_interval chunk;
 	long moved = 0, ret;
 	unsigned long page;
@@ -482,7 +352,8 @@ static long svm_migrate_from(struct kfd_node *node, struct svm_range_list *svms,
 		chunk = svm_next_chunk(svms->mm, iv, page, &vma);
 		if (!vma)
 			continue;
-		ret = svm_chunk_to_system(node, vma, chunk, NULL, m);
+		ret = svm_chunk_to_system(told, svm_range_find(svms, page), vma,
+					  chunk, NULL, m);
 		if (ret < 0)
 			return ret;
 		moved += ret;
@@ -511,7 +382,7 @@ long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
 			m = kvmalloc(sizeof(*m), GFP_KERNEL);
 		if (!m)
 			return -ENOMEM;
-		ret = svm_migrate_from(node, svms, iv, m);
+		ret = svm_migrate_from(node, svms, iv, trigger, m);
 		if (ret > 0) {
 			moved += ret;
 			trace_svm_migrate(p->pasid, node->gpu_id, false,
@@ -524,11 +395,25 @@ long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
 }
 
 /*
- * The CPU touched a page in VRAM. Called with mmap_lock held for reading and a
- * reference on vmf->page, in any process that maps the page (after fork not
- * only KFD's). Takes no lock of SVM or KFD.
+ * The page of a CPU fault has not moved: somebody else is moving it, or holds it.
+ * It may be another fault. The reference that do_swap_page() has taken for each
+ * keeps the other from moving the page, and the CPU may be needed by whoever has
+ * it locked: this is also the kernel in a call, which nobody preempts. So sleep a
+ * little, without the reference: do_swap_page() drops one of @vmf's page, which
+ * is another one from now on.
  */
-static vm_fault_t svm_migrate_to_ram(struct vm_fault *vmf)
+static vm_fault_t svm_fault_again(struct vm_fault *vmf)
+{
+	struct page *page = vmf->page;
+
+	vmf->page = ZERO_PAGE(0);
+	get_page(vmf->page);
+	put_page(page);
+	usleep_range_state(20, 200, TASK_KILLABLE);
+	return fatal_signal_pending(current) ? VM_FAULT_SIGBUS : 0;
+}
+
+vm_fault_t svm_migrate_to_ram(struct vm_fault *vmf)
 {
 	struct vm_area_struct *vma = vmf->vma;
 	struct svm_bo *sb = vmf->page->zone_device_data;
@@ -539,119 +424,25 @@ static vm_fault_t svm_migrate_to_ram(struct vm_fault *vmf)
 	struct svm_interval win = svm_window(page, min_t(u8, sb->granularity,
 							 SVM_CHUNK_ORDER),
 					     bounds);
-	struct kfd_node *node = sb->node;
+	const struct kfd_smi_move told = {
+		.node = sb->node,
+		.pid = pid_nr(sb->owner),
+		.trigger = KFD_MIGRATE_TRIGGER_PAGEFAULT_CPU,
+	};
 	struct svm_move *m;
 	long moved;
 
 	m = kvmalloc(sizeof(*m), GFP_KERNEL);
 	if (!m)
 		return VM_FAULT_OOM;
-	moved = svm_chunk_to_system(node, vma, win, vmf->page, m);
+	moved = svm_chunk_to_system(told, NULL, vma, win, vmf->page, m);
 	kvfree(m);
-	trace_svm_migrate(0, node->gpu_id, false, win.first,
+	trace_svm_migrate(0, told.node->gpu_id, false, win.first,
 			  svm_interval_pages(win), moved,
 			  KFD_MIGRATE_TRIGGER_PAGEFAULT_CPU);
 	if (moved == -ENOMEM)
 		return VM_FAULT_OOM;
-	/* If nothing moved, somebody else was moving it: the CPU tries again. */
+	if (!moved)
+		return svm_fault_again(vmf);
 	return moved < 0 ? VM_FAULT_SIGBUS : 0;
 }
-
-static const struct dev_pagemap_ops svm_pagemap_ops = {
-	.page_free = svm_page_free,
-	.migrate_to_ram = svm_migrate_to_ram,
-};
-
-/* A page of VRAM to a new system page through the BAR: works without engines. */
-static void svm_read_vram(struct vgpu_device *vdev, struct page *dst, u64 offset)
-{
-	void *p = kmap_local_page(dst);
-
-	memcpy_fromio(p, vdev->hw.vram + offset, PAGE_SIZE);
-	kunmap_local(p);
-}
-
-/*
- * The device goes: whoever still has pages in its VRAM (children that were
- * forked from a KFD process) gets them back. Locked pages are tried again.
- */
-static void svm_evict_all(struct kfd_node *node, struct svm_move *m)
-{
-	struct svm_node *sn = &node->svm;
-	unsigned long start = PHYS_PFN(sn->pgmap.range.start);
-	unsigned long end = PHYS_PFN(sn->pgmap.range.end + 1);
-	unsigned long pfn, i;
-
-	for (pfn = start; pfn < end; pfn += SVM_CHUNK_PAGES) {
-		migrate_device_range(m->src, pfn, SVM_CHUNK_PAGES);
-		for (i = 0; i < SVM_CHUNK_PAGES; i++) {
-			struct page *src = migrate_pfn_to_page(m->src[i]);
-			struct page *page;
-
-			m->dst[i] = 0;
-			if (!src || !(m->src[i] & MIGRATE_PFN_MIGRATE))
-				continue;
-			page = alloc_page(GFP_HIGHUSER | __GFP_NOFAIL);
-			lock_page(page);
-			svm_read_vram(node->vdev, page,
-				      svm_page_vram_offset(node, src));
-			m->dst[i] = migrate_pfn(page_to_pfn(page));
-		}
-		migrate_device_pages(m->src, m->dst, SVM_CHUNK_PAGES);
-		migrate_device_finalize(m->src, m->dst, SVM_CHUNK_PAGES);
-		cond_resched();
-	}
-}
-
-int svm_migrate_init(struct kfd_node *node)
-{
-	struct vgpu_device *vdev = node->vdev;
-	struct svm_node *sn = &node->svm;
-	struct dev_pagemap *pgmap = &sn->pgmap;
-	u64 size = ALIGN(vdev->hw.vram_size, SVM_CHUNK_PAGES << PAGE_SHIFT);
-	struct resource *res;
-	void *ret;
-
-	atomic_long_set(&sn->vram_pages, 0);
-	init_llist_head(&sn->dead_bos);
-	INIT_WORK(&sn->reap_work, svm_reap_work);
-
-	res = request_free_mem_region(&iomem_resource, size, "vgpu-kfd svm");
-	if (IS_ERR(res))
-		return PTR_ERR(res);
-
-	pgmap->type = MEMORY_DEVICE_PRIVATE;
-	pgmap->range.start = res->start;
-	pgmap->range.end = res->end;
-	pgmap->nr_range = 1;
-	pgmap->ops = &svm_pagemap_ops;
-	pgmap->owner = svm_pgmap_owner(vdev);
-	ret = memremap_pages(pgmap, dev_to_node(vdev->drm.dev));
-	if (IS_ERR(ret)) {
-		release_mem_region(res->start, size);
-		memset(pgmap, 0, sizeof(*pgmap));
-		return PTR_ERR(ret);
-	}
-	return 0;
-}
-
-void svm_migrate_fini(struct kfd_node *node)
-{
-	struct svm_node *sn = &node->svm;
-	struct dev_pagemap *pgmap = &sn->pgmap;
-
-	if (!pgmap->type)
-		return;
-	while (atomic_long_read(&sn->vram_pages)) {
-		struct svm_move *m = kvmalloc(sizeof(*m),
-					      GFP_KERNEL | __GFP_NOFAIL);
-
-		svm_evict_all(node, m);
-		kvfree(m);
-	}
-	memunmap_pages(pgmap);
-	release_mem_region(pgmap->range.start, range_len(&pgmap->range));
-	flush_work(&sn->reap_work);
-}
-
-#endif /* CONFIG_DEVICE_PRIVATE */

@@ -10,7 +10,8 @@ int svm_node_init(struct kfd_node *node)
 	int ret;
 
 	sn->supported = false;
-	sn->wq = alloc_ordered_workqueue("vgpu_svm_%u", 0, node->gpu_id);
+	sn->wq = alloc_ordered_workqueue("vgpu_svm_%u", WQ_FREEZABLE,
+					 node->gpu_id);
 	if (!sn->wq)
 		return -ENOMEM;
 	ret = svm_fault_init(node);
@@ -20,7 +21,7 @@ int svm_node_init(struct kfd_node *node)
 		return ret;
 	}
 
-	ret = svm_migrate_init(node);
+	ret = svm_vram_init(node);
 	sn->supported = !ret;
 	if (ret == -EOPNOTSUPP)
 		drm_info_once(&node->vdev->drm,
@@ -38,7 +39,7 @@ void svm_node_fini(struct kfd_node *node)
 	if (!sn->wq)
 		return;
 	svm_fault_fini(node);
-	svm_migrate_fini(node);
+	svm_vram_fini(node);
 	destroy_workqueue(sn->wq);
 	sn->wq = NULL;
 }

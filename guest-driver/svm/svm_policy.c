@@ -5,6 +5,8 @@
  * GPUs are joined by PCIe alone (no XGMI), so a GPU reaches its own VRAM and
  * system memory, never a peer's VRAM.
  */
+#include <kunit/visibility.h>
+
 #include "svm_priv.h"
 
 static u32 svm_gpu_id(const struct svm_range *r, unsigned int gpu)
@@ -31,6 +33,7 @@ int svm_policy_fault(const struct svm_range *r, unsigned int gpu, u32 *loc)
 		*loc = KFD_IOCTL_SVM_LOCATION_UNDEFINED;
 	return 0;
 }
+EXPORT_SYMBOL_IF_KUNIT(svm_policy_fault);
 
 u32 svm_policy_prefetch(const struct svm_range *r)
 {
@@ -52,6 +55,7 @@ u32 svm_policy_prefetch(const struct svm_range *r)
 			return KFD_IOCTL_SVM_LOCATION_SYSMEM;
 	return loc;
 }
+EXPORT_SYMBOL_IF_KUNIT(svm_policy_prefetch);
 
 void svm_policy_map_now(const struct svm_range *r, u32 placed,
 			unsigned long *gpus)
@@ -69,3 +73,4 @@ void svm_policy_map_now(const struct svm_range *r, u32 placed,
 		if (placed && svm_gpu_id(r, gpu) == placed)
 			__set_bit(gpu, gpus);
 }
+EXPORT_SYMBOL_IF_KUNIT(svm_policy_map_now);

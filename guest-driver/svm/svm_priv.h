@@ -43,6 +43,7 @@ struct svm_attrs {
  * @lock: serialises writing of GPU entries with @notifier; taken in notifiers,
  *        so nothing under it allocates. Order: see struct svm_range_list
  * @mapped: GPUs that may have entries for the range; @lock
+ * @complete: GPUs that have entries for all of it, as the attributes ask; @lock
  * @invalidations: how often entries were cleared; @lock
  * @invalid: entries that must stay (XNACK off) were cleared: restore_work maps
  *           them again; @lock
@@ -57,6 +58,7 @@ struct svm_range {
 	struct mmu_interval_notifier notifier;
 	struct mutex lock;	/* GPU entries against the notifier */
 	DECLARE_BITMAP(mapped, SVM_MAX_GPU);
+	DECLARE_BITMAP(complete, SVM_MAX_GPU);
 	unsigned long invalidations;
 	bool invalid;
 };
@@ -146,8 +148,9 @@ void svm_map_buf_fini(struct svm_range_list *svms);
 int svm_map_pages(struct svm_range *r, unsigned int gpu,
 		  struct svm_interval iv, enum svm_map_access access);
 /*
- * Map all of @r for the GPUs of @gpus. @lenient: leave out what no CPU access
- * could reach either, instead of failing. Errors as svm_map_pages().
+ * Map all of @r for the GPUs of @gpus; nothing to do for those that have it all.
+ * @lenient: leave out what no CPU access could reach either, instead of failing.
+ * Errors as svm_map_pages().
  */
 int svm_map_range(struct svm_range *r, const unsigned long *gpus, bool lenient);
 /* Clear the entries of all GPUs. r->lock held; notifiers call it. */
@@ -208,6 +211,12 @@ void svm_policy_map_now(const struct svm_range *r, u32 placed,
 			unsigned long *gpus);
 
 /* svm_attr.c */
+/* 0, or -EINVAL: some attribute is unknown or names no GPU that does SVM. */
+int svm_attr_check(struct kfd_process *p, u32 nattrs,
+		   const struct kfd_ioctl_svm_attribute *attrs);
+/* The attributes, checked before, on top of @a. */
+void svm_attr_apply(struct kfd_process *p, struct svm_attrs *a, u32 nattrs,
+		    const struct kfd_ioctl_svm_attribute *attrs);
 int svm_attr_set(struct kfd_process *p, struct svm_interval iv, u32 nattrs,
 		 const struct kfd_ioctl_svm_attribute *attrs);
 int svm_attr_get(struct kfd_process *p, struct svm_interval iv, u32 nattrs,
@@ -221,10 +230,10 @@ void svm_fault_checkpoint(struct svm_range_list *svms);
 /* Every fault entry that the worker has by now is acknowledged on return. */
 void svm_fault_flush(struct svm_range_list *svms);
 
-/* svm_migrate.c */
+/* svm_vram.c, svm_migrate.c */
 #if IS_ENABLED(CONFIG_DEVICE_PRIVATE)
-int svm_migrate_init(struct kfd_node *node);
-void svm_migrate_fini(struct kfd_node *node);
+int svm_vram_init(struct kfd_node *node);
+void svm_vram_fini(struct kfd_node *node);
 /*
  * Move pages of @iv that are in system memory or absent to @node's VRAM.
  * svm_lock() held. Returns the pages moved (pages that cannot move stay), or
@@ -244,12 +253,12 @@ long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
 bool svm_page_is_vram(struct kfd_node *node, struct page *page);
 u64 svm_page_vram_offset(struct kfd_node *node, struct page *page);
 #else
-static inline int svm_migrate_init(struct kfd_node *node)
+static inline int svm_vram_init(struct kfd_node *node)
 {
 	return -EOPNOTSUPP;
 }
 
-static inline void svm_migrate_fini(struct kfd_node *node)
+static inline void svm_vram_fini(struct kfd_node *node)
 {
 }
 

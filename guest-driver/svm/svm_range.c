@@ -22,6 +22,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
+#include "../kfd/kfd_smi.h"
 #include "svm_priv.h"
 #include "svm_trace.h"
 
@@ -362,6 +363,25 @@ static void svm_defer_unmap(struct svm_range *r, struct svm_interval iv)
  * The CPU's page tables change. When this returns, no GPU reaches the pages
  * any more. Runs under mmap_lock, or rmap locks, or from reclaim.
  */
+/* r->lock held. */
+static void svm_range_tell_unmap(struct svm_range *r, struct svm_interval iv,
+				 enum mmu_notifier_event event)
+{
+	struct kfd_process *p = svm_process(r->svms);
+	enum KFD_SVM_UNMAP_TRIGGERS why;
+	unsigned int gpu;
+
+	if (event == MMU_NOTIFY_UNMAP)
+		why = KFD_SVM_UNMAP_TRIGGER_UNMAP_FROM_CPU;
+	else if (event == MMU_NOTIFY_MIGRATE)
+		why = KFD_SVM_UNMAP_TRIGGER_MMU_NOTIFY_MIGRATE;
+	else
+		why = KFD_SVM_UNMAP_TRIGGER_MMU_NOTIFY;
+	for_each_set_bit(gpu, r->mapped, r->svms->n_gpus)
+		kfd_smi_unmap(p->pdds[gpu]->node, p->lead_thread->pid, iv.first,
+			      svm_interval_pages(iv), why);
+}
+
 static bool svm_range_invalidate(struct mmu_interval_notifier *mni,
 				 const struct mmu_notifier_range *nr,
 				 unsigned long seq)
@@ -387,6 +407,7 @@ static bool svm_range_invalidate(struct mmu_interval_notifier *mni,
 		}
 		r->invalidations++;
 		svm_unmap_pages(r, iv);
+		svm_range_tell_unmap(r, iv, nr->event);
 		trace_svm_unmap(svm_process(r->svms)->pasid, iv.first, iv.last,
 				nr->event);
 	}

@@ -4,10 +4,8 @@
  * must be what counting pages one by one says. Would catch off-by-one bounds,
  * joins that lose or invent pages, and wrong order of wrapped timestamps.
  */
-#include <kunit/test.h>
-#include <linux/prandom.h>
-
 #include "../svm/svm_interval.c"
+#include "vgpu_mock.h"
 
 #define MAP_PAGES	256
 
@@ -16,7 +14,7 @@ static void svm_test_window(struct kunit *test)
 	struct rnd_state rnd;
 	unsigned int round;
 
-	prandom_seed_state(&rnd, 0x5eed);
+	vgpu_test_rnd(test, &rnd);
 	for (round = 0; round < 2000; round++) {
 		u32 a = prandom_u32_state(&rnd) % MAP_PAGES;
 		u32 b = prandom_u32_state(&rnd) % MAP_PAGES;
@@ -84,7 +82,7 @@ static void svm_test_unmap_log(struct kunit *test)
 	unsigned int round, exact = 0, inexact = 0;
 	struct rnd_state rnd;
 
-	prandom_seed_state(&rnd, 0xca11);
+	vgpu_test_rnd(test, &rnd);
 	for (round = 0; round < 2000; round++) {
 		unsigned int adds = 1 + prandom_u32_state(&rnd) % 8;
 		DECLARE_BITMAP(map, MAP_PAGES);

@@ -70,6 +70,9 @@ static struct gart_mock *gart_mock_new(struct kunit *test)
 	hw->mmio = (void __iomem __force *)m->mmio;
 	hw->gart.table = (__le64 __iomem __force *)m->table;
 	hw->gart.total = VGPU_MOCK_GART_PAGES;
+	hw->gart.shadow = kunit_kcalloc(test, VGPU_MOCK_GART_PAGES, sizeof(u64),
+					GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, hw->gart.shadow);
 	return m;
 }
 

@@ -1,9 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0
 /* See vgpu_mock.h. */
 #include <linux/module.h>
+#include <linux/random.h>
 #include <linux/version.h>
+#include <kunit/static_stub.h>
 
 #include "vgpu_mock.h"
+
+#define MOCK_INV_ENGINE		17
+
+static u64 seed;
+module_param(seed, ullong, 0444);
+MODULE_PARM_DESC(seed, "of all random numbers (0 = a new one)");
+
+void vgpu_test_rnd(struct kunit *test, struct rnd_state *rnd)
+{
+	if (!seed)
+		seed = get_random_u64() | 1;
+	kunit_info(test, "seed=%#llx\n", seed);
+	prandom_seed_state(rnd, seed);
+}
+
+u64 vgpu_test_random(struct rnd_state *rnd, u64 bound)
+{
+	u64 value = (u64)prandom_u32_state(rnd) << 32 | prandom_u32_state(rnd);
+
+	return value % bound;
+}
 
 static void vgpu_mock_fini(void *arg)
 {
@@ -20,7 +43,7 @@ struct vgpu_mock *vgpu_mock_new(struct kunit *test)
 
 	mock = kunit_kzalloc(test, sizeof(*mock), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, mock);
-	prandom_seed_state(&mock->rnd, VGPU_MOCK_SEED);
+	vgpu_test_rnd(test, &mock->rnd);
 
 	/* As much of TTM's device as resource managers touch. */
 	bdev = &mock->vdev.mman.bdev;
@@ -38,12 +61,72 @@ struct vgpu_mock *vgpu_mock_new(struct kunit *test)
 	return mock;
 }
 
+static u32 mock_rreg(struct vgpu_device *vdev, u32 reg)
+{
+	struct vgpu_mock *mock = container_of(vdev, struct vgpu_mock, vdev);
+	unsigned int hub;
+
+	mock->clock++;
+	for (hub = 0; hub < VGPU_NUM_HUBS; hub++)
+		if (reg == HUB(hub) + VM_INVALIDATE_ENG_ACK(MOCK_INV_ENGINE))
+			return mock->inv_ack[hub];
+	if (reg == ATC_VMID_PASID_MAPPING_UPDATE_STATUS)
+		return U32_MAX;
+	if (reg >= VGPU_COUNTER(0) && reg < VGPU_COUNTER(VGPU_NUM_COUNTERS) &&
+	    (reg - VGPU_COUNTER(0)) % 2 == 0) {
+		u64 *counter = &mock->counters[(reg - VGPU_COUNTER(0)) / 2];
+
+		mock->regs[reg] = lower_32_bits(*counter);
+		mock->regs[reg + 1] = upper_32_bits(*counter);
+		++*counter;
+	}
+	return mock->regs[reg];
+}
+
+static void mock_wreg(struct vgpu_device *vdev, u32 reg, u32 value)
+{
+	struct vgpu_mock *mock = container_of(vdev, struct vgpu_mock, vdev);
+
+	mock->clock++;
+	mock->writes[reg]++;
+	mock->regs[reg] = value;
+	if (reg == RLC_CAPTURE_GPU_CLOCK_COUNT && value) {
+		mock->regs[RLC_GPU_CLOCK_COUNT_LSB] =
+			lower_32_bits(mock->clock);
+		mock->regs[RLC_GPU_CLOCK_COUNT_MSB] =
+			upper_32_bits(mock->clock);
+	}
+}
+
+void vgpu_mock_regs(struct kunit *test, struct vgpu_mock *mock)
+{
+	struct vgpu_hw *hw = &mock->vdev.hw;
+	unsigned int hub;
+
+	mock->regs = kunit_kcalloc(test, VGPU_MMIO_DWORDS, sizeof(u32),
+				   GFP_KERNEL);
+	mock->writes = kunit_kcalloc(test, VGPU_MMIO_DWORDS, sizeof(u32),
+				     GFP_KERNEL);
+	mock->doorbells = kunit_kzalloc(test, VGPU_DOORBELL_BAR_SIZE,
+					GFP_KERNEL);
+	KUNIT_ASSERT_TRUE(test, mock->regs && mock->writes && mock->doorbells);
+	mock->regs[VGPU_MAGIC] = VGPU_MAGIC_VALUE;
+	for (hub = 0; hub < VGPU_NUM_HUBS; hub++)
+		mock->inv_ack[hub] = VM_INVALIDATE_ENG_ACK__PER_VMID;
+	mock->vdev.pdev = kunit_kzalloc(test, sizeof(*mock->vdev.pdev),
+					GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, mock->vdev.pdev);
+	spin_lock_init(&hw->latch_lock);
+	spin_lock_init(&hw->inv_lock);
+	spin_lock_init(&hw->gate_lock);
+	hw->doorbell = (void __iomem __force *)mock->doorbells;
+	kunit_activate_static_stub(test, vgpu_rreg, mock_rreg);
+	kunit_activate_static_stub(test, vgpu_wreg, mock_wreg);
+}
+
 u64 vgpu_mock_random(struct vgpu_mock *mock, u64 bound)
 {
-	u64 value = (u64)prandom_u32_state(&mock->rnd) << 32 |
-		    prandom_u32_state(&mock->rnd);
-
-	return value % bound;
+	return vgpu_test_random(&mock->rnd, bound);
 }
 
 int vgpu_mock_alloc(struct vgpu_mock *mock, u64 pages, u32 align,

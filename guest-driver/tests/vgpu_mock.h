@@ -6,27 +6,54 @@
 #include <kunit/test.h>
 #include <linux/prandom.h>
 
+#include "vgpu/pci.h"
 #include "../mm/vgpu_mm_priv.h"
 
 #define VGPU_MOCK_VRAM		SZ_64M
 #define VGPU_MOCK_GTT		SZ_64M		/* bytes of memory */
-#define VGPU_MOCK_GART_PAGES	8192u		/* the first 4096 are windows */
-#define VGPU_MOCK_SEED		0x5eed0001ull
+#define VGPU_MOCK_GART_PAGES	12288u		/* the first 8192 are windows */
 
 /**
  * struct vgpu_mock - the device and a BO to allocate for
  * @vdev: all zero but for the managers
  * @bo: its size and alignment are set by vgpu_mock_alloc()
- * @rnd: random numbers, the same in every run
+ * @rnd: random numbers, see vgpu_test_rnd()
+ * @regs: registers by dword, once vgpu_mock_regs() was called
+ * @writes: how often each was written
+ * @doorbells: BAR 2
+ * @inv_ack: what each hub's invalidation acknowledges, a bit for each VMID
+ * @counters: of the model; each goes on by itself when it is looked at
+ * @clock: of the GPU; goes on whenever a register is accessed
  */
 struct vgpu_mock {
 	struct vgpu_device vdev;
 	struct vgpu_bo bo;
 	struct rnd_state rnd;
+	u32 *regs;
+	u32 *writes;
+	u32 *doorbells;
+	u32 inv_ack[VGPU_NUM_HUBS];
+	u64 counters[VGPU_NUM_COUNTERS];
+	u64 clock;
 };
+
+/*
+ * Random numbers of a run: another seed each time the module is loaded, or its
+ * parameter "seed". The test's log says which.
+ */
+void vgpu_test_rnd(struct kunit *test, struct rnd_state *rnd);
+/* A number below @bound. */
+u64 vgpu_test_random(struct rnd_state *rnd, u64 bound);
 
 /* Both managers are up; goes with the test, when all memory is free again. */
 struct vgpu_mock *vgpu_mock_new(struct kunit *test);
+
+/*
+ * Give it registers that behave as docs/hardware.md says of those that the
+ * driver waits for or that one access latches; all others keep what is written.
+ * Only for code that the test itself calls.
+ */
+void vgpu_mock_regs(struct kunit *test, struct vgpu_mock *mock);
 
 /* A number below @bound. */
 u64 vgpu_mock_random(struct vgpu_mock *mock, u64 bound);

@@ -257,7 +257,7 @@ static void pt_random(struct kunit *test, u64 first)
 
 	all = kunit_kcalloc(test, WINDOW, sizeof(*all), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, all);
-	prandom_seed_state(&rnd, VGPU_MOCK_SEED);
+	vgpu_test_rnd(test, &rnd);
 	KUNIT_ASSERT_EQ(test, vgpu_pt_reserve(&m->pt, first,
 					      first + WINDOW - 1), 0);
 	for (round = 0; round < ROUNDS; round++) {
@@ -320,7 +320,7 @@ static void pt_whole(struct kunit *test)
 
 	all = kunit_kcalloc(test, WINDOW, sizeof(*all), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, all);
-	prandom_seed_state(&rnd, VGPU_MOCK_SEED);
+	vgpu_test_rnd(test, &rnd);
 	KUNIT_ASSERT_EQ(test, vgpu_pt_reserve(&m->pt, m->first,
 					      m->first + WINDOW - 1), 0);
 	for (round = 0; round < ROUNDS; round++) {
@@ -411,6 +411,33 @@ static void pt_no_memory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, m->n, 3 + WINDOW / VGPU_PT_ENTRIES);
 }
 
+/* The tables' memory has lost what it held: the tree stands, without leaves. */
+static void pt_rebuild(struct kunit *test)
+{
+	struct pt_mock *m = pt_mock_new(test, 1024);
+	struct rnd_state rnd;
+	struct walk *all;
+
+	all = kunit_kcalloc(test, WINDOW, sizeof(*all), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, all);
+	KUNIT_ASSERT_EQ(test, vgpu_pt_reserve(&m->pt, m->first,
+					      m->first + WINDOW - 1), 0);
+	pt_do_write(test, m, 0, 1024, SZ_8M, RW, 9);
+	pt_do_write(test, m, 1024, 700, SZ_16M, RO, 9);
+	pt_do_write(test, m, 3000, 5, SZ_1M, RO, 0);
+
+	vgpu_test_rnd(test, &rnd);
+	prandom_bytes_state(&rnd, m->mem, m->n * sizeof(*m->mem));
+	vgpu_pt_rebuild(&m->pt);
+	memset(m->want, 0, sizeof(m->want));
+	pt_check(test, m, all);
+	/* Nothing was valid: no flush; and it works as before. */
+	pt_do_write(test, m, 0, 2048, SZ_8M, RW, 9);
+	pt_check(test, m, all);
+	pt_do_clear(test, m, 700, 20, 0);
+	pt_check(test, m, all);
+}
+
 static struct kunit_case pt_cases[] = {
 	KUNIT_CASE(pt_random_low),
 	KUNIT_CASE(pt_random_boundary),
@@ -419,6 +446,7 @@ static struct kunit_case pt_cases[] = {
 	KUNIT_CASE(pt_leaf_split),
 	KUNIT_CASE(pt_clear_nothing),
 	KUNIT_CASE(pt_no_memory),
+	KUNIT_CASE(pt_rebuild),
 	{}
 };
 

@@ -4,6 +4,7 @@
  * for all devices together. 0 means the kernel.
  */
 #include <linux/idr.h>
+#include <kunit/visibility.h>
 
 #include "vgpu_vm.h"
 
@@ -20,6 +21,7 @@ int vgpu_pasid_alloc(void)
 {
 	return ida_alloc_range(&vgpu_pasids, 1, PASID_MAX, GFP_KERNEL);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_pasid_alloc);
 
 /**
  * vgpu_pasid_free() - give a PASID back
@@ -29,3 +31,4 @@ void vgpu_pasid_free(u16 pasid)
 {
 	ida_free(&vgpu_pasids, pasid);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_pasid_free);

@@ -11,63 +11,28 @@
  * A PDB0 entry is a pointer to a PTB (TF set) or a PTE for 2 MiB. Where a PDB0
  * entry is a leaf, its PTB is there all the same, empty and out of sight: the
  * leaf can be taken apart again in a notifier, which must not allocate. So
- * vgpu_pt_reserve() makes PTBs for every page it is asked for, and nothing
- * else allocates.
+ * vgpu_pt_reserve() makes PTBs for every page it is asked for (vgpu_pt_tree.c),
+ * and nothing else allocates.
  *
  * Entries are never read back to see what they hold: each table keeps a bitmap
- * of its valid leaves. A PTB behind a leaf has no bits set and only zeros.
+ * of its leaves. A PTB behind a leaf has no bits set and only zeros.
+ *
+ * A leaf is valid, or says no (VGPU_PTE_NORETRY), or is VGPU_PTE_PRT alone: such
+ * a page reads as zeros and forgets what is written. The TLB may hold any of
+ * them.
  *
  * An entry's fragment field says how many pages around it are alike, and the
  * TLB believes it. Mappings that come and go whole may have it; those of which
  * single pages are taken away later must not (@max_frag 0).
  */
 #include <linux/bitfield.h>
-#include <linux/bitmap.h>
 #include <linux/log2.h>
-#include <linux/slab.h>
 
 #include <kunit/visibility.h>
 
-#include "vgpu_pt.h"
+#include "vgpu_pt_priv.h"
 
-#define PT_INDEX_MASK		(VGPU_PT_ENTRIES - 1)
-#define LEAF_PAGES		((u64)VGPU_PT_ENTRIES)	/* of a PDB0 leaf */
 #define LEAF_FRAG		VGPU_PT_SHIFT
-#define LAST_PAGE		(BIT_ULL(VGPU_VA_BITS - VGPU_PAGE_SHIFT) - 1)
-
-/**
- * struct vgpu_pt_table - what the driver knows of a table
- * @mem: the table
- * @level: VGPU_LEVEL_*
- * @valid: entries that are leaves and have V set
- * @child: tables that the entries point to, above VGPU_LEVEL_PTB
- */
-struct vgpu_pt_table {
-	struct vgpu_pt_mem mem;
-	unsigned int level;
-	DECLARE_BITMAP(valid, VGPU_PT_ENTRIES);
-	struct vgpu_pt_table *child[];
-};
-
-static unsigned int pt_index(u64 page, unsigned int level)
-{
-	return page >> (VGPU_PT_SHIFT * level) & PT_INDEX_MASK;
-}
-
-/* Pages from @page to the end of what its entry at @level covers. */
-static u64 pt_pages_left(u64 page, unsigned int level)
-{
-	u64 span = 1ull << (VGPU_PT_SHIFT * level);
-
-	return span - (page & (span - 1));
-}
-
-static void pt_set(struct vgpu_pt *pt, struct vgpu_pt_table *table,
-		   unsigned int index, u64 value)
-{
-	writeq(value, &table->mem.entries[index]);
-	pt->written++;
-}
 
 /* The entry of a @level table that points to a table at @addr. */
 static u64 pt_pointer(const struct vgpu_pt *pt, unsigned int level, u64 addr)
@@ -89,158 +54,46 @@ static u64 pt_leaf(const struct vgpu_pt *pt, u64 addr, u64 flags,
 	return (addr & VGPU_PTE_ADDR) | flags | FIELD_PREP(VGPU_PTE_FRAG, frag);
 }
 
-static struct vgpu_pt_table *pt_table_new(struct vgpu_pt *pt,
-					  unsigned int level)
+/**
+ * vgpu_pt_set() - write entries of a table
+ * @pt: tree, locked
+ * @table: table
+ * @index: first entry
+ * @n: their number
+ * @value: the first one
+ * @step: what each next one is greater by
+ */
+void vgpu_pt_set(struct vgpu_pt *pt, struct vgpu_pt_table *table,
+		 unsigned int index, unsigned int n, u64 value, u64 step)
 {
-	size_t children = level > VGPU_LEVEL_PTB ? VGPU_PT_ENTRIES : 0;
-	struct vgpu_pt_table *table;
-	int ret;
-
-	table = kzalloc(struct_size(table, child, children), GFP_KERNEL);
-	if (!table)
-		return ERR_PTR(-ENOMEM);
-	ret = pt->ops->alloc(pt, &table->mem);
-	if (ret) {
-		kfree(table);
-		return ERR_PTR(ret);
-	}
-	table->level = level;
-	return table;
-}
-
-static void pt_table_free(struct vgpu_pt_table *table)
-{
-	unsigned int i;
-
-	if (table->level > VGPU_LEVEL_PTB)
-		for (i = 0; i < VGPU_PT_ENTRIES; i++)
-			if (table->child[i])
-				pt_table_free(table->child[i]);
-	kfree(table);
+	pt->written += n;
+	if (pt->ops->write &&
+	    pt->ops->write(pt, &table->mem, index, n, value, step))
+		return;
+	pt->by_cpu += n;
+	for (; n; n--, value += step)
+		writeq(value, &table->mem.entries[index++]);
 }
 
 /**
- * vgpu_pt_init() - an empty tree
- * @pt: tree
- * @ops: backend
- * @vram_base: see struct vgpu_pt
- *
- * Return: 0 or what the backend's alloc returned.
+ * vgpu_pt_set_pointer() - have an entry point to its table
+ * @pt: tree, locked
+ * @table: table above VGPU_LEVEL_PTB
+ * @index: entry
  */
-int vgpu_pt_init(struct vgpu_pt *pt, const struct vgpu_pt_ops *ops,
-		 u64 vram_base)
+void vgpu_pt_set_pointer(struct vgpu_pt *pt, struct vgpu_pt_table *table,
+			 unsigned int index)
 {
-	*pt = (struct vgpu_pt) { .ops = ops, .vram_base = vram_base };
-	pt->root = pt_table_new(pt, VGPU_LEVEL_PDB2);
-	if (IS_ERR(pt->root)) {
-		int ret = PTR_ERR(pt->root);
-
-		pt->root = NULL;
-		return ret;
-	}
-	return 0;
-}
-EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_init);
-
-/**
- * vgpu_pt_fini() - forget the tree
- * @pt: tree; no hardware walks it
- *
- * The tables' memory is the backend's to take back.
- */
-void vgpu_pt_fini(struct vgpu_pt *pt)
-{
-	if (pt->root)
-		pt_table_free(pt->root);
-	pt->root = NULL;
-}
-EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_fini);
-
-/**
- * vgpu_pt_root_addr() - where the hardware finds the root
- * @pt: tree
- *
- * Return: its offset in VRAM.
- */
-u64 vgpu_pt_root_addr(const struct vgpu_pt *pt)
-{
-	return pt->root->mem.addr;
-}
-EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_root_addr);
-
-/* The table below @table that translates @page; made if it is missing. */
-static struct vgpu_pt_table *pt_child_get(struct vgpu_pt *pt,
-					  struct vgpu_pt_table *table, u64 page)
-{
-	unsigned int index = pt_index(page, table->level);
-	struct vgpu_pt_table *child = table->child[index];
-
-	if (child)
-		return child;
-	child = pt_table_new(pt, table->level - 1);
-	if (IS_ERR(child))
-		return child;
-
-	/* The new table is zero for the hardware before it can be found. */
-	wmb();
-	pt->ops->lock(pt);
-	table->child[index] = child;
-	pt_set(pt, table, index,
-	       pt_pointer(pt, table->level, child->mem.addr));
-	pt->ops->unlock(pt);
-	return child;
+	vgpu_pt_set(pt, table, index, 1,
+		    pt_pointer(pt, table->level, table->child[index]->mem.addr),
+		    0);
 }
 
-/**
- * vgpu_pt_reserve() - make the tables for some pages
- * @pt: tree; nobody else may be in here
- * @first: first page
- * @last: last page, within the address space
- *
- * Entries in the pages can be written afterwards without allocating.
- *
- * Return: 0 or -ENOMEM; tables made by then stay.
- */
-int vgpu_pt_reserve(struct vgpu_pt *pt, u64 first, u64 last)
+/* Before each step: there is room for what it writes. */
+static void pt_room(struct vgpu_pt *pt)
 {
-	u64 page = first;
-
-	if (WARN_ON_ONCE(last > LAST_PAGE))
-		return -EINVAL;
-
-	while (page <= last) {
-		struct vgpu_pt_table *table = pt->root;
-
-		while (table->level > VGPU_LEVEL_PTB) {
-			table = pt_child_get(pt, table, page);
-			if (IS_ERR(table))
-				return PTR_ERR(table);
-		}
-		page += pt_pages_left(page, VGPU_LEVEL_PDB0);
-	}
-	return 0;
-}
-EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_reserve);
-
-/*
- * The PDB0 table that translates @page, or NULL; then *@skip is the number of
- * pages from @page on for which there is none.
- */
-static struct vgpu_pt_table *pt_find_pdb0(const struct vgpu_pt *pt, u64 page,
-					  u64 *skip)
-{
-	struct vgpu_pt_table *table = pt->root;
-
-	while (table->level > VGPU_LEVEL_PDB0) {
-		unsigned int level = table->level;
-
-		table = table->child[pt_index(page, level)];
-		if (!table) {
-			*skip = pt_pages_left(page, level);
-			return NULL;
-		}
-	}
-	return table;
+	if (pt->ops->room)
+		pt->ops->room(pt);
 }
 
 static bool pt_any_valid(const struct vgpu_pt_table *table, unsigned int index,
@@ -262,15 +115,15 @@ static bool pt_write_ptes(struct vgpu_pt *pt, struct vgpu_pt_table *ptb,
 			   LEAF_PAGES;	/* bounds it */
 		unsigned int frag = min3(max_frag, (unsigned int)__ffs64(both),
 					 (unsigned int)ilog2(n));
-		unsigned int i;
+		/* One write for all of the largest size. */
+		unsigned int run = frag == max_frag ? round_down(n, 1u << frag) :
+						      1u << frag;
 
-		for (i = 0; i < 1u << frag; i++)
-			pt_set(pt, ptb, index + i,
-			       pt_leaf(pt, addr + ((u64)i << VGPU_PAGE_SHIFT),
-				       flags, frag));
-		index += 1u << frag;
-		addr += (u64)VGPU_PAGE_SIZE << frag;
-		n -= 1u << frag;
+		vgpu_pt_set(pt, ptb, index, run, pt_leaf(pt, addr, flags, frag),
+			    VGPU_PAGE_SIZE);
+		index += run;
+		addr += (u64)run << VGPU_PAGE_SHIFT;
+		n -= run;
 	}
 	return changed;
 }
@@ -280,16 +133,16 @@ static bool pt_fill_ptes(struct vgpu_pt *pt, struct vgpu_pt_table *ptb,
 			 unsigned int index, unsigned int n, u64 value)
 {
 	bool changed = pt_any_valid(ptb, index, n);
-	unsigned int i;
 
 	if (!changed && !value)
 		return false;
-	if (value & VGPU_PTE_VALID)
+	if (value)
 		bitmap_set(ptb->valid, index, n);
 	else
 		bitmap_clear(ptb->valid, index, n);
-	for (i = index; i < index + n; i++)
-		pt_set(pt, ptb, i, value);
+	vgpu_pt_set(pt, ptb, index, n, value, 0);
+	if (!value)
+		vgpu_pt_note_empty(pt, ptb);
 	return changed;
 }
 
@@ -300,32 +153,31 @@ static void pt_restore_pointer(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 	/* The PTB's entries are there before it can be found. */
 	wmb();
 	__clear_bit(index, pdb0->valid);
-	pt_set(pt, pdb0, index,
-	       pt_pointer(pt, VGPU_LEVEL_PDB0, pdb0->child[index]->mem.addr));
+	vgpu_pt_set_pointer(pt, pdb0, index);
 }
 
 /* Replace a 2 MiB leaf by 512 entries that translate alike. */
 static void pt_split_leaf(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 			  unsigned int index)
 {
-	u64 leaf = readq(&pdb0->mem.entries[index]) & ~VGPU_PTE_FRAG;
+	u64 leaf = pdb0->leaf[index] & ~VGPU_PTE_FRAG;
 	struct vgpu_pt_table *ptb = pdb0->child[index];
-	unsigned int i;
 
-	for (i = 0; i < VGPU_PT_ENTRIES; i++)
-		pt_set(pt, ptb, i, leaf + ((u64)i << VGPU_PAGE_SHIFT));
+	vgpu_pt_set(pt, ptb, 0, VGPU_PT_ENTRIES, leaf,
+		    leaf & VGPU_PTE_VALID ? VGPU_PAGE_SIZE : 0);
 	bitmap_fill(ptb->valid, VGPU_PT_ENTRIES);
 	pt_restore_pointer(pt, pdb0, index);
 }
 
 /* Was something valid there? */
 static bool pt_write_leaf(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
-			  unsigned int index, u64 addr, u64 flags)
+			  unsigned int index, u64 leaf)
 {
 	bool changed = test_bit(index, pdb0->valid);
 
 	__set_bit(index, pdb0->valid);
-	pt_set(pt, pdb0, index, pt_leaf(pt, addr, flags, LEAF_FRAG));
+	pdb0->leaf[index] = leaf;
+	vgpu_pt_set(pt, pdb0, index, 1, leaf, 0);
 	/* Out of sight now: leave it empty for the next split. */
 	changed |= pt_fill_ptes(pt, pdb0->child[index], 0, VGPU_PT_ENTRIES, 0);
 	return changed;
@@ -357,15 +209,18 @@ bool vgpu_pt_write(struct vgpu_pt *pt, u64 first,
 	bool changed = false;
 
 	for (; left; page += n, addr += n << VGPU_PAGE_SHIFT, left -= n) {
-		struct vgpu_pt_table *pdb0 = pt_find_pdb0(pt, page, &skip);
+		struct vgpu_pt_table *pdb0 = vgpu_pt_find_pdb0(pt, page, &skip);
 		unsigned int index = pt_index(page, VGPU_LEVEL_PDB0);
 
 		n = min(left, pt_pages_left(page, VGPU_LEVEL_PDB0));
 		if (WARN_ON_ONCE(!pdb0 || !pdb0->child[index]))
 			continue;
+		pt_room(pt);
 		if (pt_fits_leaf(page, addr, left)) {
-			changed |= pt_write_leaf(pt, pdb0, index, addr,
-						 span->pte_flags);
+			changed |= pt_write_leaf(pt, pdb0, index,
+						 pt_leaf(pt, addr,
+							 span->pte_flags,
+							 LEAF_FRAG));
 			continue;
 		}
 		if (test_bit(index, pdb0->valid))
@@ -388,6 +243,8 @@ static bool pt_clear_part(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 
 	if (!ptb)
 		return false;
+	if (value == VGPU_PTE_PRT && n == LEAF_PAGES)
+		return pt_write_leaf(pt, pdb0, index, value);
 	if (leaf && n < LEAF_PAGES) {
 		pt_split_leaf(pt, pdb0, index);
 		leaf = false;
@@ -395,8 +252,10 @@ static bool pt_clear_part(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 	/* Behind a leaf the PTB is empty: this prepares what comes in sight. */
 	if (pt_fill_ptes(pt, ptb, pt_index(page, VGPU_LEVEL_PTB), n, value))
 		return true;
-	if (leaf)
+	if (leaf) {
 		pt_restore_pointer(pt, pdb0, index);
+		vgpu_pt_note_empty(pt, ptb);
+	}
 	return leaf;
 }
 
@@ -405,7 +264,7 @@ static bool pt_clear_part(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
  * @pt: tree, locked
  * @first: first page
  * @last: last page
- * @value: 0, or VGPU_PTE_NORETRY
+ * @value: 0, VGPU_PTE_NORETRY, or VGPU_PTE_PRT
  *
  * Where there are no tables nothing happens. Does not allocate.
  *
@@ -419,11 +278,12 @@ bool vgpu_pt_clear(struct vgpu_pt *pt, u64 first, u64 last, u64 value)
 
 	last = min(last, LAST_PAGE);
 	while (page <= last) {
-		struct vgpu_pt_table *pdb0 = pt_find_pdb0(pt, page, &n);
+		struct vgpu_pt_table *pdb0 = vgpu_pt_find_pdb0(pt, page, &n);
 
 		if (pdb0) {
 			n = min(last - page + 1,
 				pt_pages_left(page, VGPU_LEVEL_PDB0));
+			pt_room(pt);
 			changed |= pt_clear_part(pt, pdb0, page, n, value);
 		}
 		page += n;
@@ -434,7 +294,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_clear);
 
 /**
  * vgpu_pt_read() - the entry that translates a page
- * @pt: tree, locked
+ * @pt: tree, locked; no write of another than the CPU is under way
  * @page: page
  *
  * Return: A PTB's entry or a 2 MiB leaf as it stands; 0 if there is none.
@@ -447,11 +307,11 @@ u64 vgpu_pt_read(const struct vgpu_pt *pt, u64 page)
 
 	if (page > LAST_PAGE)
 		return 0;
-	pdb0 = pt_find_pdb0(pt, page, &skip);
+	pdb0 = vgpu_pt_find_pdb0(pt, page, &skip);
 	if (!pdb0 || !pdb0->child[index])
 		return 0;
 	if (test_bit(index, pdb0->valid))
-		return readq(&pdb0->mem.entries[index]);
+		return pdb0->leaf[index];
 	return readq(&pdb0->child[index]->mem.entries[pt_index(page, 0)]);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_read);

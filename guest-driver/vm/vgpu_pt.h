@@ -7,6 +7,7 @@
 #define VGPU_PT_H
 
 #include <linux/io.h>
+#include <linux/list.h>
 #include <linux/types.h>
 
 #include "vgpu/pte.h"
@@ -17,26 +18,43 @@ struct vgpu_pt_table;
  * struct vgpu_pt_mem - memory of one table
  * @entries: VGPU_PT_ENTRIES of them, for the CPU
  * @addr: where the hardware finds it: offset in VRAM
+ * @owner: the backend's
  */
 struct vgpu_pt_mem {
 	__le64 __iomem *entries;
 	u64 addr;
+	void *owner;
 };
 
 struct vgpu_pt;
 
+/*
+ * A leaf taken apart (2 writes), a PTB filled with runs of rising and falling
+ * sizes (2 * VGPU_PT_SHIFT), its pointer.
+ */
+#define VGPU_PT_STEP_WRITES	(2 * VGPU_PT_SHIFT + 4)
+
 /**
  * struct vgpu_pt_ops - where tables come from
- * @alloc: fill in @mem with a table of zeros; 0 or -ENOMEM. It stays until
- *         the owner of @pt takes all back
+ * @alloc: fill in @mem with a table of zeros; 0 or -ENOMEM
+ * @free: take it back, zeros again, from vgpu_pt_free(). What is there at
+ *        vgpu_pt_fini() is the backend's to find
  * @lock: called around changes that vgpu_pt_reserve() makes to what the other
  *        functions walk
  * @unlock: ...
+ * @write: write @n entries from @index on, @value and @step more in each next
+ *         one, or return false: the CPU shall. NULL: always the CPU
+ * @room: called before every step of at most VGPU_PT_STEP_WRITES writes; may
+ *        be NULL
  */
 struct vgpu_pt_ops {
 	int (*alloc)(struct vgpu_pt *pt, struct vgpu_pt_mem *mem);
+	void (*free)(struct vgpu_pt *pt, const struct vgpu_pt_mem *mem);
 	void (*lock)(struct vgpu_pt *pt);
 	void (*unlock)(struct vgpu_pt *pt);
+	bool (*write)(struct vgpu_pt *pt, const struct vgpu_pt_mem *mem,
+		      unsigned int index, unsigned int n, u64 value, u64 step);
+	void (*room)(struct vgpu_pt *pt);
 };
 
 /**
@@ -44,13 +62,17 @@ struct vgpu_pt_ops {
  * @ops: backend
  * @vram_base: what is added to offsets in VRAM to make addresses in entries
  * @root: PDB2
- * @written: entries written, ever
+ * @empty: tables that were empty at some time
+ * @written: entries written
+ * @by_cpu: those of them that the CPU wrote
  */
 struct vgpu_pt {
 	const struct vgpu_pt_ops *ops;
 	u64 vram_base;
 	struct vgpu_pt_table *root;
+	struct list_head empty;
 	u64 written;
+	u64 by_cpu;
 };
 
 /**
@@ -65,11 +87,19 @@ struct vgpu_vm_span {
 	u64 pte_flags;
 };
 
+/* vgpu_pt_tree.c */
 int vgpu_pt_init(struct vgpu_pt *pt, const struct vgpu_pt_ops *ops,
 		 u64 vram_base);
 void vgpu_pt_fini(struct vgpu_pt *pt);
 u64 vgpu_pt_root_addr(const struct vgpu_pt *pt);
 int vgpu_pt_reserve(struct vgpu_pt *pt, u64 first, u64 last);
+void vgpu_pt_trim(struct vgpu_pt *pt,
+		  bool (*keep)(struct vgpu_pt *pt, u64 first, u64 last),
+		  struct list_head *out);
+void vgpu_pt_free(struct vgpu_pt *pt, struct list_head *out);
+void vgpu_pt_rebuild(struct vgpu_pt *pt);
+
+/* vgpu_pt.c */
 bool vgpu_pt_write(struct vgpu_pt *pt, u64 first,
 		   const struct vgpu_vm_span *span, unsigned int max_frag);
 bool vgpu_pt_clear(struct vgpu_pt *pt, u64 first, u64 last, u64 value);

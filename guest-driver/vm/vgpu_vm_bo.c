@@ -4,50 +4,70 @@
  *
  * A mapping follows its BO: when TTM is about to move it, the entries are
  * cleared (vgpu_vm_bo_move_notify()), and whoever lets queues run again writes
- * them anew (vgpu_vm_bo_update()). Both happen under the BO's reservation.
+ * them anew (vgpu_vm_bo_update(), vgpu_vm_update_moved()). Both happen under
+ * the BO's reservation.
+ *
+ * A user pointer's entries are cleared by its notifier, too, which must not wait
+ * for reservations: vgpu_userptr_lock() keeps it off while they are written.
+ *
+ * DOC: stale entries
+ *
+ * While the BO has users, their entries cannot be cleared, and a move does not
+ * wait for them (vgpu_vm_bo_move_later()). So entries lead to the old memory
+ * until whoever runs something in the address space next has cleared or
+ * written them. The old memory stays until the move is done, and nothing gets
+ * there through them afterwards:
+ *
+ *	queues		are on the hardware only while no eviction fence of the
+ *			process has signalled; the move comes after that of the
+ *			BO. They come back when all mappings are written
+ *			(kgd_mem_validate()), after the move
+ *	jobs		that were pushed before are all waited for by the move,
+ *			whatever they name (vgpu_vm_bo_move_users()). Later ones
+ *			are not pushed before stale entries are gone
+ *			(vgpu_vm_settle()); push_lock makes looking for them and
+ *			pushing one step
  */
 #include <linux/dma-resv.h>
 #include <linux/slab.h>
+#include <drm/gpu_scheduler.h>
 #include <drm/ttm/ttm_tt.h>
 
+#include <kunit/visibility.h>
+
 #include "../mm/vgpu_res_cursor.h"
+#include "../vgpu_trace.h"
 #include "vgpu_vm_priv.h"
 
 /* 2 MiB: what is larger is a leaf. */
 #define BO_MAX_FRAG	VGPU_PT_SHIFT
 
-static u64 vbo_first_page(const struct vgpu_vm_bo *vbo)
-{
-	return vbo->va >> VGPU_PAGE_SHIFT;
-}
-
-static u64 vbo_last_page(const struct vgpu_vm_bo *vbo)
-{
-	return (vbo->va + vbo->size - 1) >> VGPU_PAGE_SHIFT;
-}
-
 /*
- * Walk the BO's memory as @vbo maps it. *@base: what to add to the cursor's
- * addresses. Returns the entries' flags, or 0 if @vm does not reach it.
+ * Walk the BO's memory that @vbo maps at pages @first to @last. *@base: what to
+ * add to the cursor's addresses. Returns the entries' flags, or 0 if the GPU
+ * does not reach it.
  */
-static u64 vbo_first(const struct vgpu_vm_bo *vbo, struct vgpu_res_cursor *cur,
-		     u64 *base)
+static u64 vbo_first(const struct vgpu_vm_bo *vbo, u64 first, u64 last,
+		     struct vgpu_res_cursor *cur, u64 *base)
 {
+	u64 offset = vbo->offset + ((first - vbo->pages.start) << VGPU_PAGE_SHIFT);
+	u64 size = (last - first + 1) << VGPU_PAGE_SHIFT;
 	const u64 system = VGPU_PTE_SYSTEM | VGPU_PTE_SNOOPED;
 	struct ttm_buffer_object *tbo = &vbo->bo->tbo;
 	u32 type = tbo->resource ? tbo->resource->mem_type : TTM_PL_SYSTEM;
 	u64 flags = vbo->pte_flags | VGPU_PTE_VALID;
 
+	if (vgpu_bo_readonly(vbo->bo))
+		flags &= ~VGPU_PTE_WRITEABLE;
 	*base = 0;
 	if (type == TTM_PL_TT) {
 		/* A BO of another device is mapped at the same bus address. */
-		vgpu_res_first_dma(tbo->ttm->dma_address, vbo->offset,
-				   vbo->size, cur);
+		vgpu_res_first_dma(tbo->ttm->dma_address, offset, size, cur);
 		return flags | system;
 	}
 	if (vbo->bo->vdev != vbo->vm->vdev)
 		return 0;
-	vgpu_res_first(tbo->resource, vbo->offset, vbo->size, cur);
+	vgpu_res_first(tbo->resource, offset, size, cur);
 	if (type == TTM_PL_VRAM)
 		return flags;
 	if (type == VGPU_PL_DOORBELL) {
@@ -58,33 +78,27 @@ static u64 vbo_first(const struct vgpu_vm_bo *vbo, struct vgpu_res_cursor *cur,
 }
 
 /**
- * vgpu_vm_bo_update() - write a mapping's entries
- * @vbo: mapping; its BO's reservation is held
+ * vgpu_vbo_write() - write entries of a mapping
+ * @vbo: mapping of a BO, whose reservation is held, and vgpu_userptr_lock()
+ * @first: first page
+ * @last: last page, within the mapping
  *
- * Waits until the BO's memory holds what it should.
+ * Takes pt_lock. The caller publishes them.
  *
- * Return: 0, -EINVAL if the BO is where the GPU does not reach it,
- * -ERESTARTSYS.
+ * Return: 0, or -EINVAL if the BO is where the GPU does not reach it.
  */
-int vgpu_vm_bo_update(struct vgpu_vm_bo *vbo)
+int vgpu_vbo_write(struct vgpu_vm_bo *vbo, u64 first, u64 last)
 {
-	struct dma_resv *resv = vbo->bo->tbo.base.resv;
-	u64 page = vbo_first_page(vbo), flags, base;
 	struct vgpu_vm *vm = vbo->vm;
 	struct vgpu_res_cursor cur;
-	bool changed = false;
-	long left;
+	u64 flags, base;
 
-	dma_resv_assert_held(resv);
+	dma_resv_assert_held(vbo->bo->tbo.base.resv);
 
-	left = dma_resv_wait_timeout(resv, DMA_RESV_USAGE_KERNEL, true,
-				     MAX_SCHEDULE_TIMEOUT);
-	if (left < 0)
-		return left;
-
-	flags = vbo_first(vbo, &cur, &base);
+	flags = vbo_first(vbo, first, last, &cur, &base);
 	if (!flags)
 		return -EINVAL;
+	trace_vgpu_vm_update(vbo, first, last);
 	while (cur.remaining) {
 		const struct vgpu_vm_span span = {
 			.addr = base + cur.start,
@@ -94,25 +108,133 @@ int vgpu_vm_bo_update(struct vgpu_vm_bo *vbo)
 
 		/* Notifiers of the same address space wait for one run only. */
 		mutex_lock(&vm->pt_lock);
-		changed |= vgpu_pt_write(&vm->pt, page, &span, BO_MAX_FRAG);
+		vgpu_vm_begin_write(vm);
+		vm->tlb_dirty |= vgpu_pt_write(&vm->pt, first, &span,
+					       BO_MAX_FRAG);
+		vm->by_sdma = false;
 		mutex_unlock(&vm->pt_lock);
-		page += span.npages;
+		first += span.npages;
 		vgpu_res_next(&cur, cur.size);
 	}
-	mutex_lock(&vm->pt_lock);
-	vgpu_vm_publish(vm, changed);
-	mutex_unlock(&vm->pt_lock);
-	vbo->moved = false;
 	return 0;
 }
 
-static bool vbo_range_ok(const struct vgpu_bo *bo, u64 va, u64 offset, u64 size)
+/**
+ * vgpu_vbo_write_all() - write all entries of a mapping
+ * @vbo: mapping of a BO, whose reservation is held
+ *
+ * As vgpu_vbo_write(), but takes vgpu_userptr_lock() itself.
+ *
+ * Return: as well, or -EAGAIN for a user pointer whose process has other pages
+ * there by now: there are no entries.
+ */
+int vgpu_vbo_write_all(struct vgpu_vm_bo *vbo)
+{
+	int ret = -EAGAIN;
+
+	if (vgpu_userptr_lock(vbo->bo))
+		ret = vgpu_vbo_write(vbo, vbo->pages.start, vbo->pages.last);
+	vgpu_userptr_unlock(vbo->bo);
+	return ret;
+}
+
+/**
+ * vgpu_vbo_set_moved() - say whether a mapping's entries are to be written
+ * @vbo: mapping; its BO's reservation is held
+ * @moved: they are, and are clear; else they have been
+ */
+void vgpu_vbo_set_moved(struct vgpu_vm_bo *vbo, bool moved)
+{
+	struct vgpu_vm *vm = vbo->vm;
+
+	spin_lock(&vm->moved_lock);
+	vbo->moved = moved;
+	vm->stale -= vbo->stale;
+	vbo->stale = false;
+	if (moved)
+		list_move_tail(&vbo->moved_link, &vm->moved);
+	else
+		list_del_init(&vbo->moved_link);
+	spin_unlock(&vm->moved_lock);
+}
+
+static void vbo_set_stale(struct vgpu_vm_bo *vbo)
+{
+	struct vgpu_vm *vm = vbo->vm;
+
+	mutex_lock(&vm->push_lock);
+	spin_lock(&vm->moved_lock);
+	vbo->moved = true;
+	WRITE_ONCE(vbo->stale, true);
+	vm->stale++;
+	list_move_tail(&vbo->moved_link, &vm->moved);
+	spin_unlock(&vm->moved_lock);
+	mutex_unlock(&vm->push_lock);
+}
+
+/**
+ * vgpu_vbo_clear() - clear a mapping's entries, if it has any
+ * @vbo: mapping; its BO's reservation is held
+ *
+ * Takes pt_lock. The caller publishes that.
+ */
+void vgpu_vbo_clear(struct vgpu_vm_bo *vbo)
+{
+	if (!vgpu_vbo_has_entries(vbo))
+		return;
+	vgpu_vm_clear_pages(vbo->vm, vbo->pages.start, vbo->pages.last, 0);
+	vgpu_vbo_set_moved(vbo, true);
+}
+
+/**
+ * vgpu_vm_bo_update() - write a mapping's entries
+ * @vbo: mapping; its BO's reservation is held
+ *
+ * Waits until the BO's memory holds what it should. A user pointer whose process
+ * has other pages there by now stays without entries: moved.
+ *
+ * Return: 0, -EINVAL if the BO is where the GPU does not reach it,
+ * -ERESTARTSYS.
+ */
+int vgpu_vm_bo_update(struct vgpu_vm_bo *vbo)
+{
+	long left;
+	int ret;
+
+	left = dma_resv_wait_timeout(vbo->bo->tbo.base.resv,
+				     DMA_RESV_USAGE_KERNEL, true,
+				     MAX_SCHEDULE_TIMEOUT);
+	if (left < 0)
+		return left;
+	if (vbo->stale)
+		vgpu_vbo_clear(vbo);
+	ret = vgpu_vbo_write_all(vbo);
+	if (ret)
+		return ret == -EAGAIN ? 0 : ret;
+	vgpu_vm_publish_unlocked(vbo->vm);
+	vgpu_vbo_set_moved(vbo, false);
+	return 0;
+}
+
+/**
+ * vgpu_vm_range_ok() - can these addresses be mapped?
+ * @va: first byte
+ * @size: bytes
+ *
+ * Return: true for whole pages within the address space, at least one.
+ */
+bool vgpu_vm_range_ok(u64 va, u64 size)
+{
+	return size && !((va | size) & (VGPU_PAGE_SIZE - 1)) &&
+	       va < BIT_ULL(VGPU_VA_BITS) && size <= BIT_ULL(VGPU_VA_BITS) - va;
+}
+
+static bool vbo_part_ok(const struct vgpu_bo *bo, u64 offset, u64 size)
 {
 	u64 bo_size = bo->tbo.base.size;
 
-	return size && !((va | offset | size) & (VGPU_PAGE_SIZE - 1)) &&
-	       offset <= bo_size && size <= bo_size - offset &&
-	       va < BIT_ULL(VGPU_VA_BITS) && size <= BIT_ULL(VGPU_VA_BITS) - va;
+	return IS_ALIGNED(offset, VGPU_PAGE_SIZE) && offset <= bo_size &&
+	       size <= bo_size - offset;
 }
 
 /* Take the addresses and make their tables. */
@@ -121,18 +243,94 @@ static int vbo_claim(struct vgpu_vm_bo *vbo)
 	struct vgpu_vm *vm = vbo->vm;
 	int ret = -EINVAL;
 
-	vbo->pages.start = vbo_first_page(vbo);
-	vbo->pages.last = vbo_last_page(vbo);
-
 	mutex_lock(&vm->alloc_lock);
 	if (!interval_tree_iter_first(&vm->bos, vbo->pages.start,
-				      vbo->pages.last))
+				      vbo->pages.last)) {
+		vgpu_vm_make_room(vm);
 		ret = vgpu_pt_reserve(&vm->pt, vbo->pages.start,
 				      vbo->pages.last);
+	}
 	if (!ret)
 		interval_tree_insert(&vbo->pages, &vm->bos);
+	else
+		vgpu_vm_trim_later(vm);
 	mutex_unlock(&vm->alloc_lock);
 	return ret;
+}
+
+/**
+ * vgpu_vbo_new() - a mapping without entries
+ * @vm: address space
+ * @bo: BO, its reservation held, or NULL
+ * @va: first byte
+ * @offset: of it in the BO
+ * @size: bytes
+ * @pte_flags: of the entries
+ *
+ * It counts as moved. May allocate; takes alloc_lock.
+ *
+ * Return: the mapping, or ERR_PTR: -EINVAL for addresses that cannot be or are
+ * taken, -ENOMEM.
+ */
+struct vgpu_vm_bo *vgpu_vbo_new(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va,
+				u64 offset, u64 size, u64 pte_flags)
+{
+	struct vgpu_vm_bo *vbo;
+	int ret;
+
+	if (!vgpu_vm_range_ok(va, size) || (bo && !vbo_part_ok(bo, offset, size)))
+		return ERR_PTR(-EINVAL);
+	vbo = kzalloc(sizeof(*vbo), GFP_KERNEL);
+	if (!vbo)
+		return ERR_PTR(-ENOMEM);
+	vbo->vm = vm;
+	vbo->bo = bo;
+	vbo->offset = offset;
+	vbo->pte_flags = pte_flags;
+	vbo->pages.start = va >> VGPU_PAGE_SHIFT;
+	vbo->pages.last = (va + size - 1) >> VGPU_PAGE_SHIFT;
+	INIT_LIST_HEAD(&vbo->moved_link);
+
+	ret = vbo_claim(vbo);
+	if (ret) {
+		kfree(vbo);
+		return ERR_PTR(ret);
+	}
+	if (bo) {
+		dma_resv_assert_held(bo->tbo.base.resv);
+		vgpu_userptr_lock(bo);
+		list_add_tail(&vbo->bo_link, &bo->vm_mappings);
+		vgpu_userptr_unlock(bo);
+		vgpu_vbo_set_moved(vbo, true);
+	}
+	trace_vgpu_vm_map(vbo);
+	return vbo;
+}
+
+/**
+ * vgpu_vbo_free() - forget a mapping
+ * @vbo: mapping, its entries clear; its BO's reservation is held
+ */
+void vgpu_vbo_free(struct vgpu_vm_bo *vbo)
+{
+	struct vgpu_vm *vm = vbo->vm;
+
+	trace_vgpu_vm_unmap(vbo);
+	if (vbo->bo) {
+		dma_resv_assert_held(vbo->bo->tbo.base.resv);
+		vgpu_vbo_set_moved(vbo, false);
+		/* From here on the notifier does not flush this one's TLB. */
+		if (vbo->bo->userptr)
+			vgpu_vm_publish_unlocked(vm);
+		vgpu_userptr_lock(vbo->bo);
+		list_del(&vbo->bo_link);
+		vgpu_userptr_unlock(vbo->bo);
+	}
+	mutex_lock(&vm->alloc_lock);
+	interval_tree_remove(&vbo->pages, &vm->bos);
+	mutex_unlock(&vm->alloc_lock);
+	vgpu_vm_trim_later(vm);
+	kfree(vbo);
 }
 
 /**
@@ -154,26 +352,9 @@ int vgpu_vm_bo_map(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
 	struct vgpu_vm_bo *vbo;
 	int ret;
 
-	dma_resv_assert_held(bo->tbo.base.resv);
-
-	if (!vbo_range_ok(bo, va, offset, size))
-		return -EINVAL;
-	vbo = kzalloc(sizeof(*vbo), GFP_KERNEL);
-	if (!vbo)
-		return -ENOMEM;
-	vbo->vm = vm;
-	vbo->bo = bo;
-	vbo->va = va;
-	vbo->size = size;
-	vbo->offset = offset;
-	vbo->pte_flags = pte_flags;
-
-	ret = vbo_claim(vbo);
-	if (ret) {
-		kfree(vbo);
-		return ret;
-	}
-	list_add_tail(&vbo->bo_link, &bo->vm_mappings);
+	vbo = vgpu_vbo_new(vm, bo, va, offset, size, pte_flags);
+	if (IS_ERR(vbo))
+		return PTR_ERR(vbo);
 	ret = vgpu_vm_bo_update(vbo);
 	if (ret) {
 		vgpu_vm_bo_unmap(vbo);
@@ -181,12 +362,6 @@ int vgpu_vm_bo_map(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
 	}
 	*out = vbo;
 	return 0;
-}
-
-static void vbo_clear(struct vgpu_vm_bo *vbo)
-{
-	vgpu_vm_clear_range(vbo->vm, vbo_first_page(vbo), vbo_last_page(vbo),
-			    false);
 }
 
 /**
@@ -197,16 +372,8 @@ static void vbo_clear(struct vgpu_vm_bo *vbo)
  */
 void vgpu_vm_bo_unmap(struct vgpu_vm_bo *vbo)
 {
-	struct vgpu_vm *vm = vbo->vm;
-
-	dma_resv_assert_held(vbo->bo->tbo.base.resv);
-
-	vbo_clear(vbo);
-	list_del(&vbo->bo_link);
-	mutex_lock(&vm->alloc_lock);
-	interval_tree_remove(&vbo->pages, &vm->bos);
-	mutex_unlock(&vm->alloc_lock);
-	kfree(vbo);
+	vgpu_vm_clear_range(vbo->vm, vbo->pages.start, vbo->pages.last, false);
+	vgpu_vbo_free(vbo);
 }
 
 /**
@@ -214,18 +381,95 @@ void vgpu_vm_bo_unmap(struct vgpu_vm_bo *vbo)
  * @bo: BO, its reservation held
  * @new: where to; NULL: it goes away
  *
- * For mm/. The GPU does not reach the old memory on return.
+ * For mm/, when the BO has no users but moves. The GPU does not reach the old
+ * memory on return: entries are cleared; one flush for each address space.
  */
 void vgpu_vm_bo_move_notify(struct vgpu_bo *bo, struct ttm_resource *new)
 {
 	struct vgpu_vm_bo *vbo;
 
+	list_for_each_entry(vbo, &bo->vm_mappings, bo_link)
+		if (vgpu_vbo_has_entries(vbo))
+			vgpu_vm_clear_pages(vbo->vm, vbo->pages.start,
+					    vbo->pages.last, 0);
 	list_for_each_entry(vbo, &bo->vm_mappings, bo_link) {
-		if (vbo->moved)
+		if (!vgpu_vbo_has_entries(vbo))
 			continue;
-		vbo_clear(vbo);
-		vbo->moved = true;
+		vgpu_vm_publish_unlocked(vbo->vm);
+		vgpu_vbo_set_moved(vbo, true);
 	}
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_bo_move_notify);
+
+/**
+ * vgpu_vm_bo_unmap_notify() - a user pointer loses its pages
+ * @bo: user pointer; vgpu_mman.notifier_lock held
+ *
+ * For mm/, which has waited for the jobs that name the BO. The GPU does not reach
+ * the pages on return. Mappings do not count as moved: the BO moves before they
+ * are written again.
+ */
+void vgpu_vm_bo_unmap_notify(struct vgpu_bo *bo)
+{
+	struct vgpu_vm_bo *vbo;
+
+	list_for_each_entry(vbo, &bo->vm_mappings, bo_link)
+		vgpu_vm_clear_pages(vbo->vm, vbo->pages.start, vbo->pages.last,
+				    0);
+	list_for_each_entry(vbo, &bo->vm_mappings, bo_link)
+		vgpu_vm_publish_unlocked(vbo->vm);
+}
+
+/**
+ * vgpu_vm_bo_move_later() - a BO is about to move, behind its users
+ * @bo: BO, its reservation held
+ *
+ * For mm/. Its mappings' entries become stale. Takes push_lock.
+ */
+void vgpu_vm_bo_move_later(struct vgpu_bo *bo)
+{
+	struct vgpu_vm_bo *vbo;
+
+	list_for_each_entry(vbo, &bo->vm_mappings, bo_link)
+		if (!vbo->moved)
+			vbo_set_stale(vbo);
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_bo_move_later);
+
+/**
+ * vgpu_vm_bo_move_users() - have a move wait for who may get to the old memory
+ * @bo: BO, its reservation held; vgpu_vm_bo_move_later() has been called
+ * @job: the move's first job, not armed
+ *
+ * For mm/. All jobs of the address spaces in which the BO has stale entries
+ * become dependencies. May allocate.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int vgpu_vm_bo_move_users(struct vgpu_bo *bo, struct drm_sched_job *job)
+{
+	struct dma_resv_iter cursor;
+	struct vgpu_vm_bo *vbo;
+	struct dma_fence *fence;
+	int ret = 0;
+
+	list_for_each_entry(vbo, &bo->vm_mappings, bo_link) {
+		if (!vbo->stale || !vbo->vm->jobs)
+			continue;
+		/* Others may add fences meanwhile, behind the stale entries. */
+		dma_resv_iter_begin(&cursor, vbo->vm->jobs,
+				    DMA_RESV_USAGE_BOOKKEEP);
+		dma_resv_for_each_fence_unlocked(&cursor, fence) {
+			dma_fence_get(fence);
+			ret = drm_sched_job_add_dependency(job, fence);
+			if (ret)
+				break;
+		}
+		dma_resv_iter_end(&cursor);
+		if (ret)
+			return ret;
+	}
+	return 0;
 }
 
 /**

@@ -5,6 +5,47 @@
 
 #include "../vgpu_device.h"
 
+/* vgpu_vm.c */
+extern const struct vgpu_pt_ops vgpu_vm_pt_ops;
+int vgpu_vm_setup(struct vgpu_vm *vm, struct vgpu_device *vdev,
+		  const struct vgpu_pt_ops *ops);
+void vgpu_vm_teardown(struct vgpu_vm *vm);
+void vgpu_vm_lock_cpu(struct vgpu_vm *vm);
+void vgpu_vm_begin_write(struct vgpu_vm *vm);
 void vgpu_vm_publish(struct vgpu_vm *vm, bool changed);
+void vgpu_vm_publish_unlocked(struct vgpu_vm *vm);
+struct dma_fence *vgpu_vm_publish_later(struct vgpu_vm *vm);
+void vgpu_vm_clear_pages(struct vgpu_vm *vm, u64 first, u64 last, u64 value);
+
+/* vgpu_vm_pool.c */
+int vgpu_vm_pool_alloc(struct vgpu_vm *vm, struct vgpu_pt_mem *mem);
+void vgpu_vm_pool_free(struct vgpu_vm *vm, const struct vgpu_pt_mem *mem);
+void vgpu_vm_pool_zero(struct vgpu_vm *vm);
+bool vgpu_vm_pool_has_room(struct vgpu_vm *vm);
+void vgpu_vm_pool_take_idle(struct vgpu_vm *vm, struct list_head *idle);
+void vgpu_vm_pool_delete(struct list_head *idle);
+
+/* vgpu_vm_trim.c */
+void vgpu_vm_trim_init(struct vgpu_vm *vm);
+void vgpu_vm_trim_fini(struct vgpu_vm *vm);
+void vgpu_vm_trim_later(struct vgpu_vm *vm);
+void vgpu_vm_trim(struct vgpu_vm *vm);
+void vgpu_vm_make_room(struct vgpu_vm *vm);
+
+/* vgpu_vm_bo.c */
+bool vgpu_vm_range_ok(u64 va, u64 size);
+struct vgpu_vm_bo *vgpu_vbo_new(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va,
+				u64 offset, u64 size, u64 pte_flags);
+void vgpu_vbo_free(struct vgpu_vm_bo *vbo);
+void vgpu_vbo_set_moved(struct vgpu_vm_bo *vbo, bool moved);
+void vgpu_vbo_clear(struct vgpu_vm_bo *vbo);
+int vgpu_vbo_write(struct vgpu_vm_bo *vbo, u64 first, u64 last);
+int vgpu_vbo_write_all(struct vgpu_vm_bo *vbo);
+
+/* Do the entries of a mapping lead somewhere? Its BO's reservation is held. */
+static inline bool vgpu_vbo_has_entries(const struct vgpu_vm_bo *vbo)
+{
+	return !vbo->moved || vbo->stale;
+}
 
 #endif /* VGPU_VM_PRIV_H */

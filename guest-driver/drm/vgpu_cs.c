@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * amdgpu's CS, second half: a job's BOs are brought to their places and into
+ * the page tables, what it has to wait for is collected, and it is pushed.
+ *
+ * The job's end goes into the reservations of all BOs that it names, so none
+ * of them is moved under it, and into that of the file (vgpu_file.root), so
+ * that mappings are not taken away under it. What it waits for:
+ *
+ *	KERNEL fences of its BOs, and what made the page tables valid: always
+ *	other users' fences in its BOs: unless the BO is EXPLICIT_SYNC
+ *	its own file's earlier jobs: only as far as user space says so
+ */
+#include <linux/dma-fence-chain.h>
+#include <linux/sched/signal.h>
+#include <drm/amdgpu_drm.h>
+#include <drm/drm_drv.h>
+
+#include "vgpu_cs.h"
+
+/* A job adds one fence to a reservation, moving the BO another. */
+#define CS_FENCES	2
+
+static int cs_lock(struct vgpu_cs *cs)
+{
+	struct drm_exec *exec = &cs->exec;
+	u32 i;
+	int ret = 0;
+
+	drm_exec_until_all_locked(exec) {
+		ret = drm_exec_prepare_obj(exec, cs->vf->root, CS_FENCES);
+		drm_exec_retry_on_contention(exec);
+		if (ret)
+			return ret;
+		for (i = 0; cs->list && i < cs->list->n; i++) {
+			ret = drm_exec_prepare_obj(exec,
+						   &cs->list->bo[i]->tbo.base,
+						   CS_FENCES);
+			drm_exec_retry_on_contention(exec);
+			if (ret)
+				return ret;
+		}
+		if (cs->user_fence) {
+			ret = drm_exec_prepare_obj(exec,
+						   &cs->user_fence->tbo.base,
+						   CS_FENCES);
+			drm_exec_retry_on_contention(exec);
+			if (ret)
+				return ret;
+		}
+	}
+	return ret;
+}
+
+/* To where it belongs; VRAM that has no room is not insisted on. */
+static int cs_place(struct vgpu_bo *bo)
+{
+	u32 domain = bo->domains;
+	int ret;
+
+	if (bo->tbo.pin_count)
+		return 0;
+	if (bo->userptr)
+		return vgpu_userptr_bind(bo);
+	/* GPU-only page tables do not reach plain system memory. */
+	if (!(domain & ~(u32)AMDGPU_GEM_DOMAIN_CPU))
+		domain = AMDGPU_GEM_DOMAIN_GTT;
+	ret = vgpu_bo_validate(bo, domain, true);
+	if (ret == -ENOMEM && domain == AMDGPU_GEM_DOMAIN_VRAM)
+		ret = vgpu_bo_validate(bo, domain | AMDGPU_GEM_DOMAIN_GTT,
+				       true);
+	return ret;
+}
+
+static int cs_place_all(struct vgpu_cs *cs)
+{
+	struct drm_gem_object *gem;
+	int ret;
+
+	ret = vgpu_file_do_always(cs->vf, cs_place);
+	if (ret)
+		return ret;
+	drm_exec_for_each_locked_object(&cs->exec, gem) {
+		if (gem == cs->vf->root)
+			continue;
+		ret = cs_place(gem_to_vgpu_bo(gem));
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/*
+ * Jobs that run may not see memory that is still to be cleared or copied. Jobs
+ * that are still to run wait for that themselves.
+ */
+static int cs_wait_content(struct vgpu_cs *cs)
+{
+	struct drm_gem_object *gem;
+	long left = 1;
+
+	if (!vgpu_file_busy(cs->vf))
+		return 0;
+	drm_exec_for_each_locked_object(&cs->exec, gem) {
+		left = dma_resv_wait_timeout(gem->resv, DMA_RESV_USAGE_KERNEL,
+					     true, MAX_SCHEDULE_TIMEOUT);
+		if (left < 0)
+			return left;
+	}
+	return 0;
+}
+
+/* The number is written by the kernel's ring: VMID 0 has to reach it. */
+static int cs_place_user_fence(struct vgpu_cs *cs)
+{
+	u64 mc;
+	int ret;
+
+	if (!cs->user_fence)
+		return 0;
+	ret = vgpu_bo_validate_gart(cs->user_fence);
+	if (ret)
+		return ret;
+	mc = vgpu_bo_mc_addr(cs->user_fence);
+	if (WARN_ON_ONCE(mc == VGPU_MC_NONE))
+		return -EINVAL;
+	cs->user_fence_mc = mc + cs->user_fence_at;
+	return 0;
+}
+
+static bool cs_must_wait(struct vgpu_cs *cs, struct dma_fence *fence,
+			 enum dma_resv_usage usage, bool explicit)
+{
+	struct drm_sched_fence *sched_fence;
+
+	if (usage == DMA_RESV_USAGE_KERNEL)
+		return true;
+	if (explicit)
+		return false;
+	sched_fence = to_drm_sched_fence(fence);
+	return !sched_fence || sched_fence->owner != cs->vf->vm;
+}
+
+static int cs_sync_to(struct vgpu_cs *cs, struct dma_resv *resv, bool explicit)
+{
+	struct dma_resv_iter cursor;
+	struct dma_fence *fence;
+	int ret;
+
+	dma_resv_for_each_fence(&cursor, resv, DMA_RESV_USAGE_READ, fence) {
+		if (!cs_must_wait(cs, fence, dma_resv_iter_usage(&cursor),
+				  explicit))
+			continue;
+		ret = drm_sched_job_add_dependency(&cs->job->base.base,
+						   dma_fence_get(fence));
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int cs_sync(struct vgpu_cs *cs)
+{
+	struct drm_gem_object *gem;
+	bool explicit;
+	int ret;
+
+	drm_exec_for_each_locked_object(&cs->exec, gem) {
+		explicit = gem != cs->vf->root &&
+			   gem_to_vgpu_bo(gem)->flags &
+				   AMDGPU_GEM_CREATE_EXPLICIT_SYNC;
+		ret = cs_sync_to(cs, gem->resv, explicit);
+		/* Moves may have used up what was made room for. */
+		if (!ret)
+			ret = dma_resv_reserve_fences(gem->resv, 1);
+		if (ret)
+			return ret;
+	}
+	return drm_sched_job_add_dependency(&cs->job->base.base,
+					    vgpu_vm_last_update(cs->vf->vm));
+}
+
+static void cs_signal(struct vgpu_cs *cs, struct dma_fence *fence)
+{
+	u32 i;
+
+	for (i = 0; i < cs->num_signals; i++) {
+		struct vgpu_cs_signal *signal = &cs->signals[i];
+
+		if (signal->chain) {
+			drm_syncobj_add_point(signal->syncobj, signal->chain,
+					      fence, signal->point);
+			signal->chain = NULL;
+		} else {
+			drm_syncobj_replace_fence(signal->syncobj, fence);
+		}
+	}
+}
+
+/* Cannot fail any more. Returns the job's number. */
+static u64 cs_push(struct vgpu_cs *cs)
+{
+	struct vgpu_job *job = cs->job;
+	struct drm_gem_object *gem;
+	struct dma_fence *fence;
+	u64 seq;
+
+	if (cs->user_fence)
+		vgpu_job_add_user_fence(job, cs->user_fence_mc,
+					vgpu_ctx_next_seq(cs->ctx, cs->ring));
+	drm_sched_job_arm(&job->base.base);
+	fence = dma_fence_get(&job->base.base.s_fence->finished);
+	drm_exec_for_each_locked_object(&cs->exec, gem) {
+		dma_resv_add_fence(gem->resv, fence, DMA_RESV_USAGE_WRITE);
+		if (gem != cs->vf->root)
+			ttm_bo_move_to_lru_tail_unlocked(&gem_to_vgpu_bo(gem)->tbo);
+	}
+	vgpu_file_used(cs->vf);
+	seq = vgpu_ctx_add_fence(cs->ctx, cs->ring, fence);
+	cs_signal(cs, fence);
+	cs->job = NULL;
+	drm_sched_entity_push_job(&job->base.base);
+	dma_fence_put(fence);
+	return seq;
+}
+
+/* Pages of user pointers; nothing is locked. */
+static int cs_find_pages(struct vgpu_cs *cs)
+{
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; !ret && cs->list && i < cs->list->n; i++)
+		if (cs->list->bo[i]->userptr)
+			ret = vgpu_userptr_prepare(cs->list->bo[i]);
+	return ret;
+}
+
+static bool cs_pages_valid(struct vgpu_cs *cs)
+{
+	u32 i;
+
+	for (i = 0; cs->list && i < cs->list->n; i++)
+		if (cs->list->bo[i]->userptr &&
+		    !vgpu_userptr_valid(cs->list->bo[i]))
+			return false;
+	return true;
+}
+
+/* va_lock held. -EAGAIN: pages or BOs have moved, look again. */
+static int cs_submit_locked(struct vgpu_cs *cs, u64 *seq)
+{
+	struct mutex *notifier_lock = &cs->vf->vdev->mman.notifier_lock;
+	struct vgpu_vm *vm = cs->vf->vm;
+	int ret;
+
+	ret = vgpu_vm_settle(vm, !vgpu_file_busy(cs->vf));
+	if (ret)
+		return ret;
+	drm_exec_init(&cs->exec, DRM_EXEC_INTERRUPTIBLE_WAIT |
+				 DRM_EXEC_IGNORE_DUPLICATES, 0);
+	ret = cs_lock(cs);
+	if (!ret)
+		ret = cs_place_all(cs);
+	if (!ret)
+		ret = cs_place_user_fence(cs);
+	if (!ret)
+		ret = cs_wait_content(cs);
+	if (!ret)
+		ret = vgpu_vm_update_moved(vm, &cs->exec.ticket,
+					   !vgpu_file_busy(cs->vf));
+	if (!ret)
+		ret = cs_sync(cs);
+	if (!ret) {
+		/* From here on notifiers, and moves, wait for the job. */
+		mutex_lock(notifier_lock);
+		mutex_lock(&vm->push_lock);
+		if (cs_pages_valid(cs) && vgpu_vm_is_settled(vm))
+			*seq = cs_push(cs);
+		else
+			ret = -EAGAIN;
+		mutex_unlock(&vm->push_lock);
+		mutex_unlock(notifier_lock);
+	}
+	drm_exec_fini(&cs->exec);
+	return ret;
+}
+
+/* The page tables are made anew for contexts that know of the loss. */
+static int cs_revive_vm(struct vgpu_cs *cs)
+{
+	struct vgpu_vm *vm = cs->vf->vm;
+	int ret;
+
+	if (vm->vram_epoch == atomic_read(&cs->vf->vdev->hw.vram_epoch))
+		return 0;
+	ret = vgpu_file_wait_idle(cs->vf, true);
+	if (!ret)
+		vgpu_vm_revive(vm);
+	return ret;
+}
+
+static int cs_submit(struct vgpu_cs *cs, u64 *seq)
+{
+	struct mutex *va_lock = &cs->vf->vm->va_lock;
+	int ret;
+
+	do {
+		ret = cs_find_pages(cs);
+		if (ret)
+			return ret;
+		ret = mutex_lock_interruptible(va_lock);
+		if (ret)
+			return -ERESTARTSYS;
+		/* One at a time: the ring forgets no job that is not done. */
+		ret = vgpu_ctx_throttle(cs->ctx, cs->ring);
+		if (!ret)
+			ret = cs_revive_vm(cs);
+		if (!ret)
+			ret = cs_submit_locked(cs, seq);
+		mutex_unlock(va_lock);
+	} while (ret == -EAGAIN && !signal_pending(current));
+	return ret == -EAGAIN ? -ERESTARTSYS : ret;
+}
+
+/* From here on the device stays until the job is pushed. */
+static int cs_submit_device(struct vgpu_cs *cs, u64 *seq)
+{
+	int idx, ret;
+
+	if (!drm_dev_enter(&cs->vf->vdev->drm, &idx))
+		return -ENODEV;
+	ret = cs_submit(cs, seq);
+	drm_dev_exit(idx);
+	return ret;
+}
+
+static int cs_file_vm(struct vgpu_file *vf)
+{
+	int idx, ret;
+
+	if (!drm_dev_enter(&vf->vdev->drm, &idx))
+		return -ENODEV;
+	ret = vgpu_file_vm(vf);
+	drm_dev_exit(idx);
+	return ret;
+}
+
+static bool cs_vram_lost(const struct vgpu_cs *cs)
+{
+	return cs->ctx->vram_epoch !=
+	       atomic_read(&cs->vf->vdev->hw.vram_epoch);
+}
+
+/**
+ * vgpu_cs_ioctl() - DRM_AMDGPU_CS: submit a job
+ * @drm: DRM device
+ * @data: union drm_amdgpu_cs
+ * @file: whose
+ *
+ * Return: 0; -EINVAL for what cannot be, IPs without a ring and IBs for more
+ * than one ring; -ENOENT for unknown BOs, lists and syncobjs; -ECANCELED for a
+ * guilty context, and when VRAM was lost since the context was made;
+ * -ETIME if a point of a timeline that it was to wait for is not submitted in
+ * five seconds; -ENODEV; -EFAULT, -ENOMEM, -ERESTARTSYS; the error of an earlier
+ * job of the ring.
+ */
+int vgpu_cs_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	union drm_amdgpu_cs *args = data;
+	struct vgpu_cs cs = {
+		.vf = to_vgpu_file(file),
+		.file = file,
+	};
+	u64 seq;
+	int ret;
+
+	if (!args->in.num_chunks)
+		return -EINVAL;
+	cs.ctx = vgpu_ctx_get(cs.vf, args->in.ctx_id);
+	if (!cs.ctx)
+		return -EINVAL;
+	ret = cs_file_vm(cs.vf);
+	if (!ret && (atomic_read(&cs.ctx->state->guilty) || cs_vram_lost(&cs)))
+		ret = -ECANCELED;
+	if (!ret)
+		ret = vgpu_cs_parse(&cs, &args->in);
+	if (!ret)
+		ret = cs_submit_device(&cs, &seq);
+	vgpu_cs_free(&cs);
+	vgpu_ctx_put(cs.ctx);
+	if (ret)
+		return ret;
+	memset(args, 0, sizeof(*args));
+	args->out.handle = seq;
+	return 0;
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * amdgpu's WAIT_CS, WAIT_FENCES and FENCE_TO_HANDLE: the ends of jobs, by
+ * context, ring and number.
+ */
+#include <linux/file.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/sync_file.h>
+#include <drm/amdgpu_drm.h>
+#include <drm/drm_syncobj.h>
+
+#include "vgpu_file.h"
+
+/* More is no wait, and shall not make us allocate. */
+#define WAIT_MAX_FENCES	SZ_64K
+
+/* NULL: done long ago. */
+static struct dma_fence *wait_find(struct vgpu_file *vf,
+				   const struct drm_amdgpu_fence *user)
+{
+	struct vgpu_ctx_ring *ring;
+	struct dma_fence *fence;
+	struct vgpu_ctx *ctx;
+	int ret;
+
+	ctx = vgpu_ctx_get(vf, user->ctx_id);
+	if (!ctx)
+		return ERR_PTR(-EINVAL);
+	ret = vgpu_ctx_ring(ctx, user->ip_type, user->ip_instance, user->ring,
+			    &ring);
+	fence = ret ? ERR_PTR(ret) : vgpu_ctx_fence(ctx, ring, user->seq_no);
+	vgpu_ctx_put(ctx);
+	return fence;
+}
+
+/* Returns what is left of the time, at least 1; 0: it was up; or an error. */
+static long wait_one(struct dma_fence *fence, long left)
+{
+	if (!fence)
+		return left ?: 1;
+	left = dma_fence_wait_timeout(fence, true, left);
+	if (left > 0 && fence->error)
+		return fence->error;
+	return left;
+}
+
+/**
+ * vgpu_wait_cs_ioctl() - DRM_AMDGPU_WAIT_CS
+ * @drm: DRM device
+ * @data: union drm_amdgpu_wait_cs
+ * @file: whose contexts
+ *
+ * Status 1 says that time was up.
+ *
+ * Return: 0; -EINVAL for a context, ring or number that is not; the job's
+ * error; -ERESTARTSYS.
+ */
+int vgpu_wait_cs_ioctl(struct drm_device *drm, void *data,
+		       struct drm_file *file)
+{
+	union drm_amdgpu_wait_cs *args = data;
+	const struct drm_amdgpu_fence user = {
+		.ctx_id = args->in.ctx_id,
+		.ip_type = args->in.ip_type,
+		.ip_instance = args->in.ip_instance,
+		.ring = args->in.ring,
+		.seq_no = args->in.handle,
+	};
+	long left = vgpu_gem_timeout(args->in.timeout);
+	struct dma_fence *fence;
+
+	fence = wait_find(to_vgpu_file(file), &user);
+	if (IS_ERR(fence))
+		return PTR_ERR(fence);
+	left = wait_one(fence, left);
+	dma_fence_put(fence);
+	if (left < 0)
+		return left;
+	memset(args, 0, sizeof(*args));
+	args->out.status = !left;
+	return 0;
+}
+
+static int wait_all(struct vgpu_file *vf, const struct drm_amdgpu_fence *users,
+		    u32 n, union drm_amdgpu_wait_fences *args)
+{
+	u64 deadline = args->in.timeout_ns;
+	long left = 1;
+	u32 i;
+
+	for (i = 0; left && i < n; i++) {
+		struct dma_fence *fence = wait_find(vf, &users[i]);
+
+		if (IS_ERR(fence))
+			return PTR_ERR(fence);
+		left = wait_one(fence, vgpu_gem_timeout(deadline));
+		dma_fence_put(fence);
+		if (left < 0)
+			return left;
+	}
+	memset(args, 0, sizeof(*args));
+	args->out.status = left > 0;
+	return 0;
+}
+
+static int wait_any(struct vgpu_file *vf, const struct drm_amdgpu_fence *users,
+		    u32 n, union drm_amdgpu_wait_fences *args)
+{
+	long left = vgpu_gem_timeout(args->in.timeout_ns);
+	struct dma_fence **fences;
+	u32 i, found = 0, first = U32_MAX;
+	int ret = 0;
+
+	fences = kvcalloc(n, sizeof(*fences), GFP_KERNEL);
+	if (!fences)
+		return -ENOMEM;
+	for (; found < n; found++) {
+		fences[found] = wait_find(vf, &users[found]);
+		if (IS_ERR(fences[found])) {
+			ret = PTR_ERR(fences[found]);
+			goto put;
+		}
+		if (!fences[found]) {
+			first = found;
+			left = 1;
+			goto done;
+		}
+	}
+	left = dma_fence_wait_any_timeout(fences, n, true, left, &first);
+	if (left < 0) {
+		ret = left;
+		goto put;
+	}
+	if (left && first < n)
+		ret = fences[first]->error;
+done:
+	memset(args, 0, sizeof(*args));
+	args->out.status = left > 0;
+	args->out.first_signaled = first;
+put:
+	for (i = 0; i < found; i++)
+		dma_fence_put(fences[i]);
+	kvfree(fences);
+	return ret;
+}
+
+/**
+ * vgpu_wait_fences_ioctl() - DRM_AMDGPU_WAIT_FENCES
+ * @drm: DRM device
+ * @data: union drm_amdgpu_wait_fences
+ * @file: whose contexts
+ *
+ * Status 0 says that time was up.
+ *
+ * Return: 0; -EINVAL for contexts, rings or numbers that are not, too many
+ * fences, or any of none; the error of a job; -EFAULT, -ENOMEM, -ERESTARTSYS.
+ */
+int vgpu_wait_fences_ioctl(struct drm_device *drm, void *data,
+			   struct drm_file *file)
+{
+	union drm_amdgpu_wait_fences *args = data;
+	struct vgpu_file *vf = to_vgpu_file(file);
+	u32 n = args->in.fence_count;
+	struct drm_amdgpu_fence *users;
+	int ret;
+
+	if (n > WAIT_MAX_FENCES || (!n && !args->in.wait_all))
+		return -EINVAL;
+	users = vmemdup_array_user(u64_to_user_ptr(args->in.fences), n,
+				   sizeof(*users));
+	if (IS_ERR(users))
+		return PTR_ERR(users);
+	ret = args->in.wait_all ? wait_all(vf, users, n, args) :
+				  wait_any(vf, users, n, args);
+	kvfree(users);
+	return ret;
+}
+
+static int fence_to_sync_file(struct dma_fence *fence, u32 *out)
+{
+	struct sync_file *sync;
+	int fd = get_unused_fd_flags(O_CLOEXEC);
+
+	if (fd < 0)
+		return fd;
+	sync = sync_file_create(fence);
+	if (!sync) {
+		put_unused_fd(fd);
+		return -ENOMEM;
+	}
+	fd_install(fd, sync->file);
+	*out = fd;
+	return 0;
+}
+
+static int fence_to_syncobj(struct drm_file *file, struct dma_fence *fence,
+			    bool as_fd, u32 *out)
+{
+	struct drm_syncobj *syncobj;
+	int fd, ret;
+
+	ret = drm_syncobj_create(&syncobj, 0, fence);
+	if (ret)
+		return ret;
+	if (as_fd) {
+		ret = drm_syncobj_get_fd(syncobj, &fd);
+		if (!ret)
+			*out = fd;
+	} else {
+		ret = drm_syncobj_get_handle(file, syncobj, out);
+	}
+	drm_syncobj_put(syncobj);
+	return ret;
+}
+
+/**
+ * vgpu_fence_to_handle_ioctl() - DRM_AMDGPU_FENCE_TO_HANDLE
+ * @drm: DRM device
+ * @data: union drm_amdgpu_fence_to_handle
+ * @file: whose contexts
+ *
+ * Return: 0; -EINVAL for a context, ring, number or kind of handle that is
+ * not; the error of the ring's last job; -EMFILE, -ENOMEM.
+ */
+int vgpu_fence_to_handle_ioctl(struct drm_device *drm, void *data,
+			       struct drm_file *file)
+{
+	union drm_amdgpu_fence_to_handle *args = data;
+	u32 what = args->in.what, handle = 0;
+	struct dma_fence *fence;
+	int ret;
+
+	fence = wait_find(to_vgpu_file(file), &args->in.fence);
+	if (IS_ERR(fence))
+		return PTR_ERR(fence);
+	if (!fence)
+		fence = dma_fence_get_stub();
+
+	switch (what) {
+	case AMDGPU_FENCE_TO_HANDLE_GET_SYNCOBJ:
+	case AMDGPU_FENCE_TO_HANDLE_GET_SYNCOBJ_FD:
+		ret = fence_to_syncobj(file, fence,
+				       what == AMDGPU_FENCE_TO_HANDLE_GET_SYNCOBJ_FD,
+				       &handle);
+		break;
+	case AMDGPU_FENCE_TO_HANDLE_GET_SYNC_FILE_FD:
+		ret = fence_to_sync_file(fence, &handle);
+		break;
+	default:
+		ret = -EINVAL;
+	}
+	dma_fence_put(fence);
+	if (!ret) {
+		memset(args, 0, sizeof(*args));
+		args->out.handle = handle;
+	}
+	return ret;
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Faults of the render node's jobs. Their VMIDs do not retry, and the job goes
+ * on: a fault is logged, and remembered for AMDGPU_INFO_GPUVM_FAULT.
+ */
+#include "vgpu/bits.h"
+#include "vgpu/gmc.h"
+#include "vgpu/ih.h"
+#include "vgpu_file.h"
+
+/* As AMDGPU_VMHUB_TYPE_MM0, which is where SDMA belongs. */
+#define FAULT_HUB	1
+
+/* Hard interrupt context. */
+static void fault_irq(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
+		      void *arg)
+{
+	struct vgpu_sched *sched = &vdev->sched;
+	u32 status, rw = iv->data[1] & IH_FAULT_D1__WRITE;
+	struct vgpu_file *vf;
+	unsigned long flags;
+	u64 addr;
+
+	if (iv->vmid < VGPU_FIRST_GFX_VMID || iv->vmid > VGPU_LAST_GFX_VMID)
+		return;
+	addr = ((u64)iv->data[0] << 12) |
+	       (u64)(iv->data[1] & IH_FAULT_D1__VA_HI) << 44;
+	status = VGPU_PREP(VM_L2_PROTECTION_FAULT_STATUS__VMID, (u32)iv->vmid) |
+		 (rw ? VM_L2_PROTECTION_FAULT_STATUS__RW : 0);
+
+	xa_lock_irqsave(&sched->files, flags);
+	vf = xa_load(&sched->files, iv->pasid);
+	if (vf) {
+		vf->fault.addr = addr;
+		vf->fault.status = status;
+		vf->fault.vmhub = FAULT_HUB;
+	}
+	xa_unlock_irqrestore(&sched->files, flags);
+	drm_err_ratelimited(&vdev->drm,
+			    "no-retry %s fault of a job at %#llx, vmid %u, pasid %u\n",
+			    rw ? "write" : "read", addr, iv->vmid, iv->pasid);
+}
+
+/**
+ * vgpu_fault_add_file() - remember the faults of a file's address space
+ * @vf: file with an address space
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int vgpu_fault_add_file(struct vgpu_file *vf)
+{
+	return xa_err(xa_store_irq(&vf->vdev->sched.files, vf->pasid, vf,
+				   GFP_KERNEL));
+}
+
+/**
+ * vgpu_fault_del_file() - undo vgpu_fault_add_file()
+ * @vf: file
+ */
+void vgpu_fault_del_file(struct vgpu_file *vf)
+{
+	xa_erase_irq(&vf->vdev->sched.files, vf->pasid);
+}
+
+/**
+ * vgpu_fault_last() - the last fault of a file
+ * @vf: file
+ * @fault: it, or zeros
+ */
+void vgpu_fault_last(struct vgpu_file *vf,
+		     struct drm_amdgpu_info_gpuvm_fault *fault)
+{
+	struct xarray *files = &vf->vdev->sched.files;
+	unsigned long flags;
+
+	xa_lock_irqsave(files, flags);
+	*fault = vf->fault;
+	xa_unlock_irqrestore(files, flags);
+}
+
+/**
+ * vgpu_fault_init() - listen to faults of jobs
+ * @vdev: device, its interrupts work
+ *
+ * Return: 0, or as vgpu_ih_register().
+ */
+int vgpu_fault_init(struct vgpu_device *vdev)
+{
+	xa_init_flags(&vdev->sched.files, XA_FLAGS_LOCK_IRQ);
+	return vgpu_ih_register(vdev, IH_CLIENT_VMC, IH_SRC_VM_FAULT,
+				fault_irq, NULL);
+}
+
+/**
+ * vgpu_fault_fini() - undo vgpu_fault_init()
+ * @vdev: device
+ */
+void vgpu_fault_fini(struct vgpu_device *vdev)
+{
+	vgpu_ih_unregister(vdev, IH_CLIENT_VMC, IH_SRC_VM_FAULT, fault_irq);
+}

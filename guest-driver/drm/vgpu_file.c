@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Open files: address space and handles.
+ *
+ * A file has an address space once it maps or submits something. Its mappings
+ * of a BO are there as long as it has a handle of it. The address space's
+ * mappings are changed under vgpu_vm.va_lock; what a running job may use is
+ * changed when no job of the file runs.
+ */
+#include <linux/slab.h>
+#include <drm/amdgpu_drm.h>
+#include <drm/drm_gem.h>
+
+#include "vgpu_file.h"
+
+/**
+ * struct vgpu_handle - a BO that a file has handles of
+ * @node: in vgpu_file.handles
+ * @always_link: in vgpu_file.always, or empty
+ * @bo: BO; kept by the handles
+ * @n: handles
+ */
+struct vgpu_handle {
+	struct rb_node node;
+	struct list_head always_link;
+	struct vgpu_bo *bo;
+	unsigned int n;
+};
+
+static int handle_cmp(const void *key, const struct rb_node *node)
+{
+	const struct vgpu_bo *bo = key;
+	const struct vgpu_handle *h = rb_entry(node, struct vgpu_handle, node);
+
+	return bo < h->bo ? -1 : bo > h->bo;
+}
+
+static int handle_cmp_node(struct rb_node *new, const struct rb_node *node)
+{
+	return handle_cmp(rb_entry(new, struct vgpu_handle, node)->bo, node);
+}
+
+static void root_free(struct drm_gem_object *root)
+{
+	drm_gem_object_release(root);
+	kfree(root);
+}
+
+static const struct drm_gem_object_funcs root_funcs = {
+	.free = root_free,
+};
+
+/* vf->lock held. */
+static int file_create_vm(struct vgpu_file *vf)
+{
+	struct drm_gem_object *root;
+	struct vgpu_vm *vm;
+	int pasid, ret;
+
+	pasid = vgpu_pasid_alloc();
+	if (pasid < 0)
+		return pasid;
+	root = kzalloc(sizeof(*root), GFP_KERNEL);
+	if (!root) {
+		vgpu_pasid_free(pasid);
+		return -ENOMEM;
+	}
+	vm = vgpu_vm_create(vf->vdev, pasid, false);
+	if (IS_ERR(vm)) {
+		kfree(root);
+		vgpu_pasid_free(pasid);
+		return PTR_ERR(vm);
+	}
+	drm_gem_private_object_init(&vf->vdev->drm, root, PAGE_SIZE);
+	root->funcs = &root_funcs;
+	vf->pasid = pasid;
+	vf->root = root;
+	vm->jobs = root->resv;
+	ret = vgpu_fault_add_file(vf);
+	if (ret) {
+		vgpu_vm_destroy(vm);
+		vf->root = NULL;
+		drm_gem_object_put(root);
+		vgpu_pasid_free(pasid);
+		return ret;
+	}
+	/* Who sees it, sees the rest. */
+	smp_store_release(&vf->vm, vm);
+	return 0;
+}
+
+/**
+ * vgpu_file_vm() - see to it that a file has an address space
+ * @vf: file
+ *
+ * Takes vf->lock, and creates BOs under it.
+ *
+ * Return: 0, -ENOMEM, -ENOSPC without a free PASID.
+ */
+int vgpu_file_vm(struct vgpu_file *vf)
+{
+	int ret = 0;
+
+	/* Pairs with the release in file_create_vm(). */
+	if (smp_load_acquire(&vf->vm))
+		return 0;
+	mutex_lock(&vf->lock);
+	if (!vf->vm)
+		ret = file_create_vm(vf);
+	mutex_unlock(&vf->lock);
+	return ret;
+}
+
+/**
+ * vgpu_file_wait_idle() - wait until no job of a file runs or waits
+ * @vf: file with an address space
+ * @interruptible: signals may end the wait
+ *
+ * Return: 0 or -ERESTARTSYS.
+ */
+int vgpu_file_wait_idle(struct vgpu_file *vf, bool interruptible)
+{
+	long left = dma_resv_wait_timeout(vf->root->resv,
+					  DMA_RESV_USAGE_BOOKKEEP,
+					  interruptible, MAX_SCHEDULE_TIMEOUT);
+
+	return left < 0 ? left : 0;
+}
+
+/**
+ * vgpu_file_busy() - is there a job of the file that is not done?
+ * @vf: file with an address space
+ */
+bool vgpu_file_busy(struct vgpu_file *vf)
+{
+	return !dma_resv_test_signaled(vf->root->resv, DMA_RESV_USAGE_BOOKKEEP);
+}
+
+/**
+ * vgpu_file_open_bo() - a file gets a handle
+ * @gem: BO
+ * @file: file
+ *
+ * Return: 0, -EPERM for a VM_ALWAYS_VALID BO of another file, -ENOMEM.
+ */
+int vgpu_file_open_bo(struct drm_gem_object *gem, struct drm_file *file)
+{
+	struct vgpu_file *vf = to_vgpu_file(file);
+	struct vgpu_bo *bo = gem_to_vgpu_bo(gem);
+	struct vgpu_handle *h, *new;
+	struct rb_node *node;
+
+	if (bo->root && bo->root != vf->root)
+		return -EPERM;
+	new = kzalloc(sizeof(*new), GFP_KERNEL);
+	if (!new)
+		return -ENOMEM;
+	new->bo = bo;
+	INIT_LIST_HEAD(&new->always_link);
+
+	mutex_lock(&vf->lock);
+	node = rb_find_add(&new->node, &vf->handles, handle_cmp_node);
+	h = node ? rb_entry(node, struct vgpu_handle, node) : new;
+	h->n++;
+	mutex_unlock(&vf->lock);
+	if (h != new) {
+		kfree(new);
+	} else if (bo->root) {
+		dma_resv_lock(gem->resv, NULL);
+		list_add_tail(&new->always_link, &vf->always);
+		ttm_bo_set_bulk_move(&bo->tbo, &vf->bulk);
+		dma_resv_unlock(gem->resv);
+	}
+	return 0;
+}
+
+/**
+ * vgpu_file_do_always() - do something with all VM_ALWAYS_VALID BOs
+ * @vf: file with an address space, the reservation of its root held
+ * @fn: what; its error ends the loop
+ *
+ * Return: 0 or that error.
+ */
+int vgpu_file_do_always(struct vgpu_file *vf, vgpu_bo_fn fn)
+{
+	struct vgpu_handle *h;
+	int ret;
+
+	dma_resv_assert_held(vf->root->resv);
+	list_for_each_entry(h, &vf->always, always_link) {
+		ret = fn(h->bo);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/**
+ * vgpu_file_used() - all VM_ALWAYS_VALID BOs are in use now
+ * @vf: file with an address space, the reservation of its root held
+ *
+ * They become the last to be evicted, in one step however many they are.
+ */
+void vgpu_file_used(struct vgpu_file *vf)
+{
+	spinlock_t *lru_lock = &vf->vdev->mman.bdev.lru_lock;
+
+	spin_lock(lru_lock);
+	ttm_lru_bulk_move_tail(&vf->bulk);
+	spin_unlock(lru_lock);
+}
+
+/**
+ * vgpu_file_has_bo() - has a file a handle of a BO?
+ * @vf: file; its va_lock is held, no reservation is
+ * @bo: BO
+ *
+ * What is mapped while this is true is unmapped with the last handle.
+ */
+bool vgpu_file_has_bo(struct vgpu_file *vf, struct vgpu_bo *bo)
+{
+	bool has;
+
+	lockdep_assert_held(&vf->vm->va_lock);
+	mutex_lock(&vf->lock);
+	has = rb_find(bo, &vf->handles, handle_cmp);
+	mutex_unlock(&vf->lock);
+	return has;
+}
+
+static bool bo_is_mapped(const struct vgpu_bo *bo, const struct vgpu_vm *vm)
+{
+	const struct vgpu_vm_bo *vbo;
+
+	list_for_each_entry(vbo, &bo->vm_mappings, bo_link)
+		if (vbo->vm == vm)
+			return true;
+	return false;
+}
+
+static void file_unmap_bo(struct vgpu_file *vf, struct vgpu_handle *h)
+{
+	struct vgpu_bo *bo = h->bo;
+	bool mapped;
+
+	/* Neither mappings nor jobs come while this is held. */
+	mutex_lock(&vf->vm->va_lock);
+	ttm_bo_reserve(&bo->tbo, false, false, NULL);
+	list_del(&h->always_link);
+	if (bo->root)
+		ttm_bo_set_bulk_move(&bo->tbo, NULL);
+	mapped = bo_is_mapped(bo, vf->vm);
+	ttm_bo_unreserve(&bo->tbo);
+	if (mapped) {
+		/* Jobs in flight may use it. */
+		vgpu_file_wait_idle(vf, false);
+		ttm_bo_reserve(&bo->tbo, false, false, NULL);
+		vgpu_vm_bo_unmap_all(vf->vm, bo);
+		ttm_bo_unreserve(&bo->tbo);
+	}
+	mutex_unlock(&vf->vm->va_lock);
+}
+
+/**
+ * vgpu_file_close_bo() - a handle is closed
+ * @gem: BO
+ * @file: file
+ *
+ * With the last handle the file's mappings go. Waits until none of its jobs
+ * can use them.
+ */
+void vgpu_file_close_bo(struct drm_gem_object *gem, struct drm_file *file)
+{
+	struct vgpu_file *vf = to_vgpu_file(file);
+	struct vgpu_bo *bo = gem_to_vgpu_bo(gem);
+	struct vgpu_handle *h = NULL;
+	struct rb_node *node;
+
+	mutex_lock(&vf->lock);
+	node = rb_find(bo, &vf->handles, handle_cmp);
+	if (node) {
+		h = rb_entry(node, struct vgpu_handle, node);
+		if (--h->n)
+			h = NULL;
+		else
+			rb_erase(&h->node, &vf->handles);
+	}
+	mutex_unlock(&vf->lock);
+	if (!h)
+		return;
+
+	if (vf->vm)
+		file_unmap_bo(vf, h);
+	kfree(h);
+}
+
+/**
+ * vgpu_file_open() - a file is opened
+ * @drm: DRM device
+ * @file: file
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int vgpu_file_open(struct drm_device *drm, struct drm_file *file)
+{
+	struct vgpu_file *vf = kzalloc(sizeof(*vf), GFP_KERNEL);
+
+	if (!vf)
+		return -ENOMEM;
+	vf->vdev = to_vgpu(drm);
+	mutex_init(&vf->lock);
+	vf->handles = RB_ROOT;
+	INIT_LIST_HEAD(&vf->always);
+	ttm_lru_bulk_move_init(&vf->bulk);
+	idr_init_base(&vf->ctxs, 1);
+	idr_init_base(&vf->lists, 1);
+	file->driver_priv = vf;
+	return 0;
+}
+
+/**
+ * vgpu_file_close() - a file is closed
+ * @drm: DRM device
+ * @file: file; its handles are gone
+ */
+void vgpu_file_close(struct drm_device *drm, struct drm_file *file)
+{
+	struct vgpu_file *vf = to_vgpu_file(file);
+
+	vgpu_ctx_free_all(vf);
+	vgpu_bo_list_free_all(vf);
+	WARN_ON_ONCE(!RB_EMPTY_ROOT(&vf->handles));
+	if (vf->vm) {
+		vgpu_file_wait_idle(vf, false);
+		vgpu_fault_del_file(vf);
+		vgpu_sched_vm_gone(vf->vm);
+		vgpu_vm_destroy(vf->vm);
+		vgpu_pasid_free(vf->pasid);
+		drm_gem_object_put(vf->root);
+	}
+	ttm_lru_bulk_move_fini(&vf->vdev->mman.bdev, &vf->bulk);
+	idr_destroy(&vf->ctxs);
+	idr_destroy(&vf->lists);
+	mutex_destroy(&vf->lock);
+	kfree(vf);
+}
+
+/**
+ * vgpu_file_stop_jobs() - a file is about to be closed
+ * @file: file
+ *
+ * Jobs that have not begun never will, so that closing its handles does not
+ * wait for what they wait for.
+ */
+void vgpu_file_stop_jobs(struct drm_file *file)
+{
+	vgpu_ctx_free_all(to_vgpu_file(file));
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What belongs to an open file of the render node: its address space, GEM
+ * handles, contexts and BO lists.
+ */
+#ifndef VGPU_FILE_H
+#define VGPU_FILE_H
+
+#include <linux/idr.h>
+#include <linux/kref.h>
+#include <linux/mutex.h>
+#include <linux/rbtree.h>
+#include <drm/amdgpu_drm.h>
+
+#include "vgpu_drm_priv.h"
+#include "vgpu_job.h"
+
+/* What amdgpu keeps for itself at both ends of an address space. */
+#define VGPU_VA_RESERVED_BOTTOM	SZ_64K
+#define VGPU_VA_RESERVED_TOP	(SZ_2M + SZ_2M + SZ_64K)
+/* Engines do not take sign-extended addresses: what is above is the hole. */
+#define VGPU_VA_HOLE		BIT_ULL(VGPU_VA_BITS - 1)
+
+/* As amdgpu: rings of the DMA IP, fences that a context remembers for each. */
+#define VGPU_CTX_RINGS		2
+#define VGPU_CTX_FENCES		32u
+
+/**
+ * struct vgpu_file - an open file
+ * @vdev: device
+ * @lock: protects @handles, @ctxs and @lists, and the creation of @vm. Leaf
+ * @vm: address space, NULL until it is needed
+ * @pasid: of @vm
+ * @root: never anything but a reservation: that of @vm, with the fences of all
+ *        of its jobs, which BOs of VM_ALWAYS_VALID share; NULL as long as @vm
+ * @always: struct vgpu_handle of the latter; @root's reservation
+ * @bulk: the same BOs' places in TTM's LRU lists, one behind the other;
+ *        bdev.lru_lock
+ * @handles: struct vgpu_handle by BO
+ * @ctxs: struct vgpu_ctx by id
+ * @lists: struct vgpu_bo_list by handle
+ * @fault: the last one of its jobs; lock of vgpu_sched.files
+ */
+struct vgpu_file {
+	struct vgpu_device *vdev;
+	struct mutex lock;	/* tables of this file */
+	struct vgpu_vm *vm;
+	u16 pasid;
+	struct drm_gem_object *root;
+	struct list_head always;
+	struct ttm_lru_bulk_move bulk;
+	struct rb_root handles;
+	struct idr ctxs;
+	struct idr lists;
+	struct drm_amdgpu_info_gpuvm_fault fault;
+};
+
+/**
+ * struct vgpu_ctx_ring - a ring of a context
+ * @entity: the scheduler's part
+ * @next_seq: number of the next job; the first one's is 1
+ * @fences: the last jobs, by number; ring_lock
+ */
+struct vgpu_ctx_ring {
+	struct drm_sched_entity entity;
+	u64 next_seq;
+	struct dma_fence *fences[VGPU_CTX_FENCES];
+};
+
+/**
+ * struct vgpu_ctx - a context
+ * @ref: table's and users'
+ * @vdev: device
+ * @state: what its jobs know of it
+ * @ring_lock: protects numbers and fences
+ * @ring: rings of the DMA IP
+ * @priority: AMDGPU_CTX_PRIORITY_* that it was made with
+ * @resets: recoveries when it was made
+ * @resets_seen: recoveries that QUERY_STATE told of; vgpu_file.lock
+ * @vram_epoch: losses of VRAM when it was made
+ */
+struct vgpu_ctx {
+	struct kref ref;
+	struct vgpu_device *vdev;
+	struct vgpu_ctx_state *state;
+	spinlock_t ring_lock;	/* numbers and fences */
+	struct vgpu_ctx_ring ring[VGPU_CTX_RINGS];
+	s32 priority;
+	u64 resets;
+	u64 resets_seen;
+	int vram_epoch;
+};
+
+/**
+ * struct vgpu_bo_list - BOs of a job
+ * @ref: table's and users'
+ * @n: how many
+ * @bo: them, each with a reference
+ */
+struct vgpu_bo_list {
+	struct kref ref;
+	u32 n;
+	struct vgpu_bo *bo[] __counted_by(n);
+};
+
+static inline struct vgpu_file *to_vgpu_file(struct drm_file *file)
+{
+	return file->driver_priv;
+}
+
+typedef int (*vgpu_bo_fn)(struct vgpu_bo *bo);
+
+/* vgpu_file.c */
+int vgpu_file_vm(struct vgpu_file *vf);
+int vgpu_file_wait_idle(struct vgpu_file *vf, bool interruptible);
+bool vgpu_file_busy(struct vgpu_file *vf);
+bool vgpu_file_has_bo(struct vgpu_file *vf, struct vgpu_bo *bo);
+void vgpu_file_used(struct vgpu_file *vf);
+int vgpu_file_do_always(struct vgpu_file *vf, vgpu_bo_fn fn);
+
+/* vgpu_fault.c */
+int vgpu_fault_add_file(struct vgpu_file *vf);
+void vgpu_fault_del_file(struct vgpu_file *vf);
+void vgpu_fault_last(struct vgpu_file *vf,
+		     struct drm_amdgpu_info_gpuvm_fault *fault);
+int vgpu_fault_init(struct vgpu_device *vdev);
+void vgpu_fault_fini(struct vgpu_device *vdev);
+
+/* vgpu_ctx.c */
+struct vgpu_ctx *vgpu_ctx_get(struct vgpu_file *vf, u32 id);
+void vgpu_ctx_put(struct vgpu_ctx *ctx);
+int vgpu_ctx_ring(struct vgpu_ctx *ctx, u32 ip, u32 instance, u32 ring,
+		  struct vgpu_ctx_ring **out);
+struct dma_fence *vgpu_ctx_fence(struct vgpu_ctx *ctx,
+				 struct vgpu_ctx_ring *ring, u64 seq);
+u64 vgpu_ctx_next_seq(struct vgpu_ctx *ctx, struct vgpu_ctx_ring *ring);
+int vgpu_ctx_throttle(struct vgpu_ctx *ctx, struct vgpu_ctx_ring *ring);
+u64 vgpu_ctx_add_fence(struct vgpu_ctx *ctx, struct vgpu_ctx_ring *ring,
+		       struct dma_fence *fence);
+void vgpu_ctx_free_all(struct vgpu_file *vf);
+
+/* vgpu_bo_list.c */
+struct vgpu_bo_list *vgpu_bo_list_read(struct drm_file *file,
+				       const struct drm_amdgpu_bo_list_in *in);
+struct vgpu_bo_list *vgpu_bo_list_get(struct vgpu_file *vf, u32 handle);
+void vgpu_bo_list_put(struct vgpu_bo_list *list);
+void vgpu_bo_list_free_all(struct vgpu_file *vf);
+
+#endif /* VGPU_FILE_H */

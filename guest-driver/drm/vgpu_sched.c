@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Jobs of the render node on their way to an engine.
+ *
+ * The engines' schedulers (hw/vgpu_sdma_sched.c) run them. What they run goes
+ * into the kernel's own ring of the engine: INDIRECT packets with the job's
+ * VMID, then the user fence.
+ *
+ * There are two VMIDs for any number of address spaces. A job claims one just
+ * before it goes to the ring; a VMID changes hands when none of its jobs is on
+ * an engine. All of this is on the way to fences: nothing allocates, or takes
+ * a reservation.
+ */
+#include <linux/slab.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_managed.h>
+
+#include "vgpu/bits.h"
+#include "vgpu/sdma_packets.h"
+#include "vgpu_file.h"
+
+/* Lower and upper half. */
+#define USER_FENCE_DWORDS	(2 * SDMA_FENCE_DWORDS)
+
+static struct vgpu_job *to_job(struct vgpu_sdma_job *base)
+{
+	return container_of(base, struct vgpu_job, base);
+}
+
+static unsigned int job_engine(const struct vgpu_job *job)
+{
+	return vgpu_sdma_job_engine(&job->base);
+}
+
+/* A job that keeps the VMID busy, or NULL. vmid_lock held. */
+static struct dma_fence *slot_busy(const struct vgpu_vmid_slot *slot)
+{
+	unsigned int i;
+
+	for (i = 0; i < VGPU_NUM_SDMA; i++) {
+		if (slot->claim[i])
+			return slot->claim[i];
+		if (slot->used[i] && !dma_fence_is_signaled(slot->used[i]))
+			return slot->used[i];
+	}
+	return NULL;
+}
+
+static void slot_forget(struct vgpu_vmid_slot *slot)
+{
+	unsigned int i;
+
+	for (i = 0; i < VGPU_NUM_SDMA; i++) {
+		dma_fence_put(slot->used[i]);
+		slot->used[i] = NULL;
+	}
+	slot->vm = NULL;
+	slot->wanted = false;
+}
+
+/*
+ * Take an idle VMID from its owner, those that are not reserved first. Returns
+ * NULL if that is done, or a fence to wait for. vmid_lock held.
+ */
+static struct dma_fence *sched_free_vmid(struct vgpu_sched *sched)
+{
+	struct vgpu_vmid_slot *victim = NULL;
+	struct dma_fence *wait = NULL;
+	unsigned int i, pass;
+
+	for (pass = 0; pass < 2; pass++) {
+		for (i = 0; i < VGPU_NUM_GFX_VMIDS; i++) {
+			struct vgpu_vmid_slot *slot;
+			struct dma_fence *busy;
+
+			slot = &sched->vmid[(sched->next_vmid + i) %
+					    VGPU_NUM_GFX_VMIDS];
+			if (!slot->vm ||
+			    (!pass && READ_ONCE(slot->vm->vmid_reserved)))
+				continue;
+			busy = slot_busy(slot);
+			if (!busy) {
+				vgpu_vm_put_vmid(slot->vm);
+				slot_forget(slot);
+				return NULL;
+			}
+			if (!victim) {
+				victim = slot;
+				wait = busy;
+			}
+		}
+		if (victim)
+			break;
+	}
+	if (!victim)
+		return NULL;
+	sched->next_vmid = victim - sched->vmid + 1;
+	victim->wanted = true;
+	return dma_fence_get(wait);
+}
+
+/* Returns a fence to wait for, or NULL: job->slot or job->error is set. */
+static struct dma_fence *job_claim_vmid(struct vgpu_job *job)
+{
+	struct vgpu_sched *sched = &job->vdev->sched;
+	unsigned int engine = job_engine(job);
+	struct vgpu_vm *vm = job->vm;
+	struct vgpu_vmid_slot *slot;
+	struct dma_fence *busy;
+
+	lockdep_assert_held(&sched->vmid_lock);
+
+	if (vm->vmid) {
+		slot = &sched->vmid[vm->vmid - 1];
+		busy = slot_busy(slot);
+		if (busy && slot->wanted)
+			return dma_fence_get(busy);
+		slot->wanted = false;
+	} else {
+		int ret = vgpu_vm_get_vmid(vm);
+
+		if (ret == -ENOSPC) {
+			busy = sched_free_vmid(sched);
+			if (busy)
+				return busy;
+			ret = vgpu_vm_get_vmid(vm);
+		}
+		if (ret) {
+			job->error = ret;
+			return NULL;
+		}
+		slot = &sched->vmid[vm->vmid - 1];
+		slot->vm = vm;
+	}
+	slot->claim[engine] = dma_fence_get(&job->base.base.s_fence->finished);
+	job->slot = slot;
+	return NULL;
+}
+
+static struct dma_fence *job_prepare(struct vgpu_sdma_job *base)
+{
+	struct vgpu_job *job = to_job(base);
+	struct vgpu_sched *sched = &job->vdev->sched;
+	struct dma_fence *busy;
+	int idx;
+
+	if (!drm_dev_enter(&job->vdev->drm, &idx)) {
+		job->error = -ENODEV;
+		return NULL;
+	}
+	mutex_lock(&sched->vmid_lock);
+	busy = job_claim_vmid(job);
+	mutex_unlock(&sched->vmid_lock);
+	drm_dev_exit(idx);
+	return busy;
+}
+
+/* The job is on the ring, and @fence its end, or it will never be (NULL). */
+static void job_release_claim(struct vgpu_job *job, struct dma_fence *fence)
+{
+	struct vgpu_sched *sched = &job->vdev->sched;
+	struct vgpu_vmid_slot *slot = job->slot;
+	unsigned int engine = job_engine(job);
+
+	if (!slot)
+		return;
+	mutex_lock(&sched->vmid_lock);
+	dma_fence_put(slot->claim[engine]);
+	slot->claim[engine] = NULL;
+	if (fence) {
+		dma_fence_put(slot->used[engine]);
+		slot->used[engine] = dma_fence_get(fence);
+	}
+	mutex_unlock(&sched->vmid_lock);
+	job->slot = NULL;
+}
+
+/* Any context. -ETIME: the engine failed in just this job. */
+static void job_judge(struct vgpu_job *job, const struct dma_fence *fence)
+{
+	if (fence->error == -ETIME)
+		atomic_set(&job->state->guilty, 1);
+}
+
+static void job_done(struct dma_fence *fence, struct dma_fence_cb *cb)
+{
+	job_judge(container_of(cb, struct vgpu_job, cb), fence);
+}
+
+static int job_check(struct vgpu_job *job)
+{
+	int vram_epoch = atomic_read(&job->vdev->hw.vram_epoch);
+	int error = job->base.base.s_fence->finished.error;
+
+	if (error)
+		return error;	/* of a guilty context */
+	if (job->error)
+		return job->error;
+	return job->vm->vram_epoch == vram_epoch ? 0 : -ECANCELED;
+}
+
+static struct dma_fence *job_run(struct vgpu_sdma_job *base)
+{
+	struct vgpu_job *job = to_job(base);
+	struct dma_fence *fence = NULL;
+	unsigned int i;
+	int ret;
+
+	ret = job_check(job);
+	if (!ret) {
+		for (i = 0; i < job->num_ibs; i++)
+			job->dw[i * SDMA_INDIRECT_DWORDS] |=
+				VGPU_PREP(SDMA_INDIRECT__VMID,
+					  (u32)job->vm->vmid);
+		fence = vgpu_sdma_submit_with(job->vdev, job_engine(job),
+					      job->dw, job->ndw,
+					      &job->hw_fence);
+		ret = PTR_ERR_OR_ZERO(fence);
+	}
+	job_release_claim(job, ret ? NULL : fence);
+	if (ret)
+		return ERR_PTR(ret);
+	if (dma_fence_add_callback(fence, &job->cb, job_done))
+		job_judge(job, fence);
+	return fence;
+}
+
+static void job_free(struct vgpu_sdma_job *base)
+{
+	vgpu_job_destroy(to_job(base));
+}
+
+static const struct vgpu_sdma_job_ops vgpu_job_ops = {
+	.prepare = job_prepare,
+	.run = job_run,
+	.free = job_free,
+};
+
+/**
+ * vgpu_job_create() - make a job
+ * @vdev: device
+ * @vm: address space of its buffers
+ * @state: of its context
+ * @entity: where it will queue
+ * @max_ibs: how many buffers will be added, 1 to VGPU_MAX_IBS
+ *
+ * Return: the job, or ERR_PTR(-ENOMEM), ERR_PTR(-ENOENT) without an engine.
+ */
+struct vgpu_job *vgpu_job_create(struct vgpu_device *vdev, struct vgpu_vm *vm,
+				 struct vgpu_ctx_state *state,
+				 struct drm_sched_entity *entity,
+				 unsigned int max_ibs)
+{
+	unsigned int ndw = max_ibs * SDMA_INDIRECT_DWORDS + USER_FENCE_DWORDS;
+	struct vgpu_job *job;
+	int ret;
+
+	job = kzalloc(struct_size(job, dw, ndw), GFP_KERNEL);
+	if (!job)
+		return ERR_PTR(-ENOMEM);
+	job->hw_fence = vgpu_sdma_fence_alloc(GFP_KERNEL);
+	if (!job->hw_fence) {
+		kfree(job);
+		return ERR_PTR(-ENOMEM);
+	}
+	ret = vgpu_sdma_job_init(&job->base, &vgpu_job_ops, entity, ndw, vm);
+	if (ret) {
+		vgpu_sdma_fence_free(job->hw_fence);
+		kfree(job);
+		return ERR_PTR(ret);
+	}
+	job->vdev = vdev;
+	job->vm = vm;
+	job->state = state;
+	kref_get(&state->ref);
+	atomic_inc(&vdev->sched.jobs);
+	return job;
+}
+
+/**
+ * vgpu_job_add_ib() - add an indirect buffer
+ * @job: job, no user fence added yet
+ * @va: its address
+ * @ndw: its length, up to 2^20 - 1 dwords
+ */
+void vgpu_job_add_ib(struct vgpu_job *job, u64 va, u32 ndw)
+{
+	u32 *dw = job->dw + job->ndw;
+
+	job->ndw += SDMA_INDIRECT_DWORDS;
+	job->num_ibs++;
+	dw[0] = SDMA_OP_INDIRECT;
+	dw[1] = lower_32_bits(va);
+	dw[2] = upper_32_bits(va);
+	dw[3] = VGPU_PREP(SDMA_INDIRECT_DW3__SIZE, ndw);
+	/* No context-save area: nothing is preempted. */
+	dw[4] = 0;
+	dw[5] = 0;
+}
+
+static void job_emit_fence(struct vgpu_job *job, u64 mc, u32 value)
+{
+	u32 *dw = job->dw + job->ndw;
+
+	job->ndw += SDMA_FENCE_DWORDS;
+	dw[0] = SDMA_OP_FENCE;
+	dw[1] = lower_32_bits(mc);
+	dw[2] = upper_32_bits(mc);
+	dw[3] = value;
+}
+
+/**
+ * vgpu_job_add_user_fence() - have a number written when the job is done
+ * @job: job with all of its buffers
+ * @mc: where, for VMID 0; 4-byte aligned
+ * @value: what
+ */
+void vgpu_job_add_user_fence(struct vgpu_job *job, u64 mc, u64 value)
+{
+	job_emit_fence(job, mc, lower_32_bits(value));
+	job_emit_fence(job, mc + 4, upper_32_bits(value));
+}
+
+/**
+ * vgpu_job_destroy() - free a job
+ * @job: one that was not pushed, or has finished
+ */
+void vgpu_job_destroy(struct vgpu_job *job)
+{
+	struct vgpu_sched *sched = &job->vdev->sched;
+
+	drm_sched_job_cleanup(&job->base.base);
+	vgpu_sdma_fence_free(job->hw_fence);
+	vgpu_ctx_state_put(job->state);
+	kfree(job);
+	if (atomic_dec_and_test(&sched->jobs))
+		wake_up_all(&sched->idle);
+}
+
+/**
+ * vgpu_sched_vm_gone() - an address space goes
+ * @vm: address space, its jobs are done
+ */
+void vgpu_sched_vm_gone(struct vgpu_vm *vm)
+{
+	struct vgpu_sched *sched = &vm->vdev->sched;
+
+	mutex_lock(&sched->vmid_lock);
+	if (vm->vmid) {
+		struct vgpu_vmid_slot *slot = &sched->vmid[vm->vmid - 1];
+
+		WARN_ON_ONCE(slot_busy(slot));
+		vgpu_vm_put_vmid(vm);
+		slot_forget(slot);
+	}
+	mutex_unlock(&sched->vmid_lock);
+}
+
+/**
+ * vgpu_sched_wait_idle() - wait until all jobs are done
+ * @vdev: device; nobody submits, or they may never be
+ * @timeout: jiffies
+ *
+ * Return: whether they are.
+ */
+bool vgpu_sched_wait_idle(struct vgpu_device *vdev, unsigned long timeout)
+{
+	struct vgpu_sched *sched = &vdev->sched;
+
+	return wait_event_timeout(sched->idle, !atomic_read(&sched->jobs),
+				  timeout);
+}
+
+/**
+ * vgpu_sched_init() - be ready for jobs
+ * @vdev: device; its engines work
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int vgpu_sched_init(struct vgpu_device *vdev)
+{
+	struct vgpu_sched *sched = &vdev->sched;
+	int ret;
+
+	atomic_set(&sched->jobs, 0);
+	init_waitqueue_head(&sched->idle);
+	vdev->mman.handle_open = vgpu_file_open_bo;
+	vdev->mman.handle_close = vgpu_file_close_bo;
+	ret = drmm_mutex_init(&vdev->drm, &sched->vmid_lock);
+	if (ret)
+		return ret;
+	return vgpu_fault_init(vdev);
+}
+
+/**
+ * vgpu_sched_fini() - the hardware goes
+ * @vdev: device, unplugged
+ *
+ * Jobs that are still to come end with -ENODEV.
+ */
+void vgpu_sched_fini(struct vgpu_device *vdev)
+{
+	vgpu_fault_fini(vdev);
+}

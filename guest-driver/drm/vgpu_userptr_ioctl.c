@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * GEM_USERPTR: handles of BOs whose memory is the process's own.
+ */
+#include <linux/mm.h>
+#include <drm/amdgpu_drm.h>
+#include <drm/drm_gem.h>
+
+#include "vgpu_drm_priv.h"
+
+#define USERPTR_FLAGS	(AMDGPU_GEM_USERPTR_READONLY | \
+			 AMDGPU_GEM_USERPTR_ANONONLY | \
+			 AMDGPU_GEM_USERPTR_VALIDATE | \
+			 AMDGPU_GEM_USERPTR_REGISTER)
+
+/**
+ * vgpu_gem_userptr_ioctl() - DRM_AMDGPU_GEM_USERPTR
+ * @drm: DRM device
+ * @data: struct drm_amdgpu_gem_userptr
+ * @file: whose handle it will be
+ *
+ * Return: 0, -EINVAL for addresses, sizes and flags that cannot be, -EACCES for
+ * one to be written without REGISTER, -EOVERFLOW, with VALIDATE -EFAULT and
+ * -EPERM for memory that cannot be used, -ENOMEM, -ERESTARTSYS.
+ */
+int vgpu_gem_userptr_ioctl(struct drm_device *drm, void *data,
+			   struct drm_file *file)
+{
+	struct drm_amdgpu_gem_userptr *args = data;
+	u64 addr = untagged_addr(args->addr);
+	struct vgpu_bo *bo;
+	u32 handle;
+	int ret;
+
+	if (args->flags & ~USERPTR_FLAGS)
+		return -EINVAL;
+	if (offset_in_page(addr | args->size))
+		return -EINVAL;
+	/* What the GPU writes has to be watched. */
+	if (!(args->flags & (AMDGPU_GEM_USERPTR_READONLY |
+			     AMDGPU_GEM_USERPTR_REGISTER)))
+		return -EACCES;
+
+	ret = vgpu_userptr_create(to_vgpu(drm), addr, args->size, args->flags,
+				  NULL, NULL, &bo);
+	if (ret)
+		return ret;
+	if (args->flags & AMDGPU_GEM_USERPTR_VALIDATE)
+		ret = vgpu_userptr_populate(bo);
+	if (!ret)
+		ret = drm_gem_handle_create(file, &bo->tbo.base, &handle);
+	vgpu_bo_put(bo);
+	if (!ret)
+		args->handle = handle;
+	return ret;
+}

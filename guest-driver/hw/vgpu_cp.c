@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Command processor, compute side: the kernel's interface queue (KIQ), which
+ * maps the hardware scheduler's (HIQ), which is given run lists. Specification:
+ * docs/hardware.md "CP", include/vgpu/cp.h and pm4.h.
+ *
+ * A run list names all compute queues that may run. A new one takes the place
+ * of the last, whose queues leave first, saved in their MQDs. There are two
+ * buffers, since the scheduler comes back to the list that it works through.
+ *
+ * Each step is waited for. One that does not end is a CP that hangs: the device
+ * is reset, and what the queues were at is lost.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/iopoll.h>
+#include <linux/log2.h>
+#include <linux/sched/mm.h>
+
+#include "vgpu/cp.h"
+#include "vgpu/doorbell.h"
+#include "vgpu/pm4.h"
+#include "vgpu_hw_priv.h"
+
+#define CP_POLL_US		20
+#define CP_PARK_US		(500 * USEC_PER_MSEC)
+
+/* Where the kernel's queues are; users' are in ME 1. */
+#define CP_KIQ_ME		2
+#define CP_KIQ_PIPE		1
+#define CP_HIQ_ME		2
+#define CP_HIQ_PIPE		0
+
+/*
+ * Queues of ME 1 that run lists may use: 2 to 7 of each pipe. amdgpu keeps the
+ * others for the kernel, so an MI210 has as many.
+ */
+#define CP_USER_HQDS		0xfcfcfcfcu
+
+/* Page 0: KIQ's ring; 1: HIQ's; 2: HIQ's MQD, then pointers and the fence. */
+#define CP_RING_BYTES		PAGE_SIZE
+#define CP_RING_DWORDS		(CP_RING_BYTES / 4)
+#define CP_MQD_AT		(2 * PAGE_SIZE)
+#define CP_POINTERS_AT		(CP_MQD_AT + CP_MQD_DWORDS * 4)
+#define CP_POINTER_STRIDE	64
+#define CP_FENCE_AT		(CP_POINTERS_AT + 4 * CP_POINTER_STRIDE)
+#define CP_CONTROL_BYTES	(3 * PAGE_SIZE)
+
+#define CP_PIPE_INTERRUPTS	(CP_INT_CNTL__PRIV_REG | \
+				 CP_INT_CNTL__OPCODE_ERROR | \
+				 CP_INT_CNTL__TIME_STAMP)
+
+static void cp_hqd_write(struct vgpu_device *vdev, u32 reg, u32 value)
+{
+	vgpu_wreg(vdev, CP_HQD + reg, value);
+}
+
+static void cp_hqd_write64(struct vgpu_device *vdev, u32 lo, u64 value)
+{
+	cp_hqd_write(vdev, lo, lower_32_bits(value));
+	cp_hqd_write(vdev, lo + 1, upper_32_bits(value));
+}
+
+static void cp_ring_init(struct vgpu_cp *cp, struct vgpu_cp_ring *ring,
+			 unsigned int index, u32 doorbell)
+{
+	size_t ptr = CP_POINTERS_AT + 2 * index * CP_POINTER_STRIDE;
+
+	ring->dw = cp->control + index * CP_RING_BYTES;
+	ring->mc = cp->control_mc + index * CP_RING_BYTES;
+	ring->wptr_wb = cp->control + ptr;
+	ring->wptr_mc = cp->control_mc + ptr;
+	ring->rptr_mc = ring->wptr_mc + CP_POINTER_STRIDE;
+	ring->doorbell = doorbell * sizeof(u64);
+}
+
+static u32 cp_ring_control(void)
+{
+	return VGPU_PREP(CP_HQD_PQ_CONTROL__QUEUE_SIZE,
+			 (u32)ilog2(CP_RING_DWORDS) - 1) |
+	       CP_HQD_PQ_CONTROL__PRIV_STATE | CP_HQD_PQ_CONTROL__KMD_QUEUE;
+}
+
+static void cp_ring_reset(struct vgpu_cp_ring *ring)
+{
+	ring->wptr = 0;
+	WRITE_ONCE(*ring->wptr_wb, 0);
+}
+
+/* The ring has room: what was submitted before has been waited for. */
+static void cp_ring_add(struct vgpu_cp_ring *ring, const u32 *dw,
+			unsigned int n)
+{
+	while (n--)
+		ring->dw[ring->wptr++ % CP_RING_DWORDS] = cpu_to_le32(*dw++);
+}
+
+static void cp_ring_kick(struct vgpu_device *vdev, struct vgpu_cp_ring *ring)
+{
+	WRITE_ONCE(*ring->wptr_wb, cpu_to_le64(ring->wptr));
+	/* Packets and pointer, then the doorbell. */
+	wmb();
+	vgpu_wdoorbell64(vdev, ring->doorbell, ring->wptr);
+}
+
+/* Submits @ring, and waits until the CP is done with it. */
+static int cp_ring_finish(struct vgpu_device *vdev, struct vgpu_cp_ring *ring,
+			  unsigned long timeout_us)
+{
+	struct vgpu_cp *cp = &vdev->hw.cp;
+	u64 want = ++cp->fence_seq, seen;
+	const u32 dw[] = {
+		PM4_HEADER(PM4_QUERY_STATUS, 7),
+		VGPU_PREP(PM4_QUERY_DW1__COMMAND, PM4_QUERY_FENCE),
+		0,
+		lower_32_bits(cp->fence_mc), upper_32_bits(cp->fence_mc),
+		lower_32_bits(want), upper_32_bits(want),
+	};
+	int ret;
+
+	cp_ring_add(ring, dw, ARRAY_SIZE(dw));
+	cp_ring_kick(vdev, ring);
+	ret = read_poll_timeout(le64_to_cpu, seen, seen == want, CP_POLL_US,
+				timeout_us, false, READ_ONCE(*cp->fence));
+	/* What the CP wrote before, MQDs, is read after. */
+	rmb();
+	return ret ? -ETIME : 0;
+}
+
+static void cp_start_kiq(struct vgpu_device *vdev)
+{
+	struct vgpu_cp_ring *kiq = &vdev->hw.cp.kiq;
+
+	cp_ring_reset(kiq);
+	vgpu_cp_select(vdev, CP_KIQ_ME, CP_KIQ_PIPE, 0);
+	cp_hqd_write(vdev, CP_HQD_VMID, 0);
+	cp_hqd_write64(vdev, CP_HQD_PQ_BASE, kiq->mc >> 8);
+	cp_hqd_write(vdev, CP_HQD_PQ_RPTR, 0);
+	cp_hqd_write64(vdev, CP_HQD_PQ_RPTR_REPORT_ADDR, kiq->rptr_mc);
+	cp_hqd_write64(vdev, CP_HQD_PQ_WPTR_POLL_ADDR, kiq->wptr_mc);
+	cp_hqd_write(vdev, CP_HQD_PQ_CONTROL, cp_ring_control());
+	cp_hqd_write(vdev, CP_HQD_IB_CONTROL, 0);
+	cp_hqd_write(vdev, CP_HQD_HQ_STATUS1, 0);
+	cp_hqd_write(vdev, CP_HQD_AQL_CONTROL, 0);
+	cp_hqd_write64(vdev, CP_HQD_PQ_WPTR_LO, 0);
+	cp_hqd_write(vdev, CP_HQD_PQ_DOORBELL_CONTROL,
+		     kiq->doorbell | CP_HQD_PQ_DOORBELL_CONTROL__EN);
+	cp_hqd_write(vdev, CP_HQD_ACTIVE, CP_HQD_ACTIVE__ACTIVE);
+	vgpu_cp_select(vdev, 0, 0, 0);
+	vgpu_wreg(vdev, RLC_CP_SCHEDULERS,
+		  VGPU_PREP(RLC_CP_SCHEDULERS__ME, CP_KIQ_ME) |
+		  VGPU_PREP(RLC_CP_SCHEDULERS__PIPE, CP_KIQ_PIPE) |
+		  RLC_CP_SCHEDULERS__VALID);
+}
+
+/* Queues and VMIDs for run lists, and the queue that takes these. */
+static int cp_map_hiq(struct vgpu_device *vdev)
+{
+	struct vgpu_cp *cp = &vdev->hw.cp;
+	struct vgpu_cp_ring *hiq = &cp->hiq;
+	u64 mqd_mc = cp->control_mc + CP_MQD_AT;
+	const u32 resources[] = {
+		PM4_HEADER(PM4_SET_RESOURCES, 8),
+		VGPU_PREP(PM4_RESOURCES_DW1__VMID_MASK, VGPU_HWS_VMIDS),
+		CP_USER_HQDS, 0, 0, 0, 0, 0,
+	};
+	const u32 map[] = {
+		PM4_HEADER(PM4_MAP_QUEUES, 7),
+		VGPU_PREP(PM4_MAP_DW1__PIPE, CP_HIQ_PIPE) |
+		VGPU_PREP(PM4_MAP_DW1__ME, CP_HIQ_ME - 1) |
+		VGPU_PREP(PM4_MAP_DW1__ENGINE_SEL, PM4_ENGINE_HIQ) |
+		VGPU_PREP(PM4_MAP_DW1__NUM_QUEUES, 1u),
+		hiq->doorbell,
+		lower_32_bits(mqd_mc), upper_32_bits(mqd_mc),
+		lower_32_bits(hiq->wptr_mc), upper_32_bits(hiq->wptr_mc),
+	};
+	__le32 *mqd = cp->control + CP_MQD_AT;
+
+	cp_ring_reset(hiq);
+	memset(mqd, 0, CP_MQD_DWORDS * sizeof(*mqd));
+	vgpu_mqd_write64(mqd, CP_HQD_PQ_BASE, hiq->mc >> 8);
+	vgpu_mqd_write64(mqd, CP_HQD_PQ_RPTR_REPORT_ADDR, hiq->rptr_mc);
+	vgpu_mqd_write(mqd, CP_HQD_PQ_CONTROL, cp_ring_control());
+	cp_ring_add(&cp->kiq, resources, ARRAY_SIZE(resources));
+	cp_ring_add(&cp->kiq, map, ARRAY_SIZE(map));
+	return cp_ring_finish(vdev, &cp->kiq, VGPU_HW_TIMEOUT_US);
+}
+
+/* From the reset state. cp.lock held. */
+static int cp_start(struct vgpu_device *vdev)
+{
+	unsigned int me, pipe;
+	int ret;
+
+	/* Blocks with a range of their own come first. */
+	vgpu_wreg(vdev, CP_MEC_DOORBELL_RANGE_LOWER, 0);
+	vgpu_wreg(vdev, CP_MEC_DOORBELL_RANGE_UPPER, PAGE_SIZE - sizeof(u64));
+	for (me = 1; me <= CP_NUM_MECS; me++)
+		for (pipe = 0; pipe < CP_NUM_PIPES; pipe++)
+			vgpu_wreg(vdev, CP_PIPE_INT_CNTL(me, pipe),
+				  CP_PIPE_INTERRUPTS);
+	vgpu_wreg(vdev, CP_MEC_CNTL, 0);
+	cp_start_kiq(vdev);
+	ret = cp_map_hiq(vdev);
+	if (ret)
+		drm_err(&vdev->drm, "CP does not start\n");
+	return ret;
+}
+
+static int cp_submit_list(struct vgpu_device *vdev, unsigned long timeout_us)
+{
+	struct vgpu_cp *cp = &vdev->hw.cp;
+	u64 mc = cp->list_mc[cp->list];
+	const u32 unmap[] = {
+		PM4_HEADER(PM4_UNMAP_QUEUES, 6),
+		VGPU_PREP(PM4_UNMAP_DW1__ACTION, PM4_UNMAP_PREEMPT) |
+		VGPU_PREP(PM4_UNMAP_DW1__QUEUE_SEL, PM4_SEL_NON_STATIC),
+		0, 0, 0, 0,
+	};
+	const u32 run[] = {
+		PM4_HEADER(PM4_RUN_LIST, 4),
+		lower_32_bits(mc), upper_32_bits(mc),
+		VGPU_PREP(PM4_RUN_DW3__SIZE, cp->list_dwords) |
+		PM4_RUN_DW3__VALID,
+	};
+
+	if (cp->list_dwords)
+		cp_ring_add(&cp->hiq, run, ARRAY_SIZE(run));
+	else
+		cp_ring_add(&cp->hiq, unmap, ARRAY_SIZE(unmap));
+	return cp_ring_finish(vdev, &cp->hiq, timeout_us);
+}
+
+/* The list's end is its beginning: those that did not fit take turns. */
+static void cp_close_list(struct vgpu_cp *cp)
+{
+	__le32 *dw = cp->lists[cp->list] + cp->list_dwords;
+	u64 mc = cp->list_mc[cp->list];
+
+	cp->list_dwords += VGPU_CP_CHAIN_DWORDS;
+	dw[0] = cpu_to_le32(PM4_HEADER(PM4_RUN_LIST, VGPU_CP_CHAIN_DWORDS));
+	dw[1] = cpu_to_le32(lower_32_bits(mc));
+	dw[2] = cpu_to_le32(upper_32_bits(mc));
+	dw[3] = cpu_to_le32(VGPU_PREP(PM4_RUN_DW3__SIZE, cp->list_dwords) |
+			    PM4_RUN_DW3__CHAIN | PM4_RUN_DW3__VALID);
+}
+
+/**
+ * vgpu_cp_next_list() - where the next run list is to be written
+ * @vdev: device
+ *
+ * One caller at a time, until vgpu_cp_run().
+ *
+ * Return: room for VGPU_CP_LIST_DWORDS.
+ */
+__le32 *vgpu_cp_next_list(struct vgpu_device *vdev)
+{
+	struct vgpu_cp *cp = &vdev->hw.cp;
+
+	return cp->lists[!cp->list];
+}
+
+/**
+ * vgpu_cp_run() - run the queues of the list that was written, and no others
+ * @vdev: device
+ * @dwords: length of the list, at most VGPU_CP_LIST_DWORDS; 0: none runs
+ *
+ * Queues that are not in it any more have left, and their MQDs say where. During
+ * a reset the list is kept for later. Sleeps, does not allocate.
+ *
+ * Return: 0, or -ETIME if the CP hangs: it will be reset, and what it does until
+ * then nobody knows.
+ */
+int vgpu_cp_run(struct vgpu_device *vdev, u32 dwords)
+{
+	struct vgpu_cp *cp = &vdev->hw.cp;
+	int ret = 0;
+
+	if (WARN_ON_ONCE(dwords > VGPU_CP_LIST_DWORDS))
+		return -EINVAL;
+
+	mutex_lock(&cp->lock);
+	cp->list = !cp->list;
+	cp->list_dwords = dwords;
+	if (dwords)
+		cp_close_list(cp);
+	if (cp->off)
+		goto unlock;
+	if (!cp->hangs && cp_submit_list(vdev, VGPU_HW_TIMEOUT_US)) {
+		if (!vgpu_hw_present(vdev)) {
+			cp->off = true;
+			goto unlock;
+		}
+		drm_err(&vdev->drm, "CP hangs\n");
+		cp->hangs = true;
+		if (vdev->hw.recover)
+			vdev->hw.recover(vdev, VGPU_RECOVER_DEVICE);
+	}
+	if (cp->hangs)
+		ret = -ETIME;
+unlock:
+	mutex_unlock(&cp->lock);
+	return ret;
+}
+
+/**
+ * vgpu_cp_lost() - how often the state of compute queues was lost
+ * @vdev: device
+ *
+ * Any context. A queue that was running before the number changed must not run
+ * again.
+ */
+u32 vgpu_cp_lost(struct vgpu_device *vdev)
+{
+	return atomic_read(&vdev->hw.cp.lost);
+}
+
+/**
+ * vgpu_cp_park() - take all compute queues off, before a reset
+ * @vdev: device
+ *
+ * Until vgpu_cp_unpark() run lists wait. Sleeps.
+ */
+void vgpu_cp_park(struct vgpu_device *vdev)
+{
+	struct vgpu_cp *cp = &vdev->hw.cp;
+	u32 dwords;
+
+	mutex_lock(&cp->lock);
+	if (!cp->off && cp->list_dwords) {
+		dwords = cp->list_dwords;
+		cp->list_dwords = 0;
+		if (cp->hangs || cp_submit_list(vdev, CP_PARK_US))
+			atomic_inc(&cp->lost);
+		else
+			cp->list_dwords = dwords;
+	}
+	cp->off = true;
+	mutex_unlock(&cp->lock);
+}
+
+/**
+ * vgpu_cp_unpark() - let the CP work again, after a reset
+ * @vdev: device in its reset state; the GART works
+ * @vram_lost: VRAM's contents are gone: no queue may run
+ *
+ * Queues go on where they were when the CP was parked. Sleeps.
+ */
+void vgpu_cp_unpark(struct vgpu_device *vdev, bool vram_lost)
+{
+	struct vgpu_cp *cp = &vdev->hw.cp;
+
+	mutex_lock(&cp->lock);
+	if (vram_lost && cp->list_dwords) {
+		atomic_inc(&cp->lost);
+		cp->list_dwords = 0;
+	}
+	cp->hangs = false;
+	if (!cp_start(vdev))
+		cp->off = false;
+	if (!cp->off && cp->list_dwords &&
+	    cp_submit_list(vdev, VGPU_HW_TIMEOUT_US)) {
+		drm_err(&vdev->drm, "CP hangs after a reset\n");
+		atomic_inc(&cp->lost);
+		cp->list_dwords = 0;
+		cp->off = true;
+	}
+	mutex_unlock(&cp->lock);
+}
+
+static int cp_alloc(struct vgpu_device *vdev, size_t bytes, void **cpu,
+		    dma_addr_t *dma, u64 *mc)
+{
+	*cpu = dma_alloc_coherent(&vdev->pdev->dev, bytes, dma, GFP_KERNEL);
+	if (!*cpu)
+		return -ENOMEM;
+	*mc = vgpu_gart_bind_reserved(vdev, *dma, bytes);
+	return 0;
+}
+
+static void cp_free(struct vgpu_device *vdev)
+{
+	struct vgpu_cp *cp = &vdev->hw.cp;
+	struct device *dev = &vdev->pdev->dev;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(cp->lists); i++)
+		if (cp->lists[i])
+			dma_free_coherent(dev, VGPU_CP_LIST_BYTES, cp->lists[i],
+					  cp->list_dma[i]);
+	if (cp->control)
+		dma_free_coherent(dev, CP_CONTROL_BYTES, cp->control,
+				  cp->control_dma);
+}
+
+/**
+ * vgpu_cp_init() - bring up the CP
+ * @vdev: device; VMID 0 and interrupts work, mm/ has not been initialised
+ *
+ * Returns 0, -ENOMEM, or -ETIME when it does not answer.
+ */
+int vgpu_cp_init(struct vgpu_device *vdev)
+{
+	struct vgpu_cp *cp = &vdev->hw.cp;
+	unsigned int i;
+	void *cpu;
+	int ret;
+
+	mutex_init(&cp->lock);
+	fs_reclaim_acquire(GFP_KERNEL);
+	might_lock(&cp->lock);
+	fs_reclaim_release(GFP_KERNEL);
+
+	ret = cp_alloc(vdev, CP_CONTROL_BYTES, &cp->control, &cp->control_dma,
+		       &cp->control_mc);
+	for (i = 0; !ret && i < ARRAY_SIZE(cp->lists); i++) {
+		ret = cp_alloc(vdev, VGPU_CP_LIST_BYTES, &cpu,
+			       &cp->list_dma[i], &cp->list_mc[i]);
+		cp->lists[i] = cpu;
+	}
+	if (ret)
+		goto err;
+	cp_ring_init(cp, &cp->kiq, 0, DOORBELL_KIQ);
+	cp_ring_init(cp, &cp->hiq, 1, DOORBELL_HIQ);
+	cp->fence = cp->control + CP_FENCE_AT;
+	cp->fence_mc = cp->control_mc + CP_FENCE_AT;
+
+	mutex_lock(&cp->lock);
+	ret = cp_start(vdev);
+	mutex_unlock(&cp->lock);
+	if (!ret)
+		return 0;
+	vgpu_cp_stop(vdev);
+err:
+	cp_free(vdev);
+	mutex_destroy(&cp->lock);
+	return ret;
+}
+
+/**
+ * vgpu_cp_fini() - undo vgpu_cp_init()
+ * @vdev: device; there are no compute queues any more
+ */
+void vgpu_cp_fini(struct vgpu_device *vdev)
+{
+	vgpu_cp_stop(vdev);
+	cp_free(vdev);
+	mutex_destroy(&vdev->hw.cp.lock);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* hw/: the command processor's compute queues. Part of vgpu_hw.h. */
+#ifndef VGPU_CP_FACE_H
+#define VGPU_CP_FACE_H
+
+#include <linux/atomic.h>
+#include <linux/bits.h>
+#include <linux/mutex.h>
+#include <linux/sizes.h>
+#include <linux/types.h>
+
+struct drm_printer;
+struct vgpu_device;
+
+/* A run list: for each process its packet, then one for each of its queues. */
+#define VGPU_CP_PROCESS_DWORDS	21
+#define VGPU_CP_QUEUE_DWORDS	7
+#define VGPU_CP_CHAIN_DWORDS	4
+#define VGPU_CP_LIST_BYTES	SZ_128K
+#define VGPU_CP_LIST_DWORDS	(VGPU_CP_LIST_BYTES / 4 - VGPU_CP_CHAIN_DWORDS)
+#define VGPU_CP_MQD_BYTES	2048
+#define VGPU_CP_NUM_USER_QUEUES	24
+#define VGPU_CP_NUM_SE		8
+
+/**
+ * struct vgpu_cp_queue_regs - a compute queue of a user
+ * @mqd_mc: its MQD, MC address
+ * @ring_va: ring, 256-byte aligned. This and the next in the process's addresses
+ * @rptr_va: where the CP writes its read pointer: dwords in the ring (32 bits),
+ *           AQL: packets ever (64 bits)
+ * @wptr_va: where user space writes its own: 64 bits, dwords ever; AQL: packets
+ * @eop_va: end-of-pipe buffer, 256-byte aligned, or 0
+ * @save_va: context save area, or 0
+ * @ring_bytes: power of two
+ * @eop_bytes: length of the buffer
+ * @save_bytes: length of the save area
+ * @stack_bytes: of that, the control stack
+ * @doorbell_offset: byte offset of the doorbell in BAR 2
+ * @priority: 0 to 15
+ * @aql: packets are AQL's, otherwise PM4
+ */
+struct vgpu_cp_queue_regs {
+	u64 mqd_mc;
+	u64 ring_va;
+	u64 rptr_va;
+	u64 wptr_va;
+	u64 eop_va;
+	u64 save_va;
+	u32 ring_bytes;
+	u32 eop_bytes;
+	u32 save_bytes;
+	u32 stack_bytes;
+	u32 doorbell_offset;
+	u8 priority;
+	bool aql;
+};
+
+/**
+ * struct vgpu_cp_saved - what a queue's save area holds, bytes
+ * @stack_offset: where the control stack begins
+ * @stack_bytes: its length
+ * @wave_offset: where the waves end
+ * @wave_bytes: their length
+ */
+struct vgpu_cp_saved {
+	u32 stack_offset;
+	u32 stack_bytes;
+	u32 wave_offset;
+	u32 wave_bytes;
+};
+
+/**
+ * struct vgpu_cp_ring - a queue of the kernel to the CP
+ * @dw: packets
+ * @mc: their MC address
+ * @wptr_wb: write pointer in memory
+ * @wptr_mc: its MC address
+ * @rptr_mc: where the CP writes its read pointer
+ * @wptr: dwords ever written
+ * @doorbell: byte offset in BAR 2
+ */
+struct vgpu_cp_ring {
+	__le32 *dw;
+	u64 mc;
+	__le64 *wptr_wb;
+	u64 wptr_mc;
+	u64 rptr_mc;
+	u64 wptr;
+	u32 doorbell;
+};
+
+/**
+ * struct vgpu_cp - command processor (vgpu_cp.c)
+ * @lock: one step at a time; protects all below
+ * @kiq: kernel's interface queue
+ * @hiq: takes run lists
+ * @control: coherent memory of the rings, the HIQ's MQD and @fence
+ * @control_dma: its bus address
+ * @control_mc: its MC address
+ * @fence: the CP writes here how far it got
+ * @fence_mc: its MC address
+ * @fence_seq: what was asked for last
+ * @lists: run lists; the one in use is @list
+ * @list_dma: bus addresses
+ * @list_mc: MC addresses
+ * @list: 0 or 1
+ * @list_dwords: length of the one in use; 0: no queue runs
+ * @off: being reset, asleep, gone: the list waits
+ * @hangs: it did not answer, and has not been reset since
+ * @lost: how often the state of queues was lost
+ */
+struct vgpu_cp {
+	struct mutex lock;	/* steps of the CP */
+	struct vgpu_cp_ring kiq;
+	struct vgpu_cp_ring hiq;
+	void *control;
+	dma_addr_t control_dma;
+	u64 control_mc;
+	__le64 *fence;
+	u64 fence_mc;
+	u64 fence_seq;
+	__le32 *lists[2];
+	dma_addr_t list_dma[2];
+	u64 list_mc[2];
+	unsigned int list;
+	u32 list_dwords;
+	bool off;
+	bool hangs;
+	atomic_t lost;
+};
+
+/* vgpu_cp.c: compute queues */
+__le32 *vgpu_cp_next_list(struct vgpu_device *vdev);
+int vgpu_cp_run(struct vgpu_device *vdev, u32 dwords);
+u32 vgpu_cp_lost(struct vgpu_device *vdev);
+void vgpu_cp_park(struct vgpu_device *vdev);
+void vgpu_cp_unpark(struct vgpu_device *vdev, bool vram_lost);
+
+/* vgpu_cp_hqd.c */
+void vgpu_cp_print_hqds(struct vgpu_device *vdev, struct drm_printer *p);
+void vgpu_cp_print_list(struct vgpu_device *vdev, struct drm_printer *p);
+
+/* vgpu_cp_emit.c */
+void vgpu_cp_emit_process(__le32 *dw, u16 pasid, u64 root_pde);
+void vgpu_cp_emit_queue(__le32 *dw, const struct vgpu_cp_queue_regs *regs);
+void vgpu_mqd_init(__le32 *mqd, const struct vgpu_cp_queue_regs *regs);
+void vgpu_mqd_set_ring(__le32 *mqd, const struct vgpu_cp_queue_regs *regs);
+void vgpu_mqd_set_cu_mask(__le32 *mqd, const u32 se_mask[VGPU_CP_NUM_SE]);
+void vgpu_mqd_saved(const __le32 *mqd, struct vgpu_cp_saved *saved);
+
+#endif /* VGPU_CP_FACE_H */

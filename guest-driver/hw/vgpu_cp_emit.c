@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the CP reads in memory: packets of run lists, and MQDs, which are the
+ * images of queues that are not in the hardware. Formats: include/vgpu/pm4.h
+ * and cp.h.
+ */
+#include <linux/log2.h>
+#include <kunit/visibility.h>
+
+#include "vgpu/cp.h"
+#include "vgpu/pm4.h"
+#include "vgpu_hw_priv.h"
+
+/* How long queues of a process run before those that wait: ms. */
+#define RUN_QUANTUM_MS		10u
+
+/* Dwords of an MQD that nobody but drivers looks at; from CP_MQD_BASE_ADDR. */
+#define MQD_CTX_SAVE_BASE	0x2b
+#define MQD_CNTL_STACK_OFFSET	0x2e
+#define MQD_CNTL_STACK_SIZE	0x2f
+#define MQD_WG_STATE_OFFSET	0x30
+#define MQD_CTX_SAVE_SIZE	0x31
+#define MQD_PIPE_PRIORITY	0x05
+#define MQD_QUEUE_PRIORITY	0x06
+
+/* COMPUTE_STATIC_THREAD_MGMT_SEn, from the MQD's first dword. */
+static const u8 mqd_se_mask[VGPU_CP_NUM_SE] = {
+	23, 24, 26, 27, 39, 40, 41, 42,
+};
+
+static u32 mqd_read(const __le32 *mqd, u32 reg)
+{
+	return le32_to_cpu(READ_ONCE(mqd[CP_MQD_HQD + reg]));
+}
+
+/**
+ * vgpu_cp_emit_process() - the packet before the queues of a process
+ * @dw: room for VGPU_CP_PROCESS_DWORDS
+ * @pasid: whose
+ * @root_pde: its page tables, as vgpu_vm_schedule() gives them
+ *
+ * Any context.
+ */
+void vgpu_cp_emit_process(__le32 *dw, u16 pasid, u64 root_pde)
+{
+	memset(dw, 0, VGPU_CP_PROCESS_DWORDS * sizeof(*dw));
+	dw[0] = cpu_to_le32(PM4_HEADER(PM4_MAP_PROCESS,
+				       VGPU_CP_PROCESS_DWORDS));
+	dw[1] = cpu_to_le32(VGPU_PREP(PM4_PROCESS_DW1__PASID, (u32)pasid) |
+			    VGPU_PREP(PM4_PROCESS_DW1__QUANTUM,
+				      RUN_QUANTUM_MS));
+	dw[2] = cpu_to_le32(lower_32_bits(root_pde));
+	dw[3] = cpu_to_le32(upper_32_bits(root_pde));
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_cp_emit_process);
+
+/**
+ * vgpu_cp_emit_queue() - the packet of one queue, into any free slot
+ * @dw: room for VGPU_CP_QUEUE_DWORDS
+ * @regs: the queue
+ *
+ * Any context.
+ */
+void vgpu_cp_emit_queue(__le32 *dw, const struct vgpu_cp_queue_regs *regs)
+{
+	dw[0] = cpu_to_le32(PM4_HEADER(PM4_MAP_QUEUES, VGPU_CP_QUEUE_DWORDS));
+	dw[1] = cpu_to_le32(VGPU_PREP(PM4_MAP_DW1__QUEUE_SEL, 1u) |
+			    VGPU_PREP(PM4_MAP_DW1__ENGINE_SEL,
+				      PM4_ENGINE_COMPUTE) |
+			    VGPU_PREP(PM4_MAP_DW1__NUM_QUEUES, 1u));
+	dw[2] = cpu_to_le32(regs->doorbell_offset);
+	dw[3] = cpu_to_le32(lower_32_bits(regs->mqd_mc));
+	dw[4] = cpu_to_le32(upper_32_bits(regs->mqd_mc));
+	dw[5] = cpu_to_le32(lower_32_bits(regs->wptr_va));
+	dw[6] = cpu_to_le32(upper_32_bits(regs->wptr_va));
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_cp_emit_queue);
+
+/**
+ * vgpu_mqd_write() - set a register in an MQD
+ * @mqd: VGPU_CP_MQD_BYTES; its queue is not in the hardware
+ * @reg: offset from CP_MQD_BASE_ADDR
+ * @value: what it is loaded with
+ */
+void vgpu_mqd_write(__le32 *mqd, u32 reg, u32 value)
+{
+	WRITE_ONCE(mqd[CP_MQD_HQD + reg], cpu_to_le32(value));
+}
+
+/**
+ * vgpu_mqd_write64() - set a pair of registers in an MQD
+ * @mqd: as vgpu_mqd_write()
+ * @lo: the first of the two
+ * @value: for both
+ */
+void vgpu_mqd_write64(__le32 *mqd, u32 lo, u64 value)
+{
+	vgpu_mqd_write(mqd, lo, lower_32_bits(value));
+	vgpu_mqd_write(mqd, lo + 1, upper_32_bits(value));
+}
+
+/**
+ * vgpu_mqd_init() - the MQD of a queue that has done nothing yet
+ * @mqd: VGPU_CP_MQD_BYTES
+ * @regs: the queue
+ */
+void vgpu_mqd_init(__le32 *mqd, const struct vgpu_cp_queue_regs *regs)
+{
+	unsigned int i;
+
+	memset(mqd, 0, VGPU_CP_MQD_BYTES);
+	for (i = 0; i < VGPU_CP_NUM_SE; i++)
+		mqd[mqd_se_mask[i]] = cpu_to_le32(~0u);
+	vgpu_mqd_write64(mqd, CP_MQD_BASE_ADDR, regs->mqd_mc);
+	vgpu_mqd_write64(mqd, CP_HQD_PQ_RPTR_REPORT_ADDR, regs->rptr_va);
+	vgpu_mqd_write64(mqd, CP_HQD_PQ_WPTR_POLL_ADDR, regs->wptr_va);
+	vgpu_mqd_write(mqd, CP_HQD_PQ_DOORBELL_CONTROL, regs->doorbell_offset);
+	vgpu_mqd_write64(mqd, CP_HQD_EOP_BASE_ADDR, regs->eop_va >> 8);
+	if (regs->eop_bytes)
+		/* 2^(n + 1) dwords; the hardware takes no more than 2^11. */
+		vgpu_mqd_write(mqd, CP_HQD_EOP_CONTROL,
+			       min(0xa, order_base_2(regs->eop_bytes / 8)));
+	if (regs->aql)
+		vgpu_mqd_write(mqd, CP_HQD_AQL_CONTROL, 1);
+	/* Nothing is saved: both stacks are at their ends. */
+	vgpu_mqd_write64(mqd, MQD_CTX_SAVE_BASE, regs->save_va);
+	vgpu_mqd_write(mqd, MQD_CTX_SAVE_SIZE, regs->save_bytes);
+	vgpu_mqd_write(mqd, MQD_CNTL_STACK_SIZE, regs->stack_bytes);
+	vgpu_mqd_write(mqd, MQD_CNTL_STACK_OFFSET, regs->stack_bytes);
+	vgpu_mqd_write(mqd, MQD_WG_STATE_OFFSET, regs->stack_bytes);
+	vgpu_mqd_set_ring(mqd, regs);
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_mqd_init);
+
+static u32 mqd_ring_dwords(const __le32 *mqd)
+{
+	return 2u << VGPU_GET(mqd_read(mqd, CP_HQD_PQ_CONTROL),
+			      CP_HQD_PQ_CONTROL__QUEUE_SIZE);
+}
+
+/*
+ * Registers have the read pointer modulo the ring: what is left to do decides
+ * where it is in one of another size.
+ */
+static void mqd_move_rptr(__le32 *mqd, u32 from, u32 to)
+{
+	u32 wptr = mqd_read(mqd, CP_HQD_PQ_WPTR_LO);
+	u32 status = mqd_read(mqd, CP_HQD_HQ_STATUS1);
+	u32 left = (wptr - mqd_read(mqd, CP_HQD_PQ_RPTR)) & (from - 1);
+
+	if (!left && (status & CP_HQD_HQ_STATUS1__FULL))
+		left = from;
+	status &= ~CP_HQD_HQ_STATUS1__FULL;
+	if (left == to)
+		status |= CP_HQD_HQ_STATUS1__FULL;
+	vgpu_mqd_write(mqd, CP_HQD_PQ_RPTR, (wptr - left) & (to - 1));
+	vgpu_mqd_write(mqd, CP_HQD_HQ_STATUS1, status);
+}
+
+/**
+ * vgpu_mqd_set_ring() - place the ring
+ * @mqd: as vgpu_mqd_write()
+ * @regs: the queue; ring_va, ring_bytes and priority count
+ *
+ * What is not done yet stays to be done, if it fits in.
+ */
+void vgpu_mqd_set_ring(__le32 *mqd, const struct vgpu_cp_queue_regs *regs)
+{
+	u32 dwords = regs->ring_bytes / 4;
+	u32 control = VGPU_PREP(CP_HQD_PQ_CONTROL__QUEUE_SIZE,
+				(u32)ilog2(dwords) - 1);
+
+	if (mqd_ring_dwords(mqd) != dwords)
+		mqd_move_rptr(mqd, mqd_ring_dwords(mqd), dwords);
+	if (regs->aql)
+		control |= CP_HQD_PQ_CONTROL__NO_UPDATE_RPTR;
+	vgpu_mqd_write(mqd, CP_HQD_PQ_CONTROL, control);
+	vgpu_mqd_write64(mqd, CP_HQD_PQ_BASE, regs->ring_va >> 8);
+	/* Kept by the model, which gives all queues their turns alike. */
+	vgpu_mqd_write(mqd, MQD_PIPE_PRIORITY,
+		       regs->priority < 7 ? 0 : regs->priority < 11 ? 1 : 2);
+	vgpu_mqd_write(mqd, MQD_QUEUE_PRIORITY, regs->priority);
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_mqd_set_ring);
+
+/**
+ * vgpu_mqd_set_cu_mask() - where shaders of the queue may run
+ * @mqd: as vgpu_mqd_write()
+ * @se_mask: for each shader engine, a bit for each compute unit
+ */
+void vgpu_mqd_set_cu_mask(__le32 *mqd, const u32 se_mask[VGPU_CP_NUM_SE])
+{
+	unsigned int i;
+
+	for (i = 0; i < VGPU_CP_NUM_SE; i++)
+		mqd[mqd_se_mask[i]] = cpu_to_le32(se_mask[i]);
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_mqd_set_cu_mask);
+
+/**
+ * vgpu_mqd_saved() - what of shaders is in the save area
+ * @mqd: as vgpu_mqd_write()
+ * @saved: receives offsets and sizes
+ */
+void vgpu_mqd_saved(const __le32 *mqd, struct vgpu_cp_saved *saved)
+{
+	u32 stack = mqd_read(mqd, MQD_CNTL_STACK_SIZE);
+
+	saved->stack_offset = mqd_read(mqd, MQD_CNTL_STACK_OFFSET);
+	saved->wave_offset = mqd_read(mqd, MQD_WG_STATE_OFFSET);
+	saved->stack_bytes = stack - saved->stack_offset;
+	saved->wave_bytes = saved->wave_offset - stack;
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_mqd_saved);

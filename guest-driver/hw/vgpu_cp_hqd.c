@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Hardware queues of the CP, one after the other: stopped, shown; and the run
+ * list, shown.
+ */
+#include <drm/drm_print.h>
+
+#include "vgpu/cp.h"
+#include "vgpu_hw_priv.h"
+
+#define HQD_LINE	8	/* registers a line */
+
+/**
+ * vgpu_cp_select() - which queue's registers are seen
+ * @vdev: device
+ * @me: 1 or 2, or 0: none
+ * @pipe: of it
+ * @queue: of that
+ *
+ * vgpu_cp.lock held, or nobody else is there.
+ */
+void vgpu_cp_select(struct vgpu_device *vdev, unsigned int me,
+		    unsigned int pipe, unsigned int queue)
+{
+	vgpu_wreg(vdev, GRBM_GFX_CNTL,
+		  VGPU_PREP(GRBM_GFX_CNTL__MEID, me) |
+		  VGPU_PREP(GRBM_GFX_CNTL__PIPEID, pipe) |
+		  VGPU_PREP(GRBM_GFX_CNTL__QUEUEID, queue));
+}
+
+static void cp_stop_queue(struct vgpu_device *vdev, unsigned int me,
+			  unsigned int pipe, unsigned int queue)
+{
+	vgpu_cp_select(vdev, me, pipe, queue);
+	if (!vgpu_rreg(vdev, CP_HQD + CP_HQD_ACTIVE))
+		return;
+	vgpu_wreg(vdev, CP_HQD + CP_HQD_PQ_DOORBELL_CONTROL, 0);
+	vgpu_wreg(vdev, CP_HQD + CP_HQD_DEQUEUE_REQUEST, 1);
+	if (!vgpu_hw_poll(vdev, CP_HQD + CP_HQD_ACTIVE, CP_HQD_ACTIVE__ACTIVE,
+			  0))
+		drm_err(&vdev->drm, "compute queue %u.%u.%u stays\n", me, pipe,
+			queue);
+}
+
+/**
+ * vgpu_cp_stop() - no compute queue is active any more
+ * @vdev: device, registers mapped
+ *
+ * Whoever left it; nothing is saved. Not beside other users of this file.
+ */
+void vgpu_cp_stop(struct vgpu_device *vdev)
+{
+	unsigned int i;
+
+	if (!vgpu_hw_present(vdev))
+		return;
+	vgpu_wreg(vdev, RLC_CP_SCHEDULERS, 0);
+	for (i = 0; i < CP_NUM_HQDS; i++)
+		cp_stop_queue(vdev, 1 + i / (CP_NUM_PIPES * CP_NUM_QUEUES),
+			      i / CP_NUM_QUEUES % CP_NUM_PIPES,
+			      i % CP_NUM_QUEUES);
+	vgpu_cp_select(vdev, 0, 0, 0);
+	vgpu_wreg(vdev, CP_MEC_CNTL, CP_MEC_CNTL__MEC_ME1_HALT |
+				     CP_MEC_CNTL__MEC_ME2_HALT);
+}
+
+static void print_hqd(struct vgpu_device *vdev, struct drm_printer *p,
+		      unsigned int me, unsigned int pipe, unsigned int queue)
+{
+	unsigned int i;
+
+	vgpu_cp_select(vdev, me, pipe, queue);
+	if (!vgpu_rreg(vdev, CP_HQD + CP_HQD_ACTIVE))
+		return;
+	drm_printf(p, "  MEC %u Pipe %u Queue %u:", me, pipe, queue);
+	for (i = 0; i < CP_HQD_SPAN; i++)
+		drm_printf(p, "%s %08x", i % HQD_LINE ? "" : "\n   ",
+			   vgpu_rreg(vdev, CP_HQD + i));
+	drm_puts(p, "\n");
+}
+
+/**
+ * vgpu_cp_print_hqds() - registers of the hardware queues that are active
+ * @vdev: device
+ * @p: where to
+ *
+ * Sleeps.
+ */
+void vgpu_cp_print_hqds(struct vgpu_device *vdev, struct drm_printer *p)
+{
+	struct vgpu_cp *cp = &vdev->hw.cp;
+	unsigned int me, pipe, queue;
+
+	mutex_lock(&cp->lock);
+	if (!cp->off) {
+		for (me = 1; me <= CP_NUM_MECS; me++)
+			for (pipe = 0; pipe < CP_NUM_PIPES; pipe++)
+				for (queue = 0; queue < CP_NUM_QUEUES; queue++)
+					print_hqd(vdev, p, me, pipe, queue);
+		vgpu_cp_select(vdev, 0, 0, 0);
+	}
+	mutex_unlock(&cp->lock);
+}
+
+/**
+ * vgpu_cp_print_list() - the run list
+ * @vdev: device
+ * @p: where to
+ *
+ * Sleeps.
+ */
+void vgpu_cp_print_list(struct vgpu_device *vdev, struct drm_printer *p)
+{
+	struct vgpu_cp *cp = &vdev->hw.cp;
+	const __le32 *dw;
+	u32 i;
+
+	mutex_lock(&cp->lock);
+	dw = cp->lists[cp->list];
+	for (i = 0; i < cp->list_dwords; i++)
+		drm_printf(p, "%s%08x%s", i % HQD_LINE ? " " : "  ",
+			   le32_to_cpu(dw[i]),
+			   i % HQD_LINE == HQD_LINE - 1 ||
+			   i + 1 == cp->list_dwords ? "\n" : "");
+	mutex_unlock(&cp->lock);
+}

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the hardware looked like when it failed, as text in
+ * /sys/class/devcoredump (kernel's devcoredump): rings, fault registers, page
+ * tables around the faults.
+ *
+ * The text is written into memory that is there beforehand, as recovery may
+ * not allocate; a work item of its own hands a copy of it over. A failure that
+ * comes before that is done, or while an earlier dump waits for its reader,
+ * makes none. What user space wrote (rings of user queues, BOs) is left out.
+ */
+#include <linux/devcoredump.h>
+#include <linux/slab.h>
+#include <linux/stdarg.h>
+#include <linux/timekeeping.h>
+#include <linux/utsname.h>
+#include <linux/vmalloc.h>
+
+#include "vgpu_hw_priv.h"
+
+#define DUMP_BYTES	SZ_64K
+#define DUMP_RING_DW	64u	/* from the oldest job, and from rptr */
+#define DUMP_IH		16u	/* last entries */
+#define DUMP_AROUND	4u	/* entries before and behind the one in question */
+
+static __printf(2, 3) void say(struct vgpu_dump *d, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	d->len += vscnprintf(d->text + d->len, DUMP_BYTES - d->len, fmt, args);
+	va_end(args);
+}
+
+static void dump_queue(struct vgpu_device *vdev, unsigned int engine,
+		       unsigned int queue)
+{
+	static const struct {
+		const char *name;
+		u32 reg;
+	} regs[] = {
+		{ "rb_cntl", SDMA_RB_CNTL },
+		{ "rb_base", SDMA_RB_BASE },
+		{ "rb_base_hi", SDMA_RB_BASE_HI },
+		{ "rptr", SDMA_RB_RPTR },
+		{ "rptr_hi", SDMA_RB_RPTR_HI },
+		{ "wptr", SDMA_RB_WPTR },
+		{ "wptr_hi", SDMA_RB_WPTR_HI },
+		{ "status", SDMA_CONTEXT_STATUS },
+		{ "doorbell", SDMA_DOORBELL },
+		{ "doorbell_offset", SDMA_DOORBELL_OFFSET },
+	};
+	u32 base = SDMA_ENGINE(engine) + SDMA_QUEUE(queue);
+	struct vgpu_dump *d = &vdev->hw.dump;
+	unsigned int i;
+
+	/* Never used since the reset. */
+	if (!vgpu_rreg(vdev, base + SDMA_RB_CNTL))
+		return;
+	say(d, "sdma%u queue %u:", engine, queue);
+	for (i = 0; i < ARRAY_SIZE(regs); i++)
+		say(d, " %s %#x", regs[i].name, vgpu_rreg(vdev, base + regs[i].reg));
+	say(d, "\n");
+}
+
+static void dump_packets(struct vgpu_dump *d, const struct vgpu_sdma_ring *ring,
+			 const char *what, u64 from)
+{
+	unsigned int i;
+
+	say(d, "sdma%u ring from %s:", ring->engine, what);
+	for (i = 0; i < DUMP_RING_DW; i++) {
+		if (!(i % 8))
+			say(d, "\n  %#llx:", from + i * 4);
+		say(d, " %08x", le32_to_cpu(ring->ring[(from / 4 + i) %
+						       SDMA_RING_DWORDS]));
+	}
+	say(d, "\n");
+}
+
+static void dump_engine(struct vgpu_device *vdev, unsigned int engine)
+{
+	struct vgpu_sdma_ring *ring = &vdev->hw.sdma[engine];
+	struct vgpu_dump *d = &vdev->hw.dump;
+	struct vgpu_sdma_fence *oldest;
+	u64 first = 0, done, jobs;
+	unsigned int q;
+
+	spin_lock_irq(&ring->fence_lock);
+	jobs = list_count_nodes(&ring->pending);
+	oldest = list_first_entry_or_null(&ring->pending,
+					  struct vgpu_sdma_fence, link);
+	if (oldest)
+		first = oldest->base.seqno;
+	done = ring->done;
+	spin_unlock_irq(&ring->fence_lock);
+
+	say(d, "\nsdma%u: f32_cntl %#x status %#x\n", engine,
+	    vgpu_rreg(vdev, SDMA_ENGINE(engine) + SDMA_F32_CNTL),
+	    vgpu_rreg(vdev, SDMA_ENGINE(engine) + SDMA_STATUS_REG));
+	say(d, "sdma%u jobs: %llu pending from %llu on, in memory %u; done %#llx submitted %#llx\n",
+	    engine, jobs, first, le32_to_cpu(READ_ONCE(*ring->fence_wb)), done,
+	    READ_ONCE(ring->submitted));
+	for (q = 0; q < SDMA_NUM_QUEUES; q++)
+		dump_queue(vdev, engine, q);
+	if (jobs) {
+		dump_packets(d, ring, "the oldest job", done);
+		dump_packets(d, ring, "rptr", vgpu_sdma_ring_rptr(ring));
+	}
+}
+
+static void dump_hubs(struct vgpu_device *vdev)
+{
+	static const char * const names[] = { "gfx", "mm" };
+	struct vgpu_dump *d = &vdev->hw.dump;
+	unsigned int h, vmid;
+
+	say(d, "\nfaults:\n");
+	for (h = 0; h < VGPU_NUM_HUBS; h++)
+		say(d, "%s hub: status %#x address %#x%08x\n", names[h],
+		    vgpu_rreg(vdev, HUB(h) + VM_L2_PROTECTION_FAULT_STATUS),
+		    vgpu_rreg(vdev, HUB(h) + VM_L2_PROTECTION_FAULT_ADDR_HI32),
+		    vgpu_rreg(vdev, HUB(h) + VM_L2_PROTECTION_FAULT_ADDR_LO32));
+	say(d, "gate %#lx\n", READ_ONCE(vdev->hw.gate));
+	for (vmid = 0; vmid < VGPU_NUM_VMIDS; vmid++)
+		if (READ_ONCE(vdev->hw.root_pde[vmid]))
+			say(d, "vmid %u: pasid %u root %#llx\n", vmid,
+			    READ_ONCE(vdev->hw.pasid[vmid]),
+			    READ_ONCE(vdev->hw.root_pde[vmid]));
+}
+
+static void dump_interrupts(struct vgpu_device *vdev)
+{
+	struct vgpu_ih *ih = &vdev->hw.ih;
+	struct vgpu_dump *d = &vdev->hw.dump;
+	u32 wptr = vgpu_rreg(vdev, IH_RB_WPTR);
+	unsigned int i, k;
+
+	say(d, "\ninterrupt ring: rptr %#x (driver %#x) wptr %#x; last entries:\n",
+	    vgpu_rreg(vdev, IH_RB_RPTR), READ_ONCE(ih->rptr), wptr);
+	for (i = DUMP_IH; i; i--) {
+		u32 at = (wptr - i * IH_ENTRY_BYTES) & IH_RING_MASK;
+
+		say(d, " ");
+		for (k = 0; k < IH_ENTRY_BYTES / 4; k++)
+			say(d, " %08x", le32_to_cpu(ih->ring[at / 4 + k]));
+		say(d, "\n");
+	}
+}
+
+/* Entries around @index of a table of @count at @at in VRAM. */
+static u64 dump_entries(struct vgpu_device *vdev, const char *name, u64 at,
+			u64 index, u64 count, const u64 *shadow)
+{
+	u64 i, first = index - min_t(u64, index, DUMP_AROUND);
+	u64 last = min_t(u64, index + DUMP_AROUND, count - 1);
+	struct vgpu_dump *d = &vdev->hw.dump;
+	u64 pte, wanted = 0;
+
+	for (i = first; i <= last; i++) {
+		pte = readq(vdev->hw.vram + at + i * sizeof(pte));
+		say(d, "%c %s[%llu] %016llx", i == index ? '>' : ' ', name, i,
+		    pte);
+		if (shadow && READ_ONCE(shadow[i]) != pte)
+			say(d, ", should be %016llx", READ_ONCE(shadow[i]));
+		say(d, "\n");
+		if (i == index)
+			wanted = pte;
+	}
+	return wanted;
+}
+
+static void dump_gart(struct vgpu_device *vdev, u64 va)
+{
+	struct vgpu_gart *gart = &vdev->hw.gart;
+	u64 page = (va - gart->start) >> VGPU_PAGE_SHIFT;
+
+	if (va < gart->start || page >= gart->total)
+		say(&vdev->hw.dump, "  not in the GART\n");
+	else
+		dump_entries(vdev, "gart", gart->table_vram, page, gart->total,
+			     page < gart->windows ? NULL : gart->shadow);
+}
+
+/* Nobody keeps the tables from being changed or freed: it is VRAM anyway. */
+static void dump_walk(struct vgpu_device *vdev, unsigned int vmid, u64 va)
+{
+	static const char * const names[] = { "ptb", "pdb0", "pdb1", "pdb2" };
+	u64 pde = READ_ONCE(vdev->hw.root_pde[vmid]);
+	struct vgpu_hw *hw = &vdev->hw;
+	int level;
+
+	if (va >> VGPU_VA_BITS)
+		return;
+	for (level = VGPU_LEVEL_PDB2; level >= VGPU_LEVEL_PTB; level--) {
+		u64 at = (pde & VGPU_PDE_ADDR) - hw->fb_offset;
+
+		if (!(pde & VGPU_PDE_VALID) || pde & VGPU_PDE_SYSTEM ||
+		    at > hw->vram_size - VGPU_PAGE_SIZE || at % sizeof(pde))
+			break;
+		pde = dump_entries(vdev, names[level], at,
+				   (va >> VGPU_LEVEL_SHIFT(level)) %
+				   VGPU_PT_ENTRIES, VGPU_PT_ENTRIES, NULL);
+		if (pde & VGPU_PDE_PTE ||
+		    (level == VGPU_LEVEL_PDB0 && !(pde & VGPU_PTE_TF)))
+			break;
+	}
+}
+
+static void dump_fault(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
+		       const char *whose)
+{
+	struct vgpu_dump *d = &vdev->hw.dump;
+	u64 va = (u64)iv->data[0] << VGPU_PAGE_SHIFT |
+		 (u64)VGPU_GET(iv->data[1], IH_FAULT_D1__VA_HI) << 44;
+
+	if (!iv->timestamp)
+		return;
+	say(d, "\nlast fault of %s: %s of %#llx, vmid %u pasid %u, %s, serial %u, GPU clock %llu\n",
+	    whose, iv->data[1] & IH_FAULT_D1__WRITE ? "write" : "read", va,
+	    iv->vmid, iv->pasid,
+	    iv->data[1] & IH_FAULT_D1__RETRY ? "retry" : "no retry",
+	    iv->data[3], iv->timestamp);
+	if (iv->vmid)
+		dump_walk(vdev, iv->vmid, va);
+	else
+		dump_gart(vdev, va);
+}
+
+/**
+ * vgpu_dump_note_fault() - remember a fault for the next dump
+ * @vdev: device
+ * @iv: interrupt entry of a fault in the MM hub
+ *
+ * Hard interrupt context.
+ */
+void vgpu_dump_note_fault(struct vgpu_device *vdev,
+			  const struct vgpu_iv_entry *iv)
+{
+	struct vgpu_dump *d = &vdev->hw.dump;
+
+	spin_lock(&d->lock);
+	d->fault[iv->vmid ? 1 : 0] = *iv;
+	spin_unlock(&d->lock);
+}
+
+/**
+ * vgpu_dump_take() - write down what the hardware looks like
+ * @vdev: device; nothing was done about its failure yet
+ * @why: what failed
+ *
+ * The recovery's worker only; does not allocate.
+ */
+void vgpu_dump_take(struct vgpu_device *vdev, const char *why)
+{
+	struct vgpu_dump *d = &vdev->hw.dump;
+	struct vgpu_iv_entry fault[2];
+	unsigned int i;
+
+	if (test_and_set_bit(0, &d->busy))
+		return;
+	spin_lock_irq(&d->lock);
+	memcpy(fault, d->fault, sizeof(fault));
+	spin_unlock_irq(&d->lock);
+
+	d->len = 0;
+	say(d, "vgpu-kfd device dump\nkernel: %s\ndevice: %s\nreason: %s\nGPU clock: %llu\n",
+	    utsname()->release, dev_name(vdev->drm.dev), why,
+	    vgpu_clock_read(vdev));
+	dump_hubs(vdev);
+	dump_fault(vdev, &fault[0], "the kernel");
+	dump_fault(vdev, &fault[1], "users");
+	for (i = 0; i < VGPU_NUM_SDMA; i++)
+		dump_engine(vdev, i);
+	dump_interrupts(vdev);
+	queue_work(system_unbound_wq, &d->work);
+}
+
+static void dump_work(struct work_struct *work)
+{
+	struct vgpu_dump *d = container_of(work, struct vgpu_dump, work);
+	void *copy = vmalloc(d->len);
+
+	if (copy) {
+		memcpy(copy, d->text, d->len);
+		/* Frees it, at the latest. */
+		dev_coredumpv(d->dev, copy, d->len, GFP_KERNEL);
+	}
+	clear_bit_unlock(0, &d->busy);
+}
+
+/**
+ * vgpu_dump_init() - be ready to dump
+ * @vdev: device
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int vgpu_dump_init(struct vgpu_device *vdev)
+{
+	struct vgpu_dump *d = &vdev->hw.dump;
+
+	spin_lock_init(&d->lock);
+	INIT_WORK(&d->work, dump_work);
+	d->dev = vdev->drm.dev;
+	d->text = vmalloc(DUMP_BYTES);
+	return d->text ? 0 : -ENOMEM;
+}
+
+/**
+ * vgpu_dump_fini() - undo vgpu_dump_init()
+ * @vdev: device; vgpu_dump_take() is not called any more
+ *
+ * Dumps that were handed over stay.
+ */
+void vgpu_dump_fini(struct vgpu_device *vdev)
+{
+	struct vgpu_dump *d = &vdev->hw.dump;
+
+	cancel_work_sync(&d->work);
+	vfree(d->text);
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The hardware before and after the system's sleep. Whatever the device keeps,
+ * it is reset and brought up from there.
+ */
+#include "vgpu_hw_priv.h"
+
+/* Jobs may be added by whoever waits for an earlier one. */
+static void ring_drain(struct vgpu_sdma_ring *ring)
+{
+	struct vgpu_sdma_fence *last;
+	struct dma_fence *fence;
+
+	do {
+		spin_lock_irq(&ring->fence_lock);
+		fence = NULL;
+		if (!list_empty(&ring->pending)) {
+			last = list_last_entry(&ring->pending,
+					       struct vgpu_sdma_fence, link);
+			fence = dma_fence_get(&last->base);
+		}
+		spin_unlock_irq(&ring->fence_lock);
+		if (fence)
+			dma_fence_wait(fence, false);
+		dma_fence_put(fence);
+	} while (fence);
+}
+
+/**
+ * vgpu_sdma_drain() - wait until the kernel's rings are empty
+ * @vdev: device; failing engines are recovered
+ */
+void vgpu_sdma_drain(struct vgpu_device *vdev)
+{
+	unsigned int i;
+
+	for (i = 0; i < VGPU_NUM_SDMA; i++)
+		ring_drain(&vdev->hw.sdma[i]);
+}
+
+/**
+ * vgpu_hw_suspend() - stop the hardware
+ * @vdev: device; no user queue is loaded, the kernel's rings are empty, and
+ *        neither jobs nor recoveries come
+ */
+void vgpu_hw_suspend(struct vgpu_device *vdev)
+{
+	unsigned long dead;
+	unsigned int i;
+
+	for (i = 0; i < VGPU_NUM_SDMA; i++) {
+		cancel_delayed_work_sync(&vdev->hw.sdma[i].watchdog);
+		vgpu_sdma_park(vdev, i, &dead);
+	}
+	vgpu_cp_park(vdev);
+	vgpu_hw_quiesce(vdev);
+	synchronize_irq(vdev->hw.ih.irq);
+}
+
+/**
+ * vgpu_hw_resume() - bring the hardware up again, but its engines
+ * @vdev: device; PCI's configuration is as it was
+ *
+ * VRAM that was lost, or written by another kernel, is zero but for the GART's
+ * table. Returns 0 or -ENODEV.
+ */
+int vgpu_hw_resume(struct vgpu_device *vdev)
+{
+	struct vgpu_hw *hw = &vdev->hw;
+	bool lost;
+	int ret;
+
+	ret = vgpu_hw_restart(vdev, &lost);
+	if (ret)
+		return ret;
+	if (lost)
+		/* Free memory may count as clear. */
+		memset_io(hw->vram, 0, hw->gart.table_vram);
+	vgpu_gart_rewrite(vdev);
+	vgpu_gart_flush(vdev);
+	return 0;
+}
+
+/**
+ * vgpu_hw_resume_engines() - let the engines work
+ * @vdev: device, its memory as it was
+ */
+void vgpu_hw_resume_engines(struct vgpu_device *vdev)
+{
+	unsigned int i;
+
+	vgpu_gmc_flush_tlb(vdev, GENMASK(VGPU_NUM_VMIDS - 1, 0));
+	for (i = 0; i < VGPU_NUM_SDMA; i++)
+		vgpu_sdma_unpark(vdev, i, 0, false);
+	vgpu_cp_unpark(vdev, false);
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Mode-1 reset of the whole device. Specification: docs/hardware.md "Resets".
+ */
+#include <linux/stop_machine.h>
+
+#include "vgpu/psp.h"
+#include "vgpu_hw_priv.h"
+
+/*
+ * The other CPUs stand still: user space has VRAM and doorbells mapped, the
+ * kernel writes page tables, and whatever they write while the windows are
+ * closed would be lost.
+ */
+static int hw_reset_stopped(void *arg)
+{
+	struct vgpu_device *vdev = arg;
+
+	vgpu_wreg(vdev, MP0_SMN_C2PMSG_64, PSP_CMD_MODE1_RESET);
+	if (!vgpu_hw_poll(vdev, MP0_SMN_C2PMSG_33, MP0_SMN_C2PMSG__READY,
+			  MP0_SMN_C2PMSG__READY) ||
+	    vgpu_rreg(vdev, VGPU_MAGIC) != VGPU_MAGIC_VALUE)
+		return -ENODEV;
+
+	vgpu_nbio_start(vdev);
+	vgpu_ih_start(vdev);
+	return vgpu_gmc_start(vdev);
+}
+
+/**
+ * vgpu_hw_restart() - reset the device and bring it up again, but its engines
+ * @vdev: device; engines are parked (vgpu_sdma_park())
+ * @vram_lost: receives whether VRAM's contents are gone
+ *
+ * As vgpu_hw_reset(), but for whom the loss is none; of the GART, the windows
+ * are closed.
+ */
+int vgpu_hw_restart(struct vgpu_device *vdev, bool *vram_lost)
+{
+	struct vgpu_hw *hw = &vdev->hw;
+	u64 magic[VGPU_VRAM_MAGIC_WORDS];
+	int ret;
+
+	if (!vgpu_hw_present(vdev))
+		return -ENODEV;
+	ret = stop_machine(hw_reset_stopped, vdev, NULL);
+	if (ret)
+		return ret;
+
+	memcpy_fromio(magic, hw->vram + VGPU_VRAM_MAGIC_AT(hw), sizeof(magic));
+	*vram_lost = memcmp(magic, hw->vram_magic, sizeof(magic));
+	if (*vram_lost)
+		memcpy_toio(hw->vram + VGPU_VRAM_MAGIC_AT(hw), hw->vram_magic,
+			    sizeof(hw->vram_magic));
+	vgpu_gart_close_windows(vdev);
+	return 0;
+}
+
+/**
+ * vgpu_hw_reset() - reset the device and bring it up again, but its engines
+ * @vdev: device; engines are parked (vgpu_sdma_park())
+ * @vram_lost: receives whether VRAM's contents are gone
+ *
+ * Contexts have their page tables and PASIDs again, interrupts come, the GART
+ * says what it should. Sleeps; stops the other CPUs for the time of the reset.
+ * One caller at a time. Returns 0 or -ENODEV.
+ */
+int vgpu_hw_reset(struct vgpu_device *vdev, bool *vram_lost)
+{
+	struct vgpu_hw *hw = &vdev->hw;
+	int ret = vgpu_hw_restart(vdev, vram_lost);
+
+	if (ret)
+		return ret;
+	vgpu_gart_restore(vdev);
+	vgpu_gart_flush(vdev);
+	vgpu_stat_add(hw, VGPU_STAT_DEVICE_RESETS, 1);
+	if (*vram_lost) {
+		atomic_inc(&hw->vram_epoch);
+		vgpu_stat_add(hw, VGPU_STAT_VRAM_LOST, 1);
+	}
+	return 0;
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Rings and fences of the engines for the eye: debugfs. */
+#include <drm/drm_print.h>
+
+#include "vgpu_hw_priv.h"
+
+/**
+ * vgpu_sdma_print_fences() - what is submitted and what is done
+ * @vdev: device
+ * @p: where to
+ */
+void vgpu_sdma_print_fences(struct vgpu_device *vdev, struct drm_printer *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < VGPU_NUM_SDMA; i++) {
+		struct vgpu_sdma_ring *ring = &vdev->hw.sdma[i];
+		struct vgpu_sdma_fence *fence;
+		u64 first = 0, last = 0, n = 0;
+
+		spin_lock_irq(&ring->fence_lock);
+		list_for_each_entry(fence, &ring->pending, link) {
+			if (!n++)
+				first = fence->base.seqno;
+			last = fence->base.seqno;
+		}
+		spin_unlock_irq(&ring->fence_lock);
+
+		drm_printf(p, "--- ring %u (sdma%u) ---\n", i, i);
+		drm_printf(p, "Last signaled fence 0x%08x\n",
+			   le32_to_cpu(READ_ONCE(*ring->fence_wb)));
+		drm_printf(p, "Last emitted        0x%08x\n",
+			   lower_32_bits(READ_ONCE(ring->fence_seqno)));
+		drm_printf(p, "Pending             %llu [%llu %llu]\n", n,
+			   first, last);
+	}
+}
+
+/**
+ * vgpu_sdma_print_rings() - where the engines are
+ * @vdev: device; its hardware is there
+ * @p: where to
+ *
+ * Pointers of the kernel's ring in bytes ever written; user queues by their
+ * number in the engine, a bit each.
+ */
+void vgpu_sdma_print_rings(struct vgpu_device *vdev, struct drm_printer *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < VGPU_NUM_SDMA; i++) {
+		struct vgpu_sdma_ring *ring = &vdev->hw.sdma[i];
+		u64 submitted, done;
+		bool ready, frozen;
+
+		spin_lock_irq(&ring->fence_lock);
+		submitted = ring->submitted;
+		done = ring->done;
+		ready = ring->ready;
+		frozen = ring->frozen;
+		spin_unlock_irq(&ring->fence_lock);
+
+		drm_printf(p, "sdma%u %s%s submitted=%llu done=%llu rptr=%llu",
+			   i, ready ? "ready" : "down",
+			   frozen ? " recovering" : "", submitted, done,
+			   vgpu_sdma_ring_rptr(ring));
+		mutex_lock(&ring->rlc_lock);
+		drm_printf(p, " queues=%#lx stuck=%#lx resets=%u\n",
+			   ring->rlc_loaded, ring->rlc_stuck,
+			   READ_ONCE(ring->resets));
+		mutex_unlock(&ring->rlc_lock);
+	}
+}

@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * SDMA engines that fail: found here, and brought back.
+ *
+ * DOC: a failing engine
+ *
+ * Found by the watchdog (no progress of the kernel's ring for lockup_timeout),
+ * by the interrupt of a bad packet, by a user queue that does not stop, or by
+ * a fault of VMID 0 (vgpu_sdma_fault.c). Whoever finds it asks for a recovery
+ * (vgpu_hw.recover); its one worker calls, for the engine's reset:
+ *
+ *	vgpu_sdma_park()          no job is signalled any more, queues disabled,
+ *	                          their pointers saved; one that does not stop is
+ *	                          what the engine hangs in
+ *	vgpu_sdma_engine_reset()  or the reset of the device
+ *	vgpu_sdma_unpark()        the oldest job, if the engine failed in it, is
+ *	                          judged; the ring is started at the first job
+ *	                          that is not done; user queues are loaded
+ *
+ * After a fault of VMID 0 the engine is well: soft recovery parks and unparks
+ * the kernel's ring alone, and user queues run on.
+ *
+ * A job of plain copies and fills is run again, the second time by the CPU.
+ * Any other ends with an error, unless it only met a fault. No later job has
+ * begun when that happens.
+ *
+ * All of it is on the way to fences: nothing here allocates.
+ */
+#include <linux/iopoll.h>
+#include <linux/moduleparam.h>
+
+#include "vgpu/doorbell.h"
+#include "vgpu_hw_priv.h"
+
+/* Resets of an engine that get nothing done, before more is tried. */
+#define SDMA_MAX_RESETS		4u
+/* Failures of the engine in a job, before the CPU does it. */
+#define SDMA_MAX_FAILURES	2u
+/* For what a lost interrupt would have told. */
+#define SDMA_LOOK_MAX		(HZ / 4ul)
+/* How long the engine may take to leave the kernel's ring. */
+#define SDMA_PARK_US		(200 * USEC_PER_MSEC)
+#define SDMA_PARK_POLL_US	50
+
+static unsigned int lockup_timeout = 10000;
+module_param(lockup_timeout, uint, 0644);
+MODULE_PARM_DESC(lockup_timeout,
+		 "ms without progress after which an SDMA engine is reset (default 10000)");
+
+/* How long an engine may make no progress: jiffies, at least one. */
+static unsigned long sdma_timeout(void)
+{
+	return clamp(msecs_to_jiffies(READ_ONCE(lockup_timeout)), 1ul,
+		     3600ul * HZ);
+}
+
+/**
+ * vgpu_sdma_look_interval() - how often the watchdog looks at a busy engine
+ *
+ * Return: jiffies, at least one.
+ */
+unsigned long vgpu_sdma_look_interval(void)
+{
+	return clamp(sdma_timeout() / 4, 1ul, SDMA_LOOK_MAX);
+}
+
+static struct vgpu_sdma_fence *ring_oldest(struct vgpu_sdma_ring *ring)
+{
+	lockdep_assert_held(&ring->fence_lock);
+	return list_first_entry_or_null(&ring->pending, struct vgpu_sdma_fence,
+					link);
+}
+
+static void ring_need_recovery(struct vgpu_sdma_ring *ring)
+{
+	struct vgpu_device *vdev = ring->vdev;
+
+	if (!vdev->hw.recover ||
+	    !vdev->hw.recover(vdev, VGPU_RECOVER_ENGINE(ring->engine)))
+		vgpu_sdma_ring_down(ring);
+}
+
+/* The fault that is latched was so at the last look: nobody was told of it. */
+static void ring_look_for_fault(struct vgpu_sdma_ring *ring)
+{
+	struct vgpu_device *vdev = ring->vdev;
+	u32 status = vgpu_rreg(vdev, VGPU_FAULT_STATUS_REG);
+
+	if (status && status == ring->seen_fault)
+		vgpu_ih_poll(vdev, true);
+	ring->seen_fault = status;
+}
+
+/* Returns true if the ring is where it was a whole timeout ago. */
+static bool ring_stands_still(struct vgpu_sdma_ring *ring, u64 seqno, u64 rptr)
+{
+	if (seqno != ring->seen_seqno || rptr != ring->seen_rptr) {
+		ring->seen_seqno = seqno;
+		ring->seen_rptr = rptr;
+		ring->seen_since = jiffies;
+	}
+	return time_after_eq(jiffies, ring->seen_since + sdma_timeout());
+}
+
+/**
+ * vgpu_sdma_watchdog() - look whether an engine makes progress
+ * @work: a ring's
+ */
+void vgpu_sdma_watchdog(struct work_struct *work)
+{
+	struct vgpu_sdma_ring *ring =
+		container_of(to_delayed_work(work), struct vgpu_sdma_ring,
+			     watchdog);
+	struct vgpu_device *vdev = ring->vdev;
+	struct vgpu_sdma_fence *oldest;
+	u64 rptr, seqno = 0;
+	bool frozen;
+	u32 status;
+
+	if (!READ_ONCE(ring->ready))
+		return;
+	if (READ_ONCE(ring->helpless)) {
+		drm_err(&vdev->drm, "sdma%u: fault of VMID 0, and no recovery\n",
+			ring->engine);
+		vgpu_sdma_ring_down(ring);
+		return;
+	}
+	/* In case the interrupt is lost, or its entry is. */
+	vgpu_ih_poll(vdev, false);
+	ring_look_for_fault(ring);
+	vgpu_sdma_ring_poll(ring);
+
+	spin_lock_irq(&ring->fence_lock);
+	frozen = ring->frozen;
+	oldest = ring_oldest(ring);
+	if (oldest)
+		seqno = oldest->base.seqno;
+	spin_unlock_irq(&ring->fence_lock);
+	if (frozen)
+		return;		/* the recovery starts it again */
+
+	status = vgpu_rreg(vdev, vgpu_sdma_ring_reg(ring, SDMA_CONTEXT_STATUS));
+	rptr = vgpu_sdma_ring_rptr(ring);
+	if (VGPU_GET(status, SDMA_CONTEXT_STATUS__EXCEPTION) &&
+	    vgpu_sdma_fault_state(vdev) == VGPU_FAULT_KERNELS) {
+		/* Packets could not be fetched: it is not the engine's fault. */
+		vgpu_ih_poll(vdev, true);
+	} else if (VGPU_GET(status, SDMA_CONTEXT_STATUS__EXCEPTION)) {
+		drm_err(&vdev->drm,
+			"sdma%u stopped with exception %u at %#llx\n",
+			ring->engine,
+			VGPU_GET(status, SDMA_CONTEXT_STATUS__EXCEPTION), rptr);
+		ring_need_recovery(ring);
+	} else if (oldest && ring_stands_still(ring, seqno, rptr)) {
+		drm_err(&vdev->drm,
+			"sdma%u hangs in job %llu at %#llx, status %#x\n",
+			ring->engine, seqno, rptr, status);
+		/* Also if the engine lets go of it: it would hang again. */
+		spin_lock_irq(&ring->fence_lock);
+		ring->suspect = true;
+		spin_unlock_irq(&ring->fence_lock);
+		ring_need_recovery(ring);
+	} else if (oldest) {
+		schedule_delayed_work(&ring->watchdog,
+				      vgpu_sdma_look_interval());
+	}
+}
+
+/* A copy of the packets of @fence, the oldest. Returns the number of dwords. */
+static unsigned int ring_read_job(struct vgpu_sdma_ring *ring,
+				  const struct vgpu_sdma_fence *fence, u32 *dw)
+{
+	unsigned int n, ndw;
+
+	ndw = (fence->end - ring->done) / 4 - SDMA_EPILOGUE_DWORDS;
+	for (n = 0; n < ndw; n++)
+		dw[n] = le32_to_cpu(ring->ring[(ring->done / 4 + n) %
+					       SDMA_RING_DWORDS]);
+	return ndw;
+}
+
+static void ring_end_oldest(struct vgpu_sdma_ring *ring,
+			    struct vgpu_sdma_fence *fence, int error)
+{
+	bool cookie = dma_fence_begin_signalling();
+
+	if (error)
+		vgpu_stat_add(&ring->vdev->hw, VGPU_STAT_JOBS_FAILED, 1);
+	WRITE_ONCE(*ring->fence_wb, cpu_to_le32(fence->base.seqno));
+	spin_lock_irq(&ring->fence_lock);
+	vgpu_sdma_ring_pop(ring, fence, error);
+	spin_unlock_irq(&ring->fence_lock);
+	dma_fence_end_signalling(cookie);
+	wake_up_all(&ring->space);
+}
+
+/* Jobs are added behind our back, but only we take them away: it is frozen. */
+static struct vgpu_sdma_fence *ring_peek(struct vgpu_sdma_ring *ring)
+{
+	struct vgpu_sdma_fence *fence;
+
+	spin_lock_irq(&ring->fence_lock);
+	fence = ring_oldest(ring);
+	spin_unlock_irq(&ring->fence_lock);
+	return fence;
+}
+
+static void ring_freeze(struct vgpu_sdma_ring *ring)
+{
+	spin_lock_irq(&ring->fence_lock);
+	ring->frozen = true;
+	spin_unlock_irq(&ring->fence_lock);
+}
+
+static void ring_end_by_cpu(struct vgpu_sdma_ring *ring,
+			    struct vgpu_sdma_fence *fence, int error)
+{
+	unsigned int ndw = ring_read_job(ring, fence, ring->scratch);
+
+	if (!vgpu_sdma_cpu_run(ring->vdev, ring->scratch, ndw))
+		error = 0;
+	ring_end_oldest(ring, fence, error);
+}
+
+/* What was done before the engine stopped. The ring is frozen. */
+static void ring_end_finished(struct vgpu_sdma_ring *ring)
+{
+	bool cookie;
+
+	vgpu_ih_poll(ring->vdev, false);
+	vgpu_sdma_ring_poll(ring);
+	cookie = dma_fence_begin_signalling();
+	spin_lock_irq(&ring->fence_lock);
+	vgpu_sdma_ring_pop_until(ring, ring->finished);
+	spin_unlock_irq(&ring->fence_lock);
+	dma_fence_end_signalling(cookie);
+}
+
+/**
+ * vgpu_sdma_ring_down() - the engine does no more jobs
+ * @ring: ring
+ *
+ * Stops it; what is pending is done by the CPU, or signals with -ENODEV. Later
+ * jobs are the CPU's. Sleeps. Not beside a recovery of the same engine.
+ */
+void vgpu_sdma_ring_down(struct vgpu_sdma_ring *ring)
+{
+	struct vgpu_device *vdev = ring->vdev;
+	struct vgpu_sdma_fence *fence;
+	bool down;
+
+	if (!READ_ONCE(ring->ready))
+		return;
+	ring_freeze(ring);
+	/* Memory may be reused as soon as the fences signal. */
+	vgpu_wreg(vdev, vgpu_sdma_ring_reg(ring, SDMA_RB_CNTL), 0);
+	vgpu_wreg(vdev, vgpu_sdma_ring_reg(ring, SDMA_DOORBELL), 0);
+	if (!vgpu_hw_poll(vdev, vgpu_sdma_ring_reg(ring, SDMA_CONTEXT_STATUS),
+			  SDMA_CONTEXT_STATUS__IDLE,
+			  SDMA_CONTEXT_STATUS__IDLE)) {
+		drm_err(&vdev->drm, "sdma%u does not stop, halting it\n",
+			ring->engine);
+		vgpu_wreg(vdev, SDMA_ENGINE(ring->engine) + SDMA_F32_CNTL,
+			  SDMA_F32_CNTL__HALT);
+	}
+
+	ring_end_finished(ring);
+	do {
+		while ((fence = ring_peek(ring)))
+			ring_end_by_cpu(ring, fence, -ENODEV);
+		spin_lock_irq(&ring->fence_lock);
+		down = list_empty(&ring->pending);
+		if (down)
+			WRITE_ONCE(ring->ready, false);
+		spin_unlock_irq(&ring->fence_lock);
+	} while (!down);
+	wake_up_all(&ring->space);
+}
+
+/* Did the ring stop? Its queue is disabled. */
+static bool ring_wait_idle(struct vgpu_sdma_ring *ring)
+{
+	u32 status;
+
+	return !read_poll_timeout(vgpu_rreg, status,
+				  status & SDMA_CONTEXT_STATUS__IDLE,
+				  SDMA_PARK_POLL_US, SDMA_PARK_US, false,
+				  ring->vdev,
+				  vgpu_sdma_ring_reg(ring, SDMA_CONTEXT_STATUS));
+}
+
+/**
+ * vgpu_sdma_ring_park() - stop the kernel's ring of an engine
+ * @vdev: device
+ * @engine: 0 to VGPU_NUM_SDMA - 1
+ *
+ * Until vgpu_sdma_ring_unpark() no job is signalled. The recovery's worker
+ * only. Sleeps.
+ *
+ * Return: whether the engine let go of it; if not, or if it stopped on
+ * something else than a fault, it has to be reset.
+ */
+bool vgpu_sdma_ring_park(struct vgpu_device *vdev, unsigned int engine)
+{
+	struct vgpu_sdma_ring *ring = &vdev->hw.sdma[engine];
+	u32 exception;
+	bool failed;
+
+	ring_freeze(ring);
+	exception = VGPU_GET(vgpu_rreg(vdev, vgpu_sdma_ring_reg(ring,
+								SDMA_CONTEXT_STATUS)),
+			     SDMA_CONTEXT_STATUS__EXCEPTION);
+	vgpu_wreg(vdev, vgpu_sdma_ring_reg(ring, SDMA_RB_CNTL), 0);
+	failed = !ring_wait_idle(ring);
+	ring_end_finished(ring);
+
+	spin_lock_irq(&ring->fence_lock);
+	/* Packets that could not be fetched are no bad packets. */
+	if (exception && !(exception == VGPU_SDMA_EXC_RING && ring->fault))
+		failed = true;
+	ring->suspect |= failed;
+	spin_unlock_irq(&ring->fence_lock);
+	return !failed;
+}
+
+/**
+ * vgpu_sdma_park() - take an engine's work off it, before a reset
+ * @vdev: device
+ * @engine: 0 to VGPU_NUM_SDMA - 1
+ * @dead: receives the user queues that the engine hangs or stopped in
+ *
+ * Until vgpu_sdma_unpark() no job is signalled, and user queues that are
+ * loaded and unloaded wait in memory. The recovery's worker only. Sleeps.
+ */
+void vgpu_sdma_park(struct vgpu_device *vdev, unsigned int engine,
+		    unsigned long *dead)
+{
+	struct vgpu_sdma_ring *ring = &vdev->hw.sdma[engine];
+
+	vgpu_sdma_ring_park(vdev, engine);
+	mutex_lock(&ring->rlc_lock);
+	*dead = vgpu_sdma_rlc_park(ring);
+	ring->rlc_off = true;
+	mutex_unlock(&ring->rlc_lock);
+}
+
+/*
+ * The job that the engine failed in. A fault is the table's, not the job's:
+ * then it is run again whatever it is.
+ */
+static void ring_judge(struct vgpu_sdma_ring *ring,
+		       struct vgpu_sdma_fence *fence)
+{
+	unsigned int ndw = ring_read_job(ring, fence, ring->scratch);
+
+	if (ring->suspect && !vgpu_sdma_cpu_can(ring->scratch, ndw)) {
+		drm_err(&ring->vdev->drm, "sdma%u: job %llu is given up\n",
+			ring->engine, fence->base.seqno);
+		ring_end_oldest(ring, fence, -ETIME);
+		/* That is progress: bad jobs of users must not cost the engine. */
+		ring->resets = 0;
+	} else if (++fence->failures >= SDMA_MAX_FAILURES) {
+		ring_end_by_cpu(ring, fence, -ETIME);
+	}
+}
+
+/**
+ * vgpu_sdma_ring_unpark() - start the kernel's ring again
+ * @vdev: device; the GART works
+ * @engine: 0 to VGPU_NUM_SDMA - 1, parked, or in its reset state
+ * @vram_lost: VRAM's contents are gone: pending jobs end with -ECANCELED
+ *
+ * The oldest job, if it is what failed, is judged. The recovery's worker only.
+ * Sleeps.
+ */
+void vgpu_sdma_ring_unpark(struct vgpu_device *vdev, unsigned int engine,
+			   bool vram_lost)
+{
+	struct vgpu_sdma_ring *ring = &vdev->hw.sdma[engine];
+	struct vgpu_sdma_fence *fence;
+	unsigned int rerun;
+
+	fence = ring_peek(ring);
+	if (vram_lost)
+		for (; fence; fence = ring_peek(ring))
+			ring_end_oldest(ring, fence, -ECANCELED);
+	else if (fence && (ring->suspect || ring->fault))
+		ring_judge(ring, fence);
+	/* It will be done anew: it is not done yet. */
+	fence = ring_peek(ring);
+	if (fence)
+		WRITE_ONCE(*ring->fence_wb,
+			   cpu_to_le32(lower_32_bits(fence->base.seqno) - 1));
+
+	vgpu_sdma_ring_start(ring);
+	spin_lock_irq(&ring->fence_lock);
+	rerun = list_count_nodes(&ring->pending);
+	ring->seen_since = jiffies;
+	ring->frozen = false;
+	ring->suspect = false;
+	ring->fault = false;
+	ring->ready = true;
+	/* Also for those that came while the engine did not listen. */
+	vgpu_wdoorbell64(vdev, DOORBELL_SDMA(engine) * 8, ring->submitted);
+	spin_unlock_irq(&ring->fence_lock);
+	vgpu_stat_add(&vdev->hw, VGPU_STAT_JOBS_RERUN, rerun);
+	if (rerun)
+		mod_delayed_work(system_wq, &ring->watchdog,
+				 vgpu_sdma_look_interval());
+}
+
+/**
+ * vgpu_sdma_unpark() - put an engine to work again, after a reset
+ * @vdev: device; the engine is in its reset state, the GART works
+ * @engine: 0 to VGPU_NUM_SDMA - 1
+ * @dead: user queues that are not to run again
+ * @vram_lost: as vgpu_sdma_ring_unpark(); all user queues are dead then
+ *
+ * The recovery's worker only. Sleeps. Returns the user queues that were
+ * stopped for good.
+ */
+unsigned long vgpu_sdma_unpark(struct vgpu_device *vdev, unsigned int engine,
+			       unsigned long dead, bool vram_lost)
+{
+	struct vgpu_sdma_ring *ring = &vdev->hw.sdma[engine];
+
+	vgpu_sdma_ring_unpark(vdev, engine, vram_lost);
+	mutex_lock(&ring->rlc_lock);
+	ring->rlc_off = false;
+	if (vram_lost)
+		dead = GENMASK(SDMA_NUM_RLC - 1, 0);
+	dead = vgpu_sdma_rlc_restore(ring, dead);
+	mutex_unlock(&ring->rlc_lock);
+	return dead;
+}
+
+/**
+ * vgpu_sdma_engine_reset() - reset one engine
+ * @vdev: device
+ * @engine: 0 to VGPU_NUM_SDMA - 1, parked
+ *
+ * The recovery's worker only. Returns 0, or -EIO when that was done several
+ * times already and no job was finished since: it takes more.
+ */
+int vgpu_sdma_engine_reset(struct vgpu_device *vdev, unsigned int engine)
+{
+	struct vgpu_sdma_ring *ring = &vdev->hw.sdma[engine];
+
+	/* Without a job there is nothing that it could have got done. */
+	if (!ring_peek(ring))
+		ring->resets = 0;
+	else if (ring->resets++ >= SDMA_MAX_RESETS)
+		return -EIO;
+	/* The pulse; starting the ring lets the engine run. */
+	vgpu_wreg(vdev, SDMA_ENGINE(engine) + SDMA_F32_CNTL,
+		  SDMA_F32_CNTL__HALT);
+	vgpu_wreg(vdev, SDMA_ENGINE(engine) + SDMA_F32_CNTL,
+		  SDMA_F32_CNTL__HALT | SDMA_F32_CNTL__RESET);
+	vgpu_wreg(vdev, SDMA_ENGINE(engine) + SDMA_F32_CNTL,
+		  SDMA_F32_CNTL__HALT);
+	vgpu_stat_add(&vdev->hw, VGPU_STAT_ENGINE_RESETS, 1);
+	return 0;
+}
+
+/**
+ * vgpu_sdma_give_up() - no engine works any more
+ * @vdev: device, its engines parked
+ *
+ * The CPU does the kernel's jobs from now on; user queues do not run.
+ */
+void vgpu_sdma_give_up(struct vgpu_device *vdev)
+{
+	unsigned int i;
+
+	for (i = 0; i < VGPU_NUM_SDMA; i++)
+		vgpu_sdma_ring_down(&vdev->hw.sdma[i]);
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A scheduler (drm_sched) for each SDMA engine: jobs wait in their entities for
+ * the fences that they depend on, and then go to the kernel's ring. Those of
+ * the kernel (mm/vgpu_copy_job.c) come before those of the render node
+ * (drm/vgpu_sched.c).
+ *
+ * An engine that hangs in a job is noticed by the ring's watchdog and recovered
+ * (vgpu_sdma_recover.c); the fence's error tells what became of the job, so
+ * drm_sched's timeout is off. What is on a ring at a time is limited so that it
+ * has room for the next job: giving it one does not wait.
+ *
+ * A scheduler's workqueue is on the way to fences: drm_sched makes it with
+ * WQ_MEM_RECLAIM.
+ */
+#include <drm/drm_managed.h>
+
+#include "vgpu_hw_priv.h"
+
+/* Dwords that a credit stands for. */
+#define CREDIT_DWORDS	256u
+/* The rest is for page tables. */
+#define CREDIT_LIMIT	(SDMA_RING_DWORDS / CREDIT_DWORDS / 4 * 3)
+
+static_assert(VGPU_SDMA_MAX_JOB_DWORDS + SDMA_EPILOGUE_DWORDS <=
+	      CREDIT_LIMIT * CREDIT_DWORDS / 2);
+
+static struct vgpu_sdma_job *to_sdma_job(struct drm_sched_job *base)
+{
+	return container_of(base, struct vgpu_sdma_job, base);
+}
+
+static struct dma_fence *sched_prepare(struct drm_sched_job *base,
+				       struct drm_sched_entity *entity)
+{
+	struct vgpu_sdma_job *job = to_sdma_job(base);
+
+	return job->ops->prepare ? job->ops->prepare(job) : NULL;
+}
+
+static struct dma_fence *sched_run(struct drm_sched_job *base)
+{
+	struct vgpu_sdma_job *job = to_sdma_job(base);
+
+	return job->ops->run(job);
+}
+
+static void sched_free(struct drm_sched_job *base)
+{
+	struct vgpu_sdma_job *job = to_sdma_job(base);
+
+	job->ops->free(job);
+}
+
+static const struct drm_sched_backend_ops sdma_sched_ops = {
+	.prepare_job = sched_prepare,
+	.run_job = sched_run,
+	.free_job = sched_free,
+};
+
+/**
+ * vgpu_sdma_job_init() - prepare a job for drm_sched_job_arm()
+ * @job: job
+ * @ops: its owner's
+ * @entity: where it will queue
+ * @ndw: its packets, up to VGPU_SDMA_MAX_JOB_DWORDS
+ * @owner: whoever need not wait for it
+ *
+ * May allocate. Undone by drm_sched_job_cleanup().
+ *
+ * Return: 0, -ENOMEM, or -ENOENT without an engine.
+ */
+int vgpu_sdma_job_init(struct vgpu_sdma_job *job,
+		       const struct vgpu_sdma_job_ops *ops,
+		       struct drm_sched_entity *entity, unsigned int ndw,
+		       void *owner)
+{
+	u32 credits = DIV_ROUND_UP(ndw + SDMA_EPILOGUE_DWORDS, CREDIT_DWORDS);
+
+	job->ops = ops;
+	return drm_sched_job_init(&job->base, entity, credits, owner, 0);
+}
+
+/**
+ * vgpu_sdma_job_engine() - where a job runs
+ * @job: job that is armed
+ *
+ * Return: 0 to VGPU_NUM_SDMA - 1.
+ */
+unsigned int vgpu_sdma_job_engine(const struct vgpu_sdma_job *job)
+{
+	return container_of(job->base.sched, struct vgpu_sdma_ring,
+			    sched)->engine;
+}
+
+/**
+ * vgpu_sdma_sched_pause() - give no more jobs to the engines
+ * @vdev: device
+ *
+ * Jobs that are on a ring stay there; others wait. Sleeps.
+ */
+void vgpu_sdma_sched_pause(struct vgpu_device *vdev)
+{
+	unsigned int i;
+
+	for (i = 0; i < VGPU_NUM_SDMA; i++)
+		drm_sched_wqueue_stop(vdev->hw.sched[i]);
+}
+
+/**
+ * vgpu_sdma_sched_resume() - undo vgpu_sdma_sched_pause()
+ * @vdev: device
+ */
+void vgpu_sdma_sched_resume(struct vgpu_device *vdev)
+{
+	unsigned int i;
+
+	for (i = 0; i < VGPU_NUM_SDMA; i++)
+		drm_sched_wqueue_start(vdev->hw.sched[i]);
+}
+
+/* When the last open file is gone: entities point to the schedulers. */
+static void sched_fini(struct drm_device *drm, void *arg)
+{
+	drm_sched_fini(arg);
+}
+
+/**
+ * vgpu_sdma_sched_init() - be ready for jobs
+ * @vdev: device; its engines work
+ *
+ * The schedulers go when the DRM device is released.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int vgpu_sdma_sched_init(struct vgpu_device *vdev)
+{
+	static const char * const names[VGPU_NUM_SDMA] = { "sdma0", "sdma1" };
+	struct drm_sched_init_args args = {
+		.ops = &sdma_sched_ops,
+		.num_rqs = DRM_SCHED_PRIORITY_COUNT,
+		.credit_limit = CREDIT_LIMIT,
+		.timeout = MAX_SCHEDULE_TIMEOUT,
+		.dev = &vdev->pdev->dev,
+	};
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < VGPU_NUM_SDMA; i++) {
+		struct drm_gpu_scheduler *sched = &vdev->hw.sdma[i].sched;
+
+		args.name = names[i];
+		ret = drm_sched_init(sched, &args);
+		if (ret)
+			return ret;
+		ret = drmm_add_action_or_reset(&vdev->drm, sched_fini, sched);
+		if (ret)
+			return ret;
+		vdev->hw.sched[i] = sched;
+	}
+	return 0;
+}

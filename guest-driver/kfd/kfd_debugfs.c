@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /sys/kernel/debug/kfd, as amdkfd has it:
+ *
+ *	mqds	every compute queue's MQD, by process
+ *	hqds	the hardware queues that are active, of each GPU
+ *	rls	the run list of each GPU
+ */
+#include <linux/debugfs.h>
+#include <linux/seq_file.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_print.h>
+
+#include "kfd_queue.h"
+#include "kfd_room.h"
+
+static struct dentry *kfd_debugfs;
+
+static void kfd_mqds_show_queue(struct seq_file *m, struct kfd_queue *q)
+{
+	seq_printf(m, "    Compute queue %u on device %u, %s%s\n", q->id,
+		   q->pdd->node->gpu_id, q->aql ? "AQL" : "PM4",
+		   q->loaded ? "" : ", off");
+	seq_hex_dump(m, "    ", DUMP_PREFIX_OFFSET, 32, 4, q->mqd,
+		     VGPU_CP_MQD_BYTES, false);
+}
+
+static int kfd_mqds_show(struct seq_file *m, void *data)
+{
+	struct kfd_process *p;
+	struct kfd_queue *q;
+	u32 pasid = 0;
+	u32 i;
+
+	while ((p = kfd_lookup_process_after(pasid))) {
+		pasid = p->pasid;
+		seq_printf(m, "Process %d PASID 0x%x:\n", p->lead_thread->tgid,
+			   pasid);
+		/* Queues come and go under this, and are not loaded anew. */
+		mutex_lock(&p->queue_lock);
+		for (i = 0; i < p->n_pdds; i++)
+			list_for_each_entry(q, &p->pdds[i]->queues, link)
+				if (q->kind == KFD_QUEUE_COMPUTE)
+					kfd_mqds_show_queue(m, q);
+		mutex_unlock(&p->queue_lock);
+		kfd_unref_process(p);
+	}
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(kfd_mqds);
+
+static int kfd_show_nodes(struct seq_file *m,
+			  void (*print)(struct vgpu_device *vdev,
+					struct drm_printer *p))
+{
+	struct drm_printer p = drm_seq_file_printer(m);
+	struct kfd_node *node;
+	int idx;
+
+	mutex_lock(&kfd_processes_mutex);
+	list_for_each_entry(node, &kfd_nodes, list) {
+		seq_printf(m, "Node %u, gpu_id %u:\n", node->topology_id,
+			   node->gpu_id);
+		if (!drm_dev_enter(&node->vdev->drm, &idx))
+			continue;
+		print(node->vdev, &p);
+		drm_dev_exit(idx);
+	}
+	mutex_unlock(&kfd_processes_mutex);
+	return 0;
+}
+
+static int kfd_hqds_show(struct seq_file *m, void *data)
+{
+	return kfd_show_nodes(m, vgpu_cp_print_hqds);
+}
+DEFINE_SHOW_ATTRIBUTE(kfd_hqds);
+
+static int kfd_rls_show(struct seq_file *m, void *data)
+{
+	return kfd_show_nodes(m, vgpu_cp_print_list);
+}
+DEFINE_SHOW_ATTRIBUTE(kfd_rls);
+
+/* Information only: nobody needs it. */
+void kfd_debugfs_init(void)
+{
+	kfd_debugfs = debugfs_create_dir("kfd", NULL);
+	debugfs_create_file("mqds", 0444, kfd_debugfs, NULL, &kfd_mqds_fops);
+	debugfs_create_file("hqds", 0444, kfd_debugfs, NULL, &kfd_hqds_fops);
+	debugfs_create_file("rls", 0444, kfd_debugfs, NULL, &kfd_rls_fops);
+}
+
+void kfd_debugfs_exit(void)
+{
+	debugfs_remove_recursive(kfd_debugfs);
+}

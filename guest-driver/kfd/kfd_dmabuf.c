@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dma-bufs: GET_DMABUF_INFO, IMPORT_DMABUF, EXPORT_DMABUF with the errors of
+ * amdkfd. A BO has one dma-buf as long as anybody has that: kgd_mem keeps what
+ * it was imported from, as the DRM core wants it.
+ */
+#include <linux/dma-buf.h>
+#include <linux/fcntl.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <drm/amdgpu_drm.h>
+#include <drm/drm_prime.h>
+
+#include "kfd_mem.h"
+#include "kfd_room.h"
+
+/* A copy of the BO's metadata, of *@size bytes, or NULL if it has none. */
+static void *kfd_dmabuf_metadata(struct vgpu_bo *bo, u32 *size)
+{
+	void *copy = NULL;
+	int ret;
+
+	ret = ttm_bo_reserve(&bo->tbo, true, false, NULL);
+	if (ret)
+		return ERR_PTR(ret);
+	if (bo->metadata_size > *size)
+		copy = ERR_PTR(-EINVAL);
+	else if (bo->metadata_size)
+		copy = kmemdup(bo->metadata, bo->metadata_size, GFP_KERNEL) ?:
+		       ERR_PTR(-ENOMEM);
+	*size = bo->metadata_size;
+	ttm_bo_unreserve(&bo->tbo);
+	return copy;
+}
+
+static int kfd_dmabuf_info(struct kfd_process *p, struct vgpu_bo *bo,
+			   struct kfd_ioctl_get_dmabuf_info_args *args)
+{
+	u32 domains = READ_ONCE(bo->domains);
+	struct kfd_process_device *pdd;
+	void *metadata;
+	int ret = 0;
+
+	if (!(domains & (AMDGPU_GEM_DOMAIN_VRAM | AMDGPU_GEM_DOMAIN_GTT)))
+		return -EINVAL;
+	pdd = kfd_process_device_of(p, bo->vdev);
+	if (!pdd)
+		return -EINVAL;
+	metadata = kfd_dmabuf_metadata(bo, &args->metadata_size);
+	if (IS_ERR(metadata))
+		return PTR_ERR(metadata);
+	args->size = bo->tbo.base.size;
+	args->gpu_id = pdd->node->gpu_id;
+	args->flags = domains & AMDGPU_GEM_DOMAIN_VRAM ?
+		      KFD_IOC_ALLOC_MEM_FLAGS_VRAM :
+		      KFD_IOC_ALLOC_MEM_FLAGS_GTT;
+	if (bo->flags & AMDGPU_GEM_CREATE_CPU_ACCESS_REQUIRED)
+		args->flags |= KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC;
+	if (metadata && args->metadata_ptr &&
+	    copy_to_user(u64_to_user_ptr(args->metadata_ptr), metadata,
+			 args->metadata_size))
+		ret = -EFAULT;
+	kfree(metadata);
+	return ret;
+}
+
+int kfd_ioctl_get_dmabuf_info(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_get_dmabuf_info_args *args = data;
+	struct dma_buf *dmabuf;
+	struct vgpu_bo *bo;
+	int ret = -EINVAL;
+
+	dmabuf = dma_buf_get(args->dmabuf_fd);
+	if (IS_ERR(dmabuf))
+		return PTR_ERR(dmabuf);
+	bo = vgpu_dma_buf_bo(dmabuf);
+	if (bo)
+		ret = kfd_dmabuf_info(p, bo, args);
+	dma_buf_put(dmabuf);
+	return ret;
+}
+
+/* Where a BO belongs that somebody else has created; 0: to no GPU. */
+static u32 kgd_mem_gem_domain(const struct vgpu_bo *bo)
+{
+	u32 domains = READ_ONCE(bo->domains);
+
+	return domains & AMDGPU_GEM_DOMAIN_VRAM ?:
+	       domains & AMDGPU_GEM_DOMAIN_GTT;
+}
+
+/*
+ * Memory of @dmabuf for @va on @pdd, whose VM exists. 0 or -EINVAL memory that
+ * is neither in VRAM nor in GTT, -ENOMEM, the exporter's error.
+ */
+static int kgd_mem_import(struct kfd_process_device *pdd,
+			  struct dma_buf *dmabuf, u64 va, struct kgd_mem **out)
+{
+	struct drm_gem_object *gem;
+	struct kgd_mem *mem;
+	struct vgpu_bo *bo;
+	u32 flags, domain;
+	int ret;
+
+	lockdep_assert_held(&pdd->process->mutex);
+
+	gem = vgpu_gem_import(&pdd->node->vdev->drm, dmabuf);
+	if (IS_ERR(gem))
+		return PTR_ERR(gem);
+	bo = gem_to_vgpu_bo(gem);
+	domain = kgd_mem_gem_domain(bo);
+	flags = domain == AMDGPU_GEM_DOMAIN_VRAM ?
+		KFD_IOC_ALLOC_MEM_FLAGS_VRAM : KFD_IOC_ALLOC_MEM_FLAGS_GTT;
+	ret = -EINVAL;
+	if (!domain)
+		goto put;
+	ret = -ENOMEM;
+	mem = kgd_mem_new(pdd, domain, va, flags |
+			  KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE |
+			  KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE);
+	if (!mem)
+		goto put;
+	ret = drm_vma_node_allow(&gem->vma_node, pdd->drm_priv);
+	if (ret) {
+		kfree(mem);
+		goto put;
+	}
+	get_dma_buf(dmabuf);
+	mem->dmabuf = dmabuf;
+	mem->is_imported = true;
+	mem->bo = bo;
+	kgd_mem_link(mem);
+	list_add_tail(&mem->validate_list, &mem->process_info->kfd_bo_list);
+	*out = mem;
+	return 0;
+
+put:
+	drm_gem_object_put(gem);
+	return ret;
+}
+
+/* Its dma-buf, referenced, or ERR_PTR(): -EINVAL doorbells, -ENOMEM. */
+static struct dma_buf *kgd_mem_export(struct kgd_mem *mem)
+{
+	struct dma_buf *dmabuf;
+
+	if (!mem->dmabuf) {
+		dmabuf = vgpu_gem_export(&mem->bo->tbo.base,
+					 mem->alloc_flags &
+					 KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE ?
+					 DRM_RDWR : 0);
+		if (IS_ERR(dmabuf))
+			return dmabuf;
+		mem->dmabuf = dmabuf;
+	}
+	get_dma_buf(mem->dmabuf);
+	return mem->dmabuf;
+}
+
+static int kfd_dmabuf_import(struct kfd_process_device *pdd,
+			     struct dma_buf *dmabuf,
+			     struct kfd_ioctl_import_dmabuf_args *args)
+{
+	struct kgd_mem *mem;
+	int ret, id;
+
+	if (!pdd->vm)
+		return -ENODEV;
+	if (args->va_addr &&
+	    svm_range_overlaps(pdd->process, args->va_addr, dmabuf->size))
+		return -EADDRINUSE;
+	ret = kgd_mem_import(pdd, dmabuf, args->va_addr, &mem);
+	if (ret)
+		return ret;
+	id = idr_alloc(&pdd->alloc_idr, mem, 0, 0, GFP_KERNEL);
+	if (id < 0) {
+		kgd_mem_destroy(pdd, mem);
+		return -EFAULT;
+	}
+	args->handle = KFD_HANDLE(args->gpu_id, id);
+	return 0;
+}
+
+int kfd_ioctl_import_dmabuf(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_import_dmabuf_args *args = data;
+	struct kfd_process_device *pdd;
+	struct dma_buf *dmabuf;
+	int ret;
+
+	pdd = kfd_process_device_by_gpu_id(p, args->gpu_id);
+	if (!pdd)
+		return -EINVAL;
+	dmabuf = dma_buf_get(args->dmabuf_fd);
+	if (IS_ERR(dmabuf))
+		return PTR_ERR(dmabuf);
+	mutex_lock(&p->mutex);
+	ret = kfd_dmabuf_import(pdd, dmabuf, args);
+	mutex_unlock(&p->mutex);
+	dma_buf_put(dmabuf);
+	return ret;
+}
+
+int kfd_ioctl_export_dmabuf(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_export_dmabuf_args *args = data;
+	struct dma_buf *dmabuf = ERR_PTR(-EINVAL);
+	struct kgd_mem *mem = NULL;
+	int fd;
+
+	mutex_lock(&p->mutex);
+	if (kfd_mem_by_handle(p, args->handle, &mem) && mem)
+		dmabuf = kgd_mem_export(mem);
+	mutex_unlock(&p->mutex);
+	if (IS_ERR(dmabuf))
+		return PTR_ERR(dmabuf);
+	fd = dma_buf_fd(dmabuf, args->flags);
+	if (fd < 0) {
+		dma_buf_put(dmabuf);
+		return fd;
+	}
+	args->dmabuf_fd = fd;
+	return 0;
+}

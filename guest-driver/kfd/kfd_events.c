@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Events: what a process of the GPU can wait for.
+ *
+ * The GPU signals by a page of 64-bit slots, one for each event of type SIGNAL:
+ * it writes something into the slot and interrupts with the event's id, which
+ * the kernel takes as a hint. A slot that holds anything but
+ * KFD_EVENT_UNSIGNALED has been signalled, and is then made unsignalled. If the
+ * id is of no such slot, all are looked at, by a work item.
+ */
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+#include <drm/amdgpu_drm.h>
+
+#include "kfd_events.h"
+#include "kfd_mem.h"
+#include "kfd_room.h"
+
+/* An id of 0 comes from packets that have none. */
+#define KFD_SIGNAL_IDS	XA_LIMIT(1, KFD_SIGNAL_EVENT_LIMIT - 1)
+#define KFD_OTHER_IDS	XA_LIMIT(KFD_SIGNAL_EVENT_LIMIT, INT_MAX)
+
+/* Has the GPU written into the slot? It may be the next moment. */
+static bool slot_signaled(const u64 *slots, u32 id)
+{
+	return READ_ONCE(slots[id]) != KFD_EVENT_UNSIGNALED;
+}
+
+/* Lock held. False: the slot is not signalled, or no event's. */
+static bool signal_slot(struct kfd_events *events, u64 *slots, u32 id)
+{
+	struct kfd_event *ev;
+
+	if (!slot_signaled(slots, id))
+		return false;
+	ev = xa_load(&events->all, id);
+	if (!ev)
+		return false;
+	WRITE_ONCE(slots[id], KFD_EVENT_UNSIGNALED);
+	kfd_event_set(ev);
+	return true;
+}
+
+static void scan_slots(struct work_struct *work)
+{
+	struct kfd_events *events = container_of(work, struct kfd_events,
+						 scan_work);
+	/* Pairs with events_set_page(). */
+	u64 *slots = smp_load_acquire(&events->slots);
+	u32 id;
+
+	for (id = 1; id < KFD_SIGNAL_EVENT_LIMIT; id++) {
+		if (!slot_signaled(slots, id))
+			continue;
+		xa_lock_irq(&events->all);
+		signal_slot(events, slots, id);
+		xa_unlock_irq(&events->all);
+	}
+}
+
+void kfd_events_interrupt(u16 pasid, u32 id)
+{
+	struct kfd_process *p = kfd_lookup_process_by_pasid(pasid);
+	bool found = false;
+	unsigned long irq;
+	u64 *slots;
+
+	if (!p)
+		return;
+	/* Pairs with events_set_page(). */
+	slots = smp_load_acquire(&p->events.slots);
+	if (slots) {
+		if (id && id < KFD_SIGNAL_EVENT_LIMIT) {
+			xa_lock_irqsave(&p->events.all, irq);
+			found = signal_slot(&p->events, slots, id);
+			xa_unlock_irqrestore(&p->events.all, irq);
+		}
+		if (!found)
+			schedule_work(&p->events.scan_work);
+	}
+	kfd_unref_process(p);
+}
+
+/* All of the process's events of a kind happen, with what @news says. */
+static void events_tell(struct kfd_process *p, const struct kfd_event *news)
+{
+	struct xarray *all = &p->events.all;
+	struct kfd_event *ev;
+	unsigned long irq, id;
+
+	xa_lock_irqsave(all, irq);
+	xa_for_each_start(all, id, ev, KFD_SIGNAL_EVENT_LIMIT) {
+		if (ev->type != news->type)
+			continue;
+		if (ev->type == KFD_IOC_EVENT_MEMORY)
+			ev->memory = news->memory;
+		else
+			ev->hw = news->hw;
+		kfd_event_set(ev);
+	}
+	xa_unlock_irqrestore(all, irq);
+}
+
+void kfd_events_memory_exception(struct kfd_process_device *pdd, u64 va,
+				 bool not_present, bool write)
+{
+	const struct kfd_event news = {
+		.type = KFD_IOC_EVENT_MEMORY,
+		.memory = {
+			.failure.NotPresent = not_present,
+			.failure.ReadOnly = write,
+			.va = va,
+			.gpu_id = pdd->node->gpu_id,
+		},
+	};
+
+	events_tell(pdd->process, &news);
+}
+
+void kfd_events_reset(struct kfd_process_device *pdd, bool engine,
+		      bool memory_lost)
+{
+	const struct kfd_event news = {
+		.type = KFD_IOC_EVENT_HW_EXCEPTION,
+		.hw = {
+			.reset_type = engine ?
+				KFD_HW_EXCEPTION_PER_ENGINE_RESET :
+				KFD_HW_EXCEPTION_WHOLE_GPU_RESET,
+			.reset_cause = KFD_HW_EXCEPTION_GPU_HANG,
+			.memory_lost = memory_lost,
+			.gpu_id = pdd->node->gpu_id,
+		},
+	};
+
+	events_tell(pdd->process, &news);
+}
+
+/* The page is ready for interrupts. */
+static void events_set_page(struct kfd_events *events, u64 *slots)
+{
+	memset(slots, 0xff, KFD_EVENT_PAGE_BYTES);
+	/* Pairs with kfd_events_interrupt(). */
+	smp_store_release(&events->slots, slots);
+}
+
+/* User space's own page: GTT memory that @handle names. Mutex held. */
+static int events_take_page(struct kfd_process *p, u64 handle)
+{
+	struct kgd_mem *mem;
+	struct vgpu_bo *bo;
+	void *slots;
+	int ret;
+
+	if (p->events.slots || !kfd_mem_by_handle(p, handle, &mem) || !mem)
+		return -EINVAL;
+	bo = mem->bo;
+	if (mem->domain != AMDGPU_GEM_DOMAIN_GTT || bo->userptr || bo->import ||
+	    bo->tbo.base.size < KFD_EVENT_PAGE_BYTES)
+		return -EINVAL;
+	ret = ttm_bo_reserve(&bo->tbo, true, false, NULL);
+	if (ret)
+		return ret;
+	ret = vgpu_bo_pin(bo, AMDGPU_GEM_DOMAIN_GTT);
+	if (!ret) {
+		slots = vgpu_bo_kmap(bo);
+		ret = PTR_ERR_OR_ZERO(slots);
+		if (ret)
+			vgpu_bo_unpin(bo);
+	}
+	ttm_bo_unreserve(&bo->tbo);
+	if (ret)
+		return ret;
+	drm_gem_object_get(&bo->tbo.base);
+	p->events.bo = bo;
+	p->events.handle = handle;
+	events_set_page(&p->events, slots);
+	return 0;
+}
+
+/* A page of our own, which user space may map; the GPU does not reach it. */
+static int events_make_page(struct kfd_process *p)
+{
+	u64 *slots;
+
+	if (p->events.slots)
+		return 0;
+	slots = vmalloc_user(KFD_EVENT_PAGE_BYTES);
+	if (!slots)
+		return -ENOMEM;
+	events_set_page(&p->events, slots);
+	return 0;
+}
+
+int kfd_events_mmap(struct kfd_process *p, struct vm_area_struct *vma)
+{
+	/* Pairs with events_set_page(). */
+	u64 *slots = smp_load_acquire(&p->events.slots);
+
+	if (!slots || p->events.bo ||
+	    vma->vm_end - vma->vm_start > PAGE_ALIGN(KFD_EVENT_PAGE_BYTES))
+		return -EINVAL;
+	vm_flags_set(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP);
+	return remap_vmalloc_range(vma, slots, 0);
+}
+
+/* Mutex held. */
+static int event_add(struct kfd_process *p, u32 type, bool auto_reset,
+		     struct kfd_event **out)
+{
+	bool slot = type == KFD_IOC_EVENT_SIGNAL ||
+		    type == KFD_IOC_EVENT_DEBUG_EVENT;
+	struct kfd_event *ev;
+	int ret = 0;
+
+	if (slot)
+		ret = events_make_page(p);
+	if (ret)
+		return ret;
+	ev = kzalloc(sizeof(*ev), GFP_KERNEL_ACCOUNT);
+	if (!ev)
+		return -ENOMEM;
+	ev->type = type;
+	ev->auto_reset = auto_reset;
+	ev->age = 1;
+	INIT_LIST_HEAD(&ev->waits);
+	ret = xa_alloc_irq(&p->events.all, &ev->id, ev,
+			   slot ? KFD_SIGNAL_IDS : KFD_OTHER_IDS, GFP_KERNEL);
+	if (ret) {
+		kfree(ev);
+		return ret == -EBUSY ? -ENOSPC : ret;
+	}
+	*out = ev;
+	return 0;
+}
+
+/**
+ * kfd_ioctl_create_event() - AMDKFD_IOC_CREATE_EVENT
+ * @p: process
+ * @data: struct kfd_ioctl_create_event_args. event_page_offset: the handle of
+ *        GTT memory that shall be the signal page, at first; what comes back
+ *        for events that have a slot is where to mmap a page of the kernel's
+ *
+ * Return: 0; -EINVAL for unknown types, memory that cannot be the page, and a
+ * second page; -ENOSPC without a free slot; -ENOMEM, -ERESTARTSYS.
+ */
+int kfd_ioctl_create_event(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_create_event_args *args = data;
+	struct kfd_event *ev;
+	int ret = 0;
+
+	if (args->event_type > KFD_IOC_EVENT_MEMORY)
+		return -EINVAL;
+	mutex_lock(&p->mutex);
+	if (args->event_page_offset)
+		ret = events_take_page(p, args->event_page_offset);
+	if (!ret)
+		ret = event_add(p, args->event_type, args->auto_reset, &ev);
+	if (!ret) {
+		args->event_id = ev->id;
+		args->event_trigger_data = ev->id;
+		if (ev->id < KFD_SIGNAL_EVENT_LIMIT) {
+			args->event_page_offset = KFD_MMAP_TYPE_EVENTS;
+			args->event_slot_index = ev->id;
+		}
+	}
+	mutex_unlock(&p->mutex);
+	return ret;
+}
+
+/**
+ * kfd_ioctl_destroy_event() - AMDKFD_IOC_DESTROY_EVENT
+ * @p: process
+ * @data: struct kfd_ioctl_destroy_event_args
+ *
+ * Who waits for it gets -EIO.
+ *
+ * Return: 0, or -EINVAL if there is no such event.
+ */
+int kfd_ioctl_destroy_event(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_destroy_event_args *args = data;
+	struct kfd_event *ev;
+
+	xa_lock_irq(&p->events.all);
+	ev = __xa_erase(&p->events.all, args->event_id);
+	if (ev)
+		kfd_event_abandon(ev);
+	xa_unlock_irq(&p->events.all);
+	kfree(ev);
+	return ev ? 0 : -EINVAL;
+}
+
+/* By the CPU: signals only. */
+static int event_change(struct kfd_process *p, u32 id, bool set)
+{
+	struct kfd_event *ev;
+	int ret = -EINVAL;
+
+	xa_lock_irq(&p->events.all);
+	ev = xa_load(&p->events.all, id);
+	if (ev && ev->type == KFD_IOC_EVENT_SIGNAL) {
+		if (set)
+			kfd_event_set(ev);
+		else
+			ev->signaled = false;
+		ret = 0;
+	}
+	xa_unlock_irq(&p->events.all);
+	return ret;
+}
+
+/**
+ * kfd_ioctl_set_event() - AMDKFD_IOC_SET_EVENT
+ * @p: process
+ * @data: struct kfd_ioctl_set_event_args
+ *
+ * Return: 0, or -EINVAL if it is no event of type SIGNAL.
+ */
+int kfd_ioctl_set_event(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_set_event_args *args = data;
+
+	return event_change(p, args->event_id, true);
+}
+
+/**
+ * kfd_ioctl_reset_event() - AMDKFD_IOC_RESET_EVENT
+ * @p: process
+ * @data: struct kfd_ioctl_reset_event_args
+ *
+ * Return: 0, or -EINVAL if it is no event of type SIGNAL.
+ */
+int kfd_ioctl_reset_event(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_reset_event_args *args = data;
+
+	return event_change(p, args->event_id, false);
+}
+
+void kfd_events_init(struct kfd_process *p)
+{
+	xa_init_flags(&p->events.all, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ);
+	INIT_WORK(&p->events.scan_work, scan_slots);
+}
+
+void kfd_events_close(struct kfd_process *p)
+{
+	struct kfd_event *ev;
+	unsigned long id;
+
+	xa_lock_irq(&p->events.all);
+	p->events.closed = true;
+	xa_for_each(&p->events.all, id, ev)
+		kfd_event_abandon(ev);
+	xa_unlock_irq(&p->events.all);
+}
+
+void kfd_events_fini(struct kfd_process *p)
+{
+	struct kfd_events *events = &p->events;
+	struct vgpu_bo *bo = events->bo;
+	struct kfd_event *ev;
+	unsigned long id;
+
+	/* Interrupts do not find the process any more. */
+	cancel_work_sync(&events->scan_work);
+	xa_for_each(&events->all, id, ev)
+		kfree(ev);
+	xa_destroy(&events->all);
+	if (!bo) {
+		vfree(events->slots);
+		return;
+	}
+	/* Uninterruptible, and no ticket: cannot fail. */
+	ttm_bo_reserve(&bo->tbo, false, false, NULL);
+	vgpu_bo_kunmap(bo);
+	vgpu_bo_unpin(bo);
+	ttm_bo_unreserve(&bo->tbo);
+	vgpu_bo_put(bo);
+}

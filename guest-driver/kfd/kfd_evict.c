@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Eviction of a process from its memory, and its return.
+ *
+ * DOC: eviction fence
+ *
+ * User queues are no jobs that end: whoever wants the memory of a BO that they
+ * may touch has to stop them. So each BO that a process with queues has mapped
+ * carries the process's eviction fence (usage BOOKKEEP: nobody else waits for
+ * it). The first to wait for it has evict_work take all queues of the process
+ * off the hardware and signal the fence. Some time later restore_work brings
+ * every mapped BO to a place again, each with a new fence, and puts the queues
+ * back; if the new fence has signalled meanwhile, it tries again. How long the
+ * fence resists, and whose memory is taken, is in kfd_turn.c.
+ *
+ *	make resident ──► queues run ──► somebody waits for the fence
+ *	                      ▲                      │ evict_work: queues off,
+ *	                      │                      ▼ fence signalled
+ *	   queues on ◄── restore_work ◄───────── evicted
+ *
+ * evict_work is what memory waits for: it takes queue_lock only. Queues are
+ * on the hardware only while the newest fence is on all mapped BOs and has not
+ * signalled; queue_lock makes that one step with loading them. A process never
+ * evicts itself (kgd_mem_evict_ok()): it would wait for what it is about to
+ * use.
+ */
+#include <linux/dma-fence.h>
+#include <linux/jiffies.h>
+#include <linux/slab.h>
+
+#include "../vgpu_trace.h"
+#include "kfd_mem.h"
+#include "kfd_queue.h"
+#include "kfd_room.h"
+#include "kfd_smi.h"
+
+#define KFD_RESTORE_MS		10u
+#define KFD_RESTORE_MAX_MS	640u
+/*
+ * Processes on their way back at a time, those first that have been away
+ * longest. Each is kept from the memory of the others.
+ */
+#define KFD_RESTORE_ACTIVE	3
+/* Attempts, until it is another process's turn. */
+#define KFD_RESTORE_TRIES	4u
+/* Of a mutex, before the line stops for it: some 150 ms. */
+#define KFD_RESTORE_BUSY	16u
+
+static struct workqueue_struct *kfd_evict_wq;
+static struct workqueue_struct *kfd_restore_wq;
+
+/**
+ * struct kfd_eviction_fence - see above
+ * @base: first, since the default release frees the structure by it
+ * @lock: the fence's
+ * @info: whose; alive until the fence has signalled
+ */
+struct kfd_eviction_fence {
+	struct dma_fence base;
+	spinlock_t lock;	/* fence */
+	struct amdkfd_process_info *info;
+};
+
+static_assert(!offsetof(struct kfd_eviction_fence, base));
+
+static struct kfd_process *info_process(struct amdkfd_process_info *info)
+{
+	return container_of(info, struct kfd_process, kgd_process_info);
+}
+
+static const char *kfd_fence_driver_name(struct dma_fence *fence)
+{
+	return "vgpu_kfd";
+}
+
+static const char *kfd_fence_timeline_name(struct dma_fence *fence)
+{
+	return "kfd_eviction";
+}
+
+/* Any context, the fence's lock held. */
+static bool kfd_fence_enable_signaling(struct dma_fence *fence)
+{
+	struct amdkfd_process_info *info =
+		container_of(fence, struct kfd_eviction_fence, base)->info;
+
+	queue_delayed_work(kfd_evict_wq, &info->evict_work,
+			   kfd_turn_left(&info->turn, jiffies));
+	return true;
+}
+
+static const struct dma_fence_ops kfd_eviction_fence_ops = {
+	.get_driver_name = kfd_fence_driver_name,
+	.get_timeline_name = kfd_fence_timeline_name,
+	.enable_signaling = kfd_fence_enable_signaling,
+};
+
+/* queue_lock held; no queue is on the hardware, or the process has none. */
+static void kfd_fence_replace(struct amdkfd_process_info *info,
+			      struct kfd_eviction_fence *new)
+{
+	struct dma_fence *old = info->eviction_fence;
+
+	lockdep_assert_held(&info_process(info)->queue_lock);
+
+	info->eviction_fence = new ? &new->base : NULL;
+	if (old)
+		dma_fence_signal(old);
+	dma_fence_put(old);
+}
+
+/* A fence that no BO has yet. kfd_process.mutex held. */
+static int kfd_fence_renew(struct amdkfd_process_info *info)
+{
+	struct kfd_process *p = info_process(info);
+	struct kfd_eviction_fence *fence;
+	bool cookie;
+
+	lockdep_assert_held(&p->mutex);
+
+	fence = kzalloc(sizeof(*fence), GFP_KERNEL);
+	if (!fence)
+		return -ENOMEM;
+	spin_lock_init(&fence->lock);
+	fence->info = info;
+	dma_fence_init(&fence->base, &kfd_eviction_fence_ops, &fence->lock,
+		       info->fence_context, ++info->fence_seqno);
+	/* For lockdep, as kfd_evict_work() has it: signalling is outside. */
+	cookie = dma_fence_begin_signalling();
+	mutex_lock(&p->queue_lock);
+	kfd_fence_replace(info, fence);
+	mutex_unlock(&p->queue_lock);
+	dma_fence_end_signalling(cookie);
+	return 0;
+}
+
+/* queue_lock held. */
+static void kfd_evict_all(struct kfd_process *p)
+{
+	u32 i;
+
+	for (i = 0; i < p->n_pdds; i++)
+		if (!p->pdds[i]->evicted++)
+			kfd_process_settle_queues(p->pdds[i]);
+}
+
+/* queue_lock held. */
+static void kfd_restore_all(struct kfd_process *p)
+{
+	u32 i;
+
+	for (i = 0; i < p->n_pdds; i++)
+		if (!WARN_ON_ONCE(!p->pdds[i]->evicted) &&
+		    !--p->pdds[i]->evicted)
+			kfd_process_settle_queues(p->pdds[i]);
+}
+
+static void kfd_restore_schedule(struct amdkfd_process_info *info)
+{
+	queue_delayed_work(kfd_restore_wq, &info->restore_work,
+			   msecs_to_jiffies(READ_ONCE(info->restore_delay_ms)));
+}
+
+/* Memory waits for this: no allocation, no reservation, no process mutex. */
+void kfd_evict_now(struct amdkfd_process_info *info,
+		   enum KFD_QUEUE_EVICTION_TRIGGERS why)
+{
+	struct kfd_process *p = info_process(info);
+	bool cookie = dma_fence_begin_signalling();
+	bool signalled = false;
+
+	mutex_lock(&p->queue_lock);
+	if (info->eviction_fence) {
+		if (!info->evicted) {
+			kfd_evict_all(p);
+			WRITE_ONCE(info->evicted, true);
+			kfd_turn_off(&info->turn);
+			info->evicted_at = jiffies;
+			vgpu_stat_add(&p->pdds[0]->node->vdev->hw,
+				      VGPU_STAT_PROCESS_EVICTIONS, 1);
+			trace_vgpu_process_evict(p->lead_thread->pid);
+			kfd_smi_queues_off(p, why);
+		}
+		dma_fence_signal(info->eviction_fence);
+		signalled = true;
+	}
+	mutex_unlock(&p->queue_lock);
+	dma_fence_end_signalling(cookie);
+	if (signalled)
+		kfd_restore_schedule(info);
+}
+
+static void kfd_evict_work(struct work_struct *work)
+{
+	struct amdkfd_process_info *info =
+		container_of(to_delayed_work(work), struct amdkfd_process_info,
+			     evict_work);
+	unsigned long left = kfd_turn_left(&info->turn, jiffies);
+
+	/* It has come back since it was asked. */
+	if (left)
+		queue_delayed_work(kfd_evict_wq, &info->evict_work, left);
+	else
+		kfd_evict_now(info, KFD_QUEUE_EVICTION_TRIGGER_TTM);
+}
+
+/* 0, or -EAGAIN: somebody wants the memory already. */
+static int kfd_restore_queues(struct kfd_process *p)
+{
+	struct amdkfd_process_info *info = &p->kgd_process_info;
+	int ret = 0;
+
+	mutex_lock(&p->queue_lock);
+	if (kfd_evict_signalled(info)) {
+		ret = -EAGAIN;
+	} else {
+		kfd_turn_end(&info->turn, jiffies, true);
+		WRITE_ONCE(info->evicted, false);
+		kfd_restore_all(p);
+		kfd_smi_queues_on(p, true);
+	}
+	mutex_unlock(&p->queue_lock);
+	return ret;
+}
+
+/* kfd_process.mutex held. 0, -EAGAIN as above, -ENOMEM, … */
+static int kfd_restore_try(struct kfd_process *p)
+{
+	struct amdkfd_process_info *info = &p->kgd_process_info;
+	int ret;
+
+	WRITE_ONCE(info->restorer, current);
+	kfd_turn_begin(&info->turn, jiffies);
+	ret = kfd_fence_renew(info);
+	if (!ret)
+		ret = kgd_mem_validate_all(p, true);
+	if (!ret) {
+		kfd_queues_map_wptr(p);
+		ret = kfd_restore_queues(p);
+	}
+	if (ret)
+		kfd_turn_end(&info->turn, jiffies, false);
+	trace_vgpu_process_restore(p->lead_thread->pid, ret,
+				   jiffies - info->turn.start,
+				   jiffies - info->evicted_at);
+	WRITE_ONCE(info->restorer, NULL);
+	return ret;
+}
+
+/* There is a line: others shall not wait for what this process does. */
+static bool kfd_restore_lock(struct kfd_process *p)
+{
+	struct amdkfd_process_info *info = &p->kgd_process_info;
+
+	if (mutex_trylock(&p->mutex))
+		return true;
+	if (info->restore_busy++ < KFD_RESTORE_BUSY)
+		return false;
+	mutex_lock(&p->mutex);
+	return true;
+}
+
+static void kfd_restore_work(struct work_struct *work)
+{
+	struct amdkfd_process_info *info =
+		container_of(to_delayed_work(work), struct amdkfd_process_info,
+			     restore_work);
+	struct kfd_process *p = info_process(info);
+	unsigned int tries = KFD_RESTORE_TRIES;
+	int ret = 0;
+
+	if (!kfd_restore_lock(p)) {
+		queue_delayed_work(kfd_restore_wq, &info->restore_work,
+				   msecs_to_jiffies(KFD_RESTORE_MS));
+		return;
+	}
+	info->restore_busy = 0;
+	/* What is in its place already costs the next attempt nothing. */
+	do {
+		/* Nothing comes back before the system's sleep is over. */
+		if (READ_ONCE(info->evicted) && !p->suspended)
+			ret = kfd_restore_try(p);
+	} while (ret == -EAGAIN && --tries);
+	info->restore_delay_ms = !ret || ret == -EAGAIN ? KFD_RESTORE_MS :
+				 min(2 * info->restore_delay_ms,
+				     KFD_RESTORE_MAX_MS);
+	if (ret) {
+		kfd_smi_queues_on(p, false);
+		kfd_restore_schedule(info);
+	}
+	mutex_unlock(&p->mutex);
+}
+
+bool kfd_process_keeps(struct amdkfd_process_info *info, u32 mem_type)
+{
+	struct work_struct *work = current_work();
+	bool back = work && work->func == kfd_restore_work;
+
+	return kfd_turn_keeps(&info->turn, jiffies, mem_type, back);
+}
+
+bool kfd_process_is_own(struct amdkfd_process_info *info)
+{
+	return current->mm == info_process(info)->mm ||
+	       READ_ONCE(info->restorer) == current;
+}
+
+int kfd_evict_fence_add(struct amdkfd_process_info *info, struct vgpu_bo *bo)
+{
+	struct dma_resv *resv = bo->tbo.base.resv;
+	int ret;
+
+	lockdep_assert_held(&info_process(info)->mutex);
+
+	if (!info->resident)
+		return 0;
+	ret = dma_resv_reserve_fences(resv, 1);
+	if (!ret)
+		dma_resv_add_fence(resv, info->eviction_fence,
+				   DMA_RESV_USAGE_BOOKKEEP);
+	return ret;
+}
+
+bool kfd_evict_signalled(struct amdkfd_process_info *info)
+{
+	lockdep_assert_held(&info_process(info)->mutex);
+
+	return dma_fence_is_signaled(info->eviction_fence);
+}
+
+void kfd_evict_fence_remove(struct amdkfd_process_info *info,
+			    struct vgpu_bo *bo)
+{
+	struct dma_fence *stub = dma_fence_get_stub();
+
+	dma_resv_replace_fences(bo->tbo.base.resv, info->fence_context, stub,
+				DMA_RESV_USAGE_BOOKKEEP);
+	dma_fence_put(stub);
+}
+
+int kfd_process_make_resident(struct kfd_process *p)
+{
+	struct amdkfd_process_info *info = &p->kgd_process_info;
+	int ret;
+
+	lockdep_assert_held(&p->mutex);
+
+	if (info->resident)
+		return 0;
+	ret = kfd_fence_renew(info);
+	if (ret)
+		return ret;
+	WRITE_ONCE(info->resident, true);
+	kfd_turn_begin(&info->turn, jiffies);
+	ret = kgd_mem_validate_all(p, false);
+	if (ret) {
+		kfd_process_release_resident(p);
+		return ret;
+	}
+	mutex_lock(&p->queue_lock);
+	/* Who has asked for the memory meanwhile has it. */
+	kfd_turn_end(&info->turn, jiffies, !info->evicted);
+	mutex_unlock(&p->queue_lock);
+	return 0;
+}
+
+void kfd_process_release_resident(struct kfd_process *p)
+{
+	struct amdkfd_process_info *info = &p->kgd_process_info;
+	bool cookie;
+
+	lockdep_assert_held(&p->mutex);
+
+	cookie = dma_fence_begin_signalling();
+	mutex_lock(&p->queue_lock);
+	kfd_fence_replace(info, NULL);
+	WRITE_ONCE(info->resident, false);
+	kfd_turn_off(&info->turn);
+	if (info->evicted) {
+		WRITE_ONCE(info->evicted, false);
+		kfd_restore_all(p);
+	}
+	mutex_unlock(&p->queue_lock);
+	dma_fence_end_signalling(cookie);
+}
+
+void kfd_evict_over(struct amdkfd_process_info *info)
+{
+	lockdep_assert_held(&info_process(info)->mutex);
+
+	if (READ_ONCE(info->evicted))
+		mod_delayed_work(kfd_restore_wq, &info->restore_work, 0);
+}
+
+void kfd_process_info_init(struct amdkfd_process_info *info)
+{
+	INIT_LIST_HEAD(&info->kfd_bo_list);
+	INIT_DELAYED_WORK(&info->evict_work, kfd_evict_work);
+	INIT_DELAYED_WORK(&info->restore_work, kfd_restore_work);
+	info->fence_context = dma_fence_context_alloc(1);
+	info->restore_delay_ms = KFD_RESTORE_MS;
+}
+
+void kfd_process_info_fini(struct amdkfd_process_info *info)
+{
+	WARN_ON_ONCE(info->resident);
+	cancel_delayed_work_sync(&info->evict_work);
+	cancel_delayed_work_sync(&info->restore_work);
+}
+
+int kfd_process_evict_queues(struct kfd_process_device *pdd)
+{
+	struct kfd_process *p = pdd->process;
+	int ret = 0;
+
+	mutex_lock(&p->queue_lock);
+	if (!pdd->evicted++)
+		ret = kfd_process_settle_queues(pdd);
+	mutex_unlock(&p->queue_lock);
+	return ret;
+}
+
+int kfd_process_restore_queues(struct kfd_process_device *pdd)
+{
+	struct kfd_process *p = pdd->process;
+	int ret = 0;
+
+	mutex_lock(&p->queue_lock);
+	if (!WARN_ON_ONCE(!pdd->evicted) && !--pdd->evicted)
+		ret = kfd_process_settle_queues(pdd);
+	mutex_unlock(&p->queue_lock);
+	return ret;
+}
+
+int kfd_evict_init(void)
+{
+	/* Reclaim may wait for a fence. */
+	kfd_evict_wq = alloc_workqueue("kfd_evict_wq",
+				       WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM,
+				       0);
+	if (!kfd_evict_wq)
+		return -ENOMEM;
+	kfd_restore_wq = alloc_workqueue("kfd_restore_wq",
+					 WQ_UNBOUND | WQ_HIGHPRI |
+					 WQ_FREEZABLE,
+					 KFD_RESTORE_ACTIVE);
+	if (!kfd_restore_wq) {
+		destroy_workqueue(kfd_evict_wq);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void kfd_evict_exit(void)
+{
+	destroy_workqueue(kfd_restore_wq);
+	destroy_workqueue(kfd_evict_wq);
+}

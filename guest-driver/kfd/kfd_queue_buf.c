@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Buffers that user space brings for a queue: BOs that are mapped, and stay so
+ * while the queue is there.
+ */
+#include "kfd_mem.h"
+#include "kfd_queue.h"
+#include "kfd_room.h"
+
+/*
+ * amdgpu's rule: the buffer begins where a mapped BO begins, and has its size
+ * in whole pages; a ring of less than a page may have a larger BO.
+ */
+struct kfd_mem_attachment *
+kfd_queue_get_buffer(struct kfd_process_device *pdd, u64 va, u64 bytes)
+{
+	struct kfd_mem_attachment *att = kgd_mem_find(pdd, va);
+
+	if (!att || att->va != ALIGN_DOWN(va, PAGE_SIZE))
+		return NULL;
+	if (bytes >= PAGE_SIZE && bytes != att->size)
+		return NULL;
+	att->queue_refcount++;
+	return att;
+}
+
+void kfd_queue_put_buffer(struct kfd_mem_attachment **att)
+{
+	if (*att)
+		(*att)->queue_refcount--;
+	*att = NULL;
+}
+
+void kfd_queue_put_buffers(struct kfd_queue *q)
+{
+	kfd_queue_put_buffer(&q->ring);
+	kfd_queue_put_buffer(&q->rptr);
+	kfd_queue_put_buffer(&q->wptr);
+}
+
+int kfd_queue_get_buffers(struct kfd_queue *q,
+			  const struct kfd_queue_properties *props)
+{
+	/* No hardware pointer may cross a page; the ring has no fraction. */
+	if (!IS_ALIGNED(props->wptr_va | props->rptr_va, sizeof(u64)) ||
+	    !IS_ALIGNED(props->ring_va, PAGE_SIZE))
+		return -EINVAL;
+	q->wptr = kfd_queue_get_buffer(q->pdd, props->wptr_va, PAGE_SIZE);
+	q->rptr = kfd_queue_get_buffer(q->pdd, props->rptr_va, PAGE_SIZE);
+	q->ring = kfd_queue_get_buffer(q->pdd, props->ring_va,
+				       props->ring_bytes);
+	if (!q->wptr || !q->rptr || !q->ring) {
+		kfd_queue_put_buffers(q);
+		return -EINVAL;
+	}
+	return 0;
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Compute queues, PM4 and AQL: what user space brings, doorbell, MQD. When they
+ * run is said in kfd_sched.c.
+ */
+#include <linux/mm.h>
+#include <drm/amdgpu_drm.h>
+
+#include "vgpu/doorbell.h"
+#include "../vgpu_chip.h"
+#include "kfd_mem.h"
+#include "kfd_queue.h"
+#include "kfd_room.h"
+
+/* What a wave, and a compute unit's workgroups, take in a save area. */
+#define CP_MAX_WAVES_PER_CU	40u
+#define CP_MAX_WAVES_PER_SE	512u
+#define CP_STACK_PER_WAVE	8u
+#define CP_STACK_HEADER		(40u + 8u)
+#define CP_DEBUG_PER_WAVE	32u
+#define CP_SAVE_PER_CU		(SZ_512K /* VGPRs */ + SZ_16K /* SGPRs */ + \
+				 SZ_64K /* LDS */ + SZ_4K /* registers */)
+
+static u32 kfd_cp_waves(void)
+{
+	return min(VGPU_CHIP_NUM_CU * CP_MAX_WAVES_PER_CU,
+		   VGPU_CHIP_NUM_SE * CP_MAX_WAVES_PER_SE);
+}
+
+u32 kfd_cp_stack_bytes(void)
+{
+	return PAGE_ALIGN(CP_STACK_HEADER + kfd_cp_waves() * CP_STACK_PER_WAVE);
+}
+
+u32 kfd_cp_save_bytes(void)
+{
+	return kfd_cp_stack_bytes() +
+	       PAGE_ALIGN(VGPU_CHIP_NUM_CU * CP_SAVE_PER_CU);
+}
+
+u32 kfd_cp_debug_bytes(void)
+{
+	return ALIGN(kfd_cp_waves() * CP_DEBUG_PER_WAVE, 64);
+}
+
+/* A BO, or memory that SVM keeps mapped. Shaders alone would be saved there. */
+static int kfd_cp_get_save_area(struct kfd_queue *q,
+				const struct kfd_queue_properties *props)
+{
+	u64 bytes = PAGE_ALIGN((u64)props->save_bytes + kfd_cp_debug_bytes());
+
+	if (props->stack_bytes != kfd_cp_stack_bytes() ||
+	    props->save_bytes < kfd_cp_save_bytes())
+		return -EINVAL;
+	q->save = kfd_queue_get_buffer(q->pdd, props->save_va, bytes);
+	if (q->save)
+		return 0;
+	return svm_always_mapped(q->pdd->process, q->pdd->node->vdev,
+				 props->save_va, bytes) ? 0 : -EINVAL;
+}
+
+static int kfd_cp_get_buffers(struct kfd_queue *q,
+			      const struct kfd_queue_properties *props)
+{
+	int ret;
+
+	if (props->eop_va) {
+		if (props->eop_bytes < KFD_EOP_BYTES ||
+		    props->eop_bytes > U32_MAX || props->eop_va % 256)
+			return -EINVAL;
+		q->eop = kfd_queue_get_buffer(q->pdd, props->eop_va,
+					      PAGE_ALIGN(props->eop_bytes));
+		if (!q->eop)
+			return -EINVAL;
+	}
+	ret = kfd_cp_get_save_area(q, props);
+	if (ret)
+		kfd_queue_put_buffer(&q->eop);
+	return ret;
+}
+
+static void kfd_cp_put_buffers(struct kfd_queue *q)
+{
+	kfd_queue_put_buffer(&q->save);
+	kfd_queue_put_buffer(&q->eop);
+}
+
+/* Any that is no other block's (vgpu/doorbell.h). */
+static int kfd_cp_get_doorbell(struct kfd_queue *q)
+{
+	unsigned long *used = q->pdd->doorbells_used;
+	unsigned long i;
+
+	for_each_clear_bit(i, used, KFD_DOORBELLS) {
+		if (i % DOORBELL_MIRROR >= DOORBELL_NON_CP_FIRST &&
+		    i % DOORBELL_MIRROR <= DOORBELL_NON_CP_LAST)
+			continue;
+		__set_bit(i, used);
+		q->doorbell = i * sizeof(u64);
+		return 0;
+	}
+	return -ENOMEM;
+}
+
+static void kfd_cp_put_doorbell(struct kfd_queue *q)
+{
+	__clear_bit(q->doorbell / sizeof(u64), q->pdd->doorbells_used);
+}
+
+int kfd_cp_init(struct kfd_queue *q, const struct kfd_queue_properties *props)
+{
+	struct kfd_process_device *pdd = q->pdd;
+	void *mqd;
+	int ret;
+
+	ret = kfd_cp_get_buffers(q, props);
+	if (ret)
+		return ret;
+	ret = kfd_cp_get_doorbell(q);
+	if (ret)
+		goto err_buffers;
+	ret = vgpu_vm_schedule(pdd->vm, &pdd->root_pde);
+	if (ret)
+		goto err_doorbell;
+	ret = kfd_sched_reserve(pdd);
+	if (ret)
+		goto err_doorbell;
+	ret = vgpu_bo_create_kernel(pdd->node->vdev, VGPU_CP_MQD_BYTES,
+				    AMDGPU_GEM_DOMAIN_GTT, &q->mqd_bo,
+				    &q->cp.mqd_mc, &mqd);
+	if (ret)
+		goto err_sched;
+
+	q->mqd = mqd;
+	q->cp.ring_va = props->ring_va;
+	q->cp.ring_bytes = props->ring_bytes;
+	q->cp.rptr_va = props->rptr_va;
+	q->cp.wptr_va = props->wptr_va;
+	q->cp.eop_va = props->eop_va;
+	q->cp.eop_bytes = props->eop_bytes;
+	q->cp.save_va = props->save_va;
+	q->cp.save_bytes = props->save_bytes;
+	q->cp.stack_bytes = props->stack_bytes;
+	q->cp.priority = props->priority;
+	q->cp.aql = props->aql;
+	q->cp.doorbell_offset = vgpu_bo_doorbell_offset(pdd->doorbells) +
+				q->doorbell;
+	vgpu_mqd_init(q->mqd, &q->cp);
+	return 0;
+
+err_sched:
+	kfd_sched_unreserve(pdd);
+err_doorbell:
+	kfd_cp_put_doorbell(q);
+err_buffers:
+	kfd_cp_put_buffers(q);
+	return ret;
+}
+
+void kfd_cp_fini(struct kfd_queue *q)
+{
+	vgpu_bo_free_kernel(&q->mqd_bo);
+	kfd_sched_unreserve(q->pdd);
+	kfd_cp_put_doorbell(q);
+	kfd_cp_put_buffers(q);
+}
+
+void kfd_cp_set_ring(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
+		     u8 priority)
+{
+	q->cp.ring_va = ring_va;
+	q->cp.ring_bytes = ring_bytes;
+	q->cp.priority = priority;
+	vgpu_mqd_set_ring(q->mqd, &q->cp);
+}
+
+/*
+ * Bits go round the shader engines: bit 0 is unit 0 of the first, bit 1 unit 0
+ * of the second. What lies beyond the last unit has no meaning.
+ */
+int kfd_cp_set_cu_mask(struct kfd_queue *q, const u32 *mask, u32 bits)
+{
+	struct kfd_process *p = q->pdd->process;
+	u32 se_mask[VGPU_CP_NUM_SE] = { };
+	bool enabled;
+	u32 i;
+	int ret;
+
+	BUILD_BUG_ON(VGPU_CHIP_NUM_SE != VGPU_CP_NUM_SE);
+
+	for (i = 0; i < min_t(u32, bits, VGPU_CHIP_NUM_CU); i++)
+		if (mask[i / 32] & BIT(i % 32))
+			se_mask[i % VGPU_CP_NUM_SE] |= BIT(i / VGPU_CP_NUM_SE);
+
+	mutex_lock(&p->queue_lock);
+	enabled = q->enabled;
+	q->enabled = false;
+	ret = kfd_queue_settle(q);
+	vgpu_mqd_set_cu_mask(q->mqd, se_mask);
+	q->enabled = enabled;
+	ret = kfd_queue_settle(q) ?: ret;
+	mutex_unlock(&p->queue_lock);
+	return ret;
+}
+
+int kfd_cp_saved(struct kfd_queue *q, struct vgpu_cp_saved *saved)
+{
+	struct kfd_process *p = q->pdd->process;
+	int ret = -EINVAL;
+
+	if (q->kind != KFD_QUEUE_COMPUTE)
+		return -EINVAL;
+	mutex_lock(&p->queue_lock);
+	if (!q->loaded) {
+		vgpu_mqd_saved(q->mqd, saved);
+		ret = 0;
+	}
+	mutex_unlock(&p->queue_lock);
+	return ret;
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * SDMA queues: a queue owns a hardware queue from its creation to its
+ * destruction. Doorbells that ring while it is off are lost, so loading takes
+ * the write pointer from user memory, as amdkfd does.
+ */
+#include "vgpu/doorbell.h"
+#include "kfd_mem.h"
+#include "kfd_queue.h"
+#include "kfd_room.h"
+
+/* Each takes a submission of user space, in the few instructions it matters. */
+#define KFD_CATCH_UP_TRIES	64
+
+static struct device *kfd_sdma_dev(const struct kfd_queue *q)
+{
+	return q->pdd->node->vdev->drm.dev;
+}
+
+static u64 kfd_sdma_read_wptr(const struct kfd_queue *q)
+{
+	return q->wptr_is_io ? readq(q->wptr_io) : READ_ONCE(*q->wptr_cpu);
+}
+
+/*
+ * A doorbell that rang after the write pointer was read for loading, but
+ * before the hardware listened, rings again. Ours may race with newer ones of
+ * user space, hence the second look at what it announced.
+ */
+static void kfd_sdma_catch_up(struct kfd_queue *q, u64 rung)
+{
+	u64 wptr;
+	unsigned int i;
+
+	for (i = 0; i < KFD_CATCH_UP_TRIES; i++) {
+		mb();	/* the hardware listens, or has heard, before we look */
+		wptr = kfd_sdma_read_wptr(q);
+		if (wptr == rung)
+			break;
+		vgpu_wdoorbell64(q->pdd->node->vdev, q->regs.doorbell_offset,
+				 wptr);
+		rung = wptr;
+	}
+}
+
+int kfd_sdma_load(struct kfd_queue *q)
+{
+	int ret;
+
+	q->regs.wptr = kfd_sdma_read_wptr(q);
+	ret = vgpu_sdma_queue_load(q->pdd->node->vdev, q->engine, q->hw_queue,
+				   &q->regs);
+	if (ret) {
+		dev_err(kfd_sdma_dev(q), "SDMA%u queue %u does not start: %d\n",
+			q->engine, q->hw_queue, ret);
+		return ret;
+	}
+	q->loaded = true;
+	kfd_sdma_catch_up(q, q->regs.wptr);
+	return 0;
+}
+
+int kfd_sdma_unload(struct kfd_queue *q)
+{
+	u64 doorbell;
+	int ret;
+
+	ret = vgpu_sdma_queue_unload(q->pdd->node->vdev, q->engine,
+				     q->hw_queue, &q->regs.rptr, &doorbell);
+	q->loaded = false;
+	if (ret) {
+		/* Nobody else shall have it. */
+		q->hung = true;
+		dev_err(kfd_sdma_dev(q), "SDMA%u queue %u does not stop: %d\n",
+			q->engine, q->hw_queue, ret);
+	}
+	return ret;
+}
+
+int kfd_sdma_map_wptr(struct kfd_queue *q)
+{
+	struct amdkfd_process_info *info = q->wptr->mem->process_info;
+	struct vgpu_bo *bo = q->wptr->mem->bo;
+	void *cpu;
+	int ret;
+
+	ret = ttm_bo_reserve(&bo->tbo, false, false, NULL);
+	if (ret)
+		return ret;
+	cpu = vgpu_bo_cpu_addr(bo, q->wptr_va - q->wptr->va, &q->wptr_is_io);
+	if (IS_ERR(cpu))
+		ret = kfd_evict_signalled(info) ? 0 : PTR_ERR(cpu);
+	else if (q->wptr_is_io)
+		q->wptr_io = (void __iomem __force *)cpu;
+	else
+		q->wptr_cpu = cpu;
+	ttm_bo_unreserve(&bo->tbo);
+	return ret;
+}
+
+/* Engines take turns, as amdkfd has it. */
+static int kfd_sdma_get_slot(struct kfd_queue *q, int want)
+{
+	struct kfd_node *node = q->pdd->node;
+	unsigned int slot, engine;
+
+	mutex_lock(&node->queue_lock);
+	for (slot = 0; slot < SDMA_NUM_RLC; slot++) {
+		for (engine = 0; engine < VGPU_NUM_SDMA; engine++) {
+			if (want >= 0 && want != engine)
+				continue;
+			if (__test_and_set_bit(slot, &node->sdma_busy[engine]))
+				continue;
+			mutex_unlock(&node->queue_lock);
+			q->engine = engine;
+			q->hw_queue = slot;
+			q->doorbell = 8 * (DOORBELL_SDMA(engine) +
+					   (slot & 1) * DOORBELL_MIRROR +
+					   (slot >> 1));
+			return 0;
+		}
+	}
+	mutex_unlock(&node->queue_lock);
+	return -ENOMEM;
+}
+
+static void kfd_sdma_put_slot(struct kfd_queue *q)
+{
+	struct kfd_node *node = q->pdd->node;
+
+	mutex_lock(&node->queue_lock);
+	if (q->hung)
+		__set_bit(q->hw_queue, &node->sdma_hung[q->engine]);
+	else
+		__clear_bit(q->hw_queue, &node->sdma_busy[q->engine]);
+	mutex_unlock(&node->queue_lock);
+}
+
+/* The address space has a VMID while it has SDMA queues. */
+static void kfd_sdma_put_vmid(struct kfd_process_device *pdd)
+{
+	if (!--pdd->n_sdma)
+		vgpu_vm_put_vmid(pdd->vm);
+}
+
+int kfd_sdma_init(struct kfd_queue *q, int engine)
+{
+	struct kfd_process_device *pdd = q->pdd;
+	int ret;
+
+	ret = kfd_sdma_map_wptr(q);
+	if (ret)
+		return ret;
+	ret = vgpu_vm_get_vmid(pdd->vm);
+	if (ret)
+		return ret;
+	pdd->n_sdma++;
+	ret = kfd_sdma_get_slot(q, engine);
+	if (ret) {
+		kfd_sdma_put_vmid(pdd);
+		return ret;
+	}
+	q->regs.vmid = pdd->vm->vmid;
+	q->regs.doorbell_offset =
+		vgpu_bo_doorbell_offset(pdd->doorbells) + q->doorbell;
+	return 0;
+}
+
+void kfd_sdma_fini(struct kfd_queue *q)
+{
+	kfd_sdma_put_slot(q);
+	kfd_sdma_put_vmid(q->pdd);
+}
+
+bool kfd_sdma_recovered(struct kfd_queue *q)
+{
+	if (q->hung || (q->loaded &&
+			!vgpu_sdma_queue_is_loaded(q->pdd->node->vdev,
+						   q->engine, q->hw_queue)))
+		return false;
+	if (q->loaded)
+		kfd_sdma_catch_up(q, U64_MAX);
+	return true;
+}

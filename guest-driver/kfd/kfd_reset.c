@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * User queues after a recovery of the hardware below them. hw/ has put back
+ * those that may run; doorbells that rang meanwhile are lost, so the write
+ * pointers are looked at again. What does not run any more is told.
+ */
+#include "kfd_queue.h"
+#include "kfd_room.h"
+
+void kfd_engine_recovered(struct vgpu_device *vdev, unsigned int engine)
+{
+	struct kfd_node *node = vdev->kfd;
+	struct kfd_process *p;
+	u32 pasid = 0;
+
+	if (!node)
+		return;
+	if (engine < VGPU_NUM_SDMA) {
+		mutex_lock(&node->queue_lock);
+		node->sdma_busy[engine] &= ~node->sdma_hung[engine];
+		node->sdma_hung[engine] = 0;
+		mutex_unlock(&node->queue_lock);
+	}
+
+	while ((p = kfd_lookup_process_after(pasid))) {
+		struct kfd_process_device *pdd = kfd_process_device_of(p, vdev);
+
+		pasid = p->pasid;
+		if (pdd)
+			kfd_queues_recovered(pdd, engine);
+		kfd_unref_process(p);
+	}
+}

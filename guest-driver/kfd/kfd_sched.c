@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Run lists: which compute queues the CP may run, of all processes. The CP gives
+ * them VMIDs and hardware queues, and turns if there are more of them. Whatever
+ * changes makes a new list.
+ */
+#include <linux/sched/mm.h>
+
+#include "kfd_queue.h"
+#include "kfd_room.h"
+
+void kfd_sched_init(struct kfd_node *node)
+{
+	struct kfd_sched *sched = &node->sched;
+
+	mutex_init(&sched->lock);
+	fs_reclaim_acquire(GFP_KERNEL);
+	might_lock(&sched->lock);
+	fs_reclaim_release(GFP_KERNEL);
+	INIT_LIST_HEAD(&sched->pdds);
+}
+
+void kfd_sched_fini(struct kfd_node *node)
+{
+	mutex_destroy(&node->sched.lock);
+}
+
+int kfd_sched_reserve(struct kfd_process_device *pdd)
+{
+	struct kfd_sched *sched = &pdd->node->sched;
+	u32 dwords = VGPU_CP_QUEUE_DWORDS +
+		     (pdd->n_cp ? 0 : VGPU_CP_PROCESS_DWORDS);
+	int ret = 0;
+
+	mutex_lock(&sched->lock);
+	if (sched->dwords + dwords > VGPU_CP_LIST_DWORDS) {
+		ret = -EPERM;
+	} else {
+		sched->dwords += dwords;
+		pdd->n_cp++;
+	}
+	mutex_unlock(&sched->lock);
+	return ret;
+}
+
+void kfd_sched_unreserve(struct kfd_process_device *pdd)
+{
+	struct kfd_sched *sched = &pdd->node->sched;
+
+	mutex_lock(&sched->lock);
+	pdd->n_cp--;
+	sched->dwords -= VGPU_CP_QUEUE_DWORDS +
+			 (pdd->n_cp ? 0 : VGPU_CP_PROCESS_DWORDS);
+	mutex_unlock(&sched->lock);
+}
+
+void kfd_sched_mark(struct kfd_queue *q, bool run)
+{
+	struct kfd_process_device *pdd = q->pdd;
+	struct kfd_sched *sched = &pdd->node->sched;
+
+	lockdep_assert_held(&pdd->process->queue_lock);
+
+	mutex_lock(&sched->lock);
+	q->loaded = run;
+	if (run) {
+		q->lost = vgpu_cp_lost(pdd->node->vdev);
+		if (list_empty(&pdd->run_queues))
+			list_add_tail(&pdd->run_link, &sched->pdds);
+		list_add_tail(&q->run_link, &pdd->run_queues);
+	} else {
+		list_del(&q->run_link);
+		if (list_empty(&pdd->run_queues))
+			list_del(&pdd->run_link);
+	}
+	mutex_unlock(&sched->lock);
+}
+
+/* Those that a reset killed stay out, though nobody has told them yet. */
+static u32 kfd_sched_emit(struct kfd_process_device *pdd, __le32 *dw)
+{
+	u32 lost = vgpu_cp_lost(pdd->node->vdev);
+	struct kfd_queue *q;
+	u32 n = 0;
+
+	list_for_each_entry(q, &pdd->run_queues, run_link) {
+		if (q->lost != lost)
+			continue;
+		if (!n) {
+			vgpu_cp_emit_process(dw, pdd->process->pasid,
+					     pdd->root_pde);
+			n = VGPU_CP_PROCESS_DWORDS;
+		}
+		vgpu_cp_emit_queue(dw + n, &q->cp);
+		n += VGPU_CP_QUEUE_DWORDS;
+	}
+	return n;
+}
+
+int kfd_sched_submit(struct kfd_node *node)
+{
+	struct kfd_sched *sched = &node->sched;
+	struct kfd_process_device *pdd;
+	u32 n = 0;
+	__le32 *dw;
+	int ret;
+
+	mutex_lock(&sched->lock);
+	dw = vgpu_cp_next_list(node->vdev);
+	list_for_each_entry(pdd, &sched->pdds, run_link)
+		n += kfd_sched_emit(pdd, dw + n);
+	ret = vgpu_cp_run(node->vdev, n);
+	mutex_unlock(&sched->lock);
+	return ret;
+}

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * SMI events (AMDKFD_IOC_SMI_EVENTS): a file on which lines of text tell what
+ * happens on a GPU. Written to it is the mask of events; read() gives what has
+ * been told since, as a stream, and never waits, as amdkfd has it. A line that
+ * finds no room is lost as a whole.
+ *
+ * A watcher hears of its own process and of what is nobody's; with CAP_SYS_ADMIN
+ * when it opened the file, and KFD_SMI_EVENT_ALL_PROCESS in its mask, of all.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/capability.h>
+#include <linux/fs.h>
+#include <linux/kfifo.h>
+#include <linux/poll.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/timekeeping.h>
+#include <linux/uaccess.h>
+
+#include "kfd_room.h"
+#include "kfd_smi.h"
+
+#define KFD_SMI_FIFO_BYTES	1024u
+
+/* Clients: their lists, and all that is in them. Innermost. */
+static DEFINE_SPINLOCK(kfd_smi_lock);
+
+/**
+ * struct kfd_smi_client - an open file
+ * @link: in kfd_node.smi_clients
+ * @node: GPU; NULL: it was taken away
+ * @fifo: what has not been read
+ * @wait: of poll()
+ * @events: mask
+ * @pid: who opened it
+ * @privileged: with CAP_SYS_ADMIN
+ */
+struct kfd_smi_client {
+	struct list_head link;
+	struct kfd_node *node;
+	struct kfifo fifo;
+	wait_queue_head_t wait;
+	u64 events;
+	pid_t pid;
+	bool privileged;
+};
+
+static bool kfd_smi_wants(const struct kfd_smi_client *client, pid_t pid,
+			  enum kfd_smi_event event)
+{
+	const u64 all =
+		KFD_SMI_EVENT_MASK_FROM_INDEX(KFD_SMI_EVENT_ALL_PROCESS);
+
+	if (pid && pid != client->pid &&
+	    !(client->privileged && client->events & all))
+		return false;
+	return client->events & KFD_SMI_EVENT_MASK_FROM_INDEX(event);
+}
+
+/*
+ * Tell those who watch @node: @event and the text of one of the header's
+ * KFD_EVENT_FMT_*. @pid: whose it is, 0: everybody's.
+ */
+__printf(4, 5)
+static void kfd_smi_event(struct kfd_node *node, pid_t pid,
+			  enum kfd_smi_event event, const char *fmt, ...)
+{
+	char line[KFD_SMI_EVENT_MSG_SIZE];
+	struct kfd_smi_client *client;
+	unsigned int len;
+	va_list args;
+
+	/* Who comes just now may miss it. */
+	if (list_empty_careful(&node->smi_clients))
+		return;
+	len = scnprintf(line, sizeof(line), "%x ", event);
+	va_start(args, fmt);
+	len += vscnprintf(line + len, sizeof(line) - len, fmt, args);
+	va_end(args);
+
+	spin_lock(&kfd_smi_lock);
+	list_for_each_entry(client, &node->smi_clients, link) {
+		if (!kfd_smi_wants(client, pid, event) ||
+		    kfifo_avail(&client->fifo) < len)
+			continue;
+		kfifo_in(&client->fifo, line, len);
+		wake_up_all(&client->wait);
+	}
+	spin_unlock(&kfd_smi_lock);
+}
+
+void kfd_smi_vm_fault(struct kfd_node *node, pid_t pid, const char *comm)
+{
+	kfd_smi_event(node, pid, KFD_SMI_EVENT_VMFAULT,
+		      KFD_EVENT_FMT_VMFAULT(pid, comm));
+}
+
+static void kfd_smi_queues(struct kfd_node *node, pid_t pid, bool off,
+			   enum KFD_QUEUE_EVICTION_TRIGGERS trigger, bool on)
+{
+	u64 now = ktime_get_boottime_ns();
+	u32 id = node->gpu_id;
+
+	if (off)
+		kfd_smi_event(node, pid, KFD_SMI_EVENT_QUEUE_EVICTION,
+			      KFD_EVENT_FMT_QUEUE_EVICTION(now, pid, id,
+							   trigger));
+	else
+		kfd_smi_event(node, pid, KFD_SMI_EVENT_QUEUE_RESTORE,
+			      KFD_EVENT_FMT_QUEUE_RESTORE(now, pid, id,
+							  on ? '0' : 'R'));
+}
+
+void kfd_smi_queues_off(struct kfd_process *p,
+			enum KFD_QUEUE_EVICTION_TRIGGERS trigger)
+{
+	u32 i;
+
+	for (i = 0; i < p->n_pdds; i++)
+		kfd_smi_queues(p->pdds[i]->node, p->lead_thread->pid, true,
+			       trigger, false);
+}
+
+void kfd_smi_queues_on(struct kfd_process *p, bool on)
+{
+	u32 i;
+
+	for (i = 0; i < p->n_pdds; i++)
+		kfd_smi_queues(p->pdds[i]->node, p->lead_thread->pid, false, 0,
+			       on);
+}
+
+void kfd_smi_fault_start(struct kfd_node *node, pid_t pid, unsigned long page,
+			 bool write)
+{
+	u64 now = ktime_get_boottime_ns();
+
+	kfd_smi_event(node, pid, KFD_SMI_EVENT_PAGE_FAULT_START,
+		      KFD_EVENT_FMT_PAGEFAULT_START(now, pid, page,
+						    node->gpu_id,
+						    write ? 'W' : 'R'));
+}
+
+void kfd_smi_fault_end(struct kfd_node *node, pid_t pid, unsigned long page,
+		       bool moved)
+{
+	u64 now = ktime_get_boottime_ns();
+
+	kfd_smi_event(node, pid, KFD_SMI_EVENT_PAGE_FAULT_END,
+		      KFD_EVENT_FMT_PAGEFAULT_END(now, pid, page, node->gpu_id,
+						  moved ? 'M' : 'U'));
+}
+
+void kfd_smi_unmap(struct kfd_node *node, pid_t pid, unsigned long page,
+		   unsigned long npages, enum KFD_SVM_UNMAP_TRIGGERS trigger)
+{
+	u64 now = ktime_get_boottime_ns();
+
+	kfd_smi_event(node, pid, KFD_SMI_EVENT_UNMAP_FROM_GPU,
+		      KFD_EVENT_FMT_UNMAP_FROM_GPU(now, pid, page, npages,
+						   node->gpu_id, trigger));
+}
+
+/* The system's memory is 0. */
+static u32 move_from(const struct kfd_smi_move *m)
+{
+	return m->to_vram ? 0 : m->node->gpu_id;
+}
+
+static u32 move_to(const struct kfd_smi_move *m)
+{
+	return m->to_vram ? m->node->gpu_id : 0;
+}
+
+void kfd_smi_move_start(const struct kfd_smi_move *m, u32 prefetch_loc,
+			u32 preferred_loc)
+{
+	u64 now = ktime_get_boottime_ns();
+
+	kfd_smi_event(m->node, m->pid, KFD_SMI_EVENT_MIGRATE_START,
+		      KFD_EVENT_FMT_MIGRATE_START(now, m->pid, m->page,
+						  m->npages, move_from(m),
+						  move_to(m), prefetch_loc,
+						  preferred_loc, m->trigger));
+}
+
+void kfd_smi_move_end(const struct kfd_smi_move *m)
+{
+	u64 now = ktime_get_boottime_ns();
+
+	kfd_smi_event(m->node, m->pid, KFD_SMI_EVENT_MIGRATE_END,
+		      KFD_EVENT_FMT_MIGRATE_END(now, m->pid, m->page,
+						m->npages, move_from(m),
+						move_to(m), m->trigger));
+}
+
+void kfd_smi_reset(struct vgpu_device *vdev, bool over, const char *cause)
+{
+	struct kfd_node *node = vdev->kfd;
+
+	if (!node)
+		return;
+	if (!over)
+		node->reset_seq++;
+	kfd_smi_event(node, 0, over ? KFD_SMI_EVENT_GPU_POST_RESET :
+				      KFD_SMI_EVENT_GPU_PRE_RESET,
+		      KFD_EVENT_FMT_UPDATE_GPU_RESET(node->reset_seq, cause));
+}
+
+static __poll_t kfd_smi_poll(struct file *file, struct poll_table_struct *table)
+{
+	struct kfd_smi_client *client = file->private_data;
+	__poll_t mask = 0;
+
+	poll_wait(file, &client->wait, table);
+	spin_lock(&kfd_smi_lock);
+	if (!kfifo_is_empty(&client->fifo))
+		mask |= EPOLLIN | EPOLLRDNORM;
+	if (!client->node)
+		mask |= EPOLLHUP;
+	spin_unlock(&kfd_smi_lock);
+	return mask;
+}
+
+/* -EAGAIN: nothing has happened; -ENODEV: and nothing will. */
+static ssize_t kfd_smi_read(struct file *file, char __user *user, size_t size,
+			    loff_t *pos)
+{
+	struct kfd_smi_client *client = file->private_data;
+	ssize_t ret;
+	void *buf;
+
+	size = min_t(size_t, size, KFD_SMI_FIFO_BYTES);
+	buf = kmalloc(size, GFP_KERNEL);
+	if (!buf)
+		return -ENOMEM;
+	spin_lock(&kfd_smi_lock);
+	ret = kfifo_out(&client->fifo, buf, size);
+	if (!ret)
+		ret = client->node ? -EAGAIN : -ENODEV;
+	spin_unlock(&kfd_smi_lock);
+	if (ret > 0 && copy_to_user(user, buf, ret))
+		ret = -EFAULT;
+	kfree(buf);
+	return ret;
+}
+
+static ssize_t kfd_smi_write(struct file *file, const char __user *user,
+			     size_t size, loff_t *pos)
+{
+	struct kfd_smi_client *client = file->private_data;
+	u64 events;
+
+	if (size < sizeof(events) ||
+	    copy_from_user(&events, user, sizeof(events)))
+		return -EFAULT;
+	spin_lock(&kfd_smi_lock);
+	client->events = events;
+	spin_unlock(&kfd_smi_lock);
+	return sizeof(events);
+}
+
+static void kfd_smi_free(struct kfd_smi_client *client)
+{
+	spin_lock(&kfd_smi_lock);
+	list_del(&client->link);
+	spin_unlock(&kfd_smi_lock);
+	kfifo_free(&client->fifo);
+	kfree(client);
+}
+
+static int kfd_smi_release(struct inode *inode, struct file *file)
+{
+	kfd_smi_free(file->private_data);
+	return 0;
+}
+
+static const struct file_operations kfd_smi_fops = {
+	.owner = THIS_MODULE,
+	.poll = kfd_smi_poll,
+	.read = kfd_smi_read,
+	.write = kfd_smi_write,
+	.release = kfd_smi_release,
+};
+
+int kfd_ioctl_smi_events(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_smi_events_args *args = data;
+	struct kfd_process_device *pdd;
+	struct kfd_smi_client *client;
+	int fd;
+
+	pdd = kfd_process_device_by_gpu_id(p, args->gpuid);
+	if (!pdd)
+		return -EINVAL;
+	client = kzalloc(sizeof(*client), GFP_KERNEL);
+	if (!client)
+		return -ENOMEM;
+	if (kfifo_alloc(&client->fifo, KFD_SMI_FIFO_BYTES, GFP_KERNEL)) {
+		kfree(client);
+		return -ENOMEM;
+	}
+	init_waitqueue_head(&client->wait);
+	client->node = pdd->node;
+	client->pid = current->tgid;
+	client->privileged = capable(CAP_SYS_ADMIN);
+	spin_lock(&kfd_smi_lock);
+	list_add_tail(&client->link, &pdd->node->smi_clients);
+	spin_unlock(&kfd_smi_lock);
+
+	fd = anon_inode_getfd("kfd_smi_ev", &kfd_smi_fops, client, O_RDWR);
+	if (fd < 0) {
+		kfd_smi_free(client);
+		return fd;
+	}
+	args->anon_fd = fd;
+	return 0;
+}
+
+void kfd_smi_init(struct kfd_node *node)
+{
+	INIT_LIST_HEAD(&node->smi_clients);
+}
+
+void kfd_smi_fini(struct kfd_node *node)
+{
+	struct kfd_smi_client *client, *next;
+
+	spin_lock(&kfd_smi_lock);
+	list_for_each_entry_safe(client, next, &node->smi_clients, link) {
+		list_del_init(&client->link);
+		client->node = NULL;
+		wake_up_all(&client->wait);
+	}
+	spin_unlock(&kfd_smi_lock);
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How long a process keeps its memory when all do not fit.
+ *
+ * DOC: turns
+ *
+ * Bringing a process back may take seconds, and takes memory from others. Two
+ * things could go wrong: it loses its first BOs while it is waiting for the
+ * last ones, again and again; or it pushes the others out, which then do the
+ * same to it, and all are moving and none is running.
+ *
+ * So the BOs of a process that is on its way back are the last to be taken:
+ * they are not swapped out (TTM takes others, or goes beyond its limit for that
+ * long), and others on their way back leave it its VRAM and take GTT. Who
+ * cannot (an allocation) waits for the eviction fence, but not for ever: he may
+ * hold what the way back needs. The time that he waits grows with each attempt
+ * that was in vain.
+ *
+ * Once back, the process has its turn: for four times as long as the way took,
+ * within bounds, all but allocations leave it its memory. Allocations wait as
+ * long as the way took.
+ */
+#include <linux/jiffies.h>
+#include <linux/minmax.h>
+#include <drm/ttm/ttm_placement.h>
+#include <kunit/visibility.h>
+
+#include "kfd_turn.h"
+
+#define KFD_ACTIVE_MS		10u
+#define KFD_ACTIVE_MAX_MS	500u
+#define KFD_TURN_MAX_MS		10000u
+#define KFD_TURN_FACTOR		4u
+/* On the way back: 10 ms to 2.56 s. */
+#define KFD_FAILS_MAX		8u
+
+/* Jiffies for what took @took, at least KFD_ACTIVE_MS. */
+static unsigned long kfd_turn_share(unsigned long took, unsigned int max_ms)
+{
+	return clamp(took, msecs_to_jiffies(KFD_ACTIVE_MS),
+		     msecs_to_jiffies(max_ms));
+}
+
+void kfd_turn_begin(struct kfd_turn *t, unsigned long now)
+{
+	unsigned long wait = msecs_to_jiffies(KFD_ACTIVE_MS)
+			     << min(t->fails, KFD_FAILS_MAX);
+
+	t->start = now;
+	WRITE_ONCE(t->active_until, now + wait);
+	WRITE_ONCE(t->state, KFD_TURN_COMING);
+}
+EXPORT_SYMBOL_IF_KUNIT(kfd_turn_begin);
+
+void kfd_turn_end(struct kfd_turn *t, unsigned long now, bool on)
+{
+	unsigned long took = min(now - t->start,
+				 msecs_to_jiffies(KFD_TURN_MAX_MS));
+
+	if (on) {
+		t->fails = 0;
+		WRITE_ONCE(t->active_until,
+			   now + kfd_turn_share(took, KFD_ACTIVE_MAX_MS));
+		WRITE_ONCE(t->turn_until,
+			   now + kfd_turn_share(KFD_TURN_FACTOR * took,
+						KFD_TURN_MAX_MS));
+	} else {
+		t->fails = min(t->fails + 1, KFD_FAILS_MAX);
+	}
+	WRITE_ONCE(t->state, on ? KFD_TURN_ON : KFD_TURN_OFF);
+}
+EXPORT_SYMBOL_IF_KUNIT(kfd_turn_end);
+
+void kfd_turn_off(struct kfd_turn *t)
+{
+	WRITE_ONCE(t->state, KFD_TURN_OFF);
+}
+EXPORT_SYMBOL_IF_KUNIT(kfd_turn_off);
+
+unsigned long kfd_turn_left(const struct kfd_turn *t, unsigned long now)
+{
+	unsigned long until = READ_ONCE(t->active_until);
+
+	if (READ_ONCE(t->state) == KFD_TURN_OFF || !time_after(until, now))
+		return 0;
+	return until - now;
+}
+EXPORT_SYMBOL_IF_KUNIT(kfd_turn_left);
+
+bool kfd_turn_keeps(const struct kfd_turn *t, unsigned long now, u32 mem_type,
+		    bool back)
+{
+	bool vram = mem_type == TTM_PL_VRAM;
+
+	switch (READ_ONCE(t->state)) {
+	case KFD_TURN_COMING:
+		return !vram || back;
+	case KFD_TURN_ON:
+		return (!vram || back) &&
+		       time_before(now, READ_ONCE(t->turn_until));
+	default:
+		return false;
+	}
+}
+EXPORT_SYMBOL_IF_KUNIT(kfd_turn_keeps);

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Where a BO is: for the kernel, for user space's mmap, for VMID 0.
+ */
+#include <drm/amdgpu_drm.h>
+
+#include "vgpu_mm_priv.h"
+#include "vgpu_res_cursor.h"
+
+/**
+ * vgpu_bo_kmap() - map a BO for the kernel
+ * @bo: BO, reservation held
+ *
+ * Waits until its memory holds what it should. The address is valid until the
+ * BO moves, is unmapped or freed; a second call returns the same one. Whether
+ * it is I/O memory says ttm_kmap_obj_virtual() of @bo->kmap.
+ *
+ * Return: the address, or ERR_PTR(-EINVAL) when VRAM is in several pieces,
+ * ERR_PTR(-ENOMEM).
+ */
+void *vgpu_bo_kmap(struct vgpu_bo *bo)
+{
+	struct ttm_resource *res = bo->tbo.resource;
+	int ret;
+
+	dma_resv_assert_held(bo->tbo.base.resv);
+
+	if (bo->kmap.virtual)
+		return bo->kmap.virtual;
+	if (!res || (res->mem_type == TTM_PL_VRAM &&
+		     !(res->placement & TTM_PL_FLAG_CONTIGUOUS)))
+		return ERR_PTR(-EINVAL);
+	dma_resv_wait_timeout(bo->tbo.base.resv, DMA_RESV_USAGE_KERNEL, false,
+			      MAX_SCHEDULE_TIMEOUT);
+	ret = ttm_bo_kmap(&bo->tbo, 0, PFN_UP(bo->tbo.base.size), &bo->kmap);
+	if (ret) {
+		bo->kmap.virtual = NULL;
+		return ERR_PTR(ret);
+	}
+	return bo->kmap.virtual;
+}
+
+/**
+ * vgpu_bo_kunmap() - undo vgpu_bo_kmap()
+ * @bo: BO, reservation held or nobody knows it any more; mapped or not
+ */
+void vgpu_bo_kunmap(struct vgpu_bo *bo)
+{
+	if (bo->kmap.virtual)
+		ttm_bo_kunmap(&bo->kmap);
+}
+
+/**
+ * vgpu_bo_cpu_addr() - where the kernel finds a byte of a BO
+ * @bo: BO, reservation held, in VRAM or populated system memory
+ * @offset: of the byte
+ * @is_io: says whether it is I/O memory
+ *
+ * Without a mapping of its own: the address is good to the end of the page, and
+ * until the BO moves. Does not wait for moves.
+ *
+ * Return: the address, or ERR_PTR(-EINVAL).
+ */
+void *vgpu_bo_cpu_addr(struct vgpu_bo *bo, u64 offset, bool *is_io)
+{
+	struct ttm_buffer_object *tbo = &bo->tbo;
+	struct vgpu_res_cursor cur;
+
+	dma_resv_assert_held(tbo->base.resv);
+
+	if (offset >= tbo->base.size || !tbo->resource)
+		return ERR_PTR(-EINVAL);
+	*is_io = tbo->resource->mem_type == TTM_PL_VRAM;
+	if (*is_io) {
+		vgpu_res_first(tbo->resource, offset, 1, &cur);
+		return (void __force *)bo->vdev->hw.vram + cur.start;
+	}
+	if (tbo->resource->mem_type == VGPU_PL_DOORBELL || !tbo->ttm ||
+	    !tbo->ttm->pages || !ttm_tt_is_populated(tbo->ttm))
+		return ERR_PTR(-EINVAL);
+	return page_address(tbo->ttm->pages[offset >> PAGE_SHIFT]) +
+	       offset_in_page(offset);
+}
+
+/**
+ * vgpu_bo_mc_addr() - address for VMID 0
+ * @bo: BO; contiguous VRAM, or GTT with an address; cannot move meanwhile
+ *
+ * Return: the address, or VGPU_MC_NONE.
+ */
+u64 vgpu_bo_mc_addr(struct vgpu_bo *bo)
+{
+	struct ttm_resource *res = bo->tbo.resource;
+	struct vgpu_hw *hw = &bo->vdev->hw;
+	u64 offset;
+
+	if (!res)
+		return VGPU_MC_NONE;
+	offset = (u64)res->start << PAGE_SHIFT;
+	if (res->mem_type == TTM_PL_VRAM &&
+	    res->placement & TTM_PL_FLAG_CONTIGUOUS)
+		return hw->fb_base + offset;
+	if (res->mem_type == TTM_PL_TT && vgpu_gtt_mgr_has_gart_addr(res))
+		return hw->gart.start + offset;
+	return VGPU_MC_NONE;
+}
+
+static u64 vgpu_bo_start(struct vgpu_bo *bo, u32 mem_type)
+{
+	struct ttm_resource *res = bo->tbo.resource;
+
+	if (WARN_ON_ONCE(!res || res->mem_type != mem_type))
+		return 0;
+	return (u64)res->start << PAGE_SHIFT;
+}
+
+/**
+ * vgpu_bo_vram_offset() - where a contiguous BO is in VRAM
+ * @bo: contiguous BO in VRAM that cannot move
+ *
+ * Return: bytes from the beginning of VRAM.
+ */
+u64 vgpu_bo_vram_offset(struct vgpu_bo *bo)
+{
+	return vgpu_bo_start(bo, TTM_PL_VRAM);
+}
+
+/**
+ * vgpu_bo_doorbell_offset() - where a BO is among the doorbells
+ * @bo: BO of AMDGPU_GEM_DOMAIN_DOORBELL that cannot move
+ *
+ * Return: bytes from the beginning of BAR 2.
+ */
+u64 vgpu_bo_doorbell_offset(struct vgpu_bo *bo)
+{
+	return vgpu_bo_start(bo, VGPU_PL_DOORBELL);
+}
+
+/**
+ * vgpu_bo_mmap_offset() - offset for mmap of the render node
+ * @bo: BO of ttm_bo_type_device
+ *
+ * Return: the offset.
+ */
+u64 vgpu_bo_mmap_offset(struct vgpu_bo *bo)
+{
+	return drm_vma_node_offset_addr(&bo->tbo.base.vma_node);
+}

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The kernel's copies and clears as jobs of the engines' schedulers
+ * (hw/vgpu_sdma_sched.c).
+ *
+ * DOC: queues
+ *
+ * A queue is a drm_sched entity: its jobs run in the order in which they were
+ * pushed, and its fences are of one context. What a job must come after are
+ * fences that it is given as dependencies; nobody waits for them by CPU. A job
+ * that waits holds up those behind it in its queue.
+ *
+ * Pages of SVM depend on nobody: their jobs go to the ring at once, while BOs
+ * wait for their users (vgpu_copy_job_submit()).
+ *
+ * A fence of an operation is the scheduler's. It signals when the engine, or
+ * the CPU in its stead, has done the job, or its error says why not: -ECANCELED
+ * if VRAM was lost, -ENODEV, -ETIME.
+ */
+#include <linux/mm.h>
+#include <linux/overflow.h>
+
+#include "vgpu/sdma_packets.h"
+#include "vgpu_mm_priv.h"
+
+static struct vgpu_copy_job *to_copy_job(struct vgpu_sdma_job *base)
+{
+	return container_of(base, struct vgpu_copy_job, base);
+}
+
+/* What it was to copy is lost. */
+static bool copy_is_void(const struct vgpu_copy_job *job)
+{
+	return job->vram_epoch >= 0 &&
+	       job->vram_epoch != atomic_read(&job->vdev->hw.vram_epoch);
+}
+
+static struct dma_fence *copy_run(struct vgpu_sdma_job *base)
+{
+	struct vgpu_copy_job *job = to_copy_job(base);
+	struct dma_fence *fence;
+
+	if (copy_is_void(job))
+		return ERR_PTR(-ECANCELED);
+	fence = vgpu_sdma_submit_with(job->vdev, vgpu_sdma_job_engine(base),
+				      job->dw, job->ndw, &job->hw_fence);
+	if (IS_ERR(fence) || !copy_is_void(job))
+		return fence;
+	/* Lost while it was submitted: it may run all the same. */
+	dma_fence_wait(fence, false);
+	dma_fence_put(fence);
+	return ERR_PTR(-ECANCELED);
+}
+
+/**
+ * vgpu_copy_job_free() - free a job
+ * @job: one that was not pushed, or has ended, or was not queued
+ */
+void vgpu_copy_job_free(struct vgpu_copy_job *job)
+{
+	struct vgpu_mman *mman = &job->vdev->mman;
+
+	if (job->base.ops)
+		drm_sched_job_cleanup(&job->base.base);
+	vgpu_sdma_fence_free(job->hw_fence);
+	kvfree(job);
+	if (atomic_dec_and_test(&mman->copy_jobs))
+		wake_up_all(&mman->copy_idle);
+}
+
+static void copy_free(struct vgpu_sdma_job *base)
+{
+	vgpu_copy_job_free(to_copy_job(base));
+}
+
+static const struct vgpu_sdma_job_ops copy_job_ops = {
+	.run = copy_run,
+	.free = copy_free,
+};
+
+/**
+ * vgpu_copy_job_unqueued() - make a job for vgpu_copy_job_submit()
+ * @vdev: device
+ * @ndw: room for packets, 1 to VGPU_SDMA_MAX_JOB_DWORDS
+ *
+ * May allocate.
+ *
+ * Return: the job, or ERR_PTR(-ENOMEM).
+ */
+struct vgpu_copy_job *vgpu_copy_job_unqueued(struct vgpu_device *vdev,
+					     unsigned int ndw)
+{
+	struct vgpu_copy_job *job;
+
+	job = kvmalloc(struct_size(job, dw, ndw), GFP_KERNEL);
+	if (!job)
+		return ERR_PTR(-ENOMEM);
+	job->hw_fence = vgpu_sdma_fence_alloc(GFP_KERNEL);
+	if (!job->hw_fence) {
+		kvfree(job);
+		return ERR_PTR(-ENOMEM);
+	}
+	job->base.ops = NULL;
+	job->vdev = vdev;
+	job->vram_epoch = -1;
+	job->copied = 0;
+	job->filled = 0;
+	job->flushes = 0;
+	job->size = ndw;
+	job->ndw = 0;
+	atomic_inc(&vdev->mman.copy_jobs);
+	return job;
+}
+
+/**
+ * vgpu_copy_job_new() - make a job without packets
+ * @vdev: device
+ * @queue: where it will wait
+ * @ndw: room for packets, 1 to VGPU_SDMA_MAX_JOB_DWORDS
+ *
+ * May allocate.
+ *
+ * Return: the job, which nothing makes void, or ERR_PTR(-ENOMEM).
+ */
+struct vgpu_copy_job *vgpu_copy_job_new(struct vgpu_device *vdev,
+					enum vgpu_copy_queue queue,
+					unsigned int ndw)
+{
+	struct vgpu_mman *mman = &vdev->mman;
+	struct vgpu_copy_job *job;
+	int ret;
+
+	job = vgpu_copy_job_unqueued(vdev, ndw);
+	if (IS_ERR(job))
+		return job;
+	ret = vgpu_sdma_job_init(&job->base, &copy_job_ops,
+				 &mman->copy_queue[queue], ndw, mman);
+	if (ret) {
+		job->base.ops = NULL;
+		vgpu_copy_job_free(job);
+		return ERR_PTR(ret);
+	}
+	return job;
+}
+
+/**
+ * vgpu_copy_job_after_users() - have a job wait for whoever uses a BO
+ * @job: job, not pushed
+ * @bo: BO, its reservation held; mman.move_later has been called
+ *
+ * Jobs and queues that use it, by name or otherwise, and moves. May allocate.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int vgpu_copy_job_after_users(struct vgpu_copy_job *job, struct vgpu_bo *bo)
+{
+	struct drm_sched_job *base = &job->base.base;
+	int ret;
+
+	ret = drm_sched_job_add_resv_dependencies(base, bo->tbo.base.resv,
+						  DMA_RESV_USAGE_BOOKKEEP);
+	if (!ret && job->vdev->mman.move_users)
+		ret = job->vdev->mman.move_users(bo, base);
+	return ret;
+}
+
+static void copy_count(const struct vgpu_copy_job *job)
+{
+	struct vgpu_hw *hw = &job->vdev->hw;
+
+	vgpu_stat_add(hw, VGPU_STAT_BYTES_COPIED, job->copied);
+	vgpu_stat_add(hw, VGPU_STAT_BYTES_FILLED, job->filled);
+	vgpu_stat_add(hw, VGPU_STAT_INVALIDATIONS, job->flushes);
+}
+
+/**
+ * vgpu_copy_job_push() - have a job run
+ * @job: job with its packets and dependencies
+ * @fence: of an earlier job of the same queue, or NULL: replaced by the job's
+ *
+ * Takes copy_lock. Does not wait.
+ *
+ * Return: 0, or -ENODEV if the hardware goes: the job is the caller's.
+ */
+int vgpu_copy_job_push(struct vgpu_copy_job *job, struct dma_fence **fence)
+{
+	struct vgpu_device *vdev = job->vdev;
+	struct vgpu_mman *mman = &vdev->mman;
+
+	if (WARN_ON_ONCE(job->ndw > job->size))
+		return -EINVAL;
+	mutex_lock(&mman->copy_lock);
+	if (!mman->ready) {
+		mutex_unlock(&mman->copy_lock);
+		return -ENODEV;
+	}
+	copy_count(job);
+	drm_sched_job_arm(&job->base.base);
+	dma_fence_put(*fence);
+	*fence = dma_fence_get(&job->base.base.s_fence->finished);
+	drm_sched_entity_push_job(&job->base.base);
+	mutex_unlock(&mman->copy_lock);
+	return 0;
+}
+
+/**
+ * vgpu_copy_job_submit() - have an engine run a job, behind what it has
+ * @job: from vgpu_copy_job_unqueued(), with its packets; stays the caller's
+ * @engine: 0 to VGPU_NUM_SDMA - 1
+ * @fence: of an earlier job of the same engine, or NULL: replaced by the job's
+ *
+ * Sleeps for ring space; takes copy_lock. If the engine is down the CPU runs
+ * it.
+ *
+ * Return: 0, or -ENODEV.
+ */
+int vgpu_copy_job_submit(struct vgpu_copy_job *job, unsigned int engine,
+			 struct dma_fence **fence)
+{
+	struct vgpu_device *vdev = job->vdev;
+	struct dma_fence *done;
+	bool ready;
+
+	if (WARN_ON_ONCE(job->ndw > job->size))
+		return -EINVAL;
+	/* If it is, vgpu_copy_stop() waits until the job is freed. */
+	mutex_lock(&vdev->mman.copy_lock);
+	ready = vdev->mman.ready;
+	mutex_unlock(&vdev->mman.copy_lock);
+	if (!ready)
+		return -ENODEV;
+	done = vgpu_sdma_submit_with(vdev, engine, job->dw, job->ndw,
+				     &job->hw_fence);
+	if (IS_ERR(done))
+		return PTR_ERR(done);
+	copy_count(job);
+	dma_fence_put(*fence);
+	*fence = done;
+	return 0;
+}
+
+/**
+ * vgpu_copy_drain() - wait until there is no job, and the rings are empty
+ * @vdev: device, whose schedulers work
+ */
+void vgpu_copy_drain(struct vgpu_device *vdev)
+{
+	struct vgpu_mman *mman = &vdev->mman;
+
+	wait_event(mman->copy_idle, !atomic_read(&mman->copy_jobs));
+	vgpu_sdma_drain(vdev);
+}
+
+/**
+ * vgpu_copy_stop() - the hardware goes
+ * @vdev: device
+ *
+ * No engine touches memory for a copy or clear when it returns, nor will.
+ */
+void vgpu_copy_stop(struct vgpu_device *vdev)
+{
+	mutex_lock(&vdev->mman.copy_lock);
+	vdev->mman.ready = false;
+	mutex_unlock(&vdev->mman.copy_lock);
+	vgpu_copy_drain(vdev);
+}
+
+/**
+ * vgpu_copy_init() - make the queues
+ * @vdev: device; its schedulers work
+ *
+ * Return: 0 or a negative errno.
+ */
+int vgpu_copy_init(struct vgpu_device *vdev)
+{
+	struct vgpu_mman *mman = &vdev->mman;
+	unsigned int i;
+	int ret;
+
+	BUILD_BUG_ON(VGPU_NUM_COPY_QUEUES != VGPU_NUM_SDMA);
+	mutex_init(&mman->copy_lock);
+	atomic_set(&mman->copy_jobs, 0);
+	init_waitqueue_head(&mman->copy_idle);
+	for (i = 0; i < VGPU_NUM_COPY_QUEUES; i++) {
+		ret = drm_sched_entity_init(&mman->copy_queue[i],
+					    DRM_SCHED_PRIORITY_KERNEL,
+					    &vdev->hw.sched[i],
+					    1, NULL);
+		if (ret)
+			goto err;
+	}
+	return 0;
+
+err:
+	while (i--)
+		drm_sched_entity_destroy(&mman->copy_queue[i]);
+	mutex_destroy(&mman->copy_lock);
+	return ret;
+}
+
+/**
+ * vgpu_copy_start() - take jobs
+ * @vdev: device
+ *
+ * Each queue gets one at once. A scheduler is chosen by how many queues it has
+ * that were ever used: all engines shall look alike to the render node's jobs.
+ *
+ * Return: 0 or a negative errno: vgpu_copy_stop() is needed all the same.
+ */
+int vgpu_copy_start(struct vgpu_device *vdev)
+{
+	struct dma_fence *fence;
+	unsigned int i;
+	int ret = 0;
+
+	vdev->mman.ready = true;
+	for (i = 0; !ret && i < VGPU_NUM_COPY_QUEUES; i++) {
+		struct vgpu_copy_job *job = vgpu_copy_job_new(vdev, i, 1);
+
+		if (IS_ERR(job))
+			return PTR_ERR(job);
+		job->dw[job->ndw++] = SDMA_OP_NOP;
+		fence = NULL;
+		ret = vgpu_copy_job_push(job, &fence);
+		if (ret)
+			vgpu_copy_job_free(job);
+		dma_fence_put(fence);
+	}
+	return ret;
+}
+
+/**
+ * vgpu_copy_fini() - undo vgpu_copy_init()
+ * @vdev: device, without jobs
+ */
+void vgpu_copy_fini(struct vgpu_device *vdev)
+{
+	struct vgpu_mman *mman = &vdev->mman;
+	unsigned int i;
+
+	for (i = 0; i < VGPU_NUM_COPY_QUEUES; i++)
+		drm_sched_entity_destroy(&mman->copy_queue[i]);
+	mutex_destroy(&mman->copy_lock);
+}

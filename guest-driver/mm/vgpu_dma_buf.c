@@ -1,0 +1,500 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dma-buf: BOs that other devices use, and memory of other devices as BOs.
+ *
+ * DOC: who may use what, where
+ *
+ * An importer that reaches our VRAM (peer to peer over PCI) gets bus addresses
+ * in BAR 0; every other one gets system pages, so a BO that has such an
+ * importer lives in GTT as long as that is attached. Importers that cannot
+ * follow a move pin the BO.
+ *
+ * When a BO moves, each importer that holds a mapping is told (move_notify)
+ * and asks for a new one when it needs it next. As an importer we do the same:
+ * the BO that stands for the foreign memory is in GTT while it has a mapping,
+ * and in the CPU's domain, which no engine reaches, while it has none. It
+ * shares the exporter's reservation, so whoever maps it waits for the
+ * exporter's moves.
+ *
+ * Attachments are listed in the BO, not found by gem->dma_buf: the DRM core
+ * forgets that when the last handle is closed, and importers stay.
+ */
+#include <linux/dma-buf.h>
+#include <linux/module.h>
+#include <linux/pci-p2pdma.h>
+#include <linux/slab.h>
+#include <drm/amdgpu_drm.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_prime.h>
+
+#include "vgpu_mm_priv.h"
+#include "vgpu_res_cursor.h"
+
+MODULE_IMPORT_NS(DMA_BUF);
+
+#define DOMAINS_SHARED	(AMDGPU_GEM_DOMAIN_VRAM | AMDGPU_GEM_DOMAIN_GTT)
+
+/* What sg_table can say of one run; whole pages. */
+#define MAX_SEGMENT	((u64)SZ_2G)
+
+/**
+ * struct vgpu_attachment - an importer of a BO
+ * @link: in vgpu_bo.attachments
+ * @attach: the importer
+ */
+struct vgpu_attachment {
+	struct list_head link;
+	struct dma_buf_attachment *attach;
+};
+
+/* Exporter. */
+
+static struct vgpu_bo *attached_bo(const struct dma_buf_attachment *attach)
+{
+	return gem_to_vgpu_bo(attach->dmabuf->priv);
+}
+
+/**
+ * vgpu_bo_vram_ok() - may the BO be in VRAM?
+ * @bo: BO, reservation held
+ *
+ * Return: false if one of its importers does not reach VRAM.
+ */
+bool vgpu_bo_vram_ok(struct vgpu_bo *bo)
+{
+	struct vgpu_attachment *att;
+
+	list_for_each_entry(att, &bo->attachments, link)
+		if (!att->attach->peer2peer)
+			return false;
+	return true;
+}
+
+/**
+ * vgpu_dma_buf_moved() - tell importers that a BO is about to move
+ * @bo: BO, reservation held
+ */
+void vgpu_dma_buf_moved(struct vgpu_bo *bo)
+{
+	struct vgpu_attachment *att;
+
+	list_for_each_entry(att, &bo->attachments, link)
+		if (att->attach->importer_ops)
+			att->attach->importer_ops->move_notify(att->attach);
+}
+
+static int vgpu_dma_buf_attach(struct dma_buf *dma_buf,
+			       struct dma_buf_attachment *attach)
+{
+	struct vgpu_bo *bo = attached_bo(attach);
+	struct vgpu_attachment *att;
+
+	att = kzalloc(sizeof(*att), GFP_KERNEL);
+	if (!att)
+		return -ENOMEM;
+	if (attach->peer2peer &&
+	    pci_p2pdma_distance(bo->vdev->pdev, attach->dev, false) < 0)
+		attach->peer2peer = false;
+	att->attach = attach;
+	attach->priv = att;
+
+	dma_resv_lock(dma_buf->resv, NULL);
+	list_add_tail(&att->link, &bo->attachments);
+	dma_resv_unlock(dma_buf->resv);
+	return 0;
+}
+
+static void vgpu_dma_buf_detach(struct dma_buf *dma_buf,
+				struct dma_buf_attachment *attach)
+{
+	struct vgpu_attachment *att = attach->priv;
+
+	dma_resv_lock(dma_buf->resv, NULL);
+	list_del(&att->link);
+	dma_resv_unlock(dma_buf->resv);
+	kfree(att);
+}
+
+/* Where an importer shall find it. VRAM if that is possible, but not at a price. */
+static u32 vgpu_dma_buf_domain(struct vgpu_bo *bo)
+{
+	u32 domain = bo->domains & DOMAINS_SHARED;
+
+	return vgpu_bo_vram_ok(bo) ? domain | AMDGPU_GEM_DOMAIN_GTT :
+				     AMDGPU_GEM_DOMAIN_GTT;
+}
+
+static int vgpu_dma_buf_pin(struct dma_buf_attachment *attach)
+{
+	struct vgpu_bo *bo = attached_bo(attach);
+
+	return vgpu_bo_pin(bo, vgpu_dma_buf_domain(bo));
+}
+
+static void vgpu_dma_buf_unpin(struct dma_buf_attachment *attach)
+{
+	vgpu_bo_unpin(attached_bo(attach));
+}
+
+static struct sg_table *map_system(struct vgpu_bo *bo, struct device *dev,
+				   enum dma_data_direction dir)
+{
+	struct ttm_tt *ttm = bo->tbo.ttm;
+	struct sg_table *sgt;
+	int ret;
+
+	sgt = drm_prime_pages_to_sg(&bo->vdev->drm, ttm->pages, ttm->num_pages);
+	if (IS_ERR(sgt))
+		return sgt;
+	ret = dma_map_sgtable(dev, sgt, dir, DMA_ATTR_SKIP_CPU_SYNC);
+	if (ret) {
+		sg_free_table(sgt);
+		kfree(sgt);
+		return ERR_PTR(ret);
+	}
+	return sgt;
+}
+
+/* Unmaps the first @n entries only. */
+static void unmap_vram(struct sg_table *sgt, unsigned int n,
+		       struct device *dev, enum dma_data_direction dir)
+{
+	struct scatterlist *sg;
+	unsigned int i;
+
+	for_each_sg(sgt->sgl, sg, n, i)
+		dma_unmap_resource(dev, sg_dma_address(sg), sg_dma_len(sg), dir,
+				   DMA_ATTR_SKIP_CPU_SYNC);
+	sg_free_table(sgt);
+	kfree(sgt);
+}
+
+static unsigned int vram_segments(struct vgpu_bo *bo)
+{
+	struct vgpu_res_cursor cur;
+	unsigned int n = 0;
+
+	vgpu_res_first(bo->tbo.resource, 0, bo->tbo.base.size, &cur);
+	while (cur.remaining) {
+		vgpu_res_next(&cur, min(cur.size, MAX_SEGMENT));
+		n++;
+	}
+	return n;
+}
+
+/* Bus addresses in BAR 0; there are no pages behind them. */
+static struct sg_table *map_vram(struct vgpu_bo *bo, struct device *dev,
+				 enum dma_data_direction dir)
+{
+	struct vgpu_res_cursor cur;
+	struct scatterlist *sg;
+	struct sg_table *sgt;
+	unsigned int i;
+	int ret;
+
+	sgt = kzalloc(sizeof(*sgt), GFP_KERNEL);
+	if (!sgt)
+		return ERR_PTR(-ENOMEM);
+	ret = sg_alloc_table(sgt, vram_segments(bo), GFP_KERNEL);
+	if (ret) {
+		kfree(sgt);
+		return ERR_PTR(ret);
+	}
+	vgpu_res_first(bo->tbo.resource, 0, bo->tbo.base.size, &cur);
+	for_each_sgtable_sg(sgt, sg, i) {
+		u64 bytes = min(cur.size, MAX_SEGMENT);
+		dma_addr_t addr;
+
+		addr = dma_map_resource(dev,
+					bo->vdev->hw.vram_base + cur.start,
+					bytes, dir, DMA_ATTR_SKIP_CPU_SYNC);
+		if (dma_mapping_error(dev, addr)) {
+			unmap_vram(sgt, i, dev, dir);
+			return ERR_PTR(-ENOMEM);
+		}
+		sg_set_page(sg, NULL, bytes, 0);
+		sg_dma_address(sg) = addr;
+		sg_dma_len(sg) = bytes;
+		vgpu_res_next(&cur, bytes);
+	}
+	return sgt;
+}
+
+/* Bring the BO to where this importer reaches it. */
+static int vgpu_dma_buf_place(struct vgpu_bo *bo,
+			      const struct dma_buf_attachment *attach)
+{
+	u32 type;
+
+	if (!bo->tbo.pin_count)
+		return vgpu_bo_validate(bo, vgpu_dma_buf_domain(bo), false);
+	type = bo->tbo.resource->mem_type;
+	return type == TTM_PL_TT || (type == TTM_PL_VRAM && attach->peer2peer) ?
+	       0 : -EBUSY;
+}
+
+/* Reservation held. The importer waits for the fences of usage KERNEL. */
+static struct sg_table *vgpu_dma_buf_map(struct dma_buf_attachment *attach,
+					 enum dma_data_direction dir)
+{
+	struct vgpu_bo *bo = attached_bo(attach);
+	struct sg_table *sgt;
+	int ret, idx;
+
+	if (!drm_dev_enter(&bo->vdev->drm, &idx))
+		return ERR_PTR(-ENODEV);
+	ret = vgpu_dma_buf_place(bo, attach);
+	if (ret)
+		sgt = ERR_PTR(ret);
+	else if (bo->tbo.resource->mem_type == TTM_PL_VRAM)
+		sgt = map_vram(bo, attach->dev, dir);
+	else
+		sgt = map_system(bo, attach->dev, dir);
+	drm_dev_exit(idx);
+	return sgt;
+}
+
+static void vgpu_dma_buf_unmap(struct dma_buf_attachment *attach,
+			       struct sg_table *sgt,
+			       enum dma_data_direction dir)
+{
+	if (!sg_page(sgt->sgl)) {
+		unmap_vram(sgt, sgt->orig_nents, attach->dev, dir);
+		return;
+	}
+	dma_unmap_sgtable(attach->dev, sgt, dir, DMA_ATTR_SKIP_CPU_SYNC);
+	sg_free_table(sgt);
+	kfree(sgt);
+}
+
+/*
+ * The CPU is going to read: what may be in either place is better read from
+ * system memory. The core waits for the fences afterwards.
+ */
+static int vgpu_dma_buf_begin_cpu_access(struct dma_buf *dma_buf,
+					 enum dma_data_direction dir)
+{
+	struct vgpu_bo *bo = gem_to_vgpu_bo(dma_buf->priv);
+	int ret;
+
+	if (dir == DMA_TO_DEVICE ||
+	    (READ_ONCE(bo->domains) & DOMAINS_SHARED) != DOMAINS_SHARED)
+		return 0;
+	ret = ttm_bo_reserve(&bo->tbo, true, false, NULL);
+	if (ret)
+		return ret;
+	if (!bo->tbo.pin_count)
+		ret = vgpu_bo_validate(bo, AMDGPU_GEM_DOMAIN_GTT, true);
+	ttm_bo_unreserve(&bo->tbo);
+	return ret;
+}
+
+static const struct dma_buf_ops vgpu_dma_buf_ops = {
+	.attach = vgpu_dma_buf_attach,
+	.detach = vgpu_dma_buf_detach,
+	.pin = vgpu_dma_buf_pin,
+	.unpin = vgpu_dma_buf_unpin,
+	.map_dma_buf = vgpu_dma_buf_map,
+	.unmap_dma_buf = vgpu_dma_buf_unmap,
+	.release = drm_gem_dmabuf_release,
+	.begin_cpu_access = vgpu_dma_buf_begin_cpu_access,
+	.mmap = drm_gem_dmabuf_mmap,
+};
+
+/**
+ * vgpu_gem_export() - a dma-buf of a BO
+ * @gem: the BO's GEM object; not an import
+ * @flags: O_CLOEXEC, O_RDWR
+ *
+ * Return: the dma-buf, or ERR_PTR(-EPERM) for a BO whose memory is its
+ * process's own, or that belongs to one VM; -EINVAL for what is neither in VRAM
+ * nor in GTT nor in system memory, -ENOMEM.
+ */
+struct dma_buf *vgpu_gem_export(struct drm_gem_object *gem, int flags)
+{
+	struct vgpu_bo *bo = gem_to_vgpu_bo(gem);
+	struct dma_buf_export_info info = {
+		.exp_name = KBUILD_MODNAME,
+		.owner = THIS_MODULE,
+		.ops = &vgpu_dma_buf_ops,
+		.size = gem->size,
+		.flags = flags,
+		.priv = gem,
+		.resv = gem->resv,
+	};
+
+	if (bo->tbo.type == ttm_bo_type_sg ||
+	    bo->flags & AMDGPU_GEM_CREATE_VM_ALWAYS_VALID)
+		return ERR_PTR(-EPERM);
+	if (bo->domains & ~(DOMAINS_SHARED | AMDGPU_GEM_DOMAIN_CPU))
+		return ERR_PTR(-EINVAL);
+	return drm_gem_dmabuf_export(gem->dev, &info);
+}
+
+/**
+ * vgpu_dma_buf_bo() - the BO behind a dma-buf
+ * @dma_buf: any dma-buf, referenced
+ *
+ * Return: the BO, not referenced, or NULL if no GPU of this driver exported it.
+ */
+struct vgpu_bo *vgpu_dma_buf_bo(struct dma_buf *dma_buf)
+{
+	return dma_buf->ops == &vgpu_dma_buf_ops ?
+	       gem_to_vgpu_bo(dma_buf->priv) : NULL;
+}
+
+/* Importer. */
+
+/*
+ * The exporter is about to move what we have mapped. Its reservation is ours.
+ * The BO leaves GTT: GPU entries are cleared, the mapping is dropped.
+ */
+static void vgpu_import_move_notify(struct dma_buf_attachment *attach)
+{
+	struct vgpu_bo *bo = gem_to_vgpu_bo(attach->importer_priv);
+	struct ttm_resource *res = bo->tbo.resource;
+	int ret;
+
+	if (!res || res->mem_type == TTM_PL_SYSTEM)
+		return;
+	ret = vgpu_bo_validate(bo, AMDGPU_GEM_DOMAIN_CPU, false);
+	if (ret)
+		drm_err(&bo->vdev->drm,
+			"an imported buffer does not follow its exporter: %d\n",
+			ret);
+}
+
+static const struct dma_buf_attach_ops vgpu_import_ops = {
+	.allow_peer2peer = true,
+	.move_notify = vgpu_import_move_notify,
+};
+
+/**
+ * vgpu_import_bind() - get the addresses of foreign memory
+ * @bo: BO, reservation held
+ * @ttm: its pages: dma_address is filled
+ *
+ * Return: 0, -EINVAL if the exporter gives less than it said, or its error.
+ */
+int vgpu_import_bind(struct vgpu_bo *bo, struct ttm_tt *ttm)
+{
+	struct dma_buf_attachment *attach = bo->tbo.base.import_attach;
+	struct sg_table *sgt;
+	struct scatterlist *sg;
+	u64 bytes = 0;
+	int i;
+
+	if (!attach)
+		return -EINVAL;
+	sgt = dma_buf_map_attachment(attach, DMA_BIDIRECTIONAL);
+	if (IS_ERR(sgt))
+		return PTR_ERR(sgt);
+	for_each_sgtable_dma_sg(sgt, sg, i)
+		bytes += sg_dma_len(sg);
+	if (bytes != (u64)ttm->num_pages << PAGE_SHIFT) {
+		dma_buf_unmap_attachment(attach, sgt, DMA_BIDIRECTIONAL);
+		return -EINVAL;
+	}
+	drm_prime_sg_to_dma_addr_array(sgt, ttm->dma_address, ttm->num_pages);
+	ttm->sg = sgt;
+	return 0;
+}
+
+/**
+ * vgpu_import_unbind() - undo vgpu_import_bind()
+ * @ttm: pages of a BO whose reservation is held; bound or not
+ *
+ * No engine uses the memory.
+ */
+void vgpu_import_unbind(struct ttm_tt *ttm)
+{
+	struct vgpu_bo *bo = to_vgpu_tt(ttm)->bo;
+
+	if (!ttm->sg)
+		return;
+	dma_buf_unmap_attachment(bo->tbo.base.import_attach, ttm->sg,
+				 DMA_BIDIRECTIONAL);
+	ttm->sg = NULL;
+}
+
+/**
+ * vgpu_import_mmap() - map foreign memory for user space
+ * @bo: import; a reference of the caller's is dropped on success
+ * @vma: where; its offset is for the BO's beginning
+ *
+ * Return: 0 or the exporter's error.
+ */
+int vgpu_import_mmap(struct vgpu_bo *bo, struct vm_area_struct *vma)
+{
+	int ret;
+
+	/* The exporter sets what the DRM core has set for us. */
+	vma->vm_private_data = NULL;
+	vma->vm_ops = NULL;
+	ret = dma_buf_mmap(bo->import, vma, 0);
+	/* The mapping keeps the dma-buf, not the BO. */
+	if (!ret)
+		vgpu_bo_put(bo);
+	return ret;
+}
+
+/**
+ * vgpu_import_destroy() - let go of the exporter
+ * @bo: import that is being destroyed; not bound. No lock is held
+ */
+void vgpu_import_destroy(struct vgpu_bo *bo)
+{
+	struct dma_buf_attachment *attach = bo->tbo.base.import_attach;
+
+	if (attach)
+		dma_buf_detach(bo->import, attach);
+	dma_buf_put(bo->import);
+}
+
+/**
+ * vgpu_gem_import() - a BO for a dma-buf
+ * @drm: DRM device
+ * @dma_buf: any dma-buf
+ *
+ * One that this device exported is the BO itself. For DRM's PRIME ioctls and
+ * KFD. Takes the dma-buf's reservation.
+ *
+ * Return: the GEM object, with a reference, or ERR_PTR(-EINVAL) for a size that
+ * is no number of pages, -ENOMEM, the exporter's error.
+ */
+struct drm_gem_object *vgpu_gem_import(struct drm_device *drm,
+				       struct dma_buf *dma_buf)
+{
+	const struct vgpu_bo_params params = {
+		.size = dma_buf->size,
+		.domain = AMDGPU_GEM_DOMAIN_CPU,
+		.type = ttm_bo_type_sg,
+		.import = dma_buf,
+	};
+	struct vgpu_bo *bo = vgpu_dma_buf_bo(dma_buf);
+	struct dma_buf_attachment *attach;
+	int ret;
+
+	if (bo && bo->tbo.base.dev == drm) {
+		drm_gem_object_get(&bo->tbo.base);
+		return &bo->tbo.base;
+	}
+	if (!PAGE_ALIGNED(dma_buf->size))
+		return ERR_PTR(-EINVAL);
+
+	dma_resv_lock(dma_buf->resv, NULL);
+	ret = vgpu_bo_create(to_vgpu(drm), &params, &bo);
+	dma_resv_unlock(dma_buf->resv);
+	if (ret)
+		return ERR_PTR(ret);
+	bo->domains = AMDGPU_GEM_DOMAIN_GTT;
+
+	attach = dma_buf_dynamic_attach(dma_buf, drm->dev, &vgpu_import_ops,
+					&bo->tbo.base);
+	if (IS_ERR(attach)) {
+		vgpu_bo_put(bo);
+		return ERR_CAST(attach);
+	}
+	bo->tbo.base.import_attach = attach;
+	return &bo->tbo.base;
+}

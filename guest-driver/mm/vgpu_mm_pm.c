@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * VRAM over the system's sleep: BOs go to system memory, what is pinned (page
+ * tables) is copied and written back to the same place.
+ */
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "vgpu_mm_priv.h"
+#include "vgpu_res_cursor.h"
+
+#define SAVED_MAX	SZ_2M
+
+/**
+ * struct saved - a piece of VRAM
+ * @link: in vgpu_mman.saved
+ * @offset: in VRAM
+ * @size: bytes
+ * @data: what was there
+ */
+struct saved {
+	struct list_head link;
+	u64 offset;
+	size_t size;
+	u8 data[];
+};
+
+static void saved_free(struct vgpu_mman *mman)
+{
+	struct saved *s, *next;
+
+	list_for_each_entry_safe(s, next, &mman->saved, link) {
+		list_del(&s->link);
+		kvfree(s);
+	}
+}
+
+static int save_range(struct vgpu_device *vdev, u64 offset, u64 size)
+{
+	struct saved *s;
+
+	s = kvmalloc(struct_size(s, data, size), GFP_KERNEL);
+	if (!s)
+		return -ENOMEM;
+	s->offset = offset;
+	s->size = size;
+	memcpy_fromio(s->data, vdev->hw.vram + offset, size);
+	list_add_tail(&s->link, &vdev->mman.saved);
+	return 0;
+}
+
+static int save_resource(struct vgpu_device *vdev, struct ttm_resource *res)
+{
+	struct vgpu_res_cursor cur;
+	u64 size;
+	int ret;
+
+	vgpu_res_first(res, 0, res->size, &cur);
+	while (cur.remaining) {
+		size = min_t(u64, cur.size, SAVED_MAX);
+		ret = save_range(vdev, cur.start, size);
+		if (ret)
+			return ret;
+		vgpu_res_next(&cur, size);
+	}
+	return 0;
+}
+
+/**
+ * vgpu_mm_evict() - move to system memory what is not pinned in VRAM
+ * @vdev: device; no user queue is on the hardware
+ *
+ * Return: 0, or -ENOMEM: some of it has moved.
+ */
+int vgpu_mm_evict(struct vgpu_device *vdev)
+{
+	int ret = vgpu_mm_evict_all(vdev, TTM_PL_VRAM);
+
+	return ret == -ENOSPC ? -ENOMEM : ret;
+}
+
+/**
+ * vgpu_mm_drain() - wait until nothing is moved, cleared or freed any more
+ * @vdev: device, whose schedulers work; user space stands still
+ */
+void vgpu_mm_drain(struct vgpu_device *vdev)
+{
+	vgpu_copy_drain(vdev);
+	/* What is freed behind a fence, and may be wiped then. */
+	flush_workqueue(vdev->mman.bdev.wq);
+	vgpu_copy_drain(vdev);
+}
+
+/**
+ * vgpu_mm_suspend() - copy what is in VRAM
+ * @vdev: device; user space stands still, vgpu_mm_evict() has emptied its VRAM
+ *        as far as possible, no user queue or job is on the hardware,
+ *        vgpu_mm_drain() has returned
+ *
+ * The kernel's rings are empty on return.
+ *
+ * Return: 0 or -ENOMEM; then nothing is kept.
+ */
+int vgpu_mm_suspend(struct vgpu_device *vdev)
+{
+	struct vgpu_mman *mman = &vdev->mman;
+	struct vgpu_vram_resource *vres;
+	int ret = 0;
+
+	vgpu_sdma_drain(vdev);
+
+	mutex_lock(&mman->vram.lock);
+	list_for_each_entry(vres, &mman->vram.resources, link) {
+		ret = save_resource(vdev, &vres->base);
+		if (ret)
+			break;
+	}
+	mutex_unlock(&mman->vram.lock);
+	if (ret)
+		saved_free(mman);
+	return ret;
+}
+
+/**
+ * vgpu_mm_resume() - undo vgpu_mm_suspend(), but the evictions
+ * @vdev: device
+ * @write: its VRAM works; else what was saved is dropped
+ */
+void vgpu_mm_resume(struct vgpu_device *vdev, bool write)
+{
+	struct vgpu_mman *mman = &vdev->mman;
+	struct saved *s;
+
+	if (write) {
+		list_for_each_entry(s, &mman->saved, link)
+			memcpy_toio(vdev->hw.vram + s->offset, s->data,
+				    s->size);
+		vgpu_hdp_flush(vdev);
+	}
+	saved_free(mman);
+}

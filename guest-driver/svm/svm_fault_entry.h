@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What an interrupt entry says of a page fault (docs/hardware.md). */
+#ifndef SVM_FAULT_ENTRY_H
+#define SVM_FAULT_ENTRY_H
+
+#include "../hw/vgpu_hw.h"
+
+/**
+ * struct svm_fault - a decoded fault entry
+ * @page: page number of the address
+ * @ts: GPU clock, 48 bits
+ * @serial: of the fault, the same in QEMU's trace
+ * @cam: slot of the retry CAM that waits for it; retry faults only
+ * @pasid: whose
+ * @vmid: in which address space
+ * @not_present: as amdkfd reads the entry's ring field
+ * @write: it was a write
+ * @retry: the engine waits for a repair
+ * @done: it was acknowledged
+ */
+struct svm_fault {
+	unsigned long page;
+	u64 ts;
+	u32 serial;
+	u32 cam;
+	u16 pasid;
+	u8 vmid;
+	bool not_present;
+	bool write;
+	bool retry;
+	bool done;
+};
+
+static inline void svm_fault_decode(struct svm_fault *f,
+				    const struct vgpu_iv_entry *iv)
+{
+	f->page = iv->data[0] |
+		  (unsigned long)(iv->data[1] & IH_FAULT_D1__VA_HI) << 32;
+	f->ts = iv->timestamp;
+	f->serial = iv->data[3];
+	f->cam = iv->data[2] & IH_FAULT_D2__CAM_INDEX;
+	f->pasid = iv->pasid;
+	f->vmid = iv->vmid;
+	f->not_present = iv->ring & IH_RING_FAULT_VALID;
+	f->write = iv->data[1] & IH_FAULT_D1__WRITE;
+	f->retry = iv->data[1] & IH_FAULT_D1__RETRY;
+	f->done = false;
+}
+
+#endif /* SVM_FAULT_ENTRY_H */

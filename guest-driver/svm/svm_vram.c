@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The pages of VRAM.
+ *
+ * DOC: VRAM as device-private memory
+ *
+ * Each 4 KiB of VRAM has a struct page that the CPU cannot reach
+ * (MEMORY_DEVICE_PRIVATE). A migration takes a pinned, contiguous BO of just
+ * the pages that move, and the pages hold it: when the last one is freed, the
+ * BO goes back to the VRAM manager, in a work item, because pages are freed in
+ * any context.
+ *
+ * A CPU access to such a page calls svm_migrate_to_ram() in the middle of a page
+ * fault. It takes no lock of SVM or KFD: what it needs is in the page. Where
+ * memory is, only the CPU's page tables know; nobody caches it.
+ */
+#include <linux/highmem.h>
+#include <linux/memremap.h>
+#include <linux/migrate.h>
+#include <linux/mm.h>
+#include <linux/pid.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include <drm/amdgpu_drm.h>
+#include <drm/drm_print.h>
+#include <kunit/visibility.h>
+
+#include "svm_priv.h"
+#include "svm_vram.h"
+
+/*
+ * A page is locked or referenced for a moment: by a fault or another migration,
+ * by the kernel's end of a process. How long an eviction of all goes on when no
+ * page leaves any more.
+ */
+#define SVM_EVICT_PATIENCE	(2 * HZ)
+
+static struct kfd_node *svm_page_node(struct page *page)
+{
+	return container_of(page->pgmap, struct kfd_node, svm.pgmap);
+}
+
+bool svm_page_is_vram(struct kfd_node *node, struct page *page)
+{
+	return is_device_private_page(page) && svm_page_node(page) == node;
+}
+
+u64 svm_page_vram_offset(struct kfd_node *node, struct page *page)
+{
+	return ((u64)page_to_pfn(page) << PAGE_SHIFT) -
+	       node->svm.pgmap.range.start;
+}
+EXPORT_SYMBOL_IF_KUNIT(svm_page_vram_offset);
+
+static void svm_bo_release(struct kref *ref)
+{
+	struct svm_bo *sb = container_of(ref, struct svm_bo, ref);
+	struct svm_node *sn = &sb->node->svm;
+
+	if (llist_add(&sb->dead, &sn->dead_bos))
+		queue_work(system_unbound_wq, &sn->reap_work);
+}
+
+static void svm_reap_work(struct work_struct *work)
+{
+	struct svm_node *sn = container_of(work, struct svm_node, reap_work);
+	struct svm_bo *sb, *next;
+
+	llist_for_each_entry_safe(sb, next, llist_del_all(&sn->dead_bos), dead) {
+		struct ttm_buffer_object *tbo = &sb->bo->tbo;
+
+		/* Cannot fail: not interruptible, no ticket. */
+		ttm_bo_reserve(tbo, false, false, NULL);
+		vgpu_bo_unpin(sb->bo);
+		ttm_bo_unreserve(tbo);
+		vgpu_bo_put(sb->bo);
+		put_pid(sb->owner);
+		kfree(sb);
+	}
+}
+
+static struct svm_bo *svm_bo_try_alloc(struct kfd_node *node,
+				       unsigned long npages)
+{
+	struct vgpu_bo_params params = {
+		.size = npages << PAGE_SHIFT,
+		/* A whole chunk can be one 2 MiB entry of the GPU. */
+		.align = npages == SVM_CHUNK_PAGES ? npages << PAGE_SHIFT : 0,
+		.domain = AMDGPU_GEM_DOMAIN_VRAM,
+		.flags = AMDGPU_GEM_CREATE_VRAM_CONTIGUOUS |
+			 AMDGPU_GEM_CREATE_NO_CPU_ACCESS,
+		.type = ttm_bo_type_kernel,
+	};
+	struct svm_bo *sb;
+	int ret;
+
+	sb = kzalloc(sizeof(*sb), GFP_KERNEL);
+	if (!sb)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&sb->ref);
+	sb->node = node;
+	sb->vram_epoch = atomic_read(&node->vdev->hw.vram_epoch);
+
+	ret = vgpu_bo_create(node->vdev, &params, &sb->bo);
+	if (ret)
+		goto err_free;
+	ret = ttm_bo_reserve(&sb->bo->tbo, false, false, NULL);
+	if (ret)
+		goto err_put;
+	ret = vgpu_bo_pin(sb->bo, AMDGPU_GEM_DOMAIN_VRAM);
+	/* What was evicted from there has to be out. */
+	if (!ret)
+		dma_resv_wait_timeout(sb->bo->tbo.base.resv,
+				      DMA_RESV_USAGE_KERNEL, false,
+				      MAX_SCHEDULE_TIMEOUT);
+	ttm_bo_unreserve(&sb->bo->tbo);
+	if (ret)
+		goto err_put;
+	sb->offset = vgpu_bo_vram_offset(sb->bo);
+	return sb;
+
+err_put:
+	vgpu_bo_put(sb->bo);
+err_free:
+	kfree(sb);
+	return ERR_PTR(ret);
+}
+
+struct svm_bo *svm_bo_alloc(struct kfd_node *node, struct svm_range_list *svms,
+			    unsigned long npages, u8 granularity)
+{
+	struct svm_bo *sb = svm_bo_try_alloc(node, npages);
+
+	if (IS_ERR(sb)) {
+		/* VRAM that was freed a moment ago may be on its way back. */
+		flush_work(&node->svm.reap_work);
+		sb = svm_bo_try_alloc(node, npages);
+	}
+	if (!IS_ERR(sb)) {
+		sb->granularity = granularity;
+		sb->owner = get_task_pid(svm_process(svms)->lead_thread,
+					 PIDTYPE_TGID);
+	}
+	return sb;
+}
+
+void svm_bo_put(struct svm_bo *sb)
+{
+	kref_put(&sb->ref, svm_bo_release);
+}
+
+struct page *svm_page_get(struct svm_bo *sb, u64 offset)
+{
+	struct svm_node *sn = &sb->node->svm;
+	struct page *page;
+
+	page = pfn_to_page((sn->pgmap.range.start + offset) >> PAGE_SHIFT);
+	kref_get(&sb->ref);
+	page->zone_device_data = sb;
+	zone_device_page_init(page);
+	atomic_long_inc(&sn->vram_pages);
+	return page;
+}
+EXPORT_SYMBOL_IF_KUNIT(svm_page_get);
+
+/* dev_pagemap_ops.page_free: any context. */
+static void svm_page_free(struct page *page)
+{
+	struct svm_bo *sb = page->zone_device_data;
+
+	page->zone_device_data = NULL;
+	atomic_long_dec(&sb->node->svm.vram_pages);
+	svm_bo_put(sb);
+}
+
+bool svm_page_is_lost(struct kfd_node *node, struct page *page)
+{
+	struct svm_bo *sb = page->zone_device_data;
+
+	return sb->vram_epoch != atomic_read(&node->vdev->hw.vram_epoch);
+}
+
+static const struct dev_pagemap_ops svm_pagemap_ops = {
+	.page_free = svm_page_free,
+	.migrate_to_ram = svm_migrate_to_ram,
+};
+
+/*
+ * A page of VRAM to a new system page through the BAR: works without engines.
+ * If the device was taken away its data is lost: zeros, and the process whose
+ * memory it was hears of it. (Children that share the page since a fork do not.)
+ */
+static void svm_save_page(struct kfd_node *node, struct page *src,
+			  struct page *dst, bool present)
+{
+	struct svm_bo *sb = src->zone_device_data;
+	void *p;
+
+	if (!present) {
+		clear_highpage(dst);
+		kill_pid(sb->owner, SIGBUS, 1);
+		return;
+	}
+	p = kmap_local_page(dst);
+	memcpy_fromio(p, node->vdev->hw.vram + svm_page_vram_offset(node, src),
+		      PAGE_SIZE);
+	kunmap_local(p);
+}
+
+/*
+ * Whoever has pages in VRAM gets them back, but those that somebody else holds
+ * just now.
+ */
+static void svm_evict_all(struct kfd_node *node, struct svm_move *m)
+{
+	struct svm_node *sn = &node->svm;
+	unsigned long start = PHYS_PFN(sn->pgmap.range.start);
+	unsigned long end = PHYS_PFN(sn->pgmap.range.end + 1);
+	bool present = vgpu_hw_present(node->vdev);
+	unsigned long pfn, i;
+
+	for (pfn = start; pfn < end; pfn += SVM_CHUNK_PAGES) {
+		migrate_device_range(m->src, pfn, SVM_CHUNK_PAGES);
+		for (i = 0; i < SVM_CHUNK_PAGES; i++) {
+			struct page *src = migrate_pfn_to_page(m->src[i]);
+			struct page *page;
+
+			m->dst[i] = 0;
+			if (!src || !(m->src[i] & MIGRATE_PFN_MIGRATE))
+				continue;
+			page = alloc_page(GFP_HIGHUSER | __GFP_NOFAIL);
+			lock_page(page);
+			svm_save_page(node, src, page, present);
+			m->dst[i] = migrate_pfn(page_to_pfn(page));
+		}
+		migrate_device_pages(m->src, m->dst, SVM_CHUNK_PAGES);
+		migrate_device_finalize(m->src, m->dst, SVM_CHUNK_PAGES);
+		cond_resched();
+	}
+}
+
+/* Pages that nobody lets go of: the first of them, and how many. */
+static void svm_evict_failed(struct kfd_node *node, long left)
+{
+	struct svm_node *sn = &node->svm;
+	unsigned long pfn = PHYS_PFN(sn->pgmap.range.start);
+	unsigned long end = PHYS_PFN(sn->pgmap.range.end + 1);
+	struct page *page = NULL;
+
+	for (; pfn < end && !page; pfn++) {
+		if (get_page_unless_zero(pfn_to_page(pfn)))
+			page = pfn_to_page(pfn);
+		if (!(pfn % SVM_CHUNK_PAGES))
+			cond_resched();
+	}
+	if (page) {
+		struct svm_bo *sb = page->zone_device_data;
+
+		drm_err(&node->vdev->drm,
+			"%ld pages of SVM cannot leave VRAM; offset %#llx: process %d, %d references, %d mappings%s\n",
+			left, svm_page_vram_offset(node, page),
+			pid_nr(sb->owner), page_ref_count(page) - 1,
+			folio_mapcount(page_folio(page)),
+			PageLocked(page) ? ", locked" : "");
+		put_page(page);
+	} else {
+		drm_err(&node->vdev->drm,
+			"%ld pages of SVM are in VRAM, but none is in use\n",
+			left);
+	}
+}
+
+int svm_node_evict(struct kfd_node *node, bool all)
+{
+	struct svm_node *sn = &node->svm;
+	long left = atomic_long_read(&sn->vram_pages), least = left;
+	unsigned long until = jiffies + SVM_EVICT_PATIENCE;
+	struct svm_move *m;
+
+	if (!left)
+		return 0;
+	m = kvmalloc(sizeof(*m), GFP_KERNEL | __GFP_NOFAIL);
+	do {
+		svm_evict_all(node, m);
+		left = atomic_long_read(&sn->vram_pages);
+		if (left < least) {
+			least = left;
+			until = jiffies + SVM_EVICT_PATIENCE;
+		}
+	} while (all && left && time_before(jiffies, until));
+	kvfree(m);
+	/* The BOs below them go, too. */
+	flush_work(&sn->reap_work);
+	if (!all || !left)
+		return 0;
+	svm_evict_failed(node, left);
+	return -EBUSY;
+}
+EXPORT_SYMBOL_IF_KUNIT(svm_node_evict);
+
+int svm_vram_init(struct kfd_node *node)
+{
+	struct vgpu_device *vdev = node->vdev;
+	struct svm_node *sn = &node->svm;
+	struct dev_pagemap *pgmap = &sn->pgmap;
+	u64 size = ALIGN(vdev->hw.vram_size, SVM_CHUNK_PAGES << PAGE_SHIFT);
+	struct resource *res;
+	void *ret;
+
+	atomic_long_set(&sn->vram_pages, 0);
+	init_llist_head(&sn->dead_bos);
+	INIT_WORK(&sn->reap_work, svm_reap_work);
+
+	res = request_free_mem_region(&iomem_resource, size, "vgpu-kfd svm");
+	if (IS_ERR(res))
+		return PTR_ERR(res);
+
+	pgmap->type = MEMORY_DEVICE_PRIVATE;
+	pgmap->range.start = res->start;
+	pgmap->range.end = res->end;
+	pgmap->nr_range = 1;
+	pgmap->ops = &svm_pagemap_ops;
+	pgmap->owner = svm_pgmap_owner(vdev);
+	ret = memremap_pages(pgmap, dev_to_node(vdev->drm.dev));
+	if (IS_ERR(ret)) {
+		release_mem_region(res->start, size);
+		memset(pgmap, 0, sizeof(*pgmap));
+		return PTR_ERR(ret);
+	}
+	return 0;
+}
+EXPORT_SYMBOL_IF_KUNIT(svm_vram_init);
+
+void svm_vram_fini(struct kfd_node *node)
+{
+	struct svm_node *sn = &node->svm;
+	struct dev_pagemap *pgmap = &sn->pgmap;
+
+	if (!pgmap->type)
+		return;
+	if (atomic_long_read(&sn->vram_pages) && !vgpu_hw_present(node->vdev))
+		drm_err(&node->vdev->drm, "%ld pages of memory are lost\n",
+			atomic_long_read(&sn->vram_pages));
+	/* What it has told of goes with its user, and this sleeps until then. */
+	svm_node_evict(node, true);
+	memunmap_pages(pgmap);
+	release_mem_region(pgmap->range.start, range_len(&pgmap->range));
+	flush_work(&sn->reap_work);
+}
+EXPORT_SYMBOL_IF_KUNIT(svm_vram_fini);

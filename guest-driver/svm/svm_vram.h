@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* VRAM under device-private pages: what svm_migrate.c and svm_vram.c share. */
+#ifndef SVM_VRAM_H
+#define SVM_VRAM_H
+
+#include <linux/kref.h>
+#include <linux/llist.h>
+
+#include "svm_priv.h"
+
+/**
+ * struct svm_bo - VRAM under device-private pages
+ * @ref: one for each page in use, one for the allocation in progress
+ * @node: GPU
+ * @bo: pinned, contiguous
+ * @offset: in VRAM
+ * @vram_epoch: vgpu_hw.vram_epoch before it had content
+ * @granularity: log2 of the pages that a CPU touch brings back together
+ * @owner: process whose memory it was, referenced
+ * @dead: in svm_node.dead_bos after the last reference
+ */
+struct svm_bo {
+	struct kref ref;
+	struct kfd_node *node;
+	struct vgpu_bo *bo;
+	u64 offset;
+	int vram_epoch;
+	u8 granularity;
+	struct pid *owner;
+	struct llist_node dead;
+};
+
+/**
+ * struct svm_move - one chunk on its way
+ * @src: of struct migrate_vma
+ * @dst: of struct migrate_vma
+ * @sys: DMA addresses; DMA_MAPPING_ERROR: page does not take part; 0: clear
+ *       instead of copy
+ * @vram: offsets
+ */
+struct svm_move {
+	unsigned long src[SVM_CHUNK_PAGES];
+	unsigned long dst[SVM_CHUNK_PAGES];
+	dma_addr_t sys[SVM_CHUNK_PAGES];
+	u64 vram[SVM_CHUNK_PAGES];
+};
+
+/*
+ * A BO for @npages pages of a process, in VRAM, with one reference, or
+ * ERR_PTR(-ENOMEM). svms->lock held; may evict BOs.
+ */
+struct svm_bo *svm_bo_alloc(struct kfd_node *node, struct svm_range_list *svms,
+			    unsigned long npages, u8 granularity);
+/* Any context. */
+void svm_bo_put(struct svm_bo *sb);
+/* A device-private page, locked and referenced, at @offset of VRAM. */
+struct page *svm_page_get(struct svm_bo *sb, u64 offset);
+/* A reset lost what was in the page. */
+bool svm_page_is_lost(struct kfd_node *node, struct page *page);
+
+/*
+ * svm_migrate.c: the CPU touched a page in VRAM. Called with mmap_lock held for
+ * reading and a reference on vmf->page, in any process that maps the page (after
+ * fork not only KFD's). Takes no lock of SVM or KFD.
+ */
+vm_fault_t svm_migrate_to_ram(struct vm_fault *vmf);
+
+#endif /* SVM_VRAM_H */

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * hw/vgpu_cp_emit.c: what the CP reads of run lists and MQDs, by bit positions.
+ * Would catch swapped halves, a packet that writes behind its end, and work
+ * that is lost or done twice when a ring gets another size.
+ */
+#include "../hw/vgpu_hw_priv.h"
+#include "vgpu/cp.h"
+#include "vgpu_mock.h"
+
+#define ROUNDS	500
+#define GUARD	0xa5a5a5a5u
+
+static u64 pair(const __le32 *dw)
+{
+	return le32_to_cpu(dw[0]) | (u64)le32_to_cpu(dw[1]) << 32;
+}
+
+static u32 reg(const __le32 *mqd, u32 offset)
+{
+	return le32_to_cpu(mqd[128 + offset]);
+}
+
+static void cp_process(struct kunit *test)
+{
+	__le32 dw[VGPU_CP_PROCESS_DWORDS + 1];
+
+	memset(dw, 0xa5, sizeof(dw));
+	vgpu_cp_emit_process(dw, 0x8123, 0x0000765432101001ull);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(dw[0]), 0xc013a102);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(dw[1]) & 0xffff, 0x8123);
+	KUNIT_EXPECT_NE(test, le32_to_cpu(dw[1]) >> 25, 0);
+	KUNIT_EXPECT_EQ(test, pair(dw + 2), 0x0000765432101001ull);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(dw[VGPU_CP_PROCESS_DWORDS]), GUARD);
+}
+
+static void cp_queue(struct kunit *test)
+{
+	const struct vgpu_cp_queue_regs regs = {
+		.mqd_mc = 0x123456789000ull,
+		.wptr_va = 0x7fedcba98760ull,
+		.doorbell_offset = 0x12ff8,
+	};
+	__le32 dw[VGPU_CP_QUEUE_DWORDS + 1];
+
+	memset(dw, 0xa5, sizeof(dw));
+	vgpu_cp_emit_queue(dw, &regs);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(dw[0]), 0xc005a202);
+	/* A free slot, compute, one queue, not static. */
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(dw[1]), 1u << 4 | 1u << 29);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(dw[2]), 0x12ff8);
+	KUNIT_EXPECT_EQ(test, pair(dw + 3), regs.mqd_mc);
+	KUNIT_EXPECT_EQ(test, pair(dw + 5), regs.wptr_va);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(dw[VGPU_CP_QUEUE_DWORDS]), GUARD);
+}
+
+static void cp_mqd(struct kunit *test)
+{
+	struct vgpu_cp_queue_regs regs = {
+		.mqd_mc = 0x123456789000ull,
+		.ring_va = 0x7f1234567000ull,
+		.rptr_va = 0x7fedcba98700ull,
+		.wptr_va = 0x7fedcba98760ull,
+		.eop_va = 0x7f0000001000ull,
+		.save_va = 0x7f0010000000ull,
+		.ring_bytes = 4096,
+		.eop_bytes = 4096,
+		.save_bytes = 0x3000000,
+		.stack_bytes = 0x9000,
+		.doorbell_offset = 0x2008,
+	};
+	u32 mask[VGPU_CP_NUM_SE] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+	struct vgpu_cp_saved saved;
+	__le32 *mqd;
+
+	mqd = kunit_kzalloc(test, VGPU_CP_MQD_BYTES, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, mqd);
+	vgpu_mqd_init(mqd, &regs);
+	KUNIT_EXPECT_EQ(test, pair(mqd + 128 + 8), regs.ring_va >> 8);
+	KUNIT_EXPECT_EQ(test, reg(mqd, 17), 9);
+	KUNIT_EXPECT_EQ(test, pair(mqd + 128 + 11), regs.rptr_va);
+	KUNIT_EXPECT_EQ(test, pair(mqd + 128 + 37), regs.eop_va >> 8);
+	KUNIT_EXPECT_EQ(test, reg(mqd, 39), 9);
+	KUNIT_EXPECT_EQ(test, reg(mqd, 53), 0);
+	KUNIT_EXPECT_EQ(test, pair(mqd + 128 + 43), regs.save_va);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(mqd[23]), ~0u);
+	vgpu_mqd_saved(mqd, &saved);
+	KUNIT_EXPECT_EQ(test, saved.stack_bytes, 0);
+	KUNIT_EXPECT_EQ(test, saved.wave_bytes, 0);
+	KUNIT_EXPECT_EQ(test, saved.stack_offset, 0x9000);
+	vgpu_mqd_set_cu_mask(mqd, mask);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(mqd[23]), 1);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(mqd[26]), 3);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(mqd[42]), 8);
+
+	regs.aql = true;
+	vgpu_mqd_init(mqd, &regs);
+	KUNIT_EXPECT_EQ(test, reg(mqd, 53), 1);
+}
+
+/* What is left to do is the same, wherever the pointers stand. */
+static void cp_resize(struct kunit *test)
+{
+	struct vgpu_cp_queue_regs regs = { .ring_bytes = 4096 };
+	struct rnd_state rnd;
+	unsigned int i;
+	__le32 *mqd;
+
+	mqd = kunit_kzalloc(test, VGPU_CP_MQD_BYTES, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, mqd);
+	vgpu_test_rnd(test, &rnd);
+	for (i = 0; i < ROUNDS; i++) {
+		u32 from = 256u << vgpu_test_random(&rnd, 4);
+		u32 to = 256u << vgpu_test_random(&rnd, 4);
+		u64 wptr = vgpu_test_random(&rnd, BIT_ULL(40));
+		u32 left = vgpu_test_random(&rnd, min(from, to) + 1);
+		u32 now, full;
+
+		regs.ring_bytes = 4 * from;
+		vgpu_mqd_init(mqd, &regs);
+		mqd[128 + 54] = cpu_to_le32(lower_32_bits(wptr));
+		mqd[128 + 55] = cpu_to_le32(upper_32_bits(wptr));
+		mqd[128 + 10] = cpu_to_le32((wptr - left) & (from - 1));
+		mqd[128 + 35] = cpu_to_le32(left == from ? BIT(31) : 0);
+		regs.ring_bytes = 4 * to;
+		vgpu_mqd_set_ring(mqd, &regs);
+		now = (lower_32_bits(wptr) - reg(mqd, 10)) & (to - 1);
+		full = reg(mqd, 35) & BIT(31) ? to : 0;
+		KUNIT_ASSERT_LT(test, reg(mqd, 10), to);
+		KUNIT_ASSERT_EQ(test, now ?: full, left);
+		KUNIT_ASSERT_EQ(test, 2u << (reg(mqd, 17) & 0x3f), to);
+	}
+}
+
+static struct kunit_case cp_cases[] = {
+	KUNIT_CASE(cp_process),
+	KUNIT_CASE(cp_queue),
+	KUNIT_CASE(cp_mqd),
+	KUNIT_CASE(cp_resize),
+	{}
+};
+
+static struct kunit_suite cp_suite = {
+	.name = "vgpu_cp_emit",
+	.test_cases = cp_cases,
+};
+
+kunit_test_suite(cp_suite);

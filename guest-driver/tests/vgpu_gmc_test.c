@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * hw/vgpu_gmc.c: what both hubs' registers say of contexts, PASIDs, apertures
+ * and invalidations, against what was asked for. Would catch a hub that was
+ * forgotten, a neighbour's context that changes too, and contexts that are not
+ * back after a reset.
+ */
+#include "../hw/vgpu_hw_priv.h"
+#include "vgpu_mock.h"
+
+#define ENGINE		17
+#define FB_BASE		0x8000000000ull
+#define FB_OFFSET	0x2400000000ull
+#define ROUNDS		300
+#define ROOT(vmid)	VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(vmid)
+#define LAST(vmid)	VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(vmid)
+
+static struct vgpu_mock *gmc_mock(struct kunit *test)
+{
+	struct vgpu_mock *mock = vgpu_mock_new(test);
+	struct vgpu_hw *hw = &mock->vdev.hw;
+
+	vgpu_mock_regs(test, mock);
+	hw->vram_size = SZ_1G;
+	hw->fb_base = FB_BASE;
+	hw->fb_offset = FB_OFFSET;
+	hw->gart.total = VGPU_GART_PAGES;
+	hw->gart.table_vram = SZ_1G - VGPU_VRAM_RESERVED;
+	return mock;
+}
+
+static u64 hub_reg64(struct vgpu_mock *mock, unsigned int hub, u32 reg)
+{
+	return mock->regs[HUB(hub) + reg] |
+	       (u64)mock->regs[HUB(hub) + reg + 1] << 32;
+}
+
+static void gmc_flush(struct kunit *test)
+{
+	const u32 levels = VM_INVALIDATE_ENG_REQ__L1_PTES |
+			   VM_INVALIDATE_ENG_REQ__L2_PTES |
+			   VM_INVALIDATE_ENG_REQ__L2_PDE0 |
+			   VM_INVALIDATE_ENG_REQ__L2_PDE1 |
+			   VM_INVALIDATE_ENG_REQ__L2_PDE2;
+	struct vgpu_mock *mock = gmc_mock(test);
+	atomic64_t *stats = mock->vdev.hw.stats;
+	u64 pairs = 0;
+	unsigned int i, hub;
+
+	for (i = 0; i < ROUNDS; i++) {
+		u32 vmids = 1 + vgpu_mock_random(mock, 0xffff);
+
+		KUNIT_ASSERT_EQ(test, vgpu_gmc_flush_tlb(&mock->vdev, vmids),
+				0);
+		pairs += VGPU_NUM_HUBS * hweight32(vmids);
+		for (hub = 0; hub < VGPU_NUM_HUBS; hub++) {
+			u32 req = HUB(hub) + VM_INVALIDATE_ENG_REQ(ENGINE);
+
+			KUNIT_ASSERT_EQ(test, mock->regs[req] & 0xffff, vmids);
+			KUNIT_ASSERT_EQ(test, mock->regs[req] & levels, levels);
+			KUNIT_ASSERT_EQ(test, mock->writes[req], i + 1);
+		}
+	}
+	KUNIT_EXPECT_EQ(test, atomic64_read(&stats[VGPU_STAT_INVALIDATIONS]),
+			pairs);
+}
+
+/* One hub answers for one of two VMIDs only: that is no success. */
+static void gmc_flush_timeout(struct kunit *test)
+{
+	struct vgpu_mock *mock = gmc_mock(test);
+
+	mock->inv_ack[VGPU_HUB_MM] = BIT(3);
+	KUNIT_EXPECT_EQ(test, vgpu_gmc_flush_tlb(&mock->vdev, BIT(3) | BIT(5)),
+			-ETIMEDOUT);
+	KUNIT_EXPECT_EQ(test, vgpu_gmc_flush_tlb(&mock->vdev, BIT(3)), 0);
+}
+
+static void gmc_expect_roots(struct kunit *test, struct vgpu_mock *mock,
+			     const u64 *want)
+{
+	unsigned int hub, vmid;
+
+	for (hub = 0; hub < VGPU_NUM_HUBS; hub++)
+		for (vmid = 1; vmid < VGPU_NUM_VMIDS; vmid++)
+			KUNIT_ASSERT_EQ_MSG(test,
+					    hub_reg64(mock, hub, ROOT(vmid)),
+					    want[vmid], "hub %u, VMID %u", hub,
+					    vmid);
+}
+
+/* Set and clear in random order; the VMID concerned is flushed each time. */
+static void gmc_contexts(struct kunit *test)
+{
+	struct vgpu_mock *mock = gmc_mock(test);
+	u64 want[VGPU_NUM_VMIDS] = {};
+	unsigned int i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		u32 req = HUB(VGPU_HUB_GFX) + VM_INVALIDATE_ENG_REQ(ENGINE);
+		unsigned int vmid = 1 + vgpu_mock_random(mock, 15);
+		u64 root = vgpu_mock_random(mock, SZ_1G >> PAGE_SHIFT) <<
+			   PAGE_SHIFT;
+
+		if (vgpu_mock_random(mock, 3)) {
+			vgpu_gmc_set_context(&mock->vdev, vmid, root);
+			want[vmid] = (root + FB_OFFSET) | 1;
+		} else {
+			vgpu_gmc_clear_context(&mock->vdev, vmid);
+			want[vmid] = 0;
+		}
+		gmc_expect_roots(test, mock, want);
+		KUNIT_ASSERT_EQ(test, mock->regs[req] & 0xffff, BIT(vmid));
+	}
+}
+
+static void gmc_expect_pasids(struct kunit *test, struct vgpu_mock *mock,
+			      const u16 *want)
+{
+	unsigned int vmid;
+
+	for (vmid = 1; vmid < VGPU_NUM_VMIDS; vmid++) {
+		u32 atc = want[vmid] ?
+			  want[vmid] | ATC_VMID_PASID_MAPPING__VALID : 0;
+
+		KUNIT_ASSERT_EQ(test, mock->regs[ATC_VMID_PASID_MAPPING(vmid)],
+				atc);
+		KUNIT_ASSERT_EQ(test,
+				mock->regs[ATC_VMID_PASID_MAPPING(vmid + 16)],
+				atc);
+		KUNIT_ASSERT_EQ(test, mock->regs[IH_VMID_LUT(vmid)],
+				want[vmid]);
+		KUNIT_ASSERT_EQ(test, mock->regs[IH_VMID_LUT_MM(vmid)],
+				want[vmid]);
+	}
+}
+
+static void gmc_pasids(struct kunit *test)
+{
+	struct vgpu_mock *mock = gmc_mock(test);
+	u16 want[VGPU_NUM_VMIDS] = {};
+	unsigned int i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		unsigned int vmid = 1 + vgpu_mock_random(mock, 15);
+
+		want[vmid] = vgpu_mock_random(mock, 4) ?
+			     vgpu_mock_random(mock, 0x10000) : 0;
+		vgpu_gmc_set_pasid(&mock->vdev, vmid, want[vmid]);
+		gmc_expect_pasids(test, mock, want);
+	}
+}
+
+/* All registers are lost; everybody is as before. */
+static void gmc_reset(struct kunit *test)
+{
+	struct vgpu_mock *mock = gmc_mock(test);
+	u64 roots[VGPU_NUM_VMIDS] = {};
+	u16 pasids[VGPU_NUM_VMIDS] = {};
+	unsigned int vmid;
+
+	for (vmid = 2; vmid < VGPU_NUM_VMIDS; vmid += 3) {
+		vgpu_gmc_set_context(&mock->vdev, vmid, vmid * PAGE_SIZE);
+		vgpu_gmc_set_pasid(&mock->vdev, vmid, 100 * vmid);
+		roots[vmid] = (vmid * PAGE_SIZE + FB_OFFSET) | 1;
+		pasids[vmid] = 100 * vmid;
+	}
+	memset(mock->regs, 0, VGPU_MMIO_DWORDS * sizeof(u32));
+	KUNIT_ASSERT_EQ(test, vgpu_gmc_start(&mock->vdev), 0);
+	gmc_expect_roots(test, mock, roots);
+	gmc_expect_pasids(test, mock, pasids);
+}
+
+/* What reaches VRAM untranslated is VRAM, to its last byte and no further. */
+static void gmc_apertures(struct kunit *test)
+{
+	struct vgpu_mock *mock = gmc_mock(test);
+	u64 last = FB_BASE + SZ_1G - 1;
+	unsigned int hub;
+
+	KUNIT_ASSERT_EQ(test, vgpu_gmc_start(&mock->vdev), 0);
+	for (hub = 0; hub < VGPU_NUM_HUBS; hub++) {
+		const u32 *regs = mock->regs + HUB(hub);
+
+		KUNIT_EXPECT_EQ(test, (u64)regs[MC_VM_FB_LOCATION_BASE] << 24,
+				FB_BASE);
+		KUNIT_EXPECT_EQ(test, regs[MC_VM_FB_LOCATION_TOP], last >> 24);
+		KUNIT_EXPECT_EQ(test, regs[MC_VM_SYSTEM_APERTURE_LOW_ADDR],
+				FB_BASE >> 18);
+		KUNIT_EXPECT_EQ(test, regs[MC_VM_SYSTEM_APERTURE_HIGH_ADDR],
+				last >> 18);
+		KUNIT_EXPECT_GT(test, regs[MC_VM_AGP_BOT],
+				regs[MC_VM_AGP_TOP]);
+	}
+}
+
+/*
+ * VMID 0: flat, the GART's table, no retry. The others: four levels; KFD's
+ * retry, the render node's do not.
+ */
+static void gmc_context_kinds(struct kunit *test)
+{
+	struct vgpu_mock *mock = gmc_mock(test);
+	u64 table = mock->vdev.hw.gart.table_vram;
+	unsigned int hub, vmid;
+
+	KUNIT_ASSERT_EQ(test, vgpu_gmc_start(&mock->vdev), 0);
+	for (hub = 0; hub < VGPU_NUM_HUBS; hub++) {
+		u32 cntl = mock->regs[HUB(hub) + VM_CONTEXT_CNTL(0)];
+
+		KUNIT_EXPECT_EQ(test, VGPU_GET(cntl, 0x6u), 0);
+		KUNIT_EXPECT_FALSE(test, cntl & 0x80);
+		KUNIT_EXPECT_EQ(test, hub_reg64(mock, hub, ROOT(0)),
+				(table + FB_OFFSET) | 1);
+		KUNIT_EXPECT_EQ(test, hub_reg64(mock, hub, LAST(0)),
+				VGPU_GART_PAGES - 1);
+		for (vmid = 1; vmid < VGPU_NUM_VMIDS; vmid++) {
+			cntl = mock->regs[HUB(hub) + VM_CONTEXT_CNTL(vmid)];
+			KUNIT_EXPECT_TRUE(test, cntl & 1);
+			KUNIT_EXPECT_EQ(test, !!(cntl & 0x80), vmid > 2);
+			KUNIT_EXPECT_EQ(test, VGPU_GET(cntl, 0x6u), 2);
+			KUNIT_EXPECT_EQ(test, VGPU_GET(cntl, 0x78u), 9);
+			KUNIT_EXPECT_EQ(test, hub_reg64(mock, hub, LAST(vmid)),
+					BIT_ULL(36) - 1);
+		}
+	}
+}
+
+/* A fault of VMID 0, or behind which one may be, is none of a user's. */
+static void gmc_fault_state(struct kunit *test)
+{
+	struct vgpu_mock *mock = gmc_mock(test);
+	struct vgpu_device *vdev = &mock->vdev;
+	u32 *status = &mock->regs[HUB(VGPU_HUB_MM) +
+				  VM_L2_PROTECTION_FAULT_STATUS];
+	unsigned int vmid;
+
+	KUNIT_EXPECT_EQ(test, vgpu_sdma_fault_state(vdev), VGPU_FAULT_NONE);
+	/* The device is gone. */
+	*status = U32_MAX;
+	KUNIT_EXPECT_EQ(test, vgpu_sdma_fault_state(vdev), VGPU_FAULT_NONE);
+	for (vmid = 0; vmid < VGPU_NUM_VMIDS; vmid++) {
+		*status = vmid << 20 | 0x10;
+		KUNIT_EXPECT_EQ(test, vgpu_sdma_fault_state(vdev),
+				vmid ? VGPU_FAULT_USERS : VGPU_FAULT_KERNELS);
+		*status |= VM_L2_PROTECTION_FAULT_STATUS__MORE_FAULTS;
+		KUNIT_EXPECT_EQ(test, vgpu_sdma_fault_state(vdev),
+				vmid ? VGPU_FAULT_UNKNOWN : VGPU_FAULT_KERNELS);
+	}
+}
+
+static struct kunit_case gmc_cases[] = {
+	KUNIT_CASE(gmc_flush),
+	KUNIT_CASE(gmc_flush_timeout),
+	KUNIT_CASE(gmc_contexts),
+	KUNIT_CASE(gmc_pasids),
+	KUNIT_CASE(gmc_reset),
+	KUNIT_CASE(gmc_apertures),
+	KUNIT_CASE(gmc_context_kinds),
+	KUNIT_CASE(gmc_fault_state),
+	{}
+};
+
+static struct kunit_suite gmc_suite = {
+	.name = "vgpu_gmc",
+	.test_cases = gmc_cases,
+};
+
+kunit_test_suite(gmc_suite);

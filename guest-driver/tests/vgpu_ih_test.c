@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * hw/vgpu_ih.c: entries that the test writes into the ring, and what handlers
+ * are told. Would catch fields read from the wrong bits, entries that are lost
+ * or told twice where the ring ends, a handler that is called for others'
+ * interrupts, and CAM slots that stay taken after an overflow.
+ */
+#include "vgpu/doorbell.h"
+#include "../hw/vgpu_hw_priv.h"
+#include "../svm/svm_fault_entry.h"
+#include "vgpu_mock.h"
+
+#define ENTRIES		(IH_RING_BYTES / IH_ENTRY_BYTES)
+#define ROUNDS		400
+
+/**
+ * struct ih_mock - a device with an interrupt ring
+ * @mock: device
+ * @ring: its ring
+ * @wptr: where it writes its write pointer
+ * @next: entries ever written
+ */
+struct ih_mock {
+	struct vgpu_mock *mock;
+	__le32 *ring;
+	__le32 wptr;
+	u64 next;
+};
+
+static struct ih_mock *ih_mock_new(struct kunit *test)
+{
+	struct ih_mock *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	struct vgpu_ih *ih;
+
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	m->mock = vgpu_mock_new(test);
+	vgpu_mock_regs(test, m->mock);
+	m->ring = kunit_kzalloc(test, IH_RING_BYTES, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, m->ring);
+	ih = &m->mock->vdev.hw.ih;
+	spin_lock_init(&ih->lock);
+	ih->ring = m->ring;
+	ih->wptr_wb = &m->wptr;
+	vgpu_ih_start(&m->mock->vdev);
+	return m;
+}
+
+static void ih_put(struct ih_mock *m, const u32 *dw)
+{
+	unsigned int i;
+
+	for (i = 0; i < 8; i++)
+		m->ring[m->next % ENTRIES * 8 + i] = cpu_to_le32(dw[i]);
+	m->next++;
+	m->wptr = cpu_to_le32(m->next % ENTRIES * 32);
+}
+
+/* An entry with a number in it. */
+static void ih_put_number(struct ih_mock *m, u8 client, u8 source, u32 number)
+{
+	const u32 dw[8] = { client | source << 8, 0, 0, 0, number };
+
+	ih_put(m, dw);
+}
+
+/* What a handler was told. */
+struct ih_seen {
+	struct vgpu_iv_entry last;
+	unsigned int n;
+	u32 expect;
+	bool wrong;
+};
+
+static void ih_note(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
+		    void *arg)
+{
+	struct ih_seen *seen = arg;
+
+	seen->last = *iv;
+	seen->n++;
+	seen->wrong |= iv->data[0] != seen->expect++;
+}
+
+static void ih_note_too(struct vgpu_device *vdev,
+			const struct vgpu_iv_entry *iv, void *arg)
+{
+	ih_note(vdev, iv, arg);
+}
+
+/* Random fields, put where docs/hardware.md has them. */
+static void ih_fields(struct kunit *test)
+{
+	struct ih_mock *m = ih_mock_new(test);
+	struct vgpu_device *vdev = &m->mock->vdev;
+	struct ih_seen seen = {};
+	unsigned int i, k;
+
+	KUNIT_ASSERT_EQ(test, vgpu_ih_register(vdev, 0x1b, 0, ih_note, &seen),
+			0);
+	for (i = 0; i < ROUNDS; i++) {
+		u64 ts = vgpu_mock_random(m->mock, BIT_ULL(48));
+		u32 vmid = vgpu_mock_random(m->mock, 16);
+		u32 ring = vgpu_mock_random(m->mock, 256);
+		u32 pasid = vgpu_mock_random(m->mock, 65536);
+		u32 node = vgpu_mock_random(m->mock, 256);
+		u32 mm = vgpu_mock_random(m->mock, 2);
+		/* Bits that mean nothing here are set now and then. */
+		u32 noise = vgpu_mock_random(m->mock, 2) ? U32_MAX : 0;
+		u32 dw[8] = {
+			0x1b | ring << 16 | vmid << 24 | mm << 31 |
+				(noise & 0x70000000),
+			lower_32_bits(ts),
+			upper_32_bits(ts) | (noise & 0xffff0000),
+			pasid | node << 16 | (noise & 0xff000000),
+		};
+
+		for (k = 4; k < 8; k++)
+			dw[k] = vgpu_mock_random(m->mock, BIT_ULL(32));
+		ih_put(m, dw);
+		vgpu_ih_service(vdev);
+		KUNIT_ASSERT_EQ(test, seen.n, i + 1);
+		KUNIT_ASSERT_EQ(test, seen.last.client, 0x1b);
+		KUNIT_ASSERT_EQ(test, seen.last.source, 0);
+		KUNIT_ASSERT_EQ(test, seen.last.timestamp, ts);
+		KUNIT_ASSERT_EQ(test, seen.last.vmid, vmid);
+		KUNIT_ASSERT_EQ(test, seen.last.mm_hub, !!mm);
+		KUNIT_ASSERT_EQ(test, seen.last.ring, ring);
+		KUNIT_ASSERT_EQ(test, seen.last.pasid, pasid);
+		KUNIT_ASSERT_EQ(test, seen.last.node, node);
+		KUNIT_ASSERT_EQ(test, memcmp(seen.last.data, dw + 4, 16), 0);
+	}
+}
+
+/* A page fault's entry, from an address of 48 bits to svm's page number. */
+static void ih_fault_fields(struct kunit *test)
+{
+	struct rnd_state rnd;
+	unsigned int i;
+
+	vgpu_test_rnd(test, &rnd);
+	for (i = 0; i < ROUNDS; i++) {
+		u64 va = vgpu_test_random(&rnd, BIT_ULL(48));
+		u32 write = vgpu_test_random(&rnd, 2);
+		u32 retry = vgpu_test_random(&rnd, 2);
+		u32 cam = vgpu_test_random(&rnd, 1024);
+		u32 noise = vgpu_test_random(&rnd, 2) ? U32_MAX : 0;
+		const struct vgpu_iv_entry iv = {
+			.timestamp = vgpu_test_random(&rnd, BIT_ULL(48)),
+			.pasid = vgpu_test_random(&rnd, 65536),
+			.vmid = vgpu_test_random(&rnd, 16),
+			.data = {
+				lower_32_bits(va >> 12),
+				va >> 44 | write << 5 | retry << 7 |
+					(noise & 0xffffff50),
+				cam | (noise & ~1023u),
+				vgpu_test_random(&rnd, BIT_ULL(32)),
+			},
+		};
+		struct svm_fault f;
+
+		memset(&f, 0xff, sizeof(f));
+		svm_fault_decode(&f, &iv);
+		KUNIT_ASSERT_EQ(test, f.page, va >> 12);
+		KUNIT_ASSERT_EQ(test, f.write, write);
+		KUNIT_ASSERT_EQ(test, f.retry, retry);
+		KUNIT_ASSERT_EQ(test, f.cam, cam);
+		KUNIT_ASSERT_EQ(test, f.serial, iv.data[3]);
+		KUNIT_ASSERT_EQ(test, f.ts, iv.timestamp);
+		KUNIT_ASSERT_EQ(test, f.pasid, iv.pasid);
+		KUNIT_ASSERT_EQ(test, f.vmid, iv.vmid);
+		KUNIT_ASSERT_FALSE(test, f.done);
+	}
+}
+
+/* Batches of any size, round and round: each entry once, in order. */
+static void ih_wrap(struct kunit *test)
+{
+	struct ih_mock *m = ih_mock_new(test);
+	struct vgpu_device *vdev = &m->mock->vdev;
+	atomic64_t *stats = vdev->hw.stats;
+	struct ih_seen seen = {};
+	u32 number = 0;
+
+	KUNIT_ASSERT_EQ(test, vgpu_ih_register(vdev, 8, 224, ih_note, &seen),
+			0);
+	while (number < 4 * ENTRIES) {
+		u64 n = vgpu_mock_random(m->mock, ENTRIES);
+
+		while (n--)
+			ih_put_number(m, 8, 224, number++);
+		vgpu_ih_service(vdev);
+		KUNIT_ASSERT_EQ(test, seen.n, number);
+		KUNIT_ASSERT_FALSE(test, seen.wrong);
+		KUNIT_ASSERT_EQ(test, m->mock->doorbells[DOORBELL_IH << 1],
+				number % ENTRIES * 32);
+	}
+	KUNIT_EXPECT_EQ(test, atomic64_read(&stats[VGPU_STAT_IH_ENTRIES]),
+			number);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&stats[VGPU_STAT_IH_OVERFLOWS]), 0);
+}
+
+static void ih_empty(struct kunit *test)
+{
+	struct ih_mock *m = ih_mock_new(test);
+	struct vgpu_device *vdev = &m->mock->vdev;
+	struct ih_seen seen = {};
+
+	KUNIT_ASSERT_EQ(test, vgpu_ih_register(vdev, 0, 0, ih_note, &seen), 0);
+	vgpu_ih_service(vdev);
+	KUNIT_EXPECT_EQ(test, seen.n, 0);
+	ih_put_number(m, 0, 0, 0);
+	vgpu_ih_service(vdev);
+	vgpu_ih_service(vdev);
+	KUNIT_EXPECT_EQ(test, seen.n, 1);
+}
+
+/* Everybody who asked for a source is told, and nobody else. */
+static void ih_dispatch_to(struct kunit *test)
+{
+	struct ih_mock *m = ih_mock_new(test);
+	struct vgpu_device *vdev = &m->mock->vdev;
+	struct ih_seen a = {}, b = {}, other_client = {}, other_source = {};
+
+	vgpu_ih_register(vdev, 8, 224, ih_note, &a);
+	vgpu_ih_register(vdev, 9, 224, ih_note, &other_client);
+	vgpu_ih_register(vdev, 8, 225, ih_note, &other_source);
+	vgpu_ih_register(vdev, 8, 224, ih_note_too, &b);
+	ih_put_number(m, 8, 224, 0);
+	ih_put_number(m, 8, 224, 1);
+	ih_put_number(m, 9, 224, 0);
+	ih_put_number(m, 1, 224, 0);	/* of nobody */
+	vgpu_ih_service(vdev);
+	KUNIT_EXPECT_EQ(test, a.n, 2);
+	KUNIT_EXPECT_EQ(test, b.n, 2);
+	KUNIT_EXPECT_FALSE(test, a.wrong || b.wrong || other_client.wrong);
+	KUNIT_EXPECT_EQ(test, other_client.n, 1);
+	KUNIT_EXPECT_EQ(test, other_source.n, 0);
+}
+
+static void ih_unregister(struct kunit *test)
+{
+	struct ih_mock *m = ih_mock_new(test);
+	struct vgpu_device *vdev = &m->mock->vdev;
+	struct ih_seen a = {}, same_fn = {}, same_source = {};
+
+	vgpu_ih_register(vdev, 8, 224, ih_note, &a);
+	vgpu_ih_register(vdev, 9, 224, ih_note, &same_fn);
+	vgpu_ih_register(vdev, 8, 224, ih_note_too, &same_source);
+	vgpu_ih_unregister(vdev, 8, 224, ih_note);
+	ih_put_number(m, 8, 224, 0);
+	ih_put_number(m, 9, 224, 0);
+	vgpu_ih_service(vdev);
+	KUNIT_EXPECT_EQ(test, a.n, 0);
+	KUNIT_EXPECT_EQ(test, same_fn.n, 1);
+	KUNIT_EXPECT_EQ(test, same_source.n, 1);
+}
+
+static void ih_slots(struct kunit *test)
+{
+	struct ih_mock *m = ih_mock_new(test);
+	struct vgpu_device *vdev = &m->mock->vdev;
+	unsigned int i;
+
+	for (i = 0; i < VGPU_MAX_IV_HANDLERS; i++)
+		KUNIT_ASSERT_EQ(test, vgpu_ih_register(vdev, i, 1, ih_note,
+						       NULL), 0);
+	KUNIT_EXPECT_EQ(test, vgpu_ih_register(vdev, i, 1, ih_note, NULL),
+			-ENOSPC);
+	vgpu_ih_unregister(vdev, 3, 1, ih_note);
+	KUNIT_EXPECT_EQ(test, vgpu_ih_register(vdev, i, 1, ih_note, NULL), 0);
+	KUNIT_EXPECT_EQ(test, vgpu_ih_register(vdev, i, 1, ih_note, NULL),
+			-ENOSPC);
+}
+
+static void ih_cam_ack(struct kunit *test)
+{
+	struct ih_mock *m = ih_mock_new(test);
+	struct vgpu_device *vdev = &m->mock->vdev;
+	u32 cam;
+
+	for (cam = 0; cam < VGPU_RETRY_CAM_SLOTS; cam++) {
+		vgpu_ih_cam_ack(vdev, cam);
+		KUNIT_ASSERT_EQ(test,
+				m->mock->doorbells[DOORBELL_IH_RETRY_CAM_DW],
+				cam);
+	}
+	KUNIT_EXPECT_EQ(test,
+			atomic64_read(&vdev->hw.stats[VGPU_STAT_CAM_ACKS]),
+			VGPU_RETRY_CAM_SLOTS);
+}
+
+/* The ring went round: what is left is told, and lost retry faults return. */
+static void ih_overflow(struct kunit *test)
+{
+	struct ih_mock *m = ih_mock_new(test);
+	struct vgpu_device *vdev = &m->mock->vdev;
+	u32 number, at = 100;
+	struct ih_seen seen = {
+		.expect = at + 1,
+	};
+
+	vgpu_ih_register(vdev, 8, 224, ih_note, &seen);
+	for (number = 0; number < ENTRIES + at; number++)
+		ih_put_number(m, 8, 224, number);
+	/* All but the entry at the write pointer are newer than the reader. */
+	m->mock->regs[IH_RB_WPTR] = at * 32;
+	m->wptr = cpu_to_le32(at * 32 | IH_RB_WPTR__RB_OVERFLOW);
+	vgpu_ih_service(vdev);
+	KUNIT_EXPECT_EQ(test, seen.n, ENTRIES - 1);
+	KUNIT_EXPECT_FALSE(test, seen.wrong);
+	KUNIT_EXPECT_EQ(test, m->mock->doorbells[DOORBELL_IH << 1], at * 32);
+	KUNIT_EXPECT_FALSE(test, m->mock->regs[IH_RB_CNTL] &
+			   IH_RB_CNTL__WPTR_OVERFLOW_CLEAR);
+	KUNIT_EXPECT_EQ(test,
+			atomic64_read(&vdev->hw.stats[VGPU_STAT_CAM_ACKS]),
+			VGPU_RETRY_CAM_SLOTS);
+	KUNIT_EXPECT_EQ(test,
+			atomic64_read(&vdev->hw.stats[VGPU_STAT_IH_OVERFLOWS]),
+			1);
+}
+
+static struct kunit_case ih_cases[] = {
+	KUNIT_CASE(ih_fields),
+	KUNIT_CASE(ih_fault_fields),
+	KUNIT_CASE(ih_wrap),
+	KUNIT_CASE(ih_empty),
+	KUNIT_CASE(ih_dispatch_to),
+	KUNIT_CASE(ih_unregister),
+	KUNIT_CASE(ih_slots),
+	KUNIT_CASE(ih_cam_ack),
+	KUNIT_CASE(ih_overflow),
+	{}
+};
+
+static struct kunit_suite ih_suite = {
+	.name = "vgpu_ih",
+	.test_cases = ih_cases,
+};
+
+kunit_test_suite(ih_suite);

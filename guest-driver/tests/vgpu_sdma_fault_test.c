@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * hw/vgpu_sdma_fault.c: faults of users and of VMID 0, latched and told in any
+ * order. Would catch a fault of the kernel's that is forgotten with a user's
+ * before it, a gate that stays closed behind users, and one that opens before
+ * the interrupt ring was looked at.
+ */
+#include "../hw/vgpu_hw_priv.h"
+#include "vgpu_mock.h"
+
+#define ENTRIES		(IH_RING_BYTES / IH_ENTRY_BYTES)
+#define USER_VMID	3u
+
+/**
+ * struct fault_mock - a device with an interrupt ring and one engine's ring
+ * @mock: device
+ * @wptr: of the interrupt ring
+ * @fence_wb: of the engine's ring, which has no job
+ * @next: entries ever written
+ * @late: entries of VMID 0 that are written while one of a user is handled
+ * @gate: what the gate's register said then
+ * @asked: what recoveries were asked for
+ */
+struct fault_mock {
+	struct vgpu_mock *mock;
+	__le32 wptr;
+	__le32 fence_wb;
+	u32 next;
+	u32 late;
+	u32 gate;
+	unsigned long asked;
+};
+
+/* The one that the running test uses: recover() is not given it. */
+static struct fault_mock *fault_current;
+
+static u32 *fault_reg(struct fault_mock *m, u32 reg)
+{
+	return &m->mock->regs[reg];
+}
+
+static bool fault_recover(struct vgpu_device *vdev, unsigned long what)
+{
+	fault_current->asked |= what;
+	return true;
+}
+
+static void fault_put(struct fault_mock *m, u32 vmid, bool retry)
+{
+	__le32 *dw = m->mock->vdev.hw.ih.ring + m->next % ENTRIES * 8;
+
+	memset(dw, 0, IH_ENTRY_BYTES);
+	dw[0] = cpu_to_le32(IH_CLIENT_VMC | IH_SRC_VM_FAULT << 8 | vmid << 24 |
+			    IH_DW0__VMID_SRC);
+	dw[5] = cpu_to_le32(retry ? IH_FAULT_D1__RETRY : 0);
+	m->next++;
+	m->wptr = cpu_to_le32(m->next % ENTRIES * IH_ENTRY_BYTES);
+}
+
+/* Called behind the driver's handler. What the hardware does meanwhile. */
+static void fault_meanwhile(struct vgpu_device *vdev,
+			    const struct vgpu_iv_entry *iv, void *arg)
+{
+	u32 cntl = HUB(VGPU_HUB_MM) + VM_L2_PROTECTION_FAULT_CNTL;
+	struct fault_mock *m = arg;
+
+	if (*fault_reg(m, cntl) & VM_L2_PROTECTION_FAULT_CNTL__CLEAR_STATUS_ADDR)
+		*fault_reg(m, VGPU_FAULT_STATUS_REG) = 0;
+	*fault_reg(m, cntl) = 0;
+	m->gate = *fault_reg(m, VGPU_GATE_REG);
+	for (; m->late; m->late--)
+		fault_put(m, 0, false);
+}
+
+/* In the work's stead: the test calls what it would. */
+static void fault_no_work(struct work_struct *work)
+{
+}
+
+static void fault_mock_fini(void *arg)
+{
+	struct fault_mock *m = arg;
+
+	cancel_delayed_work_sync(&m->mock->vdev.hw.fault_work);
+}
+
+static struct fault_mock *fault_mock_new(struct kunit *test)
+{
+	struct fault_mock *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	struct vgpu_hw *hw;
+
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	m->mock = vgpu_mock_new(test);
+	vgpu_mock_regs(test, m->mock);
+	hw = &m->mock->vdev.hw;
+	hw->ih.ring = kunit_kzalloc(test, IH_RING_BYTES, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, hw->ih.ring);
+	spin_lock_init(&hw->ih.lock);
+	spin_lock_init(&hw->dump.lock);
+	spin_lock_init(&hw->sdma[0].fence_lock);
+	INIT_DELAYED_WORK(&hw->fault_work, fault_no_work);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, fault_mock_fini,
+							m), 0);
+	hw->ih.wptr_wb = &m->wptr;
+	INIT_LIST_HEAD(&hw->sdma[0].pending);
+	init_waitqueue_head(&hw->sdma[0].space);
+	hw->sdma[0].vdev = &m->mock->vdev;
+	hw->sdma[0].fence_wb = &m->fence_wb;
+	hw->sdma[0].ready = true;
+	hw->recover = fault_recover;
+	fault_current = m;
+	vgpu_ih_start(&m->mock->vdev);
+	vgpu_ih_register(&m->mock->vdev, IH_CLIENT_VMC, IH_SRC_VM_FAULT,
+			 vgpu_sdma_fault_irq, NULL);
+	vgpu_ih_register(&m->mock->vdev, IH_CLIENT_VMC, IH_SRC_VM_FAULT,
+			 fault_meanwhile, m);
+	return m;
+}
+
+static void fault_latch(struct fault_mock *m, u32 vmid, bool more)
+{
+	*fault_reg(m, VGPU_FAULT_STATUS_REG) =
+		VGPU_PREP(VM_L2_PROTECTION_FAULT_STATUS__CID, 0x80u) |
+		VGPU_PREP(VM_L2_PROTECTION_FAULT_STATUS__VMID, vmid) |
+		(more ? VM_L2_PROTECTION_FAULT_STATUS__MORE_FAULTS : 0);
+}
+
+static void fault_expect_open(struct kunit *test, struct fault_mock *m)
+{
+	KUNIT_EXPECT_EQ(test, m->asked, 0);
+	KUNIT_EXPECT_EQ(test, *fault_reg(m, VGPU_GATE_REG), 0);
+	KUNIT_EXPECT_EQ(test, *fault_reg(m, VGPU_FAULT_STATUS_REG), 0);
+	KUNIT_EXPECT_FALSE(test, m->mock->vdev.hw.sdma[0].frozen);
+	KUNIT_EXPECT_EQ(test, vgpu_sdma_fault_state(&m->mock->vdev),
+			VGPU_FAULT_NONE);
+}
+
+static void fault_expect_shut(struct kunit *test, struct fault_mock *m)
+{
+	KUNIT_EXPECT_EQ(test, m->asked,
+			VGPU_RECOVER_GART | VGPU_RECOVER_RINGS);
+	KUNIT_EXPECT_NE(test, *fault_reg(m, VGPU_GATE_REG), 0);
+	KUNIT_EXPECT_TRUE(test, m->mock->vdev.hw.sdma[0].frozen);
+	KUNIT_EXPECT_EQ(test, vgpu_sdma_fault_state(&m->mock->vdev),
+			VGPU_FAULT_KERNELS);
+}
+
+/* Forgotten behind a closed gate, which opens in the end. */
+static void fault_of_user(struct kunit *test)
+{
+	struct fault_mock *m = fault_mock_new(test);
+	unsigned int i;
+
+	for (i = 0; i < 4; i++) {
+		fault_latch(m, USER_VMID, i % 2);
+		fault_put(m, USER_VMID, false);
+		vgpu_ih_service(&m->mock->vdev);
+		KUNIT_EXPECT_NE(test, m->gate, 0);
+		fault_expect_open(test, m);
+	}
+}
+
+static void fault_of_kernel(struct kunit *test)
+{
+	struct fault_mock *m = fault_mock_new(test);
+
+	fault_latch(m, 0, false);
+	fault_put(m, 0, false);
+	vgpu_ih_service(&m->mock->vdev);
+	fault_expect_shut(test, m);
+	vgpu_sdma_faults_over(&m->mock->vdev);
+	KUNIT_EXPECT_EQ(test, *fault_reg(m, VGPU_GATE_REG), 0);
+}
+
+/* It came between a user's fault and its interrupt: only its entry tells. */
+static void fault_behind_user(struct kunit *test)
+{
+	struct fault_mock *m = fault_mock_new(test);
+
+	fault_latch(m, USER_VMID, true);
+	fault_put(m, USER_VMID, false);
+	m->late = 1;
+	vgpu_ih_service(&m->mock->vdev);
+	KUNIT_EXPECT_EQ(test, m->next, 2);
+	fault_expect_shut(test, m);
+}
+
+/* Its entry was lost, and that of a user behind it comes. */
+static void fault_before_user(struct kunit *test)
+{
+	struct fault_mock *m = fault_mock_new(test);
+
+	fault_latch(m, 0, true);
+	fault_put(m, USER_VMID, false);
+	vgpu_ih_service(&m->mock->vdev);
+	fault_expect_shut(test, m);
+	KUNIT_EXPECT_NE(test, *fault_reg(m, VGPU_FAULT_STATUS_REG), 0);
+}
+
+/* Faults that are repaired are nobody's business here. */
+static void fault_retried(struct kunit *test)
+{
+	struct fault_mock *m = fault_mock_new(test);
+
+	fault_put(m, USER_VMID, true);
+	vgpu_ih_service(&m->mock->vdev);
+	KUNIT_EXPECT_EQ(test, m->gate, 0);
+	fault_expect_open(test, m);
+}
+
+/* No entry comes at all: what the watchdog makes of what is latched. */
+static void fault_untold(struct kunit *test)
+{
+	struct fault_mock *m = fault_mock_new(test);
+	struct vgpu_device *vdev = &m->mock->vdev;
+
+	unsigned int more;
+
+	vgpu_sdma_fault_lost(vdev);
+	fault_expect_open(test, m);
+
+	for (more = 0; more < 2; more++) {
+		fault_latch(m, USER_VMID, more);
+		KUNIT_EXPECT_EQ(test, vgpu_sdma_fault_state(vdev),
+				more ? VGPU_FAULT_UNKNOWN : VGPU_FAULT_USERS);
+		vgpu_sdma_fault_lost(vdev);
+		KUNIT_EXPECT_NE(test, *fault_reg(m, VGPU_GATE_REG), 0);
+		*fault_reg(m, VGPU_FAULT_STATUS_REG) = 0;
+		KUNIT_EXPECT_EQ(test, vgpu_sdma_fault_state(vdev),
+				VGPU_FAULT_UNKNOWN);
+		vgpu_ih_service(vdev);
+		fault_expect_open(test, m);
+	}
+
+	fault_latch(m, 0, false);
+	vgpu_sdma_fault_lost(vdev);
+	fault_expect_shut(test, m);
+}
+
+/* Entries were lost with it: one of the kernel's may have been among them. */
+static void fault_overflow(struct kunit *test)
+{
+	struct fault_mock *m = fault_mock_new(test);
+	struct vgpu_device *vdev = &m->mock->vdev;
+
+	fault_latch(m, USER_VMID, true);
+	m->wptr = cpu_to_le32(IH_RB_WPTR__RB_OVERFLOW);
+	*fault_reg(m, IH_RB_WPTR) = (vdev->hw.ih.rptr - IH_ENTRY_BYTES) &
+				    IH_RING_MASK;
+	vgpu_ih_service(vdev);
+	fault_expect_shut(test, m);
+}
+
+static struct kunit_case fault_cases[] = {
+	KUNIT_CASE(fault_of_user),
+	KUNIT_CASE(fault_of_kernel),
+	KUNIT_CASE(fault_behind_user),
+	KUNIT_CASE(fault_before_user),
+	KUNIT_CASE(fault_retried),
+	KUNIT_CASE(fault_untold),
+	KUNIT_CASE(fault_overflow),
+	{}
+};
+
+static struct kunit_suite fault_suite = {
+	.name = "vgpu_sdma_fault",
+	.test_cases = fault_cases,
+};
+
+kunit_test_suite(fault_suite);

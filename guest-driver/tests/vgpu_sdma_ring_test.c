@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The kernel's ring (hw/vgpu_sdma.c) against an engine that takes packets from
+ * it one job at a time. Would catch packets that are overwritten before they are
+ * read or torn where the ring ends, a doorbell that tells of too much, fences
+ * that signal too early, out of order or not at all, also where numbers wrap.
+ */
+#include <linux/dma-fence.h>
+
+#include "vgpu/doorbell.h"
+#include "../hw/vgpu_hw_priv.h"
+#include "vgpu_mock.h"
+
+#define FENCE_MC	0x1234567000ull
+#define MAX_JOBS	64u
+#define MAX_DWORDS	3000u
+
+/**
+ * struct ring_job - a job that is not done yet
+ * @fence: what its submission returned
+ * @ndw: length
+ * @first: the first dword's payload; each next one's is one more
+ */
+struct ring_job {
+	struct dma_fence *fence;
+	unsigned int ndw;
+	u32 first;
+};
+
+/**
+ * struct ring_mock - a ring and its engine
+ * @mock: device
+ * @ring: the ring under test, engine 0's
+ * @fence_wb: where the engine writes numbers
+ * @rptr: bytes that the engine has ever read
+ * @jobs: submitted and not done, oldest first
+ * @n: their number
+ * @dw: packets of the next job
+ */
+struct ring_mock {
+	struct vgpu_mock *mock;
+	struct vgpu_sdma_ring *ring;
+	__le32 fence_wb;
+	u64 rptr;
+	struct ring_job jobs[MAX_JOBS];
+	unsigned int n;
+	u32 dw[VGPU_SDMA_MAX_JOB_DWORDS];
+};
+
+static void ring_no_watchdog(struct work_struct *work)
+{
+}
+
+static void ring_mock_fini(void *arg)
+{
+	struct vgpu_sdma_fence *fence, *next;
+	struct ring_mock *m = arg;
+
+	cancel_delayed_work_sync(&m->ring->watchdog);
+	/* What a test leaves pending: the ring has a reference, too. */
+	list_for_each_entry_safe(fence, next, &m->ring->pending, link) {
+		list_del(&fence->link);
+		dma_fence_signal(&fence->base);
+		dma_fence_put(&fence->base);
+	}
+	while (m->n)
+		dma_fence_put(m->jobs[--m->n].fence);
+	mutex_destroy(&m->ring->lock);
+}
+
+static struct ring_mock *ring_mock_new(struct kunit *test)
+{
+	struct ring_mock *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	struct vgpu_sdma_ring *ring;
+
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	m->mock = vgpu_mock_new(test);
+	vgpu_mock_regs(test, m->mock);
+	ring = &m->mock->vdev.hw.sdma[0];
+	m->ring = ring;
+	ring->vdev = &m->mock->vdev;
+	mutex_init(&ring->lock);
+	spin_lock_init(&ring->fence_lock);
+	INIT_LIST_HEAD(&ring->pending);
+	init_waitqueue_head(&ring->space);
+	INIT_DELAYED_WORK(&ring->watchdog, ring_no_watchdog);
+	ring->ring = kunit_kzalloc(test, SDMA_RING_BYTES, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, ring->ring);
+	ring->fence_wb = &m->fence_wb;
+	ring->fence_mc = FENCE_MC;
+	ring->fence_context = dma_fence_context_alloc(1);
+	ring->ready = true;
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, ring_mock_fini,
+							m), 0);
+	return m;
+}
+
+/* A job of NOPs with payload: the test's own numbers. */
+static void ring_submit(struct kunit *test, struct ring_mock *m,
+			unsigned int ndw)
+{
+	struct ring_job *job = &m->jobs[m->n];
+	unsigned int i;
+
+	KUNIT_ASSERT_LT(test, m->n, MAX_JOBS);
+	job->ndw = ndw;
+	job->first = vgpu_mock_random(m->mock, BIT_ULL(32));
+	for (i = 0; i < ndw; i++)
+		m->dw[i] = job->first + i;
+	job->fence = vgpu_sdma_submit(&m->mock->vdev, 0, m->dw, ndw);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(job->fence));
+	m->n++;
+	memset(m->dw, 0xee, ndw * sizeof(u32));
+}
+
+static u32 ring_take(struct ring_mock *m)
+{
+	u32 value = le32_to_cpu(m->ring->ring[m->rptr / 4 % SDMA_RING_DWORDS]);
+
+	m->rptr += 4;
+	return value;
+}
+
+/*
+ * The engine reads the oldest job, up to its TRAP. Returns the number that its
+ * FENCE writes.
+ */
+static u32 ring_read_job(struct kunit *test, struct ring_mock *m)
+{
+	const struct ring_job *job = &m->jobs[0];
+	u64 end = m->rptr + 4 * (job->ndw + SDMA_EPILOGUE_DWORDS);
+	u64 doorbell = *(u64 *)&m->mock->doorbells[DOORBELL_SDMA(0) * 2];
+	unsigned int i;
+	u32 seqno;
+
+	KUNIT_ASSERT_LE(test, end, doorbell);
+	for (i = 0; i < job->ndw; i++)
+		KUNIT_ASSERT_EQ(test, ring_take(m), job->first + i);
+	KUNIT_ASSERT_EQ(test, ring_take(m), SDMA_OP_FENCE);
+	KUNIT_ASSERT_EQ(test, ring_take(m), lower_32_bits(FENCE_MC));
+	KUNIT_ASSERT_EQ(test, ring_take(m), upper_32_bits(FENCE_MC));
+	seqno = ring_take(m);
+	/* The polls between are vgpu_sdma_fault.c's. */
+	m->rptr = end - 8;
+	KUNIT_ASSERT_EQ(test, ring_take(m), SDMA_OP_TRAP);
+	KUNIT_ASSERT_EQ(test, ring_take(m), seqno & SDMA_TRAP_DW1__CONTEXT);
+	return seqno;
+}
+
+/* The oldest job is done: its fence, and no other, signals. */
+static void ring_run(struct kunit *test, struct ring_mock *m)
+{
+	u32 seqno = ring_read_job(test, m);
+
+	KUNIT_ASSERT_FALSE(test, dma_fence_is_signaled(m->jobs[0].fence));
+	m->fence_wb = cpu_to_le32(seqno);
+	vgpu_sdma_ring_poll(m->ring);
+	KUNIT_ASSERT_EQ(test, dma_fence_get_status(m->jobs[0].fence), 1);
+	if (m->n > 1)
+		KUNIT_ASSERT_FALSE(test,
+				   dma_fence_is_signaled(m->jobs[1].fence));
+	KUNIT_ASSERT_EQ(test, m->ring->done, m->rptr);
+	dma_fence_put(m->jobs[0].fence);
+	m->n--;
+	memmove(m->jobs, m->jobs + 1, m->n * sizeof(m->jobs[0]));
+}
+
+static u64 ring_room(const struct ring_mock *m)
+{
+	return SDMA_RING_BYTES - (m->ring->wptr - m->rptr);
+}
+
+/* Jobs of all lengths, as many as fit, many times round. */
+static void ring_random(struct kunit *test)
+{
+	struct ring_mock *m = ring_mock_new(test);
+
+	while (m->rptr < 20 * SDMA_RING_BYTES) {
+		unsigned int ndw = 1 + vgpu_mock_random(m->mock, MAX_DWORDS);
+
+		if (m->n < MAX_JOBS &&
+		    4 * (ndw + SDMA_EPILOGUE_DWORDS) <= ring_room(m) &&
+		    vgpu_mock_random(m->mock, 4))
+			ring_submit(test, m, ndw);
+		else if (m->n)
+			ring_run(test, m);
+	}
+	while (m->n)
+		ring_run(test, m);
+	KUNIT_EXPECT_EQ(test, m->rptr, m->ring->wptr);
+	KUNIT_EXPECT_TRUE(test, list_empty(&m->ring->pending));
+}
+
+/* To the last dword, without waiting for room that there is. */
+static void ring_full(struct kunit *test)
+{
+	struct ring_mock *m = ring_mock_new(test);
+	unsigned int round;
+
+	for (round = 0; round < 5; round++) {
+		ring_submit(test, m, 1 + vgpu_mock_random(m->mock, 1000));
+		while (ring_room(m) > 4 * (VGPU_SDMA_MAX_JOB_DWORDS +
+					   2 * SDMA_EPILOGUE_DWORDS))
+			ring_submit(test, m, VGPU_SDMA_MAX_JOB_DWORDS);
+		ring_submit(test, m, ring_room(m) / 4 - SDMA_EPILOGUE_DWORDS);
+		KUNIT_ASSERT_EQ(test, ring_room(m), 0);
+		while (m->n)
+			ring_run(test, m);
+	}
+}
+
+/* What TRAP and FENCE carry wraps at 28 and at 32 bits; the job's number not. */
+static void ring_numbers_wrap(struct kunit *test)
+{
+	static const u64 first[] = {
+		BIT_ULL(28) - 4, BIT_ULL(32) - 4, 5 * BIT_ULL(32) - 4,
+	};
+	struct ring_mock *m = ring_mock_new(test);
+	unsigned int i, k;
+
+	for (i = 0; i < ARRAY_SIZE(first); i++) {
+		m->ring->fence_seqno = first[i];
+		m->ring->finished = lower_32_bits(first[i]);
+		for (k = 0; k < 8; k++)
+			ring_submit(test, m, 10);
+		KUNIT_EXPECT_EQ(test, m->jobs[7].fence->seqno, first[i] + 8);
+		while (m->n)
+			ring_run(test, m);
+	}
+}
+
+/* Interrupts may be late: one number tells of all jobs before it. */
+static void ring_many_at_once(struct kunit *test)
+{
+	struct ring_mock *m = ring_mock_new(test);
+	unsigned int i;
+
+	for (i = 0; i < 10; i++)
+		ring_submit(test, m, 5);
+	m->fence_wb = cpu_to_le32(7);
+	vgpu_sdma_ring_poll(m->ring);
+	for (i = 0; i < 10; i++)
+		KUNIT_EXPECT_EQ(test, dma_fence_get_status(m->jobs[i].fence),
+				i < 7);
+	/* An older number takes nothing back. */
+	m->fence_wb = cpu_to_le32(3);
+	vgpu_sdma_ring_poll(m->ring);
+	KUNIT_EXPECT_EQ(test, dma_fence_get_status(m->jobs[6].fence), 1);
+	KUNIT_EXPECT_EQ(test, dma_fence_get_status(m->jobs[7].fence), 0);
+}
+
+/* A fault of VMID 0 is latched: the last job may not be what it seems. */
+static void ring_fault(struct kunit *test)
+{
+	struct ring_mock *m = ring_mock_new(test);
+	u32 *status = &m->mock->regs[HUB(VGPU_HUB_MM) +
+				     VM_L2_PROTECTION_FAULT_STATUS];
+	unsigned int i;
+
+	for (i = 0; i < 4; i++)
+		ring_submit(test, m, 5);
+	m->fence_wb = cpu_to_le32(2);
+	*status = 0x10;			/* VMID 0 */
+	vgpu_sdma_ring_poll(m->ring);
+	KUNIT_EXPECT_EQ(test, dma_fence_get_status(m->jobs[0].fence), 1);
+	KUNIT_EXPECT_EQ(test, dma_fence_get_status(m->jobs[1].fence), 0);
+	*status = 5 << 20 | 0x10;	/* a user's is none of ours */
+	vgpu_sdma_ring_poll(m->ring);
+	KUNIT_EXPECT_EQ(test, dma_fence_get_status(m->jobs[1].fence), 1);
+	KUNIT_EXPECT_EQ(test, dma_fence_get_status(m->jobs[2].fence), 0);
+}
+
+/* Without an engine what the CPU cannot do fails, and leaves nothing behind. */
+static void ring_down(struct kunit *test)
+{
+	struct ring_mock *m = ring_mock_new(test);
+	u32 trap[SDMA_TRAP_DWORDS] = { SDMA_OP_TRAP };
+	u32 nop = SDMA_OP_NOP;
+	struct dma_fence *fence;
+
+	m->ring->ready = false;
+	fence = vgpu_sdma_submit(&m->mock->vdev, 0, trap, SDMA_TRAP_DWORDS);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(fence), -ENODEV);
+	KUNIT_EXPECT_EQ(test, m->ring->wptr, 0);
+	fence = vgpu_sdma_submit(&m->mock->vdev, 0, &nop, 1);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(fence));
+	KUNIT_EXPECT_EQ(test, dma_fence_get_status(fence), 1);
+	dma_fence_put(fence);
+	KUNIT_EXPECT_TRUE(test, list_empty(&m->ring->pending));
+}
+
+static struct kunit_case ring_cases[] = {
+	KUNIT_CASE(ring_random),
+	KUNIT_CASE(ring_full),
+	KUNIT_CASE(ring_numbers_wrap),
+	KUNIT_CASE(ring_many_at_once),
+	KUNIT_CASE(ring_fault),
+	KUNIT_CASE(ring_down),
+	{}
+};
+
+static struct kunit_suite ring_suite = {
+	.name = "vgpu_sdma_ring",
+	.test_cases = ring_cases,
+};
+
+kunit_test_suite(ring_suite);

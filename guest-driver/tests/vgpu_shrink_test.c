@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * mm/vgpu_shrink.c: what is counted as memory that may be swapped out. Would
+ * catch pages counted twice, or for ever, and pinned or foreign ones.
+ */
+#include "vgpu_mock.h"
+
+#define SHRINK_TTS	16u
+#define SHRINK_STEPS	10000u
+
+struct shrink_tt {
+	struct vgpu_bo bo;
+	struct vgpu_tt tt;
+};
+
+static u64 shrink_count(struct vgpu_mock *mock)
+{
+	return atomic64_read(&mock->vdev.hw.stats[VGPU_STAT_SWAPPABLE]);
+}
+
+static u64 shrink_oracle(const struct shrink_tt *t)
+{
+	u64 pages = 0;
+	unsigned int i;
+
+	for (i = 0; i < SHRINK_TTS; i++)
+		if (t[i].tt.ttm.page_flags == TTM_TT_FLAG_PRIV_POPULATED &&
+		    !t[i].bo.tbo.pin_count)
+			pages += t[i].tt.ttm.num_pages;
+	return pages;
+}
+
+/* As TTM does: who is pinned is neither populated nor the opposite. */
+static void shrink_step(struct vgpu_mock *mock, struct shrink_tt *t)
+{
+	struct ttm_tt *ttm = &t->tt.ttm;
+	bool external = ttm->page_flags & TTM_TT_FLAG_EXTERNAL;
+
+	switch (vgpu_mock_random(mock, 3)) {
+	case 0:
+		if (t->bo.tbo.pin_count)
+			break;
+		ttm->page_flags ^= TTM_TT_FLAG_PRIV_POPULATED;
+		if (!external)
+			vgpu_shrink_tt(&mock->vdev, ttm,
+				       ttm_tt_is_populated(ttm));
+		break;
+	case 1:
+		t->bo.tbo.pin_count++;
+		vgpu_shrink_bo(&t->bo);
+		break;
+	default:
+		if (!t->bo.tbo.pin_count)
+			break;
+		t->bo.tbo.pin_count--;
+		vgpu_shrink_bo(&t->bo);
+	}
+}
+
+static void shrink_counts(struct kunit *test)
+{
+	struct vgpu_mock *mock = vgpu_mock_new(test);
+	struct shrink_tt *t = kunit_kcalloc(test, SHRINK_TTS, sizeof(*t),
+					    GFP_KERNEL);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	for (i = 0; i < SHRINK_TTS; i++) {
+		t[i].bo.vdev = &mock->vdev;
+		t[i].bo.tbo.ttm = &t[i].tt.ttm;
+		t[i].tt.ttm.num_pages = 1 + vgpu_mock_random(mock, 1000);
+		if (!(i % 4))
+			t[i].tt.ttm.page_flags = TTM_TT_FLAG_EXTERNAL;
+	}
+	for (i = 0; i < SHRINK_STEPS; i++) {
+		shrink_step(mock, &t[vgpu_mock_random(mock, SHRINK_TTS)]);
+		KUNIT_ASSERT_EQ_MSG(test, shrink_count(mock), shrink_oracle(t),
+				    "step %u", i);
+	}
+}
+
+/* A BO without system memory. */
+static void shrink_no_tt(struct kunit *test)
+{
+	struct vgpu_mock *mock = vgpu_mock_new(test);
+
+	mock->bo.vdev = &mock->vdev;
+	mock->bo.tbo.ttm = NULL;
+	vgpu_shrink_bo(&mock->bo);
+	KUNIT_EXPECT_EQ(test, shrink_count(mock), 0);
+}
+
+static struct kunit_case shrink_cases[] = {
+	KUNIT_CASE(shrink_counts),
+	KUNIT_CASE(shrink_no_tt),
+	{}
+};
+
+static struct kunit_suite shrink_suite = {
+	.name = "vgpu_shrink",
+	.test_cases = shrink_cases,
+};
+
+kunit_test_suite(shrink_suite);

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * vm/vgpu_vm_trim.c and vgpu_pt_tree.c: page tables that are freed late. Would
+ * catch tables that are never freed, or freed while somebody counts on them,
+ * pieces that are not zero again (vgpu_vm_mock.c looks), a missing flush, and
+ * one that is not needed.
+ */
+#include "vgpu_vm_mock.h"
+
+/* Root, and on each side of the boundary in it PDB1, PDB0 and 3 or 6 PTBs. */
+#define ALL_TABLES	(1 + 2 + 2 + 3 + 6)
+
+static void trim_fill(struct kunit *test, struct vm_mock *m)
+{
+	unsigned int i, n;
+
+	for (i = 0; i < VM_MOCK_WINDOW; i += n) {
+		n = min(VM_MOCK_WINDOW - i, VM_MOCK_BO_PAGES);
+		KUNIT_ASSERT_EQ(test, vm_mock_add(m, i / VM_MOCK_BO_PAGES, i, 0,
+						  n), 0);
+	}
+	vm_mock_update(m);
+}
+
+/* All is unmapped: only the root is left; and it all comes back. */
+static void trim_all(struct kunit *test)
+{
+	struct vm_mock *m = vm_mock_new(test, false);
+	unsigned int i, n;
+
+	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 1);
+	for (i = 0; i < 3; i++) {
+		trim_fill(test, m);
+		n = vm_mock_tables(m);
+		KUNIT_EXPECT_EQ(test, n, ALL_TABLES);
+		vm_mock_trim(m);
+		KUNIT_EXPECT_EQ(test, vm_mock_tables(m), n);
+		vm_mock_check(test, m);
+		KUNIT_ASSERT_EQ(test, vm_mock_clear(m, 0, VM_MOCK_WINDOW), 0);
+		/* Clearing frees nothing by itself. */
+		KUNIT_EXPECT_EQ(test, vm_mock_tables(m), n);
+		vm_mock_trim(m);
+		KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 1);
+		vm_mock_check(test, m);
+	}
+}
+
+/* One page is left: so are the tables on the way to it. */
+static void trim_keeps_used(struct kunit *test)
+{
+	struct vm_mock *m = vm_mock_new(test, false);
+
+	trim_fill(test, m);
+	KUNIT_ASSERT_EQ(test, vm_mock_clear(m, 0, 2000), 0);
+	KUNIT_ASSERT_EQ(test, vm_mock_clear(m, 2001, VM_MOCK_WINDOW - 2001), 0);
+	vm_mock_trim(m);
+	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 4);
+	vm_mock_check(test, m);
+}
+
+/* A BO that moved gets its entries back without new tables. */
+static void trim_keeps_mapped(struct kunit *test)
+{
+	struct vm_mock *m = vm_mock_new(test, false);
+	unsigned int n;
+
+	KUNIT_ASSERT_EQ(test, vm_mock_add(m, 1, 100, 0, 1000), 0);
+	n = vm_mock_tables(m);
+	/* Not even written yet. */
+	vm_mock_trim(m);
+	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), n);
+	vm_mock_update(m);
+	vm_mock_move(m, 1, TTM_PL_TT);
+	vm_mock_trim(m);
+	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), n);
+	m->limit = n;
+	vm_mock_update(m);
+	vm_mock_check(test, m);
+	/* They go with the mapping, though its entries were clear by then. */
+	vm_mock_move(m, 1, TTM_PL_TT);
+	vm_mock_unmap_all(m, 1);
+	vm_mock_trim(m);
+	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 1);
+}
+
+/* The table behind a 2 MiB leaf is there when the leaf is taken apart. */
+static void trim_keeps_behind_leaf(struct kunit *test)
+{
+	unsigned int leaf = -VM_MOCK_FIRST % VGPU_PT_ENTRIES, n;
+	struct vm_mock *m = vm_mock_new(test, false);
+
+	KUNIT_ASSERT_EQ(test, vm_mock_add(m, 0, leaf, leaf, VGPU_PT_ENTRIES),
+			0);
+	vm_mock_update(m);
+	n = vm_mock_tables(m);
+	vm_mock_trim(m);
+	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), n);
+	KUNIT_ASSERT_EQ(test, vm_mock_clear(m, leaf + 7, 3), 0);
+	vm_mock_check(test, m);
+	vm_mock_unmap_all(m, 0);
+	vm_mock_trim(m);
+	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 1);
+}
+
+/* What is reserved stays until whoever did that says he is done. */
+static void trim_reserved(struct kunit *test)
+{
+	struct vm_mock *m = vm_mock_new(test, false);
+	const struct vgpu_vm_span span = {
+		.npages = 700, .pte_flags = VM_MOCK_RW | VGPU_PTE_VALID,
+	};
+
+	KUNIT_ASSERT_EQ(test, vgpu_vm_reserve_tables(&m->vm, VM_MOCK_FIRST,
+						     VM_MOCK_FIRST + 699), 0);
+	vm_mock_trim(m);
+	vgpu_vm_lock_pt(&m->vm);
+	vgpu_vm_write_spans(&m->vm, VM_MOCK_FIRST, &span, 1);
+	vgpu_vm_unlock_pt(&m->vm);
+	vgpu_vm_unreserve_tables(&m->vm);
+	vm_mock_trim(m);
+	KUNIT_EXPECT_NE(test, vgpu_vm_read_pte(&m->vm, VM_MOCK_FIRST + 699), 0);
+	vgpu_vm_clear_range(&m->vm, VM_MOCK_FIRST, VM_MOCK_FIRST + 699, false);
+	vm_mock_trim(m);
+	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 1);
+}
+
+/* A no (VGPU_PTE_NORETRY) is an entry too. */
+static void trim_keeps_no(struct kunit *test)
+{
+	struct vm_mock *m = vm_mock_new(test, false);
+	u64 page = VM_MOCK_FIRST + 5;
+
+	KUNIT_ASSERT_EQ(test, vgpu_vm_reserve_tables(&m->vm, page, page), 0);
+	vgpu_vm_clear_range(&m->vm, page, page, true);
+	vgpu_vm_unreserve_tables(&m->vm);
+	vm_mock_trim(m);
+	KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm, page),
+			VGPU_PTE_NORETRY);
+	vgpu_vm_clear_range(&m->vm, page, page, false);
+	vm_mock_trim(m);
+	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 1);
+}
+
+/* One flush for all that is freed, none if nothing is. */
+static void trim_flushes_once(struct kunit *test)
+{
+	struct vm_mock *m = vm_mock_new(test, false);
+	u64 before;
+
+	trim_fill(test, m);
+	before = vm_mock_flushes(m);
+	vm_mock_trim(m);
+	KUNIT_EXPECT_EQ(test, vm_mock_flushes(m), before);
+	KUNIT_ASSERT_EQ(test, vm_mock_clear(m, 0, VM_MOCK_WINDOW), 0);
+	KUNIT_EXPECT_EQ(test, vm_mock_flushes(m), before + 1);
+	vm_mock_trim(m);
+	KUNIT_EXPECT_EQ(test, vm_mock_flushes(m), before + 2);
+	vm_mock_trim(m);
+	KUNIT_EXPECT_EQ(test, vm_mock_flushes(m), before + 2);
+}
+
+/* Tables that were made before memory ran out are freed like others. */
+static void trim_after_failure(struct kunit *test)
+{
+	struct vm_mock *m = vm_mock_new(test, false);
+	unsigned int limit;
+
+	for (limit = 1; limit < 6; limit++) {
+		m->limit = limit;
+		KUNIT_EXPECT_EQ(test, vm_mock_add(m, 0, 0, 0, VM_MOCK_BO_PAGES),
+				-ENOMEM);
+		vm_mock_trim(m);
+		KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 1);
+	}
+}
+
+/* Who needs tables takes the empty ones first. */
+static void trim_makes_room(struct kunit *test)
+{
+	struct vm_mock *m = vm_mock_new(test, false);
+
+	KUNIT_ASSERT_EQ(test, vm_mock_add(m, 0, 0, 0, 1000), 0);
+	vm_mock_update(m);
+	m->limit = vm_mock_tables(m);
+	KUNIT_EXPECT_EQ(test, vm_mock_add(m, 1, 3000, 0, 1000), -ENOMEM);
+	vm_mock_unmap_all(m, 0);
+	KUNIT_EXPECT_EQ(test, vm_mock_add(m, 1, 3000, 0, 1000), 0);
+	vm_mock_update(m);
+	vm_mock_check(test, m);
+}
+
+static struct kunit_case trim_cases[] = {
+	KUNIT_CASE(trim_all),
+	KUNIT_CASE(trim_keeps_used),
+	KUNIT_CASE(trim_keeps_mapped),
+	KUNIT_CASE(trim_keeps_behind_leaf),
+	KUNIT_CASE(trim_reserved),
+	KUNIT_CASE(trim_keeps_no),
+	KUNIT_CASE(trim_flushes_once),
+	KUNIT_CASE(trim_after_failure),
+	KUNIT_CASE(trim_makes_room),
+	{}
+};
+
+static struct kunit_suite trim_suite = {
+	.name = "vgpu_trim",
+	.test_cases = trim_cases,
+};
+
+kunit_test_suite(trim_suite);

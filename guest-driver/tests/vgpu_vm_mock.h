@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* An address space without a device, and a flat map of what it should say. */
+#ifndef VGPU_VM_MOCK_H
+#define VGPU_VM_MOCK_H
+
+#include "../vm/vgpu_vm_priv.h"
+#include "vgpu_mock.h"
+
+#define VM_MOCK_TABLES		128u
+#define VM_MOCK_WINDOW		4096u		/* pages */
+#define VM_MOCK_FIRST		(BIT_ULL(27) - 1111)	/* of the window */
+#define VM_MOCK_BOS		8u
+#define VM_MOCK_BO_PAGES	1100u
+#define VM_MOCK_RW		(VGPU_PTE_READABLE | VGPU_PTE_WRITEABLE)
+
+struct mock_bo {
+	struct vgpu_bo bo;
+	struct ttm_resource res;
+	struct ttm_tt tt;
+	dma_addr_t pages[VM_MOCK_BO_PAGES];
+};
+
+/**
+ * struct vm_mock - an address space without a device
+ * @vm: it
+ * @vdev: registers and counters
+ * @ops: the driver's, with tables from here
+ * @tables: memory of the page tables
+ * @used: tables handed out
+ * @limit: how many there are
+ * @bos: what is mapped
+ * @owner: BO of each page of the window, plus 1; VM_MOCK_BOS + 1 is PRT; 0 none
+ * @at: page of the BO that is there
+ * @rnd: random numbers
+ */
+struct vm_mock {
+	struct vgpu_vm vm;
+	struct vgpu_device *vdev;
+	struct vgpu_pt_ops ops;
+	__le64 (*tables)[VGPU_PT_ENTRIES];
+	DECLARE_BITMAP(used, VM_MOCK_TABLES);
+	unsigned int limit;
+	struct mock_bo *bos;
+	u8 owner[VM_MOCK_WINDOW];
+	u16 at[VM_MOCK_WINDOW];
+	struct rnd_state rnd;
+};
+
+/* @sdma: entries go through packets. */
+struct vm_mock *vm_mock_new(struct kunit *test, bool sdma);
+u64 vm_mock_flushes(struct vm_mock *m);
+unsigned int vm_mock_tables(struct vm_mock *m);
+void vm_mock_trim(struct vm_mock *m);
+u64 vm_mock_va(unsigned int i);
+u64 vm_mock_bytes(unsigned int n);
+void mock_bo_lock(struct mock_bo *b);
+void mock_bo_unlock(struct mock_bo *b);
+int vm_mock_add(struct vm_mock *m, unsigned int k, unsigned int i,
+		unsigned int from, unsigned int n);
+int vm_mock_prt(struct vm_mock *m, unsigned int i, unsigned int n);
+int vm_mock_clear(struct vm_mock *m, unsigned int i, unsigned int n);
+void vm_mock_update(struct vm_mock *m);
+void vm_mock_unmap_all(struct vm_mock *m, unsigned int k);
+int vm_mock_unmap_va(struct vm_mock *m, unsigned int k, unsigned int i);
+void vm_mock_move(struct vm_mock *m, unsigned int k, u32 mem_type);
+void vm_mock_move_later(struct vm_mock *m, unsigned int k, u32 mem_type);
+void vm_mock_check(struct kunit *test, struct vm_mock *m);
+
+#endif /* VGPU_VM_MOCK_H */

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * VMIDs (vm/vgpu_vm.c) and PASIDs (vm/vgpu_pasid.c). Would catch two address
+ * spaces on one VMID, VMIDs that are lost, contexts left open behind their
+ * owner, and a PASID that two have or that means the kernel.
+ */
+#include "../hw/vgpu_hw_priv.h"
+#include "vgpu_mock.h"
+
+#define N_VMIDS		(VGPU_LAST_KFD_VMID - VGPU_FIRST_KFD_VMID + 1)
+#define N_VMS		20u
+#define ROUNDS		1000
+
+/**
+ * struct vmid_mock - more address spaces than there are VMIDs
+ * @mock: device
+ * @mem: memory of each one's root
+ * @vm: address spaces
+ */
+struct vmid_mock {
+	struct vgpu_mock *mock;
+	__le64 mem[VGPU_PT_ENTRIES];
+	struct vgpu_vm vm[N_VMS];
+};
+
+static struct vmid_mock *of_pt(struct vgpu_pt *pt)
+{
+	struct vgpu_vm *vm = container_of(pt, struct vgpu_vm, pt);
+
+	return container_of(vm - vm->pasid, struct vmid_mock, vm[0]);
+}
+
+static int vmid_mock_alloc(struct vgpu_pt *pt, struct vgpu_pt_mem *mem)
+{
+	struct vgpu_vm *vm = container_of(pt, struct vgpu_vm, pt);
+
+	/* Nobody writes entries here: one memory serves them all. */
+	mem->entries = (__le64 __iomem __force *)of_pt(pt)->mem;
+	mem->addr = (vm->pasid + 1) * PAGE_SIZE;
+	return 0;
+}
+
+static const struct vgpu_pt_ops vmid_mock_ops = { .alloc = vmid_mock_alloc };
+
+static void vmid_mock_fini(void *arg)
+{
+	struct vmid_mock *m = arg;
+	unsigned int i;
+
+	for (i = 0; i < N_VMS; i++) {
+		vgpu_vm_put_vmid(&m->vm[i]);
+		vgpu_pt_fini(&m->vm[i].pt);
+	}
+}
+
+static struct vmid_mock *vmid_mock_new(struct kunit *test)
+{
+	struct vmid_mock *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	m->mock = vgpu_mock_new(test);
+	vgpu_mock_regs(test, m->mock);
+	mutex_init(&m->mock->vdev.vmm.lock);
+	for (i = 0; i < N_VMS; i++) {
+		struct vgpu_vm *vm = &m->vm[i];
+
+		vm->vdev = &m->mock->vdev;
+		vm->pasid = i;
+		vm->compute = true;
+		mutex_init(&vm->pt_lock);
+		KUNIT_ASSERT_EQ(test, vgpu_pt_init(&vm->pt, &vmid_mock_ops, 0),
+				0);
+	}
+	/* The stubs go first otherwise. */
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, vmid_mock_fini,
+							m), 0);
+	return m;
+}
+
+static u64 vmid_root(struct vmid_mock *m, unsigned int vmid)
+{
+	u32 reg = HUB(VGPU_HUB_MM) + VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(vmid);
+
+	return m->mock->regs[reg] | (u64)m->mock->regs[reg + 1] << 32;
+}
+
+/* As many as there are, each another; then none; one back, that one again. */
+static void vmid_exhaust(struct kunit *test)
+{
+	struct vmid_mock *m = vmid_mock_new(test);
+	unsigned long seen = 0;
+	unsigned int i;
+	u8 vmid;
+
+	for (i = 0; i < N_VMIDS; i++) {
+		KUNIT_ASSERT_EQ(test, vgpu_vm_get_vmid(&m->vm[i]), 0);
+		vmid = m->vm[i].vmid;
+		KUNIT_ASSERT_GE(test, vmid, VGPU_FIRST_KFD_VMID);
+		KUNIT_ASSERT_LE(test, vmid, VGPU_LAST_KFD_VMID);
+		KUNIT_ASSERT_FALSE(test, __test_and_set_bit(vmid, &seen));
+	}
+	KUNIT_EXPECT_EQ(test, vgpu_vm_get_vmid(&m->vm[i]), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, m->vm[i].vmid, 0);
+	vmid = m->vm[4].vmid;
+	vgpu_vm_put_vmid(&m->vm[4]);
+	KUNIT_EXPECT_EQ(test, vgpu_vm_get_vmid(&m->vm[i]), 0);
+	KUNIT_EXPECT_EQ(test, m->vm[i].vmid, vmid);
+}
+
+static void vmid_context(struct kunit *test)
+{
+	struct vmid_mock *m = vmid_mock_new(test);
+	struct vgpu_vm *vm = &m->vm[7];
+	u8 vmid;
+
+	KUNIT_ASSERT_EQ(test, vgpu_vm_get_vmid(vm), 0);
+	vmid = vm->vmid;
+	KUNIT_EXPECT_EQ(test, vmid_root(m, vmid), 8 * PAGE_SIZE | 1);
+	KUNIT_EXPECT_EQ(test, m->mock->regs[IH_VMID_LUT(vmid)], 7);
+	vgpu_vm_put_vmid(vm);
+	KUNIT_EXPECT_EQ(test, vm->vmid, 0);
+	KUNIT_EXPECT_EQ(test, vmid_root(m, vmid), 0);
+	KUNIT_EXPECT_EQ(test, m->mock->regs[IH_VMID_LUT(vmid)], 0);
+}
+
+static void vmid_twice(struct kunit *test)
+{
+	struct vmid_mock *m = vmid_mock_new(test);
+	u8 vmid;
+
+	KUNIT_ASSERT_EQ(test, vgpu_vm_get_vmid(&m->vm[1]), 0);
+	vmid = m->vm[1].vmid;
+	KUNIT_EXPECT_EQ(test, vgpu_vm_get_vmid(&m->vm[1]), 0);
+	KUNIT_EXPECT_EQ(test, m->vm[1].vmid, vmid);
+	vgpu_vm_put_vmid(&m->vm[1]);
+	KUNIT_EXPECT_EQ(test, m->vm[1].vmid, 0);
+	/* A second put is of nothing. */
+	KUNIT_ASSERT_EQ(test, vgpu_vm_get_vmid(&m->vm[2]), 0);
+	vgpu_vm_put_vmid(&m->vm[1]);
+	KUNIT_EXPECT_EQ(test, vmid_root(m, m->vm[2].vmid), 3 * PAGE_SIZE | 1);
+}
+
+/* Render nodes share two of their own; KFD's are not theirs. */
+static void vmid_graphics(struct kunit *test)
+{
+	struct vmid_mock *m = vmid_mock_new(test);
+	unsigned int i;
+
+	for (i = 0; i < 3; i++)
+		m->vm[i].compute = false;
+	for (i = 0; i < 2; i++) {
+		KUNIT_ASSERT_EQ(test, vgpu_vm_get_vmid(&m->vm[i]), 0);
+		KUNIT_EXPECT_LE(test, m->vm[i].vmid, VGPU_LAST_GFX_VMID);
+	}
+	KUNIT_EXPECT_NE(test, m->vm[0].vmid, m->vm[1].vmid);
+	KUNIT_EXPECT_EQ(test, vgpu_vm_get_vmid(&m->vm[2]), -ENOSPC);
+	KUNIT_ASSERT_EQ(test, vgpu_vm_get_vmid(&m->vm[3]), 0);
+	KUNIT_EXPECT_GE(test, m->vm[3].vmid, VGPU_FIRST_KFD_VMID);
+}
+
+/* Tables that were lost with VRAM never come near the hardware again. */
+static void vmid_vram_lost(struct kunit *test)
+{
+	struct vmid_mock *m = vmid_mock_new(test);
+	unsigned int i;
+
+	atomic_inc(&m->mock->vdev.hw.vram_epoch);
+	KUNIT_EXPECT_EQ(test, vgpu_vm_get_vmid(&m->vm[3]), -ECANCELED);
+	KUNIT_EXPECT_EQ(test, m->vm[3].vmid, 0);
+	for (i = 1; i < VGPU_NUM_VMIDS; i++)
+		KUNIT_EXPECT_EQ(test, vmid_root(m, i), 0);
+}
+
+static void vmid_random(struct kunit *test)
+{
+	struct vmid_mock *m = vmid_mock_new(test);
+	struct vgpu_vm *owner[VGPU_NUM_VMIDS] = {};
+	unsigned int round, i, n = 0;
+
+	for (round = 0; round < ROUNDS; round++) {
+		struct vgpu_vm *vm = &m->vm[vgpu_mock_random(m->mock, N_VMS)];
+
+		if (vm->vmid) {
+			owner[vm->vmid] = NULL;
+			n--;
+			vgpu_vm_put_vmid(vm);
+		} else {
+			KUNIT_ASSERT_EQ(test, vgpu_vm_get_vmid(vm),
+					n < N_VMIDS ? 0 : -ENOSPC);
+			if (vm->vmid) {
+				KUNIT_ASSERT_NULL(test, owner[vm->vmid]);
+				owner[vm->vmid] = vm;
+				n++;
+			}
+		}
+		for (i = 1; i < VGPU_NUM_VMIDS; i++)
+			KUNIT_ASSERT_EQ(test, vmid_root(m, i), owner[i] ?
+					(owner[i]->pasid + 1) * PAGE_SIZE | 1 :
+					0);
+	}
+}
+
+/* All PASIDs that are left: none twice, none 0, and an end. */
+static void pasid_exhaust(struct kunit *test)
+{
+	unsigned long *mine = kunit_kzalloc(test, BITS_TO_LONGS(SZ_64K) *
+					    sizeof(long), GFP_KERNEL);
+	unsigned int n = 0, pasid;
+	int ret;
+
+	KUNIT_ASSERT_NOT_NULL(test, mine);
+	for (;;) {
+		ret = vgpu_pasid_alloc();
+		if (ret < 0)
+			break;
+		if (!ret || ret >= SZ_64K || __test_and_set_bit(ret, mine)) {
+			KUNIT_FAIL(test, "PASID %d", ret);
+			break;
+		}
+		n++;
+	}
+	KUNIT_EXPECT_EQ(test, ret, -ENOSPC);
+	/* Processes that are alive have the others. */
+	KUNIT_EXPECT_GT(test, n, SZ_64K - 1000);
+	for_each_set_bit(pasid, mine, SZ_64K)
+		vgpu_pasid_free(pasid);
+}
+
+static void pasid_reuse(struct kunit *test)
+{
+	struct rnd_state rnd;
+	int pasid[64] = {};
+	unsigned int i, k, n;
+
+	vgpu_test_rnd(test, &rnd);
+	for (i = 0; i < ROUNDS; i++) {
+		n = vgpu_test_random(&rnd, ARRAY_SIZE(pasid));
+		if (pasid[n]) {
+			vgpu_pasid_free(pasid[n]);
+			pasid[n] = 0;
+			continue;
+		}
+		pasid[n] = vgpu_pasid_alloc();
+		KUNIT_ASSERT_GT(test, pasid[n], 0);
+		for (k = 0; k < ARRAY_SIZE(pasid); k++)
+			KUNIT_ASSERT_FALSE(test, k != n &&
+					   pasid[k] == pasid[n]);
+	}
+	for (i = 0; i < ARRAY_SIZE(pasid); i++)
+		if (pasid[i])
+			vgpu_pasid_free(pasid[i]);
+}
+
+static struct kunit_case vmid_cases[] = {
+	KUNIT_CASE(vmid_exhaust),
+	KUNIT_CASE(vmid_context),
+	KUNIT_CASE(vmid_twice),
+	KUNIT_CASE(vmid_graphics),
+	KUNIT_CASE(vmid_vram_lost),
+	KUNIT_CASE(vmid_random),
+	KUNIT_CASE(pasid_exhaust),
+	KUNIT_CASE(pasid_reuse),
+	{}
+};
+
+static struct kunit_suite vmid_suite = {
+	.name = "vgpu_vmid",
+	.test_cases = vmid_cases,
+};
+
+kunit_test_suite(vmid_suite);

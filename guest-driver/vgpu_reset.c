@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Recovery of a device: one work item, one state machine (docs/driver.md,
+ * "Recovery"). Rooms say what is wrong (vgpu_hw.recover); what is done about it
+ * is decided here.
+ *
+ *	GART		the table is written again
+ *	rings		soft recovery: the kernel's rings start again at the first
+ *			job that is not done; failing that, the engine is reset
+ *	engine		that engine is reset; failing that, the device
+ *	device		mode-1 reset; failing that, the engines are given up
+ *
+ * The worker is on the way to fences: it does not allocate, and takes no
+ * reservation.
+ */
+#include <linux/ktime.h>
+
+#include "kfd/kfd_priv.h"
+#include "kfd/kfd_smi.h"
+#include "vgpu_device.h"
+#include "vgpu_drv.h"
+#include "vgpu_trace.h"
+
+/* Device resets after which no engine did better. */
+#define RESET_DEVICE_TRIES	2u
+
+/* Any context. */
+static bool reset_request(struct vgpu_device *vdev, unsigned long what)
+{
+	struct vgpu_reset *reset = &vdev->reset;
+	bool enabled;
+
+	rcu_read_lock();
+	enabled = READ_ONCE(reset->enabled);
+	if (enabled) {
+		atomic64_cmpxchg(&reset->since, 0, ktime_get_ns());
+		atomic_or(what, &reset->pending);
+		queue_work(reset->wq, &reset->work);
+	}
+	rcu_read_unlock();
+	return enabled;
+}
+
+static void reset_gart(struct vgpu_device *vdev)
+{
+	unsigned long cams = atomic_xchg(&vdev->hw.gart_cam, 0);
+	unsigned int i;
+
+	vgpu_gart_restore(vdev);
+	vgpu_gart_flush(vdev);
+	vgpu_gtt_mgr_recover(vdev);
+	vgpu_stat_add(&vdev->hw, VGPU_STAT_GART_RECOVERIES, 1);
+	for_each_set_bit(i, &cams, VGPU_RETRY_CAM_SLOTS)
+		vgpu_ih_cam_ack(vdev, i);
+}
+
+/* Returns the engines that do not let go of the kernel's ring. */
+static unsigned long reset_park_rings(struct vgpu_device *vdev)
+{
+	unsigned long bad = 0;
+	unsigned int i;
+
+	for (i = 0; i < VGPU_NUM_SDMA; i++)
+		if (!vgpu_sdma_ring_park(vdev, i))
+			bad |= VGPU_RECOVER_ENGINE(i);
+	return bad;
+}
+
+static void reset_unpark(struct vgpu_device *vdev, unsigned int engine,
+			 unsigned long *dead, bool vram_lost)
+{
+	*dead = vgpu_sdma_unpark(vdev, engine, *dead, vram_lost);
+	vgpu_stat_add(&vdev->hw, VGPU_STAT_QUEUES_STOPPED, hweight_long(*dead));
+}
+
+/*
+ * kfd/ takes locks whose holders may wait for engines, to clear memory or to
+ * write page tables. So it is told when all run again, and not by the worker,
+ * which is needed if one fails again.
+ */
+static void reset_tell_work(struct work_struct *work)
+{
+	struct vgpu_reset *reset = container_of(work, struct vgpu_reset,
+						tell_work);
+	struct vgpu_device *vdev = container_of(reset, struct vgpu_device,
+						reset);
+	unsigned long engines = atomic_xchg(&reset->tell, 0);
+	unsigned int i;
+
+	for (i = 0; i <= VGPU_ENGINE_CP; i++)
+		if (engines & VGPU_RECOVER_ENGINE(i))
+			kfd_engine_recovered(vdev, i);
+}
+
+static void reset_tell_kfd(struct vgpu_device *vdev, unsigned long engines)
+{
+	atomic_or(engines, &vdev->reset.tell);
+	queue_work(system_wq, &vdev->reset.tell_work);
+}
+
+/* Engines that are parked already have their bit in @parked. */
+static void reset_device(struct vgpu_device *vdev, unsigned long parked,
+			 unsigned long *dead, const char *reason)
+{
+	bool lost = false;
+	unsigned int i;
+
+	kfd_smi_reset(vdev, false, reason);
+	for (i = 0; i < VGPU_NUM_SDMA; i++)
+		if (!(parked & VGPU_RECOVER_ENGINE(i)))
+			vgpu_sdma_park(vdev, i, &dead[i]);
+	vgpu_cp_park(vdev);
+
+	if (vdev->reset.device_tries++ >= RESET_DEVICE_TRIES ||
+	    vgpu_hw_reset(vdev, &lost)) {
+		drm_err(&vdev->drm,
+			"device cannot be recovered: SDMA engines are given up\n");
+		vgpu_sdma_give_up(vdev);
+		vgpu_stat_add(&vdev->hw, VGPU_STAT_RECOVERY_FAILURES, 1);
+		return;
+	}
+	vgpu_gtt_mgr_recover(vdev);
+	vgpu_sdma_faults_over(vdev);
+	for (i = 0; i < VGPU_NUM_SDMA; i++)
+		reset_unpark(vdev, i, &dead[i], lost);
+	vgpu_cp_unpark(vdev, lost);
+	reset_tell_kfd(vdev, VGPU_RECOVER_ENGINES |
+			     VGPU_RECOVER_ENGINE(VGPU_ENGINE_CP));
+	kfd_smi_reset(vdev, true, reason);
+	drm_info(&vdev->drm, "device was reset, VRAM %s\n",
+		 lost ? "lost" : "kept");
+	if (lost)
+		drm_err(&vdev->drm, "VRAM was lost with %u BOs\n",
+			vgpu_vram_mgr_mark_lost(vdev));
+}
+
+static const char *reset_reason(unsigned long what)
+{
+	if (what & VGPU_RECOVER_DEVICE)
+		return "reset of the device asked for";
+	if (what & VGPU_RECOVER_RINGS)
+		return "fault of VMID 0";
+	return (what & VGPU_RECOVER_ENGINES) == VGPU_RECOVER_ENGINE(0) ?
+	       "sdma0 failed" : "sdma1 failed";
+}
+
+static void reset_work(struct work_struct *work)
+{
+	struct vgpu_reset *reset = container_of(work, struct vgpu_reset, work);
+	struct vgpu_device *vdev = container_of(reset, struct vgpu_device,
+						reset);
+	unsigned long dead[VGPU_NUM_SDMA] = { };
+	unsigned long what = atomic_xchg(&reset->pending, 0);
+	unsigned long parked = 0;
+	u64 since;
+	unsigned int i;
+
+	/* Where the device is gone, an engine's reset would seem to help. */
+	if (!vgpu_hw_present(vdev))
+		what |= VGPU_RECOVER_DEVICE;
+	trace_vgpu_reset_begin(what, vgpu_rreg(vdev, VGPU_FAULT_SERIAL));
+	if (what & (VGPU_RECOVER_RINGS | VGPU_RECOVER_ENGINES |
+		    VGPU_RECOVER_DEVICE))
+		vgpu_dump_take(vdev, reset_reason(what));
+	if (what & VGPU_RECOVER_GART)
+		reset_gart(vdev);
+	if (what & VGPU_RECOVER_RINGS)
+		what |= reset_park_rings(vdev);
+	for (i = 0; i < VGPU_NUM_SDMA; i++) {
+		if (!(what & VGPU_RECOVER_ENGINE(i)))
+			continue;
+		vgpu_sdma_park(vdev, i, &dead[i]);
+		parked |= VGPU_RECOVER_ENGINE(i);
+		atomic_inc(&reset->resets);
+		if (vgpu_sdma_engine_reset(vdev, i))
+			what |= VGPU_RECOVER_DEVICE;
+		else
+			reset->device_tries = 0;
+	}
+	if (what & VGPU_RECOVER_DEVICE) {
+		atomic_inc(&reset->resets);
+		reset_device(vdev, parked, dead, reset_reason(what));
+	} else {
+		if (what & VGPU_RECOVER_RINGS ||
+		    parked == VGPU_RECOVER_ENGINES)
+			vgpu_sdma_faults_over(vdev);
+		for (i = 0; i < VGPU_NUM_SDMA; i++) {
+			if (parked & VGPU_RECOVER_ENGINE(i))
+				reset_unpark(vdev, i, &dead[i], false);
+			else if (what & VGPU_RECOVER_RINGS &&
+				 READ_ONCE(vdev->hw.sdma[i].ready))
+				vgpu_sdma_ring_unpark(vdev, i, false);
+		}
+		if (parked)
+			reset_tell_kfd(vdev, parked);
+	}
+
+	since = atomic64_xchg(&reset->since, 0);
+	if (since)
+		atomic64_set(&vdev->hw.stats[VGPU_STAT_RECOVERY_US],
+			     div_u64(ktime_get_ns() - since, NSEC_PER_USEC));
+	trace_vgpu_reset_end(what, since ? div_u64(ktime_get_ns() - since,
+						   NSEC_PER_USEC) : 0);
+}
+
+/**
+ * vgpu_reset_device() - reset the device, as an operator asks for it
+ * @vdev: device
+ *
+ * Waits until that is done. Return: 0, or -ENODEV if the device goes.
+ */
+int vgpu_reset_device(struct vgpu_device *vdev)
+{
+	struct vgpu_reset *reset = &vdev->reset;
+
+	reset->device_tries = 0;
+	if (!reset_request(vdev, VGPU_RECOVER_DEVICE))
+		return -ENODEV;
+	flush_work(&reset->work);
+	flush_work(&reset->tell_work);
+	return 0;
+}
+
+/**
+ * vgpu_reset_counter() - how often something was reset
+ * @vdev: device
+ *
+ * Any context.
+ *
+ * Return: number of resets of an engine or of the device; what it was before
+ * and after a job's time tells whether the job may have been hit.
+ */
+u32 vgpu_reset_counter(struct vgpu_device *vdev)
+{
+	return atomic_read(&vdev->reset.resets);
+}
+
+/**
+ * vgpu_vram_lost_counter() - how often VRAM was lost
+ * @vdev: device
+ *
+ * Any context.
+ *
+ * Return: number of resets that lost it: AMDGPU_INFO_VRAM_LOST_COUNTER.
+ */
+u32 vgpu_vram_lost_counter(struct vgpu_device *vdev)
+{
+	return atomic_read(&vdev->hw.vram_epoch);
+}
+
+/**
+ * vgpu_reset_init() - be ready to recover
+ * @vdev: device, before vgpu_hw_init()
+ *
+ * Requests are taken after vgpu_reset_start(). Return: 0 or -ENOMEM.
+ */
+int vgpu_reset_init(struct vgpu_device *vdev)
+{
+	struct vgpu_reset *reset = &vdev->reset;
+
+	INIT_WORK(&reset->work, reset_work);
+	INIT_WORK(&reset->tell_work, reset_tell_work);
+	reset->wq = alloc_ordered_workqueue("vgpu-reset", WQ_MEM_RECLAIM);
+	if (!reset->wq)
+		return -ENOMEM;
+	vdev->hw.recover = reset_request;
+	return 0;
+}
+
+/**
+ * vgpu_reset_start() - take requests
+ * @vdev: device, every room of it works
+ */
+void vgpu_reset_start(struct vgpu_device *vdev)
+{
+	WRITE_ONCE(vdev->reset.enabled, true);
+}
+
+/**
+ * vgpu_reset_stop() - take no more requests
+ * @vdev: device
+ *
+ * No recovery is under way any more when it returns. What fails afterwards is
+ * done by the CPU.
+ */
+void vgpu_reset_stop(struct vgpu_device *vdev)
+{
+	WRITE_ONCE(vdev->reset.enabled, false);
+	synchronize_rcu();
+	flush_workqueue(vdev->reset.wq);
+	flush_work(&vdev->reset.tell_work);
+}
+
+/**
+ * vgpu_reset_fini() - undo vgpu_reset_init()
+ * @vdev: device, vgpu_reset_stop() has been called if it was started
+ */
+void vgpu_reset_fini(struct vgpu_device *vdev)
+{
+	destroy_workqueue(vdev->reset.wq);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What vgpu_pt.c and vgpu_pt_tree.c share. */
+#ifndef VGPU_PT_PRIV_H
+#define VGPU_PT_PRIV_H
+
+#include <linux/bitmap.h>
+#include <linux/list.h>
+
+#include "vgpu_pt.h"
+
+#define PT_INDEX_MASK		(VGPU_PT_ENTRIES - 1)
+#define LEAF_PAGES		((u64)VGPU_PT_ENTRIES)	/* of a PDB0 leaf */
+#define LAST_PAGE		(BIT_ULL(VGPU_VA_BITS - VGPU_PAGE_SHIFT) - 1)
+
+/**
+ * struct vgpu_pt_table - what the driver knows of a table
+ * @mem: the table
+ * @level: VGPU_LEVEL_*
+ * @first: first page that it translates
+ * @parent: the table that points to it; NULL: the root
+ * @empty_link: in vgpu_pt.empty: it was empty once
+ * @children: how many there are in @child
+ * @valid: entries that are leaves: not zero, and no pointers
+ * @leaf: values of the leaves, in VGPU_LEVEL_PDB0
+ * @child: tables that the entries point to, above VGPU_LEVEL_PTB
+ */
+struct vgpu_pt_table {
+	struct vgpu_pt_mem mem;
+	unsigned int level;
+	unsigned int children;
+	u64 first;
+	struct vgpu_pt_table *parent;
+	struct list_head empty_link;
+	DECLARE_BITMAP(valid, VGPU_PT_ENTRIES);
+	u64 *leaf;
+	struct vgpu_pt_table *child[];
+};
+
+static inline unsigned int pt_index(u64 page, unsigned int level)
+{
+	return page >> (VGPU_PT_SHIFT * level) & PT_INDEX_MASK;
+}
+
+/* Pages from @page to the end of what its entry at @level covers. */
+static inline u64 pt_pages_left(u64 page, unsigned int level)
+{
+	u64 span = 1ull << (VGPU_PT_SHIFT * level);
+
+	return span - (page & (span - 1));
+}
+
+/* vgpu_pt.c */
+void vgpu_pt_set(struct vgpu_pt *pt, struct vgpu_pt_table *table,
+		 unsigned int index, unsigned int n, u64 value, u64 step);
+void vgpu_pt_set_pointer(struct vgpu_pt *pt, struct vgpu_pt_table *table,
+			 unsigned int index);
+
+/* vgpu_pt_tree.c */
+struct vgpu_pt_table *vgpu_pt_find_pdb0(const struct vgpu_pt *pt, u64 page,
+					u64 *skip);
+void vgpu_pt_note_empty(struct vgpu_pt *pt, struct vgpu_pt_table *table);
+
+#endif /* VGPU_PT_PRIV_H */

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The tree of page tables: how it grows and shrinks.
+ *
+ * A table that gets empty stays where it is, so that clearing entries, which
+ * notifiers do, frees nothing; it is put on a list. vgpu_pt_trim() takes those
+ * that are still empty out of the tree.
+ */
+#include <linux/slab.h>
+
+#include <kunit/visibility.h>
+
+#include "vgpu_pt_priv.h"
+
+/* Pages that a table of @level translates. */
+static u64 pt_table_pages(unsigned int level)
+{
+	return 1ull << (VGPU_PT_SHIFT * (level + 1));
+}
+
+static bool pt_is_empty(const struct vgpu_pt_table *table)
+{
+	if (table->level > VGPU_LEVEL_PTB)
+		return !table->children;
+	/* A PTB behind a leaf is needed to take that apart. */
+	return bitmap_empty(table->valid, VGPU_PT_ENTRIES) &&
+	       !test_bit(pt_index(table->first, table->level + 1),
+			 table->parent->valid);
+}
+
+/**
+ * vgpu_pt_note_empty() - remember a table that may be empty
+ * @pt: tree, locked
+ * @table: any but the root
+ */
+void vgpu_pt_note_empty(struct vgpu_pt *pt, struct vgpu_pt_table *table)
+{
+	if (list_empty(&table->empty_link) && pt_is_empty(table))
+		list_add_tail(&table->empty_link, &pt->empty);
+}
+
+static struct vgpu_pt_table *pt_table_new(struct vgpu_pt *pt,
+					  unsigned int level, u64 page)
+{
+	size_t children = level > VGPU_LEVEL_PTB ? VGPU_PT_ENTRIES : 0;
+	struct vgpu_pt_table *table;
+	int ret;
+
+	table = kzalloc(struct_size(table, child, children), GFP_KERNEL);
+	if (!table)
+		return ERR_PTR(-ENOMEM);
+	table->level = level;
+	table->first = ALIGN_DOWN(page, pt_table_pages(level));
+	INIT_LIST_HEAD(&table->empty_link);
+	ret = -ENOMEM;
+	if (level == VGPU_LEVEL_PDB0) {
+		table->leaf = kcalloc(VGPU_PT_ENTRIES, sizeof(*table->leaf),
+				      GFP_KERNEL);
+		if (!table->leaf)
+			goto err;
+	}
+	ret = pt->ops->alloc(pt, &table->mem);
+	if (ret)
+		goto err;
+	return table;
+
+err:
+	kfree(table->leaf);
+	kfree(table);
+	return ERR_PTR(ret);
+}
+
+static void pt_table_free(struct vgpu_pt_table *table)
+{
+	kfree(table->leaf);
+	kfree(table);
+}
+
+static void pt_tree_free(struct vgpu_pt_table *table)
+{
+	unsigned int i;
+
+	if (table->level > VGPU_LEVEL_PTB)
+		for (i = 0; i < VGPU_PT_ENTRIES; i++)
+			if (table->child[i])
+				pt_tree_free(table->child[i]);
+	pt_table_free(table);
+}
+
+/**
+ * vgpu_pt_init() - an empty tree
+ * @pt: tree
+ * @ops: backend
+ * @vram_base: see struct vgpu_pt
+ *
+ * Return: 0 or what the backend's alloc returned.
+ */
+int vgpu_pt_init(struct vgpu_pt *pt, const struct vgpu_pt_ops *ops,
+		 u64 vram_base)
+{
+	*pt = (struct vgpu_pt) { .ops = ops, .vram_base = vram_base };
+	INIT_LIST_HEAD(&pt->empty);
+	pt->root = pt_table_new(pt, VGPU_LEVEL_PDB2, 0);
+	if (IS_ERR(pt->root)) {
+		int ret = PTR_ERR(pt->root);
+
+		pt->root = NULL;
+		return ret;
+	}
+	return 0;
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_init);
+
+/**
+ * vgpu_pt_fini() - forget the tree
+ * @pt: tree; no hardware walks it
+ *
+ * The tables' memory is the backend's to take back.
+ */
+void vgpu_pt_fini(struct vgpu_pt *pt)
+{
+	if (pt->root)
+		pt_tree_free(pt->root);
+	pt->root = NULL;
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_fini);
+
+/**
+ * vgpu_pt_root_addr() - where the hardware finds the root
+ * @pt: tree
+ *
+ * Return: its offset in VRAM.
+ */
+u64 vgpu_pt_root_addr(const struct vgpu_pt *pt)
+{
+	return pt->root->mem.addr;
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_root_addr);
+
+/* The table below @table that translates @page; made if it is missing. */
+static struct vgpu_pt_table *pt_child_get(struct vgpu_pt *pt,
+					  struct vgpu_pt_table *table, u64 page)
+{
+	unsigned int index = pt_index(page, table->level);
+	struct vgpu_pt_table *child = table->child[index];
+
+	if (child)
+		return child;
+	child = pt_table_new(pt, table->level - 1, page);
+	if (IS_ERR(child))
+		return child;
+	child->parent = table;
+
+	/* The new table is zero for the hardware before it can be found. */
+	wmb();
+	pt->ops->lock(pt);
+	table->child[index] = child;
+	table->children++;
+	vgpu_pt_note_empty(pt, child);
+	vgpu_pt_set_pointer(pt, table, index);
+	pt->ops->unlock(pt);
+	return child;
+}
+
+/**
+ * vgpu_pt_reserve() - make the tables for some pages
+ * @pt: tree; nobody else may be in here
+ * @first: first page
+ * @last: last page, within the address space
+ *
+ * Entries in the pages can be written afterwards without allocating.
+ *
+ * Return: 0 or -ENOMEM; tables made by then stay, empty.
+ */
+int vgpu_pt_reserve(struct vgpu_pt *pt, u64 first, u64 last)
+{
+	u64 page = first;
+
+	if (WARN_ON_ONCE(last > LAST_PAGE))
+		return -EINVAL;
+
+	while (page <= last) {
+		struct vgpu_pt_table *table = pt->root;
+
+		while (table->level > VGPU_LEVEL_PTB) {
+			table = pt_child_get(pt, table, page);
+			if (IS_ERR(table))
+				return PTR_ERR(table);
+		}
+		page += pt_pages_left(page, VGPU_LEVEL_PDB0);
+	}
+	return 0;
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_reserve);
+
+/**
+ * vgpu_pt_find_pdb0() - the PDB0 table that translates a page
+ * @pt: tree, locked
+ * @page: page
+ * @skip: without such a table: for how many pages from @page on there is none
+ *
+ * Return: the table or NULL.
+ */
+struct vgpu_pt_table *vgpu_pt_find_pdb0(const struct vgpu_pt *pt, u64 page,
+					u64 *skip)
+{
+	struct vgpu_pt_table *table = pt->root;
+
+	while (table->level > VGPU_LEVEL_PDB0) {
+		unsigned int level = table->level;
+
+		table = table->child[pt_index(page, level)];
+		if (!table) {
+			*skip = pt_pages_left(page, level);
+			return NULL;
+		}
+	}
+	return table;
+}
+
+static void pt_table_rebuild(struct vgpu_pt *pt, struct vgpu_pt_table *table)
+{
+	unsigned int i;
+
+	bitmap_zero(table->valid, VGPU_PT_ENTRIES);
+	vgpu_pt_set(pt, table, 0, VGPU_PT_ENTRIES, 0, 0);
+	if (table->level > VGPU_LEVEL_PTB)
+		for (i = 0; i < VGPU_PT_ENTRIES; i++) {
+			if (!table->child[i])
+				continue;
+			pt_table_rebuild(pt, table->child[i]);
+			vgpu_pt_set_pointer(pt, table, i);
+		}
+	if (table->parent)
+		vgpu_pt_note_empty(pt, table);
+}
+
+/**
+ * vgpu_pt_rebuild() - write all tables anew, without leaves
+ * @pt: tree, locked; no hardware walks it
+ *
+ * For when the tables' memory has lost what it held. Neither allocates nor
+ * fails.
+ */
+void vgpu_pt_rebuild(struct vgpu_pt *pt)
+{
+	pt_table_rebuild(pt, pt->root);
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_rebuild);
+
+/* Out of the tree, as are the tables above that are empty then. */
+static void pt_unlink(struct vgpu_pt *pt, struct vgpu_pt_table *table,
+		      struct list_head *out)
+{
+	while (table->parent && pt_is_empty(table)) {
+		struct vgpu_pt_table *parent = table->parent;
+		unsigned int index = pt_index(table->first, parent->level);
+
+		parent->child[index] = NULL;
+		parent->children--;
+		vgpu_pt_set(pt, parent, index, 1, 0, 0);
+		list_move_tail(&table->empty_link, out);
+		table = parent;
+	}
+}
+
+/**
+ * vgpu_pt_trim() - take tables that are empty out of the tree
+ * @pt: tree, locked; nobody else is in vgpu_pt_reserve()
+ * @keep: are entries of these pages going to be written without
+ *        vgpu_pt_reserve()? Then their tables stay
+ * @out: a list that gets them, for vgpu_pt_free(). Until the TLB has been
+ *       flushed the hardware may walk them
+ */
+void vgpu_pt_trim(struct vgpu_pt *pt,
+		  bool (*keep)(struct vgpu_pt *pt, u64 first, u64 last),
+		  struct list_head *out)
+{
+	struct vgpu_pt_table *table;
+	LIST_HEAD(kept);
+
+	while ((table = list_first_entry_or_null(&pt->empty,
+						 struct vgpu_pt_table,
+						 empty_link))) {
+		u64 last = table->first + pt_table_pages(table->level) - 1;
+
+		if (!pt_is_empty(table))
+			list_del_init(&table->empty_link);
+		else if (keep(pt, table->first, last))
+			list_move_tail(&table->empty_link, &kept);
+		else
+			pt_unlink(pt, table, out);
+	}
+	list_splice(&kept, &pt->empty);
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_trim);
+
+/**
+ * vgpu_pt_free() - free what vgpu_pt_trim() left
+ * @pt: tree
+ * @out: the list; the TLB has been flushed since
+ */
+void vgpu_pt_free(struct vgpu_pt *pt, struct list_head *out)
+{
+	struct vgpu_pt_table *table, *next;
+
+	list_for_each_entry_safe(table, next, out, empty_link) {
+		pt->ops->free(pt, &table->mem);
+		pt_table_free(table);
+	}
+	INIT_LIST_HEAD(out);
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_free);

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Page-table entries as SDMA packets: runs that one packet generates, and
+ * scattered ones, with their data in the packet. Nothing here allocates once
+ * there is a job, or knows locks or the device.
+ */
+#include <linux/mm.h>
+#include <linux/overflow.h>
+
+#include <kunit/visibility.h>
+
+#include "vgpu/bits.h"
+#include "vgpu/sdma_packets.h"
+#include "../hw/vgpu_hw.h"
+#include "vgpu_vm_job.h"
+
+/* Runs of which PTEPDE is shorter than their data: 10 dwords. */
+#define RUN_MIN		5u
+
+/**
+ * vgpu_vm_job_new() - room for packets
+ * @ndw: dwords
+ *
+ * To be freed by kvfree().
+ *
+ * Return: an empty job, or NULL.
+ */
+struct vgpu_vm_job *vgpu_vm_job_new(unsigned int ndw)
+{
+	struct vgpu_vm_job *job;
+
+	job = kvmalloc(struct_size(job, dw, ndw), GFP_KERNEL);
+	if (job) {
+		job->size = ndw;
+		vgpu_vm_job_reset(job);
+	}
+	return job;
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_job_new);
+
+/**
+ * vgpu_vm_job_reset() - forget the packets
+ * @job: job
+ */
+void vgpu_vm_job_reset(struct vgpu_vm_job *job)
+{
+	job->ndw = 0;
+	job->open = job->size;
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_job_reset);
+
+/**
+ * vgpu_vm_job_full() - is there no room for a step of the page tables?
+ * @job: job
+ *
+ * Return: true if it has to be submitted first.
+ */
+bool vgpu_vm_job_full(const struct vgpu_vm_job *job)
+{
+	return job->ndw + VGPU_PT_STEP_WRITES * VGPU_VM_WRITE_DWORDS >
+	       job->size;
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_job_full);
+
+/* Data, behind that of the packet before if it goes on there. */
+static void job_data(struct vgpu_vm_job *job, u64 mc, unsigned int n,
+		     u64 value, u64 step)
+{
+	u32 *dw = job->dw;
+
+	if (job->open >= job->ndw || job->next != mc) {
+		job->open = job->ndw;
+		dw[job->ndw++] = SDMA_PKT(SDMA_OP_WRITE,
+					  SDMA_SUBOP_WRITE_LINEAR);
+		dw[job->ndw++] = lower_32_bits(mc);
+		dw[job->ndw++] = upper_32_bits(mc);
+		job->ndw++;
+	}
+	job->next = mc + n * sizeof(u64);
+	for (; n; n--, value += step) {
+		dw[job->ndw++] = lower_32_bits(value);
+		dw[job->ndw++] = upper_32_bits(value);
+	}
+	dw[job->open + 3] = VGPU_PREP(SDMA_WRITE_LINEAR_DW3__COUNT,
+				      job->ndw - job->open -
+				      SDMA_WRITE_LINEAR_DWORDS - 1);
+}
+
+/**
+ * vgpu_vm_job_write() - write consecutive entries
+ * @job: job, not full
+ * @mc: MC address of the first
+ * @n: their number, 1 to VGPU_PT_ENTRIES
+ * @value: the first one
+ * @step: what each next one is greater by; multiple of a page
+ */
+void vgpu_vm_job_write(struct vgpu_vm_job *job, u64 mc, unsigned int n,
+		       u64 value, u64 step)
+{
+	if (WARN_ON_ONCE(job->ndw + VGPU_VM_WRITE_DWORDS > job->size))
+		return;
+	if (n < RUN_MIN) {
+		job_data(job, mc, n, value, step);
+		return;
+	}
+	job->open = job->size;
+	job->ndw += vgpu_sdma_emit_ptepde(job->dw + job->ndw, mc,
+					  value & ~VGPU_PTE_ADDR,
+					  value & VGPU_PTE_ADDR, step, n);
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_job_write);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Packets that write page-table entries. */
+#ifndef VGPU_VM_JOB_H
+#define VGPU_VM_JOB_H
+
+#include "vgpu_pt.h"
+
+/* One write of vgpu_vm_job_write() is at most this long. */
+#define VGPU_VM_WRITE_DWORDS	12u
+
+/**
+ * struct vgpu_vm_job - packets that are being collected
+ * @size: room in @dw
+ * @ndw: dwords used
+ * @open: where the WRITE_LINEAR packet begins that is the last one; behind
+ *        @ndw: the last one is another
+ * @next: the address behind what it writes
+ * @dw: packets
+ */
+struct vgpu_vm_job {
+	unsigned int size;
+	unsigned int ndw;
+	unsigned int open;
+	u64 next;
+	u32 dw[];
+};
+
+struct vgpu_vm_job *vgpu_vm_job_new(unsigned int ndw);
+void vgpu_vm_job_reset(struct vgpu_vm_job *job);
+bool vgpu_vm_job_full(const struct vgpu_vm_job *job);
+void vgpu_vm_job_write(struct vgpu_vm_job *job, u64 mc, unsigned int n,
+		       u64 value, u64 step);
+
+#endif /* VGPU_VM_JOB_H */

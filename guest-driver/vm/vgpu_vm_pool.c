@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * VRAM that page tables are made of: BOs, handed out and taken back in pieces of
+ * 4 KiB. A free piece is zero.
+ */
+#include <linux/bitmap.h>
+#include <linux/slab.h>
+#include <drm/amdgpu_drm.h>
+
+#include "vgpu_vm_priv.h"
+
+/* An address space of one small mapping needs 4 tables. */
+#define POOL_PIECES_FIRST	16u
+#define POOL_PIECES		64u
+
+/**
+ * struct vgpu_vm_pool - a BO of pieces
+ * @link: in vm->pool; those with a free piece come first
+ * @bo: the memory, pinned
+ * @cpu: its address for the CPU
+ * @pieces: how many there are
+ * @used: which of them are tables
+ */
+struct vgpu_vm_pool {
+	struct list_head link;
+	struct vgpu_bo *bo;
+	void __iomem *cpu;
+	unsigned int pieces;
+	DECLARE_BITMAP(used, POOL_PIECES);
+};
+
+static struct vgpu_vm_pool *vm_pool_new(struct vgpu_vm *vm)
+{
+	struct vgpu_vm_pool *pool;
+	void *cpu;
+	int ret;
+
+	pool = kzalloc(sizeof(*pool), GFP_KERNEL);
+	if (!pool)
+		return ERR_PTR(-ENOMEM);
+	pool->pieces = list_empty(&vm->pool) ? POOL_PIECES_FIRST : POOL_PIECES;
+	ret = vgpu_bo_create_kernel(vm->vdev, pool->pieces * VGPU_PAGE_SIZE,
+				    AMDGPU_GEM_DOMAIN_VRAM, &pool->bo, NULL,
+				    &cpu);
+	if (ret) {
+		kfree(pool);
+		return ERR_PTR(ret);
+	}
+	pool->cpu = (void __iomem __force *)cpu;
+	list_add(&pool->link, &vm->pool);
+	return pool;
+}
+
+static void vm_pool_delete(struct vgpu_vm_pool *pool)
+{
+	vgpu_bo_free_kernel(&pool->bo);
+	kfree(pool);
+}
+
+static bool vm_pool_full(const struct vgpu_vm_pool *pool)
+{
+	return bitmap_full(pool->used, pool->pieces);
+}
+
+/**
+ * vgpu_vm_pool_has_room() - is there memory for a table without a new BO?
+ * @vm: address space, alloc_lock held
+ *
+ * Return: true if there is.
+ */
+bool vgpu_vm_pool_has_room(struct vgpu_vm *vm)
+{
+	struct vgpu_vm_pool *pool;
+
+	lockdep_assert_held(&vm->alloc_lock);
+
+	pool = list_first_entry_or_null(&vm->pool, struct vgpu_vm_pool, link);
+	return pool && !vm_pool_full(pool);
+}
+
+/**
+ * vgpu_vm_pool_alloc() - memory for a table
+ * @vm: address space, alloc_lock held
+ * @mem: the memory, zeros
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int vgpu_vm_pool_alloc(struct vgpu_vm *vm, struct vgpu_pt_mem *mem)
+{
+	struct vgpu_vm_pool *pool;
+	unsigned int piece;
+
+	if (vgpu_vm_pool_has_room(vm)) {
+		pool = list_first_entry(&vm->pool, struct vgpu_vm_pool, link);
+	} else {
+		pool = vm_pool_new(vm);
+		if (IS_ERR(pool))
+			return PTR_ERR(pool);
+	}
+	piece = find_first_zero_bit(pool->used, pool->pieces);
+	__set_bit(piece, pool->used);
+	if (vm_pool_full(pool))
+		list_move_tail(&pool->link, &vm->pool);
+	mem->entries = pool->cpu + piece * VGPU_PAGE_SIZE;
+	mem->addr = vgpu_bo_vram_offset(pool->bo) + piece * VGPU_PAGE_SIZE;
+	mem->owner = pool;
+	return 0;
+}
+
+/**
+ * vgpu_vm_pool_free() - take the memory of a table back
+ * @vm: address space, alloc_lock held
+ * @mem: the memory, zeros
+ */
+void vgpu_vm_pool_free(struct vgpu_vm *vm, const struct vgpu_pt_mem *mem)
+{
+	struct vgpu_vm_pool *pool = mem->owner;
+
+	lockdep_assert_held(&vm->alloc_lock);
+
+	__clear_bit(((void __iomem *)mem->entries - pool->cpu) / VGPU_PAGE_SIZE,
+		    pool->used);
+	list_move(&pool->link, &vm->pool);
+}
+
+/**
+ * vgpu_vm_pool_zero() - clear the memory of all tables
+ * @vm: address space, alloc_lock held; no hardware walks it
+ *
+ * That of tables to come, too: VRAM was lost.
+ */
+void vgpu_vm_pool_zero(struct vgpu_vm *vm)
+{
+	struct vgpu_vm_pool *pool;
+
+	lockdep_assert_held(&vm->alloc_lock);
+
+	list_for_each_entry(pool, &vm->pool, link)
+		memset_io(pool->cpu, 0, pool->pieces * VGPU_PAGE_SIZE);
+}
+
+/**
+ * vgpu_vm_pool_take_idle() - BOs without tables
+ * @vm: address space, alloc_lock held
+ * @idle: a list that gets them, for vgpu_vm_pool_delete()
+ */
+void vgpu_vm_pool_take_idle(struct vgpu_vm *vm, struct list_head *idle)
+{
+	struct vgpu_vm_pool *pool, *next;
+
+	lockdep_assert_held(&vm->alloc_lock);
+
+	list_for_each_entry_safe(pool, next, &vm->pool, link)
+		if (bitmap_empty(pool->used, pool->pieces))
+			list_move(&pool->link, idle);
+}
+
+/**
+ * vgpu_vm_pool_delete() - free BOs
+ * @idle: from vgpu_vm_pool_take_idle(), or vm->pool when no hardware walks
+ *        what is in it
+ *
+ * Takes their reservations.
+ */
+void vgpu_vm_pool_delete(struct list_head *idle)
+{
+	struct vgpu_vm_pool *pool, *next;
+
+	list_for_each_entry_safe(pool, next, idle, link)
+		vm_pool_delete(pool);
+	INIT_LIST_HEAD(idle);
+}
+
+/**
+ * vgpu_vm_table_bytes() - what the page tables take of VRAM
+ * @vm: address space
+ *
+ * Takes alloc_lock.
+ *
+ * Return: bytes, of tables in use and of those that are kept for more.
+ */
+u64 vgpu_vm_table_bytes(struct vgpu_vm *vm)
+{
+	struct vgpu_vm_pool *pool;
+	u64 bytes = 0;
+
+	mutex_lock(&vm->alloc_lock);
+	list_for_each_entry(pool, &vm->pool, link)
+		bytes += pool->pieces * VGPU_PAGE_SIZE;
+	mutex_unlock(&vm->alloc_lock);
+	return bytes;
+}

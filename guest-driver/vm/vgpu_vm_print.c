@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0
+/* An address space for the eye: debugfs. */
+#include <linux/dma-resv.h>
+#include <drm/drm_print.h>
+
+#include "vgpu_vm_priv.h"
+
+static const char *vm_place_name(u32 mem_type)
+{
+	switch (mem_type) {
+	case TTM_PL_VRAM:
+		return "vram";
+	case TTM_PL_TT:
+		return "gtt";
+	case VGPU_PL_DOORBELL:
+		return "doorbell";
+	default:
+		return "system";
+	}
+}
+
+/* alloc_lock is inside reservations: a BO that is just moving is said to be. */
+static void vm_print_bo(struct vgpu_vm_bo *vbo, struct drm_printer *p)
+{
+	struct ttm_buffer_object *tbo = &vbo->bo->tbo;
+	const char *place = "moving";
+	bool moved = false;
+
+	if (dma_resv_trylock(tbo->base.resv)) {
+		place = tbo->resource ? vm_place_name(tbo->resource->mem_type) :
+					"nowhere";
+		moved = vbo->moved;
+		dma_resv_unlock(tbo->base.resv);
+	}
+	drm_printf(p, " bo=%p size=%zu offset=%llu in %s%s", vbo->bo,
+		   tbo->base.size, vbo->offset, place,
+		   moved ? " not written" : "");
+}
+
+/**
+ * vgpu_vm_print() - show an address space
+ * @vm: address space
+ * @p: where to
+ *
+ * PASID, VMID (0: the hardware does not know it), VRAM of the tables in bytes,
+ * then every mapping: first and last page, flags of the entries, BO. Takes
+ * alloc_lock, tries reservations.
+ */
+void vgpu_vm_print(struct vgpu_vm *vm, struct drm_printer *p)
+{
+	struct interval_tree_node *node;
+
+	drm_printf(p, "pasid=%u vmid=%u tables=%llu\n", vm->pasid,
+		   READ_ONCE(vm->vmid), vgpu_vm_table_bytes(vm));
+	mutex_lock(&vm->alloc_lock);
+	for (node = interval_tree_iter_first(&vm->bos, 0, ULONG_MAX); node;
+	     node = interval_tree_iter_next(node, 0, ULONG_MAX)) {
+		struct vgpu_vm_bo *vbo = container_of(node, struct vgpu_vm_bo,
+						      pages);
+
+		drm_printf(p, "  [%#lx %#lx] flags=%#llx", node->start,
+			   node->last, vbo->pte_flags);
+		if (vbo->bo)
+			vm_print_bo(vbo, p);
+		drm_puts(p, "\n");
+	}
+	mutex_unlock(&vm->alloc_lock);
+}
