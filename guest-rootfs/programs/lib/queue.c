@@ -34,19 +34,30 @@ uint64_t vg_timestamp(const struct vg_queue *q, unsigned int slot)
 }
 
 /* The doorbell offset KFD returns: mmap cookie and, below 8 KiB, the place. */
-static int map_doorbell(struct vg_queue *q, uint64_t offset)
+void *vg_doorbell_map(struct vg *vg, uint64_t offset, void **page)
 {
 	uint64_t in_slice = offset & (VG_DOORBELL_SLICE - 1);
+	void *p = mmap(NULL, VG_DOORBELL_SLICE, PROT_READ | PROT_WRITE,
+		       MAP_SHARED, vg->kfd, (off_t)(offset - in_slice));
 
-	q->doorbell_page = mmap(NULL, VG_DOORBELL_SLICE,
-				PROT_READ | PROT_WRITE, MAP_SHARED, q->vg->kfd,
-				(off_t)(offset - in_slice));
-	if (q->doorbell_page == MAP_FAILED) {
-		q->doorbell_page = NULL;
-		return vg_fail(-errno, "mmap of the doorbell page");
+	if (p == MAP_FAILED) {
+		vg_fail(-errno, "mmap of the doorbell page");
+		return NULL;
 	}
-	q->doorbell = (void *)((char *)q->doorbell_page + in_slice);
-	return 0;
+	*page = p;
+	return (char *)p + in_slice;
+}
+
+int vg_queue_end(struct vg *vg, uint32_t id, void *page)
+{
+	struct kfd_ioctl_destroy_queue_args args = { .queue_id = id };
+	int r = vg_ioctl(vg, AMDKFD_IOC_DESTROY_QUEUE, &args);
+
+	if (r)
+		vg_fail(r, "DESTROY_QUEUE %u", id);
+	if (page)
+		munmap(page, VG_DOORBELL_SLICE);
+	return r;
 }
 
 int vg_queue_create(struct vg *vg, struct vg_gpu *gpu, uint32_t ring_bytes,
@@ -81,11 +92,12 @@ int vg_queue_create(struct vg *vg, struct vg_gpu *gpu, uint32_t ring_bytes,
 		goto fail;
 	}
 	q->id = args.queue_id;
-	r = map_doorbell(q, args.doorbell_offset);
-	if (!r)
+	q->doorbell = vg_doorbell_map(vg, args.doorbell_offset,
+				      &q->doorbell_page);
+	if (q->doorbell)
 		return 0;
 	vg_queue_destroy(q);
-	return r;
+	return -ENOMEM;
 fail:
 	vg_bo_free(&q->ptrs);
 	vg_bo_free(&q->ring);
@@ -94,16 +106,11 @@ fail:
 
 int vg_queue_destroy(struct vg_queue *q)
 {
-	struct kfd_ioctl_destroy_queue_args args = { .queue_id = q->id };
 	int r, first;
 
 	if (!q->ring.size)
 		return 0;
-	first = vg_ioctl(q->vg, AMDKFD_IOC_DESTROY_QUEUE, &args);
-	if (first)
-		vg_fail(first, "DESTROY_QUEUE %u", q->id);
-	if (q->doorbell_page)
-		munmap(q->doorbell_page, VG_DOORBELL_SLICE);
+	first = vg_queue_end(q->vg, q->id, q->doorbell_page);
 	r = vg_bo_free(&q->ptrs);
 	if (!first)
 		first = r;

@@ -98,18 +98,26 @@ int vg_mem_settle(const struct vg_gpu *gpu, const struct vg_mem_info *base,
 	}
 }
 
+/* @path: 128 bytes. 0 or -errno. */
+static int open_debugfs(const struct vg_gpu *gpu, const char *name, char *path,
+			FILE **f)
+{
+	snprintf(path, 128, DEBUGFS "/dri/%d/%s", gpu->minor, name);
+	if (access(DEBUGFS "/dri", F_OK))
+		mount("debugfs", DEBUGFS, "debugfs", 0, NULL);
+	*f = fopen(path, "re");
+	return *f ? 0 : vg_fail(-errno, "cannot open %s", path);
+}
+
 static int read_counters(const struct vg_gpu *gpu, const char *name,
 			 struct vg_counters *c)
 {
 	char path[128];
 	FILE *f;
+	int ret = open_debugfs(gpu, name, path, &f);
 
-	snprintf(path, sizeof(path), DEBUGFS "/dri/%d/%s", gpu->minor, name);
-	if (access(DEBUGFS "/dri", F_OK))
-		mount("debugfs", DEBUGFS, "debugfs", 0, NULL);
-	f = fopen(path, "re");
-	if (!f)
-		return vg_fail(-errno, "cannot open %s", path);
+	if (ret)
+		return ret;
 	c->n = 0;
 	while (c->n < VG_MAX_COUNTERS &&
 	       fscanf(f, "%31s %lu", c->c[c->n].name, &c->c[c->n].value) == 2)
@@ -138,4 +146,18 @@ uint64_t vg_counter(const struct vg_counters *c, const char *name, bool *found)
 	if (found)
 		*found = i < c->n;
 	return i < c->n ? c->c[i].value : 0;
+}
+
+int vg_gpu_reset(const struct vg_gpu *gpu)
+{
+	char path[128];
+	FILE *f;
+	int ret = open_debugfs(gpu, "amdgpu_gpu_recover", path, &f);
+
+	if (ret)
+		return ret;
+	if (fscanf(f, "%d", &ret) != 1)
+		ret = vg_fail(-EIO, "nothing in %s", path);
+	fclose(f);
+	return ret;
 }

@@ -168,6 +168,13 @@ int vg_queue_create(struct vg *vg, struct vg_gpu *gpu, uint32_t ring_bytes,
 int vg_queue_destroy(struct vg_queue *q);
 
 /*
+ * Of queues of any type. The doorbell at @offset as CREATE_QUEUE told it, or
+ * NULL; @page is what vg_queue_end() unmaps when it destroys queue @id.
+ */
+void *vg_doorbell_map(struct vg *vg, uint64_t offset, void **page);
+int vg_queue_end(struct vg *vg, uint32_t id, void *page);
+
+/*
  * Space for a packet of @dwords in one piece (the end of the ring is filled
  * with NOPs if need be), with the pointer moved on. Submits and waits when
  * the ring is full; NULL when that takes too long.
@@ -201,6 +208,75 @@ int vg_queue_finish(struct vg_queue *q, unsigned int timeout_ms);
 int vg_copy(struct vg_queue *q, void *dst, const void *src, uint64_t bytes);
 int vg_fill(struct vg_queue *q, void *dst, uint32_t value, uint64_t bytes);
 
+/* compute.c */
+
+/**
+ * struct vg_cq - a user-mode compute queue
+ * @ring: GTT BO, a power of two bytes
+ * @ptrs: one page of GTT: rptr, wptr, fence (VG_QUEUE_*)
+ * @eop: end-of-pipe buffer
+ * @save: context save area; queues may share one, as nothing is saved
+ * @aql: packets are AQL's, else PM4
+ * @id: KFD's
+ * @doorbell: 64-bit doorbell
+ * @wptr: dwords written so far, submitted or not; AQL: packets
+ * @seq: last fence value emitted
+ */
+struct vg_cq {
+	struct vg *vg;
+	struct vg_gpu *gpu;
+	struct vg_bo ring, ptrs, eop, *save;
+	bool aql;
+	uint32_t id;
+	void *doorbell_page;
+	volatile uint64_t *doorbell;
+	uint64_t wptr;
+	uint32_t seq;
+};
+
+/*
+ * A context save area of the size that KFD asks for, mapped. @kind:
+ * KFD_IOC_ALLOC_MEM_FLAGS_VRAM or _GTT.
+ */
+int vg_save_area(struct vg *vg, struct vg_gpu *gpu, uint32_t kind,
+		 struct vg_bo *bo);
+int vg_cq_create(struct vg *vg, struct vg_gpu *gpu, struct vg_bo *save,
+		 uint32_t ring_bytes, bool aql, struct vg_cq *q);
+/* Also frees its BOs, but @save; safe on a zeroed structure. */
+int vg_cq_destroy(struct vg_cq *q);
+/* The BOs only, and what CREATE_QUEUE is to be asked for. */
+int vg_cq_prepare(struct vg *vg, struct vg_gpu *gpu, struct vg_bo *save,
+		  uint32_t ring_bytes, bool aql, struct vg_cq *q);
+int vg_cq_release(struct vg_cq *q);
+void vg_cq_args(struct vg_cq *q, struct kfd_ioctl_create_queue_args *args);
+/* UPDATE_QUEUE; without @ring it stops. */
+int vg_cq_update(struct vg_cq *q, const struct vg_bo *ring,
+		 uint32_t percentage);
+/*
+ * Space for a PM4 packet of @dwords in one piece, or for an AQL packet, which is
+ * INVALID and zero: its first dword is to be written last. As
+ * vg_queue_reserve().
+ */
+uint32_t *vg_cq_reserve(struct vg_cq *q, unsigned int dwords);
+void vg_cq_submit(struct vg_cq *q);
+/* Dwords in the ring; AQL: packets done. */
+uint64_t vg_cq_rptr(const struct vg_cq *q);
+
+/* PM4 packets. */
+int vg_pm4_write(struct vg_cq *q, uint64_t dst, const uint32_t *data,
+		 unsigned int dwords);
+/* The queue waits until the dword at @at is @value. */
+int vg_pm4_wait(struct vg_cq *q, uint64_t at, uint32_t value);
+/* @data_sel, @int_sel: PM4_DATA_*, PM4_INT_* */
+int vg_pm4_release(struct vg_cq *q, uint64_t dst, uint64_t data,
+		   unsigned int data_sel, unsigned int int_sel, uint32_t ctxid);
+int vg_cq_emit_fence(struct vg_cq *q);
+/* Until the last fence is in memory. 0 or -ETIMEDOUT. */
+int vg_cq_wait(struct vg_cq *q, unsigned int timeout_ms);
+int vg_cq_finish(struct vg_cq *q, unsigned int timeout_ms);
+/* Until a dword of memory is @value. 0 or -ETIMEDOUT. */
+int vg_wait_word(volatile void *word, uint32_t value, unsigned int timeout_ms);
+
 /* svm.c */
 
 /* At most 16 attributes. @attrs is written back by get. */
@@ -219,6 +295,22 @@ int vg_svm_prefetch(struct vg *vg, const void *addr, uint64_t size,
  * kernel's pagemap tells it), or -errno.
  */
 long vg_pages_in_vram(const void *addr, uint64_t size);
+
+/* pci.c: by the device's name on the bus, as "0000:01:00.0" */
+
+#define VG_PCI_NAME 16
+
+/* Writes to a file of sysfs, procfs or debugfs, in one piece. */
+int vg_put(const char *path, const char *text);
+int vg_pci_name(const struct vg_gpu *gpu, char name[VG_PCI_NAME]);
+/* The driver lets go of the device, or takes it. */
+int vg_pci_unbind(const char *name);
+int vg_pci_bind(const char *name);
+/* The kernel forgets the device, or looks for new ones. */
+int vg_pci_remove(const char *name);
+int vg_pci_rescan(void);
+bool vg_pci_bound(const char *name);
+bool vg_pci_exists(const char *name);
 
 /* memory.c */
 
@@ -276,6 +368,8 @@ int vg_driver_counters(const struct vg_gpu *gpu, struct vg_counters *c);
 int vg_device_counters(const struct vg_gpu *gpu, struct vg_counters *c);
 /* Value of @name; *found (may be NULL) says whether it is there. */
 uint64_t vg_counter(const struct vg_counters *c, const char *name, bool *found);
+/* Resets the device, as an operator would: amdgpu_gpu_recover in debugfs. */
+int vg_gpu_reset(const struct vg_gpu *gpu);
 
 /**
  * struct vg_tally - payload bytes that user queues were asked to move

@@ -2,6 +2,7 @@
 /*
  * The runner behind tap.h.
  */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,9 +11,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <drm/drm.h>
+
 #include "tap.h"
 
 #define CASE_LIMIT_MS	(3 * VG_TIMEOUT_MS)
+#define ROUND_LIMIT_MS	30000
 #define EXIT_SKIP	77
 
 static void diag(const char *fmt, va_list ap)
@@ -71,6 +75,27 @@ bool tap_goes_on(int round, int rounds)
 		begin = vg_now();
 	return round < rounds ||
 	       vg_now() - begin < long_seconds() * 1000000000ull;
+}
+
+/* As many as VGPU_TEST_ROUNDS says, or 0. */
+static unsigned int said_rounds(void)
+{
+	const char *s = getenv("VGPU_TEST_ROUNDS");
+	int n = s ? atoi(s) : 0;
+
+	return n > 0 ? (unsigned int)n : 0;
+}
+
+int tap_rounds(int few, int many)
+{
+	if (said_rounds())
+		return (int)said_rounds();
+	return long_seconds() ? many : few;
+}
+
+static unsigned int longer_ms(void)
+{
+	return 4000 * long_seconds() + ROUND_LIMIT_MS * said_rounds();
 }
 
 int tap_ioctl(int fd, unsigned long request, void *arg)
@@ -136,10 +161,62 @@ void tap_in_child(void (*fn)(void *), void *arg)
 		fn(arg);
 		_exit(0);
 	}
-	status = wait_limited(pid, CASE_LIMIT_MS / 2 + 2000 * long_seconds());
+	status = wait_limited(pid, CASE_LIMIT_MS / 2 + longer_ms() / 2);
 	if (status == EXIT_SKIP << 8)
 		_exit(EXIT_SKIP);
 	CHECK(status == 0, "the child process ended with status 0x%x", status);
+}
+
+char *tap_anon(uint64_t size)
+{
+	char *p = vg_map_anon(size);
+
+	CHECK(p, "%s", vg_error());
+	return p;
+}
+
+int tap_open_vgem(void)
+{
+	char path[40], driver[32];
+	struct drm_version v = { .name = driver };
+	int i, fd;
+
+	CHECK(!system("modprobe vgem"), "modprobe vgem");
+	for (i = 0; i < 8; i++) {
+		snprintf(path, sizeof(path), "/dev/dri/card%d", i);
+		fd = open(path, O_RDWR | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		memset(driver, 0, sizeof(driver));
+		v.name_len = sizeof(driver) - 1;
+		if (!tap_ioctl(fd, DRM_IOCTL_VERSION, &v) &&
+		    !strcmp(driver, "vgem"))
+			return fd;
+		close(fd);
+	}
+	tap_skip("no vgem");
+}
+
+void tap_kill_at_work(void (*fn)(void *), unsigned int us)
+{
+	int fd[2], status;
+	pid_t pid;
+	char go;
+
+	CHECK(!pipe(fd), "pipe: %s", strerror(errno));
+	fflush(stdout);
+	pid = fork();
+	CHECK(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid)
+		fn(&fd[1]);
+	/* A child that fails ends the wait, too. */
+	close(fd[1]);
+	CHECK(read(fd[0], &go, 1) == 1, "the child did not start");
+	vg_sleep_us(us);
+	kill(pid, SIGKILL);
+	CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) &&
+	      WTERMSIG(status) == SIGKILL, "status 0x%x", status);
+	close(fd[0]);
 }
 
 static uint64_t counter(const struct vg_counters *c, const char *name)
@@ -176,6 +253,7 @@ static void find_gpus(void)
 {
 	int i, nodes = vg_topology_nodes();
 
+	n_gpus = 0;
 	for (i = 0; i < nodes && n_gpus < VG_MAX_GPUS; i++) {
 		gpus[n_gpus].minor = (int)vg_node_property(i,
 							   "drm_render_minor",
@@ -196,8 +274,14 @@ static void note_usage(void)
 /* With its process every byte of a case must be gone. */
 static bool usage_is_back(void)
 {
-	int i;
+	int i, before = n_gpus;
 
+	/* A GPU that went and came may have another minor. */
+	find_gpus();
+	if (n_gpus != before) {
+		tap_diag("%d GPUs instead of %d", n_gpus, before);
+		return false;
+	}
 	for (i = 0; i < n_gpus; i++)
 		if (vg_mem_settle(&gpus[i], &used[i], VG_TIMEOUT_MS)) {
 			tap_diag("after the process's end: %s", vg_error());
@@ -227,7 +311,7 @@ static int run_case(const struct tap_case *c)
 		c->fn();
 		_exit(0);
 	}
-	status = wait_limited(pid, CASE_LIMIT_MS + 4000 * long_seconds());
+	status = wait_limited(pid, CASE_LIMIT_MS + longer_ms());
 	if (status >= 0 && WIFSIGNALED(status))
 		tap_diag("killed by signal %d", WTERMSIG(status));
 	if (!usage_is_back())
@@ -263,4 +347,19 @@ int tap_main(const struct tap_case *cases, int n, int argc, char **argv)
 		fflush(stdout);
 	}
 	return failed ? 1 : 0;
+}
+
+void tap_read(const char *path, char *text, size_t size)
+{
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+	size_t n = 0;
+	ssize_t r;
+
+	CHECK(file >= 0, "%s: %s", path, strerror(errno));
+	while ((r = read(file, text + n, size - 1 - n)) > 0)
+		n += (size_t)r;
+	CHECK(r == 0, "%s: %s", path, strerror(errno));
+	CHECK(n < size - 1, "%s has more than %zu bytes", path, size);
+	text[n] = 0;
+	close(file);
 }

@@ -69,12 +69,25 @@ void tap_diag(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * seconds as VGPU_TEST_SECONDS says (the long form of the tests).
  */
 bool tap_goes_on(int round, int rounds);
+/* @few, or @many in the long form, or as many as VGPU_TEST_ROUNDS says. */
+int tap_rounds(int few, int many);
 /* ioctl() without restart or sentence: 0 or -errno. */
 int tap_ioctl(int fd, unsigned long request, void *arg);
 /* Opens @vg with XNACK mode @xnack (-1: as it is), ends the case if not. */
 void tap_open(struct vg *vg, int xnack);
+/* vg_map_anon(), or the end of the case. */
+char *tap_anon(uint64_t size);
+/* A node of vgem, or the case is skipped. */
+int tap_open_vgem(void);
+/*
+ * A child does @fn(&fd), which works until it is killed and writes a byte to fd
+ * as soon as it does; it is killed @us microseconds after that.
+ */
+void tap_kill_at_work(void (*fn)(void *), unsigned int us);
 /* Its child does @fn(arg) and ends; the case fails unless it ends well. */
 void tap_in_child(void (*fn)(void *), void *arg);
+/* All of a file as a string, which fits into @size bytes; else ends the case. */
+void tap_read(const char *path, char *text, size_t size);
 /* Value of a counter; ends the case if there is none of that name. */
 uint64_t tap_device_counter(struct vg_gpu *gpu, const char *name);
 uint64_t tap_driver_counter(struct vg_gpu *gpu, const char *name);

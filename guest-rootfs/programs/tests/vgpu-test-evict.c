@@ -5,7 +5,10 @@
  * BO, a process that can push another one's running work out from under it.
  */
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -239,11 +242,159 @@ static void svm_under_pressure(void)
 	owner_end(&o);
 }
 
+/* Processes that always have work for their queue, in memory of VRAM. */
+enum { WORKERS = 4, WORKER_BOS = 3 };
+
+#define WORK_JOBS	3000
+#define WORK_PIECE	(64 * VG_KIB)
+
+/* How many workers are ready, and have had enough; jobs of each. */
+struct work {
+	uint64_t ready, enough, jobs[WORKERS], longest_ns[WORKERS];
+};
+
+/* One job: a piece is filled, and read by a copy. */
+static void worker_job(struct vg_queue *q, struct vg_bo *bo, uint64_t bytes,
+		       void *stage, uint64_t n)
+{
+	uint64_t piece = n / WORKER_BOS % (bytes / WORK_PIECE);
+	void *at = (char *)bo[n % WORKER_BOS].va + piece * WORK_PIECE;
+
+	OK(vg_emit_fill(q, (uintptr_t)at, (uint32_t)n, WORK_PIECE));
+	OK(vg_copy(q, stage, at, WORK_PIECE));
+	OK(vg_fill_check(stage, WORK_PIECE, (uint32_t)n));
+}
+
+/* Works until everybody has done WORK_JOBS. */
+static void worker_main(struct work *w, int me, uint64_t bytes)
+{
+	struct vg_bo bo[WORKER_BOS] = { 0 }, stage = { 0 };
+	struct vg_queue q = { 0 };
+	uint64_t last, now, n;
+
+	tap_open(&vg, 1);
+	gpu = &vg.gpu[0];
+	OK(vg_bo_create(&vg, gpu, WORK_PIECE, VG_GTT, &stage));
+	for (int i = 0; i < WORKER_BOS; i++)
+		OK(vg_bo_create(&vg, gpu, bytes, VG_VRAM, &bo[i]));
+	OK(vg_queue_create(&vg, gpu, 4096, &q));
+	__atomic_add_fetch(&w->ready, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&w->ready, __ATOMIC_SEQ_CST) < WORKERS)
+		vg_sleep_us(1000);
+	last = vg_now();
+	for (n = 0; __atomic_load_n(&w->enough, __ATOMIC_SEQ_CST) < WORKERS;) {
+		worker_job(&q, bo, bytes, stage.cpu, ++n);
+		if (n == WORK_JOBS)
+			__atomic_add_fetch(&w->enough, 1, __ATOMIC_SEQ_CST);
+		now = vg_now();
+		if (now - last > w->longest_ns[me])
+			w->longest_ns[me] = now - last;
+		last = now;
+	}
+	w->jobs[me] = n;
+	_exit(0);
+}
+
+/*
+ * Four processes at work that want 1.5 x VRAM: each gets its work done while
+ * the others go on, and between two evictions there are fifty jobs or more
+ * (without turns it was 20 to 25, with them 200 and more: a ratio that a slow
+ * host does not change). Would catch processes that push each other out all the
+ * time, and one that never gets back.
+ */
+static void turns(void)
+{
+	struct work *w = mmap(NULL, sizeof(*w), PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint64_t all = 0, evictions, bytes;
+	pid_t pid[WORKERS];
+	int i, status;
+
+	CHECK(w != MAP_FAILED, "mmap");
+	start();
+	bytes = base.vram_total / 8 & ~(WORK_PIECE - 1);
+	evictions = tap_driver_counter(gpu, "process_evictions");
+	for (i = 0; i < WORKERS; i++) {
+		pid[i] = fork();
+		CHECK(pid[i] >= 0, "fork");
+		if (!pid[i])
+			worker_main(w, i, bytes);
+	}
+	for (i = 0; i < WORKERS; i++)
+		CHECK(waitpid(pid[i], &status, 0) == pid[i] && !status,
+		      "worker %d ended with status 0x%x", i, status);
+	evictions = tap_driver_counter(gpu, "process_evictions") - evictions;
+	for (i = 0; i < WORKERS; i++) {
+		tap_diag("worker %d: %lu jobs, the longest took %lu ms", i,
+			 w->jobs[i], w->longest_ns[i] / 1000000);
+		all += w->jobs[i];
+	}
+	tap_diag("%lu jobs, %lu evictions of processes", all, evictions);
+	CHECK(evictions, "nobody was evicted");
+	CHECK(all >= 50 * evictions, "%lu jobs between two evictions",
+	      all / evictions);
+	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+}
+
+/* Empties VRAM until it is killed. */
+static pid_t start_emptying(void)
+{
+	char path[64], text[32];
+	pid_t pid;
+
+	snprintf(path, sizeof(path),
+		 "/sys/kernel/debug/dri/%d/amdgpu_evict_vram", gpu->minor);
+	fflush(stdout);
+	pid = fork();
+	CHECK(pid >= 0, "fork");
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		tap_read(path, text, sizeof(text));
+		CHECK(!atoi(text), "%s: %s", path, text);
+	}
+}
+
+/*
+ * Memory goes to VRAM piece by piece, each a BO that is made and then pinned,
+ * while somebody evicts what he finds there. Would catch an eviction that takes
+ * a BO that was pinned while it waited for it: the pages stay in VRAM that is
+ * then given to others as well.
+ */
+static void svm_into_emptied(void)
+{
+	enum { BYTES = 2 << 20, PIECE = 64 << 10 };
+	int i, rounds = tap_rounds(4, 100);
+	pid_t pid;
+	char *p;
+
+	start();
+	pid = start_emptying();
+	p = vg_map_anon(BYTES);
+	CHECK(p, "%s", vg_error());
+	for (i = 0; i < rounds; i++) {
+		uint64_t at;
+
+		vg_pattern_fill(p, BYTES, SEED, i);
+		for (at = 0; at < BYTES; at += PIECE)
+			OK(vg_svm_prefetch(&vg, p + at, PIECE, gpu->gpu_id));
+		CHECK(vg_pages_in_vram(p, BYTES) > 0, "nothing is in VRAM");
+		OK(vg_pattern_check(p, BYTES, SEED, i));
+	}
+	kill(pid, SIGKILL);
+	CHECK(waitpid(pid, NULL, 0) == pid, "waitpid");
+	vg_unmap_anon(p, BYTES);
+	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+}
+
 static const struct tap_case cases[] = {
 	{ "three processes share VRAM that holds half of it", overcommit, 0 },
 	{ "an engine at work while others are moved", work_goes_on, 0 },
 	{ "processes killed while they are moved", killed, 0 },
 	{ "SVM prefetch under pressure", svm_under_pressure, 0 },
+	{ "processes at work take turns", turns, 0 },
+	{ "SVM prefetch into VRAM that is emptied", svm_into_emptied, 0 },
 };
 
 int main(int argc, char **argv)

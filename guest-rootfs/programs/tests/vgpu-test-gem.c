@@ -12,6 +12,7 @@
 #include <drm/amdgpu_drm.h>
 
 #include "tap.h"
+#include "vr.h"
 
 #define SEED	0x6e
 
@@ -29,12 +30,9 @@ static void start(void)
 /* The same node, with handles of its own. */
 static int open_other(void)
 {
-	char path[64];
-	int other;
+	int other = vr_open(gpu);
 
-	snprintf(path, sizeof(path), "/dev/dri/renderD%d", gpu->minor);
-	other = open(path, O_RDWR | O_CLOEXEC);
-	CHECK(other >= 0, "%s: %s", path, strerror(errno));
+	CHECK(other >= 0, "render node: %s", strerror(-other));
 	return other;
 }
 
@@ -477,8 +475,8 @@ static void info_blocks(void)
 	      "%u SDMA engines", n);
 	ERRNO(0, info(&args, AMDGPU_INFO_HW_IP_INFO, &ip, sizeof(ip)));
 	CHECK(ip.hw_ip_version_major == 4, "SDMA %u", ip.hw_ip_version_major);
-	/* A ring would be a promise of CS. */
-	CHECK(!ip.available_rings, "rings %#x", ip.available_rings);
+	CHECK(ip.available_rings == (1u << n) - 1, "rings %#x",
+	      ip.available_rings);
 	args.query_hw_ip.type = AMDGPU_HW_IP_GFX;
 	memset(&ip, 0xff, sizeof(ip));
 	ERRNO(0, info(&args, AMDGPU_INFO_HW_IP_INFO, &ip, sizeof(ip)));

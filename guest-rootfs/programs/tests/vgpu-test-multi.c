@@ -26,14 +26,6 @@ static void start(int xnack)
 		OK(vg_queue_create(&vg, &vg.gpu[i], 4096, &q[i]));
 }
 
-static char *anon(uint64_t size)
-{
-	char *p = vg_map_anon(size);
-
-	CHECK(p, "%s", vg_error());
-	return p;
-}
-
 static void topology(void)
 {
 	OK(vg_open(&vg));
@@ -100,8 +92,8 @@ static void shared_malloc(void)
 	int i;
 
 	start(1);
-	src = anon(SIZE);
-	dst = anon(2 * SIZE);
+	src = tap_anon(SIZE);
+	dst = tap_anon(2 * SIZE);
 	vg_pattern_fill(src, SIZE, SEED, 0);
 	for (i = 0; i < 2; i++) {
 		OK(vg_emit_copy(&q[i], (uintptr_t)dst + i * SIZE,
@@ -134,8 +126,8 @@ static void migrate_between(void)
 	int i;
 
 	start(1);
-	p = anon(SIZE);
-	dst = anon(SIZE);
+	p = tap_anon(SIZE);
+	dst = tap_anon(SIZE);
 	vg_pattern_fill(p, SIZE, SEED, 0);
 	for (i = 0; i < 6; i++) {
 		OK(vg_svm_prefetch(&vg, p, SIZE, vg.gpu[i % 2].gpu_id));

@@ -341,27 +341,11 @@ static void busy(void *arg)
 /* kill -9 in mid-copy, at a later moment each time: nothing stays behind. */
 static void killed(void)
 {
-	int i, fd[2];
+	int i;
 
 	start(1);
-	for (i = 0; tap_goes_on(i, 12); i++) {
-		char go;
-		int status;
-		pid_t pid;
-
-		CHECK(!pipe(fd), "pipe");
-		pid = fork();
-		CHECK(pid >= 0, "fork");
-		if (!pid)
-			busy(&fd[1]);
-		CHECK(read(fd[0], &go, 1) == 1, "the child did not start");
-		vg_sleep_us(i % 20 * 700);
-		kill(pid, SIGKILL);
-		CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status),
-		      "status 0x%x", status);
-		close(fd[0]);
-		close(fd[1]);
-	}
+	for (i = 0; tap_goes_on(i, 12); i++)
+		tap_kill_at_work(busy, i % 20 * 700);
 	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
 	use_all_queues();
 }

@@ -3,9 +3,12 @@
  * The module goes and comes. What they would catch: something left
  * registered, running or allocated at unload; a reload that finds the device
  * in a state it does not expect.
+ *
+ * vgpu-test-reload ROUNDS does it so many times (5).
  */
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -14,6 +17,13 @@
 #include "tap.h"
 
 #define MODULE "vgpu_kfd"
+
+/* What the kernel may keep, in KiB: at all, and for each round. */
+#define MAX_KIB		64
+#define MAX_KIB_ROUND	16
+#define ENOUGH		50
+
+static int rounds = 5;
 
 static int unload(void)
 {
@@ -65,19 +75,81 @@ static int unload_when_idle(void)
 	return r;
 }
 
-static void reload(void)
+/* What of slabs, vmalloc() and page tables cannot be reclaimed. */
+static long kernel_kib(void)
 {
+	static const char *const names[] = {
+		"SUnreclaim:", "VmallocUsed:", "PageTables:", "Percpu:",
+	};
+	char line[128], key[64];
+	long value, sum = 0;
+	unsigned int i;
+	FILE *f = fopen("/proc/meminfo", "re");
+
+	CHECK(f, "no /proc/meminfo");
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "%63s %ld", key, &value) == 2)
+			for (i = 0; i < sizeof(names) / sizeof(*names); i++)
+				if (!strcmp(key, names[i]))
+					sum += value;
+	fclose(f);
+	return sum;
+}
+
+/* Of all GPUs, once nobody uses them. */
+static void gpus_are_as(struct vg_mem_info *base, int n)
+{
+	struct vg_mem_info now;
+	struct vg vg;
 	int i;
 
-	for (i = 0; tap_goes_on(i, 5); i++) {
+	OK(vg_open_bare(&vg));
+	CHECK(vg.n_gpus == n, "%d GPUs instead of %d", vg.n_gpus, n);
+	for (i = 0; i < n; i++) {
+		OK(vg_mem_settle(&vg.gpu[i], &base[i], VG_TIMEOUT_MS));
+		OK(vg_mem_info(&vg.gpu[i], &now));
+		CHECK(!memcmp(&now, &base[i], sizeof(now)),
+		      "GPU %d: VRAM %lu of %lu, GTT %lu of %lu; it was %lu of %lu, %lu of %lu",
+		      i, now.vram_used, now.vram_total, now.gtt_used,
+		      now.gtt_total, base[i].vram_used, base[i].vram_total,
+		      base[i].gtt_used, base[i].gtt_total);
+	}
+	vg_close(&vg);
+}
+
+static void reload(void)
+{
+	struct vg_mem_info base[VG_MAX_GPUS];
+	long before = 0, after;
+	struct vg vg;
+	int i, n;
+
+	OK(vg_open_bare(&vg));
+	n = vg.n_gpus;
+	for (i = 0; i < n; i++)
+		OK(vg_mem_info(&vg.gpu[i], &base[i]));
+	vg_close(&vg);
+	for (i = 0; i < rounds; i++) {
+		/* The first rounds fill the kernel's caches. */
+		if (i == rounds / 2)
+			before = kernel_kib();
 		tap_in_child(use, NULL);
+		gpus_are_as(base, n);
 		ERRNO(0, unload_when_idle());
 		CHECK(access("/dev/kfd", F_OK), "/dev/kfd is still there");
 		CHECK(access("/sys/class/kfd", F_OK),
 		      "/sys/class/kfd is still there");
 		OK(load());
 		CHECK(!access("/dev/kfd", F_OK), "/dev/kfd is not there");
+		gpus_are_as(base, n);
 	}
+	after = kernel_kib();
+	tap_diag("%d rounds; the kernel's own memory: %ld KiB after half of them, %ld KiB at the end",
+		 rounds, before, after);
+	/* A few rounds are still filling caches, KASAN's quarantine most of all. */
+	CHECK(rounds < ENOUGH || after - before <
+	      MAX_KIB + MAX_KIB_ROUND * (rounds - rounds / 2),
+	      "%ld KiB more", after - before);
 	tap_in_child(use, NULL);
 }
 
@@ -98,10 +170,19 @@ static void in_use(void)
 
 static const struct tap_case cases[] = {
 	{ "a module in use stays", in_use, 0 },
-	{ "unload and load, five times", reload, 0 },
+	{ "unload and load", reload, 1 },
 };
 
 int main(int argc, char **argv)
 {
+	if (argc > 1 && atoi(argv[1]) > 0) {
+		char seconds[16];
+
+		rounds = atoi(argv[1]);
+		/* The limit grows with them; the debug kernel is slow. */
+		snprintf(seconds, sizeof(seconds), "%d", 10 * rounds);
+		setenv("VGPU_TEST_SECONDS", seconds, 1);
+		argc = 1;
+	}
 	return tap_main(TAP_CASES(cases), argc, argv);
 }

@@ -6,7 +6,9 @@
  * of somebody else, a fault repaired from stale page tables, a deadlock
  * between notifier, fault worker and migration.
  */
+#include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -29,14 +31,6 @@ static void start(void)
 	tap_open(&vg, 1);
 	gpu = &vg.gpu[0];
 	OK(vg_queue_create(&vg, gpu, 16 * VG_KIB, &q));
-}
-
-static char *anon(uint64_t size)
-{
-	char *p = vg_map_anon(size);
-
-	CHECK(p, "%s", vg_error());
-	return p;
 }
 
 /* A BO that the memory manager has no say in, to compare with. */
@@ -71,7 +65,7 @@ static void replaced(void)
 	int i;
 
 	start();
-	p = anon(SIZE);
+	p = tap_anon(SIZE);
 	dst = bo_memory(SIZE);
 	for (i = 0; i < 6; i++) {
 		vg_pattern_fill(p, SIZE, SEED + i, 0);
@@ -93,7 +87,7 @@ static void unmapped(void)
 	char *p, *dst;
 
 	start();
-	p = anon(SIZE);
+	p = tap_anon(SIZE);
 	dst = bo_memory(SIZE);
 	vg_pattern_fill(p, SIZE, SEED, 0);
 	OK(vg_copy(&q, dst, p, SIZE));
@@ -110,7 +104,7 @@ static void hole(void)
 	char *p, *dst;
 
 	start();
-	p = anon(SIZE);
+	p = tap_anon(SIZE);
 	dst = bo_memory(SIZE);
 	vg_pattern_fill(p, SIZE, SEED, 0);
 	OK(vg_copy(&q, dst, p, SIZE));
@@ -126,7 +120,7 @@ static void read_only(void)
 	char *p, *src;
 
 	start();
-	p = anon(SIZE);
+	p = tap_anon(SIZE);
 	src = bo_memory(SIZE);
 	vg_pattern_fill(src, SIZE, SEED, 0);
 	OK(vg_copy(&q, p, src, SIZE));
@@ -153,7 +147,7 @@ static void forked(void)
 	pid_t pid;
 
 	start();
-	p = anon(SIZE);
+	p = tap_anon(SIZE);
 	src = bo_memory(SIZE);
 	vg_pattern_fill(src, SIZE, SEED, 0);
 	OK(vg_copy(&q, p, src, SIZE));
@@ -182,7 +176,7 @@ static void forked_in_vram(void)
 	char *p;
 
 	start();
-	p = anon(SIZE);
+	p = tap_anon(SIZE);
 	vg_pattern_fill(p, SIZE, SEED, 0);
 	OK(vg_svm_prefetch(&vg, p, SIZE, gpu->gpu_id));
 	pid = fork();
@@ -205,8 +199,8 @@ static void moved(void)
 	char *p, *to, *dst;
 
 	start();
-	p = anon(SIZE);
-	to = anon(SIZE);
+	p = tap_anon(SIZE);
+	to = tap_anon(SIZE);
 	dst = bo_memory(SIZE);
 	vg_pattern_fill(p, SIZE, SEED, 0);
 	OK(vg_copy(&q, dst, p, SIZE));
@@ -226,8 +220,8 @@ static void moved_in_vram(void)
 	char *p, *to, *dst;
 
 	start();
-	p = anon(SIZE);
-	to = anon(SIZE);
+	p = tap_anon(SIZE);
+	to = tap_anon(SIZE);
 	dst = bo_memory(SIZE);
 	vg_pattern_fill(p, SIZE, SEED, 0);
 	OK(vg_svm_prefetch(&vg, p, SIZE, gpu->gpu_id));
@@ -243,7 +237,7 @@ static void discarded(void)
 	char *p, *dst;
 
 	start();
-	p = anon(SIZE);
+	p = tap_anon(SIZE);
 	dst = bo_memory(SIZE);
 	vg_pattern_fill(p, SIZE, SEED, 0);
 	OK(vg_svm_prefetch(&vg, p, SIZE / 2, gpu->gpu_id));
@@ -262,7 +256,7 @@ static void huge(void)
 	char *p, *aligned, *dst;
 
 	start();
-	p = anon(SIZE + 2 * VG_MIB);
+	p = tap_anon(SIZE + 2 * VG_MIB);
 	aligned = (char *)(((uintptr_t)p + 2 * VG_MIB - 1) &
 			   ~(2 * VG_MIB - 1));
 	dst = bo_memory(SIZE);
@@ -340,9 +334,9 @@ static void storm(void (*disturb)(char *p, unsigned int *rnd), bool bo_dst)
 	char *src;
 
 	start();
-	src = anon(SIZE);
+	src = tap_anon(SIZE);
 	vg_pattern_fill(src, SIZE, SEED, 0);
-	copier_start(&c, src, bo_dst ? bo_memory(SIZE) : anon(SIZE));
+	copier_start(&c, src, bo_dst ? bo_memory(SIZE) : tap_anon(SIZE));
 	for (i = 0; (tap_goes_on(i, STORM) || c.copies < 3) && !c.result; i++)
 		disturb(src, &rnd);
 	copier_end(&c);
@@ -411,7 +405,7 @@ static void storm_migrate(void)
 static void do_neighbours(char *p, unsigned int *rnd)
 {
 	uint64_t size = (1 + rand_r(rnd) % 256) * VG_PAGE;
-	char *near = anon(size);
+	char *near = tap_anon(size);
 
 	(void)p;
 	memset(near, 1, size);
@@ -448,7 +442,7 @@ static void vanish(void)
 			continue;
 		}
 		start();
-		src = anon(SIZE);
+		src = tap_anon(SIZE);
 		dst = bo_memory(SIZE);
 		vg_pattern_fill(src, SIZE, SEED, 0);
 		OK(vg_emit_copy(&q, (uintptr_t)dst, (uintptr_t)src, SIZE));
@@ -482,10 +476,10 @@ static void exit_in_storm(void *arg)
 	int i;
 
 	start();
-	src = anon(SIZE);
+	src = tap_anon(SIZE);
 	vg_pattern_fill(src, SIZE, SEED, 0);
 	for (i = 0; i < 3; i++)
-		copier_start(&c[i], src, anon(SIZE));
+		copier_start(&c[i], src, tap_anon(SIZE));
 	for (i = 0; i < 5; i++) {
 		do_mprotect(src, &rnd);
 		do_neighbours(src, &rnd);
@@ -503,6 +497,58 @@ static void exits(void)
 	for (i = 0; tap_goes_on(i, 5); i++)
 		tap_in_child(exit_in_storm, &i);
 	OK(vg_mem_settle(&v.gpu[0], &before, VG_TIMEOUT_MS));
+}
+
+#define TOUCHED	(4 * VG_PAGE)
+
+static char *touched;
+static volatile bool touching;
+
+/* The kernel touches the pages, in a call: no signal ends that. */
+static void touch(int zero)
+{
+	CHECK(read(zero, touched, TOUCHED) == (ssize_t)TOUCHED, "read");
+}
+
+/* Before anybody else on its CPU, whenever it can run. */
+static void *touch_first(void *arg)
+{
+	struct sched_param first = { .sched_priority = 1 };
+
+	pthread_setschedparam(pthread_self(), SCHED_FIFO, &first);
+	while (touching) {
+		OK(vg_svm_prefetch(&vg, touched, TOUCHED, gpu->gpu_id));
+		touch(*(int *)arg);
+		sched_yield();
+	}
+	return NULL;
+}
+
+/*
+ * Calls of threads on one CPU touch the same pages of VRAM. Would catch faults
+ * that keep each other from the page for good.
+ */
+static void touched_at_once(void)
+{
+	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC), i;
+	pthread_t thread[2];
+	cpu_set_t one;
+
+	start();
+	touched = tap_anon(TOUCHED);
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	CHECK(!pthread_setaffinity_np(pthread_self(), sizeof(one), &one), "CPU");
+	touching = true;
+	for (i = 0; i < 2; i++)
+		CHECK(!pthread_create(&thread[i], NULL, touch_first, &zero),
+		      "thread");
+	for (i = 0; tap_goes_on(i, 50); i++)
+		touch(zero);
+	touching = false;
+	for (i = 0; i < 2; i++)
+		CHECK(!pthread_join(thread[i], NULL), "join");
+	close(zero);
 }
 
 static const struct tap_case cases[] = {
@@ -523,6 +569,7 @@ static const struct tap_case cases[] = {
 	  storm_neighbours, 0 },
 	{ "munmap under a running copy", vanish, 0 },
 	{ "exit in the middle of it all", exits, 0 },
+	{ "calls touch pages of VRAM at once", touched_at_once, 0 },
 };
 
 int main(int argc, char **argv)

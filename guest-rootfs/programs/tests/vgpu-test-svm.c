@@ -26,14 +26,6 @@ static void start(int xnack)
 	OK(vg_queue_create(&vg, gpu, 16 * VG_KIB, &q));
 }
 
-static char *anon(uint64_t size)
-{
-	char *p = vg_map_anon(size);
-
-	CHECK(p, "%s", vg_error());
-	return p;
-}
-
 static void in_vram(const void *p, uint64_t size, uint64_t pages)
 {
 	long n = vg_pages_in_vram(p, size);
@@ -58,7 +50,7 @@ static void fault_through(void)
 	start(1);
 	for (i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
 		uint64_t faults = tap_device_counter(gpu, "faults_retry");
-		char *src = anon(size), *dst = anon(size);
+		char *src = tap_anon(size), *dst = tap_anon(size);
 
 		vg_pattern_fill(src, size, SEED + i, 0);
 		OK(vg_copy(&q, dst + c[i].dst, src + c[i].src, c[i].n));
@@ -82,8 +74,8 @@ static void untouched(void)
 	char *src, *dst;
 
 	start(1);
-	src = anon(VG_MIB);
-	dst = anon(VG_MIB);
+	src = tap_anon(VG_MIB);
+	dst = tap_anon(VG_MIB);
 	memset(dst, 0xff, VG_MIB);
 	OK(vg_copy(&q, dst, src, VG_MIB));
 	OK(vg_fill_check(dst, VG_MIB, 0));
@@ -101,8 +93,8 @@ static void other_memory(void)
 	shm = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(shm != MAP_FAILED, "mmap: %s", strerror(errno));
-	src = anon(size);
-	dst = anon(size);
+	src = tap_anon(size);
+	dst = tap_anon(size);
 	vg_pattern_fill(src, size, SEED, 0);
 	CHECK(!mprotect(src, size, PROT_READ), "mprotect");
 	OK(vg_copy(&q, shm, src, size));
@@ -125,10 +117,10 @@ static void same_pages(void)
 	for (i = 0; i < QUEUES; i++)
 		OK(vg_queue_create(&vg, gpu, 4096, &many[i]));
 	for (round = 0; round < 3; round++) {
-		src = anon(size);
+		src = tap_anon(size);
 		vg_pattern_fill(src, size, SEED + round, 0);
 		for (i = 0; i < QUEUES; i++) {
-			dst[i] = anon(size);
+			dst[i] = tap_anon(size);
 			OK(vg_emit_copy(&many[i], (uintptr_t)dst[i],
 					(uintptr_t)src, size));
 			OK(vg_emit_fence(&many[i], &seq[i]));
@@ -155,7 +147,7 @@ static void same_words(void)
 	int i, k;
 
 	start(1);
-	p = (uint64_t *)anon(VG_PAGE);
+	p = (uint64_t *)tap_anon(VG_PAGE);
 	for (i = 0; i < QUEUES; i++)
 		OK(vg_queue_create(&vg, gpu, 16 * VG_KIB, &many[i]));
 	for (i = 0; i < QUEUES; i++) {
@@ -179,7 +171,7 @@ static void prefetch_and_back(void)
 	char *p;
 
 	start(1);
-	p = anon(size);
+	p = tap_anon(size);
 	vg_pattern_fill(p, size, SEED, 0);
 	OK(vg_mem_info(gpu, &before));
 	OK(vg_svm_prefetch(&vg, p, size, gpu->gpu_id));
@@ -216,8 +208,8 @@ static void partial_return(void)
 	int i;
 
 	start(1);
-	p = anon(size);
-	dst = anon(size);
+	p = tap_anon(size);
+	dst = tap_anon(size);
 	vg_pattern_fill(p, size, SEED, 0);
 	memcpy(a, attr, sizeof(a));
 	a[1].value = gpu->gpu_id;
@@ -248,8 +240,8 @@ static void to_and_fro(void)
 	int i;
 
 	start(1);
-	p = anon(size);
-	dst = anon(size);
+	p = tap_anon(size);
+	dst = tap_anon(size);
 	for (i = 0; i < 12; i++) {
 		vg_pattern_fill(p, size, SEED + i, 0);
 		OK(vg_svm_prefetch(&vg, p, size, gpu->gpu_id));
@@ -271,8 +263,8 @@ static void prefetch_untouched(void)
 	char *p, *dst;
 
 	start(1);
-	p = anon(size);
-	dst = anon(size);
+	p = tap_anon(size);
+	dst = tap_anon(size);
 	for (i = 0; i < size; i += 8 * VG_PAGE)
 		p[i] = 1;
 	OK(vg_svm_prefetch(&vg, p, size, gpu->gpu_id));
@@ -308,7 +300,7 @@ static void attributes(void)
 	char *p;
 
 	start(1);
-	p = anon(size);
+	p = tap_anon(size);
 	/* Nothing set: the defaults. With XNACK any GPU may access. */
 	expect(p, size, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, 0, none);
 	expect(p, size, KFD_IOCTL_SVM_ATTR_PREFETCH_LOC, 0, none);
@@ -370,7 +362,7 @@ static void attributes_end(void)
 	char *p, *again;
 
 	start(1);
-	p = anon(size);
+	p = tap_anon(size);
 	OK(vg_svm_set1(&vg, p, size, KFD_IOCTL_SVM_ATTR_GRANULARITY, 2));
 	expect(p, size, KFD_IOCTL_SVM_ATTR_GRANULARITY, 0, 2);
 	CHECK(!munmap(p, size), "munmap");
@@ -404,7 +396,7 @@ static void xnack_off_unregistered(void *arg)
 
 	(void)arg;
 	start(0);
-	src = anon(size);
+	src = tap_anon(size);
 	vg_pattern_fill(src, size, SEED, 0);
 	OK(vg_bo_create(&vg, gpu, size, VG_GTT, &dst));
 	expect_stop(&q, dst.cpu, src, size);
@@ -426,7 +418,7 @@ static void xnack_off_stops(void)
 	/* This process, with XNACK, has not noticed. */
 	OK(vg_fill(&q, bo.cpu, 31, VG_MIB));
 	OK(vg_fill_check(bo.cpu, VG_MIB, 31));
-	char *p = anon(VG_MIB);
+	char *p = tap_anon(VG_MIB);
 
 	OK(vg_copy(&q, p, bo.cpu, VG_MIB));
 	OK(vg_fill_check(p, VG_MIB, 31));
@@ -440,8 +432,8 @@ static void xnack_off_registered(void)
 	char *src, *dst;
 
 	start(0);
-	src = anon(size);
-	dst = anon(size);
+	src = tap_anon(size);
+	dst = tap_anon(size);
 	vg_pattern_fill(src, size, SEED, 0);
 	expect(src, size, KFD_IOCTL_SVM_ATTR_ACCESS, gpu->gpu_id,
 	       KFD_IOCTL_SVM_ATTR_NO_ACCESS);
@@ -464,6 +456,19 @@ static void xnack_off_registered(void)
 	OK(vg_copy(&q, dst, src, size));
 }
 
+/* XNACK off: two ranges that the GPU may access, the first with a pattern. */
+static void xnack_off_ranges(uint64_t size, char **src, char **dst)
+{
+	start(0);
+	*src = tap_anon(size);
+	*dst = tap_anon(size);
+	vg_pattern_fill(*src, size, SEED, 0);
+	OK(vg_svm_set1(&vg, *src, size, KFD_IOCTL_SVM_ATTR_ACCESS,
+		       gpu->gpu_id));
+	OK(vg_svm_set1(&vg, *dst, size, KFD_IOCTL_SVM_ATTR_ACCESS,
+		       gpu->gpu_id));
+}
+
 /*
  * XNACK off: the kernel takes pages of a registered range away under a
  * running copy. The queue is held, the range mapped again, no byte lost.
@@ -475,14 +480,7 @@ static void xnack_off_invalidated(void)
 	uint32_t seq;
 	int i;
 
-	start(0);
-	src = anon(size);
-	dst = anon(size);
-	vg_pattern_fill(src, size, SEED, 0);
-	OK(vg_svm_set1(&vg, src, size, KFD_IOCTL_SVM_ATTR_ACCESS,
-		       gpu->gpu_id));
-	OK(vg_svm_set1(&vg, dst, size, KFD_IOCTL_SVM_ATTR_ACCESS,
-		       gpu->gpu_id));
+	xnack_off_ranges(size, &src, &dst);
 	for (i = 0; i < 10; i++) {
 		OK(vg_emit_copy(&q, (uintptr_t)dst, (uintptr_t)src, size));
 		OK(vg_emit_fence(&q, &seq));
@@ -497,6 +495,41 @@ static void xnack_off_invalidated(void)
 	}
 }
 
+/*
+ * XNACK off: what is mapped already is not mapped again, and what no longer is,
+ * is. Would catch a range that is thought to be complete when it is not, and one
+ * that is written anew each time it is registered.
+ */
+static void xnack_off_again(void)
+{
+	const uint64_t size = 4 * VG_MIB;
+	uint64_t written;
+	char *src, *dst;
+	int i;
+
+	xnack_off_ranges(size, &src, &dst);
+	written = tap_driver_counter(gpu, "ptes_written");
+	for (i = 0; i < 100; i++)
+		OK(vg_svm_set1(&vg, src, size, KFD_IOCTL_SVM_ATTR_ACCESS,
+			       gpu->gpu_id));
+	written = tap_driver_counter(gpu, "ptes_written") - written;
+	CHECK(!written, "%lu entries were written again", written);
+	for (i = 0; i < 8; i++) {
+		/* The middle goes away, and comes back as zeros. */
+		CHECK(!madvise(src + VG_MIB, VG_MIB, MADV_DONTNEED), "madvise");
+		OK(vg_svm_set1(&vg, src, size, KFD_IOCTL_SVM_ATTR_ACCESS,
+			       gpu->gpu_id));
+		OK(vg_copy(&q, dst, src, size));
+		OK(vg_pattern_check(dst, VG_MIB, SEED, 0));
+		OK(vg_fill_check(dst + VG_MIB, VG_MIB, 0));
+		OK(vg_pattern_check(dst + 2 * VG_MIB, 2 * VG_MIB, SEED,
+				    2 * VG_MIB));
+		vg_pattern_fill(src + VG_MIB, VG_MIB, SEED, VG_MIB);
+		OK(vg_copy(&q, dst, src, size));
+		OK(vg_pattern_check(dst, size, SEED, 0));
+	}
+}
+
 /* XNACK on, and a page the GPU is not to access. */
 static void no_access(void)
 {
@@ -505,7 +538,7 @@ static void no_access(void)
 	char *p;
 
 	start(1);
-	p = anon(size);
+	p = tap_anon(size);
 	vg_pattern_fill(p, size, SEED, 0);
 	OK(vg_bo_create(&vg, gpu, size, VG_GTT, &dst));
 	OK(vg_svm_set1(&vg, p, size, KFD_IOCTL_SVM_ATTR_NO_ACCESS,
@@ -540,6 +573,7 @@ static const struct tap_case cases[] = {
 	{ "XNACK off: unregistered memory stops the queue", xnack_off_stops, 0 },
 	{ "XNACK off: registered memory needs no fault", xnack_off_registered, 0 },
 	{ "XNACK off: invalidated under a copy", xnack_off_invalidated, 0 },
+	{ "XNACK off: registered again", xnack_off_again, 0 },
 	{ "XNACK on: NO_ACCESS stops the queue", no_access, 0 },
 	{ "XNACK on: no memory stops the queue", no_memory, 0 },
 };

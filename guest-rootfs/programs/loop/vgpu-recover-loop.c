@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The guest's half of `make check-recovery` (tools/vgpu_tools/recovery.py):
+ * 500 BOs in GTT hold known bytes. For each line on stdin something is done
+ * while the host makes it go wrong, and one line of names and values says what
+ * became of it:
+ *
+ *	copy	the kernel's ring copies through the GART (SVM migrates to VRAM and
+ *		back), a user queue copies all BOs; then every byte is checked
+ *	reset	the same, and the device is reset in the middle of it
+ *	broken	the kernel's ring only
+ *	hang	a second process has a queue on the same engine, which hangs in
+ *		it: that queue ends, everything else goes on
+ *	dump	what /sys/class/devcoredump tells of the last failure
+ *	lost	another process has BOs in VRAM and in GTT; the device is reset,
+ *		and what it says about them is compared with what they are
+ *
+ *	moves	the same, while BOs are being evicted
+ *
+ * "lost" takes the queue from "copy": it comes last.
+ */
+#include <errno.h>
+#include <glob.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <drm/amdgpu_drm.h>
+
+#include "vg.h"
+
+#define SEED 0x5ec0e
+
+enum {
+	BOS = 500, MAX_PAGES = 8, SVM_BYTES = 8 << 20, RING = 64 << 10,
+	LOST_BOS = 40, MOVING = 15, FRESH = 3, MOVING_BYTES = 16 << 20,
+};
+
+static struct vg vg;
+static struct vg_gpu *gpu;
+static struct vg_bo bo[BOS], stage;
+static struct vg_queue q;
+static void *svm;
+
+static uint64_t bo_bytes(int i)
+{
+	return (1 + i % MAX_PAGES) * VG_PAGE;
+}
+
+static uint64_t counter(const char *name)
+{
+	struct vg_counters c;
+
+	return vg_driver_counters(gpu, &c) ? 0 : vg_counter(&c, name, NULL);
+}
+
+static int make_bos(void)
+{
+	uint64_t total = 0;
+	int i, ret = 0;
+
+	for (i = 0; i < BOS && !ret; i++) {
+		ret = vg_bo_create(&vg, gpu, bo_bytes(i), VG_GTT, &bo[i]);
+		if (!ret)
+			vg_pattern_fill(bo[i].cpu, bo_bytes(i), SEED, i);
+		total += bo_bytes(i);
+	}
+	ret = ret ?: vg_bo_create(&vg, gpu, total, VG_GTT, &stage);
+	ret = ret ?: vg_queue_create(&vg, gpu, RING, &q);
+	svm = vg_map_anon(SVM_BYTES);
+	if (!svm)
+		ret = vg_fail(-ENOMEM, "no memory");
+	if (!ret)
+		vg_pattern_fill(svm, SVM_BYTES, SEED, 7);
+	return ret;
+}
+
+/* BOs with the right bytes, in place and in their copy. */
+static int count_intact(void)
+{
+	char *copy = stage.cpu;
+	int i, n = 0;
+
+	for (i = 0; i < BOS; i++) {
+		n += !vg_pattern_check(bo[i].cpu, bo_bytes(i), SEED, i) &&
+		     !vg_pattern_check(copy, bo_bytes(i), SEED, i);
+		copy += bo_bytes(i);
+	}
+	return n;
+}
+
+static void tell(const char *copy, int good, int of)
+{
+	printf("copy %s good %d of %d gart %lu engine %lu device %lu gaveup %lu stopped %lu failed %lu us %lu\n",
+	       copy, good, of, counter("gart_recoveries"),
+	       counter("engine_resets"), counter("device_resets"),
+	       counter("recovery_failures"), counter("queues_stopped"),
+	       counter("jobs_failed"), counter("recovery_us"));
+	fflush(stdout);
+}
+
+/* The kernel's ring: there and back. */
+static int migrate(bool reset)
+{
+	int ret = vg_svm_prefetch(&vg, svm, SVM_BYTES, gpu->gpu_id);
+
+	if (!ret && reset)
+		ret = vg_gpu_reset(gpu);
+	ret = ret ?: vg_svm_prefetch(&vg, svm, SVM_BYTES, 0);
+	ret = ret ?: vg_pattern_check(svm, SVM_BYTES, SEED, 7);
+	if (ret) {
+		fprintf(stderr, "%s\n", vg_error());
+		vg_pattern_fill(svm, SVM_BYTES, SEED, 7);
+	}
+	return ret;
+}
+
+static void do_broken(void)
+{
+	int ret = migrate(false);
+
+	tell(ret ? "wrong" : "right", BOS, BOS);
+}
+
+/* All BOs by the user queue, and the kernel's ring at the same time. */
+static int copy_all(bool reset)
+{
+	uint64_t at = stage.va;
+	int ret = 0, i;
+
+	memset(stage.cpu, 0, stage.size);
+	for (i = 0; i < BOS && !ret; i++) {
+		ret = vg_emit_copy(&q, at, bo[i].va, bo_bytes(i));
+		at += bo_bytes(i);
+	}
+	vg_queue_submit(&q);
+	ret = ret ?: migrate(reset);
+	if (vg_queue_finish(&q, VG_TIMEOUT_MS)) {
+		fprintf(stderr, "%s\n", vg_error());
+		ret = -1;
+	}
+	return ret;
+}
+
+static void do_copy(bool reset)
+{
+	int ret = copy_all(reset);
+
+	tell(ret ? "wrong" : "right", count_intact(), BOS);
+}
+
+/* Is the BO in the list of those that lost their content? */
+static int said_lost(const struct vg_bo *b)
+{
+	unsigned long long offset, size;
+	char path[96];
+	int found = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/kernel/debug/dri/%d/vram_lost_bos",
+		 gpu->minor);
+	f = fopen(path, "re");
+	if (!f)
+		return vg_fail(-errno, "cannot open %s", path);
+	while (fscanf(f, "%llx %llu", &offset, &size) == 2)
+		found += offset == b->mmap_offset && size == b->size;
+	fclose(f);
+	return found;
+}
+
+static uint32_t vram_lost_counter(void)
+{
+	uint32_t value = ~0u;
+	struct drm_amdgpu_info info = {
+		.return_pointer = (uintptr_t)&value,
+		.return_size = sizeof(value),
+		.query = AMDGPU_INFO_VRAM_LOST_COUNTER,
+	};
+
+	return ioctl(gpu->fd, DRM_IOCTL_AMDGPU_INFO, &info) ? ~0u : value;
+}
+
+static sigjmp_buf bus;
+
+static void on_bus(int signal)
+{
+	siglongjmp(bus, signal);
+}
+
+/* Is the page refused? */
+static bool is_bus_error(const volatile char *p)
+{
+	struct sigaction action = { .sa_handler = on_bus }, old;
+	bool refused = true;
+
+	sigaction(SIGBUS, &action, &old);
+	if (!sigsetjmp(bus, 1)) {
+		(void)*p;
+		refused = false;
+	}
+	sigaction(SIGBUS, &old, NULL);
+	return refused;
+}
+
+/* Number of BOs about which the truth was said. In a process of its own. */
+static int lose_vram(int to, int from)
+{
+	static struct vg_bo b[LOST_BOS];
+	uint64_t losses;
+	uint32_t before;
+	int i, n = 0;
+
+	(void)to;
+	(void)from;
+	if (vg_open(&vg))
+		return -1;
+	gpu = &vg.gpu[0];
+	for (i = 0; i < LOST_BOS; i++) {
+		if (vg_bo_create(&vg, gpu, bo_bytes(i),
+				 i % 2 ? VG_VRAM : VG_GTT, &b[i]))
+			return -1;
+		vg_pattern_fill(b[i].cpu, bo_bytes(i), SEED, i);
+	}
+	svm = vg_map_anon(SVM_BYTES);
+	if (!svm)
+		return -1;
+	vg_pattern_fill(svm, SVM_BYTES, SEED, 7);
+	if (vg_svm_prefetch(&vg, svm, SVM_BYTES / 2, gpu->gpu_id))
+		return -1;
+	before = vram_lost_counter();
+	losses = counter("vram_lost");
+	if (vg_gpu_reset(gpu))
+		return -1;
+	if (counter("vram_lost") != losses + 1 ||
+	    vram_lost_counter() != before + 1) {
+		vg_fail(-EIO, "VRAM lost: not counted");
+		return -1;
+	}
+	for (i = 0; i < LOST_BOS; i++) {
+		bool right = !vg_pattern_check(b[i].cpu, bo_bytes(i), SEED, i);
+
+		n += said_lost(&b[i]) == i % 2 && right == !(i % 2);
+	}
+	/* Pages that had been migrated are refused, others not. */
+	if (!is_bus_error(svm) || !is_bus_error((char *)svm + SVM_BYTES / 2 - 1) ||
+	    vg_pattern_check((char *)svm + SVM_BYTES / 2, SVM_BYTES / 2, SEED,
+			     7 + SVM_BYTES / 2))
+		return vg_fail(-EIO, "migrated pages: lost and not said so");
+	/* What is made afterwards is not lost. */
+	if (vg_bo_create(&vg, gpu, VG_MIB, VG_VRAM, &stage) ||
+	    said_lost(&stage) || vg_fill_check(stage.cpu, VG_MIB, 0))
+		return -1;
+	return n;
+}
+
+/* A BO has its bytes in each of its MiB. */
+static void mark_bo(const struct vg_bo *b, int seed)
+{
+	uint64_t at;
+
+	for (at = 0; at < b->size; at += VG_MIB)
+		vg_pattern_fill((char *)b->cpu + at, VG_PAGE, SEED + seed, at);
+}
+
+static bool is_marked(const struct vg_bo *b, int seed)
+{
+	uint64_t at;
+
+	for (at = 0; at < b->size; at += VG_MIB)
+		if (vg_pattern_check((char *)b->cpu + at, VG_PAGE, SEED + seed,
+				     at))
+			return false;
+	return true;
+}
+
+/*
+ * VRAM is full, and BOs have to leave it, slowly, when it is lost. Those that
+ * had left are whole. Number of BOs about which the truth was said.
+ */
+static int lose_moving(int to, int from)
+{
+	static struct vg_bo b[MOVING + FRESH];
+	int i, n = 0, whole = 0;
+
+	(void)to;
+	(void)from;
+	if (vg_open(&vg))
+		return -1;
+	gpu = &vg.gpu[0];
+	for (i = 0; i < MOVING; i++) {
+		if (vg_bo_alloc(&vg, gpu, MOVING_BYTES, VG_VRAM, &b[i]) ||
+		    vg_bo_map_cpu(&b[i]))
+			return -1;
+		mark_bo(&b[i], i);
+	}
+	for (; i < MOVING + FRESH; i++)
+		if (vg_bo_alloc(&vg, gpu, MOVING_BYTES, VG_VRAM, &b[i]))
+			return -1;
+	if (vg_gpu_reset(gpu))
+		return -1;
+	for (i = 0; i < MOVING; i++) {
+		bool right = is_marked(&b[i], i);
+
+		whole += right;
+		n += said_lost(&b[i]) == !right;
+	}
+	/* What was last written has not been moved. */
+	if (whole == MOVING) {
+		vg_fail(-EIO, "all BOs are whole: nothing was lost");
+		return -1;
+	}
+	return n;
+}
+
+/* A process of its own, and the way to and from it: ints. */
+struct child {
+	pid_t pid;
+	int to, from;
+};
+
+static int take(int fd)
+{
+	int n;
+
+	return read(fd, &n, sizeof(n)) == sizeof(n) ? n : -1;
+}
+
+static void give(int fd, int n)
+{
+	if (write(fd, &n, sizeof(n)) != sizeof(n))
+		_exit(1);
+}
+
+/* What @fn returns is the last that the child gives. */
+static int child_start(struct child *c, int (*fn)(int to, int from))
+{
+	int down[2], up[2];
+
+	if (pipe(down) || pipe(up))
+		return -1;
+	fflush(stdout);
+	c->pid = fork();
+	if (!c->pid) {
+		int n = fn(up[1], down[0]);
+
+		if (n < 0)
+			fprintf(stderr, "%s\n", vg_error());
+		give(up[1], n);
+		_exit(0);
+	}
+	close(down[0]);
+	close(up[1]);
+	c->to = down[1];
+	c->from = up[0];
+	return 0;
+}
+
+static int child_end(struct child *c)
+{
+	int n = take(c->from), status = 0;
+
+	waitpid(c->pid, &status, 0);
+	close(c->to);
+	close(c->from);
+	return status ? -1 : n;
+}
+
+static void do_lost(void)
+{
+	struct child c;
+
+	tell("none", child_start(&c, lose_vram) ? -1 : child_end(&c), LOST_BOS);
+}
+
+static void do_moves(void)
+{
+	struct child c;
+
+	tell("none", child_start(&c, lose_moving) ? -1 : child_end(&c), MOVING);
+}
+
+/* Its second queue is on the engine of the parent's, and is to hang there. */
+static int guilty(int to, int from)
+{
+	struct vg_queue mine[2] = { 0 };
+	uint32_t seq;
+	int i;
+
+	if (vg_open(&vg))
+		return -1;
+	gpu = &vg.gpu[0];
+	for (i = 0; i < 2; i++)
+		if (vg_queue_create(&vg, gpu, 4096, &mine[i]))
+			return -1;
+	if (vg_emit_fence(&mine[1], &seq))
+		return -1;
+	vg_queue_submit(&mine[1]);
+	give(to, 0);
+	take(from);
+	/* It was given up, and its other queue was not. */
+	if (vg_wait(&mine[1], seq, 100) != -ETIMEDOUT)
+		return vg_fail(-EIO, "a queue that hung went on");
+	return vg_queue_finish(&mine[0], VG_TIMEOUT_MS) ? -1 : BOS;
+}
+
+static void do_hang(void)
+{
+	uint64_t stopped = counter("queues_stopped");
+	int ret, n;
+	struct child c;
+
+	if (child_start(&c, guilty))
+		return;
+	take(c.from);
+	ret = copy_all(false);
+	n = count_intact();
+	give(c.to, 0);
+	if (child_end(&c) != BOS || counter("queues_stopped") != stopped + 1)
+		ret = -1;
+	tell(ret ? "wrong" : "right", n, BOS);
+}
+
+/* The dump of the last failure says what it should; then it is removed. */
+static void do_dump(void)
+{
+	static const char * const parts[] = {
+		"vgpu-kfd device dump", "\nreason: ", "\nmm hub: status ",
+		"\nlast fault of the kernel: ", "\n> gart[",
+		"\nsdma0 queue 0: rb_cntl ", " ring from the oldest job:",
+		"\nsdma1: ", "\ninterrupt ring: ",
+	};
+	const int of = sizeof(parts) / sizeof(*parts);
+	static char text[64 << 10];
+	uint64_t until = vg_now() + 5000000000ull;
+	glob_t found = { 0 };
+	size_t n = 0;
+	int i, good = 0;
+	FILE *f;
+
+	while (glob("/sys/class/devcoredump/devcd*/data", 0, NULL, &found) &&
+	       vg_now() < until)
+		vg_sleep_us(1000);
+	f = found.gl_pathc ? fopen(found.gl_pathv[0], "r+e") : NULL;
+	if (f) {
+		n = fread(text, 1, sizeof(text) - 1, f);
+		fseek(f, 0, SEEK_SET);
+		fputs("1", f);
+		fclose(f);
+	}
+	globfree(&found);
+	text[n] = 0;
+	for (i = 0; i < of; i++) {
+		if (strstr(text, parts[i]))
+			good++;
+		else
+			fprintf(stderr, "dump without %s\n", parts[i]);
+	}
+	tell("none", good, of);
+}
+
+int main(void)
+{
+	char line[64];
+
+	if (vg_open(&vg)) {
+		fprintf(stderr, "%s\n", vg_error());
+		return 1;
+	}
+	gpu = &vg.gpu[0];
+	if (make_bos()) {
+		fprintf(stderr, "%s\n", vg_error());
+		return 1;
+	}
+	printf("ready\n");
+	fflush(stdout);
+	while (fgets(line, sizeof(line), stdin)) {
+		if (!strcmp(line, "copy\n") || !strcmp(line, "reset\n"))
+			do_copy(*line == 'r');
+		else if (!strcmp(line, "broken\n"))
+			do_broken();
+		else if (!strcmp(line, "hang\n"))
+			do_hang();
+		else if (!strcmp(line, "dump\n"))
+			do_dump();
+		else if (!strcmp(line, "moves\n"))
+			do_moves();
+		else if (!strcmp(line, "lost\n"))
+			do_lost();
+		else
+			return 2;
+	}
+	return 0;
+}

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * See race.h.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "race.h"
+#include "tap.h"
+
+static uint64_t rng;
+static int (*opponent)(void);
+static int result;
+static uint64_t call_ns, delay_ns;
+static sem_t go, done;
+static pthread_t thread;
+static bool stormy;
+
+void race_seed(void)
+{
+	const char *seed = getenv("VGPU_TEST_SEED");
+
+	rng = seed ? strtoull(seed, NULL, 0) : vg_now() | 1;
+	tap_diag("VGPU_TEST_SEED=%#lx", rng);
+}
+
+void race_salt(uint64_t salt)
+{
+	rng ^= (salt + 1) * 0x9e3779b97f4a7c15ull;
+	rng |= !rng;
+}
+
+uint64_t race_below(uint64_t n)
+{
+	rng ^= rng << 13;
+	rng ^= rng >> 7;
+	rng ^= rng << 17;
+	return (rng >> 11) % n;
+}
+
+static void *oppose(void *arg)
+{
+	struct timespec at;
+	sigset_t alarms;
+	uint64_t ns;
+
+	(void)arg;
+	sigemptyset(&alarms);
+	sigaddset(&alarms, SIGALRM);
+	pthread_sigmask(SIG_BLOCK, &alarms, NULL);
+	for (;;) {
+		while (sem_wait(&go))
+			;
+		if (!opponent)
+			return NULL;
+		ns = vg_now() + delay_ns;
+		at = (struct timespec){ .tv_sec = (time_t)(ns / 1000000000),
+					.tv_nsec = (long)(ns % 1000000000) };
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+		result = opponent();
+		sem_post(&done);
+	}
+}
+
+static void pin(pthread_t who, int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	/* With one CPU it stays on that. */
+	pthread_setaffinity_np(who, sizeof(set), &set);
+}
+
+void race_begin(void)
+{
+	struct sched_param first = { .sched_priority = 1 };
+	pthread_attr_t attr;
+
+	if (!rng)
+		race_seed();
+	call_ns = 1000000;
+	CHECK(!sem_init(&go, 0, 0) && !sem_init(&done, 0, 0), "semaphores");
+	pin(pthread_self(), 0);
+	pthread_attr_init(&attr);
+	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(&attr, SCHED_FIFO);
+	pthread_attr_setschedparam(&attr, &first);
+	CHECK(!pthread_create(&thread, &attr, oppose, NULL), "no thread");
+	race_apart(false);
+}
+
+void race_end(void)
+{
+	opponent = NULL;
+	sem_post(&go);
+	pthread_join(thread, NULL);
+}
+
+void race_apart(bool apart)
+{
+	pin(thread, apart);
+}
+
+static void on_alarm(int sig)
+{
+	(void)sig;
+}
+
+/* Calls are not restarted: how far they got is undone, or not. */
+static void set_alarm(suseconds_t us)
+{
+	const struct sigaction action = { .sa_handler = on_alarm };
+	const struct itimerval timer = {
+		.it_interval.tv_usec = us, .it_value.tv_usec = us,
+	};
+
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+void race_storm(bool storm)
+{
+	stormy = storm;
+}
+
+int race(int (*call)(void), int (*other)(void), int *theirs)
+{
+	uint64_t start, took;
+	int r;
+
+	/* The timer rings within about twice the time that a call takes. */
+	opponent = other;
+	delay_ns = race_below(call_ns + 1);
+	start = vg_now();
+	if (stormy)
+		set_alarm(20 + (suseconds_t)race_below(call_ns / 1000 + 1));
+	sem_post(&go);
+	r = call();
+	if (stormy)
+		set_alarm(0);
+	took = vg_now() - start;
+	call_ns = (7 * call_ns + 2 * (took < 4000000 ? took : 4000000)) / 8;
+	while (sem_wait(&done))
+		;
+	if (theirs)
+		*theirs = result;
+	return r;
+}
+
+static pid_t child(void)
+{
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	CHECK(pid >= 0, "fork: %s", strerror(errno));
+	return pid;
+}
+
+void race_kill(const struct vg_gpu *gpu, void (*round)(void), int rounds)
+{
+	uint64_t start, round_us = 200000;
+	struct vg_mem_info base;
+	int i, status, killed = 0;
+	pid_t pid;
+
+	OK(vg_mem_info(gpu, &base));
+	for (i = 0; tap_goes_on(i, rounds); i++) {
+		pid = child();
+		if (!pid) {
+			race_salt((uint64_t)i);
+			round();
+			_exit(0);
+		}
+		start = vg_now();
+		if (i)
+			vg_sleep_us((unsigned int)race_below(round_us));
+		if (i)
+			kill(pid, SIGKILL);
+		CHECK(waitpid(pid, &status, 0) == pid, "waitpid");
+		CHECK(!status || (WIFSIGNALED(status) &&
+				  WTERMSIG(status) == SIGKILL),
+		      "the child ended with %#x", status);
+		/* The first one tells how long one takes. */
+		if (!i)
+			round_us = (vg_now() - start) / 1000 + 1;
+		killed += WIFSIGNALED(status);
+		OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+	}
+	tap_diag("%d of %d processes were killed", killed, i);
+}
+
+static char pci_name[VG_PCI_NAME];
+
+static int unbind(void)
+{
+	return vg_pci_unbind(pci_name);
+}
+
+void race_unbind(void (*round)(int (*)(void)), int rounds)
+{
+	struct vg vg;
+	int i, status;
+	pid_t pid;
+
+	for (i = 0; tap_goes_on(i, rounds); i++) {
+		OK(vg_open_bare(&vg));
+		CHECK(vg.n_gpus > 0, "no GPU in round %d", i);
+		OK(vg_pci_name(&vg.gpu[0], pci_name));
+		vg_close(&vg);
+		pid = child();
+		if (!pid) {
+			race_salt((uint64_t)i);
+			round(unbind);
+			_exit(0);
+		}
+		CHECK(waitpid(pid, &status, 0) == pid && !status,
+		      "the child ended with %#x", status);
+		CHECK(!vg_pci_bound(pci_name), "it is still there");
+		OK(vg_pci_bind(pci_name));
+	}
+	tap_diag("%d rounds", i);
+}
+
+int race_read(const char *path)
+{
+	static __thread char text[16384];
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (file < 0)
+		return -errno;
+	while ((n = read(file, text, sizeof(text))) > 0)
+		;
+	close(file);
+	return n < 0 ? -errno : 0;
+}
+
+static int read_debugfs(const struct vg_gpu *gpu, const char *name)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "/sys/kernel/debug/dri/%d/%s",
+		 gpu->minor, name);
+	return race_read(path);
+}
+
+int race_watch(const struct vg_gpu *gpu)
+{
+	static const char *const names[] = {
+		"amdgpu_vm_info", "vram_mm", "gtt_mm", "amdgpu_fence_info",
+		"vgpu_rings", "gem_names", "clients", "vgpu_counters",
+	};
+
+	return read_debugfs(gpu, names[race_below(sizeof(names) /
+						  sizeof(names[0]))]);
+}
+
+int race_evict(const struct vg_gpu *gpu)
+{
+	return read_debugfs(gpu, race_below(2) ? "amdgpu_evict_vram" :
+						 "amdgpu_evict_gtt");
+}
+
+int race_touch(void *p, uint64_t bytes)
+{
+	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	int r = read(zero, p, bytes) < 0 ? -errno : 0;
+
+	close(zero);
+	return r;
+}

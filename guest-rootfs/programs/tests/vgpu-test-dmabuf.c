@@ -1,0 +1,657 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * dma-buf: memory that one device has and another uses. What they would catch:
+ * an importer that reads where the exporter's memory was before it moved, an
+ * exporter's memory that goes while somebody uses it or that nobody frees,
+ * contents lost on the way, sizes and descriptors that are believed.
+ *
+ * Run twice (tests.list): with GPUs that do not reach each other's VRAM, so that
+ * exported BOs go to GTT, and with such that do.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <drm/amdgpu_drm.h>
+#include <linux/dma-buf.h>
+#include <linux/udmabuf.h>
+
+#include "tap.h"
+
+#define SEED	0xd3a
+#define SIZE	(3 * VG_MIB)
+
+static struct vg vg;
+static struct vg_queue q[2];
+static struct vg_bo stage[2];	/* GTT, to look at what an engine read */
+
+static void start(int gpus)
+{
+	int i;
+
+	tap_open(&vg, 1);
+	for (i = 0; i < gpus; i++) {
+		OK(vg_queue_create(&vg, &vg.gpu[i], 4096, &q[i]));
+		OK(vg_bo_create(&vg, &vg.gpu[i], SIZE, VG_GTT, &stage[i]));
+	}
+}
+
+/* KFD. */
+
+static int kfd_export(struct vg_bo *bo, int *fd)
+{
+	struct kfd_ioctl_export_dmabuf_args args = {
+		.handle = bo->handle,
+		.flags = O_CLOEXEC,
+	};
+	int r = tap_ioctl(vg.kfd, AMDKFD_IOC_EXPORT_DMABUF, &args);
+
+	*fd = r ? -1 : (int)args.dmabuf_fd;
+	return r;
+}
+
+static int kfd_import(struct vg_gpu *gpu, int fd, uint64_t size,
+		      struct vg_bo *bo)
+{
+	struct kfd_ioctl_import_dmabuf_args args = {
+		.gpu_id = gpu->gpu_id,
+		.dmabuf_fd = (uint32_t)fd,
+	};
+	void *va = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS |
+			MAP_NORESERVE, -1, 0);
+	int r;
+
+	CHECK(va != MAP_FAILED, "no address range");
+	args.va_addr = (uintptr_t)va;
+	r = tap_ioctl(vg.kfd, AMDKFD_IOC_IMPORT_DMABUF, &args);
+	if (r) {
+		munmap(va, size);
+		return r;
+	}
+	*bo = (struct vg_bo) {
+		.vg = &vg, .gpu = gpu, .va = args.va_addr, .size = size,
+		.handle = args.handle,
+	};
+	return 0;
+}
+
+static int import_and_map(struct vg_gpu *gpu, int fd, struct vg_bo *bo)
+{
+	ERRNO(0, kfd_import(gpu, fd, SIZE, bo));
+	return vg_bo_map_gpu(bo);
+}
+
+/* What GPU @i finds at @bo is the pattern of @seed. */
+static void gpu_check(int i, const struct vg_bo *bo, uint64_t seed)
+{
+	memset(stage[i].cpu, 0x5a, SIZE);
+	OK(vg_copy(&q[i], stage[i].cpu, (void *)bo->va, SIZE));
+	OK(vg_pattern_check(stage[i].cpu, SIZE, seed, 0));
+}
+
+static void gpu_write(int i, const struct vg_bo *bo, uint64_t seed)
+{
+	vg_pattern_fill(stage[i].cpu, SIZE, seed, 0);
+	OK(vg_copy(&q[i], (void *)bo->va, stage[i].cpu, SIZE));
+}
+
+/* Linux lets devices talk to each other behind a Zen's host bridge. */
+static bool p2p(void)
+{
+	bool amd = false;
+	char line[256];
+	int family = 0;
+	FILE *f = fopen("/proc/cpuinfo", "r");
+
+	CHECK(f, "/proc/cpuinfo");
+	while (fgets(line, sizeof(line), f)) {
+		amd |= !!strstr(line, "AuthenticAMD");
+		sscanf(line, "cpu family : %d", &family);
+	}
+	fclose(f);
+	return amd && family >= 0x17;
+}
+
+/*
+ * The importer reaches the exporter's VRAM, or the BO has left it. What it had
+ * there is given back when the copy has ended, not before the ioctl returns.
+ */
+static void vram_follows(uint64_t before)
+{
+	uint64_t end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	struct vg_mem_info info;
+
+	do {
+		OK(vg_mem_info(&vg.gpu[0], &info));
+	} while (!p2p() && before - info.vram_used < SIZE && vg_now() < end);
+	CHECK((before - info.vram_used >= SIZE) == !p2p(),
+	      "VRAM in use went from %lu to %lu", before, info.vram_used);
+}
+
+static void between(uint32_t flags)
+{
+	struct vg_bo bo = { 0 }, peer = { 0 };
+	struct vg_mem_info before;
+	int fd;
+
+	start(2);
+	OK(vg_bo_alloc(&vg, &vg.gpu[0], SIZE, flags, &bo));
+	OK(vg_bo_map_cpu(&bo));
+	vg_pattern_fill(bo.cpu, SIZE, SEED, 0);
+	OK(vg_mem_info(&vg.gpu[0], &before));
+	ERRNO(0, kfd_export(&bo, &fd));
+	OK(import_and_map(&vg.gpu[1], fd, &peer));
+	if (flags == VG_VRAM)
+		vram_follows(before.vram_used);
+	gpu_check(1, &peer, SEED);
+	gpu_write(1, &peer, SEED + 1);
+	OK(vg_pattern_check(bo.cpu, SIZE, SEED + 1, 0));
+	OK(vg_bo_map_gpu(&bo));
+	gpu_check(0, &bo, SEED + 1);
+	gpu_write(0, &bo, SEED + 2);
+	gpu_check(1, &peer, SEED + 2);
+	close(fd);
+	OK(vg_bo_free(&peer));
+	OK(vg_bo_free(&bo));
+}
+
+static void vram_between(void)
+{
+	between(VG_VRAM);
+}
+
+static void gtt_between(void)
+{
+	between(VG_GTT);
+}
+
+/* A child has the same memory, not a copy, and keeps it. */
+static int same_fd;
+
+static void same_child(void *arg)
+{
+	struct kfd_ioctl_get_dmabuf_info_args info = {
+		.dmabuf_fd = (uint32_t)same_fd,
+	};
+	struct vg_mem_info before, after;
+	struct vg_bo bo = { 0 };
+
+	(void)arg;
+	start(1);
+	ERRNO(0, tap_ioctl(vg.kfd, AMDKFD_IOC_GET_DMABUF_INFO, &info));
+	CHECK(info.size == SIZE && info.gpu_id == vg.gpu[0].gpu_id &&
+	      info.flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM &&
+	      info.flags & KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC,
+	      "GET_DMABUF_INFO: %llu bytes, GPU 0x%x, flags 0x%x", info.size,
+	      info.gpu_id, info.flags);
+	OK(vg_mem_info(&vg.gpu[0], &before));
+	OK(import_and_map(&vg.gpu[0], same_fd, &bo));
+	OK(vg_mem_info(&vg.gpu[0], &after));
+	CHECK(after.gtt_used == before.gtt_used &&
+	      after.vram_used < before.vram_used + SIZE,
+	      "the import takes memory of its own");
+	gpu_check(0, &bo, SEED);
+	gpu_write(0, &bo, SEED + 7);
+	if (getpid() & 1)	/* either way it has to go */
+		OK(vg_bo_free(&bo));
+}
+
+static void same_gpu(void)
+{
+	struct vg_bo bo = { 0 };
+	int i;
+
+	OK(vg_open(&vg));
+	for (i = 0; i < 4; i++) {
+		OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_VRAM, &bo));
+		vg_pattern_fill(bo.cpu, SIZE, SEED, 0);
+		ERRNO(0, kfd_export(&bo, &same_fd));
+		/* dma_buf_fd() was asked for CLOEXEC, which is not fork. */
+		tap_in_child(same_child, NULL);
+		OK(vg_pattern_check(bo.cpu, SIZE, SEED + 7, 0));
+		close(same_fd);
+		OK(vg_bo_free(&bo));
+	}
+}
+
+/* Every order in which exporter, descriptor and importer may go. */
+static void orders(void)
+{
+	static const char order[6][4] = {
+		"bfi", "bif", "fbi", "fib", "ibf", "ifb"
+	};
+	struct vg_mem_info base[2];
+	struct vg_bo bo, peer;
+	int i, j, fd;
+
+	start(2);
+	for (i = 0; i < 2; i++)
+		OK(vg_mem_info(&vg.gpu[i], &base[i]));
+	for (i = 0; i < 12; i++) {
+		OK(vg_bo_create(&vg, &vg.gpu[0], SIZE,
+				i % 2 ? VG_VRAM : VG_GTT, &bo));
+		vg_pattern_fill(bo.cpu, SIZE, SEED + i, 0);
+		OK(vg_bo_unmap_gpu(&bo));
+		OK(vg_bo_unmap_cpu(&bo));
+		ERRNO(0, kfd_export(&bo, &fd));
+		OK(import_and_map(&vg.gpu[1], fd, &peer));
+		for (j = 0; j < 3; j++) {
+			if (order[i / 2][j] == 'b')
+				OK(vg_bo_free(&bo));
+			else if (order[i / 2][j] == 'f')
+				close(fd);
+			else
+				OK(vg_bo_free(&peer));
+			if (peer.size)
+				gpu_check(1, &peer, SEED + i);
+		}
+		for (j = 0; j < 2; j++)
+			OK(vg_mem_settle(&vg.gpu[j], &base[j], VG_TIMEOUT_MS));
+	}
+}
+
+/* The render node's side. */
+
+static int gem_create(int file, uint64_t size, uint64_t domains,
+		      uint32_t *handle)
+{
+	union drm_amdgpu_gem_create args = {
+		.in = { .bo_size = size, .domains = domains },
+	};
+	int r = tap_ioctl(file, DRM_IOCTL_AMDGPU_GEM_CREATE, &args);
+
+	*handle = r ? 0 : args.out.handle;
+	return r;
+}
+
+static int gem_export(int file, uint32_t handle)
+{
+	struct drm_prime_handle args = {
+		.handle = handle,
+		.flags = DRM_CLOEXEC | DRM_RDWR,
+	};
+
+	ERRNO(0, tap_ioctl(file, DRM_IOCTL_PRIME_HANDLE_TO_FD, &args));
+	return args.fd;
+}
+
+static int gem_import(int file, int fd, uint32_t *handle)
+{
+	struct drm_prime_handle args = { .fd = fd };
+	int r = tap_ioctl(file, DRM_IOCTL_PRIME_FD_TO_HANDLE, &args);
+
+	*handle = r ? 0 : args.handle;
+	return r;
+}
+
+static void gem_close(int file, uint32_t handle)
+{
+	struct drm_gem_close args = { .handle = handle };
+
+	ERRNO(0, tap_ioctl(file, DRM_IOCTL_GEM_CLOSE, &args));
+}
+
+static void *gem_map(int file, uint32_t handle, uint64_t size)
+{
+	union drm_amdgpu_gem_mmap args = { .in = { .handle = handle } };
+	void *p;
+
+	ERRNO(0, tap_ioctl(file, DRM_IOCTL_AMDGPU_GEM_MMAP, &args));
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file,
+		 (off_t)args.out.addr_ptr);
+	CHECK(p != MAP_FAILED, "mmap: %s", strerror(errno));
+	return p;
+}
+
+/* Everything that is not pinned leaves VRAM or GTT. */
+static void evict(const struct vg_gpu *gpu, const char *what)
+{
+	char path[80], result[16] = "";
+	int file;
+
+	snprintf(path, sizeof(path), "/sys/kernel/debug/dri/%d/amdgpu_evict_%s",
+		 gpu->minor, what);
+	file = open(path, O_RDONLY);
+	CHECK(file >= 0, "%s: %s", path, strerror(errno));
+	CHECK(read(file, result, sizeof(result) - 1) > 0 && atoi(result) == 0,
+	      "%s says %s", path, result);
+	close(file);
+}
+
+/* Handles on two GPUs: CPU mappings, and a BO that comes home as itself. */
+static void gem_two_gpus(void)
+{
+	uint32_t h, h1, again;
+	char *p, *p1;
+	int fd, back;
+
+	OK(vg_open_bare(&vg));
+	ERRNO(0, gem_create(vg.gpu[0].fd, SIZE, AMDGPU_GEM_DOMAIN_VRAM, &h));
+	fd = gem_export(vg.gpu[0].fd, h);
+	ERRNO(0, gem_import(vg.gpu[1].fd, fd, &h1));
+	p = gem_map(vg.gpu[0].fd, h, SIZE);
+	p1 = gem_map(vg.gpu[1].fd, h1, SIZE);
+	vg_pattern_fill(p, SIZE, SEED, 0);
+	OK(vg_pattern_check(p1, SIZE, SEED, 0));
+	evict(&vg.gpu[0], "vram");
+	evict(&vg.gpu[0], "gtt");
+	OK(vg_pattern_check(p1, SIZE, SEED, 0));
+	vg_pattern_fill(p1, SIZE, SEED + 1, 0);
+	OK(vg_pattern_check(p, SIZE, SEED + 1, 0));
+	/* Exported again it is the first dma-buf; at home it is the BO. */
+	back = gem_export(vg.gpu[1].fd, h1);
+	ERRNO(0, gem_import(vg.gpu[0].fd, back, &again));
+	CHECK(again == h, "handle %u came home as %u", h, again);
+	gem_close(vg.gpu[0].fd, h);
+	close(fd);
+	close(back);
+	OK(vg_pattern_check(p1, SIZE, SEED + 1, 0));
+	munmap(p, SIZE);
+	munmap(p1, SIZE);
+	/* The handle alone keeps it. */
+	p1 = gem_map(vg.gpu[1].fd, h1, SIZE);
+	OK(vg_pattern_check(p1, SIZE, SEED + 1, 0));
+	munmap(p1, SIZE);
+	gem_close(vg.gpu[1].fd, h1);
+}
+
+/*
+ * The exporter's BO moves while it is imported and mapped, its handle and its
+ * descriptor closed or not: the importer finds it at its new place.
+ */
+static void moves(void)
+{
+	struct vg_bo peer = { 0 };
+	int round, fd;
+	uint32_t h;
+	char *p;
+
+	OK(vg_open(&vg));
+	for (round = 0; round < 4; round++) {
+		ERRNO(0, gem_create(vg.gpu[0].fd, SIZE, AMDGPU_GEM_DOMAIN_VRAM,
+				    &h));
+		p = gem_map(vg.gpu[0].fd, h, SIZE);
+		vg_pattern_fill(p, SIZE, SEED + round, 0);
+		munmap(p, SIZE);
+		fd = gem_export(vg.gpu[0].fd, h);
+		OK(import_and_map(&vg.gpu[1], fd, &peer));
+		if (round & 1) {
+			gem_close(vg.gpu[0].fd, h);
+			close(fd);
+		}
+		evict(&vg.gpu[0], "vram");
+		if (round & 2)
+			evict(&vg.gpu[0], "gtt");
+		OK(vg_queue_create(&vg, &vg.gpu[1], 4096, &q[1]));
+		OK(vg_bo_create(&vg, &vg.gpu[1], SIZE, VG_GTT, &stage[1]));
+		gpu_check(1, &peer, SEED + round);
+		gpu_write(1, &peer, SEED + 9);
+		gpu_check(1, &peer, SEED + 9);
+		OK(vg_queue_destroy(&q[1]));
+		OK(vg_bo_free(&stage[1]));
+		OK(vg_bo_free(&peer));
+		if (!(round & 1)) {
+			p = gem_map(vg.gpu[0].fd, h, SIZE);
+			OK(vg_pattern_check(p, SIZE, SEED + 9, 0));
+			munmap(p, SIZE);
+			close(fd);
+			gem_close(vg.gpu[0].fd, h);
+		}
+	}
+}
+
+/*
+ * Both GPUs copy all the time from a BO of the first one, which is moved under
+ * them: their queues stop, and go on where it is then.
+ */
+static void moves_under_queues(void)
+{
+	struct vg_bo bo = { 0 }, peer = { 0 };
+	uint32_t seq[2];
+	int round, i, fd;
+
+	start(2);
+	OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_VRAM, &bo));
+	vg_pattern_fill(bo.cpu, SIZE, SEED, 0);
+	ERRNO(0, kfd_export(&bo, &fd));
+	/* Where it is not reached in VRAM it moves here, under GPU 0. */
+	gpu_check(0, &bo, SEED);
+	OK(import_and_map(&vg.gpu[1], fd, &peer));
+	close(fd);
+	for (round = 0; tap_goes_on(round, 4); round++) {
+		for (i = 0; i < 2; i++) {
+			memset(stage[i].cpu, 0x5a, SIZE);
+			OK(vg_emit_copy(&q[i], stage[i].va,
+					i ? peer.va : bo.va, SIZE));
+			OK(vg_emit_fence(&q[i], &seq[i]));
+			vg_queue_submit(&q[i]);
+		}
+		evict(&vg.gpu[0], "vram");
+		evict(&vg.gpu[round & 1], "gtt");
+		for (i = 0; i < 2; i++) {
+			OK(vg_wait(&q[i], seq[i], VG_TIMEOUT_MS));
+			OK(vg_pattern_check(stage[i].cpu, SIZE, SEED, 0));
+		}
+	}
+	gpu_write(1, &peer, SEED + 1);
+	gpu_check(0, &bo, SEED + 1);
+	OK(vg_bo_free(&bo));
+	gpu_check(1, &peer, SEED + 1);
+	OK(vg_bo_free(&peer));
+}
+
+/* Foreign memory @p behind @fd, by the engines of both GPUs. */
+static void foreign(int fd, char *p)
+{
+	struct vg_bo bo[2] = { 0 };
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		vg_pattern_fill(p, SIZE, SEED + i, 0);
+		OK(import_and_map(&vg.gpu[i], fd, &bo[i]));
+		gpu_check(i, &bo[i], SEED + i);
+		gpu_write(i, &bo[i], SEED + 10 + i);
+		OK(vg_pattern_check(p, SIZE, SEED + 10 + i, 0));
+	}
+	/* From one to the other. */
+	gpu_write(0, &bo[0], SEED + 20);
+	gpu_check(1, &bo[1], SEED + 20);
+	close(fd);
+	OK(vg_bo_free(&bo[0]));
+	gpu_check(1, &bo[1], SEED + 20);
+	OK(vg_bo_free(&bo[1]));
+}
+
+static void from_vgem(void)
+{
+	struct drm_mode_create_dumb dumb = {
+		.width = 1024, .height = SIZE / 4096, .bpp = 32,
+	};
+	struct drm_mode_map_dumb map = { 0 };
+	char *p;
+	int vgem;
+
+	vgem = tap_open_vgem();
+	start(2);
+	ERRNO(0, tap_ioctl(vgem, DRM_IOCTL_MODE_CREATE_DUMB, &dumb));
+	CHECK(dumb.size == SIZE, "vgem makes %llu bytes", dumb.size);
+	map.handle = dumb.handle;
+	ERRNO(0, tap_ioctl(vgem, DRM_IOCTL_MODE_MAP_DUMB, &map));
+	p = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, vgem,
+		 (off_t)map.offset);
+	CHECK(p != MAP_FAILED, "mmap of vgem: %s", strerror(errno));
+	foreign(gem_export(vgem, dumb.handle), p);
+	gem_close(vgem, dumb.handle);
+}
+
+/* An importer that cannot follow moves: the BO is pinned, in GTT. */
+static void to_vgem(void)
+{
+	struct vg_mem_info base, now;
+	struct vg_bo bo = { 0 };
+	uint32_t h;
+	int fd, vgem;
+
+	vgem = tap_open_vgem();
+	OK(vg_open(&vg));
+	OK(vg_bo_alloc(&vg, &vg.gpu[0], SIZE, VG_VRAM, &bo));
+	OK(vg_bo_map_cpu(&bo));
+	vg_pattern_fill(bo.cpu, SIZE, SEED, 0);
+	ERRNO(0, kfd_export(&bo, &fd));
+	OK(vg_mem_info(&vg.gpu[0], &base));
+	ERRNO(0, gem_import(vgem, fd, &h));
+	OK(vg_mem_info(&vg.gpu[0], &now));
+	CHECK(now.gtt_used >= base.gtt_used + SIZE, "it is not in GTT");
+	evict(&vg.gpu[0], "gtt");
+	OK(vg_mem_info(&vg.gpu[0], &now));
+	CHECK(now.gtt_used >= SIZE, "evicted under its importer: %lu of %lu in GTT", now.gtt_used, base.gtt_used);
+	OK(vg_pattern_check(bo.cpu, SIZE, SEED, 0));
+	/* Usable there, and back in VRAM when vgem has let go. */
+	OK(vg_bo_map_gpu(&bo));
+	OK(vg_queue_create(&vg, &vg.gpu[0], 4096, &q[0]));
+	OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_GTT, &stage[0]));
+	gpu_check(0, &bo, SEED);
+	gem_close(vgem, h);
+	close(fd);
+	OK(vg_queue_destroy(&q[0]));
+	OK(vg_bo_free(&stage[0]));
+	OK(vg_bo_unmap_gpu(&bo));
+	OK(vg_mem_info(&vg.gpu[0], &base));
+	OK(vg_bo_map_gpu(&bo));
+	OK(vg_mem_info(&vg.gpu[0], &now));
+	CHECK(now.vram_used >= base.vram_used + SIZE, "it stays in GTT");
+	OK(vg_pattern_check(bo.cpu, SIZE, SEED, 0));
+}
+
+static void from_udmabuf(void)
+{
+	struct udmabuf_create create = { .size = SIZE };
+	int memfd, dev, fd;
+	char *p;
+
+	dev = open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
+	if (dev < 0)
+		tap_skip("no udmabuf");
+	start(2);
+	memfd = memfd_create("vgpu", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+	CHECK(memfd >= 0 && !ftruncate(memfd, SIZE) &&
+	      !fcntl(memfd, F_ADD_SEALS, F_SEAL_SHRINK), "memfd");
+	p = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+	CHECK(p != MAP_FAILED, "mmap of memfd");
+	create.memfd = (uint32_t)memfd;
+	fd = ioctl(dev, UDMABUF_CREATE, &create);
+	CHECK(fd >= 0, "UDMABUF_CREATE: %s", strerror(errno));
+	foreign(fd, p);
+}
+
+static int dmabuf_info(int fd, void *metadata, uint32_t *size)
+{
+	struct kfd_ioctl_get_dmabuf_info_args args = {
+		.dmabuf_fd = (uint32_t)fd,
+		.metadata_ptr = (uintptr_t)metadata,
+		.metadata_size = *size,
+	};
+	int r = tap_ioctl(vg.kfd, AMDKFD_IOC_GET_DMABUF_INFO, &args);
+
+	*size = args.metadata_size;
+	return r;
+}
+
+static void metadata(int file, uint32_t h, int fd)
+{
+	struct drm_amdgpu_gem_metadata args = {
+		.handle = h, .op = AMDGPU_GEM_METADATA_OP_SET_METADATA,
+		.data = { .data_size_bytes = 12 },
+	};
+	char buf[16] = "";
+	uint32_t size = 11;
+
+	memcpy(args.data.data, "Hello, world", 12);
+	ERRNO(0, tap_ioctl(file, DRM_IOCTL_AMDGPU_GEM_METADATA, &args));
+	ERRNO(EINVAL, dmabuf_info(fd, buf, &size));
+	size = sizeof(buf);
+	ERRNO(EFAULT, dmabuf_info(fd, (void *)1, &size));
+	size = sizeof(buf);
+	ERRNO(0, dmabuf_info(fd, buf, &size));
+	CHECK(size == 12 && !memcmp(buf, "Hello, world", 13),
+	      "%u bytes of metadata: %.16s", size, buf);
+}
+
+static void bad_input(void)
+{
+	struct kfd_ioctl_import_dmabuf_args in = { 0 };
+	struct vg_gpu unknown = { .gpu_id = 0xffff };
+	struct vg_bo bo = { 0 }, other = { 0 };
+	uint32_t h, none = 0;
+	int fd, file;
+
+	OK(vg_open(&vg));
+	file = open("/proc/self/exe", O_RDONLY);
+	ERRNO(EBADF, kfd_import(&vg.gpu[0], 999, SIZE, &other));
+	ERRNO(EINVAL, kfd_import(&vg.gpu[0], file, SIZE, &other));
+	ERRNO(EBADF, dmabuf_info(999, NULL, &none));
+	ERRNO(EINVAL, dmabuf_info(file, NULL, &none));
+
+	OK(vg_bo_alloc(&vg, &vg.gpu[0], SIZE, VG_VRAM, &bo));
+	other = bo;
+	other.handle += 77;
+	ERRNO(EINVAL, kfd_export(&other, &fd));
+	other.handle = 0xffffull << 32;
+	ERRNO(EINVAL, kfd_export(&other, &fd));
+	ERRNO(0, kfd_export(&bo, &fd));
+	ERRNO(EINVAL, kfd_import(&unknown, fd, SIZE, &other));
+
+	/* Taken addresses are found out when it is mapped. */
+	OK(vg_bo_map_gpu(&bo));
+	in.gpu_id = vg.gpu[0].gpu_id;
+	in.va_addr = bo.va;
+	in.dmabuf_fd = (uint32_t)fd;
+	ERRNO(0, tap_ioctl(vg.kfd, AMDKFD_IOC_IMPORT_DMABUF, &in));
+	other = bo;
+	other.handle = in.handle;
+	ERRNO(EINVAL, vg_bo_map_gpu(&other));
+	in.va_addr = VG_PAGE / 2;
+	ERRNO(0, tap_ioctl(vg.kfd, AMDKFD_IOC_IMPORT_DMABUF, &in));
+	other.handle = in.handle;
+	ERRNO(EINVAL, vg_bo_map_gpu(&other));
+	close(fd);
+
+	OK(vg_bo_alloc(&vg, &vg.gpu[0], VG_DOORBELL_SLICE, VG_DOORBELL,
+		       &other));
+	ERRNO(EINVAL, kfd_export(&other, &fd));
+
+	/* Memory that belongs to no GPU; on the other node it is an import. */
+	ERRNO(0, gem_create(vg.gpu[0].fd, SIZE, AMDGPU_GEM_DOMAIN_CPU, &h));
+	fd = gem_export(vg.gpu[0].fd, h);
+	ERRNO(EINVAL, dmabuf_info(fd, NULL, &none));
+	ERRNO(EINVAL, kfd_import(&vg.gpu[0], fd, SIZE, &other));
+	close(fd);
+	ERRNO(0, gem_create(vg.gpu[0].fd, SIZE, AMDGPU_GEM_DOMAIN_GTT, &h));
+	fd = gem_export(vg.gpu[0].fd, h);
+	metadata(vg.gpu[0].fd, h, fd);
+	close(fd);
+	ERRNO(EBADF, gem_import(vg.gpu[0].fd, 999, &h));
+	ERRNO(EINVAL, gem_import(vg.gpu[0].fd, file, &h));
+}
+
+static const struct tap_case cases[] = {
+	{ "VRAM of one GPU on the other", vram_between, 2 },
+	{ "GTT of one GPU on the other", gtt_between, 2 },
+	{ "the same GPU has the same memory", same_gpu, 1 },
+	{ "every order of close", orders, 2 },
+	{ "handles on two GPUs", gem_two_gpus, 2 },
+	{ "the exporter's memory moves", moves, 2 },
+	{ "it moves under running queues", moves_under_queues, 2 },
+	{ "memory of vgem", from_vgem, 2 },
+	{ "memory for vgem", to_vgem, 1 },
+	{ "memory of udmabuf", from_udmabuf, 2 },
+	{ "bad input", bad_input, 1 },
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(TAP_CASES(cases), argc, argv);
+}

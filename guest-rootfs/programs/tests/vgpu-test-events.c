@@ -1,0 +1,552 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Events of KFD: what can be waited for, who is woken and by what. What they
+ * would catch: wake-ups lost or taken twice, an interrupt that reaches the
+ * wrong event or none, waits that never end, a page that can be taken away
+ * under the kernel, wrong errno.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tap.h"
+
+#define SLOTS		KFD_SIGNAL_EVENT_LIMIT
+#define PAGE_BYTES	(SLOTS * 8ul)
+#define UNSIGNALED	(~0ull)
+#define FOREVER		(~0u)
+#define SOON		20u	/* ms in which nothing is to happen */
+#define EVENTS_OFFSET	(1ull << 63)
+
+static struct vg vg;
+static struct vg_gpu *gpu;
+
+static void start(void)
+{
+	tap_open(&vg, 1);
+	gpu = &vg.gpu[0];
+}
+
+/**
+ * struct ev - an event
+ * @id: KFD's
+ * @slot: in the page, of signals
+ */
+struct ev {
+	uint32_t id, slot;
+};
+
+static int create(uint32_t type, bool auto_reset, uint64_t page, struct ev *ev)
+{
+	struct kfd_ioctl_create_event_args args = {
+		.event_page_offset = page,
+		.event_type = type,
+		.auto_reset = auto_reset,
+	};
+	int r = vg_ioctl(&vg, AMDKFD_IOC_CREATE_EVENT, &args);
+
+	if (r)
+		return r;
+	CHECK(args.event_trigger_data == args.event_id, "trigger data %u of %u",
+	      args.event_trigger_data, args.event_id);
+	if (type == KFD_IOC_EVENT_SIGNAL)
+		CHECK(args.event_page_offset, "no event page");
+	*ev = (struct ev){ args.event_id, args.event_slot_index };
+	return 0;
+}
+
+static struct ev make(uint32_t type, bool auto_reset)
+{
+	struct ev ev;
+
+	ERRNO(0, create(type, auto_reset, 0, &ev));
+	return ev;
+}
+
+static int set(struct ev ev)
+{
+	struct kfd_ioctl_set_event_args args = { .event_id = ev.id };
+
+	return vg_ioctl(&vg, AMDKFD_IOC_SET_EVENT, &args);
+}
+
+static int reset(struct ev ev)
+{
+	struct kfd_ioctl_reset_event_args args = { .event_id = ev.id };
+
+	return vg_ioctl(&vg, AMDKFD_IOC_RESET_EVENT, &args);
+}
+
+static int destroy(struct ev ev)
+{
+	struct kfd_ioctl_destroy_event_args args = { .event_id = ev.id };
+
+	return vg_ioctl(&vg, AMDKFD_IOC_DESTROY_EVENT, &args);
+}
+
+/* 0, with *result, or -errno. */
+static int wait_on(struct kfd_event_data *data, uint32_t n, bool all,
+		   uint32_t ms, uint32_t *result)
+{
+	struct kfd_ioctl_wait_events_args args = {
+		.events_ptr = (uintptr_t)data,
+		.num_events = n,
+		.wait_for_all = all,
+		.timeout = ms,
+		.wait_result = 99,
+	};
+	int r = vg_ioctl(&vg, AMDKFD_IOC_WAIT_EVENTS, &args);
+
+	*result = args.wait_result;
+	return r;
+}
+
+/* Has it happened within @ms? */
+static bool happens(struct ev ev, uint32_t ms)
+{
+	struct kfd_event_data data = { .event_id = ev.id };
+	uint32_t result;
+
+	ERRNO(0, wait_on(&data, 1, true, ms, &result));
+	CHECK(result == KFD_IOC_WAIT_RESULT_COMPLETE ||
+	      result == KFD_IOC_WAIT_RESULT_TIMEOUT, "result %u", result);
+	return result == KFD_IOC_WAIT_RESULT_COMPLETE;
+}
+
+static void by_cpu(void)
+{
+	struct ev manual, self;
+
+	start();
+	manual = make(KFD_IOC_EVENT_SIGNAL, false);
+	self = make(KFD_IOC_EVENT_SIGNAL, true);
+	CHECK(manual.id != self.id && manual.slot != self.slot,
+	      "two events are one");
+	CHECK(!happens(manual, 0), "a new event has happened");
+	CHECK(!happens(manual, SOON), "a new event has happened");
+	ERRNO(0, set(manual));
+	CHECK(happens(manual, 0) && happens(manual, FOREVER),
+	      "a set event has not happened");
+	ERRNO(0, reset(manual));
+	CHECK(!happens(manual, 0), "a reset event has happened");
+	ERRNO(0, set(self));
+	ERRNO(0, set(self));
+	CHECK(happens(self, FOREVER), "a set event has not happened");
+	CHECK(!happens(self, 0), "an event did not reset itself");
+	CHECK(!happens(manual, 0), "the wrong event has happened");
+	ERRNO(0, destroy(manual));
+	ERRNO(EINVAL, destroy(manual));
+	ERRNO(EINVAL, set(manual));
+	ERRNO(EINVAL, reset(manual));
+	ERRNO(0, destroy(self));
+}
+
+static void any_all(void)
+{
+	struct kfd_event_data data[3] = { 0 };
+	struct ev ev[3];
+	uint32_t i, result;
+
+	start();
+	for (i = 0; i < 3; i++) {
+		ev[i] = make(KFD_IOC_EVENT_SIGNAL, true);
+		data[i].event_id = ev[i].id;
+	}
+	ERRNO(0, set(ev[1]));
+	ERRNO(0, wait_on(data, 3, true, SOON, &result));
+	CHECK(result == KFD_IOC_WAIT_RESULT_TIMEOUT, "result %u", result);
+	/* The one that had happened was taken by that wait. */
+	ERRNO(0, set(ev[2]));
+	ERRNO(0, wait_on(data, 3, false, FOREVER, &result));
+	CHECK(result == KFD_IOC_WAIT_RESULT_COMPLETE, "result %u", result);
+	for (i = 0; i < 3; i++)
+		ERRNO(0, set(ev[i]));
+	ERRNO(0, wait_on(data, 3, true, FOREVER, &result));
+	CHECK(result == KFD_IOC_WAIT_RESULT_COMPLETE, "result %u", result);
+	for (i = 0; i < 3; i++)
+		CHECK(!happens(ev[i], 0), "event %u was not taken", i);
+	ERRNO(0, wait_on(NULL, 0, true, FOREVER, &result));
+	CHECK(result == KFD_IOC_WAIT_RESULT_COMPLETE, "result %u", result);
+}
+
+/* A wait with an age ends at once if the event has happened since. */
+static void ages(void)
+{
+	struct kfd_event_data data = { 0 };
+	struct ev ev;
+	uint32_t result;
+
+	start();
+	ev = make(KFD_IOC_EVENT_SIGNAL, true);
+	data.event_id = ev.id;
+	data.signal_event_data.last_event_age = 1;
+	ERRNO(0, wait_on(&data, 1, true, SOON, &result));
+	CHECK(result == KFD_IOC_WAIT_RESULT_TIMEOUT, "result %u", result);
+	ERRNO(0, set(ev));
+	CHECK(happens(ev, 0), "it has not happened");
+	/* Somebody else has taken it: the age tells all the same. */
+	ERRNO(0, wait_on(&data, 1, true, FOREVER, &result));
+	CHECK(result == KFD_IOC_WAIT_RESULT_COMPLETE, "result %u", result);
+	CHECK(data.signal_event_data.last_event_age == 2, "age %lu",
+	      (unsigned long)data.signal_event_data.last_event_age);
+	ERRNO(0, wait_on(&data, 1, true, SOON, &result));
+	CHECK(result == KFD_IOC_WAIT_RESULT_TIMEOUT, "result %u", result);
+}
+
+/**
+ * struct waiter - a thread that waits
+ */
+struct waiter {
+	pthread_t thread;
+	struct ev ev;
+	uint32_t result;
+	int r;
+};
+
+static void *waiter_run(void *arg)
+{
+	struct waiter *w = arg;
+	struct kfd_event_data data = { .event_id = w->ev.id };
+
+	w->r = wait_on(&data, 1, true, FOREVER, &w->result);
+	return NULL;
+}
+
+static void waiter_start(struct waiter *w, struct ev ev)
+{
+	w->ev = ev;
+	CHECK(!pthread_create(&w->thread, NULL, waiter_run, w), "no thread");
+}
+
+/* Two threads pass a token; none may be lost or doubled. */
+static void *pong(void *arg)
+{
+	const struct ev *ev = arg;
+	int i;
+
+	for (i = 0; i < 500; i++)
+		if (!happens(ev[0], FOREVER) || set(ev[1]))
+			return arg;
+	return NULL;
+}
+
+static void ping_pong(void)
+{
+	pthread_t thread;
+	struct ev ev[2];
+	void *failed;
+	int i;
+
+	start();
+	ev[0] = make(KFD_IOC_EVENT_SIGNAL, true);
+	ev[1] = make(KFD_IOC_EVENT_SIGNAL, true);
+	CHECK(!pthread_create(&thread, NULL, pong, ev), "no thread");
+	for (i = 0; i < 500; i++) {
+		ERRNO(0, set(ev[0]));
+		CHECK(happens(ev[1], VG_TIMEOUT_MS), "round %d: no answer", i);
+	}
+	pthread_join(thread, &failed);
+	CHECK(!failed, "the other thread failed");
+	CHECK(!happens(ev[0], 0) && !happens(ev[1], 0), "a token too many");
+}
+
+/* Whoever waits for an event that goes is told so. */
+static void destroyed(void)
+{
+	struct waiter w[4];
+	struct ev ev;
+	int i;
+
+	start();
+	ev = make(KFD_IOC_EVENT_SIGNAL, false);
+	for (i = 0; i < 4; i++)
+		waiter_start(&w[i], ev);
+	sched_yield();
+	ERRNO(0, destroy(ev));
+	for (i = 0; i < 4; i++) {
+		pthread_join(w[i].thread, NULL);
+		/* -EINVAL: it came too late. */
+		CHECK(w[i].r == -EIO || w[i].r == -EINVAL, "%d", w[i].r);
+		CHECK(w[i].result == KFD_IOC_WAIT_RESULT_FAIL, "result %u",
+		      w[i].result);
+	}
+}
+
+static volatile sig_atomic_t signals;
+
+static void on_signal(int n)
+{
+	(void)n;
+	signals++;
+}
+
+/* A signal handler runs, and the wait goes on for what is left of its time. */
+static void interrupted(void)
+{
+	struct sigaction action = {
+		.sa_handler = on_signal,
+		.sa_flags = SA_RESTART,
+	};
+	struct waiter w;
+	struct ev ev;
+	uint64_t begin;
+	int i;
+
+	start();
+	CHECK(!sigaction(SIGUSR1, &action, NULL), "sigaction");
+	ev = make(KFD_IOC_EVENT_SIGNAL, true);
+	waiter_start(&w, ev);
+	for (i = 0; i < 20; i++) {
+		pthread_kill(w.thread, SIGUSR1);
+		while (signals <= i)
+			sched_yield();
+	}
+	ERRNO(0, set(ev));
+	pthread_join(w.thread, NULL);
+	ERRNO(0, w.r);
+	CHECK(w.result == KFD_IOC_WAIT_RESULT_COMPLETE, "result %u", w.result);
+	CHECK(!happens(ev, 0), "it was not taken");
+	begin = vg_now();
+	CHECK(!happens(ev, 3 * SOON), "it has happened");
+	CHECK(vg_now() - begin >= 3 * SOON * 1000000ull, "too short a wait");
+}
+
+/* GTT memory as the signal page. */
+static void page_create(struct vg_bo *page, struct ev *first)
+{
+	uint32_t i;
+
+	OK(vg_bo_create(&vg, gpu, PAGE_BYTES, VG_GTT, page));
+	memset(page->cpu, 0, PAGE_BYTES);
+	ERRNO(0, create(KFD_IOC_EVENT_SIGNAL, true, page->handle, first));
+	for (i = 0; i < SLOTS; i++)
+		CHECK(((uint64_t *)page->cpu)[i] == UNSIGNALED, "slot %u", i);
+}
+
+/* What ROCr does: a value into the slot, and a TRAP with @context. */
+static void emit_signal(struct vg_queue *q, const struct vg_bo *page,
+			struct ev ev, uint32_t context)
+{
+	const uint32_t value[2] = { ev.id, 0 };
+	uint32_t *p;
+
+	OK(vg_emit_write(q, page->va + ev.slot * 8, value, 2));
+	p = vg_queue_reserve(q, SDMA_TRAP_DWORDS);
+	CHECK(p, "%s", vg_error());
+	p[0] = SDMA_OP_TRAP;
+	p[1] = context;
+}
+
+static void by_gpu(void)
+{
+	static struct ev ev[64];
+	struct vg_queue q = { 0 };
+	struct vg_bo page = { 0 };
+	unsigned int i, round;
+
+	start();
+	page_create(&page, &ev[0]);
+	for (i = 1; i < 64; i++)
+		ev[i] = make(KFD_IOC_EVENT_SIGNAL, true);
+	OK(vg_queue_create(&vg, gpu, 4096, &q));
+	for (round = 0; round < 64; round++) {
+		/* By its id; by none; by that of another; by nonsense. */
+		const uint32_t context[] = {
+			ev[round].id, 0, ev[(round + 1) % 64].id, 0xabcdef,
+		};
+
+		emit_signal(&q, &page, ev[round], context[round % 4]);
+		vg_queue_submit(&q);
+		CHECK(happens(ev[round], VG_TIMEOUT_MS), "round %u: lost",
+		      round);
+		CHECK(((volatile uint64_t *)page.cpu)[ev[round].slot] ==
+		      UNSIGNALED, "round %u: the slot stays set", round);
+		for (i = 0; i < 64; i++)
+			CHECK(!happens(ev[i], 0), "round %u: event %u, too",
+			      round, i);
+	}
+	/* A storm: the ones that matter are still told. */
+	for (i = 0; i < 2000; i++)
+		emit_signal(&q, &page, ev[i % 64], i % 3 ? ev[i % 64].id : 0);
+	vg_queue_submit(&q);
+	OK(vg_queue_finish(&q, VG_TIMEOUT_MS));
+	for (i = 0; i < 64; i++)
+		CHECK(happens(ev[i], VG_TIMEOUT_MS), "event %u: lost", i);
+	OK(vg_queue_destroy(&q));
+}
+
+/* The page is the kernel's as long as the process lives. */
+static void page_rules(void)
+{
+	struct kfd_ioctl_free_memory_of_gpu_args args;
+	struct vg_bo page = { 0 }, other = { 0 };
+	struct ev ev;
+
+	start();
+	OK(vg_bo_create(&vg, gpu, PAGE_BYTES / 2, VG_GTT, &other));
+	ERRNO(EINVAL, create(KFD_IOC_EVENT_SIGNAL, true, other.handle, &ev));
+	OK(vg_bo_free(&other));
+	OK(vg_bo_create(&vg, gpu, PAGE_BYTES, VG_VRAM, &other));
+	ERRNO(EINVAL, create(KFD_IOC_EVENT_SIGNAL, true, other.handle, &ev));
+	ERRNO(EINVAL, create(KFD_IOC_EVENT_SIGNAL, true, 12345, &ev));
+	page_create(&page, &ev);
+	ERRNO(EINVAL, create(KFD_IOC_EVENT_SIGNAL, true, page.handle, &ev));
+	args.handle = page.handle;
+	ERRNO(EPERM, vg_ioctl(&vg, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &args));
+	OK(vg_bo_unmap_gpu(&page));
+	ERRNO(EPERM, vg_ioctl(&vg, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &args));
+	/* There is no page of the kernel's to map. */
+	CHECK(mmap(NULL, PAGE_BYTES, PROT_READ, MAP_SHARED, vg.kfd,
+		   (off_t)EVENTS_OFFSET) == MAP_FAILED && errno == EINVAL,
+	      "mmap of the event page: %m");
+}
+
+/* The page that the kernel has if user space brings none. */
+static void kernel_page(void)
+{
+	uint64_t *slots;
+	struct ev ev;
+
+	start();
+	CHECK(mmap(NULL, PAGE_BYTES, PROT_READ, MAP_SHARED, vg.kfd,
+		   (off_t)EVENTS_OFFSET) == MAP_FAILED && errno == EINVAL,
+	      "mmap before there is an event: %m");
+	ev = make(KFD_IOC_EVENT_SIGNAL, true);
+	CHECK(mmap(NULL, 2 * PAGE_BYTES, PROT_READ, MAP_SHARED, vg.kfd,
+		   (off_t)EVENTS_OFFSET) == MAP_FAILED && errno == EINVAL,
+	      "mmap of too much: %m");
+	slots = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+		     vg.kfd, (off_t)EVENTS_OFFSET);
+	CHECK(slots != MAP_FAILED, "mmap of the event page: %m");
+	CHECK(slots[0] == UNSIGNALED && slots[SLOTS - 1] == UNSIGNALED,
+	      "the page is not empty");
+	slots[ev.slot] = 1;
+	ERRNO(0, set(ev));
+	CHECK(happens(ev, 0), "it has not happened");
+}
+
+static void limits(void)
+{
+	struct ev ev, last;
+	uint32_t n, result;
+
+	start();
+	for (n = 0; !create(KFD_IOC_EVENT_SIGNAL, false, 0, &ev); n++)
+		last = ev;
+	CHECK(n == SLOTS - 1, "%u events", n);
+	ERRNO(ENOSPC, create(KFD_IOC_EVENT_SIGNAL, false, 0, &ev));
+	ERRNO(ENOSPC, create(KFD_IOC_EVENT_DEBUG_EVENT, false, 0, &ev));
+	ERRNO(0, create(KFD_IOC_EVENT_MEMORY, false, 0, &ev));
+	ERRNO(EINVAL, set(ev));
+	ERRNO(EINVAL, reset(ev));
+	ERRNO(0, destroy(last));
+	ERRNO(0, create(KFD_IOC_EVENT_SIGNAL, false, 0, &ev));
+	CHECK(ev.id == last.id, "id %u, not %u", ev.id, last.id);
+	ERRNO(EINVAL, create(KFD_IOC_EVENT_MEMORY + 1, false, 0, &ev));
+	ERRNO(EINVAL, create(~0u, false, 0, &ev));
+	ERRNO(ENOMEM, wait_on(NULL, ~0u, true, 0, &result));
+	ERRNO(EFAULT, wait_on((void *)8, 1, true, 0, &result));
+	ERRNO(EFAULT, wait_on(NULL, 4, true, 0, &result));
+	ev.id = 0;
+	ERRNO(EINVAL, set(ev));
+	ev.id = ~0u;
+	ERRNO(EINVAL, set(ev));
+}
+
+/* A fault that nobody repairs is told with its address. */
+static void memory_exception(void)
+{
+	struct kfd_event_data data = { 0 };
+	struct vg_queue q = { 0 };
+	uint64_t va = 0x123456789000;
+	uint32_t result;
+	struct ev ev;
+
+	tap_open(&vg, 0);
+	gpu = &vg.gpu[0];
+	ev = make(KFD_IOC_EVENT_MEMORY, false);
+	CHECK(!happens(ev, 0), "it has happened");
+	OK(vg_queue_create(&vg, gpu, 4096, &q));
+	OK(vg_emit_fill(&q, va, 1, 4096));
+	vg_queue_submit(&q);
+	data.event_id = ev.id;
+	ERRNO(0, wait_on(&data, 1, true, VG_TIMEOUT_MS, &result));
+	CHECK(result == KFD_IOC_WAIT_RESULT_COMPLETE, "result %u", result);
+	CHECK(data.memory_exception_data.va == va, "va 0x%llx",
+	      (unsigned long long)data.memory_exception_data.va);
+	CHECK(data.memory_exception_data.gpu_id == gpu->gpu_id, "gpu %u",
+	      data.memory_exception_data.gpu_id);
+	CHECK(data.memory_exception_data.failure.NotPresent == 1 &&
+	      data.memory_exception_data.failure.ReadOnly == 1 &&
+	      !data.memory_exception_data.failure.NoExecute &&
+	      !data.memory_exception_data.ErrorType, "what failed");
+	OK(vg_queue_destroy(&q));
+}
+
+static void wait_and_die(void)
+{
+	struct waiter w;
+
+	start();
+	waiter_start(&w, make(KFD_IOC_EVENT_SIGNAL, false));
+	sched_yield();
+	raise(SIGKILL);
+}
+
+/* Killed while a thread waits. */
+static void killed(void)
+{
+	int i, status;
+	pid_t pid;
+
+	for (i = 0; i < tap_rounds(5, 100); i++) {
+		pid = fork();
+		CHECK(pid >= 0, "fork");
+		if (!pid)
+			wait_and_die();
+		CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) &&
+		      WTERMSIG(status) == SIGKILL, "status %x", status);
+	}
+}
+
+/* The GPU goes while a thread waits: it is told, and the removal ends. */
+static void taken_away(void)
+{
+	char name[VG_PCI_NAME];
+	struct waiter w;
+
+	start();
+	OK(vg_pci_name(gpu, name));
+	waiter_start(&w, make(KFD_IOC_EVENT_SIGNAL, false));
+	sched_yield();
+	OK(vg_pci_unbind(name));
+	pthread_join(w.thread, NULL);
+	CHECK(w.r == -EIO || w.r == -ENODEV, "%d", w.r);
+	OK(vg_pci_bind(name));
+}
+
+static const struct tap_case cases[] = {
+	{ "set and reset by the CPU", by_cpu, 1 },
+	{ "any and all", any_all, 1 },
+	{ "ages", ages, 1 },
+	{ "two threads and two events", ping_pong, 1 },
+	{ "destroyed under those who wait", destroyed, 1 },
+	{ "signals interrupt a wait", interrupted, 1 },
+	{ "signalled by SDMA", by_gpu, 1 },
+	{ "the signal page", page_rules, 1 },
+	{ "the kernel's page", kernel_page, 1 },
+	{ "limits and bad input", limits, 1 },
+	{ "a memory exception", memory_exception, 1 },
+	{ "killed while waiting", killed, 1 },
+	{ "the GPU goes while somebody waits", taken_away, 1 },
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(TAP_CASES(cases), argc, argv);
+}

@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Allocations fail: the first of a system call, the second, and so on, until
+ * the call gets through without one that fails (/proc/thread-self/fail-nth).
+ * What they would catch: an oops, a leak, a lock that stays held, a call that
+ * half happened. Only a kernel with fault injection can do it.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <drm/amdgpu_drm.h>
+
+#include "tap.h"
+
+#define DEBUGFS "/sys/kernel/debug"
+
+enum { MAX_SITES = 5000 };
+
+static struct vg vg;
+static struct vg_gpu *gpu;
+static int nth_fd;	/* of this thread; opening it would be counted */
+
+static bool put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+	bool good = fd >= 0 &&
+		    write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	if (fd >= 0)
+		close(fd);
+	return good;
+}
+
+/* Every allocation counts, and what fails is not a message of the kernel's. */
+static void fault_injection(void)
+{
+	static const char * const settings[][2] = {
+		{ DEBUGFS "/failslab/ignore-gfp-wait", "N" },
+		{ DEBUGFS "/failslab/verbose", "0" },
+		{ DEBUGFS "/fail_page_alloc/ignore-gfp-wait", "N" },
+		{ DEBUGFS "/fail_page_alloc/ignore-gfp-highmem", "N" },
+		{ DEBUGFS "/fail_page_alloc/min-order", "0" },
+		{ DEBUGFS "/fail_page_alloc/verbose", "0" },
+	};
+	unsigned int i;
+
+	if (access("/proc/thread-self/fail-nth", W_OK))
+		tap_skip("this kernel has no fault injection");
+	for (i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
+		CHECK(put(settings[i][0], settings[i][1]), "%s",
+		      settings[i][0]);
+}
+
+static void open_nth(void)
+{
+	nth_fd = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
+	CHECK(nth_fd >= 0, "fail-nth: %s", strerror(errno));
+}
+
+static void start(void)
+{
+	fault_injection();
+	open_nth();
+	tap_open(&vg, 1);
+	gpu = &vg.gpu[0];
+}
+
+/* The @n-th allocation of this thread from now on fails; 0: none. */
+static void fail_nth(unsigned int n)
+{
+	char text[16];
+	int len = snprintf(text, sizeof(text), "%u", n);
+
+	CHECK(pwrite(nth_fd, text, (size_t)len, 0) == len, "fail-nth");
+}
+
+/* Was the allocation reached? */
+static bool failed_one(void)
+{
+	char text[16] = "";
+
+	CHECK(pread(nth_fd, text, sizeof(text) - 1, 0) > 0, "fail-nth");
+	return !atoi(text);
+}
+
+/* What makes the same of every call, or NULL. */
+static void (*prepare)(void);
+
+/*
+ * @call until none of its allocations fails any more; @undo after each that
+ * was successful all the same. @errors: what else than -ENOMEM it may say.
+ */
+static void every_site(const char *name, int (*call)(void), void (*undo)(void),
+		       int other_error)
+{
+	unsigned int n, refused = 0;
+	bool failed;
+	int r;
+
+	for (n = 1; n < MAX_SITES; n++) {
+		if (prepare)
+			prepare();
+		fail_nth(n);
+		r = call();
+		failed = failed_one();
+		fail_nth(0);
+		CHECK(!r || failed, "%s: %d (%s) without a failure", name, r,
+		      strerror(-r));
+		CHECK(!r || r == -ENOMEM || r == other_error,
+		      "%s: %d (%s) when allocation %u fails", name, r,
+		      strerror(-r), n);
+		refused += r != 0;
+		if (!r && undo)
+			undo();
+		if (!failed)
+			break;
+	}
+	CHECK(n < MAX_SITES, "%s: more than %u allocations", name, n);
+	tap_diag("%s: %u allocations, %u refused it", name, n - 1, refused);
+}
+
+/* KFD. */
+
+static struct kfd_ioctl_alloc_memory_of_gpu_args alloc_args;
+static struct vg_bo bo, other;
+static uint64_t alloc_size;
+static uint32_t alloc_flags;
+
+static int call_alloc(void)
+{
+	alloc_args = (struct kfd_ioctl_alloc_memory_of_gpu_args) {
+		.va_addr = 0x7000000000, .size = alloc_size,
+		.gpu_id = gpu->gpu_id, .flags = alloc_flags,
+	};
+	return tap_ioctl(vg.kfd, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &alloc_args);
+}
+
+static void undo_alloc(void)
+{
+	struct kfd_ioctl_free_memory_of_gpu_args args = {
+		.handle = alloc_args.handle,
+	};
+
+	ERRNO(0, tap_ioctl(vg.kfd, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &args));
+}
+
+/* A handle that cannot be had: -EFAULT, as amdkfd. */
+static void allocate(void)
+{
+	static const uint64_t sizes[] = { VG_PAGE, 3 * VG_MIB - VG_PAGE };
+	unsigned int i;
+
+	start();
+	for (i = 0; i < 2; i++) {
+		alloc_size = sizes[i];
+		alloc_flags = VG_VRAM;
+		every_site("VRAM", call_alloc, undo_alloc, -EFAULT);
+		alloc_flags = VG_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_CONTIGUOUS;
+		every_site("contiguous VRAM", call_alloc, undo_alloc, -EFAULT);
+		alloc_flags = VG_GTT;
+		every_site("GTT", call_alloc, undo_alloc, -EFAULT);
+	}
+}
+
+static int call_map(void)
+{
+	struct kfd_ioctl_map_memory_to_gpu_args args = {
+		.handle = bo.handle,
+		.device_ids_array_ptr = (uintptr_t)&gpu->gpu_id,
+		.n_devices = 1,
+	};
+
+	return tap_ioctl(vg.kfd, AMDKFD_IOC_MAP_MEMORY_TO_GPU, &args);
+}
+
+static int call_unmap(void)
+{
+	struct kfd_ioctl_unmap_memory_from_gpu_args args = {
+		.handle = bo.handle,
+		.device_ids_array_ptr = (uintptr_t)&gpu->gpu_id,
+		.n_devices = 1,
+	};
+
+	return tap_ioctl(vg.kfd, AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU, &args);
+}
+
+static void undo_map(void)
+{
+	ERRNO(0, call_unmap());
+}
+
+static void undo_unmap(void)
+{
+	ERRNO(0, call_map());
+}
+
+static void map(void)
+{
+	start();
+	OK(vg_bo_alloc(&vg, gpu, 3 * VG_MIB, VG_VRAM, &bo));
+	every_site("map", call_map, undo_map, 0);
+	ERRNO(0, call_map());
+	every_site("unmap", call_unmap, undo_unmap, 0);
+	ERRNO(0, call_unmap());
+	OK(vg_bo_free(&bo));
+}
+
+static struct kfd_ioctl_create_queue_args queue_args;
+
+static int call_queue(void)
+{
+	queue_args = (struct kfd_ioctl_create_queue_args) {
+		.ring_base_address = bo.va,
+		.ring_size = VG_PAGE,
+		.read_pointer_address = other.va,
+		.write_pointer_address = other.va + 64,
+		.gpu_id = gpu->gpu_id,
+		.queue_type = KFD_IOC_QUEUE_TYPE_SDMA,
+		.queue_percentage = 100,
+	};
+	return tap_ioctl(vg.kfd, AMDKFD_IOC_CREATE_QUEUE, &queue_args);
+}
+
+static int call_destroy_queue(void)
+{
+	struct kfd_ioctl_destroy_queue_args args = {
+		.queue_id = queue_args.queue_id,
+	};
+
+	return tap_ioctl(vg.kfd, AMDKFD_IOC_DESTROY_QUEUE, &args);
+}
+
+static void undo_queue(void)
+{
+	ERRNO(0, call_destroy_queue());
+}
+
+static void undo_destroy_queue(void)
+{
+	ERRNO(0, call_queue());
+}
+
+static void queue(void)
+{
+	start();
+	OK(vg_bo_create(&vg, gpu, VG_PAGE, VG_GTT, &bo));
+	OK(vg_bo_create(&vg, gpu, VG_PAGE, VG_GTT, &other));
+	memset(other.cpu, 0, VG_PAGE);
+	every_site("create a queue", call_queue, undo_queue, 0);
+	ERRNO(0, call_queue());
+	every_site("destroy a queue", call_destroy_queue, undo_destroy_queue,
+		   0);
+	ERRNO(0, call_destroy_queue());
+	OK(vg_bo_free(&bo));
+	OK(vg_bo_free(&other));
+}
+
+/* Eviction, by who needs the room, by debugfs, and the way back. */
+
+static struct vg_bo *filler;
+static int n_filler;
+
+/* VRAM is full of @n_filler BOs that may be evicted, with known contents. */
+static void fill_vram(void)
+{
+	struct vg_mem_info info;
+	int i;
+
+	OK(vg_mem_info(gpu, &info));
+	n_filler = (int)(info.vram_total / (8 * VG_MIB)) + 1;
+	filler = calloc((size_t)n_filler, sizeof(*filler));
+	for (i = 0; i < n_filler; i++) {
+		OK(vg_bo_create(&vg, gpu, 8 * VG_MIB, VG_VRAM, &filler[i]));
+		vg_pattern_fill(filler[i].cpu, VG_PAGE, (uint64_t)i, 0);
+	}
+}
+
+static void check_filler(void)
+{
+	int i;
+
+	for (i = 0; i < n_filler; i++)
+		OK(vg_pattern_check(filler[i].cpu, VG_PAGE, (uint64_t)i, 0));
+}
+
+static void free_filler(void)
+{
+	int i;
+
+	for (i = 0; i < n_filler; i++)
+		OK(vg_bo_free(&filler[i]));
+	free(filler);
+}
+
+/* All but the first are in VRAM, which then has no room for that. */
+static void evict_first(void)
+{
+	int i;
+
+	for (i = 1; i < n_filler; i++) {
+		OK(vg_bo_map_gpu(&filler[i]));
+		OK(vg_bo_unmap_gpu(&filler[i]));
+	}
+}
+
+static void evict(void)
+{
+	int i;
+
+	start();
+	fill_vram();
+	for (i = 0; i < n_filler; i++)
+		OK(vg_bo_unmap_gpu(&filler[i]));
+	prepare = evict_first;
+	alloc_size = 9 * VG_MIB;
+	alloc_flags = VG_VRAM;
+	every_site("VRAM by eviction", call_alloc, undo_alloc, -EFAULT);
+	check_filler();
+	bo = filler[0];
+	every_site("eviction and return", call_map, undo_map, 0);
+	check_filler();
+	free_filler();
+}
+
+/* Swapped out, and back when it is mapped. */
+
+#define PAGES_LIMIT	"/sys/module/ttm/parameters/pages_limit"
+
+static char pages_limit[32];
+
+static void swap_out(void)
+{
+	uint64_t before = tap_driver_counter(gpu, "swapouts");
+	struct vg_bo one;
+
+	/* In memory, whatever the last call has done. */
+	*(volatile char *)bo.cpu += 0;
+	CHECK(put(PAGES_LIMIT, "1"), PAGES_LIMIT);
+	OK(vg_bo_alloc(&vg, gpu, VG_PAGE, VG_GTT, &one));
+	CHECK(put(PAGES_LIMIT, pages_limit), PAGES_LIMIT);
+	OK(vg_bo_free(&one));
+	CHECK(tap_driver_counter(gpu, "swapouts") > before,
+	      "nothing was swapped out");
+}
+
+static void swap(void)
+{
+	int fd = open(PAGES_LIMIT, O_RDONLY);
+
+	start();
+	CHECK(fd >= 0 && read(fd, pages_limit, sizeof(pages_limit) - 1) > 0,
+	      PAGES_LIMIT);
+	OK(vg_bo_alloc(&vg, gpu, VG_MIB, VG_GTT, &bo));
+	OK(vg_bo_map_cpu(&bo));
+	vg_pattern_fill(bo.cpu, VG_MIB, 5, 0);
+	prepare = swap_out;
+	every_site("map what is swapped out", call_map, undo_map, 0);
+	OK(vg_pattern_check(bo.cpu, VG_MIB, 5, 0));
+	OK(vg_bo_free(&bo));
+}
+
+/* The render node. */
+
+static union drm_amdgpu_gem_create gem;
+static uint64_t gem_domain;
+
+static int call_gem(void)
+{
+	memset(&gem, 0, sizeof(gem));
+	gem.in.bo_size = VG_MIB;
+	gem.in.domains = gem_domain;
+	return tap_ioctl(gpu->fd, DRM_IOCTL_AMDGPU_GEM_CREATE, &gem);
+}
+
+static void undo_gem(void)
+{
+	struct drm_gem_close args = { .handle = gem.out.handle };
+
+	ERRNO(0, tap_ioctl(gpu->fd, DRM_IOCTL_GEM_CLOSE, &args));
+}
+
+static void render_node(void)
+{
+	start();
+	gem_domain = AMDGPU_GEM_DOMAIN_VRAM;
+	every_site("GEM, VRAM", call_gem, undo_gem, 0);
+	gem_domain = AMDGPU_GEM_DOMAIN_GTT;
+	every_site("GEM, GTT", call_gem, undo_gem, 0);
+	gem_domain = AMDGPU_GEM_DOMAIN_CPU;
+	every_site("GEM, CPU", call_gem, undo_gem, 0);
+}
+
+/* Page faults: an allocation that fails makes the CPU try again. */
+
+static int call_touch(void)
+{
+	*(volatile char *)bo.cpu = 1;
+	return 0;
+}
+
+/* 2 MiB: with the mapping goes the table of its entries. */
+static void map_anew(void)
+{
+	OK(vg_bo_unmap_cpu(&bo));
+	OK(vg_bo_map_cpu(&bo));
+}
+
+static void touch(void)
+{
+	static const uint32_t kinds[] = { VG_VRAM, VG_GTT };
+	unsigned int i;
+
+	start();
+	prepare = map_anew;
+	for (i = 0; i < 2; i++) {
+		OK(vg_bo_create(&vg, gpu, 2 * VG_MIB, kinds[i], &bo));
+		every_site(i ? "touch GTT" : "touch VRAM", call_touch, NULL, 0);
+		OK(vg_bo_free(&bo));
+	}
+}
+
+/* A process comes: /dev/kfd, its address space. */
+
+static int fresh_kfd, fresh_node;
+
+static int call_open(void)
+{
+	fresh_kfd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+	return fresh_kfd < 0 ? -errno : 0;
+}
+
+static int call_acquire(void)
+{
+	struct kfd_ioctl_acquire_vm_args args = {
+		.gpu_id = gpu->gpu_id, .drm_fd = (uint32_t)fresh_node,
+	};
+
+	return tap_ioctl(fresh_kfd, AMDKFD_IOC_ACQUIRE_VM, &args);
+}
+
+/* Each in a process of its own, since what is open stays. */
+static void newcomer(void *arg)
+{
+	unsigned int n = *(unsigned int *)arg;
+	int r;
+
+	open_nth();
+	fail_nth(n);
+	r = call_open();
+	if (!r)
+		r = call_acquire();
+	fail_nth(0);
+	_exit(r == 0 || r == -ENOMEM ? 0 : 1);
+}
+
+static void newcomers(void)
+{
+	char path[40];
+	unsigned int n;
+
+	fault_injection();
+	OK(vg_open_bare(&vg));
+	gpu = &vg.gpu[0];
+	for (n = 1; n <= 60; n++) {
+		snprintf(path, sizeof(path), "/dev/dri/renderD%d", gpu->minor);
+		fresh_node = open(path, O_RDWR | O_CLOEXEC);
+		CHECK(fresh_node >= 0, "%s", path);
+		tap_in_child(newcomer, &n);
+		close(fresh_node);
+	}
+}
+
+static const struct tap_case cases[] = {
+	{ "allocate", allocate, 0 },
+	{ "map and unmap", map, 0 },
+	{ "queues", queue, 0 },
+	{ "evict and bring back", evict, 0 },
+	{ "swap", swap, 0 },
+	{ "render node", render_node, 0 },
+	{ "page faults", touch, 0 },
+	{ "new processes", newcomers, 0 },
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(TAP_CASES(cases), argc, argv);
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * VRAM is lost in a reset of the device (vram-lost-on-reset=on), page tables and
+ * all: what the render node's files see of it. What it would catch: jobs that run
+ * with page tables that are gone, contexts that do not notice, mappings or GTT
+ * that do not come back, a file that has to be opened anew, a loss that KFD does
+ * not tell of.
+ */
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tap.h"
+#include "vr.h"
+
+#define SEED	0x105
+#define VA	0x200000000ull
+#define VA_IB	0x8000000ull
+#define SIZE	(3 * VG_MIB)
+
+static struct vg vg;
+static struct vg_gpu *gpu;
+
+static uint32_t losses(int fd)
+{
+	uint32_t n = ~0u;
+	struct drm_amdgpu_info args = {
+		.query = AMDGPU_INFO_VRAM_LOST_COUNTER,
+		.return_pointer = (uintptr_t)&n,
+		.return_size = sizeof(n),
+	};
+
+	ERRNO(0, vr_ioctl(fd, DRM_IOCTL_AMDGPU_INFO, &args));
+	return n;
+}
+
+static uint32_t state(int fd, uint32_t ctx)
+{
+	union drm_amdgpu_ctx args = {
+		.in = { .op = AMDGPU_CTX_OP_QUERY_STATE2, .ctx_id = ctx },
+	};
+
+	ERRNO(0, vr_ioctl(fd, DRM_IOCTL_AMDGPU_CTX, &args));
+	return args.out.state.flags;
+}
+
+static void copy(int fd, uint32_t ctx, struct vr_ib *ib, const struct vr_bo *dst,
+		 const struct vr_bo *src)
+{
+	uint32_t handles[] = { ib->bo.handle, dst->handle, src->handle };
+	uint64_t seq;
+
+	ib->ndw = 0;
+	vr_ib_copy(ib, dst->va, src->va, SIZE);
+	ERRNO(0, vr_submit(fd, ctx, 0, ib, handles, 3, &seq));
+	ERRNO(0, vr_wait(fd, ctx, 0, seq, ~0ull));
+}
+
+static void lost(void)
+{
+	const uint32_t want = AMDGPU_CTX_QUERY2_FLAGS_RESET |
+			      AMDGPU_CTX_QUERY2_FLAGS_VRAMLOST;
+	struct vr_bo gtt, vram, out, prt_out;
+	uint32_t ctx, fresh, before;
+	struct vr_ib ib;
+	uint64_t seq;
+	int fd, round;
+
+	OK(vg_open_bare(&vg));
+	gpu = &vg.gpu[0];
+	fd = vr_open(gpu);
+	ERRNO(0, vr_ctx_alloc(fd, 0, &ctx));
+	ERRNO(0, vr_ib_create(fd, VG_PAGE, VA_IB, &ib));
+	ERRNO(0, vr_bo_create(fd, SIZE, AMDGPU_GEM_DOMAIN_GTT, 0, VA, &gtt));
+	ERRNO(0, vr_bo_create(fd, SIZE, AMDGPU_GEM_DOMAIN_VRAM, 0, VA + VG_GIB,
+			      &vram));
+	ERRNO(0, vr_bo_create(fd, SIZE, AMDGPU_GEM_DOMAIN_GTT, 0,
+			      VA + 2 * VG_GIB, &out));
+	ERRNO(0, vr_bo_create(fd, SIZE, AMDGPU_GEM_DOMAIN_GTT, 0, 0, &prt_out));
+	ERRNO(0, vr_gem_va(fd, 0, AMDGPU_VA_OP_MAP, AMDGPU_VM_PAGE_PRT,
+			   VA + 3 * VG_GIB, 0, SIZE));
+	prt_out.va = VA + 3 * VG_GIB;
+	vg_pattern_fill(gtt.cpu, SIZE, SEED, 0);
+	copy(fd, ctx, &ib, &vram, &gtt);
+
+	for (round = 0; round < 3; round++) {
+		before = losses(fd);
+		OK(vg_gpu_reset(gpu));
+		if (losses(fd) == before)
+			tap_skip("needs --device-opts vram-lost-on-reset=on");
+		CHECK((state(fd, ctx) & want) == want, "flags %#x",
+		      state(fd, ctx));
+		ib.ndw = 0;
+		vr_ib_write(&ib, gtt.va, 1);
+		ERRNO(ECANCELED, vr_submit(fd, ctx, 0, &ib, &ib.bo.handle, 1,
+					   &seq));
+
+		ERRNO(0, vr_ctx_alloc(fd, 0, &fresh));
+		CHECK(!state(fd, fresh), "flags of a new context: %#x",
+		      state(fd, fresh));
+		/* System memory is as it was, and where it was. */
+		memset(out.cpu, 0, SIZE);
+		copy(fd, fresh, &ib, &out, &gtt);
+		OK(vg_pattern_check(out.cpu, SIZE, SEED, 0));
+		/* VRAM holds nothing of before, and works. */
+		copy(fd, fresh, &ib, &out, &vram);
+		OK(vg_fill_check(out.cpu, SIZE, 0));
+		copy(fd, fresh, &ib, &vram, &gtt);
+		copy(fd, fresh, &ib, &out, &vram);
+		OK(vg_pattern_check(out.cpu, SIZE, SEED, 0));
+		/* So does what leads nowhere on purpose. */
+		copy(fd, fresh, &ib, &prt_out, &gtt);
+		copy(fd, fresh, &ib, &out, &prt_out);
+		OK(vg_fill_check(out.cpu, SIZE, 0));
+		ERRNO(0, vr_ctx_free(fd, ctx));
+		ctx = fresh;
+	}
+}
+
+/* A process of KFD is told, even if it has no queue. */
+static void told(void)
+{
+	struct kfd_ioctl_create_event_args create = {
+		.event_type = KFD_IOC_EVENT_HW_EXCEPTION,
+		.auto_reset = 1,
+	};
+	struct kfd_event_data data = { 0 };
+	struct kfd_ioctl_wait_events_args wait = {
+		.events_ptr = (uintptr_t)&data,
+		.num_events = 1,
+	};
+	int i;
+
+	tap_open(&vg, 0);
+	gpu = &vg.gpu[0];
+	ERRNO(0, vg_ioctl(&vg, AMDKFD_IOC_CREATE_EVENT, &create));
+	data.event_id = create.event_id;
+	ERRNO(0, vg_ioctl(&vg, AMDKFD_IOC_WAIT_EVENTS, &wait));
+	CHECK(wait.wait_result == KFD_IOC_WAIT_RESULT_TIMEOUT, "result %u",
+	      wait.wait_result);
+	OK(vg_gpu_reset(gpu));
+	wait.timeout = VG_TIMEOUT_MS;
+	ERRNO(0, vg_ioctl(&vg, AMDKFD_IOC_WAIT_EVENTS, &wait));
+	CHECK(wait.wait_result == KFD_IOC_WAIT_RESULT_COMPLETE, "result %u",
+	      wait.wait_result);
+	CHECK(data.hw_exception_data.memory_lost == 1 &&
+	      data.hw_exception_data.reset_type ==
+		      KFD_HW_EXCEPTION_WHOLE_GPU_RESET &&
+	      data.hw_exception_data.reset_cause == KFD_HW_EXCEPTION_GPU_HANG &&
+	      data.hw_exception_data.gpu_id == gpu->gpu_id, "what happened");
+	/* It is told once: the second reset finds nothing more to lose. */
+	for (i = 0; i < 2; i++) {
+		wait.timeout = 0;
+		ERRNO(0, vg_ioctl(&vg, AMDKFD_IOC_WAIT_EVENTS, &wait));
+		CHECK(wait.wait_result == KFD_IOC_WAIT_RESULT_TIMEOUT,
+		      "told again after %d more", i);
+		OK(vg_gpu_reset(gpu));
+	}
+}
+
+static const struct tap_case cases[] = {
+	{ "files go on after VRAM was lost, with new contexts", lost, 1 },
+	{ "processes of KFD are told of it", told, 1 },
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(TAP_CASES(cases), argc, argv);
+}

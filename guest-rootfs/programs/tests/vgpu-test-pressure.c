@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Several processes want three times what there is of VRAM, and more system
+ * memory than TTM may take, all at once and all the time. What they would
+ * catch: a byte lost or stale in a move, a queue that runs while its memory is
+ * elsewhere, one that never comes back, processes that wait for each other,
+ * memory of one process seen by another, usage that drifts.
+ *
+ *	vgpu-test-pressure [SECONDS [SEED]]
+ */
+#include <ctype.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <drm/amdgpu_drm.h>
+
+#include "tap.h"
+
+enum {
+	PROCESSES = 8,
+	VRAM_BOS = 6,		/* of a process; all together 3 x VRAM */
+	GTT_BOS = 2,
+	BOS = VRAM_BOS + GTT_BOS,
+	ROUNDS = 30,
+};
+
+#define PIECE	(64 * VG_KIB)
+#define PAGES_LIMIT "/sys/module/ttm/parameters/pages_limit"
+
+static uint64_t seed = 0x9e55;
+
+static struct vg vg;
+static struct vg_gpu *gpu;
+
+static uint64_t rnd_state;
+
+static uint64_t rnd(uint64_t below)
+{
+	rnd_state ^= rnd_state << 13;
+	rnd_state ^= rnd_state >> 7;
+	rnd_state ^= rnd_state << 17;
+	return rnd_state % below;
+}
+
+/* What a piece of a BO should hold: the pattern of @seed, or a dword. */
+struct shadow {
+	uint64_t seed;
+	uint32_t fill;
+	bool filled;
+};
+
+struct buffer {
+	struct vg_bo bo;	/* of KFD, or only @cpu and @size */
+	uint32_t handle;	/* of the render node, or 0 */
+	char *cpu;
+	struct shadow *shadow;
+};
+
+static struct buffer buf[BOS], stage;
+static struct vg_queue queue;
+static bool have_queue;
+static uint64_t bo_bytes, next_seed;
+static int me;
+
+static void shadow_zero(struct buffer *b)
+{
+	memset(b->shadow, 0, bo_bytes / PIECE * sizeof(*b->shadow));
+	for (uint64_t i = 0; i < bo_bytes / PIECE; i++)
+		b->shadow[i].filled = true;
+}
+
+static void check_bytes(const void *p, const struct shadow *s, int b,
+			uint64_t piece, const char *who)
+{
+	int r = s->filled ? vg_fill_check(p, PIECE, s->fill) :
+			    vg_pattern_check(p, PIECE, s->seed, 0);
+
+	CHECK(!r, "process %d, BO %d, piece %" PRIu64 ", by %s: %s", me, b,
+	      piece, who, vg_error());
+}
+
+static void gem_alloc(struct buffer *b, uint32_t domain)
+{
+	union drm_amdgpu_gem_create c = {
+		.in = {
+			.bo_size = bo_bytes,
+			.domains = domain,
+		},
+	};
+	union drm_amdgpu_gem_mmap m = { 0 };
+
+	ERRNO(0, tap_ioctl(gpu->fd, DRM_IOCTL_AMDGPU_GEM_CREATE, &c));
+	b->handle = c.out.handle;
+	m.in.handle = b->handle;
+	ERRNO(0, tap_ioctl(gpu->fd, DRM_IOCTL_AMDGPU_GEM_MMAP, &m));
+	b->cpu = mmap(NULL, bo_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+		      gpu->fd, (off_t)m.out.addr_ptr);
+	CHECK(b->cpu != MAP_FAILED, "mmap of a GEM BO: %s", strerror(errno));
+}
+
+static void gem_free(struct buffer *b)
+{
+	struct drm_gem_close c = { .handle = b->handle };
+
+	munmap(b->cpu, bo_bytes);
+	ERRNO(0, tap_ioctl(gpu->fd, DRM_IOCTL_GEM_CLOSE, &c));
+}
+
+static bool by_render_node(void)
+{
+	return me % 4 == 3;
+}
+
+/* New memory holds zeros, whoever had it before. */
+static void buffer_alloc(int i)
+{
+	struct buffer *b = &buf[i];
+
+	if (by_render_node()) {
+		gem_alloc(b, i < VRAM_BOS ? AMDGPU_GEM_DOMAIN_VRAM :
+					    AMDGPU_GEM_DOMAIN_GTT);
+	} else {
+		OK(vg_bo_create(&vg, gpu, bo_bytes,
+				i < VRAM_BOS ? VG_VRAM : VG_GTT, &b->bo));
+		b->cpu = b->bo.cpu;
+	}
+	if (!b->shadow)
+		b->shadow = malloc(bo_bytes / PIECE * sizeof(*b->shadow));
+	shadow_zero(b);
+}
+
+static void buffer_free(int i)
+{
+	if (by_render_node())
+		gem_free(&buf[i]);
+	else
+		OK(vg_bo_free(&buf[i].bo));
+}
+
+static void *piece_at(const struct buffer *b, uint64_t piece)
+{
+	return b->cpu + piece * PIECE;
+}
+
+static uint64_t rnd_piece(void)
+{
+	return rnd(bo_bytes / PIECE);
+}
+
+static void cpu_write(void)
+{
+	uint64_t p = rnd_piece();
+	struct buffer *b = &buf[rnd(BOS)];
+
+	b->shadow[p] = (struct shadow){ .seed = next_seed++ };
+	vg_pattern_fill(piece_at(b, p), PIECE, b->shadow[p].seed, 0);
+}
+
+static void cpu_check(void)
+{
+	int i = (int)rnd(BOS);
+	uint64_t p = rnd_piece();
+
+	check_bytes(piece_at(&buf[i], p), &buf[i].shadow[p], i, p, "CPU");
+}
+
+static void sdma_copy(void)
+{
+	struct buffer *src = &buf[rnd(BOS)], *dst = &buf[rnd(BOS)];
+	uint64_t from = rnd_piece(), to = rnd_piece();
+
+	if (src == dst && from == to)
+		return;
+	OK(vg_emit_copy(&queue, (uintptr_t)piece_at(dst, to),
+			(uintptr_t)piece_at(src, from), PIECE));
+	dst->shadow[to] = src->shadow[from];
+}
+
+static void sdma_fill(void)
+{
+	struct buffer *b = &buf[rnd(BOS)];
+	uint64_t p = rnd_piece();
+
+	b->shadow[p] = (struct shadow){
+		.filled = true, .fill = (uint32_t)rnd(UINT32_MAX),
+	};
+	OK(vg_emit_fill(&queue, (uintptr_t)piece_at(b, p), b->shadow[p].fill,
+			PIECE));
+}
+
+static void sdma_check(void)
+{
+	int i = (int)rnd(BOS);
+	uint64_t p = rnd_piece();
+
+	OK(vg_copy(&queue, stage.cpu, piece_at(&buf[i], p), PIECE));
+	check_bytes(stage.cpu, &buf[i].shadow[p], i, p, "SDMA");
+}
+
+/* A batch on the queue; the CPU looks elsewhere only when it is done. */
+static void sdma_batch(void)
+{
+	for (uint64_t n = 1 + rnd(16); n; n--) {
+		if (rnd(4))
+			sdma_copy();
+		else
+			sdma_fill();
+	}
+	OK(vg_queue_finish(&queue, VG_TIMEOUT_MS));
+}
+
+static void queue_toggle(void)
+{
+	if (have_queue)
+		OK(vg_queue_destroy(&queue));
+	else
+		OK(vg_queue_create(&vg, gpu, 16384, &queue));
+	have_queue = !have_queue;
+}
+
+static void remap_or_renew(void)
+{
+	int i = (int)rnd(BOS);
+
+	if (by_render_node() || rnd(2)) {
+		buffer_free(i);
+		buffer_alloc(i);
+	} else {
+		OK(vg_bo_unmap_gpu(&buf[i].bo));
+		cpu_check();
+		OK(vg_bo_map_gpu(&buf[i].bo));
+	}
+}
+
+static void check_everything(bool by_sdma)
+{
+	for (int i = 0; i < BOS; i++) {
+		for (uint64_t p = 0; p < bo_bytes / PIECE; p++) {
+			const char *at = piece_at(&buf[i], p);
+
+			if (by_sdma) {
+				OK(vg_copy(&queue, stage.cpu, at, PIECE));
+				at = stage.cpu;
+			}
+			check_bytes(at, &buf[i].shadow[p], i, p,
+				    by_sdma ? "SDMA, at the end" :
+					      "CPU, at the end");
+		}
+	}
+}
+
+static void one_round(int round)
+{
+	for (int n = 0; n < 8; n++) {
+		switch (rnd(have_queue ? 8 : 3)) {
+		case 0:
+			cpu_write();
+			break;
+		case 1:
+		case 2:
+			cpu_check();
+			break;
+		case 3:
+		case 4:
+			sdma_check();
+			break;
+		default:
+			sdma_batch();
+		}
+	}
+	if (!(round % 8))
+		remap_or_renew();
+	/* Of these processes the queue comes and goes. */
+	if (me % 4 == 2 && !(round % 4))
+		queue_toggle();
+}
+
+static void process_main(int index)
+{
+	int round;
+
+	me = index;
+	rnd_state = seed * 0x9e3779b97f4a7c15ull + (uint64_t)index + 1;
+	next_seed = (uint64_t)index << 48;
+	tap_open(&vg, index & 1);
+	gpu = &vg.gpu[0];
+	if (!by_render_node()) {
+		OK(vg_bo_create(&vg, gpu, PIECE, VG_GTT, &stage.bo));
+		stage.cpu = stage.bo.cpu;
+		queue_toggle();
+	}
+	for (int i = 0; i < BOS; i++)
+		buffer_alloc(i);
+	for (round = 0; tap_goes_on(round, ROUNDS); round++)
+		one_round(round);
+	check_everything(false);
+	if (!by_render_node()) {
+		if (!have_queue)
+			queue_toggle();
+		check_everything(true);
+	}
+	tap_diag("process %d: %d rounds", index, round);
+	_exit(0);
+}
+
+static uint64_t pages_limit_get(void)
+{
+	char text[32] = "";
+	int fd = open(PAGES_LIMIT, O_RDONLY);
+
+	CHECK(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0, PAGES_LIMIT);
+	close(fd);
+	return strtoull(text, NULL, 10);
+}
+
+static void pages_limit_set(uint64_t pages)
+{
+	int fd = open(PAGES_LIMIT, O_WRONLY);
+
+	CHECK(fd >= 0 && dprintf(fd, "%" PRIu64, pages) > 0, PAGES_LIMIT);
+	close(fd);
+}
+
+static void end_all(const pid_t *pid)
+{
+	for (int i = 0; i < PROCESSES; i++)
+		kill(pid[i], SIGKILL);
+}
+
+/* The first process that fails ends them all. */
+static bool wait_all(const pid_t *pid)
+{
+	bool good = true;
+	int status;
+
+	for (int i = 0; i < PROCESSES; i++) {
+		if (waitpid(-1, &status, 0) < 0)
+			return false;
+		if (status && good) {
+			tap_diag("a process ended with status 0x%x", status);
+			good = false;
+			end_all(pid);
+		}
+	}
+	return good;
+}
+
+static void all_at_once(void)
+{
+	uint64_t moved, evicted, swapped, limit = pages_limit_get();
+	struct vg_mem_info base;
+	pid_t pid[PROCESSES];
+	bool good;
+
+	tap_open(&vg, -1);
+	gpu = &vg.gpu[0];
+	OK(vg_mem_info(gpu, &base));
+	moved = tap_driver_counter(gpu, "evictions");
+	evicted = tap_driver_counter(gpu, "process_evictions");
+	swapped = tap_driver_counter(gpu, "swapouts");
+	bo_bytes = 3 * base.vram_total / PROCESSES / VRAM_BOS & ~(PIECE - 1);
+	/* A quarter of what does not fit in VRAM has to be swapped out. */
+	pages_limit_set((PROCESSES * BOS * bo_bytes - base.vram_total) /
+			VG_PAGE * 3 / 4);
+	fflush(stdout);
+	for (int i = 0; i < PROCESSES; i++) {
+		pid[i] = fork();
+		CHECK(pid[i] >= 0, "fork");
+		if (!pid[i])
+			process_main(i);
+	}
+	good = wait_all(pid);
+	pages_limit_set(limit);
+	CHECK(good, "see above");
+	moved = tap_driver_counter(gpu, "evictions") - moved;
+	evicted = tap_driver_counter(gpu, "process_evictions") - evicted;
+	swapped = tap_driver_counter(gpu, "swapouts") - swapped;
+	tap_diag("%" PRIu64 " moves out of VRAM, %" PRIu64
+		 " evictions of processes with queues, %" PRIu64 " swapouts",
+		 moved, evicted, swapped);
+	CHECK(moved && evicted && swapped, "there was no pressure");
+	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+}
+
+static const struct tap_case cases[] = {
+	{ "8 processes, 3 times VRAM, SDMA and CPU", all_at_once, 0 },
+};
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && isdigit((unsigned char)argv[1][0])) {
+		setenv("VGPU_TEST_SECONDS", argv[1], 1);
+		if (argc > 2)
+			seed = strtoull(argv[2], NULL, 0);
+		argc = 1;
+	}
+	tap_diag("seed %" PRIu64, seed);
+	return tap_main(TAP_CASES(cases), argc, argv);
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Page tables: who writes them, how much is written, when they are freed. What
+ * they would catch: tables that stay until the process ends; entries that SDMA
+ * has not written yet when an engine needs them, or that cost more bytes than
+ * they are worth. Other tests, which check data byte for byte, run once more with
+ * SDMA as the writer (tests.list).
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "tap.h"
+
+#define MODE "/sys/module/vgpu_kfd/parameters/vm_update_mode"
+
+enum { BY_SDMA = 0, BY_CPU = 3 };
+
+/* Their tables are more than the first BO of pieces has. */
+#define TABLES_BYTES (64 * VG_MIB)
+
+/* For address spaces made from now on. Returns what it was. */
+static int set_writer(int mode)
+{
+	FILE *f = fopen(MODE, "r+");
+	int was;
+
+	CHECK(f && fscanf(f, "%d", &was) == 1, "cannot read " MODE);
+	rewind(f);
+	CHECK(fprintf(f, "%d\n", mode) > 0 && !fclose(f),
+	      "cannot write " MODE);
+	return was;
+}
+
+/* Memory whose pages are 4 KiB each, and not in order. */
+static uint32_t *scattered(size_t pages)
+{
+	uint32_t *p = vg_map_anon(pages * VG_PAGE), *order, k, t;
+	size_t i;
+
+	CHECK(p, "%s", vg_error());
+	CHECK(!madvise(p, pages * VG_PAGE, MADV_NOHUGEPAGE), "madvise");
+	order = malloc(pages * sizeof(*order));
+	CHECK(order, "no memory");
+	srand(1);
+	for (i = 0; i < pages; i++)
+		order[i] = i;
+	for (i = pages - 1; i; i--) {
+		k = rand() % (i + 1);
+		t = order[i];
+		order[i] = order[k];
+		order[k] = t;
+	}
+	for (i = 0; i < pages; i++)
+		vg_pattern_fill(p + order[i] * (VG_PAGE / 4), VG_PAGE, 7,
+				order[i] * VG_PAGE);
+	free(order);
+	return p;
+}
+
+/* Maps scattered pages, checks that they are, and what that took. */
+static void map_scattered(int writer)
+{
+	size_t pages = getenv("VGPU_TEST_SECONDS") ? 262144 : 8192, i;
+	const uint64_t chunk = 4 * VG_MIB;
+	uint64_t entries, bytes, start, ns;
+	struct vg_bo bo = { 0 };
+	struct vg_queue q = { 0 };
+	struct vg_gpu *gpu;
+	struct vg vg;
+	uint32_t *p;
+	int was;
+
+	was = set_writer(writer);
+	tap_open(&vg, 0);
+	set_writer(was);
+	gpu = &vg.gpu[0];
+	OK(vg_queue_create(&vg, gpu, 65536, &q));
+	OK(vg_bo_create(&vg, gpu, chunk, VG_GTT, &bo));
+	p = scattered(pages);
+
+	entries = tap_driver_counter(gpu, "ptes_written");
+	bytes = tap_driver_counter(gpu, "pt_bytes");
+	start = vg_now();
+	OK(vg_svm_set1(&vg, p, pages * VG_PAGE, KFD_IOCTL_SVM_ATTR_ACCESS,
+		       gpu->gpu_id));
+	ns = vg_now() - start;
+	entries = tap_driver_counter(gpu, "ptes_written") - entries;
+	bytes = tap_driver_counter(gpu, "pt_bytes") - bytes;
+	tap_diag("%zu pages: %llu entries, %.3f bytes each, %llu ns a page",
+		 pages, (unsigned long long)entries, (double)bytes / entries,
+		 (unsigned long long)(ns / pages));
+	CHECK(entries >= pages && entries <= pages + pages / 100 + 64,
+	      "%llu entries for %zu pages", (unsigned long long)entries, pages);
+	CHECK(bytes * 100 <= entries * 8 * 105, "%llu bytes for %llu entries",
+	      (unsigned long long)bytes, (unsigned long long)entries);
+	/* Packets have headers: so SDMA has written them, or has not. */
+	CHECK((bytes == entries * 8) == (writer == BY_CPU),
+	      "%llu bytes for %llu entries: the wrong writer",
+	      (unsigned long long)bytes, (unsigned long long)entries);
+
+	for (i = 0; i < pages * VG_PAGE; i += chunk) {
+		OK(vg_copy(&q, bo.cpu, (char *)p + i, chunk));
+		OK(vg_pattern_check(bo.cpu, chunk, 7, i));
+	}
+	vg_unmap_anon(p, pages * VG_PAGE);
+	OK(vg_bo_free(&bo));
+	OK(vg_queue_destroy(&q));
+	vg_close(&vg);
+}
+
+static void scattered_by_cpu(void)
+{
+	map_scattered(BY_CPU);
+}
+
+static void scattered_by_sdma(void)
+{
+	map_scattered(BY_SDMA);
+}
+
+/* Unmapped by ioctl: the tables' VRAM comes back while the process lives. */
+static void tables_of_bos_go(void)
+{
+	struct vg_mem_info base, now;
+	struct vg_bo bo = { 0 };
+	struct vg vg;
+	int i;
+
+	tap_open(&vg, 1);
+	OK(vg_mem_info(&vg.gpu[0], &base));
+	for (i = 0; i < 2; i++) {
+		OK(vg_bo_alloc(&vg, &vg.gpu[0], TABLES_BYTES, VG_GTT, &bo));
+		OK(vg_bo_map_gpu(&bo));
+		OK(vg_mem_info(&vg.gpu[0], &now));
+		/* 32 tables, more than fit in what was there. */
+		CHECK(now.vram_used >= base.vram_used + 64 * VG_PAGE,
+		      "%llu bytes for the tables of 64 MiB",
+		      (unsigned long long)(now.vram_used - base.vram_used));
+		OK(vg_bo_free(&bo));
+		OK(vg_mem_settle(&vg.gpu[0], &base, VG_TIMEOUT_MS));
+	}
+	vg_close(&vg);
+}
+
+/* Unmapped by the CPU, in a notifier: the same. */
+static void tables_of_svm_go(void)
+{
+	struct vg_mem_info base, now;
+	struct vg vg;
+	char *p;
+	int i;
+
+	tap_open(&vg, 0);
+	OK(vg_mem_info(&vg.gpu[0], &base));
+	for (i = 0; i < 2; i++) {
+		p = vg_map_anon(TABLES_BYTES);
+		CHECK(p, "%s", vg_error());
+		OK(vg_svm_set1(&vg, p, TABLES_BYTES, KFD_IOCTL_SVM_ATTR_ACCESS,
+			       vg.gpu[0].gpu_id));
+		OK(vg_mem_info(&vg.gpu[0], &now));
+		CHECK(now.vram_used >= base.vram_used + 64 * VG_PAGE,
+		      "%llu bytes for the tables of 64 MiB",
+		      (unsigned long long)(now.vram_used - base.vram_used));
+		vg_unmap_anon(p, TABLES_BYTES);
+		OK(vg_mem_settle(&vg.gpu[0], &base, VG_TIMEOUT_MS));
+	}
+	vg_close(&vg);
+}
+
+static const struct tap_case cases[] = {
+	{ "tables of BOs go when they are unmapped", tables_of_bos_go, 0 },
+	{ "tables of SVM go when it is unmapped", tables_of_svm_go, 0 },
+	{ "scattered pages, tables written by the CPU", scattered_by_cpu, 0 },
+	{ "scattered pages, tables written by SDMA", scattered_by_sdma, 0 },
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(TAP_CASES(cases), argc, argv);
+}

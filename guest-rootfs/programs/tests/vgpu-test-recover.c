@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Resets of the device under BOs, page tables and queues. What they would
+ * catch: memory that is not what it was, a queue that does not go on, a page
+ * table or PASID that the hardware has forgotten, doorbells that are lost.
+ */
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tap.h"
+
+#define SEED 0x5ec0e
+
+enum { BOS = 32, BO_BYTES = 256 << 10, SVM_BYTES = 16 << 20 };
+
+static struct vg vg;
+static struct vg_gpu *gpu;
+static struct vg_bo bo[BOS], stage;
+static struct vg_queue q;
+
+/* Every other BO in VRAM if @vram, the rest in GTT, all with known bytes. */
+static int make_bos(bool vram)
+{
+	int i, ret = vg_bo_create(&vg, gpu, BO_BYTES, VG_GTT, &stage);
+
+	for (i = 0; i < BOS && !ret; i++) {
+		ret = vg_bo_create(&vg, gpu, BO_BYTES,
+				   vram && i % 2 ? VG_VRAM : VG_GTT, &bo[i]);
+		if (!ret)
+			vg_pattern_fill(bo[i].cpu, BO_BYTES, SEED, i);
+	}
+	return ret ?: vg_queue_create(&vg, gpu, 4096, &q);
+}
+
+/* BOs with the right bytes, seen by the CPU and by the engine. */
+static int count_intact(void)
+{
+	int i, n = 0;
+
+	for (i = 0; i < BOS; i++) {
+		if (vg_pattern_check(bo[i].cpu, BO_BYTES, SEED, i))
+			continue;
+		memset(stage.cpu, 0, BO_BYTES);
+		if (vg_copy(&q, stage.cpu, bo[i].cpu, BO_BYTES))
+			continue;
+		n += !vg_pattern_check(stage.cpu, BO_BYTES, SEED, i);
+	}
+	return n;
+}
+
+static uint64_t counter(const char *name)
+{
+	struct vg_counters c;
+
+	return vg_driver_counters(gpu, &c) ? 0 : vg_counter(&c, name, NULL);
+}
+
+static void start(bool vram)
+{
+	tap_open(&vg, 1);
+	gpu = &vg.gpu[0];
+	OK(make_bos(vram));
+}
+
+static void test_kept(void)
+{
+	uint64_t before;
+	int i, n;
+
+	start(true);
+	before = counter("device_resets");
+	for (i = 1; i <= 3; i++) {
+		OK(vg_gpu_reset(gpu));
+		n = count_intact();
+		CHECK(n == BOS, "%d of %d BOs intact after reset %d: %s", n,
+		      BOS, i, vg_error());
+	}
+	CHECK(counter("device_resets") == before + 3, "resets are not counted");
+	CHECK(!counter("bos_lost"), "BOs lost");
+	CHECK(!counter("queues_stopped"), "a queue was stopped");
+}
+
+/* Resets in the middle of a queue's work, whose every copy must arrive. */
+static void test_at_work(void)
+{
+	struct vg_bo big[2];
+	uint64_t size = 32 * VG_MIB;
+	uint32_t seq;
+	int i, k;
+
+	start(false);
+	OK(vg_bo_create(&vg, gpu, size, VG_VRAM, &big[0]));
+	OK(vg_bo_create(&vg, gpu, size, VG_GTT, &big[1]));
+	for (i = 0; i < 4; i++) {
+		vg_pattern_fill(big[0].cpu, size, SEED, i);
+		memset(big[1].cpu, 0, size);
+		for (k = 0; k < 16; k++)
+			OK(vg_emit_copy(&q, big[1].va + k * 2 * VG_MIB,
+					big[0].va + k * 2 * VG_MIB,
+					2 * VG_MIB));
+		OK(vg_emit_fence(&q, &seq));
+		vg_queue_submit(&q);
+		OK(vg_gpu_reset(gpu));
+		OK(vg_wait(&q, seq, VG_TIMEOUT_MS));
+		OK(vg_pattern_check(big[1].cpu, size, SEED, i));
+	}
+}
+
+/* The kernel's own copies on both sides of a reset. */
+static void test_migrate(void)
+{
+	void *p;
+	int i;
+
+	start(false);
+	p = vg_map_anon(SVM_BYTES);
+	CHECK(p, "no memory");
+	vg_pattern_fill(p, SVM_BYTES, SEED, 7);
+	for (i = 0; i < 3; i++) {
+		if (vg_svm_prefetch(&vg, p, SVM_BYTES, gpu->gpu_id) < 0)
+			tap_skip("no SVM: %s", vg_error());
+		OK(vg_gpu_reset(gpu));
+		OK(vg_svm_prefetch(&vg, p, SVM_BYTES, 0));
+		OK(vg_pattern_check(p, SVM_BYTES, SEED, 7));
+	}
+	vg_unmap_anon(p, SVM_BYTES);
+}
+
+/*
+ * Faults of users, of many pages each, beside copies of the kernel's: one that
+ * holds the kernel's ring up for good, or is taken for the kernel's.
+ */
+static void test_user_faults(void)
+{
+	uint64_t faults, outside = 1ull << 48, bytes = 2 * VG_MIB;
+	struct vg_queue bad = { 0 };
+	void *p;
+	int i;
+
+	start(false);
+	faults = counter("faults_noretry");
+	p = vg_map_anon(bytes);
+	CHECK(p, "no memory");
+	vg_pattern_fill(p, bytes, SEED, 7);
+	for (i = 0; i < 24; i++) {
+		OK(vg_queue_create(&vg, gpu, 4096, &bad));
+		OK(vg_emit_copy(&bad, stage.va, outside, BO_BYTES));
+		vg_queue_submit(&bad);
+		if (vg_svm_prefetch(&vg, p, bytes,
+				    i % 2 ? 0 : gpu->gpu_id) < 0)
+			tap_skip("no SVM: %s", vg_error());
+		OK(vg_queue_destroy(&bad));
+	}
+	OK(vg_pattern_check(p, bytes, SEED, 7));
+	CHECK(counter("faults_noretry") > faults, "no fault");
+	CHECK(!counter("gart_recoveries") && !counter("engine_resets"),
+	      "taken for the kernel's");
+	vg_unmap_anon(p, bytes);
+}
+
+/* Reads the device's dump into @text, and removes it. */
+static void take_dump(char *text, size_t size, bool wait)
+{
+	uint64_t until = vg_now() + (wait ? 20000000000ull : 0);
+	glob_t found = { 0 };
+	size_t n = 0;
+	FILE *f;
+
+	while (glob("/sys/class/devcoredump/devcd*/data", 0, NULL, &found) &&
+	       vg_now() < until)
+		vg_sleep_us(1000);
+	f = found.gl_pathc ? fopen(found.gl_pathv[0], "r+e") : NULL;
+	if (f) {
+		n = fread(text, 1, size - 1, f);
+		fseek(f, 0, SEEK_SET);
+		fputs("1", f);
+		fclose(f);
+	}
+	globfree(&found);
+	text[n] = 0;
+}
+
+/* A reset leaves a dump, which shows where the page tables of a fault end. */
+static void test_dump(void)
+{
+	static char text[64 << 10];
+	uint64_t until = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	char line[80];
+	void *hole;
+
+	tap_open(&vg, 0);
+	gpu = &vg.gpu[0];
+	OK(make_bos(false));
+	hole = vg_map_anon(VG_MIB);
+	CHECK(hole, "no memory");
+	vg_unmap_anon(hole, VG_MIB);
+	OK(vg_emit_copy(&q, (uintptr_t)hole, bo[0].va, 4096));
+	vg_queue_submit(&q);
+	take_dump(text, sizeof(text), false);
+	while (!counter("faults_unrepaired")) {
+		CHECK(vg_now() < until, "no fault");
+		vg_sleep_us(1000);
+	}
+	OK(vg_gpu_reset(gpu));
+	take_dump(text, sizeof(text), true);
+	CHECK(strstr(text, "reason: reset of the device"), "no reason: %.200s",
+	      text);
+	snprintf(line, sizeof(line), "last fault of users: write of %#lx, ",
+		 (unsigned long)hole);
+	CHECK(strstr(text, line), "not in the dump: %s", line);
+	CHECK(strstr(text, "> pdb2["), "no page table in the dump");
+	CHECK(strstr(text, "sdma0 queue 2: rb_cntl "), "no user queue");
+	CHECK(strstr(text, "interrupt ring: "), "no interrupts");
+}
+
+int main(int argc, char **argv)
+{
+	static const struct tap_case cases[] = {
+		{ "faults of users beside the kernel's copies", test_user_faults, 1 },
+		{ "dump of a reset, with the user's fault", test_dump, 1 },
+		{ "device reset, VRAM kept", test_kept, 1 },
+		{ "device reset under a queue's work", test_at_work, 1 },
+		{ "device reset between migrations", test_migrate, 1 },
+	};
+
+	return tap_main(TAP_CASES(cases), argc, argv);
+}

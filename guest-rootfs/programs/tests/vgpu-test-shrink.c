@@ -1,0 +1,540 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The system's reclaim takes memory of BOs: what nobody uses goes to a swap
+ * device, what is used stays. What it would catch: a process killed for want of
+ * memory that idle BOs have, bytes lost on the way to the device and back,
+ * memory taken from under a job or a queue, or a queue taken off for it; BOs
+ * that are swapped out where there is no swap; a count that drifts; reclaim
+ * that waits for a lock of ours.
+ *
+ * Needs a block device /dev/vda for swap (tests.list), whose content goes.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/fs.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/swap.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <drm/amdgpu_drm.h>
+
+#include "race.h"
+#include "tap.h"
+#include "vr.h"
+
+#define SWAP_DEVICE	"/dev/vda"
+#define BO_BYTES	(2 * VG_MIB)
+#define BO_PAGES	(BO_BYTES / VG_PAGE)
+#define MAX_BOS		128
+/* GPU addresses of the render node's BOs. */
+#define VA(i)		(0x100000000ull + (uint64_t)(i) * 2 * BO_BYTES)
+
+static struct vg vg;
+static struct vg_gpu *gpu;
+
+/* A line of /proc/meminfo, in bytes. */
+static uint64_t meminfo(const char *name)
+{
+	char text[4096], *at;
+
+	tap_read("/proc/meminfo", text, sizeof(text));
+	at = strstr(text, name);
+	CHECK(at, "no %s in /proc/meminfo", name);
+	return strtoull(at + strlen(name), NULL, 10) * VG_KIB;
+}
+
+static uint64_t available(void)
+{
+	return meminfo("MemAvailable:");
+}
+
+static uint64_t swap_free(void)
+{
+	return meminfo("SwapFree:");
+}
+
+/* What mkswap and swapon do. */
+static void have_swap(void)
+{
+	static union {
+		struct {
+			char boot[1024];
+			uint32_t version, last_page, bad_pages;
+		} info;
+		char magic[VG_PAGE];
+	} head;
+	uint64_t bytes = 0;
+	int fd;
+
+	if (swap_free())
+		return;
+	fd = open(SWAP_DEVICE, O_RDWR | O_SYNC);
+	CHECK(fd >= 0 && !ioctl(fd, BLKGETSIZE64, &bytes),
+	      SWAP_DEVICE ", see tests.list: %s", strerror(errno));
+	head.info.version = 1;
+	head.info.last_page = (uint32_t)(bytes / VG_PAGE - 1);
+	memcpy(head.magic + VG_PAGE - 10, "SWAPSPACE2", 10);
+	CHECK(pwrite(fd, &head, sizeof(head), 0) == sizeof(head), SWAP_DEVICE);
+	close(fd);
+	CHECK(!swapon(SWAP_DEVICE, 0), "swapon: %s", strerror(errno));
+}
+
+static uint64_t shrunk(void)
+{
+	return tap_driver_counter(gpu, "shrunk_pages");
+}
+
+/* Every shrinker is asked for all it has. */
+static void ask_for_all(void)
+{
+	CHECK(!vg_put("/proc/sys/vm/drop_caches", "2"), "drop_caches");
+}
+
+/* Until at least @pages more than @before are in shmem. */
+static void ask_until(uint64_t before, uint64_t pages)
+{
+	uint64_t end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+
+	do {
+		ask_for_all();
+		CHECK(vg_now() < end, "%" PRIu64 " pages swapped out of %" PRIu64,
+		      shrunk() - before, pages);
+	} while (shrunk() - before < pages);
+}
+
+static bool long_form(void)
+{
+	return getenv("VGPU_TEST_SECONDS");
+}
+
+static void start(int xnack)
+{
+	tap_open(&vg, xnack);
+	gpu = &vg.gpu[0];
+}
+
+/* Without a swap device, shmem would only be another place in memory. */
+static void no_swap(void)
+{
+	struct vg_bo bo;
+	uint64_t before;
+
+	if (swap_free())
+		tap_skip("there is swap already");
+	start(-1);
+	OK(vg_bo_alloc(&vg, gpu, BO_BYTES, VG_GTT, &bo));
+	OK(vg_bo_map_cpu(&bo));
+	vg_pattern_fill(bo.cpu, BO_BYTES, 1, 0);
+	CHECK(tap_driver_counter(gpu, "swappable_pages") >= BO_PAGES,
+	      "an idle BO is not counted");
+	before = tap_driver_counter(gpu, "swapouts");
+	for (int i = 0; i < 20; i++)
+		ask_for_all();
+	OK(vg_pattern_check(bo.cpu, BO_BYTES, 1, 0));
+	CHECK(tap_driver_counter(gpu, "swapouts") == before,
+	      "BOs were swapped out to nowhere");
+	OK(vg_bo_free(&bo));
+}
+
+/* BOs of the render node with one pattern each, and an IB. */
+static struct vr_bo bo[MAX_BOS];
+static struct vr_ib ib;
+static uint32_t ctx;
+static int n_bos;
+
+static void bos_create(int n)
+{
+	n_bos = n;
+	for (int i = 0; i < n; i++) {
+		OK(vr_bo_create(gpu->fd, BO_BYTES, AMDGPU_GEM_DOMAIN_GTT, 0,
+				VA(i), &bo[i]));
+		vg_pattern_fill(bo[i].cpu, BO_BYTES, (uint64_t)i, 0);
+	}
+}
+
+/* By SDMA, through a BO that the CPU reads. */
+static void check_by_sdma(int i, struct vr_bo *stage)
+{
+	uint32_t handles[] = { bo[i].handle, stage->handle, ib.bo.handle };
+	uint64_t seq;
+
+	ib.ndw = 0;
+	vr_ib_copy(&ib, stage->va, bo[i].va, BO_BYTES);
+	ERRNO(0, vr_submit(gpu->fd, ctx, 0, &ib, handles, 3, &seq));
+	ERRNO(0, vr_wait(gpu->fd, ctx, 0, seq, ~0ull));
+	CHECK(!vg_pattern_check(stage->cpu, BO_BYTES, (uint64_t)i, 0),
+	      "BO %d, by SDMA: %s", i, vg_error());
+}
+
+static void check_by_cpu(int i)
+{
+	CHECK(!vg_pattern_check(bo[i].cpu, BO_BYTES, (uint64_t)i, 0),
+	      "BO %d, by CPU: %s", i, vg_error());
+}
+
+static void bos_check(void)
+{
+	struct vr_bo stage;
+
+	OK(vr_bo_create(gpu->fd, BO_BYTES, AMDGPU_GEM_DOMAIN_VRAM, 0,
+			VA(n_bos), &stage));
+	for (int i = 0; i < n_bos; i++) {
+		if (i & 1)
+			check_by_cpu(i);
+		else
+			check_by_sdma(i, &stage);
+	}
+	vr_bo_free(&stage);
+}
+
+static void bos_free(void)
+{
+	for (int i = 0; i < n_bos; i++)
+		vr_bo_free(&bo[i]);
+	vr_bo_free(&ib.bo);
+}
+
+static void bos_start(int n)
+{
+	ERRNO(0, vr_ib_create(gpu->fd, VG_PAGE, VA(MAX_BOS + 1), &ib));
+	ERRNO(0, vr_ctx_alloc(gpu->fd, 0, &ctx));
+	bos_create(n);
+}
+
+/* All of them, counted right, and all of their bytes back. */
+static void out_and_back(void)
+{
+	uint64_t before, counted;
+	struct vg_mem_info full, empty;
+
+	start(-1);
+	have_swap();
+	counted = tap_driver_counter(gpu, "swappable_pages");
+	bos_start(4);
+	CHECK(tap_driver_counter(gpu, "swappable_pages") ==
+	      counted + 4 * BO_PAGES + 1, "not counted right");
+	OK(vg_mem_info(gpu, &full));
+	before = shrunk();
+	ask_until(before, 4 * BO_PAGES);
+	OK(vg_mem_info(gpu, &empty));
+	CHECK(full.gtt_used - empty.gtt_used >= 4 * BO_BYTES,
+	      "GTT: %" PRIu64 " bytes in use before, %" PRIu64 " after",
+	      full.gtt_used, empty.gtt_used);
+	bos_check();
+	bos_free();
+	for (uint64_t end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	     tap_driver_counter(gpu, "swappable_pages") > counted;)
+		CHECK(vg_now() < end, "%" PRIu64 " pages counted, were %" PRIu64,
+		      tap_driver_counter(gpu, "swappable_pages"), counted);
+}
+
+/* Queues keep what they have; without one it may go. */
+static void queues_keep(void)
+{
+	uint64_t before, evicted;
+	struct vg_bo src, dst;
+	struct vg_queue q;
+
+	start(0);
+	have_swap();
+	OK(vg_bo_create(&vg, gpu, BO_BYTES, VG_GTT, &src));
+	OK(vg_bo_create(&vg, gpu, BO_BYTES, VG_GTT, &dst));
+	OK(vg_queue_create(&vg, gpu, 16384, &q));
+	vg_pattern_fill(src.cpu, BO_BYTES, 7, 0);
+	before = tap_driver_counter(gpu, "swapouts");
+	evicted = tap_driver_counter(gpu, "process_evictions");
+	for (int i = 0; i < 10; i++) {
+		OK(vg_emit_copy(&q, dst.va, src.va, BO_BYTES));
+		vg_queue_submit(&q);
+		ask_for_all();
+		OK(vg_queue_finish(&q, VG_TIMEOUT_MS));
+	}
+	OK(vg_pattern_check(dst.cpu, BO_BYTES, 7, 0));
+	CHECK(tap_driver_counter(gpu, "swapouts") == before,
+	      "memory of a process with a queue was swapped out");
+	CHECK(tap_driver_counter(gpu, "process_evictions") == evicted,
+	      "queues were taken off");
+	OK(vg_queue_destroy(&q));
+
+	ask_until(shrunk(), 2 * BO_PAGES);
+	OK(vg_queue_create(&vg, gpu, 16384, &q));
+	memset(dst.cpu, 0, BO_BYTES);
+	OK(vg_copy(&q, dst.cpu, src.cpu, BO_BYTES));
+	OK(vg_pattern_check(dst.cpu, BO_BYTES, 7, 0));
+	OK(vg_queue_destroy(&q));
+	OK(vg_bo_free(&src));
+	OK(vg_bo_free(&dst));
+}
+
+/**
+ * struct hog - a process that takes memory and keeps it in memory
+ * @pid: the first to be killed: if it lives, nobody was
+ * @to: each byte asks for HOG_PIECE more; closed, it ends
+ * @from: a byte for each: not zero: it has them
+ */
+struct hog {
+	pid_t pid;
+	int to, from;
+};
+
+#define HOG_PIECE	(4 * VG_MIB)
+
+static void hog_main(int from, int to)
+{
+	char ask;
+
+	vg_put("/proc/self/oom_score_adj", "1000");
+	while (read(from, &ask, 1) == 1) {
+		void *p = mmap(NULL, HOG_PIECE, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		char has = p != MAP_FAILED && !mlock(p, HOG_PIECE);
+
+		if (write(to, &has, 1) != 1)
+			_exit(1);
+	}
+	_exit(0);
+}
+
+static void hog_start(struct hog *h)
+{
+	int up[2], down[2];
+
+	CHECK(!pipe(up) && !pipe(down), "pipe");
+	h->pid = fork();
+	CHECK(h->pid >= 0, "fork");
+	if (!h->pid) {
+		close(up[0]);
+		close(down[1]);
+		hog_main(down[0], up[1]);
+	}
+	close(up[1]);
+	close(down[0]);
+	h->from = up[0];
+	h->to = down[1];
+}
+
+/* @has: bytes it has so far. */
+static void hog_eat(struct hog *h, uint64_t has)
+{
+	char got = 0;
+
+	CHECK(write(h->to, "m", 1) == 1 && read(h->from, &got, 1) == 1,
+	      "a process with %" PRIu64 " MiB was killed", has / VG_MIB);
+	CHECK(got, "mlock beyond %" PRIu64 " MiB failed", has / VG_MIB);
+}
+
+static void hog_end(struct hog *h)
+{
+	int status;
+
+	close(h->to);
+	CHECK(waitpid(h->pid, &status, 0) == h->pid && !status, "status %#x",
+	      status);
+	close(h->from);
+}
+
+/*
+ * Somebody takes memory, and what he has cannot be swapped out, until a quarter
+ * of the BOs' has gone to the swap device. Without the shrinker he would be
+ * killed, or have more than there is beside the BOs.
+ */
+static void memory_runs_out(void)
+{
+	uint64_t before, room, bytes, most, swap;
+	struct vg_mem_info info;
+	struct vr_bo stage;
+	struct hog hog;
+	int n;
+
+	start(-1);
+	have_swap();
+	OK(vg_mem_info(gpu, &info));
+	n = (int)(info.gtt_total / BO_BYTES / (long_form() ? 2 : 6));
+	if (n > MAX_BOS)
+		n = MAX_BOS;
+	bos_start(n);
+	OK(vr_bo_create(gpu->fd, BO_BYTES, AMDGPU_GEM_DOMAIN_VRAM, 0, VA(n),
+			&stage));
+	room = meminfo("MemFree:");
+	most = room + (uint64_t)n * BO_BYTES;
+	before = shrunk();
+	swap = swap_free();
+	hog_start(&hog);
+	for (bytes = 0; shrunk() - before < (uint64_t)n * BO_PAGES / 4 ||
+	     swap - swap_free() < (uint64_t)n * BO_BYTES / 8;
+	     bytes += HOG_PIECE) {
+		CHECK(bytes < most, "%" PRIu64 " pages came from BOs, %" PRIu64
+		      " bytes are on the swap device", shrunk() - before,
+		      swap - swap_free());
+		hog_eat(&hog, bytes);
+	}
+	tap_diag("%d MiB of BOs, %" PRIu64 " MiB free, %" PRIu64
+		 " MiB taken: %" PRIu64 " MiB of BOs swapped out, %" PRIu64
+		 " MiB of the device used", n * (int)(BO_BYTES / VG_MIB),
+		 room / VG_MIB, bytes / VG_MIB,
+		 (shrunk() - before) * VG_PAGE / VG_MIB,
+		 (swap - swap_free()) / VG_MIB);
+	/* One comes back, others make room for it. */
+	check_by_sdma(0, &stage);
+	check_by_cpu(1);
+	hog_end(&hog);
+	vr_bo_free(&stage);
+	bos_check();
+	bos_free();
+}
+
+/* What may go on while reclaim takes memory; each in a process of its own. */
+
+static void churn_render(uint64_t round)
+{
+	race_salt(round);
+	bos_start(3);
+	for (int n = 0; n < 10; n++) {
+		int i = (int)race_below(3);
+
+		if (race_below(2)) {
+			check_by_cpu(i);
+			vr_bo_free(&bo[i]);
+			OK(vr_bo_create(gpu->fd, BO_BYTES,
+					race_below(2) ? AMDGPU_GEM_DOMAIN_GTT :
+							AMDGPU_GEM_DOMAIN_VRAM,
+					0, VA(i), &bo[i]));
+			vg_pattern_fill(bo[i].cpu, BO_BYTES, (uint64_t)i, 0);
+		}
+	}
+	bos_check();
+	bos_free();
+}
+
+static void churn_kfd(uint64_t round)
+{
+	struct vg_bo src, dst;
+	struct vg_queue q;
+
+	OK(vg_bo_create(&vg, gpu, BO_BYTES, round & 2 ? VG_GTT : VG_VRAM, &src));
+	OK(vg_bo_create(&vg, gpu, BO_BYTES, VG_GTT, &dst));
+	vg_pattern_fill(src.cpu, BO_BYTES, round, 0);
+	for (int n = 0; n < 4; n++) {
+		OK(vg_queue_create(&vg, gpu, 16384, &q));
+		memset(dst.cpu, 0, BO_BYTES);
+		OK(vg_copy(&q, dst.cpu, src.cpu, BO_BYTES));
+		OK(vg_queue_destroy(&q));
+		CHECK(!vg_pattern_check(dst.cpu, BO_BYTES, round, 0),
+		      "copy of KFD: %s", vg_error());
+	}
+	OK(vg_bo_free(&dst));
+	OK(vg_bo_free(&src));
+}
+
+static void churn_svm(uint64_t round)
+{
+	char *src = vg_map_anon(BO_BYTES), *dst = vg_map_anon(BO_BYTES);
+	struct vg_queue q;
+
+	OK(vg_queue_create(&vg, gpu, 16384, &q));
+	CHECK(src && dst, "no memory");
+	vg_pattern_fill(src, BO_BYTES, round, 0);
+	OK(vg_svm_prefetch(&vg, src, BO_BYTES, gpu->gpu_id));
+	OK(vg_copy(&q, dst, src, BO_BYTES));
+	CHECK(!vg_pattern_check(dst, BO_BYTES, round, 0), "copy of SVM: %s",
+	      vg_error());
+	OK(vg_queue_destroy(&q));
+	vg_unmap_anon(src, BO_BYTES);
+	vg_unmap_anon(dst, BO_BYTES);
+}
+
+enum { CHURNERS = 4 };
+
+static pid_t churn_start(int kind, uint64_t round)
+{
+	static void (*const churn[])(uint64_t) = {
+		churn_render, churn_kfd, churn_svm,
+	};
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	CHECK(pid >= 0, "fork");
+	if (!pid) {
+		start(kind == 2);
+		churn[kind](round);
+		_exit(0);
+	}
+	return pid;
+}
+
+static pid_t asker_start(void)
+{
+	pid_t pid = fork();
+
+	CHECK(pid >= 0, "fork");
+	for (; !pid; vg_sleep_us(20000))
+		ask_for_all();
+	return pid;
+}
+
+static void child_kill(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	CHECK(waitpid(pid, NULL, 0) == pid, "waitpid");
+}
+
+/* One of several is killed somewhere, the others' bytes are right. */
+static void churn_round(int round)
+{
+	int status, victim = (int)race_below(CHURNERS);
+	pid_t pid[CHURNERS];
+
+	for (int i = 0; i < CHURNERS; i++)
+		pid[i] = churn_start((round + i) % 3, (uint64_t)round);
+	vg_sleep_us((unsigned int)race_below(500000));
+	child_kill(pid[victim]);
+	for (int i = 0; i < CHURNERS; i++)
+		CHECK(i == victim || (waitpid(pid[i], &status, 0) == pid[i] &&
+				      !status), "see above");
+}
+
+static void all_at_once(void)
+{
+	uint64_t before, most;
+	struct vg_mem_info base;
+	struct hog hog;
+	pid_t asker;
+
+	race_seed();
+	start(-1);
+	have_swap();
+	OK(vg_mem_info(gpu, &base));
+	before = shrunk();
+	/* In the long form there is real need, too. */
+	most = available() * (long_form() ? 17 : 5) / 20;
+	hog_start(&hog);
+	for (uint64_t has = 0; has < most; has += HOG_PIECE)
+		hog_eat(&hog, has);
+	asker = asker_start();
+	for (int round = 0; tap_goes_on(round, 3); round++)
+		churn_round(round);
+	child_kill(asker);
+	hog_end(&hog);
+	tap_diag("%" PRIu64 " pages of BOs swapped out", shrunk() - before);
+	CHECK(shrunk() > before, "nothing was swapped out");
+	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+}
+
+static const struct tap_case cases[] = {
+	{ "nothing is swapped out without swap", no_swap, 0 },
+	{ "idle BOs go out when asked, and come back", out_and_back, 0 },
+	{ "queues keep their memory", queues_keep, 0 },
+	{ "BOs go out for who needs memory, nobody is killed", memory_runs_out, 0 },
+	{ "reclaim while BOs, queues and ranges come and go", all_at_once, 0 },
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(TAP_CASES(cases), argc, argv);
+}

@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The system sleeps, to memory, under processes with BOs, queues, jobs and SVM
+ * memory in VRAM; the clock wakes it. What they would catch: contents of VRAM,
+ * page tables or the GART that the sleep took; a queue that does not go on; a
+ * job that is lost or that runs in a device that is off; memory that is not
+ * given back, after each round.
+ *
+ * With the argument "freeze" or "disk" it is the guest's half of
+ * tests/avocado/test_sleep.py, where the host wakes it: for each line on stdin
+ * one sleep of that kind, and a line before and after it.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <drm/amdgpu_drm.h>
+
+#include "tap.h"
+#include "vr.h"
+
+#define SEED	0x51ee9
+#define VA	0x200000000ull		/* of the render node's BOs */
+
+enum {
+	BYTES = 1 << 20, SVM_BYTES = 4 << 20, WORKERS = 2,
+	/* Of the render node: jobs on each ring, copies in each, their bytes. */
+	JOBS = 24, COPIES = 32, JOB_BYTES = 256 << 10,
+};
+
+static bool can(const char *path, const char *word)
+{
+	char line[128] = "";
+	FILE *f = fopen(path, "re");
+	bool found;
+
+	if (!f)
+		return false;
+	found = fgets(line, sizeof(line), f) && strstr(line, word);
+	fclose(f);
+	return found;
+}
+
+/* From now on a wakeup ends an attempt to fall asleep (EBUSY). */
+static int watch_wakeups(void)
+{
+	char count[32];
+	int r;
+
+	tap_read("/sys/power/wakeup_count", count, sizeof(count));
+	r = vg_put("/sys/power/wakeup_count", count);
+	/* EINVAL: there was one just now. */
+	return r == -EINVAL ? -EBUSY : r;
+}
+
+/* A timer, and who counts it as a wakeup if it fires before all is asleep. */
+static int set_alarm(unsigned int seconds, int *fd, int *epoll)
+{
+	struct itimerspec alarm = { .it_value.tv_sec = seconds };
+	struct epoll_event event = { .events = EPOLLIN | EPOLLWAKEUP };
+
+	*fd = timerfd_create(CLOCK_BOOTTIME_ALARM, TFD_CLOEXEC);
+	*epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (*fd < 0 || *epoll < 0 ||
+	    epoll_ctl(*epoll, EPOLL_CTL_ADD, *fd, &event) ||
+	    timerfd_settime(*fd, 0, &alarm, NULL))
+		return vg_fail(-errno, "no alarm");
+	return 0;
+}
+
+/*
+ * An alarm that comes before all is asleep ends the attempt, so none is missed;
+ * the next one leaves more time.
+ */
+static int sleep_once(const char *state)
+{
+	static unsigned int seconds = 3;
+	int r = -EBUSY;
+
+	while (r == -EBUSY && seconds < 120) {
+		int fd, epoll;
+
+		r = watch_wakeups();
+		if (!r)
+			r = set_alarm(seconds, &fd, &epoll);
+		if (!r) {
+			r = vg_put("/sys/power/state", state);
+			close(epoll);
+			close(fd);
+		}
+		if (r == -EBUSY)
+			seconds *= 2;
+	}
+	return r;
+}
+
+/* A word beside the compute queue's pointers. */
+#define FLAG 0x800
+
+static struct vg vg;
+static struct vg_gpu *gpu;
+
+/* The render node: ring 0 copies @src by way of VRAM, ring 1 in GTT alone. */
+struct jobs {
+	int fd;
+	uint32_t ctx;
+	struct vr_bo src, vram, out;
+	struct vr_ib ib[2];
+	uint64_t seq[2];
+};
+
+struct memory {
+	struct vg_bo vram, gtt, out;
+	struct vg_queue q;
+	struct vg_bo save;
+	struct vg_cq cq;
+	char *svm;
+	struct jobs jobs;
+};
+
+static void make_jobs(struct jobs *j)
+{
+	int i;
+
+	j->fd = vr_open(gpu);
+	CHECK(j->fd >= 0, "render node: %s", strerror(-j->fd));
+	ERRNO(0, vr_ctx_alloc(j->fd, 0, &j->ctx));
+	ERRNO(0, vr_bo_create(j->fd, JOB_BYTES, AMDGPU_GEM_DOMAIN_GTT, 0, VA,
+			      &j->src));
+	ERRNO(0, vr_bo_create(j->fd, JOB_BYTES, AMDGPU_GEM_DOMAIN_VRAM,
+			      AMDGPU_GEM_CREATE_CPU_ACCESS_REQUIRED,
+			      VA + BYTES, &j->vram));
+	ERRNO(0, vr_bo_create(j->fd, 2 * JOB_BYTES, AMDGPU_GEM_DOMAIN_GTT, 0,
+			      VA + 2 * BYTES, &j->out));
+	for (i = 0; i < 2; i++)
+		ERRNO(0, vr_ib_create(j->fd, VG_PAGE,
+				      VA + (uint64_t)(3 + i) * BYTES,
+				      &j->ib[i]));
+	for (i = 0; i < COPIES; i++) {
+		vr_ib_copy(&j->ib[0], j->vram.va, j->src.va, JOB_BYTES);
+		vr_ib_copy(&j->ib[0], j->out.va, j->vram.va, JOB_BYTES);
+		vr_ib_copy(&j->ib[1], j->out.va + JOB_BYTES, j->src.va,
+			   JOB_BYTES);
+	}
+}
+
+/* More than are done before processes are frozen. */
+static void submit_jobs(struct jobs *j, int jobs, int round)
+{
+	uint32_t ring;
+	int i;
+
+	vg_pattern_fill(j->src.cpu, JOB_BYTES, SEED, round);
+	memset(j->out.cpu, 0, 2 * JOB_BYTES);
+	for (i = 0; i < jobs; i++)
+		for (ring = 0; ring < 2; ring++) {
+			/* All of it: what a job does not name may be out. */
+			const uint32_t handles[] = {
+				j->ib[ring].bo.handle, j->src.handle,
+				j->out.handle, j->vram.handle,
+			};
+
+			ERRNO(0, vr_submit(j->fd, j->ctx, ring, &j->ib[ring],
+					   handles, ring ? 3 : 4,
+					   &j->seq[ring]));
+		}
+}
+
+static void check_jobs(struct jobs *j, int round)
+{
+	uint32_t ring;
+
+	for (ring = 0; ring < 2; ring++)
+		ERRNO(0, vr_wait(j->fd, j->ctx, ring, j->seq[ring],
+				 VG_TIMEOUT_MS * 1000000ull));
+	OK(vg_pattern_check(j->vram.cpu, JOB_BYTES, SEED, round));
+	OK(vg_pattern_check(j->out.cpu, JOB_BYTES, SEED, round));
+	OK(vg_pattern_check((char *)j->out.cpu + JOB_BYTES, JOB_BYTES, SEED,
+			    round));
+}
+
+static void make(struct memory *m, int xnack)
+{
+	tap_open(&vg, xnack);
+	gpu = &vg.gpu[0];
+	OK(vg_queue_create(&vg, gpu, 4096, &m->q));
+	OK(vg_save_area(&vg, gpu, KFD_IOC_ALLOC_MEM_FLAGS_GTT, &m->save));
+	OK(vg_cq_create(&vg, gpu, &m->save, 4096, false, &m->cq));
+	OK(vg_bo_create(&vg, gpu, BYTES, VG_VRAM, &m->vram));
+	OK(vg_bo_create(&vg, gpu, BYTES, VG_GTT, &m->gtt));
+	OK(vg_bo_create(&vg, gpu, BYTES, VG_GTT, &m->out));
+	vg_pattern_fill(m->gtt.cpu, BYTES, SEED, 0);
+	m->svm = vg_map_anon(SVM_BYTES);
+	CHECK(m->svm, "%s", vg_error());
+	vg_pattern_fill(m->svm, SVM_BYTES, SEED, 1);
+	/* Without repair the GPU has what it is given access to, and no more. */
+	OK(vg_svm_set1(&vg, m->svm, SVM_BYTES, KFD_IOCTL_SVM_ATTR_ACCESS,
+		       gpu->gpu_id));
+	make_jobs(&m->jobs);
+}
+
+/* Everything that has to be what it was, seen by the CPU and by the engine. */
+static void check(struct memory *m, int round)
+{
+	OK(vg_pattern_check(m->gtt.cpu, BYTES, SEED, 0));
+	OK(vg_pattern_check(m->vram.cpu, BYTES, SEED, round));
+	memset(m->out.cpu, 0, BYTES);
+	OK(vg_copy(&m->q, m->out.cpu, m->vram.cpu, BYTES));
+	OK(vg_pattern_check(m->out.cpu, BYTES, SEED, round));
+	OK(vg_copy(&m->q, m->out.cpu, m->svm, BYTES));
+	OK(vg_pattern_check(m->out.cpu, BYTES, SEED, 1));
+	OK(vg_pattern_check(m->svm, SVM_BYTES, SEED, 1));
+}
+
+/* Once around @fall_asleep(@state): 0, or what that said. */
+static int one_round(struct memory *m, int round,
+		     int (*fall_asleep)(const char *), const char *state)
+{
+	volatile uint32_t *flag = (void *)((char *)m->cq.ptrs.cpu + FLAG);
+	uint32_t seq;
+	int k, r;
+
+	vg_pattern_fill(m->vram.cpu, BYTES, SEED, round);
+	OK(vg_svm_prefetch(&vg, m->svm, SVM_BYTES, gpu->gpu_id));
+	CHECK(vg_pages_in_vram(m->svm, SVM_BYTES) > 0, "SVM is not in VRAM");
+	/* Work that is under way when the queue goes. */
+	for (k = 0; k < 32; k++)
+		OK(vg_emit_copy(&m->q, m->out.va, m->gtt.va, BYTES));
+	OK(vg_emit_fence(&m->q, &seq));
+	vg_queue_submit(&m->q);
+	submit_jobs(&m->jobs, JOBS, round);
+	/* A compute queue that waits, and goes on where it was. */
+	*flag = 0;
+	OK(vg_pm4_wait(&m->cq, m->cq.ptrs.va + FLAG, 1));
+	OK(vg_cq_emit_fence(&m->cq));
+	vg_cq_submit(&m->cq);
+	r = fall_asleep(state);
+	ERRNO(ETIMEDOUT, vg_cq_wait(&m->cq, 0));
+	*flag = 1;
+	OK(vg_cq_wait(&m->cq, VG_TIMEOUT_MS));
+	if (r)
+		return r;
+	OK(vg_wait(&m->q, seq, VG_TIMEOUT_MS));
+	OK(vg_pattern_check(m->out.cpu, BYTES, SEED, 0));
+	check(m, round);
+	check_jobs(&m->jobs, round);
+	/* Contexts and page tables are what they were. */
+	submit_jobs(&m->jobs, 1, -round);
+	check_jobs(&m->jobs, -round);
+	return 0;
+}
+
+static int stay_awake(const char *state)
+{
+	(void)state;
+	return 0;
+}
+
+/* What is in use when everything has been used once, and is at its place. */
+static struct vg_mem_info usage(struct memory *m)
+{
+	struct vg_mem_info info;
+
+	OK(one_round(m, 0, stay_awake, ""));
+	OK(vg_mem_info(gpu, &info));
+	return info;
+}
+
+static void sleep_rounds(const char *state, int xnack)
+{
+	int i, rounds = tap_rounds(2, 20);
+	struct memory m = { 0 };
+	struct vg_mem_info before;
+
+	make(&m, xnack);
+	before = usage(&m);
+	for (i = 0; i < rounds; i++) {
+		OK(one_round(&m, i, sleep_once, state));
+		OK(vg_mem_settle(gpu, &before, VG_TIMEOUT_MS));
+	}
+	tap_diag("%d rounds; after each, in use: %lu KiB of VRAM, %lu of GTT",
+		 rounds, before.vram_used / 1024, before.gtt_used / 1024);
+	OK(vg_queue_destroy(&m.q));
+	OK(vg_cq_destroy(&m.cq));
+	OK(vg_bo_free(&m.save));
+}
+
+static int until_woken(const char *state)
+{
+	puts("sleeps");
+	fflush(stdout);
+	return vg_put("/sys/power/state", state);
+}
+
+static int campaign(const char *state)
+{
+	struct memory m = { 0 };
+	struct vg_mem_info before;
+	char line[8];
+	int i;
+
+	/* Whoever types wakes it. */
+	if (!strcmp(state, "freeze"))
+		OK(vg_put("/sys/class/tty/ttyS0/power/wakeup", "enabled"));
+	make(&m, 1);
+	before = usage(&m);
+	for (i = 0; fgets(line, sizeof(line), stdin); i++) {
+		OK(one_round(&m, i, until_woken, state));
+		OK(vg_mem_settle(gpu, &before, VG_TIMEOUT_MS));
+		puts("awake");
+		fflush(stdout);
+	}
+	return 0;
+}
+
+static void need(const char *path, const char *word)
+{
+	if (!can(path, word))
+		tap_skip("no \"%s\" in %s", word, path);
+}
+
+static void memory_xnack(void)
+{
+	need("/sys/power/mem_sleep", "deep");
+	OK(vg_put("/sys/power/mem_sleep", "deep"));
+	sleep_rounds("mem", 1);
+}
+
+static void memory_no_xnack(void)
+{
+	need("/sys/power/mem_sleep", "deep");
+	OK(vg_put("/sys/power/mem_sleep", "deep"));
+	sleep_rounds("mem", 0);
+}
+
+/* Processes that go on for ever: each byte of each round must be right. */
+static volatile int *done;
+
+static void worker(int n)
+{
+	struct memory m = { 0 };
+	int i;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	make(&m, !n);
+	for (i = 0;; i++) {
+		vg_pattern_fill(m.vram.cpu, BYTES, SEED, i);
+		OK(vg_svm_prefetch(&vg, m.svm, SVM_BYTES,
+				   i % 2 ? 0 : gpu->gpu_id));
+		submit_jobs(&m.jobs, 2, i);
+		check(&m, i);
+		check_jobs(&m.jobs, i);
+		done[n]++;
+	}
+}
+
+static void under_load(void)
+{
+	int i, k, from, rounds = tap_rounds(2, 20);
+	pid_t pids[WORKERS];
+
+	need("/sys/power/mem_sleep", "deep");
+	OK(vg_put("/sys/power/mem_sleep", "deep"));
+	done = mmap(NULL, VG_PAGE, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	fflush(stdout);
+	for (k = 0; k < WORKERS; k++) {
+		pids[k] = fork();
+		CHECK(pids[k] >= 0, "fork: %s", strerror(errno));
+		if (!pids[k])
+			worker(k);
+	}
+	for (i = 0; i <= rounds; i++) {
+		for (k = 0; k < WORKERS; k++) {
+			uint64_t until = vg_now() +
+					 VG_TIMEOUT_MS * 1000000ull;
+
+			for (from = done[k]; done[k] < from + 2;
+			     vg_sleep_us(1000)) {
+				CHECK(!waitpid(pids[k], NULL, WNOHANG),
+				      "worker %d ended", k);
+				CHECK(vg_now() < until,
+				      "worker %d does nothing", k);
+			}
+		}
+		if (i < rounds)
+			OK(sleep_once("mem"));
+	}
+	for (k = 0; k < WORKERS; k++) {
+		kill(pids[k], SIGKILL);
+		waitpid(pids[k], NULL, 0);
+	}
+	tap_diag("%d rounds", rounds);
+}
+
+static const struct tap_case cases[] = {
+	{ "sleep to memory, XNACK on", memory_xnack, 1 },
+	{ "sleep to memory, XNACK off", memory_no_xnack, 1 },
+	{ "sleep to memory under load", under_load, 1 },
+};
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && (!strcmp(argv[1], "freeze") || !strcmp(argv[1], "disk")))
+		return campaign(argv[1]);
+	return tap_main(TAP_CASES(cases), argc, argv);
+}

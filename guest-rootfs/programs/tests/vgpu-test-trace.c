@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Tracepoints: known actions must give known events, in their order. What they
+ * would catch: events that are missing, that name another BO or place, or come
+ * before what they tell of; and a fault whose number changes on its way.
+ */
+#include <ctype.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <drm/amdgpu_drm.h>
+
+#include "tap.h"
+#include "vr.h"
+
+#define TRACEFS	"/sys/kernel/tracing"
+#define TEXT	(4 * VG_MIB)
+
+static struct vg vg;
+static struct vg_gpu *gpu;
+static char text[TEXT];
+
+static void spill(const char *path, const char *value)
+{
+	int file = open(path, O_WRONLY | O_CLOEXEC | O_TRUNC);
+	ssize_t n;
+
+	CHECK(file >= 0, "%s: %s", path, strerror(errno));
+	/* set_event takes one at a time. */
+	for (; *value; value += n) {
+		n = write(file, value, strlen(value));
+		CHECK(n > 0, "%s to %s: %s", value, path, strerror(errno));
+	}
+	close(file);
+}
+
+static int open_other(void)
+{
+	int other = vr_open(gpu);
+
+	CHECK(other >= 0, "render node: %s", strerror(-other));
+	return other;
+}
+
+static uint32_t gem_create(int file, uint64_t size, uint64_t domain,
+			   uint64_t flags)
+{
+	uint32_t handle;
+
+	ERRNO(0, vr_gem_create(file, size, domain, flags, &handle));
+	return handle;
+}
+
+static void gem_close(int file, uint32_t handle)
+{
+	ERRNO(0, vr_gem_close(file, handle));
+}
+
+static void trace_on(const char *events)
+{
+	spill(TRACEFS "/tracing_on", "0");
+	spill(TRACEFS "/set_event", events);
+	spill(TRACEFS "/trace", "");
+	spill(TRACEFS "/tracing_on", "1");
+}
+
+static void trace_off(void)
+{
+	spill(TRACEFS "/tracing_on", "0");
+	tap_read(TRACEFS "/trace", text, TEXT);
+	spill(TRACEFS "/set_event", "");
+}
+
+/* The next event @name from @from on that has @what in its line, or NULL. */
+static const char *event(const char *from, const char *name, const char *what)
+{
+	static char line[1024];
+	const char *at, *end;
+
+	for (at = strstr(from, name); at; at = strstr(at + 1, name)) {
+		end = strchr(at, '\n');
+		if (!end || (size_t)(end - at) >= sizeof(line))
+			continue;
+		memcpy(line, at, (size_t)(end - at));
+		line[end - at] = 0;
+		if (strstr(line, what))
+			return at;
+	}
+	return NULL;
+}
+
+/* The field @key of the event at @at, as a word. */
+static void field(const char *at, const char *key, char *word, size_t size)
+{
+	const char *value = strstr(at, key);
+	size_t n = 0;
+
+	CHECK(value && value < strchr(at, '\n'), "no %s in %.100s", key, at);
+	value += strlen(key);
+	while (n + 1 < size && !isspace(value[n])) {
+		word[n] = value[n];
+		n++;
+	}
+	word[n] = 0;
+}
+
+/* A BO's life: made, moved by others, destroyed, under one name. */
+static void trace_bo(void)
+{
+	const uint64_t odd = 4 * VG_MIB + 3 * VG_PAGE;
+	char name[64], want[160], size[64];
+	struct vg_mem_info info;
+	const char *at;
+	uint32_t first;
+	uint64_t i;
+	int file;
+
+	OK(vg_open_bare(&vg));
+	gpu = &vg.gpu[0];
+	OK(vg_mem_info(gpu, &info));
+	if (info.vram_total > 128 * VG_MIB)
+		tap_skip("VRAM is too large to fill: run with --vram 64M");
+	file = open_other();
+	trace_on("vgpu:*");
+	/* Its size tells it from all others. */
+	first = gem_create(file, odd, AMDGPU_GEM_DOMAIN_VRAM, 0);
+	for (i = 0; i < info.vram_total / (4 * VG_MIB) + 1; i++)
+		gem_create(file, 4 * VG_MIB, AMDGPU_GEM_DOMAIN_VRAM, 0);
+	gem_close(file, first);
+	/* TTM frees it when the engine is done. */
+	for (i = 0; i < VG_TIMEOUT_MS; i++) {
+		tap_read(TRACEFS "/trace", text, TEXT);
+		snprintf(size, sizeof(size), "size=%lu", odd);
+		if (event(text, "vgpu_bo_destroy:", size))
+			break;
+		vg_sleep_us(1000);
+	}
+	trace_off();
+
+	at = event(text, "vgpu_bo_create:", size);
+	CHECK(at, "its creation is not told");
+	CHECK(strstr(at, " in vram "), "made elsewhere: %.120s", at);
+	field(at, "bo=", name, sizeof(name));
+	snprintf(want, sizeof(want), "bo=%s size=%lu in vram", name, odd);
+	at = event(at, "vgpu_bo_evict:", want);
+	CHECK(at, "nobody wanted its memory: no vgpu_bo_evict %s", want);
+	snprintf(want, sizeof(want), "bo=%s size=%lu from vram to gtt evicted",
+		 name, odd);
+	at = event(at, "vgpu_bo_move:", want);
+	CHECK(at, "no vgpu_bo_move %s", want);
+	snprintf(want, sizeof(want), "bo=%s size=%lu", name, odd);
+	CHECK(event(at, "vgpu_bo_destroy:", want), "no vgpu_bo_destroy %s",
+	      want);
+}
+
+/* A mapping's life: pages taken, entries written, flushed, given back. */
+static void trace_vm(void)
+{
+	static const struct vg_queue none;
+	struct vg_queue q = none;
+	struct vg_bo bo = { 0 };
+	char want[128], pasid[32], pages[64];
+	const char *at;
+
+	tap_open(&vg, -1);
+	gpu = &vg.gpu[0];
+	/* Without a queue the hardware does not know the address space. */
+	OK(vg_queue_create(&vg, gpu, 64 * VG_KIB, &q));
+	OK(vg_bo_alloc(&vg, gpu, 3 * VG_MIB, VG_VRAM, &bo));
+	snprintf(pages, sizeof(pages), "/proc/self/fdinfo/%d", gpu->fd);
+	tap_read(pages, text, TEXT);
+	at = strstr(text, "pasid:");
+	CHECK(at, "no PASID in fdinfo");
+	snprintf(pasid, sizeof(pasid), "pasid=%d ", atoi(at + 6));
+	snprintf(pages, sizeof(pages), "[%#lx %#lx]", bo.va / VG_PAGE,
+		 (bo.va + bo.size) / VG_PAGE - 1);
+	trace_on("vgpu:vgpu_vm_map vgpu:vgpu_vm_update "
+		 "vgpu:vgpu_vm_flush vgpu:vgpu_vm_unmap");
+	OK(vg_bo_map_gpu(&bo));
+	OK(vg_bo_unmap_gpu(&bo));
+	trace_off();
+
+	snprintf(want, sizeof(want), "%s%s", pasid, pages);
+	at = event(text, "vgpu_vm_map:", want);
+	CHECK(at, "no vgpu_vm_map %s in %s", want, text);
+	at = event(at, "vgpu_vm_update:", pages);
+	CHECK(at, "no vgpu_vm_update %s", pages);
+	CHECK(event(at, "vgpu_vm_update:", " in vram"), "it is elsewhere");
+	at = event(at, "vgpu_vm_flush:", pasid);
+	CHECK(at, "no vgpu_vm_flush %s behind the entries", pasid);
+	CHECK(event(at, "vgpu_vm_unmap:", want), "no vgpu_vm_unmap %s", want);
+	OK(vg_queue_destroy(&q));
+	OK(vg_bo_free(&bo));
+}
+
+/* Every job that is submitted ends without error, and they end in order. */
+static void trace_jobs(void)
+{
+	unsigned long submitted[2] = { 0 }, done[2] = { 0 }, seqno;
+	unsigned int engine, n = 0;
+	union drm_amdgpu_gem_wait_idle idle = { 0 };
+	char want[64];
+	const char *at;
+	int i;
+
+	OK(vg_open_bare(&vg));
+	gpu = &vg.gpu[0];
+	trace_on("vgpu_hw:vgpu_sdma_submit vgpu_hw:vgpu_sdma_done");
+	/* More than what is known to be clear from before. */
+	for (i = 0; i < 10; i++) {
+		memset(&idle, 0, sizeof(idle));
+		idle.in.handle = gem_create(gpu->fd, 4 * VG_MIB,
+					    AMDGPU_GEM_DOMAIN_VRAM, 0);
+		idle.in.timeout = INT64_MAX;
+		ERRNO(0, tap_ioctl(gpu->fd, DRM_IOCTL_AMDGPU_GEM_WAIT_IDLE,
+				   &idle));
+		CHECK(!idle.out.status, "BO %d is not idle", i);
+	}
+	trace_off();
+	for (at = text; (at = strstr(at, "vgpu_sdma_submit:")); at++) {
+		CHECK(sscanf(at, "vgpu_sdma_submit: engine=%u seqno=%lu", &engine,
+			     &seqno) == 2 && engine < 2, "%.100s", at);
+		CHECK(seqno > submitted[engine], "job %lu behind %lu", seqno,
+		      submitted[engine]);
+		submitted[engine] = seqno;
+		snprintf(want, sizeof(want), "engine=%u seqno=%lu error=0",
+			 engine, seqno);
+		CHECK(event(at, "vgpu_sdma_done:", want),
+		      "job %lu does not end behind its beginning", seqno);
+		n++;
+	}
+	for (at = text; (at = strstr(at, "vgpu_sdma_done:")); at++) {
+		CHECK(sscanf(at, "vgpu_sdma_done: engine=%u seqno=%lu", &engine,
+			     &seqno) == 2 && engine < 2, "%.100s", at);
+		CHECK(seqno > done[engine], "job %lu ends behind %lu", seqno,
+		      done[engine]);
+		done[engine] = seqno;
+	}
+	CHECK(n >= 5, "only %u jobs", n);
+}
+
+/* A reset has a beginning and an end, and says what it was. */
+static void trace_reset(void)
+{
+	char path[128];
+	const char *at;
+
+	OK(vg_open_bare(&vg));
+	gpu = &vg.gpu[0];
+	trace_on("vgpu:vgpu_reset_begin vgpu:vgpu_reset_end");
+	snprintf(path, sizeof(path),
+		 "/sys/kernel/debug/dri/%d/amdgpu_gpu_recover", gpu->minor);
+	tap_read(path, text, TEXT);
+	CHECK(atoi(text) == 0, "no reset: %s", text);
+	trace_off();
+	at = event(text, "vgpu_reset_begin:", "device");
+	CHECK(at, "no beginning in %s", text);
+	CHECK(event(at, "vgpu_reset_begin:", "serial="), "no serial");
+	CHECK(event(at, "vgpu_reset_end:", "device"), "no end in %s", text);
+}
+
+/*
+ * A fault has one number all the way: interrupt entry, worker, verdict; and its
+ * slot of the CAM is acknowledged.
+ */
+static void trace_fault(void)
+{
+	static const struct vg_queue none;
+	struct vg_queue q = none;
+	char serial[32], cam[32], want[64];
+	const char *at, *line;
+	unsigned int data3 = 0, n = 0;
+	struct vg_bo bo = { 0 };
+	uint8_t *p;
+
+	tap_open(&vg, 1);
+	gpu = &vg.gpu[0];
+	OK(vg_queue_create(&vg, gpu, 64 * VG_KIB, &q));
+	OK(vg_bo_create(&vg, gpu, VG_MIB, VG_VRAM, &bo));
+	p = vg_map_anon(VG_MIB);
+	CHECK(p, "%s", vg_error());
+	vg_pattern_fill(p, VG_MIB, 7, 0);
+	OK(vg_svm_set1(&vg, p, VG_MIB, KFD_IOCTL_SVM_ATTR_ACCESS,
+		       gpu->gpu_id));
+	trace_on("vgpu_svm:* vgpu_hw:vgpu_ih_entry vgpu_hw:vgpu_cam_ack");
+	OK(vg_copy(&q, bo.cpu, p, VG_MIB));
+	trace_off();
+
+	for (at = text; (at = strstr(at, "svm_fault:")); at++, n++) {
+		field(at, "serial=", serial, sizeof(serial));
+		field(at, "cam=", cam, sizeof(cam));
+		/* Before it, the interrupt. */
+		for (line = text; (line = event(line, "vgpu_ih_entry:",
+						"source=0 ")); line++) {
+			const char *data = strstr(line, "data=");
+
+			if (data && line < at &&
+			    sscanf(data, "data=%*x %*x %*x %x", &data3) == 1 &&
+			    data3 == strtoul(serial, NULL, 10))
+				break;
+		}
+		CHECK(line, "no interrupt of fault %s", serial);
+		snprintf(want, sizeof(want), "serial=%s ", serial);
+		CHECK(event(at, "svm_service:", want), "no verdict on fault %s",
+		      serial);
+		snprintf(want, sizeof(want), "cam=%s", cam);
+		CHECK(event(at, "vgpu_cam_ack:", want), "no answer to fault %s",
+		      serial);
+	}
+	CHECK(n, "no fault");
+	OK(vg_queue_destroy(&q));
+	OK(vg_bo_free(&bo));
+}
+
+static const struct tap_case cases[] = {
+	{ "a BO's life", trace_bo, 1 },
+	{ "a mapping's life", trace_vm, 1 },
+	{ "jobs", trace_jobs, 1 },
+	{ "reset", trace_reset, 1 },
+	{ "a fault, from interrupt to answer", trace_fault, 1 },
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(TAP_CASES(cases), argc, argv);
+}
