@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
 MIB = 1 << 20
 GUEST_LIMIT = 900  # seconds that vgpu-bench may take in the guest
+MEMORY_GUEST = ("--vram", "2G", "--memory", "5G")  # room for 1 GiB in VRAM and in GTT
 
 
 class BenchError(Exception):
@@ -130,6 +131,13 @@ def measure_guest(samples: Samples, options: Sequence[str], times: int) -> None:
         collect(samples, run(command, GUEST_LIMIT + 60))
 
 
+def measure_memory(samples: Samples, options: Sequence[str]) -> None:
+    """The memory manager, in a larger guest."""
+    guest = ["--timeout", str(GUEST_LIMIT), *options, *MEMORY_GUEST]
+    command = [ROOT / "vgpu", "run", *guest, "--", "vgpu-bench", "memory"]
+    collect(samples, run(command, GUEST_LIMIT + 60))
+
+
 def reduce(samples: Samples) -> Results:
     """Medians and ranges."""
     return {
@@ -230,7 +238,39 @@ def rows(results: Results) -> list[Row]:
     ):
         if key:
             table.append(Row(label, key))
+    table += memory_rows(results)
     return table
+
+
+def memory_rows(results: Results) -> Iterable[Row]:
+    """The memory manager against what the same guest does without it."""
+    size = 2 * MIB
+    yield Row("load of the module", Key("module-load", 0, "ms"), absolute_bar=150, lower_is_better=True)
+    yield Row(
+        "BO in VRAM: create, map, unmap, free",
+        Key("bo-life", size, "us"),
+        Key("cpu-life", size, "us"),
+        "mmap, touch, munmap",
+        bar=3,
+        lower_is_better=True,
+    )
+    yield Row(
+        "the same of a page, 100,000 BOs live",
+        Key("bo-among-100000", 4096, "us"),
+        Key("bo-among-1000", 4096, "us"),
+        "1,000 BOs",
+        bar=2,
+        lower_is_better=True,
+    )
+    for writer in ("cpu", "sdma"):
+        name, size = f"tables-{writer}", 1024 * MIB
+        label = f"page tables, 4 KiB pages, by {writer.upper()}"
+        yield Row(label, Key(name, size, "B/entry"), absolute_bar=8.4, lower_is_better=True)
+        against = Key("tables-cpu", size, "ns/page") if writer == "sdma" else None
+        yield Row(label, Key(name, size, "ns/page"), against, "by CPU" if against else "", lower_is_better=True)
+    if key := nearest(results, "evict-and-back", 1024 * MIB, "ms"):
+        against = Key("copy-out-and-in", key.bytes, "ms")
+        yield Row("evict and bring back", key, against, "SDMA copies", bar=1.3, lower_is_better=True)
 
 
 def number(value: float) -> str:
@@ -243,7 +283,8 @@ def number(value: float) -> str:
 def judge(row: Row, result: Result, ratio: float | None) -> str:
     """The last column: the bar and whether it is reached."""
     if row.bar is not None and ratio is not None:
-        met, text = ratio >= row.bar, f"≥ {row.bar:g} x"
+        met = ratio <= row.bar if row.lower_is_better else ratio >= row.bar
+        text = f"{'≤' if row.lower_is_better else '≥'} {row.bar:g} x"
     elif row.absolute_bar is not None:
         met = result.median <= row.absolute_bar if row.lower_is_better else result.median >= row.absolute_bar
         sign = "≤" if row.lower_is_better else "≥"
@@ -318,6 +359,7 @@ def main(arguments: Sequence[str]) -> int:
         ("the device alone", lambda: measure_device(samples)),
         (f"{chosen.boots} warm boots", lambda: measure_boot(samples, chosen.options, chosen.boots)),
         (f"vgpu-bench in {chosen.boots} guests", lambda: measure_guest(samples, chosen.options, chosen.boots)),
+        ("the memory manager", lambda: measure_memory(samples, chosen.options)),
     )
     for label, step in steps:
         progress.print(f"bench: {label}", highlight=False)

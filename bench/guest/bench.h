@@ -34,5 +34,10 @@ void bench_copy(struct bench *b);
 void bench_faults(struct bench *b);
 void bench_migration(struct bench *b);
 void bench_hmm(void);
+/* Unloads and loads the driver: nobody uses it. */
+void bench_load(void);
+void bench_memory(struct bench *b);
+void bench_evict(struct bench *b);
+void bench_tables(void);
 
 #endif /* BENCH_H */

@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,12 +34,38 @@ void *must_map(uint64_t bytes)
 	return p;
 }
 
-int main(void)
+static void open_gpu(struct bench *b)
+{
+	must(vg_open(&b->vg), "opening KFD");
+	b->gpu = &b->vg.gpu[0];
+	must(vg_set_xnack(&b->vg, 1), "XNACK");
+	must(vg_mem_info(b->gpu, &b->mem), "mem_info");
+	must(vg_queue_create(&b->vg, b->gpu, 64 * VG_KIB, &b->queue), "queue");
+}
+
+/*
+ * "memory": the memory manager, which wants a larger guest; "evict": of that the
+ * evictions alone; else the rest.
+ */
+int main(int argc, char **argv)
 {
 	static struct bench b;
 	int status;
 	pid_t pid;
 
+	if (argc > 1 && !strcmp(argv[1], "memory")) {
+		bench_tables();
+		open_gpu(&b);
+		bench_memory(&b);
+		must(vg_queue_destroy(&b.queue), "queue");
+		return 0;
+	}
+	if (argc > 1 && !strcmp(argv[1], "evict")) {
+		open_gpu(&b);
+		bench_evict(&b);
+		must(vg_queue_destroy(&b.queue), "queue");
+		return 0;
+	}
 	bench_boot();
 	bench_cpu();
 	/* In a process of its own: test_hmm's notifier would slow the rest. */
@@ -49,11 +76,8 @@ int main(void)
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
 		fprintf(stderr, "vgpu-bench: test_hmm could not be measured\n");
-	must(vg_open(&b.vg), "opening KFD");
-	b.gpu = &b.vg.gpu[0];
-	must(vg_set_xnack(&b.vg, 1), "XNACK");
-	must(vg_mem_info(b.gpu, &b.mem), "mem_info");
-	must(vg_queue_create(&b.vg, b.gpu, 64 * VG_KIB, &b.queue), "queue");
+	bench_load();
+	open_gpu(&b);
 	bench_copy(&b);
 	bench_faults(&b);
 	bench_migration(&b);

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The memory manager: load of the module, life of a BO, many BOs, evictions.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <drm/amdgpu_drm.h>
+
+#include "bench.h"
+
+#define MODULE		"vgpu_kfd"
+#define LIFE_BYTES	(2 * VG_MIB)
+#define EVICT_BO_BYTES	(16 * VG_MIB)
+
+enum { FEW = 1000, MANY = 100000, OPERATIONS = 500, LIVES = 200 };
+
+static char module_path[256];
+
+static int is_module(const char *path, const struct stat *st, int type,
+		     struct FTW *at)
+{
+	(void)st;
+	if (type != FTW_F || strcmp(path + at->base, MODULE ".ko"))
+		return 0;
+	snprintf(module_path, sizeof(module_path), "%s", path);
+	return 1;
+}
+
+static void read_all(const char *path, char **data, size_t *size)
+{
+	FILE *f = fopen(path, "re");
+
+	must(f ? 0 : vg_fail(-errno, "cannot open %s", path), MODULE);
+	*data = malloc(16 * VG_MIB);
+	*size = fread(*data, 1, 16 * VG_MIB, f);
+	fclose(f);
+}
+
+/* The module's file is read before: what is measured is the kernel's part. */
+void bench_load(void)
+{
+	uint64_t start;
+	size_t size;
+	char *data;
+	int s, r;
+
+	must(nftw("/lib/modules", is_module, 8, FTW_PHYS) == 1 ? 0 :
+	     vg_fail(-ENOENT, MODULE ".ko not found"), "module");
+	read_all(module_path, &data, &size);
+	for (s = 0; s < SAMPLES; s++) {
+		must(syscall(SYS_delete_module, MODULE, O_NONBLOCK) ?
+		     vg_fail(-errno, "unloading " MODULE) : 0, "module");
+		start = vg_now();
+		r = (int)syscall(SYS_init_module, data, size, "");
+		must(r ? vg_fail(-errno, "loading " MODULE) : 0, "module");
+		sample("module-load", 0, (double)(vg_now() - start) / 1e6,
+		       "ms");
+	}
+	free(data);
+}
+
+static void lives_of_cpu(void)
+{
+	uint64_t i, start = vg_now();
+	int n;
+
+	for (n = 0; n < LIVES; n++) {
+		char *p = mmap(NULL, LIFE_BYTES, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		must(p == MAP_FAILED ? vg_fail(-errno, "mmap") : 0, "life");
+		for (i = 0; i < LIFE_BYTES; i += VG_PAGE)
+			p[i] = 1;
+		munmap(p, LIFE_BYTES);
+	}
+	sample("cpu-life", LIFE_BYTES, (double)(vg_now() - start) / 1e3 / LIVES,
+	       "us");
+}
+
+static void lives_of_bo(struct bench *b)
+{
+	uint64_t start = vg_now();
+	struct vg_bo bo;
+	int n;
+
+	for (n = 0; n < LIVES; n++) {
+		must(vg_bo_alloc(&b->vg, b->gpu, LIFE_BYTES, VG_VRAM, &bo),
+		     "life");
+		must(vg_bo_map_gpu(&bo), "life");
+		must(vg_bo_free(&bo), "life");
+	}
+	sample("bo-life", LIFE_BYTES, (double)(vg_now() - start) / 1e3 / LIVES,
+	       "us");
+}
+
+static void bench_lives(struct bench *b)
+{
+	int s;
+
+	for (s = 0; s < SAMPLES; s++) {
+		lives_of_cpu();
+		lives_of_bo(b);
+	}
+}
+
+/* A page each, in VRAM, mapped. */
+static void operations(struct bench *b, const char *name)
+{
+	uint64_t start = vg_now();
+	struct vg_bo bo;
+	int n;
+
+	for (n = 0; n < OPERATIONS; n++) {
+		must(vg_bo_alloc(&b->vg, b->gpu, VG_PAGE, VG_VRAM, &bo), name);
+		must(vg_bo_map_gpu(&bo), name);
+		must(vg_bo_free(&bo), name);
+	}
+	sample(name, VG_PAGE, (double)(vg_now() - start) / 1e3 / OPERATIONS,
+	       "us");
+}
+
+static void bench_many(struct bench *b)
+{
+	struct vg_bo *bos = calloc(MANY, sizeof(*bos));
+	int n, s;
+
+	for (n = 0; n < MANY; n++) {
+		if (n == FEW)
+			for (s = 0; s < SAMPLES; s++)
+				operations(b, "bo-among-1000");
+		must(vg_bo_alloc(&b->vg, b->gpu, VG_PAGE, VG_VRAM, &bos[n]),
+		     "many BOs");
+		must(vg_bo_map_gpu(&bos[n]), "many BOs");
+	}
+	for (s = 0; s < SAMPLES; s++)
+		operations(b, "bo-among-100000");
+	for (n = 0; n < MANY; n++)
+		must(vg_bo_free(&bos[n]), "many BOs");
+	free(bos);
+}
+
+static void evict_all(struct bench *b)
+{
+	char path[80], answer[16] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path),
+		 "/sys/kernel/debug/dri/%d/amdgpu_evict_vram", b->gpu->minor);
+	f = fopen(path, "re");
+	must(f && fgets(answer, sizeof(answer), f) && !atoi(answer) ? 0 :
+	     vg_fail(-errno, "%s says %s", path, answer), "eviction");
+	fclose(f);
+}
+
+/*
+ * All of it by one engine, out and in again, as a user's queue does it; then
+ * the same bytes evicted and brought back by the next queue's creation.
+ */
+void bench_evict(struct bench *b)
+{
+	uint64_t n, i, start, bytes = VG_GIB;
+	struct vg_bo *bos, *gtt;
+	int s;
+
+	while (bytes > b->mem.vram_total / 10 * 9 ||
+	       bytes > b->mem.gtt_total / 20 * 9)
+		bytes /= 2;
+	n = bytes / EVICT_BO_BYTES;
+	bos = calloc(n, sizeof(*bos));
+	gtt = calloc(n, sizeof(*gtt));
+	for (i = 0; i < n; i++) {
+		must(vg_bo_create(&b->vg, b->gpu, EVICT_BO_BYTES, VG_GTT,
+				  &gtt[i]), "eviction");
+		must(vg_bo_alloc(&b->vg, b->gpu, EVICT_BO_BYTES, VG_VRAM,
+				 &bos[i]), "eviction");
+		must(vg_bo_map_gpu(&bos[i]), "eviction");
+	}
+	for (s = 0; s <= SAMPLES; s++) {
+		start = vg_now();
+		for (i = 0; i < n; i++)
+			must(vg_emit_copy(&b->queue, gtt[i].va, bos[i].va,
+					  EVICT_BO_BYTES), "copy");
+		for (i = 0; i < n; i++)
+			must(vg_emit_copy(&b->queue, bos[i].va, gtt[i].va,
+					  EVICT_BO_BYTES), "copy");
+		must(vg_queue_finish(&b->queue, VG_TIMEOUT_MS), "copy");
+		/* The first one warms the host's page tables. */
+		if (s)
+			sample("copy-out-and-in", bytes,
+			       (double)(vg_now() - start) / 1e6, "ms");
+
+		must(vg_queue_destroy(&b->queue), "queue");
+		start = vg_now();
+		evict_all(b);
+		if (s)
+			sample("evict", bytes, (double)(vg_now() - start) / 1e6,
+			       "ms");
+		must(vg_queue_create(&b->vg, b->gpu, 64 * VG_KIB, &b->queue),
+		     "queue");
+		if (s)
+			sample("evict-and-back", bytes,
+			       (double)(vg_now() - start) / 1e6, "ms");
+	}
+	for (i = 0; i < n; i++) {
+		must(vg_bo_free(&bos[i]), "free");
+		must(vg_bo_free(&gtt[i]), "free");
+	}
+	free(bos);
+	free(gtt);
+}
+
+void bench_memory(struct bench *b)
+{
+	bench_lives(b);
+	bench_evict(b);
+	bench_many(b);
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Page tables: 1 GiB of 4 KiB pages in no order, written by the CPU and by SDMA.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+#define TABLES_BYTES	VG_GIB
+#define WRITER		"/sys/module/vgpu_kfd/parameters/vm_update_mode"
+
+enum { BY_SDMA = 0, BY_CPU = 3, BY_DEFAULT = -1 };
+
+/* Who writes the tables of address spaces that are made from now on. */
+static void set_writer(int mode)
+{
+	FILE *f = fopen(WRITER, "we");
+
+	must(f && fprintf(f, "%d\n", mode) > 0 && !fclose(f) ? 0 :
+	     vg_fail(-1, "cannot write " WRITER), "tables");
+}
+
+/* Touched in an order by which neighbours get pages that are far apart. */
+static char *scattered(void)
+{
+	const uint64_t pages = TABLES_BYTES / VG_PAGE;
+	char *p = must_map(TABLES_BYTES);
+	uint64_t i;
+
+	must(madvise(p, TABLES_BYTES, MADV_NOHUGEPAGE), "madvise");
+	/* An odd factor reaches every page once. */
+	for (i = 0; i < pages; i++)
+		p[i * 40503 % pages * VG_PAGE] = 1;
+	return p;
+}
+
+static uint64_t counter(struct bench *b, const char *name)
+{
+	struct vg_counters c;
+
+	must(vg_driver_counters(b->gpu, &c), "counters");
+	return vg_counter(&c, name, NULL);
+}
+
+static void map_and_unmap(struct bench *b, char *p, const char *writer)
+{
+	uint64_t entries = counter(b, "ptes_written");
+	uint64_t bytes = counter(b, "pt_bytes");
+	uint64_t start = vg_now();
+	char name[40];
+
+	must(vg_svm_set1(&b->vg, p, TABLES_BYTES, KFD_IOCTL_SVM_ATTR_ACCESS,
+			 b->gpu->gpu_id), "mapping");
+	snprintf(name, sizeof(name), "tables-%s", writer);
+	sample(name, TABLES_BYTES,
+	       (double)(vg_now() - start) / (TABLES_BYTES / VG_PAGE),
+	       "ns/page");
+	entries = counter(b, "ptes_written") - entries;
+	bytes = counter(b, "pt_bytes") - bytes;
+	sample(name, TABLES_BYTES, (double)bytes / (double)entries, "B/entry");
+	must(vg_svm_set1(&b->vg, p, TABLES_BYTES, KFD_IOCTL_SVM_ATTR_NO_ACCESS,
+			 b->gpu->gpu_id), "unmapping");
+}
+
+static void measure(int mode, const char *writer)
+{
+	static struct bench b;
+	char *p;
+	int s;
+
+	set_writer(mode);
+	must(vg_open(&b.vg), "opening KFD");
+	set_writer(BY_DEFAULT);
+	b.gpu = &b.vg.gpu[0];
+	must(vg_set_xnack(&b.vg, 0), "XNACK");
+	p = scattered();
+	for (s = 0; s < SAMPLES; s++)
+		map_and_unmap(&b, p, writer);
+	_exit(0);
+}
+
+/* Each writer in a process of its own: it has its own address space. */
+void bench_tables(void)
+{
+	static const struct {
+		int mode;
+		const char *name;
+	} writers[] = { { BY_CPU, "cpu" }, { BY_SDMA, "sdma" } };
+	int status = 0;
+	unsigned int i;
+	pid_t pid;
+
+	for (i = 0; i < sizeof(writers) / sizeof(*writers); i++) {
+		pid = fork();
+		if (!pid)
+			measure(writers[i].mode, writers[i].name);
+		must(pid < 0 || waitpid(pid, &status, 0) != pid || status ?
+		     vg_fail(-1, "tables written by %s", writers[i].name) : 0,
+		     "tables");
+	}
+}
