@@ -48,6 +48,11 @@ class Boot(Test):
         self.assertEqual(window, 256 << 20)
         self.assertTrue(window - (4 << 20) <= total <= window, total)
 
+    def test_demo(self) -> None:
+        """What the README begins with; would catch counters of device and driver that do not agree."""
+        result = run("vgpu-demo", "--memory", "2G")
+        self.assertEqual(result.returncode, 0, result.stdout[-2000:] + result.stderr)
+
     def test_behind_an_iommu(self) -> None:
         """The demo holds where bus addresses are not the memory's; would catch DMA past the vIOMMU, and a driver that
         takes physical addresses for bus addresses."""

@@ -97,7 +97,7 @@ class Failing(Test):
             ("run", "--gpus", "many", "--", "true"),
             ("run", "--memory", "lots", "--", "true"),
             ("run", "--kernel", "newest", "--", "true"),
-            ("run", "--rootfs", "rocm", "--", "true"),
+            ("run", "--rootfs", "none", "--", "true"),
             ("run", "--share", "/no/such/folder", "--", "true"),
             ("nonsense",),
         ):

@@ -8,7 +8,7 @@ from pathlib import Path
 from avocado import Test
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-from vgpu_tools import fingerprint, sources
+from vgpu_tools import fingerprint, kfdtest, sources
 from vgpu_tools.console import Watcher
 from vgpu_tools.tap import parse
 
@@ -142,3 +142,45 @@ class Builds(Test):
                 {path.name: path.read_text() for path in new.iterdir()}, {"same": "same", "changed": "other"}
             )
             self.assertEqual((new / "same").stat().st_mtime_ns, before)
+
+
+class KfdTest(Test):
+    """Choosing and judging AMD's tests."""
+
+    def test_judge(self) -> None:
+        """gtest passes what is skipped, and a run without a test."""
+        passed = ["[ RUN      ] A.B", "[  PASSED  ] 1 test."]
+        self.assertEqual(kfdtest.judge(passed, 0), ("PASS", ""))
+        self.assertEqual(kfdtest.judge(passed, 1)[0], "FAIL")
+        self.assertEqual(kfdtest.judge([], 0)[0], "FAIL")
+        self.assertEqual(kfdtest.judge(["[  PASSED  ] 0 tests."], 0)[0], "FAIL")
+        self.assertEqual(kfdtest.judge(passed, 124), ("FAIL", "its time ran out"))
+        for words in ("Skipping test: no VRAM.", "Skip test: no GWS", "Test is skipped for family ID 0x1"):
+            self.assertEqual(kfdtest.judge([f"[          ] {words}", *passed], 0), ("SKIP", words))
+        failed = ["a.cpp:7: Failure", "[  FAILED  ] A.B", "[  PASSED  ] 0 tests."]
+        self.assertEqual(kfdtest.judge(failed, 1), ("FAIL", "a.cpp:7: Failure"))
+
+    def test_choose(self) -> None:
+        """AMD's filter, what is run besides, and what was asked for."""
+        listed = "A.\n  One\n  Two\nX/B.\n  Three/0  # GetParam() = 0\nKFDQMTest.\n  SdmaEventInterrupt\n"
+        names = kfdtest.parse_list(listed)
+        self.assertEqual(names, ["A.One", "A.Two", "X/B.Three/0", "KFDQMTest.SdmaEventInterrupt"])
+        amds = "-A.Two:KFDQMTest.*"
+        self.assertEqual(kfdtest.choose(names, amds, ""), ["A.One", "X/B.Three/0", "KFDQMTest.SdmaEventInterrupt"])
+        self.assertEqual(kfdtest.choose(names, amds, "A.*:X/*-*Three*"), ["A.One"])
+
+    def test_classes(self) -> None:
+        """The first pattern that fits decides, with the parameters of a test left out."""
+        rows = kfdtest.classes()
+        for name, kind in (
+            ("KFDSVMRangeTest.MigrateTest/1", "B"),
+            ("KFDSVMRangeTest.MigratePolicyTest/0", "D"),
+            ("KFDSVMRangeTest.PrefetchTest/0", "A"),
+            ("KFDQMTest.OverSubscribeCpQueues", "C"),
+            ("KFDQMTest.MultipleCpQueuesStressDispatch", "D"),
+            ("KFDQMTest.SdmaEventInterrupt", "B"),
+            ("KFDEventTest.CreateMaxEvents", "A"),
+            ("KFDDBGTest.HitTrapEvent", "E"),
+            ("NewTest.One", "?"),
+        ):
+            self.assertEqual(kfdtest.classify(name, rows), kind, name)

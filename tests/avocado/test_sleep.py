@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The guest sleeps where it cannot wake itself: to idle, until somebody types, and to disk, until another QEMU boots.
+
+Would catch what vgpu-test-suspend would (it is what runs), and a driver that takes the device for what it was before
+it lost its power.
+"""
+
+import socket
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from avocado import Test
+
+sys.path.insert(0, str(Path(__file__).parent))
+from machine import APPEND, KERNEL, LIMIT, ROUND_LIMIT, ROUNDS, Machine, Session, agent
+from vgpu_tools.guest import Guest
+
+VRAM, MEMORY = "128M", "512M" if KERNEL == "release" else "1G"
+SWAP_BYTES = 1 << 30
+TYPE_SECONDS = 0.5
+
+
+class Sleep(Test):
+    """vgpu-test-suspend with BOs, a queue at work and SVM memory in a VRAM that every reset clears."""
+
+    timeout = 600 + ROUND_LIMIT * ROUNDS
+
+    def guest(self, append: str = "", **more: object) -> Guest:
+        """A machine that can sleep."""
+        lost = "vram-lost-on-reset=on"
+        return Guest(vram=VRAM, memory=MEMORY, kernel=KERNEL, append=f"{append} {APPEND}", device_opts=lost, **more)
+
+    def lines(self, session: Session) -> list[str]:
+        """What the program has printed."""
+        return session.output.decode().splitlines()
+
+    def end(self, machine: Machine, session: Session) -> None:
+        """The program ends well, and the kernel had nothing to say."""
+        machine.send(agent.STDIN)
+        machine.until(lambda: session.status is not None, "the command's end")
+        self.assertEqual((session.status, session.errors), (0, b""), session.output)
+        self.assertEqual(self.lines(session), ["sleeps", "awake"] * ROUNDS)
+        self.assertEqual(machine.complaint(), "")
+
+    def test_idle(self) -> None:
+        """A key wakes it."""
+        with tempfile.TemporaryDirectory() as name:
+            session, keyboard = Session(), f"{name}/tty"
+            with Machine(session, Path(name), "only", self.guest(), keyboard=keyboard) as machine:
+                machine.run("vgpu-test-suspend", "freeze")
+                for _ in range(ROUNDS):
+                    machine.send(agent.STDIN, b"\n")
+                    machine.rounds(1)
+                    self.wake(machine, session, keyboard)
+                self.end(machine, session)
+
+    def wake(self, machine: Machine, session: Session, keyboard: str) -> None:
+        """Nobody sees from outside whether it sleeps yet: type until it is awake."""
+        until = time.monotonic() + LIMIT
+        while self.lines(session)[-1] == "sleeps" and session.status is None:
+            self.assertLess(time.monotonic(), until, "it does not wake up")
+            # Not for longer: what the console says to us has to be read, or the guest waits.
+            with socket.socket(socket.AF_UNIX) as typist:
+                typist.connect(keyboard)
+                typist.send(b"\n")
+            time.sleep(TYPE_SECONDS)
+            machine.drain()
+
+    def test_disk(self) -> None:
+        """Each time another QEMU goes on with what the last one left on a disk."""
+        with tempfile.TemporaryDirectory() as name:
+            folder, session = Path(name), Session()
+            swap = folder / "swap"
+            with swap.open("wb") as file:
+                file.truncate(SWAP_BYTES)
+            disk = ["-drive", f"file={swap},if=none,id=swap,format=raw", "-device", "virtio-blk-pci,drive=swap"]
+            prepare = "mkswap /dev/vda >/dev/null && swapon /dev/vda"
+            for round_ in range(ROUNDS + 1):
+                guest = self.guest(qemu_args=disk, append="resume=/dev/vda" if round_ else "")
+                with Machine(session, folder, f"boot{round_}", guest) as machine:
+                    if round_:
+                        machine.rounds(1)
+                    else:
+                        machine.run("sh", "-c", f"{prepare} && exec vgpu-test-suspend disk")
+                    if round_ == ROUNDS:
+                        self.end(machine, session)
+                        break
+                    machine.send(agent.STDIN, b"\n")
+                    machine.process.wait(LIMIT)
+                    machine.drain()
+                    self.assertEqual(self.lines(session)[-1], "sleeps", session.output)
+                    self.assertEqual(machine.complaint(), "")
