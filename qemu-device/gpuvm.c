@@ -25,15 +25,13 @@ static VGPUTlbSet *tlb_set(VGPUClient *c, uint64_t key)
 static VGPUTlbEntry *tlb_find(VGPUClient *c, unsigned vmid, uint64_t va,
                               uint32_t gen)
 {
-    unsigned level, w;
+    uint64_t shifts;
+    unsigned w;
 
-    for (level = VGPU_LEVEL_PTB; level <= VGPU_LEVEL_PDB2; level++) {
-        uint64_t key = tlb_key(vmid, va, VGPU_LEVEL_SHIFT(level));
+    for (shifts = c->tlb_shifts; shifts; shifts &= shifts - 1) {
+        uint64_t key = tlb_key(vmid, va, ctz64(shifts));
         VGPUTlbSet *set = tlb_set(c, key);
 
-        if (!(c->tlb_levels & (1u << level))) {
-            continue;
-        }
         for (w = 0; w < VGPU_TLB_WAYS; w++) {
             if (set->way[w].key == key && set->way[w].gen == gen) {
                 return &set->way[w];
@@ -59,7 +57,7 @@ static void tlb_insert(VGPUClient *c, unsigned vmid, uint64_t va, uint32_t gen,
     if (w == VGPU_TLB_WAYS) {
         w = set->victim++ % VGPU_TLB_WAYS;
     }
-    c->tlb_levels |= 1u << (leaf->shift - VGPU_PAGE_SHIFT) / VGPU_PT_SHIFT;
+    c->tlb_shifts |= 1ull << leaf->shift;
     set->way[w] = (VGPUTlbEntry) {
         .key = key, .addr = leaf->addr, .gen = gen, .shift = leaf->shift,
         .kind = leaf->kind, .flags = leaf->flags,

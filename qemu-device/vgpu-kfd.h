@@ -207,7 +207,7 @@ struct VGPUClient {
     unsigned access;            /* odd: translations in use; atomic */
     uint8_t queue;              /* whose access it is; thread only */
     VGPUTlbSet *tlb;            /* this and the rest: thread only */
-    unsigned tlb_levels;        /* mask: levels that an entry was put in of */
+    uint64_t tlb_shifts;        /* mask: sizes that an entry was put in of */
     /* A translation that was made to see how far another one goes. */
     struct {
         bool valid;

@@ -9,6 +9,8 @@
 #define ACCESS_BITS \
     (VGPU_PTE_EXECUTABLE | VGPU_PTE_READABLE | VGPU_PTE_WRITEABLE)
 #define CLASS(name)     VM_L2_PROTECTION_FAULT_CNTL__ ## name ## _DEFAULT
+#define LINE_SHIFT      3       /* log2: entries that are fetched at once */
+#define LINE_MASK       ((1u << LINE_SHIFT) - 1)
 
 static uint32_t hub_reg(VGPUClient *c, unsigned off)
 {
@@ -218,13 +220,47 @@ static bool in_system_aperture(VGPUClient *c, uint64_t va)
     return high > low && va >= low << 18 && va < (high + 1) << 18;
 }
 
+/*
+ * Entry @index of a flat table in VRAM came with its neighbours, as a cache
+ * line does. If all of them continue each other they make one leaf, and the
+ * TLB needs one entry for them.
+ */
+static void join_line(VGPUClient *c, uint64_t table, uint64_t index,
+                      uint64_t entry, VGPULeaf *leaf)
+{
+    uint64_t before = index & LINE_MASK;
+    uint64_t addr = entry & VGPU_PTE_ADDR, base = addr - before * VGPU_PAGE_SIZE;
+    uint64_t line = (table & VGPU_PDE_ADDR) + (index - before) * sizeof(entry);
+    VGPUTargetKind kind;
+    unsigned i;
+
+    if (leaf->kind != VGPU_TARGET_BUS || addr < before * VGPU_PAGE_SIZE ||
+        vgpu_inject_armed(c->s, VGPU_INJECT_ENTRIES) ||
+        !entry_target(c, table & ~VGPU_PDE_ADDR, sizeof(entry) << LINE_SHIFT,
+                      &line, &kind) || kind != VGPU_TARGET_VRAM) {
+        return;
+    }
+    for (i = 0; i <= LINE_MASK; i++) {
+        uint64_t other;
+
+        if (!vgpu_phys_load64(c->s, kind, line + i * sizeof(other), &other) ||
+            (other ^ entry) & ~VGPU_PTE_ADDR ||
+            (other & VGPU_PTE_ADDR) != base + i * VGPU_PAGE_SIZE) {
+            return;
+        }
+    }
+    leaf->addr = base;
+    leaf->shift = VGPU_PAGE_SHIFT + LINE_SHIFT;
+}
+
 static VGPULeaf walk_vmid0(VGPUClient *c, uint64_t va)
 {
     uint64_t fb = hub_reg_mb16(c, MC_VM_FB_LOCATION_BASE);
     uint64_t fb_last = hub_reg_mb16(c, MC_VM_FB_LOCATION_TOP) | 0xffffff;
     uint64_t agp = hub_reg_mb16(c, MC_VM_AGP_BOT);
     uint64_t agp_last = hub_reg_mb16(c, MC_VM_AGP_TOP) | 0xffffff;
-    uint64_t start, table, entry;
+    uint64_t start, last, table, index, entry;
+    VGPULeaf leaf;
 
     if (va >= fb && va <= fb_last) {
         uint64_t size = c->s->vram_size, addr = va - fb;
@@ -265,13 +301,18 @@ static VGPULeaf walk_vmid0(VGPUClient *c, uint64_t va)
         return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_RANGE, CLASS(RANGE));
     }
     start = hub_reg64(c, VM_CONTEXT_PAGE_TABLE_START_ADDR_LO32(0));
+    last = hub_reg64(c, VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(0));
     table = hub_reg64(c, VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(0));
+    index = (va >> VGPU_PAGE_SHIFT) - start;
     if (!(table & VGPU_PDE_VALID) ||
-        !load_entry(c, 0, va, VGPU_LEVEL_PTB, table,
-                    (va >> VGPU_PAGE_SHIFT) - start, &entry)) {
+        !load_entry(c, 0, va, VGPU_LEVEL_PTB, table, index, &entry)) {
         return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_PDE, CLASS(PDE0));
     }
-    return leaf_from_pte(c, 0, entry, VGPU_LEVEL_PTB);
+    leaf = leaf_from_pte(c, 0, entry, VGPU_LEVEL_PTB);
+    if (!(start & LINE_MASK) && last - start >= (index | LINE_MASK)) {
+        join_line(c, table, index, entry, &leaf);
+    }
+    return leaf;
 }
 
 VGPULeaf vgpu_walk(VGPUClient *c, unsigned vmid, uint64_t va)

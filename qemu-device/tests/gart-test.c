@@ -189,6 +189,62 @@ static void test_scattered(void)
     qvgpu_stop(g.v);
 }
 
+/*
+ * Catches: eight entries taken for a stretch that they are not (one elsewhere,
+ * one invalid, one beyond END), or that outlive an invalidation.
+ */
+static void test_lines(void)
+{
+    enum { WHOLE = 8, BROKEN = 16, HOLE = 24, CUT = 32, END = 38, PAGES = 40 };
+    uint64_t ram, other, dst, mc, misses;
+    unsigned i;
+    Gart g;
+
+    gart_start(&g, QVGPU_VRAM);
+    ram = qvgpu_alloc(g.v, QVGPU_RAM, PAGES * QVGPU_PAGE, QVGPU_PAGE);
+    other = qvgpu_alloc(g.v, QVGPU_RAM, QVGPU_PAGE, QVGPU_PAGE);
+    dst = qvgpu_alloc(g.v, QVGPU_VRAM, PAGES * QVGPU_PAGE, QVGPU_PAGE);
+    mc = qvgpu_mc(g.v, dst);
+    qvgpu_fill(g.v, ram, 10, 0, PAGES * QVGPU_PAGE);
+    qvgpu_fill(g.v, other, 11, 0, QVGPU_PAGE);
+    for (i = 0; i < PAGES; i++) {
+        gart_set(&g, i, i == BROKEN + 4 ? other : ram + i * QVGPU_PAGE);
+    }
+    qtest_writeq(g.v->qts, g.table + 8 * (HOLE + 3), 0);
+    qvgpu_mm_wr64(g.v, VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(0),
+                  (GART_AT >> 12) + END - 1);
+
+    misses = qvgpu_counter(g.v, VGPU_CNT_TLB_MISSES);
+    copy(&g, GART_AT + (WHOLE + 3) * QVGPU_PAGE, mc,
+         (HOLE - WHOLE - 3) * QVGPU_PAGE);
+    g_assert_cmpuint(qvgpu_counter(g.v, VGPU_CNT_TLB_MISSES) - misses, ==,
+                     1 + 8);
+    qvgpu_expect(g.v, dst, 10, (WHOLE + 3) * QVGPU_PAGE,
+                 (BROKEN + 4 - WHOLE - 3) * QVGPU_PAGE);
+    qvgpu_expect(g.v, dst + (BROKEN + 4 - WHOLE - 3) * QVGPU_PAGE, 11, 0,
+                 QVGPU_PAGE);
+    qvgpu_expect(g.v, dst + (BROKEN + 5 - WHOLE - 3) * QVGPU_PAGE, 10,
+                 (BROKEN + 5) * QVGPU_PAGE, 3 * QVGPU_PAGE);
+    copy(&g, GART_AT + HOLE * QVGPU_PAGE, mc, 3 * QVGPU_PAGE);
+    qvgpu_expect(g.v, dst, 10, HOLE * QVGPU_PAGE, 3 * QVGPU_PAGE);
+    g_assert_false(qvgpu_ih_pending(g.v));
+    copy(&g, GART_AT + (HOLE + 3) * QVGPU_PAGE, mc, 4);
+    expect_fault(g.v, GART_AT + (HOLE + 3) * QVGPU_PAGE, false,
+                 VGPU_WALKER_OK);
+    copy(&g, GART_AT + CUT * QVGPU_PAGE, mc, (END - CUT) * QVGPU_PAGE);
+    qvgpu_expect(g.v, dst, 10, CUT * QVGPU_PAGE, (END - CUT) * QVGPU_PAGE);
+    copy(&g, GART_AT + END * QVGPU_PAGE, mc, 4);
+    expect_fault(g.v, GART_AT + END * QVGPU_PAGE, false, VGPU_WALKER_RANGE);
+
+    /* A page whose neighbours the engine knows. */
+    gart_set(&g, WHOLE + 1, other);
+    qvgpu_invalidate(g.v, 1);
+    copy(&g, GART_AT + WHOLE * QVGPU_PAGE, mc, 2 * QVGPU_PAGE);
+    qvgpu_expect(g.v, dst, 10, WHOLE * QVGPU_PAGE, QVGPU_PAGE);
+    qvgpu_expect(g.v, dst + QVGPU_PAGE, 11, 0, QVGPU_PAGE);
+    qvgpu_stop(g.v);
+}
+
 /* Catches: an entry counted from 0 instead of from START; END not included. */
 static void test_range(void)
 {
@@ -293,6 +349,7 @@ void qvgpu_add_gart_tests(void)
     qtest_add_func("/vgpu-kfd/gart/fb-beyond-vram", test_fb_beyond_vram);
     qtest_add_func("/vgpu-kfd/gart/agp-window", test_agp_window);
     qtest_add_func("/vgpu-kfd/gart/scattered", test_scattered);
+    qtest_add_func("/vgpu-kfd/gart/lines", test_lines);
     qtest_add_func("/vgpu-kfd/gart/range", test_range);
     qtest_add_func("/vgpu-kfd/gart/table-in-ram", test_table_in_ram);
     qtest_add_func("/vgpu-kfd/gart/invalid-entry", test_invalid_entry);
