@@ -120,17 +120,20 @@ static void test_stalled_twice(void)
 
 /*
  * A chain: copies between two buffers in turn, each followed by an addition to
- * what it wrote. Done in order and once each, the sum is their number.
+ * what it wrote. Done in order and once each, the sum is their number. The last
+ * link waits for a gate, so that the move always meets work.
  */
 #define LINKS       3000                /* in the ring: a second's work */
 #define LINK_BYTES  (3 * MiB)
-#define LINK_DWORDS (SDMA_COPY_LINEAR_DWORDS + SDMA_ATOMIC_DWORDS)
+#define LINK_DWORDS (SDMA_POLL_REGMEM_DWORDS + SDMA_COPY_LINEAR_DWORDS + \
+                     SDMA_ATOMIC_DWORDS)
 #define RING        (256 * KiB)
 
 typedef struct Chain {
     QVGPU *v;
     QVGPUQueue q;
     uint64_t buf[2];
+    uint64_t gate;                      /* links that may run */
     unsigned links;
 } Chain;
 
@@ -144,9 +147,12 @@ static void chain_feed(void *opaque)
         uint64_t from = qvgpu_mc(c->v, c->buf[c->links % 2]);
         uint64_t to = qvgpu_mc(c->v, c->buf[++c->links % 2]);
 
+        qvgpu_pkt_poll_mem(&c->q, QVGPU_POLL_GE, qvgpu_mc(c->v, c->gate),
+                           c->links, UINT32_MAX, QVGPU_POLL_FOREVER);
         qvgpu_pkt_copy(&c->q, from, to, LINK_BYTES);
         qvgpu_pkt_add64(&c->q, to, 1);
     }
+    qtest_writel(c->v->qts, c->gate, c->links - 1);
     qvgpu_kick(&c->q);
 }
 
@@ -160,6 +166,7 @@ static void chain_start(Chain *c)
     c->buf[1] = qvgpu_alloc(v, QVGPU_RAM, LINK_BYTES, QVGPU_PAGE);
     qvgpu_fill(v, c->buf[0], 3, 0, LINK_BYTES);
     qtest_writeq(v->qts, c->buf[0], 0);
+    c->gate = qvgpu_ram_page(v);
     c->links = 0;
     chain_feed(c);
     qvgpu_wait_until(qvgpu_queue_rptr(&c->q) > 0);
@@ -170,8 +177,8 @@ static void chain_finish(Chain *c)
     /* What was fed when the machine had stopped did not move with it. */
     c->q.wptr = qvgpu_queue_rd(&c->q, SDMA_RB_WPTR);
     c->links = c->q.wptr / (4 * LINK_DWORDS);
-    /* Else this shows nothing: more LINKS are needed. */
     g_assert_cmphex(qvgpu_queue_rptr(&c->q), <, c->q.wptr);
+    qtest_writel(c->v->qts, c->gate, c->links);
     qvgpu_cont(c->v);
     qvgpu_finish(&c->q);
     g_assert_cmpuint(qtest_readq(c->v->qts, c->buf[c->links % 2]), ==,
