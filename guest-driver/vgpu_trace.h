@@ -17,7 +17,8 @@
 #define vgpu_trace_place(type)						\
 	__print_symbolic(type, { TTM_PL_SYSTEM, "system" },		\
 			 { TTM_PL_TT, "gtt" }, { TTM_PL_VRAM, "vram" },	\
-			 { VGPU_PL_DOORBELL, "doorbell" })
+			 { VGPU_PL_DOORBELL, "doorbell" },		\
+			 { VGPU_PL_MMIO_REMAP, "mmio-remap" })
 
 /* A BO has its first memory. */
 TRACE_EVENT(vgpu_bo_create,

@@ -26,6 +26,8 @@ static int hw_map(struct vgpu_device *vdev)
 	hw->doorbell = pcim_iomap(pdev, VGPU_BAR_DOORBELL, 0);
 	hw->vram_base = pci_resource_start(pdev, VGPU_BAR_VRAM);
 	hw->doorbell_base = pci_resource_start(pdev, VGPU_BAR_DOORBELL);
+	hw->remap_base = pci_resource_start(pdev, VGPU_BAR_MMIO) +
+			 VGPU_REMAP_PAGE;
 	hw->vram = devm_ioremap_wc(&pdev->dev, hw->vram_base,
 				   pci_resource_len(pdev, VGPU_BAR_VRAM));
 	if (!hw->mmio || !hw->doorbell || !hw->vram)

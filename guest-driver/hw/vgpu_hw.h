@@ -295,6 +295,8 @@ struct vgpu_dump {
  * @vram: BAR 0, whole, write-combined
  * @vram_base: bus address of BAR 0
  * @doorbell_base: bus address of BAR 2
+ * @remap_base: bus address of the page of BAR 5 with the HDP flush registers,
+ *              and nothing else
  * @vram_size: bytes of VRAM, the reserved part included
  * @vram_reserved: bytes at the end of VRAM that belong to this room
  * @fb_base: MC address of VRAM offset 0
@@ -330,6 +332,7 @@ struct vgpu_hw {
 	void __iomem *vram;
 	resource_size_t vram_base;
 	resource_size_t doorbell_base;
+	resource_size_t remap_base;
 	u64 vram_size;
 	u64 vram_reserved;
 	u64 fb_base;

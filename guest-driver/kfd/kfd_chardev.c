@@ -235,10 +235,12 @@ static int kfd_mmap(struct file *filp, struct vm_area_struct *vma)
 	case KFD_MMAP_TYPE_EVENTS:
 		ret = kfd_events_mmap(p, vma);
 		break;
-	case KFD_MMAP_TYPE_RESERVED_MEM:
 	case KFD_MMAP_TYPE_MMIO:
+		ret = pdd ? kfd_mmio_mmap(pdd, vma) : -ENODEV;
+		break;
+	case KFD_MMAP_TYPE_RESERVED_MEM:
 	default:
-		ret = pdd ? -EINVAL : -ENODEV;	/* a GPU without them */
+		ret = pdd ? -EINVAL : -ENODEV;	/* a GPU without it */
 		break;
 	}
 	kfd_unref_process(p);

@@ -79,9 +79,12 @@ int kfd_device_init(struct vgpu_device *vdev)
 	kfd_smi_init(node);
 	vdev->kfd = node;
 
-	ret = svm_node_init(node);
+	ret = kfd_mmio_init(node);
 	if (ret)
 		goto err_free;
+	ret = svm_node_init(node);
+	if (ret)
+		goto err_mmio;
 	ret = kfd_interrupt_init(node);
 	if (ret)
 		goto err_svm;
@@ -101,6 +104,8 @@ err_interrupt:
 	kfd_interrupt_fini(node);
 err_svm:
 	svm_node_fini(node);
+err_mmio:
+	kfd_mmio_fini(node);
 err_free:
 	kfd_mem_limit_detach(node);
 	kfd_sched_fini(node);
@@ -120,6 +125,7 @@ void kfd_device_fini(struct vgpu_device *vdev)
 	kfd_smi_fini(node);
 	kfd_interrupt_fini(node);
 	svm_node_fini(node);
+	kfd_mmio_fini(node);
 	kfd_mem_limit_detach(node);
 	kfd_sched_fini(node);
 	mutex_destroy(&node->queue_lock);

@@ -140,7 +140,7 @@ put:
 	return ret;
 }
 
-/* Its dma-buf, referenced, or ERR_PTR(): -EINVAL doorbells, -ENOMEM. */
+/* Its dma-buf, referenced, or ERR_PTR(): -EINVAL doorbells, MMIO, -ENOMEM. */
 static struct dma_buf *kgd_mem_export(struct kgd_mem *mem)
 {
 	struct dma_buf *dmabuf;

@@ -146,17 +146,28 @@ static int kgd_mem_create_bo(struct kfd_process_device *pdd,
 	return 0;
 }
 
-/* Every such allocation is the process's one slice. */
-static int kgd_mem_share_doorbells(struct kfd_process_device *pdd,
-				   struct kgd_mem *mem)
+/* Every such allocation is the process's one slice, or the GPU's one page. */
+static int kgd_mem_share_bar(struct kfd_process_device *pdd,
+			     struct kgd_mem *mem)
 {
-	int ret = kfd_doorbell_alloc(pdd);
+	int ret;
 
-	if (ret)
-		return ret;
-	mem->bo = pdd->doorbells;
+	if (mem->domain == AMDGPU_GEM_DOMAIN_DOORBELL) {
+		ret = kfd_doorbell_alloc(pdd);
+		if (ret)
+			return ret;
+		mem->bo = pdd->doorbells;
+	} else {
+		mem->bo = pdd->node->mmio;
+	}
 	drm_gem_object_get(&mem->bo->tbo.base);
 	return 0;
+}
+
+static bool kgd_mem_is_bar(const struct kgd_mem *mem)
+{
+	return mem->domain == AMDGPU_GEM_DOMAIN_DOORBELL ||
+	       mem->domain == VGPU_GEM_DOMAIN_MMIO_REMAP;
 }
 
 static bool kgd_mem_is_userptr(u32 flags)
@@ -180,8 +191,9 @@ static int kgd_mem_domain(u32 flags, u64 size, u32 *domain)
 			return -EINVAL;
 		*domain = AMDGPU_GEM_DOMAIN_DOORBELL;
 	} else if (flags & KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP) {
-		/* What amdgpu says of a chip without the page. */
-		return size == PAGE_SIZE ? -ENOMEM : -EINVAL;
+		if (size != PAGE_SIZE)
+			return -EINVAL;
+		*domain = VGPU_GEM_DOMAIN_MMIO_REMAP;
 	} else {
 		return -EINVAL;
 	}
@@ -226,8 +238,8 @@ int kgd_mem_create(struct kfd_process_device *pdd, u64 va, u64 size, u32 flags,
 	if (!mem)
 		return -ENOMEM;
 	mem->aql_queue = flags & KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM;
-	if (domain == AMDGPU_GEM_DOMAIN_DOORBELL)
-		ret = kgd_mem_share_doorbells(pdd, mem);
+	if (kgd_mem_is_bar(mem))
+		ret = kgd_mem_share_bar(pdd, mem);
 	else if (kgd_mem_is_userptr(flags))
 		ret = kfd_userptr_create(pdd, mem, user_addr, size);
 	else
@@ -249,7 +261,7 @@ void kgd_mem_destroy(struct kfd_process_device *owner, struct kgd_mem *mem)
 	if (mem->bo->userptr)
 		vgpu_userptr_stop(mem->bo);
 	list_del(&mem->validate_list);
-	if (mem->domain != AMDGPU_GEM_DOMAIN_DOORBELL) {
+	if (!kgd_mem_is_bar(mem)) {
 		kgd_mem_unlink(mem);
 		drm_vma_node_revoke(&mem->bo->tbo.base.vma_node,
 				    owner->drm_priv);
@@ -275,7 +287,7 @@ static u64 kgd_mem_pte_flags(const struct kgd_mem *mem)
 		flags |= VGPU_PTE_WRITEABLE;
 	if (mem->alloc_flags & KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE)
 		flags |= VGPU_PTE_EXECUTABLE;
-	if (mem->domain == AMDGPU_GEM_DOMAIN_DOORBELL)
+	if (kgd_mem_is_bar(mem))
 		mtype = VGPU_MTYPE_UC;
 	else if (mem->domain == AMDGPU_GEM_DOMAIN_VRAM)
 		mtype = mem->alloc_flags & bypass ? VGPU_MTYPE_CC :

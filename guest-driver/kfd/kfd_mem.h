@@ -42,13 +42,14 @@ struct kfd_mem_attachment {
 
 /**
  * struct kgd_mem - memory that user space has a handle of
- * @bo: the memory itself, referenced; a doorbell slice is shared by all
- *      struct kgd_mem of that kind, what was imported by all who have it
- * @bo_link: in vgpu_bo.users, unless it is a doorbell slice; the BO's
+ * @bo: the memory itself, referenced; a doorbell slice and the MMIO page are
+ *      shared by all struct kgd_mem of that kind, what was imported by all who
+ *      have it
+ * @bo_link: in vgpu_bo.users, unless it is one of those two; the BO's
  *           reservation
  * @attachments: struct kfd_mem_attachment, two for a VM if @aql_queue
  * @validate_list: in amdkfd_process_info.kfd_bo_list
- * @domain: AMDGPU_GEM_DOMAIN_* where it belongs
+ * @domain: AMDGPU_GEM_DOMAIN_* or VGPU_GEM_DOMAIN_MMIO_REMAP: where it belongs
  * @mapped_to_gpu_memory: number of @attachments; changed with the BO's
  *                        reservation held as well, for eviction decisions
  * @va: address in every VM that maps it

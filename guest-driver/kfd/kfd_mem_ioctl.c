@@ -44,7 +44,9 @@ static int kfd_mem_alloc(struct kfd_process_device *pdd,
 	if (mem->domain == AMDGPU_GEM_DOMAIN_VRAM)
 		atomic64_add(mem->bo->tbo.base.size, &pdd->vram_usage);
 	args->handle = KFD_HANDLE(args->gpu_id, id);
-	args->mmap_offset = vgpu_bo_mmap_offset(mem->bo);
+	args->mmap_offset = mem->domain == VGPU_GEM_DOMAIN_MMIO_REMAP ?
+			    kfd_mmio_mmap_offset(pdd->node) :
+			    vgpu_bo_mmap_offset(mem->bo);
 	return 0;
 }
 

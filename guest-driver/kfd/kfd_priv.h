@@ -70,6 +70,7 @@ struct kfd_cp_error {
  * @cp_error_work: stops queues that met bad packets
  * @vram_used: bytes of VRAM that BOs of KFD ask for, evicted ones included;
  *             see kfd_mem_limit.c
+ * @mmio: the page of the HDP flush registers, pinned; see kfd_mmio.c
  * @n_pdds: processes that know the node; kfd_device_fini() waits for none
  * @svm: state of svm/
  * @smi_clients: who watches it; under kfd_smi.c's lock
@@ -87,6 +88,7 @@ struct kfd_node {
 	DECLARE_KFIFO(cp_errors, struct kfd_cp_error, 64);
 	struct work_struct cp_error_work;
 	u64 vram_used;
+	struct vgpu_bo *mmio;
 	atomic_t n_pdds;
 	struct svm_node svm;
 	struct list_head smi_clients;

@@ -128,6 +128,19 @@ void kfd_doorbell_free(struct kfd_process_device *pdd);
 int kfd_doorbell_mmap(struct kfd_process_device *pdd,
 		      struct vm_area_struct *vma);
 
+/*
+ * kfd_mmio.c
+ * init: the page's BO; 0 or -ENOMEM. fini: no process has it any more.
+ */
+int kfd_mmio_init(struct kfd_node *node);
+void kfd_mmio_fini(struct kfd_node *node);
+/* Where mmap of /dev/kfd finds it. */
+u64 kfd_mmio_mmap_offset(const struct kfd_node *node);
+/* Take it out of all mappings: those who may use it come back. */
+void kfd_mmio_zap(const struct kfd_node *node);
+/* Under mmap_lock. One page, shared; -EINVAL anything else. */
+int kfd_mmio_mmap(struct kfd_process_device *pdd, struct vm_area_struct *vma);
+
 /* kfd_interrupt.c: bad packets. 0 or -ENOSPC. */
 int kfd_interrupt_init(struct kfd_node *node);
 void kfd_interrupt_fini(struct kfd_node *node);

@@ -132,6 +132,8 @@ void vgpu_bo_set_placement(struct vgpu_bo *bo, u32 domain, bool gart_addr)
 		bo->places[n].fpfn = VGPU_DOORBELL_KERNEL_PAGES;
 		n++;
 	}
+	if (!n && domain == VGPU_GEM_DOMAIN_MMIO_REMAP)
+		bo->places[n++].mem_type = VGPU_PL_MMIO_REMAP;
 	if (!n && domain == AMDGPU_GEM_DOMAIN_CPU)
 		bo->places[n++].mem_type = TTM_PL_SYSTEM;
 	bo->placement.num_placement = n;
@@ -150,6 +152,8 @@ static int vgpu_bo_check_size(struct vgpu_device *vdev, u64 size, u32 domain)
 		limit = max(limit, vdev->mman.gtt.manager.size);
 	if (domain & AMDGPU_GEM_DOMAIN_DOORBELL)
 		limit = VGPU_DOORBELL_BAR_SIZE;
+	if (domain & VGPU_GEM_DOMAIN_MMIO_REMAP)
+		limit = PAGE_SIZE;
 	if (domain & AMDGPU_GEM_DOMAIN_CPU)
 		limit = U32_MAX;
 	return size > limit ? -ENOMEM : 0;

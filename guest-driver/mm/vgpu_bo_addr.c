@@ -75,7 +75,7 @@ void *vgpu_bo_cpu_addr(struct vgpu_bo *bo, u64 offset, bool *is_io)
 		vgpu_res_first(tbo->resource, offset, 1, &cur);
 		return (void __force *)bo->vdev->hw.vram + cur.start;
 	}
-	if (tbo->resource->mem_type == VGPU_PL_DOORBELL || !tbo->ttm ||
+	if (tbo->resource->mem_type >= TTM_PL_PRIV || !tbo->ttm ||
 	    !tbo->ttm->pages || !ttm_tt_is_populated(tbo->ttm))
 		return ERR_PTR(-EINVAL);
 	return page_address(tbo->ttm->pages[offset >> PAGE_SHIFT]) +

@@ -23,6 +23,7 @@ static void vgpu_mm_release(struct drm_device *drm, void *data)
 	/* Waits for BOs whose memory is freed late. */
 	drain_workqueue(mman->bdev.wq);
 	vgpu_copy_fini(vdev);
+	ttm_range_man_fini(&mman->bdev, VGPU_PL_MMIO_REMAP);
 	ttm_range_man_fini(&mman->bdev, VGPU_PL_DOORBELL);
 	vgpu_gtt_mgr_fini(vdev);
 	vgpu_vram_mgr_fini(vdev);
@@ -45,8 +46,14 @@ static int vgpu_mm_init_managers(struct vgpu_device *vdev)
 				 VGPU_DOORBELL_BAR_SIZE >> PAGE_SHIFT);
 	if (ret)
 		goto err_gtt;
+	ret = ttm_range_man_init(&vdev->mman.bdev, VGPU_PL_MMIO_REMAP, false,
+				 1);
+	if (ret)
+		goto err_doorbell;
 	return 0;
 
+err_doorbell:
+	ttm_range_man_fini(&vdev->mman.bdev, VGPU_PL_DOORBELL);
 err_gtt:
 	vgpu_gtt_mgr_fini(vdev);
 err_vram:

@@ -31,6 +31,13 @@ struct vgpu_device;
 struct vgpu_userptr;
 
 #define VGPU_PL_DOORBELL	(TTM_PL_PRIV + 0)
+#define VGPU_PL_MMIO_REMAP	(TTM_PL_PRIV + 1)
+
+/*
+ * The page with the HDP flush registers (vgpu_hw.remap_base). The value is
+ * newer amdgpu's; GEM_CREATE does not take it.
+ */
+#define VGPU_GEM_DOMAIN_MMIO_REMAP	0x80
 
 /* No address for VMID 0. */
 #define VGPU_MC_NONE		(~0ull)
@@ -269,7 +276,8 @@ static inline struct vgpu_bo *gem_to_vgpu_bo(struct drm_gem_object *gem)
  * @size: bytes, rounded up to pages
  * @align: bytes, a power of two; 0 = page
  * @domain: AMDGPU_GEM_DOMAIN_VRAM, _GTT, _DOORBELL or _CPU; VRAM and GTT may
- *          be combined and are tried in this order
+ *          be combined and are tried in this order. The one BO of
+ *          VGPU_GEM_DOMAIN_MMIO_REMAP is KFD's
  * @flags: AMDGPU_GEM_CREATE_VRAM_CLEARED, _VRAM_CONTIGUOUS,
  *         _VRAM_WIPE_ON_RELEASE, _NO_CPU_ACCESS, _CPU_GTT_USWC; others are
  *         kept for their owner

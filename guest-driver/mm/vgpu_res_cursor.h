@@ -31,7 +31,8 @@
  * @remaining: bytes from @start to the end of the walk; 0: it is over
  * @node: block or drm_mm node of the run; DMA address of the page behind the
  *        run; NULL without address
- * @mem_type: TTM_PL_VRAM, TTM_PL_TT, VGPU_PL_DOORBELL; TTM_PL_SYSTEM for DMA
+ * @mem_type: TTM_PL_VRAM, TTM_PL_TT, VGPU_PL_DOORBELL,
+ *            VGPU_PL_MMIO_REMAP; TTM_PL_SYSTEM for DMA
  *            addresses and where there is no address
  * @mm: allocator of the blocks
  */
@@ -141,6 +142,7 @@ static inline void vgpu_res_first(struct ttm_resource *res, u64 start, u64 size,
 			return;
 		fallthrough;
 	case VGPU_PL_DOORBELL:
+	case VGPU_PL_MMIO_REMAP:
 		cur->node = to_ttm_range_mgr_node(res)->mm_nodes;
 		break;
 	default:

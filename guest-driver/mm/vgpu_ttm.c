@@ -87,12 +87,18 @@ static void vgpu_ttm_tt_destroy(struct ttm_device *bdev, struct ttm_tt *ttm)
 	kfree(to_vgpu_tt(ttm));
 }
 
+/* Registers of a BAR, not memory: nothing moves there or away. */
+static bool vgpu_place_is_bar(u32 mem_type)
+{
+	return mem_type == VGPU_PL_DOORBELL || mem_type == VGPU_PL_MMIO_REMAP;
+}
+
 static bool vgpu_ttm_eviction_valuable(struct ttm_buffer_object *tbo,
 				       const struct ttm_place *place)
 {
 	struct vgpu_bo *bo = to_vgpu_bo(tbo);
 
-	if (tbo->resource->mem_type == VGPU_PL_DOORBELL)
+	if (vgpu_place_is_bar(tbo->resource->mem_type))
 		return false;
 	/* Reclaim takes what nobody uses; not even queues make way for it. */
 	if (vgpu_shrink_running(bdev_to_vgpu(tbo->bdev)) &&
@@ -314,7 +320,7 @@ static int vgpu_ttm_move(struct ttm_buffer_object *tbo, bool evict,
 		return vgpu_move_new(tbo, new);
 	from = old->mem_type;
 
-	if (from == VGPU_PL_DOORBELL || to == VGPU_PL_DOORBELL)
+	if (vgpu_place_is_bar(from) || vgpu_place_is_bar(to))
 		return -EINVAL;
 	/* SDMA reaches system memory that is in GTT. */
 	if ((from == TTM_PL_VRAM && to == TTM_PL_SYSTEM) ||

@@ -8,13 +8,25 @@
 
 #include "vgpu_mock.h"
 
-#define DOMAIN_BITS	8u	/* uAPI has CPU to DOORBELL, and one that is none */
+#define DOMAIN_BITS	9u	/* CPU to MMIO_REMAP, and one that is none */
 
 /* Leave what an earlier call might have left. */
 static void bo_soil(struct vgpu_mock *mock)
 {
 	memset(mock->bo.places, 0xff, sizeof(mock->bo.places));
 	mock->bo.placement.num_placement = 77;
+}
+
+static u32 bo_first_place(u32 domain)
+{
+	if (domain & AMDGPU_GEM_DOMAIN_VRAM)
+		return TTM_PL_VRAM;
+	if (domain & AMDGPU_GEM_DOMAIN_GTT)
+		return TTM_PL_TT;
+	if (domain == AMDGPU_GEM_DOMAIN_CPU)
+		return TTM_PL_SYSTEM;
+	return domain == AMDGPU_GEM_DOMAIN_DOORBELL ? VGPU_PL_DOORBELL :
+						      VGPU_PL_MMIO_REMAP;
 }
 
 static void bo_domains(struct kunit *test)
@@ -29,6 +41,7 @@ static void bo_domains(struct kunit *test)
 		unsigned int n = vram + gtt;
 
 		if (domain == AMDGPU_GEM_DOMAIN_DOORBELL ||
+		    domain == VGPU_GEM_DOMAIN_MMIO_REMAP ||
 		    domain == AMDGPU_GEM_DOMAIN_CPU)
 			n = 1;
 		bo_soil(mock);
@@ -38,10 +51,8 @@ static void bo_domains(struct kunit *test)
 		if (!n)
 			continue;
 		KUNIT_ASSERT_EQ_MSG(test, p->placement[0].mem_type,
-				    vram ? TTM_PL_VRAM : gtt ? TTM_PL_TT :
-				    domain == AMDGPU_GEM_DOMAIN_CPU ?
-				    TTM_PL_SYSTEM : VGPU_PL_DOORBELL,
-				    "domain %#x", domain);
+				    bo_first_place(domain), "domain %#x",
+				    domain);
 		if (n == 2)
 			KUNIT_ASSERT_EQ(test, p->placement[1].mem_type,
 					TTM_PL_TT);

@@ -74,6 +74,10 @@ static u64 vbo_first(const struct vgpu_vm_bo *vbo, u64 first, u64 last,
 		*base = vbo->vm->vdev->hw.doorbell_base;
 		return flags | system;
 	}
+	if (type == VGPU_PL_MMIO_REMAP) {
+		*base = vbo->vm->vdev->hw.remap_base;
+		return flags | system;
+	}
 	return 0;
 }
 

@@ -12,6 +12,8 @@ static const char *vm_place_name(u32 mem_type)
 		return "vram";
 	case TTM_PL_TT:
 		return "gtt";
+	case VGPU_PL_MMIO_REMAP:
+		return "mmio-remap";
 	case VGPU_PL_DOORBELL:
 		return "doorbell";
 	default:

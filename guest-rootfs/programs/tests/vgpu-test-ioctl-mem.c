@@ -36,6 +36,7 @@ static void alloc(void)
 	ERRNO(EINVAL, try_alloc(&vg, BAD_GPU, va, VG_PAGE, VG_VRAM));
 	ERRNO(EINVAL, try_alloc(&vg, id, va, VG_PAGE, VG_BO_ACCESS));
 	ERRNO(EINVAL, try_alloc(&vg, id, va, VG_PAGE, VG_DOORBELL));
+	ERRNO(EINVAL, try_alloc(&vg, id, va, 2 * VG_PAGE, VG_MMIO_REMAP));
 	ERRNO(ENOMEM, try_alloc(&vg, id, va, before.vram_total + VG_MIB,
 				VG_VRAM));
 	ERRNO(ENOMEM, try_alloc(&vg, id, va, 1ull << 46, VG_VRAM));
@@ -225,11 +226,60 @@ static void mmaps(void)
 	NO_MMAP(EINVAL, vg.kfd, 16384, doorbell | gpu);
 	NO_MMAP(ENODEV, vg.kfd, 8192, doorbell);
 	NO_MMAP(ENODEV, vg.kfd, 4096, 0);
+	NO_MMAP(EINVAL, vg.kfd, 8192, gpu);
+	NO_MMAP(EINVAL, vg.kfd, 4096, 1ull << 62 | gpu);
 	NO_MMAP(EINVAL, vg.gpu[0].fd, 4096, 0x7ffffffff000);
 	OK(vg_bo_alloc(&vg, &vg.gpu[0], 2 * VG_PAGE, VG_VRAM, &bo));
 	/* More than the BO has. */
 	NO_MMAP(EINVAL, vg.gpu[0].fd, 3 * VG_PAGE, bo.mmap_offset);
 #undef NO_MMAP
+}
+
+/*
+ * The page with the HDP flush registers: no other register is in it, and it is
+ * everybody's.
+ */
+static void use_mmio(void *arg)
+{
+	struct kfd_ioctl_export_dmabuf_args export = { 0 };
+	struct vg_bo bo = { 0 };
+	volatile uint32_t *dw;
+	struct vg vg;
+	void *copy;
+	unsigned int i;
+
+	(void)arg;
+	tap_open(&vg, -1);
+	OK(vg_bo_alloc(&vg, &vg.gpu[0], VG_PAGE, VG_MMIO_REMAP, &bo));
+	CHECK(bo.mmap_offset == (uint64_t)(vg.gpu[0].gpu_id & 0xffff) << 46,
+	      "offset 0x%lx", bo.mmap_offset);
+	OK(vg_bo_map_gpu(&bo));
+	dw = try_mmap(vg.kfd, VG_PAGE, bo.mmap_offset);
+	CHECK(dw, "%s", strerror(errno));
+	copy = mmap(NULL, VG_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, vg.kfd,
+		    (off_t)bo.mmap_offset);
+	CHECK(copy == MAP_FAILED && errno == EINVAL, "a private mapping");
+	for (i = 0; i < VG_PAGE / sizeof(*dw); i++)
+		dw[i] = ~0u;
+	for (i = 0; i < VG_PAGE / sizeof(*dw); i++)
+		CHECK(!dw[i], "dword %u is 0x%x", i, dw[i]);
+	export.handle = bo.handle;
+	ERRNO(EINVAL, tap_ioctl(vg.kfd, AMDKFD_IOC_EXPORT_DMABUF, &export));
+	OK(vg_bo_unmap_gpu(&bo));
+	OK(vg_bo_free(&bo));
+	dw[0] = 1;
+}
+
+static void mmio_page(void)
+{
+	struct vg_bo bo = { 0 };
+	struct vg vg;
+
+	tap_open(&vg, -1);
+	OK(vg_bo_alloc(&vg, &vg.gpu[0], VG_PAGE, VG_MMIO_REMAP, &bo));
+	tap_in_child(use_mmio, NULL);
+	OK(vg_bo_free(&bo));
+	tap_in_child(use_mmio, NULL);
 }
 
 struct offset {
@@ -288,6 +338,7 @@ static const struct tap_case cases[] = {
 	{ "MAP at addresses that cannot be", map_addresses, 0 },
 	{ "SVM over a BO, a BO over SVM", svm_and_bo, 0 },
 	{ "mmap of doorbells and BOs", mmaps, 0 },
+	{ "the MMIO page", mmio_page, 0 },
 	{ "mmap of another process's BO", mmap_of_another, 0 },
 	{ "files closed with a queue running", closed_early, 0 },
 };

@@ -97,15 +97,15 @@ static void bus_error(int sig)
 	siglongjmp(on_bus_error, sig);
 }
 
-/* The doorbells are another device's by now, or nobody's. */
-static bool doorbell_is_dead(const struct vg_queue *q)
+/* Doorbells and registers are another device's by now, or nobody's. */
+static bool register_is_dead(volatile uint64_t *at, uint64_t value)
 {
 	struct sigaction act = { .sa_handler = bus_error }, old;
 	volatile bool dead = true;
 
 	sigaction(SIGBUS, &act, &old);
 	if (!sigsetjmp(on_bus_error, 1)) {
-		*q->doorbell = q->wptr;
+		*at = value;
 		dead = false;
 	}
 	sigaction(SIGBUS, &old, NULL);
@@ -114,8 +114,9 @@ static bool doorbell_is_dead(const struct vg_queue *q)
 
 /* All a process can have of a GPU. */
 struct things {
-	struct vg_bo vram, gtt;
+	struct vg_bo vram, gtt, mmio;
 	struct vg_queue q;
+	volatile uint64_t *hdp;
 	char *svm, *gem;
 	uint32_t gem_handle;
 };
@@ -128,6 +129,12 @@ static void make_things(struct things *t)
 	vg_pattern_fill(t->gtt.cpu, BYTES, SEED, 0);
 	OK(vg_copy(&t->q, t->vram.cpu, t->gtt.cpu, BYTES));
 	OK(vg_pattern_check(t->vram.cpu, BYTES, SEED, 0));
+	OK(vg_bo_alloc(&vg, gpu, VG_PAGE, VG_MMIO_REMAP, &t->mmio));
+	OK(vg_bo_map_gpu(&t->mmio));
+	t->hdp = mmap(NULL, VG_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, vg.kfd,
+		      (off_t)t->mmio.mmap_offset);
+	CHECK(t->hdp != MAP_FAILED, "%s", strerror(errno));
+	*t->hdp = 0;
 	ERRNO(0, gem_new(gpu->fd, BYTES, &t->gem_handle, &t->gem));
 	vg_pattern_fill(t->gem, BYTES, SEED, 1);
 	t->svm = vg_map_anon(SVM_BYTES);
@@ -145,7 +152,9 @@ static void check_things(struct things *t, uint32_t dword)
 {
 	ERRNO(ENODEV, kfd_ioctl_works(vg.kfd));
 	ERRNO(ENODEV, drm_ioctl_works(gpu->fd));
-	CHECK(doorbell_is_dead(&t->q), "the doorbell still rings");
+	CHECK(register_is_dead(t->q.doorbell, t->q.wptr),
+	      "the doorbell still rings");
+	CHECK(register_is_dead(t->hdp, 0), "the HDP is still flushed");
 	OK(vg_fill_check(t->vram.cpu, BYTES, 0));
 	OK(vg_fill_check(t->gtt.cpu, BYTES, 0));
 	OK(vg_fill_check(t->gem, BYTES, dword));

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The MMIO page: the one of BAR 5 in which user space finds the HDP flush
+ * registers, and nothing else (docs/hardware.md, REMAP_HDP_*). One BO for all
+ * processes of a GPU.
+ */
+#include <linux/mm.h>
+
+#include "kfd_room.h"
+
+int kfd_mmio_init(struct kfd_node *node)
+{
+	const struct vgpu_bo_params params = {
+		.size = PAGE_SIZE,
+		.domain = VGPU_GEM_DOMAIN_MMIO_REMAP,
+		.type = ttm_bo_type_kernel,
+	};
+	struct vgpu_bo *bo;
+	int ret;
+
+	ret = vgpu_bo_create(node->vdev, &params, &bo);
+	if (ret)
+		return ret;
+	ret = ttm_bo_reserve(&bo->tbo, false, false, NULL);
+	if (!ret) {
+		ret = vgpu_bo_pin(bo, VGPU_GEM_DOMAIN_MMIO_REMAP);
+		ttm_bo_unreserve(&bo->tbo);
+	}
+	if (ret) {
+		vgpu_bo_put(bo);
+		return ret;
+	}
+	node->mmio = bo;
+	return 0;
+}
+
+void kfd_mmio_fini(struct kfd_node *node)
+{
+	ttm_bo_reserve(&node->mmio->tbo, false, false, NULL);
+	vgpu_bo_unpin(node->mmio);
+	ttm_bo_unreserve(&node->mmio->tbo);
+	vgpu_bo_put(node->mmio);
+	node->mmio = NULL;
+}
+
+u64 kfd_mmio_mmap_offset(const struct kfd_node *node)
+{
+	return KFD_MMAP_TYPE_MMIO | KFD_MMAP_GPU_ID(node->gpu_id);
+}
+
+void kfd_mmio_zap(const struct kfd_node *node)
+{
+	kfd_chardev_zap(kfd_mmio_mmap_offset(node), KFD_MMAP_SPAN);
+}
+
+/* As for doorbells: who has lost the GPU finds no process any more. */
+static vm_fault_t kfd_mmio_fault(struct vm_fault *vmf)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	vm_fault_t ret = VM_FAULT_SIGBUS;
+	struct kfd_process_device *pdd;
+	struct kfd_process *p;
+	u64 offset;
+
+	p = kfd_lookup_process_by_mm(vma->vm_mm);
+	if (!p)
+		return VM_FAULT_SIGBUS;
+	offset = (u64)vmf->pgoff << PAGE_SHIFT;
+	pdd = kfd_process_device_by_gpu_id(p, KFD_MMAP_GET_GPU_ID(offset));
+	if (pdd)
+		ret = vmf_insert_pfn(vma, vmf->address,
+				     PHYS_PFN(pdd->node->vdev->hw.remap_base));
+	kfd_unref_process(p);
+	return ret;
+}
+
+static const struct vm_operations_struct kfd_mmio_vm_ops = {
+	.fault = kfd_mmio_fault,
+};
+
+int kfd_mmio_mmap(struct kfd_process_device *pdd, struct vm_area_struct *vma)
+{
+	if (vma->vm_end - vma->vm_start != PAGE_SIZE ||
+	    is_cow_mapping(vma->vm_flags))
+		return -EINVAL;
+	vm_flags_set(vma, VM_IO | VM_DONTCOPY | VM_DONTEXPAND | VM_NORESERVE |
+		     VM_DONTDUMP | VM_PFNMAP);
+	vma->vm_page_prot = pgprot_noncached(vma->vm_page_prot);
+	vma->vm_ops = &kfd_mmio_vm_ops;
+	return 0;
+}
