@@ -29,6 +29,8 @@ BUILD = ROOT / "build"
 MIB = 1 << 20
 GUEST_LIMIT = 900  # seconds that vgpu-bench may take in the guest
 MEMORY_GUEST = ("--vram", "2G", "--memory", "5G")  # room for 1 GiB in VRAM and in GTT
+PEERS = 8  # GPUs that a BO is mapped on
+PEERS_GUEST = ("--gpus", str(PEERS), "--vram", "64M")
 
 
 class BenchError(Exception):
@@ -131,10 +133,9 @@ def measure_guest(samples: Samples, options: Sequence[str], times: int) -> None:
         collect(samples, run(command, GUEST_LIMIT + 60))
 
 
-def measure_memory(samples: Samples, options: Sequence[str]) -> None:
-    """The memory manager, in a larger guest."""
-    guest = ["--timeout", str(GUEST_LIMIT), *options, *MEMORY_GUEST]
-    command = [ROOT / "vgpu", "run", *guest, "--", "vgpu-bench", "memory"]
+def measure_part(samples: Samples, options: Sequence[str], part: str) -> None:
+    """One part of vgpu-bench, in a guest of its own."""
+    command = [ROOT / "vgpu", "run", "--timeout", str(GUEST_LIMIT), *options, "--", "vgpu-bench", part]
     collect(samples, run(command, GUEST_LIMIT + 60))
 
 
@@ -239,6 +240,7 @@ def rows(results: Results) -> list[Row]:
         if key:
             table.append(Row(label, key))
     table += memory_rows(results)
+    table += kfd_rows()
     return table
 
 
@@ -271,6 +273,24 @@ def memory_rows(results: Results) -> Iterable[Row]:
     if key := nearest(results, "evict-and-back", 1024 * MIB, "ms"):
         against = Key("copy-out-and-in", key.bytes, "ms")
         yield Row("evict and bring back", key, against, "SDMA copies", bar=1.3, lower_is_better=True)
+
+
+def kfd_rows() -> Iterable[Row]:
+    """KFD's calls against what the same guest does without KFD, or with less of it."""
+    for label, name, size, unit, against, other, bar in (
+        ("BO in VRAM by KFD: create to free", "kfd-life", 2 * MIB, "us", "drm-life", "by the render node", 1.5),
+        ("event: signal, wake, and back", "event-round-trip", 0, "us", "eventfd-round-trip", "eventfd", 3),
+        ("100 processes with 8 queues: the slowest", "crowd-slowest", 0, "ms", "crowd-mean", "mean", 2),
+    ):
+        yield Row(label, Key(name, size, unit), Key(against, size, unit), other, bar=bar, lower_is_better=True)
+    for kind, label in (("sdma", "SDMA"), ("pm4", "PM4"), ("aql", "AQL")):
+        for step in ("create", "destroy"):
+            key = Key(f"queue-{step}-{kind}", 0, "ms")
+            yield Row(f"{step} a queue: {label}", key, absolute_bar=2, lower_is_better=True)
+    for size in (4096, 2 * MIB, 16 * MIB):
+        one = Key("map-gtt-1", size, "us")
+        many = Key(f"map-gtt-{PEERS}", size, "us")
+        yield Row(f"GTT mapped on {PEERS} GPUs by one call", many, one, "on one", bar=4, lower_is_better=True)
 
 
 def number(value: float) -> str:
@@ -359,7 +379,10 @@ def main(arguments: Sequence[str]) -> int:
         ("the device alone", lambda: measure_device(samples)),
         (f"{chosen.boots} warm boots", lambda: measure_boot(samples, chosen.options, chosen.boots)),
         (f"vgpu-bench in {chosen.boots} guests", lambda: measure_guest(samples, chosen.options, chosen.boots)),
-        ("the memory manager", lambda: measure_memory(samples, chosen.options)),
+        ("the memory manager", lambda: measure_part(samples, [*chosen.options, *MEMORY_GUEST], "memory")),
+        ("KFD's calls", lambda: measure_part(samples, chosen.options, "kfd")),
+        ("100 processes", lambda: measure_part(samples, chosen.options, "crowd")),
+        (f"{PEERS} GPUs", lambda: measure_part(samples, [*chosen.options, *PEERS_GUEST], "peers")),
     )
     for label, step in steps:
         progress.print(f"bench: {label}", highlight=False)

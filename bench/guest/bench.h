@@ -39,5 +39,11 @@ void bench_load(void);
 void bench_memory(struct bench *b);
 void bench_evict(struct bench *b);
 void bench_tables(void);
+/* KFD's calls; @b->queue is destroyed and made anew on the way. */
+void bench_kfd(struct bench *b);
+/* For a guest with several GPUs. */
+void bench_peers(struct bench *b);
+/* Before this process opens KFD. */
+void bench_crowd(void);
 
 #endif /* BENCH_H */

@@ -45,27 +45,50 @@ static void open_gpu(struct bench *b)
 
 /*
  * "memory": the memory manager, which wants a larger guest; "evict": of that the
- * evictions alone; else the rest.
+ * evictions alone; "kfd": KFD's calls; "crowd": many processes with queues;
+ * "peers": several GPUs; else the rest.
  */
+static const struct {
+	const char *name;
+	void (*bare)(void);		/* opens KFD itself, or not */
+	void (*fn)(struct bench *b);
+} parts[] = {
+	{ "memory", bench_tables, bench_memory },
+	{ "evict", NULL, bench_evict },
+	{ "kfd", NULL, bench_kfd },
+	{ "crowd", bench_crowd, NULL },
+	{ "peers", NULL, bench_peers },
+};
+
+static int run_part(const char *name)
+{
+	static struct bench b;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		if (strcmp(name, parts[i].name))
+			continue;
+		if (parts[i].bare)
+			parts[i].bare();
+		if (parts[i].fn) {
+			open_gpu(&b);
+			parts[i].fn(&b);
+			must(vg_queue_destroy(&b.queue), "queue");
+		}
+		return 0;
+	}
+	fprintf(stderr, "vgpu-bench: no part %s\n", name);
+	return 2;
+}
+
 int main(int argc, char **argv)
 {
 	static struct bench b;
 	int status;
 	pid_t pid;
 
-	if (argc > 1 && !strcmp(argv[1], "memory")) {
-		bench_tables();
-		open_gpu(&b);
-		bench_memory(&b);
-		must(vg_queue_destroy(&b.queue), "queue");
-		return 0;
-	}
-	if (argc > 1 && !strcmp(argv[1], "evict")) {
-		open_gpu(&b);
-		bench_evict(&b);
-		must(vg_queue_destroy(&b.queue), "queue");
-		return 0;
-	}
+	if (argc > 1)
+		return run_part(argv[1]);
 	bench_boot();
 	bench_cpu();
 	/* In a process of its own: test_hmm's notifier would slow the rest. */

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A crowd: many processes, each with several queues of both kinds, at once.
+ *
+ * All wait at a gate with KFD open. Behind it each creates its queues, has all
+ * of them signal a fence again and again, and destroys them.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+#define RING_BYTES	(4 * VG_KIB)
+#define LIMIT_NS	120000000000ull
+/* Turns between processes take 10 ms: to look more often is no use. */
+#define POLL_US		2000
+
+/*
+ * There are 16 hardware queues for SDMA, and 9 VMIDs for processes that have
+ * some: the first processes have two each, the rest of the queues is compute.
+ */
+enum { PROCESSES = 100, QUEUES = 8, ROUNDS = 20, WITH_SDMA = 8, SDMA = 2 };
+
+/**
+ * struct crowd - what the processes share
+ * @save: dma-buf of one save area: nothing is ever saved there
+ * @save_bytes: its length
+ * @ready, @gate: pipes: a process is ready; closed when all are
+ * @ns: how long each took, in memory that all have
+ */
+struct crowd {
+	int save;
+	uint64_t save_bytes;
+	int ready[2], gate[2];
+	uint64_t *ns;
+};
+
+/**
+ * struct member - a process of the crowd
+ */
+struct member {
+	struct vg vg;
+	struct vg_bo save;
+	unsigned int n_sdma, n_cq;
+	struct vg_queue sdma[SDMA];
+	struct vg_cq cq[QUEUES];
+};
+
+/* Of all processes; the first one's memory is what they get. */
+static int export_save_area(struct vg *vg, struct vg_bo *bo)
+{
+	struct kfd_ioctl_export_dmabuf_args args = { 0 };
+
+	must(vg_save_area(vg, &vg->gpu[0], KFD_IOC_ALLOC_MEM_FLAGS_VRAM, bo),
+	     "save area");
+	args.handle = bo->handle;
+	must(vg_ioctl(vg, AMDKFD_IOC_EXPORT_DMABUF, &args), "EXPORT_DMABUF");
+	return (int)args.dmabuf_fd;
+}
+
+static void import_save_area(struct member *m, const struct crowd *c)
+{
+	struct kfd_ioctl_import_dmabuf_args args = {
+		.va_addr = (uintptr_t)mmap(NULL, c->save_bytes, PROT_NONE,
+					   MAP_PRIVATE | MAP_ANONYMOUS |
+					   MAP_NORESERVE, -1, 0),
+		.gpu_id = m->vg.gpu[0].gpu_id,
+		.dmabuf_fd = (uint32_t)c->save,
+	};
+
+	must(args.va_addr == (uintptr_t)MAP_FAILED ?
+	     vg_fail(-errno, "mmap") : 0, "save area");
+	must(vg_ioctl(&m->vg, AMDKFD_IOC_IMPORT_DMABUF, &args),
+	     "IMPORT_DMABUF");
+	m->save = (struct vg_bo) {
+		.vg = &m->vg, .gpu = &m->vg.gpu[0], .va = args.va_addr,
+		.size = c->save_bytes, .handle = args.handle,
+	};
+	must(vg_bo_map_gpu(&m->save), "save area");
+}
+
+static void await(const struct vg_bo *ptrs, uint32_t seq, uint64_t deadline)
+{
+	volatile uint32_t *fence =
+		(void *)((char *)ptrs->cpu + VG_QUEUE_FENCE);
+
+	while (*fence != seq) {
+		must(vg_now() > deadline ?
+		     vg_fail(-ETIMEDOUT, "fence %u, not %u", *fence, seq) : 0,
+		     "crowd");
+		vg_sleep_us(POLL_US);
+	}
+}
+
+/* Every queue once: packets to all, then all are waited for. */
+static void run_round(struct member *m, uint64_t deadline)
+{
+	unsigned int i;
+	uint32_t seq;
+
+	for (i = 0; i < m->n_sdma; i++) {
+		must(vg_emit_fence(&m->sdma[i], &seq), "crowd");
+		vg_queue_submit(&m->sdma[i]);
+	}
+	for (i = 0; i < m->n_cq; i++) {
+		must(vg_cq_emit_fence(&m->cq[i]), "crowd");
+		vg_cq_submit(&m->cq[i]);
+	}
+	for (i = 0; i < m->n_sdma; i++)
+		await(&m->sdma[i].ptrs, m->sdma[i].seq, deadline);
+	for (i = 0; i < m->n_cq; i++)
+		await(&m->cq[i].ptrs, m->cq[i].seq, deadline);
+}
+
+static void member_run(struct member *m)
+{
+	uint64_t deadline = vg_now() + LIMIT_NS;
+	struct vg_gpu *gpu = &m->vg.gpu[0];
+	unsigned int i;
+
+	for (i = 0; i < m->n_sdma; i++)
+		must(vg_queue_create(&m->vg, gpu, RING_BYTES, &m->sdma[i]),
+		     "SDMA queue");
+	for (i = 0; i < m->n_cq; i++)
+		must(vg_cq_create(&m->vg, gpu, &m->save, RING_BYTES, false,
+				  &m->cq[i]), "compute queue");
+	for (i = 0; i < ROUNDS; i++)
+		run_round(m, deadline);
+	for (i = 0; i < m->n_sdma; i++)
+		must(vg_queue_destroy(&m->sdma[i]), "SDMA queue");
+	for (i = 0; i < m->n_cq; i++)
+		must(vg_cq_destroy(&m->cq[i]), "compute queue");
+}
+
+static void member_main(const struct crowd *c, int index)
+{
+	static struct member m;
+	uint64_t start;
+	char byte = 0;
+
+	close(c->ready[0]);
+	close(c->gate[1]);
+	m.n_sdma = index < WITH_SDMA ? SDMA : 0;
+	m.n_cq = QUEUES - m.n_sdma;
+	must(vg_open(&m.vg), "opening KFD");
+	import_save_area(&m, c);
+	must(write(c->ready[1], &byte, 1) == 1 ? 0 : vg_fail(-errno, "pipe"),
+	     "crowd");
+	must(read(c->gate[0], &byte, 1) ? vg_fail(-errno, "gate") : 0, "crowd");
+	start = vg_now();
+	member_run(&m);
+	c->ns[index] = vg_now() - start;
+	_exit(0);
+}
+
+static void start_all(struct crowd *c, pid_t *pids)
+{
+	char byte;
+	int i;
+
+	must(pipe(c->ready) || pipe(c->gate) ? vg_fail(-errno, "pipe") : 0,
+	     "crowd");
+	for (i = 0; i < PROCESSES; i++) {
+		pids[i] = fork();
+		must(pids[i] < 0 ? vg_fail(-errno, "fork") : 0, "crowd");
+		if (!pids[i])
+			member_main(c, i);
+	}
+	close(c->ready[1]);
+	close(c->gate[0]);
+	/* Ends early when one of them dies only after all have. */
+	for (i = 0; i < PROCESSES; i++)
+		must(read(c->ready[0], &byte, 1) == 1 ? 0 :
+		     vg_fail(-EPIPE, "%d of %d are ready", i, PROCESSES),
+		     "crowd");
+}
+
+/* All finish; mean and slowest. */
+void bench_crowd(void)
+{
+	static struct vg vg;
+	pid_t pids[PROCESSES];
+	struct vg_bo save;
+	struct crowd c;
+	double sum = 0, slowest = 0;
+	int i, status;
+
+	must(vg_open(&vg), "opening KFD");
+	c.save = export_save_area(&vg, &save);
+	c.save_bytes = save.size;
+	c.ns = mmap(NULL, VG_PAGE, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	must(c.ns == MAP_FAILED ? vg_fail(-errno, "mmap") : 0, "crowd");
+	start_all(&c, pids);
+	close(c.gate[1]);
+	for (i = 0; i < PROCESSES; i++) {
+		must(waitpid(pids[i], &status, 0) != pids[i] || status ?
+		     vg_fail(-EIO, "process %d: status 0x%x", i, status) : 0,
+		     "crowd");
+		sum += (double)c.ns[i];
+		if ((double)c.ns[i] > slowest)
+			slowest = (double)c.ns[i];
+	}
+	sample("crowd-mean", 0, sum / PROCESSES / 1e6, "ms");
+	sample("crowd-slowest", 0, slowest / 1e6, "ms");
+	must(vg_bo_free(&save), "free");
+	vg_close(&vg);
+}

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KFD's calls: a BO's life beside the render node's, queues, events.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "vr.h"
+
+#define LIFE_BYTES	(2 * VG_MIB)
+#define RING_BYTES	(64 * VG_KIB)
+
+enum { LIVES = 200, QUEUES = 20, TRIPS = 2000 };
+
+static double us_each(uint64_t start, unsigned int n)
+{
+	return (double)(vg_now() - start) / 1e3 / n;
+}
+
+/* The bare calls, always at the same address. */
+static void lives_by_kfd(struct bench *b, uint64_t va)
+{
+	struct kfd_ioctl_alloc_memory_of_gpu_args args = {
+		.va_addr = va,
+		.size = LIFE_BYTES,
+		.gpu_id = b->gpu->gpu_id,
+		.flags = VG_VRAM,
+	};
+	struct kfd_ioctl_free_memory_of_gpu_args end;
+	uint64_t start = vg_now();
+	struct vg_bo bo;
+	int n;
+
+	for (n = 0; n < LIVES; n++) {
+		args.mmap_offset = 0;
+		must(vg_ioctl(&b->vg, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &args),
+		     "ALLOC_MEMORY_OF_GPU");
+		bo = (struct vg_bo) {
+			.vg = &b->vg, .gpu = b->gpu, .va = va,
+			.handle = args.handle,
+		};
+		must(vg_bo_map_gpu(&bo), "life");
+		must(vg_bo_unmap_gpu(&bo), "life");
+		end.handle = args.handle;
+		must(vg_ioctl(&b->vg, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &end),
+		     "FREE_MEMORY_OF_GPU");
+	}
+	sample("kfd-life", LIFE_BYTES, us_each(start, LIVES), "us");
+}
+
+static void lives_by_drm(int fd, uint64_t va)
+{
+	uint64_t start = vg_now();
+	uint32_t handle;
+	int n;
+
+	for (n = 0; n < LIVES; n++) {
+		must(vr_gem_create(fd, LIFE_BYTES, AMDGPU_GEM_DOMAIN_VRAM,
+				   AMDGPU_GEM_CREATE_CPU_ACCESS_REQUIRED,
+				   &handle), "GEM_CREATE");
+		must(vr_gem_va(fd, handle, AMDGPU_VA_OP_MAP, VR_MAP_RW, va, 0,
+			       LIFE_BYTES), "GEM_VA map");
+		must(vr_gem_va(fd, handle, AMDGPU_VA_OP_UNMAP, 0, va, 0,
+			       LIFE_BYTES), "GEM_VA unmap");
+		must(vr_gem_close(fd, handle), "GEM_CLOSE");
+	}
+	sample("drm-life", LIFE_BYTES, us_each(start, LIVES), "us");
+}
+
+/* A queue runs meanwhile: the process's memory is resident. */
+static void bench_lives(struct bench *b)
+{
+	struct vg_bo place;
+	int s, fd = vr_open(b->gpu);
+
+	must(fd < 0 ? vg_fail(fd, "render node") : 0, "life");
+	/* An address range that nobody else gets. */
+	must(vg_bo_alloc(&b->vg, b->gpu, LIFE_BYTES, VG_GTT, &place), "life");
+	for (s = 0; s < SAMPLES; s++) {
+		lives_by_kfd(b, place.va);
+		lives_by_drm(fd, place.va);
+	}
+	must(vg_bo_free(&place), "life");
+	close(fd);
+}
+
+static void sdma_args(const struct vg_queue *q,
+		      struct kfd_ioctl_create_queue_args *args)
+{
+	*args = (struct kfd_ioctl_create_queue_args) {
+		.ring_base_address = q->ring.va,
+		.ring_size = q->ring.size,
+		.read_pointer_address = q->ptrs.va + VG_QUEUE_RPTR,
+		.write_pointer_address = q->ptrs.va + VG_QUEUE_WPTR,
+		.gpu_id = q->gpu->gpu_id,
+		.queue_type = KFD_IOC_QUEUE_TYPE_SDMA,
+		.queue_percentage = 100,
+		.queue_priority = 7,
+	};
+}
+
+/* The bare calls: all that the queue needs is there. */
+static void lives_of_queue(struct bench *b, const char *kind,
+			   const struct kfd_ioctl_create_queue_args *want)
+{
+	struct kfd_ioctl_destroy_queue_args end = { 0 };
+	struct kfd_ioctl_create_queue_args args;
+	char create[40], destroy[40];
+	uint64_t start, mid;
+	int n;
+
+	snprintf(create, sizeof(create), "queue-create-%s", kind);
+	snprintf(destroy, sizeof(destroy), "queue-destroy-%s", kind);
+	for (n = 0; n < QUEUES; n++) {
+		args = *want;
+		start = vg_now();
+		must(vg_ioctl(&b->vg, AMDKFD_IOC_CREATE_QUEUE, &args), create);
+		mid = vg_now();
+		end.queue_id = args.queue_id;
+		must(vg_ioctl(&b->vg, AMDKFD_IOC_DESTROY_QUEUE, &end), destroy);
+		sample(destroy, 0, (double)(vg_now() - mid) / 1e6, "ms");
+		sample(create, 0, (double)(mid - start) / 1e6, "ms");
+	}
+}
+
+/* Each the only queue of its process: with it the memory becomes resident. */
+static void bench_queues(struct bench *b)
+{
+	struct kfd_ioctl_create_queue_args args;
+	struct vg_queue sdma = { .vg = &b->vg, .gpu = b->gpu };
+	struct vg_bo save;
+	struct vg_cq cq;
+	int aql;
+
+	must(vg_bo_create(&b->vg, b->gpu, RING_BYTES, VG_GTT, &sdma.ring),
+	     "ring");
+	must(vg_bo_create(&b->vg, b->gpu, VG_PAGE, VG_GTT, &sdma.ptrs),
+	     "pointers");
+	memset(sdma.ptrs.cpu, 0, VG_PAGE);
+	sdma_args(&sdma, &args);
+	lives_of_queue(b, "sdma", &args);
+	must(vg_bo_free(&sdma.ptrs), "free");
+	must(vg_bo_free(&sdma.ring), "free");
+
+	must(vg_save_area(&b->vg, b->gpu, KFD_IOC_ALLOC_MEM_FLAGS_VRAM, &save),
+	     "save area");
+	for (aql = 0; aql < 2; aql++) {
+		must(vg_cq_prepare(&b->vg, b->gpu, &save, RING_BYTES, aql, &cq),
+		     "compute queue");
+		vg_cq_args(&cq, &args);
+		lives_of_queue(b, aql ? "aql" : "pm4", &args);
+		must(vg_cq_release(&cq), "free");
+	}
+	must(vg_bo_free(&save), "free");
+}
+
+/**
+ * struct ping - two threads, each of which waits for the other
+ * @vg: KFD
+ * @event: one for each direction
+ * @fd: eventfds, as well
+ */
+struct ping {
+	struct vg *vg;
+	uint32_t event[2];
+	int fd[2];
+};
+
+static void event_set(const struct ping *p, int i)
+{
+	struct kfd_ioctl_set_event_args args = { .event_id = p->event[i] };
+
+	must(vg_ioctl(p->vg, AMDKFD_IOC_SET_EVENT, &args), "SET_EVENT");
+}
+
+static void event_wait(const struct ping *p, int i)
+{
+	struct kfd_event_data data = { .event_id = p->event[i] };
+	struct kfd_ioctl_wait_events_args args = {
+		.events_ptr = (uintptr_t)&data,
+		.num_events = 1,
+		.timeout = VG_TIMEOUT_MS,
+	};
+
+	must(vg_ioctl(p->vg, AMDKFD_IOC_WAIT_EVENTS, &args), "WAIT_EVENTS");
+	if (args.wait_result != KFD_IOC_WAIT_RESULT_COMPLETE)
+		must(vg_fail(-ETIMEDOUT, "event %u", data.event_id), "events");
+}
+
+static void *echo_events(void *arg)
+{
+	const struct ping *p = arg;
+	int n;
+
+	for (n = 0; n < TRIPS; n++) {
+		event_wait(p, 0);
+		event_set(p, 1);
+	}
+	return NULL;
+}
+
+static void fd_signal(const struct ping *p, int i)
+{
+	const uint64_t one = 1;
+
+	must(write(p->fd[i], &one, sizeof(one)) == sizeof(one) ? 0 :
+	     vg_fail(-errno, "writing an eventfd"), "events");
+}
+
+static void fd_wait(const struct ping *p, int i)
+{
+	uint64_t value;
+
+	must(read(p->fd[i], &value, sizeof(value)) == sizeof(value) ? 0 :
+	     vg_fail(-errno, "reading an eventfd"), "events");
+}
+
+static void *echo_fds(void *arg)
+{
+	const struct ping *p = arg;
+	int n;
+
+	for (n = 0; n < TRIPS; n++) {
+		fd_wait(p, 0);
+		fd_signal(p, 1);
+	}
+	return NULL;
+}
+
+static void thread_start(pthread_t *t, void *(*fn)(void *), struct ping *p)
+{
+	int r = pthread_create(t, NULL, fn, p);
+
+	must(r ? vg_fail(-r, "pthread_create") : 0, "events");
+}
+
+static void pings(struct ping *p)
+{
+	uint64_t start;
+	pthread_t t;
+	int n;
+
+	thread_start(&t, echo_events, p);
+	start = vg_now();
+	for (n = 0; n < TRIPS; n++) {
+		event_set(p, 0);
+		event_wait(p, 1);
+	}
+	sample("event-round-trip", 0, us_each(start, TRIPS), "us");
+	pthread_join(t, NULL);
+
+	thread_start(&t, echo_fds, p);
+	start = vg_now();
+	for (n = 0; n < TRIPS; n++) {
+		fd_signal(p, 0);
+		fd_wait(p, 1);
+	}
+	sample("eventfd-round-trip", 0, us_each(start, TRIPS), "us");
+	pthread_join(t, NULL);
+}
+
+static void bench_events(struct bench *b)
+{
+	struct kfd_ioctl_create_event_args args;
+	struct ping p = { .vg = &b->vg };
+	int i, s;
+
+	for (i = 0; i < 2; i++) {
+		args = (struct kfd_ioctl_create_event_args) {
+			.event_type = KFD_IOC_EVENT_SIGNAL,
+			.auto_reset = 1,
+		};
+		must(vg_ioctl(&b->vg, AMDKFD_IOC_CREATE_EVENT, &args),
+		     "CREATE_EVENT");
+		p.event[i] = args.event_id;
+		p.fd[i] = eventfd(0, EFD_CLOEXEC);
+		must(p.fd[i] < 0 ? vg_fail(-errno, "eventfd") : 0, "events");
+	}
+	for (s = 0; s < SAMPLES; s++)
+		pings(&p);
+	close(p.fd[0]);
+	close(p.fd[1]);
+}
+
+void bench_kfd(struct bench *b)
+{
+	bench_lives(b);
+	must(vg_queue_destroy(&b->queue), "queue");
+	bench_queues(b);
+	bench_events(b);
+	must(vg_queue_create(&b->vg, b->gpu, RING_BYTES, &b->queue), "queue");
+}
+
+/*
+ * A GTT BO, to all GPUs by one call, and to one. The address space's tables are
+ * there from the round before.
+ */
+static double map_us(struct bench *b, struct vg_bo *bo, const uint32_t *ids,
+		     uint32_t n)
+{
+	struct kfd_ioctl_unmap_memory_from_gpu_args unmap = {
+		.handle = bo->handle,
+		.device_ids_array_ptr = (uintptr_t)ids,
+		.n_devices = n,
+	};
+	struct kfd_ioctl_map_memory_to_gpu_args map = {
+		.handle = bo->handle,
+		.device_ids_array_ptr = (uintptr_t)ids,
+		.n_devices = n,
+	};
+	uint64_t start = vg_now();
+	double us;
+
+	must(vg_ioctl(&b->vg, AMDKFD_IOC_MAP_MEMORY_TO_GPU, &map), "map");
+	us = us_each(start, 1);
+	must(map.n_success == n ? 0 : vg_fail(-EPROTO, "%u of %u mapped",
+					      map.n_success, n), "map");
+	must(vg_ioctl(&b->vg, AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU, &unmap),
+	     "unmap");
+	return us;
+}
+
+void bench_peers(struct bench *b)
+{
+	static const uint64_t sizes[] = { VG_PAGE, 2 * VG_MIB, 16 * VG_MIB };
+	uint32_t ids[VG_MAX_GPUS];
+	struct vg_bo bo;
+	unsigned int i;
+	char name[40];
+	int s;
+
+	must(b->vg.n_gpus > 1 ? 0 : vg_fail(-ENODEV, "one GPU"), "peers");
+	for (s = 0; s < b->vg.n_gpus; s++)
+		ids[s] = b->vg.gpu[s].gpu_id;
+	snprintf(name, sizeof(name), "map-gtt-%d", b->vg.n_gpus);
+	for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		must(vg_bo_alloc(&b->vg, b->gpu, sizes[i], VG_GTT, &bo),
+		     "peers");
+		map_us(b, &bo, ids, (uint32_t)b->vg.n_gpus);
+		for (s = 0; s < 4 * SAMPLES; s++) {
+			sample("map-gtt-1", sizes[i], map_us(b, &bo, ids, 1),
+			       "us");
+			sample(name, sizes[i],
+			       map_us(b, &bo, ids, (uint32_t)b->vg.n_gpus),
+			       "us");
+		}
+		must(vg_bo_free(&bo), "peers");
+	}
+}
