@@ -326,6 +326,7 @@ static bool kgd_mem_attached(const struct kgd_mem *mem,
 	return false;
 }
 
+/* Entries are written by kgd_mem_update(). */
 static int kgd_mem_attach(struct kgd_mem *mem, struct kfd_process_device *pdd,
 			  u64 va)
 {
@@ -339,8 +340,9 @@ static int kgd_mem_attach(struct kgd_mem *mem, struct kfd_process_device *pdd,
 	att->pdd = pdd;
 	att->va = va;
 	att->size = mem->bo->tbo.base.size;
-	ret = vgpu_vm_bo_map(pdd->vm, mem->bo, va, 0, att->size,
-			     kgd_mem_pte_flags(mem), &att->vbo);
+	att->fresh = true;
+	ret = vgpu_vm_bo_claim(pdd->vm, mem->bo, va, 0, att->size,
+			       kgd_mem_pte_flags(mem), &att->vbo);
 	if (ret) {
 		kfree(att);
 		return ret;
@@ -369,6 +371,7 @@ static bool kgd_mem_resv_mapped(const struct kgd_mem *mem)
 	return false;
 }
 
+/* What is mapped in the VM of @pdd; NULL: what this call has mapped. */
 static void kgd_mem_detach(struct kgd_mem *mem, struct kfd_process_device *pdd)
 {
 	struct kfd_mem_attachment *att, *next;
@@ -376,7 +379,7 @@ static void kgd_mem_detach(struct kgd_mem *mem, struct kfd_process_device *pdd)
 	dma_resv_assert_held(mem->bo->tbo.base.resv);
 
 	list_for_each_entry_safe(att, next, &mem->attachments, mem_link) {
-		if (att->pdd != pdd)
+		if (pdd ? att->pdd != pdd : !att->fresh)
 			continue;
 		vgpu_vm_bo_unmap(att->vbo);
 		list_del(&att->mem_link);
@@ -388,18 +391,65 @@ static void kgd_mem_detach(struct kgd_mem *mem, struct kfd_process_device *pdd)
 		kfd_evict_fence_remove(mem->process_info, mem->bo);
 }
 
-int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device *pdd)
+static int kgd_mem_map_one(struct kgd_mem *mem, struct kfd_process_device *pdd)
+{
+	int ret;
+
+	if (kgd_mem_attached(mem, pdd))
+		return 0;
+	if (!kgd_mem_reachable(mem, pdd))
+		return -EINVAL;
+	ret = kgd_mem_attach(mem, pdd, mem->va);
+	if (!ret && mem->aql_queue)
+		ret = kgd_mem_attach(mem, pdd,
+				     mem->va + mem->bo->tbo.base.size);
+	return ret;
+}
+
+/*
+ * From *@done on, as far as it goes; then the entries of all are written.
+ * Reservation held, the BO in its place.
+ */
+static int kgd_mem_map_each(struct kgd_mem *mem,
+			    struct kfd_process_device **pdds, u32 n, u32 *done)
+{
+	struct kfd_mem_attachment *att;
+	u32 before = *done;
+	int r, ret = 0;
+
+	while (!ret && *done < n) {
+		ret = kgd_mem_map_one(mem, pdds[*done]);
+		*done += !ret;
+	}
+	if (ret)
+		kgd_mem_detach(mem, pdds[*done]);
+	r = kgd_mem_update(mem);
+	if (r) {
+		kgd_mem_detach(mem, NULL);
+		*done = before;
+		return r;
+	}
+	list_for_each_entry(att, &mem->attachments, mem_link)
+		att->fresh = false;
+	return ret;
+}
+
+int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
+		u32 *done)
 {
 	struct ttm_buffer_object *tbo = &mem->bo->tbo;
 	int ret;
 
-	lockdep_assert_held(&pdd->process->mutex);
+	lockdep_assert_held(&pdds[0]->process->mutex);
 
+	*done = 0;
 	if (!mem->va)
 		return -EINVAL;
-	if (kgd_mem_attached(mem, pdd))
+	while (*done < n && kgd_mem_attached(mem, pdds[*done]))
+		++*done;
+	if (*done == n)
 		return 0;
-	if (!kgd_mem_reachable(mem, pdd))
+	if (!kgd_mem_reachable(mem, pdds[*done]))
 		return -EINVAL;
 
 	if (mem->bo->userptr) {
@@ -418,11 +468,9 @@ int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device *pdd)
 	if (!ret)
 		ret = kfd_evict_fence_add(mem->process_info, mem->bo);
 	if (!ret)
-		ret = kgd_mem_attach(mem, pdd, mem->va);
-	if (!ret && mem->aql_queue)
-		ret = kgd_mem_attach(mem, pdd, mem->va + tbo->base.size);
-	if (ret)
-		kgd_mem_detach(mem, pdd);
+		ret = kgd_mem_map_each(mem, pdds, n, done);
+	else
+		kgd_mem_detach(mem, NULL);
 	ttm_bo_unreserve(tbo);
 	return ret;
 }

@@ -25,6 +25,7 @@ struct vgpu_vm_bo;
  * @vbo: the mapping
  * @va: its first byte
  * @size: its length in bytes
+ * @fresh: the call that makes it is not done yet
  * @queue_refcount: queues that use it; it cannot be unmapped then
  *
  * All under kfd_process.mutex.
@@ -37,6 +38,7 @@ struct kfd_mem_attachment {
 	struct vgpu_vm_bo *vbo;
 	u64 va;
 	u64 size;
+	bool fresh;
 	unsigned int queue_refcount;
 };
 
@@ -103,11 +105,13 @@ void kgd_mem_unlink(struct kgd_mem *mem);
 void kgd_mem_destroy(struct kfd_process_device *owner, struct kgd_mem *mem);
 
 /*
- * Map in the VM of @pdd; mapped already is fine. 0 or -EINVAL address that
- * cannot be or is taken, or memory that the GPU does not reach, -EADDRINUSE
- * SVM range, -ENOMEM, -ERESTARTSYS.
+ * Map in the VMs of @n @pdds, at least one, in their order; mapped already is
+ * fine. *@done: in how many it is mapped, also after an error. 0 or -EINVAL
+ * address that cannot be or is taken, or memory that the GPU does not reach,
+ * -EADDRINUSE SVM range, -ENOMEM, -ERESTARTSYS.
  */
-int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device *pdd);
+int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
+		u32 *done);
 /* 0 or -EINVAL not mapped there, -EBUSY a queue uses it. */
 int kgd_mem_unmap(struct kgd_mem *mem, struct kfd_process_device *pdd);
 
@@ -121,6 +125,8 @@ void kgd_mem_free_all(struct kfd_process *p);
  * is its process that comes back. Reservation held. 0 or -ENOMEM, -ERESTARTSYS.
  */
 int kgd_mem_validate(struct kgd_mem *mem, bool back);
+/* Of that the last step alone. 0 or -ERESTARTSYS. */
+int kgd_mem_update(struct kgd_mem *mem);
 /*
  * Bring every mapped BO of the process to a place, with the eviction fence, and
  * its page tables up to date. @again: end with -EAGAIN when somebody else has

@@ -21,6 +21,9 @@
 #include "kfd_mem.h"
 #include "kfd_room.h"
 
+/* Mappings of a BO whose entries are written together. */
+#define UPDATE_AT_ONCE	16
+
 static int kgd_mem_place(struct kgd_mem *mem, bool back)
 {
 	bool vram = mem->domain == AMDGPU_GEM_DOMAIN_VRAM;
@@ -38,10 +41,34 @@ static int kgd_mem_place(struct kgd_mem *mem, bool back)
 	return ret;
 }
 
+int kgd_mem_update(struct kgd_mem *mem)
+{
+	struct vgpu_vm_bo *vbos[UPDATE_AT_ONCE];
+	struct kfd_mem_attachment *att;
+	unsigned int n = 0;
+	int ret;
+
+	dma_resv_assert_held(mem->bo->tbo.base.resv);
+
+	if (mem->gone)
+		return 0;
+	list_for_each_entry(att, &mem->attachments, mem_link) {
+		if (!att->vbo->moved)
+			continue;
+		vbos[n++] = att->vbo;
+		if (n < UPDATE_AT_ONCE)
+			continue;
+		ret = vgpu_vm_bo_update(vbos, n);
+		if (ret)
+			return ret;
+		n = 0;
+	}
+	return n ? vgpu_vm_bo_update(vbos, n) : 0;
+}
+
 int kgd_mem_validate(struct kgd_mem *mem, bool back)
 {
 	struct dma_resv *resv = mem->bo->tbo.base.resv;
-	struct kfd_mem_attachment *att;
 	long left;
 	int ret;
 
@@ -52,16 +79,7 @@ int kgd_mem_validate(struct kgd_mem *mem, bool back)
 		return ret;
 	left = dma_resv_wait_timeout(resv, DMA_RESV_USAGE_KERNEL, true,
 				     MAX_SCHEDULE_TIMEOUT);
-	if (left < 0)
-		return left;
-	list_for_each_entry(att, &mem->attachments, mem_link) {
-		if (!att->vbo->moved || mem->gone)
-			continue;
-		ret = vgpu_vm_bo_update(att->vbo);
-		if (ret)
-			return ret;
-	}
-	return 0;
+	return left < 0 ? left : kgd_mem_update(mem);
 }
 
 /* One BO with its fence. @wait: until it is there, with its entries. */

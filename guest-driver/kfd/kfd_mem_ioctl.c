@@ -121,13 +121,14 @@ static u32 *kfd_mem_get_devices(u64 ptr, u32 n_devices, u32 n_success)
 				 sizeof(u32));
 }
 
+/* Maps on those that come before the first one that cannot be. */
 static int kfd_mem_map(struct kfd_process *p, const u32 *devices,
 		       struct kfd_ioctl_map_memory_to_gpu_args *args)
 {
-	struct kfd_process_device *pdd;
+	struct kfd_process_device *pdds[KFD_MAX_MAP_DEVICES], *pdd;
+	u32 left = args->n_devices - args->n_success, n, done;
+	int ret, bad = 0;
 	struct kgd_mem *mem;
-	int ret;
-	u32 i;
 
 	pdd = kfd_mem_by_handle(p, args->handle, &mem);
 	if (!pdd)
@@ -136,18 +137,19 @@ static int kfd_mem_map(struct kfd_process *p, const u32 *devices,
 		return -ENODEV;
 	if (!mem)
 		return -ENOMEM;
-	for (i = args->n_success; i < args->n_devices; i++) {
-		pdd = kfd_process_device_by_gpu_id(p, devices[i]);
-		if (!pdd)
-			return -EINVAL;
-		if (!pdd->vm)
-			return -ENODEV;
-		ret = kgd_mem_map(mem, pdd);
-		if (ret)
-			return ret;
-		args->n_success = i + 1;
+	devices += args->n_success;
+	for (n = 0; n < left; n++) {
+		pdds[n] = kfd_process_device_by_gpu_id(p, devices[n]);
+		if (!pdds[n] || !pdds[n]->vm) {
+			bad = pdds[n] ? -ENODEV : -EINVAL;
+			break;
+		}
 	}
-	return 0;
+	if (!n)
+		return bad;
+	ret = kgd_mem_map(mem, pdds, n, &done);
+	args->n_success += done;
+	return ret ?: bad;
 }
 
 int kfd_ioctl_map_memory_to_gpu(struct kfd_process *p, void *data)

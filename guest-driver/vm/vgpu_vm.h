@@ -172,9 +172,9 @@ u64 vgpu_vm_table_bytes(struct vgpu_vm *vm);
 void vgpu_vm_print(struct vgpu_vm *vm, struct drm_printer *p);
 
 /* vgpu_vm_bo.c */
-int vgpu_vm_bo_map(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
-		   u64 size, u64 pte_flags, struct vgpu_vm_bo **out);
-int vgpu_vm_bo_update(struct vgpu_vm_bo *vbo);
+int vgpu_vm_bo_claim(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
+		     u64 size, u64 pte_flags, struct vgpu_vm_bo **out);
+int vgpu_vm_bo_update(struct vgpu_vm_bo *const *vbos, unsigned int n);
 void vgpu_vm_bo_unmap(struct vgpu_vm_bo *vbo);
 void vgpu_vm_bo_move_notify(struct vgpu_bo *bo, struct ttm_resource *new);
 void vgpu_vm_bo_move_later(struct vgpu_bo *bo);

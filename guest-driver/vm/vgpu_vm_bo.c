@@ -43,15 +43,11 @@
 #define BO_MAX_FRAG	VGPU_PT_SHIFT
 
 /*
- * Walk the BO's memory that @vbo maps at pages @first to @last. *@base: what to
- * add to the cursor's addresses. Returns the entries' flags, or 0 if the GPU
- * does not reach it.
+ * Flags of a mapping's entries, or 0 if the GPU does not reach the memory.
+ * *@base: what to add to the addresses of vbo_walk().
  */
-static u64 vbo_first(const struct vgpu_vm_bo *vbo, u64 first, u64 last,
-		     struct vgpu_res_cursor *cur, u64 *base)
+static u64 vbo_flags(const struct vgpu_vm_bo *vbo, u64 *base)
 {
-	u64 offset = vbo->offset + ((first - vbo->pages.start) << VGPU_PAGE_SHIFT);
-	u64 size = (last - first + 1) << VGPU_PAGE_SHIFT;
 	const u64 system = VGPU_PTE_SYSTEM | VGPU_PTE_SNOOPED;
 	struct ttm_buffer_object *tbo = &vbo->bo->tbo;
 	u32 type = tbo->resource ? tbo->resource->mem_type : TTM_PL_SYSTEM;
@@ -60,14 +56,11 @@ static u64 vbo_first(const struct vgpu_vm_bo *vbo, u64 first, u64 last,
 	if (vgpu_bo_readonly(vbo->bo))
 		flags &= ~VGPU_PTE_WRITEABLE;
 	*base = 0;
-	if (type == TTM_PL_TT) {
-		/* A BO of another device is mapped at the same bus address. */
-		vgpu_res_first_dma(tbo->ttm->dma_address, offset, size, cur);
+	/* A BO of another device is mapped at the same bus address. */
+	if (type == TTM_PL_TT)
 		return flags | system;
-	}
 	if (vbo->bo->vdev != vbo->vm->vdev)
 		return 0;
-	vgpu_res_first(tbo->resource, offset, size, cur);
 	if (type == TTM_PL_VRAM)
 		return flags;
 	if (type == VGPU_PL_DOORBELL) {
@@ -77,6 +70,71 @@ static u64 vbo_first(const struct vgpu_vm_bo *vbo, u64 first, u64 last,
 	if (type == VGPU_PL_MMIO_REMAP) {
 		*base = vbo->vm->vdev->hw.remap_base;
 		return flags | system;
+	}
+	return 0;
+}
+
+/* Walk the memory of @npages that @vbo maps, from its page @skip on. */
+static void vbo_walk(const struct vgpu_vm_bo *vbo, u64 skip, u64 npages,
+		     struct vgpu_res_cursor *cur)
+{
+	struct ttm_buffer_object *tbo = &vbo->bo->tbo;
+	u64 offset = vbo->offset + (skip << VGPU_PAGE_SHIFT);
+	u64 size = npages << VGPU_PAGE_SHIFT;
+
+	if (tbo->resource->mem_type == TTM_PL_TT)
+		vgpu_res_first_dma(tbo->ttm->dma_address, offset, size, cur);
+	else
+		vgpu_res_first(tbo->resource, offset, size, cur);
+}
+
+/* One run of memory, from a mapping's page @skip on. */
+static void vbo_write_run(struct vgpu_vm_bo *vbo, u64 skip,
+			  const struct vgpu_res_cursor *cur)
+{
+	struct vgpu_vm *vm = vbo->vm;
+	struct vgpu_vm_span span;
+	u64 base;
+
+	span.pte_flags = vbo_flags(vbo, &base);
+	span.addr = base + cur->start;
+	span.npages = cur->size >> VGPU_PAGE_SHIFT;
+
+	/* Notifiers of the same address space wait for one run only. */
+	mutex_lock(&vm->pt_lock);
+	vgpu_vm_begin_write(vm);
+	vm->tlb_dirty |= vgpu_pt_write(&vm->pt, vbo->pages.start + skip, &span,
+				       BO_MAX_FRAG);
+	vm->by_sdma = false;
+	mutex_unlock(&vm->pt_lock);
+}
+
+/*
+ * The same part of @n mappings that begin at the same place of one BO: its
+ * pages are gone through once. As vgpu_vbo_write().
+ */
+static int vbos_write(struct vgpu_vm_bo *const *vbos, unsigned int n, u64 skip,
+		      u64 npages)
+{
+	struct vgpu_res_cursor cur;
+	unsigned int i;
+	u64 base, first;
+
+	dma_resv_assert_held(vbos[0]->bo->tbo.base.resv);
+
+	for (i = 0; i < n; i++)
+		if (!vbo_flags(vbos[i], &base))
+			return -EINVAL;
+	for (i = 0; i < n; i++) {
+		first = vbos[i]->pages.start + skip;
+		trace_vgpu_vm_update(vbos[i], first, first + npages - 1);
+	}
+	vbo_walk(vbos[0], skip, npages, &cur);
+	while (cur.remaining) {
+		for (i = 0; i < n; i++)
+			vbo_write_run(vbos[i], skip, &cur);
+		skip += cur.size >> VGPU_PAGE_SHIFT;
+		vgpu_res_next(&cur, cur.size);
 	}
 	return 0;
 }
@@ -93,34 +151,19 @@ static u64 vbo_first(const struct vgpu_vm_bo *vbo, u64 first, u64 last,
  */
 int vgpu_vbo_write(struct vgpu_vm_bo *vbo, u64 first, u64 last)
 {
-	struct vgpu_vm *vm = vbo->vm;
-	struct vgpu_res_cursor cur;
-	u64 flags, base;
+	return vbos_write(&vbo, 1, first - vbo->pages.start, last - first + 1);
+}
 
-	dma_resv_assert_held(vbo->bo->tbo.base.resv);
+static int vbos_write_all(struct vgpu_vm_bo *const *vbos, unsigned int n)
+{
+	const struct vgpu_vm_bo *vbo = vbos[0];
+	int ret = -EAGAIN;
 
-	flags = vbo_first(vbo, first, last, &cur, &base);
-	if (!flags)
-		return -EINVAL;
-	trace_vgpu_vm_update(vbo, first, last);
-	while (cur.remaining) {
-		const struct vgpu_vm_span span = {
-			.addr = base + cur.start,
-			.npages = cur.size >> VGPU_PAGE_SHIFT,
-			.pte_flags = flags,
-		};
-
-		/* Notifiers of the same address space wait for one run only. */
-		mutex_lock(&vm->pt_lock);
-		vgpu_vm_begin_write(vm);
-		vm->tlb_dirty |= vgpu_pt_write(&vm->pt, first, &span,
-					       BO_MAX_FRAG);
-		vm->by_sdma = false;
-		mutex_unlock(&vm->pt_lock);
-		first += span.npages;
-		vgpu_res_next(&cur, cur.size);
-	}
-	return 0;
+	if (vgpu_userptr_lock(vbo->bo))
+		ret = vbos_write(vbos, n, 0,
+				 vbo->pages.last - vbo->pages.start + 1);
+	vgpu_userptr_unlock(vbo->bo);
+	return ret;
 }
 
 /**
@@ -134,12 +177,7 @@ int vgpu_vbo_write(struct vgpu_vm_bo *vbo, u64 first, u64 last)
  */
 int vgpu_vbo_write_all(struct vgpu_vm_bo *vbo)
 {
-	int ret = -EAGAIN;
-
-	if (vgpu_userptr_lock(vbo->bo))
-		ret = vgpu_vbo_write(vbo, vbo->pages.start, vbo->pages.last);
-	vgpu_userptr_unlock(vbo->bo);
-	return ret;
+	return vbos_write_all(&vbo, 1);
 }
 
 /**
@@ -191,32 +229,38 @@ void vgpu_vbo_clear(struct vgpu_vm_bo *vbo)
 }
 
 /**
- * vgpu_vm_bo_update() - write a mapping's entries
- * @vbo: mapping; its BO's reservation is held
+ * vgpu_vm_bo_update() - write the entries of a BO's mappings
+ * @vbos: mappings of one BO, from the same offset and of the same size; its
+ *        reservation is held
+ * @n: their number, at least one
  *
  * Waits until the BO's memory holds what it should. A user pointer whose process
  * has other pages there by now stays without entries: moved.
  *
- * Return: 0, -EINVAL if the BO is where the GPU does not reach it,
- * -ERESTARTSYS.
+ * Return: 0, -EINVAL if the BO is where one of the GPUs does not reach it,
+ * -ERESTARTSYS; then none has entries that it did not have.
  */
-int vgpu_vm_bo_update(struct vgpu_vm_bo *vbo)
+int vgpu_vm_bo_update(struct vgpu_vm_bo *const *vbos, unsigned int n)
 {
+	unsigned int i;
 	long left;
 	int ret;
 
-	left = dma_resv_wait_timeout(vbo->bo->tbo.base.resv,
+	left = dma_resv_wait_timeout(vbos[0]->bo->tbo.base.resv,
 				     DMA_RESV_USAGE_KERNEL, true,
 				     MAX_SCHEDULE_TIMEOUT);
 	if (left < 0)
 		return left;
-	if (vbo->stale)
-		vgpu_vbo_clear(vbo);
-	ret = vgpu_vbo_write_all(vbo);
+	for (i = 0; i < n; i++)
+		if (vbos[i]->stale)
+			vgpu_vbo_clear(vbos[i]);
+	ret = vbos_write_all(vbos, n);
 	if (ret)
 		return ret == -EAGAIN ? 0 : ret;
-	vgpu_vm_publish_unlocked(vbo->vm);
-	vgpu_vbo_set_moved(vbo, false);
+	for (i = 0; i < n; i++) {
+		vgpu_vm_publish_unlocked(vbos[i]->vm);
+		vgpu_vbo_set_moved(vbos[i], false);
+	}
 	return 0;
 }
 
@@ -338,38 +382,27 @@ void vgpu_vbo_free(struct vgpu_vm_bo *vbo)
 }
 
 /**
- * vgpu_vm_bo_map() - map a BO
+ * vgpu_vm_bo_claim() - have a place for a BO's mapping
  * @vm: address space
- * @bo: BO, its reservation held, in VRAM, GTT or doorbells
+ * @bo: BO, its reservation held
  * @va: where; page aligned
  * @offset: first byte of the BO; page aligned
  * @size: bytes, whole pages
  * @pte_flags: VGPU_PTE_READABLE, _WRITEABLE, _EXECUTABLE, _MTYPE
- * @out: the mapping
+ * @out: the mapping; vgpu_vm_bo_update() writes its entries
  *
  * Return: 0, -EINVAL for addresses that cannot be or are taken by another BO,
- * or memory that the GPU does not reach, -ENOMEM, -ERESTARTSYS.
+ * -ENOMEM.
  */
-int vgpu_vm_bo_map(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
-		   u64 size, u64 pte_flags, struct vgpu_vm_bo **out)
+int vgpu_vm_bo_claim(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
+		     u64 size, u64 pte_flags, struct vgpu_vm_bo **out)
 {
-	struct vgpu_vm_bo *vbo;
-	int ret;
-
-	vbo = vgpu_vbo_new(vm, bo, va, offset, size, pte_flags);
-	if (IS_ERR(vbo))
-		return PTR_ERR(vbo);
-	ret = vgpu_vm_bo_update(vbo);
-	if (ret) {
-		vgpu_vm_bo_unmap(vbo);
-		return ret;
-	}
-	*out = vbo;
-	return 0;
+	*out = vgpu_vbo_new(vm, bo, va, offset, size, pte_flags);
+	return PTR_ERR_OR_ZERO(*out);
 }
 
 /**
- * vgpu_vm_bo_unmap() - undo vgpu_vm_bo_map()
+ * vgpu_vm_bo_unmap() - undo vgpu_vm_bo_claim() and vgpu_vm_bo_update()
  * @vbo: mapping, freed; its BO's reservation is held
  *
  * The GPU does not reach the memory on return.
