@@ -36,7 +36,9 @@ static int kfd_open(struct inode *inode, struct file *filp)
 		return -ENODEV;
 	if (in_compat_syscall())
 		return -EPERM;	/* user pointers have 64 bits here */
-	ret = kfd_process_open();
+	if (!current->mm)
+		return -EINVAL;
+	ret = kfd_process_open(current, current->mm);
 	if (ret)
 		return ret;
 	/* The structure only, so that no other mm gets its address. */
@@ -145,8 +147,8 @@ static const struct kfd_ioctl_desc kfd_ioctls[] = {
 	KFD_IOCTL(CRIU_OP, kfd_ioctl_criu),
 	KFD_IOCTL(AVAILABLE_MEMORY, kfd_ioctl_get_available_memory),
 	KFD_IOCTL(EXPORT_DMABUF, kfd_ioctl_export_dmabuf),
-	KFD_ABSENT(RUNTIME_ENABLE, -EINVAL),
-	KFD_ABSENT(DBG_TRAP, -EINVAL),
+	KFD_IOCTL(RUNTIME_ENABLE, kfd_ioctl_runtime_enable),
+	KFD_IOCTL(DBG_TRAP, kfd_ioctl_dbg_trap),
 };
 
 /*

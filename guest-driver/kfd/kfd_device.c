@@ -136,9 +136,12 @@ int kfd_init(void)
 {
 	int ret;
 
-	ret = kfd_process_init();
+	ret = kfd_dbg_module_init();
 	if (ret)
 		return ret;
+	ret = kfd_process_init();
+	if (ret)
+		goto err_dbg;
 	ret = kfd_chardev_init();
 	if (ret)
 		goto err_process;
@@ -157,6 +160,8 @@ err_chardev:
 	kfd_chardev_exit();
 err_process:
 	kfd_process_exit();
+err_dbg:
+	kfd_dbg_module_exit();
 	return ret;
 }
 
@@ -168,4 +173,5 @@ void kfd_exit(void)
 	kfd_topology_exit();
 	kfd_chardev_exit();
 	kfd_process_exit();
+	kfd_dbg_module_exit();
 }

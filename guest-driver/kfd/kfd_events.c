@@ -102,20 +102,36 @@ static void events_tell(struct kfd_process *p, const struct kfd_event *news)
 	xa_unlock_irqrestore(all, irq);
 }
 
-void kfd_events_memory_exception(struct kfd_process_device *pdd, u64 va,
-				 bool not_present, bool write)
+void kfd_events_fill_memory(struct kfd_process_device *pdd, u64 va,
+			    bool not_present, bool write,
+			    struct kfd_hsa_memory_exception_data *data)
+{
+	*data = (struct kfd_hsa_memory_exception_data) {
+		.failure.NotPresent = not_present,
+		.failure.ReadOnly = write,
+		.va = va,
+		.gpu_id = pdd->node->gpu_id,
+	};
+}
+
+void kfd_events_memory(struct kfd_process_device *pdd,
+		       const struct kfd_hsa_memory_exception_data *data)
 {
 	const struct kfd_event news = {
 		.type = KFD_IOC_EVENT_MEMORY,
-		.memory = {
-			.failure.NotPresent = not_present,
-			.failure.ReadOnly = write,
-			.va = va,
-			.gpu_id = pdd->node->gpu_id,
-		},
+		.memory = *data,
 	};
 
 	events_tell(pdd->process, &news);
+}
+
+void kfd_events_memory_exception(struct kfd_process_device *pdd, u64 va,
+				 bool not_present, bool write)
+{
+	struct kfd_hsa_memory_exception_data data;
+
+	kfd_events_fill_memory(pdd, va, not_present, write, &data);
+	kfd_events_memory(pdd, &data);
 }
 
 void kfd_events_reset(struct kfd_process_device *pdd, bool engine,
@@ -309,6 +325,11 @@ static int event_change(struct kfd_process *p, u32 id, bool set)
 	}
 	xa_unlock_irq(&p->events.all);
 	return ret;
+}
+
+int kfd_events_signal(struct kfd_process *p, u32 id)
+{
+	return event_change(p, id, true);
 }
 
 /**

@@ -78,6 +78,12 @@ void kfd_events_interrupt(u16 pasid, u32 id);
 /* A fault that cannot be repaired. Any context. */
 void kfd_events_memory_exception(struct kfd_process_device *pdd, u64 va,
 				 bool not_present, bool write);
+/* The same in two steps: what there is to tell, and telling it. */
+void kfd_events_fill_memory(struct kfd_process_device *pdd, u64 va,
+			    bool not_present, bool write,
+			    struct kfd_hsa_memory_exception_data *data);
+void kfd_events_memory(struct kfd_process_device *pdd,
+		       const struct kfd_hsa_memory_exception_data *data);
 /*
  * The GPU, or (@engine) one of its engines, was reset, and the process has lost
  * queues, or (@memory_lost) VRAM. Any context.
@@ -86,6 +92,9 @@ void kfd_events_reset(struct kfd_process_device *pdd, bool engine,
 		      bool memory_lost);
 /* The signal page that user space did not bring. mmap_lock held. */
 int kfd_events_mmap(struct kfd_process *p, struct vm_area_struct *vma);
+
+/* SIGNAL event @id happens. 0 or -EINVAL. */
+int kfd_events_signal(struct kfd_process *p, u32 id);
 
 int kfd_ioctl_create_event(struct kfd_process *p, void *data);
 int kfd_ioctl_destroy_event(struct kfd_process *p, void *data);

@@ -135,6 +135,7 @@ static void kfd_cp_error_work(struct work_struct *work)
 		pdd = kfd_process_device_of(p, node->vdev);
 		if (pdd)
 			kfd_queue_bad_packet(pdd, error.doorbell, error.at,
+					     error.code,
 					     kfd_cp_error_text(error.code));
 		kfd_unref_process(p);
 	}

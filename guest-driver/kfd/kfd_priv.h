@@ -18,6 +18,7 @@
 
 #include "../vgpu_device.h"
 #include "../svm/svm.h"
+#include "kfd_dbg.h"
 #include "kfd_events.h"
 #include "kfd_turn.h"
 
@@ -119,6 +120,7 @@ struct kfd_node {
  * @run_link: in kfd_sched.pdds if there are any; kfd_sched.lock
  * @evicted: > 0 while the queues are off the hardware; queue_lock
  * @lost_told: events have told of the loss of its VRAM; recovery only
+ * @dbg: debugging
  * @sh_hidden_private_base: scratch memory of the process's shaders; process
  *                          mutex, as the next two
  * @tba_addr: their trap handler
@@ -145,6 +147,7 @@ struct kfd_process_device {
 	struct list_head run_link;
 	unsigned int evicted;
 	bool lost_told;
+	struct kfd_dbg_device dbg;
 	u64 sh_hidden_private_base;
 	u64 tba_addr;
 	u64 tma_addr;
@@ -218,6 +221,7 @@ struct amdkfd_process_info {
  * @pqm: queue ids
  * @kgd_process_info: BOs
  * @events: what can be waited for
+ * @dbg: debugging, the runtime
  * @svms: SVM ranges (svm/)
  * @xnack_enabled: page faults are repaired
  * @suspended: the queues are off over the system's sleep; @mutex
@@ -242,6 +246,7 @@ struct kfd_process {
 	struct process_queue_manager pqm;
 	struct amdkfd_process_info kgd_process_info;
 	struct kfd_events events;
+	struct kfd_dbg dbg;
 	struct svm_range_list svms;
 	bool xnack_enabled;
 	bool suspended;
@@ -299,6 +304,9 @@ int kfd_process_restore_queues(struct kfd_process_device *pdd);
  */
 void kfd_process_vm_fault(struct kfd_process_device *pdd, u64 va,
 			  bool not_present, bool write);
+/* All of its queues there stop for good; those that ran are set in @ran or NULL. */
+void kfd_process_stop_queues(struct kfd_process_device *pdd,
+			     unsigned long *ran);
 
 /*
  * An engine was reset, and most of its user queues run again: look at their

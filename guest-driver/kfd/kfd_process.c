@@ -23,6 +23,7 @@
  */
 #include <linux/file.h>
 #include <linux/hashtable.h>
+#include <linux/pid.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
@@ -237,6 +238,7 @@ static void kfd_process_detach(struct kfd_process *p)
 	/* Its memory is about to go, and nobody waits for its results. */
 	for (i = 0; i < p->n_pdds; i++)
 		kfd_process_evict_queues(p->pdds[i]);
+	kfd_dbg_close(p);
 	kfd_events_close(p);
 	kfd_procfs_remove(p);
 	mmu_notifier_put(&p->mmu_notifier);
@@ -285,7 +287,7 @@ static int kfd_process_setup(struct kfd_process *p)
 	return svm_range_list_init(p);
 }
 
-static int kfd_process_create(struct mm_struct *mm)
+static int kfd_process_create(struct mm_struct *mm, struct task_struct *leader)
 {
 	struct mmu_notifier *mn;
 	struct kfd_process *p;
@@ -296,7 +298,7 @@ static int kfd_process_create(struct mm_struct *mm)
 		return -ENOMEM;
 	atomic_inc(&kfd_n_processes);
 	p->mm = mm;
-	p->lead_thread = get_task_struct(current->group_leader);
+	p->lead_thread = get_task_struct(leader);
 	kref_init(&p->ref);
 	INIT_WORK(&p->release_work, kfd_process_release_work);
 	mutex_init(&p->mutex);
@@ -304,6 +306,7 @@ static int kfd_process_create(struct mm_struct *mm)
 	kfd_queue_lock_teach(p);
 	kfd_process_info_init(&p->kgd_process_info);
 	kfd_events_init(p);
+	kfd_dbg_init(p);
 	INIT_HLIST_NODE(&p->kfd_processes);
 
 	ret = kfd_process_setup(p);
@@ -324,6 +327,7 @@ static int kfd_process_create(struct mm_struct *mm)
 		 */
 		ret = PTR_ERR(mn);
 		hash_del_rcu(&p->kfd_processes);
+		kfd_dbg_close(p);	/* a debugger may have found it */
 	} else {
 		kfd_procfs_add(p);
 	}
@@ -331,18 +335,24 @@ static int kfd_process_create(struct mm_struct *mm)
 	return ret;
 }
 
-int kfd_process_open(void)
+int kfd_process_open(struct task_struct *thread, struct mm_struct *mm)
 {
-	struct mm_struct *mm = current->mm;
+	struct pid *pid = get_task_pid(thread, PIDTYPE_TGID);
+	struct task_struct *leader = get_pid_task(pid, PIDTYPE_TGID);
 	int ret = 0;
 
-	/* Only threads of one process share an mm (no vfork(), no CLONE_VM). */
-	if (!mm || current->group_leader->mm != mm)
-		return -EINVAL;
+	put_pid(pid);
+	if (!leader)
+		return -ESRCH;	/* it has ended */
+
 	mutex_lock(&kfd_processes_mutex);
-	if (!kfd_process_find(mm))
-		ret = kfd_process_create(mm);
+	/* Only threads of one process share an mm (no vfork(), no CLONE_VM). */
+	if (READ_ONCE(leader->mm) != mm)
+		ret = -EINVAL;
+	else if (!kfd_process_find(mm))
+		ret = kfd_process_create(mm, leader);
 	mutex_unlock(&kfd_processes_mutex);
+	put_task_struct(leader);
 	return ret;
 }
 
@@ -379,6 +389,8 @@ void kfd_process_detach_all(struct kfd_node *node)
 {
 	struct kfd_process *p;
 
+	if (node)
+		kfd_dbg_device_gone(node);
 	while ((p = kfd_process_next_user(node))) {
 		kfd_process_detach(p);
 		kfd_unref_process(p);

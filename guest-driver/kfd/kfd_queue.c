@@ -25,7 +25,8 @@ static struct device *kfd_queue_dev(const struct kfd_queue *q)
 /* A compute queue runs with the next run list: sets *@listed. */
 static int kfd_queue_prepare(struct kfd_queue *q, bool *listed)
 {
-	bool run = q->enabled && !q->faulted && !q->hung && !q->pdd->evicted;
+	bool run = q->enabled && !q->faulted && !q->hung && !q->suspended &&
+		   !q->pdd->evicted;
 
 	lockdep_assert_held(&q->pdd->process->queue_lock);
 
@@ -70,23 +71,30 @@ int kfd_process_settle_queues(struct kfd_process_device *pdd)
 	return ret;
 }
 
+void kfd_process_stop_queues(struct kfd_process_device *pdd, unsigned long *ran)
+{
+	struct kfd_process *p = pdd->process;
+	struct kfd_queue *q;
+
+	mutex_lock(&p->queue_lock);
+	list_for_each_entry(q, &pdd->queues, link) {
+		if (ran && q->loaded)
+			__set_bit(q->id, ran);
+		q->faulted = true;
+	}
+	kfd_process_settle_queues(pdd);
+	mutex_unlock(&p->queue_lock);
+}
+
 void kfd_process_vm_fault(struct kfd_process_device *pdd, u64 va,
 			  bool not_present, bool write)
 {
 	DECLARE_BITMAP(stopped, KFD_MAX_NUM_OF_QUEUES_PER_PROCESS);
 	struct kfd_process *p = pdd->process;
 	char comm[TASK_COMM_LEN];
-	struct kfd_queue *q;
 
 	bitmap_zero(stopped, KFD_MAX_NUM_OF_QUEUES_PER_PROCESS);
-	mutex_lock(&p->queue_lock);
-	list_for_each_entry(q, &pdd->queues, link) {
-		if (q->loaded)
-			__set_bit(q->id, stopped);
-		q->faulted = true;
-	}
-	kfd_process_settle_queues(pdd);
-	mutex_unlock(&p->queue_lock);
+	kfd_process_stop_queues(pdd, stopped);
 
 	get_task_comm(comm, p->lead_thread);
 	dev_err_ratelimited(pdd->node->vdev->drm.dev,
@@ -95,7 +103,9 @@ void kfd_process_vm_fault(struct kfd_process_device *pdd, u64 va,
 			    comm, p->pasid,
 			    KFD_MAX_NUM_OF_QUEUES_PER_PROCESS, stopped);
 	kfd_smi_vm_fault(pdd->node, p->lead_thread->pid, comm);
-	kfd_events_memory_exception(pdd, va, not_present, write);
+	/* A debugger who wants to know says when the process shall. */
+	if (!kfd_dbg_raise_fault(pdd, va, not_present, write))
+		kfd_events_memory_exception(pdd, va, not_present, write);
 }
 
 static unsigned int kfd_queue_engine(const struct kfd_queue *q)
@@ -154,11 +164,13 @@ void kfd_queues_recovered(struct kfd_process_device *pdd, unsigned int engine)
 }
 
 void kfd_queue_bad_packet(struct kfd_process_device *pdd, u32 doorbell, u64 at,
-			  const char *why)
+			  unsigned int code, const char *why)
 {
+	u64 mask = KFD_DBG_EC_TYPE_IS_PACKET(code) ? KFD_EC_MASK(code) : 0;
 	struct kfd_process *p = pdd->process;
+	bool died = false, heard = false;
 	struct kfd_queue *q;
-	bool died = false;
+	u32 id = 0;
 
 	mutex_lock(&p->queue_lock);
 	list_for_each_entry(q, &pdd->queues, link) {
@@ -167,11 +179,16 @@ void kfd_queue_bad_packet(struct kfd_process_device *pdd, u32 doorbell, u64 at,
 		    q->faulted || (s64)((at - q->born) << 16) < 0)
 			continue;
 		kfd_queue_stop(q, why);
+		heard = kfd_dbg_raise_queue(q, mask);
+		id = q->id;
 		died = true;
 	}
 	mutex_unlock(&p->queue_lock);
-	if (died)
-		kfd_events_reset(pdd, true, false);
+	if (!died)
+		return;
+	if (!heard && kfd_runtime_enabled(p))
+		kfd_dbg_tell_runtime(p, id, mask, false);
+	kfd_events_reset(pdd, true, false);
 }
 
 /* It was in a user pointer, whose memory is gone. */
@@ -279,6 +296,7 @@ int kfd_queue_create(struct kfd_process_device *pdd,
 	q->kind = props->kind;
 	q->aql = props->aql;
 	q->enabled = props->enabled;
+	q->exceptions = KFD_EC_MASK(EC_QUEUE_NEW);
 	q->born = vgpu_clock_read(pdd->node->vdev);
 
 	ret = kfd_queue_get_buffers(q, props);

@@ -39,6 +39,9 @@ enum kfd_queue_kind {
  * @faulted: an unrepaired fault, or a bad packet, stopped it for good
  * @hung: the hardware did not let go of it, and has not been reset since
  * @loaded: on the hardware; compute: in run lists
+ * @suspended: a debugger keeps it off
+ * @dying: DESTROY_QUEUE waits or works; changed with the process's mutex held, too
+ * @exceptions: KFD_EC_MASK_QUEUE, for a debugger; kfd_dbg_lock
  * @kobj: kfd/proc/<pid>/queues/<id>, or NULL
  * @attrs: its files
  *
@@ -57,8 +60,8 @@ enum kfd_queue_kind {
  * @lost: vgpu_cp_lost() when it was loaded
  * @run_link: in kfd_process_device.run_queues while @loaded; kfd_sched.lock
  *
- * @enabled, @faulted, @hung, @loaded, @regs, @cp, @lost and the MQD under
- * kfd_process.queue_lock, the rest fixed or under kfd_process.mutex.
+ * @enabled, @faulted, @hung, @loaded, @suspended, @dying, @regs, @cp, @lost and
+ * the MQD under kfd_process.queue_lock, the rest fixed or under kfd_process.mutex.
  */
 struct kfd_queue {
 	struct list_head link;
@@ -75,6 +78,9 @@ struct kfd_queue {
 	bool faulted;
 	bool hung;
 	bool loaded;
+	bool suspended;
+	bool dying;
+	u64 exceptions;
 	struct kobject *kobj;
 	struct kobj_attribute attrs[KFD_QUEUE_FILES];
 
@@ -155,10 +161,11 @@ void kfd_queue_lock_teach(struct kfd_process *p);
 void kfd_queues_recovered(struct kfd_process_device *pdd, unsigned int engine);
 /*
  * An interrupt of GPU clock @at says that a compute queue met a packet that it
- * cannot do: it is stopped for good, the process told. Takes queue_lock.
+ * cannot do: it is stopped for good, debugger (exception @code) or runtime and
+ * process told. Takes queue_lock; no other lock held.
  */
 void kfd_queue_bad_packet(struct kfd_process_device *pdd, u32 doorbell, u64 at,
-			  const char *why);
+			  unsigned int code, const char *why);
 struct kfd_queue *kfd_queue_by_id(struct kfd_process *p, u32 id);
 
 /*

@@ -119,6 +119,7 @@ int kfd_ioctl_create_queue(struct kfd_process *p, void *data)
 		args->queue_id = q->id;
 		args->doorbell_offset = KFD_MMAP_TYPE_DOORBELL |
 			KFD_MMAP_GPU_ID(args->gpu_id) | q->doorbell;
+		kfd_dbg_raise_queue(q, KFD_EC_MASK(EC_QUEUE_NEW));
 	}
 	mutex_unlock(&p->mutex);
 	return ret;
@@ -127,14 +128,20 @@ int kfd_ioctl_create_queue(struct kfd_process *p, void *data)
 int kfd_ioctl_destroy_queue(struct kfd_process *p, void *data)
 {
 	struct kfd_ioctl_destroy_queue_args *args = data;
+	struct kfd_process_device *pdd;
 	struct kfd_queue *q;
+	int ret;
 
 	mutex_lock(&p->mutex);
 	q = kfd_queue_by_id(p, args->queue_id);
-	if (q)
+	ret = q ? kfd_dbg_wait_resumed(q) : -EINVAL;
+	if (!ret) {
+		pdd = q->pdd;
 		kfd_queue_destroy(q);
+		kfd_dbg_raise_device(pdd, KFD_EC_MASK(EC_DEVICE_QUEUE_DELETE));
+	}
 	mutex_unlock(&p->mutex);
-	return q ? 0 : -EINVAL;
+	return ret;
 }
 
 int kfd_ioctl_update_queue(struct kfd_process *p, void *data)

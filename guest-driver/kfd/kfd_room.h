@@ -91,8 +91,12 @@ int kfd_ioctl_get_queue_wave_state(struct kfd_process *p, void *data);
 extern struct mutex kfd_processes_mutex;
 int kfd_process_init(void);
 void kfd_process_exit(void);
-/* The caller's process, created if need be. Not referenced: see kfd_open(). */
-int kfd_process_open(void);
+/*
+ * Make @thread and its @mm, of which the caller has a reference, a process of
+ * KFD's, if they are none. 0, -EINVAL other processes share @mm, -ESRCH @thread has
+ * ended, -ENOMEM, -EINTR.
+ */
+int kfd_process_open(struct task_struct *thread, struct mm_struct *mm);
 /* Take KFD away from every process that knows @node, or from all if NULL. */
 void kfd_process_detach_all(struct kfd_node *node);
 /*
@@ -151,6 +155,9 @@ void kfd_topology_exit(void);
 /* Number the node and show it / take it out again. */
 int kfd_topology_add(struct kfd_node *node);
 void kfd_topology_remove(struct kfd_node *node);
+/* What the properties say, for a debugger: from fw_version to debug_prop. */
+void kfd_topology_describe(const struct kfd_node *node,
+			   struct kfd_dbg_device_info_entry *entry);
 
 /* kfd_device.c: all GPUs, under kfd_processes_mutex. */
 extern struct list_head kfd_nodes;

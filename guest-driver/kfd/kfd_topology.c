@@ -38,6 +38,9 @@
 #define KFD_SIMD_PER_CU		4
 #define KFD_NUM_SE		VGPU_CHIP_NUM_SE
 #define KFD_CU_PER_SH		VGPU_CHIP_CU_PER_SH
+#define KFD_SH_PER_SE		1
+#define KFD_WAVES_PER_SIMD	8
+#define KFD_GFX_TARGET		90010
 #define KFD_MAX_ENGINE_MHZ	VGPU_CHIP_MAX_ENGINE_MHZ
 #define KFD_L2_KIB		8192
 #define KFD_L2_LINE		128
@@ -161,6 +164,20 @@ static u32 kfd_capability(const struct kfd_node *node)
 	return cap;
 }
 
+void kfd_topology_describe(const struct kfd_node *node,
+			   struct kfd_dbg_device_info_entry *entry)
+{
+	entry->fw_version = KFD_MEC_FW_VERSION;
+	entry->gfx_target_version = KFD_GFX_TARGET;
+	entry->simd_count = KFD_NUM_CU * KFD_SIMD_PER_CU;
+	entry->max_waves_per_simd = KFD_WAVES_PER_SIMD;
+	entry->array_count = KFD_NUM_SE;
+	entry->simd_arrays_per_engine = KFD_SH_PER_SE;
+	entry->num_xcc = 1;
+	entry->capability = kfd_capability(node);
+	entry->debug_prop = 0;
+}
+
 static void kfd_fill_gpu(struct kfd_props *props, const struct kfd_node *node,
 			 const struct kfd_node_counts *n)
 {
@@ -171,17 +188,17 @@ static void kfd_fill_gpu(struct kfd_props *props, const struct kfd_node *node,
 	kfd_fill_counts(props, n);
 	kfd_prop(props, "cpu_core_id_base", 0);
 	kfd_prop(props, "simd_id_base", kfd_simd_id_base(node));
-	kfd_prop(props, "max_waves_per_simd", 8);
+	kfd_prop(props, "max_waves_per_simd", KFD_WAVES_PER_SIMD);
 	kfd_prop(props, "lds_size_in_kb", 64);
 	kfd_prop(props, "gds_size_in_kb", 0);
 	kfd_prop(props, "num_gws", 0);
 	kfd_prop(props, "wave_front_size", VGPU_CHIP_WAVE_SIZE);
 	kfd_prop(props, "array_count", KFD_NUM_SE);
-	kfd_prop(props, "simd_arrays_per_engine", 1);
+	kfd_prop(props, "simd_arrays_per_engine", KFD_SH_PER_SE);
 	kfd_prop(props, "cu_per_simd_array", KFD_CU_PER_SH);
 	kfd_prop(props, "simd_per_cu", KFD_SIMD_PER_CU);
 	kfd_prop(props, "max_slots_scratch_cu", 32);
-	kfd_prop(props, "gfx_target_version", 90010);
+	kfd_prop(props, "gfx_target_version", KFD_GFX_TARGET);
 	kfd_prop(props, "vendor_id", pdev->vendor);
 	kfd_prop(props, "device_id", pdev->device);
 	kfd_prop(props, "location_id", pci_dev_id(pdev));

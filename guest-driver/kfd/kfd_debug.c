@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Debugging: sessions, and exceptions that are raised in them.
+ *
+ * Exceptions are bits in the process, in what it has of a GPU, in its queues. The
+ * debugger is told that there is news by a byte in a file of his, and asks. The
+ * byte is written by a work item, which never waits for room: a file that is full
+ * has told already.
+ */
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/uio.h>
+
+#include "kfd_dbg.h"
+#include "kfd_queue.h"
+#include "kfd_room.h"
+
+DEFINE_SPINLOCK(kfd_dbg_lock);
+
+static struct workqueue_struct *kfd_dbg_wq;
+
+static void kfd_dbg_free(struct kref *ref)
+{
+	struct kfd_dbg_session *s = container_of(ref, struct kfd_dbg_session,
+						 ref);
+
+	fput(s->file);
+	kfree(s);
+}
+
+static void kfd_dbg_put(struct kfd_dbg_session *s)
+{
+	kref_put(&s->ref, kfd_dbg_free);
+}
+
+static void kfd_dbg_write(struct work_struct *work)
+{
+	struct kfd_dbg_session *s = container_of(work, struct kfd_dbg_session,
+						 notify);
+	char dot = '.';
+	struct kvec vec = { .iov_base = &dot, .iov_len = 1 };
+	struct iov_iter iter;
+	struct kiocb iocb;
+
+	init_sync_kiocb(&iocb, s->file);
+	iocb.ki_flags |= IOCB_NOWAIT;
+	iov_iter_kvec(&iter, ITER_SOURCE, &vec, 1, 1);
+	vfs_iocb_iter_write(s->file, &iocb, &iter);
+	kfd_dbg_put(s);
+}
+
+void kfd_dbg_notify(struct kfd_dbg_session *s)
+{
+	lockdep_assert_held(&kfd_dbg_lock);
+
+	kref_get(&s->ref);
+	if (!queue_work(kfd_dbg_wq, &s->notify))
+		kfd_dbg_put(s);		/* not the last: it is a session */
+}
+
+/* Raising. */
+
+static bool kfd_dbg_raise(struct kfd_process *p, u64 *exceptions, u64 mask)
+{
+	struct kfd_dbg_session *s;
+	bool wanted = false;
+
+	/* Who begins just now may miss it. */
+	if (!READ_ONCE(p->dbg.session))
+		return false;
+	spin_lock(&kfd_dbg_lock);
+	s = p->dbg.session;
+	if (s) {
+		*exceptions |= mask;
+		wanted = s->mask & mask;
+		if (wanted)
+			kfd_dbg_notify(s);
+	}
+	spin_unlock(&kfd_dbg_lock);
+	return wanted;
+}
+
+bool kfd_dbg_raise_queue(struct kfd_queue *q, u64 mask)
+{
+	return kfd_dbg_raise(q->pdd->process, &q->exceptions, mask);
+}
+
+bool kfd_dbg_raise_device(struct kfd_process_device *pdd, u64 mask)
+{
+	return kfd_dbg_raise(pdd->process, &pdd->dbg.exceptions, mask);
+}
+
+bool kfd_dbg_raise_process(struct kfd_process *p, u64 mask)
+{
+	return kfd_dbg_raise(p, &p->dbg.exceptions, mask);
+}
+
+bool kfd_dbg_raise_fault(struct kfd_process_device *pdd, u64 va,
+			 bool not_present, bool write)
+{
+	const u64 mask = KFD_EC_MASK(EC_DEVICE_MEMORY_VIOLATION);
+	struct kfd_process *p = pdd->process;
+	struct kfd_dbg_session *s;
+	bool wanted = false;
+
+	if (!READ_ONCE(p->dbg.session))
+		return false;
+	spin_lock(&kfd_dbg_lock);
+	s = p->dbg.session;
+	if (s) {
+		if (!pdd->dbg.fault_known)
+			kfd_events_fill_memory(pdd, va, not_present, write,
+					       &pdd->dbg.fault);
+		pdd->dbg.fault_known = true;
+		pdd->dbg.exceptions |= mask;
+		wanted = s->mask & mask;
+		if (wanted) {
+			pdd->dbg.fault_held = true;
+			kfd_dbg_notify(s);
+		}
+	}
+	spin_unlock(&kfd_dbg_lock);
+	return wanted;
+}
+
+void kfd_dbg_device_gone(struct kfd_node *node)
+{
+	struct kfd_process *p;
+	u32 pasid = 0;
+
+	while ((p = kfd_lookup_process_after(pasid))) {
+		pasid = p->pasid;
+		if (kfd_process_device_of(p, node->vdev))
+			kfd_dbg_raise_process(p,
+				KFD_EC_MASK(EC_PROCESS_DEVICE_REMOVE));
+		kfd_unref_process(p);
+	}
+}
+
+/* Sessions. */
+
+int kfd_dbg_begin(struct kfd_process *debugger, struct kfd_process *target,
+		  struct file *file, u64 mask, struct kfd_runtime_info *info)
+{
+	struct kfd_dbg_session *s;
+	int ret = 0;
+
+	s = kzalloc(sizeof(*s), GFP_KERNEL_ACCOUNT);
+	if (!s)
+		return -ENOMEM;
+	kref_init(&s->ref);
+	INIT_WORK(&s->notify, kfd_dbg_write);
+	s->target = target;
+	s->debugger = debugger;
+	s->file = file;
+	s->mask = mask;
+
+	mutex_lock(&target->queue_lock);
+	spin_lock(&kfd_dbg_lock);
+	if (target->dbg.session) {
+		ret = -EALREADY;
+	} else if (target->dbg.closed) {
+		ret = -ESRCH;
+	} else if (debugger->dbg.closed) {
+		ret = -ENODEV;
+	} else {
+		WRITE_ONCE(target->dbg.session, s);
+		list_add_tail(&s->link, &debugger->dbg.debugging);
+		*info = target->dbg.runtime;
+	}
+	spin_unlock(&kfd_dbg_lock);
+	mutex_unlock(&target->queue_lock);
+	if (ret)
+		kfree(s);
+	return ret;
+}
+
+/* kfd_dbg_lock held. */
+static void kfd_dbg_forget_device(struct kfd_process_device *pdd)
+{
+	struct kfd_queue *q;
+
+	if (pdd->dbg.fault_held)
+		kfd_events_memory(pdd, &pdd->dbg.fault);
+	pdd->dbg = (struct kfd_dbg_device) { };
+	list_for_each_entry(q, &pdd->queues, link)
+		q->exceptions = 0;
+}
+
+void kfd_dbg_end(struct kfd_process *target, struct kfd_process *debugger)
+{
+	struct kfd_dbg *dbg = &target->dbg;
+	struct kfd_dbg_session *s;
+	u32 i;
+
+	mutex_lock(&target->queue_lock);
+	spin_lock(&kfd_dbg_lock);
+	s = dbg->session;
+	if (s && debugger && s->debugger != debugger)
+		s = NULL;
+	if (s) {
+		WRITE_ONCE(dbg->session, NULL);
+		list_del(&s->link);
+		WRITE_ONCE(dbg->asked, false);
+		dbg->exceptions = 0;
+		for (i = 0; i < target->n_pdds; i++)
+			kfd_dbg_forget_device(target->pdds[i]);
+	}
+	spin_unlock(&kfd_dbg_lock);
+	if (s)
+		kfd_dbg_resume_all(target);
+	mutex_unlock(&target->queue_lock);
+	if (!s)
+		return;
+	wake_up_all(&dbg->wait);
+	kfd_dbg_put(s);
+}
+
+/* A process that @p debugs, referenced, or NULL. */
+static struct kfd_process *kfd_dbg_next_target(struct kfd_process *p)
+{
+	struct kfd_process *target = NULL;
+	struct kfd_dbg_session *s;
+
+	spin_lock(&kfd_dbg_lock);
+	s = list_first_entry_or_null(&p->dbg.debugging, struct kfd_dbg_session,
+				     link);
+	if (s) {
+		/* A session ends before the last reference goes. */
+		target = s->target;
+		kref_get(&target->ref);
+	}
+	spin_unlock(&kfd_dbg_lock);
+	return target;
+}
+
+void kfd_dbg_close(struct kfd_process *p)
+{
+	struct kfd_process *target;
+
+	spin_lock(&kfd_dbg_lock);
+	p->dbg.closed = true;
+	spin_unlock(&kfd_dbg_lock);
+	kfd_dbg_end(p, NULL);
+	while ((target = kfd_dbg_next_target(p))) {
+		kfd_dbg_end(target, p);
+		kfd_unref_process(target);
+	}
+}
+
+void kfd_dbg_init(struct kfd_process *p)
+{
+	INIT_LIST_HEAD(&p->dbg.debugging);
+	init_waitqueue_head(&p->dbg.wait);
+}
+
+int kfd_dbg_module_init(void)
+{
+	kfd_dbg_wq = alloc_workqueue("kfd_dbg", WQ_UNBOUND, 0);
+	return kfd_dbg_wq ? 0 : -ENOMEM;
+}
+
+void kfd_dbg_module_exit(void)
+{
+	destroy_workqueue(kfd_dbg_wq);
+}

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * DBG_TRAP: who may debug whom, and which operation is meant. Arguments and errors
+ * are amdkfd's. What needs waves fails: there are none.
+ */
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/pid.h>
+#include <linux/ptrace.h>
+#include <linux/sched/mm.h>
+#include <linux/uaccess.h>
+
+#include "kfd_dbg.h"
+#include "kfd_room.h"
+
+/* Is the caller the tracer of @task? */
+static bool kfd_dbg_traces(struct task_struct *task)
+{
+	bool traces;
+
+	rcu_read_lock();
+	traces = ptrace_parent(task) == current;
+	rcu_read_unlock();
+	return traces;
+}
+
+/* Debugged by @p already. */
+static bool kfd_dbg_is_debugger(struct kfd_process *p,
+				struct kfd_process *target)
+{
+	bool is;
+
+	spin_lock(&kfd_dbg_lock);
+	is = target->dbg.session && target->dbg.session->debugger == p;
+	spin_unlock(&kfd_dbg_lock);
+	return is;
+}
+
+/*
+ * The process of @thread and its @mm, referenced. A debugger that begins makes it
+ * one of KFD's if it is none yet. -ESRCH, -EPERM, or why it cannot be one.
+ */
+static struct kfd_process *kfd_dbg_target(struct kfd_process *p,
+					  struct task_struct *thread,
+					  struct mm_struct *mm, u32 op)
+{
+	struct kfd_process *target;
+	int ret;
+
+	if (op == KFD_IOC_DBG_TRAP_ENABLE && thread != current &&
+	    kfd_dbg_traces(thread)) {
+		ret = kfd_process_open(thread, mm);
+		if (ret)
+			return ERR_PTR(ret);
+	}
+	target = kfd_lookup_process_by_mm(mm);
+	if (!target)
+		return ERR_PTR(-ESRCH);
+	if (target == p || kfd_dbg_traces(target->lead_thread) ||
+	    kfd_dbg_is_debugger(p, target))
+		return target;
+	kfd_unref_process(target);
+	return ERR_PTR(-EPERM);
+}
+
+/* A byte can be written there without waiting for anybody. */
+static struct file *kfd_dbg_get_file(u32 fd)
+{
+	struct file *file = fget(fd);
+	umode_t mode;
+
+	if (!file)
+		return NULL;
+	mode = file_inode(file)->i_mode;
+	if ((S_ISFIFO(mode) || S_ISSOCK(mode)) && file->f_mode & FMODE_WRITE)
+		return file;
+	fput(file);
+	return NULL;
+}
+
+static int kfd_dbg_op_enable(struct kfd_process *p, struct kfd_process *target,
+			     struct kfd_ioctl_dbg_trap_enable_args *args)
+{
+	struct kfd_runtime_info info;
+	struct file *file;
+	u32 bytes = min_t(u32, args->rinfo_size, sizeof(info));
+	int ret;
+
+	if (READ_ONCE(target->dbg.session))
+		return -EALREADY;
+	file = kfd_dbg_get_file(args->dbg_fd);
+	if (!file)
+		return -EBADF;
+	ret = kfd_dbg_begin(p, target, file, args->exception_mask, &info);
+	if (ret) {
+		fput(file);
+		return ret;
+	}
+	args->rinfo_size = sizeof(info);
+	if (!copy_to_user(u64_to_user_ptr(args->rinfo_ptr), &info, bytes))
+		return 0;
+	kfd_dbg_end(target, p);
+	return -EFAULT;
+}
+
+/* None can be made to trap: to ask for none is to ask what there is. */
+static int
+kfd_dbg_op_override(struct kfd_ioctl_dbg_trap_set_wave_launch_override_args *args)
+{
+	u32 request = args->support_request_mask;
+
+	if (args->override_mode != KFD_DBG_TRAP_OVERRIDE_OR &&
+	    args->override_mode != KFD_DBG_TRAP_OVERRIDE_REPLACE)
+		return -EPERM;
+	args->support_request_mask = 0;
+	if (request)
+		return -EACCES;
+	args->enable_mask = 0;
+	return 0;
+}
+
+static int kfd_dbg_op_launch_mode(u32 mode)
+{
+	switch (mode) {
+	case KFD_DBG_TRAP_WAVE_LAUNCH_MODE_NORMAL:
+		return 0;
+	case KFD_DBG_TRAP_WAVE_LAUNCH_MODE_HALT:
+	case KFD_DBG_TRAP_WAVE_LAUNCH_MODE_DEBUG:
+		return -ENODEV;
+	default:
+		return -EINVAL;
+	}
+}
+
+/* No watch point is free, hence none has been given out. */
+static int kfd_dbg_op_watch(struct kfd_process *target, u32 gpu_id, int err)
+{
+	return kfd_process_device_by_gpu_id(target, gpu_id) ? err : -ENODEV;
+}
+
+static int kfd_dbg_op_flags(struct kfd_ioctl_dbg_trap_set_flags_args *args)
+{
+	u32 flags = args->flags;
+
+	args->flags = 0;
+	return flags ? -EACCES : 0;
+}
+
+/* These want the runtime to be there. */
+static bool kfd_dbg_needs_runtime(u32 op)
+{
+	return op >= KFD_IOC_DBG_TRAP_SET_WAVE_LAUNCH_OVERRIDE &&
+	       op <= KFD_IOC_DBG_TRAP_SET_FLAGS;
+}
+
+/* May @op be done now? */
+static int kfd_dbg_check(struct kfd_process *target, u32 op)
+{
+	int ret = 0;
+
+	if (op == KFD_IOC_DBG_TRAP_ENABLE)
+		return 0;
+	spin_lock(&kfd_dbg_lock);
+	if (!target->dbg.session)
+		ret = -EINVAL;
+	else if (kfd_dbg_needs_runtime(op) &&
+		 target->dbg.runtime.runtime_state !=
+		 DEBUG_RUNTIME_STATE_ENABLED)
+		ret = -EPERM;
+	spin_unlock(&kfd_dbg_lock);
+	return ret;
+}
+
+/* @p: who asks. Number of queues for two of them, else 0 or negative. */
+static int kfd_dbg_do(struct kfd_process *p, struct kfd_process *target,
+		      struct kfd_ioctl_dbg_trap_args *args)
+{
+	switch (args->op) {
+	case KFD_IOC_DBG_TRAP_ENABLE:
+		return kfd_dbg_op_enable(p, target, &args->enable);
+	case KFD_IOC_DBG_TRAP_DISABLE:
+		kfd_dbg_end(target, NULL);
+		return 0;
+	case KFD_IOC_DBG_TRAP_SEND_RUNTIME_EVENT:
+		return kfd_dbg_send(target, &args->send_runtime_event);
+	case KFD_IOC_DBG_TRAP_SET_EXCEPTIONS_ENABLED:
+		return kfd_dbg_set_mask(target,
+				args->set_exceptions_enabled.exception_mask);
+	case KFD_IOC_DBG_TRAP_SET_WAVE_LAUNCH_OVERRIDE:
+		return kfd_dbg_op_override(&args->launch_override);
+	case KFD_IOC_DBG_TRAP_SET_WAVE_LAUNCH_MODE:
+		return kfd_dbg_op_launch_mode(args->launch_mode.launch_mode);
+	case KFD_IOC_DBG_TRAP_SUSPEND_QUEUES:
+		return kfd_dbg_suspend(target,
+				       args->suspend_queues.queue_array_ptr,
+				       args->suspend_queues.num_queues,
+				       args->suspend_queues.exception_mask);
+	case KFD_IOC_DBG_TRAP_RESUME_QUEUES:
+		return kfd_dbg_resume(target,
+				      args->resume_queues.queue_array_ptr,
+				      args->resume_queues.num_queues);
+	case KFD_IOC_DBG_TRAP_SET_NODE_ADDRESS_WATCH:
+		return kfd_dbg_op_watch(target,
+					args->set_node_address_watch.gpu_id,
+					-ENOMEM);
+	case KFD_IOC_DBG_TRAP_CLEAR_NODE_ADDRESS_WATCH:
+		return kfd_dbg_op_watch(target,
+					args->clear_node_address_watch.gpu_id,
+					-EINVAL);
+	case KFD_IOC_DBG_TRAP_SET_FLAGS:
+		return kfd_dbg_op_flags(&args->set_flags);
+	case KFD_IOC_DBG_TRAP_QUERY_DEBUG_EVENT:
+		return kfd_dbg_query_event(target, &args->query_debug_event);
+	case KFD_IOC_DBG_TRAP_QUERY_EXCEPTION_INFO:
+		return kfd_dbg_query_info(target, &args->query_exception_info);
+	case KFD_IOC_DBG_TRAP_GET_QUEUE_SNAPSHOT:
+		return kfd_dbg_queue_snapshot(target, &args->queue_snapshot);
+	case KFD_IOC_DBG_TRAP_GET_DEVICE_SNAPSHOT:
+		return kfd_dbg_device_snapshot(target, &args->device_snapshot);
+	default:
+		return -EINVAL;
+	}
+}
+
+/* With the target's memory held, so that it is the same process all the time. */
+static int kfd_dbg_trap(struct kfd_process *p, struct task_struct *thread,
+			struct mm_struct *mm,
+			struct kfd_ioctl_dbg_trap_args *args)
+{
+	struct kfd_process *target = kfd_dbg_target(p, thread, mm, args->op);
+	int ret;
+
+	if (IS_ERR(target))
+		return PTR_ERR(target);
+	ret = kfd_dbg_check(target, args->op) ?: kfd_dbg_do(p, target, args);
+	kfd_unref_process(target);
+	return ret;
+}
+
+/**
+ * kfd_ioctl_dbg_trap() - AMDKFD_IOC_DBG_TRAP
+ * @p: who asks
+ * @data: struct kfd_ioctl_dbg_trap_args
+ *
+ * Return: what the operation gives (see docs/driver-kfd.md); before that -ESRCH
+ * no such process, or none of KFD's; -EPERM neither the caller's own, nor traced
+ * by him, nor debugged by his process, or it has no runtime; -EINVAL it is not
+ * debugged, or unknown operation.
+ */
+int kfd_ioctl_dbg_trap(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_dbg_trap_args *args = data;
+	struct task_struct *thread;
+	struct mm_struct *mm;
+	struct pid *pid;
+	int ret = -ESRCH;
+
+	pid = find_get_pid(args->pid);
+	thread = get_pid_task(pid, PIDTYPE_PID);
+	put_pid(pid);
+	if (!thread)
+		return -ESRCH;
+	mm = get_task_mm(thread);
+	if (mm) {
+		ret = kfd_dbg_trap(p, thread, mm, args);
+		mmput(mm);
+	}
+	put_task_struct(thread);
+	return ret;
+}

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Debugging: queues, suspended and resumed by the debugger, and what he is told
+ * of them. A suspended queue is off the hardware, whatever its process does with
+ * it; it is not destroyed before it is resumed or the session ends.
+ */
+#include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+#include "kfd_dbg.h"
+#include "kfd_queue.h"
+#include "kfd_room.h"
+
+#define KFD_DBG_INVALID	BIT(KFD_DBG_QUEUE_INVALID_BIT)
+#define KFD_DBG_ERROR	BIT(KFD_DBG_QUEUE_ERROR_BIT)
+
+/* queue_lock held, under which sessions begin and end. */
+static bool kfd_dbg_active(struct kfd_process *p)
+{
+	lockdep_assert_held(&p->queue_lock);
+
+	return READ_ONCE(p->dbg.session);
+}
+
+void kfd_dbg_resume_all(struct kfd_process *p)
+{
+	struct kfd_queue *q;
+	u32 i;
+
+	lockdep_assert_held(&p->queue_lock);
+
+	for (i = 0; i < p->n_pdds; i++) {
+		bool any = false;
+
+		list_for_each_entry(q, &p->pdds[i]->queues, link) {
+			any |= q->suspended;
+			WRITE_ONCE(q->suspended, false);
+		}
+		/* What does not start is reported by who drives it. */
+		if (any)
+			kfd_process_settle_queues(p->pdds[i]);
+	}
+}
+
+int kfd_dbg_wait_resumed(struct kfd_queue *q)
+{
+	struct kfd_process *p = q->pdd->process;
+	bool suspended;
+	int ret;
+
+	lockdep_assert_held(&p->mutex);
+
+	if (q->dying)
+		return -EBUSY;
+	mutex_lock(&p->queue_lock);
+	q->dying = true;
+	suspended = q->suspended;
+	mutex_unlock(&p->queue_lock);
+	if (!suspended)
+		return 0;
+
+	/* It stays: nobody else destroys it. */
+	mutex_unlock(&p->mutex);
+	ret = wait_event_interruptible(p->dbg.wait, !READ_ONCE(q->suspended));
+	mutex_lock(&p->mutex);
+	if (ret) {
+		mutex_lock(&p->queue_lock);
+		q->dying = false;
+		mutex_unlock(&p->queue_lock);
+	}
+	return ret;
+}
+
+/**
+ * struct kfd_dbg_ids - queues that the debugger names
+ * @id: their ids, with the error bits as they go out
+ * @n: number
+ * @mine: of those of one GPU, which were found; by index
+ */
+struct kfd_dbg_ids {
+	u32 *id;
+	u32 n;
+	DECLARE_BITMAP(mine, KFD_MAX_NUM_OF_QUEUES_PER_PROCESS);
+};
+
+/* All are invalid at first. */
+static int kfd_dbg_get_ids(struct kfd_dbg_ids *ids, u64 user, u32 n)
+{
+	u32 i;
+
+	ids->n = n;
+	ids->id = NULL;
+	if (!n)
+		return 0;
+	if (!user || n > KFD_MAX_NUM_OF_QUEUES_PER_PROCESS)
+		return -EINVAL;
+	ids->id = memdup_array_user(u64_to_user_ptr(user), n, sizeof(u32));
+	if (IS_ERR(ids->id))
+		return PTR_ERR(ids->id);
+	for (i = 0; i < n; i++)
+		ids->id[i] |= KFD_DBG_INVALID;
+	return 0;
+}
+
+/* Like amdkfd: what is done is done, even if it cannot be told. */
+static void kfd_dbg_put_ids(struct kfd_dbg_ids *ids, u64 user)
+{
+	if (ids->n && copy_to_user(u64_to_user_ptr(user), ids->id,
+				   array_size(ids->n, sizeof(u32))))
+		pr_debug("the debugger does not hear of its queues\n");
+	kfree(ids->id);
+}
+
+/* The first that names the queue, or -1. */
+static int kfd_dbg_id_index(const struct kfd_dbg_ids *ids, u32 id)
+{
+	u32 i;
+
+	for (i = 0; i < ids->n; i++)
+		if ((ids->id[i] & ~KFD_DBG_INVALID) == id)
+			return i;
+	return -1;
+}
+
+/* New ones are not suspended before the debugger has seen them. */
+static bool kfd_dbg_may_suspend(const struct kfd_queue *q)
+{
+	bool is_new;
+
+	spin_lock(&kfd_dbg_lock);
+	is_new = q->exceptions & KFD_EC_MASK(EC_QUEUE_NEW);
+	spin_unlock(&kfd_dbg_lock);
+	return !q->dying && !is_new;
+}
+
+/* Marks those of @ids on the GPU; returns how many. queue_lock held. */
+static int kfd_dbg_mark(struct kfd_process_device *pdd, struct kfd_dbg_ids *ids,
+			bool suspend)
+{
+	struct kfd_queue *q;
+	int i, n = 0;
+
+	bitmap_zero(ids->mine, KFD_MAX_NUM_OF_QUEUES_PER_PROCESS);
+	list_for_each_entry(q, &pdd->queues, link) {
+		i = kfd_dbg_id_index(ids, q->id);
+		if (i < 0)
+			continue;
+		__set_bit(i, ids->mine);
+		if (suspend && !q->suspended && !kfd_dbg_may_suspend(q))
+			continue;
+		WRITE_ONCE(q->suspended, suspend);
+		ids->id[i] &= ~KFD_DBG_INVALID;
+		n++;
+	}
+	return n;
+}
+
+/* Exceptions of the queues of @ids on the GPU are forgotten. */
+static void kfd_dbg_clear(struct kfd_process_device *pdd,
+			  const struct kfd_dbg_ids *ids, u64 mask)
+{
+	struct kfd_queue *q;
+
+	spin_lock(&kfd_dbg_lock);
+	list_for_each_entry(q, &pdd->queues, link)
+		if (kfd_dbg_id_index(ids, q->id) >= 0)
+			q->exceptions &= ~mask;
+	spin_unlock(&kfd_dbg_lock);
+}
+
+/* On one GPU. Returns how many queues obeyed. queue_lock held. */
+static int kfd_dbg_apply(struct kfd_process_device *pdd,
+			 struct kfd_dbg_ids *ids, bool suspend, u64 clear)
+{
+	int n = kfd_dbg_mark(pdd, ids, suspend);
+	unsigned long i;
+
+	if (!n)
+		return 0;
+	if (!kfd_process_settle_queues(pdd)) {
+		if (clear)
+			kfd_dbg_clear(pdd, ids, clear);
+		return n;
+	}
+	for_each_set_bit(i, ids->mine, ids->n)
+		ids->id[i] |= KFD_DBG_ERROR;
+	return 0;
+}
+
+static int kfd_dbg_apply_all(struct kfd_process *p, struct kfd_dbg_ids *ids,
+			     bool suspend, u64 clear)
+{
+	u32 i;
+	int n = 0;
+
+	for (i = 0; i < p->n_pdds; i++)
+		n += kfd_dbg_apply(p->pdds[i], ids, suspend, clear);
+	return n;
+}
+
+/**
+ * struct kfd_dbg_saved - what goes into the head of a context save area
+ * @va: its address
+ * @saved: what is saved in it
+ */
+struct kfd_dbg_saved {
+	u64 va;
+	struct vgpu_cp_saved saved;
+};
+
+/* Of suspended compute queues that @ids names; returns their number. */
+static u32 kfd_dbg_collect(struct kfd_process *p, const struct kfd_dbg_ids *ids,
+			   struct kfd_dbg_saved *saved)
+{
+	struct kfd_queue *q;
+	u32 i, n = 0;
+
+	for (i = 0; i < p->n_pdds; i++) {
+		list_for_each_entry(q, &p->pdds[i]->queues, link) {
+			if (q->kind != KFD_QUEUE_COMPUTE || !q->suspended ||
+			    q->loaded || kfd_dbg_id_index(ids, q->id) < 0)
+				continue;
+			saved[n].va = q->cp.save_va;
+			vgpu_mqd_saved(q->mqd, &saved[n].saved);
+			n++;
+		}
+	}
+	return n;
+}
+
+/* The debugger reads it there. A process that keeps no such memory has none. */
+static void kfd_dbg_write_saved(struct kfd_process *p,
+				const struct kfd_dbg_saved *s)
+{
+	struct kfd_context_save_area_header header = {
+		.wave_state.control_stack_offset = s->saved.stack_offset,
+		.wave_state.control_stack_size = s->saved.stack_bytes,
+		.wave_state.wave_state_offset = s->saved.wave_offset,
+		.wave_state.wave_state_size = s->saved.wave_bytes,
+	};
+
+	kfd_dbg_access(p, s->va, &header.wave_state, sizeof(header.wave_state),
+		       true, true);
+}
+
+int kfd_dbg_suspend(struct kfd_process *target, u64 user, u32 n, u64 clear)
+{
+	struct kfd_dbg_saved *saved;
+	struct kfd_dbg_ids ids;
+	u32 i, n_saved = 0;
+	int ret;
+
+	ret = kfd_dbg_get_ids(&ids, user, n);
+	if (ret)
+		return ret;
+	saved = kvcalloc(n, sizeof(*saved), GFP_KERNEL);
+	if (n && !saved) {
+		kfree(ids.id);
+		return -ENOMEM;
+	}
+
+	mutex_lock(&target->queue_lock);
+	if (kfd_dbg_active(target)) {
+		ret = kfd_dbg_apply_all(target, &ids, true, clear);
+		n_saved = kfd_dbg_collect(target, &ids, saved);
+	} else {
+		ret = -EINVAL;
+	}
+	mutex_unlock(&target->queue_lock);
+
+	for (i = 0; i < n_saved; i++)
+		kfd_dbg_write_saved(target, &saved[i]);
+	kvfree(saved);
+	kfd_dbg_put_ids(&ids, user);
+	return ret;
+}
+
+/* As for each that is named, without names. queue_lock held. */
+static int kfd_dbg_resume_every(struct kfd_process *p)
+{
+	u32 i;
+	int n = 0;
+
+	for (i = 0; i < p->n_pdds; i++)
+		n += list_count_nodes(&p->pdds[i]->queues);
+	kfd_dbg_resume_all(p);
+	return n;
+}
+
+int kfd_dbg_resume(struct kfd_process *target, u64 user, u32 n)
+{
+	struct kfd_dbg_ids ids = { };
+	int ret = 0;
+
+	if (user)
+		ret = kfd_dbg_get_ids(&ids, user, n);
+	if (ret)
+		return ret;
+
+	mutex_lock(&target->queue_lock);
+	if (!kfd_dbg_active(target))
+		ret = -EINVAL;
+	else if (!user)
+		ret = kfd_dbg_resume_every(target);
+	else
+		ret = kfd_dbg_apply_all(target, &ids, false, 0);
+	mutex_unlock(&target->queue_lock);
+
+	wake_up_all(&target->dbg.wait);
+	if (user)
+		kfd_dbg_put_ids(&ids, user);
+	return ret;
+}
+
+static u32 kfd_dbg_queue_type(const struct kfd_queue *q)
+{
+	if (q->kind == KFD_QUEUE_SDMA)
+		return KFD_IOC_QUEUE_TYPE_SDMA;
+	return q->aql ? KFD_IOC_QUEUE_TYPE_COMPUTE_AQL :
+			KFD_IOC_QUEUE_TYPE_COMPUTE;
+}
+
+/* queue_lock held. */
+static void kfd_dbg_queue_entry(struct kfd_queue *q, u64 clear,
+				struct kfd_queue_snapshot_entry *e)
+{
+	bool cp = q->kind == KFD_QUEUE_COMPUTE;
+
+	*e = (struct kfd_queue_snapshot_entry) {
+		.ring_base_address = cp ? q->cp.ring_va : q->regs.ring_va,
+		.write_pointer_address = q->wptr_va,
+		.read_pointer_address = cp ? q->cp.rptr_va : q->regs.rptr_va,
+		.queue_id = q->id,
+		.gpu_id = q->pdd->node->gpu_id,
+		.ring_size = cp ? q->cp.ring_bytes : q->regs.ring_bytes,
+		.queue_type = kfd_dbg_queue_type(q),
+	};
+	if (cp) {
+		e->ctx_save_restore_address = q->cp.save_va;
+		e->ctx_save_restore_area_size = q->cp.save_bytes;
+	}
+	spin_lock(&kfd_dbg_lock);
+	e->exception_status = q->exceptions;
+	q->exceptions &= ~clear;
+	spin_unlock(&kfd_dbg_lock);
+}
+
+/* Up to @max entries; returns how many queues there are. queue_lock held. */
+static u32 kfd_dbg_queue_entries(struct kfd_process *p, u64 clear,
+				 struct kfd_queue_snapshot_entry *entry,
+				 u32 max)
+{
+	struct kfd_queue *q;
+	u32 i, n = 0;
+
+	for (i = 0; i < p->n_pdds; i++)
+		list_for_each_entry(q, &p->pdds[i]->queues, link) {
+			if (n < max)
+				kfd_dbg_queue_entry(q, clear, &entry[n]);
+			n++;
+		}
+	return n;
+}
+
+int kfd_dbg_queue_snapshot(struct kfd_process *target,
+			   struct kfd_ioctl_dbg_trap_queue_snapshot_args *args)
+{
+	u32 max = min_t(u32, args->num_queues,
+			KFD_MAX_NUM_OF_QUEUES_PER_PROCESS);
+	char __user *out = u64_to_user_ptr(args->snapshot_buf_ptr);
+	struct kfd_queue_snapshot_entry *entry;
+	u32 stride = args->entry_size, i;
+	int ret = -EINVAL;
+
+	args->num_queues = 0;
+	if (!stride)
+		return -EINVAL;
+	args->entry_size = min_t(u32, stride, sizeof(*entry));
+	entry = kvcalloc(max, sizeof(*entry), GFP_KERNEL);
+	if (max && !entry)
+		return -ENOMEM;
+
+	mutex_lock(&target->queue_lock);
+	if (kfd_dbg_active(target)) {
+		args->num_queues = kfd_dbg_queue_entries(target,
+							 args->exception_mask,
+							 entry, max);
+		ret = 0;
+	}
+	mutex_unlock(&target->queue_lock);
+
+	for (i = 0; !ret && i < min(max, args->num_queues); i++)
+		if (copy_to_user(out + (u64)i * stride, &entry[i],
+				 args->entry_size))
+			ret = -EFAULT;
+	kvfree(entry);
+	return ret;
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Debugging: what the process's own runtime is told, by the debugger or, when
+ * there is none, by exceptions of its queues.
+ */
+#include <linux/mm.h>
+#include <linux/rwsem.h>
+#include <linux/sched/signal.h>
+
+#include "kfd_dbg.h"
+#include "kfd_queue.h"
+#include "kfd_room.h"
+
+int kfd_dbg_access(struct kfd_process *p, u64 va, void *buf, unsigned int bytes,
+		   bool write, bool fault)
+{
+	unsigned int flags = (write ? FOLL_WRITE : 0) |
+			     (fault ? 0 : FOLL_NOFAULT);
+	struct task_struct *task = p->lead_thread;
+	unsigned int done = 0;
+
+	/* No exec() in between, so that it is this memory and no other's. */
+	if (!down_read_trylock(&task->signal->exec_update_lock))
+		return -EFAULT;
+	if (READ_ONCE(task->mm) == p->mm && !READ_ONCE(p->dbg.closed))
+		done = access_process_vm(task, va, buf, bytes, flags);
+	up_read(&task->signal->exec_update_lock);
+	return done == bytes ? 0 : -EFAULT;
+}
+
+/* Where the header of its save area is. */
+static int kfd_dbg_save_area(struct kfd_process *p, u32 queue_id, u64 *va)
+{
+	struct kfd_queue *q;
+	int ret = -EINVAL;
+	u32 i;
+
+	mutex_lock(&p->queue_lock);
+	for (i = 0; i < p->n_pdds; i++)
+		list_for_each_entry(q, &p->pdds[i]->queues, link)
+			if (q->id == queue_id &&
+			    q->kind == KFD_QUEUE_COMPUTE) {
+				*va = q->cp.save_va;
+				ret = 0;
+			}
+	mutex_unlock(&p->queue_lock);
+	return ret;
+}
+
+void kfd_dbg_tell_runtime(struct kfd_process *p, u32 queue_id, u64 mask,
+			  bool fault)
+{
+	struct kfd_context_save_area_header header;
+	u64 va, word;
+
+	if (kfd_dbg_save_area(p, queue_id, &va) ||
+	    kfd_dbg_access(p, va, &header, sizeof(header), false, fault) ||
+	    kfd_dbg_access(p, header.err_payload_addr, &word, sizeof(word),
+			   false, fault))
+		return;
+	word |= mask;
+	if (!kfd_dbg_access(p, header.err_payload_addr, &word, sizeof(word),
+			    true, fault))
+		kfd_events_signal(p, header.err_event_id);
+}
+
+/* The debugger lets the process know of a fault; its queues stand still. */
+static void kfd_dbg_send_fault(struct kfd_process_device *pdd)
+{
+	struct kfd_hsa_memory_exception_data fault = {
+		.gpu_id = pdd->node->gpu_id,
+		.failure.imprecise = 1,
+	};
+
+	spin_lock(&kfd_dbg_lock);
+	pdd->dbg.fault_held = false;
+	if (pdd->dbg.fault_known)
+		fault = pdd->dbg.fault;
+	spin_unlock(&kfd_dbg_lock);
+	kfd_process_stop_queues(pdd, NULL);
+	kfd_events_memory(pdd, &fault);
+}
+
+/* The answer that RUNTIME_ENABLE waits for. */
+static void kfd_dbg_answer(struct kfd_process *p)
+{
+	spin_lock(&kfd_dbg_lock);
+	WRITE_ONCE(p->dbg.asked, false);
+	spin_unlock(&kfd_dbg_lock);
+	wake_up_all(&p->dbg.wait);
+}
+
+int kfd_dbg_send(struct kfd_process *target,
+		 const struct kfd_ioctl_dbg_trap_send_runtime_event_args *args)
+{
+	u64 mask = args->exception_mask;
+	struct kfd_process_device *pdd;
+
+	if (mask & KFD_EC_MASK(EC_DEVICE_MEMORY_VIOLATION)) {
+		pdd = kfd_process_device_by_gpu_id(target, args->gpu_id);
+		if (!pdd)
+			return -ENODEV;
+		kfd_dbg_send_fault(pdd);
+		mask &= ~KFD_EC_MASK(EC_DEVICE_MEMORY_VIOLATION);
+	}
+	if (mask & KFD_EC_MASK(EC_PROCESS_RUNTIME)) {
+		kfd_dbg_answer(target);
+		mask &= ~KFD_EC_MASK(EC_PROCESS_RUNTIME);
+	}
+	if (mask)
+		kfd_dbg_tell_runtime(target, args->queue_id, mask, true);
+	return 0;
+}
