@@ -1217,11 +1217,14 @@ static void unloaded(void)
 	kill_target(&t);
 }
 
-/* Chaos. */
+/*
+ * Chaos. Everybody does a fixed amount of work, and nobody waits for a queue that
+ * others take off the hardware: a slow machine only takes longer.
+ */
 
-static volatile bool over;
+static int chaos_rounds;
 
-/* Answers, so that nobody waits for ever. */
+/* Answers as well. Its last act ends the session: then nobody waits any more. */
 static void *debug_loop(void *arg)
 {
 	struct kfd_ioctl_dbg_trap_query_debug_event_args ev;
@@ -1230,7 +1233,7 @@ static void *debug_loop(void *arg)
 	int i;
 
 	(void)arg;
-	for (i = 0; !over; i++) {
+	for (i = 0; i < chaos_rounds; i++) {
 		attach(me, i & 1 ? EVERYTHING : 0);
 		answer(me);
 		query(me, i & 2 ? EVERYTHING : 0, &ev);
@@ -1248,35 +1251,48 @@ static void *debug_loop(void *arg)
 
 static void *runtime_loop(void *arg)
 {
+	int i;
+
 	(void)arg;
-	while (!over) {
+	for (i = 0; i < chaos_rounds; i++) {
 		runtime(RUNTIME_ON);
 		runtime(0);
 	}
 	return NULL;
 }
 
+static void *queue_loop(void *arg)
+{
+	struct vg_cq q;
+	int i;
+
+	(void)arg;
+	for (i = 0; i < chaos_rounds / 4 + 1; i++) {
+		OK(vg_cq_create(&vg, gpu, &save, RING, i & 1, &q));
+		OK(vg_cq_destroy(&q));
+	}
+	return NULL;
+}
+
 static void chaos(void)
 {
-	pthread_t thread[3];
+	static void *(*const loops[])(void *) = {
+		debug_loop, debug_loop, runtime_loop, queue_loop,
+	};
+	pthread_t thread[4];
 	struct vg_cq q;
 	int i;
 
 	start_queues();
-	over = false;
-	for (i = 0; i < 3; i++)
-		CHECK(!pthread_create(&thread[i], NULL,
-				      i < 2 ? debug_loop : runtime_loop, NULL),
+	chaos_rounds = tap_rounds(40, 4000);
+	for (i = 0; i < 4; i++)
+		CHECK(!pthread_create(&thread[i], NULL, loops[i], NULL),
 		      "thread");
-	for (i = 0; i < tap_rounds(20, 2000); i++) {
-		OK(vg_cq_create(&vg, gpu, &save, RING, i & 1, &q));
-		if (!(i & 1))
-			OK(vg_cq_finish(&q, VG_TIMEOUT_MS));
-		OK(vg_cq_destroy(&q));
-	}
-	over = true;
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < 4; i++)
 		pthread_join(thread[i], NULL);
+	OK(vg_cq_create(&vg, gpu, &save, RING, false, &q));
+	OK(vg_cq_finish(&q, VG_TIMEOUT_MS));
+	OK(vg_cq_destroy(&q));
 	OK(vg_bo_free(&save));
 }
 
