@@ -127,14 +127,14 @@ bool kfd_dbg_raise_fault(struct kfd_process_device *pdd, u64 va,
 
 void kfd_dbg_device_gone(struct kfd_node *node)
 {
+	const u64 mask = KFD_EC_MASK(EC_PROCESS_DEVICE_REMOVE);
 	struct kfd_process *p;
 	u32 pasid = 0;
 
 	while ((p = kfd_lookup_process_after(pasid))) {
 		pasid = p->pasid;
 		if (kfd_process_device_of(p, node->vdev))
-			kfd_dbg_raise_process(p,
-				KFD_EC_MASK(EC_PROCESS_DEVICE_REMOVE));
+			kfd_dbg_raise_process(p, mask);
 		kfd_unref_process(p);
 	}
 }

@@ -14,12 +14,14 @@
 
 /* Takes what keeps queues, sessions and exceptions as they are. */
 static void kfd_dbg_freeze(struct kfd_process *p)
+	__acquires(&kfd_dbg_lock)
 {
 	mutex_lock(&p->queue_lock);
 	spin_lock(&kfd_dbg_lock);
 }
 
 static void kfd_dbg_thaw(struct kfd_process *p)
+	__releases(&kfd_dbg_lock)
 {
 	spin_unlock(&kfd_dbg_lock);
 	mutex_unlock(&p->queue_lock);
