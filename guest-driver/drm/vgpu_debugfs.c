@@ -40,6 +40,7 @@ static const char * const vgpu_stat_names[VGPU_NUM_STATS] = {
 	[VGPU_STAT_JOBS_BY_CPU] = "jobs_by_cpu",
 	[VGPU_STAT_JOBS_FAILED] = "jobs_failed",
 	[VGPU_STAT_QUEUES_STOPPED] = "queues_stopped",
+	[VGPU_STAT_POISONED] = "processes_poisoned",
 	[VGPU_STAT_VRAM_LOST] = "vram_lost",
 	[VGPU_STAT_BOS_LOST] = "bos_lost",
 	[VGPU_STAT_RECOVERY_US] = "recovery_us",

@@ -75,6 +75,7 @@ enum vgpu_counter {
 	VGPU_STAT_JOBS_BY_CPU,		/* done by the CPU in an engine's stead */
 	VGPU_STAT_JOBS_FAILED,		/* ended with an error */
 	VGPU_STAT_QUEUES_STOPPED,	/* of users, for good, by a recovery */
+	VGPU_STAT_POISONED,		/* processes stopped by uncorrectable errors */
 	VGPU_STAT_VRAM_LOST,		/* device resets that lost VRAM */
 	VGPU_STAT_BOS_LOST,		/* BOs that lost their content with it */
 	VGPU_STAT_RECOVERY_US,		/* how long the last recovery took */
@@ -109,7 +110,7 @@ struct vgpu_iv_entry {
 typedef void (*vgpu_iv_handler)(struct vgpu_device *vdev,
 				const struct vgpu_iv_entry *iv, void *arg);
 
-#define VGPU_MAX_IV_HANDLERS	16
+#define VGPU_MAX_IV_HANDLERS	32
 
 struct vgpu_iv_slot {
 	vgpu_iv_handler fn;

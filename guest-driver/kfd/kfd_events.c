@@ -152,6 +152,30 @@ void kfd_events_reset(struct kfd_process_device *pdd, bool engine,
 	events_tell(pdd->process, &news);
 }
 
+void kfd_events_poison(struct kfd_process_device *pdd)
+{
+	const struct kfd_event memory = {
+		.type = KFD_IOC_EVENT_MEMORY,
+		.memory = {
+			.failure.imprecise = 1,
+			.gpu_id = pdd->node->gpu_id,
+			.ErrorType = KFD_MEM_ERR_POISON_CONSUMED,
+		},
+	};
+	const struct kfd_event hw = {
+		.type = KFD_IOC_EVENT_HW_EXCEPTION,
+		.hw = {
+			.reset_type = KFD_HW_EXCEPTION_WHOLE_GPU_RESET,
+			.reset_cause = KFD_HW_EXCEPTION_ECC,
+			.memory_lost = 1,
+			.gpu_id = pdd->node->gpu_id,
+		},
+	};
+
+	events_tell(pdd->process, &memory);
+	events_tell(pdd->process, &hw);
+}
+
 /* The page is ready for interrupts. */
 static void events_set_page(struct kfd_events *events, u64 *slots)
 {

@@ -90,6 +90,11 @@ void kfd_events_memory(struct kfd_process_device *pdd,
  */
 void kfd_events_reset(struct kfd_process_device *pdd, bool engine,
 		      bool memory_lost);
+/*
+ * The process has read memory with an uncorrectable error: MEMORY events say
+ * POISON_CONSUMED, HW_EXCEPTION events ECC. Any context.
+ */
+void kfd_events_poison(struct kfd_process_device *pdd);
 /* The signal page that user space did not bring. mmap_lock held. */
 int kfd_events_mmap(struct kfd_process *p, struct vm_area_struct *vma);
 

@@ -5,7 +5,8 @@
  * packet or ring is reported here: an SDMA queue has stopped and stays so until
  * it is loaded anew (include/vgpu/sdma.h, CONTEXT_STATUS.EXCEPTION), a compute
  * queue would start again with its next turn, and is stopped for good. Nothing
- * else is affected.
+ * else is affected. Poison in what was read stops all queues of the process
+ * there, as with amdkfd, whose reset of the GPU is not needed here.
  */
 #include "vgpu/bits.h"
 #include "vgpu/cp.h"
@@ -48,27 +49,48 @@ static void kfd_sdma_trap(struct vgpu_device *vdev,
 				     iv->data[0] & SDMA_TRAP_DW1__CONTEXT);
 }
 
-/* Both or none. */
-static int kfd_sdma_register(struct kfd_node *node, u8 client)
+/*
+ * An uncorrectable error in what a queue read. Hard interrupt context. Queues
+ * are stopped by work.
+ */
+static void kfd_poison(struct vgpu_device *vdev,
+		       const struct vgpu_iv_entry *iv, void *arg)
 {
-	int ret = vgpu_ih_register(node->vdev, client, IH_SRC_SDMA_ILLEGAL,
-				   kfd_sdma_illegal, node);
+	struct kfd_process_device *pdd;
+	struct kfd_node *node = arg;
+	struct kfd_process *p;
 
-	if (ret)
-		return ret;
-	ret = vgpu_ih_register(node->vdev, client, IH_SRC_SDMA_TRAP,
-			       kfd_sdma_trap, node);
-	if (ret)
-		vgpu_ih_unregister(node->vdev, client, IH_SRC_SDMA_ILLEGAL,
-				   kfd_sdma_illegal);
-	return ret;
+	if (!iv->vmid) {
+		dev_err_ratelimited(vdev->drm.dev,
+				    "poison read by the kernel's own queue\n");
+		return;
+	}
+	p = kfd_lookup_process_by_pasid(iv->pasid);
+	if (!p)
+		return;
+	pdd = kfd_process_device_of(p, vdev);
+	if (pdd) {
+		set_bit(KFD_PDD_POISONED, &pdd->flags);
+		schedule_work(&node->poison_work);
+	}
+	kfd_unref_process(p);
 }
 
-static void kfd_sdma_unregister(struct kfd_node *node, u8 client)
+static void kfd_poison_work(struct work_struct *work)
 {
-	vgpu_ih_unregister(node->vdev, client, IH_SRC_SDMA_TRAP, kfd_sdma_trap);
-	vgpu_ih_unregister(node->vdev, client, IH_SRC_SDMA_ILLEGAL,
-			   kfd_sdma_illegal);
+	struct kfd_node *node = container_of(work, struct kfd_node,
+					     poison_work);
+	struct kfd_process_device *pdd;
+	struct kfd_process *p;
+	u32 pasid = 0;
+
+	while ((p = kfd_lookup_process_after(pasid))) {
+		pasid = p->pasid;
+		pdd = kfd_process_device_of(p, node->vdev);
+		if (pdd && test_and_clear_bit(KFD_PDD_POISONED, &pdd->flags))
+			kfd_process_poisoned(pdd);
+		kfd_unref_process(p);
+	}
 }
 
 /* Hard interrupt context. */
@@ -141,35 +163,45 @@ static void kfd_cp_error_work(struct work_struct *work)
 	}
 }
 
-static const struct {
+struct kfd_iv_handler {
 	u8 source;
 	vgpu_iv_handler fn;
-} kfd_cp_handlers[] = {
+};
+
+static const struct kfd_iv_handler kfd_sdma_handlers[] = {
+	{ IH_SRC_SDMA_ILLEGAL, kfd_sdma_illegal },
+	{ IH_SRC_SDMA_TRAP, kfd_sdma_trap },
+	{ IH_SRC_SDMA_ECC, kfd_poison },
+};
+
+static const struct kfd_iv_handler kfd_cp_handlers[] = {
 	{ IH_SRC_CP_END_OF_PIPE, kfd_cp_end_of_pipe },
 	{ IH_SRC_CP_BAD_OPCODE, kfd_cp_bad_packet },
 	{ IH_SRC_CP_PRIV_REG, kfd_cp_bad_packet },
+	{ IH_SRC_CP_ECC, kfd_poison },
 };
 
-static void kfd_cp_unregister(struct kfd_node *node, unsigned int n)
+static void kfd_unregister(struct kfd_node *node, u8 client,
+			   const struct kfd_iv_handler *handlers,
+			   unsigned int n)
 {
 	while (n--)
-		vgpu_ih_unregister(node->vdev, IH_CLIENT_CP,
-				   kfd_cp_handlers[n].source,
-				   kfd_cp_handlers[n].fn);
+		vgpu_ih_unregister(node->vdev, client, handlers[n].source,
+				   handlers[n].fn);
 }
 
 /* All or none. */
-static int kfd_cp_register(struct kfd_node *node)
+static int kfd_register(struct kfd_node *node, u8 client,
+			const struct kfd_iv_handler *handlers, unsigned int n)
 {
 	unsigned int i;
 	int ret;
 
-	for (i = 0; i < ARRAY_SIZE(kfd_cp_handlers); i++) {
-		ret = vgpu_ih_register(node->vdev, IH_CLIENT_CP,
-				       kfd_cp_handlers[i].source,
-				       kfd_cp_handlers[i].fn, node);
+	for (i = 0; i < n; i++) {
+		ret = vgpu_ih_register(node->vdev, client, handlers[i].source,
+				       handlers[i].fn, node);
 		if (ret) {
-			kfd_cp_unregister(node, i);
+			kfd_unregister(node, client, handlers, i);
 			return ret;
 		}
 	}
@@ -181,21 +213,25 @@ int kfd_interrupt_init(struct kfd_node *node)
 	unsigned int i;
 	int ret;
 
+	INIT_KFIFO(node->cp_errors);
+	INIT_WORK(&node->cp_error_work, kfd_cp_error_work);
+	INIT_WORK(&node->poison_work, kfd_poison_work);
 	for (i = 0; i < VGPU_NUM_SDMA; i++) {
-		ret = kfd_sdma_register(node, kfd_sdma_clients[i]);
+		ret = kfd_register(node, kfd_sdma_clients[i], kfd_sdma_handlers,
+				   ARRAY_SIZE(kfd_sdma_handlers));
 		if (ret)
 			goto err;
 	}
-	INIT_KFIFO(node->cp_errors);
-	INIT_WORK(&node->cp_error_work, kfd_cp_error_work);
-	ret = kfd_cp_register(node);
+	ret = kfd_register(node, IH_CLIENT_CP, kfd_cp_handlers,
+			   ARRAY_SIZE(kfd_cp_handlers));
 	if (ret)
 		goto err;
 	return 0;
 
 err:
 	while (i--)
-		kfd_sdma_unregister(node, kfd_sdma_clients[i]);
+		kfd_unregister(node, kfd_sdma_clients[i], kfd_sdma_handlers,
+			       ARRAY_SIZE(kfd_sdma_handlers));
 	return ret;
 }
 
@@ -203,8 +239,11 @@ void kfd_interrupt_fini(struct kfd_node *node)
 {
 	unsigned int i;
 
-	kfd_cp_unregister(node, ARRAY_SIZE(kfd_cp_handlers));
-	cancel_work_sync(&node->cp_error_work);
+	kfd_unregister(node, IH_CLIENT_CP, kfd_cp_handlers,
+		       ARRAY_SIZE(kfd_cp_handlers));
 	for (i = 0; i < VGPU_NUM_SDMA; i++)
-		kfd_sdma_unregister(node, kfd_sdma_clients[i]);
+		kfd_unregister(node, kfd_sdma_clients[i], kfd_sdma_handlers,
+			       ARRAY_SIZE(kfd_sdma_handlers));
+	cancel_work_sync(&node->cp_error_work);
+	cancel_work_sync(&node->poison_work);
 }

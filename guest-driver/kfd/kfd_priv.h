@@ -69,6 +69,7 @@ struct kfd_cp_error {
  * @sched: compute queues that may run
  * @cp_errors: from the interrupt handler to @cp_error_work
  * @cp_error_work: stops queues that met bad packets
+ * @poison_work: stops those of processes with KFD_PDD_POISONED
  * @vram_used: bytes of VRAM that BOs of KFD ask for, evicted ones included;
  *             see kfd_mem_limit.c
  * @mmio: the page of the HDP flush registers, pinned; see kfd_mmio.c
@@ -88,6 +89,7 @@ struct kfd_node {
 	struct kfd_sched sched;
 	DECLARE_KFIFO(cp_errors, struct kfd_cp_error, 64);
 	struct work_struct cp_error_work;
+	struct work_struct poison_work;
 	u64 vram_used;
 	struct vgpu_bo *mmio;
 	atomic_t n_pdds;
@@ -96,6 +98,9 @@ struct kfd_node {
 	u32 reset_seq;
 	struct list_head list;
 };
+
+/* Bits of kfd_process_device.flags: one of its queues has read poison. */
+#define KFD_PDD_POISONED	0
 
 /**
  * struct kfd_process_device - a process's state on one GPU
@@ -119,6 +124,7 @@ struct kfd_node {
  * @run_queues: compute queues that may run; kfd_sched.lock
  * @run_link: in kfd_sched.pdds if there are any; kfd_sched.lock
  * @evicted: > 0 while the queues are off the hardware; queue_lock
+ * @flags: KFD_PDD_*, atomic
  * @lost_told: events have told of the loss of its VRAM; recovery only
  * @dbg: debugging
  * @sh_hidden_private_base: scratch memory of the process's shaders; process
@@ -146,6 +152,7 @@ struct kfd_process_device {
 	struct list_head run_queues;
 	struct list_head run_link;
 	unsigned int evicted;
+	unsigned long flags;
 	bool lost_told;
 	struct kfd_dbg_device dbg;
 	u64 sh_hidden_private_base;
@@ -304,6 +311,11 @@ int kfd_process_restore_queues(struct kfd_process_device *pdd);
  */
 void kfd_process_vm_fault(struct kfd_process_device *pdd, u64 va,
 			  bool not_present, bool write);
+/*
+ * A queue of the process read memory with an uncorrectable error: the same,
+ * with SIGBUS for the process. Takes queue_lock only.
+ */
+void kfd_process_poisoned(struct kfd_process_device *pdd);
 /* All of its queues there stop for good; those that ran are set in @ran or NULL. */
 void kfd_process_stop_queues(struct kfd_process_device *pdd,
 			     unsigned long *ran);

@@ -8,6 +8,7 @@
  */
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "kfd_mem.h"
@@ -106,6 +107,25 @@ void kfd_process_vm_fault(struct kfd_process_device *pdd, u64 va,
 	/* A debugger who wants to know says when the process shall. */
 	if (!kfd_dbg_raise_fault(pdd, va, not_present, write))
 		kfd_events_memory_exception(pdd, va, not_present, write);
+}
+
+void kfd_process_poisoned(struct kfd_process_device *pdd)
+{
+	DECLARE_BITMAP(stopped, KFD_MAX_NUM_OF_QUEUES_PER_PROCESS);
+	struct kfd_process *p = pdd->process;
+	char comm[TASK_COMM_LEN];
+
+	bitmap_zero(stopped, KFD_MAX_NUM_OF_QUEUES_PER_PROCESS);
+	kfd_process_stop_queues(pdd, stopped);
+
+	get_task_comm(comm, p->lead_thread);
+	dev_err_ratelimited(pdd->node->vdev->drm.dev,
+			    "poison read by pid %d (%s), pasid %u; queues stopped: %*pbl\n",
+			    p->lead_thread->pid, comm, p->pasid,
+			    KFD_MAX_NUM_OF_QUEUES_PER_PROCESS, stopped);
+	vgpu_stat_add(&pdd->node->vdev->hw, VGPU_STAT_POISONED, 1);
+	kfd_events_poison(pdd);
+	send_sig(SIGBUS, p->lead_thread, 0);
 }
 
 static unsigned int kfd_queue_engine(const struct kfd_queue *q)

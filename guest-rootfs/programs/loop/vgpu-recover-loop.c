@@ -16,6 +16,10 @@
  *		and what it says about them is compared with what they are
  *
  *	moves	the same, while BOs are being evicted
+ *	poison	an SDMA queue of another process meets poison in VRAM, which does
+ *		not arrive: the process is told in three ways, and goes on with a
+ *		new queue
+ *	cp	the same with a compute queue
  *
  * "lost" takes the queue from "copy": it comes last.
  */
@@ -94,14 +98,19 @@ static int count_intact(void)
 	return n;
 }
 
-static void tell(const char *copy, int good, int of)
+static void tell_us(const char *copy, int good, int of, uint64_t us)
 {
-	printf("copy %s good %d of %d gart %lu engine %lu device %lu gaveup %lu stopped %lu failed %lu us %lu\n",
+	printf("copy %s good %d of %d gart %lu engine %lu device %lu gaveup %lu stopped %lu poisoned %lu failed %lu us %lu\n",
 	       copy, good, of, counter("gart_recoveries"),
 	       counter("engine_resets"), counter("device_resets"),
 	       counter("recovery_failures"), counter("queues_stopped"),
-	       counter("jobs_failed"), counter("recovery_us"));
+	       counter("processes_poisoned"), counter("jobs_failed"), us);
 	fflush(stdout);
+}
+
+static void tell(const char *copy, int good, int of)
+{
+	tell_us(copy, good, of, counter("recovery_us"));
 }
 
 /* The kernel's ring: there and back. */
@@ -377,6 +386,139 @@ static void do_lost(void)
 	tell("none", child_start(&c, lose_vram) ? -1 : child_end(&c), LOST_BOS);
 }
 
+static volatile sig_atomic_t got_bus;
+
+static void note_bus(int signal)
+{
+	got_bus = signal;
+}
+
+/* What the process hears: both events with their data, and the signal. */
+static int poison_told(uint32_t memory, uint32_t hw)
+{
+	struct kfd_event_data data[2] = {
+		{ .event_id = memory }, { .event_id = hw },
+	};
+	struct kfd_ioctl_wait_events_args wait = {
+		.events_ptr = (uintptr_t)data,
+		.num_events = 2,
+		.wait_for_all = 1,
+		.timeout = VG_TIMEOUT_MS,
+	};
+	uint64_t until = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	int ret = vg_ioctl(&vg, AMDKFD_IOC_WAIT_EVENTS, &wait);
+
+	if (ret || wait.wait_result != KFD_IOC_WAIT_RESULT_COMPLETE)
+		return vg_fail(ret, "poison: no events");
+	if (data[0].memory_exception_data.ErrorType != KFD_MEM_ERR_POISON_CONSUMED ||
+	    data[0].memory_exception_data.gpu_id != gpu->gpu_id ||
+	    data[1].hw_exception_data.reset_cause != KFD_HW_EXCEPTION_ECC ||
+	    data[1].hw_exception_data.gpu_id != gpu->gpu_id)
+		return vg_fail(-EIO, "poison: events say something else");
+	/* The signal is sent right after them. */
+	while (!got_bus && vg_now() < until)
+		vg_sleep_us(1000);
+	return got_bus ? 0 : vg_fail(-EIO, "poison: no SIGBUS");
+}
+
+static int make_event(uint32_t type, uint32_t *id)
+{
+	struct kfd_ioctl_create_event_args args = { .event_type = type };
+	int ret = vg_ioctl(&vg, AMDKFD_IOC_CREATE_EVENT, &args);
+
+	*id = args.event_id;
+	return ret;
+}
+
+/* SDMA copies from @src to @dst, or the CP looks at @src and writes to @dst. */
+static int read_poison(bool cp, const struct vg_bo *src, const struct vg_bo *dst)
+{
+	static struct vg_queue q;
+	static struct vg_bo save;
+	static struct vg_cq cq;
+	uint32_t word = *(uint32_t *)src->cpu;
+	int ret;
+
+	if (!cp) {
+		ret = vg_queue_create(&vg, gpu, RING, &q) ?:
+		      vg_emit_copy(&q, dst->va, src->va, VG_MIB);
+		if (!ret)
+			vg_queue_submit(&q);
+		return ret;
+	}
+	ret = vg_save_area(&vg, gpu, KFD_IOC_ALLOC_MEM_FLAGS_GTT, &save) ?:
+	      vg_cq_create(&vg, gpu, &save, RING, false, &cq) ?:
+	      vg_pm4_wait(&cq, src->va, word) ?:
+	      vg_pm4_write(&cq, dst->va, &word, 1);
+	if (!ret)
+		vg_cq_submit(&cq);
+	return ret;
+}
+
+/* Microseconds from its queue's creation until all of it was told. */
+static int poisoned(bool cp)
+{
+	struct sigaction action = { .sa_handler = note_bus };
+	struct vg_queue other = { 0 }, fresh = { 0 };
+	struct vg_bo src = { 0 }, dst = { 0 };
+	uint32_t memory, hw, seq;
+	uint64_t began, us;
+
+	sigaction(SIGBUS, &action, NULL);
+	if (vg_open(&vg))
+		return -1;
+	gpu = &vg.gpu[0];
+	if (make_event(KFD_IOC_EVENT_MEMORY, &memory) ||
+	    make_event(KFD_IOC_EVENT_HW_EXCEPTION, &hw) ||
+	    vg_bo_create(&vg, gpu, VG_MIB, VG_VRAM, &src) ||
+	    vg_bo_create(&vg, gpu, VG_MIB, VG_GTT, &dst) ||
+	    vg_queue_create(&vg, gpu, RING, &other))
+		return -1;
+	vg_pattern_fill(src.cpu, VG_MIB, SEED, 3);
+	vg_pattern_fill(dst.cpu, VG_MIB, SEED, 4);
+	began = vg_now();
+	if (read_poison(cp, &src, &dst) || poison_told(memory, hw))
+		return -1;
+	us = (vg_now() - began) / 1000;
+	/* Nothing of it has arrived; neither queue runs any more. */
+	if (vg_pattern_check(dst.cpu, VG_MIB, SEED, 4) ||
+	    vg_emit_fence(&other, &seq))
+		return -1;
+	vg_queue_submit(&other);
+	if (vg_wait(&other, seq, 100) != -ETIMEDOUT)
+		return vg_fail(-EIO, "a queue went on after poison");
+	if (vg_queue_create(&vg, gpu, RING, &fresh) ||
+	    vg_copy(&fresh, dst.cpu, src.cpu, VG_MIB) ||
+	    vg_pattern_check(dst.cpu, VG_MIB, SEED, 3))
+		return -1;
+	return us;
+}
+
+static int poisoned_sdma(int to, int from)
+{
+	(void)to;
+	(void)from;
+	return poisoned(false);
+}
+
+static int poisoned_cp(int to, int from)
+{
+	(void)to;
+	(void)from;
+	return poisoned(true);
+}
+
+static void do_poison(int (*fn)(int to, int from))
+{
+	struct child c;
+	int us, ret;
+
+	us = child_start(&c, fn) ? -1 : child_end(&c);
+	ret = copy_all(false);
+	tell_us(ret ? "wrong" : "right", us < 0 ? -1 : count_intact(), BOS,
+		us < 0 ? 0 : us);
+}
+
 static void do_moves(void)
 {
 	struct child c;
@@ -489,6 +631,10 @@ int main(void)
 			do_dump();
 		else if (!strcmp(line, "moves\n"))
 			do_moves();
+		else if (!strcmp(line, "poison\n"))
+			do_poison(poisoned_sdma);
+		else if (!strcmp(line, "cp\n"))
+			do_poison(poisoned_cp);
 		else if (!strcmp(line, "lost\n"))
 			do_lost();
 		else
