@@ -95,6 +95,21 @@ static int vgpu_device_counters_show(struct seq_file *m, void *data)
 	return 0;
 }
 
+/* What processes hold besides memory. */
+static int vgpu_in_use_show(struct seq_file *m, void *data)
+{
+	struct vgpu_device *vdev = vgpu_of_seq(m);
+	struct ttm_resource_manager *doorbells =
+		ttm_manager_type(&vdev->mman.bdev, VGPU_PL_DOORBELL);
+
+	seq_printf(m, "vmids %u\n", vgpu_vmids_in_use(vdev));
+	seq_printf(m, "pasids %u\n", vgpu_pasids_in_use());
+	seq_printf(m, "doorbell_bytes %llu\n",
+		   ttm_resource_manager_usage(doorbells));
+	seq_printf(m, "kfd_processes %u\n", kfd_processes_in_use());
+	return 0;
+}
+
 static int vgpu_vram_mm_show(struct seq_file *m, void *data)
 {
 	struct drm_printer p = drm_seq_file_printer(m);
@@ -207,6 +222,7 @@ static int vgpu_evict_gtt_show(struct seq_file *m, void *data)
 static const struct drm_info_list vgpu_debugfs_files[] = {
 	{ "vgpu_counters", vgpu_counters_show },
 	{ "vgpu_device_counters", vgpu_device_counters_show },
+	{ "vgpu_in_use", vgpu_in_use_show },
 	{ "vram_mm", vgpu_vram_mm_show },
 	{ "gtt_mm", vgpu_gtt_mm_show },
 	{ "vram_lost_bos", vgpu_vram_lost_bos_show },

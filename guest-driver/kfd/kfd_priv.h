@@ -337,6 +337,8 @@ int kfd_file_memory(struct vgpu_device *vdev, struct drm_file *file,
 		    struct vgpu_bo_set *set, u64 *tables);
 /* Every process's address space on @vdev. No locks held. */
 void kfd_print_vms(struct vgpu_device *vdev, struct drm_printer *printer);
+/* Processes of all GPUs, those that are being taken down too. */
+unsigned int kfd_processes_in_use(void);
 
 /*
  * kfd_pm.c, the system's sleep. kfd_suspend(): the queues of every process that

@@ -41,6 +41,11 @@ static DEFINE_HASHTABLE(kfd_processes_table, 5);
 static struct workqueue_struct *kfd_process_wq;
 static atomic_t kfd_n_processes = ATOMIC_INIT(0);
 
+unsigned int kfd_processes_in_use(void)
+{
+	return atomic_read(&kfd_n_processes);
+}
+
 /* Under RCU or kfd_processes_mutex. */
 static struct kfd_process *kfd_process_find(const struct mm_struct *mm)
 {

@@ -11,6 +11,7 @@
 #define PASID_MAX	0xffff
 
 static DEFINE_IDA(vgpu_pasids);
+static atomic_t vgpu_pasids_used = ATOMIC_INIT(0);
 
 /**
  * vgpu_pasid_alloc() - a PASID that nobody has
@@ -19,7 +20,11 @@ static DEFINE_IDA(vgpu_pasids);
  */
 int vgpu_pasid_alloc(void)
 {
-	return ida_alloc_range(&vgpu_pasids, 1, PASID_MAX, GFP_KERNEL);
+	int pasid = ida_alloc_range(&vgpu_pasids, 1, PASID_MAX, GFP_KERNEL);
+
+	if (pasid > 0)
+		atomic_inc(&vgpu_pasids_used);
+	return pasid;
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_pasid_alloc);
 
@@ -30,5 +35,16 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_pasid_alloc);
 void vgpu_pasid_free(u16 pasid)
 {
 	ida_free(&vgpu_pasids, pasid);
+	atomic_dec(&vgpu_pasids_used);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_pasid_free);
+
+/**
+ * vgpu_pasids_in_use() - how many there are
+ *
+ * Return: PASIDs of processes and of render-node files, of all devices.
+ */
+unsigned int vgpu_pasids_in_use(void)
+{
+	return atomic_read(&vgpu_pasids_used);
+}

@@ -144,6 +144,7 @@ struct vgpu_vm_bo {
 /* vgpu_pasid.c */
 int vgpu_pasid_alloc(void);
 void vgpu_pasid_free(u16 pasid);
+unsigned int vgpu_pasids_in_use(void);
 
 /* vgpu_vmid.c */
 int vgpu_vmm_init(struct vgpu_device *vdev);
@@ -151,6 +152,7 @@ void vgpu_vmm_fini(struct vgpu_device *vdev);
 bool vgpu_vm_is_lost(struct vgpu_vm *vm);
 int vgpu_vm_get_vmid(struct vgpu_vm *vm);
 void vgpu_vm_put_vmid(struct vgpu_vm *vm);
+unsigned int vgpu_vmids_in_use(struct vgpu_device *vdev);
 int vgpu_vm_schedule(struct vgpu_vm *vm, u64 *root_pde);
 
 /* vgpu_vm.c */

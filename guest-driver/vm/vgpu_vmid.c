@@ -75,6 +75,24 @@ bool vgpu_vm_is_lost(struct vgpu_vm *vm)
 }
 
 /**
+ * vgpu_vmids_in_use() - how many VMIDs address spaces have
+ * @vdev: device
+ *
+ * Return: 0 to 15. Those that the CP hands out for turns are not counted.
+ */
+unsigned int vgpu_vmids_in_use(struct vgpu_device *vdev)
+{
+	struct vgpu_vm_manager *vmm = &vdev->vmm;
+	unsigned int i, n = 0;
+
+	mutex_lock(&vmm->lock);
+	for (i = 0; i < ARRAY_SIZE(vmm->vmid_owner); i++)
+		n += vmm->vmid_owner[i] ? 1 : 0;
+	mutex_unlock(&vmm->lock);
+	return n;
+}
+
+/**
  * vgpu_vm_get_vmid() - let the hardware use an address space
  * @vm: address space
  *

@@ -136,6 +136,11 @@ int vg_device_counters(const struct vg_gpu *gpu, struct vg_counters *c)
 	return read_counters(gpu, "vgpu_device_counters", c);
 }
 
+int vg_in_use(const struct vg_gpu *gpu, struct vg_counters *c)
+{
+	return read_counters(gpu, "vgpu_in_use", c);
+}
+
 uint64_t vg_counter(const struct vg_counters *c, const char *name, bool *found)
 {
 	int i;

@@ -367,6 +367,8 @@ struct vg_counters {
 int vg_driver_counters(const struct vg_gpu *gpu, struct vg_counters *c);
 /* What the device itself counted (model block). */
 int vg_device_counters(const struct vg_gpu *gpu, struct vg_counters *c);
+/* VMIDs, PASIDs, doorbells, processes that there are now (vgpu_in_use). */
+int vg_in_use(const struct vg_gpu *gpu, struct vg_counters *c);
 /* Value of @name; *found (may be NULL) says whether it is there. */
 uint64_t vg_counter(const struct vg_counters *c, const char *name, bool *found);
 /* Resets the device, as an operator would: amdgpu_gpu_recover in debugfs. */
