@@ -228,7 +228,7 @@ static int kfd_mmap(struct file *filp, struct vm_area_struct *vma)
 	p = kfd_file_process(filp);
 	if (IS_ERR(p))
 		return PTR_ERR(p);
-	pdd = kfd_process_device_by_gpu_id(p, KFD_MMAP_GET_GPU_ID(offset));
+	pdd = kfd_process_device_by_node_id(p, KFD_MMAP_GET_GPU_ID(offset));
 
 	switch (offset & KFD_MMAP_TYPE_MASK) {
 	case KFD_MMAP_TYPE_DOORBELL:

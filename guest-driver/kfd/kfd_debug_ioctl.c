@@ -136,7 +136,7 @@ static int kfd_dbg_op_launch_mode(u32 mode)
 /* No watch point is free, hence none has been given out. */
 static int kfd_dbg_op_watch(struct kfd_process *target, u32 gpu_id, int err)
 {
-	return kfd_process_device_by_gpu_id(target, gpu_id) ? err : -ENODEV;
+	return kfd_process_device_by_node_id(target, gpu_id) ? err : -ENODEV;
 }
 
 static int kfd_dbg_op_flags(struct kfd_ioctl_dbg_trap_set_flags_args *args)

@@ -117,7 +117,7 @@ static u64 *kfd_dbg_exceptions(struct kfd_process *p, u32 code, u32 source)
 				if (q->id == source)
 					return &q->exceptions;
 	} else if (KFD_DBG_EC_TYPE_IS_DEVICE(code)) {
-		pdd = kfd_process_device_by_gpu_id(p, source);
+		pdd = kfd_process_device_by_node_id(p, source);
 		if (pdd)
 			return &pdd->dbg.exceptions;
 	} else if (KFD_DBG_EC_TYPE_IS_PROCESS(code)) {
@@ -148,7 +148,7 @@ static void kfd_dbg_take_info(struct kfd_process *p, u32 code, u32 source,
 	struct kfd_process_device *pdd;
 
 	if (code == EC_DEVICE_MEMORY_VIOLATION) {
-		pdd = kfd_process_device_by_gpu_id(p, source);
+		pdd = kfd_process_device_by_node_id(p, source);
 		if (pdd->dbg.fault_known) {
 			info->fault = pdd->dbg.fault;
 			info->bytes = sizeof(info->fault);
@@ -174,7 +174,7 @@ static void kfd_dbg_put_back(struct kfd_process *p, u32 code, u32 source)
 	if (p->dbg.session && exceptions) {
 		*exceptions |= KFD_EC_MASK(code);
 		if (code == EC_DEVICE_MEMORY_VIOLATION) {
-			pdd = kfd_process_device_by_gpu_id(p, source);
+			pdd = kfd_process_device_by_node_id(p, source);
 			pdd->dbg.fault_known = true;
 		}
 	}

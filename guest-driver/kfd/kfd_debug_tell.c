@@ -68,7 +68,7 @@ void kfd_dbg_tell_runtime(struct kfd_process *p, u32 queue_id, u64 mask,
 static void kfd_dbg_send_fault(struct kfd_process_device *pdd)
 {
 	struct kfd_hsa_memory_exception_data fault = {
-		.gpu_id = pdd->node->gpu_id,
+		.gpu_id = pdd->gpu_id,
 		.failure.imprecise = 1,
 	};
 
@@ -97,7 +97,7 @@ int kfd_dbg_send(struct kfd_process *target,
 	struct kfd_process_device *pdd;
 
 	if (mask & KFD_EC_MASK(EC_DEVICE_MEMORY_VIOLATION)) {
-		pdd = kfd_process_device_by_gpu_id(target, args->gpu_id);
+		pdd = kfd_process_device_by_node_id(target, args->gpu_id);
 		if (!pdd)
 			return -ENODEV;
 		kfd_dbg_send_fault(pdd);

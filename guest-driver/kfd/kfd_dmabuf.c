@@ -50,7 +50,7 @@ static int kfd_dmabuf_info(struct kfd_process *p, struct vgpu_bo *bo,
 	if (IS_ERR(metadata))
 		return PTR_ERR(metadata);
 	args->size = bo->tbo.base.size;
-	args->gpu_id = pdd->node->gpu_id;
+	args->gpu_id = pdd->gpu_id;
 	args->flags = domains & AMDGPU_GEM_DOMAIN_VRAM ?
 		      KFD_IOC_ALLOC_MEM_FLAGS_VRAM :
 		      KFD_IOC_ALLOC_MEM_FLAGS_GTT;

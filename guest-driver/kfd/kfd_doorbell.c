@@ -75,7 +75,7 @@ static vm_fault_t kfd_doorbell_fault(struct vm_fault *vmf)
 	if (!p)
 		return VM_FAULT_SIGBUS;
 	offset = (u64)vmf->pgoff << PAGE_SHIFT;
-	pdd = kfd_process_device_by_gpu_id(p, KFD_MMAP_GET_GPU_ID(offset));
+	pdd = kfd_process_device_by_node_id(p, KFD_MMAP_GET_GPU_ID(offset));
 	/* Pairs with kfd_doorbell_alloc(). */
 	bo = pdd ? smp_load_acquire(&pdd->doorbells) : NULL;
 	if (bo) {

@@ -110,7 +110,7 @@ void kfd_events_fill_memory(struct kfd_process_device *pdd, u64 va,
 		.failure.NotPresent = not_present,
 		.failure.ReadOnly = write,
 		.va = va,
-		.gpu_id = pdd->node->gpu_id,
+		.gpu_id = pdd->gpu_id,
 	};
 }
 
@@ -145,7 +145,7 @@ void kfd_events_reset(struct kfd_process_device *pdd, bool engine,
 				KFD_HW_EXCEPTION_WHOLE_GPU_RESET,
 			.reset_cause = KFD_HW_EXCEPTION_GPU_HANG,
 			.memory_lost = memory_lost,
-			.gpu_id = pdd->node->gpu_id,
+			.gpu_id = pdd->gpu_id,
 		},
 	};
 

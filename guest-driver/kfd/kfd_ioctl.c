@@ -90,7 +90,7 @@ kfd_apertures(const struct kfd_process_device *pdd)
 		.scratch_limit = KFD_SCRATCH_BASE + KFD_PRIVATE_LIMIT,
 		.gpuvm_base = KFD_GPUVM_BASE,
 		.gpuvm_limit = KFD_GPUVM_LIMIT,
-		.gpu_id = pdd->node->gpu_id,
+		.gpu_id = pdd->gpu_id,
 	};
 }
 

@@ -66,7 +66,7 @@ static vm_fault_t kfd_mmio_fault(struct vm_fault *vmf)
 	if (!p)
 		return VM_FAULT_SIGBUS;
 	offset = (u64)vmf->pgoff << PAGE_SHIFT;
-	pdd = kfd_process_device_by_gpu_id(p, KFD_MMAP_GET_GPU_ID(offset));
+	pdd = kfd_process_device_by_node_id(p, KFD_MMAP_GET_GPU_ID(offset));
 	if (pdd)
 		ret = vmf_insert_pfn(vma, vmf->address,
 				     PHYS_PFN(pdd->node->vdev->hw.remap_base));

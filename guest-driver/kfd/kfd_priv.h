@@ -106,6 +106,9 @@ struct kfd_node {
  * struct kfd_process_device - a process's state on one GPU
  * @node: the GPU
  * @process: the process; owns this structure
+ * @gpu_id: what the process calls the GPU: as everybody else does, unless it was
+ *          restored from a checkpoint, where the GPU had another id. Written
+ *          under the process mutex, read without
  * @drm_file: the render node's file that ACQUIRE_VM brought, referenced; NULL
  *            before. kfd_process.mutex and, to set it, kfd_processes_mutex
  * @drm_priv: DRM's side of @drm_file; may map this process's BOs
@@ -138,6 +141,7 @@ struct kfd_node {
 struct kfd_process_device {
 	struct kfd_node *node;
 	struct kfd_process *process;
+	u32 gpu_id;
 	struct file *drm_file;
 	struct drm_file *drm_priv;
 	struct vgpu_vm *vm;
@@ -286,9 +290,15 @@ struct kfd_process *kfd_lookup_process_by_pasid(u16 pasid);
 struct kfd_process *kfd_lookup_process_by_mm(const struct mm_struct *mm);
 void kfd_unref_process(struct kfd_process *p);
 
-/* NULL if the process does not know the GPU. No lock: @pdds is fixed. */
+/*
+ * NULL if the process does not know the GPU. No lock: @pdds is fixed. The first
+ * by what the process calls it, the second by what everybody else does: in
+ * offsets for mmap, and when a debugger asks.
+ */
 struct kfd_process_device *kfd_process_device_by_gpu_id(struct kfd_process *p,
 							u32 gpu_id);
+struct kfd_process_device *kfd_process_device_by_node_id(struct kfd_process *p,
+							 u32 gpu_id);
 struct kfd_process_device *kfd_process_device_of(struct kfd_process *p,
 						 struct vgpu_device *vdev);
 /* Index of the device in @p->pdds, or -EINVAL. */

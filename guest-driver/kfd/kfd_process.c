@@ -124,6 +124,17 @@ struct kfd_process_device *kfd_process_device_by_gpu_id(struct kfd_process *p,
 	u32 i;
 
 	for (i = 0; i < p->n_pdds; i++)
+		if (READ_ONCE(p->pdds[i]->gpu_id) == gpu_id)
+			return p->pdds[i];
+	return NULL;
+}
+
+struct kfd_process_device *kfd_process_device_by_node_id(struct kfd_process *p,
+							 u32 gpu_id)
+{
+	u32 i;
+
+	for (i = 0; i < p->n_pdds; i++)
 		if (p->pdds[i]->node->gpu_id == gpu_id)
 			return p->pdds[i];
 	return NULL;
@@ -158,6 +169,7 @@ static int kfd_process_add_pdd(struct kfd_process *p, struct kfd_node *node)
 		return -ENOMEM;
 	pdd->node = node;
 	pdd->process = p;
+	pdd->gpu_id = node->gpu_id;
 	idr_init(&pdd->alloc_idr);
 	INIT_LIST_HEAD(&pdd->attachments);
 	INIT_LIST_HEAD(&pdd->queues);

@@ -118,7 +118,7 @@ int kfd_ioctl_create_queue(struct kfd_process *p, void *data)
 	if (!ret) {
 		args->queue_id = q->id;
 		args->doorbell_offset = KFD_MMAP_TYPE_DOORBELL |
-			KFD_MMAP_GPU_ID(args->gpu_id) | q->doorbell;
+			KFD_MMAP_GPU_ID(pdd->node->gpu_id) | q->doorbell;
 		kfd_dbg_raise_queue(q, KFD_EC_MASK(EC_QUEUE_NEW));
 	}
 	mutex_unlock(&p->mutex);

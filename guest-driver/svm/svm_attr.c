@@ -20,7 +20,7 @@ static int svm_attr_gpu(struct kfd_process *p, u32 gpu_id)
 	unsigned int i;
 
 	for_each_set_bit(i, p->svms.bitmap_supported, p->svms.n_gpus)
-		if (p->pdds[i]->node->gpu_id == gpu_id)
+		if (READ_ONCE(p->pdds[i]->gpu_id) == gpu_id)
 			return i;
 	return -EINVAL;
 }

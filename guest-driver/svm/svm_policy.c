@@ -11,7 +11,7 @@
 
 static u32 svm_gpu_id(const struct svm_range *r, unsigned int gpu)
 {
-	return svm_process(r->svms)->pdds[gpu]->node->gpu_id;
+	return svm_process(r->svms)->pdds[gpu]->gpu_id;
 }
 
 /*

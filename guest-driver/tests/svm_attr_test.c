@@ -35,6 +35,7 @@ static struct attr_mock *attr_mock_new(struct kunit *test)
 	for (i = 0; i < N_GPUS; i++) {
 		m->node[i].gpu_id = GPU_ID(i);
 		m->pdd[i].node = &m->node[i];
+		m->pdd[i].gpu_id = GPU_ID(i);
 		m->p.pdds[i] = &m->pdd[i];
 		if (i != NO_SVM)
 			__set_bit(i, m->p.svms.bitmap_supported);
