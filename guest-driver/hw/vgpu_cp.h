@@ -21,6 +21,7 @@ struct vgpu_device;
 #define VGPU_CP_MQD_BYTES	2048
 #define VGPU_CP_NUM_USER_QUEUES	24
 #define VGPU_CP_NUM_SE		8
+#define VGPU_CP_NUM_SH		80
 
 /**
  * struct vgpu_cp_queue_regs - a compute queue of a user
@@ -67,6 +68,27 @@ struct vgpu_cp_saved {
 	u32 stack_bytes;
 	u32 wave_offset;
 	u32 wave_bytes;
+};
+
+/**
+ * struct vgpu_mqd_state - how far a queue has come; the rest of an MQD is what
+ *			   struct vgpu_cp_queue_regs says
+ * @wptr: write pointer, dwords ever
+ * @ib_va: indirect buffer that it is in
+ * @rptr: read pointer, dwords in the ring
+ * @status: CP_HQD_HQ_STATUS1
+ * @ib_control: CP_HQD_IB_CONTROL: is it in one, and its length
+ * @ib_rptr: dwords of it that are done
+ * @sh: registers of SET_SH_REG, the masks of compute units among them
+ */
+struct vgpu_mqd_state {
+	u64 wptr;
+	u64 ib_va;
+	u32 rptr;
+	u32 status;
+	u32 ib_control;
+	u32 ib_rptr;
+	u32 sh[VGPU_CP_NUM_SH];
 };
 
 /**
@@ -147,5 +169,7 @@ void vgpu_mqd_init(__le32 *mqd, const struct vgpu_cp_queue_regs *regs);
 void vgpu_mqd_set_ring(__le32 *mqd, const struct vgpu_cp_queue_regs *regs);
 void vgpu_mqd_set_cu_mask(__le32 *mqd, const u32 se_mask[VGPU_CP_NUM_SE]);
 void vgpu_mqd_saved(const __le32 *mqd, struct vgpu_cp_saved *saved);
+void vgpu_mqd_get_state(const __le32 *mqd, struct vgpu_mqd_state *state);
+int vgpu_mqd_set_state(__le32 *mqd, const struct vgpu_mqd_state *state);
 
 #endif /* VGPU_CP_FACE_H */

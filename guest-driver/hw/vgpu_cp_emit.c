@@ -212,3 +212,68 @@ void vgpu_mqd_saved(const __le32 *mqd, struct vgpu_cp_saved *saved)
 	saved->wave_bytes = saved->wave_offset - stack;
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_mqd_saved);
+
+static u64 mqd_read64(const __le32 *mqd, u32 lo)
+{
+	return mqd_read(mqd, lo) | (u64)mqd_read(mqd, lo + 1) << 32;
+}
+
+/**
+ * vgpu_mqd_get_state() - how far the queue has come
+ * @mqd: as vgpu_mqd_write()
+ * @state: receives it
+ */
+void vgpu_mqd_get_state(const __le32 *mqd, struct vgpu_mqd_state *state)
+{
+	unsigned int i;
+
+	BUILD_BUG_ON(VGPU_CP_NUM_SH != PM4_SH_COMPUTE_COUNT);
+
+	state->wptr = mqd_read64(mqd, CP_HQD_PQ_WPTR_LO);
+	state->ib_va = mqd_read64(mqd, CP_HQD_IB_BASE_ADDR);
+	state->rptr = mqd_read(mqd, CP_HQD_PQ_RPTR);
+	state->status = mqd_read(mqd, CP_HQD_HQ_STATUS1);
+	state->ib_control = mqd_read(mqd, CP_HQD_IB_CONTROL);
+	state->ib_rptr = mqd_read(mqd, CP_HQD_IB_RPTR);
+	for (i = 0; i < VGPU_CP_NUM_SH; i++)
+		state->sh[i] = le32_to_cpu(READ_ONCE(mqd[CP_MQD_SH + i]));
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_mqd_get_state);
+
+/**
+ * vgpu_mqd_set_state() - have a queue go on from where another one was
+ * @mqd: as vgpu_mqd_write(), after vgpu_mqd_init()
+ * @state: from user space: nothing in it is trusted
+ *
+ * Whose memory the queue reaches does not depend on it: VMID and privilege are
+ * not part of it, and its addresses are the process's.
+ *
+ * Return: 0, or -EINVAL for what no queue can have, and nothing has changed.
+ */
+int vgpu_mqd_set_state(__le32 *mqd, const struct vgpu_mqd_state *state)
+{
+	const u32 status = CP_HQD_HQ_STATUS1__PHASE |
+			   CP_HQD_HQ_STATUS1__REPORT | CP_HQD_HQ_STATUS1__FULL;
+	const u32 control = CP_HQD_IB_CONTROL__IB_SIZE |
+			    CP_HQD_IB_CONTROL__PROCESSING_IB;
+	unsigned int i;
+
+	if (state->rptr >= mqd_ring_dwords(mqd) || state->status & ~status ||
+	    state->ib_control & ~control || state->ib_va & 3 ||
+	    state->ib_rptr > CP_HQD_IB_CONTROL__IB_SIZE)
+		return -EINVAL;
+	if (state->ib_control & CP_HQD_IB_CONTROL__PROCESSING_IB &&
+	    state->ib_rptr > VGPU_GET(state->ib_control,
+				      CP_HQD_IB_CONTROL__IB_SIZE))
+		return -EINVAL;
+	vgpu_mqd_write64(mqd, CP_HQD_PQ_WPTR_LO, state->wptr);
+	vgpu_mqd_write64(mqd, CP_HQD_IB_BASE_ADDR, state->ib_va);
+	vgpu_mqd_write(mqd, CP_HQD_PQ_RPTR, state->rptr);
+	vgpu_mqd_write(mqd, CP_HQD_HQ_STATUS1, state->status);
+	vgpu_mqd_write(mqd, CP_HQD_IB_CONTROL, state->ib_control);
+	vgpu_mqd_write(mqd, CP_HQD_IB_RPTR, state->ib_rptr);
+	for (i = 0; i < VGPU_CP_NUM_SH; i++)
+		WRITE_ONCE(mqd[CP_MQD_SH + i], cpu_to_le32(state->sh[i]));
+	return 0;
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_mqd_set_state);
