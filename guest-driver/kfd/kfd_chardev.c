@@ -17,6 +17,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "kfd_criu.h"
 #include "kfd_room.h"
 #include "kfd_smi.h"
 
@@ -59,17 +60,30 @@ static int kfd_release(struct inode *inode, struct file *filp)
 	return 0;
 }
 
-/* The caller's process, referenced, if it is the one that opened the file. */
-static struct kfd_process *kfd_file_process(struct file *filp)
+/* The process that paused another one, and has its file, ends. */
+static int kfd_flush(struct file *filp, fl_owner_t owner)
+{
+	if (current->flags & PF_EXITING)
+		kfd_criu_owner_ends(filp->private_data, owner);
+	return 0;
+}
+
+/*
+ * The process that opened the file, referenced, if it is the caller's, or
+ * (@traced) one that he traces.
+ */
+static struct kfd_process *kfd_file_process(struct file *filp, bool traced)
 {
 	struct kfd_process *p;
 
-	if (filp->private_data != current->mm)
+	if (filp->private_data != current->mm && !traced)
 		return ERR_PTR(-EBADF);
-	p = kfd_lookup_process_by_mm(current->mm);
-	if (!p)
-		return ERR_PTR(-ENODEV);	/* a GPU was taken away */
-	if (p->lead_thread != current->group_leader) {
+	p = kfd_lookup_process_by_mm(filp->private_data);
+	if (!p)		/* a GPU was taken away; others' may have ended */
+		return ERR_PTR(filp->private_data == current->mm ? -ENODEV :
+								   -EBADF);
+	if (p->lead_thread != current->group_leader &&
+	    !(traced && kfd_dbg_traces(p->lead_thread))) {
 		kfd_unref_process(p);
 		return ERR_PTR(-EBADF);
 	}
@@ -208,7 +222,7 @@ static long kfd_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	    nr >= ARRAY_SIZE(kfd_ioctls))
 		return -ENOTTY;
 	nr = array_index_nospec(nr, ARRAY_SIZE(kfd_ioctls));
-	p = kfd_file_process(filp);
+	p = kfd_file_process(filp, nr == _IOC_NR(AMDKFD_IOC_CRIU_OP));
 	if (IS_ERR(p))
 		return PTR_ERR(p);
 	ret = kfd_ioctl_do(&kfd_ioctls[nr], p, _IOC_SIZE(cmd),
@@ -225,7 +239,7 @@ static int kfd_mmap(struct file *filp, struct vm_area_struct *vma)
 	struct kfd_process *p;
 	int ret;
 
-	p = kfd_file_process(filp);
+	p = kfd_file_process(filp, false);
 	if (IS_ERR(p))
 		return PTR_ERR(p);
 	pdd = kfd_process_device_by_node_id(p, KFD_MMAP_GET_GPU_ID(offset));
@@ -252,6 +266,7 @@ static int kfd_mmap(struct file *filp, struct vm_area_struct *vma)
 static const struct file_operations kfd_fops = {
 	.owner = THIS_MODULE,
 	.open = kfd_open,
+	.flush = kfd_flush,
 	.release = kfd_release,
 	.unlocked_ioctl = kfd_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,

@@ -23,6 +23,7 @@ struct kfd_process;
 struct kfd_process_device;
 struct kfd_queue;
 struct mm_struct;
+struct task_struct;
 
 /**
  * struct kfd_dbg_session - somebody debugs a process
@@ -199,6 +200,8 @@ int kfd_dbg_send(struct kfd_process *target,
 /* Is there a runtime that wants to hear of exceptions? Any context. */
 bool kfd_runtime_enabled(struct kfd_process *p);
 int kfd_ioctl_runtime_enable(struct kfd_process *p, void *data);
+/* Is the caller the tracer of @task? */
+bool kfd_dbg_traces(struct task_struct *task);
 int kfd_ioctl_dbg_trap(struct kfd_process *p, void *data);
 
 #endif /* KFD_DBG_H */

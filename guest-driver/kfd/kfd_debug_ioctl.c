@@ -14,8 +14,7 @@
 #include "kfd_dbg.h"
 #include "kfd_room.h"
 
-/* Is the caller the tracer of @task? */
-static bool kfd_dbg_traces(struct task_struct *task)
+bool kfd_dbg_traces(struct task_struct *task)
 {
 	bool traces;
 

@@ -140,14 +140,13 @@ put:
 	return ret;
 }
 
-/* Its dma-buf, referenced, or ERR_PTR(): -EINVAL doorbells, MMIO, -ENOMEM. */
-static struct dma_buf *kgd_mem_export(struct kgd_mem *mem)
+struct dma_buf *kgd_mem_export(struct kgd_mem *mem, bool write)
 {
 	struct dma_buf *dmabuf;
 
 	if (!mem->dmabuf) {
 		dmabuf = vgpu_gem_export(&mem->bo->tbo.base,
-					 mem->alloc_flags &
+					 write || mem->alloc_flags &
 					 KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE ?
 					 DRM_RDWR : 0);
 		if (IS_ERR(dmabuf))
@@ -211,7 +210,7 @@ int kfd_ioctl_export_dmabuf(struct kfd_process *p, void *data)
 
 	mutex_lock(&p->mutex);
 	if (kfd_mem_by_handle(p, args->handle, &mem) && mem)
-		dmabuf = kgd_mem_export(mem);
+		dmabuf = kgd_mem_export(mem, false);
 	mutex_unlock(&p->mutex);
 	if (IS_ERR(dmabuf))
 		return PTR_ERR(dmabuf);

@@ -42,10 +42,8 @@ static bool signal_slot(struct kfd_events *events, u64 *slots, u32 id)
 	return true;
 }
 
-static void scan_slots(struct work_struct *work)
+static void scan_slots(struct kfd_events *events)
 {
-	struct kfd_events *events = container_of(work, struct kfd_events,
-						 scan_work);
 	/* Pairs with events_set_page(). */
 	u64 *slots = smp_load_acquire(&events->slots);
 	u32 id;
@@ -57,6 +55,18 @@ static void scan_slots(struct work_struct *work)
 		signal_slot(events, slots, id);
 		xa_unlock_irq(&events->all);
 	}
+}
+
+static void scan_work(struct work_struct *work)
+{
+	scan_slots(container_of(work, struct kfd_events, scan_work));
+}
+
+void kfd_events_scan(struct kfd_process *p)
+{
+	/* Set once, under the mutex. */
+	if (p->events.slots)
+		scan_slots(&p->events);
 }
 
 void kfd_events_interrupt(u16 pasid, u32 id)
@@ -185,7 +195,7 @@ static void events_set_page(struct kfd_events *events, u64 *slots)
 }
 
 /* User space's own page: GTT memory that @handle names. Mutex held. */
-static int events_take_page(struct kfd_process *p, u64 handle)
+int kfd_events_take_page(struct kfd_process *p, u64 handle)
 {
 	struct kgd_mem *mem;
 	struct vgpu_bo *bo;
@@ -219,7 +229,7 @@ static int events_take_page(struct kfd_process *p, u64 handle)
 }
 
 /* A page of our own, which user space may map; the GPU does not reach it. */
-static int events_make_page(struct kfd_process *p)
+int kfd_events_make_page(struct kfd_process *p)
 {
 	u64 *slots;
 
@@ -254,7 +264,7 @@ static int event_add(struct kfd_process *p, u32 type, bool auto_reset,
 	int ret = 0;
 
 	if (slot)
-		ret = events_make_page(p);
+		ret = kfd_events_make_page(p);
 	if (ret)
 		return ret;
 	ev = kzalloc(sizeof(*ev), GFP_KERNEL_ACCOUNT);
@@ -294,7 +304,7 @@ int kfd_ioctl_create_event(struct kfd_process *p, void *data)
 		return -EINVAL;
 	mutex_lock(&p->mutex);
 	if (args->event_page_offset)
-		ret = events_take_page(p, args->event_page_offset);
+		ret = kfd_events_take_page(p, args->event_page_offset);
 	if (!ret)
 		ret = event_add(p, args->event_type, args->auto_reset, &ev);
 	if (!ret) {
@@ -387,7 +397,7 @@ int kfd_ioctl_reset_event(struct kfd_process *p, void *data)
 void kfd_events_init(struct kfd_process *p)
 {
 	xa_init_flags(&p->events.all, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ);
-	INIT_WORK(&p->events.scan_work, scan_slots);
+	INIT_WORK(&p->events.scan_work, scan_work);
 }
 
 void kfd_events_close(struct kfd_process *p)

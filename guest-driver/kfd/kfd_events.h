@@ -95,6 +95,17 @@ void kfd_events_reset(struct kfd_process_device *pdd, bool engine,
  * POISON_CONSUMED, HW_EXCEPTION events ECC. Any context.
  */
 void kfd_events_poison(struct kfd_process_device *pdd);
+/*
+ * Slots that are set are taken note of at once, and unset. Nothing of the process
+ * runs that sets others.
+ */
+void kfd_events_scan(struct kfd_process *p);
+/*
+ * The signal page, once and for all: memory that @handle names, or the kernel's.
+ * Mutex held. 0, -EINVAL no such memory or a second page, -ENOMEM, -ERESTARTSYS.
+ */
+int kfd_events_take_page(struct kfd_process *p, u64 handle);
+int kfd_events_make_page(struct kfd_process *p);
 /* The signal page that user space did not bring. mmap_lock held. */
 int kfd_events_mmap(struct kfd_process *p, struct vm_area_struct *vma);
 

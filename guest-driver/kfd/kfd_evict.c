@@ -277,8 +277,12 @@ static void kfd_restore_work(struct work_struct *work)
 	info->restore_busy = 0;
 	/* What is in its place already costs the next attempt nothing. */
 	do {
-		/* Nothing comes back before the system's sleep is over. */
-		if (READ_ONCE(info->evicted) && !p->suspended)
+		/*
+		 * Nothing comes back before the system's sleep is over, or
+		 * before the memory of a restored process is there.
+		 */
+		if (READ_ONCE(info->evicted) && !p->suspended &&
+		    p->criu.state != KFD_CRIU_RESTORED)
 			ret = kfd_restore_try(p);
 	} while (ret == -EAGAIN && --tries);
 	info->restore_delay_ms = !ret || ret == -EAGAIN ? KFD_RESTORE_MS :

@@ -3,7 +3,6 @@
  * The ioctls that concern neither memory nor queues. Arguments and errors are
  * amdkfd's.
  */
-#include <linux/capability.h>
 #include <linux/file.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
@@ -237,25 +236,30 @@ static bool kfd_process_xnack_mode(struct kfd_process *p)
 	return p->n_pdds;
 }
 
+int kfd_process_set_xnack(struct kfd_process *p, bool on)
+{
+	lockdep_assert_held(&p->mutex);
+
+	if (on == p->xnack_enabled)
+		return 0;
+	if (on && !kfd_process_xnack_mode(p))
+		return -EPERM;
+	WRITE_ONCE(p->xnack_enabled, on);
+	return svm_xnack_changed(p);
+}
+
 int kfd_ioctl_set_xnack_mode(struct kfd_process *p, void *data)
 {
 	struct kfd_ioctl_set_xnack_mode_args *args = data;
-	bool on = args->xnack_enabled;
 	int ret = 0;
 
 	mutex_lock(&p->mutex);
-	if (args->xnack_enabled < 0) {
+	if (args->xnack_enabled < 0)
 		args->xnack_enabled = p->xnack_enabled;
-	} else if (p->pqm.n_queues) {
+	else if (p->pqm.n_queues)
 		ret = -EBUSY;
-	} else if (on != p->xnack_enabled) {
-		if (on && !kfd_process_xnack_mode(p)) {
-			ret = -EPERM;
-		} else {
-			WRITE_ONCE(p->xnack_enabled, on);
-			ret = svm_xnack_changed(p);
-		}
-	}
+	else
+		ret = kfd_process_set_xnack(p, args->xnack_enabled);
 	mutex_unlock(&p->mutex);
 	return ret;
 }
@@ -269,11 +273,4 @@ int kfd_ioctl_svm(struct kfd_process *p, void *data)
 		return -EINVAL;
 	return svm_ioctl(p, args->op, args->start_addr, args->size,
 			 args->nattr, args->attrs);
-}
-
-/* Not there; who may not use it is told so, as by amdkfd. */
-int kfd_ioctl_criu(struct kfd_process *p, void *data)
-{
-	return capable(CAP_CHECKPOINT_RESTORE) || capable(CAP_SYS_ADMIN) ?
-	       -EINVAL : -EACCES;
 }

@@ -164,7 +164,7 @@ static int kgd_mem_share_bar(struct kfd_process_device *pdd,
 	return 0;
 }
 
-static bool kgd_mem_is_bar(const struct kgd_mem *mem)
+bool kgd_mem_is_bar(const struct kgd_mem *mem)
 {
 	return mem->domain == AMDGPU_GEM_DOMAIN_DOORBELL ||
 	       mem->domain == VGPU_GEM_DOMAIN_MMIO_REMAP;
@@ -217,7 +217,7 @@ struct kgd_mem *kgd_mem_new(struct kfd_process_device *pdd, u32 domain, u64 va,
 }
 
 int kgd_mem_create(struct kfd_process_device *pdd, u64 va, u64 size, u32 flags,
-		   u64 user_addr, struct kgd_mem **out)
+		   u64 user_addr, bool later, struct kgd_mem **out)
 {
 	struct kgd_mem *mem;
 	u32 domain;
@@ -241,7 +241,7 @@ int kgd_mem_create(struct kfd_process_device *pdd, u64 va, u64 size, u32 flags,
 	if (kgd_mem_is_bar(mem))
 		ret = kgd_mem_share_bar(pdd, mem);
 	else if (kgd_mem_is_userptr(flags))
-		ret = kfd_userptr_create(pdd, mem, user_addr, size);
+		ret = kfd_userptr_create(pdd, mem, user_addr, size, later);
 	else
 		ret = kgd_mem_create_bo(pdd, mem, size);
 	if (ret) {
@@ -452,7 +452,9 @@ int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 	if (!kgd_mem_reachable(mem, pdds[*done]))
 		return -EINVAL;
 
-	if (mem->bo->userptr) {
+	/* When the process resumes, restore_work looks for the pages. */
+	if (mem->bo->userptr &&
+	    pdds[0]->process->criu.state != KFD_CRIU_RESTORED) {
 		ret = vgpu_userptr_prepare(mem->bo);
 		if (ret)
 			return ret;

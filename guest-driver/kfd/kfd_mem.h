@@ -87,11 +87,13 @@ struct kgd_mem {
  * All with kfd_process.mutex held.
  *
  * Create memory of @size bytes for @va on @pdd, whose VM exists. @user_addr: of
- * a user pointer. 0 or -EINVAL flags, size or address that cannot be, -ENOMEM,
+ * a user pointer, whose pages are looked for @later or now. 0 or -EINVAL flags, size or address that cannot be, -ENOMEM,
  * -ERESTARTSYS; user pointers: as vgpu_userptr_create() and _prepare().
  */
 int kgd_mem_create(struct kfd_process_device *pdd, u64 va, u64 size, u32 flags,
-		   u64 user_addr, struct kgd_mem **out);
+		   u64 user_addr, bool later, struct kgd_mem **out);
+/* The doorbells, or the MMIO page. */
+bool kgd_mem_is_bar(const struct kgd_mem *mem);
 extern const struct vgpu_bo_owner_ops kgd_mem_owner_ops;
 /*
  * For what is no allocation: one without BO, or NULL; when it has its BO, make
@@ -182,11 +184,17 @@ void kfd_evict_exit(void);
 struct kfd_mem_attachment *kgd_mem_find(struct kfd_process_device *pdd, u64 va);
 
 /*
+ * kfd_dmabuf.c. Its dma-buf, referenced, which may be written if the memory may, or
+ * if @write; or ERR_PTR(): -EINVAL doorbells, MMIO, -ENOMEM. Mutex held.
+ */
+struct dma_buf *kgd_mem_export(struct kgd_mem *mem, bool write);
+
+/*
  * kfd_userptr.c: user pointers. The first makes the BO of a new kgd_mem, with
- * its share of the limit, and finds its pages.
+ * its share of the limit, and finds its pages, unless that is for @later.
  */
 int kfd_userptr_create(struct kfd_process_device *pdd, struct kgd_mem *mem,
-		       u64 addr, u64 size);
+		       u64 addr, u64 size, bool later);
 /* Find the pages again; no reservation held. Memory that is not there: 0. */
 int kfd_userptr_prepare(struct kgd_mem *mem);
 /* Then, reservation held: bind them, or clear the entries. 0, -EAGAIN, … */

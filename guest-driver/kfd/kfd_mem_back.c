@@ -135,7 +135,7 @@ int kgd_mem_validate_all(struct kfd_process *p, bool again)
 		/* In vain: others may have what is there already. Begin anew. */
 		if (again && kfd_evict_signalled(info))
 			return -EAGAIN;
-		if (mem->bo->userptr)
+		if (mem->bo->userptr && p->criu.state != KFD_CRIU_RESTORED)
 			ret = kfd_userptr_prepare(mem);
 		if (!ret)
 			ret = kgd_mem_bring(info, mem, true);

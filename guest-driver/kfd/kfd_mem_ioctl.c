@@ -33,7 +33,7 @@ static int kfd_mem_alloc(struct kfd_process_device *pdd,
 	if (!pdd->vm)
 		return -ENODEV;
 	ret = kgd_mem_create(pdd, args->va_addr, args->size, args->flags,
-			     args->mmap_offset, &mem);
+			     args->mmap_offset, false, &mem);
 	if (ret)
 		return ret;
 	id = idr_alloc(&pdd->alloc_idr, mem, 0, 0, GFP_KERNEL);

@@ -7,6 +7,7 @@
 #ifndef KFD_PRIV_H
 #define KFD_PRIV_H
 
+#include <linux/fs.h>
 #include <linux/idr.h>
 #include <linux/kfd_ioctl.h>
 #include <linux/kfifo.h>
@@ -213,6 +214,22 @@ struct amdkfd_process_info {
 	struct kfd_turn turn;
 };
 
+enum kfd_criu_state {
+	KFD_CRIU_NONE,
+	KFD_CRIU_PAUSED,	/* by PROCESS_INFO */
+	KFD_CRIU_RESTORED,	/* and not resumed yet */
+};
+
+/**
+ * struct kfd_criu - checkpoint and restore of a process
+ * @state: its queues are off unless it is KFD_CRIU_NONE; process mutex
+ * @owner: the files of who has paused it; written under the process mutex
+ */
+struct kfd_criu {
+	enum kfd_criu_state state;
+	fl_owner_t owner;
+};
+
 /**
  * struct kfd_process - an mm that uses the GPUs
  * @kfd_processes: in the hash by @mm; kfd_processes_mutex to change it
@@ -235,6 +252,7 @@ struct amdkfd_process_info {
  * @dbg: debugging, the runtime
  * @svms: SVM ranges (svm/)
  * @xnack_enabled: page faults are repaired
+ * @criu: it is being checkpointed or restored
  * @suspended: the queues are off over the system's sleep; @mutex
  * @mmu_notifier: tells when the mm goes
  * @kobj: kfd/proc/<pid>, or NULL; goes with the hash entry. This and the next
@@ -260,6 +278,7 @@ struct kfd_process {
 	struct kfd_dbg dbg;
 	struct svm_range_list svms;
 	bool xnack_enabled;
+	struct kfd_criu criu;
 	bool suspended;
 	struct mmu_notifier mmu_notifier;
 	struct kobject *kobj;

@@ -196,7 +196,7 @@ static void kfd_process_free_pdd(struct kfd_process_device *pdd)
 		wake_up_var(n_pdds);
 }
 
-static void kfd_process_destroy_queues(struct kfd_process *p)
+void kfd_process_destroy_queues(struct kfd_process *p)
 {
 	struct kfd_queue *q, *next;
 	u32 i;

@@ -236,15 +236,19 @@ void kfd_queues_map_wptr(struct kfd_process *p)
 
 /* Queues. */
 
-static int kfd_queue_get_id(struct kfd_queue *q)
+static int kfd_queue_get_id(struct kfd_queue *q,
+			    const struct kfd_queue_saved *saved)
 {
 	struct process_queue_manager *pqm = &q->pdd->process->pqm;
 	unsigned long id;
 
-	id = find_first_zero_bit(pqm->queue_slot_bitmap,
-				 KFD_MAX_NUM_OF_QUEUES_PER_PROCESS);
+	id = saved ? saved->id :
+		     find_first_zero_bit(pqm->queue_slot_bitmap,
+					 KFD_MAX_NUM_OF_QUEUES_PER_PROCESS);
 	if (id >= KFD_MAX_NUM_OF_QUEUES_PER_PROCESS)
-		return -ENOMEM;
+		return saved ? -EINVAL : -ENOMEM;
+	if (test_bit(id, pqm->queue_slot_bitmap))
+		return -ENOSPC;
 	__set_bit(id, pqm->queue_slot_bitmap);
 	pqm->n_queues++;
 	q->id = id;
@@ -286,7 +290,7 @@ static int kfd_queue_init_kind(struct kfd_queue *q,
 	q->regs.ring_va = props->ring_va;
 	q->regs.ring_bytes = props->ring_bytes;
 	q->regs.rptr_va = props->rptr_va;
-	return kfd_sdma_init(q, props->engine);
+	return kfd_sdma_init(q, props);
 }
 
 static void kfd_queue_fini_kind(struct kfd_queue *q)
@@ -316,13 +320,14 @@ int kfd_queue_create(struct kfd_process_device *pdd,
 	q->kind = props->kind;
 	q->aql = props->aql;
 	q->enabled = props->enabled;
+	q->faulted = props->saved && props->saved->faulted;
 	q->exceptions = KFD_EC_MASK(EC_QUEUE_NEW);
 	q->born = vgpu_clock_read(pdd->node->vdev);
 
 	ret = kfd_queue_get_buffers(q, props);
 	if (ret)
 		goto err_free;
-	ret = kfd_queue_get_id(q);
+	ret = kfd_queue_get_id(q, props->saved);
 	if (ret)
 		goto err_buffers;
 	ret = kfd_process_make_resident(pdd->process);

@@ -106,6 +106,25 @@ struct kfd_queue {
 };
 
 /**
+ * struct kfd_queue_saved - a queue that goes on where that of a checkpoint was; not
+ *			    trusted
+ * @id: what user space names it by
+ * @doorbell: byte offset in the slice
+ * @hw_queue: SDMA
+ * @faulted: it does not run any more
+ * @rptr: SDMA: where it stopped
+ * @mqd: compute: how far it has come
+ */
+struct kfd_queue_saved {
+	u32 id;
+	u32 doorbell;
+	u8 hw_queue;
+	bool faulted;
+	u64 rptr;
+	const struct vgpu_mqd_state *mqd;
+};
+
+/**
  * struct kfd_queue_properties - what CREATE_QUEUE asks for
  * @kind: SDMA or compute
  * @aql: compute: AQL packets
@@ -121,6 +140,7 @@ struct kfd_queue {
  * @stack_bytes: of that, the control stack
  * @priority: 0 to KFD_MAX_QUEUE_PRIORITY
  * @enabled: runs at once
+ * @saved: what else it was, or NULL for a new one
  */
 struct kfd_queue_properties {
 	enum kfd_queue_kind kind;
@@ -137,6 +157,7 @@ struct kfd_queue_properties {
 	u32 stack_bytes;
 	u8 priority;
 	bool enabled;
+	const struct kfd_queue_saved *saved;
 };
 
 /*
@@ -144,7 +165,8 @@ struct kfd_queue_properties {
  *
  * 0 or -EINVAL a buffer is no mapped BO of exactly that place and size,
  * -ENOSPC no queue id or VMID, -ENOMEM no hardware queue or memory, -EPERM too
- * many compute queues, -ETIME.
+ * many compute queues, -ETIME; of a saved one -EBUSY its doorbell or hardware queue
+ * is taken.
  */
 int kfd_queue_create(struct kfd_process_device *pdd,
 		     const struct kfd_queue_properties *props,
@@ -189,7 +211,8 @@ void kfd_queue_put_buffers(struct kfd_queue *q);
  * the address space. 0, -ENOMEM, -ENOSPC, -ECANCELED, -EINVAL. The rest, but
  * map_wptr: queue_lock held.
  */
-int kfd_sdma_init(struct kfd_queue *q, int engine);
+int kfd_sdma_init(struct kfd_queue *q,
+		  const struct kfd_queue_properties *props);
 void kfd_sdma_fini(struct kfd_queue *q);
 int kfd_sdma_load(struct kfd_queue *q);
 int kfd_sdma_unload(struct kfd_queue *q);

@@ -85,15 +85,33 @@ static void kfd_cp_put_buffers(struct kfd_queue *q)
 	kfd_queue_put_buffer(&q->eop);
 }
 
-/* Any that is no other block's (vgpu/doorbell.h). */
+/* It is no other block's (vgpu/doorbell.h). */
+static bool kfd_cp_may_have_doorbell(unsigned long i)
+{
+	return i < KFD_DOORBELLS &&
+	       (i % DOORBELL_MIRROR < DOORBELL_NON_CP_FIRST ||
+		i % DOORBELL_MIRROR > DOORBELL_NON_CP_LAST);
+}
+
+static int kfd_cp_take_doorbell(struct kfd_queue *q, u32 offset)
+{
+	unsigned long i = offset / sizeof(u64);
+
+	if (offset % sizeof(u64) || !kfd_cp_may_have_doorbell(i))
+		return -EINVAL;
+	if (__test_and_set_bit(i, q->pdd->doorbells_used))
+		return -EBUSY;
+	q->doorbell = offset;
+	return 0;
+}
+
 static int kfd_cp_get_doorbell(struct kfd_queue *q)
 {
 	unsigned long *used = q->pdd->doorbells_used;
 	unsigned long i;
 
 	for_each_clear_bit(i, used, KFD_DOORBELLS) {
-		if (i % DOORBELL_MIRROR >= DOORBELL_NON_CP_FIRST &&
-		    i % DOORBELL_MIRROR <= DOORBELL_NON_CP_LAST)
+		if (!kfd_cp_may_have_doorbell(i))
 			continue;
 		__set_bit(i, used);
 		q->doorbell = i * sizeof(u64);
@@ -116,7 +134,8 @@ int kfd_cp_init(struct kfd_queue *q, const struct kfd_queue_properties *props)
 	ret = kfd_cp_get_buffers(q, props);
 	if (ret)
 		return ret;
-	ret = kfd_cp_get_doorbell(q);
+	ret = props->saved ? kfd_cp_take_doorbell(q, props->saved->doorbell) :
+			     kfd_cp_get_doorbell(q);
 	if (ret)
 		goto err_buffers;
 	ret = vgpu_vm_schedule(pdd->vm, &pdd->root_pde);
@@ -146,8 +165,15 @@ int kfd_cp_init(struct kfd_queue *q, const struct kfd_queue_properties *props)
 	q->cp.doorbell_offset = vgpu_bo_doorbell_offset(pdd->doorbells) +
 				q->doorbell;
 	vgpu_mqd_init(q->mqd, &q->cp);
+	if (props->saved) {
+		ret = vgpu_mqd_set_state(q->mqd, props->saved->mqd);
+		if (ret)
+			goto err_mqd;
+	}
 	return 0;
 
+err_mqd:
+	vgpu_bo_free_kernel(&q->mqd_bo);
 err_sched:
 	kfd_sched_unreserve(pdd);
 err_doorbell:

@@ -98,6 +98,35 @@ int kfd_sdma_map_wptr(struct kfd_queue *q)
 	return ret;
 }
 
+static u32 kfd_sdma_doorbell(unsigned int engine, unsigned int slot)
+{
+	return 8 * (DOORBELL_SDMA(engine) + (slot & 1) * DOORBELL_MIRROR +
+		    (slot >> 1));
+}
+
+/* Just that one: what the process rings follows from it. */
+static int kfd_sdma_take_slot(struct kfd_queue *q, unsigned int engine,
+			      const struct kfd_queue_saved *saved)
+{
+	struct kfd_node *node = q->pdd->node;
+	unsigned int slot = saved->hw_queue;
+	bool taken;
+
+	if (engine >= VGPU_NUM_SDMA || slot >= SDMA_NUM_RLC ||
+	    saved->doorbell != kfd_sdma_doorbell(engine, slot))
+		return -EINVAL;
+	mutex_lock(&node->queue_lock);
+	taken = __test_and_set_bit(slot, &node->sdma_busy[engine]);
+	mutex_unlock(&node->queue_lock);
+	if (taken)
+		return -EBUSY;
+	q->engine = engine;
+	q->hw_queue = slot;
+	q->doorbell = saved->doorbell;
+	q->regs.rptr = saved->rptr;
+	return 0;
+}
+
 /* Engines take turns, as amdkfd has it. */
 static int kfd_sdma_get_slot(struct kfd_queue *q, int want)
 {
@@ -114,9 +143,7 @@ static int kfd_sdma_get_slot(struct kfd_queue *q, int want)
 			mutex_unlock(&node->queue_lock);
 			q->engine = engine;
 			q->hw_queue = slot;
-			q->doorbell = 8 * (DOORBELL_SDMA(engine) +
-					   (slot & 1) * DOORBELL_MIRROR +
-					   (slot >> 1));
+			q->doorbell = kfd_sdma_doorbell(engine, slot);
 			return 0;
 		}
 	}
@@ -143,19 +170,23 @@ static void kfd_sdma_put_vmid(struct kfd_process_device *pdd)
 		vgpu_vm_put_vmid(pdd->vm);
 }
 
-int kfd_sdma_init(struct kfd_queue *q, int engine)
+int kfd_sdma_init(struct kfd_queue *q, const struct kfd_queue_properties *props)
 {
 	struct kfd_process_device *pdd = q->pdd;
 	int ret;
 
-	ret = kfd_sdma_map_wptr(q);
-	if (ret)
-		return ret;
+	/* restore_work does it, when the memory is there. */
+	if (pdd->process->criu.state != KFD_CRIU_RESTORED) {
+		ret = kfd_sdma_map_wptr(q);
+		if (ret)
+			return ret;
+	}
 	ret = vgpu_vm_get_vmid(pdd->vm);
 	if (ret)
 		return ret;
 	pdd->n_sdma++;
-	ret = kfd_sdma_get_slot(q, engine);
+	ret = props->saved ? kfd_sdma_take_slot(q, props->engine, props->saved) :
+			     kfd_sdma_get_slot(q, props->engine);
 	if (ret) {
 		kfd_sdma_put_vmid(pdd);
 		return ret;

@@ -58,6 +58,13 @@ int kfd_ioctl_get_tile_config(struct kfd_process *p, void *data);
 int kfd_ioctl_set_trap_handler(struct kfd_process *p, void *data);
 int kfd_ioctl_set_xnack_mode(struct kfd_process *p, void *data);
 int kfd_ioctl_svm(struct kfd_process *p, void *data);
+/*
+ * The mode in which faults are repaired, or the one in which they are not. Mutex
+ * held, no queues. 0, -EPERM a GPU does not repair, or as svm_xnack_changed().
+ */
+int kfd_process_set_xnack(struct kfd_process *p, bool on);
+
+/* kfd_criu.c */
 int kfd_ioctl_criu(struct kfd_process *p, void *data);
 
 /* kfd_mem_ioctl.c */
@@ -97,6 +104,8 @@ void kfd_process_exit(void);
  * ended, -ENOMEM, -EINTR.
  */
 int kfd_process_open(struct task_struct *thread, struct mm_struct *mm);
+/* All of them, on all GPUs. Mutex held. */
+void kfd_process_destroy_queues(struct kfd_process *p);
 /* Take KFD away from every process that knows @node, or from all if NULL. */
 void kfd_process_detach_all(struct kfd_node *node);
 /*

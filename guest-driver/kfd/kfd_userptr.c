@@ -24,7 +24,7 @@ static void kfd_userptr_invalidate(void *owner)
 }
 
 int kfd_userptr_create(struct kfd_process_device *pdd, struct kgd_mem *mem,
-		       u64 addr, u64 size)
+		       u64 addr, u64 size, bool later)
 {
 	struct kfd_node *node = pdd->node;
 	struct vgpu_bo *bo;
@@ -50,6 +50,9 @@ int kfd_userptr_create(struct kfd_process_device *pdd, struct kgd_mem *mem,
 	bo->owner_ops = &kgd_mem_owner_ops;
 	mem->bo = bo;
 	kgd_mem_link(mem);
+	mem->gone = later;
+	if (later)
+		return 0;
 	ret = vgpu_userptr_populate(bo);
 	if (ret) {
 		vgpu_userptr_stop(bo);

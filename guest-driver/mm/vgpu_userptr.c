@@ -182,6 +182,17 @@ int vgpu_userptr_create(struct vgpu_device *vdev, u64 addr, u64 size, u32 flags,
 }
 
 /**
+ * vgpu_userptr_addr() - where a BO's pages are
+ * @bo: user pointer
+ *
+ * Return: address of the first byte, in its process.
+ */
+u64 vgpu_userptr_addr(const struct vgpu_bo *bo)
+{
+	return bo->userptr->addr;
+}
+
+/**
  * vgpu_userptr_stop() - no invalidation from now on
  * @bo: user pointer that nobody is going to bind or use any more
  *

@@ -170,6 +170,9 @@ bool svm_range_overlaps(struct kfd_process *p, u64 start, u64 size);
 bool svm_always_mapped(struct kfd_process *p, struct vgpu_device *vdev, u64 start,
 		       u64 size);
 
+/* Number of ranges, for a checkpoint. */
+u32 svm_criu_count(struct kfd_process *p);
+
 /*
  * The process's XNACK mode was changed (p->xnack_enabled is the new one) while
  * it has no queues: drain, unmap, map as the new mode asks. 0 or the error of

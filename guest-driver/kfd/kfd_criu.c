@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * CRIU_OP: checkpoint and restore of a process's state, for CRIU's amdgpu plugin.
+ *
+ *	PROCESS_INFO ──► paused: queues off ──► CHECKPOINT … ──► UNPAUSE ──► they run
+ *	                      └── whoever paused it ends ────────────┘
+ *	RESTORE, by a new process ──► restored: queues off, user pointers without
+ *	                              pages, no SVM ranges ──► RESUME ──► they run
+ *
+ * The process itself, or who traces it, does the first three; RESTORE the process
+ * itself; RESUME anybody. A restore that fails leaves none of its objects; address
+ * spaces and doorbells stay, since others may have seen them: no second try.
+ */
+#include <linux/capability.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+
+#include "kfd_criu.h"
+#include "kfd_mem.h"
+#include "kfd_room.h"
+#include "kfd_smi.h"
+
+int kfd_criu_stop(struct kfd_process *p, enum kfd_criu_state state,
+		  enum KFD_QUEUE_EVICTION_TRIGGERS why)
+{
+	int ret = 0, r;
+	u32 i;
+
+	for (i = 0; i < p->n_pdds; i++) {
+		r = kfd_process_evict_queues(p->pdds[i]);
+		ret = ret ?: r;
+	}
+	p->criu.state = state;
+	kfd_smi_queues_off(p, why);
+	return ret;
+}
+
+static void criu_let_run(struct kfd_process *p)
+{
+	u32 i;
+
+	p->criu.state = KFD_CRIU_NONE;
+	WRITE_ONCE(p->criu.owner, NULL);
+	for (i = 0; i < p->n_pdds; i++)
+		kfd_process_restore_queues(p->pdds[i]);
+}
+
+void kfd_criu_unpause(struct kfd_process *p)
+{
+	criu_let_run(p);
+	kfd_smi_queues_on(p, true);
+}
+
+void kfd_criu_owner_ends(const struct mm_struct *mm, fl_owner_t owner)
+{
+	struct kfd_process *p = kfd_lookup_process_by_mm(mm);
+
+	if (!p)
+		return;
+	if (READ_ONCE(p->criu.owner) == owner) {
+		mutex_lock(&p->mutex);
+		if (p->criu.owner == owner)
+			kfd_criu_unpause(p);
+		mutex_unlock(&p->mutex);
+	}
+	kfd_unref_process(p);
+}
+
+u64 kfd_criu_bytes(const struct kfd_criu_head *h)
+{
+	return sizeof(*h) +
+	       (u64)h->n_devices * sizeof(struct kfd_criu_device) +
+	       (u64)h->n_bos * sizeof(struct kfd_criu_bo) +
+	       (u64)h->n_queues * sizeof(struct kfd_criu_queue) +
+	       (u64)h->n_events * sizeof(struct kfd_criu_event) +
+	       (u64)h->n_ranges * sizeof(struct kfd_criu_range);
+}
+
+u64 kfd_criu_objects(const struct kfd_criu_head *h)
+{
+	return (u64)h->n_queues + h->n_events + h->n_ranges;
+}
+
+struct kfd_criu_image kfd_criu_image_of(void *data)
+{
+	struct kfd_criu_image img = { .head = data };
+
+	img.devices = (void *)(img.head + 1);
+	img.bos = (void *)(img.devices + img.head->n_devices);
+	img.queues = (void *)(img.bos + img.head->n_bos);
+	img.events = (void *)(img.queues + img.head->n_queues);
+	img.ranges = (void *)(img.events + img.head->n_events);
+	return img;
+}
+
+bool kfd_criu_is_debugged(struct kfd_process *p)
+{
+	bool is;
+
+	spin_lock(&kfd_dbg_lock);
+	is = p->dbg.session;
+	spin_unlock(&kfd_dbg_lock);
+	return is;
+}
+
+void kfd_criu_free(struct kfd_criu_buffers *b)
+{
+	kvfree(b->files);
+	kvfree(b->bos);
+	kvfree(b->devices);
+	kvfree(b->data);
+}
+
+int kfd_criu_count(struct kfd_process *p, struct kfd_criu_head *h)
+{
+	int n;
+
+	if (kfd_criu_is_debugged(p)) {
+		pr_warn("vgpu_kfd: pid %d cannot be checkpointed: it is debugged\n",
+			p->lead_thread->pid);
+		return -EBUSY;
+	}
+	n = kfd_criu_count_bos(p);
+	if (n < 0)
+		return n;
+	*h = (struct kfd_criu_head) {
+		.magic = KFD_CRIU_MAGIC,
+		.version = KFD_CRIU_VERSION,
+		.n_devices = p->n_pdds,
+		.n_bos = n,
+		.n_queues = p->pqm.n_queues,
+		.n_events = kfd_criu_count_events(p),
+		.n_ranges = svm_criu_count(p),
+	};
+	if (h->n_ranges) {
+		pr_warn("vgpu_kfd: pid %d cannot be checkpointed: it has SVM ranges\n",
+			p->lead_thread->pid);
+		return -EOPNOTSUPP;
+	}
+	h->bytes = kfd_criu_bytes(h);
+	return h->bytes > KFD_CRIU_MAX_BYTES ? -ENOMEM : 0;
+}
+
+static int criu_process_info(struct kfd_process *p,
+			     struct kfd_ioctl_criu_args *args)
+{
+	bool paused = p->criu.state == KFD_CRIU_PAUSED;
+	struct kfd_criu_head h;
+	int ret = 0;
+
+	if (!p->n_pdds)
+		return -ENODEV;
+	if (p->criu.state == KFD_CRIU_RESTORED)
+		return -EINVAL;
+	if (!paused)
+		ret = kfd_criu_stop(p, KFD_CRIU_PAUSED,
+				KFD_QUEUE_EVICTION_CRIU_CHECKPOINT);
+	if (!ret)
+		ret = kfd_criu_count(p, &h);
+	if (ret) {
+		if (!paused)
+			kfd_criu_unpause(p);
+		return ret;
+	}
+	WRITE_ONCE(p->criu.owner, current->files);
+	args->pid = task_pid_nr_ns(p->lead_thread,
+				   task_active_pid_ns(p->lead_thread));
+	args->num_devices = h.n_devices;
+	args->num_bos = h.n_bos;
+	args->num_objects = kfd_criu_objects(&h);
+	args->priv_data_size = h.bytes;
+	return 0;
+}
+
+static int criu_op_unpause(struct kfd_process *p)
+{
+	if (p->criu.state != KFD_CRIU_PAUSED)
+		return -EINVAL;
+	kfd_criu_unpause(p);
+	return 0;
+}
+
+/* The queues come back with restore_work, as after an eviction. */
+static int criu_do_resume(struct kfd_process *p)
+{
+	struct amdkfd_process_info *info = &p->kgd_process_info;
+
+	if (p->criu.state != KFD_CRIU_RESTORED)
+		return -EINVAL;
+	kfd_evict_now(info, KFD_QUEUE_EVICTION_CRIU_RESTORE);
+	criu_let_run(p);
+	kfd_evict_over(info);
+	/* What the GPU had signalled when the page's contents were saved. */
+	if (p->events.slots)
+		schedule_work(&p->events.scan_work);
+	return 0;
+}
+
+static int criu_resume(const struct kfd_ioctl_criu_args *args)
+{
+	struct task_struct *thread;
+	struct kfd_process *target;
+	struct mm_struct *mm;
+	struct pid *pid;
+	int ret = -ESRCH;
+
+	pid = find_get_pid(args->pid);
+	thread = get_pid_task(pid, PIDTYPE_PID);
+	put_pid(pid);
+	if (!thread)
+		return -ESRCH;
+	mm = get_task_mm(thread);
+	put_task_struct(thread);
+	if (!mm)
+		return -ESRCH;
+	target = kfd_lookup_process_by_mm(mm);
+	if (target) {
+		mutex_lock(&target->mutex);
+		ret = criu_do_resume(target);
+		mutex_unlock(&target->mutex);
+		kfd_unref_process(target);
+	}
+	mmput(mm);
+	return ret;
+}
+
+/**
+ * kfd_ioctl_criu() - AMDKFD_IOC_CRIU_OP
+ * @p: the process of the file; the caller's own, or one that he traces
+ * @data: struct kfd_ioctl_criu_args
+ *
+ * Return: 0; -EACCES without CAP_CHECKPOINT_RESTORE and CAP_SYS_ADMIN; -EINVAL
+ * unknown operation, or not the time for it; counts or sizes that are not those
+ * of PROCESS_INFO; private data that cannot be; a process that is not empty. -EBUSY
+ * the process is debugged; a doorbell or hardware queue of the checkpoint is
+ * taken. -EOPNOTSUPP it has what cannot be saved (logged), -EIO its queues did
+ * not stop, -ESRCH, -ENODEV, -ENOSPC, -EPERM, -EMFILE, -EFAULT, -ENOMEM.
+ */
+int kfd_ioctl_criu(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_criu_args *args = data;
+	int ret;
+
+	if (!capable(CAP_CHECKPOINT_RESTORE) && !capable(CAP_SYS_ADMIN))
+		return -EACCES;
+	if (args->op == KFD_CRIU_OP_RESTORE)
+		return kfd_criu_restore(p, args);
+	if (args->op == KFD_CRIU_OP_RESUME)
+		return criu_resume(args);
+
+	mutex_lock(&p->mutex);
+	switch (args->op) {
+	case KFD_CRIU_OP_PROCESS_INFO:
+		ret = criu_process_info(p, args);
+		break;
+	case KFD_CRIU_OP_CHECKPOINT:
+		ret = kfd_criu_checkpoint(p, args);
+		break;
+	case KFD_CRIU_OP_UNPAUSE:
+		ret = criu_op_unpause(p);
+		break;
+	default:
+		ret = -EINVAL;
+		break;
+	}
+	mutex_unlock(&p->mutex);
+	return ret;
+}

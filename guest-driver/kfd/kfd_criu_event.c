@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Checkpoints: events.
+ */
+#include <linux/slab.h>
+
+#include "kfd_criu.h"
+#include "kfd_room.h"
+
+static bool event_has_slot(u32 type)
+{
+	return type == KFD_IOC_EVENT_SIGNAL || type == KFD_IOC_EVENT_DEBUG_EVENT;
+}
+
+u32 kfd_criu_count_events(struct kfd_process *p)
+{
+	struct kfd_event *ev;
+	unsigned long id;
+	u32 n = 0;
+
+	/* None is looked into. */
+	xa_for_each(&p->events.all, id, ev)
+		n++;
+	return n;
+}
+
+/* Lock of kfd_events.all held. */
+static void event_save(const struct kfd_event *ev, struct kfd_criu_event *s)
+{
+	s->id = ev->id;
+	s->type = ev->type;
+	s->flags = (ev->auto_reset ? KFD_CRIU_AUTO_RESET : 0) |
+		   (ev->signaled ? KFD_CRIU_SIGNALED : 0);
+	s->age = ev->age;
+	if (ev->type == KFD_IOC_EVENT_MEMORY)
+		s->memory = ev->memory;
+	else if (ev->type == KFD_IOC_EVENT_HW_EXCEPTION)
+		s->hw = ev->hw;
+}
+
+int kfd_criu_save_events(struct kfd_process *p, struct kfd_criu_event *events,
+			 u32 n)
+{
+	struct xarray *all = &p->events.all;
+	struct kfd_event *ev;
+	unsigned long id;
+	u32 i = 0;
+
+	/* Interrupts that are still to come find nothing to take any more. */
+	kfd_events_scan(p);
+	xa_for_each(all, id, ev) {
+		if (i == n)
+			return -EINVAL;
+		xa_lock_irq(all);
+		ev = xa_load(all, id);
+		if (ev)
+			event_save(ev, &events[i++]);
+		xa_unlock_irq(all);
+	}
+	return i == n ? 0 : -EINVAL;
+}
+
+static bool event_ok(const struct kfd_criu_event *s)
+{
+	if (s->type > KFD_IOC_EVENT_MEMORY || s->flags & ~KFD_CRIU_EVENT_FLAGS ||
+	    s->pad)
+		return false;
+	if (event_has_slot(s->type))
+		return s->id && s->id < KFD_SIGNAL_EVENT_LIMIT;
+	return s->id >= KFD_SIGNAL_EVENT_LIMIT && s->id <= INT_MAX;
+}
+
+int kfd_criu_restore_event(struct kfd_process *p,
+			   const struct kfd_criu_event *s)
+{
+	struct kfd_event *ev;
+	int ret;
+
+	if (!event_ok(s))
+		return -EINVAL;
+	ev = kzalloc(sizeof(*ev), GFP_KERNEL_ACCOUNT);
+	if (!ev)
+		return -ENOMEM;
+	ev->id = s->id;
+	ev->type = s->type;
+	ev->auto_reset = s->flags & KFD_CRIU_AUTO_RESET;
+	ev->signaled = s->flags & KFD_CRIU_SIGNALED;
+	ev->age = s->age;
+	if (s->type == KFD_IOC_EVENT_MEMORY)
+		ev->memory = s->memory;
+	else if (s->type == KFD_IOC_EVENT_HW_EXCEPTION)
+		ev->hw = s->hw;
+	INIT_LIST_HEAD(&ev->waits);
+	ret = xa_insert_irq(&p->events.all, ev->id, ev, GFP_KERNEL);
+	if (ret) {
+		kfree(ev);
+		return ret == -EBUSY ? -ENOSPC : ret;
+	}
+	return 0;
+}
+
+void kfd_criu_drop_events(struct kfd_process *p)
+{
+	struct xarray *all = &p->events.all;
+	struct kfd_event *ev;
+	unsigned long id;
+
+	xa_for_each(all, id, ev) {
+		xa_lock_irq(all);
+		ev = __xa_erase(all, id);
+		if (ev)
+			kfd_event_abandon(ev);
+		xa_unlock_irq(all);
+		kfree(ev);
+	}
+}

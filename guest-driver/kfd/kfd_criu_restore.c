@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Checkpoints: a new process becomes what another one was.
+ */
+#include <linux/file.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+#include "kfd_criu.h"
+#include "kfd_mem.h"
+#include "kfd_room.h"
+
+/* Nothing is there that the checkpoint brings. */
+static bool criu_is_empty(struct kfd_process *p)
+{
+	struct kfd_process_device *pdd;
+	u32 i;
+
+	if (p->criu.state != KFD_CRIU_NONE || p->pqm.n_queues ||
+	    p->events.slots || !xa_empty(&p->events.all) || svm_criu_count(p) ||
+	    kfd_runtime_enabled(p) || kfd_criu_is_debugged(p))
+		return false;
+	for (i = 0; i < p->n_pdds; i++) {
+		pdd = p->pdds[i];
+		if (pdd->drm_file || pdd->doorbells ||
+		    !idr_is_empty(&pdd->alloc_idr))
+			return false;
+	}
+	return true;
+}
+
+/* What the head says is true, and fits together. */
+static bool criu_head_ok(const struct kfd_criu_head *h,
+			 const struct kfd_ioctl_criu_args *args)
+{
+	return args->priv_data_size >= sizeof(*h) &&
+	       h->magic == KFD_CRIU_MAGIC && h->version == KFD_CRIU_VERSION &&
+	       h->bytes == args->priv_data_size && kfd_criu_bytes(h) == h->bytes &&
+	       h->n_devices == args->num_devices &&
+	       h->n_bos == args->num_bos &&
+	       kfd_criu_objects(h) == args->num_objects &&
+	       !(h->flags & ~KFD_CRIU_HEAD_FLAGS) && !h->n_ranges &&
+	       h->has_page <= 1 && h->ttmp_setup <= 1 && !h->pad &&
+	       !(h->has_page && h->flags & KFD_CRIU_EVENT_PAGE) &&
+	       (h->runtime_state == DEBUG_RUNTIME_STATE_DISABLED ||
+		h->runtime_state == DEBUG_RUNTIME_STATE_ENABLED);
+}
+
+static bool criu_devices_ok(struct kfd_process *p,
+			    const struct kfd_criu_device_bucket *buckets,
+			    const struct kfd_criu_device *devices, u32 n)
+{
+	u32 i, k;
+
+	for (i = 0; i < n; i++) {
+		if (!buckets[i].user_gpu_id || devices[i].pad ||
+		    devices[i].flags & ~KFD_CRIU_DEVICE_FLAGS ||
+		    !kfd_process_device_by_node_id(p,
+						   buckets[i].actual_gpu_id))
+			return false;
+		for (k = 0; k < i; k++)
+			if (buckets[k].user_gpu_id == buckets[i].user_gpu_id ||
+			    buckets[k].actual_gpu_id ==
+			    buckets[i].actual_gpu_id)
+				return false;
+	}
+	return true;
+}
+
+static int criu_restore_device(struct kfd_process_device *pdd,
+			       const struct kfd_criu_device_bucket *bucket,
+			       const struct kfd_criu_device *s)
+{
+	struct file *file;
+	int ret = 0;
+
+	WRITE_ONCE(pdd->gpu_id, bucket->user_gpu_id);
+	if (s->flags & KFD_CRIU_HAS_VM) {
+		file = fget(bucket->drm_fd);
+		if (!file)
+			return -EINVAL;
+		ret = kfd_process_device_init_vm(pdd, file);
+		if (ret) {
+			fput(file);
+			return ret;
+		}
+	}
+	if (s->flags & KFD_CRIU_HAS_DOORBELLS)
+		ret = kfd_doorbell_alloc(pdd);
+	pdd->sh_hidden_private_base = s->scratch;
+	pdd->tba_addr = s->tba;
+	pdd->tma_addr = s->tma;
+	return ret;
+}
+
+/* The last step of a restore, but for what cannot fail. */
+static int criu_restore_page(struct kfd_process *p,
+			     const struct kfd_criu_head *h)
+{
+	if (h->has_page)
+		return kfd_events_take_page(p, h->event_page);
+	return h->flags & KFD_CRIU_EVENT_PAGE ? kfd_events_make_page(p) : 0;
+}
+
+static void criu_restore_runtime(struct kfd_process *p,
+				 const struct kfd_criu_head *h)
+{
+	struct kfd_runtime_info *info = &p->dbg.runtime;
+
+	spin_lock(&kfd_dbg_lock);
+	WRITE_ONCE(info->runtime_state, h->runtime_state);
+	info->r_debug = h->r_debug;
+	info->ttmp_setup = h->ttmp_setup;
+	spin_unlock(&kfd_dbg_lock);
+}
+
+static int criu_restore_objects(struct kfd_process *p,
+				const struct kfd_criu_image *img,
+				const struct kfd_criu_buffers *b)
+{
+	const struct kfd_criu_head *h = img->head;
+	struct kfd_process_device *pdds[KFD_MAX_GPU_INSTANCE];
+	int ret = 0;
+	u32 i;
+
+	if (h->flags & KFD_CRIU_XNACK)
+		ret = kfd_process_set_xnack(p, true);
+	for (i = 0; !ret && i < h->n_devices; i++) {
+		pdds[i] = kfd_process_device_by_node_id(p,
+						b->devices[i].actual_gpu_id);
+		ret = criu_restore_device(pdds[i], &b->devices[i],
+					  &img->devices[i]);
+	}
+	if (!ret)
+		ret = kfd_criu_restore_bos(p, pdds, h->n_devices, b->bos,
+					   img->bos, h->n_bos, b->files);
+	for (i = 0; !ret && i < h->n_queues; i++)
+		ret = kfd_criu_restore_queue(pdds, h->n_devices,
+					     &img->queues[i]);
+	for (i = 0; !ret && i < h->n_events; i++)
+		ret = kfd_criu_restore_event(p, &img->events[i]);
+	return ret;
+}
+
+/* All that a restore has made, but what others may look at without a lock. */
+static void criu_undo(struct kfd_process *p)
+{
+	struct kfd_process_device *pdd;
+	u32 i;
+
+	kfd_process_destroy_queues(p);
+	kfd_criu_drop_events(p);
+	kgd_mem_free_all(p);
+	for (i = 0; i < p->n_pdds; i++) {
+		pdd = p->pdds[i];
+		atomic64_set(&pdd->vram_usage, 0);
+		WRITE_ONCE(pdd->gpu_id, pdd->node->gpu_id);
+		pdd->sh_hidden_private_base = 0;
+		pdd->tba_addr = 0;
+		pdd->tma_addr = 0;
+	}
+	kfd_process_set_xnack(p, false);
+	kfd_criu_unpause(p);
+}
+
+static int criu_do_restore(struct kfd_process *p, const struct kfd_criu_buffers *b,
+			   const struct kfd_ioctl_criu_args *args)
+{
+	struct kfd_criu_image img = kfd_criu_image_of(b->data);
+	struct kfd_criu_head *h = img.head;
+	int ret;
+
+	if (!criu_is_empty(p) || h->n_devices != p->n_pdds ||
+	    !criu_devices_ok(p, b->devices, img.devices, h->n_devices))
+		return -EINVAL;
+	ret = kfd_criu_stop(p, KFD_CRIU_RESTORED,
+			KFD_QUEUE_EVICTION_CRIU_RESTORE);
+	if (!ret)
+		ret = criu_restore_objects(p, &img, b);
+	if (!ret && copy_to_user(u64_to_user_ptr(args->bos), b->bos,
+				 h->n_bos * sizeof(*b->bos)))
+		ret = -EFAULT;
+	if (!ret)
+		ret = criu_restore_page(p, h);
+	kfd_criu_commit_files(b->files, b->bos, h->n_bos, ret);
+	if (ret)
+		criu_undo(p);
+	else
+		criu_restore_runtime(p, h);
+	return ret;
+}
+
+static int criu_copy_in(struct kfd_criu_buffers *b,
+			const struct kfd_ioctl_criu_args *args)
+{
+	void *buf;
+
+	buf = vmemdup_user(u64_to_user_ptr(args->priv_data),
+			   args->priv_data_size);
+	if (IS_ERR(buf))
+		return PTR_ERR(buf);
+	b->data = buf;
+	/* From here on the counts are bounded by the size. */
+	if (!criu_head_ok(b->data, args))
+		return -EINVAL;
+	buf = vmemdup_array_user(u64_to_user_ptr(args->devices),
+				 args->num_devices, sizeof(*b->devices));
+	if (IS_ERR(buf))
+		return PTR_ERR(buf);
+	b->devices = buf;
+	if (!args->num_bos)
+		return 0;
+	buf = vmemdup_array_user(u64_to_user_ptr(args->bos), args->num_bos,
+				 sizeof(*b->bos));
+	if (IS_ERR(buf))
+		return PTR_ERR(buf);
+	b->bos = buf;
+	b->files = kvcalloc(args->num_bos, sizeof(*b->files), GFP_KERNEL);
+	return b->files ? 0 : -ENOMEM;
+}
+
+int kfd_criu_restore(struct kfd_process *p,
+		     const struct kfd_ioctl_criu_args *args)
+{
+	struct kfd_criu_buffers b = { };
+	int ret;
+
+	if ((args->num_bos && !args->bos) || !args->devices ||
+	    !args->priv_data || !args->num_devices ||
+	    args->priv_data_size < sizeof(struct kfd_criu_head))
+		return -EINVAL;
+	/* Files and user pointers are the caller's. */
+	if (p->mm != current->mm)
+		return -EINVAL;
+	if (args->priv_data_size > KFD_CRIU_MAX_BYTES)
+		return -ENOMEM;
+	ret = criu_copy_in(&b, args);
+	if (!ret) {
+		mutex_lock(&p->mutex);
+		ret = criu_do_restore(p, &b, args);
+		mutex_unlock(&p->mutex);
+	}
+	kfd_criu_free(&b);
+	return ret;
+}
