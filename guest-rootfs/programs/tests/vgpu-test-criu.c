@@ -1,0 +1,1320 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * CRIU_OP: a process is dumped and killed, and another one becomes what it was, as
+ * CRIU's amdgpu plugin does it. What they would catch: buffers with other
+ * contents, handles, ids or addresses; queues that do a packet twice or never;
+ * events that are lost; a process that stays paused when its checkpointer is
+ * killed; private data of user space that is believed; things that a failed
+ * restore leaves behind; wrong errno.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <vgpu/aql.h>
+
+#include "race.h"
+#include "tap.h"
+
+#define RING		4096
+#define DATA_BYTES	(256 * VG_KIB)
+#define USER_BYTES	(64 * VG_KIB)
+#define STOPPED_MS	300	/* what is paused does nothing for so long */
+#define PAGE_BYTES	(KFD_SIGNAL_EVENT_LIMIT * 8ul)
+#define MAX_BOS		64
+#define NO_FD		0xffffffffu
+#define R_DEBUG		0x123456789abcull
+#define OTHER_ID	0x77aa55u	/* no GPU's id */
+
+/* Words of the page that the queues work on, in dwords. */
+enum {
+	GO = 0,			/* what they wait for */
+	SDMA_SUM = 16,		/* 64 bits, counted by an SDMA queue */
+	PM4_BEFORE = 32,
+	PM4_AFTER = 33,
+	SIGNALS = 64,		/* two AQL signals of 64 bytes */
+};
+
+/**
+ * struct work - what a process has
+ * @vg: as it opened it; a restored process puts its own files there
+ * @vram, @gtt: with a pattern
+ * @words: see above
+ * @page: signal page
+ * @save: area of the compute queues
+ * @user, @user_mem: a user pointer's handle and memory
+ * @slice: handle of the doorbells
+ * @queue, @pm4, @aql: in the middle of something
+ * @ev: events: not set, set and not auto-reset, not set, of memory, of hardware
+ * @xnack: mode
+ */
+struct work {
+	struct vg vg;
+	struct vg_bo vram, gtt, words, page, save;
+	uint64_t user, slice;
+	char *user_mem;
+	struct vg_queue queue;
+	struct vg_cq pm4, aql;
+	uint32_t ev[5];
+	int xnack;
+};
+
+/**
+ * struct target - a child that takes steps when it is told to
+ * @pid: process
+ * @up: it tells us
+ * @down: we tell it
+ * @kfd: its /dev/kfd, as one of our descriptors
+ */
+struct target {
+	pid_t pid;
+	int up[2], down[2];
+	int kfd;
+};
+
+/**
+ * struct dump - what CHECKPOINT gave, and the memory
+ */
+struct dump {
+	struct kfd_ioctl_criu_args args;
+	struct kfd_criu_device_bucket devices[VG_MAX_GPUS];
+	struct kfd_criu_bo_bucket bos[MAX_BOS];
+	char *priv;
+	char *contents[MAX_BOS];
+	char *user;
+};
+
+static struct work *w;		/* shared by all processes of a case */
+static struct dump d;
+
+/* Memory of the dump, from before the fork: no address that it has is ours. */
+#define POOL_BYTES	(4 * VG_MIB)
+static char *pool;
+static size_t pool_used;
+
+static void *take(size_t bytes)
+{
+	char *p = pool + pool_used;
+
+	pool_used += (bytes + 63) & ~63ul;
+	CHECK(pool_used <= POOL_BYTES, "the dump has more than 4 MiB");
+	return p;
+}
+
+static void step(const int *fds)
+{
+	CHECK(write(fds[1], "", 1) == 1, "write: %s", strerror(errno));
+}
+
+static void await(const int *fds)
+{
+	char c;
+	ssize_t n;
+
+	do
+		n = read(fds[0], &c, 1);
+	while (n < 0 && errno == EINTR);
+	CHECK(n == 1, "the other process has ended");
+}
+
+static int criu(int kfd, uint32_t op, struct kfd_ioctl_criu_args *args)
+{
+	args->op = op;
+	return tap_ioctl(kfd, AMDKFD_IOC_CRIU_OP, args);
+}
+
+static int simple(int kfd, uint32_t op)
+{
+	struct kfd_ioctl_criu_args args = { .pid = (uint32_t)getpid() };
+
+	return criu(kfd, op, &args);
+}
+
+static void share_work(void)
+{
+	w = mmap(NULL, sizeof(*w), PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pool = mmap(NULL, POOL_BYTES, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(w != MAP_FAILED && pool != MAP_FAILED, "mmap");
+}
+
+/* A child that does @script; its first step tells that all is there. */
+static void start_target(struct target *t, void (*script)(struct target *))
+{
+	CHECK(!pipe2(t->up, O_CLOEXEC) && !pipe2(t->down, O_CLOEXEC), "pipe");
+	fflush(stdout);
+	t->pid = fork();
+	CHECK(t->pid >= 0, "fork");
+	if (!t->pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(t->up[0]);
+		close(t->down[1]);
+		script(t);
+		_exit(0);
+	}
+	close(t->up[1]);
+	close(t->down[0]);
+	await(t->up);
+}
+
+static void wait_stop(pid_t pid)
+{
+	int status;
+
+	CHECK(waitpid(pid, &status, 0) == pid && WIFSTOPPED(status),
+	      "it does not stop: 0x%x", status);
+}
+
+static void stop(const struct target *t)
+{
+	CHECK(!ptrace(PTRACE_SEIZE, t->pid, NULL, NULL), "ptrace: %s",
+	      strerror(errno));
+	CHECK(!ptrace(PTRACE_INTERRUPT, t->pid, NULL, NULL), "ptrace: %s",
+	      strerror(errno));
+	wait_stop(t->pid);
+}
+
+/* Its CPU stands still, and we have its file, as CRIU does it. */
+static void seize(struct target *t)
+{
+	int pidfd;
+
+	stop(t);
+	pidfd = (int)syscall(SYS_pidfd_open, t->pid, 0);
+	CHECK(pidfd >= 0, "pidfd_open: %s", strerror(errno));
+	t->kfd = (int)syscall(SYS_pidfd_getfd, pidfd, w->vg.kfd, 0);
+	CHECK(t->kfd >= 0, "pidfd_getfd: %s", strerror(errno));
+	close(pidfd);
+}
+
+static void let_go(struct target *t)
+{
+	CHECK(!ptrace(PTRACE_DETACH, t->pid, NULL, NULL), "ptrace: %s",
+	      strerror(errno));
+}
+
+static void kill_target(struct target *t)
+{
+	int status;
+
+	kill(t->pid, SIGKILL);
+	do
+		CHECK(waitpid(t->pid, &status, 0) == t->pid, "waitpid");
+	while (WIFSTOPPED(status));
+	close(t->up[0]);
+	close(t->down[1]);
+}
+
+/* It ends well by itself. */
+static void end_target(struct target *t)
+{
+	int status;
+
+	CHECK(waitpid(t->pid, &status, 0) == t->pid && !status,
+	      "the process ended with 0x%x", status);
+	close(t->up[0]);
+	close(t->down[1]);
+}
+
+/* The process that is dumped. */
+
+static volatile uint32_t *word(unsigned int i)
+{
+	return (volatile uint32_t *)w->words.cpu + i;
+}
+
+static uint64_t word_va(unsigned int i)
+{
+	return w->words.va + 4 * i;
+}
+
+static uint32_t make_event(uint32_t type, bool auto_reset, uint64_t page)
+{
+	struct kfd_ioctl_create_event_args args = {
+		.event_page_offset = page,
+		.event_type = type,
+		.auto_reset = auto_reset,
+	};
+
+	ERRNO(0, tap_ioctl(w->vg.kfd, AMDKFD_IOC_CREATE_EVENT, &args));
+	return args.event_id;
+}
+
+static void set_event(uint32_t id)
+{
+	struct kfd_ioctl_set_event_args args = { .event_id = id };
+
+	ERRNO(0, tap_ioctl(w->vg.kfd, AMDKFD_IOC_SET_EVENT, &args));
+}
+
+static bool happens(uint32_t id, uint32_t ms, uint64_t *age)
+{
+	struct kfd_event_data data = { .event_id = id };
+	struct kfd_ioctl_wait_events_args args = {
+		.events_ptr = (uintptr_t)&data,
+		.num_events = 1,
+		.wait_for_all = 1,
+		.timeout = ms,
+	};
+
+	if (age)
+		data.signal_event_data.last_event_age = *age;
+	ERRNO(0, tap_ioctl(w->vg.kfd, AMDKFD_IOC_WAIT_EVENTS, &args));
+	if (age)
+		*age = data.signal_event_data.last_event_age;
+	return args.wait_result == KFD_IOC_WAIT_RESULT_COMPLETE;
+}
+
+static void emit_poll(struct vg_queue *q, uint64_t va, uint32_t value)
+{
+	uint32_t *p = vg_queue_reserve(q, SDMA_POLL_REGMEM_DWORDS);
+
+	CHECK(p, "%s", vg_error());
+	p[0] = SDMA_OP_POLL_REGMEM | SDMA_POLL_REGMEM__MEM |
+	       VGPU_PREP(SDMA_POLL_REGMEM__FUNC, 3u);
+	p[1] = (uint32_t)va;
+	p[2] = va >> 32;
+	p[3] = value;
+	p[4] = ~0u;
+	p[5] = SDMA_POLL_REGMEM_DW5__RETRY | 10;
+}
+
+/* A value into the event's slot, and a TRAP with its id. */
+static void emit_signal(struct vg_queue *q, uint32_t id)
+{
+	const uint32_t value[2] = { 1, 0 };
+	uint32_t *p;
+
+	OK(vg_emit_write(q, w->page.va + 8ul * id, value, 2));
+	p = vg_queue_reserve(q, SDMA_TRAP_DWORDS);
+	CHECK(p, "%s", vg_error());
+	p[0] = SDMA_OP_TRAP;
+	p[1] = id;
+}
+
+static uint64_t alloc(uint64_t va, uint64_t size, uint32_t flags,
+		      uint64_t offset, bool map)
+{
+	struct vg_gpu *gpu = &w->vg.gpu[0];
+	struct kfd_ioctl_alloc_memory_of_gpu_args args = {
+		.va_addr = va, .size = size, .gpu_id = gpu->gpu_id,
+		.flags = flags, .mmap_offset = offset,
+	};
+	struct kfd_ioctl_map_memory_to_gpu_args map_args = {
+		.device_ids_array_ptr = (uintptr_t)&gpu->gpu_id,
+		.n_devices = 1,
+	};
+
+	ERRNO(0, tap_ioctl(w->vg.kfd, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &args));
+	map_args.handle = args.handle;
+	if (map)
+		ERRNO(0, tap_ioctl(w->vg.kfd, AMDKFD_IOC_MAP_MEMORY_TO_GPU,
+				   &map_args));
+	return args.handle;
+}
+
+static void signal_init(int i, int64_t value)
+{
+	*(volatile int64_t *)((char *)word(SIGNALS + 16 * i) +
+			      AMD_SIGNAL_VALUE) = value;
+}
+
+static int64_t signal_value(int i)
+{
+	return *(volatile int64_t *)((char *)word(SIGNALS + 16 * i) +
+				     AMD_SIGNAL_VALUE);
+}
+
+/* Waits for signal @wait (-1: none), then counts @done down. */
+static void aql_barrier(struct vg_cq *q, int wait, int done)
+{
+	uint32_t *p = vg_cq_reserve(q, AQL_PACKET_DWORDS);
+	uint64_t va;
+
+	CHECK(p, "%s", vg_error());
+	if (wait >= 0) {
+		va = word_va(SIGNALS + 16 * wait);
+		p[AQL_BARRIER_SIGNAL(0)] = (uint32_t)va;
+		p[AQL_BARRIER_SIGNAL(0) + 1] = va >> 32;
+	}
+	va = word_va(SIGNALS + 16 * done);
+	p[AQL_COMPLETION_SIGNAL] = (uint32_t)va;
+	p[AQL_COMPLETION_SIGNAL + 1] = va >> 32;
+	__atomic_store_n(p, AQL_BARRIER_AND | AQL_DW0__BARRIER,
+			 __ATOMIC_RELEASE);
+}
+
+static bool signal_becomes(int i, int64_t value)
+{
+	uint64_t deadline = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+
+	while (signal_value(i) != value) {
+		if (vg_now() > deadline)
+			return false;
+		vg_sleep_us(100);
+	}
+	return true;
+}
+
+static void make_memory(void)
+{
+	struct vg_gpu *gpu = &w->vg.gpu[0];
+
+	OK(vg_bo_create(&w->vg, gpu, DATA_BYTES, VG_VRAM, &w->vram));
+	OK(vg_bo_create(&w->vg, gpu, DATA_BYTES, VG_GTT, &w->gtt));
+	OK(vg_bo_create(&w->vg, gpu, VG_PAGE, VG_GTT, &w->words));
+	memset(w->words.cpu, 0, VG_PAGE);
+	OK(vg_bo_create(&w->vg, gpu, PAGE_BYTES, VG_GTT, &w->page));
+	OK(vg_save_area(&w->vg, gpu, KFD_IOC_ALLOC_MEM_FLAGS_VRAM, &w->save));
+	vg_pattern_fill(w->vram.cpu, DATA_BYTES, 1, 0);
+	vg_pattern_fill(w->gtt.cpu, DATA_BYTES, 2, 0);
+	/* A hole in the handles. */
+	w->slice = alloc(0, VG_PAGE, VG_GTT, 0, false);
+	w->user_mem = tap_anon(USER_BYTES);
+	vg_pattern_fill(w->user_mem, USER_BYTES, 3, 0);
+	w->user = alloc((uintptr_t)w->user_mem, USER_BYTES,
+			KFD_IOC_ALLOC_MEM_FLAGS_USERPTR | VG_BO_ACCESS,
+			(uintptr_t)w->user_mem, true);
+	ERRNO(0, tap_ioctl(w->vg.kfd, AMDKFD_IOC_FREE_MEMORY_OF_GPU,
+			   &(struct kfd_ioctl_free_memory_of_gpu_args){
+				.handle = w->slice }));
+	/* Its number is that of the hole, or a new one. */
+	w->slice = alloc((uintptr_t)tap_anon(VG_DOORBELL_SLICE),
+			 VG_DOORBELL_SLICE, VG_DOORBELL, 0, true);
+}
+
+static void make_events(void)
+{
+	w->ev[0] = make_event(KFD_IOC_EVENT_SIGNAL, true, w->page.handle);
+	w->ev[1] = make_event(KFD_IOC_EVENT_SIGNAL, false, 0);
+	w->ev[2] = make_event(KFD_IOC_EVENT_SIGNAL, true, 0);
+	w->ev[3] = make_event(KFD_IOC_EVENT_MEMORY, true, 0);
+	w->ev[4] = make_event(KFD_IOC_EVENT_HW_EXCEPTION, false, 0);
+	set_event(w->ev[1]);
+	set_event(w->ev[1]);
+}
+
+/* Each queue has done something once, and waits in the middle of the next. */
+static void make_queues(void)
+{
+	struct vg_gpu *gpu = &w->vg.gpu[0];
+	struct vg_queue *q = &w->queue, spare = { 0 };
+	const uint32_t one = 1;
+	uint32_t seq;
+
+	OK(vg_queue_create(&w->vg, gpu, RING, &spare));
+	OK(vg_queue_create(&w->vg, gpu, RING, q));
+	OK(vg_queue_destroy(&spare));		/* id 1, another engine */
+	OK(vg_emit_atomic_add(q, word_va(SDMA_SUM), 1));
+	OK(vg_emit_fence(q, &seq));
+	emit_poll(q, word_va(GO), 1);
+	OK(vg_emit_fill(q, w->vram.va, 0xd00d, 4096));
+	OK(vg_emit_copy(q, (uintptr_t)w->user_mem, w->gtt.va, 4096));
+	OK(vg_emit_atomic_add(q, word_va(SDMA_SUM), 1));
+	OK(vg_emit_fence(q, &q->seq));
+	vg_queue_submit(q);
+	OK(vg_wait(q, seq, VG_TIMEOUT_MS));
+
+	OK(vg_cq_create(&w->vg, gpu, &w->save, RING, false, &w->pm4));
+	OK(vg_pm4_write(&w->pm4, word_va(PM4_BEFORE), &one, 1));
+	OK(vg_pm4_wait(&w->pm4, word_va(GO), 1));
+	OK(vg_pm4_write(&w->pm4, word_va(PM4_AFTER), &one, 1));
+	vg_cq_submit(&w->pm4);
+	OK(vg_wait_word(word(PM4_BEFORE), 1, VG_TIMEOUT_MS));
+	*word(PM4_BEFORE) = 77;		/* not to be written again */
+
+	signal_init(0, 1);
+	signal_init(1, 1);
+	OK(vg_cq_create(&w->vg, gpu, &w->save, RING, true, &w->aql));
+	aql_barrier(&w->aql, -1, 1);
+	aql_barrier(&w->aql, 0, 1);
+	vg_cq_submit(&w->aql);
+	CHECK(signal_becomes(1, 0), "AQL: signal is %ld", signal_value(1));
+	signal_init(1, 5);
+}
+
+static void runtime_on(void)
+{
+	struct kfd_ioctl_runtime_enable_args args = {
+		.r_debug = R_DEBUG,
+		.mode_mask = KFD_RUNTIME_ENABLE_MODE_ENABLE_MASK,
+	};
+
+	ERRNO(0, tap_ioctl(w->vg.kfd, AMDKFD_IOC_RUNTIME_ENABLE, &args));
+}
+
+static void work_all(struct target *t)
+{
+	tap_open(&w->vg, w->xnack);
+	make_memory();
+	make_events();
+	runtime_on();
+	make_queues();
+	step(t->up);
+	await(t->down);
+}
+
+/* Dump. */
+
+static int process_info(int kfd)
+{
+	memset(&d.args, 0, sizeof(d.args));
+	return criu(kfd, KFD_CRIU_OP_PROCESS_INFO, &d.args);
+}
+
+static int checkpoint(int kfd)
+{
+	CHECK(d.args.num_bos <= MAX_BOS && d.args.num_devices <= VG_MAX_GPUS,
+	      "%u BOs, %u devices", d.args.num_bos, d.args.num_devices);
+	pool_used = 0;
+	d.priv = take(d.args.priv_data_size);
+	d.args.devices = (uintptr_t)d.devices;
+	d.args.bos = (uintptr_t)d.bos;
+	d.args.priv_data = (uintptr_t)d.priv;
+	return criu(kfd, KFD_CRIU_OP_CHECKPOINT, &d.args);
+}
+
+static char *map_dmabuf(const struct kfd_criu_bo_bucket *b, int prot)
+{
+	char *p = mmap(NULL, b->size, prot, MAP_SHARED, (int)b->dmabuf_fd, 0);
+
+	CHECK(p != MAP_FAILED, "mmap of a dma-buf: %s", strerror(errno));
+	return p;
+}
+
+static void copy_out(pid_t pid)
+{
+	struct iovec here, there;
+	uint32_t i;
+	char *p;
+
+	for (i = 0; i < d.args.num_bos; i++) {
+		struct kfd_criu_bo_bucket *b = &d.bos[i];
+
+		d.contents[i] = NULL;
+		if (b->dmabuf_fd == NO_FD)
+			continue;
+		if (b->addr != w->save.va) {	/* nobody writes there */
+			p = map_dmabuf(b, PROT_READ);
+			d.contents[i] = take(b->size);
+			memcpy(d.contents[i], p, b->size);
+			munmap(p, b->size);
+		}
+		close((int)b->dmabuf_fd);
+	}
+	if (!w->user_mem)
+		return;
+	d.user = take(USER_BYTES);
+	here = (struct iovec){ d.user, USER_BYTES };
+	there = (struct iovec){ w->user_mem, USER_BYTES };
+	CHECK(process_vm_readv(pid, &here, 1, &there, 1, 0) ==
+	      (ssize_t)USER_BYTES, "process_vm_readv: %s", strerror(errno));
+}
+
+static const struct kfd_criu_bo_bucket *bucket_at(uint64_t va)
+{
+	uint32_t i;
+
+	for (i = 0; i < d.args.num_bos; i++)
+		if (d.bos[i].addr == va)
+			return &d.bos[i];
+	CHECK(0, "no BO at 0x%lx", va);
+	return NULL;
+}
+
+static void check_buckets(void)
+{
+	const struct kfd_criu_bo_bucket *b;
+
+	CHECK(d.args.num_devices == (uint32_t)w->vg.n_gpus, "%u devices",
+	      d.args.num_devices);
+	CHECK(d.devices[0].user_gpu_id == w->vg.gpu[0].gpu_id &&
+	      d.devices[0].actual_gpu_id == w->vg.gpu[0].gpu_id,
+	      "user 0x%x, actual 0x%x", d.devices[0].user_gpu_id,
+	      d.devices[0].actual_gpu_id);
+	/* 3 of queues' rings, 3 of pointers, 2 of EOP. */
+	CHECK(d.args.num_bos == 5 + 2 + 8, "%u BOs", d.args.num_bos);
+	CHECK(d.args.num_objects == 3 + 5, "%u objects", d.args.num_objects);
+	b = bucket_at(w->vram.va);
+	CHECK(b->size == DATA_BYTES && b->gpu_id == w->vg.gpu[0].gpu_id &&
+	      b->offset == w->vram.mmap_offset && b->alloc_flags == VG_VRAM,
+	      "the bucket of VRAM: size 0x%llx, GPU 0x%x, offset 0x%llx, flags 0x%x",
+	      b->size, b->gpu_id, b->offset, b->alloc_flags);
+	b = bucket_at((uintptr_t)w->user_mem);
+	CHECK(b->size == USER_BYTES && b->dmabuf_fd == NO_FD,
+	      "the bucket of the user pointer: size 0x%llx, fd 0x%x", b->size,
+	      b->dmabuf_fd);
+}
+
+/* All of a process that has stopped, which is then killed. */
+static void dump_and_kill(struct target *t, const struct vg_mem_info *base)
+{
+	const struct vg_gpu gpu = { .minor = w->vg.gpu[0].minor };
+
+	seize(t);
+	ERRNO(0, process_info(t->kfd));
+	CHECK(d.args.pid == (uint32_t)t->pid, "pid %u, should be %d",
+	      d.args.pid, t->pid);
+	ERRNO(0, checkpoint(t->kfd));
+	copy_out(t->pid);
+	kill_target(t);
+	close(t->kfd);
+	/* What it had of the hardware is free when its memory is. */
+	OK(vg_mem_settle(&gpu, base, VG_TIMEOUT_MS));
+}
+
+/* Restore. */
+
+static void map_at(uint64_t va, uint64_t size, int fd, uint64_t offset)
+{
+	void *p = mmap((void *)va, size, PROT_READ | PROT_WRITE,
+		       (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED) |
+		       MAP_FIXED_NOREPLACE, fd, (off_t)offset);
+
+	CHECK(p == (void *)va, "mmap at 0x%lx: %s", va, strerror(errno));
+}
+
+static int restore(int kfd)
+{
+	struct kfd_ioctl_criu_args args = d.args;
+
+	return criu(kfd, KFD_CRIU_OP_RESTORE, &args);
+}
+
+/* Files of its own, in the buckets. All GPUs have the first one's file but one. */
+static void open_files(void)
+{
+	uint32_t i;
+	char path[40];
+
+	w->vg.kfd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+	CHECK(w->vg.kfd >= 0, "/dev/kfd: %s", strerror(errno));
+	for (i = 0; i < d.args.num_devices; i++) {
+		snprintf(path, sizeof(path), "/dev/dri/renderD%d",
+			 w->vg.gpu[i].minor);
+		w->vg.gpu[i].fd = open(path, O_RDWR | O_CLOEXEC);
+		CHECK(w->vg.gpu[i].fd >= 0, "%s", path);
+		d.devices[i].drm_fd = (uint32_t)w->vg.gpu[i].fd;
+	}
+}
+
+/* Memory as the CPU knew it. */
+static void copy_in(void)
+{
+	uint32_t i;
+	char *p;
+
+	for (i = 0; i < d.args.num_bos; i++) {
+		struct kfd_criu_bo_bucket *b = &d.bos[i];
+
+		if (b->dmabuf_fd == NO_FD)
+			continue;
+		if (d.contents[i]) {
+			p = map_dmabuf(b, PROT_READ | PROT_WRITE);
+			memcpy(p, d.contents[i], b->size);
+			munmap(p, b->size);
+			map_at(b->addr, b->size, w->vg.gpu[0].fd,
+			       b->restored_offset);
+		}
+		close((int)b->dmabuf_fd);
+	}
+	map_at((uintptr_t)w->user_mem, USER_BYTES, -1, 0);
+	memcpy(w->user_mem, d.user, USER_BYTES);
+}
+
+static void map_doorbells(void)
+{
+	const uint64_t offset = 3ull << 62 |
+		(uint64_t)d.devices[0].actual_gpu_id << 46;
+
+	map_at((uintptr_t)w->queue.doorbell_page, VG_DOORBELL_SLICE, w->vg.kfd,
+	       offset);
+	map_at((uintptr_t)w->pm4.doorbell_page, VG_DOORBELL_SLICE, w->vg.kfd,
+	       offset);
+	map_at((uintptr_t)w->aql.doorbell_page, VG_DOORBELL_SLICE, w->vg.kfd,
+	       offset);
+}
+
+static void become(struct target *t)
+{
+	open_files();
+	ERRNO(0, restore(w->vg.kfd));
+	copy_in();
+	map_doorbells();
+	step(t->up);
+	await(t->down);		/* resumed */
+}
+
+static void check_events(void)
+{
+	uint64_t age = 1;
+
+	CHECK(!happens(w->ev[0], 0, NULL), "an event that was not set is");
+	CHECK(happens(w->ev[1], 0, &age), "an event that was set is not");
+	CHECK(age == 3, "its age is %lu", age);
+	CHECK(!happens(w->ev[3], 0, NULL) && !happens(w->ev[4], 0, NULL),
+	      "there was no exception");
+	/* Ids go on where they were. */
+	CHECK(make_event(KFD_IOC_EVENT_SIGNAL, true, 0) == w->ev[2] + 1,
+	      "a new event has another id");
+	emit_signal(&w->queue, w->ev[2]);
+	vg_queue_submit(&w->queue);
+	CHECK(happens(w->ev[2], VG_TIMEOUT_MS, NULL),
+	      "the queue does not signal an event");
+}
+
+static void check_queues(void)
+{
+	struct vg_queue *q = &w->queue;
+
+	CHECK(vg_queue_fence_value(q) == q->seq - 1 && !*word(PM4_AFTER) &&
+	      signal_value(1) == 5, "a queue did not wait");
+	signal_init(0, 0);
+	*word(GO) = 1;
+	OK(vg_wait(q, q->seq, VG_TIMEOUT_MS));
+	CHECK(*(volatile uint64_t *)word(SDMA_SUM) == 2,
+	      "SDMA: a packet ran twice, or never: %u", *word(SDMA_SUM));
+	OK(vg_wait_word(word(PM4_AFTER), 1, VG_TIMEOUT_MS));
+	CHECK(*word(PM4_BEFORE) == 77, "PM4: a packet ran twice");
+	CHECK(signal_becomes(1, 4), "AQL: signal is %ld", signal_value(1));
+
+	/* Bytes that they moved, and those that nobody touched. */
+	OK(vg_fill_check(w->vram.cpu, 4096, 0xd00d));
+	OK(vg_pattern_check((char *)w->vram.cpu + 4096, DATA_BYTES - 4096, 1,
+			    4096));
+	OK(vg_pattern_check(w->gtt.cpu, DATA_BYTES, 2, 0));
+	OK(vg_pattern_check(w->user_mem, 4096, 2, 0));
+	OK(vg_pattern_check(w->user_mem + 4096, USER_BYTES - 4096, 3, 4096));
+
+	/* Doorbells reach them. */
+	OK(vg_copy(q, w->vram.cpu, w->gtt.cpu, DATA_BYTES));
+	OK(vg_pattern_check(w->vram.cpu, DATA_BYTES, 2, 0));
+	OK(vg_cq_finish(&w->pm4, VG_TIMEOUT_MS));
+	aql_barrier(&w->aql, 0, 1);
+	vg_cq_submit(&w->aql);
+	CHECK(signal_becomes(1, 3), "AQL: signal is %ld", signal_value(1));
+}
+
+/* Every handle and id is what it was: the process undoes all it had. */
+static void undo_all(void)
+{
+	struct kfd_ioctl_unmap_memory_from_gpu_args unmap = {
+		.device_ids_array_ptr = (uintptr_t)&w->vg.gpu[0].gpu_id,
+		.n_devices = 1,
+	};
+	struct kfd_ioctl_free_memory_of_gpu_args gone = { 0 };
+	const uint64_t handles[] = { w->user, w->slice };
+	unsigned int i;
+
+	OK(vg_queue_destroy(&w->queue));
+	OK(vg_cq_destroy(&w->pm4));
+	OK(vg_cq_destroy(&w->aql));
+	OK(vg_bo_free(&w->vram));
+	OK(vg_bo_free(&w->gtt));
+	OK(vg_bo_free(&w->save));
+	OK(vg_bo_free(&w->words));
+	for (i = 0; i < 2; i++) {
+		unmap.handle = gone.handle = handles[i];
+		unmap.n_success = 0;
+		ERRNO(0, tap_ioctl(w->vg.kfd, AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU,
+				   &unmap));
+		ERRNO(0, tap_ioctl(w->vg.kfd, AMDKFD_IOC_FREE_MEMORY_OF_GPU,
+				   &gone));
+	}
+	unmap.handle = gone.handle = w->page.handle;
+	unmap.n_success = 0;
+	ERRNO(0, tap_ioctl(w->vg.kfd, AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU,
+			   &unmap));
+	ERRNO(EPERM, tap_ioctl(w->vg.kfd, AMDKFD_IOC_FREE_MEMORY_OF_GPU,
+			       &gone));
+}
+
+static void go_on(struct target *t)
+{
+	become(t);
+	CHECK(vg_set_xnack(&w->vg, -1) == w->xnack, "XNACK is not %d",
+	      w->xnack);
+	ERRNO(EBUSY, tap_ioctl(w->vg.kfd, AMDKFD_IOC_RUNTIME_ENABLE,
+			       &(struct kfd_ioctl_runtime_enable_args){
+				.mode_mask = 1 }));
+	check_queues();
+	check_events();
+	undo_all();
+}
+
+static int resume(pid_t pid)
+{
+	struct kfd_ioctl_criu_args args = { .pid = (uint32_t)pid };
+	int kfd = open("/dev/kfd", O_RDWR | O_CLOEXEC), r;
+
+	CHECK(kfd >= 0, "/dev/kfd: %s", strerror(errno));
+	r = criu(kfd, KFD_CRIU_OP_RESUME, &args);
+	close(kfd);
+	return r;
+}
+
+static struct vg_mem_info find_base(void)
+{
+	struct vg_gpu gpu = { 0 };
+	struct vg_mem_info base;
+	int i, nodes = vg_topology_nodes();
+
+	for (i = 0; i < nodes && !gpu.minor; i++)
+		gpu.minor = (int)vg_node_property(i, "drm_render_minor", 0);
+	OK(vg_mem_info(&gpu, &base));
+	return base;
+}
+
+static void round_trip(int xnack, int generations)
+{
+	struct vg_mem_info base = find_base();
+	struct target t;
+	int i;
+
+	share_work();
+	w->xnack = xnack;
+	start_target(&t, work_all);
+	for (i = 0; i < generations; i++) {
+		dump_and_kill(&t, &base);
+		check_buckets();
+		start_target(&t, i == generations - 1 ? go_on : become);
+		ERRNO(0, resume(t.pid));
+		ERRNO(EINVAL, resume(t.pid));
+	}
+	step(t.down);
+	end_target(&t);
+}
+
+static void dump_restore(void)
+{
+	round_trip(0, 1);
+}
+
+static void dump_restore_xnack(void)
+{
+	round_trip(1, 1);
+}
+
+/* A restored process is dumped, and so on. */
+static void generations(void)
+{
+	round_trip(0, 4);
+}
+
+/* One that is paused and goes on by itself. */
+static void pause_go_on(void)
+{
+	struct target t;
+	int i;
+
+	share_work();
+	start_target(&t, work_all);
+	seize(&t);
+	/* A second PROCESS_INFO pauses nothing more. */
+	for (i = 0; i < 3; i++)
+		ERRNO(0, process_info(t.kfd));
+	ERRNO(0, checkpoint(t.kfd));
+	copy_out(t.pid);
+	ERRNO(0, checkpoint(t.kfd));
+	copy_out(t.pid);
+	ERRNO(0, simple(t.kfd, KFD_CRIU_OP_UNPAUSE));
+	ERRNO(EINVAL, simple(t.kfd, KFD_CRIU_OP_UNPAUSE));
+	ERRNO(EINVAL, checkpoint(t.kfd));
+	kill_target(&t);
+	close(t.kfd);
+}
+
+/* A small process, which says whether its queue runs. */
+static void work_queue(struct target *t)
+{
+	uint32_t seq;
+
+	tap_open(&w->vg, 0);
+	OK(vg_bo_create(&w->vg, &w->vg.gpu[0], VG_PAGE, VG_GTT, &w->words));
+	OK(vg_queue_create(&w->vg, &w->vg.gpu[0], RING, &w->queue));
+	OK(vg_queue_finish(&w->queue, VG_TIMEOUT_MS));
+	step(t->up);
+	await(t->down);		/* paused */
+	OK(vg_emit_atomic_add(&w->queue, w->words.va, 1));
+	OK(vg_emit_fence(&w->queue, &seq));
+	vg_queue_submit(&w->queue);
+	ERRNO(ETIMEDOUT, vg_wait(&w->queue, seq, STOPPED_MS));
+	step(t->up);
+	await(t->down);		/* not paused any more */
+	OK(vg_wait(&w->queue, seq, VG_TIMEOUT_MS));
+	CHECK(*(uint64_t *)w->words.cpu == 1, "not once");
+}
+
+static void paused(void)
+{
+	struct target t;
+
+	share_work();
+	start_target(&t, work_queue);
+	seize(&t);
+	ERRNO(0, process_info(t.kfd));
+	let_go(&t);
+	step(t.down);
+	await(t.up);
+	stop(&t);
+	ERRNO(0, simple(t.kfd, KFD_CRIU_OP_UNPAUSE));
+	let_go(&t);
+	step(t.down);
+	end_target(&t);
+}
+
+/* Who pauses is killed: the paused process goes on. */
+static void checkpointer_dies(void)
+{
+	struct target t;
+	int told[2], status;
+	pid_t pid;
+
+	share_work();
+	start_target(&t, work_queue);
+	CHECK(!pipe(told), "pipe");
+	fflush(stdout);
+	pid = fork();
+	CHECK(pid >= 0, "fork");
+	if (!pid) {
+		seize(&t);
+		ERRNO(0, process_info(t.kfd));
+		let_go(&t);
+		step(told);
+		pause();
+		_exit(0);
+	}
+	close(told[1]);
+	await(told);
+	step(t.down);
+	await(t.up);		/* it was paused */
+	kill(pid, SIGKILL);
+	CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status), "0x%x",
+	      status);
+	step(t.down);
+	end_target(&t);
+}
+
+/* A paused process is killed, and one that was not resumed. */
+static void paused_dies(void)
+{
+	struct vg_mem_info base = find_base();
+	struct target t;
+
+	share_work();
+	start_target(&t, work_all);
+	dump_and_kill(&t, &base);
+	start_target(&t, become);
+	kill_target(&t);
+	ERRNO(ESRCH, resume(t.pid));
+}
+
+static unsigned int count_fds(void)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < 256; i++)
+		n += fcntl((int)i, F_GETFD) >= 0;
+	return n;
+}
+
+/* Arguments that are not what PROCESS_INFO said. */
+static void bad_checkpoint(void)
+{
+	struct kfd_ioctl_criu_args good;
+	struct target t;
+	unsigned int i, fds;
+
+	share_work();
+	start_target(&t, work_all);
+	seize(&t);
+	memset(&d.args, 0, sizeof(d.args));
+	ERRNO(EINVAL, checkpoint(t.kfd));		/* not paused */
+	ERRNO(0, process_info(t.kfd));
+	ERRNO(0, checkpoint(t.kfd));
+	copy_out(t.pid);
+	good = d.args;
+	fds = count_fds();
+	for (i = 0; i < 10; i++) {
+		struct kfd_ioctl_criu_args args = good;
+		const int want = i < 7 ? EINVAL : EFAULT;
+
+		if (i == 0)
+			args.num_devices++;
+		else if (i == 1)
+			args.num_bos--;
+		else if (i == 2)
+			args.num_objects++;
+		else if (i == 3)
+			args.priv_data_size -= 8;
+		else if (i == 4 || i == 7)
+			args.devices = i == 4 ? 0 : 64;
+		else if (i == 5 || i == 8)
+			args.bos = i == 5 ? 0 : 64;
+		else
+			args.priv_data = i == 6 ? 0 : 64;
+		ERRNO(want, criu(t.kfd, KFD_CRIU_OP_CHECKPOINT, &args));
+		CHECK(count_fds() == fds, "%u: descriptors are left", i);
+	}
+	ERRNO(EINVAL, simple(t.kfd, KFD_CRIU_OP_RESUME + 1));
+	ERRNO(EINVAL, simple(t.kfd, ~0u));
+	kill_target(&t);
+	close(t.kfd);
+}
+
+static void no_capability(void *arg)
+{
+	uint32_t op;
+
+	(void)arg;
+	tap_open(&w->vg, 0);
+	CHECK(!setresgid(65534, 65534, 65534) &&
+	      !setresuid(65534, 65534, 65534), "setresuid");
+	for (op = 0; op <= KFD_CRIU_OP_RESUME + 1; op++)
+		ERRNO(EACCES, simple(w->vg.kfd, op));
+}
+
+/* Another process's file: only if it is traced, and only for this. */
+static void who_may(void)
+{
+	struct kfd_ioctl_get_version_args version;
+	struct target t;
+	int pidfd;
+
+	share_work();
+	tap_in_child(no_capability, NULL);
+	start_target(&t, work_queue);
+	pidfd = (int)syscall(SYS_pidfd_open, t.pid, 0);
+	t.kfd = (int)syscall(SYS_pidfd_getfd, pidfd, w->vg.kfd, 0);
+	CHECK(t.kfd >= 0, "pidfd_getfd: %s", strerror(errno));
+	ERRNO(EBADF, process_info(t.kfd));
+	close(t.kfd);
+	seize(&t);
+	ERRNO(EBADF, tap_ioctl(t.kfd, AMDKFD_IOC_GET_VERSION, &version));
+	ERRNO(0, process_info(t.kfd));
+	ERRNO(0, checkpoint(t.kfd));
+	w->user_mem = NULL;
+	copy_out(t.pid);
+	ERRNO(0, simple(t.kfd, KFD_CRIU_OP_UNPAUSE));
+	/* Its memory would be ours. */
+	ERRNO(EINVAL, restore(t.kfd));
+	ERRNO(ESRCH, resume(1));
+	ERRNO(ESRCH, resume(0));
+	ERRNO(EINVAL, resume(t.pid));
+	kill_target(&t);
+	ERRNO(EBADF, process_info(t.kfd));
+	close(t.kfd);
+}
+
+/* What cannot be saved is said, and nothing stays paused. */
+static void not_saved(void)
+{
+	struct kfd_ioctl_export_dmabuf_args out = { 0 };
+	struct kfd_ioctl_import_dmabuf_args in = { 0 };
+	struct kfd_ioctl_free_memory_of_gpu_args gone = { 0 };
+	struct vg_bo bo, page;
+	struct vg_queue q;
+
+	share_work();
+	tap_open(&w->vg, 0);
+	OK(vg_queue_create(&w->vg, &w->vg.gpu[0], RING, &q));
+	OK(vg_bo_create(&w->vg, &w->vg.gpu[0], VG_PAGE, VG_GTT, &page));
+	OK(vg_bo_create(&w->vg, &w->vg.gpu[0], VG_PAGE, VG_VRAM, &bo));
+	out.handle = bo.handle;
+	ERRNO(0, tap_ioctl(w->vg.kfd, AMDKFD_IOC_EXPORT_DMABUF, &out));
+	in.dmabuf_fd = out.dmabuf_fd;
+	in.gpu_id = w->vg.gpu[0].gpu_id;
+	ERRNO(0, tap_ioctl(w->vg.kfd, AMDKFD_IOC_IMPORT_DMABUF, &in));
+	ERRNO(EOPNOTSUPP, process_info(w->vg.kfd));
+	OK(vg_fill(&q, page.cpu, 1, VG_PAGE));
+	gone.handle = in.handle;
+	ERRNO(0, tap_ioctl(w->vg.kfd, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &gone));
+	ERRNO(0, process_info(w->vg.kfd));
+	ERRNO(0, simple(w->vg.kfd, KFD_CRIU_OP_UNPAUSE));
+	OK(vg_fill(&q, page.cpu, 2, VG_PAGE));
+	OK(vg_fill_check(page.cpu, VG_PAGE, 2));
+}
+
+/* Private data, buckets or counts that nobody has saved. */
+
+static void try_restore(void *arg)
+{
+	int *result = arg, again;
+	struct kfd_ioctl_criu_args args = { 0 };
+
+	open_files();
+	*result = restore(w->vg.kfd);
+	args.pid = (uint32_t)getpid();
+	again = criu(w->vg.kfd, KFD_CRIU_OP_RESUME, &args);
+	CHECK(again == (*result ? -EINVAL : 0), "RESUME: %d after %d", again,
+	      *result);
+	again = restore(w->vg.kfd);
+	CHECK(again < 0, "a second RESTORE works");
+	/* It still is a process. */
+	if (*result)
+		make_event(KFD_IOC_EVENT_SIGNAL, true, 0);
+}
+
+/* In a process of its own; its memory is free afterwards. */
+static int restore_once(void)
+{
+	int *result = mmap(NULL, sizeof(*result), PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS, -1, 0), r;
+	struct vg_mem_info base = find_base();
+	const struct vg_gpu gpu = { .minor = w->vg.gpu[0].minor };
+
+	tap_in_child(try_restore, result);
+	OK(vg_mem_settle(&gpu, &base, VG_TIMEOUT_MS));
+	r = *result;
+	munmap(result, sizeof(*result));
+	return r;
+}
+
+static void make_dump(void)
+{
+	struct vg_mem_info base = find_base();
+	struct target t;
+
+	share_work();
+	start_target(&t, work_all);
+	dump_and_kill(&t, &base);
+}
+
+static void truncated(void)
+{
+	uint64_t size;
+
+	make_dump();
+	ERRNO(0, restore_once());
+	for (size = 0; size < d.args.priv_data_size; size += 8 * (1 + size / 64)) {
+		const struct kfd_ioctl_criu_args args = d.args;
+
+		d.args.priv_data_size = size;
+		ERRNO(EINVAL, restore_once());
+		d.args = args;
+	}
+	d.args.priv_data_size = ~0ull;
+	ERRNO(ENOMEM, restore_once());
+}
+
+/* Counts and pointers that do not fit. */
+static void bad_restore(void)
+{
+	struct kfd_ioctl_criu_args good;
+	struct kfd_criu_device_bucket device;
+	unsigned int i;
+
+	make_dump();
+	good = d.args;
+	device = d.devices[0];
+	for (i = 0; i < 14; i++) {
+		d.args = good;
+		d.devices[0] = device;
+		switch (i) {
+		case 0: d.args.num_devices = 0; break;
+		case 1: d.args.num_devices = ~0u; break;
+		case 2: d.args.num_bos = ~0u; break;
+		case 3: d.args.num_bos--; break;
+		case 4: d.args.num_objects = ~0u; break;
+		case 5: d.args.num_objects--; break;
+		case 6: d.args.devices = 0; break;
+		case 7: d.args.bos = 0; break;
+		case 8: d.args.priv_data = 0; break;
+		case 9: d.devices[0].user_gpu_id = 0; break;
+		case 10: d.devices[0].actual_gpu_id ^= 1; break;
+		case 11: d.args.devices = 64; break;
+		case 12: d.args.bos = 64; break;
+		case 13: d.args.priv_data = 64; break;
+		}
+		if (i == 1 || i == 2)	/* no such arrays here */
+			ERRNO(EINVAL, criu(open("/dev/kfd", O_RDWR),
+					   KFD_CRIU_OP_RESTORE, &d.args));
+		else
+			ERRNO(i < 11 ? EINVAL : EFAULT, restore_once());
+	}
+	d.args = good;
+	d.devices[0] = device;
+	ERRNO(0, restore_once());
+}
+
+/* Bytes of the private data and the buckets change. */
+static void flipped(void)
+{
+	int i, k, n, ok = 0, rounds = tap_rounds(60, 2000);
+	struct kfd_criu_bo_bucket bos[MAX_BOS];
+	struct kfd_ioctl_criu_args good;
+	char *priv;
+
+	race_seed();
+	make_dump();
+	good = d.args;
+	memcpy(bos, d.bos, sizeof(bos));
+	priv = malloc(good.priv_data_size);
+	CHECK(priv, "malloc");
+	memcpy(priv, d.priv, good.priv_data_size);
+	for (i = 0; tap_goes_on(i, rounds); i++) {
+		n = 1 + (int)race_below(3);
+		for (k = 0; k < n; k++) {
+			bool bucket = !race_below(4);
+			char *at = bucket ? (char *)d.bos : d.priv;
+			uint64_t size = bucket ? good.num_bos * sizeof(*bos) :
+						 good.priv_data_size;
+			uint64_t off = race_below(size / 8) * 8;
+			uint64_t value = race_below(3) ?
+				1ull << race_below(64) : race_below(~0ull);
+
+			/* A word, a bit, or another word of the same. */
+			if (!race_below(4))
+				memcpy(at + off, at + race_below(size / 8) * 8,
+				       8);
+			else if (race_below(2))
+				at[off + race_below(8)] ^= (char)value ?: 1;
+			else
+				*(uint64_t *)(at + off) ^= value;
+		}
+		ok += !restore_once();
+		memcpy(d.priv, priv, good.priv_data_size);
+		memcpy(d.bos, bos, sizeof(bos));
+	}
+	tap_diag("%d rounds, %d of them restored something", i, ok);
+	ERRNO(0, restore_once());
+}
+
+/* Arrays of it change places, or are the same twice. */
+static void overlapping(void)
+{
+	struct kfd_criu_bo_bucket bucket;
+	unsigned int i;
+
+	make_dump();
+	for (i = 1; i < d.args.num_bos; i++) {
+		bucket = d.bos[i];
+		d.bos[i].addr = d.bos[0].addr;
+		CHECK(restore_once() < 0, "two BOs have the same address");
+		d.bos[i] = bucket;
+	}
+	bucket = d.bos[0];
+	for (i = 0; i < 6; i++) {
+		static const uint64_t sizes[] = {
+			0, 1ull << 63, ~0ull, ~0ull - 4095, 1ull << 47,
+			1ull << 40,
+		};
+
+		d.bos[0].size = sizes[i];
+		CHECK(restore_once() < 0, "a BO of 0x%lx bytes", sizes[i]);
+	}
+	d.bos[0] = bucket;
+	ERRNO(0, restore_once());
+}
+
+/* The hardware queue, which the doorbell follows from, is another's. */
+static void slot_taken(void)
+{
+	static struct vg_queue q[17];
+	struct vg vg;
+	int i, n;
+
+	make_dump();
+	tap_open(&vg, 0);
+	for (n = 0; n < 17; n++)
+		if (vg_queue_create(&vg, &vg.gpu[0], RING, &q[n]))
+			break;
+	ERRNO(EBUSY, restore_once());
+	for (i = 0; i < n; i++)
+		OK(vg_queue_destroy(&q[i]));
+	ERRNO(0, restore_once());
+}
+
+/* A process without anything, and one that has something already. */
+static void empty_process(void)
+{
+	struct vg vg;
+
+	share_work();
+	OK(vg_open_bare(&vg));
+	w->vg = vg;
+	ERRNO(EINVAL, simple(vg.kfd, KFD_CRIU_OP_UNPAUSE));
+	ERRNO(EINVAL, resume(getpid()));
+	ERRNO(0, process_info(vg.kfd));
+	CHECK(!d.args.num_bos && !d.args.num_objects, "%u BOs, %u objects",
+	      d.args.num_bos, d.args.num_objects);
+	ERRNO(0, checkpoint(vg.kfd));
+	ERRNO(EINVAL, restore(vg.kfd));		/* paused */
+	ERRNO(0, simple(vg.kfd, KFD_CRIU_OP_UNPAUSE));
+	ERRNO(0, restore(vg.kfd));
+	ERRNO(EINVAL, restore(vg.kfd));		/* restored */
+	ERRNO(EINVAL, process_info(vg.kfd));
+	ERRNO(0, resume(getpid()));
+	vg_close(&vg);
+}
+
+/* The GPU had another id where the process comes from. */
+static void other_id(void)
+{
+	struct vg_queue q;
+	struct vg_bo bo;
+	struct vg vg;
+
+	share_work();
+	OK(vg_open_bare(&vg));
+	w->vg = vg;
+	ERRNO(0, process_info(vg.kfd));
+	ERRNO(0, checkpoint(vg.kfd));
+	ERRNO(0, simple(vg.kfd, KFD_CRIU_OP_UNPAUSE));
+	d.devices[0].user_gpu_id = OTHER_ID;
+	ERRNO(0, restore(vg.kfd));
+	ERRNO(0, resume(getpid()));
+	ERRNO(EINVAL, vg_acquire_vm(&vg, &vg.gpu[0]));
+	vg.gpu[0].gpu_id = OTHER_ID;
+	OK(vg_acquire_vm(&vg, &vg.gpu[0]));
+	OK(vg_queue_create(&vg, &vg.gpu[0], RING, &q));
+	OK(vg_bo_create(&vg, &vg.gpu[0], VG_PAGE, VG_GTT, &bo));
+	CHECK(bo.handle >> 32 == OTHER_ID, "handle 0x%lx", bo.handle);
+	OK(vg_fill(&q, bo.cpu, 0x1234, VG_PAGE));
+	OK(vg_fill_check(bo.cpu, VG_PAGE, 0x1234));
+	ERRNO(0, process_info(vg.kfd));
+	ERRNO(0, checkpoint(vg.kfd));
+	CHECK(d.devices[0].user_gpu_id == OTHER_ID &&
+	      d.devices[0].actual_gpu_id != OTHER_ID &&
+	      d.bos[0].gpu_id == OTHER_ID, "user 0x%x, BO 0x%x",
+	      d.devices[0].user_gpu_id, d.bos[0].gpu_id);
+	ERRNO(0, simple(vg.kfd, KFD_CRIU_OP_UNPAUSE));
+	OK(vg_bo_free(&bo));
+	OK(vg_queue_destroy(&q));
+}
+
+static const struct tap_case cases[] = {
+	{ "a process is dumped, killed and restored", dump_restore, 1 },
+	{ "the same with XNACK", dump_restore_xnack, 1 },
+	{ "a restored process is dumped again", generations, 1 },
+	{ "PROCESS_INFO, CHECKPOINT, UNPAUSE in and out of order", pause_go_on,
+	  1 },
+	{ "a paused process's queue stands, and goes on", paused, 1 },
+	{ "the checkpointer is killed", checkpointer_dies, 1 },
+	{ "a restored process is killed before it is resumed", paused_dies, 1 },
+	{ "arguments of CHECKPOINT", bad_checkpoint, 1 },
+	{ "who may", who_may, 1 },
+	{ "what cannot be saved", not_saved, 1 },
+	{ "an empty process", empty_process, 1 },
+	{ "a GPU with another id", other_id, 1 },
+	{ "arguments of RESTORE", bad_restore, 1 },
+	{ "private data is cut off", truncated, 1 },
+	{ "private data is changed", flipped, 1 },
+	{ "buffers overlap", overlapping, 1 },
+	{ "the hardware queue is taken", slot_taken, 1 },
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(TAP_CASES(cases), argc, argv);
+}
