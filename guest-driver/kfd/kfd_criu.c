@@ -54,6 +54,13 @@ void kfd_criu_unpause(struct kfd_process *p)
 	kfd_smi_queues_on(p, true);
 }
 
+void kfd_criu_forget_ranges(struct kfd_process *p)
+{
+	kvfree(p->criu.ranges);
+	p->criu.ranges = NULL;
+	p->criu.n_ranges = 0;
+}
+
 void kfd_criu_owner_ends(const struct mm_struct *mm, fl_owner_t owner)
 {
 	struct kfd_process *p = kfd_lookup_process_by_mm(mm);
@@ -76,7 +83,7 @@ u64 kfd_criu_bytes(const struct kfd_criu_head *h)
 	       (u64)h->n_bos * sizeof(struct kfd_criu_bo) +
 	       (u64)h->n_queues * sizeof(struct kfd_criu_queue) +
 	       (u64)h->n_events * sizeof(struct kfd_criu_event) +
-	       (u64)h->n_ranges * sizeof(struct kfd_criu_range);
+	       (u64)h->n_ranges * sizeof(struct svm_saved_range);
 }
 
 u64 kfd_criu_objects(const struct kfd_criu_head *h)
@@ -116,7 +123,7 @@ void kfd_criu_free(struct kfd_criu_buffers *b)
 
 int kfd_criu_count(struct kfd_process *p, struct kfd_criu_head *h)
 {
-	int n;
+	int n, ranges;
 
 	if (kfd_criu_is_debugged(p)) {
 		pr_warn("vgpu_kfd: pid %d cannot be checkpointed: it is debugged\n",
@@ -126,6 +133,9 @@ int kfd_criu_count(struct kfd_process *p, struct kfd_criu_head *h)
 	n = kfd_criu_count_bos(p);
 	if (n < 0)
 		return n;
+	ranges = svm_criu_count(p);
+	if (ranges < 0)
+		return ranges;
 	*h = (struct kfd_criu_head) {
 		.magic = KFD_CRIU_MAGIC,
 		.version = KFD_CRIU_VERSION,
@@ -133,13 +143,8 @@ int kfd_criu_count(struct kfd_process *p, struct kfd_criu_head *h)
 		.n_bos = n,
 		.n_queues = p->pqm.n_queues,
 		.n_events = kfd_criu_count_events(p),
-		.n_ranges = svm_criu_count(p),
+		.n_ranges = ranges,
 	};
-	if (h->n_ranges) {
-		pr_warn("vgpu_kfd: pid %d cannot be checkpointed: it has SVM ranges\n",
-			p->lead_thread->pid);
-		return -EOPNOTSUPP;
-	}
 	h->bytes = kfd_criu_bytes(h);
 	return h->bytes > KFD_CRIU_MAX_BYTES ? -ENOMEM : 0;
 }
@@ -183,13 +188,40 @@ static int criu_op_unpause(struct kfd_process *p)
 	return 0;
 }
 
-/* The queues come back with restore_work, as after an eviction. */
+/* SVM ranges, and what queues have there. After an error, it may be tried again. */
+static int criu_resume_ranges(struct kfd_process *p)
+{
+	struct kfd_queue *q;
+	int ret;
+	u32 i;
+
+	for (i = 0; i < p->criu.n_ranges; i++) {
+		ret = svm_criu_restore(p, &p->criu.ranges[i]);
+		if (ret)
+			return ret;
+	}
+	for (i = 0; i < p->n_pdds; i++)
+		list_for_each_entry(q, &p->pdds[i]->queues, link)
+			if (!kfd_cp_has_save_area(q))
+				return -EINVAL;
+	return 0;
+}
+
+/*
+ * The queues come back with restore_work, as after an eviction. The process's
+ * memory is held.
+ */
 static int criu_do_resume(struct kfd_process *p)
 {
 	struct amdkfd_process_info *info = &p->kgd_process_info;
+	int ret;
 
 	if (p->criu.state != KFD_CRIU_RESTORED)
 		return -EINVAL;
+	ret = criu_resume_ranges(p);
+	if (ret)
+		return ret;
+	kfd_criu_forget_ranges(p);
 	kfd_evict_now(info, KFD_QUEUE_EVICTION_CRIU_RESTORE);
 	criu_let_run(p);
 	kfd_evict_over(info);

@@ -181,28 +181,6 @@ struct kfd_criu_event {
 };
 
 /**
- * struct kfd_criu_range - an SVM range
- * @first: first page
- * @pages: their number
- * @access: bit n: device n may access it
- * @in_place: bit n: where it is
- * @preferred: what the process calls the GPU, or as in the uAPI; as the next
- * @prefetch: last prefetched to
- * @flags: KFD_IOCTL_SVM_FLAG_*
- * @granularity: log2 of pages
- */
-struct kfd_criu_range {
-	u64 first;
-	u64 pages;
-	u64 access;
-	u64 in_place;
-	u32 preferred;
-	u32 prefetch;
-	u32 flags;
-	u32 granularity;
-};
-
-/**
  * struct kfd_criu_image - private data in the kernel's memory
  * @head: its beginning
  * @devices: arrays in it
@@ -217,7 +195,7 @@ struct kfd_criu_image {
 	struct kfd_criu_bo *bos;
 	struct kfd_criu_queue *queues;
 	struct kfd_criu_event *events;
-	struct kfd_criu_range *ranges;
+	struct svm_saved_range *ranges;
 };
 
 /**
@@ -252,6 +230,8 @@ int kfd_criu_count(struct kfd_process *p, struct kfd_criu_head *h);
 int kfd_criu_stop(struct kfd_process *p, enum kfd_criu_state state,
 		  enum KFD_QUEUE_EVICTION_TRIGGERS why);
 void kfd_criu_unpause(struct kfd_process *p);
+/* Ranges that a restored process was to get. */
+void kfd_criu_forget_ranges(struct kfd_process *p);
 
 /* kfd_criu_save.c, kfd_criu_restore.c: mutex held by the first only. */
 int kfd_criu_checkpoint(struct kfd_process *p,

@@ -40,7 +40,7 @@ static bool criu_head_ok(const struct kfd_criu_head *h,
 	       h->n_devices == args->num_devices &&
 	       h->n_bos == args->num_bos &&
 	       kfd_criu_objects(h) == args->num_objects &&
-	       !(h->flags & ~KFD_CRIU_HEAD_FLAGS) && !h->n_ranges &&
+	       !(h->flags & ~KFD_CRIU_HEAD_FLAGS) &&
 	       h->has_page <= 1 && h->ttmp_setup <= 1 && !h->pad &&
 	       !(h->has_page && h->flags & KFD_CRIU_EVENT_PAGE) &&
 	       (h->runtime_state == DEBUG_RUNTIME_STATE_DISABLED ||
@@ -115,6 +115,45 @@ static void criu_restore_runtime(struct kfd_process *p,
 	spin_unlock(&kfd_dbg_lock);
 }
 
+/* Bits of the checkpoint's devices as bits of the process's. */
+static u64 criu_gpus(struct kfd_process *p, u64 bits,
+		     struct kfd_process_device *const *pdds, u32 n)
+{
+	u64 out = 0;
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		if (bits & BIT_ULL(i))
+			out |= BIT_ULL(kfd_process_gpuidx(p,
+							  pdds[i]->node->vdev));
+	return out;
+}
+
+/* For RESUME: their memory is not there yet. */
+static int criu_keep_ranges(struct kfd_process *p,
+			    const struct svm_saved_range *ranges, u32 n,
+			    struct kfd_process_device *const *pdds, u32 n_pdds)
+{
+	u64 none = n_pdds < 64 ? ~0ull << n_pdds : 0;
+	struct svm_saved_range *copy;
+	u32 i;
+
+	if (!n)
+		return 0;
+	copy = kvmemdup(ranges, n * sizeof(*copy), GFP_KERNEL);
+	if (!copy)
+		return -ENOMEM;
+	p->criu.ranges = copy;
+	p->criu.n_ranges = n;
+	for (i = 0; i < n; i++) {
+		if ((copy[i].access | copy[i].in_place) & none)
+			return -EINVAL;
+		copy[i].access = criu_gpus(p, copy[i].access, pdds, n_pdds);
+		copy[i].in_place = criu_gpus(p, copy[i].in_place, pdds, n_pdds);
+	}
+	return svm_criu_check(p, copy, n);
+}
+
 static int criu_restore_objects(struct kfd_process *p,
 				const struct kfd_criu_image *img,
 				const struct kfd_criu_buffers *b)
@@ -140,6 +179,9 @@ static int criu_restore_objects(struct kfd_process *p,
 					     &img->queues[i]);
 	for (i = 0; !ret && i < h->n_events; i++)
 		ret = kfd_criu_restore_event(p, &img->events[i]);
+	if (!ret)
+		ret = criu_keep_ranges(p, img->ranges, h->n_ranges, pdds,
+				       h->n_devices);
 	return ret;
 }
 
@@ -151,6 +193,7 @@ static void criu_undo(struct kfd_process *p)
 
 	kfd_process_destroy_queues(p);
 	kfd_criu_drop_events(p);
+	kfd_criu_forget_ranges(p);
 	kgd_mem_free_all(p);
 	for (i = 0; i < p->n_pdds; i++) {
 		pdd = p->pdds[i];

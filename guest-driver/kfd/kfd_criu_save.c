@@ -71,6 +71,8 @@ static int criu_save(struct kfd_process *p, const struct kfd_criu_buffers *b,
 	if (!ret)
 		ret = kfd_criu_save_events(p, img.events, img.head->n_events);
 	if (!ret)
+		ret = svm_criu_save(p, img.ranges, img.head->n_ranges);
+	if (!ret)
 		ret = kfd_criu_save_bos(p, b->bos, img.bos, b->files);
 	if (!ret)
 		ret = criu_copy_out(b, img.head, args);

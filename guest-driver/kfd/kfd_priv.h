@@ -224,10 +224,14 @@ enum kfd_criu_state {
  * struct kfd_criu - checkpoint and restore of a process
  * @state: its queues are off unless it is KFD_CRIU_NONE; process mutex
  * @owner: the files of who has paused it; written under the process mutex
+ * @ranges: SVM ranges that it gets when it is resumed; process mutex
+ * @n_ranges: their number
  */
 struct kfd_criu {
 	enum kfd_criu_state state;
 	fl_owner_t owner;
+	struct svm_saved_range *ranges;
+	u32 n_ranges;
 };
 
 /**

@@ -30,6 +30,7 @@
 #include <linux/wait_bit.h>
 
 #include "../vgpu_drv.h"
+#include "kfd_criu.h"
 #include "kfd_mem.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
@@ -218,6 +219,7 @@ static void kfd_process_destroy(struct kfd_process *p)
 	mutex_lock(&p->mutex);
 	kgd_mem_free_all(p);
 	mutex_unlock(&p->mutex);
+	kfd_criu_forget_ranges(p);
 	while (p->n_pdds)
 		kfd_process_free_pdd(p->pdds[--p->n_pdds]);
 	if (p->pasid)

@@ -140,7 +140,8 @@ struct kfd_queue_saved {
  * @stack_bytes: of that, the control stack
  * @priority: 0 to KFD_MAX_QUEUE_PRIORITY
  * @enabled: runs at once
- * @saved: what else it was, or NULL for a new one
+ * @saved: what else it was, or NULL for a new one. A save area that is no BO may come
+ *         later then, with SVM's ranges
  */
 struct kfd_queue_properties {
 	enum kfd_queue_kind kind;
@@ -231,6 +232,11 @@ int kfd_sdma_map_wptr(struct kfd_queue *q);
  */
 int kfd_cp_init(struct kfd_queue *q, const struct kfd_queue_properties *props);
 void kfd_cp_fini(struct kfd_queue *q);
+/*
+ * Of a restored queue: it has one, or needs none. The process's memory is held.
+ * Mutex held.
+ */
+bool kfd_cp_has_save_area(struct kfd_queue *q);
 /* Not loaded; queue_lock held. */
 void kfd_cp_set_ring(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
 		     u8 priority);

@@ -53,10 +53,19 @@ static int kfd_cp_get_save_area(struct kfd_queue *q,
 	    props->save_bytes < kfd_cp_save_bytes())
 		return -EINVAL;
 	q->save = kfd_queue_get_buffer(q->pdd, props->save_va, bytes);
-	if (q->save)
+	if (q->save || props->saved)
 		return 0;
 	return svm_always_mapped(q->pdd->process, q->pdd->node->vdev,
 				 props->save_va, bytes) ? 0 : -EINVAL;
+}
+
+bool kfd_cp_has_save_area(struct kfd_queue *q)
+{
+	return q->kind != KFD_QUEUE_COMPUTE || q->save ||
+	       svm_always_mapped(q->pdd->process, q->pdd->node->vdev,
+				 q->cp.save_va,
+				 PAGE_ALIGN((u64)q->cp.save_bytes +
+					    kfd_cp_debug_bytes()));
 }
 
 static int kfd_cp_get_buffers(struct kfd_queue *q,

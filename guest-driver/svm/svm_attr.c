@@ -399,17 +399,6 @@ int svm_ioctl(struct kfd_process *p, enum kfd_ioctl_svm_op op, u64 start,
 	}
 }
 
-u32 svm_criu_count(struct kfd_process *p)
-{
-	struct svm_range_list *svms = &p->svms;
-	u32 n;
-
-	mutex_lock(&svms->lock);
-	n = list_count_nodes(&svms->list);
-	mutex_unlock(&svms->lock);
-	return n;
-}
-
 bool svm_always_mapped(struct kfd_process *p, struct vgpu_device *vdev, u64 start,
 		       u64 size)
 {

@@ -132,11 +132,63 @@ static void cp_resize(struct kunit *test)
 	}
 }
 
+/* What a queue was comes back; what none can be does not, and changes nothing. */
+static void cp_state(struct kunit *test)
+{
+	const struct vgpu_cp_queue_regs regs = { .ring_bytes = 4096 };
+	struct vgpu_mqd_state *in, *out, bad;
+	struct rnd_state rnd;
+	unsigned int i, k;
+	__le32 *mqd, *copy;
+
+	mqd = kunit_kzalloc(test, VGPU_CP_MQD_BYTES, GFP_KERNEL);
+	copy = kunit_kzalloc(test, VGPU_CP_MQD_BYTES, GFP_KERNEL);
+	in = kunit_kzalloc(test, sizeof(*in), GFP_KERNEL);
+	out = kunit_kzalloc(test, sizeof(*out), GFP_KERNEL);
+	KUNIT_ASSERT_TRUE(test, mqd && copy && in && out);
+	vgpu_test_rnd(test, &rnd);
+	for (i = 0; i < ROUNDS; i++) {
+		vgpu_mqd_init(mqd, &regs);
+		in->wptr = vgpu_test_random(&rnd, BIT_ULL(50));
+		in->rptr = vgpu_test_random(&rnd, 1024);
+		in->status = vgpu_test_random(&rnd, 4) |
+			     vgpu_test_random(&rnd, 4) << 30;
+		in->ib_va = 4 * vgpu_test_random(&rnd, BIT_ULL(46));
+		in->ib_rptr = vgpu_test_random(&rnd, 0x100000);
+		in->ib_control = BIT(31) | in->ib_rptr;
+		for (k = 0; k < VGPU_CP_NUM_SH; k++)
+			in->sh[k] = vgpu_test_random(&rnd, BIT_ULL(32));
+		KUNIT_ASSERT_EQ(test, vgpu_mqd_set_state(mqd, in), 0);
+		vgpu_mqd_get_state(mqd, out);
+		KUNIT_ASSERT_MEMEQ(test, out, in, sizeof(*in));
+		KUNIT_ASSERT_EQ(test, reg(mqd, 17), 9);
+		KUNIT_ASSERT_EQ(test, reg(mqd, 10), in->rptr);
+		KUNIT_ASSERT_EQ(test, le32_to_cpu(mqd[1]), in->sh[0]);
+	}
+	memcpy(copy, mqd, VGPU_CP_MQD_BYTES);
+	for (i = 0; i < 5; i++) {
+		bad = *in;
+		if (i == 0)
+			bad.rptr = 1024;
+		else if (i == 1)
+			bad.status |= BIT(2);
+		else if (i == 2)
+			bad.ib_control |= BIT(20);
+		else if (i == 3)
+			bad.ib_va |= 1;
+		else
+			bad.ib_rptr = VGPU_GET(bad.ib_control, 0xfffffu) + 1;
+		KUNIT_EXPECT_EQ(test, vgpu_mqd_set_state(mqd, &bad), -EINVAL);
+		KUNIT_EXPECT_MEMEQ(test, mqd, copy, VGPU_CP_MQD_BYTES);
+	}
+}
+
 static struct kunit_case cp_cases[] = {
 	KUNIT_CASE(cp_process),
 	KUNIT_CASE(cp_queue),
 	KUNIT_CASE(cp_mqd),
 	KUNIT_CASE(cp_resize),
+	KUNIT_CASE(cp_state),
 	{}
 };
 

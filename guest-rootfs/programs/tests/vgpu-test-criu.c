@@ -28,6 +28,7 @@
 #define RING		4096
 #define DATA_BYTES	(256 * VG_KIB)
 #define USER_BYTES	(64 * VG_KIB)
+#define SVM_BYTES	(512 * VG_KIB)	/* half of it prefetched to VRAM */
 #define STOPPED_MS	300	/* what is paused does nothing for so long */
 #define PAGE_BYTES	(KFD_SIGNAL_EVENT_LIMIT * 8ul)
 #define MAX_BOS		64
@@ -53,19 +54,24 @@ enum {
  * @save: area of the compute queues
  * @user, @user_mem: a user pointer's handle and memory
  * @slice: handle of the doorbells
+ * @svm: SVM ranges
+ * @svm_save: another one, the save area of @aql
  * @queue, @pm4, @aql: in the middle of something
  * @ev: events: not set, set and not auto-reset, not set, of memory, of hardware
  * @xnack: mode
+ * @late: a restored process has the memory of SVM later than it should
  */
 struct work {
 	struct vg vg;
 	struct vg_bo vram, gtt, words, page, save;
 	uint64_t user, slice;
-	char *user_mem;
+	char *user_mem, *svm;
+	struct vg_bo svm_save;
 	struct vg_queue queue;
 	struct vg_cq pm4, aql;
 	uint32_t ev[5];
 	int xnack;
+	bool late;
 };
 
 /**
@@ -90,7 +96,7 @@ struct dump {
 	struct kfd_criu_bo_bucket bos[MAX_BOS];
 	char *priv;
 	char *contents[MAX_BOS];
-	char *user;
+	char *user, *svm;
 };
 
 static struct work *w;		/* shared by all processes of a case */
@@ -393,6 +399,64 @@ static void make_memory(void)
 			 VG_DOORBELL_SLICE, VG_DOORBELL, 0, true);
 }
 
+static const struct kfd_ioctl_svm_attribute always = {
+	KFD_IOCTL_SVM_ATTR_SET_FLAGS, KFD_IOCTL_SVM_FLAG_GPU_ALWAYS_MAPPED
+};
+
+static void make_ranges(void)
+{
+	uint32_t gpu_id = w->vg.gpu[0].gpu_id;
+	struct kfd_ioctl_svm_attribute attrs[] = {
+		{ KFD_IOCTL_SVM_ATTR_ACCESS_IN_PLACE, gpu_id },
+		{ KFD_IOCTL_SVM_ATTR_GRANULARITY, 5 },
+		{ KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, gpu_id },
+	}, save[] = { { KFD_IOCTL_SVM_ATTR_ACCESS, gpu_id }, always };
+
+	w->svm = tap_anon(SVM_BYTES);
+	vg_pattern_fill(w->svm, SVM_BYTES, 4, 0);
+	OK(vg_svm_set(&w->vg, w->svm, SVM_BYTES, attrs, 1));
+	OK(vg_svm_set(&w->vg, w->svm, SVM_BYTES / 2, attrs + 1, 2));
+	OK(vg_svm_prefetch(&w->vg, w->svm, SVM_BYTES / 2, gpu_id));
+	w->svm_save = w->save;
+	w->svm_save.va = (uintptr_t)tap_anon(w->save.size);
+	OK(vg_svm_set(&w->vg, (void *)w->svm_save.va, w->save.size, save, 2));
+}
+
+static void check_ranges(void)
+{
+	struct kfd_ioctl_svm_attribute attrs[] = {
+		{ KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, 0 },
+		{ KFD_IOCTL_SVM_ATTR_PREFETCH_LOC, 0 },
+		{ KFD_IOCTL_SVM_ATTR_GRANULARITY, 0 },
+		{ KFD_IOCTL_SVM_ATTR_SET_FLAGS, 0 },
+		{ KFD_IOCTL_SVM_ATTR_ACCESS, w->vg.gpu[0].gpu_id },
+	};
+	uint32_t gpu_id = w->vg.gpu[0].gpu_id;
+
+	CHECK(vg_pages_in_vram(w->svm, SVM_BYTES) ==
+	      (long)(SVM_BYTES / 2 / VG_PAGE), "%ld pages are in VRAM",
+	      vg_pages_in_vram(w->svm, SVM_BYTES));
+	OK(vg_svm_get(&w->vg, w->svm, SVM_BYTES / 2, attrs, 5));
+	CHECK(attrs[0].value == gpu_id && attrs[1].value == gpu_id &&
+	      attrs[2].value == 5 &&
+	      attrs[4].type == KFD_IOCTL_SVM_ATTR_ACCESS_IN_PLACE,
+	      "preferred 0x%x, prefetch 0x%x, granularity %u, access %u",
+	      attrs[0].value, attrs[1].value, attrs[2].value, attrs[4].type);
+	attrs[4].type = KFD_IOCTL_SVM_ATTR_ACCESS;
+	OK(vg_svm_get(&w->vg, w->svm + SVM_BYTES / 2, SVM_BYTES / 2, attrs, 5));
+	CHECK(attrs[0].value != gpu_id && attrs[1].value != gpu_id &&
+	      attrs[2].value != 5 && !(attrs[3].value & always.value) &&
+	      attrs[4].type == KFD_IOCTL_SVM_ATTR_ACCESS_IN_PLACE,
+	      "preferred 0x%x, prefetch 0x%x, granularity %u, flags 0x%x, access %u",
+	      attrs[0].value, attrs[1].value, attrs[2].value, attrs[3].value,
+	      attrs[4].type);
+	attrs[4].type = KFD_IOCTL_SVM_ATTR_ACCESS;
+	OK(vg_svm_get(&w->vg, (void *)w->svm_save.va, w->save.size, attrs, 5));
+	CHECK(attrs[3].value & always.value &&
+	      attrs[4].type == KFD_IOCTL_SVM_ATTR_ACCESS, "flags 0x%x, %u",
+	      attrs[3].value, attrs[4].type);
+}
+
 static void make_events(void)
 {
 	w->ev[0] = make_event(KFD_IOC_EVENT_SIGNAL, true, w->page.handle);
@@ -420,6 +484,8 @@ static void make_queues(void)
 	emit_poll(q, word_va(GO), 1);
 	OK(vg_emit_fill(q, w->vram.va, 0xd00d, 4096));
 	OK(vg_emit_copy(q, (uintptr_t)w->user_mem, w->gtt.va, 4096));
+	OK(vg_emit_copy(q, (uintptr_t)w->svm + SVM_BYTES - 4096, w->gtt.va,
+			4096));
 	OK(vg_emit_atomic_add(q, word_va(SDMA_SUM), 1));
 	OK(vg_emit_fence(q, &q->seq));
 	vg_queue_submit(q);
@@ -435,7 +501,7 @@ static void make_queues(void)
 
 	signal_init(0, 1);
 	signal_init(1, 1);
-	OK(vg_cq_create(&w->vg, gpu, &w->save, RING, true, &w->aql));
+	OK(vg_cq_create(&w->vg, gpu, &w->svm_save, RING, true, &w->aql));
 	aql_barrier(&w->aql, -1, 1);
 	aql_barrier(&w->aql, 0, 1);
 	vg_cq_submit(&w->aql);
@@ -457,6 +523,7 @@ static void work_all(struct target *t)
 {
 	tap_open(&w->vg, w->xnack);
 	make_memory();
+	make_ranges();
 	make_events();
 	runtime_on();
 	make_queues();
@@ -492,9 +559,17 @@ static char *map_dmabuf(const struct kfd_criu_bo_bucket *b, int prot)
 	return p;
 }
 
+static char *copy_user(pid_t pid, char *at, size_t bytes)
+{
+	struct iovec here = { take(bytes), bytes }, there = { at, bytes };
+
+	CHECK(process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)bytes,
+	      "process_vm_readv: %s", strerror(errno));
+	return here.iov_base;
+}
+
 static void copy_out(pid_t pid)
 {
-	struct iovec here, there;
 	uint32_t i;
 	char *p;
 
@@ -514,11 +589,8 @@ static void copy_out(pid_t pid)
 	}
 	if (!w->user_mem)
 		return;
-	d.user = take(USER_BYTES);
-	here = (struct iovec){ d.user, USER_BYTES };
-	there = (struct iovec){ w->user_mem, USER_BYTES };
-	CHECK(process_vm_readv(pid, &here, 1, &there, 1, 0) ==
-	      (ssize_t)USER_BYTES, "process_vm_readv: %s", strerror(errno));
+	d.user = copy_user(pid, w->user_mem, USER_BYTES);
+	d.svm = copy_user(pid, w->svm, SVM_BYTES);
 }
 
 static const struct kfd_criu_bo_bucket *bucket_at(uint64_t va)
@@ -544,7 +616,7 @@ static void check_buckets(void)
 	      d.devices[0].actual_gpu_id);
 	/* 3 of queues' rings, 3 of pointers, 2 of EOP. */
 	CHECK(d.args.num_bos == 5 + 2 + 8, "%u BOs", d.args.num_bos);
-	CHECK(d.args.num_objects == 3 + 5, "%u objects", d.args.num_objects);
+	CHECK(d.args.num_objects == 3 + 5 + 3, "%u objects", d.args.num_objects);
 	b = bucket_at(w->vram.va);
 	CHECK(b->size == DATA_BYTES && b->gpu_id == w->vg.gpu[0].gpu_id &&
 	      b->offset == w->vram.mmap_offset && b->alloc_flags == VG_VRAM,
@@ -632,6 +704,13 @@ static void copy_in(void)
 	memcpy(w->user_mem, d.user, USER_BYTES);
 }
 
+static void map_svm(void)
+{
+	map_at((uintptr_t)w->svm, SVM_BYTES, -1, 0);
+	map_at(w->svm_save.va, w->save.size, -1, 0);
+	memcpy(w->svm, d.svm, SVM_BYTES);
+}
+
 static void map_doorbells(void)
 {
 	const uint64_t offset = 3ull << 62 |
@@ -651,7 +730,15 @@ static void become(struct target *t)
 	ERRNO(0, restore(w->vg.kfd));
 	copy_in();
 	map_doorbells();
-	step(t->up);
+	if (!w->late) {
+		map_svm();
+		step(t->up);
+	} else {
+		step(t->up);
+		await(t->down);		/* RESUME has failed */
+		map_svm();
+		step(t->up);
+	}
 	await(t->down);		/* resumed */
 }
 
@@ -695,6 +782,9 @@ static void check_queues(void)
 	OK(vg_pattern_check(w->gtt.cpu, DATA_BYTES, 2, 0));
 	OK(vg_pattern_check(w->user_mem, 4096, 2, 0));
 	OK(vg_pattern_check(w->user_mem + 4096, USER_BYTES - 4096, 3, 4096));
+
+	OK(vg_pattern_check(w->svm, SVM_BYTES - 4096, 4, 0));
+	OK(vg_pattern_check(w->svm + SVM_BYTES - 4096, 4096, 2, 0));
 
 	/* Doorbells reach them. */
 	OK(vg_copy(q, w->vram.cpu, w->gtt.cpu, DATA_BYTES));
@@ -747,6 +837,7 @@ static void go_on(struct target *t)
 	ERRNO(EBUSY, tap_ioctl(w->vg.kfd, AMDKFD_IOC_RUNTIME_ENABLE,
 			       &(struct kfd_ioctl_runtime_enable_args){
 				.mode_mask = 1 }));
+	check_ranges();
 	check_queues();
 	check_events();
 	undo_all();
@@ -803,6 +894,25 @@ static void dump_restore(void)
 static void dump_restore_xnack(void)
 {
 	round_trip(1, 1);
+}
+
+/* RESUME fails without the memory of SVM's ranges, and can be called again. */
+static void no_memory_yet(void)
+{
+	struct vg_mem_info base = find_base();
+	struct target t;
+
+	share_work();
+	start_target(&t, work_all);
+	dump_and_kill(&t, &base);
+	w->late = true;
+	start_target(&t, go_on);
+	ERRNO(EFAULT, resume(t.pid));
+	step(t.down);
+	await(t.up);
+	ERRNO(0, resume(t.pid));
+	step(t.down);
+	end_target(&t);
 }
 
 /* A restored process is dumped, and so on. */
@@ -1047,6 +1157,8 @@ static void not_saved(void)
 
 /* Private data, buckets or counts that nobody has saved. */
 
+static volatile int *resumed;	/* how many did; shared with children */
+
 static void try_restore(void *arg)
 {
 	int *result = arg, again;
@@ -1055,9 +1167,16 @@ static void try_restore(void *arg)
 	open_files();
 	*result = restore(w->vg.kfd);
 	args.pid = (uint32_t)getpid();
+	/* Memory of SVM's ranges, if nothing else is there. */
+	mmap(w->svm, SVM_BYTES, PROT_READ | PROT_WRITE,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	mmap((void *)w->svm_save.va, w->save.size, PROT_READ | PROT_WRITE,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	again = criu(w->vg.kfd, KFD_CRIU_OP_RESUME, &args);
-	CHECK(again == (*result ? -EINVAL : 0), "RESUME: %d after %d", again,
-	      *result);
+	CHECK(again == -EINVAL || (!*result && (!again || again == -EFAULT ||
+						again == -EADDRINUSE)),
+	      "RESUME: %d after %d", again, *result);
+	resumed[0] += !again;
 	again = restore(w->vg.kfd);
 	CHECK(again < 0, "a second RESTORE works");
 	/* It still is a process. */
@@ -1086,8 +1205,12 @@ static void make_dump(void)
 	struct target t;
 
 	share_work();
+	resumed = mmap(NULL, VG_PAGE, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	start_target(&t, work_all);
 	dump_and_kill(&t, &base);
+	ERRNO(0, restore_once());
+	CHECK(*resumed == 1, "the unchanged dump does not resume");
 }
 
 static void truncated(void)
@@ -1095,7 +1218,6 @@ static void truncated(void)
 	uint64_t size;
 
 	make_dump();
-	ERRNO(0, restore_once());
 	for (size = 0; size < d.args.priv_data_size; size += 8 * (1 + size / 64)) {
 		const struct kfd_ioctl_criu_args args = d.args;
 
@@ -1186,7 +1308,8 @@ static void flipped(void)
 		memcpy(d.priv, priv, good.priv_data_size);
 		memcpy(d.bos, bos, sizeof(bos));
 	}
-	tap_diag("%d rounds, %d of them restored something", i, ok);
+	tap_diag("%d rounds, %d restored something, %d went on with it", i, ok,
+		 *resumed - 1);
 	ERRNO(0, restore_once());
 }
 
@@ -1296,6 +1419,7 @@ static void other_id(void)
 static const struct tap_case cases[] = {
 	{ "a process is dumped, killed and restored", dump_restore, 1 },
 	{ "the same with XNACK", dump_restore_xnack, 1 },
+	{ "memory of SVM ranges comes late", no_memory_yet, 1 },
 	{ "a restored process is dumped again", generations, 1 },
 	{ "PROCESS_INFO, CHECKPOINT, UNPAUSE in and out of order", pause_go_on,
 	  1 },

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Ranges in a checkpoint of their process. What is in the memory is the
+ * checkpointer's: he reads it as the CPU does, which brings it to system memory.
+ */
+#include <linux/sched/mm.h>
+
+#include "svm_priv.h"
+
+/* svm_lock() held by who is not the process itself: its mm has to live. */
+static int svm_criu_lock(struct svm_range_list *svms)
+{
+	if (!mmget_not_zero(svms->mm))
+		return -ESRCH;
+	/* What queues asked for before they stopped makes ranges, too. */
+	if (!bitmap_empty(svms->bitmap_supported, SVM_MAX_GPU))
+		svm_fault_flush(svms);
+	svm_lock(svms);
+	return 0;
+}
+
+static void svm_criu_unlock(struct svm_range_list *svms)
+{
+	svm_unlock(svms);
+	mmput_async(svms->mm);	/* the last one would tear it down here */
+}
+
+int svm_criu_count(struct kfd_process *p)
+{
+	struct svm_range_list *svms = &p->svms;
+	int n;
+
+	n = svm_criu_lock(svms);
+	if (n)
+		return n;
+	n = list_count_nodes(&svms->list);
+	svm_criu_unlock(svms);
+	return n;
+}
+
+static void svm_criu_save_one(const struct svm_range *r,
+			      struct svm_saved_range *s)
+{
+	const struct svm_attrs *a = &r->attrs;
+
+	s->first = r->it_node.start;
+	s->pages = r->it_node.last - r->it_node.start + 1;
+	bitmap_to_arr64(&s->access, a->bitmap_access, SVM_MAX_GPU);
+	bitmap_to_arr64(&s->in_place, a->bitmap_aip, SVM_MAX_GPU);
+	s->preferred = a->preferred_loc;
+	s->prefetch = a->prefetch_loc;
+	s->flags = a->flags;
+	s->granularity = a->granularity;
+}
+
+int svm_criu_save(struct kfd_process *p, struct svm_saved_range *ranges, u32 n)
+{
+	struct svm_range_list *svms = &p->svms;
+	struct svm_range *r;
+	u32 i = 0;
+	int ret;
+
+	ret = svm_criu_lock(svms);
+	if (ret)
+		return ret;
+	list_for_each_entry(r, &svms->list, list) {
+		if (i < n)
+			svm_criu_save_one(r, &ranges[i]);
+		i++;
+	}
+	svm_criu_unlock(svms);
+	return i == n ? 0 : -EINVAL;
+}
+
+/* A GPU that does SVM, or what the uAPI has for none. */
+static bool svm_criu_loc_ok(struct kfd_process *p, u32 loc)
+{
+	struct kfd_process_device *pdd;
+
+	if (loc == KFD_IOCTL_SVM_LOCATION_SYSMEM ||
+	    loc == KFD_IOCTL_SVM_LOCATION_UNDEFINED)
+		return true;
+	pdd = kfd_process_device_by_gpu_id(p, loc);
+	return pdd && pdd->node->svm.supported;
+}
+
+int svm_criu_check(struct kfd_process *p, const struct svm_saved_range *ranges,
+		   u32 n)
+{
+	const u64 end = TASK_SIZE >> PAGE_SHIFT;
+	struct svm_range_list *svms = &p->svms;
+	u64 supported, after = 0;
+	u32 i;
+
+	bitmap_to_arr64(&supported, svms->bitmap_supported, SVM_MAX_GPU);
+	for (i = 0; i < n; i++) {
+		const struct svm_saved_range *s = &ranges[i];
+
+		if (s->first < after || s->first >= end || !s->pages ||
+		    s->pages > end - s->first || s->granularity > 0x3f ||
+		    s->access & s->in_place ||
+		    (s->access | s->in_place) & ~supported ||
+		    !svm_criu_loc_ok(p, s->preferred) ||
+		    !svm_criu_loc_ok(p, s->prefetch))
+			return -EINVAL;
+		after = s->first + s->pages;
+	}
+	if (n && !IS_ENABLED(CONFIG_DEVICE_PRIVATE))
+		return -EPERM;
+	return 0;
+}
+
+int svm_criu_restore(struct kfd_process *p, const struct svm_saved_range *s)
+{
+	struct kfd_ioctl_svm_attribute attrs[5 + SVM_MAX_GPU];
+	const struct svm_interval iv = { s->first, s->first + s->pages - 1 };
+	struct svm_range_list *svms = &p->svms;
+	unsigned int gpu;
+	u32 type, n = 0;
+
+	attrs[n++] = (struct kfd_ioctl_svm_attribute) {
+		KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, s->preferred };
+	attrs[n++] = (struct kfd_ioctl_svm_attribute) {
+		KFD_IOCTL_SVM_ATTR_SET_FLAGS, s->flags };
+	attrs[n++] = (struct kfd_ioctl_svm_attribute) {
+		KFD_IOCTL_SVM_ATTR_CLR_FLAGS, ~s->flags };
+	attrs[n++] = (struct kfd_ioctl_svm_attribute) {
+		KFD_IOCTL_SVM_ATTR_GRANULARITY, s->granularity };
+	/* It goes there once more, as with amdkfd. */
+	if (s->prefetch != KFD_IOCTL_SVM_LOCATION_UNDEFINED)
+		attrs[n++] = (struct kfd_ioctl_svm_attribute) {
+			KFD_IOCTL_SVM_ATTR_PREFETCH_LOC, s->prefetch };
+	for_each_set_bit(gpu, svms->bitmap_supported, svms->n_gpus) {
+		type = s->access & BIT_ULL(gpu) ? KFD_IOCTL_SVM_ATTR_ACCESS :
+		       s->in_place & BIT_ULL(gpu) ?
+		       KFD_IOCTL_SVM_ATTR_ACCESS_IN_PLACE :
+		       KFD_IOCTL_SVM_ATTR_NO_ACCESS;
+		attrs[n++] = (struct kfd_ioctl_svm_attribute) {
+			type, p->pdds[gpu]->gpu_id };
+	}
+	return svm_attr_set(p, iv, n, attrs);
+}
