@@ -168,7 +168,7 @@ void kfd_events_poison(struct kfd_process_device *pdd)
 		.type = KFD_IOC_EVENT_MEMORY,
 		.memory = {
 			.failure.imprecise = 1,
-			.gpu_id = pdd->node->gpu_id,
+			.gpu_id = pdd->gpu_id,
 			.ErrorType = KFD_MEM_ERR_POISON_CONSUMED,
 		},
 	};
@@ -178,7 +178,7 @@ void kfd_events_poison(struct kfd_process_device *pdd)
 			.reset_type = KFD_HW_EXCEPTION_WHOLE_GPU_RESET,
 			.reset_cause = KFD_HW_EXCEPTION_ECC,
 			.memory_lost = 1,
-			.gpu_id = pdd->node->gpu_id,
+			.gpu_id = pdd->gpu_id,
 		},
 	};
 
