@@ -22,6 +22,10 @@ static uint32_t identity_read(VGPUState *s, unsigned inst, unsigned off)
         return SDMA_NUM_ENGINES;
     case VGPU_XGMI_LINKS:
         return vgpu_xgmi_read_links(s);
+    case VGPU_XGMI_HIVE_LO:
+        return s->hive_id;
+    case VGPU_XGMI_HIVE_HI:
+        return s->hive_id >> 32;
     default:
         return qatomic_read(&s->fault_serial);
     }
@@ -45,7 +49,7 @@ static uint32_t counter_read(VGPUState *s, unsigned inst, unsigned off)
 }
 
 static const VGPUReg model_regs[MODEL_SPAN] = {
-    [OFF(VGPU_MAGIC) ... OFF(VGPU_XGMI_LINKS)] =
+    [OFF(VGPU_MAGIC) ... OFF(VGPU_XGMI_HIVE_HI)] =
         VGPU_REG_READ(identity_read),
     [OFF(VGPU_COUNTER(0)) ... MODEL_SPAN - 1] = VGPU_REG_READ(counter_read),
 };

@@ -64,11 +64,13 @@ static u64 vram_pde(struct vgpu_device *vdev, u64 vram_offset)
 static void hub_init_apertures(struct vgpu_device *vdev, unsigned int hub)
 {
 	struct vgpu_hw *hw = &vdev->hw;
+	/* The hive's first byte: addresses of VRAM count from there. */
+	u64 fb_first = hw->fb_base - vgpu_xgmi_base(vdev);
 	u64 fb_last = hw->fb_base + hw->vram_size - 1;
 	u64 scratch = hw->gart.table_vram + VGPU_GART_TABLE_BYTES +
 		      hw->fb_offset;
 
-	vgpu_wreg(vdev, HUB(hub) + MC_VM_FB_LOCATION_BASE, hw->fb_base >> 24);
+	vgpu_wreg(vdev, HUB(hub) + MC_VM_FB_LOCATION_BASE, fb_first >> 24);
 	vgpu_wreg(vdev, HUB(hub) + MC_VM_FB_LOCATION_TOP, fb_last >> 24);
 
 	/* No AGP aperture: its bottom is above its top. */
@@ -76,9 +78,9 @@ static void hub_init_apertures(struct vgpu_device *vdev, unsigned int hub)
 	vgpu_wreg(vdev, HUB(hub) + MC_VM_AGP_BOT, 0xffffff);
 	vgpu_wreg(vdev, HUB(hub) + MC_VM_AGP_TOP, 0);
 
-	/* What passes VMID 0 untranslated: VRAM, nothing else. */
+	/* What passes VMID 0 untranslated: VRAM up to ours, nothing else. */
 	vgpu_wreg(vdev, HUB(hub) + MC_VM_SYSTEM_APERTURE_LOW_ADDR,
-		  hw->fb_base >> 18);
+		  fb_first >> 18);
 	vgpu_wreg(vdev, HUB(hub) + MC_VM_SYSTEM_APERTURE_HIGH_ADDR,
 		  fb_last >> 18);
 	hub_wreg64(vdev, hub, MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_LSB,
@@ -234,11 +236,17 @@ int vgpu_gmc_init(struct vgpu_device *vdev)
 
 	spin_lock_init(&hw->inv_lock);
 
-	hw->fb_base = (u64)vgpu_rreg(vdev, HUB(VGPU_HUB_MM) +
-				     MC_VM_FB_LOCATION_BASE) << 24;
-	hw->fb_offset = (u64)vgpu_rreg(vdev, HUB(VGPU_HUB_MM) +
-				       MC_VM_FB_OFFSET) << 24;
-	if (hw->fb_base < VGPU_GART_START + VGPU_GART_SIZE) {
+	ret = vgpu_xgmi_init(vdev);
+	if (ret)
+		return ret;
+	hw->fb_base = ((u64)vgpu_rreg(vdev, HUB(VGPU_HUB_MM) +
+				      MC_VM_FB_LOCATION_BASE) << 24) +
+		      vgpu_xgmi_base(vdev);
+	hw->fb_offset = ((u64)vgpu_rreg(vdev, HUB(VGPU_HUB_MM) +
+					MC_VM_FB_OFFSET) << 24) +
+			vgpu_xgmi_base(vdev);
+	if (hw->fb_base - vgpu_xgmi_base(vdev) <
+	    VGPU_GART_START + VGPU_GART_SIZE) {
 		drm_err(&vdev->drm, "VRAM at MC address %#llx is in the GART\n",
 			hw->fb_base);
 		return -ENODEV;

@@ -290,6 +290,18 @@ struct vgpu_dump {
 };
 
 /**
+ * struct vgpu_xgmi - place in the hive; never changes
+ * @hive: number of the hive, 0: the device is in none, and all is 0
+ * @segment: bytes of a node in the hive's address space
+ * @node: which node the device is
+ */
+struct vgpu_xgmi {
+	u64 hive;
+	u64 segment;
+	unsigned int node;
+};
+
+/**
  * struct vgpu_hw - per-device hardware state
  * @mmio: BAR 5, registers
  * @doorbell: BAR 2, doorbells
@@ -300,8 +312,10 @@ struct vgpu_dump {
  *              and nothing else
  * @vram_size: bytes of VRAM, the reserved part included
  * @vram_reserved: bytes at the end of VRAM that belong to this room
+ * @xgmi: place in the hive
  * @fb_base: MC address of VRAM offset 0
- * @fb_offset: what hardware adds to a VRAM offset in page-table entries
+ * @fb_offset: what is added to a VRAM offset in page-table entries: this node's
+ *             place in the hive included
  * @default_page: page of zeros that accesses with a no-retry fault meet
  * @default_page_dma: its bus address
  * @latch_lock: protects register pairs of which one read latches the other
@@ -336,6 +350,7 @@ struct vgpu_hw {
 	resource_size_t remap_base;
 	u64 vram_size;
 	u64 vram_reserved;
+	struct vgpu_xgmi xgmi;
 	u64 fb_base;
 	u64 fb_offset;
 	void *default_page;
@@ -388,6 +403,14 @@ void vgpu_gmc_clear_context(struct vgpu_device *vdev, unsigned int vmid);
 u64 vgpu_gmc_root_pde(struct vgpu_device *vdev, u64 root_vram_offset);
 void vgpu_gmc_set_pasid(struct vgpu_device *vdev, unsigned int vmid, u16 pasid);
 int vgpu_gmc_flush_tlb(struct vgpu_device *vdev, u32 vmid_mask);
+
+/* vgpu_xgmi.c */
+bool vgpu_xgmi_same_hive(const struct vgpu_device *a,
+			 const struct vgpu_device *b);
+bool vgpu_xgmi_linked(struct vgpu_device *vdev,
+		      const struct vgpu_device *peer);
+u64 vgpu_xgmi_offset(const struct vgpu_device *vdev,
+		     const struct vgpu_device *peer);
 
 /* vgpu_gart.c; page numbers within the GART */
 void vgpu_gart_bind(struct vgpu_device *vdev, u64 page, u64 npages,

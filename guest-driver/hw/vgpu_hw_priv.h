@@ -60,6 +60,10 @@ int vgpu_gmc_start(struct vgpu_device *vdev);
 void vgpu_gmc_clear_fault(struct vgpu_device *vdev);
 void vgpu_gmc_fini(struct vgpu_device *vdev);
 
+/* vgpu_xgmi.c */
+int vgpu_xgmi_init(struct vgpu_device *vdev);
+u64 vgpu_xgmi_base(const struct vgpu_device *vdev);
+
 /* vgpu_gart.c */
 int vgpu_gart_init(struct vgpu_device *vdev);
 void vgpu_gart_fini(struct vgpu_device *vdev);

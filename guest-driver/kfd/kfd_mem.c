@@ -273,10 +273,11 @@ void kgd_mem_destroy(struct kfd_process_device *owner, struct kgd_mem *mem)
 }
 
 /*
- * gmc_v9 for this chip: local VRAM is cached read-write, system memory is
- * snooped and not cached; coherent and uncached memory bypasses the caches.
+ * gmc_v9 for this chip: local VRAM is cached read-write, a peer's and system
+ * memory are not; coherent and uncached memory bypasses the caches.
  */
-static u64 kgd_mem_pte_flags(const struct kgd_mem *mem)
+static u64 kgd_mem_pte_flags(const struct kgd_mem *mem,
+			     const struct vgpu_device *vdev)
 {
 	const u32 bypass = KFD_IOC_ALLOC_MEM_FLAGS_COHERENT |
 			   KFD_IOC_ALLOC_MEM_FLAGS_EXT_COHERENT |
@@ -289,7 +290,7 @@ static u64 kgd_mem_pte_flags(const struct kgd_mem *mem)
 		flags |= VGPU_PTE_EXECUTABLE;
 	if (kgd_mem_is_bar(mem))
 		mtype = VGPU_MTYPE_UC;
-	else if (mem->domain == AMDGPU_GEM_DOMAIN_VRAM)
+	else if (mem->domain == AMDGPU_GEM_DOMAIN_VRAM && vdev == mem->bo->vdev)
 		mtype = mem->alloc_flags & bypass ? VGPU_MTYPE_CC :
 						    VGPU_MTYPE_RW;
 	else if (mem->alloc_flags & bypass)
@@ -297,21 +298,27 @@ static u64 kgd_mem_pte_flags(const struct kgd_mem *mem)
 	return flags | VGPU_PREP(VGPU_PTE_MTYPE, mtype);
 }
 
-/* Is the BO's memory one that this GPU can address? */
+/* Can this GPU address the BO's memory? *@peer: how, if it is another one's. */
 static bool kgd_mem_reachable(const struct kgd_mem *mem,
-			      const struct kfd_process_device *pdd)
+			      const struct kfd_process_device *pdd,
+			      enum vgpu_peer_way *peer)
 {
 	struct vgpu_device *vdev = pdd->node->vdev, *home = mem->bo->vdev;
 	struct dma_buf_attachment *attach = mem->bo->tbo.base.import_attach;
 
+	*peer = VGPU_PEER_NONE;
 	if (vdev == home)
 		return true;
 	/* It may be in the VRAM of a third device. */
 	if (attach && attach->peer2peer)
 		return false;
+	if (mem->domain != AMDGPU_GEM_DOMAIN_GTT) {
+		*peer = vgpu_peer_find(vdev, home, mem->domain ==
+				       AMDGPU_GEM_DOMAIN_VRAM);
+		return *peer != VGPU_PEER_NONE;
+	}
 	/* System memory has one address for all where nothing translates. */
-	return mem->domain == AMDGPU_GEM_DOMAIN_GTT &&
-	       !device_iommu_mapped(vdev->drm.dev) &&
+	return !device_iommu_mapped(vdev->drm.dev) &&
 	       !device_iommu_mapped(home->drm.dev);
 }
 
@@ -328,7 +335,7 @@ static bool kgd_mem_attached(const struct kgd_mem *mem,
 
 /* Entries are written by kgd_mem_update(). */
 static int kgd_mem_attach(struct kgd_mem *mem, struct kfd_process_device *pdd,
-			  u64 va)
+			  u64 va, enum vgpu_peer_way peer)
 {
 	struct kfd_mem_attachment *att;
 	int ret;
@@ -342,7 +349,8 @@ static int kgd_mem_attach(struct kgd_mem *mem, struct kfd_process_device *pdd,
 	att->size = mem->bo->tbo.base.size;
 	att->fresh = true;
 	ret = vgpu_vm_bo_claim(pdd->vm, mem->bo, va, 0, att->size,
-			       kgd_mem_pte_flags(mem), &att->vbo);
+			       kgd_mem_pte_flags(mem, pdd->node->vdev), peer,
+			       &att->vbo);
 	if (ret) {
 		kfree(att);
 		return ret;
@@ -393,16 +401,17 @@ static void kgd_mem_detach(struct kgd_mem *mem, struct kfd_process_device *pdd)
 
 static int kgd_mem_map_one(struct kgd_mem *mem, struct kfd_process_device *pdd)
 {
+	enum vgpu_peer_way peer;
 	int ret;
 
 	if (kgd_mem_attached(mem, pdd))
 		return 0;
-	if (!kgd_mem_reachable(mem, pdd))
+	if (!kgd_mem_reachable(mem, pdd, &peer))
 		return -EINVAL;
-	ret = kgd_mem_attach(mem, pdd, mem->va);
+	ret = kgd_mem_attach(mem, pdd, mem->va, peer);
 	if (!ret && mem->aql_queue)
 		ret = kgd_mem_attach(mem, pdd,
-				     mem->va + mem->bo->tbo.base.size);
+				     mem->va + mem->bo->tbo.base.size, peer);
 	return ret;
 }
 
@@ -438,6 +447,7 @@ int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 		u32 *done)
 {
 	struct ttm_buffer_object *tbo = &mem->bo->tbo;
+	enum vgpu_peer_way peer;
 	int ret;
 
 	lockdep_assert_held(&pdds[0]->process->mutex);
@@ -449,7 +459,7 @@ int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 		++*done;
 	if (*done == n)
 		return 0;
-	if (!kgd_mem_reachable(mem, pdds[*done]))
+	if (!kgd_mem_reachable(mem, pdds[*done], &peer))
 		return -EINVAL;
 
 	/* When the process resumes, restore_work looks for the pages. */

@@ -2,8 +2,8 @@
 /*
  * Where memory should be. Decisions only: nothing here moves or maps.
  *
- * GPUs are joined by PCIe alone (no XGMI), so a GPU reaches its own VRAM and
- * system memory, never a peer's VRAM.
+ * A GPU reaches its own VRAM and system memory. A peer's VRAM SVM never maps,
+ * though BOs may be there.
  */
 #include <kunit/visibility.h>
 

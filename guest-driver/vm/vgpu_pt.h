@@ -77,7 +77,9 @@ struct vgpu_pt {
 
 /**
  * struct vgpu_vm_span - contiguous memory to map
- * @addr: bus address (with VGPU_PTE_SYSTEM in the flags) or offset in VRAM
+ * @addr: bus address (with VGPU_PTE_SYSTEM in the flags) or offset in VRAM; a
+ *        peer's of the hive lies beyond the end of that, or before its beginning
+ *        and wraps
  * @npages: length
  * @pte_flags: VGPU_PTE_* without address and fragment; V included
  */

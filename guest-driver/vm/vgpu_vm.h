@@ -114,6 +114,18 @@ struct vgpu_vm {
 };
 
 /**
+ * enum vgpu_peer_way - how a GPU reaches another one's memory
+ * @VGPU_PEER_NONE: it does not, or it is its own
+ * @VGPU_PEER_XGMI: VRAM at the other's place in the hive
+ * @VGPU_PEER_PCIE: what is behind the other's BARs, as bus addresses
+ */
+enum vgpu_peer_way {
+	VGPU_PEER_NONE,
+	VGPU_PEER_XGMI,
+	VGPU_PEER_PCIE,
+};
+
+/**
  * struct vgpu_vm_bo - a BO, or a part of it, mapped at an address
  * @vm: address space
  * @bo: BO; its owner keeps it alive. NULL: a PRT mapping
@@ -123,6 +135,8 @@ struct vgpu_vm {
  *         vgpu_userptr_lock()
  * @offset: of the first byte in the BO; page aligned
  * @pte_flags: VGPU_PTE_* without V, S, SNOOPED and address
+ * @peer: how @vm's GPU reaches VRAM or registers of the BO's, if that is another
+ *        one; does not change: a link that goes down makes faults
  * @moved: the BO moved since the entries were written, or they never were: they
  *         are clear, but if @stale, as may be those of a user pointer that has
  *         not moved yet. This and @stale: the BO's reservation
@@ -137,9 +151,14 @@ struct vgpu_vm_bo {
 	struct interval_tree_node pages;
 	u64 offset;
 	u64 pte_flags;
+	enum vgpu_peer_way peer;
 	bool moved;
 	bool stale;
 };
+
+/* vgpu_vm_peer.c */
+enum vgpu_peer_way vgpu_peer_find(struct vgpu_device *vdev,
+				  const struct vgpu_device *owner, bool vram);
 
 /* vgpu_pasid.c */
 int vgpu_pasid_alloc(void);
@@ -175,7 +194,8 @@ void vgpu_vm_print(struct vgpu_vm *vm, struct drm_printer *p);
 
 /* vgpu_vm_bo.c */
 int vgpu_vm_bo_claim(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
-		     u64 size, u64 pte_flags, struct vgpu_vm_bo **out);
+		     u64 size, u64 pte_flags, enum vgpu_peer_way peer,
+		     struct vgpu_vm_bo **out);
 int vgpu_vm_bo_update(struct vgpu_vm_bo *const *vbos, unsigned int n);
 void vgpu_vm_bo_unmap(struct vgpu_vm_bo *vbo);
 void vgpu_vm_bo_move_notify(struct vgpu_bo *bo, struct ttm_resource *new);

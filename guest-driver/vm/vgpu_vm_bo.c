@@ -50,6 +50,7 @@ static u64 vbo_flags(const struct vgpu_vm_bo *vbo, u64 *base)
 {
 	const u64 system = VGPU_PTE_SYSTEM | VGPU_PTE_SNOOPED;
 	struct ttm_buffer_object *tbo = &vbo->bo->tbo;
+	struct vgpu_device *home = vbo->bo->vdev;
 	u32 type = tbo->resource ? tbo->resource->mem_type : TTM_PL_SYSTEM;
 	u64 flags = vbo->pte_flags | VGPU_PTE_VALID;
 
@@ -59,19 +60,24 @@ static u64 vbo_flags(const struct vgpu_vm_bo *vbo, u64 *base)
 	/* A BO of another device is mapped at the same bus address. */
 	if (type == TTM_PL_TT)
 		return flags | system;
-	if (vbo->bo->vdev != vbo->vm->vdev)
+	if (home == vbo->vm->vdev) {
+		if (type == TTM_PL_VRAM)
+			return flags;
+	} else if (type == TTM_PL_VRAM && vbo->peer == VGPU_PEER_XGMI) {
+		*base = vgpu_xgmi_offset(vbo->vm->vdev, home);
+		return flags | VGPU_PTE_SNOOPED;
+	} else if (vbo->peer != VGPU_PEER_PCIE) {
 		return 0;
+	}
 	if (type == TTM_PL_VRAM)
-		return flags;
-	if (type == VGPU_PL_DOORBELL) {
-		*base = vbo->vm->vdev->hw.doorbell_base;
-		return flags | system;
-	}
-	if (type == VGPU_PL_MMIO_REMAP) {
-		*base = vbo->vm->vdev->hw.remap_base;
-		return flags | system;
-	}
-	return 0;
+		*base = home->hw.vram_base;
+	else if (type == VGPU_PL_DOORBELL)
+		*base = home->hw.doorbell_base;
+	else if (type == VGPU_PL_MMIO_REMAP)
+		*base = home->hw.remap_base;
+	else
+		return 0;
+	return flags | system;
 }
 
 /* Walk the memory of @npages that @vbo maps, from its page @skip on. */
@@ -389,16 +395,23 @@ void vgpu_vbo_free(struct vgpu_vm_bo *vbo)
  * @offset: first byte of the BO; page aligned
  * @size: bytes, whole pages
  * @pte_flags: VGPU_PTE_READABLE, _WRITEABLE, _EXECUTABLE, _MTYPE
+ * @peer: of a BO of another GPU, vgpu_peer_find(); VGPU_PEER_NONE: only in GTT
+ *        it is reached
  * @out: the mapping; vgpu_vm_bo_update() writes its entries
  *
  * Return: 0, -EINVAL for addresses that cannot be or are taken by another BO,
  * -ENOMEM.
  */
 int vgpu_vm_bo_claim(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
-		     u64 size, u64 pte_flags, struct vgpu_vm_bo **out)
+		     u64 size, u64 pte_flags, enum vgpu_peer_way peer,
+		     struct vgpu_vm_bo **out)
 {
 	*out = vgpu_vbo_new(vm, bo, va, offset, size, pte_flags);
-	return PTR_ERR_OR_ZERO(*out);
+	if (IS_ERR(*out))
+		return PTR_ERR(*out);
+	/* Before any entry is written: the reservation is held. */
+	(*out)->peer = peer;
+	return 0;
 }
 
 /**

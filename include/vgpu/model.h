@@ -16,6 +16,8 @@
 #define VGPU_SDMA_COUNT			(VGPU_BASE + 0x02)
 #define VGPU_FAULT_SERIAL		(VGPU_BASE + 0x03)	/* last serial given out */
 #define VGPU_XGMI_LINKS			(VGPU_BASE + 0x04)	/* nodes of the hive that answer */
+#define VGPU_XGMI_HIVE_LO		(VGPU_BASE + 0x05)	/* number of the hive, 0: none */
+#define VGPU_XGMI_HIVE_HI		(VGPU_BASE + 0x06)
 
 /* Counter i: low dword; VGPU_COUNTER(i) + 1: high dword. Since reset. */
 #define VGPU_COUNTER(i)			(VGPU_BASE + 0x10 + 2 * (i))

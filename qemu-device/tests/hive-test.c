@@ -17,6 +17,8 @@
 #define COPIES      300
 #define BYTES       (4 * MiB)
 
+#define HIVE        0x700000009ull
+
 #define PAIR(props) "-device vgpu-kfd,vram=64M" props
 
 /* The second device, with BARs of its own. */
@@ -56,7 +58,8 @@ static void copy(QVGPU *v, QVGPUSpace *space, uint64_t src, uint64_t dst,
     qvgpu_finish(&q);
 }
 
-static void check_lfb(QVGPU *v, unsigned node, unsigned last, uint32_t links)
+static void check_lfb(QVGPU *v, unsigned node, unsigned last, uint32_t links,
+                      uint64_t hive)
 {
     uint32_t cntl = qvgpu_mm_rd(v, MC_VM_XGMI_LFB_CNTL);
 
@@ -71,17 +74,20 @@ static void check_lfb(QVGPU *v, unsigned node, unsigned last, uint32_t links)
                      qvgpu_mm_rd(v, MC_VM_FB_LOCATION_BASE) + 1, ==,
                      (last + 1) * (VRAM >> 24));
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, links);
+    g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_HIVE_LO), ==, (uint32_t)hive);
+    g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_HIVE_HI), ==, hive >> 32);
 }
 
 /* Catches: places that two nodes see differently. */
 static void test_registers(void)
 {
-    QVGPU *v = qvgpu_start_sized("64M,hive=7", PAIR(",hive=7 ")
+    QVGPU *v = qvgpu_start_sized("64M,hive=0x700000009",
+                                 PAIR(",hive=0x700000009 ")
                                  PAIR(",hive=8"));
     QVGPU *p = map_peer(v);
 
-    check_lfb(v, 0, 1, 2);
-    check_lfb(p, 1, 1, 1);
+    check_lfb(v, 0, 1, 2, HIVE);
+    check_lfb(p, 1, 1, 1, HIVE);
     stop_pair(v, p);
 }
 
@@ -250,7 +256,7 @@ static void test_unplug_peer(void)
     /* Those who were there before are to be told where it ends now. */
     qvgpu_mm_wr(v, MC_VM_FB_LOCATION_TOP,
                 qvgpu_mm_rd(v, MC_VM_FB_LOCATION_BASE) + 2 * (VRAM >> 24) - 1);
-    check_lfb(v, 0, 1, 2);
+    check_lfb(v, 0, 1, 2, 7);
     qvgpu_queue_init_ring(&q, v, 0, 0, NULL, QVGPU_RAM, 64 * KiB);
     qvgpu_queue_load(&q);
     for (i = 0; i < COPIES; i++) {

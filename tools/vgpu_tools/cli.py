@@ -34,6 +34,7 @@ usage: ./vgpu run [options] -- COMMAND...      boot a guest, run COMMAND in it a
 
 options of run, shell and gdb:
   --gpus N             GPUs, 0 to 8 (1)
+  --hive               they are one XGMI hive; else they have PCIe alone
   --vram SIZE          VRAM of each (1G)
   --memory SIZE        guest memory (2G)
   --cpus N             virtual CPUs (2)
@@ -64,6 +65,7 @@ def guest_parser(timeout: float) -> Parser:
     """The options that run, shell and gdb share."""
     parser = Parser(prog="vgpu", add_help=False, allow_abbrev=False)
     parser.add_argument("--gpus", type=int, default=1)
+    parser.add_argument("--hive", action="store_true")
     parser.add_argument("--vram", default="")
     parser.add_argument("--memory", default="2G")
     parser.add_argument("--cpus", type=int, default=2)
@@ -90,6 +92,7 @@ def parse_guest(words: Sequence[str], timeout: float = 0) -> tuple[argparse.Name
     guest = Guest(
         gpus=options.gpus,
         vram=options.vram,
+        hive=options.hive,
         memory=options.memory,
         cpus=options.cpus,
         rootfs=options.rootfs,

@@ -27,6 +27,7 @@ class Guest:
     rootfs: str = "mini"  # or "rocm"
     kernel: str = "release"
     share: Path | None = None
+    hive: bool = False  # the GPUs are one XGMI hive
     device_opts: str = ""
     append: str = ""  # more of the kernel's command line
     qemu_args: list[str] = field(default_factory=list)
@@ -80,6 +81,7 @@ class Guest:
         words += ["-chardev", f"socket,id=agent,fd={agent_fd}", "-device", "virtio-serial-pci,max_ports=2"]
         words += ["-device", "virtserialport,chardev=agent,name=vgpu.agent"]
         options = [f"vram={self.vram}"] if self.vram else []
+        options += ["hive=1"] if self.hive else []
         options += [self.device_opts] if self.device_opts else []
         for index in range(self.gpus):
             # A port of its own, as a card has; 64-bit prefetchable windows hold VRAM.

@@ -1,0 +1,608 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * GPUs that reach each other's VRAM. What they would catch: an address that is
+ * another one for the peer, an entry of the peer's that outlives the memory it
+ * leads to (moved, freed, given to somebody else, unplugged), a TLB that was
+ * flushed on one GPU only, contents lost on the way.
+ *
+ * Run three times (tests.list): as a hive (XGMI), behind a host bridge that lets
+ * PCIe through, and without a way, where mapping fails.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tap.h"
+
+#define SEED	0x9ee5
+#define SIZE	(6 * VG_MIB + 3 * VG_PAGE)
+
+static struct vg vg;
+static struct vg_queue q[2];
+static struct vg_bo stage[2];	/* GTT of each GPU */
+
+static bool hive(void)
+{
+	uint64_t id = vg_node_property(vg.gpu[0].node, "hive_id", 0);
+
+	return id && id == vg_node_property(vg.gpu[1].node, "hive_id", 0);
+}
+
+/* Linux lets devices talk to each other behind a Zen's host bridge. */
+static bool pcie(void)
+{
+	bool amd = false;
+	char line[256];
+	int family = 0;
+	FILE *f = fopen("/proc/cpuinfo", "re");
+
+	CHECK(f, "/proc/cpuinfo");
+	while (fgets(line, sizeof(line), f)) {
+		amd |= !!strstr(line, "AuthenticAMD");
+		sscanf(line, "cpu family : %d", &family);
+	}
+	fclose(f);
+	return amd && family >= 0x17;
+}
+
+static void start(void)
+{
+	int i;
+
+	tap_open(&vg, 1);
+	CHECK(vg.n_gpus >= 2, "%d GPUs", vg.n_gpus);
+	for (i = 0; i < 2; i++) {
+		OK(vg_queue_create(&vg, &vg.gpu[i], 4096, &q[i]));
+		OK(vg_bo_create(&vg, &vg.gpu[i], SIZE, VG_GTT, &stage[i]));
+	}
+}
+
+/* As start(), where there is a way. */
+static void start_linked(void)
+{
+	start();
+	if (!hive() && !pcie())
+		tap_skip("no way between the GPUs");
+}
+
+/* GPU @i writes the pattern of @seed. */
+static void gpu_write(int i, const struct vg_bo *bo, uint64_t seed)
+{
+	uint64_t at, n;
+
+	for (at = 0; at < bo->size; at += n) {
+		n = bo->size - at < SIZE ? bo->size - at : SIZE;
+		vg_pattern_fill(stage[i].cpu, n, seed, at);
+		OK(vg_copy(&q[i], (void *)(bo->va + at), stage[i].cpu, n));
+	}
+}
+
+/* GPU @i finds it. */
+static void gpu_check(int i, const struct vg_bo *bo, uint64_t seed)
+{
+	uint64_t at, n;
+
+	for (at = 0; at < bo->size; at += n) {
+		n = bo->size - at < SIZE ? bo->size - at : SIZE;
+		memset(stage[i].cpu, 0x5a, n);
+		OK(vg_copy(&q[i], stage[i].cpu, (void *)(bo->va + at), n));
+		OK(vg_pattern_check(stage[i].cpu, n, seed, at));
+	}
+}
+
+static int map_both(const struct vg_bo *bo, int first, uint32_t *done)
+{
+	uint32_t ids[2] = { vg.gpu[first].gpu_id, vg.gpu[!first].gpu_id };
+	struct kfd_ioctl_map_memory_to_gpu_args args = {
+		.handle = bo->handle,
+		.device_ids_array_ptr = (uintptr_t)ids,
+		.n_devices = 2,
+	};
+	int r = tap_ioctl(vg.kfd, AMDKFD_IOC_MAP_MEMORY_TO_GPU, &args);
+
+	*done = args.n_success;
+	return r;
+}
+
+/* VRAM of either GPU, by both engines; sizes with and without large leaves. */
+static void copies(void)
+{
+	static const uint64_t sizes[] = {
+		VG_PAGE, 2 * VG_MIB, SIZE, 17 * VG_MIB + VG_PAGE,
+	};
+	unsigned int s;
+	int own;
+
+	start_linked();
+	for (s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
+		struct vg_bo bo[2] = { 0 }, before[2] = { 0 };
+
+		for (own = 0; own < 2; own++) {
+			/* Not where the last ones were. */
+			OK(vg_bo_create(&vg, &vg.gpu[own], VG_PAGE * (s + 1),
+					VG_VRAM, &before[own]));
+			OK(vg_bo_create(&vg, &vg.gpu[own], sizes[s], VG_VRAM,
+					&bo[own]));
+			OK(vg_bo_map_peer(&bo[own], &vg.gpu[!own]));
+		}
+		for (own = 0; own < 2; own++) {
+			gpu_write(!own, &bo[own], SEED + own);
+			OK(vg_pattern_check(bo[own].cpu, sizes[s], SEED + own,
+					    0));
+			gpu_check(own, &bo[own], SEED + own);
+			gpu_write(own, &bo[own], SEED + 2 + own);
+			gpu_check(!own, &bo[own], SEED + 2 + own);
+		}
+		for (own = 0; own < 2; own++) {
+			/* From VRAM to VRAM: pulled, then pushed back. */
+			OK(vg_copy(&q[own], bo[own].cpu, bo[!own].cpu,
+				   sizes[s]));
+			OK(vg_pattern_check(bo[own].cpu, sizes[s],
+					    SEED + 2 + !own, 0));
+			vg_pattern_fill(bo[own].cpu, sizes[s], SEED + 4, s);
+			OK(vg_copy(&q[own], bo[!own].cpu, bo[own].cpu,
+				   sizes[s]));
+			OK(vg_pattern_check(bo[!own].cpu, sizes[s], SEED + 4,
+					    s));
+			vg_pattern_fill(bo[own].cpu, sizes[s], SEED + 2 + own,
+					0);
+			vg_pattern_fill(bo[!own].cpu, sizes[s],
+					SEED + 2 + !own, 0);
+		}
+		for (own = 0; own < 2; own++) {
+			OK(vg_bo_unmap_peer(&bo[own], &vg.gpu[!own]));
+			OK(vg_bo_free(&bo[own]));
+			OK(vg_bo_free(&before[own]));
+		}
+	}
+}
+
+/* An engine that gets no further: it is told, and its queue has stopped. */
+static void expect_fault(int i, uint64_t va)
+{
+	uint64_t end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	uint64_t before = tap_driver_counter(&vg.gpu[i], "faults_unrepaired");
+	uint32_t seq;
+
+	OK(vg_emit_copy(&q[i], stage[i].va, va, VG_PAGE));
+	OK(vg_emit_fence(&q[i], &seq));
+	vg_queue_submit(&q[i]);
+	while (tap_driver_counter(&vg.gpu[i], "faults_unrepaired") == before) {
+		CHECK(vg_now() < end, "GPU %d still reaches 0x%lx", i, va);
+		vg_sleep_us(1000);
+	}
+	CHECK(vg_queue_fence_value(&q[i]) != seq, "GPU %d went on", i);
+}
+
+/* Mapped in either order, unmapped one by one; the other one does not notice. */
+static void map_unmap(void)
+{
+	struct vg_bo bo = { 0 };
+	uint32_t done;
+	int i;
+
+	start_linked();
+	OK(vg_bo_alloc(&vg, &vg.gpu[0], SIZE, VG_VRAM, &bo));
+	OK(vg_bo_map_cpu(&bo));
+	for (i = 0; i < 4; i++) {
+		ERRNO(0, map_both(&bo, i & 1, &done));
+		CHECK(done == 2, "%u GPUs", done);
+		ERRNO(0, map_both(&bo, !(i & 1), &done));
+		CHECK(done == 2, "%u GPUs the second time", done);
+		gpu_write(!(i & 1), &bo, SEED + i);
+		gpu_check(i & 1, &bo, SEED + i);
+		OK(vg_bo_unmap_peer(&bo, &vg.gpu[i & 1]));
+		ERRNO(EBUSY, vg_bo_free(&bo));
+		gpu_check(!(i & 1), &bo, SEED + i);
+		OK(vg_bo_unmap_peer(&bo, &vg.gpu[!(i & 1)]));
+		ERRNO(EINVAL, vg_bo_unmap_peer(&bo, &vg.gpu[1]));
+	}
+	/* The owner alone: the peer's entries, and what its TLB had, are gone. */
+	OK(vg_bo_map_gpu(&bo));
+	gpu_check(0, &bo, SEED + 3);
+	expect_fault(1, bo.va);
+}
+
+/* A second handle of the same BO, mapped on the peer only. */
+static void imported(void)
+{
+	struct kfd_ioctl_export_dmabuf_args out = { .flags = O_CLOEXEC };
+	struct kfd_ioctl_import_dmabuf_args in = { 0 };
+	struct vg_bo bo = { 0 }, again = { 0 };
+
+	start_linked();
+	OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_VRAM, &bo));
+	out.handle = bo.handle;
+	ERRNO(0, tap_ioctl(vg.kfd, AMDKFD_IOC_EXPORT_DMABUF, &out));
+	in.gpu_id = vg.gpu[0].gpu_id;
+	in.dmabuf_fd = out.dmabuf_fd;
+	in.va_addr = (uintptr_t)mmap(NULL, SIZE, PROT_NONE, MAP_PRIVATE |
+				     MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	ERRNO(0, tap_ioctl(vg.kfd, AMDKFD_IOC_IMPORT_DMABUF, &in));
+	close((int)out.dmabuf_fd);
+	again = (struct vg_bo) {
+		.vg = &vg, .gpu = &vg.gpu[0], .va = in.va_addr, .size = SIZE,
+		.handle = in.handle,
+	};
+	OK(vg_bo_map_peer(&again, &vg.gpu[1]));
+	gpu_write(0, &bo, SEED);
+	gpu_check(1, &again, SEED);
+	OK(vg_bo_free(&bo));
+	gpu_check(1, &again, SEED);
+	OK(vg_bo_unmap_peer(&again, &vg.gpu[1]));
+	OK(vg_bo_free(&again));
+}
+
+static void errors(void)
+{
+	struct vg_bo vram = { 0 }, bar = { 0 }, gtt = { 0 };
+	bool linked;
+	uint32_t done;
+
+	start();
+	linked = hive() || pcie();
+	OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_VRAM, &vram));
+	ERRNO(linked ? 0 : EINVAL, map_both(&vram, 0, &done));
+	CHECK(done == (linked ? 2 : 1), "%u GPUs", done);
+	gpu_write(0, &vram, SEED);
+	gpu_check(0, &vram, SEED);
+	if (linked)
+		OK(vg_bo_unmap_peer(&vram, &vg.gpu[1]));
+	else
+		ERRNO(EINVAL, vg_bo_unmap_peer(&vram, &vg.gpu[1]));
+	OK(vg_bo_free(&vram));
+
+	/* Registers: by PCIe, or not at all. */
+	OK(vg_bo_alloc(&vg, &vg.gpu[0], VG_PAGE, VG_MMIO_REMAP, &bar));
+	ERRNO(pcie() ? 0 : EINVAL, vg_bo_map_peer(&bar, &vg.gpu[1]));
+	if (pcie())
+		OK(vg_bo_unmap_peer(&bar, &vg.gpu[1]));
+	OK(vg_bo_free(&bar));
+	OK(vg_bo_alloc(&vg, &vg.gpu[0], VG_DOORBELL_SLICE, VG_DOORBELL, &bar));
+	ERRNO(pcie() ? 0 : EINVAL, vg_bo_map_peer(&bar, &vg.gpu[1]));
+	if (pcie())
+		OK(vg_bo_unmap_peer(&bar, &vg.gpu[1]));
+	OK(vg_bo_free(&bar));
+
+	/* System memory always. */
+	OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_GTT, &gtt));
+	OK(vg_bo_map_peer(&gtt, &vg.gpu[1]));
+	gpu_write(1, &gtt, SEED + 1);
+	gpu_check(0, &gtt, SEED + 1);
+	OK(vg_bo_unmap_peer(&gtt, &vg.gpu[1]));
+	OK(vg_bo_free(&gtt));
+}
+
+/* Does @fn for ever, until it is killed. */
+static pid_t start_child(void (*fn)(void))
+{
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	CHECK(pid >= 0, "fork");
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		fn();
+}
+
+static void end_child(pid_t pid)
+{
+	int status;
+
+	CHECK(!waitpid(pid, &status, WNOHANG), "the child ended with 0x%x",
+	      status);
+	kill(pid, SIGKILL);
+	CHECK(waitpid(pid, NULL, 0) == pid, "waitpid");
+}
+
+static void empty_vram(void)
+{
+	char path[64], text[32];
+
+	snprintf(path, sizeof(path),
+		 "/sys/kernel/debug/dri/%d/amdgpu_evict_vram",
+		 vg.gpu[0].minor);
+	tap_read(path, text, sizeof(text));
+	CHECK(!atoi(text), "%s: %s", path, text);
+}
+
+/* Rounds of writes by the peer and reads by both. Returns moves out of VRAM. */
+static uint64_t work(struct vg_bo *bo, bool owner_too, int rounds)
+{
+	uint64_t before = tap_driver_counter(&vg.gpu[0], "evictions");
+	int i;
+
+	for (i = 0; i < rounds; i++) {
+		gpu_write(1, bo, SEED + i);
+		gpu_check(1, bo, SEED + i);
+		if (owner_too)
+			gpu_check(0, bo, SEED + i);
+		OK(vg_pattern_check(bo->cpu, bo->size, SEED + i, 0));
+	}
+	return tap_driver_counter(&vg.gpu[0], "evictions") - before;
+}
+
+/* The BO leaves VRAM and comes back under a peer at work. */
+static void evicted(void)
+{
+	int owner_too, rounds = tap_rounds(6, 200);
+	uint64_t moves;
+	pid_t pid;
+
+	start_linked();
+	for (owner_too = 0; owner_too < 2; owner_too++) {
+		struct vg_bo bo = { 0 };
+
+		OK(vg_bo_alloc(&vg, &vg.gpu[0], SIZE, VG_VRAM, &bo));
+		OK(vg_bo_map_cpu(&bo));
+		if (owner_too)
+			OK(vg_bo_map_gpu(&bo));
+		OK(vg_bo_map_peer(&bo, &vg.gpu[1]));
+		pid = start_child(empty_vram);
+		moves = work(&bo, owner_too, rounds);
+		end_child(pid);
+		tap_diag("%lu moves out of VRAM", moves);
+		CHECK(moves, "the BO was never moved");
+		OK(vg_bo_unmap_peer(&bo, &vg.gpu[1]));
+		OK(vg_bo_free(&bo));
+	}
+}
+
+/* Takes most of the owner's VRAM, and looks whether anybody writes there. */
+static void hog(void)
+{
+	static struct vg own;
+	static struct vg_queue hq;
+	static struct vg_bo src;
+	struct vg_mem_info info;
+	struct vg_bo bo = { 0 };
+	uint64_t at;
+	int r;
+
+	if (!own.n_gpus) {
+		tap_open(&own, 1);
+		OK(vg_queue_create(&own, &own.gpu[0], 4096, &hq));
+		OK(vg_bo_create(&own, &own.gpu[0], VG_MIB, VG_GTT, &src));
+		vg_pattern_fill(src.cpu, VG_MIB, SEED + 77, 0);
+	}
+	OK(vg_mem_info(&own.gpu[0], &info));
+	r = vg_bo_create(&own, &own.gpu[0],
+			 info.vram_total / 8 * 5 & ~(VG_MIB - 1), VG_VRAM, &bo);
+	if (r == -ENOMEM)
+		return;		/* the other one has its turn */
+	OK(r);
+	for (at = 0; at < bo.size; at += VG_MIB)
+		OK(vg_copy(&hq, (char *)bo.cpu + at, src.cpu, VG_MIB));
+	for (at = 0; at < bo.size; at += VG_MIB)
+		OK(vg_pattern_check((char *)bo.cpu + at, VG_MIB, SEED + 77, 0));
+	OK(vg_bo_free(&bo));
+}
+
+/* Two processes want more of the owner's VRAM than there is. */
+static void pushed_out(void)
+{
+	struct vg_mem_info info;
+	struct vg_bo bo = { 0 };
+	uint64_t moves = 0;
+	int i, r, rounds = tap_rounds(4, 60);
+	pid_t pid;
+
+	start_linked();
+	OK(vg_mem_info(&vg.gpu[0], &info));
+	if (info.vram_total > 256 * VG_MIB)
+		tap_skip("%lu MiB of VRAM take too long to fill",
+			 info.vram_total / VG_MIB);
+	pid = start_child(hog);
+	for (i = 0; i < rounds || moves < 3; i++) {
+		CHECK(i < 50 * rounds, "the BO moved %lu times only", moves);
+		/* A new one is in VRAM; one that was moved stays in GTT. */
+		r = vg_bo_alloc(&vg, &vg.gpu[0],
+				info.vram_total / 2 & ~(VG_MIB - 1), VG_VRAM,
+				&bo);
+		if (r == -ENOMEM)
+			continue;
+		OK(r);
+		OK(vg_bo_map_cpu(&bo));
+		OK(vg_bo_map_peer(&bo, &vg.gpu[1]));
+		moves += work(&bo, false, 2);
+		OK(vg_bo_unmap_peer(&bo, &vg.gpu[1]));
+		OK(vg_bo_free(&bo));
+	}
+	end_child(pid);
+	tap_diag("%lu moves out of VRAM in %d rounds", moves, i);
+}
+
+static void peer_at_work(void *arg)
+{
+	struct vg_bo bo = { 0 };
+	uint32_t seq;
+	int i, out = *(int *)arg;
+	char done = 0;
+
+	start();
+	OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_VRAM, &bo));
+	OK(vg_bo_map_peer(&bo, &vg.gpu[1]));
+	for (i = 0;; i++) {
+		OK(vg_emit_copy(&q[1], bo.va, stage[1].va, SIZE));
+		OK(vg_emit_copy(&q[1], stage[1].va, bo.va, SIZE));
+		OK(vg_emit_fence(&q[1], &seq));
+		vg_queue_submit(&q[1]);
+		if (!i)
+			CHECK(write(out, &done, 1) == 1, "write");
+		if (i % 4 == 3)
+			OK(vg_wait(&q[1], seq, VG_TIMEOUT_MS));
+	}
+}
+
+/* Killed at work; the VRAM is somebody else's at once, who is left alone. */
+static void killed(void)
+{
+	struct vg_bo bo = { 0 };
+	int i;
+
+	start_linked();
+	for (i = 0; tap_goes_on(i, 6); i++) {
+		tap_kill_at_work(peer_at_work, (unsigned int)i % 8 * 2000);
+		OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_VRAM, &bo));
+		OK(vg_fill_check(bo.cpu, SIZE, 0));
+		gpu_write(0, &bo, SEED + i);
+		gpu_check(0, &bo, SEED + i);
+		OK(vg_bo_free(&bo));
+	}
+}
+
+/* Either GPU is reset under a peer at work; VRAM is kept or, if so set up, lost. */
+static void reset(void)
+{
+	struct vg_bo bo = { 0 };
+	uint64_t lost;
+	uint32_t seq;
+	int i;
+
+	start_linked();
+	OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_VRAM, &bo));
+	OK(vg_bo_map_peer(&bo, &vg.gpu[1]));
+	gpu_write(1, &bo, SEED);
+	lost = tap_driver_counter(&vg.gpu[0], "vram_lost");
+	vg_pattern_fill(stage[1].cpu, SIZE, SEED, 0);
+	for (i = 0; i < 20; i++)
+		OK(vg_emit_copy(&q[1], bo.va, stage[1].va, SIZE));
+	OK(vg_emit_fence(&q[1], &seq));
+	vg_queue_submit(&q[1]);
+	OK(vg_gpu_reset(&vg.gpu[0]));
+	OK(vg_wait(&q[1], seq, VG_TIMEOUT_MS));
+	lost = tap_driver_counter(&vg.gpu[0], "vram_lost") - lost;
+	tap_diag("VRAM was %s", lost ? "lost" : "kept");
+	/* The last copies came after the reset, or all are there. */
+	gpu_write(1, &bo, SEED + 1);
+	gpu_check(1, &bo, SEED + 1);
+	OK(vg_pattern_check(bo.cpu, SIZE, SEED + 1, 0));
+
+	OK(vg_gpu_reset(&vg.gpu[1]));
+	if (lost)	/* the peer's page tables were in its VRAM */
+		return;
+	gpu_check(1, &bo, SEED + 1);
+	gpu_write(1, &bo, SEED + 2);
+	gpu_check(0, &bo, SEED + 2);
+	OK(vg_bo_unmap_peer(&bo, &vg.gpu[1]));
+	OK(vg_bo_free(&bo));
+}
+
+/* A process that comes afterwards has VRAM to itself, on both GPUs. */
+static void use(void *arg)
+{
+	struct vg_bo bo = { 0 };
+	int i, round;
+
+	(void)arg;
+	start();
+	for (i = 0; i < 2; i++) {
+		OK(vg_bo_create(&vg, &vg.gpu[i], SIZE, VG_VRAM, &bo));
+		OK(vg_fill_check(bo.cpu, SIZE, 0));
+		if (hive() || pcie())
+			OK(vg_bo_map_peer(&bo, &vg.gpu[!i]));
+		for (round = 0; round < 3; round++) {
+			gpu_write(i, &bo, SEED + round);
+			gpu_check(hive() || pcie() ? !i : i, &bo, SEED + round);
+		}
+		if (hive() || pcie())
+			OK(vg_bo_unmap_peer(&bo, &vg.gpu[!i]));
+		OK(vg_bo_free(&bo));
+	}
+}
+
+/* The queue waits for what never comes: a dword of @bo of another value. */
+static void emit_endless(struct vg_queue *queue, const struct vg_bo *bo)
+{
+	uint32_t *dw = vg_queue_reserve(queue, SDMA_POLL_REGMEM_DWORDS);
+	uint32_t value = *(uint32_t *)bo->cpu + 1;
+
+	CHECK(dw, "%s", vg_error());
+	dw[0] = SDMA_PKT(SDMA_OP_POLL_REGMEM, SDMA_SUBOP_POLL_REGMEM) |
+		VGPU_PREP(SDMA_POLL_REGMEM__FUNC, 3u) | SDMA_POLL_REGMEM__MEM;
+	dw[1] = (uint32_t)bo->va;
+	dw[2] = (uint32_t)(bo->va >> 32);
+	dw[3] = value;
+	dw[4] = ~0u;
+	dw[5] = VGPU_PREP(SDMA_POLL_REGMEM_DW5__INTERVAL, 10u) |
+		SDMA_POLL_REGMEM_DW5__RETRY;
+}
+
+/*
+ * The owner, or the peer, goes while the peer writes into the owner's VRAM, and
+ * comes back.
+ */
+static void gone(int which, bool remove)
+{
+	char name[VG_PCI_NAME];
+	struct vg_bo bo = { 0 };
+	uint64_t rptr;
+	uint32_t seq;
+	int i;
+
+	start_linked();
+	OK(vg_pci_name(&vg.gpu[which], name));
+	OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_VRAM, &bo));
+	OK(vg_bo_map_peer(&bo, &vg.gpu[1]));
+	gpu_write(1, &bo, SEED);
+	for (i = 0; i < 100; i++)
+		OK(vg_emit_copy(&q[1], bo.va, stage[1].va, SIZE));
+	emit_endless(&q[1], &stage[1]);
+	OK(vg_emit_fence(&q[1], &seq));
+	vg_queue_submit(&q[1]);
+	OK(remove ? vg_pci_remove(name) : vg_pci_unbind(name));
+	/* The queue has stopped, wherever it was. */
+	rptr = vg_queue_rptr(&q[1]);
+	ERRNO(ENODEV, tap_ioctl(vg.kfd, AMDKFD_IOC_GET_VERSION,
+				&(struct kfd_ioctl_get_version_args) { 0 }));
+	OK(remove ? vg_pci_rescan() : vg_pci_bind(name));
+	CHECK(vg_pci_bound(name), "the device did not come back");
+	/* Of a GPU that has gone nothing is seen any more. */
+	if (which == 0) {
+		CHECK(vg_queue_rptr(&q[1]) == rptr, "the queue runs on");
+		CHECK(rptr != q[1].wptr, "it has ended");
+	}
+	tap_in_child(use, NULL);
+}
+
+static void owner_gone(void)
+{
+	gone(0, false);
+}
+
+static void owner_removed(void)
+{
+	gone(0, true);
+}
+
+static void peer_gone(void)
+{
+	gone(1, false);
+}
+
+static const struct tap_case cases[] = {
+	{ "errors", errors, 2 },
+	{ "copies to and from a peer's VRAM", copies, 2 },
+	{ "mapped and unmapped on both", map_unmap, 2 },
+	{ "imported, and mapped on the peer", imported, 2 },
+	{ "emptied VRAM under a peer at work", evicted, 2 },
+	{ "pushed out of VRAM under a peer at work", pushed_out, 2 },
+	{ "killed at work", killed, 2 },
+	{ "owner unbound under a peer at work", owner_gone, 2 },
+	{ "owner removed under a peer at work", owner_removed, 2 },
+	{ "peer unbound at work", peer_gone, 2 },
+	{ "resets", reset, 2 },
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(TAP_CASES(cases), argc, argv);
+}
