@@ -106,7 +106,7 @@ static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 	unsigned int i;
 
 	kfd_smi_reset(vdev, false, reason);
-	for (i = 0; i < VGPU_NUM_SDMA; i++)
+	for (i = 0; i < SDMA_NUM_ENGINES; i++)
 		if (!(parked & VGPU_RECOVER_ENGINE(i)))
 			vgpu_sdma_park(vdev, i, &dead[i]);
 	vgpu_cp_park(vdev);
@@ -121,7 +121,7 @@ static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 	}
 	vgpu_gtt_mgr_recover(vdev);
 	vgpu_sdma_faults_over(vdev);
-	for (i = 0; i < VGPU_NUM_SDMA; i++)
+	for (i = 0; i < SDMA_NUM_ENGINES; i++)
 		reset_unpark(vdev, i, &dead[i], lost);
 	vgpu_cp_unpark(vdev, lost);
 	reset_tell_kfd(vdev, VGPU_RECOVER_ENGINES |
@@ -136,12 +136,17 @@ static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 
 static const char *reset_reason(unsigned long what)
 {
+	static const char * const failed[SDMA_NUM_ENGINES] = {
+		"sdma0 failed", "sdma1 failed", "sdma2 failed", "sdma3 failed",
+		"sdma4 failed",
+	};
+
 	if (what & VGPU_RECOVER_DEVICE)
 		return "reset of the device asked for";
 	if (what & VGPU_RECOVER_RINGS)
 		return "fault of VMID 0";
-	return (what & VGPU_RECOVER_ENGINES) == VGPU_RECOVER_ENGINE(0) ?
-	       "sdma0 failed" : "sdma1 failed";
+	/* Asked for an engine: of several the first. */
+	return failed[__ffs(what & VGPU_RECOVER_ENGINES)];
 }
 
 static void reset_work(struct work_struct *work)
@@ -149,7 +154,7 @@ static void reset_work(struct work_struct *work)
 	struct vgpu_reset *reset = container_of(work, struct vgpu_reset, work);
 	struct vgpu_device *vdev = container_of(reset, struct vgpu_device,
 						reset);
-	unsigned long dead[VGPU_NUM_SDMA] = { };
+	unsigned long dead[SDMA_NUM_ENGINES] = { };
 	unsigned long what = atomic_xchg(&reset->pending, 0);
 	unsigned long parked = 0;
 	u64 since;
@@ -166,7 +171,7 @@ static void reset_work(struct work_struct *work)
 		reset_gart(vdev);
 	if (what & VGPU_RECOVER_RINGS)
 		what |= reset_park_rings(vdev);
-	for (i = 0; i < VGPU_NUM_SDMA; i++) {
+	for (i = 0; i < SDMA_NUM_ENGINES; i++) {
 		if (!(what & VGPU_RECOVER_ENGINE(i)))
 			continue;
 		vgpu_sdma_park(vdev, i, &dead[i]);
@@ -182,9 +187,9 @@ static void reset_work(struct work_struct *work)
 		reset_device(vdev, parked, dead, reset_reason(what));
 	} else {
 		if (what & VGPU_RECOVER_RINGS ||
-		    parked == VGPU_RECOVER_ENGINES)
+		    (parked & VGPU_RECOVER_KERNELS) == VGPU_RECOVER_KERNELS)
 			vgpu_sdma_faults_over(vdev);
-		for (i = 0; i < VGPU_NUM_SDMA; i++) {
+		for (i = 0; i < SDMA_NUM_ENGINES; i++) {
 			if (parked & VGPU_RECOVER_ENGINE(i))
 				reset_unpark(vdev, i, &dead[i], false);
 			else if (what & VGPU_RECOVER_RINGS &&

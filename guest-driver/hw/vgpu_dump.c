@@ -98,9 +98,11 @@ static void dump_engine(struct vgpu_device *vdev, unsigned int engine)
 	say(d, "\nsdma%u: f32_cntl %#x status %#x\n", engine,
 	    vgpu_rreg(vdev, SDMA_ENGINE(engine) + SDMA_F32_CNTL),
 	    vgpu_rreg(vdev, SDMA_ENGINE(engine) + SDMA_STATUS_REG));
-	say(d, "sdma%u jobs: %llu pending from %llu on, in memory %u; done %#llx submitted %#llx\n",
-	    engine, jobs, first, le32_to_cpu(READ_ONCE(*ring->fence_wb)), done,
-	    READ_ONCE(ring->submitted));
+	if (vgpu_sdma_is_kernels(ring))
+		say(d, "sdma%u jobs: %llu pending from %llu on, in memory %u; done %#llx submitted %#llx\n",
+		    engine, jobs, first,
+		    le32_to_cpu(READ_ONCE(*ring->fence_wb)), done,
+		    READ_ONCE(ring->submitted));
 	for (q = 0; q < SDMA_NUM_QUEUES; q++)
 		dump_queue(vdev, engine, q);
 	if (jobs) {
@@ -270,7 +272,7 @@ void vgpu_dump_take(struct vgpu_device *vdev, const char *why)
 	dump_hubs(vdev);
 	dump_fault(vdev, &fault[0], "the kernel");
 	dump_fault(vdev, &fault[1], "users");
-	for (i = 0; i < VGPU_NUM_SDMA; i++)
+	for (i = 0; i < SDMA_NUM_ENGINES; i++)
 		dump_engine(vdev, i);
 	dump_interrupts(vdev);
 	queue_work(system_unbound_wq, &d->work);

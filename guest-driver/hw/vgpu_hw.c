@@ -48,10 +48,10 @@ static int hw_identify(struct vgpu_device *vdev)
 			magic);
 		return -ENODEV;
 	}
-	if (version != VGPU_VERSION_VALUE || engines < VGPU_NUM_SDMA) {
+	if (version != VGPU_VERSION_VALUE || engines < SDMA_NUM_ENGINES) {
 		drm_err(&vdev->drm,
 			"model of contract %u with %u SDMA engines; the driver speaks %u and needs %u\n",
-			version, engines, VGPU_VERSION_VALUE, VGPU_NUM_SDMA);
+			version, engines, VGPU_VERSION_VALUE, SDMA_NUM_ENGINES);
 		return -ENODEV;
 	}
 	drm_info(&vdev->drm, "vgpu-kfd model, contract %u\n", version);
@@ -69,7 +69,7 @@ void vgpu_hw_quiesce(struct vgpu_device *vdev)
 {
 	unsigned int i;
 
-	for (i = 0; i < VGPU_NUM_SDMA; i++)
+	for (i = 0; i < SDMA_NUM_ENGINES; i++)
 		vgpu_sdma_stop_engine(vdev, i);
 	vgpu_cp_stop(vdev);
 	vgpu_ih_stop(vdev);

@@ -29,9 +29,11 @@ struct vgpu_sdma_fence;
 
 /* What a recovery is asked for: some engines, the GART, or all there is. */
 #define VGPU_RECOVER_ENGINE(n)	BIT(n)
-#define VGPU_RECOVER_ENGINES	GENMASK(VGPU_NUM_SDMA - 1, 0)
+#define VGPU_RECOVER_ENGINES	GENMASK(SDMA_NUM_ENGINES - 1, 0)
+/* Those with a ring of the kernel's. */
+#define VGPU_RECOVER_KERNELS	GENMASK(VGPU_NUM_SDMA - 1, 0)
 /* Compute queues, in what is told of a recovery. */
-#define VGPU_ENGINE_CP		VGPU_NUM_SDMA
+#define VGPU_ENGINE_CP		SDMA_NUM_ENGINES
 #define VGPU_RECOVER_GART	BIT(8)
 #define VGPU_RECOVER_DEVICE	BIT(9)
 /* The kernel's rings, whose engines are well: start them again. */
@@ -187,7 +189,12 @@ struct vgpu_sdma_queue_regs {
 };
 
 /**
- * struct vgpu_sdma_ring - the kernel's ring of one engine
+ * struct vgpu_sdma_ring - an engine: the kernel's ring, and user queues
+ *
+ * The first VGPU_NUM_SDMA engines have a ring of the kernel's. The others have
+ * user queues only: no job is ever pending, @ready is never set, and what @ring to
+ * @fence_mc, @scratch and @sched say is nothing.
+ *
  * @vdev: device
  * @lock: one submission at a time; held while waiting for ring space. Inside
  *        every lock of the rooms above
@@ -323,8 +330,8 @@ struct vgpu_xgmi {
  *            spinlock, so that MMU notifiers and reclaim may flush
  * @gart: VMID 0's table
  * @ih: interrupt ring
- * @sdma: the kernel's rings
- * @sched: their schedulers, as entities want them
+ * @sdma: SDMA engines, with the kernel's rings
+ * @sched: the rings' schedulers, as entities want them
  * @cp: compute queues
  * @stats: the driver's counters
  * @recover: asks for a recovery; set by whoever can do it, before
@@ -359,7 +366,7 @@ struct vgpu_hw {
 	spinlock_t inv_lock;	/* invalidation engine */
 	struct vgpu_gart gart;
 	struct vgpu_ih ih;
-	struct vgpu_sdma_ring sdma[VGPU_NUM_SDMA];
+	struct vgpu_sdma_ring sdma[SDMA_NUM_ENGINES];
 	struct drm_gpu_scheduler *sched[VGPU_NUM_SDMA];
 	struct vgpu_cp cp;
 	atomic64_t stats[VGPU_NUM_STATS];

@@ -48,7 +48,7 @@ void vgpu_hw_suspend(struct vgpu_device *vdev)
 	unsigned long dead;
 	unsigned int i;
 
-	for (i = 0; i < VGPU_NUM_SDMA; i++) {
+	for (i = 0; i < SDMA_NUM_ENGINES; i++) {
 		cancel_delayed_work_sync(&vdev->hw.sdma[i].watchdog);
 		vgpu_sdma_park(vdev, i, &dead);
 	}
@@ -90,7 +90,7 @@ void vgpu_hw_resume_engines(struct vgpu_device *vdev)
 	unsigned int i;
 
 	vgpu_gmc_flush_tlb(vdev, GENMASK(VGPU_NUM_VMIDS - 1, 0));
-	for (i = 0; i < VGPU_NUM_SDMA; i++)
+	for (i = 0; i < SDMA_NUM_ENGINES; i++)
 		vgpu_sdma_unpark(vdev, i, 0, false);
 	vgpu_cp_unpark(vdev, false);
 }

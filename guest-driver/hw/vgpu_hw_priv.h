@@ -112,6 +112,12 @@ struct vgpu_sdma_fence {
 	unsigned int engine;
 };
 
+/* Does the engine have a ring of the kernel's? */
+static inline bool vgpu_sdma_is_kernels(const struct vgpu_sdma_ring *ring)
+{
+	return ring->engine < VGPU_NUM_SDMA;
+}
+
 static inline u32 vgpu_sdma_ring_reg(const struct vgpu_sdma_ring *ring, u32 reg)
 {
 	return SDMA_ENGINE(ring->engine) + SDMA_QUEUE(SDMA_QUEUE_GFX) + reg;
@@ -130,6 +136,7 @@ void vgpu_sdma_fini(struct vgpu_device *vdev);
 void vgpu_sdma_poll_fences(struct vgpu_device *vdev);
 void vgpu_sdma_ring_poll(struct vgpu_sdma_ring *ring);
 void vgpu_sdma_ring_start(struct vgpu_sdma_ring *ring);
+void vgpu_sdma_engine_start(struct vgpu_sdma_ring *ring);
 void vgpu_sdma_ring_pop(struct vgpu_sdma_ring *ring,
 			struct vgpu_sdma_fence *fence, int error);
 bool vgpu_sdma_ring_pop_until(struct vgpu_sdma_ring *ring, u32 last);

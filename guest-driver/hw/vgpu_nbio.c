@@ -28,16 +28,18 @@ static void nbio_route_doorbells(struct vgpu_device *vdev, u32 reg,
  */
 void vgpu_nbio_start(struct vgpu_device *vdev)
 {
+	unsigned int i;
+
 	vgpu_wreg(vdev, BIF_FB_EN,
 		  BIF_FB_EN__FB_READ_EN | BIF_FB_EN__FB_WRITE_EN);
 
 	vgpu_wreg(vdev, REMAP_HDP_MEM_FLUSH_CNTL, VGPU_REMAP_PAGE);
 	vgpu_wreg(vdev, REMAP_HDP_REG_FLUSH_CNTL, VGPU_REMAP_PAGE + 4);
 
-	nbio_route_doorbells(vdev, BIF_SDMA0_DOORBELL_RANGE, DOORBELL_SDMA(0),
-			     DOORBELL_SDMA_RANGE_DWORDS);
-	nbio_route_doorbells(vdev, BIF_SDMA1_DOORBELL_RANGE, DOORBELL_SDMA(1),
-			     DOORBELL_SDMA_RANGE_DWORDS);
+	for (i = 0; i < SDMA_NUM_ENGINES; i++)
+		nbio_route_doorbells(vdev, BIF_SDMA_DOORBELL_RANGE(i),
+				     DOORBELL_SDMA(i),
+				     DOORBELL_SDMA_RANGE_DWORDS);
 	nbio_route_doorbells(vdev, BIF_IH_DOORBELL_RANGE, DOORBELL_IH,
 			     IH_DOORBELL_RANGE_DWORDS);
 	vgpu_wreg(vdev, RCC_DOORBELL_APER_EN,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The kernel's SDMA ring of each engine, and the fences of its jobs.
+ * The SDMA engines, the kernel's rings of the first two, and the fences of their
+ * jobs. The others are for user queues alone.
  * Specification: docs/hardware.md, include/vgpu/sdma.h and sdma_packets.h.
  *
  * A job is a run of packets followed by FENCE, which writes the job's number
@@ -335,7 +336,7 @@ static void sdma_illegal(struct vgpu_device *vdev,
 
 static u8 sdma_client(unsigned int engine)
 {
-	return engine ? IH_CLIENT_SDMA1 : IH_CLIENT_SDMA0;
+	return IH_CLIENT_SDMA(engine);
 }
 
 static void ring_wreg64(struct vgpu_sdma_ring *ring, u32 reg, u64 value)
@@ -344,6 +345,30 @@ static void ring_wreg64(struct vgpu_sdma_ring *ring, u32 reg, u64 value)
 		  lower_32_bits(value));
 	vgpu_wreg(ring->vdev, vgpu_sdma_ring_reg(ring, reg) + 1,
 		  upper_32_bits(value));
+}
+
+static void engine_setup(struct vgpu_sdma_ring *ring)
+{
+	u32 engine = SDMA_ENGINE(ring->engine);
+
+	vgpu_wreg(ring->vdev, engine + SDMA_UTCL1_TIMEOUT,
+		  VGPU_PREP(SDMA_UTCL1_TIMEOUT__RD_XNACK_LIMIT,
+			    SDMA_XNACK_LIMIT) |
+		  VGPU_PREP(SDMA_UTCL1_TIMEOUT__WR_XNACK_LIMIT,
+			    SDMA_XNACK_LIMIT));
+	vgpu_wreg(ring->vdev, engine + SDMA_CNTL,
+		  SDMA_CNTL__TRAP_ENABLE | SDMA_CNTL__UTC_L1_ENABLE |
+		  SDMA_CNTL__AUTO_CTXSW_ENABLE);
+}
+
+/**
+ * vgpu_sdma_engine_start() - have an engine without the kernel's ring run
+ * @ring: the engine; in its reset state or halted
+ */
+void vgpu_sdma_engine_start(struct vgpu_sdma_ring *ring)
+{
+	engine_setup(ring);
+	vgpu_wreg(ring->vdev, SDMA_ENGINE(ring->engine) + SDMA_F32_CNTL, 0);
 }
 
 /**
@@ -358,15 +383,7 @@ void vgpu_sdma_ring_start(struct vgpu_sdma_ring *ring)
 			     (u32)ilog2(SDMA_RING_DWORDS)) |
 		   SDMA_RB_CNTL__RB_PRIV;
 
-	vgpu_wreg(vdev, engine + SDMA_UTCL1_TIMEOUT,
-		  VGPU_PREP(SDMA_UTCL1_TIMEOUT__RD_XNACK_LIMIT,
-			    SDMA_XNACK_LIMIT) |
-		  VGPU_PREP(SDMA_UTCL1_TIMEOUT__WR_XNACK_LIMIT,
-			    SDMA_XNACK_LIMIT));
-	vgpu_wreg(vdev, engine + SDMA_CNTL,
-		  SDMA_CNTL__TRAP_ENABLE | SDMA_CNTL__UTC_L1_ENABLE |
-		  SDMA_CNTL__AUTO_CTXSW_ENABLE);
-
+	engine_setup(ring);
 	vgpu_wreg(vdev, vgpu_sdma_ring_reg(ring, SDMA_RB_CNTL), cntl);
 	vgpu_wreg(vdev, vgpu_sdma_ring_reg(ring, SDMA_RB_BASE),
 		  lower_32_bits(ring->ring_mc >> 8));
@@ -426,13 +443,10 @@ static void ring_fini(struct vgpu_sdma_ring *ring)
 	dma_free_coherent(dev, SDMA_RING_BYTES, ring->ring, ring->ring_dma);
 }
 
-static int ring_init(struct vgpu_sdma_ring *ring, struct vgpu_device *vdev,
-		     unsigned int engine)
+/* What any engine needs. */
+static void engine_init(struct vgpu_sdma_ring *ring, struct vgpu_device *vdev,
+			unsigned int engine)
 {
-	struct device *dev = &vdev->pdev->dev;
-	u8 client = sdma_client(engine);
-	int ret;
-
 	ring->vdev = vdev;
 	ring->engine = engine;
 	mutex_init(&ring->lock);
@@ -442,6 +456,16 @@ static int ring_init(struct vgpu_sdma_ring *ring, struct vgpu_device *vdev,
 	INIT_LIST_HEAD(&ring->pending);
 	init_waitqueue_head(&ring->space);
 	INIT_DELAYED_WORK(&ring->watchdog, vgpu_sdma_watchdog);
+}
+
+static int ring_init(struct vgpu_sdma_ring *ring, struct vgpu_device *vdev,
+		     unsigned int engine)
+{
+	struct device *dev = &vdev->pdev->dev;
+	u8 client = sdma_client(engine);
+	int ret;
+
+	engine_init(ring, vdev, engine);
 	ring->fence_context = dma_fence_context_alloc(1);
 
 	ring->scratch = drmm_kmalloc(&vdev->drm,
@@ -492,7 +516,7 @@ err_ring:
 }
 
 /**
- * vgpu_sdma_init() - start and try the kernel's ring of every engine
+ * vgpu_sdma_init() - start the engines, and try the kernel's rings
  * @vdev: device; GART and interrupts work
  *
  * Returns 0, -ENOMEM, or -EIO when an engine does not work.
@@ -512,6 +536,10 @@ int vgpu_sdma_init(struct vgpu_device *vdev)
 			       vgpu_sdma_fault_irq, NULL);
 	if (ret)
 		goto err;
+	for (; i < SDMA_NUM_ENGINES; i++) {
+		engine_init(&vdev->hw.sdma[i], vdev, i);
+		vgpu_sdma_engine_start(&vdev->hw.sdma[i]);
+	}
 	return 0;
 
 err:
@@ -533,6 +561,8 @@ void vgpu_sdma_fini(struct vgpu_device *vdev)
 	vgpu_ih_unregister(vdev, IH_CLIENT_VMC, IH_SRC_VM_FAULT,
 			   vgpu_sdma_fault_irq);
 	cancel_delayed_work_sync(&vdev->hw.fault_work);
+	for (i = SDMA_NUM_ENGINES; i-- > VGPU_NUM_SDMA;)
+		vgpu_sdma_stop_engine(vdev, i);
 	for (i = VGPU_NUM_SDMA; i--;)
 		ring_fini(&vdev->hw.sdma[i]);
 }

@@ -36,6 +36,23 @@ void vgpu_sdma_print_fences(struct vgpu_device *vdev, struct drm_printer *p)
 	}
 }
 
+static void print_ring(struct vgpu_sdma_ring *ring, struct drm_printer *p)
+{
+	u64 submitted, done;
+	bool ready, frozen;
+
+	spin_lock_irq(&ring->fence_lock);
+	submitted = ring->submitted;
+	done = ring->done;
+	ready = ring->ready;
+	frozen = ring->frozen;
+	spin_unlock_irq(&ring->fence_lock);
+
+	drm_printf(p, " %s%s submitted=%llu done=%llu rptr=%llu",
+		   ready ? "ready" : "down", frozen ? " recovering" : "",
+		   submitted, done, vgpu_sdma_ring_rptr(ring));
+}
+
 /**
  * vgpu_sdma_print_rings() - where the engines are
  * @vdev: device; its hardware is there
@@ -48,22 +65,12 @@ void vgpu_sdma_print_rings(struct vgpu_device *vdev, struct drm_printer *p)
 {
 	unsigned int i;
 
-	for (i = 0; i < VGPU_NUM_SDMA; i++) {
+	for (i = 0; i < SDMA_NUM_ENGINES; i++) {
 		struct vgpu_sdma_ring *ring = &vdev->hw.sdma[i];
-		u64 submitted, done;
-		bool ready, frozen;
 
-		spin_lock_irq(&ring->fence_lock);
-		submitted = ring->submitted;
-		done = ring->done;
-		ready = ring->ready;
-		frozen = ring->frozen;
-		spin_unlock_irq(&ring->fence_lock);
-
-		drm_printf(p, "sdma%u %s%s submitted=%llu done=%llu rptr=%llu",
-			   i, ready ? "ready" : "down",
-			   frozen ? " recovering" : "", submitted, done,
-			   vgpu_sdma_ring_rptr(ring));
+		drm_printf(p, "sdma%u", i);
+		if (vgpu_sdma_is_kernels(ring))
+			print_ring(ring, p);
 		mutex_lock(&ring->rlc_lock);
 		drm_printf(p, " queues=%#lx stuck=%#lx resets=%u\n",
 			   ring->rlc_loaded, ring->rlc_stuck,

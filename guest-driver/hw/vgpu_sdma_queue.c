@@ -26,7 +26,7 @@ static u32 queue_reg(unsigned int engine, unsigned int queue, u32 reg)
 
 static bool queue_exists(unsigned int engine, unsigned int queue)
 {
-	return engine < VGPU_NUM_SDMA && queue < SDMA_NUM_RLC;
+	return engine < SDMA_NUM_ENGINES && queue < SDMA_NUM_RLC;
 }
 
 static u64 queue_rreg64(struct vgpu_device *vdev, u32 lo)
@@ -137,7 +137,7 @@ static int queue_write(struct vgpu_device *vdev, unsigned int engine,
 /**
  * vgpu_sdma_queue_load() - put a user queue on the hardware
  * @vdev: device
- * @engine: 0 to VGPU_NUM_SDMA - 1
+ * @engine: 0 to SDMA_NUM_ENGINES - 1
  * @queue: 0 to SDMA_NUM_RLC - 1, not loaded
  * @regs: what to load it with
  *
@@ -177,7 +177,7 @@ int vgpu_sdma_queue_load(struct vgpu_device *vdev, unsigned int engine,
 /**
  * vgpu_sdma_queue_unload() - take a user queue off the hardware
  * @vdev: device
- * @engine: 0 to VGPU_NUM_SDMA - 1
+ * @engine: 0 to SDMA_NUM_ENGINES - 1
  * @queue: 0 to SDMA_NUM_RLC - 1
  * @rptr: receives where it stopped: at the packet that it was in
  * @wptr: receives the write pointer that it last knew
@@ -211,7 +211,7 @@ int vgpu_sdma_queue_unload(struct vgpu_device *vdev, unsigned int engine,
 /**
  * vgpu_sdma_queue_is_loaded() - did a user queue survive the last reset?
  * @vdev: device
- * @engine: 0 to VGPU_NUM_SDMA - 1
+ * @engine: 0 to SDMA_NUM_ENGINES - 1
  * @queue: 0 to SDMA_NUM_RLC - 1, was loaded
  *
  * Sleeps. Returns false for one that was not put back.
@@ -287,7 +287,7 @@ unsigned long vgpu_sdma_rlc_restore(struct vgpu_sdma_ring *ring,
 /**
  * vgpu_sdma_queue_exception() - why a user queue stopped
  * @vdev: device
- * @engine: 0 to VGPU_NUM_SDMA - 1
+ * @engine: 0 to SDMA_NUM_ENGINES - 1
  * @queue: 0 to SDMA_NUM_RLC - 1
  *
  * Returns VGPU_SDMA_EXC_*.
@@ -308,7 +308,7 @@ u32 vgpu_sdma_queue_exception(struct vgpu_device *vdev, unsigned int engine,
 /**
  * vgpu_sdma_stop_engine() - disable every queue of an engine and halt it
  * @vdev: device
- * @engine: 0 to VGPU_NUM_SDMA - 1
+ * @engine: 0 to SDMA_NUM_ENGINES - 1
  *
  * Works at any time after the registers are mapped.
  */

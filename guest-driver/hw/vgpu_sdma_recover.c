@@ -326,7 +326,7 @@ bool vgpu_sdma_ring_park(struct vgpu_device *vdev, unsigned int engine)
 /**
  * vgpu_sdma_park() - take an engine's work off it, before a reset
  * @vdev: device
- * @engine: 0 to VGPU_NUM_SDMA - 1
+ * @engine: 0 to SDMA_NUM_ENGINES - 1
  * @dead: receives the user queues that the engine hangs or stopped in
  *
  * Until vgpu_sdma_unpark() no job is signalled, and user queues that are
@@ -337,7 +337,8 @@ void vgpu_sdma_park(struct vgpu_device *vdev, unsigned int engine,
 {
 	struct vgpu_sdma_ring *ring = &vdev->hw.sdma[engine];
 
-	vgpu_sdma_ring_park(vdev, engine);
+	if (vgpu_sdma_is_kernels(ring))
+		vgpu_sdma_ring_park(vdev, engine);
 	mutex_lock(&ring->rlc_lock);
 	*dead = vgpu_sdma_rlc_park(ring);
 	ring->rlc_off = true;
@@ -412,7 +413,7 @@ void vgpu_sdma_ring_unpark(struct vgpu_device *vdev, unsigned int engine,
 /**
  * vgpu_sdma_unpark() - put an engine to work again, after a reset
  * @vdev: device; the engine is in its reset state, the GART works
- * @engine: 0 to VGPU_NUM_SDMA - 1
+ * @engine: 0 to SDMA_NUM_ENGINES - 1
  * @dead: user queues that are not to run again
  * @vram_lost: as vgpu_sdma_ring_unpark(); all user queues are dead then
  *
@@ -424,7 +425,10 @@ unsigned long vgpu_sdma_unpark(struct vgpu_device *vdev, unsigned int engine,
 {
 	struct vgpu_sdma_ring *ring = &vdev->hw.sdma[engine];
 
-	vgpu_sdma_ring_unpark(vdev, engine, vram_lost);
+	if (vgpu_sdma_is_kernels(ring))
+		vgpu_sdma_ring_unpark(vdev, engine, vram_lost);
+	else
+		vgpu_sdma_engine_start(ring);
 	mutex_lock(&ring->rlc_lock);
 	ring->rlc_off = false;
 	if (vram_lost)
@@ -437,7 +441,7 @@ unsigned long vgpu_sdma_unpark(struct vgpu_device *vdev, unsigned int engine,
 /**
  * vgpu_sdma_engine_reset() - reset one engine
  * @vdev: device
- * @engine: 0 to VGPU_NUM_SDMA - 1, parked
+ * @engine: 0 to SDMA_NUM_ENGINES - 1, parked
  *
  * The recovery's worker only. Returns 0, or -EIO when that was done several
  * times already and no job was finished since: it takes more.

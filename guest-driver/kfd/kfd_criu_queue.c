@@ -84,7 +84,7 @@ static bool queue_ok(const struct kfd_criu_queue *s, u32 n_pdds)
 	       s->doorbell % sizeof(u64) == 0 &&
 	       s->doorbell / sizeof(u64) < KFD_DOORBELLS &&
 	       (compute || !(s->flags & KFD_CRIU_AQL)) &&
-	       (compute || (s->engine < VGPU_NUM_SDMA &&
+	       (compute || (s->engine < SDMA_NUM_ENGINES &&
 			    s->hw_queue <= U8_MAX && s->rptr % 4 == 0));
 }
 
@@ -94,6 +94,7 @@ int kfd_criu_restore_queue(struct kfd_process_device *const *pdds, u32 n_pdds,
 	const struct kfd_queue_saved saved = {
 		.id = s->id,
 		.doorbell = s->doorbell,
+		.engine = s->engine,
 		.hw_queue = s->hw_queue,
 		.faulted = s->flags & KFD_CRIU_FAULTED,
 		.rptr = s->rptr,
@@ -102,7 +103,6 @@ int kfd_criu_restore_queue(struct kfd_process_device *const *pdds, u32 n_pdds,
 	const struct kfd_queue_properties props = {
 		.kind = s->kind,
 		.aql = s->flags & KFD_CRIU_AQL,
-		.engine = s->engine,
 		.ring_va = s->ring_va,
 		.ring_bytes = s->ring_bytes,
 		.rptr_va = s->rptr_va,

@@ -318,7 +318,7 @@ int kfd_dbg_resume(struct kfd_process *target, u64 user, u32 n)
 static u32 kfd_dbg_queue_type(const struct kfd_queue *q)
 {
 	if (q->kind == KFD_QUEUE_SDMA)
-		return KFD_IOC_QUEUE_TYPE_SDMA;
+		return kfd_sdma_type(q);
 	return q->aql ? KFD_IOC_QUEUE_TYPE_COMPUTE_AQL :
 			KFD_IOC_QUEUE_TYPE_COMPUTE;
 }

@@ -15,9 +15,15 @@
 #include "kfd_queue.h"
 #include "kfd_room.h"
 
-static const u8 kfd_sdma_clients[VGPU_NUM_SDMA] = {
-	IH_CLIENT_SDMA0, IH_CLIENT_SDMA1,
-};
+static unsigned int kfd_sdma_engine(u8 client)
+{
+	unsigned int i;
+
+	for (i = 0; i < SDMA_NUM_ENGINES; i++)
+		if (IH_CLIENT_SDMA(i) == client)
+			break;
+	return i;
+}
 
 /* Hard interrupt context. */
 static void kfd_sdma_illegal(struct vgpu_device *vdev,
@@ -32,7 +38,7 @@ static void kfd_sdma_illegal(struct vgpu_device *vdev,
 		return;
 	dev_err_ratelimited(vdev->drm.dev,
 			    "SDMA%u: bad %s (header %#x) from pid %d, pasid %u; its queue has stopped\n",
-			    iv->client == IH_CLIENT_SDMA1,
+			    kfd_sdma_engine(iv->client),
 			    iv->data[1] == VGPU_SDMA_EXC_RING ?
 				    "ring or write pointer" : "packet",
 			    iv->data[0], p->lead_thread->pid, iv->pasid);
@@ -216,8 +222,8 @@ int kfd_interrupt_init(struct kfd_node *node)
 	INIT_KFIFO(node->cp_errors);
 	INIT_WORK(&node->cp_error_work, kfd_cp_error_work);
 	INIT_WORK(&node->poison_work, kfd_poison_work);
-	for (i = 0; i < VGPU_NUM_SDMA; i++) {
-		ret = kfd_register(node, kfd_sdma_clients[i], kfd_sdma_handlers,
+	for (i = 0; i < SDMA_NUM_ENGINES; i++) {
+		ret = kfd_register(node, IH_CLIENT_SDMA(i), kfd_sdma_handlers,
 				   ARRAY_SIZE(kfd_sdma_handlers));
 		if (ret)
 			goto err;
@@ -230,7 +236,7 @@ int kfd_interrupt_init(struct kfd_node *node)
 
 err:
 	while (i--)
-		kfd_unregister(node, kfd_sdma_clients[i], kfd_sdma_handlers,
+		kfd_unregister(node, IH_CLIENT_SDMA(i), kfd_sdma_handlers,
 			       ARRAY_SIZE(kfd_sdma_handlers));
 	return ret;
 }
@@ -241,8 +247,8 @@ void kfd_interrupt_fini(struct kfd_node *node)
 
 	kfd_unregister(node, IH_CLIENT_CP, kfd_cp_handlers,
 		       ARRAY_SIZE(kfd_cp_handlers));
-	for (i = 0; i < VGPU_NUM_SDMA; i++)
-		kfd_unregister(node, kfd_sdma_clients[i], kfd_sdma_handlers,
+	for (i = 0; i < SDMA_NUM_ENGINES; i++)
+		kfd_unregister(node, IH_CLIENT_SDMA(i), kfd_sdma_handlers,
 			       ARRAY_SIZE(kfd_sdma_handlers));
 	cancel_work_sync(&node->cp_error_work);
 	cancel_work_sync(&node->poison_work);

@@ -85,8 +85,8 @@ struct kfd_node {
 	u32 gpu_id;
 	u32 topology_id;
 	struct mutex queue_lock;	/* @sdma_busy */
-	unsigned long sdma_busy[VGPU_NUM_SDMA];
-	unsigned long sdma_hung[VGPU_NUM_SDMA];
+	unsigned long sdma_busy[SDMA_NUM_ENGINES];
+	unsigned long sdma_hung[SDMA_NUM_ENGINES];
 	struct kfd_sched sched;
 	DECLARE_KFIFO(cp_errors, struct kfd_cp_error, 64);
 	struct work_struct cp_error_work;

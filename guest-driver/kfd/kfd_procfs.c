@@ -77,7 +77,7 @@ static ssize_t kfd_procfs_type(struct kobject *kobj,
 	/* amdkfd counts PM4 and AQL as one. */
 	return sysfs_emit(buf, "%u\n", q->kind == KFD_QUEUE_COMPUTE ?
 			  KFD_IOC_QUEUE_TYPE_COMPUTE :
-			  KFD_IOC_QUEUE_TYPE_SDMA);
+			  kfd_sdma_type(q));
 }
 
 static void kfd_procfs_fill(struct kfd_process *p)

@@ -3,12 +3,23 @@
 #ifndef KFD_QUEUE_H
 #define KFD_QUEUE_H
 
+#include <linux/bits.h>
 #include <linux/kobject.h>
 #include <linux/list.h>
 #include <linux/sysfs.h>
 #include <linux/types.h>
 
 #include "../hw/vgpu_hw.h"
+
+/*
+ * SDMA engines, a bit each: as on the card, the first two are for PCIe, the rest
+ * for XGMI. What an engine reaches does not depend on that.
+ */
+#define KFD_NUM_SDMA_PCIE	2
+#define KFD_NUM_SDMA_XGMI	(SDMA_NUM_ENGINES - KFD_NUM_SDMA_PCIE)
+#define KFD_SDMA_PCIE		((u32)GENMASK(KFD_NUM_SDMA_PCIE - 1, 0))
+#define KFD_SDMA_XGMI		\
+	((u32)GENMASK(SDMA_NUM_ENGINES - 1, KFD_NUM_SDMA_PCIE))
 
 struct kfd_mem_attachment;
 struct kfd_node;
@@ -110,7 +121,8 @@ struct kfd_queue {
  *			    trusted
  * @id: what user space names it by
  * @doorbell: byte offset in the slice
- * @hw_queue: SDMA
+ * @engine: SDMA
+ * @hw_queue: of that engine
  * @faulted: it does not run any more
  * @rptr: SDMA: where it stopped
  * @mqd: compute: how far it has come
@@ -118,6 +130,7 @@ struct kfd_queue {
 struct kfd_queue_saved {
 	u32 id;
 	u32 doorbell;
+	u8 engine;
 	u8 hw_queue;
 	bool faulted;
 	u64 rptr;
@@ -128,7 +141,7 @@ struct kfd_queue_saved {
  * struct kfd_queue_properties - what CREATE_QUEUE asks for
  * @kind: SDMA or compute
  * @aql: compute: AQL packets
- * @engine: SDMA engine, or -1 for any
+ * @engines: SDMA engines it may be on, a bit each
  * @ring_va: first byte of the ring
  * @ring_bytes: power of two
  * @rptr_va: read pointer, 8 bytes
@@ -146,7 +159,7 @@ struct kfd_queue_saved {
 struct kfd_queue_properties {
 	enum kfd_queue_kind kind;
 	bool aql;
-	int engine;
+	u32 engines;
 	u64 ring_va;
 	u32 ring_bytes;
 	u64 rptr_va;
@@ -215,6 +228,8 @@ void kfd_queue_put_buffers(struct kfd_queue *q);
 int kfd_sdma_init(struct kfd_queue *q,
 		  const struct kfd_queue_properties *props);
 void kfd_sdma_fini(struct kfd_queue *q);
+/* Of an SDMA queue: KFD_IOC_QUEUE_TYPE_SDMA or _XGMI, by its engine. No locks. */
+u32 kfd_sdma_type(const struct kfd_queue *q);
 int kfd_sdma_load(struct kfd_queue *q);
 int kfd_sdma_unload(struct kfd_queue *q);
 /* After a reset of its engine: did it survive that? Then it runs. */

@@ -60,15 +60,16 @@ static int kfd_queue_type(struct kfd_ioctl_create_queue_args *args,
 		props->aql = args->queue_type == KFD_IOC_QUEUE_TYPE_COMPUTE_AQL;
 		return 0;
 	case KFD_IOC_QUEUE_TYPE_SDMA:
-		props->engine = -1;
-		return 0;
-	case KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID:
-		if (args->sdma_engine_id >= VGPU_NUM_SDMA)
-			return -EINVAL;
-		props->engine = args->sdma_engine_id;
+		props->engines = KFD_SDMA_PCIE;
 		return 0;
 	case KFD_IOC_QUEUE_TYPE_SDMA_XGMI:
-		return -ENOMEM;	/* no such engine is free */
+		props->engines = KFD_SDMA_XGMI;
+		return 0;
+	case KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID:
+		if (args->sdma_engine_id >= SDMA_NUM_ENGINES)
+			return -EINVAL;
+		props->engines = BIT(args->sdma_engine_id);
+		return 0;
 	default:
 		return -EBUSY;	/* no compute queue of the hardware is free */
 	}

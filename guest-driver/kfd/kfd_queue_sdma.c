@@ -4,6 +4,8 @@
  * destruction. Doorbells that ring while it is off are lost, so loading takes
  * the write pointer from user memory, as amdkfd does.
  */
+#include <linux/kfd_ioctl.h>
+
 #include "vgpu/doorbell.h"
 #include "kfd_mem.h"
 #include "kfd_queue.h"
@@ -105,14 +107,14 @@ static u32 kfd_sdma_doorbell(unsigned int engine, unsigned int slot)
 }
 
 /* Just that one: what the process rings follows from it. */
-static int kfd_sdma_take_slot(struct kfd_queue *q, unsigned int engine,
+static int kfd_sdma_take_slot(struct kfd_queue *q,
 			      const struct kfd_queue_saved *saved)
 {
+	unsigned int engine = saved->engine, slot = saved->hw_queue;
 	struct kfd_node *node = q->pdd->node;
-	unsigned int slot = saved->hw_queue;
 	bool taken;
 
-	if (engine >= VGPU_NUM_SDMA || slot >= SDMA_NUM_RLC ||
+	if (engine >= SDMA_NUM_ENGINES || slot >= SDMA_NUM_RLC ||
 	    saved->doorbell != kfd_sdma_doorbell(engine, slot))
 		return -EINVAL;
 	mutex_lock(&node->queue_lock);
@@ -127,16 +129,16 @@ static int kfd_sdma_take_slot(struct kfd_queue *q, unsigned int engine,
 	return 0;
 }
 
-/* Engines take turns, as amdkfd has it. */
-static int kfd_sdma_get_slot(struct kfd_queue *q, int want)
+/* Engines take turns, as amdkfd has it. @want: which, a bit each. */
+static int kfd_sdma_get_slot(struct kfd_queue *q, u32 want)
 {
 	struct kfd_node *node = q->pdd->node;
 	unsigned int slot, engine;
 
 	mutex_lock(&node->queue_lock);
 	for (slot = 0; slot < SDMA_NUM_RLC; slot++) {
-		for (engine = 0; engine < VGPU_NUM_SDMA; engine++) {
-			if (want >= 0 && want != engine)
+		for (engine = 0; engine < SDMA_NUM_ENGINES; engine++) {
+			if (!(want & BIT(engine)))
 				continue;
 			if (__test_and_set_bit(slot, &node->sdma_busy[engine]))
 				continue;
@@ -185,8 +187,8 @@ int kfd_sdma_init(struct kfd_queue *q, const struct kfd_queue_properties *props)
 	if (ret)
 		return ret;
 	pdd->n_sdma++;
-	ret = props->saved ? kfd_sdma_take_slot(q, props->engine, props->saved) :
-			     kfd_sdma_get_slot(q, props->engine);
+	ret = props->saved ? kfd_sdma_take_slot(q, props->saved) :
+			     kfd_sdma_get_slot(q, props->engines);
 	if (ret) {
 		kfd_sdma_put_vmid(pdd);
 		return ret;
@@ -201,6 +203,12 @@ void kfd_sdma_fini(struct kfd_queue *q)
 {
 	kfd_sdma_put_slot(q);
 	kfd_sdma_put_vmid(q->pdd);
+}
+
+u32 kfd_sdma_type(const struct kfd_queue *q)
+{
+	return KFD_SDMA_XGMI & BIT(q->engine) ? KFD_IOC_QUEUE_TYPE_SDMA_XGMI :
+						KFD_IOC_QUEUE_TYPE_SDMA;
 }
 
 bool kfd_sdma_recovered(struct kfd_queue *q)

@@ -15,7 +15,7 @@ void kfd_engine_recovered(struct vgpu_device *vdev, unsigned int engine)
 
 	if (!node)
 		return;
-	if (engine < VGPU_NUM_SDMA) {
+	if (engine < SDMA_NUM_ENGINES) {
 		mutex_lock(&node->queue_lock);
 		node->sdma_busy[engine] &= ~node->sdma_hung[engine];
 		node->sdma_hung[engine] = 0;

@@ -122,8 +122,7 @@ static void kfd_fill_io_link(struct kfd_props *props, const void *arg)
 	kfd_prop(props, "min_bandwidth", 0);
 	kfd_prop(props, "max_bandwidth", 0);
 	kfd_prop(props, "recommended_transfer_size", 0);
-	kfd_prop(props, "recommended_sdma_engine_id_mask",
-		 (1u << VGPU_NUM_SDMA) - 1);
+	kfd_prop(props, "recommended_sdma_engine_id_mask", KFD_SDMA_PCIE);
 	kfd_prop(props, "flags", link->flags);
 }
 
@@ -205,8 +204,8 @@ static void kfd_fill_gpu(struct kfd_props *props, const struct kfd_node *node,
 	kfd_prop(props, "domain", pci_domain_nr(pdev->bus));
 	kfd_prop(props, "drm_render_minor", node->vdev->drm.render->index);
 	kfd_prop(props, "hive_id", node->vdev->hw.xgmi.hive);
-	kfd_prop(props, "num_sdma_engines", VGPU_NUM_SDMA);
-	kfd_prop(props, "num_sdma_xgmi_engines", 0);
+	kfd_prop(props, "num_sdma_engines", KFD_NUM_SDMA_PCIE);
+	kfd_prop(props, "num_sdma_xgmi_engines", KFD_NUM_SDMA_XGMI);
 	kfd_prop(props, "num_sdma_queues_per_engine", SDMA_NUM_RLC);
 	kfd_prop(props, "num_cp_queues", VGPU_CP_NUM_USER_QUEUES);
 	kfd_prop(props, "cwsr_size", kfd_cp_save_bytes());

@@ -11,7 +11,7 @@
 #define VGPU_SDMA_H
 
 #define SDMA_NUM_ENGINES		5	/* 2 general ones, 3 for XGMI */
-#define VGPU_NUM_SDMA			2	/* the general ones: what our driver uses */
+#define VGPU_NUM_SDMA			2	/* the general ones: our driver's kernel rings */
 #define SDMA_NUM_RLC			8
 
 #define SDMA_ENGINE(n)			((n) == 0 ? 0x1260 : (n) == 1 ? 0x1860 : \

@@ -60,8 +60,8 @@ int vg_queue_end(struct vg *vg, uint32_t id, void *page)
 	return r;
 }
 
-int vg_queue_create(struct vg *vg, struct vg_gpu *gpu, uint32_t ring_bytes,
-		    struct vg_queue *q)
+int vg_queue_create_on(struct vg *vg, struct vg_gpu *gpu, uint32_t ring_bytes,
+		       uint32_t type, uint32_t engine, struct vg_queue *q)
 {
 	struct kfd_ioctl_create_queue_args args = { 0 };
 	int r;
@@ -82,7 +82,8 @@ int vg_queue_create(struct vg *vg, struct vg_gpu *gpu, uint32_t ring_bytes,
 		.read_pointer_address = q->ptrs.va + VG_QUEUE_RPTR,
 		.write_pointer_address = q->ptrs.va + VG_QUEUE_WPTR,
 		.gpu_id = gpu->gpu_id,
-		.queue_type = KFD_IOC_QUEUE_TYPE_SDMA,
+		.queue_type = type,
+		.sdma_engine_id = engine,
 		.queue_percentage = 100,
 		.queue_priority = 7,
 	};
@@ -102,6 +103,13 @@ fail:
 	vg_bo_free(&q->ptrs);
 	vg_bo_free(&q->ring);
 	return r;
+}
+
+int vg_queue_create(struct vg *vg, struct vg_gpu *gpu, uint32_t ring_bytes,
+		    struct vg_queue *q)
+{
+	return vg_queue_create_on(vg, gpu, ring_bytes, KFD_IOC_QUEUE_TYPE_SDMA,
+				  0, q);
 }
 
 int vg_queue_destroy(struct vg_queue *q)

@@ -165,6 +165,9 @@ struct vg_queue {
 
 int vg_queue_create(struct vg *vg, struct vg_gpu *gpu, uint32_t ring_bytes,
 		    struct vg_queue *q);
+/* The same of another type, KFD_IOC_QUEUE_TYPE_SDMA_*; @engine: of _BY_ENG_ID. */
+int vg_queue_create_on(struct vg *vg, struct vg_gpu *gpu, uint32_t ring_bytes,
+		       uint32_t type, uint32_t engine, struct vg_queue *q);
 /* Also frees its BOs; safe on a zeroed structure. First error is returned. */
 int vg_queue_destroy(struct vg_queue *q);
 

@@ -342,10 +342,13 @@ static void emit_signal(struct vg_queue *q, const struct vg_bo *page,
 	p[1] = context;
 }
 
+/* By each engine: its interrupts are the right client's. */
+enum { ENGINES = 5 };
+
 static void by_gpu(void)
 {
 	static struct ev ev[64];
-	struct vg_queue q = { 0 };
+	struct vg_queue q[ENGINES] = { 0 };
 	struct vg_bo page = { 0 };
 	unsigned int i, round;
 
@@ -353,15 +356,19 @@ static void by_gpu(void)
 	page_create(&page, &ev[0]);
 	for (i = 1; i < 64; i++)
 		ev[i] = make(KFD_IOC_EVENT_SIGNAL, true);
-	OK(vg_queue_create(&vg, gpu, 4096, &q));
+	for (i = 0; i < ENGINES; i++)
+		OK(vg_queue_create_on(&vg, gpu, 4096,
+				      KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID, i,
+				      &q[i]));
 	for (round = 0; round < 64; round++) {
 		/* By its id; by none; by that of another; by nonsense. */
 		const uint32_t context[] = {
 			ev[round].id, 0, ev[(round + 1) % 64].id, 0xabcdef,
 		};
 
-		emit_signal(&q, &page, ev[round], context[round % 4]);
-		vg_queue_submit(&q);
+		emit_signal(&q[round % ENGINES], &page, ev[round],
+			    context[round % 4]);
+		vg_queue_submit(&q[round % ENGINES]);
 		CHECK(happens(ev[round], VG_TIMEOUT_MS), "round %u: lost",
 		      round);
 		CHECK(((volatile uint64_t *)page.cpu)[ev[round].slot] ==
@@ -372,12 +379,13 @@ static void by_gpu(void)
 	}
 	/* A storm: the ones that matter are still told. */
 	for (i = 0; i < 2000; i++)
-		emit_signal(&q, &page, ev[i % 64], i % 3 ? ev[i % 64].id : 0);
-	vg_queue_submit(&q);
-	OK(vg_queue_finish(&q, VG_TIMEOUT_MS));
+		emit_signal(&q[0], &page, ev[i % 64], i % 3 ? ev[i % 64].id : 0);
+	vg_queue_submit(&q[0]);
+	OK(vg_queue_finish(&q[0], VG_TIMEOUT_MS));
 	for (i = 0; i < 64; i++)
 		CHECK(happens(ev[i], VG_TIMEOUT_MS), "event %u: lost", i);
-	OK(vg_queue_destroy(&q));
+	for (i = 0; i < ENGINES; i++)
+		OK(vg_queue_destroy(&q[i]));
 }
 
 /* The page is the kernel's as long as the process lives. */

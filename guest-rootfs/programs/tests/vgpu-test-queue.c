@@ -7,6 +7,7 @@
  */
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +16,8 @@
 
 #define SEED	   0x90
 #define MAX_QUEUES 16	/* 2 engines of 8 */
+#define ENGINES	   5	/* these, and 3 for XGMI */
+#define RLCS	   8	/* queues of an engine */
 #define STOPPED_MS 500	/* a stopped queue does nothing for so long */
 
 static struct vg vg;
@@ -66,6 +69,126 @@ static void all_queues(void)
 {
 	start(1);
 	use_all_queues();
+}
+
+/* User queues of an engine, a bit each, as the driver shows them. */
+static unsigned long queues_on(unsigned int engine)
+{
+	char path[64], text[2048], name[16], *line;
+	unsigned long mask;
+
+	snprintf(path, sizeof(path), "/sys/kernel/debug/dri/%d/vgpu_rings",
+		 gpu->minor);
+	tap_read(path, text, sizeof(text));
+	snprintf(name, sizeof(name), "sdma%u ", engine);
+	line = strstr(text, name);
+	CHECK(line, "no %sin %s", name, text);
+	line = strstr(line, "queues=");
+	CHECK(line && sscanf(line, "queues=%lx", &mask) == 1, "%s", text);
+	return mask;
+}
+
+/* Each engine has its queues, by its number; the XGMI engines share theirs. */
+static void every_engine(void)
+{
+	static struct vg_queue q[ENGINES * RLCS], more;
+	struct vg_bo bo = { 0 };
+	int i, n = 0, round, type;
+	uint32_t seq[ENGINES * RLCS];
+
+	start(1);
+	OK(vg_bo_create(&vg, gpu, ENGINES * RLCS * VG_PAGE, VG_VRAM, &bo));
+	ERRNO(EINVAL, vg_queue_create_on(&vg, gpu, 4096,
+					 KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID,
+					 ENGINES, &more));
+	ERRNO(EINVAL, vg_queue_create_on(&vg, gpu, 4096,
+					 KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID,
+					 ~0u, &more));
+	for (i = 0; i < ENGINES; i++) {
+		for (n = i * RLCS; n < (i + 1) * RLCS; n++)
+			OK(vg_queue_create_on(&vg, gpu, 4096,
+					KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID,
+					(uint32_t)i, &q[n]));
+		ERRNO(ENOMEM, vg_queue_create_on(&vg, gpu, 4096,
+				KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID, (uint32_t)i,
+				&more));
+		CHECK(queues_on((unsigned int)i) == 0xff, "engine %d: %lx", i,
+		      queues_on((unsigned int)i));
+	}
+	for (type = KFD_IOC_QUEUE_TYPE_SDMA; type <= 3; type += 2)
+		ERRNO(ENOMEM, vg_queue_create_on(&vg, gpu, 4096,
+						 (uint32_t)type, 0, &more));
+	/* All work, also after a reset of the device. */
+	for (round = 1; round < 4; round++) {
+		for (i = 0; i < n; i++) {
+			OK(vg_emit_fill(&q[i], bo.va + (uint64_t)i * VG_PAGE,
+					(uint32_t)(round << 8 | i), VG_PAGE));
+			OK(vg_emit_fence(&q[i], &seq[i]));
+			vg_queue_submit(&q[i]);
+		}
+		for (i = 0; i < n; i++) {
+			OK(vg_wait(&q[i], seq[i], VG_TIMEOUT_MS));
+			OK(vg_fill_check((char *)bo.cpu + i * VG_PAGE, VG_PAGE,
+					 (uint32_t)(round << 8 | i)));
+		}
+		OK(vg_gpu_reset(gpu));
+	}
+	/* XGMI queues are spread over the last three. */
+	for (i = 2 * RLCS; i < n; i++)
+		OK(vg_queue_destroy(&q[i]));
+	for (i = 0; i < 3; i++) {
+		OK(vg_queue_create_on(&vg, gpu, 4096,
+				      KFD_IOC_QUEUE_TYPE_SDMA_XGMI, 0,
+				      &q[2 * RLCS + i]));
+		CHECK(queues_on(2 + (unsigned int)i) == 1, "engine %d: %lx",
+		      2 + i, queues_on(2 + (unsigned int)i));
+	}
+	for (i = 2 * RLCS + 3; i < n; i++)
+		OK(vg_queue_create_on(&vg, gpu, 4096,
+				      KFD_IOC_QUEUE_TYPE_SDMA_XGMI, 0, &q[i]));
+	for (i = 2; i < ENGINES; i++)
+		CHECK(queues_on((unsigned int)i) == 0xff, "engine %d: %lx", i,
+		      queues_on((unsigned int)i));
+	ERRNO(ENOMEM, vg_queue_create_on(&vg, gpu, 4096,
+					 KFD_IOC_QUEUE_TYPE_SDMA_XGMI, 0,
+					 &more));
+	for (i = 0; i < n; i++)
+		OK(vg_queue_destroy(&q[i]));
+	OK(vg_bo_free(&bo));
+}
+
+/* A bad packet on any engine stops its queue, and a new one works. */
+static void bad_on_every_engine(void)
+{
+	struct vg_queue q = { 0 }, good = { 0 };
+	struct vg_bo bo = { 0 };
+	uint32_t i, *p;
+
+	start(1);
+	OK(vg_bo_create(&vg, gpu, VG_PAGE, VG_VRAM, &bo));
+	for (i = 0; i < ENGINES; i++) {
+		OK(vg_queue_create_on(&vg, gpu, 4096,
+				      KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID, i,
+				      &q));
+		OK(vg_queue_create_on(&vg, gpu, 4096,
+				      KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID, i,
+				      &good));
+		p = vg_queue_reserve(&q, 1);
+		CHECK(p, "%s", vg_error());
+		*p = 0xfe;
+		ERRNO(ETIMEDOUT, vg_queue_finish(&q, STOPPED_MS));
+		OK(vg_fill(&good, bo.cpu, 0x100 + i, VG_PAGE));
+		OK(vg_fill_check(bo.cpu, VG_PAGE, 0x100 + i));
+		OK(vg_queue_destroy(&q));
+		OK(vg_queue_create_on(&vg, gpu, 4096,
+				      KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID, i,
+				      &q));
+		OK(vg_fill(&q, bo.cpu, 0x200 + i, VG_PAGE));
+		OK(vg_fill_check(bo.cpu, VG_PAGE, 0x200 + i));
+		OK(vg_queue_destroy(&q));
+		OK(vg_queue_destroy(&good));
+	}
+	OK(vg_bo_free(&bo));
 }
 
 /* A small ring goes round a hundred times, packets and batches of all sizes. */
@@ -352,6 +475,8 @@ static void killed(void)
 
 static const struct tap_case cases[] = {
 	{ "16 queues at once, no 17th", all_queues, 0 },
+	{ "40 queues, on each engine 8", every_engine, 0 },
+	{ "bad packets on each engine", bad_on_every_engine, 0 },
 	{ "a small ring a hundred times round", wraparound, 0 },
 	{ "a ring filled to the last byte", full_ring, 0 },
 	{ "six threads, six queues", threads, 0 },
