@@ -12,7 +12,7 @@
  *		mem_banks/<i>/properties
  *		caches/<i>/properties
  *		io_links/<i>/properties
- *		p2p_links/		none: GPUs do not reach each other
+ *		p2p_links/<i>/properties
  *
  * Names and meanings of the properties are amdkfd's and its CRAT tables'. The
  * tree is made anew whenever a GPU comes or goes, so that nodes are numbered
@@ -47,8 +47,6 @@
 /* The thunk takes a GPU without firmware for none at all. */
 #define KFD_MEC_FW_VERSION	68
 #define KFD_SDMA_FW_VERSION	8
-
-#define KFD_PCIE_WEIGHT		20	/* distance, as amdkfd has it */
 
 /* Protects all below, and the tree. Inside kfd_processes_mutex or alone. */
 static DEFINE_MUTEX(kfd_topology_mutex);
@@ -101,31 +99,6 @@ static void kfd_fill_l2(struct kfd_props *props, const void *arg)
 		seq_buf_puts(&props->seq, i ? ",1" : "1");
 }
 
-struct kfd_io_link {
-	u32 from;
-	u32 to;
-	u32 flags;
-};
-
-static void kfd_fill_io_link(struct kfd_props *props, const void *arg)
-{
-	const struct kfd_io_link *link = arg;
-
-	kfd_prop(props, "type", HSA_IOLINK_TYPE_PCIEXPRESS);
-	kfd_prop(props, "version_major", 0);
-	kfd_prop(props, "version_minor", 0);
-	kfd_prop(props, "node_from", link->from);
-	kfd_prop(props, "node_to", link->to);
-	kfd_prop(props, "weight", KFD_PCIE_WEIGHT);
-	kfd_prop(props, "min_latency", 0);	/* not known */
-	kfd_prop(props, "max_latency", 0);
-	kfd_prop(props, "min_bandwidth", 0);
-	kfd_prop(props, "max_bandwidth", 0);
-	kfd_prop(props, "recommended_transfer_size", 0);
-	kfd_prop(props, "recommended_sdma_engine_id_mask", KFD_SDMA_PCIE);
-	kfd_prop(props, "flags", link->flags);
-}
-
 static unsigned int kfd_cpu_mhz(void)
 {
 	unsigned int khz = cpufreq_quick_get_max(0);
@@ -142,6 +115,7 @@ struct kfd_node_counts {
 	unsigned int mem_banks;
 	unsigned int caches;
 	unsigned int io_links;
+	unsigned int p2p_links;
 };
 
 static void kfd_fill_counts(struct kfd_props *props,
@@ -150,7 +124,7 @@ static void kfd_fill_counts(struct kfd_props *props,
 	kfd_prop(props, "mem_banks_count", n->mem_banks);
 	kfd_prop(props, "caches_count", n->caches);
 	kfd_prop(props, "io_links_count", n->io_links);
-	kfd_prop(props, "p2p_links_count", 0);
+	kfd_prop(props, "p2p_links_count", n->p2p_links);
 }
 
 static u32 kfd_capability(const struct kfd_node *node)
@@ -303,30 +277,19 @@ static int kfd_topology_make_cpu(void)
 		.heap_type = HSA_MEM_HEAP_TYPE_SYSTEM,
 		.bytes = (u64)totalram_pages() << PAGE_SHIFT,
 	};
-	const struct kfd_node_counts n = {
+	struct kfd_node_counts n = {
 		.mem_banks = 1,
-		.io_links = kfd_topology_n_gpus,
 	};
 	struct kfd_node_dirs dirs;
 	struct kfd_props *props;
-	unsigned int i;
 	int ret;
 
-	ret = kfd_topology_mkdirs(&dirs, 0);
-	if (!ret)
-		ret = kfd_topology_item(&dirs.mem_banks->kobj, 0,
-					kfd_fill_mem_bank, &bank);
-	for (i = 0; i < n.io_links && !ret; i++) {
-		const struct kfd_io_link link = {
-			.from = 0,
-			.to = kfd_topology_gpus[i]->topology_id,
-			.flags = HSA_IOLINK_FLAGS_ENABLED |
-				 HSA_IOLINK_FLAGS_NON_COHERENT,
-		};
-
-		ret = kfd_topology_item(&dirs.io_links->kobj, i,
-					kfd_fill_io_link, &link);
-	}
+	ret = kfd_topology_mkdirs(&dirs, 0) ?:
+	      kfd_topology_item(&dirs.mem_banks->kobj, 0, kfd_fill_mem_bank,
+				&bank) ?:
+	      kfd_topology_io_links(&dirs.io_links->kobj, NULL,
+				    kfd_topology_gpus, kfd_topology_n_gpus,
+				    &n.io_links);
 	if (ret)
 		return ret;
 	props = kfd_props_new();
@@ -343,15 +306,9 @@ static int kfd_topology_make_gpu(struct kfd_node *node)
 		.heap_type = HSA_MEM_HEAP_TYPE_FB_PUBLIC,
 		.bytes = node->vdev->mman.vram.manager.size,
 	};
-	const struct kfd_io_link link = {
-		.from = node->topology_id,
-		.to = 0,
-		.flags = HSA_IOLINK_FLAGS_ENABLED,
-	};
-	const struct kfd_node_counts n = {
+	struct kfd_node_counts n = {
 		.mem_banks = 1,
 		.caches = 1,
-		.io_links = 1,
 	};
 	struct kfd_node_dirs dirs;
 	struct kfd_props *props;
@@ -361,8 +318,12 @@ static int kfd_topology_make_gpu(struct kfd_node *node)
 	      kfd_topology_item(&dirs.mem_banks->kobj, 0, kfd_fill_mem_bank,
 				&bank) ?:
 	      kfd_topology_item(&dirs.caches->kobj, 0, kfd_fill_l2, node) ?:
-	      kfd_topology_item(&dirs.io_links->kobj, 0, kfd_fill_io_link,
-				&link);
+	      kfd_topology_io_links(&dirs.io_links->kobj, node,
+				    kfd_topology_gpus, kfd_topology_n_gpus,
+				    &n.io_links) ?:
+	      kfd_topology_p2p_links(&dirs.p2p_links->kobj, node,
+				     kfd_topology_gpus, kfd_topology_n_gpus,
+				     &n.p2p_links);
 	if (ret)
 		return ret;
 	props = kfd_props_new();

@@ -68,4 +68,18 @@ int kfd_topology_item(struct kobject *parent, unsigned int n,
 		      void (*fill)(struct kfd_props *props, const void *arg),
 		      const void *arg);
 
+struct kfd_node;
+
+/*
+ * kfd_topology_link.c: the links of @node (NULL: of the CPUs) as folders of
+ * @dir. @gpus: all @n of them, with their topology_id. *@count: how many links
+ * there are.
+ */
+int kfd_topology_io_links(struct kobject *dir, const struct kfd_node *node,
+			  struct kfd_node *const *gpus, unsigned int n,
+			  unsigned int *count);
+int kfd_topology_p2p_links(struct kobject *dir, const struct kfd_node *node,
+			   struct kfd_node *const *gpus, unsigned int n,
+			   unsigned int *count);
+
 #endif /* KFD_TOPOLOGY_H */

@@ -109,6 +109,112 @@ static int map_both(const struct vg_bo *bo, int first, uint32_t *done)
 	return r;
 }
 
+#define TOPOLOGY "/sys/class/kfd/kfd/topology/"
+
+/* A property of link @i of a kind of a node. */
+static uint64_t link_property(int node, const char *kind, int i,
+			      const char *name)
+{
+	char path[96], text[1024], want[48], *line;
+
+	snprintf(path, sizeof(path), TOPOLOGY "nodes/%d/%s/%d/properties",
+		 node, kind, i);
+	tap_read(path, text, sizeof(text));
+	snprintf(want, sizeof(want), "%s ", name);
+	line = strstr(text, want);
+	CHECK(line, "no %sin %s", want, path);
+	return strtoull(line + strlen(want), NULL, 10);
+}
+
+/* Links of a kind: folders, as many as the node says. */
+static int links(int node, const char *kind)
+{
+	char path[96], name[32];
+	int n = 0;
+
+	for (;; n++) {
+		snprintf(path, sizeof(path), TOPOLOGY "nodes/%d/%s/%d", node,
+			 kind, n);
+		if (access(path, F_OK))
+			break;
+	}
+	snprintf(name, sizeof(name), "%s_count", kind);
+	CHECK(vg_node_property(node, name, 99) == (uint64_t)n,
+	      "node %d: %d %s, it says %lu", node, n, kind,
+	      vg_node_property(node, name, 99));
+	return n;
+}
+
+static void check_link(int node, const char *kind, int i, uint64_t to,
+		       uint64_t type, uint64_t weight, uint64_t engines,
+		       uint64_t flags)
+{
+	const struct {
+		const char *name;
+		uint64_t want;
+	} props[] = {
+		{ "type", type }, { "node_from", (uint64_t)node },
+		{ "node_to", to }, { "weight", weight },
+		{ "recommended_sdma_engine_id_mask", engines },
+		{ "flags", flags },
+	};
+	unsigned int p;
+
+	for (p = 0; p < sizeof(props) / sizeof(props[0]); p++)
+		CHECK(link_property(node, kind, i, props[p].name) ==
+		      props[p].want, "node %d, %s %d: %s is %lu", node, kind, i,
+		      props[p].name,
+		      link_property(node, kind, i, props[p].name));
+}
+
+static unsigned long generation(void)
+{
+	char text[32];
+
+	tap_read(TOPOLOGY "generation_id", text, sizeof(text));
+	return strtoul(text, NULL, 10);
+}
+
+/* What there is between the GPUs, and what is left when one of them goes. */
+static void topology(void)
+{
+	char name[VG_PCI_NAME];
+	unsigned long id;
+	int i;
+
+	tap_open(&vg, 1);
+	for (i = 0; i < 2; i++) {
+		int node = vg.gpu[i].node, other = vg.gpu[!i].node;
+
+		CHECK(vg_node_property(node, "num_sdma_engines", 0) == 2 &&
+		      vg_node_property(node, "num_sdma_xgmi_engines", 0) == 3,
+		      "node %d: engines", node);
+		CHECK(links(node, "io_links") == 1 + hive(), "io_links");
+		CHECK(links(node, "p2p_links") == (!hive() && pcie()),
+		      "p2p_links");
+		check_link(node, "io_links", 0, 0, 2, 20, 0x3, 1);
+		if (hive())
+			check_link(node, "io_links", 1, (uint64_t)other, 11,
+				   15, 0x1c, 1);
+		else if (pcie())
+			check_link(node, "p2p_links", 0, (uint64_t)other, 2,
+				   40, 0x3, 3);
+	}
+	CHECK(links(0, "io_links") == 2, "links of the CPUs");
+	id = generation();
+	OK(vg_pci_name(&vg.gpu[0], name));
+	OK(vg_pci_unbind(name));
+	CHECK(generation() != id, "generation_id is the same");
+	id = generation();
+	CHECK(links(0, "io_links") == 1 && links(1, "io_links") == 1 &&
+	      !links(1, "p2p_links"), "a link to what has gone");
+	OK(vg_pci_bind(name));
+	CHECK(generation() != id, "generation_id is the same");
+	CHECK(links(1, "io_links") == 1 + hive() &&
+	      links(2, "p2p_links") == (!hive() && pcie()),
+	      "links did not come back");
+}
+
 /* VRAM of either GPU, by both engines; sizes with and without large leaves. */
 static void copies(void)
 {
@@ -589,6 +695,7 @@ static void peer_gone(void)
 }
 
 static const struct tap_case cases[] = {
+	{ "topology", topology, 2 },
 	{ "errors", errors, 2 },
 	{ "copies to and from a peer's VRAM", copies, 2 },
 	{ "mapped and unmapped on both", map_unmap, 2 },
