@@ -15,6 +15,9 @@
 #include "vgpu/pci.h"
 #include "vgpu_mm_priv.h"
 
+/* Evictions of all in which nothing has moved, before it is given up. */
+#define MM_EVICT_TRIES	64
+
 static void vgpu_mm_release(struct drm_device *drm, void *data)
 {
 	struct vgpu_device *vdev = data;
@@ -137,17 +140,25 @@ void vgpu_mm_fini(struct vgpu_device *vdev)
  * Evicts what is not pinned, of processes with queues as well, which then come
  * back. Waits until the memory has been copied.
  *
- * Return: 0 or a negative errno.
+ * Return: 0, -EBUSY if some of it cannot leave just now, or another negative errno.
  */
 int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type)
 {
 	struct ttm_device *bdev = &vdev->mman.bdev;
 	struct ttm_resource_manager *man = ttm_manager_type(bdev, mem_type);
+	unsigned int tries = MM_EVICT_TRIES;
+	u64 before;
 	int ret;
 
-	/* One was pinned meanwhile (vgpu_ttm_move()): on with the others. */
+	/*
+	 * One was pinned meanwhile, or its owner has not let go of it
+	 * (vgpu_ttm_move()): on with the others.
+	 */
 	do {
+		before = ttm_resource_manager_usage(man);
 		ret = ttm_resource_manager_evict_all(bdev, man);
-	} while (ret == -EINTR);
-	return ret;
+		if (ttm_resource_manager_usage(man) >= before)
+			tries--;
+	} while (ret == -EINTR && tries);
+	return ret == -EINTR ? -EBUSY : ret;
 }

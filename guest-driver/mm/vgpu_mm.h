@@ -187,12 +187,17 @@ struct vgpu_mman {
  *            not sleep. NULL: always
  * @users_stay: may users of the BO stay for a while when they are asked to
  *              leave? As @evict_ok. NULL: no
+ * @vacate: bring what is in the BO elsewhere, as its VRAM is wanted: true if
+ *          that can be freed, false if it cannot now. Such a BO does not move.
+ *          Reservation held; sleeps and allocates, takes no lock that is outside
+ *          reservations and waits for no page. NULL: the BO moves
  * @release: the last reference is gone, the memory not yet. Must not take a
  *           reservation. NULL: nothing to do
  */
 struct vgpu_bo_owner_ops {
 	bool (*evict_ok)(struct vgpu_bo *bo);
 	bool (*users_stay)(struct vgpu_bo *bo);
+	bool (*vacate)(struct vgpu_bo *bo);
 	void (*release)(struct vgpu_bo *bo);
 };
 
@@ -216,6 +221,7 @@ struct vgpu_bo_owner_ops {
  * @leaving_epoch: vgpu_hw.vram_epoch before that; vgpu_vram_mgr.lock
  * @users: struct kgd_mem of each process that knows it; reservation held
  * @owner_ops: the upper room's, or NULL. Set once, reservation held
+ * @owner: for @owner_ops->vacate; reservation held
  * @import: another device's dma-buf that it stands for, referenced, or NULL
  * @attachments: who has imported it (mm/vgpu_dma_buf.c); reservation held
  * @userptr: of what process its memory is (mm/vgpu_userptr.c), or NULL
@@ -242,6 +248,7 @@ struct vgpu_bo {
 	int leaving_epoch;
 	struct list_head users;
 	const struct vgpu_bo_owner_ops *owner_ops;
+	void *owner;
 	struct dma_buf *import;
 	struct list_head attachments;
 	struct vgpu_userptr *userptr;

@@ -93,6 +93,17 @@ static bool vgpu_place_is_bar(u32 mem_type)
 	return mem_type == VGPU_PL_DOORBELL || mem_type == VGPU_PL_MMIO_REMAP;
 }
 
+/* The owner takes care of what is in the BO. */
+static bool vgpu_ttm_vacates(struct ttm_buffer_object *tbo)
+{
+	const struct vgpu_bo_owner_ops *ops;
+
+	if (!vgpu_bo_is_ours(tbo) || tbo->deleted || tbo->pin_count)
+		return false;
+	ops = to_vgpu_bo(tbo)->owner_ops;
+	return ops && ops->vacate;
+}
+
 static bool vgpu_ttm_eviction_valuable(struct ttm_buffer_object *tbo,
 				       const struct ttm_place *place)
 {
@@ -107,10 +118,16 @@ static bool vgpu_ttm_eviction_valuable(struct ttm_buffer_object *tbo,
 	if (vgpu_bo_is_ours(tbo) && bo->owner_ops && bo->owner_ops->evict_ok &&
 	    !tbo->deleted && !bo->owner_ops->evict_ok(bo))
 		return false;
-	return ttm_bo_eviction_valuable(tbo, place);
+	if (!ttm_bo_eviction_valuable(tbo, place))
+		return false;
+	return !vgpu_ttm_vacates(tbo) || bo->owner_ops->vacate(bo);
 }
 
-/* VRAM goes to GTT if that has room, then to memory the GPU does not reach. */
+/*
+ * VRAM goes to GTT if that has room, then to memory the GPU does not reach. VRAM
+ * that was vacated is just freed; from the list's head (evictions of all) BOs come
+ * that nobody has asked yet.
+ */
 static void vgpu_ttm_evict_flags(struct ttm_buffer_object *tbo,
 				 struct ttm_placement *placement)
 {
@@ -119,9 +136,17 @@ static void vgpu_ttm_evict_flags(struct ttm_buffer_object *tbo,
 		{ .mem_type = TTM_PL_SYSTEM },
 	};
 	bool vram = tbo->resource->mem_type == TTM_PL_VRAM;
+	bool vacated;
 
 	if (vgpu_bo_is_ours(tbo))
 		trace_vgpu_bo_evict(to_vgpu_bo(tbo));
+	/* If it cannot be vacated now, vgpu_ttm_move() says so. */
+	if (vgpu_ttm_vacates(tbo)) {
+		vacated = to_vgpu_bo(tbo)->owner_ops->vacate(to_vgpu_bo(tbo));
+		placement->placement = &places[1];
+		placement->num_placement = vacated ? 0 : 1;
+		return;
+	}
 	placement->placement = vram ? &places[0] : &places[1];
 	placement->num_placement = vram ? 2 : 1;
 }
@@ -310,9 +335,10 @@ static int vgpu_ttm_move(struct ttm_buffer_object *tbo, bool evict,
 	/*
 	 * ttm_bo_evict_first() finds a BO on the LRU, waits for its reservation
 	 * and does not ask whether it was pinned meanwhile. With this error TTM
-	 * says nothing; off the LRU the BO is not found again.
+	 * says nothing; off the LRU the BO is not found again. So for one that
+	 * was not vacated: at the LRU's end it is found later.
 	 */
-	if (tbo->pin_count) {
+	if (tbo->pin_count || (old && vgpu_ttm_vacates(tbo))) {
 		ttm_bo_move_to_lru_tail_unlocked(tbo);
 		return -EINTR;
 	}

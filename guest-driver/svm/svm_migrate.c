@@ -7,7 +7,6 @@
  * the new pages replace the old: a failure leaves memory as it was.
  */
 #include <linux/delay.h>
-#include <linux/dma-fence.h>
 #include <linux/memremap.h>
 #include <linux/migrate.h>
 #include <linux/mm.h>
@@ -18,58 +17,6 @@
 #include "svm_priv.h"
 #include "svm_trace.h"
 #include "svm_vram.h"
-
-static int svm_copy(struct kfd_node *node, bool to_vram,
-		    const struct svm_move *m, unsigned long npages)
-{
-	struct dma_fence *fence;
-	int ret;
-
-	fence = vgpu_mm_copy_pages(node->vdev, to_vram, m->sys, m->vram, npages);
-	if (IS_ERR(fence))
-		return PTR_ERR(fence);
-	dma_fence_wait(fence, false);
-	ret = fence->error ? -EIO : 0;
-	dma_fence_put(fence);
-	return ret;
-}
-
-/* Give the destination pages back: what they were for stays where it is. */
-static void svm_move_abort(struct svm_move *m, unsigned long npages)
-{
-	unsigned long i;
-
-	for (i = 0; i < npages; i++) {
-		struct page *page = migrate_pfn_to_page(m->dst[i]);
-
-		if (page) {
-			unlock_page(page);
-			put_page(page);
-		}
-		m->dst[i] = 0;
-	}
-}
-
-static void svm_move_dma_unmap(struct device *dev, struct svm_move *m,
-			       unsigned long npages)
-{
-	unsigned long i;
-
-	for (i = 0; i < npages; i++)
-		if (m->sys[i] && m->sys[i] != DMA_MAPPING_ERROR)
-			svm_dma_unmap(dev, m->sys[i]);
-}
-
-static unsigned long svm_move_count(const struct svm_move *m,
-				    unsigned long npages)
-{
-	unsigned long i, n = 0;
-
-	for (i = 0; i < npages; i++)
-		if (m->src[i] & MIGRATE_PFN_MIGRATE)
-			n++;
-	return n;
-}
 
 /*
  * Source pages of a move to VRAM: what can move has its DMA address (0 for a
@@ -140,8 +87,8 @@ static long svm_chunk_to_vram(struct kfd_node *node,
 		.pgmap_owner = svm_pgmap_owner(node->vdev),
 		.flags = MIGRATE_VMA_SELECT_SYSTEM,
 	};
+	struct svm_bo *sb = NULL;
 	unsigned long n;
-	struct svm_bo *sb;
 	long moved = 0;
 	int ret;
 
@@ -154,13 +101,14 @@ static long svm_chunk_to_vram(struct kfd_node *node,
 	n = svm_collect_system(dev, m, npages);
 	if (!n)
 		goto finalize;
-	sb = svm_bo_alloc(node, svms, n, granularity);
+	sb = svm_bo_alloc(node, svms, iv, n, granularity);
 	if (IS_ERR(sb)) {
+		sb = NULL;
 		moved = -ENOMEM;
 		goto unmap;
 	}
 	svm_assign_vram(sb, m, npages);
-	ret = svm_copy(node, true, m, npages);
+	ret = svm_move_copy(node, true, m, npages);
 	if (ret) {
 		svm_move_abort(m, npages);
 		moved = ret;
@@ -169,57 +117,15 @@ static long svm_chunk_to_vram(struct kfd_node *node,
 		moved = svm_move_count(m, npages);
 		vgpu_stat_add(&node->vdev->hw, VGPU_STAT_PAGES_TO_VRAM, moved);
 	}
-	svm_bo_put(sb);
 unmap:
 	svm_move_dma_unmap(dev, m, npages);
 finalize:
 	migrate_vma_finalize(&args);
+	if (sb)
+		svm_bo_filled(sb);
 tell:
 	kfd_smi_move_end(&told);
 	return moved;
-}
-
-/*
- * System pages for what migrate_vma_setup() selected. Returns how many; what
- * gets none stays in VRAM. If none gets one: -ENOMEM, or -EIO as a reset lost
- * what was in VRAM.
- */
-static long svm_alloc_system(struct kfd_node *node,
-			     struct vm_area_struct *vma, unsigned long first,
-			     struct svm_move *m, unsigned long npages)
-{
-	struct device *dev = node->vdev->drm.dev;
-	unsigned long i, n = 0;
-	int ret = -ENOMEM;
-
-	for (i = 0; i < npages; i++) {
-		struct page *src = migrate_pfn_to_page(m->src[i]);
-		struct page *page;
-
-		m->dst[i] = 0;
-		m->vram[i] = 0;
-		m->sys[i] = DMA_MAPPING_ERROR;
-		if (!src || !(m->src[i] & MIGRATE_PFN_MIGRATE))
-			continue;
-		if (svm_page_is_lost(node, src)) {
-			ret = -EIO;
-			continue;
-		}
-		page = alloc_page_vma(GFP_HIGHUSER_MOVABLE, vma,
-				      (first + i) << PAGE_SHIFT);
-		if (!page)
-			continue;
-		m->sys[i] = svm_dma_map(dev, page, true);
-		if (m->sys[i] == DMA_MAPPING_ERROR) {
-			__free_page(page);
-			continue;
-		}
-		lock_page(page);
-		m->dst[i] = migrate_pfn(page_to_pfn(page));
-		m->vram[i] = svm_page_vram_offset(node, src);
-		n++;
-	}
-	return n ?: ret;
 }
 
 /*
@@ -254,10 +160,10 @@ static long svm_chunk_to_system(struct kfd_smi_move told,
 	if (migrate_vma_setup(&args) || !args.cpages)
 		goto tell;
 
-	moved = svm_alloc_system(node, vma, iv.first, m, npages);
+	moved = svm_move_alloc_system(node, vma, iv.first, m, npages);
 	if (moved < 0)
 		goto finalize;
-	ret = svm_copy(node, false, m, npages);
+	ret = svm_move_copy(node, false, m, npages);
 	if (ret) {
 		svm_move_abort(m, npages);
 		moved = ret;

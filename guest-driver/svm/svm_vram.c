@@ -5,10 +5,9 @@
  * DOC: VRAM as device-private memory
  *
  * Each 4 KiB of VRAM has a struct page that the CPU cannot reach
- * (MEMORY_DEVICE_PRIVATE). A migration takes a pinned, contiguous BO of just
- * the pages that move, and the pages hold it: when the last one is freed, the
- * BO goes back to the VRAM manager, in a work item, because pages are freed in
- * any context.
+ * (MEMORY_DEVICE_PRIVATE). A migration takes a contiguous BO of just the pages
+ * that move (svm_bo.c), and the pages hold it: when the last one is freed, the
+ * BO goes back to the VRAM manager.
  *
  * A CPU access to such a page calls svm_migrate_to_ram() in the middle of a page
  * fault. It takes no lock of SVM or KFD: what it needs is in the page. Where
@@ -22,7 +21,6 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include <drm/amdgpu_drm.h>
 #include <drm/drm_print.h>
 #include <kunit/visibility.h>
 
@@ -52,103 +50,6 @@ u64 svm_page_vram_offset(struct kfd_node *node, struct page *page)
 	       node->svm.pgmap.range.start;
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_page_vram_offset);
-
-static void svm_bo_release(struct kref *ref)
-{
-	struct svm_bo *sb = container_of(ref, struct svm_bo, ref);
-	struct svm_node *sn = &sb->node->svm;
-
-	if (llist_add(&sb->dead, &sn->dead_bos))
-		queue_work(system_unbound_wq, &sn->reap_work);
-}
-
-static void svm_reap_work(struct work_struct *work)
-{
-	struct svm_node *sn = container_of(work, struct svm_node, reap_work);
-	struct svm_bo *sb, *next;
-
-	llist_for_each_entry_safe(sb, next, llist_del_all(&sn->dead_bos), dead) {
-		struct ttm_buffer_object *tbo = &sb->bo->tbo;
-
-		/* Cannot fail: not interruptible, no ticket. */
-		ttm_bo_reserve(tbo, false, false, NULL);
-		vgpu_bo_unpin(sb->bo);
-		ttm_bo_unreserve(tbo);
-		vgpu_bo_put(sb->bo);
-		put_pid(sb->owner);
-		kfree(sb);
-	}
-}
-
-static struct svm_bo *svm_bo_try_alloc(struct kfd_node *node,
-				       unsigned long npages)
-{
-	struct vgpu_bo_params params = {
-		.size = npages << PAGE_SHIFT,
-		/* A whole chunk can be one 2 MiB entry of the GPU. */
-		.align = npages == SVM_CHUNK_PAGES ? npages << PAGE_SHIFT : 0,
-		.domain = AMDGPU_GEM_DOMAIN_VRAM,
-		.flags = AMDGPU_GEM_CREATE_VRAM_CONTIGUOUS |
-			 AMDGPU_GEM_CREATE_NO_CPU_ACCESS,
-		.type = ttm_bo_type_kernel,
-	};
-	struct svm_bo *sb;
-	int ret;
-
-	sb = kzalloc(sizeof(*sb), GFP_KERNEL);
-	if (!sb)
-		return ERR_PTR(-ENOMEM);
-	kref_init(&sb->ref);
-	sb->node = node;
-	sb->vram_epoch = atomic_read(&node->vdev->hw.vram_epoch);
-
-	ret = vgpu_bo_create(node->vdev, &params, &sb->bo);
-	if (ret)
-		goto err_free;
-	ret = ttm_bo_reserve(&sb->bo->tbo, false, false, NULL);
-	if (ret)
-		goto err_put;
-	ret = vgpu_bo_pin(sb->bo, AMDGPU_GEM_DOMAIN_VRAM);
-	/* What was evicted from there has to be out. */
-	if (!ret)
-		dma_resv_wait_timeout(sb->bo->tbo.base.resv,
-				      DMA_RESV_USAGE_KERNEL, false,
-				      MAX_SCHEDULE_TIMEOUT);
-	ttm_bo_unreserve(&sb->bo->tbo);
-	if (ret)
-		goto err_put;
-	sb->offset = vgpu_bo_vram_offset(sb->bo);
-	return sb;
-
-err_put:
-	vgpu_bo_put(sb->bo);
-err_free:
-	kfree(sb);
-	return ERR_PTR(ret);
-}
-
-struct svm_bo *svm_bo_alloc(struct kfd_node *node, struct svm_range_list *svms,
-			    unsigned long npages, u8 granularity)
-{
-	struct svm_bo *sb = svm_bo_try_alloc(node, npages);
-
-	if (IS_ERR(sb)) {
-		/* VRAM that was freed a moment ago may be on its way back. */
-		flush_work(&node->svm.reap_work);
-		sb = svm_bo_try_alloc(node, npages);
-	}
-	if (!IS_ERR(sb)) {
-		sb->granularity = granularity;
-		sb->owner = get_task_pid(svm_process(svms)->lead_thread,
-					 PIDTYPE_TGID);
-	}
-	return sb;
-}
-
-void svm_bo_put(struct svm_bo *sb)
-{
-	kref_put(&sb->ref, svm_bo_release);
-}
 
 struct page *svm_page_get(struct svm_bo *sb, u64 offset)
 {
@@ -309,8 +210,7 @@ int svm_vram_init(struct kfd_node *node)
 	void *ret;
 
 	atomic_long_set(&sn->vram_pages, 0);
-	init_llist_head(&sn->dead_bos);
-	INIT_WORK(&sn->reap_work, svm_reap_work);
+	svm_bo_node_init(sn);
 
 	res = request_free_mem_region(&iomem_resource, size, "vgpu-kfd svm");
 	if (IS_ERR(res))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* VRAM under device-private pages: what svm_migrate.c and svm_vram.c share. */
+/* Migration and VRAM: what svm_bo.c, svm_migrate.c, svm_move.c, svm_vram.c share. */
 #ifndef SVM_VRAM_H
 #define SVM_VRAM_H
 
@@ -10,10 +10,13 @@
 
 /**
  * struct svm_bo - VRAM under device-private pages
- * @ref: one for each page in use, one for the allocation in progress
+ * @ref: one for each page in use, one for the migration in progress
  * @node: GPU
- * @bo: pinned, contiguous
+ * @bo: contiguous; in VRAM as long as there is a reference
  * @offset: in VRAM
+ * @npages: of @bo
+ * @iv: addresses that the pages had in the process that they were @owner's
+ * @filled: no new pages come
  * @vram_epoch: vgpu_hw.vram_epoch before it had content
  * @granularity: log2 of the pages that a CPU touch brings back together
  * @owner: process whose memory it was, referenced
@@ -24,6 +27,9 @@ struct svm_bo {
 	struct kfd_node *node;
 	struct vgpu_bo *bo;
 	u64 offset;
+	unsigned long npages;
+	struct svm_interval iv;
+	bool filled;
 	int vram_epoch;
 	u8 granularity;
 	struct pid *owner;
@@ -45,18 +51,41 @@ struct svm_move {
 	u64 vram[SVM_CHUNK_PAGES];
 };
 
+void svm_bo_node_init(struct svm_node *sn);
 /*
- * A BO for @npages pages of a process, in VRAM, with one reference, or
- * ERR_PTR(-ENOMEM). svms->lock held; may evict BOs.
+ * A BO for @npages pages of @iv of a process, in VRAM, with one reference, or
+ * ERR_PTR(-ENOMEM). svms->lock held; may evict BOs, of this process too.
  */
 struct svm_bo *svm_bo_alloc(struct kfd_node *node, struct svm_range_list *svms,
-			    unsigned long npages, u8 granularity);
+			    struct svm_interval iv, unsigned long npages,
+			    u8 granularity);
+/* The migration is over, well or not. Drops its reference. */
+void svm_bo_filled(struct svm_bo *sb);
 /* Any context. */
 void svm_bo_put(struct svm_bo *sb);
 /* A device-private page, locked and referenced, at @offset of VRAM. */
 struct page *svm_page_get(struct svm_bo *sb, u64 offset);
 /* A reset lost what was in the page. */
 bool svm_page_is_lost(struct kfd_node *node, struct page *page);
+
+/* svm_move.c */
+/* Copy what @m says, and wait. 0 or a negative errno. */
+int svm_move_copy(struct kfd_node *node, bool to_vram, const struct svm_move *m,
+		  unsigned long npages);
+/* Give the destination pages back: what they were for stays where it is. */
+void svm_move_abort(struct svm_move *m, unsigned long npages);
+void svm_move_dma_unmap(struct device *dev, struct svm_move *m,
+			unsigned long npages);
+/* How many source pages have moved. */
+unsigned long svm_move_count(const struct svm_move *m, unsigned long npages);
+/*
+ * System pages for what was selected, at @first of @vma, or for an eviction if
+ * that is NULL. Returns how many; what gets none stays in VRAM. If none gets one:
+ * -ENOMEM, or -EIO as a reset lost what was in VRAM.
+ */
+long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
+			   unsigned long first, struct svm_move *m,
+			   unsigned long npages);
 
 /*
  * svm_migrate.c: the CPU touched a page in VRAM. Called with mmap_lock held for

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * BOs below the pages of VRAM: from a migration into VRAM to the last page.
+ *
+ * DOC: eviction of shared memory
+ *
+ * A BO of SVM is on TTM's list as others are. What is in it cannot follow the BO:
+ * it belongs to pages, which the CPU's page tables name. So whoever wants the VRAM
+ * asks (vgpu_bo_owner_ops.vacate), and svm_bo_vacate() gives each page of the BO
+ * a system page instead, in whatever processes it is mapped; MMU notifiers take
+ * it from the GPUs. The BO has no page then, and its VRAM is free.
+ *
+ *   svm_bo_alloc()  VRAM, empty; nobody takes it    one reference: the migration
+ *   svm_page_get()  pages                           one each
+ *   svm_bo_filled() may be vacated
+ *   svm_bo_vacate(), munmap, CPU faults: pages go
+ *   last reference  reap_work frees the BO, unless an eviction has the VRAM
+ *                   already
+ *
+ * An eviction comes with the reservation of this BO and of others held, and may
+ * come with mmap_lock, svms->lock, vgpu_vm.alloc_lock or kfd_process.mutex, of
+ * this process or another, and from the midst of a migration, with its pages
+ * locked. So it takes none of these locks: migrate_device_range() needs no
+ * address space, and tries page locks only; notifiers take what reclaim may wait
+ * for. A page that is locked or referenced stays, with it the BO, and TTM takes
+ * another one. Page locks are inside reservations for that reason, though a
+ * migration into VRAM locks pages first: nobody waits for a page's lock with a
+ * reservation held.
+ */
+#include <linux/memremap.h>
+#include <linux/migrate.h>
+#include <linux/mm.h>
+#include <linux/pid.h>
+#include <linux/slab.h>
+
+#include <drm/amdgpu_drm.h>
+
+#include "../kfd/kfd_smi.h"
+#include "svm_priv.h"
+#include "svm_trace.h"
+#include "svm_vram.h"
+
+/* A page is often held for a moment only. */
+#define SVM_VACATE_TRIES	3
+
+static void svm_bo_release(struct kref *ref)
+{
+	struct svm_bo *sb = container_of(ref, struct svm_bo, ref);
+	struct svm_node *sn = &sb->node->svm;
+
+	if (llist_add(&sb->dead, &sn->dead_bos))
+		queue_work(system_unbound_wq, &sn->reap_work);
+}
+
+static void svm_reap_work(struct work_struct *work)
+{
+	struct svm_node *sn = container_of(work, struct svm_node, reap_work);
+	struct svm_bo *sb, *next;
+
+	llist_for_each_entry_safe(sb, next, llist_del_all(&sn->dead_bos), dead) {
+		struct ttm_buffer_object *tbo = &sb->bo->tbo;
+
+		/* Cannot fail: not interruptible, no ticket. */
+		ttm_bo_reserve(tbo, false, false, NULL);
+		sb->bo->owner = NULL;
+		ttm_bo_unreserve(tbo);
+		vgpu_bo_put(sb->bo);
+		put_pid(sb->owner);
+		kfree(sb);
+	}
+}
+
+void svm_bo_node_init(struct svm_node *sn)
+{
+	init_llist_head(&sn->dead_bos);
+	INIT_WORK(&sn->reap_work, svm_reap_work);
+}
+
+/*
+ * Each page of the BO that can move becomes system memory. Returns how many did,
+ * or an error if there is no memory or the copy failed.
+ */
+static long svm_bo_leave(struct svm_bo *sb, struct svm_move *m)
+{
+	struct kfd_node *node = sb->node;
+	struct dev_pagemap *pgmap = &node->svm.pgmap;
+	long moved;
+	int ret;
+
+	migrate_device_range(m->src, PHYS_PFN(pgmap->range.start + sb->offset),
+			     sb->npages);
+	moved = svm_move_alloc_system(node, NULL, 0, m, sb->npages);
+	if (moved < 0)
+		goto finalize;
+	ret = svm_move_copy(node, false, m, sb->npages);
+	if (ret) {
+		svm_move_abort(m, sb->npages);
+		moved = ret;
+	} else {
+		migrate_device_pages(m->src, m->dst, sb->npages);
+		moved = svm_move_count(m, sb->npages);
+		vgpu_stat_add(&node->vdev->hw, VGPU_STAT_PAGES_TO_SYSTEM,
+			      moved);
+	}
+	svm_move_dma_unmap(node->vdev->drm.dev, m, sb->npages);
+finalize:
+	migrate_device_finalize(m->src, m->dst, sb->npages);
+	return moved;
+}
+
+static bool svm_bo_is_empty(const struct svm_bo *sb)
+{
+	return !kref_read(&sb->ref);
+}
+
+/* vgpu_bo_owner_ops.vacate */
+static bool svm_bo_vacate(struct vgpu_bo *bo)
+{
+	struct svm_bo *sb = bo->owner;
+	struct kfd_smi_move told = {
+		.to_vram = false,
+		.trigger = KFD_MIGRATE_TRIGGER_TTM_EVICTION,
+	};
+	unsigned int tries = SVM_VACATE_TRIES;
+	long moved = 0, ret;
+	struct svm_move *m;
+
+	dma_resv_assert_held(bo->tbo.base.resv);
+
+	/* reap_work has been there, or will be when the caller is done. */
+	if (!sb || svm_bo_is_empty(sb))
+		return true;
+	/* Pairs with svm_bo_filled(). */
+	if (!smp_load_acquire(&sb->filled))
+		return false;
+	m = kvmalloc(sizeof(*m), GFP_KERNEL | __GFP_RETRY_MAYFAIL |
+		     __GFP_NOWARN);
+	if (!m)
+		return false;
+
+	told.node = sb->node;
+	told.pid = pid_nr(sb->owner);
+	told.page = sb->iv.first;
+	told.npages = svm_interval_pages(sb->iv);
+	kfd_smi_move_start(&told, 0, 0);
+	do {
+		ret = svm_bo_leave(sb, m);
+		if (ret > 0)
+			moved += ret;
+	} while (!svm_bo_is_empty(sb) && ret >= 0 && --tries);
+	kvfree(m);
+	kfd_smi_move_end(&told);
+	trace_svm_migrate(0, sb->node->gpu_id, false, told.page, told.npages,
+			  moved, told.trigger);
+	if (!svm_bo_is_empty(sb))
+		return false;
+	vgpu_stat_add(&sb->node->vdev->hw, VGPU_STAT_SVM_EVICTIONS, 1);
+	return true;
+}
+
+static const struct vgpu_bo_owner_ops svm_bo_owner_ops = {
+	.vacate = svm_bo_vacate,
+};
+
+static struct svm_bo *svm_bo_try_alloc(struct kfd_node *node,
+				       unsigned long npages)
+{
+	struct vgpu_bo_params params = {
+		.size = npages << PAGE_SHIFT,
+		/* A whole chunk can be one 2 MiB entry of the GPU. */
+		.align = npages == SVM_CHUNK_PAGES ? npages << PAGE_SHIFT : 0,
+		.domain = AMDGPU_GEM_DOMAIN_VRAM,
+		.flags = AMDGPU_GEM_CREATE_VRAM_CONTIGUOUS |
+			 AMDGPU_GEM_CREATE_NO_CPU_ACCESS,
+		.type = ttm_bo_type_kernel,
+	};
+	struct svm_bo *sb;
+	int ret;
+
+	sb = kzalloc(sizeof(*sb), GFP_KERNEL);
+	if (!sb)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&sb->ref);
+	sb->node = node;
+	sb->npages = npages;
+	sb->vram_epoch = atomic_read(&node->vdev->hw.vram_epoch);
+
+	ret = vgpu_bo_create(node->vdev, &params, &sb->bo);
+	if (ret)
+		goto err_free;
+	ret = ttm_bo_reserve(&sb->bo->tbo, false, false, NULL);
+	if (ret)
+		goto err_put;
+	/* It may have been evicted already. From now on nobody can. */
+	ret = vgpu_bo_validate(sb->bo, AMDGPU_GEM_DOMAIN_VRAM, false);
+	if (!ret) {
+		sb->offset = vgpu_bo_vram_offset(sb->bo);
+		sb->bo->owner = sb;
+		sb->bo->owner_ops = &svm_bo_owner_ops;
+		/* What was evicted from there has to be out. */
+		dma_resv_wait_timeout(sb->bo->tbo.base.resv,
+				      DMA_RESV_USAGE_KERNEL, false,
+				      MAX_SCHEDULE_TIMEOUT);
+	}
+	ttm_bo_unreserve(&sb->bo->tbo);
+	if (ret)
+		goto err_put;
+	return sb;
+
+err_put:
+	vgpu_bo_put(sb->bo);
+err_free:
+	kfree(sb);
+	return ERR_PTR(ret);
+}
+
+struct svm_bo *svm_bo_alloc(struct kfd_node *node, struct svm_range_list *svms,
+			    struct svm_interval iv, unsigned long npages,
+			    u8 granularity)
+{
+	struct svm_bo *sb = svm_bo_try_alloc(node, npages);
+
+	if (IS_ERR(sb)) {
+		/* VRAM that was freed a moment ago may be on its way back. */
+		flush_work(&node->svm.reap_work);
+		sb = svm_bo_try_alloc(node, npages);
+	}
+	if (!IS_ERR(sb)) {
+		sb->iv = iv;
+		sb->granularity = granularity;
+		sb->owner = get_task_pid(svm_process(svms)->lead_thread,
+					 PIDTYPE_TGID);
+	}
+	return sb;
+}
+
+void svm_bo_filled(struct svm_bo *sb)
+{
+	/* Its pages are mapped by now; pairs with svm_bo_vacate(). */
+	smp_store_release(&sb->filled, true);
+	svm_bo_put(sb);
+}
+
+void svm_bo_put(struct svm_bo *sb)
+{
+	kref_put(&sb->ref, svm_bo_release);
+}

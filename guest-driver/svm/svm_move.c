@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What all migrations do alike with a chunk: system pages, copies, undoing. */
+#include <linux/dma-fence.h>
+#include <linux/gfp.h>
+#include <linux/migrate.h>
+#include <linux/mm.h>
+#include <linux/pagemap.h>
+
+#include "svm_priv.h"
+#include "svm_vram.h"
+
+int svm_move_copy(struct kfd_node *node, bool to_vram, const struct svm_move *m,
+		  unsigned long npages)
+{
+	struct dma_fence *fence;
+	int ret;
+
+	fence = vgpu_mm_copy_pages(node->vdev, to_vram, m->sys, m->vram, npages);
+	if (IS_ERR(fence))
+		return PTR_ERR(fence);
+	dma_fence_wait(fence, false);
+	ret = fence->error ? -EIO : 0;
+	dma_fence_put(fence);
+	return ret;
+}
+
+void svm_move_abort(struct svm_move *m, unsigned long npages)
+{
+	unsigned long i;
+
+	for (i = 0; i < npages; i++) {
+		struct page *page = migrate_pfn_to_page(m->dst[i]);
+
+		if (page) {
+			unlock_page(page);
+			put_page(page);
+		}
+		m->dst[i] = 0;
+	}
+}
+
+void svm_move_dma_unmap(struct device *dev, struct svm_move *m,
+			unsigned long npages)
+{
+	unsigned long i;
+
+	for (i = 0; i < npages; i++)
+		if (m->sys[i] && m->sys[i] != DMA_MAPPING_ERROR)
+			svm_dma_unmap(dev, m->sys[i]);
+}
+
+unsigned long svm_move_count(const struct svm_move *m, unsigned long npages)
+{
+	unsigned long i, n = 0;
+
+	for (i = 0; i < npages; i++)
+		if (m->src[i] & MIGRATE_PFN_MIGRATE)
+			n++;
+	return n;
+}
+
+/*
+ * An eviction can be refused: no process is killed for it, and no warning
+ * printed, if there is no memory.
+ */
+static struct page *svm_alloc_page(struct vm_area_struct *vma,
+				   unsigned long page)
+{
+	if (vma)
+		return alloc_page_vma(GFP_HIGHUSER_MOVABLE, vma,
+				      page << PAGE_SHIFT);
+	return alloc_page(GFP_HIGHUSER_MOVABLE | __GFP_RETRY_MAYFAIL |
+			  __GFP_NOWARN);
+}
+
+long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
+			   unsigned long first, struct svm_move *m,
+			   unsigned long npages)
+{
+	struct device *dev = node->vdev->drm.dev;
+	unsigned long i, n = 0;
+	int ret = -ENOMEM;
+
+	for (i = 0; i < npages; i++) {
+		struct page *src = migrate_pfn_to_page(m->src[i]);
+		struct page *page;
+
+		m->dst[i] = 0;
+		m->vram[i] = 0;
+		m->sys[i] = DMA_MAPPING_ERROR;
+		if (!src || !(m->src[i] & MIGRATE_PFN_MIGRATE))
+			continue;
+		if (svm_page_is_lost(node, src)) {
+			ret = -EIO;
+			continue;
+		}
+		page = svm_alloc_page(vma, first + i);
+		if (!page)
+			continue;
+		m->sys[i] = svm_dma_map(dev, page, true);
+		if (m->sys[i] == DMA_MAPPING_ERROR) {
+			__free_page(page);
+			continue;
+		}
+		lock_page(page);
+		m->dst[i] = migrate_pfn(page_to_pfn(page));
+		m->vram[i] = svm_page_vram_offset(node, src);
+		n++;
+	}
+	return n ?: ret;
+}
