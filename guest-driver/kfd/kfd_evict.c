@@ -305,8 +305,10 @@ bool kfd_process_keeps(struct amdkfd_process_info *info, u32 mem_type)
 
 bool kfd_process_is_own(struct amdkfd_process_info *info)
 {
-	return current->mm == info_process(info)->mm ||
-	       READ_ONCE(info->restorer) == current;
+	struct kfd_process *p = info_process(info);
+
+	return current->mm == p->mm || READ_ONCE(info->restorer) == current ||
+	       READ_ONCE(p->svms.mover) == current;
 }
 
 int kfd_evict_fence_add(struct amdkfd_process_info *info, struct vgpu_bo *bo)

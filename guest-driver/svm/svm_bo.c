@@ -34,6 +34,7 @@
 #include <linux/slab.h>
 
 #include <drm/amdgpu_drm.h>
+#include <kunit/visibility.h>
 
 #include "../kfd/kfd_smi.h"
 #include "svm_priv.h"
@@ -113,8 +114,7 @@ static bool svm_bo_is_empty(const struct svm_bo *sb)
 	return !kref_read(&sb->ref);
 }
 
-/* vgpu_bo_owner_ops.vacate */
-static bool svm_bo_vacate(struct vgpu_bo *bo)
+bool svm_bo_vacate(struct vgpu_bo *bo)
 {
 	struct svm_bo *sb = bo->owner;
 	struct kfd_smi_move told = {
@@ -157,6 +157,7 @@ static bool svm_bo_vacate(struct vgpu_bo *bo)
 	vgpu_stat_add(&sb->node->vdev->hw, VGPU_STAT_SVM_EVICTIONS, 1);
 	return true;
 }
+EXPORT_SYMBOL_IF_KUNIT(svm_bo_vacate);
 
 static const struct vgpu_bo_owner_ops svm_bo_owner_ops = {
 	.vacate = svm_bo_vacate,

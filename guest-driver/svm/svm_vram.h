@@ -61,6 +61,11 @@ struct svm_bo *svm_bo_alloc(struct kfd_node *node, struct svm_range_list *svms,
 			    u8 granularity);
 /* The migration is over, well or not. Drops its reference. */
 void svm_bo_filled(struct svm_bo *sb);
+/*
+ * vgpu_bo_owner_ops.vacate: pages of the BO become system memory. False if one
+ * stays: somebody holds it, there is no memory, or a reset lost what was in it.
+ */
+bool svm_bo_vacate(struct vgpu_bo *bo);
 /* Any context. */
 void svm_bo_put(struct svm_bo *sb);
 /* A device-private page, locked and referenced, at @offset of VRAM. */

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * svm/svm_vram.c: a page of VRAM that somebody holds while all have to go. Would
- * catch an eviction that waits for ever, one that says all is well, and one that
- * takes the page from who holds it.
+ * svm/svm_vram.c, svm_bo.c: a page of VRAM that somebody holds while all, or its
+ * BO, have to go. Would catch an eviction that waits for ever, one that says all
+ * is well, and one that takes the page from who holds it.
  */
+#include <linux/dma-resv.h>
 #include <linux/sizes.h>
 #include <linux/vmalloc.h>
 
@@ -20,6 +21,7 @@ struct stuck_mock {
 	struct kfd_node node;
 	struct device dev;
 	struct svm_bo sb;
+	struct vgpu_bo bo;
 	struct page *page;
 	void *vram;
 };
@@ -56,8 +58,10 @@ static struct stuck_mock *stuck_mock_new(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, ret, 0);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, stuck_fini, m),
 			0);
+	INIT_LIST_HEAD(&m->node.smi_clients);
 	kref_init(&m->sb.ref);
 	m->sb.node = &m->node;
+	m->sb.npages = STUCK_VRAM >> PAGE_SHIFT;
 	m->page = svm_page_get(&m->sb, STUCK_OFFSET);
 	return m;
 }
@@ -107,9 +111,62 @@ static void stuck_referenced(struct kunit *test)
 	stuck_release(test, m);
 }
 
+/* @want: is its VRAM free? Two calls, since the first must have changed nothing. */
+static void stuck_vacate(struct kunit *test, struct stuck_mock *m, bool want)
+{
+	struct vgpu_bo *bo = &m->bo;
+
+	dma_resv_lock(bo->tbo.base.resv, NULL);
+	KUNIT_EXPECT_EQ(test, svm_bo_vacate(bo), want);
+	KUNIT_EXPECT_EQ(test, svm_bo_vacate(bo), want);
+	dma_resv_unlock(bo->tbo.base.resv);
+}
+
+static void stuck_resv_fini(void *resv)
+{
+	dma_resv_fini(resv);
+}
+
+/* Its BO is wanted: refused, as long as there is a page or one may come. */
+static void stuck_wanted(struct kunit *test)
+{
+	struct stuck_mock *m = stuck_mock_new(test);
+	struct dma_resv *resv = &m->bo.tbo.base._resv;
+
+	m->bo.tbo.base.resv = resv;
+	dma_resv_init(resv);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, stuck_resv_fini,
+							resv), 0);
+	m->bo.owner = &m->sb;
+
+	/* The migration is under way: its pages are not looked at. */
+	unlock_page(m->page);
+	stuck_vacate(test, m, false);
+	KUNIT_EXPECT_EQ(test, page_ref_count(m->page), 1);
+	lock_page(m->page);
+	m->sb.filled = true;
+	stuck_vacate(test, m, false);
+	KUNIT_EXPECT_TRUE(test, PageLocked(m->page));
+	unlock_page(m->page);
+	get_page(m->page);
+	stuck_vacate(test, m, false);
+	put_page(m->page);
+	KUNIT_EXPECT_EQ(test, page_ref_count(m->page), 1);
+	KUNIT_EXPECT_EQ(test, kref_read(&m->sb.ref), 2);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&m->node.svm.vram_pages), 1);
+	put_page(m->page);
+	/* One reference is the migration's. */
+	stuck_vacate(test, m, false);
+	refcount_set(&m->sb.ref.refcount, 0);
+	stuck_vacate(test, m, true);
+	m->bo.owner = NULL;
+	stuck_vacate(test, m, true);
+}
+
 static struct kunit_case stuck_cases[] = {
 	KUNIT_CASE_SLOW(stuck_locked),
 	KUNIT_CASE_SLOW(stuck_referenced),
+	KUNIT_CASE(stuck_wanted),
 	{}
 };
 
