@@ -2,10 +2,10 @@
 /*
  * CRIU_OP: checkpoint and restore of a process's state, for CRIU's amdgpu plugin.
  *
- *	PROCESS_INFO ──► paused: queues off ──► CHECKPOINT … ──► UNPAUSE ──► they run
- *	                      └── whoever paused it ends ────────────┘
- *	RESTORE, by a new process ──► restored: queues off, user pointers without
- *	                              pages, no SVM ranges ──► RESUME ──► they run
+ *	PROCESS_INFO ─► paused: queues off ─► CHECKPOINT … ─► UNPAUSE
+ *	                    └── or who paused it ends ──► they run
+ *	RESTORE, a new process ─► restored: queues off, user pointers
+ *	             without pages, no SVM ranges ─► RESUME ─► they run
  *
  * The process itself, or who traces it, does the first three; RESTORE the process
  * itself; RESUME anybody. A restore that fails leaves none of its objects; address
@@ -162,7 +162,7 @@ static int criu_process_info(struct kfd_process *p,
 		return -EINVAL;
 	if (!paused)
 		ret = kfd_criu_stop(p, KFD_CRIU_PAUSED,
-				KFD_QUEUE_EVICTION_CRIU_CHECKPOINT);
+				    KFD_QUEUE_EVICTION_CRIU_CHECKPOINT);
 	if (!ret)
 		ret = kfd_criu_count(p, &h);
 	if (ret) {
@@ -268,8 +268,8 @@ static int criu_resume(const struct kfd_ioctl_criu_args *args)
  * unknown operation, or not the time for it; counts or sizes that are not those
  * of PROCESS_INFO; private data that cannot be; a process that is not empty. -EBUSY
  * the process is debugged; a doorbell or hardware queue of the checkpoint is
- * taken. -EOPNOTSUPP it has what cannot be saved (logged), -EIO its queues did
- * not stop, -ESRCH, -ENODEV, -ENOSPC, -EPERM, -EMFILE, -EFAULT, -ENOMEM.
+ * taken. -EOPNOTSUPP it has what cannot be saved (logged), -EIO, -ETIME its
+ * queues did not stop, -ESRCH, -ENODEV, -ENOSPC, -EPERM, -EMFILE, -EFAULT, -ENOMEM.
  */
 int kfd_ioctl_criu(struct kfd_process *p, void *data)
 {

@@ -160,14 +160,13 @@ static int criu_restore_objects(struct kfd_process *p,
 {
 	const struct kfd_criu_head *h = img->head;
 	struct kfd_process_device *pdds[KFD_MAX_GPU_INSTANCE];
-	int ret = 0;
-	u32 i;
+	u32 i, id;
+	int ret;
 
-	if (h->flags & KFD_CRIU_XNACK)
-		ret = kfd_process_set_xnack(p, true);
+	ret = kfd_process_set_xnack(p, h->flags & KFD_CRIU_XNACK);
 	for (i = 0; !ret && i < h->n_devices; i++) {
-		pdds[i] = kfd_process_device_by_node_id(p,
-						b->devices[i].actual_gpu_id);
+		id = b->devices[i].actual_gpu_id;
+		pdds[i] = kfd_process_device_by_node_id(p, id);
 		ret = criu_restore_device(pdds[i], &b->devices[i],
 					  &img->devices[i]);
 	}
@@ -186,7 +185,7 @@ static int criu_restore_objects(struct kfd_process *p,
 }
 
 /* All that a restore has made, but what others may look at without a lock. */
-static void criu_undo(struct kfd_process *p)
+static void criu_undo(struct kfd_process *p, bool xnack)
 {
 	struct kfd_process_device *pdd;
 	u32 i;
@@ -203,7 +202,7 @@ static void criu_undo(struct kfd_process *p)
 		pdd->tba_addr = 0;
 		pdd->tma_addr = 0;
 	}
-	kfd_process_set_xnack(p, false);
+	kfd_process_set_xnack(p, xnack);
 	kfd_criu_unpause(p);
 }
 
@@ -212,13 +211,14 @@ static int criu_do_restore(struct kfd_process *p, const struct kfd_criu_buffers 
 {
 	struct kfd_criu_image img = kfd_criu_image_of(b->data);
 	struct kfd_criu_head *h = img.head;
+	bool xnack = p->xnack_enabled;
 	int ret;
 
 	if (!criu_is_empty(p) || h->n_devices != p->n_pdds ||
 	    !criu_devices_ok(p, b->devices, img.devices, h->n_devices))
 		return -EINVAL;
 	ret = kfd_criu_stop(p, KFD_CRIU_RESTORED,
-			KFD_QUEUE_EVICTION_CRIU_RESTORE);
+			    KFD_QUEUE_EVICTION_CRIU_RESTORE);
 	if (!ret)
 		ret = criu_restore_objects(p, &img, b);
 	if (!ret && copy_to_user(u64_to_user_ptr(args->bos), b->bos,
@@ -228,7 +228,7 @@ static int criu_do_restore(struct kfd_process *p, const struct kfd_criu_buffers 
 		ret = criu_restore_page(p, h);
 	kfd_criu_commit_files(b->files, b->bos, h->n_bos, ret);
 	if (ret)
-		criu_undo(p);
+		criu_undo(p, xnack);
 	else
 		criu_restore_runtime(p, h);
 	return ret;

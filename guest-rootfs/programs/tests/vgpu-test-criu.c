@@ -55,7 +55,8 @@ enum {
  * @user, @user_mem: a user pointer's handle and memory
  * @slice: handle of the doorbells
  * @svm: SVM ranges
- * @svm_save: another one, the save area of @aql
+ * @big: there is one of them more:
+ * @svm_save: the save area of @aql, which is @save otherwise
  * @queue, @pm4, @aql: in the middle of something
  * @ev: events: not set, set and not auto-reset, not set, of memory, of hardware
  * @xnack: mode
@@ -71,7 +72,7 @@ struct work {
 	struct vg_cq pm4, aql;
 	uint32_t ev[5];
 	int xnack;
-	bool late;
+	bool late, big;
 };
 
 /**
@@ -418,6 +419,8 @@ static void make_ranges(void)
 	OK(vg_svm_set(&w->vg, w->svm, SVM_BYTES / 2, attrs + 1, 2));
 	OK(vg_svm_prefetch(&w->vg, w->svm, SVM_BYTES / 2, gpu_id));
 	w->svm_save = w->save;
+	if (!w->big)
+		return;
 	w->svm_save.va = (uintptr_t)tap_anon(w->save.size);
 	OK(vg_svm_set(&w->vg, (void *)w->svm_save.va, w->save.size, save, 2));
 }
@@ -450,6 +453,8 @@ static void check_ranges(void)
 	      "preferred 0x%x, prefetch 0x%x, granularity %u, flags 0x%x, access %u",
 	      attrs[0].value, attrs[1].value, attrs[2].value, attrs[3].value,
 	      attrs[4].type);
+	if (!w->big)
+		return;
 	attrs[4].type = KFD_IOCTL_SVM_ATTR_ACCESS;
 	OK(vg_svm_get(&w->vg, (void *)w->svm_save.va, w->save.size, attrs, 5));
 	CHECK(attrs[3].value & always.value &&
@@ -616,7 +621,7 @@ static void check_buckets(void)
 	      d.devices[0].actual_gpu_id);
 	/* 3 of queues' rings, 3 of pointers, 2 of EOP. */
 	CHECK(d.args.num_bos == 5 + 2 + 8, "%u BOs", d.args.num_bos);
-	CHECK(d.args.num_objects == 3 + 5 + 3, "%u objects", d.args.num_objects);
+	CHECK(d.args.num_objects == (w->big ? 11 : 10), "%u objects", d.args.num_objects);
 	b = bucket_at(w->vram.va);
 	CHECK(b->size == DATA_BYTES && b->gpu_id == w->vg.gpu[0].gpu_id &&
 	      b->offset == w->vram.mmap_offset && b->alloc_flags == VG_VRAM,
@@ -707,7 +712,8 @@ static void copy_in(void)
 static void map_svm(void)
 {
 	map_at((uintptr_t)w->svm, SVM_BYTES, -1, 0);
-	map_at(w->svm_save.va, w->save.size, -1, 0);
+	if (w->big)
+		map_at(w->svm_save.va, w->save.size, -1, 0);
 	memcpy(w->svm, d.svm, SVM_BYTES);
 }
 
@@ -866,7 +872,7 @@ static struct vg_mem_info find_base(void)
 	return base;
 }
 
-static void round_trip(int xnack, int generations)
+static void round_trip(int xnack, int generations, bool big)
 {
 	struct vg_mem_info base = find_base();
 	struct target t;
@@ -874,6 +880,7 @@ static void round_trip(int xnack, int generations)
 
 	share_work();
 	w->xnack = xnack;
+	w->big = big;
 	start_target(&t, work_all);
 	for (i = 0; i < generations; i++) {
 		dump_and_kill(&t, &base);
@@ -888,12 +895,17 @@ static void round_trip(int xnack, int generations)
 
 static void dump_restore(void)
 {
-	round_trip(0, 1);
+	round_trip(0, 1, false);
+}
+
+static void svm_save_area(void)
+{
+	round_trip(0, 1, true);
 }
 
 static void dump_restore_xnack(void)
 {
-	round_trip(1, 1);
+	round_trip(1, 1, false);
 }
 
 /* RESUME fails without the memory of SVM's ranges, and can be called again. */
@@ -918,7 +930,7 @@ static void no_memory_yet(void)
 /* A restored process is dumped, and so on. */
 static void generations(void)
 {
-	round_trip(0, 4);
+	round_trip(0, 4, false);
 }
 
 /* One that is paused and goes on by itself. */
@@ -1170,8 +1182,6 @@ static void try_restore(void *arg)
 	/* Memory of SVM's ranges, if nothing else is there. */
 	mmap(w->svm, SVM_BYTES, PROT_READ | PROT_WRITE,
 	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	mmap((void *)w->svm_save.va, w->save.size, PROT_READ | PROT_WRITE,
-	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	again = criu(w->vg.kfd, KFD_CRIU_OP_RESUME, &args);
 	CHECK(again == -EINVAL || (!*result && (!again || again == -EFAULT ||
 						again == -EADDRINUSE)),
@@ -1366,6 +1376,7 @@ static void empty_process(void)
 	share_work();
 	OK(vg_open_bare(&vg));
 	w->vg = vg;
+	CHECK(vg_set_xnack(&vg, 1) == 1, "XNACK");
 	ERRNO(EINVAL, simple(vg.kfd, KFD_CRIU_OP_UNPAUSE));
 	ERRNO(EINVAL, resume(getpid()));
 	ERRNO(0, process_info(vg.kfd));
@@ -1374,7 +1385,10 @@ static void empty_process(void)
 	ERRNO(0, checkpoint(vg.kfd));
 	ERRNO(EINVAL, restore(vg.kfd));		/* paused */
 	ERRNO(0, simple(vg.kfd, KFD_CRIU_OP_UNPAUSE));
+	/* The checkpoint's mode counts, either way. */
+	CHECK(vg_set_xnack(&vg, 0) == 0, "XNACK");
 	ERRNO(0, restore(vg.kfd));
+	CHECK(vg_set_xnack(&vg, -1) == 1, "XNACK is not restored");
 	ERRNO(EINVAL, restore(vg.kfd));		/* restored */
 	ERRNO(EINVAL, process_info(vg.kfd));
 	ERRNO(0, resume(getpid()));
@@ -1419,6 +1433,7 @@ static void other_id(void)
 static const struct tap_case cases[] = {
 	{ "a process is dumped, killed and restored", dump_restore, 1 },
 	{ "the same with XNACK", dump_restore_xnack, 1 },
+	{ "a context save area is an SVM range", svm_save_area, 1 },
 	{ "memory of SVM ranges comes late", no_memory_yet, 1 },
 	{ "a restored process is dumped again", generations, 1 },
 	{ "PROCESS_INFO, CHECKPOINT, UNPAUSE in and out of order", pause_go_on,
