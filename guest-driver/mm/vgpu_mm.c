@@ -15,8 +15,8 @@
 #include "vgpu/pci.h"
 #include "vgpu_mm_priv.h"
 
-/* Evictions of all in which nothing has moved, before it is given up. */
-#define MM_EVICT_TRIES	64
+/* How long an eviction of all goes on when nothing leaves any more. */
+#define MM_EVICT_PATIENCE	(2 * HZ)
 
 static void vgpu_mm_release(struct drm_device *drm, void *data)
 {
@@ -146,19 +146,26 @@ int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type)
 {
 	struct ttm_device *bdev = &vdev->mman.bdev;
 	struct ttm_resource_manager *man = ttm_manager_type(bdev, mem_type);
-	unsigned int tries = MM_EVICT_TRIES;
+	unsigned long until = jiffies + MM_EVICT_PATIENCE;
 	u64 before;
 	int ret;
 
 	/*
-	 * One was pinned meanwhile, or its owner has not let go of it
-	 * (vgpu_ttm_move()): on with the others.
+	 * One was pinned meanwhile (vgpu_ttm_move()): on with the others. Or its
+	 * owner has not let go of it: somebody is at work there, of whose end
+	 * nobody tells.
 	 */
-	do {
+	for (;;) {
 		before = ttm_resource_manager_usage(man);
 		ret = ttm_resource_manager_evict_all(bdev, man);
-		if (ttm_resource_manager_usage(man) >= before)
-			tries--;
-	} while (ret == -EINTR && tries);
+		if (ret != -EINTR)
+			break;
+		if (ttm_resource_manager_usage(man) < before)
+			until = jiffies + MM_EVICT_PATIENCE;
+		else if (time_after(jiffies, until))
+			break;
+		else
+			schedule_timeout_uninterruptible(1);
+	}
 	return ret == -EINTR ? -EBUSY : ret;
 }

@@ -10,9 +10,9 @@
  * a system page instead, in whatever processes it is mapped; MMU notifiers take
  * it from the GPUs. The BO has no page then, and its VRAM is free.
  *
- *   svm_bo_alloc()  VRAM, empty; nobody takes it    one reference: the migration
+ *   svm_bo_alloc()  VRAM, pinned                    one reference: the migration
  *   svm_page_get()  pages                           one each
- *   svm_bo_filled() may be vacated
+ *   svm_bo_filled() unpinned: may be vacated
  *   svm_bo_vacate(), munmap, CPU faults: pages go
  *   last reference  reap_work frees the BO, unless an eviction has the VRAM
  *                   already
@@ -130,9 +130,6 @@ bool svm_bo_vacate(struct vgpu_bo *bo)
 	/* reap_work has been there, or will be when the caller is done. */
 	if (!sb || svm_bo_is_empty(sb))
 		return true;
-	/* Pairs with svm_bo_filled(). */
-	if (!smp_load_acquire(&sb->filled))
-		return false;
 	m = kvmalloc(sizeof(*m), GFP_KERNEL | __GFP_RETRY_MAYFAIL |
 		     __GFP_NOWARN);
 	if (!m)
@@ -192,8 +189,7 @@ static struct svm_bo *svm_bo_try_alloc(struct kfd_node *node,
 	ret = ttm_bo_reserve(&sb->bo->tbo, false, false, NULL);
 	if (ret)
 		goto err_put;
-	/* It may have been evicted already. From now on nobody can. */
-	ret = vgpu_bo_validate(sb->bo, AMDGPU_GEM_DOMAIN_VRAM, false);
+	ret = vgpu_bo_pin(sb->bo, AMDGPU_GEM_DOMAIN_VRAM);
 	if (!ret) {
 		sb->offset = vgpu_bo_vram_offset(sb->bo);
 		sb->bo->owner = sb;
@@ -237,8 +233,9 @@ struct svm_bo *svm_bo_alloc(struct kfd_node *node, struct svm_range_list *svms,
 
 void svm_bo_filled(struct svm_bo *sb)
 {
-	/* Its pages are mapped by now; pairs with svm_bo_vacate(). */
-	smp_store_release(&sb->filled, true);
+	ttm_bo_reserve(&sb->bo->tbo, false, false, NULL);
+	vgpu_bo_unpin(sb->bo);
+	ttm_bo_unreserve(&sb->bo->tbo);
 	svm_bo_put(sb);
 }
 

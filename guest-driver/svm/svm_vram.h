@@ -12,11 +12,11 @@
  * struct svm_bo - VRAM under device-private pages
  * @ref: one for each page in use, one for the migration in progress
  * @node: GPU
- * @bo: contiguous; in VRAM as long as there is a reference
+ * @bo: contiguous; in VRAM as long as there is a reference; pinned until it has
+ *      all its pages
  * @offset: in VRAM
  * @npages: of @bo
  * @iv: addresses that the pages had in the process that they were @owner's
- * @filled: no new pages come
  * @vram_epoch: vgpu_hw.vram_epoch before it had content
  * @granularity: log2 of the pages that a CPU touch brings back together
  * @owner: process whose memory it was, referenced
@@ -29,7 +29,6 @@ struct svm_bo {
 	u64 offset;
 	unsigned long npages;
 	struct svm_interval iv;
-	bool filled;
 	int vram_epoch;
 	u8 granularity;
 	struct pid *owner;
@@ -59,7 +58,7 @@ void svm_bo_node_init(struct svm_node *sn);
 struct svm_bo *svm_bo_alloc(struct kfd_node *node, struct svm_range_list *svms,
 			    struct svm_interval iv, unsigned long npages,
 			    u8 granularity);
-/* The migration is over, well or not. Drops its reference. */
+/* The migration is over, well or not: no page is locked. Drops its reference. */
 void svm_bo_filled(struct svm_bo *sb);
 /*
  * vgpu_bo_owner_ops.vacate: pages of the BO become system memory. False if one
