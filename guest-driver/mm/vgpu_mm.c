@@ -160,12 +160,13 @@ int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type)
 		ret = ttm_resource_manager_evict_all(bdev, man);
 		if (ret != -EINTR)
 			break;
-		if (ttm_resource_manager_usage(man) < before)
+		if (ttm_resource_manager_usage(man) < before) {
 			until = jiffies + MM_EVICT_PATIENCE;
-		else if (time_after(jiffies, until))
+			continue;
+		}
+		if (time_after(jiffies, until))
 			break;
-		else
-			schedule_timeout_uninterruptible(1);
+		schedule_timeout_uninterruptible(1);
 	}
 	return ret == -EINTR ? -EBUSY : ret;
 }

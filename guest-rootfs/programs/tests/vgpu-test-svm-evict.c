@@ -354,7 +354,7 @@ struct toucher {
 	pthread_t thread;
 	unsigned char *p;
 	uint64_t bytes;
-	_Atomic bool stop;
+	atomic_bool stop;
 	unsigned long rounds;
 	bool bad;
 };
