@@ -88,7 +88,8 @@ struct kgd_mem {
  *
  * Create memory of @size bytes for @va on @pdd, whose VM exists. @user_addr: of
  * a user pointer, whose pages are looked for @later or now. 0 or -EINVAL flags,
- * size or address that cannot be, -ENOMEM, -ERESTARTSYS; user pointers: as vgpu_userptr_create() and _prepare().
+ * size or address that cannot be, -ENOMEM, -ERESTARTSYS; user pointers: as
+ * vgpu_userptr_create() and _prepare().
  */
 int kgd_mem_create(struct kfd_process_device *pdd, u64 va, u64 size, u32 flags,
 		   u64 user_addr, bool later, struct kgd_mem **out);
