@@ -26,8 +26,8 @@ check-recovery: ## GART lost or corrupt, engine hangs, resets under load, N= tim
 check-cycles: ## sleep (VRAM lost, kept; disk, idle), hot plug, module reload under load, N= times each (20); KERNEL=debug
 	@./vgpu check-cycles $(if $(N),--repeat $(N)) $(if $(KERNEL),--kernel $(KERNEL))
 
-kfdtest: ## AMD's conformance test of KFD, a result a line, sums; FILTER= gtest's patterns, CLASSES=ABC, GPUS=, KERNEL=
-	@./vgpu kfdtest $(if $(FILTER),'--filter=$(FILTER)') $(if $(CLASSES),--classes $(CLASSES)) $(if $(GPUS),--gpus $(GPUS)) $(if $(KERNEL),--kernel $(KERNEL))
+kfdtest: ## AMD's conformance test of KFD, a result a line, sums; FILTER= gtest's patterns, CLASSES=ABC, GPUS=, HIVE=1, KERNEL=
+	@./vgpu kfdtest $(if $(FILTER),'--filter=$(FILTER)') $(if $(CLASSES),--classes $(CLASSES)) $(if $(GPUS),--gpus $(GPUS)) $(if $(HIVE),--hive) $(if $(KERNEL),--kernel $(KERNEL))
 
 FUZZ_S ?= 60
 FUZZ ?= fuzz-model fuzz-generic

@@ -98,11 +98,13 @@ static void dump_engine(struct vgpu_device *vdev, unsigned int engine)
 	say(d, "\nsdma%u: f32_cntl %#x status %#x\n", engine,
 	    vgpu_rreg(vdev, SDMA_ENGINE(engine) + SDMA_F32_CNTL),
 	    vgpu_rreg(vdev, SDMA_ENGINE(engine) + SDMA_STATUS_REG));
-	if (vgpu_sdma_is_kernels(ring))
-		say(d, "sdma%u jobs: %llu pending from %llu on, in memory %u; done %#llx submitted %#llx\n",
+	if (vgpu_sdma_is_kernels(ring)) {
+		say(d, "sdma%u jobs: %llu pending from %llu on, in memory %u",
 		    engine, jobs, first,
-		    le32_to_cpu(READ_ONCE(*ring->fence_wb)), done,
+		    le32_to_cpu(READ_ONCE(*ring->fence_wb)));
+		say(d, "; done %#llx submitted %#llx\n", done,
 		    READ_ONCE(ring->submitted));
+	}
 	for (q = 0; q < SDMA_NUM_QUEUES; q++)
 		dump_queue(vdev, engine, q);
 	if (jobs) {

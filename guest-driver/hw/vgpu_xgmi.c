@@ -5,6 +5,7 @@
  * docs/hardware.md "Hives".
  */
 #include <linux/bits.h>
+#include <kunit/visibility.h>
 
 #include "vgpu/bits.h"
 #include "vgpu_hw_priv.h"
@@ -88,6 +89,7 @@ bool vgpu_xgmi_linked(struct vgpu_device *vdev, const struct vgpu_device *peer)
 	return vgpu_xgmi_same_hive(vdev, peer) &&
 	       vgpu_rreg(vdev, VGPU_XGMI_LINKS) & BIT(peer->hw.xgmi.node);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_xgmi_linked);
 
 /**
  * vgpu_xgmi_offset() - where a peer's VRAM stands, as a device sees it
@@ -102,3 +104,4 @@ u64 vgpu_xgmi_offset(const struct vgpu_device *vdev,
 {
 	return vgpu_xgmi_base(peer) - vgpu_xgmi_base(vdev);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_xgmi_offset);

@@ -195,6 +195,52 @@ static void gmc_apertures(struct kunit *test)
 }
 
 /*
+ * As node 2 of a hive the aperture begins with node 0, tables are where this
+ * node is, and a peer's VRAM lies as many segments away as there are nodes
+ * between.
+ */
+static void gmc_hive(struct kunit *test)
+{
+	struct vgpu_mock *mock = gmc_mock(test);
+	struct vgpu_mock *other = gmc_mock(test);
+	struct vgpu_hw *hw = &mock->vdev.hw;
+	unsigned int hub;
+
+	hw->xgmi = (struct vgpu_xgmi) {
+		.hive = 7, .segment = SZ_1G, .node = 2,
+	};
+	other->vdev.hw.xgmi = hw->xgmi;
+	other->vdev.hw.xgmi.node = 0;
+	hw->fb_base += 2ull * SZ_1G;
+	hw->fb_offset += 2ull * SZ_1G;
+	KUNIT_ASSERT_EQ(test, vgpu_gmc_start(&mock->vdev), 0);
+	for (hub = 0; hub < VGPU_NUM_HUBS; hub++) {
+		const u32 *regs = mock->regs + HUB(hub);
+
+		KUNIT_EXPECT_EQ(test, (u64)regs[MC_VM_FB_LOCATION_BASE] << 24,
+				FB_BASE);
+		KUNIT_EXPECT_EQ(test, regs[MC_VM_FB_LOCATION_TOP],
+				(FB_BASE + 3ull * SZ_1G - 1) >> 24);
+		KUNIT_EXPECT_EQ(test, hub_reg64(mock, hub, ROOT(0)),
+				(hw->gart.table_vram + FB_OFFSET +
+				 2ull * SZ_1G) | 1);
+	}
+	KUNIT_EXPECT_EQ(test, vgpu_xgmi_offset(&other->vdev, &mock->vdev),
+			2ull * SZ_1G);
+	KUNIT_EXPECT_EQ(test, vgpu_xgmi_offset(&mock->vdev, &other->vdev),
+			-2ull * SZ_1G);
+
+	/* Linked as long as the register says so, and in one hive only. */
+	mock->regs[VGPU_XGMI_LINKS] = BIT(0);
+	KUNIT_EXPECT_TRUE(test, vgpu_xgmi_linked(&mock->vdev, &other->vdev));
+	mock->regs[VGPU_XGMI_LINKS] = BIT(1) | BIT(2);
+	KUNIT_EXPECT_FALSE(test, vgpu_xgmi_linked(&mock->vdev, &other->vdev));
+	mock->regs[VGPU_XGMI_LINKS] = U32_MAX;
+	other->vdev.hw.xgmi.hive = 8;
+	KUNIT_EXPECT_FALSE(test, vgpu_xgmi_linked(&mock->vdev, &other->vdev));
+}
+
+/*
  * VMID 0: flat, the GART's table, no retry. The others: four levels; KFD's
  * retry, the render node's do not.
  */
@@ -256,6 +302,7 @@ static struct kunit_case gmc_cases[] = {
 	KUNIT_CASE(gmc_pasids),
 	KUNIT_CASE(gmc_reset),
 	KUNIT_CASE(gmc_apertures),
+	KUNIT_CASE(gmc_hive),
 	KUNIT_CASE(gmc_context_kinds),
 	KUNIT_CASE(gmc_fault_state),
 	{}

@@ -28,7 +28,7 @@ usage: ./vgpu run [options] -- COMMAND...      boot a guest, run COMMAND in it a
        ./vgpu qtest [release|sanitizers] [ARGUMENTS...]   the device's qtest program, with its own output (TAP)
        ./vgpu check-recovery [--repeat N] [--kernel debug] [--append ARGS]   GART lost, hangs, resets: a table
        ./vgpu check-cycles [--repeat N] [--kernel debug] [--append ARGS]   sleep, hot plug, module reload: a table
-       ./vgpu kfdtest [--filter PATTERNS] [--classes ABC] [--gpus N] [--kernel debug] [--seconds S]
+       ./vgpu kfdtest [--filter PATTERNS] [--classes ABC] [--gpus N [--hive]] [--kernel debug] [--seconds S]
                                                AMD's test of KFD: results, sums; S seconds a test
        ./vgpu demo|bench|check|compile-commands, ./vgpu test [--long [--seconds N]] [SUITE...]   the same
 
@@ -296,6 +296,7 @@ def kfdtest(words: list[str]) -> int:
     parser.add_argument("--filter", default="")
     parser.add_argument("--classes", default="")
     parser.add_argument("--gpus", type=int, default=1)
+    parser.add_argument("--hive", action="store_true")
     parser.add_argument("--kernel", choices=("release", "debug"), default="release")
     parser.add_argument("--seconds", type=int, default=0)
     return kfdtest.kfdtest(parser.parse_args(join_values(words)))

@@ -130,6 +130,7 @@ class _Guest:
         launcher = [str(ROOT / "vgpu"), "run", "--rootfs", "rocm", "--timeout", "0"]
         launcher += ["--gpus", str(options.gpus), "--kernel", options.kernel]
         launcher += ["--memory", memory, "--vram", VRAM]
+        launcher += ["--hive"] if options.hive else []
         self.process = subprocess.Popen(
             [*launcher, "--", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
@@ -247,7 +248,7 @@ def _log(results: Sequence[Result]) -> Path:
 
 def kfdtest(options: argparse.Namespace) -> int:
     """Run the tests and print results and sums. Exit status 0 if nothing of A, B, C outside the SVM suites failed."""
-    guest = Guest(gpus=options.gpus, kernel=options.kernel, rootfs="rocm")
+    guest = Guest(gpus=options.gpus, hive=options.hive, kernel=options.kernel, rootfs="rocm")
     guest.check()
     guest.prepare()
     listed = _listed(options)

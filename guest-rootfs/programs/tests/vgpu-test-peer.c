@@ -6,7 +6,8 @@
  * flushed on one GPU only, contents lost on the way.
  *
  * Run three times (tests.list): as a hive (XGMI), behind a host bridge that lets
- * PCIe through, and without a way, where mapping fails.
+ * PCIe through, and without a way, where mapping fails. With the argument "link"
+ * or "surprise" it is the guest's half of tests/avocado/test_peer.py.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -642,6 +643,23 @@ static void emit_endless(struct vg_queue *queue, const struct vg_bo *bo)
 		SDMA_POLL_REGMEM_DW5__RETRY;
 }
 
+/* The only GPU that is left. */
+static void use_one(void *arg)
+{
+	struct vg_queue one = { 0 };
+	struct vg_bo bo = { 0 }, src = { 0 };
+
+	(void)arg;
+	tap_open(&vg, 1);
+	CHECK(vg.n_gpus == 1, "%d GPUs", vg.n_gpus);
+	OK(vg_queue_create(&vg, &vg.gpu[0], 4096, &one));
+	OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_VRAM, &bo));
+	OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_GTT, &src));
+	vg_pattern_fill(src.cpu, SIZE, SEED + 5, 0);
+	OK(vg_copy(&one, bo.cpu, src.cpu, SIZE));
+	OK(vg_pattern_check(bo.cpu, SIZE, SEED + 5, 0));
+}
+
 /*
  * The owner, or the peer, goes while the peer writes into the owner's VRAM, and
  * comes back.
@@ -694,6 +712,85 @@ static void peer_gone(void)
 	gone(1, false);
 }
 
+/* With the host */
+
+static void say(const char *word)
+{
+	char line[8];
+
+	puts(word);
+	fflush(stdout);
+	CHECK(fgets(line, sizeof(line), stdin), "nobody answers");
+}
+
+/*
+ * The guest's half of a link that goes down and comes up: a line on stdout for
+ * each step, a line on stdin for the next. What goes over the link while it is
+ * down is a fault that is told and stops the queue; the owner's memory stays as
+ * it is; nothing is mapped.
+ */
+static void link_down(void)
+{
+	struct vg_bo bo = { 0 }, more = { 0 };
+	uint64_t faults;
+	uint64_t end;
+
+	start();
+	CHECK(hive(), "no hive");
+	OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_VRAM, &bo));
+	OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_VRAM, &more));
+	OK(vg_bo_map_peer(&bo, &vg.gpu[1]));
+	gpu_write(1, &bo, SEED);
+	say("linked");
+
+	faults = tap_driver_counter(&vg.gpu[1], "faults_noretry");
+	vg_pattern_fill(stage[1].cpu, SIZE, SEED + 1, 0);
+	OK(vg_emit_copy(&q[1], bo.va, stage[1].va, SIZE));
+	vg_queue_submit(&q[1]);
+	end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	while (tap_driver_counter(&vg.gpu[1], "faults_noretry") == faults)
+		CHECK(vg_now() < end, "no fault");
+	ERRNO(ETIMEDOUT, vg_queue_finish(&q[1], 1000));
+	gpu_check(0, &bo, SEED);
+	ERRNO(EINVAL, vg_bo_map_peer(&more, &vg.gpu[1]));
+	say("down");
+
+	OK(vg_queue_destroy(&q[1]));
+	OK(vg_queue_create(&vg, &vg.gpu[1], 4096, &q[1]));
+	gpu_check(1, &bo, SEED);
+	OK(vg_bo_map_peer(&more, &vg.gpu[1]));
+	gpu_write(1, &more, SEED + 2);
+	gpu_check(0, &more, SEED + 2);
+	puts("up");
+}
+
+/* Copies into the owner's VRAM until it has gone without a word. */
+static void surprised(void)
+{
+	uint64_t end;
+	struct vg_bo bo = { 0 };
+	int i;
+
+	start();
+	OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_VRAM, &bo));
+	OK(vg_bo_map_peer(&bo, &vg.gpu[1]));
+	gpu_write(1, &bo, SEED);
+	for (i = 0; i < 100; i++)
+		OK(vg_emit_copy(&q[1], bo.va, stage[1].va, SIZE));
+	emit_endless(&q[1], &stage[1]);
+	vg_queue_submit(&q[1]);
+	say("working");
+	end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	while (!tap_ioctl(vg.kfd, AMDKFD_IOC_GET_VERSION,
+			  &(struct kfd_ioctl_get_version_args) { 0 })) {
+		CHECK(vg_now() < end, "KFD does not notice");
+		vg_sleep_us(1000);
+	}
+	/* What is left works. */
+	tap_in_child(use_one, NULL);
+	puts("gone");
+}
+
 static const struct tap_case cases[] = {
 	{ "topology", topology, 2 },
 	{ "errors", errors, 2 },
@@ -711,5 +808,9 @@ static const struct tap_case cases[] = {
 
 int main(int argc, char **argv)
 {
+	if (argc == 2 && !strcmp(argv[1], "link"))
+		return link_down(), 0;
+	if (argc == 2 && !strcmp(argv[1], "surprise"))
+		return surprised(), 0;
 	return tap_main(TAP_CASES(cases), argc, argv);
 }

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the host does to GPUs that reach each other's VRAM: the link of a hive goes down, the owner goes without a word.
+
+Would catch a peer whose writes go nowhere and nobody is told, a mapping over a link that is down, and a guest that does
+not survive a peer that is gone.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+from avocado import Test
+
+sys.path.insert(0, str(Path(__file__).parent))
+from machine import APPEND, KERNEL, Machine, Session, agent
+from vgpu_tools.guest import Guest
+
+
+class Peer(Test):
+    """vgpu-test-peer's halves, on a hive of two."""
+
+    timeout = 600
+
+    def test_link(self) -> None:
+        """The link goes down and comes up again."""
+        with tempfile.TemporaryDirectory() as name:
+            session = Session()
+            with self.machine(session, Path(name)) as machine:
+                machine.run("vgpu-test-peer", "link")
+                machine.rounds(1)
+                number = machine.qmp.cmd("vgpu-inject", **{"kind": "xgmi-down", "device": "gpu1", "count": 1})
+                machine.send(agent.STDIN, b"\n")
+                machine.rounds(1)
+                machine.qmp.cmd("vgpu-inject-remove", id=number["id"])
+                machine.send(agent.STDIN, b"\n")
+                self.end(machine, "linked down up")
+                self.assertEqual(machine.complaint(), "")
+
+    def test_surprise(self) -> None:
+        """The owner does not answer any more, then it is taken away."""
+        with tempfile.TemporaryDirectory() as name:
+            session = Session()
+            with self.machine(session, Path(name)) as machine:
+                machine.run("vgpu-test-peer", "surprise")
+                machine.rounds(1)
+                machine.qmp.cmd("vgpu-inject", **{"kind": "surprise-removal", "device": "gpu0"})
+                machine.qmp.cmd("device_del", id="gpu0")
+                machine.send(agent.STDIN, b"\n")
+                self.end(machine, "working gone")
+
+    def machine(self, session: Session, folder: Path) -> Machine:
+        """Two GPUs, which the slots may take away."""
+        append = f"pcie_ports=native {APPEND}"
+        return Machine(session, folder, "peer", Guest(gpus=2, hive=True, vram="128M", append=append, kernel=KERNEL))
+
+    def end(self, machine: Machine, words: str) -> None:
+        """The command ends well, having printed this."""
+        session = machine.session
+        machine.until(lambda: session.status is not None, "the command's end")
+        self.assertEqual((session.status, session.output.decode().split()), (0, words.split()), session.errors)
