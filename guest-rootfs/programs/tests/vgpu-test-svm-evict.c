@@ -77,6 +77,15 @@ static char *shared_in_vram(uint64_t bytes, uint64_t seed)
 	return p;
 }
 
+/* The same while the rival may push out what comes. */
+static char *shared_contested(uint64_t bytes, uint64_t seed)
+{
+	char *p = shared(bytes, seed, true);
+
+	OK(vg_svm_prefetch(&vg, p, bytes, gpu->gpu_id));
+	return p;
+}
+
 /* By the engine, which does not bring pages to the CPU; then by the CPU. */
 static void check_both(char *p, uint64_t bytes, uint64_t seed)
 {
@@ -548,7 +557,7 @@ static void work(void *arg)
 
 	start(1);
 	bytes = share(40);
-	a = shared_in_vram(bytes, SEED);
+	a = shared_contested(bytes, SEED);
 	b = shared(bytes, SEED + 1, true);
 	CHECK(write(fd, "w", 1) == 1, "write");
 	for (;;) {
@@ -578,7 +587,7 @@ static void work_and_exit(void *arg)
 
 	start(*(int *)arg % 2);
 	bytes = share(60);
-	p = shared_in_vram(bytes, SEED);
+	p = shared_contested(bytes, SEED);
 	OK(vg_emit_copy(&q, (uintptr_t)p + bytes / 2, (uintptr_t)p, bytes / 2));
 	vg_queue_submit(&q);
 	vg_sleep_us(*(int *)arg * 10000);
