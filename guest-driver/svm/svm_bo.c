@@ -99,7 +99,7 @@ static long svm_bo_leave(struct svm_bo *sb, struct svm_move *m)
 		moved = ret;
 	} else {
 		migrate_device_pages(m->src, m->dst, sb->npages);
-		moved = svm_move_count(m, sb->npages);
+		moved = svm_move_left(m, sb->npages);
 		vgpu_stat_add(&node->vdev->hw, VGPU_STAT_PAGES_TO_SYSTEM,
 			      moved);
 	}

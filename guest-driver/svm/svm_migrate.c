@@ -169,7 +169,7 @@ static long svm_chunk_to_system(struct kfd_smi_move told,
 		moved = ret;
 	} else {
 		migrate_vma_pages(&args);
-		moved = svm_move_count(m, npages);
+		moved = svm_move_left(m, npages);
 		vgpu_stat_add(&node->vdev->hw, VGPU_STAT_PAGES_TO_SYSTEM,
 			      moved);
 	}
@@ -325,7 +325,7 @@ static vm_fault_t svm_fault_again(struct vm_fault *vmf)
 vm_fault_t svm_migrate_to_ram(struct vm_fault *vmf)
 {
 	struct vm_area_struct *vma = vmf->vma;
-	struct svm_bo *sb = vmf->page->zone_device_data;
+	struct svm_bo *sb = svm_page_bo(vmf->page);
 	unsigned long page = vmf->address >> PAGE_SHIFT;
 	struct svm_interval bounds = {
 		vma->vm_start >> PAGE_SHIFT, (vma->vm_end >> PAGE_SHIFT) - 1,

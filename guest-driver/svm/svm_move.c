@@ -59,6 +59,21 @@ unsigned long svm_move_count(const struct svm_move *m, unsigned long npages)
 	return n;
 }
 
+unsigned long svm_move_left(const struct svm_move *m, unsigned long npages)
+{
+	unsigned long i;
+
+	for (i = 0; i < npages; i++) {
+		struct page *page = migrate_pfn_to_page(m->src[i]);
+
+		if (page && m->src[i] & MIGRATE_PFN_MIGRATE)
+			page->zone_device_data =
+				(void *)((uintptr_t)page->zone_device_data |
+					 SVM_PAGE_LEFT);
+	}
+	return svm_move_count(m, npages);
+}
+
 /*
  * An eviction can be refused: no process is killed for it, and no warning
  * printed, if there is no memory.
@@ -88,7 +103,8 @@ long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
 		m->dst[i] = 0;
 		m->vram[i] = 0;
 		m->sys[i] = DMA_MAPPING_ERROR;
-		if (!src || !(m->src[i] & MIGRATE_PFN_MIGRATE))
+		if (!src || !(m->src[i] & MIGRATE_PFN_MIGRATE) ||
+		    svm_page_has_left(src))
 			continue;
 		if (svm_page_is_lost(node, src)) {
 			ret = -EIO;

@@ -68,7 +68,7 @@ EXPORT_SYMBOL_IF_KUNIT(svm_page_get);
 /* dev_pagemap_ops.page_free: any context. */
 static void svm_page_free(struct page *page)
 {
-	struct svm_bo *sb = page->zone_device_data;
+	struct svm_bo *sb = svm_page_bo(page);
 
 	page->zone_device_data = NULL;
 	atomic_long_dec(&sb->node->svm.vram_pages);
@@ -77,7 +77,7 @@ static void svm_page_free(struct page *page)
 
 bool svm_page_is_lost(struct kfd_node *node, struct page *page)
 {
-	struct svm_bo *sb = page->zone_device_data;
+	struct svm_bo *sb = svm_page_bo(page);
 
 	return sb->vram_epoch != atomic_read(&node->vdev->hw.vram_epoch);
 }
@@ -95,7 +95,7 @@ static const struct dev_pagemap_ops svm_pagemap_ops = {
 static void svm_save_page(struct kfd_node *node, struct page *src,
 			  struct page *dst, bool present)
 {
-	struct svm_bo *sb = src->zone_device_data;
+	struct svm_bo *sb = svm_page_bo(src);
 	void *p;
 
 	if (!present) {
@@ -128,7 +128,8 @@ static void svm_evict_all(struct kfd_node *node, struct svm_move *m)
 			struct page *page;
 
 			m->dst[i] = 0;
-			if (!src || !(m->src[i] & MIGRATE_PFN_MIGRATE))
+			if (!src || !(m->src[i] & MIGRATE_PFN_MIGRATE) ||
+			    svm_page_has_left(src))
 				continue;
 			page = alloc_page(GFP_HIGHUSER | __GFP_NOFAIL);
 			lock_page(page);
@@ -136,6 +137,7 @@ static void svm_evict_all(struct kfd_node *node, struct svm_move *m)
 			m->dst[i] = migrate_pfn(page_to_pfn(page));
 		}
 		migrate_device_pages(m->src, m->dst, SVM_CHUNK_PAGES);
+		svm_move_left(m, SVM_CHUNK_PAGES);
 		migrate_device_finalize(m->src, m->dst, SVM_CHUNK_PAGES);
 		cond_resched();
 	}
@@ -156,7 +158,7 @@ static void svm_evict_failed(struct kfd_node *node, long left)
 			cond_resched();
 	}
 	if (page) {
-		struct svm_bo *sb = page->zone_device_data;
+		struct svm_bo *sb = svm_page_bo(page);
 
 		drm_err(&node->vdev->drm,
 			"%ld pages of SVM cannot leave VRAM; offset %#llx: process %d, %d references, %d mappings%s\n",

@@ -72,6 +72,23 @@ struct page *svm_page_get(struct svm_bo *sb, u64 offset);
 /* A reset lost what was in the page. */
 bool svm_page_is_lost(struct kfd_node *node, struct page *page);
 
+/*
+ * In zone_device_data, with the page's lock: what was in the page has moved, and
+ * it goes with the references that are left. Its memory cgroup has gone with what
+ * was in it, so it must not be moved once more.
+ */
+#define SVM_PAGE_LEFT	1ul
+
+static inline struct svm_bo *svm_page_bo(const struct page *page)
+{
+	return (void *)((uintptr_t)page->zone_device_data & ~SVM_PAGE_LEFT);
+}
+
+static inline bool svm_page_has_left(const struct page *page)
+{
+	return (uintptr_t)page->zone_device_data & SVM_PAGE_LEFT;
+}
+
 /* svm_move.c */
 /* Copy what @m says, and wait. 0 or a negative errno. */
 int svm_move_copy(struct kfd_node *node, bool to_vram, const struct svm_move *m,
@@ -82,6 +99,8 @@ void svm_move_dma_unmap(struct device *dev, struct svm_move *m,
 			unsigned long npages);
 /* How many source pages have moved. */
 unsigned long svm_move_count(const struct svm_move *m, unsigned long npages);
+/* The same for pages of VRAM, which are still locked: they have left. */
+unsigned long svm_move_left(const struct svm_move *m, unsigned long npages);
 /*
  * System pages for what was selected, at @first of @vma, or for an eviction if
  * that is NULL. Returns how many; what gets none stays in VRAM. If none gets one:
