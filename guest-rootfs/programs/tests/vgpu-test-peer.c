@@ -723,6 +723,33 @@ static void say(const char *word)
 	CHECK(fgets(line, sizeof(line), stdin), "nobody answers");
 }
 
+static uint32_t memory_event(void)
+{
+	struct kfd_ioctl_create_event_args args = {
+		.event_type = KFD_IOC_EVENT_MEMORY,
+	};
+
+	OK(vg_ioctl(&vg, AMDKFD_IOC_CREATE_EVENT, &args));
+	return args.event_id;
+}
+
+/* A fault was told, on @gpu: the queues there had stopped before. */
+static void await_fault(uint32_t event, uint32_t gpu)
+{
+	struct kfd_event_data data = { .event_id = event };
+	struct kfd_ioctl_wait_events_args args = {
+		.events_ptr = (uintptr_t)&data,
+		.num_events = 1,
+		.wait_for_all = 1,
+		.timeout = VG_TIMEOUT_MS,
+	};
+
+	OK(vg_ioctl(&vg, AMDKFD_IOC_WAIT_EVENTS, &args));
+	CHECK(args.wait_result == KFD_IOC_WAIT_RESULT_COMPLETE, "no fault");
+	CHECK(data.memory_exception_data.gpu_id == gpu, "of GPU %u",
+	      data.memory_exception_data.gpu_id);
+}
+
 /*
  * The guest's half of a link that goes down and comes up: a line on stdout for
  * each step, a line on stdin for the next. What goes over the link while it is
@@ -732,24 +759,21 @@ static void say(const char *word)
 static void link_down(void)
 {
 	struct vg_bo bo = { 0 }, more = { 0 };
-	uint64_t faults;
-	uint64_t end;
+	uint32_t event;
 
 	start();
 	CHECK(hive(), "no hive");
+	event = memory_event();
 	OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_VRAM, &bo));
 	OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_VRAM, &more));
 	OK(vg_bo_map_peer(&bo, &vg.gpu[1]));
 	gpu_write(1, &bo, SEED);
 	say("linked");
 
-	faults = tap_driver_counter(&vg.gpu[1], "faults_noretry");
 	vg_pattern_fill(stage[1].cpu, SIZE, SEED + 1, 0);
 	OK(vg_emit_copy(&q[1], bo.va, stage[1].va, SIZE));
 	vg_queue_submit(&q[1]);
-	end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
-	while (tap_driver_counter(&vg.gpu[1], "faults_noretry") == faults)
-		CHECK(vg_now() < end, "no fault");
+	await_fault(event, vg.gpu[1].gpu_id);
 	ERRNO(ETIMEDOUT, vg_queue_finish(&q[1], 1000));
 	gpu_check(0, &bo, SEED);
 	ERRNO(EINVAL, vg_bo_map_peer(&more, &vg.gpu[1]));
