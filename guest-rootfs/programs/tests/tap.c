@@ -363,3 +363,35 @@ void tap_read(const char *path, char *text, size_t size)
 	text[n] = 0;
 	close(file);
 }
+
+bool tap_pcie_p2p(void)
+{
+	bool amd = false;
+	char line[256];
+	int family = 0;
+	FILE *f = fopen("/proc/cpuinfo", "re");
+
+	CHECK(f, "/proc/cpuinfo");
+	while (fgets(line, sizeof(line), f)) {
+		amd |= !!strstr(line, "AuthenticAMD");
+		sscanf(line, "cpu family : %d", &family);
+	}
+	fclose(f);
+	return amd && family >= 0x17;
+}
+
+void tap_step(const int *fds)
+{
+	CHECK(write(fds[1], "", 1) == 1, "write: %s", strerror(errno));
+}
+
+void tap_await(const int *fds)
+{
+	char c;
+	ssize_t n;
+
+	do
+		n = read(fds[0], &c, 1);
+	while (n < 0 && errno == EINTR);
+	CHECK(n == 1, "the other process has ended");
+}

@@ -92,4 +92,13 @@ void tap_read(const char *path, char *text, size_t size);
 uint64_t tap_device_counter(struct vg_gpu *gpu, const char *name);
 uint64_t tap_driver_counter(struct vg_gpu *gpu, const char *name);
 
+/* Linux lets devices talk to each other: this is a Zen's host bridge. */
+bool tap_pcie_p2p(void);
+/*
+ * Two processes take turns, with a pipe each way: read from fds[0], write to
+ * fds[1]. The case ends if the other one has ended.
+ */
+void tap_step(const int *fds);
+void tap_await(const int *fds);
+
 #endif /* TAP_H */

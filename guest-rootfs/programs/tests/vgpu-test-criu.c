@@ -117,22 +117,6 @@ static void *take(size_t bytes)
 	return p;
 }
 
-static void step(const int *fds)
-{
-	CHECK(write(fds[1], "", 1) == 1, "write: %s", strerror(errno));
-}
-
-static void await(const int *fds)
-{
-	char c;
-	ssize_t n;
-
-	do
-		n = read(fds[0], &c, 1);
-	while (n < 0 && errno == EINTR);
-	CHECK(n == 1, "the other process has ended");
-}
-
 static int criu(int kfd, uint32_t op, struct kfd_ioctl_criu_args *args)
 {
 	args->op = op;
@@ -171,7 +155,7 @@ static void start_target(struct target *t, void (*script)(struct target *))
 	}
 	close(t->up[1]);
 	close(t->down[0]);
-	await(t->up);
+	tap_await(t->up);
 }
 
 static void wait_stop(pid_t pid)
@@ -532,8 +516,8 @@ static void work_all(struct target *t)
 	make_events();
 	runtime_on();
 	make_queues();
-	step(t->up);
-	await(t->down);
+	tap_step(t->up);
+	tap_await(t->down);
 }
 
 /* Dump. */
@@ -738,14 +722,14 @@ static void become(struct target *t)
 	map_doorbells();
 	if (!w->late) {
 		map_svm();
-		step(t->up);
+		tap_step(t->up);
 	} else {
-		step(t->up);
-		await(t->down);		/* RESUME has failed */
+		tap_step(t->up);
+		tap_await(t->down);		/* RESUME has failed */
 		map_svm();
-		step(t->up);
+		tap_step(t->up);
 	}
-	await(t->down);		/* resumed */
+	tap_await(t->down);		/* resumed */
 }
 
 static void check_events(void)
@@ -889,7 +873,7 @@ static void round_trip(int xnack, int generations, bool big)
 		ERRNO(0, resume(t.pid));
 		ERRNO(EINVAL, resume(t.pid));
 	}
-	step(t.down);
+	tap_step(t.down);
 	end_target(&t);
 }
 
@@ -920,10 +904,10 @@ static void no_memory_yet(void)
 	w->late = true;
 	start_target(&t, go_on);
 	ERRNO(EFAULT, resume(t.pid));
-	step(t.down);
-	await(t.up);
+	tap_step(t.down);
+	tap_await(t.up);
 	ERRNO(0, resume(t.pid));
-	step(t.down);
+	tap_step(t.down);
 	end_target(&t);
 }
 
@@ -965,14 +949,14 @@ static void work_queue(struct target *t)
 	OK(vg_bo_create(&w->vg, &w->vg.gpu[0], VG_PAGE, VG_GTT, &w->words));
 	OK(vg_queue_create(&w->vg, &w->vg.gpu[0], RING, &w->queue));
 	OK(vg_queue_finish(&w->queue, VG_TIMEOUT_MS));
-	step(t->up);
-	await(t->down);		/* paused */
+	tap_step(t->up);
+	tap_await(t->down);		/* paused */
 	OK(vg_emit_atomic_add(&w->queue, w->words.va, 1));
 	OK(vg_emit_fence(&w->queue, &seq));
 	vg_queue_submit(&w->queue);
 	ERRNO(ETIMEDOUT, vg_wait(&w->queue, seq, STOPPED_MS));
-	step(t->up);
-	await(t->down);		/* not paused any more */
+	tap_step(t->up);
+	tap_await(t->down);		/* not paused any more */
 	OK(vg_wait(&w->queue, seq, VG_TIMEOUT_MS));
 	CHECK(*(uint64_t *)w->words.cpu == 1, "not once");
 }
@@ -986,12 +970,12 @@ static void paused(void)
 	seize(&t);
 	ERRNO(0, process_info(t.kfd));
 	let_go(&t);
-	step(t.down);
-	await(t.up);
+	tap_step(t.down);
+	tap_await(t.up);
 	stop(&t);
 	ERRNO(0, simple(t.kfd, KFD_CRIU_OP_UNPAUSE));
 	let_go(&t);
-	step(t.down);
+	tap_step(t.down);
 	end_target(&t);
 }
 
@@ -1012,18 +996,18 @@ static void checkpointer_dies(void)
 		seize(&t);
 		ERRNO(0, process_info(t.kfd));
 		let_go(&t);
-		step(told);
+		tap_step(told);
 		pause();
 		_exit(0);
 	}
 	close(told[1]);
-	await(told);
-	step(t.down);
-	await(t.up);		/* it was paused */
+	tap_await(told);
+	tap_step(t.down);
+	tap_await(t.up);		/* it was paused */
 	kill(pid, SIGKILL);
 	CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status), "0x%x",
 	      status);
-	step(t.down);
+	tap_step(t.down);
 	end_target(&t);
 }
 

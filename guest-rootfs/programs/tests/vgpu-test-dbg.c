@@ -176,22 +176,6 @@ struct target {
 	} *s;
 };
 
-static void step(const int *fds)
-{
-	CHECK(write(fds[1], "", 1) == 1, "write: %s", strerror(errno));
-}
-
-static void await(const int *fds)
-{
-	char c;
-	ssize_t n;
-
-	do
-		n = read(fds[0], &c, 1);
-	while (n < 0 && errno == EINTR);
-	CHECK(n == 1, "the other process has ended");
-}
-
 static void make_target(struct target *t, void (*script)(struct target *))
 {
 	CHECK(!pipe2(t->up, O_CLOEXEC) && !pipe2(t->down, O_CLOEXEC), "pipe");
@@ -205,7 +189,7 @@ static void make_target(struct target *t, void (*script)(struct target *))
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(t->up[0]);
 		close(t->down[1]);
-		await(t->down);		/* traced */
+		tap_await(t->down);		/* traced */
 		script(t);
 		_exit(0);
 	}
@@ -223,7 +207,7 @@ static void start_target(struct target *t, void (*script)(struct target *))
 {
 	make_target(t, script);
 	trace(t->pid);
-	step(t->down);
+	tap_step(t->down);
 }
 
 /* It ends well by itself. */
@@ -270,14 +254,14 @@ static void all_fail(pid_t pid, int want, unsigned int first)
 static void open_and_wait(struct target *t)
 {
 	tap_open(&vg, 0);
-	step(t->up);
-	await(t->down);
+	tap_step(t->up);
+	tap_await(t->down);
 }
 
 static void idle(struct target *t)
 {
-	step(t->up);
-	await(t->down);
+	tap_step(t->up);
+	tap_await(t->down);
 }
 
 static void who_may(void)
@@ -300,8 +284,8 @@ static void who_may(void)
 
 	/* KFD's, but not ours. */
 	make_target(&t, open_and_wait);
-	step(t.down);
-	await(t.up);
+	tap_step(t.down);
+	tap_await(t.up);
 	all_fail(t.pid, EPERM, 0);
 	trace(t.pid);
 	all_fail(t.pid, EINVAL, 1);
@@ -314,12 +298,12 @@ static void who_may(void)
 	expect_none(t.pid);
 	ERRNO(0, TRAP(t.pid, DISABLE));
 	all_fail(t.pid, EPERM, 0);
-	step(t.down);
+	tap_step(t.down);
 	end_target(&t);
 
 	/* Traced, and made KFD's by that; no ENABLE, no process. */
 	start_target(&other, idle);
-	await(other.up);
+	tap_await(other.up);
 	all_fail(other.pid, ESRCH, 1);
 	ERRNO(0, attach(other.pid, 0));
 	expect_none(other.pid);
@@ -383,13 +367,13 @@ static void enable(void)
 	ERRNO(0, TRAP(me, DISABLE));
 
 	start_target(&t, open_and_wait);
-	await(t.up);
+	tap_await(t.up);
 	ERRNO(0, attach(t.pid, 0));
 	tap_in_child(third_party, &t);
 	/* Without a runtime nothing can be asked of the hardware. */
 	for (i = 4; i <= 10; i++)
 		ERRNO(EPERM, trap(t.pid, i, &args));
-	step(t.down);
+	tap_step(t.down);
 	end_target(&t);
 }
 
@@ -450,12 +434,12 @@ static void on_off(struct target *t)
 	tap_open(&vg, 0);
 	ERRNO(0, runtime(RUNTIME_ON));
 	t->s->done = 1;
-	step(t->up);
-	await(t->down);
+	tap_step(t->up);
+	tap_await(t->down);
 	ERRNO(0, runtime(0));
 	t->s->done = 2;
-	step(t->up);
-	await(t->down);
+	tap_step(t->up);
+	tap_await(t->down);
 }
 
 static void expect_runtime(pid_t pid, uint32_t state)
@@ -491,17 +475,17 @@ static void handshake(void)
 	expect_runtime(t.pid, DEBUG_RUNTIME_STATE_ENABLED);
 	CHECK(!t.s->done, "it did not wait");
 	ERRNO(0, answer(t.pid));
-	await(t.up);
+	tap_await(t.up);
 	/* An answer in advance answers nothing. */
 	ERRNO(0, answer(t.pid));
-	step(t.down);
+	tap_step(t.down);
 	hear();
 	CHECK(t.s->done == 1, "it did not wait");
 	expect(t.pid, EC(PROCESS_RUNTIME), 0, 0);
 	ERRNO(0, answer(t.pid));
-	await(t.up);
+	tap_await(t.up);
 	expect_none(t.pid);
-	step(t.down);
+	tap_step(t.down);
 	end_target(&t);
 }
 
@@ -523,7 +507,7 @@ static void subscribed_late(void)
 	CHECK(!t.s->done, "it did not wait");
 	/* The debugger leaves, and it goes on. */
 	ERRNO(0, TRAP(t.pid, DISABLE));
-	await(t.up);
+	tap_await(t.up);
 	kill_target(&t);
 }
 
@@ -539,14 +523,14 @@ static void interrupted(struct target *t)
 	tap_open(&vg, 0);
 	CHECK(!sigaction(SIGUSR1, &sa, NULL), "sigaction");
 	ERRNO(EINTR, runtime(RUNTIME_ON));
-	step(t->up);
-	await(t->down);
+	tap_step(t->up);
+	tap_await(t->down);
 	/* It is answered meanwhile, or not yet. */
 	ERRNO(0, runtime(RUNTIME_ON));
 	ERRNO(EBUSY, runtime(RUNTIME_ON));
 	t->s->done = 1;
-	step(t->up);
-	await(t->down);
+	tap_step(t->up);
+	tap_await(t->down);
 }
 
 /* Signals end the call, which is made again; kills do not wait for anybody. */
@@ -570,15 +554,15 @@ static void signals(void)
 		      WIFSTOPPED(status) && WSTOPSIG(status) == SIGUSR1,
 		      "status 0x%x", status);
 		CHECK(!ptrace(PTRACE_CONT, t.pid, NULL, SIGUSR1), "continue");
-		await(t.up);
+		tap_await(t.up);
 		if (i)
 			ERRNO(0, answer(t.pid));
-		step(t.down);
+		tap_step(t.down);
 		if (!i)
 			ERRNO(0, answer(t.pid));
-		await(t.up);
+		tap_await(t.up);
 		expect(t.pid, EC(PROCESS_RUNTIME), 0, 0);
-		step(t.down);
+		tap_step(t.down);
 		end_target(&t);
 	}
 }
@@ -586,8 +570,8 @@ static void signals(void)
 static void exec_sleep(struct target *t)
 {
 	tap_open(&vg, 0);
-	step(t->up);
-	await(t->down);
+	tap_step(t->up);
+	tap_await(t->down);
 	execl("/proc/self/exe", "vgpu-test-dbg", "--sleep", NULL);
 	_exit(1);
 }
@@ -600,9 +584,9 @@ static void after_exec(void)
 
 	start();
 	start_target(&t, exec_sleep);
-	await(t.up);
+	tap_await(t.up);
 	ERRNO(0, attach(t.pid, EVERYTHING));
-	step(t.down);
+	tap_step(t.down);
 	CHECK(read(t.up[0], &c, 1) == 0, "no exec()");
 	all_fail(t.pid, ESRCH, 1);
 	ERRNO(0, attach(t.pid, EVERYTHING));
@@ -1056,8 +1040,8 @@ static void one_queue(struct target *t)
 	ERRNO(0, runtime(RUNTIME_ON));
 	OK(vg_cq_create(&vg, gpu, &save, RING, false, &q));
 	t->s->queue = q.id;
-	step(t->up);
-	await(t->down);
+	tap_step(t->up);
+	tap_await(t->down);
 	OK(vg_cq_finish(&q, VG_TIMEOUT_MS));
 	/* Also while it waits for an answer. */
 	OK(vg_cq_destroy(&q));
@@ -1076,8 +1060,8 @@ static void debugger_dies(void)
 	start();
 	for (i = 0; i < 2; i++) {
 		make_target(&t, one_queue);
-		step(t.down);
-		await(t.up);
+		tap_step(t.down);
+		tap_await(t.up);
 		CHECK(!pipe2(up, O_CLOEXEC), "pipe");
 		pid = fork();
 		if (!pid) {
@@ -1091,18 +1075,18 @@ static void debugger_dies(void)
 			CHECK(suspend(t.pid, &id, 1, 0) == 1, "suspend");
 			if (i) {
 				CHECK(resume(t.pid, &id, 1) == 1, "resume");
-				step(t.down);
+				tap_step(t.down);
 				hear();
 			}
-			step(up);
+			tap_step(up);
 			pause();
 		}
 		close(up[1]);
-		await(up);
+		tap_await(up);
 		if (i)
 			CHECK(!t.s->done, "it did not wait");
 		else
-			step(t.down);
+			tap_step(t.down);
 		kill(pid, SIGKILL);
 		CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status),
 		      "the debugger ended with 0x%x", status);
@@ -1118,7 +1102,7 @@ static void target_dies(void)
 
 	start();
 	start_target(&t, one_queue);
-	await(t.up);
+	tap_await(t.up);
 	ERRNO(0, attach(t.pid, EVERYTHING));
 	seen(t.pid);
 	id = t.s->queue;
@@ -1190,8 +1174,8 @@ static void attach_bare(void *arg)
 	OK(vg_open_bare(&vg));
 	CHECK(!pipe2(news, O_CLOEXEC), "pipe");
 	trace(t->pid);
-	step(t->down);
-	await(t->up);
+	tap_step(t->down);
+	tap_await(t->up);
 	ERRNO(0, attach(t->pid, EVERYTHING));
 	vg_close(&vg);
 	/* Who has just ended may hold it for a moment. */

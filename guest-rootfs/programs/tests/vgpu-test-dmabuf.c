@@ -98,23 +98,6 @@ static void gpu_write(int i, const struct vg_bo *bo, uint64_t seed)
 	OK(vg_copy(&q[i], (void *)bo->va, stage[i].cpu, SIZE));
 }
 
-/* Linux lets devices talk to each other behind a Zen's host bridge. */
-static bool p2p(void)
-{
-	bool amd = false;
-	char line[256];
-	int family = 0;
-	FILE *f = fopen("/proc/cpuinfo", "r");
-
-	CHECK(f, "/proc/cpuinfo");
-	while (fgets(line, sizeof(line), f)) {
-		amd |= !!strstr(line, "AuthenticAMD");
-		sscanf(line, "cpu family : %d", &family);
-	}
-	fclose(f);
-	return amd && family >= 0x17;
-}
-
 /*
  * The importer reaches the exporter's VRAM, or the BO has left it. What it had
  * there is given back when the copy has ended, not before the ioctl returns.
@@ -126,8 +109,8 @@ static void vram_follows(uint64_t before)
 
 	do {
 		OK(vg_mem_info(&vg.gpu[0], &info));
-	} while (!p2p() && before - info.vram_used < SIZE && vg_now() < end);
-	CHECK((before - info.vram_used >= SIZE) == !p2p(),
+	} while (!tap_pcie_p2p() && before - info.vram_used < SIZE && vg_now() < end);
+	CHECK((before - info.vram_used >= SIZE) == !tap_pcie_p2p(),
 	      "VRAM in use went from %lu to %lu", before, info.vram_used);
 }
 

@@ -34,23 +34,6 @@ static bool hive(void)
 	return id && id == vg_node_property(vg.gpu[1].node, "hive_id", 0);
 }
 
-/* Linux lets devices talk to each other behind a Zen's host bridge. */
-static bool pcie(void)
-{
-	bool amd = false;
-	char line[256];
-	int family = 0;
-	FILE *f = fopen("/proc/cpuinfo", "re");
-
-	CHECK(f, "/proc/cpuinfo");
-	while (fgets(line, sizeof(line), f)) {
-		amd |= !!strstr(line, "AuthenticAMD");
-		sscanf(line, "cpu family : %d", &family);
-	}
-	fclose(f);
-	return amd && family >= 0x17;
-}
-
 static void start(void)
 {
 	int i;
@@ -67,7 +50,7 @@ static void start(void)
 static void start_linked(void)
 {
 	start();
-	if (!hive() && !pcie())
+	if (!hive() && !tap_pcie_p2p())
 		tap_skip("no way between the GPUs");
 }
 
@@ -191,13 +174,13 @@ static void topology(void)
 		      vg_node_property(node, "num_sdma_xgmi_engines", 0) == 3,
 		      "node %d: engines", node);
 		CHECK(links(node, "io_links") == 1 + hive(), "io_links");
-		CHECK(links(node, "p2p_links") == (!hive() && pcie()),
+		CHECK(links(node, "p2p_links") == (!hive() && tap_pcie_p2p()),
 		      "p2p_links");
 		check_link(node, "io_links", 0, 0, 2, 20, 0x3, 1);
 		if (hive())
 			check_link(node, "io_links", 1, (uint64_t)other, 11,
 				   15, 0x1c, 1);
-		else if (pcie())
+		else if (tap_pcie_p2p())
 			check_link(node, "p2p_links", 0, (uint64_t)other, 2,
 				   40, 0x3, 3);
 	}
@@ -212,7 +195,7 @@ static void topology(void)
 	OK(vg_pci_bind(name));
 	CHECK(generation() != id, "generation_id is the same");
 	CHECK(links(1, "io_links") == 1 + hive() &&
-	      links(2, "p2p_links") == (!hive() && pcie()),
+	      links(2, "p2p_links") == (!hive() && tap_pcie_p2p()),
 	      "links did not come back");
 }
 
@@ -352,7 +335,7 @@ static void errors(void)
 	uint32_t done;
 
 	start();
-	linked = hive() || pcie();
+	linked = hive() || tap_pcie_p2p();
 	OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_VRAM, &vram));
 	ERRNO(linked ? 0 : EINVAL, map_both(&vram, 0, &done));
 	CHECK(done == (linked ? 2 : 1), "%u GPUs", done);
@@ -366,13 +349,13 @@ static void errors(void)
 
 	/* Registers: by PCIe, or not at all. */
 	OK(vg_bo_alloc(&vg, &vg.gpu[0], VG_PAGE, VG_MMIO_REMAP, &bar));
-	ERRNO(pcie() ? 0 : EINVAL, vg_bo_map_peer(&bar, &vg.gpu[1]));
-	if (pcie())
+	ERRNO(tap_pcie_p2p() ? 0 : EINVAL, vg_bo_map_peer(&bar, &vg.gpu[1]));
+	if (tap_pcie_p2p())
 		OK(vg_bo_unmap_peer(&bar, &vg.gpu[1]));
 	OK(vg_bo_free(&bar));
 	OK(vg_bo_alloc(&vg, &vg.gpu[0], VG_DOORBELL_SLICE, VG_DOORBELL, &bar));
-	ERRNO(pcie() ? 0 : EINVAL, vg_bo_map_peer(&bar, &vg.gpu[1]));
-	if (pcie())
+	ERRNO(tap_pcie_p2p() ? 0 : EINVAL, vg_bo_map_peer(&bar, &vg.gpu[1]));
+	if (tap_pcie_p2p())
 		OK(vg_bo_unmap_peer(&bar, &vg.gpu[1]));
 	OK(vg_bo_free(&bar));
 
@@ -614,13 +597,13 @@ static void use(void *arg)
 	for (i = 0; i < 2; i++) {
 		OK(vg_bo_create(&vg, &vg.gpu[i], SIZE, VG_VRAM, &bo));
 		OK(vg_fill_check(bo.cpu, SIZE, 0));
-		if (hive() || pcie())
+		if (hive() || tap_pcie_p2p())
 			OK(vg_bo_map_peer(&bo, &vg.gpu[!i]));
 		for (round = 0; round < 3; round++) {
 			gpu_write(i, &bo, SEED + round);
-			gpu_check(hive() || pcie() ? !i : i, &bo, SEED + round);
+			gpu_check(hive() || tap_pcie_p2p() ? !i : i, &bo, SEED + round);
 		}
-		if (hive() || pcie())
+		if (hive() || tap_pcie_p2p())
 			OK(vg_bo_unmap_peer(&bo, &vg.gpu[!i]));
 		OK(vg_bo_free(&bo));
 	}
