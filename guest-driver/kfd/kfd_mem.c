@@ -114,6 +114,36 @@ static u32 kgd_mem_gem_flags(u32 domain, u32 flags)
 	return gem;
 }
 
+/* Waits for others who hold what could make room: no more than these. */
+#define KGD_MEM_CREATE_WAITS	16u
+
+/*
+ * Those who hold it are mostly processes on their way back: what they have
+ * brought can be taken from them, when their time is over (kfd_turn.c). Who let
+ * go of it before we looked is a reason to try again, too, but once.
+ */
+static int kgd_mem_create_patiently(struct vgpu_device *vdev,
+				    const struct vgpu_bo_params *params,
+				    struct vgpu_bo **bo)
+{
+	unsigned int waits = KGD_MEM_CREATE_WAITS;
+	bool looked = false;
+	int ret, waited;
+
+	for (;;) {
+		ret = vgpu_bo_create(vdev, params, bo);
+		if (ret != -ENOMEM || params->domain != AMDGPU_GEM_DOMAIN_VRAM ||
+		    params->size > vdev->mman.vram.manager.size || !waits--)
+			return ret;
+		waited = vgpu_vram_mgr_wait_held(vdev);
+		if (waited == -ENOENT && looked)
+			return ret;
+		if (waited && waited != -ENOENT)
+			return waited;
+		looked = waited == -ENOENT;
+	}
+}
+
 /* A BO of its own, with its share of the limit, which it returns itself. */
 static int kgd_mem_create_bo(struct kfd_process_device *pdd,
 			     struct kgd_mem *mem, u64 size)
@@ -130,10 +160,10 @@ static int kgd_mem_create_bo(struct kfd_process_device *pdd,
 	ret = kfd_mem_limit_reserve(pdd->node, mem->domain, size);
 	if (ret)
 		return ret;
-	ret = vgpu_bo_create(pdd->node->vdev, &params, &bo);
+	ret = kgd_mem_create_patiently(pdd->node->vdev, &params, &bo);
 	if (ret) {
 		kfd_mem_limit_unreserve(pdd->node->vdev, mem->domain, size);
-		return ret == -ENOSPC ? -ENOMEM : ret;
+		return ret;
 	}
 	bo->owner_ops = &kgd_mem_owner_ops;
 	ret = drm_vma_node_allow(&bo->tbo.base.vma_node, pdd->drm_priv);

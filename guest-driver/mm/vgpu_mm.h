@@ -387,6 +387,7 @@ void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
 			  int vram_epoch);
 void vgpu_vram_mgr_forget_lost(struct vgpu_bo *bo);
 void vgpu_vram_mgr_show_lost(struct vgpu_device *vdev, struct drm_printer *p);
+int vgpu_vram_mgr_wait_held(struct vgpu_device *vdev);
 int vgpu_gtt_mgr_init(struct vgpu_device *vdev, u64 size);
 void vgpu_gtt_mgr_fini(struct vgpu_device *vdev);
 bool vgpu_gtt_mgr_has_gart_addr(struct ttm_resource *res);

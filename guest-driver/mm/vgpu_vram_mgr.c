@@ -388,6 +388,55 @@ void vgpu_vram_mgr_show_lost(struct vgpu_device *vdev, struct drm_printer *p)
 	mutex_unlock(&mgr->lock);
 }
 
+/* A BO of user space's whose reservation somebody holds, referenced. */
+static struct ttm_buffer_object *vram_held_bo(struct vgpu_vram_mgr *mgr)
+{
+	struct ttm_device *bdev = mgr->manager.bdev;
+	struct vgpu_vram_resource *vres;
+	struct ttm_buffer_object *held = NULL;
+
+	mutex_lock(&mgr->lock);
+	spin_lock(&bdev->lru_lock);
+	list_for_each_entry(vres, &mgr->resources, link) {
+		struct ttm_buffer_object *tbo = vres->base.bo;
+
+		if (!tbo || tbo->type == ttm_bo_type_kernel ||
+		    tbo->pin_count || !dma_resv_is_locked(tbo->base.resv))
+			continue;
+		held = ttm_bo_get_unless_zero(tbo);
+		if (held)
+			break;
+	}
+	spin_unlock(&bdev->lru_lock);
+	mutex_unlock(&mgr->lock);
+	return held;
+}
+
+/**
+ * vgpu_vram_mgr_wait_held() - wait for somebody who is busy with a BO in VRAM
+ * @vdev: device
+ *
+ * An allocation leaves out what it cannot lock at once: its own locks give it no
+ * ticket for others. What it left out may make room a moment later. Takes the
+ * manager's lock and a reservation; the caller has neither.
+ *
+ * Return: 0 one was held, and is not by that somebody any more; -ENOENT none
+ * is held; -ERESTARTSYS.
+ */
+int vgpu_vram_mgr_wait_held(struct vgpu_device *vdev)
+{
+	struct ttm_buffer_object *held = vram_held_bo(&vdev->mman.vram);
+	int ret;
+
+	if (!held)
+		return -ENOENT;
+	ret = ttm_bo_reserve(held, true, false, NULL);
+	if (!ret)
+		ttm_bo_unreserve(held);
+	ttm_bo_put(held);
+	return ret == -EINTR ? -ERESTARTSYS : ret;
+}
+
 /**
  * vgpu_vram_mgr_usage() - how much VRAM is in use
  * @vdev: device

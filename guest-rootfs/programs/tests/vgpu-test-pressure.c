@@ -40,7 +40,6 @@ static struct vg vg;
 static struct vg_gpu *gpu;
 
 static uint64_t rnd_state;
-static int refused;	/* allocations, for want of memory */
 
 static uint64_t rnd(uint64_t below)
 {
@@ -119,26 +118,6 @@ static bool by_render_node(void)
 	return me % 4 == 3;
 }
 
-/*
- * While another process's way back holds the locks of all that could make room,
- * there is none (docs/driver-kfd.md, "Where a BO may be").
- */
-static void kfd_alloc(struct vg_bo *bo, uint32_t flags)
-{
-	uint64_t until = vg_now() + VG_TIMEOUT_MS * 1000000ull;
-	int ret;
-
-	do {
-		ret = vg_bo_create(&vg, gpu, bo_bytes, flags, bo);
-		if (ret == -ENOMEM) {
-			refused++;
-			vg_bo_free(bo);
-			vg_sleep_us(5000);
-		}
-	} while (ret == -ENOMEM && vg_now() < until);
-	OK(ret);
-}
-
 /* New memory holds zeros, whoever had it before. */
 static void buffer_alloc(int i)
 {
@@ -148,7 +127,8 @@ static void buffer_alloc(int i)
 		gem_alloc(b, i < VRAM_BOS ? AMDGPU_GEM_DOMAIN_VRAM :
 					    AMDGPU_GEM_DOMAIN_GTT);
 	} else {
-		kfd_alloc(&b->bo, i < VRAM_BOS ? VG_VRAM : VG_GTT);
+		OK(vg_bo_create(&vg, gpu, bo_bytes,
+				i < VRAM_BOS ? VG_VRAM : VG_GTT, &b->bo));
 		b->cpu = b->bo.cpu;
 	}
 	if (!b->shadow)
@@ -326,8 +306,7 @@ static void process_main(int index)
 			queue_toggle();
 		check_everything(true);
 	}
-	tap_diag("process %d: %d rounds, %d times no memory", index, round,
-		 refused);
+	tap_diag("process %d: %d rounds", index, round);
 	_exit(0);
 }
 
