@@ -236,18 +236,12 @@ static int criu_resume(const struct kfd_ioctl_criu_args *args)
 	struct task_struct *thread;
 	struct kfd_process *target;
 	struct mm_struct *mm;
-	struct pid *pid;
 	int ret = -ESRCH;
 
-	pid = find_get_pid(args->pid);
-	thread = get_pid_task(pid, PIDTYPE_PID);
-	put_pid(pid);
+	thread = kfd_get_thread(args->pid, &mm);
 	if (!thread)
 		return -ESRCH;
-	mm = get_task_mm(thread);
 	put_task_struct(thread);
-	if (!mm)
-		return -ESRCH;
 	target = kfd_lookup_process_by_mm(mm);
 	if (target) {
 		mutex_lock(&target->mutex);

@@ -6,7 +6,6 @@
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
-#include <linux/pid.h>
 #include <linux/ptrace.h>
 #include <linux/sched/mm.h>
 #include <linux/uaccess.h>
@@ -252,19 +251,13 @@ int kfd_ioctl_dbg_trap(struct kfd_process *p, void *data)
 	struct kfd_ioctl_dbg_trap_args *args = data;
 	struct task_struct *thread;
 	struct mm_struct *mm;
-	struct pid *pid;
-	int ret = -ESRCH;
+	int ret;
 
-	pid = find_get_pid(args->pid);
-	thread = get_pid_task(pid, PIDTYPE_PID);
-	put_pid(pid);
+	thread = kfd_get_thread(args->pid, &mm);
 	if (!thread)
 		return -ESRCH;
-	mm = get_task_mm(thread);
-	if (mm) {
-		ret = kfd_dbg_trap(p, thread, mm, args);
-		mmput(mm);
-	}
+	ret = kfd_dbg_trap(p, thread, mm, args);
+	mmput(mm);
 	put_task_struct(thread);
 	return ret;
 }

@@ -354,6 +354,23 @@ static int kfd_process_create(struct mm_struct *mm, struct task_struct *leader)
 	return ret;
 }
 
+struct task_struct *kfd_get_thread(pid_t pid, struct mm_struct **mm)
+{
+	struct task_struct *thread;
+	struct pid *ref;
+
+	ref = find_get_pid(pid);
+	thread = get_pid_task(ref, PIDTYPE_PID);
+	put_pid(ref);
+	if (!thread)
+		return NULL;
+	*mm = get_task_mm(thread);
+	if (*mm)
+		return thread;
+	put_task_struct(thread);
+	return NULL;
+}
+
 int kfd_process_open(struct task_struct *thread, struct mm_struct *mm)
 {
 	struct pid *pid = get_task_pid(thread, PIDTYPE_TGID);

@@ -87,23 +87,40 @@ void kfd_process_stop_queues(struct kfd_process_device *pdd, unsigned long *ran)
 	mutex_unlock(&p->queue_lock);
 }
 
-void kfd_process_vm_fault(struct kfd_process_device *pdd, u64 va,
-			  bool not_present, bool write)
+/*
+ * Stop what the process has on the GPU for good, and say why: @fmt names what
+ * was done. *@comm becomes the process's name.
+ */
+static __printf(3, 4) void
+kfd_process_stopped_for(struct kfd_process_device *pdd,
+			char (*comm)[TASK_COMM_LEN], const char *fmt, ...)
 {
 	DECLARE_BITMAP(stopped, KFD_MAX_NUM_OF_QUEUES_PER_PROCESS);
 	struct kfd_process *p = pdd->process;
-	char comm[TASK_COMM_LEN];
+	struct va_format what = { .fmt = fmt };
+	va_list ap;
 
 	bitmap_zero(stopped, KFD_MAX_NUM_OF_QUEUES_PER_PROCESS);
 	kfd_process_stop_queues(pdd, stopped);
 
-	get_task_comm(comm, p->lead_thread);
+	get_task_comm(*comm, p->lead_thread);
+	va_start(ap, fmt);
+	what.va = &ap;
 	dev_err_ratelimited(pdd->node->vdev->drm.dev,
-			    "GPU memory fault: %s of 0x%llx by pid %d (%s), pasid %u; queues stopped: %*pbl\n",
-			    write ? "write" : "read", va, p->lead_thread->pid,
-			    comm, p->pasid,
+			    "%pV by pid %d (%s), pasid %u; queues stopped: %*pbl\n",
+			    &what, p->lead_thread->pid, *comm, p->pasid,
 			    KFD_MAX_NUM_OF_QUEUES_PER_PROCESS, stopped);
-	kfd_smi_vm_fault(pdd->node, p->lead_thread->pid, comm);
+	va_end(ap);
+}
+
+void kfd_process_vm_fault(struct kfd_process_device *pdd, u64 va,
+			  bool not_present, bool write)
+{
+	char comm[TASK_COMM_LEN];
+
+	kfd_process_stopped_for(pdd, &comm, "GPU memory fault: %s of 0x%llx",
+				write ? "write" : "read", va);
+	kfd_smi_vm_fault(pdd->node, pdd->process->lead_thread->pid, comm);
 	/* A debugger who wants to know says when the process shall. */
 	if (!kfd_dbg_raise_fault(pdd, va, not_present, write))
 		kfd_events_memory_exception(pdd, va, not_present, write);
@@ -111,21 +128,12 @@ void kfd_process_vm_fault(struct kfd_process_device *pdd, u64 va,
 
 void kfd_process_poisoned(struct kfd_process_device *pdd)
 {
-	DECLARE_BITMAP(stopped, KFD_MAX_NUM_OF_QUEUES_PER_PROCESS);
-	struct kfd_process *p = pdd->process;
 	char comm[TASK_COMM_LEN];
 
-	bitmap_zero(stopped, KFD_MAX_NUM_OF_QUEUES_PER_PROCESS);
-	kfd_process_stop_queues(pdd, stopped);
-
-	get_task_comm(comm, p->lead_thread);
-	dev_err_ratelimited(pdd->node->vdev->drm.dev,
-			    "poison read by pid %d (%s), pasid %u; queues stopped: %*pbl\n",
-			    p->lead_thread->pid, comm, p->pasid,
-			    KFD_MAX_NUM_OF_QUEUES_PER_PROCESS, stopped);
+	kfd_process_stopped_for(pdd, &comm, "poison read");
 	vgpu_stat_add(&pdd->node->vdev->hw, VGPU_STAT_POISONED, 1);
 	kfd_events_poison(pdd);
-	send_sig(SIGBUS, p->lead_thread, 0);
+	send_sig(SIGBUS, pdd->process->lead_thread, 0);
 }
 
 static unsigned int kfd_queue_engine(const struct kfd_queue *q)

@@ -104,6 +104,11 @@ void kfd_process_exit(void);
  * ended, -ENOMEM, -EINTR.
  */
 int kfd_process_open(struct task_struct *thread, struct mm_struct *mm);
+/*
+ * The thread that the caller knows as @pid, and its *@mm, both referenced; NULL
+ * none, or one that has ended.
+ */
+struct task_struct *kfd_get_thread(pid_t pid, struct mm_struct **mm);
 /* All of them, on all GPUs. Mutex held. */
 void kfd_process_destroy_queues(struct kfd_process *p);
 /* Take KFD away from every process that knows @node, or from all if NULL. */

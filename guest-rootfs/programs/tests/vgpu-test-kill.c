@@ -406,6 +406,8 @@ static void killed(void)
 		for (k = 0; k < VICTIMS; k++)
 			all += done[k];
 		settle(&mem, &base);
+		if (!((i + 1) % 50))
+			tap_diag("%d processes", (i + 1) * VICTIMS);
 	}
 	OK(vg_driver_counters(gpu, &last));
 	tap_diag("%d processes were killed after %lu calls or more", i * VICTIMS,

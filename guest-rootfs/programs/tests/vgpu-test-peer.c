@@ -455,7 +455,6 @@ static void hog(void)
 	struct vg_mem_info info;
 	struct vg_bo bo = { 0 };
 	uint64_t at;
-	int r;
 
 	if (!own.n_gpus) {
 		tap_open(&own, 1);
@@ -464,11 +463,8 @@ static void hog(void)
 		vg_pattern_fill(src.cpu, VG_MIB, SEED + 77, 0);
 	}
 	OK(vg_mem_info(&own.gpu[0], &info));
-	r = vg_bo_create(&own, &own.gpu[0],
-			 info.vram_total / 8 * 5 & ~(VG_MIB - 1), VG_VRAM, &bo);
-	if (r == -ENOMEM)
-		return;		/* the other one has its turn */
-	OK(r);
+	OK(vg_bo_create(&own, &own.gpu[0],
+			info.vram_total / 8 * 5 & ~(VG_MIB - 1), VG_VRAM, &bo));
 	for (at = 0; at < bo.size; at += VG_MIB)
 		OK(vg_copy(&hq, (char *)bo.cpu + at, src.cpu, VG_MIB));
 	for (at = 0; at < bo.size; at += VG_MIB)
@@ -482,7 +478,7 @@ static void pushed_out(void)
 	struct vg_mem_info info;
 	struct vg_bo bo = { 0 };
 	uint64_t moves = 0;
-	int i, r, rounds = tap_rounds(4, 60);
+	int i, rounds = tap_rounds(4, 60);
 	pid_t pid;
 
 	start_linked();
@@ -494,12 +490,9 @@ static void pushed_out(void)
 	for (i = 0; i < rounds || moves < 3; i++) {
 		CHECK(i < 50 * rounds, "the BO moved %lu times only", moves);
 		/* A new one is in VRAM; one that was moved stays in GTT. */
-		r = vg_bo_alloc(&vg, &vg.gpu[0],
-				info.vram_total / 2 & ~(VG_MIB - 1), VG_VRAM,
-				&bo);
-		if (r == -ENOMEM)
-			continue;
-		OK(r);
+		OK(vg_bo_alloc(&vg, &vg.gpu[0],
+			       info.vram_total / 2 & ~(VG_MIB - 1), VG_VRAM,
+			       &bo));
 		OK(vg_bo_map_cpu(&bo));
 		OK(vg_bo_map_peer(&bo, &vg.gpu[1]));
 		moves += work(&bo, false, 2);
