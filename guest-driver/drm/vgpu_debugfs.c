@@ -207,17 +207,28 @@ static int vgpu_gpu_recover_show(struct seq_file *m, void *data)
 	return 0;
 }
 
-/* Reading it evicts all that may be, as amdgpu's file of that name. */
+/*
+ * Reading it evicts all that may be, as amdgpu's file of that name, but what has
+ * come back meanwhile is left alone.
+ */
+static int vgpu_evict_show(struct seq_file *m, u32 mem_type)
+{
+	int ret = vgpu_mm_evict_once(vgpu_of_seq(m), mem_type);
+
+	if (ret == -ERESTARTSYS)
+		return ret;
+	seq_printf(m, "%d\n", ret);
+	return 0;
+}
+
 static int vgpu_evict_vram_show(struct seq_file *m, void *data)
 {
-	seq_printf(m, "%d\n", vgpu_mm_evict_all(vgpu_of_seq(m), TTM_PL_VRAM));
-	return 0;
+	return vgpu_evict_show(m, TTM_PL_VRAM);
 }
 
 static int vgpu_evict_gtt_show(struct seq_file *m, void *data)
 {
-	seq_printf(m, "%d\n", vgpu_mm_evict_all(vgpu_of_seq(m), TTM_PL_TT));
-	return 0;
+	return vgpu_evict_show(m, TTM_PL_TT);
 }
 
 static const struct drm_info_list vgpu_debugfs_files[] = {

@@ -134,11 +134,10 @@ void vgpu_mm_fini(struct vgpu_device *vdev)
 
 /**
  * vgpu_mm_evict_all() - empty VRAM or GTT
- * @vdev: device
+ * @vdev: device; nobody brings anything back meanwhile, or there is no end
  * @mem_type: TTM_PL_VRAM or TTM_PL_TT
  *
- * Evicts what is not pinned, of processes with queues as well, which then come
- * back. Waits until the memory has been copied.
+ * Evicts what is not pinned. Waits until the memory has been copied.
  *
  * Return: 0, -EBUSY if some of it cannot leave just now, or another negative errno.
  */

@@ -48,7 +48,31 @@ bool vgpu_bo_is_ours(const struct ttm_buffer_object *tbo);
 bool vgpu_bo_wants_zeros(const struct ttm_buffer_object *tbo);
 void vgpu_bo_set_placement(struct vgpu_bo *bo, u32 domain, bool gart_addr);
 
+/**
+ * struct vgpu_mm_held - references to BOs
+ * @bos: BOs
+ * @num: how many
+ * @max: room in @bos
+ * @no_room: how many did not fit
+ * @going: how many had no reference any more
+ */
+struct vgpu_mm_held {
+	struct ttm_buffer_object **bos;
+	size_t num;
+	size_t max;
+	size_t no_room;
+	size_t going;
+};
+
 /* vgpu_mm_unmap.c */
+/*
+ * All BOs that are in the memory @types (a bit each) now, and if @pinned those that
+ * are pinned, of any type. @held is empty. Sleeps, cannot fail.
+ */
+void vgpu_mm_hold(struct vgpu_mm_held *held, struct ttm_device *bdev, u32 types,
+		  bool pinned);
+/* Drops the references, and what held them. */
+void vgpu_mm_let_go(struct vgpu_mm_held *held);
 void vgpu_mm_unmap_dma(struct vgpu_mman *mman);
 
 /* vgpu_dma_buf.c */
@@ -58,6 +82,10 @@ int vgpu_import_bind(struct vgpu_bo *bo, struct ttm_tt *ttm);
 void vgpu_import_unbind(struct ttm_tt *ttm);
 int vgpu_import_mmap(struct vgpu_bo *bo, struct vm_area_struct *vma);
 void vgpu_import_destroy(struct vgpu_bo *bo);
+
+/* vgpu_ttm.c */
+void vgpu_ttm_evict_flags(struct ttm_buffer_object *tbo,
+			  struct ttm_placement *placement);
 
 /* vgpu_userptr.c */
 int vgpu_userptr_tt_bind(struct vgpu_bo *bo, struct ttm_tt *ttm);

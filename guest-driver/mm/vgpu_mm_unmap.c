@@ -6,15 +6,7 @@
 
 #include "vgpu_mm_priv.h"
 
-/* References to BOs; @missed are those for which there was none, or no room. */
-struct mm_held {
-	struct ttm_buffer_object **bos;
-	size_t num;
-	size_t max;
-	size_t missed;
-};
-
-static void mm_hold_list(struct mm_held *held, struct list_head *list)
+static void mm_hold_list(struct vgpu_mm_held *held, struct list_head *list)
 {
 	struct ttm_buffer_object *tbo;
 	struct ttm_lru_item *item;
@@ -23,32 +15,52 @@ static void mm_hold_list(struct mm_held *held, struct list_head *list)
 		if (!ttm_lru_item_is_res(item))
 			continue;
 		tbo = ttm_lru_item_to_res(item)->bo;
-		if (held->num == held->max || !ttm_bo_get_unless_zero(tbo))
-			held->missed++;
+		if (held->num == held->max)
+			held->no_room++;
+		else if (!ttm_bo_get_unless_zero(tbo))
+			held->going++;
 		else
 			held->bos[held->num++] = tbo;
 	}
 }
 
-static void mm_hold(struct mm_held *held, struct ttm_device *bdev)
+void vgpu_mm_hold(struct vgpu_mm_held *held, struct ttm_device *bdev, u32 types,
+		  bool pinned)
 {
 	struct ttm_resource_manager *man;
 	unsigned int i, j;
 
-	spin_lock(&bdev->lru_lock);
-	mm_hold_list(held, &bdev->pinned);
-	for (i = 0; i < TTM_NUM_MEM_TYPES; i++) {
-		man = ttm_manager_type(bdev, i);
-		for (j = 0; man && man->use_tt && j < ARRAY_SIZE(man->lru); j++)
-			mm_hold_list(held, &man->lru[j]);
+	for (;;) {
+		size_t want;
+
+		held->no_room = 0;
+		held->going = 0;
+		spin_lock(&bdev->lru_lock);
+		if (pinned)
+			mm_hold_list(held, &bdev->pinned);
+		for (i = 0; i < TTM_NUM_MEM_TYPES; i++) {
+			man = types & BIT(i) ? ttm_manager_type(bdev, i) : NULL;
+			for (j = 0; man && j < ARRAY_SIZE(man->lru); j++)
+				mm_hold_list(held, &man->lru[j]);
+		}
+		spin_unlock(&bdev->lru_lock);
+		want = held->num + held->no_room + held->going;
+		if (!held->no_room)
+			return;
+		vgpu_mm_let_go(held);
+		held->bos = kvmalloc_array(want, sizeof(*held->bos),
+					   GFP_KERNEL | __GFP_NOFAIL);
+		held->max = want;
 	}
-	spin_unlock(&bdev->lru_lock);
 }
 
-static void mm_let_go(struct mm_held *held)
+void vgpu_mm_let_go(struct vgpu_mm_held *held)
 {
 	while (held->num)
 		ttm_bo_put(held->bos[--held->num]);
+	kvfree(held->bos);
+	held->bos = NULL;
+	held->max = 0;
 }
 
 /**
@@ -63,26 +75,23 @@ static void mm_let_go(struct mm_held *held)
 void vgpu_mm_unmap_dma(struct vgpu_mman *mman)
 {
 	struct ttm_device *bdev = &mman->bdev;
-	struct mm_held held = { };
+	struct vgpu_mm_held held = { };
+	u32 types = 0;
+	unsigned int i;
 
-	for (mm_hold(&held, bdev); held.missed; mm_hold(&held, bdev)) {
-		size_t want = held.num + held.missed;
-
-		mm_let_go(&held);
-		if (want > held.max) {
-			kvfree(held.bos);
-			held.bos = kvmalloc_array(want, sizeof(*held.bos),
-						  GFP_KERNEL | __GFP_NOFAIL);
-			held.max = want;
-		} else {
-			/* TTM has nothing that tells when a release is done. */
-			schedule_timeout_uninterruptible(1);
-		}
-		held.missed = 0;
+	for (i = 0; i < TTM_NUM_MEM_TYPES; i++)
+		if (ttm_manager_type(bdev, i) && ttm_manager_type(bdev, i)->use_tt)
+			types |= BIT(i);
+	for (;;) {
+		vgpu_mm_hold(&held, bdev, types, true);
+		if (!held.going)
+			break;
+		vgpu_mm_let_go(&held);
+		/* TTM has nothing that tells when a release is done. */
+		schedule_timeout_uninterruptible(1);
 	}
 	flush_workqueue(bdev->wq);
 	ttm_device_clear_dma_mappings(bdev);
-	mm_let_go(&held);
-	kvfree(held.bos);
+	vgpu_mm_let_go(&held);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_mm_unmap_dma);

@@ -123,13 +123,17 @@ static bool vgpu_ttm_eviction_valuable(struct ttm_buffer_object *tbo,
 	return !vgpu_ttm_vacates(tbo) || bo->owner_ops->vacate(bo);
 }
 
-/*
+/**
+ * vgpu_ttm_evict_flags() - where a BO goes that is evicted
+ * @tbo: BO, reserved, with memory
+ * @placement: the answer, for ttm_bo_validate() at once
+ *
  * VRAM goes to GTT if that has room, then to memory the GPU does not reach. VRAM
  * that was vacated is just freed; from the list's head (evictions of all) BOs come
  * that nobody has asked yet.
  */
-static void vgpu_ttm_evict_flags(struct ttm_buffer_object *tbo,
-				 struct ttm_placement *placement)
+void vgpu_ttm_evict_flags(struct ttm_buffer_object *tbo,
+			  struct ttm_placement *placement)
 {
 	static const struct ttm_place places[] = {
 		{ .mem_type = TTM_PL_TT },

@@ -434,7 +434,7 @@ int vgpu_vram_mgr_wait_held(struct vgpu_device *vdev)
 	if (!ret)
 		ttm_bo_unreserve(held);
 	ttm_bo_put(held);
-	return ret == -EINTR ? -ERESTARTSYS : ret;
+	return ret;
 }
 
 /**

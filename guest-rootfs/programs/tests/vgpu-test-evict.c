@@ -392,6 +392,85 @@ static void svm_into_emptied(void)
 	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
 }
 
+enum { HOLDERS = 4, HOLDER_BOS = 2048 };
+
+/* Has queues and memory, so that all of it comes back whenever it is evicted. */
+static void hold(int ready)
+{
+	static struct vg own;
+	static struct vg_queue q;
+	struct vg_bo bo;
+	char done = 0;
+	int i;
+
+	tap_open(&own, 1);
+	OK(vg_queue_create(&own, &own.gpu[0], 4096, &q));
+	for (i = 0; i < HOLDER_BOS; i++) {
+		bo = (struct vg_bo) { 0 };
+		OK(vg_bo_alloc(&own, &own.gpu[0], VG_PAGE, VG_GTT, &bo));
+		OK(vg_bo_map_gpu(&bo));
+	}
+	CHECK(write(ready, &done, 1) == 1, "write");
+	for (;;)
+		pause();
+}
+
+/*
+ * GTT is emptied while processes with queues bring back what they have there. Would
+ * catch an emptying that goes on until nothing comes back, and does not hear
+ * signals.
+ */
+static void emptying_ends(void)
+{
+	uint64_t until, evictions;
+	int i, status, rounds = tap_rounds(4, 100), ready[2];
+	pid_t pid[HOLDERS], reader;
+	char path[64], text[32], done;
+
+	start();
+	snprintf(path, sizeof(path),
+		 "/sys/kernel/debug/dri/%d/amdgpu_evict_gtt", gpu->minor);
+	CHECK(!pipe(ready), "pipe");
+	fflush(stdout);
+	for (i = 0; i < HOLDERS; i++) {
+		pid[i] = fork();
+		CHECK(pid[i] >= 0, "fork");
+		if (!pid[i]) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			hold(ready[1]);
+		}
+	}
+	for (i = 0; i < HOLDERS; i++)
+		CHECK(read(ready[0], &done, 1) == 1, "read");
+	evictions = tap_driver_counter(gpu, "process_evictions");
+	for (i = 0; i < rounds; i++) {
+		reader = fork();
+		CHECK(reader >= 0, "fork");
+		if (!reader) {
+			tap_read(path, text, sizeof(text));
+			_exit(!!atoi(text));
+		}
+		/* The odd ones do not get that far. */
+		if (i % 2)
+			kill(reader, SIGKILL);
+		until = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+		while (!waitpid(reader, &status, WNOHANG)) {
+			CHECK(vg_now() < until, "there is no end");
+			vg_sleep_us(1000);
+		}
+		CHECK(i % 2 || !status, "status 0x%x", status);
+	}
+	CHECK(tap_driver_counter(gpu, "process_evictions") > evictions,
+	      "nobody was evicted");
+	for (i = 0; i < HOLDERS; i++) {
+		kill(pid[i], SIGKILL);
+		CHECK(waitpid(pid[i], NULL, 0) == pid[i], "waitpid");
+	}
+	close(ready[0]);
+	close(ready[1]);
+	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+}
+
 static const struct tap_case cases[] = {
 	{ "three processes share VRAM that holds half of it", overcommit, 0 },
 	{ "an engine at work while others are moved", work_goes_on, 0 },
@@ -399,6 +478,7 @@ static const struct tap_case cases[] = {
 	{ "SVM prefetch under pressure", svm_under_pressure, 0 },
 	{ "processes at work take turns", turns, 0 },
 	{ "SVM prefetch into VRAM that is emptied", svm_into_emptied, 0 },
+	{ "GTT is emptied while processes come back", emptying_ends, 0 },
 };
 
 int main(int argc, char **argv)
