@@ -316,6 +316,7 @@ void vgpu_cp_reset(VGPUState *s)
     memset(&cp->hws, 0, sizeof(cp->hws));
     cp->queue_mask = 0;
     cp->vmid_mask = 0;
+    cp->gws_mask = 0;
     cp->w.next = 0;
 }
 

@@ -144,6 +144,7 @@ void vgpu_cp_hws_release(VGPUCp *cp)
         if (left & (1u << v)) {
             hws->vmids &= ~(1u << v);
             set_pasid(cp->s, v, 0, false);
+            vgpu_cp_gws_revoke(cp, v);
             trace_vgpu_hws_release(cp->s->id, v, hws->pasids[v]);
         }
     }
@@ -172,7 +173,10 @@ static void program(VGPUCp *cp, unsigned vmid)
     vgpu_clients_wake(s, (1u << VGPU_NUM_HUBS) - 1, 1u << vmid, -1);
 }
 
-/* The VMID of the process, which may get one now; 0: none is free. */
+/*
+ * The VMID of the process, which may get one now; 0: none is free, or not as
+ * much of GWS as it wants.
+ */
 static unsigned attach(VGPUCp *cp)
 {
     CpHws *hws = &cp->hws;
@@ -181,7 +185,7 @@ static unsigned attach(VGPUCp *cp)
 
     for (v = 1; v < VGPU_NUM_VMIDS; v++) {
         if ((hws->vmids & (1u << v)) && hws->pasids[v] == hws->process.pasid) {
-            return v;
+            return vgpu_cp_gws_grant(cp, v, hws->process.num_gws) ? v : 0;
         }
     }
     if (!spare || (hws->max_processes &&
@@ -189,6 +193,9 @@ static unsigned attach(VGPUCp *cp)
         return 0;
     }
     v = ctz32(spare);
+    if (!vgpu_cp_gws_grant(cp, v, hws->process.num_gws)) {
+        return 0;
+    }
     hws->vmids |= 1u << v;
     hws->pasids[v] = hws->process.pasid;
     program(cp, v);
@@ -224,7 +231,12 @@ static CpStep do_map_process(VGPUCp *cp, const uint32_t *dw, bool *full)
         .page_table = dw[2] | (uint64_t)dw[3] << 32,
         .sh_mem_bases = dw[4],
         .sh_mem_config = dw[5],
+        .num_gws = VGPU_GET(dw[13], PM4_PROCESS_DW13__NUM_GWS),
     };
+    if (hws->process.num_gws > GWS_NUM) {
+        hws->process.valid = false;
+        return vgpu_cp_bad(&hws->exec, CP_ERROR_PACKET_UNSUPPORTED);
+    }
     *full = !attach(cp);
     return CP_STEP_DONE;
 }
@@ -234,7 +246,8 @@ static CpStep do_map_queues(VGPUCp *cp, const uint32_t *dw, bool *full)
     CpHws *hws = &cp->hws;
     unsigned vmid;
 
-    if (!hws->process.valid) {
+    if (!hws->process.valid ||
+        ((dw[1] & PM4_MAP_DW1__GWS_CONTROL) && !hws->process.num_gws)) {
         return vgpu_cp_bad(&hws->exec, CP_ERROR_PACKET_UNSUPPORTED);
     }
     /* The slice may have begun between the process and this. */

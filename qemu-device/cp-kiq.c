@@ -158,6 +158,7 @@ CpStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq)
     QEMU_LOCK_GUARD(&cp->w.lock);
     cp->vmid_mask = VGPU_GET(x->dw[1], PM4_RESOURCES_DW1__VMID_MASK) & ~1u;
     cp->queue_mask = x->dw[2] | (uint64_t)x->dw[3] << 32;
+    cp->gws_mask = x->dw[4] | (uint64_t)x->dw[5] << 32;
     return CP_STEP_DONE;
 }
 

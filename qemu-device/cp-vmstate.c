@@ -146,4 +146,8 @@ const VMStateDescription vmstate_vgpu_cp = {
                              CpQueue),
         VMSTATE_END_OF_LIST()
     },
+    .subsections = (const VMStateDescription * const []) {
+        &vmstate_vgpu_cp_gws,
+        NULL
+    },
 };

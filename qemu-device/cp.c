@@ -261,6 +261,18 @@ static const VGPUReg sh_mem_regs[] = {
     [SH_MEM_CONFIG - SH_MEM_BASES] = SH_MEM,
 };
 
+static uint32_t *gws_store(VGPUState *s, unsigned inst)
+{
+    return s->cp->gws_vmid;
+}
+
+static const VGPUReg gws_regs[VGPU_NUM_VMIDS] = {
+    [0 ... VGPU_NUM_VMIDS - 1] = {
+        .exists = true, .mask = GDS_GWS_VMID__BASE | GDS_GWS_VMID__SIZE,
+        .reset = GDS_GWS_VMID_RESET,
+    },
+};
+
 const VGPUBlock vgpu_cp_blocks[VGPU_NUM_CP_BLOCKS] = {
     {
         .base = CP_HQD, .span = CP_HQD_SPAN, .count = 1,
@@ -280,6 +292,9 @@ const VGPUBlock vgpu_cp_blocks[VGPU_NUM_CP_BLOCKS] = {
     }, {
         .base = SH_MEM_BASES, .span = ARRAY_SIZE(sh_mem_regs), .count = 1,
         .regs = sh_mem_regs,
+    }, {
+        .base = GDS_GWS_VMID0, .span = VGPU_NUM_VMIDS, .count = 1,
+        .regs = gws_regs, .store = gws_store,
     },
 };
 

@@ -13,6 +13,7 @@
  *   cp-mqd.c     queues come from their images in memory, and go there
  *   cp-sdma.c    the same of SDMA queues
  *   cp-hws.c     the run list: processes and queues take turns
+ *   cp-gws.c     global wave sync: which process has it
  *   cp-vmstate.c what is saved
  *
  * One worker serves all queues in turn; its lock guards them, as that of an
@@ -103,6 +104,7 @@ typedef struct CpProcess {
     uint64_t page_table;        /* root: as the hubs' registers have it */
     uint32_t sh_mem_bases;
     uint32_t sh_mem_config;
+    uint8_t num_gws;            /* resources that it wants */
 } CpProcess;
 
 /*
@@ -124,6 +126,7 @@ typedef struct CpHws {
     CpProcess process;
     uint16_t vmids;             /* that processes have */
     uint16_t pasids[VGPU_NUM_VMIDS];    /* which */
+    uint64_t gws[VGPU_NUM_VMIDS];       /* what of it they have */
     VGPUWait wait;              /* for the end of the slice */
     CpExec exec;                /* memory, errors, that end */
 } CpHws;
@@ -140,8 +143,10 @@ struct VGPUCp {
     uint32_t schedulers;
     uint64_t queue_mask;        /* SET_RESOURCES: HQDs to choose from */
     uint16_t vmid_mask;         /* and VMIDs */
+    uint64_t gws_mask;          /* and resources of GWS */
     uint32_t sh_mem_bases[VGPU_NUM_VMIDS];
     uint32_t sh_mem_config[VGPU_NUM_VMIDS];
+    uint32_t gws_vmid[VGPU_NUM_VMIDS];  /* GDS_GWS_VMIDn */
     uint32_t nowhere[CP_HQD_SPAN];      /* no queue is selected */
 };
 
@@ -244,6 +249,18 @@ bool vgpu_cp_hws_pending(const VGPUCp *cp);
 void vgpu_cp_hws_end(VGPUCp *cp);
 /* @q leaves its HQD: its list ends. */
 void vgpu_cp_hws_left(VGPUCp *cp, const CpQueue *q);
+
+/* cp-gws.c. Thread, no lock held. */
+
+/*
+ * The process with @vmid is to have @num resources, whatever it had. False: so
+ * many are not free in a row, nothing happened.
+ */
+bool vgpu_cp_gws_grant(VGPUCp *cp, unsigned vmid, unsigned num);
+/* It has left: nobody has them. */
+void vgpu_cp_gws_revoke(VGPUCp *cp, unsigned vmid);
+/* What of it moves with the machine; of VGPUCp. */
+extern const VMStateDescription vmstate_vgpu_cp_gws;
 
 /* cp-access.c. Thread, no lock held. */
 

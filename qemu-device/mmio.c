@@ -36,6 +36,7 @@ static const VGPUBlock *const blocks[] = {
     &vgpu_cp_blocks[3],
     &vgpu_cp_blocks[4],
     &vgpu_cp_blocks[5],
+    &vgpu_cp_blocks[6],
 };
 
 /* The register at @reg, its instance and offset; NULL if there is none. */

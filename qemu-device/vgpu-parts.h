@@ -339,7 +339,7 @@ bool vgpu_exec_valid(const VGPUExec *x);
 
 extern const VMStateDescription vmstate_vgpu_cp;
 
-#define VGPU_NUM_CP_BLOCKS      6
+#define VGPU_NUM_CP_BLOCKS      7
 extern const VGPUBlock vgpu_cp_blocks[VGPU_NUM_CP_BLOCKS];
 
 void vgpu_cp_start(VGPUState *s);

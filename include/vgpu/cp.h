@@ -32,6 +32,17 @@
 #define SH_MEM_CONFIG			(GC_BASE + 0x030d)
 #define SH_MEM_CONFIG__RETRY_DISABLE		0x00001000u
 
+/*
+ * Resources of global wave sync (GWS) that waves of a VMID may use: SIZE of them
+ * from BASE on.
+ */
+#define GDS_GWS_VMID0			(GC_BASE + 0x1320)
+#define GDS_GWS_VMID(n)			(GDS_GWS_VMID0 + (n))
+#define GDS_GWS_VMID__BASE			0x0000003fu
+#define GDS_GWS_VMID__SIZE			0x007f0000u
+#define GDS_GWS_VMID_RESET			0x00400000u
+#define GWS_NUM					64
+
 /* Bytes of BAR 2's first page (inclusive) that the MECs listen to. */
 #define CP_MEC_DOORBELL_RANGE_LOWER	(GC_BASE + 0x105c)
 #define CP_MEC_DOORBELL_RANGE_UPPER	(GC_BASE + 0x105d)

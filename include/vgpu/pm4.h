@@ -104,6 +104,7 @@
  */
 #define PM4_MAP_DW1__EXT_ENGINE_SEL	0x0000000cu	/* 1: ENGINE_SEL is SDMAn */
 #define PM4_MAP_DW1__QUEUE_SEL		0x00000030u	/* 0: as named, 1: a free one */
+#define PM4_MAP_DW1__GWS_CONTROL		0x00001000u	/* its waves use GWS */
 #define PM4_MAP_DW1__QUEUE		0x0000e000u
 #define PM4_MAP_DW1__PIPE		0x00030000u
 #define PM4_MAP_DW1__ME			0x00040000u	/* 0: ME 1 */
@@ -139,7 +140,7 @@
 #define PM4_INVALIDATE_DW1__PASID	0x001fffe0u
 #define PM4_INVALIDATE_DW1__FLUSH_TYPE	0x60000000u
 
-/* SET_RESOURCES: control, 64-bit mask of queues to map to, others. */
+/* SET_RESOURCES: control, 64-bit masks of queues to map to and of GWS, others. */
 #define PM4_RESOURCES_DW1__VMID_MASK	0x0000ffffu
 
 /* RUN_LIST: base, control. The list holds the packets below and MAP_QUEUES. */
@@ -156,5 +157,6 @@
 #define PM4_MAP_PROCESS_DWORDS		21
 #define PM4_PROCESS_DW1__PASID		0x0000ffffu
 #define PM4_PROCESS_DW1__QUANTUM	0xfe000000u	/* ms */
+#define PM4_PROCESS_DW13__NUM_GWS	0x0000007fu
 
 #endif /* VGPU_PM4_H */

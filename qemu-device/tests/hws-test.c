@@ -273,6 +273,7 @@ void qvgpu_add_hws_tests(void)
     qtest_add_func("/vgpu-kfd/hws/unmap", test_unmap);
     qtest_add_func("/vgpu-kfd/hws/vmid-again", test_vmid_again);
     qtest_add_func("/vgpu-kfd/hws/errors", test_errors);
+    qvgpu_add_hws_gws_tests();
     qvgpu_add_hws_turn_tests();
     qvgpu_add_hws_sdma_tests();
 }

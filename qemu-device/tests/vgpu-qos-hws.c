@@ -55,8 +55,14 @@ void qvgpu_hws_init(QVGPUHws *h, QVGPU *v)
 
 void qvgpu_hws_resources(QVGPUHws *h, uint32_t vmids, uint64_t queues)
 {
+    qvgpu_hws_resources_gws(h, vmids, queues, 0);
+}
+
+void qvgpu_hws_resources_gws(QVGPUHws *h, uint32_t vmids, uint64_t queues,
+                             uint64_t gws)
+{
     QVGPU_PM4(&h->hiq, PM4_SET_RESOURCES, vmids, QVGPU_LO(queues),
-              QVGPU_HI(queues), 0, 0, 0, 0);
+              QVGPU_HI(queues), QVGPU_LO(gws), QVGPU_HI(gws), 0, 0);
 }
 
 void qvgpu_hws_sync(QVGPUHws *h)
@@ -187,6 +193,7 @@ void qvgpu_list_process(QVGPUHws *h, QVGPUProcess *p, unsigned ms)
         PM4_HEADER(PM4_MAP_PROCESS, PM4_MAP_PROCESS_DWORDS),
         p->pasid | VGPU_PREP(PM4_PROCESS_DW1__QUANTUM, ms),
         root, root >> 32, p->pasid, p->sh_mem_config,
+        [13] = VGPU_PREP(PM4_PROCESS_DW13__NUM_GWS, p->num_gws),
     };
 
     qvgpu_list_emit(h, dw, ARRAY_SIZE(dw));
@@ -199,7 +206,8 @@ void qvgpu_list_queue(QVGPUHws *h, QVGPUUserQueue *q, unsigned type)
         PM4_HEADER(PM4_MAP_QUEUES, 7u),
         VGPU_PREP(PM4_MAP_DW1__NUM_QUEUES, 1u) |
         VGPU_PREP(PM4_MAP_DW1__QUEUE_SEL, 1u) |
-        VGPU_PREP(PM4_MAP_DW1__QUEUE_TYPE, type),
+        VGPU_PREP(PM4_MAP_DW1__QUEUE_TYPE, type) |
+        (q->gws ? PM4_MAP_DW1__GWS_CONTROL : 0),
         q->c.doorbell, QVGPU_LO(mqd), QVGPU_HI(mqd),
         QVGPU_LO(q->c.wptr_va), QVGPU_HI(q->c.wptr_va),
     };

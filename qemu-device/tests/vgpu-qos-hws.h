@@ -25,12 +25,14 @@ typedef struct QVGPUProcess {
     QVGPUSpace space;
     unsigned pasid;
     uint32_t sh_mem_config;
+    unsigned num_gws;
 } QVGPUProcess;
 
 /* A compute queue of a process, with an MQD instead of an HQD. */
 typedef struct QVGPUUserQueue {
     QVGPUCompute c;             /* c.me and so on mean nothing */
     uint64_t mqd;               /* CPU address */
+    bool gws;                   /* its waves use GWS */
 } QVGPUUserQueue;
 
 /* An SDMA queue of a process, with an MQD. */
@@ -46,6 +48,9 @@ typedef struct QVGPUUserSdma {
  */
 void qvgpu_hws_init(QVGPUHws *h, QVGPU *v);
 void qvgpu_hws_resources(QVGPUHws *h, uint32_t vmids, uint64_t queues);
+/* The same with resources of GWS, a bit each. */
+void qvgpu_hws_resources_gws(QVGPUHws *h, uint32_t vmids, uint64_t queues,
+                             uint64_t gws);
 /* All that HIQ was told is done: a fence says so. */
 void qvgpu_hws_sync(QVGPUHws *h);
 void qvgpu_hws_unmap(QVGPUHws *h, unsigned action, unsigned sel,
@@ -79,6 +84,7 @@ void qvgpu_list_chain(QVGPUHws *h);
 void qvgpu_list_run(QVGPUHws *h, unsigned processes);
 
 /* Added with the scheduler's. */
+void qvgpu_add_hws_gws_tests(void);
 void qvgpu_add_hws_turn_tests(void);
 void qvgpu_add_hws_sdma_tests(void);
 

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests of vgpu-kfd: run lists whose processes want global wave sync (GWS). */
+#include "qemu/osdep.h"
+#include <glib/gstdio.h>
+#include "qemu/bswap.h"
+#include "vgpu-qos-hws.h"
+#include "vgpu/psp.h"
+
+#define SHARED      0x111100000000ull   /* one page, in every process */
+#define PASID(i)    (0x600 + (i))
+#define PROCESSES   3
+#define ROUNDS      4
+#define VMID        8                   /* the first of the scheduler's */
+#define ALL_HQDS    UINT32_MAX
+#define ALL_GWS     UINT64_MAX
+
+typedef struct Fixture {
+    QVGPU *v;
+    QVGPUHws h;
+    uint64_t shared;
+    QVGPUProcess p[PROCESSES];
+    QVGPUUserQueue q[PROCESSES];
+} Fixture;
+
+/* Processes of a queue each, that want @num of GWS. */
+static void setup(Fixture *f, const unsigned num[PROCESSES], uint64_t gws)
+{
+    unsigned i;
+
+    f->v = qvgpu_start();
+    qvgpu_hws_init(&f->h, f->v);
+    qvgpu_hws_resources_gws(&f->h, QVGPU_HWS_VMIDS, ALL_HQDS, gws);
+    f->shared = qvgpu_ram_page(f->v);
+    qvgpu_list_begin(&f->h);
+    for (i = 0; i < PROCESSES; i++) {
+        qvgpu_process_init(&f->p[i], f->v, PASID(i));
+        f->p[i].num_gws = num[i];
+        qvgpu_space_map(&f->p[i].space, SHARED, f->shared, QVGPU_PAGE);
+        qvgpu_list_process(&f->h, &f->p[i], 1);
+        qvgpu_user_queue_init(&f->q[i], f->v, &f->p[i], i);
+        f->q[i].gws = num[i];
+        qvgpu_list_queue(&f->h, &f->q[i], 0);
+    }
+    qvgpu_list_chain(&f->h);
+}
+
+static uint32_t gws(unsigned base, unsigned size)
+{
+    return VGPU_PREP(GDS_GWS_VMID__BASE, base) |
+           VGPU_PREP(GDS_GWS_VMID__SIZE, size);
+}
+
+static void expect_gws(Fixture *f, unsigned vmid, unsigned base, unsigned size)
+{
+    g_assert_cmphex(qvgpu_rd(f->v, GDS_GWS_VMID(vmid)), ==, gws(base, size));
+}
+
+static void expect_reset(QVGPU *v)
+{
+    unsigned n;
+
+    for (n = 0; n < VGPU_NUM_VMIDS; n++) {
+        g_assert_cmphex(qvgpu_rd(v, GDS_GWS_VMID(n)), ==, GDS_GWS_VMID_RESET);
+    }
+}
+
+/*
+ * Catches: resources that two have, that are not the scheduler's, that stay
+ * with who has left, or are lost when the machine moves.
+ */
+static void test_grant(void)
+{
+    Fixture f;
+    unsigned i;
+
+    setup(&f, (unsigned[]) { 16, 0, 8 }, 0xffffff00fffffff0);
+    expect_reset(f.v);
+    qvgpu_list_run(&f.h, 0);
+    qvgpu_hws_sync(&f.h);
+    for (i = 0; i < 2; i++) {
+        expect_gws(&f, VMID, 4, 16);
+        expect_gws(&f, VMID + 1, 0, 0);
+        expect_gws(&f, VMID + 2, 20, 8);
+        g_assert_cmphex(qvgpu_rd(f.v, GDS_GWS_VMID(0)), ==,
+                        GDS_GWS_VMID_RESET);
+        qvgpu_save_restore(f.v, false);
+        qvgpu_cont(f.v);
+    }
+
+    /* Only one leaves; what it had is free for the next. */
+    qvgpu_hws_unmap(&f.h, PM4_UNMAP_PREEMPT, PM4_SEL_PASID, PASID(0));
+    qvgpu_hws_sync(&f.h);
+    expect_gws(&f, VMID, 0, 0);
+    expect_gws(&f, VMID + 2, 20, 8);
+    f.p[1].num_gws = 20;
+    f.p[0].num_gws = 1;
+    qvgpu_list_begin(&f.h);
+    for (i = PROCESSES; i--;) {
+        qvgpu_list_process(&f.h, &f.p[i], 1);
+        qvgpu_list_queue(&f.h, &f.q[i], 0);
+    }
+    qvgpu_list_run(&f.h, 0);
+    qvgpu_hws_sync(&f.h);
+    expect_gws(&f, VMID, 4, 8);
+    expect_gws(&f, VMID + 1, 12, 20);
+    expect_gws(&f, VMID + 2, 40, 1);
+
+    qvgpu_hws_unmap(&f.h, PM4_UNMAP_PREEMPT, PM4_SEL_ALL, 0);
+    qvgpu_hws_sync(&f.h);
+    for (i = 0; i < PROCESSES; i++) {
+        expect_gws(&f, VMID + i, 0, 0);
+    }
+    g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_QUEUE_ERRORS), ==, 0);
+    qvgpu_wr(f.v, GDS_GWS_VMID(3), UINT32_MAX);
+    g_assert_cmphex(qvgpu_rd(f.v, GDS_GWS_VMID(3)), ==, gws(63, 127));
+    qvgpu_wr(f.v, MP0_SMN_C2PMSG_64, PSP_CMD_MODE1_RESET);
+    expect_reset(f.v);
+    qvgpu_stop(f.v);
+}
+
+/* The process's want may change while a static queue keeps its VMID. */
+static void test_change(void)
+{
+    Fixture f;
+
+    setup(&f, (unsigned[]) { 64, 0, 0 }, ALL_GWS);
+    qvgpu_list_begin(&f.h);
+    qvgpu_list_process(&f.h, &f.p[0], 1);
+    qvgpu_list_queue(&f.h, &f.q[0], 2);
+    qvgpu_list_run(&f.h, 0);
+    qvgpu_hws_sync(&f.h);
+    expect_gws(&f, VMID, 0, 64);
+
+    f.p[0].num_gws = 3;
+    qvgpu_list_begin(&f.h);
+    qvgpu_list_process(&f.h, &f.p[0], 1);
+    qvgpu_list_queue(&f.h, &f.q[0], 2);
+    qvgpu_list_run(&f.h, 0);
+    qvgpu_hws_sync(&f.h);
+    expect_gws(&f, VMID, 0, 3);
+    qvgpu_stop(f.v);
+}
+
+/* Queues pass a token on; nobody may have it while the next is mapped. */
+static void relay(Fixture *f)
+{
+    unsigned turn, turns = ROUNDS * PROCESSES;
+
+    for (turn = 0; turn < turns; turn++) {
+        QVGPUCompute *c = &f->q[turn % PROCESSES].c;
+
+        QVGPU_PM4(c, PM4_WAIT_REG_MEM, PM4_WAIT_DW1__MEM_SPACE | QVGPU_POLL_EQ,
+                  QVGPU_LO(SHARED), QVGPU_HI(SHARED), turn, UINT32_MAX, 10);
+        qvgpu_pm4_write(c, SHARED, turn + 1);
+    }
+    for (turn = 0; turn < PROCESSES; turn++) {
+        qvgpu_user_queue_kick(&f->q[turn]);
+    }
+}
+
+/* A bit for the process that has the VMID now, if one of the list does. */
+static unsigned holder(Fixture *f, unsigned vmid)
+{
+    unsigned i = qvgpu_rd(f->v, IH_VMID_LUT(vmid)) - PASID(0);
+
+    return i < PROCESSES ? 1u << i : 0;
+}
+
+/* Catches: two that have all of it at a time, one whose turn never comes. */
+static void test_alone(void)
+{
+    unsigned n, seen = 0;
+    Fixture f;
+
+    setup(&f, (unsigned[]) { 64, 64, 64 }, ALL_GWS);
+    relay(&f);
+    qvgpu_list_run(&f.h, 0);
+    qvgpu_wait_until(({
+        /* VMIDs come in order: a second process would have the next. */
+        g_assert_cmphex(holder(&f, VMID + 1), ==, 0);
+        g_assert_cmphex(qvgpu_rd(f.v, GDS_GWS_VMID(VMID + 1)), ==,
+                        GDS_GWS_VMID_RESET);
+        seen |= holder(&f, VMID);
+        qtest_readl(f.v->qts, f.shared) == ROUNDS * PROCESSES &&
+        seen == (1u << PROCESSES) - 1;
+    }));
+    qvgpu_save_restore(f.v, false);
+    qvgpu_cont(f.v);
+    for (n = 0; n < PROCESSES; n++) {
+        qvgpu_user_queue_finish(&f.q[n]);
+        g_assert_cmphex(qvgpu_mqd_rd(&f.q[n], CP_HQD_PQ_WPTR_LO), !=, 0);
+    }
+    g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_QUEUE_ERRORS), ==, 0);
+    qvgpu_stop(f.v);
+}
+
+/* Catches: turns where there is enough for all. */
+static void test_together(void)
+{
+    unsigned i;
+    Fixture f;
+
+    setup(&f, (unsigned[]) { 32, 0, 32 }, ALL_GWS);
+    relay(&f);
+    qvgpu_list_run(&f.h, 0);
+    for (i = 0; i < PROCESSES; i++) {
+        qvgpu_user_queue_finish(&f.q[i]);
+        g_assert_cmphex(qvgpu_mqd_rd(&f.q[i], CP_HQD_PQ_WPTR_LO), ==, 0);
+    }
+    expect_gws(&f, VMID + 2, 32, 32);
+    qvgpu_stop(f.v);
+}
+
+/* Catches: a list that stands when there is less than wanted, and for ever. */
+static void test_starved(void)
+{
+    unsigned i;
+    Fixture f;
+
+    setup(&f, (unsigned[]) { 0, 33, 1 }, ~(1ull << 32));
+    relay(&f);
+    qvgpu_list_run(&f.h, 0);
+    qvgpu_hws_sync(&f.h);
+    qvgpu_wait_until(qtest_readl(f.v->qts, f.shared) == 1);
+    g_assert_cmphex(qvgpu_rd(f.v, GDS_GWS_VMID(VMID + 1)), ==,
+                    GDS_GWS_VMID_RESET);
+    qvgpu_hws_resources_gws(&f.h, QVGPU_HWS_VMIDS, ALL_HQDS, ALL_GWS);
+    qvgpu_hws_sync(&f.h);
+    for (i = 0; i < PROCESSES; i++) {
+        qvgpu_user_queue_finish(&f.q[i]);
+    }
+    g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_QUEUE_ERRORS), ==, 0);
+    qvgpu_stop(f.v);
+}
+
+/* Catches: more than there is; a queue with what its process has not. */
+static void test_errors(void)
+{
+    static const struct {
+        unsigned process, queue;
+    } bad[] = {
+        { 65, 0 }, { 127, 1 }, { 0, 1 },
+    };
+    unsigned i;
+    Fixture f;
+
+    for (i = 0; i < ARRAY_SIZE(bad); i++) {
+        setup(&f, (unsigned[]) { bad[i].process, 0, 0 }, ALL_GWS);
+        f.q[0].gws = bad[i].queue;
+        qvgpu_list_begin(&f.h);
+        qvgpu_list_process(&f.h, &f.p[0], 1);
+        qvgpu_list_queue(&f.h, &f.q[0], 0);
+        qvgpu_list_run(&f.h, 0);
+        qvgpu_compute_irq(&f.h.hiq, IH_SRC_CP_BAD_OPCODE,
+                          VGPU_PREP(IH_CP_ERROR__CODE,
+                                    CP_ERROR_PACKET_UNSUPPORTED) |
+                          (f.h.hiq.doorbell / 8 & IH_CP_ERROR__DOORBELL));
+        g_assert_cmphex(qvgpu_rd(f.v, GDS_GWS_VMID(VMID)) &
+                        GDS_GWS_VMID__BASE, ==, 0);
+        qvgpu_stop(f.v);
+    }
+}
+
+/* Catches: resources of the stream that are believed. */
+static void test_hostile(void)
+{
+    const uint64_t mask = 0xfffffffe7ffffffc, be = cpu_to_be64(mask);
+    static const struct {
+        unsigned at;                    /* from the mask */
+        uint8_t byte;
+    } bad[] = {
+        { 8 + 64 + 8 * VMID, 0x80 },            /* not a range */
+        { 8 + 64 + 8 * (VMID + 2) + 7, 0x04 },  /* another's; nobody's */
+        { 8 + 64 + 8 * (VMID + 5) + 7, 0x01 },
+        { 8 + 64 + 7, 0x01 },                   /* VMID 0 */
+        { 8 + 64 + 128, 65 },                   /* wants more than there is */
+    };
+    g_autofree char *file = NULL, *buf = NULL;
+    Fixture f;
+    size_t len;
+    unsigned i;
+    char *at;
+
+    setup(&f, (unsigned[]) { 2, 0, 2 }, mask);
+    qvgpu_list_run(&f.h, 0);
+    qvgpu_hws_sync(&f.h);
+    expect_gws(&f, VMID + 2, 4, 2);
+    file = qvgpu_save_restore(f.v, true);
+    expect_gws(&f, VMID, 2, 2);
+    g_assert_true(g_file_get_contents(file, &buf, &len, NULL));
+    at = memmem(buf, len, &be, sizeof(be));
+    g_assert_nonnull(at);
+    g_assert_true(qvgpu_loads(f.v, file));
+    for (i = 0; i < ARRAY_SIZE(bad); i++) {
+        char good = at[bad[i].at];
+
+        at[bad[i].at] = bad[i].byte;
+        g_assert_true(g_file_set_contents(file, buf, len, NULL));
+        if (qvgpu_loads(f.v, file)) {
+            g_error("byte %u = 0x%02x is loaded", bad[i].at, bad[i].byte);
+        }
+        at[bad[i].at] = good;
+    }
+    g_unlink(file);
+    qvgpu_stop(f.v);
+}
+
+void qvgpu_add_hws_gws_tests(void)
+{
+    qtest_add_func("/vgpu-kfd/hws/gws/grant", test_grant);
+    qtest_add_func("/vgpu-kfd/hws/gws/change", test_change);
+    qtest_add_func("/vgpu-kfd/hws/gws/alone", test_alone);
+    qtest_add_func("/vgpu-kfd/hws/gws/together", test_together);
+    qtest_add_func("/vgpu-kfd/hws/gws/starved", test_starved);
+    qtest_add_func("/vgpu-kfd/hws/gws/errors", test_errors);
+    qtest_add_func("/vgpu-kfd/hws/gws/hostile", test_hostile);
+}
