@@ -152,7 +152,7 @@ static void cp_start_kiq(struct vgpu_device *vdev)
 		  RLC_CP_SCHEDULERS__VALID);
 }
 
-/* Queues and VMIDs for run lists, and the queue that takes these. */
+/* Queues, VMIDs and all of GWS for run lists, and the queue that takes these. */
 static int cp_map_hiq(struct vgpu_device *vdev)
 {
 	struct vgpu_cp *cp = &vdev->hw.cp;
@@ -161,7 +161,7 @@ static int cp_map_hiq(struct vgpu_device *vdev)
 	const u32 resources[] = {
 		PM4_HEADER(PM4_SET_RESOURCES, 8),
 		VGPU_PREP(PM4_RESOURCES_DW1__VMID_MASK, VGPU_HWS_VMIDS),
-		CP_USER_HQDS, 0, 0, 0, 0, 0,
+		CP_USER_HQDS, 0, ~0u, ~0u, 0, 0,
 	};
 	const u32 map[] = {
 		PM4_HEADER(PM4_MAP_QUEUES, 7),
@@ -188,7 +188,7 @@ static int cp_map_hiq(struct vgpu_device *vdev)
 /* From the reset state. cp.lock held. */
 static int cp_start(struct vgpu_device *vdev)
 {
-	unsigned int me, pipe;
+	unsigned int me, pipe, vmid;
 	int ret;
 
 	/* Blocks with a range of their own come first. */
@@ -198,6 +198,9 @@ static int cp_start(struct vgpu_device *vdev)
 		for (pipe = 0; pipe < CP_NUM_PIPES; pipe++)
 			vgpu_wreg(vdev, CP_PIPE_INT_CNTL(me, pipe),
 				  CP_PIPE_INTERRUPTS);
+	/* Out of reset every VMID has all of GWS; processes ask for it. */
+	for (vmid = 1; vmid < VGPU_NUM_VMIDS; vmid++)
+		vgpu_wreg(vdev, GDS_GWS_VMID(vmid), 0);
 	vgpu_wreg(vdev, CP_MEC_CNTL, 0);
 	cp_start_kiq(vdev);
 	ret = cp_map_hiq(vdev);

@@ -22,6 +22,7 @@ struct vgpu_device;
 #define VGPU_CP_NUM_USER_QUEUES	24
 #define VGPU_CP_NUM_SE		8
 #define VGPU_CP_NUM_SH		80
+#define VGPU_CP_NUM_GWS		64
 
 /**
  * struct vgpu_cp_queue_regs - a compute queue of a user
@@ -39,6 +40,7 @@ struct vgpu_device;
  * @doorbell_offset: byte offset of the doorbell in BAR 2
  * @priority: 0 to 15
  * @aql: packets are AQL's, otherwise PM4
+ * @gws: its waves use global wave sync
  */
 struct vgpu_cp_queue_regs {
 	u64 mqd_mc;
@@ -54,6 +56,7 @@ struct vgpu_cp_queue_regs {
 	u32 doorbell_offset;
 	u8 priority;
 	bool aql;
+	bool gws;
 };
 
 /**
@@ -163,11 +166,12 @@ void vgpu_cp_print_hqds(struct vgpu_device *vdev, struct drm_printer *p);
 void vgpu_cp_print_list(struct vgpu_device *vdev, struct drm_printer *p);
 
 /* vgpu_cp_emit.c */
-void vgpu_cp_emit_process(__le32 *dw, u16 pasid, u64 root_pde);
+void vgpu_cp_emit_process(__le32 *dw, u16 pasid, u64 root_pde, u32 num_gws);
 void vgpu_cp_emit_queue(__le32 *dw, const struct vgpu_cp_queue_regs *regs);
 void vgpu_mqd_init(__le32 *mqd, const struct vgpu_cp_queue_regs *regs);
 void vgpu_mqd_set_ring(__le32 *mqd, const struct vgpu_cp_queue_regs *regs);
 void vgpu_mqd_set_cu_mask(__le32 *mqd, const u32 se_mask[VGPU_CP_NUM_SE]);
+void vgpu_mqd_set_gws(__le32 *mqd, bool gws);
 void vgpu_mqd_saved(const __le32 *mqd, struct vgpu_cp_saved *saved);
 void vgpu_mqd_get_state(const __le32 *mqd, struct vgpu_mqd_state *state);
 int vgpu_mqd_set_state(__le32 *mqd, const struct vgpu_mqd_state *state);

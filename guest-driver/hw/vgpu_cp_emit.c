@@ -28,6 +28,10 @@ static const u8 mqd_se_mask[VGPU_CP_NUM_SE] = {
 	23, 24, 26, 27, 39, 40, 41, 42,
 };
 
+/* COMPUTE_RESOURCE_LIMITS, likewise. */
+#define MQD_RESOURCE_LIMITS	22
+#define MQD_FORCE_SIMD_DIST	0x00800000u
+
 static u32 mqd_read(const __le32 *mqd, u32 reg)
 {
 	return le32_to_cpu(READ_ONCE(mqd[CP_MQD_HQD + reg]));
@@ -38,11 +42,15 @@ static u32 mqd_read(const __le32 *mqd, u32 reg)
  * @dw: room for VGPU_CP_PROCESS_DWORDS
  * @pasid: whose
  * @root_pde: its page tables, as vgpu_vm_schedule() gives them
+ * @num_gws: resources of global wave sync that it needs, at most VGPU_CP_NUM_GWS.
+ *           The CP gives none to two processes at a time
  *
  * Any context.
  */
-void vgpu_cp_emit_process(__le32 *dw, u16 pasid, u64 root_pde)
+void vgpu_cp_emit_process(__le32 *dw, u16 pasid, u64 root_pde, u32 num_gws)
 {
+	BUILD_BUG_ON(VGPU_CP_NUM_GWS != GWS_NUM);
+
 	memset(dw, 0, VGPU_CP_PROCESS_DWORDS * sizeof(*dw));
 	dw[0] = cpu_to_le32(PM4_HEADER(PM4_MAP_PROCESS,
 				       VGPU_CP_PROCESS_DWORDS));
@@ -51,6 +59,7 @@ void vgpu_cp_emit_process(__le32 *dw, u16 pasid, u64 root_pde)
 				      RUN_QUANTUM_MS));
 	dw[2] = cpu_to_le32(lower_32_bits(root_pde));
 	dw[3] = cpu_to_le32(upper_32_bits(root_pde));
+	dw[13] = cpu_to_le32(VGPU_PREP(PM4_PROCESS_DW13__NUM_GWS, num_gws));
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_cp_emit_process);
 
@@ -67,6 +76,7 @@ void vgpu_cp_emit_queue(__le32 *dw, const struct vgpu_cp_queue_regs *regs)
 	dw[1] = cpu_to_le32(VGPU_PREP(PM4_MAP_DW1__QUEUE_SEL, 1u) |
 			    VGPU_PREP(PM4_MAP_DW1__ENGINE_SEL,
 				      PM4_ENGINE_COMPUTE) |
+			    (regs->gws ? PM4_MAP_DW1__GWS_CONTROL : 0) |
 			    VGPU_PREP(PM4_MAP_DW1__NUM_QUEUES, 1u));
 	dw[2] = cpu_to_le32(regs->doorbell_offset);
 	dw[3] = cpu_to_le32(lower_32_bits(regs->mqd_mc));
@@ -196,6 +206,23 @@ void vgpu_mqd_set_cu_mask(__le32 *mqd, const u32 se_mask[VGPU_CP_NUM_SE])
 		mqd[mqd_se_mask[i]] = cpu_to_le32(se_mask[i]);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_mqd_set_cu_mask);
+
+/**
+ * vgpu_mqd_set_gws() - how waves of a queue with global wave sync are spread
+ * @mqd: as vgpu_mqd_write()
+ * @gws: it has it
+ *
+ * They all have to be there at a time, so amdkfd has them go round the SIMDs.
+ */
+void vgpu_mqd_set_gws(__le32 *mqd, bool gws)
+{
+	u32 limits = le32_to_cpu(READ_ONCE(mqd[MQD_RESOURCE_LIMITS]));
+
+	limits &= ~MQD_FORCE_SIMD_DIST;
+	limits |= gws ? MQD_FORCE_SIMD_DIST : 0;
+	WRITE_ONCE(mqd[MQD_RESOURCE_LIMITS], cpu_to_le32(limits));
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_mqd_set_gws);
 
 /**
  * vgpu_mqd_saved() - what of shaders is in the save area

@@ -150,7 +150,7 @@ static const struct kfd_ioctl_desc kfd_ioctls[] = {
 	KFD_IOCTL(GET_QUEUE_WAVE_STATE, kfd_ioctl_get_queue_wave_state),
 	KFD_IOCTL(GET_DMABUF_INFO, kfd_ioctl_get_dmabuf_info),
 	KFD_IOCTL(IMPORT_DMABUF, kfd_ioctl_import_dmabuf),
-	KFD_ABSENT(ALLOC_QUEUE_GWS, -ENODEV),
+	KFD_IOCTL(ALLOC_QUEUE_GWS, kfd_ioctl_alloc_queue_gws),
 	KFD_IOCTL(SMI_EVENTS, kfd_ioctl_smi_events),
 	[_IOC_NR(AMDKFD_IOC_SVM)] = {
 		.cmd = AMDKFD_IOC_SVM,

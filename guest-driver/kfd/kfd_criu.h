@@ -105,8 +105,9 @@ struct kfd_criu_bo {
 #define KFD_CRIU_ENABLED	BIT(0)
 #define KFD_CRIU_FAULTED	BIT(1)
 #define KFD_CRIU_AQL		BIT(2)
+#define KFD_CRIU_GWS		BIT(3)
 #define KFD_CRIU_QUEUE_FLAGS	(KFD_CRIU_ENABLED | KFD_CRIU_FAULTED | \
-				 KFD_CRIU_AQL)
+				 KFD_CRIU_AQL | KFD_CRIU_GWS)
 
 /**
  * struct kfd_criu_queue - a queue; fields as in struct kfd_queue_properties
@@ -273,7 +274,8 @@ void kfd_criu_commit_files(struct file **files,
 int kfd_criu_save_queues(struct kfd_process *p, struct kfd_criu_queue *queues);
 /*
  * 0, -EINVAL, -ENOSPC the id is taken, -EBUSY the doorbell or the hardware queue
- * is; else as kfd_queue_create().
+ * is, or another queue has global wave sync; else as kfd_queue_create(). It may
+ * have made the queue then.
  */
 int kfd_criu_restore_queue(struct kfd_process_device *const *pdds, u32 n_pdds,
 			   const struct kfd_criu_queue *s);

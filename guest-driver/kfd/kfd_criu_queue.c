@@ -24,7 +24,8 @@ static int queue_save(struct kfd_queue *q, u32 device, struct kfd_criu_queue *s)
 	s->kind = q->kind;
 	s->flags = (q->enabled ? KFD_CRIU_ENABLED : 0) |
 		   (q->faulted ? KFD_CRIU_FAULTED : 0) |
-		   (q->aql ? KFD_CRIU_AQL : 0);
+		   (q->aql ? KFD_CRIU_AQL : 0) |
+		   (q->pdd->gws_queue == q ? KFD_CRIU_GWS : 0);
 	s->id = q->id;
 	s->doorbell = q->doorbell;
 	s->wptr_va = q->wptr_va;
@@ -117,8 +118,12 @@ int kfd_criu_restore_queue(struct kfd_process_device *const *pdds, u32 n_pdds,
 		.saved = &saved,
 	};
 	struct kfd_queue *q;
+	int ret;
 
 	if (!queue_ok(s, n_pdds) || !pdds[s->device]->vm)
 		return -EINVAL;
-	return kfd_queue_create(pdds[s->device], &props, &q);
+	ret = kfd_queue_create(pdds[s->device], &props, &q);
+	if (ret || !(s->flags & KFD_CRIU_GWS))
+		return ret;
+	return kfd_queue_set_gws(q, true);
 }

@@ -124,6 +124,7 @@ struct kfd_node {
  * @n_sdma: SDMA queues, which need a VMID; process mutex
  * @n_cp: compute queues; kfd_sched.lock
  * @doorbells_used: by compute queues; process mutex
+ * @gws_queue: which has global wave sync, or NULL; process mutex
  * @root_pde: how run lists call @vm; set with the first compute queue
  * @run_queues: compute queues that may run; kfd_sched.lock
  * @run_link: in kfd_sched.pdds if there are any; kfd_sched.lock
@@ -153,6 +154,7 @@ struct kfd_process_device {
 	unsigned int n_sdma;
 	unsigned int n_cp;
 	DECLARE_BITMAP(doorbells_used, KFD_DOORBELLS);
+	struct kfd_queue *gws_queue;
 	u64 root_pde;
 	struct list_head run_queues;
 	struct list_head run_link;

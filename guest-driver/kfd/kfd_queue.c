@@ -376,6 +376,8 @@ void kfd_queue_destroy(struct kfd_queue *q)
 	list_del(&q->link);
 	mutex_unlock(&p->queue_lock);
 
+	if (pdd->gws_queue == q)
+		pdd->gws_queue = NULL;
 	kfd_queue_fini_kind(q);
 	kfd_queue_put_id(q);
 	kfd_queue_put_buffers(q);

@@ -257,6 +257,13 @@ void kfd_cp_set_ring(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
 		     u8 priority);
 /* @bits of @mask: bit n stands for compute unit n. Mutex held. 0 or -ETIME. */
 int kfd_cp_set_cu_mask(struct kfd_queue *q, const u32 *mask, u32 bits);
+/*
+ * The queue, of either kind, gets all of the GPU's global wave sync, or gives it
+ * back. A process has it for one queue of a GPU; several processes that have it
+ * take turns. Mutex held. 0, -EBUSY one of them has it already, -EINVAL this one
+ * has nothing to give back, -ETIME.
+ */
+int kfd_queue_set_gws(struct kfd_queue *q, bool want);
 /* 0, or -EINVAL for one that runs or saves nothing. Mutex held. */
 int kfd_cp_saved(struct kfd_queue *q, struct vgpu_cp_saved *saved);
 /* Bytes of a context save area and its parts: what user space must bring. */

@@ -238,6 +238,36 @@ int kfd_cp_set_cu_mask(struct kfd_queue *q, const u32 *mask, u32 bits)
 	return ret;
 }
 
+int kfd_queue_set_gws(struct kfd_queue *q, bool want)
+{
+	struct kfd_process_device *pdd = q->pdd;
+	struct kfd_process *p = pdd->process;
+	bool enabled;
+	int ret;
+
+	lockdep_assert_held(&p->mutex);
+
+	if (want && pdd->gws_queue)
+		return -EBUSY;
+	if (!want && pdd->gws_queue != q)
+		return -EINVAL;
+	pdd->gws_queue = want ? q : NULL;
+	/* SDMA queues may have it, too, and have no waves. */
+	if (q->kind != KFD_QUEUE_COMPUTE)
+		return 0;
+
+	mutex_lock(&p->queue_lock);
+	enabled = q->enabled;
+	q->enabled = false;
+	ret = kfd_queue_settle(q);
+	q->cp.gws = want;
+	vgpu_mqd_set_gws(q->mqd, want);
+	q->enabled = enabled;
+	ret = kfd_queue_settle(q) ?: ret;
+	mutex_unlock(&p->queue_lock);
+	return ret;
+}
+
 int kfd_cp_saved(struct kfd_queue *q, struct vgpu_cp_saved *saved)
 {
 	struct kfd_process *p = q->pdd->process;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CREATE_QUEUE, DESTROY_QUEUE, UPDATE_QUEUE, SET_CU_MASK, GET_QUEUE_WAVE_STATE:
- * arguments and errors of amdkfd.
+ * CREATE_QUEUE, DESTROY_QUEUE, UPDATE_QUEUE, SET_CU_MASK, GET_QUEUE_WAVE_STATE,
+ * ALLOC_QUEUE_GWS: arguments and errors of amdkfd.
  */
 #include <linux/errno.h>
 #include <linux/log2.h>
@@ -218,4 +218,23 @@ int kfd_ioctl_get_queue_wave_state(struct kfd_process *p, void *data)
 	args->ctl_stack_used_size = saved.stack_bytes;
 	args->save_area_used_size = saved.wave_bytes;
 	return 0;
+}
+
+int kfd_ioctl_alloc_queue_gws(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_alloc_queue_gws_args *args = data;
+	struct kfd_queue *q;
+	int ret;
+
+	mutex_lock(&p->mutex);
+	q = kfd_queue_by_id(p, args->queue_id);
+	if (q) {
+		/* There is all of it or nothing, whatever the number. */
+		ret = kfd_queue_set_gws(q, args->num_gws);
+		args->first_gws = 0;
+	} else {
+		ret = -EINVAL;
+	}
+	mutex_unlock(&p->mutex);
+	return ret;
 }

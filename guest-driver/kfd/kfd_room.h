@@ -88,6 +88,7 @@ int kfd_ioctl_create_queue(struct kfd_process *p, void *data);
 int kfd_ioctl_destroy_queue(struct kfd_process *p, void *data);
 int kfd_ioctl_update_queue(struct kfd_process *p, void *data);
 int kfd_ioctl_set_cu_mask(struct kfd_process *p, void *data);
+int kfd_ioctl_alloc_queue_gws(struct kfd_process *p, void *data);
 int kfd_ioctl_get_queue_wave_state(struct kfd_process *p, void *data);
 
 /*

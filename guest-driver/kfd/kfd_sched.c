@@ -76,6 +76,17 @@ void kfd_sched_mark(struct kfd_queue *q, bool run)
 	mutex_unlock(&sched->lock);
 }
 
+/* As amdkfd: all of it, or none, for as long as its queue may run. */
+static u32 kfd_sched_gws(struct kfd_process_device *pdd, u32 lost)
+{
+	struct kfd_queue *q;
+
+	list_for_each_entry(q, &pdd->run_queues, run_link)
+		if (q->lost == lost && q->cp.gws)
+			return VGPU_CP_NUM_GWS;
+	return 0;
+}
+
 /* Those that a reset killed stay out, though nobody has told them yet. */
 static u32 kfd_sched_emit(struct kfd_process_device *pdd, __le32 *dw)
 {
@@ -88,7 +99,8 @@ static u32 kfd_sched_emit(struct kfd_process_device *pdd, __le32 *dw)
 			continue;
 		if (!n) {
 			vgpu_cp_emit_process(dw, pdd->process->pasid,
-					     pdd->root_pde);
+					     pdd->root_pde,
+					     kfd_sched_gws(pdd, lost));
 			n = VGPU_CP_PROCESS_DWORDS;
 		}
 		vgpu_cp_emit_queue(dw + n, &q->cp);

@@ -164,7 +164,7 @@ static void kfd_fill_gpu(struct kfd_props *props, const struct kfd_node *node,
 	kfd_prop(props, "max_waves_per_simd", KFD_WAVES_PER_SIMD);
 	kfd_prop(props, "lds_size_in_kb", 64);
 	kfd_prop(props, "gds_size_in_kb", 0);
-	kfd_prop(props, "num_gws", 0);
+	kfd_prop(props, "num_gws", VGPU_CP_NUM_GWS);
 	kfd_prop(props, "wave_front_size", VGPU_CHIP_WAVE_SIZE);
 	kfd_prop(props, "array_count", KFD_NUM_SE);
 	kfd_prop(props, "simd_arrays_per_engine", KFD_SH_PER_SE);

@@ -26,17 +26,18 @@ static void cp_process(struct kunit *test)
 	__le32 dw[VGPU_CP_PROCESS_DWORDS + 1];
 
 	memset(dw, 0xa5, sizeof(dw));
-	vgpu_cp_emit_process(dw, 0x8123, 0x0000765432101001ull);
+	vgpu_cp_emit_process(dw, 0x8123, 0x0000765432101001ull, 64);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(dw[0]), 0xc013a102);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(dw[1]) & 0xffff, 0x8123);
 	KUNIT_EXPECT_NE(test, le32_to_cpu(dw[1]) >> 25, 0);
 	KUNIT_EXPECT_EQ(test, pair(dw + 2), 0x0000765432101001ull);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(dw[13]), 64);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(dw[VGPU_CP_PROCESS_DWORDS]), GUARD);
 }
 
 static void cp_queue(struct kunit *test)
 {
-	const struct vgpu_cp_queue_regs regs = {
+	struct vgpu_cp_queue_regs regs = {
 		.mqd_mc = 0x123456789000ull,
 		.wptr_va = 0x7fedcba98760ull,
 		.doorbell_offset = 0x12ff8,
@@ -51,6 +52,9 @@ static void cp_queue(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(dw[2]), 0x12ff8);
 	KUNIT_EXPECT_EQ(test, pair(dw + 3), regs.mqd_mc);
 	KUNIT_EXPECT_EQ(test, pair(dw + 5), regs.wptr_va);
+	regs.gws = true;
+	vgpu_cp_emit_queue(dw, &regs);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(dw[1]), 1u << 4 | 1u << 12 | 1u << 29);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(dw[VGPU_CP_QUEUE_DWORDS]), GUARD);
 }
 
@@ -92,6 +96,12 @@ static void cp_mqd(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(mqd[23]), 1);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(mqd[26]), 3);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(mqd[42]), 8);
+
+	mqd[22] = cpu_to_le32(0x12345);
+	vgpu_mqd_set_gws(mqd, true);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(mqd[22]), 0x812345);
+	vgpu_mqd_set_gws(mqd, false);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(mqd[22]), 0x12345);
 
 	regs.aql = true;
 	vgpu_mqd_init(mqd, &regs);
