@@ -458,6 +458,15 @@ static void make_events(void)
 }
 
 /* Each queue has done something once, and waits in the middle of the next. */
+static int gws(uint32_t id, uint32_t num)
+{
+	struct kfd_ioctl_alloc_queue_gws_args args = {
+		.queue_id = id, .num_gws = num,
+	};
+
+	return vg_ioctl(&w->vg, AMDKFD_IOC_ALLOC_QUEUE_GWS, &args);
+}
+
 static void make_queues(void)
 {
 	struct vg_gpu *gpu = &w->vg.gpu[0];
@@ -496,6 +505,7 @@ static void make_queues(void)
 	vg_cq_submit(&w->aql);
 	CHECK(signal_becomes(1, 0), "AQL: signal is %ld", signal_value(1));
 	signal_init(1, 5);
+	ERRNO(0, gws(w->aql.id, 1));
 }
 
 static void runtime_on(void)
@@ -783,6 +793,12 @@ static void check_queues(void)
 	aql_barrier(&w->aql, 0, 1);
 	vg_cq_submit(&w->aql);
 	CHECK(signal_becomes(1, 3), "AQL: signal is %ld", signal_value(1));
+
+	/* Global wave sync has the queue that had it. */
+	ERRNO(EBUSY, gws(w->pm4.id, 1));
+	ERRNO(EINVAL, gws(w->pm4.id, 0));
+	ERRNO(0, gws(w->aql.id, 0));
+	ERRNO(0, gws(w->aql.id, 1));
 }
 
 /* Every handle and id is what it was: the process undoes all it had. */

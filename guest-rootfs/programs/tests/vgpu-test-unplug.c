@@ -363,9 +363,10 @@ static void work_jobs(volatile int *round)
 	}
 }
 
-/* Compute queues: one that is busy, one that waits for ever. */
+/* Compute queues: one that is busy, one that waits for ever and has GWS. */
 static void work_compute(volatile int *round)
 {
+	struct kfd_ioctl_alloc_queue_gws_args gws = { .num_gws = 64 };
 	struct vg_bo save = { 0 }, vram = { 0 };
 	struct vg_cq q, stuck;
 	uint32_t word;
@@ -376,6 +377,9 @@ static void work_compute(volatile int *round)
 	    vg_cq_create(&vg, gpu, &save, 4096, false, &stuck) ||
 	    vg_pm4_wait(&stuck, stuck.ptrs.va + 0x800, 1))
 		return gone("compute queues");
+	gws.queue_id = stuck.id;
+	if (vg_ioctl(&vg, AMDKFD_IOC_ALLOC_QUEUE_GWS, &gws))
+		return gone("GWS");
 	vg_cq_submit(&stuck);
 	for (;; ++*round) {
 		word = *round + 1;
