@@ -14,6 +14,7 @@ struct drm_driver;
 struct attribute_group;
 struct drm_file;
 struct drm_minor;
+struct vgpu_bo;
 struct vgpu_device;
 
 /* vgpu_drv.c */
@@ -37,6 +38,10 @@ void vgpu_pm_fini(struct vgpu_device *vdev);
 extern const struct drm_driver vgpu_drm_driver;
 /* The GEM handle table's file of a render node's struct file, or NULL if not ours. */
 struct drm_file *vgpu_drm_file_of(struct file *filp, struct vgpu_device *vdev);
+
+/* drm/vgpu_file.c, for kfd/ */
+int vgpu_drm_file_acquire(struct drm_file *file, u16 pasid);
+bool vgpu_drm_file_has(struct drm_file *file, struct vgpu_bo *bo);
 
 /* drm/vgpu_sysfs.c, drm/vgpu_debugfs.c */
 extern const struct attribute_group *vgpu_sysfs_groups[];

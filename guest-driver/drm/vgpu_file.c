@@ -11,6 +11,7 @@
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_gem.h>
 
+#include "../kfd/kfd_priv.h"
 #include "vgpu_file.h"
 
 /**
@@ -95,7 +96,7 @@ static int file_create_vm(struct vgpu_file *vf)
  *
  * Takes vf->lock, and creates BOs under it.
  *
- * Return: 0, -ENOMEM, -ENOSPC without a free PASID.
+ * Return: 0, -EINVAL: KFD has the file; -ENOMEM, -ENOSPC without a free PASID.
  */
 int vgpu_file_vm(struct vgpu_file *vf)
 {
@@ -105,8 +106,33 @@ int vgpu_file_vm(struct vgpu_file *vf)
 	if (smp_load_acquire(&vf->vm))
 		return 0;
 	mutex_lock(&vf->lock);
-	if (!vf->vm)
+	if (vf->kfd_pasid)
+		ret = -EINVAL;
+	else if (!vf->vm)
 		ret = file_create_vm(vf);
+	mutex_unlock(&vf->lock);
+	return ret;
+}
+
+/**
+ * vgpu_drm_file_acquire() - a file's address space is a KFD process's from now on
+ * @file: file
+ * @pasid: the process's
+ *
+ * For good: jobs do not run in that one. Takes vf->lock.
+ *
+ * Return: 0, or -EINVAL if it has one of its own already.
+ */
+int vgpu_drm_file_acquire(struct drm_file *file, u16 pasid)
+{
+	struct vgpu_file *vf = to_vgpu_file(file);
+	int ret = -EINVAL;
+
+	mutex_lock(&vf->lock);
+	if (!vf->vm) {
+		WRITE_ONCE(vf->kfd_pasid, pasid);
+		ret = 0;
+	}
 	mutex_unlock(&vf->lock);
 	return ret;
 }
@@ -210,22 +236,38 @@ void vgpu_file_used(struct vgpu_file *vf)
 	spin_unlock(lru_lock);
 }
 
-/**
- * vgpu_file_has_bo() - has a file a handle of a BO?
- * @vf: file; its va_lock is held, no reservation is
- * @bo: BO
- *
- * What is mapped while this is true is unmapped with the last handle.
- */
-bool vgpu_file_has_bo(struct vgpu_file *vf, struct vgpu_bo *bo)
+static bool file_has(struct vgpu_file *vf, struct vgpu_bo *bo)
 {
 	bool has;
 
-	lockdep_assert_held(&vf->vm->va_lock);
 	mutex_lock(&vf->lock);
 	has = rb_find(bo, &vf->handles, handle_cmp);
 	mutex_unlock(&vf->lock);
 	return has;
+}
+
+/**
+ * vgpu_drm_file_has() - has a file a handle of a BO?
+ * @file: file; va_lock of its address space is held, or the mutex of the process
+ *        that has that. No reservation is
+ * @bo: BO
+ *
+ * What is mapped while this is true is unmapped with the last handle.
+ */
+bool vgpu_drm_file_has(struct drm_file *file, struct vgpu_bo *bo)
+{
+	return file_has(to_vgpu_file(file), bo);
+}
+
+/**
+ * vgpu_file_has_bo() - the same of a file with an address space of its own
+ * @vf: file; its va_lock is held, no reservation is
+ * @bo: BO
+ */
+bool vgpu_file_has_bo(struct vgpu_file *vf, struct vgpu_bo *bo)
+{
+	lockdep_assert_held(&vf->vm->va_lock);
+	return file_has(vf, bo);
 }
 
 static bool bo_is_mapped(const struct vgpu_bo *bo, const struct vgpu_vm *vm)
@@ -291,6 +333,8 @@ void vgpu_file_close_bo(struct drm_gem_object *gem, struct drm_file *file)
 
 	if (vf->vm)
 		file_unmap_bo(vf, h);
+	else if (vf->kfd_pasid)
+		kfd_gem_close(vf->vdev, file, vf->kfd_pasid, bo);
 	kfree(h);
 }
 

@@ -29,8 +29,10 @@
  * struct vgpu_file - an open file
  * @vdev: device
  * @lock: protects @handles, @ctxs and @lists, and the creation of @vm. Leaf
- * @vm: address space, NULL until it is needed
+ * @vm: address space, NULL until it is needed, and for ever with @kfd_pasid
  * @pasid: of @vm
+ * @kfd_pasid: the process that took the file for its address space (ACQUIRE_VM),
+ *             which may have ended; 0: none. Written with @lock held
  * @root: never anything but a reservation: that of @vm, with the fences of all
  *        of its jobs, which BOs of VM_ALWAYS_VALID share; NULL as long as @vm
  * @always: struct vgpu_handle of the latter; @root's reservation
@@ -46,6 +48,7 @@ struct vgpu_file {
 	struct mutex lock;	/* tables of this file */
 	struct vgpu_vm *vm;
 	u16 pasid;
+	u16 kfd_pasid;
 	struct drm_gem_object *root;
 	struct list_head always;
 	struct ttm_lru_bulk_move bulk;

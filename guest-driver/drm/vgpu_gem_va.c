@@ -4,11 +4,14 @@
  *
  * Mappings that a job may be using are taken away when no job of the file is
  * left: the ioctl waits, as amdgpu does when the CPU writes its page tables.
+ *
+ * If KFD has taken the file, the address space is its process's: kfd_gem.c.
  */
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_exec.h>
 
 #include "vgpu/bits.h"
+#include "../kfd/kfd_priv.h"
 #include "vgpu_file.h"
 
 /* What amdgpu takes with, and without, a BO behind the addresses. */
@@ -168,20 +171,21 @@ static int va_locked(struct vgpu_file *vf, const struct drm_amdgpu_gem_va *args,
  *
  * Return: 0; -EINVAL for addresses, ranges, flags and operations that cannot
  * be, or a MAP over what is mapped; -ENOENT for an unknown handle, or an UNMAP
- * of what is not mapped; -ENOMEM, -ENOSPC, -ERESTARTSYS.
+ * of what is not mapped; -ENOMEM, -ENOSPC, -ERESTARTSYS; if KFD has the file, as
+ * kfd_gem_va().
  */
 int vgpu_gem_va_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct vgpu_file *vf = to_vgpu_file(file);
 	const struct drm_amdgpu_gem_va *args = data;
 	struct drm_gem_object *gem = NULL;
+	u16 kfd_pasid = READ_ONCE(vf->kfd_pasid);
 	struct vgpu_bo *bo = NULL;
 	int ret;
 
 	ret = va_check(args);
-	if (ret)
-		return ret;
-	ret = vgpu_file_vm(vf);
+	if (!ret && !kfd_pasid)
+		ret = vgpu_file_vm(vf);
 	if (ret)
 		return ret;
 	if (args->operation != AMDGPU_VA_OP_CLEAR &&
@@ -193,7 +197,10 @@ int vgpu_gem_va_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	}
 	if (args->operation != AMDGPU_VA_OP_UNMAP)
 		ret = va_check_range(args, bo);
-	if (!ret)
+	if (!ret && kfd_pasid)
+		ret = kfd_gem_va(vf->vdev, file, kfd_pasid, bo, args,
+				 va_pte_flags(args->flags));
+	else if (!ret)
 		ret = va_locked(vf, args, bo);
 	if (gem)
 		drm_gem_object_put(gem);

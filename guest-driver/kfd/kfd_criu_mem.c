@@ -34,6 +34,12 @@ int kfd_criu_count_bos(struct kfd_process *p)
 	u32 i;
 
 	for (i = 0; i < p->n_pdds; i++) {
+		if (p->pdds[i]->vm && vgpu_vm_has_va(p->pdds[i]->vm)) {
+			dev_warn(p->pdds[i]->node->vdev->drm.dev,
+				 "pid %d cannot be checkpointed: it has mapped memory by the render node\n",
+				 p->lead_thread->pid);
+			return -EOPNOTSUPP;
+		}
 		idr_for_each_entry(&p->pdds[i]->alloc_idr, mem, id) {
 			if (bo_is_shared(mem)) {
 				dev_warn(p->pdds[i]->node->vdev->drm.dev,

@@ -81,8 +81,7 @@ int kfd_ioctl_get_dmabuf_info(struct kfd_process *p, void *data)
 	return ret;
 }
 
-/* Where a BO belongs that somebody else has created; 0: to no GPU. */
-static u32 kgd_mem_gem_domain(const struct vgpu_bo *bo)
+u32 kgd_mem_gem_domain(const struct vgpu_bo *bo)
 {
 	u32 domains = READ_ONCE(bo->domains);
 

@@ -11,11 +11,10 @@
 #include "vgpu/gmc.h"
 #include "kfd_room.h"
 
-/*
- * The last version whose additions are here as far as the rest is: 15 promises
- * mappings of compute VMs by DRM's GEM_VA ioctl.
- */
-#define KFD_MINOR_VERSION	14
+/* The last version whose additions are here as far as the rest is. */
+#define KFD_MINOR_VERSION	17
+
+static_assert(KFD_MINOR_VERSION <= KFD_IOCTL_MINOR_VERSION);
 
 int kfd_ioctl_get_version(struct kfd_process *p, void *data)
 {

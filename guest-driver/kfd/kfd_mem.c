@@ -293,8 +293,9 @@ void kgd_mem_destroy(struct kfd_process_device *owner, struct kgd_mem *mem)
 	list_del(&mem->validate_list);
 	if (!kgd_mem_is_bar(mem)) {
 		kgd_mem_unlink(mem);
-		drm_vma_node_revoke(&mem->bo->tbo.base.vma_node,
-				    owner->drm_priv);
+		if (!mem->gem)
+			drm_vma_node_revoke(&mem->bo->tbo.base.vma_node,
+					    owner->drm_priv);
 	}
 	if (mem->dmabuf)
 		dma_buf_put(mem->dmabuf);
@@ -399,7 +400,7 @@ static bool kgd_mem_resv_mapped(const struct kgd_mem *mem)
 	if (mem->mapped_to_gpu_memory)
 		return true;
 	/* Otherwise nobody knows its BO but @mem. */
-	if (!mem->dmabuf)
+	if (!mem->dmabuf && !mem->gem)
 		return false;
 	list_for_each_entry(other, &mem->process_info->kfd_bo_list,
 			    validate_list)
@@ -407,6 +408,12 @@ static bool kgd_mem_resv_mapped(const struct kgd_mem *mem)
 		    other->bo->tbo.base.resv == mem->bo->tbo.base.resv)
 			return true;
 	return false;
+}
+
+void kgd_mem_unfence(struct kgd_mem *mem)
+{
+	if (!kgd_mem_resv_mapped(mem))
+		kfd_evict_fence_remove(mem->process_info, mem->bo);
 }
 
 /* What is mapped in the VM of @pdd; NULL: what this call has mapped. */
@@ -425,8 +432,7 @@ static void kgd_mem_detach(struct kgd_mem *mem, struct kfd_process_device *pdd)
 		mem->mapped_to_gpu_memory--;
 		kfree(att);
 	}
-	if (!kgd_mem_resv_mapped(mem))
-		kfd_evict_fence_remove(mem->process_info, mem->bo);
+	kgd_mem_unfence(mem);
 }
 
 static int kgd_mem_map_one(struct kgd_mem *mem, struct kfd_process_device *pdd)
@@ -552,6 +558,7 @@ void kgd_mem_free_all(struct kfd_process *p)
 
 	lockdep_assert_held(&p->mutex);
 
+	kfd_gem_free_all(p);
 	for (i = 0; i < p->n_pdds; i++) {
 		idr_for_each_entry(&p->pdds[i]->alloc_idr, mem, id)
 			kgd_mem_free(p->pdds[i], mem);

@@ -61,6 +61,9 @@ struct kfd_mem_attachment {
  * @dmabuf: what it was imported from or has been exported as, referenced, or
  *          NULL
  * @is_imported: from a dma-buf
+ * @gem: the render node's file maps it in this VM (kfd_gem.c): there is no
+ *       handle, and no @attachments; @mapped_to_gpu_memory counts those mappings.
+ *       NULL: KFD's
  * @invalid: user pointer: how often it was invalidated; atomic
  * @gone: user pointer: there was no memory when it was last looked for
  *
@@ -79,6 +82,7 @@ struct kgd_mem {
 	bool aql_queue;
 	struct dma_buf *dmabuf;
 	bool is_imported;
+	struct kfd_process_device *gem;
 	unsigned int invalid;
 	bool gone;
 };
@@ -104,6 +108,8 @@ struct kgd_mem *kgd_mem_new(struct kfd_process_device *pdd, u32 domain, u64 va,
 			    u32 flags);
 void kgd_mem_link(struct kgd_mem *mem);
 void kgd_mem_unlink(struct kgd_mem *mem);
+/* After a mapping has gone: the eviction fence, with the last. Reservation held. */
+void kgd_mem_unfence(struct kgd_mem *mem);
 /* Not mapped any more. Revokes mmap and drops the BO. */
 void kgd_mem_destroy(struct kfd_process_device *owner, struct kgd_mem *mem);
 
@@ -189,6 +195,11 @@ struct kfd_mem_attachment *kgd_mem_find(struct kfd_process_device *pdd, u64 va);
  * if @write; or ERR_PTR(): -EINVAL doorbells, MMIO, -ENOMEM. Mutex held.
  */
 struct dma_buf *kgd_mem_export(struct kgd_mem *mem, bool write);
+/* Where a BO belongs that somebody else has created; 0: to no GPU. */
+u32 kgd_mem_gem_domain(const struct vgpu_bo *bo);
+
+/* kfd_gem.c. Teardown: what the render node's files have mapped. Mutex held. */
+void kfd_gem_free_all(struct kfd_process *p);
 
 /*
  * kfd_userptr.c: user pointers. The first makes the BO of a new kgd_mem, with

@@ -50,6 +50,8 @@ int kgd_mem_update(struct kgd_mem *mem)
 
 	dma_resv_assert_held(mem->bo->tbo.base.resv);
 
+	if (mem->gem)
+		return vgpu_vm_bo_update_all(mem->gem->vm, mem->bo);
 	if (mem->gone)
 		return 0;
 	list_for_each_entry(att, &mem->attachments, mem_link) {

@@ -26,6 +26,7 @@
 #define KFD_MAX_GPU_INSTANCE			64
 #define KFD_MAX_NUM_OF_QUEUES_PER_PROCESS	1024
 
+struct drm_amdgpu_gem_va;
 struct drm_file;
 struct kfd_process;
 struct kfd_process_device;
@@ -362,6 +363,21 @@ void kfd_process_stop_queues(struct kfd_process_device *pdd,
  * queue_lock, does not allocate.
  */
 void kfd_engine_recovered(struct vgpu_device *vdev, unsigned int engine);
+
+/*
+ * kfd_gem.c: GEM_VA of a file whose address space the process with @pasid took
+ * (ACQUIRE_VM). @args are checked, @bo is what they name, or NULL; @pte_flags: of a
+ * mapping. The GPU reaches what is mapped, or nothing of what is not any more, on
+ * return. 0, -ESRCH the process has ended, -EADDRINUSE SVM range, -EINVAL addresses
+ * that are taken, or KFD's, a user pointer, a BO that is neither of VRAM nor of GTT;
+ * -ENOENT no handle (any more), or not mapped; -ENOMEM, -ERESTARTSYS. No locks held.
+ */
+int kfd_gem_va(struct vgpu_device *vdev, struct drm_file *file, u16 pasid,
+	       struct vgpu_bo *bo, const struct drm_amdgpu_gem_va *args,
+	       u64 pte_flags);
+/* The file's last handle of the BO has gone: so do its mappings. */
+void kfd_gem_close(struct vgpu_device *vdev, struct drm_file *file, u16 pasid,
+		   struct vgpu_bo *bo);
 
 /*
  * kfd_watch.c. What the process that has @file's address space allocated on

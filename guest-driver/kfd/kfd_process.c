@@ -469,11 +469,17 @@ int kfd_process_device_init_vm(struct kfd_process_device *pdd,
 	if (ret)
 		return ret;
 	vm = vgpu_vm_create(vdev, pdd->process->pasid, true);
-	if (IS_ERR(vm)) {
+	ret = PTR_ERR_OR_ZERO(vm);
+	if (!ret) {
+		ret = vgpu_drm_file_acquire(drm_priv, pdd->process->pasid);
+		if (ret)
+			vgpu_vm_destroy(vm);
+	}
+	if (ret) {
 		mutex_lock(&kfd_processes_mutex);
 		pdd->drm_file = NULL;
 		mutex_unlock(&kfd_processes_mutex);
-		return PTR_ERR(vm);
+		return ret;
 	}
 	pdd->drm_priv = drm_priv;
 	/* svm/ looks without the mutex. */

@@ -116,7 +116,8 @@ void kfd_process_destroy_queues(struct kfd_process *p);
 void kfd_process_detach_all(struct kfd_node *node);
 /*
  * Give @pdd its address space. Takes over @drm_file's reference on success.
- * 0 or -EINVAL no render node of this GPU or in use, -ENOMEM. Mutex held.
+ * 0 or -EINVAL no render node of this GPU, in use, or with an address space of its
+ * own; -ENOMEM. Mutex held.
  */
 int kfd_process_device_init_vm(struct kfd_process_device *pdd,
 			       struct file *drm_file);

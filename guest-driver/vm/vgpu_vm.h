@@ -52,7 +52,8 @@ struct vgpu_vm_manager {
  * @vdev: device
  * @compute: KFD's; else the render node's
  * @va_lock: what is mapped where, and @last_update, if not @compute (KFD has
- *           its process's mutex). Outside BO reservations
+ *           its process's mutex, and takes this as well for what is mapped by
+ *           address). Outside BO reservations
  * @alloc_lock: serialises growth of the tree and protects @bos and @pool.
  *              Allocates under it, so never taken in reclaim or a notifier.
  *              Inside BO reservations
@@ -135,6 +136,8 @@ enum vgpu_peer_way {
  *         vgpu_userptr_lock()
  * @offset: of the first byte in the BO; page aligned
  * @pte_flags: VGPU_PTE_* without V, S, SNOOPED and address
+ * @claimed: by vgpu_vm_bo_claim(): somebody has a pointer to it, so it goes by
+ *           vgpu_vm_bo_unmap() alone, whole; does not change
  * @peer: how @vm's GPU reaches VRAM or registers of the BO's, if that is another
  *        one; does not change: a link that goes down makes faults
  * @moved: the BO moved since the entries were written, or they never were: they
@@ -151,6 +154,7 @@ struct vgpu_vm_bo {
 	struct interval_tree_node pages;
 	u64 offset;
 	u64 pte_flags;
+	bool claimed;
 	enum vgpu_peer_way peer;
 	bool moved;
 	bool stale;
@@ -205,7 +209,7 @@ void vgpu_vm_bo_unmap_notify(struct vgpu_bo *bo);
 bool vgpu_vm_va_busy(struct vgpu_vm *vm, u64 first, u64 last, u64 *bo_first,
 		     u64 *bo_last);
 
-/* vgpu_vm_va.c: the render node's address spaces */
+/* vgpu_vm_va.c: mappings by address, the render node's */
 int vgpu_vm_bo_add(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
 		   u64 size, u64 pte_flags);
 int vgpu_vm_bo_unmap_va(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va);
@@ -219,6 +223,11 @@ int vgpu_vm_update_moved(struct vgpu_vm *vm, struct ww_acquire_ctx *ticket,
 struct dma_fence *vgpu_vm_last_update(struct vgpu_vm *vm);
 int vgpu_vm_settle(struct vgpu_vm *vm, bool idle);
 bool vgpu_vm_is_settled(struct vgpu_vm *vm);
+
+/* vgpu_vm_shared.c: the same in KFD's */
+unsigned int vgpu_vm_bo_count(struct vgpu_vm *vm, const struct vgpu_bo *bo);
+int vgpu_vm_bo_update_all(struct vgpu_vm *vm, struct vgpu_bo *bo);
+bool vgpu_vm_has_va(struct vgpu_vm *vm);
 
 /* vgpu_vm_revive.c */
 void vgpu_vm_revive(struct vgpu_vm *vm);

@@ -411,6 +411,7 @@ int vgpu_vm_bo_claim(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
 		return PTR_ERR(*out);
 	/* Before any entry is written: the reservation is held. */
 	(*out)->peer = peer;
+	(*out)->claimed = true;
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <linux/dma-resv.h>
 #include <drm/drm_print.h>
 
+#include "../mm/vgpu_res_cursor.h"
 #include "vgpu_vm_priv.h"
 
 static const char *vm_place_name(u32 mem_type)
@@ -21,22 +22,44 @@ static const char *vm_place_name(u32 mem_type)
 	}
 }
 
+/* How many runs of VRAM a BO is made of. Its reservation is held. */
+static unsigned int vm_vram_runs(struct ttm_buffer_object *tbo)
+{
+	struct vgpu_res_cursor cur;
+	unsigned int n = 0;
+	u64 next = U64_MAX;
+
+	if (!tbo->resource || tbo->resource->mem_type != TTM_PL_VRAM)
+		return 0;
+	vgpu_res_first(tbo->resource, 0, tbo->base.size, &cur);
+	while (cur.remaining) {
+		n += cur.start != next;
+		next = cur.start + cur.size;
+		vgpu_res_next(&cur, cur.size);
+	}
+	return n;
+}
+
 /* alloc_lock is inside reservations: a BO that is just moving is said to be. */
 static void vm_print_bo(struct vgpu_vm_bo *vbo, struct drm_printer *p)
 {
 	struct ttm_buffer_object *tbo = &vbo->bo->tbo;
 	const char *place = "moving";
+	unsigned int runs = 0;
 	bool moved = false;
 
 	if (dma_resv_trylock(tbo->base.resv)) {
 		place = tbo->resource ? vm_place_name(tbo->resource->mem_type) :
 					"nowhere";
 		moved = vbo->moved;
+		runs = vm_vram_runs(tbo);
 		dma_resv_unlock(tbo->base.resv);
 	}
 	drm_printf(p, " bo=%p size=%zu offset=%llu in %s%s", vbo->bo,
 		   tbo->base.size, vbo->offset, place,
 		   moved ? " not written" : "");
+	if (runs)
+		drm_printf(p, ", %u run%s", runs, runs > 1 ? "s" : "");
 }
 
 /**
@@ -45,8 +68,9 @@ static void vm_print_bo(struct vgpu_vm_bo *vbo, struct drm_printer *p)
  * @p: where to
  *
  * PASID, VMID (0: the hardware does not know it), VRAM of the tables in bytes,
- * then every mapping: first and last page, flags of the entries, BO. Takes
- * alloc_lock, tries reservations.
+ * then every mapping: first and last page, flags of the entries, BO; if that is in
+ * VRAM, of how many runs of consecutive bytes. Takes alloc_lock, tries
+ * reservations.
  */
 void vgpu_vm_print(struct vgpu_vm *vm, struct drm_printer *p)
 {

@@ -48,4 +48,11 @@ static inline bool vgpu_vbo_has_entries(const struct vgpu_vm_bo *vbo)
 	return !vbo->moved || vbo->stale;
 }
 
+/* Is it one of @vm's, and none that KFD keeps? */
+static inline bool vgpu_vbo_is_va(const struct vgpu_vm_bo *vbo,
+				  const struct vgpu_vm *vm)
+{
+	return vbo->vm == vm && !vbo->claimed;
+}
+
 #endif /* VGPU_VM_PRIV_H */

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Address spaces of the render node: mappings by address.
+ * Mappings by address: those of the render node.
  *
  * They belong to the address space: nobody keeps pointers to them, so a range
  * can be cleared whatever is mapped there, and a mapping that is cut in the
  * middle becomes two. Entries are written late, by vgpu_vm_update_moved(),
  * before a job runs. They are cleared at once.
+ *
+ * In an address space of KFD's (kfd_gem.c) they lie beside those that are KFD's
+ * (vgpu_vm_bo.claimed), which are left alone here. Entries are written at once
+ * there, by vgpu_vm_bo_update_all(): queues may run at any time.
  */
 #include <linux/dma-fence-unwrap.h>
 #include <linux/dma-resv.h>
@@ -66,7 +70,7 @@ int vgpu_vm_bo_unmap_va(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va)
 
 	node = interval_tree_iter_first(&vm->bos, page, page);
 	if (!IS_ALIGNED(va, VGPU_PAGE_SIZE) || !node || node->start != page ||
-	    node_to_vbo(node)->bo != bo)
+	    node_to_vbo(node)->bo != bo || node_to_vbo(node)->claimed)
 		return -ENOENT;
 	vgpu_vm_bo_unmap(node_to_vbo(node));
 	return 0;
@@ -89,7 +93,7 @@ void vgpu_vm_bo_unmap_all(struct vgpu_vm *vm, struct vgpu_bo *bo)
 	dma_resv_assert_held(bo->tbo.base.resv);
 
 	list_for_each_entry_safe(vbo, next, &bo->vm_mappings, bo_link) {
-		if (vbo->vm != vm)
+		if (!vgpu_vbo_is_va(vbo, vm))
 			continue;
 		vgpu_vbo_clear(vbo);
 		vgpu_vbo_free(vbo);
@@ -108,7 +112,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_bo_unmap_all);
  * For vgpu_vm_clear_mappings(), within drm_exec_until_all_locked() and before
  * drm_exec_retry_on_contention().
  *
- * Return: 0, -EINVAL for addresses that cannot be, or as drm_exec_lock_obj().
+ * Return: 0, -EINVAL for addresses that cannot be, or what KFD has mapped there,
+ * or as drm_exec_lock_obj().
  */
 int vgpu_vm_lock_range(struct vgpu_vm *vm, u64 va, u64 size,
 		       struct drm_exec *exec)
@@ -127,6 +132,8 @@ int vgpu_vm_lock_range(struct vgpu_vm *vm, u64 va, u64 size,
 		struct vgpu_bo *bo = node_to_vbo(node)->bo;
 		int ret;
 
+		if (node_to_vbo(node)->claimed)
+			return -EINVAL;
 		if (!bo)
 			continue;
 		ret = drm_exec_lock_obj(exec, &bo->tbo.base);
@@ -195,7 +202,10 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 
 	if (vbo->bo)
 		dma_resv_assert_held(vbo->bo->tbo.base.resv);
-	/* No job runs. What stays is written before the next one does. */
+	/*
+	 * No job runs, and no queue: whoever clears a range waits for the move.
+	 * What stays is written before the next one does.
+	 */
 	if (vbo->stale)
 		vgpu_vbo_clear(vbo);
 	first = max_t(u64, first, vbo->pages.start);
@@ -230,7 +240,7 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 /**
  * vgpu_vm_clear_mappings() - unmap a range, whatever is mapped there
  * @vm: address space, va_lock held, and the reservations of all BOs mapped in
- *      the range (vgpu_vm_lock_range())
+ *      the range (vgpu_vm_lock_range()); KFD's: their moves are done
  * @va: first byte; page aligned
  * @size: bytes, whole pages
  *

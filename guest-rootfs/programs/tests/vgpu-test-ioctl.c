@@ -26,7 +26,7 @@ static void get_version(void)
 
 	tap_open(&vg, -1);
 	CHECK(vg.major == KFD_IOCTL_MAJOR_VERSION, "major %u", vg.major);
-	CHECK(vg.minor >= 14 && vg.minor <= KFD_IOCTL_MINOR_VERSION,
+	CHECK(vg.minor >= 17 && vg.minor <= KFD_IOCTL_MINOR_VERSION,
 	      "minor %u", vg.minor);
 }
 

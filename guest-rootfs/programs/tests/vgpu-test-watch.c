@@ -294,7 +294,7 @@ static void debugfs_vm(void)
 	line = strstr(line, want);
 	CHECK(line, "no mapping %s in %s", want, text);
 	line = strstr(line, " in ");
-	CHECK(line && !strncmp(line, " in vram\n", 9), "it is not in VRAM: %s",
+	CHECK(line && !strncmp(line, " in vram, ", 10), "it is not in VRAM: %s",
 	      line);
 	OK(vg_bo_unmap_gpu(&a));
 	slurp_debugfs("amdgpu_vm_info");

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * GEM_VA in a process's address space: what the render node's file that came
+ * with ACQUIRE_VM maps there.
+ *
+ * DOC: the render node's BOs in KFD's address space
+ *
+ * A BO that is mapped so has a struct kgd_mem without a handle (kgd_mem.gem) for
+ * as long as it is mapped: it carries the eviction fence while the process has
+ * queues, goes and comes back with the process, and is kept, whatever becomes of
+ * who made it. This holds for all BOs alike, those of GEM_CREATE, too. (amdgpu
+ * fences imports of other devices' memory only: a queue reaches through the
+ * entries of another BO when that has moved.)
+ *
+ * The mappings themselves belong to the address space (vgpu_vm_va.c). The
+ * process's mutex protects them, and va_lock is taken as well, as vm/ wants it.
+ * The last handle of a BO takes its mappings along; who maps asks under the
+ * mutex whether there is one.
+ */
+#include <linux/dma-resv.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <drm/amdgpu_drm.h>
+#include <drm/drm_exec.h>
+
+#include "../vgpu_drv.h"
+#include "kfd_mem.h"
+#include "kfd_room.h"
+
+/*
+ * The state of the process that has @file's address space, with a reference on
+ * the process; NULL: it has ended, or another one has its PASID.
+ */
+static struct kfd_process_device *gem_device(struct vgpu_device *vdev,
+					     const struct drm_file *file,
+					     u16 pasid)
+{
+	struct kfd_process *p = kfd_lookup_process_by_pasid(pasid);
+	struct kfd_process_device *pdd;
+
+	if (!p)
+		return NULL;
+	pdd = kfd_process_device_of(p, vdev);
+	/* Pairs with the release that publishes it, after drm_priv. */
+	if (pdd && smp_load_acquire(&pdd->vm) && pdd->drm_priv == file)
+		return pdd;
+	kfd_unref_process(p);
+	return NULL;
+}
+
+/* Mutex and reservation held. */
+static struct kgd_mem *gem_mem_find(const struct kfd_process_device *pdd,
+				    const struct vgpu_bo *bo)
+{
+	struct kgd_mem *mem;
+
+	list_for_each_entry(mem, &bo->users, bo_link)
+		if (mem->gem == pdd)
+			return mem;
+	return NULL;
+}
+
+static struct kgd_mem *gem_mem_new(struct kfd_process_device *pdd,
+				   struct vgpu_bo *bo)
+{
+	u32 domain = kgd_mem_gem_domain(bo);
+	struct kgd_mem *mem;
+
+	/* Its process could not be brought back while its pages are away. */
+	if (!domain || bo->userptr)
+		return ERR_PTR(-EINVAL);
+	mem = kgd_mem_new(pdd, domain, 0, 0);
+	if (!mem)
+		return ERR_PTR(-ENOMEM);
+	drm_gem_object_get(&bo->tbo.base);
+	mem->bo = bo;
+	mem->gem = pdd;
+	kgd_mem_link(mem);
+	list_add_tail(&mem->validate_list, &mem->process_info->kfd_bo_list);
+	return mem;
+}
+
+/* Mappings have come or gone. Reservation held. */
+static void gem_mem_count(struct kgd_mem *mem)
+{
+	mem->mapped_to_gpu_memory = vgpu_vm_bo_count(mem->gem->vm, mem->bo);
+	kgd_mem_unfence(mem);
+}
+
+/* It has no mappings any more? No reservation held. */
+static void gem_mem_put(struct kgd_mem *mem)
+{
+	if (!mem->mapped_to_gpu_memory)
+		kgd_mem_destroy(mem->gem, mem);
+}
+
+/* Reservation held. */
+static int gem_map_reserved(struct kgd_mem *mem,
+			    const struct drm_amdgpu_gem_va *args, u64 pte_flags)
+{
+	struct amdkfd_process_info *info = mem->process_info;
+	struct vgpu_vm *vm = mem->gem->vm;
+	int ret = 0;
+
+	/* Engines may be using it through another mapping. */
+	if (!mem->mapped_to_gpu_memory || !info->resident ||
+	    READ_ONCE(info->evicted))
+		ret = kgd_mem_validate(mem, false);
+	if (!ret)
+		ret = kfd_evict_fence_add(info, mem->bo);
+	if (!ret)
+		ret = vgpu_vm_bo_add(vm, mem->bo, args->va_address,
+				     args->offset_in_bo, args->map_size,
+				     pte_flags);
+	if (!ret) {
+		ret = kgd_mem_update(mem);
+		if (ret)
+			vgpu_vm_bo_unmap_va(vm, mem->bo, args->va_address);
+	}
+	gem_mem_count(mem);
+	return ret;
+}
+
+static int gem_map(struct kfd_process_device *pdd, struct vgpu_bo *bo,
+		   const struct drm_amdgpu_gem_va *args, u64 pte_flags)
+{
+	struct kgd_mem *mem;
+	int ret;
+
+	ret = ttm_bo_reserve(&bo->tbo, true, false, NULL);
+	if (ret)
+		return ret;
+	mem = gem_mem_find(pdd, bo);
+	ttm_bo_unreserve(&bo->tbo);
+	/* The mutex keeps it, and keeps others from making one. */
+	if (!mem)
+		mem = gem_mem_new(pdd, bo);
+	if (IS_ERR(mem))
+		return PTR_ERR(mem);
+	ret = ttm_bo_reserve(&bo->tbo, true, false, NULL);
+	if (!ret) {
+		ret = gem_map_reserved(mem, args, pte_flags);
+		ttm_bo_unreserve(&bo->tbo);
+	}
+	gem_mem_put(mem);
+	return ret;
+}
+
+static int gem_unmap(struct kfd_process_device *pdd, struct vgpu_bo *bo, u64 va)
+{
+	struct kgd_mem *mem;
+	int ret;
+
+	if (!bo)
+		return vgpu_vm_bo_unmap_va(pdd->vm, NULL, va);
+	ret = ttm_bo_reserve(&bo->tbo, true, false, NULL);
+	if (ret)
+		return ret;
+	mem = gem_mem_find(pdd, bo);
+	ret = vgpu_vm_bo_unmap_va(pdd->vm, bo, va);
+	if (mem)
+		gem_mem_count(mem);
+	ttm_bo_unreserve(&bo->tbo);
+	if (mem)
+		gem_mem_put(mem);
+	return ret;
+}
+
+static int gem_lock_range(struct vgpu_vm *vm, u64 va, u64 size,
+			  struct drm_exec *exec)
+{
+	struct drm_gem_object *gem;
+	long left;
+	int ret;
+
+	drm_exec_until_all_locked(exec) {
+		ret = vgpu_vm_lock_range(vm, va, size, exec);
+		drm_exec_retry_on_contention(exec);
+		if (ret)
+			return ret;
+	}
+	/*
+	 * Those with stale entries: queues that may use the part that stays are
+	 * off when the move is done, and come back when it is mapped.
+	 */
+	drm_exec_for_each_locked_object(exec, gem) {
+		left = dma_resv_wait_timeout(gem->resv, DMA_RESV_USAGE_KERNEL,
+					     true, MAX_SCHEDULE_TIMEOUT);
+		if (left < 0)
+			return left;
+	}
+	return 0;
+}
+
+static int gem_clear(struct kfd_process_device *pdd, u64 va, u64 size)
+{
+	struct kgd_mem *mem, *next;
+	struct drm_gem_object *gem;
+	struct drm_exec exec;
+	int ret;
+
+	drm_exec_init(&exec, DRM_EXEC_INTERRUPTIBLE_WAIT |
+			     DRM_EXEC_IGNORE_DUPLICATES, 0);
+	ret = gem_lock_range(pdd->vm, va, size, &exec);
+	if (!ret)
+		ret = vgpu_vm_clear_mappings(pdd->vm, va, size);
+	if (ret) {
+		drm_exec_fini(&exec);
+		return ret;
+	}
+	drm_exec_for_each_locked_object(&exec, gem)
+		gem_mem_count(gem_mem_find(pdd, gem_to_vgpu_bo(gem)));
+	drm_exec_fini(&exec);
+	list_for_each_entry_safe(mem, next,
+				 &pdd->process->kgd_process_info.kfd_bo_list,
+				 validate_list)
+		if (mem->gem)
+			gem_mem_put(mem);
+	return 0;
+}
+
+/* Mutex and va_lock held. */
+static int gem_va(struct kfd_process_device *pdd, struct drm_file *file,
+		  struct vgpu_bo *bo, const struct drm_amdgpu_gem_va *args,
+		  u64 pte_flags)
+{
+	u64 va = args->va_address, size = args->map_size;
+	int ret;
+
+	/* Whoever closes the last handle comes behind us, or was here. */
+	if (bo && !vgpu_drm_file_has(file, bo))
+		return -ENOENT;
+	switch (args->operation) {
+	case AMDGPU_VA_OP_UNMAP:
+		return gem_unmap(pdd, bo, va);
+	case AMDGPU_VA_OP_CLEAR:
+		return gem_clear(pdd, va, size);
+	}
+	if (svm_range_overlaps(pdd->process, va, size))
+		return -EADDRINUSE;
+	if (args->operation == AMDGPU_VA_OP_REPLACE) {
+		ret = gem_clear(pdd, va, size);
+		if (ret)
+			return ret;
+	}
+	return bo ? gem_map(pdd, bo, args, pte_flags) :
+		    vgpu_vm_map_prt(pdd->vm, va, size);
+}
+
+int kfd_gem_va(struct vgpu_device *vdev, struct drm_file *file, u16 pasid,
+	       struct vgpu_bo *bo, const struct drm_amdgpu_gem_va *args,
+	       u64 pte_flags)
+{
+	struct kfd_process_device *pdd = gem_device(vdev, file, pasid);
+	struct kfd_process *p;
+	int ret = -ESRCH;
+
+	if (!pdd)
+		return ret;
+	p = pdd->process;
+	/* The file may be another process's as well: SVM's locks need the mm. */
+	if (!mmget_not_zero(p->mm))
+		goto unref;
+	ret = mutex_lock_interruptible(&p->mutex) ? -ERESTARTSYS : 0;
+	if (!ret) {
+		mutex_lock(&pdd->vm->va_lock);
+		ret = gem_va(pdd, file, bo, args, pte_flags);
+		mutex_unlock(&pdd->vm->va_lock);
+		mutex_unlock(&p->mutex);
+	}
+	mmput_async(p->mm);	/* the last one would tear it down here */
+unref:
+	kfd_unref_process(p);
+	return ret;
+}
+
+/* All of its mappings. Mutex held. */
+static void gem_mem_unmap_all(struct kgd_mem *mem)
+{
+	struct vgpu_bo *bo = mem->bo;
+	struct vgpu_vm *vm = mem->gem->vm;
+
+	mutex_lock(&vm->va_lock);
+	ttm_bo_reserve(&bo->tbo, false, false, NULL);
+	vgpu_vm_bo_unmap_all(vm, bo);
+	gem_mem_count(mem);
+	ttm_bo_unreserve(&bo->tbo);
+	mutex_unlock(&vm->va_lock);
+	gem_mem_put(mem);
+}
+
+void kfd_gem_close(struct vgpu_device *vdev, struct drm_file *file, u16 pasid,
+		   struct vgpu_bo *bo)
+{
+	struct kfd_process_device *pdd = gem_device(vdev, file, pasid);
+	struct kgd_mem *mem;
+
+	/* When the process ends, its teardown unmaps all. */
+	if (!pdd)
+		return;
+	mutex_lock(&pdd->process->mutex);
+	ttm_bo_reserve(&bo->tbo, false, false, NULL);
+	mem = gem_mem_find(pdd, bo);
+	ttm_bo_unreserve(&bo->tbo);
+	if (mem)
+		gem_mem_unmap_all(mem);
+	mutex_unlock(&pdd->process->mutex);
+	kfd_unref_process(pdd->process);
+}
+
+void kfd_gem_free_all(struct kfd_process *p)
+{
+	struct kgd_mem *mem, *next;
+
+	lockdep_assert_held(&p->mutex);
+
+	list_for_each_entry_safe(mem, next, &p->kgd_process_info.kfd_bo_list,
+				 validate_list)
+		if (mem->gem)
+			gem_mem_unmap_all(mem);
+}
