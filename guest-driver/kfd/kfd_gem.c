@@ -236,8 +236,6 @@ static int gem_va(struct kfd_process_device *pdd, struct drm_file *file,
 	case AMDGPU_VA_OP_CLEAR:
 		return gem_clear(pdd, va, size);
 	}
-	if (svm_range_overlaps(pdd->process, va, size))
-		return -EADDRINUSE;
 	if (args->operation == AMDGPU_VA_OP_REPLACE) {
 		ret = gem_clear(pdd, va, size);
 		if (ret)
@@ -245,6 +243,19 @@ static int gem_va(struct kfd_process_device *pdd, struct drm_file *file,
 	}
 	return bo ? gem_map(pdd, bo, args, pte_flags) :
 		    vgpu_vm_map_prt(pdd->vm, va, size);
+}
+
+/* Addresses of SVM's? Mutex held, nothing inside it. */
+static bool gem_va_is_svm(struct kfd_process *p,
+			  const struct drm_amdgpu_gem_va *args)
+{
+	switch (args->operation) {
+	case AMDGPU_VA_OP_MAP:
+	case AMDGPU_VA_OP_REPLACE:
+		return svm_range_overlaps(p, args->va_address, args->map_size);
+	default:
+		return false;
+	}
 }
 
 int kfd_gem_va(struct vgpu_device *vdev, struct drm_file *file, u16 pasid,
@@ -261,13 +272,18 @@ int kfd_gem_va(struct vgpu_device *vdev, struct drm_file *file, u16 pasid,
 	/* The file may be another process's as well: SVM's locks need the mm. */
 	if (!mmget_not_zero(p->mm))
 		goto unref;
-	ret = mutex_lock_interruptible(&p->mutex) ? -ERESTARTSYS : 0;
-	if (!ret) {
+	ret = -ERESTARTSYS;
+	if (mutex_lock_interruptible(&p->mutex))
+		goto put_mm;
+	if (gem_va_is_svm(p, args)) {
+		ret = -EADDRINUSE;
+	} else {
 		mutex_lock(&pdd->vm->va_lock);
 		ret = gem_va(pdd, file, bo, args, pte_flags);
 		mutex_unlock(&pdd->vm->va_lock);
-		mutex_unlock(&p->mutex);
 	}
+	mutex_unlock(&p->mutex);
+put_mm:
 	mmput_async(p->mm);	/* the last one would tear it down here */
 unref:
 	kfd_unref_process(p);

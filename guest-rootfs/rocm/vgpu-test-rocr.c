@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Debian's ROCr on our driver: agents, pools, signals, asynchronous copies and
- * their times, the XNACK mode. TAP on stdout; the exit status tells, too. What
- * it would catch: bytes that a copy lost or wrote beside its destination, a copy
- * that runs before what it depends on, a pool of the wrong size, times that are
- * not the copy's.
+ * their times, the XNACK mode, virtual memory. TAP on stdout; the exit status
+ * tells, too. What it would catch: bytes that a copy lost or wrote beside its
+ * destination, a copy that runs before what it depends on, a pool of the wrong
+ * size, times that are not the copy's, addresses that lead to other memory than
+ * they should.
  *
  * Device to device stays below the size from which ROCr copies by a shader
  * (1 MiB), which nobody here would run.
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MAX_GPUS	8
 #define KIB		1024ul
@@ -414,6 +416,88 @@ static void too_much(struct gpu *g)
 	HSA(hsa_amd_memory_pool_free(p));
 }
 
+static hsa_access_permission_t access_to(void *va, struct gpu *g)
+{
+	hsa_access_permission_t perms;
+
+	HSA(hsa_amd_vmem_get_access(va, &perms, g->agent));
+	return perms;
+}
+
+static void vmem_map(void *va, size_t bytes, hsa_amd_vmem_alloc_handle_t handle,
+		     struct gpu *g)
+{
+	const hsa_amd_memory_access_desc_t desc = {
+		.permissions = HSA_ACCESS_PERMISSION_RW,
+		.agent_handle = g->agent,
+	};
+
+	HSA(hsa_amd_vmem_map(va, bytes, 0, handle, 0));
+	HSA(hsa_amd_vmem_set_access(va, bytes, &desc, 1));
+	CHECK(access_to(va, g) == HSA_ACCESS_PERMISSION_RW, "no access to %p",
+	      va);
+}
+
+/*
+ * Addresses apart from memory: two pieces of VRAM side by side, one of them at a
+ * second place, and as a dma-buf at a third.
+ */
+static void virtual_memory(struct gpu *g)
+{
+	const size_t bytes = 4 * MIB;
+	unsigned char *src = pool_alloc(host, 2 * bytes), *va;
+	unsigned char *dst = pool_alloc(host, 2 * bytes);
+	hsa_amd_vmem_alloc_handle_t piece[2], again;
+	bool supported = false;
+	void *p;
+	int fd, i;
+
+	HSA(hsa_system_get_info(HSA_AMD_SYSTEM_INFO_VIRTUAL_MEM_API_SUPPORTED,
+				&supported));
+	CHECK(supported, "ROCr does not find KFD new enough");
+	HSA(hsa_amd_vmem_address_reserve(&p, 4 * bytes, 0, 0));
+	va = p;
+	for (i = 0; i < 2; i++) {
+		HSA(hsa_amd_vmem_handle_create(g->vram, bytes, MEMORY_TYPE_NONE,
+					       0, &piece[i]));
+		vmem_map(va + (size_t)i * bytes, bytes, piece[i], g);
+	}
+	pattern_fill(src, 2 * bytes, 11);
+	copy(va, g->agent, src, cpu, 2 * bytes);
+	copy(dst, cpu, va, g->agent, 2 * bytes);
+	pattern_check(dst, 2 * bytes, 11);
+
+	/* The second piece once more; what is written there is seen here. */
+	vmem_map(va + 2 * bytes, bytes, piece[1], g);
+	pattern_fill(src, bytes, 12);
+	copy(va + 2 * bytes, g->agent, src, cpu, bytes);
+	copy(dst, cpu, va + bytes, g->agent, bytes);
+	pattern_check(dst, bytes, 12);
+
+	HSA(hsa_amd_vmem_export_shareable_handle(&fd, piece[1], 0));
+	HSA(hsa_amd_vmem_import_shareable_handle(fd, &again));
+	close(fd);
+	vmem_map(va + 3 * bytes, bytes, again, g);
+	copy(dst, cpu, va + 3 * bytes, g->agent, bytes);
+	pattern_check(dst, bytes, 12);
+
+	/* The first piece's place is given to the second one. */
+	HSA(hsa_amd_vmem_unmap(va, bytes));
+	HSA(hsa_amd_vmem_handle_release(piece[0]));
+	vmem_map(va, bytes, piece[1], g);
+	copy(dst, cpu, va, g->agent, 2 * bytes);
+	pattern_check(dst, bytes, 12);
+	pattern_check(dst + bytes, bytes, 12);
+
+	for (i = 0; i < 4; i++)
+		HSA(hsa_amd_vmem_unmap(va + (size_t)i * bytes, bytes));
+	HSA(hsa_amd_vmem_handle_release(again));
+	HSA(hsa_amd_vmem_handle_release(piece[1]));
+	HSA(hsa_amd_vmem_address_free(va, 4 * bytes));
+	HSA(hsa_amd_memory_pool_free(dst));
+	HSA(hsa_amd_memory_pool_free(src));
+}
+
 static void each(void (*fn)(struct gpu *), const char *name)
 {
 	unsigned int i;
@@ -440,6 +524,7 @@ int main(void)
 	each(handlers, "a signal's handler");
 	each(times, "times of copies");
 	each(too_much, "more than there is");
+	each(virtual_memory, "virtual memory");
 	HSA(hsa_shut_down());
 	ok("end");
 	return 0;

@@ -24,6 +24,7 @@
 
 #include "race.h"
 #include "tap.h"
+#include "vr.h"
 
 #define RING		4096
 #define DATA_BYTES	(256 * VG_KIB)
@@ -1146,9 +1147,12 @@ static void not_saved(void)
 	struct kfd_ioctl_free_memory_of_gpu_args gone = { 0 };
 	struct vg_bo bo, page;
 	struct vg_queue q;
+	uint32_t h;
+	int fd;
 
 	share_work();
 	tap_open(&w->vg, 0);
+	fd = w->vg.gpu[0].fd;
 	OK(vg_queue_create(&w->vg, &w->vg.gpu[0], RING, &q));
 	OK(vg_bo_create(&w->vg, &w->vg.gpu[0], VG_PAGE, VG_GTT, &page));
 	OK(vg_bo_create(&w->vg, &w->vg.gpu[0], VG_PAGE, VG_VRAM, &bo));
@@ -1161,6 +1165,16 @@ static void not_saved(void)
 	OK(vg_fill(&q, page.cpu, 1, VG_PAGE));
 	gone.handle = in.handle;
 	ERRNO(0, tap_ioctl(w->vg.kfd, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &gone));
+	/* What the render node maps for the process's queues. */
+	ERRNO(0, vr_gem_create(fd, VG_PAGE, AMDGPU_GEM_DOMAIN_GTT, 0, &h));
+	ERRNO(0, vr_gem_va(fd, h, AMDGPU_VA_OP_MAP, VR_MAP_RW, VG_GIB, 0,
+			   VG_PAGE));
+	ERRNO(EOPNOTSUPP, process_info(w->vg.kfd));
+	OK(vg_fill(&q, page.cpu, 1, VG_PAGE));
+	ERRNO(0, vr_gem_va(fd, h, AMDGPU_VA_OP_REPLACE, AMDGPU_VM_PAGE_PRT,
+			   VG_GIB, 0, VG_PAGE));
+	ERRNO(EOPNOTSUPP, process_info(w->vg.kfd));
+	ERRNO(0, vr_gem_va(fd, 0, AMDGPU_VA_OP_CLEAR, 0, VG_GIB, 0, VG_PAGE));
 	ERRNO(0, process_info(w->vg.kfd));
 	ERRNO(0, simple(w->vg.kfd, KFD_CRIU_OP_UNPAUSE));
 	OK(vg_fill(&q, page.cpu, 2, VG_PAGE));
