@@ -93,6 +93,11 @@ int tap_rounds(int few, int many)
 	return long_seconds() ? many : few;
 }
 
+bool tap_debug_kernel(void)
+{
+	return !access("/proc/lockdep_stats", F_OK);
+}
+
 static unsigned int longer_ms(void)
 {
 	return 4000 * long_seconds() + ROUND_LIMIT_MS * said_rounds();

@@ -71,6 +71,8 @@ void tap_diag(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 bool tap_goes_on(int round, int rounds);
 /* @few, or @many in the long form, or as many as VGPU_TEST_ROUNDS says. */
 int tap_rounds(int few, int many);
+/* Lockdep and KASAN are watching: everything takes many times as long. */
+bool tap_debug_kernel(void);
 /* ioctl() without restart or sentence: 0 or -errno. */
 int tap_ioctl(int fd, unsigned long request, void *arg);
 /* Opens @vg with XNACK mode @xnack (-1: as it is), ends the case if not. */

@@ -39,8 +39,7 @@ static void start(int xnack)
  */
 static void long_on_debug(void)
 {
-	if (!access("/proc/lockdep_stats", F_OK) &&
-	    !getenv("VGPU_TEST_SECONDS"))
+	if (tap_debug_kernel() && !getenv("VGPU_TEST_SECONDS"))
 		tap_skip("takes minutes on a debug kernel; VGPU_TEST_SECONDS=1 runs it");
 }
 
