@@ -104,6 +104,7 @@ void qvgpu_user_queue_init(QVGPUUserQueue *q, QVGPU *v, QVGPUProcess *p,
     qvgpu_compute_init(&q->c, v, 0, 0, 0, &p->space);
     q->c.doorbell = DOORBELLS + 8 * number;
     q->mqd = qvgpu_ram_page(v);
+    q->gws = false;
     mqd_fill(&q->c, q->mqd);
 }
 
