@@ -6,7 +6,7 @@
 
 #include "vgpu_mm_priv.h"
 
-/* How long BOs are asked again that cannot leave, all of them together. */
+/* How long BOs are asked again that cannot leave, since another one has left. */
 #define MM_EVICT_PATIENCE	(2 * HZ)
 
 /* 0 it is not there any more, -EINTR it cannot leave just now, -ERESTARTSYS, … */
@@ -79,6 +79,8 @@ int vgpu_mm_evict_once(struct vgpu_device *vdev, u32 mem_type)
 	vgpu_mm_hold(&held, &vdev->mman.bdev, BIT(mem_type), false);
 	for (i = 0; i < held.num && ret != -ERESTARTSYS; i++) {
 		r = mm_evict_patiently(held.bos[i], mem_type, until);
+		if (!r)
+			until = jiffies + MM_EVICT_PATIENCE;
 		if (r == -ERESTARTSYS || !ret)
 			ret = r;
 	}
