@@ -8,10 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <drm/drm.h>
+#include <drm/amdgpu_drm.h>
 
 #include "tap.h"
 
@@ -367,6 +368,66 @@ void tap_read(const char *path, char *text, size_t size)
 	CHECK(n < size - 1, "%s has more than %zu bytes", path, size);
 	text[n] = 0;
 	close(file);
+}
+
+static int evict(const struct vg_gpu *gpu, const char *what)
+{
+	char path[64], text[32];
+
+	snprintf(path, sizeof(path), "/sys/kernel/debug/dri/%d/amdgpu_evict_%s",
+		 gpu->minor, what);
+	tap_read(path, text, sizeof(text));
+	return atoi(text);
+}
+
+void tap_evict(const struct vg_gpu *gpu, const char *what)
+{
+	int r = evict(gpu, what);
+
+	CHECK(!r, "amdgpu_evict_%s says %d", what, r);
+}
+
+void tap_evict_some(const struct vg_gpu *gpu, const char *what)
+{
+	evict(gpu, what);
+}
+
+void *tap_gem_mmap(int fd, uint32_t handle, uint64_t size)
+{
+	union drm_amdgpu_gem_mmap args = { .in = { .handle = handle } };
+	void *p;
+
+	ERRNO(0, tap_ioctl(fd, DRM_IOCTL_AMDGPU_GEM_MMAP, &args));
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		 (off_t)args.out.addr_ptr);
+	CHECK(p != MAP_FAILED, "mmap of a BO: %s", strerror(errno));
+	return p;
+}
+
+uint32_t tap_fault_event(struct vg *vg)
+{
+	struct kfd_ioctl_create_event_args args = {
+		.event_type = KFD_IOC_EVENT_MEMORY, .auto_reset = 1,
+	};
+
+	OK(vg_ioctl(vg, AMDKFD_IOC_CREATE_EVENT, &args));
+	return args.event_id;
+}
+
+struct kfd_hsa_memory_exception_data tap_await_fault(struct vg *vg,
+						     uint32_t event)
+{
+	struct kfd_event_data data = { .event_id = event };
+	struct kfd_ioctl_wait_events_args args = {
+		.events_ptr = (uintptr_t)&data,
+		.num_events = 1,
+		.wait_for_all = 1,
+		.timeout = VG_TIMEOUT_MS,
+	};
+
+	OK(vg_ioctl(vg, AMDKFD_IOC_WAIT_EVENTS, &args));
+	CHECK(args.wait_result == KFD_IOC_WAIT_RESULT_COMPLETE, "no fault");
+	return data.memory_exception_data;
 }
 
 bool tap_pcie_p2p(void)

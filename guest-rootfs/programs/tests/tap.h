@@ -94,6 +94,22 @@ void tap_read(const char *path, char *text, size_t size);
 uint64_t tap_device_counter(struct vg_gpu *gpu, const char *name);
 uint64_t tap_driver_counter(struct vg_gpu *gpu, const char *name);
 
+/*
+ * What is not pinned leaves @what, "vram" or "gtt", once, also if queues use it; the
+ * case ends if something cannot leave. tap_evict_some() does not mind.
+ */
+void tap_evict(const struct vg_gpu *gpu, const char *what);
+void tap_evict_some(const struct vg_gpu *gpu, const char *what);
+/* The CPU's view of a handle of the render node @fd; ends the case if there is none. */
+void *tap_gem_mmap(int fd, uint32_t handle, uint64_t size);
+/*
+ * An event that tells of faults; and its next one, with what it tells: the queues
+ * of the process on that GPU have stopped before. The case ends if none comes.
+ */
+uint32_t tap_fault_event(struct vg *vg);
+struct kfd_hsa_memory_exception_data tap_await_fault(struct vg *vg,
+						     uint32_t event);
+
 /* Linux lets devices talk to each other: this is a Zen's host bridge. */
 bool tap_pcie_p2p(void);
 /*

@@ -370,14 +370,11 @@ static void bad_packets(void)
 /* Off and on, evicted and reset while it waits: the signal goes down once. */
 static void interrupted(void)
 {
-	char path[64], text[32];
 	struct vg_cq q;
 	int i;
 
 	start(1);
 	make(&q);
-	snprintf(path, sizeof(path),
-		 "/sys/kernel/debug/dri/%d/amdgpu_evict_vram", gpu->minor);
 	for (i = 0; i < 9; i++) {
 		*value_of(0) = *value_of(1) = 5;
 		barrier(&q, AQL_BARRIER_AND, 0, 1);
@@ -387,7 +384,7 @@ static void interrupted(void)
 			OK(vg_cq_update(&q, &q.ring, 0));
 			OK(vg_cq_update(&q, &q.ring, 100));
 		} else if (i % 3 == 1) {
-			tap_read(path, text, sizeof(text));
+			tap_evict_some(gpu, "vram");
 		} else {
 			OK(vg_gpu_reset(gpu));
 		}

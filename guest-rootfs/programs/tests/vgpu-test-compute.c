@@ -613,13 +613,10 @@ static void moved(void)
 	struct vg_bo vram = { 0 }, flag = { 0 };
 	static uint32_t want[WORDS];
 	uint32_t i, k, data[64], rnd = 9;
-	char path[64], text[32];
 	struct vg_cq q;
 
 	start_with(1, KFD_IOC_ALLOC_MEM_FLAGS_GTT);
 	make(&q);
-	snprintf(path, sizeof(path),
-		 "/sys/kernel/debug/dri/%d/amdgpu_evict_vram", gpu->minor);
 	OK(vg_bo_create(&vg, gpu, BYTES, VG_VRAM, &vram));
 	OK(vg_bo_create(&vg, gpu, VG_PAGE, VG_GTT, &flag));
 	memset(vram.cpu, 0, BYTES);
@@ -635,12 +632,12 @@ static void moved(void)
 		OK(vg_cq_emit_fence(&q));
 		vg_cq_submit(&q);
 		if (i % 3)
-			tap_read(path, text, sizeof(text));
+			tap_evict_some(gpu, "vram");
 		else
 			OK(vg_gpu_reset(gpu));
 		*(volatile uint32_t *)flag.cpu = i;
 		if (i % 4 == 1)
-			tap_read(path, text, sizeof(text));
+			tap_evict_some(gpu, "vram");
 		OK(vg_cq_wait(&q, VG_TIMEOUT_MS));
 		CHECK(!memcmp(vram.cpu, want, BYTES), "round %u", i);
 	}

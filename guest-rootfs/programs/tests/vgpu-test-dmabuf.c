@@ -277,33 +277,6 @@ static void gem_close(int file, uint32_t handle)
 	ERRNO(0, tap_ioctl(file, DRM_IOCTL_GEM_CLOSE, &args));
 }
 
-static void *gem_map(int file, uint32_t handle, uint64_t size)
-{
-	union drm_amdgpu_gem_mmap args = { .in = { .handle = handle } };
-	void *p;
-
-	ERRNO(0, tap_ioctl(file, DRM_IOCTL_AMDGPU_GEM_MMAP, &args));
-	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file,
-		 (off_t)args.out.addr_ptr);
-	CHECK(p != MAP_FAILED, "mmap: %s", strerror(errno));
-	return p;
-}
-
-/* Everything that is not pinned leaves VRAM or GTT. */
-static void evict(const struct vg_gpu *gpu, const char *what)
-{
-	char path[80], result[16] = "";
-	int file;
-
-	snprintf(path, sizeof(path), "/sys/kernel/debug/dri/%d/amdgpu_evict_%s",
-		 gpu->minor, what);
-	file = open(path, O_RDONLY);
-	CHECK(file >= 0, "%s: %s", path, strerror(errno));
-	CHECK(read(file, result, sizeof(result) - 1) > 0 && atoi(result) == 0,
-	      "%s says %s", path, result);
-	close(file);
-}
-
 /* Handles on two GPUs: CPU mappings, and a BO that comes home as itself. */
 static void gem_two_gpus(void)
 {
@@ -315,12 +288,12 @@ static void gem_two_gpus(void)
 	ERRNO(0, gem_create(vg.gpu[0].fd, SIZE, AMDGPU_GEM_DOMAIN_VRAM, &h));
 	fd = gem_export(vg.gpu[0].fd, h);
 	ERRNO(0, gem_import(vg.gpu[1].fd, fd, &h1));
-	p = gem_map(vg.gpu[0].fd, h, SIZE);
-	p1 = gem_map(vg.gpu[1].fd, h1, SIZE);
+	p = tap_gem_mmap(vg.gpu[0].fd, h, SIZE);
+	p1 = tap_gem_mmap(vg.gpu[1].fd, h1, SIZE);
 	vg_pattern_fill(p, SIZE, SEED, 0);
 	OK(vg_pattern_check(p1, SIZE, SEED, 0));
-	evict(&vg.gpu[0], "vram");
-	evict(&vg.gpu[0], "gtt");
+	tap_evict(&vg.gpu[0], "vram");
+	tap_evict(&vg.gpu[0], "gtt");
 	OK(vg_pattern_check(p1, SIZE, SEED, 0));
 	vg_pattern_fill(p1, SIZE, SEED + 1, 0);
 	OK(vg_pattern_check(p, SIZE, SEED + 1, 0));
@@ -335,7 +308,7 @@ static void gem_two_gpus(void)
 	munmap(p, SIZE);
 	munmap(p1, SIZE);
 	/* The handle alone keeps it. */
-	p1 = gem_map(vg.gpu[1].fd, h1, SIZE);
+	p1 = tap_gem_mmap(vg.gpu[1].fd, h1, SIZE);
 	OK(vg_pattern_check(p1, SIZE, SEED + 1, 0));
 	munmap(p1, SIZE);
 	gem_close(vg.gpu[1].fd, h1);
@@ -356,7 +329,7 @@ static void moves(void)
 	for (round = 0; round < 4; round++) {
 		ERRNO(0, gem_create(vg.gpu[0].fd, SIZE, AMDGPU_GEM_DOMAIN_VRAM,
 				    &h));
-		p = gem_map(vg.gpu[0].fd, h, SIZE);
+		p = tap_gem_mmap(vg.gpu[0].fd, h, SIZE);
 		vg_pattern_fill(p, SIZE, SEED + round, 0);
 		munmap(p, SIZE);
 		fd = gem_export(vg.gpu[0].fd, h);
@@ -365,9 +338,9 @@ static void moves(void)
 			gem_close(vg.gpu[0].fd, h);
 			close(fd);
 		}
-		evict(&vg.gpu[0], "vram");
+		tap_evict(&vg.gpu[0], "vram");
 		if (round & 2)
-			evict(&vg.gpu[0], "gtt");
+			tap_evict(&vg.gpu[0], "gtt");
 		OK(vg_queue_create(&vg, &vg.gpu[1], 4096, &q[1]));
 		OK(vg_bo_create(&vg, &vg.gpu[1], SIZE, VG_GTT, &stage[1]));
 		gpu_check(1, &peer, SEED + round);
@@ -377,7 +350,7 @@ static void moves(void)
 		OK(vg_bo_free(&stage[1]));
 		OK(vg_bo_free(&peer));
 		if (!(round & 1)) {
-			p = gem_map(vg.gpu[0].fd, h, SIZE);
+			p = tap_gem_mmap(vg.gpu[0].fd, h, SIZE);
 			OK(vg_pattern_check(p, SIZE, SEED + 9, 0));
 			munmap(p, SIZE);
 			close(fd);
@@ -412,8 +385,8 @@ static void moves_under_queues(void)
 			OK(vg_emit_fence(&q[i], &seq[i]));
 			vg_queue_submit(&q[i]);
 		}
-		evict(&vg.gpu[0], "vram");
-		evict(&vg.gpu[round & 1], "gtt");
+		tap_evict(&vg.gpu[0], "vram");
+		tap_evict(&vg.gpu[round & 1], "gtt");
 		for (i = 0; i < 2; i++) {
 			OK(vg_wait(&q[i], seq[i], VG_TIMEOUT_MS));
 			OK(vg_pattern_check(stage[i].cpu, SIZE, SEED, 0));
@@ -488,7 +461,7 @@ static void to_vgem(void)
 	ERRNO(0, gem_import(vgem, fd, &h));
 	OK(vg_mem_info(&vg.gpu[0], &now));
 	CHECK(now.gtt_used >= base.gtt_used + SIZE, "it is not in GTT");
-	evict(&vg.gpu[0], "gtt");
+	tap_evict(&vg.gpu[0], "gtt");
 	OK(vg_mem_info(&vg.gpu[0], &now));
 	CHECK(now.gtt_used >= SIZE, "evicted under its importer: %lu of %lu in GTT", now.gtt_used, base.gtt_used);
 	OK(vg_pattern_check(bo.cpu, SIZE, SEED, 0));

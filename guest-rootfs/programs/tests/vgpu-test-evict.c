@@ -339,21 +339,16 @@ static void turns(void)
 /* Empties VRAM until it is killed. */
 static pid_t start_emptying(void)
 {
-	char path[64], text[32];
 	pid_t pid;
 
-	snprintf(path, sizeof(path),
-		 "/sys/kernel/debug/dri/%d/amdgpu_evict_vram", gpu->minor);
 	fflush(stdout);
 	pid = fork();
 	CHECK(pid >= 0, "fork");
 	if (pid)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (;;) {
-		tap_read(path, text, sizeof(text));
-		CHECK(!atoi(text), "%s: %s", path, text);
-	}
+	for (;;)
+		tap_evict(gpu, "vram");
 }
 
 /*
@@ -426,11 +421,9 @@ static void emptying_ends(void)
 	uint64_t until, evictions;
 	int i, status, rounds = tap_rounds(4, 100), ready[2];
 	pid_t pid[HOLDERS], reader;
-	char path[64], text[32], done;
+	char done;
 
 	start();
-	snprintf(path, sizeof(path),
-		 "/sys/kernel/debug/dri/%d/amdgpu_evict_gtt", gpu->minor);
 	CHECK(!pipe(ready), "pipe");
 	fflush(stdout);
 	for (i = 0; i < HOLDERS; i++) {
@@ -448,8 +441,8 @@ static void emptying_ends(void)
 		reader = fork();
 		CHECK(reader >= 0, "fork");
 		if (!reader) {
-			tap_read(path, text, sizeof(text));
-			_exit(!!atoi(text));
+			tap_evict(gpu, "gtt");
+			_exit(0);
 		}
 		/* The odd ones do not get that far. */
 		if (i % 2)

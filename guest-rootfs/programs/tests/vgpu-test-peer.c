@@ -395,13 +395,7 @@ static void end_child(pid_t pid)
 
 static void empty_vram(void)
 {
-	char path[64], text[32];
-
-	snprintf(path, sizeof(path),
-		 "/sys/kernel/debug/dri/%d/amdgpu_evict_vram",
-		 vg.gpu[0].minor);
-	tap_read(path, text, sizeof(text));
-	CHECK(!atoi(text), "%s: %s", path, text);
+	tap_evict(&vg.gpu[0], "vram");
 }
 
 /* Rounds of writes by the peer and reads by both. Returns moves out of VRAM. */
@@ -699,31 +693,12 @@ static void say(const char *word)
 	CHECK(fgets(line, sizeof(line), stdin), "nobody answers");
 }
 
-static uint32_t memory_event(void)
-{
-	struct kfd_ioctl_create_event_args args = {
-		.event_type = KFD_IOC_EVENT_MEMORY,
-	};
-
-	OK(vg_ioctl(&vg, AMDKFD_IOC_CREATE_EVENT, &args));
-	return args.event_id;
-}
-
 /* A fault was told, on @gpu: the queues there had stopped before. */
 static void await_fault(uint32_t event, uint32_t gpu)
 {
-	struct kfd_event_data data = { .event_id = event };
-	struct kfd_ioctl_wait_events_args args = {
-		.events_ptr = (uintptr_t)&data,
-		.num_events = 1,
-		.wait_for_all = 1,
-		.timeout = VG_TIMEOUT_MS,
-	};
+	uint32_t told = tap_await_fault(&vg, event).gpu_id;
 
-	OK(vg_ioctl(&vg, AMDKFD_IOC_WAIT_EVENTS, &args));
-	CHECK(args.wait_result == KFD_IOC_WAIT_RESULT_COMPLETE, "no fault");
-	CHECK(data.memory_exception_data.gpu_id == gpu, "of GPU %u",
-	      data.memory_exception_data.gpu_id);
+	CHECK(told == gpu, "a fault of GPU %u", told);
 }
 
 /*
@@ -739,7 +714,7 @@ static void link_down(void)
 
 	start();
 	CHECK(hive(), "no hive");
-	event = memory_event();
+	event = tap_fault_event(&vg);
 	OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_VRAM, &bo));
 	OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_VRAM, &more));
 	OK(vg_bo_map_peer(&bo, &vg.gpu[1]));

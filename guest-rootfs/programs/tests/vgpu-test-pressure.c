@@ -94,15 +94,10 @@ static void gem_alloc(struct buffer *b, uint32_t domain)
 			.domains = domain,
 		},
 	};
-	union drm_amdgpu_gem_mmap m = { 0 };
 
 	ERRNO(0, tap_ioctl(gpu->fd, DRM_IOCTL_AMDGPU_GEM_CREATE, &c));
 	b->handle = c.out.handle;
-	m.in.handle = b->handle;
-	ERRNO(0, tap_ioctl(gpu->fd, DRM_IOCTL_AMDGPU_GEM_MMAP, &m));
-	b->cpu = mmap(NULL, bo_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-		      gpu->fd, (off_t)m.out.addr_ptr);
-	CHECK(b->cpu != MAP_FAILED, "mmap of a GEM BO: %s", strerror(errno));
+	b->cpu = tap_gem_mmap(gpu->fd, b->handle, bo_bytes);
 }
 
 static void gem_free(struct buffer *b)

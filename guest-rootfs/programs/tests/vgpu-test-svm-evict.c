@@ -275,7 +275,6 @@ static void drm_wants(void)
 /* debugfs asks everything to leave, and the engine is at work meanwhile. */
 static void all_leave(void)
 {
-	char path[64], text[64];
 	struct vg_bo out = { 0 };
 	uint64_t bytes;
 	uint32_t seq;
@@ -287,13 +286,11 @@ static void all_leave(void)
 	bytes = share(40);
 	p = shared_in_vram(bytes, SEED);
 	OK(vg_bo_create(&vg, gpu, bytes, VG_GTT, &out));
-	snprintf(path, sizeof(path), "/sys/kernel/debug/dri/%d/amdgpu_evict_vram",
-		 gpu->minor);
 	for (i = 0; i < 4; i++) {
 		OK(vg_emit_copy(&q, out.va, (uintptr_t)p, bytes));
 		OK(vg_emit_fence(&q, &seq));
 		vg_queue_submit(&q);
-		tap_read(path, text, sizeof(text));
+		tap_evict_some(gpu, "vram");
 		OK(vg_wait(&q, seq, VG_TIMEOUT_MS));
 		OK(vg_pattern_check(out.cpu, bytes, SEED, 0));
 		memset(out.cpu, 0, bytes);
@@ -301,8 +298,7 @@ static void all_leave(void)
 	OK(vg_queue_finish(&q, VG_TIMEOUT_MS));
 	OK(vg_pattern_check(p, bytes, SEED, 0));
 	CHECK(!in_vram(p, bytes), "%ld pages are in VRAM", in_vram(p, bytes));
-	tap_read(path, text, sizeof(text));
-	CHECK(atoi(text) == 0, "the eviction of all said %s", text);
+	tap_evict(gpu, "vram");
 }
 
 /* Page tables are memory of VRAM as well. */

@@ -31,12 +31,7 @@ static uint32_t event;		/* faults */
 
 static void start_on(int i)
 {
-	struct kfd_ioctl_create_event_args args = {
-		.event_type = KFD_IOC_EVENT_MEMORY, .auto_reset = 1,
-	};
-
-	OK(vg_ioctl(&vg, AMDKFD_IOC_CREATE_EVENT, &args));
-	event = args.event_id;
+	event = tap_fault_event(&vg);
 	gpu = &vg.gpu[i];
 	OK(vg_queue_create(&vg, gpu, 8192, &q));
 	OK(vg_bo_create(&vg, gpu, SIZE, VG_GTT, &stage));
@@ -124,33 +119,14 @@ static void gpu_write(uint64_t va, uint64_t size, uint64_t seed)
 /* The page is not there: that is told, and queues stop. They get a successor. */
 static void expect_fault(uint64_t va)
 {
-	struct kfd_event_data data = { .event_id = event };
-	struct kfd_ioctl_wait_events_args args = {
-		.events_ptr = (uintptr_t)&data,
-		.num_events = 1,
-		.wait_for_all = 1,
-		.timeout = VG_TIMEOUT_MS,
-	};
+	struct kfd_hsa_memory_exception_data data;
 
 	OK(vg_emit_copy(&q, stage.va, va, VG_PAGE));
 	vg_queue_submit(&q);
-	OK(vg_ioctl(&vg, AMDKFD_IOC_WAIT_EVENTS, &args));
-	CHECK(args.wait_result == KFD_IOC_WAIT_RESULT_COMPLETE,
-	      "the engine still reaches 0x%lx", va);
-	CHECK(data.memory_exception_data.va == va, "a fault at 0x%llx, not 0x%lx",
-	      data.memory_exception_data.va, va);
+	data = tap_await_fault(&vg, event);
+	CHECK(data.va == va, "a fault at 0x%llx, not 0x%lx", data.va, va);
 	OK(vg_queue_destroy(&q));
 	OK(vg_queue_create(&vg, gpu, 8192, &q));
-}
-
-static void evict(const struct vg_gpu *g, const char *what)
-{
-	char path[80], text[16];
-
-	snprintf(path, sizeof(path), "/sys/kernel/debug/dri/%d/amdgpu_evict_%s",
-		 g->minor, what);
-	tap_read(path, text, sizeof(text));
-	CHECK(!atoi(text), "%s says %s", path, text);
 }
 
 /* All of a BO, and a part of it elsewhere; unmapped one by one. */
@@ -191,19 +167,6 @@ static void kfd_memory(void)
 	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
 }
 
-/* What the CPU sees of a BO of GEM_CREATE. */
-static char *gem_cpu(int fd, uint32_t handle, uint64_t size)
-{
-	union drm_amdgpu_gem_mmap args = { .in = { .handle = handle } };
-	void *p;
-
-	ERRNO(0, tap_ioctl(fd, DRM_IOCTL_AMDGPU_GEM_MMAP, &args));
-	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-		 (off_t)args.out.addr_ptr);
-	CHECK(p != MAP_FAILED, "mmap: %s", strerror(errno));
-	return p;
-}
-
 /*
  * The render node's own BOs move while a queue writes to them, and others get
  * the memory that they leave: all of what is written arrives, and nothing
@@ -225,7 +188,7 @@ static void own_bos(void)
 		ERRNO(0, vr_gem_create(gpu->fd, SIZE, domain[i], 0, &h[i]));
 		va[i] = reserve(SIZE);
 		ERRNO(0, map(h[i], va[i], 0, SIZE));
-		cpu[i] = gem_cpu(gpu->fd, h[i], SIZE);
+		cpu[i] = tap_gem_mmap(gpu->fd, h[i], SIZE);
 	}
 	for (round = 0; tap_goes_on(round, 6); round++) {
 		uint64_t before = tap_driver_counter(gpu, "process_evictions");
@@ -235,11 +198,11 @@ static void own_bos(void)
 			OK(vg_emit_copy(&q, va[i & 1], stage.va, SIZE));
 		OK(vg_emit_fence(&q, &seq));
 		vg_queue_submit(&q);
-		evict(gpu, round & 1 ? "gtt" : "vram");
+		tap_evict(gpu, round & 1 ? "gtt" : "vram");
 		/* Zeros, from where they were. */
 		ERRNO(0, vr_gem_create(other, 4 * SIZE, domain[round & 1], 0,
 				       &next));
-		found = gem_cpu(other, next, 4 * SIZE);
+		found = tap_gem_mmap(other, next, 4 * SIZE);
 		OK(vg_fill_check(found, 4 * SIZE, 0));
 		OK(vg_wait(&q, seq, VG_TIMEOUT_MS));
 		OK(vg_fill_check(found, 4 * SIZE, 0));
@@ -272,7 +235,7 @@ static void cut(void)
 
 		ERRNO(0, map(h, va, 0, SIZE));
 		if (round == 3)	/* with stale entries, perhaps */
-			evict(gpu, "vram");
+			tap_evict(gpu, "vram");
 		memset(stage.cpu, 0x5a, 2 * VG_MIB);
 		for (i = 0; i < 24; i++) {
 			OK(vg_emit_copy(&q, stage.va, va, VG_MIB));
@@ -443,11 +406,11 @@ static void exporter_killed(void)
 		ERRNO(0, map(h, va, 0, SIZE));
 		gpu_check(va, SIZE, SEED, 0);
 		if (round)
-			evict(gpu, "vram");
+			tap_evict(gpu, "vram");
 		kill(pid, SIGKILL);
 		waitpid(pid, &status, 0);
 		gpu_check(va, SIZE, SEED, 0);
-		evict(gpu, "vram");
+		tap_evict(gpu, "vram");
 		gpu_check(va, SIZE, SEED, 0);
 		gpu_write(va, SIZE, SEED + 1);
 		gpu_check(va, SIZE, SEED + 1, 0);
@@ -483,7 +446,7 @@ static void other_gpu(void)
 			OK(vg_emit_copy(&q, va, stage.va, SIZE));
 		OK(vg_emit_fence(&q, &seq));
 		vg_queue_submit(&q);
-		evict(&vg.gpu[0], round & 1 ? "gtt" : "vram");
+		tap_evict(&vg.gpu[0], round & 1 ? "gtt" : "vram");
 		OK(vg_wait(&q, seq, VG_TIMEOUT_MS));
 		OK(vg_pattern_check(bo.cpu, SIZE, SEED + round, 0));
 		gpu_check(va, SIZE, SEED + round, 0);
@@ -507,18 +470,18 @@ static void no_queue(void)
 	vg_pattern_fill(bo.cpu, SIZE, SEED, 0);
 	ERRNO(0, map(h, bo.va, 0, SIZE));
 	ERRNO(0, vr_gem_create(gpu->fd, SIZE, AMDGPU_GEM_DOMAIN_VRAM, 0, &own));
-	cpu = gem_cpu(gpu->fd, own, SIZE);
+	cpu = tap_gem_mmap(gpu->fd, own, SIZE);
 	vg_pattern_fill(cpu, SIZE, SEED + 1, 0);
 	ERRNO(0, vr_gem_va(gpu->fd, own, AMDGPU_VA_OP_MAP,
 			   VR_MAP_RW | AMDGPU_VM_DELAY_UPDATE, va, 0, SIZE));
-	evict(gpu, "vram");
-	evict(gpu, "gtt");
+	tap_evict(gpu, "vram");
+	tap_evict(gpu, "gtt");
 	start_on(0);
 	gpu_check(bo.va, SIZE, SEED, 0);
 	gpu_check(va, SIZE, SEED + 1, 0);
 	/* And so for the next one. */
 	OK(vg_queue_destroy(&q));
-	evict(gpu, "vram");
+	tap_evict(gpu, "vram");
 	OK(vg_queue_create(&vg, gpu, 8192, &q));
 	gpu_check(bo.va, SIZE, SEED, 0);
 	gpu_check(va, SIZE, SEED + 1, 0);
@@ -769,7 +732,7 @@ static void contiguous(void)
 		CHECK(runs == 1, "%u runs after %d evictions", runs, round);
 		gpu_check(bo.va, bo.size, SEED, 0);
 		OK(vg_queue_destroy(&q));
-		evict(gpu, "vram");
+		tap_evict(gpu, "vram");
 		CHECK(!vram_runs(bo.va, bo.size), "it is still in VRAM");
 		for (i = 0; i < n; i++)
 			OK(vg_bo_free(&chip[i]));
