@@ -36,6 +36,7 @@
 
 static struct vg vg;
 static struct vg_gpu *gpu;
+static int node;	/* a file that KFD has not: jobs run there */
 
 /* A line of /proc/meminfo, in bytes. */
 static uint64_t meminfo(const char *name)
@@ -116,6 +117,8 @@ static void start(int xnack)
 {
 	tap_open(&vg, xnack);
 	gpu = &vg.gpu[0];
+	node = vr_open(gpu);
+	ERRNO(0, node < 0 ? node : 0);
 }
 
 /* Without a swap device, shmem would only be another place in memory. */
@@ -151,7 +154,7 @@ static void bos_create(int n)
 {
 	n_bos = n;
 	for (int i = 0; i < n; i++) {
-		OK(vr_bo_create(gpu->fd, BO_BYTES, AMDGPU_GEM_DOMAIN_GTT, 0,
+		OK(vr_bo_create(node, BO_BYTES, AMDGPU_GEM_DOMAIN_GTT, 0,
 				VA(i), &bo[i]));
 		vg_pattern_fill(bo[i].cpu, BO_BYTES, (uint64_t)i, 0);
 	}
@@ -165,8 +168,8 @@ static void check_by_sdma(int i, struct vr_bo *stage)
 
 	ib.ndw = 0;
 	vr_ib_copy(&ib, stage->va, bo[i].va, BO_BYTES);
-	ERRNO(0, vr_submit(gpu->fd, ctx, 0, &ib, handles, 3, &seq));
-	ERRNO(0, vr_wait(gpu->fd, ctx, 0, seq, ~0ull));
+	ERRNO(0, vr_submit(node, ctx, 0, &ib, handles, 3, &seq));
+	ERRNO(0, vr_wait(node, ctx, 0, seq, ~0ull));
 	CHECK(!vg_pattern_check(stage->cpu, BO_BYTES, (uint64_t)i, 0),
 	      "BO %d, by SDMA: %s", i, vg_error());
 }
@@ -181,7 +184,7 @@ static void bos_check(void)
 {
 	struct vr_bo stage;
 
-	OK(vr_bo_create(gpu->fd, BO_BYTES, AMDGPU_GEM_DOMAIN_VRAM, 0,
+	OK(vr_bo_create(node, BO_BYTES, AMDGPU_GEM_DOMAIN_VRAM, 0,
 			VA(n_bos), &stage));
 	for (int i = 0; i < n_bos; i++) {
 		if (i & 1)
@@ -201,8 +204,8 @@ static void bos_free(void)
 
 static void bos_start(int n)
 {
-	ERRNO(0, vr_ib_create(gpu->fd, VG_PAGE, VA(MAX_BOS + 1), &ib));
-	ERRNO(0, vr_ctx_alloc(gpu->fd, 0, &ctx));
+	ERRNO(0, vr_ib_create(node, VG_PAGE, VA(MAX_BOS + 1), &ib));
+	ERRNO(0, vr_ctx_alloc(node, 0, &ctx));
 	bos_create(n);
 }
 
@@ -358,7 +361,7 @@ static void memory_runs_out(void)
 	if (n > MAX_BOS)
 		n = MAX_BOS;
 	bos_start(n);
-	OK(vr_bo_create(gpu->fd, BO_BYTES, AMDGPU_GEM_DOMAIN_VRAM, 0, VA(n),
+	OK(vr_bo_create(node, BO_BYTES, AMDGPU_GEM_DOMAIN_VRAM, 0, VA(n),
 			&stage));
 	room = meminfo("MemFree:");
 	most = room + (uint64_t)n * BO_BYTES;
@@ -400,7 +403,7 @@ static void churn_render(uint64_t round)
 		if (race_below(2)) {
 			check_by_cpu(i);
 			vr_bo_free(&bo[i]);
-			OK(vr_bo_create(gpu->fd, BO_BYTES,
+			OK(vr_bo_create(node, BO_BYTES,
 					race_below(2) ? AMDGPU_GEM_DOMAIN_GTT :
 							AMDGPU_GEM_DOMAIN_VRAM,
 					0, VA(i), &bo[i]));

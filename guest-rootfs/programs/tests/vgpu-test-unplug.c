@@ -334,15 +334,17 @@ static void work_jobs(volatile int *round)
 	uint32_t ctx, handles[3];
 	uint64_t seq;
 	struct vr_ib ib;
-	int i, r;
+	int i, r, fd;
 
-	if (vr_ctx_alloc(gpu->fd, 0, &ctx) ||
-	    vr_bo_create(gpu->fd, BYTES, AMDGPU_GEM_DOMAIN_GTT, 0, va, &src) ||
-	    vr_bo_create(gpu->fd, BYTES, AMDGPU_GEM_DOMAIN_VRAM, 0, va + BYTES,
+	/* KFD has the other one. */
+	fd = vr_open(gpu);
+	if (fd < 0 || vr_ctx_alloc(fd, 0, &ctx) ||
+	    vr_bo_create(fd, BYTES, AMDGPU_GEM_DOMAIN_GTT, 0, va, &src) ||
+	    vr_bo_create(fd, BYTES, AMDGPU_GEM_DOMAIN_VRAM, 0, va + BYTES,
 			 &vram) ||
-	    vr_bo_create(gpu->fd, BYTES, AMDGPU_GEM_DOMAIN_GTT, 0,
+	    vr_bo_create(fd, BYTES, AMDGPU_GEM_DOMAIN_GTT, 0,
 			 va + 2 * BYTES, &dst) ||
-	    vr_ib_create(gpu->fd, VG_PAGE, va + 3 * BYTES, &ib))
+	    vr_ib_create(fd, VG_PAGE, va + 3 * BYTES, &ib))
 		return gone("render node");
 	vr_ib_copy(&ib, vram.va, src.va, BYTES);
 	vr_ib_copy(&ib, dst.va, vram.va, BYTES);
@@ -352,9 +354,9 @@ static void work_jobs(volatile int *round)
 	for (;; ++*round) {
 		vg_pattern_fill(src.cpu, BYTES, SEED, *round);
 		for (i = 0, r = 0; i < 8 && !r; i++)
-			r = vr_submit(gpu->fd, ctx, 0, &ib, handles, 3, &seq);
+			r = vr_submit(fd, ctx, 0, &ib, handles, 3, &seq);
 		if (!r)
-			r = vr_wait(gpu->fd, ctx, 0, seq,
+			r = vr_wait(fd, ctx, 0, seq,
 				    VG_TIMEOUT_MS * 1000000ull);
 		if (r)
 			vg_fail(r, "jobs: %s", strerror(-r));
