@@ -41,30 +41,45 @@ def kernel_arguments(name: str) -> list[str]:
 
 def tsc_khz() -> int:
     """The rate of the host's time stamp counter; 0 if it has none, or does not let us read it."""
-    if platform.machine() != "x86_64":
+    if not (read := _tsc_reader()):
         return 0
+    start, first = _sample(read)
+    time.sleep(RATE_SECONDS)
+    end, last = _sample(read)
+    return (last - first) * 1_000_000 // (end - start)
+
+
+def tsc_sample() -> tuple[int, int]:
+    """CLOCK_MONOTONIC in nanoseconds and the host's time stamp counter, at one moment; (0, 0) if there is none."""
+    read = _tsc_reader()
+    return _sample(read) if read else (0, 0)
+
+
+def _tsc_reader() -> Callable[[], int] | None:
+    """What reads the time stamp counter."""
+    if platform.machine() != "x86_64":
+        return None
     try:
         page = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
     except OSError:
-        return 0
+        return None
     page.write(RDTSC)
     read = ctypes.CFUNCTYPE(ctypes.c_uint64)(ctypes.addressof(ctypes.c_char.from_buffer(page)))
+    read.page = page  # lives as long as what runs in it
+    return read
 
-    def sample() -> tuple[int, int, int]:
-        """How long it took, time and counter: the one that was interrupted least."""
 
-        def once() -> tuple[int, int, int]:
-            before = time.monotonic_ns()
-            ticks = read()
-            after = time.monotonic_ns()
-            return after - before, (before + after) // 2, ticks
+def _sample(read: Callable[[], int]) -> tuple[int, int]:
+    """Time and counter, of the attempt that was interrupted least."""
 
-        return min(once() for _ in range(32))
+    def once() -> tuple[int, int, int]:
+        """How long it took, time and counter."""
+        before = time.monotonic_ns()
+        ticks = read()
+        after = time.monotonic_ns()
+        return after - before, (before + after) // 2, ticks
 
-    _, start, first = sample()
-    time.sleep(RATE_SECONDS)
-    _, end, last = sample()
-    return (last - first) * 1_000_000 // (end - start)
+    return min(once() for _ in range(32))[1:]
 
 
 def choose(comes_up: Callable[[str], bool]) -> str:

@@ -24,6 +24,8 @@ usage: ./vgpu run [options] -- COMMAND...      boot a guest, run COMMAND in it a
        ./vgpu inject [KIND [KEY=VALUE...]|remove ID] [--qmp PATH]   what goes wrong in a running guest
        ./vgpu stats [--json] [--qmp PATH]      what its devices are doing
        ./vgpu trace [--seconds S] [EVENT...] [--qmp PATH]   follow its trace events (vgpu_fault, 'vgpu_*'); list them
+       ./vgpu trace -o FILE [options of run] -- COMMAND...   FILE: a timeline of device and driver (Perfetto)
+       ./vgpu trace -o FILE [--seconds S] [--qmp PATH]   the same of a running guest's device, without its driver
        ./vgpu build TARGET...                  qemu kernel driver rootfs, or all (what make calls)
        ./vgpu qtest [release|sanitizers] [ARGUMENTS...]   the device's qtest program, with its own output (TAP)
        ./vgpu check-recovery [--repeat N] [--kernel debug] [--append ARGS]   GART lost, hangs, resets: a table
@@ -324,8 +326,25 @@ def trace(words: list[str]) -> int:
     """./vgpu trace"""
     from vgpu_tools import operate
 
+    split = words.index("--") if "--" in words else len(words)
+    chooser = Parser(prog="vgpu", add_help=False, allow_abbrev=False)
+    chooser.add_argument("-o", dest="output", type=Path)
+    given, rest = chooser.parse_known_args(join_values(words[:split]))
+    if given.output:
+        from vgpu_tools import trace_command
+
+        trace_command.check(given.output)
+        if split < len(words):
+            options, guest = parse_guest(rest, timeout=600)
+            guest.prepare()
+            return trace_command.run(given.output, guest, words[split + 1 :], options.timeout, options.verbose)
+    elif split < len(words):
+        raise Failure("to trace a command say '-o FILE' (see ./vgpu help)", status=2)
     parser = operator_parser()
     parser.add_argument("--seconds", type=float, default=0)
+    if given.output:
+        options = parser.parse_args(rest)
+        return trace_command.watch(given.output, options.qmp, options.seconds)
     parser.add_argument("patterns", nargs="*")
     return operate.trace(parser.parse_intermixed_args(words))
 

@@ -3,9 +3,10 @@
 
 import argparse
 import json
+import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from vgpu_tools.errors import Failure
 WORDS = ("kind", "device", "hub")  # members of vgpu-inject that are no numbers or truths
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 EVENTS = "vgpu_*"
+STAMP = re.compile(r"^\d+@\d+\.\d+:")  # with -msg timestamp=on
 LOOK_SECONDS = 0.1  # between two looks at the log
 
 
@@ -61,20 +63,25 @@ def trace(options: argparse.Namespace) -> int:
         for event in _command(path, "trace-event-get-state", {"name": EVENTS}):
             print(f"{event['name']:24} {'on' if event['state'] == 'enabled' else 'off'}")
         return 0
+    follow(path, options.patterns, options.seconds, lambda line: print(line, flush=True))
+    return 0
+
+
+def follow(path: Path, patterns: Sequence[str], seconds: float, say: Callable[[str], None]) -> None:
+    """Hand on what trace events say for some seconds, or (0) until interrupted; they are switched on for that long."""
     log = _log(path)
     was_on = set()
-    for pattern in options.patterns:
+    for pattern in patterns:
         events = _command(path, "trace-event-get-state", {"name": pattern})
         was_on |= {event["name"] for event in events if event["state"] == "enabled"}
-    for pattern in options.patterns:
+    for pattern in patterns:
         _switch(path, pattern, True)
     try:
-        _follow(log, options.patterns, options.seconds)
+        _follow(log, patterns, seconds, say)
     except KeyboardInterrupt:
         pass
     finally:
-        _switch_back(path, options.patterns, was_on)
-    return 0
+        _switch_back(path, patterns, was_on)
 
 
 def value(key: str, text: str) -> Any:
@@ -149,8 +156,8 @@ def _switch_back(path: Path, patterns: Sequence[str], was_on: set[str]) -> None:
         print(f"vgpu: {failure}", file=sys.stderr)
 
 
-def _follow(log: Path, patterns: Sequence[str], seconds: float) -> None:
-    """Print the events' new lines, for some seconds, or (0) until interrupted."""
+def _follow(log: Path, patterns: Sequence[str], seconds: float, say: Callable[[str], None]) -> None:
+    """Hand on the events' new lines, for some seconds, or (0) until interrupted."""
     from fnmatch import fnmatch
 
     end = time.monotonic() + seconds if seconds else float("inf")
@@ -161,8 +168,9 @@ def _follow(log: Path, patterns: Sequence[str], seconds: float) -> None:
             over = time.monotonic() >= end  # a last look is taken after that
             *lines, rest = (rest + file.read()).split("\n")
             for line in lines:
-                if any(fnmatch(line.partition(" ")[0], pattern) for pattern in patterns):
-                    print(line, flush=True)
+                name = STAMP.sub("", line).partition(" ")[0]
+                if any(fnmatch(name, pattern) for pattern in patterns):
+                    say(line)
             if over:
                 return
             time.sleep(LOOK_SECONDS)

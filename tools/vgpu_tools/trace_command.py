@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""./vgpu trace -o FILE: a timeline of a command's run, or of a running guest's device."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from vgpu_tools import monitor, operate, trace_record, trace_timeline
+from vgpu_tools.errors import Failure
+from vgpu_tools.guest import Guest
+
+
+def check(output: Path) -> None:
+    """Refuse a file that cannot be written, before a guest runs for nothing."""
+    if output.is_dir() or not output.absolute().parent.is_dir():
+        raise Failure(f"-o {output}: want a file in a folder that exists", status=2)
+
+
+def run(output: Path, guest: Guest, words: Sequence[str], timeout: float, verbose: bool) -> int:
+    """Run a command in a guest and write what happened; returns the command's exit status."""
+    if not words:
+        raise Failure("trace wants a command after '--'", status=2)
+    status, recording = trace_record.record(guest, words, timeout, verbose)
+    try:
+        _write(output, recording)
+    except Failure as failure:
+        if not isinstance(status, Failure):
+            raise
+        print(f"vgpu: {failure}", file=sys.stderr)
+    if isinstance(status, Failure):
+        raise status
+    return status
+
+
+def watch(output: Path, qmp: Path | None, seconds: float) -> int:
+    """Write what the devices of a running guest do, for some seconds, or (0) until interrupted."""
+    path = monitor.find(qmp)
+    if "timestamp=on" not in Path(f"/proc/{monitor.pid(path)}/cmdline").read_text():
+        raise Failure("this QEMU does not say when things happen: start the guest with --qemu-args '-msg timestamp=on'")
+    lines: list[str] = []
+    start = trace_record.clocks()
+    operate.follow(path, trace_record.EVENTS, seconds, lines.append)
+    _write(output, trace_record.Recording("\n".join(lines), "", start, trace_record.clocks(), whole=False))
+    return 0
+
+
+def _write(output: Path, recording: trace_record.Recording) -> None:
+    outcome = trace_timeline.make(recording)
+    try:
+        outcome.timeline.write(output)
+    except OSError as error:
+        raise Failure(f"{output}: {error.strerror}", status=1) from None
+    print(f"vgpu: {output}: {outcome.text()}", file=sys.stderr)
+    for doubt in outcome.doubts:
+        print(f"vgpu: {output}: not as it should be: {doubt}", file=sys.stderr)

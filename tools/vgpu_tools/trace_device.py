@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The device's part of a trace: faults from raise to replay, and the queues that they stall."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from vgpu_tools.trace_events import Event
+
+SDMA_ENGINES = 5  # SDMA_NUM_ENGINES; the next client is the compute engine (VGPU_CLIENT_CP)
+WAITS = {4: "acknowledgement", 5: "a free CAM slot", 6: "another try"}  # VGPUWait
+RB_ENABLE = 1  # SDMA_RB_CNTL__RB_ENABLE
+
+
+@dataclass
+class Stall:
+    """A queue that waits at an address."""
+
+    device: str
+    engine: int
+    queue: int
+    thread: int  # of QEMU, which runs the engine
+    vmid: int
+    va: int
+    write: bool
+    serial: int  # 0: of no fault
+    why: int
+    begin: int
+    end: int = 0
+    how: str = ""  # it ended
+    fault: "Fault | None" = None
+
+
+@dataclass
+class Fault:
+    """One fault that the device raised. Times are the host's, 0 if that did not happen."""
+
+    device: str
+    serial: int
+    raised: int
+    event: Event
+    thread: int
+    vmid: int
+    va: int
+    write: bool
+    retry: bool
+    stall: Stall | None = None  # of the queue that met it
+    engine: int = -1
+    acknowledged: int = 0
+    replayed: int = 0  # the first of the replays
+    # The driver's side
+    received: int = 0
+    pasid: int = 0
+    answered: int = 0  # it wrote the acknowledgement
+    service: "object | None" = None
+
+    @property
+    def end(self) -> int:
+        """Where its slice ends."""
+        if self.stall:
+            return self.stall.end
+        return max(self.acknowledged, self.raised)
+
+
+class Device:
+    """All devices of a recording; `faults` in the order of their raises, `stalls` of their ends."""
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        self.faults: list[Fault] = []
+        self.stalls: list[Stall] = []
+        self.resets: list[Event] = []
+        self.last = 0
+        self._open: dict[tuple[str, int, int], Stall] = {}
+        self._serial: dict[tuple[str, int], Fault] = {}
+        self._engine: dict[int, int] = {}  # by thread
+        for event in events:
+            self.last = event.at
+            if take := getattr(self, f"_{event.name.removeprefix('vgpu_')}", None):
+                take(event)
+        for stall in list(self._open.values()):
+            self._end(stall, self.last, "the trace ends")
+        for fault in self.faults:
+            fault.engine = self._engine.get(fault.thread, -1)
+
+    def _fault(self, event: Event) -> None:
+        number = event.number
+        fault = Fault(
+            device=event.who,
+            serial=number("serial"),
+            raised=event.at,
+            event=event,
+            thread=event.thread,
+            vmid=number("vmid"),
+            va=number("va"),
+            write=number("write") == 1,
+            retry=number("retry") == 1,
+        )
+        self.faults.append(fault)
+        self._serial[fault.device, fault.serial] = fault
+        if not fault.retry:
+            # The queue that waited there goes on, with the default page.
+            for stall in list(self._open.values()):
+                if (stall.device, stall.thread, stall.va) == (fault.device, fault.thread, fault.va):
+                    self._end(stall, event.at, "met a no-retry entry")
+
+    def _stall(self, event: Event) -> None:
+        key = self._key(event)
+        number = event.number
+        serial, va, write = number("serial"), number("va"), number("write") == 1
+        self._engine[event.thread] = key[1]
+        fault = self._serial.get((event.who, serial)) if serial else None
+        ours = fault is not None and fault.stall is None and fault.thread == event.thread
+        begin = fault.raised if fault and ours else event.at
+        if before := self._open.get(key):
+            if (before.serial, before.va, before.write) == (serial, va, write):
+                return  # it looked again, in vain
+            self._end(before, begin, "faulted again" if before.va == va else "went elsewhere")
+        stall = Stall(event.who, key[1], key[2], event.thread, number("vmid"), va, write, serial, number("why"), begin)
+        stall.fault = fault
+        if fault and ours:
+            fault.stall = stall
+        self._open[key] = stall
+
+    def _replay(self, event: Event) -> None:
+        if stall := self._open.get(self._key(event)):
+            self._end(stall, event.at, "replayed")
+        fault = self._serial.get((event.who, event.number("serial")))
+        if fault and not fault.replayed:
+            fault.replayed = event.at
+
+    def _cam_ack(self, event: Event) -> None:
+        fault = self._serial.get((event.who, event.number("serial")))
+        if fault and event.number("used") and not fault.acknowledged:
+            fault.acknowledged = event.at
+
+    def _cp_sdma_unmap(self, event: Event) -> None:
+        if stall := self._open.get(self._key(event)):
+            self._end(stall, event.at, "the queue left the engine")
+
+    def _queue(self, event: Event) -> None:
+        if (stall := self._open.get(self._key(event))) and not event.number("cntl") & RB_ENABLE:
+            self._end(stall, event.at, "the queue left the engine")
+
+    def _cp_stop(self, event: Event) -> None:
+        if stall := self._open.get((event.who, SDMA_ENGINES, event.number("queue"))):
+            self._end(stall, event.at, "the queue left the engine")
+
+    def _chip_reset(self, event: Event) -> None:
+        self.resets.append(event)
+        for stall in list(self._open.values()):
+            if stall.device == event.who:
+                self._end(stall, event.at, "reset")
+
+    def _engine_reset(self, event: Event) -> None:
+        self.resets.append(event)
+        for stall in list(self._open.values()):
+            if (stall.device, f"sdma{stall.engine}") == (event.who, event.text.split()[0]):
+                self._end(stall, event.at, "reset")
+
+    def _end(self, stall: Stall, at: int, how: str) -> None:
+        stall.end, stall.how = max(at, stall.begin), how
+        del self._open[stall.device, stall.engine, stall.queue]
+        self.stalls.append(stall)
+
+    @staticmethod
+    def _key(event: Event) -> tuple[str, int, int]:
+        """Device, engine, queue."""
+        return event.who, int(event.text.split()[0].removeprefix("sdma")), event.number("queue")
+
+
+def engine_name(engine: int) -> str:
+    """For a person."""
+    return f"sdma{engine}" if engine < SDMA_ENGINES else "compute"

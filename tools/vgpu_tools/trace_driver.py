@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The driver's part of a trace: services of faults, migrations, evictions of processes, recoveries."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from vgpu_tools.trace_device import Fault
+from vgpu_tools.trace_events import Event
+
+KERNEL_THREADS = ("kworker/", "<idle>", "ksoftirqd", "kswapd", "rcu")
+NOTIFY_MIGRATE = 6  # MMU_NOTIFY_MIGRATE of the guest's kernel
+
+
+@dataclass
+class Span:
+    """Something of the driver's that took time, or (begin = end) did not."""
+
+    begin: int
+    end: int
+    name: str
+    thread: int
+    task: str
+    device: str = ""  # whose fault worker it is
+    args: dict[str, int | str] = field(default_factory=dict)
+    faults: list[Fault] = field(default_factory=list)  # that a service answered
+
+
+class Driver:
+    """What the tracepoints tell. The events' times are the host's already."""
+
+    def __init__(self, events: Iterable[Event], joined: dict[int, Fault]) -> None:
+        """`joined`: the device's fault of each `svm_fault` event, by its identity."""
+        self.services: list[Span] = []
+        self.migrations: list[Span] = []
+        self.unmaps: list[Span] = []
+        self.evictions: list[Span] = []  # `thread` is the process
+        self.recoveries: list[Span] = []
+        self.jobs: list[Span] = []  # `thread` is the engine
+        self.processes: dict[int, tuple[int, str]] = {}  # by PASID: a thread of it, and its name
+        self.unmatched = 0  # faults that the device's part does not have
+        self._joined = joined
+        self._batch: dict[int, dict[int, Fault]] = {}  # by thread and CAM slot
+        self._idle: dict[int, int] = {}  # by thread: when it was last seen to have done something
+        self._service: dict[int, Span] = {}  # the last of each thread
+        self._moving: dict[int, int] = {}  # by thread: since when it migrates
+        self._off: dict[int, Event] = {}
+        self._reset: dict[int, Event] = {}
+        self._submitted: dict[tuple[int, int], Event] = {}
+        self._done: dict[int, int] = {}
+        last = 0
+        for event in events:
+            last = event.at
+            if take := getattr(self, f"_{event.name}", None):
+                take(event)
+        for pid, event in self._off.items():
+            self.evictions.append(Span(event.at, last, "queues off", pid, event.who, args={"end": "the trace ends"}))
+
+    def _svm_fault(self, event: Event) -> None:
+        self._idle[event.thread] = event.at
+        self._moving.pop(event.thread, None)
+        fault = self._joined.get(id(event))
+        if not fault:
+            self.unmatched += 1
+            return
+        fault.received, fault.pasid = event.at, event.number("pasid")
+        if fault.retry:
+            self._batch.setdefault(event.thread, {})[event.number("cam")] = fault
+
+    def _svm_service(self, event: Event) -> None:
+        verdict = event.text.split("]")[0].split("[")[0].split()[-1]
+        span = Span(self._idle.get(event.thread, event.at), event.at, verdict, event.thread, event.who)
+        span.args = {"serial": event.number("serial"), "pasid": event.number("pasid"), "verdict": verdict}
+        span.args["pages"] = event.text[event.text.index("[") :]
+        self._service[event.thread] = span
+        self._moving.pop(event.thread, None)
+        self._idle[event.thread] = event.at
+        self.services.append(span)
+
+    def _vgpu_cam_ack(self, event: Event) -> None:
+        """Belongs to the service before it in the same thread: of this fault, or of one whose repair covered it."""
+        self._idle[event.thread] = event.at
+        fault = self._batch.get(event.thread, {}).pop(event.number("cam"), None)
+        span = self._service.get(event.thread)
+        if fault and span:
+            fault.answered, fault.service = event.at, span
+            span.device = fault.device
+            span.faults.append(fault)
+
+    def _svm_migrate(self, event: Event) -> None:
+        words = event.text.split()
+        name = f"migrate to {words[words.index('to') + 1]}, {event.text.partition(' by ')[2]}"
+        begin = self._moving.pop(event.thread, event.at)
+        args: dict[str, int | str] = {key: event.number(key) for key in ("pasid", "pages", "moved")}
+        args |= {"gpu_id": event.words["gpu"], "first": event.words["first"]}
+        args["begin"] = "unknown" if begin == event.at else "pages taken"
+        self.migrations.append(Span(begin, event.at, name, event.thread, event.who, args=args))
+        self._note(event)
+
+    def _svm_unmap(self, event: Event) -> None:
+        args = {"pasid": event.number("pasid"), "pages": event.text[event.text.index("[") :]}
+        if event.number("event") == NOTIFY_MIGRATE:
+            # There is no tracepoint where a migration begins; this is where it takes its pages, in the same thread.
+            self._moving.setdefault(event.thread, event.at)
+        self.unmaps.append(Span(event.at, event.at, "unmap", event.thread, event.who, args=args))
+
+    def _vgpu_vm_map(self, event: Event) -> None:
+        self._note(event)
+
+    def _note(self, event: Event) -> None:
+        """What a thread did last; and if it is a process's own, whose PASID that is."""
+        self._idle[event.thread] = event.at
+        pasid = event.number("pasid")
+        if pasid and not event.who.startswith(KERNEL_THREADS):
+            self.processes.setdefault(pasid, (event.thread, event.who))
+
+    def _vgpu_process_evict(self, event: Event) -> None:
+        self._off.setdefault(event.number("pid"), event)
+
+    def _vgpu_process_restore(self, event: Event) -> None:
+        pid = event.number("pid")
+        result = event.number("result")
+        begin = event.at
+        if not result and pid in self._off:
+            begin = self._off.pop(pid).at
+        args: dict[str, int | str] = {key: event.number(key) for key in ("result", "took_ms", "off_ms")}
+        name = "queues off" if begin < event.at else "restore" if not result else "restore failed"
+        self.evictions.append(Span(begin, event.at, name, pid, event.who, args=args))
+
+    def _vgpu_reset_begin(self, event: Event) -> None:
+        self._reset[event.thread] = event
+
+    def _vgpu_reset_end(self, event: Event) -> None:
+        begin = self._reset.pop(event.thread, event)
+        args: dict[str, int | str] = {"what": event.text.split()[0], "us": event.number("us")}
+        args |= {"serial": begin.number("serial")} if "serial" in begin.words else {}
+        self.recoveries.append(Span(begin.at, event.at, "recovery", event.thread, event.who, args=args))
+
+    def _vgpu_sdma_submit(self, event: Event) -> None:
+        self._submitted[event.number("engine"), event.number("seqno")] = event
+
+    def _vgpu_sdma_done(self, event: Event) -> None:
+        """Jobs of a ring run one after the other: each begins when the one before it has ended."""
+        engine = event.number("engine")
+        if not (begin := self._submitted.pop((engine, event.number("seqno")), None)):
+            return
+        at = max(begin.at, self._done.get(engine, 0))
+        self._done[engine] = event.at
+        args: dict[str, int | str] = {"seqno": event.number("seqno"), "error": event.number("error")}
+        args |= {"dwords": begin.number("dwords"), "submitted": begin.at}
+        self.jobs.append(Span(at, event.at, "job", engine, begin.who, args=args))

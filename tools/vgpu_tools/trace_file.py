@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Writes and reads timelines in Perfetto's format: processes with threads, slices that nest on them, flows."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TracePacket, TrackDescriptor, TrackEvent
+
+from vgpu_tools.errors import Failure
+
+SEQUENCE = 1  # all packets are of one writer
+Value = int | str | bool
+
+
+@dataclass
+class Slice:
+    """Something on a track; times in ns from the trace's start. `flows` leave it, or end in it with `last`."""
+
+    begin: int
+    end: int
+    name: str
+    category: str = ""
+    args: dict[str, Value] = field(default_factory=dict)
+    flows: list[int] = field(default_factory=list)
+    last: bool = False
+    instant: bool = False
+    process: str = ""  # what a reader finds
+    thread: str = ""
+
+
+class Timeline:
+    """Tracks, in the order in which they were first used."""
+
+    def __init__(self) -> None:
+        self._processes: dict[str, int] = {}  # pid by name
+        self._threads: dict[tuple[str, str], list[Slice]] = {}
+        self._tids: dict[tuple[str, str], int] = {}
+
+    def process(self, name: str, pid: int) -> str:
+        """Say a process's number."""
+        self._processes.setdefault(name, pid)
+        return name
+
+    def add(self, process: str, thread: str, piece: Slice, tid: int = 0) -> None:
+        """Put something on a thread of a process; without a number it is a track that only has a name."""
+        self._tids.setdefault((process, thread), tid)
+        self._threads.setdefault((process, thread), []).append(piece)
+
+    def write(self, path: Path) -> None:
+        """Write the file."""
+        trace = Trace()
+        steps: list[tuple[int, int, TracePacket]] = []
+        uuid = 0
+        for process, pid in self._processes.items():
+            uuid += 1
+            parent = uuid
+            described = _describe(trace, parent)
+            described.process.pid = pid
+            described.process.process_name = process
+            for (owner, thread), slices in self._threads.items():
+                if owner != process:
+                    continue
+                for number, lane in enumerate(_lanes(slices)):
+                    uuid += 1
+                    described = _describe(trace, uuid)
+                    described.parent_uuid = parent
+                    tid = self._tids[owner, thread]
+                    if number or not tid:
+                        described.name = f"{thread} ({number + 1})" if number else thread
+                    else:
+                        described.thread.pid = pid
+                        described.thread.tid = tid
+                        described.thread.thread_name = thread
+                    for packet in _packets(lane, uuid):
+                        steps.append((packet.timestamp, len(steps), packet))
+        trace.packet.extend(packet for _, _, packet in sorted(steps, key=lambda step: step[:2]))
+        trace.packet[0].sequence_flags = TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
+        path.write_bytes(trace.SerializeToString())
+
+
+def _describe(trace: Trace, uuid: int) -> TrackDescriptor:
+    packet = trace.packet.add()
+    packet.trusted_packet_sequence_id = SEQUENCE
+    packet.track_descriptor.uuid = uuid
+    return packet.track_descriptor
+
+
+class _Lane:
+    """Slices that nest, in the order of their begins."""
+
+    def __init__(self) -> None:
+        self.slices: list[Slice] = []
+        self._ends: list[int] = []  # of those around the next
+
+    def take(self, piece: Slice) -> bool:
+        """False if it overlaps one."""
+        ends = self._ends
+        while ends and (ends[-1] < piece.begin or (ends[-1] == piece.begin and piece.end > piece.begin)):
+            ends.pop()
+        if ends and piece.end > ends[-1]:
+            return False
+        self.slices.append(piece)
+        if not piece.instant:
+            ends.append(piece.end)
+        return True
+
+
+def _lanes(slices: Iterable[Slice]) -> list[list[Slice]]:
+    """Divide slices so that those of one lane nest: what overlaps goes to the next lane."""
+    lanes: list[_Lane] = []
+    for piece in sorted(slices, key=lambda each: (each.begin, -each.end)):
+        if not any(lane.take(piece) for lane in lanes):
+            lanes.append(_Lane())
+            lanes[-1].take(piece)
+    return [lane.slices for lane in lanes]
+
+
+def _packets(lane: Iterable[Slice], uuid: int) -> Iterator[TracePacket]:
+    """Begins and ends of slices that nest, in their order."""
+    ends: list[int] = []
+    for piece in lane:
+        while ends and (ends[-1] < piece.begin or (ends[-1] == piece.begin and piece.end > piece.begin)):
+            yield _packet(ends.pop(), uuid, TrackEvent.TYPE_SLICE_END)
+        kind = TrackEvent.TYPE_INSTANT if piece.instant else TrackEvent.TYPE_SLICE_BEGIN
+        packet = _packet(piece.begin, uuid, kind)
+        packet.track_event.name = piece.name
+        packet.track_event.categories.append(piece.category)
+        (packet.track_event.terminating_flow_ids if piece.last else packet.track_event.flow_ids).extend(piece.flows)
+        for key, value in piece.args.items():
+            _annotate(packet.track_event, key, value)
+        yield packet
+        if not piece.instant:
+            ends.append(piece.end)
+    while ends:
+        yield _packet(ends.pop(), uuid, TrackEvent.TYPE_SLICE_END)
+
+
+def _packet(at: int, uuid: int, kind: int) -> TracePacket:
+    packet = TracePacket()
+    packet.trusted_packet_sequence_id = SEQUENCE
+    packet.timestamp = at
+    packet.track_event.type = kind
+    packet.track_event.track_uuid = uuid
+    return packet
+
+
+def _annotate(event: TrackEvent, key: str, value: Value) -> None:
+    note = event.debug_annotations.add()
+    note.name = key
+    if isinstance(value, bool):
+        note.bool_value = value
+    elif isinstance(value, str):
+        note.string_value = value
+    elif key == "address":
+        note.pointer_value = value
+    else:
+        note.int_value = value
+
+
+def read(path: Path) -> list[Slice]:
+    """The slices and instants of a file, in the order of their begins; Failure if they are not well formed."""
+    trace = Trace()
+    trace.ParseFromString(path.read_bytes())
+    tracks: dict[int, tuple[str, str]] = {}
+    processes: dict[int, str] = {}
+    open_slices: dict[int, list[Slice]] = {}
+    found = []
+    last = 0
+    for packet in trace.packet:
+        if packet.HasField("track_descriptor"):
+            described = packet.track_descriptor
+            if described.HasField("process"):
+                processes[described.uuid] = described.process.process_name
+            elif described.parent_uuid not in processes:
+                raise Failure(f"{path}: track {described.uuid} has no process")
+            else:
+                name = described.thread.thread_name if described.HasField("thread") else described.name
+                tracks[described.uuid] = (processes[described.parent_uuid], name)
+            continue
+        event = packet.track_event
+        if packet.timestamp < last:
+            raise Failure(f"{path}: time goes back at {packet.timestamp}")
+        last = packet.timestamp
+        if event.track_uuid not in tracks:
+            raise Failure(f"{path}: nobody says what track {event.track_uuid} is")
+        stack = open_slices.setdefault(event.track_uuid, [])
+        if event.type == TrackEvent.TYPE_SLICE_END:
+            if not stack:
+                raise Failure(f"{path}: something ends at {last} that has not begun")
+            stack.pop().end = last
+            continue
+        piece = Slice(last, -1, event.name, "".join(event.categories))
+        piece.process, piece.thread = tracks[event.track_uuid]
+        piece.args = {note.name: getattr(note, note.WhichOneof("value")) for note in event.debug_annotations}
+        piece.flows = [*event.flow_ids, *event.terminating_flow_ids]
+        piece.last = bool(event.terminating_flow_ids)
+        piece.instant = event.type == TrackEvent.TYPE_INSTANT
+        if piece.instant:
+            piece.end = last
+        else:
+            stack.append(piece)
+        found.append(piece)
+    if left := [piece.name for stack in open_slices.values() for piece in stack]:
+        raise Failure(f"{path}: {left[0]} has no end")
+    return found

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Records what a trace is made of: a guest's run with the device's trace events and the driver's tracepoints on.
+
+The device's events go to a file that QEMU writes, with the host's time. The driver's go to a buffer of ftrace, which
+the guest empties into a virtio-serial port when the command is over. That buffer is an ftrace instance of its own, so
+that a command may use ftrace itself. Its clock is the processor's time stamp counter, which both sides have.
+"""
+
+import dataclasses
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from vgpu_tools import accel
+from vgpu_tools.errors import Failure
+from vgpu_tools.guest import Guest
+from vgpu_tools.launch import Run, Streams
+
+PORT = "vgpu.trace"
+BUFFER_KIB = 16384  # for each of the guest's processors; about 200,000 events
+# What the timeline is made of, and no more: each costs the device time.
+EVENTS = (
+    "vgpu_fault",
+    "vgpu_fault_class",
+    "vgpu_fault_merged",
+    "vgpu_stall",
+    "vgpu_replay",
+    "vgpu_cam_ack",
+    "vgpu_queue",
+    "vgpu_cp_stop",
+    "vgpu_cp_sdma_unmap",
+    "vgpu_chip_reset",
+    "vgpu_engine_reset",
+)
+# Before and after the command, in the guest. Words: buffer size, then the command.
+SCRIPT = """\
+for name in /sys/class/virtio-ports/*/name; do
+	read -r port <"$name"
+	[ "$port" != vgpu.trace ] || break
+done
+name=${name%/name}
+[ "$port" = vgpu.trace ] || { echo "vgpu: no port for the trace" >&2; exit 125; }
+exec 9>"/dev/${name##*/}"
+counters() {
+	for folder in /sys/kernel/debug/dri/*; do
+		[ -L "$folder" ] || [ ! -e "$folder/vgpu_device_counters" ] || cat "$folder/vgpu_device_counters"
+	done
+}
+place=$PWD
+trace=/sys/kernel/tracing/instances/vgpu
+mkdir $trace && cd $trace && echo x86-tsc >trace_clock && echo "$1" >buffer_size_kb ||
+	{ echo "vgpu: the kernel does not trace" >&2; exit 125; }
+cd events
+for event in vgpu/vgpu_process_* vgpu/vgpu_reset_* vgpu/vgpu_vm_map vgpu_svm \\
+	vgpu_hw/vgpu_cam_ack vgpu_hw/vgpu_sdma_*; do
+	echo 1 >"$event/enable" || { echo "vgpu: the driver has no tracepoint $event" >&2; exit 125; }
+done
+cd "$place"
+shift
+{ echo "== before"; counters; } >&9
+echo "vgpu begin" >$trace/trace_marker
+"$@" 9>&-
+status=$?
+echo "vgpu end" >$trace/trace_marker
+echo 0 >$trace/tracing_on
+{
+	echo "== after"; counters
+	echo "== lost"; cat $trace/per_cpu/cpu*/stats
+	echo "== trace"; cat $trace/trace
+	echo "== end"
+} >&9
+exit $status
+"""
+
+
+@dataclasses.dataclass
+class Recording:
+    """What was recorded; times of the host are in nanoseconds since 1970, its counter in ticks."""
+
+    device: str  # QEMU's log
+    guest: str  # what the guest sent
+    start: tuple[int, int]  # the host's time and time stamp counter before the guest's command
+    end: tuple[int, int]  # and after it
+    whole: bool = True  # the guest was asked for its part
+
+
+def clocks() -> tuple[int, int]:
+    """The host's time and time stamp counter at one moment."""
+    skew = time.time_ns() - time.monotonic_ns()
+    at, ticks = accel.tsc_sample()
+    return at + skew, ticks
+
+
+def record(guest: Guest, words: Sequence[str], timeout: float, verbose: bool) -> tuple[int | Failure, Recording]:
+    """Run a command in a guest: its exit status, or why there is none, and what was recorded in either case."""
+    if not accel.tsc_khz():
+        raise Failure("a trace wants a host with a time stamp counter (x86-64)", status=2)
+    run = Run(guest, ["sh", "-c", SCRIPT, "sh", str(BUFFER_KIB), *words], Streams(), timeout, verbose)
+    device, port = run.folder / "device.log", run.folder / "guest.trace"
+    if "," in str(run.folder):
+        raise Failure(f"{run.folder}: a comma in this name is too much for QEMU", status=2)
+    guest.qemu_args += ["-D", str(device), "-msg", "timestamp=on"]
+    for event in EVENTS:
+        guest.qemu_args += ["-trace", f"enable={event}"]
+    guest.qemu_args += ["-device", "virtio-serial-pci,id=vgpu-trace,max_ports=2"]
+    guest.qemu_args += ["-chardev", f"file,id=vgpu-trace,path={port}"]
+    guest.qemu_args += ["-device", f"virtserialport,bus=vgpu-trace.0,chardev=vgpu-trace,name={PORT}"]
+    start = clocks()
+    outcome: int | Failure
+    try:
+        outcome = run.execute()
+    except Failure as failure:
+        outcome = failure
+    return outcome, Recording(_text(device), _text(port), start, clocks())
+
+
+def _text(path: Path) -> str:
+    return path.read_text(errors="replace") if path.exists() else ""

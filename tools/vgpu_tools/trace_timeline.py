@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A recording as one timeline: every fault a slice from raise to replay, what the driver did with it, and flows."""
+
+from dataclasses import dataclass, field
+
+from vgpu_tools import trace_events
+from vgpu_tools.trace_device import WAITS, Device, Fault, Stall, engine_name
+from vgpu_tools.trace_driver import Driver, Span
+from vgpu_tools.trace_events import Axis, Event
+from vgpu_tools.trace_file import Slice, Timeline, Value
+from vgpu_tools.trace_record import Recording
+
+# Numbers of processes and threads that do not exist: no guest's is as high.
+DEVICE_PID = 1_000_000_000
+DRIVER_PID = 1_100_000_000
+TRACE_PID = 1_200_000_000
+FIRST_TID = 1_300_000_000
+FLOWS = 32  # bits of a serial; the device's number is above
+
+
+@dataclass
+class Outcome:
+    """What came of it."""
+
+    timeline: Timeline
+    faults: int = 0
+    serviced: int = 0
+    replayed: int = 0
+    migrations: int = 0
+    doubts: list[str] = field(default_factory=list)  # why it may be wrong
+    clock_ns: int = 0  # between the bounds of the guest's clock; 0 if there is none
+
+    def text(self) -> str:
+        """For a person."""
+        clock = f", clocks within {self.clock_ns / 1000:g} us" if self.clock_ns else ""
+        return (
+            f"{self.faults} faults, {self.serviced} answered by the driver, {self.replayed} replayed, "
+            f"{self.migrations} migrations{clock}"
+        )
+
+
+def make(recording: Recording) -> Outcome:
+    """Join both sides."""
+    device = Device(trace_events.device_events(recording.device))
+    outcome = Outcome(Timeline(), faults=len(device.faults))
+    events: list[Event] = []
+    joined: dict[int, Fault] = {}
+    part = trace_events.sections(recording.guest)
+    if "end" in part:
+        events, joined = _guest(recording, part, device, outcome)
+    elif recording.whole:
+        outcome.doubts.append("the driver's part is missing: the guest ended before it could be read")
+    driver = Driver(events, joined)
+    if driver.unmatched:
+        outcome.doubts.append(f"{driver.unmatched} faults of the driver are not in the device's trace")
+    outcome.serviced = sum(1 for fault in device.faults if fault.service)
+    outcome.replayed = sum(1 for fault in device.faults if fault.replayed)
+    outcome.migrations = len(driver.migrations)
+    _doubt_order(device.faults, outcome)
+    _Picture(recording, device, driver, outcome).draw()
+    return outcome
+
+
+def _guest(
+    recording: Recording, part: dict[str, str], device: Device, outcome: Outcome
+) -> tuple[list[Event], dict[int, Fault]]:
+    """The guest's events on the host's time, and the faults that they are about."""
+    events = trace_events.guest_events(part["trace"])
+    if gone := trace_events.lost(part["lost"]):
+        outcome.doubts.append(f"the guest had no room for {gone} events")
+    raised: dict[int, list[Event]] = {}
+    for fault in device.faults:
+        raised.setdefault(fault.serial, []).append(fault.event)
+    by_event = {id(fault.event): fault for fault in device.faults}
+    received = [event for event in events if event.name == "svm_fault"]
+    joined = {id(theirs): by_event[id(ours)] for ours, theirs in trace_events.pairs(raised, received)}
+    marks = {event.text: event.at for event in events if event.name == "tracing_mark_write"}
+    axis = Axis(recording.start, recording.end)
+    before = [(recording.start[0], marks["vgpu begin"])]
+    after = [(recording.end[0], marks["vgpu end"])]
+    before += [(joined[id(event)].raised, event.at) for event in received if id(event) in joined]
+    after += _answers(events, joined)
+    axis.fit(before, after)
+    outcome.clock_ns = max(1, axis.high - axis.low)
+    if axis.wrong():
+        outcome.doubts.append(axis.wrong())
+    begin, end = axis.time(marks["vgpu begin"]), axis.time(marks["vgpu end"])
+    _doubt_counters(part, sum(1 for fault in device.faults if begin <= fault.raised <= end), outcome)
+    for event in events:
+        event.at = axis.time(event.at)
+    return events, joined
+
+
+def _answers(events: list[Event], joined: dict[int, Fault]) -> list[tuple[int, int]]:
+    """When the driver wrote acknowledgements (ticks), and when the device had them."""
+    slots: dict[tuple[int, int], Fault] = {}
+    found = []
+    for event in events:
+        if event.name == "svm_fault" and id(event) in joined and " no-retry " not in event.text:
+            slots[event.thread, event.number("cam")] = joined[id(event)]
+        elif event.name == "vgpu_cam_ack":
+            fault = slots.pop((event.thread, event.number("cam")), None)
+            if fault and fault.acknowledged:
+                found.append((fault.acknowledged, event.at))
+    return found
+
+
+def _doubt_counters(part: dict[str, str], faults: int, outcome: Outcome) -> None:
+    """As many faults as the devices counted."""
+    old = trace_events.counters(part["before"])
+    new = trace_events.counters(part["after"])
+    counted = sum(new.get(name, 0) - old.get(name, 0) for name in ("faults_retry", "faults_noretry"))
+    if counted != faults:
+        outcome.doubts.append(f"the devices counted {counted} faults, their trace has {faults} (or one was reset)")
+
+
+def _doubt_order(faults: list[Fault], outcome: Outcome) -> None:
+    """Causes come before effects. A stale fault may have been replayed by another's repair."""
+    for fault in faults:
+        span = fault.service
+        repaired = isinstance(span, Span) and span.name == "repaired"
+        if fault.received and fault.received < fault.raised:
+            outcome.doubts.append(f"fault {fault.serial} reached the driver before it was raised")
+        if fault.replayed and fault.replayed < fault.raised:
+            outcome.doubts.append(f"fault {fault.serial} was replayed before it was raised")
+        if repaired and fault.replayed and fault.replayed < span.begin:
+            outcome.doubts.append(f"fault {fault.serial} was replayed before its service began")
+
+
+class _Picture:
+    """Puts everything on tracks."""
+
+    def __init__(self, recording: Recording, device: Device, driver: Driver, outcome: Outcome) -> None:
+        self.zero = recording.start[0]
+        self.device = device
+        self.driver = driver
+        self.outcome = outcome
+        self.out = outcome.timeline
+        self.devices = sorted({fault.device for fault in device.faults} | {stall.device for stall in device.stalls})
+        self.tids: dict[tuple[str, str], int] = {}
+
+    def draw(self) -> None:
+        """All of it."""
+        args: dict[str, Value] = {"started (ns since 1970)": self.zero, "summary": self.outcome.text()}
+        args |= {f"doubt {number}": doubt for number, doubt in enumerate(self.outcome.doubts)}
+        process = self.out.process("trace", TRACE_PID)
+        self._add(process, "trace", Slice(0, 0, "start", "trace", args, instant=True))
+        for index, name in enumerate(self.devices):
+            self.out.process(name, DEVICE_PID + index)
+        for fault in self.device.faults:
+            self._fault(fault)
+        for stall in self.device.stalls:
+            if not (stall.fault and stall.fault.stall is stall):
+                self._stall(stall)
+        for event in self.device.resets:
+            if event.who in self.devices:
+                piece = Slice(self._at(event.at), self._at(event.at), event.name, "reset", instant=True)
+                self._add(event.who, "resets", piece)
+        self._driver()
+
+    def _at(self, time: int) -> int:
+        return max(0, time - self.zero)
+
+    def _add(self, process: str, thread: str, piece: Slice) -> None:
+        """To a thread that the guest does not have."""
+        self.out.add(process, thread, piece, self.tids.setdefault((process, thread), FIRST_TID + len(self.tids)))
+
+    def _flow(self, fault: Fault) -> int:
+        return self.devices.index(fault.device) << FLOWS | fault.serial
+
+    def _owner(self, pasid: int) -> str:
+        if not pasid:
+            return ""
+        pid, name = self.driver.processes.get(pasid, (0, ""))
+        return f", {name} {pid}" if pid else f", PASID {pasid}"
+
+    def _queue(self, stall: Stall, pasid: int) -> tuple[str, str]:
+        """The track of a queue: a slot of an engine, while a process has it."""
+        return stall.device, f"{engine_name(stall.engine)} queue {stall.queue}{self._owner(pasid)}"
+
+    def _fault(self, fault: Fault) -> None:
+        if fault.stall:
+            track = self._queue(fault.stall, fault.pasid)
+        elif fault.engine >= 0:
+            track = (fault.device, f"{engine_name(fault.engine)}, not retried")
+        else:
+            track = (fault.device, "of no queue")
+        access = "write" if fault.write else "read"
+        args: dict[str, Value] = {
+            "serial": fault.serial,
+            "address": fault.va,
+            "access": access,
+            "retry": fault.retry,
+            "vmid": fault.vmid,
+            "pasid": fault.pasid,
+            "end": fault.stall.how if fault.stall else "acknowledged" if fault.acknowledged else "no queue waits",
+        }
+        if fault.pasid in self.driver.processes:
+            args["pid"] = self.driver.processes[fault.pasid][0]
+        if isinstance(fault.service, Span):
+            args["verdict"] = fault.service.name
+            args["serviced by serial"] = int(fault.service.args["serial"])
+        for name, at in (
+            ("driver", fault.received),
+            ("service's begin", fault.service.begin if isinstance(fault.service, Span) else 0),
+            ("service's end", fault.service.end if isinstance(fault.service, Span) else 0),
+            ("acknowledge", fault.acknowledged),
+            ("replay", fault.replayed),
+        ):
+            if at:
+                args[f"ns to {name}"] = at - fault.raised
+        name = f"fault {fault.va:#x} {access}"
+        flows = [self._flow(fault)]
+        begin, end = self._at(fault.raised), self._at(max(fault.end, fault.raised))
+        self._add(*track, Slice(begin, end, name, "fault", args, flows))
+        if fault.stall and fault.stall.how == "replayed":
+            piece = Slice(end, end, "replay", "replay", {"serial": fault.serial}, flows, last=True, instant=True)
+            self._add(*track, piece)
+
+    def _stall(self, stall: Stall) -> None:
+        """A queue that joined another's fault, or waits for something else than one."""
+        pasid = stall.fault.pasid if stall.fault else 0
+        args: dict[str, Value] = {"serial": stall.serial, "address": stall.va, "vmid": stall.vmid, "end": stall.how}
+        args["waits for"] = WAITS.get(stall.why, str(stall.why))
+        piece = Slice(self._at(stall.begin), self._at(stall.end), f"stall {stall.va:#x}", "stall", args)
+        self._add(*self._queue(stall, pasid), piece)
+
+    def _driver(self) -> None:
+        process = self.out.process("vgpu_kfd (guest)", DRIVER_PID)
+        workers = {span.thread: span.device for span in self.driver.services if span.device}
+        for span in self.driver.services:
+            flows = [self._flow(fault) for fault in span.faults]
+            args = span.args | {"thread": f"{span.task} {span.thread}", "faults": len(span.faults)}
+            piece = self._piece(span, "service", f"service {span.args['serial']} {span.name}", args, flows)
+            self._add(process, self._worker(span.device), piece)
+        for span in self.driver.jobs:
+            args = span.args | {"submitted": self._at(int(span.args["submitted"]))}
+            piece = self._piece(span, "job", f"job {span.args['seqno']}", args)
+            self._add(process, f"copies (sdma{span.thread})", piece)
+        for span in self.driver.recoveries:
+            self._add(process, "recovery", self._piece(span, "recovery", span.name, span.args))
+        for kind, spans in (("migration", self.driver.migrations), ("unmap", self.driver.unmaps)):
+            for span in spans:
+                piece = self._piece(span, kind, span.name, span.args)
+                if span.thread in workers:
+                    self._add(process, self._worker(workers[span.thread]), piece)
+                else:
+                    owner = self.out.process(f"{span.task} {span.thread}", span.thread)
+                    self.out.add(owner, span.task, piece, span.thread)
+        names = {pid: name for pid, name in self.driver.processes.values()}
+        for span in self.driver.evictions:
+            owner = self.out.process(f"{names.get(span.thread, 'process')} {span.thread}", span.thread)
+            piece = self._piece(span, "eviction", span.name, span.args)
+            self.out.add(owner, "queues", piece)
+
+    @staticmethod
+    def _worker(device: str) -> str:
+        return f"{device or 'unknown'} fault worker"
+
+    def _piece(
+        self, span: Span, category: str, name: str, args: dict[str, int | str], flows: list[int] | None = None
+    ) -> Slice:
+        begin, end = self._at(span.begin), self._at(span.end)
+        return Slice(begin, end, name, category, dict(args), flows or [], instant=begin == end)
