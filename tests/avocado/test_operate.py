@@ -2,6 +2,7 @@
 """The tools ./vgpu inject, stats and trace against a QEMU without a guest: what they ask of it and what they say."""
 
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -13,7 +14,7 @@ from avocado import Test
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from vgpu import vgpu
-from vgpu_tools import operate, qemu
+from vgpu_tools import operate, qemu, trace_file
 from vgpu_tools.errors import Failure
 
 SECONDS = 30
@@ -37,20 +38,29 @@ class Operator(Test):
         """Start it."""
         self.folder = tempfile.TemporaryDirectory()
         self.socket = Path(self.folder.name) / "qmp"
+        self.start()
+
+    def start(self, *more: str) -> None:
+        """Start a machine, with more of QEMU's arguments."""
         command = [qemu.with_firmware(), "-machine", "q35", "-nodefaults", "-display", "none", "-S"]
         command += ["-device", "vgpu-kfd,id=gpu0,vram=64M", "-device", "vgpu-kfd,id=gpu1,vram=64M"]
-        command += ["-qmp", f"unix:{self.socket},server=on,wait=off"]
+        command += ["-qmp", f"unix:{self.socket},server=on,wait=off", *more]
         self.errors = (Path(self.folder.name) / "log").open("wb")
         self.machine = subprocess.Popen(command, stderr=self.errors, stdin=subprocess.DEVNULL)
         end = time.monotonic() + SECONDS
         while not self.socket.exists() and time.monotonic() < end and self.machine.poll() is None:
             time.sleep(0.05)
 
-    def tearDown(self) -> None:
-        """End it."""
+    def stop(self) -> None:
+        """End the machine."""
         self.machine.kill()
         self.machine.wait()
         self.errors.close()
+        self.socket.unlink(missing_ok=True)
+
+    def tearDown(self) -> None:
+        """End it."""
+        self.stop()
         self.folder.cleanup()
 
     def call(self, *words: str, status: int = 0) -> str:
@@ -117,7 +127,24 @@ class Operator(Test):
         self.assertNotIn("vgpu_fault", said)
         self.assertIn("off", self.state())
 
-    def state(self) -> str:
-        """Of vgpu_inject's tracing; the socket takes one at a time, so that a look may have to wait."""
+    def test_timeline(self) -> None:
+        """A file of what happened while it looked; without time stamps there is none."""
+        path = Path(self.folder.name) / "trace"
+        self.assertIn("timestamp=on", self.call("trace", "-o", str(path), "--seconds", "1", status=1))
+        self.stop()
+        self.start("-msg", "timestamp=on")
+        command = [Path(__file__).resolve().parents[2] / "vgpu", "trace", "-o", path]
+        with subprocess.Popen([*command, "--qmp", self.socket], stderr=subprocess.PIPE) as follower:
+            end = time.monotonic() + SECONDS
+            while "on" not in self.state("vgpu_fault ") and time.monotonic() < end:
+                time.sleep(0.2)
+            self.call("inject", "fault-spurious", "device=gpu1", "vmid=3", "start=0x5000")
+            follower.send_signal(signal.SIGINT)
+            said = follower.communicate(timeout=SECONDS)[1].decode()
+        (fault,) = [piece for piece in trace_file.read(path) if piece.category == "fault"]
+        self.assertEqual((fault.process, fault.thread, fault.name), ("gpu1", "of no queue", "fault 0x5000 read"), said)
+
+    def state(self, event: str = "vgpu_inject ") -> str:
+        """Of an event's tracing; the socket takes one at a time, so that a look may have to wait."""
         lines = vgpu("trace", "--qmp", str(self.socket)).stdout.decode().splitlines()
-        return "".join(line for line in lines if line.startswith("vgpu_inject "))
+        return "".join(line for line in lines if line.startswith(event))

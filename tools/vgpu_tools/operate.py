@@ -7,8 +7,9 @@ import re
 import sys
 import time
 from collections.abc import Callable, Sequence
+from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from vgpu_tools import monitor
 from vgpu_tools.errors import Failure
@@ -69,19 +70,25 @@ def trace(options: argparse.Namespace) -> int:
 
 def follow(path: Path, patterns: Sequence[str], seconds: float, say: Callable[[str], None]) -> None:
     """Hand on what trace events say for some seconds, or (0) until interrupted; they are switched on for that long."""
-    log = _log(path)
     was_on = set()
     for pattern in patterns:
         events = _command(path, "trace-event-get-state", {"name": pattern})
         was_on |= {event["name"] for event in events if event["state"] == "enabled"}
-    for pattern in patterns:
-        _switch(path, pattern, True)
-    try:
-        _follow(log, patterns, seconds, say)
-    except KeyboardInterrupt:
-        pass
-    finally:
-        _switch_back(path, patterns, was_on)
+    with _log(path).open(errors="replace") as log:
+        log.seek(0, 2)
+        rest = ""
+        try:
+            for pattern in patterns:
+                _switch(path, pattern, True)
+            end = time.monotonic() + seconds if seconds else float("inf")
+            while time.monotonic() < end:
+                rest = _look(log, rest, patterns, say)
+                time.sleep(LOOK_SECONDS)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            _switch_back(path, patterns, was_on)
+        _look(log, rest, patterns, say)
 
 
 def value(key: str, text: str) -> Any:
@@ -156,21 +163,11 @@ def _switch_back(path: Path, patterns: Sequence[str], was_on: set[str]) -> None:
         print(f"vgpu: {failure}", file=sys.stderr)
 
 
-def _follow(log: Path, patterns: Sequence[str], seconds: float, say: Callable[[str], None]) -> None:
-    """Hand on the events' new lines, for some seconds, or (0) until interrupted."""
-    from fnmatch import fnmatch
-
-    end = time.monotonic() + seconds if seconds else float("inf")
-    rest = ""
-    with log.open(errors="replace") as file:
-        file.seek(0, 2)
-        while True:
-            over = time.monotonic() >= end  # a last look is taken after that
-            *lines, rest = (rest + file.read()).split("\n")
-            for line in lines:
-                name = STAMP.sub("", line).partition(" ")[0]
-                if any(fnmatch(name, pattern) for pattern in patterns):
-                    say(line)
-            if over:
-                return
-            time.sleep(LOOK_SECONDS)
+def _look(log: TextIO, rest: str, patterns: Sequence[str], say: Callable[[str], None]) -> str:
+    """Hand on the events' new lines; `rest` and the result are the beginning of a line that is not whole yet."""
+    *lines, rest = (rest + log.read()).split("\n")
+    for line in lines:
+        name = STAMP.sub("", line).partition(" ")[0]
+        if any(fnmatch(name, pattern) for pattern in patterns):
+            say(line)
+    return rest

@@ -36,7 +36,8 @@ def watch(output: Path, qmp: Path | None, seconds: float) -> int:
     """Write what the devices of a running guest do, for some seconds, or (0) until interrupted."""
     path = monitor.find(qmp)
     if "timestamp=on" not in Path(f"/proc/{monitor.pid(path)}/cmdline").read_text():
-        raise Failure("this QEMU does not say when things happen: start the guest with --qemu-args '-msg timestamp=on'")
+        said = "this QEMU does not say when things happen; a guest started with --qemu-args '-msg timestamp=on' does"
+        raise Failure(said, status=1)
     lines: list[str] = []
     start = trace_record.clocks()
     operate.follow(path, trace_record.EVENTS, seconds, lines.append)

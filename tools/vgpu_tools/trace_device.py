@@ -2,7 +2,7 @@
 """The device's part of a trace: faults from raise to replay, and the queues that they stall."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from vgpu_tools.trace_events import Event
 
@@ -31,6 +31,21 @@ class Stall:
 
 
 @dataclass
+class Span:
+    """Something of the driver's that took time, or (begin = end) did not."""
+
+    begin: int
+    end: int
+    name: str
+    thread: int
+    task: str
+    process: int = 0
+    device: str = ""  # whose fault worker it is
+    args: dict[str, int | str] = field(default_factory=dict)
+    faults: list["Fault"] = field(default_factory=list)  # that a service answered
+
+
+@dataclass
 class Fault:
     """One fault that the device raised. Times are the host's, 0 if that did not happen."""
 
@@ -50,8 +65,9 @@ class Fault:
     # The driver's side
     received: int = 0
     pasid: int = 0
+    process: int = 0  # whose PASID that is
     answered: int = 0  # it wrote the acknowledgement
-    service: "object | None" = None
+    service: Span | None = None
 
     @property
     def end(self) -> int:
@@ -68,12 +84,14 @@ class Device:
         self.faults: list[Fault] = []
         self.stalls: list[Stall] = []
         self.resets: list[Event] = []
+        self.names: set[str] = set()  # of all devices
         self.last = 0
         self._open: dict[tuple[str, int, int], Stall] = {}
         self._serial: dict[tuple[str, int], Fault] = {}
         self._engine: dict[int, int] = {}  # by thread
         for event in events:
             self.last = event.at
+            self.names.add(event.who)
             if take := getattr(self, f"_{event.name.removeprefix('vgpu_')}", None):
                 take(event)
         for stall in list(self._open.values()):

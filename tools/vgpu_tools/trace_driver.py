@@ -1,28 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The driver's part of a trace: services of faults, migrations, evictions of processes, recoveries."""
 
+from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
-from vgpu_tools.trace_device import Fault
+from vgpu_tools.trace_device import Fault, Span
 from vgpu_tools.trace_events import Event
 
 KERNEL_THREADS = ("kworker/", "<idle>", "ksoftirqd", "kswapd", "rcu")
 NOTIFY_MIGRATE = 6  # MMU_NOTIFY_MIGRATE of the guest's kernel
-
-
-@dataclass
-class Span:
-    """Something of the driver's that took time, or (begin = end) did not."""
-
-    begin: int
-    end: int
-    name: str
-    thread: int
-    task: str
-    device: str = ""  # whose fault worker it is
-    args: dict[str, int | str] = field(default_factory=dict)
-    faults: list[Fault] = field(default_factory=list)  # that a service answered
 
 
 class Driver:
@@ -33,15 +19,16 @@ class Driver:
         self.services: list[Span] = []
         self.migrations: list[Span] = []
         self.unmaps: list[Span] = []
-        self.evictions: list[Span] = []  # `thread` is the process
+        self.evictions: list[Span] = []
         self.recoveries: list[Span] = []
         self.jobs: list[Span] = []  # `thread` is the engine
-        self.processes: dict[int, tuple[int, str]] = {}  # by PASID: a thread of it, and its name
+        self.names: dict[int, str] = {}  # of processes: of the thread that was seen first
+        self._owners: dict[int, int] = {}  # the process by PASID, which may be used again
         self.unmatched = 0  # faults that the device's part does not have
         self._joined = joined
         self._batch: dict[int, dict[int, Fault]] = {}  # by thread and CAM slot
-        self._idle: dict[int, int] = {}  # by thread: when it was last seen to have done something
-        self._service: dict[int, Span] = {}  # the last of each thread
+        self._idle: dict[int, int] = {}  # by thread: when it took a batch, or ended a service
+        self._services: dict[int, list[Span]] = {}  # by thread
         self._moving: dict[int, int] = {}  # by thread: since when it migrates
         self._off: dict[int, Event] = {}
         self._reset: dict[int, Event] = {}
@@ -53,7 +40,9 @@ class Driver:
             if take := getattr(self, f"_{event.name}", None):
                 take(event)
         for pid, event in self._off.items():
-            self.evictions.append(Span(event.at, last, "queues off", pid, event.who, args={"end": "the trace ends"}))
+            self.evictions.append(
+                Span(event.at, last, "queues off", pid, event.who, pid, args={"end": "the trace ends"})
+            )
 
     def _svm_fault(self, event: Event) -> None:
         self._idle[event.thread] = event.at
@@ -63,6 +52,7 @@ class Driver:
             self.unmatched += 1
             return
         fault.received, fault.pasid = event.at, event.number("pasid")
+        fault.process = self._owners.get(fault.pasid, 0)
         if fault.retry:
             self._batch.setdefault(event.thread, {})[event.number("cam")] = fault
 
@@ -71,17 +61,17 @@ class Driver:
         span = Span(self._idle.get(event.thread, event.at), event.at, verdict, event.thread, event.who)
         span.args = {"serial": event.number("serial"), "pasid": event.number("pasid"), "verdict": verdict}
         span.args["pages"] = event.text[event.text.index("[") :]
-        self._service[event.thread] = span
         self._moving.pop(event.thread, None)
         self._idle[event.thread] = event.at
         self.services.append(span)
+        self._services.setdefault(span.thread, []).append(span)
 
     def _vgpu_cam_ack(self, event: Event) -> None:
         """Belongs to the service before it in the same thread: of this fault, or of one whose repair covered it."""
         self._idle[event.thread] = event.at
         fault = self._batch.get(event.thread, {}).pop(event.number("cam"), None)
-        span = self._service.get(event.thread)
-        if fault and span:
+        if fault and event.thread in self._services:
+            span = self._services[event.thread][-1]
             fault.answered, fault.service = event.at, span
             span.device = fault.device
             span.faults.append(fault)
@@ -93,7 +83,7 @@ class Driver:
         args: dict[str, int | str] = {key: event.number(key) for key in ("pasid", "pages", "moved")}
         args |= {"gpu_id": event.words["gpu"], "first": event.words["first"]}
         args["begin"] = "unknown" if begin == event.at else "pages taken"
-        self.migrations.append(Span(begin, event.at, name, event.thread, event.who, args=args))
+        self.migrations.append(Span(begin, event.at, name, event.thread, event.who, event.process, args=args))
         self._note(event)
 
     def _svm_unmap(self, event: Event) -> None:
@@ -101,17 +91,24 @@ class Driver:
         if event.number("event") == NOTIFY_MIGRATE:
             # There is no tracepoint where a migration begins; this is where it takes its pages, in the same thread.
             self._moving.setdefault(event.thread, event.at)
-        self.unmaps.append(Span(event.at, event.at, "unmap", event.thread, event.who, args=args))
+        self._note(event)
+        self.unmaps.append(Span(event.at, event.at, "unmap", event.thread, event.who, event.process, args=args))
 
     def _vgpu_vm_map(self, event: Event) -> None:
         self._note(event)
 
+    def around(self, span: Span) -> Span | None:
+        """The service in which something happened."""
+        services = self._services.get(span.thread, [])
+        at = bisect_left(services, span.end, key=lambda service: service.end)
+        return services[at] if at < len(services) and services[at].begin <= span.begin else None
+
     def _note(self, event: Event) -> None:
-        """What a thread did last; and if it is a process's own, whose PASID that is."""
-        self._idle[event.thread] = event.at
-        pasid = event.number("pasid")
-        if pasid and not event.who.startswith(KERNEL_THREADS):
-            self.processes.setdefault(pasid, (event.thread, event.who))
+        """A process's name; and of what only the process itself does, its PASID."""
+        if not event.who.startswith(KERNEL_THREADS):
+            self.names.setdefault(event.process, event.who)
+            if event.name == "vgpu_vm_map":
+                self._owners[event.number("pasid")] = event.process
 
     def _vgpu_process_evict(self, event: Event) -> None:
         self._off.setdefault(event.number("pid"), event)
@@ -124,7 +121,7 @@ class Driver:
             begin = self._off.pop(pid).at
         args: dict[str, int | str] = {key: event.number(key) for key in ("result", "took_ms", "off_ms")}
         name = "queues off" if begin < event.at else "restore" if not result else "restore failed"
-        self.evictions.append(Span(begin, event.at, name, pid, event.who, args=args))
+        self.evictions.append(Span(begin, event.at, name, pid, event.who, pid, args=args))
 
     def _vgpu_reset_begin(self, event: Event) -> None:
         self._reset[event.thread] = event

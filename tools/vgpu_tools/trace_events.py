@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 DEVICE_LINE = re.compile(r"(\d+)@(\d+)\.(\d{6}):(vgpu_\w+) (\S+) ?(.*)")
-GUEST_LINE = re.compile(r"\s*(\S.*)-(\d+)\s+\[\d+\]\s+\S+\s+(\d+): (\w+): ?(.*)")
+GUEST_LINE = re.compile(r"\s*(\S.*)-(\d+)\s+(?:\(\s*([\d-]+)\)\s+)?\[\d+\]\s+\S+\s+(\d+): (\w+): ?(.*)")
 WORD = re.compile(r"(\w+)=(\S+)")
 SECTION = re.compile(r"^== (\w+)\n", re.MULTILINE)
 STAMP_NS = 1000  # what a stamp of the device leaves out
@@ -29,6 +29,7 @@ class Event:
     name: str
     text: str
     words: dict[str, str] = field(default_factory=dict)
+    process: int = 0  # of a task; its thread's number if ftrace does not know
 
     def number(self, key: str) -> int:
         """A word's value."""
@@ -51,8 +52,10 @@ def guest_events(text: str) -> list[Event]:
     events = []
     for line in text.splitlines():
         if match := GUEST_LINE.fullmatch(line):
-            task, thread, ticks, name, said = match.groups()
-            events.append(Event(int(ticks), int(thread), task, name, said, dict(WORD.findall(said))))
+            task, thread, group, ticks, name, said = match.groups()
+            event = Event(int(ticks), int(thread), task, name, said, dict(WORD.findall(said)))
+            event.process = int(group) if group and group.isdigit() else event.thread
+            events.append(event)
     return sorted(events, key=lambda event: event.at)
 
 

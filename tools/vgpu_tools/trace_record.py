@@ -48,7 +48,7 @@ counters() {
 }
 place=$PWD
 trace=/sys/kernel/tracing/instances/vgpu
-mkdir $trace && cd $trace && echo x86-tsc >trace_clock && echo "$1" >buffer_size_kb ||
+mkdir $trace && cd $trace && echo x86-tsc >trace_clock && echo "$1" >buffer_size_kb && echo 1 >options/record-tgid ||
 	{ echo "vgpu: the kernel does not trace" >&2; exit 125; }
 cd events
 for event in vgpu/vgpu_process_* vgpu/vgpu_reset_* vgpu/vgpu_vm_map vgpu_svm \\

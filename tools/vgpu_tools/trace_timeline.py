@@ -4,8 +4,8 @@
 from dataclasses import dataclass, field
 
 from vgpu_tools import trace_events
-from vgpu_tools.trace_device import WAITS, Device, Fault, Stall, engine_name
-from vgpu_tools.trace_driver import Driver, Span
+from vgpu_tools.trace_device import WAITS, Device, Fault, Span, Stall, engine_name
+from vgpu_tools.trace_driver import KERNEL_THREADS, Driver
 from vgpu_tools.trace_events import Axis, Event
 from vgpu_tools.trace_file import Slice, Timeline, Value
 from vgpu_tools.trace_record import Recording
@@ -117,13 +117,12 @@ def _doubt_counters(part: dict[str, str], faults: int, outcome: Outcome) -> None
 def _doubt_order(faults: list[Fault], outcome: Outcome) -> None:
     """Causes come before effects. A stale fault may have been replayed by another's repair."""
     for fault in faults:
-        span = fault.service
-        repaired = isinstance(span, Span) and span.name == "repaired"
+        begin = fault.service.begin if fault.service and fault.service.name == "repaired" else 0
         if fault.received and fault.received < fault.raised:
             outcome.doubts.append(f"fault {fault.serial} reached the driver before it was raised")
         if fault.replayed and fault.replayed < fault.raised:
             outcome.doubts.append(f"fault {fault.serial} was replayed before it was raised")
-        if repaired and fault.replayed and fault.replayed < span.begin:
+        if fault.replayed and fault.replayed < begin:
             outcome.doubts.append(f"fault {fault.serial} was replayed before its service began")
 
 
@@ -168,19 +167,20 @@ class _Picture:
     def _flow(self, fault: Fault) -> int:
         return self.devices.index(fault.device) << FLOWS | fault.serial
 
-    def _owner(self, pasid: int) -> str:
-        if not pasid:
-            return ""
-        pid, name = self.driver.processes.get(pasid, (0, ""))
-        return f", {name} {pid}" if pid else f", PASID {pasid}"
-
-    def _queue(self, stall: Stall, pasid: int) -> tuple[str, str]:
+    def _queue(self, stall: Stall) -> tuple[str, str]:
         """The track of a queue: a slot of an engine, while a process has it."""
-        return stall.device, f"{engine_name(stall.engine)} queue {stall.queue}{self._owner(pasid)}"
+        name = f"{engine_name(stall.engine)} queue {stall.queue}"
+        if not stall.fault or not stall.fault.pasid:
+            return stall.device, name
+        pid = stall.fault.process
+        return stall.device, f"{name}, {self._process(pid)}" if pid else f"{name}, PASID {stall.fault.pasid}"
+
+    def _process(self, pid: int) -> str:
+        return f"{self.driver.names.get(pid, 'process')} {pid}"
 
     def _fault(self, fault: Fault) -> None:
         if fault.stall:
-            track = self._queue(fault.stall, fault.pasid)
+            track = self._queue(fault.stall)
         elif fault.engine >= 0:
             track = (fault.device, f"{engine_name(fault.engine)}, not retried")
         else:
@@ -195,15 +195,15 @@ class _Picture:
             "pasid": fault.pasid,
             "end": fault.stall.how if fault.stall else "acknowledged" if fault.acknowledged else "no queue waits",
         }
-        if fault.pasid in self.driver.processes:
-            args["pid"] = self.driver.processes[fault.pasid][0]
-        if isinstance(fault.service, Span):
+        if fault.process:
+            args["pid"] = fault.process
+        if fault.service:
             args["verdict"] = fault.service.name
             args["serviced by serial"] = int(fault.service.args["serial"])
         for name, at in (
             ("driver", fault.received),
-            ("service's begin", fault.service.begin if isinstance(fault.service, Span) else 0),
-            ("service's end", fault.service.end if isinstance(fault.service, Span) else 0),
+            ("service's begin", fault.service.begin if fault.service else 0),
+            ("service's end", fault.service.end if fault.service else 0),
             ("acknowledge", fault.acknowledged),
             ("replay", fault.replayed),
         ):
@@ -219,21 +219,20 @@ class _Picture:
 
     def _stall(self, stall: Stall) -> None:
         """A queue that joined another's fault, or waits for something else than one."""
-        pasid = stall.fault.pasid if stall.fault else 0
         args: dict[str, Value] = {"serial": stall.serial, "address": stall.va, "vmid": stall.vmid, "end": stall.how}
         args["waits for"] = WAITS.get(stall.why, str(stall.why))
         piece = Slice(self._at(stall.begin), self._at(stall.end), f"stall {stall.va:#x}", "stall", args)
-        self._add(*self._queue(stall, pasid), piece)
+        self._add(*self._queue(stall), piece)
 
     def _driver(self) -> None:
         process = self.out.process("vgpu_kfd (guest)", DRIVER_PID)
-        workers = {span.thread: span.device for span in self.driver.services if span.device}
         for span in self.driver.services:
             flows = [self._flow(fault) for fault in span.faults]
             args = span.args | {"thread": f"{span.task} {span.thread}", "faults": len(span.faults)}
             piece = self._piece(span, "service", f"service {span.args['serial']} {span.name}", args, flows)
             self._add(process, self._worker(span.device), piece)
-        for span in self.driver.jobs:
+        for span in self.driver.jobs if len(self.device.names) == 1 else []:
+            # Of several devices' jobs the tracepoints do not say whose they are.
             args = span.args | {"submitted": self._at(int(span.args["submitted"]))}
             piece = self._piece(span, "job", f"job {span.args['seqno']}", args)
             self._add(process, f"copies (sdma{span.thread})", piece)
@@ -242,14 +241,15 @@ class _Picture:
         for kind, spans in (("migration", self.driver.migrations), ("unmap", self.driver.unmaps)):
             for span in spans:
                 piece = self._piece(span, kind, span.name, span.args)
-                if span.thread in workers:
-                    self._add(process, self._worker(workers[span.thread]), piece)
+                if service := self.driver.around(span):
+                    self._add(process, self._worker(service.device), piece)
+                elif span.task.startswith(KERNEL_THREADS):
+                    self._add(process, f"{span.task} {span.thread}", piece)
                 else:
-                    owner = self.out.process(f"{span.task} {span.thread}", span.thread)
+                    owner = self.out.process(self._process(span.process), span.process)
                     self.out.add(owner, span.task, piece, span.thread)
-        names = {pid: name for pid, name in self.driver.processes.values()}
         for span in self.driver.evictions:
-            owner = self.out.process(f"{names.get(span.thread, 'process')} {span.thread}", span.thread)
+            owner = self.out.process(self._process(span.process), span.process)
             piece = self._piece(span, "eviction", span.name, span.args)
             self.out.add(owner, "queues", piece)
 

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""./vgpu trace -o FILE: a timeline that joins the wrong things, or leaves some out, would send its reader astray."""
+
+import sys
+import tempfile
+from pathlib import Path
+
+from avocado import Test
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
+from vgpu import vgpu
+from vgpu_tools import trace_events, trace_file, trace_timeline
+from vgpu_tools.errors import Failure
+from vgpu_tools.trace_file import Slice, Timeline
+from vgpu_tools.trace_record import Recording
+
+# Two devices with the same serial, page and VMID. On gpu0 a second queue joins the fault, and one that faults beside it
+# is covered by its repair. On gpu1 the verdict is a denial, and the queue leaves. A second
+# process has the PASID later. Ticks are ns, 1,000,000,000 s behind.
+DEVICE = """\
+qemu-system-x86_64: something else
+7@1000000001.000000:vgpu_fault gpu0 hub=1 vmid=3 va=0x5000 write=1 retry=1 serial=1 cam=0
+7@1000000001.000002:vgpu_stall gpu0 sdma0 queue=2 vmid=3 va=0x5000 write=1 why=4 serial=1
+8@1000000001.000003:vgpu_fault_merged gpu0 hub=1 vmid=3 va=0x5008 write=0 serial=1 cam=0
+8@1000000001.000004:vgpu_stall gpu0 sdma1 queue=2 vmid=3 va=0x5008 write=0 why=4 serial=1
+7@1000000001.000005:vgpu_stall gpu0 sdma0 queue=2 vmid=3 va=0x5000 write=1 why=4 serial=1
+8@1000000001.000006:vgpu_fault gpu0 hub=1 vmid=3 va=0x6000 write=0 retry=1 serial=2 cam=1
+8@1000000001.000007:vgpu_stall gpu0 sdma1 queue=3 vmid=3 va=0x6000 write=0 why=4 serial=2
+6@1000000001.000100:vgpu_cam_ack gpu0 cam=0 used=1 serial=1
+7@1000000001.000101:vgpu_replay gpu0 sdma0 queue=2 vmid=3 va=0x5000 write=1 serial=1
+8@1000000001.000102:vgpu_replay gpu0 sdma1 queue=2 vmid=3 va=0x5008 write=0 serial=1
+6@1000000001.000110:vgpu_cam_ack gpu0 cam=1 used=1 serial=2
+8@1000000001.000111:vgpu_replay gpu0 sdma1 queue=3 vmid=3 va=0x6000 write=0 serial=2
+9@1000000001.500000:vgpu_fault gpu1 hub=1 vmid=3 va=0x5000 write=1 retry=1 serial=1 cam=0
+9@1000000001.500001:vgpu_stall gpu1 sdma0 queue=2 vmid=3 va=0x5000 write=1 why=4 serial=1
+6@1000000001.500050:vgpu_queue gpu1 sdma0 queue=2 vmid=3 cntl=0x00001000 rptr=0x0 wptr=0x40
+6@1000000001.500060:vgpu_cam_ack gpu1 cam=0 used=1 serial=1
+9@1000000001.600000:vgpu_fault gpu1 hub=1 vmid=3 va=0x9000 write=0 retry=0 serial=2 cam=0
+"""
+GUEST = """\
+== before
+faults_retry 5
+== after
+faults_retry 8
+faults_noretry 1
+== lost
+overrun: 0
+dropped events: 0
+== trace
+# tracer: nop
+              sh-66 [000] ..... 900000000: tracing_mark_write: vgpu begin
+           prog-70 (     70) [001] ..... 950000000: vgpu_vm_map: pasid=9 [0x1 0x2] bo=0000000011 offset=0 flags=0x60
+           prog-71 (     70) [001] ..... 951000000: vgpu_vm_map: pasid=9 [0x3 0x4] bo=0000000012 offset=0 flags=0x60
+  kworker/0-10 [000] ..... 1000020000: svm_fault: serial=1 pasid=9 vmid=3 page=0x5 write retry cam=0 ts=100000000
+  kworker/0-10 [000] ..... 1000021000: svm_fault: serial=2 pasid=9 vmid=3 page=0x6 read retry cam=1 ts=100000600
+  kworker/0-10 (-------) [000] ..... 1000030000: svm_unmap: pasid=9 [0x5 0x6] event=6
+  kworker/0-10 [000] ..... 1000080000: svm_migrate: pasid=9 gpu=0x1 to vram first=0x5 pages=2 moved=2 by gpu fault
+  kworker/0-10 (-------) [000] ..... 1000099000: svm_service: serial=1 pasid=9 page=0x5 repaired [0x5 0x6]
+  kworker/0-10 (-------) [000] ..... 1000100000: vgpu_cam_ack: cam=0
+  kworker/0-10 (-------) [000] ..... 1000109000: vgpu_cam_ack: cam=1
+  kworker/1-11 [000] ..... 1500020000: svm_fault: serial=1 pasid=9 vmid=3 page=0x5 write retry cam=0 ts=150000000
+  kworker/1-11 [000] ..... 1500055000: svm_service: serial=1 pasid=9 page=0x5 denied [0x5 0x5]
+  kworker/1-11 [000] ..... 1500059000: vgpu_cam_ack: cam=0
+  kworker/1-11 [000] ..... 1600020000: svm_fault: serial=2 pasid=9 vmid=3 page=0x9 read no-retry cam=0 ts=160000000
+           prog-70 [001] ..... 1700000000: vgpu_process_evict: pid=70
+  kworker/1-11 [000] ..... 1700500000: vgpu_process_restore: pid=70 result=0 took_ms=1 off_ms=2
+          other-90 (     90) [001] ..... 1710000000: vgpu_vm_map: pasid=9 [0x1 0x2] bo=0000000013 offset=0 flags=0x60
+              sh-66 [000] ..... 1800000000: tracing_mark_write: vgpu end
+== end
+"""
+SECOND = 1_000_000_000
+MICRO = 1000
+
+
+class Converter(Test):
+    """Recorded text to a file and back."""
+
+    def convert(self, device: str = DEVICE, guest: str = GUEST) -> tuple[trace_timeline.Outcome, list[Slice]]:
+        """What came of it, and what is in the file."""
+        start, end = (SECOND * SECOND, 0), (SECOND * SECOND + 2 * SECOND, 2 * SECOND)
+        outcome = trace_timeline.make(Recording(device, guest, start, end))
+        path = Path(self.workdir) / "trace"
+        outcome.timeline.write(path)
+        return outcome, trace_file.read(path)
+
+    def test_faults(self) -> None:
+        """Each fault once, where it was met, with the service that answered it: its own, or the one that covered it."""
+        outcome, found = self.convert()
+        self.assertEqual(outcome.doubts, [])
+        faults = [piece for piece in found if piece.category == "fault"]
+        self.assertEqual(
+            [(piece.process, piece.thread, piece.args["serial"], piece.args["end"]) for piece in faults],
+            [
+                ("gpu0", "sdma0 queue 2, prog 70", 1, "replayed"),
+                ("gpu0", "sdma1 queue 3, prog 70", 2, "replayed"),
+                ("gpu1", "sdma0 queue 2, prog 70", 1, "the queue left the engine"),
+                ("gpu1", "sdma0, not retried", 2, "no queue waits"),
+            ],
+        )
+        self.assertEqual(
+            [(piece.begin - SECOND, piece.end - piece.begin) for piece in faults[:2]],
+            [(0, 101 * MICRO), (6 * MICRO, 105 * MICRO)],
+        )
+        self.assertEqual([piece.args.get("verdict") for piece in faults], ["repaired", "repaired", "denied", None])
+        services = [piece for piece in found if piece.category == "service"]
+        self.assertEqual([piece.args["faults"] for piece in services], [2, 1])
+        self.assertEqual([piece.end - piece.begin for piece in services], [78 * MICRO, 35 * MICRO])
+        self.assertEqual([sorted(piece.flows) for piece in services], [[1, 2], [1 << 32 | 1]])
+        self.assertEqual([piece.thread for piece in services], ["gpu0 fault worker", "gpu1 fault worker"])
+
+    def test_others(self) -> None:
+        """A queue that joined a fault, a migration inside its service, a process without its queues."""
+        found = self.convert()[1]
+        (stall,) = [piece for piece in found if piece.category == "stall"]
+        self.assertEqual((stall.thread, stall.args["serial"]), ("sdma1 queue 2, prog 70", 1))
+        (migration,) = [piece for piece in found if piece.category == "migration"]
+        self.assertEqual((migration.thread, migration.end - migration.begin), ("gpu0 fault worker", 50 * MICRO))
+        (off,) = [piece for piece in found if piece.category == "eviction"]
+        self.assertEqual((off.process, off.name, off.end - off.begin), ("prog 70", "queues off", 500 * MICRO))
+
+    def test_clock(self) -> None:
+        """Both sides are on one axis; clocks that nothing can bring together are told of."""
+        outcome, found = self.convert()
+        # The fastest way from raise to driver takes 15 us (serial 2); the fastest acknowledgement is to take none.
+        self.assertEqual(outcome.clock_ns, 15 * MICRO)
+        first = next(piece for piece in found if piece.category == "fault")
+        self.assertEqual((first.args["ns to driver"], first.args["ns to acknowledge"]), (20 * MICRO, 100 * MICRO))
+        late = GUEST.replace(" 1500059000: vgpu_cam_ack", " 1500159000: vgpu_cam_ack")
+        self.assertIn("more than causes allow", self.convert(guest=late)[0].doubts[0])
+
+    def test_doubts(self) -> None:
+        """What is missing is said."""
+        self.assertIn("no room for 7", self.convert(guest=GUEST.replace("overrun: 0", "overrun: 7"))[0].doubts[0])
+        counted = self.convert(guest=GUEST.replace("faults_noretry 1", "faults_noretry 2"))[0].doubts
+        self.assertIn("counted 5 faults, their trace has 4", counted[0])
+        outcome, found = self.convert(guest=GUEST.replace("== end", ""))
+        self.assertIn("driver's part is missing", outcome.doubts[0])
+        self.assertEqual(sum(piece.category == "fault" for piece in found), 4)
+        early = DEVICE.replace("01.000101:vgpu_replay", "01.000010:vgpu_replay")
+        self.assertIn("replayed before its service began", self.convert(device=early)[0].doubts[0])
+
+    def test_sections(self) -> None:
+        """Counters of several devices are summed."""
+        self.assertEqual(trace_events.counters("a 1\nb 2\na 3\nx y\n"), {"a": 4, "b": 2})
+
+
+class File(Test):
+    """The format."""
+
+    def write(self, *pieces: Slice) -> Path:
+        """A file with some slices on one thread."""
+        timeline = Timeline()
+        for piece in pieces:
+            timeline.add(timeline.process("p", 7), "t", piece, 8)
+        path = Path(self.workdir) / "file"
+        timeline.write(path)
+        return path
+
+    def test_nesting(self) -> None:
+        """Slices keep their ends; one that overlaps another has a track of its own."""
+        given = [(0, 10, "a"), (2, 5, "b"), (5, 10, "c"), (10, 20, "e"), (10, 10, "d"), (15, 25, "f")]
+        found = trace_file.read(self.write(*(Slice(*each) for each in given)))
+        self.assertEqual([(piece.begin, piece.end, piece.name) for piece in found], given)
+        self.assertEqual([piece.thread for piece in found], ["t"] * 5 + ["t (2)"])
+
+    def test_refused(self) -> None:
+        """A file that is not well formed."""
+        path = self.write(Slice(1, 9, "a"), Slice(2, 3, "b"))
+        for spoil in (
+            lambda trace: trace.packet.pop(),
+            lambda trace: trace.packet.pop(2),
+            lambda trace: trace.packet.pop(1),
+            lambda trace: setattr(trace.packet[-1], "timestamp", 0),
+        ):
+            trace = Trace()
+            trace.ParseFromString(path.read_bytes())
+            spoil(trace)
+            bad = path.with_suffix(".bad")
+            bad.write_bytes(trace.SerializeToString())
+            with self.assertRaises(Failure):
+                trace_file.read(bad)
+
+
+class Whole(Test):
+    """A guest with two GPUs."""
+
+    def test_guest(self) -> None:
+        """Every fault that the devices counted is a slice; causes come before effects; the command's status is kept."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "trace"
+            script = 'vgpu-test-multi fault && vgpu-test-svm "eight queues" && vgpu-test-svm "prefetch to VRAM"'
+            script += "; echo status $?; exit 3"
+            result = vgpu("trace", "-o", str(path), "--gpus", "2", "--timeout", "240", "--", "sh", "-c", script)
+            said, errors = result.stdout.decode(), result.stderr.decode()
+            self.assertEqual(result.returncode, 3, errors)
+            self.assertIn("status 0", said)
+            self.assertNotIn("not as it should be", errors)
+            found = trace_file.read(path)
+        faults = [piece for piece in found if piece.category == "fault"]
+        self.assertEqual({piece.process for piece in faults}, {"gpu0", "gpu1"})
+        for program in ("vgpu-test-multi", "vgpu-test-svm"):  # which have the same PASID, one after the other
+            self.assertTrue([fault for fault in faults if f", {program} {fault.args['pid']}" in fault.thread], program)
+        self.assertIn(f"{len(faults)} faults, {len(faults)} answered", errors)
+        services = {flow: piece for piece in found if piece.category == "service" for flow in piece.flows}
+        replays = {flow for piece in found if piece.category == "replay" for flow in piece.flows}
+        for fault in faults:
+            (flow,) = fault.flows
+            self.assertGreaterEqual(services[flow].begin, fault.begin, fault)
+            self.assertTrue(fault.args["end"] != "replayed" or flow in replays, fault)
+            if fault.args["verdict"] == "repaired":
+                self.assertLessEqual(fault.args["ns to service's begin"], fault.args["ns to replay"], fault)
+        for category in ("migration", "stall", "unmap"):
+            self.assertTrue([piece for piece in found if piece.category == category], category)
