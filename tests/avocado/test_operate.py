@@ -31,6 +31,11 @@ class Values(Test):
             operate.value("key", "lots")
 
 
+def hear_interrupts() -> None:
+    """A shell's background jobs, and what they start, ignore them."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Operator(Test):
     """A machine with two devices, standing still."""
 
@@ -134,13 +139,18 @@ class Operator(Test):
         self.stop()
         self.start("-msg", "timestamp=on")
         command = [Path(__file__).resolve().parents[2] / "vgpu", "trace", "-o", path]
-        with subprocess.Popen([*command, "--qmp", self.socket], stderr=subprocess.PIPE) as follower:
-            end = time.monotonic() + SECONDS
-            while "on" not in self.state("vgpu_fault ") and time.monotonic() < end:
-                time.sleep(0.2)
-            self.call("inject", "fault-spurious", "device=gpu1", "vmid=3", "start=0x5000")
-            follower.send_signal(signal.SIGINT)
-            said = follower.communicate(timeout=SECONDS)[1].decode()
+        with subprocess.Popen(
+            [*command, "--qmp", self.socket], stderr=subprocess.PIPE, preexec_fn=hear_interrupts
+        ) as follower:
+            try:
+                end = time.monotonic() + SECONDS
+                while "on" not in self.state("vgpu_fault ") and time.monotonic() < end:
+                    time.sleep(0.2)
+                self.call("inject", "fault-spurious", "device=gpu1", "vmid=3", "start=0x5000")
+                follower.send_signal(signal.SIGINT)
+                said = follower.communicate(timeout=SECONDS)[1].decode()
+            finally:
+                follower.kill()
         (fault,) = [piece for piece in trace_file.read(path) if piece.category == "fault"]
         self.assertEqual((fault.process, fault.thread, fault.name), ("gpu1", "of no queue", "fault 0x5000 read"), said)
 
