@@ -15,9 +15,6 @@
 #include "vgpu/pci.h"
 #include "vgpu_mm_priv.h"
 
-/* How long an eviction of all goes on when nothing leaves any more. */
-#define MM_EVICT_PATIENCE	(2 * HZ)
-
 static void vgpu_mm_release(struct drm_device *drm, void *data)
 {
 	struct vgpu_device *vdev = data;
@@ -130,42 +127,4 @@ void vgpu_mm_fini(struct vgpu_device *vdev)
 
 	unmap_mapping_range(vdev->drm.anon_inode->i_mapping, 0, 0, 1);
 	vgpu_mm_unmap_dma(mman);
-}
-
-/**
- * vgpu_mm_evict_all() - empty VRAM or GTT
- * @vdev: device; nobody brings anything back meanwhile, or there is no end
- * @mem_type: TTM_PL_VRAM or TTM_PL_TT
- *
- * Evicts what is not pinned. Waits until the memory has been copied.
- *
- * Return: 0, -EBUSY if some of it cannot leave just now, or another negative errno.
- */
-int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type)
-{
-	struct ttm_device *bdev = &vdev->mman.bdev;
-	struct ttm_resource_manager *man = ttm_manager_type(bdev, mem_type);
-	unsigned long until = jiffies + MM_EVICT_PATIENCE;
-	u64 before;
-	int ret;
-
-	/*
-	 * One was pinned meanwhile (vgpu_ttm_move()): on with the others. Or its
-	 * owner has not let go of it: somebody is at work there, of whose end
-	 * nobody tells.
-	 */
-	for (;;) {
-		before = ttm_resource_manager_usage(man);
-		ret = ttm_resource_manager_evict_all(bdev, man);
-		if (ret != -EINTR)
-			break;
-		if (ttm_resource_manager_usage(man) < before) {
-			until = jiffies + MM_EVICT_PATIENCE;
-			continue;
-		}
-		if (time_after(jiffies, until))
-			break;
-		schedule_timeout_uninterruptible(1);
-	}
-	return ret == -EINTR ? -EBUSY : ret;
 }

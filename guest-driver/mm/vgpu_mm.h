@@ -307,10 +307,10 @@ struct vgpu_bo_params {
 /* vgpu_mm.c */
 int vgpu_mm_init(struct vgpu_device *vdev);
 void vgpu_mm_fini(struct vgpu_device *vdev);
-int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type);
 
 /* vgpu_mm_evict.c */
 int vgpu_mm_evict_once(struct vgpu_device *vdev, u32 mem_type);
+int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type);
 
 /* vgpu_mm_pm.c */
 int vgpu_mm_evict(struct vgpu_device *vdev);

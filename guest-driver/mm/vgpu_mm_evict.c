@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Who asks for it empties VRAM or GTT once, while everybody goes on working. */
+/* VRAM or GTT is emptied: for good, or once, while everybody goes on working. */
 #include <linux/dma-resv.h>
 #include <linux/jiffies.h>
 #include <linux/sched/signal.h>
@@ -90,4 +90,42 @@ int vgpu_mm_evict_once(struct vgpu_device *vdev, u32 mem_type)
 	}
 	vgpu_mm_let_go(&held);
 	return ret;
+}
+
+/**
+ * vgpu_mm_evict_all() - empty VRAM or GTT
+ * @vdev: device; nobody brings anything back meanwhile, or there is no end
+ * @mem_type: TTM_PL_VRAM or TTM_PL_TT
+ *
+ * Evicts what is not pinned. Waits until the memory has been copied.
+ *
+ * Return: 0, -EBUSY if some of it cannot leave just now, or another negative errno.
+ */
+int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type)
+{
+	struct ttm_device *bdev = &vdev->mman.bdev;
+	struct ttm_resource_manager *man = ttm_manager_type(bdev, mem_type);
+	unsigned long until = jiffies + MM_EVICT_PATIENCE;
+	u64 before;
+	int ret;
+
+	/*
+	 * One was pinned meanwhile (vgpu_ttm_move()): on with the others. Or its
+	 * owner has not let go of it: somebody is at work there, of whose end
+	 * nobody tells.
+	 */
+	for (;;) {
+		before = ttm_resource_manager_usage(man);
+		ret = ttm_resource_manager_evict_all(bdev, man);
+		if (ret != -EINTR)
+			break;
+		if (ttm_resource_manager_usage(man) < before) {
+			until = jiffies + MM_EVICT_PATIENCE;
+			continue;
+		}
+		if (time_after(jiffies, until))
+			break;
+		schedule_timeout_uninterruptible(1);
+	}
+	return ret == -EINTR ? -EBUSY : ret;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The device has gone: no BO keeps memory that DMA reaches. */
+/* All BOs that there are, and: the device has gone, none keeps memory that DMA reaches. */
 #include <kunit/visibility.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
