@@ -26,6 +26,7 @@ static const char * const vgpu_stat_names[VGPU_NUM_STATS] = {
 	[VGPU_STAT_IH_OVERFLOWS] = "ih_overflows",
 	[VGPU_STAT_PAGES_TO_VRAM] = "pages_to_vram",
 	[VGPU_STAT_PAGES_TO_SYSTEM] = "pages_to_system",
+	[VGPU_STAT_SVM_PEER_PAGES] = "svm_peer_pages",
 	[VGPU_STAT_SVM_EVICTIONS] = "svm_evictions",
 	[VGPU_STAT_EVICTIONS] = "evictions",
 	[VGPU_STAT_PROCESS_EVICTIONS] = "process_evictions",

@@ -63,6 +63,7 @@ enum vgpu_counter {
 	VGPU_STAT_IH_OVERFLOWS,
 	VGPU_STAT_PAGES_TO_VRAM,	/* SVM migration */
 	VGPU_STAT_PAGES_TO_SYSTEM,
+	VGPU_STAT_SVM_PEER_PAGES,	/* of another GPU's VRAM, when they were mapped */
 	VGPU_STAT_SVM_EVICTIONS,	/* BOs of SVM that made way */
 	VGPU_STAT_EVICTIONS,		/* BO moves out of VRAM */
 	VGPU_STAT_PROCESS_EVICTIONS,	/* processes whose queues made way */

@@ -5,6 +5,7 @@
  * docs/hardware.md "Hives".
  */
 #include <linux/bits.h>
+#include <kunit/static_stub.h>
 #include <kunit/visibility.h>
 
 #include "vgpu/bits.h"
@@ -86,6 +87,7 @@ bool vgpu_xgmi_same_hive(const struct vgpu_device *a,
  */
 bool vgpu_xgmi_linked(struct vgpu_device *vdev, const struct vgpu_device *peer)
 {
+	KUNIT_STATIC_STUB_REDIRECT(vgpu_xgmi_linked, vdev, peer);
 	return vgpu_xgmi_same_hive(vdev, peer) &&
 	       vgpu_rreg(vdev, VGPU_XGMI_LINKS) & BIT(peer->hw.xgmi.node);
 }

@@ -211,12 +211,20 @@ static int kfd_ioctl_do(const struct kfd_ioctl_desc *desc,
 	return ret;
 }
 
+/*
+ * PC sampling, of AMD's own driver and not of upstream's. The thunk asks for it
+ * from KFD 1.16 on, and understands only this as "not on this GPU".
+ */
+#define KFD_NR_PC_SAMPLE	0x85
+
 static long kfd_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
 	unsigned int nr = _IOC_NR(cmd);
 	struct kfd_process *p;
 	int ret;
 
+	if (_IOC_TYPE(cmd) == AMDKFD_IOCTL_BASE && nr == KFD_NR_PC_SAMPLE)
+		return -EOPNOTSUPP;
 	/* By number: sizes differ with the age of user space. */
 	if (_IOC_TYPE(cmd) != AMDKFD_IOCTL_BASE || nr < AMDKFD_COMMAND_START ||
 	    nr >= ARRAY_SIZE(kfd_ioctls))

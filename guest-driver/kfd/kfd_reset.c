@@ -10,11 +10,15 @@
 void kfd_engine_recovered(struct vgpu_device *vdev, unsigned int engine)
 {
 	struct kfd_node *node = vdev->kfd;
+	int epoch = atomic_read(&vdev->hw.vram_epoch);
 	struct kfd_process *p;
 	u32 pasid = 0;
+	bool lost;
 
 	if (!node)
 		return;
+	lost = node->svm.vram_epoch != epoch;
+	node->svm.vram_epoch = epoch;
 	if (engine < SDMA_NUM_ENGINES) {
 		mutex_lock(&node->queue_lock);
 		node->sdma_busy[engine] &= ~node->sdma_hung[engine];
@@ -26,6 +30,9 @@ void kfd_engine_recovered(struct vgpu_device *vdev, unsigned int engine)
 		struct kfd_process_device *pdd = kfd_process_device_of(p, vdev);
 
 		pasid = p->pasid;
+		/* A peer may have it mapped, and know nothing of this GPU. */
+		if (lost)
+			svm_vram_lost(p);
 		if (pdd)
 			kfd_queues_recovered(pdd, engine);
 		kfd_unref_process(p);

@@ -420,6 +420,17 @@ bool vgpu_userptr_valid(struct vgpu_bo *bo)
 	return u->bound && !mmu_interval_read_retry(&u->notifier, u->seq);
 }
 
+static void userptr_written(struct vgpu_userptr *u)
+{
+	const struct ttm_tt *ttm = u->bo->tbo.ttm;
+	u32 i;
+
+	if (u->reached || vgpu_bo_readonly(u->bo))
+		return;
+	for (i = 0; i < ttm->num_pages; i++)
+		vgpu_page_written(ttm->pages[i]);
+}
+
 /**
  * vgpu_userptr_lock() - keep a user pointer's notifier off its mappings
  * @bo: BO of any kind, reservation held; for others nothing happens
@@ -439,6 +450,7 @@ bool vgpu_userptr_lock(struct vgpu_bo *bo)
 	mutex_lock(&bo->vdev->mman.notifier_lock);
 	if (!vgpu_userptr_valid(bo))
 		return false;
+	userptr_written(u);
 	u->reached = true;
 	return true;
 }

@@ -17,6 +17,7 @@
 #include <linux/xarray.h>
 
 #include "../hw/vgpu_hw.h"
+#include "svm_interval.h"
 
 struct kfd_node;
 struct kfd_process;
@@ -24,6 +25,27 @@ struct svm_map_buf;
 
 #define SVM_MAX_GPU	64
 #define SVM_DEFAULT_GRANULARITY	9	/* 2^9 pages: 2 MiB */
+
+/* Where faults bring memory: svm_policy.c. */
+enum svm_policy {
+	SVM_POLICY_AMDGPU,
+	SVM_POLICY_IN_PLACE,
+	SVM_POLICY_ADAPTIVE,
+};
+
+/**
+ * struct svm_pull - pages that a fault brought to a GPU's VRAM
+ * @iv: pages
+ * @until: when that is long ago; 0: never was
+ * @contested: another GPU's fault has taken them away
+ */
+struct svm_pull {
+	struct svm_interval iv;
+	u64 until;
+	bool contested;
+};
+
+#define SVM_PULLS	16
 
 /**
  * struct svm_gpu - what SVM keeps of one process on one GPU
@@ -34,11 +56,17 @@ struct svm_map_buf;
  *            the process
  * @dma: DMA addresses of mapped system pages, chunks of 512 by page >> 9;
  *       see svm_dma.c
+ * @pulls: the last pulls into its VRAM; svm_range_list.lock, as the next two
+ * @next_pull: which of them is next, modulo SVM_PULLS
+ * @full_faults: faults that found its VRAM full
  */
 struct svm_gpu {
 	u64 birth_ts;
 	u64 unmap_ts;
 	struct xarray dma;
+	struct svm_pull pulls[SVM_PULLS];
+	unsigned int next_pull;
+	unsigned int full_faults;
 };
 
 /**
@@ -60,7 +88,9 @@ struct svm_gpu {
  * @drain_pagefaults: not 0 while faults are acknowledged unrepaired (exit)
  * @restore_work: maps invalidated ranges again and restores the queues
  * @restore_delay_ms: back-off of @restore_work
+ * @lost_work: unmaps everything after some GPU has lost its VRAM
  * @bitmap_supported: GPUs (index in kfd_process.pdds) that do SVM
+ * @policy: where faults bring memory; as it was when the process came
  * @default_granularity: of ranges that nobody registered, log2 of pages
  * @gpus: one for each kfd_process.pdds[]
  * @n_gpus: length of @gpus
@@ -81,7 +111,9 @@ struct svm_range_list {
 	atomic_t drain_pagefaults;
 	struct delayed_work restore_work;
 	unsigned int restore_delay_ms;
+	struct work_struct lost_work;
 	DECLARE_BITMAP(bitmap_supported, SVM_MAX_GPU);
+	enum svm_policy policy;
 	u8 default_granularity;
 	struct svm_gpu *gpus;
 	unsigned int n_gpus;
@@ -94,7 +126,8 @@ struct svm_range_list {
  * @pgmap: device-private pages that stand for VRAM; type 0 when the kernel
  *         has no CONFIG_DEVICE_PRIVATE: then no SVM capability is reported
  * @supported: the GPU does SVM
- * @vram_pages: device-private pages in use
+ * @vram_pages: device-private pages in use; who waits for 0 is woken
+ * @vram_epoch: vgpu_hw.vram_epoch when processes were last told; recovery only
  * @dead_bos: VRAM whose last page was freed
  * @reap_work: returns @dead_bos to the VRAM manager
  * @fifo: faults from the interrupt handler (one producer) to @fault_work (one
@@ -106,6 +139,7 @@ struct svm_node {
 	struct dev_pagemap pgmap;
 	bool supported;
 	atomic_long_t vram_pages;
+	int vram_epoch;
 	struct llist_head dead_bos;
 	struct work_struct reap_work;
 	DECLARE_KFIFO_PTR(fifo, struct vgpu_iv_entry);
@@ -139,6 +173,13 @@ static inline int svm_node_evict(struct kfd_node *node, bool all)
 #endif
 void svm_suspend(struct kfd_process *p);
 void svm_resume(struct kfd_process *p, struct vgpu_device *vdev);
+
+/*
+ * A reset lost some GPU's VRAM. Soon no GPU has entries of the process's ranges:
+ * who comes to memory that is lost faults, and is denied. Process context; the
+ * process is referenced.
+ */
+void svm_vram_lost(struct kfd_process *p);
 
 /*
  * Process. init wants p->mm and p->pdds set; 0 or -ENOMEM. fini drains faults

@@ -14,8 +14,7 @@
 
 #include "svm_priv.h"
 
-/* GPU index of @gpu_id, or -EINVAL if it is no GPU that does SVM. */
-static int svm_attr_gpu(struct kfd_process *p, u32 gpu_id)
+int svm_gpu_index(struct kfd_process *p, u32 gpu_id)
 {
 	unsigned int i;
 
@@ -54,7 +53,7 @@ int svm_attr_check(struct kfd_process *p, u32 nattrs,
 		default:
 			return -EINVAL;
 		}
-		if (is_gpu && svm_attr_gpu(p, value) < 0)
+		if (is_gpu && svm_gpu_index(p, value) < 0)
 			return -EINVAL;
 	}
 	return 0;
@@ -78,16 +77,16 @@ void svm_attr_apply(struct kfd_process *p, struct svm_attrs *a, u32 nattrs,
 			a->prefetch_loc = value;
 			break;
 		case KFD_IOCTL_SVM_ATTR_ACCESS:
-			__set_bit(svm_attr_gpu(p, value), a->bitmap_access);
-			__clear_bit(svm_attr_gpu(p, value), a->bitmap_aip);
+			__set_bit(svm_gpu_index(p, value), a->bitmap_access);
+			__clear_bit(svm_gpu_index(p, value), a->bitmap_aip);
 			break;
 		case KFD_IOCTL_SVM_ATTR_ACCESS_IN_PLACE:
-			__clear_bit(svm_attr_gpu(p, value), a->bitmap_access);
-			__set_bit(svm_attr_gpu(p, value), a->bitmap_aip);
+			__clear_bit(svm_gpu_index(p, value), a->bitmap_access);
+			__set_bit(svm_gpu_index(p, value), a->bitmap_aip);
 			break;
 		case KFD_IOCTL_SVM_ATTR_NO_ACCESS:
-			__clear_bit(svm_attr_gpu(p, value), a->bitmap_access);
-			__clear_bit(svm_attr_gpu(p, value), a->bitmap_aip);
+			__clear_bit(svm_gpu_index(p, value), a->bitmap_access);
+			__clear_bit(svm_gpu_index(p, value), a->bitmap_aip);
 			break;
 		case KFD_IOCTL_SVM_ATTR_SET_FLAGS:
 			a->flags |= value;
@@ -195,7 +194,7 @@ static int svm_attr_place(struct svm_range *r, bool prefetch)
 
 	if (loc != KFD_IOCTL_SVM_LOCATION_UNDEFINED) {
 		if (loc)
-			node = p->pdds[svm_attr_gpu(p, loc)]->node;
+			node = p->pdds[svm_gpu_index(p, loc)]->node;
 		moved = svm_migrate_to_system(r->svms, iv, node,
 					      KFD_MIGRATE_TRIGGER_PREFETCH);
 		if (moved < 0 && !node)
@@ -293,7 +292,7 @@ int svm_attr_get(struct kfd_process *p, struct svm_interval iv, u32 nattrs,
 	for (i = 0; i < nattrs; i++) {
 		switch (attrs[i].type) {
 		case KFD_IOCTL_SVM_ATTR_ACCESS:
-			if (svm_attr_gpu(p, attrs[i].value) < 0)
+			if (svm_gpu_index(p, attrs[i].value) < 0)
 				return -EINVAL;
 			break;
 		case KFD_IOCTL_SVM_ATTR_PREFERRED_LOC:
@@ -347,7 +346,7 @@ int svm_attr_get(struct kfd_process *p, struct svm_interval iv, u32 nattrs,
 			attrs[i].value = all.prefetch_loc;
 			break;
 		case KFD_IOCTL_SVM_ATTR_ACCESS:
-			gpu = svm_attr_gpu(p, attrs[i].value);
+			gpu = svm_gpu_index(p, attrs[i].value);
 			if (test_bit(gpu, all.bitmap_access))
 				attrs[i].type = KFD_IOCTL_SVM_ATTR_ACCESS;
 			else if (test_bit(gpu, all.bitmap_aip))

@@ -91,7 +91,7 @@ static long svm_bo_leave(struct svm_bo *sb, struct svm_move *m)
 	migrate_device_range(m->src, PHYS_PFN(pgmap->range.start + sb->offset),
 			     sb->npages);
 	moved = svm_move_alloc_system(node, NULL, 0, m, sb->npages);
-	if (moved < 0)
+	if (moved <= 0)
 		goto finalize;
 	ret = svm_move_copy(node, false, m, sb->npages);
 	if (ret) {

@@ -140,9 +140,8 @@ int svm_xnack_changed(struct kfd_process *p)
 	return ret;
 }
 
-void svm_suspend(struct kfd_process *p)
+static void svm_unmap_all(struct svm_range_list *svms)
 {
-	struct svm_range_list *svms = &p->svms;
 	struct svm_range *r;
 
 	if (!mmget_not_zero(svms->mm))
@@ -152,6 +151,21 @@ void svm_suspend(struct kfd_process *p)
 		svm_unmap_range(r);
 	svm_unlock(svms);
 	mmput_async(svms->mm);
+}
+
+void svm_suspend(struct kfd_process *p)
+{
+	svm_unmap_all(&p->svms);
+}
+
+void svm_lost_work(struct work_struct *work)
+{
+	svm_unmap_all(container_of(work, struct svm_range_list, lost_work));
+}
+
+void svm_vram_lost(struct kfd_process *p)
+{
+	queue_work(system_freezable_wq, &p->svms.lost_work);
 }
 
 void svm_resume(struct kfd_process *p, struct vgpu_device *vdev)

@@ -168,19 +168,29 @@ static struct svm_range *svm_fault_get_range(struct svm_range_list *svms,
  * Move memory where policy wants it. Failure leaves it where it is. Returns
  * whether something moved.
  */
-static bool svm_fault_place(struct svm_range *r, struct kfd_node *node,
-			    struct svm_interval win, u32 loc)
+static bool svm_fault_place(struct svm_range *r, struct svm_interval win,
+			    u32 loc)
 {
+	struct svm_range_list *svms = r->svms;
+	struct kfd_node *node = NULL;
 	long out, in = 0;
+	int home = 0;
 
 	if (loc == KFD_IOCTL_SVM_LOCATION_UNDEFINED)
 		return false;
-	out = svm_migrate_to_system(r->svms, win, loc ? node : NULL,
+	if (loc) {
+		home = svm_gpu_index(svm_process(svms), loc);
+		if (home < 0)
+			return false;
+		node = svm_process(svms)->pdds[home]->node;
+	}
+	out = svm_migrate_to_system(svms, win, node,
 				    KFD_MIGRATE_TRIGGER_PAGEFAULT_GPU);
-	if (loc)
-		in = svm_migrate_to_vram(node, r->svms, win,
-					 r->attrs.granularity,
+	if (node)
+		in = svm_migrate_to_vram(node, svms, win, r->attrs.granularity,
 					 KFD_MIGRATE_TRIGGER_PAGEFAULT_GPU);
+	if (in > 0)
+		svm_policy_pulled(svms, home, win);
 	return out > 0 || in > 0;
 }
 
@@ -202,15 +212,15 @@ static enum svm_verdict svm_fault_map(struct svm_range *r,
 	u32 loc;
 	int ret;
 
-	if (svm_policy_fault(r, gpu, &loc))
-		return SVM_FAULT_DENIED;
 	if (f->write && (r->attrs.flags & KFD_IOCTL_SVM_FLAG_GPU_RO))
 		return SVM_FAULT_DENIED;
-
 	*win = svm_window(f->page, min_t(u8, r->attrs.granularity,
 					 SVM_FAULT_MAX_ORDER), bounds);
+	if (svm_policy_fault(r, gpu, f->page, *win, &loc))
+		return SVM_FAULT_DENIED;
+
 	kfd_smi_fault_start(node, pid, f->page, f->write);
-	moved = svm_fault_place(r, node, *win, loc);
+	moved = svm_fault_place(r, *win, loc);
 	ret = svm_map_pages(r, gpu, *win, access);
 	if (ret == -EFAULT || ret == -EPERM) {
 		/* A neighbour cannot be had (behind a file's end): this one? */
@@ -377,6 +387,7 @@ static void svm_fault_report(struct kfd_node *node, const struct svm_fault *f)
 	    mmget_not_zero(p->svms.mm)) {
 		kfd_process_vm_fault(pdd, (u64)f->page << PAGE_SHIFT,
 				     f->not_present, f->write);
+		svm_unmap_unreachable(&p->svms, gpu, f->page);
 		mmput_async(p->svms.mm);
 	}
 	kfd_unref_process(p);
@@ -408,8 +419,8 @@ static void svm_fault_batch(struct kfd_node *node,
 		struct svm_fault *f = &faults[i];
 
 		svm_fault_decode(f, &ivs[i]);
-		trace_svm_fault(f->pasid, f->vmid, f->page, f->write, f->retry,
-				f->serial, f->cam, f->ts);
+		trace_svm_fault(node->gpu_id, f->pasid, f->vmid, f->page,
+				f->write, f->retry, f->serial, f->cam, f->ts);
 	}
 
 	for (i = 0; i < n; i++) {

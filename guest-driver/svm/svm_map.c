@@ -24,11 +24,17 @@
  * @pfns: of struct hmm_range
  * @dma: slots of svm_dma_map(); 0: not system memory
  * @spans: what to write
+ * @n_spans: how many
+ * @n_peer: pages of them that are in another GPU's VRAM
+ * @lost: svm_view.lost
  */
 struct svm_map_buf {
 	unsigned long pfns[SVM_CHUNK_PAGES];
 	dma_addr_t dma[SVM_CHUNK_PAGES];
 	struct vgpu_vm_span spans[SVM_CHUNK_PAGES];
+	unsigned int n_spans;
+	unsigned int n_peer;
+	bool lost;
 };
 
 int svm_map_buf_init(struct svm_range_list *svms)
@@ -44,19 +50,21 @@ void svm_map_buf_fini(struct svm_range_list *svms)
 }
 
 /* Cache policy of this chip as amdgpu chooses it; the model ignores MTYPE. */
-static u64 svm_pte_flags(u32 flags, bool vram, bool writable)
+static u64 svm_pte_flags(u32 flags, enum svm_place place, bool writable)
 {
 	bool coherent = flags & (KFD_IOCTL_SVM_FLAG_COHERENT |
 				 KFD_IOCTL_SVM_FLAG_EXT_COHERENT);
 	u64 pte = VGPU_PTE_VALID | VGPU_PTE_READABLE;
 	u64 mtype;
 
-	if (vram) {
+	if (place == SVM_IN_VRAM) {
 		mtype = coherent ? VGPU_MTYPE_CC : VGPU_MTYPE_RW;
 	} else {
 		mtype = coherent ? VGPU_MTYPE_UC : VGPU_MTYPE_NC;
-		pte |= VGPU_PTE_SYSTEM | VGPU_PTE_SNOOPED;
+		pte |= VGPU_PTE_SNOOPED;
 	}
+	if (place == SVM_IN_SYSTEM)
+		pte |= VGPU_PTE_SYSTEM;
 	if (writable)
 		pte |= VGPU_PTE_WRITEABLE;
 	if (flags & KFD_IOCTL_SVM_FLAG_GPU_EXEC)
@@ -72,71 +80,145 @@ static void svm_dma_unmap_array(struct device *dev, const dma_addr_t *dma,
 			svm_dma_unmap(dev, dma[n]);
 }
 
-/* buf->pfns into buf->dma and buf->spans. Number of spans, or -EIO. */
+/* Append a page to buf->spans. */
+static void svm_add_span(struct svm_map_buf *buf, u64 addr, u64 flags)
+{
+	struct vgpu_vm_span *span = &buf->spans[buf->n_spans];
+
+	if (buf->n_spans) {
+		span--;
+		if (span->pte_flags == flags &&
+		    span->addr + span->npages * PAGE_SIZE == addr) {
+			span->npages++;
+			return;
+		}
+		span++;
+	}
+	*span = (struct vgpu_vm_span){
+		.addr = addr, .npages = 1, .pte_flags = flags,
+	};
+	buf->n_spans++;
+}
+
+/*
+ * buf->pfns into buf->dma and buf->spans. 0, -EIO, or -EXDEV: a page is where the
+ * GPU does not get.
+ */
 static int svm_build_spans(struct svm_range *r, struct kfd_node *node,
 			   unsigned long npages)
 {
 	struct svm_map_buf *buf = r->svms->map_buf;
 	struct device *dev = node->vdev->drm.dev;
-	struct vgpu_vm_span *span = NULL;
-	unsigned int n = 0;
+	struct svm_view view = { .node = node };
 	unsigned long i;
+	int ret = 0;
 
+	buf->n_spans = 0;
+	buf->n_peer = 0;
 	for (i = 0; i < npages; i++) {
 		struct page *page = hmm_pfn_to_page(buf->pfns[i]);
 		bool writable = (buf->pfns[i] & HMM_PFN_WRITE) &&
 			!(r->attrs.flags & KFD_IOCTL_SVM_FLAG_GPU_RO);
-		u64 addr, flags;
-		bool vram = svm_page_is_vram(node, page);
+		enum svm_place place;
+		u64 addr;
 
-		if (vram) {
-			buf->dma[i] = 0;
-			addr = svm_page_vram_offset(node, page);
-		} else {
+		buf->dma[i] = 0;
+		place = svm_page_place(&view, page, &addr);
+		if (place == SVM_OUT_OF_REACH) {
+			ret = -EXDEV;
+			break;
+		}
+		if (place == SVM_IN_SYSTEM) {
 			buf->dma[i] = svm_dma_map(dev, page, writable);
 			if (buf->dma[i] == DMA_MAPPING_ERROR) {
-				svm_dma_unmap_array(dev, buf->dma, i);
-				return -EIO;
+				ret = -EIO;
+				break;
 			}
 			addr = SVM_DMA_ADDR(buf->dma[i]);
 		}
-		flags = svm_pte_flags(r->attrs.flags, vram, writable);
-
-		if (span && span->pte_flags == flags &&
-		    span->addr + span->npages * PAGE_SIZE == addr) {
-			span->npages++;
-			continue;
-		}
-		span = &buf->spans[n++];
-		span->addr = addr;
-		span->npages = 1;
-		span->pte_flags = flags;
+		buf->n_peer += place == SVM_IN_PEER;
+		svm_add_span(buf, addr, svm_pte_flags(r->attrs.flags, place,
+						      writable));
 	}
-	return n;
+	buf->lost = view.lost;
+	if (ret)
+		svm_dma_unmap_array(dev, buf->dma, i);
+	return ret;
 }
 
-/* Write what svm_build_spans() left, unless the CPU's tables changed. */
-static int svm_commit_spans(struct svm_range *r, unsigned int gpu,
-			    struct svm_interval iv, unsigned int nspans,
-			    unsigned long seq)
+/* r->lock held, and nothing invalidated. */
+static void svm_mark_written(struct svm_range *r, unsigned long npages)
 {
+	const unsigned long *pfns = r->svms->map_buf->pfns;
+	unsigned long i;
+
+	if (r->attrs.flags & KFD_IOCTL_SVM_FLAG_GPU_RO)
+		return;
+	for (i = 0; i < npages; i++)
+		if (pfns[i] & HMM_PFN_WRITE)
+			vgpu_page_written(hmm_pfn_to_page(pfns[i]));
+}
+
+static bool svm_any_lost(struct svm_map_buf *buf, unsigned long npages)
+{
+	unsigned long i;
+
+	for (i = 0; i < npages; i++)
+		if (svm_page_in_use_lost(hmm_pfn_to_page(buf->pfns[i])))
+			return true;
+	return false;
+}
+
+/*
+ * Write what svm_build_spans() left, unless the CPU's tables changed (-EBUSY).
+ * -EXDEV: what was in VRAM is lost.
+ */
+static int svm_commit_spans(struct svm_range *r, unsigned int gpu,
+			    struct svm_interval iv, unsigned long seq)
+{
+	struct kfd_node *node = svm_process(r->svms)->pdds[gpu]->node;
 	struct svm_map_buf *buf = r->svms->map_buf;
-	struct device *dev = svm_gpu_vdev(r->svms, gpu)->drm.dev;
 	struct vgpu_vm *vm = svm_gpu_vm(r->svms, gpu);
+	struct device *dev = node->vdev->drm.dev;
+	int ret = 0;
 
 	mutex_lock(&r->lock);
-	if (mmu_interval_read_retry(&r->notifier, seq)) {
+	if (mmu_interval_read_retry(&r->notifier, seq))
+		ret = -EBUSY;
+	else if (buf->lost && svm_any_lost(buf, svm_interval_pages(iv)))
+		ret = -EXDEV;
+	if (ret) {
 		mutex_unlock(&r->lock);
 		svm_dma_unmap_array(dev, buf->dma, svm_interval_pages(iv));
-		return -EBUSY;
+		return ret;
 	}
+	svm_mark_written(r, svm_interval_pages(iv));
 	set_bit(gpu, r->mapped);
 	vgpu_vm_lock_pt(vm);
-	vgpu_vm_write_spans(vm, iv.first, buf->spans, nspans);
+	vgpu_vm_write_spans(vm, iv.first, buf->spans, buf->n_spans);
 	vgpu_vm_unlock_pt(vm);
 	svm_dma_set(&r->svms->gpus[gpu], dev, iv, buf->dma);
 	mutex_unlock(&r->lock);
+	if (buf->n_peer)
+		vgpu_stat_add(&node->vdev->hw, VGPU_STAT_SVM_PEER_PAGES,
+			      buf->n_peer);
 	return 0;
+}
+
+/* What HMM found. As svm_commit_spans(), or -EIO. */
+static int svm_map_found(struct svm_range *r, unsigned int gpu,
+			 struct svm_interval iv, unsigned long seq)
+{
+	struct kfd_node *node = svm_process(r->svms)->pdds[gpu]->node;
+	int token, ret = -EBUSY;
+
+	svm_peer_enter(&token);
+	if (!mmu_interval_check_retry(&r->notifier, seq))
+		ret = svm_build_spans(r, node, svm_interval_pages(iv));
+	if (!ret)
+		ret = svm_commit_spans(r, gpu, iv, seq);
+	svm_peer_leave(token);
+	return ret;
 }
 
 static bool svm_all_writable(const unsigned long *pfns, unsigned long npages)
@@ -165,7 +247,7 @@ static int svm_map_chunk(struct svm_range *r, unsigned int gpu,
 		.hmm_pfns = svms->map_buf->pfns,
 		.default_flags = HMM_PFN_REQ_FAULT |
 				 (write ? HMM_PFN_REQ_WRITE : 0),
-		.dev_private_owner = svm_pgmap_owner(node->vdev),
+		.dev_private_owner = svm_pgmap_owner(node),
 	};
 	int ret;
 
@@ -182,20 +264,19 @@ static int svm_map_chunk(struct svm_range *r, unsigned int gpu,
 	do {
 		hmm.notifier_seq = mmu_interval_read_begin(&r->notifier);
 		ret = hmm_range_fault(&hmm);
+		/*
+		 * After fork, VRAM is shared until somebody writes, and HMM does
+		 * not break that for its owner's pages.
+		 */
 		if (!ret && write &&
-		    !svm_all_writable(hmm.hmm_pfns, svm_interval_pages(iv))) {
-			/*
-			 * After fork, VRAM is shared until somebody writes, and
-			 * HMM does not break that for its owner's pages: have
-			 * them come back as a CPU write would.
-			 */
+		    !svm_all_writable(hmm.hmm_pfns, svm_interval_pages(iv)))
+			ret = -EXDEV;
+		if (!ret)
+			ret = svm_map_found(r, gpu, iv, hmm.notifier_seq);
+		if (ret == -EXDEV) {
+			/* Have them come back as a CPU access would. */
 			hmm.dev_private_owner = NULL;
 			ret = -EBUSY;
-		} else if (!ret) {
-			ret = svm_build_spans(r, node, svm_interval_pages(iv));
-			if (ret >= 0)
-				ret = svm_commit_spans(r, gpu, iv, ret,
-						       hmm.notifier_seq);
 		}
 		if (ret != -EBUSY)
 			goto unreserve;
@@ -350,4 +431,21 @@ void svm_unmap_range(struct svm_range *r)
 	}
 	svm_clear_verdicts(r->svms, svm_range_interval(r));
 	mutex_unlock(&r->lock);
+}
+
+void svm_unmap_unreachable(struct svm_range_list *svms, unsigned int gpu,
+			   unsigned long page)
+{
+	struct vgpu_vm *vm = svm_gpu_vm(svms, gpu);
+	struct svm_range *r;
+	u64 pte;
+
+	if (!vm)
+		return;
+	svm_lock(svms);
+	r = svm_range_find(svms, page);
+	pte = r ? vgpu_vm_read_pte(vm, page) : 0;
+	if ((pte & (VGPU_PTE_VALID | VGPU_PTE_SYSTEM)) == VGPU_PTE_VALID)
+		svm_unmap_range(r);
+	svm_unlock(svms);
 }

@@ -84,7 +84,7 @@ static long svm_chunk_to_vram(struct kfd_node *node,
 		.end = (iv.last + 1) << PAGE_SHIFT,
 		.src = m->src,
 		.dst = m->dst,
-		.pgmap_owner = svm_pgmap_owner(node->vdev),
+		.pgmap_owner = svm_pgmap_owner(node),
 		.flags = MIGRATE_VMA_SELECT_SYSTEM,
 	};
 	struct svm_bo *sb = NULL;
@@ -146,7 +146,7 @@ static long svm_chunk_to_system(struct kfd_smi_move told,
 		.end = (iv.last + 1) << PAGE_SHIFT,
 		.src = m->src,
 		.dst = m->dst,
-		.pgmap_owner = svm_pgmap_owner(node->vdev),
+		.pgmap_owner = svm_pgmap_owner(node),
 		.flags = MIGRATE_VMA_SELECT_DEVICE_PRIVATE,
 		.fault_page = fault_page,
 	};
@@ -161,7 +161,7 @@ static long svm_chunk_to_system(struct kfd_smi_move told,
 		goto tell;
 
 	moved = svm_move_alloc_system(node, vma, iv.first, m, npages);
-	if (moved < 0)
+	if (moved <= 0)
 		goto finalize;
 	ret = svm_move_copy(node, false, m, npages);
 	if (ret) {

@@ -94,7 +94,7 @@ long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
 {
 	struct device *dev = node->vdev->drm.dev;
 	unsigned long i, n = 0;
-	int ret = -ENOMEM;
+	int ret = 0;
 
 	for (i = 0; i < npages; i++) {
 		struct page *src = migrate_pfn_to_page(m->src[i]);
@@ -103,19 +103,21 @@ long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
 		m->dst[i] = 0;
 		m->vram[i] = 0;
 		m->sys[i] = DMA_MAPPING_ERROR;
+		/* In a hive pages of others are selected, too. */
 		if (!src || !(m->src[i] & MIGRATE_PFN_MIGRATE) ||
-		    svm_page_has_left(src))
+		    !svm_page_is_vram(node, src) || svm_page_has_left(src))
 			continue;
 		if (svm_page_is_lost(node, src)) {
 			ret = -EIO;
 			continue;
 		}
 		page = svm_alloc_page(vma, first + i);
-		if (!page)
-			continue;
-		m->sys[i] = svm_dma_map(dev, page, true);
+		if (page)
+			m->sys[i] = svm_dma_map(dev, page, true);
 		if (m->sys[i] == DMA_MAPPING_ERROR) {
-			__free_page(page);
+			if (page)
+				__free_page(page);
+			ret = ret ?: -ENOMEM;
 			continue;
 		}
 		lock_page(page);

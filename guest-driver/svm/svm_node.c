@@ -10,6 +10,7 @@ int svm_node_init(struct kfd_node *node)
 	int ret;
 
 	sn->supported = false;
+	sn->vram_epoch = atomic_read(&node->vdev->hw.vram_epoch);
 	sn->wq = alloc_ordered_workqueue("vgpu_svm_%u", WQ_FREEZABLE,
 					 node->gpu_id);
 	if (!sn->wq)

@@ -1,36 +1,235 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where memory should be. Decisions only: nothing here moves or maps.
+ * Where memory should be. Decisions only: nothing here moves or maps, and none
+ * costs more with more pages.
  *
- * A GPU reaches its own VRAM and system memory. A peer's VRAM SVM never maps,
- * though BOs may be there.
+ * A GPU reaches its own VRAM, that of its hive while the link is up, and system
+ * memory; another one's by PCIe it does not, though BOs there may be mapped
+ * (svm_peer.c says why).
+ *
+ * DOC: policies
+ *
+ * What the process says comes first, whatever the policy: access, the preferred
+ * location (if the GPU reaches that), and that a GPU with ACCESS_IN_PLACE never
+ * takes memory to itself. Then, of a GPU with plain ACCESS that faults:
+ *
+ *	amdgpu		it gets the memory, in its VRAM
+ *	in_place	memory stays where it is, if the GPU reaches that; else it
+ *			becomes system memory
+ *	adaptive	it gets the memory if the process prefetched it to there
+ *			last; if it has faulted in the range clearly more often
+ *			than all others together; or if the range is small and
+ *			nobody else is ahead. Else as in_place
+ *
+ * Nothing goes to and fro for ever, whatever the policy; else engines that need
+ * two places at a time might never have both:
+ *
+ *	another GPU	What a GPU got a moment ago, and another one's fault took
+ *			away, it does not get again: it maps it where it is. With
+ *			"adaptive" two GPUs in turn do not come so far: neither
+ *			gets ahead
+ *	full VRAM	Where a fault would push somebody out, each second one
+ *			leaves memory where it is. What is mapped there does not
+ *			fault again, so all that is needed at a time is mapped at
+ *			last
  */
+#include <linux/ktime.h>
+#include <linux/moduleparam.h>
+#include <linux/string.h>
+#include <linux/sysfs.h>
 #include <kunit/visibility.h>
 
 #include "svm_priv.h"
+
+/* How long "a moment ago" is: more than some repairs take on any kernel. */
+#define SVM_RECENT_NS		NSEC_PER_SEC
+/* Adaptive: faults more than those of all others. One maps a granule. */
+#define SVM_LEAD_PULLS		4
+/* And how far ahead counts: so long does it take others to catch up. */
+#define SVM_LEAD_MAX		8
+
+static const char * const svm_policy_names[] = {
+	[SVM_POLICY_AMDGPU] = "amdgpu",
+	[SVM_POLICY_IN_PLACE] = "in_place",
+	[SVM_POLICY_ADAPTIVE] = "adaptive",
+};
+
+static enum svm_policy svm_policy = SVM_POLICY_AMDGPU;
+
+static int svm_policy_param_set(const char *val, const struct kernel_param *kp)
+{
+	int i = sysfs_match_string(svm_policy_names, val);
+
+	if (i < 0)
+		return i;
+	WRITE_ONCE(svm_policy, i);
+	return 0;
+}
+
+static int svm_policy_param_get(char *buf, const struct kernel_param *kp)
+{
+	return sysfs_emit(buf, "%s\n", svm_policy_names[READ_ONCE(svm_policy)]);
+}
+
+static const struct kernel_param_ops svm_policy_ops = {
+	.set = svm_policy_param_set,
+	.get = svm_policy_param_get,
+};
+
+module_param_cb(svm_policy, &svm_policy_ops, NULL, 0644);
+MODULE_PARM_DESC(svm_policy,
+		 "where a GPU's faults bring shared memory, for processes to come: amdgpu (default; to its VRAM), in_place, adaptive");
+
+enum svm_policy svm_policy_now(void)
+{
+	return READ_ONCE(svm_policy);
+}
 
 static u32 svm_gpu_id(const struct svm_range *r, unsigned int gpu)
 {
 	return svm_process(r->svms)->pdds[gpu]->gpu_id;
 }
 
-/*
- * Unlike amdgpu, a fault does not pull memory into VRAM unless the preferred
- * location says so: memory that nobody placed stays where it is. And a
- * preferred location does not give access to a GPU that has none.
- */
-int svm_policy_fault(const struct svm_range *r, unsigned int gpu, u32 *loc)
+/* Does a GPU reach what is in another one's VRAM, or its own? */
+static bool svm_reaches(const struct svm_range *r, unsigned int gpu,
+			unsigned int home)
 {
-	u32 preferred = r->attrs.preferred_loc;
+	return home == gpu || vgpu_xgmi_linked(svm_gpu_vdev(r->svms, gpu),
+					       svm_gpu_vdev(r->svms, home));
+}
 
-	if (!test_bit(gpu, r->attrs.bitmap_access) &&
-	    !test_bit(gpu, r->attrs.bitmap_aip))
+static bool svm_pull_is_recent(const struct svm_pull *pull, unsigned long page,
+			       u64 now)
+{
+	return now < pull->until && svm_interval_has(pull->iv, page);
+}
+
+/* @gpu gets the page, which others have just got: they lose it. */
+static void svm_policy_contest(const struct svm_range *r, unsigned int gpu,
+			       unsigned long page, bool in_place)
+{
+	struct svm_range_list *svms = r->svms;
+	u64 now = ktime_get_ns();
+	unsigned int i, k;
+
+	for (i = 0; i < svms->n_gpus; i++) {
+		struct svm_gpu *g = &svms->gpus[i];
+
+		for (k = 0; i != gpu && k < SVM_PULLS; k++)
+			if (svm_pull_is_recent(&g->pulls[k], page, now) &&
+			    !(in_place && svm_reaches(r, gpu, i)))
+				g->pulls[k].contested = true;
+	}
+}
+
+/* GPU index @home got the page a moment ago, and has lost it to another one. */
+static bool svm_policy_contested(const struct svm_range *r, unsigned int home,
+				 unsigned long page)
+{
+	const struct svm_gpu *g = &r->svms->gpus[home];
+	u64 now = ktime_get_ns();
+	unsigned int k;
+
+	for (k = 0; k < SVM_PULLS; k++)
+		if (g->pulls[k].contested &&
+		    svm_pull_is_recent(&g->pulls[k], page, now))
+			return true;
+	return false;
+}
+
+void svm_policy_pulled(struct svm_range_list *svms, unsigned int home,
+		       struct svm_interval iv)
+{
+	struct svm_gpu *g = &svms->gpus[home];
+
+	g->pulls[g->next_pull++ % SVM_PULLS] = (struct svm_pull) {
+		.iv = iv, .until = ktime_get_ns() + SVM_RECENT_NS,
+	};
+}
+EXPORT_SYMBOL_IF_KUNIT(svm_policy_pulled);
+
+/* The pages do not fit, and it is the other faults' turn. */
+static bool svm_policy_full(struct svm_range_list *svms, unsigned int home,
+			    u64 pages)
+{
+	struct vgpu_device *vdev = svm_gpu_vdev(svms, home);
+	u64 size = vdev->mman.vram.manager.size;
+	u64 used = vgpu_vram_mgr_usage(vdev);
+
+	return size - min(used, size) < pages << PAGE_SHIFT &&
+	       svms->gpus[home].full_faults++ & 1;
+}
+
+/* @gpu has faulted: one more vote for it, or one less for who is ahead. */
+static void svm_policy_count(struct svm_range *r, unsigned int gpu)
+{
+	if (!r->lead) {
+		r->leader = gpu;
+		r->lead = 1;
+	} else if (r->leader != gpu) {
+		r->lead--;
+	} else if (r->lead < SVM_LEAD_MAX) {
+		r->lead++;
+	}
+}
+
+/* Of a GPU with plain access: should the memory come to it? */
+static bool svm_adaptive_pulls(const struct svm_range *r, unsigned int gpu)
+{
+	u64 pages = svm_interval_pages(svm_range_interval(r));
+	bool ahead = r->lead && r->leader == gpu;
+
+	if (r->attrs.prefetch_loc == svm_gpu_id(r, gpu))
+		return true;
+	if (ahead && r->lead > SVM_LEAD_PULLS)
+		return true;
+	return ahead && r->attrs.granularity < BITS_PER_LONG &&
+	       pages < BIT_ULL(r->attrs.granularity);
+}
+
+static bool svm_policy_pulls(const struct svm_range *r, unsigned int gpu)
+{
+	switch (r->svms->policy) {
+	case SVM_POLICY_AMDGPU:
+		return true;
+	case SVM_POLICY_ADAPTIVE:
+		return svm_adaptive_pulls(r, gpu);
+	default:
+		return false;
+	}
+}
+
+/* Unlike amdgpu, a preferred location does not give access to who has none. */
+int svm_policy_fault(struct svm_range *r, unsigned int gpu, unsigned long page,
+		     struct svm_interval win, u32 *loc)
+{
+	struct svm_range_list *svms = r->svms;
+	u32 preferred = r->attrs.preferred_loc;
+	bool in_place = test_bit(gpu, r->attrs.bitmap_aip);
+	int home = -1;
+
+	if (!in_place && !test_bit(gpu, r->attrs.bitmap_access))
 		return -EACCES;
-	if (preferred == KFD_IOCTL_SVM_LOCATION_SYSMEM ||
-	    preferred == svm_gpu_id(r, gpu))
+	if (svms->policy == SVM_POLICY_ADAPTIVE)
+		svm_policy_count(r, gpu);
+	*loc = KFD_IOCTL_SVM_LOCATION_UNDEFINED;
+	if (preferred == KFD_IOCTL_SVM_LOCATION_SYSMEM) {
 		*loc = preferred;
-	else
-		*loc = KFD_IOCTL_SVM_LOCATION_UNDEFINED;
+		return 0;
+	}
+	if (preferred != KFD_IOCTL_SVM_LOCATION_UNDEFINED)
+		home = svm_gpu_index(svm_process(svms), preferred);
+	if (home >= 0 && !svm_reaches(r, gpu, home))
+		home = -1;
+	if (home < 0 && !in_place && svm_policy_pulls(r, gpu))
+		home = gpu;
+
+	if (home >= 0 && (svm_policy_contested(r, home, page) ||
+			  svm_policy_full(svms, home, svm_interval_pages(win))))
+		home = -1;
+	if (home >= 0)
+		*loc = svm_gpu_id(r, home);
+	svm_policy_contest(r, home < 0 ? gpu : home, page, home < 0);
 	return 0;
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_policy_fault);
@@ -40,10 +239,14 @@ u32 svm_policy_prefetch(const struct svm_range *r)
 	DECLARE_BITMAP(in_place, SVM_MAX_GPU);
 	u32 loc = r->attrs.prefetch_loc;
 	unsigned int gpu;
+	int home;
 
 	if (loc == KFD_IOCTL_SVM_LOCATION_SYSMEM ||
 	    loc == KFD_IOCTL_SVM_LOCATION_UNDEFINED)
 		return loc;
+	home = svm_gpu_index(svm_process(r->svms), loc);
+	if (home < 0)
+		return KFD_IOCTL_SVM_LOCATION_SYSMEM;
 
 	/* Memory must stay within reach of every GPU that cannot fault it. */
 	bitmap_copy(in_place, r->attrs.bitmap_aip, SVM_MAX_GPU);
@@ -51,7 +254,7 @@ u32 svm_policy_prefetch(const struct svm_range *r)
 		bitmap_or(in_place, in_place, r->attrs.bitmap_access,
 			  SVM_MAX_GPU);
 	for_each_set_bit(gpu, in_place, r->svms->n_gpus)
-		if (svm_gpu_id(r, gpu) != loc)
+		if (!svm_reaches(r, gpu, home))
 			return KFD_IOCTL_SVM_LOCATION_SYSMEM;
 	return loc;
 }

@@ -6,7 +6,6 @@
 #include <linux/dma-mapping.h>
 
 #include "../kfd/kfd_priv.h"
-#include "svm_interval.h"
 
 #define SVM_CHUNK_ORDER		9
 #define SVM_CHUNK_PAGES		BIT(SVM_CHUNK_ORDER)	/* one page table */
@@ -39,6 +38,8 @@ struct svm_attrs {
  * @deferred_list: in svms->deferred_range_list; svms->deferred_list_lock
  * @unmapped: what munmap took since then; svms->deferred_list_lock
  * @attrs: svms->lock; notifiers read @flags without it
+ * @leader: GPU index that has faulted most (adaptive policy); svms->lock
+ * @lead: how much more often than all others, 0: there is no leader; svms->lock
  * @notifier: covers exactly this range
  * @lock: serialises writing of GPU entries with @notifier; taken in notifiers,
  *        so nothing under it allocates. Order: see struct svm_range_list
@@ -55,6 +56,8 @@ struct svm_range {
 	struct list_head deferred_list;
 	struct svm_unmap_log unmapped;
 	struct svm_attrs attrs;
+	u8 leader;
+	u8 lead;
 	struct mmu_interval_notifier notifier;
 	struct mutex lock;	/* GPU entries against the notifier */
 	DECLARE_BITMAP(mapped, SVM_MAX_GPU);
@@ -87,10 +90,10 @@ static inline struct vgpu_device *svm_gpu_vdev(struct svm_range_list *svms,
 	return svm_process(svms)->pdds[gpu]->node->vdev;
 }
 
-/* What belongs to one owner when HMM and migrate_vma compare. */
-static inline void *svm_pgmap_owner(struct vgpu_device *vdev)
+/* Whose pages HMM and migrate_vma take for this GPU's: svm_peer.c. */
+static inline void *svm_pgmap_owner(const struct kfd_node *node)
 {
-	return vdev;
+	return node->svm.pgmap.owner;
 }
 
 #define svm_for_each_range(r, node, svms, first, last)			\
@@ -162,6 +165,13 @@ void svm_unmap_pages(struct svm_range *r, struct svm_interval iv);
 void svm_clear_verdicts(struct svm_range_list *svms, struct svm_interval iv);
 /* The attributes changed: clear everything, evicting queues if need be. */
 void svm_unmap_range(struct svm_range *r);
+/*
+ * The engine of GPU index @gpu was told that there is no such memory. If that was
+ * a peer's VRAM, which is within reach no more, the range's entries go, so that
+ * who comes next is served from system memory. Takes svm_lock().
+ */
+void svm_unmap_unreachable(struct svm_range_list *svms, unsigned int gpu,
+			   unsigned long page);
 
 /*
  * svm_dma.c: DMA addresses of mapped system pages. What is kept is a *slot*:
@@ -198,12 +208,21 @@ bool svm_range_stays_mapped(const struct svm_range *r);
  */
 void svm_evict_queues(struct svm_range_list *svms);
 void svm_restore_work(struct work_struct *work);
+void svm_lost_work(struct work_struct *work);
 
 /* svm_policy.c: where memory should be. svms->lock held. */
-/* gpu_id to migrate to on a fault of @gpu, 0: system memory,
- * KFD_IOCTL_SVM_LOCATION_UNDEFINED: where it is. -EACCES: no access at all.
+/* Of processes to come; no lock. */
+enum svm_policy svm_policy_now(void);
+/*
+ * GPU index @gpu faulted at @page, and @win would move. 0 and *@loc: gpu_id to
+ * migrate to, 0: system memory, KFD_IOCTL_SVM_LOCATION_UNDEFINED: where it is.
+ * -EACCES: no access at all. Counts; may read registers.
  */
-int svm_policy_fault(const struct svm_range *r, unsigned int gpu, u32 *loc);
+int svm_policy_fault(struct svm_range *r, unsigned int gpu, unsigned long page,
+		     struct svm_interval win, u32 *loc);
+/* A fault has brought pages of @iv to VRAM of GPU index @home. */
+void svm_policy_pulled(struct svm_range_list *svms, unsigned int home,
+		       struct svm_interval iv);
 /* gpu_id, or 0, that a prefetch to r->attrs.prefetch_loc should use. */
 u32 svm_policy_prefetch(const struct svm_range *r);
 /* GPUs that SET_ATTR maps at once; @placed: gpu_id just prefetched to, or 0. */
@@ -211,6 +230,8 @@ void svm_policy_map_now(const struct svm_range *r, u32 placed,
 			unsigned long *gpus);
 
 /* svm_attr.c */
+/* GPU index of @gpu_id, or -EINVAL if it is no GPU that does SVM. */
+int svm_gpu_index(struct kfd_process *p, u32 gpu_id);
 /* 0, or -EINVAL: some attribute is unknown or names no GPU that does SVM. */
 int svm_attr_check(struct kfd_process *p, u32 nattrs,
 		   const struct kfd_ioctl_svm_attribute *attrs);
@@ -229,6 +250,30 @@ void svm_fault_fini(struct kfd_node *node);
 void svm_fault_checkpoint(struct svm_range_list *svms);
 /* Every fault entry that the worker has by now is acknowledged on return. */
 void svm_fault_flush(struct svm_range_list *svms);
+
+/* Where a page is, as one GPU sees it. */
+enum svm_place {
+	SVM_IN_SYSTEM,
+	SVM_IN_VRAM,		/* its own */
+	SVM_IN_PEER,		/* VRAM of another one of its hive */
+	SVM_OUT_OF_REACH,	/* likewise, but the link is down */
+};
+
+/**
+ * struct svm_view - VRAM as a GPU sees it
+ * @node: the GPU
+ * @home: whose page was seen last, or NULL
+ * @place: of the pages of @home
+ * @offset: of these, what makes an offset in its VRAM one in that of @node
+ * @lost: some page may have lost its content; svm_page_in_use_lost() knows
+ */
+struct svm_view {
+	struct kfd_node *node;
+	struct kfd_node *home;
+	enum svm_place place;
+	u64 offset;
+	bool lost;
+};
 
 /* svm_vram.c, svm_migrate.c */
 #if IS_ENABLED(CONFIG_DEVICE_PRIVATE)
@@ -252,6 +297,24 @@ long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
 /* Offset in VRAM if @page is @node's; svm_page_is_vram() tells. */
 bool svm_page_is_vram(struct kfd_node *node, struct page *page);
 u64 svm_page_vram_offset(struct kfd_node *node, struct page *page);
+
+/*
+ * svm_peer.c. What HMM told may be looked at between enter and leave, if the
+ * range's sequence is what it was after enter. Sleeping is allowed.
+ */
+void svm_peer_enter(int *token) __acquires(svm_peers);
+void svm_peer_leave(int token) __releases(svm_peers);
+/*
+ * Where @page is for view->node. *@addr: its offset in VRAM, as struct
+ * vgpu_vm_span wants it, unless it is in system memory. Entered.
+ */
+enum svm_place svm_page_place(struct svm_view *view, struct page *page,
+			      u64 *addr);
+/*
+ * This is a page of VRAM, and a reset lost what was in it. It is in a CPU page
+ * table: the range's lock held, sequence compared.
+ */
+bool svm_page_in_use_lost(struct page *page);
 #else
 static inline int svm_vram_init(struct kfd_node *node)
 {
@@ -278,15 +341,24 @@ static inline long svm_migrate_to_system(struct svm_range_list *svms,
 	return 0;
 }
 
-static inline bool svm_page_is_vram(struct kfd_node *node, struct page *page)
+static inline void svm_peer_enter(int *token)
 {
-	return false;
+	*token = 0;
 }
 
-static inline u64 svm_page_vram_offset(struct kfd_node *node,
-				       struct page *page)
+static inline void svm_peer_leave(int token)
 {
-	return 0;
+}
+
+static inline enum svm_place svm_page_place(struct svm_view *view,
+					    struct page *page, u64 *addr)
+{
+	return SVM_IN_SYSTEM;
+}
+
+static inline bool svm_page_in_use_lost(struct page *page)
+{
+	return false;
 }
 #endif
 

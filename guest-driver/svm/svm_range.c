@@ -178,6 +178,8 @@ static void svm_range_inherit(struct svm_range *r, const struct svm_range *old)
 	mutex_lock(&r->lock);
 	bitmap_or(r->mapped, r->mapped, old->mapped, SVM_MAX_GPU);
 	r->invalid |= old->invalid;
+	r->leader = old->leader;
+	r->lead = old->lead;
 	mutex_unlock(&r->lock);
 }
 
@@ -439,10 +441,12 @@ int svm_range_list_init(struct kfd_process *p)
 	atomic_set(&svms->evicted_ranges, 0);
 	atomic_set(&svms->drain_pagefaults, 0);
 	INIT_DELAYED_WORK(&svms->restore_work, svm_restore_work);
+	INIT_WORK(&svms->lost_work, svm_lost_work);
 	INIT_WORK(&svms->deferred_list_work, svm_deferred_list_work);
 	INIT_LIST_HEAD(&svms->deferred_range_list);
 	spin_lock_init(&svms->deferred_list_lock);
 	bitmap_zero(svms->bitmap_supported, SVM_MAX_GPU);
+	svms->policy = svm_policy_now();
 	svms->default_granularity = min(READ_ONCE(svm_default_granularity),
 					SVM_MAX_DEFAULT_GRANULARITY);
 
@@ -483,6 +487,7 @@ void svm_range_list_fini(struct kfd_process *p)
 	if (!svms->gpus)
 		return;
 
+	cancel_work_sync(&svms->lost_work);
 	cancel_delayed_work_sync(&svms->restore_work);
 	flush_work(&svms->deferred_list_work);
 	atomic_set(&svms->drain_pagefaults, 1);

@@ -11,12 +11,16 @@
 
 #include <linux/tracepoint.h>
 
-/* A fault entry reached the worker. Page numbers, GPU clock. */
+/*
+ * A fault entry reached the worker of GPU @gpu_id: its serials are its own. Page
+ * numbers, GPU clock.
+ */
 TRACE_EVENT(svm_fault,
-	TP_PROTO(u16 pasid, u8 vmid, unsigned long page, bool write, bool retry,
-		 u32 serial, u32 cam, u64 ts),
-	TP_ARGS(pasid, vmid, page, write, retry, serial, cam, ts),
+	TP_PROTO(u32 gpu_id, u16 pasid, u8 vmid, unsigned long page, bool write,
+		 bool retry, u32 serial, u32 cam, u64 ts),
+	TP_ARGS(gpu_id, pasid, vmid, page, write, retry, serial, cam, ts),
 	TP_STRUCT__entry(
+		__field(u32, gpu_id)
 		__field(u16, pasid)
 		__field(u8, vmid)
 		__field(bool, write)
@@ -27,6 +31,7 @@ TRACE_EVENT(svm_fault,
 		__field(u64, ts)
 	),
 	TP_fast_assign(
+		__entry->gpu_id = gpu_id;
 		__entry->pasid = pasid;
 		__entry->vmid = vmid;
 		__entry->write = write;
@@ -36,8 +41,9 @@ TRACE_EVENT(svm_fault,
 		__entry->cam = cam;
 		__entry->ts = ts;
 	),
-	TP_printk("serial=%u pasid=%u vmid=%u page=0x%lx %s %s cam=%u ts=%llu",
-		  __entry->serial, __entry->pasid, __entry->vmid, __entry->page,
+	TP_printk("gpu=0x%x serial=%u pasid=%u vmid=%u page=0x%lx %s %s cam=%u ts=%llu",
+		  __entry->gpu_id, __entry->serial, __entry->pasid,
+		  __entry->vmid, __entry->page,
 		  __entry->write ? "write" : "read",
 		  __entry->retry ? "retry" : "no-retry",
 		  __entry->cam, __entry->ts)

@@ -20,6 +20,7 @@
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/wait_bit.h>
 
 #include <drm/drm_print.h>
 #include <kunit/visibility.h>
@@ -33,11 +34,6 @@
  * page leaves any more.
  */
 #define SVM_EVICT_PATIENCE	(2 * HZ)
-
-static struct kfd_node *svm_page_node(struct page *page)
-{
-	return container_of(page->pgmap, struct kfd_node, svm.pgmap);
-}
 
 bool svm_page_is_vram(struct kfd_node *node, struct page *page)
 {
@@ -71,7 +67,8 @@ static void svm_page_free(struct page *page)
 	struct svm_bo *sb = svm_page_bo(page);
 
 	page->zone_device_data = NULL;
-	atomic_long_dec(&sb->node->svm.vram_pages);
+	if (atomic_long_dec_and_test(&sb->node->svm.vram_pages))
+		wake_up_var(&sb->node->svm.vram_pages);
 	svm_bo_put(sb);
 }
 
@@ -209,24 +206,30 @@ int svm_vram_init(struct kfd_node *node)
 	struct dev_pagemap *pgmap = &sn->pgmap;
 	u64 size = ALIGN(vdev->hw.vram_size, SVM_CHUNK_PAGES << PAGE_SHIFT);
 	struct resource *res;
-	void *ret;
+	void *ret, *owner;
 
 	atomic_long_set(&sn->vram_pages, 0);
 	svm_bo_node_init(sn);
 
+	owner = svm_owner_get(vdev);
+	if (!owner)
+		return -ENOMEM;
 	res = request_free_mem_region(&iomem_resource, size, "vgpu-kfd svm");
-	if (IS_ERR(res))
+	if (IS_ERR(res)) {
+		svm_owner_put(vdev, owner);
 		return PTR_ERR(res);
+	}
 
 	pgmap->type = MEMORY_DEVICE_PRIVATE;
 	pgmap->range.start = res->start;
 	pgmap->range.end = res->end;
 	pgmap->nr_range = 1;
 	pgmap->ops = &svm_pagemap_ops;
-	pgmap->owner = svm_pgmap_owner(vdev);
+	pgmap->owner = owner;
 	ret = memremap_pages(pgmap, dev_to_node(vdev->drm.dev));
 	if (IS_ERR(ret)) {
 		release_mem_region(res->start, size);
+		svm_owner_put(vdev, owner);
 		memset(pgmap, 0, sizeof(*pgmap));
 		return PTR_ERR(ret);
 	}
@@ -246,8 +249,11 @@ void svm_vram_fini(struct kfd_node *node)
 			atomic_long_read(&sn->vram_pages));
 	/* What it has told of goes with its user, and this sleeps until then. */
 	svm_node_evict(node, true);
+	wait_var_event(&sn->vram_pages, !atomic_long_read(&sn->vram_pages));
+	svm_peer_wait();
 	memunmap_pages(pgmap);
 	release_mem_region(pgmap->range.start, range_len(&pgmap->range));
+	svm_owner_put(node->vdev, pgmap->owner);
 	flush_work(&sn->reap_work);
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_vram_fini);

@@ -69,6 +69,12 @@ bool svm_bo_vacate(struct vgpu_bo *bo);
 void svm_bo_put(struct svm_bo *sb);
 /* A device-private page, locked and referenced, at @offset of VRAM. */
 struct page *svm_page_get(struct svm_bo *sb, u64 offset);
+/* Whose VRAM a device-private page is. */
+static inline struct kfd_node *svm_page_node(struct page *page)
+{
+	return container_of(page->pgmap, struct kfd_node, svm.pgmap);
+}
+
 /* A reset lost what was in the page. */
 bool svm_page_is_lost(struct kfd_node *node, struct page *page);
 
@@ -89,6 +95,15 @@ static inline bool svm_page_has_left(const struct page *page)
 	return (uintptr_t)page->zone_device_data & SVM_PAGE_LEFT;
 }
 
+/*
+ * svm_peer.c. Owner of the pages of a GPU: all of a hive have one. get: NULL if
+ * there is no memory.
+ */
+void *svm_owner_get(struct vgpu_device *vdev);
+void svm_owner_put(struct vgpu_device *vdev, void *owner);
+/* No page of VRAM is in use any more: until nobody looks at one either. */
+void svm_peer_wait(void);
+
 /* svm_move.c */
 /* Copy what @m says, and wait. 0 or a negative errno. */
 int svm_move_copy(struct kfd_node *node, bool to_vram, const struct svm_move *m,
@@ -102,9 +117,10 @@ unsigned long svm_move_count(const struct svm_move *m, unsigned long npages);
 /* The same for pages of VRAM, which are still locked: they have left. */
 unsigned long svm_move_left(const struct svm_move *m, unsigned long npages);
 /*
- * System pages for what was selected, at @first of @vma, or for an eviction if
- * that is NULL. Returns how many; what gets none stays in VRAM. If none gets one:
- * -ENOMEM, or -EIO as a reset lost what was in VRAM.
+ * System pages for what was selected of @node's, at @first of @vma, or for an
+ * eviction if that is NULL. Returns how many; what gets none stays in VRAM. If
+ * none gets one: 0 as nothing of @node's was selected, or all of it is going
+ * already; -ENOMEM; -EIO as a reset lost what was in VRAM.
  */
 long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
 			   unsigned long first, struct svm_move *m,

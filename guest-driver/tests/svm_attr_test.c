@@ -5,6 +5,8 @@
  * another takes, a GPU that is mistaken for its neighbour, and memory that moves
  * to where somebody cannot reach it.
  */
+#include <kunit/static_stub.h>
+
 #include "../kfd/kfd_room.h"
 #include "../svm/svm_priv.h"
 #include "vgpu_mock.h"
@@ -17,14 +19,29 @@
 #define ATTR(t, v)	((struct kfd_ioctl_svm_attribute){		\
 				.type = KFD_IOCTL_SVM_ATTR_##t, .value = (v) })
 
-/* A process on some GPUs, with one range. */
+/* A process on some GPUs, with one range. @linked: by XGMI, just now. */
 struct attr_mock {
 	struct kfd_process p;
 	struct kfd_process_device pdd[N_GPUS];
 	struct kfd_node node[N_GPUS];
+	struct svm_gpu gpus[N_GPUS];
 	struct svm_range range;
 	struct rnd_state rnd;
+	struct vgpu_mock *mock[N_GPUS];
+	bool linked[N_GPUS][N_GPUS];
 };
+
+static bool attr_linked(struct vgpu_device *vdev, const struct vgpu_device *peer)
+{
+	struct attr_mock *m = kunit_get_current_test()->priv;
+	unsigned int a = 0, b = 0;
+
+	while (m->node[a].vdev != vdev)
+		a++;
+	while (m->node[b].vdev != peer)
+		b++;
+	return m->linked[a][b];
+}
 
 static struct attr_mock *attr_mock_new(struct kunit *test)
 {
@@ -34,6 +51,8 @@ static struct attr_mock *attr_mock_new(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, m);
 	for (i = 0; i < N_GPUS; i++) {
 		m->node[i].gpu_id = GPU_ID(i);
+		m->mock[i] = vgpu_mock_new(test);
+		m->node[i].vdev = &m->mock[i]->vdev;
 		m->pdd[i].node = &m->node[i];
 		m->pdd[i].gpu_id = GPU_ID(i);
 		m->p.pdds[i] = &m->pdd[i];
@@ -42,9 +61,12 @@ static struct attr_mock *attr_mock_new(struct kunit *test)
 	}
 	m->p.n_pdds = N_GPUS;
 	m->p.svms.n_gpus = N_GPUS;
+	m->p.svms.gpus = m->gpus;
 	m->p.xnack_enabled = true;
 	m->range.svms = &m->p.svms;
 	vgpu_test_rnd(test, &m->rnd);
+	test->priv = m;
+	kunit_activate_static_stub(test, vgpu_xgmi_linked, attr_linked);
 	return m;
 }
 
@@ -200,7 +222,7 @@ static void attr_scramble(struct attr_mock *m, unsigned int *access)
 		0, UNDEFINED, GPU_ID(0), GPU_ID(1), GPU_ID(2), GPU_ID(4),
 	};
 	struct svm_attrs *a = &m->range.attrs;
-	unsigned int i;
+	unsigned int i, k;
 
 	bitmap_zero(a->bitmap_access, SVM_MAX_GPU);
 	bitmap_zero(a->bitmap_aip, SVM_MAX_GPU);
@@ -209,6 +231,10 @@ static void attr_scramble(struct attr_mock *m, unsigned int *access)
 		if (access[i])
 			__set_bit(i, access[i] == 1 ? a->bitmap_access :
 						      a->bitmap_aip);
+		for (k = 0; k < i; k++) {
+			m->linked[i][k] = vgpu_test_random(&m->rnd, 2);
+			m->linked[k][i] = m->linked[i][k];
+		}
 	}
 	a->preferred_loc = locs[vgpu_test_random(&m->rnd, ARRAY_SIZE(locs))];
 	a->prefetch_loc = locs[vgpu_test_random(&m->rnd, ARRAY_SIZE(locs))];
@@ -217,29 +243,197 @@ static void attr_scramble(struct attr_mock *m, unsigned int *access)
 	m->p.xnack_enabled = vgpu_test_random(&m->rnd, 2);
 }
 
-/* A fault moves memory to system memory or to the faulting GPU, if wanted there. */
+/*
+ * What the process says comes first: access, then the preferred location if it is
+ * within reach. No GPU has pulled before, and there is room.
+ */
 static void policy_fault(struct kunit *test)
 {
 	struct attr_mock *m = attr_mock_new(test);
-	unsigned int access[N_GPUS], i, gpu;
+	unsigned int access[N_GPUS], i, gpu, home;
 
 	for (i = 0; i < ROUNDS; i++) {
-		u32 preferred, loc = 12345;
+		u32 preferred, want = UNDEFINED, loc = 12345;
 		int ret;
 
 		attr_scramble(m, access);
+		m->p.svms.policy = vgpu_test_random(&m->rnd, 2) ?
+				   SVM_POLICY_AMDGPU : SVM_POLICY_IN_PLACE;
 		preferred = m->range.attrs.preferred_loc;
 		gpu = attr_gpu(m);
-		ret = svm_policy_fault(&m->range, gpu, &loc);
+		ret = svm_policy_fault(&m->range, gpu, 0, (struct svm_interval){
+				       0, 511 }, &loc);
 		KUNIT_ASSERT_EQ(test, ret, access[gpu] ? 0 : -EACCES);
 		if (ret)
 			continue;
-		if (preferred == GPU_ID(gpu))
-			KUNIT_ASSERT_EQ(test, loc, GPU_ID(gpu));
-		else if (!preferred)
-			KUNIT_ASSERT_EQ(test, loc, 0);
-		else
-			KUNIT_ASSERT_EQ(test, loc, UNDEFINED);
+		if (access[gpu] == 1 && m->p.svms.policy == SVM_POLICY_AMDGPU)
+			want = GPU_ID(gpu);
+		for (home = 0; home < N_GPUS; home++)
+			if (preferred == GPU_ID(home) &&
+			    (home == gpu || m->linked[gpu][home]))
+				want = preferred;
+		if (!preferred)
+			want = 0;
+		KUNIT_ASSERT_EQ(test, loc, want);
+	}
+}
+
+#define AMDGPU		SVM_POLICY_AMDGPU
+#define IN_PLACE	SVM_POLICY_IN_PLACE
+#define ADAPTIVE	SVM_POLICY_ADAPTIVE
+
+/**
+ * struct policy_case - faults of GPUs 0 and 1 on one page, one after the other
+ * @policy: of the process
+ * @access: of GPU 0 and 1: a access, i in place, n none
+ * @linked: by XGMI
+ * @preferred: location
+ * @prefetch: last prefetched to
+ * @pages: of the range; its granularity is 512 of them
+ * @faults: who faults; T: a long time passes; F: VRAM of GPU 0 is full from now on
+ * @want: to each fault, where memory goes: GPU, s system memory, . where it is,
+ *        x denied
+ */
+struct policy_case {
+	enum svm_policy policy;
+	const char *access;
+	bool linked;
+	u32 preferred;
+	u32 prefetch;
+	unsigned long pages;
+	const char *faults;
+	const char *want;
+};
+
+static const struct policy_case policy_table[] = {
+	/* To who faults; but what is lost to another GPU does not come back. */
+	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "0", "0" },
+	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "000", "000" },
+	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "010101", "01...." },
+	{ AMDGPU, "aa", true, UNDEFINED, UNDEFINED, 4096, "010", "01." },
+	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "01T0T1", "0101" },
+	{ AMDGPU, "na", true, UNDEFINED, UNDEFINED, 4096, "01", "x1" },
+	{ AMDGPU, "na", true, GPU_ID(0), UNDEFINED, 4096, "01", "x0" },
+	/* In place: within reach nobody loses it. */
+	{ AMDGPU, "ai", true, UNDEFINED, UNDEFINED, 4096, "1010", ".0.0" },
+	{ AMDGPU, "ai", false, UNDEFINED, UNDEFINED, 4096, "1010", ".0.." },
+	/* The preferred location, if it is within reach. */
+	{ AMDGPU, "aa", true, 0, UNDEFINED, 4096, "01", "ss" },
+	{ AMDGPU, "ii", true, 0, GPU_ID(0), 4096, "01", "ss" },
+	{ AMDGPU, "aa", true, GPU_ID(1), UNDEFINED, 4096, "0101", "1111" },
+	{ AMDGPU, "aa", false, GPU_ID(1), UNDEFINED, 4096, "0101", "01.." },
+	{ AMDGPU, "ia", false, GPU_ID(1), UNDEFINED, 4096, "0101", ".1.." },
+	{ AMDGPU, "ii", true, GPU_ID(1), UNDEFINED, 4096, "01", "11" },
+	/* Where a fault would push somebody out, each second one does. */
+	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "0F0000", "00.0." },
+	{ AMDGPU, "aa", false, GPU_ID(0), UNDEFINED, 4096, "0F00001", "00.0.1" },
+
+	{ IN_PLACE, "aa", true, UNDEFINED, GPU_ID(0), 16, "0101", "...." },
+	{ IN_PLACE, "na", true, UNDEFINED, UNDEFINED, 16, "01", "x." },
+	{ IN_PLACE, "aa", true, 0, UNDEFINED, 16, "01", "ss" },
+	{ IN_PLACE, "aa", true, GPU_ID(0), UNDEFINED, 16, "01", "00" },
+	{ IN_PLACE, "aa", false, GPU_ID(0), UNDEFINED, 16, "0101", "0..." },
+
+	/* Five more than all others. */
+	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 4096, "000000", "....00" },
+	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 4096, "0101010101010101",
+	  "................" },
+	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 4096, "0000100", "......0" },
+	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 4096, "000001111111111",
+	  "....0.........1" },
+	/* However long one was alone. */
+	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 4096,
+	  "000000000000000001111111111111", "....0000000000000............1" },
+	/* In place stays in place, and counts. */
+	{ ADAPTIVE, "ai", true, UNDEFINED, UNDEFINED, 4096, "1111111", "......." },
+	{ ADAPTIVE, "ai", true, UNDEFINED, UNDEFINED, 4096, "1100000000",
+	  "........00" },
+	/* Where it was prefetched to; small ranges, while nobody else is ahead. */
+	{ ADAPTIVE, "aa", true, UNDEFINED, GPU_ID(0), 4096, "01", "0." },
+	{ ADAPTIVE, "ia", true, UNDEFINED, GPU_ID(0), 4096, "01", ".." },
+	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 511, "0", "0" },
+	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 512, "0", "." },
+	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 16, "011", "0.1" },
+	{ ADAPTIVE, "aa", false, UNDEFINED, UNDEFINED, 16, "0101", "0..." },
+	{ ADAPTIVE, "aa", true, 0, GPU_ID(0), 16, "00", "ss" },
+	{ ADAPTIVE, "aa", true, GPU_ID(1), UNDEFINED, 4096, "01", "11" },
+};
+
+static char policy_answer(struct attr_mock *m, unsigned int gpu)
+{
+	const struct svm_interval win = { 512, 1023 };
+	u32 loc = 12345;
+	unsigned int i;
+
+	if (svm_policy_fault(&m->range, gpu, 600, win, &loc))
+		return 'x';
+	if (loc == UNDEFINED || !loc)
+		return loc ? '.' : 's';
+	for (i = 0; i < N_GPUS; i++) {
+		if (loc != GPU_ID(i))
+			continue;
+		svm_policy_pulled(&m->p.svms, i, win);
+		return '0' + i;
+	}
+	return '?';
+}
+
+static void policy_prepare(struct attr_mock *m, const struct policy_case *c)
+{
+	struct svm_attrs *a = &m->range.attrs;
+	unsigned int i;
+
+	memset(m->gpus, 0, sizeof(m->gpus));
+	memset(a, 0, sizeof(*a));
+	m->p.svms.policy = c->policy;
+	m->range.lead = 0;
+	m->range.it_node.start = 512;
+	m->range.it_node.last = 512 + c->pages - 1;
+	a->preferred_loc = c->preferred;
+	a->prefetch_loc = c->prefetch;
+	a->granularity = 9;
+	for (i = 0; i < 2; i++) {
+		m->linked[i][!i] = c->linked;
+		if (c->access[i] != 'n')
+			__set_bit(i, c->access[i] == 'a' ? a->bitmap_access :
+							   a->bitmap_aip);
+	}
+}
+
+static void policy_faults(struct kunit *test)
+{
+	const struct ttm_place all = { .mem_type = TTM_PL_VRAM };
+	const u64 most = (VGPU_MOCK_VRAM >> PAGE_SHIFT) - 511;
+	struct attr_mock *m = attr_mock_new(test);
+	const struct policy_case *c;
+	struct ttm_resource *res;
+	unsigned int n, gpu, i;
+	const char *f;
+	char got[40];
+	int ret;
+
+	for (c = policy_table; c < policy_table + ARRAY_SIZE(policy_table); c++) {
+		policy_prepare(m, c);
+		res = NULL;
+		n = 0;
+		for (f = c->faults; *f && n < sizeof(got) - 1; f++) {
+			if (*f == 'T') {
+				for (gpu = 0; gpu < N_GPUS; gpu++)
+					for (i = 0; i < SVM_PULLS; i++)
+						m->gpus[gpu].pulls[i].until = 0;
+			} else if (*f == 'F') {
+				ret = vgpu_mock_alloc(m->mock[0], most, 1, &all,
+						      &res);
+				KUNIT_ASSERT_EQ(test, ret, 0);
+			} else {
+				got[n++] = policy_answer(m, *f - '0');
+			}
+		}
+		got[n] = 0;
+		KUNIT_EXPECT_STREQ_MSG(test, got, c->want, "case %zu, faults %s",
+				       c - policy_table, c->faults);
+		if (res)
+			vgpu_mock_free(m->mock[0], res);
 	}
 }
 
@@ -247,9 +441,10 @@ static void policy_fault(struct kunit *test)
 static void policy_prefetch(struct kunit *test)
 {
 	struct attr_mock *m = attr_mock_new(test);
-	unsigned int access[N_GPUS], i, gpu, moved = 0;
+	unsigned int access[N_GPUS], i, gpu, home, moved = 0, by_link = 0;
 
 	for (i = 0; i < ROUNDS; i++) {
+		bool linked = false;
 		u32 want, loc;
 
 		attr_scramble(m, access);
@@ -259,17 +454,25 @@ static void policy_prefetch(struct kunit *test)
 			KUNIT_ASSERT_EQ(test, loc, want);
 			continue;
 		}
+		for (home = 0; GPU_ID(home) != want; home++)
+			;
 		for (gpu = 0; gpu < N_GPUS; gpu++) {
 			bool here = access[gpu] == 2 ||
 				    (access[gpu] && !m->p.xnack_enabled);
 
-			if (here && GPU_ID(gpu) != want)
+			if (!here || gpu == home)
+				continue;
+			if (m->linked[gpu][home])
+				linked = true;
+			else
 				want = 0;
 		}
 		KUNIT_ASSERT_EQ(test, loc, want);
 		moved += !!loc;
+		by_link += loc && linked;
 	}
 	KUNIT_EXPECT_GT(test, moved, 10);
+	KUNIT_EXPECT_GT(test, by_link, 10);
 }
 
 /* Who must never see a hole is mapped at once; of the others, who it went to. */
@@ -308,6 +511,7 @@ static struct kunit_case attr_cases[] = {
 	KUNIT_CASE(attr_flags),
 	KUNIT_CASE(attr_values),
 	KUNIT_CASE(policy_fault),
+	KUNIT_CASE(policy_faults),
 	KUNIT_CASE(policy_prefetch),
 	KUNIT_CASE(policy_map_now),
 	{}

@@ -3,6 +3,9 @@
  * svm/svm_vram.c, svm_bo.c: a page of VRAM that somebody holds while all, or its
  * BO, have to go. Would catch an eviction that waits for ever, one that says all
  * is well, and one that takes the page from who holds it.
+ *
+ * svm/svm_peer.c: pages of two GPUs, in one hive or not. Would catch a page of a
+ * stranger that HMM hands out, and one that is looked for in the wrong VRAM.
  */
 #include <linux/dma-resv.h>
 #include <linux/sizes.h>
@@ -15,6 +18,7 @@
 
 #define STUCK_VRAM	SZ_2M
 #define STUCK_OFFSET	(5 * PAGE_SIZE)
+#define STUCK_SEGMENT	SZ_16M
 
 struct stuck_mock {
 	struct vgpu_mock *mock;
@@ -34,8 +38,12 @@ static void stuck_fini(void *arg)
 	vfree(m->vram);
 }
 
-/* A page in use. Its BO has a reference more, and so never goes. */
-static struct stuck_mock *stuck_mock_new(struct kunit *test)
+/*
+ * A page in use. Its BO has a reference more, and so never goes. The GPU is node
+ * @node of a hive, 0: of none.
+ */
+static struct stuck_mock *stuck_mock_of(struct kunit *test, u64 hive,
+					unsigned int node)
 {
 	struct stuck_mock *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
 	struct vgpu_device *vdev;
@@ -51,6 +59,10 @@ static struct stuck_mock *stuck_mock_new(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, m->vram);
 	vdev->hw.vram = (void __iomem __force *)m->vram;
 	vdev->hw.vram_size = STUCK_VRAM;
+	if (hive)
+		vdev->hw.xgmi = (struct vgpu_xgmi) {
+			.hive = hive, .segment = STUCK_SEGMENT, .node = node,
+		};
 	m->node.vdev = vdev;
 	ret = svm_vram_init(&m->node);
 	if (ret)
@@ -64,6 +76,11 @@ static struct stuck_mock *stuck_mock_new(struct kunit *test)
 	m->sb.npages = STUCK_VRAM >> PAGE_SHIFT;
 	m->page = svm_page_get(&m->sb, STUCK_OFFSET);
 	return m;
+}
+
+static struct stuck_mock *stuck_mock_new(struct kunit *test)
+{
+	return stuck_mock_of(test, 0, 0);
 }
 
 static void stuck_check(struct kunit *test, struct stuck_mock *m, int want)
@@ -157,10 +174,101 @@ static void stuck_wanted(struct kunit *test)
 	stuck_vacate(test, m, true);
 }
 
+static void *peer_owner(const struct stuck_mock *m)
+{
+	return svm_pgmap_owner(&m->node);
+}
+
+static void peer_owners(struct kunit *test)
+{
+	struct stuck_mock *a = stuck_mock_of(test, 7, 0);
+	struct stuck_mock *b = stuck_mock_of(test, 7, 2);
+	struct stuck_mock *other = stuck_mock_of(test, 8, 1);
+	struct stuck_mock *alone[] = {
+		stuck_mock_new(test), stuck_mock_new(test),
+	};
+	struct stuck_mock *all[] = { a, b, other, alone[0], alone[1] };
+	unsigned int i;
+
+	KUNIT_EXPECT_PTR_EQ(test, peer_owner(a), peer_owner(b));
+	KUNIT_EXPECT_PTR_NE(test, peer_owner(a), peer_owner(other));
+	KUNIT_EXPECT_PTR_NE(test, peer_owner(a), peer_owner(alone[0]));
+	KUNIT_EXPECT_PTR_NE(test, peer_owner(alone[0]), peer_owner(alone[1]));
+	for (i = 0; i < ARRAY_SIZE(all); i++) {
+		/* HMM takes NULL for "nobody". */
+		KUNIT_EXPECT_NOT_NULL(test, peer_owner(all[i]));
+		unlock_page(all[i]->page);
+		put_page(all[i]->page);
+	}
+}
+
+static void peer_expect(struct kunit *test, struct svm_view *view,
+			struct page *page, enum svm_place want, u64 addr)
+{
+	u64 got = addr;
+
+	KUNIT_EXPECT_EQ(test, svm_page_place(view, page, &got), want);
+	KUNIT_EXPECT_EQ(test, got, addr);
+}
+
+/* Nodes 3 and 1 of a hive, either way round, and one that is in none. */
+static void peer_places(struct kunit *test)
+{
+	struct stuck_mock *high = stuck_mock_of(test, 7, 3);
+	struct stuck_mock *low = stuck_mock_of(test, 7, 1);
+	struct stuck_mock *alone = stuck_mock_new(test);
+	struct stuck_mock *all[] = { high, low, alone };
+	struct page *page = alloc_page(GFP_KERNEL);
+	struct svm_view view;
+	unsigned int i, round;
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	high->mock->regs[VGPU_XGMI_LINKS] = BIT(1);
+	low->mock->regs[VGPU_XGMI_LINKS] = BIT(3);
+	view = (struct svm_view) { .node = &high->node };
+	for (round = 0; round < 2; round++) {
+		peer_expect(test, &view, high->page, SVM_IN_VRAM, STUCK_OFFSET);
+		peer_expect(test, &view, low->page, SVM_IN_PEER,
+			    STUCK_OFFSET - 2ull * STUCK_SEGMENT);
+		peer_expect(test, &view, page, SVM_IN_SYSTEM, 4711);
+	}
+	KUNIT_EXPECT_FALSE(test, view.lost);
+	view = (struct svm_view) { .node = &low->node };
+	peer_expect(test, &view, high->page, SVM_IN_PEER,
+		    STUCK_OFFSET + 2ull * STUCK_SEGMENT);
+	KUNIT_EXPECT_EQ(test, svm_page_place(&view, alone->page, &(u64){ 0 }),
+			SVM_OUT_OF_REACH);
+	KUNIT_EXPECT_FALSE(test, view.lost);
+
+	/* The link goes down; what was VRAM of its own is it still. */
+	high->mock->regs[VGPU_XGMI_LINKS] = BIT(0) | BIT(2);
+	view = (struct svm_view) { .node = &high->node };
+	KUNIT_EXPECT_EQ(test, svm_page_place(&view, low->page, &(u64){ 0 }),
+			SVM_OUT_OF_REACH);
+	peer_expect(test, &view, high->page, SVM_IN_VRAM, STUCK_OFFSET);
+
+	/* The peer's VRAM was lost once, before the page was made or after. */
+	atomic_inc(&low->mock->vdev.hw.vram_epoch);
+	view = (struct svm_view) { .node = &low->node };
+	peer_expect(test, &view, high->page, SVM_IN_PEER,
+		    STUCK_OFFSET + 2ull * STUCK_SEGMENT);
+	KUNIT_EXPECT_FALSE(test, view.lost);
+	peer_expect(test, &view, low->page, SVM_IN_VRAM, STUCK_OFFSET);
+	KUNIT_EXPECT_TRUE(test, view.lost);
+
+	for (i = 0; i < ARRAY_SIZE(all); i++) {
+		unlock_page(all[i]->page);
+		put_page(all[i]->page);
+	}
+	__free_page(page);
+}
+
 static struct kunit_case stuck_cases[] = {
 	KUNIT_CASE_SLOW(stuck_locked),
 	KUNIT_CASE_SLOW(stuck_referenced),
 	KUNIT_CASE(stuck_wanted),
+	KUNIT_CASE(peer_owners),
+	KUNIT_CASE(peer_places),
 	{}
 };
 

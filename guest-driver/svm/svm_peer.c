@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * VRAM of another GPU.
+ *
+ * DOC: pages of a hive
+ *
+ * HMM hands out a device-private page where it is if its owner is who asks, and
+ * has it come back to system memory otherwise. So the GPUs of one hive are one
+ * owner: a range that is in one's VRAM is mapped for the others at its place in
+ * the hive, and nothing moves. There is no such way by PCIe: a device-private
+ * page has no bus address, and the pages that Linux makes of a BAR
+ * (MEMORY_DEVICE_PCI_P2PDMA) are not those that migrate.
+ *
+ * The owner is fixed when the pagemap is made. It may be, since a device's place
+ * in the hive never changes; whether the link is up is asked at each mapping.
+ *
+ * A peer's pages may go with the peer while they are looked at: no reference is
+ * held on what HMM tells, and the process need not know the peer (a child of a
+ * process that does). svm_peer_enter() keeps struct page and the node. A peer
+ * that goes empties its VRAM first, and each page's notifier has run then: who
+ * entered before that is waited for, who enters later finds the sequence moved
+ * on and looks at no page.
+ */
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+#include <linux/srcu.h>
+#include <kunit/visibility.h>
+
+#include "svm_priv.h"
+#include "svm_vram.h"
+
+/**
+ * struct svm_hive - owner of the pages of all GPUs of a hive
+ * @link: in svm_hives
+ * @id: number of the hive
+ * @segment: bytes of a node; another size is another hive
+ * @members: pagemaps
+ */
+struct svm_hive {
+	struct list_head link;
+	u64 id;
+	u64 segment;
+	unsigned int members;
+};
+
+static LIST_HEAD(svm_hives);
+static DEFINE_MUTEX(svm_hives_mutex);	/* svm_hives and what is in it */
+DEFINE_STATIC_SRCU(svm_peer_srcu);
+
+void *svm_owner_get(struct vgpu_device *vdev)
+{
+	const struct vgpu_xgmi *xgmi = &vdev->hw.xgmi;
+	struct svm_hive *hive;
+
+	if (!xgmi->hive)
+		return vdev;
+	mutex_lock(&svm_hives_mutex);
+	list_for_each_entry(hive, &svm_hives, link)
+		if (hive->id == xgmi->hive && hive->segment == xgmi->segment)
+			goto found;
+	hive = kzalloc(sizeof(*hive), GFP_KERNEL);
+	if (!hive)
+		goto unlock;
+	hive->id = xgmi->hive;
+	hive->segment = xgmi->segment;
+	list_add(&hive->link, &svm_hives);
+found:
+	hive->members++;
+unlock:
+	mutex_unlock(&svm_hives_mutex);
+	return hive;
+}
+EXPORT_SYMBOL_IF_KUNIT(svm_owner_get);
+
+void svm_owner_put(struct vgpu_device *vdev, void *owner)
+{
+	struct svm_hive *hive = owner;
+
+	if (owner == vdev)
+		return;
+	mutex_lock(&svm_hives_mutex);
+	if (!--hive->members) {
+		list_del(&hive->link);
+		kfree(hive);
+	}
+	mutex_unlock(&svm_hives_mutex);
+}
+EXPORT_SYMBOL_IF_KUNIT(svm_owner_put);
+
+void svm_peer_enter(int *token)
+	__acquires(svm_peers)
+{
+	*token = srcu_read_lock(&svm_peer_srcu);
+}
+
+void svm_peer_leave(int token)
+	__releases(svm_peers)
+{
+	srcu_read_unlock(&svm_peer_srcu, token);
+}
+
+void svm_peer_wait(void)
+{
+	synchronize_srcu(&svm_peer_srcu);
+}
+
+enum svm_place svm_page_place(struct svm_view *view, struct page *page,
+			      u64 *addr)
+{
+	struct kfd_node *home;
+
+	if (!is_device_private_page(page))
+		return SVM_IN_SYSTEM;
+	home = svm_page_node(page);
+	if (home != view->home) {
+		view->home = home;
+		/* A look at a register, for each stretch of a peer's pages. */
+		view->place = home == view->node ? SVM_IN_VRAM :
+			      vgpu_xgmi_linked(view->node->vdev, home->vdev) ?
+			      SVM_IN_PEER : SVM_OUT_OF_REACH;
+		view->offset = view->place == SVM_IN_PEER ?
+			       vgpu_xgmi_offset(view->node->vdev, home->vdev) :
+			       0;
+		/* Where VRAM was lost once each page is asked. */
+		view->lost |= !!atomic_read(&home->vdev->hw.vram_epoch);
+	}
+	*addr = svm_page_vram_offset(home, page) + view->offset;
+	return view->place;
+}
+EXPORT_SYMBOL_IF_KUNIT(svm_page_place);
+
+bool svm_page_in_use_lost(struct page *page)
+{
+	return is_device_private_page(page) &&
+	       svm_page_is_lost(svm_page_node(page), page);
+}
