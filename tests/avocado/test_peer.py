@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the host does to GPUs that reach each other's VRAM: the link of a hive goes down, the owner goes without a word.
 
+BOs (vgpu-test-peer) and shared virtual memory (vgpu-test-svm-peer).
+
 Would catch a peer whose writes go nowhere and nobody is told, a mapping over a link that is down, and a guest that does
 not survive a peer that is gone.
 """
@@ -17,16 +19,24 @@ from vgpu_tools.guest import Guest
 
 
 class Peer(Test):
-    """vgpu-test-peer's halves, on a hive of two."""
+    """The host's halves, on a hive of two."""
 
     timeout = 600
 
     def test_link(self) -> None:
         """The link goes down and comes up again."""
+        self.link("vgpu-test-peer")
+
+    def test_svm_link(self) -> None:
+        """The same, under shared virtual memory."""
+        self.link("vgpu-test-svm-peer")
+
+    def link(self, program: str) -> None:
+        """The link goes down and comes up again while a program uses it."""
         with tempfile.TemporaryDirectory() as name:
             session = Session()
             with self.machine(session, Path(name)) as machine:
-                machine.run("vgpu-test-peer", "link")
+                machine.run(program, "link")
                 machine.rounds(1)
                 number = machine.qmp.cmd("vgpu-inject", **{"kind": "xgmi-down", "device": "gpu1", "count": 1})
                 machine.send(agent.STDIN, b"\n")

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """./vgpu trace -o FILE: a timeline that joins the wrong things, or leaves some out, would send its reader astray."""
 
-import os
 import sys
 import tempfile
 from pathlib import Path
 
-from avocado import Test, skipUnless
+from avocado import Test
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
@@ -54,19 +53,19 @@ dropped events: 0
               sh-66 [000] ..... 900000000: tracing_mark_write: vgpu begin
            prog-70 (     70) [001] ..... 950000000: vgpu_vm_map: pasid=9 [0x1 0x2] bo=0000000011 offset=0 flags=0x60
            prog-71 (     70) [001] ..... 951000000: vgpu_vm_map: pasid=9 [0x3 0x4] bo=0000000012 offset=0 flags=0x60
-  kworker/0-10 [000] ..... 1000020000: svm_fault: serial=1 pasid=9 vmid=3 page=0x5 write retry cam=0 ts=100000000
-  kworker/0-10 [000] ..... 1000021000: svm_fault: serial=2 pasid=9 vmid=3 page=0x6 read retry cam=1 ts=100000600
-  kworker/0-10 (-------) [000] ..... 1000030000: svm_unmap: pasid=9 [0x5 0x6] event=6
-  kworker/0-10 [000] ..... 1000080000: svm_migrate: pasid=9 gpu=0x1 to vram first=0x5 pages=2 moved=2 by gpu fault
-  kworker/0-10 (-------) [000] ..... 1000099000: svm_service: serial=1 pasid=9 page=0x5 repaired [0x5 0x6]
-  kworker/0-10 (-------) [000] ..... 1000100000: vgpu_cam_ack: cam=0
-  kworker/0-10 (-------) [000] ..... 1000109000: vgpu_cam_ack: cam=1
-  kworker/1-11 [000] ..... 1500020000: svm_fault: serial=1 pasid=9 vmid=3 page=0x5 write retry cam=0 ts=150000000
-  kworker/1-11 [000] ..... 1500055000: svm_service: serial=1 pasid=9 page=0x5 denied [0x5 0x5]
-  kworker/1-11 [000] ..... 1500059000: vgpu_cam_ack: cam=0
-  kworker/1-11 [000] ..... 1600020000: svm_fault: serial=2 pasid=9 vmid=3 page=0x9 read no-retry cam=0 ts=160000000
+kworker/0-10 [0] ..... 1000020000: svm_fault: gpu=0xa0 serial=1 pasid=9 vmid=3 page=0x5 write retry cam=0 ts=100000000
+kworker/0-10 [0] ..... 1000021000: svm_fault: gpu=0xa0 serial=2 pasid=9 vmid=3 page=0x6 read retry cam=1 ts=100000600
+kworker/0-10 (-------) [0] ..... 1000030000: svm_unmap: pasid=9 [0x5 0x6] event=6
+kworker/0-10 [0] ..... 1000080000: svm_migrate: pasid=9 gpu=0x1 to vram first=0x5 pages=2 moved=2 by gpu fault
+kworker/0-10 (-------) [0] ..... 1000099000: svm_service: serial=1 pasid=9 page=0x5 repaired [0x5 0x6]
+kworker/0-10 (-------) [0] ..... 1000100000: vgpu_cam_ack: cam=0
+kworker/0-10 (-------) [0] ..... 1000109000: vgpu_cam_ack: cam=1
+kworker/1-11 [0] ..... 1500020000: svm_fault: gpu=0xa1 serial=1 pasid=9 vmid=3 page=0x5 write retry cam=0 ts=150000000
+kworker/1-11 [0] ..... 1500055000: svm_service: serial=1 pasid=9 page=0x5 denied [0x5 0x5]
+kworker/1-11 [0] ..... 1500059000: vgpu_cam_ack: cam=0
+kworker/1-11 [0] ..... 1600020000: svm_fault: gpu=0xa1 serial=2 pasid=9 vmid=3 page=0x9 read no-retry cam=0 ts=160000000
            prog-70 [001] ..... 1700000000: vgpu_process_evict: pid=70
-  kworker/1-11 [000] ..... 1700500000: vgpu_process_restore: pid=70 result=0 took_ms=1 off_ms=2
+kworker/1-11 [0] ..... 1700500000: vgpu_process_restore: pid=70 result=0 took_ms=1 off_ms=2
           other-90 (     90) [001] ..... 1710000000: vgpu_vm_map: pasid=9 [0x1 0x2] bo=0000000013 offset=0 flags=0x60
               sh-66 [000] ..... 1800000000: tracing_mark_write: vgpu end
 == end
@@ -110,6 +109,18 @@ class Converter(Test):
         self.assertEqual([piece.end - piece.begin for piece in services], [78 * MICRO, 35 * MICRO])
         self.assertEqual([sorted(piece.flows) for piece in services], [[1, 2], [1 << 32 | 1]])
         self.assertEqual([piece.thread for piece in services], ["gpu0 fault worker", "gpu1 fault worker"])
+
+    def test_same(self) -> None:
+        """Two devices have the same serial, page and VMID at one moment, and a busy host stamps one of them late."""
+        device = DEVICE.replace("1000000001.5000", "1000000001.0001")
+        guest = GUEST.replace(" 15000", " 10001").replace("ts=150000000", "ts=100000000")
+        outcome, found = self.convert(device=device, guest=guest)
+        self.assertEqual(outcome.doubts, [])
+        services = [piece for piece in found if piece.category == "service"]
+        self.assertEqual(
+            [(piece.thread, sorted(piece.flows)) for piece in services],
+            [("gpu0 fault worker", [1, 2]), ("gpu1 fault worker", [1 << 32 | 1])],
+        )
 
     def test_others(self) -> None:
         """A queue that joined a fault, a migration inside its service, a process without its queues."""
@@ -187,9 +198,6 @@ class File(Test):
 class Whole(Test):
     """A guest with two GPUs."""
 
-    @skipUnless(
-        os.environ.get("VGPU_TEST_SECONDS"), "fails now and then: docs/faults.md#timeline; VGPU_TEST_SECONDS=1 runs it"
-    )
     def test_guest(self) -> None:
         """Every fault that the devices counted is a slice; causes come before effects; the command's status is kept."""
         with tempfile.TemporaryDirectory() as folder:
@@ -213,7 +221,8 @@ class Whole(Test):
             (flow,) = fault.flows
             self.assertGreaterEqual(services[flow].begin, fault.begin, fault)
             self.assertTrue(fault.args["end"] != "replayed" or flow in replays, fault)
-            if fault.args["verdict"] == "repaired":
+            # Another GPU may have taken the memory away before the replay: then it faults again.
+            if fault.args["verdict"] == "repaired" and fault.args["end"] == "replayed":
                 self.assertLessEqual(fault.args["ns to service's begin"], fault.args["ns to replay"], fault)
         for category in ("migration", "stall", "unmap"):
             self.assertTrue([piece for piece in found if piece.category == category], category)

@@ -43,16 +43,16 @@ def tsc_khz() -> int:
     """The rate of the host's time stamp counter; 0 if it has none, or does not let us read it."""
     if not (read := _tsc_reader()):
         return 0
-    start, first = _sample(read)
+    start, first = sample(read)
     time.sleep(RATE_SECONDS)
-    end, last = _sample(read)
+    end, last = sample(read)
     return (last - first) * 1_000_000 // (end - start)
 
 
 def tsc_sample() -> tuple[int, int]:
     """CLOCK_MONOTONIC in nanoseconds and the host's time stamp counter, at one moment; (0, 0) if there is none."""
     read = _tsc_reader()
-    return _sample(read) if read else (0, 0)
+    return sample(read) if read else (0, 0)
 
 
 def _tsc_reader() -> Callable[[], int] | None:
@@ -69,8 +69,8 @@ def _tsc_reader() -> Callable[[], int] | None:
     return read
 
 
-def _sample(read: Callable[[], int]) -> tuple[int, int]:
-    """Time and counter, of the attempt that was interrupted least."""
+def sample(read: Callable[[], int]) -> tuple[int, int]:
+    """CLOCK_MONOTONIC in nanoseconds and what `read` says, at one moment: of the attempt that was interrupted least."""
 
     def once() -> tuple[int, int, int]:
         """How long it took, time and counter."""

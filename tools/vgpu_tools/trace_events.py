@@ -7,6 +7,7 @@ reaches the driver before the device raised it, and nothing that the driver writ
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -117,10 +118,10 @@ class Axis:
 
 
 def pairs(raised: dict[int, list[Event]], received: Iterable[Event]) -> Iterator[tuple[Event, Event]]:
-    """Join the driver's `svm_fault` events with the device's `vgpu_fault`, by serial.
+    """Join the driver's `svm_fault` events with the device's `vgpu_fault`, by device and serial.
 
-    A serial may occur twice: every device counts for itself, and counts again after a reset. Then the GPU's clock
-    decides (the driver's event has it, from the interrupt entry): that runs as the host's does.
+    After a reset a device counts again. Then the GPU's clock decides (the driver's event has it, from the interrupt
+    entry): that runs as the host's does. No fault is joined twice.
     """
     found = []
     for event in received:
@@ -130,11 +131,29 @@ def pairs(raised: dict[int, list[Event]], received: Iterable[Event]) -> Iterator
             for fault in raised.get(event.number("serial"), [])
             if (fault.number("va") >> 12, fault.number("vmid"), fault.words["write"] == "1") == key
         ]
-        found.append((event, [(fault.at - event.number("ts") * GPU_TICK_NS, fault) for fault in same]))
-    usual = _densest([gap for _, faults in found for gap, _ in faults])
-    for event, faults in found:
-        if faults:
-            yield min(faults, key=lambda each: abs(each[0] - usual))[1], event
+        found.append((event, same))
+    whose = _devices(found)
+    gaps = [
+        (fault.at - event.number("ts") * GPU_TICK_NS, event, fault)
+        for event, same in found
+        for fault in same
+        if whose.get(event.words["gpu"], fault.who) == fault.who
+    ]
+    usual = _densest([gap for gap, _, _ in gaps])
+    taken: set[int] = set()
+    for _, event, fault in sorted(gaps, key=lambda each: abs(each[0] - usual)):
+        if not {id(event), id(fault)} & taken:
+            taken |= {id(event), id(fault)}
+            yield fault, event
+
+
+def _devices(found: Iterable[tuple[Event, list[Event]]]) -> dict[str, str]:
+    """Which device a GPU of the driver's is: the one that most of its faults fit that fit one device only."""
+    votes: dict[str, Counter[str]] = {}
+    for event, same in found:
+        if len(devices := {fault.who for fault in same}) == 1:
+            votes.setdefault(event.words["gpu"], Counter()).update(devices)
+    return {gpu: names.most_common(1)[0][0] for gpu, names in votes.items()}
 
 
 def _densest(values: list[int]) -> int:

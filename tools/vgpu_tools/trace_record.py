@@ -86,9 +86,9 @@ class Recording:
 
 def clocks() -> tuple[int, int]:
     """The host's time and time stamp counter at one moment."""
-    skew = time.time_ns() - time.monotonic_ns()
     at, ticks = accel.tsc_sample()
-    return at + skew, ticks
+    earlier, day = accel.sample(time.time_ns)
+    return at + day - earlier, ticks
 
 
 def record(guest: Guest, words: Sequence[str], timeout: float, verbose: bool) -> tuple[int | Failure, Recording]:
