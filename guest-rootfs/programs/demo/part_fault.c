@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Parts 3 and 4: memory from malloc. XNACK lets the engine fault its way
- * through it; a prefetch moves it to VRAM; the CPU's touch brings it back.
+ * through it, which moves it to VRAM (svm_policy); so does a prefetch; the CPU's
+ * touch brings it back.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -34,7 +35,7 @@ static int copy_with_faults(struct demo *d, void *dst, const void *src,
 	return r;
 }
 
-/* The same copy again: what was repaired stays mapped. */
+/* The same copy again: what the CPU has not taken back stays mapped. */
 static int copy_again(struct demo *d, void *dst, const void *src,
 		      uint64_t bytes, uint64_t first)
 {

@@ -157,7 +157,7 @@ int race(int (*call)(void), int (*other)(void), int *theirs)
 	return r;
 }
 
-static pid_t child(void)
+pid_t race_child(void)
 {
 	pid_t pid;
 
@@ -165,6 +165,71 @@ static pid_t child(void)
 	pid = fork();
 	CHECK(pid >= 0, "fork: %s", strerror(errno));
 	return pid;
+}
+
+static const char *const kinds[] = {
+	"vmids", "pasids", "doorbell_bytes", "kfd_processes",
+};
+
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+void race_use(const struct vg_gpu *gpu, struct race_use *use)
+{
+	unsigned int i;
+
+	OK(vg_mem_info(gpu, &use->mem));
+	OK(vg_in_use(gpu, &use->held));
+	for (i = 0; i < KINDS; i++) {
+		bool found;
+
+		vg_counter(&use->held, kinds[i], &found);
+		CHECK(found, "no %s", kinds[i]);
+	}
+}
+
+/* Does @now say the same as @base? */
+static bool same(const struct vg_counters *base, const struct vg_counters *now)
+{
+	unsigned int i;
+
+	for (i = 0; i < KINDS; i++)
+		if (vg_counter(base, kinds[i], NULL) !=
+		    vg_counter(now, kinds[i], NULL))
+			return false;
+	return true;
+}
+
+void race_settle(const struct vg_gpu *gpu, const struct race_use *before)
+{
+	uint64_t until = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	const struct vg_counters *base = &before->held;
+	struct vg_counters now;
+	unsigned int i;
+
+	OK(vg_mem_settle(gpu, &before->mem, VG_TIMEOUT_MS));
+	for (;;) {
+		OK(vg_in_use(gpu, &now));
+		if (same(base, &now))
+			return;
+		if (vg_now() > until)
+			break;
+		vg_sleep_us(2000);
+	}
+	for (i = 0; i < KINDS; i++)
+		tap_diag("%s %lu, at first %lu", kinds[i],
+			 vg_counter(&now, kinds[i], NULL),
+			 vg_counter(base, kinds[i], NULL));
+	CHECK(false, "something was left");
+}
+
+void race_reap_killed(const pid_t *pids, int n)
+{
+	int i, status;
+
+	for (i = 0; i < n; i++)
+		CHECK(waitpid(pids[i], &status, 0) == pids[i] &&
+		      WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
+		      "a process ended with %#x", status);
 }
 
 void race_kill(const struct vg_gpu *gpu, void (*round)(void), int rounds)
@@ -176,7 +241,7 @@ void race_kill(const struct vg_gpu *gpu, void (*round)(void), int rounds)
 
 	OK(vg_mem_info(gpu, &base));
 	for (i = 0; tap_goes_on(i, rounds); i++) {
-		pid = child();
+		pid = race_child();
 		if (!pid) {
 			race_salt((uint64_t)i);
 			round();
@@ -218,7 +283,7 @@ void race_unbind(void (*round)(int (*)(void)), int rounds)
 		CHECK(vg.n_gpus > 0, "no GPU in round %d", i);
 		OK(vg_pci_name(&vg.gpu[0], pci_name));
 		vg_close(&vg);
-		pid = child();
+		pid = race_child();
 		if (!pid) {
 			race_salt((uint64_t)i);
 			round(unbind);

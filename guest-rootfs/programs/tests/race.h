@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "vg.h"
 
@@ -29,6 +30,23 @@ void race_storm(bool storm);
 /* Runs both; what @opponent returned is in @theirs, unless that is NULL. */
 int race(int (*call)(void), int (*opponent)(void), int *theirs);
 
+/**
+ * struct race_use - what processes may leave behind: memory, and what debugfs's
+ * vgpu_in_use counts
+ */
+struct race_use {
+	struct vg_mem_info mem;
+	struct vg_counters held;
+};
+
+/* As it is now. */
+void race_use(const struct vg_gpu *gpu, struct race_use *use);
+/* Waits until all of it is as it was; the case ends if it stays. */
+void race_settle(const struct vg_gpu *gpu, const struct race_use *before);
+/* fork(), or the end of the case. */
+pid_t race_child(void);
+/* Waits for @n processes that were killed; the case ends if one ended otherwise. */
+void race_reap_killed(const pid_t *pids, int n);
 /*
  * @round(), in a process of its own, is killed somewhere, @rounds times; memory
  * in use returns. @round() may also end by itself.

@@ -3,12 +3,14 @@
  * The runner behind tap.h.
  */
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/swap.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -97,6 +99,12 @@ int tap_rounds(int few, int many)
 bool tap_debug_kernel(void)
 {
 	return !access("/proc/lockdep_stats", F_OK);
+}
+
+void tap_long_on_debug(void)
+{
+	if (tap_debug_kernel() && !getenv("VGPU_TEST_SECONDS"))
+		tap_skip("takes minutes on a debug kernel; VGPU_TEST_SECONDS=1 runs it");
 }
 
 static unsigned int longer_ms(void)
@@ -296,6 +304,13 @@ static bool usage_is_back(void)
 	return true;
 }
 
+static const struct tap_case *this_case;
+
+const struct tap_case *tap_this(void)
+{
+	return this_case;
+}
+
 /* 0 passed, 1 failed, EXIT_SKIP skipped. */
 static int run_case(const struct tap_case *c)
 {
@@ -306,6 +321,7 @@ static int run_case(const struct tap_case *c)
 		tap_diag("needs %d GPUs, there are %d", c->min_gpus, n_gpus);
 		return EXIT_SKIP;
 	}
+	this_case = c;
 	note_usage();
 	fflush(stdout);
 	pid = fork();
@@ -390,6 +406,34 @@ void tap_evict(const struct vg_gpu *gpu, const char *what)
 void tap_evict_some(const struct vg_gpu *gpu, const char *what)
 {
 	evict(gpu, what);
+}
+
+/* What mkswap and swapon do. */
+void tap_swap_on(void)
+{
+	static union {
+		struct {
+			char boot[1024];
+			uint32_t version, last_page, bad_pages;
+		} info;
+		char magic[VG_PAGE];
+	} head;
+	uint64_t bytes = 0;
+	char text[512];
+	int fd;
+
+	tap_read("/proc/swaps", text, sizeof(text));
+	if (strstr(text, TAP_SWAP))
+		return;
+	fd = open(TAP_SWAP, O_RDWR | O_SYNC | O_CLOEXEC);
+	CHECK(fd >= 0 && !ioctl(fd, BLKGETSIZE64, &bytes),
+	      TAP_SWAP ", see tests.list: %s", strerror(errno));
+	head.info.version = 1;
+	head.info.last_page = (uint32_t)(bytes / VG_PAGE - 1);
+	memcpy(head.magic + VG_PAGE - 10, "SWAPSPACE2", 10);
+	CHECK(pwrite(fd, &head, sizeof(head), 0) == sizeof(head), TAP_SWAP);
+	close(fd);
+	CHECK(!swapon(TAP_SWAP, 0), "swapon: %s", strerror(errno));
 }
 
 void *tap_gem_mmap(int fd, uint32_t handle, uint64_t size)

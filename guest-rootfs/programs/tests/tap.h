@@ -25,6 +25,8 @@ struct tap_case {
 	int min_gpus;
 };
 
+/* The one that runs; for cases made from a table, by their place in it. */
+const struct tap_case *tap_this(void);
 /* Runs all cases, or those whose name contains argv[1]. Exit status. */
 int tap_main(const struct tap_case *cases, int n, int argc, char **argv);
 
@@ -73,6 +75,11 @@ bool tap_goes_on(int round, int rounds);
 int tap_rounds(int few, int many);
 /* Lockdep and KASAN are watching: everything takes many times as long. */
 bool tap_debug_kernel(void);
+/*
+ * On the debug kernel, where a page that migrates takes more than a millisecond,
+ * the case takes minutes: it is skipped there, unless VGPU_TEST_SECONDS is set.
+ */
+void tap_long_on_debug(void);
 /* ioctl() without restart or sentence: 0 or -errno. */
 int tap_ioctl(int fd, unsigned long request, void *arg);
 /* Opens @vg with XNACK mode @xnack (-1: as it is), ends the case if not. */
@@ -100,6 +107,12 @@ uint64_t tap_driver_counter(struct vg_gpu *gpu, const char *name);
  */
 void tap_evict(const struct vg_gpu *gpu, const char *what);
 void tap_evict_some(const struct vg_gpu *gpu, const char *what);
+/*
+ * Makes TAP_SWAP, which tests.list has to give, a swap device: what was in it is
+ * gone. It stays one for later cases.
+ */
+#define TAP_SWAP "/dev/vda"
+void tap_swap_on(void);
 /* The CPU's view of a handle of the render node @fd; ends the case if there is none. */
 void *tap_gem_mmap(int fd, uint32_t handle, uint64_t size);
 /*

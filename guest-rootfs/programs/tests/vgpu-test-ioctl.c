@@ -38,6 +38,10 @@ static void unknown_ioctls(void)
 	tap_open(&vg, -1);
 	ERRNO(ENOTTY, tap_ioctl(vg.kfd, _IOWR('K', 0x00, char[8]), buf));
 	ERRNO(ENOTTY, tap_ioctl(vg.kfd, _IOWR('K', 0x7f, char[8]), buf));
+	ERRNO(ENOTTY, tap_ioctl(vg.kfd, _IOWR('K', 0x84, char[8]), buf));
+	ERRNO(ENOTTY, tap_ioctl(vg.kfd, _IOWR('F', 0x85, char[8]), buf));
+	/* PC sampling: known, and not on this GPU. */
+	ERRNO(EOPNOTSUPP, tap_ioctl(vg.kfd, _IOWR('K', 0x85, char[40]), buf));
 	ERRNO(EFAULT, tap_ioctl(vg.kfd, AMDKFD_IOC_SET_XNACK_MODE, (void *)8));
 	ERRNO(EFAULT, tap_ioctl(vg.kfd, AMDKFD_IOC_GET_VERSION, NULL));
 }

@@ -27,12 +27,6 @@ enum { VICTIMS = 3, BOS = 8, QUEUES = 3, REGIONS = 3 };
 #define REGION	(4 * VG_MIB)
 #define RING	(16 * VG_KIB)
 
-static const char *const kinds[] = {
-	"vmids", "pasids", "doorbell_bytes", "kfd_processes",
-};
-
-#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
-
 static struct vg vg;
 static struct vg_gpu *gpu;
 static struct vg_mem_info mem;
@@ -323,75 +317,32 @@ static void await(const uint64_t *done)
 	vg_sleep_us((unsigned int)race_below(1ull << (7 + race_below(8))));
 }
 
-/* Does @now say the same as @base? */
-static bool same(const struct vg_counters *base, const struct vg_counters *now)
-{
-	unsigned int i;
-
-	for (i = 0; i < KINDS; i++)
-		if (vg_counter(base, kinds[i], NULL) !=
-		    vg_counter(now, kinds[i], NULL))
-			return false;
-	return true;
-}
-
-static void settle(const struct vg_mem_info *before,
-		   const struct vg_counters *base)
-{
-	uint64_t until = vg_now() + VG_TIMEOUT_MS * 1000000ull;
-	struct vg_counters now;
-	unsigned int i;
-
-	OK(vg_mem_settle(gpu, before, VG_TIMEOUT_MS));
-	for (;;) {
-		OK(vg_in_use(gpu, &now));
-		if (same(base, &now))
-			return;
-		if (vg_now() > until)
-			break;
-		vg_sleep_us(2000);
-	}
-	for (i = 0; i < KINDS; i++)
-		tap_diag("%s %lu, at first %lu", kinds[i],
-			 vg_counter(&now, kinds[i], NULL),
-			 vg_counter(base, kinds[i], NULL));
-	CHECK(false, "something was left");
-}
-
 static void killed(void)
 {
 	static const char *const work[] = {
 		"faults_retry", "faults_noretry", "pages_to_vram",
 		"pages_to_system", "evictions", "process_evictions",
 	};
-	struct vg_counters base, first, last;
+	struct vg_counters first, last;
+	struct race_use before;
 	uint64_t *done, all = 0;
-	int i, k, status, rounds;
+	int i, k, rounds;
 	pid_t pid[VICTIMS];
 	struct vg own;
 
 	race_seed();
 	tap_open(&own, 0);
 	gpu = &own.gpu[0];
-	OK(vg_mem_info(gpu, &mem));
-	OK(vg_in_use(gpu, &base));
-	for (k = 0; k < (int)KINDS; k++) {
-		bool found;
-
-		vg_counter(&base, kinds[k], &found);
-		CHECK(found, "no %s", kinds[k]);
-	}
+	race_use(gpu, &before);
 	OK(vg_driver_counters(gpu, &first));
 	done = mmap(NULL, VG_PAGE, PROT_READ | PROT_WRITE,
 		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(done != MAP_FAILED, "mmap");
 	rounds = tap_rounds(10, 40);
 	for (i = 0; tap_goes_on(i, rounds); i++) {
-		fflush(stdout);
 		memset(done, 0, VICTIMS * sizeof(*done));
 		for (k = 0; k < VICTIMS; k++) {
-			pid[k] = fork();
-			CHECK(pid[k] >= 0, "fork: %s", strerror(errno));
+			pid[k] = race_child();
 			if (!pid[k])
 				victim((uint64_t)(i * VICTIMS + k), &done[k]);
 		}
@@ -399,13 +350,10 @@ static void killed(void)
 			await(&done[k]);
 			kill(pid[k], SIGKILL);
 		}
-		for (k = 0; k < VICTIMS; k++)
-			CHECK(waitpid(pid[k], &status, 0) == pid[k] &&
-			      WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
-			      "a process ended with %#x", status);
+		race_reap_killed(pid, VICTIMS);
 		for (k = 0; k < VICTIMS; k++)
 			all += done[k];
-		settle(&mem, &base);
+		race_settle(gpu, &before);
 		if (!((i + 1) % 50))
 			tap_diag("%d processes", (i + 1) * VICTIMS);
 	}

@@ -7,17 +7,13 @@
  * that are swapped out where there is no swap; a count that drifts; reclaim
  * that waits for a lock of ours.
  *
- * Needs a block device /dev/vda for swap (tests.list), whose content goes.
+ * Needs a block device for swap (tests.list), whose content goes.
  */
-#include <fcntl.h>
 #include <inttypes.h>
-#include <linux/fs.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/swap.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,7 +23,6 @@
 #include "tap.h"
 #include "vr.h"
 
-#define SWAP_DEVICE	"/dev/vda"
 #define BO_BYTES	(2 * VG_MIB)
 #define BO_PAGES	(BO_BYTES / VG_PAGE)
 #define MAX_BOS		128
@@ -57,32 +52,6 @@ static uint64_t available(void)
 static uint64_t swap_free(void)
 {
 	return meminfo("SwapFree:");
-}
-
-/* What mkswap and swapon do. */
-static void have_swap(void)
-{
-	static union {
-		struct {
-			char boot[1024];
-			uint32_t version, last_page, bad_pages;
-		} info;
-		char magic[VG_PAGE];
-	} head;
-	uint64_t bytes = 0;
-	int fd;
-
-	if (swap_free())
-		return;
-	fd = open(SWAP_DEVICE, O_RDWR | O_SYNC);
-	CHECK(fd >= 0 && !ioctl(fd, BLKGETSIZE64, &bytes),
-	      SWAP_DEVICE ", see tests.list: %s", strerror(errno));
-	head.info.version = 1;
-	head.info.last_page = (uint32_t)(bytes / VG_PAGE - 1);
-	memcpy(head.magic + VG_PAGE - 10, "SWAPSPACE2", 10);
-	CHECK(pwrite(fd, &head, sizeof(head), 0) == sizeof(head), SWAP_DEVICE);
-	close(fd);
-	CHECK(!swapon(SWAP_DEVICE, 0), "swapon: %s", strerror(errno));
 }
 
 static uint64_t shrunk(void)
@@ -216,7 +185,7 @@ static void out_and_back(void)
 	struct vg_mem_info full, empty;
 
 	start(-1);
-	have_swap();
+	tap_swap_on();
 	counted = tap_driver_counter(gpu, "swappable_pages");
 	bos_start(4);
 	CHECK(tap_driver_counter(gpu, "swappable_pages") ==
@@ -244,7 +213,7 @@ static void queues_keep(void)
 	struct vg_queue q;
 
 	start(0);
-	have_swap();
+	tap_swap_on();
 	OK(vg_bo_create(&vg, gpu, BO_BYTES, VG_GTT, &src));
 	OK(vg_bo_create(&vg, gpu, BO_BYTES, VG_GTT, &dst));
 	OK(vg_queue_create(&vg, gpu, 16384, &q));
@@ -355,7 +324,7 @@ static void memory_runs_out(void)
 	int n;
 
 	start(-1);
-	have_swap();
+	tap_swap_on();
 	OK(vg_mem_info(gpu, &info));
 	n = (int)(info.gtt_total / BO_BYTES / (long_form() ? 2 : 6));
 	if (n > MAX_BOS)
@@ -511,7 +480,7 @@ static void all_at_once(void)
 
 	race_seed();
 	start(-1);
-	have_swap();
+	tap_swap_on();
 	OK(vg_mem_info(gpu, &base));
 	before = shrunk();
 	/* In the long form there is real need, too. */

@@ -284,6 +284,8 @@ static void faults(void)
 	src = tap_anon(size);
 	dst = tap_anon(size);
 	vg_pattern_fill(src, size, SEED, 0);
+	/* Else it would go to who faults. */
+	OK(vg_svm_set1(&vg, src, size, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, 0));
 	watch_start(&w, BIT_OF(PAGE_FAULT_START) | BIT_OF(PAGE_FAULT_END));
 	OK(vg_copy(&q, dst, src, size));
 	CHECK(faults_of(&w, src, size, &moved) && !moved,

@@ -33,16 +33,6 @@ static void start(int xnack)
 	OK(vg_queue_create(&vg, gpu, 64 * VG_KIB, &q));
 }
 
-/*
- * With lockdep and KASAN a page's way takes more than a millisecond, and a case
- * one minute or two.
- */
-static void long_on_debug(void)
-{
-	if (tap_debug_kernel() && !getenv("VGPU_TEST_SECONDS"))
-		tap_skip("takes minutes on a debug kernel; VGPU_TEST_SECONDS=1 runs it");
-}
-
 static uint64_t svm_evictions(void)
 {
 	return tap_driver_counter(gpu, "svm_evictions");
@@ -196,7 +186,7 @@ static struct rival rival_before(unsigned int percent)
 {
 	static struct vg first;
 
-	long_on_debug();
+	tap_long_on_debug();
 	OK(vg_open_bare(&first));
 	gpu = &first.gpu[0];
 	OK(vg_mem_info(gpu, &base));
@@ -281,7 +271,7 @@ static void all_leave(void)
 	char *p;
 	int i;
 
-	long_on_debug();
+	tap_long_on_debug();
 	start(1);
 	bytes = share(40);
 	p = shared_in_vram(bytes, SEED);
@@ -309,7 +299,7 @@ static void tables_want(void)
 	struct vg_bo src = { 0 };
 	char *full, *sparse;
 
-	long_on_debug();
+	tap_long_on_debug();
 	start(1);
 	OK(vg_bo_create(&vg, gpu, VG_PAGE, VG_GTT, &src));
 	vg_pattern_fill(src.cpu, VG_PAGE, SEED + 1, 0);
@@ -340,7 +330,7 @@ static void itself(int xnack)
 	uint64_t bytes, before, at;
 	char *src, *dst;
 
-	long_on_debug();
+	tap_long_on_debug();
 	start(xnack);
 	bytes = share(75);
 	before = svm_evictions();

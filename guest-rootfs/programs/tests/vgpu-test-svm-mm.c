@@ -250,6 +250,57 @@ static void discarded(void)
 	OK(vg_fill_check(p, SIZE, 6));
 }
 
+/*
+ * The CPU's entries say that the pages are clean: what the GPU writes by them has
+ * to be there when the kernel has looked for memory. @vram: it writes in VRAM.
+ */
+static void written_clean(char *p, bool vram)
+{
+	char *src = bo_memory(SIZE);
+
+	vg_pattern_fill(src, SIZE, SEED + 1, 0);
+	if (vram)
+		OK(vg_svm_prefetch(&vg, p, SIZE, gpu->gpu_id));
+	OK(vg_copy(&q, p, src, SIZE));
+	if (vram)
+		OK(vg_svm_prefetch(&vg, p, SIZE, 0));
+	CHECK(!madvise(p, SIZE, MADV_PAGEOUT), "MADV_PAGEOUT");
+	OK(vg_pattern_check(p, SIZE, SEED + 1, 0));
+}
+
+static char *freed_memory(void)
+{
+	char *p = tap_anon(SIZE);
+
+	vg_pattern_fill(p, SIZE, SEED, 0);
+	CHECK(!madvise(p, SIZE, MADV_FREE), "MADV_FREE");
+	return p;
+}
+
+static void freed(void)
+{
+	start();
+	written_clean(freed_memory(), false);
+}
+
+static void freed_in_vram(void)
+{
+	start();
+	written_clean(freed_memory(), true);
+}
+
+static void shared_clean(void)
+{
+	char *p;
+
+	start();
+	p = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		 -1, 0);
+	CHECK(p != MAP_FAILED, "mmap: %s", strerror(errno));
+	OK(vg_fill_check(p, SIZE, 0));
+	written_clean(p, false);
+}
+
 /* Huge pages: mapped, split by mprotect of a part, still right. */
 static void huge(void)
 {
@@ -561,6 +612,9 @@ static const struct tap_case cases[] = {
 	{ "mremap: new address yes, old address no", moved, 0 },
 	{ "mremap of pages in VRAM", moved_in_vram, 0 },
 	{ "madvise DONTNEED", discarded, 0 },
+	{ "madvise FREE, then written by the engine", freed, 0 },
+	{ "madvise FREE, then written in VRAM", freed_in_vram, 0 },
+	{ "shared memory, read, then written by the engine", shared_clean, 0 },
 	{ "transparent huge pages", huge, 0 },
 	{ "mprotect under running copies", storm_mprotect, 0 },
 	{ "fork under running copies", storm_fork, 0 },

@@ -7,6 +7,7 @@
  */
 #include <fcntl.h>
 #include <linux/loop.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -667,6 +668,36 @@ static void render_node(void)
 	}
 }
 
+/*
+ * Pages that MADV_FREE made clean, the GPU writes, and reclaim looks at. Would
+ * catch that nobody tells the kernel of the write.
+ */
+static void written_since_free(void)
+{
+	char *p = anon(SIZE), *unused = anon(SIZE);
+	struct vg_bo bo;
+	cpu_set_t one;
+
+	/* What MADV_FREE puts off is done on the same CPU. */
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	CHECK(!sched_setaffinity(0, sizeof(one), &one), "CPU");
+	start(1, -1);
+	memset(unused, 1, SIZE);
+	vg_pattern_fill(p, SIZE, SEED, 0);
+	uptr_create(&vg.gpu[0], p, &bo);
+	CHECK(!madvise(p, SIZE, MADV_FREE), "madvise: %s", strerror(errno));
+	CHECK(!madvise(unused, SIZE, MADV_FREE), "madvise");
+	vg_pattern_fill(stage[0].cpu, SIZE, SEED + 1, 0);
+	OK(vg_copy(&q[0], p, stage[0].cpu, SIZE));
+	CHECK(!madvise(p, SIZE, MADV_PAGEOUT), "madvise: %s", strerror(errno));
+	CHECK(!madvise(unused, SIZE, MADV_PAGEOUT), "madvise");
+	/* It does throw away what nobody wrote. */
+	OK(vg_fill_check(unused, SIZE, 0));
+	OK(vg_pattern_check(p, SIZE, SEED + 1, 0));
+	uptr_free(&bo);
+}
+
 static const struct tap_case cases[] = {
 	{ "the GPU reads and writes the process's pages", both_ways, 1 },
 	{ "pages change under a running queue, XNACK off", changes_xnack_off,
@@ -676,6 +707,7 @@ static const struct tap_case cases[] = {
 	{ "memory without access", no_access, 1 },
 	{ "memory that is unmapped", unmapped, 1 },
 	{ "pages that are swapped out", swapping, 1 },
+	{ "pages that are written since MADV_FREE", written_since_free, 1 },
 	{ "one for two GPUs", two_gpus, 2 },
 	{ "memory of files", of_files, 1 },
 	{ "abandoned", abandoned, 1 },

@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What the matrix does to memory by the memory manager's calls, and by the
+ * kernel as a reader and writer of it.
+ */
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "svm-matrix.h"
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
+/* All pieces to other addresses. */
+static void move_pieces(int flags)
+{
+	char *to = mx_room(MX_HUGE);
+	struct mx_piece *pc;
+	uint64_t size;
+
+	if (!(mx.kind->is & MX_THP))
+		to = mx_room(MX_SIZE);
+	mx_each(pc) {
+		char *p = mx_pages(pc, &size);
+		char *new = to + (p - mx.at);
+
+		CHECK(mremap(p, size, size,
+			     MREMAP_MAYMOVE | MREMAP_FIXED | flags, new) == new,
+		      "mremap: %s", strerror(errno));
+		if (pc->cpu == pc->p)
+			pc->cpu = new;
+		pc->p = new;
+	}
+	mx.at = to;
+	mx_register();
+}
+
+static void remapped(void)
+{
+	mx_gpu_write(2);
+	move_pieces(0);
+	mx_gpu_check();
+	mx_gpu_write(3);
+	move_pieces(0);
+	mx_cpu_check();
+}
+
+static void swap_pieces(struct mx_piece *other)
+{
+	struct mx_piece mine[MX_PIECES];
+
+	memcpy(mine, mx.piece, sizeof(mine));
+	memcpy(mx.piece, other, sizeof(mine));
+	memcpy(other, mine, sizeof(mine));
+}
+
+/* The old place has what fresh memory there has, and may be used. */
+static void remapped_both(void)
+{
+	struct mx_piece old[MX_PIECES], *pc;
+	int i;
+
+	mx_gpu_write(2);
+	memcpy(old, mx.piece, sizeof(old));
+	move_pieces(MREMAP_DONTUNMAP);
+	mx_gpu_check();
+	for (i = 0; i < mx.n_pieces; i++)
+		if (old[i].is & MX_PRIVATE)
+			old[i].want = old[i].fresh;
+	swap_pieces(old);
+	mx_register();
+	mx_gpu_check();
+	mx_gpu_write(3);
+	mx_gpu_check();
+	mx_cpu_check();
+	/* want of what is shared is the same memory: both have seen the write. */
+	swap_pieces(old);
+	mx_each(pc)
+		if (pc->cpu != pc->p)
+			CHECK(!memcmp(pc->cpu, pc->want, pc->size), "views");
+}
+
+/* The latter half goes and comes. */
+static void shrunk(void)
+{
+	struct mx_piece *pc;
+	uint64_t size, half;
+
+	mx_gpu_write(2);
+	mx_each(pc) {
+		char *p = mx_pages(pc, &size);
+
+		half = size / VG_PAGE / 2 * VG_PAGE;
+		CHECK(mremap(p, size, half, 0) == p, "mremap: %s",
+		      strerror(errno));
+		CHECK(mremap(p, half, size, 0) == p, "mremap: %s",
+		      strerror(errno));
+		if (pc->is & MX_PRIVATE)
+			memcpy(pc->want + half, pc->fresh + half, size - half);
+	}
+	mx_register();
+	mx_gpu_check();
+	mx_gpu_write(3);
+}
+
+static void protect(int prot, bool middle)
+{
+	struct mx_piece *pc;
+	uint64_t size;
+
+	mx_each(pc) {
+		char *p = middle ? mx_middle(pc, &size) : mx_pages(pc, &size);
+
+		CHECK(!mprotect(p, size, prot), "mprotect: %s",
+		      strerror(errno));
+	}
+}
+
+static void protected(void)
+{
+	mx_gpu_write(2);
+	protect(PROT_READ, false);
+	mx_gpu_check();
+	protect(PROT_NONE, true);
+	protect(PROT_READ | PROT_WRITE, false);
+	mx_register();
+	mx_gpu_write(3);
+	mx_gpu_check();
+	protect(PROT_READ, true);
+	mx_gpu_check();
+	protect(PROT_READ | PROT_WRITE, true);
+}
+
+/* A write to read-only memory ends the queues and changes nothing. */
+static void write_protected(void)
+{
+	uint64_t stopped = mx_counted("faults_unrepaired"), deadline;
+	uint32_t seq;
+
+	if (!(mx.kind->is & MX_READ_ONLY)) {
+		mx_gpu_write(2);
+		protect(PROT_READ, false);
+	}
+	mx_gpu_check();
+	memset(mx.in.cpu, 0x5c, VG_PAGE);
+	OK(vg_emit_copy(&mx.q[0], (uintptr_t)mx.piece->p + 100, mx.in.va, 900));
+	OK(vg_emit_fence(&mx.q[0], &seq));
+	vg_queue_submit(&mx.q[0]);
+	deadline = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	while (mx_counted("faults_unrepaired") == stopped)
+		CHECK(vg_now() < deadline, "the write is not denied");
+	CHECK(vg_queue_fence_value(&mx.q[0]) != seq, "the queue went on");
+	mx_close_queues();
+}
+
+/* The GPU's right to the memory comes and goes. */
+static void access_changed(void)
+{
+	mx_gpu_write(2);
+	mx_attr_gpus(KFD_IOCTL_SVM_ATTR_NO_ACCESS);
+	mx_attr_gpus(mx.place == MX_IN_PLACE ?
+		     KFD_IOCTL_SVM_ATTR_ACCESS_IN_PLACE :
+		     KFD_IOCTL_SVM_ATTR_ACCESS);
+	mx_gpu_check();
+	mx_attr(KFD_IOCTL_SVM_ATTR_SET_FLAGS, KFD_IOCTL_SVM_FLAG_GPU_RO);
+	mx_gpu_check();
+	mx_attr(KFD_IOCTL_SVM_ATTR_CLR_FLAGS, KFD_IOCTL_SVM_FLAG_GPU_RO);
+	mx_gpu_write(3);
+}
+
+/* The middle is thrown away: a file's is as in the file, others' is zero. */
+static void discarded(void)
+{
+	struct mx_piece *pc;
+	uint64_t size, at;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		mx_gpu_write(2 + i);
+		mx_each(pc) {
+			char *p = mx_middle(pc, &size);
+
+			at = p - pc->p;
+			CHECK(!madvise(p, size, MADV_DONTNEED), "madvise: %s",
+			      strerror(errno));
+			if (pc->is & MX_PRIVATE)
+				memcpy(pc->want + at, pc->fresh + at, size);
+		}
+		mx_gpu_check();
+	}
+}
+
+/* A hole in what is behind shared memory. */
+static void punched(void)
+{
+	struct mx_piece *pc;
+	uint64_t size;
+
+	mx_gpu_write(2);
+	mx_each(pc) {
+		char *p = mx_middle(pc, &size);
+
+		CHECK(!madvise(p, size, MADV_REMOVE), "madvise: %s",
+		      strerror(errno));
+		memset(pc->want + (p - pc->p), 0, size);
+	}
+	mx_gpu_check();
+	mx_gpu_write(3);
+}
+
+/* The file's end comes and goes; copies that are private go with it. */
+static void truncated(void)
+{
+	const uint64_t half = MX_SIZE / 2;
+	struct mx_piece *pc = mx.piece;
+
+	mx_gpu_write(2);
+	CHECK(!ftruncate(mx.fd, (off_t)half), "ftruncate");
+	CHECK(!ftruncate(mx.fd, (off_t)MX_SIZE), "ftruncate");
+	memset(pc->want + half, 0, MX_SIZE - half);
+	mx_register();
+	mx_gpu_check();
+	mx_gpu_write(3);
+}
+
+/* Other memory where the middle was. */
+static void replaced(void)
+{
+	struct mx_piece *pc;
+	uint64_t size;
+
+	mx_gpu_write(2);
+	mx_each(pc) {
+		char *p = mx_middle(pc, &size);
+
+		CHECK(mmap(p, size, PROT_READ | PROT_WRITE, MAP_PRIVATE |
+			   MAP_ANONYMOUS | MAP_FIXED, -1, 0) == p, "mmap");
+		memset(pc->want + (p - pc->p), 0, size);
+	}
+	mx_register();
+	mx_gpu_check();
+	mx_gpu_write(3);
+}
+
+/* One page goes; what is around it stays in use. */
+static void cut(void)
+{
+	struct mx_piece *left = mx.piece, *right = &mx.piece[mx.n_pieces];
+	uint64_t at = left->size / VG_PAGE / 2 * VG_PAGE;
+
+	mx_gpu_write(2);
+	CHECK(mx.n_pieces < MX_PIECES, "pieces");
+	CHECK(!munmap(left->p + at, VG_PAGE), "munmap");
+	*right = *left;
+	mx.n_pieces++;
+	left->size = at;
+	at += VG_PAGE;
+	right->p += at;
+	right->cpu += at;
+	right->want += at;
+	right->fresh += at;
+	right->size -= at;
+	mx_gpu_check();
+	mx_gpu_write(3);
+	mx_gpu_check();
+	if (mx.kind->is & MX_MOVES)
+		mx_prefetch(&mx.vg.gpu[0]);
+}
+
+/* New memory at the same address, written by one side or the other first. */
+static void again(void)
+{
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		mx_make_again();
+		mx_register();
+		if (i % 2)
+			mx_cpu_write(10 + i);
+		mx_gpu_check();
+		mx_gpu_write(20 + i);
+		if (i == 1 && mx.kind->is & MX_MOVES)
+			mx_prefetch(&mx.vg.gpu[0]);
+		mx_cpu_check();
+	}
+}
+
+/* Through a pipe: the kernel reads it, and writes it. */
+static void by_calls(void)
+{
+	struct mx_piece *pc;
+	uint64_t at, n;
+	int fd[2];
+	char *buf = malloc(VG_PAGE);
+
+	CHECK(buf && !pipe(fd), "pipe");
+	mx_gpu_write(2);
+	mx_each(pc)
+		for (at = 0; at < pc->size; at += n) {
+			n = pc->size - at < VG_PAGE ? pc->size - at : VG_PAGE;
+			CHECK(write(fd[1], pc->p + at, n) == (ssize_t)n,
+			      "write: %s", strerror(errno));
+			CHECK(read(fd[0], buf, n) == (ssize_t)n, "read");
+			CHECK(!memcmp(buf, pc->want + at, n),
+			      "a call has read something else at 0x%lx", at);
+		}
+	if (!(mx.kind->is & MX_READ_ONLY)) {
+		mx_prefetch(&mx.vg.gpu[0]);
+		mx_want(3, ~0u);
+		mx_each(pc)
+			for (at = 0; at < pc->size; at += n) {
+				n = pc->size - at < VG_PAGE ? pc->size - at :
+							      VG_PAGE;
+				CHECK(write(fd[1], pc->want + at, n) ==
+				      (ssize_t)n, "write");
+				CHECK(read(fd[0], pc->p + at, n) == (ssize_t)n,
+				      "read: %s", strerror(errno));
+			}
+	}
+	mx_gpu_check();
+	free(buf);
+}
+
+#define PINNED	8	/* pages; a pipe holds 16 */
+
+/* Pages that a pipe holds stay where they are, and are written there. */
+static void pinned(void)
+{
+	struct mx_piece *pc = mx.piece;
+	struct iovec iov = { pc->p, PINNED * VG_PAGE };
+	char *seen = malloc(iov.iov_len);
+	int fd[2];
+
+	CHECK(seen && !pipe(fd), "pipe");
+	mx_attr(KFD_IOCTL_SVM_ATTR_PREFETCH_LOC, 0);
+	CHECK(vmsplice(fd[1], &iov, 1, 0) == (ssize_t)iov.iov_len,
+	      "vmsplice: %s", strerror(errno));
+	mx_attr(KFD_IOCTL_SVM_ATTR_PREFETCH_LOC, mx.vg.gpu[0].gpu_id);
+	CHECK(mx_in_vram() <= mx_movable() - PINNED,
+	      "%ld of %ld pages are in VRAM", mx_in_vram(), mx_movable());
+	mx_gpu_check();
+	mx_gpu_write(2);
+	CHECK(read(fd[0], seen, iov.iov_len) == (ssize_t)iov.iov_len, "read");
+	CHECK(!memcmp(seen, pc->want, iov.iov_len),
+	      "the pipe's pages are not those that the GPU wrote");
+	free(seen);
+}
+
+/* mlock() wants it here. */
+static void locked(void)
+{
+	struct mx_piece *pc;
+	uint64_t size;
+
+	mx_prefetch(&mx.vg.gpu[0]);
+	mx_each(pc) {
+		char *p = mx_pages(pc, &size);
+
+		CHECK(!mlock(p, size), "mlock: %s", strerror(errno));
+	}
+	CHECK(!mx_in_vram(), "%ld locked pages are in VRAM", mx_in_vram());
+	mx_gpu_check();
+	mx_gpu_write(2);
+	mx_each(pc) {
+		char *p = mx_pages(pc, &size);
+
+		CHECK(!munlock(p, size), "munlock: %s", strerror(errno));
+	}
+	mx_gpu_write(3);
+}
+
+/* Small pages become a huge one, which others are then. */
+static void collapsed(void)
+{
+	uint64_t deadline = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	char *p = mx.piece->p;
+	int r;
+
+	CHECK(mmap(p, MX_HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE |
+		   MAP_ANONYMOUS | MAP_FIXED, -1, 0) == p, "mmap");
+	CHECK(!madvise(p, MX_HUGE, MADV_NOHUGEPAGE), "madvise");
+	mx_register();
+	mx_cpu_write(2);
+	CHECK(!mx_huge_bytes(p), "it is a huge page already");
+	/* One page must be here: the others are fetched. */
+	mx_attr(KFD_IOCTL_SVM_ATTR_GRANULARITY, 0);
+	mx_put_in_place();
+	*(volatile char *)p = *p;
+	CHECK(!madvise(p, MX_HUGE, MADV_HUGEPAGE), "madvise");
+	/* Pages that have just come may be on their way to a list. */
+	while ((r = madvise(p, MX_HUGE, MADV_COLLAPSE)) && errno == EAGAIN &&
+	       vg_now() < deadline)
+		sched_yield();
+	CHECK(!r, "collapse: %s", strerror(errno));
+	CHECK(mx_huge_bytes(p) == MX_HUGE, "it is no huge page");
+	mx_gpu_check();
+	mx_gpu_write(3);
+}
+
+/* Pages that may be thrown away as long as nobody writes them. */
+static void make_clean(const struct mx_piece *pc)
+{
+	volatile char *p;
+	uint64_t size;
+
+	p = mx_pages(pc, &size);
+	if (pc->is & MX_PRIVATE) {
+		memset(pc->p, 0x11, pc->size);
+		CHECK(!madvise((char *)p, size, MADV_FREE), "madvise: %s",
+		      strerror(errno));
+		return;
+	}
+	for (; size; size -= VG_PAGE, p += VG_PAGE)
+		(void)*p;
+}
+
+static void page_out(void *p, uint64_t size)
+{
+	CHECK(!madvise(p, size, MADV_PAGEOUT), "madvise: %s", strerror(errno));
+}
+
+/* The kernel does throw such pages away if nobody writes them. */
+static void see_page_out(unsigned int is)
+{
+	int flags = is & MX_SHARED ? MAP_SHARED : MAP_PRIVATE;
+	unsigned char there[MX_PAGES];
+	struct mx_piece pc = { .size = MX_SIZE, .is = is };
+	int i, n = 0;
+
+	pc.p = mmap(NULL, MX_SIZE, PROT_READ | PROT_WRITE,
+		    flags | MAP_ANONYMOUS, -1, 0);
+	CHECK(pc.p != MAP_FAILED, "mmap");
+	make_clean(&pc);
+	page_out(pc.p, MX_SIZE);
+	CHECK(!mincore(pc.p, MX_SIZE, there), "mincore");
+	for (i = 0; i < MX_PAGES; i++)
+		n += there[i] & 1;
+	CHECK(!n, "%d clean pages are still there", n);
+	CHECK(!munmap(pc.p, MX_SIZE), "munmap");
+}
+
+/*
+ * Clean pages that only the GPU writes, then reclaim. Would catch that nobody
+ * tells the kernel of the write.
+ */
+static void paged_out(void)
+{
+	struct mx_piece *pc;
+	cpu_set_t one;
+	uint64_t size;
+	int i;
+
+	/* What MADV_FREE has put off is done on the same CPU. */
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	CHECK(!sched_setaffinity(0, sizeof(one), &one), "CPU");
+	mx_each(pc) {
+		see_page_out(pc->is);
+		make_clean(pc);
+	}
+	mx_gpu_write(2);
+	for (i = 0; i < 2; i++) {
+		mx_each(pc) {
+			char *p = mx_pages(pc, &size);
+
+			page_out(p, size);
+		}
+		/* Has come back from VRAM now, if it was there. */
+		mx_cpu_check();
+	}
+}
+
+#define CUT	(MX_READ_ONLY | MX_HUGETLB)
+
+const struct mx_action mx_mm_actions[] = {
+	{ "mremap", remapped, MX_MMAP, MX_HUGETLB, MX_READS },
+	{ "mremap DONTUNMAP", remapped_both, MX_MMAP, CUT, 0 },
+	{ "mremap smaller and larger", shrunk, MX_MMAP, CUT, 0 },
+	{ "mprotect", protected, 0, CUT, 0 },
+	{ "write-protected", write_protected, MX_MMAP, 0,
+	  MX_READS | MX_LAST },
+	{ "access changes", access_changed, 0, MX_READ_ONLY, 0 },
+	{ "DONTNEED", discarded, MX_FRESH, MX_LOCKED | CUT, 0 },
+	{ "hole in the file", punched, MX_SHARED, 0, 0 },
+	{ "truncated", truncated, MX_FILE, 0, 0 },
+	{ "replaced in the middle", replaced, MX_MMAP, CUT | MX_VIEWS, 0 },
+	{ "munmap in the middle", cut, MX_MMAP, MX_HUGETLB, MX_READS },
+	{ "new each time", again, MX_MMAP | MX_FRESH, 0, 0 },
+	{ "read() and write()", by_calls, 0, 0, MX_READS },
+	{ "pinned", pinned, MX_MOVES, MX_READ_ONLY, MX_MOVES_IT },
+	{ "mlock", locked, MX_MOVES, MX_LOCKED | MX_READ_ONLY, MX_MOVES_IT },
+	{ "collapsed", collapsed, MX_THP, 0, 0 },
+	{ "paged out", paged_out, MX_FRESH, MX_LOCKED | MX_FILE | CUT | MX_MIXED,
+	  MX_UNTOUCHED },
+};
+
+const int mx_n_mm_actions = sizeof(mx_mm_actions) / sizeof(mx_mm_actions[0]);

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Userfaultfd. The GPU's faults do not wait for a handler (HMM has them fail), so
+ * that pages are missing or protected only while the slot is nobody else's.
+ */
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "torture.h"
+
+static int open_uffd(struct t_thread *t, const struct t_piece *p, uint64_t mode)
+{
+	struct uffdio_api api = {
+		.api = UFFD_API, .features = UFFD_FEATURE_MOVE,
+	};
+	struct uffdio_register reg = {
+		.range = { (uintptr_t)p->s->at + p->off, p->bytes },
+		.mode = mode,
+	};
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	T_CHECK(t, fd >= 0, "userfaultfd: %s", strerror(errno));
+	T_CHECK(t, !tap_ioctl(fd, UFFDIO_API, &api), "UFFDIO_API");
+	T_CHECK(t, !tap_ioctl(fd, UFFDIO_REGISTER, &reg), "UFFDIO_REGISTER: %s",
+		strerror(errno));
+	return fd;
+}
+
+static void close_uffd(struct t_thread *t, int fd, const struct t_piece *p)
+{
+	struct uffdio_range range = { (uintptr_t)p->s->at + p->off, p->bytes };
+
+	T_CHECK(t, !tap_ioctl(fd, UFFDIO_UNREGISTER, &range),
+		"UFFDIO_UNREGISTER: %s", strerror(errno));
+	close(fd);
+}
+
+static void give_copy(struct t_thread *t, int fd, const struct t_piece *p)
+{
+	struct uffdio_copy copy = {
+		.dst = (uintptr_t)p->s->at + p->off,
+		.src = (uintptr_t)p->s->shadow + p->off,
+		.len = p->bytes,
+	};
+	int r;
+
+	/* Somebody else's fork or mmap makes it stop. */
+	while ((r = tap_ioctl(fd, UFFDIO_COPY, &copy)) == -EAGAIN) {
+		uint64_t n = copy.copy > 0 ? (uint64_t)copy.copy : 0;
+
+		copy.dst += n;
+		copy.src += n;
+		copy.len -= n;
+		copy.copy = 0;
+	}
+	T_CHECK(t, !r, "UFFDIO_COPY: %s", strerror(-r));
+}
+
+static void give_zero(struct t_thread *t, int fd, const struct t_piece *p)
+{
+	struct uffdio_zeropage zero = {
+		.range = { (uintptr_t)p->s->at + p->off, p->bytes },
+	};
+	int r;
+
+	while ((r = tap_ioctl(fd, UFFDIO_ZEROPAGE, &zero)) == -EAGAIN) {
+		uint64_t n = zero.zeropage > 0 ? (uint64_t)zero.zeropage : 0;
+
+		zero.range.start += n;
+		zero.range.len -= n;
+		zero.zeropage = 0;
+	}
+	T_CHECK(t, !r, "UFFDIO_ZEROPAGE: %s", strerror(-r));
+	memset(p->s->shadow + p->off, 0, p->bytes);
+}
+
+/* Pages that are elsewhere move in; one that cannot just now is copied. */
+static void give_moved(struct t_thread *t, int fd, const struct t_piece *p)
+{
+	char *from = mmap(NULL, p->bytes, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct t_piece page = { p->s, p->part, p->off, VG_PAGE };
+	uint64_t i;
+
+	T_CHECK(t, from != MAP_FAILED, "mmap");
+	memcpy(from, p->s->shadow + p->off, p->bytes);
+	for (i = 0; i < p->bytes; i += VG_PAGE) {
+		struct uffdio_move move = {
+			.dst = (uintptr_t)p->s->at + p->off + i,
+			.src = (uintptr_t)from + i,
+			.len = VG_PAGE,
+		};
+
+		page.off = p->off + i;
+		if (tap_ioctl(fd, UFFDIO_MOVE, &move))
+			give_copy(t, fd, &page);
+	}
+	munmap(from, p->bytes);
+}
+
+static void missing(struct t_thread *t, const struct t_piece *p)
+{
+	int fd = open_uffd(t, p, UFFDIO_REGISTER_MODE_MISSING);
+
+	t_drop(t, p);
+	t_fresh(t, p);
+	switch (t_below(t, p->s->kind == T_SHARED ? 2 : 3)) {
+	case 0:
+		give_copy(t, fd, p);
+		break;
+	case 1:
+		give_zero(t, fd, p);
+		break;
+	default:
+		give_moved(t, fd, p);
+	}
+	close_uffd(t, fd, p);
+}
+
+/* The CPU reads what nobody may write, also out of VRAM. */
+static void protected(struct t_thread *t, const struct t_piece *p)
+{
+	struct uffdio_writeprotect wp = {
+		.range = { (uintptr_t)p->s->at + p->off, p->bytes },
+		.mode = UFFDIO_WRITEPROTECT_MODE_WP,
+	};
+	int r, fd = open_uffd(t, p, UFFDIO_REGISTER_MODE_WP);
+
+	do
+		r = tap_ioctl(fd, UFFDIO_WRITEPROTECT, &wp);
+	while (r == -EAGAIN);
+	T_CHECK(t, !r, "UFFDIO_WRITEPROTECT: %s", strerror(-r));
+	t_check_slot(t, p->s);
+	wp.mode = 0;
+	do
+		r = tap_ioctl(fd, UFFDIO_WRITEPROTECT, &wp);
+	while (r == -EAGAIN);
+	T_CHECK(t, !r, "UFFDIO_WRITEPROTECT: %s", strerror(-r));
+	close_uffd(t, fd, p);
+}
+
+bool t_op_uffd(struct t_thread *t)
+{
+	struct t_slot *s = t_pick(t);
+	struct t_piece p;
+	bool ok;
+
+	t_lock_map(t, s, true);
+	ok = s->kind <= T_SHARED;
+	if (ok) {
+		t_any_pages(t, s, &p);
+		t_note(t, &p);
+		/* Nobody maps the pages for the GPU meanwhile. */
+		t_set(t, &p, KFD_IOCTL_SVM_ATTR_CLR_FLAGS,
+		      KFD_IOCTL_SVM_FLAG_GPU_ALWAYS_MAPPED);
+		if (t_below(t, 2))
+			t_set(t, &p, KFD_IOCTL_SVM_ATTR_PREFETCH_LOC,
+			      t_gpu->gpu_id);
+		if (s->kind == T_SHARED || t_below(t, 2))
+			missing(t, &p);
+		else
+			protected(t, &p);
+		t_check_slot(t, s);
+	}
+	t_unlock_map(s);
+	return ok;
+}

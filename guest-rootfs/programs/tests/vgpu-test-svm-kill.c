@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Processes with shared virtual memory, several at once, are killed in the midst
+ * of one thing: a fault, a migration, an eviction, stale faults that are to be
+ * drained, the work that munmap leaves for later. What they would catch: teardown
+ * that frees what the fault worker, a migration or a work item still uses (KASAN),
+ * that waits for one that waits for it, or that leaves pages, BOs, VMIDs behind.
+ *
+ *	VGPU_TEST_ROUNDS=67 vgpu-test-svm-kill	1,005 processes
+ *	VGPU_TEST_SEED=				repeats an order
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "race.h"
+#include "tap.h"
+
+enum { VICTIMS = 3 };
+
+#define RING	(16 * VG_KIB)
+/* A page that migrates takes some 2 ms on the debug kernel. */
+#define REGION	(tap_debug_kernel() ? VG_MIB : 4 * VG_MIB)
+
+/**
+ * struct stage - what a victim and who kills it share
+ * @done: how often it did what it is about
+ * @inside: it is in the midst of that
+ */
+struct stage {
+	uint64_t done;
+	uint32_t inside;
+};
+
+static struct vg vg;
+static struct vg_gpu *gpu;
+static struct vg_queue q;
+static struct stage *stage;
+
+static void enter(void)
+{
+	__atomic_store_n(&stage->inside, 1, __ATOMIC_SEQ_CST);
+}
+
+static void leave(void)
+{
+	__atomic_store_n(&stage->inside, 0, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&stage->done, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Not tap_anon(): a victim must not end by itself, so it tries again. */
+static char *region(uint64_t bytes)
+{
+	char *p;
+
+	do
+		p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	while (p == MAP_FAILED);
+	return p;
+}
+
+/* Memory of which each page costs a fault of its own. */
+static char *faulting(uint64_t bytes)
+{
+	char *p = region(bytes);
+
+	vg_svm_set1(&vg, p, bytes, KFD_IOCTL_SVM_ATTR_ACCESS, gpu->gpu_id);
+	vg_svm_set1(&vg, p, bytes, KFD_IOCTL_SVM_ATTR_GRANULARITY, 0);
+	if (race_below(2))
+		vg_svm_set1(&vg, p, bytes, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC,
+			    race_below(2) ? gpu->gpu_id : 0);
+	if (race_below(2))
+		memset(p, 1, bytes);
+	return p;
+}
+
+static void emit_fill(char *p, uint64_t bytes)
+{
+	vg_emit_fill(&q, (uintptr_t)p, 0x5eed, bytes);
+	vg_queue_submit(&q);
+}
+
+static void in_fault(void)
+{
+	char *p = faulting(REGION / 4);
+
+	emit_fill(p, REGION / 4);
+	enter();
+	vg_queue_finish(&q, VG_TIMEOUT_MS);
+	leave();
+	munmap(p, REGION / 4);
+}
+
+static void in_migration(void)
+{
+	char *p = region(REGION);
+
+	memset(p, 1, REGION);
+	enter();
+	vg_svm_prefetch(&vg, p, REGION, gpu->gpu_id);
+	if (race_below(2))
+		vg_svm_prefetch(&vg, p, REGION, 0);
+	else
+		memset(p, 2, REGION);
+	leave();
+	munmap(p, REGION);
+}
+
+/* Each takes what it wants from the others; or all are put out (debug kernel). */
+static void in_eviction(void)
+{
+	static char *p;
+	static uint64_t bytes;
+	struct vg_mem_info mem;
+
+	if (!p && !vg_mem_info(gpu, &mem)) {
+		bytes = tap_debug_kernel() ? REGION :
+			(mem.vram_total / 2) & ~(REGION - 1);
+		p = region(bytes);
+		memset(p, 1, bytes);
+	}
+	enter();
+	vg_svm_prefetch(&vg, p, bytes, gpu->gpu_id);
+	if (!race_below(tap_debug_kernel() ? 2 : 4))
+		race_evict(gpu);
+	leave();
+}
+
+/* The memory goes while the engine works on it: its faults are nobody's. */
+static void in_drain(void)
+{
+	char *p = faulting(REGION);
+	uint64_t until = vg_now() + 1000 * race_below(4000);
+
+	emit_fill(p, REGION);
+	while (vg_now() < until)
+		;
+	enter();
+	munmap(p, REGION);
+	/* Of the few that get as far: the queue has stopped. */
+	vg_queue_finish(&q, 20);
+	vg_queue_destroy(&q);
+	memset(&q, 0, sizeof(q));
+	vg_queue_create(&vg, gpu, RING, &q);
+	leave();
+}
+
+/* Holes in many ranges: logs, hulls, work. */
+static void in_deferred(void)
+{
+	char *p = region(REGION), *to;
+	uint64_t i;
+
+	for (i = 0; i < 16; i++)
+		vg_svm_set1(&vg, p + i * REGION / 16, REGION / 16,
+			    KFD_IOCTL_SVM_ATTR_GRANULARITY, (uint32_t)i);
+	if (race_below(2))
+		vg_svm_prefetch(&vg, p, REGION / 4, gpu->gpu_id);
+	enter();
+	for (i = 0; i < 32; i++)
+		munmap(p + race_below(REGION / VG_PAGE) * VG_PAGE, VG_PAGE);
+	to = region(REGION / 4);
+	mremap(p, REGION / 4, REGION / 4, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+	munmap(p, REGION);
+	leave();
+	munmap(to, REGION / 4);
+}
+
+static void victim(void (*fn)(void), uint64_t salt, struct stage *ours)
+{
+	int xnack;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	race_salt(salt);
+	stage = ours;
+	/* Without it nothing faults. */
+	xnack = fn == in_fault || fn == in_drain || race_below(2);
+	if (vg_open(&vg) || vg_set_xnack(&vg, xnack) != xnack) {
+		fprintf(stderr, "%s\n", vg_error());
+		_exit(1);
+	}
+	gpu = &vg.gpu[0];
+	if (vg_queue_create(&vg, gpu, RING, &q)) {
+		fprintf(stderr, "%s\n", vg_error());
+		_exit(1);
+	}
+	for (;;)
+		fn();
+}
+
+/* When it is inside, some time later; or, if that never is, after a while. */
+static void await(const struct stage *s)
+{
+	uint64_t until = vg_now() + 10000000000ull;
+	uint64_t enough = race_below(4);
+
+	while ((__atomic_load_n(&s->done, __ATOMIC_SEQ_CST) < enough ||
+		!__atomic_load_n(&s->inside, __ATOMIC_SEQ_CST)) &&
+	       vg_now() < until)
+		vg_sleep_us(50);
+	vg_sleep_us((unsigned int)race_below(1ull << (4 + race_below(10))));
+}
+
+static void kill_in(void (*fn)(void), const char *const *counters)
+{
+	int i, k, rounds = tap_rounds(tap_debug_kernel() ? 2 : 4, 40);
+	struct vg_counters first, last;
+	struct race_use before;
+	struct stage *shared;
+	pid_t pid[VICTIMS];
+	int inside = 0;
+	struct vg own;
+
+	race_seed();
+	tap_open(&own, 0);
+	gpu = &own.gpu[0];
+	race_use(gpu, &before);
+	OK(vg_driver_counters(gpu, &first));
+	shared = mmap(NULL, VG_PAGE, PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(shared != MAP_FAILED, "mmap");
+	for (i = 0; tap_goes_on(i, rounds); i++) {
+		memset(shared, 0, VICTIMS * sizeof(*shared));
+		for (k = 0; k < VICTIMS; k++) {
+			pid[k] = race_child();
+			if (!pid[k])
+				victim(fn, (uint64_t)(i * VICTIMS + k),
+				       &shared[k]);
+		}
+		for (k = 0; k < VICTIMS; k++) {
+			await(&shared[k]);
+			inside += shared[k].inside;
+			kill(pid[k], SIGKILL);
+		}
+		race_reap_killed(pid, VICTIMS);
+		race_settle(gpu, &before);
+		if (!((i + 1) % 20))
+			tap_diag("%d processes", (i + 1) * VICTIMS);
+	}
+	OK(vg_driver_counters(gpu, &last));
+	tap_diag("%d of %d were killed in the midst", inside, i * VICTIMS);
+	CHECK(inside >= i * VICTIMS / 2, "too few");
+	for (; *counters; counters++) {
+		uint64_t n = vg_counter(&last, *counters, NULL) -
+			     vg_counter(&first, *counters, NULL);
+
+		tap_diag("%s %lu", *counters, n);
+		CHECK(n, "no %s", *counters);
+	}
+}
+
+static void fault(void)
+{
+	static const char *const counters[] = { "faults_retry", NULL };
+
+	kill_in(in_fault, counters);
+}
+
+static void migration(void)
+{
+	static const char *const counters[] = {
+		"pages_to_vram", "pages_to_system", NULL,
+	};
+
+	kill_in(in_migration, counters);
+}
+
+static void eviction(void)
+{
+	static const char *const counters[] = {
+		"pages_to_vram", "svm_evictions", NULL,
+	};
+
+	kill_in(in_eviction, counters);
+}
+
+static void drain(void)
+{
+	static const char *const counters[] = { "faults_retry", NULL };
+
+	kill_in(in_drain, counters);
+}
+
+static void deferred(void)
+{
+	static const char *const counters[] = { "pages_to_vram", NULL };
+
+	kill_in(in_deferred, counters);
+}
+
+static const struct tap_case cases[] = {
+	{ "killed in a fault", fault, 1 },
+	{ "killed in a migration", migration, 1 },
+	{ "killed in an eviction", eviction, 1 },
+	{ "killed while stale faults come", drain, 1 },
+	{ "killed while munmap's work is pending", deferred, 1 },
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(TAP_CASES(cases), argc, argv);
+}

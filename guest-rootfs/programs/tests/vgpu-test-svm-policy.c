@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Where a GPU's faults bring shared memory: the parameter svm_policy. What they
+ * would catch: a policy that nobody asked for, memory that leaves where it was
+ * told to be, GPUs that take memory from each other for ever, faults that end a
+ * process because VRAM is full.
+ *
+ * Run with one GPU, with two that reach each other, and with two that do not.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "tap.h"
+
+#define SEED	0x9011
+#define GRANULE	(2 * VG_MIB)
+#define KNOB	"/sys/module/vgpu_kfd/parameters/svm_policy"
+
+static const char * const policies[] = { "amdgpu", "in_place", "adaptive" };
+
+#define N_POLICIES ((int)(sizeof(policies) / sizeof(policies[0])))
+
+static struct vg vg;
+static struct vg_queue q[VG_MAX_GPUS];
+static struct vg_bo stage[VG_MAX_GPUS];	/* GTT of each GPU */
+
+static void expect_knob(const char *want)
+{
+	char text[32];
+
+	tap_read(KNOB, text, sizeof(text));
+	text[strcspn(text, "\n")] = 0;
+	CHECK(!strcmp(text, want), "the policy is %s, not %s", text, want);
+}
+
+/* What @policy says holds for processes that come afterwards: this one. */
+static void start(const char *policy)
+{
+	int i;
+
+	OK(vg_put(KNOB, policy));
+	expect_knob(policy);
+	tap_open(&vg, 1);
+	for (i = 0; i < vg.n_gpus; i++) {
+		OK(vg_queue_create(&vg, &vg.gpu[i], 16 * VG_KIB, &q[i]));
+		OK(vg_bo_create(&vg, &vg.gpu[i], GRANULE, VG_GTT, &stage[i]));
+	}
+}
+
+/* Whole granules, of which a fault moves one. */
+static char *granules(uint64_t size)
+{
+	char *p = tap_anon(size + GRANULE);
+
+	return (char *)(((uintptr_t)p + GRANULE - 1) & ~(GRANULE - 1));
+}
+
+static char *filled(uint64_t size, uint64_t seed)
+{
+	char *p = granules(size);
+
+	vg_pattern_fill(p, size, seed, 0);
+	return p;
+}
+
+static void expect_vram(const char *p, uint64_t size, uint64_t bytes)
+{
+	long n = vg_pages_in_vram(p, size);
+
+	OK((int)n);
+	CHECK((uint64_t)n == bytes / VG_PAGE, "%ld pages are in VRAM, not %lu",
+	      n, bytes / VG_PAGE);
+}
+
+/* GPU @i reads all of it, a granule after the other. */
+static void read_by(int i, const char *p, uint64_t size)
+{
+	uint64_t at;
+
+	for (at = 0; at < size; at += GRANULE)
+		OK(vg_copy(&q[i], stage[i].cpu, p + at,
+			   size - at < GRANULE ? size - at : GRANULE));
+}
+
+static void knob(void)
+{
+	const uint64_t size = 2 * GRANULE;
+	char *p;
+	int i;
+
+	expect_knob("amdgpu");
+	for (i = N_POLICIES; i--;) {
+		OK(vg_put(KNOB, policies[i]));
+		expect_knob(policies[i]);
+		ERRNO(EINVAL, vg_put(KNOB, "amd"));
+		ERRNO(EINVAL, vg_put(KNOB, "1"));
+		expect_knob(policies[i]);
+	}
+	start("in_place");
+	/* Too late for this process. */
+	OK(vg_put(KNOB, "amdgpu"));
+	p = filled(size, SEED);
+	read_by(0, p, size);
+	expect_vram(p, size, 0);
+}
+
+/* To who faults: memory that nobody registered, a granule a fault. */
+static void amdgpu(void)
+{
+	const uint64_t size = 4 * GRANULE;
+	char *p, *shm;
+
+	start("amdgpu");
+	p = filled(size, SEED);
+	read_by(0, p, GRANULE);
+	expect_vram(p, size, GRANULE);
+	OK(vg_copy(&q[0], p + 2 * GRANULE + 5, p + GRANULE - 3, 100));
+	expect_vram(p, size, 3 * GRANULE);
+	OK(vg_pattern_check(p + 2 * GRANULE + 5, 100, SEED, GRANULE - 3));
+	OK(vg_pattern_check(p, 2 * GRANULE, SEED, 0));
+	expect_vram(p, size, 0);
+	/* And again, if the CPU has had it. */
+	read_by(0, p, size);
+	expect_vram(p, size, size);
+
+	/* What was never touched becomes zeros there. */
+	p = granules(GRANULE);
+	memset(stage[0].cpu, 1, GRANULE);
+	read_by(0, p, GRANULE);
+	expect_vram(p, GRANULE, GRANULE);
+	OK(vg_fill_check(stage[0].cpu, GRANULE, 0));
+
+	/* A file's pages cannot move. */
+	shm = mmap(NULL, GRANULE, PROT_READ | PROT_WRITE,
+		   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(shm != MAP_FAILED, "mmap: %s", strerror(errno));
+	vg_pattern_fill(shm, GRANULE, SEED + 1, 0);
+	read_by(0, shm, GRANULE);
+	expect_vram(shm, GRANULE, 0);
+	OK(vg_pattern_check(stage[0].cpu, GRANULE, SEED + 1, 0));
+}
+
+/* What the process says comes first, whatever the policy. */
+static void told(const char *policy)
+{
+	const uint64_t size = 4 * GRANULE;
+	uint32_t id;
+	char *p;
+
+	start(policy);
+	id = vg.gpu[0].gpu_id;
+	p = filled(size, SEED);
+	OK(vg_svm_set1(&vg, p, size, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, 0));
+	read_by(0, p, size);
+	expect_vram(p, size, 0);
+	OK(vg_svm_set1(&vg, p, size, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, id));
+	/* Its entries go with a change of the CPU's. */
+	CHECK(!mprotect(p, size, PROT_READ) &&
+	      !mprotect(p, size, PROT_READ | PROT_WRITE), "mprotect");
+	read_by(0, p, size);
+	expect_vram(p, size, size);
+	OK(vg_pattern_check(p, size, SEED, 0));
+
+	OK(vg_svm_set1(&vg, p, size, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC,
+		       KFD_IOCTL_SVM_LOCATION_UNDEFINED));
+	OK(vg_svm_set1(&vg, p, size, KFD_IOCTL_SVM_ATTR_ACCESS_IN_PLACE, id));
+	CHECK(!mprotect(p, size, PROT_READ), "mprotect");
+	read_by(0, p, size);
+	expect_vram(p, size, 0);
+	OK(vg_pattern_check(p, size, SEED, 0));
+}
+
+static void told_amdgpu(void)
+{
+	told("amdgpu");
+}
+
+static void told_in_place(void)
+{
+	told("in_place");
+}
+
+static void told_adaptive(void)
+{
+	told("adaptive");
+}
+
+/* Four granules where they are, before the GPU has shown that it uses the range. */
+static void adaptive(void)
+{
+	const uint64_t size = 8 * GRANULE;
+	uint32_t id;
+	char *p;
+
+	start("adaptive");
+	id = vg.gpu[0].gpu_id;
+	p = filled(size, SEED);
+	OK(vg_svm_set1(&vg, p, size, KFD_IOCTL_SVM_ATTR_ACCESS, id));
+	read_by(0, p, 4 * GRANULE);
+	expect_vram(p, size, 0);
+	read_by(0, p, size);
+	expect_vram(p, size, 4 * GRANULE);
+	OK(vg_pattern_check(p, size, SEED, 0));
+
+	/* Where it was prefetched to: at the first fault after the CPU's touch. */
+	p = filled(size, SEED + 1);
+	OK(vg_svm_set1(&vg, p, size, KFD_IOCTL_SVM_ATTR_ACCESS, id));
+	OK(vg_svm_prefetch(&vg, p, size, id));
+	OK(vg_pattern_check(p, size, SEED + 1, 0));
+	expect_vram(p, size, 0);
+	read_by(0, p, GRANULE);
+	expect_vram(p, size, GRANULE);
+
+	/* A range smaller than a granule. */
+	p = filled(GRANULE, SEED + 2);
+	OK(vg_svm_set1(&vg, p, VG_MIB, KFD_IOCTL_SVM_ATTR_ACCESS, id));
+	read_by(0, p, VG_MIB);
+	expect_vram(p, GRANULE, VG_MIB);
+	OK(vg_pattern_check(p, GRANULE, SEED + 2, 0));
+}
+
+/* More than there is VRAM: all of it is copied, some of it is in VRAM. */
+static void full(const char *policy, bool prefer)
+{
+	uint64_t size, at;
+	struct vg_mem_info mem;
+	char *p, *to;
+
+	tap_long_on_debug();
+	start(policy);
+	OK(vg_mem_info(&vg.gpu[0], &mem));
+	size = mem.vram_total / GRANULE * GRANULE;
+	p = filled(size, SEED);
+	to = granules(size);
+	/* Registered: one range. */
+	OK(vg_svm_set1(&vg, p, size, KFD_IOCTL_SVM_ATTR_ACCESS,
+		       vg.gpu[0].gpu_id));
+	OK(vg_svm_set1(&vg, to, size, KFD_IOCTL_SVM_ATTR_ACCESS,
+		       vg.gpu[0].gpu_id));
+	if (prefer) {
+		OK(vg_svm_set1(&vg, p, size, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC,
+			       vg.gpu[0].gpu_id));
+		OK(vg_svm_set1(&vg, to, size, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC,
+			       vg.gpu[0].gpu_id));
+	}
+	for (at = 0; at < size; at += GRANULE)
+		OK(vg_copy(&q[0], to + at, p + at, GRANULE));
+	CHECK(vg_pages_in_vram(p, size) + vg_pages_in_vram(to, size) > 0,
+	      "nothing is in VRAM");
+	for (at = 0; at < size; at += GRANULE)
+		OK(vg_pattern_check(to + at, GRANULE, SEED, at));
+	OK(vg_pattern_check(p, size, SEED, 0));
+}
+
+static void full_amdgpu(void)
+{
+	full("amdgpu", false);
+}
+
+static void full_preferred(void)
+{
+	full("in_place", true);
+}
+
+static void full_adaptive(void)
+{
+	full("adaptive", false);
+}
+
+/* VRAM that is full of others' but for what one of two places needs. */
+static void tight(void)
+{
+	const uint64_t size = 8 * GRANULE;
+	struct vg_bo hog[512] = { 0 };
+	char *p, *to;
+	int i, n = 0;
+
+	tap_long_on_debug();
+	start("amdgpu");
+	while (n < 512 && !vg_bo_create(&vg, &vg.gpu[0], VG_MIB, VG_VRAM,
+					&hog[n]))
+		n++;
+	CHECK(n > 8, "%d BOs", n);
+	/* Queues keep their BOs: this is all there is. */
+	for (i = 0; i < 3; i++)
+		OK(vg_bo_free(&hog[--n]));
+	p = filled(size, SEED);
+	to = granules(size);
+	for (i = 0; i < 4; i++) {
+		OK(vg_copy(&q[0], to, p, size));
+		OK(vg_pattern_check(to, size, SEED, 0));
+		OK(vg_pattern_check(p, size, SEED, 0));
+	}
+	while (n)
+		OK(vg_bo_free(&hog[--n]));
+}
+
+/*
+ * Two GPUs copy between the same two places, in opposite directions: each needs
+ * both at once, and has to get on.
+ */
+static void two_at_once(const char *policy)
+{
+	enum { COPIES = 12, PIECE = 64 * VG_KIB };
+	const uint64_t size = 2 * GRANULE, half = PIECE / 2;
+	uint64_t began = vg_now(), at;
+	char *a, *b;
+	uint32_t seq[2];
+	int i, k;
+
+	start(policy);
+	a = filled(size, SEED);
+	b = filled(size, SEED + 1);
+	/* GPU 0: first halves from a to b; GPU 1: second halves from b to a. */
+	for (k = 0; k < COPIES; k++) {
+		for (at = 0; at < size; at += PIECE) {
+			OK(vg_emit_copy(&q[0], (uintptr_t)b + at,
+					(uintptr_t)a + at, half));
+			OK(vg_emit_copy(&q[1], (uintptr_t)a + at + half,
+					(uintptr_t)b + at + half, half));
+			/* The rings are short. */
+			if (at / PIECE % 16)
+				continue;
+			vg_queue_submit(&q[0]);
+			vg_queue_submit(&q[1]);
+		}
+	}
+	for (i = 0; i < 2; i++) {
+		OK(vg_emit_fence(&q[i], &seq[i]));
+		vg_queue_submit(&q[i]);
+	}
+	for (i = 0; i < 2; i++)
+		OK(vg_wait(&q[i], seq[i], VG_TIMEOUT_MS));
+	tap_diag("%s: %lu ms, faults %lu and %lu, pages moved %lu", policy,
+		 (vg_now() - began) / 1000000,
+		 tap_device_counter(&vg.gpu[0], "faults_retry"),
+		 tap_device_counter(&vg.gpu[1], "faults_retry"),
+		 tap_driver_counter(&vg.gpu[0], "pages_to_vram") +
+		 tap_driver_counter(&vg.gpu[1], "pages_to_vram"));
+	for (at = 0; at < size; at += PIECE) {
+		OK(vg_pattern_check(b + at, half, SEED, at));
+		OK(vg_pattern_check(a + at, half, SEED, at));
+		OK(vg_pattern_check(a + at + half, half, SEED + 1, at + half));
+		OK(vg_pattern_check(b + at + half, half, SEED + 1, at + half));
+	}
+}
+
+static void two_amdgpu(void)
+{
+	two_at_once("amdgpu");
+}
+
+static void two_in_place(void)
+{
+	two_at_once("in_place");
+}
+
+static void two_adaptive(void)
+{
+	two_at_once("adaptive");
+}
+
+/* One after the other, a whole range: with amdgpu's policy it goes along. */
+static void in_turn(const char *policy, bool goes_along)
+{
+	const uint64_t size = 4 * GRANULE;
+	uint64_t before;
+	char *p;
+	int i;
+
+	tap_long_on_debug();
+	start(policy);
+	p = filled(size, SEED);
+	read_by(0, p, size);
+	before = tap_driver_counter(&vg.gpu[1], "pages_to_vram");
+	read_by(1, p, size);
+	CHECK(tap_driver_counter(&vg.gpu[1], "pages_to_vram") - before ==
+	      (goes_along ? size / VG_PAGE : 0), "%lu pages came to GPU 1",
+	      tap_driver_counter(&vg.gpu[1], "pages_to_vram") - before);
+	for (i = 0; i < 6; i++) {
+		OK(vg_fill(&q[i & 1], p, i, size));
+		read_by(!(i & 1), p, size);
+		OK(vg_fill_check(stage[!(i & 1)].cpu, GRANULE, i));
+	}
+	OK(vg_fill_check(p, size, i - 1));
+}
+
+static void in_turn_amdgpu(void)
+{
+	in_turn("amdgpu", true);
+}
+
+static void in_turn_in_place(void)
+{
+	in_turn("in_place", false);
+}
+
+static const struct tap_case cases[] = {
+	{ "the parameter", knob, 0 },
+	{ "amdgpu: to who faults", amdgpu, 0 },
+	{ "amdgpu: what the process says", told_amdgpu, 0 },
+	{ "in_place: what the process says", told_in_place, 0 },
+	{ "adaptive: what the process says", told_adaptive, 0 },
+	{ "adaptive: counts, hints, small ranges", adaptive, 0 },
+	{ "amdgpu: more than VRAM", full_amdgpu, 0 },
+	{ "preferred location: more than VRAM", full_preferred, 0 },
+	{ "adaptive: more than VRAM", full_adaptive, 0 },
+	{ "amdgpu: VRAM for half of what is needed at once", tight, 0 },
+	{ "amdgpu: two GPUs at once", two_amdgpu, 2 },
+	{ "in_place: two GPUs at once", two_in_place, 2 },
+	{ "adaptive: two GPUs at once", two_adaptive, 2 },
+	{ "amdgpu: two GPUs in turn", in_turn_amdgpu, 2 },
+	{ "in_place: two GPUs in turn", in_turn_in_place, 2 },
+};
+
+int main(int argc, char **argv)
+{
+	int status = tap_main(TAP_CASES(cases), argc, argv);
+
+	vg_put(KNOB, "amdgpu");
+	return status;
+}
