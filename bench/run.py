@@ -31,6 +31,8 @@ GUEST_LIMIT = 900  # seconds that vgpu-bench may take in the guest
 MEMORY_GUEST = ("--vram", "2G", "--memory", "5G")  # room for 1 GiB in VRAM and in GTT
 PEERS = 8  # GPUs that a BO is mapped on
 PEERS_GUEST = ("--gpus", str(PEERS), "--vram", "64M")
+FAULTING = 4  # GPUs that fault at once
+FAULTING_GUEST = ("--gpus", str(FAULTING), "--vram", "128M", "--memory", "3G")
 
 
 class BenchError(Exception):
@@ -220,7 +222,11 @@ def rows(results: Results) -> list[Row]:
             Row(label, Key(name, sweep, "faults/s")),
             Row(label, Key(name, sweep, "pages/fault"), absolute_bar=1.01),
         ]
-    table.append(Row("one fault, engine's time", Key("fault-single", 4096, "us"), minor, "CPU minor fault"))
+    for key, label, bar in (
+        (Key("fault-read-present", sweep, "us/page"), "faults: engine reads memory the CPU has, a page", 1),
+        (Key("fault-single", 4096, "us"), "one fault, raise to replay", 6),
+    ):
+        table.append(Row(label, key, minor, "CPU minor fault", bar=bar, lower_is_better=True))
     for name, label, against, other in (
         ("migrate-to-vram", "prefetch to VRAM", hmm_to, "test_hmm to device"),
         ("migrate-touch-back", "CPU touch brings it back", hmm_back, "test_hmm touch"),
@@ -231,7 +237,7 @@ def rows(results: Results) -> list[Row]:
         if key and rate:
             same = hmm_rate if name == "migrate-to-vram" else None
             table.append(Row(label, rate, same, other if same else ""))
-            table.append(Row(label, key, against, other, lower_is_better=True))
+            table.append(Row(label, key, against, other, bar=1, lower_is_better=True))
     for key, label in (
         (minor, "CPU minor fault"),
         (hmm_to, "test_hmm, system to device"),
@@ -239,9 +245,33 @@ def rows(results: Results) -> list[Row]:
     ):
         if key:
             table.append(Row(label, key))
+    table += svm_rows()
     table += memory_rows(results)
     table += kfd_rows()
     return table
+
+
+def svm_rows() -> Iterable[Row]:
+    """Shared virtual memory at size."""
+    big = 1024 * MIB
+    for way, label in (("in", "1 GiB of SVM to VRAM"), ("out", "1 GiB of SVM back")):
+        yield Row(
+            label, Key(f"svm-big-{way}", big, "GB/s"), Key(f"svm-engine-{way}", big, "GB/s"), "SDMA copies", bar=0.5
+        )
+    for what, label in (("lookup", "attributes of one of N ranges"), ("split", "cutting one of N ranges in three")):
+        few = Key(f"svm-{what}-1000", 0, "us")
+        yield Row(f"{label}, N = 1,000", few)
+        for ranges in (10_000, 100_000, 1_000_000):
+            # As the logarithm: 6/3 at most.
+            bar = 2 if ranges == 1_000_000 else None
+            key = Key(f"svm-{what}-{ranges}", 0, "us")
+            yield Row(f"{label}, N = {ranges:,}", key, few, "N = 1,000", bar=bar, lower_is_better=True)
+    without = Key("unmap-without-kfd", big, "ms")
+    unmap = Key("unmap-with-range", big, "ms")
+    yield Row("munmap of 1 GiB that no GPU has mapped", unmap, without, "without KFD", bar=1.1, lower_is_better=True)
+    one = Key("faults-by-1", 64 * MIB, "pages/s")
+    key = Key(f"faults-by-{FAULTING}", 64 * MIB, "pages/s")
+    yield Row(f"{FAULTING} GPUs fault at once", key, one, "one GPU", bar=1.6)
 
 
 def memory_rows(results: Results) -> Iterable[Row]:
@@ -383,6 +413,8 @@ def main(arguments: Sequence[str]) -> int:
         ("KFD's calls", lambda: measure_part(samples, chosen.options, "kfd")),
         ("100 processes", lambda: measure_part(samples, chosen.options, "crowd")),
         (f"{PEERS} GPUs", lambda: measure_part(samples, [*chosen.options, *PEERS_GUEST], "peers")),
+        ("shared virtual memory", lambda: measure_part(samples, [*chosen.options, *MEMORY_GUEST], "svm")),
+        (f"{FAULTING} GPUs", lambda: measure_part(samples, [*chosen.options, *FAULTING_GUEST], "svm-gpus")),
     )
     for label, step in steps:
         progress.print(f"bench: {label}", highlight=False)

@@ -45,5 +45,10 @@ void bench_kfd(struct bench *b);
 void bench_peers(struct bench *b);
 /* Before this process opens KFD. */
 void bench_crowd(void);
+void bench_svm_bare(void);
+/* Shared virtual memory, 1 GiB of it: wants a larger guest. */
+void bench_svm(struct bench *b);
+/* For a guest with several GPUs. */
+void bench_svm_gpus(struct bench *b);
 
 #endif /* BENCH_H */

@@ -46,7 +46,8 @@ static void open_gpu(struct bench *b)
 /*
  * "memory": the memory manager, which wants a larger guest; "evict": of that the
  * evictions alone; "kfd": KFD's calls; "crowd": many processes with queues;
- * "peers": several GPUs; else the rest.
+ * "peers": several GPUs; "svm": shared virtual memory, in a larger guest;
+ * "svm-gpus": of several GPUs; else the rest.
  */
 static const struct {
 	const char *name;
@@ -58,6 +59,8 @@ static const struct {
 	{ "kfd", NULL, bench_kfd },
 	{ "crowd", bench_crowd, NULL },
 	{ "peers", NULL, bench_peers },
+	{ "svm", bench_svm_bare, bench_svm },
+	{ "svm-gpus", NULL, bench_svm_gpus },
 };
 
 static int run_part(const char *name)

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Shared virtual memory at size: migration of 1 GiB beside the engine's own
+ * copies, a million ranges, what munmap costs a process that uses KFD, and four
+ * GPUs that fault at once.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+#define BIG		VG_GIB
+#define COPY_BYTES	(64 * VG_MIB)
+
+/* Pages of a range, and from one range to the next. */
+enum { RANGE = 3, STRIDE = 4, MAX_RANGES = 1000000, TRIES = 500 };
+
+static void *must_reserve(uint64_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE |
+		       MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	must(p == MAP_FAILED ? vg_fail(-errno, "mmap") : 0, "memory");
+	return p;
+}
+
+static double rate(uint64_t bytes, uint64_t start)
+{
+	return (double)bytes / (double)(vg_now() - start);
+}
+
+/* What the engine does by itself with as many bytes, all of them new to it. */
+static void engine_rate(struct bench *b, const char *name, struct vg_bo *dst,
+			struct vg_bo *src)
+{
+	uint64_t start = vg_now(), at;
+
+	for (at = 0; at < BIG / 2; at += COPY_BYTES)
+		must(vg_emit_copy(&b->queue, dst->va + at, src->va + at,
+				  COPY_BYTES), name);
+	must(vg_queue_finish(&b->queue, VG_TIMEOUT_MS), name);
+	sample(name, BIG, rate(BIG / 2, start), "GB/s");
+}
+
+static void engine_rates(struct bench *b)
+{
+	struct vg_bo vram, gtt;
+	int s;
+
+	must(vg_bo_create(&b->vg, b->gpu, BIG / 2, VG_VRAM, &vram), "VRAM");
+	must(vg_bo_create(&b->vg, b->gpu, BIG / 2, VG_GTT, &gtt), "GTT");
+	/* The first round warms the host's page tables. */
+	for (s = 0; s <= SAMPLES; s++) {
+		engine_rate(b, s ? "svm-engine-in" : "warm", &vram, &gtt);
+		engine_rate(b, s ? "svm-engine-out" : "warm", &gtt, &vram);
+	}
+	must(vg_bo_free(&gtt), "free");
+	must(vg_bo_free(&vram), "free");
+}
+
+static void migrate_big(struct bench *b)
+{
+	char *p = must_reserve(BIG);
+	uint64_t start;
+	int s;
+
+	memset(p, 1, BIG);
+	for (s = 0; s <= SAMPLES; s++) {
+		start = vg_now();
+		must(vg_svm_prefetch(&b->vg, p, BIG, b->gpu->gpu_id),
+		     "prefetch");
+		if (s)
+			sample("svm-big-in", BIG, rate(BIG, start), "GB/s");
+		must(vg_pages_in_vram(p, BIG) == (long)(BIG / VG_PAGE) ? 0 :
+		     vg_fail(-EIO, "pages stayed"), "migration");
+		start = vg_now();
+		must(vg_svm_prefetch(&b->vg, p, BIG, 0), "prefetch");
+		if (s)
+			sample("svm-big-out", BIG, rate(BIG, start), "GB/s");
+		must(vg_pages_in_vram(p, BIG) ? vg_fail(-EIO, "pages stayed") :
+		     0, "migration");
+	}
+	munmap(p, BIG);
+}
+
+static char *range_at(char *base, uint64_t i)
+{
+	return base + i * STRIDE * VG_PAGE;
+}
+
+/* Of @n ranges: to find one, and to cut one in three (any but @used). */
+static void measure_ranges(struct bench *b, char *base, uint64_t n,
+			   uint64_t *used)
+{
+	struct kfd_ioctl_svm_attribute attr;
+	uint64_t start = vg_now(), i;
+	char name[40];
+
+	for (i = 0; i < TRIES; i++) {
+		attr.type = KFD_IOCTL_SVM_ATTR_GRANULARITY;
+		must(vg_svm_get(&b->vg,
+				range_at(base, (uint64_t)random() % n),
+				VG_PAGE, &attr, 1), "GET_ATTR");
+	}
+	snprintf(name, sizeof(name), "svm-lookup-%lu", n);
+	sample(name, 0, (double)(vg_now() - start) / 1e3 / TRIES, "us");
+
+	/* All over the tree, and each once. */
+	start = vg_now();
+	for (i = 0; i < TRIES / 2; i++) {
+		uint64_t at = n / (TRIES / 2) * i + *used;
+
+		must(vg_svm_set1(&b->vg, range_at(base, at) + VG_PAGE, VG_PAGE,
+				 KFD_IOCTL_SVM_ATTR_GRANULARITY, 5), "split");
+	}
+	(*used)++;
+	snprintf(name, sizeof(name), "svm-split-%lu", n);
+	sample(name, 0, (double)(vg_now() - start) / 1e3 / (TRIES / 2), "us");
+}
+
+static void ranges(struct bench *b)
+{
+	char *base = must_reserve((uint64_t)MAX_RANGES * STRIDE * VG_PAGE);
+	uint64_t n, i = 0;
+
+	for (n = 1000; n <= MAX_RANGES; n *= 10) {
+		uint64_t used = 0;
+
+		for (; i < n; i++)
+			must(vg_svm_set1(&b->vg, range_at(base, i),
+					 RANGE * VG_PAGE,
+					 KFD_IOCTL_SVM_ATTR_GRANULARITY, 7),
+			     "SET_ATTR");
+		measure_ranges(b, base, n, &used);
+		measure_ranges(b, base, n, &used);
+		measure_ranges(b, base, n, &used);
+	}
+	munmap(base, (uint64_t)MAX_RANGES * STRIDE * VG_PAGE);
+}
+
+/* Of memory that no GPU has mapped; @vg: of a process with KFD, or NULL. */
+static void unmap_big(struct vg *vg, const char *name)
+{
+	uint64_t start;
+	char *p;
+	int s;
+
+	for (s = 0; s <= SAMPLES; s++) {
+		p = must_reserve(BIG);
+		if (vg)
+			must(vg_svm_set1(vg, p, BIG,
+					 KFD_IOCTL_SVM_ATTR_GRANULARITY, 9),
+			     "SET_ATTR");
+		memset(p, 1, BIG);
+		start = vg_now();
+		munmap(p, BIG);
+		if (s)
+			sample(name, BIG, (double)(vg_now() - start) / 1e6,
+			       "ms");
+	}
+}
+
+/* Before this process opens KFD. */
+void bench_svm_bare(void)
+{
+	unmap_big(NULL, "unmap-without-kfd");
+}
+
+void bench_svm(struct bench *b)
+{
+	unmap_big(&b->vg, "unmap-with-range");
+	engine_rates(b);
+	migrate_big(b);
+	ranges(b);
+}
+
+/* Seconds that @n GPUs take to write SWEEP bytes each that nobody has touched. */
+static double faults_at_once(struct bench *b, struct vg_queue *q, int n)
+{
+	/* 64 KiB a fault, so that services count and not page faults. */
+	static const struct kfd_ioctl_svm_attribute stays[] = {
+		{ KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, 0 },
+		{ KFD_IOCTL_SVM_ATTR_GRANULARITY, 4 },
+	};
+	char *p[VG_MAX_GPUS];
+	double seconds;
+	uint64_t start;
+	int i;
+
+	for (i = 0; i < n; i++) {
+		p[i] = must_map(SWEEP);
+		must(vg_svm_set(&b->vg, p[i], SWEEP, stays, 2), "SET_ATTR");
+		must(vg_emit_fill(&q[i], (uintptr_t)p[i], 0x5a, SWEEP), "fill");
+	}
+	start = vg_now();
+	for (i = 0; i < n; i++)
+		vg_queue_submit(&q[i]);
+	for (i = 0; i < n; i++)
+		must(vg_queue_finish(&q[i], VG_TIMEOUT_MS), "fill");
+	seconds = (double)(vg_now() - start) / 1e9;
+	for (i = 0; i < n; i++)
+		vg_unmap_anon(p[i], SWEEP);
+	return seconds;
+}
+
+void bench_svm_gpus(struct bench *b)
+{
+	const double pages = (double)(SWEEP / VG_PAGE);
+	struct vg_queue q[VG_MAX_GPUS];
+	int i, s, n = b->vg.n_gpus;
+	char name[40];
+
+	must(n > 1 ? 0 : vg_fail(-ENODEV, "one GPU"), "GPUs");
+	for (i = 0; i < n; i++)
+		must(vg_queue_create(&b->vg, &b->vg.gpu[i], 64 * VG_KIB, &q[i]),
+		     "queue");
+	snprintf(name, sizeof(name), "faults-by-%d", n);
+	for (s = 0; s <= SAMPLES; s++) {
+		double one = faults_at_once(b, q, 1);
+		double all = faults_at_once(b, q, n);
+
+		if (!s)
+			continue;
+		sample("faults-by-1", SWEEP, pages / one, "pages/s");
+		sample(name, SWEEP, pages * n / all, "pages/s");
+	}
+	for (i = 0; i < n; i++)
+		must(vg_queue_destroy(&q[i]), "queue");
+}
