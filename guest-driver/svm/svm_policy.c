@@ -98,6 +98,24 @@ static bool svm_reaches(const struct svm_range *r, unsigned int gpu,
 					       svm_gpu_vdev(r->svms, home));
 }
 
+/*
+ * May memory be put into @home's VRAM, with all who are to have it mapped there
+ * without a fault? Mapping it for one who does not reach it takes it out again.
+ */
+static bool svm_may_live_at(const struct svm_range *r, unsigned int home)
+{
+	DECLARE_BITMAP(here, SVM_MAX_GPU);
+	unsigned int gpu;
+
+	bitmap_copy(here, r->attrs.bitmap_aip, SVM_MAX_GPU);
+	if (svm_range_stays_mapped(r))
+		bitmap_or(here, here, r->attrs.bitmap_access, SVM_MAX_GPU);
+	for_each_set_bit(gpu, here, r->svms->n_gpus)
+		if (!svm_reaches(r, gpu, home))
+			return false;
+	return true;
+}
+
 static bool svm_pull_is_recent(const struct svm_pull *pull, unsigned long page,
 			       u64 now)
 {
@@ -223,6 +241,8 @@ int svm_policy_fault(struct svm_range *r, unsigned int gpu, unsigned long page,
 		home = -1;
 	if (home < 0 && !in_place && svm_policy_pulls(r, gpu))
 		home = gpu;
+	if (home >= 0 && svm_range_stays_mapped(r) && !svm_may_live_at(r, home))
+		home = -1;
 
 	if (home >= 0 && (svm_policy_contested(r, home, page) ||
 			  svm_policy_full(svms, home, svm_interval_pages(win))))
@@ -236,9 +256,7 @@ EXPORT_SYMBOL_IF_KUNIT(svm_policy_fault);
 
 u32 svm_policy_prefetch(const struct svm_range *r)
 {
-	DECLARE_BITMAP(in_place, SVM_MAX_GPU);
 	u32 loc = r->attrs.prefetch_loc;
-	unsigned int gpu;
 	int home;
 
 	if (loc == KFD_IOCTL_SVM_LOCATION_SYSMEM ||
@@ -248,14 +266,8 @@ u32 svm_policy_prefetch(const struct svm_range *r)
 	if (home < 0)
 		return KFD_IOCTL_SVM_LOCATION_SYSMEM;
 
-	/* Memory must stay within reach of every GPU that cannot fault it. */
-	bitmap_copy(in_place, r->attrs.bitmap_aip, SVM_MAX_GPU);
-	if (!svm_process(r->svms)->xnack_enabled)
-		bitmap_or(in_place, in_place, r->attrs.bitmap_access,
-			  SVM_MAX_GPU);
-	for_each_set_bit(gpu, in_place, r->svms->n_gpus)
-		if (!svm_reaches(r, gpu, home))
-			return KFD_IOCTL_SVM_LOCATION_SYSMEM;
+	if (!svm_may_live_at(r, home))
+		return KFD_IOCTL_SVM_LOCATION_SYSMEM;
 	return loc;
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_policy_prefetch);

@@ -243,9 +243,29 @@ static void attr_scramble(struct attr_mock *m, unsigned int *access)
 	m->p.xnack_enabled = vgpu_test_random(&m->rnd, 2);
 }
 
+static bool attr_stays(const struct attr_mock *m)
+{
+	return !m->p.xnack_enabled || m->range.attrs.flags;
+}
+
+/* Each GPU that has access reaches memory at @home. */
+static bool attr_all_reach(const struct attr_mock *m,
+			   const unsigned int *access, u32 home)
+{
+	unsigned int i, k;
+
+	for (k = 0; GPU_ID(k) != home; k++)
+		;
+	for (i = 0; i < N_GPUS; i++)
+		if (access[i] && i != k && !m->linked[i][k])
+			return false;
+	return true;
+}
+
 /*
  * What the process says comes first: access, then the preferred location if it is
- * within reach. No GPU has pulled before, and there is room.
+ * within reach, and of all others if the range stays mapped. No GPU has pulled
+ * before, and there is room.
  */
 static void policy_fault(struct kunit *test)
 {
@@ -272,6 +292,9 @@ static void policy_fault(struct kunit *test)
 			if (preferred == GPU_ID(home) &&
 			    (home == gpu || m->linked[gpu][home]))
 				want = preferred;
+		if (want != UNDEFINED && attr_stays(m) &&
+		    !attr_all_reach(m, access, want))
+			want = UNDEFINED;
 		if (!preferred)
 			want = 0;
 		KUNIT_ASSERT_EQ(test, loc, want);
@@ -386,6 +409,7 @@ static void policy_prepare(struct attr_mock *m, const struct policy_case *c)
 	memset(m->gpus, 0, sizeof(m->gpus));
 	memset(a, 0, sizeof(*a));
 	m->p.svms.policy = c->policy;
+	m->p.xnack_enabled = true;
 	m->range.lead = 0;
 	m->range.it_node.start = 512;
 	m->range.it_node.last = 512 + c->pages - 1;
@@ -458,7 +482,7 @@ static void policy_prefetch(struct kunit *test)
 			;
 		for (gpu = 0; gpu < N_GPUS; gpu++) {
 			bool here = access[gpu] == 2 ||
-				    (access[gpu] && !m->p.xnack_enabled);
+				    (access[gpu] && attr_stays(m));
 
 			if (!here || gpu == home)
 				continue;
@@ -488,7 +512,7 @@ static void policy_map_now(struct kunit *test)
 
 		attr_scramble(m, access);
 		placed = vgpu_test_random(&m->rnd, 2) ? GPU_ID(attr_gpu(m)) : 0;
-		stays = !m->p.xnack_enabled || m->range.attrs.flags;
+		stays = attr_stays(m);
 		bitmap_fill(gpus, SVM_MAX_GPU);
 		svm_policy_map_now(&m->range, placed, gpus);
 		for (gpu = 0; gpu < N_GPUS; gpu++) {
