@@ -85,6 +85,8 @@ struct svm_gpu {
  *              allocates
  * @evicted_ranges: invalidations since the queues were evicted, 0 while they
  *                  run; written under @evict_lock
+ * @cleared: pages were cleared that may not come back (truncation) since a fault
+ *           was last denied; written without a lock
  * @drain_pagefaults: not 0 while faults are acknowledged unrepaired (exit)
  * @restore_work: maps invalidated ranges again and restores the queues
  * @restore_delay_ms: back-off of @restore_work
@@ -108,6 +110,7 @@ struct svm_range_list {
 	spinlock_t deferred_list_lock;	/* list and logs of munmaps */
 	struct mutex evict_lock;	/* queues on or off */
 	atomic_t evicted_ranges;
+	bool cleared;
 	atomic_t drain_pagefaults;
 	struct delayed_work restore_work;
 	unsigned int restore_delay_ms;

@@ -222,8 +222,11 @@ static enum svm_verdict svm_fault_map(struct svm_range *r,
 	kfd_smi_fault_start(node, pid, f->page, f->write);
 	moved = svm_fault_place(r, *win, loc);
 	ret = svm_map_pages(r, gpu, *win, access);
-	if (ret == -EFAULT || ret == -EPERM) {
-		/* A neighbour cannot be had (behind a file's end): this one? */
+	if (ret == -EFAULT || ret == -EPERM || ret == -EAGAIN) {
+		/*
+		 * A neighbour cannot be had (behind a file's end), or never
+		 * stands still: this one?
+		 */
 		win->first = f->page;
 		win->last = f->page;
 		ret = svm_map_pages(r, gpu, *win, access);
@@ -328,6 +331,9 @@ static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 		return SVM_FAULT_STALE;
 
 	verdict = svm_fault_repair(svms, gpu, f, win);
+	/* The fault may be older than that: one more try. */
+	if (verdict == SVM_FAULT_DENIED && xchg(&svms->cleared, false))
+		svm_fault_checkpoint(svms);
 	if (verdict == SVM_FAULT_DENIED &&
 	    !svm_ts_after(f->ts, READ_ONCE(svms->gpus[gpu].unmap_ts)))
 		verdict = SVM_FAULT_STALE;

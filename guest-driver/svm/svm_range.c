@@ -418,6 +418,9 @@ static bool svm_range_invalidate(struct mmu_interval_notifier *mni,
 	if (nr->event == MMU_NOTIFY_UNMAP ||
 	    nr->event == MMU_NOTIFY_PROTECTION_VMA)
 		svm_fault_checkpoint(r->svms);
+	/* Too often to ask the clock; a file may have lost its end. */
+	if (nr->event == MMU_NOTIFY_CLEAR)
+		WRITE_ONCE(r->svms->cleared, true);
 	if (nr->event == MMU_NOTIFY_UNMAP)
 		svm_defer_unmap(r, iv);
 	return true;
