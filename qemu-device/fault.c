@@ -5,7 +5,8 @@
  *
  * A retry fault's page stays in the CAM from its report until the driver
  * acknowledges the slot. Meanwhile accesses to that page join it and raise no
- * further interrupt.
+ * further interrupt, unless that takes so long that the first may be lost: then
+ * the same entry is sent again.
  */
 #include "qemu/osdep.h"
 #include "qemu/log.h"
@@ -17,6 +18,10 @@
 #define RETRY_INTERVAL_NS   SCALE_MS
 #define PACE_MAX_NS         (64 * SCALE_MS)
 #define PACE_FORGET_NS      (4 * PACE_MAX_NS)   /* since the last try */
+
+/* With the CAM: from an entry to the same one again, if it takes that long. */
+#define RESEND_NS           (5 * NANOSECONDS_PER_SECOND)
+#define RESEND_MAX_NS       (20 * NANOSECONDS_PER_SECOND)
 
 /* FAULT_STATUS.PERMISSION: what the entry lacks. */
 #define LACKS_VALID         1u
@@ -84,8 +89,8 @@ static unsigned lacks(uint16_t fault)
     }
 }
 
-/* s->lock held. */
-static void fault_push(VGPUState *s, VGPUSite site, bool write, bool retry,
+/* The interrupt's entry. s->lock held. */
+static void entry_push(VGPUState *s, VGPUSite site, bool write, bool retry,
                        unsigned cam, uint32_t serial)
 {
     unsigned hub = site.hub, vmid = site.vmid;
@@ -100,12 +105,20 @@ static void fault_push(VGPUState *s, VGPUSite site, bool write, bool retry,
         serial,
     };
 
-    trace_vgpu_fault(s->id, hub, vmid, va, write, retry, serial, cam);
     if (vgpu_inject_armed(s, VGPU_INJECT_FAULT_IRQS)) {
         vgpu_inject_fault_irq(s, &site, ring, data);
     } else {
         vgpu_fault_irq(s, hub, vmid, ring, data);
     }
+}
+
+/* A fault that nobody was told of before. s->lock held. */
+static void fault_push(VGPUState *s, VGPUSite site, bool write, bool retry,
+                       unsigned cam, uint32_t serial)
+{
+    trace_vgpu_fault(s->id, site.hub, site.vmid, site.va, write, retry, serial,
+                     cam);
+    entry_push(s, site, write, retry, cam, serial);
 }
 
 void vgpu_fault_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
@@ -251,6 +264,32 @@ void vgpu_fault_over(VGPUClient *c, unsigned vmid, uint64_t va)
     }
 }
 
+/*
+ * The access waits for slot @slot of the CAM. It looks again when the slot's
+ * entry is due once more; whoever is first then sends it. s->lock held.
+ */
+static void cam_wait(VGPUState *s, unsigned slot, VGPUSite site, bool write,
+                     VGPUStall *stall)
+{
+    int64_t now = qemu_clock_get_ns(QEMU_CLOCK_REALTIME);
+    VGPUCamSlot *c = &s->cam[slot];
+
+    if (!c->interval) {
+        /* It is new, or came from another host with its clock. */
+        c->interval = RESEND_NS;
+        c->due = now + c->interval;
+    } else if (now >= c->due) {
+        c->interval = MIN(2 * c->interval, RESEND_MAX_NS);
+        c->due = now + c->interval;
+        trace_vgpu_fault_resent(s->id, c->serial, slot);
+        entry_push(s, site, write, true, slot, c->serial);
+    }
+    stall->why = VGPU_WAIT_CAM;
+    stall->cam = slot;
+    stall->serial = c->serial;
+    stall->until = c->due;
+}
+
 void vgpu_fault_retry(VGPUClient *c, unsigned vmid, uint64_t va, bool write,
                       VGPUStall *stall)
 {
@@ -279,9 +318,7 @@ void vgpu_fault_retry(VGPUClient *c, unsigned vmid, uint64_t va, bool write,
                 trace_vgpu_fault_merged(s->id, hub, vmid, va, write,
                                         s->cam[slot].serial, slot);
             }
-            stall->why = VGPU_WAIT_CAM;
-            stall->cam = slot;
-            stall->serial = s->cam[slot].serial;
+            cam_wait(s, slot, vgpu_client_site(c, vmid, va), write, stall);
             return;
         }
         slot = cam_free_slot(s);
@@ -295,8 +332,7 @@ void vgpu_fault_retry(VGPUClient *c, unsigned vmid, uint64_t va, bool write,
             .used = true, .hub = hub, .vmid = vmid, .page = page,
             .serial = s->fault_serial + 1,
         };
-        stall->why = VGPU_WAIT_CAM;
-        stall->cam = slot;
+        cam_wait(s, slot, vgpu_client_site(c, vmid, va), write, stall);
     } else {
         int64_t now = qemu_clock_get_ns(QEMU_CLOCK_REALTIME);
         bool joins = !stall->serial;

@@ -179,6 +179,8 @@ typedef struct VGPUCamSlot {
     uint8_t vmid;
     uint64_t page;
     uint32_t serial;
+    int64_t due;                /* its entry, again; ns, QEMU_CLOCK_REALTIME */
+    int64_t interval;           /* to that from the last; 0: not set yet */
 } VGPUCamSlot;
 
 /* Interrupts for a page that faults without the CAM: none before @due. */

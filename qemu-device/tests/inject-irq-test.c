@@ -99,9 +99,13 @@ static void test_duplicate(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: a drop that drops the fault and not its entry alone. */
+/*
+ * Catches: a drop that drops the fault and not its entry alone; a fault that is
+ * lost for ever, or comes back as another one.
+ */
 static void test_drop(void)
 {
+    QVGPUIrq again;
     uint32_t id;
     QDict *info;
     Irq t;
@@ -114,8 +118,21 @@ static void test_drop(void)
     info = qvgpu_query(t.v);
     g_assert_cmpuint(qlist_size(qdict_get_qlist(info, "cam")), ==, 1);
     qobject_unref(info);
-    /* A driver that looks for itself gets the queue going. */
+    /* The engine sends it again, as the same fault. */
+    qvgpu_ih_next(t.v, &again);
+    g_assert_cmphex(again.data[0], ==, (uint32_t)(VA >> VGPU_PAGE_SHIFT));
+    g_assert_cmpuint(again.data[3], ==, 1);
+    g_assert_cmpuint(qvgpu_counter(t.v, VGPU_CNT_FAULTS_RETRY), ==, 1);
+    g_assert_cmpuint(qvgpu_counter(t.v, VGPU_CNT_FAULTS_MERGED), ==, 0);
+    repair(&t, VGPU_GET(again.data[2], IH_FAULT_D2__CAM_INDEX));
+    qvgpu_stop(t.v);
+
+    /* A driver that looks for itself gets the queue going before that. */
+    irq_start(&t);
+    qvgpu_inject(t.v, "'kind': 'fault-drop', 'start': %" PRIu64, VA);
+    fault(&t);
     repair(&t, 0);
+    g_assert_false(qvgpu_ih_pending(t.v));
     qvgpu_stop(t.v);
 }
 
