@@ -5,6 +5,7 @@ The image and the driver are two steps: a change in the driver builds only the d
 marker of its own, so that a fresh checkout with a warm cache takes the image without asking kbuild.
 """
 
+import re
 import shutil
 from pathlib import Path
 
@@ -24,7 +25,7 @@ def check_flavour(flavour: str) -> None:
 
 
 def fragments(flavour: str) -> list[Path]:
-    """Configuration fragments; what they do not ask for is off."""
+    """Configuration fragments; what they do not ask for is off, and the last word counts."""
     return [CONFIGS / "kernel-common.config", CONFIGS / f"kernel-{flavour}.config"]
 
 
@@ -102,11 +103,14 @@ def _configure(job: Job, source: Path, work: Path, wanted: list[Path]) -> None:
     everything.write_text("".join(fragment.read_text() for fragment in wanted))
     job.run(["make", "-C", source, f"O={work}", f"KCONFIG_ALLCONFIG={everything}", "allnoconfig"])
     have = set((work / ".config").read_text().splitlines())
+    asked = {}
     for fragment in wanted:
-        lines = (line.strip() for line in fragment.read_text().splitlines())
-        lost = [line for line in lines if line.startswith("CONFIG_") and line not in have]
-        if lost:
-            raise job.fail(f"{fragment.name} asks for what this kernel does not take: {' '.join(lost)}")
+        for line in map(str.strip, fragment.read_text().splitlines()):
+            if option := re.match(r"(?:# )?(CONFIG_\w+)(?==| is not set$)", line):
+                asked[option[1]] = (line, fragment.name)
+    lost = [f"{line} ({name})" for line, name in asked.values() if not line.startswith("#") and line not in have]
+    if lost:
+        raise job.fail(f"asked for what this kernel does not take: {', '.join(lost)}")
 
 
 def modules(flavour: str) -> Path:
