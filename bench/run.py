@@ -2,8 +2,8 @@
 """All benchmarks: runs them, prints one table, writes build/bench.json.
 
 What is measured in the guest comes from vgpu-bench (bench/guest), the device without a guest from vgpu-kfd-bench
-(qemu-device/tests/bench.c), the host's memcpy from bench/host/memcpy.c, the time of a boot from ./vgpu itself. Each
-sample is a line of JSON; what is shown is the median, and the spread beside it.
+(qemu-device/tests/bench.c), ROCr from vgpu-test-rocr, the host's memcpy from bench/host/memcpy.c, the time of a boot
+from ./vgpu itself. Each sample is a line of JSON; what is shown is the median, and the spread beside it.
 The bars are goals to look at, not tests: a missed one is marked and the exit status stays 0. Only what could not be
 measured makes it 1.
 """
@@ -18,7 +18,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -31,6 +31,7 @@ GUEST_LIMIT = 900  # seconds that vgpu-bench may take in the guest
 MEMORY_GUEST = ("--vram", "2G", "--memory", "5G")  # room for 1 GiB in VRAM and in GTT
 PEERS = 8  # GPUs that a BO is mapped on
 PEERS_GUEST = ("--gpus", str(PEERS), "--vram", "64M")
+ROCM_GUEST = ("--rootfs", "rocm")
 FAULTING = 4  # GPUs that fault at once
 FAULTING_GUEST = ("--gpus", str(FAULTING), "--vram", "128M", "--memory", "3G")
 
@@ -135,9 +136,9 @@ def measure_guest(samples: Samples, options: Sequence[str], times: int) -> None:
         collect(samples, run(command, GUEST_LIMIT + 60))
 
 
-def measure_part(samples: Samples, options: Sequence[str], part: str) -> None:
-    """One part of vgpu-bench, in a guest of its own."""
-    command = [ROOT / "vgpu", "run", "--timeout", str(GUEST_LIMIT), *options, "--", "vgpu-bench", part]
+def measure_part(samples: Samples, options: Sequence[str], part: str, program: str = "vgpu-bench") -> None:
+    """One part of vgpu-bench, or of another program, in a guest of its own."""
+    command = [ROOT / "vgpu", "run", "--timeout", str(GUEST_LIMIT), *options, "--", program, part]
     collect(samples, run(command, GUEST_LIMIT + 60))
 
 
@@ -313,6 +314,9 @@ def kfd_rows() -> Iterable[Row]:
         ("100 processes with 8 queues: the slowest", "crowd-slowest", 0, "ms", "crowd-mean", "mean", 2),
     ):
         yield Row(label, Key(name, size, unit), Key(against, size, unit), other, bar=bar, lower_is_better=True)
+    for way, label in (("in", "to VRAM"), ("out", "back")):
+        key = Key(f"rocr-copy-{way}", 64 * MIB, "GB/s")
+        yield Row(f"ROCr's asynchronous copy {label}", key, replace(key, name=f"rocr-engine-{way}"), "engine", bar=0.8)
     for kind, label in (("sdma", "SDMA"), ("pm4", "PM4"), ("aql", "AQL")):
         for step in ("create", "destroy"):
             key = Key(f"queue-{step}-{kind}", 0, "ms")
@@ -414,6 +418,7 @@ def main(arguments: Sequence[str]) -> int:
         ("100 processes", lambda: measure_part(samples, chosen.options, "crowd")),
         (f"{PEERS} GPUs", lambda: measure_part(samples, [*chosen.options, *PEERS_GUEST], "peers")),
         ("shared virtual memory", lambda: measure_part(samples, [*chosen.options, *MEMORY_GUEST], "svm")),
+        ("ROCr", lambda: measure_part(samples, [*chosen.options, *ROCM_GUEST], "bench", "vgpu-test-rocr")),
         (f"{FAULTING} GPUs", lambda: measure_part(samples, [*chosen.options, *FAULTING_GUEST], "svm-gpus")),
     )
     for label, step in steps:
