@@ -3,6 +3,7 @@
  * Numbers from sysfs and debugfs, time, and the tally of user queues.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -165,4 +166,11 @@ int vg_gpu_reset(const struct vg_gpu *gpu)
 		ret = vg_fail(-EIO, "nothing in %s", path);
 	fclose(f);
 	return ret;
+}
+
+bool vg_told_to_stop(void)
+{
+	struct pollfd in = { STDIN_FILENO, POLLIN, 0 };
+
+	return poll(&in, 1, 0) > 0;
 }

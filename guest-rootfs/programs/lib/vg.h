@@ -393,5 +393,7 @@ struct vg_tally *vg_tally(void);
 /* Monotonic time in ns. */
 uint64_t vg_now(void);
 void vg_sleep_us(unsigned int us);
+/* Standard input has ended, or somebody has typed. */
+bool vg_told_to_stop(void);
 
 #endif /* VG_H */

@@ -9,9 +9,7 @@
  * engine has to fault for. Prints "round N" after each.
  */
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "vg.h"
 
@@ -83,21 +81,13 @@ static int through_faults(struct loop *l, uint64_t round)
 	return ret;
 }
 
-/* Standard input has ended, or somebody has typed. */
-static int told_to_stop(void)
-{
-	struct pollfd in = { STDIN_FILENO, POLLIN, 0 };
-
-	return poll(&in, 1, 0) > 0;
-}
-
 int main(void)
 {
 	static struct loop l;
 	uint64_t round;
 	int ret = open_all(&l);
 
-	for (round = 1; !ret && !told_to_stop(); round++) {
+	for (round = 1; !ret && !vg_told_to_stop(); round++) {
 		ret = through_vram(&l, round);
 		if (!ret)
 			ret = through_faults(&l, round);

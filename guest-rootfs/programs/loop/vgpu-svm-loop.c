@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * vgpu-svm-loop: shared memory whose pages fault one by one, until standard input
+ * ends; every byte is checked. For whoever disturbs faults and invalidations from
+ * outside.
+ *
+ * A round of "copy": the CPU writes a pattern, two queues copy it in pieces that no
+ * page begins or ends, in turns, to memory that was just given back; the CPU
+ * compares. A round of "exchange": two pages change places, and a queue that knows
+ * both from before reads them. No GPU writes there, so that a translation that is
+ * used too long shows as a wrong byte and does no other harm.
+ * A round of "truncate": queues read a file's pages in turns, and the file loses
+ * them as soon as that is done: an old fault that comes only then is nobody's
+ * crime.
+ * Prints where the memory is that "copy" copies to, then "round N" after each.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "vg.h"
+
+#define QUEUES	2
+#define SIZE	(64 * VG_PAGE)
+#define PIECE	1500
+
+struct loop {
+	struct vg vg;
+	struct vg_queue q[QUEUES];
+	struct vg_bo out;
+	char *src, *dst, *page, *file;
+	int fd;
+};
+
+/* Every page a fault of its own, which leaves it where the CPU has it. */
+static int lone_pages(struct loop *l, void *p, uint64_t size)
+{
+	int ret = vg_svm_set1(&l->vg, p, size, KFD_IOCTL_SVM_ATTR_GRANULARITY,
+			      0);
+
+	return ret ? ret : vg_svm_set1(&l->vg, p, size,
+				       KFD_IOCTL_SVM_ATTR_PREFERRED_LOC,
+				       KFD_IOCTL_SVM_LOCATION_SYSMEM);
+}
+
+static int open_all(struct loop *l)
+{
+	struct vg_gpu *gpu = &l->vg.gpu[0];
+	int i, ret;
+
+	ret = vg_open(&l->vg);
+	if (ret < 0)
+		return ret;
+	if (!l->vg.n_gpus)
+		return vg_fail(-ENODEV, "no GPU");
+	ret = vg_set_xnack(&l->vg, 1);
+	for (i = 0; ret >= 0 && i < QUEUES; i++)
+		ret = vg_queue_create(&l->vg, gpu, 64 * VG_KIB, &l->q[i]);
+	if (ret >= 0)
+		ret = vg_bo_create(&l->vg, gpu, SIZE, VG_GTT, &l->out);
+	if (ret < 0)
+		return ret;
+	l->src = vg_map_anon(SIZE);
+	l->dst = vg_map_anon(SIZE);
+	/* The third is where one waits while they change places. */
+	l->page = vg_map_anon(3 * VG_PAGE);
+	l->fd = memfd_create("vgpu-svm-loop", 0);
+	l->file = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, l->fd,
+		       0);
+	if (!l->src || !l->dst || !l->page || l->file == MAP_FAILED)
+		return vg_fail(-ENOMEM, "mmap");
+	ret = lone_pages(l, l->src, SIZE);
+	return ret ? ret : lone_pages(l, l->dst, SIZE);
+}
+
+/* All queues, in turns, a piece each. */
+static int copy_by_all(struct loop *l, const void *dst, const void *src,
+		       uint64_t piece)
+{
+	uint64_t at, n;
+	uint32_t seq[QUEUES];
+	int i, ret = 0;
+
+	for (at = 0, i = 0; !ret && at < SIZE; at += n, i++) {
+		n = SIZE - at < piece ? SIZE - at : piece;
+		ret = vg_emit_copy(&l->q[i % QUEUES], (uintptr_t)dst + at,
+				   (uintptr_t)src + at, n);
+	}
+	for (i = 0; !ret && i < QUEUES; i++)
+		ret = vg_emit_fence(&l->q[i], &seq[i]);
+	for (i = 0; !ret && i < QUEUES; i++)
+		vg_queue_submit(&l->q[i]);
+	for (i = 0; !ret && i < QUEUES; i++)
+		ret = vg_wait(&l->q[i], seq[i], VG_TIMEOUT_MS);
+	return ret;
+}
+
+static int copy(struct loop *l, uint64_t round)
+{
+	int ret;
+
+	vg_pattern_fill(l->src, SIZE, round, 0);
+	if (madvise(l->dst, SIZE, MADV_DONTNEED))
+		return vg_fail(-errno, "madvise");
+	ret = copy_by_all(l, l->dst, l->src, PIECE);
+	return ret ? ret : vg_pattern_check(l->dst, SIZE, round, 0);
+}
+
+static int cut_file(struct loop *l, uint64_t round)
+{
+	int ret;
+
+	if (ftruncate(l->fd, SIZE))
+		return vg_fail(-errno, "ftruncate");
+	vg_pattern_fill(l->file, SIZE, round, 0);
+	ret = copy_by_all(l, l->out.cpu, l->file, VG_PAGE);
+	if (ftruncate(l->fd, 0))
+		return vg_fail(-errno, "ftruncate");
+	return ret ? ret : vg_pattern_check(l->out.cpu, SIZE, round, 0);
+}
+
+/* What a queue finds in both pages. */
+static int look(struct loop *l, uint64_t first, uint64_t second)
+{
+	int ret = vg_copy(&l->q[0], l->out.cpu, l->page, 2 * VG_PAGE);
+
+	if (!ret)
+		ret = vg_pattern_check(l->out.cpu, VG_PAGE, first, 0);
+	return ret ? ret : vg_pattern_check((char *)l->out.cpu + VG_PAGE,
+					    VG_PAGE, second, 0);
+}
+
+static int move_page(struct loop *l, int from, int to)
+{
+	void *p = mremap(l->page + from * VG_PAGE, VG_PAGE, VG_PAGE,
+			 MREMAP_MAYMOVE | MREMAP_FIXED, l->page + to * VG_PAGE);
+
+	return p == MAP_FAILED ? vg_fail(-errno, "mremap") : 0;
+}
+
+static int exchange(struct loop *l, uint64_t round)
+{
+	int ret;
+
+	vg_pattern_fill(l->page, VG_PAGE, round, 0);
+	vg_pattern_fill(l->page + VG_PAGE, VG_PAGE, ~round, 0);
+	ret = look(l, round, ~round);
+	if (!ret)
+		ret = move_page(l, 0, 2);
+	if (!ret)
+		ret = move_page(l, 1, 0);
+	if (!ret)
+		ret = move_page(l, 2, 1);
+	return ret ? ret : look(l, ~round, round);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		int (*fn)(struct loop *l, uint64_t round);
+	} turns[] = {
+		{ "copy", copy },
+		{ "exchange", exchange },
+		{ "truncate", cut_file },
+	};
+	static struct loop l;
+	uint64_t round;
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < 3 && (argc != 2 || strcmp(argv[1], turns[i].name)); i++)
+		;
+	if (i == 3) {
+		fprintf(stderr, "usage: vgpu-svm-loop copy|exchange|truncate\n");
+		return 2;
+	}
+	ret = open_all(&l);
+	if (ret >= 0)
+		printf("memory at %p, 0x%lx bytes\n", l.dst, SIZE);
+	for (round = 1; ret >= 0 && !vg_told_to_stop(); round++) {
+		ret = turns[i].fn(&l, round);
+		if (ret >= 0) {
+			printf("round %lu\n", (unsigned long)round);
+			fflush(stdout);
+		}
+	}
+	if (ret < 0) {
+		fprintf(stderr, "vgpu-svm-loop: %s\n", vg_error());
+		return 1;
+	}
+	return 0;
+}

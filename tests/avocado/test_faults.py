@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Faults that get lost, come twice, late, or that nobody has; invalidations that are acknowledged too early.
+
+Would catch a fault that is lost for ever, one that is taken for another, a process that pays for what it has not done,
+and a test that does not see what an early acknowledge does.
+"""
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from avocado import Test
+
+sys.path.insert(0, str(Path(__file__).parent))
+from machine import Machine, Session, agent
+from vgpu_tools.guest import Guest
+
+LATE = 20_000_000  # ns, by which an entry comes later
+EARLY = 10_000_000_000  # ns, by which an acknowledge is early: longer than the test
+NOBODY = 15  # VMID: the driver gives out the lowest first
+
+
+class Faults(Test):
+    """vgpu-svm-loop compares every byte."""
+
+    timeout = 600
+
+    def test_lost(self) -> None:
+        """The engine sends it again, after 5 s."""
+        self.disturbed("fault-drop", count=3)
+
+    def test_duplicate(self) -> None:
+        """Every one comes twice."""
+        self.disturbed("fault-duplicate")
+
+    def test_delayed(self) -> None:
+        """Each second one comes behind others."""
+        self.disturbed("fault-delay", probability=0.5, **{"delay-ns": LATE})
+
+    def test_truncated(self) -> None:
+        """It comes when the file has lost the page, which a neighbour's repair had served."""
+        self.disturbed("fault-delay", "truncate", probability=0.5, **{"delay-ns": LATE})
+
+    def test_spurious(self) -> None:
+        """Of memory that the process has, in its VMID; and of anything, in one that nobody has."""
+        with self.loop("copy") as machine:
+            words = machine.session.output.decode().splitlines()[0].replace(",", "").split()
+            vmid, start, length = self.vmid(machine), int(words[2], 0), int(words[3], 0)
+            for write in (False, True):
+                self.spurious(machine, vmid=vmid, start=start, length=length, write=write, retry=True)
+                for retry in (False, True):
+                    self.spurious(machine, vmid=NOBODY, length=1 << 47, write=write, retry=retry)
+
+    def spurious(self, machine: Machine, **members: object) -> None:
+        """Some at once, and some rounds."""
+        machine.qmp.cmd("vgpu-inject", kind="fault-spurious", count=8, **members)
+        machine.rounds(2)
+
+    def test_early_acknowledge(self) -> None:
+        """Is seen as what another page holds; without it all is well."""
+        session = Session()
+        with self.machine(session) as machine:
+            machine.run("vgpu-svm-loop", "exchange")
+            machine.rounds(3)
+            machine.qmp.cmd(
+                "vgpu-inject", **{"kind": "inv-early-ack", "vmid": self.vmid(machine), "delay-ns": EARLY}
+            )
+            machine.until(lambda: session.status is not None, "the command's end")
+            self.assertEqual(session.status, 1)
+            self.assertIn(b"byte", session.errors)
+
+    def disturbed(self, kind: str, what: str = "copy", **members: object) -> None:
+        """Some rounds with it, some without."""
+        with self.loop(what) as machine:
+            number = machine.qmp.cmd("vgpu-inject", kind=kind, **members)["id"]
+            machine.rounds(3)
+            (injection,) = machine.qmp.cmd("query-vgpu")[0]["injections"]
+            machine.qmp.cmd("vgpu-inject-remove", id=number)
+            self.assertGreaterEqual(injection["fired"], 3)
+            machine.rounds(2)
+
+    @contextmanager
+    def loop(self, what: str) -> Iterator[Machine]:
+        """The program at work. It must end well, and nobody's fault may have been denied."""
+        session = Session()
+        with self.machine(session) as machine:
+            machine.run("vgpu-svm-loop", what)
+            machine.rounds(2)
+            yield machine
+            machine.send(agent.STDIN)
+            machine.until(lambda: session.status is not None, "the command's end")
+            self.assertEqual((session.status, session.errors), (0, b""))
+            self.assertEqual(machine.complaint(), "")
+
+    @contextmanager
+    def machine(self, session: Session) -> Iterator[Machine]:
+        """A guest of its own."""
+        with (
+            tempfile.TemporaryDirectory() as name,
+            Machine(session, Path(name), "only", Guest(vram="64M", memory="512M")) as machine,
+        ):
+            yield machine
+
+    def vmid(self, machine: Machine) -> int:
+        """Of the only process with queues on the hardware."""
+        (vmid,) = {one["vmid"] for one in machine.qmp.cmd("query-vgpu")[0]["vmids"] if one["pasid"]}
+        return int(vmid)
