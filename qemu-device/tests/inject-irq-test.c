@@ -111,7 +111,8 @@ static void test_drop(void)
     Irq t;
 
     irq_start(&t);
-    id = qvgpu_inject(t.v, "'kind': 'fault-drop', 'start': %" PRIu64, VA);
+    id = qvgpu_inject(t.v, "'kind': 'fault-drop', 'start': %" PRIu64 ", "
+                      "'count': 1", VA);
     fault(&t);
     g_assert_false(qvgpu_ih_pending(t.v));
     g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 1);

@@ -29,7 +29,7 @@ class Faults(Test):
 
     def test_lost(self) -> None:
         """The engine sends it again, after 5 s."""
-        self.disturbed("fault-drop", count=3)
+        self.disturbed("fault-drop", probability=0.05, count=3)
 
     def test_duplicate(self) -> None:
         """Every one comes twice."""
