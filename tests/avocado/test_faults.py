@@ -64,9 +64,7 @@ class Faults(Test):
         with self.machine(session) as machine:
             machine.run("vgpu-svm-loop", "exchange")
             machine.rounds(3)
-            machine.qmp.cmd(
-                "vgpu-inject", **{"kind": "inv-early-ack", "vmid": self.vmid(machine), "delay-ns": EARLY}
-            )
+            machine.qmp.cmd("vgpu-inject", **{"kind": "inv-early-ack", "vmid": self.vmid(machine), "delay-ns": EARLY})
             machine.until(lambda: session.status is not None, "the command's end")
             self.assertEqual(session.status, 1)
             self.assertIn(b"byte", session.errors)
