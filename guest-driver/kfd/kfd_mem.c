@@ -119,8 +119,9 @@ static u32 kgd_mem_gem_flags(u32 domain, u32 flags)
 
 /*
  * Those who hold it are mostly processes on their way back: what they have
- * brought can be taken from them, when their time is over (kfd_turn.c). Who let
- * go of it before we looked is a reason to try again, too, but once.
+ * brought can be taken from them, when their time is over (kfd_turn.c). Or they
+ * free it. Who let go of it before we looked is a reason to try again, too, but
+ * once.
  */
 static int kgd_mem_create_patiently(struct vgpu_device *vdev,
 				    const struct vgpu_bo_params *params,
@@ -131,11 +132,13 @@ static int kgd_mem_create_patiently(struct vgpu_device *vdev,
 	int ret, waited;
 
 	for (;;) {
+		unsigned int frees = vgpu_vram_mgr_frees(vdev);
+
 		ret = vgpu_bo_create(vdev, params, bo);
 		if (ret != -ENOMEM || params->domain != AMDGPU_GEM_DOMAIN_VRAM ||
 		    params->size > vdev->mman.vram.manager.size || !waits--)
 			return ret;
-		waited = vgpu_vram_mgr_wait_held(vdev);
+		waited = vgpu_vram_mgr_wait_held(vdev, frees);
 		if (waited == -ENOENT && looked)
 			return ret;
 		if (waited && waited != -ENOENT)

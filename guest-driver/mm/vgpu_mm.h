@@ -50,6 +50,8 @@ struct vgpu_userptr;
  * @lost: struct vgpu_bo whose content was lost with VRAM, by lost_link
  * @leaving: struct vgpu_bo that were moved out of VRAM, by leaving_link; oldest
  *           move first
+ * @frees: how often memory was freed, modulo 2^32; written under @lock
+ * @freed: who waits for @frees to go on
  * @distrust: VRAM was lost once: no block is known to be clear any more
  * @lock: protects @mm, @resources, @lost and @leaving
  */
@@ -59,6 +61,8 @@ struct vgpu_vram_mgr {
 	struct list_head resources;
 	struct list_head lost;
 	struct list_head leaving;
+	unsigned int frees;
+	wait_queue_head_t freed;
 	bool distrust;
 	struct mutex lock;	/* blocks */
 };
@@ -394,7 +398,8 @@ void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
 			  int vram_epoch);
 void vgpu_vram_mgr_forget_lost(struct vgpu_bo *bo);
 void vgpu_vram_mgr_show_lost(struct vgpu_device *vdev, struct drm_printer *p);
-int vgpu_vram_mgr_wait_held(struct vgpu_device *vdev);
+unsigned int vgpu_vram_mgr_frees(struct vgpu_device *vdev);
+int vgpu_vram_mgr_wait_held(struct vgpu_device *vdev, unsigned int frees);
 int vgpu_gtt_mgr_init(struct vgpu_device *vdev, u64 size);
 void vgpu_gtt_mgr_fini(struct vgpu_device *vdev);
 bool vgpu_gtt_mgr_has_gart_addr(struct ttm_resource *res);

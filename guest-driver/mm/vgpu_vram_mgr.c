@@ -152,7 +152,9 @@ static void vram_mgr_free(struct ttm_resource_manager *man,
 	list_del(&vres->link);
 	gpu_buddy_free_list(&mgr->mm, &vres->blocks,
 			    clear ? GPU_BUDDY_CLEARED : 0);
+	WRITE_ONCE(mgr->frees, mgr->frees + 1);
 	mutex_unlock(&mgr->lock);
+	wake_up_all(&mgr->freed);
 
 	dma_fence_put(vres->wiped);
 	ttm_resource_fini(man, res);
@@ -226,6 +228,7 @@ int vgpu_vram_mgr_init(struct vgpu_device *vdev, u64 size)
 	int ret;
 
 	mutex_init(&mgr->lock);
+	init_waitqueue_head(&mgr->freed);
 	INIT_LIST_HEAD(&mgr->resources);
 	INIT_LIST_HEAD(&mgr->lost);
 	INIT_LIST_HEAD(&mgr->leaving);
@@ -388,8 +391,12 @@ void vgpu_vram_mgr_show_lost(struct vgpu_device *vdev, struct drm_printer *p)
 	mutex_unlock(&mgr->lock);
 }
 
-/* A BO of user space's whose reservation somebody holds, referenced. */
-static struct ttm_buffer_object *vram_held_bo(struct vgpu_vram_mgr *mgr)
+/*
+ * A BO of user space's whose reservation somebody holds, referenced. *@going: some
+ * BO is being destroyed, and still has its memory.
+ */
+static struct ttm_buffer_object *vram_held_bo(struct vgpu_vram_mgr *mgr,
+					      bool *going)
 {
 	struct ttm_device *bdev = mgr->manager.bdev;
 	struct vgpu_vram_resource *vres;
@@ -400,7 +407,11 @@ static struct ttm_buffer_object *vram_held_bo(struct vgpu_vram_mgr *mgr)
 	list_for_each_entry(vres, &mgr->resources, link) {
 		struct ttm_buffer_object *tbo = vres->base.bo;
 
-		if (!tbo || tbo->type == ttm_bo_type_kernel ||
+		if (!tbo)
+			continue;
+		if (tbo->deleted || !kref_read(&tbo->kref))
+			*going = true;
+		if (tbo->type == ttm_bo_type_kernel ||
 		    tbo->pin_count || !dma_resv_is_locked(tbo->base.resv))
 			continue;
 		held = ttm_bo_get_unless_zero(tbo);
@@ -413,23 +424,47 @@ static struct ttm_buffer_object *vram_held_bo(struct vgpu_vram_mgr *mgr)
 }
 
 /**
- * vgpu_vram_mgr_wait_held() - wait for somebody who is busy with a BO in VRAM
+ * vgpu_vram_mgr_frees() - for vgpu_vram_mgr_wait_held(), before the allocation
  * @vdev: device
  *
- * An allocation leaves out what it cannot lock at once: its own locks give it no
- * ticket for others. What it left out may make room a moment later. Takes the
- * manager's lock and a reservation; the caller has neither.
- *
- * Return: 0 one was held, and is not by that somebody any more; -ENOENT none
- * is held; -ERESTARTSYS.
+ * Return: how often VRAM was freed.
  */
-int vgpu_vram_mgr_wait_held(struct vgpu_device *vdev)
+unsigned int vgpu_vram_mgr_frees(struct vgpu_device *vdev)
 {
-	struct ttm_buffer_object *held = vram_held_bo(&vdev->mman.vram);
+	return READ_ONCE(vdev->mman.vram.frees);
+}
+
+/**
+ * vgpu_vram_mgr_wait_held() - wait for somebody who is busy with a BO in VRAM
+ * @vdev: device
+ * @frees: vgpu_vram_mgr_frees() before the allocation that found no room
+ *
+ * An allocation leaves out what it cannot lock at once, for its own locks give it
+ * no ticket for others, and what nobody can have any more, because its last
+ * reference has gone. What it left out may make room a moment later. Takes the
+ * manager's lock and a reservation, and waits for others who free memory; the
+ * caller has no lock that these want.
+ *
+ * Return: 0 one was held or going, and is not any more, or has taken a second to
+ * go, or VRAM was freed since; -ENOENT none of that; -ERESTARTSYS.
+ */
+int vgpu_vram_mgr_wait_held(struct vgpu_device *vdev, unsigned int frees)
+{
+	struct vgpu_vram_mgr *mgr = &vdev->mman.vram;
+	struct ttm_buffer_object *held;
+	bool going = false;
+	long left;
 	int ret;
 
+	held = vram_held_bo(mgr, &going);
+	if (!held && going) {
+		left = wait_event_interruptible_timeout(mgr->freed,
+							READ_ONCE(mgr->frees) !=
+							frees, HZ);
+		return left < 0 ? left : 0;
+	}
 	if (!held)
-		return -ENOENT;
+		return READ_ONCE(mgr->frees) == frees ? -ENOENT : 0;
 	ret = ttm_bo_reserve(held, true, false, NULL);
 	if (!ret)
 		ttm_bo_unreserve(held);
