@@ -139,6 +139,7 @@ class Machine:
 
     def rounds(self, more: int) -> None:
         """Wait until the command has printed that many more lines."""
+        self.drain()
         goal = self.session.lines() + more
         self.until(
             lambda: self.session.lines() >= goal or self.session.status is not None, f"{more} more lines of output"

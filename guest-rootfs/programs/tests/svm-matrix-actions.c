@@ -302,6 +302,7 @@ static void both_write(void)
 	mx_each(pc)
 		for (at = 0; at + LINE <= pc->size; at += step)
 			mx_gpu_write_at(pc, at, LINE, 13);
+	mx_submit();
 	CHECK(!pthread_create(&cpu, NULL, write_lines, NULL), "thread");
 	move_about();
 	mx_finish();
@@ -353,8 +354,7 @@ static void atomics(void)
 							      (uintptr_t)pc->p +
 							      word(pc, i),
 							      3));
-	for (q = 0; q < mx.users->queues; q++)
-		vg_queue_submit(&mx.q[q]);
+	mx_submit();
 	CHECK(!pthread_create(&cpu, NULL, add_to_words, NULL), "thread");
 	move_about();
 	mx_finish();

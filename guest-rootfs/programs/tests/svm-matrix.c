@@ -376,6 +376,14 @@ static void await(void)
 		OK(vg_cq_wait(&mx.cq, VG_TIMEOUT_MS));
 }
 
+void mx_submit(void)
+{
+	int i;
+
+	for (i = 0; i < mx.users->queues; i++)
+		vg_queue_submit(&mx.q[i]);
+}
+
 void mx_finish(void)
 {
 	submit();

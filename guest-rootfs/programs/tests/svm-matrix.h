@@ -173,6 +173,8 @@ void mx_want(uint64_t seed, unsigned int is);
 /* One copy by the next queue, to be waited for by mx_finish(). */
 void mx_gpu_write_at(struct mx_piece *pc, uint64_t at, uint64_t n,
 		     uint64_t seed);
+/* The queues begin; mx_finish() is still to come. */
+void mx_submit(void);
 /* Until all queues are done. */
 void mx_finish(void);
 /* Byte for byte, by what the GPU reads and what the CPU does. */

@@ -18,6 +18,8 @@
 
 #include "tap.h"
 
+#define STOPPED_MS	500	/* a stopped queue does nothing for so long */
+
 #define CASE_LIMIT_MS	(3 * VG_TIMEOUT_MS)
 #define ROUND_LIMIT_MS	30000
 #define EXIT_SKIP	77
@@ -256,6 +258,24 @@ uint64_t tap_driver_counter(struct vg_gpu *gpu, const char *name)
 
 	OK(vg_driver_counters(gpu, &c));
 	return counter(&c, name);
+}
+
+void tap_expect_stop(struct vg_queue *q, uint64_t dst, uint64_t src,
+		     uint64_t bytes)
+{
+	uint64_t before = tap_driver_counter(q->gpu, "faults_unrepaired");
+	uint64_t end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	uint32_t seq;
+
+	OK(vg_emit_copy(q, dst, src, bytes));
+	OK(vg_emit_fence(q, &seq));
+	vg_queue_submit(q);
+	while (tap_driver_counter(q->gpu, "faults_unrepaired") == before) {
+		CHECK(vg_now() < end, "the access is not denied");
+		vg_sleep_us(1000);
+	}
+	/* It is counted before the queue is taken off. */
+	ERRNO(ETIMEDOUT, vg_wait(q, seq, STOPPED_MS));
 }
 
 /* The GPUs by their render nodes alone: no file of the runner is open. */

@@ -100,6 +100,12 @@ void tap_read(const char *path, char *text, size_t size);
 /* Value of a counter; ends the case if there is none of that name. */
 uint64_t tap_device_counter(struct vg_gpu *gpu, const char *name);
 uint64_t tap_driver_counter(struct vg_gpu *gpu, const char *name);
+/*
+ * The queue gets no further at a copy: the driver counts a fault that it denies,
+ * and the queue has stopped before the copy is done.
+ */
+void tap_expect_stop(struct vg_queue *q, uint64_t dst, uint64_t src,
+		     uint64_t bytes);
 
 /*
  * What is not pinned leaves @what, "vram" or "gtt", once, also if queues use it; the

@@ -31,8 +31,8 @@
 #define T_HISTORY	32
 /* The largest copy: what a thread's stage holds. */
 #define T_STAGE		VG_MIB
-/* An op that takes longer will not end. */
-#define T_STUCK_NS	(3ull * VG_TIMEOUT_MS * 1000000)
+/* An op that takes longer will not end: before the case's own limit, which says less. */
+#define T_STUCK_NS	(5ull * VG_TIMEOUT_MS * 1000000 / 2)
 
 /* What is behind the memory. T_FILE: a private mapping of t_base. */
 enum t_kind { T_ANON, T_HUGE, T_SHARED, T_FILE, T_KINDS };

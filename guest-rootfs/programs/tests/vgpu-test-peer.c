@@ -252,23 +252,6 @@ static void copies(void)
 	}
 }
 
-/* An engine that gets no further: it is told, and its queue has stopped. */
-static void expect_fault(int i, uint64_t va)
-{
-	uint64_t end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
-	uint64_t before = tap_driver_counter(&vg.gpu[i], "faults_unrepaired");
-	uint32_t seq;
-
-	OK(vg_emit_copy(&q[i], stage[i].va, va, VG_PAGE));
-	OK(vg_emit_fence(&q[i], &seq));
-	vg_queue_submit(&q[i]);
-	while (tap_driver_counter(&vg.gpu[i], "faults_unrepaired") == before) {
-		CHECK(vg_now() < end, "GPU %d still reaches 0x%lx", i, va);
-		vg_sleep_us(1000);
-	}
-	CHECK(vg_queue_fence_value(&q[i]) != seq, "GPU %d went on", i);
-}
-
 /* Mapped in either order, unmapped one by one; the other one does not notice. */
 static void map_unmap(void)
 {
@@ -295,7 +278,7 @@ static void map_unmap(void)
 	/* The owner alone: the peer's entries, and what its TLB had, are gone. */
 	OK(vg_bo_map_gpu(&bo));
 	gpu_check(0, &bo, SEED + 3);
-	expect_fault(1, bo.va);
+	tap_expect_stop(&q[1], stage[1].va, bo.va, VG_PAGE);
 }
 
 /* A second handle of the same BO, mapped on the peer only. */

@@ -267,6 +267,7 @@ static void forked(void)
 	CHECK(pid >= 0, "fork");
 	if (!pid) {
 		/* Not before the parent has written. */
+		close(fds[1]);
 		if (read(fds[0], &go, 1) != 1)
 			_exit(2);
 		_exit(!!vg_pattern_check(p, SIZE, SEED, 0));
@@ -348,8 +349,6 @@ static void prefetched_no_retry(void)
 /* Who has no access gets none by way of a peer, wherever the memory is. */
 static void no_access(void)
 {
-	uint64_t before;
-	uint32_t seq;
 	char *p;
 
 	start(1);
@@ -357,14 +356,8 @@ static void no_access(void)
 	gpu_check(1, p, SEED);
 	allow(p, SIZE, 1, KFD_IOCTL_SVM_ATTR_NO_ACCESS);
 	gpu_check(0, p, SEED);
-	before = tap_driver_counter(&vg.gpu[1], "faults_unrepaired");
 	memset(stage[1].cpu, 0, VG_PAGE);
-	OK(vg_emit_copy(&q[1], stage[1].va, (uintptr_t)p, VG_PAGE));
-	OK(vg_emit_fence(&q[1], &seq));
-	vg_queue_submit(&q[1]);
-	while (tap_driver_counter(&vg.gpu[1], "faults_unrepaired") == before)
-		vg_sleep_us(1000);
-	CHECK(vg_queue_fence_value(&q[1]) != seq, "GPU 1 went on");
+	tap_expect_stop(&q[1], stage[1].va, (uintptr_t)p, VG_PAGE);
 	OK(vg_fill_check(stage[1].cpu, VG_PAGE, 0));
 }
 
@@ -409,23 +402,6 @@ static void removed(void)
 	unplugged(1, true);
 }
 
-/* GPU 1's engine gets no further at @p: it is told, and its queue has stopped. */
-static void expect_stop(const char *p)
-{
-	uint64_t end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
-	uint64_t before = tap_driver_counter(&vg.gpu[1], "faults_unrepaired");
-	uint32_t seq;
-
-	OK(vg_emit_copy(&q[1], stage[1].va, (uintptr_t)p, VG_PAGE));
-	OK(vg_emit_fence(&q[1], &seq));
-	vg_queue_submit(&q[1]);
-	while (tap_driver_counter(&vg.gpu[1], "faults_unrepaired") == before) {
-		CHECK(vg_now() < end, "GPU 1 still reads what is lost");
-		vg_sleep_us(1000);
-	}
-	CHECK(vg_queue_fence_value(&q[1]) != seq, "GPU 1 went on");
-}
-
 /*
  * GPU 0 is reset. If that loses VRAM, the peer does not read what comes instead:
  * its entries go, soon, and then it is denied. Its own memory is as it was.
@@ -456,7 +432,7 @@ static void reset(void)
 		CHECK(vg_now() < end, "the peer keeps its entries");
 		gpu_check(1, own, SEED + 1);
 	}
-	expect_stop(p);
+	tap_expect_stop(&q[1], stage[1].va, (uintptr_t)p, VG_PAGE);
 	OK(vg_pattern_check(own, SIZE, SEED + 1, 0));
 }
 

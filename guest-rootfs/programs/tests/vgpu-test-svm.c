@@ -372,22 +372,6 @@ static void attributes_end(void)
 	expect(p, size, KFD_IOCTL_SVM_ATTR_GRANULARITY, 0, 9);
 }
 
-/* The access does not happen: no fence, no byte written, counted once. */
-static void expect_stop(struct vg_queue *queue, void *dst, const void *src,
-			uint64_t bytes)
-{
-	uint64_t before = tap_driver_counter(gpu, "faults_unrepaired");
-	uint64_t deadline = vg_now() + 10000000000ull;
-	uint32_t seq;
-
-	OK(vg_emit_copy(queue, (uintptr_t)dst, (uintptr_t)src, bytes));
-	OK(vg_emit_fence(queue, &seq));
-	vg_queue_submit(queue);
-	while (tap_driver_counter(gpu, "faults_unrepaired") == before)
-		CHECK(vg_now() < deadline, "no unrepaired fault is counted");
-	ERRNO(ETIMEDOUT, vg_wait(queue, seq, STOPPED_MS));
-}
-
 static void xnack_off_unregistered(void *arg)
 {
 	const uint64_t size = VG_MIB;
@@ -399,7 +383,7 @@ static void xnack_off_unregistered(void *arg)
 	src = tap_anon(size);
 	vg_pattern_fill(src, size, SEED, 0);
 	OK(vg_bo_create(&vg, gpu, size, VG_GTT, &dst));
-	expect_stop(&q, dst.cpu, src, size);
+	tap_expect_stop(&q, dst.va, (uintptr_t)src, size);
 	OK(vg_fill_check(dst.cpu, size, 0));
 	OK(vg_queue_destroy(&q));
 	OK(vg_bo_free(&dst));
@@ -543,7 +527,7 @@ static void no_access(void)
 	OK(vg_bo_create(&vg, gpu, size, VG_GTT, &dst));
 	OK(vg_svm_set1(&vg, p, size, KFD_IOCTL_SVM_ATTR_NO_ACCESS,
 		       gpu->gpu_id));
-	expect_stop(&q, dst.cpu, p, size);
+	tap_expect_stop(&q, dst.va, (uintptr_t)p, size);
 	OK(vg_fill_check(dst.cpu, size, 0));
 }
 
@@ -554,7 +538,7 @@ static void no_memory(void)
 
 	start(1);
 	OK(vg_bo_create(&vg, gpu, VG_PAGE, VG_GTT, &dst));
-	expect_stop(&q, dst.cpu, (void *)0x10000, VG_PAGE);
+	tap_expect_stop(&q, dst.va, 0x10000, VG_PAGE);
 	OK(vg_fill_check(dst.cpu, VG_PAGE, 0));
 }
 
