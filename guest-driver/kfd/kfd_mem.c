@@ -114,36 +114,31 @@ static u32 kgd_mem_gem_flags(u32 domain, u32 flags)
 	return gem;
 }
 
-/* Waits for others who hold what could make room: no more than these. */
-#define KGD_MEM_CREATE_WAITS	16u
+/* Tries, and waits for others who hold what could make room: no more than these. */
+#define KGD_MEM_CREATE_TRIES	16u
 
 /*
  * Those who hold it are mostly processes on their way back: what they have
  * brought can be taken from them, when their time is over (kfd_turn.c). Or they
- * free it. Who let go of it before we looked is a reason to try again, too, but
- * once.
+ * free it.
  */
 static int kgd_mem_create_patiently(struct vgpu_device *vdev,
 				    const struct vgpu_bo_params *params,
 				    struct vgpu_bo **bo)
 {
-	unsigned int waits = KGD_MEM_CREATE_WAITS;
-	bool looked = false;
-	int ret, waited;
+	unsigned int tries = KGD_MEM_CREATE_TRIES;
 
 	for (;;) {
 		unsigned int frees = vgpu_vram_mgr_frees(vdev);
+		int waited, ret;
 
 		ret = vgpu_bo_create(vdev, params, bo);
 		if (ret != -ENOMEM || params->domain != AMDGPU_GEM_DOMAIN_VRAM ||
-		    params->size > vdev->mman.vram.manager.size || !waits--)
+		    params->size > vdev->mman.vram.manager.size || !--tries)
 			return ret;
 		waited = vgpu_vram_mgr_wait_held(vdev, frees);
-		if (waited == -ENOENT && looked)
-			return ret;
-		if (waited && waited != -ENOENT)
-			return waited;
-		looked = waited == -ENOENT;
+		if (waited)
+			return waited == -ENOENT ? ret : waited;
 	}
 }
 

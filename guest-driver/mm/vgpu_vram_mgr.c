@@ -391,17 +391,33 @@ void vgpu_vram_mgr_show_lost(struct vgpu_device *vdev, struct drm_printer *p)
 	mutex_unlock(&mgr->lock);
 }
 
-/*
- * A BO of user space's whose reservation somebody holds, referenced. *@going: some
- * BO is being destroyed, and still has its memory.
- */
+/* What stands in the way of an allocation; vgpu_vram_mgr_wait_held(). */
+enum vram_hope {
+	VRAM_NO_HOPE,
+	VRAM_EVICTABLE,	/* of what is there, something may be evicted */
+	VRAM_GOING,	/* something is being destroyed, and still has its memory */
+};
+
+/* May it be evicted? Reserved. */
+static bool vram_evictable(struct ttm_buffer_object *tbo)
+{
+	struct vgpu_bo *bo = to_vgpu_bo(tbo);
+
+	if (!vgpu_bo_is_ours(tbo))
+		return false;
+	return !bo->owner_ops || !bo->owner_ops->evict_ok ||
+	       bo->owner_ops->evict_ok(bo);
+}
+
+/* A BO of user space's whose reservation somebody holds, referenced, or NULL. */
 static struct ttm_buffer_object *vram_held_bo(struct vgpu_vram_mgr *mgr,
-					      bool *going)
+					      enum vram_hope *hope)
 {
 	struct ttm_device *bdev = mgr->manager.bdev;
 	struct vgpu_vram_resource *vres;
 	struct ttm_buffer_object *held = NULL;
 
+	*hope = VRAM_NO_HOPE;
 	mutex_lock(&mgr->lock);
 	spin_lock(&bdev->lru_lock);
 	list_for_each_entry(vres, &mgr->resources, link) {
@@ -410,10 +426,15 @@ static struct ttm_buffer_object *vram_held_bo(struct vgpu_vram_mgr *mgr,
 		if (!tbo)
 			continue;
 		if (tbo->deleted || !kref_read(&tbo->kref))
-			*going = true;
-		if (tbo->type == ttm_bo_type_kernel ||
-		    tbo->pin_count || !dma_resv_is_locked(tbo->base.resv))
+			*hope = VRAM_GOING;
+		if (tbo->type == ttm_bo_type_kernel || tbo->pin_count)
 			continue;
+		if (dma_resv_trylock(tbo->base.resv)) {
+			if (*hope == VRAM_NO_HOPE && vram_evictable(tbo))
+				*hope = VRAM_EVICTABLE;
+			dma_resv_unlock(tbo->base.resv);
+			continue;
+		}
 		held = ttm_bo_get_unless_zero(tbo);
 		if (held)
 			break;
@@ -446,25 +467,29 @@ unsigned int vgpu_vram_mgr_frees(struct vgpu_device *vdev)
  * caller has no lock that these want.
  *
  * Return: 0 one was held or going, and is not any more, or has taken a second to
- * go, or VRAM was freed since; -ENOENT none of that; -ERESTARTSYS.
+ * go, or VRAM was freed since, or there is what the caller may evict (it was held
+ * then, and is not now): another try makes sense; -ENOENT none of that;
+ * -ERESTARTSYS.
  */
 int vgpu_vram_mgr_wait_held(struct vgpu_device *vdev, unsigned int frees)
 {
 	struct vgpu_vram_mgr *mgr = &vdev->mman.vram;
 	struct ttm_buffer_object *held;
-	bool going = false;
+	enum vram_hope hope;
 	long left;
 	int ret;
 
-	held = vram_held_bo(mgr, &going);
-	if (!held && going) {
+	held = vram_held_bo(mgr, &hope);
+	if (!held && hope == VRAM_GOING) {
 		left = wait_event_interruptible_timeout(mgr->freed,
 							READ_ONCE(mgr->frees) !=
 							frees, HZ);
 		return left < 0 ? left : 0;
 	}
+	if (!held && hope == VRAM_NO_HOPE && READ_ONCE(mgr->frees) == frees)
+		return -ENOENT;
 	if (!held)
-		return READ_ONCE(mgr->frees) == frees ? -ENOENT : 0;
+		return 0;
 	ret = ttm_bo_reserve(held, true, false, NULL);
 	if (!ret)
 		ttm_bo_unreserve(held);
