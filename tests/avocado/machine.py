@@ -138,8 +138,7 @@ class Machine:
         self.port.settimeout(None)
 
     def rounds(self, more: int) -> None:
-        """Wait until the command has printed that many more lines."""
-        self.drain()
+        """Wait until the command has printed that many more lines than were read; `drain()` reads what there is."""
         goal = self.session.lines() + more
         self.until(
             lambda: self.session.lines() >= goal or self.session.status is not None, f"{more} more lines of output"

@@ -57,6 +57,7 @@ class Faults(Test):
     def spurious(self, machine: Machine, **members: object) -> None:
         """Some at once, and some rounds."""
         machine.qmp.cmd("vgpu-inject", kind="fault-spurious", count=8, **members)
+        machine.drain()
         machine.rounds(2)
 
     def test_early_acknowledge(self) -> None:
@@ -80,6 +81,7 @@ class Faults(Test):
                 self.assertLess(time.monotonic(), until, f"{fired} of {kind}")
                 machine.rounds(1)
             machine.qmp.cmd("vgpu-inject-remove", id=number)
+            machine.drain()
             machine.rounds(2)
 
     @contextmanager
