@@ -10,9 +10,10 @@
  * both from before reads them. No GPU writes there, so that a translation that is
  * used too long shows as a wrong byte and does no other harm.
  * A round of "truncate": queues read a file's pages in turns, and the file loses
- * them as soon as that is done: an old fault that comes only then is nobody's
- * crime.
- * Prints where the memory is that "copy" copies to, then "round N" after each.
+ * them as soon as that is done, for a while: a fault that is told of only then is
+ * nobody's crime.
+ * Prints where the memory is that "copy" copies to, or the file's, then "round N"
+ * after each.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,6 +26,7 @@
 #define QUEUES	2
 #define SIZE	(64 * VG_PAGE)
 #define PIECE	1500
+#define LATE_US	40000
 
 struct loop {
 	struct vg vg;
@@ -118,6 +120,8 @@ static int cut_file(struct loop *l, uint64_t round)
 	ret = copy_by_all(l, l->out.cpu, l->file, VG_PAGE);
 	if (ftruncate(l->fd, 0))
 		return vg_fail(-errno, "ftruncate");
+	/* What comes late comes now, while there is no such page. */
+	vg_sleep_us(LATE_US);
 	return ret ? ret : vg_pattern_check(l->out.cpu, SIZE, round, 0);
 }
 
@@ -179,7 +183,8 @@ int main(int argc, char **argv)
 	}
 	ret = open_all(&l);
 	if (ret >= 0)
-		printf("memory at %p, 0x%lx bytes\n", l.dst, SIZE);
+		printf("memory at %p, 0x%lx bytes\n",
+		       turns[i].fn == cut_file ? l.file : l.dst, SIZE);
 	for (round = 1; ret >= 0 && !vg_told_to_stop(); round++) {
 		ret = turns[i].fn(&l, round);
 		if (ret >= 0) {
