@@ -168,9 +168,18 @@ int vg_gpu_reset(const struct vg_gpu *gpu)
 	return ret;
 }
 
-bool vg_told_to_stop(void)
+int vg_rounds(int (*fn)(void *arg, uint64_t round), void *arg)
 {
 	struct pollfd in = { STDIN_FILENO, POLLIN, 0 };
+	uint64_t round;
+	int ret;
 
-	return poll(&in, 1, 0) > 0;
+	for (round = 1; poll(&in, 1, 0) <= 0; round++) {
+		ret = fn(arg, round);
+		if (ret < 0)
+			return ret;
+		printf("round %lu\n", (unsigned long)round);
+		fflush(stdout);
+	}
+	return 0;
 }

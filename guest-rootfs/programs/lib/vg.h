@@ -393,7 +393,10 @@ struct vg_tally *vg_tally(void);
 /* Monotonic time in ns. */
 uint64_t vg_now(void);
 void vg_sleep_us(unsigned int us);
-/* Standard input has ended, or somebody has typed. */
-bool vg_told_to_stop(void);
+/*
+ * For the loops: calls @fn with 1, 2, ... until standard input ends, or it fails,
+ * and prints "round N" after each. 0, or @fn's negative errno.
+ */
+int vg_rounds(int (*fn)(void *arg, uint64_t round), void *arg);
 
 #endif /* VG_H */

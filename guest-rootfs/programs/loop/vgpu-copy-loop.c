@@ -81,24 +81,21 @@ static int through_faults(struct loop *l, uint64_t round)
 	return ret;
 }
 
+static int both(void *arg, uint64_t round)
+{
+	int ret = through_vram(arg, round);
+
+	return ret ? ret : through_faults(arg, round);
+}
+
 int main(void)
 {
 	static struct loop l;
-	uint64_t round;
 	int ret = open_all(&l);
 
-	for (round = 1; !ret && !vg_told_to_stop(); round++) {
-		ret = through_vram(&l, round);
-		if (!ret)
-			ret = through_faults(&l, round);
-		if (!ret) {
-			printf("round %lu\n", (unsigned long)round);
-			fflush(stdout);
-		}
-	}
-	if (ret < 0) {
+	if (!ret)
+		ret = vg_rounds(both, &l);
+	if (ret < 0)
 		fprintf(stderr, "vgpu-copy-loop: %s\n", vg_error());
-		return 1;
-	}
-	return 0;
+	return ret < 0;
 }

@@ -99,8 +99,9 @@ static int copy_by_all(struct loop *l, const void *dst, const void *src,
 	return ret;
 }
 
-static int copy(struct loop *l, uint64_t round)
+static int copy(void *arg, uint64_t round)
 {
+	struct loop *l = arg;
 	int ret;
 
 	vg_pattern_fill(l->src, SIZE, round, 0);
@@ -110,8 +111,9 @@ static int copy(struct loop *l, uint64_t round)
 	return ret ? ret : vg_pattern_check(l->dst, SIZE, round, 0);
 }
 
-static int cut_file(struct loop *l, uint64_t round)
+static int cut_file(void *arg, uint64_t round)
 {
+	struct loop *l = arg;
 	int ret;
 
 	if (ftruncate(l->fd, SIZE))
@@ -144,8 +146,9 @@ static int move_page(struct loop *l, int from, int to)
 	return p == MAP_FAILED ? vg_fail(-errno, "mremap") : 0;
 }
 
-static int exchange(struct loop *l, uint64_t round)
+static int exchange(void *arg, uint64_t round)
 {
+	struct loop *l = arg;
 	int ret;
 
 	vg_pattern_fill(l->page, VG_PAGE, round, 0);
@@ -164,14 +167,13 @@ int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
-		int (*fn)(struct loop *l, uint64_t round);
+		int (*fn)(void *arg, uint64_t round);
 	} turns[] = {
 		{ "copy", copy },
 		{ "exchange", exchange },
 		{ "truncate", cut_file },
 	};
 	static struct loop l;
-	uint64_t round;
 	unsigned int i;
 	int ret;
 
@@ -182,19 +184,12 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	ret = open_all(&l);
-	if (ret >= 0)
+	if (ret >= 0) {
 		printf("memory at %p, 0x%lx bytes\n",
 		       turns[i].fn == cut_file ? l.file : l.dst, SIZE);
-	for (round = 1; ret >= 0 && !vg_told_to_stop(); round++) {
-		ret = turns[i].fn(&l, round);
-		if (ret >= 0) {
-			printf("round %lu\n", (unsigned long)round);
-			fflush(stdout);
-		}
+		ret = vg_rounds(turns[i].fn, &l);
 	}
-	if (ret < 0) {
+	if (ret < 0)
 		fprintf(stderr, "vgpu-svm-loop: %s\n", vg_error());
-		return 1;
-	}
-	return 0;
+	return ret < 0;
 }
