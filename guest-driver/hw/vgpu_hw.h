@@ -175,7 +175,9 @@ struct vgpu_gart {
  * @ring_va: ring base in the VMID's address space, 256-byte aligned
  * @rptr_va: where the engine writes its read pointer, same address space
  * @rptr: read pointer to start from, monotonic bytes
- * @wptr: write pointer to start from, monotonic bytes
+ * @read_wptr: the write pointer in user memory, monotonic bytes; called with
+ *             rlc_lock held while the queue is loaded, also after a reset
+ * @owner: its argument
  * @ring_bytes: power of two
  * @doorbell_offset: byte offset of the doorbell in BAR 2
  * @vmid: VMID, 1 to 15
@@ -184,7 +186,8 @@ struct vgpu_sdma_queue_regs {
 	u64 ring_va;
 	u64 rptr_va;
 	u64 rptr;
-	u64 wptr;
+	u64 (*read_wptr)(const void *owner);
+	const void *owner;
 	u32 ring_bytes;
 	u32 doorbell_offset;
 	u8 vmid;
@@ -535,7 +538,7 @@ int vgpu_sdma_queue_load(struct vgpu_device *vdev, unsigned int engine,
 			 unsigned int queue,
 			 const struct vgpu_sdma_queue_regs *regs);
 int vgpu_sdma_queue_unload(struct vgpu_device *vdev, unsigned int engine,
-			   unsigned int queue, u64 *rptr, u64 *wptr);
+			   unsigned int queue, u64 *rptr);
 bool vgpu_sdma_queue_is_loaded(struct vgpu_device *vdev, unsigned int engine,
 			       unsigned int queue);
 u32 vgpu_sdma_queue_exception(struct vgpu_device *vdev, unsigned int engine,

@@ -18,6 +18,8 @@
 #define QUEUE_PARK_US		(500 * USEC_PER_MSEC)
 /* RPTR_WRITEBACK_TIMER, chip default */
 #define QUEUE_WRITEBACK_TIMER	6u
+/* Each takes a submission of user space, in the few instructions it matters. */
+#define QUEUE_WPTR_TRIES	64u
 
 static u32 queue_reg(unsigned int engine, unsigned int queue, u32 reg)
 {
@@ -60,7 +62,7 @@ static int queue_wait_idle(struct vgpu_device *vdev, unsigned int engine,
 	return 0;
 }
 
-/* Returns 0 or -ETIME; the pointers are kept in ring->rlc. rlc_lock held. */
+/* Returns 0 or -ETIME; the read pointer is kept in ring->rlc. rlc_lock held. */
 static int queue_stop(struct vgpu_sdma_ring *ring, unsigned int queue,
 		      unsigned long timeout_us)
 {
@@ -76,8 +78,6 @@ static int queue_stop(struct vgpu_sdma_ring *ring, unsigned int queue,
 	vgpu_wreg(vdev, queue_reg(engine, queue, SDMA_DOORBELL), 0);
 	ring->rlc[queue].rptr =
 		queue_rreg64(vdev, queue_reg(engine, queue, SDMA_RB_RPTR));
-	ring->rlc[queue].wptr =
-		queue_rreg64(vdev, queue_reg(engine, queue, SDMA_RB_WPTR));
 	return ret;
 }
 
@@ -89,6 +89,36 @@ static void queue_is_stuck(struct vgpu_sdma_ring *ring, unsigned int queue)
 	__set_bit(queue, &ring->rlc_stuck);
 	if (vdev->hw.recover)
 		vdev->hw.recover(vdev, VGPU_RECOVER_ENGINE(ring->engine));
+}
+
+/*
+ * The queue is disabled and listens to its doorbell. One that rang before is
+ * lost, but in memory; one that rings now may be newer than what is written
+ * here. An enabled queue would take that for a write pointer behind its read
+ * pointer, so this goes on until memory says what was written: whatever is
+ * newer rings after that.
+ */
+static void queue_write_wptr(struct vgpu_device *vdev, unsigned int engine,
+			     unsigned int queue,
+			     const struct vgpu_sdma_queue_regs *regs)
+{
+	u32 reg = queue_reg(engine, queue, SDMA_RB_WPTR);
+	unsigned int tries = QUEUE_WPTR_TRIES;
+	u64 wptr, written;
+
+	/* Reading a register back: the device has seen what was written. */
+	vgpu_rreg(vdev, queue_reg(engine, queue, SDMA_DOORBELL));
+	wptr = regs->read_wptr(regs->owner);
+	do {
+		written = wptr;
+		vgpu_wreg(vdev, queue_reg(engine, queue, SDMA_MINOR_PTR_UPDATE),
+			  1);
+		queue_wreg64(vdev, reg, written);
+		vgpu_wreg(vdev, queue_reg(engine, queue, SDMA_MINOR_PTR_UPDATE),
+			  0);
+		vgpu_rreg(vdev, reg);
+		wptr = regs->read_wptr(regs->owner);
+	} while (wptr != written && --tries);
 }
 
 /* rlc_lock held, the hardware queue not loaded. */
@@ -111,24 +141,18 @@ static int queue_write(struct vgpu_device *vdev, unsigned int engine,
 	if (ret)
 		return ret;
 
-	/*
-	 * The doorbell before the write pointer: a ring of it in between is
-	 * in regs->wptr, which was read from memory before.
-	 */
 	vgpu_wreg(vdev, queue_reg(engine, queue, SDMA_DOORBELL_OFFSET),
 		  regs->doorbell_offset);
 	vgpu_wreg(vdev, queue_reg(engine, queue, SDMA_DOORBELL),
 		  SDMA_DOORBELL__ENABLE);
 	queue_wreg64(vdev, queue_reg(engine, queue, SDMA_RB_RPTR), regs->rptr);
-	vgpu_wreg(vdev, queue_reg(engine, queue, SDMA_MINOR_PTR_UPDATE), 1);
-	queue_wreg64(vdev, queue_reg(engine, queue, SDMA_RB_WPTR), regs->wptr);
-	vgpu_wreg(vdev, queue_reg(engine, queue, SDMA_MINOR_PTR_UPDATE), 0);
 	queue_wreg64(vdev, queue_reg(engine, queue, SDMA_RB_BASE),
 		     regs->ring_va >> 8);
 	vgpu_wreg(vdev, queue_reg(engine, queue, SDMA_RB_RPTR_ADDR_LO),
 		  lower_32_bits(regs->rptr_va));
 	vgpu_wreg(vdev, queue_reg(engine, queue, SDMA_RB_RPTR_ADDR_HI),
 		  upper_32_bits(regs->rptr_va));
+	queue_write_wptr(vdev, engine, queue, regs);
 	vgpu_wreg(vdev, queue_reg(engine, queue, SDMA_RB_CNTL),
 		  cntl | SDMA_RB_CNTL__RB_ENABLE);
 	return 0;
@@ -180,14 +204,13 @@ int vgpu_sdma_queue_load(struct vgpu_device *vdev, unsigned int engine,
  * @engine: 0 to SDMA_NUM_ENGINES - 1
  * @queue: 0 to SDMA_NUM_RLC - 1
  * @rptr: receives where it stopped: at the packet that it was in
- * @wptr: receives the write pointer that it last knew
  *
  * Sleeps; no allocation, so MMU notifiers may call it. Returns 0, or -ETIME
- * when the engine does not let go: it hangs and will be reset; the pointers
- * are then not to be trusted.
+ * when the engine does not let go: it hangs and will be reset; the pointer
+ * is then not to be trusted.
  */
 int vgpu_sdma_queue_unload(struct vgpu_device *vdev, unsigned int engine,
-			   unsigned int queue, u64 *rptr, u64 *wptr)
+			   unsigned int queue, u64 *rptr)
 {
 	struct vgpu_sdma_ring *ring;
 	int ret = 0;
@@ -201,7 +224,6 @@ int vgpu_sdma_queue_unload(struct vgpu_device *vdev, unsigned int engine,
 		ret = queue_stop(ring, queue, VGPU_HW_TIMEOUT_US);
 	__clear_bit(queue, &ring->rlc_loaded);
 	*rptr = ring->rlc[queue].rptr;
-	*wptr = ring->rlc[queue].wptr;
 	if (ret)
 		queue_is_stuck(ring, queue);
 	mutex_unlock(&ring->rlc_lock);

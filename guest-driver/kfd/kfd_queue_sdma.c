@@ -11,45 +11,22 @@
 #include "kfd_queue.h"
 #include "kfd_room.h"
 
-/* Each takes a submission of user space, in the few instructions it matters. */
-#define KFD_CATCH_UP_TRIES	64
-
 static struct device *kfd_sdma_dev(const struct kfd_queue *q)
 {
 	return q->pdd->node->vdev->drm.dev;
 }
 
-static u64 kfd_sdma_read_wptr(const struct kfd_queue *q)
+static u64 kfd_sdma_read_wptr(const void *owner)
 {
+	const struct kfd_queue *q = owner;
+
 	return q->wptr_is_io ? readq(q->wptr_io) : READ_ONCE(*q->wptr_cpu);
-}
-
-/*
- * A doorbell that rang after the write pointer was read for loading, but
- * before the hardware listened, rings again. Ours may race with newer ones of
- * user space, hence the second look at what it announced.
- */
-static void kfd_sdma_catch_up(struct kfd_queue *q, u64 rung)
-{
-	u64 wptr;
-	unsigned int i;
-
-	for (i = 0; i < KFD_CATCH_UP_TRIES; i++) {
-		mb();	/* the hardware listens, or has heard, before we look */
-		wptr = kfd_sdma_read_wptr(q);
-		if (wptr == rung)
-			break;
-		vgpu_wdoorbell64(q->pdd->node->vdev, q->regs.doorbell_offset,
-				 wptr);
-		rung = wptr;
-	}
 }
 
 int kfd_sdma_load(struct kfd_queue *q)
 {
 	int ret;
 
-	q->regs.wptr = kfd_sdma_read_wptr(q);
 	ret = vgpu_sdma_queue_load(q->pdd->node->vdev, q->engine, q->hw_queue,
 				   &q->regs);
 	if (ret) {
@@ -58,17 +35,15 @@ int kfd_sdma_load(struct kfd_queue *q)
 		return ret;
 	}
 	q->loaded = true;
-	kfd_sdma_catch_up(q, q->regs.wptr);
 	return 0;
 }
 
 int kfd_sdma_unload(struct kfd_queue *q)
 {
-	u64 doorbell;
 	int ret;
 
 	ret = vgpu_sdma_queue_unload(q->pdd->node->vdev, q->engine,
-				     q->hw_queue, &q->regs.rptr, &doorbell);
+				     q->hw_queue, &q->regs.rptr);
 	q->loaded = false;
 	if (ret) {
 		/* Nobody else shall have it. */
@@ -193,6 +168,8 @@ int kfd_sdma_init(struct kfd_queue *q, const struct kfd_queue_properties *props)
 		kfd_sdma_put_vmid(pdd);
 		return ret;
 	}
+	q->regs.read_wptr = kfd_sdma_read_wptr;
+	q->regs.owner = q;
 	q->regs.vmid = pdd->vm->vmid;
 	q->regs.doorbell_offset =
 		vgpu_bo_doorbell_offset(pdd->doorbells) + q->doorbell;
@@ -213,11 +190,7 @@ u32 kfd_sdma_type(const struct kfd_queue *q)
 
 bool kfd_sdma_recovered(struct kfd_queue *q)
 {
-	if (q->hung || (q->loaded &&
-			!vgpu_sdma_queue_is_loaded(q->pdd->node->vdev,
-						   q->engine, q->hw_queue)))
-		return false;
-	if (q->loaded)
-		kfd_sdma_catch_up(q, U64_MAX);
-	return true;
+	return !q->hung && (!q->loaded ||
+			    vgpu_sdma_queue_is_loaded(q->pdd->node->vdev,
+						      q->engine, q->hw_queue));
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * User queues after a recovery of the hardware below them. hw/ has put back
- * those that may run; doorbells that rang meanwhile are lost, so the write
- * pointers are looked at again. What does not run any more is told.
+ * those that may run; what does not run any more is told.
  */
 #include "kfd_queue.h"
 #include "kfd_room.h"

@@ -267,6 +267,8 @@ struct worker {
 };
 
 static struct vg_bo shared;
+static struct vg_queue submitter;
+static bool submitter_ends;
 
 static void *work(void *arg)
 {
@@ -312,6 +314,67 @@ static void threads(void)
 	CHECK(*(uint64_t *)shared.cpu == 6 * 20, "%lu of 120 atomic adds",
 	      *(uint64_t *)shared.cpu);
 	OK(vg_bo_free(&shared));
+}
+
+static void queue_update(const struct vg_queue *q, uint32_t percentage)
+{
+	struct kfd_ioctl_update_queue_args args = {
+		.ring_base_address = q->ring.va,
+		.ring_size = q->ring.size,
+		.queue_id = q->id,
+		.queue_percentage = percentage,
+		.queue_priority = 7,
+	};
+
+	ERRNO(0, tap_ioctl(vg.kfd, AMDKFD_IOC_UPDATE_QUEUE, &args));
+}
+
+/* Rings for each packet, faster than the engine follows. */
+static void *ring_on(void *arg)
+{
+	struct worker *w = arg;
+	struct vg_queue *q = &submitter;
+	uint32_t seq;
+	int r = 0;
+
+	while (!r && !__atomic_load_n(&submitter_ends, __ATOMIC_RELAXED)) {
+		r = vg_emit_fence(q, &seq);
+		vg_queue_submit(q);
+	}
+	r = r ?: vg_queue_finish(q, VG_TIMEOUT_MS);
+	if (r) {
+		strncpy(w->text, vg_error(), sizeof(w->text) - 1);
+		w->problem = w->text;
+	}
+	return NULL;
+}
+
+/*
+ * Doorbells ring in every moment of a queue's coming and going: none is lost,
+ * and none is answered with an older write pointer.
+ */
+static void on_and_off(void)
+{
+	static struct worker w;
+	uint64_t errors;
+	int round;
+
+	start(1);
+	OK(vg_queue_create(&vg, gpu, 4096, &submitter));
+	errors = tap_device_counter(gpu, "queue_errors");
+	CHECK(!pthread_create(&w.thread, NULL, ring_on, &w), "pthread_create");
+	for (round = 0; tap_goes_on(round, 20000); round++) {
+		queue_update(&submitter, 0);
+		queue_update(&submitter, 100);
+	}
+	__atomic_store_n(&submitter_ends, true, __ATOMIC_RELAXED);
+	pthread_join(w.thread, NULL);
+	CHECK(!w.problem, "%s", w.problem);
+	CHECK(tap_device_counter(gpu, "queue_errors") == errors,
+	      "the queue has stopped on an error");
+	tap_diag("%d times off and on, %u packets", round,
+		 vg_queue_fence_value(&submitter));
+	OK(vg_queue_destroy(&submitter));
 }
 
 /* A packet that does not exist stops its queue; neighbours do not notice. */
@@ -480,6 +543,7 @@ static const struct tap_case cases[] = {
 	{ "a small ring a hundred times round", wraparound, 0 },
 	{ "a ring filled to the last byte", full_ring, 0 },
 	{ "six threads, six queues", threads, 0 },
+	{ "doorbells while a queue goes off and on", on_and_off, 0 },
 	{ "a bad packet stops its queue only", bad_packet, 0 },
 	{ "write pointers beyond the ring", bad_wptr, 0 },
 	{ "doorbells of no queue", foreign_doorbells, 0 },
