@@ -350,10 +350,14 @@ static int run_case(const struct tap_case *c)
 		return 1;
 	}
 	if (!pid) {
+		setpgid(0, 0);
 		c->fn();
 		_exit(0);
 	}
+	setpgid(pid, pid);
 	status = wait_limited(pid, CASE_LIMIT_MS + longer_ms());
+	/* Children of a case that has failed would be in the next one's way. */
+	kill(-pid, SIGKILL);
 	if (status >= 0 && WIFSIGNALED(status))
 		tap_diag("killed by signal %d", WTERMSIG(status));
 	if (!usage_is_back())
@@ -373,6 +377,13 @@ int tap_main(const struct tap_case *cases, int n, int argc, char **argv)
 	find_gpus();
 	for (i = 0; i < n; i++)
 		planned += strstr(cases[i].name, only) != NULL;
+	if (!planned) {
+		fprintf(stderr, "no case has \"%s\" in its name; there are:\n",
+			only);
+		for (i = 0; i < n; i++)
+			fprintf(stderr, "\t%s\n", cases[i].name);
+		return 2;
+	}
 	printf("TAP version 13\n1..%d\n", planned);
 	for (i = 0; i < n; i++) {
 		uint64_t start = vg_now();

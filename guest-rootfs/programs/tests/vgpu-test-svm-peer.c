@@ -373,7 +373,8 @@ static void unplugged(int xnack, bool remove)
 	kept = memory_at(0, SEED + 1);
 	gpu_check(1, p, SEED);
 	gpu_write(1, kept, SEED + 2);
-	vg_pattern_fill(stage[1].cpu, SIZE, SEED + 3, 0);
+	gpu_write(1, p, SEED + 3);
+	/* The same bytes, over and over. */
 	for (k = 0; k < 30; k++)
 		OK(vg_emit_copy(&q[1], (uintptr_t)p, stage[1].va, SIZE));
 	vg_queue_submit(&q[1]);
@@ -382,6 +383,7 @@ static void unplugged(int xnack, bool remove)
 	OK(remove ? vg_pci_remove(name) : vg_pci_unbind(name));
 	CHECK(!vg_pages_in_vram(p, SIZE) && !vg_pages_in_vram(kept, SIZE),
 	      "memory of a GPU that is not there");
+	OK(vg_pattern_check(p, SIZE, SEED + 3, 0));
 	OK(vg_pattern_check(kept, SIZE, SEED + 2, 0));
 	OK(remove ? vg_pci_rescan() : vg_pci_bind(name));
 	CHECK(vg_pci_bound(name), "the device did not come back");

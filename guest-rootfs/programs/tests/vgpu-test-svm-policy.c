@@ -73,14 +73,28 @@ static void expect_vram(const char *p, uint64_t size, uint64_t bytes)
 	      n, bytes / VG_PAGE);
 }
 
-/* GPU @i reads all of it, a granule after the other. */
-static void read_by(int i, const char *p, uint64_t size)
+/* GPU @i reads all of it, a granule after the other: the pattern of @seed. */
+static void read_by(int i, const char *p, uint64_t size, uint64_t seed)
+{
+	uint64_t at, n;
+
+	for (at = 0; at < size; at += GRANULE) {
+		n = size - at < GRANULE ? size - at : GRANULE;
+		OK(vg_copy(&q[i], stage[i].cpu, p + at, n));
+		OK(vg_pattern_check(stage[i].cpu, n, seed, at));
+	}
+}
+
+/* The same: @value in each dword. */
+static void read_fill_by(int i, const char *p, uint64_t size, uint32_t value)
 {
 	uint64_t at;
 
-	for (at = 0; at < size; at += GRANULE)
-		OK(vg_copy(&q[i], stage[i].cpu, p + at,
-			   size - at < GRANULE ? size - at : GRANULE));
+	for (at = 0; at < size; at += GRANULE) {
+		memset(stage[i].cpu, 0x5a, GRANULE);
+		OK(vg_copy(&q[i], stage[i].cpu, p + at, GRANULE));
+		OK(vg_fill_check(stage[i].cpu, GRANULE, value));
+	}
 }
 
 static void knob(void)
@@ -101,7 +115,7 @@ static void knob(void)
 	/* Too late for this process. */
 	OK(vg_put(KNOB, "amdgpu"));
 	p = filled(size, SEED);
-	read_by(0, p, size);
+	read_by(0, p, size, SEED);
 	expect_vram(p, size, 0);
 }
 
@@ -113,7 +127,7 @@ static void amdgpu(void)
 
 	start("amdgpu");
 	p = filled(size, SEED);
-	read_by(0, p, GRANULE);
+	read_by(0, p, GRANULE, SEED);
 	expect_vram(p, size, GRANULE);
 	OK(vg_copy(&q[0], p + 2 * GRANULE + 5, p + GRANULE - 3, 100));
 	expect_vram(p, size, 3 * GRANULE);
@@ -121,24 +135,22 @@ static void amdgpu(void)
 	OK(vg_pattern_check(p, 2 * GRANULE, SEED, 0));
 	expect_vram(p, size, 0);
 	/* And again, if the CPU has had it. */
-	read_by(0, p, size);
+	vg_pattern_fill(p, size, SEED, 0);
+	read_by(0, p, size, SEED);
 	expect_vram(p, size, size);
 
 	/* What was never touched becomes zeros there. */
 	p = granules(GRANULE);
-	memset(stage[0].cpu, 1, GRANULE);
-	read_by(0, p, GRANULE);
+	read_fill_by(0, p, GRANULE, 0);
 	expect_vram(p, GRANULE, GRANULE);
-	OK(vg_fill_check(stage[0].cpu, GRANULE, 0));
 
 	/* A file's pages cannot move. */
 	shm = mmap(NULL, GRANULE, PROT_READ | PROT_WRITE,
 		   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(shm != MAP_FAILED, "mmap: %s", strerror(errno));
 	vg_pattern_fill(shm, GRANULE, SEED + 1, 0);
-	read_by(0, shm, GRANULE);
+	read_by(0, shm, GRANULE, SEED + 1);
 	expect_vram(shm, GRANULE, 0);
-	OK(vg_pattern_check(stage[0].cpu, GRANULE, SEED + 1, 0));
 }
 
 /* What the process says comes first, whatever the policy. */
@@ -152,13 +164,13 @@ static void told(const char *policy)
 	id = vg.gpu[0].gpu_id;
 	p = filled(size, SEED);
 	OK(vg_svm_set1(&vg, p, size, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, 0));
-	read_by(0, p, size);
+	read_by(0, p, size, SEED);
 	expect_vram(p, size, 0);
 	OK(vg_svm_set1(&vg, p, size, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, id));
 	/* Its entries go with a change of the CPU's. */
 	CHECK(!mprotect(p, size, PROT_READ) &&
 	      !mprotect(p, size, PROT_READ | PROT_WRITE), "mprotect");
-	read_by(0, p, size);
+	read_by(0, p, size, SEED);
 	expect_vram(p, size, size);
 	OK(vg_pattern_check(p, size, SEED, 0));
 
@@ -166,7 +178,7 @@ static void told(const char *policy)
 		       KFD_IOCTL_SVM_LOCATION_UNDEFINED));
 	OK(vg_svm_set1(&vg, p, size, KFD_IOCTL_SVM_ATTR_ACCESS_IN_PLACE, id));
 	CHECK(!mprotect(p, size, PROT_READ), "mprotect");
-	read_by(0, p, size);
+	read_by(0, p, size, SEED);
 	expect_vram(p, size, 0);
 	OK(vg_pattern_check(p, size, SEED, 0));
 }
@@ -197,9 +209,9 @@ static void adaptive(void)
 	id = vg.gpu[0].gpu_id;
 	p = filled(size, SEED);
 	OK(vg_svm_set1(&vg, p, size, KFD_IOCTL_SVM_ATTR_ACCESS, id));
-	read_by(0, p, 4 * GRANULE);
+	read_by(0, p, 4 * GRANULE, SEED);
 	expect_vram(p, size, 0);
-	read_by(0, p, size);
+	read_by(0, p, size, SEED);
 	expect_vram(p, size, 4 * GRANULE);
 	OK(vg_pattern_check(p, size, SEED, 0));
 
@@ -209,13 +221,13 @@ static void adaptive(void)
 	OK(vg_svm_prefetch(&vg, p, size, id));
 	OK(vg_pattern_check(p, size, SEED + 1, 0));
 	expect_vram(p, size, 0);
-	read_by(0, p, GRANULE);
+	read_by(0, p, GRANULE, SEED + 1);
 	expect_vram(p, size, GRANULE);
 
 	/* A range smaller than a granule. */
 	p = filled(GRANULE, SEED + 2);
 	OK(vg_svm_set1(&vg, p, VG_MIB, KFD_IOCTL_SVM_ATTR_ACCESS, id));
-	read_by(0, p, VG_MIB);
+	read_by(0, p, VG_MIB, SEED + 2);
 	expect_vram(p, GRANULE, VG_MIB);
 	OK(vg_pattern_check(p, GRANULE, SEED + 2, 0));
 }
@@ -304,12 +316,16 @@ static void two_at_once(const char *policy)
 {
 	enum { COPIES = 12, PIECE = 64 * VG_KIB };
 	const uint64_t size = 2 * GRANULE, half = PIECE / 2;
-	uint64_t began = vg_now(), at;
+	uint64_t began = vg_now(), faults[2], moved = 0, at;
 	char *a, *b;
 	uint32_t seq[2];
 	int i, k;
 
 	start(policy);
+	for (i = 0; i < 2; i++) {
+		faults[i] = tap_device_counter(&vg.gpu[i], "faults_retry");
+		moved -= tap_driver_counter(&vg.gpu[i], "pages_to_vram");
+	}
 	a = filled(size, SEED);
 	b = filled(size, SEED + 1);
 	/* GPU 0: first halves from a to b; GPU 1: second halves from b to a. */
@@ -330,14 +346,14 @@ static void two_at_once(const char *policy)
 		OK(vg_emit_fence(&q[i], &seq[i]));
 		vg_queue_submit(&q[i]);
 	}
-	for (i = 0; i < 2; i++)
+	for (i = 0; i < 2; i++) {
 		OK(vg_wait(&q[i], seq[i], VG_TIMEOUT_MS));
+		faults[i] = tap_device_counter(&vg.gpu[i], "faults_retry") -
+			    faults[i];
+		moved += tap_driver_counter(&vg.gpu[i], "pages_to_vram");
+	}
 	tap_diag("%s: %lu ms, faults %lu and %lu, pages moved %lu", policy,
-		 (vg_now() - began) / 1000000,
-		 tap_device_counter(&vg.gpu[0], "faults_retry"),
-		 tap_device_counter(&vg.gpu[1], "faults_retry"),
-		 tap_driver_counter(&vg.gpu[0], "pages_to_vram") +
-		 tap_driver_counter(&vg.gpu[1], "pages_to_vram"));
+		 (vg_now() - began) / 1000000, faults[0], faults[1], moved);
 	for (at = 0; at < size; at += PIECE) {
 		OK(vg_pattern_check(b + at, half, SEED, at));
 		OK(vg_pattern_check(a + at, half, SEED, at));
@@ -372,16 +388,15 @@ static void in_turn(const char *policy, bool goes_along)
 	tap_long_on_debug();
 	start(policy);
 	p = filled(size, SEED);
-	read_by(0, p, size);
+	read_by(0, p, size, SEED);
 	before = tap_driver_counter(&vg.gpu[1], "pages_to_vram");
-	read_by(1, p, size);
+	read_by(1, p, size, SEED);
 	CHECK(tap_driver_counter(&vg.gpu[1], "pages_to_vram") - before ==
 	      (goes_along ? size / VG_PAGE : 0), "%lu pages came to GPU 1",
 	      tap_driver_counter(&vg.gpu[1], "pages_to_vram") - before);
 	for (i = 0; i < 6; i++) {
 		OK(vg_fill(&q[i & 1], p, i, size));
-		read_by(!(i & 1), p, size);
-		OK(vg_fill_check(stage[!(i & 1)].cpu, GRANULE, i));
+		read_fill_by(!(i & 1), p, size, i);
 	}
 	OK(vg_fill_check(p, size, i - 1));
 }

@@ -531,6 +531,59 @@ static void no_access(void)
 	OK(vg_fill_check(dst.cpu, size, 0));
 }
 
+struct read_only {
+	int xnack;
+	bool vram;
+};
+
+/* GPU_RO: the GPU reads and the CPU writes; when it is cleared, the GPU, too. */
+static void read_only_at(void *arg)
+{
+	const struct read_only *how = arg;
+	const uint64_t size = 64 * VG_KIB;
+	struct vg_bo bo = { 0 };
+	char *p;
+
+	start(how->xnack);
+	p = tap_anon(size);
+	vg_pattern_fill(p, size, SEED, 0);
+	OK(vg_bo_create(&vg, gpu, size, VG_GTT, &bo));
+	OK(vg_svm_set1(&vg, p, size, KFD_IOCTL_SVM_ATTR_ACCESS, gpu->gpu_id));
+	OK(vg_svm_set1(&vg, p, size, KFD_IOCTL_SVM_ATTR_SET_FLAGS,
+		       KFD_IOCTL_SVM_FLAG_GPU_RO));
+	if (how->vram)
+		OK(vg_svm_prefetch(&vg, p, size, gpu->gpu_id));
+	in_vram(p, size, how->vram ? size / VG_PAGE : 0);
+	OK(vg_copy(&q, bo.cpu, p, size));
+	OK(vg_pattern_check(bo.cpu, size, SEED, 0));
+
+	memset(bo.cpu, 0x5a, size);
+	tap_expect_stop(&q, (uintptr_t)p, bo.va, size);
+	OK(vg_pattern_check(p, size, SEED, 0));
+	vg_pattern_fill(p, size, SEED + 1, 0);
+
+	OK(vg_queue_destroy(&q));
+	OK(vg_svm_set1(&vg, p, size, KFD_IOCTL_SVM_ATTR_CLR_FLAGS,
+		       KFD_IOCTL_SVM_FLAG_GPU_RO));
+	OK(vg_queue_create(&vg, gpu, 4096, &q));
+	OK(vg_copy(&q, bo.cpu, p, size));
+	OK(vg_pattern_check(bo.cpu, size, SEED + 1, 0));
+	OK(vg_fill(&q, p, 0x0badcafe, size));
+	OK(vg_fill_check(p, size, 0x0badcafe));
+}
+
+static void read_only(void)
+{
+	struct read_only how;
+
+	for (how.xnack = 0; how.xnack < 2; how.xnack++) {
+		how.vram = false;
+		tap_in_child(read_only_at, &how);
+		how.vram = true;
+		tap_in_child(read_only_at, &how);
+	}
+}
+
 /* An address where there is no memory: not even XNACK helps. */
 static void no_memory(void)
 {
@@ -560,6 +613,7 @@ static const struct tap_case cases[] = {
 	{ "XNACK off: registered again", xnack_off_again, 0 },
 	{ "XNACK on: NO_ACCESS stops the queue", no_access, 0 },
 	{ "XNACK on: no memory stops the queue", no_memory, 0 },
+	{ "GPU_RO denies the GPU's writes", read_only, 0 },
 };
 
 int main(int argc, char **argv)
