@@ -4,6 +4,7 @@
 A suite returns cases; what it printed lies in build/results/NAME.log, its cases in build/results/NAME.xml.
 """
 
+import itertools
 import json
 import os
 import re
@@ -36,6 +37,7 @@ SANITIZER_OPTIONS = {
 }
 FUZZ_HANG_SECONDS = 60  # an input that takes longer is a failure
 KUNIT_MODULE = "vgpu_kfd_kunit"
+PROGRAM = re.compile(r"^# program (\S+)$", re.MULTILINE)
 
 
 @dataclass
@@ -63,8 +65,19 @@ def _long(command: list[str]) -> list[str]:
     return ["env", f"VGPU_TEST_SECONDS={seconds}", *command] if seconds else command
 
 
-def in_guest(name: str, options: Sequence[str], command: Sequence[str], seconds: int) -> tuple[list[Case], str]:
-    """Run a command that prints TAP in a guest of its own; returns what it printed, too, for the log."""
+def _one_by_one(programs: Sequence[str]) -> list[str]:
+    """A guest command that runs programs one after the other, each behind a line with its name."""
+    script = r'for p; do printf "\n# program %s\n" "$p"; "$p" || bad=1; done; exit ${bad:-0}'
+    return ["sh", "-c", script, "sh", *programs]
+
+
+def in_guest(
+    programs: Sequence[str], options: Sequence[str], command: Sequence[str], seconds: int
+) -> tuple[list[Case], str]:
+    """Run a command that prints TAP, of one program or as _one_by_one(), in a guest of its own.
+
+    Returns what it printed, too, for the log.
+    """
     start = time.monotonic()
     launcher = [ROOT / "vgpu", "run", "--timeout", str(seconds), *options, "--", *command]
     result = subprocess.run(
@@ -75,14 +88,18 @@ def in_guest(name: str, options: Sequence[str], command: Sequence[str], seconds:
     )
     took = time.monotonic() - start
     output, errors = result.stdout.decode(errors="replace"), result.stderr.decode(errors="replace")
-    said = (
-        f"# {name}: {' '.join(map(str, launcher))}\n{output}{errors}# exit status {result.returncode}, {took:.0f} s\n"
-    )
-    cases = parse(output, f"{name}: ")
+    name = " ".join(programs)
+    said = f"# {name}: {shlex.join(map(str, launcher))}\n{output}{errors}"
+    said += f"# exit status {result.returncode}, {took:.0f} s\n"
+    _, *sections = PROGRAM.split(output)
+    printed = dict(zip(sections[::2], sections[1::2], strict=True)) or {programs[0]: output}
+    cases = []
+    for program in programs:
+        cases += parse(printed.get(program, ""), f"{program}: ") or [
+            Case(program, "failed", f"no results, exit status {result.returncode}\n{errors}")
+        ]
     failed = any(case.outcome == "failed" for case in cases)
-    if not cases:
-        cases = [Case(name, "failed", f"no results, exit status {result.returncode}\n{errors}")]
-    elif result.returncode and not failed:
+    if result.returncode and not failed:
         cases.append(Case(f"{name}: exit", "failed", f"exit status {result.returncode}\n{errors}"))
     elif not result.returncode and failed:
         cases.append(Case(f"{name}: exit", "failed", "a test failed, but the exit status is 0"))
@@ -103,7 +120,7 @@ def _kunit(flavour: str) -> Callable[[Path], list[Case]]:
             f"rmmod {KUNIT_MODULE} || exit 1; exit ${{bad:-0}}"
         )
         command = ["sh", "-c", script]
-        cases, said = in_guest(f"kunit-{flavour}", ["--kernel", flavour], command, TEST_SECONDS[flavour])
+        cases, said = in_guest([f"kunit-{flavour}"], ["--kernel", flavour], command, TEST_SECONDS[flavour])
         log.write_text(said)
         return cases
 
@@ -189,31 +206,33 @@ def _device_test(log: Path, name: str, command: Sequence[str | Path | int], limi
     return cases
 
 
-def listed_tests() -> list[tuple[str, list[str]]]:
-    """The guest test programs and the launcher options that each needs, from tests.list."""
+def listed_tests() -> list[tuple[list[str], list[str]]]:
+    """The guests of tests.list: programs that run in one, and the launcher options that they need."""
     tests = []
     for line in (PROGRAMS / "tests.list").read_text().splitlines():
         if words := shlex.split(line, comments=True):
-            tests.append((words[0], words[1:]))
+            programs = list(itertools.takewhile(lambda word: not word.startswith("-"), words))
+            tests.append((programs, words[len(programs) :]))
     return tests
 
 
 def _guest(flavour: str) -> Callable[[Path], list[Case]]:
-    """Every listed program, some guests at a time; what is said and logged is in the list's order."""
+    """Every listed guest, some at a time; what is said and logged is in the list's order."""
 
-    def one(test: tuple[str, list[str]]) -> tuple[list[Case], str]:
-        name, options = test
-        return in_guest(name, ["--kernel", flavour, *options], _long([name]), _limit(TEST_SECONDS[flavour]))
+    def one(test: tuple[list[str], list[str]]) -> tuple[list[Case], str]:
+        programs, options = test
+        seconds = len(programs) * _limit(TEST_SECONDS[flavour])
+        return in_guest(programs, ["--kernel", flavour, *options], _long(_one_by_one(programs)), seconds)
 
     def run(log: Path) -> list[Case]:
         cases: list[Case] = []
         tests = listed_tests()
         pool = ThreadPoolExecutor(min(GUESTS, len(os.sched_getaffinity(0))))
         try:
-            for (name, _), (its_cases, said) in zip(tests, pool.map(one, tests), strict=True):
+            for (programs, _), (its_cases, said) in zip(tests, pool.map(one, tests), strict=True):
                 with log.open("a") as file:
                     file.write(said)
-                ui.say(f"    {name} ({flavour}): {summary(its_cases)}")
+                ui.say(f"    {' '.join(programs)} ({flavour}): {summary(its_cases)}")
                 cases += its_cases
         finally:
             pool.shutdown(cancel_futures=True)
