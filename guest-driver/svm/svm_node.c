@@ -11,7 +11,9 @@ int svm_node_init(struct kfd_node *node)
 
 	sn->supported = false;
 	sn->vram_epoch = atomic_read(&node->vdev->hw.vram_epoch);
-	sn->wq = alloc_ordered_workqueue("vgpu_svm_%u", WQ_FREEZABLE,
+	/* Engines wait for it; amdkfd's interrupt work has that priority, too. */
+	sn->wq = alloc_ordered_workqueue("vgpu_svm_%u",
+					 WQ_HIGHPRI | WQ_FREEZABLE,
 					 node->gpu_id);
 	if (!sn->wq)
 		return -ENOMEM;
