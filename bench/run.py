@@ -257,7 +257,11 @@ def svm_rows() -> Iterable[Row]:
     big = 1024 * MIB
     for way, label in (("in", "1 GiB of SVM to VRAM"), ("out", "1 GiB of SVM back")):
         yield Row(
-            label, Key(f"svm-big-{way}", big, "GB/s"), Key(f"svm-engine-{way}", big, "GB/s"), "SDMA copies", bar=0.5
+            label,
+            Key(f"svm-big-{way}", big, "GB/s"),
+            Key(f"svm-engine-{way}", big // 2, "GB/s"),
+            "SDMA copies",
+            bar=0.5,
         )
     for what, label in (("lookup", "attributes of one of N ranges"), ("split", "cutting one of N ranges in three")):
         few = Key(f"svm-{what}-1000", 0, "us")
