@@ -9,7 +9,7 @@ from avocado import Test
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from vgpu_tools import fingerprint, kfdtest, sources
-from vgpu_tools.console import Watcher
+from vgpu_tools.console import Watcher, excerpt
 from vgpu_tools.tap import parse
 
 NESTED = """\
@@ -101,6 +101,13 @@ class Console(Test):
             "kasan: KernelAddressSanitizer initialized", "kmemleak: Kernel memory leak detector initialized"
         )
         self.assertEqual((watcher.fatal, watcher.report), ("", ""))
+
+    def test_excerpt(self) -> None:
+        """A log is quoted from the first report on; where there is none, its end is."""
+        lines = [f"[    {number}.000000] line {number}" for number in range(9)]
+        self.assertEqual(excerpt("\n".join(lines).encode(), 2), lines[7:])
+        lines[3] = "[    3.000000] BUG: KASAN: out-of-bounds in x"
+        self.assertEqual(excerpt("\r\n".join(lines).encode(), 2), lines[3:5])
 
 
 class Builds(Test):

@@ -41,7 +41,6 @@ class Watcher:
         self.partial = b""
         self.fatal = ""
         self.report = ""
-        self.last = ""
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes of the console."""
@@ -52,10 +51,16 @@ class Watcher:
     def _line(self, raw: bytes) -> None:
         line = TIME.sub(b"", raw.rstrip(b"\r"))
         text = line.decode(errors="replace").strip()
-        if text:
-            self.last = text
         if FATAL.search(line):
             # The panic's own line says less than the oops before it.
             self.fatal = self.fatal or text
         elif REPORTS.search(line):
             self.report = self.report or text
+
+
+def excerpt(console: bytes, most: int = 20) -> list[str]:
+    """The lines of a console log that tell what happened: from the first that means something, else the last ones."""
+    lines = console.splitlines()
+    means = (at for at, line in enumerate(lines) if REPORTS.search(said := TIME.sub(b"", line)) or FATAL.search(said))
+    first = next(means, max(0, len(lines) - most))
+    return [line.decode(errors="replace") for line in lines[first : first + most]]

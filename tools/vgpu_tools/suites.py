@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vgpu_tools import checks, fuzz_seeds, qemu, registers, rootfs, sources, ui
+from vgpu_tools.console import excerpt
 from vgpu_tools.errors import Failure
 from vgpu_tools.paths import BUILD, CONFIGS, PROGRAMS, RESULTS, ROOT
 from vgpu_tools.steps import Step, clean_environment, ensure
@@ -37,6 +38,7 @@ SANITIZER_OPTIONS = {
 }
 FUZZ_HANG_SECONDS = 60  # an input that takes longer is a failure
 KUNIT_MODULE = "vgpu_kfd_kunit"
+CONSOLE = re.compile(r"console log: (\S+)")  # in what the launcher says of a guest at fault
 PROGRAM = re.compile(r"^# program (\S+)$", re.MULTILINE)
 
 
@@ -88,6 +90,8 @@ def in_guest(
     )
     took = time.monotonic() - start
     output, errors = result.stdout.decode(errors="replace"), result.stderr.decode(errors="replace")
+    if console := CONSOLE.search(errors):
+        errors += "".join(f"  | {line}\n" for line in excerpt(Path(console[1]).read_bytes()))
     name = " ".join(programs)
     said = f"# {name}: {shlex.join(map(str, launcher))}\n{output}{errors}"
     said += f"# exit status {result.returncode}, {took:.0f} s\n"
@@ -327,8 +331,18 @@ def run(names: Sequence[str], seconds: int = 0) -> int:
     everything: list[Case] = []
     for suite in chosen:
         everything += _run_one(suite)
+    if len(chosen) > 1:
+        _tell(everything, "failed")  # again: who sees only the end of the output wants to know
     print(summary(everything), flush=True)
     return 1 if any(case.outcome == "failed" for case in everything) else 0
+
+
+def _tell(cases: Sequence[Case], outcome: str) -> None:
+    """Print the cases that ended so, and why."""
+    for case in cases:
+        if case.outcome == outcome:
+            why = case.why.strip().replace("\n", "\n        ")
+            print(f"    {outcome}: {case.name}" + (f": {why}" if why else ""), flush=True)
 
 
 def _run_one(suite: Suite) -> list[Case]:
@@ -341,9 +355,7 @@ def _run_one(suite: Suite) -> list[Case]:
     except Failure as failure:
         cases = [Case(suite.name, "failed", str(failure))]
     write_junit(RESULTS / f"{suite.name}.xml", suite.name, cases)
-    for case in cases:
-        if case.outcome != "passed":
-            why = case.why.strip().replace("\n", "\n        ")
-            print(f"    {case.outcome}: {case.name}" + (f": {why}" if why else ""), flush=True)
+    _tell(cases, "skipped")
+    _tell(cases, "failed")
     print(f"{suite.name}: {summary(cases)} ({ui.clock(time.monotonic() - start)}; log: {log})", flush=True)
     return cases
