@@ -5,6 +5,7 @@
  *	mqds	every compute queue's MQD, by process
  *	hqds	the hardware queues that are active, of each GPU
  *	rls	the run list of each GPU
+ *	proc/<pid>/svm	the process's SVM ranges (svm/svm_print.c)
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
@@ -15,6 +16,7 @@
 #include "kfd_room.h"
 
 static struct dentry *kfd_debugfs;
+static struct dentry *kfd_debugfs_proc;
 
 static void kfd_mqds_show_queue(struct seq_file *m, struct kfd_queue *q)
 {
@@ -89,9 +91,23 @@ void kfd_debugfs_init(void)
 	debugfs_create_file("mqds", 0444, kfd_debugfs, NULL, &kfd_mqds_fops);
 	debugfs_create_file("hqds", 0444, kfd_debugfs, NULL, &kfd_hqds_fops);
 	debugfs_create_file("rls", 0444, kfd_debugfs, NULL, &kfd_rls_fops);
+	kfd_debugfs_proc = debugfs_create_dir("proc", kfd_debugfs);
 }
 
 void kfd_debugfs_exit(void)
 {
 	debugfs_remove_recursive(kfd_debugfs);
+}
+
+void kfd_debugfs_add(struct kfd_process *p, const char *name)
+{
+	p->debugfs = debugfs_create_dir(name, kfd_debugfs_proc);
+	/* Addresses of the process: for root, as those in /proc. */
+	debugfs_create_file("svm", 0400, p->debugfs, p, &svm_print_fops);
+}
+
+void kfd_debugfs_remove(struct kfd_process *p)
+{
+	debugfs_remove(p->debugfs);
+	p->debugfs = NULL;
 }

@@ -266,6 +266,7 @@ struct kfd_criu {
  *        under a lock of kfd_procfs.c
  * @kobj_queues: its folder "queues", or NULL
  * @attr_pasid: its file "pasid"
+ * @debugfs: debugfs kfd/proc/<pid>, which is there when @kobj is; likewise
  */
 struct kfd_process {
 	struct hlist_node kfd_processes;
@@ -291,6 +292,7 @@ struct kfd_process {
 	struct kobject *kobj;
 	struct kobject *kobj_queues;
 	struct kobj_attribute attr_pasid;
+	struct dentry *debugfs;
 };
 
 /*

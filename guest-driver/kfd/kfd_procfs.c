@@ -109,8 +109,10 @@ void kfd_procfs_add(struct kfd_process *p)
 	sysfs_put(taken);
 	if (!taken)
 		p->kobj = kobject_create_and_add(name, kfd_procfs);
-	if (p->kobj)
+	if (p->kobj) {
 		kfd_procfs_fill(p);
+		kfd_debugfs_add(p, name);
+	}
 	mutex_unlock(&kfd_procfs_mutex);
 }
 
@@ -124,6 +126,7 @@ static void kfd_procfs_drop(struct kobject **kobj)
 
 void kfd_procfs_remove(struct kfd_process *p)
 {
+	kfd_debugfs_remove(p);
 	mutex_lock(&kfd_procfs_mutex);
 	kfd_procfs_drop(&p->kobj_queues);
 	kfd_procfs_drop(&p->kobj);

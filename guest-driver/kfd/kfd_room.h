@@ -140,6 +140,9 @@ void kfd_procfs_remove_queue(struct kfd_queue *q);
 /* kfd_debugfs.c: /sys/kernel/debug/kfd */
 void kfd_debugfs_init(void);
 void kfd_debugfs_exit(void);
+/* A process's folder there. remove: waits for readers, who take mmap_lock. */
+void kfd_debugfs_add(struct kfd_process *p, const char *name);
+void kfd_debugfs_remove(struct kfd_process *p);
 
 /* kfd_doorbell.c */
 /* Make sure the process has its slice. Mutex held. 0, -ENOMEM, -ENOSPC. */

@@ -6,6 +6,7 @@
 #ifndef VGPU_SVM_H
 #define VGPU_SVM_H
 
+#include <linux/fs.h>
 #include <linux/interval_tree.h>
 #include <linux/kfd_ioctl.h>
 #include <linux/kfifo.h>
@@ -253,6 +254,13 @@ int svm_criu_save(struct kfd_process *p, struct svm_saved_range *ranges, u32 n);
 int svm_criu_check(struct kfd_process *p, const struct svm_saved_range *ranges,
 		   u32 n);
 int svm_criu_restore(struct kfd_process *p, const struct svm_saved_range *s);
+
+/*
+ * debugfs kfd/proc/<pid>/svm; i_private is the process. Reading looks at the CPU's
+ * page tables under svm_range_list.lock, some ranges at a time. -ESRCH the
+ * process's memory has gone.
+ */
+extern const struct file_operations svm_print_fops;
 
 /*
  * The process's XNACK mode was changed (p->xnack_enabled is the new one) while

@@ -54,6 +54,11 @@ static const char * const svm_policy_names[] = {
 	[SVM_POLICY_ADAPTIVE] = "adaptive",
 };
 
+const char *svm_policy_name(enum svm_policy policy)
+{
+	return svm_policy_names[policy];
+}
+
 static enum svm_policy svm_policy = SVM_POLICY_AMDGPU;
 
 static int svm_policy_param_set(const char *val, const struct kernel_param *kp)
@@ -68,7 +73,7 @@ static int svm_policy_param_set(const char *val, const struct kernel_param *kp)
 
 static int svm_policy_param_get(char *buf, const struct kernel_param *kp)
 {
-	return sysfs_emit(buf, "%s\n", svm_policy_names[READ_ONCE(svm_policy)]);
+	return sysfs_emit(buf, "%s\n", svm_policy_name(READ_ONCE(svm_policy)));
 }
 
 static const struct kernel_param_ops svm_policy_ops = {

@@ -213,6 +213,8 @@ void svm_lost_work(struct work_struct *work);
 /* svm_policy.c: where memory should be. svms->lock held. */
 /* Of processes to come; no lock. */
 enum svm_policy svm_policy_now(void);
+/* As the module's parameter has it; no lock. */
+const char *svm_policy_name(enum svm_policy policy);
 /*
  * GPU index @gpu faulted at @page, and @win would move. 0 and *@loc: gpu_id to
  * migrate to, 0: system memory, KFD_IOCTL_SVM_LOCATION_UNDEFINED: where it is.

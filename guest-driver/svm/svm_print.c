@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * debugfs kfd/proc/<pid>/svm: a process's ranges, a line each, and where their
+ * pages are at this moment.
+ *
+ * Only the CPU's page tables know where a page is. HMM is asked, without having
+ * anything brought in, once for each owner of VRAM.
+ */
+#include <linux/hmm.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/seq_file.h>
+
+#include "svm_priv.h"
+#include "svm_vram.h"
+
+#define SVM_PRINT_TRIES		4	/* pages that keep moving are not waited for */
+
+/**
+ * struct svm_print - one reader
+ * @p: whose ranges
+ * @pfns: of struct hmm_range
+ * @system: pages in system memory; this and the next: of the range at hand
+ * @vram: in VRAM, by GPU index
+ */
+struct svm_print {
+	struct kfd_process *p;
+	unsigned long pfns[SVM_CHUNK_PAGES];
+	unsigned long system;
+	unsigned long vram[SVM_MAX_GPU];
+};
+
+/* NULL behind the last one. */
+static struct svm_range *svm_print_from(struct svm_range_list *svms,
+					unsigned long page)
+{
+	struct interval_tree_node *node;
+
+	node = interval_tree_iter_first(&svms->objects, page, ULONG_MAX);
+	return node ? container_of(node, struct svm_range, it_node) : NULL;
+}
+
+/* The position is the page to go on from, 0: the process's own line. */
+static void *svm_print_start(struct seq_file *m, loff_t *pos)
+{
+	struct svm_print *s = m->private;
+	struct svm_range_list *svms = &s->p->svms;
+
+	if (!mmget_not_zero(svms->mm))
+		return ERR_PTR(-ESRCH);
+	svm_lock(svms);
+	return *pos ? svm_print_from(svms, *pos) : SEQ_START_TOKEN;
+}
+
+static void *svm_print_next(struct seq_file *m, void *v, loff_t *pos)
+{
+	struct svm_print *s = m->private;
+	const struct svm_range *r = v;
+
+	*pos = v == SEQ_START_TOKEN ? 1 : r->it_node.last + 1;
+	return svm_print_from(&s->p->svms, *pos);
+}
+
+static void svm_print_stop(struct seq_file *m, void *v)
+{
+	struct svm_print *s = m->private;
+	struct svm_range_list *svms = &s->p->svms;
+
+	if (IS_ERR(v))
+		return;
+	svm_unlock(svms);
+	mmput_async(svms->mm);	/* the last one would tear it down here */
+}
+
+static void svm_print_process(struct seq_file *m, struct kfd_process *p)
+{
+	seq_printf(m, "pasid %#x xnack %s policy %s default_granularity %u queues %s\n",
+		   p->pasid, READ_ONCE(p->xnack_enabled) ? "on" : "off",
+		   svm_policy_name(p->svms.policy), p->svms.default_granularity,
+		   atomic_read(&p->svms.evicted_ranges) ? "evicted" : "in_place");
+}
+
+static void svm_print_loc(struct seq_file *m, const char *name, u32 loc)
+{
+	if (loc == KFD_IOCTL_SVM_LOCATION_UNDEFINED)
+		seq_printf(m, " %s undefined", name);
+	else if (loc == KFD_IOCTL_SVM_LOCATION_SYSMEM)
+		seq_printf(m, " %s system", name);
+	else
+		seq_printf(m, " %s %u", name, loc);
+}
+
+static void svm_print_gpus(struct seq_file *m, struct kfd_process *p,
+			   const char *name, const unsigned long *gpus)
+{
+	unsigned int gpu;
+	char before = ' ';
+
+	seq_printf(m, " %s", name);
+	for_each_set_bit(gpu, gpus, p->svms.n_gpus) {
+		seq_printf(m, "%c%u", before, READ_ONCE(p->pdds[gpu]->gpu_id));
+		before = ',';
+	}
+	if (before == ' ')
+		seq_puts(m, " none");
+}
+
+#if IS_ENABLED(CONFIG_DEVICE_PRIVATE)
+static void svm_print_count_vram(struct svm_print *s, struct page *page)
+{
+	struct kfd_node *home = svm_page_node(page);
+	unsigned int gpu;
+
+	for (gpu = 0; gpu < s->p->svms.n_gpus; gpu++)
+		if (s->p->pdds[gpu]->node == home)
+			s->vram[gpu]++;
+}
+
+static void svm_print_count(struct svm_print *s, unsigned long npages, bool system)
+{
+	unsigned long i;
+
+	for (i = 0; i < npages; i++) {
+		struct page *page;
+
+		if (!(s->pfns[i] & HMM_PFN_VALID))
+			continue;
+		page = hmm_pfn_to_page(s->pfns[i]);
+		if (is_device_private_page(page))
+			svm_print_count_vram(s, page);
+		else
+			s->system += system;
+	}
+}
+
+/*
+ * What @owner's GPUs have of @iv, at most SVM_CHUNK_PAGES, and, if @system, what
+ * system memory has.
+ */
+static void svm_print_look(struct svm_print *s, struct svm_range *r,
+			   struct svm_interval iv, void *owner, bool system)
+{
+	struct hmm_range hmm = {
+		.notifier = &r->notifier,
+		.start = iv.first << PAGE_SHIFT,
+		.end = (iv.last + 1) << PAGE_SHIFT,
+		.hmm_pfns = s->pfns,
+		.dev_private_owner = owner,
+	};
+	unsigned int tries = SVM_PRINT_TRIES;
+	int token, ret;
+
+	do {
+		hmm.notifier_seq = mmu_interval_read_begin(&r->notifier);
+		ret = hmm_range_fault(&hmm);
+		if (ret)
+			continue;
+		svm_peer_enter(&token);
+		if (mmu_interval_check_retry(&r->notifier, hmm.notifier_seq))
+			ret = -EBUSY;
+		else
+			svm_print_count(s, svm_interval_pages(iv), system);
+		svm_peer_leave(token);
+	} while (ret == -EBUSY && --tries);
+}
+
+/* No GPU before @gpu has its owner. */
+static bool svm_print_first_of_owner(struct kfd_process *p, unsigned int gpu)
+{
+	unsigned int i;
+
+	for_each_set_bit(i, p->svms.bitmap_supported, gpu)
+		if (svm_pgmap_owner(p->pdds[i]->node) ==
+		    svm_pgmap_owner(p->pdds[gpu]->node))
+			return false;
+	return true;
+}
+
+static void svm_print_find(struct svm_print *s, struct svm_range *r)
+{
+	struct svm_interval iv = svm_range_interval(r);
+	struct kfd_process *p = s->p;
+	unsigned long page;
+	bool system = true;
+	unsigned int gpu;
+
+	s->system = 0;
+	memset(s->vram, 0, sizeof(s->vram));
+	for_each_set_bit(gpu, p->svms.bitmap_supported, p->svms.n_gpus) {
+		if (!svm_print_first_of_owner(p, gpu))
+			continue;
+		for (page = iv.first; page <= iv.last; page += SVM_CHUNK_PAGES) {
+			struct svm_interval chunk = {
+				page, min(page + SVM_CHUNK_PAGES - 1, iv.last),
+			};
+
+			svm_print_look(s, r, chunk,
+				       svm_pgmap_owner(p->pdds[gpu]->node), system);
+			cond_resched();
+		}
+		system = false;
+	}
+}
+#else
+static void svm_print_find(struct svm_print *s, struct svm_range *r)
+{
+}
+#endif
+
+static int svm_print_range(struct seq_file *m, struct svm_range *r)
+{
+	struct svm_print *s = m->private;
+	const struct svm_attrs *a = &r->attrs;
+	unsigned long pages = svm_interval_pages(svm_range_interval(r));
+	DECLARE_BITMAP(complete, SVM_MAX_GPU);
+	DECLARE_BITMAP(mapped, SVM_MAX_GPU);
+	struct kfd_process *p = s->p;
+	unsigned int gpu;
+	bool invalid;
+
+	mutex_lock(&r->lock);
+	bitmap_copy(mapped, r->mapped, SVM_MAX_GPU);
+	bitmap_copy(complete, r->complete, SVM_MAX_GPU);
+	invalid = r->invalid;
+	mutex_unlock(&r->lock);
+	svm_print_find(s, r);
+
+	seq_printf(m, "%#lx-%#lx pages %lu granularity %u flags %#x",
+		   r->it_node.start << PAGE_SHIFT,
+		   (r->it_node.last + 1) << PAGE_SHIFT, pages, a->granularity,
+		   a->flags);
+	svm_print_loc(m, "preferred_loc", a->preferred_loc);
+	svm_print_loc(m, "prefetch_loc", a->prefetch_loc);
+	svm_print_gpus(m, p, "access", a->bitmap_access);
+	svm_print_gpus(m, p, "in_place", a->bitmap_aip);
+	svm_print_gpus(m, p, "mapped", mapped);
+	svm_print_gpus(m, p, "complete", complete);
+	if (invalid)
+		seq_puts(m, " invalid");
+	seq_printf(m, " actual_loc system:%lu", s->system);
+	pages -= s->system;
+	for_each_set_bit(gpu, p->svms.bitmap_supported, p->svms.n_gpus) {
+		if (!s->vram[gpu])
+			continue;
+		seq_printf(m, " %u:%lu", READ_ONCE(p->pdds[gpu]->gpu_id),
+			   s->vram[gpu]);
+		pages -= s->vram[gpu];
+	}
+	seq_printf(m, " other:%lu\n", pages);
+	return 0;
+}
+
+static int svm_print_show(struct seq_file *m, void *v)
+{
+	struct svm_print *s = m->private;
+
+	if (v != SEQ_START_TOKEN)
+		return svm_print_range(m, v);
+	svm_print_process(m, s->p);
+	return 0;
+}
+
+static const struct seq_operations svm_print_ops = {
+	.start = svm_print_start,
+	.next = svm_print_next,
+	.stop = svm_print_stop,
+	.show = svm_print_show,
+};
+
+static int svm_print_open(struct inode *inode, struct file *file)
+{
+	struct svm_print *s = __seq_open_private(file, &svm_print_ops, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->p = inode->i_private;
+	return 0;
+}
+
+const struct file_operations svm_print_fops = {
+	.owner = THIS_MODULE,
+	.open = svm_print_open,
+	.read = seq_read,
+	.llseek = seq_lseek,
+	.release = seq_release_private,
+};
