@@ -22,8 +22,11 @@
 #include <sys/ioctl.h>
 #include <sys/reboot.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <linux/netlink.h>
 
 enum frame {
 	FRAME_HELLO = 'H',	/* to the host: state of the driver */
@@ -111,14 +114,16 @@ static bool read_all(void *data, size_t size)
 	return true;
 }
 
-static void open_port(void)
+/* The port's file if it is there by now, or -1. */
+static int find_port(void)
 {
 	const char *folder = "/sys/class/virtio-ports";
 	DIR *ports = opendir(folder);
 	struct dirent *entry;
 	char path[300], name[32];
+	int found = -1;
 
-	while (ports && port < 0 && (entry = readdir(ports))) {
+	while (ports && found < 0 && (entry = readdir(ports))) {
 		FILE *file;
 
 		snprintf(path, sizeof(path), "%s/%s/name", folder, entry->d_name);
@@ -127,14 +132,30 @@ static void open_port(void)
 			continue;
 		if (fgets(name, sizeof(name), file) && !strcmp(name, "vgpu.agent\n")) {
 			snprintf(path, sizeof(path), "/dev/%s", entry->d_name);
-			port = open(path, O_RDWR | O_CLOEXEC);
+			found = open(path, O_RDWR | O_CLOEXEC);
 		}
 		fclose(file);
 	}
 	if (ports)
 		closedir(ports);
-	if (port < 0)
-		die("no port to the launcher");
+	return found;
+}
+
+/* QEMU tells the name of a port some time after the port; the kernel says so then. */
+static void open_port(void)
+{
+	struct sockaddr_nl address = { .nl_family = AF_NETLINK, .nl_groups = 1 };
+	int events = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT);
+	char event[8192];
+
+	if (events < 0 || bind(events, (struct sockaddr *)&address, sizeof(address)))
+		die("cannot hear of devices");
+	while ((port = find_port()) < 0) {
+		fprintf(stderr, "vgpu-agent: waiting for the port to the launcher\n");
+		if (recv(events, event, sizeof(event), 0) < 0 && errno != EINTR && errno != ENOBUFS)
+			die("cannot hear of devices");
+	}
+	close(events);
 }
 
 static void put_text(const char *path, const char *text)
