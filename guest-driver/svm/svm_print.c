@@ -17,17 +17,27 @@
 #define SVM_PRINT_TRIES		4	/* pages that keep moving are not waited for */
 
 /**
+ * struct svm_places - how many pages are where
+ * @system: in system memory
+ * @vram: in VRAM, by GPU index
+ */
+struct svm_places {
+	unsigned long system;
+	unsigned long vram[SVM_MAX_GPU];
+};
+
+/**
  * struct svm_print - one reader
  * @p: whose ranges
  * @pfns: of struct hmm_range
- * @system: pages in system memory; this and the next: of the range at hand
- * @vram: in VRAM, by GPU index
+ * @chunk: of what is looked at
+ * @range: of the range at hand, as far as that was seen
  */
 struct svm_print {
 	struct kfd_process *p;
 	unsigned long pfns[SVM_CHUNK_PAGES];
-	unsigned long system;
-	unsigned long vram[SVM_MAX_GPU];
+	struct svm_places chunk;
+	struct svm_places range;
 };
 
 /* NULL behind the last one. */
@@ -113,7 +123,7 @@ static void svm_print_count_vram(struct svm_print *s, struct page *page)
 
 	for (gpu = 0; gpu < s->p->svms.n_gpus; gpu++)
 		if (s->p->pdds[gpu]->node == home)
-			s->vram[gpu]++;
+			s->chunk.vram[gpu]++;
 }
 
 static void svm_print_count(struct svm_print *s, unsigned long npages, bool system)
@@ -128,40 +138,31 @@ static void svm_print_count(struct svm_print *s, unsigned long npages, bool syst
 		page = hmm_pfn_to_page(s->pfns[i]);
 		if (is_device_private_page(page))
 			svm_print_count_vram(s, page);
-		else
-			s->system += system;
+		else if (system)
+			s->chunk.system++;
 	}
 }
 
 /*
- * What @owner's GPUs have of @iv, at most SVM_CHUNK_PAGES, and, if @system, what
- * system memory has.
+ * Count what @owner's GPUs have, and, if @system, what system memory has. 0 or
+ * -EBUSY: the pages are on the move.
  */
-static void svm_print_look(struct svm_print *s, struct svm_range *r,
-			   struct svm_interval iv, void *owner, bool system)
+static int svm_print_look(struct svm_print *s, struct hmm_range *hmm, void *owner,
+			  bool system)
 {
-	struct hmm_range hmm = {
-		.notifier = &r->notifier,
-		.start = iv.first << PAGE_SHIFT,
-		.end = (iv.last + 1) << PAGE_SHIFT,
-		.hmm_pfns = s->pfns,
-		.dev_private_owner = owner,
-	};
-	unsigned int tries = SVM_PRINT_TRIES;
 	int token, ret;
 
-	do {
-		hmm.notifier_seq = mmu_interval_read_begin(&r->notifier);
-		ret = hmm_range_fault(&hmm);
-		if (ret)
-			continue;
-		svm_peer_enter(&token);
-		if (mmu_interval_check_retry(&r->notifier, hmm.notifier_seq))
-			ret = -EBUSY;
-		else
-			svm_print_count(s, svm_interval_pages(iv), system);
-		svm_peer_leave(token);
-	} while (ret == -EBUSY && --tries);
+	hmm->dev_private_owner = owner;
+	ret = hmm_range_fault(hmm);
+	if (ret)
+		return ret;
+	svm_peer_enter(&token);
+	if (mmu_interval_check_retry(hmm->notifier, hmm->notifier_seq))
+		ret = -EBUSY;
+	else
+		svm_print_count(s, (hmm->end - hmm->start) >> PAGE_SHIFT, system);
+	svm_peer_leave(token);
+	return ret;
 }
 
 /* No GPU before @gpu has its owner. */
@@ -176,29 +177,63 @@ static bool svm_print_first_of_owner(struct kfd_process *p, unsigned int gpu)
 	return true;
 }
 
-static void svm_print_find(struct svm_print *s, struct svm_range *r)
+/* All looks at one moment, or a page that moves would be seen at two places. */
+static int svm_print_look_at_all(struct svm_print *s, struct svm_range *r,
+				 struct svm_interval iv)
 {
-	struct svm_interval iv = svm_range_interval(r);
 	struct kfd_process *p = s->p;
-	unsigned long page;
+	struct hmm_range hmm = {
+		.notifier = &r->notifier,
+		.notifier_seq = mmu_interval_read_begin(&r->notifier),
+		.start = iv.first << PAGE_SHIFT,
+		.end = (iv.last + 1) << PAGE_SHIFT,
+		.hmm_pfns = s->pfns,
+	};
 	bool system = true;
 	unsigned int gpu;
+	int ret = 0;
 
-	s->system = 0;
-	memset(s->vram, 0, sizeof(s->vram));
+	memset(&s->chunk, 0, sizeof(s->chunk));
 	for_each_set_bit(gpu, p->svms.bitmap_supported, p->svms.n_gpus) {
 		if (!svm_print_first_of_owner(p, gpu))
 			continue;
-		for (page = iv.first; page <= iv.last; page += SVM_CHUNK_PAGES) {
-			struct svm_interval chunk = {
-				page, min(page + SVM_CHUNK_PAGES - 1, iv.last),
-			};
-
-			svm_print_look(s, r, chunk,
-				       svm_pgmap_owner(p->pdds[gpu]->node), system);
-			cond_resched();
-		}
+		ret = svm_print_look(s, &hmm, svm_pgmap_owner(p->pdds[gpu]->node),
+				     system);
+		if (ret)
+			break;
 		system = false;
+	}
+	return ret;
+}
+
+/* @iv: at most SVM_CHUNK_PAGES. */
+static void svm_print_chunk(struct svm_print *s, struct svm_range *r,
+			    struct svm_interval iv)
+{
+	unsigned int tries = SVM_PRINT_TRIES;
+	unsigned int gpu;
+	int ret;
+
+	do
+		ret = svm_print_look_at_all(s, r, iv);
+	while (ret == -EBUSY && --tries);
+	if (ret)
+		return;
+	s->range.system += s->chunk.system;
+	for (gpu = 0; gpu < s->p->svms.n_gpus; gpu++)
+		s->range.vram[gpu] += s->chunk.vram[gpu];
+}
+
+static void svm_print_find(struct svm_print *s, struct svm_range *r)
+{
+	struct svm_interval chunk, iv = svm_range_interval(r);
+
+	memset(&s->range, 0, sizeof(s->range));
+	for (chunk.first = iv.first; chunk.first <= iv.last;
+	     chunk.first = chunk.last + 1) {
+		chunk.last = min(chunk.first + SVM_CHUNK_PAGES - 1, iv.last);
+		svm_print_chunk(s, r, chunk);
+		cond_resched();
 	}
 }
 #else
@@ -237,14 +272,14 @@ static int svm_print_range(struct seq_file *m, struct svm_range *r)
 	svm_print_gpus(m, p, "complete", complete);
 	if (invalid)
 		seq_puts(m, " invalid");
-	seq_printf(m, " actual_loc system:%lu", s->system);
-	pages -= s->system;
+	seq_printf(m, " actual_loc system:%lu", s->range.system);
+	pages -= s->range.system;
 	for_each_set_bit(gpu, p->svms.bitmap_supported, p->svms.n_gpus) {
-		if (!s->vram[gpu])
+		if (!s->range.vram[gpu])
 			continue;
 		seq_printf(m, " %u:%lu", READ_ONCE(p->pdds[gpu]->gpu_id),
-			   s->vram[gpu]);
-		pages -= s->vram[gpu];
+			   s->range.vram[gpu]);
+		pages -= s->range.vram[gpu];
 	}
 	seq_printf(m, " other:%lu\n", pages);
 	return 0;

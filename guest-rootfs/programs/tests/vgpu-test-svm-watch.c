@@ -37,7 +37,6 @@ struct line {
 };
 
 static struct vg vg;
-static struct vg_gpu *gpu;
 static char text[TEXT];
 
 static const char *file_of(pid_t pid)
@@ -94,8 +93,7 @@ static void attributes(void)
 	int i;
 
 	tap_open(&vg, 1);
-	gpu = &vg.gpu[0];
-	id = gpu->gpu_id;
+	id = vg.gpu[0].gpu_id;
 	p = tap_anon(PAGES * VG_PAGE);
 	for (i = 0; i < vg.n_gpus; i++)
 		OK(vg_svm_set1(&vg, p, PAGES * VG_PAGE,
@@ -134,7 +132,7 @@ static void attributes(void)
 	       flags, id, id, PAGES);
 
 	/* So does a touch by the GPU take it away. */
-	OK(vg_queue_create(&vg, gpu, 4096, &q));
+	OK(vg_queue_create(&vg, &vg.gpu[0], 4096, &q));
 	OK(vg_fill(&q, p + 40 * VG_PAGE, 7, VG_PAGE));
 	expect(p, "granularity 4 flags %#x preferred_loc %u prefetch_loc system access %u in_place none mapped %u complete none actual_loc system:%d %u:16 other:0",
 	       flags, id, id, id, PAGES - 16, id);
@@ -175,7 +173,6 @@ static void several_gpus(void)
 	char *p;
 
 	tap_open(&vg, 1);
-	gpu = &vg.gpu[0];
 	p = tap_anon(PAGES * VG_PAGE);
 	memset(p, 1, PAGES * VG_PAGE);
 	for (i = 0; i < vg.n_gpus; i++)
@@ -247,6 +244,7 @@ static int check_lines(void)
 		      behind);
 		behind = l.last;
 		CHECK(l.last - l.first == l.pages * VG_PAGE &&
+		      l.system + l.vram <= l.pages &&
 		      l.system + l.vram + l.other == l.pages,
 		      "wrong in itself: %s", at);
 	}
@@ -261,7 +259,6 @@ static void many_ranges(void)
 	int i;
 
 	tap_open(&vg, 1);
-	gpu = &vg.gpu[0];
 	p = tap_anon(MANY * VG_PAGE);
 	for (i = 0; i < MANY; i++)
 		OK(vg_svm_set1(&vg, p + i * VG_PAGE, VG_PAGE,
@@ -286,13 +283,13 @@ static void churn(void *arg)
 	char *p;
 
 	tap_open(&vg, 1);
-	gpu = &vg.gpu[0];
 	p = tap_anon(CHURN * size);
 	for (i = 0;; i++) {
 		char *at = p + i % CHURN * size;
 
 		memset(at, (int)i, size);
-		OK(vg_svm_prefetch(&vg, at, size, gpu->gpu_id));
+		OK(vg_svm_prefetch(&vg, at, size,
+				   vg.gpu[i % (unsigned int)vg.n_gpus].gpu_id));
 		OK(vg_svm_set1(&vg, at + 3 * VG_PAGE, 7 * VG_PAGE,
 			       KFD_IOCTL_SVM_ATTR_GRANULARITY, i % 5));
 		at[9 * VG_PAGE]++;
