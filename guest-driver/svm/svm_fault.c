@@ -254,34 +254,44 @@ static bool svm_fault_settled(struct vgpu_vm *vm, const struct svm_fault *f)
 	       (pte & VGPU_PTE_NORETRY) == VGPU_PTE_NORETRY;
 }
 
+/* The process wants it repaired, and lives. *@win: what was mapped. */
+static enum svm_verdict svm_fault_serve(struct svm_range_list *svms,
+					unsigned int gpu,
+					const struct svm_fault *f,
+					struct svm_interval *win)
+{
+	struct vm_area_struct *vma;
+	enum svm_verdict verdict;
+	struct svm_range *r;
+
+	r = svm_fault_get_range(svms, f, &vma);
+	if (IS_ERR(r))
+		return PTR_ERR(r) == -ENOMEM ? SVM_FAULT_BUSY : SVM_FAULT_DENIED;
+	verdict = svm_fault_map(r, vma, gpu, f, win);
+	svm_unlock(svms);
+	return verdict;
+}
+
 static enum svm_verdict svm_fault_repair(struct svm_range_list *svms,
 					 unsigned int gpu,
 					 const struct svm_fault *f,
 					 struct svm_interval *win)
 {
 	struct vgpu_vm *vm = svm_gpu_vm(svms, gpu);
-	struct vm_area_struct *vma;
 	enum svm_verdict verdict;
-	struct svm_range *r;
 
 	if (!vm || atomic_read(&svms->drain_pagefaults) ||
 	    !svm_ts_after(f->ts, svms->gpus[gpu].birth_ts) ||
 	    svm_fault_settled(vm, f))
 		return SVM_FAULT_STALE;
-	if (!READ_ONCE(svm_process(svms)->xnack_enabled) ||
-	    !test_bit(gpu, svms->bitmap_supported))
-		return SVM_FAULT_DENIED;
+	/* The ranges' notifiers hear of the end before the one of the queues. */
 	if (!mmget_not_zero(svms->mm))
 		return SVM_FAULT_DYING;
-
-	r = svm_fault_get_range(svms, f, &vma);
-	if (IS_ERR(r)) {
-		verdict = PTR_ERR(r) == -ENOMEM ? SVM_FAULT_BUSY :
-						  SVM_FAULT_DENIED;
-	} else {
-		verdict = svm_fault_map(r, vma, gpu, f, win);
-		svm_unlock(svms);
-	}
+	if (READ_ONCE(svm_process(svms)->xnack_enabled) &&
+	    test_bit(gpu, svms->bitmap_supported))
+		verdict = svm_fault_serve(svms, gpu, f, win);
+	else
+		verdict = SVM_FAULT_DENIED;
 	/* The last reference tears the process down: not in this worker. */
 	mmput_async(svms->mm);
 	return verdict;

@@ -479,6 +479,41 @@ static void xnack_off_invalidated(void)
 	}
 }
 
+/* Ends under copies, with so many ranges that their entries go one by one. */
+static void ends_under_copies(void *arg)
+{
+	const uint64_t size = 4 * VG_MIB;
+	char *src, *dst;
+	uint64_t i;
+
+	(void)arg;
+	xnack_off_ranges(size, &src, &dst);
+	for (i = 0; i < size / VG_PAGE; i += 4)
+		OK(vg_svm_set1(&vg, src + i * VG_PAGE, VG_PAGE,
+			       KFD_IOCTL_SVM_ATTR_GRANULARITY, 3));
+	for (i = 0; i < 32; i++)
+		OK(vg_emit_copy(&q, (uintptr_t)dst, (uintptr_t)src, size));
+	vg_queue_submit(&q);
+}
+
+/*
+ * Without repair an entry that is missing is the process's own fault, but not if
+ * it is missing because the process has ended.
+ */
+static void xnack_off_ends(void)
+{
+	uint64_t denied;
+	int i;
+
+	tap_open(&vg, -1);
+	gpu = &vg.gpu[0];
+	denied = tap_driver_counter(gpu, "faults_unrepaired");
+	for (i = 0; i < 20; i++)
+		tap_in_child(ends_under_copies, NULL);
+	CHECK(tap_driver_counter(gpu, "faults_unrepaired") == denied,
+	      "faults of processes that had ended were denied");
+}
+
 /*
  * XNACK off: what is mapped already is not mapped again, and what no longer is,
  * is. Would catch a range that is thought to be complete when it is not, and one
@@ -611,6 +646,7 @@ static const struct tap_case cases[] = {
 	{ "XNACK off: registered memory needs no fault", xnack_off_registered, 0 },
 	{ "XNACK off: invalidated under a copy", xnack_off_invalidated, 0 },
 	{ "XNACK off: registered again", xnack_off_again, 0 },
+	{ "XNACK off: the process ends under copies", xnack_off_ends, 0 },
 	{ "XNACK on: NO_ACCESS stops the queue", no_access, 0 },
 	{ "XNACK on: no memory stops the queue", no_memory, 0 },
 	{ "GPU_RO denies the GPU's writes", read_only, 0 },
