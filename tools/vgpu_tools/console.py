@@ -58,7 +58,7 @@ class Watcher:
             self.report = self.report or text
 
 
-def excerpt(console: bytes, most: int = 20) -> list[str]:
+def excerpt(console: bytes, most: int = 14) -> list[str]:
     """The lines of a console log that tell what happened: from the first that means something, else the last ones."""
     lines = console.splitlines()
     means = (at for at, line in enumerate(lines) if REPORTS.search(said := TIME.sub(b"", line)) or FATAL.search(said))

@@ -23,6 +23,7 @@ from vgpu_tools.errors import TIMED_OUT, Failure
 from vgpu_tools.guest import Guest
 from vgpu_tools.paths import RUNS
 
+MACHINE = "machine.txt"  # beside the console log of a guest whose time is up
 KEEP_RUNS = 40  # logs of that many runs stay
 END_SECONDS = 5.0  # a guest that says it dies, and a QEMU that was told to end, get this long
 DUMP_SECONDS = 2.0  # a guest whose time is up gets this long to say what hangs
@@ -129,7 +130,7 @@ class Run:
         with contextlib.suppress(Failure, monitor.Refused):
             answers = monitor.ask(self.folder / monitor.SOCKET, *commands)
             text = "".join(f"{line}\n{answer}\n" for line, answer in zip(words, answers, strict=True))
-            (self.folder / "machine.txt").write_text(text)
+            (self.folder / MACHINE).write_text(text)
 
     def _pump(self, done: Callable[[], bool], deadline: Callable[[], float]) -> bool:
         """Move bytes until `done`, or QEMU's end; false when the deadline came first."""

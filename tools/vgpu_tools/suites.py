@@ -21,6 +21,7 @@ from pathlib import Path
 from vgpu_tools import checks, fuzz_seeds, qemu, registers, rootfs, sources, ui
 from vgpu_tools.console import excerpt
 from vgpu_tools.errors import Failure
+from vgpu_tools.launch import MACHINE
 from vgpu_tools.paths import BUILD, CONFIGS, PROGRAMS, RESULTS, ROOT
 from vgpu_tools.steps import Step, clean_environment, ensure
 from vgpu_tools.tap import Case, parse, write_junit
@@ -39,6 +40,7 @@ SANITIZER_OPTIONS = {
 FUZZ_HANG_SECONDS = 60  # an input that takes longer is a failure
 KUNIT_MODULE = "vgpu_kfd_kunit"
 CONSOLE = re.compile(r"console log: (\S+)")  # in what the launcher says of a guest at fault
+PROCESSOR = re.compile(r"CPU#|RIP=|ISR|IRR")  # in what QEMU says of processors and their interrupt controllers
 PROGRAM = re.compile(r"^# program (\S+)$", re.MULTILINE)
 
 
@@ -73,6 +75,15 @@ def _one_by_one(programs: Sequence[str]) -> list[str]:
     return ["sh", "-c", script, "sh", *programs]
 
 
+def _what_was_left(console: Path) -> str:
+    """What a guest at fault said last and, if its time ran out, where its processors were, in a few lines."""
+    lines = excerpt(console.read_bytes())
+    machine = console.with_name(MACHINE)
+    if machine.exists():
+        lines += [line for line in machine.read_text().splitlines() if PROCESSOR.match(line)]
+    return "".join(f"  | {line}\n" for line in lines)
+
+
 def in_guest(
     programs: Sequence[str], options: Sequence[str], command: Sequence[str], seconds: int
 ) -> tuple[list[Case], str]:
@@ -91,7 +102,7 @@ def in_guest(
     took = time.monotonic() - start
     output, errors = result.stdout.decode(errors="replace"), result.stderr.decode(errors="replace")
     if console := CONSOLE.search(errors):
-        errors += "".join(f"  | {line}\n" for line in excerpt(Path(console[1]).read_bytes()))
+        errors += _what_was_left(Path(console[1]))
     name = " ".join(programs)
     said = f"# {name}: {shlex.join(map(str, launcher))}\n{output}{errors}"
     said += f"# exit status {result.returncode}, {took:.0f} s\n"
