@@ -39,7 +39,7 @@ SANITIZER_OPTIONS = {
 }
 FUZZ_HANG_SECONDS = 60  # an input that takes longer is a failure
 KUNIT_MODULE = "vgpu_kfd_kunit"
-CONSOLE = re.compile(r"console log: (\S+)")  # in what the launcher says of a guest at fault
+CONSOLE = re.compile(r"console log: (.+)$", re.MULTILINE)  # in what the launcher says of a guest at fault
 PROCESSOR = re.compile(r"CPU#|RIP=|ISR|IRR")  # in what QEMU says of processors and their interrupt controllers
 PROGRAM = re.compile(r"^# program (\S+)$", re.MULTILINE)
 

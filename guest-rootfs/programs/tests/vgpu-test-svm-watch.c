@@ -251,6 +251,18 @@ static int check_lines(void)
 	return n;
 }
 
+/* Memory in which each of @n pages is a range. */
+static char *single_pages(int n)
+{
+	char *p = tap_anon((uint64_t)n * VG_PAGE);
+	int i;
+
+	for (i = 0; i < n; i++)
+		OK(vg_svm_set1(&vg, p + i * VG_PAGE, VG_PAGE,
+			       KFD_IOCTL_SVM_ATTR_GRANULARITY, i & 1));
+	return p;
+}
+
 /* More than one read() takes: every range once. */
 static void many_ranges(void)
 {
@@ -259,10 +271,7 @@ static void many_ranges(void)
 	int i;
 
 	tap_open(&vg, 1);
-	p = tap_anon(MANY * VG_PAGE);
-	for (i = 0; i < MANY; i++)
-		OK(vg_svm_set1(&vg, p + i * VG_PAGE, VG_PAGE,
-			       KFD_IOCTL_SVM_ATTR_GRANULARITY, i & 1));
+	p = single_pages(MANY);
 	tap_read(file_of(getpid()), text, TEXT);
 	i = check_lines();
 	CHECK(i == MANY, "%d ranges, not %d", i, MANY);
@@ -350,20 +359,15 @@ static void read_while_changing(void)
 static void wait_to_die(void *arg)
 {
 	const int *ready = arg;
-	char *p;
-	int i;
 
 	tap_open(&vg, 1);
-	p = tap_anon(PAGES * VG_PAGE);
-	for (i = 0; i < PAGES; i++)
-		OK(vg_svm_set1(&vg, p + i * VG_PAGE, VG_PAGE,
-			       KFD_IOCTL_SVM_ATTR_GRANULARITY, i & 1));
+	single_pages(PAGES);
 	CHECK(write(*ready, "", 1) == 1, "write");
 	for (;;)
 		pause();
 }
 
-/* Read to its half, the process dies: the other half is an error, or it is read. */
+/* Read in part, the process dies: there is an end to waiting, and no second part. */
 static void ends_while_read(void)
 {
 	pid_t pid = start(wait_to_die);
