@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Self
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+from qemu.qmp import QMPError
 from qemu.qmp.legacy import QEMUMonitorProtocol
 from vgpu_tools import agent
 from vgpu_tools.console import Watcher
@@ -68,19 +69,23 @@ class Machine:
         console = (
             f"socket,path={keyboard},server=on,wait=off,logfile={self.log}" if keyboard else f"file,path={self.log}"
         )
-        self.qmp_path = folder / f"{name}.qmp"
-        self.qmp_errors = folder / f"{name}.qemu"
-        guest.qmp = self.qmp_path
+        self.errors = folder / f"{name}.qemu"
+        # Connected from the start: QEMU's own socket would be there a moment before one can connect to it.
         self.port, theirs = socket.socketpair()
+        monitor, their_monitor = socket.socketpair()
         command = guest.command(theirs.fileno(), "tcg", console)
+        command += ["-chardev", f"socket,id=qmp,fd={their_monitor.fileno()}", "-mon", "chardev=qmp,mode=control"]
         if incoming:
             command += ["-incoming", incoming]
-        with self.qmp_errors.open("wb") as errors:
+        with theirs, their_monitor, self.errors.open("wb") as errors:
             self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, pass_fds=[theirs.fileno()]
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=errors,
+                stderr=errors,
+                pass_fds=[theirs.fileno(), their_monitor.fileno()],
             )
-        theirs.close()
-        self.qmp = QEMUMonitorProtocol(str(self.qmp_path))
+        self.qmp = QEMUMonitorProtocol(monitor)
         self._connect()
 
     def __enter__(self) -> Self:
@@ -93,12 +98,12 @@ class Machine:
         self.port.close()
 
     def _connect(self) -> None:
-        until = time.monotonic() + LIMIT
-        while not self.qmp_path.exists():
-            if self.process.poll() is not None or time.monotonic() > until:
-                raise AssertionError(f"QEMU did not start: {self.qmp_errors.read_text()}")
-            time.sleep(0.01)
-        self.qmp.connect()
+        try:
+            self.qmp.connect()
+        except QMPError as error:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError(f"QEMU did not start: {error}; {self.errors.read_text()}") from error
 
     def send(self, kind: int, payload: bytes = b"") -> None:
         """A frame for the agent."""
@@ -133,7 +138,7 @@ class Machine:
             except TimeoutError:
                 continue
             if not data:
-                raise AssertionError(f"QEMU went away before {what}: {self.qmp_errors.read_text()}")
+                raise AssertionError(f"QEMU went away before {what}: {self.errors.read_text()}")
             self.session.feed(data)
         self.port.settimeout(None)
 

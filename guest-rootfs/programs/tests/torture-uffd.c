@@ -39,43 +39,49 @@ static void close_uffd(struct t_thread *t, int fd, const struct t_piece *p)
 	close(fd);
 }
 
-static void give_copy(struct t_thread *t, int fd, const struct t_piece *p)
+/* Copies @src to the piece, or zeroes it if that is 0; error number, negative. */
+static int fill(int fd, const struct t_piece *p, uint64_t src)
 {
-	struct uffdio_copy copy = {
-		.dst = (uintptr_t)p->s->at + p->off,
-		.src = (uintptr_t)p->s->shadow + p->off,
-		.len = p->bytes,
-	};
+	uint64_t at = (uintptr_t)p->s->at + p->off, end = at + p->bytes;
+	int64_t n;
 	int r;
 
-	/* Somebody else's fork or mmap makes it stop. */
-	while ((r = tap_ioctl(fd, UFFDIO_COPY, &copy)) == -EAGAIN) {
-		uint64_t n = copy.copy > 0 ? (uint64_t)copy.copy : 0;
+	do {
+		struct uffdio_zeropage zero = { .range = { at, end - at } };
+		struct uffdio_copy copy = {
+			.dst = at, .src = src, .len = end - at,
+		};
 
-		copy.dst += n;
-		copy.src += n;
-		copy.len -= n;
-		copy.copy = 0;
-	}
-	T_CHECK(t, !r, "UFFDIO_COPY: %s", strerror(-r));
+		r = src ? tap_ioctl(fd, UFFDIO_COPY, &copy) :
+			  tap_ioctl(fd, UFFDIO_ZEROPAGE, &zero);
+		n = src ? copy.copy : zero.zeropage;
+		if (n > 0) {
+			at += (uint64_t)n;
+			src += src ? (uint64_t)n : 0;
+		}
+		/* Somebody else's fork or mmap makes it stop. */
+	} while (r == -EAGAIN);
+	return r;
 }
 
-static void give_zero(struct t_thread *t, int fd, const struct t_piece *p)
+/* The slot may have become several VMAs; each is filled by itself. */
+static void give(struct t_thread *t, int fd, const struct t_piece *p, bool zero)
 {
-	struct uffdio_zeropage zero = {
-		.range = { (uintptr_t)p->s->at + p->off, p->bytes },
-	};
-	int r;
+	uint64_t half = p->bytes / 2 & -VG_PAGE;
+	int r = fill(fd, p, zero ? 0 : (uintptr_t)p->s->shadow + p->off);
 
-	while ((r = tap_ioctl(fd, UFFDIO_ZEROPAGE, &zero)) == -EAGAIN) {
-		uint64_t n = zero.zeropage > 0 ? (uint64_t)zero.zeropage : 0;
+	if (r == -ENOENT && half) {
+		const struct t_piece first = { p->s, p->part, p->off, half };
+		const struct t_piece second = {
+			p->s, p->part, p->off + half, p->bytes - half,
+		};
 
-		zero.range.start += n;
-		zero.range.len -= n;
-		zero.zeropage = 0;
+		give(t, fd, &first, zero);
+		give(t, fd, &second, zero);
+		return;
 	}
-	T_CHECK(t, !r, "UFFDIO_ZEROPAGE: %s", strerror(-r));
-	memset(p->s->shadow + p->off, 0, p->bytes);
+	T_CHECK(t, !r, "%s: %s", zero ? "UFFDIO_ZEROPAGE" : "UFFDIO_COPY",
+		strerror(-r));
 }
 
 /* Pages that are elsewhere move in; one that cannot just now is copied. */
@@ -97,7 +103,7 @@ static void give_moved(struct t_thread *t, int fd, const struct t_piece *p)
 
 		page.off = p->off + i;
 		if (tap_ioctl(fd, UFFDIO_MOVE, &move))
-			give_copy(t, fd, &page);
+			give(t, fd, &page, false);
 	}
 	munmap(from, p->bytes);
 }
@@ -110,10 +116,11 @@ static void missing(struct t_thread *t, const struct t_piece *p)
 	t_fresh(t, p);
 	switch (t_below(t, p->s->kind == T_SHARED ? 2 : 3)) {
 	case 0:
-		give_copy(t, fd, p);
+		give(t, fd, p, false);
 		break;
 	case 1:
-		give_zero(t, fd, p);
+		give(t, fd, p, true);
+		memset(p->s->shadow + p->off, 0, p->bytes);
 		break;
 	default:
 		give_moved(t, fd, p);
