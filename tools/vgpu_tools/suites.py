@@ -40,6 +40,7 @@ SANITIZER_OPTIONS = {
 FUZZ_HANG_SECONDS = 60  # an input that takes longer is a failure
 KUNIT_MODULE = "vgpu_kfd_kunit"
 CONSOLE = re.compile(r"console log: (.+)$", re.MULTILINE)  # in what the launcher says of a guest at fault
+NAME, GIST = 120, 160  # characters of a failed case at the very end, where each is a line
 PROCESSOR = re.compile(r"CPU#|RIP=|ISR|IRR")  # in what QEMU says of processors and their interrupt controllers
 PROGRAM = re.compile(r"^# program (\S+)$", re.MULTILINE)
 
@@ -322,6 +323,13 @@ def summary(cases: Sequence[Case]) -> str:
     return "{} passed, {} failed, {} skipped".format(*counts)
 
 
+def gist(why: str) -> str:
+    """The line of a failure's story that tells most: the launcher's verdict, a TAP test's last note, the first one."""
+    lines = why.strip().splitlines() or [""]
+    verdict = next((line for line in lines if line.startswith("vgpu: ")), "")
+    return verdict or (lines[-1] if lines[-1].startswith("#") else lines[0]).strip("# ")
+
+
 def run(names: Sequence[str], seconds: int = 0) -> int:
     """Run suites (all, if none is named); prints the sum last, returns 0 if nothing failed.
 
@@ -344,6 +352,9 @@ def run(names: Sequence[str], seconds: int = 0) -> int:
         everything += _run_one(suite)
     if len(chosen) > 1:
         _tell(everything, "failed")  # again: who sees only the end of the output wants to know
+        for case in everything:
+            if case.outcome == "failed":
+                print(f"{case.name[:NAME]}: {gist(case.why)[:GIST]}", flush=True)
     print(summary(everything), flush=True)
     return 1 if any(case.outcome == "failed" for case in everything) else 0
 
