@@ -3,26 +3,14 @@
  * Ranges in a checkpoint of their process. What is in the memory is the
  * checkpointer's: he reads it as the CPU does, which brings it to system memory.
  */
-#include <linux/sched/mm.h>
-
 #include "svm_priv.h"
 
-/* svm_lock() held by who is not the process itself: its mm has to live. */
 static int svm_criu_lock(struct svm_range_list *svms)
 {
-	if (!mmget_not_zero(svms->mm))
-		return -ESRCH;
 	/* What queues asked for before they stopped makes ranges, too. */
 	if (!bitmap_empty(svms->bitmap_supported, SVM_MAX_GPU))
 		svm_fault_flush(svms);
-	svm_lock(svms);
-	return 0;
-}
-
-static void svm_criu_unlock(struct svm_range_list *svms)
-{
-	svm_unlock(svms);
-	mmput_async(svms->mm);	/* the last one would tear it down here */
+	return svm_lock_alive(svms) ? 0 : -ESRCH;
 }
 
 int svm_criu_count(struct kfd_process *p)
@@ -34,7 +22,7 @@ int svm_criu_count(struct kfd_process *p)
 	if (n)
 		return n;
 	n = list_count_nodes(&svms->list);
-	svm_criu_unlock(svms);
+	svm_unlock_alive(svms);
 	return n;
 }
 
@@ -68,7 +56,7 @@ int svm_criu_save(struct kfd_process *p, struct svm_saved_range *ranges, u32 n)
 			svm_criu_save_one(r, &ranges[i]);
 		i++;
 	}
-	svm_criu_unlock(svms);
+	svm_unlock_alive(svms);
 	return i == n ? 0 : -EINVAL;
 }
 

@@ -92,13 +92,10 @@ void svm_restore_work(struct work_struct *work)
 	int ret;
 
 	/* A process that exits has its queues destroyed, not restored. */
-	if (!seen || !mmget_not_zero(svms->mm))
+	if (!seen || !svm_lock_alive(svms))
 		return;
-
-	svm_lock(svms);
 	ret = svm_restore_ranges(svms);
-	svm_unlock(svms);
-	mmput_async(svms->mm);
+	svm_unlock_alive(svms);
 
 	if (ret)
 		kfd_smi_queues_on(svm_process(svms), false);
@@ -144,13 +141,11 @@ static void svm_unmap_all(struct svm_range_list *svms)
 {
 	struct svm_range *r;
 
-	if (!mmget_not_zero(svms->mm))
+	if (!svm_lock_alive(svms))
 		return;
-	svm_lock(svms);
 	list_for_each_entry(r, &svms->list, list)
 		svm_unmap_range(r);
-	svm_unlock(svms);
-	mmput_async(svms->mm);
+	svm_unlock_alive(svms);
 }
 
 void svm_suspend(struct kfd_process *p)

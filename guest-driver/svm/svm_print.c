@@ -8,7 +8,6 @@
  */
 #include <linux/hmm.h>
 #include <linux/mm.h>
-#include <linux/sched/mm.h>
 #include <linux/seq_file.h>
 
 #include "svm_priv.h"
@@ -56,9 +55,8 @@ static void *svm_print_start(struct seq_file *m, loff_t *pos)
 	struct svm_print *s = m->private;
 	struct svm_range_list *svms = &s->p->svms;
 
-	if (!mmget_not_zero(svms->mm))
+	if (!svm_lock_alive(svms))
 		return ERR_PTR(-ESRCH);
-	svm_lock(svms);
 	return *pos ? svm_print_from(svms, *pos) : SEQ_START_TOKEN;
 }
 
@@ -74,12 +72,9 @@ static void *svm_print_next(struct seq_file *m, void *v, loff_t *pos)
 static void svm_print_stop(struct seq_file *m, void *v)
 {
 	struct svm_print *s = m->private;
-	struct svm_range_list *svms = &s->p->svms;
 
-	if (IS_ERR(v))
-		return;
-	svm_unlock(svms);
-	mmput_async(svms->mm);	/* the last one would tear it down here */
+	if (!IS_ERR(v))
+		svm_unlock_alive(&s->p->svms);
 }
 
 static void svm_print_process(struct seq_file *m, struct kfd_process *p)

@@ -112,6 +112,12 @@ void svm_lock(struct svm_range_list *svms);
 void svm_lock_write(struct svm_range_list *svms);
 void svm_downgrade(struct svm_range_list *svms);
 void svm_unlock(struct svm_range_list *svms);	/* after svm_lock or downgrade */
+/*
+ * svm_lock() for who is not the process itself and has no reference on its mm:
+ * false, and nothing is locked, if the address space is gone.
+ */
+bool svm_lock_alive(struct svm_range_list *svms);
+void svm_unlock_alive(struct svm_range_list *svms);
 void svm_unlock_write(struct svm_range_list *svms);
 
 void svm_default_attrs(struct svm_range_list *svms, struct svm_attrs *attrs);

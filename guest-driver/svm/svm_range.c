@@ -333,6 +333,20 @@ void svm_unlock(struct svm_range_list *svms)
 	mmap_read_unlock(svms->mm);
 }
 
+bool svm_lock_alive(struct svm_range_list *svms)
+{
+	if (!mmget_not_zero(svms->mm))
+		return false;
+	svm_lock(svms);
+	return true;
+}
+
+void svm_unlock_alive(struct svm_range_list *svms)
+{
+	svm_unlock(svms);
+	mmput_async(svms->mm);	/* the last one would tear it down here */
+}
+
 bool svm_range_overlaps(struct kfd_process *p, u64 start, u64 size)
 {
 	struct svm_range_list *svms = &p->svms;
