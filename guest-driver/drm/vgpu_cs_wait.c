@@ -35,12 +35,17 @@ static struct dma_fence *wait_find(struct vgpu_file *vf,
 	return fence;
 }
 
-/* Returns what is left of the time, at least 1; 0: it was up; or an error. */
-static long wait_one(struct dma_fence *fence, long left)
+/* Returns a positive number; 0: time was up; or an error. */
+static long wait_one(struct dma_fence *fence, u64 deadline)
 {
+	long left;
+
 	if (!fence)
-		return left ?: 1;
-	left = dma_fence_wait_timeout(fence, true, left);
+		return 1;
+	do {
+		left = dma_fence_wait_timeout(fence, true,
+					      vgpu_gem_timeout(deadline));
+	} while (!left && vgpu_gem_timeout(deadline));
 	if (left > 0 && fence->error)
 		return fence->error;
 	return left;
@@ -68,13 +73,14 @@ int vgpu_wait_cs_ioctl(struct drm_device *drm, void *data,
 		.ring = args->in.ring,
 		.seq_no = args->in.handle,
 	};
-	long left = vgpu_gem_timeout(args->in.timeout);
+	u64 deadline = args->in.timeout;
 	struct dma_fence *fence;
+	long left;
 
 	fence = wait_find(to_vgpu_file(file), &user);
 	if (IS_ERR(fence))
 		return PTR_ERR(fence);
-	left = wait_one(fence, left);
+	left = wait_one(fence, deadline);
 	dma_fence_put(fence);
 	if (left < 0)
 		return left;
@@ -95,7 +101,7 @@ static int wait_all(struct vgpu_file *vf, const struct drm_amdgpu_fence *users,
 
 		if (IS_ERR(fence))
 			return PTR_ERR(fence);
-		left = wait_one(fence, vgpu_gem_timeout(deadline));
+		left = wait_one(fence, deadline);
 		dma_fence_put(fence);
 		if (left < 0)
 			return left;
@@ -108,9 +114,10 @@ static int wait_all(struct vgpu_file *vf, const struct drm_amdgpu_fence *users,
 static int wait_any(struct vgpu_file *vf, const struct drm_amdgpu_fence *users,
 		    u32 n, union drm_amdgpu_wait_fences *args)
 {
-	long left = vgpu_gem_timeout(args->in.timeout_ns);
-	struct dma_fence **fences;
+	u64 deadline = args->in.timeout_ns;
 	u32 i, found = 0, first = U32_MAX;
+	struct dma_fence **fences;
+	long left;
 	int ret = 0;
 
 	fences = kvcalloc(n, sizeof(*fences), GFP_KERNEL);
@@ -128,7 +135,11 @@ static int wait_any(struct vgpu_file *vf, const struct drm_amdgpu_fence *users,
 			goto done;
 		}
 	}
-	left = dma_fence_wait_any_timeout(fences, n, true, left, &first);
+	do {
+		left = dma_fence_wait_any_timeout(fences, n, true,
+						  vgpu_gem_timeout(deadline),
+						  &first);
+	} while (!left && vgpu_gem_timeout(deadline));
 	if (left < 0) {
 		ret = left;
 		goto put;

@@ -280,6 +280,9 @@ put:
  * vgpu_gem_timeout() - how long until a deadline
  * @deadline: CLOCK_MONOTONIC in ns; what is negative as s64 never comes
  *
+ * Whoever has waited that long looks again: ticks that come late are counted all
+ * at once, so that jiffies may be over before the time is.
+ *
  * Return: jiffies, 0 if it is over.
  */
 long vgpu_gem_timeout(u64 deadline)
@@ -291,8 +294,7 @@ long vgpu_gem_timeout(u64 deadline)
 	left = deadline - ktime_get_ns();
 	if (left <= 0)
 		return 0;
-	/* Up, and one for the jiffy that has begun: never shorter than asked. */
-	return min_t(u64, nsecs_to_jiffies64(left) + 2,
+	return min_t(u64, nsecs_to_jiffies64(left) + 1,
 		     MAX_SCHEDULE_TIMEOUT - 1);
 }
 
@@ -310,14 +312,18 @@ int vgpu_gem_wait_idle_ioctl(struct drm_device *drm, void *data,
 			     struct drm_file *file)
 {
 	union drm_amdgpu_gem_wait_idle *args = data;
-	long left = vgpu_gem_timeout(args->in.timeout);
+	u64 deadline = args->in.timeout;
 	struct vgpu_bo *bo;
+	long left;
 
 	bo = vgpu_gem_lookup(file, args->in.handle);
 	if (!bo)
 		return -ENOENT;
-	left = dma_resv_wait_timeout(bo->tbo.base.resv, DMA_RESV_USAGE_READ,
-				     true, left);
+	do {
+		left = dma_resv_wait_timeout(bo->tbo.base.resv,
+					     DMA_RESV_USAGE_READ, true,
+					     vgpu_gem_timeout(deadline));
+	} while (!left && vgpu_gem_timeout(deadline));
 	vgpu_bo_put(bo);
 	if (left < 0)
 		return left;

@@ -6,6 +6,7 @@
  * marks the entries and wakes the calls; an event that resets itself is taken
  * by those who waited, and by the next to come if nobody did.
  */
+#include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
@@ -189,43 +190,46 @@ static void wait_end(struct kfd_process *p, struct kfd_wait *w, bool again)
 	}
 }
 
-/* Returns jiffies left, 0 if time is up, -ERESTARTSYS. */
-static long wait_sleep(struct kfd_wait *w, u32 ms)
+/* Returns 0, -ETIME if time is up, -ERESTARTSYS. */
+static int wait_sleep(struct kfd_wait *w, u32 ms)
 {
 	if (ms == KFD_WAIT_FOREVER)
-		return wait_event_interruptible(w->wq, wait_over(w)) ?: 1;
+		return wait_event_interruptible(w->wq, wait_over(w));
 	if (!ms)
-		return wait_over(w);
-	return wait_event_interruptible_timeout(w->wq, wait_over(w),
-						msecs_to_jiffies(ms) + 1);
+		return wait_over(w) ? 0 : -ETIME;
+	/* By the clock: jiffies count ticks that come late all at once. */
+	return wait_event_interruptible_hrtimeout(w->wq, wait_over(w),
+						  ms_to_ktime(ms));
 }
 
 static int wait_do(struct kfd_process *p, struct kfd_wait *w,
 		   struct kfd_ioctl_wait_events_args *args)
 {
 	struct kfd_event_data __user *user = u64_to_user_ptr(args->events_ptr);
-	unsigned long end = jiffies + msecs_to_jiffies(args->timeout);
-	long left;
+	ktime_t end = ktime_add_ms(ktime_get(), args->timeout);
 	int ret;
 	u32 i;
 
 	ret = wait_begin(p, w, user);
 	if (ret)
 		return ret;
-	left = wait_sleep(w, args->timeout);
-	if (left < 0) {
+	ret = wait_sleep(w, args->timeout);
+	if (ret == -ERESTARTSYS) {
+		s64 left = ktime_to_ns(ktime_sub(end, ktime_get()));
+
 		/* When the call is made anew, it waits for the rest. */
 		if (args->timeout != KFD_WAIT_FOREVER)
-			args->timeout = time_before(jiffies, end) ?
-				jiffies_to_msecs(end - jiffies) : 0;
-		return left;
+			args->timeout = left > 0 ?
+				DIV_ROUND_UP_ULL(left, NSEC_PER_MSEC) : 0;
+		return ret;
 	}
-	if (!left && !wait_over(w)) {
+	if (ret && !wait_over(w)) {
 		args->wait_result = KFD_IOC_WAIT_RESULT_TIMEOUT;
 		return 0;
 	}
 	if (READ_ONCE(w->broken))
 		return -EIO;
+	ret = 0;
 	for (i = 0; !ret && i < w->n; i++)
 		ret = wait_tell(p, &w->entry[i], &user[i]);
 	if (!ret)
