@@ -184,6 +184,7 @@ static void same_child(void *arg)
 
 static void same_gpu(void)
 {
+	struct vg_mem_info before;
 	struct vg_bo bo = { 0 };
 	int i;
 
@@ -192,8 +193,11 @@ static void same_gpu(void)
 		OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_VRAM, &bo));
 		vg_pattern_fill(bo.cpu, SIZE, SEED, 0);
 		ERRNO(0, kfd_export(&bo, &same_fd));
+		OK(vg_mem_info(&vg.gpu[0], &before));
 		/* dma_buf_fd() was asked for CLOEXEC, which is not fork. */
 		tap_in_child(same_child, NULL);
+		/* The next one measures: what this one had has to be gone. */
+		OK(vg_mem_settle(&vg.gpu[0], &before, VG_TIMEOUT_MS));
 		OK(vg_pattern_check(bo.cpu, SIZE, SEED + 7, 0));
 		close(same_fd);
 		OK(vg_bo_free(&bo));

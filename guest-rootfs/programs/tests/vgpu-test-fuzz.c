@@ -216,6 +216,9 @@ static void random_kfd(void)
 	/* Another size is another version; numbers that are not there. */
 	if (!below(8))
 		req = _IOC(below(4), 'K', below(48), below(sizeof(args)));
+	/* It may be one that waits. */
+	if (_IOC_NR(req) == _IOC_NR(AMDKFD_IOC_WAIT_EVENTS))
+		((struct kfd_ioctl_wait_events_args *)args)->timeout = 0;
 	vr_ioctl(kfd, req, below(50) ? args : (void *)8);
 }
 
@@ -418,11 +421,13 @@ static void fuzz(void)
 			      "process %d ended with %#x", i, status);
 		rnd();
 	}
+	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+	/* Good jobs may have to wait for longer. */
+	set_lockup("10000");
 	still_works();
 	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
 	failures = tap_driver_counter(gpu, "recovery_failures");
 	CHECK(failures == gave_up, "engines were given up");
-	set_lockup("10000");
 }
 
 static const struct tap_case cases[] = {

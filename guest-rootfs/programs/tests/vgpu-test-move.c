@@ -293,15 +293,10 @@ static void unnamed_after(void)
 		      got[i]);
 }
 
-static void usage(struct vg_mem_info *info)
-{
-	OK(vg_mem_info(gpu, info));
-}
-
 /* In and out in turns, with jobs in between that nobody waits for. */
 static void back_and_forth(void)
 {
-	struct vg_mem_info before, after;
+	struct vg_mem_info before;
 	struct user u, v;
 	struct vr_bo bo;
 	uint32_t shared;
@@ -309,7 +304,7 @@ static void back_and_forth(void)
 	unsigned int i;
 
 	start(&u, &v);
-	usage(&before);
+	OK(vg_mem_info(gpu, &before));
 	share(&u, &v, &bo, &shared);
 	memset(bo.cpu, 0, VG_PAGE);
 	for (i = 0; i < TURNS; i++) {
@@ -336,10 +331,9 @@ static void back_and_forth(void)
 			    VG_PAGE));
 	ERRNO(0, vr_gem_close(v.fd, shared));
 	vr_bo_free(&bo);
-	usage(&after);
-	CHECK(after.vram_used <= before.vram_used + VG_MIB,
-	      "VRAM in use: %lu before, %lu after", before.vram_used,
-	      after.vram_used);
+	/* What a move has left behind is freed later; page tables may stay. */
+	before.vram_used += VG_MIB;
+	OK(vg_mem_settle(gpu, &before, VG_TIMEOUT_MS));
 }
 
 static const struct tap_case cases[] = {

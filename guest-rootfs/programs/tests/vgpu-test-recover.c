@@ -187,7 +187,7 @@ static void take_dump(char *text, size_t size, bool wait)
 static void test_dump(void)
 {
 	static char text[64 << 10];
-	uint64_t until = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	uint64_t until = vg_now() + VG_TIMEOUT_MS * 1000000ull, faults;
 	char line[80];
 	void *hole;
 
@@ -198,9 +198,10 @@ static void test_dump(void)
 	CHECK(hole, "no memory");
 	vg_unmap_anon(hole, VG_MIB);
 	OK(vg_emit_copy(&q, (uintptr_t)hole, bo[0].va, 4096));
+	faults = counter("faults_unrepaired");
 	vg_queue_submit(&q);
 	take_dump(text, sizeof(text), false);
-	while (!counter("faults_unrepaired")) {
+	while (counter("faults_unrepaired") == faults) {
 		CHECK(vg_now() < until, "no fault");
 		vg_sleep_us(1000);
 	}

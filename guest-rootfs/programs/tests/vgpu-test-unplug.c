@@ -232,7 +232,7 @@ static struct load {
 /* Ends the worker well if the device is being taken away, badly if not. */
 static void gone(const char *what)
 {
-	if (!load->removing) {
+	if (!load->removing && !load->removed) {
 		printf("# %s: %s\n", what, vg_error());
 		fflush(stdout);
 		_exit(1);
@@ -389,7 +389,7 @@ static void work_compute(volatile int *round)
 			return gone("compute queue");
 		vg_cq_submit(&q);
 		while (vg_cq_wait(&q, 50))
-			if (load->removing)
+			if (load->removing || load->removed)
 				return gone("compute queue");
 		if (*(volatile uint32_t *)vram.cpu != word)
 			return gone("compute queue's VRAM");

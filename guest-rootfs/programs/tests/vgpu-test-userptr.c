@@ -446,25 +446,26 @@ static void swap_stop(void)
 	CHECK(!umount2("/tmp/swap", MNT_DETACH), "umount: %s", strerror(errno));
 }
 
-/* KiB that are in use there. */
+/* Sectors that were ever written there. */
 static unsigned long swapped_out(void)
 {
+	char path[64], text[256];
 	unsigned long n = 0;
-	char line[160];
-	FILE *f = fopen("/proc/swaps", "r");
 
-	CHECK(f, "/proc/swaps");
-	while (fgets(line, sizeof(line), f))
-		if (!strncmp(line, swap_dev, strlen(swap_dev)))
-			sscanf(line, "%*s %*s %*u %lu", &n);
-	fclose(f);
+	snprintf(path, sizeof(path), "/sys/block/%s/stat",
+		 strrchr(swap_dev, '/') + 1);
+	tap_read(path, text, sizeof(text));
+	CHECK(sscanf(text, "%*u %*u %*u %*u %*u %*u %lu", &n) == 1, "%s: %s",
+	      path, text);
 	return n;
 }
 
 static void swapping(void)
 {
 	struct vg_bo bo;
+	uint64_t until = vg_now() + VG_TIMEOUT_MS * 1000000ull;
 	char *p = anon(SIZE);
+	unsigned long before;
 	uint32_t seq;
 	int round;
 
@@ -476,9 +477,14 @@ static void swapping(void)
 		OK(vg_emit_copy(&q[0], stage[0].va, bo.va, SIZE));
 		OK(vg_emit_fence(&q[0], &seq));
 		vg_queue_submit(&q[0]);
+		before = swapped_out();
 		CHECK(!madvise(p, SIZE, MADV_PAGEOUT), "MADV_PAGEOUT: %s",
 		      strerror(errno));
-		CHECK(swapped_out(), "nothing was swapped out");
+		/* By now the driver may have brought all of it back. */
+		while (swapped_out() == before) {
+			CHECK(vg_now() < until, "nothing was swapped out");
+			vg_sleep_us(1000);
+		}
 		OK(vg_wait(&q[0], seq, VG_TIMEOUT_MS));
 		OK(vg_pattern_check(stage[0].cpu, SIZE, SEED + round, 0));
 		gpu_reads(0, p);
