@@ -234,7 +234,7 @@ struct vgpu_sdma_queue_regs {
  * @finished: low half of the number of the last job known to be done, while
  *            @frozen keeps it from being signalled
  * @frozen: the engine is being recovered: no job is signalled as done
- * @suspect: the engine hangs or stopped in the oldest pending job
+ * @suspect: number of the job that the engine hangs or stopped in; 0: none
  * @fault: a fault of VMID 0, perhaps in the oldest pending job
  * @helpless: nobody recovers it: the watchdog takes it down
  * @fence_context: dma_fence context
@@ -274,7 +274,7 @@ struct vgpu_sdma_ring {
 	unsigned long rlc_stuck;
 	bool rlc_off;
 	bool frozen;
-	bool suspect;
+	u64 suspect;
 	bool fault;
 	bool helpless;
 	bool ready;

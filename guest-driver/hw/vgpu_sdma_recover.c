@@ -157,7 +157,7 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 			ring->engine, seqno, rptr, status);
 		/* Also if the engine lets go of it: it would hang again. */
 		spin_lock_irq(&ring->fence_lock);
-		ring->suspect = true;
+		ring->suspect = seqno;
 		spin_unlock_irq(&ring->fence_lock);
 		ring_need_recovery(ring);
 	} else if (oldest) {
@@ -303,10 +303,16 @@ static bool ring_wait_idle(struct vgpu_sdma_ring *ring)
 bool vgpu_sdma_ring_park(struct vgpu_device *vdev, unsigned int engine)
 {
 	struct vgpu_sdma_ring *ring = &vdev->hw.sdma[engine];
+	struct vgpu_sdma_fence *oldest;
+	u64 running = 0;
 	u32 exception;
 	bool failed;
 
 	ring_freeze(ring);
+	ring_end_finished(ring);
+	oldest = ring_peek(ring);
+	if (oldest)
+		running = oldest->base.seqno;
 	exception = VGPU_GET(vgpu_rreg(vdev, vgpu_sdma_ring_reg(ring,
 								SDMA_CONTEXT_STATUS)),
 			     SDMA_CONTEXT_STATUS__EXCEPTION);
@@ -315,10 +321,15 @@ bool vgpu_sdma_ring_park(struct vgpu_device *vdev, unsigned int engine)
 	ring_end_finished(ring);
 
 	spin_lock_irq(&ring->fence_lock);
+	oldest = ring_oldest(ring);
 	/* Packets that could not be fetched are no bad packets. */
 	if (exception && !(exception == VGPU_SDMA_EXC_RING && ring->fault))
 		failed = true;
-	ring->suspect |= failed;
+	/* If that has ended by now, the next one is not to blame. */
+	else if (oldest && oldest->base.seqno != running)
+		oldest = NULL;
+	if (failed && oldest)
+		ring->suspect = oldest->base.seqno;
 	spin_unlock_irq(&ring->fence_lock);
 	return !failed;
 }
@@ -354,7 +365,8 @@ static void ring_judge(struct vgpu_sdma_ring *ring,
 {
 	unsigned int ndw = ring_read_job(ring, fence, ring->scratch);
 
-	if (ring->suspect && !vgpu_sdma_cpu_can(ring->scratch, ndw)) {
+	if (ring->suspect == fence->base.seqno &&
+	    !vgpu_sdma_cpu_can(ring->scratch, ndw)) {
 		drm_err(&ring->vdev->drm, "sdma%u: job %llu is given up\n",
 			ring->engine, fence->base.seqno);
 		ring_end_oldest(ring, fence, -ETIME);
@@ -385,7 +397,7 @@ void vgpu_sdma_ring_unpark(struct vgpu_device *vdev, unsigned int engine,
 	if (vram_lost)
 		for (; fence; fence = ring_peek(ring))
 			ring_end_oldest(ring, fence, -ECANCELED);
-	else if (fence && (ring->suspect || ring->fault))
+	else if (fence && (ring->suspect == fence->base.seqno || ring->fault))
 		ring_judge(ring, fence);
 	/* It will be done anew: it is not done yet. */
 	fence = ring_peek(ring);
@@ -398,7 +410,7 @@ void vgpu_sdma_ring_unpark(struct vgpu_device *vdev, unsigned int engine,
 	rerun = list_count_nodes(&ring->pending);
 	ring->seen_since = jiffies;
 	ring->frozen = false;
-	ring->suspect = false;
+	ring->suspect = 0;
 	ring->fault = false;
 	ring->ready = true;
 	/* Also for those that came while the engine did not listen. */
