@@ -343,12 +343,16 @@ int kfd_process_restore_queues(struct kfd_process_device *pdd);
 
 /*
  * A fault that cannot be repaired: stop the process's queues on this GPU for
- * good (each until it is destroyed) and report. @va is the faulting byte's
- * page; @not_present: as the interrupt entry says. Fault worker; takes
+ * good (each until it is destroyed), and say so in the log. Then, when the page
+ * is as it shall stay, tell SMI's readers and a debugger or the process itself.
+ * @not_present: as the interrupt entry says. Fault worker; the first takes
  * queue_lock only.
  */
-void kfd_process_vm_fault(struct kfd_process_device *pdd, u64 va,
-			  bool not_present, bool write);
+void kfd_process_vm_fault(struct kfd_process_device *pdd, unsigned long page,
+			  bool write);
+void kfd_process_tell_vm_fault(struct kfd_process_device *pdd,
+			       unsigned long page, bool not_present,
+			       bool write);
 /*
  * A queue of the process read memory with an uncorrectable error: the same,
  * with SIGBUS for the process. Takes queue_lock only.

@@ -89,38 +89,48 @@ void kfd_process_stop_queues(struct kfd_process_device *pdd, unsigned long *ran)
 
 /*
  * Stop what the process has on the GPU for good, and say why: @fmt names what
- * was done. *@comm becomes the process's name.
+ * was done.
  */
-static __printf(3, 4) void
-kfd_process_stopped_for(struct kfd_process_device *pdd,
-			char (*comm)[TASK_COMM_LEN], const char *fmt, ...)
+static __printf(2, 3) void
+kfd_process_stopped_for(struct kfd_process_device *pdd, const char *fmt, ...)
 {
 	DECLARE_BITMAP(stopped, KFD_MAX_NUM_OF_QUEUES_PER_PROCESS);
 	struct kfd_process *p = pdd->process;
 	struct va_format what = { .fmt = fmt };
+	char comm[TASK_COMM_LEN];
 	va_list ap;
 
 	bitmap_zero(stopped, KFD_MAX_NUM_OF_QUEUES_PER_PROCESS);
 	kfd_process_stop_queues(pdd, stopped);
 
-	get_task_comm(*comm, p->lead_thread);
+	get_task_comm(comm, p->lead_thread);
 	va_start(ap, fmt);
 	what.va = &ap;
 	dev_err_ratelimited(pdd->node->vdev->drm.dev,
 			    "%pV by pid %d (%s), pasid %u; queues stopped: %*pbl\n",
-			    &what, p->lead_thread->pid, *comm, p->pasid,
+			    &what, p->lead_thread->pid, comm, p->pasid,
 			    KFD_MAX_NUM_OF_QUEUES_PER_PROCESS, stopped);
 	va_end(ap);
 }
 
-void kfd_process_vm_fault(struct kfd_process_device *pdd, u64 va,
-			  bool not_present, bool write)
+void kfd_process_vm_fault(struct kfd_process_device *pdd, unsigned long page,
+			  bool write)
 {
+	kfd_process_stopped_for(pdd, "GPU memory fault: %s of 0x%llx",
+				write ? "write" : "read",
+				(u64)page << PAGE_SHIFT);
+}
+
+void kfd_process_tell_vm_fault(struct kfd_process_device *pdd,
+			       unsigned long page, bool not_present,
+			       bool write)
+{
+	struct task_struct *task = pdd->process->lead_thread;
+	u64 va = (u64)page << PAGE_SHIFT;
 	char comm[TASK_COMM_LEN];
 
-	kfd_process_stopped_for(pdd, &comm, "GPU memory fault: %s of 0x%llx",
-				write ? "write" : "read", va);
-	kfd_smi_vm_fault(pdd->node, pdd->process->lead_thread->pid, comm);
+	get_task_comm(comm, task);
+	kfd_smi_vm_fault(pdd->node, task->pid, comm);
 	/* A debugger who wants to know says when the process shall. */
 	if (!kfd_dbg_raise_fault(pdd, va, not_present, write))
 		kfd_events_memory_exception(pdd, va, not_present, write);
@@ -128,9 +138,7 @@ void kfd_process_vm_fault(struct kfd_process_device *pdd, u64 va,
 
 void kfd_process_poisoned(struct kfd_process_device *pdd)
 {
-	char comm[TASK_COMM_LEN];
-
-	kfd_process_stopped_for(pdd, &comm, "poison read");
+	kfd_process_stopped_for(pdd, "poison read");
 	vgpu_stat_add(&pdd->node->vdev->hw, VGPU_STAT_POISONED, 1);
 	kfd_events_poison(pdd);
 	send_sig(SIGBUS, pdd->process->lead_thread, 0);

@@ -321,7 +321,7 @@ static void svm_fault_write_noretry(struct svm_range_list *svms,
 		vgpu_vm_clear_range(vm, page, page, true);
 		mutex_unlock(&r->lock);
 	} else {
-		vgpu_vm_clear_range(vm, page, page, true);
+		vgpu_vm_deny_page(vm, page);
 	}
 	mutex_unlock(&svms->lock);
 	vgpu_vm_unreserve_tables(vm);
@@ -350,14 +350,16 @@ static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 
 	if (verdict == SVM_FAULT_DENIED) {
 		vgpu_stat_add(&node->vdev->hw, VGPU_STAT_FAULTS_UNREPAIRED, 1);
-		kfd_process_vm_fault(pdd, (u64)f->page << PAGE_SHIFT,
-				     f->not_present, f->write);
+		kfd_process_vm_fault(pdd, f->page, f->write);
+		/* Who has been told may map something there at once. */
+		svm_fault_write_noretry(svms, gpu, f->page);
+		kfd_process_tell_vm_fault(pdd, f->page, f->not_present,
+					  f->write);
 	} else if (verdict == SVM_FAULT_DYING) {
 		/* For good: the process is about to lose its queues anyway. */
 		kfd_process_evict_queues(pdd);
-	}
-	if (verdict == SVM_FAULT_DENIED || verdict == SVM_FAULT_DYING)
 		svm_fault_write_noretry(svms, gpu, f->page);
+	}
 	return verdict;
 }
 
@@ -401,9 +403,10 @@ static void svm_fault_report(struct kfd_node *node, const struct svm_fault *f)
 	if (pdd && gpu >= 0 &&
 	    svm_ts_after(f->ts, p->svms.gpus[gpu].birth_ts) &&
 	    mmget_not_zero(p->svms.mm)) {
-		kfd_process_vm_fault(pdd, (u64)f->page << PAGE_SHIFT,
-				     f->not_present, f->write);
+		kfd_process_vm_fault(pdd, f->page, f->write);
 		svm_unmap_unreachable(&p->svms, gpu, f->page);
+		kfd_process_tell_vm_fault(pdd, f->page, f->not_present,
+					  f->write);
 		mmput_async(p->svms.mm);
 	}
 	kfd_unref_process(p);

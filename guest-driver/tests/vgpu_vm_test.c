@@ -460,6 +460,27 @@ static void vm_stale(struct kunit *test)
 	vm_mock_check(test, m);
 }
 
+/* Nothing is denied of what has been mapped meanwhile. */
+static void vm_deny(struct kunit *test)
+{
+	struct vm_mock *m = vm_mock_new(test, false);
+	const u64 free = VM_MOCK_FIRST + 10;
+	u64 flushes;
+
+	KUNIT_ASSERT_EQ(test, vm_mock_add(m, 0, 0, 0, 10), 0);
+	vm_mock_update(m);
+	KUNIT_ASSERT_EQ(test, vgpu_vm_reserve_tables(&m->vm, free, free), 0);
+	flushes = vm_mock_flushes(m);
+	vgpu_vm_deny_page(&m->vm, free - 1);
+	KUNIT_EXPECT_EQ(test, vm_mock_flushes(m), flushes);
+	vm_mock_check(test, m);
+	vgpu_vm_deny_page(&m->vm, free);
+	KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm, free), VGPU_PTE_NORETRY);
+	vgpu_vm_clear_range(&m->vm, free, free, false);
+	vgpu_vm_unreserve_tables(&m->vm);
+	vm_mock_check(test, m);
+}
+
 static struct kunit_case vm_cases[] = {
 	KUNIT_CASE(vm_random_cpu),
 	KUNIT_CASE(vm_random_sdma),
@@ -475,6 +496,7 @@ static struct kunit_case vm_cases[] = {
 	KUNIT_CASE(vm_moved_stays),
 	KUNIT_CASE(vm_last_update),
 	KUNIT_CASE(vm_stale),
+	KUNIT_CASE(vm_deny),
 	{}
 };
 

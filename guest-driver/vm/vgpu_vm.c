@@ -295,6 +295,23 @@ void vgpu_vm_clear_range(struct vgpu_vm *vm, u64 first, u64 last, bool noretry)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_clear_range);
 
 /**
+ * vgpu_vm_deny_page() - have accesses of a page end with a no-retry fault
+ * @vm: address space
+ * @page: page; its tables are reserved
+ *
+ * Unless a BO is mapped there: it has come since somebody found nothing. Takes
+ * alloc_lock, pt_lock.
+ */
+void vgpu_vm_deny_page(struct vgpu_vm *vm, u64 page)
+{
+	mutex_lock(&vm->alloc_lock);
+	if (!interval_tree_iter_first(&vm->bos, page, page))
+		vgpu_vm_clear_range(vm, page, page, true);
+	mutex_unlock(&vm->alloc_lock);
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_deny_page);
+
+/**
  * vgpu_vm_read_pte() - how a page is translated now
  * @vm: address space
  * @page: page

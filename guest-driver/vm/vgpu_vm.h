@@ -189,6 +189,7 @@ void vgpu_vm_unlock_pt(struct vgpu_vm *vm);
 void vgpu_vm_write_spans(struct vgpu_vm *vm, u64 first,
 			 const struct vgpu_vm_span *spans, unsigned int n);
 void vgpu_vm_clear_range(struct vgpu_vm *vm, u64 first, u64 last, bool noretry);
+void vgpu_vm_deny_page(struct vgpu_vm *vm, u64 page);
 u64 vgpu_vm_read_pte(struct vgpu_vm *vm, u64 page);
 void vgpu_vm_flush(struct vgpu_vm *vm);
 u64 vgpu_vm_table_bytes(struct vgpu_vm *vm);
