@@ -196,9 +196,11 @@ void vgpu_worker_retry(VGPUWorker *w, uint32_t vmids, int slot)
     for (n = 0; n < w->ops->num_queues; n++) {
         VGPUWorkerQueue q = w->ops->queue(w, n);
 
+        /* The slot may have its next fault by now, which waits for its own. */
         if ((*q.wait == VGPU_WAIT_CAM_FREE || *q.wait == VGPU_WAIT_RETRY ||
              (*q.wait == VGPU_WAIT_CAM &&
-              (slot < 0 || q.stall->cam == slot))) &&
+              (slot < 0 || (q.stall->cam == slot &&
+                            !vgpu_fault_pending(w->s, q.stall))))) &&
             (vmids & (1u << q.stall->vmid))) {
             *q.wait = VGPU_WAIT_NONE;
             qemu_cond_signal(&w->wake);

@@ -112,8 +112,8 @@ void vgpu_worker_hold(VGPUWorker *w);
 void vgpu_worker_release(VGPUWorker *w);
 /*
  * Look again at queues that stalled on a fault: of VMIDs in mask @vmids, for
- * CAM slot @slot or a free one (-1: whatever they wait for). No device lock
- * held.
+ * what was in CAM slot @slot or a free one (-1: whatever they wait for). No
+ * device lock held.
  */
 void vgpu_worker_retry(VGPUWorker *w, uint32_t vmids, int slot);
 
