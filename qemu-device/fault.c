@@ -19,7 +19,10 @@
 #define PACE_MAX_NS         (64 * SCALE_MS)
 #define PACE_FORGET_NS      (4 * PACE_MAX_NS)   /* since the last try */
 
-/* With the CAM: from an entry to the same one again, if it takes that long. */
+/*
+ * With the CAM: from an entry to the same one again, if it takes that long. On
+ * the virtual clock: who could acknowledge it stands still when that does.
+ */
 #define RESEND_NS           (5 * NANOSECONDS_PER_SECOND)
 #define RESEND_MAX_NS       (20 * NANOSECONDS_PER_SECOND)
 
@@ -265,17 +268,18 @@ void vgpu_fault_over(VGPUClient *c, unsigned vmid, uint64_t va)
 }
 
 /*
- * The access waits for slot @slot of the CAM. It looks again when the slot's
- * entry is due once more; whoever is first then sends it. s->lock held.
+ * The access waits for slot @slot of the CAM. The timer has it look again when
+ * the slot's entry is due once more; whoever is first then sends it. s->lock
+ * held.
  */
 static void cam_wait(VGPUState *s, unsigned slot, VGPUSite site, bool write,
                      VGPUStall *stall)
 {
-    int64_t now = qemu_clock_get_ns(QEMU_CLOCK_REALTIME);
+    int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
     VGPUCamSlot *c = &s->cam[slot];
 
     if (!c->interval) {
-        /* It is new, or came from another host with its clock. */
+        /* It is new, or was loaded: that does not tell when it is due. */
         c->interval = RESEND_NS;
         c->due = now + c->interval;
     } else if (now >= c->due) {
@@ -287,7 +291,43 @@ static void cam_wait(VGPUState *s, unsigned slot, VGPUSite site, bool write,
     stall->why = VGPU_WAIT_CAM;
     stall->cam = slot;
     stall->serial = c->serial;
-    stall->until = c->due;
+    timer_mod_anticipate(s->cam_timer, c->due);
+}
+
+/* Entries are due again. If nobody waits for a slot, nobody sends its entry. */
+static void cam_expired(void *opaque)
+{
+    VGPUState *s = opaque;
+    int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+    uint32_t due = 0;
+    unsigned i;
+
+    WITH_QEMU_LOCK_GUARD(&s->lock) {
+        for (i = 0; i < VGPU_CAM_SLOTS; i++) {
+            const VGPUCamSlot *c = &s->cam[i];
+
+            if (c->used && c->interval && c->due <= now) {
+                due |= 1u << i;
+            } else if (c->used && c->interval) {
+                timer_mod_anticipate(s->cam_timer, c->due);
+            }
+        }
+    }
+    for (i = 0; i < VGPU_CAM_SLOTS; i++) {
+        if (due & (1u << i)) {
+            vgpu_clients_wake(s, UINT_MAX, UINT32_MAX, i);
+        }
+    }
+}
+
+void vgpu_fault_init(VGPUState *s)
+{
+    s->cam_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, cam_expired, s);
+}
+
+void vgpu_fault_destroy(VGPUState *s)
+{
+    timer_free(s->cam_timer);
 }
 
 void vgpu_fault_retry(VGPUClient *c, unsigned vmid, uint64_t va, bool write,
@@ -363,7 +403,8 @@ bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall)
     switch (stall->why) {
     case VGPU_WAIT_CAM:
         return s->cam[stall->cam].used &&
-               s->cam[stall->cam].serial == stall->serial;
+               s->cam[stall->cam].serial == stall->serial &&
+               qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) < s->cam[stall->cam].due;
     case VGPU_WAIT_CAM_FREE:
         return cam_enabled(s) && cam_free_slot(s) == VGPU_CAM_SLOTS;
     default:

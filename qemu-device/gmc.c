@@ -5,6 +5,7 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/host-utils.h"
+#include "qemu/timer.h"
 #include "vgpu-kfd.h"
 #include "trace.h"
 
@@ -41,6 +42,7 @@ void vgpu_gmc_reset(VGPUState *s)
         }
     }
     memset(s->cam, 0, sizeof(s->cam));
+    timer_del(s->cam_timer);
     memset(s->pace, 0, sizeof(s->pace));
     qatomic_set(&s->fault_serial, 0);
 }

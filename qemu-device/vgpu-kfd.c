@@ -109,6 +109,7 @@ static void vgpu_kfd_realize(PCIDevice *pci, Error **errp)
     s->irq_bh = qemu_bh_new_guarded(vgpu_ih_bh, s,
                                     &DEVICE(s)->mem_reentrancy_guard);
     qemu_mutex_init(&s->lock);
+    vgpu_fault_init(s);
     vgpu_inject_init(s);
     vgpu_phys_init(s);
     vgpu_engine_start(s);
@@ -129,6 +130,7 @@ static void vgpu_kfd_exit(PCIDevice *pci)
     vgpu_engine_stop(s);
     vgpu_phys_exit(s);
     vgpu_inject_destroy(s);
+    vgpu_fault_destroy(s);
     qemu_mutex_destroy(&s->lock);
     qemu_bh_delete(s->irq_bh);
     g_free(s->complained);

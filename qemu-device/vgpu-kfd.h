@@ -179,7 +179,7 @@ typedef struct VGPUCamSlot {
     uint8_t vmid;
     uint64_t page;
     uint32_t serial;
-    int64_t due;                /* its entry, again; ns, QEMU_CLOCK_REALTIME */
+    int64_t due;                /* its entry, again; ns, QEMU_CLOCK_VIRTUAL */
     int64_t interval;           /* to that from the last; 0: not set yet */
 } VGPUCamSlot;
 
@@ -396,6 +396,7 @@ struct VGPUState {
     VGPUHub hubs[VGPU_NUM_HUBS];
     VGPUIh ih;
     VGPUCamSlot cam[VGPU_CAM_SLOTS];
+    QEMUTimer *cam_timer;       /* entries that are due again */
     VGPUPace pace[VGPU_PACE_SLOTS];
     uint32_t fault_serial;      /* last one given out */
     /* Invalidations: of all of a VMID; and of anything. Atomic. */

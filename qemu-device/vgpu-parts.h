@@ -53,6 +53,9 @@ bool vgpu_gmc_poll(VGPUState *s, uint32_t reg, uint32_t *val);
 
 /* fault.c: fault status, retry CAM */
 
+void vgpu_fault_init(VGPUState *s);
+void vgpu_fault_destroy(VGPUState *s);
+
 /*
  * Report a no-retry fault at @va: status, address, interrupt. With @quiet it
  * only leaves its mark in the status. Any thread.

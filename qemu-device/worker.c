@@ -87,7 +87,6 @@ static bool queue_ready(VGPUWorker *w, unsigned n, int64_t now, int64_t *next)
     case VGPU_WAIT_NONE:
         return w->ops->pending(w, n);
     case VGPU_WAIT_POLL:
-    case VGPU_WAIT_CAM:
     case VGPU_WAIT_RETRY:
         if (now < q.stall->until) {
             *next = MIN(*next, q.stall->until);

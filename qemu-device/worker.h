@@ -29,7 +29,7 @@ typedef enum VGPUWait {
     VGPU_WAIT_WPTR,             /* the last packet is not whole */
     VGPU_WAIT_POLL,             /* POLL_REGMEM, until @until */
     VGPU_WAIT_REG,              /* SRBM_WRITE: the main loop */
-    VGPU_WAIT_CAM,              /* retry fault: CAM slot @cam, or @until */
+    VGPU_WAIT_CAM,              /* retry fault: CAM slot @cam */
     VGPU_WAIT_CAM_FREE,         /* retry fault: any CAM slot */
     VGPU_WAIT_RETRY,            /* retry fault without CAM, until @until */
     VGPU_WAIT_POISON,           /* injected: an error, nobody waits */

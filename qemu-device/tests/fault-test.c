@@ -135,6 +135,73 @@ static void test_same_page_once(void)
     qvgpu_stop(f.v);
 }
 
+/*
+ * Catches: an entry that nobody answers and that does not come again, or comes
+ * too early, from each queue that waits, or only as long as it is the only one.
+ */
+static void test_resend(void)
+{
+    const int64_t second = QVGPU_RESEND_NS / 5;
+    Fault f;
+    QVGPUQueue joins, late, kq1;
+    uint64_t at[2];
+    unsigned slot[2];
+
+    fault_start(&f);
+    at[0] = page(&f);
+    at[1] = page(&f);
+    qvgpu_queue_open(&late, f.v, 0, SDMA_QUEUE_RLC(1), &f.space);
+    qvgpu_queue_open(&joins, f.v, 1, SDMA_QUEUE_RLC(0), &f.space);
+    qvgpu_queue_open(&kq1, f.v, 1, SDMA_QUEUE_GFX, NULL);
+    qvgpu_pkt_fence(&f.q, VA, 1);
+    qvgpu_kick(&f.q);
+    slot[0] = qvgpu_ih_next_fault(f.v, VMID, VA, true, true);
+    qvgpu_pkt_fence(&joins, VA + 8, 2);
+    qvgpu_kick(&joins);
+    qvgpu_wait_until(qvgpu_counter(f.v, VGPU_CNT_FAULTS_MERGED) == 1);
+    qtest_clock_step(f.v->qts, 2 * second);
+    qvgpu_pkt_fence(&late, VA + QVGPU_PAGE, 3);
+    qvgpu_kick(&late);
+    slot[1] = qvgpu_ih_next_fault(f.v, VMID, VA + QVGPU_PAGE, true, true);
+    qvgpu_engine_pass(&f.kq);
+
+    qtest_clock_step(f.v->qts, 3 * second - 1);
+    qvgpu_engine_pass(&f.kq);
+    qvgpu_engine_pass(&kq1);
+    g_assert_false(qvgpu_ih_pending(f.v));
+    qtest_clock_step(f.v->qts, 1);
+    g_assert_cmpuint(qvgpu_ih_next_fault(f.v, VMID, VA, true, true), ==,
+                     slot[0]);
+    qvgpu_engine_pass(&f.kq);
+    qvgpu_engine_pass(&kq1);
+    g_assert_false(qvgpu_ih_pending(f.v));
+    qtest_clock_step(f.v->qts, 2 * second);
+    g_assert_cmpuint(qvgpu_ih_next_fault(f.v, VMID, VA + QVGPU_PAGE, true,
+                                         true), ==, slot[1]);
+    /* The next time it takes twice as long. */
+    qtest_clock_step(f.v->qts, 8 * second - 1);
+    qvgpu_engine_pass(&f.kq);
+    qvgpu_engine_pass(&kq1);
+    g_assert_false(qvgpu_ih_pending(f.v));
+    qtest_clock_step(f.v->qts, 1);
+    g_assert_cmpuint(qvgpu_ih_next_fault(f.v, VMID, VA, true, true), ==,
+                     slot[0]);
+
+    qvgpu_space_map(&f.space, VA, at[0], QVGPU_PAGE);
+    qvgpu_space_map(&f.space, VA + QVGPU_PAGE, at[1], QVGPU_PAGE);
+    qvgpu_cam_ack(f.v, slot[0]);
+    qvgpu_cam_ack(f.v, slot[1]);
+    qvgpu_finish(&f.q);
+    qvgpu_finish(&joins);
+    qvgpu_finish(&late);
+    qtest_clock_step(f.v->qts, 60 * second);
+    qvgpu_engine_pass(&f.kq);
+    g_assert_false(qvgpu_ih_pending(f.v));
+    g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_FAULTS_RETRY), ==, 2);
+    g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_FAULTS_MERGED), ==, 1);
+    qvgpu_stop(f.v);
+}
+
 /* Catches: pages of two VMIDs that share a CAM slot. */
 static void test_same_page_two_vmids(void)
 {
@@ -386,6 +453,7 @@ void qvgpu_add_fault_tests(void)
     qtest_add_func("/vgpu-kfd/fault/retry-entry", test_retry_entry);
     qtest_add_func("/vgpu-kfd/fault/others-go-on", test_others_go_on);
     qtest_add_func("/vgpu-kfd/fault/same-page-once", test_same_page_once);
+    qtest_add_func("/vgpu-kfd/fault/resend", test_resend);
     qtest_add_func("/vgpu-kfd/fault/same-page-two-vmids",
                    test_same_page_two_vmids);
     qtest_add_func("/vgpu-kfd/fault/cam-full", test_cam_full);

@@ -119,7 +119,11 @@ static void test_drop(void)
     info = qvgpu_query(t.v);
     g_assert_cmpuint(qlist_size(qdict_get_qlist(info, "cam")), ==, 1);
     qobject_unref(info);
-    /* The engine sends it again, as the same fault. */
+    /* The engine sends it again, as the same fault, when its time has come. */
+    qtest_clock_step(t.v->qts, QVGPU_RESEND_NS - 1);
+    qvgpu_engine_pass(&t.kq);
+    g_assert_false(qvgpu_ih_pending(t.v));
+    qtest_clock_step(t.v->qts, 1);
     qvgpu_ih_next(t.v, &again);
     g_assert_cmphex(again.data[0], ==, (uint32_t)(VA >> VGPU_PAGE_SHIFT));
     g_assert_cmpuint(again.data[3], ==, 1);

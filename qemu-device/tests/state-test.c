@@ -49,6 +49,13 @@ static void stalled_finish(Stalled *t)
     g_assert_false(qvgpu_queue_idle(&t->q));
     g_assert_cmphex(qvgpu_queue_rptr(&t->q), ==, 0);
     g_assert_false(qvgpu_ih_pending(v));
+    /* For as long as an entry that nobody answered takes to come again. */
+    qtest_clock_step(v->qts, QVGPU_RESEND_NS - 1);
+    qvgpu_engine_pass(&t->kq);
+    g_assert_false(qvgpu_ih_pending(v));
+    qtest_clock_step(v->qts, 1);
+    g_assert_cmpuint(qvgpu_ih_next_fault(v, VMID, DST + 2 * QVGPU_PAGE, true,
+                                         true), ==, t->slot);
     qvgpu_space_map(&t->space, DST, t->dst, PAGES * QVGPU_PAGE);
     qvgpu_cam_ack(v, t->slot);
     qvgpu_finish(&t->q);

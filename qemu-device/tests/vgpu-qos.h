@@ -94,6 +94,8 @@ typedef struct QVGPUIrq {
                                  VGPU_PTE_WRITEABLE)
 /* Bound of every wait, real time: engines have threads of their own. */
 #define QVGPU_WAIT_US           (60 * G_USEC_PER_SEC)
+/* Virtual time from a retry fault's entry to the same one again. */
+#define QVGPU_RESEND_NS         5000000000ll
 
 /* Poll @cond; a bound that is reached fails the test. */
 #define qvgpu_wait_until(cond)                                          \
