@@ -238,9 +238,16 @@ static void plug_peer(QVGPU *v)
                          "{ 'bus': 'rp0', 'vram': 67108864, 'hive': 7 }");
 }
 
+/* Keep the queue at work until @gate is opened, however fast it is. */
+static void wait_for(QVGPUQueue *q, uint64_t gate)
+{
+    qvgpu_pkt_poll_mem(q, QVGPU_POLL_EQ, qvgpu_mc(q->v, gate), 1, UINT32_MAX,
+                       QVGPU_POLL_FOREVER);
+}
+
 /*
  * Catches: a peer that goes while somebody copies to it, and takes its memory
- * along; a place in the hive that is not free again.
+ * along, or leaves it; a place in the hive that is not free again.
  */
 static void test_unplug_peer(void)
 {
@@ -248,7 +255,7 @@ static void test_unplug_peer(void)
         "-global ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off "
         "-device pcie-root-port,id=rp0,chassis=1,slot=1");
     uint64_t src = qvgpu_alloc(v, QVGPU_VRAM, BYTES, QVGPU_PAGE);
-    uint64_t back = qvgpu_ram_page(v);
+    uint64_t back = qvgpu_ram_page(v), gate = qvgpu_ram_page(v), at_gate;
     QVGPUQueue q;
     unsigned i;
 
@@ -262,10 +269,20 @@ static void test_unplug_peer(void)
     for (i = 0; i < COPIES; i++) {
         qvgpu_pkt_copy(&q, qvgpu_mc(v, src), mc(v, VRAM), BYTES);
     }
+    at_gate = q.wptr;
+    wait_for(&q, gate);
+    qvgpu_pkt_copy(&q, qvgpu_mc(v, src), mc(v, VRAM), BYTES);
     qvgpu_kick(&q);
+    qvgpu_wait_until(qvgpu_queue_rptr(&q) > 0);
     qtest_qmp_device_del(v->qts, "peer");
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 0);
-    /* The copies that are left go nowhere. */
+    /* The copies that are left go nowhere: one at least, whatever was done. */
+    qvgpu_wait_until(qvgpu_queue_rptr(&q) == at_gate);
+    qvgpu_mm_wr(v, VM_L2_PROTECTION_FAULT_CNTL,
+                qvgpu_mm_rd(v, VM_L2_PROTECTION_FAULT_CNTL) |
+                VM_L2_PROTECTION_FAULT_CNTL__CLEAR_STATUS_ADDR);
+    g_assert_cmphex(qvgpu_mm_rd(v, VM_L2_PROTECTION_FAULT_STATUS), ==, 0);
+    qtest_writel(v->qts, gate, 1);
     qvgpu_finish(&q);
     g_assert_cmphex(qvgpu_mm_rd(v, VM_L2_PROTECTION_FAULT_STATUS), !=, 0);
 
@@ -346,6 +363,8 @@ static void test_unplug_busy(void)
         for (i = 0; i < COPIES; i++) {
             qvgpu_pkt_copy(&q, qvgpu_mc(v, a), qvgpu_mc(v, b), BYTES);
         }
+        /* Never opened: copying or waiting, the engine has something to do. */
+        wait_for(&q, qvgpu_ram_page(v));
         qvgpu_kick(&q);
         qvgpu_wait_until(qvgpu_queue_rptr(&q) > 0);
         g_assert_false(qvgpu_queue_idle(&q));
