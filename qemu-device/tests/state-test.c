@@ -159,8 +159,9 @@ static void chain_feed(void *opaque)
         qvgpu_pkt_copy(&c->q, from, to, LINK_BYTES);
         qvgpu_pkt_add64(&c->q, to, 1);
     }
-    qtest_writel(c->v->qts, c->gate, c->links - 1);
+    /* In this order: with the gate open there is always more in the ring. */
     qvgpu_kick(&c->q);
+    qtest_writel(c->v->qts, c->gate, c->links - 1);
 }
 
 static void chain_start(Chain *c)
