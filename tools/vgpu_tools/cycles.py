@@ -54,7 +54,7 @@ def check_cycles(options: argparse.Namespace) -> int:
     common = ["--kernel", options.kernel, f"--append={options.append}"]
     for row, words, command in _in_guest(options.repeat):
         start = time.monotonic()
-        cases, said = in_guest(row, [*common, *words], command, limit)
+        cases, said = in_guest([row], [*common, *words], command, limit)
         with log.open("a") as file:
             file.write(said)
         _show(row, cases, start, ROUNDS.findall(said))
