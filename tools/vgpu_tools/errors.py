@@ -1,10 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What goes wrong in a way that a person can act on."""
 
+import signal
 from pathlib import Path
 
 TIMED_OUT = 124  # exit status of a guest that did not finish in its time
 LAUNCH_FAILED = 125  # exit status of a guest that panicked, reported an error, or could not be started
+
+
+def how_it_ended(returncode: int) -> str:
+    """A process's end in words, from what subprocess says of it."""
+    if returncode >= 0:
+        return f"exit status {returncode}"
+    try:
+        return signal.Signals(-returncode).name
+    except ValueError:  # a real-time signal
+        return f"signal {-returncode}"
 
 
 class Failure(Exception):

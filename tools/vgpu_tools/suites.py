@@ -4,6 +4,7 @@
 A suite returns cases; what it printed lies in build/results/NAME.log, its cases in build/results/NAME.xml.
 """
 
+import contextlib
 import itertools
 import json
 import os
@@ -20,7 +21,7 @@ from pathlib import Path
 
 from vgpu_tools import checks, fuzz_seeds, qemu, registers, rootfs, sources, ui
 from vgpu_tools.console import excerpt
-from vgpu_tools.errors import Failure
+from vgpu_tools.errors import Failure, how_it_ended
 from vgpu_tools.launch import MACHINE
 from vgpu_tools.paths import BUILD, CONFIGS, PROGRAMS, RESULTS, ROOT
 from vgpu_tools.steps import Step, clean_environment, ensure
@@ -78,10 +79,11 @@ def _one_by_one(programs: Sequence[str]) -> list[str]:
 
 def _what_was_left(console: Path) -> str:
     """What a guest at fault said last and, if its time ran out, where its processors were, in a few lines."""
-    lines = excerpt(console.read_bytes())
-    machine = console.with_name(MACHINE)
-    if machine.exists():
-        lines += [line for line in machine.read_text().splitlines() if PROCESSOR.match(line)]
+    lines = []
+    with contextlib.suppress(FileNotFoundError):  # no processors were noted, or later runs took the folder's place
+        lines += excerpt(console.read_bytes())
+        machine = console.with_name(MACHINE).read_text()
+        lines += [line for line in machine.splitlines() if PROCESSOR.match(line)]
     return "".join(f"  | {line}\n" for line in lines)
 
 
@@ -115,8 +117,8 @@ def in_guest(
             Case(program, "failed", f"no results, exit status {result.returncode}\n{errors}")
         ]
     failed = any(case.outcome == "failed" for case in cases)
-    if result.returncode and not failed:
-        cases.append(Case(f"{name}: exit", "failed", f"exit status {result.returncode}\n{errors}"))
+    if result.returncode not in (0, 1) or (result.returncode and not failed):  # 1 says no more than that a case failed
+        cases.append(Case(f"{name}: exit", "failed", f"{how_it_ended(result.returncode)}\n{errors}"))
     elif not result.returncode and failed:
         cases.append(Case(f"{name}: exit", "failed", "a test failed, but the exit status is 0"))
     for case in cases:
@@ -202,24 +204,24 @@ def device_environment(variant: str) -> dict[str, str]:
 def _device_test(log: Path, name: str, command: Sequence[str | Path | int], limit: int, variant: str) -> list[Case]:
     """Run a program that starts QEMU by itself, without a guest, and prints TAP."""
     environment = clean_environment(device_environment(variant))
-    with log.open("wb") as file:
-        try:
-            result = subprocess.run(
-                [str(word) for word in command],
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=file,
-                timeout=limit,
-                env=environment,
-                check=False,
-            )
-            status = f"exit status {result.returncode}" if result.returncode else ""
-        except subprocess.TimeoutExpired:
-            status = f"not done after {limit} s"
+    status = None
+    with log.open("wb") as file, contextlib.suppress(subprocess.TimeoutExpired):
+        status = subprocess.run(
+            [str(word) for word in command],
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            timeout=limit,
+            env=environment,
+            check=False,
+        ).returncode
     cases = parse(log.read_text(errors="replace"), f"{name}: ")
-    if (status or not cases) and not any(case.outcome == "failed" for case in cases):
-        cases.append(Case(f"{name}: end", "failed", status or "no results"))
-    return cases
+    failed = any(case.outcome == "failed" for case in cases)
+    if status is None:
+        cases.append(Case(f"{name}: end", "failed", f"not done after {limit} s"))
+    elif status not in (0, 1) or (status and not failed):  # 1 says no more than that a case failed
+        cases.append(Case(f"{name}: end", "failed", how_it_ended(status)))
+    return cases or [Case(f"{name}: end", "failed", "no results")]
 
 
 def listed_tests() -> list[tuple[list[str], list[str]]]:
