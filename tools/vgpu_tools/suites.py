@@ -27,10 +27,11 @@ from vgpu_tools.paths import BUILD, CONFIGS, PROGRAMS, RESULTS, ROOT
 from vgpu_tools.steps import Step, clean_environment, ensure
 from vgpu_tools.tap import Case, parse, write_junit
 
-QTEST_SECONDS = 600
+QTEST_CASE_SECONDS = 180  # for one case: the longest takes 25 s with the sanitizers, and a wait in it 60 s at most
 AVOCADO_SECONDS = 1200
 FUZZ_SECONDS = 60
 FUZZ_MORE_SECONDS = 600  # to look for a smaller case that fails, too
+LOOK_SECONDS = 1.0  # between two looks at a log for new results
 TEST_SECONDS = {"release": 240, "debug": 600}  # for one guest program; the debug kernel is many times slower
 GUESTS = 2  # that run at a time, where there are as many CPUs
 SANITIZER_OPTIONS = {
@@ -44,6 +45,7 @@ CONSOLE = re.compile(r"console log: (.+)$", re.MULTILINE)  # in what the launche
 NAME, GIST = 120, 160  # characters of a failed case at the very end, where each is a line
 PROCESSOR = re.compile(r"CPU#|RIP=|ISR|IRR")  # in what QEMU says of processors and their interrupt controllers
 PROGRAM = re.compile(r"^# program (\S+)$", re.MULTILINE)
+RESULT = re.compile(rb"^(?:not )?ok\b", re.MULTILINE)
 
 
 @dataclass
@@ -146,7 +148,7 @@ def _kunit(flavour: str) -> Callable[[Path], list[Case]]:
 
 
 def _qtest(log: Path, variant: str = "release") -> list[Case]:
-    return _device_test(log, "qtest", [qemu.qtest(variant), "--tap", "-k"], _limit(QTEST_SECONDS), variant)
+    return _device_test(log, "qtest", [qemu.qtest(variant), "--tap", "-k"], QTEST_CASE_SECONDS, variant)
 
 
 def _model_fuzz(log: Path, variant: str = "release") -> list[Case]:
@@ -201,27 +203,37 @@ def device_environment(variant: str) -> dict[str, str]:
     return {"QTEST_QEMU_BINARY": str(qemu.with_firmware(variant)), **SANITIZER_OPTIONS}
 
 
-def _device_test(log: Path, name: str, command: Sequence[str | Path | int], limit: int, variant: str) -> list[Case]:
-    """Run a program that starts QEMU by itself, without a guest, and prints TAP."""
+def _device_test(log: Path, name: str, command: Sequence[str | Path | int], seconds: int, variant: str) -> list[Case]:
+    """Run a program that starts QEMU by itself, without a guest, and prints TAP; `seconds` are for one result."""
     environment = clean_environment(device_environment(variant))
-    status = None
-    with log.open("wb") as file, contextlib.suppress(subprocess.TimeoutExpired):
-        status = subprocess.run(
-            [str(word) for word in command],
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=file,
-            timeout=limit,
-            env=environment,
-            check=False,
-        ).returncode
+    words = [str(word) for word in command]
+    with (
+        log.open("wb") as file,
+        subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=file, stderr=file, env=environment) as process,
+    ):
+        try:
+            status = _end_or_silence(process, log, seconds)
+        finally:
+            process.kill()
     cases = parse(log.read_text(errors="replace"), f"{name}: ")
     failed = any(case.outcome == "failed" for case in cases)
     if status is None:
-        cases.append(Case(f"{name}: end", "failed", f"not done after {limit} s"))
+        cases.append(Case(f"{name}: end", "failed", f"stopped: no result for {seconds} s"))
     elif status not in (0, 1) or (status and not failed):  # 1 says no more than that a case failed
         cases.append(Case(f"{name}: end", "failed", how_it_ended(status)))
     return cases or [Case(f"{name}: end", "failed", "no results")]
+
+
+def _end_or_silence(process: subprocess.Popen[bytes], log: Path, seconds: int) -> int | None:
+    """Wait for a process's end; None if its log had no new result for that long."""
+    results, since = 0, time.monotonic()
+    while time.monotonic() - since <= seconds:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(LOOK_SECONDS)
+        now = len(RESULT.findall(log.read_bytes()))
+        if now != results:
+            results, since = now, time.monotonic()
+    return None
 
 
 def listed_tests() -> list[tuple[list[str], list[str]]]:
