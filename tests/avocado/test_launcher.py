@@ -6,12 +6,17 @@ import random
 import re
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from avocado import Test
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from vgpu import run, vgpu
+from vgpu_tools import launch
+from vgpu_tools.errors import Failure
+from vgpu_tools.guest import Guest
 
 
 class Passing(Test):
@@ -62,6 +67,15 @@ class Passing(Test):
         self.assertEqual((result.returncode, result.stdout), (5, b"42\n"))
 
 
+class Hanging(launch.Run):
+    """Its time begins with the command, however long the guest took to come up."""
+
+    def _start(self) -> None:
+        super()._start()
+        self.timeout = 3
+        self.deadline = time.monotonic() + self.timeout
+
+
 class Failing(Test):
     """Guests at fault, and wrong usage."""
 
@@ -82,10 +96,13 @@ class Failing(Test):
         self.assertIn("Kernel panic", Path(log[1]).read_text(errors="replace"))
 
     def test_hang(self) -> None:
-        """A command that never ends is given up after its time."""
-        result = vgpu("run", "--gpus", "0", "--timeout", "8", "--", "sleep", "1000")
+        """A guest whose time is up is given up, in its boot or in its command."""
+        result = vgpu("run", "--gpus", "0", "--timeout", "1", "--", "sleep", "1000")
         self.assertEqual(result.returncode, 124)
-        self.says(result.stderr, r"^vgpu: the command did not end within 8 s .*console log: ")
+        self.says(result.stderr, r"^vgpu: the (guest|command) did not (come up|end) within 1 s .*console log: ")
+        with self.assertRaisesRegex(Failure, r"^the command did not end within 3 s .*console log: ") as raised:
+            Hanging(Guest(gpus=0), ["sleep", "1000"], launch.Streams()).execute()
+        self.assertEqual(raised.exception.status, 124)
 
     def test_wrong_usage(self) -> None:
         """One sentence and status 2 for what the launcher does not know or cannot find."""
