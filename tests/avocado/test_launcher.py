@@ -4,6 +4,7 @@
 import hashlib
 import random
 import re
+import signal
 import sys
 import tempfile
 import time
@@ -76,6 +77,14 @@ class Hanging(launch.Run):
         self.deadline = time.monotonic() + self.timeout
 
 
+class Killed(launch.Run):
+    """Its QEMU ends with the command's beginning."""
+
+    def _start(self) -> None:
+        super()._start()
+        self.process.send_signal(signal.SIGKILL)
+
+
 class Failing(Test):
     """Guests at fault, and wrong usage."""
 
@@ -103,6 +112,11 @@ class Failing(Test):
         with self.assertRaisesRegex(Failure, r"^the command did not end within 3 s .*console log: ") as raised:
             Hanging(Guest(gpus=0), ["sleep", "1000"], launch.Streams()).execute()
         self.assertEqual(raised.exception.status, 124)
+
+    def test_dead_qemu(self) -> None:
+        """A QEMU that a signal ends without a word: the signal is named."""
+        with self.assertRaisesRegex(Failure, "^QEMU ended with SIGKILL; console log: "):
+            Killed(Guest(gpus=0), ["sleep", "1000"], launch.Streams()).execute()
 
     def test_wrong_usage(self) -> None:
         """One sentence and status 2 for what the launcher does not know or cannot find."""

@@ -19,7 +19,7 @@ from typing import BinaryIO
 
 from vgpu_tools import accel, agent, monitor, terminal
 from vgpu_tools.console import Watcher
-from vgpu_tools.errors import TIMED_OUT, Failure
+from vgpu_tools.errors import TIMED_OUT, Failure, how_it_ended
 from vgpu_tools.guest import Guest
 from vgpu_tools.paths import RUNS
 
@@ -69,6 +69,7 @@ class Run:
         self.input_open = False
         self.driver = ""
         self.status: int | None = None
+        self.ended: int | None = None  # how QEMU did, if by itself
 
     def execute(self) -> int:
         """Run the command; returns its exit status, or raises Failure when the guest is at fault."""
@@ -116,6 +117,10 @@ class Run:
             end = time.monotonic() + DUMP_SECONDS
             self._pump(lambda: False, lambda: end)
             self._note_machine()
+        if self.output not in self.selector.get_map():  # closed: it has gone, or is about to
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(END_SECONDS)
+        self.ended = self.process.poll()
         self.process.terminate()
         end = time.monotonic() + END_SECONDS
         self._pump(lambda: False, lambda: end)
@@ -231,8 +236,10 @@ class Run:
             raise Failure(f"{doing} within {self.timeout:g} s (--timeout); {where}", TIMED_OUT)
         if self.status is None:
             said = (self.folder / "qemu.log").read_text(errors="replace").strip().splitlines()
-            if self.process.returncode and said:
-                raise Failure(f"QEMU ended with {self.process.returncode}: {said[-1]}; log: {self.folder}/qemu.log")
+            if self.ended and said:
+                raise Failure(f"QEMU ended with {how_it_ended(self.ended)}: {said[-1]}; log: {self.folder}/qemu.log")
+            if self.ended:
+                raise Failure(f"QEMU ended with {how_it_ended(self.ended)}; {where}")
             raise Failure(f"the guest ended before the command did; {where}")
         if self.watcher.report:
             code = f" (the command's exit status was {self.status})" if self.status else ""
