@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from unittest import mock
 
 from avocado import Test
 
@@ -117,6 +118,18 @@ class Failing(Test):
         """A QEMU that a signal ends without a word: the signal is named."""
         with self.assertRaisesRegex(Failure, "^QEMU ended with SIGKILL; console log: "):
             Killed(Guest(gpus=0), ["sleep", "1000"], launch.Streams()).execute()
+
+    def test_logs_stay(self) -> None:
+        """The logs of a run that goes on outlast any number of later ones; those of earlier ones do not."""
+        with tempfile.TemporaryDirectory() as name, mock.patch.object(launch, "RUNS", Path(name)):
+            runs = [launch.Run(Guest(gpus=0), ["true"], launch.Streams()) for _ in range(2)]
+            runs[1].lock.close()
+            logs = [run.console for run in runs]
+            for log in logs:
+                log.touch()
+            for _ in range(launch.KEEP_RUNS + 2):
+                launch.Run(Guest(gpus=0), ["true"], launch.Streams())
+            self.assertEqual([log.exists() for log in logs], [True, False])
 
     def test_wrong_usage(self) -> None:
         """One sentence and status 2 for what the launcher does not know or cannot find."""

@@ -3,6 +3,7 @@
 
 import contextlib
 import ctypes
+import fcntl
 import itertools
 import os
 import selectors
@@ -25,6 +26,7 @@ from vgpu_tools.paths import RUNS
 
 MACHINE = "machine.txt"  # beside the console log of a guest whose time is up
 KEEP_RUNS = 40  # logs of that many runs stay
+LOCK = "lock"  # in a run's folder; held until the run is over
 END_SECONDS = 5.0  # a guest that says it dies, and a QEMU that was told to end, get this long
 DUMP_SECONDS = 2.0  # a guest whose time is up gets this long to say what hangs
 PROBE_SECONDS = 10.0  # a guest on KVM is up long before
@@ -62,6 +64,8 @@ class Run:
         self.timeout = timeout
         self.verbose = verbose
         self.folder = _new_folder()
+        self.lock = (self.folder / LOCK).open("w")
+        fcntl.flock(self.lock, fcntl.LOCK_EX)
         self.console = self.folder / "console.log"
         self.watcher = Watcher()
         self.decoder = agent.Decoder()
@@ -81,6 +85,7 @@ class Run:
             command += ["-qmp", f"unix:{self.folder / monitor.SOCKET},server=on,wait=off"]
         (self.folder / "command").write_text(shlex.join(command) + "\n")
         with (
+            self.lock,
             (self.folder / "qemu.log").open("wb") as errors,
             self.console.open("wb", buffering=0) as self.log,
             selectors.PollSelector() as self.selector,
@@ -265,12 +270,25 @@ def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+def _goes_on(folder: Path) -> bool:
+    """Whether the run that has this folder is not over."""
+    try:
+        with (folder / LOCK).open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass  # it never came to have one
+    return False
+
+
 def _new_folder() -> Path:
-    """A folder for a run's logs; the oldest ones go."""
+    """A folder for a run's logs; the oldest ones go, but not those of runs that go on."""
     RUNS.mkdir(parents=True, exist_ok=True)
     old = sorted((path for path in RUNS.iterdir() if path.is_dir() and not path.is_symlink()), key=lambda p: p.name)
     for path in old[: -KEEP_RUNS or None]:
-        shutil.rmtree(path, ignore_errors=True)
+        if not _goes_on(path):
+            shutil.rmtree(path, ignore_errors=True)
     base = time.strftime("%Y%m%d-%H%M%S")
     for attempt in itertools.count():
         folder = RUNS / f"{base}-{os.getpid()}-{attempt}"
