@@ -49,7 +49,7 @@ def ask(path: Path, *commands: tuple[str, dict[str, Any]]) -> list[Any]:
 
 
 async def _ask(path: Path, commands: Sequence[tuple[str, dict[str, Any]]]) -> list[Any]:
-    from qemu.qmp import ConnectError, ExecuteError, QMPClient
+    from qemu.qmp import ConnectError, ExecuteError, QMPClient, QMPError
 
     client = QMPClient("vgpu")
     client.logger.disabled = True
@@ -60,11 +60,14 @@ async def _ask(path: Path, commands: Sequence[tuple[str, dict[str, Any]]]) -> li
     except ConnectError as error:
         raise Failure(f"{path}: {error}") from None
     try:
-        return [await client.execute(name, arguments or None) for name, arguments in commands]
+        try:
+            return [await client.execute(name, arguments or None) for name, arguments in commands]
+        finally:
+            await client.disconnect()
     except ExecuteError as error:
         raise Refused(str(error)) from None
-    finally:
-        await client.disconnect()
+    except (QMPError, EOFError, OSError) as error:  # disconnect() raises what the connection ended with
+        raise Failure(f"{path}: QEMU went away" + (f": {error}" if str(error) else "")) from None
 
 
 def _connect(path: Path) -> socket.socket:
