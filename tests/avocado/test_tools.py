@@ -74,6 +74,8 @@ class Console(Test):
             "Kernel panic - not syncing: x",
             "BUG: kernel NULL pointer dereference, address: 0",
             "Oops: 0000 [#1]",
+            "Oops: general protection fault, probably for non-canonical address 0xdead000000000100: 0000 [#1] PREEMPT",
+            "general protection fault: 0000 [#1] SMP",
         ):
             self.assertTrue(self.watch("fine", line).fatal, line)
         watcher = self.watch(
@@ -99,6 +101,14 @@ class Console(Test):
         """What every boot says."""
         watcher = self.watch(
             "kasan: KernelAddressSanitizer initialized", "kmemleak: Kernel memory leak detector initialized"
+        )
+        self.assertEqual((watcher.fatal, watcher.report), ("", ""))
+
+    def test_programs(self) -> None:
+        """What the kernel says when a program dies, and not itself."""
+        watcher = self.watch(
+            "a[71]: segfault at 0 ip 0000000000401136 sp 00007ffd0b1f2b40 error 6 in a[401000+1000]",
+            "traps: a[72] general protection fault ip:401136 sp:7ffd0b1f2b40 error:0 in a[401000+1000]",
         )
         self.assertEqual((watcher.fatal, watcher.report), ("", ""))
 

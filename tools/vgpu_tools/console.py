@@ -14,7 +14,7 @@ FATAL_PATTERNS = (
     "^BUG: (?!" + "|".join(SURVIVABLE) + ")",
     r"^Oops\b",
     "kernel BUG at",
-    "general protection fault",
+    r"^(segment-related )?general protection fault\b.*\[#\d+\]",  # of older kernels, without "Oops: "
 )
 
 # After these it can, but something is wrong.
