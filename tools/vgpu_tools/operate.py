@@ -2,11 +2,13 @@
 """./vgpu inject, stats and trace: an operator's hands on a running guest."""
 
 import argparse
+import contextlib
 import json
 import re
+import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, TextIO
@@ -74,21 +76,32 @@ def follow(path: Path, patterns: Sequence[str], seconds: float, say: Callable[[s
     for pattern in patterns:
         events = _command(path, "trace-event-get-state", {"name": pattern})
         was_on |= {event["name"] for event in events if event["state"] == "enabled"}
-    with _log(path).open(errors="replace") as log:
+    with _log(path).open(errors="replace") as log, _interrupts() as interrupts:
         log.seek(0, 2)
         rest = ""
         try:
             for pattern in patterns:
                 _switch(path, pattern, True)
             end = time.monotonic() + seconds if seconds else float("inf")
-            while time.monotonic() < end:
+            while not interrupts and time.monotonic() < end:
                 rest = _look(log, rest, patterns, say)
                 time.sleep(LOOK_SECONDS)
-        except KeyboardInterrupt:
-            pass
         finally:
             _switch_back(path, patterns, was_on)
         _look(log, rest, patterns, say)
+
+
+@contextlib.contextmanager
+def _interrupts() -> Iterator[list[int]]:
+    """Those that came: an exception could come between reading lines and handing them on. Ignored ones stay so."""
+    came: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+    if before != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        yield came
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def value(key: str, text: str) -> Any:
