@@ -6,7 +6,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from avocado import Test
@@ -14,7 +16,7 @@ from avocado import Test
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from vgpu import vgpu
-from vgpu_tools import operate, qemu, trace_file
+from vgpu_tools import monitor, operate, qemu, trace_file
 from vgpu_tools.errors import Failure
 
 SECONDS = 30
@@ -52,8 +54,21 @@ class Operator(Test):
         command += ["-qmp", f"unix:{self.socket},server=on,wait=off", *more]
         self.errors = (Path(self.folder.name) / "log").open("wb")
         self.machine = subprocess.Popen(command, stderr=self.errors, stdin=subprocess.DEVNULL)
+        self.until(self.listens, "QEMU listens at its socket")
+
+    def listens(self) -> bool:
+        """Whether QEMU can be connected to; the socket is there a moment before."""
+        try:
+            return monitor.pid(self.socket) > 0
+        except Failure:
+            return False
+
+    def until(self, holds: Callable[[], bool], what: str) -> None:
+        """Wait until something holds."""
         end = time.monotonic() + SECONDS
-        while not self.socket.exists() and time.monotonic() < end and self.machine.poll() is None:
+        while not holds():
+            self.assertIsNone(self.machine.poll(), f"QEMU ended before {what}")
+            self.assertLess(time.monotonic(), end, f"not within {SECONDS} s: {what}")
             time.sleep(0.05)
 
     def stop(self) -> None:
@@ -121,14 +136,23 @@ class Operator(Test):
     def test_trace(self) -> None:
         """Events that happen while it looks are printed, others not; afterwards they are off again."""
         self.assertIn("vgpu_inject", self.call("trace"))
-        command = [Path(__file__).resolve().parents[2] / "vgpu", "trace", "--seconds", "4", "vgpu_inject"]
-        with subprocess.Popen([*command, "--qmp", self.socket], stdout=subprocess.PIPE) as follower:
-            end = time.monotonic() + SECONDS
-            while "on" not in self.state() and time.monotonic() < end:
-                time.sleep(0.2)
-            self.call("inject", "fault-spurious", "device=gpu0", "vmid=3", "start=0x5000")
-            said = follower.communicate(timeout=SECONDS)[0].decode()
-        self.assertIn("kind=fault-spurious", said)
+        command = [Path(__file__).resolve().parents[2] / "vgpu", "trace", "vgpu_inject"]
+        with subprocess.Popen(
+            [*command, "--qmp", self.socket], stdout=subprocess.PIPE, preexec_fn=hear_interrupts
+        ) as follower:
+            silence = threading.Timer(SECONDS, follower.kill)  # then there is no line
+            try:
+                self.until(lambda: "on" in self.state(), "the event is on")
+                self.call("inject", "fault-spurious", "device=gpu0", "vmid=3", "start=0x5000")
+                silence.start()
+                line = follower.stdout.readline().decode()
+                silence.cancel()
+                follower.send_signal(signal.SIGINT)
+                said = line + follower.communicate(timeout=SECONDS)[0].decode()
+            finally:
+                silence.cancel()
+                follower.kill()
+        self.assertIn("kind=fault-spurious", line)
         self.assertNotIn("vgpu_fault", said)
         self.assertIn("off", self.state())
 
@@ -143,9 +167,7 @@ class Operator(Test):
             [*command, "--qmp", self.socket], stderr=subprocess.PIPE, preexec_fn=hear_interrupts
         ) as follower:
             try:
-                end = time.monotonic() + SECONDS
-                while "on" not in self.state("vgpu_fault ") and time.monotonic() < end:
-                    time.sleep(0.2)
+                self.until(lambda: "on" in self.state("vgpu_fault "), "the events are on")
                 self.call("inject", "fault-spurious", "device=gpu1", "vmid=3", "start=0x5000")
                 follower.send_signal(signal.SIGINT)
                 said = follower.communicate(timeout=SECONDS)[1].decode()
