@@ -120,7 +120,7 @@ class Machine:
         try:
             while data := self.port.recv(65536):
                 self.session.feed(data)
-        except BlockingIOError:
+        except (BlockingIOError, ConnectionResetError):  # nothing more now, or ever: QEMU has died
             pass
         self.port.setblocking(True)
 
@@ -137,6 +137,8 @@ class Machine:
                 data = self.port.recv(65536)
             except TimeoutError:
                 continue
+            except ConnectionResetError:
+                data = b""
             if not data:
                 raise AssertionError(f"QEMU went away before {what}: {self.errors.read_text()}")
             self.session.feed(data)
