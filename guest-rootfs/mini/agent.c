@@ -57,6 +57,8 @@ struct command {
 	int status;		/* for the host, when over */
 	bool leaks;
 	int input;		/* -1: closed */
+	const char *unread;	/* what the launcher sent and the command did not read yet */
+	uint32_t left;		/* bytes of it; until there are none, the launcher is not heard */
 	int output[2];		/* standard output and error; -1: closed */
 };
 
@@ -257,6 +259,7 @@ static void start(struct command *command, char *data, uint32_t size)
 		command->output[1] = err[0];
 		fcntl(err[0], F_SETFL, O_NONBLOCK);
 	}
+	fcntl(command->input, F_SETFL, O_NONBLOCK);
 	fcntl(command->output[0], F_SETFL, O_NONBLOCK);
 }
 
@@ -265,25 +268,25 @@ static void close_input(struct command *command)
 	if (command->input >= 0)
 		close(command->input);
 	command->input = -1;
+	command->left = 0;
 }
 
-static void feed(struct command *command, const char *data, uint32_t size)
+/* Writes what the command takes now: it may not read before somebody reads what it prints. */
+static void feed(struct command *command)
 {
-	while (size && command->input >= 0) {
-		ssize_t done = write(command->input, data, size);
+	while (command->left) {
+		ssize_t done = write(command->input, command->unread, command->left);
 
 		if (done < 0 && errno == EINTR)
 			continue;
-		if (done < 0 && errno == EAGAIN) {	/* a terminal shares its flags with the output end */
-			poll(&(struct pollfd){ command->input, POLLOUT, 0 }, 1, -1);
-			continue;
-		}
+		if (done < 0 && errno == EAGAIN)
+			return;
 		if (done < 0) {
 			close_input(command);
 			return;
 		}
-		data += done;
-		size -= done;
+		command->unread += done;
+		command->left -= done;
 	}
 }
 
@@ -309,10 +312,13 @@ static bool obey(struct command *command)
 		start(command, data, length);
 		break;
 	case FRAME_STDIN:
-		if (length)
-			feed(command, data, length);
-		else
+		if (!length) {
 			close_input(command);
+		} else if (command->input >= 0) {
+			command->unread = data;
+			command->left = length;
+			feed(command);
+		}
 		break;
 	case FRAME_SIZE:
 		if (length == sizeof(size) && command->input >= 0) {
@@ -388,13 +394,14 @@ int main(int argc, char **argv)
 
 	for (;;) {
 		struct pollfd polls[] = {
-			{ port, POLLIN, 0 },
+			{ command.left ? -1 : port, POLLIN, 0 },
 			{ signals, POLLIN, 0 },
 			{ command.output[0], POLLIN, 0 },
 			{ command.output[1], POLLIN, 0 },
+			{ command.left ? command.input : -1, POLLOUT, 0 },
 		};
 
-		if (poll(polls, 4, -1) < 0 && errno != EINTR)
+		if (poll(polls, 5, -1) < 0 && errno != EINTR)
 			die("poll");
 		if (polls[2].revents)
 			drain(&command.output[0], FRAME_STDOUT);
@@ -402,6 +409,8 @@ int main(int argc, char **argv)
 			drain(&command.output[1], FRAME_STDERR);
 		if (polls[1].revents && read(signals, &info, sizeof(info)) > 0)
 			reap(&command);
+		if (polls[4].revents)
+			feed(&command);
 		if (polls[0].revents && !obey(&command))
 			break;
 	}

@@ -51,6 +51,19 @@ class Passing(Test):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(hashlib.sha256(result.stdout).digest(), hashlib.sha256(content).digest())
 
+    def test_slow_reader(self) -> None:
+        """A command that prints more than a pipe holds before it reads as much input; would catch an agent that waits
+        for it to read while it waits to be read."""
+        content = random.Random(2).randbytes(1 << 20)
+        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as printed:
+            given.write(content)
+            given.seek(0)
+            words = ["sh", "-c", "head -c 1048576 /dev/zero; cat"]
+            streams = launch.Streams(given.fileno(), printed.fileno())
+            self.assertEqual(launch.Run(Guest(gpus=0), words, streams, timeout=60).execute(), 0)
+            printed.seek(0)
+            self.assertEqual(hashlib.sha256(printed.read()).digest(), hashlib.sha256(bytes(1 << 20) + content).digest())
+
     def test_share_is_written(self) -> None:
         """What the guest writes into the shared folder is there afterwards."""
         with tempfile.TemporaryDirectory() as folder:
