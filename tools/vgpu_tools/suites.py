@@ -148,7 +148,7 @@ def _kunit(flavour: str) -> Callable[[Path], list[Case]]:
 
 
 def _qtest(log: Path, variant: str = "release") -> list[Case]:
-    return _device_test(log, "qtest", [qemu.qtest(variant), "--tap", "-k"], QTEST_CASE_SECONDS, variant)
+    return _device_test(log, "qtest", [qemu.qtest(variant), "--tap", "-k"], _limit(QTEST_CASE_SECONDS), variant)
 
 
 def _model_fuzz(log: Path, variant: str = "release") -> list[Case]:
