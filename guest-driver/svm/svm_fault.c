@@ -349,10 +349,10 @@ static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 		verdict = SVM_FAULT_STALE;
 
 	if (verdict == SVM_FAULT_DENIED) {
-		vgpu_stat_add(&node->vdev->hw, VGPU_STAT_FAULTS_UNREPAIRED, 1);
 		kfd_process_vm_fault(pdd, f->page, f->write);
 		/* Who has been told may map something there at once. */
 		svm_fault_write_noretry(svms, gpu, f->page);
+		vgpu_stat_add(&node->vdev->hw, VGPU_STAT_FAULTS_UNREPAIRED, 1);
 		kfd_process_tell_vm_fault(pdd, f->page, f->not_present,
 					  f->write);
 	} else if (verdict == SVM_FAULT_DYING) {

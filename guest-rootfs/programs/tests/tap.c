@@ -274,7 +274,6 @@ void tap_expect_stop(struct vg_queue *q, uint64_t dst, uint64_t src,
 		CHECK(vg_now() < end, "the access is not denied");
 		vg_sleep_us(1000);
 	}
-	/* It is counted before the queue is taken off. */
 	ERRNO(ETIMEDOUT, vg_wait(q, seq, STOPPED_MS));
 }
 
@@ -375,6 +374,8 @@ int tap_main(const struct tap_case *cases, int n, int argc, char **argv)
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	find_gpus();
+	/* Pages that move by themselves are not where they are looked for. */
+	vg_put("/proc/sys/vm/compaction_proactiveness", "0");
 	for (i = 0; i < n; i++)
 		planned += strstr(cases[i].name, only) != NULL;
 	if (!planned) {

@@ -1308,8 +1308,14 @@ static void hostile(void)
 		for (k = 0; k < (int)sizeof(args); k++)
 			byte[k] = race_below(4) ? (unsigned char)
 				(race_below(2) ? 0 : race_below(256)) : 0xff;
+		/* What is written through these is not our own data. */
+		args.query_exception_info.info_ptr |= 1ull << 46;
+		args.queue_snapshot.snapshot_buf_ptr |= 1ull << 46;
 		if (race_below(2))
 			args.query_exception_info.info_ptr =
+				(uintptr_t)save.cpu + race_below(VG_PAGE);
+		if (!race_below(4))
+			args.queue_snapshot.snapshot_buf_ptr =
 				(uintptr_t)save.cpu + race_below(VG_PAGE);
 		trap(getpid(), (uint32_t)race_below(16), &args);
 		if (!race_below(8))

@@ -226,8 +226,9 @@ static void wraparound(void)
 	}
 	OK(vg_queue_finish(&q, VG_TIMEOUT_MS));
 	CHECK(p[512] == total, "sum %u, should be %u", p[512], total);
-	CHECK(vg_queue_rptr(&q) == q.wptr, "rptr %lu, wptr %lu",
-	      vg_queue_rptr(&q), q.wptr);
+	/* It comes after the fence. */
+	OK(vg_wait_word((char *)q.ptrs.cpu + VG_QUEUE_RPTR, (uint32_t)q.wptr,
+			VG_TIMEOUT_MS));
 	OK(vg_queue_destroy(&q));
 	OK(vg_bo_free(&bo));
 }
@@ -383,6 +384,7 @@ static void bad_packet(void)
 	uint64_t errors;
 	struct vg_queue bad = { 0 }, good = { 0 };
 	struct vg_bo bo = { 0 };
+	uint64_t until = vg_now() + VG_TIMEOUT_MS * 1000000ull;
 	uint32_t seq, *p;
 
 	start(1);
@@ -395,6 +397,8 @@ static void bad_packet(void)
 	*p = 0xee;
 	OK(vg_emit_fence(&bad, &seq));
 	vg_queue_submit(&bad);
+	while (tap_device_counter(gpu, "queue_errors") == errors)
+		CHECK(vg_now() < until, "the device has seen no error");
 	ERRNO(ETIMEDOUT, vg_wait(&bad, seq, STOPPED_MS));
 	CHECK(tap_device_counter(gpu, "queue_errors") == errors + 1,
 	      "the device counts %lu errors",
@@ -530,9 +534,11 @@ static void killed(void)
 	int i;
 
 	start(1);
-	for (i = 0; tap_goes_on(i, 12); i++)
+	for (i = 0; tap_goes_on(i, 12); i++) {
 		tap_kill_at_work(busy, i % 20 * 700);
-	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+		/* There are fewer VMIDs than children: each has to be back. */
+		OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+	}
 	use_all_queues();
 }
 

@@ -305,9 +305,11 @@ static void tables_want(void)
 	vg_pattern_fill(src.cpu, VG_PAGE, SEED + 1, 0);
 	bytes = share(120);
 	full = shared(bytes, SEED, true);
-	OK(vg_svm_prefetch(&vg, full, bytes, gpu->gpu_id));
 	before = svm_evictions();
-	CHECK(before, "more than VRAM's size evicted nothing");
+	OK(vg_svm_prefetch(&vg, full, bytes, gpu->gpu_id));
+	CHECK(svm_evictions() != before,
+	      "more than VRAM's size evicted nothing");
+	before = svm_evictions();
 	sparse = mmap(NULL, tables * CHUNK, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	CHECK(sparse != MAP_FAILED, "mmap");
@@ -364,7 +366,7 @@ struct toucher {
 	unsigned char *p;
 	uint64_t bytes;
 	atomic_bool stop;
-	unsigned long rounds;
+	atomic_ulong rounds;
 	bool bad;
 };
 
@@ -403,10 +405,15 @@ static void touch_start(struct toucher *t, uint64_t bytes)
 
 static void touch_end(struct toucher *t)
 {
+	uint64_t until = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+
+	while (!atomic_load(&t->rounds)) {
+		CHECK(vg_now() < until, "the CPU did nothing");
+		vg_sleep_us(1000);
+	}
 	atomic_store(&t->stop, true);
 	pthread_join(t->thread, NULL);
 	CHECK(!t->bad, "the CPU read what it has not written");
-	CHECK(t->rounds, "the CPU did nothing");
 }
 
 /* Everybody at once: engine, CPU, prefetches, another process's BOs. */

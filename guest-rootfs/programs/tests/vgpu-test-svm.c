@@ -502,14 +502,18 @@ static void ends_under_copies(void *arg)
  */
 static void xnack_off_ends(void)
 {
+	struct vg_mem_info base;
 	uint64_t denied;
 	int i;
 
 	tap_open(&vg, -1);
 	gpu = &vg.gpu[0];
 	denied = tap_driver_counter(gpu, "faults_unrepaired");
-	for (i = 0; i < 20; i++)
+	OK(vg_mem_info(gpu, &base));
+	for (i = 0; i < 20; i++) {
 		tap_in_child(ends_under_copies, NULL);
+		OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+	}
 	CHECK(tap_driver_counter(gpu, "faults_unrepaired") == denied,
 	      "faults of processes that had ended were denied");
 }
