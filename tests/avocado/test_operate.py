@@ -54,14 +54,7 @@ class Operator(Test):
         command += ["-qmp", f"unix:{self.socket},server=on,wait=off", *more]
         self.errors = (Path(self.folder.name) / "log").open("wb")
         self.machine = subprocess.Popen(command, stderr=self.errors, stdin=subprocess.DEVNULL)
-        self.until(self.listens, "QEMU listens at its socket")
-
-    def listens(self) -> bool:
-        """Whether QEMU can be connected to; the socket is there a moment before."""
-        try:
-            return monitor.pid(self.socket) > 0
-        except Failure:
-            return False
+        self.until(lambda: monitor.alive(self.socket), "QEMU listens at its socket")
 
     def until(self, holds: Callable[[], bool], what: str) -> None:
         """Wait until something holds."""

@@ -27,7 +27,7 @@ def find(given: Path | None) -> Path:
         if not given.is_socket():
             raise Failure(f"--qmp {given}: no such socket (a guest started with --qmp {given} has it)", status=2)
         return given
-    running = [path for path in sorted(RUNS.glob(f"*/{SOCKET}")) if path.is_socket() and _alive(path)]
+    running = [path for path in sorted(RUNS.glob(f"*/{SOCKET}")) if path.is_socket() and alive(path)]
     if not running:
         raise Failure("no guest of this checkout is running; for another QEMU say --qmp PATH", status=2)
     if len(running) > 1:
@@ -80,7 +80,8 @@ def _connect(path: Path) -> socket.socket:
     return peer
 
 
-def _alive(path: Path) -> bool:
+def alive(path: Path) -> bool:
+    """Whether somebody listens at a socket; the file is there a moment before, and may stay behind."""
     try:
         return pid(path) > 0
     except Failure:
