@@ -24,6 +24,9 @@ test-full: ## every test of every suite
 test-long: ## the long forms of the suites, S= seconds each
 	@./vgpu test --long $(if $(S),--seconds $(S)) $(SUITE)
 
+test-stress: ## the basic pass N= times (1) beside stress-ng, with random delays, SEED=; rounds add up in build/stress.json
+	@./vgpu test-stress $(if $(N),--rounds $(N)) $(if $(SEED),--seed $(SEED))
+
 check-recovery: ## GART lost or corrupt, engine hangs, resets under load, N= times each (50); a table
 	@./vgpu check-recovery $(if $(N),--repeat $(N))
 
@@ -69,4 +72,4 @@ help: ## this text
 	@sed -n 's/^\([a-z_.-]*\):[^#]*## /\1\t/p' Makefile | expand -t 24
 
 FORCE:
-.PHONY: demo test test-full test-long kfdtest fuzz bench qemu kernel driver rootfs check check-cycles check-recovery clean distclean help FORCE
+.PHONY: demo test test-full test-long test-stress kfdtest fuzz bench qemu kernel driver rootfs check check-cycles check-recovery clean distclean help FORCE

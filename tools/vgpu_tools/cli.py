@@ -34,6 +34,7 @@ usage: ./vgpu run [options] -- COMMAND...      boot a guest, run COMMAND in it a
                                                AMD's test of KFD: results, sums; S seconds a test
        ./vgpu test [--full | --long [--seconds N]] [--fail-fast] [SUITE...]   the basic pass; every test; long forms
        ./vgpu test --changed [--since COMMIT] [--fail-fast]   what the changed files can break
+       ./vgpu test-stress [--rounds N] [--seed SEED]   the basic pass beside stress-ng, with random delays
        ./vgpu demo|bench|check|compile-commands   what make calls
 
 options of run, shell and gdb:
@@ -240,6 +241,19 @@ def test(words: list[str]) -> int:
     return run.run(options.suites, plan)
 
 
+def test_stress(words: list[str]) -> int:
+    """./vgpu test-stress"""
+    from vgpu_tools.testing import stress
+
+    parser = Parser(prog="vgpu", add_help=False, allow_abbrev=False)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args(words)
+    if options.rounds < 1 or options.seed < 0:
+        raise Failure("test-stress wants at least one round, and a seed of at least 0", status=2)
+    return stress.run(options.rounds, options.seed)
+
+
 def qtest(words: list[str]) -> int:
     """./vgpu qtest"""
     from vgpu_tools import qemu, sources
@@ -372,6 +386,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "demo": demo,
     "bench": bench,
     "test": test,
+    "test-stress": test_stress,
     "qtest": qtest,
     "check": check,
     "compile-commands": compile_commands,

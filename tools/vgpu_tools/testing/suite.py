@@ -9,6 +9,7 @@ from pathlib import Path
 from vgpu_tools.steps import Step
 from vgpu_tools.tap import Case
 
+FORWARDED = ("VGPU_TEST_DELAYS", "VGPU_TEST_SEED")
 BASIC, FULL, LONG = "basic", "full", "long"
 CPUS = len(os.sched_getaffinity(0))
 AT_ONCE = max(1, min(2, CPUS))  # programs or guests of one suite that run at the same time
@@ -37,10 +38,12 @@ class Plan:
         return self.level == BASIC
 
     def environment(self) -> dict[str, str]:
-        """What the test programs are told: VGPU_TEST_SECONDS in the long form, VGPU_TEST_SHORT in the basic pass."""
+        """What the test programs are told: VGPU_TEST_SECONDS in the long form, VGPU_TEST_SHORT in the basic pass, and
+        what the caller's environment says of seeds."""
+        said = {name: os.environ[name] for name in FORWARDED if name in os.environ}
         if self.seconds:
-            return {"VGPU_TEST_SECONDS": str(self.seconds)}
-        return {"VGPU_TEST_SHORT": "1"} if self.basic else {}
+            return {"VGPU_TEST_SECONDS": str(self.seconds), **said}
+        return {"VGPU_TEST_SHORT": "1", **said} if self.basic else said
 
 
 @dataclass(frozen=True)
