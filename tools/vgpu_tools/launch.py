@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from vgpu_tools import accel, agent, monitor, terminal
+from vgpu_tools import accel, agent, monitor, postmortem, terminal
 from vgpu_tools.console import Watcher
 from vgpu_tools.errors import TIMED_OUT, Failure, how_it_ended
 from vgpu_tools.guest import Guest
 from vgpu_tools.paths import RUNS
 
-MACHINE = "machine.txt"  # beside the console log of a guest whose time is up
+MACHINE, THREADS = "machine.txt", "threads.txt"  # beside the console log of a guest whose time is up
 KEEP_RUNS = 40  # logs of that many runs stay
 LOCK = "lock"  # in a run's folder; held until the run is over
 END_SECONDS = 5.0  # a guest that says it dies, and a QEMU that was told to end, get this long
@@ -76,6 +76,7 @@ class Run:
         self.driver = ""
         self.status: int | None = None
         self.ended: int | None = None  # how QEMU did, if by itself
+        self.core = ""  # where its core file is, in words
 
     def execute(self) -> int:
         """Run the command; returns its exit status, or raises Failure when the guest is at fault."""
@@ -136,6 +137,8 @@ class Run:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(END_SECONDS)
         self.ended = self.process.poll()
+        if self.ended and self.ended < 0:
+            self.core = postmortem.take_core(self.process.pid, self.folder)
         self.process.terminate()
         end = time.monotonic() + END_SECONDS
         self._pump(lambda: False, lambda: end)
@@ -144,7 +147,9 @@ class Run:
         return timed_out
 
     def _note_machine(self) -> None:
-        """Keep what QEMU knows of the processors: that an interrupt was lost shows nowhere else."""
+        """Keep what QEMU knows of the processors (that an interrupt was lost shows nowhere else), and where its threads
+        stand: virtual CPUs, the devices' engines."""
+        (self.folder / THREADS).write_text(postmortem.threads(self.process.pid))
         words = ["info cpus", "info registers -a", *(f"info lapic {cpu}" for cpu in range(self.guest.cpus))]
         commands = [("human-monitor-command", {"command-line": line}) for line in words]
         with contextlib.suppress(Failure, monitor.Refused):
@@ -243,7 +248,7 @@ class Run:
     # How it went
 
     def _verdict(self, timed_out: bool) -> int:
-        where = f"console log: {self.console}"
+        where = (f"{self.core}; " if self.core else "") + f"console log: {self.console}"
         if self.watcher.fatal:
             raise Failure(f"the guest's kernel died: {self.watcher.fatal}; {where}")
         if timed_out:
@@ -252,7 +257,8 @@ class Run:
         if self.status is None:
             said = (self.folder / "qemu.log").read_text(errors="replace").strip().splitlines()
             if self.ended and said:
-                raise Failure(f"QEMU ended with {how_it_ended(self.ended)}: {said[-1]}; log: {self.folder}/qemu.log")
+                log = f"{self.core or 'no core'}; log: {self.folder}/qemu.log"
+                raise Failure(f"QEMU ended with {how_it_ended(self.ended)}: {said[-1]}; {log}")
             if self.ended:
                 raise Failure(f"QEMU ended with {how_it_ended(self.ended)}; {where}")
             raise Failure(f"the guest ended before the command did; {where}")
@@ -277,6 +283,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 def _die_with_parent() -> None:
+    postmortem.allow_core()
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
