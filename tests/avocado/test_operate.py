@@ -15,11 +15,11 @@ from avocado import Test
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-from vgpu import vgpu
+from vgpu import SCALE, vgpu
 from vgpu_tools import monitor, operate, qemu, trace_file
 from vgpu_tools.errors import Failure
 
-SECONDS = 30
+SECONDS = 30 * (SCALE or 1)
 
 
 class Values(Test):
@@ -131,13 +131,17 @@ class Operator(Test):
         self.assertIn("vgpu_inject", self.call("trace"))
         command = [Path(__file__).resolve().parents[2] / "vgpu", "trace", "vgpu_inject"]
         with subprocess.Popen(
-            [*command, "--qmp", self.socket], stdout=subprocess.PIPE, preexec_fn=hear_interrupts
+            [*command, "--qmp", self.socket],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=hear_interrupts,
         ) as follower:
-            silence = threading.Timer(SECONDS, follower.kill)  # then there is no line
+            silence = threading.Timer(2 * SECONDS, follower.kill)  # then there is no line
+            silence.start()
             try:
-                self.until(lambda: "on" in self.state(), "the event is on")
+                self.assertIn(b"following", follower.stderr.readline())
+                self.assertIn("on", self.state())
                 self.call("inject", "fault-spurious", "device=gpu0", "vmid=3", "start=0x5000")
-                silence.start()
                 line = follower.stdout.readline().decode()
                 silence.cancel()
                 follower.send_signal(signal.SIGINT)
@@ -159,17 +163,20 @@ class Operator(Test):
         with subprocess.Popen(
             [*command, "--qmp", self.socket], stderr=subprocess.PIPE, preexec_fn=hear_interrupts
         ) as follower:
+            silence = threading.Timer(2 * SECONDS, follower.kill)
+            silence.start()
             try:
-                self.until(lambda: "on" in self.state("vgpu_fault "), "the events are on")
+                self.assertIn(b"following", follower.stderr.readline())
                 self.call("inject", "fault-spurious", "device=gpu1", "vmid=3", "start=0x5000")
                 follower.send_signal(signal.SIGINT)
                 said = follower.communicate(timeout=SECONDS)[1].decode()
             finally:
+                silence.cancel()
                 follower.kill()
         (fault,) = [piece for piece in trace_file.read(path) if piece.category == "fault"]
         self.assertEqual((fault.process, fault.thread, fault.name), ("gpu1", "of no queue", "fault 0x5000 read"), said)
 
     def state(self, event: str = "vgpu_inject ") -> str:
-        """Of an event's tracing; the socket takes one at a time, so that a look may have to wait."""
+        """Of an event's tracing."""
         lines = vgpu("trace", "--qmp", str(self.socket)).stdout.decode().splitlines()
         return "".join(line for line in lines if line.startswith(event))

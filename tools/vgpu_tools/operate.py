@@ -82,6 +82,7 @@ def follow(path: Path, patterns: Sequence[str], seconds: float, say: Callable[[s
         try:
             for pattern in patterns:
                 _switch(path, pattern, True)
+            print(f"vgpu: following {' '.join(patterns)}; Ctrl-C ends it", file=sys.stderr, flush=True)
             end = time.monotonic() + seconds if seconds else float("inf")
             while not interrupts and time.monotonic() < end:
                 rest = _look(log, rest, patterns, say)
