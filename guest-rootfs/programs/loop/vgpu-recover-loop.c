@@ -31,6 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -355,8 +356,13 @@ static int child_start(struct child *c, int (*fn)(int to, int from))
 	fflush(stdout);
 	c->pid = fork();
 	if (!c->pid) {
-		int n = fn(up[1], down[0]);
+		int n;
 
+		/* The parent may die before it says anything. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(down[1]);
+		close(up[0]);
+		n = fn(up[1], down[0]);
 		if (n < 0)
 			fprintf(stderr, "%s\n", vg_error());
 		give(up[1], n);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/swap.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -144,10 +145,15 @@ void tap_open(struct vg *vg, int xnack)
 	CHECK(mode == xnack, "XNACK is %d after setting %d", mode, xnack);
 }
 
-/*
- * Waits for @pid. Its status, or -1 if it had to be killed. A process that
- * cannot even be killed is the end of the run.
- */
+/* A process that cannot even be killed is the end of the run. */
+static void bail_out(pid_t pid)
+{
+	printf("Bail out! process %d cannot be killed\n", pid);
+	fflush(stdout);
+	_exit(1);
+}
+
+/* Waits for @pid. Its status, or -1 if it had to be killed. */
 static int wait_limited(pid_t pid, unsigned int limit_ms)
 {
 	uint64_t deadline = vg_now() + limit_ms * 1000000ull;
@@ -162,12 +168,8 @@ static int wait_limited(pid_t pid, unsigned int limit_ms)
 		if (r < 0)
 			return -1;
 		if (vg_now() > deadline) {
-			if (killed) {
-				printf("Bail out! process %d cannot be killed\n",
-				       pid);
-				fflush(stdout);
-				_exit(1);
-			}
+			if (killed)
+				bail_out(pid);
 			tap_diag("no result after %u s: killed",
 				 limit_ms / 1000);
 			kill(pid, SIGKILL);
@@ -343,6 +345,21 @@ const struct tap_case *tap_this(void)
 	return this_case;
 }
 
+/* Orphans of a case are children of the runner, which waits until they have gone. */
+static void end_group(pid_t group)
+{
+	uint64_t deadline = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	pid_t r;
+
+	kill(-group, SIGKILL);
+	while ((r = waitpid(-group, NULL, WNOHANG)) >= 0) {
+		if (vg_now() > deadline)
+			bail_out(group);
+		if (!r)
+			vg_sleep_us(1000);
+	}
+}
+
 /* 0 passed, 1 failed, EXIT_SKIP skipped. */
 static int run_case(const struct tap_case *c)
 {
@@ -368,8 +385,8 @@ static int run_case(const struct tap_case *c)
 	}
 	setpgid(pid, pid);
 	status = wait_limited(pid, CASE_LIMIT_MS + longer_ms());
-	/* Children of a case that has failed would be in the next one's way. */
-	kill(-pid, SIGKILL);
+	/* Children of a case that has failed are in the next one's way. */
+	end_group(pid);
 	if (status >= 0 && WIFSIGNALED(status))
 		tap_diag("killed by signal %d", WTERMSIG(status));
 	if (!usage_is_back())
@@ -413,6 +430,7 @@ int tap_main(const struct tap_case *cases, int n, int argc, char **argv)
 	int i, at = 0, planned = 0, failed = 0;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	find_gpus();
 	/* Pages that move by themselves are not where they are looked for. */
 	vg_put("/proc/sys/vm/compaction_proactiveness", "0");
@@ -582,4 +600,40 @@ void tap_await(const int *fds)
 		n = read(fds[0], &c, 1);
 	while (n < 0 && errno == EINTR);
 	CHECK(n == 1, "the other process has ended");
+}
+
+void tap_meet(uint32_t *here, uint32_t n)
+{
+	uint64_t end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+
+	__atomic_add_fetch(here, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(here, __ATOMIC_SEQ_CST) < n) {
+		CHECK(vg_now() < end, "%u of %u processes got here", *here, n);
+		vg_sleep_us(1000);
+	}
+}
+
+void *tap_shared_page(void)
+{
+	void *p = mmap(NULL, VG_PAGE, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(p != MAP_FAILED, "mmap: %s", strerror(errno));
+	return p;
+}
+
+void tap_reap(const pid_t *pids, int n)
+{
+	int i, k, status;
+	pid_t pid;
+
+	for (i = 0; i < n; i++) {
+		pid = waitpid(-1, &status, 0);
+		CHECK(pid > 0, "waitpid: %s", strerror(errno));
+		for (k = 0; k < n && pids[k] != pid; k++)
+			;
+		CHECK(k < n, "process %d is none of the %d", pid, n);
+		CHECK(!status, "process %d of %d ended with status 0x%x", k, n,
+		      status);
+	}
 }

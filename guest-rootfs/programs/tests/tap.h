@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/types.h>
 
 #include "vg.h"
 
@@ -147,5 +148,17 @@ bool tap_pcie_p2p(void);
  */
 void tap_step(const int *fds);
 void tap_await(const int *fds);
+/*
+ * Waits until @n processes that share *@here are in this call; the case ends if one
+ * does not come. Each barrier has a word of its own, which is 0 at first.
+ */
+void tap_meet(uint32_t *here, uint32_t n);
+/* A page of zeros that children share; the case ends if there is none. */
+void *tap_shared_page(void);
+/*
+ * Waits for @n children of the case, in the order in which they end: the case ends
+ * with the first that fails, also if the others wait for that one.
+ */
+void tap_reap(const pid_t *pids, int n);
 
 #endif /* TAP_H */

@@ -203,10 +203,25 @@ static void trace(pid_t pid)
 	      strerror(errno));
 }
 
+/* The script runs at once: a session that it relies on needs attach_early(). */
 static void start_target(struct target *t, void (*script)(struct target *))
 {
 	make_target(t, script);
 	trace(t->pid);
+	tap_step(t->down);
+}
+
+/*
+ * Open the session, then release the target, as a debugger does that starts its
+ * program: the process has not opened KFD yet, and RUNTIME_ENABLE finds the
+ * debugger.
+ */
+static void attach_early(struct target *t, void (*script)(struct target *),
+			 uint64_t mask)
+{
+	make_target(t, script);
+	trace(t->pid);
+	ERRNO(0, attach(t->pid, mask));
 	tap_step(t->down);
 }
 
@@ -467,9 +482,7 @@ static void handshake(void)
 	struct target t;
 
 	start();
-	start_target(&t, on_off);
-	/* Early, as a debugger that starts its program: it is not KFD's yet. */
-	ERRNO(0, attach(t.pid, EC(PROCESS_RUNTIME)));
+	attach_early(&t, on_off, EC(PROCESS_RUNTIME));
 	hear();
 	CHECK(!t.s->done, "it did not wait");
 	expect_runtime(t.pid, DEBUG_RUNTIME_STATE_ENABLED);
@@ -489,20 +502,35 @@ static void handshake(void)
 	end_target(&t);
 }
 
+/* Wait until an exception of the process is raised, whatever the session's mask. */
+static void await_exception(pid_t pid, uint32_t code)
+{
+	uint64_t deadline = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	struct kfd_runtime_info ri;
+	uint32_t size;
+	int r;
+
+	for (;;) {
+		size = sizeof(ri);
+		r = info(pid, code, 0, &ri, &size, false);
+		if (r != -ENODATA)
+			break;
+		CHECK(vg_now() < deadline, "exception %u is not raised", code);
+		vg_sleep_us(1000);
+	}
+	ERRNO(0, r);
+}
+
 /* It is told later what happened while the debugger did not want to know. */
 static void subscribed_late(void)
 {
 	struct target t;
 
 	start();
-	start_target(&t, on_off);
-	ERRNO(0, attach(t.pid, 0));
-	/* Until it has asked. */
-	while (TRAP(t.pid, SET_EXCEPTIONS_ENABLED, .set_exceptions_enabled = {
-			.exception_mask = EC(PROCESS_RUNTIME) }) ||
-	       poll(&(struct pollfd){ .fd = news[0], .events = POLLIN }, 1,
-		    1) < 1)
-		ERRNO(0, TRAP(t.pid, SET_EXCEPTIONS_ENABLED));
+	attach_early(&t, on_off, 0);
+	await_exception(t.pid, EC_PROCESS_RUNTIME);
+	ERRNO(0, TRAP(t.pid, SET_EXCEPTIONS_ENABLED, .set_exceptions_enabled = {
+		      .exception_mask = EC(PROCESS_RUNTIME) }));
 	hear();
 	CHECK(!t.s->done, "it did not wait");
 	/* The debugger leaves, and it goes on. */
@@ -541,8 +569,7 @@ static void signals(void)
 
 	start();
 	for (i = 0; i < 3; i++) {
-		start_target(&t, interrupted);
-		ERRNO(0, attach(t.pid, EC(PROCESS_RUNTIME)));
+		attach_early(&t, interrupted, EC(PROCESS_RUNTIME));
 		hear();
 		if (i == 2) {
 			kill_target(&t);

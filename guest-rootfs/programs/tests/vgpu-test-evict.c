@@ -250,7 +250,8 @@ enum { WORKERS = 4, WORKER_BOS = 3 };
 
 /* How many workers are ready, and have had enough; jobs of each. */
 struct work {
-	uint64_t ready, enough, jobs[WORKERS], longest_ns[WORKERS];
+	uint32_t ready;
+	uint64_t enough, jobs[WORKERS], longest_ns[WORKERS];
 };
 
 /* One job: a piece is filled, and read by a copy. */
@@ -278,9 +279,7 @@ static void worker_main(struct work *w, int me, uint64_t bytes)
 	for (int i = 0; i < WORKER_BOS; i++)
 		OK(vg_bo_create(&vg, gpu, bytes, VG_VRAM, &bo[i]));
 	OK(vg_queue_create(&vg, gpu, 4096, &q));
-	__atomic_add_fetch(&w->ready, 1, __ATOMIC_SEQ_CST);
-	while (__atomic_load_n(&w->ready, __ATOMIC_SEQ_CST) < WORKERS)
-		vg_sleep_us(1000);
+	tap_meet(&w->ready, WORKERS);
 	last = vg_now();
 	for (n = 0; __atomic_load_n(&w->enough, __ATOMIC_SEQ_CST) < WORKERS;) {
 		worker_job(&q, bo, bytes, stage.cpu, ++n);
@@ -308,7 +307,7 @@ static void turns(void)
 			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	uint64_t all = 0, evictions, bytes;
 	pid_t pid[WORKERS];
-	int i, status;
+	int i;
 
 	CHECK(w != MAP_FAILED, "mmap");
 	start();
@@ -320,9 +319,7 @@ static void turns(void)
 		if (!pid[i])
 			worker_main(w, i, bytes);
 	}
-	for (i = 0; i < WORKERS; i++)
-		CHECK(waitpid(pid[i], &status, 0) == pid[i] && !status,
-		      "worker %d ended with status 0x%x", i, status);
+	tap_reap(pid, WORKERS);
 	evictions = tap_driver_counter(gpu, "process_evictions") - evictions;
 	for (i = 0; i < WORKERS; i++) {
 		tap_diag("worker %d: %lu jobs, the longest took %lu ms", i,

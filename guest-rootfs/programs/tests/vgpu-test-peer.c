@@ -381,20 +381,29 @@ static void empty_vram(void)
 	tap_evict(&vg.gpu[0], "vram");
 }
 
-/* Rounds of writes by the peer and reads by both. Returns moves out of VRAM. */
-static uint64_t work(struct vg_bo *bo, bool owner_too, int rounds)
+static uint64_t moves_since(uint64_t before)
 {
-	uint64_t before = tap_driver_counter(&vg.gpu[0], "evictions");
+	return tap_driver_counter(&vg.gpu[0], "evictions") - before;
+}
+
+/*
+ * Rounds of writes by the peer and reads by both, so many and until there was one
+ * move out of VRAM if there must be (@moves): the child may start late. Returns moves.
+ */
+static uint64_t work(struct vg_bo *bo, bool owner_too, int rounds, bool moves)
+{
+	uint64_t before = moves_since(0), end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
 	int i;
 
-	for (i = 0; i < rounds; i++) {
+	for (i = 0; i < rounds ||
+	     (moves && !moves_since(before) && vg_now() < end); i++) {
 		gpu_write(1, bo, SEED + i);
 		gpu_check(1, bo, SEED + i);
 		if (owner_too)
 			gpu_check(0, bo, SEED + i);
 		OK(vg_pattern_check(bo->cpu, bo->size, SEED + i, 0));
 	}
-	return tap_driver_counter(&vg.gpu[0], "evictions") - before;
+	return moves_since(before);
 }
 
 /* The BO leaves VRAM and comes back under a peer at work. */
@@ -414,7 +423,7 @@ static void evicted(void)
 			OK(vg_bo_map_gpu(&bo));
 		OK(vg_bo_map_peer(&bo, &vg.gpu[1]));
 		pid = start_child(empty_vram);
-		moves = work(&bo, owner_too, rounds);
+		moves = work(&bo, owner_too, rounds, true);
 		end_child(pid);
 		tap_diag("%lu moves out of VRAM", moves);
 		CHECK(moves, "the BO was never moved");
@@ -454,7 +463,7 @@ static void pushed_out(void)
 {
 	struct vg_mem_info info;
 	struct vg_bo bo = { 0 };
-	uint64_t moves = 0;
+	uint64_t moves = 0, end;
 	int i, rounds = tap_rounds(4, 60);
 	pid_t pid;
 
@@ -464,15 +473,17 @@ static void pushed_out(void)
 		tap_skip("%lu MiB of VRAM take too long to fill",
 			 info.vram_total / VG_MIB);
 	pid = start_child(hog);
+	end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
 	for (i = 0; i < rounds || moves < 3; i++) {
-		CHECK(i < 50 * rounds, "the BO moved %lu times only", moves);
+		CHECK(i < rounds || vg_now() < end,
+		      "the BO moved %lu times only", moves);
 		/* A new one is in VRAM; one that was moved stays in GTT. */
 		OK(vg_bo_alloc(&vg, &vg.gpu[0],
 			       info.vram_total / 2 & ~(VG_MIB - 1), VG_VRAM,
 			       &bo));
 		OK(vg_bo_map_cpu(&bo));
 		OK(vg_bo_map_peer(&bo, &vg.gpu[1]));
-		moves += work(&bo, false, 2);
+		moves += work(&bo, false, 2, false);
 		OK(vg_bo_unmap_peer(&bo, &vg.gpu[1]));
 		OK(vg_bo_free(&bo));
 	}

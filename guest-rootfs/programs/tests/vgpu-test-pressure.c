@@ -66,6 +66,7 @@ struct buffer {
 static struct buffer buf[BOS], stage;
 static struct vg_queue queue;
 static bool have_queue;
+static uint32_t *all_are_there;
 static uint64_t bo_bytes, next_seed;
 static int me;
 
@@ -277,7 +278,7 @@ static void one_round(int round)
 		queue_toggle();
 }
 
-static void process_main(int index)
+static void process_main(int index, uint32_t processes)
 {
 	int round;
 
@@ -293,6 +294,8 @@ static void process_main(int index)
 	}
 	for (int i = 0; i < BOS; i++)
 		buffer_alloc(i);
+	/* Nobody is done before the others have their memory. */
+	tap_meet(all_are_there, processes);
 	for (round = 0; tap_goes_on(round, ROUNDS); round++)
 		one_round(round);
 	check_everything(false);
@@ -364,12 +367,13 @@ static void pressure(int processes, uint64_t share, bool swap)
 	if (swap)
 		pages_limit_set((processes * BOS * bo_bytes - base.vram_total) /
 				VG_PAGE * 3 / 4);
+	all_are_there = tap_shared_page();
 	fflush(stdout);
 	for (int i = 0; i < processes; i++) {
 		pid[i] = fork();
 		CHECK(pid[i] >= 0, "fork");
 		if (!pid[i])
-			process_main(i);
+			process_main(i, (uint32_t)processes);
 	}
 	good = wait_all(pid, processes);
 	pages_limit_set(limit);

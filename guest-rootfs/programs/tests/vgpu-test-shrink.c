@@ -473,7 +473,7 @@ static void churn_round(int round)
 
 static void all_at_once(void)
 {
-	uint64_t before, most;
+	uint64_t before, most, end;
 	struct vg_mem_info base;
 	struct hog hog;
 	pid_t asker;
@@ -489,7 +489,10 @@ static void all_at_once(void)
 	for (uint64_t has = 0; has < most; has += HOG_PIECE)
 		hog_eat(&hog, has);
 	asker = asker_start();
-	for (int round = 0; tap_goes_on(round, 3); round++)
+	/* Until the asker has found a BO that nobody used just then. */
+	end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	for (int round = 0; tap_goes_on(round, 3) ||
+	     (shrunk() == before && vg_now() < end); round++)
 		churn_round(round);
 	child_kill(asker);
 	hog_end(&hog);

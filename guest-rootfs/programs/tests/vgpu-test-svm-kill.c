@@ -209,6 +209,23 @@ static void await(const struct stage *s)
 	vg_sleep_us((unsigned int)race_below(1ull << (4 + race_below(10))));
 }
 
+/* Whether all of @counters have grown since @first. */
+static bool all_grew(const char *const *counters, const struct vg_counters *first)
+{
+	struct vg_counters now;
+
+	OK(vg_driver_counters(gpu, &now));
+	for (; *counters; counters++)
+		if (vg_counter(&now, *counters, NULL) ==
+		    vg_counter(first, *counters, NULL))
+			return false;
+	return true;
+}
+
+/*
+ * So many rounds, and more until half of those were killed in the midst and each
+ * counter has grown: where a victim is when the signal comes is chance.
+ */
 static void kill_in(void (*fn)(void), const char *const *counters)
 {
 	int i, k, rounds = tap_rounds(tap_debug_kernel() ? 2 : 4, 40);
@@ -218,6 +235,7 @@ static void kill_in(void (*fn)(void), const char *const *counters)
 	pid_t pid[VICTIMS];
 	int inside = 0;
 	struct vg own;
+	uint64_t end;
 
 	race_seed();
 	tap_open(&own, 0);
@@ -227,7 +245,10 @@ static void kill_in(void (*fn)(void), const char *const *counters)
 	shared = mmap(NULL, VG_PAGE, PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(shared != MAP_FAILED, "mmap");
-	for (i = 0; tap_goes_on(i, rounds); i++) {
+	end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	for (i = 0; tap_goes_on(i, rounds) ||
+	     ((inside < rounds * VICTIMS / 2 || !all_grew(counters, &first)) &&
+	      vg_now() < end); i++) {
 		memset(shared, 0, VICTIMS * sizeof(*shared));
 		for (k = 0; k < VICTIMS; k++) {
 			pid[k] = race_child();
@@ -247,7 +268,7 @@ static void kill_in(void (*fn)(void), const char *const *counters)
 	}
 	OK(vg_driver_counters(gpu, &last));
 	tap_diag("%d of %d were killed in the midst", inside, i * VICTIMS);
-	CHECK(inside >= i * VICTIMS / 2, "too few");
+	CHECK(inside >= rounds * VICTIMS / 2, "too few");
 	for (; *counters; counters++) {
 		uint64_t n = vg_counter(&last, *counters, NULL) -
 			     vg_counter(&first, *counters, NULL);

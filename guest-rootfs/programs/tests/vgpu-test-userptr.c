@@ -463,9 +463,9 @@ static unsigned long swapped_out(void)
 static void swapping(void)
 {
 	struct vg_bo bo;
-	uint64_t until = vg_now() + VG_TIMEOUT_MS * 1000000ull;
 	char *p = anon(SIZE);
 	unsigned long before;
+	uint64_t until;
 	uint32_t seq;
 	int round;
 
@@ -481,6 +481,7 @@ static void swapping(void)
 		CHECK(!madvise(p, SIZE, MADV_PAGEOUT), "MADV_PAGEOUT: %s",
 		      strerror(errno));
 		/* By now the driver may have brought all of it back. */
+		until = vg_now() + VG_TIMEOUT_MS * 1000000ull;
 		while (swapped_out() == before) {
 			CHECK(vg_now() < until, "nothing was swapped out");
 			vg_sleep_us(1000);

@@ -294,6 +294,8 @@ static void prt(void)
 
 enum { N_BOS = 4 };
 
+static uint32_t *both_are_there;
+
 /* Copies around a ring of BOs by @how they are mapped, and looks at them. */
 static void work(bool gem)
 {
@@ -314,6 +316,8 @@ static void work(bool gem)
 		else
 			OK(vg_bo_map_gpu(&bo[i]));
 	}
+	/* Neither is done before the other one has its memory. */
+	tap_meet(both_are_there, 2);
 	for (round = 0; tap_goes_on(round, 8); round++) {
 		vg_pattern_fill(bo[0].cpu, bytes, seed, (uint64_t)round);
 		for (i = 0; i < N_BOS; i++)
@@ -341,6 +345,7 @@ static void pressure(void)
 	OK(vg_open_bare(&before));
 	evictions = tap_driver_counter(&before.gpu[0], "process_evictions");
 	vg_close(&before);
+	both_are_there = tap_shared_page();
 	pid = fork();
 	CHECK(pid >= 0, "fork");
 	if (!pid) {
@@ -395,6 +400,7 @@ static void exporter_killed(void)
 			exporter(up[1]);
 			_exit(1);
 		}
+		close(up[1]);
 		CHECK(read(up[0], &theirs, sizeof(theirs)) == sizeof(theirs),
 		      "the exporter says nothing");
 		fd = (int)syscall(SYS_pidfd_getfd,
@@ -417,7 +423,6 @@ static void exporter_killed(void)
 		ERRNO(0, vr_gem_close(gpu->fd, h));
 		expect_fault(va);
 		close(up[0]);
-		close(up[1]);
 	}
 	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
 }
@@ -669,6 +674,7 @@ static void after_the_end(void)
 		_exit(0);
 	}
 	close(up[1]);
+	close(pipes[1]);
 	CHECK(waitpid(pid, &r, 0) == pid && !r, "the process: 0x%x", r);
 	CHECK(read(up[0], &c, 1) == 1 && c == 'k', "its child has failed");
 }
