@@ -33,6 +33,9 @@ check-recovery: ## GART lost or corrupt, engine hangs, resets under load, N= tim
 check-cycles: ## sleep (VRAM lost, kept; disk, idle), hot plug, module reload under load, N= times each (20); KERNEL=debug
 	@./vgpu check-cycles $(if $(N),--repeat $(N)) $(if $(KERNEL),--kernel $(KERNEL))
 
+mutants: ## does a pass catch the defects of tests/mutants? PASS=basic or full, MUTANT= names; long, goes on where it was
+	@./vgpu mutants $(if $(PASS),--pass $(PASS)) $(MUTANT)
+
 kfdtest: ## AMD's conformance test of KFD, a result a line, sums; FILTER= gtest's patterns, CLASSES=ABC, GPUS=, HIVE=1, KERNEL=
 	@./vgpu kfdtest $(if $(FILTER),'--filter=$(FILTER)') $(if $(CLASSES),--classes $(CLASSES)) $(if $(GPUS),--gpus $(GPUS)) $(if $(HIVE),--hive) $(if $(KERNEL),--kernel $(KERNEL))
 
@@ -72,4 +75,4 @@ help: ## this text
 	@sed -n 's/^\([a-z_.-]*\):[^#]*## /\1\t/p' Makefile | expand -t 24
 
 FORCE:
-.PHONY: demo test test-full test-long test-stress kfdtest fuzz bench qemu kernel driver rootfs check check-cycles check-recovery clean distclean help FORCE
+.PHONY: demo test test-full test-long test-stress mutants kfdtest fuzz bench qemu kernel driver rootfs check check-cycles check-recovery clean distclean help FORCE

@@ -30,6 +30,7 @@ usage: ./vgpu run [options] -- COMMAND...      boot a guest, run COMMAND in it a
        ./vgpu qtest [release|sanitizers] [ARGUMENTS...]   the device's qtest program, with its own output (TAP)
        ./vgpu check-recovery [--repeat N] [--kernel debug] [--append ARGS]   GART lost, hangs, resets: a table
        ./vgpu check-cycles [--repeat N] [--kernel debug] [--append ARGS]   sleep, hot plug, module reload: a table
+       ./vgpu mutants [--pass basic|full] [NAME...]   does a pass catch the defects of tests/mutants? A table
        ./vgpu kfdtest [--filter PATTERNS] [--classes ABC] [--gpus N [--hive]] [--kernel debug] [--seconds S]
                                                AMD's test of KFD: results, sums; S seconds a test
        ./vgpu test [--full | --long [--seconds N]] [--fail-fast] [SUITE...]   the basic pass; every test; long forms
@@ -333,6 +334,16 @@ def kfdtest(words: list[str]) -> int:
     return kfdtest.kfdtest(parser.parse_args(join_values(words)))
 
 
+def mutants(words: list[str]) -> int:
+    """./vgpu mutants"""
+    from vgpu_tools import mutants
+
+    parser = Parser(prog="vgpu", add_help=False, allow_abbrev=False)
+    parser.add_argument("--pass", dest="of", choices=mutants.PASSES, default="basic")
+    parser.add_argument("names", nargs="*")
+    return mutants.mutants(parser.parse_intermixed_args(words))
+
+
 def inject(words: list[str]) -> int:
     """./vgpu inject"""
     from vgpu_tools import operate
@@ -394,6 +405,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "check-recovery": check_recovery,
     "inject": inject,
     "kfdtest": kfdtest,
+    "mutants": mutants,
     "stats": stats,
     "trace": trace,
     "help": help_text,

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Migrations whose copy fails, as VRAM is lost in a reset of the device
+ * (vram-lost-on-reset=on) while the copy waits for its engine. Catches: pages with
+ * nothing in them that the memory core maps after a failed copy, as the driver did
+ * not give them back first (svm_move_abort()): in a CPU fault or prefetch, in an
+ * eviction, and on the way to VRAM.
+ *
+ * Pages that stay in VRAM are lost: whoever touches them gets SIGBUS, and a system
+ * call EFAULT. Pages that were on their way to VRAM stay what they were.
+ */
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "hold.h"
+
+#define SEED	0xab027
+#define PAGES	32ul
+#define BYTES	(PAGES * VG_PAGE)
+
+static struct vg vg;
+static struct vg_gpu *gpu;
+static char *memory;
+static int sink[2];
+
+static void start(void)
+{
+	tap_open(&vg, 1);
+	gpu = &vg.gpu[0];
+	CHECK(!pipe(sink), "pipe: %s", strerror(errno));
+	memory = tap_anon(BYTES);
+	vg_pattern_fill(memory, BYTES, SEED, 0);
+}
+
+static uint32_t losses(void)
+{
+	uint32_t n = ~0u;
+	struct drm_amdgpu_info args = {
+		.query = AMDGPU_INFO_VRAM_LOST_COUNTER,
+		.return_pointer = (uintptr_t)&n,
+		.return_size = sizeof(n),
+	};
+
+	ERRNO(0, vr_ioctl(gpu->fd, DRM_IOCTL_AMDGPU_INFO, &args));
+	return n;
+}
+
+/* A byte of a page, read by the kernel: 0, or -EFAULT where a program gets SIGBUS. */
+static int touch(const char *p)
+{
+	char c;
+
+	if (write(sink[1], p, 1) != 1)
+		return -errno;
+	CHECK(read(sink[0], &c, 1) == 1, "read: %s", strerror(errno));
+	return 0;
+}
+
+static void in_vram(unsigned long pages)
+{
+	long n = vg_pages_in_vram(memory, BYTES);
+
+	OK((int)n);
+	CHECK((unsigned long)n == pages, "%ld pages are in VRAM, not %lu", n,
+	      pages);
+}
+
+/*
+ * @move starts a migration, whose copy comes to the ring of @engine and fails there.
+ * Returns what @move returned.
+ */
+static int fail_copy(uint32_t engine, void *(*move)(void *))
+{
+	uint64_t end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	struct hold hold = { 0 };
+	uint32_t before = losses();
+	unsigned long jobs;
+	uint64_t failed;
+	pthread_t thread;
+	void *result;
+
+	hold_engines(&hold, gpu, NULL, 0);
+	jobs = hold_pending(gpu, engine);
+	failed = tap_driver_counter(gpu, "jobs_failed");
+	CHECK(!pthread_create(&thread, NULL, move, NULL), "thread");
+	while (hold_pending(gpu, engine) == jobs) {
+		CHECK(vg_now() < end, "no copy");
+		vg_sleep_us(1000);
+	}
+	OK(vg_gpu_reset(gpu));
+	CHECK(!pthread_join(thread, &result), "join");
+	if (losses() == before)
+		tap_skip("needs --device-opts vram-lost-on-reset=on");
+	CHECK(tap_driver_counter(gpu, "jobs_failed") > failed + HOLD_ENGINES,
+	      "%lu jobs failed, and not the copy besides",
+	      tap_driver_counter(gpu, "jobs_failed") - failed);
+	return (int)(intptr_t)result;
+}
+
+/* Every page is lost, and is still there to say so. */
+static void all_lost(void)
+{
+	unsigned long i;
+
+	in_vram(PAGES);
+	for (i = 0; i < PAGES; i++)
+		ERRNO(EFAULT, touch(memory + i * VG_PAGE));
+	in_vram(PAGES);
+}
+
+static void *touch_first(void *arg)
+{
+	(void)arg;
+	return (void *)(intptr_t)touch(memory);
+}
+
+static void *prefetch_back(void *arg)
+{
+	(void)arg;
+	return (void *)(intptr_t)vg_svm_prefetch(&vg, memory, BYTES, 0);
+}
+
+static void *prefetch(void *arg)
+{
+	(void)arg;
+	return (void *)(intptr_t)vg_svm_prefetch(&vg, memory, BYTES,
+						 gpu->gpu_id);
+}
+
+static void *evict(void *arg)
+{
+	(void)arg;
+	tap_evict_some(gpu, "vram");
+	return NULL;
+}
+
+static void cpu_fault(void)
+{
+	start();
+	OK(vg_svm_prefetch(&vg, memory, BYTES, gpu->gpu_id));
+	in_vram(PAGES);
+	ERRNO(EFAULT, fail_copy(HOLD_OUT_OF_VRAM, touch_first));
+	all_lost();
+}
+
+static void to_system(void)
+{
+	start();
+	OK(vg_svm_prefetch(&vg, memory, BYTES, gpu->gpu_id));
+	in_vram(PAGES);
+	ERRNO(EIO, fail_copy(HOLD_OUT_OF_VRAM, prefetch_back));
+	all_lost();
+}
+
+static void eviction(void)
+{
+	start();
+	OK(vg_svm_prefetch(&vg, memory, BYTES, gpu->gpu_id));
+	in_vram(PAGES);
+	fail_copy(HOLD_OUT_OF_VRAM, evict);
+	all_lost();
+}
+
+/* Full VRAM or a failed copy is no error of a prefetch: memory stays outside. */
+static void to_vram(void)
+{
+	start();
+	ERRNO(0, fail_copy(HOLD_INTO_VRAM, prefetch));
+	in_vram(0);
+	OK(vg_pattern_check(memory, BYTES, SEED, 0));
+	OK(vg_svm_prefetch(&vg, memory, BYTES, gpu->gpu_id));
+	in_vram(PAGES);
+	OK(vg_pattern_check(memory, BYTES, SEED, 0));
+	in_vram(0);
+}
+
+static const struct tap_case cases[] = {
+	{ "the copy of a CPU fault fails", cpu_fault, 1 },
+	{ "the copy of a prefetch to system memory fails", to_system, 1 },
+	{ "the copy of an eviction fails", eviction, 1 },
+	{ "the copy of a prefetch to VRAM fails", to_vram, 1 },
+};
+
+int main(int argc, char **argv)
+{
+	return hold_main(TAP_CASES(cases), argc, argv);
+}

@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The logic of ./vgpu mutants.
+
+Catches: an order that hides a suite, a verdict that is kept for other sources, an interrupted run that begins again, a
+mutant that stays in the worktree, a process that goes on running, and a defect that is counted as caught and was not.
+"""
+
+import io
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from unittest import mock
+
+from avocado import Test
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+from vgpu_tools import cli, mutants
+from vgpu_tools.errors import Failure
+from vgpu_tools.paths import ROOT
+
+ONE = {"name": "one", "file": "qemu-device/a.c", "defect": "d", "origin": "named", "kind": "data"}
+REPORT = """<testsuite name="qtest"><testcase name="good"/><testcase name="skipped"><skipped/></testcase>
+<testcase name="bad"><failure message="no"/></testcase><testcase name="worse"><error/></testcase></testsuite>"""
+
+
+def index(folder: Path, *entries: dict[str, str]) -> Path:
+    """An index in a folder."""
+    place = folder / "mutants.toml"
+    place.write_text("".join("[[mutant]]\n" + "".join(f'{k} = "{v}"\n' for k, v in one.items()) for one in entries))
+    return place
+
+
+class FakeTree(mutants.Tree):
+    """A worktree whose suites do as they are told."""
+
+    def __init__(self, place: Path, **suites: str) -> None:
+        """`suites` are "" (passes), the name of the case that fails, or "broken": no report at all."""
+        super().__init__(place)
+        self.suites = suites
+        self.called: list[str] = []
+        (self.tree / "build/results").mkdir(parents=True)
+
+    def reset(self, commit: str) -> None:
+        """Note it."""
+        self.called.append("reset")
+
+    def apply(self, mutant: mutants.Mutant, check: bool = False) -> None:
+        """Note it."""
+        self.called.append("apply")
+
+    def knows_fail_fast(self) -> bool:
+        """It does."""
+        return True
+
+    def run(self, log: io.TextIOBase, *words: str) -> int:
+        """A suite, a build, or the demo."""
+        self.called.append(" ".join(words))
+        what = self.suites.get(words[-1].replace("-", "_"), "") if words[0] == "test" else self.suites.get(words[0], "")
+        if words[0] == "test" and what != "broken":
+            bad = f'<testcase name="{what}"><failure/></testcase>' if what else ""
+            report = self.tree / "build/results" / f"{words[-1]}.xml"
+            report.write_text(f'<testsuite><testcase name="good"/>{bad}</testsuite>')
+        return 1 if what else 0
+
+
+class Index(Test):
+    """tests/mutants and its index."""
+
+    def test_ours(self) -> None:
+        """The index is whole, and as the issue wants it."""
+        listed = mutants.load()
+        self.assertEqual(len(listed), 20)
+        self.assertEqual(sum(one.origin == "named" for one in listed), 10)
+        self.assertGreaterEqual(sum(one.file.startswith("qemu-device/") for one in listed), 8)
+        self.assertGreaterEqual(sum(one.kind in ("order", "lifetime") for one in listed), 6)
+        for one in listed:
+            text = one.patch.read_text()
+            self.assertEqual([line for line in text.splitlines() if line.startswith("+++ ")], [f"+++ b/{one.file}"])
+            there = ["git", "-C", str(ROOT), "apply", "--check", str(one.patch)]
+            self.assertEqual(subprocess.run(there, capture_output=True, check=False).returncode, 0, one.name)
+
+    def test_bad(self) -> None:
+        """Each mistake is named."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            (folder / "one.patch").write_text("")
+            self.assertEqual([one.name for one in mutants.load(index(folder, ONE))], ["one"])
+            for entries, said in (
+                ([ONE, ONE], "one is there twice"),
+                ([ONE, {**ONE, "name": "two"}], "two"),
+                ([{**ONE, "color": "red"}], "color"),
+                ([], "mutant"),
+            ):
+                with self.assertRaisesRegex(Failure, said):
+                    mutants.load(index(folder, *entries))
+            (folder / "mutants.toml").write_text("[[mutant")
+            with self.assertRaisesRegex(Failure, "mutants.toml"):
+                mutants.load(folder / "mutants.toml")
+        with self.assertRaisesRegex(Failure, "no index"):
+            mutants.load(Path(name) / "mutants.toml")
+
+    def test_choose(self) -> None:
+        """All, or those that were asked for, in the index's order."""
+        listed = [mutants.Mutant(**{**ONE, "name": name}) for name in "abc"]
+        self.assertEqual([one.name for one in mutants.choose(listed, [])], ["a", "b", "c"])
+        self.assertEqual([one.name for one in mutants.choose(listed, ["c", "a"])], ["a", "c"])
+        with self.assertRaisesRegex(Failure, "no such mutant: d"):
+            mutants.choose(listed, ["d"])
+        for words, said in ((["no-such-mutant"], "no-such-mutant"), (["--pass", "some"], "some")):
+            with self.assertRaisesRegex(Failure, said):
+                cli.mutants(words)
+
+
+class Suites(Test):
+    """Which suite looks first, and what it says."""
+
+    def test_order(self) -> None:
+        """Those that the file can break come first, each once; style never does."""
+        for file, first in (
+            ("qemu-device/ih.c", "qtest"),
+            ("guest-driver/svm/svm_bo.c", "kunit-release"),
+            ("include/vgpu/ih.h", "kunit-release"),
+        ):
+            order = mutants.suites_for(file)
+            self.assertEqual(order[0], first)
+            self.assertEqual(len(order), len(set(order)))
+            self.assertNotIn("check", order)
+            self.assertTrue({"guest-release", "guest-debug", "avocado"} <= set(order))
+        self.assertIn("qtest", mutants.suites_for("include/vgpu/ih.h"))
+        self.assertNotIn("qtest", mutants.suites_for("guest-driver/vgpu_drv.c"))
+
+    def test_first_failure(self) -> None:
+        """The first case that failed; none where all passed or nothing was written."""
+        with tempfile.TemporaryDirectory() as name:
+            report = Path(name) / "a.xml"
+            self.assertEqual(mutants.first_failure(report), "")
+            report.write_text(REPORT)
+            self.assertEqual(mutants.first_failure(report), "bad")
+            report.write_text('<testsuite><testcase name="good"/></testsuite>')
+            self.assertEqual(mutants.first_failure(report), "")
+            report.write_text("<testsuite>")
+            self.assertEqual(mutants.first_failure(report), "")
+
+
+class Trials(Test):
+    """One mutant at work, and what is kept of it."""
+
+    @contextmanager
+    def trial(
+        self, verdict: mutants.Verdict | None = None, **suites: str
+    ) -> Iterator[tuple[mutants.Trial, FakeTree, mutants.Store]]:
+        """A trial in a folder of its own."""
+        with tempfile.TemporaryDirectory() as name, mock.patch.object(mutants, "MUTANTS", Path(name)):
+            (Path(name) / "one.patch").write_text("patch")
+            tree, store = FakeTree(Path(name), **suites), mutants.Store(Path(name) / "mutants.json")
+            one = mutants.Mutant(**ONE)
+            yield mutants.Trial(tree, store, one, verdict or mutants.Verdict("one", "c0", "basic")), tree, store
+
+    def test_caught(self) -> None:
+        """The first failure ends it, and nothing of the mutant stays."""
+        with self.trial(fuzz_model="a case") as (trial, tree, store):
+            verdict = trial.run()
+            self.assertEqual((verdict.state, verdict.suite, verdict.case), ("caught", "fuzz-model", "a case"))
+            self.assertEqual(verdict.passed, ["qtest"])
+            self.assertEqual(
+                tree.called[:4], ["reset", "apply", "build demo", f"demo --timeout {mutants.DEMO_SECONDS}"]
+            )
+            self.assertEqual(tree.called[4:], ["test --fail-fast qtest", "test --fail-fast fuzz-model", "reset"])
+            self.assertEqual(mutants.Store(store.path).of("patch", "one", "c0", "basic"), verdict)
+
+    def test_survived(self) -> None:
+        """Every suite looked."""
+        with self.trial(mutants.Verdict("one", "c0", "full")) as (trial, tree, _):
+            self.assertEqual(trial.run().state, "survived")
+            asked = [words.split()[-1] for words in tree.called if words.startswith("test")]
+            self.assertEqual(asked, mutants.suites_for(ONE["file"]))
+            self.assertIn("test --fail-fast --full qtest", tree.called)
+
+    def test_no_mutant(self) -> None:
+        """What does not compile, or dies in the demo, is told apart and is not caught by a test."""
+        for what, state in (("build", "does not compile"), ("demo", "dies in the demo")):
+            with self.trial(**{what: "x"}) as (trial, tree, _):
+                self.assertEqual(trial.run().state, state)
+                self.assertFalse([words for words in tree.called if words.startswith("test")])
+                self.assertEqual(tree.called[-1], "reset")
+
+    def test_no_report(self) -> None:
+        """A suite that did not run is no verdict."""
+        with self.trial(fuzz_model="broken") as (trial, tree, store):
+            with self.assertRaisesRegex(Failure, "fuzz-model did not run on mutant one"):
+                trial.run()
+            self.assertEqual(store.of("patch", "one", "c0", "basic").state, "open")
+            self.assertEqual(tree.called[-1], "reset")
+
+    def test_resume(self) -> None:
+        """An interrupted trial goes on behind the suites that have passed."""
+        with self.trial(fuzz_model="broken") as (trial, _, store):
+            with self.assertRaises(Failure):
+                trial.run()
+            left = mutants.Store(store.path).of("patch", "one", "c0", "basic")
+            self.assertEqual(left.passed, ["qtest"])
+        with self.trial(left, guest_release="late") as (trial, tree, _):
+            self.assertEqual(trial.run().suite, "guest-release")
+            self.assertNotIn("test --fail-fast qtest", tree.called)
+            self.assertFalse([words for words in tree.called if words.startswith("demo")])
+
+    def test_kept_for(self) -> None:
+        """Another mutant of that name and other sources are not known; what basic caught, full does."""
+        with self.trial(qtest="a case") as (trial, _, store):
+            trial.run()
+            self.assertEqual(store.of("patch", "one", "c0", "full").state, "caught")
+            for patch, commit, of in (("other", "c0", "basic"), ("patch", "c1", "basic"), ("patch", "c1", "full")):
+                self.assertEqual(store.of(patch, "one", commit, of).state, "open")
+        with self.trial() as (trial, _, store):
+            trial.run()
+            self.assertEqual(store.of("patch", "one", "c0", "full").state, "open")
+
+    def test_store(self) -> None:
+        """A file that cannot be read or written is named."""
+        with tempfile.TemporaryDirectory() as name:
+            path = Path(name) / "mutants.json"
+            for text in ("{", "[]", json.dumps({"k": {"color": "red"}})):
+                path.write_text(text)
+                with self.assertRaisesRegex(Failure, "mutants.json cannot be read"):
+                    mutants.Store(path)
+            path.unlink()
+            full = OSError(28, "No space left on device")
+            with (
+                mock.patch.object(Path, "write_text", side_effect=full),
+                self.assertRaisesRegex(Failure, "No space left"),
+            ):
+                mutants.Store(path).keep("patch", mutants.Verdict("one", "c0", "basic"))
+
+    def test_room(self) -> None:
+        """A full disk is named before a mutant is blamed."""
+        with tempfile.TemporaryDirectory() as name:
+            mutants.check_room(Path(name))
+            with mock.patch.object(mutants, "ROOM", 1 << 62), self.assertRaisesRegex(Failure, name):
+                mutants.check_room(Path(name))
+
+    def test_table(self) -> None:
+        """Who caught it, where and when; or that nobody did."""
+        one = mutants.Mutant(**ONE)
+        caught = mutants.Verdict("one", "c0", "basic", "caught", "qtest", "a case", 12.4)
+        lost = mutants.Verdict("one", "c0", "full", "survived", passed=["qtest", "avocado"])
+        lines = mutants.table([(one, {"basic": caught, "full": lost})]).splitlines()
+        self.assertEqual(len(lines), 2)
+        self.assertIn("qtest, 12 s: a case", lines[0])
+        self.assertIn("survived: qtest, avocado", lines[1])
+
+
+class Worktree(Test):
+    """The worktree itself, of a repository of its own."""
+
+    @contextmanager
+    def repository(self) -> Iterator[tuple[mutants.Tree, Path]]:
+        """A checkout with one commit, and a patch for its file."""
+        with tempfile.TemporaryDirectory() as name:
+            root = Path(name) / "root"
+            root.mkdir()
+            for words in (["init", "-q"], ["config", "user.email", "a@b"], ["config", "user.name", "a"]):
+                subprocess.run(["git", "-C", str(root), *words], check=True)
+            (root / "file").write_text("old\n")
+            (root / "vgpu").write_text("#!/bin/sh\nsleep 1000 & echo $! >pid\nwait\n")
+            (root / "vgpu").chmod(0o755)
+            subprocess.run(["git", "-C", str(root), "add", "."], check=True)
+            subprocess.run(["git", "-C", str(root), "commit", "-qm", "x"], check=True)
+            (root / "one.patch").write_text("--- a/file\n+++ b/file\n@@ -1 +1 @@\n-old\n+new\n")
+            with mock.patch.object(mutants, "ROOT", root), mock.patch.object(mutants, "MUTANTS", root):
+                yield mutants.Tree(Path(name) / "place"), root
+
+    def test_reset(self) -> None:
+        """A mutant that was left there goes, what was built stays, and a folder in the way is replaced."""
+        with self.repository() as (tree, root):
+            one = mutants.Mutant(**ONE)
+            tree.tree.mkdir(parents=True)
+            (tree.tree / "rubbish").write_text("")
+            tree.reset(tree.commit())
+            self.assertFalse((tree.tree / "rubbish").exists())
+            tree.apply(one, check=True)
+            self.assertEqual((tree.tree / "file").read_text(), "old\n")
+            tree.apply(one)
+            self.assertEqual((tree.tree / "file").read_text(), "new\n")
+            with self.assertRaisesRegex(Failure, "mutant one does not apply"):
+                tree.apply(one)
+            (tree.tree / "left").write_text("")
+            tree.reset(tree.commit())
+            self.assertEqual((tree.tree / "file").read_text(), "old\n")
+            self.assertFalse((tree.tree / "left").exists())
+            self.assertEqual((root / "file").read_text(), "old\n")
+
+    def test_second_run(self) -> None:
+        """A second run of a checkout is told who is there."""
+        with (
+            self.repository() as (tree, _),
+            tree.held(),
+            self.assertRaisesRegex(Failure, "process [0-9]+"),
+            mutants.Tree(tree.place).held(),
+        ):
+            pass
+
+    def test_interrupted(self) -> None:
+        """Nothing that was started goes on running."""
+        with self.repository() as (tree, _), (tree.place.parent / "log").open("w") as log:
+            tree.reset(tree.commit())
+            with (
+                mock.patch.object(subprocess.Popen, "wait", side_effect=self.interrupt(tree)),
+                self.assertRaises(KeyboardInterrupt),
+            ):
+                tree.run(log, "demo")
+            pid = int((tree.tree / "pid").read_text())
+            state = Path(f"/proc/{pid}/stat")
+            self.assertTrue(not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z")
+
+    def interrupt(self, tree: mutants.Tree) -> object:
+        """What Ctrl-C does, once the command runs."""
+
+        def wait(*_: object) -> int:
+            while not (tree.tree / "pid").exists() or not (tree.tree / "pid").read_text().strip():
+                pass
+            raise KeyboardInterrupt
+
+        return wait

@@ -1,0 +1,386 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""./vgpu mutants: does a pass catch the defects of tests/mutants?
+
+Each mutant is applied to a git worktree of HEAD (build/mutants/tree), built, and must pass the demo. Then suites run
+there one by one, those that the changed file can break first, until one fails. What came of it lies in
+build/results/mutants.json, by mutant and commit: an interrupted run goes on where it was.
+"""
+
+import argparse
+import contextlib
+import errno
+import fcntl
+import json
+import math
+import os
+import shutil
+import signal
+import subprocess
+import time
+import tomllib
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+from vgpu_tools import fingerprint, ui
+from vgpu_tools.errors import Failure
+from vgpu_tools.paths import BUILD, RESULTS, ROOT
+from vgpu_tools.steps import clean_environment
+
+MUTANTS = ROOT / "tests/mutants"
+PLACE = BUILD / "mutants"
+STORE = RESULTS / "mutants.json"
+PASSES = ("basic", "full")
+GOALS = {"basic": 0.9, "full": 1.0}  # of the mutants that a pass has to catch
+# By the folder of the changed file. "check" is left out: a mutant that only style or a compiler's warning gives away
+# says nothing about the tests.
+DEVICE_SUITES = ("qtest", "fuzz-model", "guest-release", "qtest-sanitizers", "avocado", "guest-debug", "registers")
+DRIVER_SUITES = ("kunit-release", "guest-release", "kunit-debug", "guest-debug", "avocado")
+OTHERS = ("fuzz-generic", "kunit-release", "kunit-debug")
+DEMO_SECONDS = 150
+ROOM = 2 << 30  # bytes that a run wants to find free
+END_SECONDS = 10.0  # from the request to end to the kill
+WIDTH = 70  # characters of a case's name in the table
+
+
+@dataclass
+class Mutant:
+    """A line of the index."""
+
+    name: str
+    file: str  # that it changes
+    defect: str
+    origin: str  # "named", or "drawn" with seed and place
+    kind: str  # order, lifetime, data, ...
+
+    @property
+    def patch(self) -> Path:
+        """What `git apply` takes."""
+        return MUTANTS / f"{self.name}.patch"
+
+
+@dataclass
+class Verdict:
+    """What is known of a mutant in a pass."""
+
+    name: str
+    commit: str
+    of: str  # the pass
+    state: str = "open"  # open, caught, survived, dies in the demo, does not compile
+    suite: str = ""
+    case: str = ""
+    seconds: float = 0  # of suites, until the failure
+    passed: list[str] = field(default_factory=list)  # suites that saw nothing
+
+
+def load(index: Path = MUTANTS / "mutants.toml") -> list[Mutant]:
+    """The index, which must name each patch of its folder once."""
+    try:
+        entries = tomllib.loads(index.read_text())["mutant"]
+        mutants = [Mutant(**{key: str(value) for key, value in entry.items()}) for entry in entries]
+    except FileNotFoundError:
+        raise Failure(f"no index of mutants: {index}", status=2) from None
+    except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
+        raise Failure(f"{index}: {error}", status=2) from None
+    names = [mutant.name for mutant in mutants]
+    for name in names:
+        if names.count(name) > 1:
+            raise Failure(f"{index}: {name} is there twice", status=2)
+    patches = {path.stem for path in index.parent.glob("*.patch")}
+    if wrong := sorted(patches.symmetric_difference(names)):
+        raise Failure(f"{index}: no such patch, or a patch that is not listed: {', '.join(wrong)}", status=2)
+    return mutants
+
+
+def choose(mutants: Sequence[Mutant], names: Sequence[str]) -> list[Mutant]:
+    """Those that were asked for, in the index's order; all without names."""
+    known = [mutant.name for mutant in mutants]
+    for name in names:
+        if name not in known:
+            raise Failure(f"no such mutant: {name} (there are {', '.join(known)})", status=2)
+    return [mutant for mutant in mutants if not names or mutant.name in names]
+
+
+def suites_for(file: str) -> list[str]:
+    """Suites in the order in which they are to look at a mutant of a file."""
+    first = DEVICE_SUITES if file.startswith("qemu-device/") else DRIVER_SUITES
+    rest = (*DEVICE_SUITES, *DRIVER_SUITES, *OTHERS) if file.startswith("include/") else OTHERS
+    return list(dict.fromkeys((*first, *rest)))
+
+
+def key(patch: str, commit: str, of: str) -> str:
+    """Under which a verdict is kept: the same mutant of the same sources in the same pass."""
+    return fingerprint.of("mutant", patch, commit, of)
+
+
+class Store:
+    """Verdicts in a file that is whole at any time."""
+
+    def __init__(self, path: Path = STORE) -> None:
+        self.path = path
+        self.verdicts: dict[str, Verdict] = {}
+        with contextlib.suppress(FileNotFoundError):
+            try:
+                entries = json.loads(path.read_text())
+                self.verdicts = {key: Verdict(**entry) for key, entry in entries.items()}
+            except (ValueError, TypeError, AttributeError) as error:
+                raise Failure(f"{path} cannot be read ({error}): remove it", status=2) from None
+
+    def of(self, patch: str, name: str, commit: str, of: str) -> Verdict:
+        """What is known; what the basic pass caught the full one catches, too."""
+        known = self.verdicts.get(key(patch, commit, of))
+        if not known and of == "full":
+            basic = self.verdicts.get(key(patch, commit, "basic"))
+            if basic and basic.state in ("caught", "dies in the demo", "does not compile"):
+                return basic
+        return known or Verdict(name, commit, of)
+
+    def keep(self, patch: str, verdict: Verdict) -> None:
+        """Note a verdict, finished or not."""
+        self.verdicts[key(patch, verdict.commit, verdict.of)] = verdict
+        new = self.path.with_suffix(".new")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            new.write_text(json.dumps({key: asdict(one) for key, one in self.verdicts.items()}, indent=1) + "\n")
+            new.replace(self.path)
+        except OSError as error:
+            raise Failure(f"{self.path} cannot be written: {error.strerror}") from None
+
+
+def first_failure(report: Path) -> str:
+    """The first case of a JUnit report that failed; empty if there is none."""
+    try:
+        root = ElementTree.parse(report).getroot()
+    except (FileNotFoundError, ElementTree.ParseError):
+        return ""
+    for case in root.iter("testcase"):
+        if case.find("failure") is not None or case.find("error") is not None:
+            return case.get("name", "")
+    return ""
+
+
+def table(rows: Sequence[tuple[Mutant, Mapping[str, Verdict]]]) -> str:
+    """A line for each mutant: what each pass said, if it was asked."""
+    lines = []
+    for mutant, verdicts in rows:
+        for of, verdict in verdicts.items():
+            words = verdict.state
+            if verdict.state == "caught":
+                words = f"{verdict.suite}, {verdict.seconds:.0f} s: {verdict.case[:WIDTH]}"
+            elif verdict.passed:
+                words += f": {', '.join(verdict.passed)}"
+            lines.append(f"{mutant.name:34} {mutant.kind:9} {of:6} {words}")
+    return "\n".join(lines)
+
+
+class Tree:
+    """The worktree, and what runs in it."""
+
+    def __init__(self, place: Path = PLACE) -> None:
+        self.place = place
+        self.tree = place / "tree"
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other runs of this checkout out."""
+        self.place.mkdir(parents=True, exist_ok=True)
+        with (self.place / "lock").open("a+") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                lock.seek(0)
+                raise Failure(f"another run is at the mutants of this checkout: process {lock.read()}") from None
+            _write_pid(lock)
+            yield
+
+    def git(self, *words: str | Path, there: bool = True) -> subprocess.CompletedProcess[str]:
+        """Call git, in the worktree or else in the checkout."""
+        command = ["git", "-C", self.tree if there else ROOT, *words]
+        return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+
+    def commit(self) -> str:
+        """HEAD of the checkout."""
+        result = self.git("rev-parse", "HEAD", there=False)
+        if result.returncode:
+            raise Failure(f"no commit to make mutants of: {result.stderr.strip()}")
+        return result.stdout.strip()
+
+    def reset(self, commit: str) -> None:
+        """Have the sources of a commit there, and nothing of a mutant; what was built stays."""
+        if (self.tree / ".git").exists():
+            self.git("reset", "-q", "--hard")
+            if not self.git("checkout", "-q", "--force", "--detach", commit).returncode:
+                self.git("clean", "-fdq")
+                return
+        shutil.rmtree(self.tree, ignore_errors=True)
+        self.git("worktree", "prune", there=False)
+        made = self.git("worktree", "add", "--force", "--detach", self.tree, commit, there=False)
+        if made.returncode:
+            raise Failure(f"cannot make the worktree {self.tree}: {made.stderr.strip()}")
+
+    def apply(self, mutant: Mutant, check: bool = False) -> None:
+        """Apply a mutant, or only see whether that can be done."""
+        result = self.git("apply", *(["--check"] if check else []), mutant.patch)
+        if result.returncode:
+            raise Failure(f"mutant {mutant.name} does not apply: {result.stderr.strip()}")
+
+    def run(self, log: TextIO, *words: str) -> int:
+        """Call ./vgpu there. Whatever ends this ends all that it started."""
+        log.write(f"$ ./vgpu {' '.join(words)}\n")
+        log.flush()
+        process = subprocess.Popen(
+            ["./vgpu", *words],
+            cwd=self.tree,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=clean_environment(),
+            start_new_session=True,
+        )
+        try:
+            return process.wait()
+        finally:
+            _end_group(process)
+
+    def knows_fail_fast(self) -> bool:
+        """Whether ./vgpu test of that commit can stop at the first failure."""
+        return "--fail-fast" in (self.tree / "tools/vgpu_tools/cli.py").read_text()
+
+
+def _write_pid(lock: TextIO) -> None:
+    lock.seek(0)
+    lock.truncate()
+    lock.write(str(os.getpid()))
+    lock.flush()
+
+
+def _end_group(process: "subprocess.Popen[bytes]") -> None:
+    """End a process and those of its session, kindly at first."""
+    for what, seconds in ((signal.SIGTERM, END_SECONDS), (signal.SIGKILL, END_SECONDS)):
+        try:
+            os.killpg(process.pid, what)
+        except ProcessLookupError:
+            break
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            process.poll()
+            try:
+                os.killpg(process.pid, 0)
+            except ProcessLookupError:
+                return
+            time.sleep(0.05)
+    process.wait()
+
+
+def check_room(*folders: Path) -> None:
+    """Refuse to start, or to blame a mutant, where a disk is full."""
+    for folder in folders:
+        folder.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(folder).free
+        if free < ROOM:
+            raise Failure(
+                f"{folder} has {free >> 20} MiB free, and mutants want {ROOM >> 20}: {os.strerror(errno.ENOSPC)}"
+            )
+
+
+class Trial:
+    """One mutant in one pass."""
+
+    def __init__(self, tree: Tree, store: Store, mutant: Mutant, verdict: Verdict) -> None:
+        self.tree = tree
+        self.store = store
+        self.mutant = mutant
+        self.verdict = verdict
+        self.content = mutant.patch.read_text()
+
+    def _keep(self, state: str) -> None:
+        self.verdict.state = state
+        self.store.keep(self.content, self.verdict)
+
+    def run(self) -> Verdict:
+        """Build, demo, suites, as far as nothing is known of them."""
+        log = self.tree.place / f"{self.mutant.name}-{self.verdict.of}.log"
+        self.tree.reset(self.verdict.commit)
+        self.tree.apply(self.mutant)
+        try:
+            with log.open("w") as file:
+                self._run(file)
+        finally:
+            self.tree.reset(self.verdict.commit)
+        return self.verdict
+
+    def _run(self, log: TextIO) -> None:
+        if self.tree.run(log, "build", "demo"):
+            check_room(self.tree.place)
+            ui.say(f"    {self.mutant.name} does not compile; log: {log.name}")
+            self._keep("does not compile")
+            return
+        if not self.verdict.passed and self.tree.run(log, "demo", "--timeout", str(DEMO_SECONDS)):
+            check_room(self.tree.place)
+            self._keep("dies in the demo")
+            return
+        for suite in suites_for(self.mutant.file):
+            if suite not in self.verdict.passed and self._caught_by(suite, log):
+                self._keep("caught")
+                return
+        self._keep("survived")
+
+    def _caught_by(self, suite: str, log: TextIO) -> bool:
+        """Run a suite; note it if it passed."""
+        words = ["test"]
+        if self.tree.knows_fail_fast():
+            words += ["--fail-fast", *(["--full"] if self.verdict.of == "full" else [])]
+        report = self.tree.tree / "build/results" / f"{suite}.xml"
+        report.unlink(missing_ok=True)
+        start = time.monotonic()
+        status = self.tree.run(log, *words, suite)
+        self.verdict.seconds += time.monotonic() - start
+        failed = first_failure(report)
+        if status and not failed:
+            check_room(self.tree.place)
+            raise Failure(
+                f"suite {suite} did not run on mutant {self.mutant.name}: exit status {status}; log: {log.name}"
+            )
+        if failed:
+            self.verdict.suite, self.verdict.case = suite, failed
+            return True
+        self.verdict.passed.append(suite)
+        self._keep("open")
+        return False
+
+
+def mutants(options: argparse.Namespace) -> int:
+    """Try mutants and print the table. Exit status 0 if as many are caught as the pass has to."""
+    of: str = options.of
+    chosen = choose(load(), options.names)
+    tree, store = Tree(), Store()
+    check_room(tree.place)
+    with tree.held():
+        commit = tree.commit()
+        if tree.git("status", "--porcelain", "--untracked-files=no", there=False).stdout:
+            ui.say("    what is not committed is not in the mutants")
+        tree.reset(commit)
+        for mutant in chosen:
+            tree.apply(mutant, check=True)
+        rows: list[tuple[Mutant, dict[str, Verdict]]] = []
+        for number, mutant in enumerate(chosen, 1):
+            content = mutant.patch.read_text()
+            verdict = store.of(content, mutant.name, commit, of)
+            if verdict.state == "open":
+                ui.say(f"==> mutant {number} of {len(chosen)}: {mutant.name} ({of})")
+                verdict = Trial(tree, store, mutant, verdict).run()
+            rows.append((mutant, _known(store, content, verdict, commit)))
+            ui.say(table([(mutant, {of: verdict})]))
+    print(table(rows))
+    caught = sum(verdicts[of].state == "caught" for _, verdicts in rows)
+    print(f"{caught} of {len(rows)} caught by the {of} pass of {commit[:12]}")
+    return 0 if caught >= math.ceil(GOALS[of] * len(rows)) else 1
+
+
+def _known(store: Store, content: str, verdict: Verdict, commit: str) -> dict[str, Any]:
+    """A verdict under the pass that gave it, and under the other if that was asked before."""
+    found = {of: store.of(content, verdict.name, commit, of) for of in PASSES}
+    return {of: one for of, one in found.items() if one.state != "open"}
