@@ -134,7 +134,11 @@ def _lock(name: str) -> Iterator[None]:
                 fcntl.flock(lock, fcntl.LOCK_EX)
             if not _same(path, lock.fileno()):
                 continue  # it was removed meanwhile
-            yield
+            try:
+                yield
+            finally:
+                if not _state(name).exists():
+                    path.unlink()
             return
 
 
@@ -296,7 +300,7 @@ def _remove(name: str, *suffixes: str) -> bool:
             (FOLDER / f"{name}{suffix}").unlink(missing_ok=True)
         if not _state(name).exists() and _same(path, lock.fileno()):
             path.unlink()
-    return True
+    return not _state(name).exists()
 
 
 def make_room(keep: str, limit: int = MAX_BYTES) -> None:
@@ -304,8 +308,8 @@ def make_room(keep: str, limit: int = MAX_BYTES) -> None:
 
     `keep` is the name of the one that the caller holds the lock of.
     """
-    for path in FOLDER.glob("*.partial"):
-        _remove(path.name.split(".")[0], ".partial", ".json.partial")
+    for name in {path.name.split(".")[0] for path in FOLDER.iterdir()} - {keep}:
+        _remove(name, ".partial", ".json.partial")
     names = [path.stem for path in FOLDER.glob("*.state")]
     total = sum(_size(_state(name)) for name in names)
     for name in sorted(names, key=lambda name: (_from_this_boot(name), _used(name))):
