@@ -262,9 +262,7 @@ class Restored(Test):
         other = self.folder / "other"
         system.write(other, rootfs.DISK_BYTES)
         guest = Guest(gpus=0, memory="512M", snapshot=True)
-        guest.prepare()
-        with snapshot.obtain(guest) as first:
-            before = os.fstat(first.fileno()).st_ino
+        before = self.taken(*SMALL).st_ino
         with mock.patch.object(rootfs, "disk", lambda _: other), snapshot.obtain(guest) as saved:
             self.assertEqual(os.fstat(saved.fileno()).st_ino, before)
             with tempfile.TemporaryFile() as printed:
