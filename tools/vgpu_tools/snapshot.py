@@ -69,7 +69,8 @@ def key(guest: Guest) -> str:
     """A hash over everything that the snapshot of a guest depends on, wherever the files lie."""
     plain = replace(guest, share=guest.share and Path("/"), qmp=None, qemu_args=_shaping(guest.qemu_args))
     files = (qemu.binary(), guest.kernel_image(), guest.initramfs())
-    names = {str(path): path.name for path in (*files, rootfs.disk(guest.kernel))}
+    places = (*files, rootfs.disk(guest.kernel))
+    names = dict(zip(map(str, places), ("qemu", "kernel", "initramfs", "programs"), strict=True))
     names |= {str(folder): "firmware" for folder in sources.firmware()[1]}
     words = []
     for word in plain.command(0, "tcg"):
