@@ -5,6 +5,9 @@
  * It speaks frames over the virtio-serial port "vgpu.agent": one byte of kind, four bytes of length (little endian),
  * then that many bytes. What the command writes goes out as it comes, standard output and standard error apart, and
  * all of it before the exit status. tools/vgpu_tools/agent.py is the other end and describes the payloads.
+ *
+ * Started as "vgpu-agent waiting" it has the guest saved first: it reads nothing but FRAME_SEED, which the launcher
+ * sends to a guest that was restored, and FRAME_TIME. Then modules, programs and devices are made available.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -24,16 +27,20 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <linux/netlink.h>
+#include <linux/random.h>
 
 enum frame {
-	FRAME_HELLO = 'H',	/* to the host: state of the driver */
+	FRAME_HELLO = 'H',	/* to the host: state of the driver, or what the agent waits for */
 	FRAME_RUN = 'R',	/* to the guest: struct run, then words that end in NUL */
 	FRAME_STDIN = 'I',	/* to the guest: bytes; none is the end */
 	FRAME_SIZE = 'W',	/* to the guest: rows, columns of the terminal */
 	FRAME_DUMP = 'D',	/* to the guest: say on the console what everybody waits for */
+	FRAME_SEED = 'S',	/* to the guest: random bytes for its generator, after a restore */
+	FRAME_TIME = 'T',	/* to the guest: time of day; it loads the driver now */
 	FRAME_STDOUT = 'O',	/* to the host: bytes */
 	FRAME_STDERR = 'E',	/* to the host: bytes */
 	FRAME_EXIT = 'X',	/* to the host: exit status as a shell would have it */
@@ -50,7 +57,9 @@ struct run {
 #define MAX_PAYLOAD	65536
 #define MAX_PIPE	(1 << 20)	/* what can be left in a pipe; a daemon may go on writing for ever */
 #define LEAKS		"/sys/kernel/debug/kmemleak"
-#define LEAK_AGE	5	/* seconds: kmemleak keeps silent about younger objects */
+#define LEAK_AGE_MS	5000	/* kmemleak keeps silent about younger objects */
+#define LEAK_LATE_MS	500	/* work that a process leaves behind allocates so long after its end */
+#define DEVICES		"/sbin/vgpu-devices"
 
 struct command {
 	pid_t pid;		/* 0: not started, or over */
@@ -172,18 +181,26 @@ static void put_text(const char *path, const char *text)
 }
 
 /*
- * The first scan takes every object's checksum, the second tells which ones nobody points at. Reports go to the
- * console, where the launcher reads them.
+ * The first scan takes the checksum of every object that nobody points at. The second reports those of them that did
+ * not change, but none that was allocated less than LEAK_AGE_MS before that scan started: so it may start as soon as
+ * what was allocated at the command's `end` is old enough. Reports go to the console, where the launcher reads them.
  */
-static void look_for_leaks(void)
+static void look_for_leaks(const struct timespec *end)
 {
+	const long wait = LEAK_AGE_MS + LEAK_LATE_MS;
+	struct timespec old = { end->tv_sec + wait / 1000, end->tv_nsec + wait % 1000 * 1000000 };
 	char line[256];
 	FILE *leaks;
 
 	if (access(LEAKS, W_OK))
 		return;
 	put_text(LEAKS, "scan");
-	sleep(LEAK_AGE + 1);
+	if (old.tv_nsec >= 1000000000) {
+		old.tv_sec++;
+		old.tv_nsec -= 1000000000;
+	}
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &old, NULL) == EINTR)
+		;
 	put_text(LEAKS, "scan");
 	leaks = fopen(LEAKS, "r");
 	while (leaks && fgets(line, sizeof(line), leaks))
@@ -199,13 +216,19 @@ static void set_size(int terminal, uint16_t rows, uint16_t columns)
 	ioctl(terminal, TIOCSWINSZ, &size);
 }
 
-static void exec_command(char **words)
+static void unblock_signals(void)
 {
 	sigset_t none;
-	int error;
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void exec_command(char **words)
+{
+	int error;
+
+	unblock_signals();
 	if (chdir("/root"))
 		fprintf(stderr, "vgpu-agent: /root: %m\n");
 	execvp(words[0], words);
@@ -290,6 +313,77 @@ static void feed(struct command *command)
 	}
 }
 
+/* Makes random numbers differ from those of other guests that were restored from the same snapshot. */
+static void add_seed(const char *data, uint32_t size)
+{
+	struct rand_pool_info *info = malloc(sizeof(*info) + size);
+	int random = open("/dev/urandom", O_WRONLY | O_CLOEXEC);
+
+	if (!info || random < 0)
+		die("/dev/urandom");
+	info->entropy_count = size * 8;
+	info->buf_size = size;
+	memcpy(info->buf, data, size);
+	if (ioctl(random, RNDADDENTROPY, info) || ioctl(random, RNDRESEEDCRNG))
+		die("cannot seed the random number generator");
+	close(random);
+	free(info);
+}
+
+/* Loads the driver and mounts what there is; the state of the driver, as init would have it. */
+static void attach_devices(char *state, size_t size)
+{
+	size_t used = 0;
+	int out[2];
+	pid_t pid;
+
+	if (pipe2(out, O_CLOEXEC))
+		die("cannot make pipes");
+	pid = fork();
+	if (pid < 0)
+		die("cannot start " DEVICES);
+	if (pid == 0) {
+		unblock_signals();
+		dup2(out[1], 1);
+		execl(DEVICES, DEVICES, NULL);
+		_exit(127);
+	}
+	close(out[1]);
+	while (used < size - 1) {
+		ssize_t done = read(out[0], state + used, size - 1 - used);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			break;
+		used += done;
+	}
+	close(out[0]);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	state[used] = '\0';
+	state[strcspn(state, "\n")] = '\0';
+}
+
+/* Sets the clock to `data`, nanoseconds since 1970, and goes on as a guest that has booted. */
+static void go_on(const char *data, uint32_t size)
+{
+	struct timespec now;
+	char state[32];
+	uint64_t time;
+
+	if (size != sizeof(time))
+		die("bad time from the launcher");
+	memcpy(&time, data, sizeof(time));
+	time = le64toh(time);
+	now.tv_sec = time / 1000000000;
+	now.tv_nsec = time % 1000000000;
+	if (clock_settime(CLOCK_REALTIME, &now))
+		die("cannot set the clock");
+	attach_devices(state, sizeof(state));
+	send_frame(FRAME_HELLO, state, strlen(state));
+}
+
 /* Handles one frame from the launcher; false when it has gone. */
 static bool obey(struct command *command)
 {
@@ -330,6 +424,13 @@ static bool obey(struct command *command)
 		put_text("/proc/sysrq-trigger", "l");
 		put_text("/proc/sysrq-trigger", "w");
 		break;
+	case FRAME_SEED:
+		add_seed(data, length);
+		send_frame(FRAME_HELLO, "restored", strlen("restored"));
+		break;
+	case FRAME_TIME:
+		go_on(data, length);
+		break;
 	}
 	return true;
 }
@@ -356,6 +457,7 @@ static bool drain(int *fd, enum frame kind)
 
 static void reap(struct command *command)
 {
+	struct timespec end;
 	uint32_t word;
 	int status;
 	pid_t pid;
@@ -363,6 +465,7 @@ static void reap(struct command *command)
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		if (pid != command->pid)
 			continue;	/* an orphan that came to process 1 */
+		clock_gettime(CLOCK_MONOTONIC, &end);
 		command->pid = 0;
 		command->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 		for (int i = 0; i < MAX_PIPE / MAX_PAYLOAD && drain(&command->output[0], FRAME_STDOUT); i++)
@@ -370,7 +473,7 @@ static void reap(struct command *command)
 		for (int i = 0; i < MAX_PIPE / MAX_PAYLOAD && drain(&command->output[1], FRAME_STDERR); i++)
 			;
 		if (command->leaks)
-			look_for_leaks();
+			look_for_leaks(&end);
 		word = htole32(command->status);
 		send_frame(FRAME_EXIT, &word, sizeof(word));
 	}

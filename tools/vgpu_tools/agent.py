@@ -3,19 +3,22 @@
 
 A frame is one byte of kind, four bytes of length (little endian) and that many bytes:
 
-    to the host    H  state of the driver: absent, ready, failed
+    to the host    H  state of the driver: absent, ready, failed; or
+                      waiting (for a snapshot), restored (from one, waits for the time)
                    O  standard output       E  standard error
                    X  exit status, 4 bytes
     to the guest   R  flags (1 byte), rows, columns (2 bytes each), then the command's words, each ended by NUL
                    I  standard input; an empty one is its end
                    W  rows, columns         D  dump what hangs to the console
+                   S  random bytes          T  nanoseconds since 1970 (8 bytes): both after a restore, in this order
 """
 
 import struct
 from collections.abc import Iterator, Sequence
 
 HELLO, STDOUT, STDERR, EXIT = b"HOEX"
-RUN, STDIN, SIZE, DUMP = b"RIWD"
+RUN, STDIN, SIZE, DUMP, SEED, TIME = b"RIWDST"
+WAITING, RESTORED = "waiting", "restored"  # the agent's state before that of the driver
 
 TERMINAL = 0x01  # run on a terminal
 LEAKS = 0x02  # look for leaked kernel memory afterwards
@@ -40,6 +43,11 @@ def run(words: Sequence[str], flags: int, rows: int = 24, columns: int = 80) -> 
 def size(rows: int, columns: int) -> bytes:
     """The frame that tells the terminal's size."""
     return frame(SIZE, struct.pack("<HH", rows, columns))
+
+
+def time_of_day(nanoseconds: int) -> bytes:
+    """The frame that tells a restored guest the time, in nanoseconds since 1970."""
+    return frame(TIME, struct.pack("<Q", nanoseconds))
 
 
 class Decoder:

@@ -53,6 +53,7 @@ options of run, shell and gdb:
   --timeout S          seconds until a run is given up, 0 for never (600; shell: 0)
   --qmp PATH           a QMP socket at PATH
   --bzimage            boot as firmware does: slower, but the guest can sleep to memory
+  --from boot          start from a snapshot of this machine, taken at its first use before the driver is loaded
   -v                   show the guest's console on standard error
 
 exit status of run: the command's; 124 when its time ran out; 125 when the guest's kernel died or reported an error,
@@ -84,6 +85,7 @@ def guest_parser(timeout: float) -> Parser:
     parser.add_argument("--timeout", type=float, default=timeout)
     parser.add_argument("--qmp", type=Path)
     parser.add_argument("--bzimage", action="store_true")
+    parser.add_argument("--from", dest="start")
     parser.add_argument("-v", dest="verbose", action="store_true")
     return parser
 
@@ -109,9 +111,21 @@ def parse_guest(words: Sequence[str], timeout: float = 0) -> tuple[argparse.Name
         qemu_args=split_arguments(options.qemu_args),
         qmp=options.qmp,
         bzimage=options.bzimage,
+        snapshot=options.start is not None,
     )
     guest.check()
+    if options.start is not None:
+        from vgpu_tools import snapshot
+
+        snapshot.check_name(options.start)
+        snapshot.check(guest)
     return options, guest
+
+
+def refuse_snapshot(guest: "Guest", name: str) -> None:
+    """Refuse --from where a guest is looked at from its first instruction."""
+    if guest.snapshot:
+        raise Failure(f"{name}: not with --from boot", status=2)
 
 
 def join_values(words: Sequence[str]) -> list[str]:
@@ -127,6 +141,7 @@ def join_values(words: Sequence[str]) -> list[str]:
 
 def run(words: list[str]) -> int:
     """./vgpu run"""
+    from vgpu_tools import snapshot
     from vgpu_tools.launch import Run, Streams
 
     if "--" not in words:
@@ -137,11 +152,13 @@ def run(words: list[str]) -> int:
         raise Failure("run wants a command after '--'", status=2)
     options, guest = parse_guest(words[:split], timeout=600)
     guest.prepare()
-    return Run(guest, command, Streams(), options.timeout, options.verbose).execute()
+    saved = snapshot.obtain(guest)
+    return Run(guest, command, Streams(), options.timeout, options.verbose, snapshot=saved).execute()
 
 
 def shell(words: list[str]) -> int:
     """./vgpu shell"""
+    from vgpu_tools import snapshot
     from vgpu_tools.launch import Run, Streams
 
     options, guest = parse_guest(words)
@@ -153,6 +170,7 @@ def shell(words: list[str]) -> int:
         streams,
         options.timeout,
         options.verbose,
+        snapshot=snapshot.obtain(guest),
     ).execute()
 
 
@@ -167,6 +185,7 @@ def gdb(words: list[str]) -> int:
     if words[0] == "kernel" and "--kernel" not in given:
         given = ["--kernel", "debug", *given]
     _, guest = parse_guest(given)
+    refuse_snapshot(guest, "gdb")
     guest.prepare()
     return debugger.debug(words[0], guest, given, command)
 
@@ -376,6 +395,7 @@ def trace(words: list[str]) -> int:
         trace_command.check(given.output)
         if split < len(words):
             options, guest = parse_guest(rest, timeout=600)
+            refuse_snapshot(guest, "trace")
             guest.prepare()
             return trace_command.run(given.output, guest, words[split + 1 :], options.timeout, options.verbose)
     elif split < len(words):

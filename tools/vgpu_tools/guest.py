@@ -33,6 +33,7 @@ class Guest:
     qemu_args: list[str] = field(default_factory=list)
     qmp: Path | None = None
     bzimage: bool = False  # boots slower, but can sleep to memory
+    snapshot: bool = False  # starts from a snapshot of itself, taken before it has the driver
 
     def check(self) -> None:
         """Refuse what cannot be started."""
@@ -53,7 +54,8 @@ class Guest:
 
     def prepare(self) -> None:
         """Build what is missing."""
-        ensure(sources.firmware()[0], qemu.build(), kernel.build(self.kernel), rootfs.build(self.kernel))
+        system = rootfs.build_split if self.snapshot else rootfs.build
+        ensure(sources.firmware()[0], qemu.build(), kernel.build(self.kernel), system(self.kernel))
         if self.rootfs == "rocm":
             ensure(rocm.build())
 
@@ -68,9 +70,9 @@ class Guest:
         words += ["-global", "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off"]
         words += accel.arguments(accelerator)
         words += ["-smp", str(self.cpus), "-m", self.memory]
-        image = kernel.bzimage(self.kernel) if self.bzimage else kernel.image(self.kernel)
-        words += ["-kernel", image, "-initrd", rootfs.image(self.kernel)]
+        words += ["-kernel", self.kernel_image(), "-initrd", self.initramfs()]
         append = [APPEND, *accel.kernel_arguments(accelerator), self.append]
+        append += ["vgpu_wait=1"] if self.snapshot else []  # init has the agent wait
         if self.rootfs == "rocm":
             place = str(rocm.image()).replace(",", ",,")
             words += ["-drive", f"if=none,id=root,format=raw,read-only=on,file={place}"]
@@ -90,9 +92,23 @@ class Guest:
         if self.share:
             place = str(self.share.resolve()).replace(",", ",,")
             words += ["-virtfs", f"local,path={place},mount_tag=share,security_model=none,multidevs=remap"]
+        if self.snapshot:
+            place = str(rootfs.disk(self.kernel)).replace(",", ",,")
+            words += ["-drive", f"if=none,id=programs,format=raw,read-only=on,file={place}"]
+            # The last slot that is free: disks of --qemu-args keep their names.
+            words += ["-device", "virtio-blk-pci,drive=programs,serial=vgpu-programs,addr=1d"]
+            words += ["-global", "migration.mapped-ram=on"]
         if self.qmp:
             words += ["-qmp", f"unix:{str(self.qmp.absolute()).replace(',', ',,')},server=on,wait=off"]
         return [str(word) for word in words] + self.qemu_args
+
+    def kernel_image(self) -> Path:
+        """The kernel that QEMU loads."""
+        return kernel.bzimage(self.kernel) if self.bzimage else kernel.image(self.kernel)
+
+    def initramfs(self) -> Path:
+        """The initramfs that QEMU loads."""
+        return rootfs.base(self.kernel) if self.snapshot else rootfs.image(self.kernel)
 
 
 def split_arguments(text: str) -> list[str]:

@@ -6,6 +6,7 @@ import ctypes
 import fcntl
 import itertools
 import os
+import secrets
 import selectors
 import shlex
 import shutil
@@ -34,6 +35,7 @@ PROBE_SECONDS = 10.0  # a guest on KVM is up long before
 LOOK_SECONDS = 1.0  # a signal may bring the deadline forward while nothing else happens
 CHUNK = 65536
 PR_SET_PDEATHSIG = 1
+SEED_BYTES = 64  # for the random number generator of a restored guest
 
 
 @dataclass
@@ -57,9 +59,14 @@ class Run:
         timeout: float = 0,
         verbose: bool = False,
         accelerator: str = "",
+        snapshot: BinaryIO | None = None,
     ) -> None:
-        """`timeout` is in seconds; 0 is none. `verbose` shows the console on standard error."""
+        """`timeout` is in seconds; 0 is none. `verbose` shows the console on standard error.
+
+        `snapshot` is restored instead of a boot; the guest's options are those that it was taken with.
+        """
         self.accelerator = accelerator
+        self.snapshot = snapshot
         self.guest = guest
         self.words = words
         self.streams = streams
@@ -84,11 +91,13 @@ class Run:
         self.begun = time.monotonic()
         self.port, theirs = socket.socketpair()
         self.port.setblocking(False)
-        command = self.guest.command(theirs.fileno(), self.accelerator or accel.choose(_comes_up))
+        command = self.guest.command(theirs.fileno(), self.accelerator or accel.choose(comes_up))
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGUSR1, lambda *_: self._give_up())
         if len(os.fsencode(self.folder / monitor.SOCKET)) <= monitor.MAX_PATH and "," not in str(self.folder):
             command += ["-qmp", f"unix:{self.folder / monitor.SOCKET},server=on,wait=off"]
+        words, descriptors = self._extra()
+        command += words
         (self.folder / "command").write_text(shlex.join(command) + "\n")
         with (
             self.lock,
@@ -103,7 +112,7 @@ class Run:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                pass_fds=[theirs.fileno()],
+                pass_fds=[theirs.fileno(), *descriptors],
                 preexec_fn=_die_with_parent,
             )
             theirs.close()
@@ -119,12 +128,21 @@ class Run:
         self.deadline = time.monotonic()
         self.timeout = self.timeout or self.deadline - self.begun
 
+    def _extra(self) -> tuple[list[str], list[int]]:
+        """More arguments for QEMU, and descriptors that it inherits."""
+        if not self.snapshot:
+            return [], []
+        # The descriptor still names the file when another run has removed it to make room.
+        return ["-incoming", f"file:/proc/self/fd/{self.snapshot.fileno()}"], [self.snapshot.fileno()]
+
     def _attend(self) -> bool:
         """See the guest through; true if its time ran out."""
         assert self.process.stdout
         self.output: BinaryIO = self.process.stdout
         self.selector.register(self.output, selectors.EVENT_READ, self._read_console)
         self.selector.register(self.port, selectors.EVENT_READ, self._talk)
+        if self.snapshot:
+            self._send(agent.frame(agent.SEED, secrets.token_bytes(SEED_BYTES)))
         with terminal.raw(self.streams.input if self.streams.terminal else None, self._resized):
             over = self._pump(lambda: self.status is not None, lambda: self.deadline)
         timed_out = not over and not self.watcher.fatal
@@ -207,7 +225,9 @@ class Run:
     # Frames
 
     def _take(self, kind: int, payload: bytes) -> None:
-        if kind == agent.HELLO:
+        if kind == agent.HELLO and payload.decode() == agent.RESTORED:
+            self._send(agent.time_of_day(time.time_ns()))
+        elif kind == agent.HELLO:
             self.driver = payload.decode()
             self._start()
         elif kind == agent.STDOUT:
@@ -248,7 +268,8 @@ class Run:
     # How it went
 
     def _verdict(self, timed_out: bool) -> int:
-        where = (f"{self.core}; " if self.core else "") + f"console log: {self.console}"
+        taken = (f"{self.core}; " if self.core else "") + (f"snapshot: {self.snapshot.name}; " if self.snapshot else "")
+        where = f"{taken}console log: {self.console}"
         if self.watcher.fatal:
             raise Failure(f"the guest's kernel died: {self.watcher.fatal}; {where}")
         if timed_out:
@@ -257,7 +278,7 @@ class Run:
         if self.status is None:
             said = (self.folder / "qemu.log").read_text(errors="replace").strip().splitlines()
             if self.ended and said:
-                log = f"{self.core or 'no core'}; log: {self.folder}/qemu.log"
+                log = f"{taken}log: {self.folder}/qemu.log"
                 raise Failure(f"QEMU ended with {how_it_ended(self.ended)}: {said[-1]}; {log}")
             if self.ended:
                 raise Failure(f"QEMU ended with {how_it_ended(self.ended)}; {where}")
@@ -268,7 +289,7 @@ class Run:
         return self.status
 
 
-def _comes_up(accelerator: str) -> bool:
+def comes_up(accelerator: str) -> bool:
     """Whether a guest without a GPU comes up with an accelerator."""
     try:
         return Run(Guest(gpus=0), ["true"], Streams(), PROBE_SECONDS, accelerator=accelerator).execute() == 0

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The mini root file system: an initramfs of busybox, the modules, the agent and the guest programs."""
+"""The mini root file system: an initramfs of busybox, the modules, the agent and the guest programs.
+
+A guest that is to be saved before it has the driver gets it in two parts: an initramfs without modules and programs,
+which becomes a part of the snapshot, and a read-only disk with them, which does not.
+"""
 
 import os
 import stat
@@ -7,18 +11,29 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from vgpu_tools import apt, fingerprint, kernel, sources
+from vgpu_tools import apt, erofs, fingerprint, kernel, sources
 from vgpu_tools.paths import BENCH, BUILD, INCLUDE, PROGRAMS, ROOTFS
 from vgpu_tools.steps import Job, Step, jobs
 
 MINI = ROOTFS / "mini"
 FOLDERS = "bin dev etc mnt mnt/share proc root run sbin sys tmp usr usr/bin usr/sbin lib lib64 var"
 PROGRAMS_OUT = BUILD / "programs"
+DISK_BYTES = 256 << 20  # a guest in a snapshot has read the size of the disk; most of the file is a hole
 
 
 def image(flavour: str) -> Path:
     """The initramfs for a kernel flavour."""
     return BUILD / f"rootfs-mini-{flavour}.cpio"
+
+
+def base(flavour: str) -> Path:
+    """The initramfs without modules and programs."""
+    return BUILD / f"rootfs-base-{flavour}.cpio"
+
+
+def disk(flavour: str) -> Path:
+    """The file system with the modules and programs that base() lacks."""
+    return BUILD / f"rootfs-disk-{flavour}.erofs"
 
 
 class Archive:
@@ -52,23 +67,6 @@ class Archive:
         """Add /dev/console, which init's output needs before /dev is mounted."""
         self._entry("dev/console", stat.S_IFCHR | 0o600, b"", (5, 1))
 
-    def tree(self, base: Path) -> None:
-        """Add everything below a folder."""
-        for where, folders, files in os.walk(base):
-            for name in sorted(folders):
-                self._path(Path(where) / name, base)
-            for name in sorted(files):
-                self._path(Path(where) / name, base)
-
-    def _path(self, path: Path, base: Path) -> None:
-        name = str(path.relative_to(base))
-        if path.is_symlink():
-            self.link(name, str(path.readlink()))
-        elif path.is_dir():
-            self.folder(name)
-        else:
-            self.file(name, path.read_bytes(), path.stat().st_mode & 0o777)
-
     def _entry(self, name: str, mode: int, content: bytes, device: tuple[int, int] = (0, 0)) -> None:
         self.inode += 1
         links = 2 if stat.S_ISDIR(mode) else 1
@@ -76,6 +74,19 @@ class Archive:
         fields = (self.inode, mode, 0, 0, links, 0, len(content), 0, 0, *device, len(raw), 0)
         head = b"070701" + b"".join(b"%08X" % field for field in fields) + raw
         self.output.write(head + bytes(-len(head) % 4) + content + bytes(-len(content) % 4))
+
+
+def _tree(target: Archive | erofs.Image, top: Path) -> None:
+    """Add everything below a folder of the host."""
+    for where, folders, files in os.walk(top):
+        for path in [Path(where) / name for name in (*sorted(folders), *sorted(files))]:
+            name = str(path.relative_to(top))
+            if path.is_symlink():
+                target.link(name, str(path.readlink()))
+            elif path.is_dir():
+                target.folder(name)
+            else:
+                target.file(name, path.read_bytes(), path.stat().st_mode & 0o777)
 
 
 def libraries(binaries: Iterable[Path]) -> set[Path]:
@@ -114,38 +125,76 @@ def agent() -> tuple[Step, Path]:
 
 def build(flavour: str) -> Step:
     """The step that puts the initramfs together."""
-    shell_step, shell = sources.busybox()
-    agent_step, agent_binary = agent()
 
     def make(job: Job) -> None:
         new = image(flavour).with_suffix(".new")
         archive = Archive(new)
-        for folder in FOLDERS.split():
-            archive.folder(folder)
-        archive.console()
-        archive.file("init", (MINI / "init").read_bytes(), 0o755)
-        for file in sorted((MINI / "etc").iterdir()):
-            archive.file(f"etc/{file.name}", file.read_bytes())
-        archive.file("bin/busybox", shell.read_bytes(), 0o755)
-        for applet in subprocess.run([shell, "--list"], capture_output=True, text=True, check=True).stdout.split():
-            if applet != "busybox":
-                archive.link(f"bin/{applet}", "busybox")
-        archive.file("sbin/vgpu-agent", agent_binary.read_bytes(), 0o755)
-        made = [path for path in sorted(PROGRAMS_OUT.iterdir()) if path.is_file() and os.access(path, os.X_OK)]
-        for path in made:
-            archive.file(f"usr/bin/{path.name}", path.read_bytes(), 0o755)
-        for path in sorted(libraries(made)):
-            archive.file(str(path)[1:], path.read_bytes(), 0o755)
-        archive.tree(kernel.modules(flavour))
+        _put_base(archive)
+        _put_programs(archive, flavour)
         archive.close()
         new.replace(image(flavour))
         job.note(f"{image(flavour).stat().st_size} bytes")
 
-    return Step(
-        f"rootfs-{flavour}",
-        f"root file system ({flavour})",
-        make,
-        fingerprint.of(MINI),
-        [image(flavour)],
-        [kernel.driver(flavour), shell_step, agent_step, programs()],
-    )
+    name, title = f"rootfs-{flavour}", f"root file system ({flavour})"
+    return Step(name, title, make, fingerprint.of(MINI), [image(flavour)], _needs(flavour))
+
+
+def build_split(flavour: str) -> Step:
+    """The step that makes the initramfs and the disk of a guest that is saved before it has the driver."""
+
+    def make(job: Job) -> None:
+        new = base(flavour).with_suffix(".new")
+        archive = Archive(new)
+        _put_base(archive)
+        archive.folder("lib/modules")
+        archive.folder("run/vgpu")
+        archive.close()
+        new.replace(base(flavour))
+        new = disk(flavour).with_suffix(".new")
+        system = erofs.Image()
+        system.folder("usr")
+        system.folder("usr/bin")
+        _put_programs(system, flavour)
+        try:
+            system.write(new, DISK_BYTES)
+        except ValueError as error:
+            raise job.fail(str(error)) from None
+        new.replace(disk(flavour))
+
+    name, title = f"rootfs-split-{flavour}", f"root file system in two parts ({flavour})"
+    inputs = fingerprint.of(MINI, str(DISK_BYTES))
+    return Step(name, title, make, inputs, [base(flavour), disk(flavour)], _needs(flavour))
+
+
+def _needs(flavour: str) -> list[Step]:
+    return [kernel.driver(flavour), sources.busybox()[0], agent()[0], programs()]
+
+
+def _made_programs() -> list[Path]:
+    return [path for path in sorted(PROGRAMS_OUT.iterdir()) if path.is_file() and os.access(path, os.X_OK)]
+
+
+def _put_base(archive: Archive) -> None:
+    """Add folders, busybox, init, the agent and shared libraries."""
+    shell = sources.busybox()[1]
+    for folder in FOLDERS.split():
+        archive.folder(folder)
+    archive.console()
+    archive.file("init", (MINI / "init").read_bytes(), 0o755)
+    for file in sorted((MINI / "etc").iterdir()):
+        archive.file(f"etc/{file.name}", file.read_bytes())
+    archive.file("bin/busybox", shell.read_bytes(), 0o755)
+    for applet in subprocess.run([shell, "--list"], capture_output=True, text=True, check=True).stdout.split():
+        if applet != "busybox":
+            archive.link(f"bin/{applet}", "busybox")
+    archive.file("sbin/vgpu-agent", agent()[1].read_bytes(), 0o755)
+    archive.file("sbin/vgpu-devices", (MINI / "devices").read_bytes(), 0o755)
+    for path in sorted(libraries(_made_programs())):
+        archive.file(str(path)[1:], path.read_bytes(), 0o755)
+
+
+def _put_programs(target: Archive | erofs.Image, flavour: str) -> None:
+    """Add the guest programs and the kernel's modules."""
+    for path in _made_programs():
+        target.file(f"usr/bin/{path.name}", path.read_bytes(), 0o755)
+    _tree(target, kernel.modules(flavour))

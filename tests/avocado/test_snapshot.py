@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Guests that start from a snapshot (--from boot): what they share, what they must not share, and bad snapshots."""
+
+import contextlib
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from unittest import mock
+
+from avocado import Test
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+from vgpu import LIMIT, ROOT
+from vgpu_tools import erofs, launch, rootfs, snapshot
+from vgpu_tools.errors import Failure
+from vgpu_tools.guest import Guest
+
+SMALL = ("--gpus", "0", "--memory", "512M")
+FOLDER_BYTES = 32 << 20  # of a disk that is too small for a snapshot
+
+
+class Key(Test):
+    """What is part of a snapshot's name."""
+
+    def setUp(self) -> None:
+        """Files have their names as contents."""
+        self.contents: dict[str, str] = {}
+
+        def digest(path: Path) -> str:
+            return self.contents.get(path.name, path.name)
+
+        patch = mock.patch.object(snapshot, "_digest", digest)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def key(self, **options: object) -> str:
+        """The name for a guest with these options."""
+        return snapshot.key(Guest(snapshot=True, **options))
+
+    def test_machine(self) -> None:
+        """Each option of the machine makes another snapshot; would catch a guest that gets the wrong machine."""
+        keys = [
+            self.key(),
+            self.key(gpus=2),
+            self.key(gpus=2, hive=True),
+            self.key(vram="64M"),
+            self.key(memory="1G"),
+            self.key(cpus=1),
+            self.key(kernel="debug"),
+            self.key(device_opts="vram-lost-on-reset=on"),
+            self.key(append="vgpu_kfd.vm_update_mode=0"),
+            self.key(bzimage=True),
+            self.key(share=Path("/tmp")),
+            self.key(qemu_args=["-cpu", "Haswell"]),
+        ]
+        self.assertEqual(len(set(keys)), len(keys))
+
+    def test_contents(self) -> None:
+        """Another QEMU, kernel or initramfs makes another snapshot."""
+        keys = {self.key()}
+        for name in ("qemu-system-x86_64", "vmlinux", "rootfs-base-release.cpio"):
+            self.contents = {name: "changed"}
+            keys.add(self.key())
+        self.assertEqual(len(keys), 4)
+
+    def test_not_the_machine(self) -> None:
+        """Time, the host's folder, sockets and logs are not part of it; would catch one that is taken at every run."""
+        self.assertEqual(self.key(), self.key())
+        self.assertEqual(self.key(share=Path("/tmp")), self.key(share=Path("/usr")))
+        self.assertEqual(
+            self.key(), self.key(qmp=Path("/tmp/qmp"), qemu_args=["-D", "/tmp/log", "-msg", "timestamp=on"])
+        )
+        self.contents = {"rootfs-disk-release.erofs": "changed"}  # modules and programs
+        changed = self.key()
+        self.contents = {}
+        self.assertEqual(self.key(), changed)
+
+    def test_refused(self) -> None:
+        """What cannot start from a snapshot is named."""
+        for options, what in (
+            ({"rootfs": "rocm"}, "--rootfs rocm"),
+            ({"qemu_args": ["-drive", "if=virtio,file=/tmp/x"]}, "-drive if=virtio,file=/tmp/x"),
+            ({"qemu_args": ["-object", "memory-backend-file,id=m,size=1G,mem-path=/tmp/x"]}, "memory-backend-file"),
+            ({"qemu_args": ["-S"]}, "-S"),
+            ({"qemu_args": ["-incoming", "defer"]}, "-incoming"),
+        ):
+            with self.assertRaisesRegex(Failure, f"^--from boot: .*{what}") as raised:
+                snapshot.check(Guest(snapshot=True, **options))
+            self.assertEqual(raised.exception.status, 2)
+        with self.assertRaisesRegex(Failure, "^--from nowhere: no such snapshot"):
+            snapshot.check_name("nowhere")
+        with (
+            mock.patch.object(snapshot.accel, "choose", lambda _: "kvm"),
+            self.assertRaisesRegex(Failure, "^--from boot: only with TCG"),
+        ):
+            snapshot.obtain(Guest(snapshot=True))
+
+
+class Room(Test):
+    """The bound on the space that snapshots take."""
+
+    def setUp(self) -> None:
+        """A folder of our own."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        patch = mock.patch.object(snapshot, "FOLDER", self.folder)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def add(self, name: str, used: int, boot: str = "") -> None:
+        """A snapshot of a megabyte that was used last at a time, in seconds since 1970."""
+        (self.folder / f"{name}.state").write_bytes(b"x" * (1 << 20))
+        about = self.folder / f"{name}.json"
+        about.write_text(json.dumps({"boot": boot or snapshot._boot()}))
+        os.utime(about, (used, used))
+
+    def names(self) -> set[str]:
+        """The snapshots that are there."""
+        return {path.stem for path in self.folder.glob("*.state")}
+
+    def test_least_recently_used(self) -> None:
+        """The one that was not used for the longest time goes, but not the caller's."""
+        for name, used in (("a", 40), ("b", 10), ("c", 20), ("d", 30)):
+            self.add(name, used)
+        snapshot.make_room("b", limit=(5 << 20) // 2)
+        self.assertEqual(self.names(), {"a", "b"})
+        self.assertEqual({path.stem for path in self.folder.glob("*.json")}, {"a", "b"})
+
+    def test_nothing_to_do(self) -> None:
+        """Below the limit all stay."""
+        for name in "abc":
+            self.add(name, 1)
+        snapshot.make_room("a", limit=4 << 20)
+        self.assertEqual(self.names(), {"a", "b", "c"})
+
+    def test_earlier_boot(self) -> None:
+        """Those of an earlier boot of the host, and what killed runs left, go at once; would catch a leak of disk."""
+        self.add("a", 1)
+        self.add("b", 2, boot="another")
+        (self.folder / "c.partial").write_bytes(b"x")
+        (self.folder / "c.lock").write_bytes(b"")
+        (self.folder / "d.state").write_bytes(b"x")
+        snapshot.make_room("a")
+        self.assertEqual({path.name for path in self.folder.iterdir()}, {"a.state", "a.json"})
+
+    def test_locked(self) -> None:
+        """What another run takes at the moment stays."""
+        self.add("a", 1)
+        (self.folder / "b.partial").write_bytes(b"x")
+        with (self.folder / "b.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            snapshot.make_room("a", limit=0)
+        self.assertTrue((self.folder / "b.partial").exists())
+
+
+class Restored(Test):
+    """Whole guests."""
+
+    def setUp(self) -> None:
+        """A folder of our own."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        patch = mock.patch.object(snapshot, "FOLDER", self.folder)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def start(self, *words: str, prefix: tuple[str, ...] = ()) -> "subprocess.Popen[bytes]":
+        """Start ./vgpu run --from boot."""
+        return subprocess.Popen(
+            [*prefix, str(ROOT / "vgpu"), "run", "--from", "boot", "--timeout", "120", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=os.environ | {"VGPU_SNAPSHOTS": str(self.folder)},
+        )
+
+    def end(self, process: "subprocess.Popen[bytes]") -> tuple[int, str, str]:
+        """Exit status, output and errors."""
+        with process:
+            output, errors = process.communicate(timeout=LIMIT)
+        return process.returncode, output.decode(), errors.decode()
+
+    def run_it(self, *words: str) -> tuple[int, str, str]:
+        """Run one guest to its end."""
+        return self.end(self.start(*words))
+
+    def states(self) -> list[Path]:
+        """State files."""
+        return sorted(self.folder.glob("*.state"))
+
+    def taken(self, *words: str) -> os.stat_result:
+        """Take a snapshot; the state file as it is then."""
+        status, _, errors = self.run_it(*words, "--", "true")
+        self.assertEqual(status, 0, errors)
+        (state,) = self.states()
+        return state.stat()
+
+    def test_streams(self) -> None:
+        """Output, errors and exit status are those of the command, at the first use and later; the later uses take no
+        snapshot."""
+        command = ("--", "sh", "-c", "echo out; echo err >&2; exit 42")
+        status, output, errors = self.run_it(*SMALL, *command)
+        self.assertEqual((status, output), (42, "out\n"), errors)
+        self.assertIn("==> snapshot", errors)
+        before = self.states()[0].stat()
+        self.assertEqual(self.run_it(*SMALL, *command), (42, "out\n", "err\n"))
+        self.assertEqual(self.states()[0].stat().st_ino, before.st_ino)
+
+    def test_time_and_randomness(self) -> None:
+        """Two guests at the same time from one snapshot: both know the time, go on without a gap in their own clock,
+        and get different random numbers; would catch "random" orders that repeat."""
+        script = "date +%s; cut -d. -f1 /proc/uptime; cat /proc/sys/kernel/random/uuid /proc/sys/kernel/random/boot_id"
+        script += "; head -c 16 /dev/urandom | xxd -p"
+        self.taken(*SMALL)
+        saved = time.time()
+        while time.time() < saved + 2:  # a guest whose clock was not set is late by as much
+            time.sleep(0.1)
+        start = int(time.time())
+        both = [self.start(*SMALL, "--", "sh", "-c", script) for _ in range(2)]
+        told = []
+        for process in both:
+            status, output, errors = self.end(process)
+            self.assertEqual((status, errors), (0, ""))
+            told.append(output.split())
+        for date, uptime, *_ in told:
+            self.assertTrue(start <= int(date) <= time.time(), (start, date))
+            self.assertLess(int(uptime), 120)
+        self.assertTrue(set(told[0][2:]).isdisjoint(told[1][2:]), told)
+
+    def test_share(self) -> None:
+        """The host's folder is the one that this run names, and is written to."""
+        with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
+            before = self.taken(*SMALL, "--share", first)
+            status, _, errors = self.run_it(*SMALL, "--share", second, "--", "sh", "-c", "echo here >/mnt/share/file")
+            self.assertEqual((status, errors), (0, ""))
+            self.assertEqual((Path(second) / "file").read_text(), "here\n")
+            self.assertEqual(list(Path(first).iterdir()), [])
+        self.assertEqual(self.states()[0].stat().st_ino, before.st_ino)
+
+    def test_driver(self) -> None:
+        """The demo holds: the driver takes a GPU that was saved and restored before."""
+        status, output, errors = self.run_it("--", "vgpu-demo")
+        self.assertEqual(status, 0, output[-2000:] + errors)
+
+    def test_other_programs(self) -> None:
+        """A change of modules or programs takes no new snapshot, and the guest has the new ones; would catch a guest
+        that reads an old disk from its memory."""
+        system = erofs.Image()
+        for folder in ("usr", "usr/bin", "lib", "lib/modules"):
+            system.folder(folder)
+        system.file("usr/bin/new", b"#!/bin/sh\necho new\n", 0o755)
+        other = self.folder / "other"
+        system.write(other, rootfs.DISK_BYTES)
+        guest = Guest(gpus=0, memory="512M", snapshot=True)
+        before = self.taken(*SMALL).st_ino
+        with mock.patch.object(rootfs, "disk", lambda _: other), snapshot.obtain(guest) as saved:
+            self.assertEqual(os.fstat(saved.fileno()).st_ino, before)
+            with tempfile.TemporaryFile() as printed:
+                streams = launch.Streams(output=printed.fileno())
+                self.assertEqual(launch.Run(guest, ["new"], streams, 60, snapshot=saved).execute(), 0)
+                printed.seek(0)
+                self.assertEqual(printed.read(), b"new\n")
+
+    def test_damaged(self) -> None:
+        """A byte that was changed, a file that was cut off, one that was not completed: each is named and taken
+        again."""
+        self.taken(*SMALL)
+        for damage in (self.flip, self.cut, self.forget):
+            (state,) = self.states()
+            damage(state)
+            status, output, errors = self.run_it(*SMALL, "--", "echo", "fine")
+            self.assertEqual((status, output), (0, "fine\n"), errors)
+            self.assertRegex(errors, f"snapshot {state}: it (has changed since it was taken|was not completed); taken")
+        self.assertEqual(self.run_it(*SMALL, "--", "echo", "fine"), (0, "fine\n", ""))
+
+    def flip(self, state: Path) -> None:
+        """Change a byte in the middle, and set the file's time back."""
+        before = state.stat()
+        with state.open("r+b") as file:
+            file.seek(before.st_size // 2)
+            file.write(b"x")
+        os.utime(state, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    def cut(self, state: Path) -> None:
+        """Take the last half away."""
+        os.truncate(state, state.stat().st_size // 2)
+
+    def forget(self, state: Path) -> None:
+        """Take away what says that it is complete."""
+        state.with_suffix(".json").unlink()
+
+    def test_unreadable(self) -> None:
+        """A state that QEMU refuses is named."""
+        self.taken(*SMALL)
+        (state,) = self.states()
+        about = state.with_suffix(".json")
+        state.write_bytes(b"nonsense")
+        with state.open("rb") as file:
+            known = json.loads(about.read_text()) | {"identity": snapshot._identity(file.fileno())}
+        about.write_text(json.dumps(known))
+        status, _, errors = self.run_it(*SMALL, "--", "true")
+        self.assertEqual(status, 125)
+        self.assertRegex(errors, f"^vgpu: QEMU ended with .*snapshot: {state}; ")
+
+    def test_interrupted(self) -> None:
+        """Ctrl-C, and a kill, while the snapshot is taken: no QEMU goes on, and the next run works."""
+        for number, left in ((signal.SIGINT, set()), (signal.SIGKILL, {".partial", ".lock"})):
+            process = self.start(*SMALL, "--", "true")
+            with process:
+                self.until(lambda: bool(list(self.folder.glob("*.partial"))))
+                process.send_signal(number)
+                process.communicate(timeout=LIMIT)
+            self.until(lambda: not self.users())
+            self.assertLessEqual({path.suffix for path in self.folder.iterdir()}, left)
+        self.assertEqual(self.run_it(*SMALL, "--", "true")[0], 0)
+        self.assertEqual({path.suffix for path in self.folder.iterdir()}, {".state", ".json", ".lock"})
+
+    def until(self, holds: Callable[[], bool]) -> None:
+        """Wait until something holds."""
+        end = time.monotonic() + LIMIT
+        while not holds():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.005)
+
+    def users(self) -> list[str]:
+        """Processes that have a file of our folder open."""
+        found = []
+        for link in Path("/proc").glob("[0-9]*/fd/*"):
+            with contextlib.suppress(OSError):
+                if str(link.readlink()).startswith(str(self.folder)):
+                    found.append(str(link))
+        return found
+
+    def small_disk(self) -> tuple[str, ...]:
+        """The words that give a command a full disk for its snapshots."""
+        script = f'mount -t tmpfs -o size={FOLDER_BYTES} none {self.folder} && "$@"; s=$?; ls -A {self.folder}; exit $s'
+        return ("unshare", "-rm", "sh", "-c", script, "sh")
+
+    def test_full_disk(self) -> None:
+        """A disk that is too small: the file and the reason are named, and nothing is left."""
+        status, output, errors = self.end(self.start(*SMALL, "--", "true", prefix=self.small_disk()))
+        self.assertEqual((status, output), (125, ""), errors)
+        self.assertRegex(errors, rf"vgpu: snapshot {self.folder}/\S+: not saved: .*No space left")

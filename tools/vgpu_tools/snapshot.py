@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Snapshots that guests start from (--from boot): taken on demand, kept in the cache, and bounded in size.
+
+A snapshot is QEMU's migration stream of a guest whose agent waits and that has neither the driver nor programs nor the
+host's folder. Its name is a hash over everything that the machine and its memory come from: obtain() finds it or takes
+it. Beside KEY.state, which is sparse, lies KEY.json: what the state file was when it was complete. A state file that
+is not the same any more is not used. A snapshot does not outlive the host's boot, so that no power failure can spoil
+it.
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from vgpu_tools import accel, agent, fingerprint, launch, qemu, rootfs, sources, ui
+from vgpu_tools.errors import Failure
+from vgpu_tools.guest import Guest
+from vgpu_tools.paths import CACHE
+
+FOLDER = Path(os.environ.get("VGPU_SNAPSHOTS") or CACHE / "snapshots")
+MAX_BYTES = 8 << 30  # of all snapshots; those that were not used for the longest time are removed
+FORMAT = "1"  # of what is kept
+BOOT_SECONDS = 300.0  # until a guest that is to be saved is up
+SAVE_SECONDS = 120.0  # for its state to be written
+MAX_DRIFT = 0.001  # of the host's time stamp counter, whose rate the guest has measured its time by
+# Arguments of --qemu-args that a snapshot knows how to deal with. Those in QUIET do not shape the machine.
+SHAPING = {"-cpu", "-device", "-drive", "-global", "-m", "-machine", "-numa", "-object", "-smp"}
+QUIET = {"-D", "-d", "-msg", "-trace"}
+
+
+class Unusable(Exception):
+    """Why a snapshot is not used."""
+
+
+def check_name(name: str) -> None:
+    """Refuse a snapshot that does not exist."""
+    if name != "boot":
+        raise Failure(f"--from {name}: no such snapshot; there is 'boot', the machine before its driver", status=2)
+
+
+def check(guest: Guest) -> None:
+    """Refuse a guest that cannot start from a snapshot."""
+    if guest.rootfs != "mini":
+        raise Failure(f"--from boot: not with --rootfs {guest.rootfs}, whose disk is in use already", status=2)
+    words = iter(guest.qemu_args)
+    for word in words:
+        if word not in SHAPING | QUIET:
+            allowed = " ".join(sorted(SHAPING | QUIET))
+            raise Failure(f"--from boot: not with --qemu-args {word}, only with {allowed}", status=2)
+        value = next(words, "")
+        # The guest may have read what is in them.
+        if word == "-drive" and "driver=null-co" not in value.split(","):
+            raise Failure(f"--from boot: not with --qemu-args '-drive {value}', only with driver=null-co", status=2)
+        if word == "-object" and not value.startswith(("memory-backend-ram,", "memory-backend-memfd,")):
+            raise Failure(f"--from boot: not with --qemu-args '-object {value}'", status=2)
+
+
+def key(guest: Guest) -> str:
+    """A hash over everything that the snapshot of a guest depends on, wherever the files lie."""
+    plain = replace(guest, share=guest.share and Path("/"), qmp=None, qemu_args=_shaping(guest.qemu_args))
+    files = (qemu.binary(), guest.kernel_image(), guest.initramfs())
+    places = (*files, rootfs.disk(guest.kernel))
+    names = dict(zip(map(str, places), ("qemu", "kernel", "initramfs", "programs"), strict=True))
+    names |= {str(folder): "firmware" for folder in sources.firmware()[1]}
+    words = []
+    for word in plain.command(0, "tcg"):
+        for path, name in names.items():
+            word = word.replace(path, name)
+        words.append(re.sub(r" tsc_early_khz=\d+", "", word))
+    contents = [_digest(path) for path in files]
+    return fingerprint.of(FORMAT, words, contents, sources.firmware()[0].key, str(rootfs.DISK_BYTES), _boot())
+
+
+def obtain(guest: Guest) -> BinaryIO | None:
+    """The snapshot that a guest starts from, taken now if there is none; None for a guest that boots."""
+    if not guest.snapshot:
+        return None
+    if accel.choose(launch.comes_up) != "tcg":
+        raise Failure("--from boot: only with TCG (VGPU_ACCEL=tcg): a guest on KVM has the host's processor", status=2)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    name = key(guest)
+    with _lock(name):
+        try:
+            return _open(name)
+        except Unusable as why:
+            if str(why):
+                ui.say(f"    snapshot {_state(name)}: {why}; taken again")
+        _take(guest, name)
+        make_room(name)
+        try:
+            return _open(name)
+        except Unusable as why:
+            raise Failure(f"snapshot {_state(name)}: {why}") from None
+
+
+def _boot() -> str:
+    """What names this boot of the host."""
+    return accel.BOOT.read_text().strip()
+
+
+def _state(name: str) -> Path:
+    return FOLDER / f"{name}.state"
+
+
+def _shaping(words: list[str]) -> list[str]:
+    pairs = zip(words[::2], words[1::2], strict=False)
+    return [word for name, value in pairs if name not in QUIET for word in (name, value)]
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def _lock(name: str) -> Iterator[None]:
+    """Hold a snapshot against those who would take it, too, or remove it."""
+    path = FOLDER / f"{name}.lock"
+    while True:
+        with path.open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                ui.say("    waiting for another run to take the snapshot")
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            if not _same(path, lock.fileno()):
+                continue  # it was removed meanwhile
+            try:
+                yield
+            finally:
+                if not _state(name).exists():
+                    path.unlink()
+            return
+
+
+def _same(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+# Use
+
+
+def _identity(descriptor: int) -> list[int]:
+    """What changes when a file is written to or replaced."""
+    stat = os.fstat(descriptor)
+    return [stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
+
+
+def _open(name: str) -> BinaryIO:
+    """Open a snapshot and note that it is in use; Unusable("") when there is none."""
+    about = _state(name).with_suffix(".json")
+    try:
+        file = _state(name).open("rb")
+    except FileNotFoundError:
+        raise Unusable("") from None
+    try:
+        known = json.loads(about.read_text())
+        identity, khz = known["identity"], known["khz"]
+    except FileNotFoundError:
+        file.close()
+        raise Unusable("it was not completed") from None
+    except (ValueError, KeyError, TypeError):
+        file.close()
+        raise Unusable(f"{about.name} is damaged") from None
+    if identity != _identity(file.fileno()):
+        file.close()
+        raise Unusable("it has changed since it was taken") from None
+    if abs(accel.tsc_khz() - khz) > khz * MAX_DRIFT:
+        file.close()
+        raise Unusable("it was taken on a host whose time stamp counter has another rate") from None
+    os.utime(about)
+    return file
+
+
+# Taking one
+
+
+class Saver(launch.Run):
+    """A guest that comes up to be saved."""
+
+    def __init__(self, guest: Guest, state: Path) -> None:
+        super().__init__(guest, [], launch.Streams(), BOOT_SECONDS, accelerator="tcg")
+        self.state = state
+
+    def _extra(self) -> tuple[list[str], list[int]]:
+        self.monitor, self.theirs = socket.socketpair()
+        descriptor = self.theirs.fileno()
+        words = ["-chardev", f"socket,id=saver,fd={descriptor}", "-mon", "chardev=saver,mode=control"]
+        return words, [descriptor]
+
+    def _start(self) -> None:
+        if self.driver != agent.WAITING:
+            raise Failure(f"snapshot {self.state}: the agent is '{self.driver}' and does not wait; {self.console}")
+        self.theirs.close()
+        with self.monitor:
+            asyncio.run(_save(self.monitor, self.state))
+        self.status = 0
+
+
+async def _save(monitor: socket.socket, state: Path) -> None:
+    """Write a machine's state to a file."""
+    from qemu.qmp import ExecuteError, QMPClient, QMPError
+
+    client = QMPClient("vgpu")
+    client.logger.disabled = True
+    try:
+        async with asyncio.timeout(SAVE_SECONDS):
+            await client.connect(monitor)
+            with client.listener("MIGRATION") as listener:
+                for command, arguments in (
+                    ("migrate-set-capabilities", {"capabilities": [{"capability": "events", "state": True}]}),
+                    ("migrate-set-parameters", {"max-bandwidth": 0}),
+                    ("migrate", {"uri": f"file:{state}"}),
+                ):
+                    await client.execute(command, arguments)
+                async for event in listener:
+                    if event["data"]["status"] in ("completed", "failed"):
+                        break
+            outcome: Any = await client.execute("query-migrate")
+            await client.disconnect()
+    except ExecuteError as error:
+        raise Failure(f"snapshot {state}: QEMU does not save this machine: {error}") from None
+    except TimeoutError:
+        raise Failure(f"snapshot {state}: not saved within {SAVE_SECONDS:g} s") from None
+    except (QMPError, EOFError, OSError) as error:
+        raise Failure(f"snapshot {state}: QEMU went away: {error}") from None
+    if outcome["status"] != "completed":
+        raise Failure(f"snapshot {state}: not saved: {outcome.get('error-desc', outcome['status'])}")
+
+
+def _take(guest: Guest, name: str) -> None:
+    """Boot a guest, save it, and keep the outcome only if all went well."""
+    new, state = FOLDER / f"{name}.partial", _state(name)
+    about = state.with_suffix(".json")
+    with ui.step(f"snapshot ({guest.kernel} kernel)"):
+        for path in (about, state, new):
+            path.unlink(missing_ok=True)
+        try:
+            khz = accel.tsc_khz()
+            Saver(replace(guest, qmp=None), new).execute()
+            new.replace(state)
+        finally:
+            new.unlink(missing_ok=True)
+        with state.open("rb") as file:
+            known = {
+                "identity": _identity(file.fileno()),
+                "khz": khz,
+                "boot": _boot(),
+                "command": guest.command(0, "tcg"),
+            }
+        draft = about.with_suffix(".json.partial")
+        draft.write_text(json.dumps(known, indent=1) + "\n")
+        draft.replace(about)
+
+
+# Room
+
+
+def _size(path: Path) -> int:
+    """Bytes that a file takes on the disk."""
+    with contextlib.suppress(FileNotFoundError):
+        return path.stat().st_blocks * 512
+    return 0
+
+
+def _used(name: str) -> float:
+    """When a snapshot was used last."""
+    with contextlib.suppress(FileNotFoundError):
+        return _state(name).with_suffix(".json").stat().st_mtime
+    return 0.0
+
+
+def _from_this_boot(name: str) -> bool:
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        return json.loads(_state(name).with_suffix(".json").read_text()).get("boot") == _boot()
+    return False
+
+
+def _remove(name: str, *suffixes: str) -> bool:
+    """Remove files of a snapshot, unless another run holds its lock. Guests that read them are not disturbed."""
+    path = FOLDER / f"{name}.lock"
+    with path.open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        for suffix in suffixes:
+            (FOLDER / f"{name}{suffix}").unlink(missing_ok=True)
+        if not _state(name).exists() and _same(path, lock.fileno()):
+            path.unlink()
+    return not _state(name).exists()
+
+
+def make_room(keep: str, limit: int = MAX_BYTES) -> None:
+    """Remove what killed runs and earlier boots have left, and snapshots until the rest takes `limit` bytes at most.
+
+    `keep` is the name of the one that the caller holds the lock of.
+    """
+    for name in {path.name.split(".")[0] for path in FOLDER.iterdir()} - {keep}:
+        _remove(name, ".partial", ".json.partial")
+    names = [path.stem for path in FOLDER.glob("*.state")]
+    total = sum(_size(_state(name)) for name in names)
+    for name in sorted(names, key=lambda name: (_from_this_boot(name), _used(name))):
+        if name == keep or (total <= limit and _from_this_boot(name)):
+            continue
+        size = _size(_state(name))
+        if _remove(name, ".json", ".state"):
+            total -= size
