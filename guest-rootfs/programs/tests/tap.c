@@ -16,12 +16,16 @@
 
 #include <drm/amdgpu_drm.h>
 
+#include "delay.h"
 #include "tap.h"
+#include "tap-delay.h"
 
 #define STOPPED_MS	500	/* a stopped queue does nothing for so long */
 
 #define CASE_LIMIT_MS	(3 * VG_TIMEOUT_MS)
 #define ROUND_LIMIT_MS	30000
+/* With a delay at a point: so that a wait in the case that lasts for ever is reported by the case. */
+#define EACH_LIMIT_MS	(VG_TIMEOUT_MS + 15000)
 #define EXIT_SKIP	77
 
 static void diag(const char *fmt, va_list ap)
@@ -129,6 +133,11 @@ void tap_open(struct vg *vg, int xnack)
 	mode = vg_set_xnack(vg, xnack);
 	OK(mode);
 	CHECK(mode == xnack, "XNACK is %d after setting %d", mode, xnack);
+}
+
+static unsigned int case_limit_ms(void)
+{
+	return tap_delay_each() ? EACH_LIMIT_MS : CASE_LIMIT_MS + longer_ms();
 }
 
 /*
@@ -350,11 +359,12 @@ static int run_case(const struct tap_case *c)
 	}
 	if (!pid) {
 		setpgid(0, 0);
+		delay_begin(c->name, __builtin_frame_address(0));
 		c->fn();
 		_exit(0);
 	}
 	setpgid(pid, pid);
-	status = wait_limited(pid, CASE_LIMIT_MS + longer_ms());
+	status = wait_limited(pid, case_limit_ms());
 	/* Children of a case that has failed would be in the next one's way. */
 	kill(-pid, SIGKILL);
 	if (status >= 0 && WIFSIGNALED(status))
@@ -367,17 +377,35 @@ static int run_case(const struct tap_case *c)
 	return 1;
 }
 
+/* "=NAME": this case alone; else a part of names. */
+static bool chosen(const struct tap_case *c, const char *only)
+{
+	return *only == '=' ? !strcmp(c->name, only + 1) :
+			      strstr(c->name, only) != NULL;
+}
+
+static int reported, failed;
+
+static void report(int r, uint64_t start, const char *name, const char *more)
+{
+	failed += r == 1;
+	printf("%s %d - %s%s%s\n", r == 1 ? "not ok" : "ok", ++reported, name,
+	       more, r == EXIT_SKIP ? " # SKIP see above" : "");
+	printf("# %.3f s\n", (double)(vg_now() - start) / 1e9);
+	fflush(stdout);
+}
+
 int tap_main(const struct tap_case *cases, int n, int argc, char **argv)
 {
 	const char *only = argc > 1 ? argv[1] : "";
-	int i, at = 0, planned = 0, failed = 0;
+	int i, planned = 0;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	find_gpus();
 	/* Pages that move by themselves are not where they are looked for. */
 	vg_put("/proc/sys/vm/compaction_proactiveness", "0");
 	for (i = 0; i < n; i++)
-		planned += strstr(cases[i].name, only) != NULL;
+		planned += chosen(&cases[i], only);
 	if (!planned) {
 		fprintf(stderr, "no case has \"%s\" in its name; there are:\n",
 			only);
@@ -385,21 +413,16 @@ int tap_main(const struct tap_case *cases, int n, int argc, char **argv)
 			fprintf(stderr, "\t%s\n", cases[i].name);
 		return 2;
 	}
-	printf("TAP version 13\n1..%d\n", planned);
-	for (i = 0; i < n; i++) {
-		uint64_t start = vg_now();
-		int r;
-
-		if (!strstr(cases[i].name, only))
-			continue;
-		r = run_case(&cases[i]);
-		failed += r == 1;
-		printf("%s %d - %s%s\n", r == 1 ? "not ok" : "ok", ++at,
-		       cases[i].name, r == EXIT_SKIP ? " # SKIP see above" :
-		       "");
-		printf("# %.3f s\n", (double)(vg_now() - start) / 1e9);
-		fflush(stdout);
-	}
+	printf("TAP version 13\n");
+	if (!tap_delay_each())
+		printf("1..%d\n", planned);
+	if (delay_seed())
+		tap_diag("VGPU_TEST_DELAYS=%s", delay_seed());
+	for (i = 0; i < n; i++)
+		if (chosen(&cases[i], only))
+			tap_delay_run(&cases[i], run_case, report);
+	if (tap_delay_each())
+		printf("1..%d\n", reported);
 	return failed ? 1 : 0;
 }
 
