@@ -32,6 +32,7 @@ usage: ./vgpu run [options] -- COMMAND...      boot a guest, run COMMAND in it a
        ./vgpu check-cycles [--repeat N] [--kernel debug] [--append ARGS]   sleep, hot plug, module reload: a table
        ./vgpu kfdtest [--filter PATTERNS] [--classes ABC] [--gpus N [--hive]] [--kernel debug] [--seconds S]
                                                AMD's test of KFD: results, sums; S seconds a test
+       ./vgpu test-delays [--device POINT|all] [PROGRAM [CASE]]   guest tests with a delay at each point in turn
        ./vgpu demo|bench|check|compile-commands, ./vgpu test [--long [--seconds N]] [SUITE...]   the same
 
 options of run, shell and gdb:
@@ -44,6 +45,7 @@ options of run, shell and gdb:
   --kernel NAME        release, debug (release)
   --share DIR          a host folder, at /mnt/share in the guest
   --device-opts K=V,.. properties of each vgpu-kfd device
+  --device-delays D    delays in the devices' threads: a seed, or wake, take, done, irq, ack (docs/testing.md)
   --append ARGS        more of the kernel's command line (vgpu_kfd.PARAMETER=VALUE)
   --qemu-args ARGS     more arguments for QEMU
   --timeout S          seconds until a run is given up, 0 for never (600; shell: 0)
@@ -75,6 +77,7 @@ def guest_parser(timeout: float) -> Parser:
     parser.add_argument("--kernel", choices=("release", "debug"), default="release")
     parser.add_argument("--share", type=Path)
     parser.add_argument("--device-opts", default="")
+    parser.add_argument("--device-delays", default="")
     parser.add_argument("--append", default="")
     parser.add_argument("--qemu-args", default="")
     parser.add_argument("--timeout", type=float, default=timeout)
@@ -101,6 +104,7 @@ def parse_guest(words: Sequence[str], timeout: float = 0) -> tuple[argparse.Name
         kernel=options.kernel,
         share=options.share,
         device_opts=options.device_opts,
+        device_delays=options.device_delays,
         append=options.append,
         qemu_args=split_arguments(options.qemu_args),
         qmp=options.qmp,
@@ -223,6 +227,18 @@ def test(words: list[str]) -> int:
     parser.add_argument("suites", nargs="*")
     options = parser.parse_args(words)
     return suites.run(options.suites, options.seconds if options.long else 0)
+
+
+def test_delays(words: list[str]) -> int:
+    """./vgpu test-delays"""
+    from vgpu_tools import delays
+
+    parser = Parser(prog="vgpu", add_help=False, allow_abbrev=False)
+    parser.add_argument("--device", default="")
+    parser.add_argument("program", nargs="?", default="")
+    parser.add_argument("case", nargs="?", default="")
+    options = parser.parse_args(words)
+    return delays.run(options.program, options.case, options.device)
 
 
 def qtest(words: list[str]) -> int:
@@ -357,6 +373,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "demo": demo,
     "bench": bench,
     "test": test,
+    "test-delays": test_delays,
     "qtest": qtest,
     "check": check,
     "compile-commands": compile_commands,
