@@ -4,7 +4,8 @@
 #
 #   QEMU_SRC=DIR KERNEL_SRC=DIR   build these source trees instead of Debian's
 #   S=N                           seconds for each long test
-#   SUITE=NAME                    run only that suite (make test)
+#   SUITE=NAME                    run only that suite (make test, test-full, test-long)
+#   CHANGED=1                     run what the changed files can break (make test)
 #   FUZZ_S=N FUZZ=NAME            seconds for each fuzzer, only that one (make fuzz)
 
 MAKEFLAGS += --no-print-directory
@@ -14,11 +15,17 @@ export QEMU_SRC KERNEL_SRC
 demo: ## build everything, boot, run the demo
 	@./vgpu demo
 
-test: ## every suite; the last line is the sum
-	@./vgpu test $(SUITE)
+test: ## the basic pass of every suite; the last line is the sum; CHANGED=1: what the changed files can break
+	@./vgpu test $(if $(CHANGED),--changed,$(SUITE))
+
+test-full: ## every test of every suite
+	@./vgpu test --full $(SUITE)
 
 test-long: ## the long forms of the suites, S= seconds each
 	@./vgpu test --long $(if $(S),--seconds $(S)) $(SUITE)
+
+test-stress: ## the basic pass N= times (1) beside stress-ng, with random delays, SEED=; rounds add up in build/stress.json
+	@./vgpu test-stress $(if $(N),--rounds $(N)) $(if $(SEED),--seed $(SEED))
 
 check-recovery: ## GART lost or corrupt, engine hangs, resets under load, N= times each (50); a table
 	@./vgpu check-recovery $(if $(N),--repeat $(N))
@@ -65,4 +72,4 @@ help: ## this text
 	@sed -n 's/^\([a-z_.-]*\):[^#]*## /\1\t/p' Makefile | expand -t 24
 
 FORCE:
-.PHONY: demo test test-long kfdtest fuzz bench qemu kernel driver rootfs check check-cycles check-recovery clean distclean help FORCE
+.PHONY: demo test test-full test-long test-stress kfdtest fuzz bench qemu kernel driver rootfs check check-cycles check-recovery clean distclean help FORCE

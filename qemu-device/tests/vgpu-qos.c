@@ -5,6 +5,17 @@
 #include "tests/qtest/libqos/pci-pc.h"
 #include "vgpu-qos.h"
 
+int64_t qvgpu_wait_us(void)
+{
+    const char *s = g_getenv("VGPU_TEST_SCALE");
+    double scale = s ? g_ascii_strtod(s, NULL) : 0;
+
+    if (scale < 1) {
+        return 60 * G_USEC_PER_SEC;
+    }
+    return 30 * G_USEC_PER_SEC * MIN(scale, 4);
+}
+
 /*
  * BAR 0 and 2 stand above 4 GiB, aligned for the largest VRAM, so that their
  * upper halves are in use; RAM is low.

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the whole-system tests share: the launcher, called as a person would call it."""
 
+import os
 import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-LIMIT = 300  # seconds that no launcher call may exceed; each also has its own --timeout
+SCALE = float(os.environ.get("VGPU_TEST_SCALE", "0"))  # see machine.py
+TIMEOUT = 45 * SCALE if SCALE else 120  # seconds of a guest
+LIMIT = 60 * SCALE if SCALE else 300  # seconds that no launcher call may exceed
 
 
 def vgpu(*words: str, data: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
@@ -16,4 +19,4 @@ def vgpu(*words: str, data: bytes | None = None) -> subprocess.CompletedProcess[
 
 def run(script: str, *options: str) -> subprocess.CompletedProcess[bytes]:
     """Run a shell script in a guest."""
-    return vgpu("run", "--timeout", "120", *options, "--", "sh", "-c", script)
+    return vgpu("run", "--timeout", f"{TIMEOUT:g}", *options, "--", "sh", "-c", script)

@@ -1,20 +1,29 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""make check: style and static checks, each by the tool that its upstream uses."""
+"""make check: style and static checks, each by the tool that its upstream uses.
+
+What has passed is not looked at again: the cache has an empty file for each source file that a checkpatch passed, and
+the build tree of the static checks, in which only changed files and those that include them are compiled.
+"""
 
 import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from vgpu_tools import fingerprint, kernel, sources
-from vgpu_tools.paths import BUILD, GUEST_DRIVER, INCLUDE, QEMU_DEVICE, ROOT, ROOTFS
-from vgpu_tools.steps import Step, clean_environment, jobs
+from vgpu_tools.paths import CACHE, GUEST_DRIVER, INCLUDE, QEMU_DEVICE, ROOT, ROOTFS
+from vgpu_tools.steps import Step, cache_lock, clean_environment, jobs
 from vgpu_tools.tap import Case
+from vgpu_tools.testing.suite import AT_ONCE, Plan
 
 PYTHON = [path for path in (ROOT / "tools", ROOT / "tests", ROOT / "bench")]
 C_SUFFIXES = (".c", ".h")
+PASSED = CACHE / "checkpatch"
+TOOLS = ("gcc", "sparse")
+KEEP_PASSED = 20000  # files there; each is empty
 
 # What checkpatch asks of a driver inside one kernel tree, of every iterator macro, and of names in uAPI headers.
 NOT_FOR_DRIVER = ("LINUX_VERSION_CODE", "CONSTANT_COMPARISON", "MACRO_ARG_REUSE", "CAMELCASE")
@@ -42,54 +51,105 @@ def _command(log: Path, command: Sequence[str | Path], cwd: Path = ROOT) -> tupl
     return result.returncode == 0, said
 
 
-def _device_style(log: Path) -> tuple[bool, str]:
+def _checkpatch(log: Path, script: Path, flags: Sequence[str], files: Iterable[Path], cwd: Path) -> tuple[bool, str]:
+    """Run a checkpatch on the files that it has not passed yet. Names are given relative to `cwd`."""
+    markers = {
+        file: PASSED / fingerprint.of(script, flags, str(file.relative_to(cwd)), file)
+        for file in files
+        if file.suffix in C_SUFFIXES or file.name == "Kconfig"
+    }
+    todo = [file for file, marker in markers.items() if not marker.exists()]
+    if not todo:
+        return True, ""
+    names = [file.relative_to(cwd) for file in todo]
+    content, said = _command(log, ["perl", script, "--no-tree", "--terse", *flags, "-f", *names], cwd=cwd)
+    if content:
+        PASSED.mkdir(parents=True, exist_ok=True)
+        for file in todo:
+            markers[file].touch()
+        _forget_oldest()
+    return content, said
+
+
+def _forget_oldest() -> None:
+    """Bound the number of markers."""
+    markers = sorted(PASSED.iterdir(), key=lambda path: path.stat().st_mtime)
+    for marker in markers[: -KEEP_PASSED or None]:
+        marker.unlink(missing_ok=True)
+
+
+def _in_plan(plan: Plan, files: Iterable[Path]) -> list[Path]:
+    """The files that a plan has checked."""
+    return [file for file in files if plan.files is None or str(file.relative_to(ROOT)) in plan.files]
+
+
+def _device_style(log: Path, plan: Plan) -> tuple[bool, str]:
     script = sources.qemu().tree / "scripts/checkpatch.pl"
     # Relative names: it knows by "tests/" what is a test.
-    files = [path.relative_to(QEMU_DEVICE) for path in c_files(QEMU_DEVICE)]
-    return _command(log, ["perl", script, "--no-tree", "--no-signoff", "--terse", "-f", *files], cwd=QEMU_DEVICE)
+    return _checkpatch(log, script, ["--no-signoff"], _in_plan(plan, c_files(QEMU_DEVICE)), QEMU_DEVICE)
 
 
-def _driver_style(log: Path) -> tuple[bool, str]:
-    files = [*c_files(GUEST_DRIVER), GUEST_DRIVER / "Kconfig"]
+def _driver_style(log: Path, plan: Plan) -> tuple[bool, str]:
+    files = _in_plan(plan, [*c_files(GUEST_DRIVER), GUEST_DRIVER / "Kconfig"])
     traces = [path for path in files if path.name.endswith("_trace.h")]  # TRACE_EVENT has a layout of its own
     others = [path for path in files if path not in traces]
     ignored = f"--ignore={','.join(NOT_FOR_DRIVER)}"
-    results = [_command(log, [*_kernel_checkpatch(), ignored, "--strict", "-f", *others])]
-    if traces:
-        results.append(_command(log, [*_kernel_checkpatch(), "-f", *traces]))
+    results = [
+        _checkpatch(log, _kernel_checkpatch(), ["--no-summary", ignored, "--strict"], others, ROOT),
+        _checkpatch(log, _kernel_checkpatch(), ["--no-summary"], traces, ROOT),
+    ]
     return all(content for content, _ in results), "".join(said for _, said in results)
 
 
-def _header_style(log: Path) -> tuple[bool, str]:
-    return _command(log, [*_kernel_checkpatch(), "-f", *c_files(INCLUDE)])
+def _header_style(log: Path, plan: Plan) -> tuple[bool, str]:
+    return _checkpatch(log, _kernel_checkpatch(), ["--no-summary"], _in_plan(plan, c_files(INCLUDE)), ROOT)
 
 
-def _kernel_checkpatch() -> list[str | Path]:
-    script = sources.linux().tree / "scripts/checkpatch.pl"
-    return ["perl", script, "--no-tree", "--terse", "--no-summary"]
+def _kernel_checkpatch() -> Path:
+    return sources.linux().tree / "scripts/checkpatch.pl"
 
 
-def _driver_static(log: Path) -> tuple[bool, str]:
-    """Build the module out of tree with every warning of the kernel's, and sparse; any warning counts."""
-    copy = BUILD / "check"
-    for part in (GUEST_DRIVER, INCLUDE):
-        sources.mirror(part, copy / part.name)
-    make = ["make", "-C", copy / GUEST_DRIVER.name, f"KDIR={kernel.tree('debug')}", jobs()]
-    _command(log, [*make, "clean"])
-    content, said = _command(log, [*make, "W=1", "C=2"])
-    warnings = [line for line in said.splitlines() if re.search(r"\b(warning|error):", line)]
-    return content and not warnings, "\n".join(warnings) or said[-2000:]
+def _compilers() -> str:
+    """Which compiler and which sparse there are."""
+    versions = [
+        subprocess.run([tool, "--version"], capture_output=True, text=True, check=False).stdout for tool in TOOLS
+    ]
+    return fingerprint.of(versions)
 
 
-def _python_lint(log: Path) -> tuple[bool, str]:
+def _driver_static(log: Path, _: Plan) -> tuple[bool, str]:
+    """Build the module out of tree with every warning of the kernel's, and sparse; any warning counts.
+
+    The tree is kept: what was compiled without a warning is compiled again only when it, or what it includes, changes.
+    After a warning, or an interrupted run, all of it is.
+    """
+    with cache_lock("check"):
+        tree = CACHE / f"check-{fingerprint.of(kernel.tree('debug').name, _compilers())}"
+        quiet = tree / "no-warnings"
+        known = quiet.exists()
+        quiet.unlink(missing_ok=True)
+        for part in (GUEST_DRIVER, INCLUDE):
+            sources.mirror(part, tree / part.name)
+        make = ["make", "-C", tree / GUEST_DRIVER.name, f"KDIR={kernel.tree('debug')}", jobs()]
+        if not known:
+            _command(log, [*make, "clean"])
+        content, said = _command(log, [*make, "W=1", "C=1"])
+        warnings = [line for line in said.splitlines() if re.search(r"\b(warning|error):", line)]
+        if content and not warnings:
+            quiet.touch()
+            return True, ""
+        return False, "\n".join(warnings) or said[-2000:]
+
+
+def _python_lint(log: Path, _: Plan) -> tuple[bool, str]:
     return _command(log, [sys.executable, "-m", "ruff", "check", *PYTHON])
 
 
-def _python_format(log: Path) -> tuple[bool, str]:
+def _python_format(log: Path, _: Plan) -> tuple[bool, str]:
     return _command(log, [sys.executable, "-m", "ruff", "format", "--check", *PYTHON])
 
 
-def _shell_syntax(log: Path) -> tuple[bool, str]:
+def _shell_syntax(log: Path, _: Plan) -> tuple[bool, str]:
     scripts = [ROOT / "vgpu", ROOT / ".ci/run", ROOTFS / "mini/init", GUEST_DRIVER / "hook.sh", QEMU_DEVICE / "hook.sh"]
     bad = ""
     for script in scripts:
@@ -98,7 +158,7 @@ def _shell_syntax(log: Path) -> tuple[bool, str]:
     return not bad, bad
 
 
-def _licences(log: Path) -> tuple[bool, str]:
+def _licences(log: Path, _: Plan) -> tuple[bool, str]:
     """Every source file says its licence in its first lines."""
     wanted = (*C_SUFFIXES, ".py", ".sh")
     files = [path for path in _tracked() if path.suffix in wanted and path.exists()]
@@ -111,11 +171,12 @@ def _tracked() -> list[Path]:
     return [ROOT / name for name in names.split("\0") if name]
 
 
-CHECKS: dict[str, Callable[[Path], tuple[bool, str]]] = {
-    "device style (QEMU's checkpatch)": _device_style,
+# Those that take longest come first.
+CHECKS: dict[str, Callable[[Path, Plan], tuple[bool, str]]] = {
     "driver style (the kernel's checkpatch --strict)": _driver_style,
-    "contract headers' style (the kernel's checkpatch)": _header_style,
+    "device style (QEMU's checkpatch)": _device_style,
     "driver W=1 and sparse, out of tree": _driver_static,
+    "contract headers' style (the kernel's checkpatch)": _header_style,
     "Python lint (ruff)": _python_lint,
     "Python format (ruff)": _python_format,
     "shell syntax": _shell_syntax,
@@ -123,13 +184,15 @@ CHECKS: dict[str, Callable[[Path], tuple[bool, str]]] = {
 }
 
 
-def run(log: Path) -> list[Case]:
-    """Run all checks."""
-    cases = []
-    for name, check in CHECKS.items():
-        start = time.monotonic()
-        content, said = check(log)
-        lines = said.strip().splitlines()
-        why = "" if content else "\n".join(lines[:40] + ([f"... {len(lines) - 40} more"] if len(lines) > 40 else []))
-        cases.append(Case(name, "passed" if content else "failed", why, time.monotonic() - start))
-    return cases
+def _one(name: str, log: Path, plan: Plan) -> Case:
+    start = time.monotonic()
+    content, said = CHECKS[name](log, plan)
+    lines = said.strip().splitlines()
+    why = "" if content else "\n".join(lines[:40] + ([f"... {len(lines) - 40} more"] if len(lines) > 40 else []))
+    return Case(name, "passed" if content else "failed", why, time.monotonic() - start)
+
+
+def run(log: Path, plan: Plan) -> list[Case]:
+    """Run all checks, some at a time."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(lambda name: _one(name, log, plan), CHECKS))

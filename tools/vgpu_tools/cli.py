@@ -32,8 +32,11 @@ usage: ./vgpu run [options] -- COMMAND...      boot a guest, run COMMAND in it a
        ./vgpu check-cycles [--repeat N] [--kernel debug] [--append ARGS]   sleep, hot plug, module reload: a table
        ./vgpu kfdtest [--filter PATTERNS] [--classes ABC] [--gpus N [--hive]] [--kernel debug] [--seconds S]
                                                AMD's test of KFD: results, sums; S seconds a test
+       ./vgpu test [--full | --long [--seconds N]] [--fail-fast] [SUITE...]   the basic pass; every test; long forms
+       ./vgpu test --changed [--since COMMIT] [--fail-fast]   what the changed files can break
+       ./vgpu test-stress [--rounds N] [--seed SEED]   the basic pass beside stress-ng, with random delays
        ./vgpu test-delays [--device POINT|all] [PROGRAM [CASE]]   guest tests with a delay at each point in turn
-       ./vgpu demo|bench|check|compile-commands, ./vgpu test [--long [--seconds N]] [SUITE...]   the same
+       ./vgpu demo|bench|check|compile-commands   what make calls
 
 options of run, shell and gdb:
   --gpus N             GPUs, 0 to 8 (1)
@@ -219,19 +222,45 @@ def bench(words: list[str]) -> int:
 
 def test(words: list[str]) -> int:
     """./vgpu test"""
-    from vgpu_tools import suites
+    from vgpu_tools.testing import run
+    from vgpu_tools.testing.suite import BASIC, FULL, LONG, Plan
 
     parser = Parser(prog="vgpu", add_help=False, allow_abbrev=False)
+    parser.add_argument("--full", action="store_true")
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--fail-fast", action="store_true")
+    parser.add_argument("--changed", action="store_true")
+    parser.add_argument("--since", default="")
     parser.add_argument("suites", nargs="*")
     options = parser.parse_args(words)
-    return suites.run(options.suites, options.seconds if options.long else 0)
+    if options.changed or options.since:
+        if options.suites or options.full or options.long:
+            raise Failure("test --changed chooses the suites itself (see ./vgpu help)", status=2)
+        return run.run_changed(options.since, options.fail_fast)
+    if options.seconds < 1:
+        raise Failure(f"--seconds {options.seconds}: at least 1", status=2)
+    level = LONG if options.long else FULL if options.full else BASIC
+    plan = Plan(level, options.seconds if options.long else 0, options.fail_fast)
+    return run.run(options.suites, plan)
+
+
+def test_stress(words: list[str]) -> int:
+    """./vgpu test-stress"""
+    from vgpu_tools.testing import stress
+
+    parser = Parser(prog="vgpu", add_help=False, allow_abbrev=False)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args(words)
+    if options.rounds < 1 or options.seed < 0:
+        raise Failure("test-stress wants at least one round, and a seed of at least 0", status=2)
+    return stress.run(options.rounds, options.seed)
 
 
 def test_delays(words: list[str]) -> int:
     """./vgpu test-delays"""
-    from vgpu_tools import delays
+    from vgpu_tools.testing import delays
 
     parser = Parser(prog="vgpu", add_help=False, allow_abbrev=False)
     parser.add_argument("--device", default="")
@@ -243,16 +272,16 @@ def test_delays(words: list[str]) -> int:
 
 def qtest(words: list[str]) -> int:
     """./vgpu qtest"""
-    from vgpu_tools import qemu, sources, suites
-    from vgpu_tools.steps import clean_environment, ensure
+    from vgpu_tools import qemu, sources
+    from vgpu_tools.steps import ensure
+    from vgpu_tools.testing import device
 
     given = bool(words) and not words[0].startswith("-")
     variant, more = (words[0], words[1:]) if given else ("release", words)
     ensure(sources.firmware()[0], qemu.build_qtest(variant))
     sys.stdout.flush()
     program = qemu.qtest(variant)
-    environment = clean_environment(suites.device_environment(variant))
-    os.execve(program, [str(program), "--tap", "-k", *more], environment)
+    os.execve(program, [str(program), "--tap", "-k", *more], device.environment(variant))
 
 
 def check(words: list[str]) -> int:
@@ -374,6 +403,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "bench": bench,
     "test": test,
     "test-delays": test_delays,
+    "test-stress": test_stress,
     "qtest": qtest,
     "check": check,
     "compile-commands": compile_commands,

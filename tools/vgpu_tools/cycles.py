@@ -3,7 +3,6 @@
 is what it was at first. A table, and what lies behind it in build/results/cycles*.log."""
 
 import argparse
-import os
 import re
 import time
 from collections.abc import Sequence
@@ -11,8 +10,9 @@ from collections.abc import Sequence
 from vgpu_tools import ui
 from vgpu_tools.guest import Guest
 from vgpu_tools.paths import RESULTS, ROOT
-from vgpu_tools.suites import avocado, in_guest
 from vgpu_tools.tap import Case
+from vgpu_tools.testing.guests import in_guest
+from vgpu_tools.testing.machines import run_files
 
 START_SECONDS = 600
 ROUND_SECONDS = {"release": 60, "debug": 240}  # one round of all cases of a row
@@ -54,17 +54,17 @@ def check_cycles(options: argparse.Namespace) -> int:
     common = ["--kernel", options.kernel, f"--append={options.append}"]
     for row, words, command in _in_guest(options.repeat):
         start = time.monotonic()
-        cases, said = in_guest([row], [*common, *words], command, limit)
+        cases, said = in_guest([row], [*common, *words], command, limit, limit)
         with log.open("a") as file:
             file.write(said)
         _show(row, cases, start, ROUNDS.findall(said))
         everything += cases
 
-    os.environ |= {"VGPU_TEST_ROUNDS": str(options.repeat), "VGPU_TEST_KERNEL": options.kernel}
-    os.environ["VGPU_TEST_APPEND"] = options.append
+    env = {"VGPU_TEST_ROUNDS": str(options.repeat), "VGPU_TEST_KERNEL": options.kernel}
+    env["VGPU_TEST_APPEND"] = options.append
     start = time.monotonic()
     tests = [ROOT / "tests/avocado" / name for name in BY_HOST]
-    cases = avocado(RESULTS / "cycles-avocado.log", tests, len(tests) * limit)
+    cases = run_files(RESULTS / "cycles-avocado.log", tests, len(tests) * limit, env)
     _show("slot; disk, idle", cases, start, [f"{options.repeat} rounds each"])
     everything += cases
     bad = sum(case.outcome != "passed" for case in everything)

@@ -73,7 +73,7 @@ class Guest:
         for folder in sources.firmware()[1]:
             words += ["-L", folder]
         words += ["-nodefaults", "-no-user-config", "-nographic", "-no-reboot"]
-        words += ["-name", "vgpu-kfd", "-machine", "q35,vmport=off,smbus=off,hpet=off"]
+        words += ["-name", "vgpu-kfd", "-machine", "q35,vmport=off,smbus=off,hpet=off,dump-guest-core=off"]
         # Hot plug by the ports themselves (pciehp), as of a card, and not by ACPI.
         words += ["-global", "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off"]
         words += accel.arguments(accelerator)

@@ -12,24 +12,26 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from vgpu_tools import accel, agent, monitor, terminal
+from vgpu_tools import accel, agent, monitor, postmortem, terminal
 from vgpu_tools.console import Watcher
 from vgpu_tools.errors import TIMED_OUT, Failure, how_it_ended
 from vgpu_tools.guest import Guest
 from vgpu_tools.paths import RUNS
 
-MACHINE = "machine.txt"  # beside the console log of a guest whose time is up
+MACHINE, THREADS = "machine.txt", "threads.txt"  # beside the console log of a guest whose time is up
 KEEP_RUNS = 40  # logs of that many runs stay
 LOCK = "lock"  # in a run's folder; held until the run is over
 END_SECONDS = 5.0  # a guest that says it dies, and a QEMU that was told to end, get this long
 DUMP_SECONDS = 2.0  # a guest whose time is up gets this long to say what hangs
 PROBE_SECONDS = 10.0  # a guest on KVM is up long before
+LOOK_SECONDS = 1.0  # a signal may bring the deadline forward while nothing else happens
 CHUNK = 65536
 PR_SET_PDEATHSIG = 1
 
@@ -74,13 +76,17 @@ class Run:
         self.driver = ""
         self.status: int | None = None
         self.ended: int | None = None  # how QEMU did, if by itself
+        self.core = ""  # where its core file is, in words
 
     def execute(self) -> int:
         """Run the command; returns its exit status, or raises Failure when the guest is at fault."""
         self.deadline = time.monotonic() + self.timeout if self.timeout else float("inf")
+        self.begun = time.monotonic()
         self.port, theirs = socket.socketpair()
         self.port.setblocking(False)
         command = self.guest.command(theirs.fileno(), self.accelerator or accel.choose(_comes_up))
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGUSR1, lambda *_: self._give_up())
         if len(os.fsencode(self.folder / monitor.SOCKET)) <= monitor.MAX_PATH and "," not in str(self.folder):
             command += ["-qmp", f"unix:{self.folder / monitor.SOCKET},server=on,wait=off"]
         (self.folder / "command").write_text(shlex.join(command) + "\n")
@@ -108,6 +114,11 @@ class Run:
                 self.process.wait()
         return self._verdict(timed_out)
 
+    def _give_up(self) -> None:
+        """The time is up by somebody else's clock."""
+        self.deadline = time.monotonic()
+        self.timeout = self.timeout or self.deadline - self.begun
+
     def _attend(self) -> bool:
         """See the guest through; true if its time ran out."""
         assert self.process.stdout
@@ -126,6 +137,8 @@ class Run:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(END_SECONDS)
         self.ended = self.process.poll()
+        if self.ended and self.ended < 0:
+            self.core = postmortem.take_core(self.process.pid, self.folder)
         self.process.terminate()
         end = time.monotonic() + END_SECONDS
         self._pump(lambda: False, lambda: end)
@@ -134,7 +147,9 @@ class Run:
         return timed_out
 
     def _note_machine(self) -> None:
-        """Keep what QEMU knows of the processors: that an interrupt was lost shows nowhere else."""
+        """Keep what QEMU knows of the processors (that an interrupt was lost shows nowhere else), and where its threads
+        stand: virtual CPUs, the devices' engines."""
+        (self.folder / THREADS).write_text(postmortem.threads(self.process.pid))
         words = ["info cpus", "info registers -a", *(f"info lapic {cpu}" for cpu in range(self.guest.cpus))]
         commands = [("human-monitor-command", {"command-line": line}) for line in words]
         with contextlib.suppress(Failure, monitor.Refused):
@@ -148,7 +163,7 @@ class Run:
             left = deadline() - time.monotonic()
             if left <= 0:
                 return False
-            for key, _ in self.selector.select(min(left, 3600.0)):
+            for key, _ in self.selector.select(min(left, LOOK_SECONDS)):
                 key.data()
         return True
 
@@ -233,7 +248,7 @@ class Run:
     # How it went
 
     def _verdict(self, timed_out: bool) -> int:
-        where = f"console log: {self.console}"
+        where = (f"{self.core}; " if self.core else "") + f"console log: {self.console}"
         if self.watcher.fatal:
             raise Failure(f"the guest's kernel died: {self.watcher.fatal}; {where}")
         if timed_out:
@@ -242,7 +257,8 @@ class Run:
         if self.status is None:
             said = (self.folder / "qemu.log").read_text(errors="replace").strip().splitlines()
             if self.ended and said:
-                raise Failure(f"QEMU ended with {how_it_ended(self.ended)}: {said[-1]}; log: {self.folder}/qemu.log")
+                log = f"{self.core or 'no core'}; log: {self.folder}/qemu.log"
+                raise Failure(f"QEMU ended with {how_it_ended(self.ended)}: {said[-1]}; {log}")
             if self.ended:
                 raise Failure(f"QEMU ended with {how_it_ended(self.ended)}; {where}")
             raise Failure(f"the guest ended before the command did; {where}")
@@ -267,6 +283,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 def _die_with_parent() -> None:
+    postmortem.allow_core()
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 

@@ -77,9 +77,13 @@ def with_firmware(variant: str = "release") -> Path:
     folders = " ".join(f"-L {shlex.quote(str(path))}" for path in sources.firmware()[1])
     if variant == "delays":
         folders += ' -global "vgpu-kfd.x-delays=${VGPU_TEST_DELAYS:-1}"'
-    script.parent.mkdir(parents=True, exist_ok=True)
-    script.write_text(f'#!/bin/sh\nexec {shlex.quote(str(binary(variant)))} {folders} "$@"\n')
-    script.chmod(0o755)
+    text = f'#!/bin/sh\nexec {shlex.quote(str(binary(variant)))} {folders} "$@"\n'
+    if not script.exists() or script.read_text() != text:
+        script.parent.mkdir(parents=True, exist_ok=True)
+        new = script.with_suffix(f".{os.getpid()}")
+        new.write_text(text)
+        new.chmod(0o755)
+        new.replace(script)
     return script
 
 

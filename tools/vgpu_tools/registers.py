@@ -24,6 +24,7 @@ from vgpu_tools.errors import Failure
 from vgpu_tools.paths import QEMU_DEVICE, ROOT
 from vgpu_tools.steps import clean_environment
 from vgpu_tools.tap import Case
+from vgpu_tools.testing.suite import Plan
 
 DOCUMENT = ROOT / "docs/hardware.md"
 RANGES = {"n": 16, "e": 18, "q": 10, "i": 32}
@@ -213,7 +214,7 @@ def _others(text: str) -> list[Case]:
     ]
 
 
-def run(log: Path) -> list[Case]:
+def run(log: Path, _: Plan) -> list[Case]:
     """Compare the two."""
     text = DOCUMENT.read_text()
     written, real = documented(text), existing()

@@ -4,13 +4,14 @@
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 RESULT = re.compile(r"^(?P<indent>\s*)(?P<not>not )?ok\b\s*\d*\s*(?:- )?(?P<name>.*?)(?:\s*#\s*(?P<note>.*))?$")
 PLAN = re.compile(r"^(?P<indent>\s*)1\.\.(?P<count>\d+)(?:\s*#\s*(?P<note>.*))?$")
 VERSION = re.compile(r"^(?P<indent>\s*)K?TAP version \d+$")
 BAIL = re.compile(r"^\s*Bail out!\s*(.*)$")
+SECONDS = re.compile(r"^# (\d+\.\d+) s$")  # behind a result: how long the case took
 UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd]")
 
 
@@ -22,6 +23,7 @@ class Case:
     outcome: str
     why: str = ""
     seconds: float = 0.0
+    again: list[str] = field(default_factory=list)  # the command that runs it alone, if there is one
 
 
 def parse(text: str, prefix: str = "") -> list[Case]:
@@ -68,6 +70,8 @@ def parse(text: str, prefix: str = "") -> list[Case]:
             notes = []
         elif found := BAIL.match(line):
             cases.append(Case(f"{prefix}bail out", "failed", found[1]))
+        elif cases and not notes and (found := SECONDS.match(line.strip())):
+            cases[-1].seconds = float(found[1])
         elif line.strip().startswith("#"):
             notes.append(line.strip())
     for indent in sorted(open_blocks, reverse=True):
@@ -75,8 +79,8 @@ def parse(text: str, prefix: str = "") -> list[Case]:
     return cases
 
 
-def write_junit(file: Path, suite: str, cases: Sequence[Case]) -> None:
-    """Write a suite's cases as JUnit XML."""
+def write_junit(file: Path, suite: str, cases: Sequence[Case], warning: str = "") -> None:
+    """Write a suite's cases as JUnit XML; `warning` is for the suite as a whole."""
     counts = {outcome: sum(case.outcome == outcome for case in cases) for outcome in ("failed", "skipped")}
     root = ElementTree.Element(
         "testsuite",
@@ -94,4 +98,6 @@ def write_junit(file: Path, suite: str, cases: Sequence[Case]) -> None:
             kind = "failure" if case.outcome == "failed" else "skipped"
             why = UNPRINTABLE.sub("?", case.why)
             ElementTree.SubElement(element, kind, message=why.partition("\n")[0]).text = why
+    if warning:
+        ElementTree.SubElement(root, "system-err").text = f"warning: {warning}"
     ElementTree.ElementTree(root).write(file, encoding="unicode", xml_declaration=True)

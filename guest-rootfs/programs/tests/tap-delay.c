@@ -35,22 +35,6 @@ static bool is_known(uint64_t id)
 	return false;
 }
 
-/* VGPU_TEST_DELAY_SKIP has the names of cases that are left out, one a line. */
-static bool left_out(const char *name)
-{
-	const char *list = getenv("VGPU_TEST_DELAY_SKIP");
-	size_t n = strlen(name);
-
-	while (list && *list) {
-		if (!strncmp(list, name, n) && (!list[n] || list[n] == '\n'))
-			return true;
-		list = strchr(list, '\n');
-		if (list)
-			list++;
-	}
-	return false;
-}
-
 /* A run that fails reaches fewer points, and one may reach new ones. */
 static void add_points(void)
 {
@@ -89,8 +73,6 @@ static void run_each(const struct tap_case *c, run_fn *run, report_fn *report)
 	int i, r, attempt;
 	char more[48];
 
-	if (left_out(c->name))
-		return;
 	tap_diag("case %s", c->name);
 	n_known = 0;
 	delay_prepare(0, 0);

@@ -27,7 +27,11 @@ struct tap_case {
 
 /* The one that runs; for cases made from a table, by their place in it. */
 const struct tap_case *tap_this(void);
-/* Runs all cases, or those whose name contains argv[1]. Exit status. */
+/*
+ * Runs all cases, or those whose name contains argv[1], without those that
+ * VGPU_TEST_LEAVE_OUT names, a whole name a line. Exit status; 2 if there is no
+ * such case.
+ */
 int tap_main(const struct tap_case *cases, int n, int argc, char **argv);
 
 /* Ends the case as failed, with the place and a sentence. */
@@ -66,12 +70,18 @@ void tap_diag(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 				 -(want), strerror(want));		\
 	} while (0)
 
+/* The basic pass (VGPU_TEST_SHORT): fewer rounds, smaller memory. */
+bool tap_short(void);
 /*
- * For loops that can go on for ever: true for @rounds rounds, or as many
- * seconds as VGPU_TEST_SECONDS says (the long form of the tests).
+ * For loops that can go on for ever: true for @rounds rounds (in the short form
+ * a quarter of them), or as many seconds as VGPU_TEST_SECONDS says (the long
+ * form).
  */
 bool tap_goes_on(int round, int rounds);
-/* @few, or @many in the long form, or as many as VGPU_TEST_ROUNDS says. */
+/*
+ * @few (in the short form a quarter), or @many in the long form, or as many as
+ * VGPU_TEST_ROUNDS says.
+ */
 int tap_rounds(int few, int many);
 /* Lockdep and KASAN are watching: everything takes many times as long. */
 bool tap_debug_kernel(void);

@@ -135,7 +135,8 @@ static unsigned int seconds(void)
 {
 	const char *s = getenv("VGPU_TEST_SECONDS");
 
-	return s ? (unsigned int)atoi(s) : tap_debug_kernel() ? 25 : 12;
+	return s ? (unsigned int)atoi(s) : tap_debug_kernel() ? 25 :
+	       tap_short() ? 4 : 12;
 }
 
 static void start(int id)

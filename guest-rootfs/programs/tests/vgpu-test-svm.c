@@ -504,13 +504,13 @@ static void xnack_off_ends(void)
 {
 	struct vg_mem_info base;
 	uint64_t denied;
-	int i;
+	int i, rounds = tap_rounds(20, 200);
 
 	tap_open(&vg, -1);
 	gpu = &vg.gpu[0];
 	denied = tap_driver_counter(gpu, "faults_unrepaired");
 	OK(vg_mem_info(gpu, &base));
-	for (i = 0; i < 20; i++) {
+	for (i = 0; i < rounds; i++) {
 		tap_in_child(ends_under_copies, NULL);
 		OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
 	}

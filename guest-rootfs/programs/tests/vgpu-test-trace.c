@@ -130,7 +130,7 @@ static void trace_bo(void)
 		gem_create(file, 4 * VG_MIB, AMDGPU_GEM_DOMAIN_VRAM, 0);
 	gem_close(file, first);
 	/* TTM frees it when the engine is done. */
-	for (i = 0; i < VG_TIMEOUT_MS; i++) {
+	for (i = 0; i < (uint64_t)VG_TIMEOUT_MS; i++) {
 		tap_read(TRACEFS "/trace", text, TEXT);
 		snprintf(size, sizeof(size), "size=%lu", odd);
 		if (event(text, "vgpu_bo_destroy:", size))

@@ -10,6 +10,7 @@ Results are kept in build/delays/COMMIT.json; the next run goes on from there.
 
 import contextlib
 import json
+import os
 import re
 import selectors
 import shlex
@@ -20,11 +21,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vgpu_tools import fingerprint, qemu, rootfs, sources, suites, ui
+from vgpu_tools import fingerprint, qemu, rootfs, sources, ui
 from vgpu_tools.errors import Failure
 from vgpu_tools.guest import DELAY_POINTS
 from vgpu_tools.paths import BUILD, GUEST_DRIVER, INCLUDE, PROGRAMS, QEMU_DEVICE, ROOT
 from vgpu_tools.steps import ensure
+from vgpu_tools.testing import children, guests
 
 EXCLUDED = ROOT / "tests/delays.toml"
 FOLDER = BUILD / "delays"
@@ -81,7 +83,7 @@ def _git(*words: str) -> str:
 
 def _excluded() -> list[dict[str, str]]:
     entries: list[dict[str, str]] = tomllib.loads(EXCLUDED.read_text()).get("exclude", [])
-    known = {program for programs, _ in suites.listed_tests() for program in programs}
+    known = {program for guest in guests.full_list() for program in guest.programs}
     for entry in entries:
         if not entry.get("reason") or entry.get("program") not in known or set(entry) - {"program", "case", "reason"}:
             raise Failure(f"{EXCLUDED}: {entry}: want a program of tests.list, a reason, perhaps a case", status=2)
@@ -101,24 +103,20 @@ def _where(program: str, addresses: Sequence[str]) -> str:
 
 def _lines(command: Sequence[str]) -> Iterator[str]:
     """What a command prints, line by line; ends it when it is silent for too long, and says how it ended."""
-    with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0
-    ) as process:
+    rest = b""
+    with (
+        children.start(command, subprocess.PIPE, subprocess.STDOUT) as process,
+        selectors.DefaultSelector() as selector,
+    ):
         assert process.stdout
-        rest = b""
-        try:
-            with selectors.DefaultSelector() as selector:
-                selector.register(process.stdout, selectors.EVENT_READ)
-                while selector.select(SILENCE_SECONDS):
-                    data = process.stdout.read(65536)
-                    if not data:
-                        break
-                    *lines, rest = (rest + data).split(b"\n")
-                    yield from (line.decode(errors="replace") for line in lines)
-                else:
-                    yield f"# silent for {SILENCE_SECONDS} s: ended"
-        finally:
-            process.terminate()
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while selector.select(SILENCE_SECONDS):
+            data = os.read(process.stdout.fileno(), 65536)
+            if not data:
+                return
+            *lines, rest = (rest + data).split(b"\n")
+            yield from (line.decode(errors="replace") for line in lines)
+        yield f"# silent for {SILENCE_SECONDS} s: ended"
 
 
 class Reader:
@@ -181,7 +179,9 @@ def _one_program(program: str, options: Sequence[str], only: str, excluded: Sequ
             for name, record in results.cases.items()
             if name.startswith(prefix) and record.outcome != "skipped"
         ]
-        variables = ["VGPU_TEST_DELAY_POINT=each", "VGPU_TEST_DELAY_SKIP=" + "\n".join([*done, *excluded])]
+        variables = ["VGPU_TEST_DELAY_POINT=each"]
+        if left_out := sorted({*done, *excluded}):
+            variables.append("VGPU_TEST_LEAVE_OUT=" + "\n".join(left_out))
         command = ["env", *variables, program, *([only] if only else [])]
         reader = Reader(program, options, results)
         for line in _lines([str(ROOT / "vgpu"), "run", "--timeout", "0", *options, "--", *command]):
@@ -199,16 +199,16 @@ def _of_programs(wanted: str, only: str, results: Results) -> None:
         if wanted in ("", entry["program"]):
             name = f"{entry['program']}: {entry.get('case', 'all')}"
             results.cases.setdefault(name, Record("skipped", 1, [[name, entry["reason"]]]))
-    for programs, options in suites.listed_tests():
-        for program in programs:
-            guest = f"{program} {shlex.join(options)} {only}"
+    for guest in guests.full_list():
+        for program in guest.programs:
+            name = f"{program} {shlex.join(guest.options)} {only}"
             mine = [entry for entry in excluded if entry["program"] == program]
-            if (wanted and program != wanted) or guest in results.guests or any("case" not in one for one in mine):
+            if (wanted and program != wanted) or name in results.guests or any("case" not in one for one in mine):
                 continue
             start = time.monotonic()
-            ui.say(f"==> {guest}")
-            _one_program(program, options, only, [one["case"] for one in mine], results)
-            results.guests.append(guest)
+            ui.say(f"==> {name}")
+            _one_program(program, guest.options, only, [one["case"] for one in mine], results)
+            results.guests.append(name)
             results.keep()
             ui.say(f"    {ui.clock(time.monotonic() - start)}")
 
@@ -216,29 +216,31 @@ def _of_programs(wanted: str, only: str, results: Results) -> None:
 def _of_device(points: Sequence[str], wanted: str, results: Results) -> None:
     """Each listed guest once for each point of the device."""
     for point in points:
-        for programs, options in suites.listed_tests():
-            guest = f"{point}: {' '.join(programs)} {shlex.join(options)}"
-            if (wanted and wanted not in programs) or guest in results.guests:
+        for guest in guests.full_list():
+            guest.programs = [name for name in guest.programs if wanted in ("", name)]
+            name = f"{point}: {' '.join(guest.programs)} {shlex.join(guest.options)}"
+            if not guest.programs or name in results.guests:
                 continue
-            chosen = [wanted] if wanted else programs
-            more = ["--device-delays", point, *options]
-            seconds = len(chosen) * 4 * suites.TEST_SECONDS["release"]  # a third of the time the device does nothing
-            ui.say(f"==> {guest}")
-            cases, said = suites.in_guest(chosen, more, suites._one_by_one(chosen), seconds)
-            (FOLDER / f"device-{point}.log").open("a").write(said)
+            more = ["--device-delays", point, *guest.options]
+            ui.say(f"==> {name}")
+            cases, said = guests.in_guest(guest.programs, more, guest.command({}), SILENCE_SECONDS, SILENCE_SECONDS)
+            with (FOLDER / f"device-{point}.log").open("a") as log:
+                log.write(said)
             for case in cases:
-                name = f"device {point}: {shlex.join(options)} {case.name}"
+                case_name = f"device {point}: {shlex.join(guest.options)} {case.name}"
                 its_program, _, its_name = case.name.partition(": ")
                 repeat = f"./vgpu run {shlex.join(more)} -- {its_program} {shlex.quote('=' + its_name)}"
-                why = [[name, *case.why.splitlines()[:20], f"repeat: {repeat}"]] if case.outcome == "failed" else []
-                results.add(name, Record(case.outcome, 1, why))
-            results.guests.append(guest)
+                why = (
+                    [[case_name, *case.why.splitlines()[:20], f"repeat: {repeat}"]] if case.outcome == "failed" else []
+                )
+                results.add(case_name, Record(case.outcome, 1, why))
+            results.guests.append(name)
             results.keep()
 
 
 def run(program: str, case: str, device: str) -> int:
     """Run what has no result yet; prints the sum last, returns 0 if nothing failed."""
-    listed = {name for programs, _ in suites.listed_tests() for name in programs}
+    listed = {name for guest in guests.full_list() for name in guest.programs}
     if program and program not in listed:
         raise Failure(f"no such program in tests.list: {program}", status=2)
     if device not in ("", "all", *DELAY_POINTS):

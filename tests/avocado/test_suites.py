@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The logic of ./vgpu test: which suites a change needs, time limits, budgets, reports. No guests."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from unittest import mock
+
+from avocado import Test
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+from vgpu_tools.errors import Failure
+from vgpu_tools.paths import ROOT
+from vgpu_tools.tap import Case, parse
+from vgpu_tools.testing import again, budget, changed, children, device, guests, limits, registry, report, stress
+from vgpu_tools.testing.suite import BASIC, FULL, LONG, Outcome, Plan, Suite
+
+
+def files() -> list[str]:
+    """Names of all files that git knows."""
+    command = ["git", "-C", str(ROOT), "ls-files", "-z"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return [name for name in said.split("\0") if name]
+
+
+class Changed(Test):
+    """From changed files to suites."""
+
+    def test_every_file_has_a_rule(self) -> None:
+        """Catches a folder that the table does not name: its changes would be refused."""
+        rules = changed.load()
+        for name in files():
+            changed.choose(rules, [name])
+
+    def test_programs_exist(self) -> None:
+        """Catches a program or a machine in the table that is gone."""
+        listed = {program for guest in guests.full_list() for program in guest.programs}
+        for rule in changed.load():
+            self.assertLessEqual({name for name in rule.programs if "\\" not in name}, listed)
+            for name in rule.machines:
+                self.assertTrue("\\" in name or (ROOT / f"tests/avocado/{name}.py").exists(), name)
+
+    def test_groups(self) -> None:
+        """A test program's source asks for that program; several files ask for the sum."""
+        choice = changed.choose(
+            changed.load(), ["guest-rootfs/programs/tests/vgpu-test-cs.c", "docs/hardware.md", "README.md"]
+        )
+        self.assertEqual(choice.programs, {"vgpu-test-cs"})
+        self.assertEqual(choice.suites, {"guest-release", "guest-debug", "registers"})
+
+    def test_bad_tables(self) -> None:
+        """An unknown suite, an unknown key, a broken expression, no paths, a file without a rule."""
+        for text in (
+            '[[rule]]\npaths = ["a"]\nsuites = ["nonsense"]\n',
+            '[[rule]]\npaths = ["a"]\nsuits = []\n',
+            '[[rule]]\npaths = ["("]\n',
+            "[[rule]]\nsuites = []\n",
+            "nonsense",
+        ):
+            with self.assertRaises(Failure, msg=text):
+                changed.load(text)
+        with self.assertRaises(Failure):
+            changed.choose(changed.load('[[rule]]\npaths = ["a"]\n'), ["b"])
+
+    def test_files(self) -> None:
+        """Changed, new and committed files are seen. Catches a --changed that looks at commits only."""
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+
+            def git(*words: str) -> None:
+                subprocess.run(["git", "-C", folder, "-c", "user.name=t", "-c", "user.email=t", *words], check=True)
+
+            git("init", "-q")
+            for name in ("a", "b", "c"):
+                (root / name).write_text("1")
+                git("add", name)
+                git("commit", "-qm", name)
+            with mock.patch.object(changed, "ROOT", root):
+                self.assertEqual(changed.files(), ["c"])
+                (root / "a").write_text("2")
+                (root / "new").write_text("1")
+                self.assertEqual(changed.files(), ["a", "new"])
+                self.assertEqual(changed.files("HEAD~1"), ["a", "c", "new"])
+                with self.assertRaises(Failure):
+                    changed.files("nonsense")
+
+
+class Passes(Test):
+    """Which suites and programs a pass has."""
+
+    def test_levels(self) -> None:
+        """Each pass has all that the smaller ones have, and a named suite is run in any."""
+        names = [{suite.name for suite in registry.choose([], level)} for level in (BASIC, FULL, LONG)]
+        self.assertLessEqual(names[0], names[1])
+        self.assertLess(names[1], names[2])
+        self.assertEqual([suite.name for suite in registry.choose(["kunit"], BASIC)], ["kunit-release", "kunit-debug"])
+        with self.assertRaisesRegex(Failure, "nonsense"):
+            registry.choose(["nonsense"], BASIC)
+
+    def test_stages(self) -> None:
+        """Only neighbours of the same `beside` run together."""
+        suites = [
+            Suite(name, list, lambda *_: [], beside=beside)
+            for name, beside in zip("abcde", ["", "x", "x", "", "y"], strict=True)
+        ]
+        self.assertEqual(
+            ["".join(one.name for one in stage) for stage in registry.stages(suites)], ["a", "bc", "d", "e"]
+        )
+
+    def test_basic_list(self) -> None:
+        """tests/basic.toml names programs of tests.list, for both kernels."""
+        for flavour in ("release", "debug"):
+            self.assertTrue(guests.basic_list(flavour))
+
+    def test_restricted(self) -> None:
+        """Guests without a wanted program are not started; a program that is in none is refused."""
+        chosen = guests.listed("release", Plan(FULL, programs=frozenset({"vgpu-test-svm"})))
+        self.assertEqual({program for guest in chosen for program in guest.programs}, {"vgpu-test-svm"})
+        with self.assertRaisesRegex(Failure, "nonsense"):
+            guests.listed("release", Plan(FULL, programs=frozenset({"nonsense"})))
+
+    def test_left_out(self) -> None:
+        """Names reach the shell unharmed."""
+        guest = guests.Guest(["echo"], [], {"echo": ["it's", "b c"]})
+        script = guest.command({"A": "x y"})[2].replace("echo ||", "printenv VGPU_TEST_LEAVE_OUT A ||")
+        said = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout
+        self.assertEqual(said, "\n# program echo\nit's\nb c\nx y\n")
+
+
+class Time(Test):
+    """Limits, budgets and seconds."""
+
+    def test_seconds(self) -> None:
+        """A case's own time is read; a figure in a diagnostic of a failed case is not."""
+        cases = parse("1..2\nok 1 - a\n# 1.500 s\n# took 3 s\nnot ok 2 - b\n# 0.250 s\n")
+        self.assertEqual([case.seconds for case in cases], [1.5, 0.25])
+
+    def test_limit(self) -> None:
+        """A limit is multiplied by the host's slowness, which is measured again when the limit is reached."""
+        with (
+            mock.patch.object(limits, "_known", 0.0),
+            mock.patch.object(limits, "_scale_of", side_effect=[1.0, 3.0, 3.0]) as measured,
+            mock.patch.object(limits, "measure", return_value=(1, 1)),
+            mock.patch("time.monotonic", side_effect=[0.0, 9.0, 11.0, 31.0]),
+        ):
+            limit = limits.Limit(10)
+            self.assertFalse(limit.reached())
+            self.assertFalse(limit.reached())
+            self.assertEqual(measured.call_count, 2)
+            self.assertTrue(limit.reached())
+
+    def test_bounds(self) -> None:
+        """No host gets less than the time, or more than MOST times."""
+        host = budget.load().host
+        self.assertEqual(limits._scale_of(host.emulated / 9, host.native / 9), 1.0)
+        self.assertEqual(limits._scale_of(host.emulated * 2, host.native), 2.0)
+        self.assertEqual(limits._scale_of(host.emulated, host.native * 99), limits.MOST)
+
+    def test_budget(self) -> None:
+        """A budget without a suite and a suite without a budget are refused; a slow suite is a warning."""
+        one = budget.Budget(budget.Host(1, 1), {"a": 10})
+        one.check(["a"])
+        for names in ([], ["a", "b"]):
+            with self.assertRaises(Failure):
+                one.check(names)
+        self.assertEqual(one.over("a", 15, 1), "")
+        self.assertIn("a took 16 s", one.over("a", 16, 1))
+        self.assertEqual(one.over("a", 16, 2), "")
+
+    def test_real_hang(self) -> None:
+        """A program that prints nothing is stopped, and said to have been. Catches a wait without a bound."""
+        with mock.patch.object(limits, "scale", return_value=1.0):
+            program = device._Program(["sleep", "60"], dict(os.environ), 0.2)
+            cases = program.cases("qtest", program.run())
+        self.assertIn("no result for 0.2 s", cases[-1].why)
+
+
+class Reports(Test):
+    """What is printed of results."""
+
+    def test_again(self) -> None:
+        """A failed case is repeated, stays failed, and the report says how often it fails alone."""
+        with tempfile.TemporaryDirectory() as folder:
+            flip = f"test -e {folder}/x && rm {folder}/x && exit 1; touch {folder}/x"
+            case = Case("a", "failed", "why", again=["sh", "-c", flip])
+            lines: list[str] = []
+            again.repeat([case, Case("b", "failed")], lines.append)
+        self.assertEqual(case.outcome, "failed")
+        self.assertIn("fails 5 of 10", case.why)
+        self.assertEqual(len(lines), 1)
+
+    def test_children(self) -> None:
+        """A process that a suite has started ends with its block."""
+        with children.start(["sleep", "60"], subprocess.DEVNULL, subprocess.DEVNULL) as process:
+            self.assertIsNone(process.poll())
+        self.assertIsNotNone(process.returncode)
+
+    def test_warning(self) -> None:
+        """Only whole suites of the basic pass are held against a budget."""
+        name = next(iter(budget.load().seconds))
+        outcome = Outcome(Suite(name, list, lambda *_: []), [], 1e6)
+        with mock.patch.object(limits, "scale", return_value=1.0):
+            self.assertIn(name, report.warning(outcome, Plan()))
+            self.assertEqual(report.warning(outcome, Plan(FULL)), "")
+            self.assertEqual(report.warning(outcome, Plan(programs=frozenset())), "")
+
+    def test_stress(self) -> None:
+        """A round counts only if nothing failed, something passed, and there was a load."""
+        self.assertEqual(stress.judge("x\n3 passed, 0 failed, 1 skipped\n"), (3, 0, 1))
+        self.assertEqual(stress.judge("Traceback"), (0, 1, 0))
+        for passed, failed, load, good in (
+            (1, 0, 2.0, True),
+            (1, 1, 2.0, False),
+            (0, 0, 2.0, False),
+            (1, 0, 1.0, False),
+        ):
+            self.assertEqual(stress.Round("c", 1, 1.0, load, passed, failed, 0, "").good(), good)

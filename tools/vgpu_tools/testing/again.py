@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A failed case is repeated alone, for the report: how often it fails says where to look. It stays failed."""
+
+import shlex
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+
+from vgpu_tools.steps import clean_environment
+from vgpu_tools.tap import Case
+from vgpu_tools.testing import children
+
+TIMES, CASES, SECONDS = 10, 5, 180.0
+
+
+def repeat(failed: Sequence[Case], say: Callable[[str], None]) -> None:
+    """Repeat the first CASES failed cases that have a command, TIMES each, within SECONDS in all; `say` gets lines."""
+    end = time.monotonic() + SECONDS
+    chosen = [case for case in failed if case.again][:CASES]
+    for number, case in enumerate(chosen):
+        share = (end - time.monotonic()) / (len(chosen) - number)
+        times, fails = _repeat(case.again, share)
+        command = shlex.join(case.again)
+        line = f"fails {fails} of {times}" if times else f"not repeated alone within {share:.0f} s"
+        case.why = f"{case.why}\nalone: {line}: {command}".strip()
+        say(f"    {case.name}: {line}; repeat: {command}")
+
+
+def _repeat(command: Sequence[str], seconds: float) -> tuple[int, int]:
+    """Times that a command was run to its end within some seconds, and times that it failed."""
+    end, fails = time.monotonic() + seconds, 0
+    for times in range(TIMES):
+        with children.start(command, subprocess.DEVNULL, subprocess.DEVNULL, clean_environment()) as process:
+            try:
+                fails += process.wait(max(0.1, end - time.monotonic())) != 0
+            except subprocess.TimeoutExpired:
+                return times, fails
+    return TIMES, fails

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""tests/budget.toml: the seconds that each suite of the basic pass may take, and the host that they were taken on."""
+
+import functools
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from vgpu_tools.errors import Failure
+from vgpu_tools.paths import ROOT
+
+FILE = ROOT / "tests/budget.toml"
+OVER = 1.5  # times its budget: what a suite may take before the report warns
+
+
+@dataclass(frozen=True)
+class Host:
+    """Seconds of the fixed work of limits.measure() on the reference machine: emulated and native."""
+
+    emulated: float
+    native: float
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The file's contents: the reference host, and seconds by suite."""
+
+    host: Host
+    seconds: dict[str, float]
+
+    def check(self, suites: Iterable[str]) -> None:
+        """Refuse a budget without a suite, and a suite of the basic pass without a budget."""
+        names = set(suites)
+        if unknown := sorted(self.seconds.keys() - names):
+            raise Failure(f"{FILE}: a budget for '{unknown[0]}', which is no suite of the basic pass", status=2)
+        if missing := sorted(names - self.seconds.keys()):
+            raise Failure(f"{FILE}: no budget for the suite '{missing[0]}'", status=2)
+
+    def over(self, suite: str, seconds: float, scale: float) -> str:
+        """The warning for a suite that took longer than OVER times its budget on a host `scale` times slower, or ''."""
+        allowed = self.seconds.get(suite)
+        if not allowed or seconds <= OVER * allowed * scale:
+            return ""
+        return f"{suite} took {seconds:.0f} s, its budget is {allowed:.0f} s (host {scale:.1f} x slower)"
+
+
+@functools.cache
+def load() -> Budget:
+    """Read the file."""
+    try:
+        content = tomllib.loads(FILE.read_text())
+        host = Host(float(content["host"]["emulated"]), float(content["host"]["native"]))
+        seconds = {name: float(value) for name, value in content["basic"].items()}
+    except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as error:
+        raise Failure(f"{FILE}: {error!r}", status=2) from None
+    if bad := [name for name, value in [*seconds.items(), *vars(host).items()] if value <= 0]:
+        raise Failure(f"{FILE}: {bad[0]} is not above 0", status=2)
+    return Budget(host, seconds)

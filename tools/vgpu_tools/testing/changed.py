@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""./vgpu test --changed: what the changed files can break, by the table tests/changed.toml.
+
+A rule of the table has `paths`, regular expressions that a file's whole name must match; the first rule that does
+decides. `suites`, `programs` (of the guest suites), `machines` (files of tests/avocado, without .py) are what it runs;
+"\\1" stands for the first group of the expression. What several files ask for is run once.
+"""
+
+import re
+import subprocess
+import tomllib
+from dataclasses import dataclass, field
+
+from vgpu_tools.errors import Failure
+from vgpu_tools.paths import ROOT
+from vgpu_tools.testing import registry
+from vgpu_tools.testing.suite import FULL, Plan
+
+FILE = ROOT / "tests/changed.toml"
+KEYS = {"paths", "suites", "programs", "machines"}
+GUESTS = "guest-"  # suites of this name run `programs`
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A row of the table."""
+
+    paths: tuple[str, ...]
+    suites: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    machines: tuple[str, ...] = ()
+
+
+@dataclass
+class Choice:
+    """What is to be run."""
+
+    files: list[str] = field(default_factory=list)
+    suites: set[str] = field(default_factory=set)
+    programs: set[str] = field(default_factory=set)
+    machines: set[str] = field(default_factory=set)
+
+    def plan(self, fail_fast: bool) -> Plan:
+        """The plan that runs it: guest programs in their full form, as there are few."""
+        return Plan(
+            FULL,
+            fail_fast=fail_fast,
+            programs=frozenset(self.programs),
+            files=tuple(self.files),
+            machines=frozenset(self.machines),
+        )
+
+
+def load(text: str = "") -> list[Rule]:
+    """The table; refuses keys, suites and expressions that mean nothing."""
+    known = {suite.name for suite in registry.SUITES}
+    try:
+        rows = tomllib.loads(text or FILE.read_text())["rule"]
+        for row in rows:
+            if wrong := sorted((row.keys() - KEYS) | (set(row.get("suites", ())) - known)):
+                raise Failure(f"{FILE}: there is no suite or key '{wrong[0]}'", status=2)
+            for path in row["paths"]:
+                re.compile(path)
+        return [Rule(**{key: tuple(value) for key, value in row.items()}) for row in rows]
+    except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError, re.error) as error:
+        raise Failure(f"{FILE}: {error!r}", status=2) from None
+
+
+def choose(rules: list[Rule], files: list[str]) -> Choice:
+    """What the rules say of files. A file that no rule matches is a mistake in the table."""
+    choice = Choice(files)
+    for file in files:
+        match = next(
+            ((rule, found) for rule in rules for path in rule.paths if (found := re.fullmatch(path, file))), None
+        )
+        if not match:
+            raise Failure(f"{FILE}: no rule for {file}", status=2)
+        rule, found = match
+        choice.suites |= set(rule.suites)
+        choice.programs |= {found.expand(name) for name in rule.programs}
+        choice.machines |= {found.expand(name) for name in rule.machines}
+    return choice
+
+
+def _git(*words: str) -> list[str]:
+    result = subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise Failure(f"git {' '.join(words)}: {result.stderr.strip()}", status=1)
+    return [name for name in result.stdout.split("\0") if name]
+
+
+def files(since: str = "") -> list[str]:
+    """Names of the files that differ from a commit, and of those that git does not know yet; without a commit: from the
+    last one, or, where nothing differs from that, what it changed."""
+    new = _git("ls-files", "--others", "--exclude-standard", "-z")
+    changed = _git("diff", "--name-only", "-z", since or "HEAD", "--")
+    if not since and not changed and not new:
+        changed = _git("diff", "--name-only", "-z", "HEAD^", "HEAD", "--")
+    return sorted({*changed, *new})
+
+
+def describe(choice: Choice) -> str:
+    """What will be run, in a few lines."""
+    lines = [f"changed: {', '.join(map(str, choice.files[:8]))}" + (" ..." if len(choice.files) > 8 else "")]
+    lines += [f"suites: {', '.join(suite.name for suite in registry.SUITES if suite.name in choice.suites) or 'none'}"]
+    if choice.programs:
+        lines.append(f"programs: {' '.join(sorted(choice.programs))}")
+    if choice.machines:
+        lines.append(f"machines: {' '.join(sorted(choice.machines))}")
+    return "\n".join(lines)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The processes that a run of tests has started. None of them outlives the run, however that ends."""
+
+import contextlib
+import ctypes
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+PR_SET_PDEATHSIG = 1
+END_SECONDS = 10  # between SIGTERM and SIGKILL
+
+_running: set["subprocess.Popen[bytes]"] = set()
+_lock = threading.Lock()
+_over = False
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+@contextlib.contextmanager
+def start(
+    words: Sequence[str | Path | int],
+    stdout: int | IO[Any],
+    stderr: int | IO[Any],
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """Start a process without input for as long as the block runs; at the block's end it is told to end."""
+    with _lock:
+        if _over:
+            raise KeyboardInterrupt
+        process = subprocess.Popen(
+            [str(word) for word in words],
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            env=env,
+            cwd=cwd,
+            preexec_fn=_die_with_parent,
+        )
+        _running.add(process)
+    try:
+        yield process
+    finally:
+        end(process)
+        with _lock:
+            _running.discard(process)
+
+
+def end(process: "subprocess.Popen[bytes]") -> None:
+    """Have a process end: SIGTERM, and SIGKILL if it takes long."""
+    process.terminate()
+    try:
+        process.wait(END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def end_all() -> None:
+    """The run is over: tell every process to end, and start no other one."""
+    global _over
+    with _lock:
+        _over = True
+        for process in _running:
+            process.terminate()

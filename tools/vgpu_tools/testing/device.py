@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The suites of the device without a guest: qtest, and the two fuzzers."""
+
+import re
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from vgpu_tools import fuzz_seeds, qemu
+from vgpu_tools.errors import Failure, how_it_ended
+from vgpu_tools.paths import BUILD, CONFIGS, RESULTS, ROOT
+from vgpu_tools.steps import clean_environment
+from vgpu_tools.tap import Case, parse
+from vgpu_tools.testing import children, limits
+from vgpu_tools.testing.suite import AT_ONCE, Plan
+
+CASE_SECONDS = 60  # for one case: the longest takes 25 s with the sanitizers
+BASIC_FUZZ_SECONDS, FUZZ_SECONDS = 20, 60
+SHRINK_SECONDS = 600  # to look for a smaller case that fails, too
+FUZZ_HANG_SECONDS = 60  # an input that takes longer is a failure
+SANITIZER_OPTIONS = {
+    "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",  # ASan stops by itself
+    "ASAN_OPTIONS": "fast_unwind_on_malloc=0",  # so that a leak's whole stack is known
+    "LSAN_OPTIONS": f"suppressions={CONFIGS / 'lsan.supp'}:print_suppressions=0",
+}
+PREFIX = "/x86_64/vgpu-kfd/"
+NO_PLAN = "1..0"  # GLib prints it for each -p before the first case
+RESULT = re.compile(r"^(not )?ok\b")
+# In the basic pass the sanitizers run the groups of cases that touch memory in a way of their own; groups that repeat
+# these accesses at other times or in other orders are in the full pass.
+NOT_BASIC_SANITIZED = ROOT / "tests/basic-sanitizers.txt"
+
+
+def environment(variant: str, plan: Plan | None = None) -> dict[str, str]:
+    """What a program that starts QEMU by itself wants to find in its environment."""
+    more = {**plan.environment(), "VGPU_TEST_SCALE": f"{limits.scale():.2f}"} if plan else {}
+    return clean_environment({"QTEST_QEMU_BINARY": str(qemu.with_firmware(variant)), **SANITIZER_OPTIONS, **more})
+
+
+class _Program:
+    """A program that starts QEMU and prints TAP; each line is timed as it comes."""
+
+    def __init__(self, words: Sequence[str | Path | int], env: dict[str, str], seconds: float) -> None:
+        """`seconds`, on the reference machine, is the time for one result."""
+        self.words, self.env = words, env
+        self.limit = limits.Limit(seconds)
+        self.lines: list[str] = []
+
+    def run(self) -> int | None:
+        """Run it; returns its status, or None if it was stopped for its silence."""
+        with children.start(self.words, subprocess.PIPE, subprocess.STDOUT, self.env) as process:
+            reader = threading.Thread(target=self._read, args=(process.stdout,), daemon=True)
+            reader.start()
+            while process.poll() is None and not self.limit.reached():
+                reader.join(1.0)
+                if not reader.is_alive():
+                    process.wait()
+            status = process.poll()
+        reader.join()
+        return status
+
+    def _read(self, stream: Iterable[bytes]) -> None:
+        before = time.monotonic()
+        for raw in stream:
+            line = raw.decode(errors="replace").rstrip("\n")
+            if line == NO_PLAN:
+                continue
+            self.lines.append(line)
+            if RESULT.match(line):
+                now = time.monotonic()
+                self.lines.append(f"# {now - before:.3f} s")
+                before = now
+                self.limit.renew()
+
+    def cases(self, name: str, status: int | None) -> list[Case]:
+        """The cases, with one more if the program did not end well."""
+        cases = parse("\n".join(self.lines), f"{name}: ")
+        failed = any(case.outcome == "failed" for case in cases)
+        last = "\n".join(self.lines[-5:])
+        if status is None:
+            cases.append(Case(f"{name}: end", "failed", f"stopped: no result for {self.limit}\n{last}"))
+        elif status not in (0, 1) or (status and not failed):  # 1 says no more than that a case failed
+            cases.append(Case(f"{name}: end", "failed", f"{how_it_ended(status)}\n{last}"))
+        return cases or [Case(f"{name}: end", "failed", "no results")]
+
+
+def _groups(program: Path, env: dict[str, str]) -> list[list[str]]:
+    """The paths of all cases, those with the same first word below PREFIX together."""
+    command = [str(program), "-l"]
+    said = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=env, check=False)
+    groups: dict[str, list[str]] = {}
+    for path in filter(lambda line: line.startswith(PREFIX), said.stdout.splitlines()):
+        groups.setdefault(path.removeprefix(PREFIX).split("/")[0], []).append(path)
+    if not groups or said.returncode:
+        raise Failure(f"{program} lists no cases: {said.stderr.strip()}")
+    return list(groups.values())
+
+
+def _left_out(variant: str, plan: Plan) -> set[str]:
+    """Names of the cases that a pass leaves out, below PREFIX."""
+    if variant == "release" or not plan.basic:
+        return set()
+    lines = NOT_BASIC_SANITIZED.read_text().splitlines()
+    return {line.split("#")[0].strip() for line in lines} - {""}
+
+
+def qtest(variant: str) -> Callable[[Path, Plan], list[Case]]:
+    """The device's qtest program: groups of its cases, some at a time."""
+
+    def one(paths: list[str], plan: Plan) -> tuple[list[Case], list[str]]:
+        selected = [word for path in paths for word in ("-p", path)]
+        command = [qemu.qtest(variant), "--tap", "-k", *selected]
+        program = _Program(command, environment(variant, plan), CASE_SECONDS + 20 * plan.seconds)
+        cases = program.cases("qtest", program.run())
+        names = {case.name for case in cases}
+        cases += [Case(f"qtest: {path}", "failed", "no result") for path in paths if f"qtest: {path}" not in names]
+        for case in cases:
+            path = case.name.removeprefix("qtest: ")
+            if case.outcome == "failed" and path in paths:
+                case.again = [str(ROOT / "vgpu"), "qtest", variant, "-p", path]
+        return cases, program.lines
+
+    def run(log: Path, plan: Plan) -> list[Case]:
+        groups = _groups(qemu.qtest(variant), environment(variant))
+        left_out, known = _left_out(variant, plan), {path.removeprefix(PREFIX) for paths in groups for path in paths}
+        if stale := sorted(left_out - known):
+            raise Failure(f"{NOT_BASIC_SANITIZED}: there is no case {stale[0]}", status=2)
+        chosen = [[path for path in paths if path.removeprefix(PREFIX) not in left_out] for paths in groups]
+        chosen = sorted(filter(None, chosen), key=len, reverse=True)
+        cases: list[Case] = []
+        pool = ThreadPoolExecutor(AT_ONCE)
+        try:
+            for its_cases, lines in pool.map(lambda paths: one(paths, plan), chosen):
+                with log.open("a") as file:
+                    file.write("\n".join(lines) + "\n")
+                cases += its_cases
+                if plan.fail_fast and any(case.outcome == "failed" for case in its_cases):
+                    break
+        finally:
+            pool.shutdown(cancel_futures=True)
+        return cases
+
+    return run
+
+
+def _fuzz_seconds(plan: Plan) -> int:
+    return plan.seconds or (BASIC_FUZZ_SECONDS if plan.basic else FUZZ_SECONDS)
+
+
+def model_fuzz(variant: str) -> Callable[[Path, Plan], list[Case]]:
+    """The fuzzer that compares the device with a second model, byte by byte."""
+
+    def run(log: Path, plan: Plan) -> list[Case]:
+        seconds = _fuzz_seconds(plan)
+        command = [qemu.model_fuzzer(variant), "--seconds", seconds]
+        program = _Program(command, environment(variant, plan), seconds + SHRINK_SECONDS)
+        cases = program.cases("fuzz", program.run())
+        log.write_text("\n".join(program.lines) + "\n")
+        return cases
+
+    return run
+
+
+def generic_fuzz(log: Path, plan: Plan) -> list[Case]:
+    """QEMU's generic fuzzer: random accesses to registers, doorbells and configuration space, until time is over."""
+    seconds = _fuzz_seconds(plan)
+    corpus = BUILD / "fuzz-corpus"  # what reached something new; each run goes on from there
+    corpus.mkdir(parents=True, exist_ok=True)
+    seeds = BUILD / "fuzz-seeds"
+    fuzz_seeds.write(seeds)
+    qemu.firmware_beside("sanitizers")
+    command = [
+        qemu.generic_fuzzer(),
+        "--fuzz-target=generic-fuzz-vgpu-kfd",
+        f"-max_total_time={seconds}",
+        f"-timeout={FUZZ_HANG_SECONDS}",
+        "-rss_limit_mb=4096",
+        "-detect_leaks=0",
+        "-print_final_stats=1",
+        f"-artifact_prefix={RESULTS}/fuzz-generic-",
+        corpus,
+        seeds,
+    ]
+    program = _Program(command, clean_environment(SANITIZER_OPTIONS), seconds + SHRINK_SECONDS)
+    status = program.run()
+    said = "\n".join(program.lines)
+    log.write_text(said + "\n")
+    if status == 0 and "Done " in said:
+        return [Case("fuzz: generic", "passed", seconds=seconds)]
+    if status is None:
+        return [Case("fuzz: generic", "failed", f"not done after {program.limit}")]
+    found = re.search(r"Test unit written to (\S+)", said)
+    again = [str(word) for word in (*command[:2], found[1])] if found else []
+    repeat = f"; repeat: {' '.join(again)}" if found else ""
+    return [Case("fuzz: generic", "failed", f"{how_it_ended(status)}{repeat}", again=again)]

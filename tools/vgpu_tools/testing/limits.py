@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Time limits in units of this host's speed.
+
+A limit is written for a quiet machine with two cores. `measure()` times a fixed piece of work, emulated (TCG) and
+native, on every core at once, and `scale()` is how many times longer it took than there; limits are multiplied by it. A
+limit that is reached is checked once more against the speed at that moment. A host never gets more than MOST times the
+time, so a hang is still reported.
+"""
+
+import hashlib
+import subprocess
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from vgpu_tools import qemu
+from vgpu_tools.errors import Failure, how_it_ended
+from vgpu_tools.steps import clean_environment
+from vgpu_tools.testing import budget
+from vgpu_tools.testing.suite import CPUS
+
+MOST = 4.0
+STUCK_SECONDS = 120  # for a piece of work that takes one second on a quiet machine
+ROM_BYTES = 65536
+EXIT_PORT = 0x501  # QEMU's isa-debug-exit
+EXIT_STATUS = 1  # a zero written there ends QEMU with (0 << 1) | 1
+ROUNDS = 150_000_000
+NATIVE_BYTES = 16 << 20
+NATIVE_ROUNDS = 24
+
+
+def _rom() -> bytes:
+    """A firmware that counts down with a memory access in each round, then ends QEMU. Real mode, 16 bits."""
+    code = bytes.fromhex("31c0 8ed8 66b9") + ROUNDS.to_bytes(4, "little")  # xor ax,ax; mov ds,ax; mov ecx,ROUNDS
+    code += bytes.fromhex("66 01 0e 0005")  # 1: add [0x500],ecx
+    code += bytes.fromhex("66 49 75 f7")  # dec ecx; jnz 1b
+    code += b"\xba" + EXIT_PORT.to_bytes(2, "little") + bytes.fromhex("30c0 ee f4 ebfd")  # mov dx; xor al; out; hlt
+    reset = bytes.fromhex("ea 0000 00f0")  # jmp 0xf000:0, the first byte of the image
+    return (code.ljust(ROM_BYTES - 16, b"\x90") + reset).ljust(ROM_BYTES, b"\x90")
+
+
+def _emulated() -> float:
+    """Seconds that the emulated work takes."""
+    with tempfile.NamedTemporaryFile(suffix=".rom") as rom:
+        rom.write(_rom())
+        rom.flush()
+        options = "-nodefaults -no-user-config -display none -machine pc -accel tcg -m 16M"
+        exit_device = f"isa-debug-exit,iobase={EXIT_PORT:#x},iosize=4"
+        command = [qemu.with_firmware(), *options.split(), "-bios", rom.name, "-device", exit_device]
+        start = time.monotonic()
+        try:
+            result = subprocess.run(
+                [str(word) for word in command],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=STUCK_SECONDS,
+                env=clean_environment(),
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise Failure(f"QEMU did not count to {ROUNDS} within {STUCK_SECONDS} s") from None
+        if result.returncode != EXIT_STATUS:
+            raise Failure(f"QEMU could not count: {how_it_ended(result.returncode)}: {result.stderr.strip()}")
+        return time.monotonic() - start
+
+
+def _native() -> float:
+    """Seconds that the native work takes."""
+    data = bytes(NATIVE_BYTES)
+    start = time.monotonic()
+    for _ in range(NATIVE_ROUNDS):
+        hashlib.blake2b(data)
+    return time.monotonic() - start
+
+
+def measure() -> tuple[float, float]:
+    """Seconds of the emulated and of the native work, one of each per core at the same time: the slowest counts."""
+    with ThreadPoolExecutor(CPUS) as pool:
+        emulated = max(pool.map(lambda _: _emulated(), range(CPUS)))
+        native = max(pool.map(lambda _: _native(), range(CPUS)))
+    return emulated, native
+
+
+_known = 0.0
+_lock = threading.Lock()
+
+
+def _scale_of(emulated: float, native: float) -> float:
+    reference = budget.load().host
+    return min(MOST, max(1.0, emulated / reference.emulated, native / reference.native))
+
+
+def scale(again: bool = False) -> float:
+    """How many times slower than the reference this host is, 1 to MOST; measured once, or `again`."""
+    global _known
+    with _lock:
+        if not _known or again:
+            _known = max(_known, _scale_of(*measure()))
+        return _known
+
+
+class Limit:
+    """A time limit: `seconds` on the reference machine, counted from now or from the last `renew()`."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.renew()
+
+    def renew(self) -> None:
+        """Count from now."""
+        self.start = time.monotonic()
+
+    def reached(self) -> bool:
+        """Whether the time is over, also at the speed that this host has now."""
+        passed = time.monotonic() - self.start
+        if passed < self.seconds * scale():
+            return False
+        return passed >= self.seconds * scale(again=True)
+
+    def __str__(self) -> str:
+        """In words."""
+        return f"{self.seconds:g} s" + (f" x {scale():.1f} (host speed)" if scale() > 1 else "")

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The suite of whole machines: Avocado's tests, whose own logs lie in build/avocado."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from vgpu_tools.paths import BUILD, ROOT
+from vgpu_tools.steps import clean_environment
+from vgpu_tools.tap import Case
+from vgpu_tools.testing import children, limits
+from vgpu_tools.testing.suite import AT_ONCE, Plan
+
+TESTS = ROOT / "tests/avocado"
+SECONDS = 1200
+OUTCOMES = {"PASS": "passed", "WARN": "passed", "SKIP": "skipped", "CANCEL": "skipped"}
+
+
+def _command(*words: str | Path) -> list[str]:
+    return [sys.executable, "-m", "avocado", "run", "--disable-sysinfo", *map(str, words)]
+
+
+def _cases(results: Path) -> list[Case]:
+    """The cases of a finished run."""
+    cases = []
+    for test in json.loads((results / "results.json").read_text())["tests"]:
+        name = test["id"].rsplit("/", 1)[-1]
+        outcome = OUTCOMES.get(test["status"], "failed")
+        why = "" if outcome == "passed" else f"{test.get('fail_reason') or test['status']}\nlog: {test['logfile']}"
+        case = Case(f"avocado: {name}", outcome, why, float(test.get("time_elapsed") or test.get("time") or 0))
+        if outcome == "failed":
+            case.again = _command(TESTS / name)
+        cases.append(case)
+    return cases or [Case("avocado", "failed", "no tests were found")]
+
+
+def run_files(
+    log: Path,
+    tests: Sequence[Path],
+    seconds: float,
+    env: dict[str, str],
+    options: Sequence[str] = ("--max-parallel-tasks=1",),
+) -> list[Case]:
+    """Run the tests of some files or folders, with Avocado's options, and with more in their environment.
+
+    `seconds`, on the reference machine, are for all of them.
+    """
+    results = BUILD / "avocado"
+    shutil.rmtree(results, ignore_errors=True)
+    results.mkdir(parents=True)
+    where = ["--job-results-dir", results, "--json", results / "results.json"]
+    command = _command(*options, *where, *tests)
+    path = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
+    limit = limits.Limit(seconds)
+    with (
+        log.open("wb") as file,
+        children.start(command, file, subprocess.STDOUT, clean_environment({"PATH": path, **env}), ROOT) as process,
+    ):
+        while process.poll() is None:
+            if limit.reached():
+                return [Case("avocado", "failed", f"not done after {limit}")]
+            _wait(process)
+    if not (results / "results.json").exists():
+        return [Case("avocado", "failed", "no results")]
+    return _cases(results)
+
+
+def _wait(process: "subprocess.Popen[bytes]") -> None:
+    """Wait for a process's end, for a second at most."""
+    try:
+        process.wait(1.0)
+    except subprocess.TimeoutExpired:
+        return
+
+
+def run(log: Path, plan: Plan) -> list[Case]:
+    """Avocado's tests. The basic pass leaves out those that have the tag "full"."""
+    tests = [TESTS] if plan.machines is None else [TESTS / f"{name}.py" for name in sorted(plan.machines)]
+    options = [f"--max-parallel-tasks={AT_ONCE}"]
+    if plan.basic:
+        options += ["--filter-by-tags=-full", "--filter-by-tags-include-empty"]
+    env = {**plan.environment(), "VGPU_TEST_SCALE": f"{limits.scale():.2f}"}
+    return run_files(log, tests, SECONDS, env, options)

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The list of suites, in the order in which they run."""
+
+from collections.abc import Iterator, Sequence
+
+from vgpu_tools import checks, qemu, registers, sources
+from vgpu_tools.errors import Failure
+from vgpu_tools.steps import Step
+from vgpu_tools.testing import device, guests, machines
+from vgpu_tools.testing.suite import LONG, Suite
+
+
+def _with_firmware(*steps: Step) -> list[Step]:
+    return [sources.firmware()[0], *steps]
+
+
+def steps_of_all() -> list[Step]:
+    """What every run of tests needs: the QEMU that measures the host's speed."""
+    return _with_firmware(qemu.build())
+
+
+SUITES = (
+    Suite("check", checks.steps, checks.run),
+    Suite("registers", lambda: _with_firmware(qemu.build()), registers.run),
+    Suite("qtest", lambda: _with_firmware(qemu.build_qtest()), device.qtest("release")),
+    Suite(
+        "fuzz-model", lambda: _with_firmware(qemu.build_model_fuzzer()), device.model_fuzz("release"), beside="fuzzers"
+    ),
+    Suite("fuzz-generic", lambda: _with_firmware(qemu.build_generic_fuzzer()), device.generic_fuzz, beside="fuzzers"),
+    Suite("qtest-sanitizers", lambda: _with_firmware(qemu.build_qtest("sanitizers")), device.qtest("sanitizers")),
+    Suite(
+        "fuzz-model-sanitizers",
+        lambda: _with_firmware(qemu.build_model_fuzzer("sanitizers")),
+        device.model_fuzz("sanitizers"),
+        lowest=LONG,
+    ),
+    Suite("kunit-release", lambda: guests.steps("release"), guests.kunit("release"), beside="kunit"),
+    Suite("kunit-debug", lambda: guests.steps("debug"), guests.kunit("debug"), beside="kunit"),
+    Suite("guest-release", lambda: guests.steps("release"), guests.programs("release")),
+    Suite("guest-debug", lambda: guests.steps("debug"), guests.programs("debug")),
+    Suite("avocado", lambda: guests.steps("release"), machines.run),
+)
+
+GROUPS = {"kunit": ("kunit-release", "kunit-debug")}  # names that stand for several suites
+
+
+def choose(names: Sequence[str], level: str) -> list[Suite]:
+    """The suites of these names (in the registry's order), or, without any, all of a pass."""
+    known = {suite.name: suite for suite in SUITES}
+    wanted = [one for name in names for one in GROUPS.get(name, (name,))]
+    for name in wanted:
+        if name not in known:
+            raise Failure(f"no such suite: {name} (there are {', '.join((*known, *GROUPS))})", status=2)
+    return [suite for suite in SUITES if (suite.name in wanted if wanted else suite.in_pass(level))]
+
+
+def stages(suites: Sequence[Suite]) -> Iterator[list[Suite]]:
+    """Suites that run at the same time."""
+    stage: list[Suite] = []
+    for suite in suites:
+        if stage and (not suite.beside or suite.beside != stage[0].beside):
+            yield stage
+            stage = []
+        stage.append(suite)
+    if stage:
+        yield stage

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a run of tests prints, and the JUnit files."""
+
+from collections.abc import Sequence
+
+from vgpu_tools import ui
+from vgpu_tools.paths import RESULTS
+from vgpu_tools.tap import Case, write_junit
+from vgpu_tools.testing import budget, limits
+from vgpu_tools.testing.suite import Outcome, Plan
+
+NAME, GIST = 120, 160  # characters of a failed case at the very end, where each is a line
+SLOWEST = 10
+
+
+def summary(cases: Sequence[Case]) -> str:
+    """The line that ends a run of tests."""
+    counts = [sum(case.outcome == outcome for case in cases) for outcome in ("passed", "failed", "skipped")]
+    return "{} passed, {} failed, {} skipped".format(*counts)
+
+
+def gist(why: str) -> str:
+    """The line of a failure's story that says most: the launcher's verdict, a TAP test's last note, the first one."""
+    lines = why.strip().splitlines() or [""]
+    verdict = next((line for line in lines if line.startswith("vgpu: ")), "")
+    return verdict or (lines[-1] if lines[-1].startswith("#") else lines[0]).strip("# ")
+
+
+def tell(cases: Sequence[Case], outcome: str) -> None:
+    """Print the cases that ended so, and why."""
+    for case in cases:
+        if case.outcome == outcome:
+            why = case.why.strip().replace("\n", "\n        ")
+            print(f"    {outcome}: {case.name}" + (f": {why}" if why else ""), flush=True)
+
+
+def warning(outcome: Outcome, plan: Plan) -> str:
+    """Why a suite took longer than it may, or ''; only whole suites of the basic pass have a budget."""
+    if not plan.basic or plan.programs is not None or plan.files is not None:
+        return ""
+    return budget.load().over(outcome.suite.name, outcome.seconds, limits.scale())
+
+
+def suite(outcome: Outcome, plan: Plan) -> None:
+    """Report one suite: its JUnit file, what was skipped or failed, and a line with the sum."""
+    name = outcome.suite.name
+    write_junit(RESULTS / f"{name}.xml", name, outcome.cases, warning(outcome, plan))
+    tell(outcome.cases, "skipped")
+    tell(outcome.cases, "failed")
+    log = RESULTS / f"{name}.log"
+    print(f"{name}: {summary(outcome.cases)} ({ui.clock(outcome.seconds)}; log: {log})", flush=True)
+
+
+def table(outcomes: Sequence[Outcome], plan: Plan, seconds: float) -> None:
+    """Print suites with their times beside their budgets, and the slowest cases."""
+    allowed = budget.load().seconds if plan.basic else {}
+    print(f"\n{'suite':24}{'cases':>6}{'seconds':>9}{'budget':>8}   (host {limits.scale():.1f} x the reference's time)")
+    for outcome in outcomes:
+        name = outcome.suite.name
+        limit = f"{allowed[name]:8.0f}" if name in allowed else f"{'':8}"
+        print(f"{name:24}{len(outcome.cases):6}{outcome.seconds:9.0f}{limit}")
+    print(f"{'all, with builds':24}{sum(len(outcome.cases) for outcome in outcomes):6}{seconds:9.0f}")
+    cases = sorted((case for outcome in outcomes for case in outcome.cases), key=lambda case: -case.seconds)
+    print("slowest cases:")
+    for case in cases[:SLOWEST]:
+        print(f"{case.seconds:8.1f} s  {case.name[:NAME]}")
+    for outcome in outcomes:
+        if text := warning(outcome, plan):
+            print(f"warning: {text}")
+    print(flush=True)
+
+
+def failures(outcomes: Sequence[Outcome]) -> None:
+    """Print each failed case as a line: a log that is cut at its beginning still has them."""
+    for outcome in outcomes:
+        for case in outcome.failed:
+            print(f"{case.name[:NAME]}: {gist(case.why)[:GIST]}", flush=True)

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""./vgpu test: builds what the suites need, runs them, and reports."""
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from vgpu_tools import ui
+from vgpu_tools.errors import Failure
+from vgpu_tools.paths import RESULTS
+from vgpu_tools.steps import ensure
+from vgpu_tools.tap import Case
+from vgpu_tools.testing import again, budget, changed, children, limits, registry, report
+from vgpu_tools.testing.suite import BASIC, Outcome, Plan, Suite
+
+
+def run(names: Sequence[str], plan: Plan) -> int:
+    """Run suites (all of the plan's pass, if none is named). The last line printed is the sum; returns 0 if nothing
+    failed."""
+    budget.load().check(suite.name for suite in registry.SUITES if suite.in_pass(BASIC))
+    chosen = registry.choose(names, plan.level)
+    start = time.monotonic()
+    ensure(*registry.steps_of_all())
+    for suite in chosen:
+        ensure(*suite.steps())
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    limits.scale()
+    outcomes: list[Outcome] = []
+    try:
+        for stage in registry.stages(chosen):
+            outcomes += _run_stage(stage, plan)
+            if plan.fail_fast and any(outcome.failed for outcome in outcomes):
+                break
+        failed = [case for outcome in outcomes for case in outcome.failed]
+        if failed and not plan.fail_fast:
+            again.repeat(failed, lambda line: print(line, flush=True))
+    except BaseException:
+        children.end_all()
+        raise
+    if len(chosen) > 1:
+        report.table(outcomes, plan, time.monotonic() - start)
+        report.failures(outcomes)
+    print(report.summary([case for outcome in outcomes for case in outcome.cases]), flush=True)
+    return 1 if failed else 0
+
+
+def run_changed(since: str, fail_fast: bool) -> int:
+    """Run what the files can break that differ from a commit (see changed.files())."""
+    choice = changed.choose(changed.load(), changed.files(since))
+    ui.say(changed.describe(choice))
+    if choice.suites:
+        return run(sorted(choice.suites), choice.plan(fail_fast))
+    print(report.summary([]))
+    return 0
+
+
+def _run_stage(stage: Sequence[Suite], plan: Plan) -> list[Outcome]:
+    """Run suites at the same time; they are reported in their order."""
+    for suite in stage:
+        ui.say(f"==> {suite.name}")
+    with ThreadPoolExecutor(len(stage)) as pool:
+        try:
+            outcomes = list(pool.map(lambda suite: _run_one(suite, plan), stage))
+        except BaseException:
+            children.end_all()
+            raise
+    for outcome in outcomes:
+        report.suite(outcome, plan)
+    return outcomes
+
+
+def _run_one(suite: Suite, plan: Plan) -> Outcome:
+    log = RESULTS / f"{suite.name}.log"
+    log.write_text("")
+    start = time.monotonic()
+    try:
+        cases = suite.run(log, plan)
+    except Failure as failure:
+        cases = [Case(suite.name, "failed", str(failure))]
+    return Outcome(suite, cases, time.monotonic() - start)

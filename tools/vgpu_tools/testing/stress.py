@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""make test-stress: rounds of the basic pass beside stress-ng, with seeded random delays in the guest programs.
+
+Rounds are kept in build/stress.json with commit and seed, and add up over invocations. The load must show: beside it
+qtest takes at least LOAD times its budget.
+"""
+
+import json
+import random
+import re
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from vgpu_tools import apt, ui
+from vgpu_tools.errors import Failure
+from vgpu_tools.paths import BUILD, RESULTS, ROOT
+from vgpu_tools.steps import clean_environment, ensure
+from vgpu_tools.testing import budget, children
+from vgpu_tools.testing.suite import CPUS
+
+FILE = BUILD / "stress.json"
+LOAD = 1.8
+MOST_SECONDS = 5400  # a round takes less, or has failed
+SUM = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped$")
+QTEST = re.compile(r"^qtest +\d+ +(\d+)", re.MULTILINE)  # its row of the report's table
+
+
+@dataclass
+class Round:
+    """One basic pass under load: `load` is qtest's time as a multiple of its budget."""
+
+    commit: str
+    seed: int
+    seconds: float
+    load: float
+    passed: int
+    failed: int
+    skipped: int
+    log: str
+
+    def good(self) -> bool:
+        """Whether it counts as green: nothing failed, and there was a load."""
+        return not self.failed and self.passed > 0 and self.load >= LOAD
+
+
+def commit() -> str:
+    """The checkout's commit, with a mark if files differ from it."""
+    words = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12"]
+    return subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
+
+
+def kept() -> list[Round]:
+    """The rounds so far."""
+    try:
+        return [Round(**row) for row in json.loads(FILE.read_text())]
+    except FileNotFoundError:
+        return []
+    except (json.JSONDecodeError, TypeError) as error:
+        raise Failure(f"{FILE}: {error}; remove it to begin anew", status=1) from None
+
+
+def _keep(rounds: list[Round]) -> None:
+    new = FILE.with_suffix(".new")
+    new.write_text(json.dumps([asdict(one) for one in rounds], indent=1))
+    new.replace(FILE)
+
+
+def judge(said: str) -> tuple[int, int, int]:
+    """The sum in a pass's last line; a pass without one has failed."""
+    lines = said.strip().splitlines()
+    found = SUM.match(lines[-1]) if lines else None
+    return (int(found[1]), int(found[2]), int(found[3])) if found else (0, 1, 0)
+
+
+def load_of(said: str) -> float:
+    """qtest's time in a pass's report, as a multiple of its budget; 0 without a report."""
+    found = QTEST.search(said)
+    return int(found[1]) / budget.load().seconds["qtest"] if found else 0.0
+
+
+def _load() -> list[str]:
+    """stress-ng: CPU, memory, I/O and switches, until it is ended."""
+    kinds = {"cpu": CPUS, "vm": 1, "vm-bytes": "512M", "iomix": 1, "iomix-bytes": "64M", "switch": 1}
+    words = [word for kind, value in kinds.items() for word in (f"--{kind}", str(value))]
+    return ["stress-ng", "--quiet", *words, "--temp-path", str(BUILD), "--timeout", f"{MOST_SECONDS}s"]
+
+
+def _round(seed: int, log: Path) -> Round:
+    env = clean_environment({"VGPU_TEST_DELAYS": str(seed)})
+    start = time.monotonic()
+    with (
+        log.open("wb") as file,
+        children.start(_load(), subprocess.DEVNULL, subprocess.DEVNULL),
+        children.start([ROOT / "vgpu", "test"], file, subprocess.STDOUT, env) as process,
+    ):
+        process.wait()
+    said = log.read_text(errors="replace")
+    return Round(commit(), seed, time.monotonic() - start, load_of(said), *judge(said), str(log))
+
+
+def run(rounds: int, seed: int) -> int:
+    """Run some more rounds, the first with `seed` (0: a random one); print all rounds of this commit. Returns 0 if the
+    new ones are green."""
+    ensure(apt.host_packages("packages-stress"))
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    known, new = kept(), []
+    for number in range(rounds):
+        one_seed = seed + number if seed else random.randrange(1, 1 << 31)
+        ui.say(f"==> round {number + 1} of {rounds}, seed {one_seed}")
+        log = RESULTS / f"stress-{one_seed}.log"
+        new.append(_round(one_seed, log))
+        _keep(known + new)
+        ui.say(f"    {describe(new[-1])}")
+    rows = [one for one in known + new if one.commit == new[-1].commit]
+    for one in rows:
+        print(describe(one))
+    good = sum(one.good() for one in rows)
+    print(f"{good} passed, {len(rows) - good} failed, 0 skipped")
+    sys.stdout.flush()
+    return 0 if all(one.good() for one in new) else 1
+
+
+def describe(one: Round) -> str:
+    """A round in a line."""
+    verdict = "green" if one.good() else "RED" if one.failed or not one.passed else f"too little load (want {LOAD})"
+    counts = f"{one.passed} passed, {one.failed} failed, {one.skipped} skipped"
+    return (
+        f"{one.commit} seed {one.seed}: {verdict}, {counts}, {ui.clock(one.seconds)}, qtest x {one.load:.1f}; {one.log}"
+    )

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a suite is, and what it is asked to do."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vgpu_tools.steps import Step
+from vgpu_tools.tap import Case
+
+FORWARDED = ("VGPU_TEST_DELAYS", "VGPU_TEST_SEED")
+BASIC, FULL, LONG = "basic", "full", "long"
+CPUS = len(os.sched_getaffinity(0))
+AT_ONCE = max(1, min(2, CPUS))  # programs or guests of one suite that run at the same time
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One run of tests.
+
+    `level` is the pass: BASIC, FULL or LONG. `seconds` is the time of each test that can go on (LONG only).
+    `fail_fast` ends the run after the first suite, guest or program with a failed case. `programs` restricts the guest
+    suites to these programs, `files` the style checks to these files (relative to the checkout), `machines` Avocado to
+    these files of its folder (without .py); None is all of them.
+    """
+
+    level: str = BASIC
+    seconds: int = 0
+    fail_fast: bool = False
+    programs: frozenset[str] | None = None
+    files: tuple[str, ...] | None = None
+    machines: frozenset[str] | None = None
+
+    @property
+    def basic(self) -> bool:
+        """Whether this is the basic pass, in which suites take their short forms."""
+        return self.level == BASIC
+
+    def environment(self) -> dict[str, str]:
+        """What the test programs are told: VGPU_TEST_SECONDS in the long form, VGPU_TEST_SHORT in the basic pass, and
+        what the caller's environment says of seeds."""
+        said = {name: os.environ[name] for name in FORWARDED if name in os.environ}
+        if self.seconds:
+            return {"VGPU_TEST_SECONDS": str(self.seconds), **said}
+        return {"VGPU_TEST_SHORT": "1", **said} if self.basic else said
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A named set of tests.
+
+    `steps` are built before `run` is called with the suite's log file and the plan. `lowest` is the smallest pass that
+    has the suite. Neighbours in the registry that name the same `beside` run at the same time.
+    """
+
+    name: str
+    steps: Callable[[], Sequence[Step]]
+    run: Callable[[Path, Plan], list[Case]]
+    lowest: str = BASIC
+    beside: str = ""
+
+    def in_pass(self, level: str) -> bool:
+        """Whether a pass has this suite."""
+        order = (BASIC, FULL, LONG)
+        return order.index(self.lowest) <= order.index(level)
+
+
+@dataclass
+class Outcome:
+    """A suite that has been run: its cases, and the seconds it took."""
+
+    suite: Suite
+    cases: list[Case] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def failed(self) -> list[Case]:
+        """The cases that failed."""
+        return [case for case in self.cases if case.outcome == "failed"]
