@@ -11,18 +11,42 @@
 #define ATTEMPTS	2	/* for a point that is not reached in every run */
 
 typedef int run_fn(const struct tap_case *c);
-typedef void report_fn(int r, uint64_t start, const char *name,
-		       const char *more);
 
 /* Points that any run of the case reached, in the order of their turns. */
 static uint64_t known[DELAY_POINTS];
 static int n_known;
+static int reported, failed;
 
 bool tap_delay_each(void)
 {
 	const char *mode = delay_point_mode();
 
 	return mode && !strcmp(mode, "each");
+}
+
+void tap_delay_start(int planned)
+{
+	printf("TAP version 13\n");
+	if (!tap_delay_each())
+		printf("1..%d\n", planned);
+	if (delay_seed())
+		tap_diag("VGPU_TEST_DELAYS=%s", delay_seed());
+}
+
+int tap_delay_end(void)
+{
+	if (tap_delay_each())
+		printf("1..%d\n", reported);
+	return failed ? 1 : 0;
+}
+
+static void report(int r, uint64_t start, const char *name, const char *more)
+{
+	failed += r == 1;
+	printf("%s %d - %s%s%s\n", r == 1 ? "not ok" : "ok", ++reported, name,
+	       more, r == EXIT_SKIP ? " # SKIP see above" : "");
+	printf("# %.3f s\n", (double)(vg_now() - start) / 1e9);
+	fflush(stdout);
 }
 
 static bool is_known(uint64_t id)
@@ -67,7 +91,7 @@ static bool tell(void)
 	return false;
 }
 
-static void run_each(const struct tap_case *c, run_fn *run, report_fn *report)
+static void run_each(const struct tap_case *c, run_fn *run)
 {
 	uint64_t start = vg_now();
 	int i, r, attempt;
@@ -100,7 +124,7 @@ static void run_each(const struct tap_case *c, run_fn *run, report_fn *report)
 	}
 }
 
-void tap_delay_run(const struct tap_case *c, run_fn *run, report_fn *report)
+void tap_delay_run(const struct tap_case *c, run_fn *run)
 {
 	const char *mode = delay_point_mode();
 	uint64_t start = vg_now();
@@ -108,7 +132,7 @@ void tap_delay_run(const struct tap_case *c, run_fn *run, report_fn *report)
 	int r;
 
 	if (tap_delay_each()) {
-		run_each(c, run, report);
+		run_each(c, run);
 		return;
 	}
 	if (mode && strcmp(mode, "count")) {

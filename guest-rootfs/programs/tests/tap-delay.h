@@ -7,15 +7,19 @@
 
 #include "tap.h"
 
+#define EXIT_SKIP	77
+
 /* VGPU_TEST_DELAY_POINT=each: the number of results is known at the end. */
 bool tap_delay_each(void);
+/* Print what comes before the results of @planned cases. */
+void tap_delay_start(int planned);
 /*
- * Run @c by @run, or as often as it has points, and give each result to @report,
- * with the time when the run began and what the name of the result ends in.
+ * Run @c by @run once, or as often as it has points, and print each result: @run
+ * returns 0 if the case passed, 1 if it failed, EXIT_SKIP if it was skipped.
  */
 void tap_delay_run(const struct tap_case *c,
-		   int (*run)(const struct tap_case *c),
-		   void (*report)(int r, uint64_t start, const char *name,
-				  const char *more));
+		   int (*run)(const struct tap_case *c));
+/* Print what follows the results; exit status. */
+int tap_delay_end(void);
 
 #endif /* TAP_DELAY_H */

@@ -26,7 +26,6 @@
 #define ROUND_LIMIT_MS	30000
 /* With a delay at a point: so that a wait in the case that lasts for ever is reported by the case. */
 #define EACH_LIMIT_MS	(VG_TIMEOUT_MS + 15000)
-#define EXIT_SKIP	77
 
 static void diag(const char *fmt, va_list ap)
 {
@@ -150,7 +149,9 @@ void tap_open(struct vg *vg, int xnack)
 
 static unsigned int case_limit_ms(void)
 {
-	return tap_delay_each() ? EACH_LIMIT_MS : CASE_LIMIT_MS + longer_ms();
+	if (tap_delay_each())
+		return EACH_LIMIT_MS;
+	return CASE_LIMIT_MS + longer_ms();
 }
 
 /*
@@ -426,17 +427,6 @@ static bool chosen(const struct tap_case *c, const char *only)
 			      strstr(c->name, only) != NULL;
 }
 
-static int reported, failed;
-
-static void report(int r, uint64_t start, const char *name, const char *more)
-{
-	failed += r == 1;
-	printf("%s %d - %s%s%s\n", r == 1 ? "not ok" : "ok", ++reported, name,
-	       more, r == EXIT_SKIP ? " # SKIP see above" : "");
-	printf("# %.3f s\n", (double)(vg_now() - start) / 1e9);
-	fflush(stdout);
-}
-
 int tap_main(const struct tap_case *cases, int n, int argc, char **argv)
 {
 	const char *only = argc > 1 ? argv[1] : "";
@@ -460,17 +450,11 @@ int tap_main(const struct tap_case *cases, int n, int argc, char **argv)
 			fprintf(stderr, "\t%s\n", cases[i].name);
 		return 2;
 	}
-	printf("TAP version 13\n");
-	if (!tap_delay_each())
-		printf("1..%d\n", planned);
-	if (delay_seed())
-		tap_diag("VGPU_TEST_DELAYS=%s", delay_seed());
+	tap_delay_start(planned);
 	for (i = 0; i < n; i++)
 		if (chosen(&cases[i], only))
-			tap_delay_run(&cases[i], run_case, report);
-	if (tap_delay_each())
-		printf("1..%d\n", reported);
-	return failed ? 1 : 0;
+			tap_delay_run(&cases[i], run_case);
+	return tap_delay_end();
 }
 
 void tap_read(const char *path, char *text, size_t size)

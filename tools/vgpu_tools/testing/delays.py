@@ -26,7 +26,7 @@ from vgpu_tools.errors import Failure
 from vgpu_tools.guest import DELAY_POINTS
 from vgpu_tools.paths import BUILD, GUEST_DRIVER, INCLUDE, PROGRAMS, QEMU_DEVICE, ROOT
 from vgpu_tools.steps import ensure
-from vgpu_tools.testing import children, guests
+from vgpu_tools.testing import children, guests, limits
 
 EXCLUDED = ROOT / "tests/delays.toml"
 FOLDER = BUILD / "delays"
@@ -110,13 +110,13 @@ def _lines(command: Sequence[str]) -> Iterator[str]:
     ):
         assert process.stdout
         selector.register(process.stdout, selectors.EVENT_READ)
-        while selector.select(SILENCE_SECONDS):
+        while selector.select(SILENCE_SECONDS * limits.scale()):
             data = os.read(process.stdout.fileno(), 65536)
             if not data:
                 return
             *lines, rest = (rest + data).split(b"\n")
             yield from (line.decode(errors="replace") for line in lines)
-        yield f"# silent for {SILENCE_SECONDS} s: ended"
+        yield f"# silent for {SILENCE_SECONDS * limits.scale():.0f} s: ended"
 
 
 class Reader:
@@ -179,7 +179,7 @@ def _one_program(program: str, options: Sequence[str], only: str, excluded: Sequ
             for name, record in results.cases.items()
             if name.startswith(prefix) and record.outcome != "skipped"
         ]
-        variables = ["VGPU_TEST_DELAY_POINT=each"]
+        variables = ["VGPU_TEST_DELAY_POINT=each", f"VGPU_TEST_SCALE={limits.scale():.2f}"]
         if left_out := sorted({*done, *excluded}):
             variables.append("VGPU_TEST_LEAVE_OUT=" + "\n".join(left_out))
         command = ["env", *variables, program, *([only] if only else [])]
