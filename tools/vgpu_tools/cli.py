@@ -35,7 +35,7 @@ usage: ./vgpu run [options] -- COMMAND...      boot a guest, run COMMAND in it a
        ./vgpu test [--full | --long [--seconds N]] [--fail-fast] [SUITE...]   the basic pass; every test; long forms
        ./vgpu test --changed [--since COMMIT] [--fail-fast]   what the changed files can break
        ./vgpu test-stress [--rounds N] [--seed SEED]   the basic pass beside stress-ng, with random delays
-       ./vgpu test-delays [--device POINT|all] [PROGRAM [CASE]]   guest tests with a delay at each point in turn
+       ./vgpu test-delays [--device POINT|all | --frames] [PROGRAM [CASE]]   a delay at each point in turn
        ./vgpu demo|bench|check|compile-commands   what make calls
 
 options of run, shell and gdb:
@@ -264,10 +264,11 @@ def test_delays(words: list[str]) -> int:
 
     parser = Parser(prog="vgpu", add_help=False, allow_abbrev=False)
     parser.add_argument("--device", default="")
+    parser.add_argument("--frames", action="store_true")
     parser.add_argument("program", nargs="?", default="")
     parser.add_argument("case", nargs="?", default="")
     options = parser.parse_args(words)
-    return delays.run(options.program, options.case, options.device)
+    return delays.run(options.program, options.case, options.device, options.frames)
 
 
 def qtest(words: list[str]) -> int:

@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vgpu_tools import accel, kernel, qemu, rocm, rootfs, sources
+from vgpu_tools import accel, agent, kernel, qemu, rocm, rootfs, sources
 from vgpu_tools.errors import Failure
 from vgpu_tools.steps import ensure
 
@@ -81,6 +81,7 @@ class Guest:
         image = kernel.bzimage(self.kernel) if self.bzimage else kernel.image(self.kernel)
         words += ["-kernel", image, "-initrd", rootfs.image(self.kernel)]
         append = [APPEND, *accel.kernel_arguments(accelerator), self.append]
+        append += [f"vgpu_agent_delay={agent.LATE}"] if agent.LATE else []
         if self.rootfs == "rocm":
             place = str(rocm.image()).replace(",", ",,")
             words += ["-drive", f"if=none,id=root,format=raw,read-only=on,file={place}"]

@@ -4,6 +4,7 @@
 Points of guest programs: guest-rootfs/programs/lib/delay.h. A guest for each program of tests.list has it run each case
 that deals with another process, a thread or a timer once for each of the case's points. A case runs in the first guest
 that does not skip it. Points of the device's threads (--device): qemu-device/delay.h; each program once for each one.
+Frames between launcher and agent (--frames): Avocado's tests of the launcher once for each kind of frame.
 
 Results are kept in build/delays/COMMIT.json; the next run goes on from there.
 """
@@ -26,10 +27,13 @@ from vgpu_tools.errors import Failure
 from vgpu_tools.guest import DELAY_POINTS
 from vgpu_tools.paths import BUILD, GUEST_DRIVER, INCLUDE, PROGRAMS, QEMU_DEVICE, ROOT
 from vgpu_tools.steps import ensure
-from vgpu_tools.testing import children, guests, limits
+from vgpu_tools.testing import children, guests, limits, machines
 
 EXCLUDED = ROOT / "tests/delays.toml"
 FOLDER = BUILD / "delays"
+FRAMES = "HOEXRIWDST"  # kinds: vgpu_tools/agent.py
+FRAME_TESTS = [ROOT / "tests/avocado/test_launcher.py"]
+FRAME_SECONDS = 600
 SILENCE_SECONDS = 300  # without a line: a run of a case is given up after 75 s, GPUs that stay in use after 60 s each
 CASE = re.compile(r"# case (.*)")
 COUNT = re.compile(r"# delay points: (\d+), (with peers|alone)")
@@ -238,7 +242,24 @@ def _of_device(points: Sequence[str], wanted: str, results: Results) -> None:
             results.keep()
 
 
-def run(program: str, case: str, device: str) -> int:
+def _of_frames(results: Results) -> None:
+    """The launcher's tests once for each kind of frame, which either end sends and handles late."""
+    for kind in FRAMES:
+        name = f"frames {kind}"
+        if name in results.guests:
+            continue
+        ui.say(f"==> {name}")
+        env = {"VGPU_FRAME_DELAY": kind}
+        for case in machines.run_files(FOLDER / f"frames-{kind}.log", FRAME_TESTS, FRAME_SECONDS, env):
+            case_name = f"{name}: {case.name}"
+            repeat = f"repeat: VGPU_FRAME_DELAY={kind} {shlex.join(case.again)}"
+            why = [[case_name, *case.why.splitlines()[:20], repeat]] if case.outcome == "failed" else []
+            results.add(case_name, Record(case.outcome, 1, why))
+        results.guests.append(name)
+        results.keep()
+
+
+def run(program: str, case: str, device: str, frames: bool) -> int:
     """Run what has no result yet; prints the sum last, returns 0 if nothing failed."""
     listed = {name for guest in guests.full_list() for name in guest.programs}
     if program and program not in listed:
@@ -247,17 +268,20 @@ def run(program: str, case: str, device: str) -> int:
         raise Failure(f"--device {device}: want all or {', '.join(DELAY_POINTS)}", status=2)
     ensure(sources.firmware()[0], qemu.build("delays" if device else "release"), rootfs.build("release"))
     results = Results()
-    if device:
+    if frames:
+        _of_frames(results)
+    elif device:
         _of_device(DELAY_POINTS if device == "all" else [device], program, results)
     else:
         _of_programs(program, case, results)
-    return _sum_up(results, program, device)
+    return _sum_up(results, program, "frames " if frames else "device " if device else "")
 
 
-def _sum_up(results: Results, program: str, device: str) -> int:
+def _sum_up(results: Results, program: str, kind: str) -> int:
     counts: dict[str, Any] = dict.fromkeys(("passed", "failed", "skipped"), 0)
     for name, record in sorted(results.cases.items()):
-        if name.startswith("device ") != bool(device) or program not in name or record.outcome == "alone":
+        its_kind = next((start for start in ("device ", "frames ") if name.startswith(start)), "")
+        if its_kind != kind or program not in name or record.outcome == "alone":
             continue
         failed = len(record.failures) if record.outcome == "failed" else 0
         counts["skipped"] += record.outcome == "skipped"
