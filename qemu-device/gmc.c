@@ -184,7 +184,9 @@ static void req_written(VGPUState *s, unsigned h, unsigned off, uint32_t old,
                 hub->inv[eng].seen[i] = access;
             }
         }
-        settle(s, h, eng);
+        if (!vgpu_delay_ack(s, true)) {
+            settle(s, h, eng);
+        }
     }
     vgpu_clients_wake(s, 1u << h, vmids, -1);
 }
@@ -192,7 +194,9 @@ static void req_written(VGPUState *s, unsigned h, unsigned off, uint32_t old,
 static uint32_t ack_read(VGPUState *s, unsigned h, unsigned off)
 {
     QEMU_LOCK_GUARD(&s->lock);
-    settle(s, h, off - VM_INVALIDATE_ENG_ACK(0));
+    if (!vgpu_delay_ack(s, false)) {
+        settle(s, h, off - VM_INVALIDATE_ENG_ACK(0));
+    }
     return s->hubs[h].regs[off];
 }
 

@@ -73,7 +73,9 @@ static void raise_irq(VGPUState *s)
 {
     if (vgpu_ih_reg(s, IH_RB_CNTL) & IH_RB_CNTL__ENABLE_INTR) {
         qatomic_set(&s->irq_due, true);
-        qemu_bh_schedule(s->irq_bh);
+        if (!vgpu_delay_irq(s)) {
+            qemu_bh_schedule(s->irq_bh);
+        }
     }
 }
 

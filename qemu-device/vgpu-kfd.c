@@ -94,13 +94,19 @@ static void vgpu_kfd_realize(PCIDevice *pci, Error **errp)
     if (!vgpu_vram_init(s, errp)) {
         return;
     }
+    if (!vgpu_delay_init(s, errp)) {
+        vgpu_vram_exit(s);
+        return;
+    }
     if (!vgpu_kfd_init_pci(s, errp)) {
+        vgpu_delay_destroy(s);
         vgpu_vram_exit(s);
         return;
     }
     if (!vgpu_xgmi_join(s, errp)) {
         msi_uninit(pci);
         pcie_cap_exit(pci);
+        vgpu_delay_destroy(s);
         vgpu_vram_exit(s);
         return;
     }
@@ -132,6 +138,7 @@ static void vgpu_kfd_exit(PCIDevice *pci)
     vgpu_inject_destroy(s);
     vgpu_fault_destroy(s);
     qemu_mutex_destroy(&s->lock);
+    vgpu_delay_destroy(s);
     qemu_bh_delete(s->irq_bh);
     g_free(s->complained);
     g_free(s->id);
@@ -148,6 +155,10 @@ static const Property vgpu_kfd_properties[] = {
     DEFINE_PROP_UINT64("hive", VGPUState, hive_id, 0),
     DEFINE_PROP_BOOL("vram-lost-on-reset", VGPUState, vram_lost_on_reset,
                      false),
+#ifdef VGPU_KFD_DELAYS
+    DEFINE_PROP_UINT64("x-delays", VGPUState, delays.seed, 0),
+    DEFINE_PROP_STRING("x-delay-point", VGPUState, delays.point_name),
+#endif
 };
 
 static void vgpu_kfd_class_init(ObjectClass *klass, void *data)

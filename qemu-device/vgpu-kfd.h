@@ -40,6 +40,7 @@
 #include "system/hostmem.h"
 #include "qom/object.h"
 
+#include "delay.h"
 #include "inject.h"
 #include "worker.h"
 #include "vgpu/bits.h"
@@ -407,6 +408,9 @@ struct VGPUState {
     VGPUEngine engines[SDMA_NUM_ENGINES];
     VGPUCp *cp;                 /* cp.h */
     VGPUInjector inject;
+#ifdef VGPU_KFD_DELAYS
+    VGPUDelays delays;
+#endif
     bool removed;               /* injected: not on its bus any more; atomic */
     MemoryRegion absent;        /* then VRAM's BAR */
     Error *removed_blocker;

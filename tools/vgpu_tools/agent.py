@@ -13,7 +13,9 @@ A frame is one byte of kind, four bytes of length (little endian) and that many 
                    S  random bytes          T  nanoseconds since 1970 (8 bytes): both after a restore, in this order
 """
 
+import os
 import struct
+import time
 from collections.abc import Iterator, Sequence
 
 HELLO, STDOUT, STDERR, EXIT = b"HOEX"
@@ -26,11 +28,24 @@ LEAKS = 0x02  # look for leaked kernel memory afterwards
 MAX_PAYLOAD = 65536
 HEADER = struct.Struct("<BI")
 
+LATE = os.environ.get("VGPU_FRAME_DELAY", "")  # kinds of frames that come late, to bring out faults of order
+LATE_SECONDS = 0.3
+_late_left = 3
+
+
+def be_late(kind: int) -> None:
+    """Wait before the first frames of the kinds in LATE are sent or handled."""
+    global _late_left
+    if chr(kind) in LATE and _late_left:
+        _late_left -= 1
+        time.sleep(LATE_SECONDS)
+
 
 def frame(kind: int, payload: bytes = b"") -> bytes:
     """One frame, ready to send."""
     if len(payload) > MAX_PAYLOAD:
         raise ValueError("frame too long")
+    be_late(kind)
     return HEADER.pack(kind, len(payload)) + payload
 
 
@@ -66,4 +81,5 @@ class Decoder:
                 return
             payload = bytes(self.buffer[HEADER.size : end])
             del self.buffer[:end]
+            be_late(kind)
             yield kind, payload

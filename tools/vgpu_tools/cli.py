@@ -36,6 +36,7 @@ usage: ./vgpu run [options] -- COMMAND...      boot a guest, run COMMAND in it a
        ./vgpu test [--full | --long [--seconds N]] [--fail-fast] [SUITE...]   the basic pass; every test; long forms
        ./vgpu test --changed [--since COMMIT] [--fail-fast]   what the changed files can break
        ./vgpu test-stress [--rounds N] [--seed SEED]   the basic pass beside stress-ng, with random delays
+       ./vgpu test-delays [--device POINT|all | --frames] [PROGRAM [CASE]]   a delay at each point in turn
        ./vgpu demo|bench|check|compile-commands   what make calls
 
 options of run, shell and gdb:
@@ -48,6 +49,7 @@ options of run, shell and gdb:
   --kernel NAME        release, debug (release)
   --share DIR          a host folder, at /mnt/share in the guest
   --device-opts K=V,.. properties of each vgpu-kfd device
+  --device-delays D    delays in the devices' threads: a seed, or wake, take, done, irq, ack (docs/testing.md)
   --append ARGS        more of the kernel's command line (vgpu_kfd.PARAMETER=VALUE)
   --qemu-args ARGS     more arguments for QEMU
   --timeout S          seconds until a run is given up, 0 for never (600; shell: 0)
@@ -80,6 +82,7 @@ def guest_parser(timeout: float) -> Parser:
     parser.add_argument("--kernel", choices=("release", "debug"), default="release")
     parser.add_argument("--share", type=Path)
     parser.add_argument("--device-opts", default="")
+    parser.add_argument("--device-delays", default="")
     parser.add_argument("--append", default="")
     parser.add_argument("--qemu-args", default="")
     parser.add_argument("--timeout", type=float, default=timeout)
@@ -107,6 +110,7 @@ def parse_guest(words: Sequence[str], timeout: float = 0) -> tuple[argparse.Name
         kernel=options.kernel,
         share=options.share,
         device_opts=options.device_opts,
+        device_delays=options.device_delays,
         append=options.append,
         qemu_args=split_arguments(options.qemu_args),
         qmp=options.qmp,
@@ -274,6 +278,19 @@ def test_stress(words: list[str]) -> int:
     return stress.run(options.rounds, options.seed)
 
 
+def test_delays(words: list[str]) -> int:
+    """./vgpu test-delays"""
+    from vgpu_tools.testing import delays
+
+    parser = Parser(prog="vgpu", add_help=False, allow_abbrev=False)
+    parser.add_argument("--device", default="")
+    parser.add_argument("--frames", action="store_true")
+    parser.add_argument("program", nargs="?", default="")
+    parser.add_argument("case", nargs="?", default="")
+    options = parser.parse_args(words)
+    return delays.run(options.program, options.case, options.device, options.frames)
+
+
 def qtest(words: list[str]) -> int:
     """./vgpu qtest"""
     from vgpu_tools import qemu, sources
@@ -417,6 +434,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "demo": demo,
     "bench": bench,
     "test": test,
+    "test-delays": test_delays,
     "test-stress": test_stress,
     "qtest": qtest,
     "check": check,

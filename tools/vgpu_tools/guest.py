@@ -6,13 +6,14 @@ import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vgpu_tools import accel, kernel, qemu, rocm, rootfs, sources
+from vgpu_tools import accel, agent, kernel, qemu, rocm, rootfs, sources
 from vgpu_tools.errors import Failure
 from vgpu_tools.steps import ensure
 
 MAX_GPUS = 8
 APPEND = "console=ttyS0 panic=-1 oops=panic tsc=reliable no_timer_check"
 SIZE = re.compile(r"[1-9]\d*[KMGT]?")
+DELAY_POINTS = ("wake", "take", "done", "irq", "ack")  # qemu-device/delay.h
 OPTION = re.compile(r"[a-z][a-z0-9-]*=[^,]+(,[a-z][a-z0-9-]*=[^,]+)*")
 
 
@@ -34,6 +35,7 @@ class Guest:
     qmp: Path | None = None
     bzimage: bool = False  # boots slower, but can sleep to memory
     snapshot: bool = False  # starts from a snapshot of itself, taken before it has the driver
+    device_delays: str = ""  # of the devices' threads: a seed, or one of DELAY_POINTS; with a QEMU of its own
 
     def check(self) -> None:
         """Refuse what cannot be started."""
@@ -50,18 +52,26 @@ class Guest:
             raise Failure(f"--share {self.share}: no such folder", status=2)
         if self.qmp and not self.qmp.absolute().parent.is_dir():
             raise Failure(f"--qmp {self.qmp}: no such folder", status=2)
+        if self.device_delays and not self.device_delays.isdecimal() and self.device_delays not in DELAY_POINTS:
+            raise Failure(f"--device-delays {self.device_delays}: want a seed or {', '.join(DELAY_POINTS)}", status=2)
         kernel.check_flavour(self.kernel)
+
+    def variant(self) -> str:
+        """The variant of QEMU."""
+        return "delays" if self.device_delays else "release"
 
     def prepare(self) -> None:
         """Build what is missing."""
         system = rootfs.build_split if self.snapshot else rootfs.build
         ensure(sources.firmware()[0], qemu.build(), kernel.build(self.kernel), system(self.kernel))
+        if self.device_delays:
+            ensure(qemu.build(self.variant()))
         if self.rootfs == "rocm":
             ensure(rocm.build())
 
     def command(self, agent_fd: int, accelerator: str, console: str = "stdio,signal=off") -> list[str]:
         """QEMU's command line; the agent's socket is `agent_fd`, the console a character device."""
-        words: list[str | Path] = [qemu.binary()]
+        words: list[str | Path] = [qemu.binary(self.variant())]
         for folder in sources.firmware()[1]:
             words += ["-L", folder]
         words += ["-nodefaults", "-no-user-config", "-nographic", "-no-reboot"]
@@ -73,6 +83,7 @@ class Guest:
         words += ["-kernel", self.kernel_image(), "-initrd", self.initramfs()]
         append = [APPEND, *accel.kernel_arguments(accelerator), self.append]
         append += ["vgpu_wait=1"] if self.snapshot else []  # init has the agent wait
+        append += [f"vgpu_agent_delay={agent.LATE}"] if agent.LATE else []
         if self.rootfs == "rocm":
             place = str(rocm.image()).replace(",", ",,")
             words += ["-drive", f"if=none,id=root,format=raw,read-only=on,file={place}"]
@@ -85,6 +96,8 @@ class Guest:
         options = [f"vram={self.vram}"] if self.vram else []
         options += ["hive=1"] if self.hive else []
         options += [self.device_opts] if self.device_opts else []
+        if self.device_delays:
+            options += [f"{'x-delays' if self.device_delays.isdecimal() else 'x-delay-point'}={self.device_delays}"]
         for index in range(self.gpus):
             # A port of its own, as a card has; 64-bit prefetchable windows hold VRAM.
             words += ["-device", f"pcie-root-port,id=port{index},chassis={index + 1},slot={index + 1}"]

@@ -17,7 +17,7 @@ QTEST = "tests/qtest/vgpu-kfd/vgpu-kfd-test"
 BENCH = "tests/qtest/vgpu-kfd/vgpu-kfd-bench"
 MODEL_FUZZER = "tests/qtest/vgpu-kfd/vgpu-kfd-fuzz"
 GENERIC_FUZZER = "qemu-fuzz-x86_64"
-VARIANTS = ("release", "sanitizers")
+VARIANTS = ("release", "sanitizers", "delays")
 
 
 def flags(variant: str) -> list[str]:
@@ -75,6 +75,8 @@ def with_firmware(variant: str = "release") -> Path:
     """A script called like the emulator that starts it with our firmware, for tests that give only a path."""
     script = folder(variant) / "with-firmware" / BINARY
     folders = " ".join(f"-L {shlex.quote(str(path))}" for path in sources.firmware()[1])
+    if variant == "delays":
+        folders += ' -global "vgpu-kfd.x-delays=${VGPU_TEST_DELAYS:-1}"'
     text = f'#!/bin/sh\nexec {shlex.quote(str(binary(variant)))} {folders} "$@"\n'
     if not script.exists() or script.read_text() != text:
         script.parent.mkdir(parents=True, exist_ok=True)

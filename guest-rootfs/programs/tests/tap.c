@@ -17,13 +17,16 @@
 
 #include <drm/amdgpu_drm.h>
 
+#include "delay.h"
 #include "tap.h"
+#include "tap-delay.h"
 
 #define STOPPED_MS	500	/* a stopped queue does nothing for so long */
 
 #define CASE_LIMIT_MS	((tap_short() ? 2 : 3) * VG_TIMEOUT_MS)
 #define ROUND_LIMIT_MS	30000
-#define EXIT_SKIP	77
+/* With a delay at a point: so that a wait in the case that lasts for ever is reported by the case. */
+#define EACH_LIMIT_MS	(VG_TIMEOUT_MS + 15000)
 
 static void diag(const char *fmt, va_list ap)
 {
@@ -151,6 +154,13 @@ static void bail_out(pid_t pid)
 	printf("Bail out! process %d cannot be killed\n", pid);
 	fflush(stdout);
 	_exit(1);
+}
+
+static unsigned int case_limit_ms(void)
+{
+	if (tap_delay_each())
+		return EACH_LIMIT_MS;
+	return CASE_LIMIT_MS + longer_ms();
 }
 
 /* Waits for @pid. Its status, or -1 if it had to be killed. */
@@ -380,11 +390,12 @@ static int run_case(const struct tap_case *c)
 	}
 	if (!pid) {
 		setpgid(0, 0);
+		delay_begin(c->name, __builtin_frame_address(0));
 		c->fn();
 		_exit(0);
 	}
 	setpgid(pid, pid);
-	status = wait_limited(pid, CASE_LIMIT_MS + longer_ms());
+	status = wait_limited(pid, case_limit_ms());
 	/* Children of a case that has failed are in the next one's way. */
 	end_group(pid);
 	if (status >= 0 && WIFSIGNALED(status))
@@ -424,10 +435,19 @@ static int unknown_left_out(const struct tap_case *cases, int n)
 	return lines;
 }
 
+/* @only is "=NAME", this case alone, or a part of names. */
+static bool chosen(const struct tap_case *c, const char *only)
+{
+	if (left_out(c->name))
+		return false;
+	return *only == '=' ? !strcmp(c->name, only + 1) :
+			      strstr(c->name, only) != NULL;
+}
+
 int tap_main(const struct tap_case *cases, int n, int argc, char **argv)
 {
 	const char *only = argc > 1 ? argv[1] : "";
-	int i, at = 0, planned = 0, failed = 0;
+	int i, planned = 0;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -440,8 +460,7 @@ int tap_main(const struct tap_case *cases, int n, int argc, char **argv)
 		return 2;
 	}
 	for (i = 0; i < n; i++)
-		planned += strstr(cases[i].name, only) &&
-			   !left_out(cases[i].name);
+		planned += chosen(&cases[i], only);
 	if (!planned) {
 		fprintf(stderr, "no case has \"%s\" in its name; there are:\n",
 			only);
@@ -449,22 +468,11 @@ int tap_main(const struct tap_case *cases, int n, int argc, char **argv)
 			fprintf(stderr, "\t%s\n", cases[i].name);
 		return 2;
 	}
-	printf("TAP version 13\n1..%d\n", planned);
-	for (i = 0; i < n; i++) {
-		uint64_t start = vg_now();
-		int r;
-
-		if (!strstr(cases[i].name, only) || left_out(cases[i].name))
-			continue;
-		r = run_case(&cases[i]);
-		failed += r == 1;
-		printf("%s %d - %s%s\n", r == 1 ? "not ok" : "ok", ++at,
-		       cases[i].name, r == EXIT_SKIP ? " # SKIP see above" :
-		       "");
-		printf("# %.3f s\n", (double)(vg_now() - start) / 1e9);
-		fflush(stdout);
-	}
-	return failed ? 1 : 0;
+	tap_delay_start(planned);
+	for (i = 0; i < n; i++)
+		if (chosen(&cases[i], only))
+			tap_delay_run(&cases[i], run_case);
+	return tap_delay_end();
 }
 
 void tap_read(const char *path, char *text, size_t size)

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: delays in the device's threads. See delay.h.
+ */
+#include "qemu/osdep.h"
+#include "qapi/error.h"
+#include "qemu/main-loop.h"
+#include "qemu/timer.h"
+#include "vgpu-kfd.h"
+
+#ifdef VGPU_KFD_DELAYS
+
+#define POINT_NS        (300 * SCALE_MS)
+#define POINT_PERIOD_NS (1000 * SCALE_MS)
+
+static const char *const names[VGPU_DELAY_POINTS] = {
+    [VGPU_DELAY_WAKE] = "wake",
+    [VGPU_DELAY_TAKE] = "take",
+    [VGPU_DELAY_DONE] = "done",
+    [VGPU_DELAY_IRQ] = "irq",
+    [VGPU_DELAY_ACK] = "ack",
+};
+
+static int64_t now_ns(void)
+{
+    return qemu_clock_get_ns(QEMU_CLOCK_REALTIME);
+}
+
+/* A number of a sequence that all threads draw from. */
+static uint64_t draw(VGPUDelays *d)
+{
+    uint64_t x = qatomic_fetch_add(&d->rng, 0x9e3779b97f4a7c15ull);
+
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+    return x ^ x >> 31;
+}
+
+/* Of 128: 117 none, 10 up to 100 us, one up to 4 ms. */
+static int64_t random_ns(VGPUDelays *d)
+{
+    uint64_t dice = draw(d) % 128;
+
+    if (!d->seed || dice > 10) {
+        return 0;
+    }
+    return 1 + draw(d) % ((dice ? 100 : 4000) * SCALE_US);
+}
+
+/* How long to wait at @point now. */
+static int64_t delay_ns(VGPUState *s, VGPUDelayPoint point)
+{
+    VGPUDelays *d = &s->delays;
+    int64_t now, next;
+
+    if (d->point != point) {
+        return random_ns(d);
+    }
+    now = now_ns();
+    next = qatomic_read(&d->next);
+    if (now < next ||
+        qatomic_cmpxchg(&d->next, next, now + POINT_PERIOD_NS) != next) {
+        return 0;
+    }
+    return POINT_NS;
+}
+
+bool vgpu_delay_worker(VGPUWorker *w, VGPUDelayPoint point)
+{
+    int64_t ns = delay_ns(w->s, point);
+
+    if (!ns) {
+        return false;
+    }
+    qemu_mutex_unlock(&w->lock);
+    g_usleep(DIV_ROUND_UP(ns, SCALE_US));
+    qemu_mutex_lock(&w->lock);
+    return true;
+}
+
+static void irq_timer(void *opaque)
+{
+    VGPUState *s = opaque;
+
+    qemu_bh_schedule(s->irq_bh);
+}
+
+bool vgpu_delay_irq(VGPUState *s)
+{
+    int64_t ns = delay_ns(s, VGPU_DELAY_IRQ);
+
+    if (ns) {
+        timer_mod_anticipate_ns(s->delays.irq_timer, now_ns() + ns);
+    }
+    return ns;
+}
+
+bool vgpu_delay_ack(VGPUState *s, bool request)
+{
+    if (request) {
+        s->delays.ack_due = now_ns() + delay_ns(s, VGPU_DELAY_ACK);
+    }
+    return now_ns() < s->delays.ack_due;
+}
+
+bool vgpu_delay_init(VGPUState *s, Error **errp)
+{
+    VGPUDelays *d = &s->delays;
+    int i;
+
+    d->point = -1;
+    for (i = 0; d->point_name && i < VGPU_DELAY_POINTS; i++) {
+        if (!strcmp(d->point_name, names[i])) {
+            d->point = i;
+        }
+    }
+    if (d->point_name && d->point < 0) {
+        error_setg(errp, "x-delay-point: no point is called '%s'",
+                   d->point_name);
+        return false;
+    }
+    d->rng = d->seed;
+    d->irq_timer = timer_new_ns(QEMU_CLOCK_REALTIME, irq_timer, s);
+    return true;
+}
+
+void vgpu_delay_destroy(VGPUState *s)
+{
+    timer_free(s->delays.irq_timer);
+}
+
+#endif

@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""./vgpu test-delays: faults of order, by a delay of 0.3 s at each synchronisation point in turn.
+
+Points of guest programs: guest-rootfs/programs/lib/delay.h. A guest for each program of tests.list has it run each case
+that deals with another process, a thread or a timer once for each of the case's points. A case runs in the first guest
+that does not skip it. Points of the device's threads (--device): qemu-device/delay.h; each program once for each one.
+Frames between launcher and agent (--frames): Avocado's tests of the launcher once for each kind of frame.
+
+Results are kept in build/delays/COMMIT.json; the next run goes on from there.
+"""
+
+import contextlib
+import json
+import os
+import re
+import selectors
+import shlex
+import subprocess
+import time
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vgpu_tools import fingerprint, qemu, rootfs, sources, ui
+from vgpu_tools.errors import Failure
+from vgpu_tools.guest import DELAY_POINTS
+from vgpu_tools.paths import BUILD, GUEST_DRIVER, INCLUDE, PROGRAMS, QEMU_DEVICE, ROOT
+from vgpu_tools.steps import ensure
+from vgpu_tools.testing import children, guests, limits, machines
+
+EXCLUDED = ROOT / "tests/delays.toml"
+FOLDER = BUILD / "delays"
+FRAMES = "HOEXRIWDST"  # kinds: vgpu_tools/agent.py
+FRAME_TESTS = [ROOT / "tests/avocado/test_launcher.py"]
+FRAME_SECONDS = 600
+SILENCE_SECONDS = 300  # without a line: a run of a case is given up after 75 s, GPUs that stay in use after 60 s each
+CASE = re.compile(r"# case (.*)")
+COUNT = re.compile(r"# delay points: (\d+), (with peers|alone)")
+POINT = re.compile(r"# delay point (\d+) of (\d+): (.*), 0x\w+, (\d+) times, at (.*)")
+RESULT = re.compile(r"(not )?ok \d+ - (.*), (?:no delay|delay (0x\w+))( # SKIP.*)?")
+
+
+@dataclass
+class Record:
+    """What became of a case: "passed", "failed", "skipped", or "alone" if it has no peers; runs; why some failed."""
+
+    outcome: str
+    runs: int
+    failures: list[list[str]]
+
+
+class Results:
+    """The file of a commit: cases by "PROGRAM: CASE", and the guests that are over."""
+
+    def __init__(self) -> None:
+        commit = _git("rev-parse", "HEAD")[:12] or "none"
+        if _git("status", "--porcelain"):
+            commit += f"-{fingerprint.of(PROGRAMS, GUEST_DRIVER, QEMU_DEVICE, INCLUDE)}"
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        self.file = FOLDER / f"{commit}.json"
+        self.guests: list[str] = []
+        self.cases: dict[str, Record] = {}
+        with contextlib.suppress(FileNotFoundError):
+            kept = json.loads(self.file.read_text())
+            self.guests = kept["guests"]
+            self.cases = {name: Record(**record) for name, record in kept["cases"].items()}
+
+    def keep(self) -> None:
+        """Write the file."""
+        cases = {name: vars(record) for name, record in self.cases.items()}
+        new = self.file.with_suffix(".new")
+        new.write_text(json.dumps({"guests": self.guests, "cases": cases}, indent=1) + "\n")
+        new.replace(self.file)
+
+    def add(self, name: str, record: Record) -> None:
+        """Keep a case's record, and say what failed."""
+        self.cases[name] = record
+        self.keep()
+        for lines in record.failures:
+            ui.say("    failed: " + "\n        ".join(lines))
+
+
+def _git(*words: str) -> str:
+    return subprocess.run(["git", "-C", ROOT, *words], capture_output=True, text=True, check=False).stdout.strip()
+
+
+def _excluded() -> list[dict[str, str]]:
+    entries: list[dict[str, str]] = tomllib.loads(EXCLUDED.read_text()).get("exclude", [])
+    known = {program for guest in guests.full_list() for program in guest.programs}
+    for entry in entries:
+        if not entry.get("reason") or entry.get("program") not in known or set(entry) - {"program", "case", "reason"}:
+            raise Failure(f"{EXCLUDED}: {entry}: want a program of tests.list, a reason, perhaps a case", status=2)
+    return entries
+
+
+def _where(program: str, addresses: Sequence[str]) -> str:
+    """Return addresses as functions and lines, the innermost first."""
+    calls = [hex(int(address, 16) - 1) for address in addresses]
+    binary = rootfs.PROGRAMS_OUT / "obj" / program
+    command = ["addr2line", "-f", "-s", "-i", "-e", binary, *calls]
+    lines = subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
+    return " < ".join(
+        f"{function} ({line.split()[0]})" for function, line in zip(lines[::2], lines[1::2], strict=False)
+    )
+
+
+def _lines(command: Sequence[str]) -> Iterator[str]:
+    """What a command prints, line by line; ends it when it is silent for too long, and says how it ended."""
+    rest = b""
+    with (
+        children.start(command, subprocess.PIPE, subprocess.STDOUT) as process,
+        selectors.DefaultSelector() as selector,
+    ):
+        assert process.stdout
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while selector.select(SILENCE_SECONDS * limits.scale()):
+            data = os.read(process.stdout.fileno(), 65536)
+            if not data:
+                return
+            *lines, rest = (rest + data).split(b"\n")
+            yield from (line.decode(errors="replace") for line in lines)
+        yield f"# silent for {SILENCE_SECONDS * limits.scale():.0f} s: ended"
+
+
+class Reader:
+    """Takes the lines of a program that runs with VGPU_TEST_DELAY_POINT=each."""
+
+    def __init__(self, program: str, options: Sequence[str], results: Results) -> None:
+        self.program, self.options, self.results = program, options, results
+        self.case = ""
+        self.record = Record("passed", 0, [])
+        self.notes: list[str] = []
+
+    def take(self, line: str) -> None:
+        """One line."""
+        if found := CASE.fullmatch(line):
+            self.end()
+            self.case, self.record, self.notes = found[1], Record("passed", 0, []), []
+        elif found := RESULT.fullmatch(line):
+            self._result(found)
+            self.notes = []
+        elif found := COUNT.fullmatch(line):
+            if found[2] == "alone" and self.record.outcome == "passed":
+                self.record.outcome = "alone"
+        elif line.startswith("1.."):
+            self.end()
+        elif found := POINT.fullmatch(line):
+            number, of, what, times, path = found.groups()
+            where = _where(self.program, path.split())
+            self.notes.append(f"# {times} times 0.3 s before {what} (point {number} of {of}): {where}")
+        elif not re.fullmatch(r"# [\d.]+ s", line):
+            self.notes.append(line)
+
+    def _result(self, found: re.Match[str]) -> None:
+        self.record.runs += 1
+        if found[4]:
+            self.record.outcome = "skipped"
+        elif found[1]:
+            self.fail(found[3])
+
+    def fail(self, point: str | None) -> None:
+        """The case failed with a delay at a point, or without one."""
+        environment = f"env VGPU_TEST_DELAY_POINT={point} " if point else ""
+        repeat = f"./vgpu run {shlex.join(self.options)} -- {environment}{self.program} {shlex.quote('=' + self.case)}"
+        name = f"{self.program}: {self.case}, delay {point}" if point else f"{self.program}: {self.case}, no delay"
+        self.record.outcome = "failed"
+        self.record.failures.append([name, *self.notes[-20:], f"repeat: {repeat}"])
+
+    def end(self) -> None:
+        """The case is over."""
+        if self.case:
+            self.results.add(f"{self.program}: {self.case}", self.record)
+        self.case = ""
+
+
+def _one_program(program: str, options: Sequence[str], only: str, excluded: Sequence[str], results: Results) -> None:
+    """Run a program's cases that have no record yet; if the guest dies the case is to blame, and others go on."""
+    prefix = f"{program}: "
+    while True:
+        done = [
+            name.removeprefix(prefix)
+            for name, record in results.cases.items()
+            if name.startswith(prefix) and record.outcome != "skipped"
+        ]
+        variables = ["VGPU_TEST_DELAY_POINT=each", f"VGPU_TEST_SCALE={limits.scale():.2f}"]
+        if left_out := sorted({*done, *excluded}):
+            variables.append("VGPU_TEST_LEAVE_OUT=" + "\n".join(left_out))
+        command = ["env", *variables, program, *([only] if only else [])]
+        reader = Reader(program, options, results)
+        for line in _lines([str(ROOT / "vgpu"), "run", "--timeout", "0", *options, "--", *command]):
+            reader.take(line)
+        if not reader.case:
+            return
+        reader.record.runs += 1
+        reader.fail(None)
+        reader.end()
+
+
+def _of_programs(wanted: str, only: str, results: Results) -> None:
+    excluded = _excluded()
+    for entry in excluded:
+        if wanted in ("", entry["program"]):
+            name = f"{entry['program']}: {entry.get('case', 'all')}"
+            results.cases.setdefault(name, Record("skipped", 1, [[name, entry["reason"]]]))
+    for guest in guests.full_list():
+        for program in guest.programs:
+            name = f"{program} {shlex.join(guest.options)} {only}"
+            mine = [entry for entry in excluded if entry["program"] == program]
+            if (wanted and program != wanted) or name in results.guests or any("case" not in one for one in mine):
+                continue
+            start = time.monotonic()
+            ui.say(f"==> {name}")
+            _one_program(program, guest.options, only, [one["case"] for one in mine], results)
+            results.guests.append(name)
+            results.keep()
+            ui.say(f"    {ui.clock(time.monotonic() - start)}")
+
+
+def _of_device(points: Sequence[str], wanted: str, results: Results) -> None:
+    """Each listed guest once for each point of the device."""
+    for point in points:
+        for guest in guests.full_list():
+            guest.programs = [name for name in guest.programs if wanted in ("", name)]
+            name = f"{point}: {' '.join(guest.programs)} {shlex.join(guest.options)}"
+            if not guest.programs or name in results.guests:
+                continue
+            more = ["--device-delays", point, *guest.options]
+            ui.say(f"==> {name}")
+            cases, said = guests.in_guest(guest.programs, more, guest.command({}), SILENCE_SECONDS, SILENCE_SECONDS)
+            with (FOLDER / f"device-{point}.log").open("a") as log:
+                log.write(said)
+            for case in cases:
+                case_name = f"device {point}: {shlex.join(guest.options)} {case.name}"
+                its_program, _, its_name = case.name.partition(": ")
+                repeat = f"./vgpu run {shlex.join(more)} -- {its_program} {shlex.quote('=' + its_name)}"
+                why = (
+                    [[case_name, *case.why.splitlines()[:20], f"repeat: {repeat}"]] if case.outcome == "failed" else []
+                )
+                results.add(case_name, Record(case.outcome, 1, why))
+            results.guests.append(name)
+            results.keep()
+
+
+def _of_frames(results: Results) -> None:
+    """The launcher's tests once for each kind of frame, which either end sends and handles late."""
+    for kind in FRAMES:
+        name = f"frames {kind}"
+        if name in results.guests:
+            continue
+        ui.say(f"==> {name}")
+        env = {"VGPU_FRAME_DELAY": kind}
+        for case in machines.run_files(FOLDER / f"frames-{kind}.log", FRAME_TESTS, FRAME_SECONDS, env):
+            case_name = f"{name}: {case.name}"
+            repeat = f"repeat: VGPU_FRAME_DELAY={kind} {shlex.join(case.again)}"
+            why = [[case_name, *case.why.splitlines()[:20], repeat]] if case.outcome == "failed" else []
+            results.add(case_name, Record(case.outcome, 1, why))
+        results.guests.append(name)
+        results.keep()
+
+
+def run(program: str, case: str, device: str, frames: bool) -> int:
+    """Run what has no result yet; prints the sum last, returns 0 if nothing failed."""
+    listed = {name for guest in guests.full_list() for name in guest.programs}
+    if program and program not in listed:
+        raise Failure(f"no such program in tests.list: {program}", status=2)
+    if device not in ("", "all", *DELAY_POINTS):
+        raise Failure(f"--device {device}: want all or {', '.join(DELAY_POINTS)}", status=2)
+    ensure(sources.firmware()[0], qemu.build("delays" if device else "release"), rootfs.build("release"))
+    results = Results()
+    if frames:
+        _of_frames(results)
+    elif device:
+        _of_device(DELAY_POINTS if device == "all" else [device], program, results)
+    else:
+        _of_programs(program, case, results)
+    return _sum_up(results, program, "frames " if frames else "device " if device else "")
+
+
+def _sum_up(results: Results, program: str, kind: str) -> int:
+    counts: dict[str, Any] = dict.fromkeys(("passed", "failed", "skipped"), 0)
+    for name, record in sorted(results.cases.items()):
+        its_kind = next((start for start in ("device ", "frames ") if name.startswith(start)), "")
+        if its_kind != kind or program not in name or record.outcome == "alone":
+            continue
+        failed = len(record.failures) if record.outcome == "failed" else 0
+        counts["skipped"] += record.outcome == "skipped"
+        counts["failed"] += failed
+        counts["passed"] += record.runs - failed if record.outcome != "skipped" else 0
+        for lines in record.failures:
+            print(f"{record.outcome}: " + "\n    ".join(lines))
+    print(f"results: {results.file}")
+    print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped", flush=True)
+    return 1 if counts["failed"] else 0
