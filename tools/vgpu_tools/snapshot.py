@@ -89,7 +89,9 @@ def obtain(guest: Guest) -> BinaryIO | None:
         raise Failure("--from boot: only with TCG (VGPU_ACCEL=tcg): a guest on KVM has the host's processor", status=2)
     FOLDER.mkdir(parents=True, exist_ok=True)
     name = key(guest)
-    with _lock(name):
+    with contextlib.suppress(Unusable):
+        return _open(name)
+    with _lock(name):  # another run may take it at the moment: look again
         try:
             return _open(name)
         except Unusable as why:
