@@ -68,7 +68,7 @@ def check(guest: Guest) -> None:
 def key(guest: Guest) -> str:
     """A hash over everything that the snapshot of a guest depends on, wherever the files lie."""
     plain = replace(guest, share=guest.share and Path("/"), qmp=None, qemu_args=_shaping(guest.qemu_args))
-    files = (qemu.binary(), guest.kernel_image(), guest.initramfs())
+    files = (qemu.binary(guest.variant()), guest.kernel_image(), guest.initramfs())
     places = (*files, rootfs.disk(guest.kernel))
     names = dict(zip(map(str, places), ("qemu", "kernel", "initramfs", "programs"), strict=True))
     names |= {str(folder): "firmware" for folder in sources.firmware()[1]}

@@ -74,9 +74,10 @@ class Results:
         new.replace(self.file)
 
     def add(self, name: str, record: Record) -> None:
-        """Keep a case's record, and say what failed."""
+        """Keep a case's record, and say how it went."""
         self.cases[name] = record
         self.keep()
+        ui.say(f"    {name}: {record.outcome}, {record.runs} runs")
         for lines in record.failures:
             ui.say("    failed: " + "\n        ".join(lines))
 
