@@ -5,6 +5,7 @@ import os
 import shlex
 import shutil
 import sys
+import threading
 from pathlib import Path
 
 from vgpu_tools import apt, fingerprint, sources
@@ -80,7 +81,7 @@ def with_firmware(variant: str = "release") -> Path:
     text = f'#!/bin/sh\nexec {shlex.quote(str(binary(variant)))} {folders} "$@"\n'
     if not script.exists() or script.read_text() != text:
         script.parent.mkdir(parents=True, exist_ok=True)
-        new = script.with_suffix(f".{os.getpid()}")
+        new = script.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
         new.write_text(text)
         new.chmod(0o755)
         new.replace(script)

@@ -227,7 +227,7 @@ def _alone(guest: Guest, flavour: str, cases: Sequence[Case]) -> None:
         program, colon, name = case.name.partition(": ")
         if case.outcome == "failed" and colon and program in guest.programs and name not in ("plan", "exit"):
             options = ["--kernel", flavour, *guest.options]
-            case.again = [str(ROOT / "vgpu"), "run", "--timeout", "180", *options, "--", program, name]
+            case.again = [str(ROOT / "vgpu"), "run", "--timeout", "180", *options, "--", program, f"={name}"]
 
 
 def programs(flavour: str) -> Callable[[Path, Plan], list[Case]]:
