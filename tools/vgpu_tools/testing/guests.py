@@ -236,6 +236,8 @@ def programs(flavour: str) -> Callable[[Path, Plan], list[Case]]:
     def one(guest: Guest, plan: Plan) -> tuple[list[Case], str]:
         environment = {**plan.environment(), "VGPU_TEST_SCALE": f"{limits.scale():.2f}"}
         options = ["--kernel", flavour, *guest.options]
+        if seed := environment.get("VGPU_TEST_DELAYS"):  # the device's threads, too
+            options += ["--device-delays", seed]
         silent = SILENT_SECONDS[flavour] + 20 * plan.seconds
         command = guest.command(environment)
         cases, said = in_guest(guest.programs, options, command, BOOT_SECONDS[flavour], silent)

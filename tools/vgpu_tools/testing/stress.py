@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""make test-stress: rounds of the basic pass beside stress-ng, with seeded random delays in the guest programs.
+"""make test-stress: rounds of the basic pass beside stress-ng, with seeded random delays in programs and device threads.
 
 Rounds are kept in build/stress.json with commit and seed, and add up over invocations. The load must show: beside it
 qtest takes at least LOAD times its budget.
@@ -14,7 +14,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from vgpu_tools import apt, ui
+from vgpu_tools import apt, qemu, ui
 from vgpu_tools.errors import Failure
 from vgpu_tools.paths import BUILD, RESULTS, ROOT
 from vgpu_tools.steps import clean_environment, ensure
@@ -104,7 +104,7 @@ def _round(seed: int, log: Path) -> Round:
 def run(rounds: int, seed: int) -> int:
     """Run some more rounds, the first with `seed` (0: a random one); print all rounds of this commit. Returns 0 if the
     new ones are green."""
-    ensure(apt.host_packages("packages-stress"))
+    ensure(apt.host_packages("packages-stress"), qemu.build("delays"))
     RESULTS.mkdir(parents=True, exist_ok=True)
     known, new = kept(), []
     for number in range(rounds):
