@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""make test-stress: rounds of the basic pass beside stress-ng, with seeded random delays in programs and device threads.
+"""make test-stress: rounds of the basic pass beside stress-ng, with random delays in programs and device threads.
 
 Rounds are kept in build/stress.json with commit and seed, and add up over invocations. The load must show: beside it
 qtest takes at least LOAD times its budget.
