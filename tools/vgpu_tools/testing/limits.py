@@ -25,7 +25,7 @@ STUCK_SECONDS = 120  # for a piece of work that takes one second on a quiet mach
 ROM_BYTES = 65536
 EXIT_PORT = 0x501  # QEMU's isa-debug-exit
 EXIT_STATUS = 1  # a zero written there ends QEMU with (0 << 1) | 1
-ROUNDS = 150_000_000
+ROUNDS = 450_000_000
 NATIVE_BYTES = 16 << 20
 NATIVE_ROUNDS = 24
 
