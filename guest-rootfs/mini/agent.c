@@ -194,7 +194,7 @@ static void put_text(const char *path, const char *text)
 }
 
 /*
- * The first scan takes the checksum of every object that nobody points at. The second reports those of them that did
+ * The first scan takes the checksum of every object that no pointer leads to. The second reports those of them that did
  * not change, but none that was allocated less than LEAK_AGE_MS before that scan started: so it may start as soon as
  * what was allocated at the command's `end` is old enough. Reports go to the console, where the launcher reads them.
  */

@@ -35,7 +35,7 @@ def index(folder: Path, *entries: dict[str, str]) -> Path:
 
 
 class FakeTree(mutants.Tree):
-    """A worktree whose suites do as they are told."""
+    """A worktree whose suites return given results."""
 
     def __init__(self, place: Path, **suites: str) -> None:
         """`suites` are "" (passes), the name of the case that fails, or "broken": no report at all."""
@@ -71,7 +71,7 @@ class Index(Test):
     """tests/mutants and its index."""
 
     def test_ours(self) -> None:
-        """The index is whole, and as the issue wants it."""
+        """The index lists every patch, and the kinds that the issue asks for."""
         listed = mutants.load()
         self.assertEqual(len(listed), 20)
         self.assertEqual(sum(one.origin == "named" for one in listed), 10)
@@ -182,7 +182,7 @@ class Trials(Test):
             self.assertIn("test --fail-fast --full qtest", tree.called)
 
     def test_no_mutant(self) -> None:
-        """What does not compile, or dies in the demo, is told apart and is not caught by a test."""
+        """A mutant that does not compile or fails the demo has a verdict of its own; no test has caught it."""
         for what, state in (("build", "does not compile"), ("demo", "dies in the demo")):
             with self.trial(**{what: "x"}) as (trial, tree, _):
                 self.assertEqual(trial.run().state, state)
@@ -244,7 +244,7 @@ class Trials(Test):
                 mutants.check_room(Path(name))
 
     def test_table(self) -> None:
-        """Who caught it, where and when; or that nobody did."""
+        """The table names the suite, case and seconds of a caught mutant, and a mutant that survived."""
         one = mutants.Mutant(**ONE)
         caught = mutants.Verdict("one", "c0", "basic", "caught", "qtest", "a case", 12.4)
         lost = mutants.Verdict("one", "c0", "full", "survived", passed=["qtest", "avocado"])
@@ -295,7 +295,7 @@ class Worktree(Test):
             self.assertEqual((root / "file").read_text(), "old\n")
 
     def test_second_run(self) -> None:
-        """A second run of a checkout is told who is there."""
+        """A second run in the same checkout is refused, with the process id of the first."""
         with (
             self.repository() as (tree, _),
             tree.held(),

@@ -19,7 +19,7 @@ from vgpu_tools.testing.suite import BASIC, FULL, LONG, Outcome, Plan, Suite
 
 
 def files() -> list[str]:
-    """Names of all files that git knows."""
+    """Names of all files that git tracks."""
     command = ["git", "-C", str(ROOT), "ls-files", "-z"]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return [name for name in said.split("\0") if name]

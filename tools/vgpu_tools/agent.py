@@ -61,7 +61,7 @@ def size(rows: int, columns: int) -> bytes:
 
 
 def time_of_day(nanoseconds: int) -> bytes:
-    """The frame that tells a restored guest the time, in nanoseconds since 1970."""
+    """The frame that sets the clock of a restored guest: nanoseconds since 1970."""
     return frame(TIME, struct.pack("<Q", nanoseconds))
 
 

@@ -124,7 +124,7 @@ class Run:
         return self._verdict(timed_out)
 
     def _give_up(self) -> None:
-        """The time is up by somebody else's clock."""
+        """SIGUSR1: the caller's time limit is reached."""
         self.deadline = time.monotonic()
         self.timeout = self.timeout or self.deadline - self.begun
 
@@ -165,8 +165,8 @@ class Run:
         return timed_out
 
     def _note_machine(self) -> None:
-        """Keep what QEMU knows of the processors (that an interrupt was lost shows nowhere else), and where its threads
-        stand: virtual CPUs, the devices' engines."""
+        """Keep QEMU's state of the processors, where a lost interrupt shows, and the backtraces of its threads: virtual
+        CPUs, the devices' engines."""
         (self.folder / THREADS).write_text(postmortem.threads(self.process.pid))
         words = ["info cpus", "info registers -a", *(f"info lapic {cpu}" for cpu in range(self.guest.cpus))]
         commands = [("human-monitor-command", {"command-line": line}) for line in words]

@@ -41,7 +41,7 @@ DEVICE_SUITES = ("qtest", "fuzz-model", "guest-release", "qtest-sanitizers", "av
 DRIVER_SUITES = ("kunit-release", "guest-release", "kunit-debug", "guest-debug", "avocado")
 OTHERS = ("fuzz-generic", "kunit-release", "kunit-debug")
 DEMO_SECONDS = 300
-ROOM = 2 << 30  # bytes that a run wants to find free
+ROOM = 2 << 30  # bytes of free space that a run needs
 END_SECONDS = 10.0  # from the request to end to the kill
 WIDTH = 70  # characters of a case's name in the table
 
@@ -276,7 +276,7 @@ def _end_group(process: "subprocess.Popen[bytes]") -> None:
 
 
 def check_room(*folders: Path) -> None:
-    """Refuse to start, or to blame a mutant, where a disk is full."""
+    """Refuse to start on a full disk, and give no verdict on a mutant there."""
     for folder in folders:
         folder.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(folder).free

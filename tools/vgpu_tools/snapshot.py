@@ -33,7 +33,7 @@ FORMAT = "1"  # of what is kept
 BOOT_SECONDS = 300.0  # until a guest that is to be saved is up
 SAVE_SECONDS = 120.0  # for its state to be written
 MAX_DRIFT = 0.001  # of the host's time stamp counter, whose rate the guest has measured its time by
-# Arguments of --qemu-args that a snapshot knows how to deal with. Those in QUIET do not shape the machine.
+# Arguments of --qemu-args that are part of a snapshot's key, and those in QUIET, which do not shape the machine.
 SHAPING = {"-cpu", "-device", "-drive", "-global", "-m", "-machine", "-numa", "-object", "-smp"}
 QUIET = {"-D", "-d", "-msg", "-trace"}
 
@@ -126,7 +126,7 @@ def _digest(path: Path) -> str:
 
 @contextmanager
 def _lock(name: str) -> Iterator[None]:
-    """Hold a snapshot against those who would take it, too, or remove it."""
+    """Hold the lock of a snapshot: no other run takes or removes it meanwhile."""
     path = FOLDER / f"{name}.lock"
     while True:
         with path.open("w") as lock:

@@ -2,7 +2,7 @@
 /*
  * Jobs of the render node that keep the kernel's rings of the SDMA engines until the
  * test lets them go. What the driver queues behind them waits, and so does whoever
- * takes pages away that the jobs name: both last as long as the test wants.
+ * takes pages away that the jobs name: both last until the test releases them.
  */
 #ifndef HOLD_H
 #define HOLD_H

@@ -294,7 +294,7 @@ static void process_main(int index, uint32_t processes)
 	}
 	for (int i = 0; i < BOS; i++)
 		buffer_alloc(i);
-	/* Nobody is done before the others have their memory. */
+	/* No process starts its work before all have their memory. */
 	tap_meet(all_are_there, processes);
 	for (round = 0; tap_goes_on(round, ROUNDS); round++)
 		one_round(round);

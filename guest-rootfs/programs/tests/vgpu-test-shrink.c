@@ -489,7 +489,7 @@ static void all_at_once(void)
 	for (uint64_t has = 0; has < most; has += HOG_PIECE)
 		hog_eat(&hog, has);
 	asker = asker_start();
-	/* Until the asker has found a BO that nobody used just then. */
+	/* Until reclaim has found an idle BO. */
 	end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
 	for (int round = 0; tap_goes_on(round, 3) ||
 	     (shrunk() == before && vg_now() < end); round++)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Faults that the driver serves late: when the memory that they are about has been
- * taken away, and the engine no longer wants it. Catches: a retry fault that is
+ * taken away, and the engine no longer accesses it. Catches: a retry fault that is
  * older than the munmap() or mprotect() of its page and is denied all the same, as
  * svm_range_invalidate() did not note the time (svm_fault_checkpoint()); that
  * stops all queues of a process which has done nothing wrong.

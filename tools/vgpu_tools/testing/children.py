@@ -30,7 +30,7 @@ def start(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> Iterator["subprocess.Popen[bytes]"]:
-    """Start a process without input for as long as the block runs; at the block's end it is told to end."""
+    """Start a process without input for as long as the block runs; at the block's end it gets SIGTERM."""
     with _lock:
         if _over:
             raise KeyboardInterrupt

@@ -176,7 +176,8 @@ class Reader:
 
 
 def _one_program(program: str, options: Sequence[str], only: str, excluded: Sequence[str], results: Results) -> None:
-    """Run a program's cases that have no record yet; if the guest dies the case is to blame, and others go on."""
+    """Run a program's cases that have no record yet. If the guest dies, its current case has failed; the others run in
+    a new guest."""
     prefix = f"{program}: "
     while True:
         done = [

@@ -124,7 +124,7 @@ class _Launcher:
         self.silent = silent
 
     def run(self, words: Sequence[str]) -> _Ran:
-        """See it through; a guest that is silent for too long is told to give up."""
+        """See it through; a launcher whose guest is silent for too long gets SIGUSR1 and gives up."""
         start = time.monotonic()
         with children.start(words, subprocess.PIPE, subprocess.PIPE) as process:
             threads = [

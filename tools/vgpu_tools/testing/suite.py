@@ -38,8 +38,8 @@ class Plan:
         return self.level == BASIC
 
     def environment(self) -> dict[str, str]:
-        """What the test programs are told: VGPU_TEST_SECONDS in the long form, VGPU_TEST_SHORT in the basic pass, and
-        what the caller's environment says of seeds."""
+        """The environment of test programs: VGPU_TEST_SECONDS in the long form, VGPU_TEST_SHORT in the basic pass, and
+        the seeds of the caller's environment."""
         said = {name: os.environ[name] for name in FORWARDED if name in os.environ}
         if self.seconds:
             return {"VGPU_TEST_SECONDS": str(self.seconds), **said}
