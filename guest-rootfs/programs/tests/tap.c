@@ -3,7 +3,6 @@
  * The runner behind tap.h.
  */
 #include <fcntl.h>
-#include <linux/fs.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,7 +10,6 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/swap.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +17,7 @@
 
 #include "delay.h"
 #include "tap.h"
+#include "tap-choose.h"
 #include "tap-delay.h"
 
 #define STOPPED_MS	500	/* a stopped queue does nothing for so long */
@@ -408,42 +407,6 @@ static int run_case(const struct tap_case *c)
 	return 1;
 }
 
-/* Is @name a line of VGPU_TEST_LEAVE_OUT? */
-static bool left_out(const char *name)
-{
-	const char *at = getenv("VGPU_TEST_LEAVE_OUT");
-	size_t length = strlen(name);
-
-	for (; at; at = strchr(at, '\n')) {
-		at += *at == '\n';
-		if (!strncmp(at, name, length) && strchr("\n", at[length]))
-			return true;
-	}
-	return false;
-}
-
-/* Number of lines of VGPU_TEST_LEAVE_OUT that are no name of a case. */
-static int unknown_left_out(const struct tap_case *cases, int n)
-{
-	const char *at = getenv("VGPU_TEST_LEAVE_OUT");
-	int i, lines = at && *at;
-
-	for (; at && *at; at++)
-		lines += *at == '\n';
-	for (i = 0; i < n; i++)
-		lines -= left_out(cases[i].name);
-	return lines;
-}
-
-/* @only is "=NAME", this case alone, or a part of names. */
-static bool chosen(const struct tap_case *c, const char *only)
-{
-	if (left_out(c->name))
-		return false;
-	return *only == '=' ? !strcmp(c->name, only + 1) :
-			      strstr(c->name, only) != NULL;
-}
-
 int tap_main(const struct tap_case *cases, int n, int argc, char **argv)
 {
 	const char *only = argc > 1 ? argv[1] : "";
@@ -454,13 +417,10 @@ int tap_main(const struct tap_case *cases, int n, int argc, char **argv)
 	find_gpus();
 	/* Pages that move by themselves are not where they are looked for. */
 	vg_put("/proc/sys/vm/compaction_proactiveness", "0");
-	if (unknown_left_out(cases, n)) {
-		fprintf(stderr, "VGPU_TEST_LEAVE_OUT has %d lines too many\n",
-			unknown_left_out(cases, n));
+	if (!tap_left_out_known(cases, n))
 		return 2;
-	}
 	for (i = 0; i < n; i++)
-		planned += chosen(&cases[i], only);
+		planned += tap_chosen(&cases[i], only);
 	if (!planned) {
 		fprintf(stderr, "no case has \"%s\" in its name; there are:\n",
 			only);
@@ -470,7 +430,7 @@ int tap_main(const struct tap_case *cases, int n, int argc, char **argv)
 	}
 	tap_delay_start(planned);
 	for (i = 0; i < n; i++)
-		if (chosen(&cases[i], only))
+		if (tap_chosen(&cases[i], only))
 			tap_delay_run(&cases[i], run_case);
 	return tap_delay_end();
 }
@@ -510,34 +470,6 @@ void tap_evict(const struct vg_gpu *gpu, const char *what)
 void tap_evict_some(const struct vg_gpu *gpu, const char *what)
 {
 	evict(gpu, what);
-}
-
-/* What mkswap and swapon do. */
-void tap_swap_on(void)
-{
-	static union {
-		struct {
-			char boot[1024];
-			uint32_t version, last_page, bad_pages;
-		} info;
-		char magic[VG_PAGE];
-	} head;
-	uint64_t bytes = 0;
-	char text[512];
-	int fd;
-
-	tap_read("/proc/swaps", text, sizeof(text));
-	if (strstr(text, TAP_SWAP))
-		return;
-	fd = open(TAP_SWAP, O_RDWR | O_SYNC | O_CLOEXEC);
-	CHECK(fd >= 0 && !ioctl(fd, BLKGETSIZE64, &bytes),
-	      TAP_SWAP ", see tests.list: %s", strerror(errno));
-	head.info.version = 1;
-	head.info.last_page = (uint32_t)(bytes / VG_PAGE - 1);
-	memcpy(head.magic + VG_PAGE - 10, "SWAPSPACE2", 10);
-	CHECK(pwrite(fd, &head, sizeof(head), 0) == sizeof(head), TAP_SWAP);
-	close(fd);
-	CHECK(!swapon(TAP_SWAP, 0), "swapon: %s", strerror(errno));
 }
 
 void *tap_gem_mmap(int fd, uint32_t handle, uint64_t size)

@@ -49,7 +49,7 @@ def load() -> Budget:
     """Read the file."""
     try:
         content = tomllib.loads(FILE.read_text())
-        host = Host(float(content["host"]["emulated"]), float(content["host"]["native"]))
+        host = Host(**{name: float(value) for name, value in content["host"].items()})
         seconds = {name: float(value) for name, value in content["basic"].items()}
     except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as error:
         raise Failure(f"{FILE}: {error!r}", status=2) from None

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * See tap-choose.h.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tap-choose.h"
+
+/*
+ * The next line of VGPU_TEST_LEAVE_OUT, @length bytes at *@at, which is moved
+ * behind it; NULL at the end.
+ */
+static const char *next_line(const char **at, size_t *length)
+{
+	const char *line = *at;
+
+	if (!line || !*line)
+		return NULL;
+	*length = strcspn(line, "\n");
+	*at = line + *length + (line[*length] == '\n');
+	return line;
+}
+
+static bool is_name(const struct tap_case *c, const char *line, size_t length)
+{
+	return strlen(c->name) == length && !memcmp(c->name, line, length);
+}
+
+static bool left_out(const struct tap_case *c)
+{
+	const char *at = getenv("VGPU_TEST_LEAVE_OUT"), *line;
+	size_t length;
+
+	while ((line = next_line(&at, &length)))
+		if (is_name(c, line, length))
+			return true;
+	return false;
+}
+
+bool tap_chosen(const struct tap_case *c, const char *only)
+{
+	bool named = *only == '=' ? !strcmp(c->name, only + 1) :
+				    strstr(c->name, only) != NULL;
+
+	return named && !left_out(c);
+}
+
+bool tap_left_out_known(const struct tap_case *cases, int n)
+{
+	const char *at = getenv("VGPU_TEST_LEAVE_OUT"), *line;
+	bool known = true;
+	size_t length;
+	int i;
+
+	while ((line = next_line(&at, &length))) {
+		for (i = 0; i < n && !is_name(&cases[i], line, length); i++)
+			;
+		if (i < n)
+			continue;
+		fprintf(stderr, "VGPU_TEST_LEAVE_OUT: no case is called \"%.*s\"\n",
+			(int)length, line);
+		known = false;
+	}
+	return known;
+}
