@@ -104,17 +104,21 @@ class Key(Test):
             snapshot.obtain(Guest(snapshot=True))
 
 
-class Room(Test):
-    """The bound on the space that snapshots take."""
+class WithFolder(Test):
+    """Tests with a folder for snapshots of their own."""
 
     def setUp(self) -> None:
-        """A folder of our own."""
+        """Make the folder."""
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
         patch = mock.patch.object(snapshot, "FOLDER", self.folder)
         patch.start()
         self.addCleanup(patch.stop)
+
+
+class Room(WithFolder):
+    """The bound on the space that snapshots take."""
 
     def add(self, name: str, used: int, boot: str = "") -> None:
         """A snapshot of a megabyte that was used last at a time, in seconds since 1970."""
@@ -162,17 +166,8 @@ class Room(Test):
         self.assertTrue((self.folder / "b.partial").exists())
 
 
-class Restored(Test):
+class Restored(WithFolder):
     """Whole guests."""
-
-    def setUp(self) -> None:
-        """A folder of our own."""
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-        patch = mock.patch.object(snapshot, "FOLDER", self.folder)
-        patch.start()
-        self.addCleanup(patch.stop)
 
     def start(self, *words: str, prefix: tuple[str, ...] = ()) -> "subprocess.Popen[bytes]":
         """Start ./vgpu run --from boot."""

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 from unittest import mock
 
@@ -14,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from vgpu_tools.errors import Failure
 from vgpu_tools.paths import ROOT
 from vgpu_tools.tap import Case, parse
-from vgpu_tools.testing import again, budget, changed, children, device, guests, limits, registry, report, stress
+from vgpu_tools.testing import again, budget, changed, children, device, guests, limits, registry, report, stress, suite
 from vgpu_tools.testing.suite import BASIC, FULL, LONG, Outcome, Plan, Suite
 
 
@@ -120,6 +121,24 @@ class Passes(Test):
         self.assertEqual({program for guest in chosen for program in guest.programs}, {"vgpu-test-svm"})
         with self.assertRaisesRegex(Failure, "nonsense"):
             guests.listed("release", Plan(FULL, programs=frozenset({"nonsense"})))
+
+    def test_in_order(self) -> None:
+        """Parts come in order, also when a later one is done first; fail_fast gives none behind a failure."""
+
+        def one(part: int) -> tuple[list[Case], str]:
+            if part == 1:
+                second.wait(60)
+            else:
+                second.set()
+            return [Case(f"{part}", "failed" if part == 2 else "passed")], f"said {part}\n"
+
+        for fail_fast, expected in ((False, [1, 2, 3]), (True, [1, 2])):
+            second = threading.Event()
+            with tempfile.TemporaryDirectory() as folder, mock.patch.object(suite, "AT_ONCE", 2):
+                log = Path(folder) / "log"
+                parts = list(suite.in_order(one, [1, 2, 3], log, Plan(fail_fast=fail_fast)))
+                self.assertEqual([part for part, _, _ in parts], expected)
+                self.assertEqual(log.read_text(), "".join(f"said {part}\n" for part in expected))
 
     def test_left_out(self) -> None:
         """Names reach the shell unharmed."""

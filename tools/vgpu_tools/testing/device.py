@@ -6,7 +6,6 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from vgpu_tools.paths import BUILD, CONFIGS, RESULTS, ROOT
 from vgpu_tools.steps import clean_environment
 from vgpu_tools.tap import Case, parse
 from vgpu_tools.testing import children, limits
-from vgpu_tools.testing.suite import AT_ONCE, Plan
+from vgpu_tools.testing.suite import Plan, in_order
 
 CASE_SECONDS = 60  # for one case: the longest takes 25 s with the sanitizers
 BASIC_FUZZ_SECONDS, FUZZ_SECONDS = 20, 60
@@ -115,7 +114,7 @@ def _left_out(variant: str, plan: Plan, paths: Iterable[str]) -> set[str]:
 def qtest(variant: str) -> Callable[[Path, Plan], list[Case]]:
     """The device's qtest program: groups of its cases, some at a time."""
 
-    def one(paths: list[str], plan: Plan) -> tuple[list[Case], list[str]]:
+    def one(paths: list[str], plan: Plan) -> tuple[list[Case], str]:
         selected = [word for path in paths for word in ("-p", path)]
         command = [qemu.qtest(variant), "--tap", "-k", *selected]
         program = _Program(command, environment(variant, plan), CASE_SECONDS + 20 * plan.seconds)
@@ -126,25 +125,15 @@ def qtest(variant: str) -> Callable[[Path, Plan], list[Case]]:
             path = case.name.removeprefix("qtest: ")
             if case.outcome == "failed" and path in paths:
                 case.again = [str(ROOT / "vgpu"), "qtest", variant, "-p", path]
-        return cases, program.lines
+        return cases, "\n".join(program.lines) + "\n"
 
     def run(log: Path, plan: Plan) -> list[Case]:
         groups = _groups(qemu.qtest(variant), environment(variant))
         left_out = _left_out(variant, plan, [path for paths in groups for path in paths])
         chosen = [[path for path in paths if path not in left_out] for paths in groups]
         chosen = sorted(filter(None, chosen), key=len, reverse=True)
-        cases: list[Case] = []
-        pool = ThreadPoolExecutor(AT_ONCE)
-        try:
-            for its_cases, lines in pool.map(lambda paths: one(paths, plan), chosen):
-                with log.open("a") as file:
-                    file.write("\n".join(lines) + "\n")
-                cases += its_cases
-                if plan.fail_fast and any(case.outcome == "failed" for case in its_cases):
-                    break
-        finally:
-            pool.shutdown(cancel_futures=True)
-        return cases
+        parts = in_order(lambda paths: one(paths, plan), chosen, log, plan)
+        return [case for _, its_cases, _ in parts for case in its_cases]
 
     return run
 

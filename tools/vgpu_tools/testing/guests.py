@@ -12,7 +12,6 @@ import threading
 import time
 import tomllib
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -26,7 +25,7 @@ from vgpu_tools.steps import Step
 from vgpu_tools.tap import Case, parse
 from vgpu_tools.testing import children, limits
 from vgpu_tools.testing.report import summary
-from vgpu_tools.testing.suite import AT_ONCE, Plan
+from vgpu_tools.testing.suite import Plan, in_order
 
 FULL_LIST = PROGRAMS / "tests.list"
 BASIC_LIST = ROOT / "tests/basic.toml"
@@ -246,19 +245,10 @@ def programs(flavour: str) -> Callable[[Path, Plan], list[Case]]:
 
     def run(log: Path, plan: Plan) -> list[Case]:
         cases: list[Case] = []
-        guests = listed(flavour, plan)
-        pool = ThreadPoolExecutor(AT_ONCE)
-        try:
-            for guest, (its_cases, said) in zip(guests, pool.map(lambda guest: one(guest, plan), guests), strict=True):
-                with log.open("a") as file:
-                    file.write(said)
-                took = said.rstrip().rpartition(", ")[2]
-                ui.say(f"    {' '.join(guest.programs)} ({flavour}, {took}): {summary(its_cases)}")
-                cases += its_cases
-                if plan.fail_fast and any(case.outcome == "failed" for case in its_cases):
-                    break
-        finally:
-            pool.shutdown(cancel_futures=True)
+        for guest, its_cases, said in in_order(lambda guest: one(guest, plan), listed(flavour, plan), log, plan):
+            took = said.rstrip().rpartition(", ")[2]
+            ui.say(f"    {' '.join(guest.programs)} ({flavour}, {took}): {summary(its_cases)}")
+            cases += its_cases
         return cases
 
     return run

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from vgpu_tools import qemu
 from vgpu_tools.errors import Failure, how_it_ended
 from vgpu_tools.steps import clean_environment
-from vgpu_tools.testing import budget
+from vgpu_tools.testing import budget, children
 from vgpu_tools.testing.suite import CPUS
 
 MOST = 4.0
@@ -49,20 +49,14 @@ def _emulated() -> float:
         exit_device = f"isa-debug-exit,iobase={EXIT_PORT:#x},iosize=4"
         command = [qemu.with_firmware(), *options.split(), "-bios", rom.name, "-device", exit_device]
         start = time.monotonic()
-        try:
-            result = subprocess.run(
-                [str(word) for word in command],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                timeout=STUCK_SECONDS,
-                env=clean_environment(),
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise Failure(f"QEMU did not count to {ROUNDS} within {STUCK_SECONDS} s") from None
-        if result.returncode != EXIT_STATUS:
-            raise Failure(f"QEMU could not count: {how_it_ended(result.returncode)}: {result.stderr.strip()}")
+        with children.start(command, subprocess.DEVNULL, subprocess.PIPE, clean_environment()) as process:
+            try:
+                _, said = process.communicate(timeout=STUCK_SECONDS)
+            except subprocess.TimeoutExpired:
+                raise Failure(f"QEMU did not count to {ROUNDS} within {STUCK_SECONDS} s") from None
+        if process.returncode != EXIT_STATUS:
+            why = said.decode(errors="replace").strip()
+            raise Failure(f"QEMU could not count: {how_it_ended(process.returncode)}: {why}")
         return time.monotonic() - start
 
 

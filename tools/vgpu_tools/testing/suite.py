@@ -2,13 +2,16 @@
 """What a suite is, and what it is asked to do."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from vgpu_tools.steps import Step
 from vgpu_tools.tap import Case
 
+Part = TypeVar("Part")
 FORWARDED = ("VGPU_TEST_DELAYS", "VGPU_TEST_SEED")
 BASIC, FULL, LONG = "basic", "full", "long"
 CPUS = len(os.sched_getaffinity(0))
@@ -78,3 +81,23 @@ class Outcome:
     def failed(self) -> list[Case]:
         """The cases that failed."""
         return [case for case in self.cases if case.outcome == "failed"]
+
+
+def in_order(
+    one: Callable[[Part], tuple[list[Case], str]], parts: Sequence[Part], log: Path, plan: Plan
+) -> Iterator[tuple[Part, list[Case], str]]:
+    """Run the parts of a suite, AT_ONCE at a time, and give them in their order: the part, its cases, what it said.
+
+    `one` runs a part; what it returns beside the cases is appended to the log. With plan.fail_fast the first part with
+    a failed case is the last one.
+    """
+    pool = ThreadPoolExecutor(AT_ONCE)
+    try:
+        for part, (cases, said) in zip(parts, pool.map(one, parts), strict=True):
+            with log.open("a") as file:
+                file.write(said)
+            yield part, cases, said
+            if plan.fail_fast and any(case.outcome == "failed" for case in cases):
+                return
+    finally:
+        pool.shutdown(cancel_futures=True)
