@@ -33,7 +33,7 @@ check-recovery: ## GART lost or corrupt, engine hangs, resets under load, N= tim
 check-cycles: ## sleep (VRAM lost, kept; disk, idle), hot plug, module reload under load, N= times each (20); KERNEL=debug
 	@./vgpu check-cycles $(if $(N),--repeat $(N)) $(if $(KERNEL),--kernel $(KERNEL))
 
-mutants: ## does a pass catch the defects of tests/mutants? PASS=basic or full, MUTANT= names; long, goes on where it was
+mutants: ## does a pass catch the defects of tests/mutants? PASS=basic, full or changed, MUTANT= names; long, goes on where it was
 	@./vgpu mutants $(if $(PASS),--pass $(PASS)) $(MUTANT)
 
 kfdtest: ## AMD's conformance test of KFD, a result a line, sums; FILTER= gtest's patterns, CLASSES=ABC, GPUS=, HIVE=1, KERNEL=

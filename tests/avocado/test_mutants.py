@@ -52,10 +52,6 @@ class FakeTree(mutants.Tree):
         """Note it."""
         self.called.append("apply")
 
-    def knows_fail_fast(self) -> bool:
-        """It does."""
-        return True
-
     def run(self, log: io.TextIOBase, *words: str) -> int:
         """A suite, a build, or the demo."""
         self.called.append(" ".join(words))
@@ -126,13 +122,20 @@ class Suites(Test):
             ("guest-driver/svm/svm_bo.c", "kunit-release"),
             ("include/vgpu/ih.h", "kunit-release"),
         ):
-            order = mutants.suites_for(file)
+            order = mutants.suites_for(file, "basic")
             self.assertEqual(order[0], first)
             self.assertEqual(len(order), len(set(order)))
             self.assertNotIn("check", order)
             self.assertTrue({"guest-release", "guest-debug", "avocado"} <= set(order))
-        self.assertIn("qtest", mutants.suites_for("include/vgpu/ih.h"))
-        self.assertNotIn("qtest", mutants.suites_for("guest-driver/vgpu_drv.c"))
+        self.assertIn("qtest", mutants.suites_for("include/vgpu/ih.h", "basic"))
+        self.assertNotIn("qtest", mutants.suites_for("guest-driver/vgpu_drv.c", "basic"))
+
+    def test_order_of_changed(self) -> None:
+        """What ./vgpu test --changed chooses for the file, in the registry's order, and no style."""
+        self.assertEqual(mutants.suites_for("guest-driver/svm/svm_bo.c", "changed"), ["kunit-release", "guest-release"])
+        self.assertEqual(
+            mutants.suites_for("qemu-device/ih.c", "changed"), ["registers", "qtest", "fuzz-model", "guest-release"]
+        )
 
     def test_first_failure(self) -> None:
         """The first case that failed; none where all passed or nothing was written."""
@@ -178,8 +181,18 @@ class Trials(Test):
         with self.trial(mutants.Verdict("one", "c0", "full")) as (trial, tree, _):
             self.assertEqual(trial.run().state, "survived")
             asked = [words.split()[-1] for words in tree.called if words.startswith("test")]
-            self.assertEqual(asked, mutants.suites_for(ONE["file"]))
+            self.assertEqual(asked, mutants.suites_for(ONE["file"], "full"))
             self.assertIn("test --fail-fast --full qtest", tree.called)
+
+    def test_changed(self) -> None:
+        """The suites that --changed chooses are asked in that form, and no other."""
+        with self.trial(mutants.Verdict("one", "c0", "changed"), fuzz_model="a case") as (trial, tree, store):
+            self.assertEqual(trial.run().suite, "fuzz-model")
+            asked = [words for words in tree.called if words.startswith("test")]
+            self.assertEqual(
+                asked, [f"test --fail-fast --changed {name}" for name in ("registers", "qtest", "fuzz-model")]
+            )
+            self.assertEqual(store.of("patch", "one", "c0", "full").state, "open")
 
     def test_no_mutant(self) -> None:
         """A mutant that does not compile or fails the demo has a verdict of its own; no test has caught it."""

@@ -30,11 +30,11 @@ usage: ./vgpu run [options] -- COMMAND...      boot a guest, run COMMAND in it a
        ./vgpu qtest [release|sanitizers] [ARGUMENTS...]   the device's qtest program, with its own output (TAP)
        ./vgpu check-recovery [--repeat N] [--kernel debug] [--append ARGS]   GART lost, hangs, resets: a table
        ./vgpu check-cycles [--repeat N] [--kernel debug] [--append ARGS]   sleep, hot plug, module reload: a table
-       ./vgpu mutants [--pass basic|full] [NAME...]   does a pass catch the defects of tests/mutants? A table
+       ./vgpu mutants [--pass basic|full|changed] [NAME...]   does a pass catch the defects of tests/mutants? A table
        ./vgpu kfdtest [--filter PATTERNS] [--classes ABC] [--gpus N [--hive]] [--kernel debug] [--seconds S]
                                                AMD's test of KFD: results, sums; S seconds a test
        ./vgpu test [--full | --long [--seconds N]] [--fail-fast] [SUITE...]   the basic pass; every test; long forms
-       ./vgpu test --changed [--since COMMIT] [--fail-fast]   what the changed files can break
+       ./vgpu test --changed [--since COMMIT] [--fail-fast] [SUITE...]   what the changed files can break
        ./vgpu test-stress [--rounds N] [--seed SEED]   the basic pass beside stress-ng, with random delays
        ./vgpu test-delays [--device POINT|all | --frames] [PROGRAM [CASE]]   a delay at each point in turn
        ./vgpu demo|bench|check|compile-commands   what make calls
@@ -255,9 +255,9 @@ def test(words: list[str]) -> int:
     parser.add_argument("suites", nargs="*")
     options = parser.parse_args(words)
     if options.changed or options.since:
-        if options.suites or options.full or options.long:
-            raise Failure("test --changed chooses the suites itself (see ./vgpu help)", status=2)
-        return run.run_changed(options.since, options.fail_fast)
+        if options.full or options.long:
+            raise Failure("test --changed is a pass of its own: not with --full, --long (see ./vgpu help)", status=2)
+        return run.run_changed(options.suites, options.since, options.fail_fast)
     if options.seconds < 1:
         raise Failure(f"--seconds {options.seconds}: at least 1", status=2)
     level = LONG if options.long else FULL if options.full else BASIC

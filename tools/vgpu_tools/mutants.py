@@ -29,13 +29,16 @@ from vgpu_tools import fingerprint, ui
 from vgpu_tools.errors import Failure
 from vgpu_tools.paths import BUILD, RESULTS, ROOT
 from vgpu_tools.steps import clean_environment
+from vgpu_tools.testing import changed, registry
 
 MUTANTS = ROOT / "tests/mutants"
 PLACE = BUILD / "mutants"
 STORE = RESULTS / "mutants.json"
-PASSES = ("basic", "full")
-GOALS = {"basic": 0.9, "full": 1.0}  # of the mutants that a pass has to catch
-# By the folder of the changed file. "check" is left out: a mutant that only style or a compiler's warning gives away
+BASIC, FULL, CHANGED = PASSES = ("basic", "full", "changed")
+GOALS = {BASIC: 0.9, FULL: 1.0, CHANGED: 1.0}  # of the mutants that a pass has to catch
+OPTIONS = {BASIC: [], FULL: ["--full"], CHANGED: ["--changed"]}  # of ./vgpu test; --changed sees the mutant's file
+STYLE = "check"
+# By the folder of the changed file. STYLE is left out: a mutant that only style or a compiler's warning gives away
 # says nothing about the tests.
 DEVICE_SUITES = ("qtest", "fuzz-model", "guest-release", "qtest-sanitizers", "avocado", "guest-debug", "registers")
 DRIVER_SUITES = ("kunit-release", "guest-release", "kunit-debug", "guest-debug", "avocado")
@@ -104,8 +107,11 @@ def choose(mutants: Sequence[Mutant], names: Sequence[str]) -> list[Mutant]:
     return [mutant for mutant in mutants if not names or mutant.name in names]
 
 
-def suites_for(file: str) -> list[str]:
-    """Suites in the order in which they are to look at a mutant of a file."""
+def suites_for(file: str, of: str) -> list[str]:
+    """Suites of a pass in the order in which they are to look at a mutant of a file."""
+    if of == CHANGED:
+        chosen = changed.choose(changed.load(), [file]).suites - {STYLE}
+        return [suite.name for suite in registry.SUITES if suite.name in chosen]
     first = DEVICE_SUITES if file.startswith("qemu-device/") else DRIVER_SUITES
     rest = (*DEVICE_SUITES, *DRIVER_SUITES, *OTHERS) if file.startswith("include/") else OTHERS
     return list(dict.fromkeys((*first, *rest)))
@@ -132,8 +138,8 @@ class Store:
     def of(self, patch: str, name: str, commit: str, of: str) -> Verdict:
         """What is known; what the basic pass caught the full one catches, too."""
         known = self.verdicts.get(key(patch, commit, of))
-        if not known and of == "full":
-            basic = self.verdicts.get(key(patch, commit, "basic"))
+        if not known and of == FULL:
+            basic = self.verdicts.get(key(patch, commit, BASIC))
             if basic and basic.state in ("caught", "dies in the demo", "does not compile"):
                 return basic
         return known or Verdict(name, commit, of)
@@ -172,7 +178,7 @@ def table(rows: Sequence[tuple[Mutant, Mapping[str, Verdict]]]) -> str:
                 words = f"{verdict.suite}, {verdict.seconds:.0f} s: {verdict.case[:WIDTH]}"
             elif verdict.passed:
                 words += f": {', '.join(verdict.passed)}"
-            lines.append(f"{mutant.name:34} {mutant.kind:9} {of:6} {words}")
+            lines.append(f"{mutant.name:34} {mutant.kind:9} {of:7} {words}")
     return "\n".join(lines)
 
 
@@ -244,10 +250,6 @@ class Tree:
             return process.wait()
         finally:
             _end_group(process)
-
-    def knows_fail_fast(self) -> bool:
-        """Whether ./vgpu test of that commit can stop at the first failure."""
-        return "--fail-fast" in (self.tree / "tools/vgpu_tools/cli.py").read_text()
 
 
 def _write_pid(lock: TextIO) -> None:
@@ -322,7 +324,7 @@ class Trial:
             check_room(self.tree.place)
             self._keep("dies in the demo")
             return
-        for suite in suites_for(self.mutant.file):
+        for suite in suites_for(self.mutant.file, self.verdict.of):
             if suite not in self.verdict.passed and self._caught_by(suite, log):
                 self._keep("caught")
                 return
@@ -330,13 +332,10 @@ class Trial:
 
     def _caught_by(self, suite: str, log: TextIO) -> bool:
         """Run a suite; note it if it passed."""
-        words = ["test"]
-        if self.tree.knows_fail_fast():
-            words += ["--fail-fast", *(["--full"] if self.verdict.of == "full" else [])]
         report = self.tree.tree / "build/results" / f"{suite}.xml"
         report.unlink(missing_ok=True)
         start = time.monotonic()
-        status = self.tree.run(log, *words, suite)
+        status = self.tree.run(log, "test", "--fail-fast", *OPTIONS[self.verdict.of], suite)
         self.verdict.seconds += time.monotonic() - start
         failed = first_failure(report)
         if status and not failed:

@@ -11,7 +11,7 @@ from vgpu_tools.paths import RESULTS
 from vgpu_tools.steps import ensure
 from vgpu_tools.tap import Case
 from vgpu_tools.testing import again, budget, changed, children, limits, registry, report
-from vgpu_tools.testing.suite import BASIC, Outcome, Plan, Suite
+from vgpu_tools.testing.suite import BASIC, FULL, Outcome, Plan, Suite
 
 
 def run(names: Sequence[str], plan: Plan) -> int:
@@ -44,9 +44,12 @@ def run(names: Sequence[str], plan: Plan) -> int:
     return 1 if failed else 0
 
 
-def run_changed(since: str, fail_fast: bool) -> int:
-    """Run what the files can break that differ from a commit (see changed.files())."""
+def run_changed(names: Sequence[str], since: str, fail_fast: bool) -> int:
+    """Run what the files can break that differ from a commit (see changed.files()); with names, of that only these
+    suites."""
     choice = changed.choose(changed.load(), changed.files(since))
+    if names:
+        choice.suites &= {suite.name for suite in registry.choose(names, FULL)}
     ui.say(changed.describe(choice))
     if choice.suites:
         return run(sorted(choice.suites), choice.plan(fail_fast))
