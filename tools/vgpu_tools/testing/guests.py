@@ -36,6 +36,7 @@ KUNIT_MODULE = "vgpu_kfd_kunit"
 CONSOLE = re.compile(r"console log: (.+)$", re.MULTILINE)  # in what the launcher says of a guest at fault
 PROCESSOR = re.compile(r"CPU#|RIP=|ISR|IRR")  # in what QEMU says of processors and their interrupt controllers
 PROGRAM = re.compile(r"^# program (\S+)$", re.MULTILINE)
+FAILED = re.compile(rb"^not ok\b.*\n", re.MULTILINE)
 
 
 def steps(flavour: str) -> list[Step]:
@@ -110,13 +111,16 @@ class _Ran:
     output: str
     errors: str
     seconds: float
+    stopped: bool  # at the first failed case
 
 
 class _Launcher:
     """A ./vgpu run whose guest may be silent for a limited time."""
 
-    def __init__(self, first: float, silent: float) -> None:
-        """`first` and `silent` are in seconds on the reference machine: until the first output, between two pieces."""
+    def __init__(self, first: float, silent: float, fail_fast: bool = False) -> None:
+        """`first` and `silent` are in seconds on the reference machine: until the first output, between two pieces.
+        With `fail_fast` the guest is ended when it has printed the first failed case."""
+        self.fail_fast = fail_fast
         self.output = bytearray()
         self.errors = bytearray()
         self.limit = limits.Limit(first)
@@ -136,7 +140,7 @@ class _Launcher:
         for thread in threads:
             thread.join()
         output, errors = (data.decode(errors="replace") for data in (self.output, self.errors))
-        return _Ran(process.returncode, output, errors, time.monotonic() - start)
+        return _Ran(process.returncode, output, errors, time.monotonic() - start, self._failed())
 
     def _read(self, stream: IO[bytes], data: bytearray) -> None:
         while more := os.read(stream.fileno(), 65536):
@@ -145,8 +149,13 @@ class _Launcher:
                 self.limit.seconds = self.silent
                 self.limit.renew()
 
+    def _failed(self) -> bool:
+        return self.fail_fast and bool(FAILED.search(self.output))
+
     def _wait(self, process: "subprocess.Popen[bytes]") -> None:
         while not self.limit.reached():
+            if self._failed():
+                return
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(1.0)
                 return
@@ -172,6 +181,8 @@ def _cases(programs: Sequence[str], ran: _Ran) -> list[Case]:
     _, *sections = PROGRAM.split(ran.output)
     printed = dict(zip(sections[::2], sections[1::2], strict=True)) or {programs[0]: ran.output}
     cases = []
+    if ran.stopped:
+        return [case for program, said in printed.items() for case in parse(said, f"{program}: ")]
     for program in programs:
         cases += parse(printed.get(program, ""), f"{program}: ") or [
             Case(program, "failed", f"no results, exit status {ran.status}\n{ran.errors}")
@@ -186,15 +197,20 @@ def _cases(programs: Sequence[str], ran: _Ran) -> list[Case]:
 
 
 def in_guest(
-    programs: Sequence[str], options: Sequence[str], command: Sequence[str], first: float, silent: float
+    programs: Sequence[str],
+    options: Sequence[str],
+    command: Sequence[str],
+    first: float,
+    silent: float,
+    fail_fast: bool = False,
 ) -> tuple[list[Case], str]:
     """Run a command that prints TAP, of one program or as Guest.command(), in a guest of its own.
 
-    `first` and `silent` are the seconds, on the reference machine, until its first output and between two pieces of it.
-    Returns the cases, and what it printed, for the log.
+    `first` and `silent` are the seconds, on the reference machine, until its first output and between two pieces of it;
+    with `fail_fast` the guest ends at the first failed case. Returns the cases, and what it printed, for the log.
     """
     launcher = [str(ROOT / "vgpu"), "run", "--timeout", "0", *options, "--", *command]
-    ran = _Launcher(first, silent).run(launcher)
+    ran = _Launcher(first, silent, fail_fast).run(launcher)
     ran.errors += _what_was_left(ran.errors)
     said = f"# {' '.join(programs)}: {shlex.join(launcher)}\n{ran.output}{ran.errors}"
     said += f"# exit status {ran.status}, {ran.seconds:.1f} s\n"
@@ -239,7 +255,7 @@ def programs(flavour: str) -> Callable[[Path, Plan], list[Case]]:
             options += ["--device-delays", seed]
         silent = SILENT_SECONDS[flavour] + 20 * plan.seconds
         command = guest.command(environment)
-        cases, said = in_guest(guest.programs, options, command, BOOT_SECONDS[flavour], silent)
+        cases, said = in_guest(guest.programs, options, command, BOOT_SECONDS[flavour], silent, plan.fail_fast)
         _alone(guest, flavour, cases)
         return cases, said
 

@@ -3,13 +3,14 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
 from vgpu_tools.steps import Step
 from vgpu_tools.tap import Case
+from vgpu_tools.testing import children
 
 Part = TypeVar("Part")
 FORWARDED = ("VGPU_TEST_DELAYS", "VGPU_TEST_SEED")
@@ -88,16 +89,19 @@ def in_order(
 ) -> Iterator[tuple[Part, list[Case], str]]:
     """Run the parts of a suite, AT_ONCE at a time, and give them in their order: the part, its cases, what it said.
 
-    `one` runs a part; what it returns beside the cases is appended to the log. With plan.fail_fast the first part with
-    a failed case is the last one.
+    `one` runs a part; what it returns beside the cases is appended to the log. With plan.fail_fast the parts come as
+    they are done; the first one with a failed case is the last one, and those that still run are ended.
     """
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
-        for part, (cases, said) in zip(parts, pool.map(one, parts), strict=True):
+        futures = {pool.submit(one, part): part for part in parts}
+        for future in as_completed(futures) if plan.fail_fast else futures:
+            cases, said = future.result()
             with log.open("a") as file:
                 file.write(said)
-            yield part, cases, said
+            yield futures[future], cases, said
             if plan.fail_fast and any(case.outcome == "failed" for case in cases):
+                children.end_all()
                 return
     finally:
         pool.shutdown(cancel_futures=True)
