@@ -22,7 +22,9 @@
 
 #define STOPPED_MS	500	/* a stopped queue does nothing for so long */
 
-#define CASE_LIMIT_MS	((tap_short() ? 2 : 3) * VG_TIMEOUT_MS)
+/* Longer than a wait of the case's own, which says more; a hang is reported within 4 minutes where the scale is 4. */
+#define CASE_LIMIT_MS	((tap_short() ? 3 : 6) * VG_TIMEOUT_MS / 2)
+#define KILL_LIMIT_MS	(VG_TIMEOUT_MS / 3)	/* until a killed process is gone */
 #define ROUND_LIMIT_MS	30000
 /* With a delay at a point: so that a wait in the case that lasts for ever is reported by the case. */
 #define EACH_LIMIT_MS	(VG_TIMEOUT_MS + 15000)
@@ -183,7 +185,7 @@ static int wait_limited(pid_t pid, unsigned int limit_ms)
 				 limit_ms / 1000);
 			kill(pid, SIGKILL);
 			killed = true;
-			deadline = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+			deadline = vg_now() + KILL_LIMIT_MS * 1000000ull;
 		}
 		vg_sleep_us(1000);
 	}

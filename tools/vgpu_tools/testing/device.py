@@ -20,6 +20,7 @@ from vgpu_tools.testing.suite import Plan, in_order
 CASE_SECONDS = 60  # for one case: the longest takes 25 s with the sanitizers
 BASIC_FUZZ_SECONDS, FUZZ_SECONDS = 20, 60
 SHRINK_SECONDS = 600  # to look for a smaller case that fails, too
+MODEL_HANG_SECONDS = 35  # the model fuzzer waits for 30 at most
 FUZZ_HANG_SECONDS = 60  # an input that takes longer is a failure
 SANITIZER_OPTIONS = {
     "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",  # ASan stops by itself
@@ -29,6 +30,7 @@ SANITIZER_OPTIONS = {
 PREFIX = "/x86_64/vgpu-kfd/"
 NO_PLAN = "1..0"  # GLib prints it for each -p before the first case
 RESULT = re.compile(r"^(not )?ok\b")
+FUZZ_FAILED = re.compile(r"^# case 0x")  # the model fuzzer has found something, and makes it smaller
 NOT_BASIC_SANITIZED = ROOT / "tests/basic-sanitizers.txt"
 
 
@@ -71,6 +73,9 @@ class _Program:
                 now = time.monotonic()
                 self.lines.append(f"# {now - before:.3f} s")
                 before = now
+                self.limit.renew()
+            elif FUZZ_FAILED.match(line):
+                self.limit.seconds = SHRINK_SECONDS
                 self.limit.renew()
 
     def cases(self, name: str, status: int | None) -> list[Case]:
@@ -148,7 +153,7 @@ def model_fuzz(variant: str) -> Callable[[Path, Plan], list[Case]]:
     def run(log: Path, plan: Plan) -> list[Case]:
         seconds = _fuzz_seconds(plan)
         command = [qemu.model_fuzzer(variant), "--seconds", seconds]
-        program = _Program(command, environment(variant, plan), seconds + SHRINK_SECONDS)
+        program = _Program(command, environment(variant, plan), seconds + MODEL_HANG_SECONDS)
         cases = program.cases("fuzz", program.run())
         log.write_text("\n".join(program.lines) + "\n")
         return cases
@@ -176,7 +181,7 @@ def generic_fuzz(log: Path, plan: Plan) -> list[Case]:
         corpus,
         seeds,
     ]
-    program = _Program(command, clean_environment(SANITIZER_OPTIONS), seconds + SHRINK_SECONDS)
+    program = _Program(command, clean_environment(SANITIZER_OPTIONS), seconds + 2 * FUZZ_HANG_SECONDS)
     status = program.run()
     said = "\n".join(program.lines)
     log.write_text(said + "\n")
