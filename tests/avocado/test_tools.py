@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The tools' own logic: a judge that misreads results or consoles would let anything pass."""
 
+import errno
+import io
 import sys
 import tempfile
+from contextlib import redirect_stderr
 from pathlib import Path
+from unittest import mock
 
 from avocado import Test
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-from vgpu_tools import fingerprint, kfdtest, sources
+from vgpu_tools import cli, fingerprint, kfdtest, sources
 from vgpu_tools.console import Watcher, excerpt
 from vgpu_tools.tap import parse
 
@@ -54,6 +58,32 @@ class Tap(Test):
     def test_bail_out(self) -> None:
         """A program that gives up has failed."""
         self.assertIn("failed", [outcome for _, outcome in self.outcomes("1..2\nok 1 - a\nBail out! no GPU\n")])
+
+
+class Errors(Test):
+    """What ./vgpu says when the machine refuses something."""
+
+    def call(self, error: OSError) -> str:
+        """What a command that ends with this error leaves on standard error."""
+        said = io.StringIO()
+        fails = mock.patch.dict(cli.COMMANDS, {"fails": mock.Mock(side_effect=error)})
+        with fails, mock.patch("signal.signal"), redirect_stderr(said):
+            self.assertEqual(cli.main(["fails"]), 1)
+        return said.getvalue()
+
+    def test_full_disk(self) -> None:
+        """The file that could not be written, and the room that is left; no traceback."""
+        with self.assertRaises(OSError) as raised, open("/dev/full", "wb", buffering=0) as full:
+            full.write(b"x")
+        self.assertRegex(self.call(raised.exception), r"^vgpu: No space left on device \(.*build: \d+ MiB free")
+        copied = OSError(errno.ENOSPC, "No space left on device", "from", None, "to")
+        self.assertRegex(self.call(copied), r"^vgpu: to: No space left on device \(")
+        self.assertEqual(self.call(PermissionError(errno.EACCES, "", "f")), "vgpu: f: Permission denied\n")
+
+    def test_ours(self) -> None:
+        """A mistake of ours keeps its traceback."""
+        with self.assertRaises(FileNotFoundError):
+            self.call(FileNotFoundError(errno.ENOENT, "no such file", "f"))
 
 
 class Console(Test):

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from vgpu_tools.errors import Failure
+from vgpu_tools.errors import Failure, of_this_machine
+from vgpu_tools.paths import BUILD, CACHE
 
 if TYPE_CHECKING:
     from vgpu_tools.guest import Guest
@@ -468,3 +469,8 @@ def main(words: list[str]) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 128 + signal.SIGPIPE
+    except OSError as error:
+        if not (sentence := of_this_machine(error, (BUILD, CACHE))):
+            raise
+        print(f"vgpu: {sentence}", file=sys.stderr)
+        return 1

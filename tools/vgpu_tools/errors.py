@@ -1,11 +1,31 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What goes wrong in a way that a person can act on."""
 
+import errno
+import os
+import shutil
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 
 TIMED_OUT = 124  # exit status of a guest that did not finish in its time
 LAUNCH_FAILED = 125  # exit status of a guest that panicked, reported an error, or could not be started
+
+
+REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO)
+
+
+def of_this_machine(error: OSError, folders: Sequence[Path]) -> str:
+    """A sentence for an error that the machine's user can do something about: the file, and for a full disk the space
+    that is left in `folders`. Empty for others, which are mistakes of ours."""
+    if error.errno not in REFUSED:
+        return ""
+    name = error.filename2 or error.filename
+    said = os.strerror(error.errno)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        left = [f"{folder}: {shutil.disk_usage(folder).free >> 20} MiB free" for folder in folders if folder.exists()]
+        said += f" ({', '.join(left)})"
+    return f"{name}: {said}" if name else said
 
 
 def how_it_ended(returncode: int) -> str:
