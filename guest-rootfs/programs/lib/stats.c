@@ -137,6 +137,38 @@ int vg_device_counters(const struct vg_gpu *gpu, struct vg_counters *c)
 	return read_counters(gpu, "vgpu_device_counters", c);
 }
 
+int vg_faults_open(const struct vg_gpu *gpu, int64_t *open)
+{
+	struct vg_counters c;
+	int r;
+
+	r = vg_driver_counters(gpu, &c);
+	if (r)
+		return r;
+	*open = (int64_t)(vg_counter(&c, "faults_retry", NULL) -
+			  vg_counter(&c, "cam_acks", NULL));
+	return 0;
+}
+
+int vg_faults_settle(const struct vg_gpu *gpu, int64_t most,
+		     unsigned int timeout_ms)
+{
+	uint64_t deadline = vg_now() + timeout_ms * 1000000ull;
+	int64_t open;
+	int r;
+
+	for (;;) {
+		r = vg_faults_open(gpu, &open);
+		if (r || open <= most)
+			return r;
+		if (vg_now() > deadline)
+			return vg_fail(-ETIMEDOUT,
+				       "%ld retry faults taken and not acknowledged, %ld expected",
+				       open, most);
+		vg_sleep_us(2000);
+	}
+}
+
 int vg_in_use(const struct vg_gpu *gpu, struct vg_counters *c)
 {
 	return read_counters(gpu, "vgpu_in_use", c);

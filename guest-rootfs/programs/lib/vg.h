@@ -371,6 +371,18 @@ struct vg_counters {
 	} c[VG_MAX_COUNTERS];
 };
 
+/*
+ * Entries of retry faults that the driver has taken from the interrupt ring and
+ * not acknowledged, in *@open: 0 where no GPU is at work, less where it
+ * acknowledged slots that had no entry (ring overflow, GART recovery). 0 or
+ * -errno.
+ */
+int vg_faults_open(const struct vg_gpu *gpu, int64_t *open);
+
+/* Wait until no more than @most are open. 0, -ETIMEDOUT or another -errno. */
+int vg_faults_settle(const struct vg_gpu *gpu, int64_t most,
+		     unsigned int timeout_ms);
+
 /* The driver's own counts. */
 int vg_driver_counters(const struct vg_gpu *gpu, struct vg_counters *c);
 /* What the device itself counted (model block). */

@@ -306,6 +306,7 @@ void tap_expect_stop(struct vg_queue *q, uint64_t dst, uint64_t src,
 /* The GPUs by their render nodes alone: no file of the runner is open. */
 static struct vg_gpu gpus[VG_MAX_GPUS];
 static struct vg_mem_info used[VG_MAX_GPUS];
+static int64_t faults[VG_MAX_GPUS];	/* that were open */
 static int n_gpus;
 
 static void find_gpus(void)
@@ -326,11 +327,12 @@ static void note_usage(void)
 	int i;
 
 	for (i = 0; i < n_gpus; i++)
-		if (vg_mem_info(&gpus[i], &used[i]))
+		if (vg_mem_info(&gpus[i], &used[i]) ||
+		    vg_faults_open(&gpus[i], &faults[i]))
 			tap_diag("%s", vg_error());
 }
 
-/* With its process every byte of a case must be gone. */
+/* With its process every byte of a case must be gone, and every fault answered. */
 static bool usage_is_back(void)
 {
 	int i, before = n_gpus;
@@ -342,7 +344,9 @@ static bool usage_is_back(void)
 		return false;
 	}
 	for (i = 0; i < n_gpus; i++)
-		if (vg_mem_settle(&gpus[i], &used[i], VG_TIMEOUT_MS)) {
+		if (vg_mem_settle(&gpus[i], &used[i], VG_TIMEOUT_MS) ||
+		    vg_faults_settle(&gpus[i], faults[i] > 0 ? faults[i] : 0,
+				     VG_TIMEOUT_MS)) {
 			tap_diag("after the process's end: %s", vg_error());
 			return false;
 		}
