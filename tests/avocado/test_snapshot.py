@@ -25,6 +25,12 @@ from vgpu_tools.guest import Guest
 
 SMALL = ("--gpus", "0", "--memory", "512M")
 FOLDER_BYTES = 32 << 20  # of a disk that is too small for a snapshot
+TRIES = 10
+
+
+def state_of(pid: int) -> str:
+    """The letter for what a process does: T is stopped, Z has ended."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 class Key(Test):
@@ -310,15 +316,30 @@ class Restored(WithFolder):
     def test_interrupted(self) -> None:
         """Ctrl-C, and a kill, while the snapshot is taken: no QEMU goes on, and the next run works."""
         for number, left in ((signal.SIGINT, set()), (signal.SIGKILL, {".partial", ".lock"})):
-            process = self.start(*SMALL, "--", "true")
-            with process:
-                self.until(lambda: bool(list(self.folder.glob("*.partial"))))
+            with self.stopped_while_saving() as process:
                 process.send_signal(number)
+                process.send_signal(signal.SIGCONT)
                 process.communicate(timeout=LIMIT)
             self.until(lambda: not self.users())
             self.assertLessEqual({path.suffix for path in self.folder.iterdir()}, left)
         self.assertEqual(self.run_it(*SMALL, "--", "true")[0], 0)
         self.assertEqual({path.suffix for path in self.folder.iterdir()}, {".state", ".json", ".lock"})
+
+    def stopped_while_saving(self) -> "subprocess.Popen[bytes]":
+        """A launcher that was stopped (SIGSTOP) while its QEMU writes the snapshot. One that had taken the snapshot by
+        then does not count, and another one is started."""
+        for _ in range(TRIES):
+            process = self.start(*SMALL, "--", "true")
+            self.until(lambda: bool(list(self.folder.glob("*.partial")) or self.states()))
+            process.send_signal(signal.SIGSTOP)
+            self.until(lambda pid=process.pid: state_of(pid) in "TZ")
+            if not self.states():
+                return process
+            process.send_signal(signal.SIGCONT)
+            self.end(process)
+            for path in self.folder.iterdir():
+                path.unlink()
+        raise AssertionError(f"{TRIES} launchers had taken the snapshot before they could be stopped")
 
     def until(self, holds: Callable[[], bool]) -> None:
         """Wait until something holds."""
