@@ -149,9 +149,10 @@ void tap_open(struct vg *vg, int xnack)
 	CHECK(mode == xnack, "XNACK is %d after setting %d", mode, xnack);
 }
 
-/* A process that cannot even be killed is the end of the run. */
+/* A process that cannot even be killed is the end of the run. The console tells where it and others are blocked. */
 static void bail_out(pid_t pid)
 {
+	vg_put("/proc/sysrq-trigger", "w");
 	printf("Bail out! process %d cannot be killed\n", pid);
 	fflush(stdout);
 	_exit(1);

@@ -15,6 +15,7 @@ import os
 import re
 import selectors
 import shlex
+import signal
 import subprocess
 import time
 import tomllib
@@ -122,6 +123,10 @@ def _lines(command: Sequence[str]) -> Iterator[str]:
             *lines, rest = (rest + data).split(b"\n")
             yield from (line.decode(errors="replace") for line in lines)
         yield f"# silent for {SILENCE_SECONDS * limits.scale():.0f} s: ended"
+        process.send_signal(signal.SIGUSR1)  # the launcher says where the guest stands
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            said, _ = process.communicate(timeout=guests.DUMP_SECONDS * limits.scale())
+            yield from said.decode(errors="replace").splitlines()
 
 
 class Reader:
