@@ -160,7 +160,10 @@ static void test_delay(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: an overflow without its bit, or an entry lost with it. */
+/*
+ * Catches: an overflow without its bit, an entry lost with it, or one that
+ * does not end.
+ */
 static void test_overflow(void)
 {
     uint32_t id;
@@ -180,6 +183,10 @@ static void test_overflow(void)
     g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 1);
     qvgpu_wr(t.v, IH_RB_CNTL, qvgpu_rd(t.v, IH_RB_CNTL) |
              IH_RB_CNTL__WPTR_OVERFLOW_CLEAR);
+    g_assert_cmphex(qvgpu_ih_writeback(t.v) & IH_RB_WPTR__RB_OVERFLOW, ==, 0);
+    /* The next entry finds room. */
+    qvgpu_pkt_trap(&t.kq, 2);
+    qvgpu_finish(&t.kq);
     g_assert_cmphex(qvgpu_ih_writeback(t.v) & IH_RB_WPTR__RB_OVERFLOW, ==, 0);
     qvgpu_stop(t.v);
 }
