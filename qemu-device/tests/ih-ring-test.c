@@ -173,6 +173,28 @@ static void test_overflow(void)
     }
 }
 
+/*
+ * Catches: an injected overflow of one ring that takes the entry along by which
+ * ring 0 tells of it.
+ */
+static void test_injected_overflow(void)
+{
+    Rings t;
+
+    rings_start(&t, 1, IH_RB_CNTL__WPTR_OVERFLOW_ENABLE);
+    qvgpu_inject(t.v, "'kind': 'ih-overflow', 'start': %u, "
+                 "'length': 1, 'count': 1",
+                 IH_CLIENT_SDMA0 << 8 | IH_SRC_SDMA_TRAP);
+    traps(&t, 70, 1);
+    g_assert_cmphex(qvgpu_rd(t.v, IH_RB_WPTR + IH_RING(1)), ==,
+                    IH_ENTRY_BYTES | IH_RB_WPTR__RB_OVERFLOW);
+    expect_trap_in(&t, 1, 0, 70);
+    expect_kick(&t, 1);
+    g_assert_cmphex(qvgpu_rd(t.v, IH_RB_WPTR), ==, IH_ENTRY_BYTES);
+    g_assert_cmpuint(qvgpu_counter(t.v, VGPU_CNT_IH_DROPPED), ==, 0);
+    qvgpu_stop(t.v);
+}
+
 /* Catches: entries for a ring that is off, or that there is none of. */
 static void test_no_such_ring(void)
 {
@@ -285,6 +307,8 @@ void qvgpu_add_ih_ring_tests(void)
     qtest_add_func("/vgpu-kfd/ih-ring/pasid", test_pasid);
     qtest_add_func("/vgpu-kfd/ih-ring/routing", test_routing);
     qtest_add_func("/vgpu-kfd/ih-ring/overflow", test_overflow);
+    qtest_add_func("/vgpu-kfd/ih-ring/injected-overflow",
+                   test_injected_overflow);
     qtest_add_func("/vgpu-kfd/ih-ring/no-such-ring", test_no_such_ring);
     qtest_add_func("/vgpu-kfd/ih-ring/storm", test_storm);
 }
