@@ -453,10 +453,16 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
 }
 
 
+def _interrupt(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
 def main(words: list[str]) -> int:
     """Run one command; returns the exit status."""
     name = words[0] if words else ""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)  # asyncio would take the default one's place, and lose a late Ctrl-C
     try:
         if name not in COMMANDS:
             raise Failure(f"no such command: {name} (see ./vgpu help)" if name else USAGE.rstrip(), status=2)
