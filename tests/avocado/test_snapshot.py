@@ -183,6 +183,7 @@ class Restored(WithFolder):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=os.environ | {"VGPU_SNAPSHOTS": str(self.folder)},
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a run in the background ignores it
         )
 
     def end(self, process: "subprocess.Popen[bytes]") -> tuple[int, str, str]:
