@@ -15,7 +15,7 @@ from avocado import Test
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-from vgpu import SCALE, vgpu
+from vgpu import SCALE, hear_interrupts, vgpu
 from vgpu_tools import monitor, operate, qemu, trace_file
 from vgpu_tools.errors import Failure
 
@@ -31,11 +31,6 @@ class Values(Test):
             self.assertEqual(operate.value("key", text), want, text)
         with self.assertRaises(Failure):
             operate.value("key", "lots")
-
-
-def hear_interrupts() -> None:
-    """A shell's background jobs, and what they start, ignore them."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Operator(Test):

@@ -18,7 +18,7 @@ from avocado import Test
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-from vgpu import LIMIT, ROOT
+from vgpu import LIMIT, ROOT, hear_interrupts
 from vgpu_tools import erofs, launch, rootfs, snapshot
 from vgpu_tools.errors import Failure
 from vgpu_tools.guest import Guest
@@ -183,7 +183,7 @@ class Restored(WithFolder):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=os.environ | {"VGPU_SNAPSHOTS": str(self.folder)},
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a run in the background ignores it
+            preexec_fn=hear_interrupts,
         )
 
     def end(self, process: "subprocess.Popen[bytes]") -> tuple[int, str, str]:

@@ -2,6 +2,7 @@
 """What the whole-system tests share: the launcher, called as a person would call it."""
 
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -9,6 +10,11 @@ ROOT = Path(__file__).resolve().parents[2]
 SCALE = float(os.environ.get("VGPU_TEST_SCALE", "0"))  # see machine.py
 TIMEOUT = 45 * SCALE if SCALE else 120  # seconds of a guest
 LIMIT = 60 * SCALE if SCALE else 300  # seconds that no launcher call may exceed
+
+
+def hear_interrupts() -> None:
+    """For preexec_fn: take SIGINT. A shell's background jobs, and what they start, ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def vgpu(*words: str, data: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
