@@ -10,8 +10,6 @@ from pathlib import Path
 
 TIMED_OUT = 124  # exit status of a guest that did not finish in its time
 LAUNCH_FAILED = 125  # exit status of a guest that panicked, reported an error, or could not be started
-
-
 REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO)
 
 

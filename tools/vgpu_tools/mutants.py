@@ -30,13 +30,15 @@ from vgpu_tools.errors import Failure
 from vgpu_tools.paths import BUILD, RESULTS, ROOT
 from vgpu_tools.steps import clean_environment
 from vgpu_tools.testing import changed, registry
+from vgpu_tools.testing.suite import BASIC, FULL
 
 MUTANTS = ROOT / "tests/mutants"
 PLACE = BUILD / "mutants"
 STORE = RESULTS / "mutants.json"
-BASIC, FULL, CHANGED = PASSES = ("basic", "full", "changed")
+CHANGED = "changed"  # what ./vgpu test --changed runs for the mutant's file
+PASSES = (BASIC, FULL, CHANGED)
 GOALS = {BASIC: 0.9, FULL: 1.0, CHANGED: 1.0}  # of the mutants that a pass has to catch
-OPTIONS = {BASIC: [], FULL: ["--full"], CHANGED: ["--changed"]}  # of ./vgpu test; --changed sees the mutant's file
+OPTIONS: dict[str, list[str]] = {BASIC: [], FULL: ["--full"], CHANGED: ["--changed"]}  # of ./vgpu test
 STYLE = "check"
 # By the folder of the changed file. STYLE is left out: a mutant that only style or a compiler's warning gives away
 # says nothing about the tests.

@@ -19,9 +19,9 @@ import signal
 import subprocess
 import time
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any
 
 from vgpu_tools import fingerprint, qemu, rootfs, sources, ui
 from vgpu_tools.errors import Failure
@@ -107,26 +107,29 @@ def _where(program: str, addresses: Sequence[str]) -> str:
     )
 
 
-def _lines(command: Sequence[str]) -> Iterator[str]:
-    """What a command prints, line by line; ends it when it is silent for too long, and says how it ended."""
+def _read(stream: IO[bytes], seconds: float) -> Generator[str, None, bool]:
+    """The lines of a stream until it ends (returns True) or is silent for `seconds` (False)."""
     rest = b""
-    with (
-        children.start(command, subprocess.PIPE, subprocess.STDOUT) as process,
-        selectors.DefaultSelector() as selector,
-    ):
-        assert process.stdout
-        selector.register(process.stdout, selectors.EVENT_READ)
-        while selector.select(SILENCE_SECONDS * limits.scale()):
-            data = os.read(process.stdout.fileno(), 65536)
+    with selectors.DefaultSelector() as selector:
+        selector.register(stream, selectors.EVENT_READ)
+        while selector.select(seconds):
+            data = os.read(stream.fileno(), 65536)
             if not data:
-                return
+                return True
             *lines, rest = (rest + data).split(b"\n")
             yield from (line.decode(errors="replace") for line in lines)
+    return False
+
+
+def _lines(command: Sequence[str]) -> Iterator[str]:
+    """What a launcher prints, line by line. One that is silent for too long says where its guest stands, and ends."""
+    with children.start(command, subprocess.PIPE, subprocess.STDOUT) as process:
+        assert process.stdout
+        if (yield from _read(process.stdout, SILENCE_SECONDS * limits.scale())):
+            return
         yield f"# silent for {SILENCE_SECONDS * limits.scale():.0f} s: ended"
-        process.send_signal(signal.SIGUSR1)  # the launcher says where the guest stands
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            said, _ = process.communicate(timeout=guests.DUMP_SECONDS * limits.scale())
-            yield from said.decode(errors="replace").splitlines()
+        process.send_signal(signal.SIGUSR1)  # the launcher's time is up
+        yield from _read(process.stdout, guests.DUMP_SECONDS * limits.scale())
 
 
 class Reader:

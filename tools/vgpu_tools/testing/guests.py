@@ -33,7 +33,7 @@ BOOT_SECONDS = {"release": 30, "debug": 60}  # until the first line of output; k
 KUNIT_SECONDS = 55  # until the results, which come all at once
 # Between two results of the programs: longer than a case may take there (tap.c), so that the program itself reports
 # a hang. On the slowest host (limits.MOST) that is within 4 minutes in the basic pass.
-SILENT_SECONDS = {True: 55, False: 110}  # by Plan.basic
+BASIC_SILENT_SECONDS, SILENT_SECONDS = 55, 110
 DUMP_SECONDS = 30  # for a guest whose time is up to say where it stands
 KUNIT_MODULE = "vgpu_kfd_kunit"
 CONSOLE = re.compile(r"console log: (.+)$", re.MULTILINE)  # in what the launcher says of a guest at fault
@@ -256,7 +256,7 @@ def programs(flavour: str) -> Callable[[Path, Plan], list[Case]]:
         options = ["--kernel", flavour, *guest.options]
         if seed := environment.get("VGPU_TEST_DELAYS"):  # the device's threads, too
             options += ["--device-delays", seed]
-        silent = SILENT_SECONDS[plan.basic] + 20 * plan.seconds
+        silent = (BASIC_SILENT_SECONDS if plan.basic else SILENT_SECONDS) + 20 * plan.seconds
         command = guest.command(environment)
         cases, said = in_guest(guest.programs, options, command, BOOT_SECONDS[flavour], silent, plan.fail_fast)
         _alone(guest, flavour, cases)
