@@ -139,14 +139,19 @@ int vg_device_counters(const struct vg_gpu *gpu, struct vg_counters *c)
 
 int vg_faults_open(const struct vg_gpu *gpu, int64_t *open)
 {
+	bool has_taken, has_acks;
 	struct vg_counters c;
+	uint64_t taken, acks;
 	int r;
 
 	r = vg_driver_counters(gpu, &c);
 	if (r)
 		return r;
-	*open = (int64_t)(vg_counter(&c, "faults_retry", NULL) -
-			  vg_counter(&c, "cam_acks", NULL));
+	taken = vg_counter(&c, "faults_retry", &has_taken);
+	acks = vg_counter(&c, "cam_acks", &has_acks);
+	if (!has_taken || !has_acks)
+		return vg_fail(-ENOENT, "no counter faults_retry or cam_acks");
+	*open = (int64_t)(taken - acks);
 	return 0;
 }
 

@@ -371,18 +371,6 @@ struct vg_counters {
 	} c[VG_MAX_COUNTERS];
 };
 
-/*
- * Entries of retry faults that the driver has taken from the interrupt ring and
- * not acknowledged, in *@open: 0 where no GPU is at work, less where it
- * acknowledged slots that had no entry (ring overflow, GART recovery). 0 or
- * -errno.
- */
-int vg_faults_open(const struct vg_gpu *gpu, int64_t *open);
-
-/* Wait until no more than @most are open. 0, -ETIMEDOUT or another -errno. */
-int vg_faults_settle(const struct vg_gpu *gpu, int64_t most,
-		     unsigned int timeout_ms);
-
 /* The driver's own counts. */
 int vg_driver_counters(const struct vg_gpu *gpu, struct vg_counters *c);
 /* What the device itself counted (model block). */
@@ -391,6 +379,19 @@ int vg_device_counters(const struct vg_gpu *gpu, struct vg_counters *c);
 int vg_in_use(const struct vg_gpu *gpu, struct vg_counters *c);
 /* Value of @name; *found (may be NULL) says whether it is there. */
 uint64_t vg_counter(const struct vg_counters *c, const char *name, bool *found);
+
+/*
+ * Retry-fault entries that the driver has taken from the interrupt ring and not
+ * acknowledged yet, in *@open. 0 while no queue faults; negative after the
+ * driver has acknowledged slots without an entry (ring overflow, GART recovery).
+ * 0, -ENOENT without these counters, or another -errno.
+ */
+int vg_faults_open(const struct vg_gpu *gpu, int64_t *open);
+
+/* Wait until at most @most are open. 0, -ETIMEDOUT, or as vg_faults_open(). */
+int vg_faults_settle(const struct vg_gpu *gpu, int64_t most,
+		     unsigned int timeout_ms);
+
 /* Resets the device, as an operator would: amdgpu_gpu_recover in debugfs. */
 int vg_gpu_reset(const struct vg_gpu *gpu);
 

@@ -22,7 +22,12 @@
 
 #define STOPPED_MS	500	/* a stopped queue does nothing for so long */
 
-/* Longer than a wait of the case's own, which says more; a hang is reported within 4 minutes where the scale is 4. */
+/*
+ * A case is killed after this time. It is longer than VG_TIMEOUT_MS, so that a
+ * wait inside the case fails first and says what it waited for. In the basic
+ * pass it is 45 s times the scale: with the largest scale, 4, and the time for
+ * the kill, a hang is reported within 4 minutes.
+ */
 #define CASE_LIMIT_MS	((tap_short() ? 3 : 6) * VG_TIMEOUT_MS / 2)
 #define KILL_LIMIT_MS	(VG_TIMEOUT_MS / 3)	/* until a killed process is gone */
 #define ROUND_LIMIT_MS	30000
@@ -149,7 +154,10 @@ void tap_open(struct vg *vg, int xnack)
 	CHECK(mode == xnack, "XNACK is %d after setting %d", mode, xnack);
 }
 
-/* A process that cannot even be killed is the end of the run. The console tells where it and others are blocked. */
+/*
+ * @pid has not ended after SIGKILL: end the run. Sysrq-w writes the stacks of
+ * blocked tasks to the console.
+ */
 static void bail_out(pid_t pid)
 {
 	vg_put("/proc/sysrq-trigger", "w");
@@ -307,7 +315,7 @@ void tap_expect_stop(struct vg_queue *q, uint64_t dst, uint64_t src,
 /* The GPUs by their render nodes alone: no file of the runner is open. */
 static struct vg_gpu gpus[VG_MAX_GPUS];
 static struct vg_mem_info used[VG_MAX_GPUS];
-static int64_t faults[VG_MAX_GPUS];	/* that were open */
+static int64_t faults[VG_MAX_GPUS];	/* open before the case */
 static int n_gpus;
 
 static void find_gpus(void)
@@ -333,7 +341,10 @@ static void note_usage(void)
 			tap_diag("%s", vg_error());
 }
 
-/* With its process every byte of a case must be gone, and every fault answered. */
+/*
+ * When a case's process has ended, its memory must be free again, and the
+ * driver must have acknowledged every retry fault that it took.
+ */
 static bool usage_is_back(void)
 {
 	int i, before = n_gpus;
