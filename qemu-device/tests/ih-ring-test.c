@@ -174,8 +174,8 @@ static void test_overflow(void)
 }
 
 /*
- * Catches: an injected overflow of one ring that takes the entry along by which
- * ring 0 tells of it.
+ * Catches: an overflow injected into ring 1 that also overflows ring 0, where
+ * the notification of ring 1's new entry goes.
  */
 static void test_injected_overflow(void)
 {

@@ -161,8 +161,8 @@ static void test_delay(void)
 }
 
 /*
- * Catches: an overflow without its bit, an entry lost with it, or one that
- * does not end.
+ * Catches: an injected overflow that does not set WPTR's overflow bit, that
+ * loses the entry, or that also overflows the ring at the next entry.
  */
 static void test_overflow(void)
 {
@@ -184,7 +184,7 @@ static void test_overflow(void)
     qvgpu_wr(t.v, IH_RB_CNTL, qvgpu_rd(t.v, IH_RB_CNTL) |
              IH_RB_CNTL__WPTR_OVERFLOW_CLEAR);
     g_assert_cmphex(qvgpu_ih_writeback(t.v) & IH_RB_WPTR__RB_OVERFLOW, ==, 0);
-    /* The next entry finds room. */
+    /* The injection is used up: the next entry causes no overflow. */
     qvgpu_pkt_trap(&t.kq, 2);
     qvgpu_finish(&t.kq);
     g_assert_cmphex(qvgpu_ih_writeback(t.v) & IH_RB_WPTR__RB_OVERFLOW, ==, 0);
