@@ -140,7 +140,7 @@ class Passes(Test):
             self.assertEqual(log.read_text(), "said 1\nsaid 2\nsaid 3\n")
 
     def test_fail_fast(self) -> None:
-        """The first failure ends what still runs, in a guest, too. Catches a defect that is waited for for minutes."""
+        """The first failed case ends its own guest and the other ones. Catches one that runs on for minutes."""
 
         def one(part: str) -> tuple[list[Case], str]:
             ran = guests._Launcher(60, 60, fail_fast=True).run(["sh", "-c", part])

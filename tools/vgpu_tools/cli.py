@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from vgpu_tools.errors import Failure, of_this_machine
+from vgpu_tools.errors import Failure, refused_by_machine
 from vgpu_tools.paths import BUILD, CACHE
 
 if TYPE_CHECKING:
@@ -462,7 +462,8 @@ def main(words: list[str]) -> int:
     name = words[0] if words else ""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _interrupt)  # asyncio would take the default one's place, and lose a late Ctrl-C
+        # asyncio.run() replaces the default handler by one that drops Ctrl-C if its task is done by then.
+        signal.signal(signal.SIGINT, _interrupt)
     try:
         if name not in COMMANDS:
             raise Failure(f"no such command: {name} (see ./vgpu help)" if name else USAGE.rstrip(), status=2)
@@ -476,7 +477,7 @@ def main(words: list[str]) -> int:
         sys.stderr.close()
         return 128 + signal.SIGPIPE
     except OSError as error:
-        if not (sentence := of_this_machine(error, (BUILD, CACHE))):
+        if not (sentence := refused_by_machine(error, (BUILD, CACHE))):
             raise
         print(f"vgpu: {sentence}", file=sys.stderr)
         return 1

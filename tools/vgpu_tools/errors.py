@@ -13,9 +13,9 @@ LAUNCH_FAILED = 125  # exit status of a guest that panicked, reported an error, 
 REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO)
 
 
-def of_this_machine(error: OSError, folders: Sequence[Path]) -> str:
-    """A sentence for an error that the machine's user can do something about: the file, and for a full disk the space
-    that is left in `folders`. Empty for others, which are mistakes of ours."""
+def refused_by_machine(error: OSError, folders: Sequence[Path]) -> str:
+    """The message for an error that the user can mend on the machine (full disk, permissions, I/O error): the file and
+    the reason, for a full disk also the space left in `folders`. Empty for any other error, which is a bug of ours."""
     if error.errno not in REFUSED:
         return ""
     name = error.filename2 or error.filename

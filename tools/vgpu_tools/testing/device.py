@@ -30,7 +30,7 @@ SANITIZER_OPTIONS = {
 PREFIX = "/x86_64/vgpu-kfd/"
 NO_PLAN = "1..0"  # GLib prints it for each -p before the first case
 RESULT = re.compile(r"^(not )?ok\b")
-FUZZ_FAILED = re.compile(r"^# case 0x")  # the model fuzzer has found something, and makes it smaller
+FUZZ_FAILED = re.compile(r"^# case 0x")  # the model fuzzer found a failing case and shrinks it now
 NOT_BASIC_SANITIZED = ROOT / "tests/basic-sanitizers.txt"
 
 
