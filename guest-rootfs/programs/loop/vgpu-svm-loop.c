@@ -9,9 +9,9 @@
  * compares. A round of "exchange": two pages change places, and a queue that knows
  * both from before reads them. No GPU writes there, so that a translation that is
  * used too long shows as a wrong byte and does no other harm.
- * A round of "truncate": queues read a file's pages in turns, and the file loses
- * them as soon as that is done, for a while: a fault that is told of only then is
- * nobody's crime.
+ * A round of "truncate": queues read a file's pages in turns; when all their
+ * faults are acknowledged, the file loses the pages for a while. A spurious fault
+ * injected then must not be held against the process.
  * Prints where the memory is that "copy" copies to, or the file's, then "round N"
  * after each.
  */
@@ -111,6 +111,35 @@ static int copy(void *arg, uint64_t round)
 	return ret ? ret : vg_pattern_check(l->dst, SIZE, round, 0);
 }
 
+/*
+ * Wait until the driver has taken and acknowledged every retry fault that the
+ * device reported. 0 or -errno.
+ */
+static int await_acks(struct loop *l)
+{
+	uint64_t deadline = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	struct vg_gpu *gpu = &l->vg.gpu[0];
+	struct vg_counters device, driver;
+	int ret;
+
+	do {
+		ret = vg_device_counters(gpu, &device);
+		if (!ret)
+			ret = vg_driver_counters(gpu, &driver);
+		if (ret)
+			return ret;
+		if (vg_counter(&driver, "faults_retry", NULL) >=
+		    vg_counter(&device, "faults_retry", NULL))
+			return vg_faults_settle(gpu, 0, VG_TIMEOUT_MS);
+		vg_sleep_us(1000);
+	} while (vg_now() < deadline);
+	return vg_fail(-ETIMEDOUT, "the driver does not take the retry faults");
+}
+
+/*
+ * The driver forgives one fault after each truncation (docs/faults.md). It must
+ * be the one that comes from outside, so none of the copy's may be left.
+ */
 static int cut_file(void *arg, uint64_t round)
 {
 	struct loop *l = arg;
@@ -120,9 +149,11 @@ static int cut_file(void *arg, uint64_t round)
 		return vg_fail(-errno, "ftruncate");
 	vg_pattern_fill(l->file, SIZE, round, 0);
 	ret = copy_by_all(l, l->out.cpu, l->file, VG_PAGE);
+	if (!ret)
+		ret = await_acks(l);
 	if (ftruncate(l->fd, 0))
 		return vg_fail(-errno, "ftruncate");
-	/* What comes late comes now, while there is no such page. */
+	/* A fault from outside comes now, while there is no such page. */
 	vg_sleep_us(LATE_US);
 	return ret ? ret : vg_pattern_check(l->out.cpu, SIZE, round, 0);
 }
