@@ -101,6 +101,7 @@ void vgpu_gtt_mgr_unbind(struct vgpu_device *vdev, struct ttm_tt *ttm);
 int vgpu_shrink_init(struct vgpu_device *vdev);
 void vgpu_shrink_fini(struct vgpu_device *vdev);
 bool vgpu_shrink_running(struct vgpu_device *vdev);
+void vgpu_shrink_copies(struct vgpu_device *vdev, const struct ttm_tt *ttm);
 void vgpu_shrink_tt(struct vgpu_device *vdev, struct ttm_tt *ttm, bool can);
 void vgpu_shrink_bo(struct vgpu_bo *bo);
 

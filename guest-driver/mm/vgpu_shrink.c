@@ -11,7 +11,8 @@
  *
  * kswapd asks long before memory is used up. When the kernel is about to kill
  * a process all the same, that process waits for the worker, but not for ever:
- * it may hold what the worker wants.
+ * it may hold what the worker wants. No page is left for the worker then, so it
+ * may use the reserves for a small BO: they are full again when it is copied.
  */
 #include <linux/oom.h>
 #include <linux/sched/mm.h>
@@ -27,6 +28,8 @@
 /* What is asked for instead of a process's life: 16 MiB. */
 #define SHRINK_OOM_PAGES	(SZ_16M >> PAGE_SHIFT)
 #define SHRINK_OOM_WAIT		HZ
+/* A BO up to this size may be copied to pages of the system's reserves: 2 MiB. */
+#define SHRINK_RESERVE_PAGES	(SZ_2M >> PAGE_SHIFT)
 /* When all were in use, they are not looked at again for so long. */
 #define SHRINK_REST		(HZ / 10)
 
@@ -78,6 +81,18 @@ static unsigned long vgpu_shrink_scan(struct shrinker *shrinker,
 	return 0;
 }
 
+/* Let the worker, current, use the system's reserves, or not any more. */
+static void shrink_use_reserves(struct vgpu_shrink *s, bool use)
+{
+	if (s->reserves == use)
+		return;
+	if (use)
+		s->reserve_flags = memalloc_noreclaim_save();
+	else
+		memalloc_noreclaim_restore(s->reserve_flags);
+	s->reserves = use;
+}
+
 /* One BO at a time, so that whoever stops the worker does not wait long. */
 static void vgpu_shrink_work(struct work_struct *work)
 {
@@ -92,6 +107,7 @@ static void vgpu_shrink_work(struct work_struct *work)
 	nofs = memalloc_nofs_save();
 	if (shrink_pages(s))
 		pages = ttm_device_swapout(&vdev->mman.bdev, &ctx, GFP_NOFS);
+	shrink_use_reserves(s, false);
 	memalloc_nofs_restore(nofs);
 	WRITE_ONCE(s->task, NULL);
 
@@ -113,19 +129,24 @@ static int vgpu_shrink_oom(struct notifier_block *nb, unsigned long unused,
 			   void *freed)
 {
 	struct vgpu_shrink *s = container_of(nb, struct vgpu_shrink, oom);
-	atomic64_t *shrunk =
-		&shrink_to_vgpu(s)->hw.stats[VGPU_STAT_SHRUNK_PAGES];
-	s64 before = atomic64_read(shrunk);
+	atomic64_t *stats = shrink_to_vgpu(s)->hw.stats;
+	s64 shrunk = atomic64_read(&stats[VGPU_STAT_SHRUNK_PAGES]);
+	s64 swappable = atomic64_read(&stats[VGPU_STAT_SWAPPABLE]);
 	/* The run that is under way may be about to end with nothing. */
 	int enough = atomic_read(&s->runs) + 2;
 
-	if (!shrink_pages(s))
+	/* The worker would wait for itself. */
+	if (READ_ONCE(s->task) == current || !shrink_pages(s))
 		return NOTIFY_DONE;
 	shrink_ask(s, SHRINK_OOM_PAGES);
-	wait_event_timeout(s->ran, atomic64_read(shrunk) != before ||
+	wait_event_timeout(s->ran,
+			   atomic64_read(&stats[VGPU_STAT_SHRUNK_PAGES]) != shrunk ||
 			   atomic_read(&s->runs) - enough >= 0 ||
 			   !work_busy(&s->work), SHRINK_OOM_WAIT);
-	*(unsigned long *)freed += atomic64_read(shrunk) - before;
+	shrunk = atomic64_read(&stats[VGPU_STAT_SHRUNK_PAGES]) - shrunk;
+	swappable = atomic64_read(&stats[VGPU_STAT_SWAPPABLE]) - swappable;
+	/* A BO that went meanwhile saves the process as well. */
+	*(unsigned long *)freed += max3(shrunk, -swappable, 0LL);
 	return NOTIFY_OK;
 }
 
@@ -139,6 +160,21 @@ bool vgpu_shrink_running(struct vgpu_device *vdev)
 {
 	return READ_ONCE(vdev->mman.shrink.task) == current;
 }
+
+/**
+ * vgpu_shrink_copies() - a BO is about to be copied to shmem
+ * @vdev: device
+ * @ttm: the BO's pages, reservation held
+ *
+ * Called by TTM's swap_notify, by whoever swaps out.
+ */
+void vgpu_shrink_copies(struct vgpu_device *vdev, const struct ttm_tt *ttm)
+{
+	if (vgpu_shrink_running(vdev))
+		shrink_use_reserves(&vdev->mman.shrink,
+				    ttm->num_pages <= SHRINK_RESERVE_PAGES);
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_shrink_copies);
 
 /**
  * vgpu_shrink_tt() - can system memory of a BO be swapped out from now on?

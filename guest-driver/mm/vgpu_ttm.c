@@ -505,6 +505,7 @@ static void vgpu_ttm_swap_notify(struct ttm_buffer_object *tbo)
 		vgpu_bo_kunmap(to_vgpu_bo(tbo));
 	/* Out of the way of who looks for the next one. */
 	ttm_bo_move_to_lru_tail_unlocked(tbo);
+	vgpu_shrink_copies(vdev, tbo->ttm);
 }
 
 const struct ttm_device_funcs vgpu_ttm_funcs = {

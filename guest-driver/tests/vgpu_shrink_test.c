@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * mm/vgpu_shrink.c: what is counted as memory that may be swapped out. Would
- * catch pages counted twice, or for ever, and pinned or foreign ones.
+ * catch pages counted twice, or for ever, pinned or foreign ones, and a copy
+ * that may use up the system's reserves.
  */
 #include "vgpu_mock.h"
 
@@ -90,9 +91,28 @@ static void shrink_no_tt(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shrink_count(mock), 0);
 }
 
+/* The worker alone, and for a small BO alone. */
+static void shrink_reserves(struct kunit *test)
+{
+	struct vgpu_mock *mock = vgpu_mock_new(test);
+	struct vgpu_shrink *s = &mock->vdev.mman.shrink;
+	struct ttm_tt ttm = { .num_pages = SZ_2M >> PAGE_SHIFT };
+
+	vgpu_shrink_copies(&mock->vdev, &ttm);
+	KUNIT_EXPECT_FALSE(test, current->flags & PF_MEMALLOC);
+	s->task = current;
+	vgpu_shrink_copies(&mock->vdev, &ttm);
+	KUNIT_EXPECT_TRUE(test, current->flags & PF_MEMALLOC);
+	ttm.num_pages++;
+	vgpu_shrink_copies(&mock->vdev, &ttm);
+	KUNIT_EXPECT_FALSE(test, current->flags & PF_MEMALLOC);
+	s->task = NULL;
+}
+
 static struct kunit_case shrink_cases[] = {
 	KUNIT_CASE(shrink_counts),
 	KUNIT_CASE(shrink_no_tt),
+	KUNIT_CASE(shrink_reserves),
 	{}
 };
 
