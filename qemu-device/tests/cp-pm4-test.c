@@ -328,6 +328,22 @@ static void test_privilege(void)
     qvgpu_stop(f.v);
 }
 
+/* Catches: a write to what lies behind the last register. */
+static void test_last_register(void)
+{
+    Fixture f;
+
+    setup(&f, false);
+    QVGPU_PM4(&f.c, PM4_WRITE_DATA, 0, VGPU_MMIO_DWORDS - 1, 0, 1);
+    qvgpu_compute_finish(&f.c);
+    QVGPU_PM4(&f.c, PM4_WRITE_DATA, 0, VGPU_MMIO_DWORDS, 0, 1);
+    qvgpu_compute_kick(&f.c);
+    qvgpu_compute_irq(&f.c, IH_SRC_CP_BAD_OPCODE,
+                      VGPU_PREP(IH_CP_ERROR__CODE, CP_ERROR_REGISTER_INVALID) |
+                      (f.c.doorbell / 8 & IH_CP_ERROR__DOORBELL));
+    qvgpu_stop(f.v);
+}
+
 /* Catches: a fault that stops other queues, or is not replayed. */
 static void test_fault(void)
 {
@@ -379,5 +395,6 @@ void qvgpu_add_cp_pm4_tests(void)
     qtest_add_func("/vgpu-kfd/cp/dispatch", test_dispatch);
     qtest_add_func("/vgpu-kfd/cp/bad-opcode", test_bad_opcode);
     qtest_add_func("/vgpu-kfd/cp/privilege", test_privilege);
+    qtest_add_func("/vgpu-kfd/cp/last-register", test_last_register);
     qtest_add_func("/vgpu-kfd/cp/fault", test_fault);
 }
