@@ -130,8 +130,11 @@ static void bos_create(int n)
 	}
 }
 
-/* By SDMA, through a BO that the CPU reads; -ENOMEM if there is no room for it. */
-static int copy_by_sdma(int i, struct vr_bo *stage)
+/*
+ * Checks a BO's bytes by SDMA, through a BO that the CPU reads. Returns the
+ * submission's error: -ENOMEM if the BO's pages could not be allocated.
+ */
+static int try_by_sdma(int i, struct vr_bo *stage)
 {
 	uint32_t handles[] = { bo[i].handle, stage->handle, ib.bo.handle };
 	uint64_t seq;
@@ -140,9 +143,8 @@ static int copy_by_sdma(int i, struct vr_bo *stage)
 	ib.ndw = 0;
 	vr_ib_copy(&ib, stage->va, bo[i].va, BO_BYTES);
 	err = vr_submit(node, ctx, 0, &ib, handles, 3, &seq);
-	if (err == -ENOMEM)
+	if (err)
 		return err;
-	ERRNO(0, err);
 	ERRNO(0, vr_wait(node, ctx, 0, seq, ~0ull));
 	CHECK(!vg_pattern_check(stage->cpu, BO_BYTES, (uint64_t)i, 0),
 	      "BO %d, by SDMA: %s", i, vg_error());
@@ -151,7 +153,7 @@ static int copy_by_sdma(int i, struct vr_bo *stage)
 
 static void check_by_sdma(int i, struct vr_bo *stage)
 {
-	ERRNO(0, copy_by_sdma(i, stage));
+	ERRNO(0, try_by_sdma(i, stage));
 }
 
 static void check_by_cpu(int i)
@@ -333,7 +335,7 @@ static void memory_runs_out(void)
 	struct vg_mem_info info;
 	struct vr_bo stage;
 	struct hog hog;
-	int n;
+	int n, err;
 
 	start(-1);
 	tap_swap_on();
@@ -364,12 +366,13 @@ static void memory_runs_out(void)
 		 (shrunk() - before) * VG_PAGE / VG_MIB,
 		 (swap - swap_free()) / VG_MIB);
 	/*
-	 * One comes back, others make room for it. A job does not wait for that:
-	 * it gets an error, and asks again.
+	 * A BO is swapped in while others are swapped out to make room for it. A
+	 * submission does not wait for that: it fails, and is repeated.
 	 */
-	for (end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
-	     copy_by_sdma(0, &stage);)
+	end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	while ((err = try_by_sdma(0, &stage)) == -ENOMEM)
 		CHECK(vg_now() < end, "no BO makes room for another one");
+	ERRNO(0, err);
 	check_by_cpu(1);
 	hog_end(&hog);
 	vr_bo_free(&stage);
