@@ -91,7 +91,7 @@ static void shrink_no_tt(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shrink_count(mock), 0);
 }
 
-/* The worker alone, and for a small BO alone. */
+/* Catches: PF_MEMALLOC for a task other than the worker, or for a large BO. */
 static void shrink_reserves(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);

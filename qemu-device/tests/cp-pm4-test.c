@@ -328,7 +328,7 @@ static void test_privilege(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: a write to what lies behind the last register. */
+/* Catches: a packet that writes to a register number past the last one. */
 static void test_last_register(void)
 {
     Fixture f;
