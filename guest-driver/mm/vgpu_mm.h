@@ -104,8 +104,8 @@ struct vgpu_gtt_mgr {
  * @work: swaps BOs out
  * @wanted: pages that were asked for
  * @task: who runs @work, or NULL
- * @reserves: @task may use the system's reserves; only @task looks
- * @reserve_flags: for memalloc_noreclaim_restore() then
+ * @noreclaim: for memalloc_noreclaim_restore() if @task may use the memory
+ *             reserves, or 0; only @task reads and writes it
  * @rest_until: jiffies; before that no BO is worth looking at
  * @runs: of @work
  * @ran: woken after each
@@ -117,8 +117,7 @@ struct vgpu_shrink {
 	struct work_struct work;
 	atomic_long_t wanted;
 	struct task_struct *task;
-	bool reserves;
-	unsigned int reserve_flags;
+	unsigned int noreclaim;
 	unsigned long rest_until;
 	atomic_t runs;
 	wait_queue_head_t ran;

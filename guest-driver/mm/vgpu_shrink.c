@@ -3,16 +3,19 @@
  * When the system runs out of memory, that of BOs nobody uses is swapped out.
  *
  * Reclaim only asks, a worker does it. TTM copies a whole BO to shmem before
- * its pages are free: who reclaims must not wait for that much memory, and may
- * not eat the reserves for it; the worker's own allocations reclaim, and what
- * it has copied may go to the swap device meanwhile. And the last reference to
- * a BO may be dropped while it is looked at: then locks are taken under which
- * others allocate.
+ * the BO's pages are free. A task in reclaim must not wait for that much memory,
+ * nor take it from the memory reserves. The worker's allocations reclaim, and
+ * pages that it has copied may go to the swap device meanwhile. And the last
+ * reference to a BO may be dropped while the worker looks at the BO: then locks
+ * are taken under which other tasks allocate.
  *
- * kswapd asks long before memory is used up. When the kernel is about to kill
- * a process all the same, that process waits for the worker, but not for ever:
- * it may hold what the worker wants. No page is left for the worker then, so it
- * may use the reserves for a small BO: they are full again when it is copied.
+ * kswapd asks long before memory is used up. Before the kernel kills a process
+ * all the same, the OOM notifier has the allocating task wait for the worker,
+ * for SHRINK_OOM_WAIT at most: the task may hold a lock that the worker needs.
+ * Free memory is below the minimum watermark then, and the worker's allocations
+ * would fail, so the copy of a small BO may use the memory reserves
+ * (PF_MEMALLOC) instead of reclaiming. The BO's own pages are freed when they
+ * are copied, and replace what was taken.
  */
 #include <linux/oom.h>
 #include <linux/sched/mm.h>
@@ -28,7 +31,7 @@
 /* What is asked for instead of a process's life: 16 MiB. */
 #define SHRINK_OOM_PAGES	(SZ_16M >> PAGE_SHIFT)
 #define SHRINK_OOM_WAIT		HZ
-/* A BO up to this size may be copied to pages of the system's reserves: 2 MiB. */
+/* The copy of a BO of up to so many pages may use the reserves: 2 MiB. */
 #define SHRINK_RESERVE_PAGES	(SZ_2M >> PAGE_SHIFT)
 /* When all were in use, they are not looked at again for so long. */
 #define SHRINK_REST		(HZ / 10)
@@ -43,11 +46,21 @@ static struct vgpu_device *shrink_to_vgpu(struct vgpu_shrink *s)
 	return container_of(s, struct vgpu_device, mman.shrink);
 }
 
+static s64 shrink_stat(struct vgpu_shrink *s, enum vgpu_counter stat)
+{
+	return atomic64_read(&shrink_to_vgpu(s)->hw.stats[stat]);
+}
+
+/* The worker runs, and it is the current task. */
+static bool shrink_is_current(struct vgpu_shrink *s)
+{
+	return READ_ONCE(s->task) == current;
+}
+
 /* As much as there is, and as fits into the swap devices. */
 static unsigned long shrink_pages(struct vgpu_shrink *s)
 {
-	struct vgpu_hw *hw = &shrink_to_vgpu(s)->hw;
-	s64 pages = atomic64_read(&hw->stats[VGPU_STAT_SWAPPABLE]);
+	s64 pages = shrink_stat(s, VGPU_STAT_SWAPPABLE);
 
 	return clamp_t(s64, get_nr_swap_pages(), 0, max(pages, 0LL));
 }
@@ -74,23 +87,18 @@ static unsigned long vgpu_shrink_scan(struct shrinker *shrinker,
 	struct vgpu_shrink *s = shrinker->private_data;
 
 	/* The worker need not ask itself. */
-	if (READ_ONCE(s->task) == current)
+	if (shrink_is_current(s))
 		return SHRINK_STOP;
 	shrink_ask(s, sc->nr_to_scan);
 	/* None is free yet. */
 	return 0;
 }
 
-/* Let the worker, current, use the system's reserves, or not any more. */
+/* The worker, which calls this, may allocate from the memory reserves or not. */
 static void shrink_use_reserves(struct vgpu_shrink *s, bool use)
 {
-	if (s->reserves == use)
-		return;
-	if (use)
-		s->reserve_flags = memalloc_noreclaim_save();
-	else
-		memalloc_noreclaim_restore(s->reserve_flags);
-	s->reserves = use;
+	memalloc_noreclaim_restore(s->noreclaim);
+	s->noreclaim = use ? memalloc_noreclaim_save() : 0;
 }
 
 /* One BO at a time, so that whoever stops the worker does not wait long. */
@@ -129,24 +137,26 @@ static int vgpu_shrink_oom(struct notifier_block *nb, unsigned long unused,
 			   void *freed)
 {
 	struct vgpu_shrink *s = container_of(nb, struct vgpu_shrink, oom);
-	atomic64_t *stats = shrink_to_vgpu(s)->hw.stats;
-	s64 shrunk = atomic64_read(&stats[VGPU_STAT_SHRUNK_PAGES]);
-	s64 swappable = atomic64_read(&stats[VGPU_STAT_SWAPPABLE]);
+	s64 swappable = shrink_stat(s, VGPU_STAT_SWAPPABLE);
+	s64 shrunk = shrink_stat(s, VGPU_STAT_SHRUNK_PAGES);
 	/* The run that is under way may be about to end with nothing. */
 	int enough = atomic_read(&s->runs) + 2;
 
 	/* The worker would wait for itself. */
-	if (READ_ONCE(s->task) == current || !shrink_pages(s))
+	if (shrink_is_current(s) || !shrink_pages(s))
 		return NOTIFY_DONE;
 	shrink_ask(s, SHRINK_OOM_PAGES);
 	wait_event_timeout(s->ran,
-			   atomic64_read(&stats[VGPU_STAT_SHRUNK_PAGES]) != shrunk ||
+			   shrink_stat(s, VGPU_STAT_SHRUNK_PAGES) != shrunk ||
 			   atomic_read(&s->runs) - enough >= 0 ||
 			   !work_busy(&s->work), SHRINK_OOM_WAIT);
-	shrunk = atomic64_read(&stats[VGPU_STAT_SHRUNK_PAGES]) - shrunk;
-	swappable = atomic64_read(&stats[VGPU_STAT_SWAPPABLE]) - swappable;
-	/* A BO that went meanwhile saves the process as well. */
-	*(unsigned long *)freed += max3(shrunk, -swappable, 0LL);
+	/*
+	 * Pages of BOs that were freed during the wait count, too: if none were, the
+	 * kernel kills a process without another look at what is free.
+	 */
+	*(unsigned long *)freed +=
+		max(shrink_stat(s, VGPU_STAT_SHRUNK_PAGES) - shrunk,
+		    swappable - shrink_stat(s, VGPU_STAT_SWAPPABLE));
 	return NOTIFY_OK;
 }
 
@@ -158,15 +168,16 @@ static int vgpu_shrink_oom(struct notifier_block *nb, unsigned long unused,
  */
 bool vgpu_shrink_running(struct vgpu_device *vdev)
 {
-	return READ_ONCE(vdev->mman.shrink.task) == current;
+	return shrink_is_current(&vdev->mman.shrink);
 }
 
 /**
- * vgpu_shrink_copies() - a BO is about to be copied to shmem
+ * vgpu_shrink_copies() - TTM is about to copy a BO to shmem
  * @vdev: device
  * @ttm: the BO's pages, reservation held
  *
- * Called by TTM's swap_notify, by whoever swaps out.
+ * If the worker swaps the BO out, this decides whether the copy may use the
+ * memory reserves. No effect for other tasks that swap out.
  */
 void vgpu_shrink_copies(struct vgpu_device *vdev, const struct ttm_tt *ttm)
 {
