@@ -75,7 +75,7 @@ int peer_ask(struct peer *p, char command)
 
 int peer_stop(struct peer *p)
 {
-	uint64_t deadline = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	uint64_t deadline = vg_deadline();
 	int status;
 	pid_t pid;
 

@@ -187,7 +187,7 @@ static bool has_room(const struct vg_cq *q, uint64_t n)
 
 static int wait_room(struct vg_cq *q, uint64_t n)
 {
-	uint64_t deadline = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	uint64_t deadline = vg_deadline();
 
 	if (has_room(q, n))
 		return 0;

@@ -169,7 +169,7 @@ static bool poll_pause(unsigned int *round, uint64_t deadline)
 
 static int wait_space(struct vg_queue *q, uint64_t bytes)
 {
-	uint64_t deadline = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	uint64_t deadline = vg_deadline();
 	unsigned int round = 0;
 
 	if (q->wptr + bytes - vg_queue_rptr(q) <= q->ring.size)

@@ -410,6 +410,8 @@ struct vg_tally *vg_tally(void);
 
 /* Monotonic time in ns. */
 uint64_t vg_now(void);
+/* The vg_now() at which a wait that begins now has failed (VG_TIMEOUT_MS). */
+uint64_t vg_deadline(void);
 void vg_sleep_us(unsigned int us);
 /*
  * For the loops: calls @fn with 1, 2, ... until standard input ends, or it fails,

@@ -411,7 +411,7 @@ static int poison_told(uint32_t memory, uint32_t hw)
 		.wait_for_all = 1,
 		.timeout = VG_TIMEOUT_MS,
 	};
-	uint64_t until = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	uint64_t until = vg_deadline();
 	int ret = vg_ioctl(&vg, AMDKFD_IOC_WAIT_EVENTS, &wait);
 
 	if (ret || wait.wait_result != KFD_IOC_WAIT_RESULT_COMPLETE)

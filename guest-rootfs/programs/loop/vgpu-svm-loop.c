@@ -117,7 +117,7 @@ static int copy(void *arg, uint64_t round)
  */
 static int await_acks(struct loop *l)
 {
-	uint64_t deadline = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	uint64_t deadline = vg_deadline();
 	struct vg_gpu *gpu = &l->vg.gpu[0];
 	struct vg_counters device, driver;
 	int ret;

@@ -97,7 +97,7 @@ unsigned long hold_pending(const struct vg_gpu *gpu, uint32_t engine)
 
 void hold_await_sleep(int tid)
 {
-	uint64_t end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	uint64_t end = vg_deadline();
 	char path[64], text[1024], *state;
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);

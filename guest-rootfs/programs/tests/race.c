@@ -201,7 +201,7 @@ static bool same(const struct vg_counters *base, const struct vg_counters *now)
 
 void race_settle(const struct vg_gpu *gpu, const struct race_use *before)
 {
-	uint64_t until = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	uint64_t until = vg_deadline();
 	const struct vg_counters *base = &before->held;
 	struct vg_counters now;
 	unsigned int i;

@@ -368,7 +368,7 @@ static void locked(void)
 /* Small pages become a huge one, which others are then. */
 static void collapsed(void)
 {
-	uint64_t deadline = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	uint64_t deadline = vg_deadline();
 	char *p = mx.piece->p;
 	int r;
 

@@ -299,7 +299,7 @@ void tap_expect_stop(struct vg_queue *q, uint64_t dst, uint64_t src,
 		     uint64_t bytes)
 {
 	uint64_t before = tap_driver_counter(q->gpu, "faults_unrepaired");
-	uint64_t end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	uint64_t end = vg_deadline();
 	uint32_t seq;
 
 	OK(vg_emit_copy(q, dst, src, bytes));
@@ -375,7 +375,7 @@ const struct tap_case *tap_this(void)
 /* Orphans of a case are children of the runner, which waits until they have gone. */
 static void end_group(pid_t group)
 {
-	uint64_t deadline = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	uint64_t deadline = vg_deadline();
 	pid_t r;
 
 	kill(-group, SIGKILL);
@@ -562,7 +562,7 @@ void tap_await(const int *fds)
 
 void tap_meet(uint32_t *here, uint32_t n)
 {
-	uint64_t end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	uint64_t end = vg_deadline();
 
 	__atomic_add_fetch(here, 1, __ATOMIC_SEQ_CST);
 	while (__atomic_load_n(here, __ATOMIC_SEQ_CST) < n) {

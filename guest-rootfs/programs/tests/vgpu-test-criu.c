@@ -348,7 +348,7 @@ static void aql_barrier(struct vg_cq *q, int wait, int done)
 
 static bool signal_becomes(int i, int64_t value)
 {
-	uint64_t deadline = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	uint64_t deadline = vg_deadline();
 
 	while (signal_value(i) != value) {
 		if (vg_now() > deadline)

@@ -505,7 +505,7 @@ static void handshake(void)
 /* Wait until an exception of the process is raised, whatever the session's mask. */
 static void await_exception(pid_t pid, uint32_t code)
 {
-	uint64_t deadline = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	uint64_t deadline = vg_deadline();
 	struct kfd_runtime_info ri;
 	uint32_t size;
 	int r;
@@ -1195,7 +1195,7 @@ static void unplugged(void)
 static void attach_bare(void *arg)
 {
 	struct target *t = arg;
-	uint64_t deadline = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	uint64_t deadline = vg_deadline();
 	long r;
 
 	OK(vg_open_bare(&vg));

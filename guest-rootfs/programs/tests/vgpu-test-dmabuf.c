@@ -104,7 +104,7 @@ static void gpu_write(int i, const struct vg_bo *bo, uint64_t seed)
  */
 static void vram_follows(uint64_t before)
 {
-	uint64_t end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	uint64_t end = vg_deadline();
 	struct vg_mem_info info;
 
 	do {

@@ -444,7 +444,7 @@ static void emptying_ends(void)
 		/* The odd ones do not get that far. */
 		if (i % 2)
 			kill(reader, SIGKILL);
-		until = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+		until = vg_deadline();
 		while (!waitpid(reader, &status, WNOHANG)) {
 			CHECK(vg_now() < until, "there is no end");
 			vg_sleep_us(1000);

@@ -392,7 +392,7 @@ static uint64_t moves_since(uint64_t before)
  */
 static uint64_t work(struct vg_bo *bo, bool owner_too, int rounds, bool moves)
 {
-	uint64_t before = moves_since(0), end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	uint64_t before = moves_since(0), end = vg_deadline();
 	int i;
 
 	for (i = 0; i < rounds ||
@@ -473,7 +473,7 @@ static void pushed_out(void)
 		tap_skip("%lu MiB of VRAM take too long to fill",
 			 info.vram_total / VG_MIB);
 	pid = start_child(hog);
-	end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	end = vg_deadline();
 	for (i = 0; i < rounds || moves < 3; i++) {
 		CHECK(i < rounds || vg_now() < end,
 		      "the BO moved %lu times only", moves);
@@ -749,7 +749,7 @@ static void surprised(void)
 	emit_endless(&q[1], &stage[1]);
 	vg_queue_submit(&q[1]);
 	say("working");
-	end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	end = vg_deadline();
 	while (!tap_ioctl(vg.kfd, AMDKFD_IOC_GET_VERSION,
 			  &(struct kfd_ioctl_get_version_args) { 0 })) {
 		CHECK(vg_now() < end, "KFD does not notice");

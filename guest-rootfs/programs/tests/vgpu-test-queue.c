@@ -384,7 +384,7 @@ static void bad_packet(void)
 	uint64_t errors;
 	struct vg_queue bad = { 0 }, good = { 0 };
 	struct vg_bo bo = { 0 };
-	uint64_t until = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	uint64_t until = vg_deadline();
 	uint32_t seq, *p;
 
 	start(1);

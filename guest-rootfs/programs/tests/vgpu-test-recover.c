@@ -192,7 +192,7 @@ static void take_dump(char *text, size_t size, bool wait)
 static void test_dump(void)
 {
 	static char text[64 << 10];
-	uint64_t until = vg_now() + VG_TIMEOUT_MS * 1000000ull, faults;
+	uint64_t until = vg_deadline(), faults;
 	char line[80];
 	void *hole;
 

@@ -69,7 +69,7 @@ static void ask_for_all(void)
 /* Until at least @pages more than @before are in shmem. */
 static void ask_until(uint64_t before, uint64_t pages)
 {
-	uint64_t end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	uint64_t end = vg_deadline();
 
 	do {
 		ask_for_all();
@@ -212,7 +212,7 @@ static void out_and_back(void)
 	      full.gtt_used, empty.gtt_used);
 	bos_check();
 	bos_free();
-	for (uint64_t end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	for (uint64_t end = vg_deadline();
 	     tap_driver_counter(gpu, "swappable_pages") > counted;)
 		CHECK(vg_now() < end, "%" PRIu64 " pages counted, were %" PRIu64,
 		      tap_driver_counter(gpu, "swappable_pages"), counted);
@@ -369,7 +369,7 @@ static void memory_runs_out(void)
 	 * A BO is swapped in while others are swapped out to make room for it. A
 	 * submission does not wait for that: it fails, and is repeated.
 	 */
-	end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	end = vg_deadline();
 	while ((err = try_by_sdma(0, &stage)) == -ENOMEM)
 		CHECK(vg_now() < end, "no BO makes room for another one");
 	ERRNO(0, err);
@@ -510,7 +510,7 @@ static void all_at_once(void)
 		hog_eat(&hog, has);
 	asker = asker_start();
 	/* Until reclaim has found an idle BO. */
-	end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	end = vg_deadline();
 	for (int round = 0; tap_goes_on(round, 3) ||
 	     (shrunk() == before && vg_now() < end); round++)
 		churn_round(round);

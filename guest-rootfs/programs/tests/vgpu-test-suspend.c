@@ -379,8 +379,7 @@ static void under_load(void)
 	}
 	for (i = 0; i <= rounds; i++) {
 		for (k = 0; k < WORKERS; k++) {
-			uint64_t until = vg_now() +
-					 VG_TIMEOUT_MS * 1000000ull;
+			uint64_t until = vg_deadline();
 
 			for (from = done[k]; done[k] < from + 2;
 			     vg_sleep_us(1000)) {

@@ -72,7 +72,7 @@ static void in_vram(unsigned long pages)
  */
 static int fail_copy(uint32_t engine, void *(*move)(void *))
 {
-	uint64_t end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	uint64_t end = vg_deadline();
 	struct hold hold = { 0 };
 	uint32_t before = losses();
 	unsigned long jobs;

@@ -405,7 +405,7 @@ static void touch_start(struct toucher *t, uint64_t bytes)
 
 static void touch_end(struct toucher *t)
 {
-	uint64_t until = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	uint64_t until = vg_deadline();
 
 	while (!atomic_load(&t->rounds)) {
 		CHECK(vg_now() < until, "the CPU did nothing");

@@ -245,7 +245,7 @@ static void kill_in(void (*fn)(void), const char *const *counters)
 	shared = mmap(NULL, VG_PAGE, PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(shared != MAP_FAILED, "mmap");
-	end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	end = vg_deadline();
 	for (i = 0; tap_goes_on(i, rounds) ||
 	     ((inside < rounds * VICTIMS / 2 || !all_grew(counters, &first)) &&
 	      vg_now() < end); i++) {

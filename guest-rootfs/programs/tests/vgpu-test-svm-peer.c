@@ -410,7 +410,7 @@ static void removed(void)
  */
 static void reset(void)
 {
-	uint64_t lost, end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	uint64_t lost, end = vg_deadline();
 	uint64_t faults;
 	char *p, *own;
 

@@ -59,7 +59,7 @@ static void unprotect(char *p)
 /* Until @n more faults than @before have reached the driver. */
 static void await_faults(uint64_t before, uint64_t n)
 {
-	uint64_t end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	uint64_t end = vg_deadline();
 
 	while (tap_driver_counter(gpu, "faults_retry") < before + n) {
 		CHECK(vg_now() < end, "no fault");
@@ -153,7 +153,7 @@ static void run_queue(const struct vg_queue *q, bool on)
 /* The queue's fault comes after all others; none may have been denied before. */
 static void served(struct vg_queue *q, uint32_t seq, uint64_t denied)
 {
-	uint64_t end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	uint64_t end = vg_deadline();
 
 	while (vg_queue_fence_value(q) != seq) {
 		CHECK(tap_driver_counter(gpu, "faults_unrepaired") == denied,

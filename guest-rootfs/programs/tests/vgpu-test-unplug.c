@@ -243,7 +243,7 @@ static void gone(const char *what)
 /* 0, or -ENODEV when the device has gone. */
 static int finish(struct vg_queue *q)
 {
-	uint64_t deadline = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	uint64_t deadline = vg_deadline();
 	uint32_t seq;
 	int r = vg_emit_fence(q, &seq);
 
@@ -437,7 +437,7 @@ static void worker(int n, bool lingers)
 
 static void wait_for_work(const pid_t *pids)
 {
-	uint64_t deadline = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	uint64_t deadline = vg_deadline();
 	int i;
 
 	for (i = 0; i < WORKERS; i++)
@@ -632,7 +632,7 @@ static int gpus_for_others(void)
 
 static void wait_there(int gpus, bool there)
 {
-	uint64_t deadline = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	uint64_t deadline = vg_deadline();
 
 	/* The node comes last, the device goes last. */
 	while (there ? gpus_for_others() != gpus : vg_pci_exists(name)) {

@@ -481,7 +481,7 @@ static void swapping(void)
 		CHECK(!madvise(p, SIZE, MADV_PAGEOUT), "MADV_PAGEOUT: %s",
 		      strerror(errno));
 		/* By now the driver may have brought all of it back. */
-		until = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+		until = vg_deadline();
 		while (swapped_out() == before) {
 			CHECK(vg_now() < until, "nothing was swapped out");
 			vg_sleep_us(1000);

@@ -661,7 +661,7 @@ static void after_the_end(void)
 		/* Maps for the other one. */
 		ERRNO(0, map(h, va, 0, SIZE));
 		CHECK(write(pipes[1], "m", 1) == 1, "write");
-		end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+		end = vg_deadline();
 		do {
 			r = map(h, va, 0, SIZE);
 			CHECK(r == -EINVAL || r == -ESRCH, "MAP: %d", r);
