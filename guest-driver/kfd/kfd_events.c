@@ -194,7 +194,11 @@ static void events_set_page(struct kfd_events *events, u64 *slots)
 	smp_store_release(&events->slots, slots);
 }
 
-/* User space's own page: GTT memory that @handle names. Mutex held. */
+/*
+ * User space's own page: GTT memory that @handle names and this process has
+ * allocated. An imported BO may be the signal page of another process, whose slots
+ * would be this process's as well. Mutex held.
+ */
 int kfd_events_take_page(struct kfd_process *p, u64 handle)
 {
 	struct kgd_mem *mem;
@@ -205,8 +209,8 @@ int kfd_events_take_page(struct kfd_process *p, u64 handle)
 	if (p->events.slots || !kfd_mem_by_handle(p, handle, &mem) || !mem)
 		return -EINVAL;
 	bo = mem->bo;
-	if (mem->domain != AMDGPU_GEM_DOMAIN_GTT || bo->userptr || bo->import ||
-	    bo->tbo.base.size < KFD_EVENT_PAGE_BYTES)
+	if (mem->domain != AMDGPU_GEM_DOMAIN_GTT || bo->userptr ||
+	    mem->is_imported || bo->tbo.base.size < KFD_EVENT_PAGE_BYTES)
 		return -EINVAL;
 	ret = ttm_bo_reserve(&bo->tbo, true, false, NULL);
 	if (ret)

@@ -102,7 +102,8 @@ void kfd_events_poison(struct kfd_process_device *pdd);
 void kfd_events_scan(struct kfd_process *p);
 /*
  * The signal page, once and for all: memory that @handle names, or the kernel's.
- * Mutex held. 0, -EINVAL no such memory or a second page, -ENOMEM, -ERESTARTSYS.
+ * Mutex held. 0, -EINVAL no such memory, imported memory, or a second page; -ENOMEM,
+ * -ERESTARTSYS.
  */
 int kfd_events_take_page(struct kfd_process *p, u64 handle);
 int kfd_events_make_page(struct kfd_process *p);

@@ -3,17 +3,18 @@
  * Where a BO is: for the kernel, for user space's mmap, for VMID 0.
  */
 #include <drm/amdgpu_drm.h>
+#include <kunit/visibility.h>
 
 #include "vgpu_mm_priv.h"
 #include "vgpu_res_cursor.h"
 
 /**
  * vgpu_bo_kmap() - map a BO for the kernel
- * @bo: BO, reservation held
+ * @bo: BO, reservation held; pinned until vgpu_bo_kunmap()
  *
- * Waits until its memory holds what it should. The address is valid until the
- * BO moves, is unmapped or freed; a second call returns the same one. Whether
- * it is I/O memory says ttm_kmap_obj_virtual() of @bo->kmap.
+ * Waits until its memory holds what it should. Nests: all callers get the same
+ * address, which is valid until each has called vgpu_bo_kunmap(). Whether it is
+ * I/O memory says ttm_kmap_obj_virtual() of @bo->kmap.
  *
  * Return: the address, or ERR_PTR(-EINVAL) when VRAM is in several pieces,
  * ERR_PTR(-ENOMEM).
@@ -24,9 +25,12 @@ void *vgpu_bo_kmap(struct vgpu_bo *bo)
 	int ret;
 
 	dma_resv_assert_held(bo->tbo.base.resv);
+	WARN_ON_ONCE(!bo->tbo.pin_count);
 
-	if (bo->kmap.virtual)
+	if (bo->kmaps) {
+		bo->kmaps++;
 		return bo->kmap.virtual;
+	}
 	if (!res || (res->mem_type == TTM_PL_VRAM &&
 		     !(res->placement & TTM_PL_FLAG_CONTIGUOUS)))
 		return ERR_PTR(-EINVAL);
@@ -37,18 +41,23 @@ void *vgpu_bo_kmap(struct vgpu_bo *bo)
 		bo->kmap.virtual = NULL;
 		return ERR_PTR(ret);
 	}
+	bo->kmaps = 1;
 	return bo->kmap.virtual;
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_kmap);
 
 /**
- * vgpu_bo_kunmap() - undo vgpu_bo_kmap()
- * @bo: BO, reservation held or nobody knows it any more; mapped or not
+ * vgpu_bo_kunmap() - undo one vgpu_bo_kmap()
+ * @bo: BO, reservation held, still pinned
  */
 void vgpu_bo_kunmap(struct vgpu_bo *bo)
 {
-	if (bo->kmap.virtual)
+	dma_resv_assert_held(bo->tbo.base.resv);
+
+	if (!WARN_ON_ONCE(!bo->kmaps) && !--bo->kmaps)
 		ttm_bo_kunmap(&bo->kmap);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_kunmap);
 
 /**
  * vgpu_bo_cpu_addr() - where the kernel finds a byte of a BO

@@ -221,6 +221,7 @@ struct vgpu_bo_owner_ops {
  * @vm_mappings: struct vgpu_vm_bo of each VM that maps it; reservation held.
  *               A user pointer's change under vgpu_userptr_lock() as well
  * @kmap: CPU mapping of vgpu_bo_kmap(); reservation held
+ * @kmaps: users of @kmap, each of whom has pinned the BO; reservation held
  * @vram_lost: it was in VRAM when a reset lost that; never reset
  * @lost_link: in vgpu_vram_mgr.lost if @vram_lost
  * @leaving_link: in vgpu_vram_mgr.leaving if @leaving
@@ -248,6 +249,7 @@ struct vgpu_bo {
 	struct drm_gem_object *root;
 	struct list_head vm_mappings;
 	struct ttm_bo_kmap_obj kmap;
+	unsigned int kmaps;
 	bool vram_lost;
 	struct list_head lost_link;
 	struct list_head leaving_link;

@@ -162,7 +162,6 @@ static void vgpu_ttm_move_notify(struct ttm_buffer_object *tbo,
 
 	if (!vgpu_bo_is_ours(tbo))
 		return;
-	vgpu_bo_kunmap(bo);
 	if (bo->vdev->mman.move_notify)
 		bo->vdev->mman.move_notify(bo, new);
 	vgpu_dma_buf_moved(bo);
@@ -173,7 +172,6 @@ static void vgpu_ttm_move_later(struct ttm_buffer_object *tbo)
 {
 	struct vgpu_bo *bo = to_vgpu_bo(tbo);
 
-	vgpu_bo_kunmap(bo);
 	if (bo->vdev->mman.move_later)
 		bo->vdev->mman.move_later(bo);
 }
@@ -488,7 +486,7 @@ static void vgpu_ttm_release_notify(struct ttm_buffer_object *tbo)
 
 	if (!vgpu_bo_is_ours(tbo))
 		return;
-	vgpu_bo_kunmap(bo);
+	WARN_ON_ONCE(bo->kmaps);
 	if (bo->owner_ops && bo->owner_ops->release)
 		bo->owner_ops->release(bo);
 	vgpu_bo_wipe(bo);
@@ -500,9 +498,6 @@ static void vgpu_ttm_swap_notify(struct ttm_buffer_object *tbo)
 
 	vgpu_stat_add(&vdev->hw, VGPU_STAT_SWAPOUTS, 1);
 	WRITE_ONCE(vdev->mman.swaps_until, jiffies + VGPU_SWAPS_SPAN);
-	/* What was evicted before may have been mapped again since. */
-	if (vgpu_bo_is_ours(tbo))
-		vgpu_bo_kunmap(to_vgpu_bo(tbo));
 	/* Out of the way of who looks for the next one. */
 	ttm_bo_move_to_lru_tail_unlocked(tbo);
 	vgpu_shrink_copies(vdev, tbo->ttm);

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mm/vgpu_bo.c: what a domain becomes for TTM, for every combination of bits.
- * Would catch places in the wrong order, flags that leak from one to the next,
- * and a domain nobody knows that ends up somewhere.
+ * mm/vgpu_bo.c, mm/vgpu_bo_addr.c: what a domain becomes for TTM, for every
+ * combination of bits, and mappings for the kernel. Would catch places in the
+ * wrong order, flags that leak from one to the next, a domain nobody knows that
+ * ends up somewhere, and a mapping that goes while somebody uses it.
  */
+#include <linux/dma-resv.h>
+#include <linux/vmalloc.h>
 #include <drm/amdgpu_drm.h>
+#include <drm/ttm/ttm_tt.h>
 
 #include "vgpu_mock.h"
 
@@ -103,11 +107,71 @@ static void bo_doorbell(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->placement[0].fpfn, 2);
 }
 
+#define KMAP_PAGES	2u
+
+/* A pinned BO in GTT with pages; its reservation is held. */
+static struct vgpu_bo *bo_with_pages(struct kunit *test, struct page **pages)
+{
+	static const struct ttm_place gtt = { .mem_type = TTM_PL_TT };
+	static struct ttm_device_funcs no_funcs;
+	struct vgpu_mock *mock = vgpu_mock_new(test);
+	struct ttm_buffer_object *tbo = &mock->bo.tbo;
+	unsigned int i;
+
+	mock->vdev.mman.bdev.funcs = &no_funcs;
+	tbo->ttm = kunit_kzalloc(test, sizeof(*tbo->ttm), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, tbo->ttm);
+	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock, KMAP_PAGES, 1, &gtt,
+					      &tbo->resource), 0);
+	for (i = 0; i < KMAP_PAGES; i++) {
+		pages[i] = alloc_page(GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, pages[i]);
+	}
+	tbo->ttm->pages = pages;
+	tbo->ttm->num_pages = KMAP_PAGES;
+	tbo->ttm->caching = ttm_cached;
+	tbo->ttm->page_flags = TTM_TT_FLAG_PRIV_POPULATED;
+	tbo->pin_count = 1;
+	dma_resv_init(&tbo->base._resv);
+	tbo->base.resv = &tbo->base._resv;
+	dma_resv_lock(tbo->base.resv, NULL);
+	return &mock->bo;
+}
+
+/*
+ * Two users of one mapping. Catches: the first vgpu_bo_kunmap() takes the mapping
+ * from the second user (the event interrupt writes to an unmapped address).
+ */
+static void bo_kmap_nests(struct kunit *test)
+{
+	struct page *pages[KMAP_PAGES];
+	struct vgpu_bo *bo = bo_with_pages(test, pages);
+	void *first = vgpu_bo_kmap(bo);
+	unsigned int i;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(first));
+	KUNIT_EXPECT_PTR_EQ(test, vgpu_bo_kmap(bo), first);
+	vgpu_bo_kunmap(bo);
+	KUNIT_ASSERT_PTR_EQ(test, bo->kmap.virtual, first);
+	for (i = 0; i < KMAP_PAGES; i++)
+		KUNIT_EXPECT_PTR_EQ(test, vmalloc_to_page(first + i * PAGE_SIZE),
+				    pages[i]);
+	vgpu_bo_kunmap(bo);
+	KUNIT_EXPECT_NULL(test, bo->kmap.virtual);
+
+	dma_resv_unlock(bo->tbo.base.resv);
+	dma_resv_fini(bo->tbo.base.resv);
+	for (i = 0; i < KMAP_PAGES; i++)
+		__free_page(pages[i]);
+	vgpu_mock_free(container_of(bo, struct vgpu_mock, bo), bo->tbo.resource);
+}
+
 static struct kunit_case bo_cases[] = {
 	KUNIT_CASE(bo_domains),
 	KUNIT_CASE(bo_contiguous),
 	KUNIT_CASE(bo_gart_address),
 	KUNIT_CASE(bo_doorbell),
+	KUNIT_CASE(bo_kmap_nests),
 	{}
 };
 

@@ -6,6 +6,7 @@
  * under the kernel, wrong errno.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -414,6 +415,49 @@ static void page_rules(void)
 	      "mmap of the event page: %m");
 }
 
+static int page_fd;
+
+static void import_page(void *arg)
+{
+	struct kfd_ioctl_import_dmabuf_args in = { .dmabuf_fd = page_fd };
+	struct ev ev;
+
+	(void)arg;
+	start();
+	in.gpu_id = gpu->gpu_id;
+	ERRNO(0, vg_ioctl(&vg, AMDKFD_IOC_IMPORT_DMABUF, &in));
+	ERRNO(EINVAL, create(KFD_IOC_EVENT_SIGNAL, true, in.handle, &ev));
+	/* That was no page: the kernel's will do. */
+	ERRNO(0, create(KFD_IOC_EVENT_SIGNAL, true, 0, &ev));
+	ERRNO(0, set(ev));
+	CHECK(happens(ev, 0), "it has not happened");
+}
+
+/*
+ * Catches: a signal page that another process has, too. The slots of one are
+ * written over by the other, and when one ends the kernel's mapping of both goes.
+ */
+static void foreign_page(void)
+{
+	struct kfd_ioctl_export_dmabuf_args out = { .flags = O_CLOEXEC };
+	struct vg_queue q = { 0 };
+	struct vg_bo page = { 0 };
+	struct ev ev;
+
+	start();
+	page_create(&page, &ev);
+	OK(vg_queue_create(&vg, gpu, 4096, &q));
+	out.handle = page.handle;
+	ERRNO(0, vg_ioctl(&vg, AMDKFD_IOC_EXPORT_DMABUF, &out));
+	page_fd = (int)out.dmabuf_fd;
+	tap_in_child(import_page, NULL);
+	emit_signal(&q, &page, ev, ev.id);
+	vg_queue_submit(&q);
+	CHECK(happens(ev, VG_TIMEOUT_MS), "the event of the page's owner is lost");
+	close(page_fd);
+	OK(vg_queue_destroy(&q));
+}
+
 /* The page that the kernel has if user space brings none. */
 static void kernel_page(void)
 {
@@ -547,6 +591,7 @@ static const struct tap_case cases[] = {
 	{ "signals interrupt a wait", interrupted, 1 },
 	{ "signalled by SDMA", by_gpu, 1 },
 	{ "the signal page", page_rules, 1 },
+	{ "the signal page of another process", foreign_page, 1 },
 	{ "the kernel's page", kernel_page, 1 },
 	{ "limits and bad input", limits, 1 },
 	{ "a memory exception", memory_exception, 1 },
