@@ -158,11 +158,19 @@ static int vgpu_gem_create_info(struct vgpu_bo *bo, u64 user)
 	       -EFAULT : 0;
 }
 
-/* The BO goes there when it is next validated. */
+/*
+ * The BO goes there when it is next validated. Memory of another device stays
+ * where that has it, pages of a process stay where they are.
+ */
 static int vgpu_gem_set_placement(struct vgpu_bo *bo, u64 domains)
 {
-	int ret = ttm_bo_reserve(&bo->tbo, true, false, NULL);
+	int ret;
 
+	if (bo->userptr)
+		return -EPERM;
+	if (bo->import && domains & AMDGPU_GEM_DOMAIN_VRAM)
+		return -EINVAL;
+	ret = ttm_bo_reserve(&bo->tbo, true, false, NULL);
 	if (ret)
 		return ret;
 	WRITE_ONCE(bo->domains, domains & GEM_DOMAINS_PLAIN);
@@ -176,8 +184,9 @@ static int vgpu_gem_set_placement(struct vgpu_bo *bo, u64 domains)
  * @data: struct drm_amdgpu_gem_op
  * @file: whose handle it is
  *
- * Return: 0, -ENOENT for an unknown handle, -EINVAL for an unknown operation,
- * -EFAULT, -ERESTARTSYS.
+ * Return: 0, -ENOENT for an unknown handle, -EINVAL for an unknown operation, or an
+ * import that is to be placed in VRAM, -EPERM for a user pointer that is to be
+ * placed, -EFAULT, -ERESTARTSYS.
  */
 int vgpu_gem_op_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {

@@ -276,8 +276,8 @@ static int bo_bring(struct vgpu_bo *bo, bool interruptible)
  * @domain: as in struct vgpu_bo_params
  * @interruptible: signals may end the wait
  *
- * The move may still be under way: see the fences of usage KERNEL. What an
- * importer uses that does not reach VRAM goes to GTT instead.
+ * The move may still be under way: see the fences of usage KERNEL. What may not be
+ * in VRAM (vgpu_bo_vram_ok()) goes to GTT instead.
  *
  * Return: 0, -EINVAL for a domain that cannot be or a pinned BO elsewhere,
  * -ENOMEM, -ERESTARTSYS.

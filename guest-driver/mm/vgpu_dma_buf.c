@@ -26,6 +26,7 @@
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_drv.h>
 #include <drm/drm_prime.h>
+#include <kunit/visibility.h>
 
 #include "vgpu_mm_priv.h"
 #include "vgpu_res_cursor.h"
@@ -58,17 +59,21 @@ static struct vgpu_bo *attached_bo(const struct dma_buf_attachment *attach)
  * vgpu_bo_vram_ok() - may the BO be in VRAM?
  * @bo: BO, reservation held
  *
- * Return: false if one of its importers does not reach VRAM.
+ * Return: false if its memory is not this driver's (an import, a user pointer),
+ * or if one of its importers does not reach VRAM.
  */
 bool vgpu_bo_vram_ok(struct vgpu_bo *bo)
 {
 	struct vgpu_attachment *att;
 
+	if (bo->tbo.type == ttm_bo_type_sg)
+		return false;
 	list_for_each_entry(att, &bo->attachments, link)
 		if (!att->attach->peer2peer)
 			return false;
 	return true;
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_vram_ok);
 
 /**
  * vgpu_dma_buf_moved() - tell importers that a BO is about to move

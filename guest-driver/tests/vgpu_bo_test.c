@@ -107,6 +107,18 @@ static void bo_doorbell(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->placement[0].fpfn, 2);
 }
 
+/* Catches: a foreign dma-buf or a process's pages that TTM moves to VRAM. */
+static void bo_vram_ok(struct kunit *test)
+{
+	struct vgpu_mock *mock = vgpu_mock_new(test);
+
+	INIT_LIST_HEAD(&mock->bo.attachments);
+	mock->bo.tbo.type = ttm_bo_type_device;
+	KUNIT_EXPECT_TRUE(test, vgpu_bo_vram_ok(&mock->bo));
+	mock->bo.tbo.type = ttm_bo_type_sg;
+	KUNIT_EXPECT_FALSE(test, vgpu_bo_vram_ok(&mock->bo));
+}
+
 #define KMAP_PAGES	2u
 
 /* A pinned BO in GTT with pages; its reservation is held. */
@@ -171,6 +183,7 @@ static struct kunit_case bo_cases[] = {
 	KUNIT_CASE(bo_contiguous),
 	KUNIT_CASE(bo_gart_address),
 	KUNIT_CASE(bo_doorbell),
+	KUNIT_CASE(bo_vram_ok),
 	KUNIT_CASE(bo_kmap_nests),
 	{}
 };

@@ -20,6 +20,7 @@
 #include <linux/udmabuf.h>
 
 #include "tap.h"
+#include "vr.h"
 
 #define SEED	0xd3a
 #define SIZE	(3 * VG_MIB)
@@ -597,6 +598,80 @@ static void bad_input(void)
 	ERRNO(EINVAL, gem_import(vg.gpu[0].fd, file, &h));
 }
 
+static int place(int file, uint32_t handle, uint64_t domains)
+{
+	struct drm_amdgpu_gem_op op = {
+		.handle = handle,
+		.op = AMDGPU_GEM_OP_SET_PLACEMENT,
+		.value = domains,
+	};
+
+	return tap_ioctl(file, DRM_IOCTL_AMDGPU_GEM_OP, &op);
+}
+
+/*
+ * Catches: foreign memory that is placed in VRAM. The way back has no DMA
+ * addresses: its pages are copied to, and mapped at, bus address 0.
+ */
+static void foreign_placement(void)
+{
+	struct drm_mode_create_dumb dumb = {
+		.width = 1024, .height = SIZE / 4096, .bpp = 32,
+	};
+	struct drm_mode_map_dumb map = { 0 };
+	struct vg_mem_info before, after;
+	uint32_t h;
+	uint64_t va;
+	char *p;
+	int vgem;
+
+	vgem = tap_open_vgem();
+	start(1);
+	ERRNO(0, tap_ioctl(vgem, DRM_IOCTL_MODE_CREATE_DUMB, &dumb));
+	CHECK(dumb.size == SIZE, "vgem makes %llu bytes", dumb.size);
+	map.handle = dumb.handle;
+	ERRNO(0, tap_ioctl(vgem, DRM_IOCTL_MODE_MAP_DUMB, &map));
+	p = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, vgem,
+		 (off_t)map.offset);
+	CHECK(p != MAP_FAILED, "mmap of vgem: %s", strerror(errno));
+	vg_pattern_fill(p, SIZE, SEED, 0);
+	ERRNO(0, gem_import(vg.gpu[0].fd, gem_export(vgem, dumb.handle), &h));
+	OK(vg_mem_info(&vg.gpu[0], &before));
+	ERRNO(EINVAL, place(vg.gpu[0].fd, h, AMDGPU_GEM_DOMAIN_VRAM));
+	ERRNO(EINVAL, place(vg.gpu[0].fd, h, AMDGPU_GEM_DOMAIN_VRAM |
+					     AMDGPU_GEM_DOMAIN_GTT));
+	ERRNO(0, place(vg.gpu[0].fd, h, AMDGPU_GEM_DOMAIN_GTT));
+	/* GEM_VA in the process's address space, there and gone and there. */
+	va = (uintptr_t)tap_anon(SIZE);
+	ERRNO(0, vr_gem_va(vg.gpu[0].fd, h, AMDGPU_VA_OP_MAP, VR_MAP_RW, va, 0,
+			   SIZE));
+	OK(vg_mem_info(&vg.gpu[0], &after));
+	CHECK(after.vram_used < before.vram_used + SIZE, "it is in VRAM");
+	memset(stage[0].cpu, 0x5a, SIZE);
+	OK(vg_copy(&q[0], stage[0].cpu, (void *)va, SIZE));
+	OK(vg_pattern_check(stage[0].cpu, SIZE, SEED, 0));
+	tap_evict(&vg.gpu[0], "vram");
+	tap_evict(&vg.gpu[0], "gtt");
+	vg_pattern_fill(p, SIZE, SEED + 1, 0);
+	OK(vg_copy(&q[0], stage[0].cpu, (void *)va, SIZE));
+	OK(vg_pattern_check(stage[0].cpu, SIZE, SEED + 1, 0));
+}
+
+/* Catches: pages of a process that are placed in VRAM. */
+static void user_placement(void)
+{
+	struct drm_amdgpu_gem_userptr user = {
+		.addr = (uintptr_t)tap_anon(SIZE), .size = SIZE,
+		.flags = AMDGPU_GEM_USERPTR_REGISTER |
+			 AMDGPU_GEM_USERPTR_ANONONLY,
+	};
+
+	OK(vg_open_bare(&vg));
+	ERRNO(0, tap_ioctl(vg.gpu[0].fd, DRM_IOCTL_AMDGPU_GEM_USERPTR, &user));
+	ERRNO(EPERM, place(vg.gpu[0].fd, user.handle, AMDGPU_GEM_DOMAIN_VRAM));
+	ERRNO(EPERM, place(vg.gpu[0].fd, user.handle, AMDGPU_GEM_DOMAIN_GTT));
+}
+
 static const struct tap_case cases[] = {
 	{ "VRAM of one GPU on the other", vram_between, 2 },
 	{ "GTT of one GPU on the other", gtt_between, 2 },
@@ -608,6 +683,8 @@ static const struct tap_case cases[] = {
 	{ "memory of vgem", from_vgem, 2 },
 	{ "memory for vgem", to_vgem, 1 },
 	{ "memory of udmabuf", from_udmabuf, 2 },
+	{ "SET_PLACEMENT of foreign memory", foreign_placement, 1 },
+	{ "SET_PLACEMENT of a process's pages", user_placement, 1 },
 	{ "bad input", bad_input, 1 },
 };
 
