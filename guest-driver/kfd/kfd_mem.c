@@ -59,7 +59,7 @@ static bool kgd_mem_users_stay(struct vgpu_bo *bo)
 
 static void kgd_mem_bo_release(struct vgpu_bo *bo)
 {
-	kfd_mem_limit_unreserve(bo->vdev, bo->domains, bo->tbo.base.size);
+	kfd_mem_limit_unreserve(bo->vdev, bo->charged, bo->tbo.base.size);
 }
 
 const struct vgpu_bo_owner_ops kgd_mem_owner_ops = {
@@ -163,6 +163,7 @@ static int kgd_mem_create_bo(struct kfd_process_device *pdd,
 		kfd_mem_limit_unreserve(pdd->node->vdev, mem->domain, size);
 		return ret;
 	}
+	bo->charged = mem->domain;
 	bo->owner_ops = &kgd_mem_owner_ops;
 	ret = drm_vma_node_allow(&bo->tbo.base.vma_node, pdd->drm_priv);
 	if (ret) {

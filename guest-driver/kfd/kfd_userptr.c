@@ -47,6 +47,7 @@ int kfd_userptr_create(struct kfd_process_device *pdd, struct kgd_mem *mem,
 		return ret;
 	}
 	/* From now on the BO gives back its share itself. */
+	bo->charged = AMDGPU_GEM_DOMAIN_GTT;
 	bo->owner_ops = &kgd_mem_owner_ops;
 	mem->bo = bo;
 	kgd_mem_link(mem);

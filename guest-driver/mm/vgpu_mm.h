@@ -230,6 +230,9 @@ struct vgpu_bo_owner_ops {
  * @users: struct kgd_mem of each process that knows it; reservation held
  * @owner_ops: the upper room's, or NULL. Set once, reservation held
  * @owner: for @owner_ops->vacate; reservation held
+ * @charged: AMDGPU_GEM_DOMAIN_* that KFD's memory limit counts it in, for
+ *           @owner_ops->release; set with @owner_ops. User space may change
+ *           @domains, so that does not tell
  * @import: another device's dma-buf that it stands for, referenced, or NULL
  * @attachments: who has imported it (mm/vgpu_dma_buf.c); reservation held
  * @userptr: of what process its memory is (mm/vgpu_userptr.c), or NULL
@@ -258,6 +261,7 @@ struct vgpu_bo {
 	struct list_head users;
 	const struct vgpu_bo_owner_ops *owner_ops;
 	void *owner;
+	u32 charged;
 	struct dma_buf *import;
 	struct list_head attachments;
 	struct vgpu_userptr *userptr;

@@ -5,10 +5,12 @@
  * a handle or an offset of somebody else that is taken, a BO freed under its
  * users.
  */
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "tap.h"
+#include "vr.h"
 
 #define BAD_GPU 0xdeadu
 
@@ -139,6 +141,54 @@ static void map_many(void)
 	r = try_map(&vg, bo.handle, &vg.gpu[0].gpu_id, 0xffffffff, 0);
 	CHECK(r == -ENOMEM || r == -EFAULT || r == -EINVAL,
 	      "mapping on 2^32-1 devices: %d", r);
+}
+
+/*
+ * Memory of KFD, allocated in @flags, that the render node places in @domain; then
+ * it is freed.
+ */
+static void place_and_free(struct vg *vg, uint32_t flags, uint64_t domain)
+{
+	struct kfd_ioctl_export_dmabuf_args export = { .flags = O_CLOEXEC };
+	struct drm_amdgpu_gem_op op = {
+		.op = AMDGPU_GEM_OP_SET_PLACEMENT, .value = domain,
+	};
+	struct drm_prime_handle prime = { 0 };
+	struct vg_bo bo = { 0 };
+
+	OK(vg_bo_alloc(vg, &vg->gpu[0], VG_MIB, flags, &bo));
+	export.handle = bo.handle;
+	ERRNO(0, tap_ioctl(vg->kfd, AMDKFD_IOC_EXPORT_DMABUF, &export));
+	prime.fd = (int)export.dmabuf_fd;
+	ERRNO(0, tap_ioctl(vg->gpu[0].fd, DRM_IOCTL_PRIME_FD_TO_HANDLE,
+			   &prime));
+	op.handle = prime.handle;
+	ERRNO(0, tap_ioctl(vg->gpu[0].fd, DRM_IOCTL_AMDGPU_GEM_OP, &op));
+	ERRNO(0, vr_gem_close(vg->gpu[0].fd, prime.handle));
+	close(prime.fd);
+	OK(vg_bo_free(&bo));
+}
+
+/*
+ * Catches: memory that is charged to one of KFD's limits and returned to the
+ * other, as the domain was changed meanwhile: one sum falls below zero, and
+ * every later allocation of every process is ENOMEM.
+ */
+static void placed_elsewhere(void)
+{
+	struct vg_mem_info before;
+	struct vg_bo bo = { 0 };
+	struct vg vg;
+
+	tap_open(&vg, -1);
+	OK(vg_mem_info(&vg.gpu[0], &before));
+	place_and_free(&vg, VG_VRAM, AMDGPU_GEM_DOMAIN_GTT);
+	OK(vg_bo_alloc(&vg, &vg.gpu[0], VG_PAGE, VG_VRAM, &bo));
+	OK(vg_bo_free(&bo));
+	place_and_free(&vg, VG_GTT, AMDGPU_GEM_DOMAIN_VRAM);
+	OK(vg_bo_alloc(&vg, &vg.gpu[0], VG_PAGE, VG_GTT, &bo));
+	OK(vg_bo_free(&bo));
+	OK(vg_mem_settle(&vg.gpu[0], &before, VG_TIMEOUT_MS));
 }
 
 /* Addresses that the page tables or another mapping do not admit. */
@@ -335,6 +385,7 @@ static const struct tap_case cases[] = {
 	{ "ALLOC sizes that overflow", alloc_overflow, 0 },
 	{ "MAP, UNMAP, FREE", map_and_free, 0 },
 	{ "MAP on very many devices", map_many, 0 },
+	{ "memory that the render node places elsewhere", placed_elsewhere, 0 },
 	{ "MAP at addresses that cannot be", map_addresses, 0 },
 	{ "SVM over a BO, a BO over SVM", svm_and_bo, 0 },
 	{ "mmap of doorbells and BOs", mmaps, 0 },
