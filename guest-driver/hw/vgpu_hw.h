@@ -481,7 +481,15 @@ unsigned int vgpu_sdma_emit_ptepde(u32 *dw, u64 dst, u64 flags, u64 addr,
 struct dma_fence *vgpu_sdma_submit(struct vgpu_device *vdev,
 				   unsigned int engine, const u32 *dw,
 				   unsigned int ndw);
+/*
+ * A job has failed; its fence signals on return. On the way to fences: must not
+ * allocate, may sleep.
+ */
+typedef void (*vgpu_sdma_failed_fn)(void *arg);
+
 struct vgpu_sdma_fence *vgpu_sdma_fence_alloc(gfp_t gfp);
+void vgpu_sdma_fence_on_failure(struct vgpu_sdma_fence *fence,
+				vgpu_sdma_failed_fn failed, void *arg);
 void vgpu_sdma_fence_free(struct vgpu_sdma_fence *fence);
 struct dma_fence *vgpu_sdma_submit_with(struct vgpu_device *vdev,
 					unsigned int engine, const u32 *dw,

@@ -103,6 +103,8 @@ void vgpu_ih_service(struct vgpu_device *vdev);
  * @end: the ring's write pointer behind the job
  * @failures: how often the engine failed in it; recovery only
  * @engine: engine number; the fence may outlive the device
+ * @failed: called with @arg before @base signals with an error, or NULL
+ * @arg: argument of @failed
  */
 struct vgpu_sdma_fence {
 	struct dma_fence base;
@@ -110,6 +112,8 @@ struct vgpu_sdma_fence {
 	u64 end;
 	unsigned int failures;
 	unsigned int engine;
+	vgpu_sdma_failed_fn failed;
+	void *arg;
 };
 
 /* Does the engine have a ring of the kernel's? */

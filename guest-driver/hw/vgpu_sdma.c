@@ -256,6 +256,20 @@ struct vgpu_sdma_fence *vgpu_sdma_fence_alloc(gfp_t gfp)
 }
 
 /**
+ * vgpu_sdma_fence_on_failure() - have something done when a job fails
+ * @fence: from vgpu_sdma_fence_alloc(), not submitted
+ * @failed: called once before the job's fence signals with an error; not if the
+ *          submission itself fails
+ * @arg: its argument, which stays until the fence has signalled
+ */
+void vgpu_sdma_fence_on_failure(struct vgpu_sdma_fence *fence,
+				vgpu_sdma_failed_fn failed, void *arg)
+{
+	fence->failed = failed;
+	fence->arg = arg;
+}
+
+/**
  * vgpu_sdma_fence_free() - free what was not used
  * @fence: from vgpu_sdma_fence_alloc(), or NULL
  */

@@ -135,8 +135,10 @@ static int copy_side_init(struct vgpu_device *vdev, struct copy_side *side,
  * @resv: what it comes after
  * @used: BO whose users it comes after, or NULL
  * @sys: DMA addresses behind a window
+ * @pages: of the destination, if that is in GTT; else NULL
  * @queue: where its jobs wait, and which engine runs them
  * @vram_epoch: as of its jobs
+ * @size: bytes, from the beginning of both
  * @src: source
  * @dst: destination
  * @fence: of the last job that was pushed, or NULL
@@ -146,8 +148,10 @@ struct copy_op {
 	struct dma_resv *resv;
 	struct vgpu_bo *used;
 	const dma_addr_t *sys;
+	struct page *const *pages;
 	enum vgpu_copy_queue queue;
 	int vram_epoch;
+	u64 size;
 	struct copy_side src;
 	struct copy_side dst;
 	struct dma_fence *fence;
@@ -220,6 +224,9 @@ static int op_chunk(struct copy_op *op)
 	job->vram_epoch = op->vram_epoch;
 	if (windowed)
 		left = op_bind(op, windowed, job, left);
+	if (op->pages)
+		vgpu_copy_job_fills(job, op->pages,
+				    op->size - op->src.cur.remaining, left);
 	while (left) {
 		u64 bytes = run_bytes(&op->src.cur, &op->dst.cur, left);
 
@@ -239,8 +246,7 @@ static int op_chunk(struct copy_op *op)
  *        fences of usage KERNEL in there
  * @used: the BO, if it comes after its users as well (move_later has been
  *        called); else NULL
- * @sys: DMA addresses of the pages of the resource that is in GTT; NULL if
- *       none is
+ * @ttm: pages of the resource that is in GTT; NULL if none is
  * @src: source
  * @dst: destination
  * @size: bytes, from the beginning of both
@@ -250,12 +256,13 @@ static int op_chunk(struct copy_op *op)
  * nothing, unless it fails.
  *
  * Return: the fence of the copy, whose error tells if it failed (-ECANCELED:
- * what was in VRAM is lost), or ERR_PTR(-ENODEV) if the hardware goes, -EINVAL,
+ * what was in VRAM is lost; a destination in GTT is zero then, where it is not
+ * the copy), or ERR_PTR(-ENODEV) if the hardware goes, -EINVAL,
  * -ENOMEM.
  */
 struct dma_fence *vgpu_mm_copy_res(struct vgpu_device *vdev,
 				   struct dma_resv *resv, struct vgpu_bo *used,
-				   const dma_addr_t *sys,
+				   struct ttm_tt *ttm,
 				   struct ttm_resource *src,
 				   struct ttm_resource *dst, u64 size)
 {
@@ -263,9 +270,10 @@ struct dma_fence *vgpu_mm_copy_res(struct vgpu_device *vdev,
 		.vdev = vdev,
 		.resv = resv,
 		.used = used,
-		.sys = sys,
+		.sys = ttm ? ttm->dma_address : NULL,
 		.queue = VGPU_COPY_IN,
 		.vram_epoch = -1,
+		.size = size,
 	};
 	int ret;
 
@@ -273,10 +281,12 @@ struct dma_fence *vgpu_mm_copy_res(struct vgpu_device *vdev,
 	if (!ret)
 		ret = copy_side_init(vdev, &op.dst, dst, size);
 	if (!ret && ((op.src.window && op.dst.window) ||
-		     ((op.src.window || op.dst.window) && !sys)))
+		     ((op.src.window || op.dst.window) && !op.sys)))
 		ret = -EINVAL;
 	if (ret)
 		return ERR_PTR(ret);
+	if (ttm && dst->mem_type == TTM_PL_TT)
+		op.pages = ttm->pages;
 	if (src->mem_type == TTM_PL_VRAM) {
 		op.queue = VGPU_COPY_OUT;
 		op.vram_epoch = atomic_read(&vdev->hw.vram_epoch);

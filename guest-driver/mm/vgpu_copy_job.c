@@ -15,7 +15,9 @@
  *
  * A fence of an operation is the scheduler's. It signals when the engine, or
  * the CPU in its stead, has done the job, or its error says why not: -ECANCELED
- * if VRAM was lost, -ENODEV, -ETIME.
+ * if VRAM was lost, -ENODEV, -ETIME. CPU faults, importers and the next move do
+ * not look at that error, and jobs that depend on the fence cannot. So system
+ * memory that a failed job was to fill is zero when the fence signals.
  */
 #include <linux/mm.h>
 #include <linux/overflow.h>
@@ -35,21 +37,75 @@ static bool copy_is_void(const struct vgpu_copy_job *job)
 	       job->vram_epoch != atomic_read(&job->vdev->hw.vram_epoch);
 }
 
+/*
+ * The job has failed, and no engine writes to its destination any more. Waiters for
+ * the job's fence, on the CPU or on an engine, find zeros there instead of what
+ * the pages held before the BO got them.
+ */
+static void copy_clear_dst(void *arg)
+{
+	struct vgpu_copy_job *job = arg;
+	u64 at = job->dst_at, end = at + job->dst_bytes;
+	size_t bytes;
+
+	for (; at < end; at += bytes) {
+		bytes = min_t(u64, end - at, PAGE_SIZE - offset_in_page(at));
+		memset(page_address(job->dst_pages[at >> PAGE_SHIFT]) +
+		       offset_in_page(at), 0, bytes);
+		cond_resched();
+	}
+}
+
+/*
+ * A void job goes through the ring as well, as a NOP: the last job of an operation
+ * stands for all, so it must not end before those that the ring has.
+ */
+static struct dma_fence *copy_submit(struct vgpu_copy_job *job)
+{
+	static const u32 nop = SDMA_OP_NOP;
+	bool is_void = copy_is_void(job);
+	struct dma_fence *fence;
+
+	fence = vgpu_sdma_submit_with(job->vdev,
+				      vgpu_sdma_job_engine(&job->base),
+				      is_void ? &nop : job->dw,
+				      is_void ? 1 : job->ndw, &job->hw_fence);
+	if (!copy_is_void(job))
+		return fence;
+	/* Lost before it was submitted or meanwhile: it may run all the same. */
+	if (!IS_ERR(fence)) {
+		dma_fence_wait(fence, false);
+		dma_fence_put(fence);
+	}
+	return ERR_PTR(-ECANCELED);
+}
+
 static struct dma_fence *copy_run(struct vgpu_sdma_job *base)
 {
 	struct vgpu_copy_job *job = to_copy_job(base);
-	struct dma_fence *fence;
+	struct dma_fence *fence = copy_submit(job);
 
-	if (copy_is_void(job))
-		return ERR_PTR(-ECANCELED);
-	fence = vgpu_sdma_submit_with(job->vdev, vgpu_sdma_job_engine(base),
-				      job->dw, job->ndw, &job->hw_fence);
-	if (IS_ERR(fence) || !copy_is_void(job))
-		return fence;
-	/* Lost while it was submitted: it may run all the same. */
-	dma_fence_wait(fence, false);
-	dma_fence_put(fence);
-	return ERR_PTR(-ECANCELED);
+	if (IS_ERR(fence))
+		copy_clear_dst(job);
+	return fence;
+}
+
+/**
+ * vgpu_copy_job_fills() - name the system memory that a job copies to
+ * @job: from vgpu_copy_job_new(), not pushed
+ * @pages: of the BO; they stay until the job's fence has signalled
+ * @at: where the job's part begins, bytes
+ * @bytes: its length
+ *
+ * If the job fails, the memory reads as zero when the fence signals.
+ */
+void vgpu_copy_job_fills(struct vgpu_copy_job *job, struct page *const *pages,
+			 u64 at, u64 bytes)
+{
+	job->dst_pages = pages;
+	job->dst_at = at;
+	job->dst_bytes = bytes;
+	vgpu_sdma_fence_on_failure(job->hw_fence, copy_clear_dst, job);
 }
 
 /**
@@ -106,6 +162,9 @@ struct vgpu_copy_job *vgpu_copy_job_unqueued(struct vgpu_device *vdev,
 	job->copied = 0;
 	job->filled = 0;
 	job->flushes = 0;
+	job->dst_pages = NULL;
+	job->dst_at = 0;
+	job->dst_bytes = 0;
 	job->size = ndw;
 	job->ndw = 0;
 	atomic_inc(&vdev->mman.copy_jobs);

@@ -417,7 +417,7 @@ void vgpu_gtt_mgr_recover(struct vgpu_device *vdev);
 /* vgpu_copy.c */
 struct dma_fence *vgpu_mm_copy_res(struct vgpu_device *vdev,
 				   struct dma_resv *resv, struct vgpu_bo *used,
-				   const dma_addr_t *sys,
+				   struct ttm_tt *ttm,
 				   struct ttm_resource *src,
 				   struct ttm_resource *dst, u64 size);
 struct dma_fence *vgpu_mm_clear_res(struct vgpu_device *vdev,

@@ -115,6 +115,11 @@ void vgpu_shrink_bo(struct vgpu_bo *bo);
  * @copied: bytes that its copies move
  * @filled: bytes that its fills write
  * @flushes: of the engine's window
+ * @dst_pages: system memory that it copies to, or NULL. If the job fails, that is
+ *             cleared before the job's fence signals: the pages were not cleared
+ *             when they were allocated
+ * @dst_at: where in @dst_pages it begins, bytes
+ * @dst_bytes: how much of them it fills
  * @size: room in @dw
  * @ndw: dwords in @dw
  * @dw: packets
@@ -127,6 +132,9 @@ struct vgpu_copy_job {
 	u64 copied;
 	u64 filled;
 	unsigned int flushes;
+	struct page *const *dst_pages;
+	u64 dst_at;
+	u64 dst_bytes;
 	unsigned int size;
 	unsigned int ndw;
 	u32 dw[] __counted_by(size);
@@ -144,6 +152,8 @@ struct vgpu_copy_job *vgpu_copy_job_new(struct vgpu_device *vdev,
 struct vgpu_copy_job *vgpu_copy_job_unqueued(struct vgpu_device *vdev,
 					     unsigned int ndw);
 void vgpu_copy_job_free(struct vgpu_copy_job *job);
+void vgpu_copy_job_fills(struct vgpu_copy_job *job, struct page *const *pages,
+			 u64 at, u64 bytes);
 int vgpu_copy_job_after_users(struct vgpu_copy_job *job, struct vgpu_bo *bo);
 int vgpu_copy_job_push(struct vgpu_copy_job *job, struct dma_fence **fence);
 int vgpu_copy_job_submit(struct vgpu_copy_job *job, unsigned int engine,

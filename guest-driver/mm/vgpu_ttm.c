@@ -293,7 +293,6 @@ static int vgpu_move_in_place(struct ttm_buffer_object *tbo,
 static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 			  struct ttm_resource *new)
 {
-	const dma_addr_t *sys = tbo->ttm ? tbo->ttm->dma_address : NULL;
 	struct vgpu_device *vdev = bdev_to_vgpu(tbo->bdev);
 	bool leaves_vram = new->mem_type != TTM_PL_VRAM;
 	int vram_epoch = atomic_read(&vdev->hw.vram_epoch);
@@ -303,7 +302,7 @@ static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 	if (leaves_vram)
 		vgpu_gtt_mgr_bind(vdev, tbo->ttm, new);
 	fence = vgpu_mm_copy_res(vdev, tbo->base.resv,
-				 used ? to_vgpu_bo(tbo) : NULL, sys,
+				 used ? to_vgpu_bo(tbo) : NULL, tbo->ttm,
 				 tbo->resource, new, tbo->base.size);
 	ret = PTR_ERR_OR_ZERO(fence);
 	if (!ret) {

@@ -4,13 +4,13 @@
  * all: what the render node's files see of it. What it would catch: jobs that run
  * with page tables that are gone, contexts that do not notice, mappings or GTT
  * that do not come back, a file that has to be opened anew, a loss that KFD does
- * not tell of.
+ * not tell of, memory of others where the copy of a BO was cancelled.
  */
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "tap.h"
-#include "vr.h"
+#include "hold.h"
 
 #define SEED	0x105
 #define VA	0x200000000ull
@@ -157,12 +157,100 @@ static void told(void)
 	}
 }
 
+/* What the driver allocates next was this: pages of a process, full of bytes. */
+static void soil_memory(void)
+{
+	const size_t size = 128 * VG_MIB;
+	char *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(p != MAP_FAILED, "mmap: %s", strerror(errno));
+	memset(p, 0xa5, size);
+	munmap(p, size);
+}
+
+static void *evict(void *arg)
+{
+	(void)arg;
+	tap_evict_some(gpu, "vram");
+	return NULL;
+}
+
+/* Returns when @n BOs are on their way out of VRAM, behind the jobs of @hold. */
+static void evict_behind(struct hold *hold, unsigned int n, pthread_t *thread)
+{
+	uint64_t end = vg_now() + VG_TIMEOUT_MS * 1000000ull, before;
+
+	hold_engines(hold, gpu, NULL, 0);
+	soil_memory();
+	before = tap_driver_counter(gpu, "evictions");
+	CHECK(!pthread_create(thread, NULL, evict, NULL), "thread");
+	while (tap_driver_counter(gpu, "evictions") - before < n) {
+		CHECK(vg_now() < end, "BOs do not leave VRAM");
+		vg_sleep_us(1000);
+	}
+}
+
+/* More moves than the ring takes at a time, the last of them of many jobs. */
+enum { SMALL = 160 };
+
+#define BIG	(40 * VG_MIB)
+
+/*
+ * Catches: system memory that nobody has cleared, since a copy was to fill it, and
+ * that is seen when the copy is cancelled: by the CPU, by the move back to VRAM,
+ * and by a job that reads that.
+ */
+static void cancelled(void)
+{
+	struct vr_bo small[SMALL], big, out;
+	struct hold hold = { 0 };
+	uint32_t ctx, before;
+	pthread_t thread;
+	struct vr_ib ib;
+	uint64_t seq;
+	int i, fd;
+
+	OK(vg_open_bare(&vg));
+	gpu = &vg.gpu[0];
+	fd = vr_open(gpu);
+	before = losses(fd);
+	ERRNO(0, vr_ib_create(fd, VG_PAGE, VA_IB, &ib));
+	ERRNO(0, vr_bo_create(fd, BIG, AMDGPU_GEM_DOMAIN_GTT, 0, VA + VG_GIB,
+			      &out));
+	for (i = 0; i < SMALL; i++) {
+		ERRNO(0, vr_bo_create(fd, VG_PAGE, AMDGPU_GEM_DOMAIN_VRAM, 0,
+				      0, &small[i]));
+		vg_pattern_fill(small[i].cpu, VG_PAGE, SEED, 0);
+	}
+	ERRNO(0, vr_bo_create(fd, BIG, AMDGPU_GEM_DOMAIN_VRAM, 0, VA, &big));
+	vg_pattern_fill(big.cpu, BIG, SEED, 0);
+	evict_behind(&hold, SMALL + 1, &thread);
+	OK(vg_gpu_reset(gpu));
+	if (losses(fd) == before)
+		tap_skip("needs --device-opts vram-lost-on-reset=on");
+	CHECK(!pthread_join(thread, NULL), "join");
+
+	for (i = 0; i < SMALL; i++)
+		OK(vg_fill_check(small[i].cpu, VG_PAGE, 0));
+	OK(vg_fill_check(big.cpu, BIG, 0));
+	ERRNO(0, vr_ctx_alloc(fd, 0, &ctx));
+	memset(out.cpu, 0x5a, BIG);
+	vr_ib_copy(&ib, out.va, big.va, BIG);
+	ERRNO(0, vr_submit(fd, ctx, 0, &ib,
+			   (uint32_t[]){ ib.bo.handle, out.handle, big.handle },
+			   3, &seq));
+	ERRNO(0, vr_wait(fd, ctx, 0, seq, ~0ull));
+	OK(vg_fill_check(out.cpu, BIG, 0));
+}
+
 static const struct tap_case cases[] = {
 	{ "files go on after VRAM was lost, with new contexts", lost, 1 },
 	{ "processes of KFD are told of it", told, 1 },
+	{ "BOs on their way out of VRAM become zeros", cancelled, 1 },
 };
 
 int main(int argc, char **argv)
 {
-	return tap_main(TAP_CASES(cases), argc, argv);
+	return hold_main(TAP_CASES(cases), argc, argv);
 }
