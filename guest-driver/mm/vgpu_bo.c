@@ -100,6 +100,7 @@ static const struct drm_gem_object_funcs vgpu_gem_funcs = {
 	.print_info = drm_gem_ttm_print_info,
 	.export = vgpu_gem_export,
 	.mmap = vgpu_gem_mmap,
+	.vm_ops = &vgpu_bo_vm_ops,
 };
 
 /**

@@ -2,7 +2,11 @@
 /*
  * Where a BO is: for the kernel, for user space's mmap, for VMID 0.
  */
+#include <linux/dma-resv.h>
+#include <linux/mm.h>
 #include <drm/amdgpu_drm.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_vma_manager.h>
 #include <kunit/visibility.h>
 
 #include "vgpu_mm_priv.h"
@@ -155,3 +159,79 @@ u64 vgpu_bo_mmap_offset(struct vgpu_bo *bo)
 {
 	return drm_vma_node_offset_addr(&bo->tbo.base.vma_node);
 }
+
+/* System memory of a BO, which may have been swapped out. Reservation held. */
+static int bo_access_pages(struct ttm_buffer_object *tbo, unsigned long offset,
+			   void *buf, int len, int write)
+{
+	struct ttm_bo_kmap_obj map;
+	int done, n, ret;
+	bool is_io;
+	void *p;
+
+	for (done = 0; done < len; done += n, offset += n) {
+		n = min_t(unsigned long, len - done,
+			  PAGE_SIZE - offset_in_page(offset));
+		ret = ttm_bo_kmap(tbo, offset >> PAGE_SHIFT, 1, &map);
+		if (ret)
+			return ret;
+		p = ttm_kmap_obj_virtual(&map, &is_io) + offset_in_page(offset);
+		if (write)
+			memcpy(p, buf + done, n);
+		else
+			memcpy(buf + done, p, n);
+		ttm_bo_kunmap(&map);
+	}
+	return len;
+}
+
+/* Reservation held, the device stays. */
+static int bo_access(struct ttm_buffer_object *tbo, unsigned long offset,
+		     void *buf, int len, int write)
+{
+	long left = dma_resv_wait_timeout(tbo->base.resv, DMA_RESV_USAGE_KERNEL,
+					  true, MAX_SCHEDULE_TIMEOUT);
+
+	if (left < 0)
+		return left;
+	if (!tbo->resource)
+		return -EIO;
+	if (tbo->resource->mem_type == TTM_PL_SYSTEM ||
+	    tbo->resource->mem_type == TTM_PL_TT)
+		return bo_access_pages(tbo, offset, buf, len, write);
+	return tbo->bdev->funcs->access_memory(tbo, offset, buf, len, write);
+}
+
+/*
+ * ptrace and /proc/PID/mem. TTM's function does not wait for moves: it would read
+ * system memory before the copy has come there.
+ */
+static int vgpu_bo_vm_access(struct vm_area_struct *vma, unsigned long addr,
+			     void *buf, int len, int write)
+{
+	struct ttm_buffer_object *tbo = vma->vm_private_data;
+	unsigned long page = vma->vm_pgoff -
+			     drm_vma_node_start(&tbo->base.vma_node);
+	unsigned long offset = addr - vma->vm_start + (page << PAGE_SHIFT);
+	int idx, ret;
+
+	if (len < 1 || offset > tbo->base.size || len > tbo->base.size - offset)
+		return -EIO;
+	if (!drm_dev_enter(tbo->base.dev, &idx))
+		return -EIO;
+	ret = ttm_bo_reserve(tbo, true, false, NULL);
+	if (!ret) {
+		ret = bo_access(tbo, offset, buf, len, write);
+		ttm_bo_unreserve(tbo);
+	}
+	drm_dev_exit(idx);
+	return ret;
+}
+
+/* CPU mappings of BOs. */
+const struct vm_operations_struct vgpu_bo_vm_ops = {
+	.fault = ttm_bo_vm_fault,
+	.open = ttm_bo_vm_open,
+	.close = ttm_bo_vm_close,
+	.access = vgpu_bo_vm_access,
+};

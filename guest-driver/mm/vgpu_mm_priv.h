@@ -48,6 +48,9 @@ bool vgpu_bo_is_ours(const struct ttm_buffer_object *tbo);
 bool vgpu_bo_wants_zeros(const struct ttm_buffer_object *tbo);
 void vgpu_bo_set_placement(struct vgpu_bo *bo, u32 domain, bool gart_addr);
 
+/* vgpu_bo_addr.c */
+extern const struct vm_operations_struct vgpu_bo_vm_ops;
+
 /**
  * struct vgpu_mm_held - references to BOs
  * @bos: BOs

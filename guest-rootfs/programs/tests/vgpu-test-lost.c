@@ -4,9 +4,12 @@
  * all: what the render node's files see of it. What it would catch: jobs that run
  * with page tables that are gone, contexts that do not notice, mappings or GTT
  * that do not come back, a file that has to be opened anew, a loss that KFD does
- * not tell of, memory of others where the copy of a BO was cancelled.
+ * not tell of, memory of others where the copy of a BO was cancelled or has not
+ * come yet.
  */
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -244,10 +247,87 @@ static void cancelled(void)
 	OK(vg_fill_check(out.cpu, BIG, 0));
 }
 
+/**
+ * struct reader - a thread that reads a BO's CPU mapping as a debugger does
+ * @thread: thread
+ * @tid: the kernel's name for it, or 0 until it is about to read
+ * @from: the mapping
+ * @to: where to
+ * @done: what pread() returned, or 0
+ */
+struct reader {
+	pthread_t thread;
+	volatile int tid;
+	const void *from;
+	void *to;
+	volatile ssize_t done;
+};
+
+static void *read_mem(void *arg)
+{
+	struct reader *r = arg;
+	int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+
+	CHECK(fd >= 0, "/proc/self/mem: %s", strerror(errno));
+	r->tid = gettid();
+	r->done = pread(fd, r->to, SIZE, (off_t)(uintptr_t)r->from);
+	return NULL;
+}
+
+/* The reader is blocked, or has read all there is. */
+static void await_reader(const struct reader *r)
+{
+	uint64_t end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	char path[64], text[1024], *state;
+
+	while (!r->tid)
+		vg_sleep_us(100);
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", r->tid);
+	do {
+		CHECK(vg_now() < end, "thread %d neither reads nor waits",
+		      r->tid);
+		if (r->done)
+			return;
+		tap_read(path, text, sizeof(text));
+		state = strrchr(text, ')');
+	} while (!state || (state[2] != 'S' && state[2] != 'D'));
+}
+
+/*
+ * Catches: a debugger that reads a BO's pages in system memory before the copy
+ * out of VRAM has come there, so what was in them before.
+ */
+static void moving(void)
+{
+	struct reader reader = { 0 };
+	struct hold hold = { 0 };
+	pthread_t thread;
+	struct vr_bo bo;
+	int fd;
+
+	OK(vg_open_bare(&vg));
+	gpu = &vg.gpu[0];
+	fd = vr_open(gpu);
+	ERRNO(0, vr_bo_create(fd, SIZE, AMDGPU_GEM_DOMAIN_VRAM, 0, 0, &bo));
+	vg_pattern_fill(bo.cpu, SIZE, SEED, 0);
+	reader.from = bo.cpu;
+	reader.to = tap_anon(SIZE);
+	evict_behind(&hold, 1, &thread);
+	CHECK(!pthread_create(&reader.thread, NULL, read_mem, &reader),
+	      "thread");
+	await_reader(&reader);
+	hold_let_go(&hold);
+	CHECK(!pthread_join(reader.thread, NULL), "join");
+	CHECK(reader.done == (ssize_t)SIZE, "%zd bytes were read", reader.done);
+	OK(vg_pattern_check(reader.to, SIZE, SEED, 0));
+	CHECK(!pthread_join(thread, NULL), "join");
+}
+
 static const struct tap_case cases[] = {
 	{ "files go on after VRAM was lost, with new contexts", lost, 1 },
 	{ "processes of KFD are told of it", told, 1 },
 	{ "BOs on their way out of VRAM become zeros", cancelled, 1 },
+	{ "/proc/PID/mem waits for a BO that moves", moving, 1 },
 };
 
 int main(int argc, char **argv)
