@@ -245,17 +245,25 @@ static int gem_va(struct kfd_process_device *pdd, struct drm_file *file,
 		    vgpu_vm_map_prt(pdd->vm, va, size);
 }
 
-/* Addresses of SVM's? Mutex held, nothing inside it. */
-static bool gem_va_is_svm(struct kfd_process *p,
-			  const struct drm_amdgpu_gem_va *args)
+/* gem_va(); keeps SVM ranges off what it maps. Mutex held, nothing inside it. */
+static int gem_va_locked(struct kfd_process_device *pdd, struct drm_file *file,
+			 struct vgpu_bo *bo,
+			 const struct drm_amdgpu_gem_va *args, u64 pte_flags)
 {
-	switch (args->operation) {
-	case AMDGPU_VA_OP_MAP:
-	case AMDGPU_VA_OP_REPLACE:
-		return svm_range_overlaps(p, args->va_address, args->map_size);
-	default:
-		return false;
-	}
+	bool maps = args->operation == AMDGPU_VA_OP_MAP ||
+		    args->operation == AMDGPU_VA_OP_REPLACE;
+	int ret = 0;
+
+	if (maps)
+		ret = svm_claim(pdd->process, args->va_address, args->map_size);
+	if (ret)
+		return ret;
+	mutex_lock(&pdd->vm->va_lock);
+	ret = gem_va(pdd, file, bo, args, pte_flags);
+	mutex_unlock(&pdd->vm->va_lock);
+	if (maps)
+		svm_unclaim(pdd->process);
+	return ret;
 }
 
 int kfd_gem_va(struct vgpu_device *vdev, struct drm_file *file, u16 pasid,
@@ -275,13 +283,7 @@ int kfd_gem_va(struct vgpu_device *vdev, struct drm_file *file, u16 pasid,
 	ret = -ERESTARTSYS;
 	if (mutex_lock_interruptible(&p->mutex))
 		goto put_mm;
-	if (gem_va_is_svm(p, args)) {
-		ret = -EADDRINUSE;
-	} else {
-		mutex_lock(&pdd->vm->va_lock);
-		ret = gem_va(pdd, file, bo, args, pte_flags);
-		mutex_unlock(&pdd->vm->va_lock);
-	}
+	ret = gem_va_locked(pdd, file, bo, args, pte_flags);
 	mutex_unlock(&p->mutex);
 put_mm:
 	mmput_async(p->mm);	/* the last one would tear it down here */

@@ -478,24 +478,13 @@ static int kgd_mem_map_each(struct kgd_mem *mem,
 	return ret;
 }
 
-int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
-		u32 *done)
+/* From *@done on; no SVM range comes to its addresses meanwhile. */
+static int kgd_mem_map_claimed(struct kgd_mem *mem,
+			       struct kfd_process_device **pdds, u32 n,
+			       u32 *done)
 {
 	struct ttm_buffer_object *tbo = &mem->bo->tbo;
-	enum vgpu_peer_way peer;
 	int ret;
-
-	lockdep_assert_held(&pdds[0]->process->mutex);
-
-	*done = 0;
-	if (!mem->va)
-		return -EINVAL;
-	while (*done < n && kgd_mem_attached(mem, pdds[*done]))
-		++*done;
-	if (*done == n)
-		return 0;
-	if (!kgd_mem_reachable(mem, pdds[*done], &peer))
-		return -EINVAL;
 
 	/* When the process resumes, restore_work looks for the pages. */
 	if (mem->bo->userptr &&
@@ -519,6 +508,32 @@ int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 	else
 		kgd_mem_detach(mem, NULL);
 	ttm_bo_unreserve(tbo);
+	return ret;
+}
+
+int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
+		u32 *done)
+{
+	struct kfd_process *p = pdds[0]->process;
+	enum vgpu_peer_way peer;
+	int ret;
+
+	lockdep_assert_held(&p->mutex);
+
+	*done = 0;
+	if (!mem->va)
+		return -EINVAL;
+	while (*done < n && kgd_mem_attached(mem, pdds[*done]))
+		++*done;
+	if (*done == n)
+		return 0;
+	if (!kgd_mem_reachable(mem, pdds[*done], &peer))
+		return -EINVAL;
+	ret = svm_claim(p, mem->va, mem->bo->tbo.base.size << mem->aql_queue);
+	if (ret)
+		return ret;
+	ret = kgd_mem_map_claimed(mem, pdds, n, done);
+	svm_unclaim(p);
 	return ret;
 }
 

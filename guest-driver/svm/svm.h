@@ -72,13 +72,17 @@ struct svm_gpu {
 
 /**
  * struct svm_range_list - all ranges of a process
- * @lock: protects @objects, @list, @map_buf and the ranges' attributes; one
+ * @lock: protects @objects, @list, @claim, @map_buf and the ranges' attributes; one
  *        fault service, attribute change or restore at a time. Sleeps and
  *        allocates. Order: mmap_lock -> lock -> vm.alloc_lock -> range.lock.
  *        Never taken in a notifier or in migrate_to_ram.
  * @mm: address space; holds an mm_count reference
  * @objects: interval tree of struct svm_range, keyed by page numbers
  * @list: the same ranges, by address
+ * @claim: pages of a BO that is being mapped: no range is created there. There is
+ *         one at a time: kfd_process.mutex is held from svm_claim() to
+ *         svm_unclaim()
+ * @claimed: there is such a BO
  * @deferred_list_work: applies munmaps to the tree
  * @deferred_range_list: ranges that munmap touched; @deferred_list_lock
  * @evict_lock: serialises eviction and restore of the queues; order: inside
@@ -106,6 +110,8 @@ struct svm_range_list {
 	struct mm_struct *mm;
 	struct rb_root_cached objects;
 	struct list_head list;
+	struct svm_interval claim;
+	bool claimed;
 	struct work_struct deferred_list_work;
 	struct list_head deferred_range_list;
 	spinlock_t deferred_list_lock;	/* list and logs of munmaps */
@@ -206,10 +212,21 @@ int svm_ioctl(struct kfd_process *p, enum kfd_ioctl_svm_op op, u64 start,
 	      u64 size, u32 nattrs, struct kfd_ioctl_svm_attribute *attrs);
 
 /*
- * Some range overlaps these bytes: they are not free for a buffer object. In
- * the process's own context (its mm is alive); takes mmap_lock.
+ * Some range overlaps these bytes: they are not free for a buffer object. The
+ * process's mm is alive; takes svm_range_list.lock, and mmap_lock where a munmap
+ * has to be looked at. Says nothing of ranges that others create afterwards.
  */
 bool svm_range_overlaps(struct kfd_process *p, u64 start, u64 size);
+
+/*
+ * Keep ranges off these bytes while a buffer object is mapped there: from
+ * svm_claim() on no range is created, and after svm_unclaim() the page tables' own
+ * record of BOs keeps them off. kfd_process.mutex held from the one to the other;
+ * no reservation held. Locks as svm_range_overlaps(). 0 or -EADDRINUSE there is a
+ * range, -EINVAL no bytes that can be.
+ */
+int svm_claim(struct kfd_process *p, u64 start, u64 size);
+void svm_unclaim(struct kfd_process *p);
 
 /*
  * These bytes are ranges that the GPU may access and has mapped always

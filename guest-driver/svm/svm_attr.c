@@ -134,7 +134,7 @@ static int svm_attr_check_memory(struct svm_range_list *svms,
 		addr = vma->vm_end;
 	} while (addr && addr <= last);
 
-	return svm_va_busy(svms, &iv) ? -EADDRINUSE : 0;
+	return svm_va_busy(svms, iv) ? -EADDRINUSE : 0;
 }
 
 /* Cut the range across @page, unless the change leaves it as it is. */

@@ -112,20 +112,18 @@ static struct svm_range *svm_fault_create_range(struct svm_range_list *svms,
 	};
 	struct svm_interval win = svm_window(page, svms->default_granularity,
 					     bounds);
+	struct svm_interval one = { page, page };
 	struct interval_tree_node *node;
-	struct svm_interval bo;
 	struct svm_attrs attrs;
 	struct svm_range *r;
 
+	if (svm_va_busy(svms, one))
+		return ERR_PTR(-EADDRINUSE);
 	svm_for_each_range(r, node, svms, win.first, win.last)
 		win = svm_window_avoid(win, page, svm_range_interval(r));
-	bo = win;
-	if (svm_va_busy(svms, &bo)) {
-		if (svm_interval_has(bo, page))
-			return ERR_PTR(-EADDRINUSE);
-		win.first = page;
-		win.last = page;
-	}
+	/* Several BOs may lie in the window. */
+	if (svm_va_busy(svms, win))
+		win = one;
 
 	svm_default_attrs(svms, &attrs);
 	if (vma_is_initial_heap(vma) || vma_is_initial_stack(vma))

@@ -134,10 +134,11 @@ struct svm_range *svm_range_create(struct svm_range_list *svms,
 /* Let a range start at @page, if one lies across it. 0 or -ENOMEM. */
 int svm_range_split_at(struct svm_range_list *svms, unsigned long page);
 /*
- * A BO of a GPU VM overlaps @iv (pages, in and out: narrowed to the BO). May
- * sleep.
+ * A BO of a GPU VM overlaps @iv, or is about to be mapped there (svm_claim()).
+ * svms->lock held. After false, ranges may be created in @iv until the caller gives
+ * that lock back. May sleep.
  */
-bool svm_va_busy(struct svm_range_list *svms, struct svm_interval *iv);
+bool svm_va_busy(struct svm_range_list *svms, struct svm_interval iv);
 
 /* svm_map.c: CPU memory into GPU page tables. svm_lock() held. */
 enum svm_map_access {

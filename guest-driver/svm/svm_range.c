@@ -21,6 +21,7 @@
 #include <linux/overflow.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <kunit/visibility.h>
 
 #include "../kfd/kfd_smi.h"
 #include "svm_priv.h"
@@ -59,23 +60,24 @@ struct svm_range *svm_range_find(struct svm_range_list *svms,
 	return node ? container_of(node, struct svm_range, it_node) : NULL;
 }
 
-bool svm_va_busy(struct svm_range_list *svms, struct svm_interval *iv)
+bool svm_va_busy(struct svm_range_list *svms, struct svm_interval iv)
 {
 	unsigned int i;
 
+	lockdep_assert_held(&svms->lock);
+
+	if (svms->claimed && svms->claim.first <= iv.last &&
+	    iv.first <= svms->claim.last)
+		return true;
 	for (i = 0; i < svms->n_gpus; i++) {
 		struct vgpu_vm *vm = svm_gpu_vm(svms, i);
-		u64 first, last;
 
-		if (vm && vgpu_vm_va_busy(vm, iv->first, iv->last,
-					  &first, &last)) {
-			iv->first = first;
-			iv->last = last;
+		if (vm && vgpu_vm_va_busy(vm, iv.first, iv.last))
 			return true;
-		}
 	}
 	return false;
 }
+EXPORT_SYMBOL_IF_KUNIT(svm_va_busy);
 
 /* Reclaim may wait for @lock (by way of a notifier): lockdep knows at once. */
 static void svm_teach_reclaim(struct mutex *lock)
@@ -347,21 +349,84 @@ void svm_unlock_alive(struct svm_range_list *svms)
 	mmput_async(svms->mm);	/* the last one would tear it down here */
 }
 
-bool svm_range_overlaps(struct kfd_process *p, u64 start, u64 size)
+/* The pages of these bytes. False: there are no such bytes. */
+static bool svm_interval_of(u64 start, u64 size, struct svm_interval *iv)
 {
-	struct svm_range_list *svms = &p->svms;
-	bool overlaps;
 	u64 last;
 
 	if (!size || check_add_overflow(start, size - 1, &last))
 		return false;
+	iv->first = start >> PAGE_SHIFT;
+	iv->last = last >> PAGE_SHIFT;
+	return true;
+}
+
+static bool svm_has_range(struct svm_range_list *svms, struct svm_interval iv)
+{
+	return interval_tree_iter_first(&svms->objects, iv.first, iv.last);
+}
+
+/*
+ * Is there a range in @iv? svms->lock is held on return. mmap_lock is taken only
+ * if a munmap may have taken the range that is found.
+ */
+static bool svm_lock_has_range(struct svm_range_list *svms,
+			       struct svm_interval iv)
+{
+	mutex_lock(&svms->lock);
+	if (!svm_has_range(svms, iv))
+		return false;
+	if (list_empty_careful(&svms->deferred_range_list))
+		return true;
+	mutex_unlock(&svms->lock);
 	svm_lock(svms);
-	overlaps = interval_tree_iter_first(&svms->objects,
-					    start >> PAGE_SHIFT,
-					    last >> PAGE_SHIFT);
-	svm_unlock(svms);
+	mmap_read_unlock(svms->mm);
+	return svm_has_range(svms, iv);
+}
+
+bool svm_range_overlaps(struct kfd_process *p, u64 start, u64 size)
+{
+	struct svm_range_list *svms = &p->svms;
+	struct svm_interval iv;
+	bool overlaps;
+
+	if (!svm_interval_of(start, size, &iv))
+		return false;
+	overlaps = svm_lock_has_range(svms, iv);
+	mutex_unlock(&svms->lock);
 	return overlaps;
 }
+
+int svm_claim(struct kfd_process *p, u64 start, u64 size)
+{
+	struct svm_range_list *svms = &p->svms;
+	struct svm_interval iv;
+	bool taken;
+
+	lockdep_assert_held(&p->mutex);
+
+	if (!svm_interval_of(start, size, &iv))
+		return -EINVAL;
+	taken = svm_lock_has_range(svms, iv);
+	if (!taken) {
+		WARN_ON_ONCE(svms->claimed);
+		svms->claim = iv;
+		svms->claimed = true;
+	}
+	mutex_unlock(&svms->lock);
+	return taken ? -EADDRINUSE : 0;
+}
+EXPORT_SYMBOL_IF_KUNIT(svm_claim);
+
+void svm_unclaim(struct kfd_process *p)
+{
+	lockdep_assert_held(&p->mutex);
+
+	mutex_lock(&p->svms.lock);
+	p->svms.claimed = false;
+	mutex_unlock(&p->svms.lock);
+}
+EXPORT_SYMBOL_IF_KUNIT(svm_unclaim);
 
 static void svm_defer_unmap(struct svm_range *r, struct svm_interval iv)
 {

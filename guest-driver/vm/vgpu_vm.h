@@ -207,8 +207,7 @@ void vgpu_vm_bo_move_notify(struct vgpu_bo *bo, struct ttm_resource *new);
 void vgpu_vm_bo_move_later(struct vgpu_bo *bo);
 int vgpu_vm_bo_move_users(struct vgpu_bo *bo, struct drm_sched_job *job);
 void vgpu_vm_bo_unmap_notify(struct vgpu_bo *bo);
-bool vgpu_vm_va_busy(struct vgpu_vm *vm, u64 first, u64 last, u64 *bo_first,
-		     u64 *bo_last);
+bool vgpu_vm_va_busy(struct vgpu_vm *vm, u64 first, u64 last);
 
 /* vgpu_vm_va.c: mappings by address, the render node's */
 int vgpu_vm_bo_add(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,

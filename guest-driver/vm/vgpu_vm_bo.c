@@ -528,24 +528,17 @@ int vgpu_vm_bo_move_users(struct vgpu_bo *bo, struct drm_sched_job *job)
  * @vm: address space
  * @first: first page
  * @last: last page
- * @bo_first: first page of one that is
- * @bo_last: its last page
  *
  * Takes alloc_lock.
  *
- * Return: true, with one such BO, or false.
+ * Return: true if there is a mapping, of a BO or PRT.
  */
-bool vgpu_vm_va_busy(struct vgpu_vm *vm, u64 first, u64 last, u64 *bo_first,
-		     u64 *bo_last)
+bool vgpu_vm_va_busy(struct vgpu_vm *vm, u64 first, u64 last)
 {
-	struct interval_tree_node *node;
+	bool busy;
 
 	mutex_lock(&vm->alloc_lock);
-	node = interval_tree_iter_first(&vm->bos, first, last);
-	if (node) {
-		*bo_first = node->start;
-		*bo_last = node->last;
-	}
+	busy = interval_tree_iter_first(&vm->bos, first, last);
 	mutex_unlock(&vm->alloc_lock);
-	return node;
+	return busy;
 }

@@ -248,6 +248,42 @@ static void svm_and_bo(void)
 	CHECK(r == -EFAULT || r == -EADDRINUSE, "SVM over a BO: %d", r);
 }
 
+/*
+ * Catches: an address with two owners, as a range came between ALLOC and MAP; and
+ * one that a munmap has freed, which MAP takes for a range's.
+ */
+static void bo_after_svm(void)
+{
+	const uint64_t size = 4 * VG_PAGE;
+	struct kfd_ioctl_alloc_memory_of_gpu_args args = {
+		.size = size, .flags = VG_GTT,
+	};
+	const uint32_t *id;
+	struct vg vg;
+	char *p;
+
+	tap_open(&vg, 1);
+	id = &vg.gpu[0].gpu_id;
+	p = tap_anon(size);
+	args.va_addr = (uintptr_t)p;
+	args.gpu_id = *id;
+	ERRNO(0, tap_ioctl(vg.kfd, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &args));
+	/* The last page alone. */
+	OK(vg_svm_set1(&vg, p + size - VG_PAGE, VG_PAGE,
+		       KFD_IOCTL_SVM_ATTR_GRANULARITY, 9));
+	ERRNO(EADDRINUSE, try_map(&vg, args.handle, id, 1, 0));
+	ERRNO(EINVAL, try_unmap(&vg, args.handle, id, 1, 0));
+	CHECK(!munmap(p, size), "munmap");
+	ERRNO(0, try_map(&vg, args.handle, id, 1, 0));
+	CHECK(mmap(p, size, PROT_READ | PROT_WRITE, MAP_PRIVATE |
+		   MAP_ANONYMOUS | MAP_FIXED, -1, 0) == p, "mmap");
+	ERRNO(EADDRINUSE, vg_svm_set1(&vg, p, size,
+				      KFD_IOCTL_SVM_ATTR_GRANULARITY, 9));
+	ERRNO(0, try_unmap(&vg, args.handle, id, 1, 0));
+	OK(vg_svm_set1(&vg, p, size, KFD_IOCTL_SVM_ATTR_GRANULARITY, 9));
+	ERRNO(0, try_free(&vg, args.handle));
+}
+
 static void *try_mmap(int fd, uint64_t size, uint64_t offset)
 {
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
@@ -388,6 +424,7 @@ static const struct tap_case cases[] = {
 	{ "memory that the render node places elsewhere", placed_elsewhere, 0 },
 	{ "MAP at addresses that cannot be", map_addresses, 0 },
 	{ "SVM over a BO, a BO over SVM", svm_and_bo, 0 },
+	{ "MAP where SVM has come since ALLOC", bo_after_svm, 0 },
 	{ "mmap of doorbells and BOs", mmaps, 0 },
 	{ "the MMIO page", mmio_page, 0 },
 	{ "mmap of another process's BO", mmap_of_another, 0 },

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Two GPUs. What they would catch: state shared between devices that should
- * be the device's own (VMIDs, doorbells, fault CAM), and SVM ranges that are
- * invalidated on one GPU only.
+ * be the device's own (VMIDs, doorbells, fault CAM), SVM ranges that are
+ * invalidated on one GPU only, or that lie over a BO of the other one.
  */
 #include <dirent.h>
 #include <stdlib.h>
@@ -143,12 +143,57 @@ static void migrate_between(void)
 	OK(vg_pattern_check(p, SIZE, SEED, 0));
 }
 
+/* A page of GPU 0's GTT, mapped there over ordinary memory of the process. */
+static void map_over(char *at)
+{
+	struct kfd_ioctl_alloc_memory_of_gpu_args args = {
+		.va_addr = (uintptr_t)at,
+		.size = VG_PAGE,
+		.gpu_id = vg.gpu[0].gpu_id,
+		.flags = VG_GTT,
+	};
+	struct vg_bo bo = {
+		.vg = &vg, .gpu = &vg.gpu[0], .va = args.va_addr,
+		.size = VG_PAGE,
+	};
+
+	ERRNO(0, tap_ioctl(vg.kfd, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &args));
+	bo.handle = args.handle;
+	OK(vg_bo_map_gpu(&bo));
+}
+
+/*
+ * Two BOs of one GPU lie in what a fault of the other one would make a range.
+ * Catches: a range over the second BO, whose address then has two owners. Beside
+ * the BOs the fault is repaired.
+ */
+static void bos_in_granule(void)
+{
+	const uint64_t granule = 2 * VG_MIB;
+	struct vg_bo dst = { 0 };
+	char *p;
+
+	start(1);
+	p = tap_anon(2 * granule);
+	p += -(uintptr_t)p & (granule - 1);
+	vg_pattern_fill(p, granule, SEED, 0);
+	map_over(p + 16 * VG_PAGE);
+	map_over(p + 64 * VG_PAGE);
+	OK(vg_bo_create(&vg, &vg.gpu[1], VG_PAGE, VG_GTT, &dst));
+	OK(vg_copy(&q[1], dst.cpu, p + 100 * VG_PAGE, VG_PAGE));
+	OK(vg_pattern_check(dst.cpu, VG_PAGE, SEED, 100 * VG_PAGE));
+	memset(dst.cpu, 0x5a, VG_PAGE);
+	tap_expect_stop(&q[1], dst.va, (uintptr_t)p + 64 * VG_PAGE, VG_PAGE);
+	OK(vg_fill_check(dst.cpu, VG_PAGE, 0x5a5a5a5a));
+}
+
 static const struct tap_case cases[] = {
 	{ "topology", topology, 2 },
 	{ "both copy at once", both_copy, 2 },
 	{ "one GTT BO on both", shared_gtt, 2 },
 	{ "both fault on the same memory", shared_malloc, 2 },
 	{ "memory that moves between the two", migrate_between, 2 },
+	{ "BOs of one where the other faults", bos_in_granule, 2 },
 };
 
 int main(int argc, char **argv)

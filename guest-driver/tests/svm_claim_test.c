@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * svm_claim() (svm/svm_range.c): addresses that a BO is about to be mapped at.
+ * Catches: a BO over a range, a range over a BO whose mapping is half done, a
+ * claim that stays, and one that takes mmap_lock for nothing: the process here has
+ * no mm.
+ */
+#include <linux/interval_tree.h>
+#include <linux/sizes.h>
+
+#include "../kfd/kfd_room.h"
+#include "../svm/svm_priv.h"
+#include "vgpu_mock.h"
+
+#define CLAIM_RANGE_FIRST	1000ul
+#define CLAIM_RANGE_LAST	1999ul
+#define CLAIM_BYTES(pages)	((u64)(pages) << PAGE_SHIFT)
+
+/* A process with one range, and an address space for BOs on one GPU. */
+struct claim_mock {
+	struct kfd_process p;
+	struct kfd_process_device pdd;
+	struct vgpu_vm vm;
+	struct svm_range range;
+	struct interval_tree_node bo;
+};
+
+static struct claim_mock *claim_mock_new(struct kunit *test)
+{
+	struct claim_mock *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	struct svm_range_list *svms;
+
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	svms = &m->p.svms;
+	mutex_init(&m->p.mutex);
+	mutex_init(&svms->lock);
+	mutex_init(&m->vm.alloc_lock);
+	INIT_LIST_HEAD(&svms->deferred_range_list);
+	svms->objects = RB_ROOT_CACHED;
+	svms->n_gpus = 1;
+	m->vm.bos = RB_ROOT_CACHED;
+	m->pdd.vm = &m->vm;
+	m->p.pdds[0] = &m->pdd;
+	m->range.it_node.start = CLAIM_RANGE_FIRST;
+	m->range.it_node.last = CLAIM_RANGE_LAST;
+	interval_tree_insert(&m->range.it_node, &svms->objects);
+	mutex_lock(&m->p.mutex);
+	return m;
+}
+
+static void claim_mock_end(struct claim_mock *m)
+{
+	mutex_unlock(&m->p.mutex);
+}
+
+static bool claim_busy(struct claim_mock *m, unsigned long first,
+		       unsigned long last)
+{
+	bool busy;
+
+	mutex_lock(&m->p.svms.lock);
+	busy = svm_va_busy(&m->p.svms, (struct svm_interval){ first, last });
+	mutex_unlock(&m->p.svms.lock);
+	return busy;
+}
+
+/* Where a range is, to the page, there is no claim, and nothing changes. */
+static void claim_taken(struct kunit *test)
+{
+	static const struct {
+		unsigned long first, pages;
+		int want;
+	} c[] = {
+		{ CLAIM_RANGE_FIRST - 10, 10, 0 },
+		{ CLAIM_RANGE_FIRST - 10, 11, -EADDRINUSE },
+		{ CLAIM_RANGE_FIRST, 1, -EADDRINUSE },
+		{ CLAIM_RANGE_LAST, 1, -EADDRINUSE },
+		{ CLAIM_RANGE_LAST + 1, 1, 0 },
+		{ CLAIM_RANGE_FIRST - 1, 5000, -EADDRINUSE },
+	};
+	struct claim_mock *m = claim_mock_new(test);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(c); i++) {
+		unsigned long last = c[i].first + c[i].pages - 1;
+
+		KUNIT_EXPECT_EQ_MSG(test, svm_claim(&m->p,
+						    CLAIM_BYTES(c[i].first),
+						    CLAIM_BYTES(c[i].pages)),
+				    c[i].want, "claim %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, claim_busy(m, c[i].first, last),
+				    !c[i].want, "claim %u", i);
+		svm_unclaim(&m->p);
+		KUNIT_EXPECT_FALSE_MSG(test, claim_busy(m, 0, ULONG_MAX),
+				       "claim %u", i);
+	}
+	/* Part of a page is all of it. */
+	KUNIT_EXPECT_EQ(test, svm_claim(&m->p,
+					CLAIM_BYTES(CLAIM_RANGE_FIRST) - 1, 2),
+			-EADDRINUSE);
+	claim_mock_end(m);
+}
+
+/* No range comes to these pages, and to all others one may come. */
+static void claim_held(struct kunit *test)
+{
+	struct claim_mock *m = claim_mock_new(test);
+
+	KUNIT_ASSERT_EQ(test, svm_claim(&m->p, CLAIM_BYTES(100),
+					CLAIM_BYTES(16)), 0);
+	KUNIT_EXPECT_TRUE(test, claim_busy(m, 0, 100));
+	KUNIT_EXPECT_TRUE(test, claim_busy(m, 107, 107));
+	KUNIT_EXPECT_TRUE(test, claim_busy(m, 115, 200));
+	KUNIT_EXPECT_FALSE(test, claim_busy(m, 0, 99));
+	KUNIT_EXPECT_FALSE(test, claim_busy(m, 116, ULONG_MAX));
+	/* The BO is mapped: from now on that keeps ranges off. */
+	m->bo.start = 100;
+	m->bo.last = 115;
+	interval_tree_insert(&m->bo, &m->vm.bos);
+	svm_unclaim(&m->p);
+	KUNIT_EXPECT_TRUE(test, claim_busy(m, 107, 107));
+	KUNIT_EXPECT_FALSE(test, claim_busy(m, 116, ULONG_MAX));
+	claim_mock_end(m);
+}
+
+/* Addresses that cannot be. */
+static void claim_nothing(struct kunit *test)
+{
+	struct claim_mock *m = claim_mock_new(test);
+
+	KUNIT_EXPECT_EQ(test, svm_claim(&m->p, 0, 0), -EINVAL);
+	KUNIT_EXPECT_EQ(test, svm_claim(&m->p, U64_MAX, 2), -EINVAL);
+	KUNIT_EXPECT_EQ(test, svm_claim(&m->p, CLAIM_BYTES(1), U64_MAX),
+			-EINVAL);
+	KUNIT_EXPECT_FALSE(test, claim_busy(m, 0, ULONG_MAX));
+	claim_mock_end(m);
+}
+
+static struct kunit_case claim_cases[] = {
+	KUNIT_CASE(claim_taken),
+	KUNIT_CASE(claim_held),
+	KUNIT_CASE(claim_nothing),
+	{}
+};
+
+static struct kunit_suite claim_suite = {
+	.name = "svm_claim",
+	.test_cases = claim_cases,
+};
+
+kunit_test_suite(claim_suite);
