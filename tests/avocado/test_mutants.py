@@ -67,12 +67,13 @@ class Index(Test):
     """tests/mutants and its index."""
 
     def test_ours(self) -> None:
-        """The index lists every patch, and the kinds that the issue asks for."""
+        """The index lists every patch, and twenty of them are those by which a pass is judged."""
         listed = mutants.load()
-        self.assertEqual(len(listed), 20)
-        self.assertEqual(sum(one.origin == "named" for one in listed), 10)
-        self.assertGreaterEqual(sum(one.file.startswith("qemu-device/") for one in listed), 8)
-        self.assertGreaterEqual(sum(one.kind in ("order", "lifetime") for one in listed), 6)
+        ranked = [one for one in listed if not one.origin.startswith("hole ")]
+        self.assertEqual(len(ranked), 20)
+        self.assertEqual(sum(one.origin == "named" for one in ranked), 10)
+        self.assertGreaterEqual(sum(one.file.startswith("qemu-device/") for one in ranked), 8)
+        self.assertGreaterEqual(sum(one.kind in ("order", "lifetime") for one in ranked), 6)
         for one in listed:
             text = one.patch.read_text()
             self.assertEqual([line for line in text.splitlines() if line.startswith("+++ ")], [f"+++ b/{one.file}"])
