@@ -148,11 +148,12 @@ static uint32_t total_dwords(const VGPUExec *x, unsigned fixed)
     }
 }
 
-bool vgpu_packet_known(const VGPUExec *x)
+bool vgpu_packet_valid(const VGPUExec *x)
 {
     const struct VGPUPacket *p = find_packet(x->dw[0]);
 
-    return p && x->ndw >= total_dwords(x, p->dwords);
+    return p && x->ndw == total_dwords(x, p->dwords) &&
+           (!x->ib_depth || x->ndw <= available(x));
 }
 
 VGPUStep vgpu_sdma_extend(VGPUExec *x, uint64_t ndw)

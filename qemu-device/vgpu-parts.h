@@ -261,8 +261,12 @@ typedef enum VGPUStep {
 
 /* Do a packet of the queue, or a part of it. */
 VGPUStep vgpu_packet_step(VGPUEngine *e, VGPUQueue *q);
-/* Can exec->dw be a packet in execution? (Loaded state may be anything.) */
-bool vgpu_packet_known(const VGPUExec *x);
+/*
+ * Can exec->dw be a packet in execution? Its length is the header's, and the
+ * indirect buffer, whose pos is not past its size, holds all of it. The ring's
+ * pointers are not in @x, and not looked at. Any thread.
+ */
+bool vgpu_packet_valid(const VGPUExec *x);
 /* The ring field of a queue's interrupts. */
 uint8_t vgpu_queue_ih_ring(const VGPUEngine *e, const VGPUQueue *q);
 

@@ -114,7 +114,7 @@ bool vgpu_exec_valid(const VGPUExec *x)
             return false;
         }
     }
-    return !x->packet || vgpu_packet_known(x);
+    return !x->packet || vgpu_packet_valid(x);
 }
 
 static int exec_post_load(void *opaque, int version_id)

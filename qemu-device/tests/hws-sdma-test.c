@@ -281,10 +281,61 @@ static void test_hostile(void)
     qvgpu_stop(v);
 }
 
+/*
+ * Catches: a WRITE in an MQD that exceeds its indirect buffer and is executed:
+ * the engine copies no bytes for ever at the buffer's end.
+ */
+static void test_overlong(void)
+{
+    static const uint32_t payload = 8, room = 4;        /* dwords */
+    uint32_t work[SDMA_MQD_WORK_DWORDS] = {
+        [0] = 1 | 1 << 4,               /* in a packet, in one buffer */
+        [1] = SDMA_WRITE_LINEAR_DWORDS + payload,
+        [2] = SDMA_INDIRECT_DWORDS,
+        [5] = SDMA_PKT(SDMA_OP_WRITE, SDMA_SUBOP_WRITE_LINEAR),
+        QVGPU_LO(DST), QVGPU_HI(DST), payload - 1,
+        [21] = QVGPU_LO(SRC), QVGPU_HI(SRC), SDMA_WRITE_LINEAR_DWORDS + room,
+        0, 5,
+    };
+    uint64_t src, dst, sums;
+    QVGPUSpace space;
+    QVGPUUserSdma u;
+    uint32_t dw[7];
+    QVGPUHws h;
+    unsigned i;
+
+    QVGPU *v = qvgpu_start();
+
+    qvgpu_space_init(&space, v, 5, QVGPU_RAM);
+    qvgpu_hws_init(&h, v);
+    src = qvgpu_ram_page(v);
+    dst = qvgpu_ram_page(v);
+    sums = qvgpu_ram_page(v);
+    qvgpu_fill(v, src, 3, 0, QVGPU_PAGE);
+    qvgpu_space_map(&space, SRC, src, QVGPU_PAGE);
+    qvgpu_space_map(&space, DST, dst, QVGPU_PAGE);
+    qvgpu_space_map(&space, SUMS, sums, QVGPU_PAGE);
+    qvgpu_user_sdma_init(&u, v, &space, 2, 0);
+    for (i = 0; i < ARRAY_SIZE(work); i++) {
+        qtest_writel(v->qts, u.mqd + 4 * (SDMA_MQD_WORK + i), work[i]);
+    }
+    qvgpu_pkt_add64(&u.q, SUMS, 1);
+    qvgpu_user_sdma_kick(&u);
+    qvgpu_user_sdma_map(&u, 0, dw);
+    qvgpu_pm4(&h.hiq, dw, ARRAY_SIZE(dw));
+    qvgpu_hws_sync(&h);
+    /* The image's work is ignored, the ring's is done. */
+    qvgpu_user_sdma_finish(&u);
+    g_assert_cmpuint(qtest_readq(v->qts, sums), ==, 1);
+    qvgpu_expect_byte(v, dst, 0, QVGPU_PAGE);
+    qvgpu_stop(v);
+}
+
 void qvgpu_add_hws_sdma_tests(void)
 {
     qtest_add_func("/vgpu-kfd/hws/sdma/ring", test_ring);
     qtest_add_func("/vgpu-kfd/hws/sdma/turns", test_turns);
     qtest_add_func("/vgpu-kfd/hws/sdma/stalled", test_stalled);
     qtest_add_func("/vgpu-kfd/hws/sdma/hostile", test_hostile);
+    qtest_add_func("/vgpu-kfd/hws/sdma/overlong", test_overlong);
 }

@@ -2,7 +2,6 @@
 /* vgpu-kfd: state that is saved, restored and migrated, engines at work. */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
-#include "qemu/bswap.h"
 #include "vgpu-qos-hws.h"
 
 #define VMID        6
@@ -455,17 +454,6 @@ static void test_registers(void)
     qvgpu_stop(v);
 }
 
-/* The one place in a file where a big-endian quadword stands. */
-static size_t find_quad(const char *buf, size_t len, uint64_t quad)
-{
-    uint64_t be = cpu_to_be64(quad);
-    const char *at = memmem(buf, len, &be, sizeof(be));
-
-    g_assert_nonnull(at);
-    g_assert_null(memmem(at + 1, buf + len - at - 1, &be, sizeof(be)));
-    return at - buf;
-}
-
 /*
  * Catches: an index from the stream that is used as it is. What surrounds the
  * address of a stall in the stream is what vmstate_vgpu_stall says.
@@ -492,7 +480,7 @@ static void test_hostile(void)
     stalled_start(&t);
     file = qvgpu_save_restore(t.v, true);
     g_assert_true(g_file_get_contents(file, &buf, &len, NULL));
-    at = find_quad(buf, len, DST + 2 * QVGPU_PAGE);
+    at = qvgpu_state_find(buf, len, DST + 2 * QVGPU_PAGE);
     g_assert_true(qvgpu_loads(t.v, file));
     for (i = 0; i < ARRAY_SIZE(bad); i++) {
         char *p = &buf[at + bad[i].at];

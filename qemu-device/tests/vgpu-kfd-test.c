@@ -43,6 +43,7 @@ int main(int argc, char **argv)
     qvgpu_add_ih_ring_tests();
     qvgpu_add_query_tests();
     qvgpu_add_state_tests();
+    qvgpu_add_state_hostile_tests();
     qvgpu_add_reset_tests();
     qvgpu_add_cp_hqd_tests();
     qvgpu_add_cp_pm4_tests();

@@ -2,6 +2,7 @@
 /* Test-side driver of vgpu-kfd: saving and migrating the machine. */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
+#include "qemu/bswap.h"
 #include "qobject/qdict.h"
 #include "tests/qtest/libqos/pci-pc.h"
 #include "vgpu-qos.h"
@@ -143,5 +144,34 @@ bool qvgpu_loads(QVGPU *v, const char *file)
                      status_is(qts, "query-migrate", "completed"));
     loads = status_is(qts, "query-migrate", "completed");
     qtest_quit(qts);
+    return loads;
+}
+
+size_t qvgpu_state_find(const char *buf, size_t len, uint64_t quad)
+{
+    uint64_t be = cpu_to_be64(quad);
+    const char *at = memmem(buf, len, &be, sizeof(be));
+
+    g_assert_nonnull(at);
+    g_assert_null(memmem(at + 1, buf + len - at - 1, &be, sizeof(be)));
+    return at - buf;
+}
+
+bool qvgpu_loads_with(QVGPU *v, const char *file, uint64_t quad, int at,
+                      uint8_t byte)
+{
+    g_autofree char *buf = NULL;
+    size_t len;
+    char *p, good;
+    bool loads;
+
+    g_assert_true(g_file_get_contents(file, &buf, &len, NULL));
+    p = &buf[qvgpu_state_find(buf, len, quad) + at];
+    good = *p;
+    *p = byte;
+    g_assert_true(g_file_set_contents(file, buf, len, NULL));
+    loads = qvgpu_loads(v, file);
+    *p = good;
+    g_assert_true(g_file_set_contents(file, buf, len, NULL));
     return loads;
 }

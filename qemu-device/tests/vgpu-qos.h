@@ -300,12 +300,21 @@ void qvgpu_migrate_live(QVGPU *v, void (*feed)(void *opaque), void *opaque);
 void qvgpu_cont(QVGPU *v);
 /* Does a QEMU with @v's command line load the state in @file? */
 bool qvgpu_loads(QVGPU *v, const char *file);
+/*
+ * The one place in a state of @len bytes where the big-endian @quad stands;
+ * fails the test if there is none, or more.
+ */
+size_t qvgpu_state_find(const char *buf, size_t len, uint64_t quad);
+/* qvgpu_loads() with @byte at @at, counted from @quad. @file stays as it is. */
+bool qvgpu_loads_with(QVGPU *v, const char *file, uint64_t quad, int at,
+                      uint8_t byte);
 
 /* Each file of tests adds its own. */
 void qvgpu_add_reset_tests(void);
 void qvgpu_add_vram_tests(void);
 void qvgpu_add_hive_tests(void);
 void qvgpu_add_state_tests(void);
+void qvgpu_add_state_hostile_tests(void);
 void qvgpu_add_pci_tests(void);
 void qvgpu_add_regs_tests(void);
 void qvgpu_add_gart_tests(void);
