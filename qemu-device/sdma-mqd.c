@@ -84,7 +84,8 @@ static void load_work(VGPUExec *x, const uint32_t *work)
     x->ring_ndw = work[AT_RING_NDW];
     x->done = work[AT_DONE] | (uint64_t)work[AT_DONE_HI] << 32;
     memcpy(x->dw, work + AT_DW, sizeof(x->dw));
-    for (i = 0; i < ARRAY_SIZE(x->ib); i++) {
+    /* Unused entries stay 0: loading a saved state checks all of them. */
+    for (i = 0; i < MIN(x->ib_depth, ARRAY_SIZE(x->ib)); i++) {
         const uint32_t *ib = work + AT_IB + i * IB_DWORDS;
 
         x->ib[i] = (VGPUIndirect) {

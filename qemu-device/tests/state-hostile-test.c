@@ -9,10 +9,9 @@
 #define AT          (DST + 0x340)       /* a quadword that stands out */
 
 /*
- * A packet in the saved state that reaches beyond its indirect buffer, or whose
- * length is not what its header says. Catches: an engine that fetches payload
- * where the buffer has none. Offsets are from the address of the stall: see
- * vmstate_vgpu_stall and vmstate_vgpu_exec.
+ * Catches: a saved packet that is loaded although it exceeds its indirect
+ * buffer, or has another length than its header says: an engine never finishes
+ * such a WRITE. Offsets count from the stall's address (vmstate_vgpu_stall).
  */
 static void test_packet(void)
 {
@@ -58,7 +57,44 @@ static void test_packet(void)
     qvgpu_stop(v);
 }
 
+/*
+ * Catches: garbage in the unused buffer entries of an MQD that the device keeps
+ * and saves, so that its own saved state is refused.
+ */
+static void test_image(void)
+{
+    uint32_t map[7];
+    QVGPUSpace space;
+    QVGPUUserSdma u;
+    uint64_t dst;
+    QVGPUHws h;
+    unsigned i;
+
+    QVGPU *v = qvgpu_start();
+
+    qvgpu_space_init(&space, v, VMID, QVGPU_RAM);
+    qvgpu_hws_init(&h, v);
+    dst = qvgpu_ram_page(v);
+    qvgpu_space_map(&space, DST, dst, QVGPU_PAGE);
+    qvgpu_user_sdma_init(&u, v, &space, 3, 0);
+    /* The two buffers are what an image's work ends with. */
+    for (i = SDMA_MQD_DWORDS - 10; i < SDMA_MQD_DWORDS; i++) {
+        qtest_writel(v->qts, u.mqd + 4 * i, UINT32_MAX);
+    }
+    qvgpu_user_sdma_map(&u, 0, map);
+    qvgpu_pm4(&h.hiq, map, ARRAY_SIZE(map));
+    qvgpu_hws_sync(&h);
+    qvgpu_save_restore(v, false);
+    qvgpu_cont(v);
+    qvgpu_pkt_fence(&u.q, AT, 0x600d);
+    qvgpu_user_sdma_kick(&u);
+    qvgpu_user_sdma_finish(&u);
+    g_assert_cmphex(qtest_readl(v->qts, dst + AT - DST), ==, 0x600d);
+    qvgpu_stop(v);
+}
+
 void qvgpu_add_state_hostile_tests(void)
 {
+    qtest_add_func("/vgpu-kfd/state/refused/image", test_image);
     qtest_add_func("/vgpu-kfd/state/refused/packet", test_packet);
 }
