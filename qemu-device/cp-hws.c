@@ -223,7 +223,12 @@ static void slice_runs(VGPUCp *cp, bool settled)
 static CpStep do_map_process(VGPUCp *cp, const uint32_t *dw, bool *full)
 {
     CpHws *hws = &cp->hws;
+    uint32_t num_gws = VGPU_GET(dw[13], PM4_PROCESS_DW13__NUM_GWS);
 
+    if (num_gws > GWS_NUM) {
+        hws->process.valid = false;
+        return vgpu_cp_bad(&hws->exec, CP_ERROR_PACKET_UNSUPPORTED);
+    }
     hws->process = (CpProcess) {
         .valid = true,
         .pasid = VGPU_GET(dw[1], PM4_PROCESS_DW1__PASID),
@@ -231,12 +236,8 @@ static CpStep do_map_process(VGPUCp *cp, const uint32_t *dw, bool *full)
         .page_table = dw[2] | (uint64_t)dw[3] << 32,
         .sh_mem_bases = dw[4],
         .sh_mem_config = dw[5],
-        .num_gws = VGPU_GET(dw[13], PM4_PROCESS_DW13__NUM_GWS),
+        .num_gws = num_gws,
     };
-    if (hws->process.num_gws > GWS_NUM) {
-        hws->process.valid = false;
-        return vgpu_cp_bad(&hws->exec, CP_ERROR_PACKET_UNSUPPORTED);
-    }
     *full = !attach(cp);
     return CP_STEP_DONE;
 }
