@@ -123,7 +123,8 @@ static int cp_post_load(void *opaque, int version_id)
 {
     const VGPUCp *cp = opaque;
 
-    return cp->w.next <= CP_NUM_HQDS + 1 ? 0 : -EINVAL;
+    /* VMID 0 is the driver's: SET_RESOURCES never gives it out. */
+    return cp->w.next <= CP_NUM_HQDS + 1 && !(cp->vmid_mask & 1) ? 0 : -EINVAL;
 }
 
 const VMStateDescription vmstate_vgpu_cp = {

@@ -93,8 +93,32 @@ static void test_image(void)
     qvgpu_stop(v);
 }
 
+/*
+ * Catches: VMID 0 among those that the scheduler gives to processes, which
+ * get their page table installed where the driver's mappings are.
+ */
+static void test_vmid_mask(void)
+{
+    enum { AT_VMID_MASK = 9 };          /* low byte: follows the queue mask */
+    const uint64_t queues = 0xa5b6c7d8e9f00112ull;
+    g_autofree char *file = NULL;
+    QVGPUHws h;
+
+    QVGPU *v = qvgpu_start();
+
+    qvgpu_hws_init(&h, v);
+    qvgpu_hws_resources(&h, 0x1202, queues);
+    qvgpu_hws_sync(&h);
+    file = qvgpu_save_restore(v, true);
+    g_assert_true(qvgpu_loads_with(v, file, queues, AT_VMID_MASK, 0x04));
+    g_assert_false(qvgpu_loads_with(v, file, queues, AT_VMID_MASK, 0x03));
+    g_unlink(file);
+    qvgpu_stop(v);
+}
+
 void qvgpu_add_state_hostile_tests(void)
 {
     qtest_add_func("/vgpu-kfd/state/refused/image", test_image);
     qtest_add_func("/vgpu-kfd/state/refused/packet", test_packet);
+    qtest_add_func("/vgpu-kfd/state/refused/vmid-mask", test_vmid_mask);
 }
