@@ -10,6 +10,7 @@
  *
  * A stream may be anything. What is used as an index, a count or a kind is
  * checked here; registers are not, where a guest could have written the value.
+ * If loading fails, for whatever reason, the chip is reset.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
@@ -331,24 +332,31 @@ static int vgpu_pre_save(void *opaque)
     return 0;
 }
 
+/* Loaded generations may be those of translations from before the load. */
+static void forget_translations(VGPUState *s)
+{
+    unsigned i;
+
+    for (i = 0; i < VGPU_NUM_CLIENTS; i++) {
+        vgpu_client_forget(s->clients[i]);
+    }
+}
+
 static int vgpu_post_load(void *opaque, int version_id)
 {
     VGPUState *s = opaque;
-    unsigned i;
 
     if (!vgpu_vram_load_bar(s)) {
         return -EINVAL;
     }
     memset(s->pace, 0, sizeof(s->pace));        /* another host's clock */
-    for (i = 0; i < VGPU_NUM_CLIENTS; i++) {
-        vgpu_client_forget(s->clients[i]);
-    }
+    forget_translations(s);
     trace_vgpu_state_load(s->id);
     return 0;
 }
 
-const VMStateDescription vmstate_vgpu = {
-    .name = "vgpu-kfd",
+static const VMStateDescription vmstate_vgpu_chip = {
+    .name = "vgpu-kfd/chip",
     .version_id = 1,
     .minimum_version_id = 1,
     .pre_save = vgpu_pre_save,
@@ -375,6 +383,52 @@ const VMStateDescription vmstate_vgpu = {
         VMSTATE_STRUCT_ARRAY(engines, VGPUState, SDMA_NUM_ENGINES, 1,
                              vmstate_vgpu_engine, VGPUEngine),
         VMSTATE_STRUCT_POINTER(cp, VGPUState, vmstate_vgpu_cp, VGPUCp),
+        VMSTATE_END_OF_LIST()
+    },
+};
+
+/*
+ * A stream that is refused, or ends, leaves fields that no post_load() has
+ * checked, and the machine may be continued: reset the chip.
+ */
+static int get_chip(QEMUFile *f, void *pv, size_t size,
+                    const VMStateField *field)
+{
+    VGPUState *s = pv;
+    int ret = vmstate_load_state(f, &vmstate_vgpu_chip, s,
+                                 vmstate_vgpu_chip.version_id);
+
+    if (ret) {
+        vgpu_chip_reset(s);
+        vgpu_vram_reset_bar(s);
+        forget_translations(s);
+    }
+    return ret;
+}
+
+static int put_chip(QEMUFile *f, void *pv, size_t size,
+                    const VMStateField *field, JSONWriter *vmdesc)
+{
+    return vmstate_save_state(f, &vmstate_vgpu_chip, pv, vmdesc);
+}
+
+static const VMStateInfo vmstate_info_chip = {
+    .name = "vgpu-kfd/chip",
+    .get = get_chip,
+    .put = put_chip,
+};
+
+const VMStateDescription vmstate_vgpu = {
+    .name = "vgpu-kfd",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        {
+            .name = "chip",
+            .info = &vmstate_info_chip,
+            .size = sizeof(VGPUState),
+            .flags = VMS_SINGLE,
+        },
         VMSTATE_END_OF_LIST()
     },
 };

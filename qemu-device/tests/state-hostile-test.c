@@ -2,6 +2,8 @@
 /* vgpu-kfd: saved state that cannot be, and images that make it so. */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
+#include "qobject/qdict.h"
+#include "qobject/qlist.h"
 #include "vgpu-qos-hws.h"
 
 #define VMID        6
@@ -116,9 +118,113 @@ static void test_vmid_mask(void)
     qvgpu_stop(v);
 }
 
+static bool job_concluded(QVGPU *v)
+{
+    QDict *rsp = qtest_qmp(v->qts, "{ 'execute': 'query-jobs' }");
+    const QListEntry *job = qlist_first(qdict_get_qlist(rsp, "return"));
+    bool is = job && g_str_equal(qdict_get_str(qobject_to(QDict,
+                                 qlist_entry_obj(job)), "status"),
+                                 "concluded");
+
+    qobject_unref(rsp);
+    return is;
+}
+
+/*
+ * Add a disk for snapshots; returns the name of its file. Clusters are large,
+ * so that the device's state lies in one piece.
+ */
+static char *add_disk(QVGPU *v)
+{
+    char *file;
+    int fd = g_file_open_tmp("vgpu-kfd-XXXXXX", &file, NULL);
+
+    g_assert_cmpint(fd, >=, 0);
+    close(fd);
+    qtest_qmp_assert_success(v->qts,
+        "{ 'execute': 'blockdev-create', 'arguments': { 'job-id': 'create',"
+        "  'options': { 'driver': 'qcow2', 'size': 1048576,"
+        "    'cluster-size': 2097152,"
+        "    'file': { 'driver': 'file', 'filename': %s } } } }", file);
+    qvgpu_wait_until(job_concluded(v));
+    qtest_qmp_assert_success(v->qts, "{ 'execute': 'job-dismiss',"
+                             "  'arguments': { 'id': 'create' } }");
+    qtest_qmp_assert_success(v->qts,
+        "{ 'execute': 'blockdev-add', 'arguments': { 'driver': 'qcow2',"
+        "  'node-name': 'disk',"
+        "  'file': { 'driver': 'file', 'filename': %s } } }", file);
+    return file;
+}
+
+/* Write @byte to @file at @at, counted from @quad. */
+static void patch(const char *file, uint64_t quad, int at, uint8_t byte)
+{
+    g_autofree char *buf = NULL;
+    size_t len;
+    int fd = open(file, O_WRONLY);
+
+    g_assert_cmpint(fd, >=, 0);
+    g_assert_true(g_file_get_contents(file, &buf, &len, NULL));
+    g_assert_cmpint(pwrite(fd, &byte, 1, qvgpu_state_find(buf, len, quad) + at),
+                    ==, 1);
+    close(fd);
+}
+
+/*
+ * Catches: fields of a refused snapshot that stay in the device unchecked, and
+ * are used as indices once the machine is continued.
+ */
+static void test_loadvm(void)
+{
+    enum { AT_IB_DEPTH = 18 };          /* high byte; from stall.va */
+    g_autofree char *file = NULL, *ok = NULL, *loaded = NULL, *refused = NULL;
+    QVGPUSpace space;
+    uint64_t src, dst;
+    QVGPUQueue q;
+    unsigned slot;
+
+    QVGPU *v = qvgpu_start();
+
+    qvgpu_space_init(&space, v, VMID, QVGPU_RAM);
+    qvgpu_queue_open(&q, v, 1, SDMA_QUEUE_RLC(2), &space);
+    src = qvgpu_ram_page(v);
+    dst = qvgpu_ram_page(v);
+    qvgpu_pkt_fence(&q, AT, 0x600d);
+    qvgpu_kick(&q);
+    slot = qvgpu_ih_next_fault(v, VMID, DST, true, true);
+    file = add_disk(v);
+    ok = qtest_hmp(v->qts, "savevm good");
+    g_assert_cmpstr(ok, ==, "");
+    loaded = qtest_hmp(v->qts, "loadvm good");
+    g_assert_cmpstr(loaded, ==, "");
+    qvgpu_space_map(&space, DST, dst, QVGPU_PAGE);
+    qvgpu_cam_ack(v, slot);
+    qvgpu_finish(&q);
+    g_assert_cmphex(qtest_readl(v->qts, dst + AT - DST), ==, 0x600d);
+
+    patch(file, AT, AT_IB_DEPTH, 0x7f);
+    refused = qtest_hmp(v->qts, "loadvm good");
+    g_assert_cmpstr(refused, !=, "");
+    qvgpu_cont(v);
+    /* The device is as out of reset, and works. */
+    g_assert_cmphex(qvgpu_queue_rd(&q, SDMA_RB_CNTL), ==, 0);
+    g_assert_true(qvgpu_queue_idle(&q));
+    g_assert_cmphex(qvgpu_mm_rd(v, VM_CONTEXT_CNTL(VMID)) &
+                    VM_CONTEXT_CNTL__ENABLE_CONTEXT, ==, 0);
+    qvgpu_bring_up(v);
+    qvgpu_fill(v, src, 7, 0, QVGPU_PAGE);
+    qvgpu_queue_open(&q, v, 1, SDMA_QUEUE_RLC(2), NULL);
+    qvgpu_pkt_copy(&q, qvgpu_mc(v, src), qvgpu_mc(v, dst), QVGPU_PAGE);
+    qvgpu_finish(&q);
+    qvgpu_expect(v, dst, 7, 0, QVGPU_PAGE);
+    g_unlink(file);
+    qvgpu_stop(v);
+}
+
 void qvgpu_add_state_hostile_tests(void)
 {
     qtest_add_func("/vgpu-kfd/state/refused/image", test_image);
+    qtest_add_func("/vgpu-kfd/state/refused/loadvm", test_loadvm);
     qtest_add_func("/vgpu-kfd/state/refused/packet", test_packet);
     qtest_add_func("/vgpu-kfd/state/refused/vmid-mask", test_vmid_mask);
 }
