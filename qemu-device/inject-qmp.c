@@ -94,8 +94,8 @@ static bool check(const VgpuInjection *w, Error **errp)
 static void happen(VGPUState *s, VGPUInjection *i)
 {
     const VgpuInjection *w = i->what;
-    uint64_t pages = w->has_length ? DIV_ROUND_UP(w->length, VGPU_PAGE_SIZE)
-                                   : 1;
+    /* Rounded up; DIV_ROUND_UP() overflows where the length is near 2^64. */
+    uint64_t pages = w->has_length ? (w->length - 1) / VGPU_PAGE_SIZE + 1 : 1;
     VGPUSite site = {
         .hub = w->has_hub && w->hub == VGPU_HUB_KIND_GFX ? VGPU_HUB_GFX
                                                          : VGPU_HUB_MM,

@@ -79,6 +79,31 @@ static void test_spurious(void)
     qvgpu_stop(v);
 }
 
+/*
+ * Catches: a number of pages that overflows to 0, and is divided by. With one
+ * seed, bits 31:0 of the page are the same for all ranges of 2^n pages.
+ */
+static void test_spurious_everywhere(void)
+{
+    static const uint64_t lengths[] = {
+        1ull << 51, UINT64_MAX - VGPU_PAGE_SIZE + 2, UINT64_MAX,
+    };
+    QVGPU *v = qvgpu_start();
+    uint32_t page = 0;
+    QVGPUIrq irq;
+    unsigned i;
+
+    for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+        qvgpu_inject(v, "'kind': 'fault-spurious', 'vmid': %u, "
+                     "'length': %" PRIu64, VMID, lengths[i]);
+        qvgpu_ih_next(v, &irq);
+        page = i ? page : irq.data[0];
+        g_assert_cmphex(irq.data[0], ==, page);
+    }
+    g_assert_false(qvgpu_ih_pending(v));
+    qvgpu_stop(v);
+}
+
 /* Catches: a second entry that differs, or that comes for ever. */
 static void test_duplicate(void)
 {
@@ -287,6 +312,8 @@ static void test_early_ack(void)
 void qvgpu_add_inject_irq_tests(void)
 {
     qtest_add_func("/vgpu-kfd/inject/fault-spurious", test_spurious);
+    qtest_add_func("/vgpu-kfd/inject/fault-spurious-everywhere",
+                   test_spurious_everywhere);
     qtest_add_func("/vgpu-kfd/inject/fault-duplicate", test_duplicate);
     qtest_add_func("/vgpu-kfd/inject/fault-drop", test_drop);
     qtest_add_func("/vgpu-kfd/inject/fault-delay", test_delay);
