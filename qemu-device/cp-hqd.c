@@ -303,13 +303,7 @@ void vgpu_cp_stop(VGPUState *s)
 void vgpu_cp_reset(VGPUState *s)
 {
     VGPUCp *cp = s->cp;
-    unsigned n;
 
-    QEMU_LOCK_GUARD(&cp->w.lock);
-    for (n = 0; n < CP_NUM_HQDS; n++) {
-        qatomic_set(&cp->queues[n].regs[CP_HQD_ACTIVE], 0);
-    }
-    vgpu_worker_park(&cp->w);
     memset(cp->queues, 0, sizeof(cp->queues));
     memset(cp->sh_mem_bases, 0, sizeof(cp->sh_mem_bases));
     memset(cp->sh_mem_config, 0, sizeof(cp->sh_mem_config));

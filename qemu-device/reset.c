@@ -10,7 +10,7 @@
 #include "exec/cpu-common.h"
 #include "exec/memory.h"
 #include "vgpu/psp.h"
-#include "vgpu-kfd.h"
+#include "cp.h"
 #include "trace.h"
 
 void vgpu_vram_lose(VGPUState *s)
@@ -26,11 +26,37 @@ void vgpu_vram_lose(VGPUState *s)
     memory_region_set_dirty(s->vram, 0, s->vram_size);
 }
 
+/*
+ * Have all workers at rest for the whole reset: the CP's maps SDMA queues, also
+ * to an engine that is reset already. It is held first, as it takes the
+ * engines' locks until it is at rest.
+ */
+static void hold_workers(VGPUState *s)
+{
+    unsigned i;
+
+    vgpu_worker_hold(&s->cp->w);
+    for (i = 0; i < SDMA_NUM_ENGINES; i++) {
+        vgpu_worker_hold(&s->engines[i].w);
+    }
+}
+
+static void release_workers(VGPUState *s)
+{
+    unsigned i;
+
+    for (i = 0; i < SDMA_NUM_ENGINES; i++) {
+        vgpu_worker_release(&s->engines[i].w);
+    }
+    vgpu_worker_release(&s->cp->w);
+}
+
 void vgpu_chip_reset(VGPUState *s)
 {
     unsigned i;
 
     trace_vgpu_chip_reset(s->id);
+    hold_workers(s);
     for (i = 0; i < SDMA_NUM_ENGINES; i++) {
         vgpu_engine_reset(s, i);
     }
@@ -52,6 +78,7 @@ void vgpu_chip_reset(VGPUState *s)
         vgpu_vram_lose(s);
     }
     vgpu_inject_reset(s);
+    release_workers(s);
 }
 
 #define OFF(reg)    ((reg) - PSP_BASE)

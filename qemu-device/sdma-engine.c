@@ -317,13 +317,7 @@ void vgpu_engine_stop(VGPUState *s)
 void vgpu_engine_reset(VGPUState *s, unsigned engine)
 {
     VGPUEngine *e = &s->engines[engine];
-    unsigned n;
 
-    QEMU_LOCK_GUARD(&e->w.lock);
-    for (n = 0; n < SDMA_NUM_QUEUES; n++) {
-        qatomic_set(&e->queues[n].regs[SDMA_RB_CNTL], 0);
-    }
-    vgpu_worker_park(&e->w);
     memset(e->queues, 0, sizeof(e->queues));
     e->hung = 0;
     e->w.next = 0;

@@ -81,9 +81,13 @@ static void run_written(VGPUState *s, unsigned inst, unsigned off,
 static void f32_written(VGPUState *s, unsigned inst, unsigned off,
                         uint32_t old, uint32_t val)
 {
+    VGPUWorker *w = &s->engines[inst].w;
+
     if (val & ~old & SDMA_F32_CNTL__RESET) {
         trace_vgpu_engine_reset(s->id, inst);
+        vgpu_worker_hold(w);
         vgpu_engine_reset(s, inst);
+        vgpu_worker_release(w);
     }
     run_written(s, inst, off, old, val);
 }

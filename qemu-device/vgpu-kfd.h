@@ -9,7 +9,8 @@
  *
  *   BQL          register and doorbell access, realize, reset, run state
  *   worker->lock an SDMA engine's queues or the compute queues, between
- *                register access and thread; of one worker only
+ *                register access and thread; of one worker only, but for a
+ *                chip reset, which takes the CP's, then those of all engines
  *   s->lock      fault status, retry CAM, invalidation, interrupt ring
  *   s->inject.lock  injections (inject.h)
  *

@@ -233,7 +233,7 @@ bool vgpu_sdma_doorbell(VGPUState *s, unsigned engine, uint32_t offset,
 
 void vgpu_engine_start(VGPUState *s);
 void vgpu_engine_stop(VGPUState *s);
-/* Park an engine, bring its queues to their reset state. BQL held. */
+/* Bring its queues to their reset state. BQL; the engine's worker is held. */
 void vgpu_engine_reset(VGPUState *s, unsigned engine);
 /* The machine stops or goes on. Returns with engines parked if @paused. BQL. */
 void vgpu_engine_pause(VGPUState *s, bool paused);
@@ -351,6 +351,7 @@ extern const VGPUBlock vgpu_cp_blocks[VGPU_NUM_CP_BLOCKS];
 
 void vgpu_cp_start(VGPUState *s);
 void vgpu_cp_stop(VGPUState *s);
+/* Bring all but registers to its reset state. BQL; the worker is held. */
 void vgpu_cp_reset(VGPUState *s);
 void vgpu_cp_pause(VGPUState *s, bool paused);
 /* A doorbell; @offset in bytes. True if a queue took it. BQL held. */

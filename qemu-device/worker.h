@@ -125,7 +125,11 @@ void vgpu_worker_kick(VGPUWorker *w);
 
 /* These with w->lock held. */
 
-/* Wait until the thread has left its current queue, which must not run. */
+/*
+ * Wait until the thread has left its current queue. The caller has set quit or
+ * paused: a queue that another thread maps meanwhile would run next, and the
+ * wait would not end.
+ */
 void vgpu_worker_park(VGPUWorker *w);
 /* Is there no reason why no queue may run? */
 bool vgpu_worker_runs(const VGPUWorker *w);

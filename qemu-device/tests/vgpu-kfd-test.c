@@ -45,6 +45,7 @@ int main(int argc, char **argv)
     qvgpu_add_state_tests();
     qvgpu_add_state_hostile_tests();
     qvgpu_add_reset_tests();
+    qvgpu_add_reset_map_tests();
     qvgpu_add_cp_hqd_tests();
     qvgpu_add_cp_pm4_tests();
     qvgpu_add_vram_tests();

@@ -12,8 +12,7 @@ static void mqd_wr(QVGPU *v, uint64_t mqd, unsigned reg, uint32_t val)
     qtest_writel(v->qts, mqd + 4 * (CP_MQD_HQD + reg), val);
 }
 
-/* What KFD writes into an MQD. */
-static void mqd_fill(QVGPUCompute *c, uint64_t mqd)
+void qvgpu_mqd_fill(QVGPUCompute *c, uint64_t mqd)
 {
     mqd_wr(c->v, mqd, CP_HQD_PQ_CONTROL, c->control);
     mqd_wr(c->v, mqd, CP_HQD_AQL_CONTROL, c->aql);
@@ -43,7 +42,7 @@ void qvgpu_hws_init(QVGPUHws *h, QVGPU *v)
              VGPU_PREP(RLC_CP_SCHEDULERS__PIPE, 1u));
     qvgpu_compute_init(&h->hiq, v, KIQ_ME, 0, 0, NULL);
     h->hiq.doorbell = HIQ_DOORBELL;
-    mqd_fill(&h->hiq, mqd);
+    qvgpu_mqd_fill(&h->hiq, mqd);
     QVGPU_PM4(&h->kiq, PM4_MAP_QUEUES,
               VGPU_PREP(PM4_MAP_DW1__NUM_QUEUES, 1u) | PM4_MAP_DW1__ME |
               VGPU_PREP(PM4_MAP_DW1__ENGINE_SEL, PM4_ENGINE_HIQ),
@@ -105,7 +104,7 @@ void qvgpu_user_queue_init(QVGPUUserQueue *q, QVGPU *v, QVGPUProcess *p,
     q->c.doorbell = DOORBELLS + 8 * number;
     q->mqd = qvgpu_ram_page(v);
     q->gws = false;
-    mqd_fill(&q->c, q->mqd);
+    qvgpu_mqd_fill(&q->c, q->mqd);
 }
 
 void qvgpu_user_queue_kick(QVGPUUserQueue *q)

@@ -56,6 +56,8 @@ void qvgpu_hws_sync(QVGPUHws *h);
 void qvgpu_hws_unmap(QVGPUHws *h, unsigned action, unsigned sel,
                      uint32_t what);
 
+/* Write to @mqd, a CPU address, what KFD writes into the MQD of @c. */
+void qvgpu_mqd_fill(QVGPUCompute *c, uint64_t mqd);
 void qvgpu_process_init(QVGPUProcess *p, QVGPU *v, unsigned pasid);
 void qvgpu_user_queue_init(QVGPUUserQueue *q, QVGPU *v, QVGPUProcess *p,
                            unsigned number);

@@ -311,6 +311,7 @@ bool qvgpu_loads_with(QVGPU *v, const char *file, uint64_t quad, int at,
 
 /* Each file of tests adds its own. */
 void qvgpu_add_reset_tests(void);
+void qvgpu_add_reset_map_tests(void);
 void qvgpu_add_vram_tests(void);
 void qvgpu_add_hive_tests(void);
 void qvgpu_add_state_tests(void);

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: resets while the KIQ maps queues. One engine copies in chunks that
+ * take milliseconds, so that a reset waits for it; meanwhile the KIQ maps SDMA
+ * queues, one by one, and a compute queue again and again.
+ */
+#include "qemu/osdep.h"
+#include "qemu/bswap.h"
+#include "qemu/host-utils.h"
+#include "vgpu/psp.h"
+#include "vgpu-qos-hws.h"
+
+#define ROUNDS      30
+#define KIQ_ME      2
+#define KIQ_DWORDS  (32 * KiB)
+#define PAIRS       100         /* MAP and UNMAP, between two SDMA queues */
+#define COPIES      20          /* several minutes */
+#define COPY_BYTES  (32 * KiB)  /* that a copy touches */
+
+typedef struct Maps {
+    QVGPU *v;
+    uint64_t src, dst;
+    QVGPUQueue busy;            /* by registers */
+    uint64_t busy_wptr;
+    QVGPUCompute kiq;
+    uint32_t kiq_dwords;        /* of packets in its ring */
+    QVGPUCompute c;             /* HQD 0: an IB that chains to itself */
+    QVGPUUserSdma u[SDMA_NUM_RLC];
+    uint8_t mqd[SDMA_NUM_RLC][SDMA_MQD_DWORDS * 4];
+} Maps;
+
+/*
+ * 2^25 rows of one byte each. The engine takes each for a short piece: 8192 of
+ * them are a chunk.
+ */
+static void emit_copies(Maps *m, QVGPUQueue *q)
+{
+    uint64_t src = qvgpu_mc(m->v, m->src), dst = qvgpu_mc(m->v, m->dst);
+    unsigned i;
+
+    for (i = 0; i < COPIES; i++) {
+        QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_COPY, SDMA_SUBOP_COPY_LINEAR_RECT),
+                   QVGPU_LO(src), QVGPU_HI(src), 0, 0, 0,
+                   QVGPU_LO(dst), QVGPU_HI(dst), 0, 0, 0,
+                   SDMA_COPY_RECT_XY__Y, SDMA_COPY_RECT_Z__Z);
+    }
+}
+
+/* A compute queue that never ends, and never waits. */
+static uint64_t init_compute(Maps *m)
+{
+    QVGPU *v = m->v;
+    uint64_t mqd = qvgpu_ram_page(v), ib = qvgpu_ram_page(v);
+    uint64_t va = qvgpu_mc(v, ib);
+    const uint32_t chain[] = {
+        PM4_HEADER(PM4_INDIRECT_BUFFER, 4u), QVGPU_LO(va), QVGPU_HI(va),
+        4 | PM4_IB_DW3__CHAIN | PM4_IB_DW3__VALID,
+    };
+    unsigned i;
+
+    for (i = 0; i < ARRAY_SIZE(chain); i++) {
+        qtest_writel(v->qts, ib + 4 * i, chain[i]);
+    }
+    qvgpu_compute_init(&m->c, v, 1, 0, 0, NULL);
+    QVGPU_PM4(&m->c, PM4_INDIRECT_BUFFER, QVGPU_LO(va), QVGPU_HI(va),
+              4 | PM4_IB_DW3__VALID);
+    qtest_writeq(v->qts, m->c.wptr_mem, m->c.wptr);
+    qvgpu_mqd_fill(&m->c, mqd);
+    return qvgpu_mc(v, mqd);
+}
+
+/* Fill the KIQ's ring with what it executes until the reset. */
+static void init_kiq(Maps *m, uint64_t mqd)
+{
+    const uint32_t pair[] = {
+        PM4_HEADER(PM4_MAP_QUEUES, 7u),
+        VGPU_PREP(PM4_MAP_DW1__NUM_QUEUES, 1u), m->c.doorbell,
+        QVGPU_LO(mqd), QVGPU_HI(mqd),
+        QVGPU_LO(m->c.wptr_va), QVGPU_HI(m->c.wptr_va),
+        PM4_HEADER(PM4_UNMAP_QUEUES, 6u),
+        VGPU_PREP(PM4_UNMAP_DW1__NUM_QUEUES, 1u) |
+        VGPU_PREP(PM4_UNMAP_DW1__QUEUE_SEL, PM4_SEL_DOORBELLS) |
+        PM4_UNMAP_RESET,
+        m->c.doorbell, 0, 0, 0,
+    };
+    g_autofree uint32_t *dw = g_new(uint32_t, KIQ_DWORDS);
+    QVGPU *v = m->v;
+    uint32_t n = 0;
+    unsigned i, j;
+
+    for (i = 0; i < ARRAY_SIZE(m->u); i++) {
+        for (j = 0; j < PAIRS; j++, n += ARRAY_SIZE(pair)) {
+            memcpy(dw + n, pair, sizeof(pair));
+        }
+        qvgpu_user_sdma_map(&m->u[i], 0, dw + n);
+        n += 7;
+    }
+    g_assert_cmpuint(n, <, KIQ_DWORDS);
+    for (i = 0; i < n; i++) {
+        dw[i] = cpu_to_le32(dw[i]);
+    }
+    qvgpu_compute_init(&m->kiq, v, KIQ_ME, 1, 0, NULL);
+    m->kiq.doorbell = 0;
+    m->kiq.dwords = KIQ_DWORDS;
+    m->kiq.control = CP_HQD_PQ_CONTROL__PRIV_STATE |
+                     VGPU_PREP(CP_HQD_PQ_CONTROL__QUEUE_SIZE,
+                               ctz32(KIQ_DWORDS) - 1u);
+    m->kiq.ring = qvgpu_alloc(v, QVGPU_RAM, 4 * KIQ_DWORDS, QVGPU_PAGE);
+    m->kiq.ring_va = qvgpu_mc(v, m->kiq.ring);
+    qtest_bufwrite(v->qts, m->kiq.ring, dw, 4 * n);
+    m->kiq_dwords = n;
+}
+
+/* Engine @busy copies. Queues of engine @mapped get mapped, and copy: @work. */
+static void maps_start(Maps *m, unsigned busy, unsigned mapped, bool work)
+{
+    QVGPU *v = m->v = qvgpu_start();
+    unsigned i;
+
+    m->src = qvgpu_alloc(v, QVGPU_VRAM, COPY_BYTES, QVGPU_PAGE);
+    m->dst = qvgpu_alloc(v, QVGPU_VRAM, COPY_BYTES, QVGPU_PAGE);
+    qvgpu_queue_init(&m->busy, v, busy, SDMA_QUEUE_GFX, NULL);
+    emit_copies(m, &m->busy);
+    m->busy_wptr = m->busy.wptr;
+    for (i = 0; i < ARRAY_SIZE(m->u); i++) {
+        QVGPUUserSdma *u = &m->u[i];
+
+        qvgpu_user_sdma_init(u, v, NULL, mapped, i);
+        if (work) {
+            emit_copies(m, &u->q);
+        }
+        qtest_writeq(v->qts, u->wptr_mem, u->q.wptr);
+        qtest_bufread(v->qts, u->mqd, m->mqd[i], sizeof(m->mqd[i]));
+    }
+    init_kiq(m, init_compute(m));
+}
+
+/* Load the KIQ with its pointers at @dword of the ring. */
+static void load_kiq(Maps *m, uint32_t dword)
+{
+    qvgpu_cp_setup(m->v);
+    m->kiq.wptr = dword;
+    qvgpu_compute_load(&m->kiq);
+    qvgpu_wr(m->v, RLC_CP_SCHEDULERS, RLC_CP_SCHEDULERS__VALID |
+             VGPU_PREP(RLC_CP_SCHEDULERS__ME, KIQ_ME) |
+             VGPU_PREP(RLC_CP_SCHEDULERS__PIPE, 1u));
+}
+
+static void too_long(int sig)
+{
+    static const char say[] = "# the reset does not end\n";
+
+    if (write(STDERR_FILENO, say, sizeof(say) - 1) < 0) {
+        /* Ignored: abort() follows. */
+    }
+    abort();
+}
+
+/* Reset the chip while the KIQ works. qtest waits without a bound: alarm(). */
+static void reset_at_work(Maps *m)
+{
+    QVGPU *v = m->v;
+    unsigned i;
+
+    m->busy.wptr = 0;
+    qvgpu_queue_load(&m->busy);
+    m->busy.wptr = m->busy_wptr;
+    qvgpu_kick(&m->busy);
+    load_kiq(m, 0);
+    qvgpu_wait_until(qvgpu_counter(v, VGPU_CNT_BYTES_COPIED));
+    m->kiq.wptr = m->kiq_dwords;
+    qvgpu_compute_kick(&m->kiq);
+
+    sigaction(SIGALRM, &(struct sigaction) { .sa_handler = too_long }, NULL);
+    alarm(qvgpu_wait_us() / G_USEC_PER_SEC);
+    qvgpu_wr(v, MP0_SMN_C2PMSG_64, PSP_CMD_MODE1_RESET);
+    alarm(0);
+
+    g_assert_cmphex(qvgpu_hqd_rd(&m->kiq, CP_HQD_ACTIVE), ==, 0);
+    g_assert_cmphex(qvgpu_hqd_rd(&m->c, CP_HQD_ACTIVE), ==, 0);
+    for (i = 0; i < SDMA_NUM_ENGINES; i++) {
+        g_assert_cmphex(qvgpu_rd(v, SDMA_ENGINE(i) + SDMA_STATUS_REG), ==,
+                        SDMA_STATUS_REG__IDLE);
+    }
+    qvgpu_bring_up(v);
+}
+
+/*
+ * Catches: a reset that disables queues and waits until a worker is idle, while
+ * the KIQ maps queues that never end.
+ */
+static void test_ends(void)
+{
+    unsigned i;
+    Maps m;
+
+    maps_start(&m, 1, 1, true);
+    for (i = 0; i < ROUNDS; i++) {
+        reset_at_work(&m);
+    }
+    qvgpu_stop(m.v);
+}
+
+/*
+ * Catches: an SDMA queue that is mapped to an engine that has been reset, while
+ * the CP has not: it stays mapped, and UNMAP_QUEUES overwrites its old MQD.
+ */
+static void test_forgets(void)
+{
+    uint8_t mqd[SDMA_MQD_DWORDS * 4];
+    unsigned i, j;
+    Maps m;
+
+    /* The last engine is busy: a reset of one by one takes its time there. */
+    maps_start(&m, SDMA_NUM_ENGINES - 1, 0, false);
+    for (i = 0; i < ROUNDS; i++) {
+        reset_at_work(&m);
+        load_kiq(&m, m.kiq_dwords);
+        qtest_writel(m.v->qts, m.kiq.rptr, 0);
+        QVGPU_PM4(&m.kiq, PM4_UNMAP_QUEUES,
+                  VGPU_PREP(PM4_UNMAP_DW1__QUEUE_SEL, PM4_SEL_ALL) |
+                  PM4_UNMAP_PREEMPT, 0, 0, 0, 0);
+        qvgpu_compute_finish(&m.kiq);
+        for (j = 0; j < ARRAY_SIZE(m.u); j++) {
+            qtest_bufread(m.v->qts, m.u[j].mqd, mqd, sizeof(mqd));
+            g_assert_false(memcmp(mqd, m.mqd[j], sizeof(mqd)));
+        }
+        qvgpu_wr(m.v, MP0_SMN_C2PMSG_64, PSP_CMD_MODE1_RESET);
+        qvgpu_bring_up(m.v);
+    }
+    qvgpu_stop(m.v);
+}
+
+void qvgpu_add_reset_map_tests(void)
+{
+    qtest_add_func("/vgpu-kfd/reset/map/ends", test_ends);
+    qtest_add_func("/vgpu-kfd/reset/map/forgets", test_forgets);
+}
