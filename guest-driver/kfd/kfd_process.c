@@ -9,10 +9,16 @@
  * an open file holds nothing but the identity of the mm, and every call looks
  * the process up. A child that inherited the file has another mm: -EBADF.
  *
- *	open ──► hashed ──── mm ends, or a GPU goes ───► detached
- *	                                                    │ queues evicted,
- *	                                                    │ notifier put
- *	     freed ◄── release_work ◄── last reference ◄────┘
+ *	open ──► notifier registered ──► hashed
+ *	                                    │ mm ends, or a GPU goes
+ *	                                    ▼
+ *	                                 detached
+ *	                                    │ queues evicted, notifier put
+ *	                                    ▼
+ *	freed ◄── release_work ◄── last reference
+ *
+ * An mm that opens /dev/kfd again while its process is detached gets another
+ * kfd_process, with a notifier of its own.
  *
  * Detaching takes it out of the hash, so nobody finds it any more; the GPU
  * stops at once. The hash's reference goes when the MMU notifier's SRCU grace
@@ -23,6 +29,7 @@
  */
 #include <linux/file.h>
 #include <linux/hashtable.h>
+#include <linux/mm.h>
 #include <linux/pid.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/task.h>
@@ -269,14 +276,6 @@ static void kfd_process_mm_release(struct mmu_notifier *mn,
 	kfd_process_detach(container_of(mn, struct kfd_process, mmu_notifier));
 }
 
-static struct mmu_notifier *kfd_process_alloc_notifier(struct mm_struct *mm)
-{
-	/* Called back from mmu_notifier_get() below. */
-	struct kfd_process *p = kfd_process_find(mm);
-
-	return p ? &p->mmu_notifier : ERR_PTR(-ESRCH);
-}
-
 static void kfd_process_free_notifier(struct mmu_notifier *mn)
 {
 	kfd_unref_process(container_of(mn, struct kfd_process, mmu_notifier));
@@ -284,12 +283,14 @@ static void kfd_process_free_notifier(struct mmu_notifier *mn)
 
 static const struct mmu_notifier_ops kfd_process_mmu_notifier_ops = {
 	.release = kfd_process_mm_release,
-	.alloc_notifier = kfd_process_alloc_notifier,
 	.free_notifier = kfd_process_free_notifier,
 };
 
-/* Everything that needs no undoing beyond kfd_process_destroy(). */
-static int kfd_process_setup(struct kfd_process *p)
+/*
+ * Give a process its PASID and the GPUs there are, and hash it. What an error
+ * leaves is undone by kfd_process_destroy(). kfd_processes_mutex held.
+ */
+static int kfd_process_publish(struct kfd_process *p)
 {
 	struct kfd_node *node;
 	int ret;
@@ -303,18 +304,21 @@ static int kfd_process_setup(struct kfd_process *p)
 		if (ret)
 			return ret;
 	}
-	return svm_range_list_init(p);
+	ret = svm_range_list_init(p);
+	if (ret)
+		return ret;
+	hash_add_rcu(kfd_processes_table, &p->kfd_processes, (uintptr_t)p->mm);
+	kfd_procfs_add(p);
+	return 0;
 }
 
-static int kfd_process_create(struct mm_struct *mm, struct task_struct *leader)
+static struct kfd_process *kfd_process_alloc(struct mm_struct *mm,
+					     struct task_struct *leader)
 {
-	struct mmu_notifier *mn;
-	struct kfd_process *p;
-	int ret;
+	struct kfd_process *p = kzalloc(sizeof(*p), GFP_KERNEL);
 
-	p = kzalloc(sizeof(*p), GFP_KERNEL);
 	if (!p)
-		return -ENOMEM;
+		return NULL;
 	atomic_inc(&kfd_n_processes);
 	p->mm = mm;
 	p->lead_thread = get_task_struct(leader);
@@ -327,31 +331,48 @@ static int kfd_process_create(struct mm_struct *mm, struct task_struct *leader)
 	kfd_events_init(p);
 	kfd_dbg_init(p);
 	INIT_HLIST_NODE(&p->kfd_processes);
+	p->mmu_notifier.ops = &kfd_process_mmu_notifier_ops;
+	return p;
+}
 
-	ret = kfd_process_setup(p);
+/*
+ * Register the process's own notifier, never one that the mm has already: it may be
+ * that of a process which kfd_process_detach() is ending. The caller holds a
+ * reference to the mm's memory. mmap_lock may be held for as long as a hostile
+ * user likes, so a signal ends the wait, and no lock is held.
+ */
+static int kfd_process_register(struct kfd_process *p)
+{
+	struct mm_struct *mm = p->mm;
+	int ret = mmap_write_lock_killable(mm);
+
+	if (ret)
+		return ret;
+	ret = __mmu_notifier_register(&p->mmu_notifier, mm);
+	mmap_write_unlock(mm);
+	return ret;
+}
+
+static int kfd_process_create(struct mm_struct *mm, struct task_struct *leader)
+{
+	struct kfd_process *p = kfd_process_alloc(mm, leader);
+	int ret;
+
+	if (!p)
+		return -ENOMEM;
+	ret = kfd_process_register(p);
 	if (ret) {
-		/* From a work item: it takes locks that are outside ours. */
 		kfd_unref_process(p);
 		return ret;
 	}
-
-	/* The notifier is found through the hash, so it comes second. */
-	kref_get(&p->ref);
-	hash_add_rcu(kfd_processes_table, &p->kfd_processes, (uintptr_t)mm);
-	mn = mmu_notifier_get(&kfd_process_mmu_notifier_ops, mm);
-	if (IS_ERR(mn)) {
-		/*
-		 * A signal came (-EINTR) or memory is out. free_notifier() has
-		 * put the hash's reference.
-		 */
-		ret = PTR_ERR(mn);
-		hash_del_rcu(&p->kfd_processes);
-		kfd_dbg_close(p);	/* a debugger may have found it */
-	} else {
-		kfd_procfs_add(p);
-	}
-	kfd_unref_process(p);
-	return ret;
+	mutex_lock(&kfd_processes_mutex);
+	/* Another thread may have been faster. */
+	ret = kfd_process_find(mm) ? -EEXIST : kfd_process_publish(p);
+	mutex_unlock(&kfd_processes_mutex);
+	/* The reference goes with the notifier. */
+	if (ret)
+		mmu_notifier_put(&p->mmu_notifier);
+	return ret == -EEXIST ? 0 : ret;
 }
 
 struct task_struct *kfd_get_thread(pid_t pid, struct mm_struct **mm)
@@ -375,19 +396,21 @@ int kfd_process_open(struct task_struct *thread, struct mm_struct *mm)
 {
 	struct pid *pid = get_task_pid(thread, PIDTYPE_TGID);
 	struct task_struct *leader = get_pid_task(pid, PIDTYPE_TGID);
+	bool known;
 	int ret = 0;
 
 	put_pid(pid);
 	if (!leader)
 		return -ESRCH;	/* it has ended */
 
-	mutex_lock(&kfd_processes_mutex);
+	rcu_read_lock();
+	known = kfd_process_find(mm);
+	rcu_read_unlock();
 	/* Only threads of one process share an mm (no vfork(), no CLONE_VM). */
 	if (READ_ONCE(leader->mm) != mm)
 		ret = -EINVAL;
-	else if (!kfd_process_find(mm))
+	else if (!known)
 		ret = kfd_process_create(mm, leader);
-	mutex_unlock(&kfd_processes_mutex);
 	put_task_struct(leader);
 	return ret;
 }

@@ -94,7 +94,8 @@ int kfd_ioctl_get_queue_wave_state(struct kfd_process *p, void *data);
 /*
  * kfd_process.c
  * @kfd_processes_mutex: protects the hash of processes and the list of nodes.
- * Order: kfd_process.mutex -> kfd_processes_mutex -> mmap_lock.
+ * Inside kfd_process.mutex. Nobody waits for an mmap_lock or for a process's mutex
+ * while holding it: each first open, exit and removal takes it.
  */
 extern struct mutex kfd_processes_mutex;
 int kfd_process_init(void);
@@ -102,7 +103,7 @@ void kfd_process_exit(void);
 /*
  * Make @thread and its @mm, of which the caller has a reference, a process of
  * KFD's, if they are none. 0, -EINVAL other processes share @mm, -ESRCH @thread has
- * ended, -ENOMEM, -EINTR.
+ * ended, -ENOSPC no PASID, -ENOMEM, -EINTR. No locks held; waits for mmap_lock.
  */
 int kfd_process_open(struct task_struct *thread, struct mm_struct *mm);
 /*

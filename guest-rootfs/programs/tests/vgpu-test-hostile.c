@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What one process can make others and the removal of a GPU wait for. They would
+ * catch: a lock of the whole driver that is held while a process keeps the holder
+ * waiting, a notifier of a dying process that another one gets.
+ */
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "hold.h"
+#include "tap.h"
+
+enum { BYTES = 1 << 20 };
+
+static struct vg vg;
+
+/* Words that the processes and threads of a case share. */
+static struct shared {
+	struct vg_gpu gpu;
+	volatile uint32_t go[3];
+	volatile uint32_t reading;
+} *shared;
+
+static int open_kfd(void)
+{
+	int fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static pid_t start_child(void (*fn)(void))
+{
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	CHECK(pid >= 0, "fork: %s", strerror(errno));
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	fn();
+	_exit(0);
+}
+
+/* Whether it ends in time; @status: how. */
+static bool child_ends(pid_t pid, int *status)
+{
+	uint64_t end = vg_now() + VG_TIMEOUT_MS * 500000ull;
+
+	while (waitpid(pid, status, WNOHANG) != pid) {
+		if (vg_now() > end)
+			return false;
+		vg_sleep_us(1000);
+	}
+	return true;
+}
+
+/* First opens of /dev/kfd */
+
+/* A process of its own: the case's is to open /dev/kfd later. */
+static void find_gpu(void)
+{
+	OK(vg_open_bare(&vg));
+	shared->gpu = vg.gpu[0];
+}
+
+static void open_and_exit(void)
+{
+	int fd;
+
+	OK(vg_wait_word(&shared->go[2], 1, VG_TIMEOUT_MS));
+	fd = open_kfd();
+	CHECK(fd >= 0, "open: %s", strerror(-fd));
+}
+
+/**
+ * struct helper - a thread that does one call when it is told to
+ * @thread: thread
+ * @tid: its id, 0 before it runs
+ * @go: the word that tells it
+ * @memory: what it is about
+ * @r: what the call returned
+ */
+struct helper {
+	pthread_t thread;
+	volatile int tid;
+	volatile uint32_t *go;
+	void *memory;
+	int r;
+};
+
+static void *protect(void *arg)
+{
+	struct helper *h = arg;
+
+	h->tid = gettid();
+	if (!vg_wait_word(h->go, 1, VG_TIMEOUT_MS))
+		h->r = mprotect(h->memory, BYTES, PROT_READ);
+	return NULL;
+}
+
+static void *open_first(void *arg)
+{
+	struct helper *h = arg;
+
+	h->tid = gettid();
+	if (!vg_wait_word(h->go, 1, VG_TIMEOUT_MS))
+		h->r = open_kfd();
+	return NULL;
+}
+
+static void start_helper(struct helper *h, void *(*fn)(void *))
+{
+	CHECK(!pthread_create(&h->thread, NULL, fn, h), "no thread");
+	while (!h->tid)
+		vg_sleep_us(100);
+}
+
+/*
+ * A job of the render node uses memory that a thread write-protects. The thread waits
+ * for the job, with mmap_lock, and so does one that opens /dev/kfd for the first time.
+ * Catches: kfd_processes_mutex held while waiting for that mmap_lock: another process
+ * neither opens /dev/kfd nor ends until the job does.
+ */
+static void open_behind_mmap_lock(void)
+{
+	struct helper change = { .r = -1 }, first = { .r = -1 };
+	struct hold h = { 0 };
+	bool ended, held;
+	int status = 0;
+	pid_t other;
+
+	shared = tap_shared_page();
+	CHECK(child_ends(start_child(find_gpu), &status) && !status,
+	      "no GPU: 0x%x", status);
+	other = start_child(open_and_exit);
+	change.memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(change.memory != MAP_FAILED, "mmap: %s", strerror(errno));
+	memset(change.memory, 1, BYTES);
+	change.go = &shared->go[0];
+	first.go = &shared->go[1];
+	start_helper(&change, protect);
+	start_helper(&first, open_first);
+	hold_engines(&h, &shared->gpu, change.memory, BYTES);
+
+	/* Nothing in here may need mmap_lock. */
+	shared->go[0] = 1;
+	hold_await_sleep(change.tid);
+	shared->go[1] = 1;
+	hold_await_sleep(first.tid);
+	shared->go[2] = 1;
+	ended = child_ends(other, &status);
+	held = pthread_tryjoin_np(change.thread, NULL) == EBUSY &&
+	       pthread_tryjoin_np(first.thread, NULL) == EBUSY;
+	hold_let_go(&h);
+
+	CHECK(ended, "a process waits for the mmap_lock of another one");
+	CHECK(!status, "the other process ended with 0x%x", status);
+	CHECK(held, "nothing held the mmap_lock");
+	CHECK(!pthread_join(change.thread, NULL) && !change.r, "mprotect");
+	CHECK(!pthread_join(first.thread, NULL), "join");
+	CHECK(first.r >= 0, "open: %s", strerror(-first.r));
+	close(first.r);
+}
+
+/* A GPU that is taken away */
+
+static char name[VG_PCI_NAME];
+static char svm_file[64];
+
+static void *read_file(void *page)
+{
+	int fd = open(svm_file, O_RDONLY | O_CLOEXEC);
+
+	CHECK(fd >= 0 && read(fd, page, VG_PAGE) > 0, "%s: %s", svm_file,
+	      strerror(errno));
+	close(fd);
+	return NULL;
+}
+
+/* In read() of debugfs until it is told: its buffer is not there. */
+static void read_until_told(void)
+{
+	char *page = mmap(NULL, VG_PAGE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct uffdio_register reg = {
+		.range = { (uintptr_t)page, VG_PAGE },
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+	struct uffdio_zeropage zero = { .range = { (uintptr_t)page, VG_PAGE } };
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffd_msg msg;
+	pthread_t thread;
+	int fd;
+
+	CHECK(page != MAP_FAILED, "mmap: %s", strerror(errno));
+	fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	CHECK(fd >= 0, "userfaultfd: %s", strerror(errno));
+	ERRNO(0, tap_ioctl(fd, UFFDIO_API, &api));
+	ERRNO(0, tap_ioctl(fd, UFFDIO_REGISTER, &reg));
+	CHECK(!pthread_create(&thread, NULL, read_file, page), "no thread");
+	CHECK(read(fd, &msg, sizeof(msg)) == sizeof(msg) &&
+	      msg.event == UFFD_EVENT_PAGEFAULT, "userfaultfd: %s",
+	      strerror(errno));
+	shared->reading = 1;
+	OK(vg_wait_word(&shared->go[0], 1, 2 * VG_TIMEOUT_MS));
+	ERRNO(0, tap_ioctl(fd, UFFDIO_ZEROPAGE, &zero));
+	pthread_join(thread, NULL);
+}
+
+static void take_away(void)
+{
+	OK(vg_pci_unbind(name));
+}
+
+static int kfd_works(int fd)
+{
+	struct kfd_ioctl_get_version_args version;
+
+	return tap_ioctl(fd, AMDKFD_IOC_GET_VERSION, &version);
+}
+
+/* A process that opens everything anew. */
+static void use(void *arg)
+{
+	const int *gpus = arg;
+	struct vg_bo bo = { 0 };
+	struct vg fresh;
+
+	tap_open(&fresh, 1);
+	CHECK(fresh.n_gpus == *gpus, "%d GPUs", fresh.n_gpus);
+	OK(vg_bo_create(&fresh, &fresh.gpu[0], BYTES, VG_VRAM, &bo));
+	OK(vg_fill_check(bo.cpu, BYTES, 0));
+	OK(vg_bo_free(&bo));
+	vg_close(&fresh);
+}
+
+/*
+ * The process's folder in debugfs cannot go while it is read, so detaching the
+ * process stops between the hash and the MMU notifier, and the mm opens /dev/kfd
+ * again. Catches: the new process gets the old one's notifier, which then is never
+ * freed: the removal waits for ever, and the next one finds no mm.
+ */
+static void open_while_taken_away(void)
+{
+	uint64_t end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	pid_t reader, remover;
+	int fresh, status = 0;
+
+	shared = tap_shared_page();
+	tap_open(&vg, 1);
+	OK(vg_pci_name(&vg.gpu[0], name));
+	snprintf(svm_file, sizeof(svm_file), "/sys/kernel/debug/kfd/proc/%d/svm",
+		 getpid());
+	reader = start_child(read_until_told);
+	OK(vg_wait_word(&shared->reading, 1, VG_TIMEOUT_MS));
+	remover = start_child(take_away);
+	while (kfd_works(vg.kfd) != -ENODEV) {
+		CHECK(vg_now() < end, "the process has KFD still");
+		vg_sleep_us(1000);
+	}
+	CHECK(!waitpid(remover, &status, WNOHANG),
+	      "the GPU went while a file of its process was read");
+	fresh = open_kfd();
+	CHECK(fresh >= 0, "open: %s", strerror(-fresh));
+	ERRNO(0, kfd_works(fresh));
+	shared->go[0] = 1;
+	CHECK(child_ends(reader, &status) && !status, "reader: 0x%x", status);
+	CHECK(child_ends(remover, &status), "the removal does not end");
+	CHECK(!status, "the removal ended with 0x%x", status);
+	/* The new process has not gone with the old one. */
+	ERRNO(0, kfd_works(fresh));
+	OK(vg_pci_bind(name));
+	/* It knows all other GPUs: they are taken from it, too. */
+	if (vg.n_gpus > 1) {
+		OK(vg_pci_name(&vg.gpu[1], name));
+		OK(vg_pci_unbind(name));
+		ERRNO(ENODEV, kfd_works(fresh));
+		OK(vg_pci_bind(name));
+	}
+	close(fresh);
+	tap_in_child(use, &vg.n_gpus);
+}
+
+static const struct tap_case cases[] = {
+	{ "first open behind another process's mmap_lock", open_behind_mmap_lock,
+	  1 },
+	{ "opened anew while the GPU is taken away", open_while_taken_away, 1 },
+};
+
+int main(int argc, char **argv)
+{
+	return hold_main(TAP_CASES(cases), argc, argv);
+}
