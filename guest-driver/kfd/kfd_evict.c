@@ -27,6 +27,7 @@
 #include <linux/dma-fence.h>
 #include <linux/jiffies.h>
 #include <linux/slab.h>
+#include <kunit/visibility.h>
 
 #include "../vgpu_trace.h"
 #include "kfd_mem.h"
@@ -161,13 +162,17 @@ static void kfd_restore_schedule(struct amdkfd_process_info *info)
 			   msecs_to_jiffies(READ_ONCE(info->restore_delay_ms)));
 }
 
-/* Memory waits for this: no allocation, no reservation, no process mutex. */
+/*
+ * Memory waits for this: no allocation, no reservation, no process mutex. Also
+ * called by MMU notifiers without a reference to the process: restore_work is queued
+ * under queue_lock, so never after kfd_process_release_resident(), and
+ * kfd_process_info_fini() finds it.
+ */
 void kfd_evict_now(struct amdkfd_process_info *info,
 		   enum KFD_QUEUE_EVICTION_TRIGGERS why)
 {
 	struct kfd_process *p = info_process(info);
 	bool cookie = dma_fence_begin_signalling();
-	bool signalled = false;
 
 	mutex_lock(&p->queue_lock);
 	if (info->eviction_fence) {
@@ -181,14 +186,13 @@ void kfd_evict_now(struct amdkfd_process_info *info,
 			trace_vgpu_process_evict(p->lead_thread->pid);
 			kfd_smi_queues_off(p, why);
 		}
+		kfd_restore_schedule(info);
 		dma_fence_signal(info->eviction_fence);
-		signalled = true;
 	}
 	mutex_unlock(&p->queue_lock);
 	dma_fence_end_signalling(cookie);
-	if (signalled)
-		kfd_restore_schedule(info);
 }
+EXPORT_SYMBOL_IF_KUNIT(kfd_evict_now);
 
 static void kfd_evict_work(struct work_struct *work)
 {
@@ -369,6 +373,7 @@ int kfd_process_make_resident(struct kfd_process *p)
 	mutex_unlock(&p->queue_lock);
 	return 0;
 }
+EXPORT_SYMBOL_IF_KUNIT(kfd_process_make_resident);
 
 void kfd_process_release_resident(struct kfd_process *p)
 {
@@ -389,6 +394,7 @@ void kfd_process_release_resident(struct kfd_process *p)
 	mutex_unlock(&p->queue_lock);
 	dma_fence_end_signalling(cookie);
 }
+EXPORT_SYMBOL_IF_KUNIT(kfd_process_release_resident);
 
 void kfd_evict_over(struct amdkfd_process_info *info)
 {
@@ -406,6 +412,7 @@ void kfd_process_info_init(struct amdkfd_process_info *info)
 	info->fence_context = dma_fence_context_alloc(1);
 	info->restore_delay_ms = KFD_RESTORE_MS;
 }
+EXPORT_SYMBOL_IF_KUNIT(kfd_process_info_init);
 
 void kfd_process_info_fini(struct amdkfd_process_info *info)
 {
@@ -413,6 +420,7 @@ void kfd_process_info_fini(struct amdkfd_process_info *info)
 	cancel_delayed_work_sync(&info->evict_work);
 	cancel_delayed_work_sync(&info->restore_work);
 }
+EXPORT_SYMBOL_IF_KUNIT(kfd_process_info_fini);
 
 int kfd_process_evict_queues(struct kfd_process_device *pdd)
 {

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * kfd/kfd_evict.c with a process that has neither queues nor buffers.
+ */
+#include <linux/dma-fence.h>
+
+#include "../kfd/kfd_mem.h"
+#include "../kfd/kfd_room.h"
+#include "vgpu_mock.h"
+
+/**
+ * struct evict_mock - a process on one GPU
+ * @p: process; its queues are off for another reason, too
+ * @pdd: its state on the GPU
+ * @node: GPU
+ * @cb: called when the eviction fence signals
+ * @called: @cb was called
+ * @queued: restore_work was queued by then
+ * @locked: queue_lock was held
+ */
+struct evict_mock {
+	struct kfd_process p;
+	struct kfd_process_device pdd;
+	struct kfd_node node;
+	struct dma_fence_cb cb;
+	bool called;
+	bool queued;
+	bool locked;
+};
+
+static void evict_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
+{
+	struct evict_mock *m = container_of(cb, struct evict_mock, cb);
+
+	m->called = true;
+	m->queued = delayed_work_pending(&m->p.kgd_process_info.restore_work);
+	m->locked = mutex_is_locked(&m->p.queue_lock);
+}
+
+static struct evict_mock *evict_mock_new(struct kunit *test)
+{
+	struct evict_mock *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	m->node.vdev = &vgpu_mock_new(test)->vdev;
+	INIT_LIST_HEAD(&m->node.smi_clients);
+	m->pdd.node = &m->node;
+	m->pdd.process = &m->p;
+	m->pdd.evicted = 1;
+	INIT_LIST_HEAD(&m->pdd.queues);
+	m->p.pdds[0] = &m->pdd;
+	m->p.n_pdds = 1;
+	m->p.lead_thread = current;
+	mutex_init(&m->p.mutex);
+	mutex_init(&m->p.queue_lock);
+	kfd_process_info_init(&m->p.kgd_process_info);
+	return m;
+}
+
+/*
+ * Catches: restore_work that is queued after queue_lock is dropped. The last queue's
+ * end and kfd_process_info_fini() can run in between; the work item is then queued in
+ * a process that is freed.
+ */
+static void evict_queues_restore(struct kunit *test)
+{
+	struct evict_mock *m = evict_mock_new(test);
+	struct amdkfd_process_info *info = &m->p.kgd_process_info;
+
+	mutex_lock(&m->p.mutex);
+	KUNIT_ASSERT_EQ(test, kfd_process_make_resident(&m->p), 0);
+	KUNIT_ASSERT_EQ(test, dma_fence_add_callback(info->eviction_fence,
+						     &m->cb, evict_signalled),
+			0);
+	kfd_evict_now(info, KFD_QUEUE_EVICTION_TRIGGER_USERPTR);
+	KUNIT_EXPECT_TRUE(test, m->called);
+	KUNIT_EXPECT_TRUE(test, m->locked);
+	KUNIT_EXPECT_TRUE(test, m->queued);
+	KUNIT_EXPECT_TRUE(test, info->evicted);
+	kfd_process_release_resident(&m->p);
+	mutex_unlock(&m->p.mutex);
+	kfd_process_info_fini(info);
+	KUNIT_EXPECT_EQ(test, m->pdd.evicted, 1);
+}
+
+/* Catches: restore_work that is queued for a process without an eviction fence. */
+static void evict_after_release(struct kunit *test)
+{
+	struct evict_mock *m = evict_mock_new(test);
+	struct amdkfd_process_info *info = &m->p.kgd_process_info;
+
+	mutex_lock(&m->p.mutex);
+	KUNIT_ASSERT_EQ(test, kfd_process_make_resident(&m->p), 0);
+	kfd_process_release_resident(&m->p);
+	mutex_unlock(&m->p.mutex);
+	kfd_process_info_fini(info);
+	kfd_evict_now(info, KFD_QUEUE_EVICTION_TRIGGER_USERPTR);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&info->restore_work));
+	KUNIT_EXPECT_FALSE(test, info->evicted);
+	KUNIT_EXPECT_EQ(test, m->pdd.evicted, 1);
+}
+
+static struct kunit_case evict_cases[] = {
+	KUNIT_CASE(evict_queues_restore),
+	KUNIT_CASE(evict_after_release),
+	{}
+};
+
+static struct kunit_suite evict_suite = {
+	.name = "kfd_evict",
+	.test_cases = evict_cases,
+};
+
+kunit_test_suite(evict_suite);
