@@ -54,7 +54,7 @@ void vgpu_hw_suspend(struct vgpu_device *vdev)
 	}
 	vgpu_cp_park(vdev);
 	vgpu_hw_quiesce(vdev);
-	synchronize_irq(vdev->hw.ih.irq);
+	vgpu_ih_sync(vdev);
 }
 
 /**

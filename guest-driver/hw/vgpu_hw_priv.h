@@ -87,6 +87,7 @@ int vgpu_ih_init(struct vgpu_device *vdev);
 void vgpu_ih_start(struct vgpu_device *vdev);
 void vgpu_ih_fini(struct vgpu_device *vdev);
 void vgpu_ih_stop(struct vgpu_device *vdev);
+void vgpu_ih_sync(struct vgpu_device *vdev);
 void vgpu_ih_poll(struct vgpu_device *vdev, bool fault_lost);
 void vgpu_ih_service(struct vgpu_device *vdev);
 

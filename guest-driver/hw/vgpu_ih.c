@@ -67,6 +67,23 @@ int vgpu_ih_register(struct vgpu_device *vdev, u8 client, u8 source,
 EXPORT_SYMBOL_IF_KUNIT(vgpu_ih_register);
 
 /**
+ * vgpu_ih_sync() - wait for handlers that run
+ * @vdev: device
+ *
+ * Context: sleeps; not in a handler. Waits for the interrupt handler and for
+ * vgpu_ih_poll(), of which synchronize_irq() knows nothing.
+ */
+void vgpu_ih_sync(struct vgpu_device *vdev)
+{
+	struct vgpu_ih *ih = &vdev->hw.ih;
+
+	if (ih->irq)
+		synchronize_irq(ih->irq);
+	mutex_lock(&ih->poll_lock);
+	mutex_unlock(&ih->poll_lock);
+}
+
+/**
  * vgpu_ih_unregister() - undo vgpu_ih_register()
  * @vdev: device
  * @client: as registered
@@ -91,8 +108,7 @@ void vgpu_ih_unregister(struct vgpu_device *vdev, u8 client, u8 source,
 	}
 	spin_unlock_irq(&ih->lock);
 
-	if (ih->irq)
-		synchronize_irq(ih->irq);
+	vgpu_ih_sync(vdev);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_ih_unregister);
 
@@ -263,6 +279,7 @@ void vgpu_ih_poll(struct vgpu_device *vdev, bool fault_lost)
 	enable_irq(ih->irq);
 	mutex_unlock(&ih->poll_lock);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_ih_poll);
 
 /**
  * vgpu_ih_start() - start from an empty ring

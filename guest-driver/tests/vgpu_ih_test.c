@@ -5,6 +5,10 @@
  * or told twice where the ring ends, a handler that is called for others'
  * interrupts, and CAM slots that stay taken after an overflow.
  */
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include <linux/kthread.h>
+
 #include "vgpu/doorbell.h"
 #include "../hw/vgpu_hw_priv.h"
 #include "../svm/svm_fault_entry.h"
@@ -39,6 +43,7 @@ static struct ih_mock *ih_mock_new(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, m->ring);
 	ih = &m->mock->vdev.hw.ih;
 	spin_lock_init(&ih->lock);
+	mutex_init(&ih->poll_lock);
 	ih->ring = m->ring;
 	ih->wptr_wb = &m->wptr;
 	vgpu_ih_start(&m->mock->vdev);
@@ -255,6 +260,84 @@ static void ih_unregister(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, same_source.n, 1);
 }
 
+/**
+ * struct ih_linger - a handler that does not return at once
+ * @vdev: device
+ * @inside: it has been called
+ * @gone: vgpu_ih_unregister() has returned
+ * @left: it is about to return
+ * @polled: vgpu_ih_poll() has returned
+ */
+struct ih_linger {
+	struct vgpu_device *vdev;
+	bool inside, gone, left;
+	struct completion polled;
+};
+
+/* It is in the first slot. */
+static void ih_linger(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
+		      void *arg)
+{
+	struct ih_linger *l = arg;
+	unsigned int us;
+
+	WRITE_ONCE(l->inside, true);
+	for (us = 0; us < USEC_PER_SEC && READ_ONCE(vdev->hw.ih.slots[0].fn); us++)
+		udelay(1);
+	/* It is out of the slot; whoever took it out has to wait now. */
+	for (us = 0; us < 20 * USEC_PER_MSEC && !READ_ONCE(l->gone); us++)
+		udelay(1);
+	WRITE_ONCE(l->left, true);
+}
+
+static int ih_poller(void *arg)
+{
+	struct ih_linger *l = arg;
+
+	vgpu_ih_poll(l->vdev, false);
+	kthread_complete_and_exit(&l->polled, 0);
+}
+
+/*
+ * Catches: vgpu_ih_unregister() that returns while vgpu_ih_poll() is in the handler,
+ * which then uses what its owner has freed.
+ */
+static void ih_unregister_polled(struct kunit *test)
+{
+	unsigned long end = jiffies + 10 * HZ;
+	struct ih_mock *m = ih_mock_new(test);
+	struct ih_linger *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
+	struct task_struct *poller;
+	unsigned int cpu;
+	bool left;
+
+	KUNIT_ASSERT_NOT_NULL(test, l);
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "one CPU: the handler and its owner do not run at once");
+	l->vdev = &m->mock->vdev;
+	init_completion(&l->polled);
+	/* Of no device: disable_irq() and enable_irq() do nothing. */
+	l->vdev->hw.ih.irq = INT_MAX;
+	vgpu_ih_register(l->vdev, 8, 224, ih_linger, l);
+	ih_put_number(m, 8, 224, 0);
+	poller = kthread_create(ih_poller, l, "vgpu_ih_poller");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(poller));
+
+	migrate_disable();
+	cpu = cpumask_any_but(cpu_online_mask, smp_processor_id());
+	kthread_bind(poller, cpu);
+	wake_up_process(poller);
+	while (!READ_ONCE(l->inside) && time_before(jiffies, end))
+		usleep_range(50, 100);
+	vgpu_ih_unregister(l->vdev, 8, 224, ih_linger);
+	left = READ_ONCE(l->left);
+	WRITE_ONCE(l->gone, true);
+	wait_for_completion(&l->polled);
+	migrate_enable();
+	KUNIT_EXPECT_TRUE(test, l->inside);
+	KUNIT_EXPECT_TRUE(test, left);
+}
+
 static void ih_slots(struct kunit *test)
 {
 	struct ih_mock *m = ih_mock_new(test);
@@ -326,6 +409,7 @@ static struct kunit_case ih_cases[] = {
 	KUNIT_CASE(ih_empty),
 	KUNIT_CASE(ih_dispatch_to),
 	KUNIT_CASE(ih_unregister),
+	KUNIT_CASE(ih_unregister_polled),
 	KUNIT_CASE(ih_slots),
 	KUNIT_CASE(ih_cam_ack),
 	KUNIT_CASE(ih_overflow),
