@@ -387,7 +387,7 @@ err_ring:
 
 /**
  * vgpu_ih_fini() - undo vgpu_ih_init()
- * @vdev: device
+ * @vdev: device, vgpu_sdma_init() has been called
  */
 void vgpu_ih_fini(struct vgpu_device *vdev)
 {
@@ -395,6 +395,9 @@ void vgpu_ih_fini(struct vgpu_device *vdev)
 	struct vgpu_ih *ih = &vdev->hw.ih;
 
 	vgpu_ih_stop(vdev);
+	/* Overflows and the watchdogs' polls queue it, also after vgpu_sdma_fini(). */
+	disable_irq(ih->irq);
+	cancel_delayed_work_sync(&vdev->hw.fault_work);
 	free_irq(ih->irq, vdev);
 	ih->irq = 0;
 	pci_free_irq_vectors(vdev->pdev);
