@@ -24,6 +24,7 @@ static const char * const vgpu_stat_names[VGPU_NUM_STATS] = {
 	[VGPU_STAT_PT_BYTES] = "pt_bytes",
 	[VGPU_STAT_IH_ENTRIES] = "ih_entries",
 	[VGPU_STAT_IH_OVERFLOWS] = "ih_overflows",
+	[VGPU_STAT_EVENTS_DEFERRED] = "events_deferred",
 	[VGPU_STAT_PAGES_TO_VRAM] = "pages_to_vram",
 	[VGPU_STAT_PAGES_TO_SYSTEM] = "pages_to_system",
 	[VGPU_STAT_SVM_PEER_PAGES] = "svm_peer_pages",

@@ -61,6 +61,7 @@ enum vgpu_counter {
 	VGPU_STAT_PT_BYTES,		/* for page tables: entries of the CPU, packets */
 	VGPU_STAT_IH_ENTRIES,
 	VGPU_STAT_IH_OVERFLOWS,
+	VGPU_STAT_EVENTS_DEFERRED,	/* KFD's, with too many waits for an interrupt */
 	VGPU_STAT_PAGES_TO_VRAM,	/* SVM migration */
 	VGPU_STAT_PAGES_TO_SYSTEM,
 	VGPU_STAT_SVM_PEER_PAGES,	/* of another GPU's VRAM, when they were mapped */

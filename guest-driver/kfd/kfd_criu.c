@@ -227,7 +227,7 @@ static int criu_do_resume(struct kfd_process *p)
 	kfd_evict_over(info);
 	/* What the GPU had signalled when the page's contents were saved. */
 	if (p->events.slots)
-		schedule_work(&p->events.scan_work);
+		kfd_events_scan_later(p);
 	return 0;
 }
 

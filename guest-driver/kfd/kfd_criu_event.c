@@ -51,11 +51,11 @@ int kfd_criu_save_events(struct kfd_process *p, struct kfd_criu_event *events,
 	xa_for_each(all, id, ev) {
 		if (i == n)
 			return -EINVAL;
-		xa_lock_irq(all);
+		xa_lock(all);
 		ev = xa_load(all, id);
 		if (ev)
 			event_save(ev, &events[i++]);
-		xa_unlock_irq(all);
+		xa_unlock(all);
 	}
 	return i == n ? 0 : -EINVAL;
 }
@@ -91,7 +91,7 @@ int kfd_criu_restore_event(struct kfd_process *p,
 	else if (s->type == KFD_IOC_EVENT_HW_EXCEPTION)
 		ev->hw = s->hw;
 	INIT_LIST_HEAD(&ev->waits);
-	ret = xa_insert_irq(&p->events.all, ev->id, ev, GFP_KERNEL);
+	ret = xa_insert(&p->events.all, ev->id, ev, GFP_KERNEL);
 	if (ret) {
 		kfree(ev);
 		return ret == -EBUSY ? -ENOSPC : ret;
@@ -106,11 +106,11 @@ void kfd_criu_drop_events(struct kfd_process *p)
 	unsigned long id;
 
 	xa_for_each(all, id, ev) {
-		xa_lock_irq(all);
+		xa_lock(all);
 		ev = __xa_erase(all, id);
 		if (ev)
 			kfd_event_abandon(ev);
-		xa_unlock_irq(all);
+		xa_unlock(all);
 		kfree(ev);
 	}
 }

@@ -5,6 +5,10 @@
  * A call that waits has an entry in each event's list. Whoever sets an event
  * marks the entries and wakes the calls; an event that resets itself is taken
  * by those who waited, and by the next to come if nobody did.
+ *
+ * A call may name an event more than once, and all of these names happen at once.
+ * Only the first is in the event's list, so that an event has as many entries as
+ * there are calls, and a call is woken once.
  */
 #include <linux/ktime.h>
 #include <linux/mm.h>
@@ -12,6 +16,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/wait.h>
+#include <linux/xarray.h>
 
 #include "kfd_events.h"
 #include "kfd_room.h"
@@ -23,19 +28,30 @@
 struct kfd_wait;
 
 /**
- * struct kfd_wait_entry - an event that a call waits for
- * @link: in kfd_event.waits, while @event is set
+ * struct kfd_wait_entry - an event that a call waits for, by one of its names
  * @wait: the call
- * @event: the event; NULL before it was looked up and after it is gone
- * @set: it has happened
+ * @first: the call's first entry for the same event, or itself; NULL before the
+ *         event was looked up
+ * @seen: @sets of @first when this entry was added
+ * @set: it had happened then
  * @wants_age: tell its age
+ * @link: of @first only, as all below: in kfd_event.waits, while @event is set
+ * @event: the event; NULL after it is gone
+ * @sets: how often it has happened since
+ * @pending: names by which the call still waits for it
+ * @took: one of the names has happened
  */
 struct kfd_wait_entry {
-	struct list_head link;
 	struct kfd_wait *wait;
-	struct kfd_event *event;
+	struct kfd_wait_entry *first;
+	u32 seen;
 	bool set;
 	bool wants_age;
+	bool took;
+	u32 sets;
+	u32 pending;
+	struct list_head link;
+	struct kfd_event *event;
 };
 
 /**
@@ -45,6 +61,7 @@ struct kfd_wait_entry {
  * @broken: one of them is gone
  * @n: number of entries
  * @n_set: how many have happened
+ * @named: first entry for each event, by its id; of the call's thread only
  * @entry: they
  *
  * Under the lock of kfd_events.all; @broken and @n_set are read without.
@@ -55,14 +72,27 @@ struct kfd_wait {
 	bool broken;
 	u32 n;
 	u32 n_set;
+	struct xarray named;
 	struct kfd_wait_entry entry[] __counted_by(n);
 };
 
-static void entry_set(struct kfd_wait_entry *e)
+static bool wait_over(const struct kfd_wait *w)
 {
-	e->set = true;
-	WRITE_ONCE(e->wait->n_set, e->wait->n_set + 1);
-	wake_up(&e->wait->wq);
+	u32 n_set = READ_ONCE(w->n_set);
+
+	return READ_ONCE(w->broken) || n_set == w->n || (!w->all && n_set);
+}
+
+/* @names more of the call's have happened: those of @first's event. Lock held. */
+static void wait_count(struct kfd_wait_entry *first, u32 names)
+{
+	struct kfd_wait *w = first->wait;
+	bool over = wait_over(w);
+
+	first->took = true;
+	WRITE_ONCE(w->n_set, w->n_set + names);
+	if (!over && wait_over(w))
+		wake_up(&w->wq);
 }
 
 void kfd_event_set(struct kfd_event *ev)
@@ -72,9 +102,11 @@ void kfd_event_set(struct kfd_event *ev)
 
 	ev->age++;
 	list_for_each_entry(e, &ev->waits, link) {
-		if (e->set)
+		e->sets++;
+		if (!e->pending)
 			continue;
-		entry_set(e);
+		wait_count(e, e->pending);
+		e->pending = 0;
 		taken = true;
 	}
 	ev->signaled = !ev->auto_reset || !taken;
@@ -87,31 +119,50 @@ void kfd_event_abandon(struct kfd_event *ev)
 	list_for_each_entry_safe(e, next, &ev->waits, link) {
 		list_del(&e->link);
 		e->event = NULL;
+		if (e->wait->broken)
+			continue;
 		WRITE_ONCE(e->wait->broken, true);
 		wake_up(&e->wait->wq);
 	}
+	ev->n_waits = 0;
 }
 
-static bool wait_over(const struct kfd_wait *w)
+/* The call's first entry for event @id: @e, if there is no other; or ERR_PTR(). */
+static struct kfd_wait_entry *wait_first(struct kfd_wait_entry *e, u32 id)
 {
-	u32 n_set = READ_ONCE(w->n_set);
+	struct kfd_wait *w = e->wait;
+	void *first;
 
-	return READ_ONCE(w->broken) || n_set == w->n || (!w->all && n_set);
+	if (w->n == 1)
+		return e;
+	first = xa_cmpxchg(&w->named, id, NULL, e, GFP_KERNEL_ACCOUNT);
+	if (xa_is_err(first))
+		return ERR_PTR(xa_err(first));
+	return first ?: e;
 }
 
 /* Lock held. @age: the event's when user space looked last, or 0. */
-static int wait_add(struct kfd_process *p, struct kfd_wait_entry *e, u32 id,
-		    u64 age)
+static int wait_add(struct kfd_process *p, struct kfd_wait_entry *e,
+		    struct kfd_wait_entry *first, u32 id, u64 age)
 {
-	struct kfd_event *ev = xa_load(&p->events.all, id);
+	struct kfd_event *ev = first == e ? xa_load(&p->events.all, id) :
+					    first->event;
 
 	if (!ev)
 		return -EINVAL;
-	e->event = ev;
-	list_add_tail(&e->link, &ev->waits);
+	if (first == e) {
+		e->event = ev;
+		list_add_tail(&e->link, &ev->waits);
+		ev->n_waits++;
+	}
+	e->first = first;
+	e->seen = first->sets;
 	e->wants_age = age && ev->type == KFD_IOC_EVENT_SIGNAL;
-	if (ev->signaled || (e->wants_age && age != ev->age))
-		entry_set(e);
+	e->set = ev->signaled || (e->wants_age && age != ev->age);
+	if (e->set)
+		wait_count(first, 1);
+	else
+		first->pending++;
 	if (ev->auto_reset)
 		ev->signaled = false;
 	return 0;
@@ -120,21 +171,26 @@ static int wait_add(struct kfd_process *p, struct kfd_wait_entry *e, u32 id,
 static int wait_begin(struct kfd_process *p, struct kfd_wait *w,
 		      const struct kfd_event_data __user *user)
 {
+	struct kfd_wait_entry *e, *first;
 	struct kfd_event_data data;
 	int ret = 0;
 	u32 i;
 
 	for (i = 0; !ret && i < w->n; i++) {
-		w->entry[i].wait = w;
+		e = &w->entry[i];
+		e->wait = w;
 		if (copy_from_user(&data, &user[i], sizeof(data)))
 			return -EFAULT;
-		xa_lock_irq(&p->events.all);
+		first = wait_first(e, data.event_id);
+		if (IS_ERR(first))
+			return PTR_ERR(first);
+		xa_lock(&p->events.all);
 		if (p->events.closed)
 			ret = -EIO;
 		else
-			ret = wait_add(p, &w->entry[i], data.event_id,
+			ret = wait_add(p, e, first, data.event_id,
 				       data.signal_event_data.last_event_age);
-		xa_unlock_irq(&p->events.all);
+		xa_unlock(&p->events.all);
 	}
 	return ret;
 }
@@ -148,9 +204,9 @@ static int wait_tell(struct kfd_process *p, struct kfd_wait_entry *e,
 	size_t size = 0;
 	u32 type = 0;
 
-	xa_lock_irq(&p->events.all);
-	ev = e->event;
-	if (ev && e->set) {
+	xa_lock(&p->events.all);
+	ev = e->first->event;
+	if (ev && (e->set || e->seen != e->first->sets)) {
 		type = ev->type;
 		if (type == KFD_IOC_EVENT_MEMORY) {
 			data.memory_exception_data = ev->memory;
@@ -163,7 +219,7 @@ static int wait_tell(struct kfd_process *p, struct kfd_wait_entry *e,
 			size = sizeof(data.signal_event_data);
 		}
 	}
-	xa_unlock_irq(&p->events.all);
+	xa_unlock(&p->events.all);
 	if (!ev)
 		return -EINVAL;
 	/* All of them begin the structure. */
@@ -179,15 +235,19 @@ static void wait_end(struct kfd_process *p, struct kfd_wait *w, bool again)
 		struct kfd_wait_entry *e = &w->entry[i];
 		struct kfd_event *ev;
 
-		xa_lock_irq(&p->events.all);
+		if (e->first != e)
+			continue;
+		xa_lock(&p->events.all);
 		ev = e->event;
 		if (ev) {
 			list_del(&e->link);
-			if (again && e->set && ev->auto_reset)
+			ev->n_waits--;
+			if (again && e->took && ev->auto_reset)
 				kfd_event_set(ev);
 		}
-		xa_unlock_irq(&p->events.all);
+		xa_unlock(&p->events.all);
 	}
+	xa_destroy(&w->named);
 }
 
 /* Returns 0, -ETIME if time is up, -ERESTARTSYS. */
@@ -260,6 +320,7 @@ int kfd_ioctl_wait_events(struct kfd_process *p, void *data)
 	if (!w)
 		return -ENOMEM;
 	init_waitqueue_head(&w->wq);
+	xa_init(&w->named);
 	w->n = args->num_events;
 	w->all = args->wait_for_all;
 	ret = wait_do(p, w, args);

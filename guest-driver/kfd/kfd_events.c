@@ -7,6 +7,9 @@
  * the kernel takes as a hint. A slot that holds anything but
  * KFD_EVENT_UNSIGNALED has been signalled, and is then made unsignalled. If the
  * id is of no such slot, all are looked at, by a work item.
+ *
+ * The work item does the same where the interrupt handler would take long: many
+ * calls wait for the event, or somebody else has the lock.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -20,6 +23,8 @@
 /* An id of 0 comes from packets that have none. */
 #define KFD_SIGNAL_IDS	XA_LIMIT(1, KFD_SIGNAL_EVENT_LIMIT - 1)
 #define KFD_OTHER_IDS	XA_LIMIT(KFD_SIGNAL_EVENT_LIMIT, INT_MAX)
+/* Calls that the interrupt handler wakes; an event with more is for scan_work. */
+#define KFD_WAKE_AT_ONCE	64u
 
 /* Has the GPU written into the slot? It may be the next moment. */
 static bool slot_signaled(const u64 *slots, u32 id)
@@ -51,9 +56,10 @@ static void scan_slots(struct kfd_events *events)
 	for (id = 1; id < KFD_SIGNAL_EVENT_LIMIT; id++) {
 		if (!slot_signaled(slots, id))
 			continue;
-		xa_lock_irq(&events->all);
+		xa_lock(&events->all);
 		signal_slot(events, slots, id);
-		xa_unlock_irq(&events->all);
+		xa_unlock(&events->all);
+		cond_resched();
 	}
 }
 
@@ -69,11 +75,35 @@ void kfd_events_scan(struct kfd_process *p)
 		scan_slots(&p->events);
 }
 
-void kfd_events_interrupt(u16 pasid, u32 id)
+void kfd_events_scan_later(struct kfd_process *p)
+{
+	/* As many wake-ups as there are calls that wait. */
+	queue_work(system_unbound_wq, &p->events.scan_work);
+}
+
+/* Hard interrupt context. False: scan_work has to look. */
+static bool signal_at_once(struct vgpu_device *vdev, struct kfd_events *events,
+			   u64 *slots, u32 id)
+{
+	struct kfd_event *ev;
+	bool done = false;
+
+	/* Whoever has the lock may be on this CPU, and may keep it for long. */
+	if (!xa_trylock(&events->all))
+		return false;
+	ev = xa_load(&events->all, id);
+	if (ev && ev->n_waits > KFD_WAKE_AT_ONCE)
+		vgpu_stat_add(&vdev->hw, VGPU_STAT_EVENTS_DEFERRED, 1);
+	else
+		done = signal_slot(events, slots, id);
+	xa_unlock(&events->all);
+	return done;
+}
+
+void kfd_events_interrupt(struct vgpu_device *vdev, u16 pasid, u32 id)
 {
 	struct kfd_process *p = kfd_lookup_process_by_pasid(pasid);
-	bool found = false;
-	unsigned long irq;
+	bool done = false;
 	u64 *slots;
 
 	if (!p)
@@ -81,35 +111,43 @@ void kfd_events_interrupt(u16 pasid, u32 id)
 	/* Pairs with events_set_page(). */
 	slots = smp_load_acquire(&p->events.slots);
 	if (slots) {
-		if (id && id < KFD_SIGNAL_EVENT_LIMIT) {
-			xa_lock_irqsave(&p->events.all, irq);
-			found = signal_slot(&p->events, slots, id);
-			xa_unlock_irqrestore(&p->events.all, irq);
-		}
-		if (!found)
-			schedule_work(&p->events.scan_work);
+		if (id && id < KFD_SIGNAL_EVENT_LIMIT)
+			done = signal_at_once(vdev, &p->events, slots, id);
+		if (!done)
+			kfd_events_scan_later(p);
 	}
 	kfd_unref_process(p);
 }
 
-/* All of the process's events of a kind happen, with what @news says. */
+/* Lock held. */
+static void event_tell(struct kfd_event *ev, const struct kfd_event *news)
+{
+	if (ev->type != news->type)
+		return;
+	if (ev->type == KFD_IOC_EVENT_MEMORY)
+		ev->memory = news->memory;
+	else
+		ev->hw = news->hw;
+	kfd_event_set(ev);
+}
+
+/*
+ * All of the process's events of a kind happen, with what @news says. The lock is
+ * dropped after each: there may be any number of them.
+ */
 static void events_tell(struct kfd_process *p, const struct kfd_event *news)
 {
 	struct xarray *all = &p->events.all;
 	struct kfd_event *ev;
-	unsigned long irq, id;
+	unsigned long id;
 
-	xa_lock_irqsave(all, irq);
 	xa_for_each_start(all, id, ev, KFD_SIGNAL_EVENT_LIMIT) {
-		if (ev->type != news->type)
-			continue;
-		if (ev->type == KFD_IOC_EVENT_MEMORY)
-			ev->memory = news->memory;
-		else
-			ev->hw = news->hw;
-		kfd_event_set(ev);
+		xa_lock(all);
+		ev = xa_load(all, id);
+		if (ev)
+			event_tell(ev, news);
+		xa_unlock(all);
 	}
-	xa_unlock_irqrestore(all, irq);
 }
 
 void kfd_events_fill_memory(struct kfd_process_device *pdd, u64 va,
@@ -278,8 +316,8 @@ static int event_add(struct kfd_process *p, u32 type, bool auto_reset,
 	ev->auto_reset = auto_reset;
 	ev->age = 1;
 	INIT_LIST_HEAD(&ev->waits);
-	ret = xa_alloc_irq(&p->events.all, &ev->id, ev,
-			   slot ? KFD_SIGNAL_IDS : KFD_OTHER_IDS, GFP_KERNEL);
+	ret = xa_alloc(&p->events.all, &ev->id, ev,
+		       slot ? KFD_SIGNAL_IDS : KFD_OTHER_IDS, GFP_KERNEL);
 	if (ret) {
 		kfree(ev);
 		return ret == -EBUSY ? -ENOSPC : ret;
@@ -337,11 +375,11 @@ int kfd_ioctl_destroy_event(struct kfd_process *p, void *data)
 	struct kfd_ioctl_destroy_event_args *args = data;
 	struct kfd_event *ev;
 
-	xa_lock_irq(&p->events.all);
+	xa_lock(&p->events.all);
 	ev = __xa_erase(&p->events.all, args->event_id);
 	if (ev)
 		kfd_event_abandon(ev);
-	xa_unlock_irq(&p->events.all);
+	xa_unlock(&p->events.all);
 	kfree(ev);
 	return ev ? 0 : -EINVAL;
 }
@@ -352,7 +390,7 @@ static int event_change(struct kfd_process *p, u32 id, bool set)
 	struct kfd_event *ev;
 	int ret = -EINVAL;
 
-	xa_lock_irq(&p->events.all);
+	xa_lock(&p->events.all);
 	ev = xa_load(&p->events.all, id);
 	if (ev && ev->type == KFD_IOC_EVENT_SIGNAL) {
 		if (set)
@@ -361,7 +399,7 @@ static int event_change(struct kfd_process *p, u32 id, bool set)
 			ev->signaled = false;
 		ret = 0;
 	}
-	xa_unlock_irq(&p->events.all);
+	xa_unlock(&p->events.all);
 	return ret;
 }
 
@@ -400,7 +438,7 @@ int kfd_ioctl_reset_event(struct kfd_process *p, void *data)
 
 void kfd_events_init(struct kfd_process *p)
 {
-	xa_init_flags(&p->events.all, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ);
+	xa_init_flags(&p->events.all, XA_FLAGS_ALLOC1);
 	INIT_WORK(&p->events.scan_work, scan_work);
 }
 
@@ -409,11 +447,17 @@ void kfd_events_close(struct kfd_process *p)
 	struct kfd_event *ev;
 	unsigned long id;
 
-	xa_lock_irq(&p->events.all);
+	xa_lock(&p->events.all);
 	p->events.closed = true;
-	xa_for_each(&p->events.all, id, ev)
-		kfd_event_abandon(ev);
-	xa_unlock_irq(&p->events.all);
+	xa_unlock(&p->events.all);
+	xa_for_each(&p->events.all, id, ev) {
+		xa_lock(&p->events.all);
+		ev = xa_load(&p->events.all, id);
+		if (ev)
+			kfd_event_abandon(ev);
+		xa_unlock(&p->events.all);
+		cond_resched();
+	}
 }
 
 void kfd_events_fini(struct kfd_process *p)

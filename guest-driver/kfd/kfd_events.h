@@ -12,6 +12,7 @@
 struct kfd_process;
 struct kfd_process_device;
 struct vgpu_bo;
+struct vgpu_device;
 struct vm_area_struct;
 
 /**
@@ -21,7 +22,9 @@ struct vm_area_struct;
  * @auto_reset: who is woken by it takes it away
  * @signaled: it has happened, and nobody has taken it
  * @age: 1, and one more with each time that it happens
- * @waits: struct kfd_wait_entry of those who wait for it, woken ones included
+ * @waits: struct kfd_wait_entry of those who wait for it, woken ones included; one
+ *         for each call
+ * @n_waits: their number
  * @memory: of KFD_IOC_EVENT_MEMORY: the last one
  * @hw: of KFD_IOC_EVENT_HW_EXCEPTION: the last one
  *
@@ -34,6 +37,7 @@ struct kfd_event {
 	bool signaled;
 	u64 age;
 	struct list_head waits;
+	u32 n_waits;
 	union {
 		struct kfd_hsa_memory_exception_data memory;
 		struct kfd_hsa_hw_exception_data hw;
@@ -42,14 +46,15 @@ struct kfd_event {
 
 /**
  * struct kfd_events - the events of a process
- * @all: struct kfd_event by id. Its lock is taken by interrupt handlers
+ * @all: struct kfd_event by id. Its lock is held while all who wait for an event
+ *       are woken; the interrupt handler only tries it
  * @closed: the process has lost KFD: nobody waits any more; lock of @all
  * @slots: the signal page, for the kernel, or NULL: the GPU writes what is not
  *         KFD_EVENT_UNSIGNALED into an event's slot and interrupts. Set once,
  *         with release semantics, under kfd_process.mutex
  * @bo: the page, referenced and pinned, if user space brought it
  * @handle: its handle
- * @scan_work: looks for slots that interrupts did not name
+ * @scan_work: looks for slots that interrupts did not name, or left to it
  */
 struct kfd_events {
 	struct xarray all;
@@ -71,11 +76,16 @@ void kfd_events_close(struct kfd_process *p);
 void kfd_events_fini(struct kfd_process *p);
 
 /*
- * An interrupt says that the process has signalled event @id, or, with an id
- * that is none, some. Any context.
+ * An interrupt of @vdev says that the process has signalled event @id, or, with an
+ * id that is none, some. Hard interrupt context; takes bounded time.
  */
-void kfd_events_interrupt(u16 pasid, u32 id);
-/* A fault that cannot be repaired. Any context. */
+void kfd_events_interrupt(struct vgpu_device *vdev, u16 pasid, u32 id);
+/* Look at all slots soon. Any context; the caller has a reference to @p. */
+void kfd_events_scan_later(struct kfd_process *p);
+/*
+ * A fault that cannot be repaired. As all below: process context, spinlocks may be
+ * held.
+ */
 void kfd_events_memory_exception(struct kfd_process_device *pdd, u64 va,
 				 bool not_present, bool write);
 /* The same in two steps: what there is to tell, and telling it. */
@@ -86,13 +96,13 @@ void kfd_events_memory(struct kfd_process_device *pdd,
 		       const struct kfd_hsa_memory_exception_data *data);
 /*
  * The GPU, or (@engine) one of its engines, was reset, and the process has lost
- * queues, or (@memory_lost) VRAM. Any context.
+ * queues, or (@memory_lost) VRAM.
  */
 void kfd_events_reset(struct kfd_process_device *pdd, bool engine,
 		      bool memory_lost);
 /*
  * The process has read memory with an uncorrectable error: MEMORY events say
- * POISON_CONSUMED, HW_EXCEPTION events ECC. Any context.
+ * POISON_CONSUMED, HW_EXCEPTION events ECC.
  */
 void kfd_events_poison(struct kfd_process_device *pdd);
 /*

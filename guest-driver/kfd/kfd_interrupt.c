@@ -51,7 +51,7 @@ static void kfd_sdma_trap(struct vgpu_device *vdev,
 {
 	/* VMID 0 is the kernel's own queue. */
 	if (iv->vmid)
-		kfd_events_interrupt(iv->pasid,
+		kfd_events_interrupt(vdev, iv->pasid,
 				     iv->data[0] & SDMA_TRAP_DW1__CONTEXT);
 }
 
@@ -105,7 +105,7 @@ static void kfd_cp_end_of_pipe(struct vgpu_device *vdev,
 {
 	/* VMID 0 is the kernel's, which polls. */
 	if (iv->vmid)
-		kfd_events_interrupt(iv->pasid, iv->data[0]);
+		kfd_events_interrupt(vdev, iv->pasid, iv->data[0]);
 }
 
 /* Hard interrupt context; one producer. */

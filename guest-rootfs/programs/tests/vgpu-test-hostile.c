@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What one process can make others and the removal of a GPU wait for. They would
- * catch: a lock of the whole driver that is held while a process keeps the holder
- * waiting, a notifier of a dying process that another one gets.
+ * What one process can make others, the interrupt handler and the removal of a GPU
+ * wait for. They would catch: a lock of the whole driver that is held while a process
+ * keeps the holder waiting, a notifier of a dying process that another one gets,
+ * interrupts that last as long as user space likes.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -18,6 +19,13 @@
 
 #include "hold.h"
 #include "tap.h"
+
+#define FOREVER		(~0u)
+#define SOON		20u	/* ms in which nothing is to happen */
+#define PAGE_BYTES	(KFD_SIGNAL_EVENT_LIMIT * 8ul)
+/* The driver wakes 64 calls from its interrupt handler. */
+#define WAITERS		80
+#define NAMES		65536u
 
 enum { BYTES = 1 << 20 };
 
@@ -292,10 +300,200 @@ static void open_while_taken_away(void)
 	tap_in_child(use, &vg.n_gpus);
 }
 
+/* Waiting for events */
+
+static struct vg_queue queue;
+static struct vg_bo page;
+static uint32_t event, slot;
+
+/* An event that resets itself, in a page of the process's own. */
+static void make_event(void)
+{
+	struct kfd_ioctl_create_event_args args = {
+		.event_type = KFD_IOC_EVENT_SIGNAL,
+		.auto_reset = true,
+	};
+
+	tap_open(&vg, 1);
+	OK(vg_bo_create(&vg, &vg.gpu[0], PAGE_BYTES, VG_GTT, &page));
+	args.event_page_offset = page.handle;
+	ERRNO(0, vg_ioctl(&vg, AMDKFD_IOC_CREATE_EVENT, &args));
+	event = args.event_id;
+	slot = args.event_slot_index;
+	OK(vg_queue_create(&vg, &vg.gpu[0], 4096, &queue));
+}
+
+/* By the GPU, with the event's id in the interrupt. */
+static void signal_event(void)
+{
+	const uint32_t value[2] = { event, 0 };
+	uint32_t *p;
+
+	OK(vg_emit_write(&queue, page.va + slot * 8, value, 2));
+	p = vg_queue_reserve(&queue, SDMA_TRAP_DWORDS);
+	CHECK(p, "%s", vg_error());
+	p[0] = SDMA_OP_TRAP;
+	p[1] = event;
+	vg_queue_submit(&queue);
+}
+
+static int set_event(void)
+{
+	struct kfd_ioctl_set_event_args args = { .event_id = event };
+
+	return vg_ioctl(&vg, AMDKFD_IOC_SET_EVENT, &args);
+}
+
+/* KFD_IOC_WAIT_RESULT_*, or -errno. */
+static int wait_for(struct kfd_event_data *data, uint32_t n, bool all,
+		    uint32_t ms)
+{
+	struct kfd_ioctl_wait_events_args args = {
+		.events_ptr = (uintptr_t)data,
+		.num_events = n,
+		.wait_for_all = all,
+		.timeout = ms,
+	};
+	int r = vg_ioctl(&vg, AMDKFD_IOC_WAIT_EVENTS, &args);
+
+	return r ? r : (int)args.wait_result;
+}
+
+/* @n names of the one event. */
+static struct kfd_event_data *names_of(uint32_t n)
+{
+	struct kfd_event_data *data = calloc(n, sizeof(*data));
+	uint32_t i;
+
+	CHECK(data, "no memory");
+	for (i = 0; i < n; i++)
+		data[i].event_id = event;
+	return data;
+}
+
+/**
+ * struct waiter - a thread in WAIT_EVENTS
+ * @thread: thread
+ * @tid: its id; 0 before it is about to call
+ * @names: how often it names the event
+ * @data: the names
+ * @r: what wait_for() returned
+ */
+struct waiter {
+	pthread_t thread;
+	volatile int tid;
+	uint32_t names;
+	struct kfd_event_data *data;
+	int r;
+};
+
+static void *waiter_run(void *arg)
+{
+	struct waiter *w = arg;
+
+	w->tid = gettid();
+	w->r = wait_for(w->data, w->names, true, FOREVER);
+	return NULL;
+}
+
+/* It sleeps in the call, interruptibly: nothing else that it does sleeps so. */
+static void await_sleep(const struct waiter *w)
+{
+	uint64_t end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	char path[64], text[1024], *state;
+
+	for (;;) {
+		if (w->tid) {
+			snprintf(path, sizeof(path), "/proc/self/task/%d/stat",
+				 w->tid);
+			tap_read(path, text, sizeof(text));
+			state = strrchr(text, ')');
+			if (state && !strncmp(state, ") S", 3))
+				return;
+		}
+		CHECK(vg_now() < end, "thread %d does not wait", w->tid);
+		vg_sleep_us(1000);
+	}
+}
+
+static void waiter_start(struct waiter *w, uint32_t names)
+{
+	w->names = names;
+	w->data = names_of(names);
+	CHECK(!pthread_create(&w->thread, NULL, waiter_run, w), "no thread");
+}
+
+static void waiter_join(struct waiter *w)
+{
+	pthread_join(w->thread, NULL);
+	CHECK(w->r == KFD_IOC_WAIT_RESULT_COMPLETE, "the wait ended with %d",
+	      w->r);
+	free(w->data);
+}
+
+/* Catches: an interrupt handler that wakes any number of calls. */
+static void many_wait(void)
+{
+	static struct waiter w[WAITERS];
+	uint64_t before;
+	int i;
+
+	make_event();
+	for (i = 0; i < WAITERS; i++)
+		waiter_start(&w[i], 1);
+	for (i = 0; i < WAITERS; i++)
+		await_sleep(&w[i]);
+	before = tap_driver_counter(&vg.gpu[0], "events_deferred");
+	signal_event();
+	for (i = 0; i < WAITERS; i++)
+		waiter_join(&w[i]);
+	CHECK(tap_driver_counter(&vg.gpu[0], "events_deferred") > before,
+	      "the interrupt handler woke %d calls", WAITERS);
+	CHECK(wait_for(names_of(1), 1, true, 0) == KFD_IOC_WAIT_RESULT_TIMEOUT,
+	      "the event was not taken");
+	OK(vg_queue_destroy(&queue));
+}
+
+/*
+ * Catches: a call that has an entry in the event's list for each name of it, through
+ * all of which the interrupt handler goes; names that do not happen, or twice.
+ */
+static void many_names(void)
+{
+	struct kfd_event_data *two;
+	struct waiter w = { 0 };
+	uint64_t before;
+
+	make_event();
+	two = names_of(2);
+	before = tap_driver_counter(&vg.gpu[0], "events_deferred");
+	waiter_start(&w, NAMES);
+	await_sleep(&w);
+	signal_event();
+	waiter_join(&w);
+	CHECK(tap_driver_counter(&vg.gpu[0], "events_deferred") == before,
+	      "one call was more than the interrupt handler wakes");
+
+	/* The first name takes an event that has happened; the second waits. */
+	ERRNO(0, set_event());
+	CHECK(wait_for(two, 2, true, SOON) == KFD_IOC_WAIT_RESULT_TIMEOUT,
+	      "an event that happened once did so twice");
+	ERRNO(0, set_event());
+	CHECK(wait_for(two, 2, false, SOON) == KFD_IOC_WAIT_RESULT_COMPLETE,
+	      "an event that happened did not");
+	CHECK(wait_for(two, 2, false, 0) == KFD_IOC_WAIT_RESULT_TIMEOUT,
+	      "the event was not taken");
+	two[1].event_id = ~0u;
+	ERRNO(EINVAL, wait_for(two, 2, false, 0));
+	OK(vg_queue_destroy(&queue));
+}
+
 static const struct tap_case cases[] = {
 	{ "first open behind another process's mmap_lock", open_behind_mmap_lock,
 	  1 },
 	{ "opened anew while the GPU is taken away", open_while_taken_away, 1 },
+	{ "many wait for one event", many_wait, 1 },
+	{ "one call names an event very often", many_names, 1 },
 };
 
 int main(int argc, char **argv)
