@@ -6,10 +6,12 @@
 #include <linux/file.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
+#include <linux/sort.h>
 #include <linux/string.h>
 #include <linux/sync_file.h>
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_syncobj.h>
+#include <kunit/visibility.h>
 
 #include "vgpu_file.h"
 
@@ -111,50 +113,126 @@ static int wait_all(struct vgpu_file *vf, const struct drm_amdgpu_fence *users,
 	return 0;
 }
 
+static int wait_by_fence(const void *a, const void *b, const void *priv)
+{
+	struct dma_fence * const *fences = priv;
+	u32 x = *(const u32 *)a, y = *(const u32 *)b;
+
+	if (fences[x] != fences[y])
+		return fences[x] < fences[y] ? -1 : 1;
+	return x < y ? -1 : 1;
+}
+
+/**
+ * vgpu_wait_unique() - keep each fence once
+ * @fences: @n fences, referenced
+ * @index: room for @n numbers
+ * @n: their number
+ *
+ * A fence calls back everybody who waits for it in an interrupt: a call of WAIT_FENCES
+ * waits for it once, however often it names it. Of equal ones the first stays;
+ * the others are put. Those that stay are in front, in their order, and @index
+ * receives where they stood.
+ *
+ * Return: the number of those that stay.
+ */
+u32 vgpu_wait_unique(struct dma_fence **fences, u32 *index, u32 n)
+{
+	u32 i, left = 0;
+
+	for (i = 0; i < n; i++)
+		index[i] = i;
+	sort_r(index, n, sizeof(*index), wait_by_fence, NULL, fences);
+	for (i = n; i-- > 1;) {
+		if (fences[index[i]] != fences[index[i - 1]])
+			continue;
+		dma_fence_put(fences[index[i]]);
+		fences[index[i]] = NULL;
+	}
+	for (i = 0; i < n; i++) {
+		if (!fences[i])
+			continue;
+		index[left] = i;
+		fences[left++] = fences[i];
+	}
+	return left;
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_wait_unique);
+
+/*
+ * Finds @n fences, or those in front of one that is done already. Their number, or
+ * an error.
+ */
+static int wait_find_all(struct vgpu_file *vf,
+			 const struct drm_amdgpu_fence *users, u32 n,
+			 struct dma_fence **fences)
+{
+	u32 found;
+
+	for (found = 0; found < n; found++) {
+		struct dma_fence *fence = wait_find(vf, &users[found]);
+
+		if (!fence)
+			break;
+		if (IS_ERR(fence)) {
+			while (found)
+				dma_fence_put(fences[--found]);
+			return PTR_ERR(fence);
+		}
+		fences[found] = fence;
+	}
+	return found;
+}
+
+/* As wait_one(). @first: receives which of @n fences signalled. */
+static long wait_first(struct dma_fence **fences, u32 n, u64 deadline,
+		       u32 *first)
+{
+	long left;
+
+	do {
+		left = dma_fence_wait_any_timeout(fences, n, true,
+						  vgpu_gem_timeout(deadline),
+						  first);
+	} while (!left && vgpu_gem_timeout(deadline));
+	if (left > 0 && *first < n && fences[*first]->error)
+		return fences[*first]->error;
+	return left;
+}
+
 static int wait_any(struct vgpu_file *vf, const struct drm_amdgpu_fence *users,
 		    u32 n, union drm_amdgpu_wait_fences *args)
 {
 	u64 deadline = args->in.timeout_ns;
-	u32 i, found = 0, first = U32_MAX;
 	struct dma_fence **fences;
-	long left;
-	int ret = 0;
+	u32 first = U32_MAX, *index;
+	int found = -ENOMEM;
+	long left = 1;
 
 	fences = kvcalloc(n, sizeof(*fences), GFP_KERNEL);
-	if (!fences)
-		return -ENOMEM;
-	for (; found < n; found++) {
-		fences[found] = wait_find(vf, &users[found]);
-		if (IS_ERR(fences[found])) {
-			ret = PTR_ERR(fences[found]);
-			goto put;
-		}
-		if (!fences[found]) {
-			first = found;
-			left = 1;
-			goto done;
-		}
+	index = kvcalloc(n, sizeof(*index), GFP_KERNEL);
+	if (fences && index)
+		found = wait_find_all(vf, users, n, fences);
+	if (found < 0) {
+		left = found;
+	} else if (found < n) {
+		first = found;		/* done already */
+	} else {
+		found = vgpu_wait_unique(fences, index, n);
+		left = wait_first(fences, found, deadline, &first);
+		if (first < found)
+			first = index[first];
 	}
-	do {
-		left = dma_fence_wait_any_timeout(fences, n, true,
-						  vgpu_gem_timeout(deadline),
-						  &first);
-	} while (!left && vgpu_gem_timeout(deadline));
-	if (left < 0) {
-		ret = left;
-		goto put;
-	}
-	if (left && first < n)
-		ret = fences[first]->error;
-done:
+	while (found > 0)
+		dma_fence_put(fences[--found]);
+	kvfree(index);
+	kvfree(fences);
+	if (left < 0)
+		return left;
 	memset(args, 0, sizeof(*args));
 	args->out.status = left > 0;
 	args->out.first_signaled = first;
-put:
-	for (i = 0; i < found; i++)
-		dma_fence_put(fences[i]);
-	kvfree(fences);
-	return ret;
+	return 0;
 }
 
 /**

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0
+/* drm/vgpu_cs_wait.c: which fences a call of WAIT_FENCES waits for. */
+#include <linux/dma-fence.h>
+
+#include "../drm/vgpu_drm_priv.h"
+#include "vgpu_mock.h"
+
+#define MAX_NAMES	65536u
+#define N_FENCES	50u
+#define ROUNDS		200u
+
+static const char *wait_fence_name(struct dma_fence *fence)
+{
+	return "test";
+}
+
+static const struct dma_fence_ops wait_fence_ops = {
+	.get_driver_name = wait_fence_name,
+	.get_timeline_name = wait_fence_name,
+};
+
+/**
+ * struct wait_mock - fences, and how a call names them
+ * @fence: fences
+ * @lock: theirs
+ * @name: what vgpu_wait_unique() is given
+ * @index: what it says
+ * @first: where each fence is named first, or U32_MAX
+ */
+struct wait_mock {
+	struct dma_fence *fence[N_FENCES];
+	spinlock_t lock;	/* fences */
+	struct dma_fence *name[MAX_NAMES];
+	u32 index[MAX_NAMES];
+	u32 first[N_FENCES];
+};
+
+static void wait_mock_fini(void *arg)
+{
+	struct wait_mock *m = arg;
+	unsigned int i;
+
+	for (i = 0; i < N_FENCES; i++)
+		dma_fence_put(m->fence[i]);
+	kvfree(m);
+}
+
+static struct wait_mock *wait_mock_new(struct kunit *test)
+{
+	struct wait_mock *m = kvzalloc(sizeof(*m), GFP_KERNEL);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, wait_mock_fini, m),
+			0);
+	spin_lock_init(&m->lock);
+	for (i = 0; i < N_FENCES; i++) {
+		struct dma_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL);
+
+		KUNIT_ASSERT_NOT_NULL(test, fence);
+		dma_fence_init(fence, &wait_fence_ops, &m->lock,
+			       dma_fence_context_alloc(1), 1);
+		m->fence[i] = fence;
+	}
+	return m;
+}
+
+static void wait_name(struct wait_mock *m, u32 at, unsigned int which)
+{
+	m->name[at] = dma_fence_get(m->fence[which]);
+	m->first[which] = min(m->first[which], at);
+}
+
+/* Each named fence once, in the order of the first names, with a reference each. */
+static void wait_check(struct kunit *test, struct wait_mock *m, u32 left)
+{
+	unsigned int i, k, named = 0;
+
+	for (i = 0; i < left; i++) {
+		if (i)
+			KUNIT_ASSERT_GT(test, m->index[i], m->index[i - 1]);
+		for (k = 0; k < N_FENCES && m->fence[k] != m->name[i]; k++)
+			;
+		KUNIT_ASSERT_LT(test, k, N_FENCES);
+		KUNIT_ASSERT_EQ(test, m->index[i], m->first[k]);
+		KUNIT_ASSERT_EQ(test, kref_read(&m->fence[k]->refcount), 2);
+	}
+	for (k = 0; k < N_FENCES; k++)
+		named += m->first[k] != U32_MAX;
+	KUNIT_ASSERT_EQ(test, left, named);
+	for (i = 0; i < left; i++)
+		dma_fence_put(m->name[i]);
+	for (k = 0; k < N_FENCES; k++)
+		KUNIT_ASSERT_EQ(test, kref_read(&m->fence[k]->refcount), 1);
+}
+
+/*
+ * Catches: a call that has a callback on a fence for each of 65,536 names of it, all
+ * of which run in the interrupt that signals the fence.
+ */
+static void wait_one_fence(struct kunit *test)
+{
+	struct wait_mock *m = wait_mock_new(test);
+	u32 i, left;
+
+	memset(m->first, 0xff, sizeof(m->first));
+	for (i = 0; i < MAX_NAMES; i++)
+		wait_name(m, i, 7);
+	left = vgpu_wait_unique(m->name, m->index, MAX_NAMES);
+	KUNIT_EXPECT_EQ(test, left, 1);
+	wait_check(test, m, left);
+}
+
+/* Catches: a fence that is lost, twice there, put too often, or told as another one. */
+static void wait_random(struct kunit *test)
+{
+	struct wait_mock *m = wait_mock_new(test);
+	struct rnd_state rnd;
+	unsigned int round;
+	u32 i, n, left;
+
+	vgpu_test_rnd(test, &rnd);
+	for (round = 0; round < ROUNDS; round++) {
+		u64 few = 1 + vgpu_test_random(&rnd, N_FENCES);
+
+		memset(m->first, 0xff, sizeof(m->first));
+		n = 1 + vgpu_test_random(&rnd, 3 * N_FENCES);
+		for (i = 0; i < n; i++)
+			wait_name(m, i, vgpu_test_random(&rnd, few));
+		left = vgpu_wait_unique(m->name, m->index, n);
+		wait_check(test, m, left);
+	}
+}
+
+static struct kunit_case wait_cases[] = {
+	KUNIT_CASE(wait_one_fence),
+	KUNIT_CASE(wait_random),
+	{}
+};
+
+static struct kunit_suite wait_suite = {
+	.name = "vgpu_cs_wait",
+	.test_cases = wait_cases,
+};
+
+kunit_test_suite(wait_suite);
