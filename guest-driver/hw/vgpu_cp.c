@@ -35,6 +35,7 @@
  * others for the kernel, so an MI210 has as many.
  */
 #define CP_USER_HQDS		0xfcfcfcfcu
+static_assert(HWEIGHT32(CP_USER_HQDS) == VGPU_CP_NUM_USER_QUEUES);
 
 /* Page 0: KIQ's ring; 1: HIQ's; 2: HIQ's MQD, then pointers and the fence. */
 #define CP_RING_BYTES		PAGE_SIZE
@@ -44,6 +45,9 @@
 #define CP_POINTER_STRIDE	64
 #define CP_FENCE_AT		(CP_POINTERS_AT + 4 * CP_POINTER_STRIDE)
 #define CP_CONTROL_BYTES	(3 * PAGE_SIZE)
+static_assert(VGPU_CP_MQD_BYTES == CP_MQD_DWORDS * 4);
+static_assert(2 * CP_RING_BYTES <= CP_MQD_AT);
+static_assert(CP_FENCE_AT + sizeof(u64) <= CP_CONTROL_BYTES);
 
 #define CP_PIPE_INTERRUPTS	(CP_INT_CNTL__PRIV_REG | \
 				 CP_INT_CNTL__OPCODE_ERROR | \

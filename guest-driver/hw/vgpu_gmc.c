@@ -152,7 +152,9 @@ static void hub_set_inv_range(struct vgpu_device *vdev, unsigned int hub,
 		   VGPU_PREP(VM_INVALIDATE_ENG_ADDR_RANGE__PAGE, page));
 }
 
+/* What an invalidation engine can be set to: a power of two, naturally aligned. */
 static_assert(!(VGPU_GTT_WINDOW_PAGES & (VGPU_GTT_WINDOW_PAGES - 1)));
+static_assert(!((VGPU_GART_START >> VGPU_PAGE_SHIFT) % VGPU_GTT_WINDOW_PAGES));
 
 static void hub_init_invalidation(struct vgpu_device *vdev, unsigned int hub)
 {

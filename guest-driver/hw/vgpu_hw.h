@@ -8,6 +8,7 @@
 #define VGPU_HW_H
 
 #include <linux/atomic.h>
+#include <linux/build_bug.h>
 #include <linux/dma-fence.h>
 #include <linux/io.h>
 #include <linux/mutex.h>
@@ -38,8 +39,12 @@ struct vgpu_sdma_fence;
 #define VGPU_RECOVER_DEVICE	BIT(9)
 /* The kernel's rings, whose engines are well: start them again. */
 #define VGPU_RECOVER_RINGS	BIT(10)
+static_assert(VGPU_RECOVER_ENGINE(VGPU_ENGINE_CP) < VGPU_RECOVER_GART);
 
 #define VGPU_VRAM_MAGIC_WORDS	8
+
+/* vgpu_hw.gart_cam has a bit for each slot. */
+static_assert(VGPU_RETRY_CAM_SLOTS <= 32);
 
 /*
  * Transfer windows at the start of the GART, one for each SDMA engine. Their

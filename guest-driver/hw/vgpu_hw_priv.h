@@ -3,10 +3,14 @@
 #ifndef VGPU_HW_PRIV_H
 #define VGPU_HW_PRIV_H
 
+#include <linux/build_bug.h>
 #include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/sizes.h>
 
 #include "../vgpu_device.h"
 #include "vgpu/bits.h"
+#include "vgpu/pci.h"
 #include "vgpu/sdma_packets.h"
 
 /* How long the device may take for a handshake (the GPU's own, not a copy). */
@@ -26,8 +30,18 @@
 #define VGPU_VRAM_MAGIC_AT(hw) \
 	((hw)->gart.table_vram + VGPU_GART_TABLE_BYTES + VGPU_PAGE_SIZE)
 
+static_assert(VGPU_GART_TABLE_BYTES + VGPU_PAGE_SIZE +
+	      VGPU_VRAM_MAGIC_WORDS * sizeof(u64) <= VGPU_VRAM_RESERVED);
+static_assert(VGPU_VRAM_RESERVED && !(VGPU_VRAM_RESERVED % SZ_2M));
+static_assert(VGPU_VRAM_RESERVED < VGPU_VRAM_MIN);
+/* The windows leave room for the kernel's rings and for mm/. */
+static_assert(VGPU_GTT_WINDOW_PAGES * VGPU_GTT_NUM_WINDOWS < VGPU_GART_PAGES);
+/* Rings and the default page are allocated in pages of the CPU. */
+static_assert(VGPU_PAGE_SIZE == PAGE_SIZE);
+
 /* Byte offset in BAR 5 of the page with the HDP flush registers. */
 #define VGPU_REMAP_PAGE		0x7e000u
+static_assert(VGPU_REMAP_PAGE + PAGE_SIZE <= VGPU_MMIO_BAR_SIZE);
 
 /* The invalidation engine that belongs to the driver. */
 #define VGPU_INV_ENGINE		17
@@ -42,8 +56,11 @@
  * Invalidation engine 16 of the MM hub is nobody's: its range is a scratch
  * register that SDMA can poll. Not 0: jobs of the kernel wait at their end.
  */
+#define VGPU_INV_ENGINE_GATE	16
 #define VGPU_GATE_REG \
-	(HUB(VGPU_HUB_MM) + VM_INVALIDATE_ENG_ADDR_RANGE_LO32(16))
+	(HUB(VGPU_HUB_MM) + \
+	 VM_INVALIDATE_ENG_ADDR_RANGE_LO32(VGPU_INV_ENGINE_GATE))
+static_assert(VGPU_INV_ENGINE_SDMA(VGPU_NUM_SDMA) <= VGPU_INV_ENGINE_GATE);
 #define VGPU_FAULT_STATUS_REG \
 	(HUB(VGPU_HUB_MM) + VM_L2_PROTECTION_FAULT_STATUS)
 
@@ -83,6 +100,9 @@ void vgpu_dump_note_fault(struct vgpu_device *vdev,
 /* vgpu_ih.c */
 #define IH_RING_BYTES		SZ_256K
 #define IH_RING_MASK		(IH_RING_BYTES - 1)
+static_assert(!(IH_RING_BYTES & IH_RING_MASK));
+/* IH_RB_WPTR has room for each offset. */
+static_assert(!((IH_RING_MASK & ~3u) & ~IH_RB_WPTR__OFFSET));
 int vgpu_ih_init(struct vgpu_device *vdev);
 void vgpu_ih_start(struct vgpu_device *vdev);
 void vgpu_ih_fini(struct vgpu_device *vdev);
@@ -94,6 +114,7 @@ void vgpu_ih_service(struct vgpu_device *vdev);
 /* vgpu_sdma.c */
 #define SDMA_RING_BYTES		SZ_128K
 #define SDMA_RING_DWORDS	(SDMA_RING_BYTES / 4)
+static_assert(!(SDMA_RING_BYTES & (SDMA_RING_BYTES - 1)));
 #define SDMA_EPILOGUE_DWORDS	(SDMA_FENCE_DWORDS + SDMA_TRAP_DWORDS + \
 				 2 * SDMA_POLL_REGMEM_DWORDS)
 
