@@ -293,9 +293,14 @@ void vgpu_cp_start(VGPUState *s)
 
 void vgpu_cp_stop(VGPUState *s)
 {
+    vgpu_worker_stop(&s->cp->w);
+}
+
+void vgpu_cp_destroy(VGPUState *s)
+{
     VGPUCp *cp = s->cp;
 
-    vgpu_worker_stop(&cp->w);
+    vgpu_worker_destroy(&cp->w);
     vgpu_client_destroy(&cp->client);
     g_clear_pointer(&s->cp, g_free);
 }

@@ -307,10 +307,17 @@ void vgpu_engine_stop(VGPUState *s)
     unsigned i;
 
     for (i = 0; i < SDMA_NUM_ENGINES; i++) {
-        VGPUEngine *e = &s->engines[i];
+        vgpu_worker_stop(&s->engines[i].w);
+    }
+}
 
-        vgpu_worker_stop(&e->w);
-        vgpu_client_destroy(&e->client);
+void vgpu_engine_destroy(VGPUState *s)
+{
+    unsigned i;
+
+    for (i = 0; i < SDMA_NUM_ENGINES; i++) {
+        vgpu_worker_destroy(&s->engines[i].w);
+        vgpu_client_destroy(&s->engines[i].client);
     }
 }
 

@@ -232,7 +232,10 @@ bool vgpu_sdma_doorbell(VGPUState *s, unsigned engine, uint32_t offset,
 /* sdma-engine.c: queues as an engine's worker sees them */
 
 void vgpu_engine_start(VGPUState *s);
+/* End the threads. Clients stay: other threads may look at them. BQL held. */
 void vgpu_engine_stop(VGPUState *s);
+/* The rest; all threads of the device have ended. BQL held. */
+void vgpu_engine_destroy(VGPUState *s);
 /* Bring its queues to their reset state. BQL; the engine's worker is held. */
 void vgpu_engine_reset(VGPUState *s, unsigned engine);
 /* The machine stops or goes on. Returns with engines parked if @paused. BQL. */
@@ -351,6 +354,7 @@ extern const VGPUBlock vgpu_cp_blocks[VGPU_NUM_CP_BLOCKS];
 
 void vgpu_cp_start(VGPUState *s);
 void vgpu_cp_stop(VGPUState *s);
+void vgpu_cp_destroy(VGPUState *s);
 /* Bring all but registers to its reset state. BQL; the worker is held. */
 void vgpu_cp_reset(VGPUState *s);
 void vgpu_cp_pause(VGPUState *s, bool paused);

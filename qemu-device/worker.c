@@ -268,6 +268,10 @@ void vgpu_worker_stop(VGPUWorker *w)
         vgpu_worker_kick(w);
     }
     qemu_thread_join(&w->thread);
+}
+
+void vgpu_worker_destroy(VGPUWorker *w)
+{
     qemu_bh_delete(w->reg_bh);
     qemu_cond_destroy(&w->parked);
     qemu_cond_destroy(&w->wake);

@@ -97,8 +97,13 @@ struct VGPUWorker {
 /* Run a thread of @name for the queues that @ops tells of. BQL held. */
 void vgpu_worker_start(VGPUWorker *w, VGPUState *s, const VGPUWorkerOps *ops,
                        const char *name);
-/* End it: between two chunks of work. BQL held. */
+/* End the thread, between two chunks of work. BQL held. */
 void vgpu_worker_stop(VGPUWorker *w);
+/*
+ * Free what the thread had. No thread of the device runs any more, since other
+ * workers' threads take w->lock, too. BQL held.
+ */
+void vgpu_worker_destroy(VGPUWorker *w);
 /*
  * The machine stops or goes on. Does not wait: vgpu_worker_park() does. BQL
  * held.

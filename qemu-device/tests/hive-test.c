@@ -16,6 +16,8 @@
 #define PEER_MMIO   0xe1000000u
 #define COPIES      300
 #define BYTES       (4 * MiB)
+/* Of unplugging: one may miss the moment, all of them do not. */
+#define SETTLE_ROUNDS   12
 
 #define HIVE        0x700000009ull
 
@@ -329,32 +331,59 @@ static QPCIDevice *open_root_port(QPCIBus *bus)
     return rp;
 }
 
-/* Catches: a teardown that does not wait for the engines, or for ever. */
-static void test_unplug_busy(void)
+/* A machine with a slot for a device that takes the first one's place. */
+static QVGPU *start_slot(void)
 {
     QVGPU *v = qvgpu_start_sized("64M",
         "-global ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off "
         "-device pcie-root-port,id=rp0,chassis=1,slot=1,addr=2");
-    unsigned i, round;
 
-    /* The one behind the port takes the other's place. */
     qpci_config_writew(v->pci, PCI_COMMAND, 0);
     g_free(v->pci);
+    v->pci = NULL;
+    return v;
+}
+
+/* Plug a device into the slot and bring it up. Returns the slot. */
+static QPCIDevice *plug(QVGPU *v, unsigned hive)
+{
+    QPCIDevice *rp = open_root_port(v->bus);
+    uint8_t exp = qpci_find_capability(rp, PCI_CAP_ID_EXP, 0);
+
+    qtest_qmp_device_add(v->qts, "vgpu-kfd", "gpu", "{ 'bus': 'rp0', "
+                         "'vram': 67108864, 'hive': %u }", hive);
+    qpci_config_writew(rp, exp + PCI_EXP_SLTCTL, PCI_EXP_SLTCTL_PWR_IND_ON);
+    v->pci = qpci_device_find(v->bus, BEHIND);
+    g_assert_nonnull(v->pci);
+    qvgpu_map_bars(v);
+    v->vram_next = v->bar[VGPU_BAR_VRAM];
+    qvgpu_bring_up(v);
+    return rp;
+}
+
+/* As a guest ejects: the power goes. */
+static void eject(QVGPU *v, QPCIDevice *rp)
+{
+    uint8_t exp = qpci_find_capability(rp, PCI_CAP_ID_EXP, 0);
+
+    qpci_config_writew(rp, exp + PCI_EXP_SLTCTL, PCI_EXP_SLTCTL_PCC |
+                       PCI_EXP_SLTCTL_PWR_IND_OFF);
+    qtest_qmp_eventwait(v->qts, "DEVICE_DELETED");
+    g_free(v->pci);
+    v->pci = NULL;
+    g_free(rp);
+}
+
+/* Catches: a teardown that does not wait for the engines, or for ever. */
+static void test_unplug_busy(void)
+{
+    QVGPU *v = start_slot();
+    unsigned i, round;
+
     for (round = 0; round < 2; round++) {
-        QPCIDevice *rp = open_root_port(v->bus);
-        uint8_t exp = qpci_find_capability(rp, PCI_CAP_ID_EXP, 0);
+        QPCIDevice *rp = plug(v, 0);
         uint64_t a, b;
         QVGPUQueue q;
-
-        qtest_qmp_device_add(v->qts, "vgpu-kfd", "gpu",
-                             "{ 'bus': 'rp0', 'vram': 67108864 }");
-        qpci_config_writew(rp, exp + PCI_EXP_SLTCTL,
-                           PCI_EXP_SLTCTL_PWR_IND_ON);
-        v->pci = qpci_device_find(v->bus, BEHIND);
-        g_assert_nonnull(v->pci);
-        qvgpu_map_bars(v);
-        v->vram_next = v->bar[VGPU_BAR_VRAM];
-        qvgpu_bring_up(v);
 
         a = qvgpu_alloc(v, QVGPU_VRAM, BYTES, QVGPU_PAGE);
         b = qvgpu_alloc(v, QVGPU_RAM, BYTES, QVGPU_PAGE);
@@ -368,15 +397,53 @@ static void test_unplug_busy(void)
         qvgpu_kick(&q);
         qvgpu_wait_until(qvgpu_queue_rptr(&q) > 0);
         g_assert_false(qvgpu_queue_idle(&q));
-        /* As a guest ejects: the power goes. */
-        qpci_config_writew(rp, exp + PCI_EXP_SLTCTL, PCI_EXP_SLTCTL_PCC |
-                           PCI_EXP_SLTCTL_PWR_IND_OFF);
-        qtest_qmp_eventwait(v->qts, "DEVICE_DELETED");
+        eject(v, rp);
         g_assert_cmphex(qvgpu_rd(v, VGPU_MAGIC), !=, VGPU_MAGIC_VALUE);
-        g_free(v->pci);
-        g_free(rp);
     }
-    v->pci = NULL;
+    qvgpu_stop(v);
+}
+
+/*
+ * Catches: a client that is freed while another engine, which reads an
+ * acknowledgement, looks whether that client has passed the invalidation.
+ */
+static void test_unplug_settling(void)
+{
+    const uint32_t hub = HUB(VGPU_HUB_MM);
+    QVGPU *v = start_slot();
+    unsigned i, n, round;
+
+    for (round = 0; round < SETTLE_ROUNDS; round++) {
+        QPCIDevice *rp = plug(v, 0);
+        QVGPUQueue q[SDMA_NUM_ENGINES];
+
+        for (n = 0; n < SDMA_NUM_ENGINES; n++) {
+            uint64_t a = qvgpu_alloc(v, QVGPU_VRAM, BYTES, QVGPU_PAGE);
+            uint64_t b = qvgpu_alloc(v, QVGPU_VRAM, BYTES, QVGPU_PAGE);
+
+            qvgpu_queue_init_ring(&q[n], v, n, 0, NULL, QVGPU_RAM, 16 * KiB);
+            qvgpu_queue_load(&q[n]);
+            for (i = 0; n < SDMA_NUM_ENGINES - 1 && i < COPIES; i++) {
+                qvgpu_pkt_copy(&q[n], qvgpu_mc(v, a), qvgpu_mc(v, b), BYTES);
+            }
+        }
+        /* The last engine polls the acknowledgement, for what never comes. */
+        QVGPU_EMIT(&q[n - 1], SDMA_PKT(SDMA_OP_POLL_REGMEM, 0) |
+                   VGPU_PREP(SDMA_POLL_REGMEM__FUNC, (uint32_t)QVGPU_POLL_EQ),
+                   4 * (hub + VM_INVALIDATE_ENG_ACK(3)), 0, 1u << 16,
+                   UINT32_MAX,
+                   SDMA_POLL_REGMEM_DW5__RETRY |
+                   VGPU_PREP(SDMA_POLL_REGMEM_DW5__INTERVAL, 10u));
+        for (n = 0; n < SDMA_NUM_ENGINES; n++) {
+            qvgpu_kick(&q[n]);
+        }
+        for (n = 0; n < SDMA_NUM_ENGINES - 1; n++) {
+            qvgpu_wait_until(qvgpu_queue_rptr(&q[n]) > 0);
+        }
+        qvgpu_mm_wr(v, VM_INVALIDATE_ENG_REQ(3),
+                    0xffff | VM_INVALIDATE_ENG_REQ__L2_PTES);
+        eject(v, rp);
+    }
     qvgpu_stop(v);
 }
 
@@ -455,6 +522,7 @@ static void test_iommu(void)
 void qvgpu_add_hive_tests(void)
 {
     qtest_add_func("/vgpu-kfd/hive/unplug-busy", test_unplug_busy);
+    qtest_add_func("/vgpu-kfd/hive/unplug-settling", test_unplug_settling);
     qtest_add_func("/vgpu-kfd/hive/iommu", test_iommu);
     qtest_add_func("/vgpu-kfd/hive/registers", test_registers);
     qtest_add_func("/vgpu-kfd/hive/memory", test_memory);
