@@ -131,13 +131,13 @@ static void vgpu_kfd_exit(PCIDevice *pci)
 
     qemu_del_vm_change_state_handler(s->vmstate_entry);
     vgpu_remove_exit(s);
-    vgpu_xgmi_leave(s);
     /*
-     * The CP's thread first: it starts queues of the engines. Threads read each
-     * other's clients until the last of them has ended.
+     * The CP's thread first: it starts queues of the engines. Threads read the
+     * hive and each other's clients until the last of them has ended.
      */
     vgpu_cp_stop(s);
     vgpu_engine_stop(s);
+    vgpu_xgmi_leave(s);
     vgpu_cp_destroy(s);
     vgpu_engine_destroy(s);
     vgpu_phys_exit(s);

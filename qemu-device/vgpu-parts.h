@@ -305,9 +305,12 @@ void vgpu_vram_lose(VGPUState *s);
 
 /* xgmi.c: devices whose VRAM is side by side */
 
-/* Take a place in the hive that hive= names; leave it. BQL held. */
+/* Take a place in the hive that hive= names. BQL held. */
 bool vgpu_xgmi_join(VGPUState *s, Error **errp);
-/* When it returns, nobody uses our VRAM any more. */
+/*
+ * Leave it. This device's threads have ended: the hive may be freed. When the
+ * function returns, no peer uses our VRAM any more. BQL held.
+ */
 void vgpu_xgmi_leave(VGPUState *s);
 /* As vgpu_phys_map(), for VGPU_TARGET_PEER. Any thread. */
 bool vgpu_xgmi_map(VGPUState *s, VGPUSpan *span);

@@ -17,6 +17,7 @@
 #define COPIES      300
 #define BYTES       (4 * MiB)
 /* Of unplugging: one may miss the moment, all of them do not. */
+#define HIVE_ROUNDS     24
 #define SETTLE_ROUNDS   12
 
 #define HIVE        0x700000009ull
@@ -404,6 +405,37 @@ static void test_unplug_busy(void)
 }
 
 /*
+ * Catches: a hive that is freed while the engines of its last member still
+ * read it. All of them copy between addresses of a node that is not there.
+ */
+static void test_unplug_last(void)
+{
+    QVGPU *v = start_slot();
+    unsigned i, n, round;
+
+    for (round = 0; round < HIVE_ROUNDS; round++) {
+        QPCIDevice *rp = plug(v, 7);
+        QVGPUQueue q[SDMA_NUM_ENGINES];
+
+        qvgpu_mm_wr(v, MC_VM_FB_LOCATION_TOP,
+                    qvgpu_mm_rd(v, MC_VM_FB_LOCATION_BASE) +
+                    2 * (VRAM >> 24) - 1);
+        for (n = 0; n < SDMA_NUM_ENGINES; n++) {
+            qvgpu_queue_init_ring(&q[n], v, n, 0, NULL, QVGPU_RAM, 16 * KiB);
+            qvgpu_queue_load(&q[n]);
+            for (i = 0; i < COPIES / 3; i++) {
+                qvgpu_pkt_copy(&q[n], mc(v, VRAM), mc(v, VRAM + BYTES), BYTES);
+            }
+        }
+        for (n = 0; n < SDMA_NUM_ENGINES; n++) {
+            qvgpu_kick(&q[n]);
+        }
+        eject(v, rp);
+    }
+    qvgpu_stop(v);
+}
+
+/*
  * Catches: a client that is freed while another engine, which reads an
  * acknowledgement, looks whether that client has passed the invalidation.
  */
@@ -522,6 +554,7 @@ static void test_iommu(void)
 void qvgpu_add_hive_tests(void)
 {
     qtest_add_func("/vgpu-kfd/hive/unplug-busy", test_unplug_busy);
+    qtest_add_func("/vgpu-kfd/hive/unplug-last", test_unplug_last);
     qtest_add_func("/vgpu-kfd/hive/unplug-settling", test_unplug_settling);
     qtest_add_func("/vgpu-kfd/hive/iommu", test_iommu);
     qtest_add_func("/vgpu-kfd/hive/registers", test_registers);
