@@ -69,6 +69,7 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
     }
     if (lasts) {
         *q.wait = q.stall->why;
+        q.stall->number = ++w->waits;
         if (*q.wait == VGPU_WAIT_REG) {
             qemu_bh_schedule(w->reg_bh);
         }
@@ -216,8 +217,11 @@ void vgpu_worker_retry(VGPUWorker *w, uint32_t vmids, int slot)
 }
 
 /*
- * Write the registers that queues wait for. What makes a queue forget its work
- * takes the BQL, as we do: only the write itself can have done that.
+ * Write the registers that queues wait for. Without w->lock, the write itself
+ * or the CP's thread may take the queue away, and another one may come in its
+ * place that waits for a write of its own: the wait's number tells the two
+ * apart. The write counts as done before it is made, so that a queue that is
+ * saved meanwhile does not repeat it.
  */
 static void reg_bh(void *opaque)
 {
@@ -225,21 +229,24 @@ static void reg_bh(void *opaque)
     unsigned n;
 
     for (n = 0; n < w->ops->num_queues; n++) {
-        VGPUWait *wait = w->ops->queue(w, n).wait;
-        uint32_t reg, val;
+        VGPUWorkerQueue q = w->ops->queue(w, n);
+        uint32_t reg, val, number = 0;
         bool due;
 
         WITH_QEMU_LOCK_GUARD(&w->lock) {
-            due = *wait == VGPU_WAIT_REG && w->ops->reg(w, n, &reg, &val);
+            due = *q.wait == VGPU_WAIT_REG && w->ops->reg(w, n, &reg, &val);
+            if (due) {
+                number = q.stall->number;
+                w->ops->reg_done(w, n);
+            }
         }
         if (!due) {
             continue;
         }
         vgpu_reg_write(w->s, reg, val);
         WITH_QEMU_LOCK_GUARD(&w->lock) {
-            if (*wait == VGPU_WAIT_REG) {
-                w->ops->reg_done(w, n);
-                *wait = VGPU_WAIT_NONE;
+            if (*q.wait == VGPU_WAIT_REG && q.stall->number == number) {
+                *q.wait = VGPU_WAIT_NONE;
                 qemu_cond_signal(&w->wake);
             }
         }

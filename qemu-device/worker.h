@@ -44,6 +44,7 @@ typedef struct VGPUStall {
     uint64_t va;
     uint32_t serial;            /* of the fault; 0: not reported yet */
     uint32_t invs;              /* s->invs when the access was tried */
+    uint32_t number;            /* of this wait, among all of its worker */
     int64_t until;              /* ns, QEMU_CLOCK_REALTIME */
 } VGPUStall;
 
@@ -51,7 +52,7 @@ typedef struct VGPUStall {
 typedef struct VGPUWorkerQueue {
     void *queue;                /* what w->current is while it has its turn */
     VGPUWait *wait;             /* stall->why, while it lasts */
-    const VGPUStall *stall;
+    VGPUStall *stall;
 } VGPUWorkerQueue;
 
 /* With w->lock held, unless they say otherwise. @n is below num_queues. */
@@ -70,7 +71,7 @@ typedef struct VGPUWorkerOps {
     void (*turn)(VGPUWorker *w, unsigned n);
     /* The register write that it waits for, if that is still to be done. */
     bool (*reg)(VGPUWorker *w, unsigned n, uint32_t *reg, uint32_t *val);
-    /* It was done. */
+    /* Count it as done. */
     void (*reg_done)(VGPUWorker *w, unsigned n);
     /* NULL or: there are queues that can run, or none. Not while paused. */
     void (*busy)(VGPUWorker *w, bool busy);
@@ -91,6 +92,7 @@ struct VGPUWorker {
     bool kicked;                /* since it was cleared; atomic */
     int kicker;                 /* CPU of who kicked last; atomic */
     unsigned next;              /* queue whose turn it is */
+    uint32_t waits;             /* number of the last wait */
     void *current;              /* queue that has its turn */
 };
 

@@ -224,10 +224,103 @@ static void test_invalidate(void)
     qvgpu_stop(f.v);
 }
 
+#define REG_ROUNDS  24
+#define WAITED_FOR  VM_INVALIDATE_ENG_ADDR_RANGE_LO32(5)
+
+/* An MQD of a privileged queue in VMID 0. */
+static uint64_t fill_mqd(QVGPUCompute *c)
+{
+    uint64_t mqd = qvgpu_ram_page(c->v), hqd = mqd + 4 * CP_MQD_HQD;
+
+    qtest_writel(c->v->qts, hqd + 4 * CP_HQD_PQ_CONTROL, c->control);
+    qtest_writeq(c->v->qts, hqd + 4 * CP_HQD_PQ_BASE, c->ring_va >> 8);
+    qtest_writel(c->v->qts, hqd + 4 * CP_HQD_PQ_RPTR_REPORT_ADDR, c->rptr_va);
+    qtest_writel(c->v->qts, hqd + 4 * CP_HQD_PQ_RPTR_REPORT_ADDR_HI,
+                 c->rptr_va >> 32);
+    return mqd;
+}
+
+static void pm4_write_reg(QVGPUCompute *c, uint32_t reg, uint32_t val)
+{
+    QVGPU_PM4(c, PM4_WRITE_DATA,
+              VGPU_PREP(PM4_WRITE_DATA_DW1__DST_SEL, (uint32_t)PM4_DST_REG),
+              reg, 0, val);
+}
+
+/* Keep engine 0 at packets of single bytes, whose turns take longest. */
+static void load_engine(QVGPU *v, QVGPUQueue *q)
+{
+    uint64_t va = qvgpu_mc(v, v->bar[VGPU_BAR_VRAM]);
+    unsigned i;
+
+    qvgpu_wr(v, SDMA_ENGINE(0) + SDMA_F32_CNTL, 0);
+    qvgpu_queue_open(q, v, 0, 0, NULL);
+    for (i = 0; i < 16; i++) {
+        QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_COPY, SDMA_SUBOP_COPY_LINEAR_RECT),
+                   QVGPU_LO(va), QVGPU_HI(va), 0, 0, 0,
+                   QVGPU_LO(va + MiB), QVGPU_HI(va + MiB), 0, 0, 0,
+                   SDMA_COPY_RECT_XY__Y, SDMA_COPY_RECT_Z__Z);
+    }
+    qvgpu_kick(q);
+}
+
+/*
+ * Catches: a register write that counts as another queue's. A queue resets an
+ * SDMA engine, which takes the main loop until the engine's turn is over.
+ * Meanwhile the KIQ unmaps that queue and maps another one in its HQD, which
+ * waits for a write of its own.
+ */
+static void test_reg_wait(void)
+{
+    const uint32_t here = VGPU_PREP(PM4_MAP_DW1__QUEUE, 4u) |
+                          VGPU_PREP(PM4_MAP_DW1__PIPE, 3u);
+    uint64_t flag, flag_mc;
+    unsigned round, i;
+    QVGPUCompute c[2];
+    QVGPUQueue q;
+    Fixture f;
+
+    setup(&f);
+    flag = qvgpu_ram_page(f.v);
+    flag_mc = qvgpu_mc(f.v, flag);
+    for (round = 1; round <= REG_ROUNDS; round++) {
+        load_engine(f.v, &q);
+        for (i = 0; i < 2; i++) {
+            qvgpu_compute_init(&c[i], f.v, 1, 3, 4, NULL);
+        }
+        qvgpu_pm4_write(&c[0], flag_mc, round);
+        pm4_write_reg(&c[0], SDMA_ENGINE(0) + SDMA_F32_CNTL,
+                      SDMA_F32_CNTL__RESET);
+        pm4_write_reg(&c[1], HUB(VGPU_HUB_MM) + WAITED_FOR, round);
+        qvgpu_pm4_write(&c[1], flag_mc + 4, round);
+        for (i = 0; i < 2; i++) {
+            qtest_writeq(f.v->qts, c[i].wptr_mem, c[i].wptr);
+            f.c = c[i];
+            f.mqd = fill_mqd(&c[i]);
+            map(&f, here);
+            if (!i) {
+                QVGPU_PM4(&f.kiq, PM4_WAIT_REG_MEM, PM4_WAIT_DW1__MEM_SPACE |
+                          VGPU_PREP(PM4_WAIT_DW1__FUNCTION, 3u),
+                          QVGPU_LO(flag_mc), QVGPU_HI(flag_mc), round,
+                          UINT32_MAX, 4);
+                unmap(&f, PM4_UNMAP_PREEMPT, PM4_SEL_DOORBELLS, f.c.doorbell);
+            }
+        }
+        sync_kiq(&f);
+        qvgpu_wait_until(qtest_readl(f.v->qts, flag + 4) == round);
+        g_assert_cmphex(qvgpu_mm_rd(f.v, WAITED_FOR), ==, round);
+        unmap(&f, PM4_UNMAP_RESET, PM4_SEL_DOORBELLS, f.c.doorbell);
+        sync_kiq(&f);
+        qvgpu_queue_disable(&q);
+    }
+    qvgpu_stop(f.v);
+}
+
 void qvgpu_add_cp_kiq_tests(void)
 {
     qtest_add_func("/vgpu-kfd/cp/kiq/map", test_map);
     qtest_add_func("/vgpu-kfd/cp/kiq/select", test_select);
     qtest_add_func("/vgpu-kfd/cp/kiq/invalidate", test_invalidate);
     qtest_add_func("/vgpu-kfd/cp/kiq/others", test_others);
+    qtest_add_func("/vgpu-kfd/cp/kiq/reg-wait", test_reg_wait);
 }
