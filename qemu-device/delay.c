@@ -19,6 +19,7 @@ static const char *const names[VGPU_DELAY_POINTS] = {
     [VGPU_DELAY_DONE] = "done",
     [VGPU_DELAY_IRQ] = "irq",
     [VGPU_DELAY_ACK] = "ack",
+    [VGPU_DELAY_WINDOW] = "window",
 };
 
 static int64_t now_ns(void)
@@ -101,6 +102,15 @@ bool vgpu_delay_ack(VGPUState *s, bool request)
         s->delays.ack_due = now_ns() + delay_ns(s, VGPU_DELAY_ACK);
     }
     return now_ns() < s->delays.ack_due;
+}
+
+void vgpu_delay_window(VGPUState *s)
+{
+    int64_t ns = delay_ns(s, VGPU_DELAY_WINDOW);
+
+    if (ns) {
+        g_usleep(DIV_ROUND_UP(ns, SCALE_US));
+    }
 }
 
 bool vgpu_delay_init(VGPUState *s, Error **errp)

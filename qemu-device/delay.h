@@ -6,7 +6,7 @@
  *
  *   x-delays         seed of random delays at all points; 0: none
  *   x-delay-point    a delay of 0.3 s at this point, at most one a second:
- *                    wake, take, done, irq or ack
+ *                    wake, take, done, irq, ack or window
  */
 #ifndef HW_MISC_VGPU_KFD_DELAY_H
 #define HW_MISC_VGPU_KFD_DELAY_H
@@ -20,6 +20,7 @@ typedef enum VGPUDelayPoint {
     VGPU_DELAY_DONE,            /* after it left the queue */
     VGPU_DELAY_IRQ,             /* before the MSI */
     VGPU_DELAY_ACK,             /* before an invalidation is acknowledged */
+    VGPU_DELAY_WINDOW,          /* before a piece of RAM is remembered */
     VGPU_DELAY_POINTS,
 } VGPUDelayPoint;
 
@@ -50,6 +51,8 @@ bool vgpu_delay_irq(VGPUState *s);
  * held.
  */
 bool vgpu_delay_ack(VGPUState *s, bool request);
+/* The calling thread waits; it may hold s->lock. */
+void vgpu_delay_window(VGPUState *s);
 
 #else
 
@@ -75,6 +78,10 @@ static inline bool vgpu_delay_irq(VGPUState *s)
 static inline bool vgpu_delay_ack(VGPUState *s, bool request)
 {
     return false;
+}
+
+static inline void vgpu_delay_window(VGPUState *s)
+{
 }
 
 #endif

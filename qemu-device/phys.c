@@ -80,10 +80,26 @@ static void window_replace(VGPUState *s, unsigned i, VGPUWindow *w)
     }
 }
 
-/* The window around @addr; NULL if it is no RAM that can be written. RCU. */
-static VGPUWindow *window_open(VGPUState *s, AddressSpace *as, hwaddr addr)
+/*
+ * Let other accesses find @w, unless the bus has changed since it was opened:
+ * then bus_commit() has run already, and nothing would ever drop @w, nor the
+ * devices that its view of the bus holds. A change that is not seen here yet
+ * has its bus_commit() still to come. RCU.
+ */
+static bool window_keep(VGPUState *s, AddressSpace *as, VGPUWindow *w)
 {
-    g_autofree VGPUWindow *w = g_new0(VGPUWindow, 1);
+    vgpu_delay_window(s);
+    QEMU_LOCK_GUARD(&s->window_lock);
+    if (address_space_to_flatview(as) != w->cache.fv) {
+        return false;
+    }
+    window_replace(s, s->next_window++ % VGPU_BUS_WINDOWS, w);
+    return true;
+}
+
+/* Make @w the window around @addr. False if that is no RAM to be written. */
+static bool window_init(VGPUWindow *w, AddressSpace *as, hwaddr addr)
+{
     MemoryRegionSection section;
     bool ram;
 
@@ -93,18 +109,30 @@ static VGPUWindow *window_open(VGPUState *s, AddressSpace *as, hwaddr addr)
     ram = w->cache.ptr;
     address_space_cache_destroy(&w->cache);
     if (!ram || int128_gethi(section.size)) {
-        return NULL;
+        return false;
     }
     w->start = section.offset_within_address_space;
     w->size = address_space_cache_init(&w->cache, as, w->start,
                                        int128_getlo(section.size), true);
     if (!w->cache.ptr || addr - w->start >= w->size) {
         address_space_cache_destroy(&w->cache);
-        return NULL;
+        return false;
     }
-    QEMU_LOCK_GUARD(&s->window_lock);
-    window_replace(s, s->next_window++ % VGPU_BUS_WINDOWS, w);
-    return g_steal_pointer(&w);
+    return true;
+}
+
+/* The window around @addr; NULL if it is no RAM that can be written. RCU. */
+static VGPUWindow *window_open(VGPUState *s, AddressSpace *as, hwaddr addr)
+{
+    g_autofree VGPUWindow *w = g_new0(VGPUWindow, 1);
+
+    while (window_init(w, as, addr)) {
+        if (window_keep(s, as, w)) {
+            return g_steal_pointer(&w);
+        }
+        address_space_cache_destroy(&w->cache);
+    }
+    return NULL;
 }
 
 static VGPUWindow *window_find(VGPUState *s, AddressSpace *as, hwaddr addr)

@@ -2,6 +2,8 @@
 /* vgpu-kfd: memory on the bus that comes and goes. */
 #include "qemu/osdep.h"
 #include "standard-headers/linux/pci_regs.h"
+#include "qobject/qdict.h"
+#include "qobject/qlist.h"
 #include "vgpu-qos.h"
 
 #define VMID    7
@@ -85,8 +87,124 @@ static void test_bus_master(void)
     qvgpu_stop(v);
 }
 
+#define PEER_AT     (192 * GiB)
+#define RP          QPCI_DEVFN(2, 0)
+#define BEHIND      QPCI_DEVFN(32, 0)           /* bus 1, slot 0 */
+
+/* Is this QEMU a build with delays in the device's threads? */
+static bool has_delays(void)
+{
+    QTestState *qts = qtest_init("-machine none");
+    QDict *reply = qtest_qmp(qts, "{ 'execute': 'device-list-properties', "
+                             "'arguments': { 'typename': 'vgpu-kfd' } }");
+    const QListEntry *e;
+    bool has = false;
+
+    QLIST_FOREACH_ENTRY(qdict_get_qlist(reply, "return"), e) {
+        QDict *property = qobject_to(QDict, qlist_entry_obj(e));
+
+        has |= g_str_equal(qdict_get_str(property, "name"), "x-delay-point");
+    }
+    qobject_unref(reply);
+    qtest_quit(qts);
+    return has;
+}
+
+/* Does QEMU have the file in its address space? */
+static bool maps_file(QVGPU *v, const char *path)
+{
+    g_autofree char *name = g_strdup_printf("/proc/%d/maps",
+                                            (int)qtest_pid(v->qts));
+    g_autofree char *maps = NULL;
+
+    g_assert_true(g_file_get_contents(name, &maps, NULL, NULL));
+    return strstr(maps, path);
+}
+
+/* Plug a device whose VRAM is mem0 and map that VRAM. Returns the slot. */
+static QPCIDevice *plug_peer(QVGPU *v)
+{
+    QPCIDevice *rp = qpci_device_find(v->bus, RP), *peer;
+    uint8_t exp = qpci_find_capability(rp, PCI_CAP_ID_EXP, 0);
+
+    qpci_config_writel(rp, PCI_PRIMARY_BUS, 0x00010100);
+    qpci_config_writel(rp, PCI_PREF_MEMORY_BASE, 0xfff10001);
+    qpci_config_writel(rp, PCI_PREF_BASE_UPPER32, PEER_AT >> 32);
+    qpci_config_writel(rp, PCI_PREF_LIMIT_UPPER32, (PEER_AT >> 32) + 15);
+    qpci_device_enable(rp);
+    qtest_qmp_device_add(v->qts, "vgpu-kfd", "peer",
+                         "{ 'bus': 'rp0', 'memdev': 'mem0' }");
+    qpci_config_writew(rp, exp + PCI_EXP_SLTCTL, PCI_EXP_SLTCTL_PWR_IND_ON);
+    peer = qpci_device_find(v->bus, BEHIND);
+    g_assert_nonnull(peer);
+    qpci_config_writel(peer, PCI_BASE_ADDRESS_0, (uint32_t)PEER_AT);
+    qpci_config_writel(peer, PCI_BASE_ADDRESS_1, PEER_AT >> 32);
+    qpci_device_enable(peer);
+    g_free(peer);
+    return rp;
+}
+
+/*
+ * Catches: an engine that remembers memory which has left the bus since the
+ * engine found it, so that the memory is never freed. The engine is late: it
+ * has found the peer's VRAM when the peer is unplugged.
+ */
+static void test_stale_window(void)
+{
+    const uint64_t va = 0x50000000;
+    g_autofree char *path = NULL, *args = NULL;
+    QVGPUSpace space;
+    QPCIDevice *rp;
+    QVGPUQueue q;
+    uint64_t src;
+    uint8_t exp;
+    QVGPU *v;
+    int fd;
+
+    if (!has_delays()) {
+        g_test_skip("only in a build with delays (./vgpu qtest delays)");
+        return;
+    }
+    fd = g_file_open_tmp("vgpu-peer-XXXXXX", &path, NULL);
+    g_assert_cmpint(fd, >=, 0);
+    close(fd);
+    args = g_strdup_printf("-object memory-backend-file,id=mem0,size=64M,"
+        "share=on,mem-path=%s "
+        "-global ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off "
+        "-device pcie-root-port,id=rp0,chassis=1,slot=1,addr=2", path);
+    v = qvgpu_start_sized("64M,x-delay-point=window", args);
+    rp = plug_peer(v);
+    exp = qpci_find_capability(rp, PCI_CAP_ID_EXP, 0);
+
+    /* The peer's page is all that the queue uses on the bus. */
+    qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
+    qvgpu_space_set_retry(&space, false);
+    qvgpu_queue_init_ring(&q, v, 0, SDMA_QUEUE_RLC(0), &space, QVGPU_VRAM,
+                          4 * KiB);
+    q.cntl &= ~SDMA_RB_CNTL__RPTR_WRITEBACK_ENABLE;
+    qvgpu_queue_load(&q);
+    src = qvgpu_alloc(v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
+    src = qvgpu_space_place(&space, src, QVGPU_PAGE);
+    qvgpu_space_set(&space, va, VGPU_LEVEL_PTB,
+                    QVGPU_PTE_RW | VGPU_PTE_SYSTEM | PEER_AT);
+    qvgpu_pkt_copy(&q, src, va, QVGPU_PAGE);
+    qvgpu_kick(&q);
+    qpci_config_writew(rp, exp + PCI_EXP_SLTCTL, PCI_EXP_SLTCTL_PCC |
+                       PCI_EXP_SLTCTL_PWR_IND_OFF);
+    qtest_qmp_eventwait(v->qts, "DEVICE_DELETED");
+    g_assert_true(maps_file(v, path));
+    qvgpu_finish(&q);
+    qtest_qmp_assert_success(v->qts, "{ 'execute': 'object-del', "
+                             "'arguments': { 'id': 'mem0' } }");
+    qvgpu_wait_until(!maps_file(v, path));
+    g_free(rp);
+    qvgpu_stop(v);
+    unlink(path);
+}
+
 void qvgpu_add_bus_tests(void)
 {
     qtest_add_func("/vgpu-kfd/bus/moving-ram", test_moving_ram);
     qtest_add_func("/vgpu-kfd/bus/bus-master", test_bus_master);
+    qtest_add_func("/vgpu-kfd/bus/stale-window", test_stale_window);
 }

@@ -50,7 +50,7 @@ options of run, shell and gdb:
   --kernel NAME        release, debug (release)
   --share DIR          a host folder, at /mnt/share in the guest
   --device-opts K=V,.. properties of each vgpu-kfd device
-  --device-delays D    delays in the devices' threads: a seed, or wake, take, done, irq, ack (docs/testing.md)
+  --device-delays D    delays in the devices' threads: a seed, or wake, take, done, irq, ack, window (docs/testing.md)
   --append ARGS        more of the kernel's command line (vgpu_kfd.PARAMETER=VALUE)
   --qemu-args ARGS     more arguments for QEMU
   --timeout S          seconds until a run is given up, 0 for never (600; shell: 0)
