@@ -22,6 +22,7 @@ static bool stalled_by_fault(const VGPUStall *stall)
 static void begin(VGPUView *v)
 {
     v->client->queue = v->queue;
+    v->client->bus = &v->bus;
     vgpu_client_begin(v->client);
 }
 
@@ -34,6 +35,29 @@ static bool poisoned(VGPUView *v, uint64_t va, VGPUSpan *span)
     clean = vgpu_inject_poison(v->client->s, &site, span->len);
     span->len = MIN(span->len, MAX(clean, 1));
     return !clean;
+}
+
+/* The access waits for the bus. What its last stall was for is kept. */
+static VGPUAccess wait_bus(VGPUView *v)
+{
+    v->stall.bus = true;
+    return VGPU_ACCESS_STALL;
+}
+
+/* Report the no-retry fault in @span, make it where the access goes instead. */
+static VGPUAccess redirect(VGPUView *v, uint64_t va, uint64_t len,
+                           VGPUSpan *span)
+{
+    VGPUSpan fault = *span;
+
+    /* First, so that a fault is reported when its access can go on. */
+    vgpu_gpuvm_map_default(v->client, v->vmid, va, len, span);
+    if (span->kind == VGPU_TARGET_WAIT) {
+        return wait_bus(v);
+    }
+    vgpu_fault_noretry(v->client, v->vmid, va, &fault, v->faulted);
+    v->faulted = true;
+    return VGPU_ACCESS_FAULT;
 }
 
 /*
@@ -50,6 +74,9 @@ static VGPUAccess decide(VGPUView *v, uint64_t va, uint64_t len, bool write,
     bool again = stalled_by_fault(stall) && stall->va == va &&
                  stall->write == write;
 
+    if (span->kind == VGPU_TARGET_WAIT) {
+        return wait_bus(v);
+    }
     if (span->kind == VGPU_TARGET_RETRY) {
         *stall = (VGPUStall) {
             .hub = c->hub, .vmid = vmid, .va = va, .write = write, .invs = invs,
@@ -72,10 +99,7 @@ static VGPUAccess decide(VGPUView *v, uint64_t va, uint64_t len, bool write,
         }
     }
     if (span->kind == VGPU_TARGET_FAULT) {
-        vgpu_fault_noretry(c, vmid, va, span, v->faulted);
-        v->faulted = true;
-        vgpu_gpuvm_map_default(c, vmid, va, len, span);
-        return VGPU_ACCESS_FAULT;
+        return redirect(v, va, len, span);
     }
     if (!write && span->kind == VGPU_TARGET_VRAM &&
         vgpu_inject_armed(s, 1u << VGPU_INJECT_KIND_VRAM_POISON) &&

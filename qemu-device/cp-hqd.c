@@ -230,10 +230,12 @@ static VGPUWorkerQueue worker_queue(VGPUWorker *w, unsigned n)
     if (n == HWS) {
         return (VGPUWorkerQueue) {
             .queue = hws, .wait = &hws->wait, .stall = &hws->exec.mem.stall,
+            .bus = &hws->exec.mem.bus,
         };
     }
     return (VGPUWorkerQueue) {
         .queue = q, .wait = &q->wait, .stall = &q->exec.mem.stall,
+        .bus = &q->exec.mem.bus,
     };
 }
 

@@ -457,7 +457,8 @@ void vgpu_cp_hws_turn(VGPUCp *cp)
     if (hws->gone) {
         hws->gone = false;
         vgpu_cp_hws_end(cp);
-    } else if (step == CP_STEP_STALL && x->mem.stall.why == VGPU_WAIT_POLL) {
+    } else if (step == CP_STEP_STALL &&
+               (x->mem.stall.bus || x->mem.stall.why == VGPU_WAIT_POLL)) {
         vgpu_worker_stall(&cp->w, CP_NUM_HQDS, false);
     } else if (step == CP_STEP_BAD || step == CP_STEP_STALL) {
         /* VMID 0 has no retry faults: a stall is memory that is broken. */

@@ -73,6 +73,7 @@ static void settle(VGPUState *s, unsigned h, unsigned eng)
     }
 }
 
+/* s->lock held. */
 static void count_invs(VGPUState *s, unsigned h, uint32_t vmids)
 {
     unsigned i;
@@ -82,6 +83,8 @@ static void count_invs(VGPUState *s, unsigned h, uint32_t vmids)
             qatomic_inc(&s->invs[h][i]);
         }
     }
+    /* A driver that unmaps pages from the GPU unmaps them from the bus next. */
+    qatomic_inc(&s->bus_drops);
 }
 
 void vgpu_gmc_drop(VGPUState *s, unsigned h, uint32_t vmids)

@@ -130,7 +130,7 @@ static VGPULeaf lookup(VGPUClient *c, unsigned vmid, uint64_t va)
                             .shift = t->shift, .flags = t->flags };
     }
     leaf = vgpu_walk(c, vmid, va);
-    if (leaf.left) {
+    if (leaf.left || leaf.kind == VGPU_TARGET_WAIT) {
         return leaf;
     }
     c->tlb_misses++;
@@ -267,10 +267,17 @@ void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
         if (span->kind == VGPU_TARGET_PEER) {
             vgpu_xgmi_use(c->s, vgpu_client_site(c, vmid, span->addr));
         }
-        if (!vgpu_phys_map(c->s, span)) {
+        switch (vgpu_phys_map(c->s, c->bus, span)) {
+        case VGPU_PHYS_NONE:
             span->kind = VGPU_TARGET_FAULT;
             span->walker_error = VGPU_WALKER_NACK;
             span->fault = CLASS(NACK);
+            break;
+        case VGPU_PHYS_WAIT:
+            span->kind = VGPU_TARGET_WAIT;
+            break;
+        default:
+            break;
         }
     }
     trace_vgpu_translate(c->s->id, c->hub, vmid, va, len, type, span->kind,
@@ -302,9 +309,17 @@ void vgpu_gpuvm_map_default(VGPUClient *c, unsigned vmid, uint64_t va,
         .kind = VGPU_TARGET_BUS, .write = span->write, .addr = page + off,
         .len = MIN(len, VGPU_PAGE_SIZE - off),
     };
-    if (!to_page || !page || !vgpu_phys_map(c->s, span)) {
+    switch (to_page && page ? vgpu_phys_map(c->s, c->bus, span)
+                            : VGPU_PHYS_NONE) {
+    case VGPU_PHYS_NONE:
         span->kind = VGPU_TARGET_ZERO;
-        vgpu_phys_map(c->s, span);
+        vgpu_phys_map(c->s, NULL, span);
+        break;
+    case VGPU_PHYS_WAIT:
+        span->kind = VGPU_TARGET_WAIT;
+        break;
+    default:
+        break;
     }
 }
 

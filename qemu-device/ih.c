@@ -4,6 +4,7 @@
  * what comes into rings 1 and 2, an entry in ring 0 tells.
  */
 #include "qemu/osdep.h"
+#include "qemu/bswap.h"
 #include "qemu/log.h"
 #include "qemu/main-loop.h"
 #include "hw/pci/msi.h"
@@ -32,6 +33,7 @@ void vgpu_ih_reset(VGPUState *s)
     memset(s->ih.client_cfg, 0, sizeof(s->ih.client_cfg));
     memset(s->ih.rings, 0, sizeof(s->ih.rings));
     s->ih.last_timestamp = 0;
+    vgpu_ih_drop_late(s);
 }
 
 /* @reg is ring 0's. */
@@ -55,18 +57,51 @@ static uint32_t wptr_value(const VGPUIhRing *r)
     return r->wptr | (r->overflow ? IH_RB_WPTR__RB_OVERFLOW : 0);
 }
 
-/* s->lock held, as for everything below. */
-static void writeback(VGPUState *s)
+/*
+ * Host memory for all of @len bytes that are to be written, or none. s->lock
+ * held, as for everything below.
+ */
+static VGPUPhys map_whole(VGPUState *s, VGPUSpan *to, VGPUTargetKind kind,
+                          uint64_t addr, uint64_t len)
+{
+    VGPUPhys found;
+
+    *to = (VGPUSpan) { .kind = kind, .write = true, .addr = addr, .len = len };
+    found = vgpu_phys_map(s, &s->ih.bus, to);
+    if (found == VGPU_PHYS_OK && to->len != len) {
+        vgpu_phys_unmap(s, to, 0);
+        return VGPU_PHYS_NONE;
+    }
+    return found;
+}
+
+/* Where ring 0's pointer is written back. */
+static VGPUPhys map_pointer(VGPUState *s, VGPUSpan *to)
 {
     uint64_t addr = vgpu_ih_reg(s, IH_RB_WPTR_ADDR_LO) |
                     (uint64_t)vgpu_ih_reg(s, IH_RB_WPTR_ADDR_HI) << 32;
-    uint32_t val = cpu_to_le32(wptr_value(&s->ih.rings[0]));
 
-    if (vgpu_ih_reg(s, IH_RB_CNTL) & IH_RB_CNTL__WPTR_WRITEBACK_ENABLE) {
-        /* The entry before the pointer to it. */
-        smp_wmb();
-        vgpu_phys_write(s, VGPU_TARGET_BUS, addr, &val, sizeof(val));
+    if (!(vgpu_ih_reg(s, IH_RB_CNTL) & IH_RB_CNTL__WPTR_WRITEBACK_ENABLE)) {
+        return VGPU_PHYS_NONE;
     }
+    return map_whole(s, to, VGPU_TARGET_BUS, addr, sizeof(uint32_t));
+}
+
+static void write_pointer(VGPUState *s, VGPUSpan *to)
+{
+    stl_le_p(to->host, wptr_value(&s->ih.rings[0]));
+    vgpu_phys_unmap(s, to, sizeof(uint32_t));
+}
+
+bool vgpu_ih_writeback(VGPUState *s)
+{
+    VGPUSpan to;
+    VGPUPhys found = map_pointer(s, &to);
+
+    if (found == VGPU_PHYS_OK) {
+        write_pointer(s, &to);
+    }
+    return found != VGPU_PHYS_WAIT;
 }
 
 static void raise_irq(VGPUState *s)
@@ -93,7 +128,8 @@ void vgpu_ih_bh(void *opaque)
     }
 }
 
-static bool store_entry(VGPUState *s, unsigned ring, const uint32_t *entry)
+/* Where the next entry of @ring goes. */
+static VGPUPhys map_entry(VGPUState *s, unsigned ring, VGPUSpan *to)
 {
     uint64_t base = ring_reg(s, ring, IH_RB_BASE) |
                     (uint64_t)ring_reg(s, ring, IH_RB_BASE_HI) << 32;
@@ -107,12 +143,12 @@ static bool store_entry(VGPUState *s, unsigned ring, const uint32_t *entry)
                       s->vram_base;
 
         if (addr < fb) {
-            return false;
+            return VGPU_PHYS_NONE;
         }
         addr -= fb;
         kind = VGPU_TARGET_VRAM;
     }
-    return vgpu_phys_write(s, kind, addr, entry, IH_ENTRY_BYTES);
+    return map_whole(s, to, kind, addr, IH_ENTRY_BYTES);
 }
 
 /* One clock for all rings: a driver sorts by it what came before what. */
@@ -166,36 +202,63 @@ static void ring_kick(VGPUState *s, unsigned ring)
     }
 }
 
-/* Put @entry, complete but for the timestamp, into @ring. */
-static void ring_push(VGPUState *s, unsigned ring, const uint32_t *entry)
+/* @entry, complete but for the timestamp. */
+static void write_entry(VGPUState *s, VGPUSpan *to, const uint32_t *entry)
 {
-    VGPUIhRing *r = &s->ih.rings[ring];
-    bool was_empty = r->wptr == r->rptr;
-    int64_t next = ring_room(s, ring);
+    uint64_t ts = timestamp(&s->ih);
     uint32_t le[IH_ENTRY_DWORDS];
-    uint64_t ts;
     unsigned i;
 
-    if (next < 0) {
-        vgpu_count(s, VGPU_CNT_IH_DROPPED, 1);
-        return;
-    }
-    ts = timestamp(&s->ih);
     for (i = 0; i < IH_ENTRY_DWORDS; i++) {
         le[i] = cpu_to_le32(entry[i]);
     }
     le[1] = cpu_to_le32(ts);
     le[2] = cpu_to_le32(ts >> 32 & IH_DW2__TIMESTAMP_HI);
-    if (!store_entry(s, ring, le)) {
-        if (!r->lost) {
-            qemu_log_mask(LOG_GUEST_ERROR,
-                          "%s: no memory for interrupt ring %u\n", s->id,
-                          ring);
-        }
-        r->lost = true;
-        vgpu_count(s, VGPU_CNT_IH_DROPPED, 1);
-        return;
+    memcpy(to->host, le, sizeof(le));
+    vgpu_phys_unmap(s, to, sizeof(le));
+    /* The entry before the pointer to it. */
+    smp_wmb();
+}
+
+static void ring_lose(VGPUState *s, unsigned ring, bool no_memory)
+{
+    VGPUIhRing *r = &s->ih.rings[ring];
+
+    if (no_memory && !r->lost) {
+        qemu_log_mask(LOG_GUEST_ERROR,
+                      "%s: no memory for interrupt ring %u\n", s->id, ring);
     }
+    r->lost |= no_memory;
+    vgpu_count(s, VGPU_CNT_IH_DROPPED, 1);
+}
+
+bool vgpu_ih_store(VGPUState *s, unsigned ring, const uint32_t *entry)
+{
+    VGPUIhRing *r = &s->ih.rings[ring];
+    bool was_empty = r->wptr == r->rptr;
+    bool enabled = ring_reg(s, ring, IH_RB_CNTL) & IH_RB_CNTL__RB_ENABLE;
+    VGPUPhys found = VGPU_PHYS_NONE, pointed = VGPU_PHYS_NONE;
+    VGPUSpan to = { 0 }, pointer = { 0 };
+    int64_t next;
+
+    if (enabled && ring_bytes(s, ring)) {
+        found = map_entry(s, ring, &to);
+    }
+    if (found == VGPU_PHYS_OK && !ring) {
+        pointed = map_pointer(s, &pointer);
+    }
+    if (found == VGPU_PHYS_WAIT || pointed == VGPU_PHYS_WAIT) {
+        vgpu_phys_unmap(s, &to, 0);
+        return false;
+    }
+    next = ring_room(s, ring);
+    if (next < 0 || found != VGPU_PHYS_OK) {
+        vgpu_phys_unmap(s, &to, 0);
+        vgpu_phys_unmap(s, &pointer, 0);
+        ring_lose(s, ring, next >= 0);
+        return true;
+    }
+    write_entry(s, &to, entry);
     r->wptr = next;
     vgpu_count(s, VGPU_CNT_IH_ENTRIES, 1);
     trace_vgpu_ih_push(s->id, ring, VGPU_GET(entry[0], IH_DW0__CLIENT),
@@ -203,11 +266,20 @@ static void ring_push(VGPUState *s, unsigned ring, const uint32_t *entry)
                        VGPU_GET(entry[0], IH_DW0__RING),
                        VGPU_GET(entry[0], IH_DW0__VMID), entry[4], entry[5],
                        entry[7], r->wptr);
-    if (!ring) {
-        writeback(s);
+    if (pointed == VGPU_PHYS_OK) {
+        write_pointer(s, &pointer);
     }
     if (was_empty) {
         ring_kick(s, ring);
+    }
+    return true;
+}
+
+/* Put @entry into @ring, now or when the IOMMU has said where that is. */
+static void ring_push(VGPUState *s, unsigned ring, const uint32_t *entry)
+{
+    if (!QSIMPLEQ_EMPTY(&s->ih.late) || !vgpu_ih_store(s, ring, entry)) {
+        vgpu_ih_defer(s, ring, entry);
     }
 }
 
@@ -271,8 +343,9 @@ static void cntl_written(VGPUState *s, unsigned inst, unsigned off,
     QEMU_LOCK_GUARD(&s->lock);
     if ((val & IH_RB_CNTL__WPTR_OVERFLOW_CLEAR) && r->overflow) {
         r->overflow = false;
-        if (!ring) {
-            writeback(s);
+        if (!ring && !vgpu_ih_writeback(s)) {
+            s->ih.pointer_late = true;
+            qemu_bh_schedule(s->bus_bh);
         }
     }
     if ((val & IH_RB_CNTL__RB_ENABLE) && r->rptr != r->wptr) {
@@ -343,7 +416,9 @@ static void cam_cntl_written(VGPUState *s, unsigned inst, unsigned off,
 
 static uint32_t status_read(VGPUState *s, unsigned inst, unsigned off)
 {
-    return 1;                   /* idle: an entry is in memory at once */
+    /* Idle: without an IOMMU an entry is in memory at once. */
+    QEMU_LOCK_GUARD(&s->lock);
+    return QSIMPLEQ_EMPTY(&s->ih.late);
 }
 
 #define CNTL_BITS   (~IH_RB_CNTL__WPTR_OVERFLOW_CLEAR)

@@ -118,7 +118,8 @@ static bool mm_target(VGPUState *s, VGPUSpan *span, bool write)
                 (index & MM_INDEX__OFFSET & ~3u),
         .len = 4,
     };
-    return (index & MM_INDEX__APERTURE) && vgpu_phys_map(s, span);
+    return (index & MM_INDEX__APERTURE) &&
+           vgpu_phys_map(s, NULL, span) == VGPU_PHYS_OK;
 }
 
 static uint32_t mm_data_read(VGPUState *s, unsigned inst, unsigned off)

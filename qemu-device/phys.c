@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: memory. VRAM is the host memory behind BAR 0; bus addresses go
- * through the device's view of the bus (and so through a vIOMMU, if there is
- * one) and must lead to RAM: the registers of other devices are out of reach,
- * as reaching them takes the BQL.
+ * through the device's view of the bus (where an IOMMU translates them, by its
+ * answers: bus.c) and must lead to RAM: the registers of other devices are out
+ * of reach, as reaching them takes the BQL.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -35,30 +35,6 @@ static bool map_vram(VGPUState *s, VGPUSpan *span)
     }
     span->host = s->vram_ptr + span->addr;
     span->len = MIN(span->len, s->vram_size - span->addr);
-    span->mapped = true;
-    return true;
-}
-
-/*
- * What address_space_map() does for RAM. For anything else that would make a
- * bounce buffer, which ends in an access to a device.
- */
-static bool map_bus(VGPUState *s, VGPUSpan *span)
-{
-    AddressSpace *as = pci_get_address_space(PCI_DEVICE(s));
-    hwaddr off, len = span->len;
-    MemoryRegion *mr;
-
-    RCU_READ_LOCK_GUARD();
-    mr = address_space_translate(as, span->addr, &off, &len, span->write,
-                                 MEMTXATTRS_UNSPECIFIED);
-    if (!len || !memory_access_is_direct(mr, span->write,
-                                         MEMTXATTRS_UNSPECIFIED)) {
-        return false;
-    }
-    memory_region_ref(mr);
-    span->host = memory_region_get_ram_ptr(mr) + off;
-    span->len = len;
     span->mapped = true;
     return true;
 }
@@ -97,23 +73,28 @@ static bool window_keep(VGPUState *s, AddressSpace *as, VGPUWindow *w)
     return true;
 }
 
-/* Make @w the window around @addr. False if that is no RAM to be written. */
-static bool window_init(VGPUWindow *w, AddressSpace *as, hwaddr addr)
+/*
+ * Make @w the window around @addr. False if that is no RAM, or with @write none
+ * that can be written; *@iommu tells whether an IOMMU translates there.
+ */
+static bool window_init(VGPUWindow *w, AddressSpace *as, hwaddr addr,
+                        bool write, bool *iommu)
 {
     MemoryRegionSection section;
     bool ram;
 
     /* First one byte, to see how far the section goes. */
-    address_space_cache_init(&w->cache, as, addr, 1, true);
+    address_space_cache_init(&w->cache, as, addr, 1, write);
     section = w->cache.mrs;
     ram = w->cache.ptr;
+    *iommu = memory_region_is_iommu(section.mr);
     address_space_cache_destroy(&w->cache);
     if (!ram || int128_gethi(section.size)) {
         return false;
     }
     w->start = section.offset_within_address_space;
     w->size = address_space_cache_init(&w->cache, as, w->start,
-                                       int128_getlo(section.size), true);
+                                       int128_getlo(section.size), write);
     if (!w->cache.ptr || addr - w->start >= w->size) {
         address_space_cache_destroy(&w->cache);
         return false;
@@ -121,12 +102,13 @@ static bool window_init(VGPUWindow *w, AddressSpace *as, hwaddr addr)
     return true;
 }
 
-/* The window around @addr; NULL if it is no RAM that can be written. RCU. */
-static VGPUWindow *window_open(VGPUState *s, AddressSpace *as, hwaddr addr)
+/* The window around @addr, as window_init(); NULL if there is none. RCU. */
+static VGPUWindow *window_open(VGPUState *s, AddressSpace *as, hwaddr addr,
+                               bool write, bool *iommu)
 {
     g_autofree VGPUWindow *w = g_new0(VGPUWindow, 1);
 
-    while (window_init(w, as, addr)) {
+    while (window_init(w, as, addr, write, iommu)) {
         if (window_keep(s, as, w)) {
             return g_steal_pointer(&w);
         }
@@ -135,7 +117,8 @@ static VGPUWindow *window_open(VGPUState *s, AddressSpace *as, hwaddr addr)
     return NULL;
 }
 
-static VGPUWindow *window_find(VGPUState *s, AddressSpace *as, hwaddr addr)
+static VGPUWindow *window_find(VGPUState *s, AddressSpace *as, hwaddr addr,
+                               bool write)
 {
     const FlatView *fv = address_space_to_flatview(as);
     unsigned i;
@@ -143,30 +126,72 @@ static VGPUWindow *window_find(VGPUState *s, AddressSpace *as, hwaddr addr)
     for (i = 0; i < VGPU_BUS_WINDOWS; i++) {
         VGPUWindow *w = qatomic_rcu_read(&s->windows[i]);
 
-        if (w && w->cache.fv == fv && addr - w->start < w->size) {
+        if (w && w->cache.fv == fv && addr - w->start < w->size &&
+            (w->cache.is_write || !write)) {
             return w;
         }
     }
     return NULL;
 }
 
-/* Through a window. The RCU read lock is kept until the span is unmapped. */
-static bool map_window(VGPUState *s, VGPUSpan *span)
+/*
+ * Through a window around @addr of @as. The RCU read lock is kept until the
+ * span is unmapped. False: there is no RAM; *@iommu as of window_init().
+ */
+static bool map_window(VGPUState *s, AddressSpace *as, hwaddr addr,
+                       VGPUSpan *span, bool *iommu)
 {
-    AddressSpace *as = pci_get_address_space(&s->parent_obj);
     VGPUWindow *w;
 
+    *iommu = false;
     rcu_read_lock();
-    w = window_find(s, as, span->addr) ?: window_open(s, as, span->addr);
+    w = window_find(s, as, addr, span->write);
+    if (!w) {
+        /* One for writes serves both. */
+        w = window_open(s, as, addr, true, iommu);
+    }
+    if (!w && !span->write && !*iommu) {
+        w = window_open(s, as, addr, false, iommu);
+    }
     if (!w) {
         rcu_read_unlock();
         return false;
     }
-    span->host = (uint8_t *)w->cache.ptr + (span->addr - w->start);
-    span->len = MIN(span->len, w->size - (span->addr - w->start));
+    span->at = addr - w->start;
+    span->host = (uint8_t *)w->cache.ptr + span->at;
+    span->len = MIN(span->len, w->size - span->at);
     span->window = w;
     span->mapped = true;
     return true;
+}
+
+static VGPUPhys map_bus(VGPUState *s, VGPUBus *bus, VGPUSpan *span)
+{
+    const VGPUBusAnswer *a;
+    hwaddr off, left;
+    bool iommu;
+
+    if (map_window(s, pci_get_address_space(&s->parent_obj), span->addr, span,
+                   &iommu)) {
+        return VGPU_PHYS_OK;
+    }
+    if (!iommu) {
+        return VGPU_PHYS_NONE;
+    }
+    a = vgpu_bus_answer(s, bus, span->addr, span->write);
+    if (!a) {
+        return VGPU_PHYS_WAIT;
+    }
+    if (a->denied) {
+        return VGPU_PHYS_NONE;
+    }
+    off = span->addr - a->start;
+    left = a->last - span->addr;
+    if (span->len > left) {
+        span->len = left + 1;
+    }
+    return map_window(s, a->as, a->addr + off, span, &iommu) ? VGPU_PHYS_OK
+                                                             : VGPU_PHYS_NONE;
 }
 
 /* The bus changed: nothing may keep what is no longer there. */
@@ -175,6 +200,7 @@ static void bus_commit(MemoryListener *listener)
     VGPUState *s = container_of(listener, VGPUState, bus_listener);
     unsigned i;
 
+    qatomic_inc(&s->bus_drops);
     QEMU_LOCK_GUARD(&s->window_lock);
     for (i = 0; i < VGPU_BUS_WINDOWS; i++) {
         window_replace(s, i, NULL);
@@ -194,6 +220,8 @@ void vgpu_phys_init(VGPUState *s)
     s->bus_listener = (MemoryListener) {
         .name = TYPE_VGPU_KFD,
         .commit = bus_commit,
+        .region_add = vgpu_bus_region_add,
+        .region_del = vgpu_bus_region_del,
     };
     memory_listener_register(&s->bus_listener,
                              pci_get_address_space(PCI_DEVICE(s)));
@@ -210,21 +238,21 @@ void vgpu_phys_exit(VGPUState *s)
     qemu_mutex_destroy(&s->window_lock);
 }
 
-bool vgpu_phys_map(VGPUState *s, VGPUSpan *span)
+VGPUPhys vgpu_phys_map(VGPUState *s, VGPUBus *bus, VGPUSpan *span)
 {
     span->mapped = false;
     span->window = NULL;
     switch (span->kind) {
     case VGPU_TARGET_VRAM:
-        return map_vram(s, span);
+        return map_vram(s, span) ? VGPU_PHYS_OK : VGPU_PHYS_NONE;
     case VGPU_TARGET_BUS:
-        return map_window(s, span) || map_bus(s, span);
+        return map_bus(s, bus, span);
     case VGPU_TARGET_PEER:
-        return vgpu_xgmi_map(s, span);
+        return vgpu_xgmi_map(s, span) ? VGPU_PHYS_OK : VGPU_PHYS_NONE;
     default:
         span->host = span->write ? NULL : zeroes;
         span->len = MIN(span->len, sizeof(zeroes));
-        return true;
+        return VGPU_PHYS_OK;
     }
 }
 
@@ -232,8 +260,7 @@ void vgpu_phys_unmap(VGPUState *s, VGPUSpan *span, uint64_t used)
 {
     if (span->window) {
         if (span->write && used) {
-            address_space_cache_invalidate(&span->window->cache,
-                                           span->addr - span->window->start,
+            address_space_cache_invalidate(&span->window->cache, span->at,
                                            used);
         }
         span->window = NULL;
@@ -252,46 +279,31 @@ void vgpu_phys_unmap(VGPUState *s, VGPUSpan *span, uint64_t used)
     }
 }
 
-bool vgpu_phys_load64(VGPUState *s, VGPUTargetKind kind, uint64_t addr,
-                      uint64_t *val)
+VGPUPhys vgpu_phys_load64(VGPUState *s, VGPUBus *bus, VGPUTargetKind kind,
+                          uint64_t addr, uint64_t *val)
 {
     VGPUSpan span = { .kind = kind, .addr = addr, .len = sizeof(*val) };
+    VGPUPhys found;
 
     if (!QEMU_IS_ALIGNED(addr, sizeof(*val))) {
-        return false;
+        return VGPU_PHYS_NONE;
     }
     if (kind == VGPU_TARGET_VRAM) {
         if (addr >= s->vram_size) {
-            return false;
+            return VGPU_PHYS_NONE;
         }
         *val = le64_to_cpu(qatomic_read((uint64_t *)(s->vram_ptr + addr)));
-        return true;
+        return VGPU_PHYS_OK;
     }
-    if (!vgpu_phys_map(s, &span)) {
-        return false;
+    found = vgpu_phys_map(s, bus, &span);
+    if (found != VGPU_PHYS_OK) {
+        return found;
     }
     if (span.len == sizeof(*val)) {
         *val = le64_to_cpu(qatomic_read((uint64_t *)span.host));
     }
     vgpu_phys_unmap(s, &span, sizeof(*val));
-    return span.len == sizeof(*val);
-}
-
-bool vgpu_phys_write(VGPUState *s, VGPUTargetKind kind, uint64_t addr,
-                     const void *buf, uint64_t len)
-{
-    VGPUSpan span = { .kind = kind, .write = true, .addr = addr, .len = len };
-    bool whole;
-
-    if (!vgpu_phys_map(s, &span)) {
-        return false;
-    }
-    whole = span.len == len;
-    if (whole) {
-        memcpy(span.host, buf, len);
-    }
-    vgpu_phys_unmap(s, &span, whole ? len : 0);
-    return whole;
+    return span.len == sizeof(*val) ? VGPU_PHYS_OK : VGPU_PHYS_NONE;
 }
 
 void vgpu_phys_scramble(VGPUState *s, uint64_t start, uint64_t len,

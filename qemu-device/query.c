@@ -24,6 +24,10 @@ VgpuStall *vgpu_query_stall(const VGPUStall *stall)
 {
     VgpuStall *info = g_new0(VgpuStall, 1);
 
+    if (stall->bus) {
+        info->why = VGPU_STALL_REASON_BUS;
+        return info;
+    }
     switch (stall->why) {
     case VGPU_WAIT_WPTR:
         info->why = VGPU_STALL_REASON_WPTR;

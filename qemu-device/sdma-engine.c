@@ -195,6 +195,7 @@ static VGPUWorkerQueue queue_at(VGPUWorker *w, unsigned n)
 
     return (VGPUWorkerQueue) {
         .queue = q, .wait = &q->wait, .stall = &q->exec.mem.stall,
+        .bus = &q->exec.mem.bus,
     };
 }
 

@@ -51,7 +51,13 @@ static void vgpu_kfd_vm_state(void *opaque, bool running, RunState state)
 
     vgpu_engine_pause(s, !running);
     vgpu_cp_pause(s, !running);
-    if (running && s->irq_due) {
+    if (!running) {
+        /* Interrupts belong to the machine as it was when it stopped. */
+        vgpu_ih_flush(s, true);
+        return;
+    }
+    qemu_bh_schedule(s->bus_bh);
+    if (s->irq_due) {
         /* Saved, here or elsewhere, between an entry and its MSI. */
         qemu_bh_schedule(s->irq_bh);
     }
@@ -117,6 +123,8 @@ static void vgpu_kfd_realize(PCIDevice *pci, Error **errp)
     qemu_mutex_init(&s->lock);
     vgpu_fault_init(s);
     vgpu_inject_init(s);
+    vgpu_ih_init(s);
+    vgpu_bus_init(s);
     vgpu_phys_init(s);
     vgpu_engine_start(s);
     vgpu_cp_start(s);
@@ -141,6 +149,10 @@ static void vgpu_kfd_exit(PCIDevice *pci)
     vgpu_cp_destroy(s);
     vgpu_engine_destroy(s);
     vgpu_phys_exit(s);
+    vgpu_bus_exit(s);
+    WITH_QEMU_LOCK_GUARD(&s->lock) {
+        vgpu_ih_drop_late(s);
+    }
     vgpu_inject_destroy(s);
     vgpu_fault_destroy(s);
     qemu_mutex_destroy(&s->lock);

@@ -16,10 +16,10 @@
  *
  * Each SDMA engine has a thread, the MECs share one (worker.h). It never takes
  * the BQL, so that whoever holds the BQL may wait for it: interrupts leave
- * through a bottom half, and engines reach memory only, never another device's
- * registers (phys.c). The thread executes packets with no lock held. While it
- * does, worker->current is the queue, and only the thread touches that queue's
- * exec.
+ * through a bottom half, engines reach memory only, never another device's
+ * registers (phys.c), and a bottom half asks the IOMMU for them (bus.c). The
+ * thread executes packets with no lock held. While it does, worker->current is
+ * the queue, and only the thread touches that queue's exec.
  *
  * Plain registers are written under the BQL and read by anybody, by
  * qatomic_read(): vgpu_hub_reg() and the like.
@@ -67,6 +67,11 @@ OBJECT_DECLARE_SIMPLE_TYPE(VGPUState, VGPU_KFD)
 #define VGPU_TLB_WAYS           4
 #define VGPU_CHUNK              (2 * MiB)   /* bytes between quiescent points */
 #define VGPU_BUS_WINDOWS        4           /* pieces of RAM known at once */
+/*
+ * No fewer than one packet can need: two copies' source and destination, with
+ * the entries of tables in RAM that lead to them.
+ */
+#define VGPU_BUS_ANSWERS        24
 #define VGPU_PKT_MAX_DWORDS     16          /* longest fixed part of a packet */
 
 /* Blocks of registers that are kept as arrays, in dwords. */
@@ -118,6 +123,7 @@ typedef enum VGPUTargetKind {
     VGPU_TARGET_ZERO,           /* reads zeros, writes vanish (PRT) */
     VGPU_TARGET_RETRY,          /* retry fault */
     VGPU_TARGET_FAULT,          /* no-retry fault */
+    VGPU_TARGET_WAIT,           /* the IOMMU is to be asked: VGPU_WAIT_BUS */
 } VGPUTargetKind;
 
 /* What an access is. A bool that says "write" is one, too. */
@@ -127,13 +133,46 @@ typedef enum VGPUAccessType {
     VGPU_EXECUTE,               /* fetch of instructions */
 } VGPUAccessType;
 
+/* Is there memory? */
+typedef enum VGPUPhys {
+    VGPU_PHYS_NONE,
+    VGPU_PHYS_OK,
+    VGPU_PHYS_WAIT,             /* not known: the IOMMU is to be asked */
+} VGPUPhys;
+
+/* What the IOMMU says of a stretch of bus addresses. */
+typedef struct VGPUBusAnswer {
+    hwaddr start;
+    hwaddr last;
+    bool write;                 /* it was asked for a write */
+    bool denied;
+    AddressSpace *as;           /* where @start leads, and at which address */
+    hwaddr addr;
+    uint32_t drops;             /* s->bus_drops; void if that has changed */
+    int64_t until;              /* and after this: ns, QEMU_CLOCK_REALTIME */
+} VGPUBusAnswer;
+
+/*
+ * What a queue, or the interrupt handler, was told by the IOMMU, and what it
+ * wants to know. Belongs to whoever does the work at the time.
+ */
+typedef struct VGPUBus {
+    unsigned used;              /* of answers */
+    unsigned next;              /* to be displaced */
+    hwaddr addr;                /* the question */
+    bool write;
+    uint32_t drops;             /* s->bus_drops when it came up */
+    VGPUBusAnswer answers[VGPU_BUS_ANSWERS];
+} VGPUBus;
+
 /*
  * A run of GPU addresses that is one piece of host memory, or a fault. Valid
  * between vgpu_gpuvm_map() and vgpu_phys_unmap().
  */
 typedef struct VGPUSpan {
     VGPUTargetKind kind;
-    struct VGPUWindow *window;  /* phys.c: how it is mapped */
+    struct VGPUWindow *window;  /* phys.c: how it is mapped, and where */
+    hwaddr at;
     bool write;
     bool mapped;
     uint8_t walker_error;       /* fault: VGPU_WALKER_* */
@@ -210,6 +249,7 @@ struct VGPUClient {
     VGPUWorker *worker;         /* whose work stalls on a fault */
     unsigned access;            /* odd: translations in use; atomic */
     uint8_t queue;              /* whose access it is; thread only */
+    VGPUBus *bus;               /* the same */
     VGPUTlbSet *tlb;            /* this and the rest: thread only */
     uint64_t tlb_shifts;        /* mask: sizes that an entry was put in of */
     /* A translation that was made to see how far another one goes. */
@@ -236,6 +276,7 @@ typedef struct VGPUView {
     uint8_t queue;              /* for traces */
     bool faulted;               /* a no-retry fault is reported; see quiet */
     VGPUStall stall;
+    VGPUBus bus;
 } VGPUView;
 
 /* An address range that packets are fetched from, besides the ring. */
@@ -347,12 +388,25 @@ typedef struct VGPUIhRing {
     bool lost;                  /* the ring is no memory: said so */
 } VGPUIhRing;
 
+/* An entry that waits for the IOMMU. Its PASID is the one of its push. */
+typedef struct VGPUIhLate {
+    QSIMPLEQ_ENTRY(VGPUIhLate) next;
+    uint8_t ring;
+    bool full;                  /* as VGPUIh.full */
+    uint32_t entry[IH_ENTRY_DWORDS];
+} VGPUIhLate;
+
 typedef struct VGPUIh {
     uint32_t regs[VGPU_IH_SPAN];
     uint32_t client_cfg[IH_NUM_CLIENTS];    /* IH_CLIENT_CFG_DATA; atomic */
     VGPUIhRing rings[IH_NUM_RINGS];
     uint64_t last_timestamp;
     bool full;                  /* injected: for the entry that is pushed */
+    QSIMPLEQ_HEAD(, VGPUIhLate) late;   /* s->lock, as the rest; in order */
+    unsigned num_late;
+    bool pointer_late;          /* so is the write-back of ring 0's pointer */
+    bool flushing;
+    VGPUBus bus;
 } VGPUIh;
 
 struct VGPUState {
@@ -387,6 +441,9 @@ struct VGPUState {
     Stat64 counters[VGPU_NUM_COUNTERS];
 
     MemoryListener bus_listener;
+    QEMUBH *bus_bh;             /* asks the IOMMU: bus.c */
+    uint32_t bus_drops;         /* how often its answers became void; atomic */
+    QLIST_HEAD(, VGPUBusNotifier) bus_notifiers;    /* BQL */
     QemuMutex window_lock;      /* phys.c; nothing is taken inside it */
     MemoryRegion vram_whole;    /* VRAM by its own addresses */
     AddressSpace vram_as;

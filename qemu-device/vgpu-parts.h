@@ -123,14 +123,15 @@ unsigned vgpu_client_tlb_used(VGPUClient *c);
 /* The client's thread, between begin and end. */
 
 /*
- * The longest span at @va, at most @len bytes, as host memory. A fault is the
- * span's kind, nothing is reported. Undone by vgpu_phys_unmap().
+ * The longest span at @va, at most @len bytes, as host memory. A fault, or
+ * VGPU_TARGET_WAIT, is the span's kind, nothing is reported. Undone by
+ * vgpu_phys_unmap().
  */
 void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
                     VGPUAccessType type, VGPUSpan *span);
 /*
  * Where the no-retry fault in @span, at @va, is redirected: to the default
- * page, or nowhere.
+ * page, or nowhere; VGPU_TARGET_WAIT if that is not known yet.
  */
 void vgpu_gpuvm_map_default(VGPUClient *c, unsigned vmid, uint64_t va,
                             uint64_t len, VGPUSpan *span);
@@ -142,28 +143,52 @@ void vgpu_phys_init(VGPUState *s);
 void vgpu_phys_exit(VGPUState *s);
 /*
  * Host memory for span->kind (no fault) and ->addr, at most ->len bytes.
- * Shortens ->len. False if there is no memory.
+ * Shortens ->len. @bus: the caller's; NULL if the kind is not VGPU_TARGET_BUS.
+ * VGPU_PHYS_WAIT: nothing is mapped, the question is in @bus.
  */
-bool vgpu_phys_map(VGPUState *s, VGPUSpan *span);
-/* The first @used bytes were read or written. By the thread that mapped. */
+VGPUPhys vgpu_phys_map(VGPUState *s, VGPUBus *bus, VGPUSpan *span);
+/*
+ * The first @used bytes were read or written. By the thread that mapped; does
+ * nothing if the span is not mapped.
+ */
 void vgpu_phys_unmap(VGPUState *s, VGPUSpan *span, uint64_t used);
-/* A quadword at an aligned address. False if there is no memory. */
-bool vgpu_phys_load64(VGPUState *s, VGPUTargetKind kind, uint64_t addr,
-                      uint64_t *val);
+/* A quadword at an aligned address. @bus: as above. */
+VGPUPhys vgpu_phys_load64(VGPUState *s, VGPUBus *bus, VGPUTargetKind kind,
+                          uint64_t addr, uint64_t *val);
 /*
  * Overwrite VRAM from @start on with bytes that @seed chooses. Pages of zeros
  * stay: a lost page that nobody used takes no memory. BQL held.
  */
 void vgpu_phys_scramble(VGPUState *s, uint64_t start, uint64_t len,
                         uint64_t seed);
-/* All of @len bytes, or false: they are not in one piece of memory. */
-bool vgpu_phys_write(VGPUState *s, VGPUTargetKind kind, uint64_t addr,
-                     const void *buf, uint64_t len);
+
+/* bus.c: what the IOMMU says */
+
+void vgpu_bus_init(VGPUState *s);
+/* After vgpu_phys_exit(). BQL held. */
+void vgpu_bus_exit(VGPUState *s);
+/* For the listener of the device's bus. BQL held. */
+void vgpu_bus_region_add(MemoryListener *l, MemoryRegionSection *section);
+void vgpu_bus_region_del(MemoryListener *l, MemoryRegionSection *section);
+/*
+ * The answer in @bus for an access at @addr. NULL: there is none, @bus has the
+ * question now. By whoever owns @bus.
+ */
+const VGPUBusAnswer *vgpu_bus_answer(VGPUState *s, VGPUBus *bus, hwaddr addr,
+                                     bool write);
+/*
+ * Ask the IOMMU, which may run code of any device. False: that unplugged this
+ * one, whose state may be freed. BQL held, no lock of the device.
+ */
+bool vgpu_bus_ask(VGPUState *s, hwaddr addr, bool write, VGPUBusAnswer *a);
+/* Put an answer into @bus. BQL held since it was asked for. */
+void vgpu_bus_put(VGPUState *s, VGPUBus *bus, const VGPUBusAnswer *a);
 
 /* ih.c: interrupt rings */
 
 extern const VGPUBlock vgpu_ih_block;
 
+/* s->lock held. */
 void vgpu_ih_reset(VGPUState *s);
 /*
  * Push an entry. @ring: ring field; @mm_hub: whose VMID; @data: four dwords.
@@ -175,6 +200,26 @@ void vgpu_ih_push(VGPUState *s, uint8_t client, uint8_t source, uint8_t ring,
 void vgpu_ih_doorbell(VGPUState *s, uint32_t dword, uint32_t val);
 /* Bottom half: send the MSI. */
 void vgpu_ih_bh(void *opaque);
+
+/* For ih-late.c, s->lock held. False: the IOMMU is to be asked first. */
+
+/* Put @entry, complete but for its timestamp, into @ring; false: not done. */
+bool vgpu_ih_store(VGPUState *s, unsigned ring, const uint32_t *entry);
+/* Write back ring 0's pointer. */
+bool vgpu_ih_writeback(VGPUState *s);
+
+/* ih-late.c: entries that wait for the IOMMU */
+
+void vgpu_ih_init(VGPUState *s);
+/* @entry waits, after those that wait already. s->lock held. */
+void vgpu_ih_defer(VGPUState *s, unsigned ring, const uint32_t *entry);
+/* Forget what waits. s->lock held. */
+void vgpu_ih_drop_late(VGPUState *s);
+/*
+ * Ask the IOMMU and push what waits: @all of it, or so much that the main loop
+ * is not kept. False: as vgpu_bus_ask(). BQL held, no lock of the device.
+ */
+bool vgpu_ih_flush(VGPUState *s, bool all);
 
 /* access.c: memory as a queue sees it. The client's thread, no lock held. */
 
@@ -312,7 +357,12 @@ bool vgpu_xgmi_join(VGPUState *s, Error **errp);
  * function returns, no peer uses our VRAM any more. BQL held.
  */
 void vgpu_xgmi_leave(VGPUState *s);
-/* As vgpu_phys_map(), for VGPU_TARGET_PEER. Any thread. */
+/*
+ * Wait until no thread of @s is inside an access that began before this call.
+ * BQL held.
+ */
+void vgpu_wait_accesses(VGPUState *s);
+/* As vgpu_phys_map(), for VGPU_TARGET_PEER. False: no memory. Any thread. */
 bool vgpu_xgmi_map(VGPUState *s, VGPUSpan *span);
 /* Bytes from the first node's VRAM to the end of the last one's. Any thread. */
 uint64_t vgpu_xgmi_span(VGPUState *s);

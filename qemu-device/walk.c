@@ -112,21 +112,23 @@ static bool ends_walk(unsigned level, uint64_t entry)
  * Entry @index of the table of @level that directory entry @pde points at, on
  * the way to @va.
  */
-static bool load_entry(VGPUClient *c, unsigned vmid, uint64_t va,
-                       unsigned level, uint64_t pde, uint64_t index,
-                       uint64_t *entry)
+static VGPUPhys load_entry(VGPUClient *c, unsigned vmid, uint64_t va,
+                           unsigned level, uint64_t pde, uint64_t index,
+                           uint64_t *entry)
 {
     uint64_t addr = pde & VGPU_PDE_ADDR;
     VGPUTargetKind kind;
+    VGPUPhys found;
 
     if (!entry_target(c, pde, VGPU_PAGE_SIZE, &addr, &kind)) {
-        return false;
+        return VGPU_PHYS_NONE;
     }
     if (kind == VGPU_TARGET_PEER) {
         vgpu_xgmi_use(c->s, vgpu_client_site(c, vmid, addr + index * 8));
     }
-    if (!vgpu_phys_load64(c->s, kind, addr + index * 8, entry)) {
-        return false;
+    found = vgpu_phys_load64(c->s, c->bus, kind, addr + index * 8, entry);
+    if (found != VGPU_PHYS_OK) {
+        return found;
     }
     if (vgpu_inject_armed(c->s, VGPU_INJECT_ENTRIES)) {
         VGPUSite site = vgpu_client_site(c, vmid, va);
@@ -134,7 +136,15 @@ static bool load_entry(VGPUClient *c, unsigned vmid, uint64_t va,
         *entry = vgpu_inject_entry(c->s, &site, kind, addr + index * 8, *entry,
                                    ends_walk(level, *entry));
     }
-    return true;
+    return VGPU_PHYS_OK;
+}
+
+/* There is no entry, or none yet. */
+static VGPULeaf no_entry(VGPUPhys found, unsigned error, uint16_t fault)
+{
+    return leaf_fault(found == VGPU_PHYS_WAIT ? VGPU_TARGET_WAIT
+                                              : VGPU_TARGET_FAULT,
+                      error, fault);
 }
 
 /* Interpret @pte, of a table of @level, as a leaf. */
@@ -178,12 +188,12 @@ static VGPULeaf walk_tree(VGPUClient *c, unsigned vmid, uint64_t va)
     }
     for (;; level--) {
         uint64_t index = va >> VGPU_LEVEL_SHIFT(level) & (VGPU_PT_ENTRIES - 1);
+        VGPUPhys found = load_entry(c, vmid, va, level, entry, index, &entry);
 
-        if (!load_entry(c, vmid, va, level, entry, index, &entry)) {
-            return leaf_fault(VGPU_TARGET_FAULT,
-                              level == VGPU_LEVEL_PTB ? VGPU_WALKER_NACK
-                                                      : VGPU_WALKER_PDE,
-                              CLASS(NACK));
+        if (found != VGPU_PHYS_OK) {
+            return no_entry(found, level == VGPU_LEVEL_PTB ? VGPU_WALKER_NACK
+                                                           : VGPU_WALKER_PDE,
+                            CLASS(NACK));
         }
         if (ends_walk(level, entry)) {
             return leaf_from_pte(c, vmid, entry, level);
@@ -243,7 +253,8 @@ static void join_line(VGPUClient *c, uint64_t table, uint64_t index,
     for (i = 0; i <= LINE_MASK; i++) {
         uint64_t other;
 
-        if (!vgpu_phys_load64(c->s, kind, line + i * sizeof(other), &other) ||
+        if (vgpu_phys_load64(c->s, NULL, kind, line + i * sizeof(other),
+                             &other) != VGPU_PHYS_OK ||
             (other ^ entry) & ~VGPU_PTE_ADDR ||
             (other & VGPU_PTE_ADDR) != base + i * VGPU_PAGE_SIZE) {
             return;
@@ -260,6 +271,7 @@ static VGPULeaf walk_vmid0(VGPUClient *c, uint64_t va)
     uint64_t agp = hub_reg_mb16(c, MC_VM_AGP_BOT);
     uint64_t agp_last = hub_reg_mb16(c, MC_VM_AGP_TOP) | 0xffffff;
     uint64_t start, last, table, index, entry;
+    VGPUPhys found = VGPU_PHYS_NONE;
     VGPULeaf leaf;
 
     if (va >= fb && va <= fb_last) {
@@ -304,9 +316,11 @@ static VGPULeaf walk_vmid0(VGPUClient *c, uint64_t va)
     last = hub_reg64(c, VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(0));
     table = hub_reg64(c, VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(0));
     index = (va >> VGPU_PAGE_SHIFT) - start;
-    if (!(table & VGPU_PDE_VALID) ||
-        !load_entry(c, 0, va, VGPU_LEVEL_PTB, table, index, &entry)) {
-        return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_PDE, CLASS(PDE0));
+    if (table & VGPU_PDE_VALID) {
+        found = load_entry(c, 0, va, VGPU_LEVEL_PTB, table, index, &entry);
+    }
+    if (found != VGPU_PHYS_OK) {
+        return no_entry(found, VGPU_WALKER_PDE, CLASS(PDE0));
     }
     leaf = leaf_from_pte(c, 0, entry, VGPU_LEVEL_PTB);
     if (!(start & LINE_MASK) && last - start >= (index | LINE_MASK)) {

@@ -52,7 +52,7 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
     bool lasts;
 
     /* Who would wake us may have come before we said that we wait. */
-    switch (q.stall->why) {
+    switch (q.stall->bus ? VGPU_WAIT_BUS : q.stall->why) {
     case VGPU_WAIT_NONE:
         lasts = false;
         break;
@@ -61,6 +61,7 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
         break;
     case VGPU_WAIT_POLL:
     case VGPU_WAIT_REG:
+    case VGPU_WAIT_BUS:
         lasts = true;
         break;
     default:
@@ -68,10 +69,12 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
         break;
     }
     if (lasts) {
-        *q.wait = q.stall->why;
+        *q.wait = q.stall->bus ? VGPU_WAIT_BUS : q.stall->why;
         q.stall->number = ++w->waits;
         if (*q.wait == VGPU_WAIT_REG) {
             qemu_bh_schedule(w->reg_bh);
+        } else if (*q.wait == VGPU_WAIT_BUS) {
+            qemu_bh_schedule(w->s->bus_bh);
         }
     }
 }
@@ -150,6 +153,9 @@ static bool run(VGPUWorker *w, unsigned n)
     w->current = q.queue;
     *q.wait = VGPU_WAIT_NONE;
     w->ops->turn(w, n);
+    if (*q.wait != VGPU_WAIT_BUS) {
+        q.bus->used = 0;
+    }
     w->current = NULL;
     qemu_cond_broadcast(&w->parked);
     vgpu_delay_worker(w, VGPU_DELAY_DONE);

@@ -33,6 +33,7 @@ typedef enum VGPUWait {
     VGPU_WAIT_CAM_FREE,         /* retry fault: any CAM slot */
     VGPU_WAIT_RETRY,            /* retry fault without CAM, until @until */
     VGPU_WAIT_POISON,           /* injected: an error, nobody waits */
+    VGPU_WAIT_BUS,              /* what the IOMMU says: bus.c; see @bus */
 } VGPUWait;
 
 typedef struct VGPUStall {
@@ -45,6 +46,11 @@ typedef struct VGPUStall {
     uint32_t serial;            /* of the fault; 0: not reported yet */
     uint32_t invs;              /* s->invs when the access was tried */
     uint32_t number;            /* of this wait, among all of its worker */
+    /*
+     * The access waits for VGPUView.bus. The other members still tell of the
+     * stall before: a retry fault's record outlives such a wait.
+     */
+    bool bus;
     int64_t until;              /* ns, QEMU_CLOCK_REALTIME */
 } VGPUStall;
 
@@ -53,6 +59,7 @@ typedef struct VGPUWorkerQueue {
     void *queue;                /* what w->current is while it has its turn */
     VGPUWait *wait;             /* stall->why, while it lasts */
     VGPUStall *stall;
+    struct VGPUBus *bus;        /* answers that it keeps between its turns */
 } VGPUWorkerQueue;
 
 /* With w->lock held, unless they say otherwise. @n is below num_queues. */

@@ -79,8 +79,7 @@ bool vgpu_xgmi_join(VGPUState *s, Error **errp)
     return false;
 }
 
-/* Wait until nobody of @peer is inside an access that began before now. */
-static void wait_accesses(VGPUState *peer)
+void vgpu_wait_accesses(VGPUState *peer)
 {
     unsigned i;
 
@@ -107,7 +106,7 @@ void vgpu_xgmi_leave(VGPUState *s)
     }
     for (n = 0; n < VGPU_XGMI_NODES; n++) {
         if (h->node[n]) {
-            wait_accesses(h->node[n]);
+            vgpu_wait_accesses(h->node[n]);
         }
     }
     h->refs--;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: several devices: XGMI hives, PCIe peers, unplugging them; and an
- * IOMMU before them.
+ * vgpu-kfd: several devices: XGMI hives, PCIe peers, unplugging them.
  */
 #include "qemu/osdep.h"
 #include "hw/pci/pci_regs.h"
@@ -479,84 +478,11 @@ static void test_unplug_settling(void)
     qvgpu_stop(v);
 }
 
-#define VTD             0xfed90000u     /* intel-iommu of q35 */
-#define VTD_GCMD        (VTD + 0x18)
-#define VTD_GSTS        (VTD + 0x1c)
-#define VTD_RTADDR      (VTD + 0x20)
-#define VTD_TE          (1u << 31)
-#define VTD_SRTP        (1u << 30)
-#define IOVA            (512 * MiB)     /* RAM ends below */
-
-/* The device's bus: RAM as it is, and at IOVA the page @to. */
-static void translate_bus(QVGPU *v, uint64_t to)
-{
-    uint64_t root = qvgpu_ram_page(v), context = qvgpu_ram_page(v);
-    uint64_t table[4], addr;
-    unsigned i;
-
-    for (i = 0; i < 4; i++) {
-        table[i] = qvgpu_ram_page(v);
-        if (i) {
-            qtest_writeq(v->qts, table[i - 1] + (i == 3 ? IOVA >> 21 : 0) * 8,
-                         table[i] | 3);
-        }
-    }
-    for (addr = 0; addr < QVGPU_RAM_SIZE; addr += 2 * MiB) {
-        qtest_writeq(v->qts, table[2] + (addr >> 21) * 8, addr | 0x83);
-    }
-    qtest_writeq(v->qts, table[3], to | 3);
-    qtest_writeq(v->qts, root, context | 1);
-    qtest_writeq(v->qts, context + v->pci->devfn * 16, table[0] | 1);
-    qtest_writeq(v->qts, context + v->pci->devfn * 16 + 8, 1 << 8 | 2);
-
-    qtest_writeq(v->qts, VTD_RTADDR, root);
-    qtest_writel(v->qts, VTD_GCMD, VTD_SRTP);
-    qtest_writel(v->qts, VTD_GCMD, VTD_TE);
-    g_assert_cmphex(qtest_readl(v->qts, VTD_GSTS) & VTD_TE, !=, 0);
-}
-
-/*
- * Catches: bus addresses that pass the IOMMU by, and what was found before it
- * was switched on.
- */
-static void test_iommu(void)
-{
-    QVGPU *v = qvgpu_start_sized("64M", "-device intel-iommu");
-    uint64_t src = qvgpu_alloc(v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
-    uint64_t page = qvgpu_ram_page(v);
-    QVGPUSpace space;
-    QVGPUIrq irq;
-
-    qvgpu_space_init(&space, v, VMID, QVGPU_RAM);
-    qvgpu_space_set_retry(&space, false);
-    qvgpu_space_map(&space, VA, src, QVGPU_PAGE);
-    qtest_writeq(v->qts, qvgpu_space_slot(&space, VA + QVGPU_PAGE,
-                                          VGPU_LEVEL_PTB),
-                 QVGPU_PTE_RW | VGPU_PTE_SYSTEM | IOVA);
-    qtest_writeq(v->qts, qvgpu_space_slot(&space, VA + 2 * QVGPU_PAGE,
-                                          VGPU_LEVEL_PTB),
-                 QVGPU_PTE_RW | VGPU_PTE_SYSTEM | (IOVA + QVGPU_PAGE));
-    qvgpu_fill(v, src, 6, 0, QVGPU_PAGE);
-
-    /* There is nothing before, and no second page after. */
-    copy(v, &space, VA, VA + QVGPU_PAGE, 8);
-    qvgpu_ih_next(v, &irq);
-    translate_bus(v, page);
-    copy(v, &space, VA, VA + QVGPU_PAGE, QVGPU_PAGE);
-    qvgpu_expect(v, page, 6, 0, QVGPU_PAGE);
-    g_assert_false(qvgpu_ih_pending(v));
-    copy(v, &space, VA, VA + 2 * QVGPU_PAGE, 8);
-    qvgpu_ih_next(v, &irq);
-    g_assert_cmphex(irq.data[1] & IH_FAULT_D1__RETRY, ==, 0);
-    qvgpu_stop(v);
-}
-
 void qvgpu_add_hive_tests(void)
 {
     qtest_add_func("/vgpu-kfd/hive/unplug-busy", test_unplug_busy);
     qtest_add_func("/vgpu-kfd/hive/unplug-last", test_unplug_last);
     qtest_add_func("/vgpu-kfd/hive/unplug-settling", test_unplug_settling);
-    qtest_add_func("/vgpu-kfd/hive/iommu", test_iommu);
     qtest_add_func("/vgpu-kfd/hive/registers", test_registers);
     qtest_add_func("/vgpu-kfd/hive/memory", test_memory);
     qtest_add_func("/vgpu-kfd/hive/pcie-peer", test_pcie_peer);

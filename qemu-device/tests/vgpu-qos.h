@@ -314,6 +314,7 @@ void qvgpu_add_reset_tests(void);
 void qvgpu_add_reset_map_tests(void);
 void qvgpu_add_vram_tests(void);
 void qvgpu_add_hive_tests(void);
+void qvgpu_add_iommu_tests(void);
 void qvgpu_add_state_tests(void);
 void qvgpu_add_state_hostile_tests(void);
 void qvgpu_add_pci_tests(void);

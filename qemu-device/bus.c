@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: an IOMMU between the device and the bus. Whoever asks it needs the
+ * BQL: a fault is reported by an MSI, and tables may lie in registers of other
+ * devices. Workers never take the BQL, so that an access whose answer is not
+ * known stalls (VGPU_WAIT_BUS) with its question in the queue's VGPUBus. A
+ * bottom half asks, and the access is tried again with the answer. Interrupt
+ * entries wait in the same way (ih-late.c).
+ *
+ * An answer is a pair of addresses for one queue, until a turn of the queue
+ * ends otherwise than with the next question. It is void before when the IOMMU
+ * announces that a mapping has gone, when the bus or a translation of the GPU
+ * changes, and after ANSWER_NS: amd-iommu announces nothing.
+ */
+#include "qemu/osdep.h"
+#include "qapi/error.h"
+#include "qemu/main-loop.h"
+#include "qemu/rcu.h"
+#include "qemu/timer.h"
+#include "exec/memory.h"
+#include "hw/pci/pci.h"
+#include "system/runstate.h"
+#include "vgpu-kfd.h"
+
+#define ANSWER_NS       (100 * SCALE_MS)
+
+/* A region of the bus that an IOMMU translates. */
+typedef struct VGPUBusNotifier {
+    IOMMUNotifier n;
+    VGPUState *s;
+    MemoryRegion *mr;
+    hwaddr offset;
+    QLIST_ENTRY(VGPUBusNotifier) next;
+} VGPUBusNotifier;
+
+const VGPUBusAnswer *vgpu_bus_answer(VGPUState *s, VGPUBus *bus, hwaddr addr,
+                                     bool write)
+{
+    uint32_t drops = qatomic_read(&s->bus_drops);
+    int64_t now = qemu_clock_get_ns(QEMU_CLOCK_REALTIME);
+    unsigned i;
+
+    for (i = 0; i < bus->used; i++) {
+        const VGPUBusAnswer *a = &bus->answers[i];
+
+        if (addr >= a->start && addr <= a->last && a->write == write &&
+            a->drops == drops && now < a->until) {
+            return a;
+        }
+    }
+    bus->addr = addr;
+    bus->write = write;
+    bus->drops = drops;
+    return NULL;
+}
+
+bool vgpu_bus_ask(VGPUState *s, hwaddr addr, bool write, VGPUBusAnswer *a)
+{
+    AddressSpace *as = pci_get_address_space(PCI_DEVICE(s));
+    IOMMUTLBEntry t;
+    bool here;
+
+    object_ref(OBJECT(s));
+    WITH_RCU_READ_LOCK_GUARD() {
+        t = address_space_get_iotlb_entry(as, addr, write,
+                                          MEMTXATTRS_UNSPECIFIED);
+    }
+    here = DEVICE(s)->realized;
+    object_unref(OBJECT(s));
+    if (t.perm == IOMMU_NONE) {
+        hwaddr page = addr & ~(hwaddr)(VGPU_PAGE_SIZE - 1);
+
+        *a = (VGPUBusAnswer) {
+            .start = page, .last = page + (VGPU_PAGE_SIZE - 1), .write = write,
+            .denied = true,
+        };
+    } else {
+        *a = (VGPUBusAnswer) {
+            .start = t.iova, .last = t.iova | t.addr_mask, .write = write,
+            .as = t.target_as, .addr = t.translated_addr,
+        };
+    }
+    return here;
+}
+
+void vgpu_bus_put(VGPUState *s, VGPUBus *bus, const VGPUBusAnswer *a)
+{
+    unsigned i;
+
+    /* Its own void answer, or an unused place, or whose turn it is. */
+    for (i = 0; i < bus->used; i++) {
+        if (bus->answers[i].start == a->start &&
+            bus->answers[i].write == a->write) {
+            break;
+        }
+    }
+    if (i == VGPU_BUS_ANSWERS) {
+        i = bus->next++ % VGPU_BUS_ANSWERS;
+    } else if (i == bus->used) {
+        bus->used++;
+    }
+    bus->answers[i] = *a;
+    bus->answers[i].drops = qatomic_read(&s->bus_drops);
+    bus->answers[i].until = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) + ANSWER_NS;
+}
+
+/*
+ * Does queue @n of @w wait for an answer? If it does not run, or its question
+ * may come from a translation that is gone, the driver may have unmapped the
+ * page: the IOMMU would report a fault that is none. Then the queue tries its
+ * access anew when it runs. w->lock held.
+ */
+static bool waits(VGPUState *s, VGPUWorker *w, unsigned n)
+{
+    VGPUWorkerQueue q = w->ops->queue(w, n);
+
+    if (*q.wait != VGPU_WAIT_BUS) {
+        return false;
+    }
+    if (w->ops->runs(w, n) && q.bus->drops == qatomic_read(&s->bus_drops)) {
+        return true;
+    }
+    *q.wait = VGPU_WAIT_NONE;
+    qemu_cond_signal(&w->wake);
+    return false;
+}
+
+/* Answer the queues of @w that wait. False: as vgpu_bus_ask(). */
+static bool serve(VGPUState *s, VGPUWorker *w)
+{
+    unsigned n, num = w->ops->num_queues;
+
+    for (n = 0; n < num; n++) {
+        VGPUWorkerQueue q = w->ops->queue(w, n);
+        uint32_t number = 0;
+        VGPUBusAnswer a;
+        hwaddr addr = 0;
+        bool write = false, due;
+
+        WITH_QEMU_LOCK_GUARD(&w->lock) {
+            due = waits(s, w, n);
+            if (due) {
+                number = q.stall->number;
+                addr = q.bus->addr;
+                write = q.bus->write;
+            }
+        }
+        if (!due) {
+            continue;
+        }
+        if (!vgpu_bus_ask(s, addr, write, &a)) {
+            return false;
+        }
+        WITH_QEMU_LOCK_GUARD(&w->lock) {
+            /* The queue may have left meanwhile, and another one wait. */
+            if (*q.wait == VGPU_WAIT_BUS && q.stall->number == number) {
+                vgpu_bus_put(s, q.bus, &a);
+                *q.wait = VGPU_WAIT_NONE;
+                qemu_cond_signal(&w->wake);
+            }
+        }
+    }
+    return true;
+}
+
+static void drop_reference(void *opaque)
+{
+    object_unref(OBJECT(opaque));
+}
+
+static void bus_bh(void *opaque)
+{
+    VGPUState *s = opaque;
+    bool here;
+    unsigned i;
+
+    /* What a stopped machine waits for, vgpu_kfd_vm_state() will ask for. */
+    if (!runstate_is_running() || s->removed) {
+        return;
+    }
+    object_ref(OBJECT(s));
+    here = vgpu_ih_flush(s, false);
+    for (i = 0; here && i < VGPU_NUM_CLIENTS; i++) {
+        here = serve(s, s->clients[i]->worker);
+    }
+    if (here) {
+        object_unref(OBJECT(s));
+    } else {
+        /* The caller still has to leave the device's reentrancy guard. */
+        aio_bh_schedule_oneshot(qemu_get_aio_context(), drop_reference, s);
+    }
+}
+
+/* A mapping has gone: when this returns, nobody uses it any more. BQL held. */
+static void unmapped(IOMMUNotifier *n, IOMMUTLBEntry *entry)
+{
+    VGPUState *s = container_of(n, VGPUBusNotifier, n)->s;
+
+    qatomic_inc(&s->bus_drops);
+    /* Drop answers, then see who is inside: pairs with vgpu_client_begin(). */
+    smp_mb();
+    vgpu_wait_accesses(s);
+}
+
+void vgpu_bus_region_add(MemoryListener *l, MemoryRegionSection *section)
+{
+    VGPUState *s = container_of(l, VGPUState, bus_listener);
+    VGPUBusNotifier *b;
+
+    if (!memory_region_is_iommu(section->mr)) {
+        return;
+    }
+    b = g_new0(VGPUBusNotifier, 1);
+    b->s = s;
+    b->mr = section->mr;
+    b->offset = section->offset_within_region;
+    iommu_notifier_init(&b->n, unmapped, IOMMU_NOTIFIER_UNMAP, 0, HWADDR_MAX,
+                        memory_region_iommu_attrs_to_index(
+                            IOMMU_MEMORY_REGION(b->mr),
+                            MEMTXATTRS_UNSPECIFIED));
+    if (memory_region_register_iommu_notifier(b->mr, &b->n, NULL)) {
+        /* Such an IOMMU announces nothing. */
+        g_free(b);
+        return;
+    }
+    memory_region_ref(b->mr);
+    QLIST_INSERT_HEAD(&s->bus_notifiers, b, next);
+}
+
+void vgpu_bus_region_del(MemoryListener *l, MemoryRegionSection *section)
+{
+    VGPUState *s = container_of(l, VGPUState, bus_listener);
+    VGPUBusNotifier *b;
+
+    QLIST_FOREACH(b, &s->bus_notifiers, next) {
+        if (b->mr == section->mr &&
+            b->offset == section->offset_within_region) {
+            QLIST_REMOVE(b, next);
+            memory_region_unregister_iommu_notifier(b->mr, &b->n);
+            memory_region_unref(b->mr);
+            g_free(b);
+            return;
+        }
+    }
+}
+
+void vgpu_bus_init(VGPUState *s)
+{
+    QLIST_INIT(&s->bus_notifiers);
+    s->bus_bh = qemu_bh_new_guarded(bus_bh, s,
+                                    &DEVICE(s)->mem_reentrancy_guard);
+}
+
+void vgpu_bus_exit(VGPUState *s)
+{
+    qemu_bh_delete(s->bus_bh);
+}
