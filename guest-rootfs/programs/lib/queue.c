@@ -14,20 +14,6 @@
 
 #include "vg.h"
 
-#define REFERENCE_MS	30000
-#define UNSCALED_MS	60000
-#define MOST_SCALE	4.0
-
-int vg_timeout_ms(void)
-{
-	const char *s = getenv("VGPU_TEST_SCALE");
-	double scale = s ? atof(s) : 0;
-
-	if (scale < 1)
-		return UNSCALED_MS;
-	return (int)(REFERENCE_MS * (scale < MOST_SCALE ? scale : MOST_SCALE));
-}
-
 static volatile uint64_t *ptr_slot(const struct vg_queue *q, unsigned int off)
 {
 	return (volatile uint64_t *)((char *)q->ptrs.cpu + off);

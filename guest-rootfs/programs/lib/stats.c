@@ -23,11 +23,6 @@ uint64_t vg_now(void)
 	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
 }
 
-uint64_t vg_deadline(void)
-{
-	return vg_now() + VG_TIMEOUT_MS * 1000000ull;
-}
-
 void vg_sleep_us(unsigned int us)
 {
 	struct timespec t = {

@@ -37,6 +37,13 @@
  */
 int vg_timeout_ms(void);
 #define VG_TIMEOUT_MS	vg_timeout_ms()
+/*
+ * Measure how much slower the machine is at this moment (0.3 s on the reference
+ * machine). True: slower than VGPU_TEST_SCALE said; limits that are computed from
+ * now on, in this process and its new children, are longer. False without
+ * VGPU_TEST_SCALE.
+ */
+bool vg_scale_again(void);
 
 /**
  * struct vg_gpu - one GPU node of the topology

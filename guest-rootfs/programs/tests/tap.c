@@ -173,10 +173,18 @@ static unsigned int case_limit_ms(void)
 	return CASE_LIMIT_MS + longer_ms();
 }
 
-/* Waits for @pid. Its status, or -1 if it had to be killed. */
-static int wait_limited(pid_t pid, unsigned int limit_ms)
+static unsigned int child_limit_ms(void)
 {
-	uint64_t deadline = vg_now() + limit_ms * 1000000ull;
+	return CASE_LIMIT_MS / 2 + longer_ms() / 2;
+}
+
+/*
+ * Waits for @pid, up to @limit_ms(), which is asked again if the machine has become
+ * slower. Its status, or -1 if it had to be killed.
+ */
+static int wait_limited(pid_t pid, unsigned int (*limit_ms)(void))
+{
+	uint64_t start = vg_now(), deadline = start + limit_ms() * 1000000ull;
 	bool killed = false;
 	int status;
 
@@ -190,8 +198,12 @@ static int wait_limited(pid_t pid, unsigned int limit_ms)
 		if (vg_now() > deadline) {
 			if (killed)
 				bail_out(pid);
-			tap_diag("no result after %u s: killed",
-				 limit_ms / 1000);
+			if (vg_scale_again()) {
+				deadline = start + limit_ms() * 1000000ull;
+				continue;
+			}
+			tap_diag("no result after %llu s: killed",
+				 (vg_now() - start) / 1000000000ull);
 			kill(pid, SIGKILL);
 			killed = true;
 			deadline = vg_now() + KILL_LIMIT_MS * 1000000ull;
@@ -212,7 +224,7 @@ void tap_in_child(void (*fn)(void *), void *arg)
 		fn(arg);
 		_exit(0);
 	}
-	status = wait_limited(pid, CASE_LIMIT_MS / 2 + longer_ms() / 2);
+	status = wait_limited(pid, child_limit_ms);
 	if (status == EXIT_SKIP << 8)
 		_exit(EXIT_SKIP);
 	CHECK(status == 0, "the child process ended with status 0x%x", status);
@@ -412,7 +424,7 @@ static int run_case(const struct tap_case *c)
 		_exit(0);
 	}
 	setpgid(pid, pid);
-	status = wait_limited(pid, case_limit_ms());
+	status = wait_limited(pid, case_limit_ms);
 	/* Children of a case that has failed are in the next one's way. */
 	end_group(pid);
 	if (status >= 0 && WIFSIGNALED(status))

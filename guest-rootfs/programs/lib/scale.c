@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Time limits in units of this machine's speed: VGPU_TEST_SCALE is how many times
+ * slower than the reference machine the host was when the run of the suites
+ * began, 1 to 4. vg_scale_again() measures here and now.
+ */
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "vg.h"
+
+#define REFERENCE_MS	30000
+#define UNSCALED_MS	60000
+#define MOST_SCALE	4.0
+/* The reference machine needs this long for so many rounds of work(). */
+#define WORK_ROUNDS	150000000u
+#define WORK_NS		280000000ull
+
+static double known_scale(void)
+{
+	const char *s = getenv("VGPU_TEST_SCALE");
+	double scale = s ? atof(s) : 0;
+
+	return scale < MOST_SCALE ? scale : MOST_SCALE;
+}
+
+int vg_timeout_ms(void)
+{
+	double scale = known_scale();
+
+	return scale < 1 ? UNSCALED_MS : (int)(REFERENCE_MS * scale);
+}
+
+uint64_t vg_deadline(void)
+{
+	return vg_now() + VG_TIMEOUT_MS * 1000000ull;
+}
+
+/* The loop that tools/vgpu_tools/testing/limits.py times on the host. */
+static void work(unsigned int rounds)
+{
+	unsigned int sum = 0;
+
+	asm volatile("1:	addl %0, %1\n"
+		     "	decl %0\n"
+		     "	jnz 1b" : "+r"(rounds), "+m"(sum) : : "cc");
+}
+
+bool vg_scale_again(void)
+{
+	struct sched_param first = { .sched_priority = 1 }, normal = { 0 };
+	double known = known_scale(), scale;
+	uint64_t start;
+	char buf[16];
+
+	if (known < 1)
+		return false;
+	/* What else runs in this guest on this CPU does not count. */
+	sched_setscheduler(0, SCHED_FIFO, &first);
+	start = vg_now();
+	work(WORK_ROUNDS);
+	scale = (double)(vg_now() - start) / WORK_NS;
+	sched_setscheduler(0, SCHED_OTHER, &normal);
+	if (scale <= known)
+		return false;
+	snprintf(buf, sizeof(buf), "%.2f",
+		 scale < MOST_SCALE ? scale : MOST_SCALE);
+	setenv("VGPU_TEST_SCALE", buf, 1);
+	return known < MOST_SCALE;
+}
