@@ -37,20 +37,20 @@ static bool poisoned(VGPUView *v, uint64_t va, VGPUSpan *span)
     return !clean;
 }
 
-/* The access waits for the bus. What its last stall was for is kept. */
+/* Stall for an IOMMU translation; the record of an earlier stall is kept. */
 static VGPUAccess wait_bus(VGPUView *v)
 {
     v->stall.bus = true;
     return VGPU_ACCESS_STALL;
 }
 
-/* Report the no-retry fault in @span, make it where the access goes instead. */
+/* Report the no-retry fault in @span and map the default page instead. */
 static VGPUAccess redirect(VGPUView *v, uint64_t va, uint64_t len,
                            VGPUSpan *span)
 {
     VGPUSpan fault = *span;
 
-    /* First, so that a fault is reported when its access can go on. */
+    /* Map first: the fault is reported once, when the access can complete. */
     vgpu_gpuvm_map_default(v->client, v->vmid, va, len, span);
     if (span->kind == VGPU_TARGET_WAIT) {
         return wait_bus(v);

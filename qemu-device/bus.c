@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: an IOMMU between the device and the bus. Whoever asks it needs the
- * BQL: a fault is reported by an MSI, and tables may lie in registers of other
- * devices. Workers never take the BQL, so that an access whose answer is not
- * known stalls (VGPU_WAIT_BUS) with its question in the queue's VGPUBus. A
- * bottom half asks, and the access is tried again with the answer. Interrupt
- * entries wait in the same way (ih-late.c).
+ * vgpu-kfd: an IOMMU between the device and the bus. Its translate callback
+ * needs the BQL: it reports a fault by an MSI, and its tables may lie in
+ * registers of other devices. Workers never take the BQL. An access without a
+ * cached translation stalls (VGPU_WAIT_BUS) and leaves its request in the
+ * queue's VGPUBus; a bottom half calls the IOMMU, and the worker repeats the
+ * access. Interrupt entries are deferred in the same way (ih-late.c).
  *
- * An answer is a pair of addresses for one queue, until a turn of the queue
- * ends otherwise than with the next question. It is void before when the IOMMU
- * announces that a mapping has gone, when the bus or a translation of the GPU
- * changes, and after ANSWER_NS: amd-iommu announces nothing.
+ * A reply is a translation of one stretch of addresses for one queue. The queue
+ * drops its replies at the end of a turn that made no new request. A reply is
+ * stale earlier when the IOMMU notifies an unmapping, when the bus or a
+ * translation of the GPU changes, and after ANSWER_NS (amd-iommu has no
+ * notifier).
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -87,7 +88,7 @@ void vgpu_bus_put(VGPUState *s, VGPUBus *bus, const VGPUBusAnswer *a)
 {
     unsigned i;
 
-    /* Its own void answer, or an unused place, or whose turn it is. */
+    /* Replace a stale reply of this address, use a free place, or rotate. */
     for (i = 0; i < bus->used; i++) {
         if (bus->answers[i].start == a->start &&
             bus->answers[i].write == a->write) {
@@ -105,10 +106,11 @@ void vgpu_bus_put(VGPUState *s, VGPUBus *bus, const VGPUBusAnswer *a)
 }
 
 /*
- * Does queue @n of @w wait for an answer? If it does not run, or its question
- * may come from a translation that is gone, the driver may have unmapped the
- * page: the IOMMU would report a fault that is none. Then the queue tries its
- * access anew when it runs. w->lock held.
+ * Return whether queue @n of @w waits for a reply. A request of a queue that
+ * does not run, or that was made before the last invalidation, is dropped: the
+ * driver may have unmapped the page since, and the IOMMU would report a fault
+ * that the device did not cause. The queue repeats the access when it runs.
+ * w->lock held.
  */
 static bool waits(VGPUState *s, VGPUWorker *w, unsigned n)
 {
@@ -125,7 +127,7 @@ static bool waits(VGPUState *s, VGPUWorker *w, unsigned n)
     return false;
 }
 
-/* Answer the queues of @w that wait. False: as vgpu_bus_ask(). */
+/* Serve all requests of @w's queues. False: as vgpu_bus_ask(). */
 static bool serve(VGPUState *s, VGPUWorker *w)
 {
     unsigned n, num = w->ops->num_queues;
@@ -152,7 +154,7 @@ static bool serve(VGPUState *s, VGPUWorker *w)
             return false;
         }
         WITH_QEMU_LOCK_GUARD(&w->lock) {
-            /* The queue may have left meanwhile, and another one wait. */
+            /* The HQD may hold another queue by now. */
             if (*q.wait == VGPU_WAIT_BUS && q.stall->number == number) {
                 vgpu_bus_put(s, q.bus, &a);
                 *q.wait = VGPU_WAIT_NONE;
@@ -174,7 +176,7 @@ static void bus_bh(void *opaque)
     bool here;
     unsigned i;
 
-    /* What a stopped machine waits for, vgpu_kfd_vm_state() will ask for. */
+    /* vgpu_kfd_vm_state() serves the requests when the machine runs again. */
     if (!runstate_is_running() || s->removed) {
         return;
     }
@@ -191,13 +193,19 @@ static void bus_bh(void *opaque)
     }
 }
 
-/* A mapping has gone: when this returns, nobody uses it any more. BQL held. */
+/*
+ * The IOMMU has dropped a mapping. On return no access uses it any more. BQL
+ * held.
+ */
 static void unmapped(IOMMUNotifier *n, IOMMUTLBEntry *entry)
 {
     VGPUState *s = container_of(n, VGPUBusNotifier, n)->s;
 
     qatomic_inc(&s->bus_drops);
-    /* Drop answers, then see who is inside: pairs with vgpu_client_begin(). */
+    /*
+     * Make replies stale before looking for accesses in progress; pairs with
+     * vgpu_client_begin().
+     */
     smp_mb();
     vgpu_wait_accesses(s);
 }
@@ -219,7 +227,7 @@ void vgpu_bus_region_add(MemoryListener *l, MemoryRegionSection *section)
                             IOMMU_MEMORY_REGION(b->mr),
                             MEMTXATTRS_UNSPECIFIED));
     if (memory_region_register_iommu_notifier(b->mr, &b->n, NULL)) {
-        /* Such an IOMMU announces nothing. */
+        /* This IOMMU has no notifier: replies expire after ANSWER_NS. */
         g_free(b);
         return;
     }

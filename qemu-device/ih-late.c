@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: interrupt entries whose ring lies behind an IOMMU. Whoever pushes
- * one holds s->lock and perhaps no BQL, and cannot ask the IOMMU (bus.c). The
- * entry waits, complete but for its timestamp, until a bottom half has asked.
+ * vgpu-kfd: interrupt entries whose ring lies behind an IOMMU. The function
+ * that pushes an entry holds s->lock and may run without the BQL, so it cannot
+ * call the IOMMU (bus.c). The entry is queued here, without its timestamp,
+ * until a bottom half has the translation.
  */
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
@@ -47,9 +48,9 @@ void vgpu_ih_defer(VGPUState *s, unsigned ring, const uint32_t *entry)
 }
 
 /*
- * Push entries that are late, *@left at most. An entry leaves the list after
- * its push, so that what the push makes comes after all others. False: the
- * IOMMU is to be asked first.
+ * Push at most *@left queued entries. An entry leaves the list after its push,
+ * so that entries which the push itself causes are queued last. False: a
+ * translation is missing; the request is in s->ih.bus.
  */
 static bool push_late(VGPUState *s, unsigned *left)
 {
@@ -80,7 +81,7 @@ bool vgpu_ih_flush(VGPUState *s, bool all)
 
     qemu_mutex_lock(&s->lock);
     if (s->ih.flushing) {
-        /* The IOMMU, when asked, led back here. */
+        /* Called from within vgpu_bus_ask() below. */
         qemu_mutex_unlock(&s->lock);
         return true;
     }

@@ -75,7 +75,7 @@ static VGPUPhys map_whole(VGPUState *s, VGPUSpan *to, VGPUTargetKind kind,
     return found;
 }
 
-/* Where ring 0's pointer is written back. */
+/* Map the address of ring 0's pointer write-back. */
 static VGPUPhys map_pointer(VGPUState *s, VGPUSpan *to)
 {
     uint64_t addr = vgpu_ih_reg(s, IH_RB_WPTR_ADDR_LO) |
@@ -128,7 +128,7 @@ void vgpu_ih_bh(void *opaque)
     }
 }
 
-/* Where the next entry of @ring goes. */
+/* Map the place of the next entry of @ring. */
 static VGPUPhys map_entry(VGPUState *s, unsigned ring, VGPUSpan *to)
 {
     uint64_t base = ring_reg(s, ring, IH_RB_BASE) |
@@ -275,7 +275,7 @@ bool vgpu_ih_store(VGPUState *s, unsigned ring, const uint32_t *entry)
     return true;
 }
 
-/* Put @entry into @ring, now or when the IOMMU has said where that is. */
+/* Put @entry into @ring, or queue it until the ring's address is translated. */
 static void ring_push(VGPUState *s, unsigned ring, const uint32_t *entry)
 {
     if (!QSIMPLEQ_EMPTY(&s->ih.late) || !vgpu_ih_store(s, ring, entry)) {

@@ -74,8 +74,8 @@ static bool window_keep(VGPUState *s, AddressSpace *as, VGPUWindow *w)
 }
 
 /*
- * Make @w the window around @addr. False if that is no RAM, or with @write none
- * that can be written; *@iommu tells whether an IOMMU translates there.
+ * Make @w the window around @addr. False if @addr is not RAM (with @write:
+ * writable RAM). *@iommu is set if an IOMMU translates @addr.
  */
 static bool window_init(VGPUWindow *w, AddressSpace *as, hwaddr addr,
                         bool write, bool *iommu)

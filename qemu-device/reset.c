@@ -27,9 +27,9 @@ void vgpu_vram_lose(VGPUState *s)
 }
 
 /*
- * Have all workers at rest for the whole reset: the CP's maps SDMA queues, also
- * to an engine that is reset already. It is held first, as it takes the
- * engines' locks until it is at rest.
+ * Hold all workers for the whole reset: the CP's worker maps SDMA queues, also
+ * to an engine that is reset already. Hold the CP's worker first: it takes the
+ * engines' locks until it is held.
  */
 static void hold_workers(VGPUState *s)
 {

@@ -123,7 +123,7 @@ typedef enum VGPUTargetKind {
     VGPU_TARGET_ZERO,           /* reads zeros, writes vanish (PRT) */
     VGPU_TARGET_RETRY,          /* retry fault */
     VGPU_TARGET_FAULT,          /* no-retry fault */
-    VGPU_TARGET_WAIT,           /* the IOMMU is to be asked: VGPU_WAIT_BUS */
+    VGPU_TARGET_WAIT,           /* no IOMMU translation yet: VGPU_WAIT_BUS */
 } VGPUTargetKind;
 
 /* What an access is. A bool that says "write" is one, too. */
@@ -133,18 +133,18 @@ typedef enum VGPUAccessType {
     VGPU_EXECUTE,               /* fetch of instructions */
 } VGPUAccessType;
 
-/* Is there memory? */
+/* Result of a mapping of a physical address. */
 typedef enum VGPUPhys {
-    VGPU_PHYS_NONE,
+    VGPU_PHYS_NONE,             /* no memory */
     VGPU_PHYS_OK,
-    VGPU_PHYS_WAIT,             /* not known: the IOMMU is to be asked */
+    VGPU_PHYS_WAIT,             /* no IOMMU translation yet: see bus.c */
 } VGPUPhys;
 
-/* What the IOMMU says of a stretch of bus addresses. */
+/* The IOMMU's translation of a stretch of bus addresses. */
 typedef struct VGPUBusAnswer {
     hwaddr start;
     hwaddr last;
-    bool write;                 /* it was asked for a write */
+    bool write;                 /* the request was for a write */
     bool denied;
     AddressSpace *as;           /* where @start leads, and at which address */
     hwaddr addr;
@@ -153,15 +153,16 @@ typedef struct VGPUBusAnswer {
 } VGPUBusAnswer;
 
 /*
- * What a queue, or the interrupt handler, was told by the IOMMU, and what it
- * wants to know. Belongs to whoever does the work at the time.
+ * The IOMMU's replies to a queue, or to the interrupt handler, and the open
+ * request. Used by the thread that executes the queue; w->lock while the queue
+ * waits (s->lock: interrupt handler).
  */
 typedef struct VGPUBus {
     unsigned used;              /* of answers */
-    unsigned next;              /* to be displaced */
-    hwaddr addr;                /* the question */
+    unsigned next;              /* reply to replace when all are used */
+    hwaddr addr;                /* the request */
     bool write;
-    uint32_t drops;             /* s->bus_drops when it came up */
+    uint32_t drops;             /* s->bus_drops when the request was made */
     VGPUBusAnswer answers[VGPU_BUS_ANSWERS];
 } VGPUBus;
 

@@ -144,7 +144,7 @@ void vgpu_phys_exit(VGPUState *s);
 /*
  * Host memory for span->kind (no fault) and ->addr, at most ->len bytes.
  * Shortens ->len. @bus: the caller's; NULL if the kind is not VGPU_TARGET_BUS.
- * VGPU_PHYS_WAIT: nothing is mapped, the question is in @bus.
+ * VGPU_PHYS_WAIT: nothing is mapped, @bus has the request.
  */
 VGPUPhys vgpu_phys_map(VGPUState *s, VGPUBus *bus, VGPUSpan *span);
 /*
@@ -162,7 +162,7 @@ VGPUPhys vgpu_phys_load64(VGPUState *s, VGPUBus *bus, VGPUTargetKind kind,
 void vgpu_phys_scramble(VGPUState *s, uint64_t start, uint64_t len,
                         uint64_t seed);
 
-/* bus.c: what the IOMMU says */
+/* bus.c: translations of the IOMMU */
 
 void vgpu_bus_init(VGPUState *s);
 /* After vgpu_phys_exit(). BQL held. */
@@ -171,17 +171,17 @@ void vgpu_bus_exit(VGPUState *s);
 void vgpu_bus_region_add(MemoryListener *l, MemoryRegionSection *section);
 void vgpu_bus_region_del(MemoryListener *l, MemoryRegionSection *section);
 /*
- * The answer in @bus for an access at @addr. NULL: there is none, @bus has the
- * question now. By whoever owns @bus.
+ * The reply in @bus that translates @addr. NULL: there is none, and @bus has
+ * the request now. Called by the owner of @bus.
  */
 const VGPUBusAnswer *vgpu_bus_answer(VGPUState *s, VGPUBus *bus, hwaddr addr,
                                      bool write);
 /*
- * Ask the IOMMU, which may run code of any device. False: that unplugged this
- * one, whose state may be freed. BQL held, no lock of the device.
+ * Call the IOMMU, which may run code of any device. False: that code unplugged
+ * this device, and @s may be freed. BQL held, no lock of the device.
  */
 bool vgpu_bus_ask(VGPUState *s, hwaddr addr, bool write, VGPUBusAnswer *a);
-/* Put an answer into @bus. BQL held since it was asked for. */
+/* Put the reply @a into @bus. BQL held since vgpu_bus_ask(). */
 void vgpu_bus_put(VGPUState *s, VGPUBus *bus, const VGPUBusAnswer *a);
 
 /* ih.c: interrupt rings */
@@ -201,23 +201,24 @@ void vgpu_ih_doorbell(VGPUState *s, uint32_t dword, uint32_t val);
 /* Bottom half: send the MSI. */
 void vgpu_ih_bh(void *opaque);
 
-/* For ih-late.c, s->lock held. False: the IOMMU is to be asked first. */
+/* For ih-late.c, s->lock held. False: no translation yet, nothing written. */
 
-/* Put @entry, complete but for its timestamp, into @ring; false: not done. */
+/* Put @entry, complete but for its timestamp, into @ring. */
 bool vgpu_ih_store(VGPUState *s, unsigned ring, const uint32_t *entry);
 /* Write back ring 0's pointer. */
 bool vgpu_ih_writeback(VGPUState *s);
 
-/* ih-late.c: entries that wait for the IOMMU */
+/* ih-late.c: entries whose ring has no translation yet */
 
 void vgpu_ih_init(VGPUState *s);
-/* @entry waits, after those that wait already. s->lock held. */
+/* Queue @entry after all others. s->lock held. */
 void vgpu_ih_defer(VGPUState *s, unsigned ring, const uint32_t *entry);
-/* Forget what waits. s->lock held. */
+/* Drop all queued entries. s->lock held. */
 void vgpu_ih_drop_late(VGPUState *s);
 /*
- * Ask the IOMMU and push what waits: @all of it, or so much that the main loop
- * is not kept. False: as vgpu_bus_ask(). BQL held, no lock of the device.
+ * Call the IOMMU and push queued entries: @all of them, or at most LATE_BATCH,
+ * so that the main loop is not blocked for long. False: as vgpu_bus_ask(). BQL
+ * held, no lock of the device.
  */
 bool vgpu_ih_flush(VGPUState *s, bool all);
 
@@ -277,9 +278,9 @@ bool vgpu_sdma_doorbell(VGPUState *s, unsigned engine, uint32_t offset,
 /* sdma-engine.c: queues as an engine's worker sees them */
 
 void vgpu_engine_start(VGPUState *s);
-/* End the threads. Clients stay: other threads may look at them. BQL held. */
+/* End the threads, but keep the clients: other threads use them. BQL held. */
 void vgpu_engine_stop(VGPUState *s);
-/* The rest; all threads of the device have ended. BQL held. */
+/* Free the clients. All threads of the device have ended. BQL held. */
 void vgpu_engine_destroy(VGPUState *s);
 /* Bring its queues to their reset state. BQL; the engine's worker is held. */
 void vgpu_engine_reset(VGPUState *s, unsigned engine);

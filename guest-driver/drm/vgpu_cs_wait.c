@@ -129,12 +129,12 @@ static int wait_by_fence(const void *a, const void *b, const void *priv)
  * @index: room for @n numbers
  * @n: their number
  *
- * A fence calls back everybody who waits for it in an interrupt: a call of WAIT_FENCES
- * waits for it once, however often it names it. Of equal ones the first stays;
- * the others are put. Those that stay are in front, in their order, and @index
- * receives where they stood.
+ * A fence runs all its callbacks in the interrupt that signals it, so a call of
+ * WAIT_FENCES must have one callback for each fence, however often it names the
+ * fence. Of equal fences the first stays; the others are put. The remaining fences
+ * are moved to the front in their order; @index receives their former places.
  *
- * Return: the number of those that stay.
+ * Return: the number of remaining fences.
  */
 u32 vgpu_wait_unique(struct dma_fence **fences, u32 *index, u32 n)
 {
@@ -160,8 +160,8 @@ u32 vgpu_wait_unique(struct dma_fence **fences, u32 *index, u32 n)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_wait_unique);
 
 /*
- * Finds @n fences, or those in front of one that is done already. Their number, or
- * an error.
+ * Look up @n fences; stop at the first one that has signalled. Return the number of
+ * fences before that one, or an error.
  */
 static int wait_find_all(struct vgpu_file *vf,
 			 const struct drm_amdgpu_fence *users, u32 n,

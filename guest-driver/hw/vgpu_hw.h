@@ -488,8 +488,8 @@ struct dma_fence *vgpu_sdma_submit(struct vgpu_device *vdev,
 				   unsigned int engine, const u32 *dw,
 				   unsigned int ndw);
 /*
- * A job has failed; its fence signals on return. On the way to fences: must not
- * allocate, may sleep.
+ * Called when a job has failed, before its fence signals. May sleep; must not
+ * allocate with reclaim (fence signalling path).
  */
 typedef void (*vgpu_sdma_failed_fn)(void *arg);
 

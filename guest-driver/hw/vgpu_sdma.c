@@ -256,11 +256,11 @@ struct vgpu_sdma_fence *vgpu_sdma_fence_alloc(gfp_t gfp)
 }
 
 /**
- * vgpu_sdma_fence_on_failure() - have something done when a job fails
+ * vgpu_sdma_fence_on_failure() - set a callback for the failure of a job
  * @fence: from vgpu_sdma_fence_alloc(), not submitted
- * @failed: called once before the job's fence signals with an error; not if the
- *          submission itself fails
- * @arg: its argument, which stays until the fence has signalled
+ * @failed: called once before the job's fence signals with an error; not called if
+ *          the submission itself fails
+ * @arg: argument of @failed, valid until the fence has signalled
  */
 void vgpu_sdma_fence_on_failure(struct vgpu_sdma_fence *fence,
 				vgpu_sdma_failed_fn failed, void *arg)

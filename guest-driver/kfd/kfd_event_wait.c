@@ -6,9 +6,9 @@
  * marks the entries and wakes the calls; an event that resets itself is taken
  * by those who waited, and by the next to come if nobody did.
  *
- * A call may name an event more than once, and all of these names happen at once.
- * Only the first is in the event's list, so that an event has as many entries as
- * there are calls, and a call is woken once.
+ * A call may name an event more than once. Only the entry of the first name is in
+ * the event's list; it counts for all of them. So an event has one entry for each
+ * waiting call, and wakes each call once.
  */
 #include <linux/ktime.h>
 #include <linux/mm.h>
@@ -28,18 +28,18 @@
 struct kfd_wait;
 
 /**
- * struct kfd_wait_entry - an event that a call waits for, by one of its names
+ * struct kfd_wait_entry - one name of an event in a call of WAIT_EVENTS
  * @wait: the call
  * @first: the call's first entry for the same event, or itself; NULL before the
  *         event was looked up
  * @seen: @sets of @first when this entry was added
- * @set: it had happened then
+ * @set: the event was signalled when this entry was added
  * @wants_age: tell its age
  * @link: of @first only, as all below: in kfd_event.waits, while @event is set
  * @event: the event; NULL after it is gone
- * @sets: how often it has happened since
- * @pending: names by which the call still waits for it
- * @took: one of the names has happened
+ * @sets: how often the event was signalled since
+ * @pending: names of the event for which the call still waits
+ * @took: the event has satisfied at least one of the names
  */
 struct kfd_wait_entry {
 	struct kfd_wait *wait;
@@ -83,7 +83,7 @@ static bool wait_over(const struct kfd_wait *w)
 	return READ_ONCE(w->broken) || n_set == w->n || (!w->all && n_set);
 }
 
-/* @names more of the call's have happened: those of @first's event. Lock held. */
+/* Count @names more names as signalled, all of @first's event. Lock held. */
 static void wait_count(struct kfd_wait_entry *first, u32 names)
 {
 	struct kfd_wait *w = first->wait;
@@ -127,7 +127,7 @@ void kfd_event_abandon(struct kfd_event *ev)
 	ev->n_waits = 0;
 }
 
-/* The call's first entry for event @id: @e, if there is no other; or ERR_PTR(). */
+/* Return the call's first entry for event @id, which may be @e, or ERR_PTR(). */
 static struct kfd_wait_entry *wait_first(struct kfd_wait_entry *e, u32 id)
 {
 	struct kfd_wait *w = e->wait;

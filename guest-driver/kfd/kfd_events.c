@@ -8,8 +8,8 @@
  * KFD_EVENT_UNSIGNALED has been signalled, and is then made unsignalled. If the
  * id is of no such slot, all are looked at, by a work item.
  *
- * The work item does the same where the interrupt handler would take long: many
- * calls wait for the event, or somebody else has the lock.
+ * The work item also takes over when the interrupt handler finds the lock taken, or
+ * more than KFD_WAKE_AT_ONCE calls waiting for the event.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -77,18 +77,18 @@ void kfd_events_scan(struct kfd_process *p)
 
 void kfd_events_scan_later(struct kfd_process *p)
 {
-	/* As many wake-ups as there are calls that wait. */
+	/* Unbound: the number of wake-ups is not limited. */
 	queue_work(system_unbound_wq, &p->events.scan_work);
 }
 
-/* Hard interrupt context. False: scan_work has to look. */
+/* Hard interrupt context. Return false if scan_work must signal the event. */
 static bool signal_at_once(struct vgpu_device *vdev, struct kfd_events *events,
 			   u64 *slots, u32 id)
 {
 	struct kfd_event *ev;
 	bool done = false;
 
-	/* Whoever has the lock may be on this CPU, and may keep it for long. */
+	/* The lock may be held on this CPU, and for as long as a wake-up of all calls. */
 	if (!xa_trylock(&events->all))
 		return false;
 	ev = xa_load(&events->all, id);
@@ -132,8 +132,8 @@ static void event_tell(struct kfd_event *ev, const struct kfd_event *news)
 }
 
 /*
- * All of the process's events of a kind happen, with what @news says. The lock is
- * dropped after each: there may be any number of them.
+ * Signal all events of @news's type with its data. The lock is dropped after each
+ * event: a process may have any number of them.
  */
 static void events_tell(struct kfd_process *p, const struct kfd_event *news)
 {

@@ -46,15 +46,16 @@ struct kfd_event {
 
 /**
  * struct kfd_events - the events of a process
- * @all: struct kfd_event by id. Its lock is held while all who wait for an event
- *       are woken; the interrupt handler only tries it
+ * @all: struct kfd_event by id. Its lock is held while all waiting calls of an
+ *       event are woken; the interrupt handler only tries the lock
  * @closed: the process has lost KFD: nobody waits any more; lock of @all
  * @slots: the signal page, for the kernel, or NULL: the GPU writes what is not
  *         KFD_EVENT_UNSIGNALED into an event's slot and interrupts. Set once,
  *         with release semantics, under kfd_process.mutex
  * @bo: the page, referenced and pinned, if user space brought it
  * @handle: its handle
- * @scan_work: looks for slots that interrupts did not name, or left to it
+ * @scan_work: signals the events of slots that no interrupt named, or that the
+ *             interrupt handler left to it
  */
 struct kfd_events {
 	struct xarray all;
@@ -76,8 +77,8 @@ void kfd_events_close(struct kfd_process *p);
 void kfd_events_fini(struct kfd_process *p);
 
 /*
- * An interrupt of @vdev says that the process has signalled event @id, or, with an
- * id that is none, some. Hard interrupt context; takes bounded time.
+ * Signal event @id of process @pasid, or, if @id is no event, all events whose slots
+ * the GPU has written. Called by @vdev's interrupt handler; takes bounded time.
  */
 void kfd_events_interrupt(struct vgpu_device *vdev, u16 pasid, u32 id);
 /* Look at all slots soon. Any context; the caller has a reference to @p. */

@@ -287,8 +287,8 @@ static const struct mmu_notifier_ops kfd_process_mmu_notifier_ops = {
 };
 
 /*
- * Give a process its PASID and the GPUs there are, and hash it. What an error
- * leaves is undone by kfd_process_destroy(). kfd_processes_mutex held.
+ * Allocate the process's PASID and its state for each GPU, and hash it. After an
+ * error kfd_process_destroy() frees them. kfd_processes_mutex held.
  */
 static int kfd_process_publish(struct kfd_process *p)
 {
@@ -336,10 +336,10 @@ static struct kfd_process *kfd_process_alloc(struct mm_struct *mm,
 }
 
 /*
- * Register the process's own notifier, never one that the mm has already: it may be
- * that of a process which kfd_process_detach() is ending. The caller holds a
- * reference to the mm's memory. mmap_lock may be held for as long as a hostile
- * user likes, so a signal ends the wait, and no lock is held.
+ * Register the process's own MMU notifier. A notifier that the mm already has may
+ * belong to a process that kfd_process_detach() is ending, so none is reused. The
+ * caller holds a reference on mm_users and no lock: another thread may hold
+ * mmap_lock for any time. Killable.
  */
 static int kfd_process_register(struct kfd_process *p)
 {
@@ -366,7 +366,7 @@ static int kfd_process_create(struct mm_struct *mm, struct task_struct *leader)
 		return ret;
 	}
 	mutex_lock(&kfd_processes_mutex);
-	/* Another thread may have been faster. */
+	/* Another thread of the process may have hashed it meanwhile. */
 	ret = kfd_process_find(mm) ? -EEXIST : kfd_process_publish(p);
 	mutex_unlock(&kfd_processes_mutex);
 	/* The reference goes with the notifier. */

@@ -94,8 +94,8 @@ int kfd_ioctl_get_queue_wave_state(struct kfd_process *p, void *data);
 /*
  * kfd_process.c
  * @kfd_processes_mutex: protects the hash of processes and the list of nodes.
- * Inside kfd_process.mutex. Nobody waits for an mmap_lock or for a process's mutex
- * while holding it: each first open, exit and removal takes it.
+ * Order: kfd_process.mutex -> kfd_processes_mutex. Each first open, exit and
+ * removal takes it: no mmap_lock and no process's mutex is taken inside it.
  */
 extern struct mutex kfd_processes_mutex;
 int kfd_process_init(void);

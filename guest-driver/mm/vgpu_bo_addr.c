@@ -16,9 +16,9 @@
  * vgpu_bo_kmap() - map a BO for the kernel
  * @bo: BO, reservation held; pinned until vgpu_bo_kunmap()
  *
- * Waits until its memory holds what it should. Nests: all callers get the same
- * address, which is valid until each has called vgpu_bo_kunmap(). Whether it is
- * I/O memory says ttm_kmap_obj_virtual() of @bo->kmap.
+ * Waits for pending moves. Nests: all callers get the same address, which is valid
+ * until each has called vgpu_bo_kunmap(). ttm_kmap_obj_virtual() of @bo->kmap
+ * returns whether the address is I/O memory.
  *
  * Return: the address, or ERR_PTR(-EINVAL) when VRAM is in several pieces,
  * ERR_PTR(-ENOMEM).
@@ -203,8 +203,8 @@ static int bo_access(struct ttm_buffer_object *tbo, unsigned long offset,
 }
 
 /*
- * ptrace and /proc/PID/mem. TTM's function does not wait for moves: it would read
- * system memory before the copy has come there.
+ * Access by ptrace and /proc/PID/mem. ttm_bo_vm_access() does not wait for moves: it
+ * would read system memory before the copy has filled it.
  */
 static int vgpu_bo_vm_access(struct vm_area_struct *vma, unsigned long addr,
 			     void *buf, int len, int write)

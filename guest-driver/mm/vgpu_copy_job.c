@@ -38,9 +38,9 @@ static bool copy_is_void(const struct vgpu_copy_job *job)
 }
 
 /*
- * The job has failed, and no engine writes to its destination any more. Waiters for
- * the job's fence, on the CPU or on an engine, find zeros there instead of what
- * the pages held before the BO got them.
+ * Clear the destination of a failed job, to which no engine writes any more. Without
+ * this, waiters for the job's fence on the CPU or on an engine would read what the
+ * pages held before they were allocated for the BO.
  */
 static void copy_clear_dst(void *arg)
 {
@@ -57,8 +57,9 @@ static void copy_clear_dst(void *arg)
 }
 
 /*
- * A void job goes through the ring as well, as a NOP: the last job of an operation
- * stands for all, so it must not end before those that the ring has.
+ * A void job is submitted as a NOP. The fence of an operation's last job stands for
+ * the whole operation, so that job must not complete before earlier ones that are
+ * still in the ring.
  */
 static struct dma_fence *copy_submit(struct vgpu_copy_job *job)
 {
@@ -72,7 +73,7 @@ static struct dma_fence *copy_submit(struct vgpu_copy_job *job)
 				      is_void ? 1 : job->ndw, &job->hw_fence);
 	if (!copy_is_void(job))
 		return fence;
-	/* Lost before it was submitted or meanwhile: it may run all the same. */
+	/* VRAM was lost before or during the submission; the engine may still run it. */
 	if (!IS_ERR(fence)) {
 		dma_fence_wait(fence, false);
 		dma_fence_put(fence);

@@ -213,17 +213,17 @@ int svm_ioctl(struct kfd_process *p, enum kfd_ioctl_svm_op op, u64 start,
 
 /*
  * Some range overlaps these bytes: they are not free for a buffer object. The
- * process's mm is alive; takes svm_range_list.lock, and mmap_lock where a munmap
- * has to be looked at. Says nothing of ranges that others create afterwards.
+ * process's mm is alive; takes svm_range_list.lock, and mmap_lock if munmaps are
+ * pending. Another thread may create such a range right after the call.
  */
 bool svm_range_overlaps(struct kfd_process *p, u64 start, u64 size);
 
 /*
- * Keep ranges off these bytes while a buffer object is mapped there: from
- * svm_claim() on no range is created, and after svm_unclaim() the page tables' own
- * record of BOs keeps them off. kfd_process.mutex held from the one to the other;
- * no reservation held. Locks as svm_range_overlaps(). 0 or -EADDRINUSE there is a
- * range, -EINVAL no bytes that can be.
+ * svm_claim() checks that no range overlaps these bytes, and refuses new ranges there
+ * until svm_unclaim(); meanwhile the caller maps a BO, which refuses them from
+ * then on. kfd_process.mutex is held from svm_claim() to svm_unclaim(); no
+ * reservation is held. Takes the locks of svm_range_overlaps(). Returns 0;
+ * -EADDRINUSE: a range overlaps; -EINVAL: @size is 0 or the end wraps around.
  */
 int svm_claim(struct kfd_process *p, u64 start, u64 size);
 void svm_unclaim(struct kfd_process *p);
