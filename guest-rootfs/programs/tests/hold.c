@@ -95,18 +95,22 @@ unsigned long hold_pending(const struct vg_gpu *gpu, uint32_t engine)
 	return strtoul(at, NULL, 10);
 }
 
-void hold_await_sleep(int tid)
+char hold_thread_state(int tid)
 {
-	uint64_t end = vg_deadline();
 	char path[64], text[1024], *state;
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
-	for (;;) {
-		tap_read(path, text, sizeof(text));
-		state = strrchr(text, ')');
-		if (state && !strncmp(state, ") D", 3))
-			return;
-		CHECK(vg_now() < end, "thread %d does not sleep: %s", tid, text);
+	tap_read(path, text, sizeof(text));
+	state = strrchr(text, ')');
+	return state && state[1] == ' ' ? state[2] : '?';
+}
+
+void hold_await_sleep(int tid)
+{
+	uint64_t end = vg_deadline();
+
+	while (hold_thread_state(tid) != 'D') {
+		CHECK(vg_now() < end, "thread %d does not sleep", tid);
 		vg_sleep_us(1000);
 	}
 }

@@ -36,6 +36,8 @@ void hold_engines(struct hold *h, const struct vg_gpu *gpu, void *user,
 void hold_let_go(struct hold *h);
 /* Jobs on the kernel's ring of @engine that have not ended. */
 unsigned long hold_pending(const struct vg_gpu *gpu, uint32_t engine);
+/* State of thread @tid of this process, as in proc(5): 'R', 'S', 'D', ... */
+char hold_thread_state(int tid);
 /* Waits until thread @tid of this process sleeps and cannot be interrupted. */
 void hold_await_sleep(int tid);
 /*

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What one process can make others, the interrupt handler and the removal of a GPU
- * wait for. They would catch: a lock of the whole driver that is held while a process
- * keeps the holder waiting, a notifier of a dying process that another one gets,
- * interrupts that last as long as user space likes.
+ * A hostile process against other processes, the interrupt handler and the removal
+ * of a GPU. The cases catch: a global lock held during a wait that a process can make
+ * as long as it likes; the MMU notifier of an ending process reused for a new one;
+ * an interrupt handler whose work user space can multiply.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -59,7 +59,7 @@ static pid_t start_child(void (*fn)(void))
 	_exit(0);
 }
 
-/* Whether it ends in time; @status: how. */
+/* Return whether @pid ends within half of VG_TIMEOUT_MS; @status is its status. */
 static bool child_ends(pid_t pid, int *status)
 {
 	uint64_t end = vg_now() + VG_TIMEOUT_MS * 500000ull;
@@ -74,7 +74,7 @@ static bool child_ends(pid_t pid, int *status)
 
 /* First opens of /dev/kfd */
 
-/* A process of its own: the case's is to open /dev/kfd later. */
+/* Runs in a child: the case itself must not have opened /dev/kfd yet. */
 static void find_gpu(void)
 {
 	OK(vg_open_bare(&vg));
@@ -91,12 +91,12 @@ static void open_and_exit(void)
 }
 
 /**
- * struct helper - a thread that does one call when it is told to
+ * struct helper - a thread that makes one call when a word becomes 1
  * @thread: thread
- * @tid: its id, 0 before it runs
- * @go: the word that tells it
- * @memory: what it is about
- * @r: what the call returned
+ * @tid: the thread's id, 0 before it runs
+ * @go: the word
+ * @memory: argument of the call
+ * @r: result of the call
  */
 struct helper {
 	pthread_t thread;
@@ -196,8 +196,11 @@ static void *read_file(void *page)
 	return NULL;
 }
 
-/* In read() of debugfs until it is told: its buffer is not there. */
-static void read_until_told(void)
+/*
+ * Stay in read() of a debugfs file until shared->go[0]: the buffer is a userfaultfd
+ * page, which is filled only then.
+ */
+static void read_until_go(void)
 {
 	char *page = mmap(NULL, VG_PAGE, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -254,14 +257,15 @@ static void use(void *arg)
 }
 
 /*
- * The process's folder in debugfs cannot go while it is read, so detaching the
- * process stops between the hash and the MMU notifier, and the mm opens /dev/kfd
- * again. Catches: the new process gets the old one's notifier, which then is never
- * freed: the removal waits for ever, and the next one finds no mm.
+ * kfd_process_detach() cannot remove the process's debugfs folder while a file in it
+ * is read, so it stops after it has unhashed the process and before it puts the MMU
+ * notifier. Then the mm opens /dev/kfd again. Catches: the new process reuses the old
+ * one's notifier, which is never freed; the removal never returns, and the next one
+ * finds no mm.
  */
 static void open_while_taken_away(void)
 {
-	uint64_t end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
+	uint64_t end = vg_deadline();
 	pid_t reader, remover;
 	int fresh, status = 0;
 
@@ -270,7 +274,7 @@ static void open_while_taken_away(void)
 	OK(vg_pci_name(&vg.gpu[0], name));
 	snprintf(svm_file, sizeof(svm_file), "/sys/kernel/debug/kfd/proc/%d/svm",
 		 getpid());
-	reader = start_child(read_until_told);
+	reader = start_child(read_until_go);
 	OK(vg_wait_word(&shared->reading, 1, VG_TIMEOUT_MS));
 	remover = start_child(take_away);
 	while (kfd_works(vg.kfd) != -ENODEV) {
@@ -289,7 +293,7 @@ static void open_while_taken_away(void)
 	/* The new process has not gone with the old one. */
 	ERRNO(0, kfd_works(fresh));
 	OK(vg_pci_bind(name));
-	/* It knows all other GPUs: they are taken from it, too. */
+	/* The new process has the other GPU as well: remove that one, too. */
 	if (vg.n_gpus > 1) {
 		OK(vg_pci_name(&vg.gpu[1], name));
 		OK(vg_pci_unbind(name));
@@ -374,8 +378,8 @@ static struct kfd_event_data *names_of(uint32_t n)
 /**
  * struct waiter - a thread in WAIT_EVENTS
  * @thread: thread
- * @tid: its id; 0 before it is about to call
- * @names: how often it names the event
+ * @tid: the thread's id, 0 before it runs
+ * @names: how often the call names the event
  * @data: the names
  * @r: what wait_for() returned
  */
@@ -396,21 +400,15 @@ static void *waiter_run(void *arg)
 	return NULL;
 }
 
-/* It sleeps in the call, interruptibly: nothing else that it does sleeps so. */
+/*
+ * Wait until the thread sleeps in WAIT_EVENTS, the only place where it sleeps
+ * interruptibly.
+ */
 static void await_sleep(const struct waiter *w)
 {
-	uint64_t end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
-	char path[64], text[1024], *state;
+	uint64_t end = vg_deadline();
 
-	for (;;) {
-		if (w->tid) {
-			snprintf(path, sizeof(path), "/proc/self/task/%d/stat",
-				 w->tid);
-			tap_read(path, text, sizeof(text));
-			state = strrchr(text, ')');
-			if (state && !strncmp(state, ") S", 3))
-				return;
-		}
+	while (!w->tid || hold_thread_state(w->tid) != 'S') {
 		CHECK(vg_now() < end, "thread %d does not wait", w->tid);
 		vg_sleep_us(1000);
 	}
@@ -455,8 +453,9 @@ static void many_wait(void)
 }
 
 /*
- * Catches: a call that has an entry in the event's list for each name of it, through
- * all of which the interrupt handler goes; names that do not happen, or twice.
+ * Catches: a call with one list entry for each of 65,536 names of one event, all of
+ * which the interrupt handler walks; a name that is not signalled, or that one signal
+ * satisfies twice.
  */
 static void many_names(void)
 {

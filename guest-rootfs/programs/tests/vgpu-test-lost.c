@@ -160,7 +160,7 @@ static void told(void)
 	}
 }
 
-/* What the driver allocates next was this: pages of a process, full of bytes. */
+/* Fill memory and free it, so that pages allocated next are not zero. */
 static void soil_memory(void)
 {
 	const size_t size = 128 * VG_MIB;
@@ -179,10 +179,10 @@ static void *evict(void *arg)
 	return NULL;
 }
 
-/* Returns when @n BOs are on their way out of VRAM, behind the jobs of @hold. */
+/* Evict @n BOs; their copies are queued behind the jobs of @hold on return. */
 static void evict_behind(struct hold *hold, unsigned int n, pthread_t *thread)
 {
-	uint64_t end = vg_now() + VG_TIMEOUT_MS * 1000000ull, before;
+	uint64_t end = vg_deadline(), before;
 
 	hold_engines(hold, gpu, NULL, 0);
 	soil_memory();
@@ -200,9 +200,9 @@ enum { SMALL = 160 };
 #define BIG	(40 * VG_MIB)
 
 /*
- * Catches: system memory that nobody has cleared, since a copy was to fill it, and
- * that is seen when the copy is cancelled: by the CPU, by the move back to VRAM,
- * and by a job that reads that.
+ * Catches: destination pages of a cancelled copy that are neither copied nor cleared,
+ * and become visible to the CPU, to the move back to VRAM, and to a job that reads
+ * the BO there.
  */
 static void cancelled(void)
 {
@@ -250,10 +250,10 @@ static void cancelled(void)
 /**
  * struct reader - a thread that reads a BO's CPU mapping as a debugger does
  * @thread: thread
- * @tid: the kernel's name for it, or 0 until it is about to read
+ * @tid: the thread's id, 0 before it reads
  * @from: the mapping
- * @to: where to
- * @done: what pread() returned, or 0
+ * @to: destination
+ * @done: result of pread(), 0 before it returns
  */
 struct reader {
 	pthread_t thread;
@@ -274,28 +274,21 @@ static void *read_mem(void *arg)
 	return NULL;
 }
 
-/* The reader is blocked, or has read all there is. */
+/* Wait until the reader is blocked or has finished. */
 static void await_reader(const struct reader *r)
 {
-	uint64_t end = vg_now() + VG_TIMEOUT_MS * 1000000ull;
-	char path[64], text[1024], *state;
+	uint64_t end = vg_deadline();
 
-	while (!r->tid)
-		vg_sleep_us(100);
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", r->tid);
-	do {
+	while (!r->done && (!r->tid || !strchr("SD", hold_thread_state(r->tid)))) {
 		CHECK(vg_now() < end, "thread %d neither reads nor waits",
 		      r->tid);
-		if (r->done)
-			return;
-		tap_read(path, text, sizeof(text));
-		state = strrchr(text, ')');
-	} while (!state || (state[2] != 'S' && state[2] != 'D'));
+		vg_sleep_us(1000);
+	}
 }
 
 /*
- * Catches: a debugger that reads a BO's pages in system memory before the copy
- * out of VRAM has come there, so what was in them before.
+ * Catches: access through /proc/PID/mem that does not wait for the copy out of VRAM
+ * and reads the former contents of the destination pages.
  */
 static void moving(void)
 {
