@@ -4,6 +4,7 @@
  */
 #include <linux/dma-resv.h>
 #include <linux/mm.h>
+#include <linux/sched/signal.h>
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_drv.h>
 #include <drm/drm_vma_manager.h>
@@ -185,15 +186,34 @@ static int bo_access_pages(struct ttm_buffer_object *tbo, unsigned long offset,
 	return len;
 }
 
+/*
+ * Wait until the BO's moves are done. ptrace and /proc/PID/mem report an interrupted
+ * access as -EIO and do not restart it, so only a fatal signal ends the wait. There
+ * is no killable wait for a dma_resv: look for a fatal signal every 100 ms.
+ * Reservation held.
+ */
+static int bo_await_moves(struct ttm_buffer_object *tbo)
+{
+	long left = 0;
+
+	while (!left) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		left = dma_resv_wait_timeout(tbo->base.resv,
+					     DMA_RESV_USAGE_KERNEL, false,
+					     HZ / 10);
+	}
+	return left < 0 ? left : 0;
+}
+
 /* Reservation held, the device stays. */
 static int bo_access(struct ttm_buffer_object *tbo, unsigned long offset,
 		     void *buf, int len, int write)
 {
-	long left = dma_resv_wait_timeout(tbo->base.resv, DMA_RESV_USAGE_KERNEL,
-					  true, MAX_SCHEDULE_TIMEOUT);
+	int ret = bo_await_moves(tbo);
 
-	if (left < 0)
-		return left;
+	if (ret)
+		return ret;
 	if (!tbo->resource)
 		return -EIO;
 	if (tbo->resource->mem_type == TTM_PL_SYSTEM ||

@@ -9,6 +9,7 @@
  */
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -286,9 +287,14 @@ static void await_reader(const struct reader *r)
 	}
 }
 
+static void on_signal(int number)
+{
+	(void)number;
+}
+
 /*
  * Catches: access through /proc/PID/mem that does not wait for the copy out of VRAM
- * and reads the former contents of the destination pages.
+ * and reads the former contents of the destination pages, or that a signal ends.
  */
 static void moving(void)
 {
@@ -305,10 +311,13 @@ static void moving(void)
 	vg_pattern_fill(bo.cpu, SIZE, SEED, 0);
 	reader.from = bo.cpu;
 	reader.to = tap_anon(SIZE);
+	CHECK(signal(SIGUSR1, on_signal) != SIG_ERR, "no handler");
 	evict_behind(&hold, 1, &thread);
 	CHECK(!pthread_create(&reader.thread, NULL, read_mem, &reader),
 	      "thread");
 	await_reader(&reader);
+	/* A handled signal must not end the access: the kernel would say EIO. */
+	CHECK(!pthread_kill(reader.thread, SIGUSR1), "no signal");
 	hold_let_go(&hold);
 	CHECK(!pthread_join(reader.thread, NULL), "join");
 	CHECK(reader.done == (ssize_t)SIZE, "%zd bytes were read", reader.done);
