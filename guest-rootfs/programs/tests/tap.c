@@ -185,7 +185,7 @@ static unsigned int child_limit_ms(void)
 static int wait_limited(pid_t pid, unsigned int (*limit_ms)(void))
 {
 	uint64_t start = vg_now(), deadline = start + limit_ms() * 1000000ull;
-	bool killed = false;
+	bool killed = false, measured = false;
 	int status;
 
 	for (;;) {
@@ -195,13 +195,15 @@ static int wait_limited(pid_t pid, unsigned int (*limit_ms)(void))
 			return killed ? -1 : status;
 		if (r < 0)
 			return -1;
+		if (vg_now() > deadline && !measured) {
+			/* It takes time: look at @pid once more before the kill. */
+			measured = !vg_scale_again();
+			deadline = start + limit_ms() * 1000000ull;
+			continue;
+		}
 		if (vg_now() > deadline) {
 			if (killed)
 				bail_out(pid);
-			if (vg_scale_again()) {
-				deadline = start + limit_ms() * 1000000ull;
-				continue;
-			}
 			tap_diag("no result after %llu s: killed",
 				 (vg_now() - start) / 1000000000ull);
 			kill(pid, SIGKILL);
