@@ -24,6 +24,8 @@ static void begin(VGPUView *v)
     v->client->queue = v->queue;
     v->client->bus = &v->bus;
     vgpu_client_begin(v->client);
+    /* Before the translation: a request for a stale address must not pass. */
+    v->bus.began = qatomic_read(&v->client->s->bus_drops);
 }
 
 /* Is there poison at the beginning of @span? It ends before any further on. */

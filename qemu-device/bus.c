@@ -51,7 +51,7 @@ const VGPUBusAnswer *vgpu_bus_answer(VGPUState *s, VGPUBus *bus, hwaddr addr,
     }
     bus->addr = addr;
     bus->write = write;
-    bus->drops = drops;
+    bus->drops = bus->began;
     return NULL;
 }
 
@@ -176,13 +176,14 @@ static void bus_bh(void *opaque)
     bool here;
     unsigned i;
 
-    /* vgpu_kfd_vm_state() serves the requests when the machine runs again. */
-    if (!runstate_is_running() || s->removed) {
+    if (s->removed) {
         return;
     }
     object_ref(OBJECT(s));
+    /* An entry pushed while the machine is stopped is part of its memory. */
     here = vgpu_ih_flush(s, false);
-    for (i = 0; here && i < VGPU_NUM_CLIENTS; i++) {
+    /* vgpu_kfd_vm_state() serves the requests when the machine runs again. */
+    for (i = 0; here && runstate_is_running() && i < VGPU_NUM_CLIENTS; i++) {
         here = serve(s, s->clients[i]->worker);
     }
     if (here) {

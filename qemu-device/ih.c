@@ -67,6 +67,7 @@ static VGPUPhys map_whole(VGPUState *s, VGPUSpan *to, VGPUTargetKind kind,
     VGPUPhys found;
 
     *to = (VGPUSpan) { .kind = kind, .write = true, .addr = addr, .len = len };
+    s->ih.bus.began = qatomic_read(&s->bus_drops);
     found = vgpu_phys_map(s, &s->ih.bus, to);
     if (found == VGPU_PHYS_OK && to->len != len) {
         vgpu_phys_unmap(s, to, 0);
@@ -302,6 +303,9 @@ void vgpu_ih_push(VGPUState *s, uint8_t client, uint8_t source, uint8_t ring,
         .va = client << 8 | source,
     };
 
+    if (qatomic_read(&s->removed)) {
+        return;     /* it reaches no memory any more */
+    }
     memcpy(&entry[4], data, 4 * sizeof(*data));
     if (to < IH_NUM_RINGS) {
         s->ih.full =

@@ -162,7 +162,8 @@ typedef struct VGPUBus {
     unsigned next;              /* reply to replace when all are used */
     hwaddr addr;                /* the request */
     bool write;
-    uint32_t drops;             /* s->bus_drops when the request was made */
+    uint32_t began;             /* s->bus_drops when the access began */
+    uint32_t drops;             /* @began of the request */
     VGPUBusAnswer answers[VGPU_BUS_ANSWERS];
 } VGPUBus;
 
