@@ -184,7 +184,10 @@ static int wait_find_all(struct vgpu_file *vf,
 	return found;
 }
 
-/* As wait_one(). @first: receives which of @n fences signalled. */
+/*
+ * Returns a positive number; 0: time was up; or -ERESTARTSYS. @first: receives which
+ * of @n fences signalled.
+ */
 static long wait_first(struct dma_fence **fences, u32 n, u64 deadline,
 		       u32 *first)
 {
@@ -195,8 +198,6 @@ static long wait_first(struct dma_fence **fences, u32 n, u64 deadline,
 						  vgpu_gem_timeout(deadline),
 						  first);
 	} while (!left && vgpu_gem_timeout(deadline));
-	if (left > 0 && *first < n && fences[*first]->error)
-		return fences[*first]->error;
 	return left;
 }
 
@@ -206,7 +207,7 @@ static int wait_any(struct vgpu_file *vf, const struct drm_amdgpu_fence *users,
 	u64 deadline = args->in.timeout_ns;
 	struct dma_fence **fences;
 	u32 first = U32_MAX, *index;
-	int found = -ENOMEM;
+	int found = -ENOMEM, error = 0;
 	long left = 1;
 
 	fences = kvcalloc(n, sizeof(*fences), GFP_KERNEL);
@@ -220,8 +221,10 @@ static int wait_any(struct vgpu_file *vf, const struct drm_amdgpu_fence *users,
 	} else {
 		found = vgpu_wait_unique(fences, index, n);
 		left = wait_first(fences, found, deadline, &first);
-		if (first < found)
+		if (left > 0 && first < found) {
+			error = fences[first]->error;
 			first = index[first];
+		}
 	}
 	while (found > 0)
 		dma_fence_put(fences[--found]);
@@ -232,7 +235,7 @@ static int wait_any(struct vgpu_file *vf, const struct drm_amdgpu_fence *users,
 	memset(args, 0, sizeof(*args));
 	args->out.status = left > 0;
 	args->out.first_signaled = first;
-	return 0;
+	return error;	/* of that fence; the ioctl returns both */
 }
 
 /**

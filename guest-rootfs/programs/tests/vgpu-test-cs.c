@@ -819,6 +819,29 @@ static void set_lockup(const char *ms)
 	close(f);
 }
 
+/*
+ * The job fails during the wait. Catches: WAIT_FENCES(any) that returns a job's error
+ * and not which job that is.
+ */
+static void expect_failed_first(struct user *u, uint64_t seq)
+{
+	struct drm_amdgpu_fence f = {
+		.ctx_id = u->ctx, .ip_type = AMDGPU_HW_IP_DMA, .seq_no = seq,
+	};
+	union drm_amdgpu_wait_fences w = {
+		.in = {
+			.fences = (uintptr_t)&f,
+			.fence_count = 1,
+			.timeout_ns = ~0ull,
+		},
+	};
+	int r = vr_ioctl(u->fd, DRM_IOCTL_AMDGPU_WAIT_FENCES, &w);
+
+	CHECK(r == -ETIME || r == -ECANCELED, "the wait ended with %d", r);
+	CHECK(w.out.status == 1 && !w.out.first_signaled,
+	      "status %#x, first is %u", w.out.status, w.out.first_signaled);
+}
+
 /* A job that never ends, ends. */
 static void hangs(void)
 {
@@ -827,10 +850,11 @@ static void hangs(void)
 
 	start(&u);
 	user_open(&v);
-	set_lockup("500");
+	/* Long enough that the wait begins before the job fails. */
+	set_lockup("2000");
 	vr_ib_poll(&u.ib, flag_va(0), 1);
 	seq = submit(&u, 0);
-	vr_wait(u.fd, u.ctx, 0, seq, ~0ull);
+	expect_failed_first(&u, seq);
 	/* Good jobs, which are next, may have to wait for longer. */
 	set_lockup("10000");
 	expect_guilty(&u, &v, seq, "a job without end");
