@@ -232,6 +232,20 @@ void vgpu_client_end(VGPUClient *c)
     }
 }
 
+/*
+ * Map @span, or make it VGPU_TARGET_WAIT if the IOMMU's translation is missing.
+ * False: there is no memory.
+ */
+static bool map_or_wait(VGPUClient *c, VGPUSpan *span)
+{
+    VGPUPhys found = vgpu_phys_map(c->s, c->bus, span);
+
+    if (found == VGPU_PHYS_WAIT) {
+        span->kind = VGPU_TARGET_WAIT;
+    }
+    return found != VGPU_PHYS_NONE;
+}
+
 void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
                     VGPUAccessType type, VGPUSpan *span)
 {
@@ -267,17 +281,10 @@ void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
         if (span->kind == VGPU_TARGET_PEER) {
             vgpu_xgmi_use(c->s, vgpu_client_site(c, vmid, span->addr));
         }
-        switch (vgpu_phys_map(c->s, c->bus, span)) {
-        case VGPU_PHYS_NONE:
+        if (!map_or_wait(c, span)) {
             span->kind = VGPU_TARGET_FAULT;
             span->walker_error = VGPU_WALKER_NACK;
             span->fault = CLASS(NACK);
-            break;
-        case VGPU_PHYS_WAIT:
-            span->kind = VGPU_TARGET_WAIT;
-            break;
-        default:
-            break;
         }
     }
     trace_vgpu_translate(c->s->id, c->hub, vmid, va, len, type, span->kind,
@@ -309,17 +316,9 @@ void vgpu_gpuvm_map_default(VGPUClient *c, unsigned vmid, uint64_t va,
         .kind = VGPU_TARGET_BUS, .write = span->write, .addr = page + off,
         .len = MIN(len, VGPU_PAGE_SIZE - off),
     };
-    switch (to_page && page ? vgpu_phys_map(c->s, c->bus, span)
-                            : VGPU_PHYS_NONE) {
-    case VGPU_PHYS_NONE:
+    if (!to_page || !page || !map_or_wait(c, span)) {
         span->kind = VGPU_TARGET_ZERO;
         vgpu_phys_map(c->s, NULL, span);
-        break;
-    case VGPU_PHYS_WAIT:
-        span->kind = VGPU_TARGET_WAIT;
-        break;
-    default:
-        break;
     }
 }
 
