@@ -426,17 +426,15 @@ static void foreign(int fd, char *p)
 	OK(vg_bo_free(&bo[1]));
 }
 
-static void from_vgem(void)
+/* SIZE bytes of vgem's memory; returns the CPU's mapping. */
+static char *vgem_create(int vgem, uint32_t *handle)
 {
 	struct drm_mode_create_dumb dumb = {
 		.width = 1024, .height = SIZE / 4096, .bpp = 32,
 	};
 	struct drm_mode_map_dumb map = { 0 };
 	char *p;
-	int vgem;
 
-	vgem = tap_open_vgem();
-	start(2);
 	ERRNO(0, tap_ioctl(vgem, DRM_IOCTL_MODE_CREATE_DUMB, &dumb));
 	CHECK(dumb.size == SIZE, "vgem makes %llu bytes", dumb.size);
 	map.handle = dumb.handle;
@@ -444,8 +442,21 @@ static void from_vgem(void)
 	p = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, vgem,
 		 (off_t)map.offset);
 	CHECK(p != MAP_FAILED, "mmap of vgem: %s", strerror(errno));
-	foreign(gem_export(vgem, dumb.handle), p);
-	gem_close(vgem, dumb.handle);
+	*handle = dumb.handle;
+	return p;
+}
+
+static void from_vgem(void)
+{
+	uint32_t handle;
+	char *p;
+	int vgem;
+
+	vgem = tap_open_vgem();
+	start(2);
+	p = vgem_create(vgem, &handle);
+	foreign(gem_export(vgem, handle), p);
+	gem_close(vgem, handle);
 }
 
 /* An importer that cannot follow moves: the BO is pinned, in GTT. */
@@ -615,27 +626,17 @@ static int place(int file, uint32_t handle, uint64_t domains)
  */
 static void foreign_placement(void)
 {
-	struct drm_mode_create_dumb dumb = {
-		.width = 1024, .height = SIZE / 4096, .bpp = 32,
-	};
-	struct drm_mode_map_dumb map = { 0 };
 	struct vg_mem_info before, after;
-	uint32_t h;
+	uint32_t h, handle;
 	uint64_t va;
 	char *p;
 	int vgem;
 
 	vgem = tap_open_vgem();
 	start(1);
-	ERRNO(0, tap_ioctl(vgem, DRM_IOCTL_MODE_CREATE_DUMB, &dumb));
-	CHECK(dumb.size == SIZE, "vgem makes %llu bytes", dumb.size);
-	map.handle = dumb.handle;
-	ERRNO(0, tap_ioctl(vgem, DRM_IOCTL_MODE_MAP_DUMB, &map));
-	p = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, vgem,
-		 (off_t)map.offset);
-	CHECK(p != MAP_FAILED, "mmap of vgem: %s", strerror(errno));
+	p = vgem_create(vgem, &handle);
 	vg_pattern_fill(p, SIZE, SEED, 0);
-	ERRNO(0, gem_import(vg.gpu[0].fd, gem_export(vgem, dumb.handle), &h));
+	ERRNO(0, gem_import(vg.gpu[0].fd, gem_export(vgem, handle), &h));
 	OK(vg_mem_info(&vg.gpu[0], &before));
 	ERRNO(EINVAL, place(vg.gpu[0].fd, h, AMDGPU_GEM_DOMAIN_VRAM));
 	ERRNO(EINVAL, place(vg.gpu[0].fd, h, AMDGPU_GEM_DOMAIN_VRAM |
