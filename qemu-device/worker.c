@@ -223,11 +223,11 @@ void vgpu_worker_retry(VGPUWorker *w, uint32_t vmids, int slot)
 }
 
 /*
- * Write the registers that queues wait for. Without w->lock, the write itself
- * or the CP's thread may take the queue away, and another one may come in its
- * place that waits for a write of its own: the wait's number tells the two
- * apart. The write counts as done before it is made, so that a queue that is
- * saved meanwhile does not repeat it.
+ * Write the registers for queues that wait in VGPU_WAIT_REG. While w->lock is
+ * dropped, the write itself or the CP's thread may unmap the queue and map
+ * another one into its HQD, which waits for its own write: only a wait with the
+ * same number is ended. The packet is marked done before the write, so that a
+ * queue that is saved meanwhile does not repeat it.
  */
 static void reg_bh(void *opaque)
 {

@@ -71,7 +71,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_ih_register);
  * @vdev: device
  *
  * Context: sleeps; not in a handler. Waits for the interrupt handler and for
- * vgpu_ih_poll(), of which synchronize_irq() knows nothing.
+ * vgpu_ih_poll(), for which synchronize_irq() does not wait.
  */
 void vgpu_ih_sync(struct vgpu_device *vdev)
 {

@@ -22,8 +22,8 @@ struct vm_area_struct;
  * @auto_reset: who is woken by it takes it away
  * @signaled: it has happened, and nobody has taken it
  * @age: 1, and one more with each time that it happens
- * @waits: struct kfd_wait_entry of those who wait for it, woken ones included; one
- *         for each call
+ * @waits: struct kfd_wait_entry of the calls that wait for the event, woken ones
+ *         included; one for each call
  * @n_waits: their number
  * @memory: of KFD_IOC_EVENT_MEMORY: the last one
  * @hw: of KFD_IOC_EVENT_HW_EXCEPTION: the last one

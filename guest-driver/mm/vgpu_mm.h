@@ -221,7 +221,7 @@ struct vgpu_bo_owner_ops {
  * @vm_mappings: struct vgpu_vm_bo of each VM that maps it; reservation held.
  *               A user pointer's change under vgpu_userptr_lock() as well
  * @kmap: CPU mapping of vgpu_bo_kmap(); reservation held
- * @kmaps: users of @kmap, each of whom has pinned the BO; reservation held
+ * @kmaps: number of users of @kmap; each user pins the BO. Reservation held
  * @vram_lost: it was in VRAM when a reset lost that; never reset
  * @lost_link: in vgpu_vram_mgr.lost if @vram_lost
  * @leaving_link: in vgpu_vram_mgr.leaving if @leaving

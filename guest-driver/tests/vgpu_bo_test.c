@@ -2,8 +2,8 @@
 /*
  * mm/vgpu_bo.c, mm/vgpu_bo_addr.c: what a domain becomes for TTM, for every
  * combination of bits, and mappings for the kernel. Would catch places in the
- * wrong order, flags that leak from one to the next, a domain nobody knows that
- * ends up somewhere, and a mapping that goes while somebody uses it.
+ * wrong order, flags that leak from one to the next, an unknown domain that gets a
+ * placement, and a kernel mapping that is removed while it has users.
  */
 #include <linux/dma-resv.h>
 #include <linux/vmalloc.h>

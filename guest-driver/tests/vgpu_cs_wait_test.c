@@ -111,7 +111,7 @@ static void wait_one_fence(struct kunit *test)
 	wait_check(test, m, left);
 }
 
-/* Catches: a fence that is lost, twice there, put too often, or told as another one. */
+/* Catches: a fence dropped, kept twice, put too often, or with the wrong index. */
 static void wait_random(struct kunit *test)
 {
 	struct wait_mock *m = wait_mock_new(test);

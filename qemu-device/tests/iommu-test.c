@@ -183,9 +183,9 @@ static void set_bus(QVGPUSpace *space, unsigned n, uint64_t bus)
 }
 
 /*
- * Catches: bus addresses that pass the IOMMU by, or were found before it was
- * switched on; a denied page that can be written; an answer that is used after
- * the IOMMU was told to drop it.
+ * Catches: bus addresses that bypass the IOMMU, or were translated before it
+ * was enabled; a denied page that can be written; a translation that is used
+ * after the IOMMU's invalidation.
  */
 static void test_translate(const void *kind)
 {
@@ -335,9 +335,9 @@ static void test_ring(const void *kind)
 }
 
 /*
- * Catches: a worker that takes the BQL when the IOMMU reads its tables where no
- * memory is. Whoever stops the machine waits for that worker with the BQL held:
- * QEMU hangs.
+ * Catches: a worker that calls the IOMMU, whose table is not RAM, so that the
+ * read takes the BQL. The main loop holds the BQL while it waits for that
+ * worker in order to stop the machine: QEMU hangs.
  */
 static void test_stop(const void *kind)
 {
@@ -376,8 +376,8 @@ static void test_stop(const void *kind)
 }
 
 /*
- * Catches: interrupt entries that wait for the IOMMU when the device is removed,
- * and are written afterwards.
+ * Catches: interrupt entries that wait for the IOMMU when the device is
+ * removed, and are written afterwards.
  */
 static void test_remove(const void *kind)
 {
