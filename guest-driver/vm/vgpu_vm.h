@@ -56,7 +56,9 @@ struct vgpu_vm_manager {
  *           address). Outside BO reservations
  * @alloc_lock: serialises growth of the tree and protects @bos and @pool.
  *              Allocates under it, so never taken in reclaim or a notifier.
- *              Inside BO reservations
+ *              Inside BO reservations. Entries of pages that leave @bos are
+ *              cleared before the lock is dropped: svm/ writes entries
+ *              where it finds pages free
  * @pt_lock: protects @pt and, to change it, @vmid. Taken in MMU notifiers, so
  *           nothing under it allocates or waits for reclaim. Inside
  *           @alloc_lock. Clearing entries needs it alone; tables are freed

@@ -223,7 +223,6 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 		vbo_trim(vbo, vbo->pages.start, first - 1);
 	else if (tail)
 		vbo_trim(vbo, last + 1, vbo->pages.last);
-	mutex_unlock(&vm->alloc_lock);
 
 	if (head && right_pages)
 		vbo_mend(vbo, first);
@@ -233,6 +232,11 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 		vgpu_vm_clear_pages(vm, first, last, 0);
 	if (vbo->bo)
 		vgpu_userptr_unlock(vbo->bo);
+	/*
+	 * From here on a fault or SET_ATTR may create an SVM range at the pages
+	 * that were cut off (vgpu_vm_va_busy()) and write its entries.
+	 */
+	mutex_unlock(&vm->alloc_lock);
 	if (!head && !tail)
 		vgpu_vbo_free(vbo);
 }
