@@ -154,12 +154,13 @@ static void svm_range_free(struct svm_range *r)
 	kfree(r);
 }
 
+/* The notifier stays until the entries are cleared. svms->lock held. */
 static void svm_range_remove(struct svm_range *r)
 {
-	svm_range_unlink(r);
 	mutex_lock(&r->lock);
 	svm_unmap_pages(r, svm_range_interval(r));
 	mutex_unlock(&r->lock);
+	svm_range_unlink(r);
 	svm_range_free(r);
 }
 
