@@ -16,6 +16,8 @@
 #include <linux/vmalloc.h>
 #include <drm/amdgpu_drm.h>
 
+#include <kunit/visibility.h>
+
 #include "kfd_events.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"
@@ -100,22 +102,29 @@ static bool signal_at_once(struct vgpu_device *vdev, struct kfd_events *events,
 	return done;
 }
 
+void kfd_events_interrupt_process(struct vgpu_device *vdev,
+				  struct kfd_process *p, u32 id)
+{
+	/* Pairs with events_set_page(). */
+	u64 *slots = smp_load_acquire(&p->events.slots);
+	bool done = false;
+
+	if (!slots)
+		return;
+	if (id && id < KFD_SIGNAL_EVENT_LIMIT)
+		done = signal_at_once(vdev, &p->events, slots, id);
+	if (!done)
+		kfd_events_scan_later(p);
+}
+EXPORT_SYMBOL_IF_KUNIT(kfd_events_interrupt_process);
+
 void kfd_events_interrupt(struct vgpu_device *vdev, u16 pasid, u32 id)
 {
 	struct kfd_process *p = kfd_lookup_process_by_pasid(pasid);
-	bool done = false;
-	u64 *slots;
 
 	if (!p)
 		return;
-	/* Pairs with events_set_page(). */
-	slots = smp_load_acquire(&p->events.slots);
-	if (slots) {
-		if (id && id < KFD_SIGNAL_EVENT_LIMIT)
-			done = signal_at_once(vdev, &p->events, slots, id);
-		if (!done)
-			kfd_events_scan_later(p);
-	}
+	kfd_events_interrupt_process(vdev, p, id);
 	kfd_unref_process(p);
 }
 
@@ -228,7 +237,7 @@ void kfd_events_poison(struct kfd_process_device *pdd)
 static void events_set_page(struct kfd_events *events, u64 *slots)
 {
 	memset(slots, 0xff, KFD_EVENT_PAGE_BYTES);
-	/* Pairs with kfd_events_interrupt(). */
+	/* Pairs with kfd_events_interrupt_process(). */
 	smp_store_release(&events->slots, slots);
 }
 
@@ -360,6 +369,7 @@ int kfd_ioctl_create_event(struct kfd_process *p, void *data)
 	mutex_unlock(&p->mutex);
 	return ret;
 }
+EXPORT_SYMBOL_IF_KUNIT(kfd_ioctl_create_event);
 
 /**
  * kfd_ioctl_destroy_event() - AMDKFD_IOC_DESTROY_EVENT
@@ -441,6 +451,7 @@ void kfd_events_init(struct kfd_process *p)
 	xa_init_flags(&p->events.all, XA_FLAGS_ALLOC1);
 	INIT_WORK(&p->events.scan_work, scan_work);
 }
+EXPORT_SYMBOL_IF_KUNIT(kfd_events_init);
 
 void kfd_events_close(struct kfd_process *p)
 {
@@ -483,3 +494,4 @@ void kfd_events_fini(struct kfd_process *p)
 	ttm_bo_unreserve(&bo->tbo);
 	vgpu_bo_put(bo);
 }
+EXPORT_SYMBOL_IF_KUNIT(kfd_events_fini);

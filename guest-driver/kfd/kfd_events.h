@@ -81,6 +81,9 @@ void kfd_events_fini(struct kfd_process *p);
  * the GPU has written. Called by @vdev's interrupt handler; takes bounded time.
  */
 void kfd_events_interrupt(struct vgpu_device *vdev, u16 pasid, u32 id);
+/* The same for a process to which the caller holds a reference. */
+void kfd_events_interrupt_process(struct vgpu_device *vdev,
+				  struct kfd_process *p, u32 id);
 /* Look at all slots soon. Any context; the caller has a reference to @p. */
 void kfd_events_scan_later(struct kfd_process *p);
 /*

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * kfd/kfd_events.c: interrupts for an event of a process without GPUs. Catches: an
+ * event that is lost because the interrupt handler left it to scan_work.
+ */
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include "../kfd/kfd_room.h"
+#include "vgpu_mock.h"
+
+/**
+ * struct events_mock - a process with one event of type SIGNAL
+ * @p: process
+ * @vdev: its counters are used
+ * @ev: event; does not reset itself
+ */
+struct events_mock {
+	struct kfd_process p;
+	struct vgpu_device *vdev;
+	struct kfd_event *ev;
+};
+
+static void events_mock_fini(void *arg)
+{
+	struct events_mock *m = arg;
+
+	kfd_events_fini(&m->p);
+}
+
+static struct events_mock *events_mock_new(struct kunit *test)
+{
+	struct kfd_ioctl_create_event_args args = {
+		.event_type = KFD_IOC_EVENT_SIGNAL,
+	};
+	struct events_mock *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	m->vdev = kunit_kzalloc(test, sizeof(*m->vdev), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, m->vdev);
+	mutex_init(&m->p.mutex);
+	kfd_events_init(&m->p);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, events_mock_fini,
+							m), 0);
+	KUNIT_ASSERT_EQ(test, kfd_ioctl_create_event(&m->p, &args), 0);
+	m->ev = xa_load(&m->p.events.all, args.event_id);
+	KUNIT_ASSERT_NOT_NULL(test, m->ev);
+	return m;
+}
+
+/* The GPU writes the event's slot before it interrupts. */
+static void events_write_slot(struct events_mock *m)
+{
+	WRITE_ONCE(m->p.events.slots[m->ev->id], 1);
+}
+
+/* scan_work is idle. The event was signalled once, and its slot can be used again. */
+static void events_expect_signaled(struct kunit *test, struct events_mock *m)
+{
+	KUNIT_EXPECT_TRUE(test, m->ev->signaled);
+	KUNIT_EXPECT_EQ(test, m->ev->age, 2);
+	KUNIT_EXPECT_EQ(test, m->p.events.slots[m->ev->id],
+			KFD_EVENT_UNSIGNALED);
+}
+
+static s64 events_deferred(struct events_mock *m)
+{
+	return atomic64_read(&m->vdev->hw.stats[VGPU_STAT_EVENTS_DEFERRED]);
+}
+
+/* Catches: the handler leaves an event to scan_work although few calls wait. */
+static void events_at_once(struct kunit *test)
+{
+	struct events_mock *m = events_mock_new(test);
+
+	events_write_slot(m);
+	kfd_events_interrupt_process(m->vdev, &m->p, m->ev->id);
+	KUNIT_EXPECT_EQ(test, work_busy(&m->p.events.scan_work), 0);
+	events_expect_signaled(test, m);
+	KUNIT_EXPECT_EQ(test, events_deferred(m), 0);
+}
+
+/*
+ * The interrupt arrives on a CPU that holds the lock of the events. Catches: an
+ * event that is lost when the handler does not get the lock, and a handler that
+ * signals the event without the lock.
+ */
+static void events_lock_taken(struct kunit *test)
+{
+	struct events_mock *m = events_mock_new(test);
+	bool early;
+
+	events_write_slot(m);
+	xa_lock(&m->p.events.all);
+	kfd_events_interrupt_process(m->vdev, &m->p, m->ev->id);
+	early = m->ev->signaled;
+	xa_unlock(&m->p.events.all);
+	KUNIT_EXPECT_FALSE(test, early);
+	flush_work(&m->p.events.scan_work);
+	events_expect_signaled(test, m);
+	/* The counter is for events with too many waiting calls. */
+	KUNIT_EXPECT_EQ(test, events_deferred(m), 0);
+}
+
+/* Catches: an event that is lost when more calls wait than the handler wakes. */
+static void events_many_waits(struct kunit *test)
+{
+	struct events_mock *m = events_mock_new(test);
+
+	m->ev->n_waits = 1000;
+	events_write_slot(m);
+	kfd_events_interrupt_process(m->vdev, &m->p, m->ev->id);
+	KUNIT_EXPECT_EQ(test, events_deferred(m), 1);
+	flush_work(&m->p.events.scan_work);
+	events_expect_signaled(test, m);
+}
+
+/* Catches: a slot that is not looked at because the interrupt has no event's id. */
+static void events_no_id(struct kunit *test)
+{
+	static const u32 ids[] = {
+		0, KFD_SIGNAL_EVENT_LIMIT - 1, KFD_SIGNAL_EVENT_LIMIT, U32_MAX,
+	};
+	struct events_mock *m;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(ids); i++) {
+		m = events_mock_new(test);
+		KUNIT_ASSERT_NE(test, m->ev->id, ids[i]);
+		events_write_slot(m);
+		kfd_events_interrupt_process(m->vdev, &m->p, ids[i]);
+		flush_work(&m->p.events.scan_work);
+		events_expect_signaled(test, m);
+	}
+}
+
+static struct kunit_case events_cases[] = {
+	KUNIT_CASE(events_at_once),
+	KUNIT_CASE(events_lock_taken),
+	KUNIT_CASE(events_many_waits),
+	KUNIT_CASE(events_no_id),
+	{}
+};
+
+static struct kunit_suite events_suite = {
+	.name = "kfd_events",
+	.test_cases = events_cases,
+};
+
+kunit_test_suite(events_suite);
