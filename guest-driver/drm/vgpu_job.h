@@ -24,7 +24,6 @@ struct vgpu_ctx_state {
  * @vm: whose addresses they use; waits for the job before it goes
  * @state: of its context
  * @hw_fence: memory of the fence on the engine's ring, or NULL: in use
- * @cb: on that fence
  * @slot: VMID that it has claimed, or NULL
  * @error: why it cannot run, or 0
  * @num_ibs: INDIRECT packets at the beginning of @dw
@@ -37,7 +36,6 @@ struct vgpu_job {
 	struct vgpu_vm *vm;
 	struct vgpu_ctx_state *state;
 	struct vgpu_sdma_fence *hw_fence;
-	struct dma_fence_cb cb;
 	struct vgpu_vmid_slot *slot;
 	int error;
 	unsigned int num_ibs;

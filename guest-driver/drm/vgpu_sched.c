@@ -15,6 +15,8 @@
 #include <drm/drm_drv.h>
 #include <drm/drm_managed.h>
 
+#include <kunit/visibility.h>
+
 #include "vgpu/bits.h"
 #include "vgpu/sdma_packets.h"
 #include "vgpu_file.h"
@@ -175,16 +177,17 @@ static void job_release_claim(struct vgpu_job *job, struct dma_fence *fence)
 	job->slot = NULL;
 }
 
-/* Any context. -ETIME: the engine failed in just this job. */
-static void job_judge(struct vgpu_job *job, const struct dma_fence *fence)
+/*
+ * The job failed in the engine; -ETIME: the engine failed in just this job. The
+ * argument is the job's context and not the job: drm_sched frees a job as soon as
+ * it sees the fence signalled, also while callbacks of the fence still run.
+ */
+static void job_failed(void *arg, int error)
 {
-	if (fence->error == -ETIME)
-		atomic_set(&job->state->guilty, 1);
-}
+	struct vgpu_ctx_state *state = arg;
 
-static void job_done(struct dma_fence *fence, struct dma_fence_cb *cb)
-{
-	job_judge(container_of(cb, struct vgpu_job, cb), fence);
+	if (error == -ETIME)
+		atomic_set(&state->guilty, 1);
 }
 
 static int job_check(struct vgpu_job *job)
@@ -218,11 +221,7 @@ static struct dma_fence *job_run(struct vgpu_sdma_job *base)
 		ret = PTR_ERR_OR_ZERO(fence);
 	}
 	job_release_claim(job, ret ? NULL : fence);
-	if (ret)
-		return ERR_PTR(ret);
-	if (dma_fence_add_callback(fence, &job->cb, job_done))
-		job_judge(job, fence);
-	return fence;
+	return ret ? ERR_PTR(ret) : fence;
 }
 
 static void job_free(struct vgpu_sdma_job *base)
@@ -273,9 +272,11 @@ struct vgpu_job *vgpu_job_create(struct vgpu_device *vdev, struct vgpu_vm *vm,
 	job->vm = vm;
 	job->state = state;
 	kref_get(&state->ref);
+	vgpu_sdma_fence_on_failure(job->hw_fence, job_failed, state);
 	atomic_inc(&vdev->sched.jobs);
 	return job;
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_job_create);
 
 /**
  * vgpu_job_add_ib() - add an indirect buffer
@@ -297,6 +298,7 @@ void vgpu_job_add_ib(struct vgpu_job *job, u64 va, u32 ndw)
 	dw[4] = 0;
 	dw[5] = 0;
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_job_add_ib);
 
 static void job_emit_fence(struct vgpu_job *job, u64 mc, u32 value)
 {
@@ -336,6 +338,7 @@ void vgpu_job_destroy(struct vgpu_job *job)
 	if (atomic_dec_and_test(&sched->jobs))
 		wake_up_all(&sched->idle);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_job_destroy);
 
 /**
  * vgpu_sched_vm_gone() - an address space goes

@@ -488,10 +488,10 @@ struct dma_fence *vgpu_sdma_submit(struct vgpu_device *vdev,
 				   unsigned int engine, const u32 *dw,
 				   unsigned int ndw);
 /*
- * Called when a job has failed, before its fence signals. May sleep; must not
- * allocate with reclaim (fence signalling path).
+ * Called when a job has failed, before its fence signals with @error, a negative
+ * errno. May sleep; must not allocate with reclaim (fence signalling path).
  */
-typedef void (*vgpu_sdma_failed_fn)(void *arg);
+typedef void (*vgpu_sdma_failed_fn)(void *arg, int error);
 
 struct vgpu_sdma_fence *vgpu_sdma_fence_alloc(gfp_t gfp);
 void vgpu_sdma_fence_on_failure(struct vgpu_sdma_fence *fence,

@@ -187,7 +187,7 @@ static void ring_end_oldest(struct vgpu_sdma_ring *ring,
 	if (error)
 		vgpu_stat_add(&ring->vdev->hw, VGPU_STAT_JOBS_FAILED, 1);
 	if (error && fence->failed)
-		fence->failed(fence->arg);
+		fence->failed(fence->arg, error);
 	WRITE_ONCE(*ring->fence_wb, cpu_to_le32(fence->base.seqno));
 	spin_lock_irq(&ring->fence_lock);
 	vgpu_sdma_ring_pop(ring, fence, error);

@@ -42,7 +42,7 @@ static bool copy_is_void(const struct vgpu_copy_job *job)
  * this, waiters for the job's fence on the CPU or on an engine would read what the
  * pages held before they were allocated for the BO.
  */
-static void copy_clear_dst(void *arg)
+static void copy_clear_dst(void *arg, int error)
 {
 	struct vgpu_copy_job *job = arg;
 	u64 at = job->dst_at, end = at + job->dst_bytes;
@@ -87,7 +87,7 @@ static struct dma_fence *copy_run(struct vgpu_sdma_job *base)
 	struct dma_fence *fence = copy_submit(job);
 
 	if (IS_ERR(fence))
-		copy_clear_dst(job);
+		copy_clear_dst(job, PTR_ERR(fence));
 	return fence;
 }
 

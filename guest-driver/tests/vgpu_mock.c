@@ -5,6 +5,7 @@
 #include <linux/version.h>
 #include <kunit/static_stub.h>
 
+#include "../hw/vgpu_hw_priv.h"
 #include "vgpu_mock.h"
 
 #define MOCK_INV_ENGINE		17
@@ -171,6 +172,46 @@ u64 vgpu_mock_vram_pages(struct vgpu_mock *mock, struct ttm_resource *res,
 			pages[n++] = at;
 	}
 	return n;
+}
+
+static void mock_no_watchdog(struct work_struct *work)
+{
+}
+
+static void mock_ring_fini(void *arg)
+{
+	struct vgpu_sdma_fence *fence, *next;
+	struct vgpu_sdma_ring *ring = arg;
+
+	cancel_delayed_work_sync(&ring->watchdog);
+	list_for_each_entry_safe(fence, next, &ring->pending, link) {
+		list_del(&fence->link);
+		dma_fence_signal(&fence->base);
+		dma_fence_put(&fence->base);	/* the list's */
+	}
+	mutex_destroy(&ring->lock);
+}
+
+struct vgpu_sdma_ring *vgpu_mock_ring(struct kunit *test, struct vgpu_mock *mock,
+				      __le32 *fence_wb, u64 fence_mc)
+{
+	struct vgpu_sdma_ring *ring = &mock->vdev.hw.sdma[0];
+
+	ring->vdev = &mock->vdev;
+	mutex_init(&ring->lock);
+	spin_lock_init(&ring->fence_lock);
+	INIT_LIST_HEAD(&ring->pending);
+	init_waitqueue_head(&ring->space);
+	INIT_DELAYED_WORK(&ring->watchdog, mock_no_watchdog);
+	ring->ring = kunit_kzalloc(test, SDMA_RING_BYTES, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, ring->ring);
+	ring->fence_wb = fence_wb;
+	ring->fence_mc = fence_mc;
+	ring->fence_context = dma_fence_context_alloc(1);
+	ring->ready = true;
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, mock_ring_fini,
+							ring), 0);
+	return ring;
 }
 
 MODULE_DESCRIPTION("vgpu-kfd: unit tests");

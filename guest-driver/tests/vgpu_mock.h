@@ -55,6 +55,14 @@ struct vgpu_mock *vgpu_mock_new(struct kunit *test);
  */
 void vgpu_mock_regs(struct kunit *test, struct vgpu_mock *mock);
 
+/*
+ * The kernel's ring of SDMA engine 0, without an engine that runs it. @fence_wb and
+ * @fence_mc: where an engine would write the number of a job. vgpu_mock_regs() was
+ * called. Goes with the test; fences that are pending then signal.
+ */
+struct vgpu_sdma_ring *vgpu_mock_ring(struct kunit *test, struct vgpu_mock *mock,
+				      __le32 *fence_wb, u64 fence_mc);
+
 /* A number below @bound. */
 u64 vgpu_mock_random(struct vgpu_mock *mock, u64 bound);
 

@@ -47,49 +47,22 @@ struct ring_mock {
 	u32 dw[VGPU_SDMA_MAX_JOB_DWORDS];
 };
 
-static void ring_no_watchdog(struct work_struct *work)
-{
-}
-
 static void ring_mock_fini(void *arg)
 {
-	struct vgpu_sdma_fence *fence, *next;
 	struct ring_mock *m = arg;
 
-	cancel_delayed_work_sync(&m->ring->watchdog);
-	/* What a test leaves pending: the ring has a reference, too. */
-	list_for_each_entry_safe(fence, next, &m->ring->pending, link) {
-		list_del(&fence->link);
-		dma_fence_signal(&fence->base);
-		dma_fence_put(&fence->base);
-	}
 	while (m->n)
 		dma_fence_put(m->jobs[--m->n].fence);
-	mutex_destroy(&m->ring->lock);
 }
 
 static struct ring_mock *ring_mock_new(struct kunit *test)
 {
 	struct ring_mock *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
-	struct vgpu_sdma_ring *ring;
 
 	KUNIT_ASSERT_NOT_NULL(test, m);
 	m->mock = vgpu_mock_new(test);
 	vgpu_mock_regs(test, m->mock);
-	ring = &m->mock->vdev.hw.sdma[0];
-	m->ring = ring;
-	ring->vdev = &m->mock->vdev;
-	mutex_init(&ring->lock);
-	spin_lock_init(&ring->fence_lock);
-	INIT_LIST_HEAD(&ring->pending);
-	init_waitqueue_head(&ring->space);
-	INIT_DELAYED_WORK(&ring->watchdog, ring_no_watchdog);
-	ring->ring = kunit_kzalloc(test, SDMA_RING_BYTES, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, ring->ring);
-	ring->fence_wb = &m->fence_wb;
-	ring->fence_mc = FENCE_MC;
-	ring->fence_context = dma_fence_context_alloc(1);
-	ring->ready = true;
+	m->ring = vgpu_mock_ring(test, m->mock, &m->fence_wb, FENCE_MC);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, ring_mock_fini,
 							m), 0);
 	return m;

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * drm/vgpu_sched.c: a job of the render node, from its creation to its end on a ring
+ * without an engine. Catches: a callback on the ring's fence that lies in the job.
+ * drm_sched frees a job when it sees the fence signalled, which may be before the
+ * callbacks of the fence have run.
+ */
+#include <linux/dma-fence.h>
+
+#include "../drm/vgpu_drm_priv.h"
+#include "../drm/vgpu_job.h"
+#include "../hw/vgpu_hw_priv.h"
+#include "vgpu_mock.h"
+
+/**
+ * struct job_mock - a context with one job
+ * @mock: device
+ * @ring: ring that the job goes to
+ * @fence_wb: number of the last job that has completed
+ * @vm: address space of the job; it has VMID 1
+ * @state: context; the test has a reference
+ * @entity: where the job queues
+ * @job: job, armed and not pushed, or NULL
+ * @fence: what running @job returned, or NULL
+ */
+struct job_mock {
+	struct vgpu_mock *mock;
+	struct vgpu_sdma_ring *ring;
+	__le32 fence_wb;
+	struct vgpu_vm vm;
+	struct vgpu_ctx_state state;
+	struct drm_sched_entity entity;
+	struct vgpu_job *job;
+	struct dma_fence *fence;
+};
+
+static const struct drm_sched_backend_ops job_mock_ops = {};
+
+static void job_mock_sched_fini(void *arg)
+{
+	drm_sched_fini(arg);
+}
+
+static void job_mock_fini(void *arg)
+{
+	struct job_mock *m = arg;
+
+	/* The fence signals before the job is freed, whatever waits for it. */
+	m->fence_wb = cpu_to_le32(lower_32_bits(m->ring->fence_seqno));
+	vgpu_sdma_ring_poll(m->ring);
+	dma_fence_put(m->fence);
+	if (m->job)
+		vgpu_job_destroy(m->job);
+	drm_sched_entity_destroy(&m->entity);
+}
+
+static struct job_mock *job_mock_new(struct kunit *test)
+{
+	struct drm_sched_init_args args = {
+		.ops = &job_mock_ops,
+		.num_rqs = DRM_SCHED_PRIORITY_COUNT,
+		.credit_limit = 1,
+		.timeout = MAX_SCHEDULE_TIMEOUT,
+		.name = "job_mock",
+	};
+	struct job_mock *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	struct drm_gpu_scheduler *sched;
+
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	m->mock = vgpu_mock_new(test);
+	vgpu_mock_regs(test, m->mock);
+	m->ring = vgpu_mock_ring(test, m->mock, &m->fence_wb, SZ_4K);
+	m->vm.vdev = &m->mock->vdev;
+	m->vm.vmid = 1;
+	kref_init(&m->state.ref);
+	init_waitqueue_head(&m->mock->vdev.sched.idle);
+
+	sched = &m->ring->sched;
+	KUNIT_ASSERT_EQ(test, drm_sched_init(sched, &args), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, job_mock_sched_fini,
+							sched), 0);
+	KUNIT_ASSERT_EQ(test, drm_sched_entity_init(&m->entity,
+						    DRM_SCHED_PRIORITY_NORMAL,
+						    &sched, 1, NULL), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, job_mock_fini, m),
+			0);
+	return m;
+}
+
+/* Have the job run as its scheduler would. No engine takes it from the ring. */
+static void job_mock_run(struct kunit *test, struct job_mock *m)
+{
+	struct vgpu_job *job;
+	struct dma_fence *fence;
+
+	job = vgpu_job_create(&m->mock->vdev, &m->vm, &m->state, &m->entity, 1);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(job));
+	m->job = job;
+	vgpu_job_add_ib(job, SZ_1M, 16);
+	drm_sched_job_arm(&job->base.base);
+	fence = job->base.ops->run(&job->base);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(fence));
+	m->fence = fence;
+}
+
+static void job_callbacks(struct kunit *test)
+{
+	struct job_mock *m = job_mock_new(test);
+
+	job_mock_run(test, m);
+	KUNIT_EXPECT_FALSE(test, dma_fence_is_signaled(m->fence));
+	KUNIT_EXPECT_TRUE(test, list_empty(&m->fence->cb_list));
+}
+
+/* Catches: a context that is guilty of another job's failure, or not of its own. */
+static void job_guilty(struct kunit *test)
+{
+	struct job_mock *m = job_mock_new(test);
+	struct vgpu_sdma_fence *fence;
+
+	job_mock_run(test, m);
+	fence = container_of(m->fence, struct vgpu_sdma_fence, base);
+	KUNIT_ASSERT_NOT_NULL(test, fence->failed);
+	fence->failed(fence->arg, -ECANCELED);
+	KUNIT_EXPECT_EQ(test, atomic_read(&m->state.guilty), 0);
+	fence->failed(fence->arg, -ETIME);
+	KUNIT_EXPECT_EQ(test, atomic_read(&m->state.guilty), 1);
+}
+
+static struct kunit_case sched_cases[] = {
+	KUNIT_CASE(job_callbacks),
+	KUNIT_CASE(job_guilty),
+	{}
+};
+
+static struct kunit_suite sched_suite = {
+	.name = "vgpu_sched",
+	.test_cases = sched_cases,
+};
+
+kunit_test_suite(sched_suite);
