@@ -5,12 +5,12 @@
  * registers of other devices. Workers never take the BQL. An access without a
  * cached translation stalls (VGPU_WAIT_BUS) and leaves its request in the
  * queue's VGPUBus; a bottom half calls the IOMMU, and the worker repeats the
- * access. Interrupt entries are deferred in the same way (ih-late.c).
+ * access. Interrupt entries are deferred in the same way (ih-deferred.c).
  *
  * A reply is a translation of one stretch of addresses for one queue. The queue
  * drops its replies at the end of a turn that made no new request. A reply is
  * stale earlier when the IOMMU notifies an unmapping, when the bus or a
- * translation of the GPU changes, and after ANSWER_NS (amd-iommu has no
+ * translation of the GPU changes, and after REPLY_NS (amd-iommu has no
  * notifier).
  */
 #include "qemu/osdep.h"
@@ -23,7 +23,7 @@
 #include "system/runstate.h"
 #include "vgpu-kfd.h"
 
-#define ANSWER_NS       (100 * SCALE_MS)
+#define REPLY_NS        (100 * SCALE_MS)
 
 /* A region of the bus that an IOMMU translates. */
 typedef struct VGPUBusNotifier {
@@ -34,19 +34,19 @@ typedef struct VGPUBusNotifier {
     QLIST_ENTRY(VGPUBusNotifier) next;
 } VGPUBusNotifier;
 
-const VGPUBusAnswer *vgpu_bus_answer(VGPUState *s, VGPUBus *bus, hwaddr addr,
-                                     bool write)
+const VGPUBusReply *vgpu_bus_reply(VGPUState *s, VGPUBus *bus, hwaddr addr,
+                                   bool write)
 {
     uint32_t drops = qatomic_read(&s->bus_drops);
     int64_t now = qemu_clock_get_ns(QEMU_CLOCK_REALTIME);
     unsigned i;
 
     for (i = 0; i < bus->used; i++) {
-        const VGPUBusAnswer *a = &bus->answers[i];
+        const VGPUBusReply *r = &bus->replies[i];
 
-        if (addr >= a->start && addr <= a->last && a->write == write &&
-            a->drops == drops && now < a->until) {
-            return a;
+        if (addr >= r->start && addr <= r->last && r->write == write &&
+            r->drops == drops && now < r->until) {
+            return r;
         }
     }
     bus->addr = addr;
@@ -55,7 +55,7 @@ const VGPUBusAnswer *vgpu_bus_answer(VGPUState *s, VGPUBus *bus, hwaddr addr,
     return NULL;
 }
 
-bool vgpu_bus_ask(VGPUState *s, hwaddr addr, bool write, VGPUBusAnswer *a)
+bool vgpu_bus_request(VGPUState *s, hwaddr addr, bool write, VGPUBusReply *r)
 {
     AddressSpace *as = pci_get_address_space(PCI_DEVICE(s));
     IOMMUTLBEntry t;
@@ -71,12 +71,12 @@ bool vgpu_bus_ask(VGPUState *s, hwaddr addr, bool write, VGPUBusAnswer *a)
     if (t.perm == IOMMU_NONE) {
         hwaddr page = addr & ~(hwaddr)(VGPU_PAGE_SIZE - 1);
 
-        *a = (VGPUBusAnswer) {
+        *r = (VGPUBusReply) {
             .start = page, .last = page + (VGPU_PAGE_SIZE - 1), .write = write,
             .denied = true,
         };
     } else {
-        *a = (VGPUBusAnswer) {
+        *r = (VGPUBusReply) {
             .start = t.iova, .last = t.iova | t.addr_mask, .write = write,
             .as = t.target_as, .addr = t.translated_addr,
         };
@@ -84,25 +84,25 @@ bool vgpu_bus_ask(VGPUState *s, hwaddr addr, bool write, VGPUBusAnswer *a)
     return here;
 }
 
-void vgpu_bus_put(VGPUState *s, VGPUBus *bus, const VGPUBusAnswer *a)
+void vgpu_bus_put(VGPUState *s, VGPUBus *bus, const VGPUBusReply *r)
 {
     unsigned i;
 
     /* Replace a stale reply of this address, use a free place, or rotate. */
     for (i = 0; i < bus->used; i++) {
-        if (bus->answers[i].start == a->start &&
-            bus->answers[i].write == a->write) {
+        if (bus->replies[i].start == r->start &&
+            bus->replies[i].write == r->write) {
             break;
         }
     }
-    if (i == VGPU_BUS_ANSWERS) {
-        i = bus->next++ % VGPU_BUS_ANSWERS;
+    if (i == VGPU_BUS_REPLIES) {
+        i = bus->next++ % VGPU_BUS_REPLIES;
     } else if (i == bus->used) {
         bus->used++;
     }
-    bus->answers[i] = *a;
-    bus->answers[i].drops = qatomic_read(&s->bus_drops);
-    bus->answers[i].until = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) + ANSWER_NS;
+    bus->replies[i] = *r;
+    bus->replies[i].drops = qatomic_read(&s->bus_drops);
+    bus->replies[i].until = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) + REPLY_NS;
 }
 
 /*
@@ -127,7 +127,7 @@ static bool waits(VGPUState *s, VGPUWorker *w, unsigned n)
     return false;
 }
 
-/* Serve all requests of @w's queues. False: as vgpu_bus_ask(). */
+/* Serve all requests of @w's queues. False: as vgpu_bus_request(). */
 static bool serve(VGPUState *s, VGPUWorker *w)
 {
     unsigned n, num = w->ops->num_queues;
@@ -135,7 +135,7 @@ static bool serve(VGPUState *s, VGPUWorker *w)
     for (n = 0; n < num; n++) {
         VGPUWorkerQueue q = w->ops->queue(w, n);
         uint32_t number = 0;
-        VGPUBusAnswer a;
+        VGPUBusReply reply;
         hwaddr addr = 0;
         bool write = false, due;
 
@@ -150,13 +150,13 @@ static bool serve(VGPUState *s, VGPUWorker *w)
         if (!due) {
             continue;
         }
-        if (!vgpu_bus_ask(s, addr, write, &a)) {
+        if (!vgpu_bus_request(s, addr, write, &reply)) {
             return false;
         }
         WITH_QEMU_LOCK_GUARD(&w->lock) {
             /* The HQD may hold another queue by now. */
             if (*q.wait == VGPU_WAIT_BUS && q.stall->number == number) {
-                vgpu_bus_put(s, q.bus, &a);
+                vgpu_bus_put(s, q.bus, &reply);
                 *q.wait = VGPU_WAIT_NONE;
                 qemu_cond_signal(&w->wake);
             }
@@ -228,7 +228,7 @@ void vgpu_bus_region_add(MemoryListener *l, MemoryRegionSection *section)
                             IOMMU_MEMORY_REGION(b->mr),
                             MEMTXATTRS_UNSPECIFIED));
     if (memory_region_register_iommu_notifier(b->mr, &b->n, NULL)) {
-        /* This IOMMU has no notifier: replies expire after ANSWER_NS. */
+        /* This IOMMU has no notifier: replies expire after REPLY_NS. */
         g_free(b);
         return;
     }

@@ -33,7 +33,7 @@ void vgpu_ih_reset(VGPUState *s)
     memset(s->ih.client_cfg, 0, sizeof(s->ih.client_cfg));
     memset(s->ih.rings, 0, sizeof(s->ih.rings));
     s->ih.last_timestamp = 0;
-    vgpu_ih_drop_late(s);
+    vgpu_ih_drop_deferred(s);
 }
 
 /* @reg is ring 0's. */
@@ -279,7 +279,7 @@ bool vgpu_ih_store(VGPUState *s, unsigned ring, const uint32_t *entry)
 /* Put @entry into @ring, or queue it until the ring's address is translated. */
 static void ring_push(VGPUState *s, unsigned ring, const uint32_t *entry)
 {
-    if (!QSIMPLEQ_EMPTY(&s->ih.late) || !vgpu_ih_store(s, ring, entry)) {
+    if (!QSIMPLEQ_EMPTY(&s->ih.deferred) || !vgpu_ih_store(s, ring, entry)) {
         vgpu_ih_defer(s, ring, entry);
     }
 }
@@ -348,7 +348,7 @@ static void cntl_written(VGPUState *s, unsigned inst, unsigned off,
     if ((val & IH_RB_CNTL__WPTR_OVERFLOW_CLEAR) && r->overflow) {
         r->overflow = false;
         if (!ring && !vgpu_ih_writeback(s)) {
-            s->ih.pointer_late = true;
+            s->ih.pointer_deferred = true;
             qemu_bh_schedule(s->bus_bh);
         }
     }
@@ -422,7 +422,7 @@ static uint32_t status_read(VGPUState *s, unsigned inst, unsigned off)
 {
     /* Idle: without an IOMMU an entry is in memory at once. */
     QEMU_LOCK_GUARD(&s->lock);
-    return QSIMPLEQ_EMPTY(&s->ih.late);
+    return QSIMPLEQ_EMPTY(&s->ih.deferred);
 }
 
 #define CNTL_BITS   (~IH_RB_CNTL__WPTR_OVERFLOW_CLEAR)

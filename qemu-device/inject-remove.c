@@ -65,7 +65,7 @@ bool vgpu_remove(VGPUState *s, Error **errp)
     qemu_bh_cancel(s->irq_bh);
     WITH_QEMU_LOCK_GUARD(&s->lock) {
         vgpu_inject_defer_reset(s);
-        vgpu_ih_drop_late(s);
+        vgpu_ih_drop_deferred(s);
     }
     trace_vgpu_removed(s->id);
     return true;

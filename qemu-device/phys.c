@@ -2,7 +2,7 @@
 /*
  * vgpu-kfd: memory. VRAM is the host memory behind BAR 0; bus addresses go
  * through the device's view of the bus (where an IOMMU translates them, by its
- * answers: bus.c) and must lead to RAM: the registers of other devices are out
+ * replies: bus.c) and must lead to RAM: the registers of other devices are out
  * of reach, as reaching them takes the BQL.
  */
 #include "qemu/osdep.h"
@@ -167,7 +167,7 @@ static bool map_window(VGPUState *s, AddressSpace *as, hwaddr addr,
 
 static VGPUPhys map_bus(VGPUState *s, VGPUBus *bus, VGPUSpan *span)
 {
-    const VGPUBusAnswer *a;
+    const VGPUBusReply *r;
     hwaddr off, left;
     bool iommu;
 
@@ -178,19 +178,19 @@ static VGPUPhys map_bus(VGPUState *s, VGPUBus *bus, VGPUSpan *span)
     if (!iommu) {
         return VGPU_PHYS_NONE;
     }
-    a = vgpu_bus_answer(s, bus, span->addr, span->write);
-    if (!a) {
+    r = vgpu_bus_reply(s, bus, span->addr, span->write);
+    if (!r) {
         return VGPU_PHYS_WAIT;
     }
-    if (a->denied) {
+    if (r->denied) {
         return VGPU_PHYS_NONE;
     }
-    off = span->addr - a->start;
-    left = a->last - span->addr;
+    off = span->addr - r->start;
+    left = r->last - span->addr;
     if (span->len > left) {
         span->len = left + 1;
     }
-    return map_window(s, a->as, a->addr + off, span, &iommu) ? VGPU_PHYS_OK
+    return map_window(s, r->as, r->addr + off, span, &iommu) ? VGPU_PHYS_OK
                                                              : VGPU_PHYS_NONE;
 }
 

@@ -151,7 +151,7 @@ static void vgpu_kfd_exit(PCIDevice *pci)
     vgpu_phys_exit(s);
     vgpu_bus_exit(s);
     WITH_QEMU_LOCK_GUARD(&s->lock) {
-        vgpu_ih_drop_late(s);
+        vgpu_ih_drop_deferred(s);
     }
     vgpu_inject_destroy(s);
     vgpu_fault_destroy(s);

@@ -17,9 +17,9 @@
  * Each SDMA engine has a thread, the MECs share one (worker.h). It never takes
  * the BQL, so that whoever holds the BQL may wait for it: interrupts leave
  * through a bottom half, engines reach memory only, never another device's
- * registers (phys.c), and a bottom half asks the IOMMU for them (bus.c). The
- * thread executes packets with no lock held. While it does, worker->current is
- * the queue, and only the thread touches that queue's exec.
+ * registers (phys.c), and a bottom half calls the IOMMU (bus.c). The thread
+ * executes packets with no lock held. While it does, worker->current is the
+ * queue, and only the thread touches that queue's exec.
  *
  * Plain registers are written under the BQL and read by anybody, by
  * qatomic_read(): vgpu_hub_reg() and the like.
@@ -71,7 +71,7 @@ OBJECT_DECLARE_SIMPLE_TYPE(VGPUState, VGPU_KFD)
  * No fewer than one packet can need: two copies' source and destination, with
  * the entries of tables in RAM that lead to them.
  */
-#define VGPU_BUS_ANSWERS        24
+#define VGPU_BUS_REPLIES        24
 #define VGPU_PKT_MAX_DWORDS     16          /* longest fixed part of a packet */
 
 /* Blocks of registers that are kept as arrays, in dwords. */
@@ -141,7 +141,7 @@ typedef enum VGPUPhys {
 } VGPUPhys;
 
 /* The IOMMU's translation of a stretch of bus addresses. */
-typedef struct VGPUBusAnswer {
+typedef struct VGPUBusReply {
     hwaddr start;
     hwaddr last;
     bool write;                 /* the request was for a write */
@@ -150,7 +150,7 @@ typedef struct VGPUBusAnswer {
     hwaddr addr;
     uint32_t drops;             /* s->bus_drops; void if that has changed */
     int64_t until;              /* and after this: ns, QEMU_CLOCK_REALTIME */
-} VGPUBusAnswer;
+} VGPUBusReply;
 
 /*
  * The IOMMU's replies to a queue, or to the interrupt handler, and the open
@@ -158,13 +158,13 @@ typedef struct VGPUBusAnswer {
  * waits (s->lock: interrupt handler).
  */
 typedef struct VGPUBus {
-    unsigned used;              /* of answers */
+    unsigned used;              /* of replies */
     unsigned next;              /* reply to replace when all are used */
     hwaddr addr;                /* the request */
     bool write;
     uint32_t began;             /* s->bus_drops when the access began */
     uint32_t drops;             /* @began of the request */
-    VGPUBusAnswer answers[VGPU_BUS_ANSWERS];
+    VGPUBusReply replies[VGPU_BUS_REPLIES];
 } VGPUBus;
 
 /*
@@ -391,12 +391,12 @@ typedef struct VGPUIhRing {
 } VGPUIhRing;
 
 /* An entry that waits for the IOMMU. Its PASID is the one of its push. */
-typedef struct VGPUIhLate {
-    QSIMPLEQ_ENTRY(VGPUIhLate) next;
+typedef struct VGPUIhDeferred {
+    QSIMPLEQ_ENTRY(VGPUIhDeferred) next;
     uint8_t ring;
     bool full;                  /* as VGPUIh.full */
     uint32_t entry[IH_ENTRY_DWORDS];
-} VGPUIhLate;
+} VGPUIhDeferred;
 
 typedef struct VGPUIh {
     uint32_t regs[VGPU_IH_SPAN];
@@ -404,9 +404,10 @@ typedef struct VGPUIh {
     VGPUIhRing rings[IH_NUM_RINGS];
     uint64_t last_timestamp;
     bool full;                  /* injected: for the entry that is pushed */
-    QSIMPLEQ_HEAD(, VGPUIhLate) late;   /* s->lock, as the rest; in order */
-    unsigned num_late;
-    bool pointer_late;          /* so is the write-back of ring 0's pointer */
+    /* s->lock, as the rest; in order */
+    QSIMPLEQ_HEAD(, VGPUIhDeferred) deferred;
+    unsigned num_deferred;
+    bool pointer_deferred;      /* so is the write-back of ring 0's pointer */
     bool flushing;
     VGPUBus bus;
 } VGPUIh;
@@ -443,8 +444,8 @@ struct VGPUState {
     Stat64 counters[VGPU_NUM_COUNTERS];
 
     MemoryListener bus_listener;
-    QEMUBH *bus_bh;             /* asks the IOMMU: bus.c */
-    uint32_t bus_drops;         /* how often its answers became void; atomic */
+    QEMUBH *bus_bh;             /* calls the IOMMU: bus.c */
+    uint32_t bus_drops;         /* how often its replies became void; atomic */
     QLIST_HEAD(, VGPUBusNotifier) bus_notifiers;    /* BQL */
     QemuMutex window_lock;      /* phys.c; nothing is taken inside it */
     MemoryRegion vram_whole;    /* VRAM by its own addresses */

@@ -174,15 +174,15 @@ void vgpu_bus_region_del(MemoryListener *l, MemoryRegionSection *section);
  * The reply in @bus that translates @addr. NULL: there is none, and @bus has
  * the request now. Called by the owner of @bus.
  */
-const VGPUBusAnswer *vgpu_bus_answer(VGPUState *s, VGPUBus *bus, hwaddr addr,
-                                     bool write);
+const VGPUBusReply *vgpu_bus_reply(VGPUState *s, VGPUBus *bus, hwaddr addr,
+                                   bool write);
 /*
  * Call the IOMMU, which may run code of any device. False: that code unplugged
  * this device, and @s may be freed. BQL held, no lock of the device.
  */
-bool vgpu_bus_ask(VGPUState *s, hwaddr addr, bool write, VGPUBusAnswer *a);
-/* Put the reply @a into @bus. BQL held since vgpu_bus_ask(). */
-void vgpu_bus_put(VGPUState *s, VGPUBus *bus, const VGPUBusAnswer *a);
+bool vgpu_bus_request(VGPUState *s, hwaddr addr, bool write, VGPUBusReply *r);
+/* Put the reply @r into @bus. BQL held since vgpu_bus_request(). */
+void vgpu_bus_put(VGPUState *s, VGPUBus *bus, const VGPUBusReply *r);
 
 /* ih.c: interrupt rings */
 
@@ -201,24 +201,24 @@ void vgpu_ih_doorbell(VGPUState *s, uint32_t dword, uint32_t val);
 /* Bottom half: send the MSI. */
 void vgpu_ih_bh(void *opaque);
 
-/* For ih-late.c, s->lock held. False: no translation yet, nothing written. */
+/* For ih-deferred.c, s->lock held. False: no translation, nothing written. */
 
 /* Put @entry, complete but for its timestamp, into @ring. */
 bool vgpu_ih_store(VGPUState *s, unsigned ring, const uint32_t *entry);
 /* Write back ring 0's pointer. */
 bool vgpu_ih_writeback(VGPUState *s);
 
-/* ih-late.c: entries whose ring has no translation yet */
+/* ih-deferred.c: entries whose ring has no translation yet */
 
 void vgpu_ih_init(VGPUState *s);
 /* Queue @entry after all others. s->lock held. */
 void vgpu_ih_defer(VGPUState *s, unsigned ring, const uint32_t *entry);
 /* Drop all queued entries. s->lock held. */
-void vgpu_ih_drop_late(VGPUState *s);
+void vgpu_ih_drop_deferred(VGPUState *s);
 /*
- * Call the IOMMU and push queued entries: @all of them, or at most LATE_BATCH,
- * so that the main loop is not blocked for long. False: as vgpu_bus_ask(). BQL
- * held, no lock of the device.
+ * Call the IOMMU and push queued entries: @all of them, or at most
+ * DEFERRED_BATCH, so that the main loop is not blocked for long. False: as
+ * vgpu_bus_request(). BQL held, no lock of the device.
  */
 bool vgpu_ih_flush(VGPUState *s, bool all);
 

@@ -33,7 +33,7 @@ typedef enum VGPUWait {
     VGPU_WAIT_CAM_FREE,         /* retry fault: any CAM slot */
     VGPU_WAIT_RETRY,            /* retry fault without CAM, until @until */
     VGPU_WAIT_POISON,           /* injected: an error, nobody waits */
-    VGPU_WAIT_BUS,              /* what the IOMMU says: bus.c; see @bus */
+    VGPU_WAIT_BUS,              /* the IOMMU's reply: bus.c; see @bus */
 } VGPUWait;
 
 typedef struct VGPUStall {
@@ -59,7 +59,7 @@ typedef struct VGPUWorkerQueue {
     void *queue;                /* what w->current is while it has its turn */
     VGPUWait *wait;             /* stall->why, while it lasts */
     VGPUStall *stall;
-    struct VGPUBus *bus;        /* answers that it keeps between its turns */
+    struct VGPUBus *bus;        /* replies that it keeps between its turns */
 } VGPUWorkerQueue;
 
 /* With w->lock held, unless they say otherwise. @n is below num_queues. */

@@ -9,41 +9,41 @@
 #include "qemu/main-loop.h"
 #include "vgpu-kfd.h"
 
-#define LATE_MAX        (32 * KiB)      /* more than the largest rings hold */
-#define LATE_BATCH      256u            /* pushed at once */
+#define DEFERRED_MAX    (32 * KiB)      /* more than the largest rings hold */
+#define DEFERRED_BATCH  256u            /* pushed at once */
 
 void vgpu_ih_init(VGPUState *s)
 {
-    QSIMPLEQ_INIT(&s->ih.late);
+    QSIMPLEQ_INIT(&s->ih.deferred);
 }
 
-void vgpu_ih_drop_late(VGPUState *s)
+void vgpu_ih_drop_deferred(VGPUState *s)
 {
-    while (!QSIMPLEQ_EMPTY(&s->ih.late)) {
-        VGPUIhLate *late = QSIMPLEQ_FIRST(&s->ih.late);
+    while (!QSIMPLEQ_EMPTY(&s->ih.deferred)) {
+        VGPUIhDeferred *d = QSIMPLEQ_FIRST(&s->ih.deferred);
 
-        QSIMPLEQ_REMOVE_HEAD(&s->ih.late, next);
-        g_free(late);
+        QSIMPLEQ_REMOVE_HEAD(&s->ih.deferred, next);
+        g_free(d);
     }
-    s->ih.num_late = 0;
-    s->ih.pointer_late = false;
+    s->ih.num_deferred = 0;
+    s->ih.pointer_deferred = false;
 }
 
 void vgpu_ih_defer(VGPUState *s, unsigned ring, const uint32_t *entry)
 {
-    VGPUIhLate *late;
+    VGPUIhDeferred *d;
 
-    if (s->ih.num_late == LATE_MAX) {
+    if (s->ih.num_deferred == DEFERRED_MAX) {
         vgpu_count(s, VGPU_CNT_IH_DROPPED, 1);
         return;
     }
-    late = g_new0(VGPUIhLate, 1);
-    late->ring = ring;
-    late->full = s->ih.full;
+    d = g_new0(VGPUIhDeferred, 1);
+    d->ring = ring;
+    d->full = s->ih.full;
     s->ih.full = false;
-    memcpy(late->entry, entry, sizeof(late->entry));
-    QSIMPLEQ_INSERT_TAIL(&s->ih.late, late, next);
-    s->ih.num_late++;
+    memcpy(d->entry, entry, sizeof(d->entry));
+    QSIMPLEQ_INSERT_TAIL(&s->ih.deferred, d, next);
+    s->ih.num_deferred++;
     qemu_bh_schedule(s->bus_bh);
 }
 
@@ -52,54 +52,54 @@ void vgpu_ih_defer(VGPUState *s, unsigned ring, const uint32_t *entry)
  * so that entries which the push itself causes are queued last. False: a
  * translation is missing; the request is in s->ih.bus.
  */
-static bool push_late(VGPUState *s, unsigned *left)
+static bool push_deferred(VGPUState *s, unsigned *left)
 {
-    VGPUIhLate *late;
+    VGPUIhDeferred *d;
 
-    while (*left && (late = QSIMPLEQ_FIRST(&s->ih.late))) {
-        s->ih.full = late->full;
-        if (!vgpu_ih_store(s, late->ring, late->entry)) {
+    while (*left && (d = QSIMPLEQ_FIRST(&s->ih.deferred))) {
+        s->ih.full = d->full;
+        if (!vgpu_ih_store(s, d->ring, d->entry)) {
             s->ih.full = false;
             return false;
         }
-        QSIMPLEQ_REMOVE_HEAD(&s->ih.late, next);
-        s->ih.num_late--;
-        g_free(late);
+        QSIMPLEQ_REMOVE_HEAD(&s->ih.deferred, next);
+        s->ih.num_deferred--;
+        g_free(d);
         --*left;
     }
-    if (s->ih.pointer_late && !vgpu_ih_writeback(s)) {
+    if (s->ih.pointer_deferred && !vgpu_ih_writeback(s)) {
         return false;
     }
-    s->ih.pointer_late = false;
+    s->ih.pointer_deferred = false;
     return true;
 }
 
 bool vgpu_ih_flush(VGPUState *s, bool all)
 {
-    unsigned left = all ? UINT_MAX : LATE_BATCH;
-    VGPUBusAnswer answer;
+    unsigned left = all ? UINT_MAX : DEFERRED_BATCH;
+    VGPUBusReply reply;
 
     qemu_mutex_lock(&s->lock);
     if (s->ih.flushing) {
-        /* Called from within vgpu_bus_ask() below. */
+        /* Called from within vgpu_bus_request() below. */
         qemu_mutex_unlock(&s->lock);
         return true;
     }
     s->ih.flushing = true;
-    while (!push_late(s, &left)) {
+    while (!push_deferred(s, &left)) {
         uint64_t addr = s->ih.bus.addr;
         bool write = s->ih.bus.write;
 
         qemu_mutex_unlock(&s->lock);
-        if (!vgpu_bus_ask(s, addr, write, &answer)) {
+        if (!vgpu_bus_request(s, addr, write, &reply)) {
             return false;
         }
         qemu_mutex_lock(&s->lock);
-        vgpu_bus_put(s, &s->ih.bus, &answer);
+        vgpu_bus_put(s, &s->ih.bus, &reply);
     }
     s->ih.bus.used = 0;
     s->ih.flushing = false;
-    if (!QSIMPLEQ_EMPTY(&s->ih.late)) {
+    if (!QSIMPLEQ_EMPTY(&s->ih.deferred)) {
         qemu_bh_schedule(s->bus_bh);
     }
     qemu_mutex_unlock(&s->lock);
