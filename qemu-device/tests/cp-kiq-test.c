@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of vgpu-kfd: the kernel's interface queue. */
 #include "qemu/osdep.h"
-#include "vgpu-qos-cp.h"
+#include "qemu/atomic.h"
+#include "vgpu-qos-hold.h"
+#include "vgpu-qos-hws.h"
 
 #define KIQ_ME      2
 #define KIQ_PIPE    1
@@ -15,10 +17,9 @@ typedef struct Fixture {
     uint64_t fence;             /* QUERY_STATUS writes there */
 } Fixture;
 
-static void setup(Fixture *f)
+static void setup_on(Fixture *f, QVGPU *v)
 {
-    QVGPU *v = f->v = qvgpu_start();
-
+    f->v = v;
     qvgpu_space_init(&f->space, v, 5, QVGPU_VRAM);
     qvgpu_cp_setup(v);
     qvgpu_compute_init(&f->kiq, v, KIQ_ME, KIQ_PIPE, 0, NULL);
@@ -43,6 +44,11 @@ static void setup(Fixture *f)
     qtest_writel(v->qts, f->mqd + 4 * (CP_MQD_HQD +
                  CP_HQD_PQ_RPTR_REPORT_ADDR_HI), f->c.rptr_va >> 32);
     qtest_writel(v->qts, f->mqd + 4 * (CP_MQD_SH + 3), 0x5353);
+}
+
+static void setup(Fixture *f)
+{
+    setup_on(f, qvgpu_start());
 }
 
 static void map(Fixture *f, uint32_t bits)
@@ -224,96 +230,89 @@ static void test_invalidate(void)
     qvgpu_stop(f.v);
 }
 
-#define REG_ROUNDS  24
+#define WRITTEN     VM_INVALIDATE_ENG_REQ(4)
 #define WAITED_FOR  VM_INVALIDATE_ENG_ADDR_RANGE_LO32(5)
+#define VMID_9      (1u << 9)           /* in no use */
 
-/* An MQD of a privileged queue in VMID 0. */
-static uint64_t fill_mqd(QVGPUCompute *c)
-{
-    uint64_t mqd = qvgpu_ram_page(c->v), hqd = mqd + 4 * CP_MQD_HQD;
-
-    qtest_writel(c->v->qts, hqd + 4 * CP_HQD_PQ_CONTROL, c->control);
-    qtest_writeq(c->v->qts, hqd + 4 * CP_HQD_PQ_BASE, c->ring_va >> 8);
-    qtest_writel(c->v->qts, hqd + 4 * CP_HQD_PQ_RPTR_REPORT_ADDR, c->rptr_va);
-    qtest_writel(c->v->qts, hqd + 4 * CP_HQD_PQ_RPTR_REPORT_ADDR_HI,
-                 c->rptr_va >> 32);
-    return mqd;
-}
-
-static void pm4_write_reg(QVGPUCompute *c, uint32_t reg, uint32_t val)
+static void write_reg(QVGPUCompute *c, uint32_t reg, uint32_t val)
 {
     QVGPU_PM4(c, PM4_WRITE_DATA,
               VGPU_PREP(PM4_WRITE_DATA_DW1__DST_SEL, (uint32_t)PM4_DST_REG),
-              reg, 0, val);
+              HUB(VGPU_HUB_MM) + reg, 0, val);
 }
 
-/* Keep engine 0 at packets of single bytes, whose turns take longest. */
-static void load_engine(QVGPU *v, QVGPUQueue *q)
+/* Wait until a register, or memory if @mem, is @val. */
+static void wait_equal(QVGPUCompute *c, bool mem, uint64_t at, uint32_t val)
 {
-    uint64_t va = qvgpu_mc(v, v->bar[VGPU_BAR_VRAM]);
-    unsigned i;
-
-    qvgpu_wr(v, SDMA_ENGINE(0) + SDMA_F32_CNTL, 0);
-    qvgpu_queue_open(q, v, 0, 0, NULL);
-    for (i = 0; i < 16; i++) {
-        QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_COPY, SDMA_SUBOP_COPY_LINEAR_RECT),
-                   QVGPU_LO(va), QVGPU_HI(va), 0, 0, 0,
-                   QVGPU_LO(va + MiB), QVGPU_HI(va + MiB), 0, 0, 0,
-                   SDMA_COPY_RECT_XY__Y, SDMA_COPY_RECT_Z__Z);
-    }
-    qvgpu_kick(q);
+    QVGPU_PM4(c, PM4_WAIT_REG_MEM,
+              VGPU_PREP(PM4_WAIT_DW1__FUNCTION, 3u) |
+              (mem ? PM4_WAIT_DW1__MEM_SPACE : 0),
+              QVGPU_LO(at), QVGPU_HI(at), val, UINT32_MAX, 4);
 }
 
 /*
- * Catches: a register write that counts as another queue's. A queue resets an
- * SDMA engine, which takes the main loop until the engine's turn is over.
- * Meanwhile the KIQ unmaps that queue and maps another one in its HQD, which
- * waits for a write of its own.
+ * Catches: a register write that counts as another queue's. The bottom half
+ * that writes a register for the first queue is held in the write. Meanwhile
+ * the KIQ unmaps the first queue and maps the second one in the same HQD; the
+ * second queue waits for another register write.
+ *
+ * The order is certain. The bottom half is held in the trace event of the
+ * register, which follows the store of the value: the KIQ waits for the value
+ * before it unmaps the first queue. One thread serves all compute queues: when
+ * the KIQ reads the second queue's mark in memory, the second queue's turn has
+ * ended at the register write that follows the mark. The test releases the
+ * bottom half after the KIQ has read the mark.
  */
 static void test_reg_wait(void)
 {
+    enum { SECOND_WAITS, KIQ_PASSED, SECOND_DONE, DWORDS };
     const uint32_t here = VGPU_PREP(PM4_MAP_DW1__QUEUE, 4u) |
                           VGPU_PREP(PM4_MAP_DW1__PIPE, 3u);
-    uint64_t flag, flag_mc;
-    unsigned round, i;
     QVGPUCompute c[2];
-    QVGPUQueue q;
+    uint32_t *words;
+    uint64_t page, mc[DWORDS];
+    QVGPUHold h;
+    unsigned i;
     Fixture f;
 
-    setup(&f);
-    flag = qvgpu_ram_page(f.v);
-    flag_mc = qvgpu_mc(f.v, flag);
-    for (round = 1; round <= REG_ROUNDS; round++) {
-        load_engine(f.v, &q);
-        for (i = 0; i < 2; i++) {
-            qvgpu_compute_init(&c[i], f.v, 1, 3, 4, NULL);
-        }
-        qvgpu_pm4_write(&c[0], flag_mc, round);
-        pm4_write_reg(&c[0], SDMA_ENGINE(0) + SDMA_F32_CNTL,
-                      SDMA_F32_CNTL__RESET);
-        pm4_write_reg(&c[1], HUB(VGPU_HUB_MM) + WAITED_FOR, round);
-        qvgpu_pm4_write(&c[1], flag_mc + 4, round);
-        for (i = 0; i < 2; i++) {
-            qtest_writeq(f.v->qts, c[i].wptr_mem, c[i].wptr);
-            f.c = c[i];
-            f.mqd = fill_mqd(&c[i]);
-            map(&f, here);
-            if (!i) {
-                QVGPU_PM4(&f.kiq, PM4_WAIT_REG_MEM, PM4_WAIT_DW1__MEM_SPACE |
-                          VGPU_PREP(PM4_WAIT_DW1__FUNCTION, 3u),
-                          QVGPU_LO(flag_mc), QVGPU_HI(flag_mc), round,
-                          UINT32_MAX, 4);
-                unmap(&f, PM4_UNMAP_PREEMPT, PM4_SEL_DOORBELLS, f.c.doorbell);
-            }
-        }
-        sync_kiq(&f);
-        qvgpu_wait_until(qtest_readl(f.v->qts, flag + 4) == round);
-        g_assert_cmphex(qvgpu_mm_rd(f.v, WAITED_FOR), ==, round);
-        unmap(&f, PM4_UNMAP_RESET, PM4_SEL_DOORBELLS, f.c.doorbell);
-        sync_kiq(&f);
-        qvgpu_queue_disable(&q);
+    qvgpu_hold_init(&h);
+    setup_on(&f, qvgpu_start_sized(QVGPU_HOLD_VRAM, h.args));
+    page = qvgpu_alloc(f.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
+    words = qvgpu_hold_vram(&h, f.v, page);
+    for (i = 0; i < DWORDS; i++) {
+        mc[i] = qvgpu_mc(f.v, page) + 4 * i;
     }
+    for (i = 0; i < 2; i++) {
+        qvgpu_compute_init(&c[i], f.v, 1, 3, 4, NULL);
+    }
+    write_reg(&c[0], WRITTEN, VMID_9);
+    qvgpu_pm4_write(&c[1], mc[SECOND_WAITS], 1);
+    write_reg(&c[1], WAITED_FOR, 0x600d);
+    qvgpu_pm4_write(&c[1], mc[SECOND_DONE], 1);
+    for (i = 0; i < 2; i++) {
+        qtest_writeq(f.v->qts, c[i].wptr_mem, c[i].wptr);
+        f.c = c[i];
+        f.mqd = qvgpu_ram_page(f.v);
+        qvgpu_mqd_fill(&f.c, f.mqd);
+        map(&f, here);
+        if (!i) {
+            wait_equal(&f.kiq, false, HUB(VGPU_HUB_MM) + WRITTEN, VMID_9);
+            unmap(&f, PM4_UNMAP_PREEMPT, PM4_SEL_DOORBELLS, f.c.doorbell);
+        }
+    }
+    wait_equal(&f.kiq, true, mc[SECOND_WAITS], 1);
+    qvgpu_pm4_write(&f.kiq, mc[KIQ_PASSED], 1);
+
+    qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
+    qvgpu_compute_kick(&f.kiq);
+    /* The main loop is held: no qtest command before the release. */
+    qvgpu_wait_until(qatomic_read(&words[KIQ_PASSED]));
+    g_assert_false(qvgpu_hold_logged(&h));
+    qvgpu_wait_until(qvgpu_hold_release(&h));
+    qvgpu_wait_until(qatomic_read(&words[SECOND_DONE]));
+    g_assert_cmphex(qvgpu_mm_rd(f.v, WAITED_FOR), ==, 0x600d);
     qvgpu_stop(f.v);
+    qvgpu_hold_destroy(&h);
 }
 
 void qvgpu_add_cp_kiq_tests(void)

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Test-side driver of vgpu-kfd: hold a thread of QEMU in a trace event. */
+#include "qemu/osdep.h"
+#include <glib/gstdio.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include "vgpu-qos-hold.h"
+
+#define VRAM_BYTES  (64 * MiB)
+#define LINE_BYTES  64          /* at most; two lines have more */
+
+void qvgpu_hold_init(QVGPUHold *h)
+{
+    int fd;
+
+    *h = (QVGPUHold) { .dir = g_dir_make_tmp("vgpu-kfd-XXXXXX", NULL) };
+    g_assert_nonnull(h->dir);
+    h->log = g_build_filename(h->dir, "log", NULL);
+    h->file = g_build_filename(h->dir, "vram", NULL);
+    g_assert_cmpint(mkfifo(h->log, 0600), ==, 0);
+    /* QEMU's open for writing waits for a reader. */
+    h->fd = open(h->log, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    g_assert_cmpint(h->fd, >=, 0);
+
+    fd = open(h->file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    g_assert_cmpint(fd, >=, 0);
+    g_assert_cmpint(ftruncate(fd, VRAM_BYTES), ==, 0);
+    h->vram = mmap(NULL, VRAM_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    g_assert_true(h->vram != MAP_FAILED);
+    close(fd);
+    h->args = g_strdup_printf("-D %s -object memory-backend-file,id=vram,"
+                              "share=on,size=64M,mem-path=%s", h->log, h->file);
+}
+
+void qvgpu_hold_destroy(QVGPUHold *h)
+{
+    munmap(h->vram, VRAM_BYTES);
+    close(h->fd);
+    g_unlink(h->log);
+    g_unlink(h->file);
+    g_rmdir(h->dir);
+    g_free(h->args);
+    g_free(h->file);
+    g_free(h->log);
+    g_free(h->dir);
+}
+
+uint32_t *qvgpu_hold_vram(QVGPUHold *h, QVGPU *v, uint64_t addr)
+{
+    g_assert_true(qvgpu_is_vram(v, addr));
+    return h->vram + (addr - v->bar[VGPU_BAR_VRAM]) / sizeof(*h->vram);
+}
+
+void qvgpu_hold_arm(QVGPUHold *h, QVGPU *v, const char *event, bool second)
+{
+    g_autofree char *filling = NULL;
+    int size = fcntl(h->fd, F_GETPIPE_SZ);
+
+    g_assert_cmpint(size, >, LINE_BYTES);
+    qvgpu_hold_release(h);
+    h->filled = second ? size - LINE_BYTES : size;
+    filling = g_malloc0(h->filled);
+    g_assert_cmpint(write(h->fd, filling, h->filled), ==, h->filled);
+    qtest_qmp_assert_success(v->qts, "{ 'execute': 'trace-event-set-state', "
+                             "'arguments': { 'name': %s, 'enable': true } }",
+                             event);
+}
+
+bool qvgpu_hold_logged(QVGPUHold *h)
+{
+    int line;
+
+    g_assert_cmpint(ioctl(h->fd, FIONREAD, &line), ==, 0);
+    line -= h->filled;
+    if (!line) {
+        return false;
+    }
+    /* It had room, and a second line has none. */
+    g_assert_cmpint(line, >, LINE_BYTES / 2);
+    g_assert_cmpint(line, <=, LINE_BYTES);
+    return true;
+}
+
+unsigned qvgpu_hold_release(QVGPUHold *h)
+{
+    unsigned lines = 0;
+    char buf[4 * KiB];
+    ssize_t n, i;
+
+    while ((n = read(h->fd, buf, sizeof(buf))) > 0) {
+        for (i = 0; i < n; i++) {
+            lines += buf[i] == '\n';
+        }
+    }
+    g_assert_cmpint(errno, ==, EAGAIN);
+    h->filled = 0;
+    return lines;
+}
