@@ -67,9 +67,7 @@ static void test_bus_master(void)
     QVGPUQueue q;
     unsigned i;
 
-    qvgpu_queue_init_ring(&q, v, 0, SDMA_QUEUE_GFX, NULL, QVGPU_VRAM, 4 * KiB);
-    q.cntl &= ~SDMA_RB_CNTL__RPTR_WRITEBACK_ENABLE;
-    qvgpu_queue_load(&q);
+    qvgpu_queue_open_vram(&q, v, 0, SDMA_QUEUE_GFX, NULL, 4 * KiB);
     for (i = 1; i <= 6; i++) {
         bool master = i & 1;
         uint64_t faults = qvgpu_counter(v, VGPU_CNT_FAULTS_NORETRY);
@@ -179,10 +177,7 @@ static void test_stale_window(void)
     /* The peer's page is all that the queue uses on the bus. */
     qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
     qvgpu_space_set_retry(&space, false);
-    qvgpu_queue_init_ring(&q, v, 0, SDMA_QUEUE_RLC(0), &space, QVGPU_VRAM,
-                          4 * KiB);
-    q.cntl &= ~SDMA_RB_CNTL__RPTR_WRITEBACK_ENABLE;
-    qvgpu_queue_load(&q);
+    qvgpu_queue_open_vram(&q, v, 0, SDMA_QUEUE_RLC(0), &space, 4 * KiB);
     src = qvgpu_alloc(v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
     src = qvgpu_space_place(&space, src, QVGPU_PAGE);
     qvgpu_space_set(&space, va, VGPU_LEVEL_PTB,

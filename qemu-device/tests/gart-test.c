@@ -128,10 +128,8 @@ static void test_agp_window(void)
     uint64_t at = 2 * TiB;
     QVGPUQueue q;
 
-    /* Ring and write-back by VRAM, so that the window may move. */
-    qvgpu_queue_init_ring(&q, v, 0, SDMA_QUEUE_GFX, NULL, QVGPU_VRAM, 4096);
-    q.cntl &= ~SDMA_RB_CNTL__RPTR_WRITEBACK_ENABLE;
-    qvgpu_queue_load(&q);
+    /* The queue does not use the window, which moves. */
+    qvgpu_queue_open_vram(&q, v, 0, SDMA_QUEUE_GFX, NULL, 4 * KiB);
     qvgpu_mm_wr(v, MC_VM_AGP_BOT, at >> 24);
     qvgpu_mm_wr(v, MC_VM_AGP_TOP, at >> 24);
     qvgpu_mm_wr(v, MC_VM_AGP_BASE, src >> 24);

@@ -100,6 +100,14 @@ void qvgpu_queue_open(QVGPUQueue *q, QVGPU *v, unsigned engine,
     qvgpu_queue_load(q);
 }
 
+void qvgpu_queue_open_vram(QVGPUQueue *q, QVGPU *v, unsigned engine,
+                           unsigned index, QVGPUSpace *s, uint64_t bytes)
+{
+    qvgpu_queue_init_ring(q, v, engine, index, s, QVGPU_VRAM, bytes);
+    q->cntl &= ~SDMA_RB_CNTL__RPTR_WRITEBACK_ENABLE;
+    qvgpu_queue_load(q);
+}
+
 void qvgpu_queue_enable(QVGPUQueue *q)
 {
     qvgpu_queue_wr(q, SDMA_RB_CNTL, q->cntl | SDMA_RB_CNTL__RB_ENABLE);

@@ -210,6 +210,12 @@ void qvgpu_queue_init_ring(QVGPUQueue *q, QVGPU *v, unsigned engine,
 /* init and load. */
 void qvgpu_queue_open(QVGPUQueue *q, QVGPU *v, unsigned engine,
                       unsigned index, QVGPUSpace *s);
+/*
+ * init and load a queue that uses VRAM alone: a ring of @bytes, and no
+ * write-back of the read pointer.
+ */
+void qvgpu_queue_open_vram(QVGPUQueue *q, QVGPU *v, unsigned engine,
+                           unsigned index, QVGPUSpace *s, uint64_t bytes);
 /* Program and enable; pointers start at q->wptr. */
 void qvgpu_queue_load(QVGPUQueue *q);
 /* Disable and wait for IDLE. */
