@@ -23,9 +23,8 @@ static void begin(VGPUView *v)
 {
     v->client->queue = v->queue;
     v->client->bus = &v->bus;
+    vgpu_bus_begin(v->client->s, &v->bus, v->client->hub, v->vmid);
     vgpu_client_begin(v->client);
-    /* Before the translation: a request for a stale address must not pass. */
-    v->bus.began = qatomic_read(&v->client->s->bus_drops);
 }
 
 /* Is there poison at the beginning of @span? It ends before any further on. */

@@ -9,9 +9,17 @@
  *
  * A reply is a translation of one stretch of addresses for one queue. The queue
  * drops its replies at the end of a turn that made no new request. A reply is
- * stale earlier when the IOMMU notifies an unmapping, when the bus or a
- * translation of the GPU changes, and after REPLY_NS (amd-iommu has no
- * notifier).
+ * stale earlier when the IOMMU notifies an unmapping, when the bus changes,
+ * when the VMID of the access that made the request is invalidated in its hub,
+ * and after REPLY_NS.
+ *
+ * A driver takes a page away in three steps: it clears the page-table entry,
+ * invalidates the VMID, and removes the mapping from the IOMMU. For a request
+ * from before the invalidation the IOMMU could report a fault that the driver
+ * did not cause. A reply from before the invalidation could be used for the
+ * next page at this bus address, as amd-iommu accepts a notifier but notifies
+ * no unmapping. Invalidations of other VMIDs have no effect on either: the page
+ * keeps its mapping while the VMID that led to it still translates to it.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -22,6 +30,7 @@
 #include "hw/pci/pci.h"
 #include "system/runstate.h"
 #include "vgpu-kfd.h"
+#include "trace.h"
 
 #define REPLY_NS        (100 * SCALE_MS)
 
@@ -34,10 +43,25 @@ typedef struct VGPUBusNotifier {
     QLIST_ENTRY(VGPUBusNotifier) next;
 } VGPUBusNotifier;
 
+void vgpu_bus_begin(VGPUState *s, VGPUBus *bus, unsigned hub, unsigned vmid)
+{
+    bus->began = (VGPUBusStamp) {
+        .drops = qatomic_read(&s->bus_drops), .hub = hub, .vmid = vmid,
+        .invs = hub < VGPU_NUM_HUBS ? qatomic_read(&s->invs[hub][vmid]) : 0,
+    };
+}
+
+/* Return whether nothing has made the stamped request or reply stale. */
+static bool is_current(VGPUState *s, const VGPUBusStamp *stamp)
+{
+    return stamp->drops == qatomic_read(&s->bus_drops) &&
+           (stamp->hub == VGPU_NUM_HUBS ||
+            stamp->invs == qatomic_read(&s->invs[stamp->hub][stamp->vmid]));
+}
+
 const VGPUBusReply *vgpu_bus_reply(VGPUState *s, VGPUBus *bus, hwaddr addr,
                                    bool write)
 {
-    uint32_t drops = qatomic_read(&s->bus_drops);
     int64_t now = qemu_clock_get_ns(QEMU_CLOCK_REALTIME);
     unsigned i;
 
@@ -45,13 +69,14 @@ const VGPUBusReply *vgpu_bus_reply(VGPUState *s, VGPUBus *bus, hwaddr addr,
         const VGPUBusReply *r = &bus->replies[i];
 
         if (addr >= r->start && addr <= r->last && r->write == write &&
-            r->drops == drops && now < r->until) {
+            now < r->until && is_current(s, &r->stamp)) {
             return r;
         }
     }
     bus->addr = addr;
     bus->write = write;
-    bus->drops = bus->began;
+    bus->stamp = bus->began;
+    trace_vgpu_bus_wait(s->id, addr, write);
     return NULL;
 }
 
@@ -101,16 +126,14 @@ void vgpu_bus_put(VGPUState *s, VGPUBus *bus, const VGPUBusReply *r)
         bus->used++;
     }
     bus->replies[i] = *r;
-    bus->replies[i].drops = qatomic_read(&s->bus_drops);
+    bus->replies[i].stamp = bus->stamp;
     bus->replies[i].until = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) + REPLY_NS;
 }
 
 /*
- * Return whether queue @n of @w waits for a reply. A request of a queue that
- * does not run, or that was made before the last invalidation, is dropped: the
- * driver may have unmapped the page since, and the IOMMU would report a fault
- * that the device did not cause. The queue repeats the access when it runs.
- * w->lock held.
+ * Return whether queue @n of @w waits for a reply. A stale request, or one of a
+ * queue that does not run, is dropped. The queue repeats the access when it
+ * runs. w->lock held.
  */
 static bool waits(VGPUState *s, VGPUWorker *w, unsigned n)
 {
@@ -119,7 +142,7 @@ static bool waits(VGPUState *s, VGPUWorker *w, unsigned n)
     if (*q.wait != VGPU_WAIT_BUS) {
         return false;
     }
-    if (w->ops->runs(w, n) && q.bus->drops == qatomic_read(&s->bus_drops)) {
+    if (w->ops->runs(w, n) && is_current(s, &q.bus->stamp)) {
         return true;
     }
     *q.wait = VGPU_WAIT_NONE;

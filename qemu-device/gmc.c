@@ -83,8 +83,6 @@ static void count_invs(VGPUState *s, unsigned h, uint32_t vmids)
             qatomic_inc(&s->invs[h][i]);
         }
     }
-    /* A driver that unmaps pages from the GPU unmaps them from the bus next. */
-    qatomic_inc(&s->bus_drops);
 }
 
 void vgpu_gmc_drop(VGPUState *s, unsigned h, uint32_t vmids)

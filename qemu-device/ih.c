@@ -67,7 +67,7 @@ static VGPUPhys map_whole(VGPUState *s, VGPUSpan *to, VGPUTargetKind kind,
     VGPUPhys found;
 
     *to = (VGPUSpan) { .kind = kind, .write = true, .addr = addr, .len = len };
-    s->ih.bus.began = qatomic_read(&s->bus_drops);
+    vgpu_bus_begin(s, &s->ih.bus, VGPU_NUM_HUBS, 0);
     found = vgpu_phys_map(s, &s->ih.bus, to);
     if (found == VGPU_PHYS_OK && to->len != len) {
         vgpu_phys_unmap(s, to, 0);

@@ -140,6 +140,14 @@ typedef enum VGPUPhys {
     VGPU_PHYS_WAIT,             /* no IOMMU translation yet: see bus.c */
 } VGPUPhys;
 
+/* Values of the counters that make a request and its reply stale. */
+typedef struct VGPUBusStamp {
+    uint32_t drops;             /* s->bus_drops */
+    uint32_t invs;              /* s->invs[hub][vmid] */
+    uint8_t hub;                /* VGPU_NUM_HUBS: access by bus address */
+    uint8_t vmid;
+} VGPUBusStamp;
+
 /* The IOMMU's translation of a stretch of bus addresses. */
 typedef struct VGPUBusReply {
     hwaddr start;
@@ -148,8 +156,8 @@ typedef struct VGPUBusReply {
     bool denied;
     AddressSpace *as;           /* where @start leads, and at which address */
     hwaddr addr;
-    uint32_t drops;             /* s->bus_drops; void if that has changed */
-    int64_t until;              /* and after this: ns, QEMU_CLOCK_REALTIME */
+    VGPUBusStamp stamp;         /* the request's */
+    int64_t until;              /* stale after this: ns, QEMU_CLOCK_REALTIME */
 } VGPUBusReply;
 
 /*
@@ -162,8 +170,8 @@ typedef struct VGPUBus {
     unsigned next;              /* reply to replace when all are used */
     hwaddr addr;                /* the request */
     bool write;
-    uint32_t began;             /* s->bus_drops when the access began */
-    uint32_t drops;             /* @began of the request */
+    VGPUBusStamp began;         /* of the access in progress */
+    VGPUBusStamp stamp;         /* @began of the access that made the request */
     VGPUBusReply replies[VGPU_BUS_REPLIES];
 } VGPUBus;
 
@@ -445,7 +453,7 @@ struct VGPUState {
 
     MemoryListener bus_listener;
     QEMUBH *bus_bh;             /* calls the IOMMU: bus.c */
-    uint32_t bus_drops;         /* how often its replies became void; atomic */
+    uint32_t bus_drops;         /* unmappings, changes of the bus; atomic */
     QLIST_HEAD(, VGPUBusNotifier) bus_notifiers;    /* BQL */
     QemuMutex window_lock;      /* phys.c; nothing is taken inside it */
     MemoryRegion vram_whole;    /* VRAM by its own addresses */

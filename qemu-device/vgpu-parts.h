@@ -171,6 +171,13 @@ void vgpu_bus_exit(VGPUState *s);
 void vgpu_bus_region_add(MemoryListener *l, MemoryRegionSection *section);
 void vgpu_bus_region_del(MemoryListener *l, MemoryRegionSection *section);
 /*
+ * An access through @bus begins, in @vmid of @hub, or (VGPU_NUM_HUBS) by bus
+ * address. Called by the owner of @bus, before vgpu_client_begin(): a request
+ * for an address of a translation that is invalidated already must not count
+ * as newer than the invalidation.
+ */
+void vgpu_bus_begin(VGPUState *s, VGPUBus *bus, unsigned hub, unsigned vmid);
+/*
  * The reply in @bus that translates @addr. NULL: there is none, and @bus has
  * the request now. Called by the owner of @bus.
  */
@@ -181,7 +188,10 @@ const VGPUBusReply *vgpu_bus_reply(VGPUState *s, VGPUBus *bus, hwaddr addr,
  * this device, and @s may be freed. BQL held, no lock of the device.
  */
 bool vgpu_bus_request(VGPUState *s, hwaddr addr, bool write, VGPUBusReply *r);
-/* Put the reply @r into @bus. BQL held since vgpu_bus_request(). */
+/*
+ * Put the reply @r to the request of @bus into @bus. BQL held since
+ * vgpu_bus_request().
+ */
 void vgpu_bus_put(VGPUState *s, VGPUBus *bus, const VGPUBusReply *r);
 
 /* ih.c: interrupt rings */

@@ -5,9 +5,11 @@
  */
 #include "qemu/osdep.h"
 #include "vgpu-qmp.h"
-#include "vgpu-qos.h"
+#include "vgpu-qos-hold.h"
 
 #define VMID            4
+#define OTHER_VMID      9               /* in no use */
+#define INV_ENGINE      5
 #define VA              0x111100000000ull
 #define COPIES          1500
 #define STOPS           16
@@ -147,7 +149,8 @@ static const Iommu amd = {
 };
 
 /* NULL: there is no such IOMMU, the test is skipped. */
-static QVGPU *start(Iommu *m, const Iommu *kind, const char *more)
+static QVGPU *start_sized(Iommu *m, const Iommu *kind, const char *vram,
+                          const char *more)
 {
     g_autofree char *args = g_strdup_printf("-device %s %s", kind->device,
                                             more);
@@ -157,10 +160,15 @@ static QVGPU *start(Iommu *m, const Iommu *kind, const char *more)
         g_test_skip("this QEMU has no such IOMMU");
         return NULL;
     }
-    v = qvgpu_start_sized("64M", args);
+    v = qvgpu_start_sized(vram, args);
     *m = *kind;
     m->pages = qvgpu_ram_page(v);
     return v;
+}
+
+static QVGPU *start(Iommu *m, const Iommu *kind, const char *more)
+{
+    return start_sized(m, kind, "64M", more);
 }
 
 /* Page @n from IOVA on leads to @page; 0: nowhere. */
@@ -277,8 +285,73 @@ static void test_replay(const void *kind)
 }
 
 /*
- * Catches: interrupt entries that are lost, or change places, while the IOMMU
- * is asked for their ring; one that is written where the IOMMU denies it.
+ * Copy from one page behind the IOMMU to another and invalidate @vmid of @hub
+ * between the requests for the two. Returns the number of requests.
+ */
+static unsigned count_requests(QVGPUHold *h, QVGPUQueue *q, unsigned hub,
+                               unsigned vmid)
+{
+    unsigned n;
+
+    qvgpu_hold_arm(h, q->v, "vgpu_bus_wait", true);
+    qvgpu_pkt_copy(q, VA, VA + QVGPU_PAGE, 64);
+    qvgpu_kick(q);
+    qvgpu_wait_until(qvgpu_hold_logged(h));
+    /* Not acknowledged while the engine is held in its next request. */
+    qvgpu_wr(q->v, HUB(hub) + VM_INVALIDATE_ENG_REQ(INV_ENGINE),
+             1u << vmid | VM_INVALIDATE_ENG_REQ__L2_PTES);
+    n = qvgpu_hold_release(h);
+    qvgpu_finish(q);
+    return n + qvgpu_hold_release(h);
+}
+
+/*
+ * Catches: an invalidation of one VMID that makes the requests and replies of a
+ * queue in another one stale: constant invalidations starve queues behind an
+ * IOMMU. A reply that outlives an invalidation of its own VMID.
+ *
+ * The engine is held in its second request, if not before, until the
+ * invalidation is written: the second request and the first reply are older.
+ * Without an effect of the invalidation each page is requested once. A reply
+ * expires after 100 ms, so a copy that the host delays is repeated.
+ */
+static void test_invalidate(const void *kind)
+{
+    QVGPUSpace space;
+    uint64_t src, dst;
+    QVGPUQueue q;
+    QVGPUHold h;
+    QVGPU *v;
+    Iommu m;
+
+    qvgpu_hold_init(&h);
+    v = start_sized(&m, kind, QVGPU_HOLD_VRAM, h.args);
+    if (!v) {
+        qvgpu_hold_destroy(&h);
+        return;
+    }
+    src = qvgpu_ram_page(v);
+    dst = qvgpu_ram_page(v);
+    set_page(&m, v, 0, src);
+    set_page(&m, v, 1, dst);
+    m.enable(&m, v);
+    qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
+    set_bus(&space, 0, IOVA);
+    set_bus(&space, 1, IOVA + QVGPU_PAGE);
+    qvgpu_queue_open_vram(&q, v, 0, SDMA_QUEUE_RLC(0), &space, 64 * KiB);
+    qvgpu_fill(v, src, 1, 0, QVGPU_PAGE);
+
+    qvgpu_wait_until(count_requests(&h, &q, VGPU_HUB_MM, OTHER_VMID) == 2);
+    qvgpu_wait_until(count_requests(&h, &q, VGPU_HUB_GFX, VMID) == 2);
+    g_assert_cmpuint(count_requests(&h, &q, VGPU_HUB_MM, VMID), >, 2);
+    qvgpu_expect(v, dst, 1, 0, 64);
+    qvgpu_stop(v);
+    qvgpu_hold_destroy(&h);
+}
+
+/*
+ * Catches: interrupt entries that are lost, or change places, while their ring
+ * has no translation; one that is written where the IOMMU denies it.
  */
 static void test_ring(const void *kind)
 {
@@ -479,6 +552,7 @@ void qvgpu_add_iommu_tests(void)
     for (i = 0; i < ARRAY_SIZE(kinds); i++) {
         add("translate", kinds[i], test_translate);
         add("replay", kinds[i], test_replay);
+        add("invalidate", kinds[i], test_invalidate);
         add("ring", kinds[i], test_ring);
         add("stop", kinds[i], test_stop);
         add("remove", kinds[i], test_remove);
