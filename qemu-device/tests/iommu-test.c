@@ -4,7 +4,8 @@
  * made by hand: RAM is mapped as it is, beside it single pages at IOVA.
  */
 #include "qemu/osdep.h"
-#include "vgpu-qmp.h"
+#include "qemu/atomic.h"
+#include "qobject/qdict.h"
 #include "vgpu-qos-hold.h"
 
 #define VMID            4
@@ -13,6 +14,7 @@
 #define VA              0x111100000000ull
 #define COPIES          1500
 #define STOPS           16
+#define TRAPS           100             /* the interrupt ring holds 127 */
 
 #define IOVA            (512 * MiB)     /* RAM ends below */
 #define IOVA_LOST       (IOVA + 2 * MiB)        /* whose table is not RAM */
@@ -171,6 +173,19 @@ static QVGPU *start(Iommu *m, const Iommu *kind, const char *more)
     return start_sized(m, kind, "64M", more);
 }
 
+/* The same with pipe and VRAM of @h, which exists if there is such an IOMMU. */
+static QVGPU *start_held(Iommu *m, const Iommu *kind, QVGPUHold *h)
+{
+    QVGPU *v;
+
+    qvgpu_hold_init(h);
+    v = start_sized(m, kind, QVGPU_HOLD_VRAM, h->args);
+    if (!v) {
+        qvgpu_hold_destroy(h);
+    }
+    return v;
+}
+
 /* Page @n from IOVA on leads to @page; 0: nowhere. */
 static void set_page(Iommu *m, QVGPU *v, unsigned n, uint64_t page)
 {
@@ -317,17 +332,14 @@ static unsigned count_requests(QVGPUHold *h, QVGPUQueue *q, unsigned hub,
  */
 static void test_invalidate(const void *kind)
 {
+    QVGPUHold h;
+    Iommu m;
+    QVGPU *v = start_held(&m, kind, &h);
     QVGPUSpace space;
     uint64_t src, dst;
     QVGPUQueue q;
-    QVGPUHold h;
-    QVGPU *v;
-    Iommu m;
 
-    qvgpu_hold_init(&h);
-    v = start_sized(&m, kind, QVGPU_HOLD_VRAM, h.args);
     if (!v) {
-        qvgpu_hold_destroy(&h);
         return;
     }
     src = qvgpu_ram_page(v);
@@ -451,35 +463,62 @@ static void test_stop(const void *kind)
 /*
  * Catches: interrupt entries that wait for the IOMMU when the device is
  * removed, and are written afterwards.
+ *
+ * The main loop is held in the removal: in the second view of the bus that is
+ * made when BAR 0 leaves it. Meanwhile the engine raises interrupts, for whose
+ * entries the IOMMU is not called before the removal is complete.
  */
 static void test_remove(const void *kind)
 {
+    enum { GO, DONE };
+    QVGPUHold h;
     Iommu m;
-    QVGPU *v = start(&m, kind, "");
-    uint32_t pointer;
+    QVGPU *v = start_held(&m, kind, &h);
+    uint64_t page, mc;
+    uint32_t *words;
+    unsigned i, lines;
     QVGPUQueue q;
-    unsigned i;
+    QDict *rsp;
 
     if (!v) {
         return;
     }
     m.enable(&m, v);
-    qvgpu_queue_init_ring(&q, v, 0, SDMA_QUEUE_GFX, NULL, QVGPU_VRAM,
-                          64 * KiB);
-    qvgpu_queue_load(&q);
-    for (i = 0; i < COPIES; i++) {
+    page = qvgpu_alloc(v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
+    words = qvgpu_hold_vram(&h, v, page);
+    mc = qvgpu_mc(v, page);
+    qvgpu_queue_open_vram(&q, v, 0, SDMA_QUEUE_GFX, NULL, 4 * KiB);
+    qvgpu_pkt_poll_mem(&q, QVGPU_POLL_EQ, mc + 4 * GO, 1, UINT32_MAX,
+                       QVGPU_POLL_FOREVER);
+    for (i = 0; i < TRAPS; i++) {
         qvgpu_pkt_trap(&q, i);
     }
+    qvgpu_pkt_fence(&q, mc + 4 * DONE, 1);
     qvgpu_kick(&q);
-    qvgpu_wait_until(qvgpu_ih_pending(v));
-    qvgpu_inject(v, "'kind': 'surprise-removal'");
-    pointer = qvgpu_ih_writeback(v);
-    /* The main loop has run what was due before it serves a third read. */
-    for (i = 0; i < 3; i++) {
-        g_assert_cmphex(qvgpu_rd(v, VGPU_MAGIC), ==, UINT32_MAX);
-    }
-    g_assert_cmphex(qvgpu_ih_writeback(v), ==, pointer);
+
+    qvgpu_hold_arm(&h, v, "flatview_new", true);
+    qtest_qmp_send(v->qts, "{ 'execute': 'vgpu-inject', 'arguments': "
+                   "{ 'kind': 'surprise-removal' } }");
+    qvgpu_wait_until(qvgpu_hold_logged(&h));
+    qatomic_set(&words[GO], 1);
+    qvgpu_wait_until(qatomic_read(&words[DONE]));
+    /* Still one line: the main loop is held before the second. */
+    g_assert_true(qvgpu_hold_logged(&h));
+    lines = qvgpu_hold_release(&h);
+    rsp = qtest_qmp_receive(v->qts);
+    g_assert_true(qdict_haskey(rsp, "return"));
+    qobject_unref(rsp);
+    g_assert_cmpuint(lines + qvgpu_hold_release(&h), >, 1);
+    qtest_qmp_assert_success(v->qts, "{ 'execute': 'trace-event-set-state', "
+                             "'arguments': { 'name': 'flatview_new', "
+                             "'enable': false } }");
+
+    qvgpu_main_loop_pass(v);
+    g_assert_cmphex(qvgpu_rd(v, VGPU_MAGIC), ==, UINT32_MAX);
+    g_assert_false(qvgpu_ih_pending(v));
+    qvgpu_expect_byte(v, v->ih.ring, 0, v->ih.bytes);
     qvgpu_stop(v);
+    qvgpu_hold_destroy(&h);
 }
 
 /*
