@@ -7,6 +7,7 @@
 #include "qemu/main-loop.h"
 #include "qemu/timer.h"
 #include "vgpu-kfd.h"
+#include "trace.h"
 
 #ifdef VGPU_KFD_DELAYS
 
@@ -66,6 +67,20 @@ static int64_t delay_ns(VGPUState *s, VGPUDelayPoint point)
     return POINT_NS;
 }
 
+/* Wait @ns at @point. A test can hold the thread in the trace events. */
+static void wait_at(VGPUState *s, VGPUDelayPoint point, int64_t ns)
+{
+    bool chosen = s->delays.point == point;
+
+    if (chosen) {
+        trace_vgpu_delay(s->id, names[point]);
+    }
+    g_usleep(DIV_ROUND_UP(ns, SCALE_US));
+    if (chosen) {
+        trace_vgpu_delay_end(s->id, names[point]);
+    }
+}
+
 bool vgpu_delay_worker(VGPUWorker *w, VGPUDelayPoint point)
 {
     int64_t ns = delay_ns(w->s, point);
@@ -74,7 +89,7 @@ bool vgpu_delay_worker(VGPUWorker *w, VGPUDelayPoint point)
         return false;
     }
     qemu_mutex_unlock(&w->lock);
-    g_usleep(DIV_ROUND_UP(ns, SCALE_US));
+    wait_at(w->s, point, ns);
     qemu_mutex_lock(&w->lock);
     return true;
 }
@@ -109,7 +124,7 @@ void vgpu_delay_window(VGPUState *s)
     int64_t ns = delay_ns(s, VGPU_DELAY_WINDOW);
 
     if (ns) {
-        g_usleep(DIV_ROUND_UP(ns, SCALE_US));
+        wait_at(s, VGPU_DELAY_WINDOW, ns);
     }
 }
 

@@ -6,7 +6,8 @@
  *
  *   x-delays         seed of random delays at all points; 0: none
  *   x-delay-point    a delay of 0.3 s at this point, at most one a second:
- *                    wake, take, done, irq, ack or window
+ *                    wake, take, done, irq, ack or window; where a thread
+ *                    waits, vgpu_delay and vgpu_delay_end are traced
  */
 #ifndef HW_MISC_VGPU_KFD_DELAY_H
 #define HW_MISC_VGPU_KFD_DELAY_H

@@ -4,7 +4,7 @@
 #include "standard-headers/linux/pci_regs.h"
 #include "qobject/qdict.h"
 #include "qobject/qlist.h"
-#include "vgpu-qos.h"
+#include "vgpu-qos-hold.h"
 
 #define VMID    7
 
@@ -144,8 +144,9 @@ static QPCIDevice *plug_peer(QVGPU *v)
 
 /*
  * Catches: an engine that remembers memory which has left the bus since the
- * engine found it, so that the memory is never freed. The engine is late: it
- * has found the peer's VRAM when the peer is unplugged.
+ * engine found it, so that the memory is never freed. The engine finds the
+ * peer's VRAM and is held in the delay that follows, until the peer is
+ * unplugged. The no-retry fault shows that the engine looked for memory again.
  */
 static void test_stale_window(void)
 {
@@ -154,6 +155,7 @@ static void test_stale_window(void)
     QVGPUSpace space;
     QPCIDevice *rp;
     QVGPUQueue q;
+    QVGPUHold h;
     uint64_t src;
     uint8_t exp;
     QVGPU *v;
@@ -166,10 +168,11 @@ static void test_stale_window(void)
     fd = g_file_open_tmp("vgpu-peer-XXXXXX", &path, NULL);
     g_assert_cmpint(fd, >=, 0);
     close(fd);
-    args = g_strdup_printf("-object memory-backend-file,id=mem0,size=64M,"
+    qvgpu_hold_init(&h);
+    args = g_strdup_printf("%s -object memory-backend-file,id=mem0,size=64M,"
         "share=on,mem-path=%s "
         "-global ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off "
-        "-device pcie-root-port,id=rp0,chassis=1,slot=1,addr=2", path);
+        "-device pcie-root-port,id=rp0,chassis=1,slot=1,addr=2", h.args, path);
     v = qvgpu_start_sized("64M,x-delay-point=window", args);
     rp = plug_peer(v);
     exp = qpci_find_capability(rp, PCI_CAP_ID_EXP, 0);
@@ -183,17 +186,25 @@ static void test_stale_window(void)
     qvgpu_space_set(&space, va, VGPU_LEVEL_PTB,
                     QVGPU_PTE_RW | VGPU_PTE_SYSTEM | PEER_AT);
     qvgpu_pkt_copy(&q, src, va, QVGPU_PAGE);
+    qvgpu_hold_arm(&h, v, "vgpu_delay*", true);
     qvgpu_kick(&q);
+    qvgpu_wait_until(qvgpu_hold_logged(&h));
     qpci_config_writew(rp, exp + PCI_EXP_SLTCTL, PCI_EXP_SLTCTL_PCC |
                        PCI_EXP_SLTCTL_PWR_IND_OFF);
+    g_assert_null(qpci_device_find(v->bus, BEHIND));
+    /* The end of the delay is not logged before the release. */
+    g_assert_true(qvgpu_hold_logged(&h));
+    qvgpu_hold_release(&h);
+    qvgpu_finish(&q);
+    qvgpu_ih_next_fault(v, VMID, va, true, false);
     qtest_qmp_eventwait(v->qts, "DEVICE_DELETED");
     g_assert_true(maps_file(v, path));
-    qvgpu_finish(&q);
     qtest_qmp_assert_success(v->qts, "{ 'execute': 'object-del', "
                              "'arguments': { 'id': 'mem0' } }");
     qvgpu_wait_until(!maps_file(v, path));
     g_free(rp);
     qvgpu_stop(v);
+    qvgpu_hold_destroy(&h);
     unlink(path);
 }
 
