@@ -10,6 +10,39 @@
 #define DST         0x2222a1b20000ull
 #define AT          (DST + 0x340)       /* a quadword that stands out */
 
+/* A queue whose packet stalls at AT: there is no page at DST. */
+typedef struct Stalled {
+    QVGPU *v;
+    QVGPUSpace space;
+    QVGPUQueue q;
+    uint64_t dst;               /* the page for DST */
+    unsigned slot;              /* of the retry CAM */
+} Stalled;
+
+/* Everything but the packet. */
+static void stalled_init(Stalled *t)
+{
+    t->v = qvgpu_start();
+    qvgpu_space_init(&t->space, t->v, VMID, QVGPU_RAM);
+    qvgpu_queue_open(&t->q, t->v, 1, SDMA_QUEUE_RLC(2), &t->space);
+    t->dst = qvgpu_ram_page(t->v);
+}
+
+/* Run the packet until it stalls. */
+static void stalled_kick(Stalled *t)
+{
+    qvgpu_kick(&t->q);
+    t->slot = qvgpu_ih_next_fault(t->v, VMID, DST, true, true);
+}
+
+/* Map the page and run the packet to its end. */
+static void stalled_finish(Stalled *t)
+{
+    qvgpu_space_map(&t->space, DST, t->dst, QVGPU_PAGE);
+    qvgpu_cam_ack(t->v, t->slot);
+    qvgpu_finish(&t->q);
+}
+
 /*
  * Catches: a saved packet that is loaded although it exceeds its indirect
  * buffer, or has another length than its header says: an engine never finishes
@@ -24,39 +57,30 @@ static void test_packet(void)
         QVGPU_LO(AT), QVGPU_HI(AT), PAYLOAD - 1, 1, 2, 3, 4,
     };
     g_autofree char *file = NULL;
-    QVGPUSpace space;
-    uint64_t ib, dst;
-    QVGPUQueue q;
-    unsigned slot;
+    uint64_t ib;
     uint32_t n;
+    Stalled t;
 
-    QVGPU *v = qvgpu_start();
+    stalled_init(&t);
+    qvgpu_emit(&t.q, dw, dwords);
+    ib = qvgpu_to_buffer(&t.q, 0, &n);
+    qvgpu_pkt_indirect(&t.q, 0, qvgpu_space_place(&t.space, ib, QVGPU_PAGE), n);
+    stalled_kick(&t);
 
-    qvgpu_space_init(&space, v, VMID, QVGPU_RAM);
-    qvgpu_queue_open(&q, v, 1, SDMA_QUEUE_RLC(2), &space);
-    dst = qvgpu_ram_page(v);
-    qvgpu_emit(&q, dw, dwords);
-    ib = qvgpu_to_buffer(&q, 0, &n);
-    qvgpu_pkt_indirect(&q, 0, qvgpu_space_place(&space, ib, QVGPU_PAGE), n);
-    qvgpu_kick(&q);
-    slot = qvgpu_ih_next_fault(v, VMID, DST, true, true);
-
-    file = qvgpu_save_restore(v, true);
-    g_assert_true(qvgpu_loads_with(v, file, AT, AT_IB_SIZE, dwords));
-    g_assert_false(qvgpu_loads_with(v, file, AT, AT_IB_SIZE, dwords - 1));
-    g_assert_false(qvgpu_loads_with(v, file, AT, AT_NDW, dwords - 1));
-    g_assert_false(qvgpu_loads_with(v, file, AT, AT_NDW, dwords + 1));
+    file = qvgpu_save_restore(t.v, true);
+    g_assert_true(qvgpu_loads_with(t.v, file, AT, AT_IB_SIZE, dwords));
+    g_assert_false(qvgpu_loads_with(t.v, file, AT, AT_IB_SIZE, dwords - 1));
+    g_assert_false(qvgpu_loads_with(t.v, file, AT, AT_NDW, dwords - 1));
+    g_assert_false(qvgpu_loads_with(t.v, file, AT, AT_NDW, dwords + 1));
     g_unlink(file);
 
-    qvgpu_cont(v);
-    qvgpu_space_map(&space, DST, dst, QVGPU_PAGE);
-    qvgpu_cam_ack(v, slot);
-    qvgpu_finish(&q);
+    qvgpu_cont(t.v);
+    stalled_finish(&t);
     for (n = 0; n < PAYLOAD; n++) {
-        g_assert_cmphex(qtest_readl(v->qts, dst + AT - DST + 4 * n), ==,
+        g_assert_cmphex(qtest_readl(t.v->qts, t.dst + AT - DST + 4 * n), ==,
                         dw[SDMA_WRITE_LINEAR_DWORDS + n]);
     }
-    qvgpu_stop(v);
+    qvgpu_stop(t.v);
 }
 
 /*
@@ -178,45 +202,38 @@ static void test_loadvm(void)
 {
     enum { AT_IB_DEPTH = 18 };          /* high byte; from stall.va */
     g_autofree char *file = NULL, *ok = NULL, *loaded = NULL, *refused = NULL;
-    QVGPUSpace space;
-    uint64_t src, dst;
-    QVGPUQueue q;
-    unsigned slot;
+    uint64_t src;
+    QVGPU *v;
+    Stalled t;
 
-    QVGPU *v = qvgpu_start();
-
-    qvgpu_space_init(&space, v, VMID, QVGPU_RAM);
-    qvgpu_queue_open(&q, v, 1, SDMA_QUEUE_RLC(2), &space);
+    stalled_init(&t);
+    v = t.v;
     src = qvgpu_ram_page(v);
-    dst = qvgpu_ram_page(v);
-    qvgpu_pkt_fence(&q, AT, 0x600d);
-    qvgpu_kick(&q);
-    slot = qvgpu_ih_next_fault(v, VMID, DST, true, true);
+    qvgpu_pkt_fence(&t.q, AT, 0x600d);
+    stalled_kick(&t);
     file = add_disk(v);
     ok = qtest_hmp(v->qts, "savevm good");
     g_assert_cmpstr(ok, ==, "");
     loaded = qtest_hmp(v->qts, "loadvm good");
     g_assert_cmpstr(loaded, ==, "");
-    qvgpu_space_map(&space, DST, dst, QVGPU_PAGE);
-    qvgpu_cam_ack(v, slot);
-    qvgpu_finish(&q);
-    g_assert_cmphex(qtest_readl(v->qts, dst + AT - DST), ==, 0x600d);
+    stalled_finish(&t);
+    g_assert_cmphex(qtest_readl(v->qts, t.dst + AT - DST), ==, 0x600d);
 
     patch(file, AT, AT_IB_DEPTH, 0x7f);
     refused = qtest_hmp(v->qts, "loadvm good");
     g_assert_cmpstr(refused, !=, "");
     qvgpu_cont(v);
     /* The device is as out of reset, and works. */
-    g_assert_cmphex(qvgpu_queue_rd(&q, SDMA_RB_CNTL), ==, 0);
-    g_assert_true(qvgpu_queue_idle(&q));
+    g_assert_cmphex(qvgpu_queue_rd(&t.q, SDMA_RB_CNTL), ==, 0);
+    g_assert_true(qvgpu_queue_idle(&t.q));
     g_assert_cmphex(qvgpu_mm_rd(v, VM_CONTEXT_CNTL(VMID)) &
                     VM_CONTEXT_CNTL__ENABLE_CONTEXT, ==, 0);
     qvgpu_bring_up(v);
     qvgpu_fill(v, src, 7, 0, QVGPU_PAGE);
-    qvgpu_queue_open(&q, v, 1, SDMA_QUEUE_RLC(2), NULL);
-    qvgpu_pkt_copy(&q, qvgpu_mc(v, src), qvgpu_mc(v, dst), QVGPU_PAGE);
-    qvgpu_finish(&q);
-    qvgpu_expect(v, dst, 7, 0, QVGPU_PAGE);
+    qvgpu_queue_open(&t.q, v, 1, SDMA_QUEUE_RLC(2), NULL);
+    qvgpu_pkt_copy(&t.q, qvgpu_mc(v, src), qvgpu_mc(v, t.dst), QVGPU_PAGE);
+    qvgpu_finish(&t.q);
+    qvgpu_expect(v, t.dst, 7, 0, QVGPU_PAGE);
     g_unlink(file);
     qvgpu_stop(v);
 }
