@@ -3,8 +3,10 @@
  * Numbers from sysfs and debugfs, time, and the tally of user queues.
  */
 #include <errno.h>
+#include <glob.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -202,6 +204,44 @@ int vg_gpu_reset(const struct vg_gpu *gpu)
 	if (fscanf(f, "%d", &ret) != 1)
 		ret = vg_fail(-EIO, "nothing in %s", path);
 	fclose(f);
+	return ret;
+}
+
+int vg_dump_take(char *text, size_t size, unsigned int timeout_ms)
+{
+	uint64_t until = vg_now() + timeout_ms * 1000000ull;
+	glob_t found = { 0 };
+	char *path = NULL;
+	size_t n = 0;
+	int ret = 0;
+	FILE *f;
+
+	while (glob("/sys/class/devcoredump/devcd*/data", 0, NULL, &found) &&
+	       vg_now() < until)
+		vg_sleep_us(1000);
+	/*
+	 * The device's own path: device_del() removes the link in the class
+	 * while dev_coredumpv() still finds the device.
+	 */
+	if (found.gl_pathc)
+		path = realpath(found.gl_pathv[0], NULL);
+	globfree(&found);
+	f = path ? fopen(path, "r+e") : NULL;
+	if (f) {
+		n = fread(text, 1, size - 1, f);
+		fseek(f, 0, SEEK_SET);
+		fputs("1", f);
+		fclose(f);
+		until = vg_deadline();
+		while (!ret && !access(path, F_OK)) {
+			if (vg_now() > until)
+				ret = vg_fail(-ETIMEDOUT, "%s is not removed",
+					      path);
+			vg_sleep_us(1000);
+		}
+	}
+	free(path);
+	text[n] = 0;
 	return ret;
 }
 

@@ -402,6 +402,14 @@ int vg_faults_settle(const struct vg_gpu *gpu, int64_t most,
 /* Resets the device, as an operator would: amdgpu_gpu_recover in debugfs. */
 int vg_gpu_reset(const struct vg_gpu *gpu);
 
+/*
+ * Read the devcoredump that appears within @timeout_ms and remove it. The kernel
+ * removes a dump in a worker and drops further dumps of the device until then, so
+ * the function waits for the removal. 0 (@text is empty without a dump) or
+ * -ETIMEDOUT.
+ */
+int vg_dump_take(char *text, size_t size, unsigned int timeout_ms);
+
 /**
  * struct vg_tally - payload bytes that user queues were asked to move
  */

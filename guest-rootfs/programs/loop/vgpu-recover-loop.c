@@ -24,7 +24,6 @@
  * "lost" takes the queue from "copy": it comes last.
  */
 #include <errno.h>
-#include <glob.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -40,6 +39,7 @@
 #include "vg.h"
 
 #define SEED 0x5ec0e
+#define DUMP_MS (VG_TIMEOUT_MS / 6)	/* 5 s */
 
 enum {
 	BOS = 500, MAX_PAGES = 8, SVM_BYTES = 8 << 20, RING = 64 << 10,
@@ -584,24 +584,10 @@ static void do_dump(void)
 	};
 	const int of = sizeof(parts) / sizeof(*parts);
 	static char text[64 << 10];
-	uint64_t until = vg_now() + 5000000000ull;
-	glob_t found = { 0 };
-	size_t n = 0;
 	int i, good = 0;
-	FILE *f;
 
-	while (glob("/sys/class/devcoredump/devcd*/data", 0, NULL, &found) &&
-	       vg_now() < until)
-		vg_sleep_us(1000);
-	f = found.gl_pathc ? fopen(found.gl_pathv[0], "r+e") : NULL;
-	if (f) {
-		n = fread(text, 1, sizeof(text) - 1, f);
-		fseek(f, 0, SEEK_SET);
-		fputs("1", f);
-		fclose(f);
-	}
-	globfree(&found);
-	text[n] = 0;
+	if (vg_dump_take(text, sizeof(text), DUMP_MS))
+		fprintf(stderr, "%s\n", vg_error());
 	for (i = 0; i < of; i++) {
 		if (strstr(text, parts[i]))
 			good++;

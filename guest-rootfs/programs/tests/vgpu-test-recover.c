@@ -4,7 +4,6 @@
  * catch: memory that is not what it was, a queue that does not go on, a page
  * table or PASID that the hardware has forgotten, doorbells that are lost.
  */
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "tap.h"
 
 #define SEED 0x5ec0e
+#define DUMP_MS (VG_TIMEOUT_MS / 3 * 2)		/* 20 s */
 
 enum { BOS = 32, BO_BYTES = 256 << 10, SVM_BYTES = 16 << 20 };
 
@@ -166,28 +166,6 @@ static void test_user_faults(void)
 	vg_unmap_anon(p, bytes);
 }
 
-/* Reads the device's dump into @text, and removes it. */
-static void take_dump(char *text, size_t size, bool wait)
-{
-	uint64_t until = vg_now() + (wait ? 20000000000ull : 0);
-	glob_t found = { 0 };
-	size_t n = 0;
-	FILE *f;
-
-	while (glob("/sys/class/devcoredump/devcd*/data", 0, NULL, &found) &&
-	       vg_now() < until)
-		vg_sleep_us(1000);
-	f = found.gl_pathc ? fopen(found.gl_pathv[0], "r+e") : NULL;
-	if (f) {
-		n = fread(text, 1, size - 1, f);
-		fseek(f, 0, SEEK_SET);
-		fputs("1", f);
-		fclose(f);
-	}
-	globfree(&found);
-	text[n] = 0;
-}
-
 /* A reset leaves a dump, which shows where the page tables of a fault end. */
 static void test_dump(void)
 {
@@ -205,13 +183,13 @@ static void test_dump(void)
 	OK(vg_emit_copy(&q, (uintptr_t)hole, bo[0].va, 4096));
 	faults = counter("faults_unrepaired");
 	vg_queue_submit(&q);
-	take_dump(text, sizeof(text), false);
+	OK(vg_dump_take(text, sizeof(text), 0));
 	while (counter("faults_unrepaired") == faults) {
 		CHECK(vg_now() < until, "no fault");
 		vg_sleep_us(1000);
 	}
 	OK(vg_gpu_reset(gpu));
-	take_dump(text, sizeof(text), true);
+	OK(vg_dump_take(text, sizeof(text), DUMP_MS));
 	CHECK(strstr(text, "reason: reset of the device"), "no reason: %.200s",
 	      text);
 	snprintf(line, sizeof(line), "last fault of users: write of %#lx, ",
