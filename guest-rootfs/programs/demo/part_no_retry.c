@@ -16,7 +16,7 @@
 #define BYTES		(4 * VG_MIB)
 #define SEED		0x55
 #define UNTOUCHED	0x5a5a5a5au
-#define REPORT_MS	10000	/* the report must have come by then */
+#define REPORT_MS	(VG_TIMEOUT_MS / 3)	/* until the report has come */
 #define SILENCE_MS	500	/* a stopped queue does nothing for so long */
 
 /**

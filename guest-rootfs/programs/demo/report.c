@@ -8,6 +8,8 @@
 
 #include "demo.h"
 
+#define AT_REST_MS	(VG_TIMEOUT_MS / 6)
+
 struct column {
 	const char *title;
 	int width;
@@ -273,14 +275,14 @@ static bool evaluate(const struct agreement *a, const struct vg_counters *dev,
 
 /*
  * Frees are wiped and unmapped in the background, so the two files are read
- * until every row agrees or five seconds are over.
+ * until every row agrees or AT_REST_MS are over.
  */
 static void read_at_rest(struct demo *d, const struct vg_counters *dev,
 			 const struct vg_counters *drv,
 			 struct vg_counters *dev_now,
 			 struct vg_counters *drv_now)
 {
-	uint64_t deadline = vg_now() + 5000000000ull, device, driver;
+	uint64_t deadline = vg_now() + AT_REST_MS * 1000000ull, device, driver;
 	int i;
 
 	do {

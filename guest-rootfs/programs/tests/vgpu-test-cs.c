@@ -27,6 +27,8 @@
 #define VRAM	AMDGPU_GEM_DOMAIN_VRAM
 #define GTT	AMDGPU_GEM_DOMAIN_GTT
 #define SECOND	1000000000ull
+#define JOB_MS	(VG_TIMEOUT_MS / 3)	/* until a job that can run is done */
+#define JOB_NS	(JOB_MS * 1000000ull)
 #define LOCKUP	"/sys/module/vgpu_kfd/parameters/lockup_timeout"
 
 static struct vg vg;
@@ -335,7 +337,7 @@ static void syncobjs(void)
 	}
 	ERRNO(ETIME, vr_wait(u.fd, u.ctx, 1, b, SECOND / 20));
 	*flag(&u, 0) = 1;
-	ERRNO(0, syncobj_wait(u.fd, sem.handle, 10 * SECOND));
+	ERRNO(0, syncobj_wait(u.fd, sem.handle, JOB_NS));
 	ERRNO(0, vr_wait(u.fd, u.ctx, 1, b, ~0ull));
 	CHECK(*flag(&u, 2) == 7, "it ran too early");
 
@@ -379,7 +381,7 @@ static void timelines(void)
 	}
 	ERRNO(ETIME, timeline_wait(u.fd, point.handle, 10, SECOND / 20));
 	*flag(&u, 0) = 1;
-	ERRNO(0, timeline_wait(u.fd, point.handle, 30, 10 * SECOND));
+	ERRNO(0, timeline_wait(u.fd, point.handle, 30, JOB_NS));
 	CHECK(*flag(&u, 11) == 1 && *flag(&u, 12) == 3 && *flag(&u, 13) == 6,
 	      "%u %u %u", *flag(&u, 11), *flag(&u, 12), *flag(&u, 13));
 }
@@ -570,9 +572,9 @@ static void to_handle(void)
 	ERRNO(ETIME, syncobj_wait(u.fd, obj, SECOND / 50));
 	ERRNO(ETIME, syncobj_wait(u.fd, import.handle, SECOND / 50));
 	*flag(&u, 0) = 1;
-	ERRNO(0, syncobj_wait(u.fd, obj, 10 * SECOND));
-	ERRNO(0, syncobj_wait(u.fd, import.handle, 10 * SECOND));
-	CHECK(poll(&pfd, 1, 10000) == 1, "the sync file does not signal");
+	ERRNO(0, syncobj_wait(u.fd, obj, JOB_NS));
+	ERRNO(0, syncobj_wait(u.fd, import.handle, JOB_NS));
+	CHECK(poll(&pfd, 1, JOB_MS) == 1, "the sync file does not signal");
 }
 
 /* Many address spaces, two VMIDs: nobody sees the others' memory. */

@@ -17,6 +17,7 @@
 #include "tap.h"
 
 #define MODULE "vgpu_kfd"
+#define UNLOAD_MS (VG_TIMEOUT_MS / 3)
 
 /* What the kernel may keep, in KiB: at all, and for each round. */
 #define MAX_KIB		64
@@ -63,7 +64,7 @@ static void use(void *arg)
 /* Process teardown may still hold the module for a moment after its exit. */
 static int unload_when_idle(void)
 {
-	uint64_t deadline = vg_now() + 10000000000ull;
+	uint64_t deadline = vg_now() + UNLOAD_MS * 1000000ull;
 	int r;
 
 	do {

@@ -20,7 +20,7 @@
 #define PAGES		64
 #define MANY		4096
 #define CHURN		4	/* ranges that change while they are read */
-#define END_MS		10000
+#define END_MS		(VG_TIMEOUT_MS / 3)
 
 /**
  * struct line - what a range's line says
@@ -371,15 +371,18 @@ static void wait_to_die(void *arg)
 static void ends_while_read(void)
 {
 	pid_t pid = start(wait_to_die);
-	int file = open(file_of(pid), O_RDONLY), ms;
+	int file = open(file_of(pid), O_RDONLY);
+	uint64_t end;
 	ssize_t n;
 
 	CHECK(file >= 0, "%s: %s", file_of(pid), strerror(errno));
 	CHECK(read(file, text, 64) == 64, "read: %s", strerror(errno));
 	stop(pid);
-	for (ms = 0; !access(file_of(pid), F_OK) && ms < END_MS; ms++)
+	end = vg_now() + END_MS * 1000000ull;
+	while (!access(file_of(pid), F_OK)) {
+		CHECK(vg_now() < end, "%s does not go", file_of(pid));
 		usleep(1000);
-	CHECK(ms < END_MS, "%s does not go", file_of(pid));
+	}
 	n = read(file, text, TEXT);
 	CHECK(n < 0 && (errno == EIO || errno == ESRCH),
 	      "read() of a file that has gone gives %zd", n);
