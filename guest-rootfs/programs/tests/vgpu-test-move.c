@@ -70,7 +70,8 @@ static void start(struct user *u, struct user *v)
 }
 
 /**
- * struct hold - a fence that signals when we say so, or after ten seconds
+ * struct hold - a fence that hold_release() signals, or vgem after ten seconds:
+ *               made after everything that may take long
  * @fence: in vgem
  * @syncobj: what has it
  */
@@ -172,12 +173,12 @@ static void moves_behind(uint64_t from, uint64_t to)
 	double took;
 
 	start(&u, &v);
-	hold_make(&hold, u.fd);
 	share(&u, &v, &bo, &shared);
 	place(u.fd, bo.handle, from);
 	ERRNO(0, vr_wait(u.fd, u.ctx, 0, submit(&u, 0, 0, bo.handle, NULL),
 			 ~0ull));
 
+	hold_make(&hold, u.fd);
 	/* The second half becomes the first one's pattern. */
 	vr_ib_copy(&u.ib[1], VA + SIZE / 2, VA, SIZE / 2);
 	a = submit(&u, 1, 0, bo.handle, &hold);
@@ -229,11 +230,11 @@ static void unnamed(void)
 	uint64_t a, b, c;
 
 	start(&u, &v);
-	hold_make(&hold, u.fd);
-	hold_make(&late, u.fd);
 	share(&u, &v, &bo, &shared);
 	ERRNO(0, vr_wait(u.fd, u.ctx, 0, submit(&u, 0, 0, bo.handle, NULL),
 			 ~0ull));
+	hold_make(&hold, u.fd);
+	hold_make(&late, u.fd);
 	vr_ib_copy(&u.ib[1], VA + SIZE / 2, VA, SIZE / 2);
 	a = submit(&u, 1, 0, bo.handle, &hold);
 	vr_ib_copy(&u.ib[2], VA_OUT, VA, SIZE);
@@ -270,11 +271,11 @@ static void unnamed_after(void)
 	size_t i;
 
 	start(&u, &v);
-	hold_make(&hold, u.fd);
 	share(&u, &v, &bo, &shared);
 	memset(bo.cpu, 0x11, SIZE);
 	ERRNO(0, vr_wait(u.fd, u.ctx, 0, submit(&u, 0, 0, bo.handle, NULL),
 			 ~0ull));
+	hold_make(&hold, u.fd);
 	submit(&u, 1, 0, bo.handle, &hold);
 	place(v.fd, shared, GTT);
 	b = submit(&v, 0, 1, shared, NULL);
