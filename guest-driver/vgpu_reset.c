@@ -115,8 +115,9 @@ static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 	    vgpu_hw_reset(vdev, &lost)) {
 		drm_err(&vdev->drm,
 			"device cannot be recovered: SDMA engines are given up\n");
-		vgpu_sdma_give_up(vdev);
+		/* First: a job that the CPU completes wakes readers of this. */
 		vgpu_stat_add(&vdev->hw, VGPU_STAT_RECOVERY_FAILURES, 1);
+		vgpu_sdma_give_up(vdev);
 		return;
 	}
 	vgpu_gtt_mgr_recover(vdev);
