@@ -8,6 +8,8 @@
 #include "../kfd/kfd_room.h"
 #include "vgpu_mock.h"
 
+#define RESTORE_NEVER_MS	(3600 * MSEC_PER_SEC)
+
 /**
  * struct evict_mock - a process on one GPU
  * @p: process; its queues are off for another reason, too
@@ -54,6 +56,8 @@ static struct evict_mock *evict_mock_new(struct kunit *test)
 	mutex_init(&m->p.mutex);
 	mutex_init(&m->p.queue_lock);
 	kfd_process_info_init(&m->p.kgd_process_info);
+	/* restore_work does not start by itself, however slow the host is. */
+	m->p.kgd_process_info.restore_delay_ms = RESTORE_NEVER_MS;
 	return m;
 }
 
