@@ -5,6 +5,7 @@
  * another takes, a GPU that is mistaken for its neighbour, and memory that moves
  * to where somebody cannot reach it.
  */
+#include <linux/ktime.h>
 #include <kunit/static_stub.h>
 
 #include "../kfd/kfd_room.h"
@@ -382,6 +383,24 @@ static const struct policy_case policy_table[] = {
 	{ ADAPTIVE, "aa", true, GPU_ID(1), UNDEFINED, 4096, "01", "11" },
 };
 
+/*
+ * A pull is recent for a second of real time. Check that, then let the pull stay
+ * recent until the case says T: the guest may stand still for longer between faults.
+ */
+static bool policy_pulled(struct attr_mock *m, unsigned int gpu,
+			  struct svm_interval win)
+{
+	struct svm_gpu *g = &m->gpus[gpu];
+	struct svm_pull *pull = &g->pulls[g->next_pull % SVM_PULLS];
+	u64 before = ktime_get_ns();
+	bool recent;
+
+	svm_policy_pulled(&m->p.svms, gpu, win);
+	recent = pull->until >= before + NSEC_PER_SEC;
+	pull->until = U64_MAX;
+	return recent;
+}
+
 static char policy_answer(struct attr_mock *m, unsigned int gpu)
 {
 	const struct svm_interval win = { 512, 1023 };
@@ -395,8 +414,7 @@ static char policy_answer(struct attr_mock *m, unsigned int gpu)
 	for (i = 0; i < N_GPUS; i++) {
 		if (loc != GPU_ID(i))
 			continue;
-		svm_policy_pulled(&m->p.svms, i, win);
-		return '0' + i;
+		return policy_pulled(m, i, win) ? '0' + i : '?';
 	}
 	return '?';
 }
