@@ -304,7 +304,6 @@ static int ih_poller(void *arg)
  */
 static void ih_unregister_polled(struct kunit *test)
 {
-	unsigned long end = jiffies + 10 * HZ;
 	struct ih_mock *m = ih_mock_new(test);
 	struct ih_linger *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
 	struct task_struct *poller;
@@ -327,7 +326,7 @@ static void ih_unregister_polled(struct kunit *test)
 	cpu = cpumask_any_but(cpu_online_mask, smp_processor_id());
 	kthread_bind(poller, cpu);
 	wake_up_process(poller);
-	while (!READ_ONCE(l->inside) && time_before(jiffies, end))
+	while (!READ_ONCE(l->inside) && !completion_done(&l->polled))
 		usleep_range(50, 100);
 	vgpu_ih_unregister(l->vdev, 8, 224, ih_linger);
 	left = READ_ONCE(l->left);
