@@ -173,7 +173,7 @@ def generic_fuzz(log: Path, plan: Plan) -> list[Case]:
         qemu.generic_fuzzer(),
         "--fuzz-target=generic-fuzz-vgpu-kfd",
         f"-max_total_time={seconds}",
-        f"-timeout={FUZZ_HANG_SECONDS}",
+        f"-timeout={round(FUZZ_HANG_SECONDS * limits.scale())}",
         "-rss_limit_mb=4096",
         "-detect_leaks=0",
         "-print_final_stats=1",
