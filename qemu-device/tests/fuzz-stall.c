@@ -184,7 +184,7 @@ bool fuzz_stall(FuzzQueue *q, unsigned vmid, uint64_t va, bool write,
     do {
         fuzz_drain(c);
         skip_repeats(q, &irq);
-        if (g_get_monotonic_time() > until) {
+        if (q->seen_stalls->len == q->taken && g_get_monotonic_time() > until) {
             fuzz_fail(c, "queue %u: no retry fault at 0x%" PRIx64 " of VMID "
                       "%u (%s)", q->part, va, vmid, write ? "write" : "read");
         }

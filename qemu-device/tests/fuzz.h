@@ -278,7 +278,8 @@ void fuzz_stop(FuzzCase *c);
 bool fuzz_run(FuzzCase *c, uint64_t seed, const GArray *drop);
 /* Take the interrupts that there are to whom they concern. */
 void fuzz_drain(FuzzCase *c);
-#define FUZZ_PATIENCE_US    (20 * G_USEC_PER_SEC)
+/* 20 s times VGPU_TEST_SCALE, see qvgpu_wait_us(). */
+#define FUZZ_PATIENCE_US    (qvgpu_wait_us() / 3 * 2)
 
 /* fuzz-stall.c */
 
