@@ -15,7 +15,7 @@ from avocado import Test
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-from vgpu import run, vgpu
+from vgpu import SCALE, run, vgpu
 from vgpu_tools import launch
 from vgpu_tools.errors import Failure
 from vgpu_tools.guest import Guest
@@ -60,7 +60,7 @@ class Passing(Test):
             given.seek(0)
             words = ["sh", "-c", "head -c 1048576 /dev/zero; cat"]
             streams = launch.Streams(given.fileno(), printed.fileno())
-            self.assertEqual(launch.Run(Guest(gpus=0), words, streams, timeout=60).execute(), 0)
+            self.assertEqual(launch.Run(Guest(gpus=0), words, streams, timeout=60 * (SCALE or 1)).execute(), 0)
             printed.seek(0)
             self.assertEqual(hashlib.sha256(printed.read()).digest(), hashlib.sha256(bytes(1 << 20) + content).digest())
 

@@ -18,7 +18,7 @@ from avocado import Test
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-from vgpu import LIMIT, ROOT, hear_interrupts
+from vgpu import LIMIT, ROOT, SCALE, hear_interrupts
 from vgpu_tools import erofs, launch, rootfs, snapshot
 from vgpu_tools.errors import Failure
 from vgpu_tools.guest import Guest
@@ -26,6 +26,7 @@ from vgpu_tools.guest import Guest
 SMALL = ("--gpus", "0", "--memory", "512M")
 FOLDER_BYTES = 32 << 20  # of a disk that is too small for a snapshot
 TRIES = 10
+SECONDS = 120 * (SCALE or 1)  # of a guest
 
 
 def state_of(pid: int) -> str:
@@ -178,7 +179,7 @@ class Restored(WithFolder):
     def start(self, *words: str, prefix: tuple[str, ...] = ()) -> "subprocess.Popen[bytes]":
         """Start ./vgpu run --from boot."""
         return subprocess.Popen(
-            [*prefix, str(ROOT / "vgpu"), "run", "--from", "boot", "--timeout", "120", *words],
+            [*prefix, str(ROOT / "vgpu"), "run", "--from", "boot", "--timeout", f"{SECONDS:g}", *words],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -236,7 +237,7 @@ class Restored(WithFolder):
             told.append(output.split())
         for date, uptime, *_ in told:
             self.assertTrue(start <= int(date) <= time.time(), (start, date))
-            self.assertLess(int(uptime), 120)
+            self.assertLess(int(uptime), SECONDS)
         self.assertTrue(set(told[0][2:]).isdisjoint(told[1][2:]), told)
 
     def test_share(self) -> None:
@@ -269,7 +270,7 @@ class Restored(WithFolder):
             self.assertEqual(os.fstat(saved.fileno()).st_ino, before)
             with tempfile.TemporaryFile() as printed:
                 streams = launch.Streams(output=printed.fileno())
-                self.assertEqual(launch.Run(guest, ["new"], streams, 60, snapshot=saved).execute(), 0)
+                self.assertEqual(launch.Run(guest, ["new"], streams, SECONDS / 2, snapshot=saved).execute(), 0)
                 printed.seek(0)
                 self.assertEqual(printed.read(), b"new\n")
 
