@@ -167,11 +167,12 @@ err_dbg:
 
 void kfd_exit(void)
 {
-	kfd_debugfs_exit();
 	kfd_process_detach_all(NULL);
 	kfd_procfs_exit();
 	kfd_topology_exit();
 	kfd_chardev_exit();
 	kfd_process_exit();
+	/* Each process has removed its own folder from it. */
+	kfd_debugfs_exit();
 	kfd_dbg_module_exit();
 }

@@ -169,9 +169,51 @@ static void in_use(void)
 	OK(vg_fill_check(bo.cpu, VG_MIB, 3));
 }
 
+/* The GPUs that the next function takes away. */
+static char names[VG_MAX_GPUS][VG_PCI_NAME];
+
+static void unload_with_process(void *arg)
+{
+	int i, fd, n = *(int *)arg;
+
+	for (i = 0; i < n; i++)
+		OK(vg_pci_unbind(names[i]));
+	fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+	CHECK(fd >= 0, "cannot open /dev/kfd: %s", strerror(errno));
+	close(fd);
+	ERRNO(0, unload_when_idle());
+	CHECK(access("/dev/kfd", F_OK), "/dev/kfd is still there");
+	OK(load());
+	for (i = 0; i < n; i++)
+		CHECK(vg_pci_bound(names[i]), "%s is not bound", names[i]);
+}
+
+/*
+ * A file of /dev/kfd that was opened while there was no GPU is closed before the
+ * module goes; the process lives on, so the unload ends its KFD process. Catches: a
+ * debugfs folder of a process that the unload removes before the process does.
+ */
+static void process_without_gpu(void)
+{
+	struct vg vg;
+	int i, n;
+
+	OK(vg_open_bare(&vg));
+	n = vg.n_gpus;
+	for (i = 0; i < n; i++)
+		OK(vg_pci_name(&vg.gpu[i], names[i]));
+	vg_close(&vg);
+	tap_in_child(unload_with_process, &n);
+	OK(vg_open_bare(&vg));
+	CHECK(vg.n_gpus == n, "%d GPUs instead of %d", vg.n_gpus, n);
+	vg_close(&vg);
+	tap_in_child(use, NULL);
+}
+
 static const struct tap_case cases[] = {
 	{ "a module in use stays", in_use, 0 },
 	{ "unload and load", reload, 1 },
+	{ "unload under a process that opened /dev/kfd without a GPU", process_without_gpu, 1 },
 };
 
 int main(int argc, char **argv)
