@@ -16,6 +16,7 @@
 #include <linux/vmalloc.h>
 #include <drm/amdgpu_drm.h>
 
+#include <kunit/static_stub.h>
 #include <kunit/visibility.h>
 
 #include "kfd_events.h"
@@ -305,9 +306,31 @@ int kfd_events_mmap(struct kfd_process *p, struct vm_area_struct *vma)
 	return remap_vmalloc_range(vma, slots, 0);
 }
 
+/**
+ * kfd_event_publish() - give an event an id, by which others find it
+ * @p: process
+ * @ev: event; if this succeeds, another thread may destroy it at once
+ * @limit: ids to choose from
+ * @id: receives its id
+ *
+ * Return: 0, -EBUSY without a free id, -ENOMEM.
+ */
+int kfd_event_publish(struct kfd_process *p, struct kfd_event *ev,
+		      struct xa_limit limit, u32 *id)
+{
+	int ret;
+
+	KUNIT_STATIC_STUB_REDIRECT(kfd_event_publish, p, ev, limit, id);
+	xa_lock(&p->events.all);
+	ret = __xa_alloc(&p->events.all, &ev->id, ev, limit, GFP_KERNEL);
+	*id = ev->id;
+	xa_unlock(&p->events.all);
+	return ret;
+}
+EXPORT_SYMBOL_IF_KUNIT(kfd_event_publish);
+
 /* Mutex held. */
-static int event_add(struct kfd_process *p, u32 type, bool auto_reset,
-		     struct kfd_event **out)
+static int event_add(struct kfd_process *p, u32 type, bool auto_reset, u32 *id)
 {
 	bool slot = type == KFD_IOC_EVENT_SIGNAL ||
 		    type == KFD_IOC_EVENT_DEBUG_EVENT;
@@ -325,13 +348,12 @@ static int event_add(struct kfd_process *p, u32 type, bool auto_reset,
 	ev->auto_reset = auto_reset;
 	ev->age = 1;
 	INIT_LIST_HEAD(&ev->waits);
-	ret = xa_alloc(&p->events.all, &ev->id, ev,
-		       slot ? KFD_SIGNAL_IDS : KFD_OTHER_IDS, GFP_KERNEL);
+	ret = kfd_event_publish(p, ev, slot ? KFD_SIGNAL_IDS : KFD_OTHER_IDS,
+				id);
 	if (ret) {
 		kfree(ev);
 		return ret == -EBUSY ? -ENOSPC : ret;
 	}
-	*out = ev;
 	return 0;
 }
 
@@ -348,8 +370,8 @@ static int event_add(struct kfd_process *p, u32 type, bool auto_reset,
 int kfd_ioctl_create_event(struct kfd_process *p, void *data)
 {
 	struct kfd_ioctl_create_event_args *args = data;
-	struct kfd_event *ev;
 	int ret = 0;
+	u32 id;
 
 	if (args->event_type > KFD_IOC_EVENT_MEMORY)
 		return -EINVAL;
@@ -357,13 +379,13 @@ int kfd_ioctl_create_event(struct kfd_process *p, void *data)
 	if (args->event_page_offset)
 		ret = kfd_events_take_page(p, args->event_page_offset);
 	if (!ret)
-		ret = event_add(p, args->event_type, args->auto_reset, &ev);
+		ret = event_add(p, args->event_type, args->auto_reset, &id);
 	if (!ret) {
-		args->event_id = ev->id;
-		args->event_trigger_data = ev->id;
-		if (ev->id < KFD_SIGNAL_EVENT_LIMIT) {
+		args->event_id = id;
+		args->event_trigger_data = id;
+		if (id < KFD_SIGNAL_EVENT_LIMIT) {
 			args->event_page_offset = KFD_MMAP_TYPE_EVENTS;
-			args->event_slot_index = ev->id;
+			args->event_slot_index = id;
 		}
 	}
 	mutex_unlock(&p->mutex);
@@ -393,6 +415,7 @@ int kfd_ioctl_destroy_event(struct kfd_process *p, void *data)
 	kfree(ev);
 	return ev ? 0 : -EINVAL;
 }
+EXPORT_SYMBOL_IF_KUNIT(kfd_ioctl_destroy_event);
 
 /* By the CPU: signals only. */
 static int event_change(struct kfd_process *p, u32 id, bool set)

@@ -127,6 +127,8 @@ int kfd_events_mmap(struct kfd_process *p, struct vm_area_struct *vma);
 /* SIGNAL event @id happens. 0 or -EINVAL. */
 int kfd_events_signal(struct kfd_process *p, u32 id);
 
+int kfd_event_publish(struct kfd_process *p, struct kfd_event *ev,
+		      struct xa_limit limit, u32 *id);
 int kfd_ioctl_create_event(struct kfd_process *p, void *data);
 int kfd_ioctl_destroy_event(struct kfd_process *p, void *data);
 int kfd_ioctl_set_event(struct kfd_process *p, void *data);

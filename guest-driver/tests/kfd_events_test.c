@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * kfd/kfd_events.c: interrupts for an event of a process without GPUs. Catches: an
- * event that is lost because the interrupt handler left it to scan_work.
+ * event that is lost because the interrupt handler left it to scan_work, and one that
+ * is used after another thread has destroyed it.
  */
+#include <kunit/static_stub.h>
+#include <kunit/test-bug.h>
+#include <linux/slab.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
 #include "../kfd/kfd_room.h"
 #include "vgpu_mock.h"
+
+/* Objects of an event's size: one of them takes the place of a freed event. */
+#define NUM_OBJECTS	64u
 
 /**
  * struct events_mock - a process with one event of type SIGNAL
@@ -134,11 +141,64 @@ static void events_no_id(struct kunit *test)
 	}
 }
 
+/* The memory of a freed event is in use again. */
+static void events_reuse(struct kunit *test)
+{
+	unsigned int i;
+	void *object;
+
+	for (i = 0; i < NUM_OBJECTS; i++) {
+		object = kunit_kmalloc(test, sizeof(struct kfd_event),
+				       GFP_KERNEL_ACCOUNT);
+		KUNIT_ASSERT_NOT_NULL(test, object);
+		memset(object, 0xff, sizeof(struct kfd_event));
+	}
+}
+
+/* Another thread destroys the event as soon as it can be found. */
+static int events_publish_and_destroy(struct kfd_process *p,
+				      struct kfd_event *ev,
+				      struct xa_limit limit, u32 *id)
+{
+	struct kfd_ioctl_destroy_event_args args = {};
+	struct kunit *test = kunit_get_current_test();
+	int ret;
+
+	kunit_deactivate_static_stub(test, kfd_event_publish);
+	ret = kfd_event_publish(p, ev, limit, id);
+	KUNIT_ASSERT_EQ(test, ret, 0);
+	args.event_id = *id;
+	KUNIT_ASSERT_EQ(test, kfd_ioctl_destroy_event(p, &args), 0);
+	events_reuse(test);
+	return 0;
+}
+
+/*
+ * Catches: CREATE_EVENT reads an event that DESTROY_EVENT has freed. Without KASAN the
+ * id that it returns gives it away.
+ */
+static void events_destroyed_at_once(struct kunit *test)
+{
+	struct kfd_ioctl_create_event_args args = {
+		.event_type = KFD_IOC_EVENT_SIGNAL,
+	};
+	struct events_mock *m = events_mock_new(test);
+
+	kunit_activate_static_stub(test, kfd_event_publish,
+				   events_publish_and_destroy);
+	KUNIT_ASSERT_EQ(test, kfd_ioctl_create_event(&m->p, &args), 0);
+	KUNIT_EXPECT_EQ(test, args.event_id, m->ev->id + 1);
+	KUNIT_EXPECT_EQ(test, args.event_trigger_data, m->ev->id + 1);
+	KUNIT_EXPECT_EQ(test, args.event_slot_index, m->ev->id + 1);
+	KUNIT_EXPECT_NULL(test, xa_load(&m->p.events.all, args.event_id));
+}
+
 static struct kunit_case events_cases[] = {
 	KUNIT_CASE(events_at_once),
 	KUNIT_CASE(events_lock_taken),
 	KUNIT_CASE(events_many_waits),
 	KUNIT_CASE(events_no_id),
+	KUNIT_CASE(events_destroyed_at_once),
 	{}
 };
 
