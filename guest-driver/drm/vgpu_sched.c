@@ -12,6 +12,7 @@
  * a reservation.
  */
 #include <linux/slab.h>
+#include <linux/wait_bit.h>
 #include <drm/drm_drv.h>
 #include <drm/drm_managed.h>
 
@@ -335,8 +336,9 @@ void vgpu_job_destroy(struct vgpu_job *job)
 	vgpu_sdma_fence_free(job->hw_fence);
 	vgpu_ctx_state_put(job->state);
 	kfree(job);
+	/* With the last job the device may go: only the address is used then. */
 	if (atomic_dec_and_test(&sched->jobs))
-		wake_up_all(&sched->idle);
+		wake_up_var(&sched->jobs);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_job_destroy);
 
@@ -370,9 +372,25 @@ bool vgpu_sched_wait_idle(struct vgpu_device *vdev, unsigned long timeout)
 {
 	struct vgpu_sched *sched = &vdev->sched;
 
-	return wait_event_timeout(sched->idle, !atomic_read(&sched->jobs),
-				  timeout);
+	return wait_var_event_timeout(&sched->jobs, !atomic_read(&sched->jobs),
+				      timeout);
 }
+
+/**
+ * vgpu_sched_release() - wait until all jobs are freed
+ * @drm: device, nobody has it any more
+ * @arg: unused
+ *
+ * All fences of the jobs have signalled. A worker of drm_sched may still be about to
+ * free such a job: it reads the scheduler and the device.
+ */
+void vgpu_sched_release(struct drm_device *drm, void *arg)
+{
+	struct vgpu_sched *sched = &to_vgpu(drm)->sched;
+
+	wait_var_event(&sched->jobs, !atomic_read(&sched->jobs));
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_sched_release);
 
 /**
  * vgpu_sched_init() - be ready for jobs
@@ -386,10 +404,12 @@ int vgpu_sched_init(struct vgpu_device *vdev)
 	int ret;
 
 	atomic_set(&sched->jobs, 0);
-	init_waitqueue_head(&sched->idle);
 	vdev->mman.handle_open = vgpu_file_open_bo;
 	vdev->mman.handle_close = vgpu_file_close_bo;
 	ret = drmm_mutex_init(&vdev->drm, &sched->vmid_lock);
+	if (ret)
+		return ret;
+	ret = drmm_add_action_or_reset(&vdev->drm, vgpu_sched_release, NULL);
 	if (ret)
 		return ret;
 	return vgpu_fault_init(vdev);

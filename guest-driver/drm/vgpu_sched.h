@@ -6,12 +6,12 @@
 #ifndef VGPU_SCHED_H
 #define VGPU_SCHED_H
 
-#include <linux/wait.h>
 #include <linux/xarray.h>
 #include <drm/gpu_scheduler.h>
 
 #include "../hw/vgpu_hw.h"
 
+struct drm_device;
 struct vgpu_device;
 struct vgpu_vm;
 
@@ -42,8 +42,7 @@ struct vgpu_vmid_slot {
  * @files: struct vgpu_file by PASID, those with an address space; its own lock
  *         also protects vgpu_file.fault. Taken in hard interrupt context
  * @next_vmid: which one to take next when none is idle
- * @jobs: that there are, on an engine or on their way
- * @idle: there are none
+ * @jobs: that are not freed; who waits until there are none waits for its address
  */
 struct vgpu_sched {
 	struct mutex vmid_lock;	/* VMIDs of jobs */
@@ -51,12 +50,12 @@ struct vgpu_sched {
 	unsigned int next_vmid;
 	struct xarray files;
 	atomic_t jobs;
-	wait_queue_head_t idle;
 };
 
 int vgpu_sched_init(struct vgpu_device *vdev);
 void vgpu_sched_fini(struct vgpu_device *vdev);
 bool vgpu_sched_wait_idle(struct vgpu_device *vdev, unsigned long timeout);
+void vgpu_sched_release(struct drm_device *drm, void *arg);
 void vgpu_sched_vm_gone(struct vgpu_vm *vm);
 
 #endif /* VGPU_SCHED_H */

@@ -3,9 +3,11 @@
  * drm/vgpu_sched.c: a job of the render node, from its creation to its end on a ring
  * without an engine. Catches: a callback on the ring's fence that lies in the job.
  * drm_sched frees a job when it sees the fence signalled, which may be before the
- * callbacks of the fence have run.
+ * callbacks of the fence have run. It may also be after the last user of the device
+ * has seen the fence signalled.
  */
 #include <linux/dma-fence.h>
+#include <linux/workqueue.h>
 
 #include "../drm/vgpu_drm_priv.h"
 #include "../drm/vgpu_job.h"
@@ -22,6 +24,7 @@
  * @entity: where the job queues
  * @job: job, armed and not pushed, or NULL
  * @fence: what running @job returned, or NULL
+ * @free_late: destroys @job
  */
 struct job_mock {
 	struct vgpu_mock *mock;
@@ -32,6 +35,7 @@ struct job_mock {
 	struct drm_sched_entity entity;
 	struct vgpu_job *job;
 	struct dma_fence *fence;
+	struct delayed_work free_late;
 };
 
 static const struct drm_sched_backend_ops job_mock_ops = {};
@@ -73,7 +77,6 @@ static struct job_mock *job_mock_new(struct kunit *test)
 	m->vm.vdev = &m->mock->vdev;
 	m->vm.vmid = 1;
 	kref_init(&m->state.ref);
-	init_waitqueue_head(&m->mock->vdev.sched.idle);
 
 	sched = &m->ring->sched;
 	KUNIT_ASSERT_EQ(test, drm_sched_init(sched, &args), 0);
@@ -87,18 +90,24 @@ static struct job_mock *job_mock_new(struct kunit *test)
 	return m;
 }
 
-/* Have the job run as its scheduler would. No engine takes it from the ring. */
-static void job_mock_run(struct kunit *test, struct job_mock *m)
+static void job_mock_arm(struct kunit *test, struct job_mock *m)
 {
 	struct vgpu_job *job;
-	struct dma_fence *fence;
 
 	job = vgpu_job_create(&m->mock->vdev, &m->vm, &m->state, &m->entity, 1);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(job));
 	m->job = job;
 	vgpu_job_add_ib(job, SZ_1M, 16);
 	drm_sched_job_arm(&job->base.base);
-	fence = job->base.ops->run(&job->base);
+}
+
+/* Have the job run as its scheduler would. No engine takes it from the ring. */
+static void job_mock_run(struct kunit *test, struct job_mock *m)
+{
+	struct dma_fence *fence;
+
+	job_mock_arm(test, m);
+	fence = m->job->base.ops->run(&m->job->base);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(fence));
 	m->fence = fence;
 }
@@ -127,9 +136,37 @@ static void job_guilty(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&m->state.guilty), 1);
 }
 
+static void job_free_late(struct work_struct *work)
+{
+	struct job_mock *m = container_of(to_delayed_work(work),
+					  struct job_mock, free_late);
+
+	vgpu_job_destroy(m->job);
+	m->job = NULL;
+}
+
+/*
+ * A worker of drm_sched frees the job while the device is released. Catches: a
+ * release that does not wait for the worker.
+ */
+static void job_outlives_users(struct kunit *test)
+{
+	struct job_mock *m = job_mock_new(test);
+	struct vgpu_device *vdev = &m->mock->vdev;
+
+	job_mock_arm(test, m);
+	KUNIT_ASSERT_EQ(test, atomic_read(&vdev->sched.jobs), 1);
+	INIT_DELAYED_WORK(&m->free_late, job_free_late);
+	schedule_delayed_work(&m->free_late, HZ / 20);
+	vgpu_sched_release(&vdev->drm, NULL);
+	KUNIT_EXPECT_EQ(test, atomic_read(&vdev->sched.jobs), 0);
+	flush_delayed_work(&m->free_late);
+}
+
 static struct kunit_case sched_cases[] = {
 	KUNIT_CASE(job_callbacks),
 	KUNIT_CASE(job_guilty),
+	KUNIT_CASE(job_outlives_users),
 	{}
 };
 
