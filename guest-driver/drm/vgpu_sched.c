@@ -203,26 +203,37 @@ static int job_check(struct vgpu_job *job)
 	return job->vm->vram_epoch == vram_epoch ? 0 : -ECANCELED;
 }
 
+/*
+ * Removal frees the ring after drm_dev_unplug(). That waits for this section; nothing
+ * waits for the scheduler's worker.
+ */
+static struct dma_fence *job_submit(struct vgpu_job *job)
+{
+	struct dma_fence *fence;
+	unsigned int i;
+	int idx;
+
+	if (!drm_dev_enter(&job->vdev->drm, &idx))
+		return ERR_PTR(-ENODEV);
+	for (i = 0; i < job->num_ibs; i++)
+		job->dw[i * SDMA_INDIRECT_DWORDS] |=
+			VGPU_PREP(SDMA_INDIRECT__VMID, (u32)job->vm->vmid);
+	fence = vgpu_sdma_submit_with(job->vdev, job_engine(job), job->dw,
+				      job->ndw, &job->hw_fence);
+	drm_dev_exit(idx);
+	return fence;
+}
+
 static struct dma_fence *job_run(struct vgpu_sdma_job *base)
 {
 	struct vgpu_job *job = to_job(base);
-	struct dma_fence *fence = NULL;
-	unsigned int i;
+	struct dma_fence *fence;
 	int ret;
 
 	ret = job_check(job);
-	if (!ret) {
-		for (i = 0; i < job->num_ibs; i++)
-			job->dw[i * SDMA_INDIRECT_DWORDS] |=
-				VGPU_PREP(SDMA_INDIRECT__VMID,
-					  (u32)job->vm->vmid);
-		fence = vgpu_sdma_submit_with(job->vdev, job_engine(job),
-					      job->dw, job->ndw,
-					      &job->hw_fence);
-		ret = PTR_ERR_OR_ZERO(fence);
-	}
-	job_release_claim(job, ret ? NULL : fence);
-	return ret ? ERR_PTR(ret) : fence;
+	fence = ret ? ERR_PTR(ret) : job_submit(job);
+	job_release_claim(job, IS_ERR(fence) ? NULL : fence);
+	return fence;
 }
 
 static void job_free(struct vgpu_sdma_job *base)

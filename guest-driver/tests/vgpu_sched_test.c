@@ -136,6 +136,25 @@ static void job_guilty(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&m->state.guilty), 1);
 }
 
+/*
+ * The device is unplugged when the job has waited for all that it depends on. The ring
+ * is about to be freed. Catches: a job that is written to the ring nevertheless.
+ */
+static void job_unplugged(struct kunit *test)
+{
+	struct job_mock *m = job_mock_new(test);
+	struct dma_fence *fence;
+
+	job_mock_arm(test, m);
+	m->mock->vdev.drm.unplugged = true;
+	fence = m->job->base.ops->run(&m->job->base);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(fence), -ENODEV);
+	if (!IS_ERR(fence))
+		m->fence = fence;
+	KUNIT_EXPECT_EQ(test, m->ring->wptr, 0);
+	KUNIT_EXPECT_TRUE(test, list_empty(&m->ring->pending));
+}
+
 static void job_free_late(struct work_struct *work)
 {
 	struct job_mock *m = container_of(to_delayed_work(work),
@@ -166,6 +185,7 @@ static void job_outlives_users(struct kunit *test)
 static struct kunit_case sched_cases[] = {
 	KUNIT_CASE(job_callbacks),
 	KUNIT_CASE(job_guilty),
+	KUNIT_CASE(job_unplugged),
 	KUNIT_CASE(job_outlives_users),
 	{}
 };
