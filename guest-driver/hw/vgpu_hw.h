@@ -212,6 +212,9 @@ struct vgpu_sdma_queue_regs {
  * @fence_lock: protects @pending, @ready, @frozen, @suspect, @fault, @finished,
  *              @submitted and @done; the fences' own lock. Taken in hard
  *              interrupt context
+ * @end_lock: held by the thread that takes jobs away while @frozen is set, or starts
+ *            the ring again: recovery, @watchdog or removal. Protects @scratch. On the
+ *            way to fences
  * @rlc_lock: protects @rlc, @rlc_loaded, @rlc_stuck, @rlc_off and the user
  *            queues' registers
  * @pending: struct vgpu_sdma_fence that have not signalled, oldest first
@@ -232,7 +235,7 @@ struct vgpu_sdma_queue_regs {
  * @submitted: bytes of whole jobs ever written
  * @done: bytes ever known to be consumed: the oldest pending job begins there
  * @resets: resets of the engine without a finished job in between
- * @scratch: room for a job's packets, VGPU_SDMA_MAX_JOB_DWORDS; recovery only
+ * @scratch: room for a job's packets, VGPU_SDMA_MAX_JOB_DWORDS; @end_lock
  * @rlc: what the user queues were loaded with, by hardware queue
  * @rlc_loaded: which are
  * @rlc_stuck: which did not stop when they were to
@@ -252,6 +255,7 @@ struct vgpu_sdma_ring {
 	struct vgpu_device *vdev;
 	struct mutex lock;	/* submission */
 	spinlock_t fence_lock;
+	struct mutex end_lock;	/* jobs of a frozen ring */
 	struct mutex rlc_lock;	/* user queues */
 	struct list_head pending;
 	wait_queue_head_t space;

@@ -464,6 +464,7 @@ static void engine_init(struct vgpu_sdma_ring *ring, struct vgpu_device *vdev,
 	ring->vdev = vdev;
 	ring->engine = engine;
 	mutex_init(&ring->lock);
+	mutex_init(&ring->end_lock);
 	mutex_init(&ring->rlc_lock);
 	vgpu_sdma_teach_locks(ring);
 	spin_lock_init(&ring->fence_lock);

@@ -258,6 +258,7 @@ void vgpu_sdma_teach_locks(struct vgpu_sdma_ring *ring)
 {
 	fs_reclaim_acquire(GFP_KERNEL);
 	might_lock(&ring->lock);
+	might_lock(&ring->end_lock);
 	might_lock(&ring->rlc_lock);
 	fs_reclaim_release(GFP_KERNEL);
 }

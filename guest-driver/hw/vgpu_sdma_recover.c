@@ -29,6 +29,8 @@
 #include <linux/iopoll.h>
 #include <linux/moduleparam.h>
 
+#include <kunit/visibility.h>
+
 #include "vgpu/doorbell.h"
 #include "vgpu_hw_priv.h"
 
@@ -196,7 +198,10 @@ static void ring_end_oldest(struct vgpu_sdma_ring *ring,
 	wake_up_all(&ring->space);
 }
 
-/* Jobs are added behind our back, but only we take them away: it is frozen. */
+/*
+ * The oldest job. While the ring is frozen jobs are added, but only who holds end_lock
+ * takes them away.
+ */
 static struct vgpu_sdma_fence *ring_peek(struct vgpu_sdma_ring *ring)
 {
 	struct vgpu_sdma_fence *fence;
@@ -238,21 +243,13 @@ static void ring_end_finished(struct vgpu_sdma_ring *ring)
 	dma_fence_end_signalling(cookie);
 }
 
-/**
- * vgpu_sdma_ring_down() - the engine does no more jobs
- * @ring: ring
- *
- * Stops it; what is pending is done by the CPU, or signals with -ENODEV. Later
- * jobs are the CPU's. Sleeps. Not beside a recovery of the same engine.
- */
-void vgpu_sdma_ring_down(struct vgpu_sdma_ring *ring)
+/* end_lock held. */
+static void ring_take_down(struct vgpu_sdma_ring *ring)
 {
 	struct vgpu_device *vdev = ring->vdev;
 	struct vgpu_sdma_fence *fence;
 	bool down;
 
-	if (!READ_ONCE(ring->ready))
-		return;
 	ring_freeze(ring);
 	/* Memory may be reused as soon as the fences signal. */
 	vgpu_wreg(vdev, vgpu_sdma_ring_reg(ring, SDMA_RB_CNTL), 0);
@@ -278,6 +275,22 @@ void vgpu_sdma_ring_down(struct vgpu_sdma_ring *ring)
 	} while (!down);
 	wake_up_all(&ring->space);
 }
+
+/**
+ * vgpu_sdma_ring_down() - the engine does no more jobs
+ * @ring: ring
+ *
+ * Stops it; what is pending is done by the CPU, or signals with -ENODEV. Later
+ * jobs are the CPU's. Sleeps.
+ */
+void vgpu_sdma_ring_down(struct vgpu_sdma_ring *ring)
+{
+	mutex_lock(&ring->end_lock);
+	if (READ_ONCE(ring->ready))
+		ring_take_down(ring);
+	mutex_unlock(&ring->end_lock);
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_ring_down);
 
 /* Did the ring stop? Its queue is disabled. */
 static bool ring_wait_idle(struct vgpu_sdma_ring *ring)
@@ -310,6 +323,7 @@ bool vgpu_sdma_ring_park(struct vgpu_device *vdev, unsigned int engine)
 	u32 exception;
 	bool failed;
 
+	mutex_lock(&ring->end_lock);
 	ring_freeze(ring);
 	ring_end_finished(ring);
 	oldest = ring_peek(ring);
@@ -333,6 +347,7 @@ bool vgpu_sdma_ring_park(struct vgpu_device *vdev, unsigned int engine)
 	if (failed && oldest)
 		ring->suspect = oldest->base.seqno;
 	spin_unlock_irq(&ring->fence_lock);
+	mutex_unlock(&ring->end_lock);
 	return !failed;
 }
 
@@ -395,6 +410,7 @@ void vgpu_sdma_ring_unpark(struct vgpu_device *vdev, unsigned int engine,
 	struct vgpu_sdma_fence *fence;
 	unsigned int rerun;
 
+	mutex_lock(&ring->end_lock);
 	fence = ring_peek(ring);
 	if (vram_lost)
 		for (; fence; fence = ring_peek(ring))
@@ -422,6 +438,7 @@ void vgpu_sdma_ring_unpark(struct vgpu_device *vdev, unsigned int engine,
 	if (rerun)
 		mod_delayed_work(system_wq, &ring->watchdog,
 				 vgpu_sdma_look_interval());
+	mutex_unlock(&ring->end_lock);
 }
 
 /**

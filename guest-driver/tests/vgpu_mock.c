@@ -189,6 +189,7 @@ static void mock_ring_fini(void *arg)
 		dma_fence_signal(&fence->base);
 		dma_fence_put(&fence->base);	/* the list's */
 	}
+	mutex_destroy(&ring->end_lock);
 	mutex_destroy(&ring->lock);
 }
 
@@ -199,6 +200,7 @@ struct vgpu_sdma_ring *vgpu_mock_ring(struct kunit *test, struct vgpu_mock *mock
 
 	ring->vdev = &mock->vdev;
 	mutex_init(&ring->lock);
+	mutex_init(&ring->end_lock);
 	spin_lock_init(&ring->fence_lock);
 	INIT_LIST_HEAD(&ring->pending);
 	init_waitqueue_head(&ring->space);

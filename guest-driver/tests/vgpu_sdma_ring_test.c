@@ -3,9 +3,11 @@
  * The kernel's ring (hw/vgpu_sdma.c) against an engine that takes packets from
  * it one job at a time. Would catch packets that are overwritten before they are
  * read or torn where the ring ends, a doorbell that tells of too much, fences
- * that signal too early, out of order or not at all, also where numbers wrap.
+ * that signal too early, out of order, not at all or twice, also where numbers wrap.
  */
+#include <linux/completion.h>
 #include <linux/dma-fence.h>
+#include <linux/kthread.h>
 
 #include "vgpu/doorbell.h"
 #include "../hw/vgpu_hw_priv.h"
@@ -32,6 +34,7 @@ struct ring_job {
  * @mock: device
  * @ring: the ring under test, engine 0's
  * @fence_wb: where the engine writes numbers
+ * @ih_wptr: write pointer of the interrupt ring: there is no interrupt
  * @rptr: bytes that the engine has ever read
  * @jobs: submitted and not done, oldest first
  * @n: their number
@@ -41,6 +44,7 @@ struct ring_mock {
 	struct vgpu_mock *mock;
 	struct vgpu_sdma_ring *ring;
 	__le32 fence_wb;
+	__le32 ih_wptr;
 	u64 rptr;
 	struct ring_job jobs[MAX_JOBS];
 	unsigned int n;
@@ -262,6 +266,107 @@ static void ring_down(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, list_empty(&m->ring->pending));
 }
 
+/**
+ * struct ring_enders - two threads that take a ring down, the test's and another one
+ * @test: the other thread accesses registers as part of it
+ * @ring: the ring
+ * @other: the other thread; starts when the test's ends the job
+ * @ends: how often a thread was about to end the job
+ * @again: the other thread was
+ * @gone: the other thread has ended
+ */
+struct ring_enders {
+	struct kunit *test;
+	struct vgpu_sdma_ring *ring;
+	struct task_struct *other;
+	atomic_t ends;
+	struct completion again;
+	struct completion gone;
+};
+
+static int ring_down_too(void *arg)
+{
+	struct ring_enders *e = arg;
+
+	current->kunit_test = e->test;
+	vgpu_sdma_ring_down(e->ring);
+	current->kunit_test = NULL;
+	kthread_complete_and_exit(&e->gone, 0);
+}
+
+/* Called by the thread that is about to end the job. */
+static void ring_job_ends(void *arg, int error)
+{
+	struct ring_enders *e = arg;
+
+	if (atomic_inc_return(&e->ends) == 1) {
+		wake_up_process(e->other);
+		wait_for_completion_timeout(&e->again, HZ / 5);
+		return;
+	}
+	/* The test has failed. If this thread went on, the fence would be freed twice. */
+	complete(&e->again);
+	dma_fence_end_signalling(false);
+	current->kunit_test = NULL;
+	kthread_complete_and_exit(&e->gone, 0);
+}
+
+/* A ring that vgpu_sdma_ring_down() can take down: its engine stops at once. */
+static void ring_can_go_down(struct kunit *test, struct ring_mock *m)
+{
+	struct vgpu_ih *ih = &m->mock->vdev.hw.ih;
+
+	m->mock->regs[vgpu_sdma_ring_reg(m->ring, SDMA_CONTEXT_STATUS)] =
+		SDMA_CONTEXT_STATUS__IDLE;
+	m->ring->scratch = kunit_kcalloc(test, VGPU_SDMA_MAX_JOB_DWORDS,
+					 sizeof(u32), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, m->ring->scratch);
+	spin_lock_init(&ih->lock);
+	mutex_init(&ih->poll_lock);
+	ih->wptr_wb = &m->ih_wptr;
+	/* Of no device: disable_irq() and enable_irq() do nothing. */
+	ih->irq = INT_MAX;
+}
+
+/*
+ * The watchdog takes the ring down, and the removal of the device does so at the same
+ * time. Catches: a job that both of them end.
+ */
+static void ring_down_twice(struct kunit *test)
+{
+	struct ring_enders *e = kunit_kzalloc(test, sizeof(*e), GFP_KERNEL);
+	struct ring_mock *m = ring_mock_new(test);
+	u32 trap[SDMA_TRAP_DWORDS] = { SDMA_OP_TRAP };
+	struct vgpu_sdma_fence *job;
+	struct dma_fence *fence;
+
+	KUNIT_ASSERT_NOT_NULL(test, e);
+	ring_can_go_down(test, m);
+	e->test = test;
+	e->ring = m->ring;
+	init_completion(&e->again);
+	init_completion(&e->gone);
+	/* The CPU cannot do it. */
+	fence = vgpu_sdma_submit(&m->mock->vdev, 0, trap, SDMA_TRAP_DWORDS);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(fence));
+	m->jobs[m->n++].fence = fence;
+	job = container_of(fence, struct vgpu_sdma_fence, base);
+	job->failed = ring_job_ends;
+	job->arg = e;
+	e->other = kthread_create(ring_down_too, e, "vgpu_ring_down");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(e->other));
+
+	vgpu_sdma_ring_down(m->ring);
+	if (atomic_read(&e->ends))
+		wait_for_completion(&e->gone);
+	else
+		kthread_stop(e->other);
+	KUNIT_EXPECT_EQ(test, atomic_read(&e->ends), 1);
+	KUNIT_EXPECT_EQ(test, dma_fence_get_status(fence), -ENODEV);
+	KUNIT_EXPECT_TRUE(test, list_empty(&m->ring->pending));
+	KUNIT_EXPECT_FALSE(test, m->ring->ready);
+}
+
 static struct kunit_case ring_cases[] = {
 	KUNIT_CASE(ring_random),
 	KUNIT_CASE(ring_full),
@@ -269,6 +374,7 @@ static struct kunit_case ring_cases[] = {
 	KUNIT_CASE(ring_many_at_once),
 	KUNIT_CASE(ring_fault),
 	KUNIT_CASE(ring_down),
+	KUNIT_CASE(ring_down_twice),
 	{}
 };
 
