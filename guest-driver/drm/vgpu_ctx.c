@@ -11,9 +11,12 @@
 #include <linux/capability.h>
 #include <linux/file.h>
 #include <linux/nospec.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_auth.h>
+
+#include <kunit/visibility.h>
 
 #include "vgpu_file.h"
 
@@ -74,7 +77,12 @@ static void ctx_free(struct kref *ref)
 			dma_fence_put(ctx->ring[i].fences[j]);
 	}
 	vgpu_ctx_state_put(ctx->state);
-	kfree(ctx);
+	/*
+	 * A fence's callback, drm_sched_entity_wakeup(), clears entity->dependency and then
+	 * reads the entity. drm_sched_entity_destroy() does not wait for the callback,
+	 * which runs with a spinlock held.
+	 */
+	kfree_rcu(ctx, rcu);
 }
 
 /**
@@ -87,6 +95,7 @@ void vgpu_ctx_put(struct vgpu_ctx *ctx)
 {
 	kref_put(&ctx->ref, ctx_free);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_ctx_put);
 
 /**
  * vgpu_ctx_get() - find a context

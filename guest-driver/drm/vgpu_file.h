@@ -81,6 +81,7 @@ struct vgpu_ctx_ring {
  * @resets: recoveries when it was made
  * @resets_seen: recoveries that QUERY_STATE told of; vgpu_file.lock
  * @vram_epoch: losses of VRAM when it was made
+ * @rcu: frees it, when callbacks of fences that its rings waited for have returned
  */
 struct vgpu_ctx {
 	struct kref ref;
@@ -92,6 +93,7 @@ struct vgpu_ctx {
 	u64 resets;
 	u64 resets_seen;
 	int vram_epoch;
+	struct rcu_head rcu;
 };
 
 /**

@@ -393,13 +393,16 @@ bool vgpu_sched_wait_idle(struct vgpu_device *vdev, unsigned long timeout)
  * @arg: unused
  *
  * All fences of the jobs have signalled. A worker of drm_sched may still be about to
- * free such a job: it reads the scheduler and the device.
+ * free such a job: it reads the scheduler and the device. A callback of a fence that
+ * a job waited for (drm_sched_entity_wakeup()) may still be about to wake the
+ * scheduler.
  */
 void vgpu_sched_release(struct drm_device *drm, void *arg)
 {
 	struct vgpu_sched *sched = &to_vgpu(drm)->sched;
 
 	wait_var_event(&sched->jobs, !atomic_read(&sched->jobs));
+	synchronize_rcu();
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_sched_release);
 

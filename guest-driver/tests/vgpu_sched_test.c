@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * drm/vgpu_sched.c: a job of the render node, from its creation to its end on a ring
- * without an engine. Catches: a callback on the ring's fence that lies in the job.
- * drm_sched frees a job when it sees the fence signalled, which may be before the
- * callbacks of the fence have run. It may also be after the last user of the device
- * has seen the fence signalled.
+ * without an engine, and the context of a job (drm/vgpu_ctx.c). Catches: a callback on
+ * the ring's fence that lies in the job. drm_sched frees a job when it sees the fence
+ * signalled, which may be before the callbacks of the fence have run. Catches as well: a
+ * device that is freed before drm_sched frees the job.
  */
+#include <linux/completion.h>
+#include <linux/delay.h>
 #include <linux/dma-fence.h>
+#include <linux/kthread.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
 #include <linux/workqueue.h>
 
-#include "../drm/vgpu_drm_priv.h"
-#include "../drm/vgpu_job.h"
+#include "../drm/vgpu_file.h"
 #include "../hw/vgpu_hw_priv.h"
 #include "vgpu_mock.h"
 
@@ -182,11 +186,110 @@ static void job_outlives_users(struct kunit *test)
 	flush_delayed_work(&m->free_late);
 }
 
+#define CTX_PRIORITY	5
+
+/**
+ * struct ctx_reader - a callback of a fence that reads a context
+ * @ctx: context
+ * @inside: the callback has begun
+ * @put: the last reference to the context was dropped
+ * @priority: what the callback read after that
+ * @done: the callback has returned
+ */
+struct ctx_reader {
+	struct vgpu_ctx *ctx;
+	bool inside, put;
+	s32 priority;
+	struct completion done;
+};
+
+static int ctx_read(void *arg)
+{
+	struct ctx_reader *r = arg;
+	unsigned int us;
+
+	/* Stands for the spinlock of the fence: RCU waits for either. */
+	rcu_read_lock();
+	WRITE_ONCE(r->inside, true);
+	for (us = 0; us < USEC_PER_SEC && !READ_ONCE(r->put); us++)
+		udelay(1);
+	r->priority = READ_ONCE(r->ctx->priority);
+	rcu_read_unlock();
+	kthread_complete_and_exit(&r->done, 0);
+}
+
+static struct vgpu_ctx *ctx_new(struct kunit *test, struct job_mock *m)
+{
+	struct drm_gpu_scheduler *sched = &m->ring->sched;
+	struct vgpu_ctx *ctx = kzalloc(sizeof(*ctx), GFP_KERNEL);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, ctx);
+	kref_init(&ctx->ref);
+	kref_get(&m->state.ref);
+	ctx->state = &m->state;
+	ctx->priority = CTX_PRIORITY;
+	for (i = 0; i < VGPU_CTX_RINGS; i++)
+		KUNIT_ASSERT_EQ(test,
+				drm_sched_entity_init(&ctx->ring[i].entity,
+						      DRM_SCHED_PRIORITY_NORMAL,
+						      &sched, 1, NULL), 0);
+	return ctx;
+}
+
+/* The memory of a freed context is in use again. */
+static void ctx_reuse(struct kunit *test)
+{
+	unsigned int i;
+	void *object;
+
+	for (i = 0; i < 64; i++) {
+		object = kunit_kmalloc(test, sizeof(struct vgpu_ctx), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, object);
+		memset(object, 0xff, sizeof(struct vgpu_ctx));
+	}
+}
+
+/*
+ * drm_sched_entity_wakeup() notes that an entity waits for nothing more, and then reads
+ * the entity. Catches: a context that is freed in between.
+ */
+static void ctx_outlives_callback(struct kunit *test)
+{
+	struct ctx_reader *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	struct job_mock *m = job_mock_new(test);
+	unsigned long end = jiffies + 10 * HZ;
+	struct task_struct *reader;
+	unsigned int cpu;
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "one CPU: the callback and the context's end are not at once");
+	r->ctx = ctx_new(test, m);
+	init_completion(&r->done);
+	reader = kthread_create(ctx_read, r, "vgpu_ctx_reader");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(reader));
+
+	migrate_disable();
+	cpu = cpumask_any_but(cpu_online_mask, smp_processor_id());
+	kthread_bind(reader, cpu);
+	wake_up_process(reader);
+	while (!READ_ONCE(r->inside) && time_before(jiffies, end))
+		usleep_range(50, 100);
+	vgpu_ctx_put(r->ctx);
+	ctx_reuse(test);
+	WRITE_ONCE(r->put, true);
+	wait_for_completion(&r->done);
+	migrate_enable();
+	KUNIT_EXPECT_EQ(test, r->priority, CTX_PRIORITY);
+}
+
 static struct kunit_case sched_cases[] = {
 	KUNIT_CASE(job_callbacks),
 	KUNIT_CASE(job_guilty),
 	KUNIT_CASE(job_unplugged),
 	KUNIT_CASE(job_outlives_users),
+	KUNIT_CASE(ctx_outlives_callback),
 	{}
 };
 
