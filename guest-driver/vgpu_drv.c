@@ -153,6 +153,9 @@ static int __init vgpu_module_init(void)
 {
 	int ret;
 
+	ret = vgpu_sdma_module_init();
+	if (ret)
+		return ret;
 	ret = kfd_init();
 	if (ret)
 		return ret;

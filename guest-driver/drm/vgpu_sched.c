@@ -343,7 +343,7 @@ void vgpu_job_destroy(struct vgpu_job *job)
 {
 	struct vgpu_sched *sched = &job->vdev->sched;
 
-	drm_sched_job_cleanup(&job->base.base);
+	vgpu_sdma_job_cleanup(&job->base);
 	vgpu_sdma_fence_free(job->hw_fence);
 	vgpu_ctx_state_put(job->state);
 	kfree(job);

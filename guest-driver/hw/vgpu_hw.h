@@ -539,9 +539,11 @@ int vgpu_sdma_job_init(struct vgpu_sdma_job *job,
 		       const struct vgpu_sdma_job_ops *ops,
 		       struct drm_sched_entity *entity, unsigned int ndw,
 		       void *owner);
+void vgpu_sdma_job_cleanup(struct vgpu_sdma_job *job);
 unsigned int vgpu_sdma_job_engine(const struct vgpu_sdma_job *job);
 void vgpu_sdma_sched_pause(struct vgpu_device *vdev);
 void vgpu_sdma_sched_resume(struct vgpu_device *vdev);
+int vgpu_sdma_module_init(void);
 
 /* vgpu_sdma_print.c */
 void vgpu_sdma_print_fences(struct vgpu_device *vdev, struct drm_printer *p);

@@ -13,6 +13,8 @@
  * A scheduler's workqueue is on the way to fences: drm_sched makes it with
  * WQ_MEM_RECLAIM.
  */
+#include <linux/kmemleak.h>
+#include <linux/slab.h>
 #include <drm/drm_managed.h>
 
 #include "vgpu_hw_priv.h"
@@ -24,6 +26,25 @@
 
 static_assert(VGPU_SDMA_MAX_JOB_DWORDS + SDMA_EPILOGUE_DWORDS <=
 	      CREDIT_LIMIT * CREDIT_DWORDS / 2);
+
+static const char * const sched_names[VGPU_NUM_SDMA] = { "sdma0", "sdma1" };
+
+/**
+ * struct sched_stub - what a job's fences name as their scheduler when the job has ended
+ * @sched: nothing but its name is set
+ * @name: the scheduler's
+ *
+ * A sync file, a syncobj or a reservation of another driver may keep the fences when the
+ * scheduler, and this module, have gone. drm_sched reads the scheduler's name when it
+ * is asked for that of the fence.
+ */
+struct sched_stub {
+	struct drm_gpu_scheduler sched;
+	char name[8];
+};
+
+/* By engine; never freed. */
+static struct sched_stub *sched_stubs;
 
 static struct vgpu_sdma_job *to_sdma_job(struct drm_sched_job *base)
 {
@@ -66,7 +87,7 @@ static const struct drm_sched_backend_ops sdma_sched_ops = {
  * @ndw: its packets, up to VGPU_SDMA_MAX_JOB_DWORDS
  * @owner: whoever need not wait for it
  *
- * May allocate. Undone by drm_sched_job_cleanup().
+ * May allocate. Undone by vgpu_sdma_job_cleanup().
  *
  * Return: 0, -ENOMEM, or -ENOENT without an engine.
  */
@@ -79,6 +100,21 @@ int vgpu_sdma_job_init(struct vgpu_sdma_job *job,
 
 	job->ops = ops;
 	return drm_sched_job_init(&job->base, entity, credits, owner, 0);
+}
+
+/**
+ * vgpu_sdma_job_cleanup() - undo vgpu_sdma_job_init()
+ * @job: job that is not armed, or has ended
+ */
+void vgpu_sdma_job_cleanup(struct vgpu_sdma_job *job)
+{
+	struct drm_sched_fence *s_fence = job->base.s_fence;
+
+	/* It is armed. */
+	if (kref_read(&s_fence->finished.refcount))
+		WRITE_ONCE(s_fence->sched,
+			   &sched_stubs[vgpu_sdma_job_engine(job)].sched);
+	drm_sched_job_cleanup(&job->base);
 }
 
 /**
@@ -135,7 +171,6 @@ static void sched_fini(struct drm_device *drm, void *arg)
  */
 int vgpu_sdma_sched_init(struct vgpu_device *vdev)
 {
-	static const char * const names[VGPU_NUM_SDMA] = { "sdma0", "sdma1" };
 	struct drm_sched_init_args args = {
 		.ops = &sdma_sched_ops,
 		.num_rqs = DRM_SCHED_PRIORITY_COUNT,
@@ -149,7 +184,7 @@ int vgpu_sdma_sched_init(struct vgpu_device *vdev)
 	for (i = 0; i < VGPU_NUM_SDMA; i++) {
 		struct drm_gpu_scheduler *sched = &vdev->hw.sdma[i].sched;
 
-		args.name = names[i];
+		args.name = sched_names[i];
 		ret = drm_sched_init(sched, &args);
 		if (ret)
 			return ret;
@@ -157,6 +192,26 @@ int vgpu_sdma_sched_init(struct vgpu_device *vdev)
 		if (ret)
 			return ret;
 		vdev->hw.sched[i] = sched;
+	}
+	return 0;
+}
+
+/**
+ * vgpu_sdma_module_init() - make what outlives the module
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int vgpu_sdma_module_init(void)
+{
+	unsigned int i;
+
+	sched_stubs = kcalloc(VGPU_NUM_SDMA, sizeof(*sched_stubs), GFP_KERNEL);
+	if (!sched_stubs)
+		return -ENOMEM;
+	kmemleak_not_leak(sched_stubs);
+	for (i = 0; i < VGPU_NUM_SDMA; i++) {
+		strscpy(sched_stubs[i].name, sched_names[i]);
+		sched_stubs[i].sched.name = sched_stubs[i].name;
 	}
 	return 0;
 }

@@ -118,7 +118,7 @@ void vgpu_copy_job_free(struct vgpu_copy_job *job)
 	struct vgpu_mman *mman = &job->vdev->mman;
 
 	if (job->base.ops)
-		drm_sched_job_cleanup(&job->base.base);
+		vgpu_sdma_job_cleanup(&job->base);
 	vgpu_sdma_fence_free(job->hw_fence);
 	kvfree(job);
 	if (atomic_dec_and_test(&mman->copy_jobs))

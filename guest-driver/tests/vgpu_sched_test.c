@@ -186,6 +186,26 @@ static void job_outlives_users(struct kunit *test)
 	flush_delayed_work(&m->free_late);
 }
 
+/*
+ * A sync file has the fence of a job after the device has gone. Catches: a fence that
+ * names the job's scheduler, which is part of the device.
+ */
+static void job_fence_kept(struct kunit *test)
+{
+	struct job_mock *m = job_mock_new(test);
+	struct dma_fence *fence;
+
+	job_mock_arm(test, m);
+	fence = dma_fence_get(&m->job->base.base.s_fence->finished);
+	dma_fence_signal(fence);
+	vgpu_job_destroy(m->job);
+	m->job = NULL;
+	KUNIT_EXPECT_PTR_NE(test, to_drm_sched_fence(fence)->sched,
+			    &m->ring->sched);
+	KUNIT_EXPECT_STREQ(test, fence->ops->get_timeline_name(fence), "sdma0");
+	dma_fence_put(fence);
+}
+
 #define CTX_PRIORITY	5
 
 /**
@@ -289,6 +309,7 @@ static struct kunit_case sched_cases[] = {
 	KUNIT_CASE(job_guilty),
 	KUNIT_CASE(job_unplugged),
 	KUNIT_CASE(job_outlives_users),
+	KUNIT_CASE(job_fence_kept),
 	KUNIT_CASE(ctx_outlives_callback),
 	{}
 };
