@@ -218,6 +218,7 @@ struct vgpu_sdma_queue_regs {
  * @rlc_lock: protects @rlc, @rlc_loaded, @rlc_stuck, @rlc_off and the user
  *            queues' registers
  * @pending: struct vgpu_sdma_fence that have not signalled, oldest first
+ * @ended_ops: operations of those that have; they stay when this module goes
  * @space: woken when @done advances and when the ring goes down
  * @watchdog: notices an engine that makes no progress
  * @seen_seqno: oldest pending fence at the last look of @watchdog
@@ -258,6 +259,7 @@ struct vgpu_sdma_ring {
 	struct mutex end_lock;	/* jobs of a frozen ring */
 	struct mutex rlc_lock;	/* user queues */
 	struct list_head pending;
+	const struct dma_fence_ops *ended_ops;
 	wait_queue_head_t space;
 	struct delayed_work watchdog;
 	u64 seen_seqno;

@@ -138,6 +138,16 @@ struct vgpu_sdma_fence {
 	void *arg;
 };
 
+/* Operations of the kernel's own signalled fence. */
+static inline const struct dma_fence_ops *vgpu_sdma_ended_ops(void)
+{
+	struct dma_fence *stub = dma_fence_get_stub();
+	const struct dma_fence_ops *ops = stub->ops;
+
+	dma_fence_put(stub);
+	return ops;
+}
+
 /* Does the engine have a ring of the kernel's? */
 static inline bool vgpu_sdma_is_kernels(const struct vgpu_sdma_ring *ring)
 {

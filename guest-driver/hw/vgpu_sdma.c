@@ -65,7 +65,9 @@ static bool seqno_reached(u32 last, u64 seqno)
  * @fence: the oldest pending job
  * @error: negative errno, or 0 if it is done
  *
- * Any context.
+ * A job's fence of drm_sched, which others may keep for ever, has a reference to
+ * @fence: once it has signalled, @fence is as the kernel's own signalled fence, and does
+ * not need this module any more. Any context.
  */
 void vgpu_sdma_ring_pop(struct vgpu_sdma_ring *ring,
 			struct vgpu_sdma_fence *fence, int error)
@@ -78,6 +80,7 @@ void vgpu_sdma_ring_pop(struct vgpu_sdma_ring *ring,
 	if (error)
 		dma_fence_set_error(&fence->base, error);
 	dma_fence_signal_locked(&fence->base);
+	WRITE_ONCE(fence->base.ops, ring->ended_ops);
 	dma_fence_put(&fence->base);
 }
 
@@ -469,6 +472,7 @@ static void engine_init(struct vgpu_sdma_ring *ring, struct vgpu_device *vdev,
 	vgpu_sdma_teach_locks(ring);
 	spin_lock_init(&ring->fence_lock);
 	INIT_LIST_HEAD(&ring->pending);
+	ring->ended_ops = vgpu_sdma_ended_ops();
 	init_waitqueue_head(&ring->space);
 	INIT_DELAYED_WORK(&ring->watchdog, vgpu_sdma_watchdog);
 }

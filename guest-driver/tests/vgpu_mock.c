@@ -203,6 +203,7 @@ struct vgpu_sdma_ring *vgpu_mock_ring(struct kunit *test, struct vgpu_mock *mock
 	mutex_init(&ring->end_lock);
 	spin_lock_init(&ring->fence_lock);
 	INIT_LIST_HEAD(&ring->pending);
+	ring->ended_ops = vgpu_sdma_ended_ops();
 	init_waitqueue_head(&ring->space);
 	INIT_DELAYED_WORK(&ring->watchdog, mock_no_watchdog);
 	ring->ring = kunit_kzalloc(test, SDMA_RING_BYTES, GFP_KERNEL);

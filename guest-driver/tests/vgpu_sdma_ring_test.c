@@ -266,6 +266,25 @@ static void ring_down(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, list_empty(&m->ring->pending));
 }
 
+/*
+ * The kernel's own signalled fence is the oracle. Catches: a fence that needs this module
+ * when its job has ended, which others may keep when the module has gone.
+ */
+static void ring_fence_kept(struct kunit *test)
+{
+	struct ring_mock *m = ring_mock_new(test);
+	struct dma_fence *stub, *fence;
+
+	ring_submit(test, m, 5);
+	fence = dma_fence_get(m->jobs[0].fence);
+	KUNIT_EXPECT_STREQ(test, fence->ops->get_driver_name(fence), "vgpu_kfd");
+	ring_run(test, m);
+	stub = dma_fence_get_stub();
+	KUNIT_EXPECT_PTR_EQ(test, fence->ops, stub->ops);
+	dma_fence_put(stub);
+	dma_fence_put(fence);
+}
+
 /**
  * struct ring_enders - two threads that take a ring down, the test's and another one
  * @test: the other thread accesses registers as part of it
@@ -375,6 +394,7 @@ static struct kunit_case ring_cases[] = {
 	KUNIT_CASE(ring_fault),
 	KUNIT_CASE(ring_down),
 	KUNIT_CASE(ring_down_twice),
+	KUNIT_CASE(ring_fence_kept),
 	{}
 };
 

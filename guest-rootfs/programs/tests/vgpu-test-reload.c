@@ -14,7 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <linux/sync_file.h>
+
 #include "tap.h"
+#include "vr.h"
 
 #define MODULE "vgpu_kfd"
 #define UNLOAD_MS (VG_TIMEOUT_MS / 3)
@@ -210,9 +213,61 @@ static void process_without_gpu(void)
 	tap_in_child(use, NULL);
 }
 
+/* A sync file of a job's fence. The job is done. */
+static int sync_file(const struct vg_gpu *gpu)
+{
+	const uint64_t va = 0x100000000ull;
+	union drm_amdgpu_fence_to_handle args = { .in = {
+		.fence = { .ip_type = AMDGPU_HW_IP_DMA },
+		.what = AMDGPU_FENCE_TO_HANDLE_GET_SYNC_FILE_FD,
+	} };
+	struct vr_ib ib;
+	uint64_t seq;
+	uint32_t ctx;
+	int fd = vr_open(gpu);
+
+	CHECK(fd >= 0, "render node: %d", fd);
+	ERRNO(0, vr_ctx_alloc(fd, 0, &ctx));
+	ERRNO(0, vr_ib_create(fd, VG_PAGE, va, &ib));
+	vr_ib_write(&ib, va + VG_PAGE / 2, 1);
+	ERRNO(0, vr_submit(fd, ctx, 0, &ib, &ib.bo.handle, 1, &seq));
+	ERRNO(0, vr_wait(fd, ctx, 0, seq, ~0ull));
+	args.in.fence.ctx_id = ctx;
+	args.in.fence.seq_no = seq;
+	ERRNO(0, vr_ioctl(fd, DRM_IOCTL_AMDGPU_FENCE_TO_HANDLE, &args));
+	vr_bo_free(&ib.bo);
+	close(fd);
+	return (int)args.out.handle;
+}
+
+/*
+ * A sync file does not keep the module. Catches: a fence that needs the device or the
+ * module when its job is done.
+ */
+static void fence_kept(void)
+{
+	struct sync_file_info before = { 0 }, after = { 0 };
+	struct vg vg;
+	int fd;
+
+	OK(vg_open_bare(&vg));
+	fd = sync_file(&vg.gpu[0]);
+	vg_close(&vg);
+	ERRNO(0, vr_ioctl(fd, SYNC_IOC_FILE_INFO, &before));
+	ERRNO(0, unload_when_idle());
+	ERRNO(0, vr_ioctl(fd, SYNC_IOC_FILE_INFO, &after));
+	close(fd);
+	OK(load());
+	CHECK(after.status == 1, "status %d", after.status);
+	CHECK(!strcmp(before.name, after.name), "fence %s was %s", after.name,
+	      before.name);
+	tap_in_child(use, NULL);
+}
+
 static const struct tap_case cases[] = {
 	{ "a module in use stays", in_use, 0 },
 	{ "unload and load", reload, 1 },
+	{ "unload under a sync file", fence_kept, 1 },
 	{ "unload under a process that opened /dev/kfd without a GPU", process_without_gpu, 1 },
 };
 
