@@ -36,7 +36,8 @@ static const char * const sched_names[VGPU_NUM_SDMA] = { "sdma0", "sdma1" };
  *
  * A sync file, a syncobj or a reservation of another driver may keep the fences when the
  * scheduler, and this module, have gone. drm_sched reads the scheduler's name when it
- * is asked for that of the fence.
+ * is asked for that of the fence. From Linux 6.17 dma_fence_timeline_name() does not
+ * ask for the name of a fence that has signalled, and this is not needed.
  */
 struct sched_stub {
 	struct drm_gpu_scheduler sched;
