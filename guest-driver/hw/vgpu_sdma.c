@@ -66,8 +66,8 @@ static bool seqno_reached(u32 last, u64 seqno)
  * @error: negative errno, or 0 if it is done
  *
  * A job's fence of drm_sched, which others may keep for ever, has a reference to
- * @fence: once it has signalled, @fence is as the kernel's own signalled fence, and does
- * not need this module any more. Any context.
+ * @fence, which it only drops: for that a signalled @fence does not need this module.
+ * The lock of @fence is part of the device. Any context.
  */
 void vgpu_sdma_ring_pop(struct vgpu_sdma_ring *ring,
 			struct vgpu_sdma_fence *fence, int error)
