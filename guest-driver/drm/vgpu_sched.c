@@ -11,6 +11,7 @@
  * an engine. All of this is on the way to fences: nothing allocates, or takes
  * a reservation.
  */
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 #include <drm/drm_drv.h>
@@ -224,6 +225,29 @@ static struct dma_fence *job_submit(struct vgpu_job *job)
 	return fence;
 }
 
+/*
+ * Wait for the jobs of the address space that are on the job's engine. drm_sched
+ * signals the fence of a job that does not run at once, and callers that wait for the
+ * last job of an entity do not wait for earlier ones: an idle file frees its VMID and
+ * its memory. The engine's fences signal without the scheduler's worker.
+ */
+static void job_wait_earlier(struct vgpu_job *job)
+{
+	struct vgpu_sched *sched = &job->vdev->sched;
+	struct dma_fence *last = NULL;
+
+	mutex_lock(&sched->vmid_lock);
+	if (job->vm->vmid) {
+		struct vgpu_vmid_slot *slot = &sched->vmid[job->vm->vmid - 1];
+
+		last = dma_fence_get(slot->used[job_engine(job)]);
+	}
+	mutex_unlock(&sched->vmid_lock);
+	if (last)
+		dma_fence_wait(last, false);
+	dma_fence_put(last);
+}
+
 static struct dma_fence *job_run(struct vgpu_sdma_job *base)
 {
 	struct vgpu_job *job = to_job(base);
@@ -232,6 +256,8 @@ static struct dma_fence *job_run(struct vgpu_sdma_job *base)
 
 	ret = job_check(job);
 	fence = ret ? ERR_PTR(ret) : job_submit(job);
+	if (IS_ERR(fence))
+		job_wait_earlier(job);
 	job_release_claim(job, IS_ERR(fence) ? NULL : fence);
 	return fence;
 }
@@ -347,9 +373,14 @@ void vgpu_job_destroy(struct vgpu_job *job)
 	vgpu_sdma_fence_free(job->hw_fence);
 	vgpu_ctx_state_put(job->state);
 	kfree(job);
-	/* With the last job the device may go: only the address is used then. */
+	/*
+	 * With the last job the device may go: only the address is used then.
+	 * vgpu_sched_release() waits for the RCU section before the module may go.
+	 */
+	rcu_read_lock();
 	if (atomic_dec_and_test(&sched->jobs))
 		wake_up_var(&sched->jobs);
+	rcu_read_unlock();
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_job_destroy);
 

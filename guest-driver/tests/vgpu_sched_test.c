@@ -14,6 +14,7 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
+#include "vgpu/sdma_packets.h"
 #include "../drm/vgpu_file.h"
 #include "../hw/vgpu_hw_priv.h"
 #include "vgpu_mock.h"
@@ -28,7 +29,8 @@
  * @entity: where the job queues
  * @job: job, armed and not pushed, or NULL
  * @fence: what running @job returned, or NULL
- * @free_late: destroys @job
+ * @earlier: a job on @ring
+ * @late: signals @earlier, or destroys @job
  */
 struct job_mock {
 	struct vgpu_mock *mock;
@@ -39,7 +41,8 @@ struct job_mock {
 	struct drm_sched_entity entity;
 	struct vgpu_job *job;
 	struct dma_fence *fence;
-	struct delayed_work free_late;
+	struct dma_fence *earlier;
+	struct delayed_work late;
 };
 
 static const struct drm_sched_backend_ops job_mock_ops = {};
@@ -80,6 +83,7 @@ static struct job_mock *job_mock_new(struct kunit *test)
 	m->ring = vgpu_mock_ring(test, m->mock, &m->fence_wb, SZ_4K);
 	m->vm.vdev = &m->mock->vdev;
 	m->vm.vmid = 1;
+	mutex_init(&m->mock->vdev.sched.vmid_lock);
 	kref_init(&m->state.ref);
 
 	sched = &m->ring->sched;
@@ -159,10 +163,44 @@ static void job_unplugged(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, list_empty(&m->ring->pending));
 }
 
+static void job_complete_late(struct work_struct *work)
+{
+	struct job_mock *m = container_of(to_delayed_work(work),
+					  struct job_mock, late);
+
+	dma_fence_signal(m->earlier);
+}
+
+/*
+ * An earlier job of the address space is on the engine when a job cannot run. Catches:
+ * the job that ends before the earlier one, so that its file is idle too early.
+ */
+static void job_ends_in_order(struct kunit *test)
+{
+	struct job_mock *m = job_mock_new(test);
+	struct vgpu_vmid_slot *slot = &m->mock->vdev.sched.vmid[0];
+	static const u32 nop = SDMA_OP_NOP;
+	struct dma_fence *fence;
+
+	m->earlier = vgpu_sdma_submit(&m->mock->vdev, 0, &nop, 1);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(m->earlier));
+	slot->used[0] = m->earlier;
+	job_mock_arm(test, m);
+	m->job->error = -ENOMEM;
+	INIT_DELAYED_WORK(&m->late, job_complete_late);
+	schedule_delayed_work(&m->late, HZ / 20);
+	fence = m->job->base.ops->run(&m->job->base);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(fence), -ENOMEM);
+	KUNIT_EXPECT_TRUE(test, dma_fence_is_signaled(m->earlier));
+	flush_delayed_work(&m->late);
+	slot->used[0] = NULL;
+	dma_fence_put(m->earlier);
+}
+
 static void job_free_late(struct work_struct *work)
 {
 	struct job_mock *m = container_of(to_delayed_work(work),
-					  struct job_mock, free_late);
+					  struct job_mock, late);
 
 	vgpu_job_destroy(m->job);
 	m->job = NULL;
@@ -179,11 +217,11 @@ static void job_outlives_users(struct kunit *test)
 
 	job_mock_arm(test, m);
 	KUNIT_ASSERT_EQ(test, atomic_read(&vdev->sched.jobs), 1);
-	INIT_DELAYED_WORK(&m->free_late, job_free_late);
-	schedule_delayed_work(&m->free_late, HZ / 20);
+	INIT_DELAYED_WORK(&m->late, job_free_late);
+	schedule_delayed_work(&m->late, HZ / 20);
 	vgpu_sched_release(&vdev->drm, NULL);
 	KUNIT_EXPECT_EQ(test, atomic_read(&vdev->sched.jobs), 0);
-	flush_delayed_work(&m->free_late);
+	flush_delayed_work(&m->late);
 }
 
 /*
@@ -308,6 +346,7 @@ static struct kunit_case sched_cases[] = {
 	KUNIT_CASE(job_callbacks),
 	KUNIT_CASE(job_guilty),
 	KUNIT_CASE(job_unplugged),
+	KUNIT_CASE(job_ends_in_order),
 	KUNIT_CASE(job_outlives_users),
 	KUNIT_CASE(job_fence_kept),
 	KUNIT_CASE(ctx_outlives_callback),
