@@ -6,15 +6,11 @@
  */
 #include <kunit/static_stub.h>
 #include <kunit/test-bug.h>
-#include <linux/slab.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
 #include "../kfd/kfd_room.h"
 #include "vgpu_mock.h"
-
-/* Objects of an event's size: one of them takes the place of a freed event. */
-#define NUM_OBJECTS	64u
 
 /**
  * struct events_mock - a process with one event of type SIGNAL
@@ -141,20 +137,6 @@ static void events_no_id(struct kunit *test)
 	}
 }
 
-/* The memory of a freed event is in use again. */
-static void events_reuse(struct kunit *test)
-{
-	unsigned int i;
-	void *object;
-
-	for (i = 0; i < NUM_OBJECTS; i++) {
-		object = kunit_kmalloc(test, sizeof(struct kfd_event),
-				       GFP_KERNEL_ACCOUNT);
-		KUNIT_ASSERT_NOT_NULL(test, object);
-		memset(object, 0xff, sizeof(struct kfd_event));
-	}
-}
-
 /* Another thread destroys the event as soon as it can be found. */
 static int events_publish_and_destroy(struct kfd_process *p,
 				      struct kfd_event *ev,
@@ -169,7 +151,7 @@ static int events_publish_and_destroy(struct kfd_process *p,
 	KUNIT_ASSERT_EQ(test, ret, 0);
 	args.event_id = *id;
 	KUNIT_ASSERT_EQ(test, kfd_ioctl_destroy_event(p, &args), 0);
-	events_reuse(test);
+	vgpu_test_reuse(test, sizeof(*ev), GFP_KERNEL_ACCOUNT);
 	return 0;
 }
 

@@ -306,8 +306,6 @@ static void ih_unregister_polled(struct kunit *test)
 {
 	struct ih_mock *m = ih_mock_new(test);
 	struct ih_linger *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
-	struct task_struct *poller;
-	unsigned int cpu;
 	bool left;
 
 	KUNIT_ASSERT_NOT_NULL(test, l);
@@ -319,13 +317,8 @@ static void ih_unregister_polled(struct kunit *test)
 	l->vdev->hw.ih.irq = INT_MAX;
 	vgpu_ih_register(l->vdev, 8, 224, ih_linger, l);
 	ih_put_number(m, 8, 224, 0);
-	poller = kthread_create(ih_poller, l, "vgpu_ih_poller");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(poller));
 
-	migrate_disable();
-	cpu = cpumask_any_but(cpu_online_mask, smp_processor_id());
-	kthread_bind(poller, cpu);
-	wake_up_process(poller);
+	vgpu_test_start_elsewhere(test, ih_poller, l);
 	while (!READ_ONCE(l->inside) && !completion_done(&l->polled))
 		usleep_range(50, 100);
 	vgpu_ih_unregister(l->vdev, 8, 224, ih_linger);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* See vgpu_mock.h. */
+#include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/random.h>
+#include <linux/slab.h>
 #include <linux/version.h>
 #include <kunit/static_stub.h>
 
@@ -9,6 +11,7 @@
 #include "vgpu_mock.h"
 
 #define MOCK_INV_ENGINE		17
+#define NUM_REUSED		64u
 
 static u64 seed;
 module_param(seed, ullong, 0444);
@@ -27,6 +30,29 @@ u64 vgpu_test_random(struct rnd_state *rnd, u64 bound)
 	u64 value = (u64)prandom_u32_state(rnd) << 32 | prandom_u32_state(rnd);
 
 	return value % bound;
+}
+
+void vgpu_test_start_elsewhere(struct kunit *test, int (*fn)(void *arg), void *arg)
+{
+	struct task_struct *thread = kthread_create(fn, arg, "vgpu_test");
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(thread));
+	migrate_disable();
+	kthread_bind(thread, cpumask_any_but(cpu_online_mask,
+					     smp_processor_id()));
+	wake_up_process(thread);
+}
+
+void vgpu_test_reuse(struct kunit *test, size_t size, gfp_t gfp)
+{
+	unsigned int i;
+	void *object;
+
+	for (i = 0; i < NUM_REUSED; i++) {
+		object = kunit_kmalloc(test, size, gfp);
+		KUNIT_ASSERT_NOT_NULL(test, object);
+		memset(object, 0xff, size);
+	}
 }
 
 static void vgpu_mock_fini(void *arg)

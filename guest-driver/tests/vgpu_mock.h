@@ -45,6 +45,17 @@ void vgpu_test_rnd(struct kunit *test, struct rnd_state *rnd);
 /* A number below @bound. */
 u64 vgpu_test_random(struct rnd_state *rnd, u64 bound);
 
+/*
+ * Start a thread that runs @fn(@arg) on another CPU than the test, which needs two CPUs.
+ * Disables migration of the test's thread; the caller enables it when @fn has returned.
+ */
+void vgpu_test_start_elsewhere(struct kunit *test, int (*fn)(void *arg), void *arg);
+/*
+ * Allocate objects of @size bytes that are all ones, so that one takes the place of a
+ * freed object of this size and @gfp. They go with the test.
+ */
+void vgpu_test_reuse(struct kunit *test, size_t size, gfp_t gfp);
+
 /* Both managers are up; goes with the test, when all memory is free again. */
 struct vgpu_mock *vgpu_mock_new(struct kunit *test);
 

@@ -295,19 +295,6 @@ static struct vgpu_ctx *ctx_new(struct kunit *test, struct job_mock *m)
 	return ctx;
 }
 
-/* The memory of a freed context is in use again. */
-static void ctx_reuse(struct kunit *test)
-{
-	unsigned int i;
-	void *object;
-
-	for (i = 0; i < 64; i++) {
-		object = kunit_kmalloc(test, sizeof(struct vgpu_ctx), GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, object);
-		memset(object, 0xff, sizeof(struct vgpu_ctx));
-	}
-}
-
 /*
  * drm_sched_entity_wakeup() notes that an entity waits for nothing more, and then reads
  * the entity. Catches: a context that is freed in between.
@@ -316,26 +303,18 @@ static void ctx_outlives_callback(struct kunit *test)
 {
 	struct ctx_reader *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
 	struct job_mock *m = job_mock_new(test);
-	unsigned long end = jiffies + 10 * HZ;
-	struct task_struct *reader;
-	unsigned int cpu;
 
 	KUNIT_ASSERT_NOT_NULL(test, r);
 	if (num_online_cpus() < 2)
 		kunit_skip(test, "one CPU: the callback and the context's end are not at once");
 	r->ctx = ctx_new(test, m);
 	init_completion(&r->done);
-	reader = kthread_create(ctx_read, r, "vgpu_ctx_reader");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(reader));
 
-	migrate_disable();
-	cpu = cpumask_any_but(cpu_online_mask, smp_processor_id());
-	kthread_bind(reader, cpu);
-	wake_up_process(reader);
-	while (!READ_ONCE(r->inside) && time_before(jiffies, end))
+	vgpu_test_start_elsewhere(test, ctx_read, r);
+	while (!READ_ONCE(r->inside))
 		usleep_range(50, 100);
 	vgpu_ctx_put(r->ctx);
-	ctx_reuse(test);
+	vgpu_test_reuse(test, sizeof(*r->ctx), GFP_KERNEL);
 	WRITE_ONCE(r->put, true);
 	wait_for_completion(&r->done);
 	migrate_enable();
