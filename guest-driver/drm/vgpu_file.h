@@ -81,7 +81,7 @@ struct vgpu_ctx_ring {
  * @resets: recoveries when it was made
  * @resets_seen: recoveries that QUERY_STATE told of; vgpu_file.lock
  * @vram_epoch: losses of VRAM when it was made
- * @rcu: frees it, when callbacks of fences that its rings waited for have returned
+ * @rcu: frees the context after callbacks of the fences that its rings waited for
  */
 struct vgpu_ctx {
 	struct kref ref;

@@ -205,8 +205,8 @@ static int job_check(struct vgpu_job *job)
 }
 
 /*
- * Removal frees the ring after drm_dev_unplug(). That waits for this section; nothing
- * waits for the scheduler's worker.
+ * Removal frees the ring after drm_dev_unplug(), which waits for this drm_dev_enter()
+ * section. Nothing in the removal waits for the scheduler's worker.
  */
 static struct dma_fence *job_submit(struct vgpu_job *job)
 {
@@ -374,8 +374,9 @@ void vgpu_job_destroy(struct vgpu_job *job)
 	vgpu_ctx_state_put(job->state);
 	kfree(job);
 	/*
-	 * With the last job the device may go: only the address is used then.
-	 * vgpu_sched_release() waits for the RCU section before the module may go.
+	 * vgpu_sched_release() may free the device once the counter is zero, so
+	 * wake_up_var() uses only the counter's address. vgpu_sched_release() also
+	 * waits for this RCU section, before the module can be unloaded.
 	 */
 	rcu_read_lock();
 	if (atomic_dec_and_test(&sched->jobs))
@@ -420,7 +421,7 @@ bool vgpu_sched_wait_idle(struct vgpu_device *vdev, unsigned long timeout)
 
 /**
  * vgpu_sched_release() - wait until all jobs are freed
- * @drm: device, nobody has it any more
+ * @drm: device whose last reference has been dropped
  * @arg: unused
  *
  * All fences of the jobs have signalled. A worker of drm_sched may still be about to

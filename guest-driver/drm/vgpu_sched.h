@@ -42,7 +42,8 @@ struct vgpu_vmid_slot {
  * @files: struct vgpu_file by PASID, those with an address space; its own lock
  *         also protects vgpu_file.fault. Taken in hard interrupt context
  * @next_vmid: which one to take next when none is idle
- * @jobs: that are not freed; who waits until there are none waits for its address
+ * @jobs: number of jobs that are not freed; vgpu_job_destroy() calls wake_up_var() on it
+ *        when it becomes zero
  */
 struct vgpu_sched {
 	struct mutex vmid_lock;	/* VMIDs of jobs */

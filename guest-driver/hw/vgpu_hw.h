@@ -212,13 +212,14 @@ struct vgpu_sdma_queue_regs {
  * @fence_lock: protects @pending, @ready, @frozen, @suspect, @fault, @finished,
  *              @submitted and @done; the fences' own lock. Taken in hard
  *              interrupt context
- * @end_lock: held by the thread that takes jobs away while @frozen is set, or starts
- *            the ring again: recovery, @watchdog or removal. Protects @scratch. On the
- *            way to fences
+ * @end_lock: held by the thread that ends pending jobs while @frozen is set, or restarts
+ *            the ring: recovery, @watchdog or removal. Protects @scratch. Fence signalling
+ *            path: nothing under it allocates with reclaim
  * @rlc_lock: protects @rlc, @rlc_loaded, @rlc_stuck, @rlc_off and the user
  *            queues' registers
  * @pending: struct vgpu_sdma_fence that have not signalled, oldest first
- * @ended_ops: operations of those that have; they stay when this module goes
+ * @ended_ops: operations of fences that have signalled; part of the kernel, not of this
+ *             module
  * @space: woken when @done advances and when the ring goes down
  * @watchdog: notices an engine that makes no progress
  * @seen_seqno: oldest pending fence at the last look of @watchdog

@@ -65,9 +65,9 @@ static bool seqno_reached(u32 last, u64 seqno)
  * @fence: the oldest pending job
  * @error: negative errno, or 0 if it is done
  *
- * A job's fence of drm_sched, which others may keep for ever, has a reference to
- * @fence, which it only drops: for that a signalled @fence does not need this module.
- * The lock of @fence is part of the device. Any context.
+ * drm_sched's fence of the job holds a reference to @fence and may outlive this module.
+ * It only drops the reference, for which a signalled @fence does not need the module. The
+ * lock of @fence is part of the device. Any context.
  */
 void vgpu_sdma_ring_pop(struct vgpu_sdma_ring *ring,
 			struct vgpu_sdma_fence *fence, int error)

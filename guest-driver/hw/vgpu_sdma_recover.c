@@ -199,8 +199,8 @@ static void ring_end_oldest(struct vgpu_sdma_ring *ring,
 }
 
 /*
- * The oldest job. While the ring is frozen jobs are added, but only who holds end_lock
- * takes them away.
+ * Return the oldest pending job, or NULL. Submissions add jobs to a frozen ring; only the
+ * holder of end_lock removes them.
  */
 static struct vgpu_sdma_fence *ring_peek(struct vgpu_sdma_ring *ring)
 {

@@ -35,9 +35,9 @@ static const char * const sched_names[VGPU_NUM_SDMA] = { "sdma0", "sdma1" };
  * @name: the scheduler's
  *
  * A sync file, a syncobj or a reservation of another driver may keep the fences when the
- * scheduler, and this module, have gone. drm_sched reads the scheduler's name when it
- * is asked for that of the fence. From Linux 6.17 dma_fence_timeline_name() does not
- * ask for the name of a fence that has signalled, and this is not needed.
+ * scheduler and this module have gone. The timeline name of a drm_sched fence is the
+ * name of its scheduler. From Linux 6.17 dma_fence_timeline_name() does not call the
+ * operations of a signalled fence, and the stand-in is not needed.
  */
 struct sched_stub {
 	struct drm_gpu_scheduler sched;
