@@ -187,6 +187,10 @@ static bool ring_wait_space(struct vgpu_sdma_ring *ring, u32 bytes)
  * Makes the job pending and tells the engine; after that its fence signals,
  * whatever happens. Under one lock with the doorbell that recovery rings, so
  * that the last one to ring is the one that knows of most jobs.
+ *
+ * If the ring is down, the packets are taken back. The CPU runs them, and their
+ * memory may be freed then; after a recovery the engine would run them once more,
+ * as the beginning of the next job.
  */
 static bool ring_add_fence(struct vgpu_sdma_ring *ring,
 			   struct vgpu_sdma_fence *fence)
@@ -209,6 +213,8 @@ static bool ring_add_fence(struct vgpu_sdma_ring *ring,
 		/* writeq() orders the doorbell behind the packets. */
 		vgpu_wdoorbell64(ring->vdev, DOORBELL_SDMA(ring->engine) * 8,
 				 ring->wptr);
+	} else {
+		ring->wptr = ring->submitted;
 	}
 	spin_unlock_irq(&ring->fence_lock);
 	return ready;

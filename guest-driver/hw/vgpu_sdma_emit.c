@@ -2,6 +2,7 @@
 /*
  * Packets of the kernel's SDMA jobs. Specification: include/vgpu/sdma_packets.h.
  */
+#include <kunit/static_stub.h>
 #include <kunit/visibility.h>
 
 #include "vgpu/sdma_packets.h"
@@ -122,6 +123,8 @@ static u32 *emit_poll_zero(u32 *dw, u32 reg)
  */
 void vgpu_sdma_emit_end(const struct vgpu_sdma_ring *ring, u32 *dw)
 {
+	KUNIT_STATIC_STUB_REDIRECT(vgpu_sdma_emit_end, ring, dw);
+
 	*dw++ = SDMA_OP_FENCE;
 	*dw++ = lower_32_bits(ring->fence_mc);
 	*dw++ = upper_32_bits(ring->fence_mc);
@@ -132,3 +135,4 @@ void vgpu_sdma_emit_end(const struct vgpu_sdma_ring *ring, u32 *dw)
 	*dw++ = SDMA_OP_TRAP;
 	*dw++ = ring->fence_seqno & SDMA_TRAP_DW1__CONTEXT;
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_emit_end);

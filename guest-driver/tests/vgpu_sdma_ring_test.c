@@ -8,6 +8,7 @@
 #include <linux/completion.h>
 #include <linux/dma-fence.h>
 #include <linux/kthread.h>
+#include <kunit/static_stub.h>
 
 #include "vgpu/doorbell.h"
 #include "../hw/vgpu_hw_priv.h"
@@ -266,6 +267,40 @@ static void ring_down(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, list_empty(&m->ring->pending));
 }
 
+/* In the place of vgpu_sdma_emit_end(): the recovery gives the engine up meanwhile. */
+static void ring_goes_down(const struct vgpu_sdma_ring *ring, u32 *dw)
+{
+	WRITE_ONCE(ring->vdev->hw.sdma[ring->engine].ready, false);
+	memset(dw, 0, SDMA_EPILOGUE_DWORDS * sizeof(*dw));
+}
+
+/*
+ * The ring goes down while a job is written to it, so the CPU runs the job. Later a
+ * reset brings the engine back. Catches: packets that the engine runs again when the
+ * memory that they name has been freed.
+ */
+static void ring_down_in_submission(struct kunit *test)
+{
+	struct ring_mock *m = ring_mock_new(test);
+	static const u32 nop = SDMA_OP_NOP;
+	struct dma_fence *fence;
+
+	ring_submit(test, m, 5);
+	ring_run(test, m);
+	kunit_activate_static_stub(test, vgpu_sdma_emit_end, ring_goes_down);
+	fence = vgpu_sdma_submit(&m->mock->vdev, 0, &nop, 1);
+	kunit_deactivate_static_stub(test, vgpu_sdma_emit_end);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(fence));
+	KUNIT_EXPECT_EQ(test, dma_fence_get_status(fence), 1);
+	dma_fence_put(fence);
+	KUNIT_EXPECT_EQ(test, m->ring->wptr, m->rptr);
+
+	m->ring->ready = true;
+	ring_submit(test, m, 5);
+	ring_run(test, m);
+	KUNIT_EXPECT_EQ(test, m->ring->wptr, m->rptr);
+}
+
 /*
  * The kernel's own signalled fence is the oracle. Catches: a fence that needs this module
  * when its job has ended, which others may keep when the module has gone.
@@ -394,6 +429,7 @@ static struct kunit_case ring_cases[] = {
 	KUNIT_CASE(ring_fault),
 	KUNIT_CASE(ring_down),
 	KUNIT_CASE(ring_down_twice),
+	KUNIT_CASE(ring_down_in_submission),
 	KUNIT_CASE(ring_fence_kept),
 	{}
 };
