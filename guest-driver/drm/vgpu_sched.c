@@ -12,6 +12,7 @@
  * a reservation.
  */
 #include <linux/rcupdate.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 #include <drm/drm_drv.h>
@@ -405,6 +406,33 @@ void vgpu_sched_vm_gone(struct vgpu_vm *vm)
 }
 
 /**
+ * vgpu_sched_wait_vm() - wait until no job of an address space is on an engine
+ * @vm: address space of the render node, of a device that is unplugged
+ *
+ * A job that finds the device unplugged does not go to the engine (job_submit()). One
+ * that did not has claimed its VMID before. Jobs that wait for others are not waited
+ * for. MMU notifiers and reclaim may call it.
+ */
+void vgpu_sched_wait_vm(struct vgpu_vm *vm)
+{
+	struct vgpu_sched *sched = &vm->vdev->sched;
+	struct dma_fence *busy;
+
+	do {
+		busy = NULL;
+		mutex_lock(&sched->vmid_lock);
+		if (vm->vmid)
+			busy = slot_busy(&sched->vmid[vm->vmid - 1]);
+		dma_fence_get(busy);
+		mutex_unlock(&sched->vmid_lock);
+		if (busy)
+			dma_fence_wait(busy, false);
+		dma_fence_put(busy);
+	} while (busy);
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_sched_wait_vm);
+
+/**
  * vgpu_sched_wait_idle() - wait until all jobs are done
  * @vdev: device; nobody submits, or they may never be
  * @timeout: jiffies
@@ -455,6 +483,10 @@ int vgpu_sched_init(struct vgpu_device *vdev)
 	ret = drmm_mutex_init(&vdev->drm, &sched->vmid_lock);
 	if (ret)
 		return ret;
+	fs_reclaim_acquire(GFP_KERNEL);
+	might_lock(&sched->vmid_lock);
+	fs_reclaim_release(GFP_KERNEL);
+	vdev->vmm.wait_jobs = vgpu_sched_wait_vm;
 	ret = drmm_add_action_or_reset(&vdev->drm, vgpu_sched_release, NULL);
 	if (ret)
 		return ret;

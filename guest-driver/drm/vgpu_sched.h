@@ -58,5 +58,6 @@ void vgpu_sched_fini(struct vgpu_device *vdev);
 bool vgpu_sched_wait_idle(struct vgpu_device *vdev, unsigned long timeout);
 void vgpu_sched_release(struct drm_device *drm, void *arg);
 void vgpu_sched_vm_gone(struct vgpu_vm *vm);
+void vgpu_sched_wait_vm(struct vgpu_vm *vm);
 
 #endif /* VGPU_SCHED_H */

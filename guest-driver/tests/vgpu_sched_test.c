@@ -197,6 +197,29 @@ static void job_ends_in_order(struct kunit *test)
 	dma_fence_put(m->earlier);
 }
 
+/*
+ * The device is unplugged while a job of the address space is on the engine. Catches: a
+ * caller that unmaps and does not wait for the job.
+ */
+static void job_waited_for(struct kunit *test)
+{
+	struct job_mock *m = job_mock_new(test);
+	struct vgpu_vmid_slot *slot = &m->mock->vdev.sched.vmid[0];
+	static const u32 nop = SDMA_OP_NOP;
+
+	m->earlier = vgpu_sdma_submit(&m->mock->vdev, 0, &nop, 1);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(m->earlier));
+	slot->used[0] = m->earlier;
+	m->mock->vdev.drm.unplugged = true;
+	INIT_DELAYED_WORK(&m->late, job_complete_late);
+	schedule_delayed_work(&m->late, HZ / 20);
+	vgpu_sched_wait_vm(&m->vm);
+	KUNIT_EXPECT_TRUE(test, dma_fence_is_signaled(m->earlier));
+	flush_delayed_work(&m->late);
+	slot->used[0] = NULL;
+	dma_fence_put(m->earlier);
+}
+
 static void job_free_late(struct work_struct *work)
 {
 	struct job_mock *m = container_of(to_delayed_work(work),
@@ -326,6 +349,7 @@ static struct kunit_case sched_cases[] = {
 	KUNIT_CASE(job_guilty),
 	KUNIT_CASE(job_unplugged),
 	KUNIT_CASE(job_ends_in_order),
+	KUNIT_CASE(job_waited_for),
 	KUNIT_CASE(job_outlives_users),
 	KUNIT_CASE(job_fence_kept),
 	KUNIT_CASE(ctx_outlives_callback),

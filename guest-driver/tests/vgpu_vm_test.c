@@ -481,6 +481,52 @@ static void vm_deny(struct kunit *test)
 	vm_mock_check(test, m);
 }
 
+/**
+ * struct vm_jobs - jobs of an address space of which the device is unplugged
+ * @m: address space
+ * @waits: how often they were waited for
+ */
+static struct vm_jobs {
+	struct vm_mock *m;
+	unsigned int waits;
+} vm_jobs;
+
+static void vm_count_waits(struct vgpu_vm *vm)
+{
+	if (vm == &vm_jobs.m->vm)
+		vm_jobs.waits++;
+}
+
+/*
+ * The device is unplugged, and jobs are still on its engines. Catches: memory that is
+ * given up while a job reaches it through entries, or the TLB.
+ */
+static void vm_unplugged(struct kunit *test)
+{
+	struct vm_mock *m = vm_mock_new(test, false);
+
+	vm_jobs.m = m;
+	vm_jobs.waits = 0;
+	m->vdev->vmm.wait_jobs = vm_count_waits;
+	KUNIT_ASSERT_EQ(test, vm_mock_add(m, 0, 0, 0, 8), 0);
+	vm_mock_update(m);
+	KUNIT_EXPECT_EQ(test, vm_jobs.waits, 0);
+
+	m->vdev->drm.unplugged = true;
+	vgpu_vm_publish_unlocked(&m->vm);
+	KUNIT_EXPECT_EQ(test, vm_jobs.waits, 1);
+	vgpu_vm_clear_range(&m->vm, VM_MOCK_FIRST, VM_MOCK_FIRST, false);
+	KUNIT_EXPECT_EQ(test, vm_jobs.waits, 2);
+	vgpu_vm_clear_pages(&m->vm, VM_MOCK_FIRST, VM_MOCK_FIRST, 0);
+	KUNIT_EXPECT_EQ(test, vm_jobs.waits, 3);
+	/* KFD's has no jobs. */
+	m->vm.compute = true;
+	vgpu_vm_clear_range(&m->vm, VM_MOCK_FIRST, VM_MOCK_FIRST, false);
+	KUNIT_EXPECT_EQ(test, vm_jobs.waits, 3);
+	m->vm.compute = false;
+	m->vdev->drm.unplugged = false;
+}
+
 static struct kunit_case vm_cases[] = {
 	KUNIT_CASE(vm_random_cpu),
 	KUNIT_CASE(vm_random_sdma),
@@ -497,6 +543,7 @@ static struct kunit_case vm_cases[] = {
 	KUNIT_CASE(vm_last_update),
 	KUNIT_CASE(vm_stale),
 	KUNIT_CASE(vm_deny),
+	KUNIT_CASE(vm_unplugged),
 	{}
 };
 

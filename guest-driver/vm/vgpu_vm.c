@@ -151,6 +151,22 @@ void vgpu_vm_destroy(struct vgpu_vm *vm)
 }
 
 /**
+ * vgpu_vm_wait_unplugged() - the device is being removed: nobody gets to the memory
+ * @vm: address space; drm_dev_enter() has failed, so its entries stay as they are
+ *
+ * kfd/ has taken its queues off before drm_dev_unplug(). Jobs of the render node that
+ * are on an engine by then go on, and reach whatever is mapped until they end. No lock
+ * is held that the end of a job on an engine needs, such as pt_lock.
+ */
+void vgpu_vm_wait_unplugged(struct vgpu_vm *vm)
+{
+	struct vgpu_vm_manager *vmm = &vm->vdev->vmm;
+
+	if (!vm->compute && vmm->wait_jobs)
+		vmm->wait_jobs(vm);
+}
+
+/**
  * vgpu_vm_clear_pages() - a step of an operation that ends with a flush
  * @vm: address space
  * @first: first page
@@ -163,8 +179,10 @@ void vgpu_vm_clear_pages(struct vgpu_vm *vm, u64 first, u64 last, u64 value)
 {
 	int idx;
 
-	if (!drm_dev_enter(&vm->vdev->drm, &idx))
+	if (!drm_dev_enter(&vm->vdev->drm, &idx)) {
+		vgpu_vm_wait_unplugged(vm);
 		return;
+	}
 	vgpu_vm_lock_cpu(vm);
 	vm->tlb_dirty |= vgpu_pt_clear(&vm->pt, first, last, value);
 	if (!list_empty(&vm->pt.empty))
@@ -172,6 +190,7 @@ void vgpu_vm_clear_pages(struct vgpu_vm *vm, u64 first, u64 last, u64 value)
 	mutex_unlock(&vm->pt_lock);
 	drm_dev_exit(idx);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_clear_pages);
 
 /**
  * vgpu_vm_reserve_tables() - make page tables
@@ -281,9 +300,10 @@ void vgpu_vm_clear_range(struct vgpu_vm *vm, u64 first, u64 last, bool noretry)
 {
 	int idx;
 
-	/* A device that is gone reaches nothing. */
-	if (!drm_dev_enter(&vm->vdev->drm, &idx))
+	if (!drm_dev_enter(&vm->vdev->drm, &idx)) {
+		vgpu_vm_wait_unplugged(vm);
 		return;
+	}
 	vgpu_vm_lock_cpu(vm);
 	vgpu_vm_publish(vm, vgpu_pt_clear(&vm->pt, first, last,
 					  noretry ? VGPU_PTE_NORETRY : 0));

@@ -222,13 +222,17 @@ void vgpu_vm_publish_unlocked(struct vgpu_vm *vm)
 {
 	int idx;
 
-	if (!drm_dev_enter(&vm->vdev->drm, &idx))
+	/* The TLB may hold what a step before cleared. */
+	if (!drm_dev_enter(&vm->vdev->drm, &idx)) {
+		vgpu_vm_wait_unplugged(vm);
 		return;
+	}
 	mutex_lock(&vm->pt_lock);
 	vgpu_vm_publish(vm, false);
 	mutex_unlock(&vm->pt_lock);
 	drm_dev_exit(idx);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_publish_unlocked);
 
 /**
  * vgpu_vm_publish_later() - publish entries, but let jobs wait for them
