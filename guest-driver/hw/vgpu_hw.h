@@ -240,7 +240,8 @@ struct vgpu_sdma_queue_regs {
  * @scratch: room for a job's packets, VGPU_SDMA_MAX_JOB_DWORDS; @end_lock
  * @rlc: what the user queues were loaded with, by hardware queue
  * @rlc_loaded: which are
- * @rlc_stuck: which did not stop when they were to
+ * @rlc_stuck: which did not stop when they were to, until the engine is reset
+ * @rlc_reset: woken when @rlc_stuck is cleared
  * @rlc_off: the engine is being reset: @rlc stands for the hardware
  * @finished: low half of the number of the last job known to be done, while
  *            @frozen keeps it from being signalled
@@ -285,6 +286,7 @@ struct vgpu_sdma_ring {
 	struct vgpu_sdma_queue_regs rlc[SDMA_NUM_RLC];
 	unsigned long rlc_loaded;
 	unsigned long rlc_stuck;
+	wait_queue_head_t rlc_reset;
 	bool rlc_off;
 	bool frozen;
 	u64 suspect;

@@ -191,6 +191,7 @@ int vgpu_hw_restart(struct vgpu_device *vdev, bool *vram_lost);
 unsigned long vgpu_sdma_look_interval(void);
 void vgpu_sdma_watchdog(struct work_struct *work);
 void vgpu_sdma_ring_down(struct vgpu_sdma_ring *ring);
+void vgpu_sdma_engine_pulse(struct vgpu_device *vdev, unsigned int engine);
 
 /* vgpu_sdma_fault.c */
 
@@ -227,6 +228,7 @@ void vgpu_sdma_teach_locks(struct vgpu_sdma_ring *ring);
 unsigned long vgpu_sdma_rlc_park(struct vgpu_sdma_ring *ring);
 unsigned long vgpu_sdma_rlc_restore(struct vgpu_sdma_ring *ring,
 				    unsigned long dead);
+void vgpu_sdma_rlc_give_up(struct vgpu_sdma_ring *ring);
 
 /* vgpu_cp.c */
 int vgpu_cp_init(struct vgpu_device *vdev);

@@ -480,6 +480,7 @@ static void engine_init(struct vgpu_sdma_ring *ring, struct vgpu_device *vdev,
 	INIT_LIST_HEAD(&ring->pending);
 	ring->ended_ops = vgpu_sdma_ended_ops();
 	init_waitqueue_head(&ring->space);
+	init_waitqueue_head(&ring->rlc_reset);
 	INIT_DELAYED_WORK(&ring->watchdog, vgpu_sdma_watchdog);
 }
 

@@ -11,6 +11,8 @@
 #include <linux/log2.h>
 #include <linux/sched/mm.h>
 
+#include <kunit/visibility.h>
+
 #include "vgpu_hw_priv.h"
 
 #define QUEUE_IDLE_POLL_US	50
@@ -81,14 +83,38 @@ static int queue_stop(struct vgpu_sdma_ring *ring, unsigned int queue,
 	return ret;
 }
 
-/* It hangs the engine: that has to be reset. */
+/* No queue is on the engine any more. rlc_lock held. */
+static void queue_none_stuck(struct vgpu_sdma_ring *ring)
+{
+	WRITE_ONCE(ring->rlc_stuck, 0);
+	wake_up_all(&ring->rlc_reset);
+}
+
+/*
+ * The queue hangs the engine, which has to be reset: by the recovery, or here if the
+ * device is being removed. rlc_lock held.
+ */
 static void queue_is_stuck(struct vgpu_sdma_ring *ring, unsigned int queue)
 {
 	struct vgpu_device *vdev = ring->vdev;
 
 	__set_bit(queue, &ring->rlc_stuck);
-	if (vdev->hw.recover)
-		vdev->hw.recover(vdev, VGPU_RECOVER_ENGINE(ring->engine));
+	if (vdev->hw.recover &&
+	    vdev->hw.recover(vdev, VGPU_RECOVER_ENGINE(ring->engine)))
+		return;
+	vgpu_sdma_engine_pulse(vdev, ring->engine);
+	queue_none_stuck(ring);
+}
+
+/*
+ * Wait until the engine has been reset: it may access memory for a queue that does not
+ * stop, and the caller gives up that memory, and the VMID. The recovery takes no lock
+ * of the rooms above.
+ */
+static void queue_wait_reset(struct vgpu_sdma_ring *ring, unsigned int queue)
+{
+	wait_event(ring->rlc_reset,
+		   !(READ_ONCE(ring->rlc_stuck) & BIT(queue)));
 }
 
 /*
@@ -167,8 +193,8 @@ static int queue_write(struct vgpu_device *vdev, unsigned int engine,
  *
  * The engine starts at once if @regs has work; if it is being reset, when that
  * is over. Sleeps, does not allocate. Returns 0, -EINVAL for values that the
- * registers cannot hold, or -ETIME when the hardware queue does not become
- * idle: the engine is then reset.
+ * registers cannot hold, or -ETIME when the hardware queue did not become
+ * idle: the engine has been reset.
  */
 int vgpu_sdma_queue_load(struct vgpu_device *vdev, unsigned int engine,
 			 unsigned int queue,
@@ -195,6 +221,8 @@ int vgpu_sdma_queue_load(struct vgpu_device *vdev, unsigned int engine,
 		__set_bit(queue, &ring->rlc_loaded);
 	}
 	mutex_unlock(&ring->rlc_lock);
+	if (ret)
+		queue_wait_reset(ring, queue);
 	return ret;
 }
 
@@ -205,9 +233,9 @@ int vgpu_sdma_queue_load(struct vgpu_device *vdev, unsigned int engine,
  * @queue: 0 to SDMA_NUM_RLC - 1
  * @rptr: receives where it stopped: at the packet that it was in
  *
- * Sleeps; no allocation, so MMU notifiers may call it. Returns 0, or -ETIME
- * when the engine does not let go: it hangs and will be reset; the pointer
- * is then not to be trusted.
+ * The engine does not access memory for the queue on return. Sleeps; no allocation, so
+ * MMU notifiers may call it. Returns 0, or -ETIME when the engine did not let go: it
+ * has been reset, or given up; the pointer is then not to be trusted.
  */
 int vgpu_sdma_queue_unload(struct vgpu_device *vdev, unsigned int engine,
 			   unsigned int queue, u64 *rptr)
@@ -226,9 +254,14 @@ int vgpu_sdma_queue_unload(struct vgpu_device *vdev, unsigned int engine,
 	*rptr = ring->rlc[queue].rptr;
 	if (ret)
 		queue_is_stuck(ring, queue);
+	else if (test_bit(queue, &ring->rlc_stuck))
+		ret = -ETIME;	/* it did not stop when the engine was parked */
 	mutex_unlock(&ring->rlc_lock);
+	if (ret)
+		queue_wait_reset(ring, queue);
 	return ret;
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_queue_unload);
 
 /**
  * vgpu_sdma_queue_is_loaded() - did a user queue survive the last reset?
@@ -277,8 +310,10 @@ unsigned long vgpu_sdma_rlc_park(struct vgpu_sdma_ring *ring)
 	for_each_set_bit(q, &ring->rlc_loaded, SDMA_NUM_RLC) {
 		if (vgpu_sdma_queue_exception(ring->vdev, ring->engine, q))
 			__set_bit(q, &bad);
-		if (queue_stop(ring, q, QUEUE_PARK_US))
+		if (queue_stop(ring, q, QUEUE_PARK_US)) {
 			__set_bit(q, &bad);
+			__set_bit(q, &ring->rlc_stuck);
+		}
 	}
 	return bad;
 }
@@ -303,9 +338,29 @@ unsigned long vgpu_sdma_rlc_restore(struct vgpu_sdma_ring *ring,
 	dead &= ring->rlc_loaded;
 	dead |= ring->rlc_stuck;
 	ring->rlc_loaded &= ~dead;
-	ring->rlc_stuck = 0;
+	queue_none_stuck(ring);
 	return dead;
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_rlc_restore);
+
+/**
+ * vgpu_sdma_rlc_give_up() - the engine is not recovered: stop a queue that did not stop
+ * @ring: the engine's, parked
+ *
+ * Without such a queue nothing happens. With one, no user queue of the engine runs
+ * again. Sleeps.
+ */
+void vgpu_sdma_rlc_give_up(struct vgpu_sdma_ring *ring)
+{
+	mutex_lock(&ring->rlc_lock);
+	if (ring->rlc_stuck) {
+		vgpu_sdma_engine_pulse(ring->vdev, ring->engine);
+		ring->rlc_loaded = 0;
+		queue_none_stuck(ring);
+	}
+	mutex_unlock(&ring->rlc_lock);
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_rlc_give_up);
 
 /**
  * vgpu_sdma_queue_exception() - why a user queue stopped

@@ -470,6 +470,22 @@ unsigned long vgpu_sdma_unpark(struct vgpu_device *vdev, unsigned int engine,
 }
 
 /**
+ * vgpu_sdma_engine_pulse() - put an engine into its reset state, halted
+ * @vdev: device
+ * @engine: 0 to SDMA_NUM_ENGINES - 1
+ *
+ * No queue of the engine accesses memory on return.
+ */
+void vgpu_sdma_engine_pulse(struct vgpu_device *vdev, unsigned int engine)
+{
+	u32 reg = SDMA_ENGINE(engine) + SDMA_F32_CNTL;
+
+	vgpu_wreg(vdev, reg, SDMA_F32_CNTL__HALT);
+	vgpu_wreg(vdev, reg, SDMA_F32_CNTL__HALT | SDMA_F32_CNTL__RESET);
+	vgpu_wreg(vdev, reg, SDMA_F32_CNTL__HALT);
+}
+
+/**
  * vgpu_sdma_engine_reset() - reset one engine
  * @vdev: device
  * @engine: 0 to SDMA_NUM_ENGINES - 1, parked
@@ -486,13 +502,8 @@ int vgpu_sdma_engine_reset(struct vgpu_device *vdev, unsigned int engine)
 		ring->resets = 0;
 	else if (ring->resets++ >= SDMA_MAX_RESETS)
 		return -EIO;
-	/* The pulse; starting the ring lets the engine run. */
-	vgpu_wreg(vdev, SDMA_ENGINE(engine) + SDMA_F32_CNTL,
-		  SDMA_F32_CNTL__HALT);
-	vgpu_wreg(vdev, SDMA_ENGINE(engine) + SDMA_F32_CNTL,
-		  SDMA_F32_CNTL__HALT | SDMA_F32_CNTL__RESET);
-	vgpu_wreg(vdev, SDMA_ENGINE(engine) + SDMA_F32_CNTL,
-		  SDMA_F32_CNTL__HALT);
+	/* Starting the ring lets the engine run. */
+	vgpu_sdma_engine_pulse(vdev, engine);
 	vgpu_stat_add(&vdev->hw, VGPU_STAT_ENGINE_RESETS, 1);
 	return 0;
 }
@@ -509,4 +520,6 @@ void vgpu_sdma_give_up(struct vgpu_device *vdev)
 
 	for (i = 0; i < VGPU_NUM_SDMA; i++)
 		vgpu_sdma_ring_down(&vdev->hw.sdma[i]);
+	for (i = 0; i < SDMA_NUM_ENGINES; i++)
+		vgpu_sdma_rlc_give_up(&vdev->hw.sdma[i]);
 }

@@ -65,9 +65,8 @@ struct kfd_cp_error {
  * @vdev: the GPU; alive as long as the node is
  * @gpu_id: what user space names it by; 16 bits, not zero, unique
  * @topology_id: number of its folder in the topology; under the topology's lock
- * @queue_lock: protects @sdma_busy, @sdma_hung; inside kfd_process.mutex
+ * @queue_lock: protects @sdma_busy; inside kfd_process.mutex
  * @sdma_busy: hardware queues in use, by engine
- * @sdma_hung: those of them that nobody uses, but the engine hangs in
  * @sched: compute queues that may run
  * @cp_errors: from the interrupt handler to @cp_error_work
  * @cp_error_work: stops queues that met bad packets
@@ -87,7 +86,6 @@ struct kfd_node {
 	u32 topology_id;
 	struct mutex queue_lock;	/* @sdma_busy */
 	unsigned long sdma_busy[SDMA_NUM_ENGINES];
-	unsigned long sdma_hung[SDMA_NUM_ENGINES];
 	struct kfd_sched sched;
 	DECLARE_KFIFO(cp_errors, struct kfd_cp_error, 64);
 	struct work_struct cp_error_work;

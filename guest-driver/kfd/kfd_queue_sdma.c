@@ -46,9 +46,8 @@ int kfd_sdma_unload(struct kfd_queue *q)
 				     q->hw_queue, &q->regs.rptr);
 	q->loaded = false;
 	if (ret) {
-		/* Nobody else shall have it. */
 		q->hung = true;
-		dev_err(kfd_sdma_dev(q), "SDMA%u queue %u does not stop: %d\n",
+		dev_err(kfd_sdma_dev(q), "SDMA%u queue %u did not stop: %d\n",
 			q->engine, q->hw_queue, ret);
 	}
 	return ret;
@@ -133,10 +132,7 @@ static void kfd_sdma_put_slot(struct kfd_queue *q)
 	struct kfd_node *node = q->pdd->node;
 
 	mutex_lock(&node->queue_lock);
-	if (q->hung)
-		__set_bit(q->hw_queue, &node->sdma_hung[q->engine]);
-	else
-		__clear_bit(q->hw_queue, &node->sdma_busy[q->engine]);
+	__clear_bit(q->hw_queue, &node->sdma_busy[q->engine]);
 	mutex_unlock(&node->queue_lock);
 }
 

@@ -18,12 +18,6 @@ void kfd_engine_recovered(struct vgpu_device *vdev, unsigned int engine)
 		return;
 	lost = node->svm.vram_epoch != epoch;
 	node->svm.vram_epoch = epoch;
-	if (engine < SDMA_NUM_ENGINES) {
-		mutex_lock(&node->queue_lock);
-		node->sdma_busy[engine] &= ~node->sdma_hung[engine];
-		node->sdma_hung[engine] = 0;
-		mutex_unlock(&node->queue_lock);
-	}
 
 	while ((p = kfd_lookup_process_after(pasid))) {
 		struct kfd_process_device *pdd = kfd_process_device_of(p, vdev);

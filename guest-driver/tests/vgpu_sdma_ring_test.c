@@ -8,6 +8,7 @@
 #include <linux/completion.h>
 #include <linux/dma-fence.h>
 #include <linux/kthread.h>
+#include <linux/workqueue.h>
 #include <kunit/static_stub.h>
 
 #include "vgpu/doorbell.h"
@@ -421,6 +422,57 @@ static void ring_down_twice(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, m->ring->ready);
 }
 
+/**
+ * struct ring_stuck - a user queue that does not stop
+ * @ring: its engine's
+ * @reset: the engine has been reset
+ * @late: resets it
+ */
+struct ring_stuck {
+	struct vgpu_sdma_ring *ring;
+	bool reset;
+	struct delayed_work late;
+};
+
+static void ring_reset_late(struct work_struct *work)
+{
+	struct ring_stuck *s = container_of(to_delayed_work(work),
+					    struct ring_stuck, late);
+
+	mutex_lock(&s->ring->rlc_lock);
+	WRITE_ONCE(s->reset, true);
+	vgpu_sdma_rlc_restore(s->ring, 0);
+	mutex_unlock(&s->ring->rlc_lock);
+}
+
+/*
+ * The engine is parked, and one of its user queues did not stop. Catches: a queue that is
+ * taken for stopped before the engine is reset, so that its memory and VMID are given up.
+ */
+static void ring_queue_stuck(struct kunit *test)
+{
+	struct ring_mock *m = ring_mock_new(test);
+	struct ring_stuck *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	struct vgpu_sdma_ring *ring = m->ring;
+	u64 rptr;
+
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	mutex_init(&ring->rlc_lock);
+	init_waitqueue_head(&ring->rlc_reset);
+	ring->rlc_off = true;
+	__set_bit(3, &ring->rlc_loaded);
+	__set_bit(3, &ring->rlc_stuck);
+	s->ring = ring;
+	INIT_DELAYED_WORK(&s->late, ring_reset_late);
+	schedule_delayed_work(&s->late, HZ / 20);
+	KUNIT_EXPECT_EQ(test, vgpu_sdma_queue_unload(&m->mock->vdev, 0, 3, &rptr),
+			-ETIME);
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(s->reset));
+	flush_delayed_work(&s->late);
+	KUNIT_EXPECT_EQ(test, ring->rlc_stuck, 0);
+	mutex_destroy(&ring->rlc_lock);
+}
+
 static struct kunit_case ring_cases[] = {
 	KUNIT_CASE(ring_random),
 	KUNIT_CASE(ring_full),
@@ -431,6 +483,7 @@ static struct kunit_case ring_cases[] = {
 	KUNIT_CASE(ring_down_twice),
 	KUNIT_CASE(ring_down_in_submission),
 	KUNIT_CASE(ring_fence_kept),
+	KUNIT_CASE(ring_queue_stuck),
 	{}
 };
 
