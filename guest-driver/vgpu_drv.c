@@ -100,6 +100,7 @@ static void vgpu_pci_remove(struct pci_dev *pdev)
 			"device is gone, and what was in its VRAM\n");
 		/* Fences signal, so that nobody waits for what never comes. */
 		vgpu_sdma_give_up(vdev);
+		vgpu_cp_give_up(vdev);
 	}
 	kfd_device_fini(vdev);
 	drm_dev_unplug(&vdev->drm);

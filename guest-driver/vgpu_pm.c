@@ -102,6 +102,7 @@ static int vgpu_resume(struct device *dev)
 		drm_err(&vdev->drm,
 			"device did not wake up: SDMA engines are given up\n");
 		vgpu_sdma_give_up(vdev);
+		vgpu_cp_give_up(vdev);
 		vgpu_mm_resume(vdev, false);
 		vgpu_sdma_sched_resume(vdev);
 		return ret;

@@ -118,6 +118,7 @@ static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 		/* First: a job that the CPU completes wakes readers of this. */
 		vgpu_stat_add(&vdev->hw, VGPU_STAT_RECOVERY_FAILURES, 1);
 		vgpu_sdma_give_up(vdev);
+		vgpu_cp_give_up(vdev);
 		return;
 	}
 	vgpu_gtt_mgr_recover(vdev);

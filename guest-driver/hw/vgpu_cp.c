@@ -16,6 +16,8 @@
 #include <linux/log2.h>
 #include <linux/sched/mm.h>
 
+#include <kunit/visibility.h>
+
 #include "vgpu/cp.h"
 #include "vgpu/doorbell.h"
 #include "vgpu/pm4.h"
@@ -266,21 +268,43 @@ __le32 *vgpu_cp_next_list(struct vgpu_device *vdev)
 	return cp->lists[!cp->list];
 }
 
+/* No queue runs that is not in the list. cp.lock held. */
+static void cp_hangs_no_more(struct vgpu_cp *cp)
+{
+	WRITE_ONCE(cp->hangs, false);
+	wake_up_all(&cp->reset);
+}
+
+/* Without a recovery, as the device is removed, it is stopped here. cp.lock held. */
+static void cp_is_hung(struct vgpu_device *vdev)
+{
+	struct vgpu_cp *cp = &vdev->hw.cp;
+
+	drm_err(&vdev->drm, "CP hangs\n");
+	WRITE_ONCE(cp->hangs, true);
+	if (vdev->hw.recover && vdev->hw.recover(vdev, VGPU_RECOVER_DEVICE))
+		return;
+	vgpu_cp_stop(vdev);
+	cp->off = true;
+	cp_hangs_no_more(cp);
+}
+
 /**
  * vgpu_cp_run() - run the queues of the list that was written, and no others
  * @vdev: device
  * @dwords: length of the list, at most VGPU_CP_LIST_DWORDS; 0: none runs
  *
  * Queues that are not in it any more have left, and their MQDs say where. During
- * a reset the list is kept for later. Sleeps, does not allocate.
+ * a reset the list is kept for later. If the CP hangs, it may run queues until it is
+ * reset, which this waits for: the caller gives up their memory. The recovery takes no
+ * lock of the rooms above. Sleeps, does not allocate.
  *
- * Return: 0, or -ETIME if the CP hangs: it will be reset, and what it does until
- * then nobody knows.
+ * Return: 0, or -ETIME if the CP hung: it has been reset, or given up.
  */
 int vgpu_cp_run(struct vgpu_device *vdev, u32 dwords)
 {
 	struct vgpu_cp *cp = &vdev->hw.cp;
-	int ret = 0;
+	bool hangs;
 
 	if (WARN_ON_ONCE(dwords > VGPU_CP_LIST_DWORDS))
 		return -EINVAL;
@@ -290,24 +314,22 @@ int vgpu_cp_run(struct vgpu_device *vdev, u32 dwords)
 	cp->list_dwords = dwords;
 	if (dwords)
 		cp_close_list(cp);
-	if (cp->off)
-		goto unlock;
-	if (!cp->hangs && cp_submit_list(vdev, VGPU_HW_TIMEOUT_US)) {
-		if (!vgpu_hw_present(vdev)) {
+	hangs = cp->hangs;
+	if (!cp->off && !hangs && cp_submit_list(vdev, VGPU_HW_TIMEOUT_US)) {
+		if (vgpu_hw_present(vdev)) {
+			hangs = true;
+			cp_is_hung(vdev);
+		} else {
 			cp->off = true;
-			goto unlock;
 		}
-		drm_err(&vdev->drm, "CP hangs\n");
-		cp->hangs = true;
-		if (vdev->hw.recover)
-			vdev->hw.recover(vdev, VGPU_RECOVER_DEVICE);
 	}
-	if (cp->hangs)
-		ret = -ETIME;
-unlock:
 	mutex_unlock(&cp->lock);
-	return ret;
+	if (!hangs)
+		return 0;
+	wait_event(cp->reset, !READ_ONCE(cp->hangs));
+	return -ETIME;
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_cp_run);
 
 /**
  * vgpu_cp_lost() - how often the state of compute queues was lost
@@ -336,10 +358,12 @@ void vgpu_cp_park(struct vgpu_device *vdev)
 	if (!cp->off && cp->list_dwords) {
 		dwords = cp->list_dwords;
 		cp->list_dwords = 0;
-		if (cp->hangs || cp_submit_list(vdev, CP_PARK_US))
+		if (cp->hangs || cp_submit_list(vdev, CP_PARK_US)) {
+			WRITE_ONCE(cp->hangs, true);
 			atomic_inc(&cp->lost);
-		else
+		} else {
 			cp->list_dwords = dwords;
+		}
 	}
 	cp->off = true;
 	mutex_unlock(&cp->lock);
@@ -361,7 +385,7 @@ void vgpu_cp_unpark(struct vgpu_device *vdev, bool vram_lost)
 		atomic_inc(&cp->lost);
 		cp->list_dwords = 0;
 	}
-	cp->hangs = false;
+	cp_hangs_no_more(cp);
 	if (!cp_start(vdev))
 		cp->off = false;
 	if (!cp->off && cp->list_dwords &&
@@ -369,10 +393,30 @@ void vgpu_cp_unpark(struct vgpu_device *vdev, bool vram_lost)
 		drm_err(&vdev->drm, "CP hangs after a reset\n");
 		atomic_inc(&cp->lost);
 		cp->list_dwords = 0;
+		vgpu_cp_stop(vdev);
 		cp->off = true;
 	}
 	mutex_unlock(&cp->lock);
 }
+
+/**
+ * vgpu_cp_give_up() - the device cannot be reset: stop a CP that hangs
+ * @vdev: device, its CP parked
+ *
+ * One that was parked well is left alone. Sleeps.
+ */
+void vgpu_cp_give_up(struct vgpu_device *vdev)
+{
+	struct vgpu_cp *cp = &vdev->hw.cp;
+
+	mutex_lock(&cp->lock);
+	if (cp->hangs) {
+		vgpu_cp_stop(vdev);
+		cp_hangs_no_more(cp);
+	}
+	mutex_unlock(&cp->lock);
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_cp_give_up);
 
 static int cp_alloc(struct vgpu_device *vdev, size_t bytes, void **cpu,
 		    dma_addr_t *dma, u64 *mc)
@@ -413,6 +457,7 @@ int vgpu_cp_init(struct vgpu_device *vdev)
 	int ret;
 
 	mutex_init(&cp->lock);
+	init_waitqueue_head(&cp->reset);
 	fs_reclaim_acquire(GFP_KERNEL);
 	might_lock(&cp->lock);
 	fs_reclaim_release(GFP_KERNEL);

@@ -8,6 +8,7 @@
 #include <linux/mutex.h>
 #include <linux/sizes.h>
 #include <linux/types.h>
+#include <linux/wait.h>
 
 struct drm_printer;
 struct vgpu_device;
@@ -131,7 +132,8 @@ struct vgpu_cp_ring {
  * @list: 0 or 1
  * @list_dwords: length of the one in use; 0: no queue runs
  * @off: being reset, asleep, gone: the list waits
- * @hangs: it did not answer, and has not been reset since
+ * @hangs: it did not answer, and has not been reset since: queues may run
+ * @reset: woken when @hangs is cleared
  * @lost: how often the state of queues was lost
  */
 struct vgpu_cp {
@@ -151,6 +153,7 @@ struct vgpu_cp {
 	u32 list_dwords;
 	bool off;
 	bool hangs;
+	wait_queue_head_t reset;
 	atomic_t lost;
 };
 
@@ -160,6 +163,7 @@ int vgpu_cp_run(struct vgpu_device *vdev, u32 dwords);
 u32 vgpu_cp_lost(struct vgpu_device *vdev);
 void vgpu_cp_park(struct vgpu_device *vdev);
 void vgpu_cp_unpark(struct vgpu_device *vdev, bool vram_lost);
+void vgpu_cp_give_up(struct vgpu_device *vdev);
 
 /* vgpu_cp_hqd.c */
 void vgpu_cp_print_hqds(struct vgpu_device *vdev, struct drm_printer *p);

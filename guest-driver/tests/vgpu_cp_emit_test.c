@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hw/vgpu_cp_emit.c: what the CP reads of run lists and MQDs, by bit positions.
+ * hw/vgpu_cp_emit.c: what the CP reads of run lists and MQDs, by bit positions. And
+ * hw/vgpu_cp.c: a CP that hangs.
  * Would catch swapped halves, a packet that writes behind its end, and work
  * that is lost or done twice when a ring gets another size.
  */
+#include <linux/workqueue.h>
+
 #include "../hw/vgpu_hw_priv.h"
 #include "vgpu/cp.h"
 #include "vgpu_mock.h"
@@ -193,12 +196,61 @@ static void cp_state(struct kunit *test)
 	}
 }
 
+/**
+ * struct cp_hung - a CP that hangs
+ * @vdev: its device
+ * @over: the CP has been stopped
+ * @late: stops it
+ */
+struct cp_hung {
+	struct vgpu_device *vdev;
+	bool over;
+	struct delayed_work late;
+};
+
+static void cp_stop_late(struct work_struct *work)
+{
+	struct cp_hung *h = container_of(to_delayed_work(work), struct cp_hung,
+					 late);
+
+	WRITE_ONCE(h->over, true);
+	vgpu_cp_give_up(h->vdev);
+}
+
+/*
+ * Queues are taken out of the run list of a CP that is parked and hangs. Catches: queues
+ * that are taken for stopped before the CP is, so that their memory is given up.
+ */
+static void cp_hangs(struct kunit *test)
+{
+	struct vgpu_mock *mock = vgpu_mock_new(test);
+	struct cp_hung *h = kunit_kzalloc(test, sizeof(*h), GFP_KERNEL);
+	struct vgpu_cp *cp = &mock->vdev.hw.cp;
+
+	KUNIT_ASSERT_NOT_NULL(test, h);
+	mutex_init(&cp->lock);
+	init_waitqueue_head(&cp->reset);
+	/* Registers are not accessed. */
+	mock->vdev.hw.lost = true;
+	cp->off = true;
+	cp->hangs = true;
+	h->vdev = &mock->vdev;
+	INIT_DELAYED_WORK(&h->late, cp_stop_late);
+	schedule_delayed_work(&h->late, HZ / 20);
+	KUNIT_EXPECT_EQ(test, vgpu_cp_run(&mock->vdev, 0), -ETIME);
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(h->over));
+	flush_delayed_work(&h->late);
+	KUNIT_EXPECT_EQ(test, vgpu_cp_run(&mock->vdev, 0), 0);
+	mutex_destroy(&cp->lock);
+}
+
 static struct kunit_case cp_cases[] = {
 	KUNIT_CASE(cp_process),
 	KUNIT_CASE(cp_queue),
 	KUNIT_CASE(cp_mqd),
 	KUNIT_CASE(cp_resize),
 	KUNIT_CASE(cp_state),
+	KUNIT_CASE(cp_hangs),
 	{}
 };
 
