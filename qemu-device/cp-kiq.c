@@ -162,20 +162,25 @@ CpStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq)
     return CP_STEP_DONE;
 }
 
-/* The VMIDs that have the PASID now: one hub after the other. */
+/*
+ * The VMIDs that have the PASID: one hub after the other. The scheduler may
+ * give the process another VMID while the packet waits. What is waited for are
+ * the VMIDs of the request, in x->reg_val: no request names the new one, whose
+ * ACK bit may never rise.
+ */
 CpStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq)
 {
     CpExec *x = &kiq->exec;
     unsigned hubs = x->dw[1] & PM4_INVALIDATE_DW1__ALL_HUB ? 2 : 1;
     uint32_t pasid = VGPU_GET(x->dw[1], PM4_INVALIDATE_DW1__PASID);
-    uint32_t vmids = 0, ack = 0, vmid;
+    uint32_t vmids = 0, requested, ack = 0, vmid;
 
     for (vmid = 1; vmid < VGPU_NUM_VMIDS; vmid++) {
         if ((vgpu_ih_reg(cp->s, IH_VMID_LUT(vmid)) & 0xffff) == pasid) {
             vmids |= 1u << vmid;
         }
     }
-    while (vmids && x->done < 4 * hubs) {
+    while (x->done < 4 * hubs && (vmids || x->done % 4 == 3)) {
         uint32_t hub = HUB(x->done < 4 ? VGPU_HUB_GFX : VGPU_HUB_MM);
 
         switch (x->done % 4) {
@@ -196,7 +201,8 @@ CpStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq)
                 VM_INVALIDATE_ENG_REQ__L1_PTES);
         default:
             vgpu_gmc_poll(cp->s, hub + VM_INVALIDATE_ENG_ACK(INV_ENGINE), &ack);
-            if ((ack & vmids) != vmids) {
+            requested = x->reg_val & VM_INVALIDATE_ENG_REQ__PER_VMID;
+            if ((ack & requested) != requested) {
                 return vgpu_cp_wait(x);
             }
             x->tries = 0;

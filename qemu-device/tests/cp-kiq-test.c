@@ -2,6 +2,7 @@
 /* Tests of vgpu-kfd: the kernel's interface queue. */
 #include "qemu/osdep.h"
 #include "qemu/atomic.h"
+#include "vgpu-qmp.h"
 #include "vgpu-qos-hold.h"
 #include "vgpu-qos-hws.h"
 
@@ -230,6 +231,34 @@ static void test_invalidate(void)
     qvgpu_stop(f.v);
 }
 
+/*
+ * Catches: INVALIDATE_TLBS that waits for ever, because the PASID moves to
+ * another VMID between the request and the acknowledge: the packet then waits
+ * for the ACK bit of a VMID that no request has named. An injection holds the
+ * acknowledge back until the PASID has moved.
+ */
+static void test_invalidate_moved(void)
+{
+    uint32_t id;
+    Fixture f;
+
+    setup(&f);
+    id = qvgpu_inject(f.v, "'kind': 'inv-no-ack', 'hub': 'gfx', 'vmid': 5");
+    QVGPU_PM4(&f.kiq, PM4_INVALIDATE_TLBS,
+              VGPU_PREP(PM4_INVALIDATE_DW1__PASID, (uint32_t)QVGPU_PASID(5)));
+    qvgpu_compute_kick(&f.kiq);
+    qvgpu_wait_until(qvgpu_gfx_rd(f.v, VM_INVALIDATE_ENG_REQ(3)) & 1u << 5);
+    qvgpu_wr(f.v, IH_VMID_LUT(5), 0);
+    qvgpu_wr(f.v, IH_VMID_LUT(7), QVGPU_PASID(5));
+    /* The same request once more is acknowledged, for the packet, too. */
+    qvgpu_inject_remove(f.v, id);
+    qvgpu_gfx_wr(f.v, VM_INVALIDATE_ENG_REQ(3),
+                 qvgpu_gfx_rd(f.v, VM_INVALIDATE_ENG_REQ(3)));
+    sync_kiq(&f);
+    g_assert_cmphex(qvgpu_gfx_rd(f.v, VM_INVALIDATE_ENG_ACK(3)), ==, 1u << 5);
+    qvgpu_stop(f.v);
+}
+
 #define WRITTEN     VM_INVALIDATE_ENG_REQ(4)
 #define WAITED_FOR  VM_INVALIDATE_ENG_ADDR_RANGE_LO32(5)
 #define VMID_9      (1u << 9)           /* in no use */
@@ -320,6 +349,7 @@ void qvgpu_add_cp_kiq_tests(void)
     qtest_add_func("/vgpu-kfd/cp/kiq/map", test_map);
     qtest_add_func("/vgpu-kfd/cp/kiq/select", test_select);
     qtest_add_func("/vgpu-kfd/cp/kiq/invalidate", test_invalidate);
+    qtest_add_func("/vgpu-kfd/cp/kiq/invalidate-moved", test_invalidate_moved);
     qtest_add_func("/vgpu-kfd/cp/kiq/others", test_others);
     qtest_add_func("/vgpu-kfd/cp/kiq/reg-wait", test_reg_wait);
 }
