@@ -11,7 +11,8 @@ static int queue_pre_save(void *opaque)
 {
     CpQueue *q = opaque;
 
-    q->poll_wptr |= q->exec.poll_wptr;
+    /* What the ring had no room for is in memory: read wptr there again. */
+    q->poll_wptr |= q->exec.poll_wptr || q->exec.clamped;
     return 0;
 }
 

@@ -169,6 +169,44 @@ static void test_overrun(void)
     qvgpu_stop(f.v);
 }
 
+/*
+ * Catches: a saved state without the mark that packets are reserved beyond the
+ * end of the ring: the new machine never looks for them. The first packet holds
+ * the queue until the state is loaded, the last one until the reserved packets
+ * are written. No doorbell rings after that.
+ */
+static void test_overrun_moved(void)
+{
+    const unsigned slots = 1024 / AQL_PACKET_DWORDS;
+    uint64_t first[6] = { 0 }, last[6] = { 0 };
+    unsigned i;
+    Fixture f;
+
+    setup(&f);
+    set_value(&f, 1, 1);
+    set_value(&f, 2, 1);
+    first[1] = SIGNAL(&f, 1);
+    last[1] = SIGNAL(&f, 2);
+    for (i = 0; i < slots; i++) {
+        emit(&f, AQL_BARRIER_AND, i == 0 ? first :
+                                  i == slots - 1 ? last : NULL, 0);
+    }
+    qtest_writeq(f.v->qts, f.c.wptr_mem, slots + 3);    /* reserved */
+    ring(&f, slots - 1);
+    qvgpu_wait_until(qvgpu_hqd_rd(&f.c, CP_HQD_PQ_WPTR_LO) ==
+                     AQL_PACKET_DWORDS * slots);
+    qvgpu_save_restore(f.v, false);
+    qvgpu_cont(f.v);
+    set_value(&f, 1, 0);
+    qvgpu_wait_until(qtest_readq(f.v->qts, f.c.rptr) == slots - 1);
+    for (i = 0; i < 3; i++) {
+        put(&f, slots + i, AQL_BARRIER_AND, NULL, 0);
+    }
+    set_value(&f, 2, 0);
+    qvgpu_wait_until(qtest_readq(f.v->qts, f.c.rptr) == slots + 3);
+    qvgpu_stop(f.v);
+}
+
 /* Catches: a completion that wakes nobody, or those who do not sleep. */
 static void test_event(void)
 {
@@ -324,6 +362,7 @@ void qvgpu_add_cp_aql_tests(void)
     qtest_add_func("/vgpu-kfd/cp/aql/barrier", test_barrier);
     qtest_add_func("/vgpu-kfd/cp/aql/invalid-header", test_invalid_header);
     qtest_add_func("/vgpu-kfd/cp/aql/overrun", test_overrun);
+    qtest_add_func("/vgpu-kfd/cp/aql/overrun-moved", test_overrun_moved);
     qtest_add_func("/vgpu-kfd/cp/aql/event", test_event);
     qtest_add_func("/vgpu-kfd/cp/aql/barrier-value", test_barrier_value);
     qtest_add_func("/vgpu-kfd/cp/aql/pm4-ib", test_pm4_ib);
