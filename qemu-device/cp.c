@@ -298,11 +298,39 @@ const VGPUBlock vgpu_cp_blocks[VGPU_NUM_CP_BLOCKS] = {
     },
 };
 
+/*
+ * The queue that the doorbell at @offset rings; NULL: none. A dequeue by
+ * register leaves the doorbell of an empty HQD enabled, while the same queue
+ * may run in another HQD: an active queue comes first. cp->w.lock held.
+ */
+static CpQueue *rung(VGPUCp *cp, uint32_t offset)
+{
+    CpQueue *inactive = NULL;
+    unsigned n;
+
+    for (n = 0; n < CP_NUM_HQDS; n++) {
+        CpQueue *q = &cp->queues[n];
+        uint32_t cntl = q->regs[CP_HQD_PQ_DOORBELL_CONTROL];
+
+        if (!(cntl & CP_HQD_PQ_DOORBELL_CONTROL__EN) ||
+            (cntl & CP_HQD_PQ_DOORBELL_CONTROL__OFFSET) != offset) {
+            continue;
+        }
+        if (vgpu_cp_queue_active(q)) {
+            return q;
+        }
+        inactive = inactive ?: q;
+    }
+    return inactive;
+}
+
 bool vgpu_cp_doorbell(VGPUState *s, uint32_t offset, uint64_t val,
                       unsigned size)
 {
     uint32_t low = offset & 0xfff;
     VGPUCp *cp = s->cp;
+    uint32_t *cntl;
+    CpQueue *q;
     unsigned n;
 
     if (low < cp->regs[GC(CP_MEC_DOORBELL_RANGE_LOWER)] ||
@@ -310,32 +338,28 @@ bool vgpu_cp_doorbell(VGPUState *s, uint32_t offset, uint64_t val,
         return false;
     }
     QEMU_LOCK_GUARD(&cp->w.lock);
-    for (n = 0; n < CP_NUM_HQDS; n++) {
-        CpQueue *q = &cp->queues[n];
-        uint32_t *cntl = &q->regs[CP_HQD_PQ_DOORBELL_CONTROL];
-
-        if (!(*cntl & CP_HQD_PQ_DOORBELL_CONTROL__EN) ||
-            (*cntl & CP_HQD_PQ_DOORBELL_CONTROL__OFFSET) != offset) {
-            continue;
-        }
-        if (vgpu_inject_doorbell(s, vgpu_queue_site(VGPU_CLIENT_CP, n,
-                VGPU_GET(q->regs[CP_HQD_VMID], CP_HQD_VMID__VMID), offset))) {
-            return true;
-        }
-        qatomic_set(cntl, *cntl | CP_HQD_PQ_DOORBELL_CONTROL__HIT);
-        if (!(q->regs[CP_HQD_AQL_CONTROL] & CP_HQD_AQL_CONTROL__CONTROL0)) {
-            q->wptr = size == 8 ? val : deposit64(q->wptr, 0, 32, val);
-        } else if (cp_hqd64(q, CP_HQD_PQ_WPTR_POLL_ADDR)) {
-            q->poll_wptr = true;
-        } else {
-            /* The number of a packet; rings may come in any order. */
-            val = (val + 1) * AQL_PACKET_DWORDS;
-            q->poll_wptr = true;
-            q->wptr = (int64_t)(val - q->wptr) > 0 ? val : q->wptr;
-        }
-        trace_vgpu_cp_doorbell(s->id, n, offset, val, q->wptr);
-        vgpu_cp_queue_kick(cp, q);
+    q = rung(cp, offset);
+    if (!q) {
+        return false;
+    }
+    n = cp_number(cp, q);
+    cntl = &q->regs[CP_HQD_PQ_DOORBELL_CONTROL];
+    if (vgpu_inject_doorbell(s, vgpu_queue_site(VGPU_CLIENT_CP, n,
+            VGPU_GET(q->regs[CP_HQD_VMID], CP_HQD_VMID__VMID), offset))) {
         return true;
     }
-    return false;
+    qatomic_set(cntl, *cntl | CP_HQD_PQ_DOORBELL_CONTROL__HIT);
+    if (!(q->regs[CP_HQD_AQL_CONTROL] & CP_HQD_AQL_CONTROL__CONTROL0)) {
+        q->wptr = size == 8 ? val : deposit64(q->wptr, 0, 32, val);
+    } else if (cp_hqd64(q, CP_HQD_PQ_WPTR_POLL_ADDR)) {
+        q->poll_wptr = true;
+    } else {
+        /* The number of a packet; rings may come in any order. */
+        val = (val + 1) * AQL_PACKET_DWORDS;
+        q->poll_wptr = true;
+        q->wptr = (int64_t)(val - q->wptr) > 0 ? val : q->wptr;
+    }
+    trace_vgpu_cp_doorbell(s->id, n, offset, val, q->wptr);
+    vgpu_cp_queue_kick(cp, q);
+    return true;
 }

@@ -151,6 +151,31 @@ static void test_doorbell_range(void)
 }
 
 /*
+ * Catches: a doorbell that an empty HQD takes from the HQD where the queue runs
+ * now. A dequeue by register leaves the doorbell of the first HQD enabled.
+ */
+static void test_doorbell_left(void)
+{
+    QVGPU *v = qvgpu_start();
+    uint64_t page = qvgpu_ram_page(v);
+    QVGPUCompute left, c;
+
+    qvgpu_cp_setup(v);
+    qvgpu_compute_init(&left, v, 1, 0, 0, NULL);
+    qvgpu_compute_load(&left);
+    qvgpu_compute_dequeue(&left);
+    qvgpu_compute_init(&c, v, 1, 0, 1, NULL);
+    c.doorbell = left.doorbell;
+    qvgpu_compute_load(&c);
+    g_assert_cmphex(qvgpu_hqd_rd(&left, CP_HQD_PQ_DOORBELL_CONTROL), ==,
+                    CP_HQD_PQ_DOORBELL_CONTROL__EN | left.doorbell);
+    qvgpu_pm4_write(&c, qvgpu_mc(v, page), 1);
+    qvgpu_compute_finish(&c);
+    g_assert_cmphex(qtest_readl(v->qts, page), ==, 1);
+    qvgpu_stop(v);
+}
+
+/*
  * Catches: a queue that runs before it is started, because registers say that
  * it is active: where it was in an indirect buffer, which never ends, is not
  * known then. Another queue keeps the thread looking.
@@ -199,6 +224,7 @@ void qvgpu_add_cp_hqd_tests(void)
     qtest_add_func("/vgpu-kfd/cp/poll-wptr", test_poll_wptr);
     qtest_add_func("/vgpu-kfd/cp/halt", test_halt);
     qtest_add_func("/vgpu-kfd/cp/doorbell-range", test_doorbell_range);
+    qtest_add_func("/vgpu-kfd/cp/doorbell-left", test_doorbell_left);
     qvgpu_add_cp_aql_tests();
     qvgpu_add_cp_kiq_tests();
     qvgpu_add_hws_tests();
