@@ -6,6 +6,7 @@
  * packet at rptr begins anew.
  */
 #include "qemu/osdep.h"
+#include "qemu/timer.h"
 #include "vgpu-kfd.h"
 #include "vgpu/sdma_packets.h"
 
@@ -33,8 +34,20 @@ enum {
     AT_FLAGS, AT_NDW, AT_RING_NDW, AT_DONE, AT_DONE_HI, AT_DW,
     AT_IB = AT_DW + VGPU_PKT_MAX_DWORDS,
     IB_BASE = 0, IB_BASE_HI, IB_SIZE, IB_POS, IB_VMID, IB_DWORDS,
+    AT_POLLS = AT_IB + 2 * IB_DWORDS,
+    AT_AGE,                     /* of an atomic loop, in GPU clocks */
 };
-QEMU_BUILD_BUG_ON(AT_IB + 2 * IB_DWORDS != SDMA_MQD_WORK_DWORDS);
+QEMU_BUILD_BUG_ON(AT_AGE + 1 != SDMA_MQD_WORK_DWORDS);
+
+#define CLOCK_NS    (NANOSECONDS_PER_SECOND / VGPU_CLOCK_HZ)
+
+/* How long ago the packet looked first, in GPU clocks. */
+static uint32_t loop_age(const VGPUExec *x)
+{
+    int64_t now = qemu_clock_get_ns(QEMU_CLOCK_REALTIME);
+
+    return x->polls ? MIN((now - x->began) / CLOCK_NS, UINT32_MAX) : 0;
+}
 
 void vgpu_sdma_mqd_save(const VGPUQueue *q, uint32_t *mqd)
 {
@@ -59,6 +72,8 @@ void vgpu_sdma_mqd_save(const VGPUQueue *q, uint32_t *mqd)
     work[AT_RING_NDW] = x->ring_ndw;
     work[AT_DONE] = x->done;
     work[AT_DONE_HI] = x->done >> 32;
+    work[AT_POLLS] = x->polls;
+    work[AT_AGE] = loop_age(x);
     memcpy(work + AT_DW, x->dw, sizeof(x->dw));
     for (i = 0; i < ARRAY_SIZE(x->ib); i++) {
         uint32_t *ib = work + AT_IB + i * IB_DWORDS;
@@ -80,6 +95,9 @@ static void load_work(VGPUExec *x, const uint32_t *work)
     x->writeback = work[AT_FLAGS] & WORK_WRITEBACK;
     x->mem.faulted = work[AT_FLAGS] & WORK_FAULTED;
     x->ib_depth = VGPU_GET(work[AT_FLAGS], WORK_DEPTH);
+    x->polls = work[AT_POLLS];
+    x->began = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) -
+               (int64_t)work[AT_AGE] * CLOCK_NS;
     x->ndw = work[AT_NDW];
     x->ring_ndw = work[AT_RING_NDW];
     x->done = work[AT_DONE] | (uint64_t)work[AT_DONE_HI] << 32;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of vgpu-kfd: SDMA queues that the scheduler maps. */
 #include "qemu/osdep.h"
+#include "vgpu-qmp.h"
 #include "vgpu-qos-hws.h"
 
 #define SRC         0x111100000000ull
@@ -331,6 +332,61 @@ static void test_overlong(void)
     qvgpu_stop(v);
 }
 
+/* Does the first RLC of @engine wait until it looks again? */
+static bool polls(QVGPU *v, unsigned engine)
+{
+    QDict *info = qvgpu_query(v);
+    QDict *q = qvgpu_query_queue(info, engine, SDMA_QUEUE_RLC(0));
+    bool waits = q && qdict_haskey(q, "stall");
+
+    qobject_unref(info);
+    return waits;
+}
+
+/*
+ * Catches: a POLL_REGMEM that counts its tries from 0 whenever its queue was
+ * taken away, so that it never gives up where slices are short. The test lets
+ * the image of a packet that never gives up say that it has tried often.
+ */
+static void test_polls(void)
+{
+    enum { AT_POLLS = SDMA_MQD_WORK + 31, TRIES = 1000000, ENGINE = 2 };
+    QVGPUSpace space;
+    QVGPUUserSdma u;
+    uint64_t page;
+    uint32_t dw[7];
+    QVGPUHws h;
+    unsigned i;
+
+    QVGPU *v = qvgpu_start();
+
+    qvgpu_space_init(&space, v, 5, QVGPU_RAM);
+    qvgpu_hws_init(&h, v);
+    page = qvgpu_ram_page(v);
+    qvgpu_space_map(&space, DST, page, QVGPU_PAGE);
+    qvgpu_user_sdma_init(&u, v, &space, ENGINE, 0);
+    qvgpu_pkt_poll_mem(&u.q, QVGPU_POLL_EQ, DST, 1, UINT32_MAX,
+                       QVGPU_POLL_FOREVER);
+    qvgpu_user_sdma_kick(&u);
+    qvgpu_user_sdma_map(&u, 0, dw);
+    for (i = 0; i < 2; i++) {
+        qvgpu_pm4(&h.hiq, dw, ARRAY_SIZE(dw));
+        qvgpu_hws_sync(&h);
+        qvgpu_wait_until(polls(v, ENGINE));
+        qvgpu_hws_unmap(&h, PM4_UNMAP_PREEMPT, PM4_SEL_DOORBELLS,
+                        u.q.doorbell);
+        qvgpu_hws_sync(&h);
+        g_assert_cmpuint(qtest_readl(v->qts, u.mqd + 4 * AT_POLLS), >,
+                         i ? TRIES : 0);
+        qtest_writel(v->qts, u.mqd + 4 * AT_POLLS, TRIES);
+    }
+    qtest_writel(v->qts, page, 1);
+    qvgpu_pm4(&h.hiq, dw, ARRAY_SIZE(dw));
+    qvgpu_hws_sync(&h);
+    qvgpu_user_sdma_finish(&u);
+    qvgpu_stop(v);
+}
+
 void qvgpu_add_hws_sdma_tests(void)
 {
     qtest_add_func("/vgpu-kfd/hws/sdma/ring", test_ring);
@@ -338,4 +394,5 @@ void qvgpu_add_hws_sdma_tests(void)
     qtest_add_func("/vgpu-kfd/hws/sdma/stalled", test_stalled);
     qtest_add_func("/vgpu-kfd/hws/sdma/hostile", test_hostile);
     qtest_add_func("/vgpu-kfd/hws/sdma/overlong", test_overlong);
+    qtest_add_func("/vgpu-kfd/hws/sdma/polls", test_polls);
 }

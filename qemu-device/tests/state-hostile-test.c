@@ -103,8 +103,8 @@ static void test_image(void)
     dst = qvgpu_ram_page(v);
     qvgpu_space_map(&space, DST, dst, QVGPU_PAGE);
     qvgpu_user_sdma_init(&u, v, &space, 3, 0);
-    /* The two buffers are what an image's work ends with. */
-    for (i = SDMA_MQD_DWORDS - 10; i < SDMA_MQD_DWORDS; i++) {
+    /* An image's work ends with the two buffers, tries and age of a loop. */
+    for (i = SDMA_MQD_DWORDS - 12; i < SDMA_MQD_DWORDS; i++) {
         qtest_writel(v->qts, u.mqd + 4 * i, UINT32_MAX);
     }
     qvgpu_user_sdma_map(&u, 0, map);
