@@ -34,15 +34,44 @@ static void vgpu_kfd_reset_hold(Object *obj, ResetType type)
     vgpu_vram_reset_bar(s);
 }
 
+static bool is_master(PCIDevice *pci)
+{
+    return pci_get_word(pci->config + PCI_COMMAND) & PCI_COMMAND_MASTER;
+}
+
+/*
+ * Bus mastering is off. On return no access uses the bus any more: the guest
+ * may give its memory to others as soon as its write is done. BQL held.
+ */
+static void wait_for_bus(VGPUState *s)
+{
+    /*
+     * The bus changes before the look for accesses in progress; pairs with
+     * vgpu_client_begin().
+     */
+    smp_mb();
+    vgpu_wait_accesses(s);
+    /* Interrupt entries are no client's accesses, but written under s->lock. */
+    qemu_mutex_lock(&s->lock);
+    qemu_mutex_unlock(&s->lock);
+}
+
 /* A function-level reset goes through the same. */
 static void vgpu_kfd_config_write(PCIDevice *pci, uint32_t addr, uint32_t val,
                                   int len)
 {
-    if (!VGPU_KFD(pci)->removed) {
-        pci_default_write_config(pci, addr, val, len);
-        vgpu_vram_config_written(VGPU_KFD(pci), addr, len);
-        pcie_cap_flr_write_config(pci, addr, val, len);
+    VGPUState *s = VGPU_KFD(pci);
+    bool master = is_master(pci);
+
+    if (s->removed) {
+        return;
     }
+    pci_default_write_config(pci, addr, val, len);
+    if (master && !is_master(pci)) {
+        wait_for_bus(s);
+    }
+    vgpu_vram_config_written(s, addr, len);
+    pcie_cap_flr_write_config(pci, addr, val, len);
 }
 
 static void vgpu_kfd_vm_state(void *opaque, bool running, RunState state)

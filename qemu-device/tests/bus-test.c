@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: memory on the bus that comes and goes. */
 #include "qemu/osdep.h"
+#include "qemu/atomic.h"
 #include "standard-headers/linux/pci_regs.h"
 #include "qobject/qdict.h"
 #include "qobject/qlist.h"
@@ -83,6 +84,71 @@ static void test_bus_master(void)
                          faults + !master);
     }
     qvgpu_stop(v);
+}
+
+typedef struct Release {
+    QVGPUHold h;
+    bool done;
+} Release;
+
+static void *release(void *opaque)
+{
+    Release *r = opaque;
+
+    g_usleep(G_USEC_PER_SEC / 5);
+    qatomic_set(&r->done, true);
+    qvgpu_hold_release(&r->h);
+    return NULL;
+}
+
+static void set_event(QVGPU *v, const char *name, bool enable)
+{
+    qtest_qmp_assert_success(v->qts, "{ 'execute': 'trace-event-set-state', "
+                             "'arguments': { 'name': %s, 'enable': %i } }",
+                             name, enable);
+}
+
+/*
+ * Catches: a write that switches bus mastering off, and is done while an engine
+ * is inside an access: the engine writes to memory that the guest has taken
+ * back. The engine tries an access without end. It is held between two events
+ * of one access; a thread releases it, which the write must wait for.
+ */
+static void test_bus_master_access(void)
+{
+    const uint64_t va = 0x50000000;
+    Release r = { .done = false };
+    QVGPUSpace space;
+    GThread *thread;
+    uint64_t src;
+    QVGPUQueue q;
+    uint16_t cmd;
+    QVGPU *v;
+
+    qvgpu_hold_init(&r.h);
+    v = qvgpu_start_sized(QVGPU_HOLD_VRAM, r.h.args);
+    cmd = qpci_config_readw(v->pci, PCI_COMMAND);
+    g_assert_cmphex(cmd & PCI_COMMAND_MASTER, !=, 0);
+    qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
+    qvgpu_queue_open_vram(&q, v, 0, SDMA_QUEUE_RLC(0), &space, 4 * KiB);
+    src = qvgpu_alloc(v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
+    src = qvgpu_space_place(&space, src, QVGPU_PAGE);
+    qvgpu_mm_wr(v, VM_L2_PROTECTION_FAULT_CNTL2, 0);    /* faults are silent */
+    qvgpu_pkt_copy(&q, src, va, QVGPU_PAGE);
+
+    qvgpu_hold_arm(&r.h, v, "vgpu_fault_silent", true);
+    set_event(v, "vgpu_stall", true);
+    qvgpu_kick(&q);
+    qvgpu_wait_until(qvgpu_hold_logged(&r.h));
+    thread = g_thread_new("release", release, &r);
+    qpci_config_writew(v->pci, PCI_COMMAND, cmd & ~PCI_COMMAND_MASTER);
+    g_assert_true(qatomic_read(&r.done));
+    g_thread_join(thread);
+    set_event(v, "vgpu_fault_silent", false);
+    set_event(v, "vgpu_stall", false);
+    qvgpu_hold_release(&r.h);
+    qvgpu_stop(v);
+    qvgpu_hold_destroy(&r.h);
 }
 
 #define PEER_AT     (192 * GiB)
@@ -212,5 +278,6 @@ void qvgpu_add_bus_tests(void)
 {
     qtest_add_func("/vgpu-kfd/bus/moving-ram", test_moving_ram);
     qtest_add_func("/vgpu-kfd/bus/bus-master", test_bus_master);
+    qtest_add_func("/vgpu-kfd/bus/bus-master-access", test_bus_master_access);
     qtest_add_func("/vgpu-kfd/bus/stale-window", test_stale_window);
 }
