@@ -27,36 +27,61 @@ static bool advise(struct t_thread *t, int advice)
 	return !r;
 }
 
-/* The first huge page of the next slot that is large enough. */
-static int collapse(struct t_thread *t, struct t_slot *s, bool alone)
+/*
+ * The first huge page of the slot, if it is large enough. MADV_COLLAPSE refuses
+ * one without a writable entry, or with a page in VRAM.
+ */
+static int collapse(struct t_thread *t, struct t_slot *s)
 {
-	uint64_t huge = 2 * VG_MIB, off;
-	int r = -1;
+	uint64_t huge = 2 * VG_MIB, off = -(uintptr_t)s->at & (huge - 1);
 
-	t_lock_map(t, s, alone);
-	off = -(uintptr_t)s->at & (huge - 1);
-	if (off + huge <= s->size) {
-		t_note(t, &(struct t_piece){ .s = s, .off = off,
-					     .bytes = huge });
-		/* Not out of VRAM. */
-		madvise(s->at + off, huge, MADV_POPULATE_READ);
-		r = madvise(s->at + off, huge, MADV_COLLAPSE);
-	}
+	if (off + huge > s->size)
+		return -1;
+	t_note(t, &(struct t_piece){ .s = s, .off = off, .bytes = huge });
+	madvise(s->at + off, huge, MADV_POPULATE_WRITE);
+	return madvise(s->at + off, huge, MADV_COLLAPSE);
+}
+
+/* Of a slot that copies use. */
+static int collapse_shared(struct t_thread *t, struct t_slot *s)
+{
+	int r;
+
+	t_lock_map(t, s, false);
+	r = collapse(t, s);
 	t_unlock_map(s);
 	return r;
 }
 
-/* Under copies; or, if these take it to VRAM all the time, of the large slot without. */
+/*
+ * Of the large slot, mapped anew: no copy uses it, and it is one VMA. (mlock and
+ * mprotect of pages that were never touched cut a VMA for good: each piece has
+ * its own anon_vma, and MADV_COLLAPSE refuses a huge page in several VMAs.)
+ */
+static int collapse_new(struct t_thread *t)
+{
+	struct t_slot *s = &t_slots[0];
+	const struct t_piece all = { s, 0, 0, s->size };
+	int r;
+
+	t_lock_map(t, s, true);
+	t_renew(t, s, false);
+	t_fresh(t, &all);
+	memcpy(s->at, s->shadow, s->size);
+	r = collapse(t, s);
+	t_check_slot(t, s);
+	t_unlock_map(s);
+	return r;
+}
+
 bool t_op_collapse(struct t_thread *t)
 {
 	uint64_t i, first = t_below(t, T_SLOTS);
 	int r = -1;
 
 	for (i = 0; i < T_SLOTS && r; i++)
-		r = collapse(t, &t_slots[(first + i) % T_SLOTS], false);
-	if (r)
-		r = collapse(t, &t_slots[0], true);
-	return !r;
+		r = collapse_shared(t, &t_slots[(first + i) % T_SLOTS]);
+	return !r || !collapse_new(t);
 }
 
 bool t_op_pageout(struct t_thread *t)
