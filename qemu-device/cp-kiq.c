@@ -163,10 +163,9 @@ CpStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq)
 }
 
 /*
- * The VMIDs that have the PASID: one hub after the other. The scheduler may
- * give the process another VMID while the packet waits. What is waited for are
- * the VMIDs of the request, in x->reg_val: no request names the new one, whose
- * ACK bit may never rise.
+ * Invalidate the VMIDs that have the PASID, one hub after the other. Wait for
+ * the ACK bits of the VMIDs that the request names (x->reg_val): the scheduler
+ * may have given the process another VMID since, which no request names.
  */
 CpStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq)
 {

@@ -11,7 +11,10 @@ static int queue_pre_save(void *opaque)
 {
     CpQueue *q = opaque;
 
-    /* What the ring had no room for is in memory: read wptr there again. */
+    /*
+     * The ring had no room for all packets that are reserved: after the load,
+     * read the write pointer from memory again.
+     */
     q->poll_wptr |= q->exec.poll_wptr || q->exec.clamped;
     return 0;
 }

@@ -299,11 +299,11 @@ const VGPUBlock vgpu_cp_blocks[VGPU_NUM_CP_BLOCKS] = {
 };
 
 /*
- * The queue that the doorbell at @offset rings; NULL: none. A dequeue by
- * register leaves the doorbell of an empty HQD enabled, while the same queue
- * may run in another HQD: an active queue comes first. cp->w.lock held.
+ * Return the queue whose doorbell is at @offset, or NULL. A dequeue by register
+ * leaves the doorbell of the empty HQD enabled, and the same queue may run in
+ * another HQD: prefer an active queue. cp->w.lock held.
  */
-static CpQueue *rung(VGPUCp *cp, uint32_t offset)
+static CpQueue *queue_of_doorbell(VGPUCp *cp, uint32_t offset)
 {
     CpQueue *inactive = NULL;
     unsigned n;
@@ -338,7 +338,7 @@ bool vgpu_cp_doorbell(VGPUState *s, uint32_t offset, uint64_t val,
         return false;
     }
     QEMU_LOCK_GUARD(&cp->w.lock);
-    q = rung(cp, offset);
+    q = queue_of_doorbell(cp, offset);
     if (!q) {
         return false;
     }

@@ -40,14 +40,15 @@ static bool is_master(PCIDevice *pci)
 }
 
 /*
- * Bus mastering is off. On return no access uses the bus any more: the guest
- * may give its memory to others as soon as its write is done. BQL held.
+ * Bus mastering is off: wait until no access to the bus is in progress. The
+ * guest may reuse its DMA memory when its configuration write completes. BQL
+ * held.
  */
 static void wait_for_bus(VGPUState *s)
 {
     /*
-     * The bus changes before the look for accesses in progress; pairs with
-     * vgpu_client_begin().
+     * Order the change of the address space before the test for accesses in
+     * progress; pairs with vgpu_client_begin().
      */
     smp_mb();
     vgpu_wait_accesses(s);

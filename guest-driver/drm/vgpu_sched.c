@@ -409,9 +409,12 @@ void vgpu_sched_vm_gone(struct vgpu_vm *vm)
  * vgpu_sched_wait_vm() - wait until no job of an address space is on an engine
  * @vm: address space of the render node, of a device that is unplugged
  *
- * A job that finds the device unplugged does not go to the engine (job_submit()). One
- * that did not has claimed its VMID before. Jobs that wait for others are not waited
- * for. MMU notifiers and reclaim may call it.
+ * job_prepare() claims the VMID before job_submit() tests whether the device is
+ * unplugged, so the fences of the VMID cover all jobs that reach an engine. Jobs that
+ * still wait for dependencies are not waited for.
+ *
+ * Context: takes sched.vmid_lock and sleeps, does not allocate: MMU notifiers and
+ * reclaim may call it.
  */
 void vgpu_sched_wait_vm(struct vgpu_vm *vm)
 {

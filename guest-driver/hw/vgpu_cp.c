@@ -268,15 +268,18 @@ __le32 *vgpu_cp_next_list(struct vgpu_device *vdev)
 	return cp->lists[!cp->list];
 }
 
-/* No queue runs that is not in the list. cp.lock held. */
-static void cp_hangs_no_more(struct vgpu_cp *cp)
+/* The CP has been reset or stopped: wake vgpu_cp_run(). cp.lock held. */
+static void cp_clear_hang(struct vgpu_cp *cp)
 {
 	WRITE_ONCE(cp->hangs, false);
 	wake_up_all(&cp->reset);
 }
 
-/* Without a recovery, as the device is removed, it is stopped here. cp.lock held. */
-static void cp_is_hung(struct vgpu_device *vdev)
+/*
+ * Request a reset of the device. There is none while the device is being removed: stop
+ * the CP here. cp.lock held.
+ */
+static void cp_report_hang(struct vgpu_device *vdev)
 {
 	struct vgpu_cp *cp = &vdev->hw.cp;
 
@@ -286,7 +289,7 @@ static void cp_is_hung(struct vgpu_device *vdev)
 		return;
 	vgpu_cp_stop(vdev);
 	cp->off = true;
-	cp_hangs_no_more(cp);
+	cp_clear_hang(cp);
 }
 
 /**
@@ -295,9 +298,9 @@ static void cp_is_hung(struct vgpu_device *vdev)
  * @dwords: length of the list, at most VGPU_CP_LIST_DWORDS; 0: none runs
  *
  * Queues that are not in it any more have left, and their MQDs say where. During
- * a reset the list is kept for later. If the CP hangs, it may run queues until it is
- * reset, which this waits for: the caller gives up their memory. The recovery takes no
- * lock of the rooms above. Sleeps, does not allocate.
+ * a reset the list is kept for later. A CP that hangs may run removed queues until it is
+ * reset, and the caller frees their memory after this call, which therefore waits for
+ * the reset. The recovery takes no lock of kfd/. Sleeps, does not allocate.
  *
  * Return: 0, or -ETIME if the CP hung: it has been reset, or given up.
  */
@@ -318,7 +321,7 @@ int vgpu_cp_run(struct vgpu_device *vdev, u32 dwords)
 	if (!cp->off && !hangs && cp_submit_list(vdev, VGPU_HW_TIMEOUT_US)) {
 		if (vgpu_hw_present(vdev)) {
 			hangs = true;
-			cp_is_hung(vdev);
+			cp_report_hang(vdev);
 		} else {
 			cp->off = true;
 		}
@@ -385,7 +388,7 @@ void vgpu_cp_unpark(struct vgpu_device *vdev, bool vram_lost)
 		atomic_inc(&cp->lost);
 		cp->list_dwords = 0;
 	}
-	cp_hangs_no_more(cp);
+	cp_clear_hang(cp);
 	if (!cp_start(vdev))
 		cp->off = false;
 	if (!cp->off && cp->list_dwords &&
@@ -403,7 +406,7 @@ void vgpu_cp_unpark(struct vgpu_device *vdev, bool vram_lost)
  * vgpu_cp_give_up() - the device cannot be reset: stop a CP that hangs
  * @vdev: device, its CP parked
  *
- * One that was parked well is left alone. Sleeps.
+ * A CP that was parked without a hang is not touched. Sleeps.
  */
 void vgpu_cp_give_up(struct vgpu_device *vdev)
 {
@@ -412,7 +415,7 @@ void vgpu_cp_give_up(struct vgpu_device *vdev)
 	mutex_lock(&cp->lock);
 	if (cp->hangs) {
 		vgpu_cp_stop(vdev);
-		cp_hangs_no_more(cp);
+		cp_clear_hang(cp);
 	}
 	mutex_unlock(&cp->lock);
 }

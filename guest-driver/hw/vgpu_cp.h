@@ -132,7 +132,7 @@ struct vgpu_cp_ring {
  * @list: 0 or 1
  * @list_dwords: length of the one in use; 0: no queue runs
  * @off: being reset, asleep, gone: the list waits
- * @hangs: it did not answer, and has not been reset since: queues may run
+ * @hangs: the CP did not answer and has not been reset since; it may still run queues
  * @reset: woken when @hangs is cleared
  * @lost: how often the state of queues was lost
  */

@@ -188,9 +188,9 @@ static bool ring_wait_space(struct vgpu_sdma_ring *ring, u32 bytes)
  * whatever happens. Under one lock with the doorbell that recovery rings, so
  * that the last one to ring is the one that knows of most jobs.
  *
- * If the ring is down, the packets are taken back. The CPU runs them, and their
- * memory may be freed then; after a recovery the engine would run them once more,
- * as the beginning of the next job.
+ * If the ring is down, the CPU runs the job, and wptr goes back to the end of the last
+ * submitted job. Else the engine would run the packets again after a recovery, when
+ * their memory may have been freed.
  */
 static bool ring_add_fence(struct vgpu_sdma_ring *ring,
 			   struct vgpu_sdma_fence *fence)

@@ -83,16 +83,16 @@ static int queue_stop(struct vgpu_sdma_ring *ring, unsigned int queue,
 	return ret;
 }
 
-/* No queue is on the engine any more. rlc_lock held. */
-static void queue_none_stuck(struct vgpu_sdma_ring *ring)
+/* The engine has been reset: no queue is stuck. rlc_lock held. */
+static void queue_clear_stuck(struct vgpu_sdma_ring *ring)
 {
 	WRITE_ONCE(ring->rlc_stuck, 0);
 	wake_up_all(&ring->rlc_reset);
 }
 
 /*
- * The queue hangs the engine, which has to be reset: by the recovery, or here if the
- * device is being removed. rlc_lock held.
+ * Request a reset of the engine, which the queue hangs. There is none while the device
+ * is being removed: reset the engine here. rlc_lock held.
  */
 static void queue_is_stuck(struct vgpu_sdma_ring *ring, unsigned int queue)
 {
@@ -103,13 +103,12 @@ static void queue_is_stuck(struct vgpu_sdma_ring *ring, unsigned int queue)
 	    vdev->hw.recover(vdev, VGPU_RECOVER_ENGINE(ring->engine)))
 		return;
 	vgpu_sdma_engine_pulse(vdev, ring->engine);
-	queue_none_stuck(ring);
+	queue_clear_stuck(ring);
 }
 
 /*
- * Wait until the engine has been reset: it may access memory for a queue that does not
- * stop, and the caller gives up that memory, and the VMID. The recovery takes no lock
- * of the rooms above.
+ * Wait until the engine has been reset: until then it may access the queue's memory,
+ * which the caller frees next, with the VMID. The recovery takes no lock of kfd/.
  */
 static void queue_wait_reset(struct vgpu_sdma_ring *ring, unsigned int queue)
 {
@@ -338,7 +337,7 @@ unsigned long vgpu_sdma_rlc_restore(struct vgpu_sdma_ring *ring,
 	dead &= ring->rlc_loaded;
 	dead |= ring->rlc_stuck;
 	ring->rlc_loaded &= ~dead;
-	queue_none_stuck(ring);
+	queue_clear_stuck(ring);
 	return dead;
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_rlc_restore);
@@ -347,8 +346,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_rlc_restore);
  * vgpu_sdma_rlc_give_up() - the engine is not recovered: stop a queue that did not stop
  * @ring: the engine's, parked
  *
- * Without such a queue nothing happens. With one, no user queue of the engine runs
- * again. Sleeps.
+ * Does nothing if every queue stopped. Otherwise resets and halts the engine, so that
+ * none of its user queues runs again. Sleeps.
  */
 void vgpu_sdma_rlc_give_up(struct vgpu_sdma_ring *ring)
 {
@@ -356,7 +355,7 @@ void vgpu_sdma_rlc_give_up(struct vgpu_sdma_ring *ring)
 	if (ring->rlc_stuck) {
 		vgpu_sdma_engine_pulse(ring->vdev, ring->engine);
 		ring->rlc_loaded = 0;
-		queue_none_stuck(ring);
+		queue_clear_stuck(ring);
 	}
 	mutex_unlock(&ring->rlc_lock);
 }

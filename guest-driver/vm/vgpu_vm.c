@@ -151,12 +151,15 @@ void vgpu_vm_destroy(struct vgpu_vm *vm)
 }
 
 /**
- * vgpu_vm_wait_unplugged() - the device is being removed: nobody gets to the memory
- * @vm: address space; drm_dev_enter() has failed, so its entries stay as they are
+ * vgpu_vm_wait_unplugged() - wait for jobs that access memory about to be freed
+ * @vm: address space of a device that is unplugged
  *
- * kfd/ has taken its queues off before drm_dev_unplug(). Jobs of the render node that
- * are on an engine by then go on, and reach whatever is mapped until they end. No lock
- * is held that the end of a job on an engine needs, such as pt_lock.
+ * After drm_dev_unplug() page tables are not written: a job of the render node that is
+ * on an engine accesses all that is mapped until the job completes. kfd/ has taken its
+ * queues off the hardware before drm_dev_unplug().
+ *
+ * Context: sleeps. The caller holds no lock that a job needs to complete, such as
+ * pt_lock.
  */
 void vgpu_vm_wait_unplugged(struct vgpu_vm *vm)
 {

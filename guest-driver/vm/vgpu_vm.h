@@ -41,8 +41,8 @@ struct ww_acquire_ctx;
  * struct vgpu_vm_manager - VMIDs of a device
  * @lock: protects @vmid_owner; innermost sleeping lock
  * @vmid_owner: the VM that has each VMID, or NULL
- * @wait_jobs: waits until no job of a render node's VM is on an engine; the device
- *             is being removed. Set by drm/
+ * @wait_jobs: waits until no job of a render node's VM is on an engine, once the
+ *             device is unplugged; set by drm/
  */
 struct vgpu_vm_manager {
 	struct mutex lock;	/* who has which VMID */

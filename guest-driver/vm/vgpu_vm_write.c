@@ -222,7 +222,7 @@ void vgpu_vm_publish_unlocked(struct vgpu_vm *vm)
 {
 	int idx;
 
-	/* The TLB may hold what a step before cleared. */
+	/* The TLB may still hold entries that an earlier step cleared. */
 	if (!drm_dev_enter(&vm->vdev->drm, &idx)) {
 		vgpu_vm_wait_unplugged(vm);
 		return;

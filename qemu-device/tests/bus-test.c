@@ -109,10 +109,10 @@ static void set_event(QVGPU *v, const char *name, bool enable)
 }
 
 /*
- * Catches: a write that switches bus mastering off, and is done while an engine
- * is inside an access: the engine writes to memory that the guest has taken
- * back. The engine tries an access without end. It is held between two events
- * of one access; a thread releases it, which the write must wait for.
+ * Catches: a write that switches bus mastering off and completes while an
+ * engine is inside an access, so that the engine writes to memory that the guest
+ * has reused. The engine repeats an access that faults, and is held between two
+ * trace events of one access. The write must wait until a thread releases it.
  */
 static void test_bus_master_access(void)
 {

@@ -332,7 +332,7 @@ static void test_overlong(void)
     qvgpu_stop(v);
 }
 
-/* Does the first RLC of @engine wait until it looks again? */
+/* Return whether the first RLC of @engine waits for its next try. */
 static bool polls(QVGPU *v, unsigned engine)
 {
     QDict *info = qvgpu_query(v);
@@ -344,9 +344,9 @@ static bool polls(QVGPU *v, unsigned engine)
 }
 
 /*
- * Catches: a POLL_REGMEM that counts its tries from 0 whenever its queue was
- * taken away, so that it never gives up where slices are short. The test lets
- * the image of a packet that never gives up say that it has tried often.
+ * Catches: a POLL_REGMEM that counts its tries from 0 after each preemption of
+ * its queue, so that it never times out where slices are short. The test writes
+ * a large count into the MQD of a packet that has no timeout.
  */
 static void test_polls(void)
 {

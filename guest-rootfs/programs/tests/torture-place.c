@@ -28,8 +28,8 @@ static bool advise(struct t_thread *t, int advice)
 }
 
 /*
- * The first huge page of the slot, if it is large enough. MADV_COLLAPSE refuses
- * one without a writable entry, or with a page in VRAM.
+ * Collapse the first huge page of a slot that is large enough. MADV_COLLAPSE
+ * needs a writable PTE and no page in VRAM: populate the range first.
  */
 static int collapse(struct t_thread *t, struct t_slot *s)
 {
@@ -42,7 +42,7 @@ static int collapse(struct t_thread *t, struct t_slot *s)
 	return madvise(s->at + off, huge, MADV_COLLAPSE);
 }
 
-/* Of a slot that copies use. */
+/* Collapse while copies may access the slot. */
 static int collapse_shared(struct t_thread *t, struct t_slot *s)
 {
 	int r;
@@ -54,9 +54,9 @@ static int collapse_shared(struct t_thread *t, struct t_slot *s)
 }
 
 /*
- * Of the large slot, mapped anew: no copy uses it, and it is one VMA. (mlock and
- * mprotect of pages that were never touched cut a VMA for good: each piece has
- * its own anon_vma, and MADV_COLLAPSE refuses a huge page in several VMAs.)
+ * Map the large slot anew, fill it and collapse, without copies. MADV_COLLAPSE
+ * needs one VMA. An old slot may be several that never merge: mlock or mprotect
+ * of part of a mapping that has no pages yet gives each piece its own anon_vma.
  */
 static int collapse_new(struct t_thread *t)
 {
