@@ -348,7 +348,7 @@ static int cs_file_vm(struct vgpu_file *vf)
 
 static bool cs_vram_lost(const struct vgpu_cs *cs)
 {
-	return cs->ctx->vram_epoch !=
+	return cs->ctx->state->vram_epoch !=
 	       atomic_read(&cs->vf->vdev->hw.vram_epoch);
 }
 

@@ -80,7 +80,6 @@ struct vgpu_ctx_ring {
  * @priority: AMDGPU_CTX_PRIORITY_* that it was made with
  * @resets: recoveries when it was made
  * @resets_seen: recoveries that QUERY_STATE told of; vgpu_file.lock
- * @vram_epoch: losses of VRAM when it was made
  * @rcu: frees the context after callbacks of the fences that its rings waited for
  */
 struct vgpu_ctx {
@@ -92,7 +91,6 @@ struct vgpu_ctx {
 	s32 priority;
 	u64 resets;
 	u64 resets_seen;
-	int vram_epoch;
 	struct rcu_head rcu;
 };
 

@@ -11,10 +11,13 @@
  * struct vgpu_ctx_state - what outlives a context while its jobs run
  * @ref: the context's and its jobs'
  * @guilty: the engine failed in a job of it
+ * @vram_epoch: vgpu_hw.vram_epoch when the context was made. Its jobs end with
+ *              -ECANCELED when that has changed
  */
 struct vgpu_ctx_state {
 	struct kref ref;
 	atomic_t guilty;
+	int vram_epoch;
 };
 
 /**

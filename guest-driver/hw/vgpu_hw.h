@@ -505,6 +505,7 @@ typedef void (*vgpu_sdma_failed_fn)(void *arg, int error);
 struct vgpu_sdma_fence *vgpu_sdma_fence_alloc(gfp_t gfp);
 void vgpu_sdma_fence_on_failure(struct vgpu_sdma_fence *fence,
 				vgpu_sdma_failed_fn failed, void *arg);
+void vgpu_sdma_fence_needs_vram(struct vgpu_sdma_fence *fence, int vram_epoch);
 void vgpu_sdma_fence_free(struct vgpu_sdma_fence *fence);
 struct dma_fence *vgpu_sdma_submit_with(struct vgpu_device *vdev,
 					unsigned int engine, const u32 *dw,

@@ -127,6 +127,8 @@ static_assert(!(SDMA_RING_BYTES & (SDMA_RING_BYTES - 1)));
  * @engine: engine number; the fence may outlive the device
  * @failed: called with @arg before @base signals with an error, or NULL
  * @arg: argument of @failed
+ * @needs_vram: the job is not submitted unless VRAM is as it was at @vram_epoch
+ * @vram_epoch: value of vgpu_hw.vram_epoch
  */
 struct vgpu_sdma_fence {
 	struct dma_fence base;
@@ -136,6 +138,8 @@ struct vgpu_sdma_fence {
 	unsigned int engine;
 	vgpu_sdma_failed_fn failed;
 	void *arg;
+	bool needs_vram;
+	int vram_epoch;
 };
 
 /* Operations of the kernel's own signalled fence. */

@@ -14,7 +14,6 @@
  * still in the ring: vgpu_sdma_recover.c runs them again.
  */
 #include <linux/dma-mapping.h>
-#include <linux/slab.h>
 #include <drm/drm_managed.h>
 
 #include <kunit/visibility.h>
@@ -188,18 +187,29 @@ static bool ring_wait_space(struct vgpu_sdma_ring *ring, u32 bytes)
  * whatever happens. Under one lock with the doorbell that recovery rings, so
  * that the last one to ring is the one that knows of most jobs.
  *
- * If the ring is down, the CPU runs the job, and wptr goes back to the end of the last
- * submitted job. Else the engine would run the packets again after a recovery, when
- * their memory may have been freed.
+ * After a loss of VRAM vgpu_sdma_ring_unpark() ends the pending jobs under fence_lock,
+ * and vram_epoch has changed before that. So a job that is added with the old epoch is
+ * among them, and none is added with the old epoch afterwards.
+ *
+ * If the job is not added, wptr goes back to the end of the last submitted job. Else the
+ * engine would run the packets later, when their memory may have been freed.
+ *
+ * Return: 0, -ENODEV if the ring is down: the CPU runs the job; -ECANCELED if the job
+ * needs what was in VRAM.
  */
-static bool ring_add_fence(struct vgpu_sdma_ring *ring,
-			   struct vgpu_sdma_fence *fence)
+static int ring_add_fence(struct vgpu_sdma_ring *ring,
+			  struct vgpu_sdma_fence *fence)
 {
-	bool ready;
+	struct vgpu_hw *hw = &ring->vdev->hw;
+	int ret = 0;
 
 	spin_lock_irq(&ring->fence_lock);
-	ready = ring->ready;
-	if (ready) {
+	if (!ring->ready)
+		ret = -ENODEV;
+	else if (fence->needs_vram &&
+		 fence->vram_epoch != atomic_read(&hw->vram_epoch))
+		ret = -ECANCELED;
+	if (!ret) {
 		dma_fence_init(&fence->base, &vgpu_sdma_fence_ops,
 			       &ring->fence_lock, ring->fence_context,
 			       ring->fence_seqno);
@@ -217,7 +227,7 @@ static bool ring_add_fence(struct vgpu_sdma_ring *ring,
 		ring->wptr = ring->submitted;
 	}
 	spin_unlock_irq(&ring->fence_lock);
-	return ready;
+	return ret;
 }
 
 /**
@@ -254,40 +264,6 @@ struct dma_fence *vgpu_sdma_submit(struct vgpu_device *vdev,
 }
 
 /**
- * vgpu_sdma_fence_alloc() - memory for vgpu_sdma_submit_with()
- * @gfp: GFP_KERNEL, or what the caller's locks allow
- *
- * Returns it, or NULL.
- */
-struct vgpu_sdma_fence *vgpu_sdma_fence_alloc(gfp_t gfp)
-{
-	return kzalloc(sizeof(struct vgpu_sdma_fence), gfp);
-}
-
-/**
- * vgpu_sdma_fence_on_failure() - set a callback for the failure of a job
- * @fence: from vgpu_sdma_fence_alloc(), not submitted
- * @failed: called once before the job's fence signals with an error; not called if
- *          the submission itself fails
- * @arg: argument of @failed, valid until the fence has signalled
- */
-void vgpu_sdma_fence_on_failure(struct vgpu_sdma_fence *fence,
-				vgpu_sdma_failed_fn failed, void *arg)
-{
-	fence->failed = failed;
-	fence->arg = arg;
-}
-
-/**
- * vgpu_sdma_fence_free() - free what was not used
- * @fence: from vgpu_sdma_fence_alloc(), or NULL
- */
-void vgpu_sdma_fence_free(struct vgpu_sdma_fence *fence)
-{
-	kfree(fence);
-}
-
-/**
  * vgpu_sdma_submit_with() - vgpu_sdma_submit() that does not allocate
  * @vdev: device
  * @engine: as there
@@ -295,7 +271,8 @@ void vgpu_sdma_fence_free(struct vgpu_sdma_fence *fence)
  * @ndw: as there
  * @memory: from vgpu_sdma_fence_alloc(); NULL afterwards if it was used
  *
- * Returns as vgpu_sdma_submit(), but for -ENOMEM.
+ * Returns as vgpu_sdma_submit(), but for -ENOMEM; or ERR_PTR(-ECANCELED), see
+ * vgpu_sdma_fence_needs_vram().
  */
 struct dma_fence *vgpu_sdma_submit_with(struct vgpu_device *vdev,
 					unsigned int engine, const u32 *dw,
@@ -313,26 +290,29 @@ struct dma_fence *vgpu_sdma_submit_with(struct vgpu_device *vdev,
 	ring = &vdev->hw.sdma[engine];
 
 	mutex_lock(&ring->lock);
+	ret = -ENODEV;
 	if (!ring_wait_space(ring, (ndw + SDMA_EPILOGUE_DWORDS) * 4))
-		goto err_down;
+		goto err;
 
 	ring->fence_seqno++;
 	vgpu_sdma_emit_end(ring, epilogue);
 	ring_write(ring, dw, ndw);
 	ring_write(ring, epilogue, ARRAY_SIZE(epilogue));
 
-	if (!ring_add_fence(ring, fence))
-		goto err_down;
+	ret = ring_add_fence(ring, fence);
+	if (ret)
+		goto err;
 	*memory = NULL;
 	schedule_delayed_work(&ring->watchdog, vgpu_sdma_look_interval());
 	mutex_unlock(&ring->lock);
 
 	return &fence->base;
 
-err_down:
-	ret = vgpu_sdma_cpu_run(vdev, dw, ndw);
+err:
+	if (ret == -ENODEV && !vgpu_sdma_cpu_run(vdev, dw, ndw))
+		ret = 0;
 	mutex_unlock(&ring->lock);
-	return ret ? ERR_PTR(-ENODEV) : dma_fence_get_stub();
+	return ret ? ERR_PTR(ret) : dma_fence_get_stub();
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_submit);
 

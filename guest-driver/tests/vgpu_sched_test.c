@@ -13,6 +13,7 @@
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
+#include <kunit/static_stub.h>
 
 #include "vgpu/sdma_packets.h"
 #include "../drm/vgpu_file.h"
@@ -161,6 +162,55 @@ static void job_unplugged(struct kunit *test)
 		m->fence = fence;
 	KUNIT_EXPECT_EQ(test, m->ring->wptr, 0);
 	KUNIT_EXPECT_TRUE(test, list_empty(&m->ring->pending));
+}
+
+/* Run a job that needs what was lost: it fails, and nothing of it is on the ring. */
+static void job_run_lost(struct kunit *test, struct job_mock *m)
+{
+	struct dma_fence *fence;
+
+	fence = m->job->base.ops->run(&m->job->base);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(fence), -ECANCELED);
+	if (!IS_ERR(fence))
+		m->fence = fence;
+	KUNIT_EXPECT_EQ(test, m->ring->wptr, m->ring->submitted);
+	KUNIT_EXPECT_TRUE(test, list_empty(&m->ring->pending));
+}
+
+/*
+ * VRAM is lost while a job waits, and CS makes the page tables of its file anew. Catches:
+ * a job of a context from before the loss that runs and reports success.
+ */
+static void job_vram_lost(struct kunit *test)
+{
+	struct job_mock *m = job_mock_new(test);
+
+	job_mock_arm(test, m);
+	atomic_inc(&m->mock->vdev.hw.vram_epoch);
+	m->vm.vram_epoch++;
+	job_run_lost(test, m);
+}
+
+/* In the place of vgpu_sdma_emit_end(): the device is reset meanwhile. */
+static void job_loses_vram(const struct vgpu_sdma_ring *ring, u32 *dw)
+{
+	atomic_inc(&ring->vdev->hw.vram_epoch);
+	memset(dw, 0, SDMA_EPILOGUE_DWORDS * sizeof(*dw));
+}
+
+/*
+ * VRAM is lost between the last look at the job and its submission, when the recovery has
+ * ended the jobs on the ring already. Catches: a job that runs with page tables that are
+ * gone, and reports success.
+ */
+static void job_vram_lost_in_submission(struct kunit *test)
+{
+	struct job_mock *m = job_mock_new(test);
+
+	job_mock_arm(test, m);
+	kunit_activate_static_stub(test, vgpu_sdma_emit_end, job_loses_vram);
+	job_run_lost(test, m);
+	kunit_deactivate_static_stub(test, vgpu_sdma_emit_end);
 }
 
 static void job_complete_late(struct work_struct *work)
@@ -348,6 +398,8 @@ static struct kunit_case sched_cases[] = {
 	KUNIT_CASE(job_callbacks),
 	KUNIT_CASE(job_guilty),
 	KUNIT_CASE(job_unplugged),
+	KUNIT_CASE(job_vram_lost),
+	KUNIT_CASE(job_vram_lost_in_submission),
 	KUNIT_CASE(job_ends_in_order),
 	KUNIT_CASE(job_waited_for),
 	KUNIT_CASE(job_outlives_users),

@@ -325,8 +325,106 @@ static void moving(void)
 	CHECK(!pthread_join(thread, NULL), "join");
 }
 
+/**
+ * struct early - a job whose CS waits for a point of a timeline
+ * @fd: file
+ * @ctx: context
+ * @ib: packets
+ * @point: what the CS waits for
+ * @tid: the thread's id, 0 before it calls CS
+ * @seq: the job's number
+ * @r: result of CS, > 0 before it returns
+ */
+struct early {
+	int fd;
+	uint32_t ctx;
+	struct vr_ib ib;
+	struct drm_amdgpu_cs_chunk_syncobj point;
+	volatile int tid;
+	uint64_t seq;
+	volatile int r;
+};
+
+static void *submit_early(void *arg)
+{
+	struct early *e = arg;
+	struct vr_cs cs = {
+		.ctx = e->ctx, .ib = &e->ib,
+		.handles = &e->ib.bo.handle, .n_handles = 1,
+	};
+
+	e->tid = gettid();
+	vr_cs_chunk(&cs, AMDGPU_CHUNK_ID_SYNCOBJ_TIMELINE_WAIT, &e->point,
+		    sizeof(e->point));
+	e->r = vr_cs_submit(e->fd, &cs, &e->seq);
+	return NULL;
+}
+
+static void await_early(const struct early *e)
+{
+	uint64_t end = vg_deadline();
+
+	while (!e->tid || hold_thread_state(e->tid) != 'S') {
+		CHECK(e->r > 0, "CS does not wait: %d", e->r);
+		CHECK(vg_now() < end, "thread %d does not sleep", e->tid);
+		vg_sleep_us(1000);
+	}
+}
+
+/*
+ * VRAM is lost after CS has looked at the context and before the job is pushed. Catches:
+ * page tables that CS makes anew for such a job, which then runs and reports success,
+ * although what it was to work on is gone.
+ */
+static void submitted_across(void)
+{
+	struct early e = {
+		.point = {
+			.flags = DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT,
+			.point = 1,
+		},
+		.r = 1,
+	};
+	struct drm_syncobj_create create = { 0 };
+	struct drm_syncobj_timeline_array signal = {
+		.handles = (uintptr_t)&e.point.handle,
+		.points = (uintptr_t)&e.point.point,
+		.count_handles = 1,
+	};
+	volatile uint32_t *word;
+	pthread_t thread;
+	uint32_t before;
+	bool lost_it;
+
+	OK(vg_open_bare(&vg));
+	gpu = &vg.gpu[0];
+	e.fd = vr_open(gpu);
+	ERRNO(0, vr_ctx_alloc(e.fd, 0, &e.ctx));
+	ERRNO(0, vr_ib_create(e.fd, VG_PAGE, VA_IB, &e.ib));
+	word = (uint32_t *)e.ib.bo.cpu + VG_PAGE / 8;
+	*word = 0;
+	vr_ib_write(&e.ib, VA_IB + VG_PAGE / 2, 1);
+	ERRNO(0, vr_ioctl(e.fd, DRM_IOCTL_SYNCOBJ_CREATE, &create));
+	e.point.handle = create.handle;
+	before = losses(e.fd);
+	CHECK(!pthread_create(&thread, NULL, submit_early, &e), "thread");
+	await_early(&e);
+	OK(vg_gpu_reset(gpu));
+	lost_it = losses(e.fd) != before;
+	ERRNO(0, vr_ioctl(e.fd, DRM_IOCTL_SYNCOBJ_TIMELINE_SIGNAL, &signal));
+	CHECK(!pthread_join(thread, NULL), "join");
+	if (!lost_it)
+		tap_skip("needs --device-opts vram-lost-on-reset=on");
+	if (!e.r)
+		e.r = vr_wait(e.fd, e.ctx, 0, e.seq, ~0ull);
+	ERRNO(ECANCELED, e.r);
+	CHECK(!*word, "a job from before the loss has run");
+}
+
 static const struct tap_case cases[] = {
 	{ "files go on after VRAM was lost, with new contexts", lost, 1 },
+	{ "a job that is submitted across the loss is cancelled",
+	  submitted_across, 1 },
 	{ "processes of KFD are told of it", told, 1 },
 	{ "BOs on their way out of VRAM become zeros", cancelled, 1 },
 	{ "/proc/PID/mem waits for a BO that moves", moving, 1 },

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Fences of jobs on the kernel's rings before vgpu_sdma_submit_with() uses them: their
+ * memory, and what a job asks of its submission and of its end.
+ */
+#include <linux/slab.h>
+
+#include "vgpu_hw_priv.h"
+
+/**
+ * vgpu_sdma_fence_alloc() - memory for vgpu_sdma_submit_with()
+ * @gfp: GFP_KERNEL, or what the caller's locks allow
+ *
+ * Returns it, or NULL.
+ */
+struct vgpu_sdma_fence *vgpu_sdma_fence_alloc(gfp_t gfp)
+{
+	return kzalloc(sizeof(struct vgpu_sdma_fence), gfp);
+}
+
+/**
+ * vgpu_sdma_fence_on_failure() - set a callback for the failure of a job
+ * @fence: from vgpu_sdma_fence_alloc(), not submitted
+ * @failed: called once before the job's fence signals with an error; not called if
+ *          the submission itself fails
+ * @arg: argument of @failed, valid until the fence has signalled
+ */
+void vgpu_sdma_fence_on_failure(struct vgpu_sdma_fence *fence,
+				vgpu_sdma_failed_fn failed, void *arg)
+{
+	fence->failed = failed;
+	fence->arg = arg;
+}
+
+/**
+ * vgpu_sdma_fence_needs_vram() - refuse a job when VRAM has been lost
+ * @fence: from vgpu_sdma_fence_alloc(), not submitted
+ * @vram_epoch: vgpu_hw.vram_epoch at a time when VRAM held what the job needs
+ *
+ * Submitting the job fails with -ECANCELED if VRAM has been lost since then. A job that
+ * is on the ring when VRAM is lost ends with that error in any case.
+ */
+void vgpu_sdma_fence_needs_vram(struct vgpu_sdma_fence *fence, int vram_epoch)
+{
+	fence->needs_vram = true;
+	fence->vram_epoch = vram_epoch;
+}
+
+/**
+ * vgpu_sdma_fence_free() - free what was not used
+ * @fence: from vgpu_sdma_fence_alloc(), or NULL
+ */
+void vgpu_sdma_fence_free(struct vgpu_sdma_fence *fence)
+{
+	kfree(fence);
+}
