@@ -15,12 +15,15 @@
  * An operation's jobs are in one queue, so its last fence stands for all of it.
  * What it must come after are the fences of usage KERNEL in the BO's
  * reservation: earlier moves and clears of the BO and, put there by TTM, the
- * moves out of the memory that it was given. A move of a BO that is in use
- * comes after all of its users, too. The first job depends on them.
+ * moves out of the memory that it was given. A move of a BO that is in use, and
+ * the clear of memory that is about to be freed, come after all of the BO's
+ * users, too. The first job depends on them.
  * Moves out of VRAM have one queue: TTM keeps the last of them for the whole
  * manager, and they must be of one context.
  */
 #include <linux/dma-fence.h>
+
+#include <kunit/visibility.h>
 
 #include "vgpu/sdma_packets.h"
 #include "vgpu_mm_priv.h"
@@ -58,10 +61,11 @@ static void job_flush(struct vgpu_copy_job *job, unsigned int engine)
 
 /*
  * Push @job or free it. The first one of an operation (no *@fence yet) comes
- * after those of usage KERNEL in @resv, or after all users of @used.
+ * after the fences of @resv up to @usage, or after all users of @used.
  */
 static int job_submit(struct vgpu_copy_job *job, struct dma_resv *resv,
-		      struct vgpu_bo *used, struct dma_fence **fence)
+		      enum dma_resv_usage usage, struct vgpu_bo *used,
+		      struct dma_fence **fence)
 {
 	int ret = 0;
 
@@ -69,7 +73,7 @@ static int job_submit(struct vgpu_copy_job *job, struct dma_resv *resv,
 		ret = vgpu_copy_job_after_users(job, used);
 	else if (!*fence)
 		ret = drm_sched_job_add_resv_dependencies(&job->base.base, resv,
-							  DMA_RESV_USAGE_KERNEL);
+							  usage);
 	if (!ret)
 		ret = vgpu_copy_job_push(job, fence);
 	if (ret)
@@ -236,7 +240,8 @@ static int op_chunk(struct copy_op *op)
 		vgpu_res_next(&op->dst.cur, bytes);
 		left -= bytes;
 	}
-	return job_submit(job, op->resv, op->used, &op->fence);
+	return job_submit(job, op->resv, DMA_RESV_USAGE_KERNEL, op->used,
+			  &op->fence);
 }
 
 /**
@@ -319,8 +324,8 @@ static unsigned int fills_count(struct vgpu_res_cursor cur, bool skip,
 
 /* One job's worth of a clear, or nothing. */
 static int clear_chunk(struct vgpu_device *vdev, struct dma_resv *resv,
-		       struct vgpu_res_cursor *cur, bool skip,
-		       struct dma_fence **fence)
+		       enum dma_resv_usage usage, struct vgpu_res_cursor *cur,
+		       bool skip, struct dma_fence **fence)
 {
 	struct vgpu_copy_job *job;
 	unsigned int fills;
@@ -343,15 +348,17 @@ static int clear_chunk(struct vgpu_device *vdev, struct dma_resv *resv,
 		vgpu_res_next(cur, bytes);
 		left -= bytes;
 	}
-	return job_submit(job, resv, NULL, fence);
+	return job_submit(job, resv, usage, NULL, fence);
 }
 
 /**
  * vgpu_mm_clear_res() - fill a resource with zeros
  * @vdev: device
- * @resv: reservation of its BO, held, as in vgpu_mm_copy_res()
+ * @resv: reservation of its BO, held
  * @res: resource in VRAM
- * @fresh: it was allocated just now: leave out what is known to be clear
+ * @fresh: it was allocated just now: leave out what is known to be clear, and come
+ *         after the fences of usage KERNEL in @resv. Else come after all fences in
+ *         there: a job may still write to @res, also for a BO without references
  *
  * May allocate; takes copy_lock. Waits for nothing, unless it fails.
  *
@@ -362,6 +369,8 @@ struct dma_fence *vgpu_mm_clear_res(struct vgpu_device *vdev,
 				    struct dma_resv *resv,
 				    struct ttm_resource *res, bool fresh)
 {
+	enum dma_resv_usage usage = fresh ? DMA_RESV_USAGE_KERNEL :
+					    DMA_RESV_USAGE_BOOKKEEP;
 	bool skip = fresh && !READ_ONCE(vdev->mman.vram.distrust);
 	struct dma_fence *fence = NULL;
 	struct vgpu_res_cursor cur;
@@ -371,9 +380,10 @@ struct dma_fence *vgpu_mm_clear_res(struct vgpu_device *vdev,
 		return ERR_PTR(-EINVAL);
 	vgpu_res_first(res, 0, res->size, &cur);
 	while (!ret && cur.remaining)
-		ret = clear_chunk(vdev, resv, &cur, skip, &fence);
+		ret = clear_chunk(vdev, resv, usage, &cur, skip, &fence);
 	return job_finish(fence, ret);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_mm_clear_res);
 
 /* A pair that is copied, not cleared or left out. */
 static bool pair_copies(dma_addr_t sys)

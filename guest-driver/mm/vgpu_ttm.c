@@ -452,7 +452,8 @@ static int vgpu_ttm_access_memory(struct ttm_buffer_object *tbo,
 
 /*
  * Clear what the BO held, so that the blocks are clear when they are freed.
- * The fence keeps TTM from freeing them before.
+ * The fence keeps TTM from freeing them before. The BO has no references, but jobs
+ * whose fences are in its reservation may write to it, for example a user fence.
  */
 static void vgpu_bo_wipe(struct vgpu_bo *bo)
 {
