@@ -26,6 +26,7 @@
  */
 #include <linux/dma-fence.h>
 #include <linux/jiffies.h>
+#include <linux/semaphore.h>
 #include <linux/slab.h>
 #include <kunit/visibility.h>
 
@@ -44,11 +45,17 @@
 #define KFD_RESTORE_ACTIVE	3
 /* Attempts, until it is another process's turn. */
 #define KFD_RESTORE_TRIES	4u
-/* Of a mutex, before the line stops for it: some 150 ms. */
+/* Attempts to get a mutex, before restore_work waits for it: some 150 ms. */
 #define KFD_RESTORE_BUSY	16u
 
 static struct workqueue_struct *kfd_evict_wq;
 static struct workqueue_struct *kfd_restore_wq;
+/*
+ * Slots for processes that are being restored, granted in FIFO order. restore_work holds
+ * no slot while it waits for what a process can hold for any time: kfd_process.mutex,
+ * mmap_lock, page-ins.
+ */
+static DEFINE_SEMAPHORE(kfd_restore_slots, KFD_RESTORE_ACTIVE);
 
 /**
  * struct kfd_eviction_fence - see above
@@ -227,15 +234,43 @@ static int kfd_restore_queues(struct kfd_process *p)
 	return ret;
 }
 
-/* kfd_process.mutex held. 0, -EAGAIN as above, -ENOMEM, … */
+/* Interruptible, so that a long wait is not reported as a hung task; no signals here. */
+static void kfd_restore_enter(void)
+{
+	while (down_interruptible(&kfd_restore_slots))
+		;
+}
+
+static void kfd_restore_leave(void)
+{
+	up(&kfd_restore_slots);
+}
+
+/* kfd_process.mutex and a slot held; the slot is released meanwhile. */
+static int kfd_restore_find_pages(struct kfd_process *p)
+{
+	int ret;
+
+	if (!kgd_mem_pages_missing(p))
+		return 0;
+	kfd_restore_leave();
+	ret = kgd_mem_find_pages(p);
+	kfd_restore_enter();
+	return ret;
+}
+
+/* kfd_process.mutex and a slot held. 0, -EAGAIN as above, -ENOMEM, … */
 static int kfd_restore_try(struct kfd_process *p)
 {
 	struct amdkfd_process_info *info = &p->kgd_process_info;
 	int ret;
 
 	WRITE_ONCE(info->restorer, current);
-	kfd_turn_begin(&info->turn, jiffies);
 	ret = kfd_fence_renew(info);
+	if (!ret)
+		ret = kfd_restore_find_pages(p);
+	/* From here on the process keeps its memory from others. */
+	kfd_turn_begin(&info->turn, jiffies);
 	if (!ret)
 		ret = kgd_mem_validate_all(p, true);
 	if (!ret) {
@@ -251,17 +286,27 @@ static int kfd_restore_try(struct kfd_process *p)
 	return ret;
 }
 
-/* There is a line: others shall not wait for what this process does. */
+/*
+ * Get a slot and kfd_process.mutex. With a slot the mutex is only tried. The slot is
+ * waited for with the mutex held if the mutex was busy each time.
+ *
+ * Return: false if the mutex is busy; neither is held.
+ */
 static bool kfd_restore_lock(struct kfd_process *p)
 {
 	struct amdkfd_process_info *info = &p->kgd_process_info;
 
+	if (info->restore_busy >= KFD_RESTORE_BUSY) {
+		mutex_lock(&p->mutex);
+		kfd_restore_enter();
+		return true;
+	}
+	kfd_restore_enter();
 	if (mutex_trylock(&p->mutex))
 		return true;
-	if (info->restore_busy++ < KFD_RESTORE_BUSY)
-		return false;
-	mutex_lock(&p->mutex);
-	return true;
+	kfd_restore_leave();
+	info->restore_busy++;
+	return false;
 }
 
 static void kfd_restore_work(struct work_struct *work)
@@ -297,6 +342,7 @@ static void kfd_restore_work(struct work_struct *work)
 		kfd_restore_schedule(info);
 	}
 	mutex_unlock(&p->mutex);
+	kfd_restore_leave();
 }
 
 bool kfd_process_keeps(struct amdkfd_process_info *info, u32 mem_type)
@@ -361,8 +407,10 @@ int kfd_process_make_resident(struct kfd_process *p)
 	if (ret)
 		return ret;
 	WRITE_ONCE(info->resident, true);
+	ret = kgd_mem_find_pages(p);
 	kfd_turn_begin(&info->turn, jiffies);
-	ret = kgd_mem_validate_all(p, false);
+	if (!ret)
+		ret = kgd_mem_validate_all(p, false);
 	if (ret) {
 		kfd_process_release_resident(p);
 		return ret;
@@ -456,8 +504,7 @@ int kfd_evict_init(void)
 		return -ENOMEM;
 	kfd_restore_wq = alloc_workqueue("kfd_restore_wq",
 					 WQ_UNBOUND | WQ_HIGHPRI |
-					 WQ_FREEZABLE,
-					 KFD_RESTORE_ACTIVE);
+					 WQ_FREEZABLE, WQ_MAX_ACTIVE);
 	if (!kfd_restore_wq) {
 		destroy_workqueue(kfd_evict_wq);
 		return -ENOMEM;

@@ -122,6 +122,44 @@ static void kgd_mem_fetch_all(struct amdkfd_process_info *info)
 	}
 }
 
+/* When a restored process resumes, restore_work looks for the pages. */
+static bool kgd_mem_needs_pages(struct kfd_process *p, struct kgd_mem *mem)
+{
+	return mem->mapped_to_gpu_memory && mem->bo->userptr &&
+	       p->criu.state != KFD_CRIU_RESTORED;
+}
+
+bool kgd_mem_pages_missing(struct kfd_process *p)
+{
+	struct kgd_mem *mem;
+
+	lockdep_assert_held(&p->mutex);
+
+	list_for_each_entry(mem, &p->kgd_process_info.kfd_bo_list,
+			    validate_list)
+		if (kgd_mem_needs_pages(p, mem) &&
+		    !vgpu_userptr_current(mem->bo))
+			return true;
+	return false;
+}
+
+int kgd_mem_find_pages(struct kfd_process *p)
+{
+	struct kgd_mem *mem;
+	int ret = 0;
+
+	lockdep_assert_held(&p->mutex);
+
+	list_for_each_entry(mem, &p->kgd_process_info.kfd_bo_list,
+			    validate_list) {
+		if (kgd_mem_needs_pages(p, mem))
+			ret = kfd_userptr_prepare(mem);
+		if (ret)
+			break;
+	}
+	return ret;
+}
+
 int kgd_mem_validate_all(struct kfd_process *p, bool again)
 {
 	struct amdkfd_process_info *info = &p->kgd_process_info;
@@ -137,10 +175,7 @@ int kgd_mem_validate_all(struct kfd_process *p, bool again)
 		/* In vain: others may have what is there already. Begin anew. */
 		if (again && kfd_evict_signalled(info))
 			return -EAGAIN;
-		if (mem->bo->userptr && p->criu.state != KFD_CRIU_RESTORED)
-			ret = kfd_userptr_prepare(mem);
-		if (!ret)
-			ret = kgd_mem_bring(info, mem, true);
+		ret = kgd_mem_bring(info, mem, true);
 		if (ret)
 			break;
 	}

@@ -370,6 +370,7 @@ int vgpu_userptr_create(struct vgpu_device *vdev, u64 addr, u64 size, u32 flags,
 			struct vgpu_bo **out);
 u64 vgpu_userptr_addr(const struct vgpu_bo *bo);
 void vgpu_userptr_stop(struct vgpu_bo *bo);
+bool vgpu_userptr_current(const struct vgpu_bo *bo);
 int vgpu_userptr_prepare(struct vgpu_bo *bo);
 int vgpu_userptr_bind(struct vgpu_bo *bo);
 int vgpu_userptr_unbind(struct vgpu_bo *bo);

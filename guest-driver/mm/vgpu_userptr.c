@@ -281,9 +281,18 @@ static int userptr_find(struct vgpu_userptr *u, struct vgpu_user_pages *pages)
 	return ret == -EBUSY ? -EAGAIN : ret;
 }
 
-/* Its pages are those that are bound. A hint unless the reservation is held. */
-static bool userptr_current(struct vgpu_userptr *u)
+/**
+ * vgpu_userptr_current() - has a BO the pages that its process has there?
+ * @bo: user pointer
+ *
+ * Context: any; a hint unless the reservation is held. vgpu_userptr_valid() is exact.
+ *
+ * Return: false: vgpu_userptr_prepare() would look for pages.
+ */
+bool vgpu_userptr_current(const struct vgpu_bo *bo)
 {
+	struct vgpu_userptr *u = bo->userptr;
+
 	return READ_ONCE(u->bound) &&
 	       !mmu_interval_check_retry(&u->notifier, READ_ONCE(u->seq));
 }
@@ -309,7 +318,7 @@ int vgpu_userptr_prepare(struct vgpu_bo *bo)
 
 	if (current->mm && current->mm != u->notifier.mm)
 		return -EPERM;
-	if (userptr_current(u))
+	if (vgpu_userptr_current(bo))
 		return 0;
 	if (!mmget_not_zero(u->notifier.mm))
 		return -ESRCH;

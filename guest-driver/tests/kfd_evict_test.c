@@ -3,12 +3,18 @@
  * kfd/kfd_evict.c with a process that has neither queues nor buffers.
  */
 #include <linux/dma-fence.h>
+#include <linux/iopoll.h>
 
 #include "../kfd/kfd_mem.h"
 #include "../kfd/kfd_room.h"
 #include "vgpu_mock.h"
 
 #define RESTORE_NEVER_MS	(3600 * MSEC_PER_SEC)
+/* As many processes are restored at a time (KFD_RESTORE_ACTIVE). */
+#define RESTORE_SLOTS		3u
+/* restore_work has tried the mutex so often that it waits now. */
+#define RESTORE_BUSY		1000u
+#define RESTORE_TIMEOUT_US	(10 * USEC_PER_SEC)
 
 /**
  * struct evict_mock - a process on one GPU
@@ -104,9 +110,63 @@ static void evict_after_release(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, m->pdd.evicted, 1);
 }
 
+/*
+ * Make a process resident and evict it; restore_work starts at once. Its mutex, of lockdep
+ * subclass @subclass, is held on return.
+ */
+static struct evict_mock *evict_mock_evicted(struct kunit *test, unsigned int subclass)
+{
+	struct evict_mock *m = evict_mock_new(test);
+	struct amdkfd_process_info *info = &m->p.kgd_process_info;
+
+	info->restore_delay_ms = 0;
+	info->restore_busy = RESTORE_BUSY;
+	mutex_lock_nested(&m->p.mutex, subclass);
+	KUNIT_EXPECT_EQ(test, kfd_process_make_resident(&m->p), 0);
+	kfd_evict_now(info, KFD_QUEUE_EVICTION_TRIGGER_USERPTR);
+	return m;
+}
+
+static void evict_mock_end(struct evict_mock *m)
+{
+	mutex_lock(&m->p.mutex);
+	kfd_process_release_resident(&m->p);
+	mutex_unlock(&m->p.mutex);
+	kfd_process_info_fini(&m->p.kgd_process_info);
+}
+
+/*
+ * Threads of some processes hold kfd_process.mutex while another process is evicted.
+ * Catches: restore_work that waits for a mutex in the place of those that may be on
+ * their way back: no process comes back until these threads let go.
+ */
+static void evict_mutexes_held(struct kunit *test)
+{
+	struct evict_mock *held[RESTORE_SLOTS], *other;
+	bool evicted;
+	unsigned int i;
+
+	for (i = 0; i < RESTORE_SLOTS; i++)
+		held[i] = evict_mock_evicted(test, i);
+	other = evict_mock_evicted(test, RESTORE_SLOTS);
+	mutex_unlock(&other->p.mutex);
+	KUNIT_EXPECT_EQ(test,
+			read_poll_timeout(READ_ONCE, evicted, !evicted, USEC_PER_MSEC,
+					  RESTORE_TIMEOUT_US, false,
+					  other->p.kgd_process_info.evicted), 0);
+	for (i = 0; i < RESTORE_SLOTS; i++) {
+		KUNIT_EXPECT_TRUE(test, held[i]->p.kgd_process_info.evicted);
+		mutex_unlock(&held[i]->p.mutex);
+	}
+	for (i = 0; i < RESTORE_SLOTS; i++)
+		evict_mock_end(held[i]);
+	evict_mock_end(other);
+}
+
 static struct kunit_case evict_cases[] = {
 	KUNIT_CASE(evict_queues_restore),
 	KUNIT_CASE(evict_after_release),
+	KUNIT_CASE(evict_mutexes_held),
 	{}
 };
 

@@ -29,7 +29,7 @@ static uint32_t user_pages(const struct hold *h, void *user, uint64_t bytes)
 }
 
 /* A context of its own for each job: the scheduler takes the idlest engine. */
-static void add_job(struct hold *h, const uint32_t *handles, unsigned int n)
+void hold_add_job(struct hold *h)
 {
 	unsigned int first = h->ib.ndw, mark = ++h->jobs;
 	struct vr_ib part = h->ib;
@@ -46,30 +46,39 @@ static void add_job(struct hold *h, const uint32_t *handles, unsigned int n)
 	part.ndw = h->ib.ndw - first;
 	/* Pages that changed since they were looked for; libdrm does the same. */
 	do
-		r = vr_submit(h->fd, ctx, 0, &part, handles, n, &seq);
+		r = vr_submit(h->fd, ctx, 0, &part, h->handles, h->n_handles,
+			      &seq);
 	while (r == -EAGAIN);
 	ERRNO(0, r);
-	OK(vg_wait_word((uint32_t *)h->flag.cpu + mark, 1, VG_TIMEOUT_MS));
 }
 
-void hold_engines(struct hold *h, const struct vg_gpu *gpu, void *user,
-		  uint64_t bytes)
+void hold_open(struct hold *h, const struct vg_gpu *gpu, void *user,
+	       uint64_t bytes)
 {
-	uint32_t handles[3];
-	unsigned int n = 2, i;
-
 	h->fd = vr_open(gpu);
 	ERRNO(0, h->fd < 0 ? h->fd : 0);
 	ERRNO(0, vr_ib_create(h->fd, VG_PAGE, VA_IB, &h->ib));
 	ERRNO(0, vr_bo_create(h->fd, VG_PAGE, AMDGPU_GEM_DOMAIN_GTT, 0, VA_FLAG,
 			      &h->flag));
 	memset(h->flag.cpu, 0, VG_PAGE);
-	handles[0] = h->ib.bo.handle;
-	handles[1] = h->flag.handle;
+	h->n_handles = 0;
+	h->handles[h->n_handles++] = h->ib.bo.handle;
+	h->handles[h->n_handles++] = h->flag.handle;
 	if (user)
-		handles[n++] = user_pages(h, user, bytes);
-	for (i = 0; i < HOLD_ENGINES; i++)
-		add_job(h, handles, n);
+		h->handles[h->n_handles++] = user_pages(h, user, bytes);
+}
+
+void hold_engines(struct hold *h, const struct vg_gpu *gpu, void *user,
+		  uint64_t bytes)
+{
+	unsigned int i;
+
+	hold_open(h, gpu, user, bytes);
+	for (i = 0; i < HOLD_ENGINES; i++) {
+		hold_add_job(h);
+		OK(vg_wait_word((uint32_t *)h->flag.cpu + h->jobs, 1,
+				VG_TIMEOUT_MS));
+	}
 	for (i = 0; i < HOLD_ENGINES; i++)
 		CHECK(hold_pending(gpu, i), "no job on engine %u", i);
 }

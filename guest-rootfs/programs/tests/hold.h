@@ -19,14 +19,25 @@ enum { HOLD_OUT_OF_VRAM, HOLD_INTO_VRAM, HOLD_ENGINES };
  * @ib: the packets of all
  * @flag: the word, then one for each job that runs
  * @jobs: how many there are
+ * @handles: what each job names
+ * @n_handles: how many that are
  */
 struct hold {
 	int fd;
 	struct vr_ib ib;
 	struct vr_bo flag;
 	unsigned int jobs;
+	uint32_t handles[3];
+	unsigned int n_handles;
 };
 
+/*
+ * The two steps of hold_engines(): what the jobs need, which may take the driver's copies
+ * to make; and one job, which need not have begun on return.
+ */
+void hold_open(struct hold *h, const struct vg_gpu *gpu, void *user,
+	       uint64_t bytes);
+void hold_add_job(struct hold *h);
 /*
  * Jobs run on all engines when this returns. They name @user, page-aligned memory
  * of @bytes bytes, unless that is NULL. Ends the case on an error.

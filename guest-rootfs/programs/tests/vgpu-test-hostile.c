@@ -26,16 +26,20 @@
 /* The driver wakes 64 calls from its interrupt handler. */
 #define WAITERS		80
 #define NAMES		65536u
+#define SEED		0x4057
 
 enum { BYTES = 1 << 20 };
 
 static struct vg vg;
+static struct vg_queue queue;
+static struct vg_bo page;
 
 /* Words that the processes and threads of a case share. */
 static struct shared {
 	struct vg_gpu gpu;
 	volatile uint32_t go[3];
 	volatile uint32_t reading;
+	uint32_t here[3];
 } *shared;
 
 static int open_kfd(void)
@@ -181,6 +185,98 @@ static void open_behind_mmap_lock(void)
 	close(first.r);
 }
 
+/* Processes on their way back to their memory */
+
+/* The driver brings back three processes at a time. */
+enum { KEEPERS = 3, ROUNDS = 5 };
+
+/* A queue, and the first page of @p as a user pointer that the queue reads. */
+static void open_user_pointer(char *p)
+{
+	struct kfd_ioctl_alloc_memory_of_gpu_args args = {
+		.va_addr = (uintptr_t)p,
+		.mmap_offset = (uintptr_t)p,
+		.size = VG_PAGE,
+		.flags = KFD_IOC_ALLOC_MEM_FLAGS_USERPTR | VG_BO_ACCESS,
+	};
+	struct vg_bo bo = { .vg = &vg, .va = (uintptr_t)p, .size = VG_PAGE };
+
+	tap_open(&vg, 0);
+	bo.gpu = &vg.gpu[0];
+	OK(vg_queue_create(&vg, bo.gpu, 4096, &queue));
+	OK(vg_bo_create(&vg, bo.gpu, VG_PAGE, VG_GTT, &page));
+	args.gpu_id = bo.gpu->gpu_id;
+	ERRNO(0, vg_ioctl(&vg, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &args));
+	bo.handle = args.handle;
+	OK(vg_bo_map_gpu(&bo));
+	OK(vg_copy(&queue, page.cpu, p, VG_PAGE));
+}
+
+/*
+ * mprotect() of @p evicts the process, and then waits, with mmap_lock, for a job that
+ * uses the last page of @p and is behind others on its engine.
+ */
+static void keep_mmap_lock(void)
+{
+	static volatile uint32_t now;
+	struct helper change = { .r = -1, .go = &now };
+	char *p = tap_anon(BYTES);
+	struct hold h = { 0 };
+
+	open_user_pointer(p);
+	hold_open(&h, &vg.gpu[0], p + BYTES - VG_PAGE, VG_PAGE);
+	hold_let_go(&h);
+	change.memory = p;
+	start_helper(&change, protect);
+	tap_meet(&shared->here[0], KEEPERS + 1);
+	tap_meet(&shared->here[1], KEEPERS + 1);
+	hold_add_job(&h);
+	now = 1;
+	hold_await_sleep(change.tid);
+	tap_meet(&shared->here[2], KEEPERS + 1);
+	CHECK(!pthread_join(change.thread, NULL) && !change.r, "mprotect");
+	CHECK(!mprotect(p, BYTES, PROT_READ | PROT_WRITE), "mprotect");
+	OK(vg_copy(&queue, page.cpu, p, VG_PAGE));
+}
+
+/*
+ * Catches: restore_work that waits for the mmap_lock of its process in the place of those
+ * that may be on their way back. Three such processes keep the queues of all others off.
+ */
+static void restore_behind_mmap_locks(void)
+{
+	char *p = tap_anon(BYTES);
+	int i, status, r = 0;
+	pid_t pid[KEEPERS];
+	struct hold h = { 0 };
+	uint64_t before, end;
+
+	shared = tap_shared_page();
+	for (i = 0; i < KEEPERS; i++)
+		pid[i] = start_child(keep_mmap_lock);
+	open_user_pointer(p);
+	tap_meet(&shared->here[0], KEEPERS + 1);
+	hold_engines(&h, &vg.gpu[0], NULL, 0);
+	before = tap_driver_counter(&vg.gpu[0], "process_evictions");
+	tap_meet(&shared->here[1], KEEPERS + 1);
+	tap_meet(&shared->here[2], KEEPERS + 1);
+	end = vg_deadline();
+	while (tap_driver_counter(&vg.gpu[0], "process_evictions") - before <
+	       KEEPERS)
+		CHECK(vg_now() < end, "mprotect does not evict");
+	for (i = 0; i < ROUNDS && !r; i++) {
+		CHECK(!madvise(p, BYTES, MADV_DONTNEED), "MADV_DONTNEED");
+		vg_pattern_fill(p, VG_PAGE, SEED, i);
+		r = vg_copy(&queue, page.cpu, p, VG_PAGE);
+		if (!r)
+			r = vg_pattern_check(page.cpu, VG_PAGE, SEED, i);
+	}
+	hold_let_go(&h);
+	CHECK(!r, "a process does not come back: %s", vg_error());
+	for (i = 0; i < KEEPERS; i++)
+		CHECK(child_ends(pid[i], &status) && !status, "0x%x", status);
+}
+
 /* A GPU that is taken away */
 
 static char name[VG_PCI_NAME];
@@ -306,8 +402,6 @@ static void open_while_taken_away(void)
 
 /* Waiting for events */
 
-static struct vg_queue queue;
-static struct vg_bo page;
 static uint32_t event, slot;
 
 /* An event that resets itself, in a page of the process's own. */
@@ -490,6 +584,8 @@ static void many_names(void)
 static const struct tap_case cases[] = {
 	{ "first open behind another process's mmap_lock", open_behind_mmap_lock,
 	  1 },
+	{ "a process comes back behind three that cannot",
+	  restore_behind_mmap_locks, 1 },
 	{ "opened anew while the GPU is taken away", open_while_taken_away, 1 },
 	{ "many wait for one event", many_wait, 1 },
 	{ "one call names an event very often", many_names, 1 },
