@@ -174,6 +174,7 @@ struct svm_range *svm_range_create(struct svm_range_list *svms,
 		svm_clear_verdicts(svms, iv);
 	return r;
 }
+EXPORT_SYMBOL_IF_KUNIT(svm_range_create);
 
 /* What the notifier of the old range did until it was removed. */
 static void svm_range_inherit(struct svm_range *r, const struct svm_range *old)
@@ -560,6 +561,7 @@ int svm_range_list_init(struct kfd_process *p)
 	mmgrab(svms->mm);
 	return 0;
 }
+EXPORT_SYMBOL_IF_KUNIT(svm_range_list_init);
 
 void svm_range_list_fini(struct kfd_process *p)
 {
@@ -594,3 +596,4 @@ void svm_range_list_fini(struct kfd_process *p)
 	mutex_destroy(&svms->evict_lock);
 	mutex_destroy(&svms->lock);
 }
+EXPORT_SYMBOL_IF_KUNIT(svm_range_list_fini);

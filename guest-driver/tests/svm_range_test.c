@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * svm_range_remove() (svm/svm_range.c), as munmap() and the end of a process call it.
+ * Catches: a range that leaves the tree, and loses its MMU notifier, while the GPU has
+ * entries for its pages. The kernel gives the pages to others then, and the GPU still
+ * accesses them.
+ */
+#include <linux/interval_tree.h>
+#include <linux/io.h>
+#include <linux/mman.h>
+#include <kunit/static_stub.h>
+
+#include "../svm/svm_priv.h"
+#include "vgpu_vm_mock.h"
+
+#define RANGE_PAGES	3u
+#define RANGE_FIRST	((unsigned long)VM_MOCK_FIRST)
+#define RANGE_LAST	(RANGE_FIRST + RANGE_PAGES - 1)
+#define RANGE_FLAGS	(VM_MOCK_RW | VGPU_PTE_VALID | VGPU_PTE_SYSTEM)
+
+/**
+ * struct range_mock - a process with one range, mapped on one GPU
+ * @p: process
+ * @pdd: its state on the GPU
+ * @node: GPU
+ * @vm: its address space
+ * @writes: register writes since the range is about to be removed
+ * @late: of these, writes when the range was not in the tree or the list
+ */
+struct range_mock {
+	struct kfd_process p;
+	struct kfd_process_device pdd;
+	struct kfd_node node;
+	struct vm_mock *vm;
+	unsigned int writes;
+	unsigned int late;
+};
+
+static void range_no_work(struct work_struct *work)
+{
+}
+
+/* In the place of vgpu_wreg(): the TLB is flushed when entries have been cleared. */
+static void range_wreg(struct vgpu_device *vdev, u32 reg, u32 value)
+{
+	struct range_mock *m = kunit_get_current_test()->priv;
+	struct svm_range_list *svms = &m->p.svms;
+
+	writel(value, vdev->hw.mmio + 4 * reg);
+	m->writes++;
+	if (list_empty(&svms->list) ||
+	    !interval_tree_iter_first(&svms->objects, RANGE_FIRST, RANGE_LAST))
+		m->late++;
+}
+
+static struct range_mock *range_mock_new(struct kunit *test)
+{
+	struct range_mock *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	/* The thread has an mm from now on. */
+	KUNIT_ASSERT_NE(test, kunit_vm_mmap(test, NULL, 0, PAGE_SIZE, PROT_READ,
+					    MAP_ANONYMOUS | MAP_PRIVATE, 0), 0);
+	m->vm = vm_mock_new(test, false);
+	spin_lock_init(&m->vm->vdev->hw.latch_lock);
+	m->node.vdev = m->vm->vdev;
+	INIT_WORK(&m->node.svm.fault_work, range_no_work);
+	m->pdd.node = &m->node;
+	m->pdd.process = &m->p;
+	m->pdd.vm = &m->vm->vm;
+	m->p.pdds[0] = &m->pdd;
+	m->p.n_pdds = 1;
+	m->p.mm = current->mm;
+	test->priv = m;
+	KUNIT_ASSERT_EQ(test, svm_range_list_init(&m->p), 0);
+	return m;
+}
+
+/* Make the range and its entries, as a repaired fault would. */
+static void range_mock_map(struct kunit *test, struct range_mock *m)
+{
+	struct svm_interval iv = { RANGE_FIRST, RANGE_LAST };
+	const struct vgpu_vm_span span = {
+		.addr = SZ_1G, .npages = RANGE_PAGES, .pte_flags = RANGE_FLAGS,
+	};
+	struct svm_range_list *svms = &m->p.svms;
+	const struct svm_attrs attrs = { };
+	struct vgpu_vm *vm = &m->vm->vm;
+	struct svm_range *r;
+
+	mmap_write_lock(m->p.mm);
+	mutex_lock(&svms->lock);
+	r = svm_range_create(svms, iv, &attrs);
+	mutex_unlock(&svms->lock);
+	mmap_write_unlock(m->p.mm);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(r));
+
+	KUNIT_ASSERT_EQ(test, vgpu_vm_reserve_tables(vm, iv.first, iv.last), 0);
+	mutex_lock(&r->lock);
+	set_bit(0, r->mapped);
+	vgpu_vm_lock_pt(vm);
+	vgpu_vm_write_spans(vm, iv.first, &span, 1);
+	vgpu_vm_unlock_pt(vm);
+	mutex_unlock(&r->lock);
+	vgpu_vm_unreserve_tables(vm);
+}
+
+static void range_remove(struct kunit *test)
+{
+	struct range_mock *m = range_mock_new(test);
+	unsigned long page;
+
+	range_mock_map(test, m);
+	for (page = RANGE_FIRST; page <= RANGE_LAST; page++)
+		KUNIT_EXPECT_NE(test, vgpu_vm_read_pte(&m->vm->vm, page), 0);
+	kunit_activate_static_stub(test, vgpu_wreg, range_wreg);
+	svm_range_list_fini(&m->p);
+	kunit_deactivate_static_stub(test, vgpu_wreg);
+
+	for (page = RANGE_FIRST; page <= RANGE_LAST; page++)
+		KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm->vm, page), 0);
+	KUNIT_EXPECT_GT(test, m->writes, 0);
+	KUNIT_EXPECT_EQ(test, m->late, 0);
+}
+
+static struct kunit_case range_cases[] = {
+	KUNIT_CASE(range_remove),
+	{}
+};
+
+static struct kunit_suite range_suite = {
+	.name = "svm_range",
+	.test_cases = range_cases,
+};
+
+kunit_test_suite(range_suite);
