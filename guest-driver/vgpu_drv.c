@@ -5,6 +5,7 @@
  */
 #include <linux/module.h>
 #include <linux/pci.h>
+#include <linux/rcupdate.h>
 
 #include <drm/drm_drv.h>
 #include <drm/drm_managed.h>
@@ -171,10 +172,18 @@ err_kfd:
 }
 module_init(vgpu_module_init);
 
+/*
+ * A task may not have returned yet from a callback of this module that has done its work:
+ * vgpu_job_destroy(), called by drm_sched for a job of a killed entity on the system's
+ * workqueue, or kfd_process_free_notifier(). Neither sleeps before it returns. RCU does
+ * not wait for a preempted task, RCU tasks does. (A kernel with preemption has RCU tasks
+ * if it has ftrace, kprobes or BPF.)
+ */
 static void __exit vgpu_module_exit(void)
 {
 	pci_unregister_driver(&vgpu_pci_driver);
 	kfd_exit();
+	synchronize_rcu_tasks();
 }
 module_exit(vgpu_module_exit);
 
