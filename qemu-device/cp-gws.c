@@ -66,18 +66,21 @@ void vgpu_cp_gws_revoke(VGPUCp *cp, unsigned vmid)
     set(cp, vmid, 0);
 }
 
+/*
+ * A process keeps its resources when SET_RESOURCES takes them out of the mask,
+ * and the register of one that has all 64 is at its reset value.
+ */
 static bool gws_needed(void *opaque)
 {
     const VGPUCp *cp = opaque;
     unsigned v;
 
     for (v = 0; v < VGPU_NUM_VMIDS; v++) {
-        if (cp->gws_vmid[v] != GDS_GWS_VMID_RESET) {
+        if (cp->hws.gws[v] || cp->gws_vmid[v] != GDS_GWS_VMID_RESET) {
             return true;
         }
     }
-    /* Nobody has any without the mask. */
-    return cp->gws_mask;
+    return cp->gws_mask || cp->hws.process.num_gws;
 }
 
 /* A range each, of VMIDs that processes have, no resource twice. */

@@ -141,6 +141,55 @@ static void test_change(void)
     qvgpu_stop(f.v);
 }
 
+/* A bit for the process that has the VMID now, if one of the list does. */
+static unsigned holder(Fixture *f, unsigned vmid)
+{
+    unsigned i = qvgpu_rd(f->v, IH_VMID_LUT(vmid)) - PASID(0);
+
+    return i < PROCESSES ? 1u << i : 0;
+}
+
+/*
+ * Catches: GWS that a process holds and a saved state does not carry, because
+ * SET_RESOURCES has cleared the mask: another process gets the same resources
+ * after the load. A static queue holds all of GWS.
+ */
+static void test_mask_cleared(void)
+{
+    Fixture f;
+
+    setup(&f, (unsigned[]) { 64, 64, 0 }, ALL_GWS);
+    qvgpu_list_begin(&f.h);
+    qvgpu_list_process(&f.h, &f.p[0], 1);
+    qvgpu_list_queue(&f.h, &f.q[0], 2);
+    qvgpu_list_run(&f.h, 0);
+    qvgpu_hws_resources_gws(&f.h, QVGPU_HWS_VMIDS, ALL_HQDS, 0);
+    qvgpu_hws_sync(&f.h);
+    expect_gws(&f, VMID, 0, 64);
+    qvgpu_save_restore(f.v, false);
+    qvgpu_cont(f.v);
+    expect_gws(&f, VMID, 0, 64);
+
+    qvgpu_hws_resources_gws(&f.h, QVGPU_HWS_VMIDS, ALL_HQDS, ALL_GWS);
+    qvgpu_list_begin(&f.h);
+    qvgpu_list_process(&f.h, &f.p[1], 1);
+    qvgpu_list_queue(&f.h, &f.q[1], 0);
+    qvgpu_pm4_write(&f.q[1].c, SHARED, 0x1234);
+    qvgpu_user_queue_kick(&f.q[1]);
+    qvgpu_list_run(&f.h, 0);
+    qvgpu_hws_sync(&f.h);
+    g_assert_cmphex(holder(&f, VMID), ==, 1u << 0);
+    g_assert_cmphex(holder(&f, VMID + 1), ==, 0);
+    g_assert_cmphex(qtest_readl(f.v->qts, f.shared), ==, 0);
+
+    qvgpu_hws_unmap(&f.h, PM4_UNMAP_PREEMPT, PM4_SEL_PASID, PASID(0));
+    qvgpu_compute_kick(&f.h.hiq);
+    qvgpu_user_queue_finish(&f.q[1]);
+    g_assert_cmphex(qtest_readl(f.v->qts, f.shared), ==, 0x1234);
+    g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_QUEUE_ERRORS), ==, 0);
+    qvgpu_stop(f.v);
+}
+
 /* Queues pass a token on; nobody may have it while the next is mapped. */
 static void relay(Fixture *f)
 {
@@ -156,14 +205,6 @@ static void relay(Fixture *f)
     for (turn = 0; turn < PROCESSES; turn++) {
         qvgpu_user_queue_kick(&f->q[turn]);
     }
-}
-
-/* A bit for the process that has the VMID now, if one of the list does. */
-static unsigned holder(Fixture *f, unsigned vmid)
-{
-    unsigned i = qvgpu_rd(f->v, IH_VMID_LUT(vmid)) - PASID(0);
-
-    return i < PROCESSES ? 1u << i : 0;
 }
 
 /* Catches: two that have all of it at a time, one whose turn never comes. */
@@ -311,6 +352,7 @@ void qvgpu_add_hws_gws_tests(void)
 {
     qtest_add_func("/vgpu-kfd/hws/gws/grant", test_grant);
     qtest_add_func("/vgpu-kfd/hws/gws/change", test_change);
+    qtest_add_func("/vgpu-kfd/hws/gws/mask-cleared", test_mask_cleared);
     qtest_add_func("/vgpu-kfd/hws/gws/alone", test_alone);
     qtest_add_func("/vgpu-kfd/hws/gws/together", test_together);
     qtest_add_func("/vgpu-kfd/hws/gws/starved", test_starved);
