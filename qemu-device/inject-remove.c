@@ -62,6 +62,7 @@ bool vgpu_remove(VGPUState *s, Error **errp)
     /* Engines stop at the next chunk: see them do it, then what they left. */
     vgpu_engine_pause(s, true);
     vgpu_cp_pause(s, true);
+    vgpu_xgmi_remove(s);
     qemu_bh_cancel(s->irq_bh);
     WITH_QEMU_LOCK_GUARD(&s->lock) {
         vgpu_inject_defer_reset(s);

@@ -369,6 +369,11 @@ bool vgpu_xgmi_join(VGPUState *s, Error **errp);
  */
 void vgpu_xgmi_leave(VGPUState *s);
 /*
+ * s->removed is set. When the function returns, no peer uses our VRAM any more.
+ * BQL held.
+ */
+void vgpu_xgmi_remove(VGPUState *s);
+/*
  * Wait until no thread of @s is inside an access that began before this call.
  * BQL held.
  */

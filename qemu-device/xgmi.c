@@ -93,10 +93,21 @@ void vgpu_wait_accesses(VGPUState *peer)
     }
 }
 
+/* Wait until no node is inside an access that began before this call. BQL. */
+static void wait_nodes(VGPUHive *h)
+{
+    unsigned n;
+
+    for (n = 0; n < VGPU_XGMI_NODES; n++) {
+        if (h->node[n]) {
+            vgpu_wait_accesses(h->node[n]);
+        }
+    }
+}
+
 void vgpu_xgmi_leave(VGPUState *s)
 {
     VGPUHive *h = s->hive;
-    unsigned n;
 
     if (!h) {
         return;
@@ -104,11 +115,7 @@ void vgpu_xgmi_leave(VGPUState *s)
     WITH_QEMU_LOCK_GUARD(&h->lock) {
         h->node[s->xgmi_node] = NULL;
     }
-    for (n = 0; n < VGPU_XGMI_NODES; n++) {
-        if (h->node[n]) {
-            vgpu_wait_accesses(h->node[n]);
-        }
-    }
+    wait_nodes(h);
     h->refs--;
     hive_put(h);
     s->hive = NULL;
@@ -129,11 +136,28 @@ static uint32_t present(VGPUState *s)
     return mask;
 }
 
-/* Is the link between nodes down, at either end? The hive's lock held. */
+/*
+ * Is the link between nodes down, at either end, or one of them removed? The
+ * hive's lock held.
+ */
 static bool is_down(VGPUState *s, VGPUState *peer)
 {
-    return (qatomic_read(&s->xgmi_down) & (1u << peer->xgmi_node)) ||
+    return qatomic_read(&s->removed) || qatomic_read(&peer->removed) ||
+           (qatomic_read(&s->xgmi_down) & (1u << peer->xgmi_node)) ||
            (qatomic_read(&peer->xgmi_down) & (1u << s->xgmi_node));
+}
+
+void vgpu_xgmi_remove(VGPUState *s)
+{
+    VGPUHive *h = s->hive;
+
+    if (!h) {
+        return;
+    }
+    /* A peer that maps VRAM from here on sees s->removed; others are inside. */
+    qemu_mutex_lock(&h->lock);
+    qemu_mutex_unlock(&h->lock);
+    wait_nodes(h);
 }
 
 void vgpu_xgmi_set_down(VGPUState *s, uint32_t nodes)
@@ -173,7 +197,7 @@ uint32_t vgpu_xgmi_links(VGPUState *s)
 
 uint32_t vgpu_xgmi_read_links(VGPUState *s)
 {
-    uint32_t peers = present(s);
+    uint32_t peers = present(s), links;
     unsigned n;
 
     for (n = 0; n < VGPU_XGMI_NODES; n++) {
@@ -185,7 +209,12 @@ uint32_t vgpu_xgmi_read_links(VGPUState *s)
             });
         }
     }
-    return vgpu_xgmi_links(s);
+    links = vgpu_xgmi_links(s);
+    if (links != (peers & ~(1u << s->xgmi_node))) {
+        /* The links that read 0 carry nothing any more. */
+        wait_nodes(s->hive);
+    }
+    return links;
 }
 
 uint32_t vgpu_xgmi_lfb_cntl(VGPUState *s)

@@ -86,28 +86,6 @@ static void test_bus_master(void)
     qvgpu_stop(v);
 }
 
-typedef struct Release {
-    QVGPUHold h;
-    bool done;
-} Release;
-
-static void *release(void *opaque)
-{
-    Release *r = opaque;
-
-    g_usleep(G_USEC_PER_SEC / 5);
-    qatomic_set(&r->done, true);
-    qvgpu_hold_release(&r->h);
-    return NULL;
-}
-
-static void set_event(QVGPU *v, const char *name, bool enable)
-{
-    qtest_qmp_assert_success(v->qts, "{ 'execute': 'trace-event-set-state', "
-                             "'arguments': { 'name': %s, 'enable': %i } }",
-                             name, enable);
-}
-
 /*
  * Catches: a write that switches bus mastering off and completes while an
  * engine is inside an access, so that the engine writes to memory that the guest
@@ -117,16 +95,15 @@ static void set_event(QVGPU *v, const char *name, bool enable)
 static void test_bus_master_access(void)
 {
     const uint64_t va = 0x50000000;
-    Release r = { .done = false };
     QVGPUSpace space;
-    GThread *thread;
     uint64_t src;
     QVGPUQueue q;
+    QVGPUHold h;
     uint16_t cmd;
     QVGPU *v;
 
-    qvgpu_hold_init(&r.h);
-    v = qvgpu_start_sized(QVGPU_HOLD_VRAM, r.h.args);
+    qvgpu_hold_init(&h);
+    v = qvgpu_start_sized(QVGPU_HOLD_VRAM, h.args);
     cmd = qpci_config_readw(v->pci, PCI_COMMAND);
     g_assert_cmphex(cmd & PCI_COMMAND_MASTER, !=, 0);
     qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
@@ -136,19 +113,18 @@ static void test_bus_master_access(void)
     qvgpu_mm_wr(v, VM_L2_PROTECTION_FAULT_CNTL2, 0);    /* faults are silent */
     qvgpu_pkt_copy(&q, src, va, QVGPU_PAGE);
 
-    qvgpu_hold_arm(&r.h, v, "vgpu_fault_silent", true);
-    set_event(v, "vgpu_stall", true);
+    qvgpu_hold_arm(&h, v, "vgpu_fault_silent", true);
+    qvgpu_trace(v, "vgpu_stall", true);
     qvgpu_kick(&q);
-    qvgpu_wait_until(qvgpu_hold_logged(&r.h));
-    thread = g_thread_new("release", release, &r);
+    qvgpu_wait_until(qvgpu_hold_logged(&h));
+    qvgpu_hold_release_later(&h);
     qpci_config_writew(v->pci, PCI_COMMAND, cmd & ~PCI_COMMAND_MASTER);
-    g_assert_true(qatomic_read(&r.done));
-    g_thread_join(thread);
-    set_event(v, "vgpu_fault_silent", false);
-    set_event(v, "vgpu_stall", false);
-    qvgpu_hold_release(&r.h);
+    g_assert_true(qvgpu_hold_waited(&h));
+    qvgpu_trace(v, "vgpu_fault_silent", false);
+    qvgpu_trace(v, "vgpu_stall", false);
+    qvgpu_hold_release(&h);
     qvgpu_stop(v);
-    qvgpu_hold_destroy(&r.h);
+    qvgpu_hold_destroy(&h);
 }
 
 #define PEER_AT     (192 * GiB)

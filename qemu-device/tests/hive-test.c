@@ -5,7 +5,7 @@
 #include "qemu/osdep.h"
 #include "hw/pci/pci_regs.h"
 #include "qobject/qdict.h"
-#include "vgpu-qos.h"
+#include "vgpu-qos-hold.h"
 #include "vgpu-qmp.h"
 
 #define VRAM        (64 * MiB)
@@ -58,6 +58,11 @@ static void copy(QVGPU *v, QVGPUSpace *space, uint64_t src, uint64_t dst,
     qvgpu_queue_open(&q, v, 0, 0, space);
     qvgpu_pkt_copy(&q, src, dst, len);
     qvgpu_finish(&q);
+}
+
+static bool buffer_is(const uint8_t *buf, uint8_t byte, size_t len)
+{
+    return buf[0] == byte && !memcmp(buf, buf + 1, len - 1);
 }
 
 static void check_lfb(QVGPU *v, unsigned node, unsigned last, uint32_t links,
@@ -232,6 +237,76 @@ static void test_link_down(void)
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 0);
     g_assert_cmpuint(qvgpu_inject_fired(v, id), ==, 1);
     stop_pair(v, p);
+}
+
+/*
+ * Catches: VRAM of a removed device that its peers reach over XGMI; a removal,
+ * or a read of XGMI_LINKS that shows a link down, which completes while a peer
+ * is inside an access over that link.
+ *
+ * Node a copies from node b's VRAM to a page that faults without an interrupt,
+ * so that it repeats the access. It is held between two trace events of one
+ * access, which has mapped b's VRAM. No BAR of b is mapped: what the removal
+ * waits for is not the change of the bus.
+ */
+static void test_peer_gone(const void *removed)
+{
+    const uint64_t at = 3 * QVGPU_PAGE;
+    g_autofree char *args = NULL;
+    uint64_t own, back;
+    QVGPUSpace space;
+    QVGPUHold h;
+    QVGPUQueue q;
+    uint8_t *b;
+    QVGPU *v;
+
+    qvgpu_hold_init(&h);
+    args = g_strdup_printf("%s " PAIR(",hive=7,id=b,memdev=vram"), h.args);
+    v = qvgpu_start_sized("64M,hive=7,id=a", args);
+    b = (uint8_t *)h.vram + at;
+    memset(b, 0xb5, QVGPU_PAGE);
+    own = qvgpu_alloc(v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
+    back = qvgpu_alloc(v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
+    qtest_memset(v->qts, own, 0x11, QVGPU_PAGE);
+    qtest_memset(v->qts, back, 0x22, QVGPU_PAGE);
+    qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
+    qvgpu_space_set(&space, VA, VGPU_LEVEL_PTB, QVGPU_PTE_RW | (VRAM + at));
+    own = qvgpu_space_place(&space, own, QVGPU_PAGE);
+    qvgpu_queue_open_vram(&q, v, 0, SDMA_QUEUE_RLC(0), &space, 4 * KiB);
+    qvgpu_mm_wr(v, VM_L2_PROTECTION_FAULT_CNTL2, 0);    /* faults are silent */
+    qvgpu_pkt_copy(&q, VA, VA + QVGPU_PAGE, QVGPU_PAGE);
+    if (!removed) {
+        /* Taken by the read of XGMI_LINKS, not by the copy. */
+        qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', 'start': %"
+                     PRIu64 ", 'length': 1", VRAM);
+    }
+
+    qvgpu_hold_arm(&h, v, "vgpu_fault_silent", true);
+    qvgpu_trace(v, "vgpu_stall", true);
+    qvgpu_kick(&q);
+    qvgpu_wait_until(qvgpu_hold_logged(&h));
+    qvgpu_hold_release_later(&h);
+    if (removed) {
+        qvgpu_inject(v, "'kind': 'surprise-removal', 'device': 'b'");
+    } else {
+        g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 0);
+    }
+    g_assert_true(qvgpu_hold_waited(&h));
+    qvgpu_trace(v, "vgpu_fault_silent", false);
+    qvgpu_trace(v, "vgpu_stall", false);
+    qvgpu_hold_release(&h);
+    g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 0);
+
+    /* The access that goes on reads zeros; a write goes nowhere. */
+    qvgpu_ih_next_fault(v, VMID, VA, false, false);
+    qvgpu_space_map(&space, VA + QVGPU_PAGE, back, QVGPU_PAGE);
+    qvgpu_pkt_copy(&q, own, VA, QVGPU_PAGE);
+    qvgpu_finish(&q);
+    qvgpu_ih_next_fault(v, VMID, VA, true, false);
+    qvgpu_expect_byte(v, back, 0, QVGPU_PAGE);
+    g_assert_true(buffer_is(b, 0xb5, QVGPU_PAGE));
+    qvgpu_stop(v);
+    qvgpu_hold_destroy(&h);
 }
 
 static void plug_peer(QVGPU *v)
@@ -487,6 +562,8 @@ void qvgpu_add_hive_tests(void)
     qtest_add_func("/vgpu-kfd/hive/memory", test_memory);
     qtest_add_func("/vgpu-kfd/hive/pcie-peer", test_pcie_peer);
     qtest_add_func("/vgpu-kfd/hive/link-down", test_link_down);
+    qtest_add_data_func("/vgpu-kfd/hive/peer-removed", "", test_peer_gone);
+    qtest_add_data_func("/vgpu-kfd/hive/peer-link-down", NULL, test_peer_gone);
     qtest_add_func("/vgpu-kfd/hive/unplug-peer", test_unplug_peer);
     qtest_add_func("/vgpu-kfd/hive/bad", test_bad_hive);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Test-side driver of vgpu-kfd: hold a thread of QEMU in a trace event. */
 #include "qemu/osdep.h"
+#include "qemu/atomic.h"
 #include <glib/gstdio.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -51,6 +52,13 @@ uint32_t *qvgpu_hold_vram(QVGPUHold *h, QVGPU *v, uint64_t addr)
     return h->vram + (addr - v->bar[VGPU_BAR_VRAM]) / sizeof(*h->vram);
 }
 
+void qvgpu_trace(QVGPU *v, const char *event, bool enable)
+{
+    qtest_qmp_assert_success(v->qts, "{ 'execute': 'trace-event-set-state', "
+                             "'arguments': { 'name': %s, 'enable': %i } }",
+                             event, enable);
+}
+
 void qvgpu_hold_arm(QVGPUHold *h, QVGPU *v, const char *event, bool second)
 {
     g_autofree char *filling = NULL;
@@ -61,9 +69,7 @@ void qvgpu_hold_arm(QVGPUHold *h, QVGPU *v, const char *event, bool second)
     h->filled = second ? size - LINE_BYTES : size;
     filling = g_malloc0(h->filled);
     g_assert_cmpint(write(h->fd, filling, h->filled), ==, h->filled);
-    qtest_qmp_assert_success(v->qts, "{ 'execute': 'trace-event-set-state', "
-                             "'arguments': { 'name': %s, 'enable': true } }",
-                             event);
+    qvgpu_trace(v, event, true);
 }
 
 bool qvgpu_hold_logged(QVGPUHold *h)
@@ -95,4 +101,28 @@ unsigned qvgpu_hold_release(QVGPUHold *h)
     g_assert_cmpint(errno, ==, EAGAIN);
     h->filled = 0;
     return lines;
+}
+
+static void *release_later(void *opaque)
+{
+    QVGPUHold *h = opaque;
+
+    g_usleep(G_USEC_PER_SEC / 5);
+    qatomic_set(&h->released, true);
+    qvgpu_hold_release(h);
+    return NULL;
+}
+
+void qvgpu_hold_release_later(QVGPUHold *h)
+{
+    h->released = false;
+    h->later = g_thread_new("release", release_later, h);
+}
+
+bool qvgpu_hold_waited(QVGPUHold *h)
+{
+    bool released = qatomic_read(&h->released);
+
+    g_thread_join(h->later);
+    return released;
 }

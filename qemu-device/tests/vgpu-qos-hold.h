@@ -24,6 +24,8 @@ typedef struct QVGPUHold {
     uint32_t *vram;             /* the test's mapping of VRAM */
     int fd;                     /* both ends of the pipe */
     int filled;                 /* bytes of the test in the pipe */
+    GThread *later;             /* qvgpu_hold_release_later() */
+    bool released;              /* by it; atomic */
 } QVGPUHold;
 
 /* Make pipe and VRAM for a QEMU that is started with @h->args. */
@@ -47,5 +49,18 @@ bool qvgpu_hold_logged(QVGPUHold *h);
  * number of events that were in the pipe.
  */
 unsigned qvgpu_hold_release(QVGPUHold *h);
+/*
+ * Have a thread release in 0.2 s, for a test that shows that a command to QEMU
+ * waits for the thread that is held.
+ */
+void qvgpu_hold_release_later(QVGPUHold *h);
+/*
+ * Wait for that thread, once. Returns whether it had released before this call:
+ * the command did not complete earlier.
+ */
+bool qvgpu_hold_waited(QVGPUHold *h);
+
+/* Enable or disable the trace events that match @event. */
+void qvgpu_trace(QVGPU *v, const char *event, bool enable);
 
 #endif /* VGPU_QOS_HOLD_H */
