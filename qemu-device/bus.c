@@ -217,6 +217,19 @@ static void bus_bh(void *opaque)
     }
 }
 
+void vgpu_bus_quiesce(VGPUState *s)
+{
+    /*
+     * Order the change of the bus before the test for accesses in progress;
+     * pairs with vgpu_client_begin().
+     */
+    smp_mb();
+    vgpu_wait_accesses(s);
+    /* Interrupt entries are no client's accesses, but written under s->lock. */
+    qemu_mutex_lock(&s->lock);
+    qemu_mutex_unlock(&s->lock);
+}
+
 /*
  * The IOMMU has dropped a mapping. On return no access uses it any more. BQL
  * held.
@@ -226,12 +239,7 @@ static void unmapped(IOMMUNotifier *n, IOMMUTLBEntry *entry)
     VGPUState *s = container_of(n, VGPUBusNotifier, n)->s;
 
     qatomic_inc(&s->bus_drops);
-    /*
-     * Make replies stale before looking for accesses in progress; pairs with
-     * vgpu_client_begin().
-     */
-    smp_mb();
-    vgpu_wait_accesses(s);
+    vgpu_bus_quiesce(s);
 }
 
 void vgpu_bus_region_add(MemoryListener *l, MemoryRegionSection *section)

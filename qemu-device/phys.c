@@ -194,17 +194,24 @@ static VGPUPhys map_bus(VGPUState *s, VGPUBus *bus, VGPUSpan *span)
                                                              : VGPU_PHYS_NONE;
 }
 
-/* The bus changed: nothing may keep what is no longer there. */
+/*
+ * The bus has changed: bus mastering, a BAR, a bridge's window. Drop what is no
+ * longer there, and wait until nothing uses it: the guest may reuse the memory
+ * when the write that made the change completes. RCU only keeps the memory
+ * allocated. BQL held; workers take it nowhere, so that they get on.
+ */
 static void bus_commit(MemoryListener *listener)
 {
     VGPUState *s = container_of(listener, VGPUState, bus_listener);
     unsigned i;
 
     qatomic_inc(&s->bus_drops);
-    QEMU_LOCK_GUARD(&s->window_lock);
-    for (i = 0; i < VGPU_BUS_WINDOWS; i++) {
-        window_replace(s, i, NULL);
+    WITH_QEMU_LOCK_GUARD(&s->window_lock) {
+        for (i = 0; i < VGPU_BUS_WINDOWS; i++) {
+            window_replace(s, i, NULL);
+        }
     }
+    vgpu_bus_quiesce(s);
 }
 
 void vgpu_phys_init(VGPUState *s)

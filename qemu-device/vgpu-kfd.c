@@ -34,43 +34,19 @@ static void vgpu_kfd_reset_hold(Object *obj, ResetType type)
     vgpu_vram_reset_bar(s);
 }
 
-static bool is_master(PCIDevice *pci)
-{
-    return pci_get_word(pci->config + PCI_COMMAND) & PCI_COMMAND_MASTER;
-}
-
 /*
- * Bus mastering is off: wait until no access to the bus is in progress. The
- * guest may reuse its DMA memory when its configuration write completes. BQL
- * held.
+ * A function-level reset goes through the same. Bus mastering off is a change
+ * of the bus: bus_commit() waits for accesses in progress.
  */
-static void wait_for_bus(VGPUState *s)
-{
-    /*
-     * Order the change of the address space before the test for accesses in
-     * progress; pairs with vgpu_client_begin().
-     */
-    smp_mb();
-    vgpu_wait_accesses(s);
-    /* Interrupt entries are no client's accesses, but written under s->lock. */
-    qemu_mutex_lock(&s->lock);
-    qemu_mutex_unlock(&s->lock);
-}
-
-/* A function-level reset goes through the same. */
 static void vgpu_kfd_config_write(PCIDevice *pci, uint32_t addr, uint32_t val,
                                   int len)
 {
     VGPUState *s = VGPU_KFD(pci);
-    bool master = is_master(pci);
 
     if (s->removed) {
         return;
     }
     pci_default_write_config(pci, addr, val, len);
-    if (master && !is_master(pci)) {
-        wait_for_bus(s);
-    }
     vgpu_vram_config_written(s, addr, len);
     pcie_cap_flr_write_config(pci, addr, val, len);
 }

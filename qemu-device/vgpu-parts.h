@@ -167,6 +167,11 @@ void vgpu_phys_scramble(VGPUState *s, uint64_t start, uint64_t len,
 void vgpu_bus_init(VGPUState *s);
 /* After vgpu_phys_exit(). BQL held. */
 void vgpu_bus_exit(VGPUState *s);
+/*
+ * The bus has changed, or a translation is dropped: wait until nothing that
+ * began before this call uses what there was. BQL held, no lock of the device.
+ */
+void vgpu_bus_quiesce(VGPUState *s);
 /* For the listener of the device's bus. BQL held. */
 void vgpu_bus_region_add(MemoryListener *l, MemoryRegionSection *section);
 void vgpu_bus_region_del(MemoryListener *l, MemoryRegionSection *section);
