@@ -34,7 +34,7 @@ void vgpu_ih_defer(VGPUState *s, unsigned ring, const uint32_t *entry)
     VGPUIhDeferred *d;
 
     if (s->ih.num_deferred == DEFERRED_MAX) {
-        vgpu_count(s, VGPU_CNT_IH_DROPPED, 1);
+        vgpu_ih_lose(s, entry);
         return;
     }
     d = g_new0(VGPUIhDeferred, 1);

@@ -32,6 +32,7 @@ void vgpu_ih_reset(VGPUState *s)
 {
     memset(s->ih.client_cfg, 0, sizeof(s->ih.client_cfg));
     memset(s->ih.rings, 0, sizeof(s->ih.rings));
+    s->ih.unannounced = 0;
     s->ih.last_timestamp = 0;
     vgpu_ih_drop_deferred(s);
 }
@@ -159,18 +160,43 @@ static uint64_t timestamp(VGPUIh *ih)
     return ih->last_timestamp & TIMESTAMP_MASK;
 }
 
+/* Where WPTR of the ring is after one more entry; -1: the ring is off. */
+static int64_t ring_next(VGPUState *s, unsigned ring)
+{
+    uint32_t bytes = ring_bytes(s, ring);
+
+    if (!(ring_reg(s, ring, IH_RB_CNTL) & IH_RB_CNTL__RB_ENABLE) || !bytes) {
+        return -1;
+    }
+    return (s->ih.rings[ring].wptr + IH_ENTRY_BYTES) & (bytes - 1);
+}
+
+/* Return whether the ring has something in it. */
+static bool ring_filled(VGPUState *s, unsigned ring)
+{
+    return s->ih.rings[ring].rptr != s->ih.rings[ring].wptr;
+}
+
+/* The entry that ring 0 overwrites may be the one that tells of a ring. */
+static void announce_again(VGPUState *s)
+{
+    unsigned ring;
+
+    for (ring = 1; ring < IH_NUM_RINGS; ring++) {
+        s->ih.unannounced |= ring_filled(s, ring) ? 1u << ring : 0;
+    }
+}
+
 /* Room for an entry in the ring: where WPTR will be, or -1. */
 static int64_t ring_room(VGPUState *s, unsigned ring)
 {
     VGPUIhRing *r = &s->ih.rings[ring];
     uint32_t cntl = ring_reg(s, ring, IH_RB_CNTL);
-    uint32_t bytes = ring_bytes(s, ring);
-    uint32_t next;
+    int64_t next = ring_next(s, ring);
 
-    if (!(cntl & IH_RB_CNTL__RB_ENABLE) || !bytes) {
+    if (next < 0) {
         return -1;
     }
-    next = (r->wptr + IH_ENTRY_BYTES) & (bytes - 1);
     if (next == r->rptr || s->ih.full) {
         s->ih.full = false;
         trace_vgpu_ih_full(s->id, ring, r->wptr,
@@ -179,6 +205,9 @@ static int64_t ring_room(VGPUState *s, unsigned ring)
             return -1;
         }
         r->overflow = true;
+        if (!ring) {
+            announce_again(s);
+        }
     }
     return next;
 }
@@ -197,9 +226,30 @@ static void ring_kick(VGPUState *s, unsigned ring)
     };
 
     if (ring) {
+        s->ih.unannounced &= ~(1u << ring);
         ring_push(s, 0, entry);
     } else {
         raise_irq(s);
+    }
+}
+
+/*
+ * Ring 0 may have room again: make the entries for rings 1 and 2 that it had
+ * none for.
+ */
+static void announce_rings(VGPUState *s)
+{
+    unsigned ring;
+
+    for (ring = 1; ring < IH_NUM_RINGS; ring++) {
+        int64_t next = ring_next(s, 0);
+
+        if (next < 0 || next == s->ih.rings[0].rptr) {
+            return;
+        }
+        if ((s->ih.unannounced & (1u << ring)) && ring_filled(s, ring)) {
+            ring_kick(s, ring);
+        }
     }
 }
 
@@ -221,7 +271,16 @@ static void write_entry(VGPUState *s, VGPUSpan *to, const uint32_t *entry)
     smp_wmb();
 }
 
-static void ring_lose(VGPUState *s, unsigned ring, bool no_memory)
+void vgpu_ih_lose(VGPUState *s, const uint32_t *entry)
+{
+    if (VGPU_GET(entry[0], IH_DW0__CLIENT) == IH_CLIENT_IH) {
+        s->ih.unannounced |= 1u << VGPU_GET(entry[0], IH_DW0__RING);
+    }
+    vgpu_count(s, VGPU_CNT_IH_DROPPED, 1);
+}
+
+static void ring_lose(VGPUState *s, unsigned ring, const uint32_t *entry,
+                      bool no_memory)
 {
     VGPUIhRing *r = &s->ih.rings[ring];
 
@@ -230,7 +289,7 @@ static void ring_lose(VGPUState *s, unsigned ring, bool no_memory)
                       "%s: no memory for interrupt ring %u\n", s->id, ring);
     }
     r->lost |= no_memory;
-    vgpu_count(s, VGPU_CNT_IH_DROPPED, 1);
+    vgpu_ih_lose(s, entry);
 }
 
 bool vgpu_ih_store(VGPUState *s, unsigned ring, const uint32_t *entry)
@@ -256,7 +315,7 @@ bool vgpu_ih_store(VGPUState *s, unsigned ring, const uint32_t *entry)
     if (next < 0 || found != VGPU_PHYS_OK) {
         vgpu_phys_unmap(s, &to, 0);
         vgpu_phys_unmap(s, &pointer, 0);
-        ring_lose(s, ring, next >= 0);
+        ring_lose(s, ring, entry, next >= 0);
         return true;
     }
     write_entry(s, &to, entry);
@@ -327,7 +386,10 @@ static void set_rptr(VGPUState *s, unsigned ring, uint32_t val)
     r->rptr = bytes ? val & IH_RB_WPTR__OFFSET & (bytes - 1) &
                       ~(IH_ENTRY_BYTES - 1) : 0;
     trace_vgpu_ih_rptr(s->id, ring, r->rptr, r->wptr);
-    if (r->rptr != r->wptr) {
+    if (!ring) {
+        announce_rings(s);
+    }
+    if (ring_filled(s, ring)) {
         ring_kick(s, ring);
     }
 }
@@ -352,7 +414,10 @@ static void cntl_written(VGPUState *s, unsigned inst, unsigned off,
             qemu_bh_schedule(s->bus_bh);
         }
     }
-    if ((val & IH_RB_CNTL__RB_ENABLE) && r->rptr != r->wptr) {
+    if (!ring) {
+        announce_rings(s);
+    }
+    if ((val & IH_RB_CNTL__RB_ENABLE) && ring_filled(s, ring)) {
         ring_kick(s, ring);
     }
 }
@@ -385,6 +450,9 @@ static void wptr_written(VGPUState *s, unsigned inst, unsigned off,
     r->wptr = bytes ? val & IH_RB_WPTR__OFFSET & (bytes - 1) &
                       ~(IH_ENTRY_BYTES - 1) : 0;
     r->overflow = false;
+    if (!RING_OF(off)) {
+        announce_rings(s);
+    }
 }
 
 static uint32_t *client_cfg(VGPUState *s)

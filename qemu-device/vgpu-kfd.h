@@ -412,6 +412,7 @@ typedef struct VGPUIh {
     VGPUIhRing rings[IH_NUM_RINGS];
     uint64_t last_timestamp;
     bool full;                  /* injected: for the entry that is pushed */
+    uint8_t unannounced;        /* rings whose entry in ring 0 was dropped */
     /* s->lock, as the rest; in order */
     QSIMPLEQ_HEAD(, VGPUIhDeferred) deferred;
     unsigned num_deferred;

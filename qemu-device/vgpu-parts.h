@@ -222,6 +222,8 @@ void vgpu_ih_bh(void *opaque);
 bool vgpu_ih_store(VGPUState *s, unsigned ring, const uint32_t *entry);
 /* Write back ring 0's pointer. */
 bool vgpu_ih_writeback(VGPUState *s);
+/* Count @entry as dropped. s->lock held. */
+void vgpu_ih_lose(VGPUState *s, const uint32_t *entry);
 
 /* ih-deferred.c: entries whose ring has no translation yet */
 

@@ -267,6 +267,33 @@ static const VMStateDescription vmstate_vgpu_ih_ring = {
     },
 };
 
+static bool unannounced_needed(void *opaque)
+{
+    const VGPUIh *ih = opaque;
+
+    return ih->unannounced;
+}
+
+static int unannounced_post_load(void *opaque, int version_id)
+{
+    const VGPUIh *ih = opaque;
+    uint8_t rings = (1u << IH_NUM_RINGS) - 2;
+
+    return ih->unannounced & ~rings ? -EINVAL : 0;
+}
+
+static const VMStateDescription vmstate_vgpu_ih_unannounced = {
+    .name = "vgpu-kfd/ih/unannounced",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .needed = unannounced_needed,
+    .post_load = unannounced_post_load,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT8(unannounced, VGPUIh),
+        VMSTATE_END_OF_LIST()
+    },
+};
+
 static const VMStateDescription vmstate_vgpu_ih = {
     .name = "vgpu-kfd/ih",
     .version_id = 1,
@@ -278,6 +305,10 @@ static const VMStateDescription vmstate_vgpu_ih = {
                              vmstate_vgpu_ih_ring, VGPUIhRing),
         VMSTATE_UINT64(last_timestamp, VGPUIh),
         VMSTATE_END_OF_LIST()
+    },
+    .subsections = (const VMStateDescription * const []) {
+        &vmstate_vgpu_ih_unannounced,
+        NULL
     },
 };
 

@@ -2,7 +2,7 @@
 /* vgpu-kfd: interrupt rings 1 and 2, and what goes there; faults, no CAM. */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
-#include "vgpu-qos.h"
+#include "vgpu-qmp.h"
 
 #define SMALL   6                       /* log2 of dwords: 8 entries */
 #define ENTRIES 8
@@ -195,6 +195,80 @@ static void test_injected_overflow(void)
     qvgpu_stop(t.v);
 }
 
+/* A second engine, whose interrupts go to ring 0: @n traps. */
+static void other_traps(QVGPUQueue *q, unsigned n)
+{
+    unsigned i;
+
+    for (i = 0; i < n; i++) {
+        qvgpu_pkt_trap(q, i);
+        qvgpu_finish(q);
+    }
+}
+
+/*
+ * Catches: a ring that the driver never learns of, because ring 0 was full when
+ * its first entry came and had no room for the entry that tells of it; the same
+ * when the machine moves before ring 0 has room.
+ */
+static void test_ring0_full(void)
+{
+    unsigned n;
+
+    for (n = 1; n < IH_NUM_RINGS; n++) {
+        QVGPUQueue other;
+        Rings t;
+
+        rings_start(&t, n, 0);
+        qvgpu_ih_init(t.v, SMALL, IH_RB_CNTL__ENABLE_INTR);
+        qvgpu_queue_open(&other, t.v, 1, SDMA_QUEUE_GFX, NULL);
+        other_traps(&other, ENTRIES - 1);
+        traps(&t, 60, 1);
+        g_assert_cmpuint(qvgpu_counter(t.v, VGPU_CNT_IH_DROPPED), ==, 1);
+        qvgpu_msi_take(t.v);
+        if (n == 2) {
+            qvgpu_save_restore(t.v, false);
+            qvgpu_cont(t.v);
+        }
+        t.v->ih.rptr = (ENTRIES - 1) * IH_ENTRY_BYTES;
+        qvgpu_wr(t.v, IH_RB_RPTR, t.v->ih.rptr);
+        g_assert_true(qvgpu_msi_take(t.v));
+        expect_kick(&t, n);
+        expect_trap_in(&t, n, 0, 60);
+        g_assert_false(qvgpu_ih_pending(t.v));
+        qvgpu_stop(t.v);
+    }
+}
+
+/* Catches: the same of an entry in ring 0 that an overflow has overwritten. */
+static void test_ring0_overflow(void)
+{
+    QVGPUQueue other;
+    QVGPUIrq irq;
+    unsigned i;
+    Rings t;
+
+    rings_start(&t, 1, 0);
+    qvgpu_ih_init(t.v, SMALL, IH_RB_CNTL__WPTR_OVERFLOW_ENABLE);
+    qvgpu_queue_open(&other, t.v, 1, SDMA_QUEUE_GFX, NULL);
+    traps(&t, 60, 1);
+    other_traps(&other, ENTRIES + 2);
+    t.v->ih.rptr = ((qvgpu_rd(t.v, IH_RB_WPTR) & IH_RB_WPTR__OFFSET) +
+                    IH_ENTRY_BYTES) % (ENTRIES * IH_ENTRY_BYTES);
+    qvgpu_wr(t.v, IH_RB_RPTR, t.v->ih.rptr);
+    qvgpu_wr(t.v, IH_RB_CNTL, qvgpu_rd(t.v, IH_RB_CNTL) |
+             IH_RB_CNTL__WPTR_OVERFLOW_CLEAR);
+    for (i = 3; i < ENTRIES + 2; i++) {
+        qvgpu_ih_next(t.v, &irq);
+        g_assert_cmphex(irq.client, ==, IH_CLIENT_SDMA(1));
+        g_assert_cmphex(irq.data[0], ==, i);
+    }
+    expect_kick(&t, 1);
+    expect_trap_in(&t, 1, 0, 60);
+    g_assert_false(qvgpu_ih_pending(t.v));
+    qvgpu_stop(t.v);
+}
+
 /* Catches: entries for a ring that is off, or that there is none of. */
 static void test_no_such_ring(void)
 {
@@ -309,6 +383,8 @@ void qvgpu_add_ih_ring_tests(void)
     qtest_add_func("/vgpu-kfd/ih-ring/overflow", test_overflow);
     qtest_add_func("/vgpu-kfd/ih-ring/injected-overflow",
                    test_injected_overflow);
+    qtest_add_func("/vgpu-kfd/ih-ring/ring0-full", test_ring0_full);
+    qtest_add_func("/vgpu-kfd/ih-ring/ring0-overflow", test_ring0_overflow);
     qtest_add_func("/vgpu-kfd/ih-ring/no-such-ring", test_no_such_ring);
     qtest_add_func("/vgpu-kfd/ih-ring/storm", test_storm);
 }
