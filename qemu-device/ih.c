@@ -122,8 +122,7 @@ void vgpu_ih_bh(void *opaque)
     PCIDevice *pci = PCI_DEVICE(s);
 
     /* Before the MSI: what comes after it is due again. */
-    qatomic_set(&s->irq_due, false);
-    if (msi_enabled(pci)) {
+    if (qatomic_xchg(&s->irq_due, false) && msi_enabled(pci)) {
         vgpu_count(s, VGPU_CNT_MSI, 1);
         trace_vgpu_msi(s->id);
         msi_notify(pci, 0);

@@ -64,6 +64,8 @@ bool vgpu_remove(VGPUState *s, Error **errp)
     vgpu_cp_pause(s, true);
     vgpu_xgmi_remove(s);
     qemu_bh_cancel(s->irq_bh);
+    /* Or vgpu_kfd_vm_state() would send the MSI after the next stop. */
+    qatomic_set(&s->irq_due, false);
     WITH_QEMU_LOCK_GUARD(&s->lock) {
         vgpu_inject_defer_reset(s);
         vgpu_ih_drop_deferred(s);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: injections into interrupts and invalidations. */
 #include "qemu/osdep.h"
+#include "qemu/atomic.h"
 #include "qobject/qdict.h"
 #include "qobject/qlist.h"
-#include "vgpu-qos.h"
+#include "vgpu-qos-hold.h"
 #include "vgpu-qmp.h"
 
 #define VMID    11
@@ -309,8 +310,61 @@ static void test_early_ack(void)
     qvgpu_stop(t.v);
 }
 
+/*
+ * Catches: an MSI of a removed device, sent when the machine goes on after a
+ * stop. The main loop is held in the removal, when BAR 0 leaves the bus, while
+ * the engine raises an interrupt: its MSI is due, and never comes.
+ */
+static void test_removal_msi(void)
+{
+    enum { GO, DONE };
+    uint64_t page, mc;
+    uint32_t *words;
+    QVGPUHold h;
+    QVGPUQueue q;
+    unsigned i;
+    QDict *rsp;
+    QVGPU *v;
+
+    qvgpu_hold_init(&h);
+    v = qvgpu_start_sized(QVGPU_HOLD_VRAM, h.args);
+    page = qvgpu_alloc(v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
+    words = qvgpu_hold_vram(&h, v, page);
+    mc = qvgpu_mc(v, page);
+    qvgpu_queue_open_vram(&q, v, 0, SDMA_QUEUE_GFX, NULL, 4 * KiB);
+    qvgpu_pkt_poll_mem(&q, QVGPU_POLL_EQ, mc + 4 * GO, 1, UINT32_MAX,
+                       QVGPU_POLL_FOREVER);
+    qvgpu_pkt_trap(&q, 1);
+    qvgpu_pkt_fence(&q, mc + 4 * DONE, 1);
+    qvgpu_kick(&q);
+
+    qvgpu_hold_arm(&h, v, "flatview_new", true);
+    qtest_qmp_send(v->qts, "{ 'execute': 'vgpu-inject', 'arguments': "
+                   "{ 'kind': 'surprise-removal' } }");
+    qvgpu_wait_until(qvgpu_hold_logged(&h));
+    qatomic_set(&words[GO], 1);
+    qvgpu_wait_until(qatomic_read(&words[DONE]));
+    g_assert_true(qvgpu_hold_logged(&h));
+    qvgpu_hold_release(&h);
+    rsp = qtest_qmp_receive(v->qts);
+    g_assert_true(qdict_haskey(rsp, "return"));
+    qobject_unref(rsp);
+    qvgpu_trace(v, "flatview_new", false);
+
+    g_assert_true(qvgpu_ih_pending(v));
+    for (i = 0; i < 2; i++) {
+        g_assert_false(qvgpu_msi_take(v));
+        qtest_qmp_assert_success(v->qts, "{ 'execute': 'stop' }");
+        qtest_qmp_assert_success(v->qts, "{ 'execute': 'cont' }");
+    }
+    g_assert_false(qvgpu_msi_take(v));
+    qvgpu_stop(v);
+    qvgpu_hold_destroy(&h);
+}
+
 void qvgpu_add_inject_irq_tests(void)
 {
+    qtest_add_func("/vgpu-kfd/inject/removal-msi", test_removal_msi);
     qtest_add_func("/vgpu-kfd/inject/fault-spurious", test_spurious);
     qtest_add_func("/vgpu-kfd/inject/fault-spurious-everywhere",
                    test_spurious_everywhere);
