@@ -109,12 +109,19 @@ static void queue_stop(VGPUCp *cp, CpQueue *q)
     trace_vgpu_cp_stop(cp->s->id, cp_number(cp, q), q->rptr, q->wptr, ib);
 }
 
+/* Is the thread at work for @q: at its packets, or at the run list it gave? */
+static bool at_work(const VGPUCp *cp, const CpQueue *q)
+{
+    return cp->w.current == q ||
+           (cp->w.current == &cp->hws && cp->hws.owner == cp_number(cp, q));
+}
+
 void vgpu_cp_queue_dequeue(VGPUCp *cp, CpQueue *q)
 {
     if (!vgpu_cp_queue_active(q)) {
         return;
     }
-    if (cp->w.current == q) {
+    if (at_work(cp, q)) {
         q->dequeue = true;
     } else {
         queue_stop(cp, q);
@@ -184,7 +191,12 @@ static void queue_turn(VGPUWorker *w, unsigned n)
     CpExec *x = &q->exec;
 
     if (n == HWS) {
+        CpQueue *owner = &cp->queues[cp->hws.owner];
+
         vgpu_cp_hws_turn(cp);
+        if (owner->dequeue) {
+            queue_stop(cp, owner);
+        }
         return;
     }
     x->budget = TURN_STEPS;

@@ -38,12 +38,7 @@ void vgpu_cp_hws_end(VGPUCp *cp)
 
 void vgpu_cp_hws_left(VGPUCp *cp, const CpQueue *q)
 {
-    if (cp->hws.owner != cp_number(cp, q)) {
-        return;
-    }
-    if (cp->w.current == &cp->hws) {
-        cp->hws.gone = true;
-    } else {
+    if (cp->hws.owner == cp_number(cp, q)) {
         vgpu_cp_hws_end(cp);
     }
 }
@@ -454,11 +449,12 @@ void vgpu_cp_hws_turn(VGPUCp *cp)
     qemu_mutex_unlock(&cp->w.lock);
     step = hws->phase == CP_HWS_SAVE ? save(cp) : map(cp);
     qemu_mutex_lock(&cp->w.lock);
-    if (hws->gone) {
-        hws->gone = false;
-        vgpu_cp_hws_end(cp);
-    } else if (step == CP_STEP_STALL &&
-               (x->mem.stall.bus || x->mem.stall.why == VGPU_WAIT_POLL)) {
+    if (cp->queues[hws->owner].dequeue) {
+        /* The owner leaves its HQD now, and the list ends. */
+        return;
+    }
+    if (step == CP_STEP_STALL &&
+        (x->mem.stall.bus || x->mem.stall.why == VGPU_WAIT_POLL)) {
         vgpu_worker_stall(&cp->w, CP_NUM_HQDS, false);
     } else if (step == CP_STEP_BAD || step == CP_STEP_STALL) {
         /* VMID 0 has no retry faults: a stall is memory that is broken. */

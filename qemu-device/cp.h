@@ -114,7 +114,6 @@ typedef struct CpProcess {
  */
 typedef struct CpHws {
     CpHwsPhase phase;
-    bool gone;                  /* the owner left, when we were current */
     uint8_t owner;              /* number of the queue that gave the list */
     uint8_t max_processes;      /* of a slice; 0: no limit */
     uint8_t chains;             /* followed in this slice */
@@ -169,7 +168,10 @@ static inline uint64_t cp_hqd64(const CpQueue *q, unsigned lo)
 bool vgpu_cp_queue_active(const CpQueue *q);
 /* Take over pointers and place in an indirect buffer from registers. */
 void vgpu_cp_queue_start(VGPUCp *cp, CpQueue *q);
-/* Leave the HQD: at once, or at the next boundary if it is current. */
+/*
+ * Leave the HQD: at once, or at the next boundary if the thread is at the
+ * queue's packets or at its run list.
+ */
 void vgpu_cp_queue_dequeue(VGPUCp *cp, CpQueue *q);
 /* Something that the queue may wait for has come. */
 void vgpu_cp_queue_kick(VGPUCp *cp, CpQueue *q);
@@ -247,7 +249,7 @@ void vgpu_cp_hws_turn(VGPUCp *cp);
 bool vgpu_cp_hws_pending(const VGPUCp *cp);
 /* The list is not in force any more; what it mapped stays. */
 void vgpu_cp_hws_end(VGPUCp *cp);
-/* @q leaves its HQD: its list ends. */
+/* @q has left its HQD: its list ends. The thread is not at the list. */
 void vgpu_cp_hws_left(VGPUCp *cp, const CpQueue *q);
 
 /* cp-gws.c. Thread, no lock held. */

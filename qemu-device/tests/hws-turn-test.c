@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of vgpu-kfd: run lists that do not fit, whose queues take turns. */
 #include "qemu/osdep.h"
+#include "vgpu-qos-hold.h"
 #include "vgpu-qos-hws.h"
 #include "vgpu/aql.h"
 
@@ -26,12 +27,12 @@ static unsigned process_of(Fixture *f, unsigned i)
 }
 
 /* A list that comes round, each slice as short as can be. */
-static void setup(Fixture *f, unsigned processes, unsigned queues,
-                  uint32_t vmids, uint64_t hqds)
+static void setup_on(Fixture *f, QVGPU *v, unsigned processes, unsigned queues,
+                     uint32_t vmids, uint64_t hqds)
 {
     unsigned i;
 
-    f->v = qvgpu_start();
+    f->v = v;
     f->processes = processes;
     f->queues = queues;
     qvgpu_hws_init(&f->h, f->v);
@@ -52,6 +53,12 @@ static void setup(Fixture *f, unsigned processes, unsigned queues,
         qvgpu_list_queue(&f->h, &f->q[i], 0);
     }
     qvgpu_list_chain(&f->h);
+}
+
+static void setup(Fixture *f, unsigned processes, unsigned queues,
+                  uint32_t vmids, uint64_t hqds)
+{
+    setup_on(f, qvgpu_start(), processes, queues, vmids, hqds);
 }
 
 static void wait_value(QVGPUCompute *c, uint64_t va, uint32_t val)
@@ -278,6 +285,33 @@ static void test_starved(void)
     relay_finish(&f);
 }
 
+/*
+ * Catches: an HQD that reads as empty while the scheduler is at the run list of
+ * its queue, so that it maps queues after the driver has seen the queue leave.
+ * The scheduler is held before it maps the list's second process.
+ */
+static void test_owner_leaves(void)
+{
+    QVGPUHold h;
+    Fixture f;
+
+    qvgpu_hold_init(&h);
+    setup_on(&f, qvgpu_start_sized(QVGPU_HOLD_VRAM, h.args), 2, 2,
+             QVGPU_HWS_VMIDS, UINT32_MAX);
+    qvgpu_hold_arm(&h, f.v, "vgpu_hws_process", true);
+    qvgpu_list_run(&f.h, 0);
+    qvgpu_wait_until(qvgpu_hold_logged(&h));
+    qvgpu_hqd_wr(&f.h.hiq, CP_HQD_DEQUEUE_REQUEST, 1);
+    g_assert_cmphex(qvgpu_hqd_rd(&f.h.hiq, CP_HQD_ACTIVE), ==,
+                    CP_HQD_ACTIVE__ACTIVE);
+    g_assert_true(qvgpu_hold_logged(&h));
+    qvgpu_hold_release(&h);
+    qvgpu_wait_until(!qvgpu_hqd_rd(&f.h.hiq, CP_HQD_ACTIVE));
+    qvgpu_trace(f.v, "vgpu_hws_process", false);
+    qvgpu_stop(f.v);
+    qvgpu_hold_destroy(&h);
+}
+
 void qvgpu_add_hws_turn_tests(void)
 {
     qtest_add_func("/vgpu-kfd/hws/turns/queues", test_queues);
@@ -287,4 +321,5 @@ void qvgpu_add_hws_turn_tests(void)
     qtest_add_func("/vgpu-kfd/hws/turns/stalled", test_stalled);
     qtest_add_func("/vgpu-kfd/hws/turns/aql", test_aql);
     qtest_add_func("/vgpu-kfd/hws/turns/starved", test_starved);
+    qtest_add_func("/vgpu-kfd/hws/turns/owner-leaves", test_owner_leaves);
 }
