@@ -57,10 +57,15 @@ int vgpu_cp_sdma_engine(uint32_t dw1)
     }
 }
 
-/* Has the engine's thread, or an injected hang, still to do with it? */
+/*
+ * Has the engine's thread, or an injected hang, still to do with it, or the
+ * main loop, which writes a register for it? The image of such a queue has the
+ * write as done: elsewhere the packets after it would run before it.
+ */
 static bool held(const VGPUEngine *e, const VGPUQueue *q)
 {
-    return e->w.current == q || e->hung == 1 + (q - e->queues);
+    return e->w.current == q || e->w.writing == q ||
+           e->hung == 1 + (q - e->queues);
 }
 
 /* Lock held. The RLC that the packet names, or a free one. NULL: none. */

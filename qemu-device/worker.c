@@ -244,6 +244,7 @@ static void reg_bh(void *opaque)
             if (due) {
                 number = q.stall->number;
                 w->ops->reg_done(w, n);
+                w->writing = q.queue;
             }
         }
         if (!due) {
@@ -251,6 +252,7 @@ static void reg_bh(void *opaque)
         }
         vgpu_reg_write(w->s, reg, val);
         WITH_QEMU_LOCK_GUARD(&w->lock) {
+            w->writing = NULL;
             if (*q.wait == VGPU_WAIT_REG && q.stall->number == number) {
                 *q.wait = VGPU_WAIT_NONE;
                 qemu_cond_signal(&w->wake);

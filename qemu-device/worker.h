@@ -101,6 +101,7 @@ struct VGPUWorker {
     unsigned next;              /* queue whose turn it is */
     uint32_t waits;             /* number of the last wait */
     void *current;              /* queue that has its turn */
+    void *writing;              /* queue whose register is being written */
 };
 
 /* Run a thread of @name for the queues that @ops tells of. BQL held. */

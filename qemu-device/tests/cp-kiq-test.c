@@ -344,6 +344,70 @@ static void test_reg_wait(void)
     qvgpu_hold_destroy(&h);
 }
 
+/*
+ * Catches: an SDMA queue that counts as unmapped, and runs elsewhere, while the
+ * main loop still writes the register of its SRBM_WRITE: the packets after it
+ * run before it.
+ *
+ * The bottom half is held in the write, as above. The KIQ marks its place and
+ * unmaps the queue in one turn. The turn of the other queue, which follows,
+ * shows that the KIQ has tried.
+ */
+static void test_srbm_unmapped(void)
+{
+    enum { KIQ_THERE, KIQ_PASSED, PING, PONG, DONE, DWORDS };
+    uint64_t page, mc[DWORDS], invalidations;
+    QVGPUCompute other;
+    QVGPUUserSdma u;
+    uint32_t dw[7];
+    uint32_t *words;
+    QVGPUHold h;
+    unsigned i;
+    Fixture f;
+
+    qvgpu_hold_init(&h);
+    setup_on(&f, qvgpu_start_sized(QVGPU_HOLD_VRAM, h.args));
+    page = qvgpu_alloc(f.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
+    words = qvgpu_hold_vram(&h, f.v, page);
+    for (i = 0; i < DWORDS; i++) {
+        mc[i] = qvgpu_mc(f.v, page) + 4 * i;
+    }
+    qvgpu_user_sdma_init(&u, f.v, NULL, 2, 0);
+    QVGPU_EMIT(&u.q, SDMA_PKT(SDMA_OP_SRBM_WRITE, 0) | SDMA_SRBM_WRITE__BYTE_EN,
+               HUB(VGPU_HUB_MM) + WRITTEN, VMID_9);
+    qvgpu_pkt_fence(&u.q, mc[DONE], 1);
+    qtest_writeq(f.v->qts, u.wptr_mem, u.q.wptr);
+    qvgpu_user_sdma_map(&u, 0, dw);
+    qvgpu_pm4(&f.kiq, dw, ARRAY_SIZE(dw));
+    wait_equal(&f.kiq, false, HUB(VGPU_HUB_MM) + WRITTEN, VMID_9);
+    qvgpu_pm4_write(&f.kiq, mc[KIQ_THERE], 1);
+    unmap(&f, PM4_UNMAP_PREEMPT, PM4_SEL_DOORBELLS, u.q.doorbell);
+    qvgpu_pm4_write(&f.kiq, mc[KIQ_PASSED], 1);
+    qvgpu_pm4(&f.kiq, dw, ARRAY_SIZE(dw));
+    qvgpu_compute_init(&other, f.v, 1, 0, 0, NULL);
+    qvgpu_compute_load(&other);
+    wait_equal(&other, true, mc[PING], 1);
+    qvgpu_pm4_write(&other, mc[PONG], 1);
+    qvgpu_compute_kick(&other);
+    invalidations = qvgpu_counter(f.v, VGPU_CNT_INVALIDATIONS);
+
+    qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
+    qvgpu_compute_kick(&f.kiq);
+    /* The main loop is held: no qtest command before the release. */
+    qvgpu_wait_until(qatomic_read(&words[KIQ_THERE]));
+    qatomic_set(&words[PING], 1);
+    qvgpu_wait_until(qatomic_read(&words[PONG]));
+    g_assert_cmphex(qatomic_read(&words[KIQ_PASSED]), ==, 0);
+    qvgpu_wait_until(qvgpu_hold_release(&h));
+    qvgpu_wait_until(qatomic_read(&words[DONE]));
+    g_assert_cmphex(qatomic_read(&words[KIQ_PASSED]), ==, 1);
+    g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_INVALIDATIONS), ==,
+                     invalidations + 1);
+    g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_QUEUE_ERRORS), ==, 0);
+    qvgpu_stop(f.v);
+    qvgpu_hold_destroy(&h);
+}
+
 void qvgpu_add_cp_kiq_tests(void)
 {
     qtest_add_func("/vgpu-kfd/cp/kiq/map", test_map);
@@ -352,4 +416,5 @@ void qvgpu_add_cp_kiq_tests(void)
     qtest_add_func("/vgpu-kfd/cp/kiq/invalidate-moved", test_invalidate_moved);
     qtest_add_func("/vgpu-kfd/cp/kiq/others", test_others);
     qtest_add_func("/vgpu-kfd/cp/kiq/reg-wait", test_reg_wait);
+    qtest_add_func("/vgpu-kfd/cp/kiq/srbm-unmapped", test_srbm_unmapped);
 }
