@@ -171,9 +171,12 @@ CpStep vgpu_cp_sdma_unmap(VGPUCp *cp, CpExec *x, VGPUEngine *e, VGPUQueue *q,
     }
     if (step == CP_STEP_DONE) {
         QEMU_LOCK_GUARD(&e->w.lock);
-        q->mapped = VGPU_SDMA_UNMAPPED;
-        q->listed = false;
-        vgpu_queue_restart(e, q);
+        /* After a reset of the engine the RLC may have the driver's queue. */
+        if (q->mapped > VGPU_SDMA_MAPPED) {
+            q->mapped = VGPU_SDMA_UNMAPPED;
+            q->listed = false;
+            vgpu_queue_restart(e, q);
+        }
         x->tries = 0;
     }
     return step;

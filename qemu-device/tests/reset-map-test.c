@@ -8,6 +8,7 @@
 #include "qemu/bswap.h"
 #include "qemu/host-utils.h"
 #include "vgpu/psp.h"
+#include "vgpu-qos-hold.h"
 #include "vgpu-qos-hws.h"
 
 #define ROUNDS      30
@@ -231,8 +232,77 @@ static void test_forgets(void)
     qvgpu_stop(m.v);
 }
 
+#define ENGINE      2
+#define RLC0        (SDMA_ENGINE(ENGINE) + SDMA_QUEUE(SDMA_QUEUE_RLC(0)))
+#define FB_UNIT     (16 * MiB)
+
+/*
+ * Catches: an UNMAP_QUEUES that drops the work of the queue which the driver
+ * has started in the RLC since a reset of the engine. The CP is held while it
+ * writes the image: the driver has narrowed the aperture that the MQD lies in,
+ * and a write that faults is traced. The new queue is in an indirect buffer,
+ * whose first packet would run twice.
+ */
+static void test_engine(void)
+{
+    uint64_t mqd, ib, sum, gate;
+    uint32_t dw[7], dwords;
+    QVGPUUserSdma u;
+    QVGPUHold hold;
+    QVGPUQueue q;
+    QVGPUHws h;
+    unsigned i;
+    QVGPU *v;
+
+    qvgpu_hold_init(&hold);
+    v = qvgpu_start_sized(QVGPU_HOLD_VRAM, hold.args);
+    qvgpu_hws_init(&h, v);
+    qvgpu_user_sdma_init(&u, v, NULL, ENGINE, 0);
+    qvgpu_alloc(v, QVGPU_VRAM, FB_UNIT, FB_UNIT);
+    mqd = qvgpu_alloc(v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
+    for (i = 0; i < SDMA_MQD_DWORDS; i++) {
+        qtest_writel(v->qts, mqd + 4 * i, qtest_readl(v->qts, u.mqd + 4 * i));
+    }
+    u.mqd = mqd;
+    qvgpu_user_sdma_map(&u, 0, dw);
+    qvgpu_pm4(&h.hiq, dw, ARRAY_SIZE(dw));
+    qvgpu_hws_sync(&h);
+    g_assert_cmphex(qvgpu_rd(v, RLC0 + SDMA_RB_CNTL) &
+                    SDMA_RB_CNTL__RB_ENABLE, !=, 0);
+
+    qvgpu_gfx_wr(v, MC_VM_FB_LOCATION_TOP,
+                 qvgpu_gfx_rd(v, MC_VM_FB_LOCATION_BASE));
+    qvgpu_hold_arm(&hold, v, "vgpu_fault_class", false);
+    qvgpu_hws_unmap(&h, PM4_UNMAP_PREEMPT, PM4_SEL_DOORBELLS, u.q.doorbell);
+    qvgpu_compute_kick(&h.hiq);
+    qvgpu_wait_until(!(qvgpu_rd(v, RLC0 + SDMA_RB_CNTL) &
+                       SDMA_RB_CNTL__RB_ENABLE));
+    qvgpu_wr(v, SDMA_ENGINE(ENGINE) + SDMA_F32_CNTL, SDMA_F32_CNTL__RESET);
+    qvgpu_wr(v, SDMA_ENGINE(ENGINE) + SDMA_F32_CNTL, 0);
+    qvgpu_queue_open(&q, v, ENGINE, SDMA_QUEUE_RLC(0), NULL);
+    sum = qvgpu_ram_page(v);
+    gate = qvgpu_ram_page(v);
+    qvgpu_pkt_add64(&q, qvgpu_mc(v, sum), 1);
+    qvgpu_pkt_poll_mem(&q, QVGPU_POLL_EQ, qvgpu_mc(v, gate), 1, UINT32_MAX,
+                       QVGPU_POLL_FOREVER);
+    ib = qvgpu_to_buffer(&q, 0, &dwords);
+    qvgpu_pkt_indirect(&q, 0, qvgpu_mc(v, ib), dwords);
+    qvgpu_kick(&q);
+    qvgpu_wait_until(qtest_readq(v->qts, sum) == 1);
+
+    qvgpu_hold_release(&hold);
+    qvgpu_hws_sync(&h);
+    qvgpu_trace(v, "vgpu_fault_class", false);
+    qtest_writel(v->qts, gate, 1);
+    qvgpu_finish(&q);
+    g_assert_cmpuint(qtest_readq(v->qts, sum), ==, 1);
+    qvgpu_stop(v);
+    qvgpu_hold_destroy(&hold);
+}
+
 void qvgpu_add_reset_map_tests(void)
 {
     qtest_add_func("/vgpu-kfd/reset/map/ends", test_ends);
     qtest_add_func("/vgpu-kfd/reset/map/forgets", test_forgets);
+    qtest_add_func("/vgpu-kfd/reset/map/engine", test_engine);
 }
