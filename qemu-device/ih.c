@@ -487,9 +487,9 @@ static void cam_cntl_written(VGPUState *s, unsigned inst, unsigned off,
 
 static uint32_t status_read(VGPUState *s, unsigned inst, unsigned off)
 {
-    /* Idle: without an IOMMU an entry is in memory at once. */
+    /* Idle: without an IOMMU an entry, or a pointer, is in memory at once. */
     QEMU_LOCK_GUARD(&s->lock);
-    return QSIMPLEQ_EMPTY(&s->ih.deferred);
+    return QSIMPLEQ_EMPTY(&s->ih.deferred) && !s->ih.pointer_deferred;
 }
 
 #define CNTL_BITS   (~IH_RB_CNTL__WPTR_OVERFLOW_CLEAR)
