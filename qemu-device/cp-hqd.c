@@ -266,17 +266,13 @@ static bool worker_queue_pending(VGPUWorker *w, unsigned n)
     return n == HWS ? vgpu_cp_hws_pending(cp) : queue_pending(&cp->queues[n]);
 }
 
-static bool queue_reg(VGPUWorker *w, unsigned n, uint32_t *reg, uint32_t *val)
+static void queue_reg(VGPUWorker *w, unsigned n, uint32_t *reg, uint32_t *val)
 {
     const CpQueue *q = &cp_of(w)->queues[n];
 
     *reg = q->exec.reg;
     *val = q->exec.reg_val;
-    if (!vgpu_cp_queue_active(q)) {
-        return false;
-    }
     trace_vgpu_cp_reg_write(w->s->id, n, *reg, *val);
-    return true;
 }
 
 static void queue_reg_done(VGPUWorker *w, unsigned n)

@@ -213,18 +213,14 @@ static bool queue_pending(VGPUWorker *w, unsigned n)
 }
 
 /* SRBM_WRITE */
-static bool queue_reg(VGPUWorker *w, unsigned n, uint32_t *reg, uint32_t *val)
+static void queue_reg(VGPUWorker *w, unsigned n, uint32_t *reg, uint32_t *val)
 {
     VGPUEngine *e = engine_of(w);
     VGPUQueue *q = &e->queues[n];
 
     *reg = VGPU_GET(q->exec.dw[1], SDMA_SRBM_WRITE_DW1__REG);
     *val = q->exec.dw[2];
-    if (!vgpu_queue_enabled(q)) {
-        return false;
-    }
     trace_vgpu_srbm_write(e->s->id, e->index, n, *reg, *val);
-    return true;
 }
 
 static void queue_reg_done(VGPUWorker *w, unsigned n)

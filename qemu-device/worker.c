@@ -223,6 +223,26 @@ void vgpu_worker_retry(VGPUWorker *w, uint32_t vmids, int slot)
 }
 
 /*
+ * Return whether queue @n waits for a register write. The write of a queue that
+ * does not run is not done, since the guest may have seen the engine stand: the
+ * queue asks again when it runs. w->lock held.
+ */
+static bool reg_due(VGPUWorker *w, unsigned n)
+{
+    VGPUWorkerQueue q = w->ops->queue(w, n);
+
+    if (*q.wait != VGPU_WAIT_REG) {
+        return false;
+    }
+    if (w->ops->runs(w, n)) {
+        return true;
+    }
+    *q.wait = VGPU_WAIT_NONE;
+    qemu_cond_signal(&w->wake);
+    return false;
+}
+
+/*
  * Write the registers for queues that wait in VGPU_WAIT_REG. While w->lock is
  * dropped, the write itself or the CP's thread may unmap the queue and map
  * another one into its HQD, which waits for its own write: only a wait with the
@@ -240,8 +260,9 @@ static void reg_bh(void *opaque)
         bool due;
 
         WITH_QEMU_LOCK_GUARD(&w->lock) {
-            due = *q.wait == VGPU_WAIT_REG && w->ops->reg(w, n, &reg, &val);
+            due = reg_due(w, n);
             if (due) {
+                w->ops->reg(w, n, &reg, &val);
                 number = q.stall->number;
                 w->ops->reg_done(w, n);
                 w->writing = q.queue;

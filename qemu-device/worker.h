@@ -76,8 +76,8 @@ typedef struct VGPUWorkerOps {
      * at least once a chunk.
      */
     void (*turn)(VGPUWorker *w, unsigned n);
-    /* The register write that it waits for, if that is still to be done. */
-    bool (*reg)(VGPUWorker *w, unsigned n, uint32_t *reg, uint32_t *val);
+    /* The register write that it waits for. */
+    void (*reg)(VGPUWorker *w, unsigned n, uint32_t *reg, uint32_t *val);
     /* Count it as done. */
     void (*reg_done)(VGPUWorker *w, unsigned n);
     /* NULL or: there are queues that can run, or none. Not while paused. */

@@ -262,12 +262,18 @@ static void test_invalidate_moved(void)
 #define WRITTEN     VM_INVALIDATE_ENG_REQ(4)
 #define WAITED_FOR  VM_INVALIDATE_ENG_ADDR_RANGE_LO32(5)
 #define VMID_9      (1u << 9)           /* in no use */
+#define ENGINE      2
 
-static void write_reg(QVGPUCompute *c, uint32_t reg, uint32_t val)
+static void write_any_reg(QVGPUCompute *c, uint32_t reg, uint32_t val)
 {
     QVGPU_PM4(c, PM4_WRITE_DATA,
               VGPU_PREP(PM4_WRITE_DATA_DW1__DST_SEL, (uint32_t)PM4_DST_REG),
-              HUB(VGPU_HUB_MM) + reg, 0, val);
+              reg, 0, val);
+}
+
+static void write_reg(QVGPUCompute *c, uint32_t reg, uint32_t val)
+{
+    write_any_reg(c, HUB(VGPU_HUB_MM) + reg, val);
 }
 
 /* Wait until a register, or memory if @mem, is @val. */
@@ -372,7 +378,7 @@ static void test_srbm_unmapped(void)
     for (i = 0; i < DWORDS; i++) {
         mc[i] = qvgpu_mc(f.v, page) + 4 * i;
     }
-    qvgpu_user_sdma_init(&u, f.v, NULL, 2, 0);
+    qvgpu_user_sdma_init(&u, f.v, NULL, ENGINE, 0);
     QVGPU_EMIT(&u.q, SDMA_PKT(SDMA_OP_SRBM_WRITE, 0) | SDMA_SRBM_WRITE__BYTE_EN,
                HUB(VGPU_HUB_MM) + WRITTEN, VMID_9);
     qvgpu_pkt_fence(&u.q, mc[DONE], 1);
@@ -408,6 +414,91 @@ static void test_srbm_unmapped(void)
     qvgpu_hold_destroy(&h);
 }
 
+/*
+ * Catches: a register write of an SDMA queue that is done after the engine has
+ * been seen to be frozen.
+ *
+ * A bottom half writes registers for compute queues. It is held in the write of
+ * the first one until the second one waits for its write, which freezes the
+ * engine, and then the SDMA queue for its own. The second compute queue is
+ * served in the same pass, before the engine's bottom half. A queue marks its
+ * place in the turn that ends in the wait; the mark of another queue of the
+ * same thread shows that this turn is over.
+ */
+static void test_reg_frozen(void)
+{
+    enum {
+        HELD, FREEZE, FREEZES, LOOK, LOOKED, GO, GOES, GO_TOO, GONE, DONE,
+        DWORDS
+    };
+    const uint32_t freeze = SDMA_ENGINE(ENGINE) + SDMA_FREEZE;
+    uint64_t page, mc[DWORDS];
+    QVGPUCompute c[3];
+    QVGPUQueue q[2];
+    uint32_t *words;
+    QVGPUHold h;
+    unsigned i;
+    Fixture f;
+
+    qvgpu_hold_init(&h);
+    setup_on(&f, qvgpu_start_sized(QVGPU_HOLD_VRAM, h.args));
+    page = qvgpu_alloc(f.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
+    words = qvgpu_hold_vram(&h, f.v, page);
+    for (i = 0; i < DWORDS; i++) {
+        mc[i] = qvgpu_mc(f.v, page) + 4 * i;
+    }
+    for (i = 0; i < ARRAY_SIZE(c); i++) {
+        qvgpu_compute_init(&c[i], f.v, 1, 0, i, NULL);
+        qvgpu_compute_load(&c[i]);
+    }
+    write_reg(&c[0], WRITTEN, VMID_9);
+    wait_equal(&c[1], true, mc[FREEZE], 1);
+    qvgpu_pm4_write(&c[1], mc[FREEZES], 1);
+    write_any_reg(&c[1], freeze, SDMA_FREEZE__FREEZE);
+    wait_equal(&c[2], false, HUB(VGPU_HUB_MM) + WRITTEN, VMID_9);
+    qvgpu_pm4_write(&c[2], mc[HELD], 1);
+    wait_equal(&c[2], true, mc[LOOK], 1);
+    qvgpu_pm4_write(&c[2], mc[LOOKED], 1);
+    for (i = 0; i < ARRAY_SIZE(q); i++) {
+        qvgpu_queue_open_vram(&q[i], f.v, ENGINE, i, NULL, 4 * KiB);
+        qvgpu_pkt_poll_mem(&q[i], QVGPU_POLL_EQ, mc[i ? GO_TOO : GO], 1,
+                           UINT32_MAX, QVGPU_POLL_FOREVER);
+        qvgpu_pkt_fence(&q[i], mc[i ? GONE : GOES], 1);
+    }
+    QVGPU_EMIT(&q[0],
+               SDMA_PKT(SDMA_OP_SRBM_WRITE, 0) | SDMA_SRBM_WRITE__BYTE_EN,
+               HUB(VGPU_HUB_MM) + WAITED_FOR, 0x600d);
+    qvgpu_pkt_fence(&q[0], mc[DONE], 1);
+    qvgpu_kick(&q[0]);
+    qvgpu_kick(&q[1]);
+    qvgpu_compute_kick(&c[1]);
+    qvgpu_compute_kick(&c[2]);
+
+    qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
+    qvgpu_compute_kick(&c[0]);
+    /* The main loop is held: no qtest command before the release. */
+    qvgpu_wait_until(qatomic_read(&words[HELD]));
+    qatomic_set(&words[FREEZE], 1);
+    qvgpu_wait_until(qatomic_read(&words[FREEZES]));
+    qatomic_set(&words[LOOK], 1);
+    qvgpu_wait_until(qatomic_read(&words[LOOKED]));
+    qatomic_set(&words[GO], 1);
+    qvgpu_wait_until(qatomic_read(&words[GOES]));
+    qatomic_set(&words[GO_TOO], 1);
+    qvgpu_wait_until(qatomic_read(&words[GONE]));
+    qvgpu_wait_until(qvgpu_hold_release(&h));
+    qvgpu_main_loop_pass(f.v);
+    g_assert_cmphex(qvgpu_rd(f.v, freeze), ==, SDMA_FREEZE__FREEZE |
+                    SDMA_FREEZE__FROZEN);
+    g_assert_cmphex(qvgpu_mm_rd(f.v, WAITED_FOR), !=, 0x600d);
+    g_assert_cmphex(qatomic_read(&words[DONE]), ==, 0);
+    qvgpu_wr(f.v, freeze, 0);
+    qvgpu_wait_until(qatomic_read(&words[DONE]));
+    g_assert_cmphex(qvgpu_mm_rd(f.v, WAITED_FOR), ==, 0x600d);
+    qvgpu_stop(f.v);
+    qvgpu_hold_destroy(&h);
+}
+
 void qvgpu_add_cp_kiq_tests(void)
 {
     qtest_add_func("/vgpu-kfd/cp/kiq/map", test_map);
@@ -417,4 +508,5 @@ void qvgpu_add_cp_kiq_tests(void)
     qtest_add_func("/vgpu-kfd/cp/kiq/others", test_others);
     qtest_add_func("/vgpu-kfd/cp/kiq/reg-wait", test_reg_wait);
     qtest_add_func("/vgpu-kfd/cp/kiq/srbm-unmapped", test_srbm_unmapped);
+    qtest_add_func("/vgpu-kfd/cp/kiq/srbm-frozen", test_reg_frozen);
 }
