@@ -163,6 +163,8 @@ static void test_mask_cleared(void)
     qvgpu_list_process(&f.h, &f.p[0], 1);
     qvgpu_list_queue(&f.h, &f.q[0], 2);
     qvgpu_list_run(&f.h, 0);
+    qvgpu_compute_kick(&f.h.hiq);
+    qvgpu_wait_until(holder(&f, VMID) == 1u << 0);
     qvgpu_hws_resources_gws(&f.h, QVGPU_HWS_VMIDS, ALL_HQDS, 0);
     qvgpu_hws_sync(&f.h);
     expect_gws(&f, VMID, 0, 64);
