@@ -176,7 +176,10 @@ static bool ring_filled(VGPUState *s, unsigned ring)
     return s->ih.rings[ring].rptr != s->ih.rings[ring].wptr;
 }
 
-/* The entry that ring 0 overwrites may be the one that tells of a ring. */
+/*
+ * Ring 0 overwrites an entry, which may announce ring 1 or 2: those that have
+ * entries are to be announced again.
+ */
 static void announce_again(VGPUState *s)
 {
     unsigned ring;

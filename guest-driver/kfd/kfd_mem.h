@@ -137,18 +137,18 @@ int kgd_mem_validate(struct kgd_mem *mem, bool back);
 /* Of that the last step alone. 0 or -ERESTARTSYS. */
 int kgd_mem_update(struct kgd_mem *mem);
 /*
- * Find the pages of all mapped user pointers, for kgd_mem_validate_all(). Mutex held,
- * and nothing that others need: waits for mmap_lock and page-ins of the process, which
- * may keep them for any time. 0, or as vgpu_userptr_prepare() but for -EFAULT.
+ * Look up the pages of all mapped user pointers, for kgd_mem_validate_all(). Mutex held,
+ * and no lock that other processes need: waits for the process's mmap_lock and page-ins,
+ * without limit. Returns 0, or an error of vgpu_userptr_prepare() except -EFAULT.
  */
 int kgd_mem_find_pages(struct kfd_process *p);
-/* Would that look for any? Mutex held; does not wait. */
+/* Return whether kgd_mem_find_pages() has pages to look up. Mutex held; does not wait. */
 bool kgd_mem_pages_missing(struct kfd_process *p);
 /*
  * Bring every mapped BO of the process to a place, with the eviction fence, and
- * its page tables up to date. Pages of user pointers were found after the fence was
- * made, which an invalidation signals. @again: end with -EAGAIN when somebody else has
- * asked for the memory meanwhile; the caller begins anew. 0 or -ENOMEM,
+ * its page tables up to date. The caller has made the eviction fence and then called
+ * kgd_mem_find_pages(): an invalidation of these pages signals the fence. @again: return
+ * -EAGAIN when the fence has signalled; the caller begins anew. Returns 0, -ENOMEM or
  * -ERESTARTSYS.
  */
 int kgd_mem_validate_all(struct kfd_process *p, bool again);

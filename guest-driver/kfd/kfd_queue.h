@@ -48,7 +48,8 @@ enum kfd_queue_kind {
  * @wptr: mapping of the write pointer
  * @enabled: user space wants it to run
  * @faulted: an unrepaired fault, or a bad packet, stopped it for good
- * @hung: the hardware did not let go of it and was reset; the process is not told yet
+ * @hung: the hardware did not release the queue and was reset; the process has not been
+ *        notified yet
  * @loaded: on the hardware; compute: in run lists
  * @suspended: a debugger keeps it off
  * @dying: DESTROY_QUEUE waits or works; changed with the process's mutex held, too

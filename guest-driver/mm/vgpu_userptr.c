@@ -282,7 +282,7 @@ static int userptr_find(struct vgpu_userptr *u, struct vgpu_user_pages *pages)
 }
 
 /**
- * vgpu_userptr_current() - has a BO the pages that its process has there?
+ * vgpu_userptr_current() - whether the bound pages are those that the process has there
  * @bo: user pointer
  *
  * Context: any; a hint unless the reservation is held. vgpu_userptr_valid() is exact.

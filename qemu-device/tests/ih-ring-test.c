@@ -195,7 +195,7 @@ static void test_injected_overflow(void)
     qvgpu_stop(t.v);
 }
 
-/* A second engine, whose interrupts go to ring 0: @n traps. */
+/* Execute @n TRAPs on a second engine, whose interrupts go to ring 0. */
 static void other_traps(QVGPUQueue *q, unsigned n)
 {
     unsigned i;
@@ -207,9 +207,8 @@ static void other_traps(QVGPUQueue *q, unsigned n)
 }
 
 /*
- * Catches: a ring that the driver never learns of, because ring 0 was full when
- * its first entry came and had no room for the entry that tells of it; the same
- * when the machine moves before ring 0 has room.
+ * Catches: ring 1 or 2 that is never announced, because ring 0 was full when the
+ * first entry came; also if the machine migrates before ring 0 has room.
  */
 static void test_ring0_full(void)
 {
@@ -240,7 +239,10 @@ static void test_ring0_full(void)
     }
 }
 
-/* Catches: the same of an entry in ring 0 that an overflow has overwritten. */
+/*
+ * Catches: ring 1 that is not announced again after an overflow of ring 0 has
+ * overwritten the entry that announced it.
+ */
 static void test_ring0_overflow(void)
 {
     QVGPUQueue other;
