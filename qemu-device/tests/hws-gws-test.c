@@ -118,24 +118,27 @@ static void test_grant(void)
     qvgpu_stop(f.v);
 }
 
+/* Run a list of process @i alone, its queue of QUEUE_TYPE @type. */
+static void run_alone(Fixture *f, unsigned i, unsigned type)
+{
+    qvgpu_list_begin(&f->h);
+    qvgpu_list_process(&f->h, &f->p[i], 1);
+    qvgpu_list_queue(&f->h, &f->q[i], type);
+    qvgpu_list_run(&f->h, 0);
+}
+
 /* The process's want may change while a static queue keeps its VMID. */
 static void test_change(void)
 {
     Fixture f;
 
     setup(&f, (unsigned[]) { 64, 0, 0 }, ALL_GWS);
-    qvgpu_list_begin(&f.h);
-    qvgpu_list_process(&f.h, &f.p[0], 1);
-    qvgpu_list_queue(&f.h, &f.q[0], 2);
-    qvgpu_list_run(&f.h, 0);
+    run_alone(&f, 0, 2);
     qvgpu_hws_sync(&f.h);
     expect_gws(&f, VMID, 0, 64);
 
     f.p[0].num_gws = 3;
-    qvgpu_list_begin(&f.h);
-    qvgpu_list_process(&f.h, &f.p[0], 1);
-    qvgpu_list_queue(&f.h, &f.q[0], 2);
-    qvgpu_list_run(&f.h, 0);
+    run_alone(&f, 0, 2);
     qvgpu_hws_sync(&f.h);
     expect_gws(&f, VMID, 0, 3);
     qvgpu_stop(f.v);
@@ -159,10 +162,7 @@ static void test_mask_cleared(void)
     Fixture f;
 
     setup(&f, (unsigned[]) { 64, 64, 0 }, ALL_GWS);
-    qvgpu_list_begin(&f.h);
-    qvgpu_list_process(&f.h, &f.p[0], 1);
-    qvgpu_list_queue(&f.h, &f.q[0], 2);
-    qvgpu_list_run(&f.h, 0);
+    run_alone(&f, 0, 2);
     qvgpu_compute_kick(&f.h.hiq);
     qvgpu_wait_until(holder(&f, VMID) == 1u << 0);
     qvgpu_hws_resources_gws(&f.h, QVGPU_HWS_VMIDS, ALL_HQDS, 0);
@@ -173,12 +173,9 @@ static void test_mask_cleared(void)
     expect_gws(&f, VMID, 0, 64);
 
     qvgpu_hws_resources_gws(&f.h, QVGPU_HWS_VMIDS, ALL_HQDS, ALL_GWS);
-    qvgpu_list_begin(&f.h);
-    qvgpu_list_process(&f.h, &f.p[1], 1);
-    qvgpu_list_queue(&f.h, &f.q[1], 0);
     qvgpu_pm4_write(&f.q[1].c, SHARED, 0x1234);
     qvgpu_user_queue_kick(&f.q[1]);
-    qvgpu_list_run(&f.h, 0);
+    run_alone(&f, 1, 0);
     qvgpu_hws_sync(&f.h);
     g_assert_cmphex(holder(&f, VMID), ==, 1u << 0);
     g_assert_cmphex(holder(&f, VMID + 1), ==, 0);
@@ -290,10 +287,7 @@ static void test_errors(void)
     for (i = 0; i < ARRAY_SIZE(bad); i++) {
         setup(&f, (unsigned[]) { bad[i].process, 0, 0 }, ALL_GWS);
         f.q[0].gws = bad[i].queue;
-        qvgpu_list_begin(&f.h);
-        qvgpu_list_process(&f.h, &f.p[0], 1);
-        qvgpu_list_queue(&f.h, &f.q[0], 0);
-        qvgpu_list_run(&f.h, 0);
+        run_alone(&f, 0, 0);
         qvgpu_compute_irq(&f.h.hiq, IH_SRC_CP_BAD_OPCODE,
                           VGPU_PREP(IH_CP_ERROR__CODE,
                                     CP_ERROR_PACKET_UNSUPPORTED) |
