@@ -109,19 +109,12 @@ static void test_bus_master_access(void)
     qvgpu_queue_open_vram(&q, v, 0, SDMA_QUEUE_RLC(0), &space, 4 * KiB);
     src = qvgpu_alloc(v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
     src = qvgpu_space_place(&space, src, QVGPU_PAGE);
-    qvgpu_mm_wr(v, VM_L2_PROTECTION_FAULT_CNTL2, 0);    /* faults are silent */
     qvgpu_pkt_copy(&q, src, va, QVGPU_PAGE);
 
-    qvgpu_hold_arm(&h, v, "vgpu_fault_silent", true);
-    qvgpu_trace(v, "vgpu_stall", true);
-    qvgpu_kick(&q);
-    qvgpu_wait_until(qvgpu_hold_logged(&h));
+    qvgpu_hold_access(&h, &q);
     qvgpu_hold_release_later(&h);
     qpci_config_writew(v->pci, PCI_COMMAND, cmd & ~PCI_COMMAND_MASTER);
-    g_assert_true(qvgpu_hold_waited(&h));
-    qvgpu_trace(v, "vgpu_fault_silent", false);
-    qvgpu_trace(v, "vgpu_stall", false);
-    qvgpu_hold_release(&h);
+    qvgpu_hold_access_end(&h, v);
     qvgpu_stop(v);
     qvgpu_hold_destroy(&h);
 }
@@ -163,20 +156,13 @@ static void test_peer_access(void)
     qvgpu_space_set(&space, va, VGPU_LEVEL_PTB,
                     QVGPU_PTE_RW | VGPU_PTE_SYSTEM | PEER_AT);
     qvgpu_queue_open_vram(&q, v, 0, SDMA_QUEUE_RLC(0), &space, 4 * KiB);
-    qvgpu_mm_wr(v, VM_L2_PROTECTION_FAULT_CNTL2, 0);    /* faults are silent */
     qvgpu_pkt_copy(&q, va, va + QVGPU_PAGE, QVGPU_PAGE);
 
-    qvgpu_hold_arm(&h, v, "vgpu_fault_silent", true);
-    qvgpu_trace(v, "vgpu_stall", true);
-    qvgpu_kick(&q);
-    qvgpu_wait_until(qvgpu_hold_logged(&h));
+    qvgpu_hold_access(&h, &q);
     g_assert_false(qvgpu_ih_pending(v));
     qvgpu_hold_release_later(&h);
     qpci_config_writew(peer, PCI_COMMAND, 0);
-    g_assert_true(qvgpu_hold_waited(&h));
-    qvgpu_trace(v, "vgpu_fault_silent", false);
-    qvgpu_trace(v, "vgpu_stall", false);
-    qvgpu_hold_release(&h);
+    qvgpu_hold_access_end(&h, v);
 
     /* The access that follows finds nothing there. */
     qvgpu_ih_next_fault(v, VMID, va, false, false);

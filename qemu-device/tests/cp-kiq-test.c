@@ -52,6 +52,24 @@ static void setup(Fixture *f)
     setup_on(f, qvgpu_start());
 }
 
+/*
+ * The same with a machine of which @h holds threads. Returns @n words of VRAM
+ * for the test; @mc receives the GPU address of each.
+ */
+static uint32_t *setup_held(Fixture *f, QVGPUHold *h, uint64_t *mc, unsigned n)
+{
+    uint32_t *words;
+    unsigned i;
+
+    qvgpu_hold_init(h);
+    setup_on(f, qvgpu_start_sized(QVGPU_HOLD_VRAM, h->args));
+    words = qvgpu_hold_page(h, f->v, mc);
+    for (i = 1; i < n; i++) {
+        mc[i] = mc[0] + 4 * i;
+    }
+    return words;
+}
+
 static void map(Fixture *f, uint32_t bits)
 {
     uint64_t mqd = qvgpu_mc(f->v, f->mqd);
@@ -305,18 +323,12 @@ static void test_reg_wait(void)
                           VGPU_PREP(PM4_MAP_DW1__PIPE, 3u);
     QVGPUCompute c[2];
     uint32_t *words;
-    uint64_t page, mc[DWORDS];
+    uint64_t mc[DWORDS];
     QVGPUHold h;
     unsigned i;
     Fixture f;
 
-    qvgpu_hold_init(&h);
-    setup_on(&f, qvgpu_start_sized(QVGPU_HOLD_VRAM, h.args));
-    page = qvgpu_alloc(f.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
-    words = qvgpu_hold_vram(&h, f.v, page);
-    for (i = 0; i < DWORDS; i++) {
-        mc[i] = qvgpu_mc(f.v, page) + 4 * i;
-    }
+    words = setup_held(&f, &h, mc, DWORDS);
     for (i = 0; i < 2; i++) {
         qvgpu_compute_init(&c[i], f.v, 1, 3, 4, NULL);
     }
@@ -362,22 +374,15 @@ static void test_reg_wait(void)
 static void test_srbm_unmapped(void)
 {
     enum { KIQ_THERE, KIQ_PASSED, PING, PONG, DONE, DWORDS };
-    uint64_t page, mc[DWORDS], invalidations;
+    uint64_t mc[DWORDS], invalidations;
     QVGPUCompute other;
     QVGPUUserSdma u;
     uint32_t dw[7];
     uint32_t *words;
     QVGPUHold h;
-    unsigned i;
     Fixture f;
 
-    qvgpu_hold_init(&h);
-    setup_on(&f, qvgpu_start_sized(QVGPU_HOLD_VRAM, h.args));
-    page = qvgpu_alloc(f.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
-    words = qvgpu_hold_vram(&h, f.v, page);
-    for (i = 0; i < DWORDS; i++) {
-        mc[i] = qvgpu_mc(f.v, page) + 4 * i;
-    }
+    words = setup_held(&f, &h, mc, DWORDS);
     qvgpu_user_sdma_init(&u, f.v, NULL, ENGINE, 0);
     QVGPU_EMIT(&u.q, SDMA_PKT(SDMA_OP_SRBM_WRITE, 0) | SDMA_SRBM_WRITE__BYTE_EN,
                HUB(VGPU_HUB_MM) + WRITTEN, VMID_9);
@@ -432,7 +437,7 @@ static void test_reg_frozen(void)
         DWORDS
     };
     const uint32_t freeze = SDMA_ENGINE(ENGINE) + SDMA_FREEZE;
-    uint64_t page, mc[DWORDS];
+    uint64_t mc[DWORDS];
     QVGPUCompute c[3];
     QVGPUQueue q[2];
     uint32_t *words;
@@ -440,13 +445,7 @@ static void test_reg_frozen(void)
     unsigned i;
     Fixture f;
 
-    qvgpu_hold_init(&h);
-    setup_on(&f, qvgpu_start_sized(QVGPU_HOLD_VRAM, h.args));
-    page = qvgpu_alloc(f.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
-    words = qvgpu_hold_vram(&h, f.v, page);
-    for (i = 0; i < DWORDS; i++) {
-        mc[i] = qvgpu_mc(f.v, page) + 4 * i;
-    }
+    words = setup_held(&f, &h, mc, DWORDS);
     for (i = 0; i < ARRAY_SIZE(c); i++) {
         qvgpu_compute_init(&c[i], f.v, 1, 0, i, NULL);
         qvgpu_compute_load(&c[i]);

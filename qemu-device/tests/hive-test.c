@@ -273,7 +273,6 @@ static void test_peer_gone(const void *removed)
     qvgpu_space_set(&space, VA, VGPU_LEVEL_PTB, QVGPU_PTE_RW | (VRAM + at));
     own = qvgpu_space_place(&space, own, QVGPU_PAGE);
     qvgpu_queue_open_vram(&q, v, 0, SDMA_QUEUE_RLC(0), &space, 4 * KiB);
-    qvgpu_mm_wr(v, VM_L2_PROTECTION_FAULT_CNTL2, 0);    /* faults are silent */
     qvgpu_pkt_copy(&q, VA, VA + QVGPU_PAGE, QVGPU_PAGE);
     if (!removed) {
         /* Taken by the read of XGMI_LINKS, not by the copy. */
@@ -281,20 +280,14 @@ static void test_peer_gone(const void *removed)
                      PRIu64 ", 'length': 1", VRAM);
     }
 
-    qvgpu_hold_arm(&h, v, "vgpu_fault_silent", true);
-    qvgpu_trace(v, "vgpu_stall", true);
-    qvgpu_kick(&q);
-    qvgpu_wait_until(qvgpu_hold_logged(&h));
+    qvgpu_hold_access(&h, &q);
     qvgpu_hold_release_later(&h);
     if (removed) {
         qvgpu_inject(v, "'kind': 'surprise-removal', 'device': 'b'");
     } else {
         g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 0);
     }
-    g_assert_true(qvgpu_hold_waited(&h));
-    qvgpu_trace(v, "vgpu_fault_silent", false);
-    qvgpu_trace(v, "vgpu_stall", false);
-    qvgpu_hold_release(&h);
+    qvgpu_hold_access_end(&h, v);
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 0);
 
     /* The access that goes on reads zeros; a write goes nowhere. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: injections into interrupts and invalidations. */
 #include "qemu/osdep.h"
-#include "qemu/atomic.h"
 #include "qobject/qdict.h"
 #include "qobject/qlist.h"
 #include "vgpu-qos-hold.h"
@@ -317,39 +316,13 @@ static void test_early_ack(void)
  */
 static void test_removal_msi(void)
 {
-    enum { GO, DONE };
-    uint64_t page, mc;
-    uint32_t *words;
     QVGPUHold h;
-    QVGPUQueue q;
     unsigned i;
-    QDict *rsp;
     QVGPU *v;
 
     qvgpu_hold_init(&h);
     v = qvgpu_start_sized(QVGPU_HOLD_VRAM, h.args);
-    page = qvgpu_alloc(v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
-    words = qvgpu_hold_vram(&h, v, page);
-    mc = qvgpu_mc(v, page);
-    qvgpu_queue_open_vram(&q, v, 0, SDMA_QUEUE_GFX, NULL, 4 * KiB);
-    qvgpu_pkt_poll_mem(&q, QVGPU_POLL_EQ, mc + 4 * GO, 1, UINT32_MAX,
-                       QVGPU_POLL_FOREVER);
-    qvgpu_pkt_trap(&q, 1);
-    qvgpu_pkt_fence(&q, mc + 4 * DONE, 1);
-    qvgpu_kick(&q);
-
-    qvgpu_hold_arm(&h, v, "flatview_new", true);
-    qtest_qmp_send(v->qts, "{ 'execute': 'vgpu-inject', 'arguments': "
-                   "{ 'kind': 'surprise-removal' } }");
-    qvgpu_wait_until(qvgpu_hold_logged(&h));
-    qatomic_set(&words[GO], 1);
-    qvgpu_wait_until(qatomic_read(&words[DONE]));
-    g_assert_true(qvgpu_hold_logged(&h));
-    qvgpu_hold_release(&h);
-    rsp = qtest_qmp_receive(v->qts);
-    g_assert_true(qdict_haskey(rsp, "return"));
-    qobject_unref(rsp);
-    qvgpu_trace(v, "flatview_new", false);
+    qvgpu_hold_removal(&h, v, 1);
 
     g_assert_true(qvgpu_ih_pending(v));
     for (i = 0; i < 2; i++) {

@@ -4,8 +4,6 @@
  * made by hand: RAM is mapped as it is, beside it single pages at IOVA.
  */
 #include "qemu/osdep.h"
-#include "qemu/atomic.h"
-#include "qobject/qdict.h"
 #include "vgpu-qos-hold.h"
 
 #define VMID            4
@@ -470,48 +468,15 @@ static void test_stop(const void *kind)
  */
 static void test_remove(const void *kind)
 {
-    enum { GO, DONE };
     QVGPUHold h;
     Iommu m;
     QVGPU *v = start_held(&m, kind, &h);
-    uint64_t page, mc;
-    uint32_t *words;
-    unsigned i, lines;
-    QVGPUQueue q;
-    QDict *rsp;
 
     if (!v) {
         return;
     }
     m.enable(&m, v);
-    page = qvgpu_alloc(v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
-    words = qvgpu_hold_vram(&h, v, page);
-    mc = qvgpu_mc(v, page);
-    qvgpu_queue_open_vram(&q, v, 0, SDMA_QUEUE_GFX, NULL, 4 * KiB);
-    qvgpu_pkt_poll_mem(&q, QVGPU_POLL_EQ, mc + 4 * GO, 1, UINT32_MAX,
-                       QVGPU_POLL_FOREVER);
-    for (i = 0; i < TRAPS; i++) {
-        qvgpu_pkt_trap(&q, i);
-    }
-    qvgpu_pkt_fence(&q, mc + 4 * DONE, 1);
-    qvgpu_kick(&q);
-
-    qvgpu_hold_arm(&h, v, "flatview_new", true);
-    qtest_qmp_send(v->qts, "{ 'execute': 'vgpu-inject', 'arguments': "
-                   "{ 'kind': 'surprise-removal' } }");
-    qvgpu_wait_until(qvgpu_hold_logged(&h));
-    qatomic_set(&words[GO], 1);
-    qvgpu_wait_until(qatomic_read(&words[DONE]));
-    /* Still one line: the main loop is held before the second. */
-    g_assert_true(qvgpu_hold_logged(&h));
-    lines = qvgpu_hold_release(&h);
-    rsp = qtest_qmp_receive(v->qts);
-    g_assert_true(qdict_haskey(rsp, "return"));
-    qobject_unref(rsp);
-    g_assert_cmpuint(lines + qvgpu_hold_release(&h), >, 1);
-    qtest_qmp_assert_success(v->qts, "{ 'execute': 'trace-event-set-state', "
-                             "'arguments': { 'name': 'flatview_new', "
-                             "'enable': false } }");
+    qvgpu_hold_removal(&h, v, TRAPS);
 
     qvgpu_main_loop_pass(v);
     g_assert_cmphex(qvgpu_rd(v, VGPU_MAGIC), ==, UINT32_MAX);

@@ -5,6 +5,7 @@
 #include <glib/gstdio.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include "qobject/qdict.h"
 #include "vgpu-qos-hold.h"
 
 #define VRAM_BYTES  (64 * MiB)
@@ -46,10 +47,12 @@ void qvgpu_hold_destroy(QVGPUHold *h)
     g_free(h->dir);
 }
 
-uint32_t *qvgpu_hold_vram(QVGPUHold *h, QVGPU *v, uint64_t addr)
+uint32_t *qvgpu_hold_page(QVGPUHold *h, QVGPU *v, uint64_t *mc)
 {
-    g_assert_true(qvgpu_is_vram(v, addr));
-    return h->vram + (addr - v->bar[VGPU_BAR_VRAM]) / sizeof(*h->vram);
+    uint64_t page = qvgpu_alloc(v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
+
+    *mc = qvgpu_mc(v, page);
+    return h->vram + (page - v->bar[VGPU_BAR_VRAM]) / sizeof(*h->vram);
 }
 
 void qvgpu_trace(QVGPU *v, const char *event, bool enable)
@@ -125,4 +128,56 @@ bool qvgpu_hold_waited(QVGPUHold *h)
 
     g_thread_join(h->later);
     return released;
+}
+
+void qvgpu_hold_access(QVGPUHold *h, QVGPUQueue *q)
+{
+    qvgpu_mm_wr(q->v, VM_L2_PROTECTION_FAULT_CNTL2, 0); /* faults are silent */
+    qvgpu_hold_arm(h, q->v, "vgpu_fault_silent", true);
+    qvgpu_trace(q->v, "vgpu_stall", true);
+    qvgpu_kick(q);
+    qvgpu_wait_until(qvgpu_hold_logged(h));
+}
+
+void qvgpu_hold_access_end(QVGPUHold *h, QVGPU *v)
+{
+    g_assert_true(qvgpu_hold_waited(h));
+    qvgpu_trace(v, "vgpu_fault_silent", false);
+    qvgpu_trace(v, "vgpu_stall", false);
+    qvgpu_hold_release(h);
+}
+
+void qvgpu_hold_removal(QVGPUHold *h, QVGPU *v, unsigned traps)
+{
+    enum { GO, DONE };
+    uint32_t *words;
+    unsigned i, lines;
+    QVGPUQueue q;
+    uint64_t mc;
+    QDict *rsp;
+
+    words = qvgpu_hold_page(h, v, &mc);
+    qvgpu_queue_open_vram(&q, v, 0, SDMA_QUEUE_GFX, NULL, 4 * KiB);
+    qvgpu_pkt_poll_mem(&q, QVGPU_POLL_EQ, mc + 4 * GO, 1, UINT32_MAX,
+                       QVGPU_POLL_FOREVER);
+    for (i = 0; i < traps; i++) {
+        qvgpu_pkt_trap(&q, i);
+    }
+    qvgpu_pkt_fence(&q, mc + 4 * DONE, 1);
+    qvgpu_kick(&q);
+
+    qvgpu_hold_arm(h, v, "flatview_new", true);
+    qtest_qmp_send(v->qts, "{ 'execute': 'vgpu-inject', 'arguments': "
+                   "{ 'kind': 'surprise-removal' } }");
+    qvgpu_wait_until(qvgpu_hold_logged(h));
+    qatomic_set(&words[GO], 1);
+    qvgpu_wait_until(qatomic_read(&words[DONE]));
+    /* Still one line: the main loop is held before the second. */
+    g_assert_true(qvgpu_hold_logged(h));
+    lines = qvgpu_hold_release(h);
+    rsp = qtest_qmp_receive(v->qts);
+    g_assert_true(qdict_haskey(rsp, "return"));
+    qobject_unref(rsp);
+    g_assert_cmpuint(lines + qvgpu_hold_release(h), >, 1);
+    qvgpu_trace(v, "flatview_new", false);
 }

@@ -32,8 +32,11 @@ typedef struct QVGPUHold {
 void qvgpu_hold_init(QVGPUHold *h);
 /* After qvgpu_stop(). */
 void qvgpu_hold_destroy(QVGPUHold *h);
-/* The test's pointer to VRAM at the CPU address @addr. */
-uint32_t *qvgpu_hold_vram(QVGPUHold *h, QVGPU *v, uint64_t addr);
+/*
+ * Allocate a page of VRAM that the test can access while the main loop is held.
+ * Returns the test's pointer; @mc receives the GPU address in VMID 0.
+ */
+uint32_t *qvgpu_hold_page(QVGPUHold *h, QVGPU *v, uint64_t *mc);
 
 /*
  * Enable the trace events that match @event. The thread that logs the first of
@@ -59,6 +62,23 @@ void qvgpu_hold_release_later(QVGPUHold *h);
  * the command did not complete earlier.
  */
 bool qvgpu_hold_waited(QVGPUHold *h);
+
+/*
+ * Kick @q, whose next packet faults silently without end, and hold its engine
+ * between two trace events of one access.
+ */
+void qvgpu_hold_access(QVGPUHold *h, QVGPUQueue *q);
+/*
+ * Assert that the command before has waited for qvgpu_hold_release_later(); let
+ * the engine of qvgpu_hold_access() go on.
+ */
+void qvgpu_hold_access_end(QVGPUHold *h, QVGPU *v);
+/*
+ * Remove the device by surprise. The main loop is held when BAR 0 leaves the
+ * bus, while an engine executes @traps TRAPs, and the engine has executed them
+ * before the removal is over.
+ */
+void qvgpu_hold_removal(QVGPUHold *h, QVGPU *v, unsigned traps);
 
 /* Enable or disable the trace events that match @event. */
 void qvgpu_trace(QVGPU *v, const char *event, bool enable);
