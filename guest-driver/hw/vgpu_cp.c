@@ -285,7 +285,7 @@ static void cp_report_hang(struct vgpu_device *vdev)
 
 	drm_err(&vdev->drm, "CP hangs\n");
 	WRITE_ONCE(cp->hangs, true);
-	if (vdev->hw.recover && vdev->hw.recover(vdev, VGPU_RECOVER_DEVICE))
+	if (vgpu_hw_recover(vdev, VGPU_RECOVER_DEVICE))
 		return;
 	vgpu_cp_stop(vdev);
 	cp->off = true;

@@ -142,6 +142,15 @@ struct vgpu_sdma_fence {
 	int vram_epoch;
 };
 
+/*
+ * Request a recovery (VGPU_RECOVER_*). Returns false if there is none, as while the device
+ * is being removed: the caller ends what it can. Any context.
+ */
+static inline bool vgpu_hw_recover(struct vgpu_device *vdev, unsigned long what)
+{
+	return vdev->hw.recover && vdev->hw.recover(vdev, what);
+}
+
 /* Operations of the kernel's own signalled fence. */
 static inline const struct dma_fence_ops *vgpu_sdma_ended_ops(void)
 {

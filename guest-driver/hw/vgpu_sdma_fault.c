@@ -101,9 +101,7 @@ void vgpu_sdma_suspect(struct vgpu_device *vdev)
 		ring->fault = true;
 		spin_unlock_irqrestore(&ring->fence_lock, flags);
 	}
-	helped = vdev->hw.recover &&
-		 vdev->hw.recover(vdev, VGPU_RECOVER_GART |
-				  VGPU_RECOVER_RINGS);
+	helped = vgpu_hw_recover(vdev, VGPU_RECOVER_GART | VGPU_RECOVER_RINGS);
 	for (i = 0; !helped && i < VGPU_NUM_SDMA; i++) {
 		struct vgpu_sdma_ring *ring = &vdev->hw.sdma[i];
 
@@ -181,7 +179,7 @@ void vgpu_sdma_fault_irq(struct vgpu_device *vdev,
 	if (iv->vmid)
 		return;
 	atomic_or(BIT(cam % VGPU_RETRY_CAM_SLOTS), &vdev->hw.gart_cam);
-	if (!vdev->hw.recover || !vdev->hw.recover(vdev, VGPU_RECOVER_GART))
+	if (!vgpu_hw_recover(vdev, VGPU_RECOVER_GART))
 		vgpu_ih_cam_ack(vdev, cam);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_fault_irq);

@@ -99,8 +99,7 @@ static void queue_is_stuck(struct vgpu_sdma_ring *ring, unsigned int queue)
 	struct vgpu_device *vdev = ring->vdev;
 
 	__set_bit(queue, &ring->rlc_stuck);
-	if (vdev->hw.recover &&
-	    vdev->hw.recover(vdev, VGPU_RECOVER_ENGINE(ring->engine)))
+	if (vgpu_hw_recover(vdev, VGPU_RECOVER_ENGINE(ring->engine)))
 		return;
 	vgpu_sdma_engine_pulse(vdev, ring->engine);
 	queue_clear_stuck(ring);

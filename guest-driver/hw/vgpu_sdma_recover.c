@@ -77,8 +77,7 @@ static void ring_need_recovery(struct vgpu_sdma_ring *ring)
 {
 	struct vgpu_device *vdev = ring->vdev;
 
-	if (!vdev->hw.recover ||
-	    !vdev->hw.recover(vdev, VGPU_RECOVER_ENGINE(ring->engine)))
+	if (!vgpu_hw_recover(vdev, VGPU_RECOVER_ENGINE(ring->engine)))
 		vgpu_sdma_ring_down(ring);
 }
 
