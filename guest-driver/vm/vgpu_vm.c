@@ -151,22 +151,29 @@ void vgpu_vm_destroy(struct vgpu_vm *vm)
 }
 
 /**
- * vgpu_vm_wait_unplugged() - wait for jobs that access memory about to be freed
- * @vm: address space of a device that is unplugged
+ * vgpu_vm_enter() - begin to write page tables before memory is freed
+ * @vm: address space
+ * @idx: receives what drm_dev_exit() takes
  *
  * After drm_dev_unplug() page tables are not written: a job of the render node that is
- * on an engine accesses all that is mapped until the job completes. kfd/ has taken its
- * queues off the hardware before drm_dev_unplug().
+ * on an engine accesses all that is mapped until the job completes. This waits for such
+ * jobs. kfd/ has taken its queues off the hardware before drm_dev_unplug().
  *
  * Context: sleeps. The caller holds no lock that a job needs to complete, such as
  * pt_lock.
+ *
+ * Return: true: drm_dev_exit() ends it. false: the device is unplugged, and no job
+ * accesses what is mapped.
  */
-void vgpu_vm_wait_unplugged(struct vgpu_vm *vm)
+bool vgpu_vm_enter(struct vgpu_vm *vm, int *idx)
 {
 	struct vgpu_vm_manager *vmm = &vm->vdev->vmm;
 
+	if (drm_dev_enter(&vm->vdev->drm, idx))
+		return true;
 	if (!vm->compute && vmm->wait_jobs)
 		vmm->wait_jobs(vm);
+	return false;
 }
 
 /**
@@ -182,10 +189,8 @@ void vgpu_vm_clear_pages(struct vgpu_vm *vm, u64 first, u64 last, u64 value)
 {
 	int idx;
 
-	if (!drm_dev_enter(&vm->vdev->drm, &idx)) {
-		vgpu_vm_wait_unplugged(vm);
+	if (!vgpu_vm_enter(vm, &idx))
 		return;
-	}
 	vgpu_vm_lock_cpu(vm);
 	vm->tlb_dirty |= vgpu_pt_clear(&vm->pt, first, last, value);
 	if (!list_empty(&vm->pt.empty))
@@ -303,10 +308,8 @@ void vgpu_vm_clear_range(struct vgpu_vm *vm, u64 first, u64 last, bool noretry)
 {
 	int idx;
 
-	if (!drm_dev_enter(&vm->vdev->drm, &idx)) {
-		vgpu_vm_wait_unplugged(vm);
+	if (!vgpu_vm_enter(vm, &idx))
 		return;
-	}
 	vgpu_vm_lock_cpu(vm);
 	vgpu_vm_publish(vm, vgpu_pt_clear(&vm->pt, first, last,
 					  noretry ? VGPU_PTE_NORETRY : 0));

@@ -15,7 +15,7 @@ void vgpu_vm_begin_write(struct vgpu_vm *vm);
 void vgpu_vm_publish(struct vgpu_vm *vm, bool changed);
 void vgpu_vm_publish_unlocked(struct vgpu_vm *vm);
 struct dma_fence *vgpu_vm_publish_later(struct vgpu_vm *vm);
-void vgpu_vm_wait_unplugged(struct vgpu_vm *vm);
+bool vgpu_vm_enter(struct vgpu_vm *vm, int *idx);
 void vgpu_vm_clear_pages(struct vgpu_vm *vm, u64 first, u64 last, u64 value);
 
 /* vgpu_vm_pool.c */

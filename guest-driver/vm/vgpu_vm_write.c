@@ -223,10 +223,8 @@ void vgpu_vm_publish_unlocked(struct vgpu_vm *vm)
 	int idx;
 
 	/* The TLB may still hold entries that an earlier step cleared. */
-	if (!drm_dev_enter(&vm->vdev->drm, &idx)) {
-		vgpu_vm_wait_unplugged(vm);
+	if (!vgpu_vm_enter(vm, &idx))
 		return;
-	}
 	mutex_lock(&vm->pt_lock);
 	vgpu_vm_publish(vm, false);
 	mutex_unlock(&vm->pt_lock);
