@@ -129,20 +129,31 @@ class Failing(Test):
 
     def test_dead_qemu(self) -> None:
         """A QEMU that a signal ends without a word: the signal is named."""
+        run = Killed(Guest(gpus=0), ["sleep", "1000"], launch.Streams())
         with self.assertRaisesRegex(Failure, "^QEMU ended with SIGKILL; console log: "):
-            Killed(Guest(gpus=0), ["sleep", "1000"], launch.Streams()).execute()
+            run.execute()
+        self.assertRegex((run.folder / launch.FAILED).read_text(), "^QEMU ended with SIGKILL; console log: ")
 
     def test_logs_stay(self) -> None:
-        """The logs of a run that goes on outlast any number of later ones; those of earlier ones do not."""
-        with tempfile.TemporaryDirectory() as name, mock.patch.object(launch, "RUNS", Path(name)):
-            runs = [launch.Run(Guest(gpus=0), ["true"], launch.Streams()) for _ in range(2)]
-            runs[1].lock.close()
-            logs = [run.console for run in runs]
-            for log in logs:
-                log.touch()
+        """The logs of a run that goes on outlast any number of later ones, those of the newest failed runs, too.
+
+        The console of a guest that died early in a long test run was gone at its end.
+        """
+        with (
+            tempfile.TemporaryDirectory() as name,
+            mock.patch.object(launch, "RUNS", Path(name)),
+            mock.patch.object(launch, "KEEP_FAILED", 1),
+        ):
+            runs = [launch.Run(Guest(gpus=0), ["true"], launch.Streams()) for _ in range(4)]
+            for run in runs:
+                run.console.touch()
+            for run in runs[1:]:
+                run.lock.close()
+            for run in runs[2:]:
+                (run.folder / launch.FAILED).touch()
             for _ in range(launch.KEEP_RUNS + 2):
                 launch.Run(Guest(gpus=0), ["true"], launch.Streams())
-            self.assertEqual([log.exists() for log in logs], [True, False])
+            self.assertEqual([run.console.exists() for run in runs], [True, False, False, True])
 
     def test_wrong_usage(self) -> None:
         """One sentence and status 2 for what the launcher does not know or cannot find."""

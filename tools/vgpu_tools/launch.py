@@ -6,6 +6,7 @@ import ctypes
 import fcntl
 import itertools
 import os
+import re
 import secrets
 import selectors
 import shlex
@@ -28,7 +29,9 @@ from vgpu_tools.paths import RUNS
 
 MACHINE, THREADS = "machine.txt", "threads.txt"  # beside the console log of a guest whose time is up
 KEEP_RUNS = 40  # logs of that many runs stay
+KEEP_FAILED = 40  # and those of that many older runs that failed
 LOCK = "lock"  # in a run's folder; held until the run is over
+FAILED = "failed"  # in a run's folder; says why the run failed
 END_SECONDS = 5.0  # a guest that says it dies, and a QEMU that was told to end, get this long
 DUMP_SECONDS = 2.0  # a guest whose time is up gets this long to say what hangs
 PROBE_SECONDS = 10.0  # a guest on KVM is up long before
@@ -36,6 +39,7 @@ LOOK_SECONDS = 1.0  # a signal may bring the deadline forward while nothing else
 CHUNK = 65536
 PR_SET_PDEATHSIG = 1
 SEED_BYTES = 64  # for the random number generator of a restored guest
+_attempts = itertools.count()  # the last part of the names of runs' folders: none is used twice
 
 
 @dataclass
@@ -121,7 +125,14 @@ class Run:
             finally:
                 self.process.kill()
                 self.process.wait()
-        return self._verdict(timed_out)
+        try:
+            status = self._verdict(timed_out)
+        except Failure as failure:
+            (self.folder / FAILED).write_text(f"{failure}\n")
+            raise
+        if status:
+            (self.folder / FAILED).write_text(f"exit status {status}\n")
+        return status
 
     def _give_up(self) -> None:
         """SIGUSR1: the caller's time limit is reached."""
@@ -320,15 +331,23 @@ def _goes_on(folder: Path) -> bool:
     return False
 
 
+def _age(folder: Path) -> list[int]:
+    """What orders the folders of runs: the numbers in the name (as text, number 10 would be older than number 2)."""
+    return [int(number) for number in re.findall(r"\d+", folder.name)]
+
+
 def _new_folder() -> Path:
-    """A folder for a run's logs; the oldest ones go, but not those of runs that go on."""
+    """A folder for a run's logs; the oldest ones go, those of failed runs later, and those of runs that go on never."""
     RUNS.mkdir(parents=True, exist_ok=True)
-    old = sorted((path for path in RUNS.iterdir() if path.is_dir() and not path.is_symlink()), key=lambda p: p.name)
-    for path in old[: -KEEP_RUNS or None]:
-        if not _goes_on(path):
+    old = sorted((path for path in RUNS.iterdir() if path.is_dir() and not path.is_symlink()), key=_age)
+    older = old[: -KEEP_RUNS or None]
+    failed = [path for path in older if (path / FAILED).exists()]
+    kept = set(failed[-KEEP_FAILED:])
+    for path in older:
+        if path not in kept and not _goes_on(path):
             shutil.rmtree(path, ignore_errors=True)
     base = time.strftime("%Y%m%d-%H%M%S")
-    for attempt in itertools.count():
+    for attempt in _attempts:
         folder = RUNS / f"{base}-{os.getpid()}-{attempt}"
         with contextlib.suppress(FileExistsError):
             folder.mkdir()
