@@ -99,6 +99,14 @@ class Killed(launch.Run):
         self.process.send_signal(signal.SIGKILL)
 
 
+class Refused(launch.Run):
+    """The guest's driver reports that it did not take the GPU."""
+
+    def _start(self) -> None:
+        self.driver = "failed"
+        super()._start()
+
+
 class Failing(Test):
     """Guests at fault, and wrong usage."""
 
@@ -133,6 +141,19 @@ class Failing(Test):
         with self.assertRaisesRegex(Failure, "^QEMU ended with SIGKILL; console log: "):
             run.execute()
         self.assertRegex((run.folder / launch.FAILED).read_text(), "^QEMU ended with SIGKILL; console log: ")
+
+    def test_failed_runs(self) -> None:
+        """Each way to fail is in the file `failed`, on which the run's folder depends to stay."""
+        streams = launch.Streams()
+        refused = Refused(Guest(gpus=0), ["true"], streams)
+        with self.assertRaisesRegex(Failure, "^the driver did not take the GPU; "):
+            refused.execute()
+        self.assertRegex((refused.folder / launch.FAILED).read_text(), "^the driver did not take the GPU; ")
+        for words, said in ((["false"], "exit status 1\n"), (["true"], None)):
+            run = launch.Run(Guest(gpus=0), words, streams)
+            run.execute()
+            failed = run.folder / launch.FAILED
+            self.assertEqual(failed.read_text() if failed.exists() else None, said)
 
     def test_logs_stay(self) -> None:
         """The logs of a run that goes on outlast any number of later ones, those of the newest failed runs, too.

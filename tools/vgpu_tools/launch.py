@@ -90,7 +90,23 @@ class Run:
         self.core = ""  # where its core file is, in words
 
     def execute(self) -> int:
-        """Run the command; returns its exit status, or raises Failure when the guest is at fault."""
+        """Run the command; returns its exit status, or raises Failure when the guest is at fault.
+
+        The file FAILED in the run's folder then says why, also for an exit status that is not 0.
+        """
+        why = ""
+        try:
+            status = self._execute()
+            why = f"exit status {status}" if status else ""
+        except Failure as failure:
+            why = str(failure)
+            raise
+        finally:
+            if why:
+                (self.folder / FAILED).write_text(f"{why}\n")
+        return status
+
+    def _execute(self) -> int:
         self.deadline = time.monotonic() + self.timeout if self.timeout else float("inf")
         self.begun = time.monotonic()
         self.port, theirs = socket.socketpair()
@@ -125,14 +141,7 @@ class Run:
             finally:
                 self.process.kill()
                 self.process.wait()
-        try:
-            status = self._verdict(timed_out)
-        except Failure as failure:
-            (self.folder / FAILED).write_text(f"{failure}\n")
-            raise
-        if status:
-            (self.folder / FAILED).write_text(f"exit status {status}\n")
-        return status
+        return self._verdict(timed_out)
 
     def _give_up(self) -> None:
         """SIGUSR1: the caller's time limit is reached."""
@@ -332,7 +341,7 @@ def _goes_on(folder: Path) -> bool:
 
 
 def _age(folder: Path) -> list[int]:
-    """What orders the folders of runs: the numbers in the name (as text, number 10 would be older than number 2)."""
+    """Return the sort key of a run's folder: the numbers in its name (text would sort number 10 before number 2)."""
     return [int(number) for number in re.findall(r"\d+", folder.name)]
 
 
