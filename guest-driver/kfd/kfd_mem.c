@@ -20,6 +20,7 @@
 #include <linux/jiffies.h>
 #include <linux/slab.h>
 #include <drm/amdgpu_drm.h>
+#include <kunit/visibility.h>
 
 #include "vgpu/bits.h"
 #include "vgpu/doorbell.h"
@@ -114,31 +115,32 @@ static u32 kgd_mem_gem_flags(u32 domain, u32 flags)
 	return gem;
 }
 
-/* Tries, and waits for others who hold what could make room: no more than these. */
-#define KGD_MEM_CREATE_TRIES	16u
-
 /*
- * Those who hold it are mostly processes on their way back: what they have
- * brought can be taken from them, when their time is over (kfd_turn.c). Or they
- * free it.
+ * Other threads may take the room that an allocation makes. The allocation gives up after
+ * this number of tries, but not before this time has passed.
  */
+#define KGD_MEM_CREATE_TRIES	16u
+#define KGD_MEM_CREATE_TIME	(2 * HZ)
+
 static int kgd_mem_create_patiently(struct vgpu_device *vdev,
 				    const struct vgpu_bo_params *params,
 				    struct vgpu_bo **bo)
 {
-	unsigned int tries = KGD_MEM_CREATE_TRIES;
+	unsigned long until = jiffies + KGD_MEM_CREATE_TIME;
+	unsigned int tries = 0;
 
 	for (;;) {
 		unsigned int frees = vgpu_vram_mgr_frees(vdev);
-		int waited, ret;
+		int made, ret;
 
 		ret = vgpu_bo_create(vdev, params, bo);
 		if (ret != -ENOMEM || params->domain != AMDGPU_GEM_DOMAIN_VRAM ||
-		    params->size > vdev->mman.vram.manager.size || !--tries)
+		    params->size > vdev->mman.vram.manager.size ||
+		    (++tries >= KGD_MEM_CREATE_TRIES && time_after(jiffies, until)))
 			return ret;
-		waited = vgpu_vram_mgr_wait_held(vdev, frees);
-		if (waited)
-			return waited == -ENOENT ? ret : waited;
+		made = vgpu_vram_mgr_make_room(vdev, params->size, frees);
+		if (made)
+			return made == -ENOENT ? ret : made;
 	}
 }
 
@@ -281,6 +283,7 @@ int kgd_mem_create(struct kfd_process_device *pdd, u64 va, u64 size, u32 flags,
 	*out = mem;
 	return 0;
 }
+EXPORT_SYMBOL_IF_KUNIT(kgd_mem_create);
 
 void kgd_mem_destroy(struct kfd_process_device *owner, struct kgd_mem *mem)
 {
@@ -301,6 +304,7 @@ void kgd_mem_destroy(struct kfd_process_device *owner, struct kgd_mem *mem)
 	vgpu_bo_put(mem->bo);
 	kfree(mem);
 }
+EXPORT_SYMBOL_IF_KUNIT(kgd_mem_destroy);
 
 /*
  * gmc_v9 for this chip: local VRAM is cached read-write, a peer's and system

@@ -247,6 +247,7 @@ int vgpu_bo_create(struct vgpu_device *vdev, const struct vgpu_bo_params *p,
 		ttm_bo_unreserve(&(*out)->tbo);
 	return ret;
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_create);
 
 /**
  * vgpu_bo_put() - drop a reference
@@ -258,6 +259,7 @@ void vgpu_bo_put(struct vgpu_bo *bo)
 {
 	drm_gem_object_put(&bo->tbo.base);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_put);
 
 /* To where its placement says. */
 static int bo_bring(struct vgpu_bo *bo, bool interruptible)

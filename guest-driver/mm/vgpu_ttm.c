@@ -12,6 +12,7 @@
 #include <linux/slab.h>
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_drv.h>
+#include <kunit/visibility.h>
 
 #include "../vgpu_trace.h"
 #include "vgpu_mm_priv.h"
@@ -518,3 +519,4 @@ const struct ttm_device_funcs vgpu_ttm_funcs = {
 	.io_mem_pfn = vgpu_ttm_io_mem_pfn,
 	.access_memory = vgpu_ttm_access_memory,
 };
+EXPORT_SYMBOL_IF_KUNIT(vgpu_ttm_funcs);

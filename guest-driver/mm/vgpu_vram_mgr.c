@@ -73,10 +73,27 @@ static unsigned long vram_buddy_flags(const struct vgpu_vram_mgr *mgr,
 	return flags;
 }
 
+/* The manager's lock is held, since the blocks were taken. */
+static void vram_list_resource(struct vgpu_vram_mgr *mgr,
+			       const struct ttm_place *place,
+			       struct vgpu_vram_resource *vres)
+{
+	if (place->flags & TTM_PL_FLAG_CONTIGUOUS)
+		list_sort(NULL, &vres->blocks, vram_block_cmp);
+	if (vram_blocks_adjacent(&mgr->mm, &vres->blocks))
+		vres->base.placement |= TTM_PL_FLAG_CONTIGUOUS;
+	vres->base.start =
+		gpu_buddy_block_offset(list_first_entry(&vres->blocks,
+							struct gpu_buddy_block,
+							link)) >> PAGE_SHIFT;
+	vres->number = mgr->next++;
+	list_add_tail(&vres->link, &mgr->resources);
+}
+
 static int vram_alloc_blocks(struct vgpu_vram_mgr *mgr,
 			     const struct ttm_buffer_object *tbo,
 			     const struct ttm_place *place,
-			     struct list_head *blocks)
+			     struct vgpu_vram_resource *vres)
 {
 	u64 align = max_t(u64, tbo->page_alignment, 1) << PAGE_SHIFT;
 	unsigned long flags = vram_buddy_flags(mgr, tbo, place);
@@ -97,9 +114,11 @@ static int vram_alloc_blocks(struct vgpu_vram_mgr *mgr,
 
 	mutex_lock(&mgr->lock);
 	fail_nth = vgpu_buddy_no_failure();
-	ret = gpu_buddy_alloc_blocks(&mgr->mm, start, end, size, align, blocks,
-				     flags);
+	ret = gpu_buddy_alloc_blocks(&mgr->mm, start, end, size, align,
+				     &vres->blocks, flags);
 	vgpu_buddy_failure_again(fail_nth);
+	if (!ret)
+		vram_list_resource(mgr, place, vres);
 	mutex_unlock(&mgr->lock);
 	return ret;
 }
@@ -119,24 +138,12 @@ static int vram_mgr_alloc(struct ttm_resource_manager *man,
 	INIT_LIST_HEAD(&vres->blocks);
 	ttm_resource_init(tbo, place, &vres->base);
 
-	ret = vram_alloc_blocks(mgr, tbo, place, &vres->blocks);
+	ret = vram_alloc_blocks(mgr, tbo, place, vres);
 	if (ret) {
 		ttm_resource_fini(man, &vres->base);
 		kfree(vres);
 		return ret;
 	}
-
-	if (place->flags & TTM_PL_FLAG_CONTIGUOUS)
-		list_sort(NULL, &vres->blocks, vram_block_cmp);
-	if (vram_blocks_adjacent(&mgr->mm, &vres->blocks))
-		vres->base.placement |= TTM_PL_FLAG_CONTIGUOUS;
-	vres->base.start =
-		gpu_buddy_block_offset(list_first_entry(&vres->blocks,
-							struct gpu_buddy_block,
-							link)) >> PAGE_SHIFT;
-	mutex_lock(&mgr->lock);
-	list_add_tail(&vres->link, &mgr->resources);
-	mutex_unlock(&mgr->lock);
 	*res = &vres->base;
 	return 0;
 }
@@ -391,61 +398,124 @@ void vgpu_vram_mgr_show_lost(struct vgpu_device *vdev, struct drm_printer *p)
 	mutex_unlock(&mgr->lock);
 }
 
-/* What stands in the way of an allocation; vgpu_vram_mgr_wait_held(). */
-enum vram_hope {
-	VRAM_NO_HOPE,
-	VRAM_EVICTABLE,	/* of what is there, something may be evicted */
-	VRAM_GOING,	/* something is being destroyed, and still has its memory */
+/**
+ * struct vram_search - a walk through the resources, in the order of their numbers
+ * @next: resources below this number have been visited
+ * @end: number of the first resource that is newer than the walk
+ * @locked: the walk holds the reservation of the BO that it has found
+ * @going: a BO without references still has its memory
+ */
+struct vram_search {
+	u64 next;
+	u64 end;
+	bool locked;
+	bool going;
 };
 
-/* May it be evicted? Reserved. */
+/* The BO has left VRAM, or does when its fences signal. Reserved. */
+static bool vram_leaves(const struct ttm_buffer_object *tbo)
+{
+	return !vgpu_bo_is_ours(tbo) || tbo->deleted || !tbo->resource ||
+	       tbo->resource->mem_type != TTM_PL_VRAM;
+}
+
+/* Reserved. */
 static bool vram_evictable(struct ttm_buffer_object *tbo)
 {
 	struct vgpu_bo *bo = to_vgpu_bo(tbo);
 
-	if (!vgpu_bo_is_ours(tbo))
-		return false;
-	return !bo->owner_ops || !bo->owner_ops->evict_ok ||
-	       bo->owner_ops->evict_ok(bo);
+	return !tbo->pin_count &&
+	       (!bo->owner_ops || !bo->owner_ops->evict_ok ||
+		bo->owner_ops->evict_ok(bo));
 }
 
-/* A BO of user space's whose reservation somebody holds, referenced, or NULL. */
-static struct ttm_buffer_object *vram_held_bo(struct vgpu_vram_mgr *mgr,
-					      enum vram_hope *hope)
+/*
+ * Take a reference to a BO whose reservation another thread holds, or take both if the
+ * BO may be evicted. The manager's lock and lru_lock are held.
+ */
+static bool vram_search_take(struct vram_search *s,
+			     struct ttm_buffer_object *tbo)
+{
+	if (!tbo || tbo->pin_count)
+		return false;
+	s->locked = dma_resv_trylock(tbo->base.resv);
+	if (!s->locked || vram_leaves(tbo) || vram_evictable(tbo)) {
+		if (ttm_bo_get_unless_zero(tbo))
+			return true;
+		s->going = true;
+	}
+	if (s->locked)
+		dma_resv_unlock(tbo->base.resv);
+	return false;
+}
+
+/* The next BO of the walk, or NULL. */
+static struct ttm_buffer_object *vram_search_next(struct vgpu_vram_mgr *mgr,
+						  struct vram_search *s)
 {
 	struct ttm_device *bdev = mgr->manager.bdev;
+	struct ttm_buffer_object *found = NULL;
 	struct vgpu_vram_resource *vres;
-	struct ttm_buffer_object *held = NULL;
 
-	*hope = VRAM_NO_HOPE;
 	mutex_lock(&mgr->lock);
 	spin_lock(&bdev->lru_lock);
 	list_for_each_entry(vres, &mgr->resources, link) {
-		struct ttm_buffer_object *tbo = vres->base.bo;
-
-		if (!tbo)
+		if (vres->number < s->next)
 			continue;
-		if (tbo->deleted || !kref_read(&tbo->kref))
-			*hope = VRAM_GOING;
-		if (tbo->type == ttm_bo_type_kernel || tbo->pin_count)
-			continue;
-		if (dma_resv_trylock(tbo->base.resv)) {
-			if (*hope == VRAM_NO_HOPE && vram_evictable(tbo))
-				*hope = VRAM_EVICTABLE;
-			dma_resv_unlock(tbo->base.resv);
-			continue;
-		}
-		held = ttm_bo_get_unless_zero(tbo);
-		if (held)
+		if (vres->number >= s->end)
 			break;
+		s->next = vres->number + 1;
+		if (vram_search_take(s, vres->base.bo)) {
+			found = vres->base.bo;
+			break;
+		}
 	}
 	spin_unlock(&bdev->lru_lock);
 	mutex_unlock(&mgr->lock);
-	return held;
+	return found;
+}
+
+/* Reserved. 0, -ENOENT it stays, -EBUSY its owner cannot vacate it now, -ENOMEM, ... */
+static int vram_evict(struct ttm_buffer_object *tbo)
+{
+	static const struct ttm_place vram = { .mem_type = TTM_PL_VRAM };
+	const struct ttm_device_funcs *funcs = tbo->bdev->funcs;
+	struct ttm_operation_ctx ctx = {
+		.interruptible = true,
+		.gfp_retry_mayfail = true,
+	};
+	struct ttm_placement placement = { };
+	int ret;
+
+	if (vram_leaves(tbo))
+		return 0;
+	if (!vram_evictable(tbo))
+		return -ENOENT;
+	if (!funcs->eviction_valuable(tbo, &vram))
+		return -EBUSY;
+	funcs->evict_flags(tbo, &placement);
+	ret = ttm_bo_validate(tbo, &placement, &ctx);
+	return ret == -EINTR ? -EBUSY : ret;
+}
+
+/* Waits for the reservation if the walk does not hold it. Drops it, and the reference. */
+static int vram_evict_found(const struct vram_search *s,
+			    struct ttm_buffer_object *tbo)
+{
+	int ret = 0;
+
+	if (!s->locked)
+		ret = ttm_bo_reserve(tbo, true, false, NULL);
+	if (!ret) {
+		ret = vram_evict(tbo);
+		ttm_bo_unreserve(tbo);
+	}
+	ttm_bo_put(tbo);
+	return ret;
 }
 
 /**
- * vgpu_vram_mgr_frees() - for vgpu_vram_mgr_wait_held(), before the allocation
+ * vgpu_vram_mgr_frees() - for vgpu_vram_mgr_make_room(), before the allocation
  * @vdev: device
  *
  * Return: how often VRAM was freed.
@@ -456,45 +526,61 @@ unsigned int vgpu_vram_mgr_frees(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_vram_mgr_wait_held() - wait for somebody who is busy with a BO in VRAM
+ * vgpu_vram_mgr_make_room() - evict what an allocation has left out
  * @vdev: device
+ * @size: what the allocation wants, bytes
  * @frees: vgpu_vram_mgr_frees() before the allocation that found no room
  *
- * An allocation leaves out what it cannot lock at once, for its own locks give it
- * no ticket for others, and what nobody can have any more, because its last
- * reference has gone. What it left out may make room a moment later. Takes the
- * manager's lock and a reservation, and waits for others who free memory; the
- * caller has no lock that these want.
+ * TTM only tries the reservations of BOs in VRAM, as an allocation has no ticket. A
+ * thread that takes a BO's reservation again and again (CPU page faults, moves) can
+ * hold the reservation at each of any number of tries. So this function waits for the
+ * reservation, and evicts the BO before it drops the reservation. It evicts BOs until
+ * the bytes in use leave room for @size.
  *
- * Return: 0 one was held or going, and is not any more, or has taken a second to
- * go, or VRAM was freed since, or there is what the caller may evict (it was held
- * then, and is not now): another try makes sense; -ENOENT none of that;
- * -ERESTARTSYS.
+ * If no BO can be evicted, the function waits up to a second for the memory of a BO
+ * that has no references any more, or a tick for BOs whose owner cannot vacate them
+ * now: no event says when a page of SVM is released.
+ *
+ * Context: process. Takes the manager's lock and reservations. The caller holds no
+ * lock that holders of a reservation wait for.
+ *
+ * Return: 0 another try makes sense; -ENOENT no BO may be evicted and no VRAM was
+ * freed; -ENOMEM no system memory for the contents of a BO; -ENODEV; -ERESTARTSYS.
  */
-int vgpu_vram_mgr_wait_held(struct vgpu_device *vdev, unsigned int frees)
+int vgpu_vram_mgr_make_room(struct vgpu_device *vdev, u64 size,
+			    unsigned int frees)
 {
 	struct vgpu_vram_mgr *mgr = &vdev->mman.vram;
-	struct ttm_buffer_object *held;
-	enum vram_hope hope;
+	u64 used = ttm_resource_manager_usage(&mgr->manager) + size;
+	u64 total = mgr->manager.size, made = 0, bytes;
+	struct vram_search s = { .end = READ_ONCE(mgr->next) };
+	struct ttm_buffer_object *tbo;
+	bool busy = false;
 	long left;
 	int ret;
 
-	held = vram_held_bo(mgr, &hope);
-	if (!held && hope == VRAM_GOING) {
-		left = wait_event_interruptible_timeout(mgr->freed,
-							READ_ONCE(mgr->frees) !=
-							frees, HZ);
-		return left < 0 ? left : 0;
-	}
-	if (!held && hope == VRAM_NO_HOPE && READ_ONCE(mgr->frees) == frees)
-		return -ENOENT;
-	if (!held)
+	do {
+		tbo = vram_search_next(mgr, &s);
+		if (!tbo)
+			break;
+		bytes = tbo->base.size;
+		ret = vram_evict_found(&s, tbo);
+		if (!ret)
+			made += bytes;
+		else if (ret == -EBUSY)
+			busy = true;
+		else if (ret != -ENOENT)
+			return ret;
+	} while (!made || used > total + made);
+
+	if (made || READ_ONCE(mgr->frees) != frees)
 		return 0;
-	ret = ttm_bo_reserve(held, true, false, NULL);
-	if (!ret)
-		ttm_bo_unreserve(held);
-	ttm_bo_put(held);
-	return ret;
+	if (!busy && !s.going)
+		return -ENOENT;
+	left = wait_event_interruptible_timeout(mgr->freed,
+						READ_ONCE(mgr->frees) != frees,
+						busy ? 1 : HZ);
+	return left < 0 ? left : 0;
 }
 
 /**

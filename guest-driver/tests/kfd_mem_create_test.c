@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * kfd/kfd_mem.c, mm/vgpu_vram_mgr.c: an allocation of VRAM that is full of BOs. The BOs are
+ * TTM's; moves copy nothing.
+ */
+#include <linux/fs.h>
+#include <linux/kthread.h>
+#include <linux/sched/task.h>
+#include <drm/amdgpu_drm.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_vma_manager.h>
+
+#include "../kfd/kfd_mem.h"
+#include "../kfd/kfd_room.h"
+#include "vgpu_mock.h"
+
+#define CREATE_BOS	20u
+/* Fewer calls than an allocation makes in 16 tries. */
+#define CREATE_REFUSALS	8u
+
+/**
+ * struct create_mock - a device whose VRAM is full, and a process
+ * @mock: device
+ * @node: the device for KFD
+ * @p: process that allocates
+ * @pdd: its state on the device
+ * @vma: offsets for mmap
+ * @mapping: for CPU mappings, of which there are none
+ * @funcs: the driver's, for BOs that are not copied
+ * @man_funcs: the VRAM manager's, with create_alloc()
+ * @driver_funcs: the VRAM manager's
+ * @filler: VRAM that @bo does not need
+ * @bo: what may have to leave
+ * @n: number of @bo
+ * @refusals: calls of create_vacate() that return false yet
+ * @tries: how often a BO was to be created
+ * @holder: thread that holds the reservations of @bo during each try
+ * @hold: tells @holder to take them
+ * @held: @holder has taken them
+ * @drop: tells @holder to drop them
+ * @holding: between @hold and @drop; used by the test's thread
+ * @stop: tells @holder to exit at @hold
+ */
+struct create_mock {
+	struct vgpu_mock *mock;
+	struct kfd_node node;
+	struct kfd_process p;
+	struct kfd_process_device pdd;
+	struct drm_vma_offset_manager vma;
+	struct address_space mapping;
+	struct ttm_device_funcs funcs;
+	struct ttm_resource_manager_func man_funcs;
+	const struct ttm_resource_manager_func *driver_funcs;
+	struct ttm_resource *filler;
+	struct vgpu_bo *bo[CREATE_BOS];
+	unsigned int n;
+	unsigned int refusals;
+	unsigned int tries;
+	struct task_struct *holder;
+	struct completion hold;
+	struct completion held;
+	struct completion drop;
+	bool holding;
+	bool stop;
+};
+
+static struct create_mock *create_of(struct ttm_device *bdev)
+{
+	return container_of(bdev->funcs, struct create_mock, funcs);
+}
+
+static struct ttm_tt *create_tt(struct ttm_buffer_object *tbo, u32 page_flags)
+{
+	struct ttm_tt *tt = kzalloc(sizeof(*tt), GFP_KERNEL);
+
+	if (tt && ttm_tt_init(tt, tbo, page_flags, ttm_cached, 0)) {
+		kfree(tt);
+		tt = NULL;
+	}
+	return tt;
+}
+
+static void create_tt_destroy(struct ttm_device *bdev, struct ttm_tt *tt)
+{
+	ttm_tt_fini(tt);
+	kfree(tt);
+}
+
+static int create_move(struct ttm_buffer_object *tbo, bool evict,
+		       struct ttm_operation_ctx *ctx, struct ttm_resource *new,
+		       struct ttm_place *hop)
+{
+	ttm_bo_move_null(tbo, new);
+	return 0;
+}
+
+static int create_holder(void *arg)
+{
+	struct create_mock *m = arg;
+	unsigned int i;
+
+	for (;;) {
+		wait_for_completion(&m->hold);
+		if (m->stop)
+			return 0;
+		/* The test's thread waits and holds none of them. */
+		for (i = 0; i < m->n; i++)
+			WARN_ON(!dma_resv_trylock(m->bo[i]->tbo.base.resv));
+		complete(&m->held);
+		wait_for_completion(&m->drop);
+		for (i = 0; i < m->n; i++)
+			dma_resv_unlock(m->bo[i]->tbo.base.resv);
+	}
+}
+
+/* A try starts; it asks for VRAM twice: for what is free, then to evict for it. */
+static int create_alloc(struct ttm_resource_manager *man,
+			struct ttm_buffer_object *tbo,
+			const struct ttm_place *place, struct ttm_resource **res)
+{
+	struct create_mock *m = create_of(man->bdev);
+
+	if (m->holder && !m->holding) {
+		m->tries++;
+		m->holding = true;
+		complete(&m->hold);
+		wait_for_completion(&m->held);
+	}
+	return m->driver_funcs->alloc(man, tbo, place, res);
+}
+
+/* A try has failed if the BO has no memory. */
+static void create_release(struct ttm_buffer_object *tbo)
+{
+	struct create_mock *m = create_of(tbo->bdev);
+
+	if (m->holding && !tbo->resource) {
+		m->holding = false;
+		complete(&m->drop);
+	}
+	/* There is no engine. */
+	to_vgpu_bo(tbo)->flags &= ~AMDGPU_GEM_CREATE_VRAM_WIPE_ON_RELEASE;
+	vgpu_ttm_funcs.release_notify(tbo);
+}
+
+static bool create_stays(struct vgpu_bo *bo)
+{
+	return false;
+}
+
+static const struct vgpu_bo_owner_ops create_stay_ops = {
+	.evict_ok = create_stays,
+};
+
+static bool create_vacate(struct vgpu_bo *bo)
+{
+	struct create_mock *m = create_of(bo->tbo.bdev);
+
+	if (!m->refusals)
+		return true;
+	m->refusals--;
+	return false;
+}
+
+static const struct vgpu_bo_owner_ops create_vacate_ops = {
+	.vacate = create_vacate,
+};
+
+static void create_set_owner(struct vgpu_bo *bo, const struct vgpu_bo_owner_ops *ops)
+{
+	dma_resv_lock(bo->tbo.base.resv, NULL);
+	bo->owner_ops = ops;
+	dma_resv_unlock(bo->tbo.base.resv);
+}
+
+static void create_mock_fini(void *arg)
+{
+	struct create_mock *m = arg;
+	unsigned int i;
+
+	for (i = 0; i < m->n; i++)
+		vgpu_bo_put(m->bo[i]);
+	if (m->filler)
+		vgpu_mock_free(m->mock, m->filler);
+	ttm_device_fini(&m->mock->vdev.mman.bdev);
+	drm_vma_offset_manager_destroy(&m->vma);
+}
+
+static void create_init_ttm(struct kunit *test, struct create_mock *m)
+{
+	static const struct drm_driver driver;
+	struct vgpu_device *vdev = &m->mock->vdev;
+
+	vdev->drm.driver = &driver;
+	vdev->drm.vma_offset_manager = &m->vma;
+	drm_vma_offset_manager_init(&m->vma, DRM_FILE_PAGE_OFFSET_START,
+				    DRM_FILE_PAGE_OFFSET_SIZE);
+	address_space_init_once(&m->mapping);
+	m->funcs = vgpu_ttm_funcs;
+	m->funcs.ttm_tt_create = create_tt;
+	m->funcs.ttm_tt_populate = NULL;
+	m->funcs.ttm_tt_unpopulate = NULL;
+	m->funcs.ttm_tt_destroy = create_tt_destroy;
+	m->funcs.move = create_move;
+	m->funcs.release_notify = create_release;
+	m->funcs.swap_notify = NULL;
+	KUNIT_ASSERT_EQ(test,
+			ttm_device_init(&vdev->mman.bdev, &m->funcs, NULL,
+					&m->mapping, &m->vma, false, false), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, create_mock_fini,
+							m), 0);
+}
+
+/* @n BOs of @size bytes take all of VRAM but for a pinned BO. */
+static void create_fill(struct kunit *test, struct create_mock *m, unsigned int n,
+			u64 size, enum ttm_bo_type type)
+{
+	static const struct ttm_place vram = { .mem_type = TTM_PL_VRAM };
+	const struct vgpu_bo_params params = {
+		.size = size,
+		.domain = AMDGPU_GEM_DOMAIN_VRAM,
+		.type = type,
+	};
+	struct ttm_buffer_object *pinned = &m->mock->bo.tbo;
+
+	kref_init(&pinned->kref);
+	pinned->pin_count = 1;
+	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(m->mock, (VGPU_MOCK_VRAM - n * size) >>
+					      PAGE_SHIFT, 1, &vram, &m->filler), 0);
+	for (; m->n < n; m->n++)
+		KUNIT_ASSERT_EQ(test, vgpu_bo_create(&m->mock->vdev, &params,
+						     &m->bo[m->n]), 0);
+}
+
+static struct create_mock *create_mock_new(struct kunit *test, unsigned int n, u64 size,
+					   enum ttm_bo_type type)
+{
+	struct create_mock *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	struct ttm_resource_manager *man;
+
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	m->mock = vgpu_mock_new(test);
+	m->mock->vdev.kfd = &m->node;
+	m->node.vdev = &m->mock->vdev;
+	m->pdd.node = &m->node;
+	m->pdd.process = &m->p;
+	mutex_init(&m->p.mutex);
+	kfd_process_info_init(&m->p.kgd_process_info);
+	init_completion(&m->hold);
+	init_completion(&m->held);
+	init_completion(&m->drop);
+	create_init_ttm(test, m);
+	create_fill(test, m, n, size, type);
+	man = &m->mock->vdev.mman.vram.manager;
+	m->driver_funcs = man->func;
+	m->man_funcs = *man->func;
+	m->man_funcs.alloc = create_alloc;
+	man->func = &m->man_funcs;
+	return m;
+}
+
+/* From now on the reservations are held during each try. The caller stops the thread. */
+static void create_start_holder(struct kunit *test, struct create_mock *m)
+{
+	struct task_struct *thread = kthread_run(create_holder, m, "vgpu-create-test");
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(thread));
+	m->holder = get_task_struct(thread);
+}
+
+static void create_stop_holder(struct create_mock *m)
+{
+	if (m->holding)
+		complete(&m->drop);
+	m->holding = false;
+	m->stop = true;
+	complete(&m->hold);
+	kthread_stop(m->holder);
+	put_task_struct(m->holder);
+	m->holder = NULL;
+}
+
+/* Allocate @size bytes of VRAM, and free them. */
+static void create_and_destroy(struct kunit *test, struct create_mock *m, u64 size,
+			       int want)
+{
+	struct kgd_mem *mem;
+	int ret;
+
+	mutex_lock(&m->p.mutex);
+	ret = kgd_mem_create(&m->pdd, 0, size, KFD_IOC_ALLOC_MEM_FLAGS_VRAM, 0, false,
+			     &mem);
+	KUNIT_EXPECT_EQ(test, ret, want);
+	if (!ret) {
+		KUNIT_EXPECT_EQ(test, mem->bo->tbo.resource->mem_type, TTM_PL_VRAM);
+		kgd_mem_destroy(&m->pdd, mem);
+	}
+	mutex_unlock(&m->p.mutex);
+}
+
+static void create_check_place(struct kunit *test, struct vgpu_bo *bo, u32 mem_type)
+{
+	KUNIT_ASSERT_NOT_NULL(test, bo->tbo.resource);
+	KUNIT_EXPECT_EQ(test, bo->tbo.resource->mem_type, mem_type);
+}
+
+/*
+ * Another thread holds the reservation of the only BO at each try, however many there are,
+ * and drops it after each. Catches: an allocation that waits until a reservation is dropped
+ * and tries again, and fails when the same has happened some times.
+ */
+static void create_held(struct kunit *test)
+{
+	struct create_mock *m = create_mock_new(test, 1, SZ_2M, ttm_bo_type_device);
+
+	create_start_holder(test, m);
+	create_and_destroy(test, m, SZ_2M, 0);
+	KUNIT_EXPECT_GT(test, m->tries, 1);
+	create_stop_holder(m);
+	create_check_place(test, m->bo[0], TTM_PL_TT);
+}
+
+/*
+ * Catches: an allocation that waits for one reservation only, of a BO that may not be
+ * evicted.
+ */
+static void create_held_behind(struct kunit *test)
+{
+	struct create_mock *m = create_mock_new(test, 2, SZ_1M, ttm_bo_type_device);
+
+	create_set_owner(m->bo[0], &create_stay_ops);
+	create_start_holder(test, m);
+	create_and_destroy(test, m, SZ_1M, 0);
+	create_stop_holder(m);
+	create_check_place(test, m->bo[0], TTM_PL_VRAM);
+	create_check_place(test, m->bo[1], TTM_PL_TT);
+}
+
+/*
+ * More BOs are held than an allocation makes tries, and all must leave. Catches: an
+ * allocation that evicts one BO for each try.
+ */
+static void create_held_many(struct kunit *test)
+{
+	struct create_mock *m = create_mock_new(test, CREATE_BOS, SZ_128K,
+						ttm_bo_type_device);
+	unsigned int i;
+
+	create_start_holder(test, m);
+	create_and_destroy(test, m, CREATE_BOS * SZ_128K, 0);
+	create_stop_holder(m);
+	for (i = 0; i < CREATE_BOS; i++)
+		create_check_place(test, m->bo[i], TTM_PL_TT);
+}
+
+/* Catches: an allocation that tries again, or evicts, where no BO may be evicted. */
+static void create_held_stays(struct kunit *test)
+{
+	struct create_mock *m = create_mock_new(test, 1, SZ_2M, ttm_bo_type_device);
+
+	create_set_owner(m->bo[0], &create_stay_ops);
+	create_start_holder(test, m);
+	create_and_destroy(test, m, SZ_2M, -ENOMEM);
+	KUNIT_EXPECT_EQ(test, m->tries, 1);
+	create_stop_holder(m);
+	create_check_place(test, m->bo[0], TTM_PL_VRAM);
+}
+
+/*
+ * The owner of a BO, as SVM with a page that is locked for a moment, cannot vacate it at
+ * first. Catches: an allocation that fails then, as it does not look at BOs of the kernel's.
+ */
+static void create_vacated_later(struct kunit *test)
+{
+	struct create_mock *m = create_mock_new(test, 1, SZ_2M, ttm_bo_type_kernel);
+
+	create_set_owner(m->bo[0], &create_vacate_ops);
+	m->refusals = CREATE_REFUSALS;
+	create_and_destroy(test, m, SZ_2M, 0);
+	KUNIT_EXPECT_EQ(test, m->refusals, 0);
+	KUNIT_EXPECT_NULL(test, m->bo[0]->tbo.resource);
+}
+
+static struct kunit_case create_cases[] = {
+	KUNIT_CASE(create_held),
+	KUNIT_CASE(create_held_behind),
+	KUNIT_CASE(create_held_many),
+	KUNIT_CASE(create_held_stays),
+	KUNIT_CASE(create_vacated_later),
+	{}
+};
+
+static struct kunit_suite create_suite = {
+	.name = "kfd_mem_create",
+	.test_cases = create_cases,
+};
+
+kunit_test_suite(create_suite);
