@@ -3,8 +3,11 @@
 
 import errno
 import io
+import signal
+import subprocess
 import sys
 import tempfile
+import time
 from contextlib import redirect_stderr
 from pathlib import Path
 from unittest import mock
@@ -231,3 +234,39 @@ class KfdTest(Test):
             ("NewTest.One", "?"),
         ):
             self.assertEqual(kfdtest.classify(name, rows), kind, name)
+
+
+# A step whose command needs a second to end: it says when it is up, and when it has ended.
+SLOW_END = """
+import signal, sys
+from pathlib import Path
+from unittest import mock
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.path.insert(0, sys.argv[1])
+from vgpu_tools import steps
+script = 'trap "sleep 1; echo end >>said; exit 1" TERM; echo up >>said; while :; do sleep 0.1; done'
+try:
+    steps.Job("slow", Path(sys.argv[2]) / "log", mock.Mock()).run(["sh", "-c", script], cwd=Path(sys.argv[2]))
+finally:
+    print("interrupted", flush=True)
+"""
+
+
+class Steps(Test):
+    """Build steps."""
+
+    def test_interrupted_twice(self) -> None:
+        """Would catch a compiler that goes on in the cache after the second Ctrl-C, with the cache's lock dropped."""
+        tools = str(Path(__file__).resolve().parents[2] / "tools")
+        with tempfile.TemporaryDirectory() as folder:
+            said = Path(folder) / "said"
+            command = [sys.executable, "-c", SLOW_END, tools, folder]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as step:
+                while not said.exists() or said.read_text() != "up\n":
+                    self.assertIsNone(step.poll())
+                    time.sleep(0.01)
+                while step.poll() is None:
+                    step.send_signal(signal.SIGINT)
+                    time.sleep(0.1)
+                self.assertEqual(step.communicate()[0], b"interrupted\n")
+            self.assertEqual(said.read_text(), "up\nend\n")

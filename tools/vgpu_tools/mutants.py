@@ -14,7 +14,6 @@ import json
 import math
 import os
 import shutil
-import signal
 import subprocess
 import time
 import tomllib
@@ -28,6 +27,7 @@ from typing import Any, TextIO
 from vgpu_tools import fingerprint, ui
 from vgpu_tools.errors import Failure
 from vgpu_tools.paths import BUILD, RESULTS, ROOT
+from vgpu_tools.processes import END_SECONDS, end_group
 from vgpu_tools.steps import clean_environment
 from vgpu_tools.testing import changed, registry
 from vgpu_tools.testing.suite import BASIC, FULL
@@ -47,7 +47,7 @@ DRIVER_SUITES = ("kunit-release", "guest-release", "kunit-debug", "guest-debug",
 OTHERS = ("fuzz-generic", "kunit-release", "kunit-debug")
 DEMO_SECONDS = 300
 ROOM = 2 << 30  # bytes of free space that a run needs
-END_SECONDS = 10.0  # from the request to end to the kill
+SUITE_END_SECONDS = 3 * END_SECONDS  # ./vgpu ends its own build steps in twice END_SECONDS
 WIDTH = 70  # characters of a case's name in the table
 
 
@@ -251,7 +251,7 @@ class Tree:
         try:
             return process.wait()
         finally:
-            _end_group(process)
+            end_group(process, SUITE_END_SECONDS)
 
 
 def _write_pid(lock: TextIO) -> None:
@@ -259,24 +259,6 @@ def _write_pid(lock: TextIO) -> None:
     lock.truncate()
     lock.write(str(os.getpid()))
     lock.flush()
-
-
-def _end_group(process: "subprocess.Popen[bytes]") -> None:
-    """End a process and those of its session, kindly at first."""
-    for what, seconds in ((signal.SIGTERM, END_SECONDS), (signal.SIGKILL, END_SECONDS)):
-        try:
-            os.killpg(process.pid, what)
-        except ProcessLookupError:
-            break
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            process.poll()
-            try:
-                os.killpg(process.pid, 0)
-            except ProcessLookupError:
-                return
-            time.sleep(0.05)
-    process.wait()
 
 
 def check_room(*folders: Path) -> None:

@@ -18,6 +18,7 @@ from typing import BinaryIO
 from vgpu_tools import fingerprint, ui
 from vgpu_tools.errors import StepFailed
 from vgpu_tools.paths import BUILD, CACHE, LOGS
+from vgpu_tools.processes import end_group
 
 NINJA = re.compile(rb"^\[(\d+)/(\d+)\]")
 KBUILD = re.compile(rb"^  [A-Z]")
@@ -38,7 +39,7 @@ class Job:
         env: Mapping[str, str] | None = None,
         expected_lines: int = 0,
     ) -> None:
-        """Run a command into the log; any failure ends the step.
+        """Run a command into the log; any failure ends the step, and whatever ends this ends all that it started.
 
         Progress is taken from ninja's "[n/m]", or else from the number of kbuild lines against
         `expected_lines`. `env` is added to the environment.
@@ -55,14 +56,14 @@ class Job:
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
+                    start_new_session=True,
                 )
             except OSError as error:
                 raise StepFailed(self.step, self.log, f"cannot start {words[0]}: {error.strerror}") from None
             try:
                 self._watch(process, log, expected_lines)
             except BaseException:
-                process.terminate()  # make and ninja end their children
-                process.wait()
+                end_group(process)
                 raise
             if process.wait() != 0:
                 log.flush()

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Commands of which nothing goes on running, however the caller's wait for them ends."""
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+END_SECONDS = 10.0  # from the request to end to the kill
+PAUSE_SECONDS = 0.05  # between two looks at a group
+
+
+def end_group(process: "subprocess.Popen[bytes]", seconds: float = END_SECONDS) -> None:
+    """End a process and its group; returns when the group is empty, or `seconds` after SIGKILL.
+
+    `process` was started with start_new_session=True. SIGTERM comes first, SIGKILL after `seconds`. In the main
+    thread, SIGINT and SIGTERM have no effect while this function runs: a second Ctrl-C would leave the group behind.
+    """
+    with _without_interrupts():
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if _emptied(process, number, seconds):
+                break
+
+
+def _emptied(process: "subprocess.Popen[bytes]", number: signal.Signals, seconds: float) -> bool:
+    """Send a signal to the group; whether the group is empty within so many seconds."""
+    end = time.monotonic() + seconds
+    wanted: int = number
+    while time.monotonic() < end:
+        try:
+            os.killpg(process.pid, wanted)
+        except ProcessLookupError:
+            return True
+        wanted = 0
+        process.poll()  # a process that nobody has waited for is still in the group
+        time.sleep(PAUSE_SECONDS)
+    return False
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Ignore SIGINT and SIGTERM; only the main thread may do that, and only the main thread is interrupted."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
