@@ -9,9 +9,9 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
-#include "cp.h"
+#include "hw/misc/vgpu-kfd/cp.h"
 #include "vgpu/aql.h"
-#include "trace.h"
+#include "hw/misc/vgpu-kfd/trace.h"
 
 enum {
     PHASE_WORK,

@@ -8,8 +8,8 @@
  * rptr is at its start, and it begins again with the queue.
  */
 #include "qemu/osdep.h"
-#include "cp.h"
-#include "trace.h"
+#include "hw/misc/vgpu-kfd/cp.h"
+#include "hw/misc/vgpu-kfd/trace.h"
 
 #define TURN_STEPS      256
 #define RING_LOG2_MAX   27              /* dwords */

@@ -6,9 +6,9 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
-#include "cp.h"
+#include "hw/misc/vgpu-kfd/cp.h"
 #include "vgpu/aql.h"
-#include "trace.h"
+#include "hw/misc/vgpu-kfd/trace.h"
 
 #define GC(reg)     ((reg) - CP_GC_FIRST)
 

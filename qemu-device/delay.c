@@ -6,8 +6,8 @@
 #include "qapi/error.h"
 #include "qemu/main-loop.h"
 #include "qemu/timer.h"
-#include "vgpu-kfd.h"
-#include "trace.h"
+#include "hw/misc/vgpu-kfd/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/trace.h"
 
 #ifdef VGPU_KFD_DELAYS
 

@@ -5,8 +5,8 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/rcu.h"
-#include "vgpu-kfd.h"
-#include "trace.h"
+#include "hw/misc/vgpu-kfd/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/trace.h"
 
 #define CLASS(name)     VM_L2_PROTECTION_FAULT_CNTL__ ## name ## _DEFAULT
 

@@ -6,8 +6,8 @@
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
 #include "qemu/log.h"
-#include "vgpu-kfd.h"
-#include "trace.h"
+#include "hw/misc/vgpu-kfd/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/trace.h"
 
 static const VGPUBlock *const blocks[] = {
     &vgpu_hub_mm_block,

@@ -5,8 +5,8 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
-#include "sdma-packet.h"
-#include "trace.h"
+#include "hw/misc/vgpu-kfd/sdma-packet.h"
+#include "hw/misc/vgpu-kfd/trace.h"
 
 VGPUStep vgpu_sdma_nop(VGPUEngine *e, VGPUQueue *q)
 {

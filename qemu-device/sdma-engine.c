@@ -9,8 +9,8 @@
 #include "qemu/osdep.h"
 #include "qemu/log.h"
 #include "vgpu/sdma_packets.h"
-#include "vgpu-kfd.h"
-#include "trace.h"
+#include "hw/misc/vgpu-kfd/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/trace.h"
 
 #define RING_MIN            256ull
 #define RING_MAX            (1 * GiB)

@@ -41,9 +41,9 @@
 #include "system/hostmem.h"
 #include "qom/object.h"
 
-#include "delay.h"
-#include "inject.h"
-#include "worker.h"
+#include "hw/misc/vgpu-kfd/delay.h"
+#include "hw/misc/vgpu-kfd/inject.h"
+#include "hw/misc/vgpu-kfd/worker.h"
 #include "vgpu/bits.h"
 #include "vgpu/cp.h"
 #include "vgpu/gmc.h"
@@ -547,6 +547,6 @@ static inline bool vgpu_inject_doorbell(VGPUState *s, VGPUSite site)
            vgpu_inject_fires(s, VGPU_INJECT_KIND_DOORBELL_LOST, &site, NULL);
 }
 
-#include "vgpu-parts.h"
+#include "hw/misc/vgpu-kfd/vgpu-parts.h"
 
 #endif /* HW_MISC_VGPU_KFD_H */

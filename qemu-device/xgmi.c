@@ -8,8 +8,8 @@
 #include "qapi/error.h"
 #include "qemu/queue.h"
 #include "exec/memory.h"
-#include "vgpu-kfd.h"
-#include "trace.h"
+#include "hw/misc/vgpu-kfd/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/trace.h"
 
 typedef struct VGPUHive VGPUHive;
 struct VGPUHive {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: classes of faults: which interrupt, which are redirected. */
 #include "qemu/osdep.h"
-#include "walker.h"
+#include "tests/qtest/vgpu-kfd/walker.h"
 
 #define CNTL(name)      VM_L2_PROTECTION_FAULT_CNTL__ ## name ## _DEFAULT
 #define CONTEXT(name)   VM_CONTEXT_CNTL__ ## name

@@ -10,7 +10,7 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
-#include "fuzz.h"
+#include "tests/qtest/vgpu-kfd/fuzz.h"
 
 uint64_t fuzz_rnd(FuzzRng *r)
 {

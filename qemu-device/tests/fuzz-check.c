@@ -4,7 +4,7 @@
  * QEMU, VRAM goes through qtest.
  */
 #include "qemu/osdep.h"
-#include "fuzz.h"
+#include "tests/qtest/vgpu-kfd/fuzz.h"
 
 /* The next run of pages that are in use; false if there is none. */
 static bool next_run(const FuzzMem *m, uint64_t from, uint64_t end,

@@ -6,7 +6,7 @@
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
 #include <sys/mman.h>
-#include "fuzz.h"
+#include "tests/qtest/vgpu-kfd/fuzz.h"
 
 #define IH_ORDER        13              /* 1024 entries */
 #define PEER_DOORBELL   (192 * GiB)

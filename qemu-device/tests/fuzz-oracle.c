@@ -6,7 +6,7 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
-#include "fuzz.h"
+#include "tests/qtest/vgpu-kfd/fuzz.h"
 
 /* The packet stream that is executed: ring or indirect buffer. */
 typedef struct Stream {

@@ -5,7 +5,7 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/host-utils.h"
-#include "fuzz.h"
+#include "tests/qtest/vgpu-kfd/fuzz.h"
 
 #define MAX_PACKET      48              /* dwords */
 

@@ -5,7 +5,7 @@
  * as it meets them, which leaves the others time to get on or to wait.
  */
 #include "qemu/osdep.h"
-#include "fuzz.h"
+#include "tests/qtest/vgpu-kfd/fuzz.h"
 
 void fuzz_fail(FuzzCase *c, const char *fmt, ...)
 {

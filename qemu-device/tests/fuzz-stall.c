@@ -4,7 +4,7 @@
  * happen meanwhile without any effect.
  */
 #include "qemu/osdep.h"
-#include "fuzz.h"
+#include "tests/qtest/vgpu-kfd/fuzz.h"
 
 /* Entries may change while others use the table: the device's side of it. */
 static void poke(FuzzCase *c, FuzzPlace at, uint64_t val)

@@ -5,7 +5,7 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
-#include "fuzz.h"
+#include "tests/qtest/vgpu-kfd/fuzz.h"
 
 #define MAX_LEN         (32 * KiB)
 

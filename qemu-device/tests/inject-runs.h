@@ -3,8 +3,8 @@
 #ifndef VGPU_INJECT_RUNS_H
 #define VGPU_INJECT_RUNS_H
 
-#include "vgpu-qos.h"
-#include "vgpu-qmp.h"
+#include "tests/qtest/vgpu-kfd/vgpu-qos.h"
+#include "tests/qtest/vgpu-kfd/vgpu-qmp.h"
 
 #define RUN_VMID    5
 #define RUN_VA      UINT64_C(0x400000000000)

@@ -9,7 +9,7 @@
 #include "qobject/qdict.h"
 #include "qobject/qlist.h"
 #include "qobject/qstring.h"
-#include "inject-runs.h"
+#include "tests/qtest/vgpu-kfd/inject-runs.h"
 
 /* What one thread after the other does, in an order that is always the same. */
 #define TRACES "-trace vgpu_inject -trace vgpu_fault -trace vgpu_fault_class " \

@@ -4,8 +4,8 @@
 #include "qobject/qdict.h"
 #include "qobject/qlist.h"
 #include "qobject/qstring.h"
-#include "vgpu-qos-cp.h"
-#include "vgpu-qmp.h"
+#include "tests/qtest/vgpu-kfd/vgpu-qos-cp.h"
+#include "tests/qtest/vgpu-kfd/vgpu-qmp.h"
 
 #define VMID    6
 #define VA      0x123456789000ull

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: queues that leave while they wait for a repair. */
 #include "qemu/osdep.h"
-#include "replay.h"
+#include "tests/qtest/vgpu-kfd/replay.h"
 
 /* Catches: a queue that cannot be taken off while it waits for a repair. */
 static void test_disable_while_stalled(void)

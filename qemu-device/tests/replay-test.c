@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: repair, acknowledge, replay: no byte lost or written twice. */
 #include "qemu/osdep.h"
-#include "replay.h"
+#include "tests/qtest/vgpu-kfd/replay.h"
 
 void replay_start(Replay *r)
 {

@@ -4,7 +4,7 @@
 #define VGPU_QMP_H
 
 #include "qobject/qdict.h"
-#include "vgpu-qos.h"
+#include "tests/qtest/vgpu-kfd/vgpu-qos.h"
 
 /* What query-vgpu says of the only device; the caller unrefs it. */
 QDict *qvgpu_query(QVGPU *v);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: the four-level tree of VMIDs 1-15: what must not translate. */
 #include "qemu/osdep.h"
-#include "walker.h"
+#include "tests/qtest/vgpu-kfd/walker.h"
 
 /* Catches: reads through a write-only page, writes through a read-only one. */
 static void test_permissions(void)

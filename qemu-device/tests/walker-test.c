@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: the four-level tree of VMIDs 1-15: what translates. */
 #include "qemu/osdep.h"
-#include "walker.h"
+#include "tests/qtest/vgpu-kfd/walker.h"
 
 /* Catches: a wrong index, address or S bit of the simplest mapping. */
 static void test_small_pages(void)

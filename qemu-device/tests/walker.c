@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "qemu/osdep.h"
-#include "walker.h"
+#include "tests/qtest/vgpu-kfd/walker.h"
 
 void walker_start_in(Walker *w, QVGPUKind tables)
 {
