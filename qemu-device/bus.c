@@ -29,8 +29,8 @@
 #include "exec/memory.h"
 #include "hw/pci/pci.h"
 #include "system/runstate.h"
-#include "hw/misc/vgpu-kfd/vgpu-kfd.h"
-#include "hw/misc/vgpu-kfd/trace.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/trace.h"
 
 #define REPLY_NS        (100 * SCALE_MS)
 

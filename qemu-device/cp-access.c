@@ -6,7 +6,7 @@
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
 #include "qemu/timer.h"
-#include "hw/misc/vgpu-kfd/cp.h"
+#include "hw/misc/vgpu-kfd/cp/internal.h"
 #include "vgpu/aql.h"
 
 /* A wait: tries in a row, then one a while. */

@@ -9,9 +9,9 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
-#include "hw/misc/vgpu-kfd/cp.h"
+#include "hw/misc/vgpu-kfd/cp/internal.h"
 #include "vgpu/aql.h"
-#include "hw/misc/vgpu-kfd/trace.h"
+#include "hw/misc/vgpu-kfd/core/trace.h"
 
 enum {
     PHASE_WORK,

@@ -4,8 +4,8 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/log.h"
-#include "hw/misc/vgpu-kfd/cp.h"
-#include "hw/misc/vgpu-kfd/trace.h"
+#include "hw/misc/vgpu-kfd/cp/internal.h"
+#include "hw/misc/vgpu-kfd/core/trace.h"
 
 void vgpu_cp_interrupt(VGPUCp *cp, CpQueue *q, unsigned source,
                        uint32_t enable, uint32_t data0)

@@ -10,8 +10,8 @@
 #include "qemu/bitops.h"
 #include "qemu/host-utils.h"
 #include "migration/vmstate.h"
-#include "hw/misc/vgpu-kfd/cp.h"
-#include "hw/misc/vgpu-kfd/trace.h"
+#include "hw/misc/vgpu-kfd/cp/internal.h"
+#include "hw/misc/vgpu-kfd/core/trace.h"
 
 /* @num resources in a row, of @from; 0: there are none. */
 static uint64_t find(uint64_t from, unsigned num)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: hardware queue descriptors of the MECs, as the thread that serves
- * them (worker.h) sees them.
+ * them (queue/scheduler.h) sees them.
  *
  * A queue is ready while it is active and has something to do. A dequeue takes
  * effect between two steps of a packet. An unfinished packet is then forgotten:
  * rptr is at its start, and it begins again with the queue.
  */
 #include "qemu/osdep.h"
-#include "hw/misc/vgpu-kfd/cp.h"
-#include "hw/misc/vgpu-kfd/trace.h"
+#include "hw/misc/vgpu-kfd/cp/internal.h"
+#include "hw/misc/vgpu-kfd/core/trace.h"
 
 #define TURN_STEPS      256
 #define RING_LOG2_MAX   27              /* dwords */

@@ -7,8 +7,8 @@
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
 #include "qemu/log.h"
-#include "hw/misc/vgpu-kfd/cp.h"
-#include "hw/misc/vgpu-kfd/trace.h"
+#include "hw/misc/vgpu-kfd/cp/internal.h"
+#include "hw/misc/vgpu-kfd/core/trace.h"
 
 #define INV_ENGINE      3       /* drivers leave it to firmware */
 #define NUM_SDMA        (SDMA_NUM_ENGINES * SDMA_NUM_QUEUES)

@@ -5,8 +5,8 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
-#include "hw/misc/vgpu-kfd/cp.h"
-#include "hw/misc/vgpu-kfd/trace.h"
+#include "hw/misc/vgpu-kfd/cp/internal.h"
+#include "hw/misc/vgpu-kfd/core/trace.h"
 
 #define MQD_USED        (CP_MQD_HQD + CP_HQD_SPAN)      /* dwords */
 #define PIPE_QUEUES     (CP_NUM_PIPES * CP_NUM_QUEUES)

@@ -5,8 +5,8 @@
  * done when it is asked.
  */
 #include "qemu/osdep.h"
-#include "hw/misc/vgpu-kfd/cp.h"
-#include "hw/misc/vgpu-kfd/trace.h"
+#include "hw/misc/vgpu-kfd/cp/internal.h"
+#include "hw/misc/vgpu-kfd/core/trace.h"
 
 /* The packet touches a register that is not the queue's to touch. */
 static CpStep not_privileged(CpExec *x)

@@ -6,8 +6,8 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
-#include "hw/misc/vgpu-kfd/cp.h"
-#include "hw/misc/vgpu-kfd/trace.h"
+#include "hw/misc/vgpu-kfd/cp/internal.h"
+#include "hw/misc/vgpu-kfd/core/trace.h"
 
 static CpStep image_read(CpExec *x, uint64_t va, uint32_t *mqd)
 {

@@ -5,7 +5,7 @@
  */
 #include "qemu/osdep.h"
 #include "migration/vmstate.h"
-#include "hw/misc/vgpu-kfd/cp.h"
+#include "hw/misc/vgpu-kfd/cp/internal.h"
 
 static int queue_pre_save(void *opaque)
 {

@@ -6,9 +6,9 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
-#include "hw/misc/vgpu-kfd/cp.h"
+#include "hw/misc/vgpu-kfd/cp/internal.h"
 #include "vgpu/aql.h"
-#include "hw/misc/vgpu-kfd/trace.h"
+#include "hw/misc/vgpu-kfd/core/trace.h"
 
 #define GC(reg)     ((reg) - CP_GC_FIRST)
 

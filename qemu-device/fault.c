@@ -11,8 +11,8 @@
 #include "qemu/osdep.h"
 #include "qemu/log.h"
 #include "qemu/timer.h"
-#include "hw/misc/vgpu-kfd/vgpu-kfd.h"
-#include "hw/misc/vgpu-kfd/trace.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/trace.h"
 
 /* Without the CAM: between tries, and between entries for one page. */
 #define RETRY_INTERVAL_NS   SCALE_MS

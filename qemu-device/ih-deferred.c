@@ -7,7 +7,7 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
-#include "hw/misc/vgpu-kfd/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 
 #define DEFERRED_MAX    (32 * KiB)      /* more than the largest rings hold */
 #define DEFERRED_BATCH  256u            /* pushed at once */

@@ -8,8 +8,8 @@
 #include "qemu/log.h"
 #include "qemu/main-loop.h"
 #include "hw/pci/msi.h"
-#include "hw/misc/vgpu-kfd/vgpu-kfd.h"
-#include "hw/misc/vgpu-kfd/trace.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/trace.h"
 
 #define RING_MIN_BYTES      256u
 #define RING_MAX_BYTES      (256u * KiB)    /* the most that WPTR can say */

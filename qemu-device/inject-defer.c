@@ -5,7 +5,7 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
-#include "hw/misc/vgpu-kfd/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 
 /* Set the timer to what is due first. s->lock held. */
 static void arm(VGPUState *s)

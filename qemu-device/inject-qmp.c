@@ -8,7 +8,7 @@
 #include "qapi/error.h"
 #include "qapi/qapi-commands-vgpu-kfd.h"
 #include "qapi/qapi-visit-vgpu-kfd.h"
-#include "hw/misc/vgpu-kfd/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 
 #define AT_ONCE_MAX     1024u   /* for kinds that happen at once */
 

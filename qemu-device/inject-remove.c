@@ -8,8 +8,8 @@
 #include "qapi/error.h"
 #include "hw/pci/pci.h"
 #include "migration/blocker.h"
-#include "hw/misc/vgpu-kfd/vgpu-kfd.h"
-#include "hw/misc/vgpu-kfd/trace.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/trace.h"
 
 static uint64_t absent_read(void *opaque, hwaddr addr, unsigned size)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: making things go wrong on purpose: who takes which occasion. */
 #include "qemu/osdep.h"
-#include "hw/misc/vgpu-kfd/vgpu-kfd.h"
-#include "hw/misc/vgpu-kfd/trace.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/trace.h"
 
 QEMU_BUILD_BUG_ON(VGPU_INJECT_KIND__MAX > 32);
 

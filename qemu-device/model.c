@@ -5,7 +5,7 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
-#include "hw/misc/vgpu-kfd/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 
 #define GB_ADDR_CONFIG_GFX90A   0x2a114042  /* pipes, banks: for user space */
 #define MODEL_SPAN              (VGPU_COUNTER(VGPU_NUM_COUNTERS) - VGPU_BASE)

@@ -11,7 +11,7 @@
 #include "qemu/rcu.h"
 #include "exec/memory.h"
 #include "hw/pci/pci.h"
-#include "hw/misc/vgpu-kfd/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 
 /*
  * A piece of RAM as the bus sees it: what address_space_translate() finds out

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: what an operator sees of compute queues. */
 #include "qemu/osdep.h"
-#include "hw/misc/vgpu-kfd/cp.h"
-#include "hw/misc/vgpu-kfd/query.h"
+#include "hw/misc/vgpu-kfd/cp/internal.h"
+#include "hw/misc/vgpu-kfd/qapi/query.h"
 
 static VgpuComputeRole role(const VGPUCp *cp, unsigned n)
 {

@@ -11,7 +11,7 @@
 #include "qapi/qapi-commands-vgpu-kfd.h"
 #include "qapi/type-helpers.h"
 #include "monitor/monitor.h"
-#include "hw/misc/vgpu-kfd/query.h"
+#include "hw/misc/vgpu-kfd/qapi/query.h"
 
 QEMU_BUILD_BUG_ON(VGPU_COUNTER__MAX != VGPU_NUM_COUNTERS);
 

@@ -10,8 +10,8 @@
 #include "exec/cpu-common.h"
 #include "exec/memory.h"
 #include "vgpu/psp.h"
-#include "hw/misc/vgpu-kfd/cp.h"
-#include "hw/misc/vgpu-kfd/trace.h"
+#include "hw/misc/vgpu-kfd/cp/internal.h"
+#include "hw/misc/vgpu-kfd/core/trace.h"
 
 void vgpu_vram_lose(VGPUState *s)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the queues of the SDMA engines, as their threads (worker.h) see
- * them.
+ * vgpu-kfd: the queues of the SDMA engines, as their threads
+ * (queue/scheduler.h) see them.
  *
  * A queue that is disabled stops at its next step and keeps its place; one
  * with an exception stays where it is until it was disabled.
@@ -9,8 +9,8 @@
 #include "qemu/osdep.h"
 #include "qemu/log.h"
 #include "vgpu/sdma_packets.h"
-#include "hw/misc/vgpu-kfd/vgpu-kfd.h"
-#include "hw/misc/vgpu-kfd/trace.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/trace.h"
 
 #define RING_MIN            256ull
 #define RING_MAX            (1 * GiB)

@@ -5,7 +5,7 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
-#include "hw/misc/vgpu-kfd/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 
 unsigned vgpu_sdma_vmid(const VGPUExec *x)
 {

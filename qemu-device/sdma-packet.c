@@ -9,8 +9,8 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
-#include "hw/misc/vgpu-kfd/sdma-packet.h"
-#include "hw/misc/vgpu-kfd/trace.h"
+#include "hw/misc/vgpu-kfd/sdma/packet.h"
+#include "hw/misc/vgpu-kfd/core/trace.h"
 
 #define PIECE_COST          256ull      /* bytes that a short piece counts as */
 

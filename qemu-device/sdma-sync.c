@@ -3,8 +3,8 @@
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
 #include "qemu/timer.h"
-#include "hw/misc/vgpu-kfd/sdma-packet.h"
-#include "hw/misc/vgpu-kfd/trace.h"
+#include "hw/misc/vgpu-kfd/sdma/packet.h"
+#include "hw/misc/vgpu-kfd/core/trace.h"
 
 #define POLL_FOREVER        0xfff
 #define POLL_EAGER          8           /* looks before the pace is slowed */

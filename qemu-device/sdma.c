@@ -5,8 +5,8 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
-#include "hw/misc/vgpu-kfd/vgpu-kfd.h"
-#include "hw/misc/vgpu-kfd/trace.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/trace.h"
 
 #define RB_CNTL_BITS \
     (SDMA_RB_CNTL__RB_ENABLE | SDMA_RB_CNTL__RB_SIZE | \

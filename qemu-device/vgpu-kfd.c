@@ -22,7 +22,7 @@
 #include "hw/pci/pcie.h"
 #include "hw/qdev-properties.h"
 #include "system/runstate.h"
-#include "hw/misc/vgpu-kfd/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 
 #define PCIE_CAP        0x80
 

@@ -17,8 +17,8 @@
 #include "hw/pci/pci_device.h"
 #include "migration/qemu-file-types.h"
 #include "migration/vmstate.h"
-#include "hw/misc/vgpu-kfd/vgpu-kfd.h"
-#include "hw/misc/vgpu-kfd/trace.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/trace.h"
 
 /* The longest packet: a payload or a skipped stretch with its fixed part. */
 #define NDW_MAX         (VGPU_PKT_MAX_DWORDS + (1u << 20))

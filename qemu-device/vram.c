@@ -12,8 +12,8 @@
 #include "hw/pci/pcie.h"
 #include "migration/vmstate.h"
 #include "system/hostmem.h"
-#include "hw/misc/vgpu-kfd/vgpu-kfd.h"
-#include "hw/misc/vgpu-kfd/trace.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/trace.h"
 
 #define VRAM_MIN        (64 * MiB)
 #define VRAM_MAX        (64 * GiB)

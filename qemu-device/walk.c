@@ -4,7 +4,7 @@
  * have the tree of include/vgpu/pte.h.
  */
 #include "qemu/osdep.h"
-#include "hw/misc/vgpu-kfd/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 
 #define ACCESS_BITS \
     (VGPU_PTE_EXECUTABLE | VGPU_PTE_READABLE | VGPU_PTE_WRITEABLE)

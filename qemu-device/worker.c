@@ -7,7 +7,7 @@
 #include "qemu/processor.h"
 #include "qemu/rcu.h"
 #include "qemu/timer.h"
-#include "hw/misc/vgpu-kfd/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 
 /* How long a worker that is ahead lets others go first. */
 #define LEAD_WAIT_MS        1

@@ -8,8 +8,8 @@
 #include "qapi/error.h"
 #include "qemu/queue.h"
 #include "exec/memory.h"
-#include "hw/misc/vgpu-kfd/vgpu-kfd.h"
-#include "hw/misc/vgpu-kfd/trace.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/trace.h"
 
 typedef struct VGPUHive VGPUHive;
 struct VGPUHive {

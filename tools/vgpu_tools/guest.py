@@ -13,7 +13,7 @@ from vgpu_tools.steps import ensure
 MAX_GPUS = 8
 APPEND = "console=ttyS0 panic=-1 oops=panic tsc=reliable no_timer_check"
 SIZE = re.compile(r"[1-9]\d*[KMGT]?")
-DELAY_POINTS = ("wake", "take", "done", "irq", "ack", "window")  # qemu-device/delay.h
+DELAY_POINTS = ("wake", "take", "done", "irq", "ack", "window")  # qemu-device/core/delay.h
 OPTION = re.compile(r"[a-z][a-z0-9-]*=[^,]+(,[a-z][a-z0-9-]*=[^,]+)*")
 
 

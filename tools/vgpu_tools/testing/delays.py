@@ -3,7 +3,8 @@
 
 Points of guest programs: guest-rootfs/programs/lib/delay.h. A guest for each program of tests.list has it run each case
 that deals with another process, a thread or a timer once for each of the case's points. A case runs in the first guest
-that does not skip it. Points of the device's threads (--device): qemu-device/delay.h; each program once for each one.
+that does not skip it. Points of the device's threads (--device): qemu-device/core/delay.h; each program once for each
+one.
 Frames between launcher and agent (--frames): Avocado's tests of the launcher once for each kind of frame.
 
 Results are kept in build/delays/COMMIT.json; the next run goes on from there.

@@ -4,7 +4,7 @@
 #define HW_MISC_VGPU_KFD_QUERY_H
 
 #include "qapi/qapi-types-vgpu-kfd.h"
-#include "hw/misc/vgpu-kfd/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 
 /* query.c: what a queue waits for. Its worker is held. */
 VgpuStall *vgpu_query_stall(const VGPUStall *stall);

@@ -22,7 +22,7 @@
 #ifndef HW_MISC_VGPU_KFD_CP_H
 #define HW_MISC_VGPU_KFD_CP_H
 
-#include "hw/misc/vgpu-kfd/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "vgpu/cp.h"
 #include "vgpu/pm4.h"
 

@@ -12,14 +12,14 @@
  *                register access and thread; of one worker only, but for a
  *                chip reset, which takes the CP's, then those of all engines
  *   s->lock      fault status, retry CAM, invalidation, interrupt ring
- *   s->inject.lock  injections (inject.h)
+ *   s->inject.lock  injections (inject/inject.h)
  *
- * Each SDMA engine has a thread, the MECs share one (worker.h). It never takes
- * the BQL, so that whoever holds the BQL may wait for it: interrupts leave
- * through a bottom half, engines reach memory only, never another device's
- * registers (phys.c), and a bottom half calls the IOMMU (bus.c). The thread
- * executes packets with no lock held. While it does, worker->current is the
- * queue, and only the thread touches that queue's exec.
+ * Each SDMA engine has a thread, the MECs share one (queue/scheduler.h). It
+ * never takes the BQL, so that whoever holds the BQL may wait for it:
+ * interrupts leave through a bottom half, engines reach memory only, never
+ * another device's registers (phys.c), and a bottom half calls the IOMMU
+ * (bus.c). The thread executes packets with no lock held. While it does,
+ * worker->current is the queue, and only the thread touches that queue's exec.
  *
  * Plain registers are written under the BQL and read by anybody, by
  * qatomic_read(): vgpu_hub_reg() and the like.
@@ -41,9 +41,9 @@
 #include "system/hostmem.h"
 #include "qom/object.h"
 
-#include "hw/misc/vgpu-kfd/delay.h"
-#include "hw/misc/vgpu-kfd/inject.h"
-#include "hw/misc/vgpu-kfd/worker.h"
+#include "hw/misc/vgpu-kfd/core/delay.h"
+#include "hw/misc/vgpu-kfd/inject/inject.h"
+#include "hw/misc/vgpu-kfd/queue/scheduler.h"
 #include "vgpu/bits.h"
 #include "vgpu/cp.h"
 #include "vgpu/gmc.h"
@@ -476,7 +476,7 @@ struct VGPUState {
     VGPUClient *clients[VGPU_NUM_CLIENTS];
 
     VGPUEngine engines[SDMA_NUM_ENGINES];
-    VGPUCp *cp;                 /* cp.h */
+    VGPUCp *cp;                 /* cp/internal.h */
     VGPUInjector inject;
 #ifdef VGPU_KFD_DELAYS
     VGPUDelays delays;

@@ -6,7 +6,7 @@
 #ifndef HW_MISC_VGPU_KFD_SDMA_PACKET_H
 #define HW_MISC_VGPU_KFD_SDMA_PACKET_H
 
-#include "hw/misc/vgpu-kfd/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "vgpu/sdma_packets.h"
 
 /* An address, or another pair of dwords, low half first. */
