@@ -11,14 +11,6 @@
 
 extern const MemoryRegionOps vgpu_mmio_ops;
 
-/* Read or write the register at dword offset @reg. BQL held. */
-uint32_t vgpu_reg_read(VGPUState *s, uint32_t reg);
-void vgpu_reg_write(VGPUState *s, uint32_t reg, uint32_t val);
-/* True once for every register: a guest must not fill the log. BQL held. */
-bool vgpu_reg_complain(VGPUState *s, uint32_t reg);
-/* Bring every register to its reset value; engines are parked. BQL held. */
-void vgpu_reg_reset(VGPUState *s);
-
 /* nbio.c: doorbells, VRAM size, HDP flush */
 
 extern const VGPUBlock vgpu_pcie_block, vgpu_nbio_block;
@@ -33,9 +25,6 @@ uint32_t vgpu_nbio_hdp_done(VGPUState *s);
 /* model.c: identity of the model, counters; and GC's clock */
 
 extern const VGPUBlock vgpu_model_block, vgpu_clock_block, vgpu_gc_block;
-
-/* GPU clock in ticks of 1 / VGPU_CLOCK_HZ s. Any thread. */
-uint64_t vgpu_clock(void);
 
 /* gmc.c: hubs, invalidation */
 

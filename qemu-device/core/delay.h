@@ -9,8 +9,8 @@
  *                    wake, take, done, irq, ack or window; where a thread
  *                    waits, vgpu_delay and vgpu_delay_end are traced
  */
-#ifndef HW_MISC_VGPU_KFD_DELAY_H
-#define HW_MISC_VGPU_KFD_DELAY_H
+#ifndef HW_MISC_VGPU_KFD_CORE_DELAY_H
+#define HW_MISC_VGPU_KFD_CORE_DELAY_H
 
 typedef struct VGPUState VGPUState;
 typedef struct VGPUWorker VGPUWorker;
@@ -87,4 +87,4 @@ static inline void vgpu_delay_window(VGPUState *s)
 
 #endif
 
-#endif /* HW_MISC_VGPU_KFD_DELAY_H */
+#endif /* HW_MISC_VGPU_KFD_CORE_DELAY_H */

@@ -41,7 +41,10 @@
 #include "system/hostmem.h"
 #include "qom/object.h"
 
+#include "hw/misc/vgpu-kfd/core/clock.h"
 #include "hw/misc/vgpu-kfd/core/delay.h"
+#include "hw/misc/vgpu-kfd/core/regs.h"
+#include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/inject/inject.h"
 #include "hw/misc/vgpu-kfd/queue/scheduler.h"
 #include "vgpu/bits.h"
@@ -81,39 +84,6 @@ OBJECT_DECLARE_SIMPLE_TYPE(VGPUState, VGPU_KFD)
 #define VGPU_IH_SPAN            (IH_CLIENT_CFG_DATA - OSSSYS_BASE + 1)
 #define VGPU_SDMA_ENGINE_SPAN   SDMA_QUEUE(0)
 #define VGPU_SDMA_QUEUE_SPAN    (SDMA_QUEUE(1) - SDMA_QUEUE(0))
-
-/*
- * A register: what a write changes, and what reading and writing does besides.
- * Tables are indexed by the offset in the block; an entry of zeros is no
- * register.
- */
-typedef struct VGPUReg {
-    bool exists;
-    uint32_t mask;              /* bits that a write stores */
-    uint32_t reset;
-    /* The value, where it is not simply what is stored. BQL held. */
-    uint32_t (*read)(VGPUState *s, unsigned inst, unsigned off);
-    /* A write of @val happened; @old was stored before. BQL held. */
-    void (*written)(VGPUState *s, unsigned inst, unsigned off, uint32_t old,
-                    uint32_t val);
-} VGPUReg;
-
-#define VGPU_REG_RW(m)      { .exists = true, .mask = (m) }
-#define VGPU_REG_RO         { .exists = true }
-#define VGPU_REG_READ(fn)   { .exists = true, .read = (fn) }
-#define VGPU_REG_WRITTEN(m, fn) \
-    { .exists = true, .mask = (m), .written = (fn) }
-
-/* Instances of a block of registers, one behind the other. */
-typedef struct VGPUBlock {
-    uint32_t base;              /* dword offset in BAR 5 */
-    uint32_t span;              /* dwords of one instance */
-    unsigned count;
-    unsigned first;             /* number of the first instance */
-    const VGPUReg *regs;        /* span entries */
-    /* Where values are kept; NULL if every register has its read(). */
-    uint32_t *(*store)(VGPUState *s, unsigned inst);
-} VGPUBlock;
 
 /* Where a GPU address leads. */
 typedef enum VGPUTargetKind {
@@ -505,12 +475,6 @@ static inline uint32_t vgpu_ih_reg(VGPUState *s, uint32_t reg)
     return qatomic_read(&s->ih.regs[reg - OSSSYS_BASE]);
 }
 
-/* Add @n to counter VGPU_CNT_@counter. Any thread. */
-static inline void vgpu_count(VGPUState *s, unsigned counter, uint64_t n)
-{
-    stat64_add(&s->counters[counter], n);
-}
-
 /* Is there an injection of one of @kinds, 1 << kind each? Any thread. */
 static inline bool vgpu_inject_armed(VGPUState *s, uint32_t kinds)
 {
@@ -547,6 +511,7 @@ static inline bool vgpu_inject_doorbell(VGPUState *s, VGPUSite site)
            vgpu_inject_fires(s, VGPU_INJECT_KIND_DOORBELL_LOST, &site, NULL);
 }
 
+#include "hw/misc/vgpu-kfd/core/counters.h"
 #include "hw/misc/vgpu-kfd/vgpu-parts.h"
 
 #endif /* HW_MISC_VGPU_KFD_H */

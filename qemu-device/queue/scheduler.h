@@ -15,44 +15,14 @@
  * Only the queue that stalls waits. What a queue is, and what it does when it
  * is its turn, is its owner's matter: VGPUWorkerOps.
  */
-#ifndef HW_MISC_VGPU_KFD_WORKER_H
-#define HW_MISC_VGPU_KFD_WORKER_H
+#ifndef HW_MISC_VGPU_KFD_QUEUE_SCHEDULER_H
+#define HW_MISC_VGPU_KFD_QUEUE_SCHEDULER_H
 
 #include "qemu/thread.h"
+#include "hw/misc/vgpu-kfd/core/stall.h"
 
 typedef struct VGPUState VGPUState;
 typedef struct VGPUWorker VGPUWorker;
-
-/* What a queue waits for in the middle of its work. */
-typedef enum VGPUWait {
-    VGPU_WAIT_NONE,
-    VGPU_WAIT_WPTR,             /* the last packet is not whole */
-    VGPU_WAIT_POLL,             /* POLL_REGMEM, until @until */
-    VGPU_WAIT_REG,              /* SRBM_WRITE: the main loop */
-    VGPU_WAIT_CAM,              /* retry fault: CAM slot @cam */
-    VGPU_WAIT_CAM_FREE,         /* retry fault: any CAM slot */
-    VGPU_WAIT_RETRY,            /* retry fault without CAM, until @until */
-    VGPU_WAIT_POISON,           /* injected: an error, nobody waits */
-    VGPU_WAIT_BUS,              /* the IOMMU's reply: bus.c; see @bus */
-} VGPUWait;
-
-typedef struct VGPUStall {
-    VGPUWait why;
-    uint8_t hub;
-    uint8_t vmid;
-    uint8_t cam;
-    bool write;
-    uint64_t va;
-    uint32_t serial;            /* of the fault; 0: not reported yet */
-    uint32_t invs;              /* s->invs when the access was tried */
-    uint32_t number;            /* of this wait, among all of its worker */
-    /*
-     * The access waits for VGPUView.bus. The other members still tell of the
-     * stall before: a retry fault's record outlives such a wait.
-     */
-    bool bus;
-    int64_t until;              /* ns, QEMU_CLOCK_REALTIME */
-} VGPUStall;
 
 /* A queue as the worker knows it. */
 typedef struct VGPUWorkerQueue {
@@ -154,4 +124,4 @@ bool vgpu_worker_runs(const VGPUWorker *w);
  */
 void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved);
 
-#endif /* HW_MISC_VGPU_KFD_WORKER_H */
+#endif /* HW_MISC_VGPU_KFD_QUEUE_SCHEDULER_H */

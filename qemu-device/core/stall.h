@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: why a queue waits in the middle of a packet. The code that does the
+ * packet fills in a VGPUStall; the queue's thread ends the wait (queue/).
+ */
+#ifndef HW_MISC_VGPU_KFD_CORE_STALL_H
+#define HW_MISC_VGPU_KFD_CORE_STALL_H
+
+/* What a queue waits for in the middle of its work. */
+typedef enum VGPUWait {
+    VGPU_WAIT_NONE,
+    VGPU_WAIT_WPTR,             /* the rest of the last packet */
+    VGPU_WAIT_POLL,             /* POLL_REGMEM, until @until */
+    VGPU_WAIT_REG,              /* register write by the main loop */
+    VGPU_WAIT_CAM,              /* retry fault: CAM slot @cam */
+    VGPU_WAIT_CAM_FREE,         /* retry fault: any CAM slot */
+    VGPU_WAIT_RETRY,            /* retry fault without CAM, until @until */
+    VGPU_WAIT_POISON,           /* injected memory error: the queue stops */
+    VGPU_WAIT_BUS,              /* the IOMMU's reply: bus.c; see @bus */
+} VGPUWait;
+
+/*
+ * A wait of one access or packet. Belongs to the queue's thread while the queue
+ * is current, else to the lock of its worker.
+ */
+typedef struct VGPUStall {
+    VGPUWait why;               /* VGPU_WAIT_NONE: no wait */
+    uint8_t hub;                /* VGPU_HUB_* that the access faulted in */
+    uint8_t vmid;
+    uint8_t cam;                /* VGPU_WAIT_CAM: slot of the retry CAM */
+    bool write;                 /* the access that faulted is a write */
+    uint64_t va;                /* GPU address of the fault */
+    uint32_t serial;            /* of the fault; 0: not reported yet */
+    uint32_t invs;              /* s->invs when the access was tried */
+    uint32_t number;            /* of this wait, among all of its worker */
+    /*
+     * The access waits for VGPUView.bus. The other members still tell of the
+     * stall before: a retry fault's record outlives such a wait.
+     */
+    bool bus;
+    int64_t until;              /* ns, QEMU_CLOCK_REALTIME */
+} VGPUStall;
+
+#endif /* HW_MISC_VGPU_KFD_CORE_STALL_H */
