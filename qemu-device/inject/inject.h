@@ -8,8 +8,8 @@
  * occasion that its filter lets through: the same seed and the same occasions
  * make the same choices.
  */
-#ifndef HW_MISC_VGPU_KFD_INJECT_H
-#define HW_MISC_VGPU_KFD_INJECT_H
+#ifndef HW_MISC_VGPU_KFD_INJECT_INJECT_H
+#define HW_MISC_VGPU_KFD_INJECT_INJECT_H
 
 #include "qemu/queue.h"
 #include "qemu/thread.h"
@@ -18,15 +18,19 @@
 
 #define VGPU_SITE_NONE  (-1)    /* does not apply: a filter for it excludes */
 
-/* An occasion. */
+/*
+ * An occasion: where it arises. The filters of injections are compared with
+ * this. Of hub, vmid, engine and queue, one that does not apply is
+ * VGPU_SITE_NONE.
+ */
 typedef struct VGPUSite {
-    int hub;
+    int hub;                    /* VGPU_HUB_* */
     int vmid;
-    int engine;                 /* of SDMA */
-    int queue;                  /* of it, or of the pipe */
-    unsigned me;                /* whose pipe a compute queue is; 0: none is */
-    unsigned pipe;
-    uint64_t va;                /* or what the kind calls its address */
+    int engine;                 /* number of an SDMA engine */
+    int queue;                  /* number in the SDMA engine or in the pipe */
+    unsigned me;                /* MEC of a compute queue, from 1 on; 0: none */
+    unsigned pipe;              /* pipe of a compute queue in that MEC */
+    uint64_t va;                /* GPU address, or the kind's own address */
 } VGPUSite;
 
 /* Kinds that vgpu_inject_entry() is for. */
@@ -35,16 +39,16 @@ typedef struct VGPUSite {
      1u << VGPU_INJECT_KIND_PTE_LATE | 1u << VGPU_INJECT_KIND_GART_CORRUPT | \
      1u << VGPU_INJECT_KIND_GART_LOST | 1u << VGPU_INJECT_KIND_GART_LATE)
 
-/* An occasion was taken. */
+/* What the injection that takes an occasion does there. */
 typedef struct VGPUShot {
-    uint64_t arg;               /* the kind's parameter */
-    uint64_t random;
+    uint64_t arg;               /* the kind's parameter; 0: none */
+    uint64_t random;            /* drawn for this occasion */
 } VGPUShot;
 
-/* An interrupt entry that comes late. */
+/* A delayed interrupt entry of a VM fault. */
 typedef struct VGPULateIrq {
-    int64_t due;                /* QEMU_CLOCK_VIRTUAL; 0: none */
-    unsigned hub;
+    int64_t due;                /* ns, QEMU_CLOCK_VIRTUAL; 0: unused */
+    unsigned hub;               /* hub, vmid, ring, data: as vgpu_fault_irq() */
     unsigned vmid;
     uint8_t ring;
     uint32_t data[4];
@@ -52,11 +56,12 @@ typedef struct VGPULateIrq {
 
 #define VGPU_LATE_IRQS  64
 
-/* What was put off: s->lock. */
+/* Delayed effects of injections: s->lock. */
 typedef struct VGPUDeferred {
-    QEMUTimer *timer;
+    QEMUTimer *timer;           /* QEMU_CLOCK_VIRTUAL: the first that is due */
     VGPULateIrq irqs[VGPU_LATE_IRQS];
-    int64_t drop[VGPU_NUM_HUBS][VGPU_NUM_VMIDS];    /* when; 0: not */
+    /* When all translations of the VMID are dropped, as above; 0: not */
+    int64_t drop[VGPU_NUM_HUBS][VGPU_NUM_VMIDS];
 } VGPUDeferred;
 
 #define VGPU_INJECTIONS_MAX 64      /* of a device */
@@ -64,33 +69,33 @@ typedef struct VGPUDeferred {
 
 typedef struct VGPUInjection VGPUInjection;
 
-/* What a walk read last from an entry, as far as is remembered. */
+/* The value that walks read from a page-table entry: a cache's slot. */
 typedef struct VGPULate {
-    uint64_t key;               /* its address and memory, + 1; 0: empty */
-    uint64_t seen;
-    bool pending;               /* it has changed, @seen is still read */
-    uint32_t left;              /* for so many walks more */
+    uint64_t key;               /* entry's address and memory, + 1; 0: empty */
+    uint64_t seen;              /* value that the last walk read */
+    bool pending;               /* the entry has changed, walks read @seen */
+    uint32_t left;              /* so many walks more read @seen */
 } VGPULate;
 
-/* injector lock held, but for its place in the list: BQL, too. */
+/* An injection. s->inject.lock; @next also changes under the BQL only. */
 struct VGPUInjection {
     QTAILQ_ENTRY(VGPUInjection) next;
-    uint32_t id;
-    VgpuInjection *what;
-    uint64_t seen;
-    uint64_t fired;
+    uint32_t id;                /* of vgpu-inject's reply; constant */
+    VgpuInjection *what;        /* arguments of vgpu-inject; constant */
+    uint64_t seen;              /* occasions that the filter let through */
+    uint64_t fired;             /* occasions that were taken */
     uint64_t random;            /* state of the generator */
-    uint64_t threshold;         /* of 1 << 32: taken below it */
+    uint64_t threshold;         /* taken if a random 32-bit number is below */
     VGPULate *late;             /* VGPU_LATE_SLOTS of them, or NULL */
-    uint32_t links;             /* nodes whose link it took down */
+    uint32_t links;             /* mask: nodes whose link it took down */
 };
 
 typedef struct VGPUInjector {
     uint32_t armed;             /* kinds that may fire, 1 << kind; atomic */
-    QemuMutex lock;             /* the rest; no lock is taken under it */
+    QemuMutex lock;             /* list and count; no lock is taken under it */
     QTAILQ_HEAD(, VGPUInjection) list;
-    unsigned count;
-    VGPUDeferred deferred;
+    unsigned count;             /* length of the list */
+    VGPUDeferred deferred;      /* s->lock */
 } VGPUInjector;
 
 typedef struct VGPUState VGPUState;
@@ -174,4 +179,4 @@ uint32_t vgpu_config_read(PCIDevice *pci, uint32_t addr, int len);
 /* For queries; the caller frees it. */
 VgpuInjectionInfoList *vgpu_inject_infos(VGPUState *s);
 
-#endif /* HW_MISC_VGPU_KFD_INJECT_H */
+#endif /* HW_MISC_VGPU_KFD_INJECT_INJECT_H */
