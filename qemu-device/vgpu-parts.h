@@ -26,20 +26,6 @@ uint32_t vgpu_nbio_hdp_done(VGPUState *s);
 
 extern const VGPUBlock vgpu_model_block, vgpu_clock_block, vgpu_gc_block;
 
-/* gmc.c: hubs, invalidation */
-
-extern const VGPUBlock vgpu_hub_gfx_block, vgpu_hub_mm_block;
-extern const VGPUBlock vgpu_athub_block;
-
-/* Forget invalidations, drop every translation. Engines parked, s->lock. */
-void vgpu_gmc_reset(VGPUState *s);
-/* Drop the translations of VMIDs in mask @vmids. s->lock held. */
-void vgpu_gmc_drop(VGPUState *s, unsigned hub, uint32_t vmids);
-/* Acknowledge the invalidations that engines have passed. Any thread. */
-void vgpu_gmc_settle(VGPUState *s);
-/* Value of register @reg for POLL_REGMEM: hubs only. Any thread. */
-bool vgpu_gmc_poll(VGPUState *s, uint32_t reg, uint32_t *val);
-
 /* fault.c: fault status, retry CAM */
 
 void vgpu_fault_init(VGPUState *s);
@@ -77,117 +63,6 @@ void vgpu_fault_irq(VGPUState *s, unsigned hub, unsigned vmid, uint8_t ring,
  */
 void vgpu_fault_spurious(VGPUState *s, unsigned hub, unsigned vmid, uint64_t va,
                          bool write, bool retry);
-/*
- * Bits of VM_CONTEXT_CNTL that say what a no-retry fault of class @fault
- * (see VGPUSpan) does: interrupt, redirection. 0: no bit, it is done.
- */
-uint32_t vgpu_fault_interrupts(uint16_t fault);
-uint32_t vgpu_fault_redirects(uint16_t fault);
-/* Clear status and address of @hub. s->lock held. */
-void vgpu_fault_clear(VGPUState *s, unsigned hub);
-
-/* walk.c: page tables. The client's thread, between begin and end. */
-
-/* Where the tables say that @va leads. */
-VGPULeaf vgpu_walk(VGPUClient *c, unsigned vmid, uint64_t va);
-/* What an entry that does not allow the access means: which fault. */
-VGPUTargetKind vgpu_walk_refusal(VGPUClient *c, unsigned vmid);
-
-/* gpuvm.c: address translation. */
-
-void vgpu_client_init(VGPUState *s, VGPUClient *c, unsigned index, unsigned hub,
-                      unsigned cid, VGPUWorker *w);
-void vgpu_client_destroy(VGPUClient *c);
-/* Have all clients' stalled work looked at again: vgpu_worker_retry(). */
-void vgpu_clients_wake(VGPUState *s, unsigned hub_mask, uint32_t vmids,
-                       int slot);
-/* Translations may be used from begin to end. The client's thread. */
-void vgpu_client_begin(VGPUClient *c);
-void vgpu_client_end(VGPUClient *c);
-/* Drop every translation. The client's thread is at rest. */
-void vgpu_client_forget(VGPUClient *c);
-/* Entries of the TLB that are in force. The client's thread is at rest. */
-unsigned vgpu_client_tlb_used(VGPUClient *c);
-
-/* The client's thread, between begin and end. */
-
-/*
- * The longest span at @va, at most @len bytes, as host memory. A fault, or
- * VGPU_TARGET_WAIT, is the span's kind, nothing is reported. Undone by
- * vgpu_phys_unmap().
- */
-void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
-                    VGPUAccessType type, VGPUSpan *span);
-/*
- * Where the no-retry fault in @span, at @va, is redirected: to the default
- * page, or nowhere; VGPU_TARGET_WAIT if that is not known yet.
- */
-void vgpu_gpuvm_map_default(VGPUClient *c, unsigned vmid, uint64_t va,
-                            uint64_t len, VGPUSpan *span);
-
-/* phys.c: the only code that touches memory. Any thread. */
-
-/* Before the first access and after the last one. BQL held. */
-void vgpu_phys_init(VGPUState *s);
-void vgpu_phys_exit(VGPUState *s);
-/*
- * Host memory for span->kind (no fault) and ->addr, at most ->len bytes.
- * Shortens ->len. @bus: the caller's; NULL if the kind is not VGPU_TARGET_BUS.
- * VGPU_PHYS_WAIT: nothing is mapped, @bus has the request.
- */
-VGPUPhys vgpu_phys_map(VGPUState *s, VGPUBus *bus, VGPUSpan *span);
-/*
- * The first @used bytes were read or written. By the thread that mapped; does
- * nothing if the span is not mapped.
- */
-void vgpu_phys_unmap(VGPUState *s, VGPUSpan *span, uint64_t used);
-/* A quadword at an aligned address. @bus: as above. */
-VGPUPhys vgpu_phys_load64(VGPUState *s, VGPUBus *bus, VGPUTargetKind kind,
-                          uint64_t addr, uint64_t *val);
-/*
- * Overwrite VRAM from @start on with bytes that @seed chooses. Pages of zeros
- * stay: a lost page that nobody used takes no memory. BQL held.
- */
-void vgpu_phys_scramble(VGPUState *s, uint64_t start, uint64_t len,
-                        uint64_t seed);
-
-/* bus.c: translations of the IOMMU */
-
-void vgpu_bus_init(VGPUState *s);
-/* After vgpu_phys_exit(). BQL held. */
-void vgpu_bus_exit(VGPUState *s);
-/*
- * The bus has changed, or a translation is dropped: wait until nothing that
- * began before this call uses what there was. BQL held, no lock of the device.
- */
-void vgpu_bus_quiesce(VGPUState *s);
-/* For the listener of the device's bus. BQL held. */
-void vgpu_bus_region_add(MemoryListener *l, MemoryRegionSection *section);
-void vgpu_bus_region_del(MemoryListener *l, MemoryRegionSection *section);
-/*
- * An access through @bus begins, in @vmid of @hub, or (VGPU_NUM_HUBS) by bus
- * address. Called by the owner of @bus, before vgpu_client_begin(): a request
- * for an address of a translation that is invalidated already must not count
- * as newer than the invalidation.
- */
-void vgpu_bus_begin(VGPUState *s, VGPUBus *bus, unsigned hub, unsigned vmid);
-/*
- * The reply in @bus that translates @addr. NULL: there is none, and @bus has
- * the request now. Called by the owner of @bus.
- */
-const VGPUBusReply *vgpu_bus_reply(VGPUState *s, VGPUBus *bus, hwaddr addr,
-                                   bool write);
-/*
- * Call the IOMMU, which may run code of any device. False: that code unplugged
- * this device, and @s may be freed. BQL held, no lock of the device.
- */
-bool vgpu_bus_request(VGPUState *s, hwaddr addr, bool write, VGPUBusReply *r);
-/*
- * Put the reply @r to the request of @bus into @bus. BQL held since
- * vgpu_bus_request().
- */
-void vgpu_bus_put(VGPUState *s, VGPUBus *bus, const VGPUBusReply *r);
-
 /* ih.c: interrupt rings */
 
 extern const VGPUBlock vgpu_ih_block;
@@ -352,48 +227,8 @@ extern const VGPUBlock vgpu_psp_block;
 
 /* Bring everything but PCI's configuration to its reset state. BQL held. */
 void vgpu_chip_reset(VGPUState *s);
-/* What was in VRAM is gone: it is zeros. BQL held. */
-void vgpu_vram_lose(VGPUState *s);
-
-/* xgmi.c: devices whose VRAM is side by side */
-
-/* Take a place in the hive that hive= names. BQL held. */
-bool vgpu_xgmi_join(VGPUState *s, Error **errp);
-/*
- * Leave it. This device's threads have ended: the hive may be freed. When the
- * function returns, no peer uses our VRAM any more. BQL held.
- */
-void vgpu_xgmi_leave(VGPUState *s);
-/*
- * s->removed is set. When the function returns, no peer uses our VRAM any more.
- * BQL held.
- */
-void vgpu_xgmi_remove(VGPUState *s);
-/*
- * Wait until no thread of @s is inside an access that began before this call.
- * BQL held.
- */
-void vgpu_wait_accesses(VGPUState *s);
-/* As vgpu_phys_map(), for VGPU_TARGET_PEER. False: no memory. Any thread. */
-bool vgpu_xgmi_map(VGPUState *s, VGPUSpan *span);
-/* Bytes from the first node's VRAM to the end of the last one's. Any thread. */
-uint64_t vgpu_xgmi_span(VGPUState *s);
-/* An access at site.va, an address in the hive, may be what a link fails at. */
-void vgpu_xgmi_use(VGPUState *s, VGPUSite site);
-/* The links to @nodes, a bit each, are down, at our end; others are up. */
-void vgpu_xgmi_set_down(VGPUState *s, uint32_t nodes);
-/* Nodes that answer. Any thread. */
-uint32_t vgpu_xgmi_links(VGPUState *s);
-/* Values of registers. BQL held. */
-uint32_t vgpu_xgmi_read_links(VGPUState *s);
-uint32_t vgpu_xgmi_lfb_cntl(VGPUState *s);
-uint32_t vgpu_xgmi_lfb_size(VGPUState *s);
-
 /* vram.c: VRAM and its BAR. BQL held. */
 
-/* Have s->vram and BAR 0's region as the properties say. */
-bool vgpu_vram_init(VGPUState *s, Error **errp);
-void vgpu_vram_exit(VGPUState *s);
 /* Register BAR 0, add the capability that resizes it. */
 void vgpu_vram_init_bar(VGPUState *s);
 /* The guest wrote these bytes of the configuration space. */

@@ -46,6 +46,12 @@
 #include "hw/misc/vgpu-kfd/core/regs.h"
 #include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/inject/inject.h"
+#include "hw/misc/vgpu-kfd/memory/client.h"
+#include "hw/misc/vgpu-kfd/memory/internal.h"
+#include "hw/misc/vgpu-kfd/memory/memory.h"
+#include "hw/misc/vgpu-kfd/memory/phys.h"
+#include "hw/misc/vgpu-kfd/memory/vram.h"
+#include "hw/misc/vgpu-kfd/memory/xgmi.h"
 #include "hw/misc/vgpu-kfd/queue/scheduler.h"
 #include "vgpu/bits.h"
 #include "vgpu/cp.h"
@@ -60,138 +66,19 @@
 #define TYPE_VGPU_KFD "vgpu-kfd"
 OBJECT_DECLARE_SIMPLE_TYPE(VGPUState, VGPU_KFD)
 
-#define VGPU_CLIENT_CP          SDMA_NUM_ENGINES
-#define VGPU_NUM_CLIENTS        (SDMA_NUM_ENGINES + 1)
-#define VGPU_XGMI_NODES         16
+typedef struct VGPUCp VGPUCp;
+
 #define VGPU_CAM_SLOTS          16
 #define VGPU_PACE_SLOTS         64
-#define VGPU_RANGE_LOG          64          /* a power of two */
-#define VGPU_TLB_SETS_LOG2      9
-#define VGPU_TLB_WAYS           4
 #define VGPU_CHUNK              (2 * MiB)   /* bytes between quiescent points */
-#define VGPU_BUS_WINDOWS        4           /* pieces of RAM known at once */
-/*
- * No fewer than one packet can need: two copies' source and destination, with
- * the entries of tables in RAM that lead to them.
- */
-#define VGPU_BUS_REPLIES        24
 #define VGPU_PKT_MAX_DWORDS     16          /* longest fixed part of a packet */
 
 /* Blocks of registers that are kept as arrays, in dwords. */
 #define VGPU_NBIO_SPAN          (BIF_SDMA4_DOORBELL_RANGE - NBIO_BASE + 1)
 #define VGPU_PCIE_SPAN          (PCIE_DATA2 - MM_INDEX + 1)
-#define VGPU_ATHUB_SPAN         (ATC_VMID_PASID_MAPPING(32) - ATHUB_BASE)
 #define VGPU_IH_SPAN            (IH_CLIENT_CFG_DATA - OSSSYS_BASE + 1)
 #define VGPU_SDMA_ENGINE_SPAN   SDMA_QUEUE(0)
 #define VGPU_SDMA_QUEUE_SPAN    (SDMA_QUEUE(1) - SDMA_QUEUE(0))
-
-/* Where a GPU address leads. */
-typedef enum VGPUTargetKind {
-    VGPU_TARGET_VRAM,           /* addr: offset in VRAM */
-    VGPU_TARGET_BUS,            /* addr: guest bus address */
-    VGPU_TARGET_PEER,           /* addr: in the hive: node * segment + offset */
-    VGPU_TARGET_ZERO,           /* reads zeros, writes vanish (PRT) */
-    VGPU_TARGET_RETRY,          /* retry fault */
-    VGPU_TARGET_FAULT,          /* no-retry fault */
-    VGPU_TARGET_WAIT,           /* no IOMMU translation yet: VGPU_WAIT_BUS */
-} VGPUTargetKind;
-
-/* What an access is. A bool that says "write" is one, too. */
-typedef enum VGPUAccessType {
-    VGPU_READ,
-    VGPU_WRITE,
-    VGPU_EXECUTE,               /* fetch of instructions */
-} VGPUAccessType;
-
-/* Result of a mapping of a physical address. */
-typedef enum VGPUPhys {
-    VGPU_PHYS_NONE,             /* no memory */
-    VGPU_PHYS_OK,
-    VGPU_PHYS_WAIT,             /* no IOMMU translation yet: see bus.c */
-} VGPUPhys;
-
-/* Values of the counters that make a request and its reply stale. */
-typedef struct VGPUBusStamp {
-    uint32_t drops;             /* s->bus_drops */
-    uint32_t invs;              /* s->invs[hub][vmid] */
-    uint8_t hub;                /* VGPU_NUM_HUBS: access by bus address */
-    uint8_t vmid;
-} VGPUBusStamp;
-
-/* The IOMMU's translation of a stretch of bus addresses. */
-typedef struct VGPUBusReply {
-    hwaddr start;
-    hwaddr last;
-    bool write;                 /* the request was for a write */
-    bool denied;
-    AddressSpace *as;           /* where @start leads, and at which address */
-    hwaddr addr;
-    VGPUBusStamp stamp;         /* the request's */
-    int64_t until;              /* stale after this: ns, QEMU_CLOCK_REALTIME */
-} VGPUBusReply;
-
-/*
- * The IOMMU's replies to a queue, or to the interrupt handler, and the open
- * request. Used by the thread that executes the queue; w->lock while the queue
- * waits (s->lock: interrupt handler).
- */
-typedef struct VGPUBus {
-    unsigned used;              /* of replies */
-    unsigned next;              /* reply to replace when all are used */
-    hwaddr addr;                /* the request */
-    bool write;
-    VGPUBusStamp began;         /* of the access in progress */
-    VGPUBusStamp stamp;         /* @began of the access that made the request */
-    VGPUBusReply replies[VGPU_BUS_REPLIES];
-} VGPUBus;
-
-/*
- * A run of GPU addresses that is one piece of host memory, or a fault. Valid
- * between vgpu_gpuvm_map() and vgpu_phys_unmap().
- */
-typedef struct VGPUSpan {
-    VGPUTargetKind kind;
-    struct VGPUWindow *window;  /* phys.c: how it is mapped, and where */
-    hwaddr at;
-    bool write;
-    bool mapped;
-    uint8_t walker_error;       /* fault: VGPU_WALKER_* */
-    /* fault: its class, a bit of VM_L2_PROTECTION_FAULT_CNTL__*_DEFAULT */
-    uint16_t fault;
-    uint16_t flags;             /* of its first leaf: VGPU_LEAF_* */
-    uint8_t *host;              /* NULL: what is written here vanishes */
-    uint64_t addr;
-    uint64_t len;               /* bytes */
-} VGPUSpan;
-
-/* What is kept of a leaf: bits 11:0 of the entry, and MTYPE. */
-#define VGPU_LEAF_ENTRY         0x0fffu
-#define VGPU_LEAF_MTYPE         0x3000u
-
-/* Where an address leads: a stretch of the address space, or a fault. */
-typedef struct VGPULeaf {
-    VGPUTargetKind kind;
-    uint8_t shift;              /* of its size; 0: an aperture, see left */
-    uint8_t error;              /* VGPU_WALKER_* */
-    uint16_t flags;             /* VGPU_LEAF_* */
-    uint16_t fault;             /* VGPUSpan.fault */
-    uint64_t addr;              /* of the leaf's first byte; aperture: of va */
-    uint64_t left;              /* aperture: bytes from va on */
-} VGPULeaf;
-
-typedef struct VGPUTlbEntry {
-    uint64_t key;               /* page, size and VMID; 0: empty */
-    uint64_t addr;
-    uint32_t gen;
-    uint8_t shift;
-    uint8_t kind;               /* VGPUTargetKind, no fault */
-    uint16_t flags;             /* VGPU_LEAF_* */
-} VGPUTlbEntry;
-
-typedef struct VGPUTlbSet {
-    VGPUTlbEntry way[VGPU_TLB_WAYS];
-    unsigned victim;
-} VGPUTlbSet;
 
 /* A retry fault that the driver has been told of. */
 typedef struct VGPUCamSlot {
@@ -214,37 +101,6 @@ typedef struct VGPUPace {
     int64_t interval;           /* ns; 0: unused */
     uint32_t serial;            /* of the last */
 } VGPUPace;
-
-/*
- * Who translates through a hub: an engine with its thread. Only the thread
- * touches the TLB.
- */
-typedef struct VGPUClient VGPUClient;
-typedef struct VGPUCp VGPUCp;
-struct VGPUClient {
-    VGPUState *s;
-    unsigned index;             /* in s->clients */
-    uint8_t hub;                /* VGPU_HUB_* */
-    uint16_t cid;               /* as VM_L2_PROTECTION_FAULT_STATUS.CID says */
-    VGPUWorker *worker;         /* whose work stalls on a fault */
-    unsigned access;            /* odd: translations in use; atomic */
-    uint8_t queue;              /* whose access it is; thread only */
-    VGPUBus *bus;               /* the same */
-    VGPUTlbSet *tlb;            /* this and the rest: thread only */
-    uint64_t tlb_shifts;        /* mask: sizes that an entry was put in of */
-    /* A translation that was made to see how far another one goes. */
-    struct {
-        bool valid;
-        uint8_t vmid;
-        VGPUAccessType type;
-        uint32_t gen;
-        uint64_t va;
-        VGPUSpan span;
-    } peek;
-    uint32_t ranges_done;       /* of hub->num_ranges */
-    uint32_t tlb_hits;
-    uint32_t tlb_misses;
-};
 
 /*
  * Memory as one thread of work sees it: a queue. Belongs to whoever does the
@@ -339,27 +195,6 @@ typedef struct VGPUEngine {
     uint32_t regs[VGPU_SDMA_ENGINE_SPAN];
     VGPUQueue queues[SDMA_NUM_QUEUES];
 } VGPUEngine;
-
-/* Pages @first to @last of the VMIDs in mask @vmids are invalid. */
-typedef struct VGPURange {
-    uint64_t first;
-    uint64_t last;
-    uint32_t vmids;
-} VGPURange;
-
-typedef struct VGPUInvalidation {
-    uint32_t pending;                   /* VMIDs not acknowledged */
-    uint32_t mute;                      /* injected: never will be */
-    uint32_t waiting[VGPU_NUM_CLIENTS]; /* VMIDs, by client */
-    unsigned seen[VGPU_NUM_CLIENTS];
-} VGPUInvalidation;
-
-typedef struct VGPUHub {
-    uint32_t regs[HUB_SPAN];
-    VGPUInvalidation inv[VGPU_NUM_INV_ENGINES];
-    VGPURange ranges[VGPU_RANGE_LOG];   /* the last ones, s->lock */
-    uint32_t num_ranges;                /* ever; atomic */
-} VGPUHub;
 
 typedef struct VGPUIhRing {
     uint32_t rptr;              /* bytes, as wptr */
@@ -456,19 +291,6 @@ struct VGPUState {
     Error *removed_blocker;
 };
 
-/* A register of a hub. Any thread. */
-static inline uint32_t vgpu_hub_reg(VGPUState *s, unsigned hub, unsigned off)
-{
-    return qatomic_read(&s->hubs[hub].regs[off]);
-}
-
-/* A pair of registers of a hub, the low half at @lo. Any thread. */
-static inline uint64_t vgpu_hub_reg64(VGPUState *s, unsigned hub, unsigned lo)
-{
-    return vgpu_hub_reg(s, hub, lo) |
-           (uint64_t)vgpu_hub_reg(s, hub, lo + 1) << 32;
-}
-
 /* A register of the interrupt handler, by its dword offset. Any thread. */
 static inline uint32_t vgpu_ih_reg(VGPUState *s, uint32_t reg)
 {
@@ -481,28 +303,6 @@ static inline bool vgpu_inject_armed(VGPUState *s, uint32_t kinds)
     return unlikely(qatomic_read(&s->inject.armed) & kinds);
 }
 
-/* @queue of @c, a compute queue's number or an engine's, does something. */
-static inline VGPUSite vgpu_queue_site(unsigned client, unsigned queue,
-                                       unsigned vmid, uint64_t va)
-{
-    bool compute = client == VGPU_CLIENT_CP;
-
-    return (VGPUSite) {
-        .hub = compute ? VGPU_HUB_GFX : VGPU_HUB_MM, .vmid = vmid, .va = va,
-        .engine = compute ? VGPU_SITE_NONE : (int)client,
-        .queue = compute ? queue % CP_NUM_QUEUES : queue,
-        .pipe = compute ? queue / CP_NUM_QUEUES % CP_NUM_PIPES : 0,
-        .me = compute ? queue / CP_NUM_QUEUES / CP_NUM_PIPES + 1 : 0,
-    };
-}
-
-/* The queue that @c serves does something in @vmid at @va. @c's thread. */
-static inline VGPUSite vgpu_client_site(const VGPUClient *c, unsigned vmid,
-                                        uint64_t va)
-{
-    return vgpu_queue_site(c->index, c->queue, vmid, va);
-}
-
 /* Is the doorbell lost? site.va: its byte offset. Any thread. */
 static inline bool vgpu_inject_doorbell(VGPUState *s, VGPUSite site)
 {
@@ -512,6 +312,7 @@ static inline bool vgpu_inject_doorbell(VGPUState *s, VGPUSite site)
 }
 
 #include "hw/misc/vgpu-kfd/core/counters.h"
+#include "hw/misc/vgpu-kfd/memory/hub.h"
 #include "hw/misc/vgpu-kfd/vgpu-parts.h"
 
 #endif /* HW_MISC_VGPU_KFD_H */

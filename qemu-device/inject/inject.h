@@ -130,18 +130,12 @@ bool vgpu_inject_take(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
 void vgpu_inject_rearm(VGPUState *s);
 /* Take @i out of the list. */
 void vgpu_inject_free(VGPUState *s, VGPUInjection *i);
-/* Without the lock: VRAM in @w's range is lost. BQL held. */
-void vgpu_inject_lose(VGPUState *s, const VgpuInjection *w, uint64_t seed);
-
 /* inject-defer.c: interrupts and invalidations. */
 
 #define VGPU_INJECT_FAULT_IRQS \
     (1u << VGPU_INJECT_KIND_FAULT_DROP | \
      1u << VGPU_INJECT_KIND_FAULT_DUPLICATE | \
      1u << VGPU_INJECT_KIND_FAULT_DELAY)
-#define VGPU_INJECT_INVALIDATIONS \
-    (1u << VGPU_INJECT_KIND_INV_NO_ACK | 1u << VGPU_INJECT_KIND_INV_EARLY_ACK)
-
 void vgpu_inject_defer_init(VGPUState *s);
 void vgpu_inject_defer_destroy(VGPUState *s);
 /* Forget what was put off. s->lock held. */
@@ -153,20 +147,10 @@ void vgpu_inject_defer_reset(VGPUState *s);
 void vgpu_inject_fault_irq(VGPUState *s, const VGPUSite *site, uint8_t ring,
                            const uint32_t *data);
 /*
- * Of the VMIDs in *@vmids that invalidation engine @eng is asked for, those
- * that are acknowledged at once and dropped later (taken out of *@vmids), and
- * those that never are acknowledged (the result). s->lock held.
- */
-uint32_t vgpu_inject_invalidation(VGPUState *s, unsigned hub, unsigned eng,
-                                  uint32_t *vmids);
-/*
  * How many of @len bytes at @site (va: offset in VRAM) can be read; 0: the
  * first cannot, and that was counted. Any thread.
  */
 uint64_t vgpu_inject_poison(VGPUState *s, const VGPUSite *site, uint64_t len);
-/* The device is reset. BQL held, engines parked. */
-void vgpu_inject_reset(VGPUState *s);
-
 /* inject-remove.c */
 
 /* Take the device off its bus, for ever. BQL held. */

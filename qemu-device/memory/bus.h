@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: bus addresses behind an IOMMU: requests for translations, and the
+ * IOMMU's replies. See bus.c.
+ */
+#ifndef HW_MISC_VGPU_KFD_MEMORY_BUS_H
+#define HW_MISC_VGPU_KFD_MEMORY_BUS_H
+
+#include "exec/hwaddr.h"
+
+typedef struct VGPUState VGPUState;
+typedef struct VGPUBus VGPUBus;
+
+/*
+ * No fewer than one packet can need: two copies' source and destination, with
+ * the entries of tables in RAM that lead to them.
+ */
+#define VGPU_BUS_REPLIES        24
+
+/* Values of the counters that make a request and its reply stale. */
+typedef struct VGPUBusStamp {
+    uint32_t drops;             /* s->bus_drops */
+    uint32_t invs;              /* s->invs[hub][vmid] */
+    uint8_t hub;                /* VGPU_NUM_HUBS: access by bus address */
+    uint8_t vmid;               /* of the access */
+} VGPUBusStamp;
+
+/* The IOMMU's translation of a stretch of bus addresses. */
+typedef struct VGPUBusReply {
+    hwaddr start;               /* first bus address */
+    hwaddr last;                /* last bus address */
+    bool write;                 /* the request was for a write */
+    bool denied;                /* the IOMMU does not allow the access */
+    AddressSpace *as;           /* where @start leads ... */
+    hwaddr addr;                /* ... and at which address of @as */
+    VGPUBusStamp stamp;         /* the request's */
+    int64_t until;              /* stale after this: ns, QEMU_CLOCK_REALTIME */
+} VGPUBusReply;
+
+/*
+ * The IOMMU's replies to a queue, or to the interrupt handler, and the open
+ * request. Used by the thread that executes the queue; w->lock while the queue
+ * waits (s->lock: interrupt handler).
+ */
+struct VGPUBus {
+    unsigned used;              /* valid entries of replies */
+    unsigned next;              /* reply to replace when all are used */
+    hwaddr addr;                /* the request: a bus address */
+    bool write;                 /* the request is for a write */
+    VGPUBusStamp began;         /* of the access in progress */
+    VGPUBusStamp stamp;         /* @began of the access that made the request */
+    VGPUBusReply replies[VGPU_BUS_REPLIES];
+};
+
+/*
+ * An access through @bus begins, in @vmid of @hub, or (VGPU_NUM_HUBS) by bus
+ * address. Called by the owner of @bus, before vgpu_client_begin(): a request
+ * for an address of a translation that is invalidated already must not count
+ * as newer than the invalidation.
+ */
+void vgpu_bus_begin(VGPUState *s, VGPUBus *bus, unsigned hub, unsigned vmid);
+/*
+ * Call the IOMMU, which may run code of any device. False: that code unplugged
+ * this device, and @s may be freed. BQL held, no lock of the device.
+ */
+bool vgpu_bus_request(VGPUState *s, hwaddr addr, bool write, VGPUBusReply *r);
+/*
+ * Put the reply @r to the request of @bus into @bus. BQL held since
+ * vgpu_bus_request().
+ */
+void vgpu_bus_put(VGPUState *s, VGPUBus *bus, const VGPUBusReply *r);
+
+#endif /* HW_MISC_VGPU_KFD_MEMORY_BUS_H */

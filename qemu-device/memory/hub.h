@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: the two VM hubs: their registers, and invalidation of translations.
+ */
+#ifndef HW_MISC_VGPU_KFD_MEMORY_HUB_H
+#define HW_MISC_VGPU_KFD_MEMORY_HUB_H
+
+#include "hw/misc/vgpu-kfd/core/regs.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+
+extern const VGPUBlock vgpu_hub_gfx_block, vgpu_hub_mm_block;
+extern const VGPUBlock vgpu_athub_block;
+
+/* A register of a hub. Any thread. */
+static inline uint32_t vgpu_hub_reg(VGPUState *s, unsigned hub, unsigned off)
+{
+    return qatomic_read(&s->hubs[hub].regs[off]);
+}
+
+/* A pair of registers of a hub, the low half at @lo. Any thread. */
+static inline uint64_t vgpu_hub_reg64(VGPUState *s, unsigned hub, unsigned lo)
+{
+    return vgpu_hub_reg(s, hub, lo) |
+           (uint64_t)vgpu_hub_reg(s, hub, lo + 1) << 32;
+}
+
+/* Drop the translations of VMIDs in mask @vmids. s->lock held. */
+void vgpu_gmc_drop(VGPUState *s, unsigned hub, uint32_t vmids);
+/* Acknowledge the invalidations that engines have passed. Any thread. */
+void vgpu_gmc_settle(VGPUState *s);
+/* Value of register @reg for POLL_REGMEM: hubs only. Any thread. */
+bool vgpu_gmc_poll(VGPUState *s, uint32_t reg, uint32_t *val);
+
+/*
+ * Bit of VM_CONTEXT_CNTL that enables the interrupt of a no-retry fault of
+ * class @fault (see VGPUSpan). 0: no bit, the interrupt is always enabled.
+ */
+uint32_t vgpu_fault_interrupts(uint16_t fault);
+
+#endif /* HW_MISC_VGPU_KFD_MEMORY_HUB_H */

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: what the files of memory/ share. */
+#ifndef HW_MISC_VGPU_KFD_MEMORY_INTERNAL_H
+#define HW_MISC_VGPU_KFD_MEMORY_INTERNAL_H
+
+#include "vgpu/gmc.h"
+#include "hw/misc/vgpu-kfd/core/regs.h"
+#include "hw/misc/vgpu-kfd/memory/client.h"
+#include "hw/misc/vgpu-kfd/memory/phys.h"
+
+#define VGPU_XGMI_NODES         16          /* of a hive */
+#define VGPU_RANGE_LOG          64          /* entries; a power of two */
+#define VGPU_BUS_WINDOWS        4           /* pieces of RAM known at once */
+#define VGPU_ATHUB_SPAN         (ATC_VMID_PASID_MAPPING(32) - ATHUB_BASE)
+
+/* What a walk finds: a stretch of the address space, or a fault. */
+typedef struct VGPULeaf {
+    VGPUTargetKind kind;
+    uint8_t shift;              /* of its size; 0: an aperture, see left */
+    uint8_t error;              /* VGPU_WALKER_* */
+    uint16_t flags;             /* VGPU_LEAF_* */
+    uint16_t fault;             /* VGPUSpan.fault */
+    uint64_t addr;              /* of the leaf's first byte; aperture: of va */
+    uint64_t left;              /* aperture: bytes from va on */
+} VGPULeaf;
+
+/* A leaf in a TLB. */
+typedef struct VGPUTlbEntry {
+    uint64_t key;               /* page, size and VMID; 0: empty */
+    uint64_t addr;              /* VGPULeaf.addr */
+    uint32_t gen;               /* s->gen[hub][vmid] before the walk */
+    uint8_t shift;              /* VGPULeaf.shift */
+    uint8_t kind;               /* VGPUTargetKind, no fault */
+    uint16_t flags;             /* VGPU_LEAF_* */
+} VGPUTlbEntry;
+
+/* A set of a client's TLB. Only the client's thread touches it. */
+struct VGPUTlbSet {
+    VGPUTlbEntry way[VGPU_TLB_WAYS];
+    unsigned victim;            /* way to replace next, modulo VGPU_TLB_WAYS */
+};
+
+/* Pages @first to @last of the VMIDs in mask @vmids are invalid. */
+typedef struct VGPURange {
+    uint64_t first;             /* page number: address >> VGPU_PAGE_SHIFT */
+    uint64_t last;
+    uint32_t vmids;
+} VGPURange;
+
+/* Requests of an invalidation engine; masks of VMIDs. s->lock. */
+typedef struct VGPUInvalidation {
+    uint32_t pending;                   /* not acknowledged */
+    uint32_t mute;                      /* injected: never acknowledged */
+    /* By client: those that its access in progress may still use. */
+    uint32_t waiting[VGPU_NUM_CLIENTS];
+    /* By client: client->access when the request was made. */
+    unsigned seen[VGPU_NUM_CLIENTS];
+} VGPUInvalidation;
+
+/* A VM hub. */
+typedef struct VGPUHub {
+    /*
+     * Written under the BQL; fault status and acknowledges under s->lock; roots
+     * of page tables also by the CP's thread. Read by any thread, atomically.
+     */
+    uint32_t regs[HUB_SPAN];
+    VGPUInvalidation inv[VGPU_NUM_INV_ENGINES];
+    VGPURange ranges[VGPU_RANGE_LOG];   /* the last ones; s->lock */
+    uint32_t num_ranges;                /* since realize; atomic */
+} VGPUHub;
+
+/* walk.c. The client's thread, between begin and end. */
+
+/* Where the tables say that @va leads. */
+VGPULeaf vgpu_walk(VGPUClient *c, unsigned vmid, uint64_t va);
+/* What an entry that does not allow the access means: which fault. */
+VGPUTargetKind vgpu_walk_refusal(VGPUClient *c, unsigned vmid);
+
+/* fault.c */
+
+/*
+ * Bit of VM_CONTEXT_CNTL that redirects accesses with a no-retry fault of class
+ * @fault (see VGPUSpan). 0: there is no bit, the access is redirected.
+ */
+uint32_t vgpu_fault_redirects(uint16_t fault);
+/* Clear fault status and fault address of @hub. s->lock held. */
+void vgpu_fault_clear(VGPUState *s, unsigned hub);
+
+/* inject-defer.c */
+
+#define VGPU_INJECT_INVALIDATIONS \
+    (1u << VGPU_INJECT_KIND_INV_NO_ACK | 1u << VGPU_INJECT_KIND_INV_EARLY_ACK)
+
+/*
+ * Of the VMIDs in *@vmids that invalidation engine @eng is asked for, those
+ * that are acknowledged at once and dropped later (taken out of *@vmids), and
+ * those that never are acknowledged (the result). s->lock held.
+ */
+uint32_t vgpu_inject_invalidation(VGPUState *s, unsigned hub, unsigned eng,
+                                  uint32_t *vmids);
+
+/* phys.c */
+
+/*
+ * Overwrite VRAM from @start on with bytes that @seed chooses. Pages of zeros
+ * stay: a lost page that nobody used takes no memory. BQL held.
+ */
+void vgpu_phys_scramble(VGPUState *s, uint64_t start, uint64_t len,
+                        uint64_t seed);
+
+/* bus.c */
+
+/* For the listener of the device's bus. BQL held. */
+void vgpu_bus_region_add(MemoryListener *l, MemoryRegionSection *section);
+void vgpu_bus_region_del(MemoryListener *l, MemoryRegionSection *section);
+/*
+ * The reply in @bus that translates @addr. NULL: there is none, and @bus has
+ * the request now. Called by the owner of @bus.
+ */
+const VGPUBusReply *vgpu_bus_reply(VGPUState *s, VGPUBus *bus, hwaddr addr,
+                                   bool write);
+/*
+ * The bus has changed, or a translation is dropped: wait until nothing that
+ * began before this call uses what there was. BQL held, no lock of the device.
+ */
+void vgpu_bus_quiesce(VGPUState *s);
+
+/* xgmi.c */
+
+/*
+ * Wait until no thread of @s is inside an access that began before this call.
+ * BQL held.
+ */
+void vgpu_wait_accesses(VGPUState *s);
+/* As vgpu_phys_map(), for VGPU_TARGET_PEER. False: no memory. Any thread. */
+bool vgpu_xgmi_map(VGPUState *s, VGPUSpan *span);
+/* Bytes from the first node's VRAM to the end of the last one's. Any thread. */
+uint64_t vgpu_xgmi_span(VGPUState *s);
+/* An access at site.va, an address in the hive, may be what a link fails at. */
+void vgpu_xgmi_use(VGPUState *s, VGPUSite site);
+/* Values of registers. BQL held. */
+uint32_t vgpu_xgmi_lfb_cntl(VGPUState *s);
+uint32_t vgpu_xgmi_lfb_size(VGPUState *s);
+
+#endif /* HW_MISC_VGPU_KFD_MEMORY_INTERNAL_H */

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: memory: begin, end and reset. */
+#ifndef HW_MISC_VGPU_KFD_MEMORY_MEMORY_H
+#define HW_MISC_VGPU_KFD_MEMORY_MEMORY_H
+
+typedef struct VGPUState VGPUState;
+
+/* Before the first access and after the last one. BQL held. */
+void vgpu_phys_init(VGPUState *s);
+void vgpu_phys_exit(VGPUState *s);
+/* Before vgpu_phys_init(). BQL held. */
+void vgpu_bus_init(VGPUState *s);
+/* After vgpu_phys_exit(). BQL held. */
+void vgpu_bus_exit(VGPUState *s);
+/* Forget invalidations, drop every translation. Engines parked, s->lock. */
+void vgpu_gmc_reset(VGPUState *s);
+
+#endif /* HW_MISC_VGPU_KFD_MEMORY_MEMORY_H */

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: the memory that is VRAM. */
+#ifndef HW_MISC_VGPU_KFD_MEMORY_VRAM_H
+#define HW_MISC_VGPU_KFD_MEMORY_VRAM_H
+
+#include "qapi/qapi-types-vgpu-kfd.h"
+
+typedef struct VGPUState VGPUState;
+
+/* Have s->vram and BAR 0's region as the properties say. BQL held. */
+bool vgpu_vram_init(VGPUState *s, Error **errp);
+void vgpu_vram_exit(VGPUState *s);
+/* What was in VRAM is gone: it is zeros. BQL held. */
+void vgpu_vram_lose(VGPUState *s);
+/* VRAM in @w's range is lost: @seed chooses what it holds. BQL held. */
+void vgpu_inject_lose(VGPUState *s, const VgpuInjection *w, uint64_t seed);
+/* Injections that a reset of the chip sets off. BQL held, engines parked. */
+void vgpu_inject_reset(VGPUState *s);
+
+#endif /* HW_MISC_VGPU_KFD_MEMORY_VRAM_H */

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: hives: devices whose VRAM lies side by side. */
+#ifndef HW_MISC_VGPU_KFD_MEMORY_XGMI_H
+#define HW_MISC_VGPU_KFD_MEMORY_XGMI_H
+
+typedef struct VGPUState VGPUState;
+
+/* Take a place in the hive that hive= names. BQL held. */
+bool vgpu_xgmi_join(VGPUState *s, Error **errp);
+/*
+ * Leave it. This device's threads have ended: the hive may be freed. When the
+ * function returns, no peer uses our VRAM any more. BQL held.
+ */
+void vgpu_xgmi_leave(VGPUState *s);
+/*
+ * s->removed is set. When the function returns, no peer uses our VRAM any more.
+ * BQL held.
+ */
+void vgpu_xgmi_remove(VGPUState *s);
+/* The links to @nodes, a bit each, are down, at our end; others are up. */
+void vgpu_xgmi_set_down(VGPUState *s, uint32_t nodes);
+/* Nodes that answer. Any thread. */
+uint32_t vgpu_xgmi_links(VGPUState *s);
+/* Value of the register VGPU_XGMI_LINKS. BQL held. */
+uint32_t vgpu_xgmi_read_links(VGPUState *s);
+
+#endif /* HW_MISC_VGPU_KFD_MEMORY_XGMI_H */
