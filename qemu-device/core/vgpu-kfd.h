@@ -46,6 +46,8 @@
 #include "hw/misc/vgpu-kfd/core/regs.h"
 #include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/inject/inject.h"
+#include "hw/misc/vgpu-kfd/ih/fault.h"
+#include "hw/misc/vgpu-kfd/ih/internal.h"
 #include "hw/misc/vgpu-kfd/memory/client.h"
 #include "hw/misc/vgpu-kfd/memory/internal.h"
 #include "hw/misc/vgpu-kfd/memory/memory.h"
@@ -68,39 +70,14 @@ OBJECT_DECLARE_SIMPLE_TYPE(VGPUState, VGPU_KFD)
 
 typedef struct VGPUCp VGPUCp;
 
-#define VGPU_CAM_SLOTS          16
-#define VGPU_PACE_SLOTS         64
 #define VGPU_CHUNK              (2 * MiB)   /* bytes between quiescent points */
 #define VGPU_PKT_MAX_DWORDS     16          /* longest fixed part of a packet */
 
 /* Blocks of registers that are kept as arrays, in dwords. */
 #define VGPU_NBIO_SPAN          (BIF_SDMA4_DOORBELL_RANGE - NBIO_BASE + 1)
 #define VGPU_PCIE_SPAN          (PCIE_DATA2 - MM_INDEX + 1)
-#define VGPU_IH_SPAN            (IH_CLIENT_CFG_DATA - OSSSYS_BASE + 1)
 #define VGPU_SDMA_ENGINE_SPAN   SDMA_QUEUE(0)
 #define VGPU_SDMA_QUEUE_SPAN    (SDMA_QUEUE(1) - SDMA_QUEUE(0))
-
-/* A retry fault that the driver has been told of. */
-typedef struct VGPUCamSlot {
-    bool used;
-    uint8_t hub;
-    uint8_t vmid;
-    uint64_t page;
-    uint32_t serial;
-    int64_t due;                /* its entry, again; ns, QEMU_CLOCK_VIRTUAL */
-    int64_t interval;           /* to that from the last; 0: not set yet */
-} VGPUCamSlot;
-
-/* Interrupts for a page that faults without the CAM: none before @due. */
-typedef struct VGPUPace {
-    uint8_t hub;
-    uint8_t vmid;
-    uint64_t page;
-    int64_t tried;              /* ns, QEMU_CLOCK_REALTIME */
-    int64_t due;
-    int64_t interval;           /* ns; 0: unused */
-    uint32_t serial;            /* of the last */
-} VGPUPace;
 
 /*
  * Memory as one thread of work sees it: a queue. Belongs to whoever does the
@@ -196,36 +173,6 @@ typedef struct VGPUEngine {
     VGPUQueue queues[SDMA_NUM_QUEUES];
 } VGPUEngine;
 
-typedef struct VGPUIhRing {
-    uint32_t rptr;              /* bytes, as wptr */
-    uint32_t wptr;
-    bool overflow;
-    bool lost;                  /* the ring is no memory: said so */
-} VGPUIhRing;
-
-/* An entry that waits for the IOMMU. Its PASID is the one of its push. */
-typedef struct VGPUIhDeferred {
-    QSIMPLEQ_ENTRY(VGPUIhDeferred) next;
-    uint8_t ring;
-    bool full;                  /* as VGPUIh.full */
-    uint32_t entry[IH_ENTRY_DWORDS];
-} VGPUIhDeferred;
-
-typedef struct VGPUIh {
-    uint32_t regs[VGPU_IH_SPAN];
-    uint32_t client_cfg[IH_NUM_CLIENTS];    /* IH_CLIENT_CFG_DATA; atomic */
-    VGPUIhRing rings[IH_NUM_RINGS];
-    uint64_t last_timestamp;
-    bool full;                  /* injected: for the entry that is pushed */
-    uint8_t unannounced;        /* rings whose entry in ring 0 was dropped */
-    /* s->lock, as the rest; in order */
-    QSIMPLEQ_HEAD(, VGPUIhDeferred) deferred;
-    unsigned num_deferred;
-    bool pointer_deferred;      /* so is the write-back of ring 0's pointer */
-    bool flushing;
-    VGPUBus bus;
-} VGPUIh;
-
 struct VGPUState {
     PCIDevice parent_obj;
 
@@ -291,12 +238,6 @@ struct VGPUState {
     Error *removed_blocker;
 };
 
-/* A register of the interrupt handler, by its dword offset. Any thread. */
-static inline uint32_t vgpu_ih_reg(VGPUState *s, uint32_t reg)
-{
-    return qatomic_read(&s->ih.regs[reg - OSSSYS_BASE]);
-}
-
 /* Is there an injection of one of @kinds, 1 << kind each? Any thread. */
 static inline bool vgpu_inject_armed(VGPUState *s, uint32_t kinds)
 {
@@ -312,6 +253,7 @@ static inline bool vgpu_inject_doorbell(VGPUState *s, VGPUSite site)
 }
 
 #include "hw/misc/vgpu-kfd/core/counters.h"
+#include "hw/misc/vgpu-kfd/ih/ih.h"
 #include "hw/misc/vgpu-kfd/memory/hub.h"
 #include "hw/misc/vgpu-kfd/vgpu-parts.h"
 

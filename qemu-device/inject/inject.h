@@ -132,20 +132,10 @@ void vgpu_inject_rearm(VGPUState *s);
 void vgpu_inject_free(VGPUState *s, VGPUInjection *i);
 /* inject-defer.c: interrupts and invalidations. */
 
-#define VGPU_INJECT_FAULT_IRQS \
-    (1u << VGPU_INJECT_KIND_FAULT_DROP | \
-     1u << VGPU_INJECT_KIND_FAULT_DUPLICATE | \
-     1u << VGPU_INJECT_KIND_FAULT_DELAY)
 void vgpu_inject_defer_init(VGPUState *s);
 void vgpu_inject_defer_destroy(VGPUState *s);
 /* Forget what was put off. s->lock held. */
 void vgpu_inject_defer_reset(VGPUState *s);
-/*
- * Push the entry of a fault at @site: now, twice, later or not at all. s->lock
- * held.
- */
-void vgpu_inject_fault_irq(VGPUState *s, const VGPUSite *site, uint8_t ring,
-                           const uint32_t *data);
 /*
  * How many of @len bytes at @site (va: offset in VRAM) can be read; 0: the
  * first cannot, and that was counted. Any thread.

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: reports of VM faults: interrupt entries, and the retry CAM that
+ * merges those of one page.
+ */
+#ifndef HW_MISC_VGPU_KFD_IH_FAULT_H
+#define HW_MISC_VGPU_KFD_IH_FAULT_H
+
+#include "hw/misc/vgpu-kfd/core/stall.h"
+#include "hw/misc/vgpu-kfd/memory/client.h"
+#include "hw/misc/vgpu-kfd/memory/span.h"
+
+#define VGPU_CAM_SLOTS          16
+
+/* The timer of the retry CAM. BQL held. */
+void vgpu_fault_init(VGPUState *s);
+void vgpu_fault_destroy(VGPUState *s);
+
+/*
+ * Report a no-retry fault at @va: status, address, interrupt. With @quiet it
+ * only leaves its mark in the status. Any thread.
+ */
+void vgpu_fault_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
+                        const VGPUSpan *span, bool quiet);
+/*
+ * Report a retry fault at @va, unless the CAM says that it is known, and fill
+ * in why, cam, serial and until of @stall, which on entry tells of the last
+ * stall of the same access (or of none: serial 0). Any thread.
+ */
+void vgpu_fault_retry(VGPUClient *c, unsigned vmid, uint64_t va, bool write,
+                      VGPUStall *stall);
+/* An access that stalled without the CAM succeeds: forget it. Any thread. */
+void vgpu_fault_over(VGPUClient *c, unsigned vmid, uint64_t va);
+/* Is there still a reason to wait, under s->invs and the CAM? Any thread. */
+bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall);
+/*
+ * An entry for a fault that nobody has: @retry takes a CAM slot, if the CAM is
+ * on and has one. Any thread.
+ */
+void vgpu_fault_spurious(VGPUState *s, unsigned hub, unsigned vmid, uint64_t va,
+                         bool write, bool retry);
+
+#endif /* HW_MISC_VGPU_KFD_IH_FAULT_H */

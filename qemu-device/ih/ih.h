@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: the interrupt handler: rings of entries in memory, and the MSI. */
+#ifndef HW_MISC_VGPU_KFD_IH_IH_H
+#define HW_MISC_VGPU_KFD_IH_IH_H
+
+#include "hw/misc/vgpu-kfd/core/regs.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+
+extern const VGPUBlock vgpu_ih_block;
+
+/* A register of the interrupt handler, by its dword offset. Any thread. */
+static inline uint32_t vgpu_ih_reg(VGPUState *s, uint32_t reg)
+{
+    return qatomic_read(&s->ih.regs[reg - OSSSYS_BASE]);
+}
+
+/* The list of deferred entries. BQL held. */
+void vgpu_ih_init(VGPUState *s);
+/* Reset state of all but registers. s->lock held. */
+void vgpu_ih_reset(VGPUState *s);
+/*
+ * Push an entry. @ring: ring field; @mm_hub: whose VMID; @data: four dwords.
+ * Any thread, s->lock held.
+ */
+void vgpu_ih_push(VGPUState *s, uint8_t client, uint8_t source, uint8_t ring,
+                  unsigned vmid, bool mm_hub, const uint32_t *data);
+/* A doorbell in the interrupt handler's range, by dword index. BQL held. */
+void vgpu_ih_doorbell(VGPUState *s, uint32_t dword, uint32_t val);
+/* Bottom half: send the MSI. */
+void vgpu_ih_bh(void *opaque);
+/* Drop all queued entries. s->lock held. */
+void vgpu_ih_drop_deferred(VGPUState *s);
+/*
+ * Call the IOMMU and push queued entries: @all of them, or at most
+ * DEFERRED_BATCH, so that the main loop is not blocked for long. False: as
+ * vgpu_bus_request(). BQL held, no lock of the device.
+ */
+bool vgpu_ih_flush(VGPUState *s, bool all);
+
+#endif /* HW_MISC_VGPU_KFD_IH_IH_H */

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: what the files of ih/ share. */
+#ifndef HW_MISC_VGPU_KFD_IH_INTERNAL_H
+#define HW_MISC_VGPU_KFD_IH_INTERNAL_H
+
+#include "qemu/queue.h"
+#include "vgpu/ih.h"
+#include "hw/misc/vgpu-kfd/ih/fault.h"
+#include "hw/misc/vgpu-kfd/memory/bus.h"
+
+#define VGPU_PACE_SLOTS         64
+#define VGPU_IH_SPAN            (IH_CLIENT_CFG_DATA - OSSSYS_BASE + 1)
+
+/*
+ * A slot of the retry CAM: a page with a reported retry fault that the driver
+ * has not acknowledged yet. s->lock.
+ */
+typedef struct VGPUCamSlot {
+    bool used;
+    uint8_t hub;                /* VGPU_HUB_* */
+    uint8_t vmid;
+    uint64_t page;              /* GPU address >> VGPU_PAGE_SHIFT */
+    uint32_t serial;            /* of the fault, as in its entry */
+    int64_t due;                /* the entry again; ns, QEMU_CLOCK_VIRTUAL */
+    int64_t interval;           /* ns from the last entry to @due; 0: not set */
+} VGPUCamSlot;
+
+/*
+ * Rate limit of entries for a page with retry faults without the CAM: none
+ * before @due. s->lock.
+ */
+typedef struct VGPUPace {
+    uint8_t hub;                /* VGPU_HUB_* */
+    uint8_t vmid;
+    uint64_t page;              /* GPU address >> VGPU_PAGE_SHIFT */
+    int64_t tried;              /* last access; ns, QEMU_CLOCK_REALTIME */
+    int64_t due;                /* next entry; the same clock */
+    int64_t interval;           /* from the last entry to @due; 0: unused */
+    uint32_t serial;            /* of the last entry */
+} VGPUPace;
+
+/* An interrupt ring. s->lock. */
+typedef struct VGPUIhRing {
+    uint32_t rptr;              /* bytes from the start of the ring */
+    uint32_t wptr;              /* the same */
+    bool overflow;              /* IH_RB_WPTR.RB_OVERFLOW */
+    bool lost;                  /* the ring is no memory: logged once */
+} VGPUIhRing;
+
+/*
+ * An entry that waits for the IOMMU's translation of its ring. Its PASID is
+ * that of the time of its push. s->lock.
+ */
+typedef struct VGPUIhDeferred {
+    QSIMPLEQ_ENTRY(VGPUIhDeferred) next;
+    uint8_t ring;               /* 0 to IH_NUM_RINGS - 1 */
+    bool full;                  /* as VGPUIh.full */
+    uint32_t entry[IH_ENTRY_DWORDS];    /* without its timestamp */
+} VGPUIhDeferred;
+
+/* The interrupt handler. s->lock, unless a member says otherwise. */
+typedef struct VGPUIh {
+    /* BQL, PASIDs of VMIDs also by the CP's thread; read atomically. */
+    uint32_t regs[VGPU_IH_SPAN];
+    /* IH_CLIENT_CFG_DATA, by client: BQL; read atomically. */
+    uint32_t client_cfg[IH_NUM_CLIENTS];
+    VGPUIhRing rings[IH_NUM_RINGS];
+    uint64_t last_timestamp;    /* of all rings; ticks of vgpu_clock() */
+    bool full;                  /* injected: no room for the entry in work */
+    uint8_t unannounced;        /* rings whose entry in ring 0 was dropped */
+    /* Entries without a translation, in the order of their pushes. */
+    QSIMPLEQ_HEAD(, VGPUIhDeferred) deferred;
+    unsigned num_deferred;
+    bool pointer_deferred;      /* write-back of ring 0's pointer is due */
+    bool flushing;              /* vgpu_ih_flush() runs */
+    VGPUBus bus;                /* for rings and pointer */
+} VGPUIh;
+
+/* fault.c */
+
+/* Free @slot, wake who waits for it; a bad one is a guest error. BQL held. */
+void vgpu_cam_ack(VGPUState *s, uint32_t slot);
+/* Free all slots, wake everybody: the CAM was switched off. BQL held. */
+void vgpu_cam_flush(VGPUState *s);
+/*
+ * Push a fault's entry: ring field and data as it carries them. s->lock held.
+ */
+void vgpu_fault_irq(VGPUState *s, unsigned hub, unsigned vmid, uint8_t ring,
+                    const uint32_t *data);
+
+/* inject-defer.c */
+
+#define VGPU_INJECT_FAULT_IRQS \
+    (1u << VGPU_INJECT_KIND_FAULT_DROP | \
+     1u << VGPU_INJECT_KIND_FAULT_DUPLICATE | \
+     1u << VGPU_INJECT_KIND_FAULT_DELAY)
+/*
+ * Push the entry of a fault at @site: now, twice, later or not at all. s->lock
+ * held.
+ */
+void vgpu_inject_fault_irq(VGPUState *s, const VGPUSite *site, uint8_t ring,
+                           const uint32_t *data);
+
+/* ih.c, s->lock held. False: no translation, nothing written. */
+
+/* Put @entry, complete but for its timestamp, into @ring. */
+bool vgpu_ih_store(VGPUState *s, unsigned ring, const uint32_t *entry);
+/* Write back ring 0's pointer. */
+bool vgpu_ih_writeback(VGPUState *s);
+/* Count @entry as dropped. s->lock held. */
+void vgpu_ih_lose(VGPUState *s, const uint32_t *entry);
+
+/* ih-deferred.c */
+
+/* Queue @entry after all others. s->lock held. */
+void vgpu_ih_defer(VGPUState *s, unsigned ring, const uint32_t *entry);
+
+#endif /* HW_MISC_VGPU_KFD_IH_INTERNAL_H */
