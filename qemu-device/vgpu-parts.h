@@ -26,47 +26,6 @@ uint32_t vgpu_nbio_hdp_done(VGPUState *s);
 
 extern const VGPUBlock vgpu_model_block, vgpu_clock_block, vgpu_gc_block;
 
-/* access.c: memory as a queue sees it. The client's thread, no lock held. */
-
-typedef enum VGPUAccess {
-    VGPU_ACCESS_OK,
-    VGPU_ACCESS_FAULT,          /* no-retry fault: done, on the default page */
-    VGPU_ACCESS_STALL,          /* retry fault: not done, see view->stall */
-} VGPUAccess;
-
-/*
- * Move @len bytes, or fewer: *@done tells, also before a stall. A fault says
- * that some of them were redirected.
- */
-VGPUAccess vgpu_access_copy(VGPUView *v, uint64_t dst, uint64_t src,
-                            uint64_t len, uint64_t *done);
-/* Repeat @data, a little-endian dword that starts at byte @phase. */
-VGPUAccess vgpu_access_fill(VGPUView *v, uint64_t dst, uint32_t data,
-                            unsigned phase, uint64_t len, uint64_t *done);
-/*
- * Write @n quadwords, or fewer: flags | (first + i * incr). @dst is 8-byte
- * aligned.
- */
-VGPUAccess vgpu_access_entries(VGPUView *v, uint64_t dst, uint64_t flags,
-                               uint64_t first, uint64_t incr, uint64_t n,
-                               uint64_t *done);
-VGPUAccess vgpu_access_read(VGPUView *v, uint64_t va, void *buf, unsigned len);
-/* 4 or 8 bytes at once; @va is aligned to them. */
-VGPUAccess vgpu_access_write(VGPUView *v, uint64_t va, const void *buf,
-                             unsigned len);
-/* The new value for @old, of 4 or 8 bytes; more bits than these are ignored. */
-typedef uint64_t VGPUAtomicFn(uint64_t old, uint64_t src, uint64_t cmp,
-                              unsigned bits);
-/*
- * Replace @size bytes, 4 or 8, little endian, at a @va that is aligned to them
- * by what @fn makes of them; *@old is what they were (0 where nothing is).
- */
-VGPUAccess vgpu_access_atomic(VGPUView *v, uint64_t va, unsigned size,
-                              VGPUAtomicFn *fn, uint64_t src, uint64_t cmp,
-                              uint64_t *old);
-/* 64-bit, little endian; @va is 8-byte aligned. */
-VGPUAccess vgpu_access_add64(VGPUView *v, uint64_t va, uint64_t n);
-
 /* sdma.c: registers of engines and queues */
 
 extern const VGPUBlock vgpu_sdma_engine_blocks[SDMA_NUM_ENGINES];

@@ -54,6 +54,7 @@
 #include "hw/misc/vgpu-kfd/memory/phys.h"
 #include "hw/misc/vgpu-kfd/memory/vram.h"
 #include "hw/misc/vgpu-kfd/memory/xgmi.h"
+#include "hw/misc/vgpu-kfd/queue/dma.h"
 #include "hw/misc/vgpu-kfd/queue/scheduler.h"
 #include "vgpu/bits.h"
 #include "vgpu/cp.h"
@@ -78,27 +79,6 @@ typedef struct VGPUCp VGPUCp;
 #define VGPU_PCIE_SPAN          (PCIE_DATA2 - MM_INDEX + 1)
 #define VGPU_SDMA_ENGINE_SPAN   SDMA_QUEUE(0)
 #define VGPU_SDMA_QUEUE_SPAN    (SDMA_QUEUE(1) - SDMA_QUEUE(0))
-
-/*
- * Memory as one thread of work sees it: a queue. Belongs to whoever does the
- * work at the time.
- */
-typedef struct VGPUView {
-    VGPUClient *client;
-    uint8_t vmid;
-    uint8_t queue;              /* for traces */
-    bool faulted;               /* a no-retry fault is reported; see quiet */
-    VGPUStall stall;
-    VGPUBus bus;
-} VGPUView;
-
-/* An address range that packets are fetched from, besides the ring. */
-typedef struct VGPUIndirect {
-    uint64_t base;
-    uint32_t size;              /* dwords */
-    uint32_t pos;
-    uint8_t vmid;
-} VGPUIndirect;
 
 /*
  * The work of a queue, kept over stalls. While the queue is current it belongs

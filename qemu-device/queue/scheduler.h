@@ -24,18 +24,18 @@
 typedef struct VGPUState VGPUState;
 typedef struct VGPUWorker VGPUWorker;
 
-/* A queue as the worker knows it. */
+/* A queue as the worker knows it. w->lock, or the thread that executes it. */
 typedef struct VGPUWorkerQueue {
-    void *queue;                /* what w->current is while it has its turn */
-    VGPUWait *wait;             /* stall->why, while it lasts */
-    VGPUStall *stall;
+    void *queue;                /* w->current while the queue has its turn */
+    VGPUWait *wait;             /* why the queue waits: stall->why, or NONE */
+    VGPUStall *stall;           /* of the queue's last access */
     struct VGPUBus *bus;        /* replies that it keeps between its turns */
 } VGPUWorkerQueue;
 
 /* With w->lock held, unless they say otherwise. @n is below num_queues. */
 typedef struct VGPUWorkerOps {
-    unsigned num_queues;
-    bool watch;                 /* for more work, a moment before it sleeps */
+    unsigned num_queues;        /* constant */
+    bool watch;                 /* spin for new work before sleeping */
     VGPUWorkerQueue (*queue)(VGPUWorker *w, unsigned n);
     /* May it run, if it has something to do and does not wait? */
     bool (*runs)(VGPUWorker *w, unsigned n);
@@ -56,22 +56,23 @@ typedef struct VGPUWorkerOps {
     bool (*leads)(VGPUWorker *w);
 } VGPUWorkerOps;
 
+/* A thread and its queues. @lock, unless a member says otherwise. */
 struct VGPUWorker {
-    const VGPUWorkerOps *ops;
-    VGPUState *s;
-    QemuThread thread;
-    QemuMutex lock;             /* the queues; see the ops */
+    const VGPUWorkerOps *ops;   /* constant */
+    VGPUState *s;               /* constant */
+    QemuThread thread;          /* BQL */
+    QemuMutex lock;             /* guards the queues, too; see the ops */
     QemuCond wake;              /* the thread has something to look at */
     QemuCond parked;            /* the thread left its current queue */
-    QEMUBH *reg_bh;             /* writes registers for queues */
-    bool quit;
+    QEMUBH *reg_bh;             /* writes registers for queues; constant */
+    bool quit;                  /* the thread ends */
     bool paused;                /* the machine is stopped */
-    bool kicked;                /* since it was cleared; atomic */
-    int kicker;                 /* CPU of who kicked last; atomic */
-    unsigned next;              /* queue whose turn it is */
-    uint32_t waits;             /* number of the last wait */
-    void *current;              /* queue that has its turn */
-    void *writing;              /* queue whose register is being written */
+    bool kicked;                /* since the thread began to spin; atomic */
+    int kicker;                 /* host CPU of the last kick; atomic */
+    unsigned next;              /* number of the queue to look at first */
+    uint32_t waits;             /* VGPUStall.number of the last wait */
+    void *current;              /* queue that has its turn; NULL: none */
+    void *writing;              /* queue whose register is written, or NULL */
 };
 
 /* Run a thread of @name for the queues that @ops tells of. BQL held. */
