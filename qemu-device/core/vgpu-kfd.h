@@ -56,6 +56,8 @@
 #include "hw/misc/vgpu-kfd/memory/xgmi.h"
 #include "hw/misc/vgpu-kfd/queue/dma.h"
 #include "hw/misc/vgpu-kfd/queue/scheduler.h"
+#include "hw/misc/vgpu-kfd/sdma/internal.h"
+#include "hw/misc/vgpu-kfd/sdma/sdma.h"
 #include "vgpu/bits.h"
 #include "vgpu/cp.h"
 #include "vgpu/gmc.h"
@@ -71,88 +73,8 @@ OBJECT_DECLARE_SIMPLE_TYPE(VGPUState, VGPU_KFD)
 
 typedef struct VGPUCp VGPUCp;
 
-#define VGPU_CHUNK              (2 * MiB)   /* bytes between quiescent points */
-#define VGPU_PKT_MAX_DWORDS     16          /* longest fixed part of a packet */
-
-/* Blocks of registers that are kept as arrays, in dwords. */
 #define VGPU_NBIO_SPAN          (BIF_SDMA4_DOORBELL_RANGE - NBIO_BASE + 1)
 #define VGPU_PCIE_SPAN          (PCIE_DATA2 - MM_INDEX + 1)
-#define VGPU_SDMA_ENGINE_SPAN   SDMA_QUEUE(0)
-#define VGPU_SDMA_QUEUE_SPAN    (SDMA_QUEUE(1) - SDMA_QUEUE(0))
-
-/*
- * The work of a queue, kept over stalls. While the queue is current it belongs
- * to the engine's thread, otherwise to engine->w.lock.
- */
-typedef struct VGPUExec {
-    /* The queue's registers as of the packet's start or resumption. */
-    uint64_t ring_base;
-    uint64_t ring_bytes;
-    uint64_t rptr_addr;
-    uint64_t rptr;
-    uint64_t wptr;
-    uint8_t ring_vmid;
-    bool priv;
-    bool rptr_writeback;
-    bool trap_enable;
-
-    VGPUView mem;               /* faulted: since the packet's start */
-    bool packet;                /* dw holds a packet in execution */
-    bool writeback;             /* rptr is to be written back */
-    unsigned ib_depth;
-    VGPUIndirect ib[2];
-    uint32_t dw[VGPU_PKT_MAX_DWORDS];
-    uint32_t ndw;               /* length of the packet in dwords */
-    uint32_t ring_ndw;          /* of the packet in the ring that led here */
-    uint64_t done;              /* bytes of the payload */
-    int64_t budget;             /* bytes that are left of the turn */
-    bool poll_wptr;             /* wptr is to be read from wptr_addr */
-    uint64_t wptr_addr;
-    uint32_t polls;
-    int64_t began;              /* atomic loop: ns, as VGPUStall.until */
-    /* What was injected into the packet: sdma-inject.c. */
-    uint64_t slow;              /* bytes/s; 0: full speed */
-    uint64_t wrong_at;          /* offset of the wrong byte in the payload */
-    uint8_t wrong_xor;          /* 0: none */
-} VGPUExec;
-
-/* Does MAP_QUEUES have an SDMA queue? */
-typedef enum VGPUSdmaMapped {
-    VGPU_SDMA_UNMAPPED,
-    VGPU_SDMA_MAPPED,
-    VGPU_SDMA_LEAVES,           /* to be saved */
-    VGPU_SDMA_RESETS,           /* to be forgotten */
-} VGPUSdmaMapped;
-
-typedef struct VGPUQueue {
-    uint32_t regs[VGPU_SDMA_QUEUE_SPAN];
-    uint64_t rptr;
-    uint64_t wptr;
-    uint32_t exception;         /* VGPU_SDMA_EXC_* */
-    bool restart;               /* exec is void: pointers were written */
-    bool poll_wptr;             /* read wptr from memory once */
-    VGPUSdmaMapped mapped;
-    bool listed;                /* by a run list */
-    bool fixed;                 /* static: stays when others are unmapped */
-    uint64_t mqd;               /* its image, in VMID 0 */
-    VGPUWait wait;              /* exec.mem.stall.why, while it lasts */
-    VGPUExec exec;
-} VGPUQueue;
-
-typedef struct VGPUEngine {
-    VGPUClient client;
-    VGPUState *s;
-    unsigned index;
-    VGPUWorker w;
-    uint8_t hung;               /* injected: 1 + queue whose packet hangs it */
-    bool busy;                  /* has queues that can run; atomic */
-    unsigned spent;             /* KiB, to compare busy engines; atomic */
-    unsigned lead_waits;        /* how often others went first; thread only */
-    uint64_t clock_offset;      /* to the GPU's; thread only */
-    uint32_t regs[VGPU_SDMA_ENGINE_SPAN];
-    VGPUQueue queues[SDMA_NUM_QUEUES];
-} VGPUEngine;
-
 struct VGPUState {
     PCIDevice parent_obj;
 

@@ -7,6 +7,7 @@
 #define HW_MISC_VGPU_KFD_SDMA_PACKET_H
 
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/sdma/internal.h"
 #include "vgpu/sdma_packets.h"
 
 /* An address, or another pair of dwords, low half first. */
