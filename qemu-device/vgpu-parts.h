@@ -22,9 +22,9 @@ bool vgpu_nbio_is_hdp_remap(VGPUState *s, uint32_t reg);
 void vgpu_nbio_hdp_request(VGPUState *s, uint32_t val);
 uint32_t vgpu_nbio_hdp_done(VGPUState *s);
 
-/* model.c: identity of the model, counters; and GC's clock */
+/* model.c: identity of the model, counters */
 
-extern const VGPUBlock vgpu_model_block, vgpu_clock_block, vgpu_gc_block;
+extern const VGPUBlock vgpu_model_block;
 
 /* reset.c: the chip's resets, and the PSP that a driver asks for one */
 
@@ -46,22 +46,5 @@ bool vgpu_vram_load_bar(VGPUState *s);
 /* vmstate.c: what is saved and migrated */
 
 extern const VMStateDescription vmstate_vgpu;
-
-/* cp.c, cp-hqd.c: compute queues. As the SDMA engines' functions above. */
-
-extern const VMStateDescription vmstate_vgpu_cp;
-
-#define VGPU_NUM_CP_BLOCKS      7
-extern const VGPUBlock vgpu_cp_blocks[VGPU_NUM_CP_BLOCKS];
-
-void vgpu_cp_start(VGPUState *s);
-void vgpu_cp_stop(VGPUState *s);
-void vgpu_cp_destroy(VGPUState *s);
-/* Bring all but registers to its reset state. BQL; the worker is held. */
-void vgpu_cp_reset(VGPUState *s);
-void vgpu_cp_pause(VGPUState *s, bool paused);
-/* A doorbell; @offset in bytes. True if a queue took it. BQL held. */
-bool vgpu_cp_doorbell(VGPUState *s, uint32_t offset, uint64_t val,
-                      unsigned size);
 
 #endif /* HW_MISC_VGPU_PARTS_H */

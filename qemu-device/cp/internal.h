@@ -19,10 +19,15 @@
  * One worker serves all queues in turn; its lock guards them, as that of an
  * SDMA engine does its queues.
  */
-#ifndef HW_MISC_VGPU_KFD_CP_H
-#define HW_MISC_VGPU_KFD_CP_H
+#ifndef HW_MISC_VGPU_KFD_CP_INTERNAL_H
+#define HW_MISC_VGPU_KFD_CP_INTERNAL_H
 
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/cp/cp.h"
+#include "hw/misc/vgpu-kfd/memory/client.h"
+#include "hw/misc/vgpu-kfd/queue/dma.h"
+#include "hw/misc/vgpu-kfd/queue/scheduler.h"
+#include "hw/misc/vgpu-kfd/sdma/internal.h"
 #include "vgpu/cp.h"
 #include "vgpu/pm4.h"
 
@@ -40,53 +45,55 @@ typedef enum CpStep {
 
 /* The work of a queue, kept over stalls. See VGPUExec for who may touch it. */
 typedef struct CpExec {
-    VGPUView mem;
+    VGPUView mem;               /* memory as the queue sees it */
     /* The HQD as of the packet's start or resumption. Pointers in dwords. */
-    uint64_t ring_base;
+    uint64_t ring_base;         /* GPU address */
     uint64_t ring_dwords;
     uint64_t rptr;
     uint64_t wptr;
-    uint64_t rptr_addr;         /* 0: rptr is not reported */
-    uint64_t wptr_addr;
-    uint8_t vmid;
-    bool aql;
+    uint64_t rptr_addr;         /* GPU address; 0: rptr is not reported */
+    uint64_t wptr_addr;         /* GPU address */
+    uint8_t vmid;               /* of the ring */
+    bool aql;                   /* the ring holds AQL packets, not PM4 */
     bool priv;                  /* may write registers, select VMIDs */
     bool poll_wptr;             /* wptr is to be read from wptr_addr */
     bool report;                /* rptr is to be reported */
-    bool clamped;               /* there is more to wptr than fits the ring */
-    bool in_ib;
+    bool clamped;               /* wptr is further than the ring is long */
+    bool in_ib;                 /* packets come from ib, not from the ring */
     VGPUIndirect ib;
     bool packet;                /* dw holds a packet in execution */
     uint32_t dw[CP_PKT_MAX_DWORDS];
-    uint32_t ndw;               /* its length in dwords */
-    uint32_t fetched;           /* of which are in dw */
+    uint32_t ndw;               /* length of the packet in dwords */
+    uint32_t fetched;           /* dwords of the packet that are in dw */
     uint32_t done;              /* steps, or dwords of payload */
-    uint32_t tries;             /* of a wait */
-    int budget;                 /* dwords and steps left of the turn */
+    uint32_t tries;             /* of a wait for a value in memory */
+    int budget;                 /* dwords and steps left of the time slice */
     /* A register write that waits for the main loop: VGPU_WAIT_REG. */
-    uint32_t reg;
+    uint32_t reg;               /* dword offset in BAR 5 */
     uint32_t reg_val;
     unsigned error;             /* CP_ERROR_* */
     uint32_t error_bits;        /* CP_HQD_ERROR__* */
     bool priv_error;            /* register access without privilege */
 } CpExec;
 
+/* An HQD. cp->w.lock, unless a member says otherwise. */
 typedef struct CpQueue {
-    uint32_t regs[CP_HQD_SPAN];
-    uint32_t sh[PM4_SH_COMPUTE_COUNT];  /* SET_SH_REG; thread, or inactive */
-    uint64_t rptr;              /* dwords, counting on like wptr */
-    uint64_t wptr;
+    uint32_t regs[CP_HQD_SPAN]; /* read atomically */
+    /* SET_SH_REG: thread; cp->w.lock while the queue is inactive. */
+    uint32_t sh[PM4_SH_COMPUTE_COUNT];
+    uint64_t rptr;              /* dwords, not wrapped at the end of the ring */
+    uint64_t wptr;              /* the same */
     bool poll_wptr;             /* read wptr from memory once */
     bool error;                 /* stopped; cleared by a new start */
     uint32_t phase;             /* of the AQL packet at rptr; thread */
     bool mapped;                /* by MAP_QUEUES */
-    bool listed;                /* by one in a run list */
-    bool hiq;                   /* as HIQ: takes scheduling packets */
+    bool listed;                /* by a MAP_QUEUES in a run list */
+    bool hiq;                   /* mapped as HIQ: takes scheduling packets */
     bool fixed;                 /* static: stays when others are unmapped */
     bool unsaved;               /* unmapped, MQD not written; thread */
     bool dequeue;               /* leave the HQD at the packet's boundary */
-    VGPUWait wait;              /* exec.mem.stall.why, while it lasts */
-    CpExec exec;
+    VGPUWait wait;              /* exec.mem.stall.why while the queue waits */
+    CpExec exec;                /* the thread's while the queue is current */
 } CpQueue;
 
 typedef enum CpHwsPhase {
@@ -96,15 +103,15 @@ typedef enum CpHwsPhase {
     CP_HWS_RUN,                 /* they run; unless settled, for a time */
 } CpHwsPhase;
 
-/* MAP_PROCESS, for the MAP_QUEUES that follow it. */
+/* MAP_PROCESS of a run list, for the MAP_QUEUES that follow it. */
 typedef struct CpProcess {
-    bool valid;
+    bool valid;                 /* there was one */
     uint16_t pasid;
     uint8_t quantum;            /* ms */
     uint64_t page_table;        /* root: as the hubs' registers have it */
-    uint32_t sh_mem_bases;
+    uint32_t sh_mem_bases;      /* register values for its VMID */
     uint32_t sh_mem_config;
-    uint8_t num_gws;            /* resources that it wants */
+    uint8_t num_gws;            /* GWS resources that it requests */
 } CpProcess;
 
 /*
@@ -114,39 +121,44 @@ typedef struct CpProcess {
  */
 typedef struct CpHws {
     CpHwsPhase phase;
-    uint8_t owner;              /* number of the queue that gave the list */
+    uint8_t owner;              /* number of the queue with the RUN_LIST */
     uint8_t max_processes;      /* of a slice; 0: no limit */
     uint8_t chains;             /* followed in this slice */
     uint8_t quantum;            /* ms, of this slice */
     bool settled;               /* all that is listed is mapped */
-    bool starved;               /* nothing fits: said so */
-    VGPUIndirect list;
-    VGPUIndirect slice;         /* where this slice began */
-    CpProcess process;
-    uint16_t vmids;             /* that processes have */
-    uint16_t pasids[VGPU_NUM_VMIDS];    /* which */
-    uint64_t gws[VGPU_NUM_VMIDS];       /* what of it they have */
+    bool starved;               /* nothing fits: logged once */
+    VGPUIndirect list;          /* the run list; pos: next packet */
+    VGPUIndirect slice;         /* @list as of the start of this slice */
+    CpProcess process;          /* that the next MAP_QUEUES belongs to */
+    uint16_t vmids;             /* mask: VMIDs of mapped processes */
+    uint16_t pasids[VGPU_NUM_VMIDS];    /* of the processes, by VMID */
+    uint64_t gws[VGPU_NUM_VMIDS];       /* mask of GWS resources, by VMID */
     VGPUWait wait;              /* for the end of the slice */
-    CpExec exec;                /* memory, errors, that end */
+    CpExec exec;                /* memory and errors; until: end of the slice */
 } CpHws;
 
+/*
+ * The MECs: one thread for all HQDs. Registers are written under the BQL and
+ * read by any thread, atomically.
+ */
 struct VGPUCp {
     VGPUClient client;
-    VGPUState *s;
+    VGPUState *s;               /* constant */
     VGPUWorker w;
     CpHws hws;
     CpQueue queues[CP_NUM_HQDS];
-    uint32_t regs[CP_NUM_GC_REGS];      /* BQL; read atomically */
-    uint32_t grbm_gfx_cntl;
-    uint32_t mec_cntl;
-    uint32_t schedulers;
-    uint64_t queue_mask;        /* SET_RESOURCES: HQDs to choose from */
-    uint16_t vmid_mask;         /* and VMIDs */
-    uint64_t gws_mask;          /* and resources of GWS */
+    uint32_t regs[CP_NUM_GC_REGS];      /* registers from CP_GC_FIRST on */
+    uint32_t grbm_gfx_cntl;     /* register: selected HQD and VMID */
+    uint32_t mec_cntl;          /* register CP_MEC_CNTL */
+    uint32_t schedulers;        /* register RLC_CP_SCHEDULERS */
+    uint64_t queue_mask;        /* SET_RESOURCES: HQDs to choose from; thread */
+    uint16_t vmid_mask;         /* VMIDs to choose from; thread */
+    uint64_t gws_mask;          /* GWS resources to choose from; thread */
+    /* SH_MEM_BASES and SH_MEM_CONFIG, by VMID; also written by the thread. */
     uint32_t sh_mem_bases[VGPU_NUM_VMIDS];
     uint32_t sh_mem_config[VGPU_NUM_VMIDS];
-    uint32_t gws_vmid[VGPU_NUM_VMIDS];  /* GDS_GWS_VMIDn */
-    uint32_t nowhere[CP_HQD_SPAN];      /* no queue is selected */
+    uint32_t gws_vmid[VGPU_NUM_VMIDS];  /* GDS_GWS_VMIDn; also the thread */
+    uint32_t nowhere[CP_HQD_SPAN];      /* HQD registers, if none is selected */
 };
 
 /* Number of a queue: its place in cp->queues. */
@@ -293,4 +305,4 @@ static inline bool cp_stalls(VGPUAccess a)
  */
 CpStep vgpu_shader_dispatch(VGPUCp *cp, CpQueue *q);
 
-#endif /* HW_MISC_VGPU_KFD_CP_H */
+#endif /* HW_MISC_VGPU_KFD_CP_INTERNAL_H */
