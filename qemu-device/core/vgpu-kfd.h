@@ -55,6 +55,9 @@
 #include "hw/misc/vgpu-kfd/memory/phys.h"
 #include "hw/misc/vgpu-kfd/memory/vram.h"
 #include "hw/misc/vgpu-kfd/memory/xgmi.h"
+#include "hw/misc/vgpu-kfd/pci/internal.h"
+#include "hw/misc/vgpu-kfd/pci/removal.h"
+#include "hw/misc/vgpu-kfd/psp/psp.h"
 #include "hw/misc/vgpu-kfd/queue/dma.h"
 #include "hw/misc/vgpu-kfd/queue/scheduler.h"
 #include "hw/misc/vgpu-kfd/sdma/internal.h"
@@ -74,8 +77,6 @@ OBJECT_DECLARE_SIMPLE_TYPE(VGPUState, VGPU_KFD)
 
 typedef struct VGPUCp VGPUCp;
 
-#define VGPU_NBIO_SPAN          (BIF_SDMA4_DOORBELL_RANGE - NBIO_BASE + 1)
-#define VGPU_PCIE_SPAN          (PCIE_DATA2 - MM_INDEX + 1)
 struct VGPUState {
     PCIDevice parent_obj;
 
@@ -158,6 +159,5 @@ static inline bool vgpu_inject_doorbell(VGPUState *s, VGPUSite site)
 #include "hw/misc/vgpu-kfd/core/counters.h"
 #include "hw/misc/vgpu-kfd/ih/ih.h"
 #include "hw/misc/vgpu-kfd/memory/hub.h"
-#include "hw/misc/vgpu-kfd/vgpu-parts.h"
 
 #endif /* HW_MISC_VGPU_KFD_H */

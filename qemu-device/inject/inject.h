@@ -114,11 +114,18 @@ bool vgpu_inject_fires(VGPUState *s, VgpuInjectKind kind, const VGPUSite *site,
  */
 uint64_t vgpu_inject_entry(VGPUState *s, const VGPUSite *site, unsigned where,
                            uint64_t addr, uint64_t entry, bool leaf);
-
 /*
  * Take down the link to @node if an injection takes this occasion. Any thread.
  */
 void vgpu_inject_link(VGPUState *s, const VGPUSite *site, unsigned node);
+
+/*
+ * How many of @len bytes at @site (va: offset in VRAM) can be read; 0: the
+ * first cannot, and that was counted. Any thread.
+ */
+uint64_t vgpu_inject_poison(VGPUState *s, const VGPUSite *site, uint64_t len);
+/* For queries; the caller frees it. */
+VgpuInjectionInfoList *vgpu_inject_infos(VGPUState *s);
 
 /* For the other inject*.c, injector lock held. */
 
@@ -130,27 +137,12 @@ bool vgpu_inject_take(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
 void vgpu_inject_rearm(VGPUState *s);
 /* Take @i out of the list. */
 void vgpu_inject_free(VGPUState *s, VGPUInjection *i);
+
 /* inject-defer.c: interrupts and invalidations. */
 
 void vgpu_inject_defer_init(VGPUState *s);
 void vgpu_inject_defer_destroy(VGPUState *s);
 /* Forget what was put off. s->lock held. */
 void vgpu_inject_defer_reset(VGPUState *s);
-/*
- * How many of @len bytes at @site (va: offset in VRAM) can be read; 0: the
- * first cannot, and that was counted. Any thread.
- */
-uint64_t vgpu_inject_poison(VGPUState *s, const VGPUSite *site, uint64_t len);
-/* inject-remove.c */
-
-/* Take the device off its bus, for ever. BQL held. */
-bool vgpu_remove(VGPUState *s, Error **errp);
-/* Unrealize's part. */
-void vgpu_remove_exit(VGPUState *s);
-/* PCIDeviceClass's: there is no configuration space to a removed device. */
-uint32_t vgpu_config_read(PCIDevice *pci, uint32_t addr, int len);
-
-/* For queries; the caller frees it. */
-VgpuInjectionInfoList *vgpu_inject_infos(VGPUState *s);
 
 #endif /* HW_MISC_VGPU_KFD_INJECT_INJECT_H */

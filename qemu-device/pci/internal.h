@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * vgpu-kfd: what each file of the device offers the others. Part of
- * vgpu-kfd.h, which has the state that all of it is about, and the order of
- * locks.
- */
-#ifndef HW_MISC_VGPU_PARTS_H
-#define HW_MISC_VGPU_PARTS_H
+/* vgpu-kfd: what the files of pci/ share. */
+#ifndef HW_MISC_VGPU_KFD_PCI_INTERNAL_H
+#define HW_MISC_VGPU_KFD_PCI_INTERNAL_H
+
+#include "exec/memory.h"
+#include "hw/pci/pci_device.h"
+#include "migration/vmstate.h"
+#include "vgpu/nbio.h"
+#include "hw/misc/vgpu-kfd/core/regs.h"
+#include "hw/misc/vgpu-kfd/pci/removal.h"
+
+/* Blocks of registers that are kept as arrays, in dwords. */
+#define VGPU_NBIO_SPAN          (BIF_SDMA4_DOORBELL_RANGE - NBIO_BASE + 1)
+#define VGPU_PCIE_SPAN          (PCIE_DATA2 - MM_INDEX + 1)
 
 /* mmio.c: the register window */
 
@@ -26,13 +33,12 @@ uint32_t vgpu_nbio_hdp_done(VGPUState *s);
 
 extern const VGPUBlock vgpu_model_block;
 
-/* reset.c: the chip's resets, and the PSP that a driver asks for one */
-
-extern const VGPUBlock vgpu_psp_block;
+/* reset.c */
 
 /* Bring everything but PCI's configuration to its reset state. BQL held. */
 void vgpu_chip_reset(VGPUState *s);
-/* vram.c: VRAM and its BAR. BQL held. */
+
+/* vram.c: the BAR of VRAM. BQL held. */
 
 /* Register BAR 0, add the capability that resizes it. */
 void vgpu_vram_init_bar(VGPUState *s);
@@ -47,4 +53,11 @@ bool vgpu_vram_load_bar(VGPUState *s);
 
 extern const VMStateDescription vmstate_vgpu;
 
-#endif /* HW_MISC_VGPU_PARTS_H */
+/* inject-remove.c */
+
+/* Unrealize's part. */
+void vgpu_remove_exit(VGPUState *s);
+/* PCIDeviceClass's: there is no configuration space to a removed device. */
+uint32_t vgpu_config_read(PCIDevice *pci, uint32_t addr, int len);
+
+#endif /* HW_MISC_VGPU_KFD_PCI_INTERNAL_H */
