@@ -77,59 +77,68 @@ OBJECT_DECLARE_SIMPLE_TYPE(VGPUState, VGPU_KFD)
 
 typedef struct VGPUCp VGPUCp;
 
+/*
+ * The device. A member without a lock in its comment is constant from realize
+ * to unrealize.
+ */
 struct VGPUState {
     PCIDevice parent_obj;
 
-    uint64_t vram_size;
-    bool vram_lost_on_reset;
-    uint64_t hive_id;           /* 0: none */
-    struct VGPUHive *hive;      /* xgmi.c */
-    uint8_t xgmi_node;
-    uint32_t xgmi_down;         /* injected: links that are down; atomic */
-    uint64_t vram_base;         /* of our VRAM in the hive */
+    uint64_t vram_size;         /* bytes: vram=, or the size of memdev= */
+    bool vram_lost_on_reset;    /* property */
+    uint64_t hive_id;           /* hive=; 0: none */
+    struct VGPUHive *hive;      /* xgmi.c; NULL: none */
+    uint8_t xgmi_node;          /* our number in the hive */
+    uint32_t xgmi_down;         /* injected: nodes whose link is down; atomic */
+    uint64_t vram_base;         /* offset of our VRAM in the hive's */
     uint64_t visible_vram;      /* size of BAR 0 after reset */
-    HostMemoryBackend *memdev;
+    HostMemoryBackend *memdev;  /* property; NULL: own_vram */
     MemoryRegion *vram;         /* memdev's or own_vram */
     MemoryRegion own_vram;
-    MemoryRegion vram_bar;
-    MemoryRegion doorbell;
-    MemoryRegion mmio;
-    uint8_t *vram_ptr;
-    QEMUBH *irq_bh;
+    MemoryRegion vram_bar;      /* BAR 0: alias of the start of vram; BQL */
+    MemoryRegion doorbell;      /* BAR 2 */
+    MemoryRegion mmio;          /* BAR 5 */
+    uint8_t *vram_ptr;          /* host address of vram */
+    QEMUBH *irq_bh;             /* sends the MSI: vgpu_ih_bh() */
     bool irq_due;               /* irq_bh has not run yet; atomic */
     VMChangeStateEntry *vmstate_entry;
     char *id;                   /* for traces and messages */
-    unsigned long *complained;  /* registers, by dword offset */
+    /* Bitmap by dword offset: vgpu_reg_complain() returned true. BQL. */
+    unsigned long *complained;
 
-    uint32_t pcie[VGPU_PCIE_SPAN];
+    uint32_t pcie[VGPU_PCIE_SPAN];      /* registers; BQL */
+    /* Registers; BQL. GPU_HDP_FLUSH_REQ: any thread, atomic. */
     uint32_t nbio[VGPU_NBIO_SPAN];
+    /* Registers; BQL, and the CP's thread; atomic. */
     uint32_t athub[VGPU_ATHUB_SPAN];
-    uint64_t clock_captured;
-    uint32_t counter_latched;
-    Stat64 counters[VGPU_NUM_COUNTERS];
+    uint64_t clock_captured;    /* RLC_GPU_CLOCK_COUNT, in ticks; BQL */
+    uint32_t counter_latched;   /* high half of the counter read last; BQL */
+    Stat64 counters[VGPU_NUM_COUNTERS]; /* VGPU_CNT_*; any thread */
 
-    MemoryListener bus_listener;
+    MemoryListener bus_listener;        /* of the device's bus */
     QEMUBH *bus_bh;             /* calls the IOMMU: bus.c */
     uint32_t bus_drops;         /* unmappings, changes of the bus; atomic */
     QLIST_HEAD(, VGPUBusNotifier) bus_notifiers;    /* BQL */
     QemuMutex window_lock;      /* phys.c; nothing is taken inside it */
-    MemoryRegion vram_whole;    /* VRAM by its own addresses */
-    AddressSpace vram_as;
-    MemoryRegionCache vram_cache;
-    struct VGPUWindow *windows[VGPU_BUS_WINDOWS];   /* RCU */
-    unsigned next_window;
+    MemoryRegion vram_whole;    /* alias of vram, which starts at address 0 */
+    AddressSpace vram_as;       /* of vram_whole ... */
+    MemoryRegionCache vram_cache;       /* ... to mark writes to VRAM dirty */
+    /* Pieces of RAM that are mapped: window_lock; read under RCU. */
+    struct VGPUWindow *windows[VGPU_BUS_WINDOWS];
+    unsigned next_window;       /* to replace next; window_lock */
 
-    QemuMutex lock;
+    QemuMutex lock;             /* see above */
     VGPUHub hubs[VGPU_NUM_HUBS];
     VGPUIh ih;
-    VGPUCamSlot cam[VGPU_CAM_SLOTS];
-    QEMUTimer *cam_timer;       /* entries that are due again */
-    VGPUPace pace[VGPU_PACE_SLOTS];
-    uint32_t fault_serial;      /* last one given out */
-    /* Invalidations: of all of a VMID; and of anything. Atomic. */
+    VGPUCamSlot cam[VGPU_CAM_SLOTS];    /* s->lock */
+    QEMUTimer *cam_timer;       /* entries of the CAM that are due again */
+    VGPUPace pace[VGPU_PACE_SLOTS];     /* s->lock */
+    uint32_t fault_serial;      /* of the last fault; s->lock, atomic */
+    /* Generations: invalidations of all pages of a VMID. s->lock, atomic. */
     uint32_t gen[VGPU_NUM_HUBS][VGPU_NUM_VMIDS];
+    /* Invalidations of any page of a VMID. The same. */
     uint32_t invs[VGPU_NUM_HUBS][VGPU_NUM_VMIDS];
-    VGPUClient *clients[VGPU_NUM_CLIENTS];
+    VGPUClient *clients[VGPU_NUM_CLIENTS];      /* set as the engines start */
 
     VGPUEngine engines[SDMA_NUM_ENGINES];
     VGPUCp *cp;                 /* cp/internal.h */
@@ -137,9 +146,9 @@ struct VGPUState {
 #ifdef VGPU_KFD_DELAYS
     VGPUDelays delays;
 #endif
-    bool removed;               /* injected: not on its bus any more; atomic */
-    MemoryRegion absent;        /* then VRAM's BAR */
-    Error *removed_blocker;
+    bool removed;               /* injected: surprise removal; BQL, atomic */
+    MemoryRegion absent;        /* BAR 0 after a surprise removal */
+    Error *removed_blocker;     /* of migration, the same; BQL */
 };
 
 /* Is there an injection of one of @kinds, 1 << kind each? Any thread. */
