@@ -4,7 +4,6 @@
  * Beside it the few registers of GC that there are: clock, GB_ADDR_CONFIG.
  */
 #include "qemu/osdep.h"
-#include "qemu/timer.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 
 #define GB_ADDR_CONFIG_GFX90A   0x2a114042  /* pipes, banks: for user space */
@@ -60,12 +59,6 @@ const VGPUBlock vgpu_model_block = {
     .count = 1,
     .regs = model_regs,
 };
-
-uint64_t vgpu_clock(void)
-{
-    return qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) /
-           (NANOSECONDS_PER_SECOND / VGPU_CLOCK_HZ);
-}
 
 static uint32_t clock_read(VGPUState *s, unsigned inst, unsigned off)
 {

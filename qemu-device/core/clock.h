@@ -3,7 +3,14 @@
 #ifndef HW_MISC_VGPU_KFD_CORE_CLOCK_H
 #define HW_MISC_VGPU_KFD_CORE_CLOCK_H
 
+#include "qemu/timer.h"
+#include "vgpu/gmc.h"
+
 /* GPU clock in ticks of 1 / VGPU_CLOCK_HZ s. Any thread. */
-uint64_t vgpu_clock(void);
+static inline uint64_t vgpu_clock(void)
+{
+    return qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) /
+           (NANOSECONDS_PER_SECOND / VGPU_CLOCK_HZ);
+}
 
 #endif /* HW_MISC_VGPU_KFD_CORE_CLOCK_H */
