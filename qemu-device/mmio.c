@@ -4,6 +4,7 @@
  * registers mean is in the blocks' own files.
  */
 #include "qemu/osdep.h"
+#include "qemu/bitmap.h"
 #include "qemu/bitops.h"
 #include "qemu/log.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
@@ -40,13 +41,14 @@ static const VGPUBlock *const blocks[] = {
 };
 
 /* The register at @reg, its instance and offset; NULL if there is none. */
-static const VGPUReg *find(uint32_t reg, const VGPUBlock **block,
-                           unsigned *inst, unsigned *off)
+static const VGPUReg *find(const VGPURegs *regs, uint32_t reg,
+                           const VGPUBlock **block, unsigned *inst,
+                           unsigned *off)
 {
     unsigned i;
 
-    for (i = 0; i < ARRAY_SIZE(blocks); i++) {
-        const VGPUBlock *b = blocks[i];
+    for (i = 0; i < regs->num_blocks; i++) {
+        const VGPUBlock *b = regs->blocks[i];
 
         if (reg >= b->base && reg - b->base < b->span * b->count) {
             *block = b;
@@ -58,9 +60,23 @@ static const VGPUReg *find(uint32_t reg, const VGPUBlock **block,
     return NULL;
 }
 
+void vgpu_regs_init(VGPUState *s, const VGPUBlock *const *list, unsigned num,
+                    bool (*is_alias)(VGPUState *s, uint32_t reg))
+{
+    s->regs = (VGPURegs) {
+        .blocks = list, .num_blocks = num, .is_alias = is_alias,
+        .complained = bitmap_new(VGPU_MMIO_DWORDS),
+    };
+}
+
+void vgpu_regs_exit(VGPUState *s)
+{
+    g_free(s->regs.complained);
+}
+
 bool vgpu_reg_complain(VGPUState *s, uint32_t reg)
 {
-    return !test_and_set_bit(reg, s->complained);
+    return !test_and_set_bit(reg, s->regs.complained);
 }
 
 uint32_t vgpu_reg_read(VGPUState *s, uint32_t reg)
@@ -69,9 +85,9 @@ uint32_t vgpu_reg_read(VGPUState *s, uint32_t reg)
     const VGPUReg *r;
     unsigned inst, off;
 
-    r = find(reg, &b, &inst, &off);
+    r = find(&s->regs, reg, &b, &inst, &off);
     if (!r) {
-        if (!vgpu_nbio_is_hdp_remap(s, reg) && vgpu_reg_complain(s, reg)) {
+        if (!s->regs.is_alias(s, reg) && vgpu_reg_complain(s, reg)) {
             qemu_log_mask(LOG_UNIMP, "%s: read of register 0x%05x, which does "
                           "not exist here\n", s->id, reg);
         }
@@ -88,9 +104,9 @@ void vgpu_reg_write(VGPUState *s, uint32_t reg, uint32_t val)
     unsigned inst, off;
     uint32_t old = 0;
 
-    r = find(reg, &b, &inst, &off);
+    r = find(&s->regs, reg, &b, &inst, &off);
     if (!r) {
-        if (!vgpu_nbio_is_hdp_remap(s, reg) && vgpu_reg_complain(s, reg)) {
+        if (!s->regs.is_alias(s, reg) && vgpu_reg_complain(s, reg)) {
             qemu_log_mask(LOG_UNIMP, "%s: write of 0x%08x to register 0x%05x, "
                           "which does not exist here\n", s->id, val, reg);
         }
@@ -114,8 +130,8 @@ void vgpu_reg_reset(VGPUState *s)
 {
     unsigned i, inst, off;
 
-    for (i = 0; i < ARRAY_SIZE(blocks); i++) {
-        const VGPUBlock *b = blocks[i];
+    for (i = 0; i < s->regs.num_blocks; i++) {
+        const VGPUBlock *b = s->regs.blocks[i];
 
         for (inst = b->first; b->store && inst < b->first + b->count; inst++) {
             uint32_t *store = b->store(s, inst);
@@ -125,7 +141,12 @@ void vgpu_reg_reset(VGPUState *s)
             }
         }
     }
-    bitmap_zero(s->complained, VGPU_MMIO_DWORDS);
+    bitmap_zero(s->regs.complained, VGPU_MMIO_DWORDS);
+}
+
+void vgpu_mmio_init(VGPUState *s)
+{
+    vgpu_regs_init(s, blocks, ARRAY_SIZE(blocks), vgpu_nbio_is_hdp_remap);
 }
 
 static uint64_t mmio_read(void *opaque, hwaddr addr, unsigned size)

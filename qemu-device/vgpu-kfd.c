@@ -14,7 +14,6 @@
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
-#include "qemu/bitmap.h"
 #include "qemu/main-loop.h"
 #include "qemu/module.h"
 #include "hw/pci/msi.h"
@@ -123,7 +122,7 @@ static void vgpu_kfd_realize(PCIDevice *pci, Error **errp)
         return;
     }
     s->id = g_strdup(object_get_canonical_path_component(OBJECT(s)));
-    s->complained = bitmap_new(VGPU_MMIO_DWORDS);
+    vgpu_mmio_init(s);
     s->irq_bh = qemu_bh_new_guarded(vgpu_ih_bh, s,
                                     &DEVICE(s)->mem_reentrancy_guard);
     qemu_mutex_init(&s->lock);
@@ -164,7 +163,7 @@ static void vgpu_kfd_exit(PCIDevice *pci)
     qemu_mutex_destroy(&s->lock);
     vgpu_delay_destroy(s);
     qemu_bh_delete(s->irq_bh);
-    g_free(s->complained);
+    vgpu_regs_exit(s);
     g_free(s->id);
     msi_uninit(pci);
     pcie_cap_exit(pci);

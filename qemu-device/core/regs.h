@@ -42,6 +42,23 @@ typedef struct VGPUBlock {
     uint32_t *(*store)(VGPUState *s, unsigned inst);
 } VGPUBlock;
 
+/* The registers of a device. Constant, but for @complained. */
+typedef struct VGPURegs {
+    const VGPUBlock *const *blocks;
+    unsigned num_blocks;
+    /* Whether an access to @reg, which is in no block, is not logged. */
+    bool (*is_alias)(VGPUState *s, uint32_t reg);
+    /* Bitmap by dword offset: vgpu_reg_complain() returned true. BQL. */
+    unsigned long *complained;
+} VGPURegs;
+
+/*
+ * The device has the registers of @blocks, which is searched in this order.
+ * @is_alias: see VGPURegs. BQL held.
+ */
+void vgpu_regs_init(VGPUState *s, const VGPUBlock *const *blocks, unsigned num,
+                    bool (*is_alias)(VGPUState *s, uint32_t reg));
+void vgpu_regs_exit(VGPUState *s);
 /* Read or write the register at dword offset @reg. BQL held. */
 uint32_t vgpu_reg_read(VGPUState *s, uint32_t reg);
 void vgpu_reg_write(VGPUState *s, uint32_t reg, uint32_t val);

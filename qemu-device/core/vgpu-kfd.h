@@ -103,8 +103,7 @@ struct VGPUState {
     bool irq_due;               /* irq_bh has not run yet; atomic */
     VMChangeStateEntry *vmstate_entry;
     char *id;                   /* for traces and messages */
-    /* Bitmap by dword offset: vgpu_reg_complain() returned true. BQL. */
-    unsigned long *complained;
+    VGPURegs regs;
 
     uint32_t pcie[VGPU_PCIE_SPAN];      /* registers; BQL */
     /* Registers; BQL. GPU_HDP_FLUSH_REQ: any thread, atomic. */

@@ -18,6 +18,9 @@
 
 extern const MemoryRegionOps vgpu_mmio_ops;
 
+/* Register the blocks of registers: vgpu_regs_init(). BQL held. */
+void vgpu_mmio_init(VGPUState *s);
+
 /* nbio.c: doorbells, VRAM size, HDP flush */
 
 extern const VGPUBlock vgpu_pcie_block, vgpu_nbio_block;
