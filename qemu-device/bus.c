@@ -207,7 +207,7 @@ static void bus_bh(void *opaque)
     here = vgpu_ih_flush(s, false);
     /* vgpu_kfd_vm_state() serves the requests when the machine runs again. */
     for (i = 0; here && runstate_is_running() && i < VGPU_NUM_CLIENTS; i++) {
-        here = serve(s, s->clients[i]->worker);
+        here = serve(s, s->workers[i]);
     }
     if (here) {
         object_unref(OBJECT(s));

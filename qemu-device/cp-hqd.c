@@ -297,8 +297,8 @@ void vgpu_cp_start(VGPUState *s)
     s->cp = cp;
     cp->s = s;
     vgpu_client_init(s, &cp->client, VGPU_CLIENT_CP, VGPU_HUB_GFX,
-                     VGPU_CID_CPC, &cp->w);
-    vgpu_worker_start(&cp->w, s, &cp_ops, "vgpu-cp");
+                     VGPU_CID_CPC, vgpu_worker_retry);
+    vgpu_worker_start(&cp->w, s, &cp_ops, VGPU_CLIENT_CP, "vgpu-cp");
 }
 
 void vgpu_cp_stop(VGPUState *s)

@@ -176,10 +176,11 @@ static void translate(VGPUClient *c, unsigned vmid, uint64_t va,
 }
 
 void vgpu_client_init(VGPUState *s, VGPUClient *c, unsigned index, unsigned hub,
-                      unsigned cid, VGPUWorker *w)
+                      unsigned cid,
+                      void (*retry)(VGPUClient *c, uint32_t vmids, int slot))
 {
     *c = (VGPUClient) {
-        .s = s, .index = index, .hub = hub, .cid = cid, .worker = w,
+        .s = s, .index = index, .hub = hub, .cid = cid, .retry = retry,
         .tlb = g_new0(VGPUTlbSet, 1 << VGPU_TLB_SETS_LOG2),
     };
     s->clients[index] = c;
@@ -200,7 +201,7 @@ void vgpu_clients_wake(VGPUState *s, unsigned hub_mask, uint32_t vmids,
         VGPUClient *c = s->clients[i];
 
         if (hub_mask & (1u << c->hub)) {
-            vgpu_worker_retry(c->worker, vmids, slot);
+            c->retry(c, vmids, slot);
         }
     }
 }

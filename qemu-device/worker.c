@@ -202,8 +202,9 @@ static void *worker_thread(void *opaque)
     return NULL;
 }
 
-void vgpu_worker_retry(VGPUWorker *w, uint32_t vmids, int slot)
+void vgpu_worker_retry(VGPUClient *c, uint32_t vmids, int slot)
 {
+    VGPUWorker *w = c->s->workers[c->index];
     unsigned n;
 
     QEMU_LOCK_GUARD(&w->lock);
@@ -283,10 +284,12 @@ static void reg_bh(void *opaque)
 }
 
 void vgpu_worker_start(VGPUWorker *w, VGPUState *s, const VGPUWorkerOps *ops,
-                       const char *name)
+                       unsigned client, const char *name)
 {
     w->ops = ops;
     w->s = s;
+    w->client = client;
+    s->workers[client] = w;
     w->quit = false;
     w->reg_bh = qemu_bh_new_guarded(reg_bh, w,
                                     &DEVICE(s)->mem_reentrancy_guard);
@@ -308,6 +311,7 @@ void vgpu_worker_stop(VGPUWorker *w)
 
 void vgpu_worker_destroy(VGPUWorker *w)
 {
+    w->s->workers[w->client] = NULL;
     qemu_bh_delete(w->reg_bh);
     qemu_cond_destroy(&w->parked);
     qemu_cond_destroy(&w->wake);

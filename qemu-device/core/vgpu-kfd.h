@@ -138,6 +138,7 @@ struct VGPUState {
     /* Invalidations of any page of a VMID. The same. */
     uint32_t invs[VGPU_NUM_HUBS][VGPU_NUM_VMIDS];
     VGPUClient *clients[VGPU_NUM_CLIENTS];      /* set as the engines start */
+    VGPUWorker *workers[VGPU_NUM_CLIENTS];      /* by client; the same */
 
     VGPUEngine engines[SDMA_NUM_ENGINES];
     VGPUCp *cp;                 /* cp/internal.h */

@@ -13,7 +13,6 @@
 #include "hw/misc/vgpu-kfd/memory/span.h"
 
 typedef struct VGPUState VGPUState;
-typedef struct VGPUWorker VGPUWorker;
 typedef struct VGPUClient VGPUClient;
 typedef struct VGPUTlbSet VGPUTlbSet;
 
@@ -33,7 +32,12 @@ struct VGPUClient {
     unsigned index;             /* in s->clients */
     uint8_t hub;                /* VGPU_HUB_* */
     uint16_t cid;               /* as VM_L2_PROTECTION_FAULT_STATUS.CID says */
-    VGPUWorker *worker;         /* whose queues stall on a fault */
+    /*
+     * Look again at work that stalled on a fault: of VMIDs in mask @vmids, for
+     * what was in CAM slot @slot or a free one (-1: whatever it waits for). No
+     * device lock held.
+     */
+    void (*retry)(VGPUClient *c, uint32_t vmids, int slot);
     unsigned access;            /* odd: translations in use; atomic */
     uint8_t queue;              /* number of the queue that accesses memory */
     VGPUBus *bus;               /* that queue's */
@@ -53,12 +57,13 @@ struct VGPUClient {
     uint32_t tlb_misses;        /* the same */
 };
 
-/* Make @c client @index of @hub, with CID @cid. BQL held. */
+/* Make @c client @index, of @hub, with CID @cid. @retry: as above. BQL held. */
 void vgpu_client_init(VGPUState *s, VGPUClient *c, unsigned index, unsigned hub,
-                      unsigned cid, VGPUWorker *w);
+                      unsigned cid,
+                      void (*retry)(VGPUClient *c, uint32_t vmids, int slot));
 /* Free the TLB. All threads of the device have ended. BQL held. */
 void vgpu_client_destroy(VGPUClient *c);
-/* Have all clients' stalled work looked at again: vgpu_worker_retry(). */
+/* Call retry() of the clients of the hubs in mask @hub_mask. */
 void vgpu_clients_wake(VGPUState *s, unsigned hub_mask, uint32_t vmids,
                        int slot);
 /* Translations may be used from begin to end. The client's thread. */

@@ -21,6 +21,7 @@
 #include "qemu/thread.h"
 #include "hw/misc/vgpu-kfd/core/stall.h"
 
+typedef struct VGPUClient VGPUClient;
 typedef struct VGPUState VGPUState;
 typedef struct VGPUWorker VGPUWorker;
 
@@ -60,6 +61,7 @@ typedef struct VGPUWorkerOps {
 struct VGPUWorker {
     const VGPUWorkerOps *ops;   /* constant */
     VGPUState *s;               /* constant */
+    unsigned client;            /* index in s->clients; constant */
     QemuThread thread;          /* BQL */
     QemuMutex lock;             /* guards the queues, too; see the ops */
     QemuCond wake;              /* the thread has something to look at */
@@ -75,9 +77,12 @@ struct VGPUWorker {
     void *writing;              /* queue whose register is written, or NULL */
 };
 
-/* Run a thread of @name for the queues that @ops tells of. BQL held. */
+/*
+ * Run a thread of @name for the queues that @ops tells of, which access memory
+ * as client @client. BQL held.
+ */
 void vgpu_worker_start(VGPUWorker *w, VGPUState *s, const VGPUWorkerOps *ops,
-                       const char *name);
+                       unsigned client, const char *name);
 /* End the thread, between two chunks of work. BQL held. */
 void vgpu_worker_stop(VGPUWorker *w);
 /*
@@ -96,12 +101,8 @@ void vgpu_worker_pause(VGPUWorker *w, bool paused);
  */
 void vgpu_worker_hold(VGPUWorker *w);
 void vgpu_worker_release(VGPUWorker *w);
-/*
- * Look again at queues that stalled on a fault: of VMIDs in mask @vmids, for
- * what was in CAM slot @slot or a free one (-1: whatever they wait for). No
- * device lock held.
- */
-void vgpu_worker_retry(VGPUWorker *w, uint32_t vmids, int slot);
+/* VGPUClient.retry of a client whose queues a worker executes. */
+void vgpu_worker_retry(VGPUClient *c, uint32_t vmids, int slot);
 
 /*
  * There is something to look at. Better without w->lock, which the thread needs
