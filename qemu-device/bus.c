@@ -4,8 +4,9 @@
  * needs the BQL: it reports a fault by an MSI, and its tables may lie in
  * registers of other devices. Workers never take the BQL. An access without a
  * cached translation stalls (VGPU_WAIT_BUS) and leaves its request in the
- * queue's VGPUBus; a bottom half calls the IOMMU, and the worker repeats the
- * access. Interrupt entries are deferred in the same way (ih-deferred.c).
+ * queue's VGPUBus; a bottom half (worker-bus.c) calls the IOMMU, and the worker
+ * repeats the access. Interrupt entries are deferred in the same way
+ * (ih-deferred.c).
  *
  * A reply is a translation of one stretch of addresses for one queue. The queue
  * drops its replies at the end of a turn that made no new request. A reply is
@@ -28,7 +29,6 @@
 #include "qemu/timer.h"
 #include "exec/memory.h"
 #include "hw/pci/pci.h"
-#include "system/runstate.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 
@@ -51,8 +51,7 @@ void vgpu_bus_begin(VGPUState *s, VGPUBus *bus, unsigned hub, unsigned vmid)
     };
 }
 
-/* Return whether nothing has made the stamped request or reply stale. */
-static bool is_current(VGPUState *s, const VGPUBusStamp *stamp)
+bool vgpu_bus_is_current(VGPUState *s, const VGPUBusStamp *stamp)
 {
     return stamp->drops == qatomic_read(&s->bus_drops) &&
            (stamp->hub == VGPU_NUM_HUBS ||
@@ -69,7 +68,7 @@ const VGPUBusReply *vgpu_bus_reply(VGPUState *s, VGPUBus *bus, hwaddr addr,
         const VGPUBusReply *r = &bus->replies[i];
 
         if (addr >= r->start && addr <= r->last && r->write == write &&
-            now < r->until && is_current(s, &r->stamp)) {
+            now < r->until && vgpu_bus_is_current(s, &r->stamp)) {
             return r;
         }
     }
@@ -128,93 +127,6 @@ void vgpu_bus_put(VGPUState *s, VGPUBus *bus, const VGPUBusReply *r)
     bus->replies[i] = *r;
     bus->replies[i].stamp = bus->stamp;
     bus->replies[i].until = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) + REPLY_NS;
-}
-
-/*
- * Return whether queue @n of @w waits for a reply. A stale request, or one of a
- * queue that does not run, is dropped. The queue repeats the access when it
- * runs. w->lock held.
- */
-static bool waits(VGPUState *s, VGPUWorker *w, unsigned n)
-{
-    VGPUWorkerQueue q = w->ops->queue(w, n);
-
-    if (*q.wait != VGPU_WAIT_BUS) {
-        return false;
-    }
-    if (w->ops->runs(w, n) && is_current(s, &q.bus->stamp)) {
-        return true;
-    }
-    *q.wait = VGPU_WAIT_NONE;
-    qemu_cond_signal(&w->wake);
-    return false;
-}
-
-/* Serve all requests of @w's queues. False: as vgpu_bus_request(). */
-static bool serve(VGPUState *s, VGPUWorker *w)
-{
-    unsigned n, num = w->ops->num_queues;
-
-    for (n = 0; n < num; n++) {
-        VGPUWorkerQueue q = w->ops->queue(w, n);
-        uint32_t number = 0;
-        VGPUBusReply reply;
-        hwaddr addr = 0;
-        bool write = false, due;
-
-        WITH_QEMU_LOCK_GUARD(&w->lock) {
-            due = waits(s, w, n);
-            if (due) {
-                number = q.stall->number;
-                addr = q.bus->addr;
-                write = q.bus->write;
-            }
-        }
-        if (!due) {
-            continue;
-        }
-        if (!vgpu_bus_request(s, addr, write, &reply)) {
-            return false;
-        }
-        WITH_QEMU_LOCK_GUARD(&w->lock) {
-            /* The HQD may hold another queue by now. */
-            if (*q.wait == VGPU_WAIT_BUS && q.stall->number == number) {
-                vgpu_bus_put(s, q.bus, &reply);
-                *q.wait = VGPU_WAIT_NONE;
-                qemu_cond_signal(&w->wake);
-            }
-        }
-    }
-    return true;
-}
-
-static void drop_reference(void *opaque)
-{
-    object_unref(OBJECT(opaque));
-}
-
-static void bus_bh(void *opaque)
-{
-    VGPUState *s = opaque;
-    bool here;
-    unsigned i;
-
-    if (s->removed) {
-        return;
-    }
-    object_ref(OBJECT(s));
-    /* An entry pushed while the machine is stopped is part of its memory. */
-    here = vgpu_ih_flush(s, false);
-    /* vgpu_kfd_vm_state() serves the requests when the machine runs again. */
-    for (i = 0; here && runstate_is_running() && i < VGPU_NUM_CLIENTS; i++) {
-        here = serve(s, s->workers[i]);
-    }
-    if (here) {
-        object_unref(OBJECT(s));
-    } else {
-        /* The caller still has to leave the device's reentrancy guard. */
-        aio_bh_schedule_oneshot(qemu_get_aio_context(), drop_reference, s);
-    }
 }
 
 void vgpu_bus_quiesce(VGPUState *s)
@@ -284,10 +196,15 @@ void vgpu_bus_region_del(MemoryListener *l, MemoryRegionSection *section)
     }
 }
 
-void vgpu_bus_init(VGPUState *s)
+void vgpu_bus_schedule(VGPUState *s)
+{
+    qemu_bh_schedule(s->bus_bh);
+}
+
+void vgpu_bus_init(VGPUState *s, QEMUBHFunc *serve)
 {
     QLIST_INIT(&s->bus_notifiers);
-    s->bus_bh = qemu_bh_new_guarded(bus_bh, s,
+    s->bus_bh = qemu_bh_new_guarded(serve, s,
                                     &DEVICE(s)->mem_reentrancy_guard);
 }
 

@@ -44,7 +44,7 @@ void vgpu_ih_defer(VGPUState *s, unsigned ring, const uint32_t *entry)
     memcpy(d->entry, entry, sizeof(d->entry));
     QSIMPLEQ_INSERT_TAIL(&s->ih.deferred, d, next);
     s->ih.num_deferred++;
-    qemu_bh_schedule(s->bus_bh);
+    vgpu_bus_schedule(s);
 }
 
 /*
@@ -100,7 +100,7 @@ bool vgpu_ih_flush(VGPUState *s, bool all)
     s->ih.bus.used = 0;
     s->ih.flushing = false;
     if (!QSIMPLEQ_EMPTY(&s->ih.deferred)) {
-        qemu_bh_schedule(s->bus_bh);
+        vgpu_bus_schedule(s);
     }
     qemu_mutex_unlock(&s->lock);
     return true;

@@ -413,7 +413,7 @@ static void cntl_written(VGPUState *s, unsigned inst, unsigned off,
         r->overflow = false;
         if (!ring && !vgpu_ih_writeback(s)) {
             s->ih.pointer_deferred = true;
-            qemu_bh_schedule(s->bus_bh);
+            vgpu_bus_schedule(s);
         }
     }
     if (!ring) {

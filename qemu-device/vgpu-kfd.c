@@ -61,7 +61,7 @@ static void vgpu_kfd_vm_state(void *opaque, bool running, RunState state)
         vgpu_ih_flush(s, true);
         return;
     }
-    qemu_bh_schedule(s->bus_bh);
+    vgpu_bus_schedule(s);
     if (s->irq_due) {
         /* Saved, here or elsewhere, between an entry and its MSI. */
         qemu_bh_schedule(s->irq_bh);
@@ -129,7 +129,7 @@ static void vgpu_kfd_realize(PCIDevice *pci, Error **errp)
     vgpu_fault_init(s);
     vgpu_inject_init(s);
     vgpu_ih_init(s);
-    vgpu_bus_init(s);
+    vgpu_bus_init(s, vgpu_worker_serve_bus);
     vgpu_phys_init(s);
     vgpu_engine_start(s);
     vgpu_cp_start(s);

@@ -74,7 +74,7 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
         if (*q.wait == VGPU_WAIT_REG) {
             qemu_bh_schedule(w->reg_bh);
         } else if (*q.wait == VGPU_WAIT_BUS) {
-            qemu_bh_schedule(w->s->bus_bh);
+            vgpu_bus_schedule(w->s);
         }
     }
 }

@@ -115,7 +115,7 @@ struct VGPUState {
     Stat64 counters[VGPU_NUM_COUNTERS]; /* VGPU_CNT_*; any thread */
 
     MemoryListener bus_listener;        /* of the device's bus */
-    QEMUBH *bus_bh;             /* calls the IOMMU: bus.c */
+    QEMUBH *bus_bh;             /* calls the IOMMU: worker-bus.c */
     uint32_t bus_drops;         /* unmappings, changes of the bus; atomic */
     QLIST_HEAD(, VGPUBusNotifier) bus_notifiers;    /* BQL */
     QemuMutex window_lock;      /* phys.c; nothing is taken inside it */

@@ -59,6 +59,10 @@ struct VGPUBus {
  * as newer than the invalidation.
  */
 void vgpu_bus_begin(VGPUState *s, VGPUBus *bus, unsigned hub, unsigned vmid);
+/* Return whether nothing has made the stamped request or reply stale. */
+bool vgpu_bus_is_current(VGPUState *s, const VGPUBusStamp *stamp);
+/* Have requests served: schedule the bottom half. Any thread. */
+void vgpu_bus_schedule(VGPUState *s);
 /*
  * Call the IOMMU, which may run code of any device. False: that code unplugged
  * this device, and @s may be freed. BQL held, no lock of the device.

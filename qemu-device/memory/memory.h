@@ -3,13 +3,18 @@
 #ifndef HW_MISC_VGPU_KFD_MEMORY_MEMORY_H
 #define HW_MISC_VGPU_KFD_MEMORY_MEMORY_H
 
+#include "block/aio.h"
+
 typedef struct VGPUState VGPUState;
 
 /* Before the first access and after the last one. BQL held. */
 void vgpu_phys_init(VGPUState *s);
 void vgpu_phys_exit(VGPUState *s);
-/* Before vgpu_phys_init(). BQL held. */
-void vgpu_bus_init(VGPUState *s);
+/*
+ * Before vgpu_phys_init(). @serve: bottom half that serves all requests for
+ * translations; its argument is @s. BQL held.
+ */
+void vgpu_bus_init(VGPUState *s, QEMUBHFunc *serve);
 /* After vgpu_phys_exit(). BQL held. */
 void vgpu_bus_exit(VGPUState *s);
 /* Forget invalidations, drop every translation. Engines parked, s->lock. */

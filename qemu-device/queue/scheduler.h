@@ -103,6 +103,8 @@ void vgpu_worker_hold(VGPUWorker *w);
 void vgpu_worker_release(VGPUWorker *w);
 /* VGPUClient.retry of a client whose queues a worker executes. */
 void vgpu_worker_retry(VGPUClient *c, uint32_t vmids, int slot);
+/* Bottom half, @opaque: VGPUState. Serve requests of queues and interrupts. */
+void vgpu_worker_serve_bus(void *opaque);
 
 /*
  * There is something to look at. Better without w->lock, which the thread needs

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: the bottom half that calls the IOMMU for queues that wait for a
+ * translation (VGPU_WAIT_BUS), and for interrupt entries. See bus.c.
+ */
+#include "qemu/osdep.h"
+#include "qemu/main-loop.h"
+#include "system/runstate.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+
+/*
+ * Return whether queue @n of @w waits for a reply. A stale request, or one of a
+ * queue that does not run, is dropped. The queue repeats the access when it
+ * runs. w->lock held.
+ */
+static bool waits(VGPUState *s, VGPUWorker *w, unsigned n)
+{
+    VGPUWorkerQueue q = w->ops->queue(w, n);
+
+    if (*q.wait != VGPU_WAIT_BUS) {
+        return false;
+    }
+    if (w->ops->runs(w, n) && vgpu_bus_is_current(s, &q.bus->stamp)) {
+        return true;
+    }
+    *q.wait = VGPU_WAIT_NONE;
+    qemu_cond_signal(&w->wake);
+    return false;
+}
+
+/* Serve all requests of @w's queues. False: as vgpu_bus_request(). */
+static bool serve(VGPUState *s, VGPUWorker *w)
+{
+    unsigned n, num = w->ops->num_queues;
+
+    for (n = 0; n < num; n++) {
+        VGPUWorkerQueue q = w->ops->queue(w, n);
+        uint32_t number = 0;
+        VGPUBusReply reply;
+        hwaddr addr = 0;
+        bool write = false, due;
+
+        WITH_QEMU_LOCK_GUARD(&w->lock) {
+            due = waits(s, w, n);
+            if (due) {
+                number = q.stall->number;
+                addr = q.bus->addr;
+                write = q.bus->write;
+            }
+        }
+        if (!due) {
+            continue;
+        }
+        if (!vgpu_bus_request(s, addr, write, &reply)) {
+            return false;
+        }
+        WITH_QEMU_LOCK_GUARD(&w->lock) {
+            /* The HQD may hold another queue by now. */
+            if (*q.wait == VGPU_WAIT_BUS && q.stall->number == number) {
+                vgpu_bus_put(s, q.bus, &reply);
+                *q.wait = VGPU_WAIT_NONE;
+                qemu_cond_signal(&w->wake);
+            }
+        }
+    }
+    return true;
+}
+
+static void drop_reference(void *opaque)
+{
+    object_unref(OBJECT(opaque));
+}
+
+void vgpu_worker_serve_bus(void *opaque)
+{
+    VGPUState *s = opaque;
+    bool here;
+    unsigned i;
+
+    if (s->removed) {
+        return;
+    }
+    object_ref(OBJECT(s));
+    /* An entry pushed while the machine is stopped is part of its memory. */
+    here = vgpu_ih_flush(s, false);
+    /* vgpu_kfd_vm_state() serves the requests when the machine runs again. */
+    for (i = 0; here && runstate_is_running() && i < VGPU_NUM_CLIENTS; i++) {
+        here = serve(s, s->workers[i]);
+    }
+    if (here) {
+        object_unref(OBJECT(s));
+    } else {
+        /* The caller still has to leave the device's reentrancy guard. */
+        aio_bh_schedule_oneshot(qemu_get_aio_context(), drop_reference, s);
+    }
+}
