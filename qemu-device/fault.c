@@ -325,6 +325,19 @@ void vgpu_fault_init(VGPUState *s)
     s->cam_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, cam_expired, s);
 }
 
+void vgpu_fault_reset(VGPUState *s)
+{
+    memset(s->cam, 0, sizeof(s->cam));
+    timer_del(s->cam_timer);
+    memset(s->pace, 0, sizeof(s->pace));
+    qatomic_set(&s->fault_serial, 0);
+}
+
+void vgpu_fault_post_load(VGPUState *s)
+{
+    memset(s->pace, 0, sizeof(s->pace));        /* another host's clock */
+}
+
 void vgpu_fault_destroy(VGPUState *s)
 {
     timer_free(s->cam_timer);

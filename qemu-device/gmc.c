@@ -5,7 +5,6 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/host-utils.h"
-#include "qemu/timer.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 
@@ -41,10 +40,6 @@ void vgpu_gmc_reset(VGPUState *s)
             qatomic_inc(&s->gen[h][v]);
         }
     }
-    memset(s->cam, 0, sizeof(s->cam));
-    timer_del(s->cam_timer);
-    memset(s->pace, 0, sizeof(s->pace));
-    qatomic_set(&s->fault_serial, 0);
 }
 
 /* Acknowledge what engines have passed. s->lock held. */

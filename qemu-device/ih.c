@@ -30,6 +30,7 @@ static uint32_t *ih_store(VGPUState *s, unsigned inst)
 
 void vgpu_ih_reset(VGPUState *s)
 {
+    vgpu_fault_reset(s);
     memset(s->ih.client_cfg, 0, sizeof(s->ih.client_cfg));
     memset(s->ih.rings, 0, sizeof(s->ih.rings));
     s->ih.unannounced = 0;

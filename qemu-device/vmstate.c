@@ -380,7 +380,7 @@ static int vgpu_post_load(void *opaque, int version_id)
     if (!vgpu_vram_load_bar(s)) {
         return -EINVAL;
     }
-    memset(s->pace, 0, sizeof(s->pace));        /* another host's clock */
+    vgpu_fault_post_load(s);
     forget_translations(s);
     trace_vgpu_state_load(s->id);
     return 0;

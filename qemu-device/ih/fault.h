@@ -15,6 +15,8 @@
 /* The timer of the retry CAM. BQL held. */
 void vgpu_fault_init(VGPUState *s);
 void vgpu_fault_destroy(VGPUState *s);
+/* The saved state is loaded. BQL held. */
+void vgpu_fault_post_load(VGPUState *s);
 
 /*
  * Report a no-retry fault at @va: status, address, interrupt. With @quiet it

@@ -16,7 +16,7 @@ static inline uint32_t vgpu_ih_reg(VGPUState *s, uint32_t reg)
 
 /* The list of deferred entries. BQL held. */
 void vgpu_ih_init(VGPUState *s);
-/* Reset state of all but registers. s->lock held. */
+/* Reset state of all but registers, and of fault reports. s->lock held. */
 void vgpu_ih_reset(VGPUState *s);
 /*
  * Push an entry. @ring: ring field; @mm_hub: whose VMID; @data: four dwords.

@@ -78,6 +78,8 @@ typedef struct VGPUIh {
 
 /* fault.c */
 
+/* Free the CAM, forget reported faults. s->lock held. */
+void vgpu_fault_reset(VGPUState *s);
 /* Free @slot, wake who waits for it; a bad one is a guest error. BQL held. */
 void vgpu_cam_ack(VGPUState *s, uint32_t slot);
 /* Free all slots, wake everybody: the CAM was switched off. BQL held. */
