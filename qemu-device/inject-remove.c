@@ -67,7 +67,8 @@ bool vgpu_remove(VGPUState *s, Error **errp)
     /* Or vgpu_kfd_vm_state() would send the MSI after the next stop. */
     qatomic_set(&s->irq_due, false);
     WITH_QEMU_LOCK_GUARD(&s->lock) {
-        vgpu_inject_defer_reset(s);
+        vgpu_fault_inject_reset(s);
+        vgpu_inv_inject_reset(s);
         vgpu_ih_drop_deferred(s);
     }
     trace_vgpu_removed(s->id);

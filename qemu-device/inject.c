@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: making things go wrong on purpose: who takes which occasion. */
 #include "qemu/osdep.h"
+#include "qemu/timer.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 
@@ -241,6 +242,13 @@ void vgpu_inject_reset(VGPUState *s)
     }
 }
 
+int64_t vgpu_inject_due(uint64_t delay)
+{
+    int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+
+    return MAX(now + (int64_t)MIN(delay, INT64_MAX / 2), 1);
+}
+
 uint64_t vgpu_inject_poison(VGPUState *s, const VGPUSite *site, uint64_t len)
 {
     VGPUSite at = *site;
@@ -272,14 +280,12 @@ void vgpu_inject_init(VGPUState *s)
 {
     qemu_mutex_init(&s->inject.lock);
     QTAILQ_INIT(&s->inject.list);
-    vgpu_inject_defer_init(s);
 }
 
 void vgpu_inject_destroy(VGPUState *s)
 {
     VGPUInjection *i, *next;
 
-    vgpu_inject_defer_destroy(s);
     QTAILQ_FOREACH_SAFE(i, &s->inject.list, next, next) {
         vgpu_inject_free(s, i);
     }

@@ -65,7 +65,8 @@ void vgpu_chip_reset(VGPUState *s)
     WITH_QEMU_LOCK_GUARD(&s->lock) {
         vgpu_gmc_reset(s);
         vgpu_ih_reset(s);
-        vgpu_inject_defer_reset(s);
+        vgpu_fault_inject_reset(s);
+        vgpu_inv_inject_reset(s);
     }
     qemu_bh_cancel(s->irq_bh);
     s->irq_due = false;

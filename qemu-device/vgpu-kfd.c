@@ -128,6 +128,8 @@ static void vgpu_kfd_realize(PCIDevice *pci, Error **errp)
     qemu_mutex_init(&s->lock);
     vgpu_fault_init(s);
     vgpu_inject_init(s);
+    vgpu_inv_inject_init(s);
+    vgpu_fault_inject_init(s);
     vgpu_ih_init(s);
     vgpu_bus_init(s, vgpu_worker_serve_bus);
     vgpu_phys_init(s);
@@ -158,6 +160,8 @@ static void vgpu_kfd_exit(PCIDevice *pci)
     WITH_QEMU_LOCK_GUARD(&s->lock) {
         vgpu_ih_drop_deferred(s);
     }
+    vgpu_fault_inject_destroy(s);
+    vgpu_inv_inject_destroy(s);
     vgpu_inject_destroy(s);
     vgpu_fault_destroy(s);
     qemu_mutex_destroy(&s->lock);

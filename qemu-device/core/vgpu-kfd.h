@@ -143,6 +143,8 @@ struct VGPUState {
     VGPUEngine engines[SDMA_NUM_ENGINES];
     VGPUCp *cp;                 /* cp/internal.h */
     VGPUInjector inject;
+    VGPULateIrqs late_irqs;
+    VGPULateDrops late_drops;
 #ifdef VGPU_KFD_DELAYS
     VGPUDelays delays;
 #endif

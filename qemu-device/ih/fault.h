@@ -42,4 +42,10 @@ bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall);
 void vgpu_fault_spurious(VGPUState *s, unsigned hub, unsigned vmid, uint64_t va,
                          bool write, bool retry);
 
+/* Injections into entries of faults. BQL held. */
+void vgpu_fault_inject_init(VGPUState *s);
+void vgpu_fault_inject_destroy(VGPUState *s);
+/* Drop delayed entries. s->lock held. */
+void vgpu_fault_inject_reset(VGPUState *s);
+
 #endif /* HW_MISC_VGPU_KFD_IH_FAULT_H */

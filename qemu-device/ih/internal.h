@@ -9,6 +9,7 @@
 #include "hw/misc/vgpu-kfd/memory/bus.h"
 
 #define VGPU_PACE_SLOTS         64
+#define VGPU_LATE_IRQS          64
 #define VGPU_IH_SPAN            (IH_CLIENT_CFG_DATA - OSSSYS_BASE + 1)
 
 /*
@@ -75,6 +76,21 @@ typedef struct VGPUIh {
     bool flushing;              /* vgpu_ih_flush() runs */
     VGPUBus bus;                /* for rings and pointer */
 } VGPUIh;
+
+/* A delayed interrupt entry of a VM fault. */
+typedef struct VGPULateIrq {
+    int64_t due;                /* ns, QEMU_CLOCK_VIRTUAL; 0: unused */
+    unsigned hub;               /* hub, vmid, ring, data: as vgpu_fault_irq() */
+    unsigned vmid;
+    uint8_t ring;
+    uint32_t data[4];
+} VGPULateIrq;
+
+/* Injected: delayed entries, in no order. s->lock. */
+typedef struct VGPULateIrqs {
+    QEMUTimer *timer;           /* QEMU_CLOCK_VIRTUAL: the first that is due */
+    VGPULateIrq irqs[VGPU_LATE_IRQS];
+} VGPULateIrqs;
 
 /* fault.c */
 

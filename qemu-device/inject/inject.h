@@ -45,25 +45,6 @@ typedef struct VGPUShot {
     uint64_t random;            /* drawn for this occasion */
 } VGPUShot;
 
-/* A delayed interrupt entry of a VM fault. */
-typedef struct VGPULateIrq {
-    int64_t due;                /* ns, QEMU_CLOCK_VIRTUAL; 0: unused */
-    unsigned hub;               /* hub, vmid, ring, data: as vgpu_fault_irq() */
-    unsigned vmid;
-    uint8_t ring;
-    uint32_t data[4];
-} VGPULateIrq;
-
-#define VGPU_LATE_IRQS  64
-
-/* Delayed effects of injections: s->lock. */
-typedef struct VGPUDeferred {
-    QEMUTimer *timer;           /* QEMU_CLOCK_VIRTUAL: the first that is due */
-    VGPULateIrq irqs[VGPU_LATE_IRQS];
-    /* When all translations of the VMID are dropped, as above; 0: not */
-    int64_t drop[VGPU_NUM_HUBS][VGPU_NUM_VMIDS];
-} VGPUDeferred;
-
 #define VGPU_INJECTIONS_MAX 64      /* of a device */
 #define VGPU_LATE_SLOTS     256     /* entries whose last value is known */
 
@@ -95,7 +76,6 @@ typedef struct VGPUInjector {
     QemuMutex lock;             /* list and count; no lock is taken under it */
     QTAILQ_HEAD(, VGPUInjection) list;
     unsigned count;             /* length of the list */
-    VGPUDeferred deferred;      /* s->lock */
 } VGPUInjector;
 
 typedef struct VGPUState VGPUState;
@@ -124,6 +104,8 @@ void vgpu_inject_link(VGPUState *s, const VGPUSite *site, unsigned node);
  * first cannot, and that was counted. Any thread.
  */
 uint64_t vgpu_inject_poison(VGPUState *s, const VGPUSite *site, uint64_t len);
+/* When an effect is due after @delay ns: QEMU_CLOCK_VIRTUAL, never 0. */
+int64_t vgpu_inject_due(uint64_t delay);
 /* For queries; the caller frees it. */
 VgpuInjectionInfoList *vgpu_inject_infos(VGPUState *s);
 
@@ -137,12 +119,5 @@ bool vgpu_inject_take(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
 void vgpu_inject_rearm(VGPUState *s);
 /* Take @i out of the list. */
 void vgpu_inject_free(VGPUState *s, VGPUInjection *i);
-
-/* inject-defer.c: interrupts and invalidations. */
-
-void vgpu_inject_defer_init(VGPUState *s);
-void vgpu_inject_defer_destroy(VGPUState *s);
-/* Forget what was put off. s->lock held. */
-void vgpu_inject_defer_reset(VGPUState *s);
 
 #endif /* HW_MISC_VGPU_KFD_INJECT_INJECT_H */

@@ -69,6 +69,12 @@ typedef struct VGPUHub {
     uint32_t num_ranges;                /* since realize; atomic */
 } VGPUHub;
 
+/* Injected: drops of translations after their acknowledge. s->lock. */
+typedef struct VGPULateDrops {
+    QEMUTimer *timer;           /* QEMU_CLOCK_VIRTUAL: the first that is due */
+    int64_t due[VGPU_NUM_HUBS][VGPU_NUM_VMIDS];     /* ns; 0: none */
+} VGPULateDrops;
+
 /* walk.c. The client's thread, between begin and end. */
 
 /* Where the tables say that @va leads. */
@@ -86,7 +92,7 @@ uint32_t vgpu_fault_redirects(uint16_t fault);
 /* Clear fault status and fault address of @hub. s->lock held. */
 void vgpu_fault_clear(VGPUState *s, unsigned hub);
 
-/* inject-defer.c */
+/* invalidate-inject.c */
 
 #define VGPU_INJECT_INVALIDATIONS \
     (1u << VGPU_INJECT_KIND_INV_NO_ACK | 1u << VGPU_INJECT_KIND_INV_EARLY_ACK)

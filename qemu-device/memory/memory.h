@@ -17,6 +17,11 @@ void vgpu_phys_exit(VGPUState *s);
 void vgpu_bus_init(VGPUState *s, QEMUBHFunc *serve);
 /* After vgpu_phys_exit(). BQL held. */
 void vgpu_bus_exit(VGPUState *s);
+/* Injections into invalidations. BQL held. */
+void vgpu_inv_inject_init(VGPUState *s);
+void vgpu_inv_inject_destroy(VGPUState *s);
+/* Forget delayed drops of translations. s->lock held. */
+void vgpu_inv_inject_reset(VGPUState *s);
 /* Forget invalidations, drop every translation. Engines parked, s->lock. */
 void vgpu_gmc_reset(VGPUState *s);
 

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: invalidations that are acknowledged never, or before translations
+ * are dropped, on purpose. A delay goes by the virtual clock, which stands
+ * still while the machine does.
+ */
+#include "qemu/osdep.h"
+#include "qemu/timer.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+
+/* Set the timer to the drop that is due first. s->lock held. */
+static void arm(VGPUState *s)
+{
+    int64_t first = INT64_MAX;
+    unsigned h, i;
+
+    for (h = 0; h < VGPU_NUM_HUBS; h++) {
+        for (i = 0; i < VGPU_NUM_VMIDS; i++) {
+            if (s->late_drops.due[h][i]) {
+                first = MIN(first, s->late_drops.due[h][i]);
+            }
+        }
+    }
+    if (first != INT64_MAX) {
+        timer_mod(s->late_drops.timer, first);
+    }
+}
+
+static void expired(void *opaque)
+{
+    VGPUState *s = opaque;
+    int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+    uint32_t dropped[VGPU_NUM_HUBS] = { 0 };
+    unsigned h, i;
+
+    WITH_QEMU_LOCK_GUARD(&s->lock) {
+        for (h = 0; h < VGPU_NUM_HUBS; h++) {
+            for (i = 0; i < VGPU_NUM_VMIDS; i++) {
+                int64_t due = s->late_drops.due[h][i];
+
+                if (due && due <= now) {
+                    s->late_drops.due[h][i] = 0;
+                    dropped[h] |= 1u << i;
+                }
+            }
+            vgpu_gmc_drop(s, h, dropped[h]);
+        }
+        arm(s);
+    }
+    for (h = 0; h < VGPU_NUM_HUBS; h++) {
+        if (dropped[h]) {
+            vgpu_clients_wake(s, 1u << h, dropped[h], -1);
+        }
+    }
+}
+
+uint32_t vgpu_inject_invalidation(VGPUState *s, unsigned hub, unsigned eng,
+                                  uint32_t *vmids)
+{
+    uint32_t mute = 0, asked = *vmids;
+    unsigned i;
+
+    for (i = 0; i < VGPU_NUM_VMIDS; i++) {
+        VGPUSite site = {
+            .hub = hub, .vmid = i, .va = eng,
+            .engine = VGPU_SITE_NONE, .queue = VGPU_SITE_NONE,
+        };
+        VGPUShot shot;
+
+        if (!(asked & (1u << i))) {
+            continue;
+        }
+        if (vgpu_inject_fires(s, VGPU_INJECT_KIND_INV_NO_ACK, &site, NULL)) {
+            mute |= 1u << i;
+        } else if (vgpu_inject_fires(s, VGPU_INJECT_KIND_INV_EARLY_ACK, &site,
+                                     &shot)) {
+            *vmids &= ~(1u << i);
+            s->late_drops.due[hub][i] = vgpu_inject_due(shot.arg);
+            arm(s);
+        }
+    }
+    return mute;
+}
+
+void vgpu_inv_inject_reset(VGPUState *s)
+{
+    memset(s->late_drops.due, 0, sizeof(s->late_drops.due));
+    timer_del(s->late_drops.timer);
+}
+
+void vgpu_inv_inject_init(VGPUState *s)
+{
+    s->late_drops.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, expired, s);
+}
+
+void vgpu_inv_inject_destroy(VGPUState *s)
+{
+    timer_free(s->late_drops.timer);
+}
