@@ -35,7 +35,10 @@ void vgpu_inject_rearm(VGPUState *s)
         }
     }
     qatomic_set(&s->inject.armed, armed);
-    vgpu_xgmi_set_down(s, down);
+    if (s->inject.links_down != down) {
+        qatomic_set(&s->inject.links_down, down);
+        trace_vgpu_xgmi_down(s->id, down);
+    }
 }
 
 static bool matches(const VgpuInjection *w, const VGPUSite *site)
@@ -115,6 +118,11 @@ bool vgpu_inject_take(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
         vgpu_inject_rearm(s);
     }
     return true;
+}
+
+uint32_t vgpu_inject_links_down(VGPUState *s)
+{
+    return qatomic_read(&s->inject.links_down);
 }
 
 bool vgpu_inject_fires(VGPUState *s, VgpuInjectKind kind, const VGPUSite *site,

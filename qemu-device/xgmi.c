@@ -143,8 +143,8 @@ static uint32_t present(VGPUState *s)
 static bool is_down(VGPUState *s, VGPUState *peer)
 {
     return qatomic_read(&s->removed) || qatomic_read(&peer->removed) ||
-           (qatomic_read(&s->xgmi_down) & (1u << peer->xgmi_node)) ||
-           (qatomic_read(&peer->xgmi_down) & (1u << s->xgmi_node));
+           (vgpu_inject_links_down(s) & (1u << peer->xgmi_node)) ||
+           (vgpu_inject_links_down(peer) & (1u << s->xgmi_node));
 }
 
 void vgpu_xgmi_remove(VGPUState *s)
@@ -158,14 +158,6 @@ void vgpu_xgmi_remove(VGPUState *s)
     qemu_mutex_lock(&h->lock);
     qemu_mutex_unlock(&h->lock);
     wait_nodes(h);
-}
-
-void vgpu_xgmi_set_down(VGPUState *s, uint32_t nodes)
-{
-    if (qatomic_read(&s->xgmi_down) != nodes) {
-        qatomic_set(&s->xgmi_down, nodes);
-        trace_vgpu_xgmi_down(s->id, nodes);
-    }
 }
 
 void vgpu_xgmi_use(VGPUState *s, VGPUSite site)

@@ -89,7 +89,6 @@ struct VGPUState {
     uint64_t hive_id;           /* hive=; 0: none */
     struct VGPUHive *hive;      /* xgmi.c; NULL: none */
     uint8_t xgmi_node;          /* our number in the hive */
-    uint32_t xgmi_down;         /* injected: nodes whose link is down; atomic */
     uint64_t vram_base;         /* offset of our VRAM in the hive's */
     uint64_t visible_vram;      /* size of BAR 0 after reset */
     HostMemoryBackend *memdev;  /* property; NULL: own_vram */

@@ -73,6 +73,7 @@ struct VGPUInjection {
 
 typedef struct VGPUInjector {
     uint32_t armed;             /* kinds that may fire, 1 << kind; atomic */
+    uint32_t links_down;        /* mask: nodes whose link is down; atomic */
     QemuMutex lock;             /* list and count; no lock is taken under it */
     QTAILQ_HEAD(, VGPUInjection) list;
     unsigned count;             /* length of the list */
@@ -98,7 +99,8 @@ uint64_t vgpu_inject_entry(VGPUState *s, const VGPUSite *site, unsigned where,
  * Take down the link to @node if an injection takes this occasion. Any thread.
  */
 void vgpu_inject_link(VGPUState *s, const VGPUSite *site, unsigned node);
-
+/* Mask of the nodes whose link is down, at our end. Any thread. */
+uint32_t vgpu_inject_links_down(VGPUState *s);
 /*
  * How many of @len bytes at @site (va: offset in VRAM) can be read; 0: the
  * first cannot, and that was counted. Any thread.

@@ -17,8 +17,6 @@ void vgpu_xgmi_leave(VGPUState *s);
  * BQL held.
  */
 void vgpu_xgmi_remove(VGPUState *s);
-/* The links to @nodes, a bit each, are down, at our end; others are up. */
-void vgpu_xgmi_set_down(VGPUState *s, uint32_t nodes);
 /* Nodes that answer. Any thread. */
 uint32_t vgpu_xgmi_links(VGPUState *s);
 /* Value of the register VGPU_XGMI_LINKS. BQL held. */
