@@ -224,13 +224,9 @@ uint64_t vgpu_inject_entry(VGPUState *s, const VGPUSite *site, unsigned where,
     return entry;
 }
 
-void vgpu_inject_lose(VGPUState *s, const VgpuInjection *w, uint64_t seed)
-{
-    vgpu_phys_scramble(s, w->start, w->has_length ? w->length : UINT64_MAX,
-                       seed);
-}
-
-void vgpu_inject_reset(VGPUState *s)
+void vgpu_inject_each(VGPUState *s, VgpuInjectKind kind,
+                      void (*effect)(VGPUState *s, const VgpuInjection *w,
+                                     uint64_t random))
 {
     VGPUInjection *i;
 
@@ -243,9 +239,9 @@ void vgpu_inject_reset(VGPUState *s)
         };
         VGPUShot shot;
 
-        if (i->what->kind == VGPU_INJECT_KIND_VRAM_LOST_AT_RESET &&
-            matches(i->what, &site) && vgpu_inject_take(s, i, &site, &shot)) {
-            vgpu_inject_lose(s, i->what, shot.random);
+        if (i->what->kind == kind && matches(i->what, &site) &&
+            vgpu_inject_take(s, i, &site, &shot)) {
+            effect(s, i->what, shot.random);
         }
     }
 }

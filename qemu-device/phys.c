@@ -7,7 +7,6 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
-#include "qemu/cutils.h"
 #include "qemu/rcu.h"
 #include "exec/memory.h"
 #include "hw/pci/pci.h"
@@ -311,28 +310,4 @@ VGPUPhys vgpu_phys_load64(VGPUState *s, VGPUBus *bus, VGPUTargetKind kind,
     }
     vgpu_phys_unmap(s, &span, sizeof(*val));
     return span.len == sizeof(*val) ? VGPU_PHYS_OK : VGPU_PHYS_NONE;
-}
-
-void vgpu_phys_scramble(VGPUState *s, uint64_t start, uint64_t len,
-                        uint64_t seed)
-{
-    uint64_t end, at, i;
-
-    if (start >= s->vram_size) {
-        return;
-    }
-    end = start + MIN(len, s->vram_size - start);
-    for (at = start; at < end;) {
-        uint64_t n = MIN(end - at, VGPU_PAGE_SIZE - at % VGPU_PAGE_SIZE);
-
-        bool used = !buffer_is_zero(s->vram_ptr + at, n);
-
-        for (i = 0; used && i < n; i++) {
-            /* The high bits of an LCG of Knuth's. */
-            seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-            s->vram_ptr[at + i] = seed >> 56;
-        }
-        at += n;
-    }
-    memory_region_set_dirty(s->vram, start, end - start);
 }

@@ -6,6 +6,7 @@
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
+#include "qemu/cutils.h"
 #include "qemu/host-utils.h"
 #include "qemu/log.h"
 #include "hw/pci/pci.h"
@@ -204,4 +205,41 @@ bool vgpu_vram_load_bar(VGPUState *s)
         rebar_set(s, size);
     }
     return size;
+}
+
+/*
+ * Overwrite VRAM from @start on with bytes that @seed chooses. Pages of zeros
+ * stay: a lost page that nobody used takes no memory. BQL held.
+ */
+static void scramble(VGPUState *s, uint64_t start, uint64_t len, uint64_t seed)
+{
+    uint64_t end, at, i;
+
+    if (start >= s->vram_size) {
+        return;
+    }
+    end = start + MIN(len, s->vram_size - start);
+    for (at = start; at < end;) {
+        uint64_t n = MIN(end - at, VGPU_PAGE_SIZE - at % VGPU_PAGE_SIZE);
+
+        bool used = !buffer_is_zero(s->vram_ptr + at, n);
+
+        for (i = 0; used && i < n; i++) {
+            /* The high bits of an LCG of Knuth's. */
+            seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+            s->vram_ptr[at + i] = seed >> 56;
+        }
+        at += n;
+    }
+    memory_region_set_dirty(s->vram, start, end - start);
+}
+
+void vgpu_inject_lose(VGPUState *s, const VgpuInjection *w, uint64_t seed)
+{
+    scramble(s, w->start, w->has_length ? w->length : UINT64_MAX, seed);
+}
+
+void vgpu_inject_reset(VGPUState *s)
+{
+    vgpu_inject_each(s, VGPU_INJECT_KIND_VRAM_LOST_AT_RESET, vgpu_inject_lose);
 }

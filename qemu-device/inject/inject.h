@@ -106,6 +106,13 @@ uint32_t vgpu_inject_links_down(VGPUState *s);
  * first cannot, and that was counted. Any thread.
  */
 uint64_t vgpu_inject_poison(VGPUState *s, const VGPUSite *site, uint64_t len);
+/*
+ * Each injection of @kind takes an occasion that its filter lets through: for
+ * those that do, @effect is called. @effect: the injector's lock held.
+ */
+void vgpu_inject_each(VGPUState *s, VgpuInjectKind kind,
+                      void (*effect)(VGPUState *s, const VgpuInjection *w,
+                                     uint64_t random));
 /* When an effect is due after @delay ns: QEMU_CLOCK_VIRTUAL, never 0. */
 int64_t vgpu_inject_due(uint64_t delay);
 /* For queries; the caller frees it. */

@@ -105,15 +105,6 @@ void vgpu_fault_clear(VGPUState *s, unsigned hub);
 uint32_t vgpu_inject_invalidation(VGPUState *s, unsigned hub, unsigned eng,
                                   uint32_t *vmids);
 
-/* phys.c */
-
-/*
- * Overwrite VRAM from @start on with bytes that @seed chooses. Pages of zeros
- * stay: a lost page that nobody used takes no memory. BQL held.
- */
-void vgpu_phys_scramble(VGPUState *s, uint64_t start, uint64_t len,
-                        uint64_t seed);
-
 /* bus.c */
 
 /* For the listener of the device's bus. BQL held. */
