@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: making things go wrong on purpose: the operator's commands. Lists
- * of injections change under the BQL and the injector's lock.
+ * vgpu-kfd: making things go wrong on purpose: the operator's commands.
  */
 #include "qemu/osdep.h"
-#include "qapi/clone-visitor.h"
 #include "qapi/error.h"
 #include "qapi/qapi-commands-vgpu-kfd.h"
-#include "qapi/qapi-visit-vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 
 #define AT_ONCE_MAX     1024u   /* for kinds that happen at once */
-
-/* Ids are given out under the BQL, one after the other in all devices. */
-static uint32_t last_id;
 
 static VGPUState *find_device(const char *name, Error **errp)
 {
@@ -90,10 +84,12 @@ static bool check(const VgpuInjection *w, Error **errp)
     return false;
 }
 
-/* Take an occasion that this makes. */
-static void happen(VGPUState *s, VGPUInjection *i)
+/*
+ * The command is an occasion that @i, with arguments @w, takes. False: @i takes
+ * no more occasions.
+ */
+static bool happen(VGPUState *s, VGPUInjection *i, const VgpuInjection *w)
 {
-    const VgpuInjection *w = i->what;
     /* Rounded up; DIV_ROUND_UP() overflows where the length is near 2^64. */
     uint64_t pages = w->has_length ? (w->length - 1) / VGPU_PAGE_SIZE + 1 : 1;
     VGPUSite site = {
@@ -104,8 +100,8 @@ static void happen(VGPUState *s, VGPUInjection *i)
     };
     VGPUShot shot = { 0 };
 
-    WITH_QEMU_LOCK_GUARD(&s->inject.lock) {
-        vgpu_inject_take(s, i, &site, &shot);
+    if (!vgpu_inject_now(s, i, &site, &shot)) {
+        return false;
     }
     switch (w->kind) {
     case VGPU_INJECT_KIND_FAULT_SPURIOUS:
@@ -120,6 +116,7 @@ static void happen(VGPUState *s, VGPUInjection *i)
     default:
         break;
     }
+    return true;
 }
 
 VgpuInjectionId *qmp_vgpu_inject(VgpuInjection *what, Error **errp)
@@ -131,8 +128,7 @@ VgpuInjectionId *qmp_vgpu_inject(VgpuInjection *what, Error **errp)
     if (!s || !check(what, errp)) {
         return NULL;
     }
-    /* Lists change under the BQL only. */
-    if (s->inject.count == VGPU_INJECTIONS_MAX) {
+    if (vgpu_inject_full(s)) {
         error_setg(errp, "the device has %u injections: remove some",
                    VGPU_INJECTIONS_MAX);
         return NULL;
@@ -141,40 +137,13 @@ VgpuInjectionId *qmp_vgpu_inject(VgpuInjection *what, Error **errp)
         !vgpu_remove(s, errp)) {
         return NULL;
     }
-    i = g_new0(VGPUInjection, 1);
-    i->id = ++last_id;
-    i->what = QAPI_CLONE(VgpuInjection, what);
-    i->random = what->seed;
-    i->threshold = (what->has_probability ? what->probability : 1) *
-                   (double)(1ull << 32);
-    if (what->kind == VGPU_INJECT_KIND_PTE_LATE ||
-        what->kind == VGPU_INJECT_KIND_GART_LATE) {
-        i->late = g_new0(VGPULate, VGPU_LATE_SLOTS);
-    }
-    if (is_immediate(what) && !what->count) {
-        i->what->has_count = true;
-        i->what->count = 1;
-    }
-    WITH_QEMU_LOCK_GUARD(&s->inject.lock) {
-        QTAILQ_INSERT_TAIL(&s->inject.list, i, next);
-        s->inject.count++;
-        vgpu_inject_rearm(s);
-    }
-    while (is_immediate(what) && vgpu_inject_may_fire(i)) {
-        happen(s, i);
+    i = vgpu_inject_add(s, what, is_immediate(what));
+    while (is_immediate(what) && happen(s, i, what)) {
+        /* as often as count says */
     }
     id = g_new0(VgpuInjectionId, 1);
-    id->id = i->id;
+    id->id = vgpu_inject_id(i);
     return id;
-}
-
-void vgpu_inject_free(VGPUState *s, VGPUInjection *i)
-{
-    QTAILQ_REMOVE(&s->inject.list, i, next);
-    s->inject.count--;
-    qapi_free_VgpuInjection(i->what);
-    g_free(i->late);
-    g_free(i);
 }
 
 typedef struct Search {
@@ -185,21 +154,11 @@ typedef struct Search {
 static int remove_in(Object *obj, void *opaque)
 {
     Search *search = opaque;
-    VGPUInjection *i, *next;
-    VGPUState *s;
 
     if (!object_dynamic_cast(obj, TYPE_VGPU_KFD) || !DEVICE(obj)->realized) {
         return 0;
     }
-    s = VGPU_KFD(obj);
-    QEMU_LOCK_GUARD(&s->inject.lock);
-    QTAILQ_FOREACH_SAFE(i, &s->inject.list, next, next) {
-        if (i->id == search->id) {
-            vgpu_inject_free(s, i);
-            search->found = true;
-        }
-    }
-    vgpu_inject_rearm(s);
+    search->found = vgpu_inject_remove(VGPU_KFD(obj), search->id);
     return search->found;
 }
 
@@ -212,23 +171,3 @@ void qmp_vgpu_inject_remove(uint32_t id, Error **errp)
         error_setg(errp, "there is no injection %u", id);
     }
 }
-
-VgpuInjectionInfoList *vgpu_inject_infos(VGPUState *s)
-{
-    VgpuInjectionInfoList *list = NULL, **tail = &list;
-    VGPUInjection *i;
-
-    QEMU_LOCK_GUARD(&s->inject.lock);
-    QTAILQ_FOREACH(i, &s->inject.list, next) {
-        VgpuInjectionInfo *info = g_new0(VgpuInjectionInfo, 1);
-
-        info->id = i->id;
-        info->injection = QAPI_CLONE(VgpuInjection, i->what);
-        info->seen = i->seen;
-        info->fired = i->fired;
-        info->active = vgpu_inject_may_fire(i);
-        QAPI_LIST_APPEND(tail, info);
-    }
-    return list;
-}
-

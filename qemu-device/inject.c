@@ -2,10 +2,38 @@
 /* vgpu-kfd: making things go wrong on purpose: who takes which occasion. */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
+#include "qapi/clone-visitor.h"
+#include "qapi/qapi-visit-vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 
+#define LATE_SLOTS      256     /* entries whose last value is known */
+
 QEMU_BUILD_BUG_ON(VGPU_INJECT_KIND__MAX > 32);
+
+/* The value that walks read from a page-table entry: a cache's slot. */
+typedef struct VGPULate {
+    uint64_t key;               /* entry's address and memory, + 1; 0: empty */
+    uint64_t seen;              /* value that the last walk read */
+    bool pending;               /* the entry has changed, walks read @seen */
+    uint32_t left;              /* so many walks more read @seen */
+} VGPULate;
+
+/* An injection. s->inject.lock; @next also changes under the BQL only. */
+struct VGPUInjection {
+    QTAILQ_ENTRY(VGPUInjection) next;
+    uint32_t id;                /* of vgpu-inject's reply; constant */
+    VgpuInjection *what;        /* arguments of vgpu-inject; constant */
+    uint64_t seen;              /* occasions that the filter let through */
+    uint64_t fired;             /* occasions that were taken */
+    uint64_t random;            /* state of the generator */
+    uint64_t threshold;         /* taken if a random 32-bit number is below */
+    VGPULate *late;             /* LATE_SLOTS of them, or NULL */
+    uint32_t links;             /* mask: nodes whose link it took down */
+};
+
+/* Ids are given out under the BQL, one after the other in all devices. */
+static uint32_t last_id;
 
 /* Sebastiano Vigna's splitmix64: a counter, and a hash of it. */
 static uint64_t draw(uint64_t *state)
@@ -17,20 +45,23 @@ static uint64_t draw(uint64_t *state)
     return x ^ x >> 31;
 }
 
-bool vgpu_inject_may_fire(const VGPUInjection *i)
+static bool may_fire(const VGPUInjection *i)
 {
     return !i->what->count || i->fired < i->what->count;
 }
 
-/* injector lock held, as for all that has an injection below. */
-void vgpu_inject_rearm(VGPUState *s)
+/*
+ * The list, or which injections may fire, has changed. Injector lock held, as
+ * for all that has an injection below.
+ */
+static void rearm(VGPUState *s)
 {
     VGPUInjection *i;
     uint32_t armed = 0, down = 0;
 
     QTAILQ_FOREACH(i, &s->inject.list, next) {
         down |= i->links;
-        if (vgpu_inject_may_fire(i) || i->late) {
+        if (may_fire(i) || i->late) {
             armed |= 1u << i->what->kind;
         }
     }
@@ -96,15 +127,15 @@ static const char *from(const VGPUSite *site, char *buf, size_t size)
     return buf;
 }
 
-bool vgpu_inject_take(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
-                      VGPUShot *shot)
+/* Is the occasion taken? */
+static bool take(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
+                 VGPUShot *shot)
 {
     const VgpuInjection *w = i->what;
     uint64_t random = draw(&i->random);
     char buf[32];
 
-    if (i->seen++ < w->skip || !vgpu_inject_may_fire(i) ||
-        random >> 32 >= i->threshold) {
+    if (i->seen++ < w->skip || !may_fire(i) || random >> 32 >= i->threshold) {
         return false;
     }
     i->fired++;
@@ -114,8 +145,8 @@ bool vgpu_inject_take(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
     trace_vgpu_inject(s->id, VgpuInjectKind_str(w->kind), i->id, i->fired,
                       site->hub, site->vmid, site->va,
                       from(site, buf, sizeof(buf)), shot->random);
-    if (!vgpu_inject_may_fire(i)) {
-        vgpu_inject_rearm(s);
+    if (!may_fire(i)) {
+        rearm(s);
     }
     return true;
 }
@@ -134,7 +165,7 @@ bool vgpu_inject_fires(VGPUState *s, VgpuInjectKind kind, const VGPUSite *site,
     QEMU_LOCK_GUARD(&s->inject.lock);
     QTAILQ_FOREACH(i, &s->inject.list, next) {
         if (i->what->kind == kind && matches(i->what, site) &&
-            vgpu_inject_take(s, i, site, shot ?: &unused)) {
+            take(s, i, site, shot ?: &unused)) {
             return true;
         }
     }
@@ -150,9 +181,9 @@ void vgpu_inject_link(VGPUState *s, const VGPUSite *site, unsigned node)
     QTAILQ_FOREACH(i, &s->inject.list, next) {
         if (i->what->kind == VGPU_INJECT_KIND_XGMI_DOWN &&
             !(i->links & (1u << node)) && matches(i->what, site) &&
-            vgpu_inject_take(s, i, site, &shot)) {
+            take(s, i, site, &shot)) {
             i->links |= 1u << node;
-            vgpu_inject_rearm(s);
+            rearm(s);
             break;
         }
     }
@@ -163,14 +194,14 @@ static uint64_t late_entry(VGPUState *s, VGPUInjection *i,
                            const VGPUSite *site, uint64_t key, uint64_t entry)
 {
     uint64_t hash = key * 0x9e3779b97f4a7c15ull >> 32;
-    VGPULate *l = &i->late[hash % VGPU_LATE_SLOTS];
+    VGPULate *l = &i->late[hash % LATE_SLOTS];
     VGPUShot shot;
 
     if (l->key != key || l->seen == entry) {
         *l = (VGPULate) { .key = key, .seen = entry };
         return entry;
     }
-    if (!l->pending && vgpu_inject_take(s, i, site, &shot)) {
+    if (!l->pending && take(s, i, site, &shot)) {
         l->pending = true;
         l->left = shot.arg;
     }
@@ -199,14 +230,14 @@ uint64_t vgpu_inject_entry(VGPUState *s, const VGPUSite *site, unsigned where,
         case VGPU_INJECT_KIND_GART_CORRUPT:
             if (leaf && gart == (i->what->kind ==
                                  VGPU_INJECT_KIND_GART_CORRUPT) &&
-                vgpu_inject_take(s, i, site, &shot)) {
+                take(s, i, site, &shot)) {
                 entry ^= shot.arg ?: 1ull << (shot.random & 63);
             }
             break;
         case VGPU_INJECT_KIND_PTE_LOST:
         case VGPU_INJECT_KIND_GART_LOST:
             if (leaf && gart == (i->what->kind == VGPU_INJECT_KIND_GART_LOST) &&
-                vgpu_inject_take(s, i, site, &shot)) {
+                take(s, i, site, &shot)) {
                 entry = 0;
             }
             break;
@@ -240,7 +271,7 @@ void vgpu_inject_each(VGPUState *s, VgpuInjectKind kind,
         VGPUShot shot;
 
         if (i->what->kind == kind && matches(i->what, &site) &&
-            vgpu_inject_take(s, i, &site, &shot)) {
+            take(s, i, &site, &shot)) {
             effect(s, i->what, shot.random);
         }
     }
@@ -263,8 +294,7 @@ uint64_t vgpu_inject_poison(VGPUState *s, const VGPUSite *site, uint64_t len)
     QTAILQ_FOREACH(i, &s->inject.list, next) {
         const VgpuInjection *w = i->what;
 
-        if (w->kind != VGPU_INJECT_KIND_VRAM_POISON ||
-            !vgpu_inject_may_fire(i)) {
+        if (w->kind != VGPU_INJECT_KIND_VRAM_POISON || !may_fire(i)) {
             continue;
         }
         at.va = MAX(site->va, w->start);
@@ -273,11 +303,102 @@ uint64_t vgpu_inject_poison(VGPUState *s, const VGPUSite *site, uint64_t len)
         }
         if (at.va != site->va) {
             len = at.va - site->va;
-        } else if (vgpu_inject_take(s, i, site, &shot)) {
+        } else if (take(s, i, site, &shot)) {
             return 0;
         }
     }
     return len;
+}
+
+bool vgpu_inject_full(VGPUState *s)
+{
+    return s->inject.count == VGPU_INJECTIONS_MAX;
+}
+
+VGPUInjection *vgpu_inject_add(VGPUState *s, const VgpuInjection *what,
+                               bool once)
+{
+    VGPUInjection *i = g_new0(VGPUInjection, 1);
+
+    i->id = ++last_id;
+    i->what = QAPI_CLONE(VgpuInjection, what);
+    i->random = what->seed;
+    i->threshold = (what->has_probability ? what->probability : 1) *
+                   (double)(1ull << 32);
+    if (what->kind == VGPU_INJECT_KIND_PTE_LATE ||
+        what->kind == VGPU_INJECT_KIND_GART_LATE) {
+        i->late = g_new0(VGPULate, LATE_SLOTS);
+    }
+    if (once && !what->count) {
+        i->what->has_count = true;
+        i->what->count = 1;
+    }
+    WITH_QEMU_LOCK_GUARD(&s->inject.lock) {
+        QTAILQ_INSERT_TAIL(&s->inject.list, i, next);
+        s->inject.count++;
+        rearm(s);
+    }
+    return i;
+}
+
+uint32_t vgpu_inject_id(const VGPUInjection *i)
+{
+    return i->id;
+}
+
+bool vgpu_inject_now(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
+                     VGPUShot *shot)
+{
+    QEMU_LOCK_GUARD(&s->inject.lock);
+    if (!may_fire(i)) {
+        return false;
+    }
+    take(s, i, site, shot);
+    return true;
+}
+
+static void remove_one(VGPUState *s, VGPUInjection *i)
+{
+    QTAILQ_REMOVE(&s->inject.list, i, next);
+    s->inject.count--;
+    qapi_free_VgpuInjection(i->what);
+    g_free(i->late);
+    g_free(i);
+}
+
+bool vgpu_inject_remove(VGPUState *s, uint32_t id)
+{
+    VGPUInjection *i, *next;
+    bool found = false;
+
+    QEMU_LOCK_GUARD(&s->inject.lock);
+    QTAILQ_FOREACH_SAFE(i, &s->inject.list, next, next) {
+        if (i->id == id) {
+            remove_one(s, i);
+            found = true;
+        }
+    }
+    rearm(s);
+    return found;
+}
+
+VgpuInjectionInfoList *vgpu_inject_infos(VGPUState *s)
+{
+    VgpuInjectionInfoList *list = NULL, **tail = &list;
+    VGPUInjection *i;
+
+    QEMU_LOCK_GUARD(&s->inject.lock);
+    QTAILQ_FOREACH(i, &s->inject.list, next) {
+        VgpuInjectionInfo *info = g_new0(VgpuInjectionInfo, 1);
+
+        info->id = i->id;
+        info->injection = QAPI_CLONE(VgpuInjection, i->what);
+        info->seen = i->seen;
+        info->fired = i->fired;
+        info->active = may_fire(i);
+        QAPI_LIST_APPEND(tail, info);
+    }
+    return list;
 }
 
 void vgpu_inject_init(VGPUState *s)
@@ -291,7 +412,7 @@ void vgpu_inject_destroy(VGPUState *s)
     VGPUInjection *i, *next;
 
     QTAILQ_FOREACH_SAFE(i, &s->inject.list, next, next) {
-        vgpu_inject_free(s, i);
+        remove_one(s, i);
     }
     qemu_mutex_destroy(&s->inject.lock);
 }

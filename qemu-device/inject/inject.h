@@ -45,31 +45,9 @@ typedef struct VGPUShot {
     uint64_t random;            /* drawn for this occasion */
 } VGPUShot;
 
-#define VGPU_INJECTIONS_MAX 64      /* of a device */
-#define VGPU_LATE_SLOTS     256     /* entries whose last value is known */
+#define VGPU_INJECTIONS_MAX     64      /* of a device */
 
 typedef struct VGPUInjection VGPUInjection;
-
-/* The value that walks read from a page-table entry: a cache's slot. */
-typedef struct VGPULate {
-    uint64_t key;               /* entry's address and memory, + 1; 0: empty */
-    uint64_t seen;              /* value that the last walk read */
-    bool pending;               /* the entry has changed, walks read @seen */
-    uint32_t left;              /* so many walks more read @seen */
-} VGPULate;
-
-/* An injection. s->inject.lock; @next also changes under the BQL only. */
-struct VGPUInjection {
-    QTAILQ_ENTRY(VGPUInjection) next;
-    uint32_t id;                /* of vgpu-inject's reply; constant */
-    VgpuInjection *what;        /* arguments of vgpu-inject; constant */
-    uint64_t seen;              /* occasions that the filter let through */
-    uint64_t fired;             /* occasions that were taken */
-    uint64_t random;            /* state of the generator */
-    uint64_t threshold;         /* taken if a random 32-bit number is below */
-    VGPULate *late;             /* VGPU_LATE_SLOTS of them, or NULL */
-    uint32_t links;             /* mask: nodes whose link it took down */
-};
 
 typedef struct VGPUInjector {
     uint32_t armed;             /* kinds that may fire, 1 << kind; atomic */
@@ -115,18 +93,28 @@ void vgpu_inject_each(VGPUState *s, VgpuInjectKind kind,
                                      uint64_t random));
 /* When an effect is due after @delay ns: QEMU_CLOCK_VIRTUAL, never 0. */
 int64_t vgpu_inject_due(uint64_t delay);
-/* For queries; the caller frees it. */
+
+/* These for the operator's commands. BQL held. */
+
+/* Whether the device has as many injections as it may have. */
+bool vgpu_inject_full(VGPUState *s);
+/*
+ * Add an injection with a copy of @what. @once: it takes one occasion, if @what
+ * has no count.
+ */
+VGPUInjection *vgpu_inject_add(VGPUState *s, const VgpuInjection *what,
+                               bool once);
+/* The number that the operator knows @i by. */
+uint32_t vgpu_inject_id(const VGPUInjection *i);
+/*
+ * The command itself is an occasion, at @site, which @i takes. False: @i takes
+ * no more occasions.
+ */
+bool vgpu_inject_now(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
+                     VGPUShot *shot);
+/* Remove the injection with @id. False: the device has none. */
+bool vgpu_inject_remove(VGPUState *s, uint32_t id);
+/* The caller frees it. */
 VgpuInjectionInfoList *vgpu_inject_infos(VGPUState *s);
-
-/* For the other inject*.c, injector lock held. */
-
-bool vgpu_inject_may_fire(const VGPUInjection *i);
-/* Is the occasion taken? */
-bool vgpu_inject_take(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
-                      VGPUShot *shot);
-/* The list, or who may fire, has changed. */
-void vgpu_inject_rearm(VGPUState *s);
-/* Take @i out of the list. */
-void vgpu_inject_free(VGPUState *s, VGPUInjection *i);
 
 #endif /* HW_MISC_VGPU_KFD_INJECT_INJECT_H */
