@@ -199,7 +199,8 @@ CpStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq)
                 VM_INVALIDATE_ENG_REQ__L2_PDE2 |
                 VM_INVALIDATE_ENG_REQ__L1_PTES);
         default:
-            vgpu_gmc_poll(cp->s, hub + VM_INVALIDATE_ENG_ACK(INV_ENGINE), &ack);
+            vgpu_reg_engine_read(
+                cp->s, hub + VM_INVALIDATE_ENG_ACK(INV_ENGINE), &ack);
             requested = x->reg_val & VM_INVALIDATE_ENG_REQ__PER_VMID;
             if ((ack & requested) != requested) {
                 return vgpu_cp_wait(x);

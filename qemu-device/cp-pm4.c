@@ -92,7 +92,7 @@ static CpStep read_reg(VGPUCp *cp, CpExec *x, uint32_t reg, uint32_t *val)
     if (!x->priv) {
         return not_privileged(x);
     }
-    if (!vgpu_gmc_poll(cp->s, reg, val)) {
+    if (!vgpu_hub_has(reg) || !vgpu_reg_engine_read(cp->s, reg, val)) {
         return vgpu_cp_bad(x, CP_ERROR_REGISTER_INVALID);
     }
     return CP_STEP_DONE;

@@ -216,25 +216,16 @@ static void fault_cntl_written(VGPUState *s, unsigned h, unsigned off,
     }
 }
 
-bool vgpu_gmc_poll(VGPUState *s, uint32_t reg, uint32_t *val)
+static bool hub_engine_read(VGPUState *s, unsigned h, unsigned off,
+                            uint32_t *val)
 {
-    unsigned h;
-
-    for (h = 0; h < VGPU_NUM_HUBS; h++) {
-        uint32_t off = reg - HUB(h);
-
-        if (off >= HUB_SPAN) {
-            continue;
-        }
-        if (off >= VM_INVALIDATE_ENG_ACK(0) &&
-            off < VM_INVALIDATE_ENG_ACK(VGPU_NUM_INV_ENGINES)) {
-            *val = ack_read(s, h, off);
-        } else {
-            *val = vgpu_hub_reg(s, h, off);
-        }
-        return true;
+    if (off >= VM_INVALIDATE_ENG_ACK(0) &&
+        off < VM_INVALIDATE_ENG_ACK(VGPU_NUM_INV_ENGINES)) {
+        *val = ack_read(s, h, off);
+    } else {
+        *val = vgpu_hub_reg(s, h, off);
     }
-    return false;
+    return true;
 }
 
 static uint32_t lfb_cntl_read(VGPUState *s, unsigned h, unsigned off)
@@ -314,6 +305,7 @@ const VGPUBlock vgpu_hub_gfx_block = {
     .first = VGPU_HUB_GFX,
     .regs = hub_regs,
     .store = hub_store,
+    .engine_read = hub_engine_read,
 };
 
 const VGPUBlock vgpu_hub_mm_block = {
@@ -323,6 +315,7 @@ const VGPUBlock vgpu_hub_mm_block = {
     .first = VGPU_HUB_MM,
     .regs = hub_regs,
     .store = hub_store,
+    .engine_read = hub_engine_read,
 };
 
 static uint32_t *athub_store(VGPUState *s, unsigned inst)

@@ -40,10 +40,9 @@ static const VGPUBlock *const blocks[] = {
     &vgpu_cp_blocks[6],
 };
 
-/* The register at @reg, its instance and offset; NULL if there is none. */
-static const VGPUReg *find(const VGPURegs *regs, uint32_t reg,
-                           const VGPUBlock **block, unsigned *inst,
-                           unsigned *off)
+/* The block that @reg is in, its instance and offset; NULL if there is none. */
+static const VGPUBlock *find_block(const VGPURegs *regs, uint32_t reg,
+                                   unsigned *inst, unsigned *off)
 {
     unsigned i;
 
@@ -51,13 +50,23 @@ static const VGPUReg *find(const VGPURegs *regs, uint32_t reg,
         const VGPUBlock *b = regs->blocks[i];
 
         if (reg >= b->base && reg - b->base < b->span * b->count) {
-            *block = b;
             *inst = b->first + (reg - b->base) / b->span;
             *off = (reg - b->base) % b->span;
-            return b->regs[*off].exists ? &b->regs[*off] : NULL;
+            return b;
         }
     }
     return NULL;
+}
+
+/* The register at @reg; NULL if there is none. */
+static const VGPUReg *find(const VGPURegs *regs, uint32_t reg,
+                           const VGPUBlock **block, unsigned *inst,
+                           unsigned *off)
+{
+    const VGPUBlock *b = find_block(regs, reg, inst, off);
+
+    *block = b;
+    return b && b->regs[*off].exists ? &b->regs[*off] : NULL;
 }
 
 void vgpu_regs_init(VGPUState *s, const VGPUBlock *const *list, unsigned num,
@@ -124,6 +133,22 @@ void vgpu_reg_write(VGPUState *s, uint32_t reg, uint32_t val)
         qemu_log_mask(LOG_GUEST_ERROR, "%s: write of 0x%08x to read-only "
                       "register 0x%05x\n", s->id, val, reg);
     }
+}
+
+bool vgpu_reg_engine_read(VGPUState *s, uint32_t reg, uint32_t *val)
+{
+    unsigned inst, off;
+    const VGPUBlock *b = find_block(&s->regs, reg, &inst, &off);
+
+    return b && b->engine_read && b->engine_read(s, inst, off, val);
+}
+
+bool vgpu_reg_engine_write(VGPUState *s, uint32_t reg, uint32_t val)
+{
+    unsigned inst, off;
+    const VGPUBlock *b = find_block(&s->regs, reg, &inst, &off);
+
+    return b && b->engine_write && b->engine_write(s, inst, off, val);
 }
 
 void vgpu_reg_reset(VGPUState *s)

@@ -23,17 +23,27 @@ static uint32_t memsize_read(VGPUState *s, unsigned inst, unsigned off)
 /* VRAM is coherent: a flush is done when it is asked for. */
 static uint32_t hdp_done_read(VGPUState *s, unsigned inst, unsigned off)
 {
-    return vgpu_nbio_hdp_done(s);
-}
-
-void vgpu_nbio_hdp_request(VGPUState *s, uint32_t val)
-{
-    qatomic_set(&s->nbio[OFF(GPU_HDP_FLUSH_REQ)], val);
-}
-
-uint32_t vgpu_nbio_hdp_done(VGPUState *s)
-{
     return qatomic_read(&s->nbio[OFF(GPU_HDP_FLUSH_REQ)]);
+}
+
+static bool nbio_engine_read(VGPUState *s, unsigned inst, unsigned off,
+                             uint32_t *val)
+{
+    if (off != OFF(GPU_HDP_FLUSH_DONE)) {
+        return false;
+    }
+    *val = hdp_done_read(s, inst, off);
+    return true;
+}
+
+static bool nbio_engine_write(VGPUState *s, unsigned inst, unsigned off,
+                              uint32_t val)
+{
+    if (off != OFF(GPU_HDP_FLUSH_REQ)) {
+        return false;
+    }
+    qatomic_set(&s->nbio[off], val);
+    return true;
 }
 
 bool vgpu_nbio_is_hdp_remap(VGPUState *s, uint32_t reg)
@@ -75,6 +85,8 @@ const VGPUBlock vgpu_nbio_block = {
     .count = 1,
     .regs = nbio_regs,
     .store = nbio_store,
+    .engine_read = nbio_engine_read,
+    .engine_write = nbio_engine_write,
 };
 
 static uint32_t *pcie_store(VGPUState *s, unsigned inst)

@@ -59,11 +59,7 @@ static uint32_t poll_reg(VGPUState *s, uint32_t reg)
 {
     uint32_t val = 0;
 
-    if (reg == GPU_HDP_FLUSH_DONE) {
-        val = vgpu_nbio_hdp_done(s);
-    } else {
-        vgpu_gmc_poll(s, reg, &val);
-    }
+    vgpu_reg_engine_read(s, reg, &val);
     return val;
 }
 
@@ -100,7 +96,7 @@ VGPUStep vgpu_sdma_poll(VGPUEngine *e, VGPUQueue *q)
         /* A real HDP flush: dw2 names the register that asks for it. */
         if ((x->dw[0] & SDMA_POLL_REGMEM__HDP_FLUSH) && !x->polls &&
             x->dw[2] / 4 == GPU_HDP_FLUSH_REQ) {
-            vgpu_nbio_hdp_request(e->s, x->dw[3]);
+            vgpu_reg_engine_write(e->s, GPU_HDP_FLUSH_REQ, x->dw[3]);
         }
         val = poll_reg(e->s, x->dw[1] / 4);
     } else if (vgpu_access_read(&x->mem, vgpu_dw64(&x->dw[1]) & ~3ull, &val,

@@ -40,6 +40,14 @@ typedef struct VGPUBlock {
     const VGPUReg *regs;        /* span entries */
     /* Where values are kept; NULL if every register has its read(). */
     uint32_t *(*store)(VGPUState *s, unsigned inst);
+    /*
+     * NULL, or: a packet of an engine reads or writes a register. False:
+     * engines cannot. Any thread.
+     */
+    bool (*engine_read)(VGPUState *s, unsigned inst, unsigned off,
+                        uint32_t *val);
+    bool (*engine_write)(VGPUState *s, unsigned inst, unsigned off,
+                         uint32_t val);
 } VGPUBlock;
 
 /* The registers of a device. Constant, but for @complained. */
@@ -62,6 +70,9 @@ void vgpu_regs_exit(VGPUState *s);
 /* Read or write the register at dword offset @reg. BQL held. */
 uint32_t vgpu_reg_read(VGPUState *s, uint32_t reg);
 void vgpu_reg_write(VGPUState *s, uint32_t reg, uint32_t val);
+/* The same for a packet of an engine. False: as VGPUBlock. Any thread. */
+bool vgpu_reg_engine_read(VGPUState *s, uint32_t reg, uint32_t *val);
+bool vgpu_reg_engine_write(VGPUState *s, uint32_t reg, uint32_t val);
 /* True once for every register: a guest must not fill the log. BQL held. */
 bool vgpu_reg_complain(VGPUState *s, uint32_t reg);
 /* Bring every register to its reset value; engines are parked. BQL held. */

@@ -24,13 +24,17 @@ static inline uint64_t vgpu_hub_reg64(VGPUState *s, unsigned hub, unsigned lo)
            (uint64_t)vgpu_hub_reg(s, hub, lo + 1) << 32;
 }
 
+/* Whether a hub has the register at dword offset @reg. */
+static inline bool vgpu_hub_has(uint32_t reg)
+{
+    return reg - HUB(VGPU_HUB_GFX) < HUB_SPAN ||
+           reg - HUB(VGPU_HUB_MM) < HUB_SPAN;
+}
+
 /* Drop the translations of VMIDs in mask @vmids. s->lock held. */
 void vgpu_gmc_drop(VGPUState *s, unsigned hub, uint32_t vmids);
 /* Acknowledge the invalidations that engines have passed. Any thread. */
 void vgpu_gmc_settle(VGPUState *s);
-/* Value of register @reg for POLL_REGMEM: hubs only. Any thread. */
-bool vgpu_gmc_poll(VGPUState *s, uint32_t reg, uint32_t *val);
-
 /*
  * Bit of VM_CONTEXT_CNTL that enables the interrupt of a no-retry fault of
  * class @fault (see VGPUSpan). 0: no bit, the interrupt is always enabled.

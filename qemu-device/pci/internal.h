@@ -28,9 +28,6 @@ extern const MemoryRegionOps vgpu_doorbell_ops;
 
 /* Is @reg in the remapped page that flushes the HDP? BQL held. */
 bool vgpu_nbio_is_hdp_remap(VGPUState *s, uint32_t reg);
-/* Write GPU_HDP_FLUSH_REQ, read GPU_HDP_FLUSH_DONE. Any thread. */
-void vgpu_nbio_hdp_request(VGPUState *s, uint32_t val);
-uint32_t vgpu_nbio_hdp_done(VGPUState *s);
 
 /* model.c: identity of the model, counters */
 
