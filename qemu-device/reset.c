@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: resets. All of the chip: with the machine or the bus, by function
- * (PCI Express), or by the driver through the PSP's mailbox ("mode 1"). One
+ * (PCI Express), or by the driver through the PSP's mailbox (psp.c). One
  * engine: SDMA_F32_CNTL.RESET (sdma.c).
  */
 #include "qemu/osdep.h"
-#include "qemu/log.h"
 #include "qemu/main-loop.h"
 #include "exec/cpu-common.h"
 #include "exec/memory.h"
-#include "vgpu/psp.h"
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 
@@ -81,44 +79,3 @@ void vgpu_chip_reset(VGPUState *s)
     vgpu_inject_reset(s);
     release_workers(s);
 }
-
-#define OFF(reg)    ((reg) - PSP_BASE)
-#define PSP_SPAN    (OFF(MP0_SMN_C2PMSG_81) + 1)
-
-/* The PSP is always ready: what it is asked for is done at once. */
-static uint32_t ready_read(VGPUState *s, unsigned inst, unsigned off)
-{
-    return MP0_SMN_C2PMSG__READY;
-}
-
-/* No system OS runs on the PSP. */
-static uint32_t none_read(VGPUState *s, unsigned inst, unsigned off)
-{
-    return 0;
-}
-
-static void command_written(VGPUState *s, unsigned inst, unsigned off,
-                            uint32_t old, uint32_t val)
-{
-    if (val == PSP_CMD_MODE1_RESET) {
-        vgpu_chip_reset(s);
-    } else if (vgpu_reg_complain(s, PSP_BASE + off)) {
-        qemu_log_mask(LOG_UNIMP, "%s: PSP command 0x%08x is not known here\n",
-                      s->id, val);
-    }
-}
-
-static const VGPUReg psp_regs[PSP_SPAN] = {
-    [OFF(MP0_SMN_C2PMSG_33)] = VGPU_REG_READ(ready_read),
-    [OFF(MP0_SMN_C2PMSG_64)] = {
-        .exists = true, .read = ready_read, .written = command_written,
-    },
-    [OFF(MP0_SMN_C2PMSG_81)] = VGPU_REG_READ(none_read),
-};
-
-const VGPUBlock vgpu_psp_block = {
-    .base = PSP_BASE,
-    .span = PSP_SPAN,
-    .count = 1,
-    .regs = psp_regs,
-};

@@ -123,6 +123,7 @@ static void vgpu_kfd_realize(PCIDevice *pci, Error **errp)
     }
     s->id = g_strdup(object_get_canonical_path_component(OBJECT(s)));
     vgpu_mmio_init(s);
+    vgpu_psp_init(s, vgpu_chip_reset);
     s->irq_bh = qemu_bh_new_guarded(vgpu_ih_bh, s,
                                     &DEVICE(s)->mem_reentrancy_guard);
     qemu_mutex_init(&s->lock);

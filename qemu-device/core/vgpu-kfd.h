@@ -147,6 +147,7 @@ struct VGPUState {
 #ifdef VGPU_KFD_DELAYS
     VGPUDelays delays;
 #endif
+    void (*psp_reset)(VGPUState *s);    /* vgpu_psp_init() */
     bool removed;               /* injected: surprise removal; BQL, atomic */
     MemoryRegion absent;        /* BAR 0 after a surprise removal */
     Error *removed_blocker;     /* of migration, the same; BQL */

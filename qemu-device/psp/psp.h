@@ -7,4 +7,7 @@
 
 extern const VGPUBlock vgpu_psp_block;
 
+/* @reset: bring the chip to its reset state. BQL held, as for the call. */
+void vgpu_psp_init(VGPUState *s, void (*reset)(VGPUState *s));
+
 #endif /* HW_MISC_VGPU_KFD_PSP_PSP_H */
