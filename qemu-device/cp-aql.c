@@ -127,7 +127,7 @@ static CpStep do_work(VGPUCp *cp, CpQueue *q)
     case AQL_BARRIER_OR:
         return do_barrier(x, true);
     case AQL_KERNEL_DISPATCH:
-        return vgpu_shader_dispatch(cp, q);
+        return vgpu_cp_dispatch(cp, q);
     case AQL_AGENT_DISPATCH:
         return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
     default:

@@ -7,6 +7,7 @@
 #include "qemu/osdep.h"
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/shader/shader.h"
 
 /* The packet touches a register that is not the queue's to touch. */
 static CpStep not_privileged(CpExec *x)
@@ -323,9 +324,23 @@ static CpStep do_set_sh_reg(VGPUCp *cp, CpQueue *q)
     return step;
 }
 
-CpStep vgpu_shader_dispatch(VGPUCp *cp, CpQueue *q)
+CpStep vgpu_cp_dispatch(VGPUCp *cp, CpQueue *q)
 {
-    return vgpu_cp_bad(&q->exec, CP_ERROR_PACKET_UNSUPPORTED);
+    CpExec *x = &q->exec;
+    VGPUDispatch d = {
+        .regs = q->sh, .packet = x->dw, .aql = x->aql, .mem = &x->mem,
+    };
+
+    switch (vgpu_shader_dispatch(&d)) {
+    case VGPU_DISPATCH_DONE:
+        return CP_STEP_DONE;
+    case VGPU_DISPATCH_AGAIN:
+        return CP_STEP_AGAIN;
+    case VGPU_DISPATCH_STALL:
+        return CP_STEP_STALL;
+    default:
+        return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
+    }
 }
 
 static const struct {
@@ -335,8 +350,8 @@ static const struct {
     bool scheduler;             /* only of KIQ and HIQ */
 } packets[] = {
     { PM4_NOP, 1, UINT16_MAX, do_nop },
-    { PM4_DISPATCH_DIRECT, 5, 5, vgpu_shader_dispatch },
-    { PM4_DISPATCH_INDIRECT, 4, 4, vgpu_shader_dispatch },
+    { PM4_DISPATCH_DIRECT, 5, 5, vgpu_cp_dispatch },
+    { PM4_DISPATCH_INDIRECT, 4, 4, vgpu_cp_dispatch },
     { PM4_WRITE_DATA, 5, UINT16_MAX, do_write_data },
     { PM4_WAIT_REG_MEM, 7, 7, do_wait_reg_mem },
     { PM4_INDIRECT_BUFFER, 4, 4, do_indirect_buffer },

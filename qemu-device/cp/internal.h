@@ -208,6 +208,8 @@ void vgpu_cp_interrupt(VGPUCp *cp, CpQueue *q, unsigned source,
 CpStep vgpu_cp_pm4_step(VGPUCp *cp, CpQueue *q);
 /* cp-aql.c: the same, of a queue that holds AQL packets. */
 CpStep vgpu_cp_aql_step(VGPUCp *cp, CpQueue *q);
+/* Dispatch packets of either kind: have the shader unit execute the waves. */
+CpStep vgpu_cp_dispatch(VGPUCp *cp, CpQueue *q);
 /* The main loop writes the register, then counts exec.done up. */
 CpStep vgpu_cp_write_reg(CpExec *x, uint32_t reg, uint32_t val);
 /* cp-kiq.c: packets, as the above. */
@@ -293,16 +295,5 @@ static inline bool cp_stalls(VGPUAccess a)
 {
     return a == VGPU_ACCESS_STALL;
 }
-
-/*
- * The shader unit's place. A dispatch packet of @q has come: @q->sh holds the
- * compute registers (program, resources, user data), exec.dw the packet, and
- * exec.mem is memory as the waves see it. The unit will run the waves a bounded
- * number of instructions a call, and return CP_STEP_AGAIN until they are done,
- * or CP_STEP_STALL when an access faults: vgpu_access_*() then has filled in
- * exec.mem.stall, and the call is repeated when the fault is resolved. There is
- * no unit yet: the queue stops with an error.
- */
-CpStep vgpu_shader_dispatch(VGPUCp *cp, CpQueue *q);
 
 #endif /* HW_MISC_VGPU_KFD_CP_INTERNAL_H */
