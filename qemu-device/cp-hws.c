@@ -80,21 +80,10 @@ CpStep vgpu_cp_run_list(VGPUCp *cp, CpQueue *kiq)
            vgpu_cp_wait(x) : CP_STEP_DONE;
 }
 
-static void set64(uint32_t *lo, uint64_t val)
-{
-    qatomic_set(lo, val);
-    qatomic_set(lo + 1, val >> 32);
-}
-
 static void set_pasid(VGPUState *s, unsigned vmid, uint16_t pasid, bool valid)
 {
-    uint32_t atc = pasid | (valid ? ATC_VMID_PASID_MAPPING__VALID : 0);
-
-    qatomic_set(&s->ih.regs[IH_VMID_LUT(vmid) - OSSSYS_BASE], pasid);
-    qatomic_set(&s->ih.regs[IH_VMID_LUT_MM(vmid) - OSSSYS_BASE], pasid);
-    qatomic_set(&s->athub[ATC_VMID_PASID_MAPPING(vmid) - ATHUB_BASE], atc);
-    qatomic_set(&s->athub[ATC_VMID_PASID_MAPPING(vmid + 16) - ATHUB_BASE],
-                atc);
+    vgpu_ih_set_pasid(s, vmid, pasid);
+    vgpu_athub_set_pasid(s, vmid, pasid, valid);
 }
 
 /* VMIDs that queues of a list run in. */
@@ -150,22 +139,12 @@ static void program(VGPUCp *cp, unsigned vmid)
 {
     const CpProcess *p = &cp->hws.process;
     VGPUState *s = cp->s;
-    unsigned h;
 
-    for (h = 0; h < VGPU_NUM_HUBS; h++) {
-        set64(&s->hubs[h].regs[VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(vmid)],
-              p->page_table);
-    }
     qatomic_set(&cp->sh_mem_bases[vmid], p->sh_mem_bases);
     qatomic_set(&cp->sh_mem_config[vmid], p->sh_mem_config);
     set_pasid(s, vmid, p->pasid, true);
     trace_vgpu_hws_process(s->id, vmid, p->pasid, p->page_table);
-    WITH_QEMU_LOCK_GUARD(&s->lock) {
-        for (h = 0; h < VGPU_NUM_HUBS; h++) {
-            vgpu_gmc_drop(s, h, 1u << vmid);
-        }
-    }
-    vgpu_clients_wake(s, (1u << VGPU_NUM_HUBS) - 1, 1u << vmid, -1);
+    vgpu_hub_set_root(s, vmid, p->page_table);
 }
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: what a VM fault leaves behind: the hub's status registers, the
- * retry CAM, an interrupt.
+ * vgpu-kfd: reports of VM faults: the retry CAM, and interrupt entries. The
+ * status of no-retry faults in the hubs' registers is in fault-status.c.
  *
  * A retry fault's page stays in the CAM from its report until the driver
  * acknowledges the slot. Meanwhile accesses to that page join it and raise no
@@ -26,70 +26,11 @@
 #define RESEND_NS           (5 * NANOSECONDS_PER_SECOND)
 #define RESEND_MAX_NS       (20 * NANOSECONDS_PER_SECOND)
 
-/* FAULT_STATUS.PERMISSION: what the entry lacks. */
-#define LACKS_VALID         1u
-#define LACKS_READ          2u
-#define LACKS_WRITE         4u
-#define LACKS_EXECUTE       8u
-
-#define CLASS(name)         VM_L2_PROTECTION_FAULT_CNTL__ ## name ## _DEFAULT
-
-void vgpu_fault_clear(VGPUState *s, unsigned hub)
-{
-    uint32_t *regs = s->hubs[hub].regs;
-
-    qatomic_set(&regs[VM_L2_PROTECTION_FAULT_STATUS], 0);
-    qatomic_set(&regs[VM_L2_PROTECTION_FAULT_ADDR_LO32], 0);
-    qatomic_set(&regs[VM_L2_PROTECTION_FAULT_ADDR_HI32], 0);
-}
-
 void vgpu_fault_irq(VGPUState *s, unsigned hub, unsigned vmid, uint8_t ring,
                     const uint32_t *data)
 {
     vgpu_ih_push(s, hub == VGPU_HUB_MM ? IH_CLIENT_VMC : IH_CLIENT_UTCL2,
                  IH_SRC_VM_FAULT, ring, vmid, hub == VGPU_HUB_MM, data);
-}
-
-uint32_t vgpu_fault_interrupts(uint16_t fault)
-{
-    switch (fault) {
-    case CLASS(RANGE):
-        return VM_CONTEXT_CNTL__RANGE_INTERRUPT;
-    case CLASS(PDE0):
-    case CLASS(PDE1):
-    case CLASS(PDE2):
-        return VM_CONTEXT_CNTL__PDE0_INTERRUPT;
-    case CLASS(VALID):
-        return VM_CONTEXT_CNTL__VALID_INTERRUPT;
-    case CLASS(READ):
-        return VM_CONTEXT_CNTL__READ_INTERRUPT;
-    case CLASS(WRITE):
-        return VM_CONTEXT_CNTL__WRITE_INTERRUPT;
-    case CLASS(EXECUTE):
-        return VM_CONTEXT_CNTL__EXECUTE_INTERRUPT;
-    default:
-        return 0;
-    }
-}
-
-uint32_t vgpu_fault_redirects(uint16_t fault)
-{
-    /* Each has its own bit beside that of the interrupt. */
-    return vgpu_fault_interrupts(fault) << 1;
-}
-
-static unsigned lacks(uint16_t fault)
-{
-    switch (fault) {
-    case CLASS(READ):
-        return LACKS_READ;
-    case CLASS(WRITE):
-        return LACKS_WRITE;
-    case CLASS(EXECUTE):
-        return LACKS_EXECUTE;
-    default:
-        return LACKS_VALID;
-    }
 }
 
 /* The interrupt's entry. s->lock held. */
@@ -129,39 +70,14 @@ void vgpu_fault_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
 {
     VGPUState *s = c->s;
     unsigned h = c->hub;
-    uint32_t *regs = s->hubs[h].regs;
     uint32_t context = vgpu_fault_interrupts(span->fault);
-    bool interrupt = !context || (regs[VM_CONTEXT_CNTL(vmid)] & context);
-    uint32_t status;
+    bool interrupt = !context || (vgpu_hub_reg(s, h, VM_CONTEXT_CNTL(vmid)) &
+                                  context);
 
     trace_vgpu_fault_class(s->id, h, vmid, va, span->fault, span->walker_error,
                            interrupt);
     QEMU_LOCK_GUARD(&s->lock);
-    status = regs[VM_L2_PROTECTION_FAULT_STATUS];
-    if (status && !(regs[VM_L2_PROTECTION_FAULT_CNTL] &
-                    VM_L2_PROTECTION_FAULT_CNTL__ALLOW_SUBSEQUENT)) {
-        status |= VM_L2_PROTECTION_FAULT_STATUS__MORE_FAULTS;
-    } else {
-        status =
-            VGPU_PREP(VM_L2_PROTECTION_FAULT_STATUS__WALKER_ERROR,
-                      (uint32_t)span->walker_error) |
-            VGPU_PREP(VM_L2_PROTECTION_FAULT_STATUS__PERMISSION,
-                      lacks(span->fault)) |
-            VGPU_PREP(VM_L2_PROTECTION_FAULT_STATUS__CID,
-                      (uint32_t)c->cid) |
-            VGPU_PREP(VM_L2_PROTECTION_FAULT_STATUS__VMID, vmid);
-        if (span->walker_error == VGPU_WALKER_NACK) {
-            status |= VM_L2_PROTECTION_FAULT_STATUS__MAPPING_ERROR;
-        }
-        if (span->write) {
-            status |= VM_L2_PROTECTION_FAULT_STATUS__RW;
-        }
-        qatomic_set(&regs[VM_L2_PROTECTION_FAULT_ADDR_LO32],
-                    va >> VGPU_PAGE_SHIFT);
-        qatomic_set(&regs[VM_L2_PROTECTION_FAULT_ADDR_HI32], va >> 44);
-    }
-    qatomic_set(&regs[VM_L2_PROTECTION_FAULT_STATUS], status);
-
+    vgpu_hub_latch_fault(c, vmid, va, span);
     if (!quiet && interrupt) {
         qatomic_set(&s->fault_serial, s->fault_serial + 1);
         vgpu_count(s, VGPU_CNT_FAULTS_NORETRY, 1);

@@ -92,6 +92,25 @@ void vgpu_gmc_drop(VGPUState *s, unsigned h, uint32_t vmids)
     count_invs(s, h, vmids);
 }
 
+void vgpu_hub_set_root(VGPUState *s, unsigned vmid, uint64_t root)
+{
+    unsigned h;
+
+    for (h = 0; h < VGPU_NUM_HUBS; h++) {
+        uint32_t *lo =
+            &s->hubs[h].regs[VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(vmid)];
+
+        qatomic_set(lo, root);
+        qatomic_set(lo + 1, root >> 32);
+    }
+    WITH_QEMU_LOCK_GUARD(&s->lock) {
+        for (h = 0; h < VGPU_NUM_HUBS; h++) {
+            vgpu_gmc_drop(s, h, 1u << vmid);
+        }
+    }
+    vgpu_clients_wake(s, (1u << VGPU_NUM_HUBS) - 1, 1u << vmid, -1);
+}
+
 /* The range that invalidation engine @eng is about. */
 static VGPURange range_of(VGPUState *s, unsigned h, unsigned eng)
 {
@@ -324,6 +343,15 @@ static uint32_t *athub_store(VGPUState *s, unsigned inst)
 }
 
 #define ATC(reg)    ((reg) - ATHUB_BASE)
+
+void vgpu_athub_set_pasid(VGPUState *s, unsigned vmid, uint16_t pasid,
+                          bool valid)
+{
+    uint32_t atc = pasid | (valid ? ATC_VMID_PASID_MAPPING__VALID : 0);
+
+    qatomic_set(&s->athub[ATC(ATC_VMID_PASID_MAPPING(vmid))], atc);
+    qatomic_set(&s->athub[ATC(ATC_VMID_PASID_MAPPING(vmid + 16))], atc);
+}
 
 static void pasid_written(VGPUState *s, unsigned inst, unsigned off,
                           uint32_t old, uint32_t val)

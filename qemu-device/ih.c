@@ -379,6 +379,12 @@ void vgpu_ih_push(VGPUState *s, uint8_t client, uint8_t source, uint8_t ring,
     }
 }
 
+void vgpu_ih_set_pasid(VGPUState *s, unsigned vmid, uint16_t pasid)
+{
+    qatomic_set(&s->ih.regs[OFF(IH_VMID_LUT(vmid))], pasid);
+    qatomic_set(&s->ih.regs[OFF(IH_VMID_LUT_MM(vmid))], pasid);
+}
+
 /* The driver has read up to @val. What is left asks for another interrupt. */
 static void set_rptr(VGPUState *s, unsigned ring, uint32_t val)
 {

@@ -24,6 +24,8 @@ void vgpu_ih_reset(VGPUState *s);
  */
 void vgpu_ih_push(VGPUState *s, uint8_t client, uint8_t source, uint8_t ring,
                   unsigned vmid, bool mm_hub, const uint32_t *data);
+/* The PASID in entries of faults in @vmid. Any thread. */
+void vgpu_ih_set_pasid(VGPUState *s, unsigned vmid, uint16_t pasid);
 /* A doorbell in the interrupt handler's range, by dword index. BQL held. */
 void vgpu_ih_doorbell(VGPUState *s, uint32_t dword, uint32_t val);
 /* Bottom half: send the MSI. */

@@ -7,6 +7,7 @@
 
 #include "hw/misc/vgpu-kfd/core/regs.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/memory/client.h"
 
 extern const VGPUBlock vgpu_hub_gfx_block, vgpu_hub_mm_block;
 extern const VGPUBlock vgpu_athub_block;
@@ -40,5 +41,19 @@ void vgpu_gmc_settle(VGPUState *s);
  * class @fault (see VGPUSpan). 0: no bit, the interrupt is always enabled.
  */
 uint32_t vgpu_fault_interrupts(uint16_t fault);
+/*
+ * Set fault status and fault address of @c's hub for the no-retry fault in
+ * @span, at @va, unless they hold an earlier fault. s->lock held.
+ */
+void vgpu_hub_latch_fault(const VGPUClient *c, unsigned vmid, uint64_t va,
+                          const VGPUSpan *span);
+/*
+ * @vmid has the page table with root @root (as in the registers of the hubs)
+ * from now on: drop its translations, wake stalled work. No lock held.
+ */
+void vgpu_hub_set_root(VGPUState *s, unsigned vmid, uint64_t root);
+/* The PASID of @vmid for ATC requests. Any thread. */
+void vgpu_athub_set_pasid(VGPUState *s, unsigned vmid, uint16_t pasid,
+                          bool valid);
 
 #endif /* HW_MISC_VGPU_KFD_MEMORY_HUB_H */

@@ -82,7 +82,7 @@ VGPULeaf vgpu_walk(VGPUClient *c, unsigned vmid, uint64_t va);
 /* What an entry that does not allow the access means: which fault. */
 VGPUTargetKind vgpu_walk_refusal(VGPUClient *c, unsigned vmid);
 
-/* fault.c */
+/* fault-status.c */
 
 /*
  * Bit of VM_CONTEXT_CNTL that redirects accesses with a no-retry fault of class

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: status of no-retry faults in the hubs' registers, and what bits of
+ * VM_CONTEXT_CNTL do with faults of each class.
+ */
+#include "qemu/osdep.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+
+/* FAULT_STATUS.PERMISSION: what the entry lacks. */
+#define LACKS_VALID         1u
+#define LACKS_READ          2u
+#define LACKS_WRITE         4u
+#define LACKS_EXECUTE       8u
+
+#define CLASS(name)         VM_L2_PROTECTION_FAULT_CNTL__ ## name ## _DEFAULT
+
+void vgpu_fault_clear(VGPUState *s, unsigned hub)
+{
+    uint32_t *regs = s->hubs[hub].regs;
+
+    qatomic_set(&regs[VM_L2_PROTECTION_FAULT_STATUS], 0);
+    qatomic_set(&regs[VM_L2_PROTECTION_FAULT_ADDR_LO32], 0);
+    qatomic_set(&regs[VM_L2_PROTECTION_FAULT_ADDR_HI32], 0);
+}
+
+uint32_t vgpu_fault_interrupts(uint16_t fault)
+{
+    switch (fault) {
+    case CLASS(RANGE):
+        return VM_CONTEXT_CNTL__RANGE_INTERRUPT;
+    case CLASS(PDE0):
+    case CLASS(PDE1):
+    case CLASS(PDE2):
+        return VM_CONTEXT_CNTL__PDE0_INTERRUPT;
+    case CLASS(VALID):
+        return VM_CONTEXT_CNTL__VALID_INTERRUPT;
+    case CLASS(READ):
+        return VM_CONTEXT_CNTL__READ_INTERRUPT;
+    case CLASS(WRITE):
+        return VM_CONTEXT_CNTL__WRITE_INTERRUPT;
+    case CLASS(EXECUTE):
+        return VM_CONTEXT_CNTL__EXECUTE_INTERRUPT;
+    default:
+        return 0;
+    }
+}
+
+uint32_t vgpu_fault_redirects(uint16_t fault)
+{
+    /* Each has its own bit beside that of the interrupt. */
+    return vgpu_fault_interrupts(fault) << 1;
+}
+
+static unsigned lacks(uint16_t fault)
+{
+    switch (fault) {
+    case CLASS(READ):
+        return LACKS_READ;
+    case CLASS(WRITE):
+        return LACKS_WRITE;
+    case CLASS(EXECUTE):
+        return LACKS_EXECUTE;
+    default:
+        return LACKS_VALID;
+    }
+}
+
+void vgpu_hub_latch_fault(const VGPUClient *c, unsigned vmid, uint64_t va,
+                          const VGPUSpan *span)
+{
+    uint32_t *regs = c->s->hubs[c->hub].regs;
+    uint32_t status = regs[VM_L2_PROTECTION_FAULT_STATUS];
+
+    if (status && !(regs[VM_L2_PROTECTION_FAULT_CNTL] &
+                    VM_L2_PROTECTION_FAULT_CNTL__ALLOW_SUBSEQUENT)) {
+        status |= VM_L2_PROTECTION_FAULT_STATUS__MORE_FAULTS;
+    } else {
+        status =
+            VGPU_PREP(VM_L2_PROTECTION_FAULT_STATUS__WALKER_ERROR,
+                      (uint32_t)span->walker_error) |
+            VGPU_PREP(VM_L2_PROTECTION_FAULT_STATUS__PERMISSION,
+                      lacks(span->fault)) |
+            VGPU_PREP(VM_L2_PROTECTION_FAULT_STATUS__CID,
+                      (uint32_t)c->cid) |
+            VGPU_PREP(VM_L2_PROTECTION_FAULT_STATUS__VMID, vmid);
+        if (span->walker_error == VGPU_WALKER_NACK) {
+            status |= VM_L2_PROTECTION_FAULT_STATUS__MAPPING_ERROR;
+        }
+        if (span->write) {
+            status |= VM_L2_PROTECTION_FAULT_STATUS__RW;
+        }
+        qatomic_set(&regs[VM_L2_PROTECTION_FAULT_ADDR_LO32],
+                    va >> VGPU_PAGE_SHIFT);
+        qatomic_set(&regs[VM_L2_PROTECTION_FAULT_ADDR_HI32], va >> 44);
+    }
+    qatomic_set(&regs[VM_L2_PROTECTION_FAULT_STATUS], status);
+}
