@@ -90,7 +90,7 @@ static void set_pasid(VGPUState *s, unsigned vmid, uint16_t pasid, bool valid)
 static uint32_t vmids_used(VGPUCp *cp)
 {
     uint32_t used = 0;
-    unsigned i, n;
+    unsigned n;
 
     WITH_QEMU_LOCK_GUARD(&cp->w.lock) {
         for (n = 0; n < CP_NUM_HQDS; n++) {
@@ -102,20 +102,7 @@ static uint32_t vmids_used(VGPUCp *cp)
             }
         }
     }
-    for (i = 0; i < SDMA_NUM_ENGINES; i++) {
-        VGPUEngine *e = &cp->s->engines[i];
-
-        QEMU_LOCK_GUARD(&e->w.lock);
-        for (n = 0; n < SDMA_NUM_QUEUES; n++) {
-            const VGPUQueue *q = &e->queues[n];
-
-            if (q->listed && q->mapped != VGPU_SDMA_UNMAPPED) {
-                used |= 1u << VGPU_GET(q->regs[SDMA_RB_CNTL],
-                                       SDMA_RB_CNTL__RB_VMID);
-            }
-        }
-    }
-    return used;
+    return used | vgpu_sdma_listed_vmids(cp->s);
 }
 
 void vgpu_cp_hws_release(VGPUCp *cp)
@@ -332,21 +319,16 @@ static CpStep map(VGPUCp *cp)
     return step;
 }
 
-static CpStep save_sdma(VGPUCp *cp, VGPUEngine *e)
+static CpStep save_sdma(VGPUCp *cp, unsigned engine)
 {
     CpStep step = CP_STEP_DONE;
     unsigned n;
 
     for (n = 0; n < SDMA_NUM_QUEUES && step == CP_STEP_DONE; n++) {
-        VGPUQueue *q = &e->queues[n];
-        bool leaves;
+        VGPUSdmaMapping m = vgpu_sdma_mapping(cp->s, engine, n);
 
-        WITH_QEMU_LOCK_GUARD(&e->w.lock) {
-            leaves = q->mapped > VGPU_SDMA_MAPPED ||
-                     (q->mapped == VGPU_SDMA_MAPPED && q->listed && !q->fixed);
-        }
-        if (leaves) {
-            step = vgpu_cp_sdma_unmap(cp, &cp->hws.exec, e, q, false);
+        if (m.leaving || (m.mapped && m.listed && !m.fixed)) {
+            step = vgpu_cp_sdma_unmap(cp, &cp->hws.exec, engine, n, false);
         }
     }
     return step;
@@ -372,7 +354,7 @@ static CpStep save(VGPUCp *cp)
         }
     }
     for (n = 0; n < SDMA_NUM_ENGINES && step == CP_STEP_DONE; n++) {
-        step = save_sdma(cp, &cp->s->engines[n]);
+        step = save_sdma(cp, n);
     }
     if (step == CP_STEP_DONE) {
         vgpu_cp_hws_release(cp);

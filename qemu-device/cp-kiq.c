@@ -75,22 +75,18 @@ static CpStep unmap_hqd(VGPUCp *cp, CpQueue *kiq, CpQueue *q, bool reset)
     return meant || q->unsaved ? vgpu_cp_unmap(cp, x, q, reset) : CP_STEP_DONE;
 }
 
-static CpStep unmap_sdma(VGPUCp *cp, CpExec *x, VGPUEngine *e, VGPUQueue *q,
-                         bool reset)
+static CpStep unmap_sdma(VGPUCp *cp, CpExec *x, unsigned engine,
+                         unsigned queue, bool reset)
 {
-    unsigned vmid = VGPU_GET(qatomic_read(&q->regs[SDMA_RB_CNTL]),
-                             SDMA_RB_CNTL__RB_VMID);
-    int engine = vgpu_cp_sdma_engine(x->dw[1]);
-    bool meant;
+    VGPUSdmaMapping m = vgpu_sdma_mapping(cp->s, engine, queue);
+    int named = vgpu_cp_sdma_engine(x->dw[1]);
 
-    WITH_QEMU_LOCK_GUARD(&e->w.lock) {
-        meant = q->mapped > VGPU_SDMA_MAPPED ||
-                (q->mapped == VGPU_SDMA_MAPPED &&
-                 (engine < 0 || engine == e->index) &&
-                 selected(x, q->regs[SDMA_DOORBELL_OFFSET],
-                          pasid_of(cp->s, true, vmid), q->fixed));
+    if (m.leaving ||
+        (m.mapped && (named < 0 || named == engine) &&
+         selected(x, m.doorbell, pasid_of(cp->s, true, m.vmid), m.fixed))) {
+        return vgpu_cp_sdma_unmap(cp, x, engine, queue, reset);
     }
-    return meant ? vgpu_cp_sdma_unmap(cp, x, e, q, reset) : CP_STEP_DONE;
+    return CP_STEP_DONE;
 }
 
 CpStep vgpu_cp_unmap_queues(VGPUCp *cp, CpQueue *kiq)
@@ -117,9 +113,8 @@ CpStep vgpu_cp_unmap_queues(VGPUCp *cp, CpQueue *kiq)
                        : CP_STEP_DONE;
         } else {
             unsigned n = x->done - CP_NUM_HQDS;
-            VGPUEngine *e = &cp->s->engines[n / SDMA_NUM_QUEUES];
 
-            step = unmap_sdma(cp, x, e, &e->queues[n % SDMA_NUM_QUEUES],
+            step = unmap_sdma(cp, x, n / SDMA_NUM_QUEUES, n % SDMA_NUM_QUEUES,
                               action);
         }
         if (step != CP_STEP_DONE) {

@@ -27,7 +27,7 @@
 #include "hw/misc/vgpu-kfd/memory/client.h"
 #include "hw/misc/vgpu-kfd/queue/dma.h"
 #include "hw/misc/vgpu-kfd/queue/scheduler.h"
-#include "hw/misc/vgpu-kfd/sdma/internal.h"
+#include "hw/misc/vgpu-kfd/sdma/sdma.h"
 #include "vgpu/cp.h"
 #include "vgpu/pm4.h"
 
@@ -242,11 +242,11 @@ int vgpu_cp_sdma_engine(uint32_t dw1);
 CpStep vgpu_cp_sdma_map(VGPUCp *cp, CpExec *x, const uint32_t *dw, int vmid,
                         bool *full);
 /*
- * As vgpu_cp_unmap(), of a queue that is not VGPU_SDMA_UNMAPPED. Unless it is
+ * As vgpu_cp_unmap(), of a queue that is mapped or leaving. Unless it is
  * CP_STEP_DONE, call it again.
  */
-CpStep vgpu_cp_sdma_unmap(VGPUCp *cp, CpExec *x, VGPUEngine *e, VGPUQueue *q,
-                          bool reset);
+CpStep vgpu_cp_sdma_unmap(VGPUCp *cp, CpExec *x, unsigned engine,
+                          unsigned queue, bool reset);
 
 /* cp-hws.c. Thread, no lock held. */
 

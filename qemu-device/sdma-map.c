@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: SDMA queues that the CP maps to an engine, and that leave it. The
+ * engine has a thread of its own: a queue has left when the thread is done with
+ * it.
+ */
+#include "qemu/osdep.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/trace.h"
+
+/*
+ * Has the engine's thread, or an injected hang, still to do with it, or the
+ * main loop, which writes a register for it? The image of such a queue has the
+ * write as done: elsewhere the packets after it would run before it.
+ */
+static bool held(const VGPUEngine *e, const VGPUQueue *q)
+{
+    return e->w.current == q || e->w.writing == q ||
+           e->hung == 1 + (q - e->queues);
+}
+
+/* Lock held. RLC @rlc, or (negative) a free one. NULL: none is free. */
+static VGPUQueue *slot(VGPUEngine *e, int rlc)
+{
+    bool any = rlc < 0;
+    unsigned first = SDMA_QUEUE_RLC(any ? 0 : rlc);
+    unsigned n;
+
+    for (n = first; n < SDMA_NUM_QUEUES && (any || n == first); n++) {
+        VGPUQueue *q = &e->queues[n];
+
+        if (q->mapped == VGPU_SDMA_UNMAPPED && !vgpu_queue_enabled(q) &&
+            !held(e, q)) {
+            return q;
+        }
+    }
+    return NULL;
+}
+
+static bool listed_already(const VGPUEngine *e, uint64_t mqd_va)
+{
+    unsigned n;
+
+    for (n = 0; n < SDMA_NUM_QUEUES; n++) {
+        const VGPUQueue *q = &e->queues[n];
+
+        if (q->listed && q->mapped != VGPU_SDMA_UNMAPPED &&
+            q->mqd == mqd_va) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool vgpu_sdma_map(VGPUState *s, unsigned engine, const VGPUSdmaMap *m,
+                   const uint32_t *image)
+{
+    VGPUEngine *e = &s->engines[engine];
+    VGPUQueue *q;
+
+    QEMU_LOCK_GUARD(&e->w.lock);
+    if (m->vmid >= 0 && listed_already(e, m->mqd)) {
+        return true;
+    }
+    q = slot(e, m->queue);
+    if (!q) {
+        return false;
+    }
+    vgpu_sdma_mqd_load(e, q, image, m->vmid);
+    q->regs[SDMA_RB_WPTR_POLL_ADDR_LO] = m->wptr;
+    q->regs[SDMA_RB_WPTR_POLL_ADDR_HI] = m->wptr >> 32;
+    q->regs[SDMA_DOORBELL_OFFSET] = m->doorbell & SDMA_DOORBELL_OFFSET__OFFSET;
+    q->regs[SDMA_DOORBELL] = SDMA_DOORBELL__ENABLE;
+    q->mapped = VGPU_SDMA_MAPPED;
+    q->listed = m->vmid >= 0;
+    q->fixed = m->fixed;
+    q->mqd = m->mqd;
+    q->poll_wptr = m->wptr;
+    vgpu_queue_more(q);
+    trace_vgpu_cp_sdma_map(s->id, e->index, q - e->queues,
+                           VGPU_GET(q->regs[SDMA_RB_CNTL],
+                                    SDMA_RB_CNTL__RB_VMID),
+                           m->mqd, m->doorbell, q->rptr, q->exec.done);
+    vgpu_worker_kick(&e->w);
+    return true;
+}
+
+VGPUSdmaUnmap vgpu_sdma_unmap_start(VGPUState *s, unsigned engine,
+                                    unsigned queue, bool reset, uint64_t *mqd,
+                                    uint32_t *image)
+{
+    VGPUEngine *e = &s->engines[engine];
+    VGPUQueue *q = &e->queues[queue];
+    bool save;
+
+    QEMU_LOCK_GUARD(&e->w.lock);
+    if (q->mapped == VGPU_SDMA_MAPPED) {
+        q->mapped = reset ? VGPU_SDMA_RESETS : VGPU_SDMA_LEAVES;
+        qatomic_and(&q->regs[SDMA_RB_CNTL], ~SDMA_RB_CNTL__RB_ENABLE);
+        q->regs[SDMA_DOORBELL] = 0;
+    }
+    if (held(e, q)) {
+        return VGPU_SDMA_UNMAP_HELD;
+    }
+    *mqd = q->mqd;
+    save = q->mapped == VGPU_SDMA_LEAVES;
+    vgpu_sdma_mqd_save(q, image);
+    trace_vgpu_cp_sdma_unmap(s->id, e->index, queue, !save, q->rptr,
+                             q->exec.done);
+    return save ? VGPU_SDMA_UNMAP_SAVE : VGPU_SDMA_UNMAP_DROP;
+}
+
+void vgpu_sdma_unmap_finish(VGPUState *s, unsigned engine, unsigned queue)
+{
+    VGPUEngine *e = &s->engines[engine];
+    VGPUQueue *q = &e->queues[queue];
+
+    QEMU_LOCK_GUARD(&e->w.lock);
+    /* After a reset of the engine the RLC may have the driver's queue. */
+    if (q->mapped > VGPU_SDMA_MAPPED) {
+        q->mapped = VGPU_SDMA_UNMAPPED;
+        q->listed = false;
+        vgpu_queue_restart(e, q);
+    }
+}
+
+VGPUSdmaMapping vgpu_sdma_mapping(VGPUState *s, unsigned engine, unsigned queue)
+{
+    VGPUEngine *e = &s->engines[engine];
+    const VGPUQueue *q = &e->queues[queue];
+
+    QEMU_LOCK_GUARD(&e->w.lock);
+    return (VGPUSdmaMapping) {
+        .mapped = q->mapped == VGPU_SDMA_MAPPED,
+        .leaving = q->mapped > VGPU_SDMA_MAPPED,
+        .listed = q->listed,
+        .fixed = q->fixed,
+        .vmid = VGPU_GET(q->regs[SDMA_RB_CNTL], SDMA_RB_CNTL__RB_VMID),
+        .doorbell = q->regs[SDMA_DOORBELL_OFFSET],
+    };
+}
+
+uint32_t vgpu_sdma_listed_vmids(VGPUState *s)
+{
+    uint32_t used = 0;
+    unsigned i, n;
+
+    for (i = 0; i < SDMA_NUM_ENGINES; i++) {
+        VGPUEngine *e = &s->engines[i];
+
+        QEMU_LOCK_GUARD(&e->w.lock);
+        for (n = 0; n < SDMA_NUM_QUEUES; n++) {
+            const VGPUQueue *q = &e->queues[n];
+
+            if (q->listed && q->mapped != VGPU_SDMA_UNMAPPED) {
+                used |= 1u << VGPU_GET(q->regs[SDMA_RB_CNTL],
+                                       SDMA_RB_CNTL__RB_VMID);
+            }
+        }
+    }
+    return used;
+}
