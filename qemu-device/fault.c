@@ -323,6 +323,11 @@ void vgpu_fault_retry(VGPUClient *c, unsigned vmid, uint64_t va, bool write,
                stall->serial);
 }
 
+uint32_t vgpu_fault_serial(VGPUState *s)
+{
+    return qatomic_read(&s->fault_serial);
+}
+
 bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall)
 {
     QEMU_LOCK_GUARD(&s->lock);

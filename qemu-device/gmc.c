@@ -247,6 +247,26 @@ static bool hub_engine_read(VGPUState *s, unsigned h, unsigned off,
     return true;
 }
 
+VgpuInvalidationInfoList *vgpu_query_invalidations(VGPUState *s)
+{
+    VgpuInvalidationInfoList *list = NULL, **tail = &list;
+    unsigned h, eng;
+
+    for (h = 0; h < VGPU_NUM_HUBS; h++) {
+        for (eng = 0; eng < VGPU_NUM_INV_ENGINES; eng++) {
+            if (s->hubs[h].inv[eng].pending) {
+                VgpuInvalidationInfo *info = g_new0(VgpuInvalidationInfo, 1);
+
+                info->hub = vgpu_hub_kind(h);
+                info->engine = eng;
+                info->vmids = s->hubs[h].inv[eng].pending;
+                QAPI_LIST_APPEND(tail, info);
+            }
+        }
+    }
+    return list;
+}
+
 static uint32_t lfb_cntl_read(VGPUState *s, unsigned h, unsigned off)
 {
     return vgpu_xgmi_lfb_cntl(s);

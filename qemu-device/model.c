@@ -26,7 +26,7 @@ static uint32_t identity_read(VGPUState *s, unsigned inst, unsigned off)
     case VGPU_XGMI_HIVE_HI:
         return s->hive_id >> 32;
     default:
-        return qatomic_read(&s->fault_serial);
+        return vgpu_fault_serial(s);
     }
 }
 

@@ -2,7 +2,6 @@
 /* vgpu-kfd: what an operator sees of compute queues. */
 #include "qemu/osdep.h"
 #include "hw/misc/vgpu-kfd/cp/internal.h"
-#include "hw/misc/vgpu-kfd/qapi/query.h"
 
 static VgpuComputeRole role(const VGPUCp *cp, unsigned n)
 {
@@ -75,30 +74,4 @@ VgpuComputeInfo *vgpu_query_compute(VGPUState *s)
     }
     vgpu_worker_release(&cp->w);
     return info;
-}
-
-void vgpu_print_compute(GString *buf, const VgpuComputeInfo *info)
-{
-    const VgpuComputeQueueInfoList *q;
-
-    g_string_append_printf(buf, "  MEC: %sTLB %u of %u\n",
-                           info->halted ? "halted, " : "", info->tlb_used,
-                           info->tlb_size);
-    for (q = info->queues; q; q = q->next) {
-        const VgpuComputeQueueInfo *i = q->value;
-
-        g_string_append_printf(buf, "    queue %u.%u.%u (%s%s): VMID %u, rptr "
-                               "0x%" PRIx64 " wptr 0x%" PRIx64 ", ", i->me,
-                               i->pipe, i->queue, VgpuComputeRole_str(i->role),
-                               i->aql ? ", AQL" : "", i->vmid, i->rptr,
-                               i->wptr);
-        if (i->has_doorbell) {
-            g_string_append_printf(buf, "doorbell 0x%x, ", i->doorbell);
-        }
-        g_string_append(buf, VgpuQueueState_str(i->state));
-        if (i->stall) {
-            vgpu_print_stall(buf, i->stall);
-        }
-        g_string_append(buf, "\n");
-    }
 }

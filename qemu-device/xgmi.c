@@ -187,6 +187,20 @@ uint32_t vgpu_xgmi_links(VGPUState *s)
     return mask;
 }
 
+VgpuHiveInfo *vgpu_query_hive(VGPUState *s)
+{
+    VgpuHiveInfo *info;
+
+    if (!s->hive) {
+        return NULL;
+    }
+    info = g_new0(VgpuHiveInfo, 1);
+    info->hive = s->hive_id;
+    info->node = s->xgmi_node;
+    info->links = vgpu_xgmi_links(s);
+    return info;
+}
+
 uint32_t vgpu_xgmi_read_links(VGPUState *s)
 {
     uint32_t peers = present(s), links;

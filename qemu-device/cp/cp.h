@@ -4,6 +4,7 @@
 #define HW_MISC_VGPU_KFD_CP_CP_H
 
 #include "migration/vmstate.h"
+#include "qapi/qapi-types-vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/regs.h"
 
 typedef struct VGPUState VGPUState;
@@ -27,5 +28,8 @@ void vgpu_cp_pause(VGPUState *s, bool paused);
 /* A doorbell; @offset in bytes. True if a queue took it. BQL held. */
 bool vgpu_cp_doorbell(VGPUState *s, uint32_t offset, uint64_t val,
                       unsigned size);
+
+/* For query-vgpu. BQL held. */
+VgpuComputeInfo *vgpu_query_compute(VGPUState *s);
 
 #endif /* HW_MISC_VGPU_KFD_CP_CP_H */

@@ -42,6 +42,10 @@ bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall);
 void vgpu_fault_spurious(VGPUState *s, unsigned hub, unsigned vmid, uint64_t va,
                          bool write, bool retry);
 
+/* Number of the last fault; wraps. Any thread. */
+uint32_t vgpu_fault_serial(VGPUState *s);
+/* ih-query.c: the retry CAM for query-vgpu. s->lock held. */
+VgpuCamInfoList *vgpu_query_cam(VGPUState *s);
 /* Injections into entries of faults. BQL held. */
 void vgpu_fault_inject_init(VGPUState *s);
 void vgpu_fault_inject_destroy(VGPUState *s);

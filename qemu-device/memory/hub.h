@@ -32,6 +32,13 @@ static inline bool vgpu_hub_has(uint32_t reg)
            reg - HUB(VGPU_HUB_MM) < HUB_SPAN;
 }
 
+static inline VgpuHubKind vgpu_hub_kind(unsigned hub)
+{
+    return hub == VGPU_HUB_MM ? VGPU_HUB_KIND_MM : VGPU_HUB_KIND_GFX;
+}
+
+/* For query-vgpu: invalidations not acknowledged. s->lock held. */
+VgpuInvalidationInfoList *vgpu_query_invalidations(VGPUState *s);
 /* Drop the translations of VMIDs in mask @vmids. s->lock held. */
 void vgpu_gmc_drop(VGPUState *s, unsigned hub, uint32_t vmids);
 /* Acknowledge the invalidations that engines have passed. Any thread. */

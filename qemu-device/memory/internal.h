@@ -129,6 +129,8 @@ void vgpu_bus_quiesce(VGPUState *s);
  * BQL held.
  */
 void vgpu_wait_accesses(VGPUState *s);
+/* Nodes that answer. Any thread. */
+uint32_t vgpu_xgmi_links(VGPUState *s);
 /* As vgpu_phys_map(), for VGPU_TARGET_PEER. False: no memory. Any thread. */
 bool vgpu_xgmi_map(VGPUState *s, VGPUSpan *span);
 /* Bytes from the first node's VRAM to the end of the last one's. Any thread. */

@@ -3,6 +3,8 @@
 #ifndef HW_MISC_VGPU_KFD_MEMORY_XGMI_H
 #define HW_MISC_VGPU_KFD_MEMORY_XGMI_H
 
+#include "qapi/qapi-types-vgpu-kfd.h"
+
 typedef struct VGPUState VGPUState;
 
 /* Take a place in the hive that hive= names. BQL held. */
@@ -17,8 +19,8 @@ void vgpu_xgmi_leave(VGPUState *s);
  * BQL held.
  */
 void vgpu_xgmi_remove(VGPUState *s);
-/* Nodes that answer. Any thread. */
-uint32_t vgpu_xgmi_links(VGPUState *s);
+/* For query-vgpu. NULL: in no hive. BQL held. */
+VgpuHiveInfo *vgpu_query_hive(VGPUState *s);
 /* Value of the register VGPU_XGMI_LINKS. BQL held. */
 uint32_t vgpu_xgmi_read_links(VGPUState *s);
 

@@ -19,6 +19,7 @@
 #define HW_MISC_VGPU_KFD_QUEUE_SCHEDULER_H
 
 #include "qemu/thread.h"
+#include "qapi/qapi-types-vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/stall.h"
 
 typedef struct VGPUClient VGPUClient;
@@ -127,5 +128,8 @@ bool vgpu_worker_runs(const VGPUWorker *w);
  * @wptr_moved: since the turn saw it.
  */
 void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved);
+
+/* worker-query.c: what a queue waits for. Its worker is held. */
+VgpuStall *vgpu_query_stall(const VGPUStall *stall);
 
 #endif /* HW_MISC_VGPU_KFD_QUEUE_SCHEDULER_H */

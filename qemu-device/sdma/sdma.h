@@ -3,6 +3,7 @@
 #ifndef HW_MISC_VGPU_KFD_SDMA_SDMA_H
 #define HW_MISC_VGPU_KFD_SDMA_SDMA_H
 
+#include "qapi/qapi-types-vgpu-kfd.h"
 #include "vgpu/sdma.h"
 #include "hw/misc/vgpu-kfd/core/regs.h"
 
@@ -27,6 +28,9 @@ void vgpu_engine_destroy(VGPUState *s);
 void vgpu_engine_reset(VGPUState *s, unsigned engine);
 /* The machine stops or goes on. Returns with engines parked if @paused. BQL. */
 void vgpu_engine_pause(VGPUState *s, bool paused);
+
+/* sdma-query.c: for query-vgpu. BQL held. */
+VgpuEngineInfo *vgpu_query_engine(VGPUState *s, unsigned i);
 
 /* sdma-map.c: queues that the CP maps. No lock held. */
 

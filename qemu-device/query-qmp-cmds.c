@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: what an operator sees: query-vgpu, composed of what each block
+ * says of itself. The handler runs under the BQL; faults and interrupts are
+ * looked at under s->lock.
+ */
+#include "qemu/osdep.h"
+#include "qapi/error.h"
+#include "qapi/qapi-commands-vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+
+QEMU_BUILD_BUG_ON(VGPU_COUNTER__MAX != VGPU_NUM_COUNTERS);
+
+static VgpuCounterValueList *counter_values(VGPUState *s)
+{
+    VgpuCounterValueList *list = NULL, **tail = &list;
+    unsigned i;
+
+    for (i = 0; i < VGPU_NUM_COUNTERS; i++) {
+        VgpuCounterValue *c = g_new0(VgpuCounterValue, 1);
+
+        c->counter = i;
+        c->value = stat64_get(&s->counters[i]);
+        QAPI_LIST_APPEND(tail, c);
+    }
+    return list;
+}
+
+static VgpuInfo *device_info(VGPUState *s)
+{
+    VgpuInfo *info = g_new0(VgpuInfo, 1);
+    VgpuInterruptInfoList **rings = &info->interrupt_rings;
+    VgpuEngineInfoList **tail = &info->engines;
+    unsigned i;
+
+    info->path = object_get_canonical_path(OBJECT(s));
+    info->id = g_strdup(DEVICE(s)->id);
+    info->vram_size = s->vram_size;
+    for (i = 0; i < SDMA_NUM_ENGINES; i++) {
+        QAPI_LIST_APPEND(tail, vgpu_query_engine(s, i));
+    }
+    info->compute = vgpu_query_compute(s);
+    info->vmids = vgpu_query_vmids(s);
+    info->hive = vgpu_query_hive(s);
+    vgpu_gmc_settle(s);
+    WITH_QEMU_LOCK_GUARD(&s->lock) {
+        info->fault_serial = vgpu_fault_serial(s);
+        info->removed = s->removed;
+        info->cam = vgpu_query_cam(s);
+        info->invalidations = vgpu_query_invalidations(s);
+        info->interrupts = vgpu_query_ring(s, 0);
+        for (i = 0; i < IH_NUM_RINGS; i++) {
+            QAPI_LIST_APPEND(rings, vgpu_query_ring(s, i));
+        }
+    }
+    info->counters = counter_values(s);
+    info->injections = vgpu_inject_infos(s);
+    return info;
+}
+
+static int collect(Object *obj, void *opaque)
+{
+    VgpuInfoList ***tail = opaque;
+
+    if (object_dynamic_cast(obj, TYPE_VGPU_KFD) && DEVICE(obj)->realized) {
+        VgpuInfo *info = device_info(VGPU_KFD(obj));
+
+        QAPI_LIST_APPEND(*tail, info);
+    }
+    return 0;
+}
+
+VgpuInfoList *qmp_query_vgpu(Error **errp)
+{
+    VgpuInfoList *list = NULL, **tail = &list;
+
+    object_child_foreach_recursive(object_get_root(), collect, &tail);
+    return list;
+}

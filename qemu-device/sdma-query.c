@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: what an operator sees of the SDMA engines. An engine is looked at
+ * while its thread is at rest (vgpu_worker_hold()), so that a queue's stall and
+ * pointers belong together.
+ */
+#include "qemu/osdep.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+
+/* NULL for a queue that is off and empty. Engine held. */
+static VgpuQueueInfo *queue_info(const VGPUEngine *e, unsigned n)
+{
+    const VGPUQueue *q = &e->queues[n];
+    VgpuQueueInfo *info;
+
+    if (!vgpu_queue_enabled(q) && !vgpu_queue_pending(q) && !q->exception) {
+        return NULL;
+    }
+    info = g_new0(VgpuQueueInfo, 1);
+    info->queue = n;
+    info->vmid = VGPU_GET(qatomic_read(&q->regs[SDMA_RB_CNTL]),
+                          SDMA_RB_CNTL__RB_VMID);
+    info->rptr = q->rptr;
+    info->wptr = q->wptr;
+    info->indirect = q->exec.ib_depth;
+    info->has_exception = q->exception;
+    info->exception = q->exception;
+    if (q->exception) {
+        info->state = VGPU_QUEUE_STATE_ERROR;
+    } else if (!vgpu_queue_enabled(q)) {
+        info->state = VGPU_QUEUE_STATE_DISABLED;
+    } else if (q->wait != VGPU_WAIT_NONE) {
+        info->state = VGPU_QUEUE_STATE_STALLED;
+        info->stall = vgpu_query_stall(&q->exec.mem.stall);
+    } else {
+        info->state = vgpu_queue_pending(q) ? VGPU_QUEUE_STATE_READY
+                                            : VGPU_QUEUE_STATE_IDLE;
+    }
+    return info;
+}
+
+VgpuEngineInfo *vgpu_query_engine(VGPUState *s, unsigned i)
+{
+    VgpuEngineInfo *info = g_new0(VgpuEngineInfo, 1);
+    VgpuQueueInfoList **tail = &info->queues;
+    VGPUEngine *e = &s->engines[i];
+    unsigned n;
+
+    vgpu_worker_hold(&e->w);
+    info->engine = i;
+    info->halted = (e->regs[SDMA_FREEZE] & SDMA_FREEZE__FREEZE) ||
+                   (e->regs[SDMA_F32_CNTL] & SDMA_F32_CNTL__HALT);
+    info->hung = e->hung;
+    info->tlb_used = vgpu_client_tlb_used(&e->client);
+    info->tlb_size = VGPU_TLB_WAYS << VGPU_TLB_SETS_LOG2;
+    for (n = 0; n < SDMA_NUM_QUEUES; n++) {
+        VgpuQueueInfo *q = queue_info(e, n);
+
+        if (q) {
+            QAPI_LIST_APPEND(tail, q);
+        }
+    }
+    vgpu_worker_release(&e->w);
+    return info;
+}
