@@ -5,6 +5,8 @@
 
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 
+extern const VMStateInfo vgpu_vmstate_info_stat64;
+
 /* Add @n to counter VGPU_CNT_@counter. Any thread. */
 static inline void vgpu_count(VGPUState *s, unsigned counter, uint64_t n)
 {

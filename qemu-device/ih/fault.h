@@ -12,6 +12,8 @@
 
 #define VGPU_CAM_SLOTS          16
 
+extern const VMStateDescription vmstate_vgpu_cam;
+
 /* The timer of the retry CAM. BQL held. */
 void vgpu_fault_init(VGPUState *s);
 void vgpu_fault_destroy(VGPUState *s);

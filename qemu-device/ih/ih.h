@@ -7,6 +7,7 @@
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 
 extern const VGPUBlock vgpu_ih_block;
+extern const VMStateDescription vmstate_vgpu_ih;
 
 /* A register of the interrupt handler, by its dword offset. Any thread. */
 static inline uint32_t vgpu_ih_reg(VGPUState *s, uint32_t reg)

@@ -7,6 +7,8 @@
 
 typedef struct VGPUState VGPUState;
 
+extern const VMStateDescription vmstate_vgpu_hub;
+
 /* Before the first access and after the last one. BQL held. */
 void vgpu_phys_init(VGPUState *s);
 void vgpu_phys_exit(VGPUState *s);

@@ -49,7 +49,7 @@ void vgpu_vram_reset_bar(VGPUState *s);
 /* Give BAR 0 the size that the loaded configuration asks for, if it can be. */
 bool vgpu_vram_load_bar(VGPUState *s);
 
-/* vmstate.c: what is saved and migrated */
+/* pci-vmstate.c: what is saved and migrated */
 
 extern const VMStateDescription vmstate_vgpu;
 

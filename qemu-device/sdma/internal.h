@@ -146,8 +146,6 @@ bool vgpu_sdma_priv(const VGPUExec *x);
 
 /* vmstate.c */
 
-extern const VMStateDescription vmstate_vgpu_view;
-
 /* Can this be a queue's work? It may come from anywhere. */
 bool vgpu_exec_valid(const VGPUExec *x);
 

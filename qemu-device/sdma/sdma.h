@@ -11,6 +11,7 @@ typedef struct VGPUState VGPUState;
 
 extern const VGPUBlock vgpu_sdma_engine_blocks[SDMA_NUM_ENGINES];
 extern const VGPUBlock vgpu_sdma_queue_blocks[SDMA_NUM_ENGINES];
+extern const VMStateDescription vmstate_vgpu_engine;
 
 /*
  * A doorbell in an engine's range; @offset in bytes. True if a queue took it.

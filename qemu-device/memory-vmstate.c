@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: the state of the hubs that moves with the machine. TLBs start
+ * empty, so that what is saved of translations is their generation. See
+ * pci-vmstate.c.
+ */
+#include "qemu/osdep.h"
+#include "migration/vmstate.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+
+/* Nobody is inside a translation: what is pending is only to be noticed. */
+static int invalidation_post_load(void *opaque, int version_id)
+{
+    VGPUInvalidation *inv = opaque;
+
+    inv->pending &= VM_INVALIDATE_ENG_REQ__PER_VMID;
+    inv->mute = 0;
+    memset(inv->waiting, 0, sizeof(inv->waiting));
+    return 0;
+}
+
+static const VMStateDescription vmstate_vgpu_invalidation = {
+    .name = "vgpu-kfd/invalidation",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .post_load = invalidation_post_load,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT32(pending, VGPUInvalidation),
+        VMSTATE_END_OF_LIST()
+    },
+};
+
+const VMStateDescription vmstate_vgpu_hub = {
+    .name = "vgpu-kfd/hub",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT32_ARRAY(regs, VGPUHub, HUB_SPAN),
+        VMSTATE_STRUCT_ARRAY(inv, VGPUHub, VGPU_NUM_INV_ENGINES, 1,
+                             vmstate_vgpu_invalidation, VGPUInvalidation),
+        VMSTATE_END_OF_LIST()
+    },
+};

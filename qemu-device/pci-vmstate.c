@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: the state that moves with the machine. Each block has a description
+ * of its own, in the file of the block.
+ *
+ * Engines are parked when it is saved and when it is loaded: the machine is
+ * stopped (vgpu_engine_pause()). VRAM is a RAM block of the device and moves by
+ * itself.
+ *
+ * A stream may be anything. What is used as an index, a count or a kind is
+ * checked; registers are not, where a guest could have written the value.
+ * If loading fails, for whatever reason, the chip is reset.
+ */
+#include "qemu/osdep.h"
+#include "hw/pci/pci_device.h"
+#include "migration/vmstate.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/trace.h"
+
+static int vgpu_pre_save(void *opaque)
+{
+    VGPUState *s = opaque;
+
+    vgpu_gmc_settle(s);
+    trace_vgpu_state_save(s->id);
+    return 0;
+}
+
+/* Loaded generations may be those of translations from before the load. */
+static void forget_translations(VGPUState *s)
+{
+    unsigned i;
+
+    for (i = 0; i < VGPU_NUM_CLIENTS; i++) {
+        vgpu_client_forget(s->clients[i]);
+    }
+}
+
+static int vgpu_post_load(void *opaque, int version_id)
+{
+    VGPUState *s = opaque;
+
+    if (!vgpu_vram_load_bar(s)) {
+        return -EINVAL;
+    }
+    vgpu_fault_post_load(s);
+    forget_translations(s);
+    trace_vgpu_state_load(s->id);
+    return 0;
+}
+
+static const VMStateDescription vmstate_vgpu_chip = {
+    .name = "vgpu-kfd/chip",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .pre_save = vgpu_pre_save,
+    .post_load = vgpu_post_load,
+    .fields = (const VMStateField[]) {
+        VMSTATE_PCI_DEVICE(parent_obj, VGPUState),
+        VMSTATE_UINT8_EQUAL(xgmi_node, VGPUState, "another place in the hive"),
+        VMSTATE_BOOL(irq_due, VGPUState),
+        VMSTATE_UINT32_ARRAY(pcie, VGPUState, VGPU_PCIE_SPAN),
+        VMSTATE_UINT32_ARRAY(nbio, VGPUState, VGPU_NBIO_SPAN),
+        VMSTATE_UINT32_ARRAY(athub, VGPUState, VGPU_ATHUB_SPAN),
+        VMSTATE_UINT64(clock_captured, VGPUState),
+        VMSTATE_UINT32(counter_latched, VGPUState),
+        VMSTATE_ARRAY(counters, VGPUState, VGPU_NUM_COUNTERS, 1,
+                      vgpu_vmstate_info_stat64, Stat64),
+        VMSTATE_STRUCT_ARRAY(hubs, VGPUState, VGPU_NUM_HUBS, 1,
+                             vmstate_vgpu_hub, VGPUHub),
+        VMSTATE_STRUCT(ih, VGPUState, 1, vmstate_vgpu_ih, VGPUIh),
+        VMSTATE_STRUCT_ARRAY(cam, VGPUState, VGPU_CAM_SLOTS, 1,
+                             vmstate_vgpu_cam, VGPUCamSlot),
+        VMSTATE_UINT32(fault_serial, VGPUState),
+        VMSTATE_UINT32_2DARRAY(gen, VGPUState, VGPU_NUM_HUBS, VGPU_NUM_VMIDS),
+        VMSTATE_UINT32_2DARRAY(invs, VGPUState, VGPU_NUM_HUBS, VGPU_NUM_VMIDS),
+        VMSTATE_STRUCT_ARRAY(engines, VGPUState, SDMA_NUM_ENGINES, 1,
+                             vmstate_vgpu_engine, VGPUEngine),
+        VMSTATE_STRUCT_POINTER(cp, VGPUState, vmstate_vgpu_cp, VGPUCp),
+        VMSTATE_END_OF_LIST()
+    },
+};
+
+/*
+ * A stream that is refused, or ends, leaves fields that no post_load() has
+ * checked, and the machine may be continued: reset the chip.
+ */
+static int get_chip(QEMUFile *f, void *pv, size_t size,
+                    const VMStateField *field)
+{
+    VGPUState *s = pv;
+    int ret = vmstate_load_state(f, &vmstate_vgpu_chip, s,
+                                 vmstate_vgpu_chip.version_id);
+
+    if (ret) {
+        vgpu_chip_reset(s);
+        vgpu_vram_reset_bar(s);
+        forget_translations(s);
+    }
+    return ret;
+}
+
+static int put_chip(QEMUFile *f, void *pv, size_t size,
+                    const VMStateField *field, JSONWriter *vmdesc)
+{
+    return vmstate_save_state(f, &vmstate_vgpu_chip, pv, vmdesc);
+}
+
+static const VMStateInfo vmstate_info_chip = {
+    .name = "vgpu-kfd/chip",
+    .get = get_chip,
+    .put = put_chip,
+};
+
+const VMStateDescription vmstate_vgpu = {
+    .name = "vgpu-kfd",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        {
+            .name = "chip",
+            .info = &vmstate_info_chip,
+            .size = sizeof(VGPUState),
+            .flags = VMS_SINGLE,
+        },
+        VMSTATE_END_OF_LIST()
+    },
+};
