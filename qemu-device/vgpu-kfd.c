@@ -105,6 +105,10 @@ static void vgpu_kfd_realize(PCIDevice *pci, Error **errp)
     if (!vgpu_vram_init(s, errp)) {
         return;
     }
+    if (!vgpu_vram_check_bar(s, errp)) {
+        vgpu_vram_exit(s);
+        return;
+    }
     if (!vgpu_delay_init(s, errp)) {
         vgpu_vram_exit(s);
         return;

@@ -7,7 +7,13 @@
 
 typedef struct VGPUState VGPUState;
 
-/* Have s->vram and BAR 0's region as the properties say. BQL held. */
+/*
+ * Whether @size is a power of two from @min to @max. If not, *@errp says that
+ * of @name.
+ */
+bool vgpu_vram_size_good(Error **errp, const char *name, uint64_t size,
+                         uint64_t min, uint64_t max);
+/* Have s->vram as the properties say. BQL held. */
 bool vgpu_vram_init(VGPUState *s, Error **errp);
 void vgpu_vram_exit(VGPUState *s);
 /* What was in VRAM is gone: it is zeros. BQL held. */

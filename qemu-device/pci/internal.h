@@ -38,8 +38,10 @@ extern const VGPUBlock vgpu_model_block;
 /* Bring everything but PCI's configuration to its reset state. BQL held. */
 void vgpu_chip_reset(VGPUState *s);
 
-/* vram.c: the BAR of VRAM. BQL held. */
+/* vram-bar.c: the BAR of VRAM. BQL held. */
 
+/* Have BAR 0's region as the properties say. */
+bool vgpu_vram_check_bar(VGPUState *s, Error **errp);
 /* Register BAR 0, add the capability that resizes it. */
 void vgpu_vram_init_bar(VGPUState *s);
 /* The guest wrote these bytes of the configuration space. */
