@@ -6,23 +6,8 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
-#include "exec/cpu-common.h"
-#include "exec/memory.h"
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
-
-void vgpu_vram_lose(VGPUState *s)
-{
-    RAMBlock *rb = s->vram->ram_block;
-
-    trace_vgpu_vram_lost(s->id);
-    /* Sparse memory stays sparse, if nobody has it pinned. */
-    if (ram_block_discard_is_disabled() ||
-        ram_block_discard_range(rb, 0, s->vram_size)) {
-        memset(s->vram_ptr, 0, s->vram_size);
-    }
-    memory_region_set_dirty(s->vram, 0, s->vram_size);
-}
 
 /*
  * Hold all workers for the whole reset: the CP's worker maps SDMA queues, also

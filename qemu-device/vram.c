@@ -7,9 +7,12 @@
 #include "qapi/error.h"
 #include "qemu/cutils.h"
 #include "qemu/host-utils.h"
+#include "exec/cpu-common.h"
+#include "exec/memory.h"
 #include "migration/vmstate.h"
 #include "system/hostmem.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/trace.h"
 
 #define VRAM_MIN        (64 * MiB)
 #define VRAM_MAX        (64 * GiB)
@@ -73,6 +76,19 @@ void vgpu_vram_exit(VGPUState *s)
     if (s->memdev) {
         host_memory_backend_set_mapped(s->memdev, false);
     }
+}
+
+void vgpu_vram_lose(VGPUState *s)
+{
+    RAMBlock *rb = s->vram->ram_block;
+
+    trace_vgpu_vram_lost(s->id);
+    /* Sparse memory stays sparse, if nobody has it pinned. */
+    if (ram_block_discard_is_disabled() ||
+        ram_block_discard_range(rb, 0, s->vram_size)) {
+        memset(s->vram_ptr, 0, s->vram_size);
+    }
+    memory_region_set_dirty(s->vram, 0, s->vram_size);
 }
 
 /*
