@@ -327,6 +327,7 @@ void vgpu_cp_reset(VGPUState *s)
     cp->vmid_mask = 0;
     cp->gws_mask = 0;
     cp->w.next = 0;
+    s->clock_captured = 0;
 }
 
 void vgpu_cp_pause(VGPUState *s, bool paused)

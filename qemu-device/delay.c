@@ -81,16 +81,16 @@ static void wait_at(VGPUState *s, VGPUDelayPoint point, int64_t ns)
     }
 }
 
-bool vgpu_delay_worker(VGPUWorker *w, VGPUDelayPoint point)
+bool vgpu_delay_worker(VGPUState *s, QemuMutex *lock, VGPUDelayPoint point)
 {
-    int64_t ns = delay_ns(w->s, point);
+    int64_t ns = delay_ns(s, point);
 
     if (!ns) {
         return false;
     }
-    qemu_mutex_unlock(&w->lock);
-    wait_at(w->s, point, ns);
-    qemu_mutex_lock(&w->lock);
+    qemu_mutex_unlock(lock);
+    wait_at(s, point, ns);
+    qemu_mutex_lock(lock);
     return true;
 }
 
@@ -98,14 +98,15 @@ static void irq_timer(void *opaque)
 {
     VGPUState *s = opaque;
 
-    qemu_bh_schedule(s->irq_bh);
+    qemu_bh_schedule(qatomic_read(&s->delays.irq_bh));
 }
 
-bool vgpu_delay_irq(VGPUState *s)
+bool vgpu_delay_irq(VGPUState *s, QEMUBH *bh)
 {
     int64_t ns = delay_ns(s, VGPU_DELAY_IRQ);
 
     if (ns) {
+        qatomic_set(&s->delays.irq_bh, bh);
         timer_mod_anticipate_ns(s->delays.irq_timer, now_ns() + ns);
     }
     return ns;

@@ -12,11 +12,6 @@
 #define DEFERRED_MAX    (32 * KiB)      /* more than the largest rings hold */
 #define DEFERRED_BATCH  256u            /* pushed at once */
 
-void vgpu_ih_init(VGPUState *s)
-{
-    QSIMPLEQ_INIT(&s->ih.deferred);
-}
-
 void vgpu_ih_drop_deferred(VGPUState *s)
 {
     while (!QSIMPLEQ_EMPTY(&s->ih.deferred)) {

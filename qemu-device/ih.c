@@ -35,7 +35,7 @@ void vgpu_ih_reset(VGPUState *s)
     memset(s->ih.rings, 0, sizeof(s->ih.rings));
     s->ih.unannounced = 0;
     s->ih.last_timestamp = 0;
-    vgpu_ih_drop_deferred(s);
+    vgpu_ih_cancel(s);
 }
 
 /* @reg is ring 0's. */
@@ -111,13 +111,14 @@ static void raise_irq(VGPUState *s)
 {
     if (vgpu_ih_reg(s, IH_RB_CNTL) & IH_RB_CNTL__ENABLE_INTR) {
         qatomic_set(&s->irq_due, true);
-        if (!vgpu_delay_irq(s)) {
+        if (!vgpu_delay_irq(s, s->irq_bh)) {
             qemu_bh_schedule(s->irq_bh);
         }
     }
 }
 
-void vgpu_ih_bh(void *opaque)
+/* Bottom half: send the MSI. */
+static void irq_bh(void *opaque)
 {
     VGPUState *s = opaque;
     PCIDevice *pci = PCI_DEVICE(s);
@@ -128,6 +129,37 @@ void vgpu_ih_bh(void *opaque)
         trace_vgpu_msi(s->id);
         msi_notify(pci, 0);
     }
+}
+
+void vgpu_ih_resume(VGPUState *s)
+{
+    if (s->irq_due) {
+        /* Saved, here or elsewhere, between an entry and its MSI. */
+        qemu_bh_schedule(s->irq_bh);
+    }
+}
+
+void vgpu_ih_cancel(VGPUState *s)
+{
+    qemu_bh_cancel(s->irq_bh);
+    /* Or vgpu_ih_resume() would send the MSI after the next stop. */
+    qatomic_set(&s->irq_due, false);
+    vgpu_ih_drop_deferred(s);
+}
+
+void vgpu_ih_init(VGPUState *s)
+{
+    QSIMPLEQ_INIT(&s->ih.deferred);
+    s->irq_bh = qemu_bh_new_guarded(irq_bh, s,
+                                    &DEVICE(s)->mem_reentrancy_guard);
+}
+
+void vgpu_ih_exit(VGPUState *s)
+{
+    WITH_QEMU_LOCK_GUARD(&s->lock) {
+        vgpu_ih_drop_deferred(s);
+    }
+    qemu_bh_delete(s->irq_bh);
 }
 
 /* Map the place of the next entry of @ring. */

@@ -63,13 +63,10 @@ bool vgpu_remove(VGPUState *s, Error **errp)
     vgpu_engine_pause(s, true);
     vgpu_cp_pause(s, true);
     vgpu_xgmi_remove(s);
-    qemu_bh_cancel(s->irq_bh);
-    /* Or vgpu_kfd_vm_state() would send the MSI after the next stop. */
-    qatomic_set(&s->irq_due, false);
     WITH_QEMU_LOCK_GUARD(&s->lock) {
         vgpu_fault_inject_reset(s);
         vgpu_inv_inject_reset(s);
-        vgpu_ih_drop_deferred(s);
+        vgpu_ih_cancel(s);
     }
     trace_vgpu_removed(s->id);
     return true;

@@ -5,7 +5,6 @@
  * engine: SDMA_F32_CNTL.RESET (sdma.c).
  */
 #include "qemu/osdep.h"
-#include "qemu/main-loop.h"
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 
@@ -51,9 +50,6 @@ void vgpu_chip_reset(VGPUState *s)
         vgpu_fault_inject_reset(s);
         vgpu_inv_inject_reset(s);
     }
-    qemu_bh_cancel(s->irq_bh);
-    s->irq_due = false;
-    s->clock_captured = 0;
     s->counter_latched = 0;
     for (i = 0; i < VGPU_NUM_COUNTERS; i++) {
         stat64_set(&s->counters[i], 0);

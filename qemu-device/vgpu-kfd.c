@@ -62,10 +62,7 @@ static void vgpu_kfd_vm_state(void *opaque, bool running, RunState state)
         return;
     }
     vgpu_bus_schedule(s);
-    if (s->irq_due) {
-        /* Saved, here or elsewhere, between an entry and its MSI. */
-        qemu_bh_schedule(s->irq_bh);
-    }
+    vgpu_ih_resume(s);
 }
 
 static bool vgpu_kfd_init_pci(VGPUState *s, Error **errp)
@@ -128,8 +125,6 @@ static void vgpu_kfd_realize(PCIDevice *pci, Error **errp)
     s->id = g_strdup(object_get_canonical_path_component(OBJECT(s)));
     vgpu_mmio_init(s);
     vgpu_psp_init(s, vgpu_chip_reset);
-    s->irq_bh = qemu_bh_new_guarded(vgpu_ih_bh, s,
-                                    &DEVICE(s)->mem_reentrancy_guard);
     qemu_mutex_init(&s->lock);
     vgpu_fault_init(s);
     vgpu_inject_init(s);
@@ -162,16 +157,13 @@ static void vgpu_kfd_exit(PCIDevice *pci)
     vgpu_engine_destroy(s);
     vgpu_phys_exit(s);
     vgpu_bus_exit(s);
-    WITH_QEMU_LOCK_GUARD(&s->lock) {
-        vgpu_ih_drop_deferred(s);
-    }
+    vgpu_ih_exit(s);
     vgpu_fault_inject_destroy(s);
     vgpu_inv_inject_destroy(s);
     vgpu_inject_destroy(s);
     vgpu_fault_destroy(s);
     qemu_mutex_destroy(&s->lock);
     vgpu_delay_destroy(s);
-    qemu_bh_delete(s->irq_bh);
     vgpu_regs_exit(s);
     g_free(s->id);
     msi_uninit(pci);

@@ -146,7 +146,7 @@ static bool run(VGPUWorker *w, unsigned n)
     VGPUWorkerQueue q = w->ops->queue(w, n);
     int64_t next = INT64_MAX;
 
-    if (vgpu_delay_worker(w, VGPU_DELAY_TAKE) &&
+    if (vgpu_delay_worker(w->s, &w->lock, VGPU_DELAY_TAKE) &&
         !queue_ready(w, n, qemu_clock_get_ns(QEMU_CLOCK_REALTIME), &next)) {
         return false;
     }
@@ -158,7 +158,7 @@ static bool run(VGPUWorker *w, unsigned n)
     }
     w->current = NULL;
     qemu_cond_broadcast(&w->parked);
-    vgpu_delay_worker(w, VGPU_DELAY_DONE);
+    vgpu_delay_worker(w->s, &w->lock, VGPU_DELAY_DONE);
     return *q.wait == VGPU_WAIT_NONE;
 }
 
@@ -189,12 +189,12 @@ static void *worker_thread(void *opaque)
         } else if (next == INT64_MAX) {
             worked = false;
             qemu_cond_wait(&w->wake, &w->lock);
-            vgpu_delay_worker(w, VGPU_DELAY_WAKE);
+            vgpu_delay_worker(w->s, &w->lock, VGPU_DELAY_WAKE);
         } else {
             worked = false;
             qemu_cond_timedwait(&w->wake, &w->lock,
                                 DIV_ROUND_UP(next - now, SCALE_MS));
-            vgpu_delay_worker(w, VGPU_DELAY_WAKE);
+            vgpu_delay_worker(w->s, &w->lock, VGPU_DELAY_WAKE);
         }
     }
     qemu_mutex_unlock(&w->lock);

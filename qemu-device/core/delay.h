@@ -12,8 +12,9 @@
 #ifndef HW_MISC_VGPU_KFD_CORE_DELAY_H
 #define HW_MISC_VGPU_KFD_CORE_DELAY_H
 
+#include "qemu/thread.h"
+
 typedef struct VGPUState VGPUState;
-typedef struct VGPUWorker VGPUWorker;
 
 typedef enum VGPUDelayPoint {
     VGPU_DELAY_WAKE,            /* a worker wakes up */
@@ -34,19 +35,20 @@ typedef struct VGPUDelays {
     uint64_t rng;               /* atomic */
     int64_t next;               /* ns, REALTIME: of the 0.3 s; atomic */
     int64_t ack_due;            /* the same; s->lock */
-    QEMUTimer *irq_timer;
+    QEMUTimer *irq_timer;       /* schedules irq_bh */
+    QEMUBH *irq_bh;             /* atomic */
 } VGPUDelays;
 
 /* BQL held. */
 bool vgpu_delay_init(VGPUState *s, Error **errp);
 void vgpu_delay_destroy(VGPUState *s);
 /*
- * The worker's thread waits, if it is to, without w->lock, which the caller
+ * The worker's thread waits, if it is to, without @lock, which the caller
  * holds. Return: whether the lock was dropped.
  */
-bool vgpu_delay_worker(VGPUWorker *w, VGPUDelayPoint point);
-/* Will irq_bh be scheduled later? The caller does so if not. Any thread. */
-bool vgpu_delay_irq(VGPUState *s);
+bool vgpu_delay_worker(VGPUState *s, QemuMutex *lock, VGPUDelayPoint point);
+/* Will @bh be scheduled later? The caller does so if not. Any thread. */
+bool vgpu_delay_irq(VGPUState *s, QEMUBH *bh);
 /*
  * Is an acknowledge still held back? @request: an invalidation begins. s->lock
  * held.
@@ -66,12 +68,13 @@ static inline void vgpu_delay_destroy(VGPUState *s)
 {
 }
 
-static inline bool vgpu_delay_worker(VGPUWorker *w, VGPUDelayPoint point)
+static inline bool vgpu_delay_worker(VGPUState *s, QemuMutex *lock,
+                                     VGPUDelayPoint point)
 {
     return false;
 }
 
-static inline bool vgpu_delay_irq(VGPUState *s)
+static inline bool vgpu_delay_irq(VGPUState *s, QEMUBH *bh)
 {
     return false;
 }

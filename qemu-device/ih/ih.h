@@ -15,9 +15,10 @@ static inline uint32_t vgpu_ih_reg(VGPUState *s, uint32_t reg)
     return qatomic_read(&s->ih.regs[reg - OSSSYS_BASE]);
 }
 
-/* The list of deferred entries. BQL held. */
+/* Before the first entry, and after the last one. BQL held. */
 void vgpu_ih_init(VGPUState *s);
-/* Reset state of all but registers, and of fault reports. s->lock held. */
+void vgpu_ih_exit(VGPUState *s);
+/* Reset all but registers, and fault reports. BQL and s->lock held. */
 void vgpu_ih_reset(VGPUState *s);
 /*
  * Push an entry. @ring: ring field; @mm_hub: whose VMID; @data: four dwords.
@@ -29,10 +30,10 @@ void vgpu_ih_push(VGPUState *s, uint8_t client, uint8_t source, uint8_t ring,
 void vgpu_ih_set_pasid(VGPUState *s, unsigned vmid, uint16_t pasid);
 /* A doorbell in the interrupt handler's range, by dword index. BQL held. */
 void vgpu_ih_doorbell(VGPUState *s, uint32_t dword, uint32_t val);
-/* Bottom half: send the MSI. */
-void vgpu_ih_bh(void *opaque);
-/* Drop all queued entries. s->lock held. */
-void vgpu_ih_drop_deferred(VGPUState *s);
+/* The machine goes on: send an MSI that is due. BQL held. */
+void vgpu_ih_resume(VGPUState *s);
+/* Send no MSI, drop all queued entries. BQL and s->lock held. */
+void vgpu_ih_cancel(VGPUState *s);
 /*
  * Call the IOMMU and push queued entries: @all of them, or at most
  * DEFERRED_BATCH, so that the main loop is not blocked for long. False: as

@@ -130,6 +130,8 @@ void vgpu_ih_lose(VGPUState *s, const uint32_t *entry);
 
 /* ih-deferred.c */
 
+/* Drop all queued entries. s->lock held. */
+void vgpu_ih_drop_deferred(VGPUState *s);
 /* Queue @entry after all others. s->lock held. */
 void vgpu_ih_defer(VGPUState *s, unsigned ring, const uint32_t *entry);
 
