@@ -116,7 +116,7 @@ static VGPUAccess decide(VGPUView *v, uint64_t va, uint64_t len, bool write,
 
 static uint32_t invalidations(VGPUView *v)
 {
-    return qatomic_read(&v->client->s->invs[v->client->hub][v->vmid]);
+    return vgpu_hub_invalidations(v->client->s, v->client->hub, v->vmid);
 }
 
 /* The span at @va, faults decided. Unless it is OK, nothing stays mapped. */

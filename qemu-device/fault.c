@@ -331,7 +331,7 @@ uint32_t vgpu_fault_serial(VGPUState *s)
 bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall)
 {
     QEMU_LOCK_GUARD(&s->lock);
-    if (stall->invs != qatomic_read(&s->invs[stall->hub][stall->vmid])) {
+    if (stall->invs != vgpu_hub_invalidations(s, stall->hub, stall->vmid)) {
         return false;
     }
     switch (stall->why) {

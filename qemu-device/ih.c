@@ -172,9 +172,7 @@ static VGPUPhys map_entry(VGPUState *s, unsigned ring, VGPUSpan *to)
 
     if (VGPU_GET(ring_reg(s, ring, IH_RB_CNTL), IH_RB_CNTL__MC_SPACE) ==
         MC_SPACE_FB) {
-        uint64_t fb = ((uint64_t)vgpu_hub_reg(s, VGPU_HUB_MM,
-                                              MC_VM_FB_LOCATION_BASE) << 24) +
-                      s->vram_base;
+        uint64_t fb = vgpu_hub_fb_base(s, VGPU_HUB_MM);
 
         if (addr < fb) {
             return VGPU_PHYS_NONE;

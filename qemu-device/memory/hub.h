@@ -25,6 +25,20 @@ static inline uint64_t vgpu_hub_reg64(VGPUState *s, unsigned hub, unsigned lo)
            (uint64_t)vgpu_hub_reg(s, hub, lo + 1) << 32;
 }
 
+/* Number of invalidations of any page of @vmid in a hub. Any thread. */
+static inline uint32_t vgpu_hub_invalidations(VGPUState *s, unsigned hub,
+                                              unsigned vmid)
+{
+    return qatomic_read(&s->invs[hub][vmid]);
+}
+
+/* Address of the first byte of our VRAM in the FB aperture. Any thread. */
+static inline uint64_t vgpu_hub_fb_base(VGPUState *s, unsigned hub)
+{
+    return ((uint64_t)vgpu_hub_reg(s, hub, MC_VM_FB_LOCATION_BASE) << 24) +
+           s->vram_base;
+}
+
 /* Whether a hub has the register at dword offset @reg. */
 static inline bool vgpu_hub_has(uint32_t reg)
 {
