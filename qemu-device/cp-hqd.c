@@ -330,6 +330,16 @@ void vgpu_cp_reset(VGPUState *s)
     s->clock_captured = 0;
 }
 
+void vgpu_cp_hold(VGPUState *s)
+{
+    vgpu_worker_hold(&s->cp->w);
+}
+
+void vgpu_cp_release(VGPUState *s)
+{
+    vgpu_worker_release(&s->cp->w);
+}
+
 void vgpu_cp_pause(VGPUState *s, bool paused)
 {
     VGPUWorker *w = &s->cp->w;

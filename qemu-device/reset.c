@@ -5,7 +5,7 @@
  * engine: SDMA_F32_CNTL.RESET (sdma.c).
  */
 #include "qemu/osdep.h"
-#include "hw/misc/vgpu-kfd/cp/internal.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 
 /*
@@ -15,22 +15,14 @@
  */
 static void hold_workers(VGPUState *s)
 {
-    unsigned i;
-
-    vgpu_worker_hold(&s->cp->w);
-    for (i = 0; i < SDMA_NUM_ENGINES; i++) {
-        vgpu_worker_hold(&s->engines[i].w);
-    }
+    vgpu_cp_hold(s);
+    vgpu_engine_hold(s);
 }
 
 static void release_workers(VGPUState *s)
 {
-    unsigned i;
-
-    for (i = 0; i < SDMA_NUM_ENGINES; i++) {
-        vgpu_worker_release(&s->engines[i].w);
-    }
-    vgpu_worker_release(&s->cp->w);
+    vgpu_engine_release(s);
+    vgpu_cp_release(s);
 }
 
 void vgpu_chip_reset(VGPUState *s)

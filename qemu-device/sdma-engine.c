@@ -328,6 +328,24 @@ void vgpu_engine_reset(VGPUState *s, unsigned engine)
     e->clock_offset = 0;
 }
 
+void vgpu_engine_hold(VGPUState *s)
+{
+    unsigned i;
+
+    for (i = 0; i < SDMA_NUM_ENGINES; i++) {
+        vgpu_worker_hold(&s->engines[i].w);
+    }
+}
+
+void vgpu_engine_release(VGPUState *s)
+{
+    unsigned i;
+
+    for (i = 0; i < SDMA_NUM_ENGINES; i++) {
+        vgpu_worker_release(&s->engines[i].w);
+    }
+}
+
 void vgpu_engine_pause(VGPUState *s, bool paused)
 {
     unsigned i;

@@ -29,6 +29,12 @@ void vgpu_engine_destroy(VGPUState *s);
 void vgpu_engine_reset(VGPUState *s, unsigned engine);
 /* The machine stops or goes on. Returns with engines parked if @paused. BQL. */
 void vgpu_engine_pause(VGPUState *s, bool paused);
+/*
+ * Have all engines at rest, between two chunks of work, until the release. BQL
+ * held; the locks of all engines' workers are taken.
+ */
+void vgpu_engine_hold(VGPUState *s);
+void vgpu_engine_release(VGPUState *s);
 
 /* sdma-query.c: for query-vgpu. BQL held. */
 VgpuEngineInfo *vgpu_query_engine(VGPUState *s, unsigned i);
