@@ -211,7 +211,10 @@ void vgpu_client_begin(VGPUClient *c)
     /* Once for all that follows: entering and leaving RCU waits for stores. */
     rcu_read_lock();
     qatomic_set(&c->access, c->access + 1);
-    /* Say so, then look at what is dropped: pairs with req_written(). */
+    /*
+     * Say so, then look at what is dropped: pairs with
+     * vgpu_invalidate_req_written().
+     */
     smp_mb();
     if (unlikely(qatomic_load_acquire(&c->s->hubs[c->hub].num_ranges) !=
                  c->ranges_done)) {

@@ -92,6 +92,17 @@ uint32_t vgpu_fault_redirects(uint16_t fault);
 /* Clear fault status and fault address of @hub. s->lock held. */
 void vgpu_fault_clear(VGPUState *s, unsigned hub);
 
+/* invalidate.c: functions of VGPUReg. BQL held. */
+
+/*
+ * Drop translations of the VMIDs that @val, the value of an engine's REQ,
+ * names. There are no directories in a TLB: leaves, or nothing.
+ */
+void vgpu_invalidate_req_written(VGPUState *s, unsigned hub, unsigned off,
+                                 uint32_t old, uint32_t val);
+/* An engine's ACK. Any thread. */
+uint32_t vgpu_invalidate_ack_read(VGPUState *s, unsigned hub, unsigned off);
+
 /* invalidate-inject.c */
 
 #define VGPU_INJECT_INVALIDATIONS \

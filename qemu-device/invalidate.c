@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: invalidation of translations: requests to the invalidation engines
+ * of the hubs, and their acknowledges. Clients drop what is invalidated before
+ * they use translations again (tlb.c).
+ */
+#include "qemu/osdep.h"
+#include "qemu/host-utils.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/trace.h"
+
+#define LAST_PAGE               ((1ull << (VGPU_VA_BITS - VGPU_PAGE_SHIFT)) - 1)
+#define INV_REQ_LEAVES \
+    (VM_INVALIDATE_ENG_REQ__L2_PTES | VM_INVALIDATE_ENG_REQ__L1_PTES)
+
+/* Acknowledge what engines have passed. s->lock held. */
+static void settle(VGPUState *s, unsigned h, unsigned eng)
+{
+    VGPUHub *hub = &s->hubs[h];
+    uint32_t waiting = 0, done;
+    unsigned i;
+
+    for (i = 0; i < VGPU_NUM_CLIENTS; i++) {
+        if (hub->inv[eng].waiting[i] &&
+            qatomic_load_acquire(&s->clients[i]->access) !=
+            hub->inv[eng].seen[i]) {
+            hub->inv[eng].waiting[i] = 0;
+        }
+        waiting |= hub->inv[eng].waiting[i];
+    }
+    done = hub->inv[eng].pending & ~waiting & ~hub->inv[eng].mute;
+    if (done) {
+        uint32_t *ack = &hub->regs[VM_INVALIDATE_ENG_ACK(eng)];
+
+        hub->inv[eng].pending &= ~done;
+        qatomic_set(ack, *ack | done);
+        vgpu_count(s, VGPU_CNT_INVALIDATIONS, ctpop32(done));
+        trace_vgpu_inv_ack(s->id, h, eng, done);
+    }
+}
+
+/* s->lock held. */
+static void count_invs(VGPUState *s, unsigned h, uint32_t vmids)
+{
+    unsigned i;
+
+    for (i = 0; i < VGPU_NUM_VMIDS; i++) {
+        if (vmids & (1u << i)) {
+            qatomic_inc(&s->invs[h][i]);
+        }
+    }
+}
+
+void vgpu_gmc_drop(VGPUState *s, unsigned h, uint32_t vmids)
+{
+    unsigned i;
+
+    for (i = 0; i < VGPU_NUM_VMIDS; i++) {
+        if (vmids & (1u << i)) {
+            qatomic_inc(&s->gen[h][i]);
+        }
+    }
+    count_invs(s, h, vmids);
+}
+
+/* The range that invalidation engine @eng is about. */
+static VGPURange range_of(VGPUState *s, unsigned h, unsigned eng)
+{
+    uint64_t val = vgpu_hub_reg64(s, h,
+                                  VM_INVALIDATE_ENG_ADDR_RANGE_LO32(eng));
+    uint64_t page = VGPU_GET(val, VM_INVALIDATE_ENG_ADDR_RANGE__PAGE);
+    uint64_t mask = 0;
+
+    if (val & VM_INVALIDATE_ENG_ADDR_RANGE__S) {
+        mask = MAKE_64BIT_MASK(0, cto64(page) + 1);
+    }
+    return (VGPURange) { .first = page & ~mask, .last = page | mask };
+}
+
+/* Drop the translations that engine @eng's request is about. s->lock held. */
+static void drop(VGPUState *s, unsigned h, unsigned eng, uint32_t vmids)
+{
+    VGPUHub *hub = &s->hubs[h];
+    VGPURange range = range_of(s, h, eng);
+    uint32_t n = hub->num_ranges;
+
+    trace_vgpu_inv_range(s->id, h, eng, vmids, range.first, range.last);
+    if (!range.first && range.last >= LAST_PAGE) {
+        vgpu_gmc_drop(s, h, vmids);
+        return;
+    }
+    range.vmids = vmids;
+    hub->ranges[n % VGPU_RANGE_LOG] = range;
+    qatomic_store_release(&hub->num_ranges, n + 1);
+    count_invs(s, h, vmids);
+}
+
+void vgpu_gmc_settle(VGPUState *s)
+{
+    unsigned h, eng;
+
+    QEMU_LOCK_GUARD(&s->lock);
+    for (h = 0; h < VGPU_NUM_HUBS; h++) {
+        for (eng = 0; eng < VGPU_NUM_INV_ENGINES; eng++) {
+            if (s->hubs[h].inv[eng].pending) {
+                settle(s, h, eng);
+            }
+        }
+    }
+}
+
+void vgpu_invalidate_req_written(VGPUState *s, unsigned h, unsigned off,
+                                 uint32_t old, uint32_t val)
+{
+    unsigned eng = off - VM_INVALIDATE_ENG_REQ(0);
+    uint32_t vmids = val & VM_INVALIDATE_ENG_REQ__PER_VMID;
+    VGPUHub *hub = &s->hubs[h];
+    uint32_t *ack = &hub->regs[VM_INVALIDATE_ENG_ACK(eng)];
+    unsigned i;
+
+    trace_vgpu_inv_req(s->id, h, eng, val);
+    WITH_QEMU_LOCK_GUARD(&s->lock) {
+        qatomic_set(ack, *ack & ~vmids);
+        if (val & VM_INVALIDATE_ENG_REQ__CLEAR_FAULT) {
+            vgpu_fault_clear(s, h);
+        }
+        /* A request that overtakes an older one answers for both. */
+        vgpu_count(s, VGPU_CNT_INVALIDATIONS,
+                   ctpop32(hub->inv[eng].pending & vmids));
+        hub->inv[eng].pending |= vmids;
+        hub->inv[eng].mute &= ~vmids;
+        if (vgpu_inject_armed(s, VGPU_INJECT_INVALIDATIONS)) {
+            hub->inv[eng].mute |= vgpu_inject_invalidation(s, h, eng, &vmids);
+        }
+        if (val & INV_REQ_LEAVES) {
+            drop(s, h, eng, vmids);
+        } else {
+            count_invs(s, h, vmids);
+        }
+        /*
+         * What is dropped first, then who is inside: pairs with
+         * vgpu_client_begin().
+         */
+        smp_mb();
+        for (i = 0; i < VGPU_NUM_CLIENTS; i++) {
+            unsigned access = qatomic_read(&s->clients[i]->access);
+
+            if (s->clients[i]->hub == h && (access & 1)) {
+                hub->inv[eng].waiting[i] |= vmids;
+                hub->inv[eng].seen[i] = access;
+            }
+        }
+        if (!vgpu_delay_ack(s, true)) {
+            settle(s, h, eng);
+        }
+    }
+    vgpu_clients_wake(s, 1u << h, vmids, -1);
+}
+
+uint32_t vgpu_invalidate_ack_read(VGPUState *s, unsigned h, unsigned off)
+{
+    QEMU_LOCK_GUARD(&s->lock);
+    if (!vgpu_delay_ack(s, false)) {
+        settle(s, h, off - VM_INVALIDATE_ENG_ACK(0));
+    }
+    return s->hubs[h].regs[off];
+}
+
+VgpuInvalidationInfoList *vgpu_query_invalidations(VGPUState *s)
+{
+    VgpuInvalidationInfoList *list = NULL, **tail = &list;
+    unsigned h, eng;
+
+    for (h = 0; h < VGPU_NUM_HUBS; h++) {
+        for (eng = 0; eng < VGPU_NUM_INV_ENGINES; eng++) {
+            if (s->hubs[h].inv[eng].pending) {
+                VgpuInvalidationInfo *info = g_new0(VgpuInvalidationInfo, 1);
+
+                info->hub = vgpu_hub_kind(h);
+                info->engine = eng;
+                info->vmids = s->hubs[h].inv[eng].pending;
+                QAPI_LIST_APPEND(tail, info);
+            }
+        }
+    }
+    return list;
+}
