@@ -82,6 +82,17 @@ VGPULeaf vgpu_walk(VGPUClient *c, unsigned vmid, uint64_t va);
 /* What an entry that does not allow the access means: which fault. */
 VGPUTargetKind vgpu_walk_refusal(VGPUClient *c, unsigned vmid);
 
+/* tlb.c. The client's thread. */
+
+/* The entry in force for @va, of generation @gen; NULL: none. */
+const VGPUTlbEntry *vgpu_tlb_find(VGPUClient *c, unsigned vmid, uint64_t va,
+                                  uint32_t gen);
+/* Keep @leaf, which a walk found at @va after it read generation @gen. */
+void vgpu_tlb_insert(VGPUClient *c, unsigned vmid, uint64_t va, uint32_t gen,
+                     const VGPULeaf *leaf);
+/* Drop what was invalidated by range since the last call. */
+void vgpu_tlb_catch_up(VGPUClient *c);
+
 /* fault-status.c */
 
 /*

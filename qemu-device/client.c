@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: clients of the hubs: their accesses, as invalidations see them, and
+ * the wake-up of stalled work.
+ */
+#include "qemu/osdep.h"
+#include "qemu/rcu.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+
+void vgpu_client_init(VGPUState *s, VGPUClient *c, unsigned index, unsigned hub,
+                      unsigned cid,
+                      void (*retry)(VGPUClient *c, uint32_t vmids, int slot))
+{
+    *c = (VGPUClient) {
+        .s = s, .index = index, .hub = hub, .cid = cid, .retry = retry,
+        .tlb = g_new0(VGPUTlbSet, 1 << VGPU_TLB_SETS_LOG2),
+    };
+    s->clients[index] = c;
+}
+
+void vgpu_client_destroy(VGPUClient *c)
+{
+    c->s->clients[c->index] = NULL;
+    g_clear_pointer(&c->tlb, g_free);
+}
+
+void vgpu_clients_wake(VGPUState *s, unsigned hub_mask, uint32_t vmids,
+                       int slot)
+{
+    unsigned i;
+
+    for (i = 0; i < VGPU_NUM_CLIENTS; i++) {
+        VGPUClient *c = s->clients[i];
+
+        if (hub_mask & (1u << c->hub)) {
+            c->retry(c, vmids, slot);
+        }
+    }
+}
+
+void vgpu_client_begin(VGPUClient *c)
+{
+    /* Once for all that follows: entering and leaving RCU waits for stores. */
+    rcu_read_lock();
+    qatomic_set(&c->access, c->access + 1);
+    /*
+     * Say so, then look at what is dropped: pairs with
+     * vgpu_invalidate_req_written().
+     */
+    smp_mb();
+    if (unlikely(qatomic_load_acquire(&c->s->hubs[c->hub].num_ranges) !=
+                 c->ranges_done)) {
+        vgpu_tlb_catch_up(c);
+    }
+}
+
+void vgpu_client_end(VGPUClient *c)
+{
+    rcu_read_unlock();
+    qatomic_store_release(&c->access, c->access + 1);
+    if (c->tlb_hits) {
+        vgpu_count(c->s, VGPU_CNT_TLB_HITS, c->tlb_hits);
+        c->tlb_hits = 0;
+    }
+    if (c->tlb_misses) {
+        vgpu_count(c->s, VGPU_CNT_TLB_MISSES, c->tlb_misses);
+        c->tlb_misses = 0;
+    }
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: the TLB of a client. Only the client's thread touches it. An entry
+ * holds while its generation is that of its VMID; invalidations by range come
+ * from the hub's log: vgpu_tlb_catch_up().
+ */
+#include "qemu/osdep.h"
+#include "qemu/host-utils.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/trace.h"
+
+/* What tells a leaf from all others; never 0. */
+static uint64_t tlb_key(unsigned vmid, uint64_t va, unsigned shift)
+{
+    return va >> shift << 10 | shift << 4 | vmid;
+}
+
+static VGPUTlbSet *tlb_set(VGPUClient *c, uint64_t key)
+{
+    /* Fibonacci hashing: neighbours, and far strides, spread over the sets. */
+    return &c->tlb[(key * 0x9e3779b97f4a7c15ull) >> (64 - VGPU_TLB_SETS_LOG2)];
+}
+
+const VGPUTlbEntry *vgpu_tlb_find(VGPUClient *c, unsigned vmid, uint64_t va,
+                                  uint32_t gen)
+{
+    uint64_t shifts;
+    unsigned w;
+
+    for (shifts = c->tlb_shifts; shifts; shifts &= shifts - 1) {
+        uint64_t key = tlb_key(vmid, va, ctz64(shifts));
+        VGPUTlbSet *set = tlb_set(c, key);
+
+        for (w = 0; w < VGPU_TLB_WAYS; w++) {
+            if (set->way[w].key == key && set->way[w].gen == gen) {
+                return &set->way[w];
+            }
+        }
+    }
+    return NULL;
+}
+
+void vgpu_tlb_insert(VGPUClient *c, unsigned vmid, uint64_t va, uint32_t gen,
+                     const VGPULeaf *leaf)
+{
+    uint64_t key = tlb_key(vmid, va, leaf->shift);
+    VGPUTlbSet *set = tlb_set(c, key);
+    unsigned w;
+
+    /* Its own stale entry, or an empty one, or whose turn it is. */
+    for (w = 0; w < VGPU_TLB_WAYS; w++) {
+        if (!set->way[w].key || set->way[w].key == key) {
+            break;
+        }
+    }
+    if (w == VGPU_TLB_WAYS) {
+        w = set->victim++ % VGPU_TLB_WAYS;
+    }
+    c->tlb_shifts |= 1ull << leaf->shift;
+    set->way[w] = (VGPUTlbEntry) {
+        .key = key, .addr = leaf->addr, .gen = gen, .shift = leaf->shift,
+        .kind = leaf->kind, .flags = leaf->flags,
+    };
+}
+
+static void tlb_drop(VGPUClient *c, const VGPURange *r)
+{
+    unsigned i, w;
+
+    for (i = 0; i < 1u << VGPU_TLB_SETS_LOG2; i++) {
+        for (w = 0; w < VGPU_TLB_WAYS; w++) {
+            VGPUTlbEntry *t = &c->tlb[i].way[w];
+            unsigned vmid = t->key & (VGPU_NUM_VMIDS - 1);
+            unsigned order;
+            uint64_t first;
+
+            if (!t->key) {
+                continue;
+            }
+            order = t->shift - VGPU_PAGE_SHIFT;
+            first = t->key >> 10 << order;
+            if ((r->vmids & (1u << vmid)) && first <= r->last &&
+                first + (1ull << order) > r->first) {
+                t->key = 0;
+            }
+        }
+    }
+}
+
+void vgpu_tlb_catch_up(VGPUClient *c)
+{
+    VGPUState *s = c->s;
+    VGPUHub *hub = &s->hubs[c->hub];
+    VGPURange ranges[VGPU_RANGE_LOG];
+    uint32_t i, n, from = c->ranges_done;
+
+    WITH_QEMU_LOCK_GUARD(&s->lock) {
+        c->ranges_done = hub->num_ranges;
+        n = c->ranges_done - from;
+        for (i = 0; i < MIN(n, VGPU_RANGE_LOG); i++) {
+            ranges[i] = hub->ranges[(from + i) % VGPU_RANGE_LOG];
+        }
+    }
+    if (n > VGPU_RANGE_LOG) {
+        /* Who knows: everything. */
+        ranges[0] = (VGPURange) { .last = UINT64_MAX, .vmids = UINT32_MAX };
+        n = 1;
+    }
+    trace_vgpu_inv_catch_up(s->id, c->hub, c->index, n);
+    c->peek.valid = false;
+    for (i = 0; i < n; i++) {
+        tlb_drop(c, &ranges[i]);
+    }
+}
+
+void vgpu_client_forget(VGPUClient *c)
+{
+    memset(c->tlb, 0, sizeof(*c->tlb) << VGPU_TLB_SETS_LOG2);
+    c->ranges_done = qatomic_read(&c->s->hubs[c->hub].num_ranges);
+    c->peek.valid = false;
+}
+
+unsigned vgpu_client_tlb_used(VGPUClient *c)
+{
+    unsigned used = 0, i, w;
+
+    vgpu_tlb_catch_up(c);
+    for (i = 0; i < 1u << VGPU_TLB_SETS_LOG2; i++) {
+        for (w = 0; w < VGPU_TLB_WAYS; w++) {
+            const VGPUTlbEntry *t = &c->tlb[i].way[w];
+            unsigned vmid = t->key & (VGPU_NUM_VMIDS - 1);
+
+            used += t->key && t->gen == qatomic_read(&c->s->gen[c->hub][vmid]);
+        }
+    }
+    return used;
+}
