@@ -126,7 +126,7 @@ static void vgpu_kfd_realize(PCIDevice *pci, Error **errp)
     vgpu_mmio_init(s);
     vgpu_psp_init(s, vgpu_chip_reset);
     qemu_mutex_init(&s->lock);
-    vgpu_fault_init(s);
+    vgpu_cam_init(s);
     vgpu_inject_init(s);
     vgpu_inv_inject_init(s);
     vgpu_fault_inject_init(s);
@@ -161,7 +161,7 @@ static void vgpu_kfd_exit(PCIDevice *pci)
     vgpu_fault_inject_destroy(s);
     vgpu_inv_inject_destroy(s);
     vgpu_inject_destroy(s);
-    vgpu_fault_destroy(s);
+    vgpu_cam_destroy(s);
     qemu_mutex_destroy(&s->lock);
     vgpu_delay_destroy(s);
     vgpu_regs_exit(s);

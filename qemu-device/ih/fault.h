@@ -14,9 +14,9 @@
 
 extern const VMStateDescription vmstate_vgpu_cam;
 
-/* The timer of the retry CAM. BQL held. */
-void vgpu_fault_init(VGPUState *s);
-void vgpu_fault_destroy(VGPUState *s);
+/* Begin and end the timer of the retry CAM. BQL held. */
+void vgpu_cam_init(VGPUState *s);
+void vgpu_cam_destroy(VGPUState *s);
 /* The saved state is loaded. BQL held. */
 void vgpu_fault_post_load(VGPUState *s);
 

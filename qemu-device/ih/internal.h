@@ -10,6 +10,8 @@
 
 #define VGPU_PACE_SLOTS         64
 #define VGPU_LATE_IRQS          64
+/* Between two tries of an access with a retry fault, without the CAM. */
+#define VGPU_RETRY_INTERVAL_NS  SCALE_MS
 #define VGPU_IH_SPAN            (IH_CLIENT_CFG_DATA - OSSSYS_BASE + 1)
 
 /*
@@ -96,15 +98,46 @@ typedef struct VGPULateIrqs {
 
 /* Free the CAM, forget reported faults. s->lock held. */
 void vgpu_fault_reset(VGPUState *s);
+
+/* fault-entry.c. s->lock held. */
+
+/* Push the entry of the fault at @site, which has CAM slot @cam. */
+void vgpu_fault_entry_push(VGPUState *s, VGPUSite site, bool write, bool retry,
+                           unsigned cam, uint32_t serial);
+/* The same, of a fault that was not reported before. */
+void vgpu_fault_push(VGPUState *s, VGPUSite site, bool write, bool retry,
+                     unsigned cam, uint32_t serial);
+
+/* retry-cam.c */
+
+/* Whether the driver has enabled the CAM. Any thread. */
+bool vgpu_cam_enabled(VGPUState *s);
+/* A free slot, or VGPU_CAM_SLOTS. s->lock held. */
+unsigned vgpu_cam_free_slot(VGPUState *s);
+/* The slot of a page, or VGPU_CAM_SLOTS. s->lock held. */
+unsigned vgpu_cam_find(VGPUState *s, unsigned hub, unsigned vmid,
+                       uint64_t page);
+/*
+ * The access at @site waits for slot @slot: fill in @stall. The timer has it
+ * look again when the slot's entry is due once more; the access that looks
+ * first then sends it. s->lock held.
+ */
+void vgpu_cam_wait(VGPUState *s, unsigned slot, VGPUSite site, bool write,
+                   VGPUStall *stall);
 /* Free @slot, wake who waits for it; a bad one is a guest error. BQL held. */
 void vgpu_cam_ack(VGPUState *s, uint32_t slot);
 /* Free all slots, wake everybody: the CAM was switched off. BQL held. */
 void vgpu_cam_flush(VGPUState *s);
+
+/* fault-ratelimit.c */
+
 /*
- * Push a fault's entry: ring field and data as it carries them. s->lock held.
+ * A retry fault without the CAM, at time @now (ns, QEMU_CLOCK_REALTIME).
+ * Return whether an entry is due; if not, *@serial is that of the last entry of
+ * the page. s->lock held.
  */
-void vgpu_fault_irq(VGPUState *s, unsigned hub, unsigned vmid, uint8_t ring,
-                    const uint32_t *data);
+bool vgpu_fault_ratelimit(VGPUState *s, unsigned hub, unsigned vmid,
+                          uint64_t page, int64_t now, uint32_t *serial);
 
 /* inject-defer.c */
 
@@ -119,12 +152,19 @@ void vgpu_fault_irq(VGPUState *s, unsigned hub, unsigned vmid, uint8_t ring,
 void vgpu_inject_fault_irq(VGPUState *s, const VGPUSite *site, uint8_t ring,
                            const uint32_t *data);
 
-/* ih.c, s->lock held. False: no translation, nothing written. */
+/* ih.c, s->lock held */
+
+/* Push a fault's entry: ring field and data as it carries them. */
+void vgpu_fault_irq(VGPUState *s, unsigned hub, unsigned vmid, uint8_t ring,
+                    const uint32_t *data);
+
+/* These return false if there is no translation: nothing is written. */
 
 /* Put @entry, complete but for its timestamp, into @ring. */
 bool vgpu_ih_store(VGPUState *s, unsigned ring, const uint32_t *entry);
 /* Write back ring 0's pointer. */
 bool vgpu_ih_writeback(VGPUState *s);
+
 /* Count @entry as dropped. s->lock held. */
 void vgpu_ih_lose(VGPUState *s, const uint32_t *entry);
 

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: the retry CAM. A retry fault's page stays in the CAM from its
+ * report until the driver acknowledges the slot. Meanwhile accesses to that
+ * page join it and raise no further interrupt, unless that takes so long that
+ * the first may be lost: then the same entry is sent again.
+ */
+#include "qemu/osdep.h"
+#include "qemu/log.h"
+#include "qemu/timer.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/trace.h"
+
+/*
+ * With the CAM: from an entry to the same one again, if it takes that long. On
+ * the virtual clock: who could acknowledge it stands still when that does.
+ */
+#define RESEND_NS           (5 * NANOSECONDS_PER_SECOND)
+#define RESEND_MAX_NS       (20 * NANOSECONDS_PER_SECOND)
+
+bool vgpu_cam_enabled(VGPUState *s)
+{
+    return vgpu_ih_reg(s, IH_RETRY_INT_CAM_CNTL) &
+           IH_RETRY_INT_CAM_CNTL__ENABLE;
+}
+
+unsigned vgpu_cam_free_slot(VGPUState *s)
+{
+    unsigned i = 0;
+
+    while (i < VGPU_CAM_SLOTS && s->cam[i].used) {
+        i++;
+    }
+    return i;
+}
+
+unsigned vgpu_cam_find(VGPUState *s, unsigned hub, unsigned vmid, uint64_t page)
+{
+    unsigned i;
+
+    for (i = 0; i < VGPU_CAM_SLOTS; i++) {
+        const VGPUCamSlot *c = &s->cam[i];
+
+        if (c->used && c->hub == hub && c->vmid == vmid && c->page == page) {
+            break;
+        }
+    }
+    return i;
+}
+
+void vgpu_cam_wait(VGPUState *s, unsigned slot, VGPUSite site, bool write,
+                   VGPUStall *stall)
+{
+    int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+    VGPUCamSlot *c = &s->cam[slot];
+
+    if (!c->interval) {
+        /* It is new, or was loaded: that does not tell when it is due. */
+        c->interval = RESEND_NS;
+        c->due = now + c->interval;
+    } else if (now >= c->due) {
+        c->interval = MIN(2 * c->interval, RESEND_MAX_NS);
+        c->due = now + c->interval;
+        trace_vgpu_fault_resent(s->id, c->serial, slot);
+        vgpu_fault_entry_push(s, site, write, true, slot, c->serial);
+    }
+    stall->why = VGPU_WAIT_CAM;
+    stall->cam = slot;
+    stall->serial = c->serial;
+    timer_mod_anticipate(s->cam_timer, c->due);
+}
+
+/* Entries are due again. If nobody waits for a slot, nobody sends its entry. */
+static void expired(void *opaque)
+{
+    VGPUState *s = opaque;
+    int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+    uint32_t due = 0;
+    unsigned i;
+
+    WITH_QEMU_LOCK_GUARD(&s->lock) {
+        for (i = 0; i < VGPU_CAM_SLOTS; i++) {
+            const VGPUCamSlot *c = &s->cam[i];
+
+            if (c->used && c->interval && c->due <= now) {
+                due |= 1u << i;
+            } else if (c->used && c->interval) {
+                timer_mod_anticipate(s->cam_timer, c->due);
+            }
+        }
+    }
+    for (i = 0; i < VGPU_CAM_SLOTS; i++) {
+        if (due & (1u << i)) {
+            vgpu_clients_wake(s, UINT_MAX, UINT32_MAX, i);
+        }
+    }
+}
+
+void vgpu_cam_init(VGPUState *s)
+{
+    s->cam_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, expired, s);
+}
+
+void vgpu_cam_destroy(VGPUState *s)
+{
+    timer_free(s->cam_timer);
+}
+
+bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall)
+{
+    QEMU_LOCK_GUARD(&s->lock);
+    if (stall->invs != vgpu_hub_invalidations(s, stall->hub, stall->vmid)) {
+        return false;
+    }
+    switch (stall->why) {
+    case VGPU_WAIT_CAM:
+        return s->cam[stall->cam].used &&
+               s->cam[stall->cam].serial == stall->serial &&
+               qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) < s->cam[stall->cam].due;
+    case VGPU_WAIT_CAM_FREE:
+        return vgpu_cam_enabled(s) && vgpu_cam_free_slot(s) == VGPU_CAM_SLOTS;
+    default:
+        return true;
+    }
+}
+
+void vgpu_cam_ack(VGPUState *s, uint32_t slot)
+{
+    if (slot >= VGPU_CAM_SLOTS) {
+        if (vgpu_reg_complain(s, IH_RETRY_CAM_ACK)) {
+            qemu_log_mask(LOG_GUEST_ERROR,
+                          "%s: acknowledge of CAM slot %u, there are %u\n",
+                          s->id, slot, VGPU_CAM_SLOTS);
+        }
+        return;
+    }
+    WITH_QEMU_LOCK_GUARD(&s->lock) {
+        trace_vgpu_cam_ack(s->id, slot, s->cam[slot].used,
+                           s->cam[slot].serial);
+        s->cam[slot].used = false;
+    }
+    vgpu_clients_wake(s, UINT_MAX, UINT32_MAX, slot);
+}
+
+void vgpu_cam_flush(VGPUState *s)
+{
+    WITH_QEMU_LOCK_GUARD(&s->lock) {
+        memset(s->cam, 0, sizeof(s->cam));
+    }
+    vgpu_clients_wake(s, UINT_MAX, UINT32_MAX, -1);
+}
