@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the interrupt handler. Ring 0 has the write-back and the MSI; of
- * what comes into rings 1 and 2, an entry in ring 0 tells.
+ * vgpu-kfd: the rings of the interrupt handler. Ring 0 has the write-back and
+ * the MSI. An entry in ring 0 announces entries in rings 1 and 2.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -15,18 +15,6 @@
 #define RING_MAX_BYTES      (256u * KiB)    /* the most that WPTR can say */
 #define MC_SPACE_FB         4u
 #define TIMESTAMP_MASK      MAKE_64BIT_MASK(0, 48)
-#define CLIENT_CFG_BITS     0x01ffffffu
-
-#define OFF(reg)            ((reg) - OSSSYS_BASE)
-/* The ring that a register at offset @off belongs to. */
-#define RING_OF(off)        (((off) - OFF(IH_RB_CNTL)) / IH_RING(1))
-#define DOORBELL_BITS \
-    (IH_DOORBELL_RPTR__OFFSET | IH_DOORBELL_RPTR__ENABLE)
-
-static uint32_t *ih_store(VGPUState *s, unsigned inst)
-{
-    return s->ih.regs;
-}
 
 void vgpu_ih_reset(VGPUState *s)
 {
@@ -44,8 +32,7 @@ static uint32_t ring_reg(VGPUState *s, unsigned ring, uint32_t reg)
     return vgpu_ih_reg(s, reg + IH_RING(ring));
 }
 
-/* 0 if the ring cannot be. */
-static uint32_t ring_bytes(VGPUState *s, unsigned ring)
+uint32_t vgpu_ih_ring_bytes(VGPUState *s, unsigned ring)
 {
     unsigned order = VGPU_GET(ring_reg(s, ring, IH_RB_CNTL),
                               IH_RB_CNTL__RB_SIZE) + 2;
@@ -54,7 +41,7 @@ static uint32_t ring_bytes(VGPUState *s, unsigned ring)
     return bytes >= RING_MIN_BYTES && bytes <= RING_MAX_BYTES ? bytes : 0;
 }
 
-static uint32_t wptr_value(const VGPUIhRing *r)
+uint32_t vgpu_ih_wptr(const VGPUIhRing *r)
 {
     return r->wptr | (r->overflow ? IH_RB_WPTR__RB_OVERFLOW : 0);
 }
@@ -92,7 +79,7 @@ static VGPUPhys map_pointer(VGPUState *s, VGPUSpan *to)
 
 static void write_pointer(VGPUState *s, VGPUSpan *to)
 {
-    stl_le_p(to->host, wptr_value(&s->ih.rings[0]));
+    stl_le_p(to->host, vgpu_ih_wptr(&s->ih.rings[0]));
     vgpu_phys_unmap(s, to, sizeof(uint32_t));
 }
 
@@ -193,7 +180,7 @@ static uint64_t timestamp(VGPUIh *ih)
 /* Where WPTR of the ring is after one more entry; -1: the ring is off. */
 static int64_t ring_next(VGPUState *s, unsigned ring)
 {
-    uint32_t bytes = ring_bytes(s, ring);
+    uint32_t bytes = vgpu_ih_ring_bytes(s, ring);
 
     if (!(ring_reg(s, ring, IH_RB_CNTL) & IH_RB_CNTL__RB_ENABLE) || !bytes) {
         return -1;
@@ -255,7 +242,7 @@ static void ring_kick(VGPUState *s, unsigned ring)
         VGPU_PREP(IH_DW0__CLIENT, (uint32_t)IH_CLIENT_IH) |
         VGPU_PREP(IH_DW0__SOURCE, (uint32_t)IH_SRC_RING) |
         VGPU_PREP(IH_DW0__RING, ring),
-        [4] = wptr_value(r),
+        [4] = vgpu_ih_wptr(r),
     };
 
     if (ring) {
@@ -334,7 +321,7 @@ bool vgpu_ih_store(VGPUState *s, unsigned ring, const uint32_t *entry)
     VGPUSpan to = { 0 }, pointer = { 0 };
     int64_t next;
 
-    if (enabled && ring_bytes(s, ring)) {
+    if (enabled && vgpu_ih_ring_bytes(s, ring)) {
         found = map_entry(s, ring, &to);
     }
     if (found == VGPU_PHYS_OK && !ring) {
@@ -416,17 +403,10 @@ void vgpu_fault_irq(VGPUState *s, unsigned hub, unsigned vmid, uint8_t ring,
                  IH_SRC_VM_FAULT, ring, vmid, hub == VGPU_HUB_MM, data);
 }
 
-void vgpu_ih_set_pasid(VGPUState *s, unsigned vmid, uint16_t pasid)
-{
-    qatomic_set(&s->ih.regs[OFF(IH_VMID_LUT(vmid))], pasid);
-    qatomic_set(&s->ih.regs[OFF(IH_VMID_LUT_MM(vmid))], pasid);
-}
-
-/* The driver has read up to @val. What is left asks for another interrupt. */
-static void set_rptr(VGPUState *s, unsigned ring, uint32_t val)
+void vgpu_ih_set_rptr(VGPUState *s, unsigned ring, uint32_t val)
 {
     VGPUIhRing *r = &s->ih.rings[ring];
-    uint32_t bytes = ring_bytes(s, ring);
+    uint32_t bytes = vgpu_ih_ring_bytes(s, ring);
 
     QEMU_LOCK_GUARD(&s->lock);
     r->rptr = bytes ? val & IH_RB_WPTR__OFFSET & (bytes - 1) &
@@ -440,18 +420,24 @@ static void set_rptr(VGPUState *s, unsigned ring, uint32_t val)
     }
 }
 
-static void cntl_written(VGPUState *s, unsigned inst, unsigned off,
-                         uint32_t old, uint32_t val)
+void vgpu_ih_set_wptr(VGPUState *s, unsigned ring, uint32_t val)
 {
-    unsigned ring = RING_OF(off);
+    VGPUIhRing *r = &s->ih.rings[ring];
+    uint32_t bytes = vgpu_ih_ring_bytes(s, ring);
+
+    QEMU_LOCK_GUARD(&s->lock);
+    r->wptr = bytes ? val & IH_RB_WPTR__OFFSET & (bytes - 1) &
+                      ~(IH_ENTRY_BYTES - 1) : 0;
+    r->overflow = false;
+    if (!ring) {
+        announce_rings(s);
+    }
+}
+
+void vgpu_ih_cntl_written(VGPUState *s, unsigned ring, uint32_t val)
+{
     VGPUIhRing *r = &s->ih.rings[ring];
 
-    if ((val & IH_RB_CNTL__RB_ENABLE) && !ring_bytes(s, ring) &&
-        vgpu_reg_complain(s, OSSSYS_BASE + off)) {
-        qemu_log_mask(LOG_GUEST_ERROR,
-                      "%s: interrupt ring %u of impossible size\n", s->id,
-                      ring);
-    }
     QEMU_LOCK_GUARD(&s->lock);
     if ((val & IH_RB_CNTL__WPTR_OVERFLOW_CLEAR) && r->overflow) {
         r->overflow = false;
@@ -466,161 +452,4 @@ static void cntl_written(VGPUState *s, unsigned inst, unsigned off,
     if ((val & IH_RB_CNTL__RB_ENABLE) && ring_filled(s, ring)) {
         ring_kick(s, ring);
     }
-}
-
-static uint32_t rptr_read(VGPUState *s, unsigned inst, unsigned off)
-{
-    QEMU_LOCK_GUARD(&s->lock);
-    return s->ih.rings[RING_OF(off)].rptr;
-}
-
-static void rptr_written(VGPUState *s, unsigned inst, unsigned off,
-                         uint32_t old, uint32_t val)
-{
-    set_rptr(s, RING_OF(off), val);
-}
-
-static uint32_t wptr_read(VGPUState *s, unsigned inst, unsigned off)
-{
-    QEMU_LOCK_GUARD(&s->lock);
-    return wptr_value(&s->ih.rings[RING_OF(off)]);
-}
-
-static void wptr_written(VGPUState *s, unsigned inst, unsigned off,
-                         uint32_t old, uint32_t val)
-{
-    VGPUIhRing *r = &s->ih.rings[RING_OF(off)];
-    uint32_t bytes = ring_bytes(s, RING_OF(off));
-
-    QEMU_LOCK_GUARD(&s->lock);
-    r->wptr = bytes ? val & IH_RB_WPTR__OFFSET & (bytes - 1) &
-                      ~(IH_ENTRY_BYTES - 1) : 0;
-    r->overflow = false;
-    if (!RING_OF(off)) {
-        announce_rings(s);
-    }
-}
-
-static uint32_t *client_cfg(VGPUState *s)
-{
-    return &s->ih.client_cfg[VGPU_GET(vgpu_ih_reg(s, IH_CLIENT_CFG_INDEX),
-                                      IH_CLIENT_CFG_INDEX__INDEX)];
-}
-
-static uint32_t client_cfg_read(VGPUState *s, unsigned inst, unsigned off)
-{
-    return *client_cfg(s);
-}
-
-static void client_cfg_written(VGPUState *s, unsigned inst, unsigned off,
-                               uint32_t old, uint32_t val)
-{
-    qatomic_set(client_cfg(s), val & CLIENT_CFG_BITS);
-}
-
-static void ack_written(VGPUState *s, unsigned inst, unsigned off,
-                        uint32_t old, uint32_t val)
-{
-    vgpu_cam_ack(s, val & IH_RETRY_CAM_ACK__INDEX);
-}
-
-static void cam_cntl_written(VGPUState *s, unsigned inst, unsigned off,
-                             uint32_t old, uint32_t val)
-{
-    if ((old & ~val) & IH_RETRY_INT_CAM_CNTL__ENABLE) {
-        vgpu_cam_flush(s);
-    }
-}
-
-static uint32_t status_read(VGPUState *s, unsigned inst, unsigned off)
-{
-    /* Idle: without an IOMMU an entry, or a pointer, is in memory at once. */
-    QEMU_LOCK_GUARD(&s->lock);
-    return QSIMPLEQ_EMPTY(&s->ih.deferred) && !s->ih.pointer_deferred;
-}
-
-#define CNTL_BITS   (~IH_RB_CNTL__WPTR_OVERFLOW_CLEAR)
-/* What only ring 0 has. */
-#define RING0_BITS  (IH_RB_CNTL__WPTR_WRITEBACK_ENABLE | \
-                     IH_RB_CNTL__ENABLE_INTR | IH_RB_CNTL__RPTR_REARM)
-
-#define RPTR_REG    { .exists = true, .read = rptr_read, \
-                      .written = rptr_written }
-#define WPTR_REG    { .exists = true, .read = wptr_read, \
-                      .written = wptr_written }
-
-static const VGPUReg ih_regs[VGPU_IH_SPAN] = {
-    [OFF(IH_VMID_LUT(0)) ... OFF(IH_VMID_LUT_MM(15))] =
-        VGPU_REG_RW(IH_DW3__PASID),
-    [OFF(IH_RB_CNTL)] = VGPU_REG_WRITTEN(CNTL_BITS, cntl_written),
-    [OFF(IH_RB_BASE)] = VGPU_REG_RW(UINT32_MAX),
-    [OFF(IH_RB_BASE_HI)] = VGPU_REG_RW(0xff),
-    [OFF(IH_RB_RPTR)] = RPTR_REG,
-    [OFF(IH_RB_WPTR)] = WPTR_REG,
-    [OFF(IH_DOORBELL_RPTR)] = VGPU_REG_RW(DOORBELL_BITS),
-    [OFF(IH_RB_CNTL + IH_RING(1))] =
-        VGPU_REG_WRITTEN(CNTL_BITS & ~RING0_BITS, cntl_written),
-    [OFF(IH_RB_BASE + IH_RING(1))] = VGPU_REG_RW(UINT32_MAX),
-    [OFF(IH_RB_BASE_HI + IH_RING(1))] = VGPU_REG_RW(0xff),
-    [OFF(IH_RB_RPTR + IH_RING(1))] = RPTR_REG,
-    [OFF(IH_RB_WPTR + IH_RING(1))] = WPTR_REG,
-    [OFF(IH_DOORBELL_RPTR + IH_RING(1))] = VGPU_REG_RW(DOORBELL_BITS),
-    [OFF(IH_RB_CNTL + IH_RING(2))] =
-        VGPU_REG_WRITTEN(CNTL_BITS & ~RING0_BITS, cntl_written),
-    [OFF(IH_RB_BASE + IH_RING(2))] = VGPU_REG_RW(UINT32_MAX),
-    [OFF(IH_RB_BASE_HI + IH_RING(2))] = VGPU_REG_RW(0xff),
-    [OFF(IH_RB_RPTR + IH_RING(2))] = RPTR_REG,
-    [OFF(IH_RB_WPTR + IH_RING(2))] = WPTR_REG,
-    [OFF(IH_DOORBELL_RPTR + IH_RING(2))] = VGPU_REG_RW(DOORBELL_BITS),
-    [OFF(IH_RB_WPTR_ADDR_HI)] = VGPU_REG_RW(0xffff),
-    [OFF(IH_RB_WPTR_ADDR_LO)] = VGPU_REG_RW(~3u),
-    [OFF(IH_DOORBELL_RETRY_CAM)] = VGPU_REG_RW(DOORBELL_BITS),
-    [OFF(IH_RETRY_CAM_ACK)] = VGPU_REG_WRITTEN(0, ack_written),
-    [OFF(IH_CNTL)] = VGPU_REG_RW(UINT32_MAX),
-    [OFF(IH_STATUS)] = VGPU_REG_READ(status_read),
-    [OFF(IH_RETRY_INT_CAM_CNTL)] =
-        VGPU_REG_WRITTEN(IH_RETRY_INT_CAM_CNTL__CAM_SIZE |
-                         IH_RETRY_INT_CAM_CNTL__ENABLE, cam_cntl_written),
-    [OFF(IH_CLIENT_CFG)] = {
-        .exists = true, .reset = IH_CLIENT_CFG__TOTAL_CLIENT_NUM,
-    },
-    [OFF(IH_CLIENT_CFG_INDEX)] = VGPU_REG_RW(IH_CLIENT_CFG_INDEX__INDEX),
-    [OFF(IH_CLIENT_CFG_DATA)] = {
-        .exists = true, .read = client_cfg_read,
-        .written = client_cfg_written,
-    },
-};
-
-const VGPUBlock vgpu_ih_block = {
-    .base = OSSSYS_BASE,
-    .span = VGPU_IH_SPAN,
-    .count = 1,
-    .regs = ih_regs,
-    .store = ih_store,
-};
-
-/* Does doorbell @dword ring what register @reg names? */
-static bool rings(VGPUState *s, uint32_t reg, uint32_t dword)
-{
-    uint32_t val = vgpu_ih_reg(s, reg);
-
-    return (val & IH_DOORBELL_RPTR__ENABLE) &&
-           VGPU_GET(val, IH_DOORBELL_RPTR__OFFSET) == dword;
-}
-
-void vgpu_ih_doorbell(VGPUState *s, uint32_t dword, uint32_t val)
-{
-    unsigned ring;
-
-    if (rings(s, IH_DOORBELL_RETRY_CAM, dword)) {
-        vgpu_cam_ack(s, val);
-        return;
-    }
-    for (ring = 0; ring < IH_NUM_RINGS; ring++) {
-        if (rings(s, IH_DOORBELL_RPTR + IH_RING(ring), dword)) {
-            set_rptr(s, ring, val);
-            return;
-        }
-    }
-    trace_vgpu_doorbell_lost(s->id, dword * 4ull, val);
 }

@@ -152,7 +152,23 @@ bool vgpu_fault_ratelimit(VGPUState *s, unsigned hub, unsigned vmid,
 void vgpu_inject_fault_irq(VGPUState *s, const VGPUSite *site, uint8_t ring,
                            const uint32_t *data);
 
-/* ih.c, s->lock held */
+/* ih.c */
+
+/* Size of the ring as IH_RB_CNTL says, in bytes. 0: not a possible size. */
+uint32_t vgpu_ih_ring_bytes(VGPUState *s, unsigned ring);
+/* Value of IH_RB_WPTR. s->lock held. */
+uint32_t vgpu_ih_wptr(const VGPUIhRing *r);
+/*
+ * The driver has read up to @val. An interrupt is due if entries are left. BQL
+ * held.
+ */
+void vgpu_ih_set_rptr(VGPUState *s, unsigned ring, uint32_t val);
+/* The driver moves WPTR: no overflow any more. BQL held. */
+void vgpu_ih_set_wptr(VGPUState *s, unsigned ring, uint32_t val);
+/* The driver wrote @val to IH_RB_CNTL. BQL held. */
+void vgpu_ih_cntl_written(VGPUState *s, unsigned ring, uint32_t val);
+
+/* These with s->lock held. */
 
 /* Push a fault's entry: ring field and data as it carries them. */
 void vgpu_fault_irq(VGPUState *s, unsigned hub, unsigned vmid, uint8_t ring,
