@@ -14,7 +14,7 @@
 #define VGPU_NBIO_SPAN          (BIF_SDMA4_DOORBELL_RANGE - NBIO_BASE + 1)
 #define VGPU_PCIE_SPAN          (PCIE_DATA2 - MM_INDEX + 1)
 
-/* mmio.c: the register window */
+/* pci-mmio.c: the register window */
 
 extern const MemoryRegionOps vgpu_mmio_ops;
 
