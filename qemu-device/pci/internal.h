@@ -21,10 +21,13 @@ extern const MemoryRegionOps vgpu_mmio_ops;
 /* Register the blocks of registers: vgpu_regs_init(). BQL held. */
 void vgpu_mmio_init(VGPUState *s);
 
-/* nbio.c: doorbells, VRAM size, HDP flush */
+/* doorbell.c */
+
+extern const MemoryRegionOps vgpu_doorbell_ops;
+
+/* nbio.c: ranges of doorbells, VRAM size, HDP flush */
 
 extern const VGPUBlock vgpu_pcie_block, vgpu_nbio_block;
-extern const MemoryRegionOps vgpu_doorbell_ops;
 
 /* Is @reg in the remapped page that flushes the HDP? BQL held. */
 bool vgpu_nbio_is_hdp_remap(VGPUState *s, uint32_t reg);

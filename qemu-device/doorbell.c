@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: the way of a doorbell (BAR 2) to its block. */
+#include "qemu/osdep.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/trace.h"
+
+#define OFF(reg)    ((reg) - NBIO_BASE)
+
+/* The bus interface routes on the low 12 bits of the address. */
+static bool in_range(uint32_t range, hwaddr addr)
+{
+    uint32_t low = addr & 0xfff;
+    uint32_t off = range & BIF_DOORBELL_RANGE__OFFSET;
+    uint32_t bytes = 4 * VGPU_GET(range, BIF_DOORBELL_RANGE__SIZE);
+
+    return low >= off && low - off < bytes;
+}
+
+static uint64_t doorbell_read(void *opaque, hwaddr addr, unsigned size)
+{
+    VGPUState *s = opaque;
+
+    return s->removed ? UINT64_MAX : 0;
+}
+
+static void doorbell_write(void *opaque, hwaddr addr, uint64_t val,
+                           unsigned size)
+{
+    VGPUState *s = opaque;
+    unsigned i;
+
+    if (!s->removed && s->nbio[OFF(RCC_DOORBELL_APER_EN)]) {
+        vgpu_count(s, VGPU_CNT_DOORBELLS, 1);
+        if (in_range(s->nbio[OFF(BIF_IH_DOORBELL_RANGE)], addr)) {
+            VGPUSite site = {
+                .vmid = VGPU_SITE_NONE, .engine = VGPU_SITE_NONE,
+                .queue = VGPU_SITE_NONE, .va = addr,
+            };
+
+            if (!vgpu_inject_doorbell(s, site)) {
+                vgpu_ih_doorbell(s, addr / 4, val);
+            }
+            return;
+        }
+        for (i = 0; i < SDMA_NUM_ENGINES; i++) {
+            if (in_range(s->nbio[OFF(BIF_SDMA_DOORBELL_RANGE(i))], addr) &&
+                vgpu_sdma_doorbell(s, i, addr, val, size)) {
+                return;
+            }
+        }
+        if (vgpu_cp_doorbell(s, addr, val, size)) {
+            return;
+        }
+    }
+    trace_vgpu_doorbell_lost(s->id, addr, val);
+}
+
+const MemoryRegionOps vgpu_doorbell_ops = {
+    .read = doorbell_read,
+    .write = doorbell_write,
+    .endianness = DEVICE_LITTLE_ENDIAN,
+    .valid = { .min_access_size = 4, .max_access_size = 8 },
+    .impl = { .min_access_size = 4, .max_access_size = 8 },
+};
