@@ -32,7 +32,7 @@ extern const VGPUBlock vgpu_pcie_block, vgpu_nbio_block;
 /* Is @reg in the remapped page that flushes the HDP? BQL held. */
 bool vgpu_nbio_is_hdp_remap(VGPUState *s, uint32_t reg);
 
-/* model.c: identity of the model, counters */
+/* model.c: identity of the device, counters */
 
 extern const VGPUBlock vgpu_model_block;
 
