@@ -27,22 +27,6 @@
 #define MAP_QUEUES_DWORDS   7
 #define RUN_LIST_DWORDS     4
 
-void vgpu_cp_hws_end(VGPUCp *cp)
-{
-    if (cp->hws.phase != CP_HWS_NONE) {
-        trace_vgpu_hws_end(cp->s->id, cp->hws.phase);
-        cp->hws.phase = CP_HWS_NONE;
-        cp->hws.wait = VGPU_WAIT_NONE;
-    }
-}
-
-void vgpu_cp_hws_left(VGPUCp *cp, const CpQueue *q)
-{
-    if (cp->hws.owner == cp_number(cp, q)) {
-        vgpu_cp_hws_end(cp);
-    }
-}
-
 static bool list_of(const uint32_t *dw, VGPUIndirect *list)
 {
     *list = (VGPUIndirect) {

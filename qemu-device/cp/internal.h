@@ -4,6 +4,7 @@
  * themselves.
  *
  *   cp.c         registers, selection, doorbells
+ *   hqd.c        queues start and leave
  *   cp-hqd.c     queues as their thread sees them
  *   cp-error.c   interrupts and errors
  *   cp-access.c  memory as packets use it
@@ -174,10 +175,12 @@ static inline uint64_t cp_hqd64(const CpQueue *q, unsigned lo)
            (uint64_t)qatomic_read(&q->regs[lo + 1]) << 32;
 }
 
-/* cp-hqd.c. These with cp->w.lock held. */
+/* hqd.c. These with cp->w.lock held. */
 
 /* Does the queue run? */
 bool vgpu_cp_queue_active(const CpQueue *q);
+/* Size of the ring as CP_HQD_PQ_CONTROL says. Any thread. */
+uint64_t vgpu_cp_ring_dwords(const CpQueue *q);
 /* Take over pointers and place in an indirect buffer from registers. */
 void vgpu_cp_queue_start(VGPUCp *cp, CpQueue *q);
 /*
@@ -185,8 +188,12 @@ void vgpu_cp_queue_start(VGPUCp *cp, CpQueue *q);
  * queue's packets or at its run list.
  */
 void vgpu_cp_queue_dequeue(VGPUCp *cp, CpQueue *q);
+/* Leave the HQD now; its registers then say where the queue was. */
+void vgpu_cp_queue_stop(VGPUCp *cp, CpQueue *q);
 /* Something that the queue may wait for has come. */
 void vgpu_cp_queue_kick(VGPUCp *cp, CpQueue *q);
+/* The run list is not in force any more; what it mapped stays. */
+void vgpu_cp_hws_end(VGPUCp *cp);
 
 /* cp-error.c */
 
@@ -261,10 +268,6 @@ void vgpu_cp_hws_release(VGPUCp *cp);
 void vgpu_cp_hws_turn(VGPUCp *cp);
 /* Has it something to do, now or when the slice ends? */
 bool vgpu_cp_hws_pending(const VGPUCp *cp);
-/* The list is not in force any more; what it mapped stays. */
-void vgpu_cp_hws_end(VGPUCp *cp);
-/* @q has left its HQD: its list ends. The thread is not at the list. */
-void vgpu_cp_hws_left(VGPUCp *cp, const CpQueue *q);
 
 /* cp-gws.c. Thread, no lock held. */
 
