@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: memory of compute queues, for packets of either kind: where they
- * are fetched from, what they load and store, pointers, waits.
+ * vgpu-kfd: memory and registers of compute queues, for packets of either kind:
+ * where they are fetched from, what they load and store, pointers, waits.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -76,6 +76,40 @@ CpStep vgpu_cp_load(CpExec *x, uint64_t va, uint64_t *val, unsigned len)
         return CP_STEP_STALL;
     }
     *val = le64_to_cpu(*val);
+    return CP_STEP_DONE;
+}
+
+/* The packet touches a register that is not the queue's to touch. */
+static CpStep not_privileged(CpExec *x)
+{
+    x->error = CP_ERROR_REGISTER_INVALID;
+    x->priv_error = true;
+    x->error_bits = CP_HQD_ERROR__SUA_ERROR;
+    return CP_STEP_BAD;
+}
+
+CpStep vgpu_cp_write_reg(CpExec *x, uint32_t reg, uint32_t val)
+{
+    if (!x->priv) {
+        return not_privileged(x);
+    }
+    if (reg >= VGPU_MMIO_DWORDS) {
+        return vgpu_cp_bad(x, CP_ERROR_REGISTER_INVALID);
+    }
+    x->reg = reg;
+    x->reg_val = val;
+    x->mem.stall = (VGPUStall) { .why = VGPU_WAIT_REG };
+    return CP_STEP_STALL;
+}
+
+CpStep vgpu_cp_read_reg(VGPUCp *cp, CpExec *x, uint32_t reg, uint32_t *val)
+{
+    if (!x->priv) {
+        return not_privileged(x);
+    }
+    if (!vgpu_hub_has(reg) || !vgpu_reg_engine_read(cp->s, reg, val)) {
+        return vgpu_cp_bad(x, CP_ERROR_REGISTER_INVALID);
+    }
     return CP_STEP_DONE;
 }
 

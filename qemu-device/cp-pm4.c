@@ -9,15 +9,6 @@
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/shader/shader.h"
 
-/* The packet touches a register that is not the queue's to touch. */
-static CpStep not_privileged(CpExec *x)
-{
-    x->error = CP_ERROR_REGISTER_INVALID;
-    x->priv_error = true;
-    x->error_bits = CP_HQD_ERROR__SUA_ERROR;
-    return CP_STEP_BAD;
-}
-
 static CpStep fetch_begin(VGPUCp *cp, CpExec *x, uint64_t left)
 {
     uint32_t header;
@@ -74,31 +65,6 @@ static uint64_t address(const CpExec *x, unsigned n)
     return x->dw[n] | (uint64_t)x->dw[n + 1] << 32;
 }
 
-CpStep vgpu_cp_write_reg(CpExec *x, uint32_t reg, uint32_t val)
-{
-    if (!x->priv) {
-        return not_privileged(x);
-    }
-    if (reg >= VGPU_MMIO_DWORDS) {
-        return vgpu_cp_bad(x, CP_ERROR_REGISTER_INVALID);
-    }
-    x->reg = reg;
-    x->reg_val = val;
-    x->mem.stall = (VGPUStall) { .why = VGPU_WAIT_REG };
-    return CP_STEP_STALL;
-}
-
-static CpStep read_reg(VGPUCp *cp, CpExec *x, uint32_t reg, uint32_t *val)
-{
-    if (!x->priv) {
-        return not_privileged(x);
-    }
-    if (!vgpu_hub_has(reg) || !vgpu_reg_engine_read(cp->s, reg, val)) {
-        return vgpu_cp_bad(x, CP_ERROR_REGISTER_INVALID);
-    }
-    return CP_STEP_DONE;
-}
-
 static CpStep do_nop(VGPUCp *cp, CpQueue *q)
 {
     return CP_STEP_DONE;
@@ -150,7 +116,7 @@ static CpStep do_copy_data(VGPUCp *cp, CpQueue *q)
 
     switch (src) {
     case PM4_SRC_REG:
-        step = len == 4 ? read_reg(cp, x, x->dw[2], &low)
+        step = len == 4 ? vgpu_cp_read_reg(cp, x, x->dw[2], &low)
                         : vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
         if (step == CP_STEP_DONE) {
             val = low;
@@ -224,11 +190,11 @@ static CpStep do_wait_reg_mem(VGPUCp *cp, CpQueue *q)
         step = vgpu_cp_load(x, address(x, 2), &val, 4);
         low = val;
     } else if (operation == 0) {
-        step = read_reg(cp, x, x->dw[2], &low);
+        step = vgpu_cp_read_reg(cp, x, x->dw[2], &low);
     } else if (x->done == 0) {
         step = vgpu_cp_write_reg(x, x->dw[2], ref);
     } else {
-        step = read_reg(cp, x, x->dw[3], &low);
+        step = vgpu_cp_read_reg(cp, x, x->dw[3], &low);
         ref &= mask;
     }
     if (step != CP_STEP_DONE ||

@@ -7,7 +7,7 @@
  *   hqd.c        queues start and leave
  *   cp-hqd.c     queues as their thread sees them
  *   cp-error.c   interrupts and errors
- *   cp-access.c  memory as packets use it
+ *   cp-access.c  memory and registers as packets use them
  *   cp-pm4.c     PM4 packets of any queue
  *   cp-aql.c     AQL packets
  *   cp-kiq.c     packets that map queues
@@ -217,8 +217,6 @@ CpStep vgpu_cp_pm4_step(VGPUCp *cp, CpQueue *q);
 CpStep vgpu_cp_aql_step(VGPUCp *cp, CpQueue *q);
 /* Dispatch packets of either kind: have the shader unit execute the waves. */
 CpStep vgpu_cp_dispatch(VGPUCp *cp, CpQueue *q);
-/* The main loop writes the register, then counts exec.done up. */
-CpStep vgpu_cp_write_reg(CpExec *x, uint32_t reg, uint32_t val);
 /* cp-kiq.c: packets, as the above. */
 CpStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq);
 CpStep vgpu_cp_map_queues(VGPUCp *cp, CpQueue *kiq);
@@ -288,6 +286,10 @@ CpStep vgpu_cp_bad(CpExec *x, unsigned error);
 /* 4 or 8 bytes, little endian, at an address that is made to fit them. */
 CpStep vgpu_cp_store(CpExec *x, uint64_t va, uint64_t val, unsigned len);
 CpStep vgpu_cp_load(CpExec *x, uint64_t va, uint64_t *val, unsigned len);
+/* The main loop writes the register, then counts exec.done up. */
+CpStep vgpu_cp_write_reg(CpExec *x, uint32_t reg, uint32_t val);
+/* Read a register of a hub: engines cannot read others. */
+CpStep vgpu_cp_read_reg(VGPUCp *cp, CpExec *x, uint32_t reg, uint32_t *val);
 /* The packet waits for a value: try again after others. */
 CpStep vgpu_cp_wait(CpExec *x);
 /* @n dwords at dword @at of the packet. */
