@@ -4,77 +4,13 @@
  * is in sdma-copy.c and the others.
  *
  * A packet's fixed part is fetched once and kept in exec->dw, the progress of
- * its payload in exec->done, so that a stalled packet goes on where it was: a
- * byte counts as done when it was copied, not before.
+ * its payload in exec->done (sdma-payload.c), so that a stalled packet goes on
+ * where it was.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
-
-#define PIECE_COST          256ull      /* bytes that a short piece counts as */
-
-/* Dword in the ring or indirect buffer where the packet begins. */
-static uint64_t position(const VGPUExec *x)
-{
-    return x->ib_depth ? x->ib[x->ib_depth - 1].pos : x->rptr / 4;
-}
-
-/* Dwords from the packet's start to where they end, for now. */
-static uint64_t available(const VGPUExec *x)
-{
-    return x->ib_depth ? x->ib[x->ib_depth - 1].size - position(x)
-                       : (x->wptr - x->rptr) / 4;
-}
-
-bool vgpu_sdma_more(const VGPUExec *x, uint64_t len)
-{
-    return x->done < len && x->budget > 0;
-}
-
-uint64_t vgpu_sdma_piece(const VGPUExec *x, uint64_t len)
-{
-    /* A turn does not end in the middle of a dword or an entry. */
-    return MIN(len - x->done, ROUND_UP(x->budget, 64));
-}
-
-void vgpu_sdma_did(VGPUExec *x, uint64_t n)
-{
-    x->done += n;
-    x->budget -= MAX(n, PIECE_COST);
-}
-
-VGPUStep vgpu_sdma_payload_step(const VGPUExec *x, uint64_t len)
-{
-    return x->done < len ? VGPU_STEP_AGAIN : VGPU_STEP_DONE;
-}
-
-uint64_t vgpu_sdma_payload(const VGPUExec *x, unsigned fixed, uint64_t *left)
-{
-    uint64_t va = vgpu_sdma_position(x, position(x) + fixed + x->done / 4,
-                                     left);
-
-    *left = *left * 4 - x->done % 4;
-    return va + x->done % 4;
-}
-
-uint8_t vgpu_queue_ih_ring(const VGPUEngine *e, const VGPUQueue *q)
-{
-    unsigned n = q - e->queues;
-
-    return n < SDMA_QUEUE_RLC(0) ? 0 : n - SDMA_QUEUE_RLC(0);
-}
-
-void vgpu_sdma_interrupt(VGPUEngine *e, VGPUQueue *q, unsigned source,
-                         uint32_t data0, uint32_t data1)
-{
-    uint32_t data[4] = { data0, data1 };
-
-    QEMU_LOCK_GUARD(&e->s->lock);
-    vgpu_ih_push(e->s, IH_CLIENT_SDMA(e->index), source,
-                 vgpu_queue_ih_ring(e, q), vgpu_sdma_vmid(&q->exec), true,
-                 data);
-}
 
 #define HEADER          (SDMA_PKT__OP | SDMA_PKT__SUB_OP)
 #define COPY_HEADER     (HEADER | SDMA_COPY_LINEAR__BROADCAST)
@@ -153,21 +89,7 @@ bool vgpu_packet_valid(const VGPUExec *x)
     const struct VGPUPacket *p = find_packet(x->dw[0]);
 
     return p && x->ndw == total_dwords(x, p->dwords) &&
-           (!x->ib_depth || x->ndw <= available(x));
-}
-
-VGPUStep vgpu_sdma_extend(VGPUExec *x, uint64_t ndw)
-{
-    if (available(x) >= ndw) {
-        x->ndw = ndw;
-        return VGPU_STEP_DONE;
-    }
-    /* In the ring the rest may come, a buffer must hold whole packets. */
-    if (x->ib_depth || ndw * 4 > x->ring_bytes) {
-        return VGPU_STEP_BAD_PACKET;
-    }
-    x->mem.stall = (VGPUStall) { .why = VGPU_WAIT_WPTR };
-    return VGPU_STEP_STALL;
+           (!x->ib_depth || x->ndw <= vgpu_sdma_available(x));
 }
 
 static VGPUStep fetch(VGPUEngine *e, VGPUQueue *q, uint64_t pos, uint32_t *dw,
@@ -189,7 +111,7 @@ static VGPUStep load_packet(VGPUEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     const struct VGPUPacket *p;
-    uint64_t pos = position(x);
+    uint64_t pos = vgpu_sdma_packet_pos(x);
     VGPUStep step;
 
     x->mem.faulted = false;

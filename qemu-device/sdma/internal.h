@@ -120,7 +120,7 @@ VGPUStep vgpu_packet_step(VGPUEngine *e, VGPUQueue *q);
  * pointers are not in @x, and not looked at. Any thread.
  */
 bool vgpu_packet_valid(const VGPUExec *x);
-/* The ring field of a queue's interrupts. */
+/* sdma-payload.c: the ring field of a queue's interrupts. Any thread. */
 uint8_t vgpu_queue_ih_ring(const VGPUEngine *e, const VGPUQueue *q);
 
 /* sdma-mqd.c: a queue's image, SDMA_MQD_DWORDS. engine->w.lock held. */

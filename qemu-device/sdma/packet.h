@@ -22,7 +22,20 @@ static inline VGPUStep vgpu_sdma_accessed(VGPUAccess access)
     return access == VGPU_ACCESS_STALL ? VGPU_STEP_STALL : VGPU_STEP_DONE;
 }
 
-/* sdma-packet.c */
+/* Dword in the ring or indirect buffer where the packet begins. */
+static inline uint64_t vgpu_sdma_packet_pos(const VGPUExec *x)
+{
+    return x->ib_depth ? x->ib[x->ib_depth - 1].pos : x->rptr / 4;
+}
+
+/* Dwords from the packet's start to the end of what is there now. */
+static inline uint64_t vgpu_sdma_available(const VGPUExec *x)
+{
+    return x->ib_depth ? x->ib[x->ib_depth - 1].size - vgpu_sdma_packet_pos(x)
+                       : (x->wptr - x->rptr) / 4;
+}
+
+/* sdma-payload.c */
 
 /*
  * Is there still something to do for the packet in this turn? @len: of its

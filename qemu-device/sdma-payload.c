@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: the payload of an SDMA packet: how much of it is done, how much is
+ * done at once, and where it goes on. A byte counts as done when it was copied,
+ * not before.
+ */
+#include "qemu/osdep.h"
+#include "hw/misc/vgpu-kfd/sdma/packet.h"
+
+#define PIECE_COST          256ull      /* bytes that a short piece counts as */
+
+bool vgpu_sdma_more(const VGPUExec *x, uint64_t len)
+{
+    return x->done < len && x->budget > 0;
+}
+
+uint64_t vgpu_sdma_piece(const VGPUExec *x, uint64_t len)
+{
+    /* A turn does not end in the middle of a dword or an entry. */
+    return MIN(len - x->done, ROUND_UP(x->budget, 64));
+}
+
+void vgpu_sdma_did(VGPUExec *x, uint64_t n)
+{
+    x->done += n;
+    x->budget -= MAX(n, PIECE_COST);
+}
+
+VGPUStep vgpu_sdma_payload_step(const VGPUExec *x, uint64_t len)
+{
+    return x->done < len ? VGPU_STEP_AGAIN : VGPU_STEP_DONE;
+}
+
+uint64_t vgpu_sdma_payload(const VGPUExec *x, unsigned fixed, uint64_t *left)
+{
+    uint64_t va = vgpu_sdma_position(
+        x, vgpu_sdma_packet_pos(x) + fixed + x->done / 4, left);
+
+    *left = *left * 4 - x->done % 4;
+    return va + x->done % 4;
+}
+
+uint8_t vgpu_queue_ih_ring(const VGPUEngine *e, const VGPUQueue *q)
+{
+    unsigned n = q - e->queues;
+
+    return n < SDMA_QUEUE_RLC(0) ? 0 : n - SDMA_QUEUE_RLC(0);
+}
+
+void vgpu_sdma_interrupt(VGPUEngine *e, VGPUQueue *q, unsigned source,
+                         uint32_t data0, uint32_t data1)
+{
+    uint32_t data[4] = { data0, data1 };
+
+    QEMU_LOCK_GUARD(&e->s->lock);
+    vgpu_ih_push(e->s, IH_CLIENT_SDMA(e->index), source,
+                 vgpu_queue_ih_ring(e, q), vgpu_sdma_vmid(&q->exec), true,
+                 data);
+}
+
+VGPUStep vgpu_sdma_extend(VGPUExec *x, uint64_t ndw)
+{
+    if (vgpu_sdma_available(x) >= ndw) {
+        x->ndw = ndw;
+        return VGPU_STEP_DONE;
+    }
+    /* In the ring the rest may come, a buffer must hold whole packets. */
+    if (x->ib_depth || ndw * 4 > x->ring_bytes) {
+        return VGPU_STEP_BAD_PACKET;
+    }
+    x->mem.stall = (VGPUStall) { .why = VGPU_WAIT_WPTR };
+    return VGPU_STEP_STALL;
+}
