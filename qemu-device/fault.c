@@ -2,7 +2,7 @@
 /*
  * vgpu-kfd: reports of VM faults: no-retry faults, and retry faults with
  * (retry-cam.c) and without (fault-ratelimit.c) the retry CAM. The status of
- * no-retry faults in the hubs' registers is in fault-status.c.
+ * no-retry faults in the hubs' registers is in memory/fault-status.c.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"

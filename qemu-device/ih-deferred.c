@@ -2,8 +2,8 @@
 /*
  * vgpu-kfd: interrupt entries whose ring lies behind an IOMMU. The function
  * that pushes an entry holds s->lock and may run without the BQL, so it cannot
- * call the IOMMU (bus.c). The entry is queued here, without its timestamp,
- * until a bottom half has the translation.
+ * call the IOMMU (memory/bus.c). The entry is queued here, without its
+ * timestamp, until a bottom half has the translation.
  */
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: the bottom half that calls the IOMMU for queues that wait for a
- * translation (VGPU_WAIT_BUS), and for interrupt entries. See bus.c.
+ * translation (VGPU_WAIT_BUS), and for interrupt entries. See memory/bus.c.
  */
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"

@@ -16,7 +16,7 @@ typedef enum VGPUWait {
     VGPU_WAIT_CAM_FREE,         /* retry fault: any CAM slot */
     VGPU_WAIT_RETRY,            /* retry fault without CAM, until @until */
     VGPU_WAIT_POISON,           /* injected memory error: the queue stops */
-    VGPU_WAIT_BUS,              /* the IOMMU's reply: bus.c; see @bus */
+    VGPU_WAIT_BUS,              /* the IOMMU's reply: memory/bus.c; see @bus */
 } VGPUWait;
 
 /*

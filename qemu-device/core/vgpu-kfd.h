@@ -17,7 +17,7 @@
  * Each SDMA engine has a thread, the MECs share one (queue/scheduler.h). It
  * never takes the BQL, so that whoever holds the BQL may wait for it:
  * interrupts leave through a bottom half, engines reach memory only, never
- * another device's registers (phys.c), and a bottom half calls the IOMMU
+ * another device's registers (memory/phys.c), and a bottom half calls the IOMMU
  * (worker-bus.c). The thread executes packets with no lock held. While it does,
  * worker->current is the queue, and only the thread touches that queue's exec.
  *
@@ -87,7 +87,7 @@ struct VGPUState {
     uint64_t vram_size;         /* bytes: vram=, or the size of memdev= */
     bool vram_lost_on_reset;    /* property */
     uint64_t hive_id;           /* hive=; 0: none */
-    struct VGPUHive *hive;      /* xgmi.c; NULL: none */
+    struct VGPUHive *hive;      /* memory/xgmi.c; NULL: none */
     uint8_t xgmi_node;          /* our number in the hive */
     uint64_t vram_base;         /* offset of our VRAM in the hive's */
     uint64_t visible_vram;      /* size of BAR 0 after reset */
@@ -117,7 +117,7 @@ struct VGPUState {
     QEMUBH *bus_bh;             /* calls the IOMMU: worker-bus.c */
     uint32_t bus_drops;         /* unmappings, changes of the bus; atomic */
     QLIST_HEAD(, VGPUBusNotifier) bus_notifiers;    /* BQL */
-    QemuMutex window_lock;      /* phys.c; nothing is taken inside it */
+    QemuMutex window_lock;      /* memory/phys.c; nothing is taken inside it */
     MemoryRegion vram_whole;    /* alias of vram, which starts at address 0 */
     AddressSpace vram_as;       /* of vram_whole ... */
     MemoryRegionCache vram_cache;       /* ... to mark writes to VRAM dirty */

@@ -75,7 +75,7 @@ typedef struct VGPULateDrops {
     int64_t due[VGPU_NUM_HUBS][VGPU_NUM_VMIDS];     /* ns; 0: none */
 } VGPULateDrops;
 
-/* walk.c. The client's thread, between begin and end. */
+/* page-walk.c. The client's thread, between begin and end. */
 
 /* Where the tables say that @va leads. */
 VGPULeaf vgpu_walk(VGPUClient *c, unsigned vmid, uint64_t va);
