@@ -98,7 +98,7 @@ struct VGPUState {
     MemoryRegion doorbell;      /* BAR 2 */
     MemoryRegion mmio;          /* BAR 5 */
     uint8_t *vram_ptr;          /* host address of vram */
-    QEMUBH *irq_bh;             /* sends the MSI: ih.c */
+    QEMUBH *irq_bh;             /* sends the MSI: ih/ring.c */
     bool irq_due;               /* irq_bh has not run yet; atomic */
     VMChangeStateEntry *vmstate_entry;
     char *id;                   /* for traces and messages */

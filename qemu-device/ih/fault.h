@@ -46,7 +46,7 @@ void vgpu_fault_spurious(VGPUState *s, unsigned hub, unsigned vmid, uint64_t va,
 
 /* Number of the last fault; wraps. Any thread. */
 uint32_t vgpu_fault_serial(VGPUState *s);
-/* ih-query.c: the retry CAM for query-vgpu. s->lock held. */
+/* query.c: the retry CAM for query-vgpu. s->lock held. */
 VgpuCamInfoList *vgpu_query_cam(VGPUState *s);
 /* Injections into entries of faults. BQL held. */
 void vgpu_fault_inject_init(VGPUState *s);

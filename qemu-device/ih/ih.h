@@ -41,7 +41,7 @@ void vgpu_ih_cancel(VGPUState *s);
  */
 bool vgpu_ih_flush(VGPUState *s, bool all);
 
-/* ih-query.c: for query-vgpu. VMIDs: BQL; a ring: s->lock held. */
+/* query.c: for query-vgpu. VMIDs: BQL; a ring: s->lock held. */
 VgpuVmidInfoList *vgpu_query_vmids(VGPUState *s);
 VgpuInterruptInfo *vgpu_query_ring(VGPUState *s, unsigned ring);
 

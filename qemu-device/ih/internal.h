@@ -139,7 +139,7 @@ void vgpu_cam_flush(VGPUState *s);
 bool vgpu_fault_ratelimit(VGPUState *s, unsigned hub, unsigned vmid,
                           uint64_t page, int64_t now, uint32_t *serial);
 
-/* inject-defer.c */
+/* fault-inject.c */
 
 #define VGPU_INJECT_FAULT_IRQS \
     (1u << VGPU_INJECT_KIND_FAULT_DROP | \
@@ -152,7 +152,7 @@ bool vgpu_fault_ratelimit(VGPUState *s, unsigned hub, unsigned vmid,
 void vgpu_inject_fault_irq(VGPUState *s, const VGPUSite *site, uint8_t ring,
                            const uint32_t *data);
 
-/* ih.c */
+/* ring.c */
 
 /* Size of the ring as IH_RB_CNTL says, in bytes. 0: not a possible size. */
 uint32_t vgpu_ih_ring_bytes(VGPUState *s, unsigned ring);
@@ -184,7 +184,7 @@ bool vgpu_ih_writeback(VGPUState *s);
 /* Count @entry as dropped. s->lock held. */
 void vgpu_ih_lose(VGPUState *s, const uint32_t *entry);
 
-/* ih-deferred.c */
+/* deferred.c */
 
 /* Drop all queued entries. s->lock held. */
 void vgpu_ih_drop_deferred(VGPUState *s);

@@ -6,7 +6,7 @@
  * cached translation stalls (VGPU_WAIT_BUS) and leaves its request in the
  * queue's VGPUBus; a bottom half (worker-bus.c) calls the IOMMU, and the worker
  * repeats the access. Interrupt entries are deferred in the same way
- * (ih-deferred.c).
+ * (ih/deferred.c).
  *
  * A reply is a translation of one stretch of addresses for one queue. The queue
  * drops its replies at the end of a turn that made no new request. A reply is

@@ -119,7 +119,7 @@ class Suites(Test):
     def test_order(self) -> None:
         """Those that the file can break come first, each once; style never does."""
         for file, first in (
-            ("qemu-device/ih.c", "qtest"),
+            ("qemu-device/ih/ring.c", "qtest"),
             ("guest-driver/svm/svm_bo.c", "kunit-release"),
             ("include/vgpu/ih.h", "kunit-release"),
         ):
@@ -135,7 +135,7 @@ class Suites(Test):
         """What ./vgpu test --changed chooses for the file, in the registry's order, and no style."""
         self.assertEqual(mutants.suites_for("guest-driver/svm/svm_bo.c", "changed"), ["kunit-release", "guest-release"])
         self.assertEqual(
-            mutants.suites_for("qemu-device/ih.c", "changed"), ["registers", "qtest", "fuzz-model", "guest-release"]
+            mutants.suites_for("qemu-device/ih/ring.c", "changed"), ["registers", "qtest", "fuzz-model", "guest-release"]
         )
 
     def test_first_failure(self) -> None:
