@@ -18,8 +18,9 @@
  * never takes the BQL, so that whoever holds the BQL may wait for it:
  * interrupts leave through a bottom half, engines reach memory only, never
  * another device's registers (memory/phys.c), and a bottom half calls the IOMMU
- * (worker-bus.c). The thread executes packets with no lock held. While it does,
- * worker->current is the queue, and only the thread touches that queue's exec.
+ * (queue/bus-requests.c). The thread executes packets with no lock held. While
+ * it does, worker->current is the queue, and only the thread touches that
+ * queue's exec.
  *
  * Plain registers are written under the BQL and read by anybody, by
  * qatomic_read(): vgpu_hub_reg() and the like.
@@ -114,7 +115,7 @@ struct VGPUState {
     Stat64 counters[VGPU_NUM_COUNTERS]; /* VGPU_CNT_*; any thread */
 
     MemoryListener bus_listener;        /* of the device's bus */
-    QEMUBH *bus_bh;             /* calls the IOMMU: worker-bus.c */
+    QEMUBH *bus_bh;             /* calls the IOMMU: queue/bus-requests.c */
     uint32_t bus_drops;         /* unmappings, changes of the bus; atomic */
     QLIST_HEAD(, VGPUBusNotifier) bus_notifiers;    /* BQL */
     QemuMutex window_lock;      /* memory/phys.c; nothing is taken inside it */

@@ -4,8 +4,8 @@
  * needs the BQL: it reports a fault by an MSI, and its tables may lie in
  * registers of other devices. Workers never take the BQL. An access without a
  * cached translation stalls (VGPU_WAIT_BUS) and leaves its request in the
- * queue's VGPUBus; a bottom half (worker-bus.c) calls the IOMMU, and the worker
- * repeats the access. Interrupt entries are deferred in the same way
+ * queue's VGPUBus; a bottom half (queue/bus-requests.c) calls the IOMMU, and
+ * the worker repeats the access. Interrupt entries are deferred in the same way
  * (ih/deferred.c).
  *
  * A reply is a translation of one stretch of addresses for one queue. The queue

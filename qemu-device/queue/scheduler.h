@@ -129,7 +129,7 @@ bool vgpu_worker_runs(const VGPUWorker *w);
  */
 void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved);
 
-/* worker-query.c: what a queue waits for. Its worker is held. */
+/* query.c: what a queue waits for. Its worker is held. */
 VgpuStall *vgpu_query_stall(const VGPUStall *stall);
 
 #endif /* HW_MISC_VGPU_KFD_QUEUE_SCHEDULER_H */
