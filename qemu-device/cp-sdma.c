@@ -2,7 +2,7 @@
 /*
  * vgpu-kfd: SDMA queues that MAP_QUEUES brings to the engines, and that leave
  * them: packets, and images in memory (MQD). The part of the engines is in
- * sdma-map.c.
+ * sdma/map.c.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"

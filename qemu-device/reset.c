@@ -2,7 +2,7 @@
 /*
  * vgpu-kfd: resets. All of the chip: with the machine or the bus, by function
  * (PCI Express), or by the driver through the PSP's mailbox (psp.c). One
- * engine: SDMA_F32_CNTL.RESET (sdma.c).
+ * engine: SDMA_F32_CNTL.RESET (sdma/regs.c).
  */
 #include "qemu/osdep.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"

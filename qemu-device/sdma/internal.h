@@ -43,7 +43,7 @@ typedef struct VGPUExec {
     uint64_t wptr_addr;         /* GPU address */
     uint32_t polls;             /* tries of a POLL_REGMEM or atomic loop */
     int64_t began;              /* atomic loop: start, as VGPUStall.until */
-    /* Injected into the packet: sdma-inject.c. */
+    /* Injected into the packet: packet-inject.c. */
     uint64_t slow;              /* bytes/s; 0: full speed */
     uint64_t wrong_at;          /* offset of the wrong byte in the payload */
     uint8_t wrong_xor;          /* 0: none */
@@ -90,7 +90,7 @@ typedef struct VGPUEngine {
     VGPUQueue queues[SDMA_NUM_QUEUES];      /* w.lock */
 } VGPUEngine;
 
-/* sdma-engine.c: queues, with engine->w.lock held. */
+/* engine.c: queues, with engine->w.lock held. */
 
 /* Registers allow the queue to run. */
 bool vgpu_queue_enabled(const VGPUQueue *q);
@@ -101,7 +101,7 @@ void vgpu_queue_more(VGPUQueue *q);
 /* Pointers or base were written: forget what was under way. */
 void vgpu_queue_restart(VGPUEngine *e, VGPUQueue *q);
 
-/* sdma-packet.c: what packets do. Engine thread, no lock held. */
+/* packet.c: what packets do. Engine thread, no lock held. */
 
 typedef enum VGPUStep {
     VGPU_STEP_DONE,             /* go on */
@@ -120,10 +120,10 @@ VGPUStep vgpu_packet_step(VGPUEngine *e, VGPUQueue *q);
  * pointers are not in @x, and not looked at. Any thread.
  */
 bool vgpu_packet_valid(const VGPUExec *x);
-/* sdma-payload.c: the ring field of a queue's interrupts. Any thread. */
+/* payload.c: the ring field of a queue's interrupts. Any thread. */
 uint8_t vgpu_queue_ih_ring(const VGPUEngine *e, const VGPUQueue *q);
 
-/* sdma-mqd.c: a queue's image, SDMA_MQD_DWORDS. engine->w.lock held. */
+/* mqd.c: a queue's image, SDMA_MQD_DWORDS. engine->w.lock held. */
 
 void vgpu_sdma_mqd_save(const VGPUQueue *q, uint32_t *mqd);
 /*
@@ -133,7 +133,7 @@ void vgpu_sdma_mqd_save(const VGPUQueue *q, uint32_t *mqd);
 void vgpu_sdma_mqd_load(VGPUEngine *e, VGPUQueue *q, const uint32_t *mqd,
                         int vmid);
 
-/* sdma-fetch.c: where packets come from. Engine thread, no lock held. */
+/* fetch.c: where packets come from. Engine thread, no lock held. */
 
 /* @n dwords at dword @pos of what is executed: ring or indirect buffer. */
 VGPUAccess vgpu_sdma_fetch(VGPUExec *x, uint64_t pos, uint32_t *dw, unsigned n);

@@ -35,7 +35,7 @@ static inline uint64_t vgpu_sdma_available(const VGPUExec *x)
                        : (x->wptr - x->rptr) / 4;
 }
 
-/* sdma-payload.c */
+/* payload.c */
 
 /*
  * Is there still something to do for the packet in this turn? @len: of its
@@ -68,7 +68,7 @@ void vgpu_sdma_interrupt(VGPUEngine *e, VGPUQueue *q, unsigned source,
  */
 typedef VGPUStep VGPUPacketFn(VGPUEngine *e, VGPUQueue *q);
 
-/* sdma-inject.c */
+/* packet-inject.c */
 
 /* What may be injected into a packet that begins: exec->dw has it. */
 #define VGPU_INJECT_PACKETS \
@@ -83,20 +83,20 @@ VGPUStep vgpu_sdma_inject_moved(VGPUQueue *q, uint64_t before, VGPUStep step);
 /* Stall for as long as @bytes take at exec->slow. */
 VGPUStep vgpu_sdma_inject_slow(VGPUExec *x, uint64_t bytes);
 
-/* sdma-copy.c */
+/* packet-copy.c */
 VGPUPacketFn vgpu_sdma_copy, vgpu_sdma_copy_broadcast, vgpu_sdma_copy_rect;
-/* sdma-write.c */
+/* packet-write.c */
 VGPUPacketFn vgpu_sdma_write, vgpu_sdma_fill, vgpu_sdma_ptepde;
-/* sdma-sync.c */
+/* packet-sync.c */
 
 /* Stall for @clocks, longer if it was in vain often; counts exec->polls. */
 void vgpu_sdma_look_again(VGPUExec *x, unsigned clocks);
 VGPUPacketFn vgpu_sdma_fence, vgpu_sdma_trap, vgpu_sdma_poll;
 VGPUPacketFn vgpu_sdma_reg_to_mem;
 VGPUPacketFn vgpu_sdma_time_set, vgpu_sdma_time_get, vgpu_sdma_time_global;
-/* sdma-atomic.c */
+/* packet-atomic.c */
 VGPUPacketFn vgpu_sdma_atomic;
-/* sdma-control.c */
+/* packet-control.c */
 VGPUPacketFn vgpu_sdma_nop, vgpu_sdma_indirect, vgpu_sdma_cond_exe;
 VGPUPacketFn vgpu_sdma_pre_exe, vgpu_sdma_srbm_write;
 /* May an SRBM_WRITE write this register? */

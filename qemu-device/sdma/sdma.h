@@ -36,10 +36,10 @@ void vgpu_engine_pause(VGPUState *s, bool paused);
 void vgpu_engine_hold(VGPUState *s);
 void vgpu_engine_release(VGPUState *s);
 
-/* sdma-query.c: for query-vgpu. BQL held. */
+/* query.c: for query-vgpu. BQL held. */
 VgpuEngineInfo *vgpu_query_engine(VGPUState *s, unsigned i);
 
-/* sdma-map.c: queues that the CP maps. No lock held. */
+/* map.c: queues that the CP maps. No lock held. */
 
 /* The CP's order to map a queue. */
 typedef struct VGPUSdmaMap {
