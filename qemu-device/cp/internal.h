@@ -3,19 +3,21 @@
  * vgpu-kfd: the command processor's compute side (MEC): its parts among
  * themselves.
  *
- *   cp.c         registers, selection, doorbells
- *   hqd.c        queues start and leave
- *   cp-hqd.c     queues as their thread sees them
- *   cp-error.c   interrupts and errors
- *   cp-access.c  memory and registers as packets use them
- *   cp-pm4.c     PM4 packets of any queue
- *   cp-aql.c     AQL packets
- *   cp-kiq.c     packets that map queues
- *   cp-mqd.c     queues come from their images in memory, and go there
- *   cp-sdma.c    the same of SDMA queues
- *   cp-hws.c     the run list: processes and queues take turns
- *   cp-gws.c     global wave sync: which process has it
- *   cp-vmstate.c what is saved
+ *   regs.c         registers, selection, doorbells
+ *   gc-regs.c      registers of GC outside the CP
+ *   mec.c          queues as their thread sees them
+ *   hqd.c          queues start and leave
+ *   interrupt.c    interrupts and errors
+ *   load-store.c   memory and registers as packets use them
+ *   pm4.c          PM4 packets of any queue
+ *   aql.c          AQL packets
+ *   kiq.c          packets that map queues
+ *   mqd.c          queues come from their images in memory, and go there
+ *   sdma-queues.c  the same of SDMA queues
+ *   hws.c          the run list: processes and queues take turns
+ *   gws.c          global wave sync: which process has it
+ *   query.c        what query-vgpu shows
+ *   vmstate.c      what is saved
  *
  * One worker serves all queues in turn; its lock guards them, as that of an
  * SDMA engine does its queues.
@@ -195,7 +197,7 @@ void vgpu_cp_queue_kick(VGPUCp *cp, CpQueue *q);
 /* The run list is not in force any more; what it mapped stays. */
 void vgpu_cp_hws_end(VGPUCp *cp);
 
-/* cp-error.c */
+/* interrupt.c */
 
 /* The queue stops with exec.error. cp->w.lock held. */
 void vgpu_cp_queue_error(VGPUCp *cp, CpQueue *q);
@@ -209,22 +211,22 @@ void vgpu_cp_queue_error(VGPUCp *cp, CpQueue *q);
 void vgpu_cp_interrupt(VGPUCp *cp, CpQueue *q, unsigned source,
                        uint32_t enable, uint32_t data0);
 
-/* cp-pm4.c. Thread, no lock held. */
+/* pm4.c. Thread, no lock held. */
 
 /* Do a packet of the queue, or a part of it. */
 CpStep vgpu_cp_pm4_step(VGPUCp *cp, CpQueue *q);
-/* cp-aql.c: the same, of a queue that holds AQL packets. */
+/* aql.c: the same, of a queue that holds AQL packets. */
 CpStep vgpu_cp_aql_step(VGPUCp *cp, CpQueue *q);
 /* Dispatch packets of either kind: have the shader unit execute the waves. */
 CpStep vgpu_cp_dispatch(VGPUCp *cp, CpQueue *q);
-/* cp-kiq.c: packets, as the above. */
+/* kiq.c: packets, as the above. */
 CpStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq);
 CpStep vgpu_cp_map_queues(VGPUCp *cp, CpQueue *kiq);
 CpStep vgpu_cp_unmap_queues(VGPUCp *cp, CpQueue *kiq);
 CpStep vgpu_cp_query_status(VGPUCp *cp, CpQueue *kiq);
 CpStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq);
 
-/* cp-mqd.c. Thread, no lock held; memory and errors are @x's. */
+/* mqd.c. Thread, no lock held; memory and errors are @x's. */
 
 /*
  * Do the MAP_QUEUES in @dw. With @vmid not negative the queue is a run list's:
@@ -239,7 +241,7 @@ CpStep vgpu_cp_map(VGPUCp *cp, CpExec *x, const uint32_t *dw, int vmid,
  */
 CpStep vgpu_cp_unmap(VGPUCp *cp, CpExec *x, CpQueue *q, bool reset);
 
-/* cp-sdma.c. Thread, no lock held. */
+/* sdma-queues.c. Thread, no lock held. */
 
 /* The SDMA engine that a packet's dword 1 names; -1: it names none. */
 int vgpu_cp_sdma_engine(uint32_t dw1);
@@ -253,7 +255,7 @@ CpStep vgpu_cp_sdma_map(VGPUCp *cp, CpExec *x, const uint32_t *dw, int vmid,
 CpStep vgpu_cp_sdma_unmap(VGPUCp *cp, CpExec *x, unsigned engine,
                           unsigned queue, bool reset);
 
-/* cp-hws.c. Thread, no lock held. */
+/* hws.c. Thread, no lock held. */
 
 /* RUN_LIST in a ring. */
 CpStep vgpu_cp_run_list(VGPUCp *cp, CpQueue *kiq);
@@ -267,7 +269,7 @@ void vgpu_cp_hws_turn(VGPUCp *cp);
 /* Has it something to do, now or when the slice ends? */
 bool vgpu_cp_hws_pending(const VGPUCp *cp);
 
-/* cp-gws.c. Thread, no lock held. */
+/* gws.c. Thread, no lock held. */
 
 /*
  * The process with @vmid is to have @num resources, whatever it had. False: so
@@ -279,7 +281,7 @@ void vgpu_cp_gws_revoke(VGPUCp *cp, unsigned vmid);
 /* What of it moves with the machine; of VGPUCp. */
 extern const VMStateDescription vmstate_vgpu_cp_gws;
 
-/* cp-access.c. Thread, no lock held. */
+/* load-store.c. Thread, no lock held. */
 
 /* The queue stops with CP_ERROR_@error. */
 CpStep vgpu_cp_bad(CpExec *x, unsigned error);
