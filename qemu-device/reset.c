@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: resets. All of the chip: with the machine or the bus, by function
- * (PCI Express), or by the driver through the PSP's mailbox (psp.c). One
+ * (PCI Express), or by the driver through the PSP's mailbox (psp/psp.c). One
  * engine: SDMA_F32_CNTL.RESET (sdma/regs.c).
  */
 #include "qemu/osdep.h"
