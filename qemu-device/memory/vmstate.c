@@ -2,7 +2,7 @@
 /*
  * vgpu-kfd: the state of the hubs that moves with the machine. TLBs start
  * empty, so that what is saved of translations is their generation. See
- * pci-vmstate.c.
+ * pci/vmstate.c.
  */
 #include "qemu/osdep.h"
 #include "migration/vmstate.h"

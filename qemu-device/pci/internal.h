@@ -14,7 +14,7 @@
 #define VGPU_NBIO_SPAN          (BIF_SDMA4_DOORBELL_RANGE - NBIO_BASE + 1)
 #define VGPU_PCIE_SPAN          (PCIE_DATA2 - MM_INDEX + 1)
 
-/* pci-mmio.c: the register window */
+/* mmio.c: the register window */
 
 extern const MemoryRegionOps vgpu_mmio_ops;
 
@@ -32,7 +32,7 @@ extern const VGPUBlock vgpu_pcie_block, vgpu_nbio_block;
 /* Is @reg in the remapped page that flushes the HDP? BQL held. */
 bool vgpu_nbio_is_hdp_remap(VGPUState *s, uint32_t reg);
 
-/* model.c: identity of the device, counters */
+/* device-info.c: identity of the device, counters */
 
 extern const VGPUBlock vgpu_model_block;
 
@@ -54,11 +54,11 @@ void vgpu_vram_reset_bar(VGPUState *s);
 /* Give BAR 0 the size that the loaded configuration asks for, if it can be. */
 bool vgpu_vram_load_bar(VGPUState *s);
 
-/* pci-vmstate.c: what is saved and migrated */
+/* vmstate.c: what is saved and migrated */
 
 extern const VMStateDescription vmstate_vgpu;
 
-/* inject-remove.c */
+/* surprise-removal.c */
 
 /* Unrealize's part. */
 void vgpu_remove_exit(VGPUState *s);

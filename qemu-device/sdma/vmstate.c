@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: the state of the SDMA engines that moves with the machine. See
- * pci-vmstate.c.
+ * pci/vmstate.c.
  *
  * A queue may be in the middle of a packet, or wait for a fault; what it waits
  * for is not saved but looked for again.
