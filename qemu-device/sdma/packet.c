@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: SDMA packets from their fetch to their end. What they do in between
- * is in sdma-copy.c and the others.
+ * is in packet-copy.c and the others.
  *
  * A packet's fixed part is fetched once and kept in exec->dw, the progress of
- * its payload in exec->done (sdma-payload.c), so that a stalled packet goes on
- * where it was.
+ * its payload in exec->done (payload.c), so that a stalled packet goes on where
+ * it was.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: registers and doorbells of the SDMA engines and their queues.
- * sdma-engine.c has the threads, sdma-packet.c the packets.
+ * engine.c has the threads, packet.c the packets.
  */
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
