@@ -5,8 +5,11 @@
 #ifndef DELAY_PRIV_H
 #define DELAY_PRIV_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/ptrace.h>
+#include <sys/types.h>
 #include <time.h>
 
 enum { DELAY_OFF, DELAY_RANDOM, DELAY_AT_POINT };
@@ -25,8 +28,21 @@ struct delay_origin {
 
 extern int delay_mode;
 
+/* The linker's names (--wrap) of a wrapped call and of its wrapper. */
 int __real_clock_nanosleep(clockid_t clock, int flags,
 			   const struct timespec *at, struct timespec *left);
+int __real_ioctl(int fd, unsigned long request, ...);
+int __wrap_ioctl(int fd, unsigned long request, ...);
+long __real_ptrace(enum __ptrace_request request, ...);
+long __wrap_ptrace(enum __ptrace_request request, ...);
+pid_t __real_fork(void);
+pid_t __wrap_fork(void);
+int __real_pthread_create(pthread_t *id, const pthread_attr_t *attr,
+			  void *(*fn)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr,
+			  void *(*fn)(void *), void *arg);
+void __real__exit(int status) __attribute__((noreturn));
+void __wrap__exit(int status) __attribute__((noreturn));
 
 /* @frame: of the wrapper. errno stays. */
 void delay_before(void *frame, const char *what, enum delay_kind kind);

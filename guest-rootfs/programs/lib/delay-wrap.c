@@ -83,8 +83,6 @@ WRAP(int, pthread_rwlock_rdlock, DELAY_UNCOUNTED, (pthread_rwlock_t *l), (l))
 WRAP(int, pthread_rwlock_wrlock, DELAY_UNCOUNTED, (pthread_rwlock_t *l), (l))
 
 /* KFD's and DRM's are points. */
-int __real_ioctl(int fd, unsigned long request, ...);
-int __wrap_ioctl(int fd, unsigned long request, ...);
 int __wrap_ioctl(int fd, unsigned long request, ...)
 {
 	char type = (char)_IOC_TYPE(request);
@@ -104,8 +102,6 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	return r;
 }
 
-long __real_ptrace(enum __ptrace_request request, ...);
-long __wrap_ptrace(enum __ptrace_request request, ...);
 long __wrap_ptrace(enum __ptrace_request request, ...)
 {
 	void *addr, *data;
@@ -127,8 +123,6 @@ long __wrap_ptrace(enum __ptrace_request request, ...)
 }
 
 /* The points are behind the fork, in either process. */
-pid_t __real_fork(void);
-pid_t __wrap_fork(void);
 pid_t __wrap_fork(void)
 {
 	struct delay_origin origin;
@@ -165,10 +159,6 @@ static void *run_thread(void *opaque)
 	return r;
 }
 
-int __real_pthread_create(pthread_t *id, const pthread_attr_t *attr,
-			  void *(*fn)(void *), void *arg);
-int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr,
-			  void *(*fn)(void *), void *arg);
 int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr,
 			  void *(*fn)(void *), void *arg)
 {
@@ -192,8 +182,6 @@ int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr,
 }
 
 /* A child's; the runner waits for the process of the case. */
-void __real__exit(int status) __attribute__((noreturn));
-void __wrap__exit(int status) __attribute__((noreturn));
 void __wrap__exit(int status)
 {
 	if (!OFF && !delay_is_root())
