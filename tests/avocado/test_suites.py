@@ -50,7 +50,7 @@ class Changed(Test):
             changed.load(), ["guest-rootfs/programs/tests/vgpu-test-cs.c", "docs/hardware.md", "README.md"]
         )
         self.assertEqual(choice.programs, {"vgpu-test-cs"})
-        self.assertEqual(choice.suites, {"guest-release", "guest-debug", "registers"})
+        self.assertEqual(choice.suites, {"check", "guest-release", "guest-debug", "registers"})
 
     def test_bad_tables(self) -> None:
         """An unknown suite, an unknown key, a broken expression, no paths, a file without a rule."""

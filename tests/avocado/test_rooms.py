@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The check of includes and imports (rooms.txt): what it must find, in small trees and in this one."""
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from avocado import Test
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+from vgpu_tools.paths import ROOT
+from vgpu_tools.testing import rooms
+
+HEAD = "[d]\nlow:\nmid: low\ntop: low mid\n"
+C = {
+    "d/low/low.c": "",
+    "d/low/low.h": "",
+    "d/low/low_priv.h": "",
+    "d/mid/mid.c": "",
+    "d/mid/mid.h": "",
+    "d/top/top.c": "",
+}
+PYTHON = {f"t/p/{name}": "" for name in ("__init__.py", "low/__init__.py", "low/a.py", "top/__init__.py", "top/b.py")}
+
+
+def include(name: str) -> str:
+    """A line of C."""
+    return f'#include "{name}"\n'
+
+
+class Small(Test):
+    """Trees of a few files."""
+
+    def found(self, listed: str, *trees: dict[str, str]) -> list[str]:
+        """What a check says of a tree; later dictionaries replace files of the earlier ones."""
+        files = {"rooms.txt": listed}
+        for tree in trees:
+            files |= tree
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in files.items():
+                path = Path(folder) / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            wrong, self.sizes = rooms.check(Path(folder), sorted(files))
+        return wrong
+
+    def only(self, wrong: list[str], *words: str) -> None:
+        """There is one complaint, and it has these words."""
+        self.assertEqual(len(wrong), 1, wrong)
+        for word in words:
+            self.assertIn(word, wrong[0])
+
+    def test_allowed(self) -> None:
+        """Arrows that are listed pass, however the file is named. Catches a check that refuses everything."""
+        for name in ("../low/low.h", "low/low.h", "low.h"):
+            self.assertEqual(self.found(HEAD, C, {"d/mid/mid.c": include(name)}), [], name)
+        self.assertEqual(self.found(HEAD, C, {"d/low/low.c": include("low_priv.h")}), [])
+        own = {"include/vgpu/x.h": "", "d/low/low.c": "#include <vgpu/x.h>\n#include <stdio.h>\n" + include("qemu/x.h")}
+        self.assertEqual(self.found(HEAD, C, own), [])
+
+    def test_upward(self) -> None:
+        """The message has the place, the arrow and the line of the list. Catches each way to name a file."""
+        for line in (
+            include("../mid/mid.h"), include("mid/mid.h"), include("mid.h"), include("hw/d/mid/mid.h"),
+            "#include <mid/mid.h>\n", "#include <mid.h>\n", '# \tinclude  "mid.h" /* x */\n',
+        ):  # fmt: skip
+            wrong = self.found(HEAD.replace("[d]", "[d hw/d/]"), C, {"d/low/low.c": f"\n{line}"})
+            self.only(wrong, "d/low/low.c:2: low -> mid (d/mid/mid.h)", "rooms.txt:2 does not allow it: low:")
+
+    def test_not_code(self) -> None:
+        """Comments are no includes, and do not move the line numbers; a string does not begin a comment."""
+        text = (
+            '// #include "mid.h"\n/*\n#include "mid.h"\n*/\nchar *s = "/*";\nchar c = \'"\';\n#include "mid.h"\n/* */'
+        )
+        self.only(self.found(HEAD, C, {"d/low/low.c": text}), "d/low/low.c:7:")
+
+    def test_faces(self) -> None:
+        """Catches a private header, one that a list of faces leaves out, and a source that another room includes."""
+        for name in ("low_priv.h", "low.c"):
+            self.only(self.found(HEAD, C, {"d/mid/mid.c": include(name)}), "d/mid/mid.c:1: mid -> low", "rooms.txt:2")
+        listed = f"{HEAD}face low:\n low_priv.h\n"
+        self.assertEqual(self.found(listed, C, {"d/mid/mid.c": include("low_priv.h")}), [])
+        self.only(self.found(listed, C, {"d/mid/mid.c": include("low.h")}), "no face of low", "rooms.txt:5")
+        every = HEAD.replace("top: low mid", "top: *")
+        self.assertEqual(self.found(every, C, {"d/top/top.c": include("low_priv.h")}), [])
+        deep = {"d/low/in/deep.h": "", "d/mid/mid.c": include("low/in/deep.h")}
+        self.assertEqual(self.found(f"{HEAD}face low: deep.h", C, deep), [])
+
+    def test_circles(self) -> None:
+        """Catches a circle in the list, and one of actual uses that "*" would hide."""
+        self.only(self.found("[d]\nlow: top\nmid: low\ntop: mid\n", C), "a circle in what is allowed", "rooms.txt:2")
+        uses = {"d/low/low.c": include("mid.h"), "d/mid/mid.c": include("low.h")}
+        self.only(
+            self.found("[d]\nlow: *\nmid: *\ntop:\n", C, uses), "a circle of rooms", "d/low/low.c:1", "d/mid/mid.c:1"
+        )
+
+    def test_known(self) -> None:
+        """A known use passes, another one of the same rooms does not. Catches a line that has outlived its use."""
+        uses = {"d/low/low.c": include("mid.h")}
+        listed = f"{HEAD}known: low/low.c -> mid/mid.h\n"
+        self.assertEqual(self.found(listed, C, uses), [])
+        self.only(self.found(listed, C, uses, {"d/low/low.h": include("mid.h")}), "d/low/low.h:1")
+        self.only(self.found(listed, C), "rooms.txt:5: stale")
+        self.only(
+            self.found("[d]\nlow: mid\nmid:\ntop:\nknown: low/low.c -> mid/mid.h\n", C, uses), "rooms.txt:5: stale"
+        )
+
+    def test_python(self) -> None:
+        """Catches imports upwards at the top, in a function, relative, behind TYPE_CHECKING; and private names."""
+        listed = "[t/p p.]\n.:\nlow:\ntop: low\n"
+        for line in (
+            "import p.top.b", "from p.top import b", "from p.top.b import x", "def f():\n    from p.top import b",
+            "from ..top import b", "from ..top.b import x", "if TYPE_CHECKING:\n    import p.top.b as y",
+        ):  # fmt: skip
+            self.only(self.found(listed, PYTHON, {"t/p/low/a.py": line}), "t/p/low/a.py:", "low -> top (t/p/top/b.py)")
+        self.assertEqual(
+            self.found(listed, PYTHON, {"t/p/top/b.py": "import os\nfrom p.low import a\na.x = a.__name__"}), []
+        )
+        for line in ("from p.low.a import _x", "from p.low import a\na._x", "import p.low.a\np.low.a._x"):
+            self.only(self.found(listed, PYTHON, {"t/p/top/b.py": line}), "_x is private to t/p/low/a.py")
+        self.only(self.found(listed, PYTHON, {"t/p/low/a.py": "import ("}), "t/p/low/a.py:1: ")
+        scripts = {
+            "s/helper.py": "",
+            "s/test.py": "import helper\nfrom p.top import b\nb._x",
+            "t/p/low/a.py": "import helper",
+        }
+        self.only(self.found(f"{listed}/s: *\n", PYTHON, scripts), "t/p/low/a.py:1: low -> /s (s/helper.py)")
+
+    def test_sections(self) -> None:
+        """Catches a use from section to section, also by a room that may use all of its own."""
+        other = {"e/x.c": include("hw/d/low/low.h")}
+        listed = HEAD.replace("[d]", "[d hw/d/]")
+        self.only(self.found(f"{listed}[e]\n.: *\n", C, other), "e/x.c:1: . -> /d/low (d/low/low.h)")
+        self.assertEqual(self.found(f"{listed}[e]\n.: /d/low\n", C, other), [])
+
+    def test_folders(self) -> None:
+        """The longest folder decides; "x/*" leaves out what has a line. Catches a file that no room has."""
+        nested = {"d/mid/in/in.c": include("mid/mid.h"), "d/mid/also/x.c": include("low/low.h")}
+        listed = f"{HEAD}mid/*: low\nmid/also:\n"
+        wrong = self.found(listed, C, nested)
+        self.assertEqual(len(wrong), 2, wrong)
+        self.assertIn("d/mid/also/x.c:1: mid/also -> low", wrong[0])
+        self.assertIn("d/mid/in/in.c:1: mid/in -> mid", wrong[1])
+        self.only(self.found(HEAD, C, {"other/x.c": ""}), "other/x.c: no line of rooms.txt has its folder")
+        self.only(
+            self.found(HEAD, C, {"d/mid/low.h": "", "d/top/top.c": include("low.h")}), "d/top/top.c:1: may be any of"
+        )
+        self.only(self.found(HEAD, C, {"include/vgpu/x.h": include("../../d/low/low.h")}), "include/vgpu/x.h:1: ")
+
+    def test_declarations(self) -> None:
+        """Catches what hides a call from the includes: prototypes and externs in a .c file. Static ones are private."""
+        for line in (
+            "int f(void);",
+            "struct x *f(int a,\n\tint b);",
+            "X(a)\nint f(void);",
+            "void g(void)\n{\n\tint f(int);\n}",
+        ):
+            self.only(self.found(HEAD, C, {"d/low/low.c": line}), "d/low/low.c:", "prototype of f()")
+        self.only(self.found(HEAD, C, {"d/low/low.c": "\nextern int x;"}), "d/low/low.c:2: extern")
+        fine = """
+            static int f(void);
+            typedef int (*fn)(int);
+            #define MAKE(x) int x(void);
+            DEFINE_MUTEX(lock);
+            static int g(int a) { int b = f(a); if (a) return f(b); else f(a); f(b); a = b *
+                f(a); return sizeof(a); }
+            char *s = "extern int f(void);"; // extern
+            struct x y __attribute__((aligned(8))), z[2] QEMU_ALIGNED(8);
+        """
+        self.assertEqual(self.found(HEAD, C, {"d/low/low.c": fine, "d/low/low.h": "extern int x;\nint f(void);"}), [])
+
+    def test_sizes(self) -> None:
+        """Large files and folders are listed and do not fail."""
+        large = {"d/low/low.h": "\n" * 301, "d/mid/mid.c": "\n" * 601, **{f"d/top/{n}.c": "" for n in range(25)}}
+        self.assertEqual(self.found(HEAD, C, large), [])
+        self.assertEqual([size.partition(":")[0] for size in self.sizes], ["d/low/low.h", "d/mid/mid.c", "d/top"])
+
+    def test_malformed(self) -> None:
+        """Each mistake in the list is told with its line, and with what is wrong. Catches a line that is ignored."""
+        for text, line, words in (
+            ("low:\n", 1, "before the first [FOLDER]"),
+            (" low:\n", 1, "goes on with a line that is not there"),
+            (f"{HEAD}nonsense\n", 5, "is none of"),
+            (f"{HEAD}: low\n", 5, "names no folder"),
+            (f"{HEAD}[x]\n", 5, "no folder x with sources"),
+            (f"{HEAD}[d]\n", 5, "a second [d]"),
+            (f"{HEAD}high: low\n", 5, "no folder d/high with sources"),
+            (f"{HEAD}high/*: low\n", 5, "no folder like d/high/* with sources"),
+            (f"{HEAD}low: mid\n", 5, "low is in line 2 already"),
+            ("[d]\nlow mid: high # no\n", 2, "no room d/high"),
+            ("[d]\nlow:\n# x\nmid: low\n low\n", 4, "low stands there twice"),
+            ("[d]\nlow: low\n", 2, "names itself"),
+            ("[d]\nlow:\nmid: low *\n", 3, "no room d/*"),
+            (f"{HEAD}face high: low.h\n", 5, "no room high"),
+            (f"{HEAD}face low: high.h\n", 5, "low has no file high.h"),
+            (f"{HEAD}face low: low.h low.h\n", 5, "low.h stands there twice"),
+            (f"{HEAD}face low: low.h\nface low: low_priv.h\n", 6, "in line 5 already"),
+            (f"{HEAD}face: low.h\n", 5, "no room before the colon"),
+            (f"{HEAD}known: low/low.c mid/mid.h\n", 5, "is not known: FILE -> FILE"),
+            (f"{HEAD}known x: low/low.c -> mid/mid.h\n", 5, "is not known: FILE -> FILE"),
+            (f"{HEAD}known: low/low.c -> mid/high.h\n", 5, "no source file d/mid/high.h"),
+            (f"{HEAD}known: low/low.c -> mid/mid.h\nknown: low/low.c -> mid/mid.h\n", 6, "in line 5 already"),
+        ):
+            wrong = self.found(text, C)
+            self.assertTrue(any(one.startswith(f"rooms.txt:{line}: ") and words in one for one in wrong), (text, wrong))
+        with tempfile.TemporaryDirectory() as folder:
+            self.only(rooms.check(Path(folder), ["a.c"])[0], "has no rooms.txt")
+
+
+class Here(Test):
+    """This tree, and copies of it with one line more."""
+
+    def setUp(self) -> None:
+        self.files = rooms.files_of(ROOT)
+
+    def named(self, name: str, below: str) -> str:
+        """The file of a name, wherever it lies below a folder."""
+        return next(file for file in self.files if file.startswith(f"{below}/") and Path(file).name == name)
+
+    def with_line(self, file: str, line: str) -> list[str]:
+        """What the check says of this tree with a line more at the end of a file."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name in self.files:
+                if name.endswith((*rooms.C_SUFFIXES, ".py")) or name == "rooms.txt":
+                    (Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(ROOT / name, Path(folder) / name)
+            with (Path(folder) / file).open("a") as out:
+                out.write(f"{line}\n")
+            return rooms.check(Path(folder), self.files)[0]
+
+    def caught(self, file: str, line: str, target: str) -> None:
+        """The line, and nothing else, is against rooms.txt."""
+        wrong = self.with_line(file, line)
+        self.assertEqual(len(wrong), 1, wrong)
+        self.assertIn(f"{file}:", wrong[0])
+        self.assertIn(f"({target})", wrong[0])
+
+    def test_passes(self) -> None:
+        """This tree keeps to its list."""
+        self.assertEqual(rooms.check(ROOT, self.files)[0], [])
+
+    def test_queues_in_svm(self) -> None:
+        """Catches svm/ that reaches up into kfd/."""
+        target = self.named("kfd_queue.h", "guest-driver/kfd")
+        line = f'#include "{target.removeprefix("guest-driver/")}"'
+        self.caught(self.named("svm_range.c", "guest-driver/svm"), line, target)
+
+    def test_device_in_its_tests(self) -> None:
+        """Catches a test of the device that uses the device's own headers."""
+        target = self.named("vgpu-kfd.h", "qemu-device")
+        line = f'#include "hw/misc/vgpu-kfd/{target.removeprefix("qemu-device/")}"'
+        self.caught(self.named("pci-test.c", "qemu-device/tests"), line, target)
+
+    def test_tool_upwards(self) -> None:
+        """Catches a tool that imports upwards, in a function too."""
+        file, target = self.named("errors.py", "tools/vgpu_tools"), "tools/vgpu_tools/testing/run.py"
+        self.caught(file, "from vgpu_tools.testing import run", target)
+        self.caught(file, "\n\ndef late() -> None:\n    from vgpu_tools.testing.run import run_changed", target)

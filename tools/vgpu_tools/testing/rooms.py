@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Whether the includes (C) and imports (Python) of all sources keep to rooms.txt.
+
+`python -m vgpu_tools.testing.rooms [CHECKOUT]` prints what does not, and sizes that are worth a look; `make check`
+calls check(). A function that another file calls has its prototype in a header (-Wmissing-prototypes, and no prototype
+or extern in a .c file), so that this covers calls, too.
+"""
+
+import ast
+import re
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path, PurePosixPath
+from posixpath import basename, dirname, join, normpath
+
+from vgpu_tools.paths import ROOT
+from vgpu_tools.testing.rooms_file import LIST, OPEN, Room, Rooms, circle
+
+C_SUFFIXES = (".c", ".h", ".inc")
+MOST_FILES, HEADER_LINES, SOURCE_LINES = 25, 300, 600  # more is listed, and does not fail
+
+NOT_CODE = re.compile(r"//(?:\\\n|[^\n])*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
+INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([\"<])([^\">\n]+)[\">]", re.M)
+DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.M)
+# Words of a type, a name and a parenthesis, where a statement or a line begins, and a semicolon before any body. Names
+# in capitals and attributes are macros; the words left out begin other statements, or keep a function in its file.
+PROTOTYPE = re.compile(
+    r"(?:^|[;{}]\s+)(?!(?:static|typedef|return|else|do|goto|case|asm|__asm__)\b)(?:[A-Za-z_]\w*[\s*]+)+"
+    r"(?!__attribute__|__aligned|[A-Z0-9_]+\b)([A-Za-z_]\w*)\s*\((?=[^;{}]*;)",
+    re.M,
+)
+
+
+@dataclass(frozen=True)
+class Use:
+    """A line that includes or imports a file of ours. `private` is a private name of it that the line uses; `others`
+    are files that the line may mean as well."""
+
+    file: str
+    line: int
+    target: str
+    private: str = ""
+    others: tuple[str, ...] = ()
+
+
+def _blank(text: str, strings: bool) -> str:
+    """C without comments, and without strings if asked; lines stay where they are."""
+
+    def blank(match: re.Match[str]) -> str:
+        return " " + "\n" * match[0].count("\n") if strings or match[0][0] == "/" else match[0]
+
+    return NOT_CODE.sub(blank, text)
+
+
+def _line(text: str, position: int) -> int:
+    return text.count("\n", 0, position) + 1
+
+
+def _c_uses(rooms: Rooms, file: str, text: str) -> Iterator[Use]:
+    """What a C file includes of ours: beside itself, in its section's folder, by a prefix, or by a name that one file
+    of its section has (a build may have an include path for each folder)."""
+    room = rooms.of(file)
+    section = room.section if room else None
+    code = _blank(text, strings=False)
+    for match in INCLUDE.finditer(code):
+        name = match[2]
+        tries = [join(dirname(file), name)] if match[1] == '"' else []
+        tries += [join(section.folder, name)] if section else []
+        for one in rooms.sections.values():
+            if one.prefix.endswith("/") and name.startswith(one.prefix):
+                tries.append(join(one.folder, name[len(one.prefix) :]))
+        tries.append(join(dirname(OPEN), name))
+        found = [path for path in map(normpath, tries) if path in rooms.files][:1]
+        if not found and "/" not in name:
+            same = (path for path in rooms.files if basename(path) == name)
+            found = sorted(path for path in same if (other := rooms.of(path)) and other.section is section)
+        if found:
+            yield Use(file, _line(code, match.start()), found[0], others=tuple(found[1:]))
+
+
+def _module(rooms: Rooms, file: str, name: str) -> str:
+    """The file of a module: of a package of ours, beside a script, or in a folder of scripts; "" if it is not ours."""
+    room = rooms.of(file)
+    way = name.replace(".", "/")
+    folders = [] if join(dirname(file), "__init__.py") in rooms.files else [dirname(file)]
+    tries = [join(folder, way) for folder in (*folders, *(room.section.scripts if room else ()))]
+    for one in rooms.sections.values():
+        if one.prefix.endswith(".") and f"{name}.".startswith(one.prefix):
+            tries.insert(0, normpath(join(one.folder, way[len(one.prefix) :])))
+    both = [path for one in tries for path in (f"{one}.py", f"{one}/__init__.py")]
+    return next((path for path in both if path in rooms.files), "")
+
+
+def _absolute(rooms: Rooms, file: str, node: ast.ImportFrom) -> str:
+    """The absolute name of the module in `from MODULE import`."""
+    if not node.level:
+        return node.module or ""
+    parents = PurePosixPath(file).parents
+    folder = str(parents[min(node.level, len(parents)) - 1])
+    for one in rooms.sections.values():
+        if one.prefix.endswith(".") and f"{folder}/".startswith(f"{one.folder}/"):
+            folder = one.prefix.rstrip(".") + folder[len(one.folder) :]
+    return ".".join(filter(None, [*folder.split("/"), node.module]))
+
+
+def _python_uses(rooms: Rooms, file: str, text: str) -> Iterator[Use]:
+    """What a Python file imports of ours, wherever the import stands, and the private names of it that it uses."""
+    tree = ast.parse(text)
+    modules: dict[str, str] = {}  # by what this file calls them
+
+    def private(name: str) -> bool:
+        return name.startswith("_") and not name.startswith("__")
+
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            continue
+        base = _absolute(rooms, file, node) if isinstance(node, ast.ImportFrom) else ""
+        for alias in node.names:
+            if target := _module(rooms, file, f"{base}.{alias.name}" if base else alias.name):
+                modules[alias.asname or alias.name] = target
+                yield Use(file, node.lineno, target)
+            elif base and (target := _module(rooms, file, base)):
+                yield Use(file, node.lineno, target, alias.name if private(alias.name) else "")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and private(node.attr) and (target := modules.get(ast.unparse(node.value))):
+            yield Use(file, node.lineno, target, node.attr)
+
+
+def _declarations(file: str, text: str) -> Iterator[str]:
+    """Prototypes and externs in a .c file: what another file has is declared in a header of that file's room."""
+    code = DIRECTIVE.sub(lambda match: "\n" * match[0].count("\n"), _blank(text, strings=True))
+    for match in re.finditer(r"\bextern\b", code):
+        yield f"{file}:{_line(code, match.start())}: extern in a .c file: declare it in a header"
+    for match in PROTOTYPE.finditer(code):
+        yield f"{file}:{_line(code, match.start(1))}: prototype of {match[1]}() in a .c file: declare it in a header"
+
+
+def _fault(rooms: Rooms, use: Use, room: Room) -> str:
+    """What is wrong with a use; "" if nothing is."""
+    other = rooms.of(use.target)
+    if use.others:
+        return f"{use.file}:{use.line}: may be any of {', '.join((use.target, *use.others))}: name its folder"
+    if not other or (room.everything and other.section is room.section):
+        return ""
+    if use.private:
+        return f"{use.file}:{use.line}: {use.private} is private to {use.target}"
+    if other is room:
+        return ""
+    name = other.name if other.section is room.section else f"/{other.folder}"
+    arrow = f"{use.file}:{use.line}: {room.name} -> {name} ({use.target})"
+    if other.folder not in room.allowed:
+        return f"{arrow}: {LIST}:{room.line} does not allow it: {room.text}"
+    if not other.is_face(use.target):
+        return f"{arrow}: it is no face of {name}, see {LIST}:{other.face_line or other.line}"
+    return ""
+
+
+def check(root: Path, files: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Check the sources among files, which are relative to root: what is against root's list, and sizes for a look.
+
+    A use that the list calls known is left out, of the search for circles, too.
+    """
+    sources = [file for file in files if file.endswith((*C_SUFFIXES, ".py"))]
+    if not sources or not (root / LIST).exists():
+        return [f"{root} has no {LIST}, or no sources"], []
+    rooms = Rooms((root / LIST).read_text(errors="replace"), sources)
+    if rooms.errors:
+        return rooms.errors, []
+    wrong: list[str] = []
+    arrows: dict[str, dict[str, Use]] = defaultdict(dict)
+    stale = dict(rooms.known)
+    texts = {file: (root / file).read_text(errors="replace") for file in sources}
+    for file, text in texts.items():
+        room = rooms.of(file)
+        read = _python_uses if file.endswith(".py") else _c_uses
+        try:
+            uses = list(dict.fromkeys(read(rooms, file, text)))
+        except SyntaxError as error:
+            wrong.append(f"{file}:{error.lineno}: {error.msg}")
+            continue
+        if not room and not file.startswith(f"{OPEN}/"):
+            wrong.append(f"{file}: no line of {LIST} has its folder")
+        for use in uses:
+            other = rooms.of(use.target)
+            said = _fault(rooms, use, room) if room else ""
+            if file.startswith(f"{OPEN}/") and not use.target.startswith(f"{OPEN}/"):
+                wrong.append(f"{file}:{use.line}: {OPEN} -> {use.target}: those headers include each other only")
+            elif said and (file, use.target) in rooms.known and not use.others:
+                stale.pop((file, use.target), None)
+            elif said:
+                wrong.append(said)
+            elif room and other and other is not room:
+                arrows[room.folder].setdefault(other.folder, use)
+        wrong += _declarations(file, text) if file.endswith(".c") else []
+    for (file, target), line in stale.items():
+        wrong.append(f"{LIST}:{line}: stale: {file} does not use {target}, or is allowed to: remove the line")
+    if path := circle(arrows):
+        steps = (f"{to} ({arrows[at][to].file}:{arrows[at][to].line})" for at, to in pairwise(path))
+        wrong.append(f"a circle of rooms: {path[0]} -> {' -> '.join(steps)}")
+    return wrong, _sizes(texts)
+
+
+def _sizes(texts: dict[str, str]) -> list[str]:
+    """Large folders and files: a hint, since some are right as they are."""
+    folders = Counter(map(dirname, texts))
+    said = [
+        f"{folder}: {count} sources, more than {MOST_FILES}" for folder, count in folders.items() if count > MOST_FILES
+    ]
+    for file, text in texts.items():
+        most = HEADER_LINES if file.endswith(".h") else SOURCE_LINES
+        if (lines := text.count("\n")) > most:
+            said.append(f"{file}: {lines} lines, more than {most}")
+    return sorted(said)
+
+
+def files_of(root: Path) -> list[str]:
+    """Names of the files of a checkout: those that git tracks, or does not ignore."""
+    command = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    return sorted({name for name in said.split("\0") if name and (root / name).is_file()})
+
+
+def main(words: Sequence[str]) -> int:
+    """Check a checkout (this one by default), and say on standard output what is wrong."""
+    root = Path(words[0]) if words else ROOT
+    wrong, sizes = check(root, files_of(root))
+    print("\n".join([*(f"look at {size}" for size in sizes), *wrong, f"{len(wrong)} against {LIST}"]))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

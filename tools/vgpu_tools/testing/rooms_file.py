@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""rooms.txt: which folder may use which. The grammar stands at its head; every mistake is told with its line."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+from posixpath import basename, join, normpath
+from re import compile as regex
+
+LIST = "rooms.txt"
+OPEN = "include/vgpu"  # the contract's headers: every room may include them, and they include nothing else
+PRIVATE = ("internal.h", "packet.h", "*_priv.h", "*-priv.h")  # no faces, in a room without a list of its faces
+
+SECTION = regex(r"\[\s*(\S+)(?:\s+(\S+))?\s*\]")
+ENTRY = regex(r"(?:(face|known)(?=[\s:])\s*)?([^:]*?)\s*:\s*(.*)")
+ARROW = regex(r"(\S+)\s*->\s*(\S+)")
+FORMS = "[FOLDER PREFIX], FOLDER: ROOMS, face FOLDER: HEADERS, known: FILE -> FILE"
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the list: its folder, and what include or import lines of its files begin with."""
+
+    folder: str
+    prefix: str
+    scripts: list[str] = field(default_factory=list)  # its rooms outside the folder: `import NAME` looks there as well
+
+    def path(self, name: str) -> str:
+        """The path, from the top of the checkout, that a name in this section stands for."""
+        return name[1:].rstrip("/") if name.startswith("/") else normpath(join(self.folder, name))
+
+
+@dataclass
+class Room:
+    """A folder, what its files may use, and what others may use of it; `line` and `text` are where the list has it."""
+
+    name: str
+    folder: str
+    section: Section
+    line: int
+    text: str
+    allowed: set[str] = field(default_factory=set)
+    everything: bool = False
+    faces: set[str] | None = None
+    face_line: int = 0
+
+    def is_face(self, file: str) -> bool:
+        """Whether other rooms may use a file of this one."""
+        if file.endswith(".py"):
+            return True
+        if self.faces is not None:
+            return file in self.faces
+        return file.endswith(".h") and not any(fnmatchcase(basename(file), private) for private in PRIVATE)
+
+
+def circle(arrows: Mapping[str, Iterable[str]]) -> list[str]:
+    """A way along arrows that comes back to where it began; empty if there is none."""
+    done: set[str] = set()
+
+    def visit(node: str, way: list[str]) -> list[str]:
+        if node in way:
+            return [*way[way.index(node) :], node]
+        if node in done:
+            return []
+        for to in sorted(arrows.get(node, ())):
+            if found := visit(to, [*way, node]):
+                return found
+        done.add(node)
+        return []
+
+    return next((found for node in sorted(arrows) if (found := visit(node, []))), [])
+
+
+def twice(names: Iterable[str]) -> list[str]:
+    """The names that are there more than once."""
+    return [name for name, count in Counter(names).items() if count > 1]
+
+
+class Rooms:
+    """What the list says about files. `errors` has what is wrong with the list; use the rest only if it is empty."""
+
+    def __init__(self, text: str, files: Iterable[str]) -> None:
+        self.files = frozenset(files)
+        self.errors: list[str] = []
+        self.sections: dict[str, Section] = {}
+        self.rooms: dict[str, Room] = {}
+        self.known: dict[tuple[str, str], int] = {}
+        self._folders = {str(parent) for file in self.files for parent in PurePosixPath(file).parents}
+        later: list[tuple[int, str, Section, str, str]] = []
+        section: Section | None = None
+        for line, words in self._lines(text):
+            if match := SECTION.fullmatch(words):
+                section = self._section(line, match[1].rstrip("/"), match[2] or "")
+            elif not section:
+                self._wrong(line, f"stands before the first [FOLDER]: {words}")
+            elif not (match := ENTRY.fullmatch(words)):
+                self._wrong(line, f"is none of {FORMS}: {words}")
+            elif match[1] == "known":
+                self._know(line, section, words)
+            elif match[1] == "face":
+                later.append((line, "face", section, match[2], match[3]))
+            else:
+                for name in match[2].split() or [""]:
+                    if "*" in name:
+                        later.append((line, words, section, name, match[3]))
+                    else:
+                        self._room(line, words, section, name, match[3])
+        # Patterns leave out what has a line of its own, and faces lie in rooms.
+        for entry in sorted(later, key=lambda entry: entry[1] == "face"):
+            (self._faces if entry[1] == "face" else self._pattern)(*entry)
+        self._check_allowed()
+
+    def of(self, file: str) -> Room | None:
+        """The room of a file: the one with the longest folder."""
+        return next((room for one in PurePosixPath(file).parents if (room := self.rooms.get(str(one)))), None)
+
+    def _wrong(self, line: int, what: str) -> None:
+        self.errors.append(f"{LIST}:{line}: {what}")
+
+    def _lines(self, text: str) -> Iterator[tuple[int, str]]:
+        """Lines without comments. One that begins with a space goes on with the one before."""
+        lines: list[tuple[int, str]] = []
+        for number, raw in enumerate(text.splitlines(), 1):
+            words = raw.partition("#")[0].rstrip()
+            if words and not words[0].isspace():
+                lines.append((number, words))
+            elif words and lines:
+                lines[-1] = lines[-1][0], f"{lines[-1][1]} {words.strip()}"
+            elif words:
+                self._wrong(number, f"goes on with a line that is not there: {words.strip()}")
+        yield from lines
+
+    def _section(self, line: int, folder: str, prefix: str) -> Section:
+        if folder in self.sections:
+            self._wrong(line, f"is a second [{folder}]")
+        elif folder not in self._folders:
+            self._wrong(line, f"there is no folder {folder} with sources")
+        return self.sections.setdefault(folder, Section(folder, prefix))
+
+    def _room(self, line: int, text: str, section: Section, name: str, allowed: str) -> None:
+        folder, names = section.path(name), allowed.split()
+        if not name:
+            self._wrong(line, f"names no folder before the colon: {text}")
+        elif folder not in self._folders:
+            self._wrong(line, f"there is no folder {folder} with sources")
+        elif folder in self.rooms:
+            self._wrong(line, f"{name} is in line {self.rooms[folder].line} already")
+        else:
+            everything = names == ["*"]
+            others = set() if everything else {section.path(one) for one in names}
+            self.rooms[folder] = Room(name, folder, section, line, text, others, everything)
+            if name.startswith("/"):
+                section.scripts.append(folder)
+            for one in twice(names):
+                self._wrong(line, f"{one} stands there twice")
+
+    def _know(self, line: int, section: Section, words: str) -> None:
+        match = ARROW.fullmatch(words.removeprefix("known").lstrip().removeprefix(":").strip())
+        if not match:
+            self._wrong(line, f"is not known: FILE -> FILE: {words}")
+            return
+        pair = section.path(match[1]), section.path(match[2])
+        for file in pair:
+            if file not in self.files:
+                self._wrong(line, f"there is no source file {file}")
+        if pair in self.known:
+            self._wrong(line, f"is in line {self.known[pair]} already: {words}")
+        self.known.setdefault(pair, line)
+
+    def _pattern(self, line: int, text: str, section: Section, name: str, allowed: str) -> None:
+        """A room for each folder that a pattern fits, and that has no line of its own."""
+        like = section.path(name)
+        found = {one for one in self._folders if fnmatchcase(one, like) and one.count("/") == like.count("/")}
+        if not found:
+            self._wrong(line, f"there is no folder like {like} with sources")
+        for folder in sorted(found - self.rooms.keys()):
+            inside = folder.startswith(f"{section.folder}/")
+            self._room(line, text, section, folder[len(section.folder) + 1 :] if inside else f"/{folder}", allowed)
+
+    def _faces(self, line: int, _: str, section: Section, name: str, words: str) -> None:
+        """The faces of a room; they may lie in its subfolders, and are named with or without them."""
+        room = self.rooms.get(section.path(name)) if name else None
+        if not room:
+            self._wrong(line, f"there is no room {name or 'before the colon'}")
+            return
+        if room.faces is not None:
+            self._wrong(line, f"the faces of {name} are in line {room.face_line} already")
+        room.faces, room.face_line = set(), line
+        for header in words.split():
+            found = {join(room.folder, header)} & self.files
+            if not found:
+                found = {file for file in self.files if basename(file) == header and self.of(file) is room}
+            if len(found) != 1:
+                self._wrong(line, f"{name} has {len(found) or 'no'} {'files' if found else 'file'} {header}")
+            room.faces |= found
+        for one in twice(words.split()):
+            self._wrong(line, f"{one} stands there twice")
+
+    def _check_allowed(self) -> None:
+        for room in self.rooms.values():
+            for folder in sorted(room.allowed):
+                if folder == room.folder:
+                    self._wrong(room.line, f"{room.name} names itself: a room may use its own files anyway")
+                elif folder not in self.rooms:
+                    self._wrong(room.line, f"there is no room {folder}")
+        if path := circle({folder: room.allowed - {folder} for folder, room in self.rooms.items()}):
+            self._wrong(self.rooms[path[0]].line, f"a circle in what is allowed: {' -> '.join(path)}")
