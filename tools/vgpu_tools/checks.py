@@ -17,6 +17,7 @@ from vgpu_tools import fingerprint, kernel, sources
 from vgpu_tools.paths import CACHE, GUEST_DRIVER, INCLUDE, QEMU_DEVICE, ROOT, ROOTFS
 from vgpu_tools.steps import Step, cache_lock, clean_environment, jobs
 from vgpu_tools.tap import Case
+from vgpu_tools.testing import rooms
 from vgpu_tools.testing.suite import AT_ONCE, Plan
 
 PYTHON = [path for path in (ROOT / "tools", ROOT / "tests", ROOT / "bench")]
@@ -166,6 +167,15 @@ def _licences(log: Path, _: Plan) -> tuple[bool, str]:
     return bool(files) and not bad, "no SPDX line: " + (" ".join(bad) or "found no files to look at")
 
 
+def _rooms(log: Path, _: Plan) -> tuple[bool, str]:
+    """Includes and imports keep to rooms.txt. What is large is in the log."""
+    wrong, sizes = rooms.check(ROOT, rooms.files_of(ROOT))
+    said = "\n".join(wrong)
+    with log.open("a") as file:
+        file.write("\n".join(["rooms.txt:", *sizes, said, ""]))
+    return not wrong, said
+
+
 def _tracked() -> list[Path]:
     names = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, text=True, check=False).stdout
     return [ROOT / name for name in names.split("\0") if name]
@@ -181,6 +191,7 @@ CHECKS: dict[str, Callable[[Path, Plan], tuple[bool, str]]] = {
     "Python format (ruff)": _python_format,
     "shell syntax": _shell_syntax,
     "SPDX lines": _licences,
+    "includes and imports (rooms.txt)": _rooms,
 }
 
 
