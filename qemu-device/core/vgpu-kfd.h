@@ -12,7 +12,7 @@
  *                register access and thread; of one worker only, but for a
  *                chip reset, which takes the CP's, then those of all engines
  *   s->lock      fault status, retry CAM, invalidation, interrupt ring
- *   s->inject.lock  injections (inject/inject.h)
+ *   s->inject->lock  injections (inject/inject.c)
  *
  * Each SDMA engine has a thread, the MECs share one (queue/scheduler.h). It
  * never takes the BQL, so that whoever holds the BQL may wait for it:
@@ -77,6 +77,7 @@
 OBJECT_DECLARE_SIMPLE_TYPE(VGPUState, VGPU_KFD)
 
 typedef struct VGPUCp VGPUCp;
+typedef struct VGPUInjector VGPUInjector;
 
 /*
  * The device. A member without a lock in its comment is constant from realize
@@ -142,7 +143,8 @@ struct VGPUState {
 
     VGPUEngine engines[SDMA_NUM_ENGINES];
     VGPUCp *cp;                 /* cp/internal.h */
-    VGPUInjector inject;
+    VGPUInjector *inject;       /* inject/inject.c */
+    uint32_t inject_armed;      /* kinds that may fire, 1 << kind; atomic */
     VGPULateIrqs late_irqs;
     VGPULateDrops late_drops;
 #ifdef VGPU_KFD_DELAYS
@@ -157,7 +159,7 @@ struct VGPUState {
 /* Is there an injection of one of @kinds, 1 << kind each? Any thread. */
 static inline bool vgpu_inject_armed(VGPUState *s, uint32_t kinds)
 {
-    return unlikely(qatomic_read(&s->inject.armed) & kinds);
+    return unlikely(qatomic_read(&s->inject_armed) & kinds);
 }
 
 /* Is the doorbell lost? site.va: its byte offset. Any thread. */

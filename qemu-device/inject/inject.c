@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: making things go wrong on purpose: who takes which occasion. */
 #include "qemu/osdep.h"
+#include "qemu/queue.h"
+#include "qemu/thread.h"
 #include "qemu/timer.h"
 #include "qapi/clone-visitor.h"
 #include "qapi/qapi-visit-vgpu-kfd.h"
@@ -19,7 +21,7 @@ typedef struct VGPULate {
     uint32_t left;              /* so many walks more read @seen */
 } VGPULate;
 
-/* An injection. s->inject.lock; @next also changes under the BQL only. */
+/* An injection. s->inject->lock; @next also changes under the BQL only. */
 struct VGPUInjection {
     QTAILQ_ENTRY(VGPUInjection) next;
     uint32_t id;                /* of vgpu-inject's reply; constant */
@@ -30,6 +32,14 @@ struct VGPUInjection {
     uint64_t threshold;         /* taken if a random 32-bit number is below */
     VGPULate *late;             /* LATE_SLOTS of them, or NULL */
     uint32_t links;             /* mask: nodes whose link it took down */
+};
+
+/* Who takes which occasion. */
+struct VGPUInjector {
+    uint32_t links_down;        /* mask: nodes whose link is down; atomic */
+    QemuMutex lock;             /* list and count; no lock is taken under it */
+    QTAILQ_HEAD(, VGPUInjection) list;
+    unsigned count;             /* length of the list */
 };
 
 /* Ids are given out under the BQL, one after the other in all devices. */
@@ -59,15 +69,15 @@ static void rearm(VGPUState *s)
     VGPUInjection *i;
     uint32_t armed = 0, down = 0;
 
-    QTAILQ_FOREACH(i, &s->inject.list, next) {
+    QTAILQ_FOREACH(i, &s->inject->list, next) {
         down |= i->links;
         if (may_fire(i) || i->late) {
             armed |= 1u << i->what->kind;
         }
     }
-    qatomic_set(&s->inject.armed, armed);
-    if (s->inject.links_down != down) {
-        qatomic_set(&s->inject.links_down, down);
+    qatomic_set(&s->inject_armed, armed);
+    if (s->inject->links_down != down) {
+        qatomic_set(&s->inject->links_down, down);
         trace_vgpu_xgmi_down(s->id, down);
     }
 }
@@ -153,7 +163,7 @@ static bool take(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
 
 uint32_t vgpu_inject_links_down(VGPUState *s)
 {
-    return qatomic_read(&s->inject.links_down);
+    return qatomic_read(&s->inject->links_down);
 }
 
 bool vgpu_inject_fires(VGPUState *s, VgpuInjectKind kind, const VGPUSite *site,
@@ -162,8 +172,8 @@ bool vgpu_inject_fires(VGPUState *s, VgpuInjectKind kind, const VGPUSite *site,
     VGPUInjection *i;
     VGPUShot unused;
 
-    QEMU_LOCK_GUARD(&s->inject.lock);
-    QTAILQ_FOREACH(i, &s->inject.list, next) {
+    QEMU_LOCK_GUARD(&s->inject->lock);
+    QTAILQ_FOREACH(i, &s->inject->list, next) {
         if (i->what->kind == kind && matches(i->what, site) &&
             take(s, i, site, shot ?: &unused)) {
             return true;
@@ -177,8 +187,8 @@ void vgpu_inject_link(VGPUState *s, const VGPUSite *site, unsigned node)
     VGPUInjection *i;
     VGPUShot shot;
 
-    QEMU_LOCK_GUARD(&s->inject.lock);
-    QTAILQ_FOREACH(i, &s->inject.list, next) {
+    QEMU_LOCK_GUARD(&s->inject->lock);
+    QTAILQ_FOREACH(i, &s->inject->list, next) {
         if (i->what->kind == VGPU_INJECT_KIND_XGMI_DOWN &&
             !(i->links & (1u << node)) && matches(i->what, site) &&
             take(s, i, site, &shot)) {
@@ -220,8 +230,8 @@ uint64_t vgpu_inject_entry(VGPUState *s, const VGPUSite *site, unsigned where,
     VGPUInjection *i;
     VGPUShot shot;
 
-    QEMU_LOCK_GUARD(&s->inject.lock);
-    QTAILQ_FOREACH(i, &s->inject.list, next) {
+    QEMU_LOCK_GUARD(&s->inject->lock);
+    QTAILQ_FOREACH(i, &s->inject->list, next) {
         if (!matches(i->what, site)) {
             continue;
         }
@@ -261,8 +271,8 @@ void vgpu_inject_each(VGPUState *s, VgpuInjectKind kind,
 {
     VGPUInjection *i;
 
-    QEMU_LOCK_GUARD(&s->inject.lock);
-    QTAILQ_FOREACH(i, &s->inject.list, next) {
+    QEMU_LOCK_GUARD(&s->inject->lock);
+    QTAILQ_FOREACH(i, &s->inject->list, next) {
         VGPUSite site = {
             .hub = VGPU_SITE_NONE, .vmid = VGPU_SITE_NONE,
             .engine = VGPU_SITE_NONE, .queue = VGPU_SITE_NONE,
@@ -290,8 +300,8 @@ uint64_t vgpu_inject_poison(VGPUState *s, const VGPUSite *site, uint64_t len)
     VGPUInjection *i;
     VGPUShot shot;
 
-    QEMU_LOCK_GUARD(&s->inject.lock);
-    QTAILQ_FOREACH(i, &s->inject.list, next) {
+    QEMU_LOCK_GUARD(&s->inject->lock);
+    QTAILQ_FOREACH(i, &s->inject->list, next) {
         const VgpuInjection *w = i->what;
 
         if (w->kind != VGPU_INJECT_KIND_VRAM_POISON || !may_fire(i)) {
@@ -312,7 +322,7 @@ uint64_t vgpu_inject_poison(VGPUState *s, const VGPUSite *site, uint64_t len)
 
 bool vgpu_inject_full(VGPUState *s)
 {
-    return s->inject.count == VGPU_INJECTIONS_MAX;
+    return s->inject->count == VGPU_INJECTIONS_MAX;
 }
 
 VGPUInjection *vgpu_inject_add(VGPUState *s, const VgpuInjection *what,
@@ -333,9 +343,9 @@ VGPUInjection *vgpu_inject_add(VGPUState *s, const VgpuInjection *what,
         i->what->has_count = true;
         i->what->count = 1;
     }
-    WITH_QEMU_LOCK_GUARD(&s->inject.lock) {
-        QTAILQ_INSERT_TAIL(&s->inject.list, i, next);
-        s->inject.count++;
+    WITH_QEMU_LOCK_GUARD(&s->inject->lock) {
+        QTAILQ_INSERT_TAIL(&s->inject->list, i, next);
+        s->inject->count++;
         rearm(s);
     }
     return i;
@@ -349,7 +359,7 @@ uint32_t vgpu_inject_id(const VGPUInjection *i)
 bool vgpu_inject_now(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
                      VGPUShot *shot)
 {
-    QEMU_LOCK_GUARD(&s->inject.lock);
+    QEMU_LOCK_GUARD(&s->inject->lock);
     if (!may_fire(i)) {
         return false;
     }
@@ -359,8 +369,8 @@ bool vgpu_inject_now(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
 
 static void remove_one(VGPUState *s, VGPUInjection *i)
 {
-    QTAILQ_REMOVE(&s->inject.list, i, next);
-    s->inject.count--;
+    QTAILQ_REMOVE(&s->inject->list, i, next);
+    s->inject->count--;
     qapi_free_VgpuInjection(i->what);
     g_free(i->late);
     g_free(i);
@@ -371,8 +381,8 @@ bool vgpu_inject_remove(VGPUState *s, uint32_t id)
     VGPUInjection *i, *next;
     bool found = false;
 
-    QEMU_LOCK_GUARD(&s->inject.lock);
-    QTAILQ_FOREACH_SAFE(i, &s->inject.list, next, next) {
+    QEMU_LOCK_GUARD(&s->inject->lock);
+    QTAILQ_FOREACH_SAFE(i, &s->inject->list, next, next) {
         if (i->id == id) {
             remove_one(s, i);
             found = true;
@@ -387,8 +397,8 @@ VgpuInjectionInfoList *vgpu_inject_infos(VGPUState *s)
     VgpuInjectionInfoList *list = NULL, **tail = &list;
     VGPUInjection *i;
 
-    QEMU_LOCK_GUARD(&s->inject.lock);
-    QTAILQ_FOREACH(i, &s->inject.list, next) {
+    QEMU_LOCK_GUARD(&s->inject->lock);
+    QTAILQ_FOREACH(i, &s->inject->list, next) {
         VgpuInjectionInfo *info = g_new0(VgpuInjectionInfo, 1);
 
         info->id = i->id;
@@ -401,18 +411,28 @@ VgpuInjectionInfoList *vgpu_inject_infos(VGPUState *s)
     return list;
 }
 
+void vgpu_inject_alloc(VGPUState *s)
+{
+    s->inject = g_new0(VGPUInjector, 1);
+}
+
+void vgpu_inject_free(VGPUState *s)
+{
+    g_free(s->inject);
+}
+
 void vgpu_inject_init(VGPUState *s)
 {
-    qemu_mutex_init(&s->inject.lock);
-    QTAILQ_INIT(&s->inject.list);
+    qemu_mutex_init(&s->inject->lock);
+    QTAILQ_INIT(&s->inject->list);
 }
 
 void vgpu_inject_destroy(VGPUState *s)
 {
     VGPUInjection *i, *next;
 
-    QTAILQ_FOREACH_SAFE(i, &s->inject.list, next, next) {
+    QTAILQ_FOREACH_SAFE(i, &s->inject->list, next, next) {
         remove_one(s, i);
     }
-    qemu_mutex_destroy(&s->inject.lock);
+    qemu_mutex_destroy(&s->inject->lock);
 }

@@ -11,8 +11,6 @@
 #ifndef HW_MISC_VGPU_KFD_INJECT_INJECT_H
 #define HW_MISC_VGPU_KFD_INJECT_INJECT_H
 
-#include "qemu/queue.h"
-#include "qemu/thread.h"
 #include "qapi/qapi-types-vgpu-kfd.h"
 #include "vgpu/gmc.h"
 
@@ -49,16 +47,12 @@ typedef struct VGPUShot {
 
 typedef struct VGPUInjection VGPUInjection;
 
-typedef struct VGPUInjector {
-    uint32_t armed;             /* kinds that may fire, 1 << kind; atomic */
-    uint32_t links_down;        /* mask: nodes whose link is down; atomic */
-    QemuMutex lock;             /* list and count; no lock is taken under it */
-    QTAILQ_HEAD(, VGPUInjection) list;
-    unsigned count;             /* length of the list */
-} VGPUInjector;
-
 typedef struct VGPUState VGPUState;
 
+/* Allocate and free the injector: instance_init, instance_finalize. */
+void vgpu_inject_alloc(VGPUState *s);
+void vgpu_inject_free(VGPUState *s);
+/* Before the first occasion, and after the last one. BQL held. */
 void vgpu_inject_init(VGPUState *s);
 void vgpu_inject_destroy(VGPUState *s);
 /*

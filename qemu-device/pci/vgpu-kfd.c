@@ -171,6 +171,16 @@ static void vgpu_kfd_exit(PCIDevice *pci)
     vgpu_vram_exit(s);
 }
 
+static void vgpu_kfd_instance_init(Object *obj)
+{
+    vgpu_inject_alloc(VGPU_KFD(obj));
+}
+
+static void vgpu_kfd_instance_finalize(Object *obj)
+{
+    vgpu_inject_free(VGPU_KFD(obj));
+}
+
 static const Property vgpu_kfd_properties[] = {
     DEFINE_PROP_SIZE("vram", VGPUState, vram_size, 1 * GiB),
     DEFINE_PROP_LINK("memdev", VGPUState, memdev, TYPE_MEMORY_BACKEND,
@@ -222,6 +232,8 @@ static const TypeInfo vgpu_kfd_info = {
     .name = TYPE_VGPU_KFD,
     .parent = TYPE_PCI_DEVICE,
     .instance_size = sizeof(VGPUState),
+    .instance_init = vgpu_kfd_instance_init,
+    .instance_finalize = vgpu_kfd_instance_finalize,
     .class_init = vgpu_kfd_class_init,
     .interfaces = (InterfaceInfo[]) {
         { INTERFACE_PCIE_DEVICE },
