@@ -3,6 +3,7 @@
 #ifndef HW_MISC_VGPU_KFD_MEMORY_INTERNAL_H
 #define HW_MISC_VGPU_KFD_MEMORY_INTERNAL_H
 
+#include "qemu/host-utils.h"
 #include "vgpu/gmc.h"
 #include "hw/misc/vgpu-kfd/core/regs.h"
 #include "hw/misc/vgpu-kfd/memory/client.h"
@@ -84,9 +85,41 @@ VGPUTargetKind vgpu_walk_refusal(VGPUClient *c, unsigned vmid);
 
 /* tlb.c. The client's thread. */
 
-/* The entry in force for @va, of generation @gen; NULL: none. */
-const VGPUTlbEntry *vgpu_tlb_find(VGPUClient *c, unsigned vmid, uint64_t va,
-                                  uint32_t gen);
+/* What tells a leaf from all others; never 0. */
+static inline uint64_t vgpu_tlb_key(unsigned vmid, uint64_t va, unsigned shift)
+{
+    return va >> shift << 10 | shift << 4 | vmid;
+}
+
+static inline VGPUTlbSet *vgpu_tlb_set(VGPUClient *c, uint64_t key)
+{
+    /* Fibonacci hashing: neighbours, and far strides, spread over the sets. */
+    return &c->tlb[(key * 0x9e3779b97f4a7c15ull) >> (64 - VGPU_TLB_SETS_LOG2)];
+}
+
+/*
+ * The entry in force for @va, of generation @gen; NULL: none. Inline: each
+ * access begins with it.
+ */
+static inline const VGPUTlbEntry *vgpu_tlb_find(VGPUClient *c, unsigned vmid,
+                                                uint64_t va, uint32_t gen)
+{
+    uint64_t shifts;
+    unsigned w;
+
+    for (shifts = c->tlb_shifts; shifts; shifts &= shifts - 1) {
+        uint64_t key = vgpu_tlb_key(vmid, va, ctz64(shifts));
+        VGPUTlbSet *set = vgpu_tlb_set(c, key);
+
+        for (w = 0; w < VGPU_TLB_WAYS; w++) {
+            if (set->way[w].key == key && set->way[w].gen == gen) {
+                return &set->way[w];
+            }
+        }
+    }
+    return NULL;
+}
+
 /* Keep @leaf, which a walk found at @va after it read generation @gen. */
 void vgpu_tlb_insert(VGPUClient *c, unsigned vmid, uint64_t va, uint32_t gen,
                      const VGPULeaf *leaf);

@@ -5,46 +5,14 @@
  * from the hub's log: vgpu_tlb_catch_up().
  */
 #include "qemu/osdep.h"
-#include "qemu/host-utils.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
-
-/* What tells a leaf from all others; never 0. */
-static uint64_t tlb_key(unsigned vmid, uint64_t va, unsigned shift)
-{
-    return va >> shift << 10 | shift << 4 | vmid;
-}
-
-static VGPUTlbSet *tlb_set(VGPUClient *c, uint64_t key)
-{
-    /* Fibonacci hashing: neighbours, and far strides, spread over the sets. */
-    return &c->tlb[(key * 0x9e3779b97f4a7c15ull) >> (64 - VGPU_TLB_SETS_LOG2)];
-}
-
-const VGPUTlbEntry *vgpu_tlb_find(VGPUClient *c, unsigned vmid, uint64_t va,
-                                  uint32_t gen)
-{
-    uint64_t shifts;
-    unsigned w;
-
-    for (shifts = c->tlb_shifts; shifts; shifts &= shifts - 1) {
-        uint64_t key = tlb_key(vmid, va, ctz64(shifts));
-        VGPUTlbSet *set = tlb_set(c, key);
-
-        for (w = 0; w < VGPU_TLB_WAYS; w++) {
-            if (set->way[w].key == key && set->way[w].gen == gen) {
-                return &set->way[w];
-            }
-        }
-    }
-    return NULL;
-}
 
 void vgpu_tlb_insert(VGPUClient *c, unsigned vmid, uint64_t va, uint32_t gen,
                      const VGPULeaf *leaf)
 {
-    uint64_t key = tlb_key(vmid, va, leaf->shift);
-    VGPUTlbSet *set = tlb_set(c, key);
+    uint64_t key = vgpu_tlb_key(vmid, va, leaf->shift);
+    VGPUTlbSet *set = vgpu_tlb_set(c, key);
     unsigned w;
 
     /* Its own stale entry, or an empty one, or whose turn it is. */
