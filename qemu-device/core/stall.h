@@ -31,7 +31,7 @@ typedef struct VGPUStall {
     bool write;                 /* the access that faulted is a write */
     uint64_t va;                /* GPU address of the fault */
     uint32_t serial;            /* of the fault; 0: not reported yet */
-    uint32_t invs;              /* s->invs when the access was tried */
+    uint32_t invs;              /* vgpu_hub_invalidations() when it was tried */
     uint32_t number;            /* of this wait, among all of its worker */
     /*
      * The access waits for VGPUView.bus. The other members still tell of the

@@ -51,7 +51,6 @@
 #include "hw/misc/vgpu-kfd/ih/fault.h"
 #include "hw/misc/vgpu-kfd/ih/internal.h"
 #include "hw/misc/vgpu-kfd/memory/client.h"
-#include "hw/misc/vgpu-kfd/memory/internal.h"
 #include "hw/misc/vgpu-kfd/memory/memory.h"
 #include "hw/misc/vgpu-kfd/memory/phys.h"
 #include "hw/misc/vgpu-kfd/memory/vram.h"
@@ -78,6 +77,7 @@ OBJECT_DECLARE_SIMPLE_TYPE(VGPUState, VGPU_KFD)
 
 typedef struct VGPUCp VGPUCp;
 typedef struct VGPUInjector VGPUInjector;
+typedef struct VGPUMemory VGPUMemory;
 
 /*
  * The device. A member without a lock in its comment is constant from realize
@@ -89,17 +89,11 @@ struct VGPUState {
     uint64_t vram_size;         /* bytes: vram=, or the size of memdev= */
     bool vram_lost_on_reset;    /* property */
     uint64_t hive_id;           /* hive=; 0: none */
-    struct VGPUHive *hive;      /* memory/xgmi.c; NULL: none */
-    uint8_t xgmi_node;          /* our number in the hive */
-    uint64_t vram_base;         /* offset of our VRAM in the hive's */
     uint64_t visible_vram;      /* size of BAR 0 after reset */
-    HostMemoryBackend *memdev;  /* property; NULL: own_vram */
-    MemoryRegion *vram;         /* memdev's or own_vram */
-    MemoryRegion own_vram;
+    HostMemoryBackend *memdev;  /* property; NULL: VRAM is the device's own */
     MemoryRegion vram_bar;      /* BAR 0: alias of the start of vram; BQL */
     MemoryRegion doorbell;      /* BAR 2 */
     MemoryRegion mmio;          /* BAR 5 */
-    uint8_t *vram_ptr;          /* host address of vram */
     QEMUBH *irq_bh;             /* sends the MSI: ih/ring.c */
     bool irq_due;               /* irq_bh has not run yet; atomic */
     VMChangeStateEntry *vmstate_entry;
@@ -109,44 +103,24 @@ struct VGPUState {
     uint32_t pcie[VGPU_PCIE_SPAN];      /* registers; BQL */
     /* Registers; BQL. GPU_HDP_FLUSH_REQ: any thread, atomic. */
     uint32_t nbio[VGPU_NBIO_SPAN];
-    /* Registers; BQL, and the CP's thread; atomic. */
-    uint32_t athub[VGPU_ATHUB_SPAN];
     uint64_t clock_captured;    /* RLC_GPU_CLOCK_COUNT, in ticks; BQL */
     uint32_t counter_latched;   /* high half of the counter read last; BQL */
     Stat64 counters[VGPU_NUM_COUNTERS]; /* VGPU_CNT_*; any thread */
 
-    MemoryListener bus_listener;        /* of the device's bus */
-    QEMUBH *bus_bh;             /* calls the IOMMU: queue/bus-requests.c */
-    uint32_t bus_drops;         /* unmappings, changes of the bus; atomic */
-    QLIST_HEAD(, VGPUBusNotifier) bus_notifiers;    /* BQL */
-    QemuMutex window_lock;      /* memory/phys.c; nothing is taken inside it */
-    MemoryRegion vram_whole;    /* alias of vram, which starts at address 0 */
-    AddressSpace vram_as;       /* of vram_whole ... */
-    MemoryRegionCache vram_cache;       /* ... to mark writes to VRAM dirty */
-    /* Pieces of RAM that are mapped: window_lock; read under RCU. */
-    struct VGPUWindow *windows[VGPU_BUS_WINDOWS];
-    unsigned next_window;       /* to replace next; window_lock */
-
     QemuMutex lock;             /* see above */
-    VGPUHub hubs[VGPU_NUM_HUBS];
+    VGPUMemory *memory;         /* memory/internal.h */
     VGPUIh ih;
     VGPUCamSlot cam[VGPU_CAM_SLOTS];    /* s->lock */
     QEMUTimer *cam_timer;       /* entries of the CAM that are due again */
     VGPUPace pace[VGPU_PACE_SLOTS];     /* s->lock */
     uint32_t fault_serial;      /* of the last fault; s->lock, atomic */
-    /* Generations: invalidations of all pages of a VMID. s->lock, atomic. */
-    uint32_t gen[VGPU_NUM_HUBS][VGPU_NUM_VMIDS];
-    /* Invalidations of any page of a VMID. The same. */
-    uint32_t invs[VGPU_NUM_HUBS][VGPU_NUM_VMIDS];
-    VGPUClient *clients[VGPU_NUM_CLIENTS];      /* set as the engines start */
-    VGPUWorker *workers[VGPU_NUM_CLIENTS];      /* by client; the same */
+    VGPUWorker *workers[VGPU_NUM_CLIENTS];      /* by VGPUClient.index */
 
     VGPUEngine engines[SDMA_NUM_ENGINES];
     VGPUCp *cp;                 /* cp/internal.h */
     VGPUInjector *inject;       /* inject/inject.c */
     uint32_t inject_armed;      /* kinds that may fire, 1 << kind; atomic */
     VGPULateIrqs late_irqs;
-    VGPULateDrops late_drops;
 #ifdef VGPU_KFD_DELAYS
     VGPUDelays delays;
 #endif

@@ -35,7 +35,7 @@ void vgpu_fault_retry(VGPUClient *c, unsigned vmid, uint64_t va, bool write,
                       VGPUStall *stall);
 /* An access that stalled without the CAM succeeds: forget it. Any thread. */
 void vgpu_fault_over(VGPUClient *c, unsigned vmid, uint64_t va);
-/* Is there still a reason to wait, under s->invs and the CAM? Any thread. */
+/* Is there still a reason to wait, under the CAM and VMID invalidations? */
 bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall);
 /*
  * An entry for a fault that nobody has: @retry takes a CAM slot, if the CAM is

@@ -29,8 +29,9 @@
 #include "qemu/timer.h"
 #include "exec/memory.h"
 #include "hw/pci/pci.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/memory/internal.h"
 
 #define REPLY_NS        (100 * SCALE_MS)
 
@@ -46,16 +47,16 @@ typedef struct VGPUBusNotifier {
 void vgpu_bus_begin(VGPUState *s, VGPUBus *bus, unsigned hub, unsigned vmid)
 {
     bus->began = (VGPUBusStamp) {
-        .drops = qatomic_read(&s->bus_drops), .hub = hub, .vmid = vmid,
-        .invs = hub < VGPU_NUM_HUBS ? qatomic_read(&s->invs[hub][vmid]) : 0,
+        .drops = qatomic_read(&s->memory->bus_drops), .hub = hub, .vmid = vmid,
+        .invs = hub < VGPU_NUM_HUBS ? vgpu_hub_invalidations(s, hub, vmid) : 0,
     };
 }
 
 bool vgpu_bus_is_current(VGPUState *s, const VGPUBusStamp *stamp)
 {
-    return stamp->drops == qatomic_read(&s->bus_drops) &&
+    return stamp->drops == qatomic_read(&s->memory->bus_drops) &&
            (stamp->hub == VGPU_NUM_HUBS ||
-            stamp->invs == qatomic_read(&s->invs[stamp->hub][stamp->vmid]));
+            stamp->invs == vgpu_hub_invalidations(s, stamp->hub, stamp->vmid));
 }
 
 const VGPUBusReply *vgpu_bus_reply(VGPUState *s, VGPUBus *bus, hwaddr addr,
@@ -150,13 +151,13 @@ static void unmapped(IOMMUNotifier *n, IOMMUTLBEntry *entry)
 {
     VGPUState *s = container_of(n, VGPUBusNotifier, n)->s;
 
-    qatomic_inc(&s->bus_drops);
+    qatomic_inc(&s->memory->bus_drops);
     vgpu_bus_quiesce(s);
 }
 
 void vgpu_bus_region_add(MemoryListener *l, MemoryRegionSection *section)
 {
-    VGPUState *s = container_of(l, VGPUState, bus_listener);
+    VGPUState *s = container_of(l, VGPUMemory, bus_listener)->s;
     VGPUBusNotifier *b;
 
     if (!memory_region_is_iommu(section->mr)) {
@@ -176,15 +177,15 @@ void vgpu_bus_region_add(MemoryListener *l, MemoryRegionSection *section)
         return;
     }
     memory_region_ref(b->mr);
-    QLIST_INSERT_HEAD(&s->bus_notifiers, b, next);
+    QLIST_INSERT_HEAD(&s->memory->bus_notifiers, b, next);
 }
 
 void vgpu_bus_region_del(MemoryListener *l, MemoryRegionSection *section)
 {
-    VGPUState *s = container_of(l, VGPUState, bus_listener);
+    VGPUState *s = container_of(l, VGPUMemory, bus_listener)->s;
     VGPUBusNotifier *b;
 
-    QLIST_FOREACH(b, &s->bus_notifiers, next) {
+    QLIST_FOREACH(b, &s->memory->bus_notifiers, next) {
         if (b->mr == section->mr &&
             b->offset == section->offset_within_region) {
             QLIST_REMOVE(b, next);
@@ -198,17 +199,17 @@ void vgpu_bus_region_del(MemoryListener *l, MemoryRegionSection *section)
 
 void vgpu_bus_schedule(VGPUState *s)
 {
-    qemu_bh_schedule(s->bus_bh);
+    qemu_bh_schedule(s->memory->bus_bh);
 }
 
 void vgpu_bus_init(VGPUState *s, QEMUBHFunc *serve)
 {
-    QLIST_INIT(&s->bus_notifiers);
-    s->bus_bh = qemu_bh_new_guarded(serve, s,
-                                    &DEVICE(s)->mem_reentrancy_guard);
+    QLIST_INIT(&s->memory->bus_notifiers);
+    s->memory->bus_bh =
+        qemu_bh_new_guarded(serve, s, &DEVICE(s)->mem_reentrancy_guard);
 }
 
 void vgpu_bus_exit(VGPUState *s)
 {
-    qemu_bh_delete(s->bus_bh);
+    qemu_bh_delete(s->memory->bus_bh);
 }

@@ -19,8 +19,8 @@ typedef struct VGPUBus VGPUBus;
 
 /* Values of the counters that make a request and its reply stale. */
 typedef struct VGPUBusStamp {
-    uint32_t drops;             /* s->bus_drops */
-    uint32_t invs;              /* s->invs[hub][vmid] */
+    uint32_t drops;             /* VGPUMemory.bus_drops */
+    uint32_t invs;              /* VGPUHub.invs[vmid] of @hub */
     uint8_t hub;                /* VGPU_NUM_HUBS: access by bus address */
     uint8_t vmid;               /* of the access */
 } VGPUBusStamp;

@@ -6,21 +6,23 @@
 #include "qemu/osdep.h"
 #include "qemu/rcu.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/memory/internal.h"
 
 void vgpu_client_init(VGPUState *s, VGPUClient *c, unsigned index, unsigned hub,
                       unsigned cid,
                       void (*retry)(VGPUClient *c, uint32_t vmids, int slot))
 {
     *c = (VGPUClient) {
-        .s = s, .index = index, .hub = hub, .cid = cid, .retry = retry,
+        .s = s, .vmhub = &s->memory->hubs[hub], .index = index, .hub = hub,
+        .cid = cid, .retry = retry,
         .tlb = g_new0(VGPUTlbSet, 1 << VGPU_TLB_SETS_LOG2),
     };
-    s->clients[index] = c;
+    s->memory->clients[index] = c;
 }
 
 void vgpu_client_destroy(VGPUClient *c)
 {
-    c->s->clients[c->index] = NULL;
+    c->s->memory->clients[c->index] = NULL;
     g_clear_pointer(&c->tlb, g_free);
 }
 
@@ -30,7 +32,7 @@ void vgpu_clients_wake(VGPUState *s, unsigned hub_mask, uint32_t vmids,
     unsigned i;
 
     for (i = 0; i < VGPU_NUM_CLIENTS; i++) {
-        VGPUClient *c = s->clients[i];
+        VGPUClient *c = s->memory->clients[i];
 
         if (hub_mask & (1u << c->hub)) {
             c->retry(c, vmids, slot);
@@ -48,7 +50,7 @@ void vgpu_client_begin(VGPUClient *c)
      * vgpu_invalidate_req_written().
      */
     smp_mb();
-    if (unlikely(qatomic_load_acquire(&c->s->hubs[c->hub].num_ranges) !=
+    if (unlikely(qatomic_load_acquire(&c->vmhub->num_ranges) !=
                  c->ranges_done)) {
         vgpu_tlb_catch_up(c);
     }

@@ -14,6 +14,7 @@
 
 typedef struct VGPUState VGPUState;
 typedef struct VGPUClient VGPUClient;
+typedef struct VGPUHub VGPUHub;
 typedef struct VGPUTlbSet VGPUTlbSet;
 
 #define VGPU_CLIENT_CP          SDMA_NUM_ENGINES
@@ -29,7 +30,8 @@ typedef struct VGPUTlbSet VGPUTlbSet;
  */
 struct VGPUClient {
     VGPUState *s;
-    unsigned index;             /* in s->clients */
+    VGPUHub *vmhub;             /* number @hub; memory/internal.h */
+    unsigned index;             /* SDMA engine's number, or VGPU_CLIENT_CP */
     uint8_t hub;                /* VGPU_HUB_* */
     uint16_t cid;               /* as VM_L2_PROTECTION_FAULT_STATUS.CID says */
     /*
@@ -48,11 +50,11 @@ struct VGPUClient {
         bool valid;
         uint8_t vmid;
         VGPUAccessType type;
-        uint32_t gen;           /* s->gen[hub][vmid] before the translation */
+        uint32_t gen;           /* vmhub->gen[vmid] before the translation */
         uint64_t va;
         VGPUSpan span;          /* not mapped */
     } peek;
-    uint32_t ranges_done;       /* hub->num_ranges that the TLB is done with */
+    uint32_t ranges_done;       /* of vmhub->num_ranges, done in the TLB */
     uint32_t tlb_hits;          /* not added to s->counters yet */
     uint32_t tlb_misses;        /* the same */
 };
@@ -69,8 +71,8 @@ void vgpu_clients_wake(VGPUState *s, unsigned hub_mask, uint32_t vmids,
 /* Translations may be used from begin to end. The client's thread. */
 void vgpu_client_begin(VGPUClient *c);
 void vgpu_client_end(VGPUClient *c);
-/* Drop every translation. The client's thread is at rest. */
-void vgpu_client_forget(VGPUClient *c);
+/* Drop every translation of all clients. Their threads are at rest. */
+void vgpu_clients_forget(VGPUState *s);
 /* Entries of the TLB that are in force. The client's thread is at rest. */
 unsigned vgpu_client_tlb_used(VGPUClient *c);
 

@@ -5,6 +5,7 @@
  */
 #include "qemu/osdep.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/memory/internal.h"
 
 /* FAULT_STATUS.PERMISSION: what the entry lacks. */
 #define LACKS_VALID         1u
@@ -16,7 +17,7 @@
 
 void vgpu_fault_clear(VGPUState *s, unsigned hub)
 {
-    uint32_t *regs = s->hubs[hub].regs;
+    uint32_t *regs = s->memory->hubs[hub].regs;
 
     qatomic_set(&regs[VM_L2_PROTECTION_FAULT_STATUS], 0);
     qatomic_set(&regs[VM_L2_PROTECTION_FAULT_ADDR_LO32], 0);
@@ -68,7 +69,7 @@ static unsigned lacks(uint16_t fault)
 void vgpu_hub_latch_fault(const VGPUClient *c, unsigned vmid, uint64_t va,
                           const VGPUSpan *span)
 {
-    uint32_t *regs = c->s->hubs[c->hub].regs;
+    uint32_t *regs = c->vmhub->regs;
     uint32_t status = regs[VM_L2_PROTECTION_FAULT_STATUS];
 
     if (status && !(regs[VM_L2_PROTECTION_FAULT_CNTL] &

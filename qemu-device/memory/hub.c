@@ -5,6 +5,7 @@
  */
 #include "qemu/osdep.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/memory/internal.h"
 
 /* What the VBIOS of a card leaves: VRAM at 0x8000 << 24. */
 #define FB_LOCATION_RESET       0x8000u
@@ -18,7 +19,28 @@
 
 static uint32_t *hub_store(VGPUState *s, unsigned hub)
 {
-    return s->hubs[hub].regs;
+    return s->memory->hubs[hub].regs;
+}
+
+uint32_t vgpu_hub_reg(VGPUState *s, unsigned hub, unsigned off)
+{
+    return vgpu_hub_load(&s->memory->hubs[hub], off);
+}
+
+uint64_t vgpu_hub_reg64(VGPUState *s, unsigned hub, unsigned lo)
+{
+    return vgpu_hub_load64(&s->memory->hubs[hub], lo);
+}
+
+uint32_t vgpu_hub_invalidations(VGPUState *s, unsigned hub, unsigned vmid)
+{
+    return qatomic_read(&s->memory->hubs[hub].invs[vmid]);
+}
+
+uint64_t vgpu_hub_fb_base(VGPUState *s, unsigned hub)
+{
+    return ((uint64_t)vgpu_hub_reg(s, hub, MC_VM_FB_LOCATION_BASE) << 24) +
+           s->memory->vram_base;
 }
 
 void vgpu_gmc_reset(VGPUState *s)
@@ -26,13 +48,13 @@ void vgpu_gmc_reset(VGPUState *s)
     unsigned h, v;
 
     for (h = 0; h < VGPU_NUM_HUBS; h++) {
-        VGPUHub *hub = &s->hubs[h];
+        VGPUHub *hub = &s->memory->hubs[h];
 
         memset(hub->inv, 0, sizeof(hub->inv));
         hub->regs[MC_VM_FB_LOCATION_TOP] =
             FB_LOCATION_RESET + vgpu_xgmi_span(s) / FB_UNIT - 1;
         for (v = 0; v < VGPU_NUM_VMIDS; v++) {
-            qatomic_inc(&s->gen[h][v]);
+            qatomic_inc(&s->memory->hubs[h].gen[v]);
         }
     }
 }
@@ -42,8 +64,8 @@ void vgpu_hub_set_root(VGPUState *s, unsigned vmid, uint64_t root)
     unsigned h;
 
     for (h = 0; h < VGPU_NUM_HUBS; h++) {
-        uint32_t *lo =
-            &s->hubs[h].regs[VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(vmid)];
+        uint32_t *regs = s->memory->hubs[h].regs;
+        uint32_t *lo = &regs[VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(vmid)];
 
         qatomic_set(lo, root);
         qatomic_set(lo + 1, root >> 32);
@@ -180,7 +202,7 @@ const VGPUBlock vgpu_hub_mm_block = {
 
 static uint32_t *athub_store(VGPUState *s, unsigned inst)
 {
-    return s->athub;
+    return s->memory->athub;
 }
 
 #define ATC(reg)    ((reg) - ATHUB_BASE)
@@ -190,14 +212,14 @@ void vgpu_athub_set_pasid(VGPUState *s, unsigned vmid, uint16_t pasid,
 {
     uint32_t atc = pasid | (valid ? ATC_VMID_PASID_MAPPING__VALID : 0);
 
-    qatomic_set(&s->athub[ATC(ATC_VMID_PASID_MAPPING(vmid))], atc);
-    qatomic_set(&s->athub[ATC(ATC_VMID_PASID_MAPPING(vmid + 16))], atc);
+    qatomic_set(&s->memory->athub[ATC(ATC_VMID_PASID_MAPPING(vmid))], atc);
+    qatomic_set(&s->memory->athub[ATC(ATC_VMID_PASID_MAPPING(vmid + 16))], atc);
 }
 
 static void pasid_written(VGPUState *s, unsigned inst, unsigned off,
                           uint32_t old, uint32_t val)
 {
-    s->athub[ATC(ATC_VMID_PASID_MAPPING_UPDATE_STATUS)] |=
+    s->memory->athub[ATC(ATC_VMID_PASID_MAPPING_UPDATE_STATUS)] |=
         1u << (off - ATC(ATC_VMID_PASID_MAPPING(0)));
 }
 
@@ -205,7 +227,7 @@ static void pasid_written(VGPUState *s, unsigned inst, unsigned off,
 static void pasid_status_written(VGPUState *s, unsigned inst, unsigned off,
                                  uint32_t old, uint32_t val)
 {
-    s->athub[off] &= ~val;
+    s->memory->athub[off] &= ~val;
 }
 
 static const VGPUReg athub_regs[VGPU_ATHUB_SPAN] = {

@@ -13,31 +13,13 @@ extern const VGPUBlock vgpu_hub_gfx_block, vgpu_hub_mm_block;
 extern const VGPUBlock vgpu_athub_block;
 
 /* A register of a hub. Any thread. */
-static inline uint32_t vgpu_hub_reg(VGPUState *s, unsigned hub, unsigned off)
-{
-    return qatomic_read(&s->hubs[hub].regs[off]);
-}
-
+uint32_t vgpu_hub_reg(VGPUState *s, unsigned hub, unsigned off);
 /* A pair of registers of a hub, the low half at @lo. Any thread. */
-static inline uint64_t vgpu_hub_reg64(VGPUState *s, unsigned hub, unsigned lo)
-{
-    return vgpu_hub_reg(s, hub, lo) |
-           (uint64_t)vgpu_hub_reg(s, hub, lo + 1) << 32;
-}
-
+uint64_t vgpu_hub_reg64(VGPUState *s, unsigned hub, unsigned lo);
 /* Number of invalidations of any page of @vmid in a hub. Any thread. */
-static inline uint32_t vgpu_hub_invalidations(VGPUState *s, unsigned hub,
-                                              unsigned vmid)
-{
-    return qatomic_read(&s->invs[hub][vmid]);
-}
-
+uint32_t vgpu_hub_invalidations(VGPUState *s, unsigned hub, unsigned vmid);
 /* Address of the first byte of our VRAM in the FB aperture. Any thread. */
-static inline uint64_t vgpu_hub_fb_base(VGPUState *s, unsigned hub)
-{
-    return ((uint64_t)vgpu_hub_reg(s, hub, MC_VM_FB_LOCATION_BASE) << 24) +
-           s->vram_base;
-}
+uint64_t vgpu_hub_fb_base(VGPUState *s, unsigned hub);
 
 /* Whether a hub has the register at dword offset @reg. */
 static inline bool vgpu_hub_has(uint32_t reg)

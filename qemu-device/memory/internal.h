@@ -4,6 +4,9 @@
 #define HW_MISC_VGPU_KFD_MEMORY_INTERNAL_H
 
 #include "qemu/host-utils.h"
+#include "qemu/queue.h"
+#include "qemu/thread.h"
+#include "exec/memory.h"
 #include "vgpu/gmc.h"
 #include "hw/misc/vgpu-kfd/core/regs.h"
 #include "hw/misc/vgpu-kfd/memory/client.h"
@@ -29,7 +32,7 @@ typedef struct VGPULeaf {
 typedef struct VGPUTlbEntry {
     uint64_t key;               /* page, size and VMID; 0: empty */
     uint64_t addr;              /* VGPULeaf.addr */
-    uint32_t gen;               /* s->gen[hub][vmid] before the walk */
+    uint32_t gen;               /* VGPUHub.gen[vmid] before the walk */
     uint8_t shift;              /* VGPULeaf.shift */
     uint8_t kind;               /* VGPUTargetKind, no fault */
     uint16_t flags;             /* VGPU_LEAF_* */
@@ -59,7 +62,7 @@ typedef struct VGPUInvalidation {
 } VGPUInvalidation;
 
 /* A VM hub. */
-typedef struct VGPUHub {
+struct VGPUHub {
     /*
      * Written under the BQL; fault status and acknowledges under s->lock; roots
      * of page tables also by the CP's thread. Read by any thread, atomically.
@@ -68,13 +71,60 @@ typedef struct VGPUHub {
     VGPUInvalidation inv[VGPU_NUM_INV_ENGINES];
     VGPURange ranges[VGPU_RANGE_LOG];   /* the last ones; s->lock */
     uint32_t num_ranges;                /* since realize; atomic */
-} VGPUHub;
+    /* Invalidations of all pages of a VMID. s->lock; read atomically. */
+    uint32_t gen[VGPU_NUM_VMIDS];
+    uint32_t invs[VGPU_NUM_VMIDS];      /* of any page of it; the same */
+};
 
 /* Injected: drops of translations after their acknowledge. s->lock. */
 typedef struct VGPULateDrops {
     QEMUTimer *timer;           /* QEMU_CLOCK_VIRTUAL: the first that is due */
     int64_t due[VGPU_NUM_HUBS][VGPU_NUM_VMIDS];     /* ns; 0: none */
 } VGPULateDrops;
+
+/*
+ * The memory of a device, and how clients reach it. A member without a lock in
+ * its comment is constant from realize to unrealize.
+ */
+struct VGPUMemory {
+    VGPUState *s;
+    VGPUHub hubs[VGPU_NUM_HUBS];
+    VGPUClient *clients[VGPU_NUM_CLIENTS];      /* set as the engines start */
+    /* Registers; BQL, and the CP's thread; atomic. */
+    uint32_t athub[VGPU_ATHUB_SPAN];
+    VGPULateDrops late_drops;
+
+    struct VGPUHive *hive;      /* xgmi.c; NULL: none */
+    uint8_t xgmi_node;          /* our number in the hive */
+    uint64_t vram_base;         /* offset of our VRAM in the hive's */
+    MemoryRegion *vram;         /* memdev's or own_vram */
+    MemoryRegion own_vram;
+    uint8_t *vram_ptr;          /* host address of vram */
+    MemoryRegion vram_whole;    /* alias of vram, which starts at address 0 */
+    AddressSpace vram_as;       /* of vram_whole ... */
+    MemoryRegionCache vram_cache;       /* ... to mark writes to VRAM dirty */
+
+    MemoryListener bus_listener;        /* of the device's bus */
+    QEMUBH *bus_bh;             /* calls the IOMMU: queue/bus-requests.c */
+    uint32_t bus_drops;         /* unmappings, changes of the bus; atomic */
+    QLIST_HEAD(, VGPUBusNotifier) bus_notifiers;        /* bus.c; BQL */
+    QemuMutex window_lock;      /* phys.c; nothing is taken inside it */
+    /* Pieces of RAM that are mapped: window_lock; read under RCU. */
+    struct VGPUWindow *windows[VGPU_BUS_WINDOWS];
+    unsigned next_window;       /* to replace next; window_lock */
+};
+
+/* A register of a hub. Any thread. */
+static inline uint32_t vgpu_hub_load(const VGPUHub *hub, unsigned off)
+{
+    return qatomic_read(&hub->regs[off]);
+}
+
+/* A pair of registers of a hub, the low half at @lo. Any thread. */
+static inline uint64_t vgpu_hub_load64(const VGPUHub *hub, unsigned lo)
+{
+    return vgpu_hub_load(hub, lo) | (uint64_t)vgpu_hub_load(hub, lo + 1) << 32;
+}
 
 /* page-walk.c. The client's thread, between begin and end. */
 

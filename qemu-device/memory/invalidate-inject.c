@@ -7,6 +7,7 @@
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/memory/internal.h"
 
 /* Set the timer to the drop that is due first. s->lock held. */
 static void arm(VGPUState *s)
@@ -16,13 +17,13 @@ static void arm(VGPUState *s)
 
     for (h = 0; h < VGPU_NUM_HUBS; h++) {
         for (i = 0; i < VGPU_NUM_VMIDS; i++) {
-            if (s->late_drops.due[h][i]) {
-                first = MIN(first, s->late_drops.due[h][i]);
+            if (s->memory->late_drops.due[h][i]) {
+                first = MIN(first, s->memory->late_drops.due[h][i]);
             }
         }
     }
     if (first != INT64_MAX) {
-        timer_mod(s->late_drops.timer, first);
+        timer_mod(s->memory->late_drops.timer, first);
     }
 }
 
@@ -36,10 +37,10 @@ static void expired(void *opaque)
     WITH_QEMU_LOCK_GUARD(&s->lock) {
         for (h = 0; h < VGPU_NUM_HUBS; h++) {
             for (i = 0; i < VGPU_NUM_VMIDS; i++) {
-                int64_t due = s->late_drops.due[h][i];
+                int64_t due = s->memory->late_drops.due[h][i];
 
                 if (due && due <= now) {
-                    s->late_drops.due[h][i] = 0;
+                    s->memory->late_drops.due[h][i] = 0;
                     dropped[h] |= 1u << i;
                 }
             }
@@ -75,7 +76,7 @@ uint32_t vgpu_inject_invalidation(VGPUState *s, unsigned hub, unsigned eng,
         } else if (vgpu_inject_fires(s, VGPU_INJECT_KIND_INV_EARLY_ACK, &site,
                                      &shot)) {
             *vmids &= ~(1u << i);
-            s->late_drops.due[hub][i] = vgpu_inject_due(shot.arg);
+            s->memory->late_drops.due[hub][i] = vgpu_inject_due(shot.arg);
             arm(s);
         }
     }
@@ -84,16 +85,16 @@ uint32_t vgpu_inject_invalidation(VGPUState *s, unsigned hub, unsigned eng,
 
 void vgpu_inv_inject_reset(VGPUState *s)
 {
-    memset(s->late_drops.due, 0, sizeof(s->late_drops.due));
-    timer_del(s->late_drops.timer);
+    memset(s->memory->late_drops.due, 0, sizeof(s->memory->late_drops.due));
+    timer_del(s->memory->late_drops.timer);
 }
 
 void vgpu_inv_inject_init(VGPUState *s)
 {
-    s->late_drops.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, expired, s);
+    s->memory->late_drops.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, expired, s);
 }
 
 void vgpu_inv_inject_destroy(VGPUState *s)
 {
-    timer_free(s->late_drops.timer);
+    timer_free(s->memory->late_drops.timer);
 }

@@ -6,8 +6,9 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/host-utils.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/memory/internal.h"
 
 #define LAST_PAGE               ((1ull << (VGPU_VA_BITS - VGPU_PAGE_SHIFT)) - 1)
 #define INV_REQ_LEAVES \
@@ -16,13 +17,13 @@
 /* Acknowledge what engines have passed. s->lock held. */
 static void settle(VGPUState *s, unsigned h, unsigned eng)
 {
-    VGPUHub *hub = &s->hubs[h];
+    VGPUHub *hub = &s->memory->hubs[h];
     uint32_t waiting = 0, done;
     unsigned i;
 
     for (i = 0; i < VGPU_NUM_CLIENTS; i++) {
         if (hub->inv[eng].waiting[i] &&
-            qatomic_load_acquire(&s->clients[i]->access) !=
+            qatomic_load_acquire(&s->memory->clients[i]->access) !=
             hub->inv[eng].seen[i]) {
             hub->inv[eng].waiting[i] = 0;
         }
@@ -46,7 +47,7 @@ static void count_invs(VGPUState *s, unsigned h, uint32_t vmids)
 
     for (i = 0; i < VGPU_NUM_VMIDS; i++) {
         if (vmids & (1u << i)) {
-            qatomic_inc(&s->invs[h][i]);
+            qatomic_inc(&s->memory->hubs[h].invs[i]);
         }
     }
 }
@@ -57,7 +58,7 @@ void vgpu_gmc_drop(VGPUState *s, unsigned h, uint32_t vmids)
 
     for (i = 0; i < VGPU_NUM_VMIDS; i++) {
         if (vmids & (1u << i)) {
-            qatomic_inc(&s->gen[h][i]);
+            qatomic_inc(&s->memory->hubs[h].gen[i]);
         }
     }
     count_invs(s, h, vmids);
@@ -80,7 +81,7 @@ static VGPURange range_of(VGPUState *s, unsigned h, unsigned eng)
 /* Drop the translations that engine @eng's request is about. s->lock held. */
 static void drop(VGPUState *s, unsigned h, unsigned eng, uint32_t vmids)
 {
-    VGPUHub *hub = &s->hubs[h];
+    VGPUHub *hub = &s->memory->hubs[h];
     VGPURange range = range_of(s, h, eng);
     uint32_t n = hub->num_ranges;
 
@@ -102,7 +103,7 @@ void vgpu_gmc_settle(VGPUState *s)
     QEMU_LOCK_GUARD(&s->lock);
     for (h = 0; h < VGPU_NUM_HUBS; h++) {
         for (eng = 0; eng < VGPU_NUM_INV_ENGINES; eng++) {
-            if (s->hubs[h].inv[eng].pending) {
+            if (s->memory->hubs[h].inv[eng].pending) {
                 settle(s, h, eng);
             }
         }
@@ -114,7 +115,7 @@ void vgpu_invalidate_req_written(VGPUState *s, unsigned h, unsigned off,
 {
     unsigned eng = off - VM_INVALIDATE_ENG_REQ(0);
     uint32_t vmids = val & VM_INVALIDATE_ENG_REQ__PER_VMID;
-    VGPUHub *hub = &s->hubs[h];
+    VGPUHub *hub = &s->memory->hubs[h];
     uint32_t *ack = &hub->regs[VM_INVALIDATE_ENG_ACK(eng)];
     unsigned i;
 
@@ -143,9 +144,9 @@ void vgpu_invalidate_req_written(VGPUState *s, unsigned h, unsigned off,
          */
         smp_mb();
         for (i = 0; i < VGPU_NUM_CLIENTS; i++) {
-            unsigned access = qatomic_read(&s->clients[i]->access);
+            unsigned access = qatomic_read(&s->memory->clients[i]->access);
 
-            if (s->clients[i]->hub == h && (access & 1)) {
+            if (s->memory->clients[i]->hub == h && (access & 1)) {
                 hub->inv[eng].waiting[i] |= vmids;
                 hub->inv[eng].seen[i] = access;
             }
@@ -163,7 +164,7 @@ uint32_t vgpu_invalidate_ack_read(VGPUState *s, unsigned h, unsigned off)
     if (!vgpu_delay_ack(s, false)) {
         settle(s, h, off - VM_INVALIDATE_ENG_ACK(0));
     }
-    return s->hubs[h].regs[off];
+    return s->memory->hubs[h].regs[off];
 }
 
 VgpuInvalidationInfoList *vgpu_query_invalidations(VGPUState *s)
@@ -173,12 +174,12 @@ VgpuInvalidationInfoList *vgpu_query_invalidations(VGPUState *s)
 
     for (h = 0; h < VGPU_NUM_HUBS; h++) {
         for (eng = 0; eng < VGPU_NUM_INV_ENGINES; eng++) {
-            if (s->hubs[h].inv[eng].pending) {
+            if (s->memory->hubs[h].inv[eng].pending) {
                 VgpuInvalidationInfo *info = g_new0(VgpuInvalidationInfo, 1);
 
                 info->hub = vgpu_hub_kind(h);
                 info->engine = eng;
-                info->vmids = s->hubs[h].inv[eng].pending;
+                info->vmids = s->memory->hubs[h].inv[eng].pending;
                 QAPI_LIST_APPEND(tail, info);
             }
         }

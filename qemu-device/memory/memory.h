@@ -7,7 +7,15 @@
 
 typedef struct VGPUState VGPUState;
 
-extern const VMStateDescription vmstate_vgpu_hub;
+/* Parts of the saved state: each of VGPUMemory. */
+extern const VMStateDescription vmstate_vgpu_xgmi;
+extern const VMStateDescription vmstate_vgpu_athub;
+extern const VMStateDescription vmstate_vgpu_hubs;
+extern const VMStateDescription vmstate_vgpu_generations;
+
+/* Allocate and free s->memory: instance_init, instance_finalize. */
+void vgpu_memory_alloc(VGPUState *s);
+void vgpu_memory_free(VGPUState *s);
 
 /* Before the first access and after the last one. BQL held. */
 void vgpu_phys_init(VGPUState *s);

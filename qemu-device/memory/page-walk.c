@@ -5,6 +5,7 @@
  */
 #include "qemu/osdep.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/memory/internal.h"
 
 #define ACCESS_BITS \
     (VGPU_PTE_EXECUTABLE | VGPU_PTE_READABLE | VGPU_PTE_WRITEABLE)
@@ -14,12 +15,12 @@
 
 static uint32_t hub_reg(VGPUClient *c, unsigned off)
 {
-    return vgpu_hub_reg(c->s, c->hub, off);
+    return vgpu_hub_load(c->vmhub, off);
 }
 
 static uint64_t hub_reg64(VGPUClient *c, unsigned lo)
 {
-    return vgpu_hub_reg64(c->s, c->hub, lo);
+    return vgpu_hub_load64(c->vmhub, lo);
 }
 
 static uint64_t hub_reg_mb16(VGPUClient *c, unsigned off)
@@ -60,9 +61,10 @@ VGPUTargetKind vgpu_walk_refusal(VGPUClient *c, unsigned vmid)
 /* @len bytes of VRAM at *@addr of the hive: ours, or (also) somebody else's. */
 static VGPUTargetKind vram_target(VGPUState *s, uint64_t *addr, uint64_t len)
 {
-    uint64_t off = *addr - s->vram_base;
+    const VGPUMemory *m = s->memory;
+    uint64_t off = *addr - m->vram_base;
 
-    if (s->hive && (*addr < s->vram_base || off >= s->vram_size ||
+    if (m->hive && (*addr < m->vram_base || off >= s->vram_size ||
                     len > s->vram_size - off)) {
         return VGPU_TARGET_PEER;
     }

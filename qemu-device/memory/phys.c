@@ -11,6 +11,7 @@
 #include "exec/memory.h"
 #include "hw/pci/pci.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/memory/internal.h"
 
 /*
  * A piece of RAM as the bus sees it: what address_space_translate() finds out
@@ -32,7 +33,7 @@ static bool map_vram(VGPUState *s, VGPUSpan *span)
     if (span->addr >= s->vram_size) {
         return false;
     }
-    span->host = s->vram_ptr + span->addr;
+    span->host = s->memory->vram_ptr + span->addr;
     span->len = MIN(span->len, s->vram_size - span->addr);
     span->mapped = true;
     return true;
@@ -47,9 +48,9 @@ static void window_free(VGPUWindow *w)
 /* window_lock held. */
 static void window_replace(VGPUState *s, unsigned i, VGPUWindow *w)
 {
-    VGPUWindow *old = s->windows[i];
+    VGPUWindow *old = s->memory->windows[i];
 
-    qatomic_rcu_set(&s->windows[i], w);
+    qatomic_rcu_set(&s->memory->windows[i], w);
     if (old) {
         call_rcu(old, window_free, rcu);
     }
@@ -64,11 +65,11 @@ static void window_replace(VGPUState *s, unsigned i, VGPUWindow *w)
 static bool window_keep(VGPUState *s, AddressSpace *as, VGPUWindow *w)
 {
     vgpu_delay_window(s);
-    QEMU_LOCK_GUARD(&s->window_lock);
+    QEMU_LOCK_GUARD(&s->memory->window_lock);
     if (address_space_to_flatview(as) != w->cache.fv) {
         return false;
     }
-    window_replace(s, s->next_window++ % VGPU_BUS_WINDOWS, w);
+    window_replace(s, s->memory->next_window++ % VGPU_BUS_WINDOWS, w);
     return true;
 }
 
@@ -123,7 +124,7 @@ static VGPUWindow *window_find(VGPUState *s, AddressSpace *as, hwaddr addr,
     unsigned i;
 
     for (i = 0; i < VGPU_BUS_WINDOWS; i++) {
-        VGPUWindow *w = qatomic_rcu_read(&s->windows[i]);
+        VGPUWindow *w = qatomic_rcu_read(&s->memory->windows[i]);
 
         if (w && w->cache.fv == fv && addr - w->start < w->size &&
             (w->cache.is_write || !write)) {
@@ -201,11 +202,11 @@ static VGPUPhys map_bus(VGPUState *s, VGPUBus *bus, VGPUSpan *span)
  */
 static void bus_commit(MemoryListener *listener)
 {
-    VGPUState *s = container_of(listener, VGPUState, bus_listener);
+    VGPUState *s = container_of(listener, VGPUMemory, bus_listener)->s;
     unsigned i;
 
-    qatomic_inc(&s->bus_drops);
-    WITH_QEMU_LOCK_GUARD(&s->window_lock) {
+    qatomic_inc(&s->memory->bus_drops);
+    WITH_QEMU_LOCK_GUARD(&s->memory->window_lock) {
         for (i = 0; i < VGPU_BUS_WINDOWS; i++) {
             window_replace(s, i, NULL);
         }
@@ -215,33 +216,37 @@ static void bus_commit(MemoryListener *listener)
 
 void vgpu_phys_init(VGPUState *s)
 {
+    VGPUMemory *m = s->memory;
+
     /* To mark what is written; it works with addresses of its own. */
-    memory_region_init_alias(&s->vram_whole, OBJECT(s), "vgpu-kfd.vram-whole",
-                             s->vram, 0, s->vram_size);
-    address_space_init(&s->vram_as, &s->vram_whole, "vgpu-kfd-vram");
-    address_space_cache_init(&s->vram_cache, &s->vram_as, 0, s->vram_size,
+    vgpu_vram_init_alias(s, &m->vram_whole, "vgpu-kfd.vram-whole",
+                         s->vram_size);
+    address_space_init(&m->vram_as, &m->vram_whole, "vgpu-kfd-vram");
+    address_space_cache_init(&m->vram_cache, &m->vram_as, 0, s->vram_size,
                              true);
 
-    qemu_mutex_init(&s->window_lock);
-    s->bus_listener = (MemoryListener) {
+    qemu_mutex_init(&m->window_lock);
+    m->bus_listener = (MemoryListener) {
         .name = TYPE_VGPU_KFD,
         .commit = bus_commit,
         .region_add = vgpu_bus_region_add,
         .region_del = vgpu_bus_region_del,
     };
-    memory_listener_register(&s->bus_listener,
+    memory_listener_register(&m->bus_listener,
                              pci_get_address_space(PCI_DEVICE(s)));
 }
 
 void vgpu_phys_exit(VGPUState *s)
 {
-    memory_listener_unregister(&s->bus_listener);
-    bus_commit(&s->bus_listener);
-    address_space_cache_destroy(&s->vram_cache);
+    VGPUMemory *m = s->memory;
+
+    memory_listener_unregister(&m->bus_listener);
+    bus_commit(&m->bus_listener);
+    address_space_cache_destroy(&m->vram_cache);
     /* A change of the memory map, or its last version would stay, with us. */
-    memory_region_set_enabled(&s->vram_whole, false);
-    address_space_destroy(&s->vram_as);
-    qemu_mutex_destroy(&s->window_lock);
+    memory_region_set_enabled(&m->vram_whole, false);
+    address_space_destroy(&m->vram_as);
+    qemu_mutex_destroy(&m->window_lock);
 }
 
 VGPUPhys vgpu_phys_map(VGPUState *s, VGPUBus *bus, VGPUSpan *span)
@@ -274,7 +279,8 @@ void vgpu_phys_unmap(VGPUState *s, VGPUSpan *span, uint64_t used)
         rcu_read_unlock();
     } else if (span->mapped && span->kind == VGPU_TARGET_VRAM) {
         if (span->write && used) {
-            address_space_cache_invalidate(&s->vram_cache, span->addr, used);
+            address_space_cache_invalidate(&s->memory->vram_cache, span->addr,
+                                           used);
         }
         span->mapped = false;
     } else if (span->mapped) {
@@ -289,6 +295,7 @@ VGPUPhys vgpu_phys_load64(VGPUState *s, VGPUBus *bus, VGPUTargetKind kind,
                           uint64_t addr, uint64_t *val)
 {
     VGPUSpan span = { .kind = kind, .addr = addr, .len = sizeof(*val) };
+    const uint64_t *p;
     VGPUPhys found;
 
     if (!QEMU_IS_ALIGNED(addr, sizeof(*val))) {
@@ -298,7 +305,8 @@ VGPUPhys vgpu_phys_load64(VGPUState *s, VGPUBus *bus, VGPUTargetKind kind,
         if (addr >= s->vram_size) {
             return VGPU_PHYS_NONE;
         }
-        *val = le64_to_cpu(qatomic_read((uint64_t *)(s->vram_ptr + addr)));
+        p = (uint64_t *)(s->memory->vram_ptr + addr);
+        *val = le64_to_cpu(qatomic_read(p));
         return VGPU_PHYS_OK;
     }
     found = vgpu_phys_map(s, bus, &span);

@@ -5,8 +5,9 @@
  * from the hub's log: vgpu_tlb_catch_up().
  */
 #include "qemu/osdep.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/memory/internal.h"
 
 void vgpu_tlb_insert(VGPUClient *c, unsigned vmid, uint64_t va, uint32_t gen,
                      const VGPULeaf *leaf)
@@ -58,7 +59,7 @@ static void tlb_drop(VGPUClient *c, const VGPURange *r)
 void vgpu_tlb_catch_up(VGPUClient *c)
 {
     VGPUState *s = c->s;
-    VGPUHub *hub = &s->hubs[c->hub];
+    VGPUHub *hub = c->vmhub;
     VGPURange ranges[VGPU_RANGE_LOG];
     uint32_t i, n, from = c->ranges_done;
 
@@ -81,11 +82,20 @@ void vgpu_tlb_catch_up(VGPUClient *c)
     }
 }
 
-void vgpu_client_forget(VGPUClient *c)
+static void forget(VGPUClient *c)
 {
     memset(c->tlb, 0, sizeof(*c->tlb) << VGPU_TLB_SETS_LOG2);
-    c->ranges_done = qatomic_read(&c->s->hubs[c->hub].num_ranges);
+    c->ranges_done = qatomic_read(&c->vmhub->num_ranges);
     c->peek.valid = false;
+}
+
+void vgpu_clients_forget(VGPUState *s)
+{
+    unsigned i;
+
+    for (i = 0; i < VGPU_NUM_CLIENTS; i++) {
+        forget(s->memory->clients[i]);
+    }
 }
 
 unsigned vgpu_client_tlb_used(VGPUClient *c)
@@ -98,7 +108,7 @@ unsigned vgpu_client_tlb_used(VGPUClient *c)
             const VGPUTlbEntry *t = &c->tlb[i].way[w];
             unsigned vmid = t->key & (VGPU_NUM_VMIDS - 1);
 
-            used += t->key && t->gen == qatomic_read(&c->s->gen[c->hub][vmid]);
+            used += t->key && t->gen == qatomic_read(&c->vmhub->gen[vmid]);
         }
     }
     return used;

@@ -4,8 +4,9 @@
  * the page tables, and spans of host memory.
  */
 #include "qemu/osdep.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/memory/internal.h"
 
 #define CLASS(name)     VM_L2_PROTECTION_FAULT_CNTL__ ## name ## _DEFAULT
 
@@ -14,7 +15,7 @@ static VGPULeaf lookup(VGPUClient *c, unsigned vmid, uint64_t va)
 {
     VGPUState *s = c->s;
     /* Before the walk: what is invalidated during it is not kept. */
-    uint32_t gen = qatomic_read(&s->gen[c->hub][vmid]);
+    uint32_t gen = qatomic_read(&c->vmhub->gen[vmid]);
     const VGPUTlbEntry *t = vgpu_tlb_find(c, vmid, va, gen);
     VGPULeaf leaf;
 
@@ -86,7 +87,7 @@ static bool map_or_wait(VGPUClient *c, VGPUSpan *span)
 void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
                     VGPUAccessType type, VGPUSpan *span)
 {
-    uint32_t gen = qatomic_read(&c->s->gen[c->hub][vmid]);
+    uint32_t gen = qatomic_read(&c->vmhub->gen[vmid]);
     VGPUSpan next;
 
     if (c->peek.valid && c->peek.va == va && c->peek.vmid == vmid &&
@@ -134,9 +135,9 @@ static bool redirected(VGPUClient *c, unsigned vmid, const VGPUSpan *span)
 {
     uint32_t context = vgpu_fault_redirects(span->fault);
 
-    return (vgpu_hub_reg(c->s, c->hub, VM_L2_PROTECTION_FAULT_CNTL) &
+    return (vgpu_hub_load(c->vmhub, VM_L2_PROTECTION_FAULT_CNTL) &
             span->fault) &&
-           (!context || (vgpu_hub_reg(c->s, c->hub, VM_CONTEXT_CNTL(vmid)) &
+           (!context || (vgpu_hub_load(c->vmhub, VM_CONTEXT_CNTL(vmid)) &
                          context));
 }
 
@@ -145,8 +146,8 @@ void vgpu_gpuvm_map_default(VGPUClient *c, unsigned vmid, uint64_t va,
 {
     bool to_page = !span->write && redirected(c, vmid, span);
     uint64_t off = va & (VGPU_PAGE_SIZE - 1);
-    uint64_t page = vgpu_hub_reg64(c->s, c->hub,
-                                   VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_LO32)
+    uint64_t page = vgpu_hub_load64(c->vmhub,
+                                    VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_LO32)
                     << VGPU_PAGE_SHIFT;
 
     *span = (VGPUSpan) {

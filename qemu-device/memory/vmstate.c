@@ -7,6 +7,7 @@
 #include "qemu/osdep.h"
 #include "migration/vmstate.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/memory/internal.h"
 
 /* Nobody is inside a translation: what is pending is only to be noticed. */
 static int invalidation_post_load(void *opaque, int version_id)
@@ -30,7 +31,7 @@ static const VMStateDescription vmstate_vgpu_invalidation = {
     },
 };
 
-const VMStateDescription vmstate_vgpu_hub = {
+static const VMStateDescription vmstate_vgpu_hub = {
     .name = "vgpu-kfd/hub",
     .version_id = 1,
     .minimum_version_id = 1,
@@ -38,6 +39,52 @@ const VMStateDescription vmstate_vgpu_hub = {
         VMSTATE_UINT32_ARRAY(regs, VGPUHub, HUB_SPAN),
         VMSTATE_STRUCT_ARRAY(inv, VGPUHub, VGPU_NUM_INV_ENGINES, 1,
                              vmstate_vgpu_invalidation, VGPUInvalidation),
+        VMSTATE_END_OF_LIST()
+    },
+};
+
+const VMStateDescription vmstate_vgpu_hubs = {
+    .name = "vgpu-kfd/hubs",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_STRUCT_ARRAY(hubs, VGPUMemory, VGPU_NUM_HUBS, 1,
+                             vmstate_vgpu_hub, VGPUHub),
+        VMSTATE_END_OF_LIST()
+    },
+};
+
+QEMU_BUILD_BUG_ON(VGPU_NUM_HUBS != 2);
+
+const VMStateDescription vmstate_vgpu_generations = {
+    .name = "vgpu-kfd/generations",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT32_ARRAY(hubs[0].gen, VGPUMemory, VGPU_NUM_VMIDS),
+        VMSTATE_UINT32_ARRAY(hubs[1].gen, VGPUMemory, VGPU_NUM_VMIDS),
+        VMSTATE_UINT32_ARRAY(hubs[0].invs, VGPUMemory, VGPU_NUM_VMIDS),
+        VMSTATE_UINT32_ARRAY(hubs[1].invs, VGPUMemory, VGPU_NUM_VMIDS),
+        VMSTATE_END_OF_LIST()
+    },
+};
+
+const VMStateDescription vmstate_vgpu_athub = {
+    .name = "vgpu-kfd/athub",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT32_ARRAY(athub, VGPUMemory, VGPU_ATHUB_SPAN),
+        VMSTATE_END_OF_LIST()
+    },
+};
+
+const VMStateDescription vmstate_vgpu_xgmi = {
+    .name = "vgpu-kfd/xgmi",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT8_EQUAL(xgmi_node, VGPUMemory, "another place in the hive"),
         VMSTATE_END_OF_LIST()
     },
 };

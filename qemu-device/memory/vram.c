@@ -11,8 +11,9 @@
 #include "exec/memory.h"
 #include "migration/vmstate.h"
 #include "system/hostmem.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/memory/internal.h"
 
 #define VRAM_MIN        (64 * MiB)
 #define VRAM_MAX        (64 * GiB)
@@ -31,13 +32,15 @@ bool vgpu_vram_size_good(Error **errp, const char *name, uint64_t size,
 
 static bool init_backend(VGPUState *s, Error **errp)
 {
+    VGPUMemory *m = s->memory;
+
     if (host_memory_backend_is_mapped(s->memdev)) {
         error_setg(errp, "memdev is in use already");
         return false;
     }
-    s->vram = host_memory_backend_get_memory(s->memdev);
-    s->vram_size = memory_region_size(s->vram);
-    if (memory_region_is_rom(s->vram)) {
+    m->vram = host_memory_backend_get_memory(s->memdev);
+    s->vram_size = memory_region_size(m->vram);
+    if (memory_region_is_rom(m->vram)) {
         error_setg(errp, "memdev cannot be written");
         return false;
     }
@@ -51,10 +54,12 @@ static bool init_backend(VGPUState *s, Error **errp)
 
 static bool init_own(VGPUState *s, Error **errp)
 {
-    s->vram = &s->own_vram;
+    VGPUMemory *m = s->memory;
+
+    m->vram = &m->own_vram;
     return vgpu_vram_size_good(errp, "vram", s->vram_size, VRAM_MIN,
                                VRAM_MAX) &&
-           memory_region_init_ram_flags_nomigrate(s->vram, OBJECT(s),
+           memory_region_init_ram_flags_nomigrate(m->vram, OBJECT(s),
                                                   "vgpu-kfd.vram",
                                                   s->vram_size, RAM_NORESERVE,
                                                   errp);
@@ -62,33 +67,41 @@ static bool init_own(VGPUState *s, Error **errp)
 
 bool vgpu_vram_init(VGPUState *s, Error **errp)
 {
+    VGPUMemory *m = s->memory;
+
     if (!(s->memdev ? init_backend(s, errp) : init_own(s, errp))) {
         return false;
     }
-    vmstate_register_ram(s->vram, DEVICE(s));
-    s->vram_ptr = memory_region_get_ram_ptr(s->vram);
+    vmstate_register_ram(m->vram, DEVICE(s));
+    m->vram_ptr = memory_region_get_ram_ptr(m->vram);
     return true;
 }
 
 void vgpu_vram_exit(VGPUState *s)
 {
-    vmstate_unregister_ram(s->vram, DEVICE(s));
+    vmstate_unregister_ram(s->memory->vram, DEVICE(s));
     if (s->memdev) {
         host_memory_backend_set_mapped(s->memdev, false);
     }
 }
 
+void vgpu_vram_init_alias(VGPUState *s, MemoryRegion *alias, const char *name,
+                          uint64_t size)
+{
+    memory_region_init_alias(alias, OBJECT(s), name, s->memory->vram, 0, size);
+}
+
 void vgpu_vram_lose(VGPUState *s)
 {
-    RAMBlock *rb = s->vram->ram_block;
+    RAMBlock *rb = s->memory->vram->ram_block;
 
     trace_vgpu_vram_lost(s->id);
     /* Sparse memory stays sparse, if nobody has it pinned. */
     if (ram_block_discard_is_disabled() ||
         ram_block_discard_range(rb, 0, s->vram_size)) {
-        memset(s->vram_ptr, 0, s->vram_size);
+        memset(s->memory->vram_ptr, 0, s->vram_size);
     }
-    memory_region_set_dirty(s->vram, 0, s->vram_size);
+    memory_region_set_dirty(s->memory->vram, 0, s->vram_size);
 }
 
 /*
@@ -106,16 +119,16 @@ static void scramble(VGPUState *s, uint64_t start, uint64_t len, uint64_t seed)
     for (at = start; at < end;) {
         uint64_t n = MIN(end - at, VGPU_PAGE_SIZE - at % VGPU_PAGE_SIZE);
 
-        bool used = !buffer_is_zero(s->vram_ptr + at, n);
+        bool used = !buffer_is_zero(s->memory->vram_ptr + at, n);
 
         for (i = 0; used && i < n; i++) {
             /* The high bits of an LCG of Knuth's. */
             seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-            s->vram_ptr[at + i] = seed >> 56;
+            s->memory->vram_ptr[at + i] = seed >> 56;
         }
         at += n;
     }
-    memory_region_set_dirty(s->vram, start, end - start);
+    memory_region_set_dirty(s->memory->vram, start, end - start);
 }
 
 void vgpu_inject_lose(VGPUState *s, const VgpuInjection *w, uint64_t seed)

@@ -16,6 +16,9 @@ bool vgpu_vram_size_good(Error **errp, const char *name, uint64_t size,
 /* Have s->vram as the properties say. BQL held. */
 bool vgpu_vram_init(VGPUState *s, Error **errp);
 void vgpu_vram_exit(VGPUState *s);
+/* Make @alias, of the device, the first @size bytes of VRAM. BQL held. */
+void vgpu_vram_init_alias(VGPUState *s, MemoryRegion *alias, const char *name,
+                          uint64_t size);
 /* What was in VRAM is gone: it is zeros. BQL held. */
 void vgpu_vram_lose(VGPUState *s);
 /* VRAM in @w's range is lost: @seed chooses what it holds. BQL held. */

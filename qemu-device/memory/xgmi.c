@@ -8,8 +8,9 @@
 #include "qapi/error.h"
 #include "qemu/queue.h"
 #include "exec/memory.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/memory/internal.h"
 
 typedef struct VGPUHive VGPUHive;
 struct VGPUHive {
@@ -68,9 +69,9 @@ bool vgpu_xgmi_join(VGPUState *s, Error **errp)
         error_setg(errp, "a hive has at most %u devices", VGPU_XGMI_NODES);
     } else {
         h->refs++;
-        s->hive = h;
-        s->xgmi_node = n;
-        s->vram_base = n * h->segment;
+        s->memory->hive = h;
+        s->memory->xgmi_node = n;
+        s->memory->vram_base = n * h->segment;
         QEMU_LOCK_GUARD(&h->lock);
         h->node[n] = s;
         return true;
@@ -84,7 +85,7 @@ void vgpu_wait_accesses(VGPUState *peer)
     unsigned i;
 
     for (i = 0; i < VGPU_NUM_CLIENTS; i++) {
-        VGPUClient *c = peer->clients[i];
+        VGPUClient *c = peer->memory->clients[i];
         unsigned seen = c ? qatomic_read(&c->access) : 0;
 
         while ((seen & 1) && qatomic_load_acquire(&c->access) == seen) {
@@ -107,18 +108,18 @@ static void wait_nodes(VGPUHive *h)
 
 void vgpu_xgmi_leave(VGPUState *s)
 {
-    VGPUHive *h = s->hive;
+    VGPUHive *h = s->memory->hive;
 
     if (!h) {
         return;
     }
     WITH_QEMU_LOCK_GUARD(&h->lock) {
-        h->node[s->xgmi_node] = NULL;
+        h->node[s->memory->xgmi_node] = NULL;
     }
     wait_nodes(h);
     h->refs--;
     hive_put(h);
-    s->hive = NULL;
+    s->memory->hive = NULL;
 }
 
 /* Nodes that are there, a bit each. */
@@ -127,10 +128,10 @@ static uint32_t present(VGPUState *s)
     uint32_t mask = 0;
     unsigned n;
 
-    if (s->hive) {
-        QEMU_LOCK_GUARD(&s->hive->lock);
+    if (s->memory->hive) {
+        QEMU_LOCK_GUARD(&s->memory->hive->lock);
         for (n = 0; n < VGPU_XGMI_NODES; n++) {
-            mask |= s->hive->node[n] ? 1u << n : 0;
+            mask |= s->memory->hive->node[n] ? 1u << n : 0;
         }
     }
     return mask;
@@ -143,13 +144,13 @@ static uint32_t present(VGPUState *s)
 static bool is_down(VGPUState *s, VGPUState *peer)
 {
     return qatomic_read(&s->removed) || qatomic_read(&peer->removed) ||
-           (vgpu_inject_links_down(s) & (1u << peer->xgmi_node)) ||
-           (vgpu_inject_links_down(peer) & (1u << s->xgmi_node));
+           (vgpu_inject_links_down(s) & (1u << peer->memory->xgmi_node)) ||
+           (vgpu_inject_links_down(peer) & (1u << s->memory->xgmi_node));
 }
 
 void vgpu_xgmi_remove(VGPUState *s)
 {
-    VGPUHive *h = s->hive;
+    VGPUHive *h = s->memory->hive;
 
     if (!h) {
         return;
@@ -165,14 +166,14 @@ void vgpu_xgmi_use(VGPUState *s, VGPUSite site)
     uint64_t n = site.va / s->vram_size;
 
     if (vgpu_inject_armed(s, 1u << VGPU_INJECT_KIND_XGMI_DOWN) &&
-        s->hive && n < VGPU_XGMI_NODES && n != s->xgmi_node) {
+        s->memory->hive && n < VGPU_XGMI_NODES && n != s->memory->xgmi_node) {
         vgpu_inject_link(s, &site, n);
     }
 }
 
 uint32_t vgpu_xgmi_links(VGPUState *s)
 {
-    VGPUHive *h = s->hive;
+    VGPUHive *h = s->memory->hive;
     uint32_t mask = 0;
     unsigned n;
 
@@ -191,12 +192,12 @@ VgpuHiveInfo *vgpu_query_hive(VGPUState *s)
 {
     VgpuHiveInfo *info;
 
-    if (!s->hive) {
+    if (!s->memory->hive) {
         return NULL;
     }
     info = g_new0(VgpuHiveInfo, 1);
     info->hive = s->hive_id;
-    info->node = s->xgmi_node;
+    info->node = s->memory->xgmi_node;
     info->links = vgpu_xgmi_links(s);
     return info;
 }
@@ -216,9 +217,9 @@ uint32_t vgpu_xgmi_read_links(VGPUState *s)
         }
     }
     links = vgpu_xgmi_links(s);
-    if (links != (peers & ~(1u << s->xgmi_node))) {
+    if (links != (peers & ~(1u << s->memory->xgmi_node))) {
         /* The links that read 0 carry nothing any more. */
-        wait_nodes(s->hive);
+        wait_nodes(s->memory->hive);
     }
     return links;
 }
@@ -228,14 +229,14 @@ uint32_t vgpu_xgmi_lfb_cntl(VGPUState *s)
     uint32_t mask = present(s);
 
     return mask ? VGPU_PREP(MC_VM_XGMI_LFB_CNTL__PF_LFB_REGION,
-                            (uint32_t)s->xgmi_node) |
+                            (uint32_t)s->memory->xgmi_node) |
                   VGPU_PREP(MC_VM_XGMI_LFB_CNTL__PF_MAX_REGION,
                             31u - clz32(mask)) : 0;
 }
 
 uint32_t vgpu_xgmi_lfb_size(VGPUState *s)
 {
-    return s->hive ? s->vram_size >> 24 : 0;
+    return s->memory->hive ? s->vram_size >> 24 : 0;
 }
 
 uint64_t vgpu_xgmi_span(VGPUState *s)
@@ -248,7 +249,7 @@ uint64_t vgpu_xgmi_span(VGPUState *s)
 bool vgpu_xgmi_map(VGPUState *s, VGPUSpan *span)
 {
     uint64_t n = span->addr / s->vram_size, off = span->addr % s->vram_size;
-    VGPUHive *h = s->hive;
+    VGPUHive *h = s->memory->hive;
     VGPUState *peer;
 
     if (!h || n >= VGPU_XGMI_NODES) {
@@ -260,8 +261,8 @@ bool vgpu_xgmi_map(VGPUState *s, VGPUSpan *span)
         trace_vgpu_xgmi_refused(s->id, n, span->addr, span->write);
         return false;
     }
-    memory_region_ref(peer->vram);
-    span->host = peer->vram_ptr + off;
+    memory_region_ref(peer->memory->vram);
+    span->host = peer->memory->vram_ptr + off;
     span->len = MIN(span->len, s->vram_size - off);
     span->mapped = true;
     return true;

@@ -173,12 +173,18 @@ static void vgpu_kfd_exit(PCIDevice *pci)
 
 static void vgpu_kfd_instance_init(Object *obj)
 {
-    vgpu_inject_alloc(VGPU_KFD(obj));
+    VGPUState *s = VGPU_KFD(obj);
+
+    vgpu_inject_alloc(s);
+    vgpu_memory_alloc(s);
 }
 
 static void vgpu_kfd_instance_finalize(Object *obj)
 {
-    vgpu_inject_free(VGPU_KFD(obj));
+    VGPUState *s = VGPU_KFD(obj);
+
+    vgpu_memory_free(s);
+    vgpu_inject_free(s);
 }
 
 static const Property vgpu_kfd_properties[] = {

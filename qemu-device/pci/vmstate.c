@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the state that moves with the machine. Each block has a description
- * of its own, in the file of the block.
+ * vgpu-kfd: the state that moves with the machine. Each block has descriptions
+ * of its own, in the file of the block. The order of the fields here is that of
+ * the stream, so that a block may have several.
  *
  * Engines are parked when it is saved and when it is loaded: the machine is
  * stopped (vgpu_engine_pause()). VRAM is a RAM block of the device and moves by
@@ -26,16 +27,6 @@ static int vgpu_pre_save(void *opaque)
     return 0;
 }
 
-/* Loaded generations may be those of translations from before the load. */
-static void forget_translations(VGPUState *s)
-{
-    unsigned i;
-
-    for (i = 0; i < VGPU_NUM_CLIENTS; i++) {
-        vgpu_client_forget(s->clients[i]);
-    }
-}
-
 static int vgpu_post_load(void *opaque, int version_id)
 {
     VGPUState *s = opaque;
@@ -44,7 +35,8 @@ static int vgpu_post_load(void *opaque, int version_id)
         return -EINVAL;
     }
     vgpu_fault_post_load(s);
-    forget_translations(s);
+    /* Loaded generations may be those of translations from before the load. */
+    vgpu_clients_forget(s);
     trace_vgpu_state_load(s->id);
     return 0;
 }
@@ -57,23 +49,25 @@ static const VMStateDescription vmstate_vgpu_chip = {
     .post_load = vgpu_post_load,
     .fields = (const VMStateField[]) {
         VMSTATE_PCI_DEVICE(parent_obj, VGPUState),
-        VMSTATE_UINT8_EQUAL(xgmi_node, VGPUState, "another place in the hive"),
+        VMSTATE_STRUCT_POINTER(memory, VGPUState, vmstate_vgpu_xgmi,
+                               VGPUMemory),
         VMSTATE_BOOL(irq_due, VGPUState),
         VMSTATE_UINT32_ARRAY(pcie, VGPUState, VGPU_PCIE_SPAN),
         VMSTATE_UINT32_ARRAY(nbio, VGPUState, VGPU_NBIO_SPAN),
-        VMSTATE_UINT32_ARRAY(athub, VGPUState, VGPU_ATHUB_SPAN),
+        VMSTATE_STRUCT_POINTER(memory, VGPUState, vmstate_vgpu_athub,
+                               VGPUMemory),
         VMSTATE_UINT64(clock_captured, VGPUState),
         VMSTATE_UINT32(counter_latched, VGPUState),
         VMSTATE_ARRAY(counters, VGPUState, VGPU_NUM_COUNTERS, 1,
                       vgpu_vmstate_info_stat64, Stat64),
-        VMSTATE_STRUCT_ARRAY(hubs, VGPUState, VGPU_NUM_HUBS, 1,
-                             vmstate_vgpu_hub, VGPUHub),
+        VMSTATE_STRUCT_POINTER(memory, VGPUState, vmstate_vgpu_hubs,
+                               VGPUMemory),
         VMSTATE_STRUCT(ih, VGPUState, 1, vmstate_vgpu_ih, VGPUIh),
         VMSTATE_STRUCT_ARRAY(cam, VGPUState, VGPU_CAM_SLOTS, 1,
                              vmstate_vgpu_cam, VGPUCamSlot),
         VMSTATE_UINT32(fault_serial, VGPUState),
-        VMSTATE_UINT32_2DARRAY(gen, VGPUState, VGPU_NUM_HUBS, VGPU_NUM_VMIDS),
-        VMSTATE_UINT32_2DARRAY(invs, VGPUState, VGPU_NUM_HUBS, VGPU_NUM_VMIDS),
+        VMSTATE_STRUCT_POINTER(memory, VGPUState, vmstate_vgpu_generations,
+                               VGPUMemory),
         VMSTATE_STRUCT_ARRAY(engines, VGPUState, SDMA_NUM_ENGINES, 1,
                              vmstate_vgpu_engine, VGPUEngine),
         VMSTATE_STRUCT_POINTER(cp, VGPUState, vmstate_vgpu_cp, VGPUCp),
@@ -95,7 +89,7 @@ static int get_chip(QEMUFile *f, void *pv, size_t size,
     if (ret) {
         vgpu_chip_reset(s);
         vgpu_vram_reset_bar(s);
-        forget_translations(s);
+        vgpu_clients_forget(s);
     }
     return ret;
 }

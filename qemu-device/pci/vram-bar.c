@@ -25,8 +25,8 @@ bool vgpu_vram_check_bar(VGPUState *s, Error **errp)
                              s->vram_size)) {
         return false;
     }
-    memory_region_init_alias(&s->vram_bar, OBJECT(s), "vgpu-kfd.vram-bar",
-                             s->vram, 0, s->visible_vram);
+    vgpu_vram_init_alias(s, &s->vram_bar, "vgpu-kfd.vram-bar",
+                         s->visible_vram);
     return true;
 }
 

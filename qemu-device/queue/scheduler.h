@@ -62,7 +62,7 @@ typedef struct VGPUWorkerOps {
 struct VGPUWorker {
     const VGPUWorkerOps *ops;   /* constant */
     VGPUState *s;               /* constant */
-    unsigned client;            /* index in s->clients; constant */
+    unsigned client;            /* VGPUClient.index; constant */
     QemuThread thread;          /* BQL */
     QemuMutex lock;             /* guards the queues, too; see the ops */
     QemuCond wake;              /* the thread has something to look at */
