@@ -49,7 +49,6 @@
 #include "hw/misc/vgpu-kfd/inject/inject.h"
 #include "hw/misc/vgpu-kfd/cp/cp.h"
 #include "hw/misc/vgpu-kfd/ih/fault.h"
-#include "hw/misc/vgpu-kfd/ih/internal.h"
 #include "hw/misc/vgpu-kfd/memory/client.h"
 #include "hw/misc/vgpu-kfd/memory/memory.h"
 #include "hw/misc/vgpu-kfd/memory/phys.h"
@@ -76,6 +75,7 @@
 OBJECT_DECLARE_SIMPLE_TYPE(VGPUState, VGPU_KFD)
 
 typedef struct VGPUCp VGPUCp;
+typedef struct VGPUIh VGPUIh;
 typedef struct VGPUInjector VGPUInjector;
 typedef struct VGPUMemory VGPUMemory;
 
@@ -94,8 +94,6 @@ struct VGPUState {
     MemoryRegion vram_bar;      /* BAR 0: alias of the start of vram; BQL */
     MemoryRegion doorbell;      /* BAR 2 */
     MemoryRegion mmio;          /* BAR 5 */
-    QEMUBH *irq_bh;             /* sends the MSI: ih/ring.c */
-    bool irq_due;               /* irq_bh has not run yet; atomic */
     VMChangeStateEntry *vmstate_entry;
     char *id;                   /* for traces and messages */
     VGPURegs regs;
@@ -109,18 +107,13 @@ struct VGPUState {
 
     QemuMutex lock;             /* see above */
     VGPUMemory *memory;         /* memory/internal.h */
-    VGPUIh ih;
-    VGPUCamSlot cam[VGPU_CAM_SLOTS];    /* s->lock */
-    QEMUTimer *cam_timer;       /* entries of the CAM that are due again */
-    VGPUPace pace[VGPU_PACE_SLOTS];     /* s->lock */
-    uint32_t fault_serial;      /* of the last fault; s->lock, atomic */
+    VGPUIh *ih;                 /* ih/internal.h */
     VGPUWorker *workers[VGPU_NUM_CLIENTS];      /* by VGPUClient.index */
 
     VGPUEngine engines[SDMA_NUM_ENGINES];
     VGPUCp *cp;                 /* cp/internal.h */
     VGPUInjector *inject;       /* inject/inject.c */
     uint32_t inject_armed;      /* kinds that may fire, 1 << kind; atomic */
-    VGPULateIrqs late_irqs;
 #ifdef VGPU_KFD_DELAYS
     VGPUDelays delays;
 #endif

@@ -54,8 +54,7 @@ static bool selected(const CpExec *x, uint32_t doorbell, uint32_t pasid,
 
 static uint32_t pasid_of(VGPUState *s, bool mm, unsigned vmid)
 {
-    return vmid ? vgpu_ih_reg(s, mm ? IH_VMID_LUT_MM(vmid)
-                                    : IH_VMID_LUT(vmid)) & 0xffff : 0;
+    return vmid ? vgpu_ih_pasid(s, vmid, mm) : 0;
 }
 
 static CpStep unmap_hqd(VGPUCp *cp, CpQueue *kiq, CpQueue *q, bool reset)
@@ -170,7 +169,7 @@ CpStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq)
     uint32_t vmids = 0, requested, ack = 0, vmid;
 
     for (vmid = 1; vmid < VGPU_NUM_VMIDS; vmid++) {
-        if ((vgpu_ih_reg(cp->s, IH_VMID_LUT(vmid)) & 0xffff) == pasid) {
+        if (vgpu_ih_pasid(cp->s, vmid, false) == pasid) {
             vmids |= 1u << vmid;
         }
     }

@@ -8,64 +8,65 @@
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/ih/internal.h"
 
 #define DEFERRED_MAX    (32 * KiB)      /* more than the largest rings hold */
 #define DEFERRED_BATCH  256u            /* pushed at once */
 
 void vgpu_ih_drop_deferred(VGPUState *s)
 {
-    while (!QSIMPLEQ_EMPTY(&s->ih.deferred)) {
-        VGPUIhDeferred *d = QSIMPLEQ_FIRST(&s->ih.deferred);
+    while (!QSIMPLEQ_EMPTY(&s->ih->deferred)) {
+        VGPUIhDeferred *d = QSIMPLEQ_FIRST(&s->ih->deferred);
 
-        QSIMPLEQ_REMOVE_HEAD(&s->ih.deferred, next);
+        QSIMPLEQ_REMOVE_HEAD(&s->ih->deferred, next);
         g_free(d);
     }
-    s->ih.num_deferred = 0;
-    s->ih.pointer_deferred = false;
+    s->ih->num_deferred = 0;
+    s->ih->pointer_deferred = false;
 }
 
 void vgpu_ih_defer(VGPUState *s, unsigned ring, const uint32_t *entry)
 {
     VGPUIhDeferred *d;
 
-    if (s->ih.num_deferred == DEFERRED_MAX) {
+    if (s->ih->num_deferred == DEFERRED_MAX) {
         vgpu_ih_lose(s, entry);
         return;
     }
     d = g_new0(VGPUIhDeferred, 1);
     d->ring = ring;
-    d->full = s->ih.full;
-    s->ih.full = false;
+    d->full = s->ih->full;
+    s->ih->full = false;
     memcpy(d->entry, entry, sizeof(d->entry));
-    QSIMPLEQ_INSERT_TAIL(&s->ih.deferred, d, next);
-    s->ih.num_deferred++;
+    QSIMPLEQ_INSERT_TAIL(&s->ih->deferred, d, next);
+    s->ih->num_deferred++;
     vgpu_bus_schedule(s);
 }
 
 /*
  * Push at most *@left queued entries. An entry leaves the list after its push,
  * so that entries which the push itself causes are queued last. False: a
- * translation is missing; the request is in s->ih.bus.
+ * translation is missing; the request is in s->ih->bus.
  */
 static bool push_deferred(VGPUState *s, unsigned *left)
 {
     VGPUIhDeferred *d;
 
-    while (*left && (d = QSIMPLEQ_FIRST(&s->ih.deferred))) {
-        s->ih.full = d->full;
+    while (*left && (d = QSIMPLEQ_FIRST(&s->ih->deferred))) {
+        s->ih->full = d->full;
         if (!vgpu_ih_store(s, d->ring, d->entry)) {
-            s->ih.full = false;
+            s->ih->full = false;
             return false;
         }
-        QSIMPLEQ_REMOVE_HEAD(&s->ih.deferred, next);
-        s->ih.num_deferred--;
+        QSIMPLEQ_REMOVE_HEAD(&s->ih->deferred, next);
+        s->ih->num_deferred--;
         g_free(d);
         --*left;
     }
-    if (s->ih.pointer_deferred && !vgpu_ih_writeback(s)) {
+    if (s->ih->pointer_deferred && !vgpu_ih_writeback(s)) {
         return false;
     }
-    s->ih.pointer_deferred = false;
+    s->ih->pointer_deferred = false;
     return true;
 }
 
@@ -75,26 +76,26 @@ bool vgpu_ih_flush(VGPUState *s, bool all)
     VGPUBusReply reply;
 
     qemu_mutex_lock(&s->lock);
-    if (s->ih.flushing) {
+    if (s->ih->flushing) {
         /* Called from within vgpu_bus_request() below. */
         qemu_mutex_unlock(&s->lock);
         return true;
     }
-    s->ih.flushing = true;
+    s->ih->flushing = true;
     while (!push_deferred(s, &left)) {
-        uint64_t addr = s->ih.bus.addr;
-        bool write = s->ih.bus.write;
+        uint64_t addr = s->ih->bus.addr;
+        bool write = s->ih->bus.write;
 
         qemu_mutex_unlock(&s->lock);
         if (!vgpu_bus_request(s, addr, write, &reply)) {
             return false;
         }
         qemu_mutex_lock(&s->lock);
-        vgpu_bus_put(s, &s->ih.bus, &reply);
+        vgpu_bus_put(s, &s->ih->bus, &reply);
     }
-    s->ih.bus.used = 0;
-    s->ih.flushing = false;
-    if (!QSIMPLEQ_EMPTY(&s->ih.deferred)) {
+    s->ih->bus.used = 0;
+    s->ih->flushing = false;
+    if (!QSIMPLEQ_EMPTY(&s->ih->deferred)) {
         vgpu_bus_schedule(s);
     }
     qemu_mutex_unlock(&s->lock);

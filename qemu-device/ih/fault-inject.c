@@ -7,11 +7,12 @@
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/ih/internal.h"
 
 /* Set the timer to the entry that is due first. s->lock held. */
 static void arm(VGPUState *s)
 {
-    VGPULateIrqs *d = &s->late_irqs;
+    VGPULateIrqs *d = &s->ih->late_irqs;
     int64_t first = INT64_MAX;
     unsigned i;
 
@@ -48,7 +49,7 @@ static void expired(void *opaque)
     VGPULateIrq *irq;
 
     QEMU_LOCK_GUARD(&s->lock);
-    while ((irq = next_due(&s->late_irqs, now))) {
+    while ((irq = next_due(&s->ih->late_irqs, now))) {
         irq->due = 0;
         vgpu_fault_irq(s, irq->hub, irq->vmid, irq->ring, irq->data);
     }
@@ -58,7 +59,7 @@ static void expired(void *opaque)
 /* False if too many wait already. s->lock held. */
 static bool defer(VGPUState *s, const VGPULateIrq *irq)
 {
-    VGPULateIrqs *d = &s->late_irqs;
+    VGPULateIrqs *d = &s->ih->late_irqs;
     unsigned i;
 
     for (i = 0; i < VGPU_LATE_IRQS; i++) {
@@ -99,16 +100,16 @@ void vgpu_inject_fault_irq(VGPUState *s, const VGPUSite *site, uint8_t ring,
 
 void vgpu_fault_inject_reset(VGPUState *s)
 {
-    memset(s->late_irqs.irqs, 0, sizeof(s->late_irqs.irqs));
-    timer_del(s->late_irqs.timer);
+    memset(s->ih->late_irqs.irqs, 0, sizeof(s->ih->late_irqs.irqs));
+    timer_del(s->ih->late_irqs.timer);
 }
 
 void vgpu_fault_inject_init(VGPUState *s)
 {
-    s->late_irqs.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, expired, s);
+    s->ih->late_irqs.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, expired, s);
 }
 
 void vgpu_fault_inject_destroy(VGPUState *s)
 {
-    timer_free(s->late_irqs.timer);
+    timer_free(s->ih->late_irqs.timer);
 }

@@ -7,6 +7,7 @@
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/ih/internal.h"
 
 #define PACE_MAX_NS         (64 * SCALE_MS)
 #define PACE_FORGET_NS      (4 * PACE_MAX_NS)   /* since the last try */
@@ -15,11 +16,11 @@
 static VGPUPace *pace_slot(VGPUState *s, unsigned hub, unsigned vmid,
                            uint64_t page)
 {
-    VGPUPace *oldest = &s->pace[0];
+    VGPUPace *oldest = &s->ih->pace[0];
     unsigned i;
 
     for (i = 0; i < VGPU_PACE_SLOTS; i++) {
-        VGPUPace *p = &s->pace[i];
+        VGPUPace *p = &s->ih->pace[i];
 
         if (p->interval && p->hub == hub && p->vmid == vmid &&
             p->page == page) {
@@ -49,7 +50,7 @@ bool vgpu_fault_ratelimit(VGPUState *s, unsigned hub, unsigned vmid,
     p->interval = p->interval ? MIN(2 * p->interval, PACE_MAX_NS)
                               : VGPU_RETRY_INTERVAL_NS;
     p->due = now + p->interval;
-    p->serial = s->fault_serial + 1;
+    p->serial = s->ih->fault_serial + 1;
     return true;
 }
 
@@ -61,7 +62,7 @@ void vgpu_fault_over(VGPUClient *c, unsigned vmid, uint64_t va)
 
     QEMU_LOCK_GUARD(&s->lock);
     for (i = 0; i < VGPU_PACE_SLOTS; i++) {
-        VGPUPace *p = &s->pace[i];
+        VGPUPace *p = &s->ih->pace[i];
 
         if (p->hub == c->hub && p->vmid == vmid && p->page == page) {
             *p = (VGPUPace) { 0 };

@@ -6,8 +6,9 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/ih/internal.h"
 
 void vgpu_fault_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
                         const VGPUSpan *span, bool quiet)
@@ -23,24 +24,25 @@ void vgpu_fault_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
     QEMU_LOCK_GUARD(&s->lock);
     vgpu_hub_latch_fault(c, vmid, va, span);
     if (!quiet && interrupt) {
-        qatomic_set(&s->fault_serial, s->fault_serial + 1);
+        qatomic_set(&s->ih->fault_serial, s->ih->fault_serial + 1);
         vgpu_count(s, VGPU_CNT_FAULTS_NORETRY, 1);
         vgpu_fault_push(s, vgpu_client_site(c, vmid, va), span->write, false, 0,
-                        s->fault_serial);
+                        s->ih->fault_serial);
     }
 }
 
 void vgpu_fault_reset(VGPUState *s)
 {
-    memset(s->cam, 0, sizeof(s->cam));
-    timer_del(s->cam_timer);
-    memset(s->pace, 0, sizeof(s->pace));
-    qatomic_set(&s->fault_serial, 0);
+    memset(s->ih->cam, 0, sizeof(s->ih->cam));
+    timer_del(s->ih->cam_timer);
+    memset(s->ih->pace, 0, sizeof(s->ih->pace));
+    qatomic_set(&s->ih->fault_serial, 0);
 }
 
 void vgpu_fault_post_load(VGPUState *s)
 {
-    memset(s->pace, 0, sizeof(s->pace));        /* another host's clock */
+    /* The times are of another host's clock. */
+    memset(s->ih->pace, 0, sizeof(s->ih->pace));
 }
 
 void vgpu_fault_retry(VGPUClient *c, unsigned vmid, uint64_t va, bool write,
@@ -66,10 +68,10 @@ void vgpu_fault_retry(VGPUClient *c, unsigned vmid, uint64_t va, bool write,
         slot = vgpu_cam_find(s, hub, vmid, page);
         if (slot < VGPU_CAM_SLOTS) {
             /* Unless it is the same stall that looked again in vain. */
-            if (stall->serial != s->cam[slot].serial) {
+            if (stall->serial != s->ih->cam[slot].serial) {
                 vgpu_count(s, VGPU_CNT_FAULTS_MERGED, 1);
                 trace_vgpu_fault_merged(s->id, hub, vmid, va, write,
-                                        s->cam[slot].serial, slot);
+                                        s->ih->cam[slot].serial, slot);
             }
             vgpu_cam_wait(s, slot, vgpu_client_site(c, vmid, va), write, stall);
             return;
@@ -81,9 +83,9 @@ void vgpu_fault_retry(VGPUClient *c, unsigned vmid, uint64_t va, bool write,
             stall->serial = 0;
             return;
         }
-        s->cam[slot] = (VGPUCamSlot) {
+        s->ih->cam[slot] = (VGPUCamSlot) {
             .used = true, .hub = hub, .vmid = vmid, .page = page,
-            .serial = s->fault_serial + 1,
+            .serial = s->ih->fault_serial + 1,
         };
         vgpu_cam_wait(s, slot, vgpu_client_site(c, vmid, va), write, stall);
     } else {
@@ -100,8 +102,8 @@ void vgpu_fault_retry(VGPUClient *c, unsigned vmid, uint64_t va, bool write,
             return;
         }
     }
-    qatomic_set(&s->fault_serial, s->fault_serial + 1);
-    stall->serial = s->fault_serial;
+    qatomic_set(&s->ih->fault_serial, s->ih->fault_serial + 1);
+    stall->serial = s->ih->fault_serial;
     vgpu_count(s, VGPU_CNT_FAULTS_RETRY, 1);
     vgpu_fault_push(s, vgpu_client_site(c, vmid, va), write, true, slot,
                     stall->serial);
@@ -109,7 +111,7 @@ void vgpu_fault_retry(VGPUClient *c, unsigned vmid, uint64_t va, bool write,
 
 uint32_t vgpu_fault_serial(VGPUState *s)
 {
-    return qatomic_read(&s->fault_serial);
+    return qatomic_read(&s->ih->fault_serial);
 }
 
 void vgpu_fault_spurious(VGPUState *s, unsigned hub, unsigned vmid, uint64_t va,
@@ -120,7 +122,7 @@ void vgpu_fault_spurious(VGPUState *s, unsigned hub, unsigned vmid, uint64_t va,
     uint32_t serial;
 
     QEMU_LOCK_GUARD(&s->lock);
-    serial = s->fault_serial + 1;
+    serial = s->ih->fault_serial + 1;
     if (retry && vgpu_cam_enabled(s)) {
         slot = vgpu_cam_find(s, hub, vmid, page);
         if (slot == VGPU_CAM_SLOTS) {
@@ -130,17 +132,17 @@ void vgpu_fault_spurious(VGPUState *s, unsigned hub, unsigned vmid, uint64_t va,
             trace_vgpu_cam_full(s->id, hub, vmid, va);
             return;
         }
-        if (s->cam[slot].used) {
-            serial = s->cam[slot].serial;
+        if (s->ih->cam[slot].used) {
+            serial = s->ih->cam[slot].serial;
         } else {
-            s->cam[slot] = (VGPUCamSlot) {
+            s->ih->cam[slot] = (VGPUCamSlot) {
                 .used = true, .hub = hub, .vmid = vmid, .page = page,
                 .serial = serial,
             };
         }
     }
-    if (serial == s->fault_serial + 1) {
-        qatomic_set(&s->fault_serial, serial);
+    if (serial == s->ih->fault_serial + 1) {
+        qatomic_set(&s->ih->fault_serial, serial);
     }
     vgpu_count(s, retry ? VGPU_CNT_FAULTS_RETRY : VGPU_CNT_FAULTS_NORETRY, 1);
     vgpu_fault_push(s, (VGPUSite) {

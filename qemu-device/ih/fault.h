@@ -12,8 +12,6 @@
 
 #define VGPU_CAM_SLOTS          16
 
-extern const VMStateDescription vmstate_vgpu_cam;
-
 /* Begin and end the timer of the retry CAM. BQL held. */
 void vgpu_cam_init(VGPUState *s);
 void vgpu_cam_destroy(VGPUState *s);

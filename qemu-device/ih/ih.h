@@ -7,14 +7,15 @@
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 
 extern const VGPUBlock vgpu_ih_block;
+/* Parts of the saved state: each of VGPUIh. */
+extern const VMStateDescription vmstate_vgpu_irq;
 extern const VMStateDescription vmstate_vgpu_ih;
+extern const VMStateDescription vmstate_vgpu_faults;
 
-/* A register of the interrupt handler, by its dword offset. Any thread. */
-static inline uint32_t vgpu_ih_reg(VGPUState *s, uint32_t reg)
-{
-    return qatomic_read(&s->ih.regs[reg - OSSSYS_BASE]);
-}
 
+/* Allocate and free s->ih: instance_init, instance_finalize. */
+void vgpu_ih_alloc(VGPUState *s);
+void vgpu_ih_free(VGPUState *s);
 /* Before the first entry, and after the last one. BQL held. */
 void vgpu_ih_init(VGPUState *s);
 void vgpu_ih_exit(VGPUState *s);
@@ -26,7 +27,8 @@ void vgpu_ih_reset(VGPUState *s);
  */
 void vgpu_ih_push(VGPUState *s, uint8_t client, uint8_t source, uint8_t ring,
                   unsigned vmid, bool mm_hub, const uint32_t *data);
-/* The PASID in entries of faults in @vmid. Any thread. */
+/* The PASID in entries of faults in @vmid; set for both hubs. Any thread. */
+uint16_t vgpu_ih_pasid(VGPUState *s, unsigned vmid, bool mm_hub);
 void vgpu_ih_set_pasid(VGPUState *s, unsigned vmid, uint16_t pasid);
 /* A doorbell in the interrupt handler's range, by dword index. BQL held. */
 void vgpu_ih_doorbell(VGPUState *s, uint32_t dword, uint32_t val);

@@ -4,6 +4,7 @@
 #define HW_MISC_VGPU_KFD_IH_INTERNAL_H
 
 #include "qemu/queue.h"
+#include "qemu/timer.h"
 #include "vgpu/ih.h"
 #include "hw/misc/vgpu-kfd/ih/fault.h"
 #include "hw/misc/vgpu-kfd/memory/bus.h"
@@ -61,24 +62,6 @@ typedef struct VGPUIhDeferred {
     uint32_t entry[IH_ENTRY_DWORDS];    /* without its timestamp */
 } VGPUIhDeferred;
 
-/* The interrupt handler. s->lock, unless a member says otherwise. */
-typedef struct VGPUIh {
-    /* BQL, PASIDs of VMIDs also by the CP's thread; read atomically. */
-    uint32_t regs[VGPU_IH_SPAN];
-    /* IH_CLIENT_CFG_DATA, by client: BQL; read atomically. */
-    uint32_t client_cfg[IH_NUM_CLIENTS];
-    VGPUIhRing rings[IH_NUM_RINGS];
-    uint64_t last_timestamp;    /* of all rings; ticks of vgpu_clock() */
-    bool full;                  /* injected: no room for the entry in work */
-    uint8_t unannounced;        /* rings whose entry in ring 0 was dropped */
-    /* Entries without a translation, in the order of their pushes. */
-    QSIMPLEQ_HEAD(, VGPUIhDeferred) deferred;
-    unsigned num_deferred;
-    bool pointer_deferred;      /* write-back of ring 0's pointer is due */
-    bool flushing;              /* vgpu_ih_flush() runs */
-    VGPUBus bus;                /* for rings and pointer */
-} VGPUIh;
-
 /* A delayed interrupt entry of a VM fault. */
 typedef struct VGPULateIrq {
     int64_t due;                /* ns, QEMU_CLOCK_VIRTUAL; 0: unused */
@@ -93,6 +76,37 @@ typedef struct VGPULateIrqs {
     QEMUTimer *timer;           /* QEMU_CLOCK_VIRTUAL: the first that is due */
     VGPULateIrq irqs[VGPU_LATE_IRQS];
 } VGPULateIrqs;
+
+/* The interrupt handler. s->lock, unless a member says otherwise. */
+struct VGPUIh {
+    /* BQL, PASIDs of VMIDs also by the CP's thread; read atomically. */
+    uint32_t regs[VGPU_IH_SPAN];
+    /* IH_CLIENT_CFG_DATA, by client: BQL; read atomically. */
+    uint32_t client_cfg[IH_NUM_CLIENTS];
+    VGPUIhRing rings[IH_NUM_RINGS];
+    uint64_t last_timestamp;    /* of all rings; ticks of vgpu_clock() */
+    bool full;                  /* injected: no room for the entry in work */
+    uint8_t unannounced;        /* rings whose entry in ring 0 was dropped */
+    /* Entries without a translation, in the order of their pushes. */
+    QSIMPLEQ_HEAD(, VGPUIhDeferred) deferred;
+    unsigned num_deferred;
+    bool pointer_deferred;      /* write-back of ring 0's pointer is due */
+    bool flushing;              /* vgpu_ih_flush() runs */
+    VGPUBus bus;                /* for rings and pointer */
+    QEMUBH *irq_bh;             /* sends the MSI: ring.c; constant */
+    bool irq_due;               /* irq_bh has not run yet; atomic */
+    VGPUCamSlot cam[VGPU_CAM_SLOTS];
+    QEMUTimer *cam_timer;       /* entries of the CAM that are due again */
+    VGPUPace pace[VGPU_PACE_SLOTS];
+    uint32_t fault_serial;      /* of the last fault; read atomically */
+    VGPULateIrqs late_irqs;
+};
+
+/* A register of the interrupt handler, by its dword offset. Any thread. */
+static inline uint32_t vgpu_ih_reg(VGPUState *s, uint32_t reg)
+{
+    return qatomic_read(&s->ih->regs[reg - OSSSYS_BASE]);
+}
 
 /* fault.c */
 

@@ -2,6 +2,7 @@
 /* vgpu-kfd: what an operator sees of interrupts, the retry CAM and VMIDs. */
 #include "qemu/osdep.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/ih/internal.h"
 
 VgpuVmidInfoList *vgpu_query_vmids(VGPUState *s)
 {
@@ -41,14 +42,14 @@ VgpuCamInfoList *vgpu_query_cam(VGPUState *s)
     unsigned i;
 
     for (i = 0; i < VGPU_CAM_SLOTS; i++) {
-        if (s->cam[i].used) {
+        if (s->ih->cam[i].used) {
             VgpuCamInfo *info = g_new0(VgpuCamInfo, 1);
 
             info->slot = i;
-            info->hub = vgpu_hub_kind(s->cam[i].hub);
-            info->vmid = s->cam[i].vmid;
-            info->va = s->cam[i].page << VGPU_PAGE_SHIFT;
-            info->serial = s->cam[i].serial;
+            info->hub = vgpu_hub_kind(s->ih->cam[i].hub);
+            info->vmid = s->ih->cam[i].vmid;
+            info->va = s->ih->cam[i].page << VGPU_PAGE_SHIFT;
+            info->serial = s->ih->cam[i].serial;
             QAPI_LIST_APPEND(tail, info);
         }
     }
@@ -62,8 +63,8 @@ VgpuInterruptInfo *vgpu_query_ring(VGPUState *s, unsigned ring)
     info->ring = ring;
     info->enabled = vgpu_ih_reg(s, IH_RB_CNTL + IH_RING(ring)) &
                     IH_RB_CNTL__RB_ENABLE;
-    info->rptr = s->ih.rings[ring].rptr;
-    info->wptr = s->ih.rings[ring].wptr;
-    info->overflow = s->ih.rings[ring].overflow;
+    info->rptr = s->ih->rings[ring].rptr;
+    info->wptr = s->ih->rings[ring].wptr;
+    info->overflow = s->ih->rings[ring].overflow;
     return info;
 }

@@ -4,8 +4,9 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/log.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/ih/internal.h"
 
 #define CLIENT_CFG_BITS     0x01ffffffu
 
@@ -17,13 +18,18 @@
 
 static uint32_t *ih_store(VGPUState *s, unsigned inst)
 {
-    return s->ih.regs;
+    return s->ih->regs;
+}
+
+uint16_t vgpu_ih_pasid(VGPUState *s, unsigned vmid, bool mm_hub)
+{
+    return vgpu_ih_reg(s, mm_hub ? IH_VMID_LUT_MM(vmid) : IH_VMID_LUT(vmid));
 }
 
 void vgpu_ih_set_pasid(VGPUState *s, unsigned vmid, uint16_t pasid)
 {
-    qatomic_set(&s->ih.regs[OFF(IH_VMID_LUT(vmid))], pasid);
-    qatomic_set(&s->ih.regs[OFF(IH_VMID_LUT_MM(vmid))], pasid);
+    qatomic_set(&s->ih->regs[OFF(IH_VMID_LUT(vmid))], pasid);
+    qatomic_set(&s->ih->regs[OFF(IH_VMID_LUT_MM(vmid))], pasid);
 }
 
 static void cntl_written(VGPUState *s, unsigned inst, unsigned off,
@@ -43,7 +49,7 @@ static void cntl_written(VGPUState *s, unsigned inst, unsigned off,
 static uint32_t rptr_read(VGPUState *s, unsigned inst, unsigned off)
 {
     QEMU_LOCK_GUARD(&s->lock);
-    return s->ih.rings[RING_OF(off)].rptr;
+    return s->ih->rings[RING_OF(off)].rptr;
 }
 
 static void rptr_written(VGPUState *s, unsigned inst, unsigned off,
@@ -55,7 +61,7 @@ static void rptr_written(VGPUState *s, unsigned inst, unsigned off,
 static uint32_t wptr_read(VGPUState *s, unsigned inst, unsigned off)
 {
     QEMU_LOCK_GUARD(&s->lock);
-    return vgpu_ih_wptr(&s->ih.rings[RING_OF(off)]);
+    return vgpu_ih_wptr(&s->ih->rings[RING_OF(off)]);
 }
 
 static void wptr_written(VGPUState *s, unsigned inst, unsigned off,
@@ -66,7 +72,7 @@ static void wptr_written(VGPUState *s, unsigned inst, unsigned off,
 
 static uint32_t *client_cfg(VGPUState *s)
 {
-    return &s->ih.client_cfg[VGPU_GET(vgpu_ih_reg(s, IH_CLIENT_CFG_INDEX),
+    return &s->ih->client_cfg[VGPU_GET(vgpu_ih_reg(s, IH_CLIENT_CFG_INDEX),
                                       IH_CLIENT_CFG_INDEX__INDEX)];
 }
 
@@ -99,7 +105,7 @@ static uint32_t status_read(VGPUState *s, unsigned inst, unsigned off)
 {
     /* Idle: without an IOMMU an entry, or a pointer, is in memory at once. */
     QEMU_LOCK_GUARD(&s->lock);
-    return QSIMPLEQ_EMPTY(&s->ih.deferred) && !s->ih.pointer_deferred;
+    return QSIMPLEQ_EMPTY(&s->ih->deferred) && !s->ih->pointer_deferred;
 }
 
 #define CNTL_BITS   (~IH_RB_CNTL__WPTR_OVERFLOW_CLEAR)

@@ -8,8 +8,9 @@
 #include "qemu/osdep.h"
 #include "qemu/log.h"
 #include "qemu/timer.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/ih/internal.h"
 
 /*
  * With the CAM: from an entry to the same one again, if it takes that long. On
@@ -28,7 +29,7 @@ unsigned vgpu_cam_free_slot(VGPUState *s)
 {
     unsigned i = 0;
 
-    while (i < VGPU_CAM_SLOTS && s->cam[i].used) {
+    while (i < VGPU_CAM_SLOTS && s->ih->cam[i].used) {
         i++;
     }
     return i;
@@ -39,7 +40,7 @@ unsigned vgpu_cam_find(VGPUState *s, unsigned hub, unsigned vmid, uint64_t page)
     unsigned i;
 
     for (i = 0; i < VGPU_CAM_SLOTS; i++) {
-        const VGPUCamSlot *c = &s->cam[i];
+        const VGPUCamSlot *c = &s->ih->cam[i];
 
         if (c->used && c->hub == hub && c->vmid == vmid && c->page == page) {
             break;
@@ -52,7 +53,7 @@ void vgpu_cam_wait(VGPUState *s, unsigned slot, VGPUSite site, bool write,
                    VGPUStall *stall)
 {
     int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
-    VGPUCamSlot *c = &s->cam[slot];
+    VGPUCamSlot *c = &s->ih->cam[slot];
 
     if (!c->interval) {
         /* It is new, or was loaded: that does not tell when it is due. */
@@ -67,7 +68,7 @@ void vgpu_cam_wait(VGPUState *s, unsigned slot, VGPUSite site, bool write,
     stall->why = VGPU_WAIT_CAM;
     stall->cam = slot;
     stall->serial = c->serial;
-    timer_mod_anticipate(s->cam_timer, c->due);
+    timer_mod_anticipate(s->ih->cam_timer, c->due);
 }
 
 /* Entries are due again. If nobody waits for a slot, nobody sends its entry. */
@@ -80,12 +81,12 @@ static void expired(void *opaque)
 
     WITH_QEMU_LOCK_GUARD(&s->lock) {
         for (i = 0; i < VGPU_CAM_SLOTS; i++) {
-            const VGPUCamSlot *c = &s->cam[i];
+            const VGPUCamSlot *c = &s->ih->cam[i];
 
             if (c->used && c->interval && c->due <= now) {
                 due |= 1u << i;
             } else if (c->used && c->interval) {
-                timer_mod_anticipate(s->cam_timer, c->due);
+                timer_mod_anticipate(s->ih->cam_timer, c->due);
             }
         }
     }
@@ -98,25 +99,26 @@ static void expired(void *opaque)
 
 void vgpu_cam_init(VGPUState *s)
 {
-    s->cam_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, expired, s);
+    s->ih->cam_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, expired, s);
 }
 
 void vgpu_cam_destroy(VGPUState *s)
 {
-    timer_free(s->cam_timer);
+    timer_free(s->ih->cam_timer);
 }
 
 bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall)
 {
+    const VGPUCamSlot *c = &s->ih->cam[stall->cam];
+
     QEMU_LOCK_GUARD(&s->lock);
     if (stall->invs != vgpu_hub_invalidations(s, stall->hub, stall->vmid)) {
         return false;
     }
     switch (stall->why) {
     case VGPU_WAIT_CAM:
-        return s->cam[stall->cam].used &&
-               s->cam[stall->cam].serial == stall->serial &&
-               qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) < s->cam[stall->cam].due;
+        return c->used && c->serial == stall->serial &&
+               qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) < c->due;
     case VGPU_WAIT_CAM_FREE:
         return vgpu_cam_enabled(s) && vgpu_cam_free_slot(s) == VGPU_CAM_SLOTS;
     default:
@@ -135,9 +137,9 @@ void vgpu_cam_ack(VGPUState *s, uint32_t slot)
         return;
     }
     WITH_QEMU_LOCK_GUARD(&s->lock) {
-        trace_vgpu_cam_ack(s->id, slot, s->cam[slot].used,
-                           s->cam[slot].serial);
-        s->cam[slot].used = false;
+        trace_vgpu_cam_ack(s->id, slot, s->ih->cam[slot].used,
+                           s->ih->cam[slot].serial);
+        s->ih->cam[slot].used = false;
     }
     vgpu_clients_wake(s, UINT_MAX, UINT32_MAX, slot);
 }
@@ -145,7 +147,7 @@ void vgpu_cam_ack(VGPUState *s, uint32_t slot)
 void vgpu_cam_flush(VGPUState *s)
 {
     WITH_QEMU_LOCK_GUARD(&s->lock) {
-        memset(s->cam, 0, sizeof(s->cam));
+        memset(s->ih->cam, 0, sizeof(s->ih->cam));
     }
     vgpu_clients_wake(s, UINT_MAX, UINT32_MAX, -1);
 }

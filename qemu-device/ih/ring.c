@@ -8,8 +8,9 @@
 #include "qemu/log.h"
 #include "qemu/main-loop.h"
 #include "hw/pci/msi.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/ih/internal.h"
 
 #define RING_MIN_BYTES      256u
 #define RING_MAX_BYTES      (256u * KiB)    /* the most that WPTR can say */
@@ -19,10 +20,10 @@
 void vgpu_ih_reset(VGPUState *s)
 {
     vgpu_fault_reset(s);
-    memset(s->ih.client_cfg, 0, sizeof(s->ih.client_cfg));
-    memset(s->ih.rings, 0, sizeof(s->ih.rings));
-    s->ih.unannounced = 0;
-    s->ih.last_timestamp = 0;
+    memset(s->ih->client_cfg, 0, sizeof(s->ih->client_cfg));
+    memset(s->ih->rings, 0, sizeof(s->ih->rings));
+    s->ih->unannounced = 0;
+    s->ih->last_timestamp = 0;
     vgpu_ih_cancel(s);
 }
 
@@ -56,8 +57,8 @@ static VGPUPhys map_whole(VGPUState *s, VGPUSpan *to, VGPUTargetKind kind,
     VGPUPhys found;
 
     *to = (VGPUSpan) { .kind = kind, .write = true, .addr = addr, .len = len };
-    vgpu_bus_begin(s, &s->ih.bus, VGPU_NUM_HUBS, 0);
-    found = vgpu_phys_map(s, &s->ih.bus, to);
+    vgpu_bus_begin(s, &s->ih->bus, VGPU_NUM_HUBS, 0);
+    found = vgpu_phys_map(s, &s->ih->bus, to);
     if (found == VGPU_PHYS_OK && to->len != len) {
         vgpu_phys_unmap(s, to, 0);
         return VGPU_PHYS_NONE;
@@ -79,7 +80,7 @@ static VGPUPhys map_pointer(VGPUState *s, VGPUSpan *to)
 
 static void write_pointer(VGPUState *s, VGPUSpan *to)
 {
-    stl_le_p(to->host, vgpu_ih_wptr(&s->ih.rings[0]));
+    stl_le_p(to->host, vgpu_ih_wptr(&s->ih->rings[0]));
     vgpu_phys_unmap(s, to, sizeof(uint32_t));
 }
 
@@ -97,9 +98,9 @@ bool vgpu_ih_writeback(VGPUState *s)
 static void raise_irq(VGPUState *s)
 {
     if (vgpu_ih_reg(s, IH_RB_CNTL) & IH_RB_CNTL__ENABLE_INTR) {
-        qatomic_set(&s->irq_due, true);
-        if (!vgpu_delay_irq(s, s->irq_bh)) {
-            qemu_bh_schedule(s->irq_bh);
+        qatomic_set(&s->ih->irq_due, true);
+        if (!vgpu_delay_irq(s, s->ih->irq_bh)) {
+            qemu_bh_schedule(s->ih->irq_bh);
         }
     }
 }
@@ -111,7 +112,7 @@ static void irq_bh(void *opaque)
     PCIDevice *pci = PCI_DEVICE(s);
 
     /* Before the MSI: what comes after it is due again. */
-    if (qatomic_xchg(&s->irq_due, false) && msi_enabled(pci)) {
+    if (qatomic_xchg(&s->ih->irq_due, false) && msi_enabled(pci)) {
         vgpu_count(s, VGPU_CNT_MSI, 1);
         trace_vgpu_msi(s->id);
         msi_notify(pci, 0);
@@ -120,25 +121,35 @@ static void irq_bh(void *opaque)
 
 void vgpu_ih_resume(VGPUState *s)
 {
-    if (s->irq_due) {
+    if (s->ih->irq_due) {
         /* Saved, here or elsewhere, between an entry and its MSI. */
-        qemu_bh_schedule(s->irq_bh);
+        qemu_bh_schedule(s->ih->irq_bh);
     }
 }
 
 void vgpu_ih_cancel(VGPUState *s)
 {
-    qemu_bh_cancel(s->irq_bh);
+    qemu_bh_cancel(s->ih->irq_bh);
     /* Or vgpu_ih_resume() would send the MSI after the next stop. */
-    qatomic_set(&s->irq_due, false);
+    qatomic_set(&s->ih->irq_due, false);
     vgpu_ih_drop_deferred(s);
+}
+
+void vgpu_ih_alloc(VGPUState *s)
+{
+    s->ih = g_new0(VGPUIh, 1);
+}
+
+void vgpu_ih_free(VGPUState *s)
+{
+    g_free(s->ih);
 }
 
 void vgpu_ih_init(VGPUState *s)
 {
-    QSIMPLEQ_INIT(&s->ih.deferred);
-    s->irq_bh = qemu_bh_new_guarded(irq_bh, s,
-                                    &DEVICE(s)->mem_reentrancy_guard);
+    QSIMPLEQ_INIT(&s->ih->deferred);
+    s->ih->irq_bh = qemu_bh_new_guarded(irq_bh, s,
+                                        &DEVICE(s)->mem_reentrancy_guard);
 }
 
 void vgpu_ih_exit(VGPUState *s)
@@ -146,7 +157,7 @@ void vgpu_ih_exit(VGPUState *s)
     WITH_QEMU_LOCK_GUARD(&s->lock) {
         vgpu_ih_drop_deferred(s);
     }
-    qemu_bh_delete(s->irq_bh);
+    qemu_bh_delete(s->ih->irq_bh);
 }
 
 /* Map the place of the next entry of @ring. */
@@ -154,7 +165,7 @@ static VGPUPhys map_entry(VGPUState *s, unsigned ring, VGPUSpan *to)
 {
     uint64_t base = ring_reg(s, ring, IH_RB_BASE) |
                     (uint64_t)ring_reg(s, ring, IH_RB_BASE_HI) << 32;
-    uint64_t addr = (base << 8) + s->ih.rings[ring].wptr;
+    uint64_t addr = (base << 8) + s->ih->rings[ring].wptr;
     VGPUTargetKind kind = VGPU_TARGET_BUS;
 
     if (VGPU_GET(ring_reg(s, ring, IH_RB_CNTL), IH_RB_CNTL__MC_SPACE) ==
@@ -185,13 +196,13 @@ static int64_t ring_next(VGPUState *s, unsigned ring)
     if (!(ring_reg(s, ring, IH_RB_CNTL) & IH_RB_CNTL__RB_ENABLE) || !bytes) {
         return -1;
     }
-    return (s->ih.rings[ring].wptr + IH_ENTRY_BYTES) & (bytes - 1);
+    return (s->ih->rings[ring].wptr + IH_ENTRY_BYTES) & (bytes - 1);
 }
 
 /* Return whether the ring has something in it. */
 static bool ring_filled(VGPUState *s, unsigned ring)
 {
-    return s->ih.rings[ring].rptr != s->ih.rings[ring].wptr;
+    return s->ih->rings[ring].rptr != s->ih->rings[ring].wptr;
 }
 
 /*
@@ -203,22 +214,22 @@ static void announce_again(VGPUState *s)
     unsigned ring;
 
     for (ring = 1; ring < IH_NUM_RINGS; ring++) {
-        s->ih.unannounced |= ring_filled(s, ring) ? 1u << ring : 0;
+        s->ih->unannounced |= ring_filled(s, ring) ? 1u << ring : 0;
     }
 }
 
 /* Room for an entry in the ring: where WPTR will be, or -1. */
 static int64_t ring_room(VGPUState *s, unsigned ring)
 {
-    VGPUIhRing *r = &s->ih.rings[ring];
+    VGPUIhRing *r = &s->ih->rings[ring];
     uint32_t cntl = ring_reg(s, ring, IH_RB_CNTL);
     int64_t next = ring_next(s, ring);
 
     if (next < 0) {
         return -1;
     }
-    if (next == r->rptr || s->ih.full) {
-        s->ih.full = false;
+    if (next == r->rptr || s->ih->full) {
+        s->ih->full = false;
         trace_vgpu_ih_full(s->id, ring, r->wptr,
                            !!(cntl & IH_RB_CNTL__WPTR_OVERFLOW_ENABLE));
         if (!(cntl & IH_RB_CNTL__WPTR_OVERFLOW_ENABLE)) {
@@ -237,7 +248,7 @@ static void ring_push(VGPUState *s, unsigned ring, const uint32_t *entry);
 /* There is something new in @ring. */
 static void ring_kick(VGPUState *s, unsigned ring)
 {
-    VGPUIhRing *r = &s->ih.rings[ring];
+    VGPUIhRing *r = &s->ih->rings[ring];
     uint32_t entry[IH_ENTRY_DWORDS] = {
         VGPU_PREP(IH_DW0__CLIENT, (uint32_t)IH_CLIENT_IH) |
         VGPU_PREP(IH_DW0__SOURCE, (uint32_t)IH_SRC_RING) |
@@ -246,7 +257,7 @@ static void ring_kick(VGPUState *s, unsigned ring)
     };
 
     if (ring) {
-        s->ih.unannounced &= ~(1u << ring);
+        s->ih->unannounced &= ~(1u << ring);
         ring_push(s, 0, entry);
     } else {
         raise_irq(s);
@@ -264,10 +275,10 @@ static void announce_rings(VGPUState *s)
     for (ring = 1; ring < IH_NUM_RINGS; ring++) {
         int64_t next = ring_next(s, 0);
 
-        if (next < 0 || next == s->ih.rings[0].rptr) {
+        if (next < 0 || next == s->ih->rings[0].rptr) {
             return;
         }
-        if ((s->ih.unannounced & (1u << ring)) && ring_filled(s, ring)) {
+        if ((s->ih->unannounced & (1u << ring)) && ring_filled(s, ring)) {
             ring_kick(s, ring);
         }
     }
@@ -276,7 +287,7 @@ static void announce_rings(VGPUState *s)
 /* @entry, complete but for the timestamp. */
 static void write_entry(VGPUState *s, VGPUSpan *to, const uint32_t *entry)
 {
-    uint64_t ts = timestamp(&s->ih);
+    uint64_t ts = timestamp(s->ih);
     uint32_t le[IH_ENTRY_DWORDS];
     unsigned i;
 
@@ -294,7 +305,7 @@ static void write_entry(VGPUState *s, VGPUSpan *to, const uint32_t *entry)
 void vgpu_ih_lose(VGPUState *s, const uint32_t *entry)
 {
     if (VGPU_GET(entry[0], IH_DW0__CLIENT) == IH_CLIENT_IH) {
-        s->ih.unannounced |= 1u << VGPU_GET(entry[0], IH_DW0__RING);
+        s->ih->unannounced |= 1u << VGPU_GET(entry[0], IH_DW0__RING);
     }
     vgpu_count(s, VGPU_CNT_IH_DROPPED, 1);
 }
@@ -302,7 +313,7 @@ void vgpu_ih_lose(VGPUState *s, const uint32_t *entry)
 static void ring_lose(VGPUState *s, unsigned ring, const uint32_t *entry,
                       bool no_memory)
 {
-    VGPUIhRing *r = &s->ih.rings[ring];
+    VGPUIhRing *r = &s->ih->rings[ring];
 
     if (no_memory && !r->lost) {
         qemu_log_mask(LOG_GUEST_ERROR,
@@ -314,7 +325,7 @@ static void ring_lose(VGPUState *s, unsigned ring, const uint32_t *entry,
 
 bool vgpu_ih_store(VGPUState *s, unsigned ring, const uint32_t *entry)
 {
-    VGPUIhRing *r = &s->ih.rings[ring];
+    VGPUIhRing *r = &s->ih->rings[ring];
     bool was_empty = r->wptr == r->rptr;
     bool enabled = ring_reg(s, ring, IH_RB_CNTL) & IH_RB_CNTL__RB_ENABLE;
     VGPUPhys found = VGPU_PHYS_NONE, pointed = VGPU_PHYS_NONE;
@@ -358,7 +369,7 @@ bool vgpu_ih_store(VGPUState *s, unsigned ring, const uint32_t *entry)
 /* Put @entry into @ring, or queue it until the ring's address is translated. */
 static void ring_push(VGPUState *s, unsigned ring, const uint32_t *entry)
 {
-    if (!QSIMPLEQ_EMPTY(&s->ih.deferred) || !vgpu_ih_store(s, ring, entry)) {
+    if (!QSIMPLEQ_EMPTY(&s->ih->deferred) || !vgpu_ih_store(s, ring, entry)) {
         vgpu_ih_defer(s, ring, entry);
     }
 }
@@ -366,7 +377,7 @@ static void ring_push(VGPUState *s, unsigned ring, const uint32_t *entry)
 void vgpu_ih_push(VGPUState *s, uint8_t client, uint8_t source, uint8_t ring,
                   unsigned vmid, bool mm_hub, const uint32_t *data)
 {
-    uint32_t cfg = qatomic_read(&s->ih.client_cfg[client % IH_NUM_CLIENTS]);
+    uint32_t cfg = qatomic_read(&s->ih->client_cfg[client % IH_NUM_CLIENTS]);
     unsigned to = VGPU_GET(cfg, IH_CLIENT_CFG_DATA__RING_ID);
     uint32_t entry[IH_ENTRY_DWORDS] = {
         VGPU_PREP(IH_DW0__CLIENT, (uint32_t)client) |
@@ -387,7 +398,7 @@ void vgpu_ih_push(VGPUState *s, uint8_t client, uint8_t source, uint8_t ring,
     }
     memcpy(&entry[4], data, 4 * sizeof(*data));
     if (to < IH_NUM_RINGS) {
-        s->ih.full =
+        s->ih->full =
             vgpu_inject_armed(s, 1u << VGPU_INJECT_KIND_IH_OVERFLOW) &&
             vgpu_inject_fires(s, VGPU_INJECT_KIND_IH_OVERFLOW, &site, NULL);
         ring_push(s, to, entry);
@@ -405,7 +416,7 @@ void vgpu_fault_irq(VGPUState *s, unsigned hub, unsigned vmid, uint8_t ring,
 
 void vgpu_ih_set_rptr(VGPUState *s, unsigned ring, uint32_t val)
 {
-    VGPUIhRing *r = &s->ih.rings[ring];
+    VGPUIhRing *r = &s->ih->rings[ring];
     uint32_t bytes = vgpu_ih_ring_bytes(s, ring);
 
     QEMU_LOCK_GUARD(&s->lock);
@@ -422,7 +433,7 @@ void vgpu_ih_set_rptr(VGPUState *s, unsigned ring, uint32_t val)
 
 void vgpu_ih_set_wptr(VGPUState *s, unsigned ring, uint32_t val)
 {
-    VGPUIhRing *r = &s->ih.rings[ring];
+    VGPUIhRing *r = &s->ih->rings[ring];
     uint32_t bytes = vgpu_ih_ring_bytes(s, ring);
 
     QEMU_LOCK_GUARD(&s->lock);
@@ -436,13 +447,13 @@ void vgpu_ih_set_wptr(VGPUState *s, unsigned ring, uint32_t val)
 
 void vgpu_ih_cntl_written(VGPUState *s, unsigned ring, uint32_t val)
 {
-    VGPUIhRing *r = &s->ih.rings[ring];
+    VGPUIhRing *r = &s->ih->rings[ring];
 
     QEMU_LOCK_GUARD(&s->lock);
     if ((val & IH_RB_CNTL__WPTR_OVERFLOW_CLEAR) && r->overflow) {
         r->overflow = false;
         if (!ring && !vgpu_ih_writeback(s)) {
-            s->ih.pointer_deferred = true;
+            s->ih->pointer_deferred = true;
             vgpu_bus_schedule(s);
         }
     }

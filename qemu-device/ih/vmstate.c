@@ -6,6 +6,7 @@
 #include "qemu/osdep.h"
 #include "migration/vmstate.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/ih/internal.h"
 
 static int ih_ring_post_load(void *opaque, int version_id)
 {
@@ -81,7 +82,7 @@ static int cam_post_load(void *opaque, int version_id)
     return c->hub < VGPU_NUM_HUBS && c->vmid < VGPU_NUM_VMIDS ? 0 : -EINVAL;
 }
 
-const VMStateDescription vmstate_vgpu_cam = {
+static const VMStateDescription vmstate_vgpu_cam = {
     .name = "vgpu-kfd/cam",
     .version_id = 1,
     .minimum_version_id = 1,
@@ -92,6 +93,28 @@ const VMStateDescription vmstate_vgpu_cam = {
         VMSTATE_UINT8(vmid, VGPUCamSlot),
         VMSTATE_UINT64(page, VGPUCamSlot),
         VMSTATE_UINT32(serial, VGPUCamSlot),
+        VMSTATE_END_OF_LIST()
+    },
+};
+
+const VMStateDescription vmstate_vgpu_faults = {
+    .name = "vgpu-kfd/faults",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_STRUCT_ARRAY(cam, VGPUIh, VGPU_CAM_SLOTS, 1, vmstate_vgpu_cam,
+                             VGPUCamSlot),
+        VMSTATE_UINT32(fault_serial, VGPUIh),
+        VMSTATE_END_OF_LIST()
+    },
+};
+
+const VMStateDescription vmstate_vgpu_irq = {
+    .name = "vgpu-kfd/irq",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_BOOL(irq_due, VGPUIh),
         VMSTATE_END_OF_LIST()
     },
 };
