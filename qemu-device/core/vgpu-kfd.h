@@ -59,7 +59,6 @@
 #include "hw/misc/vgpu-kfd/psp/psp.h"
 #include "hw/misc/vgpu-kfd/queue/dma.h"
 #include "hw/misc/vgpu-kfd/queue/scheduler.h"
-#include "hw/misc/vgpu-kfd/sdma/internal.h"
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 #include "vgpu/bits.h"
 #include "vgpu/cp.h"
@@ -78,6 +77,7 @@ typedef struct VGPUCp VGPUCp;
 typedef struct VGPUIh VGPUIh;
 typedef struct VGPUInjector VGPUInjector;
 typedef struct VGPUMemory VGPUMemory;
+typedef struct VGPUSdma VGPUSdma;
 
 /*
  * The device. A member without a lock in its comment is constant from realize
@@ -110,7 +110,7 @@ struct VGPUState {
     VGPUIh *ih;                 /* ih/internal.h */
     VGPUWorker *workers[VGPU_NUM_CLIENTS];      /* by VGPUClient.index */
 
-    VGPUEngine engines[SDMA_NUM_ENGINES];
+    VGPUSdma *sdma;             /* sdma/internal.h */
     VGPUCp *cp;                 /* cp/internal.h */
     VGPUInjector *inject;       /* inject/inject.c */
     uint32_t inject_armed;      /* kinds that may fire, 1 << kind; atomic */

@@ -66,8 +66,7 @@ static const VMStateDescription vmstate_vgpu_chip = {
         VMSTATE_STRUCT_POINTER(ih, VGPUState, vmstate_vgpu_faults, VGPUIh),
         VMSTATE_STRUCT_POINTER(memory, VGPUState, vmstate_vgpu_generations,
                                VGPUMemory),
-        VMSTATE_STRUCT_ARRAY(engines, VGPUState, SDMA_NUM_ENGINES, 1,
-                             vmstate_vgpu_engine, VGPUEngine),
+        VMSTATE_STRUCT_POINTER(sdma, VGPUState, vmstate_vgpu_sdma, VGPUSdma),
         VMSTATE_STRUCT_POINTER(cp, VGPUState, vmstate_vgpu_cp, VGPUCp),
         VMSTATE_END_OF_LIST()
     },

@@ -9,8 +9,9 @@
 #include "qemu/osdep.h"
 #include "qemu/log.h"
 #include "vgpu/sdma_packets.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/sdma/internal.h"
 
 #define RING_MIN            256ull
 #define RING_MAX            (1 * GiB)
@@ -235,7 +236,7 @@ static bool engine_leads(VGPUWorker *w)
     unsigned i;
 
     for (i = 0; i < SDMA_NUM_ENGINES && e->lead_waits < LEAD_WAITS; i++) {
-        const VGPUEngine *o = &e->s->engines[i];
+        const VGPUEngine *o = &e->s->sdma->engines[i];
 
         if (o != e && qatomic_read(&o->busy) &&
             (int)(e->spent - qatomic_read(&o->spent)) > (int)LEAD_KIB) {
@@ -258,7 +259,7 @@ static void engine_set_busy(VGPUWorker *w, bool busy)
         return;
     }
     for (i = 0; i < SDMA_NUM_ENGINES && busy; i++) {
-        const VGPUEngine *o = &e->s->engines[i];
+        const VGPUEngine *o = &e->s->sdma->engines[i];
         unsigned spent = qatomic_read(&o->spent);
 
         if (o != e && qatomic_read(&o->busy) &&
@@ -283,12 +284,22 @@ static const VGPUWorkerOps engine_ops = {
     .leads = engine_leads,
 };
 
+void vgpu_sdma_alloc(VGPUState *s)
+{
+    s->sdma = g_new0(VGPUSdma, 1);
+}
+
+void vgpu_sdma_free(VGPUState *s)
+{
+    g_free(s->sdma);
+}
+
 void vgpu_engine_start(VGPUState *s)
 {
     unsigned i;
 
     for (i = 0; i < SDMA_NUM_ENGINES; i++) {
-        VGPUEngine *e = &s->engines[i];
+        VGPUEngine *e = &s->sdma->engines[i];
         g_autofree char *name = g_strdup_printf("vgpu-sdma%u", i);
 
         e->s = s;
@@ -304,7 +315,7 @@ void vgpu_engine_stop(VGPUState *s)
     unsigned i;
 
     for (i = 0; i < SDMA_NUM_ENGINES; i++) {
-        vgpu_worker_stop(&s->engines[i].w);
+        vgpu_worker_stop(&s->sdma->engines[i].w);
     }
 }
 
@@ -313,14 +324,14 @@ void vgpu_engine_destroy(VGPUState *s)
     unsigned i;
 
     for (i = 0; i < SDMA_NUM_ENGINES; i++) {
-        vgpu_worker_destroy(&s->engines[i].w);
-        vgpu_client_destroy(&s->engines[i].client);
+        vgpu_worker_destroy(&s->sdma->engines[i].w);
+        vgpu_client_destroy(&s->sdma->engines[i].client);
     }
 }
 
 void vgpu_engine_reset(VGPUState *s, unsigned engine)
 {
-    VGPUEngine *e = &s->engines[engine];
+    VGPUEngine *e = &s->sdma->engines[engine];
 
     memset(e->queues, 0, sizeof(e->queues));
     e->hung = 0;
@@ -333,7 +344,7 @@ void vgpu_engine_hold(VGPUState *s)
     unsigned i;
 
     for (i = 0; i < SDMA_NUM_ENGINES; i++) {
-        vgpu_worker_hold(&s->engines[i].w);
+        vgpu_worker_hold(&s->sdma->engines[i].w);
     }
 }
 
@@ -342,7 +353,7 @@ void vgpu_engine_release(VGPUState *s)
     unsigned i;
 
     for (i = 0; i < SDMA_NUM_ENGINES; i++) {
-        vgpu_worker_release(&s->engines[i].w);
+        vgpu_worker_release(&s->sdma->engines[i].w);
     }
 }
 
@@ -351,11 +362,11 @@ void vgpu_engine_pause(VGPUState *s, bool paused)
     unsigned i;
 
     for (i = 0; i < SDMA_NUM_ENGINES; i++) {
-        vgpu_worker_pause(&s->engines[i].w, paused);
+        vgpu_worker_pause(&s->sdma->engines[i].w, paused);
     }
     /* Not before all were told: those that run on would be ahead. */
     for (i = 0; i < SDMA_NUM_ENGINES && paused; i++) {
-        VGPUWorker *w = &s->engines[i].w;
+        VGPUWorker *w = &s->sdma->engines[i].w;
 
         QEMU_LOCK_GUARD(&w->lock);
         vgpu_worker_park(w);

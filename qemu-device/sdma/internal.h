@@ -90,6 +90,10 @@ typedef struct VGPUEngine {
     VGPUQueue queues[SDMA_NUM_QUEUES];      /* w.lock */
 } VGPUEngine;
 
+struct VGPUSdma {
+    VGPUEngine engines[SDMA_NUM_ENGINES];
+};
+
 /* engine.c: queues, with engine->w.lock held. */
 
 /* Registers allow the queue to run. */

@@ -5,8 +5,9 @@
  * it.
  */
 #include "qemu/osdep.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/sdma/internal.h"
 
 /*
  * Has the engine's thread, or an injected hang, still to do with it, or the
@@ -55,7 +56,7 @@ static bool listed_already(const VGPUEngine *e, uint64_t mqd_va)
 bool vgpu_sdma_map(VGPUState *s, unsigned engine, const VGPUSdmaMap *m,
                    const uint32_t *image)
 {
-    VGPUEngine *e = &s->engines[engine];
+    VGPUEngine *e = &s->sdma->engines[engine];
     VGPUQueue *q;
 
     QEMU_LOCK_GUARD(&e->w.lock);
@@ -89,7 +90,7 @@ VGPUSdmaUnmap vgpu_sdma_unmap_start(VGPUState *s, unsigned engine,
                                     unsigned queue, bool reset, uint64_t *mqd,
                                     uint32_t *image)
 {
-    VGPUEngine *e = &s->engines[engine];
+    VGPUEngine *e = &s->sdma->engines[engine];
     VGPUQueue *q = &e->queues[queue];
     bool save;
 
@@ -112,7 +113,7 @@ VGPUSdmaUnmap vgpu_sdma_unmap_start(VGPUState *s, unsigned engine,
 
 void vgpu_sdma_unmap_finish(VGPUState *s, unsigned engine, unsigned queue)
 {
-    VGPUEngine *e = &s->engines[engine];
+    VGPUEngine *e = &s->sdma->engines[engine];
     VGPUQueue *q = &e->queues[queue];
 
     QEMU_LOCK_GUARD(&e->w.lock);
@@ -126,7 +127,7 @@ void vgpu_sdma_unmap_finish(VGPUState *s, unsigned engine, unsigned queue)
 
 VGPUSdmaMapping vgpu_sdma_mapping(VGPUState *s, unsigned engine, unsigned queue)
 {
-    VGPUEngine *e = &s->engines[engine];
+    VGPUEngine *e = &s->sdma->engines[engine];
     const VGPUQueue *q = &e->queues[queue];
 
     QEMU_LOCK_GUARD(&e->w.lock);
@@ -146,7 +147,7 @@ uint32_t vgpu_sdma_listed_vmids(VGPUState *s)
     unsigned i, n;
 
     for (i = 0; i < SDMA_NUM_ENGINES; i++) {
-        VGPUEngine *e = &s->engines[i];
+        VGPUEngine *e = &s->sdma->engines[i];
 
         QEMU_LOCK_GUARD(&e->w.lock);
         for (n = 0; n < SDMA_NUM_QUEUES; n++) {

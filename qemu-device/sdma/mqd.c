@@ -8,6 +8,7 @@
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/sdma/internal.h"
 #include "vgpu/sdma_packets.h"
 
 /* Which register a dword of the image is. */

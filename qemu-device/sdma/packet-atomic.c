@@ -6,8 +6,9 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
-#include "hw/misc/vgpu-kfd/sdma/packet.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/sdma/internal.h"
+#include "hw/misc/vgpu-kfd/sdma/packet.h"
 
 #define TICK_NS     (NANOSECONDS_PER_SECOND / VGPU_CLOCK_HZ)
 

@@ -5,8 +5,9 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
-#include "hw/misc/vgpu-kfd/sdma/packet.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/sdma/internal.h"
+#include "hw/misc/vgpu-kfd/sdma/packet.h"
 
 VGPUStep vgpu_sdma_nop(VGPUEngine *e, VGPUQueue *q)
 {

@@ -4,6 +4,7 @@
  * so that a copy that stalls goes on where it was.
  */
 #include "qemu/osdep.h"
+#include "hw/misc/vgpu-kfd/sdma/internal.h"
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
 
 #define ELEMENT_MAX     4       /* log2: 16 bytes */

@@ -6,6 +6,7 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
+#include "hw/misc/vgpu-kfd/sdma/internal.h"
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
 
 #define WAIT_MAX_NS     (3600 * NANOSECONDS_PER_SECOND)

@@ -3,8 +3,9 @@
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
 #include "qemu/timer.h"
-#include "hw/misc/vgpu-kfd/sdma/packet.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/sdma/internal.h"
+#include "hw/misc/vgpu-kfd/sdma/packet.h"
 
 #define POLL_FOREVER        0xfff
 #define POLL_EAGER          8           /* looks before the pace is slowed */

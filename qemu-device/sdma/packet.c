@@ -9,8 +9,9 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
-#include "hw/misc/vgpu-kfd/sdma/packet.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/sdma/internal.h"
+#include "hw/misc/vgpu-kfd/sdma/packet.h"
 
 #define HEADER          (SDMA_PKT__OP | SDMA_PKT__SUB_OP)
 #define COPY_HEADER     (HEADER | SDMA_COPY_LINEAR__BROADCAST)

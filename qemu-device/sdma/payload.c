@@ -5,6 +5,7 @@
  * not before.
  */
 #include "qemu/osdep.h"
+#include "hw/misc/vgpu-kfd/sdma/internal.h"
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
 
 #define PIECE_COST          256ull      /* bytes that a short piece counts as */

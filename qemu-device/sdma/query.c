@@ -6,6 +6,7 @@
  */
 #include "qemu/osdep.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/sdma/internal.h"
 
 /* NULL for a queue that is off and empty. Engine held. */
 static VgpuQueueInfo *queue_info(const VGPUEngine *e, unsigned n)
@@ -43,7 +44,7 @@ VgpuEngineInfo *vgpu_query_engine(VGPUState *s, unsigned i)
 {
     VgpuEngineInfo *info = g_new0(VgpuEngineInfo, 1);
     VgpuQueueInfoList **tail = &info->queues;
-    VGPUEngine *e = &s->engines[i];
+    VGPUEngine *e = &s->sdma->engines[i];
     unsigned n;
 
     vgpu_worker_hold(&e->w);

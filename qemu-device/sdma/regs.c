@@ -5,8 +5,9 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/sdma/internal.h"
 
 #define RB_CNTL_BITS \
     (SDMA_RB_CNTL__RB_ENABLE | SDMA_RB_CNTL__RB_SIZE | \
@@ -17,7 +18,7 @@
 /* Instances count the queues of all engines. */
 static VGPUEngine *engine_of(VGPUState *s, unsigned inst)
 {
-    return &s->engines[inst / SDMA_NUM_QUEUES];
+    return &s->sdma->engines[inst / SDMA_NUM_QUEUES];
 }
 
 static VGPUQueue *queue_of(VGPUState *s, unsigned inst)
@@ -27,7 +28,7 @@ static VGPUQueue *queue_of(VGPUState *s, unsigned inst)
 
 static uint32_t *engine_store(VGPUState *s, unsigned inst)
 {
-    return s->engines[inst].regs;
+    return s->sdma->engines[inst].regs;
 }
 
 static uint32_t *queue_store(VGPUState *s, unsigned inst)
@@ -44,7 +45,7 @@ static bool queue_idle(const VGPUEngine *e, const VGPUQueue *q)
 
 static uint32_t status_read(VGPUState *s, unsigned inst, unsigned off)
 {
-    VGPUEngine *e = &s->engines[inst];
+    VGPUEngine *e = &s->sdma->engines[inst];
     unsigned n;
 
     QEMU_LOCK_GUARD(&e->w.lock);
@@ -58,7 +59,7 @@ static uint32_t status_read(VGPUState *s, unsigned inst, unsigned off)
 
 static uint32_t freeze_read(VGPUState *s, unsigned inst, unsigned off)
 {
-    VGPUEngine *e = &s->engines[inst];
+    VGPUEngine *e = &s->sdma->engines[inst];
     uint32_t val = e->regs[off];
 
     QEMU_LOCK_GUARD(&e->w.lock);
@@ -72,7 +73,7 @@ static uint32_t freeze_read(VGPUState *s, unsigned inst, unsigned off)
 static void run_written(VGPUState *s, unsigned inst, unsigned off,
                         uint32_t old, uint32_t val)
 {
-    VGPUEngine *e = &s->engines[inst];
+    VGPUEngine *e = &s->sdma->engines[inst];
 
     QEMU_LOCK_GUARD(&e->w.lock);
     vgpu_worker_kick(&e->w);
@@ -81,7 +82,7 @@ static void run_written(VGPUState *s, unsigned inst, unsigned off,
 static void f32_written(VGPUState *s, unsigned inst, unsigned off,
                         uint32_t old, uint32_t val)
 {
-    VGPUWorker *w = &s->engines[inst].w;
+    VGPUWorker *w = &s->sdma->engines[inst].w;
 
     if (val & ~old & SDMA_F32_CNTL__RESET) {
         trace_vgpu_engine_reset(s->id, inst);
@@ -278,7 +279,7 @@ const VGPUBlock vgpu_sdma_queue_blocks[SDMA_NUM_ENGINES] = {
 bool vgpu_sdma_doorbell(VGPUState *s, unsigned engine, uint32_t offset,
                         uint64_t val, unsigned size)
 {
-    VGPUEngine *e = &s->engines[engine];
+    VGPUEngine *e = &s->sdma->engines[engine];
     VGPUQueue *q;
     unsigned i;
 

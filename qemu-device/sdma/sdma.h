@@ -11,7 +11,8 @@ typedef struct VGPUState VGPUState;
 
 extern const VGPUBlock vgpu_sdma_engine_blocks[SDMA_NUM_ENGINES];
 extern const VGPUBlock vgpu_sdma_queue_blocks[SDMA_NUM_ENGINES];
-extern const VMStateDescription vmstate_vgpu_engine;
+/* Of VGPUSdma. */
+extern const VMStateDescription vmstate_vgpu_sdma;
 
 /*
  * A doorbell in an engine's range; @offset in bytes. True if a queue took it.
@@ -19,6 +20,9 @@ extern const VMStateDescription vmstate_vgpu_engine;
  */
 bool vgpu_sdma_doorbell(VGPUState *s, unsigned engine, uint32_t offset,
                         uint64_t val, unsigned size);
+/* Allocate and free s->sdma: instance_init, instance_finalize. */
+void vgpu_sdma_alloc(VGPUState *s);
+void vgpu_sdma_free(VGPUState *s);
 /* Begin clients and threads. BQL held. */
 void vgpu_engine_start(VGPUState *s);
 /* End the threads, but keep the clients: other threads use them. BQL held. */

@@ -10,6 +10,7 @@
 #include "qemu/timer.h"
 #include "migration/vmstate.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/sdma/internal.h"
 
 /* The longest packet: a payload or a skipped stretch with its fixed part. */
 #define NDW_MAX         (VGPU_PKT_MAX_DWORDS + (1u << 20))
@@ -186,7 +187,7 @@ static int engine_post_load(void *opaque, int version_id)
     return e->w.next <= SDMA_NUM_QUEUES ? 0 : -EINVAL;
 }
 
-const VMStateDescription vmstate_vgpu_engine = {
+static const VMStateDescription vmstate_vgpu_engine = {
     .name = "vgpu-kfd/engine",
     .version_id = 1,
     .minimum_version_id = 1,
@@ -197,6 +198,17 @@ const VMStateDescription vmstate_vgpu_engine = {
         VMSTATE_UINT32_ARRAY(regs, VGPUEngine, VGPU_SDMA_ENGINE_SPAN),
         VMSTATE_STRUCT_ARRAY(queues, VGPUEngine, SDMA_NUM_QUEUES, 1,
                              vmstate_vgpu_queue, VGPUQueue),
+        VMSTATE_END_OF_LIST()
+    },
+};
+
+const VMStateDescription vmstate_vgpu_sdma = {
+    .name = "vgpu-kfd/sdma",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_STRUCT_ARRAY(engines, VGPUSdma, SDMA_NUM_ENGINES, 1,
+                             vmstate_vgpu_engine, VGPUEngine),
         VMSTATE_END_OF_LIST()
     },
 };
