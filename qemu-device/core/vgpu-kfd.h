@@ -78,6 +78,7 @@ typedef struct VGPUIh VGPUIh;
 typedef struct VGPUInjector VGPUInjector;
 typedef struct VGPUMemory VGPUMemory;
 typedef struct VGPUSdma VGPUSdma;
+typedef struct VGPUWorkers VGPUWorkers;
 
 /*
  * The device. A member without a lock in its comment is constant from realize
@@ -108,8 +109,7 @@ struct VGPUState {
     QemuMutex lock;             /* see above */
     VGPUMemory *memory;         /* memory/internal.h */
     VGPUIh *ih;                 /* ih/internal.h */
-    VGPUWorker *workers[VGPU_NUM_CLIENTS];      /* by VGPUClient.index */
-
+    VGPUWorkers *workers;       /* queue/internal.h */
     VGPUSdma *sdma;             /* sdma/internal.h */
     VGPUCp *cp;                 /* cp/internal.h */
     VGPUInjector *inject;       /* inject/inject.c */

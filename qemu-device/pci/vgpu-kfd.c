@@ -178,6 +178,7 @@ static void vgpu_kfd_instance_init(Object *obj)
     vgpu_inject_alloc(s);
     vgpu_memory_alloc(s);
     vgpu_ih_alloc(s);
+    vgpu_workers_alloc(s);
     vgpu_sdma_alloc(s);
 }
 
@@ -186,6 +187,7 @@ static void vgpu_kfd_instance_finalize(Object *obj)
     VGPUState *s = VGPU_KFD(obj);
 
     vgpu_sdma_free(s);
+    vgpu_workers_free(s);
     vgpu_ih_free(s);
     vgpu_memory_free(s);
     vgpu_inject_free(s);

@@ -7,6 +7,7 @@
 #include "qemu/main-loop.h"
 #include "system/runstate.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/queue/internal.h"
 
 /*
  * Return whether queue @n of @w waits for a reply. A stale request, or one of a
@@ -85,7 +86,7 @@ void vgpu_worker_serve_bus(void *opaque)
     here = vgpu_ih_flush(s, false);
     /* vgpu_kfd_vm_state() serves the requests when the machine runs again. */
     for (i = 0; here && runstate_is_running() && i < VGPU_NUM_CLIENTS; i++) {
-        here = serve(s, s->workers[i]);
+        here = serve(s, s->workers->by_client[i]);
     }
     if (here) {
         object_unref(OBJECT(s));

@@ -8,6 +8,7 @@
 #include "qemu/rcu.h"
 #include "qemu/timer.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/queue/internal.h"
 
 /* How long a worker that is ahead lets others go first. */
 #define LEAD_WAIT_MS        1
@@ -204,7 +205,7 @@ static void *worker_thread(void *opaque)
 
 void vgpu_worker_retry(VGPUClient *c, uint32_t vmids, int slot)
 {
-    VGPUWorker *w = c->s->workers[c->index];
+    VGPUWorker *w = c->s->workers->by_client[c->index];
     unsigned n;
 
     QEMU_LOCK_GUARD(&w->lock);
@@ -283,13 +284,23 @@ static void reg_bh(void *opaque)
     }
 }
 
+void vgpu_workers_alloc(VGPUState *s)
+{
+    s->workers = g_new0(VGPUWorkers, 1);
+}
+
+void vgpu_workers_free(VGPUState *s)
+{
+    g_free(s->workers);
+}
+
 void vgpu_worker_start(VGPUWorker *w, VGPUState *s, const VGPUWorkerOps *ops,
                        unsigned client, const char *name)
 {
     w->ops = ops;
     w->s = s;
     w->client = client;
-    s->workers[client] = w;
+    s->workers->by_client[client] = w;
     w->quit = false;
     w->reg_bh = qemu_bh_new_guarded(reg_bh, w,
                                     &DEVICE(s)->mem_reentrancy_guard);
@@ -311,7 +322,7 @@ void vgpu_worker_stop(VGPUWorker *w)
 
 void vgpu_worker_destroy(VGPUWorker *w)
 {
-    w->s->workers[w->client] = NULL;
+    w->s->workers->by_client[w->client] = NULL;
     qemu_bh_delete(w->reg_bh);
     qemu_cond_destroy(&w->parked);
     qemu_cond_destroy(&w->wake);

@@ -78,6 +78,9 @@ struct VGPUWorker {
     void *writing;              /* queue whose register is written, or NULL */
 };
 
+/* Allocate and free s->workers: instance_init, instance_finalize. */
+void vgpu_workers_alloc(VGPUState *s);
+void vgpu_workers_free(VGPUState *s);
 /*
  * Run a thread of @name for the queues that @ops tells of, which access memory
  * as client @client. BQL held.
