@@ -102,7 +102,6 @@ struct VGPUState {
     uint32_t pcie[VGPU_PCIE_SPAN];      /* registers; BQL */
     /* Registers; BQL. GPU_HDP_FLUSH_REQ: any thread, atomic. */
     uint32_t nbio[VGPU_NBIO_SPAN];
-    uint64_t clock_captured;    /* RLC_GPU_CLOCK_COUNT, in ticks; BQL */
     uint32_t counter_latched;   /* high half of the counter read last; BQL */
     Stat64 counters[VGPU_NUM_COUNTERS]; /* VGPU_CNT_*; any thread */
 

@@ -9,12 +9,17 @@
 
 typedef struct VGPUState VGPUState;
 
+/* Parts of the saved state: each of VGPUCp. */
+extern const VMStateDescription vmstate_vgpu_clock;
 extern const VMStateDescription vmstate_vgpu_cp;
 
 #define VGPU_NUM_CP_BLOCKS      7
 extern const VGPUBlock vgpu_cp_blocks[VGPU_NUM_CP_BLOCKS];
 extern const VGPUBlock vgpu_clock_block, vgpu_gc_block;
 
+/* Allocate and free s->cp: instance_init, instance_finalize. */
+void vgpu_cp_alloc(VGPUState *s);
+void vgpu_cp_free(VGPUState *s);
 /* Begin client and thread. BQL held. */
 void vgpu_cp_start(VGPUState *s);
 /* End the thread, but keep the client: other threads use it. BQL held. */

@@ -2,12 +2,13 @@
 /* vgpu-kfd: registers of GC outside the CP: RLC's clock, GB_ADDR_CONFIG. */
 #include "qemu/osdep.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/cp/internal.h"
 
 #define GB_ADDR_CONFIG_GFX90A   0x2a114042  /* pipes, banks: for user space */
 
 static uint32_t clock_read(VGPUState *s, unsigned inst, unsigned off)
 {
-    return off ? s->clock_captured >> 32 : s->clock_captured;
+    return off ? s->cp->clock_captured >> 32 : s->cp->clock_captured;
 }
 
 static uint32_t capture_read(VGPUState *s, unsigned inst, unsigned off)
@@ -19,7 +20,7 @@ static void capture_written(VGPUState *s, unsigned inst, unsigned off,
                             uint32_t old, uint32_t val)
 {
     if (val & 1) {
-        s->clock_captured = vgpu_clock();
+        s->cp->clock_captured = vgpu_clock();
     }
 }
 

@@ -162,6 +162,7 @@ struct VGPUCp {
     uint32_t sh_mem_config[VGPU_NUM_VMIDS];
     uint32_t gws_vmid[VGPU_NUM_VMIDS];  /* GDS_GWS_VMIDn; also the thread */
     uint32_t nowhere[CP_HQD_SPAN];      /* HQD registers, if none is selected */
+    uint64_t clock_captured;    /* RLC_GPU_CLOCK_COUNT, in ticks; BQL */
 };
 
 /* Number of a queue: its place in cp->queues. */

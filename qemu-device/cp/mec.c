@@ -175,11 +175,22 @@ static const VGPUWorkerOps cp_ops = {
     .reg_done = queue_reg_done,
 };
 
+void vgpu_cp_alloc(VGPUState *s)
+{
+    s->cp = g_new0(VGPUCp, 1);
+}
+
+void vgpu_cp_free(VGPUState *s)
+{
+    g_free(s->cp);
+}
+
 void vgpu_cp_start(VGPUState *s)
 {
-    VGPUCp *cp = g_new0(VGPUCp, 1);
+    VGPUCp *cp = s->cp;
 
-    s->cp = cp;
+    /* Nothing is left of what was before an unrealize. */
+    memset(cp, 0, sizeof(*cp));
     cp->s = s;
     vgpu_client_init(s, &cp->client, VGPU_CLIENT_CP, VGPU_HUB_GFX,
                      VGPU_CID_CPC, vgpu_worker_retry);
@@ -197,7 +208,6 @@ void vgpu_cp_destroy(VGPUState *s)
 
     vgpu_worker_destroy(&cp->w);
     vgpu_client_destroy(&cp->client);
-    g_clear_pointer(&s->cp, g_free);
 }
 
 void vgpu_cp_reset(VGPUState *s)
@@ -212,7 +222,7 @@ void vgpu_cp_reset(VGPUState *s)
     cp->vmid_mask = 0;
     cp->gws_mask = 0;
     cp->w.next = 0;
-    s->clock_captured = 0;
+    cp->clock_captured = 0;
 }
 
 void vgpu_cp_hold(VGPUState *s)

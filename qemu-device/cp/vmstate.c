@@ -156,3 +156,13 @@ const VMStateDescription vmstate_vgpu_cp = {
         NULL
     },
 };
+
+const VMStateDescription vmstate_vgpu_clock = {
+    .name = "vgpu-kfd/clock",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT64(clock_captured, VGPUCp),
+        VMSTATE_END_OF_LIST()
+    },
+};

@@ -180,12 +180,14 @@ static void vgpu_kfd_instance_init(Object *obj)
     vgpu_ih_alloc(s);
     vgpu_workers_alloc(s);
     vgpu_sdma_alloc(s);
+    vgpu_cp_alloc(s);
 }
 
 static void vgpu_kfd_instance_finalize(Object *obj)
 {
     VGPUState *s = VGPU_KFD(obj);
 
+    vgpu_cp_free(s);
     vgpu_sdma_free(s);
     vgpu_workers_free(s);
     vgpu_ih_free(s);

@@ -56,7 +56,7 @@ static const VMStateDescription vmstate_vgpu_chip = {
         VMSTATE_UINT32_ARRAY(nbio, VGPUState, VGPU_NBIO_SPAN),
         VMSTATE_STRUCT_POINTER(memory, VGPUState, vmstate_vgpu_athub,
                                VGPUMemory),
-        VMSTATE_UINT64(clock_captured, VGPUState),
+        VMSTATE_STRUCT_POINTER(cp, VGPUState, vmstate_vgpu_clock, VGPUCp),
         VMSTATE_UINT32(counter_latched, VGPUState),
         VMSTATE_ARRAY(counters, VGPUState, VGPU_NUM_COUNTERS, 1,
                       vgpu_vmstate_info_stat64, Stat64),
