@@ -54,7 +54,6 @@
 #include "hw/misc/vgpu-kfd/memory/phys.h"
 #include "hw/misc/vgpu-kfd/memory/vram.h"
 #include "hw/misc/vgpu-kfd/memory/xgmi.h"
-#include "hw/misc/vgpu-kfd/pci/internal.h"
 #include "hw/misc/vgpu-kfd/pci/removal.h"
 #include "hw/misc/vgpu-kfd/psp/psp.h"
 #include "hw/misc/vgpu-kfd/queue/dma.h"
@@ -77,6 +76,8 @@ typedef struct VGPUCp VGPUCp;
 typedef struct VGPUIh VGPUIh;
 typedef struct VGPUInjector VGPUInjector;
 typedef struct VGPUMemory VGPUMemory;
+typedef struct VGPUPci VGPUPci;
+typedef struct VGPUPsp VGPUPsp;
 typedef struct VGPUSdma VGPUSdma;
 typedef struct VGPUWorkers VGPUWorkers;
 
@@ -87,39 +88,34 @@ typedef struct VGPUWorkers VGPUWorkers;
 struct VGPUState {
     PCIDevice parent_obj;
 
+    /* Properties. */
     uint64_t vram_size;         /* bytes: vram=, or the size of memdev= */
-    bool vram_lost_on_reset;    /* property */
-    uint64_t hive_id;           /* hive=; 0: none */
+    HostMemoryBackend *memdev;  /* NULL: VRAM is the device's own */
     uint64_t visible_vram;      /* size of BAR 0 after reset */
-    HostMemoryBackend *memdev;  /* property; NULL: VRAM is the device's own */
-    MemoryRegion vram_bar;      /* BAR 0: alias of the start of vram; BQL */
-    MemoryRegion doorbell;      /* BAR 2 */
-    MemoryRegion mmio;          /* BAR 5 */
-    VMChangeStateEntry *vmstate_entry;
+    uint64_t hive_id;           /* hive=; 0: none */
+    bool vram_lost_on_reset;
+#ifdef VGPU_KFD_DELAYS
+    VGPUDelays delays;
+#endif
+
     char *id;                   /* for traces and messages */
-    VGPURegs regs;
+    bool removed;               /* injected: surprise removal; BQL, atomic */
+    uint32_t inject_armed;      /* kinds that may fire, 1 << kind; atomic */
 
-    uint32_t pcie[VGPU_PCIE_SPAN];      /* registers; BQL */
-    /* Registers; BQL. GPU_HDP_FLUSH_REQ: any thread, atomic. */
-    uint32_t nbio[VGPU_NBIO_SPAN];
-    uint32_t counter_latched;   /* high half of the counter read last; BQL */
-    Stat64 counters[VGPU_NUM_COUNTERS]; /* VGPU_CNT_*; any thread */
-
-    QemuMutex lock;             /* see above */
+    /* Blocks, from instance_init to instance_finalize. */
+    VGPUInjector *inject;       /* inject/inject.c */
     VGPUMemory *memory;         /* memory/internal.h */
     VGPUIh *ih;                 /* ih/internal.h */
     VGPUWorkers *workers;       /* queue/internal.h */
     VGPUSdma *sdma;             /* sdma/internal.h */
     VGPUCp *cp;                 /* cp/internal.h */
-    VGPUInjector *inject;       /* inject/inject.c */
-    uint32_t inject_armed;      /* kinds that may fire, 1 << kind; atomic */
-#ifdef VGPU_KFD_DELAYS
-    VGPUDelays delays;
-#endif
-    void (*psp_reset)(VGPUState *s);    /* vgpu_psp_init() */
-    bool removed;               /* injected: surprise removal; BQL, atomic */
-    MemoryRegion absent;        /* BAR 0 after a surprise removal */
-    Error *removed_blocker;     /* of migration, the same; BQL */
+    VGPUPsp *psp;               /* psp/psp.c */
+    VGPUPci *pci;               /* pci/internal.h */
+
+    VGPURegs regs;
+    /* Any thread writes these often; what is above is mostly read. */
+    QemuMutex lock;             /* see above */
+    Stat64 counters[VGPU_NUM_COUNTERS]; /* VGPU_CNT_*; any thread */
 };
 
 /* Is there an injection of one of @kinds, 1 << kind each? Any thread. */

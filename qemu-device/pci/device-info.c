@@ -2,6 +2,7 @@
 /* vgpu-kfd: what no real chip has: identity of the device and its counters. */
 #include "qemu/osdep.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/pci/internal.h"
 
 #define MODEL_SPAN              (VGPU_COUNTER(VGPU_NUM_COUNTERS) - VGPU_BASE)
 #define OFF(reg)                ((reg) - VGPU_BASE)
@@ -33,13 +34,13 @@ static uint32_t counter_read(VGPUState *s, unsigned inst, unsigned off)
     uint64_t n;
 
     if ((off - OFF(VGPU_COUNTER(0))) % 2) {
-        return s->counter_latched;
+        return s->pci->counter_latched;
     }
     if (i == VGPU_CNT_INVALIDATIONS) {
         vgpu_gmc_settle(s);
     }
     n = stat64_get(&s->counters[i]);
-    s->counter_latched = n >> 32;
+    s->pci->counter_latched = n >> 32;
     return n;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: the way of a doorbell (BAR 2) to its block. */
 #include "qemu/osdep.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/pci/internal.h"
 
 #define OFF(reg)    ((reg) - NBIO_BASE)
 
@@ -29,9 +30,9 @@ static void doorbell_write(void *opaque, hwaddr addr, uint64_t val,
     VGPUState *s = opaque;
     unsigned i;
 
-    if (!s->removed && s->nbio[OFF(RCC_DOORBELL_APER_EN)]) {
+    if (!s->removed && s->pci->nbio[OFF(RCC_DOORBELL_APER_EN)]) {
         vgpu_count(s, VGPU_CNT_DOORBELLS, 1);
-        if (in_range(s->nbio[OFF(BIF_IH_DOORBELL_RANGE)], addr)) {
+        if (in_range(s->pci->nbio[OFF(BIF_IH_DOORBELL_RANGE)], addr)) {
             VGPUSite site = {
                 .vmid = VGPU_SITE_NONE, .engine = VGPU_SITE_NONE,
                 .queue = VGPU_SITE_NONE, .va = addr,
@@ -43,7 +44,7 @@ static void doorbell_write(void *opaque, hwaddr addr, uint64_t val,
             return;
         }
         for (i = 0; i < SDMA_NUM_ENGINES; i++) {
-            if (in_range(s->nbio[OFF(BIF_SDMA_DOORBELL_RANGE(i))], addr) &&
+            if (in_range(s->pci->nbio[OFF(BIF_SDMA_DOORBELL_RANGE(i))], addr) &&
                 vgpu_sdma_doorbell(s, i, addr, val, size)) {
                 return;
             }

@@ -6,6 +6,7 @@
 #include "exec/memory.h"
 #include "hw/pci/pci_device.h"
 #include "migration/vmstate.h"
+#include "system/runstate.h"
 #include "vgpu/nbio.h"
 #include "hw/misc/vgpu-kfd/core/regs.h"
 #include "hw/misc/vgpu-kfd/pci/removal.h"
@@ -13,6 +14,23 @@
 /* Blocks of registers that are kept as arrays, in dwords. */
 #define VGPU_NBIO_SPAN          (BIF_SDMA4_DOORBELL_RANGE - NBIO_BASE + 1)
 #define VGPU_PCIE_SPAN          (PCIE_DATA2 - MM_INDEX + 1)
+
+/*
+ * The PCI function. A member without a lock in its comment is constant from
+ * realize to unrealize.
+ */
+struct VGPUPci {
+    MemoryRegion vram_bar;      /* BAR 0: alias of the start of VRAM; BQL */
+    MemoryRegion doorbell;      /* BAR 2 */
+    MemoryRegion mmio;          /* BAR 5 */
+    VMChangeStateEntry *vmstate_entry;
+    uint32_t pcie[VGPU_PCIE_SPAN];      /* registers; BQL */
+    /* Registers; BQL. GPU_HDP_FLUSH_REQ: any thread, atomic. */
+    uint32_t nbio[VGPU_NBIO_SPAN];
+    uint32_t counter_latched;   /* high half of the counter read last; BQL */
+    MemoryRegion absent;        /* BAR 0 after a surprise removal */
+    Error *removed_blocker;     /* of migration, the same; BQL */
+};
 
 /* mmio.c: the register window */
 

@@ -4,8 +4,9 @@
  * registers that are in it.
  */
 #include "qemu/osdep.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/pci/internal.h"
 
 static const VGPUBlock *const blocks[] = {
     &vgpu_hub_mm_block,

@@ -6,12 +6,13 @@
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/pci/internal.h"
 
 #define OFF(reg)    ((reg) - NBIO_BASE)
 
 static uint32_t *nbio_store(VGPUState *s, unsigned inst)
 {
-    return s->nbio;
+    return s->pci->nbio;
 }
 
 static uint32_t memsize_read(VGPUState *s, unsigned inst, unsigned off)
@@ -22,7 +23,7 @@ static uint32_t memsize_read(VGPUState *s, unsigned inst, unsigned off)
 /* VRAM is coherent: a flush is done when it is asked for. */
 static uint32_t hdp_done_read(VGPUState *s, unsigned inst, unsigned off)
 {
-    return qatomic_read(&s->nbio[OFF(GPU_HDP_FLUSH_REQ)]);
+    return qatomic_read(&s->pci->nbio[OFF(GPU_HDP_FLUSH_REQ)]);
 }
 
 static bool nbio_engine_read(VGPUState *s, unsigned inst, unsigned off,
@@ -41,14 +42,14 @@ static bool nbio_engine_write(VGPUState *s, unsigned inst, unsigned off,
     if (off != OFF(GPU_HDP_FLUSH_REQ)) {
         return false;
     }
-    qatomic_set(&s->nbio[off], val);
+    qatomic_set(&s->pci->nbio[off], val);
     return true;
 }
 
 bool vgpu_nbio_is_hdp_remap(VGPUState *s, uint32_t reg)
 {
-    uint32_t mem = s->nbio[OFF(REMAP_HDP_MEM_FLUSH_CNTL)];
-    uint32_t regs = s->nbio[OFF(REMAP_HDP_REG_FLUSH_CNTL)];
+    uint32_t mem = s->pci->nbio[OFF(REMAP_HDP_MEM_FLUSH_CNTL)];
+    uint32_t regs = s->pci->nbio[OFF(REMAP_HDP_REG_FLUSH_CNTL)];
 
     return (mem && reg == mem / 4) || (regs && reg == regs / 4);
 }
@@ -90,13 +91,13 @@ const VGPUBlock vgpu_nbio_block = {
 
 static uint32_t *pcie_store(VGPUState *s, unsigned inst)
 {
-    return s->pcie;
+    return s->pci->pcie;
 }
 
 /* The register that PCIE_DATA2 stands for; false if it cannot be one. */
 static bool indirect(VGPUState *s, uint32_t *reg)
 {
-    *reg = s->pcie[PCIE_INDEX2 - MM_INDEX] / 4;
+    *reg = s->pci->pcie[PCIE_INDEX2 - MM_INDEX] / 4;
     return *reg < VGPU_MMIO_DWORDS && *reg != PCIE_DATA2;
 }
 
@@ -120,12 +121,12 @@ static void data2_written(VGPUState *s, unsigned inst, unsigned off,
 /* The dword of VRAM that MM_DATA stands for; false if there is none. */
 static bool mm_target(VGPUState *s, VGPUSpan *span, bool write)
 {
-    uint32_t index = s->pcie[MM_INDEX - MM_INDEX];
+    uint32_t index = s->pci->pcie[MM_INDEX - MM_INDEX];
 
     *span = (VGPUSpan) {
         .kind = VGPU_TARGET_VRAM,
         .write = write,
-        .addr = (uint64_t)s->pcie[MM_INDEX_HI - MM_INDEX] << 31 |
+        .addr = (uint64_t)s->pci->pcie[MM_INDEX_HI - MM_INDEX] << 31 |
                 (index & MM_INDEX__OFFSET & ~3u),
         .len = 4,
     };

@@ -5,8 +5,9 @@
  * engine: SDMA_F32_CNTL.RESET (sdma/regs.c).
  */
 #include "qemu/osdep.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/pci/internal.h"
 
 /*
  * Hold all workers for the whole reset: the CP's worker maps SDMA queues, also
@@ -42,7 +43,7 @@ void vgpu_chip_reset(VGPUState *s)
         vgpu_fault_inject_reset(s);
         vgpu_inv_inject_reset(s);
     }
-    s->counter_latched = 0;
+    s->pci->counter_latched = 0;
     for (i = 0; i < VGPU_NUM_COUNTERS; i++) {
         stat64_set(&s->counters[i], 0);
     }

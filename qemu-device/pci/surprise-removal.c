@@ -8,8 +8,9 @@
 #include "qapi/error.h"
 #include "hw/pci/pci.h"
 #include "migration/blocker.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/pci/internal.h"
 
 static uint64_t absent_read(void *opaque, hwaddr addr, unsigned size)
 {
@@ -42,21 +43,21 @@ bool vgpu_remove(VGPUState *s, Error **errp)
         error_setg(errp, "the device is removed already");
         return false;
     }
-    error_setg(&s->removed_blocker, "device %s was removed by an injection",
-               s->id);
-    if (migrate_add_blocker(&s->removed_blocker, errp) < 0) {
+    error_setg(&s->pci->removed_blocker,
+               "device %s was removed by an injection", s->id);
+    if (migrate_add_blocker(&s->pci->removed_blocker, errp) < 0) {
         return false;
     }
-    memory_region_init_io(&s->absent, OBJECT(s), &absent_ops, s,
+    memory_region_init_io(&s->pci->absent, OBJECT(s), &absent_ops, s,
                           "vgpu-kfd.absent", memory_region_size(bar->memory));
     memory_region_transaction_begin();
     if (bar->addr != PCI_BAR_UNMAPPED) {
         memory_region_del_subregion(bar->address_space, bar->memory);
         memory_region_add_subregion_overlap(bar->address_space, bar->addr,
-                                            &s->absent, 1);
+                                            &s->pci->absent, 1);
     }
     /* From here on it is this that resets and unrealize unmap. */
-    bar->memory = &s->absent;
+    bar->memory = &s->pci->absent;
     memory_region_transaction_commit();
     qatomic_set(&s->removed, true);
     /* Engines stop at the next chunk: see them do it, then what they left. */
@@ -75,6 +76,6 @@ bool vgpu_remove(VGPUState *s, Error **errp)
 void vgpu_remove_exit(VGPUState *s)
 {
     if (s->removed) {
-        migrate_del_blocker(&s->removed_blocker);
+        migrate_del_blocker(&s->pci->removed_blocker);
     }
 }

@@ -22,6 +22,7 @@
 #include "hw/qdev-properties.h"
 #include "system/runstate.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/pci/internal.h"
 
 #define PCIE_CAP        0x80
 
@@ -82,16 +83,16 @@ static bool vgpu_kfd_init_pci(VGPUState *s, Error **errp)
     }
     pci_config_set_interrupt_pin(pci->config, 0);
 
-    memory_region_init_io(&s->doorbell, OBJECT(s), &vgpu_doorbell_ops, s,
+    memory_region_init_io(&s->pci->doorbell, OBJECT(s), &vgpu_doorbell_ops, s,
                           "vgpu-kfd.doorbell", VGPU_DOORBELL_BAR_SIZE);
-    memory_region_init_io(&s->mmio, OBJECT(s), &vgpu_mmio_ops, s,
+    memory_region_init_io(&s->pci->mmio, OBJECT(s), &vgpu_mmio_ops, s,
                           "vgpu-kfd.mmio", VGPU_MMIO_BAR_SIZE);
     vgpu_vram_init_bar(s);
     pci_register_bar(pci, VGPU_BAR_DOORBELL, PCI_BASE_ADDRESS_SPACE_MEMORY |
                      PCI_BASE_ADDRESS_MEM_TYPE_64 |
-                     PCI_BASE_ADDRESS_MEM_PREFETCH, &s->doorbell);
+                     PCI_BASE_ADDRESS_MEM_PREFETCH, &s->pci->doorbell);
     pci_register_bar(pci, VGPU_BAR_MMIO, PCI_BASE_ADDRESS_SPACE_MEMORY,
-                     &s->mmio);
+                     &s->pci->mmio);
     return true;
 }
 
@@ -137,14 +138,15 @@ static void vgpu_kfd_realize(PCIDevice *pci, Error **errp)
     vgpu_cp_start(s);
     vgpu_engine_pause(s, !runstate_is_running());
     vgpu_cp_pause(s, !runstate_is_running());
-    s->vmstate_entry = qemu_add_vm_change_state_handler(vgpu_kfd_vm_state, s);
+    s->pci->vmstate_entry =
+        qemu_add_vm_change_state_handler(vgpu_kfd_vm_state, s);
 }
 
 static void vgpu_kfd_exit(PCIDevice *pci)
 {
     VGPUState *s = VGPU_KFD(pci);
 
-    qemu_del_vm_change_state_handler(s->vmstate_entry);
+    qemu_del_vm_change_state_handler(s->pci->vmstate_entry);
     vgpu_remove_exit(s);
     /*
      * The CP's thread first: it starts queues of the engines. Threads read the
@@ -181,12 +183,16 @@ static void vgpu_kfd_instance_init(Object *obj)
     vgpu_workers_alloc(s);
     vgpu_sdma_alloc(s);
     vgpu_cp_alloc(s);
+    vgpu_psp_alloc(s);
+    s->pci = g_new0(VGPUPci, 1);
 }
 
 static void vgpu_kfd_instance_finalize(Object *obj)
 {
     VGPUState *s = VGPU_KFD(obj);
 
+    g_free(s->pci);
+    vgpu_psp_free(s);
     vgpu_cp_free(s);
     vgpu_sdma_free(s);
     vgpu_workers_free(s);

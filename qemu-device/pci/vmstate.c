@@ -15,8 +15,9 @@
 #include "qemu/osdep.h"
 #include "hw/pci/pci_device.h"
 #include "migration/vmstate.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/pci/internal.h"
 
 static int vgpu_pre_save(void *opaque)
 {
@@ -41,6 +42,27 @@ static int vgpu_post_load(void *opaque, int version_id)
     return 0;
 }
 
+static const VMStateDescription vmstate_nbio = {
+    .name = "vgpu-kfd/nbio",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT32_ARRAY(pcie, VGPUPci, VGPU_PCIE_SPAN),
+        VMSTATE_UINT32_ARRAY(nbio, VGPUPci, VGPU_NBIO_SPAN),
+        VMSTATE_END_OF_LIST()
+    },
+};
+
+static const VMStateDescription vmstate_counter_latch = {
+    .name = "vgpu-kfd/counter-latch",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT32(counter_latched, VGPUPci),
+        VMSTATE_END_OF_LIST()
+    },
+};
+
 static const VMStateDescription vmstate_vgpu_chip = {
     .name = "vgpu-kfd/chip",
     .version_id = 1,
@@ -52,12 +74,11 @@ static const VMStateDescription vmstate_vgpu_chip = {
         VMSTATE_STRUCT_POINTER(memory, VGPUState, vmstate_vgpu_xgmi,
                                VGPUMemory),
         VMSTATE_STRUCT_POINTER(ih, VGPUState, vmstate_vgpu_irq, VGPUIh),
-        VMSTATE_UINT32_ARRAY(pcie, VGPUState, VGPU_PCIE_SPAN),
-        VMSTATE_UINT32_ARRAY(nbio, VGPUState, VGPU_NBIO_SPAN),
+        VMSTATE_STRUCT_POINTER(pci, VGPUState, vmstate_nbio, VGPUPci),
         VMSTATE_STRUCT_POINTER(memory, VGPUState, vmstate_vgpu_athub,
                                VGPUMemory),
         VMSTATE_STRUCT_POINTER(cp, VGPUState, vmstate_vgpu_clock, VGPUCp),
-        VMSTATE_UINT32(counter_latched, VGPUState),
+        VMSTATE_STRUCT_POINTER(pci, VGPUState, vmstate_counter_latch, VGPUPci),
         VMSTATE_ARRAY(counters, VGPUState, VGPU_NUM_COUNTERS, 1,
                       vgpu_vmstate_info_stat64, Stat64),
         VMSTATE_STRUCT_POINTER(memory, VGPUState, vmstate_vgpu_hubs,

@@ -8,8 +8,9 @@
 #include "qemu/log.h"
 #include "hw/pci/pci.h"
 #include "hw/pci/pcie.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/pci/internal.h"
 
 #define VISIBLE_MIN     (1 * MiB)
 #define REBAR_AT        PCI_CONFIG_SPACE_SIZE
@@ -25,7 +26,7 @@ bool vgpu_vram_check_bar(VGPUState *s, Error **errp)
                              s->vram_size)) {
         return false;
     }
-    vgpu_vram_init_alias(s, &s->vram_bar, "vgpu-kfd.vram-bar",
+    vgpu_vram_init_alias(s, &s->pci->vram_bar, "vgpu-kfd.vram-bar",
                          s->visible_vram);
     return true;
 }
@@ -44,7 +45,7 @@ void vgpu_vram_init_bar(VGPUState *s)
 
     pci_register_bar(pci, VGPU_BAR_VRAM, PCI_BASE_ADDRESS_SPACE_MEMORY |
                      PCI_BASE_ADDRESS_MEM_TYPE_64 |
-                     PCI_BASE_ADDRESS_MEM_PREFETCH, &s->vram_bar);
+                     PCI_BASE_ADDRESS_MEM_PREFETCH, &s->pci->vram_bar);
     /* A saved address may be one of another size of the BAR. */
     pci_set_quad(pci->cmask + PCI_BASE_ADDRESS_0, 0xf);
     if (!pci_is_express(pci)) {
@@ -85,7 +86,7 @@ static void rebar_set(VGPUState *s, uint64_t size)
 
     trace_vgpu_vram_bar(s->id, size);
     pci->io_regions[VGPU_BAR_VRAM].size = size;
-    memory_region_set_size(&s->vram_bar, size);
+    memory_region_set_size(&s->pci->vram_bar, size);
     pci_set_quad(pci->wmask + PCI_BASE_ADDRESS_0, ~(size - 1));
     pci_set_quad(bar, pci_get_quad(bar) & (~(size - 1) | 0xf));
     /* Have PCI look at the BAR again. */

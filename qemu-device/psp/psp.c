@@ -11,6 +11,11 @@
 #define OFF(reg)    ((reg) - PSP_BASE)
 #define PSP_SPAN    (OFF(MP0_SMN_C2PMSG_81) + 1)
 
+/* Constant from realize on. */
+struct VGPUPsp {
+    void (*reset)(VGPUState *s);        /* vgpu_psp_init() */
+};
+
 /* The PSP is always ready: what it is asked for is done at once. */
 static uint32_t ready_read(VGPUState *s, unsigned inst, unsigned off)
 {
@@ -27,7 +32,7 @@ static void command_written(VGPUState *s, unsigned inst, unsigned off,
                             uint32_t old, uint32_t val)
 {
     if (val == PSP_CMD_MODE1_RESET) {
-        s->psp_reset(s);
+        s->psp->reset(s);
     } else if (vgpu_reg_complain(s, PSP_BASE + off)) {
         qemu_log_mask(LOG_UNIMP, "%s: PSP command 0x%08x is not known here\n",
                       s->id, val);
@@ -49,7 +54,17 @@ const VGPUBlock vgpu_psp_block = {
     .regs = psp_regs,
 };
 
+void vgpu_psp_alloc(VGPUState *s)
+{
+    s->psp = g_new0(VGPUPsp, 1);
+}
+
+void vgpu_psp_free(VGPUState *s)
+{
+    g_free(s->psp);
+}
+
 void vgpu_psp_init(VGPUState *s, void (*reset)(VGPUState *s))
 {
-    s->psp_reset = reset;
+    s->psp->reset = reset;
 }

@@ -7,6 +7,9 @@
 
 extern const VGPUBlock vgpu_psp_block;
 
+/* Allocate and free s->psp: instance_init, instance_finalize. */
+void vgpu_psp_alloc(VGPUState *s);
+void vgpu_psp_free(VGPUState *s);
 /* @reset: bring the chip to its reset state. BQL held, as for the call. */
 void vgpu_psp_init(VGPUState *s, void (*reset)(VGPUState *s));
 
