@@ -3,6 +3,7 @@
 #ifndef HW_MISC_VGPU_KFD_CORE_COUNTERS_H
 #define HW_MISC_VGPU_KFD_CORE_COUNTERS_H
 
+#include "migration/vmstate.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 
 extern const VMStateInfo vgpu_vmstate_info_stat64;

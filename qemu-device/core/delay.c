@@ -6,8 +6,9 @@
 #include "qapi/error.h"
 #include "qemu/main-loop.h"
 #include "qemu/timer.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/delay.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 
 #ifdef VGPU_KFD_DELAYS
 

@@ -7,6 +7,8 @@
 #include "qemu/bitmap.h"
 #include "qemu/bitops.h"
 #include "qemu/log.h"
+#include "vgpu/pci.h"
+#include "hw/misc/vgpu-kfd/core/regs.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 
 /* The block that @reg is in, its instance and offset; NULL if there is none. */

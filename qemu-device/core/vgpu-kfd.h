@@ -42,32 +42,9 @@
 #include "system/hostmem.h"
 #include "qom/object.h"
 
-#include "hw/misc/vgpu-kfd/core/clock.h"
+#include "vgpu/model.h"
 #include "hw/misc/vgpu-kfd/core/delay.h"
 #include "hw/misc/vgpu-kfd/core/regs.h"
-#include "hw/misc/vgpu-kfd/core/stall.h"
-#include "hw/misc/vgpu-kfd/inject/inject.h"
-#include "hw/misc/vgpu-kfd/cp/cp.h"
-#include "hw/misc/vgpu-kfd/ih/fault.h"
-#include "hw/misc/vgpu-kfd/memory/client.h"
-#include "hw/misc/vgpu-kfd/memory/memory.h"
-#include "hw/misc/vgpu-kfd/memory/phys.h"
-#include "hw/misc/vgpu-kfd/memory/vram.h"
-#include "hw/misc/vgpu-kfd/memory/xgmi.h"
-#include "hw/misc/vgpu-kfd/pci/removal.h"
-#include "hw/misc/vgpu-kfd/psp/psp.h"
-#include "hw/misc/vgpu-kfd/queue/dma.h"
-#include "hw/misc/vgpu-kfd/queue/scheduler.h"
-#include "hw/misc/vgpu-kfd/sdma/sdma.h"
-#include "vgpu/bits.h"
-#include "vgpu/cp.h"
-#include "vgpu/gmc.h"
-#include "vgpu/ih.h"
-#include "vgpu/model.h"
-#include "vgpu/nbio.h"
-#include "vgpu/pci.h"
-#include "vgpu/pte.h"
-#include "vgpu/sdma.h"
 
 #define TYPE_VGPU_KFD "vgpu-kfd"
 OBJECT_DECLARE_SIMPLE_TYPE(VGPUState, VGPU_KFD)
@@ -117,23 +94,5 @@ struct VGPUState {
     QemuMutex lock;             /* see above */
     Stat64 counters[VGPU_NUM_COUNTERS]; /* VGPU_CNT_*; any thread */
 };
-
-/* Is there an injection of one of @kinds, 1 << kind each? Any thread. */
-static inline bool vgpu_inject_armed(VGPUState *s, uint32_t kinds)
-{
-    return unlikely(qatomic_read(&s->inject_armed) & kinds);
-}
-
-/* Is the doorbell lost? site.va: its byte offset. Any thread. */
-static inline bool vgpu_inject_doorbell(VGPUState *s, VGPUSite site)
-{
-    site.hub = VGPU_SITE_NONE;
-    return vgpu_inject_armed(s, 1u << VGPU_INJECT_KIND_DOORBELL_LOST) &&
-           vgpu_inject_fires(s, VGPU_INJECT_KIND_DOORBELL_LOST, &site, NULL);
-}
-
-#include "hw/misc/vgpu-kfd/core/counters.h"
-#include "hw/misc/vgpu-kfd/ih/ih.h"
-#include "hw/misc/vgpu-kfd/memory/hub.h"
 
 #endif /* HW_MISC_VGPU_KFD_H */

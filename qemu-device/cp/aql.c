@@ -9,9 +9,13 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
-#include "hw/misc/vgpu-kfd/cp/internal.h"
 #include "vgpu/aql.h"
+#include "vgpu/bits.h"
+#include "vgpu/model.h"
+#include "hw/misc/vgpu-kfd/core/counters.h"
+#include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/cp/internal.h"
 
 enum {
     PHASE_WORK,

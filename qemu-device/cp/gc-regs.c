@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: registers of GC outside the CP: RLC's clock, GB_ADDR_CONFIG. */
 #include "qemu/osdep.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "vgpu/gmc.h"
+#include "hw/misc/vgpu-kfd/core/clock.h"
+#include "hw/misc/vgpu-kfd/core/regs.h"
+#include "hw/misc/vgpu-kfd/cp/cp.h"
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 
 #define GB_ADDR_CONFIG_GFX90A   0x2a114042  /* pipes, banks: for user space */

@@ -10,8 +10,10 @@
 #include "qemu/bitops.h"
 #include "qemu/host-utils.h"
 #include "migration/vmstate.h"
-#include "hw/misc/vgpu-kfd/cp/internal.h"
+#include "vgpu/bits.h"
+#include "vgpu/gmc.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/cp/internal.h"
 
 /* @num resources in a row, of @from; 0: there are none. */
 static uint64_t find(uint64_t from, unsigned num)

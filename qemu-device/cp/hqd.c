@@ -5,8 +5,10 @@
  * then forgotten: rptr is at its start, and it begins again with the queue.
  */
 #include "qemu/osdep.h"
-#include "hw/misc/vgpu-kfd/cp/internal.h"
+#include "vgpu/bits.h"
+#include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/cp/internal.h"
 
 #define RING_LOG2_MAX   27              /* dwords */
 

@@ -19,8 +19,17 @@
 #include "qemu/host-utils.h"
 #include "qemu/log.h"
 #include "qemu/timer.h"
-#include "hw/misc/vgpu-kfd/cp/internal.h"
+#include "vgpu/bits.h"
+#include "vgpu/gmc.h"
+#include "vgpu/model.h"
+#include "vgpu/sdma.h"
+#include "hw/misc/vgpu-kfd/core/counters.h"
+#include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/cp/internal.h"
+#include "hw/misc/vgpu-kfd/ih/ih.h"
+#include "hw/misc/vgpu-kfd/memory/hub.h"
+#include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 #define STEP_PACKETS    16      /* at once; other queues are served between */
 #define MAX_CHAINS      16      /* followed in a slice */

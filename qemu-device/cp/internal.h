@@ -26,11 +26,9 @@
 #define HW_MISC_VGPU_KFD_CP_INTERNAL_H
 
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
-#include "hw/misc/vgpu-kfd/cp/cp.h"
 #include "hw/misc/vgpu-kfd/memory/client.h"
 #include "hw/misc/vgpu-kfd/queue/dma.h"
 #include "hw/misc/vgpu-kfd/queue/scheduler.h"
-#include "hw/misc/vgpu-kfd/sdma/sdma.h"
 #include "vgpu/cp.h"
 #include "vgpu/pm4.h"
 

@@ -4,8 +4,12 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/log.h"
-#include "hw/misc/vgpu-kfd/cp/internal.h"
+#include "vgpu/bits.h"
+#include "vgpu/model.h"
+#include "hw/misc/vgpu-kfd/core/counters.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/cp/internal.h"
+#include "hw/misc/vgpu-kfd/ih/ih.h"
 
 void vgpu_cp_interrupt(VGPUCp *cp, CpQueue *q, unsigned source,
                        uint32_t enable, uint32_t data0)

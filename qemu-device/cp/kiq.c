@@ -7,8 +7,13 @@
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
 #include "qemu/log.h"
+#include "vgpu/bits.h"
+#include "vgpu/gmc.h"
+#include "vgpu/sdma.h"
+#include "hw/misc/vgpu-kfd/core/regs.h"
 #include "hw/misc/vgpu-kfd/cp/internal.h"
-#include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/ih/ih.h"
+#include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 #define INV_ENGINE      3       /* drivers leave it to firmware */
 #define NUM_SDMA        (SDMA_NUM_ENGINES * SDMA_NUM_QUEUES)

@@ -6,8 +6,12 @@
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
 #include "qemu/timer.h"
-#include "hw/misc/vgpu-kfd/cp/internal.h"
 #include "vgpu/aql.h"
+#include "vgpu/pci.h"
+#include "hw/misc/vgpu-kfd/core/regs.h"
+#include "hw/misc/vgpu-kfd/core/stall.h"
+#include "hw/misc/vgpu-kfd/cp/internal.h"
+#include "hw/misc/vgpu-kfd/memory/hub.h"
 
 /* A wait: tries in a row, then one a while. */
 #define WAIT_TRIES      64

@@ -5,8 +5,12 @@
  * something to do.
  */
 #include "qemu/osdep.h"
-#include "hw/misc/vgpu-kfd/cp/internal.h"
+#include "vgpu/bits.h"
+#include "vgpu/gmc.h"
+#include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/cp/cp.h"
+#include "hw/misc/vgpu-kfd/cp/internal.h"
 
 #define TURN_STEPS      256
 #define HWS             CP_NUM_HQDS     /* the worker's number for it */

@@ -5,8 +5,9 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
-#include "hw/misc/vgpu-kfd/cp/internal.h"
+#include "vgpu/bits.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/cp/internal.h"
 
 #define MQD_USED        (CP_MQD_HQD + CP_HQD_SPAN)      /* dwords */
 #define PIPE_QUEUES     (CP_NUM_PIPES * CP_NUM_QUEUES)

@@ -5,8 +5,13 @@
  * done when it is asked.
  */
 #include "qemu/osdep.h"
-#include "hw/misc/vgpu-kfd/cp/internal.h"
+#include "vgpu/bits.h"
+#include "vgpu/model.h"
+#include "hw/misc/vgpu-kfd/core/clock.h"
+#include "hw/misc/vgpu-kfd/core/counters.h"
+#include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/cp/internal.h"
 #include "hw/misc/vgpu-kfd/shader/shader.h"
 
 static CpStep fetch_begin(VGPUCp *cp, CpExec *x, uint64_t left)

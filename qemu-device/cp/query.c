@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: what an operator sees of compute queues. */
 #include "qemu/osdep.h"
+#include "vgpu/bits.h"
+#include "hw/misc/vgpu-kfd/core/stall.h"
+#include "hw/misc/vgpu-kfd/cp/cp.h"
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 
 static VgpuComputeRole role(const VGPUCp *cp, unsigned n)

@@ -6,9 +6,14 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
-#include "hw/misc/vgpu-kfd/cp/internal.h"
 #include "vgpu/aql.h"
+#include "vgpu/bits.h"
+#include "vgpu/gmc.h"
+#include "hw/misc/vgpu-kfd/core/regs.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/cp/cp.h"
+#include "hw/misc/vgpu-kfd/cp/internal.h"
+#include "hw/misc/vgpu-kfd/inject/inject.h"
 
 #define GC(reg)     ((reg) - CP_GC_FIRST)
 

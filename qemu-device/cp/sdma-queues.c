@@ -6,7 +6,10 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
+#include "vgpu/bits.h"
+#include "vgpu/sdma.h"
 #include "hw/misc/vgpu-kfd/cp/internal.h"
+#include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 static CpStep image_read(CpExec *x, uint64_t va, uint32_t *mqd)
 {

@@ -5,6 +5,9 @@
  */
 #include "qemu/osdep.h"
 #include "migration/vmstate.h"
+#include "vgpu/gmc.h"
+#include "hw/misc/vgpu-kfd/core/stall.h"
+#include "hw/misc/vgpu-kfd/cp/cp.h"
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 
 static int queue_pre_save(void *opaque)

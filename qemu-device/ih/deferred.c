@@ -7,7 +7,7 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/ih/ih.h"
 #include "hw/misc/vgpu-kfd/ih/internal.h"
 
 #define DEFERRED_MAX    (32 * KiB)      /* more than the largest rings hold */

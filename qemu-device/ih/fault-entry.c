@@ -4,9 +4,10 @@
  * include/vgpu/ih.h: IH_FAULT_*.
  */
 #include "qemu/osdep.h"
+#include "vgpu/pte.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/ih/internal.h"
+#include "hw/misc/vgpu-kfd/inject/inject.h"
 
 void vgpu_fault_entry_push(VGPUState *s, VGPUSite site, bool write, bool retry,
                            unsigned cam, uint32_t serial)

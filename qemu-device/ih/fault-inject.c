@@ -6,8 +6,8 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/ih/internal.h"
+#include "hw/misc/vgpu-kfd/inject/inject.h"
 
 /* Set the timer to the entry that is due first. s->lock held. */
 static void arm(VGPUState *s)

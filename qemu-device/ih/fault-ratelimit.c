@@ -6,8 +6,9 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "vgpu/pte.h"
 #include "hw/misc/vgpu-kfd/ih/internal.h"
+#include "hw/misc/vgpu-kfd/memory/client.h"
 
 #define PACE_MAX_NS         (64 * SCALE_MS)
 #define PACE_FORGET_NS      (4 * PACE_MAX_NS)   /* since the last try */

@@ -6,9 +6,17 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
+#include "vgpu/gmc.h"
+#include "vgpu/model.h"
+#include "vgpu/pte.h"
+#include "hw/misc/vgpu-kfd/core/counters.h"
+#include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/ih/internal.h"
+#include "hw/misc/vgpu-kfd/inject/inject.h"
+#include "hw/misc/vgpu-kfd/memory/client.h"
+#include "hw/misc/vgpu-kfd/memory/hub.h"
+#include "hw/misc/vgpu-kfd/memory/span.h"
 
 void vgpu_fault_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
                         const VGPUSpan *span, bool quiet)

@@ -3,8 +3,8 @@
 #ifndef HW_MISC_VGPU_KFD_IH_IH_H
 #define HW_MISC_VGPU_KFD_IH_IH_H
 
+#include "qapi/qapi-types-vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/regs.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 
 extern const VGPUBlock vgpu_ih_block;
 /* Parts of the saved state: each of VGPUIh. */

@@ -6,6 +6,7 @@
 #include "qemu/queue.h"
 #include "qemu/timer.h"
 #include "vgpu/ih.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/ih/fault.h"
 #include "hw/misc/vgpu-kfd/memory/bus.h"
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: what an operator sees of interrupts, the retry CAM and VMIDs. */
 #include "qemu/osdep.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "vgpu/gmc.h"
+#include "vgpu/pte.h"
+#include "hw/misc/vgpu-kfd/ih/ih.h"
 #include "hw/misc/vgpu-kfd/ih/internal.h"
+#include "hw/misc/vgpu-kfd/memory/hub.h"
 
 VgpuVmidInfoList *vgpu_query_vmids(VGPUState *s)
 {

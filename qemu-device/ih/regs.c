@@ -4,8 +4,10 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/log.h"
+#include "vgpu/bits.h"
+#include "hw/misc/vgpu-kfd/core/regs.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/ih/ih.h"
 #include "hw/misc/vgpu-kfd/ih/internal.h"
 
 #define CLIENT_CFG_BITS     0x01ffffffu

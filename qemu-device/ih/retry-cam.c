@@ -8,9 +8,13 @@
 #include "qemu/osdep.h"
 #include "qemu/log.h"
 #include "qemu/timer.h"
+#include "hw/misc/vgpu-kfd/core/regs.h"
+#include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/ih/internal.h"
+#include "hw/misc/vgpu-kfd/inject/inject.h"
+#include "hw/misc/vgpu-kfd/memory/client.h"
+#include "hw/misc/vgpu-kfd/memory/hub.h"
 
 /*
  * With the CAM: from an entry to the same one again, if it takes that long. On

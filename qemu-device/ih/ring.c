@@ -8,9 +8,19 @@
 #include "qemu/log.h"
 #include "qemu/main-loop.h"
 #include "hw/pci/msi.h"
+#include "vgpu/bits.h"
+#include "vgpu/gmc.h"
+#include "vgpu/model.h"
+#include "hw/misc/vgpu-kfd/core/clock.h"
+#include "hw/misc/vgpu-kfd/core/counters.h"
+#include "hw/misc/vgpu-kfd/core/delay.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/ih/ih.h"
 #include "hw/misc/vgpu-kfd/ih/internal.h"
+#include "hw/misc/vgpu-kfd/inject/inject.h"
+#include "hw/misc/vgpu-kfd/memory/hub.h"
+#include "hw/misc/vgpu-kfd/memory/phys.h"
+#include "hw/misc/vgpu-kfd/memory/span.h"
 
 #define RING_MIN_BYTES      256u
 #define RING_MAX_BYTES      (256u * KiB)    /* the most that WPTR can say */

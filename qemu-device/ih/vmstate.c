@@ -5,7 +5,8 @@
  */
 #include "qemu/osdep.h"
 #include "migration/vmstate.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "vgpu/gmc.h"
+#include "hw/misc/vgpu-kfd/ih/ih.h"
 #include "hw/misc/vgpu-kfd/ih/internal.h"
 
 static int ih_ring_post_load(void *opaque, int version_id)

@@ -6,8 +6,12 @@
 #include "qemu/timer.h"
 #include "qapi/clone-visitor.h"
 #include "qapi/qapi-visit-vgpu-kfd.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "vgpu/gmc.h"
+#include "vgpu/model.h"
+#include "hw/misc/vgpu-kfd/core/counters.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/inject/inject.h"
 
 #define LATE_SLOTS      256     /* entries whose last value is known */
 

@@ -12,7 +12,7 @@
 #define HW_MISC_VGPU_KFD_INJECT_INJECT_H
 
 #include "qapi/qapi-types-vgpu-kfd.h"
-#include "vgpu/gmc.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 
 #define VGPU_SITE_NONE  (-1)    /* does not apply: a filter for it excludes */
 
@@ -47,20 +47,34 @@ typedef struct VGPUShot {
 
 typedef struct VGPUInjection VGPUInjection;
 
-typedef struct VGPUState VGPUState;
-
 /* Allocate and free the injector: instance_init, instance_finalize. */
 void vgpu_inject_alloc(VGPUState *s);
 void vgpu_inject_free(VGPUState *s);
 /* Before the first occasion, and after the last one. BQL held. */
 void vgpu_inject_init(VGPUState *s);
 void vgpu_inject_destroy(VGPUState *s);
+
+/* Is there an injection of one of @kinds, 1 << kind each? Any thread. */
+static inline bool vgpu_inject_armed(VGPUState *s, uint32_t kinds)
+{
+    return unlikely(qatomic_read(&s->inject_armed) & kinds);
+}
+
 /*
  * Does an injection of @kind take this occasion? @shot may be NULL. Any thread,
  * any lock.
  */
 bool vgpu_inject_fires(VGPUState *s, VgpuInjectKind kind, const VGPUSite *site,
                        VGPUShot *shot);
+
+/* Is the doorbell lost? site.va: its byte offset. Any thread. */
+static inline bool vgpu_inject_doorbell(VGPUState *s, VGPUSite site)
+{
+    site.hub = VGPU_SITE_NONE;
+    return vgpu_inject_armed(s, 1u << VGPU_INJECT_KIND_DOORBELL_LOST) &&
+           vgpu_inject_fires(s, VGPU_INJECT_KIND_DOORBELL_LOST, &site, NULL);
+}
+
 /*
  * What a walk reads instead of @entry, which is at @addr of the memory that
  * @where tells apart, @leaf if it ends the walk. Any thread.

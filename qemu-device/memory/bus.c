@@ -29,9 +29,13 @@
 #include "qemu/timer.h"
 #include "exec/memory.h"
 #include "hw/pci/pci.h"
+#include "vgpu/pte.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/memory/bus.h"
+#include "hw/misc/vgpu-kfd/memory/hub.h"
 #include "hw/misc/vgpu-kfd/memory/internal.h"
+#include "hw/misc/vgpu-kfd/memory/memory.h"
 
 #define REPLY_NS        (100 * SCALE_MS)
 

@@ -5,6 +5,8 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/rcu.h"
+#include "vgpu/model.h"
+#include "hw/misc/vgpu-kfd/core/counters.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/memory/internal.h"
 

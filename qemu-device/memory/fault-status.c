@@ -4,8 +4,12 @@
  * VM_CONTEXT_CNTL do with faults of each class.
  */
 #include "qemu/osdep.h"
+#include "vgpu/bits.h"
+#include "vgpu/pte.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/memory/hub.h"
 #include "hw/misc/vgpu-kfd/memory/internal.h"
+#include "hw/misc/vgpu-kfd/memory/span.h"
 
 /* FAULT_STATUS.PERMISSION: what the entry lacks. */
 #define LACKS_VALID         1u

@@ -4,8 +4,11 @@
  * translate through the MM hub, compute queues through the GFX hub.
  */
 #include "qemu/osdep.h"
+#include "hw/misc/vgpu-kfd/core/regs.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/memory/hub.h"
 #include "hw/misc/vgpu-kfd/memory/internal.h"
+#include "hw/misc/vgpu-kfd/memory/memory.h"
 
 /* What the VBIOS of a card leaves: VRAM at 0x8000 << 24. */
 #define FB_LOCATION_RESET       0x8000u

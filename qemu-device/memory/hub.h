@@ -5,8 +5,8 @@
 #ifndef HW_MISC_VGPU_KFD_MEMORY_HUB_H
 #define HW_MISC_VGPU_KFD_MEMORY_HUB_H
 
+#include "vgpu/gmc.h"
 #include "hw/misc/vgpu-kfd/core/regs.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/memory/client.h"
 
 extern const VGPUBlock vgpu_hub_gfx_block, vgpu_hub_mm_block;

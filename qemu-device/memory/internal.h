@@ -8,9 +8,7 @@
 #include "qemu/thread.h"
 #include "exec/memory.h"
 #include "vgpu/gmc.h"
-#include "hw/misc/vgpu-kfd/core/regs.h"
 #include "hw/misc/vgpu-kfd/memory/client.h"
-#include "hw/misc/vgpu-kfd/memory/phys.h"
 
 #define VGPU_XGMI_NODES         16          /* of a hive */
 #define VGPU_RANGE_LOG          64          /* entries; a power of two */

@@ -7,7 +7,10 @@
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/inject/inject.h"
+#include "hw/misc/vgpu-kfd/memory/hub.h"
 #include "hw/misc/vgpu-kfd/memory/internal.h"
+#include "hw/misc/vgpu-kfd/memory/memory.h"
 
 /* Set the timer to the drop that is due first. s->lock held. */
 static void arm(VGPUState *s)

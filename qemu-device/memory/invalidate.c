@@ -6,8 +6,15 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/host-utils.h"
+#include "vgpu/bits.h"
+#include "vgpu/model.h"
+#include "vgpu/pte.h"
+#include "hw/misc/vgpu-kfd/core/counters.h"
+#include "hw/misc/vgpu-kfd/core/delay.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/inject/inject.h"
+#include "hw/misc/vgpu-kfd/memory/hub.h"
 #include "hw/misc/vgpu-kfd/memory/internal.h"
 
 #define LAST_PAGE               ((1ull << (VGPU_VA_BITS - VGPU_PAGE_SHIFT)) - 1)

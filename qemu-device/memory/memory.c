@@ -6,6 +6,7 @@
 #include "qemu/osdep.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/memory/internal.h"
+#include "hw/misc/vgpu-kfd/memory/memory.h"
 
 void vgpu_memory_alloc(VGPUState *s)
 {

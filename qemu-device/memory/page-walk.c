@@ -4,8 +4,13 @@
  * have the tree of include/vgpu/pte.h.
  */
 #include "qemu/osdep.h"
+#include "vgpu/bits.h"
+#include "vgpu/pte.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/inject/inject.h"
 #include "hw/misc/vgpu-kfd/memory/internal.h"
+#include "hw/misc/vgpu-kfd/memory/phys.h"
+#include "hw/misc/vgpu-kfd/memory/span.h"
 
 #define ACCESS_BITS \
     (VGPU_PTE_EXECUTABLE | VGPU_PTE_READABLE | VGPU_PTE_WRITEABLE)

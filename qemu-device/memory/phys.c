@@ -10,8 +10,14 @@
 #include "qemu/rcu.h"
 #include "exec/memory.h"
 #include "hw/pci/pci.h"
+#include "hw/misc/vgpu-kfd/core/delay.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/memory/bus.h"
 #include "hw/misc/vgpu-kfd/memory/internal.h"
+#include "hw/misc/vgpu-kfd/memory/memory.h"
+#include "hw/misc/vgpu-kfd/memory/phys.h"
+#include "hw/misc/vgpu-kfd/memory/span.h"
+#include "hw/misc/vgpu-kfd/memory/vram.h"
 
 /*
  * A piece of RAM as the bus sees it: what address_space_translate() finds out

@@ -5,6 +5,7 @@
  * from the hub's log: vgpu_tlb_catch_up().
  */
 #include "qemu/osdep.h"
+#include "vgpu/pte.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/memory/internal.h"

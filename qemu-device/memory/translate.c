@@ -4,9 +4,12 @@
  * the page tables, and spans of host memory.
  */
 #include "qemu/osdep.h"
+#include "vgpu/pte.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/memory/internal.h"
+#include "hw/misc/vgpu-kfd/memory/phys.h"
+#include "hw/misc/vgpu-kfd/memory/span.h"
 
 #define CLASS(name)     VM_L2_PROTECTION_FAULT_CNTL__ ## name ## _DEFAULT
 

@@ -6,8 +6,8 @@
  */
 #include "qemu/osdep.h"
 #include "migration/vmstate.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/memory/internal.h"
+#include "hw/misc/vgpu-kfd/memory/memory.h"
 
 /* Nobody is inside a translation: what is pending is only to be noticed. */
 static int invalidation_post_load(void *opaque, int version_id)

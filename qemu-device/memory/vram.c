@@ -11,9 +11,12 @@
 #include "exec/memory.h"
 #include "migration/vmstate.h"
 #include "system/hostmem.h"
+#include "vgpu/pte.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/inject/inject.h"
 #include "hw/misc/vgpu-kfd/memory/internal.h"
+#include "hw/misc/vgpu-kfd/memory/vram.h"
 
 #define VRAM_MIN        (64 * MiB)
 #define VRAM_MAX        (64 * GiB)

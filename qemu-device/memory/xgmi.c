@@ -8,9 +8,13 @@
 #include "qapi/error.h"
 #include "qemu/queue.h"
 #include "exec/memory.h"
+#include "vgpu/bits.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/inject/inject.h"
 #include "hw/misc/vgpu-kfd/memory/internal.h"
+#include "hw/misc/vgpu-kfd/memory/span.h"
+#include "hw/misc/vgpu-kfd/memory/xgmi.h"
 
 typedef struct VGPUHive VGPUHive;
 struct VGPUHive {

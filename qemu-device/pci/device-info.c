@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: what no real chip has: identity of the device and its counters. */
 #include "qemu/osdep.h"
+#include "vgpu/model.h"
+#include "vgpu/sdma.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/ih/fault.h"
+#include "hw/misc/vgpu-kfd/memory/hub.h"
+#include "hw/misc/vgpu-kfd/memory/xgmi.h"
 #include "hw/misc/vgpu-kfd/pci/internal.h"
 
 #define MODEL_SPAN              (VGPU_COUNTER(VGPU_NUM_COUNTERS) - VGPU_BASE)

@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: the way of a doorbell (BAR 2) to its block. */
 #include "qemu/osdep.h"
+#include "vgpu/bits.h"
+#include "vgpu/model.h"
+#include "vgpu/sdma.h"
+#include "hw/misc/vgpu-kfd/core/counters.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/cp/cp.h"
+#include "hw/misc/vgpu-kfd/ih/ih.h"
+#include "hw/misc/vgpu-kfd/inject/inject.h"
 #include "hw/misc/vgpu-kfd/pci/internal.h"
+#include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 #define OFF(reg)    ((reg) - NBIO_BASE)
 

@@ -9,7 +9,6 @@
 #include "system/runstate.h"
 #include "vgpu/nbio.h"
 #include "hw/misc/vgpu-kfd/core/regs.h"
-#include "hw/misc/vgpu-kfd/pci/removal.h"
 
 /* Blocks of registers that are kept as arrays, in dwords. */
 #define VGPU_NBIO_SPAN          (BIF_SDMA4_DOORBELL_RANGE - NBIO_BASE + 1)

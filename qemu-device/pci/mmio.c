@@ -6,7 +6,12 @@
 #include "qemu/osdep.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/cp/cp.h"
+#include "hw/misc/vgpu-kfd/ih/ih.h"
+#include "hw/misc/vgpu-kfd/memory/hub.h"
 #include "hw/misc/vgpu-kfd/pci/internal.h"
+#include "hw/misc/vgpu-kfd/psp/psp.h"
+#include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 static const VGPUBlock *const blocks[] = {
     &vgpu_hub_mm_block,

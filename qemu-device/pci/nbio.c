@@ -5,7 +5,10 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
+#include "vgpu/pci.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/memory/phys.h"
+#include "hw/misc/vgpu-kfd/memory/span.h"
 #include "hw/misc/vgpu-kfd/pci/internal.h"
 
 #define OFF(reg)    ((reg) - NBIO_BASE)

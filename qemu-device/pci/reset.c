@@ -5,9 +5,17 @@
  * engine: SDMA_F32_CNTL.RESET (sdma/regs.c).
  */
 #include "qemu/osdep.h"
+#include "vgpu/model.h"
+#include "vgpu/sdma.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/cp/cp.h"
+#include "hw/misc/vgpu-kfd/ih/fault.h"
+#include "hw/misc/vgpu-kfd/ih/ih.h"
+#include "hw/misc/vgpu-kfd/memory/memory.h"
+#include "hw/misc/vgpu-kfd/memory/vram.h"
 #include "hw/misc/vgpu-kfd/pci/internal.h"
+#include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 /*
  * Hold all workers for the whole reset: the CP's worker maps SDMA queues, also

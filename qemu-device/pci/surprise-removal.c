@@ -8,9 +8,17 @@
 #include "qapi/error.h"
 #include "hw/pci/pci.h"
 #include "migration/blocker.h"
+#include "vgpu/pci.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/cp/cp.h"
+#include "hw/misc/vgpu-kfd/ih/fault.h"
+#include "hw/misc/vgpu-kfd/ih/ih.h"
+#include "hw/misc/vgpu-kfd/memory/memory.h"
+#include "hw/misc/vgpu-kfd/memory/xgmi.h"
 #include "hw/misc/vgpu-kfd/pci/internal.h"
+#include "hw/misc/vgpu-kfd/pci/removal.h"
+#include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 static uint64_t absent_read(void *opaque, hwaddr addr, unsigned size)
 {

@@ -21,8 +21,21 @@
 #include "hw/pci/pcie.h"
 #include "hw/qdev-properties.h"
 #include "system/runstate.h"
+#include "vgpu/pci.h"
+#include "hw/misc/vgpu-kfd/core/delay.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/cp/cp.h"
+#include "hw/misc/vgpu-kfd/ih/fault.h"
+#include "hw/misc/vgpu-kfd/ih/ih.h"
+#include "hw/misc/vgpu-kfd/inject/inject.h"
+#include "hw/misc/vgpu-kfd/memory/bus.h"
+#include "hw/misc/vgpu-kfd/memory/memory.h"
+#include "hw/misc/vgpu-kfd/memory/vram.h"
+#include "hw/misc/vgpu-kfd/memory/xgmi.h"
 #include "hw/misc/vgpu-kfd/pci/internal.h"
+#include "hw/misc/vgpu-kfd/psp/psp.h"
+#include "hw/misc/vgpu-kfd/queue/scheduler.h"
+#include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 #define PCIE_CAP        0x80
 

@@ -8,8 +8,11 @@
 #include "qemu/log.h"
 #include "hw/pci/pci.h"
 #include "hw/pci/pcie.h"
+#include "vgpu/bits.h"
+#include "vgpu/pci.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/memory/vram.h"
 #include "hw/misc/vgpu-kfd/pci/internal.h"
 
 #define VISIBLE_MIN     (1 * MiB)

@@ -6,7 +6,9 @@
 #include "qemu/osdep.h"
 #include "qemu/log.h"
 #include "vgpu/psp.h"
+#include "hw/misc/vgpu-kfd/core/regs.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/psp/psp.h"
 
 #define OFF(reg)    ((reg) - PSP_BASE)
 #define PSP_SPAN    (OFF(MP0_SMN_C2PMSG_81) + 1)

@@ -5,7 +5,15 @@
 #include "qemu/osdep.h"
 #include "qapi/error.h"
 #include "qapi/qapi-commands-vgpu-kfd.h"
+#include "vgpu/cp.h"
+#include "vgpu/gmc.h"
+#include "vgpu/pte.h"
+#include "vgpu/sdma.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/ih/fault.h"
+#include "hw/misc/vgpu-kfd/inject/inject.h"
+#include "hw/misc/vgpu-kfd/memory/vram.h"
+#include "hw/misc/vgpu-kfd/pci/removal.h"
 
 #define AT_ONCE_MAX     1024u   /* for kinds that happen at once */
 

@@ -7,7 +7,17 @@
 #include "qemu/osdep.h"
 #include "qapi/error.h"
 #include "qapi/qapi-commands-vgpu-kfd.h"
+#include "vgpu/ih.h"
+#include "vgpu/model.h"
+#include "vgpu/sdma.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/cp/cp.h"
+#include "hw/misc/vgpu-kfd/ih/fault.h"
+#include "hw/misc/vgpu-kfd/ih/ih.h"
+#include "hw/misc/vgpu-kfd/inject/inject.h"
+#include "hw/misc/vgpu-kfd/memory/hub.h"
+#include "hw/misc/vgpu-kfd/memory/xgmi.h"
+#include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 QEMU_BUILD_BUG_ON(VGPU_COUNTER__MAX != VGPU_NUM_COUNTERS);
 

@@ -6,7 +6,10 @@
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
 #include "system/runstate.h"
+#include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/ih/ih.h"
+#include "hw/misc/vgpu-kfd/memory/bus.h"
 #include "hw/misc/vgpu-kfd/queue/internal.h"
 
 /*

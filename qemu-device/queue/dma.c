@@ -8,8 +8,19 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "vgpu/model.h"
+#include "hw/misc/vgpu-kfd/core/counters.h"
+#include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/ih/fault.h"
+#include "hw/misc/vgpu-kfd/inject/inject.h"
+#include "hw/misc/vgpu-kfd/memory/bus.h"
+#include "hw/misc/vgpu-kfd/memory/client.h"
+#include "hw/misc/vgpu-kfd/memory/hub.h"
+#include "hw/misc/vgpu-kfd/memory/phys.h"
+#include "hw/misc/vgpu-kfd/memory/span.h"
+#include "hw/misc/vgpu-kfd/queue/dma.h"
 
 #define PREFETCH            256
 #define PREFETCH_LINE       64

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: what an operator sees of a queue that waits. */
 #include "qemu/osdep.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/core/stall.h"
+#include "hw/misc/vgpu-kfd/queue/scheduler.h"
 
 VgpuStall *vgpu_query_stall(const VGPUStall *stall)
 {

@@ -7,7 +7,12 @@
 #include "qemu/processor.h"
 #include "qemu/rcu.h"
 #include "qemu/timer.h"
+#include "hw/misc/vgpu-kfd/core/delay.h"
+#include "hw/misc/vgpu-kfd/core/regs.h"
+#include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/ih/fault.h"
+#include "hw/misc/vgpu-kfd/memory/bus.h"
 #include "hw/misc/vgpu-kfd/queue/internal.h"
 
 /* How long a worker that is ahead lets others go first. */

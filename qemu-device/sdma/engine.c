@@ -8,10 +8,18 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/log.h"
+#include "vgpu/bits.h"
+#include "vgpu/gmc.h"
+#include "vgpu/ih.h"
+#include "vgpu/model.h"
 #include "vgpu/sdma_packets.h"
+#include "hw/misc/vgpu-kfd/core/counters.h"
+#include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/ih/ih.h"
 #include "hw/misc/vgpu-kfd/sdma/internal.h"
+#include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 #define RING_MIN            256ull
 #define RING_MAX            (1 * GiB)

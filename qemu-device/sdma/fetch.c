@@ -5,7 +5,6 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/sdma/internal.h"
 
 unsigned vgpu_sdma_vmid(const VGPUExec *x)

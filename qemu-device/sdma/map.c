@@ -5,9 +5,11 @@
  * it.
  */
 #include "qemu/osdep.h"
+#include "vgpu/bits.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/sdma/internal.h"
+#include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 /*
  * Has the engine's thread, or an injected hang, still to do with it, or the

@@ -7,9 +7,12 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "vgpu/bits.h"
+#include "vgpu/gmc.h"
+#include "hw/misc/vgpu-kfd/core/regs.h"
+#include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/sdma/internal.h"
-#include "vgpu/sdma_packets.h"
+#include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 /* Which register a dword of the image is. */
 static const uint8_t registers[SDMA_MQD_REGS] = {

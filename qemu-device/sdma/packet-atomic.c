@@ -6,8 +6,11 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
+#include "vgpu/bits.h"
+#include "vgpu/gmc.h"
+#include "vgpu/ih.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
-#include "hw/misc/vgpu-kfd/sdma/internal.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
 
 #define TICK_NS     (NANOSECONDS_PER_SECOND / VGPU_CLOCK_HZ)

@@ -5,8 +5,12 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
+#include "vgpu/bits.h"
+#include "vgpu/gmc.h"
+#include "vgpu/ih.h"
+#include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
-#include "hw/misc/vgpu-kfd/sdma/internal.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
 
 VGPUStep vgpu_sdma_nop(VGPUEngine *e, VGPUQueue *q)

@@ -4,7 +4,10 @@
  * so that a copy that stalls goes on where it was.
  */
 #include "qemu/osdep.h"
-#include "hw/misc/vgpu-kfd/sdma/internal.h"
+#include "vgpu/bits.h"
+#include "vgpu/model.h"
+#include "vgpu/pte.h"
+#include "hw/misc/vgpu-kfd/core/counters.h"
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
 
 #define ELEMENT_MAX     4       /* log2: 16 bytes */

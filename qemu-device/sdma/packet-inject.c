@@ -6,7 +6,10 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
-#include "hw/misc/vgpu-kfd/sdma/internal.h"
+#include "vgpu/bits.h"
+#include "hw/misc/vgpu-kfd/core/stall.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/inject/inject.h"
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
 
 #define WAIT_MAX_NS     (3600 * NANOSECONDS_PER_SECOND)

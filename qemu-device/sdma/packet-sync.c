@@ -3,8 +3,15 @@
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
 #include "qemu/timer.h"
+#include "vgpu/bits.h"
+#include "vgpu/gmc.h"
+#include "vgpu/ih.h"
+#include "vgpu/nbio.h"
+#include "hw/misc/vgpu-kfd/core/clock.h"
+#include "hw/misc/vgpu-kfd/core/regs.h"
+#include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
-#include "hw/misc/vgpu-kfd/sdma/internal.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
 
 #define POLL_FOREVER        0xfff

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: SDMA packets that write what they carry. */
 #include "qemu/osdep.h"
-#include "hw/misc/vgpu-kfd/sdma/internal.h"
+#include "vgpu/bits.h"
+#include "vgpu/model.h"
+#include "hw/misc/vgpu-kfd/core/counters.h"
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
 
 /* The payload follows the packet: in the ring it may wrap. */

@@ -9,8 +9,12 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
+#include "vgpu/bits.h"
+#include "vgpu/model.h"
+#include "hw/misc/vgpu-kfd/core/counters.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
-#include "hw/misc/vgpu-kfd/sdma/internal.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/inject/inject.h"
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
 
 #define HEADER          (SDMA_PKT__OP | SDMA_PKT__SUB_OP)

@@ -6,7 +6,6 @@
 #ifndef HW_MISC_VGPU_KFD_SDMA_PACKET_H
 #define HW_MISC_VGPU_KFD_SDMA_PACKET_H
 
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/sdma/internal.h"
 #include "vgpu/sdma_packets.h"
 

@@ -5,7 +5,10 @@
  * not before.
  */
 #include "qemu/osdep.h"
-#include "hw/misc/vgpu-kfd/sdma/internal.h"
+#include "vgpu/ih.h"
+#include "hw/misc/vgpu-kfd/core/stall.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/ih/ih.h"
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
 
 #define PIECE_COST          256ull      /* bytes that a short piece counts as */

@@ -5,8 +5,11 @@
  * pointers belong together.
  */
 #include "qemu/osdep.h"
+#include "vgpu/bits.h"
+#include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/sdma/internal.h"
+#include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 /* NULL for a queue that is off and empty. Engine held. */
 static VgpuQueueInfo *queue_info(const VGPUEngine *e, unsigned n)

@@ -5,9 +5,14 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
+#include "vgpu/bits.h"
+#include "hw/misc/vgpu-kfd/core/regs.h"
+#include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/inject/inject.h"
 #include "hw/misc/vgpu-kfd/sdma/internal.h"
+#include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 #define RB_CNTL_BITS \
     (SDMA_RB_CNTL__RB_ENABLE | SDMA_RB_CNTL__RB_SIZE | \

@@ -9,8 +9,12 @@
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
 #include "migration/vmstate.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "vgpu/bits.h"
+#include "vgpu/gmc.h"
+#include "hw/misc/vgpu-kfd/core/stall.h"
+#include "hw/misc/vgpu-kfd/ih/fault.h"
 #include "hw/misc/vgpu-kfd/sdma/internal.h"
+#include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 /* The longest packet: a payload or a skipped stretch with its fixed part. */
 #define NDW_MAX         (VGPU_PKT_MAX_DWORDS + (1u << 20))

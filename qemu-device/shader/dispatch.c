@@ -3,7 +3,6 @@
  * vgpu-kfd: dispatches: the place of the shader unit, which does not exist yet.
  */
 #include "qemu/osdep.h"
-#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/shader/shader.h"
 
 VGPUDispatchStep vgpu_shader_dispatch(const VGPUDispatch *d)
