@@ -4,7 +4,7 @@
 #include "standard-headers/linux/pci_regs.h"
 #include "qobject/qdict.h"
 #include "qobject/qlist.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos-hold.h"
+#include "tests/qtest/vgpu-kfd/lib/hold.h"
 
 #define VMID    7
 

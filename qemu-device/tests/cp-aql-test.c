@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of vgpu-kfd: AQL packets. */
 #include "qemu/osdep.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos-cp.h"
+#include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
 #include "vgpu/aql.h"
 
 typedef struct Fixture {

@@ -2,9 +2,9 @@
 /* Tests of vgpu-kfd: the kernel's interface queue. */
 #include "qemu/osdep.h"
 #include "qemu/atomic.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qmp.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos-hold.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos-hws.h"
+#include "tests/qtest/vgpu-kfd/lib/qmp.h"
+#include "tests/qtest/vgpu-kfd/lib/hold.h"
+#include "tests/qtest/vgpu-kfd/lib/hws.h"
 
 #define KIQ_ME      2
 #define KIQ_PIPE    1

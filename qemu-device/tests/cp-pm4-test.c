@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of vgpu-kfd: PM4 packets of compute queues. */
 #include "qemu/osdep.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos-cp.h"
+#include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
 
 #define DST_MEM     VGPU_PREP(PM4_WRITE_DATA_DW1__DST_SEL, PM4_DST_MEM)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: what a fault tells, the retry CAM, no-retry faults. */
 #include "qemu/osdep.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
 
 #define VMID    9
 /* Its upper bits show in the entry's second data word. */

@@ -25,7 +25,7 @@
 #ifndef VGPU_FUZZ_H
 #define VGPU_FUZZ_H
 
-#include "tests/qtest/vgpu-kfd/vgpu-qos-cp.h"
+#include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
 
 #define FUZZ_QUEUES         4           /* at most, in a case */
 #define FUZZ_PART           (2 * MiB)   /* a queue's memory of either kind */

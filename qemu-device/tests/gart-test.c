@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: VMID 0: apertures, AGP window, the flat GART. */
 #include "qemu/osdep.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
 
 /* MC address of the GART in these tests, and its size. */
 #define GART_AT         (16 * GiB)

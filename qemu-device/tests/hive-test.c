@@ -5,8 +5,8 @@
 #include "qemu/osdep.h"
 #include "hw/pci/pci_regs.h"
 #include "qobject/qdict.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos-hold.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qmp.h"
+#include "tests/qtest/vgpu-kfd/lib/hold.h"
+#include "tests/qtest/vgpu-kfd/lib/qmp.h"
 
 #define VRAM        (64 * MiB)
 #define VMID        4

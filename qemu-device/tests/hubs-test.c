@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: two hubs with a client each, a compute queue and an SDMA queue. */
 #include "qemu/osdep.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos-cp.h"
+#include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
 
 #define VMID    3
 #define VA      0x123450000ull

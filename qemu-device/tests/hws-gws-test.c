@@ -3,7 +3,7 @@
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
 #include "qemu/bswap.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos-hws.h"
+#include "tests/qtest/vgpu-kfd/lib/hws.h"
 #include "vgpu/psp.h"
 
 #define SHARED      0x111100000000ull   /* one page, in every process */

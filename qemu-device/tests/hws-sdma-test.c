@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of vgpu-kfd: SDMA queues that the scheduler maps. */
 #include "qemu/osdep.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qmp.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos-hws.h"
+#include "tests/qtest/vgpu-kfd/lib/qmp.h"
+#include "tests/qtest/vgpu-kfd/lib/hws.h"
 
 #define SRC         0x111100000000ull
 #define DST         0x222200000000ull   /* of queue n: n * STRIDE from there */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of vgpu-kfd: run lists that do not fit, whose queues take turns. */
 #include "qemu/osdep.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos-hold.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos-hws.h"
+#include "tests/qtest/vgpu-kfd/lib/hold.h"
+#include "tests/qtest/vgpu-kfd/lib/hws.h"
 #include "vgpu/aql.h"
 
 #define SHARED      0x111100000000ull   /* one page, in every process */

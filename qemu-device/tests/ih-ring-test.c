@@ -2,7 +2,7 @@
 /* vgpu-kfd: interrupt rings 1 and 2, and what goes there; faults, no CAM. */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qmp.h"
+#include "tests/qtest/vgpu-kfd/lib/qmp.h"
 
 #define SMALL   6                       /* log2 of dwords: 8 entries */
 #define ENTRIES 8

@@ -3,8 +3,8 @@
 #include "qemu/osdep.h"
 #include "qobject/qdict.h"
 #include "qobject/qlist.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos-hold.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qmp.h"
+#include "tests/qtest/vgpu-kfd/lib/hold.h"
+#include "tests/qtest/vgpu-kfd/lib/qmp.h"
 
 #define VMID    11
 #define VA      UINT64_C(0x600000000000)

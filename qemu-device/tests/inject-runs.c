@@ -8,7 +8,7 @@
 #include "qobject/qdict.h"
 #include "qobject/qlist.h"
 #include "tests/qtest/vgpu-kfd/inject-runs.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos-cp.h"
+#include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
 
 #define GART_VA     UINT64_C(0x7fff00000000)
 #define ROUNDS      4

@@ -3,8 +3,8 @@
 #ifndef VGPU_INJECT_RUNS_H
 #define VGPU_INJECT_RUNS_H
 
-#include "tests/qtest/vgpu-kfd/vgpu-qos.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qmp.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/qmp.h"
 
 #define RUN_VMID    5
 #define RUN_VA      UINT64_C(0x400000000000)

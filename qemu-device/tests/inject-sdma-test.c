@@ -3,8 +3,8 @@
 #include "qemu/osdep.h"
 #include "qobject/qdict.h"
 #include "qobject/qlist.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qmp.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/qmp.h"
 
 #define LEN     (64 * KiB)
 

@@ -4,8 +4,8 @@
 #include <glib/gstdio.h>
 #include "qobject/qdict.h"
 #include "qobject/qlist.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qmp.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/qmp.h"
 
 #define VMID    5
 #define VA      UINT64_C(0x400000000000)

@@ -3,8 +3,8 @@
 #include "qemu/osdep.h"
 #include "hw/pci/pci_regs.h"
 #include "qobject/qdict.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos-cp.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qmp.h"
+#include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
+#include "tests/qtest/vgpu-kfd/lib/qmp.h"
 
 #define LEN         (16 * KiB)
 #define POISON_AT   (2 * QVGPU_PAGE + 64)       /* in src */

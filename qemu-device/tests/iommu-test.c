@@ -4,7 +4,7 @@
  * made by hand: RAM is mapped as it is, beside it single pages at IOVA.
  */
 #include "qemu/osdep.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos-hold.h"
+#include "tests/qtest/vgpu-kfd/lib/hold.h"
 
 #define VMID            4
 #define OTHER_VMID      9               /* in no use */

@@ -4,7 +4,7 @@
 #include "hw/pci/pci_regs.h"
 #include "qobject/qdict.h"
 #include "tests/qtest/libqos/pci-pc.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
 
 /* Catches: a driver that would not bind, or that would take us for a card. */
 static void test_identity(void)

@@ -4,8 +4,8 @@
 #include "qobject/qdict.h"
 #include "qobject/qlist.h"
 #include "qobject/qstring.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos-cp.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qmp.h"
+#include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
+#include "tests/qtest/vgpu-kfd/lib/qmp.h"
 
 #define VMID    6
 #define VA      0x123456789000ull

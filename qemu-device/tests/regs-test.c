@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: registers, NBIO, clock, model block, reset. */
 #include "qemu/osdep.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
 
 /* A register that only keeps what is written to it. */
 #define SCRATCH     (HUB(VGPU_HUB_MM) + VM_L2_CNTL3)

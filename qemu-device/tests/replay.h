@@ -3,7 +3,7 @@
 #ifndef VGPU_REPLAY_H
 #define VGPU_REPLAY_H
 
-#include "tests/qtest/vgpu-kfd/vgpu-qos.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
 
 #define VMID    6
 #define SRC     0x111100000000ull

@@ -8,8 +8,8 @@
 #include "qemu/bswap.h"
 #include "qemu/host-utils.h"
 #include "vgpu/psp.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos-hold.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos-hws.h"
+#include "tests/qtest/vgpu-kfd/lib/hold.h"
+#include "tests/qtest/vgpu-kfd/lib/hws.h"
 
 #define ROUNDS      30
 #define KIQ_ME      2

@@ -3,7 +3,7 @@
 #include "qemu/osdep.h"
 #include "hw/pci/pci_regs.h"
 #include "vgpu/psp.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
 
 #define VMID        3
 #define VA          0x111100000000ull

@@ -2,7 +2,7 @@
 /* vgpu-kfd: every operation of SDMA's ATOMIC packet. */
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
 
 static void pkt_atomic(QVGPUQueue *q, uint32_t op, uint32_t flags,
                        uint64_t addr, uint64_t src, uint64_t cmp)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: life and death of SDMA queues, whatever they are doing. */
 #include "qemu/osdep.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
 
 #define VMID        5
 #define UNMAPPED    0x123456000ull

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: how SDMA queues and engines share the device. */
 #include "qemu/osdep.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
 
 #define QUEUES      (SDMA_NUM_ENGINES * SDMA_NUM_RLC)
 #define SHARE       (64 * MiB)

@@ -4,7 +4,7 @@
 #include <glib/gstdio.h>
 #include "qobject/qdict.h"
 #include "qobject/qlist.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos-hws.h"
+#include "tests/qtest/vgpu-kfd/lib/hws.h"
 
 #define VMID        6
 #define DST         0x2222a1b20000ull

@@ -2,7 +2,7 @@
 /* vgpu-kfd: state that is saved, restored and migrated, engines at work. */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
-#include "tests/qtest/vgpu-kfd/vgpu-qos-hws.h"
+#include "tests/qtest/vgpu-kfd/lib/hws.h"
 
 #define VMID        6
 #define SRC         0x111100000000ull

@@ -2,7 +2,7 @@
 /* vgpu-kfd: invalidation of a range of pages; how long a translation lives. */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
 
 #define VMID    4
 #define ENGINE  5

@@ -9,7 +9,7 @@
  * virtual clock, and with it the GPU's, moves only when a test steps it.
  */
 #include "qemu/osdep.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
 
 int main(int argc, char **argv)
 {

@@ -4,7 +4,7 @@
 #include "qemu/host-utils.h"
 #include "hw/pci/pci_regs.h"
 #include "qobject/qdict.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
 
 #define ECAM_AT     0xb0000000u         /* q35: PCIEXBAR */
 #define PCIEXBAR    0x60

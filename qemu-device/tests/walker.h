@@ -7,7 +7,7 @@
 #ifndef VGPU_WALKER_H
 #define VGPU_WALKER_H
 
-#include "tests/qtest/vgpu-kfd/vgpu-qos.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
 
 #define WALKER_VMID     7
 #define VA              0x123000000000ull

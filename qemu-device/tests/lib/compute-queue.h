@@ -6,7 +6,7 @@
 #ifndef VGPU_QOS_CP_H
 #define VGPU_QOS_CP_H
 
-#include "tests/qtest/vgpu-kfd/vgpu-qos.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "vgpu/cp.h"
 #include "vgpu/pm4.h"
 

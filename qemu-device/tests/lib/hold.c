@@ -6,7 +6,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include "qobject/qdict.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos-hold.h"
+#include "tests/qtest/vgpu-kfd/lib/hold.h"
 
 #define VRAM_BYTES  (64 * MiB)
 #define LINE_BYTES  64          /* at most; two lines have more */

@@ -4,7 +4,7 @@
 #define VGPU_QMP_H
 
 #include "qobject/qdict.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
 
 /* What query-vgpu says of the only device; the caller unrefs it. */
 QDict *qvgpu_query(QVGPU *v);

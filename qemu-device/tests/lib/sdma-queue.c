@@ -3,7 +3,7 @@
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
 #include "qemu/host-utils.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
 
 uint32_t qvgpu_queue_rd(QVGPUQueue *q, uint32_t reg)
 {

@@ -3,7 +3,7 @@
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
 #include "qemu/host-utils.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos-cp.h"
+#include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
 
 #define INV_ENGINE      17
 

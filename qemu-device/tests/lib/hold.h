@@ -11,7 +11,7 @@
 #ifndef VGPU_QOS_HOLD_H
 #define VGPU_QOS_HOLD_H
 
-#include "tests/qtest/vgpu-kfd/vgpu-qos.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
 
 /* For qvgpu_start_sized(): VRAM that the test shares. */
 #define QVGPU_HOLD_VRAM     "64M,memdev=vram"

@@ -3,7 +3,7 @@
 #include "qemu/osdep.h"
 #include "hw/pci/pci_regs.h"
 #include "tests/qtest/libqos/pci-pc.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
 
 int64_t qvgpu_wait_us(void)
 {

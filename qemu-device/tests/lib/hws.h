@@ -6,7 +6,7 @@
 #ifndef VGPU_QOS_HWS_H
 #define VGPU_QOS_HWS_H
 
-#include "tests/qtest/vgpu-kfd/vgpu-qos-cp.h"
+#include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
 
 #define QVGPU_HWS_VMIDS     0xff00u         /* KFD's part of them */
 #define QVGPU_HWS_LIST      (32 * KiB)      /* bytes */

@@ -2,7 +2,7 @@
 /* Test-side driver of vgpu-kfd: the interrupt ring. */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
 
 void qvgpu_ih_init(QVGPU *v, unsigned order, uint32_t cntl)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Test-side driver of vgpu-kfd: page tables and invalidation. */
 #include "qemu/osdep.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
 
 #define INV_ENGINE      17              /* the driver's, as in amdgpu */
 #define PLACE_AT        0x7f0000000000ull

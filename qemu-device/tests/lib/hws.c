@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Test-side driver of vgpu-kfd: the hardware scheduler. */
 #include "qemu/osdep.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos-hws.h"
+#include "tests/qtest/vgpu-kfd/lib/hws.h"
 
 #define KIQ_ME          2
 #define HIQ_DOORBELL    8

@@ -5,7 +5,7 @@
 #include "qemu/bswap.h"
 #include "qobject/qdict.h"
 #include "tests/qtest/libqos/pci-pc.h"
-#include "tests/qtest/vgpu-kfd/vgpu-qos.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
 
 #define PASSES      4               /* over memory, in a live migration */
 
