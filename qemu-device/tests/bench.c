@@ -10,6 +10,8 @@
 #include "qemu/atomic.h"
 #include "qemu/bswap.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 #define VMID        2
 #define SAMPLES     5

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of vgpu-kfd: queue descriptors of the command processor. */
 #include "qemu/osdep.h"
+#include "tests/qtest/vgpu-kfd/cp/suite.h"
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
 
 static uint32_t stamp(unsigned me, unsigned pipe, unsigned queue)
 {

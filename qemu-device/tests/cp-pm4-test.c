@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of vgpu-kfd: PM4 packets of compute queues. */
 #include "qemu/osdep.h"
+#include "tests/qtest/vgpu-kfd/cp/suite.h"
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/ih.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
 
 #define DST_MEM     VGPU_PREP(PM4_WRITE_DATA_DW1__DST_SEL, PM4_DST_MEM)
 

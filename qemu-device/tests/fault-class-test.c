@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: classes of faults: which interrupt, which are redirected. */
 #include "qemu/osdep.h"
+#include "tests/qtest/vgpu-kfd/lib/ih.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
+#include "tests/qtest/vgpu-kfd/memory/suite.h"
 #include "tests/qtest/vgpu-kfd/walker.h"
 
 #define CNTL(name)      VM_L2_PROTECTION_FAULT_CNTL__ ## name ## _DEFAULT

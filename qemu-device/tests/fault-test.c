@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: what a fault tells, the retry CAM, no-retry faults. */
 #include "qemu/osdep.h"
+#include "tests/qtest/vgpu-kfd/ih/suite.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/ih.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 #define VMID    9
 /* Its upper bits show in the entry's second data word. */

@@ -5,6 +5,7 @@
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/fuzz.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
 
 /* The next run of pages that are in use; false if there is none. */
 static bool next_run(const FuzzMem *m, uint64_t from, uint64_t end,

@@ -7,6 +7,9 @@
 #include <glib/gstdio.h>
 #include <sys/mman.h>
 #include "tests/qtest/vgpu-kfd/fuzz.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/ih.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
 
 #define IH_ORDER        13              /* 1024 entries */
 #define PEER_DOORBELL   (192 * GiB)

@@ -6,6 +6,10 @@
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/fuzz.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/ih.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 void fuzz_fail(FuzzCase *c, const char *fmt, ...)
 {

@@ -5,6 +5,11 @@
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/fuzz.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/ih.h"
+#include "tests/qtest/vgpu-kfd/lib/migration.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 /* Entries may change while others use the table: the device's side of it. */
 static void poke(FuzzCase *c, FuzzPlace at, uint64_t val)

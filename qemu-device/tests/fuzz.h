@@ -26,6 +26,9 @@
 #define VGPU_FUZZ_H
 
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 #define FUZZ_QUEUES         4           /* at most, in a case */
 #define FUZZ_PART           (2 * MiB)   /* a queue's memory of either kind */

@@ -2,6 +2,10 @@
 /* vgpu-kfd: VMID 0: apertures, AGP window, the flat GART. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/ih.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
+#include "tests/qtest/vgpu-kfd/memory/suite.h"
 
 /* MC address of the GART in these tests, and its size. */
 #define GART_AT         (16 * GiB)

@@ -2,6 +2,11 @@
 /* vgpu-kfd: two hubs with a client each, a compute queue and an SDMA queue. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/ih.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
+#include "tests/qtest/vgpu-kfd/memory/suite.h"
 
 #define VMID    3
 #define VA      0x123450000ull

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests of vgpu-kfd: SDMA queues that the scheduler maps. */
 #include "qemu/osdep.h"
-#include "tests/qtest/vgpu-kfd/lib/qmp.h"
+#include "tests/qtest/vgpu-kfd/cp/suite.h"
+#include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/hws.h"
+#include "tests/qtest/vgpu-kfd/lib/ih.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/qmp.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 #define SRC         0x111100000000ull
 #define DST         0x222200000000ull   /* of queue n: n * STRIDE from there */

@@ -2,7 +2,11 @@
 /* Tests of vgpu-kfd: run lists that fit: who runs where, and who leaves. */
 #include "qemu/osdep.h"
 #include "qemu/host-utils.h"
+#include "tests/qtest/vgpu-kfd/cp/suite.h"
+#include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/hws.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
 
 #define VA          0x123456000ull      /* in every process */
 #define PASID(i)    (0x400 + (i))

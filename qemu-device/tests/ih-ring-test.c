@@ -2,7 +2,13 @@
 /* vgpu-kfd: interrupt rings 1 and 2, and what goes there; faults, no CAM. */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
+#include "tests/qtest/vgpu-kfd/ih/suite.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/ih.h"
+#include "tests/qtest/vgpu-kfd/lib/migration.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
 #include "tests/qtest/vgpu-kfd/lib/qmp.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 #define SMALL   6                       /* log2 of dwords: 8 entries */
 #define ENTRIES 8

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: the interrupt ring and the MSI. */
 #include "qemu/osdep.h"
+#include "tests/qtest/vgpu-kfd/ih/suite.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/ih.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 #define SMALL   6                       /* log2 of dwords: 8 entries */
 #define ENTRIES 8

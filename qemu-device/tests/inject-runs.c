@@ -9,6 +9,10 @@
 #include "qobject/qlist.h"
 #include "tests/qtest/vgpu-kfd/inject-runs.h"
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
+#include "tests/qtest/vgpu-kfd/lib/ih.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/qmp.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 #define GART_VA     UINT64_C(0x7fff00000000)
 #define ROUNDS      4

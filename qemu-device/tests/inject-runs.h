@@ -4,7 +4,6 @@
 #define VGPU_INJECT_RUNS_H
 
 #include "tests/qtest/vgpu-kfd/lib/device.h"
-#include "tests/qtest/vgpu-kfd/lib/qmp.h"
 
 #define RUN_VMID    5
 #define RUN_VA      UINT64_C(0x400000000000)

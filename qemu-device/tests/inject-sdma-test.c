@@ -3,8 +3,11 @@
 #include "qemu/osdep.h"
 #include "qobject/qdict.h"
 #include "qobject/qlist.h"
+#include "tests/qtest/vgpu-kfd/inject/suite.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
 #include "tests/qtest/vgpu-kfd/lib/qmp.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 #define LEN     (64 * KiB)
 

@@ -10,6 +10,8 @@
 #include "qobject/qlist.h"
 #include "qobject/qstring.h"
 #include "tests/qtest/vgpu-kfd/inject-runs.h"
+#include "tests/qtest/vgpu-kfd/inject/suite.h"
+#include "tests/qtest/vgpu-kfd/lib/qmp.h"
 
 /* What one thread after the other does, in an order that is always the same. */
 #define TRACES "-trace vgpu_inject -trace vgpu_fault -trace vgpu_fault_class " \

@@ -4,8 +4,12 @@
 #include <glib/gstdio.h>
 #include "qobject/qdict.h"
 #include "qobject/qlist.h"
+#include "tests/qtest/vgpu-kfd/inject/suite.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/ih.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
 #include "tests/qtest/vgpu-kfd/lib/qmp.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 #define VMID    5
 #define VA      UINT64_C(0x400000000000)

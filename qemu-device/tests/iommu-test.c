@@ -4,7 +4,12 @@
  * made by hand: RAM is mapped as it is, beside it single pages at IOVA.
  */
 #include "qemu/osdep.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/hold.h"
+#include "tests/qtest/vgpu-kfd/lib/ih.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
+#include "tests/qtest/vgpu-kfd/memory/suite.h"
 
 #define VMID            4
 #define OTHER_VMID      9               /* in no use */

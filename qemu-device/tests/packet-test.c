@@ -2,6 +2,10 @@
 /* vgpu-kfd: what each SDMA packet does, on the kernel's queue. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/ih.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
+#include "tests/qtest/vgpu-kfd/sdma/suite.h"
 
 typedef struct Sdma {
     QVGPU *v;

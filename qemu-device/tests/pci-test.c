@@ -5,6 +5,7 @@
 #include "qobject/qdict.h"
 #include "tests/qtest/libqos/pci-pc.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/pci/suite.h"
 
 /* Catches: a driver that would not bind, or that would take us for a card. */
 static void test_identity(void)

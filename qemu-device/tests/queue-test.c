@@ -2,6 +2,9 @@
 /* vgpu-kfd: rings, doorbells, indirect buffers, life of a queue. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
+#include "tests/qtest/vgpu-kfd/sdma/suite.h"
 
 #define VMID    2
 

@@ -2,6 +2,9 @@
 /* vgpu-kfd: registers, NBIO, clock, model block, reset. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
+#include "tests/qtest/vgpu-kfd/pci/suite.h"
 
 /* A register that only keeps what is written to it. */
 #define SCRATCH     (HUB(VGPU_HUB_MM) + VM_L2_CNTL3)

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: queues that leave while they wait for a repair. */
 #include "qemu/osdep.h"
+#include "tests/qtest/vgpu-kfd/lib/ih.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
+#include "tests/qtest/vgpu-kfd/queue/suite.h"
 #include "tests/qtest/vgpu-kfd/replay.h"
 
 /* Catches: a queue that cannot be taken off while it waits for a repair. */
@@ -70,7 +74,7 @@ static void test_destroy_while_stalled(void)
     qvgpu_stop(r.v);
 }
 
-void replay_add_life_tests(void)
+void qvgpu_add_replay_life_tests(void)
 {
     qtest_add_func("/vgpu-kfd/replay/disable-while-stalled",
                    test_disable_while_stalled);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: repair, acknowledge, replay: no byte lost or written twice. */
 #include "qemu/osdep.h"
+#include "tests/qtest/vgpu-kfd/lib/ih.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
+#include "tests/qtest/vgpu-kfd/queue/suite.h"
 #include "tests/qtest/vgpu-kfd/replay.h"
 
 void replay_start(Replay *r)
@@ -440,6 +444,6 @@ void qvgpu_add_replay_tests(void)
     qtest_add_func("/vgpu-kfd/replay/each-level", test_each_level);
     qtest_add_func("/vgpu-kfd/replay/other-packets", test_other_packets);
     qtest_add_func("/vgpu-kfd/replay/ring-faults", test_ring_faults);
-    replay_add_life_tests();
+    qvgpu_add_replay_life_tests();
     qtest_add_func("/vgpu-kfd/replay/unmap-storm", test_unmap_storm);
 }

@@ -4,6 +4,8 @@
 #define VGPU_REPLAY_H
 
 #include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 #define VMID    6
 #define SRC     0x111100000000ull
@@ -22,7 +24,5 @@ typedef struct Replay {
 void replay_start(Replay *r);
 void replay_map_src(Replay *r);
 void replay_map_dst(Replay *r);
-
-void replay_add_life_tests(void);
 
 #endif /* VGPU_REPLAY_H */

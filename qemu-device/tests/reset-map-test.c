@@ -8,8 +8,13 @@
 #include "qemu/bswap.h"
 #include "qemu/host-utils.h"
 #include "vgpu/psp.h"
+#include "tests/qtest/vgpu-kfd/cp/suite.h"
+#include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/hold.h"
 #include "tests/qtest/vgpu-kfd/lib/hws.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 #define ROUNDS      30
 #define KIQ_ME      2

@@ -4,6 +4,10 @@
 #include "hw/pci/pci_regs.h"
 #include "vgpu/psp.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/ih.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
+#include "tests/qtest/vgpu-kfd/pci/suite.h"
 
 #define VMID        3
 #define VA          0x111100000000ull

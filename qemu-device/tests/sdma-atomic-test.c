@@ -3,6 +3,10 @@
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/ih.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
+#include "tests/qtest/vgpu-kfd/sdma/suite.h"
 
 static void pkt_atomic(QVGPUQueue *q, uint32_t op, uint32_t flags,
                        uint64_t addr, uint64_t src, uint64_t cmp)

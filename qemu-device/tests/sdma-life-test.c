@@ -2,6 +2,10 @@
 /* vgpu-kfd: life and death of SDMA queues, whatever they are doing. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/ih.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
+#include "tests/qtest/vgpu-kfd/sdma/suite.h"
 
 #define VMID        5
 #define UNMAPPED    0x123456000ull

@@ -2,6 +2,9 @@
 /* vgpu-kfd: how SDMA queues and engines share the device. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
+#include "tests/qtest/vgpu-kfd/sdma/suite.h"
 
 #define QUEUES      (SDMA_NUM_ENGINES * SDMA_NUM_RLC)
 #define SHARE       (64 * MiB)

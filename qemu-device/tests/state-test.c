@@ -2,7 +2,14 @@
 /* vgpu-kfd: state that is saved, restored and migrated, engines at work. */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
+#include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/hws.h"
+#include "tests/qtest/vgpu-kfd/lib/ih.h"
+#include "tests/qtest/vgpu-kfd/lib/migration.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
+#include "tests/qtest/vgpu-kfd/pci/suite.h"
 
 #define VMID        6
 #define SRC         0x111100000000ull

@@ -3,6 +3,10 @@
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/ih.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
+#include "tests/qtest/vgpu-kfd/memory/suite.h"
 
 #define VMID    4
 #define ENGINE  5

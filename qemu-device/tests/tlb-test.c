@@ -2,6 +2,9 @@
 /* vgpu-kfd: cached translations and their invalidation. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
+#include "tests/qtest/vgpu-kfd/memory/suite.h"
 
 #define VMID    4
 #define BIG_VA  0x300000000000ull       /* for leaves of 2 MiB */

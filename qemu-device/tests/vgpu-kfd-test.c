@@ -9,7 +9,15 @@
  * virtual clock, and with it the GPU's, moves only when a test steps it.
  */
 #include "qemu/osdep.h"
-#include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/libqtest.h"
+#include "tests/qtest/vgpu-kfd/cp/suite.h"
+#include "tests/qtest/vgpu-kfd/ih/suite.h"
+#include "tests/qtest/vgpu-kfd/inject/suite.h"
+#include "tests/qtest/vgpu-kfd/memory/suite.h"
+#include "tests/qtest/vgpu-kfd/pci/suite.h"
+#include "tests/qtest/vgpu-kfd/qapi/suite.h"
+#include "tests/qtest/vgpu-kfd/queue/suite.h"
+#include "tests/qtest/vgpu-kfd/sdma/suite.h"
 
 int main(int argc, char **argv)
 {

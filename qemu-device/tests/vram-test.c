@@ -5,6 +5,10 @@
 #include "hw/pci/pci_regs.h"
 #include "qobject/qdict.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/migration.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
+#include "tests/qtest/vgpu-kfd/pci/suite.h"
 
 #define ECAM_AT     0xb0000000u         /* q35: PCIEXBAR */
 #define PCIEXBAR    0x60

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: the four-level tree of VMIDs 1-15: what translates. */
 #include "qemu/osdep.h"
+#include "tests/qtest/vgpu-kfd/lib/ih.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
+#include "tests/qtest/vgpu-kfd/memory/suite.h"
 #include "tests/qtest/vgpu-kfd/walker.h"
 
 /* Catches: a wrong index, address or S bit of the simplest mapping. */

@@ -8,6 +8,8 @@
 #define VGPU_WALKER_H
 
 #include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 #define WALKER_VMID     7
 #define VA              0x123000000000ull

@@ -4,6 +4,9 @@
 #include "qemu/bswap.h"
 #include "qemu/host-utils.h"
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/ih.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
 
 #define INV_ENGINE      17
 

@@ -7,6 +7,7 @@
 #define VGPU_QOS_CP_H
 
 #include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
 #include "vgpu/cp.h"
 #include "vgpu/pm4.h"
 
@@ -68,8 +69,5 @@ void qvgpu_compute_finish(QVGPUCompute *c);
 void qvgpu_compute_irq(QVGPUCompute *c, unsigned source, uint32_t data0);
 
 /* Added with those of HQDs. */
-void qvgpu_add_cp_aql_tests(void);
-void qvgpu_add_cp_kiq_tests(void);
-void qvgpu_add_hws_tests(void);
 
 #endif /* VGPU_QOS_CP_H */

@@ -4,6 +4,8 @@
 #include "hw/pci/pci_regs.h"
 #include "tests/qtest/libqos/pci-pc.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/ih.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
 
 int64_t qvgpu_wait_us(void)
 {

@@ -6,7 +6,10 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include "qobject/qdict.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/hold.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 #define VRAM_BYTES  (64 * MiB)
 #define LINE_BYTES  64          /* at most; two lines have more */

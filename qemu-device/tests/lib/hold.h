@@ -12,6 +12,7 @@
 #define VGPU_QOS_HOLD_H
 
 #include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 /* For qvgpu_start_sized(): VRAM that the test shares. */
 #define QVGPU_HOLD_VRAM     "64M,memdev=vram"

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Test-side driver of vgpu-kfd: the hardware scheduler. */
 #include "qemu/osdep.h"
+#include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/hws.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 #define KIQ_ME          2
 #define HIQ_DOORBELL    8

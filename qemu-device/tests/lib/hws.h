@@ -7,6 +7,9 @@
 #define VGPU_QOS_HWS_H
 
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 #define QVGPU_HWS_VMIDS     0xff00u         /* KFD's part of them */
 #define QVGPU_HWS_LIST      (32 * KiB)      /* bytes */
@@ -86,8 +89,5 @@ void qvgpu_list_chain(QVGPUHws *h);
 void qvgpu_list_run(QVGPUHws *h, unsigned processes);
 
 /* Added with the scheduler's. */
-void qvgpu_add_hws_gws_tests(void);
-void qvgpu_add_hws_turn_tests(void);
-void qvgpu_add_hws_sdma_tests(void);
 
 #endif /* VGPU_QOS_HWS_H */

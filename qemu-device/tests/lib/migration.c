@@ -6,6 +6,7 @@
 #include "qobject/qdict.h"
 #include "tests/qtest/libqos/pci-pc.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/migration.h"
 
 #define PASSES      4               /* over memory, in a live migration */
 

@@ -2,6 +2,7 @@
 /* Test-side driver of vgpu-kfd: page tables and invalidation. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
 
 #define INV_ENGINE      17              /* the driver's, as in amdgpu */
 #define PLACE_AT        0x7f0000000000ull

@@ -4,6 +4,8 @@
 #include "qemu/bswap.h"
 #include "qemu/host-utils.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 uint32_t qvgpu_queue_rd(QVGPUQueue *q, uint32_t reg)
 {

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: the tests of cp/. Each function adds those of a file. */
+#ifndef VGPU_TEST_CP_SUITE_H
+#define VGPU_TEST_CP_SUITE_H
+
+void qvgpu_add_cp_hqd_tests(void);
+void qvgpu_add_cp_pm4_tests(void);
+void qvgpu_add_cp_aql_tests(void);
+void qvgpu_add_cp_kiq_tests(void);
+void qvgpu_add_hws_tests(void);
+void qvgpu_add_hws_turn_tests(void);
+void qvgpu_add_hws_gws_tests(void);
+void qvgpu_add_hws_sdma_tests(void);
+void qvgpu_add_reset_map_tests(void);
+
+#endif /* VGPU_TEST_CP_SUITE_H */

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: the tests of ih/. Each function adds those of a file. */
+#ifndef VGPU_TEST_IH_SUITE_H
+#define VGPU_TEST_IH_SUITE_H
+
+void qvgpu_add_ih_tests(void);
+void qvgpu_add_ih_ring_tests(void);
+void qvgpu_add_fault_tests(void);
+
+#endif /* VGPU_TEST_IH_SUITE_H */

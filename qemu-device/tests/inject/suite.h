@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: the tests of inject/. Each function adds those of a file. */
+#ifndef VGPU_TEST_INJECT_SUITE_H
+#define VGPU_TEST_INJECT_SUITE_H
+
+void qvgpu_add_inject_tests(void);
+void qvgpu_add_inject_irq_tests(void);
+void qvgpu_add_inject_sdma_tests(void);
+void qvgpu_add_inject_seed_tests(void);
+void qvgpu_add_inject_vram_tests(void);
+
+#endif /* VGPU_TEST_INJECT_SUITE_H */

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: the tests of memory/. Each function adds those of a file. */
+#ifndef VGPU_TEST_MEMORY_SUITE_H
+#define VGPU_TEST_MEMORY_SUITE_H
+
+void qvgpu_add_walker_tests(void);
+void qvgpu_add_walker_fault_tests(void);
+void qvgpu_add_tlb_tests(void);
+void qvgpu_add_tlb_range_tests(void);
+void qvgpu_add_gart_tests(void);
+void qvgpu_add_hubs_tests(void);
+void qvgpu_add_bus_tests(void);
+void qvgpu_add_hive_tests(void);
+void qvgpu_add_iommu_tests(void);
+void qvgpu_add_fault_class_tests(void);
+
+#endif /* VGPU_TEST_MEMORY_SUITE_H */

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: the tests of pci/. Each function adds those of a file. */
+#ifndef VGPU_TEST_PCI_SUITE_H
+#define VGPU_TEST_PCI_SUITE_H
+
+void qvgpu_add_pci_tests(void);
+void qvgpu_add_regs_tests(void);
+void qvgpu_add_reset_tests(void);
+void qvgpu_add_vram_tests(void);
+void qvgpu_add_state_tests(void);
+void qvgpu_add_state_hostile_tests(void);
+
+#endif /* VGPU_TEST_PCI_SUITE_H */

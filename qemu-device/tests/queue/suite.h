@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: the tests of queue/. Each function adds those of a file. */
+#ifndef VGPU_TEST_QUEUE_SUITE_H
+#define VGPU_TEST_QUEUE_SUITE_H
+
+void qvgpu_add_replay_tests(void);
+void qvgpu_add_replay_life_tests(void);
+
+#endif /* VGPU_TEST_QUEUE_SUITE_H */

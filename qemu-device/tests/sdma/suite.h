@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: the tests of sdma/. Each function adds those of a file. */
+#ifndef VGPU_TEST_SDMA_SUITE_H
+#define VGPU_TEST_SDMA_SUITE_H
+
+void qvgpu_add_packet_tests(void);
+void qvgpu_add_sdma_copy_tests(void);
+void qvgpu_add_sdma_atomic_tests(void);
+void qvgpu_add_sdma_control_tests(void);
+void qvgpu_add_sdma_share_tests(void);
+void qvgpu_add_sdma_life_tests(void);
+void qvgpu_add_queue_tests(void);
+void qvgpu_add_queue_error_tests(void);
+
+#endif /* VGPU_TEST_SDMA_SUITE_H */
