@@ -5,7 +5,7 @@
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 #include "tests/qtest/vgpu-kfd/memory/suite.h"
-#include "tests/qtest/vgpu-kfd/walker.h"
+#include "tests/qtest/vgpu-kfd/memory/page-walk-fixture.h"
 
 #define CNTL(name)      VM_L2_PROTECTION_FAULT_CNTL__ ## name ## _DEFAULT
 #define CONTEXT(name)   VM_CONTEXT_CNTL__ ## name

@@ -5,7 +5,7 @@
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 #include "tests/qtest/vgpu-kfd/memory/suite.h"
-#include "tests/qtest/vgpu-kfd/walker.h"
+#include "tests/qtest/vgpu-kfd/memory/page-walk-fixture.h"
 
 /* Catches: a wrong index, address or S bit of the simplest mapping. */
 static void test_small_pages(void)

@@ -5,7 +5,7 @@
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 #include "tests/qtest/vgpu-kfd/memory/suite.h"
-#include "tests/qtest/vgpu-kfd/walker.h"
+#include "tests/qtest/vgpu-kfd/memory/page-walk-fixture.h"
 
 /* Catches: reads through a write-only page, writes through a read-only one. */
 static void test_permissions(void)

@@ -3,7 +3,7 @@
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
-#include "tests/qtest/vgpu-kfd/walker.h"
+#include "tests/qtest/vgpu-kfd/memory/page-walk-fixture.h"
 
 void walker_start_in(Walker *w, QVGPUKind tables)
 {
