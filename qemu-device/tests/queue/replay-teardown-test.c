@@ -5,7 +5,7 @@
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 #include "tests/qtest/vgpu-kfd/queue/suite.h"
-#include "tests/qtest/vgpu-kfd/replay.h"
+#include "tests/qtest/vgpu-kfd/queue/replay-fixture.h"
 
 /* Catches: a queue that cannot be taken off while it waits for a repair. */
 static void test_disable_while_stalled(void)

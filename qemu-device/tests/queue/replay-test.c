@@ -5,7 +5,7 @@
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 #include "tests/qtest/vgpu-kfd/queue/suite.h"
-#include "tests/qtest/vgpu-kfd/replay.h"
+#include "tests/qtest/vgpu-kfd/queue/replay-fixture.h"
 
 static void ack_by_doorbell(QVGPU *v, unsigned slot)
 {

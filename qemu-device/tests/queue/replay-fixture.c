@@ -3,7 +3,7 @@
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
-#include "tests/qtest/vgpu-kfd/replay.h"
+#include "tests/qtest/vgpu-kfd/queue/replay-fixture.h"
 
 void replay_start(Replay *r)
 {
