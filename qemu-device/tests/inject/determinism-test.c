@@ -9,7 +9,7 @@
 #include "qobject/qdict.h"
 #include "qobject/qlist.h"
 #include "qobject/qstring.h"
-#include "tests/qtest/vgpu-kfd/inject-runs.h"
+#include "tests/qtest/vgpu-kfd/inject/workloads.h"
 #include "tests/qtest/vgpu-kfd/inject/suite.h"
 #include "tests/qtest/vgpu-kfd/lib/qmp.h"
 

@@ -7,7 +7,7 @@
 #include "hw/pci/pci_regs.h"
 #include "qobject/qdict.h"
 #include "qobject/qlist.h"
-#include "tests/qtest/vgpu-kfd/inject-runs.h"
+#include "tests/qtest/vgpu-kfd/inject/workloads.h"
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
