@@ -5,7 +5,7 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
-#include "tests/qtest/vgpu-kfd/fuzz.h"
+#include "tests/qtest/vgpu-kfd/fuzz/fuzz.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 
 #define MAX_LEN         (32 * KiB)

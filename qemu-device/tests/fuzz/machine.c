@@ -6,7 +6,7 @@
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
 #include <sys/mman.h>
-#include "tests/qtest/vgpu-kfd/fuzz.h"
+#include "tests/qtest/vgpu-kfd/fuzz/fuzz.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"

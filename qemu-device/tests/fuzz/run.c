@@ -5,7 +5,7 @@
  * as it meets them, which leaves the others time to get on or to wait.
  */
 #include "qemu/osdep.h"
-#include "tests/qtest/vgpu-kfd/fuzz.h"
+#include "tests/qtest/vgpu-kfd/fuzz/fuzz.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"

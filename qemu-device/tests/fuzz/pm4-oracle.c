@@ -3,7 +3,7 @@
  * Fuzzer of vgpu-kfd: what PM4 packets of compute queues do, by the book.
  */
 #include "qemu/osdep.h"
-#include "tests/qtest/vgpu-kfd/fuzz.h"
+#include "tests/qtest/vgpu-kfd/fuzz/fuzz.h"
 
 #define FETCHED     16                  /* dwords, before anything is done */
 

@@ -4,7 +4,7 @@
  * QEMU, VRAM goes through qtest.
  */
 #include "qemu/osdep.h"
-#include "tests/qtest/vgpu-kfd/fuzz.h"
+#include "tests/qtest/vgpu-kfd/fuzz/fuzz.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 
 /* The next run of pages that are in use; false if there is none. */

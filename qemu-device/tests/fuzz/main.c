@@ -5,7 +5,7 @@
  */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
-#include "tests/qtest/vgpu-kfd/fuzz.h"
+#include "tests/qtest/vgpu-kfd/fuzz/fuzz.h"
 
 #define MACHINE_CASES   512             /* before a new machine */
 #define MAX_SHRINK      400             /* tries */
