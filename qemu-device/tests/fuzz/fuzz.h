@@ -2,25 +2,23 @@
 /*
  * Fuzzer of vgpu-kfd that knows what must come out.
  *
- *   fuzz-case.c    makes a case from a number: page tables, memory, queues
- *   fuzz-stream.c  packets, in rings and indirect buffers
- *   fuzz-pm4.c     the same of compute queues
- *   fuzz-oracle.c  says what the case does: one byte at a time, straight from
- *                  docs/hardware.md
- *   fuzz-mec.c     the same of compute queues
- *   fuzz-walk.c    the same of translation: no cache, no spans
- *   fuzz-machine.c starts QEMU
- *   fuzz-run.c     lets the device do the case, compares pointers and
- *                  interrupts
- *   fuzz-stall.c   repairs the faults, disturbs queues, saves the machine
- *   fuzz-check.c   compares memory
- *   fuzz-model.c   counts seconds, replays and shrinks cases
+ *   case.c            makes a case from a number: tables, memory, queues
+ *   sdma-stream.c     packets, in rings and indirect buffers
+ *   pm4-stream.c      the same of compute queues
+ *   sdma-oracle.c     says what the case does: one byte at a time, straight
+ *                     from docs/hardware.md
+ *   pm4-oracle.c      the same of compute queues
+ *   walk-oracle.c     the same of translation: no cache, no spans
+ *   machine.c         starts QEMU
+ *   run.c             does the case, compares pointers and interrupts
+ *   fault-handler.c   repairs faults, disturbs queues, saves the machine
+ *   compare-memory.c  compares memory
+ *   main.c            counts seconds, replays and shrinks cases
  *
  * Memory is the upper end of guest RAM and of VRAM, or where the VRAM of two
- * devices meets. A queue writes only to its
- * own part of both, so that queues may run at once and the outcome is still
- * one; tables belong to one queue too, but for the roots. "Offset" below is
- * one in FuzzMem.
+ * devices meets. A queue writes only to its own part of both, so that queues
+ * may run at once and the outcome is still one; tables belong to one queue too,
+ * but for the roots. "Offset" below is one in FuzzMem.
  */
 #ifndef VGPU_FUZZ_H
 #define VGPU_FUZZ_H
@@ -186,14 +184,14 @@ static inline uint64_t fuzz_front_pages(QVGPUKind kind)
 #define FUZZ_GART_PAGES     64          /* of a queue */
 #define FUZZ_GART_USED      48
 
-/* fuzz-case.c */
+/* case.c */
 
 /* Tables, memory and rings in c->mem; nothing of it is on the device yet. */
 void fuzz_case_make(FuzzCase *c);
 /* An entry to one of the queue's pages of data, readable and writable. */
 uint64_t fuzz_case_pte(FuzzQueue *q, FuzzRng *r);
 
-/* fuzz-stream.c */
+/* sdma-stream.c */
 
 /* The queue's registers, its ring and what it leads to. Data is there. */
 void fuzz_stream_make(FuzzQueue *q);
@@ -213,7 +211,7 @@ void fuzz_emit(FuzzQueue *q, GArray *to, const uint32_t *dw, unsigned n);
     fuzz_emit(q, to, (const uint32_t[]) { __VA_ARGS__ }, \
               sizeof((const uint32_t[]) { __VA_ARGS__ }) / 4)
 
-/* fuzz-pm4.c */
+/* pm4-stream.c */
 
 /* Which queue it is; what is in its ring. */
 void fuzz_pm4_make(FuzzQueue *q, GArray *to);
@@ -222,7 +220,7 @@ void fuzz_pm4_load(FuzzQueue *q);
 bool fuzz_pm4_idle(FuzzQueue *q);
 void fuzz_pm4_check(FuzzQueue *q);
 
-/* fuzz-walk.c */
+/* walk-oracle.c */
 
 typedef enum FuzzHitKind {
     FUZZ_HIT_MEMORY,
@@ -243,7 +241,7 @@ FuzzHit fuzz_walk(FuzzCase *c, unsigned vmid, uint64_t va, bool write);
 uint64_t fuzz_get64(FuzzCase *c, FuzzPlace at);
 void fuzz_put64(FuzzCase *c, FuzzPlace at, uint64_t val);
 
-/* fuzz-oracle.c */
+/* sdma-oracle.c */
 
 /* Do all of the queue's packets; calls fuzz_stall() at each retry fault. */
 void fuzz_oracle_run(FuzzQueue *q);
@@ -253,12 +251,12 @@ void fuzz_store(FuzzQueue *q, unsigned vmid, uint64_t va, uint64_t val,
 uint64_t fuzz_load(FuzzQueue *q, unsigned vmid, uint64_t va, unsigned len,
                    uint8_t *undef);
 
-/* fuzz-mec.c */
+/* pm4-oracle.c */
 
 /* fuzz_oracle_run() of a compute queue. */
 void fuzz_mec_run(FuzzQueue *q);
 
-/* fuzz-check.c */
+/* compare-memory.c */
 
 /* The device's memory becomes what the case begins with. */
 void fuzz_push(FuzzCase *c);
@@ -269,13 +267,13 @@ bool fuzz_check_rest(FuzzCase *c);
 /* No-retry faults that came, and that had to. */
 void fuzz_check_faults(FuzzCase *c);
 
-/* fuzz-machine.c */
+/* machine.c */
 
 /* A machine for cases, and the end of it. */
 void fuzz_start(FuzzCase *c, FuzzMachine machine);
 void fuzz_stop(FuzzCase *c);
 
-/* fuzz-run.c */
+/* run.c */
 
 /* Do a case. True if the device did what it must. */
 bool fuzz_run(FuzzCase *c, uint64_t seed, const GArray *drop);
@@ -284,7 +282,7 @@ void fuzz_drain(FuzzCase *c);
 /* 20 s times VGPU_TEST_SCALE, see qvgpu_wait_us(). */
 #define FUZZ_PATIENCE_US    (qvgpu_wait_us() / 3 * 2)
 
-/* fuzz-stall.c */
+/* fault-handler.c */
 
 /*
  * The device must be in a retry fault at @va: wait for it, compare the
