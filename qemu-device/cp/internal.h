@@ -1,23 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the command processor's compute side (MEC): its parts among
- * themselves.
- *
- *   regs.c         registers, selection, doorbells
- *   gc-regs.c      registers of GC outside the CP
- *   mec.c          queues as their thread sees them
- *   hqd.c          queues start and leave
- *   interrupt.c    interrupts and errors
- *   load-store.c   memory and registers as packets use them
- *   pm4.c          PM4 packets of any queue
- *   aql.c          AQL packets
- *   kiq.c          packets that map queues
- *   mqd.c          queues come from their images in memory, and go there
- *   sdma-queues.c  the same of SDMA queues
- *   hws.c          the run list: processes and queues take turns
- *   gws.c          global wave sync: which process has it
- *   query.c        what query-vgpu shows
- *   vmstate.c      what is saved
+ * vgpu-kfd: the command processor's compute side (MEC): what the files of cp/
+ * share.
  *
  * One worker serves all queues in turn; its lock guards them, as that of an
  * SDMA engine does its queues.
