@@ -135,7 +135,8 @@ class Suites(Test):
         """What ./vgpu test --changed chooses for the file, in the registry's order, and no style."""
         self.assertEqual(mutants.suites_for("guest-driver/svm/svm_bo.c", "changed"), ["kunit-release", "guest-release"])
         self.assertEqual(
-            mutants.suites_for("qemu-device/ih/ring.c", "changed"), ["registers", "qtest", "fuzz-model", "guest-release"]
+            mutants.suites_for("qemu-device/ih/ring.c", "changed"),
+            ["registers", "qtest", "fuzz-model", "guest-release"],
         )
 
     def test_first_failure(self) -> None:
