@@ -50,9 +50,12 @@ typedef struct VGPUBusNotifier {
 
 void vgpu_bus_begin(VGPUState *s, VGPUBus *bus, unsigned hub, unsigned vmid)
 {
+    VGPUMemory *m = s->memory;
+
     bus->began = (VGPUBusStamp) {
-        .drops = qatomic_read(&s->memory->bus_drops), .hub = hub, .vmid = vmid,
-        .invs = hub < VGPU_NUM_HUBS ? vgpu_hub_invalidations(s, hub, vmid) : 0,
+        .drops = qatomic_read(&m->bus_drops), .hub = hub, .vmid = vmid,
+        .invs = hub < VGPU_NUM_HUBS ? qatomic_read(&m->hubs[hub].invs[vmid])
+                                    : 0,
     };
 }
 

@@ -42,6 +42,11 @@ void vgpu_clients_wake(VGPUState *s, unsigned hub_mask, uint32_t vmids,
     }
 }
 
+uint32_t vgpu_client_invalidations(const VGPUClient *c, unsigned vmid)
+{
+    return qatomic_read(&c->vmhub->invs[vmid]);
+}
+
 void vgpu_client_begin(VGPUClient *c)
 {
     /* Once for all that follows: entering and leaving RCU waits for stores. */

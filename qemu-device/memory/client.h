@@ -71,6 +71,8 @@ void vgpu_clients_wake(VGPUState *s, unsigned hub_mask, uint32_t vmids,
 /* Translations may be used from begin to end. The client's thread. */
 void vgpu_client_begin(VGPUClient *c);
 void vgpu_client_end(VGPUClient *c);
+/* Number of invalidations of any page of @vmid in @c's hub. Any thread. */
+uint32_t vgpu_client_invalidations(const VGPUClient *c, unsigned vmid);
 /* Drop every translation of all clients. Their threads are at rest. */
 void vgpu_clients_forget(VGPUState *s);
 /* Entries of the TLB that are in force. The client's thread is at rest. */

@@ -17,7 +17,6 @@
 #include "hw/misc/vgpu-kfd/inject/inject.h"
 #include "hw/misc/vgpu-kfd/memory/bus.h"
 #include "hw/misc/vgpu-kfd/memory/client.h"
-#include "hw/misc/vgpu-kfd/memory/hub.h"
 #include "hw/misc/vgpu-kfd/memory/phys.h"
 #include "hw/misc/vgpu-kfd/memory/span.h"
 #include "hw/misc/vgpu-kfd/queue/dma.h"
@@ -127,7 +126,7 @@ static VGPUAccess decide(VGPUView *v, uint64_t va, uint64_t len, bool write,
 
 static uint32_t invalidations(VGPUView *v)
 {
-    return vgpu_hub_invalidations(v->client->s, v->client->hub, v->vmid);
+    return vgpu_client_invalidations(v->client, v->vmid);
 }
 
 /* The span at @va, faults decided. Unless it is OK, nothing stays mapped. */
