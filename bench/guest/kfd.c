@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "vr.h"
+#include "render.h"
 
 #define LIFE_BYTES	(2 * VG_MIB)
 #define RING_BYTES	(64 * VG_KIB)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Delays before and after the calls that delay-wrap.c wraps: random ones, and those
+ * Delays before and after the calls that delay_wrap.c wraps: random ones, and those
  * at one point. See delay.h.
  */
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "delay.h"
-#include "delay-priv.h"
+#include "delay_priv.h"
 
 #define POINT_NS	300000000
 #define POINT_TIMES	3	/* a point that is reached again and again */
@@ -250,7 +250,7 @@ static void at_point(void **frame, const char *what)
 		sleep_ns(POINT_NS);
 }
 
-/* For delay-wrap.c */
+/* For delay_wrap.c */
 
 void delay_before(void *frame, const char *what, enum delay_kind kind)
 {

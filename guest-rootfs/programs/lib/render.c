@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The render node: see vr.h.
+ * The render node: see render.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "vr.h"
+#include "render.h"
 
 int vr_ioctl(int fd, unsigned long request, void *arg)
 {

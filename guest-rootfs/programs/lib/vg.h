@@ -146,7 +146,7 @@ int vg_bo_create(struct vg *vg, struct vg_gpu *gpu, uint64_t size,
 /* Undoes whatever is there; safe on a zeroed structure. */
 int vg_bo_free(struct vg_bo *bo);
 
-/* queue.c */
+/* sdma_queue.c */
 
 /**
  * struct vg_queue - a user-mode SDMA queue
@@ -224,7 +224,7 @@ int vg_queue_finish(struct vg_queue *q, unsigned int timeout_ms);
 int vg_copy(struct vg_queue *q, void *dst, const void *src, uint64_t bytes);
 int vg_fill(struct vg_queue *q, void *dst, uint32_t value, uint64_t bytes);
 
-/* compute.c */
+/* compute_queue.c */
 
 /**
  * struct vg_cq - a user-mode compute queue
@@ -328,7 +328,7 @@ int vg_pci_rescan(void);
 bool vg_pci_bound(const char *name);
 bool vg_pci_exists(const char *name);
 
-/* memory.c */
+/* pattern.c */
 
 /* Anonymous, page aligned, with an inaccessible page at either end. */
 void *vg_map_anon(uint64_t size);

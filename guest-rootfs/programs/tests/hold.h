@@ -7,8 +7,8 @@
 #ifndef HOLD_H
 #define HOLD_H
 
+#include "render.h"
 #include "tap.h"
-#include "vr.h"
 
 /* The driver's copies use one engine for each direction; jobs go to any. */
 enum { HOLD_OUT_OF_VRAM, HOLD_INTO_VRAM, HOLD_ENGINES };

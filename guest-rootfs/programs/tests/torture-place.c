@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "race.h"
+#include "render.h"
 #include "torture.h"
-#include "vr.h"
 
 #define PRESSURE_BO	(2 * VG_MIB)
 #define PRESSURE_BOS	36

@@ -23,8 +23,8 @@
 #include <vgpu/aql.h>
 
 #include "race.h"
+#include "render.h"
 #include "tap.h"
-#include "vr.h"
 
 #define RING		4096
 #define DATA_BYTES	(256 * VG_KIB)

@@ -17,8 +17,8 @@
 
 #include <vgpu/gmc.h>
 
+#include "render.h"
 #include "tap.h"
-#include "vr.h"
 
 #define SEED	0xc5
 #define VA	0x200000000ull

@@ -19,8 +19,8 @@
 #include <linux/dma-buf.h>
 #include <linux/udmabuf.h>
 
+#include "render.h"
 #include "tap.h"
-#include "vr.h"
 
 #define SEED	0xd3a
 #define SIZE	(3 * VG_MIB)

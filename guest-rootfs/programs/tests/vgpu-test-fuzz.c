@@ -17,8 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "render.h"
 #include "tap.h"
-#include "vr.h"
 
 #define VA	0x200000000ull
 #define VA_IB	0x8000000ull

@@ -11,8 +11,8 @@
 
 #include <drm/amdgpu_drm.h>
 
+#include "render.h"
 #include "tap.h"
-#include "vr.h"
 
 #define SEED	0x6e
 

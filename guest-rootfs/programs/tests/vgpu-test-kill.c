@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "race.h"
+#include "render.h"
 #include "tap.h"
-#include "vr.h"
 
 enum { VICTIMS = 3, BOS = 8, QUEUES = 3, REGIONS = 3 };
 

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 #include "race.h"
+#include "render.h"
 #include "tap.h"
-#include "vr.h"
 
 #define VRAM		AMDGPU_GEM_DOMAIN_VRAM
 #define GTT		AMDGPU_GEM_DOMAIN_GTT

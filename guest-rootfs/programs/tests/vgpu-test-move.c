@@ -15,8 +15,8 @@
 
 #include <drm/vgem_drm.h>
 
+#include "render.h"
 #include "tap.h"
-#include "vr.h"
 
 #define SEED	0x3e
 #define SIZE	(4 * VG_MIB)

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "race.h"
+#include "render.h"
 #include "tap.h"
-#include "vr.h"
 
 #define PAGES		4
 #define PROCESSES	6

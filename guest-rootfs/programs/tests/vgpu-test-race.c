@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "race.h"
+#include "render.h"
 #include "tap.h"
-#include "vr.h"
 
 #define VA	0x200000000ull
 #define VA_USER	0x210000000ull

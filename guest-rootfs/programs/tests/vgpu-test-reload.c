@@ -16,8 +16,8 @@
 
 #include <linux/sync_file.h>
 
+#include "render.h"
 #include "tap.h"
-#include "vr.h"
 
 #define MODULE "vgpu_kfd"
 #define UNLOAD_MS (VG_TIMEOUT_MS / 3)

@@ -21,8 +21,8 @@
 #include <drm/amdgpu_drm.h>
 
 #include "race.h"
+#include "render.h"
 #include "tap.h"
-#include "vr.h"
 
 #define BO_BYTES	(2 * VG_MIB)
 #define BO_PAGES	(BO_BYTES / VG_PAGE)

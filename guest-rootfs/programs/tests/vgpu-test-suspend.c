@@ -23,8 +23,8 @@
 
 #include <drm/amdgpu_drm.h>
 
+#include "render.h"
 #include "tap.h"
-#include "vr.h"
 
 #define SEED	0x51ee9
 #define VA	0x200000000ull		/* of the render node's BOs */

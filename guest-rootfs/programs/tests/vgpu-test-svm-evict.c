@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "render.h"
 #include "tap.h"
-#include "vr.h"
 
 #define SEED	0x5e71c
 #define CHUNK	(2 * VG_MIB)

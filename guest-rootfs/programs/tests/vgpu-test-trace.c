@@ -12,8 +12,8 @@
 
 #include <drm/amdgpu_drm.h>
 
+#include "render.h"
 #include "tap.h"
-#include "vr.h"
 
 #define TRACEFS	"/sys/kernel/tracing"
 #define TEXT	(4 * VG_MIB)

@@ -22,8 +22,8 @@
 #include <drm/amdgpu_drm.h>
 #include <drm/drm.h>
 
+#include "render.h"
 #include "tap.h"
-#include "vr.h"
 
 #define SEED 0x9106
 

@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "render.h"
 #include "tap.h"
-#include "vr.h"
 
 #define SEED	0xa5
 #define VA	0x100000000ull

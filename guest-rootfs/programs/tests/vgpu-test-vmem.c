@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "render.h"
 #include "tap.h"
-#include "vr.h"
 
 #define SEED	0x7e3
 #define SIZE	(6 * VG_MIB)

@@ -12,8 +12,8 @@
 
 #include <drm/amdgpu_drm.h>
 
+#include "render.h"
 #include "tap.h"
-#include "vr.h"
 
 #define TEXT	(256 * VG_KIB)
 

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "delay-priv.h"
+#include "delay_priv.h"
 
 #define FRAME		__builtin_frame_address(0)
 #define OFF		__builtin_expect(!delay_mode, 1)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Between delay.c and delay-wrap.c.
+ * Between delay.c and delay_wrap.c.
  */
 #ifndef DELAY_PRIV_H
 #define DELAY_PRIV_H
