@@ -1,39 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Numbers from sysfs and debugfs, time, and the tally of user queues.
+ * What sysfs and debugfs say of a GPU, its reset, and the tally of user queues.
  */
 #include <errno.h>
 #include <glob.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "vg.h"
 
 #define DEBUGFS "/sys/kernel/debug"
-
-uint64_t vg_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-}
-
-void vg_sleep_us(unsigned int us)
-{
-	struct timespec t = {
-		.tv_sec = us / 1000000,
-		.tv_nsec = us % 1000000 * 1000l,
-	};
-
-	nanosleep(&t, NULL);
-}
 
 struct vg_tally *vg_tally(void)
 {
@@ -243,20 +223,4 @@ int vg_dump_take(char *text, size_t size, unsigned int timeout_ms)
 	free(path);
 	text[n] = 0;
 	return ret;
-}
-
-int vg_rounds(int (*fn)(void *arg, uint64_t round), void *arg)
-{
-	struct pollfd in = { STDIN_FILENO, POLLIN, 0 };
-	uint64_t round;
-	int ret;
-
-	for (round = 1; poll(&in, 1, 0) <= 0; round++) {
-		ret = fn(arg, round);
-		if (ret < 0)
-			return ret;
-		printf("round %lu\n", (unsigned long)round);
-		fflush(stdout);
-	}
-	return 0;
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Time limits in units of this machine's speed: VGPU_TEST_SCALE is how many times
- * slower than the reference machine the host was when the run of the suites
- * began, 1 to 4. vg_scale_again() measures here and now.
+ * Time, and time limits in units of this machine's speed: VGPU_TEST_SCALE is how
+ * many times slower than the reference machine the host was when the run of the
+ * suites began, 1 to 4. vg_scale_again() measures here and now.
  */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "vg.h"
 
@@ -16,6 +17,24 @@
 /* The reference machine needs this long for so many rounds of work(). */
 #define WORK_ROUNDS	150000000u
 #define WORK_NS		280000000ull
+
+uint64_t vg_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+void vg_sleep_us(unsigned int us)
+{
+	struct timespec t = {
+		.tv_sec = us / 1000000,
+		.tv_nsec = us % 1000000 * 1000l,
+	};
+
+	nanosleep(&t, NULL);
+}
 
 static double known_scale(void)
 {

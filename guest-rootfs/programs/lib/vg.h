@@ -30,21 +30,6 @@
 /* A tick of the GPU clock: 100 MHz (docs/hardware.md). */
 #define VG_CLOCK_NS	10
 
-/*
- * A wait that takes longer than this has failed: 30 s on the reference machine
- * times VGPU_TEST_SCALE, which a run of the suites sets to how much slower its
- * host is (1 to 4); 60 s without that.
- */
-int vg_timeout_ms(void);
-#define VG_TIMEOUT_MS	vg_timeout_ms()
-/*
- * Measure how much slower the machine is at this moment (0.3 s on the reference
- * machine). True: slower than VGPU_TEST_SCALE said; limits that are computed from
- * now on, in this process and its new children, are longer. False without
- * VGPU_TEST_SCALE.
- */
-bool vg_scale_again(void);
-
 /**
  * struct vg_gpu - one GPU node of the topology
  * @gpu_id: what KFD's ioctls call it
@@ -423,11 +408,31 @@ struct vg_tally {
  */
 struct vg_tally *vg_tally(void);
 
+/* timeout.c */
+
 /* Monotonic time in ns. */
 uint64_t vg_now(void);
+void vg_sleep_us(unsigned int us);
+
+/*
+ * A wait that takes longer than this has failed: 30 s on the reference machine
+ * times VGPU_TEST_SCALE, which a run of the suites sets to how much slower its
+ * host is (1 to 4); 60 s without that.
+ */
+int vg_timeout_ms(void);
+#define VG_TIMEOUT_MS	vg_timeout_ms()
 /* The vg_now() at which a wait that begins now has failed (VG_TIMEOUT_MS). */
 uint64_t vg_deadline(void);
-void vg_sleep_us(unsigned int us);
+/*
+ * Measure how much slower the machine is at this moment (0.3 s on the reference
+ * machine). True: slower than VGPU_TEST_SCALE said; limits that are computed from
+ * now on, in this process and its new children, are longer. False without
+ * VGPU_TEST_SCALE.
+ */
+bool vg_scale_again(void);
+
+/* rounds.c */
+
 /*
  * For the loops: calls @fn with 1, 2, ... until standard input ends, or it fails,
  * and prints "round N" after each. 0, or @fn's negative errno.
