@@ -8,7 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "vg.h"
+#include "bo.h"
+#include "device.h"
 
 #define BO_ALIGN (2 * VG_MIB)	/* lets large leaves be used */
 

@@ -12,9 +12,14 @@
 #include <sys/mman.h>
 
 #include <vgpu/aql.h>
+#include <vgpu/bits.h>
 #include <vgpu/pm4.h>
 
-#include "vg.h"
+#include "bo.h"
+#include "compute_queue.h"
+#include "device.h"
+#include "sdma_queue.h"
+#include "timeout.h"
 
 #define EOP_BYTES	4096u
 #define NOP		0x80000000u	/* type 2: one dword */

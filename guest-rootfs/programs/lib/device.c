@@ -12,7 +12,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "vg.h"
+#include "device.h"
 
 #define TOPOLOGY "/sys/class/kfd/kfd/topology/nodes"
 

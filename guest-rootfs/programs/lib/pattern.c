@@ -6,7 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "vg.h"
+#include "device.h"
+#include "pattern.h"
 
 void *vg_map_anon(uint64_t size)
 {

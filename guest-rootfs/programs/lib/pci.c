@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "vg.h"
+#include "device.h"
+#include "pci.h"
 
 #define PCI "/sys/bus/pci/"
 

@@ -10,7 +10,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <vgpu/bits.h>
+#include <vgpu/sdma_packets.h>
+
+#include "device.h"
 #include "render.h"
+#include "timeout.h"
 
 int vr_ioctl(int fd, unsigned long request, void *arg)
 {

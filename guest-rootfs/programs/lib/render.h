@@ -7,9 +7,12 @@
 #ifndef VR_H
 #define VR_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include <drm/amdgpu_drm.h>
 
-#include "vg.h"
+#include "device.h"
 
 #define VR_MAP_RW	(AMDGPU_VM_PAGE_READABLE | AMDGPU_VM_PAGE_WRITEABLE)
 

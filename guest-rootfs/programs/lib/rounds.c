@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "vg.h"
+#include "rounds.h"
 
 int vg_rounds(int (*fn)(void *arg, uint64_t round), void *arg)
 {

@@ -5,7 +5,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "vg.h"
+#include <vgpu/bits.h>
+#include <vgpu/sdma_packets.h>
+
+#include "device.h"
+#include "sdma_queue.h"
+#include "stats.h"
 
 /* What one packet may carry: 30 bits for copies, 22 for fills (as ROCr). */
 #define COPY_MAX	(1ull << 30)

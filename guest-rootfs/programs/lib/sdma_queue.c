@@ -12,7 +12,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "vg.h"
+#include <vgpu/sdma_packets.h>
+
+#include "bo.h"
+#include "device.h"
+#include "sdma_queue.h"
+#include "timeout.h"
 
 static volatile uint64_t *ptr_slot(const struct vg_queue *q, unsigned int off)
 {

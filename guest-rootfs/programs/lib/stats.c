@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What sysfs and debugfs say of a GPU, its reset, and the tally of user queues.
+ * What sysfs and debugfs report of a GPU, its reset, and the tally of user queues.
  */
 #include <errno.h>
 #include <glob.h>
@@ -11,7 +11,9 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
-#include "vg.h"
+#include "device.h"
+#include "stats.h"
+#include "timeout.h"
 
 #define DEBUGFS "/sys/kernel/debug"
 

@@ -8,7 +8,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "vg.h"
+#include "device.h"
+#include "svm.h"
 
 #define MAX_ATTRS 16
 

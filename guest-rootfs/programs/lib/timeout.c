@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "vg.h"
+#include "timeout.h"
 
 #define REFERENCE_MS	30000
 #define UNSCALED_MS	60000

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <vgpu/aql.h>
+#include <vgpu/bits.h>
 #include <vgpu/pm4.h>
 
 #include "tap.h"

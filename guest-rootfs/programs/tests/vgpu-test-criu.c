@@ -21,6 +21,8 @@
 #include <unistd.h>
 
 #include <vgpu/aql.h>
+#include <vgpu/bits.h>
+#include <vgpu/sdma_packets.h>
 
 #include "race.h"
 #include "render.h"

@@ -15,7 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <vgpu/bits.h>
 #include <vgpu/gmc.h>
+#include <vgpu/sdma_packets.h>
 
 #include "render.h"
 #include "tap.h"

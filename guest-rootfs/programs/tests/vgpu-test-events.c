@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <vgpu/sdma_packets.h>
+
 #include "tap.h"
 
 #define SLOTS		KFD_SIGNAL_EVENT_LIMIT

@@ -17,6 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <vgpu/sdma_packets.h>
+
 #include "hold.h"
 #include "tap.h"
 

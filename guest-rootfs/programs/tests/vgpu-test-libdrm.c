@@ -12,6 +12,9 @@
 #include <drm/amdgpu_drm.h>
 #include <libdrm/amdgpu.h>
 
+#include <vgpu/bits.h>
+#include <vgpu/sdma_packets.h>
+
 #include "tap.h"
 
 #define SEED	0xdb

@@ -18,6 +18,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <vgpu/bits.h>
+#include <vgpu/sdma_packets.h>
+
 #include "tap.h"
 
 #define SEED	0x9ee5

@@ -14,6 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <vgpu/bits.h>
+#include <vgpu/sdma_packets.h>
+
 #include "race.h"
 #include "render.h"
 #include "tap.h"

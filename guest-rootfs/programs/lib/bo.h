@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Buffers of KFD (AMDKFD_IOC_ALLOC_MEMORY_OF_GPU). A BO has the same address on
+ * CPU and GPU, as in ROCm.
+ */
+#ifndef VG_BO_H
+#define VG_BO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <linux/kfd_ioctl.h>
+
+#include "device.h"
+
+#define VG_VRAM		(KFD_IOC_ALLOC_MEM_FLAGS_VRAM | VG_BO_ACCESS)
+#define VG_GTT		(KFD_IOC_ALLOC_MEM_FLAGS_GTT | \
+			 KFD_IOC_ALLOC_MEM_FLAGS_COHERENT | VG_BO_ACCESS)
+#define VG_DOORBELL	(KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL | VG_BO_ACCESS)
+#define VG_BO_ACCESS	((uint32_t)KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE | \
+			 KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC | \
+			 KFD_IOC_ALLOC_MEM_FLAGS_NO_SUBSTITUTE)
+#define VG_MMIO_REMAP	(KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP | VG_BO_ACCESS)
+#define VG_DOORBELL_SLICE 8192ul
+
+/**
+ * struct vg_bo - a buffer of AMDKFD_IOC_ALLOC_MEMORY_OF_GPU
+ * @va: its address on CPU and GPU
+ * @size: bytes, a multiple of the page
+ * @cpu: CPU mapping at @va, or NULL
+ * @mapped: mapped on @gpu
+ */
+struct vg_bo {
+	struct vg *vg;
+	struct vg_gpu *gpu;
+	uint64_t va, size, handle, mmap_offset;
+	uint32_t flags;
+	void *cpu;
+	bool mapped;
+};
+
+/* Reserves an address range and allocates; neither CPU nor GPU mapping yet. */
+int vg_bo_alloc(struct vg *vg, struct vg_gpu *gpu, uint64_t size,
+		uint32_t flags, struct vg_bo *bo);
+int vg_bo_map_cpu(struct vg_bo *bo);
+int vg_bo_unmap_cpu(struct vg_bo *bo);
+int vg_bo_map_gpu(struct vg_bo *bo);
+int vg_bo_unmap_gpu(struct vg_bo *bo);
+/* On another GPU; the caller undoes it before vg_bo_free(). */
+int vg_bo_map_peer(struct vg_bo *bo, struct vg_gpu *gpu);
+int vg_bo_unmap_peer(struct vg_bo *bo, struct vg_gpu *gpu);
+/* vg_bo_alloc() and both mappings. */
+int vg_bo_create(struct vg *vg, struct vg_gpu *gpu, uint64_t size,
+		 uint32_t flags, struct vg_bo *bo);
+/* Undoes whatever is there; safe on a zeroed structure. */
+int vg_bo_free(struct vg_bo *bo);
+
+#endif /* VG_BO_H */

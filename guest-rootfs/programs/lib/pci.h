@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A GPU as a PCI device, by its name on the bus, as "0000:01:00.0".
+ */
+#ifndef VG_PCI_H
+#define VG_PCI_H
+
+#include <stdbool.h>
+
+#include "device.h"
+
+#define VG_PCI_NAME 16
+
+/* Writes to a file of sysfs, procfs or debugfs, in one piece. */
+int vg_put(const char *path, const char *text);
+int vg_pci_name(const struct vg_gpu *gpu, char name[VG_PCI_NAME]);
+/* The driver lets go of the device, or takes it. */
+int vg_pci_unbind(const char *name);
+int vg_pci_bind(const char *name);
+/* The kernel forgets the device, or looks for new ones. */
+int vg_pci_remove(const char *name);
+int vg_pci_rescan(void);
+bool vg_pci_bound(const char *name);
+bool vg_pci_exists(const char *name);
+
+#endif /* VG_PCI_H */
