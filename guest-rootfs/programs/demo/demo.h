@@ -65,7 +65,7 @@ void report_usage(const struct demo *d);
 void report_agreement(struct demo *d, const struct vg_counters *dev,
 		      const struct vg_counters *drv);
 
-/* peer.c: a child process that does one thing at a time for its parent. */
+/* child.c: a child process that does one thing at a time for its parent. */
 
 /**
  * struct peer - the child, from the parent's side
