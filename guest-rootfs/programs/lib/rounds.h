@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /*
- * For the loops: calls @fn with 1, 2, ... until standard input ends, or it fails,
- * and prints "round N" after each. 0, or @fn's negative errno.
+ * Call @fn with 1, 2, ... until standard input ends, or it fails, and print
+ * "round N" after each. 0, or @fn's negative errno.
  */
 int vg_rounds(int (*fn)(void *arg, uint64_t round), void *arg);
 
