@@ -17,7 +17,7 @@ struct reply {
 	char text[256];
 };
 
-static void serve(peer_fn fn, void *state, int in, int out)
+static void serve(child_fn fn, void *state, int in, int out)
 {
 	struct reply reply;
 	char command;
@@ -34,7 +34,7 @@ static void serve(peer_fn fn, void *state, int in, int out)
 	_exit(0);
 }
 
-int peer_start(struct peer *p, peer_fn fn, void *state)
+int child_start(struct child *p, child_fn fn, void *state)
 {
 	int down[2], up[2];
 
@@ -56,7 +56,7 @@ int peer_start(struct peer *p, peer_fn fn, void *state)
 	return 0;
 }
 
-int peer_ask(struct peer *p, char command)
+int child_request(struct child *p, char command)
 {
 	struct pollfd pfd = { .fd = p->from, .events = POLLIN };
 	struct reply reply;
@@ -73,7 +73,7 @@ int peer_ask(struct peer *p, char command)
 	return reply.result;
 }
 
-int peer_stop(struct peer *p)
+int child_stop(struct child *p)
 {
 	uint64_t deadline = vg_deadline();
 	int status;

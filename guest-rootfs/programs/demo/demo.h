@@ -68,24 +68,24 @@ void report_agreement(struct demo *d, const struct vg_counters *dev,
 /* child.c: a child process that does one thing at a time for its parent. */
 
 /**
- * struct peer - the child, from the parent's side
+ * struct child - the child, from the parent's side
  */
-struct peer {
+struct child {
 	pid_t pid;
 	int to, from;
 };
 
 /* Runs in the child for each command; 0 or -errno with vg_error() set. */
-typedef int (*peer_fn)(void *state, char command);
+typedef int (*child_fn)(void *state, char command);
 
 /*
  * Forks. The child serves commands with @fn until the pipe closes. @state is
  * the child's copy.
  */
-int peer_start(struct peer *p, peer_fn fn, void *state);
+int child_start(struct child *p, child_fn fn, void *state);
 /* Sends @command, waits for its result; the child's sentence in vg_error(). */
-int peer_ask(struct peer *p, char command);
+int child_request(struct child *p, char command);
 /* Ends the child; -ECHILD if it did not end well. */
-int peer_stop(struct peer *p);
+int child_stop(struct child *p);
 
 #endif /* DEMO_H */

@@ -164,35 +164,35 @@ static int carry_on(struct demo *d)
 	return r ?: vg_bo_free(&a) ?: vg_bo_free(&b);
 }
 
-static void run(struct demo *d, struct peer *peer, int kmsg, char *line,
+static void run(struct demo *d, struct child *child, int kmsg, char *line,
 		size_t size)
 {
 	uint64_t before = unrepaired(d);
 	int r;
 
 	step_begin(d);
-	r = peer_ask(peer, 'o') ?: peer_ask(peer, 'a') ?:
-	    wait_report(d, kmsg, peer->pid, before, line, size);
+	r = child_request(child, 'o') ?: child_request(child, 'a') ?:
+	    wait_report(d, kmsg, child->pid, before, line, size);
 	if (step_end(d, "5.1", "a child's engine reads foreign memory: reported",
 		     r))
 		return;
 	step_begin(d);
 	if (step_end(d, "5.2", "its queue has stopped, its buffer is untouched",
-		     peer_ask(peer, 's')))
+		     child_request(child, 's')))
 		return;
 	step_begin(d);
 	if (step_end(d, "5.3", "this process's queue goes on", carry_on(d)))
 		return;
 	step_begin(d);
 	step_end(d, "5.4", "the stopped queue can be destroyed",
-		 peer_ask(peer, 'd'));
+		 child_request(child, 'd'));
 }
 
 void part_no_retry(struct demo *d)
 {
 	struct victim v = { 0 };
 	struct vg_mem_info before;
-	struct peer peer;
+	struct child child;
 	char line[256] = "";
 	int r, kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 
@@ -201,16 +201,16 @@ void part_no_retry(struct demo *d)
 	r = kmsg < 0 ? vg_fail(-errno, "cannot open /dev/kmsg") :
 	    lseek(kmsg, 0, SEEK_END) < 0 ? vg_fail(-errno, "/dev/kmsg") :
 	    vg_mem_info(d->gpu, &before) ?:
-	    peer_start(&peer, victim_serve, &v);
+	    child_start(&child, victim_serve, &v);
 	if (r) {
 		step_end(d, "5.0", "a child process", r);
 		goto out;
 	}
-	run(d, &peer, kmsg, line, sizeof(line));
+	run(d, &child, kmsg, line, sizeof(line));
 	if (line[0])
 		printf("│ kernel log: %s\n", line);
 	step_begin(d);
-	r = peer_stop(&peer) ?:
+	r = child_stop(&child) ?:
 	    vg_mem_settle(d->gpu, &before, VG_TIMEOUT_MS) ?: carry_on(d);
 	step_end(d, "5.5", "child ends, its memory is back, the GPU still works",
 		 r);

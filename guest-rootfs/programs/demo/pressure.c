@@ -15,51 +15,51 @@
 #define SEED	  0x22
 
 /**
- * struct child - what the child process owns
+ * struct owner - what the child process, the owner of the BOs, has
  * @bytes: size of all its BOs
  */
-struct child {
+struct owner {
 	struct vg vg;
 	struct vg_gpu *gpu;
 	struct vg_bo bo[CHILD_BOS], stage;
 	uint64_t bytes;
 };
 
-static int child_open(struct child *c)
+static int owner_open(struct owner *o)
 {
-	int i, r = vg_open(&c->vg);
+	int i, r = vg_open(&o->vg);
 
 	if (r)
 		return r;
-	c->gpu = &c->vg.gpu[0];
+	o->gpu = &o->vg.gpu[0];
 	for (i = 0; i < CHILD_BOS && !r; i++)
-		r = vg_bo_alloc(&c->vg, c->gpu, c->bytes / CHILD_BOS, VG_VRAM,
-				&c->bo[i]);
-	return r ?: vg_bo_create(&c->vg, c->gpu, c->bytes / CHILD_BOS, VG_GTT,
-				 &c->stage);
+		r = vg_bo_alloc(&o->vg, o->gpu, o->bytes / CHILD_BOS, VG_VRAM,
+				&o->bo[i]);
+	return r ?: vg_bo_create(&o->vg, o->gpu, o->bytes / CHILD_BOS, VG_GTT,
+				 &o->stage);
 }
 
 /* A queue only for as long as it is needed: processes with queues stay. */
-static int child_transfer(struct child *c, bool fill)
+static int owner_transfer(struct owner *o, bool fill)
 {
 	struct vg_queue q = { 0 };
 	int i, r, r2;
 
-	r = vg_queue_create(&c->vg, c->gpu, 4 * VG_KIB, &q);
+	r = vg_queue_create(&o->vg, o->gpu, 4 * VG_KIB, &q);
 	for (i = 0; i < CHILD_BOS && !r; i++) {
-		struct vg_bo *bo = &c->bo[i];
+		struct vg_bo *bo = &o->bo[i];
 		void *vram = (void *)bo->va;
 
 		r = vg_bo_map_gpu(bo);
 		if (r)
 			break;
 		if (fill) {
-			vg_pattern_fill(c->stage.cpu, bo->size, SEED + i, 0);
-			r = vg_copy(&q, vram, c->stage.cpu, bo->size);
+			vg_pattern_fill(o->stage.cpu, bo->size, SEED + i, 0);
+			r = vg_copy(&q, vram, o->stage.cpu, bo->size);
 		} else {
-			vg_pattern_fill(c->stage.cpu, bo->size, 0, 0);
-			r = vg_copy(&q, c->stage.cpu, vram, bo->size) ?:
-			    vg_pattern_check(c->stage.cpu, bo->size, SEED + i,
+			vg_pattern_fill(o->stage.cpu, bo->size, 0, 0);
+			r = vg_copy(&q, o->stage.cpu, vram, bo->size) ?:
+			    vg_pattern_check(o->stage.cpu, bo->size, SEED + i,
 					     0);
 		}
 	}
@@ -67,36 +67,36 @@ static int child_transfer(struct child *c, bool fill)
 	return r ? r : r2;
 }
 
-static int child_let_go(struct child *c)
+static int owner_let_go(struct owner *o)
 {
 	int i, r = 0;
 
 	for (i = 0; i < CHILD_BOS && !r; i++)
-		r = vg_bo_unmap_gpu(&c->bo[i]);
+		r = vg_bo_unmap_gpu(&o->bo[i]);
 	return r;
 }
 
-static int child_check_by_cpu(struct child *c)
+static int owner_check_by_cpu(struct owner *o)
 {
 	int i, r = 0;
 
 	for (i = 0; i < CHILD_BOS && !r; i++)
-		r = vg_bo_map_cpu(&c->bo[i]) ?:
-		    vg_pattern_check(c->bo[i].cpu, c->bo[i].size, SEED + i,
+		r = vg_bo_map_cpu(&o->bo[i]) ?:
+		    vg_pattern_check(o->bo[i].cpu, o->bo[i].size, SEED + i,
 				     0) ?:
-		    vg_bo_unmap_cpu(&c->bo[i]);
+		    vg_bo_unmap_cpu(&o->bo[i]);
 	return r;
 }
 
-static int child_serve(void *state, char command)
+static int owner_serve(void *state, char command)
 {
-	struct child *c = state;
+	struct owner *o = state;
 
 	switch (command) {
-	case 'f': return child_open(c) ?: child_transfer(c, true) ?:
-			 child_let_go(c);
-	case 'c': return child_check_by_cpu(c);
-	case 't': return child_transfer(c, false);
+	case 'f': return owner_open(o) ?: owner_transfer(o, true) ?:
+			 owner_let_go(o);
+	case 'c': return owner_check_by_cpu(o);
+	case 't': return owner_transfer(o, false);
 	}
 	return vg_fail(-EINVAL, "child command '%c'", command);
 }
@@ -193,13 +193,13 @@ static int check_returned(struct demo *d, const struct usage *filled)
 	return 0;
 }
 
-static void run(struct demo *d, struct peer *peer, struct hog *hog,
+static void run(struct demo *d, struct child *child, struct hog *hog,
 		uint64_t bytes)
 {
 	int r;
 
 	step_begin(d);
-	r = peer_ask(peer, 'f') ?: note_usage(d, "child has filled its BOs");
+	r = child_request(child, 'f') ?: note_usage(d, "child has filled its BOs");
 	if (step_end(d, "2.1", "a child process fills 4 BOs in VRAM, lets go of the GPU",
 		     r))
 		return;
@@ -210,7 +210,7 @@ static void run(struct demo *d, struct peer *peer, struct hog *hog,
 		return;
 	step_begin(d);
 	if (step_end(d, "2.3", "child reads its BOs by CPU, now in system memory",
-		     peer_ask(peer, 'c')))
+		     child_request(child, 'c')))
 		return;
 	step_begin(d);
 	r = release(hog) ?: note_usage(d, "pressure gone");
@@ -218,7 +218,7 @@ static void run(struct demo *d, struct peer *peer, struct hog *hog,
 		     r))
 		return;
 	step_begin(d);
-	r = peer_ask(peer, 't') ?:
+	r = child_request(child, 't') ?:
 	    note_usage(d, "child has mapped its BOs again") ?:
 	    check_returned(d, &d->usage[1]);
 	step_end(d, "2.5", "child maps its BOs: back in VRAM, read by the engine",
@@ -227,24 +227,24 @@ static void run(struct demo *d, struct peer *peer, struct hog *hog,
 
 void part_pressure(struct demo *d)
 {
-	struct child c = { .bytes = d->xfer / CHILD_BOS * CHILD_BOS };
+	struct owner o = { .bytes = d->xfer / CHILD_BOS * CHILD_BOS };
 	struct hog hog = { .bytes = d->xfer / 2 };
-	struct peer peer;
+	struct child child;
 	int r;
 
 	report_part("2. Memory pressure: a BO goes VRAM, GTT, VRAM");
-	hog.max = (int)((d->mem.vram_total + c.bytes) / hog.bytes) + 1;
+	hog.max = (int)((d->mem.vram_total + o.bytes) / hog.bytes) + 1;
 	hog.bo = calloc(hog.max, sizeof(*hog.bo));
 	note_usage(d, "before");
 	step_begin(d);
-	r = peer_start(&peer, child_serve, &c);
+	r = child_start(&child, owner_serve, &o);
 	if (r) {
 		step_end(d, "2.0", "a child process", r);
 		goto out;
 	}
-	run(d, &peer, &hog, c.bytes);
+	run(d, &child, &hog, o.bytes);
 	step_begin(d);
-	r = peer_stop(&peer);
+	r = child_stop(&child);
 	while (hog.n)
 		vg_bo_free(&hog.bo[--hog.n]);
 	r = r ?: vg_mem_settle(d->gpu, &d->usage[0].mem, VG_TIMEOUT_MS) ?:
