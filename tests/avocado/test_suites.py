@@ -47,7 +47,7 @@ class Changed(Test):
     def test_groups(self) -> None:
         """A test program's source asks for that program; several files ask for the sum."""
         choice = changed.choose(
-            changed.load(), ["guest-rootfs/programs/tests/vgpu-test-cs.c", "docs/hardware.md", "README.md"]
+            changed.load(), ["guest-rootfs/programs/tests/render/vgpu-test-cs.c", "docs/hardware.md", "README.md"]
         )
         self.assertEqual(choice.programs, {"vgpu-test-cs"})
         self.assertEqual(choice.suites, {"check", "guest-release", "guest-debug", "registers"})
