@@ -21,12 +21,16 @@ struct bench {
 	struct vg_mem_info mem;
 };
 
+/* sample.c */
+
 /* One sample as a JSON line; @bytes 0 if size means nothing here. */
 void sample(const char *name, uint64_t bytes, double value, const char *unit);
 /* Ends the program with vg_error() if @r is an error. */
 void must(int r, const char *what);
 /* As vg_map_anon(), but never NULL. */
 void *must_map(uint64_t bytes);
+
+/* The parts, which main.c runs. */
 
 void bench_boot(void);
 void bench_cpu(void);
