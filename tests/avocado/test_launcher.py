@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from vgpu import SCALE, run, vgpu
 from vgpu_tools import launch
-from vgpu_tools.errors import Failure
+from vgpu_tools.base.errors import Failure
 from vgpu_tools.guest import Guest
 
 

@@ -19,8 +19,8 @@ from avocado import Test
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from vgpu_tools import cli, mutants
-from vgpu_tools.errors import Failure
-from vgpu_tools.paths import ROOT
+from vgpu_tools.base.errors import Failure
+from vgpu_tools.base.paths import ROOT
 
 ONE = {"name": "one", "file": "qemu-device/a.c", "defect": "d", "origin": "named", "kind": "data"}
 REPORT = """<testsuite name="qtest"><testcase name="good"/><testcase name="skipped"><skipped/></testcase>

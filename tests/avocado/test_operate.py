@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from vgpu import SCALE, hear_interrupts, vgpu
 from vgpu_tools import monitor, operate, qemu, trace_file
-from vgpu_tools.errors import Failure
+from vgpu_tools.base.errors import Failure
 
 SECONDS = 30 * (SCALE or 1)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from avocado import Test
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-from vgpu_tools.paths import ROOT
+from vgpu_tools.base.paths import ROOT
 from vgpu_tools.testing import rooms
 
 HEAD = "[d]\nlow:\nmid: low\ntop: low mid\n"

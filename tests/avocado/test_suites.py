@@ -13,8 +13,8 @@ from unittest import mock
 from avocado import Test
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-from vgpu_tools.errors import Failure
-from vgpu_tools.paths import ROOT
+from vgpu_tools.base.errors import Failure
+from vgpu_tools.base.paths import ROOT
 from vgpu_tools.tap import Case, parse
 from vgpu_tools.testing import again, budget, changed, children, device, guests, limits, registry, report, stress, suite
 from vgpu_tools.testing.suite import BASIC, FULL, LONG, Outcome, Plan, Suite

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
 from vgpu import vgpu
 from vgpu_tools import trace_events, trace_file, trace_timeline
-from vgpu_tools.errors import Failure
+from vgpu_tools.base.errors import Failure
 from vgpu_tools.trace_file import Slice, Timeline
 from vgpu_tools.trace_record import Recording
 

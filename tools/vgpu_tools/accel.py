@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from vgpu_tools.errors import Failure
-from vgpu_tools.paths import CACHE
+from vgpu_tools.base.errors import Failure
+from vgpu_tools.base.paths import CACHE
 
 CHOICES = {
     # A plain model: "max" costs TCG a quarter more CPU time, and ERMS makes the kernel copy by single bytes in it. The

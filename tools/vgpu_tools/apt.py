@@ -13,9 +13,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from vgpu_tools import ui
-from vgpu_tools.errors import Failure
-from vgpu_tools.paths import CACHE, CONFIGS
+from vgpu_tools.base import progress
+from vgpu_tools.base.errors import Failure
+from vgpu_tools.base.paths import CACHE, CONFIGS
 from vgpu_tools.steps import Job, Step, cache_lock, clean_environment
 from vgpu_tools.versions import pins
 
@@ -136,7 +136,7 @@ def choose(package: str, pinned: str, series: str, versions: Sequence[str]) -> s
     if not same:
         raise Failure(f"the archive has no {package} {series}: {MIRROR_HINT}")
     version = _newest(same)
-    ui.say(f"    {package} {pinned} is gone from the archive; taking {version}")
+    progress.say(f"    {package} {pinned} is gone from the archive; taking {version}")
     return version
 
 

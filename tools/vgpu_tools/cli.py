@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from vgpu_tools.errors import Failure, refused_by_machine
-from vgpu_tools.paths import BUILD, CACHE
+from vgpu_tools.base.errors import Failure, refused_by_machine
+from vgpu_tools.base.paths import BUILD, CACHE
 
 if TYPE_CHECKING:
     from vgpu_tools.guest import Guest
@@ -198,7 +198,7 @@ def gdb(words: list[str]) -> int:
 def build(words: list[str]) -> int:
     """./vgpu build"""
     from vgpu_tools import kernel, qemu, rootfs, sources
-    from vgpu_tools.paths import BUILD
+    from vgpu_tools.base.paths import BUILD
     from vgpu_tools.steps import ensure
 
     targets = {
@@ -228,7 +228,7 @@ def demo(words: list[str]) -> int:
 def bench(words: list[str]) -> int:
     """./vgpu bench"""
     from vgpu_tools import qemu
-    from vgpu_tools.paths import BENCH
+    from vgpu_tools.base.paths import BENCH
 
     build(["bench"])
     script = BENCH / "run.py"

@@ -6,8 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from vgpu_tools import kernel, qemu, ui
-from vgpu_tools.paths import GUEST_DRIVER, QEMU_DEVICE, ROOT
+from vgpu_tools import kernel, qemu
+from vgpu_tools.base import progress
+from vgpu_tools.base.paths import GUEST_DRIVER, QEMU_DEVICE, ROOT
 from vgpu_tools.steps import Job, ensure
 
 
@@ -27,7 +28,7 @@ def write() -> int:
     tree = kernel.tree("release")
     log = kernel.folder("release") / "compile-commands.log"
     log.write_text("")
-    Job("compile-commands", log, ui.Meter()).run(["make", "-C", tree, "compile_commands.json"])
+    Job("compile-commands", log, progress.Meter()).run(["make", "-C", tree, "compile_commands.json"])
     entries = []
     for database, part in (
         (qemu.tree() / "compile_commands.json", QEMU_DEVICE),
@@ -37,5 +38,5 @@ def write() -> int:
         entries += [entry for entry in found if entry]
     target = ROOT / "compile_commands.json"
     target.write_text(json.dumps(entries, indent=1) + "\n")
-    ui.say(f"{len(entries)} files in {target}")
+    progress.say(f"{len(entries)} files in {target}")
     return 0

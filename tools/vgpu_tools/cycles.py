@@ -7,9 +7,9 @@ import re
 import time
 from collections.abc import Sequence
 
-from vgpu_tools import ui
+from vgpu_tools.base import progress
+from vgpu_tools.base.paths import RESULTS, ROOT
 from vgpu_tools.guest import Guest
-from vgpu_tools.paths import RESULTS, ROOT
 from vgpu_tools.tap import Case
 from vgpu_tools.testing.guests import in_guest
 from vgpu_tools.testing.machines import run_files
@@ -35,7 +35,7 @@ def _in_guest(repeat: int) -> list[tuple[str, list[str], list[str]]]:
 
 
 def _show(row: str, cases: Sequence[Case], since: float, said: Sequence[str]) -> None:
-    print(f"{row:19}{ui.clock(time.monotonic() - since)}", flush=True)
+    print(f"{row:19}{progress.clock(time.monotonic() - since)}", flush=True)
     for case in cases:
         why = f": {case.why}" if case.outcome != "passed" else ""
         print(f"    {case.outcome}: {case.name}{why}", flush=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from vgpu_tools import accel, agent, kernel, qemu, rocm, rootfs, sources
-from vgpu_tools.errors import Failure
+from vgpu_tools.base.errors import Failure
 from vgpu_tools.steps import ensure
 
 MAX_GPUS = 8

@@ -10,8 +10,8 @@ import shutil
 from pathlib import Path
 
 from vgpu_tools import fingerprint, sources
-from vgpu_tools.errors import Failure
-from vgpu_tools.paths import BUILD, CACHE, CONFIGS, GUEST_DRIVER, INCLUDE
+from vgpu_tools.base.errors import Failure
+from vgpu_tools.base.paths import BUILD, CACHE, CONFIGS, GUEST_DRIVER, INCLUDE
 from vgpu_tools.steps import Job, Step, jobs
 
 FLAVOURS = ("release", "debug")

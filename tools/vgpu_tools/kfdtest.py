@@ -17,9 +17,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vgpu_tools.errors import Failure
+from vgpu_tools.base.errors import Failure
+from vgpu_tools.base.paths import BUILD, ROOT, ROOTFS
 from vgpu_tools.guest import Guest
-from vgpu_tools.paths import BUILD, ROOT, ROOTFS
 
 CLASSES = ROOTFS / "rocm" / "kfdtest-classes"
 LOG = BUILD / "results" / "kfdtest.log"

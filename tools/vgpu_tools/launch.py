@@ -21,11 +21,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from vgpu_tools import accel, agent, monitor, postmortem, terminal
+from vgpu_tools import accel, agent, monitor, postmortem
+from vgpu_tools.base import terminal
+from vgpu_tools.base.errors import TIMED_OUT, Failure, how_it_ended
+from vgpu_tools.base.paths import RUNS
 from vgpu_tools.console import Watcher
-from vgpu_tools.errors import TIMED_OUT, Failure, how_it_ended
 from vgpu_tools.guest import Guest
-from vgpu_tools.paths import RUNS
 
 MACHINE, THREADS = "machine.txt", "threads.txt"  # beside the console log of a guest whose time is up
 KEEP_RUNS = 40  # logs of that many runs stay

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from vgpu_tools.errors import Failure
-from vgpu_tools.paths import RUNS
+from vgpu_tools.base.errors import Failure
+from vgpu_tools.base.paths import RUNS
 
 SOCKET = "qmp"  # in a run's folder
 MAX_PATH = 107  # bytes that a socket's name can have

@@ -24,9 +24,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-from vgpu_tools import fingerprint, ui
-from vgpu_tools.errors import Failure
-from vgpu_tools.paths import BUILD, RESULTS, ROOT
+from vgpu_tools import fingerprint
+from vgpu_tools.base import progress
+from vgpu_tools.base.errors import Failure
+from vgpu_tools.base.paths import BUILD, RESULTS, ROOT
 from vgpu_tools.processes import END_SECONDS, end_group
 from vgpu_tools.steps import clean_environment
 from vgpu_tools.testing import changed, registry
@@ -301,7 +302,7 @@ class Trial:
     def _run(self, log: TextIO) -> None:
         if self.tree.run(log, "build", "demo"):
             check_room(self.tree.place)
-            ui.say(f"    {self.mutant.name} does not compile; log: {log.name}")
+            progress.say(f"    {self.mutant.name} does not compile; log: {log.name}")
             self._keep("does not compile")
             return
         if not self.verdict.passed and self.tree.run(log, "demo", "--timeout", str(DEMO_SECONDS)):
@@ -344,7 +345,7 @@ def mutants(options: argparse.Namespace) -> int:
     with tree.held():
         commit = tree.commit()
         if tree.git("status", "--porcelain", "--untracked-files=no", there=False).stdout:
-            ui.say("    what is not committed is not in the mutants")
+            progress.say("    what is not committed is not in the mutants")
         tree.reset(commit)
         for mutant in chosen:
             tree.apply(mutant, check=True)
@@ -353,10 +354,10 @@ def mutants(options: argparse.Namespace) -> int:
             content = mutant.patch.read_text()
             verdict = store.of(content, mutant.name, commit, of)
             if verdict.state == "open":
-                ui.say(f"==> mutant {number} of {len(chosen)}: {mutant.name} ({of})")
+                progress.say(f"==> mutant {number} of {len(chosen)}: {mutant.name} ({of})")
                 verdict = Trial(tree, store, mutant, verdict).run()
             rows.append((mutant, _known(store, content, verdict, commit)))
-            ui.say(table([(mutant, {of: verdict})]))
+            progress.say(table([(mutant, {of: verdict})]))
     print(table(rows))
     caught = sum(verdicts[of].state == "caught" for _, verdicts in rows)
     print(f"{caught} of {len(rows)} caught by the {of} pass of {commit[:12]}")

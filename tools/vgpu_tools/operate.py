@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from vgpu_tools import monitor
-from vgpu_tools.errors import Failure
+from vgpu_tools.base.errors import Failure
 
 WORDS = ("kind", "device", "hub")  # members of vgpu-inject that are no numbers or truths
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}

@@ -9,8 +9,8 @@ import threading
 from pathlib import Path
 
 from vgpu_tools import apt, fingerprint, sources
-from vgpu_tools.errors import Failure
-from vgpu_tools.paths import BUILD, CACHE, CONFIGS, INCLUDE, QEMU_DEVICE
+from vgpu_tools.base.errors import Failure
+from vgpu_tools.base.paths import BUILD, CACHE, CONFIGS, INCLUDE, QEMU_DEVICE
 from vgpu_tools.steps import Job, Step, jobs
 
 BINARY = "qemu-system-x86_64"

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vgpu_tools import paths
-from vgpu_tools.errors import Failure
+from vgpu_tools.base import paths
+from vgpu_tools.base.errors import Failure
 from vgpu_tools.guest import Guest
 
 VRAM_MIB = 256

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from vgpu_tools import apt, fingerprint
-from vgpu_tools.paths import CACHE, ROOTFS
+from vgpu_tools.base.paths import CACHE, ROOTFS
 from vgpu_tools.sources import SOURCES, only
 from vgpu_tools.steps import Job, Step
 from vgpu_tools.versions import pins

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from vgpu_tools import apt, erofs, fingerprint, kernel, sources
-from vgpu_tools.paths import BENCH, BUILD, INCLUDE, PROGRAMS, ROOTFS
+from vgpu_tools.base.paths import BENCH, BUILD, INCLUDE, PROGRAMS, ROOTFS
 from vgpu_tools.steps import Job, Step, jobs
 
 MINI = ROOTFS / "mini"

@@ -22,10 +22,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from vgpu_tools import accel, agent, fingerprint, launch, qemu, rootfs, sources, ui
-from vgpu_tools.errors import Failure
+from vgpu_tools import accel, agent, fingerprint, launch, qemu, rootfs, sources
+from vgpu_tools.base import progress
+from vgpu_tools.base.errors import Failure
+from vgpu_tools.base.paths import CACHE
 from vgpu_tools.guest import Guest
-from vgpu_tools.paths import CACHE
 
 FOLDER = Path(os.environ.get("VGPU_SNAPSHOTS") or CACHE / "snapshots")
 MAX_BYTES = 8 << 30  # of all snapshots; those that were not used for the longest time are removed
@@ -96,7 +97,7 @@ def obtain(guest: Guest) -> BinaryIO | None:
             return _open(name)
         except Unusable as why:
             if str(why):
-                ui.say(f"    snapshot {_state(name)}: {why}; taken again")
+                progress.say(f"    snapshot {_state(name)}: {why}; taken again")
         _take(guest, name)
         make_room(name)
         try:
@@ -133,7 +134,7 @@ def _lock(name: str) -> Iterator[None]:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                ui.say("    waiting for another run to take the snapshot")
+                progress.say("    waiting for another run to take the snapshot")
                 fcntl.flock(lock, fcntl.LOCK_EX)
             if not _same(path, lock.fileno()):
                 continue  # it was removed meanwhile
@@ -247,7 +248,7 @@ def _take(guest: Guest, name: str) -> None:
     """Boot a guest, save it, and keep the outcome only if all went well."""
     new, state = FOLDER / f"{name}.partial", _state(name)
     about = state.with_suffix(".json")
-    with ui.step(f"snapshot ({guest.kernel} kernel)"):
+    with progress.step(f"snapshot ({guest.kernel} kernel)"):
         for path in (about, state, new):
             path.unlink(missing_ok=True)
         try:

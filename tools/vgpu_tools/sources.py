@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vgpu_tools import apt, fingerprint
-from vgpu_tools.paths import CACHE, INCLUDE
+from vgpu_tools.base.paths import CACHE, INCLUDE
 from vgpu_tools.steps import Job, Step
 from vgpu_tools.versions import pins, source_folder
 

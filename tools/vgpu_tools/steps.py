@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from vgpu_tools import fingerprint, ui
-from vgpu_tools.errors import StepFailed
-from vgpu_tools.paths import BUILD, CACHE, LOGS
+from vgpu_tools import fingerprint
+from vgpu_tools.base import progress
+from vgpu_tools.base.errors import StepFailed
+from vgpu_tools.base.paths import BUILD, CACHE, LOGS
 from vgpu_tools.processes import end_group
 
 NINJA = re.compile(rb"^\[(\d+)/(\d+)\]")
@@ -30,7 +31,7 @@ class Job:
 
     step: str
     log: Path
-    meter: ui.Meter
+    meter: progress.Meter
 
     def run(
         self,
@@ -148,7 +149,7 @@ def _make(step: Step) -> None:
     log.write_text("")
     step.stamp.parent.mkdir(parents=True, exist_ok=True)
     step.stamp.unlink(missing_ok=True)
-    with ui.step(step.title) as meter:
+    with progress.step(step.title) as meter:
         step.make(Job(step.name, log, meter))
     for output in step.outputs:
         if not output.exists():
@@ -164,7 +165,7 @@ def cache_lock(name: str) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            ui.say("    waiting for another build to finish")
+            progress.say("    waiting for another build to finish")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vgpu_tools import monitor, operate, trace_record, trace_timeline
-from vgpu_tools.errors import Failure
+from vgpu_tools.base.errors import Failure
 from vgpu_tools.guest import Guest
 
 

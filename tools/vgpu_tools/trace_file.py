@@ -7,7 +7,7 @@ from pathlib import Path
 
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TracePacket, TrackDescriptor, TrackEvent
 
-from vgpu_tools.errors import Failure
+from vgpu_tools.base.errors import Failure
 
 SEQUENCE = 1  # all packets are of one writer
 Value = int | str | bool

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vgpu_tools import accel
-from vgpu_tools.errors import Failure
+from vgpu_tools.base.errors import Failure
 from vgpu_tools.guest import Guest
 from vgpu_tools.launch import Run, Streams
 

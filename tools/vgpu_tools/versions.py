@@ -7,8 +7,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from vgpu_tools.errors import Failure
-from vgpu_tools.paths import CONFIGS
+from vgpu_tools.base.errors import Failure
+from vgpu_tools.base.paths import CONFIGS
 
 FILE = CONFIGS / "versions.toml"
 

@@ -6,8 +6,8 @@ import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from vgpu_tools.errors import Failure
-from vgpu_tools.paths import ROOT
+from vgpu_tools.base.errors import Failure
+from vgpu_tools.base.paths import ROOT
 
 FILE = ROOT / "tests/budget.toml"
 OVER = 1.5  # times its budget: what a suite may take before the report warns

@@ -11,8 +11,8 @@ import subprocess
 import tomllib
 from dataclasses import dataclass, field
 
-from vgpu_tools.errors import Failure
-from vgpu_tools.paths import ROOT
+from vgpu_tools.base.errors import Failure
+from vgpu_tools.base.paths import ROOT
 from vgpu_tools.testing import registry
 from vgpu_tools.testing.suite import FULL, Plan
 

@@ -24,10 +24,11 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
-from vgpu_tools import fingerprint, qemu, rootfs, sources, ui
-from vgpu_tools.errors import Failure
+from vgpu_tools import fingerprint, qemu, rootfs, sources
+from vgpu_tools.base import progress
+from vgpu_tools.base.errors import Failure
+from vgpu_tools.base.paths import BUILD, GUEST_DRIVER, INCLUDE, PROGRAMS, QEMU_DEVICE, ROOT
 from vgpu_tools.guest import DELAY_POINTS
-from vgpu_tools.paths import BUILD, GUEST_DRIVER, INCLUDE, PROGRAMS, QEMU_DEVICE, ROOT
 from vgpu_tools.steps import ensure
 from vgpu_tools.testing import children, guests, limits, machines
 
@@ -79,9 +80,9 @@ class Results:
         """Keep a case's record, and say how it went."""
         self.cases[name] = record
         self.keep()
-        ui.say(f"    {name}: {record.outcome}, {record.runs} runs")
+        progress.say(f"    {name}: {record.outcome}, {record.runs} runs")
         for lines in record.failures:
-            ui.say("    failed: " + "\n        ".join(lines))
+            progress.say("    failed: " + "\n        ".join(lines))
 
 
 def _git(*words: str) -> str:
@@ -221,11 +222,11 @@ def _of_programs(wanted: str, only: str, results: Results) -> None:
             if (wanted and program != wanted) or name in results.guests or any("case" not in one for one in mine):
                 continue
             start = time.monotonic()
-            ui.say(f"==> {name}")
+            progress.say(f"==> {name}")
             _one_program(program, guest.options, only, [one["case"] for one in mine], results)
             results.guests.append(name)
             results.keep()
-            ui.say(f"    {ui.clock(time.monotonic() - start)}")
+            progress.say(f"    {progress.clock(time.monotonic() - start)}")
 
 
 def _of_device(points: Sequence[str], wanted: str, results: Results) -> None:
@@ -237,7 +238,7 @@ def _of_device(points: Sequence[str], wanted: str, results: Results) -> None:
             if not guest.programs or name in results.guests:
                 continue
             more = ["--device-delays", point, *guest.options]
-            ui.say(f"==> {name}")
+            progress.say(f"==> {name}")
             cases, said = guests.in_guest(guest.programs, more, guest.command({}), SILENCE_SECONDS, SILENCE_SECONDS)
             with (FOLDER / f"device-{point}.log").open("a") as log:
                 log.write(said)
@@ -259,7 +260,7 @@ def _of_frames(results: Results) -> None:
         name = f"frames {kind}"
         if name in results.guests:
             continue
-        ui.say(f"==> {name}")
+        progress.say(f"==> {name}")
         env = {"VGPU_FRAME_DELAY": kind}
         for case in machines.run_files(FOLDER / f"frames-{kind}.log", FRAME_TESTS, FRAME_SECONDS, env):
             case_name = f"{name}: {case.name}"

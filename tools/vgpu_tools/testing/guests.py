@@ -16,11 +16,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from vgpu_tools import qemu, rootfs, sources, ui
+from vgpu_tools import qemu, rootfs, sources
+from vgpu_tools.base import progress
+from vgpu_tools.base.errors import Failure, how_it_ended
+from vgpu_tools.base.paths import PROGRAMS, ROOT
 from vgpu_tools.console import excerpt
-from vgpu_tools.errors import Failure, how_it_ended
 from vgpu_tools.launch import MACHINE
-from vgpu_tools.paths import PROGRAMS, ROOT
 from vgpu_tools.steps import Step
 from vgpu_tools.tap import Case, parse
 from vgpu_tools.testing import children, limits
@@ -266,7 +267,7 @@ def programs(flavour: str) -> Callable[[Path, Plan], list[Case]]:
         cases: list[Case] = []
         for guest, its_cases, said in in_order(lambda guest: one(guest, plan), listed(flavour, plan), log, plan):
             took = said.rstrip().rpartition(", ")[2]
-            ui.say(f"    {' '.join(guest.programs)} ({flavour}, {took}): {summary(its_cases)}")
+            progress.say(f"    {' '.join(guest.programs)} ({flavour}, {took}): {summary(its_cases)}")
             cases += its_cases
         return cases
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from vgpu_tools.paths import BUILD, ROOT
+from vgpu_tools.base.paths import BUILD, ROOT
 from vgpu_tools.steps import clean_environment
 from vgpu_tools.tap import Case
 from vgpu_tools.testing import children, limits

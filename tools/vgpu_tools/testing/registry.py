@@ -4,7 +4,7 @@
 from collections.abc import Iterator, Sequence
 
 from vgpu_tools import checks, qemu, registers, sources
-from vgpu_tools.errors import Failure
+from vgpu_tools.base.errors import Failure
 from vgpu_tools.steps import Step
 from vgpu_tools.testing import device, guests, machines
 from vgpu_tools.testing.suite import LONG, Suite

@@ -3,8 +3,8 @@
 
 from collections.abc import Sequence
 
-from vgpu_tools import ui
-from vgpu_tools.paths import RESULTS
+from vgpu_tools.base import progress
+from vgpu_tools.base.paths import RESULTS
 from vgpu_tools.tap import Case, write_junit
 from vgpu_tools.testing import budget, limits
 from vgpu_tools.testing.suite import Outcome, Plan
@@ -48,7 +48,7 @@ def suite(outcome: Outcome, plan: Plan) -> None:
     tell(outcome.cases, "skipped")
     tell(outcome.cases, "failed")
     log = RESULTS / f"{name}.log"
-    print(f"{name}: {summary(outcome.cases)} ({ui.clock(outcome.seconds)}; log: {log})", flush=True)
+    print(f"{name}: {summary(outcome.cases)} ({progress.clock(outcome.seconds)}; log: {log})", flush=True)
 
 
 def table(outcomes: Sequence[Outcome], plan: Plan, seconds: float) -> None:

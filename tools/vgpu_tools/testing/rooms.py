@@ -17,7 +17,7 @@ from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from posixpath import basename, dirname, join, normpath
 
-from vgpu_tools.paths import ROOT
+from vgpu_tools.base.paths import ROOT
 from vgpu_tools.testing.rooms_file import LIST, OPEN, Room, Rooms, circle
 
 C_SUFFIXES = (".c", ".h", ".inc")

@@ -5,9 +5,9 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from vgpu_tools import ui
-from vgpu_tools.errors import Failure
-from vgpu_tools.paths import RESULTS
+from vgpu_tools.base import progress
+from vgpu_tools.base.errors import Failure
+from vgpu_tools.base.paths import RESULTS
 from vgpu_tools.steps import ensure
 from vgpu_tools.tap import Case
 from vgpu_tools.testing import again, budget, changed, children, limits, registry, report
@@ -50,7 +50,7 @@ def run_changed(names: Sequence[str], since: str, fail_fast: bool) -> int:
     choice = changed.choose(changed.load(), changed.files(since))
     if names:
         choice.suites &= {suite.name for suite in registry.choose(names, FULL)}
-    ui.say(changed.describe(choice))
+    progress.say(changed.describe(choice))
     if choice.suites:
         return run(sorted(choice.suites), choice.plan(fail_fast))
     print(report.summary([]))
@@ -60,7 +60,7 @@ def run_changed(names: Sequence[str], since: str, fail_fast: bool) -> int:
 def _run_stage(stage: Sequence[Suite], plan: Plan) -> list[Outcome]:
     """Run suites at the same time; they are reported in their order."""
     for suite in stage:
-        ui.say(f"==> {suite.name}")
+        progress.say(f"==> {suite.name}")
     with ThreadPoolExecutor(len(stage)) as pool:
         try:
             outcomes = list(pool.map(lambda suite: _run_one(suite, plan), stage))

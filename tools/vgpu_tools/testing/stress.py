@@ -14,9 +14,10 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from vgpu_tools import apt, qemu, ui
-from vgpu_tools.errors import Failure
-from vgpu_tools.paths import BUILD, RESULTS, ROOT
+from vgpu_tools import apt, qemu
+from vgpu_tools.base import progress
+from vgpu_tools.base.errors import Failure
+from vgpu_tools.base.paths import BUILD, RESULTS, ROOT
 from vgpu_tools.steps import clean_environment, ensure
 from vgpu_tools.testing import budget, children
 from vgpu_tools.testing.suite import CPUS
@@ -109,11 +110,11 @@ def run(rounds: int, seed: int) -> int:
     known, new = kept(), []
     for number in range(rounds):
         one_seed = seed + number if seed else random.randrange(1, 1 << 31)
-        ui.say(f"==> round {number + 1} of {rounds}, seed {one_seed}")
+        progress.say(f"==> round {number + 1} of {rounds}, seed {one_seed}")
         log = RESULTS / f"stress-{one_seed}.log"
         new.append(_round(one_seed, log))
         _keep(known + new)
-        ui.say(f"    {describe(new[-1])}")
+        progress.say(f"    {describe(new[-1])}")
     rows = [one for one in known + new if one.commit == new[-1].commit]
     for one in rows:
         print(describe(one))
@@ -127,6 +128,5 @@ def describe(one: Round) -> str:
     """A round in a line."""
     verdict = "green" if one.good() else "RED" if one.failed or not one.passed else f"too little load (want {LOAD})"
     counts = f"{one.passed} passed, {one.failed} failed, {one.skipped} skipped"
-    return (
-        f"{one.commit} seed {one.seed}: {verdict}, {counts}, {ui.clock(one.seconds)}, qtest x {one.load:.1f}; {one.log}"
-    )
+    took = progress.clock(one.seconds)
+    return f"{one.commit} seed {one.seed}: {verdict}, {counts}, {took}, qtest x {one.load:.1f}; {one.log}"

@@ -4,7 +4,7 @@
 import os
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 CONFIGS = ROOT / "configs"
 INCLUDE = ROOT / "include"
 QEMU_DEVICE = ROOT / "qemu-device"
