@@ -16,8 +16,9 @@ from avocado import Test
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from vgpu import SCALE, hear_interrupts, vgpu
-from vgpu_tools import monitor, operate, qemu, trace_file
+from vgpu_tools import monitor, operate, trace_file
 from vgpu_tools.base.errors import Failure
+from vgpu_tools.build import qemu
 
 SECONDS = 30 * (SCALE or 1)
 

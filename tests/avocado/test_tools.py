@@ -15,7 +15,8 @@ from unittest import mock
 from avocado import Test
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-from vgpu_tools import cli, fingerprint, kfdtest, sources
+from vgpu_tools import cli, kfdtest
+from vgpu_tools.build import fingerprint, sources
 from vgpu_tools.console import Watcher, excerpt
 from vgpu_tools.tap import parse
 

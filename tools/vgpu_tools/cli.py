@@ -197,9 +197,9 @@ def gdb(words: list[str]) -> int:
 
 def build(words: list[str]) -> int:
     """./vgpu build"""
-    from vgpu_tools import kernel, qemu, rootfs, sources
     from vgpu_tools.base.paths import BUILD
-    from vgpu_tools.steps import ensure
+    from vgpu_tools.build import kernel, qemu, rootfs, sources
+    from vgpu_tools.build.steps import ensure
 
     targets = {
         "qemu": lambda: [sources.firmware()[0], qemu.build_qtest()],
@@ -227,8 +227,8 @@ def demo(words: list[str]) -> int:
 
 def bench(words: list[str]) -> int:
     """./vgpu bench"""
-    from vgpu_tools import qemu
     from vgpu_tools.base.paths import BENCH
+    from vgpu_tools.build import qemu
 
     build(["bench"])
     script = BENCH / "run.py"
@@ -294,8 +294,8 @@ def test_delays(words: list[str]) -> int:
 
 def qtest(words: list[str]) -> int:
     """./vgpu qtest"""
-    from vgpu_tools import qemu, sources
-    from vgpu_tools.steps import ensure
+    from vgpu_tools.build import qemu, sources
+    from vgpu_tools.build.steps import ensure
     from vgpu_tools.testing import device
 
     given = bool(words) and not words[0].startswith("-")
@@ -313,9 +313,9 @@ def check(words: list[str]) -> int:
 
 def compile_commands(words: list[str]) -> int:
     """./vgpu compile-commands"""
-    from vgpu_tools import compiledb
+    from vgpu_tools.build import compile_commands
 
-    return compiledb.write()
+    return compile_commands.write()
 
 
 def help_text(words: list[str]) -> int:

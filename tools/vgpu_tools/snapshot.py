@@ -22,10 +22,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from vgpu_tools import accel, agent, fingerprint, launch, qemu, rootfs, sources
+from vgpu_tools import accel, agent, launch
 from vgpu_tools.base import progress
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import CACHE
+from vgpu_tools.build import fingerprint, qemu, rootfs, sources
 from vgpu_tools.guest import Guest
 
 FOLDER = Path(os.environ.get("VGPU_SNAPSHOTS") or CACHE / "snapshots")

@@ -24,12 +24,12 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
-from vgpu_tools import fingerprint, qemu, rootfs, sources
 from vgpu_tools.base import progress
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import BUILD, GUEST_DRIVER, INCLUDE, PROGRAMS, QEMU_DEVICE, ROOT
+from vgpu_tools.build import fingerprint, qemu, rootfs, sources
+from vgpu_tools.build.steps import ensure
 from vgpu_tools.guest import DELAY_POINTS
-from vgpu_tools.steps import ensure
 from vgpu_tools.testing import children, guests, limits, machines
 
 EXCLUDED = ROOT / "tests/delays.toml"

@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from vgpu_tools import qemu, rootfs, sources
 from vgpu_tools.base import progress
 from vgpu_tools.base.errors import Failure, how_it_ended
 from vgpu_tools.base.paths import PROGRAMS, ROOT
+from vgpu_tools.build import qemu, rootfs, sources
+from vgpu_tools.build.steps import Step
 from vgpu_tools.console import excerpt
 from vgpu_tools.launch import MACHINE
-from vgpu_tools.steps import Step
 from vgpu_tools.tap import Case, parse
 from vgpu_tools.testing import children, limits
 from vgpu_tools.testing.report import summary

@@ -3,9 +3,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from vgpu_tools import checks, qemu, registers, sources
+from vgpu_tools import checks, registers
 from vgpu_tools.base.errors import Failure
-from vgpu_tools.steps import Step
+from vgpu_tools.build import qemu, sources
+from vgpu_tools.build.steps import Step
 from vgpu_tools.testing import device, guests, machines
 from vgpu_tools.testing.suite import LONG, Suite
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from vgpu_tools.base import progress
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import RESULTS
-from vgpu_tools.steps import ensure
+from vgpu_tools.build.steps import ensure
 from vgpu_tools.tap import Case
 from vgpu_tools.testing import again, budget, changed, children, limits, registry, report
 from vgpu_tools.testing.suite import BASIC, FULL, Outcome, Plan, Suite

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from vgpu_tools.steps import Step
+from vgpu_tools.build.steps import Step
 from vgpu_tools.tap import Case
 from vgpu_tools.testing import children
 

@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from vgpu_tools import kernel, qemu
 from vgpu_tools.base import progress
 from vgpu_tools.base.paths import GUEST_DRIVER, QEMU_DEVICE, ROOT
-from vgpu_tools.steps import Job, ensure
+from vgpu_tools.build import kernel, qemu
+from vgpu_tools.build.steps import Job, ensure
 
 
 def _ours(entry: dict[str, Any], part: Path) -> dict[str, Any] | None:

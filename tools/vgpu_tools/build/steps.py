@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from vgpu_tools import fingerprint
 from vgpu_tools.base import progress
 from vgpu_tools.base.errors import StepFailed
 from vgpu_tools.base.paths import BUILD, CACHE, LOGS
+from vgpu_tools.build import fingerprint
 from vgpu_tools.processes import end_group
 
 NINJA = re.compile(rb"^\[(\d+)/(\d+)\]")

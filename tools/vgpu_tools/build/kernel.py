@@ -9,10 +9,10 @@ import re
 import shutil
 from pathlib import Path
 
-from vgpu_tools import fingerprint, sources
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import BUILD, CACHE, CONFIGS, GUEST_DRIVER, INCLUDE
-from vgpu_tools.steps import Job, Step, jobs
+from vgpu_tools.build import fingerprint, sources
+from vgpu_tools.build.steps import Job, Step, jobs
 
 FLAVOURS = ("release", "debug")
 EXPECTED_LINES = 2850  # lines that kbuild prints for one of our kernels; only the progress bar depends on it

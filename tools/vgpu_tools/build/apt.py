@@ -16,8 +16,8 @@ from pathlib import Path
 from vgpu_tools.base import progress
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import CACHE, CONFIGS
-from vgpu_tools.steps import Job, Step, cache_lock, clean_environment
-from vgpu_tools.versions import pins
+from vgpu_tools.build.steps import Job, Step, cache_lock, clean_environment
+from vgpu_tools.build.versions import pins
 
 APT = CACHE / "apt"
 CONF = APT / "apt.conf"

@@ -8,10 +8,10 @@ import sys
 import threading
 from pathlib import Path
 
-from vgpu_tools import apt, fingerprint, sources
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import BUILD, CACHE, CONFIGS, INCLUDE, QEMU_DEVICE
-from vgpu_tools.steps import Job, Step, jobs
+from vgpu_tools.build import apt, fingerprint, sources
+from vgpu_tools.build.steps import Job, Step, jobs
 
 BINARY = "qemu-system-x86_64"
 QTEST = "tests/qtest/vgpu-kfd/vgpu-kfd-test"

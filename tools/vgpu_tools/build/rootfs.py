@@ -11,9 +11,9 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from vgpu_tools import apt, erofs, fingerprint, kernel, sources
 from vgpu_tools.base.paths import BENCH, BUILD, INCLUDE, PROGRAMS, ROOTFS
-from vgpu_tools.steps import Job, Step, jobs
+from vgpu_tools.build import apt, erofs, fingerprint, kernel, sources
+from vgpu_tools.build.steps import Job, Step, jobs
 
 MINI = ROOTFS / "mini"
 FOLDERS = "bin dev etc mnt mnt/share proc root run sbin sys tmp usr usr/bin usr/sbin lib lib64 var"

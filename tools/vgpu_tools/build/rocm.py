@@ -10,11 +10,11 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from vgpu_tools import apt, fingerprint
 from vgpu_tools.base.paths import CACHE, ROOTFS
-from vgpu_tools.sources import SOURCES, only
-from vgpu_tools.steps import Job, Step
-from vgpu_tools.versions import pins
+from vgpu_tools.build import apt, fingerprint
+from vgpu_tools.build.sources import SOURCES, only
+from vgpu_tools.build.steps import Job, Step
+from vgpu_tools.build.versions import pins
 
 ROCM = ROOTFS / "rocm"
 LEFT_OUT = ("/usr/share/man/*", "/usr/share/doc/*", "/usr/share/info/*", "/usr/share/locale/*")

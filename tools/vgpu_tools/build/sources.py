@@ -13,10 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from vgpu_tools import apt, fingerprint
 from vgpu_tools.base.paths import CACHE, INCLUDE
-from vgpu_tools.steps import Job, Step
-from vgpu_tools.versions import pins, source_folder
+from vgpu_tools.build import apt, fingerprint
+from vgpu_tools.build.steps import Job, Step
+from vgpu_tools.build.versions import pins, source_folder
 
 SOURCES = CACHE / "src"
 OVERLAYS = CACHE / "overlay"
