@@ -14,8 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from vgpu_tools.base.paths import CACHE, GUEST_DRIVER, INCLUDE, QEMU_DEVICE, ROOT, ROOTFS
+from vgpu_tools.base.process import clean_environment
 from vgpu_tools.build import fingerprint, kernel, sources
-from vgpu_tools.build.steps import Step, cache_lock, clean_environment, jobs
+from vgpu_tools.build.steps import Step, cache_lock, jobs
 from vgpu_tools.tap import Case
 from vgpu_tools.testing import rooms
 from vgpu_tools.testing.suite import AT_ONCE, Plan

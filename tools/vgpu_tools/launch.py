@@ -23,8 +23,9 @@ from typing import BinaryIO
 
 from vgpu_tools import accel, agent, monitor, postmortem
 from vgpu_tools.base import terminal
-from vgpu_tools.base.errors import TIMED_OUT, Failure, how_it_ended
+from vgpu_tools.base.errors import TIMED_OUT, Failure
 from vgpu_tools.base.paths import RUNS
+from vgpu_tools.base.process import how_it_ended
 from vgpu_tools.console import Watcher
 from vgpu_tools.guest import Guest
 

@@ -21,8 +21,8 @@ from pathlib import Path
 
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import QEMU_DEVICE, ROOT
+from vgpu_tools.base.process import clean_environment
 from vgpu_tools.build import qemu
-from vgpu_tools.build.steps import clean_environment
 from vgpu_tools.tap import Case
 from vgpu_tools.testing.suite import Plan
 

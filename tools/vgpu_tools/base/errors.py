@@ -4,7 +4,6 @@
 import errno
 import os
 import shutil
-import signal
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,16 +23,6 @@ def refused_by_machine(error: OSError, folders: Sequence[Path]) -> str:
         left = [f"{folder}: {shutil.disk_usage(folder).free >> 20} MiB free" for folder in folders if folder.exists()]
         said += f" ({', '.join(left)})"
     return f"{name}: {said}" if name else said
-
-
-def how_it_ended(returncode: int) -> str:
-    """A process's end in words, from what subprocess says of it."""
-    if returncode >= 0:
-        return f"exit status {returncode}"
-    try:
-        return signal.Signals(-returncode).name
-    except ValueError:  # a real-time signal
-        return f"signal {-returncode}"
 
 
 class Failure(Exception):

@@ -16,21 +16,14 @@ from pathlib import Path
 from vgpu_tools.base import progress
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import CACHE, CONFIGS
-from vgpu_tools.build.steps import Job, Step, cache_lock, clean_environment
+from vgpu_tools.base.process import output_of
+from vgpu_tools.build.steps import Job, Step, cache_lock
 from vgpu_tools.build.versions import pins
 
 APT = CACHE / "apt"
 CONF = APT / "apt.conf"
 LISTS_AGE = 24 * 3600.0  # seconds until the private package lists are read again
 MIRROR_HINT = "set DEBIAN_MIRROR= to a Debian mirror, or QEMU_SRC= and KERNEL_SRC= to source folders"
-
-
-def output_of(command: Sequence[str | Path]) -> str:
-    """What a command prints; empty when it fails."""
-    result = subprocess.run(
-        [str(word) for word in command], capture_output=True, text=True, env=clean_environment(), check=False
-    )
-    return result.stdout if result.returncode == 0 else ""
 
 
 # The host's own packages

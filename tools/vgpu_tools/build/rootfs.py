@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from vgpu_tools.base.paths import BENCH, BUILD, INCLUDE, PROGRAMS, ROOTFS
+from vgpu_tools.base.process import output_of
 from vgpu_tools.build import apt, erofs, fingerprint, kernel, sources
 from vgpu_tools.build.steps import Job, Step, jobs
 
@@ -93,7 +94,7 @@ def libraries(binaries: Iterable[Path]) -> set[Path]:
     """Shared libraries, and the loader, that binaries of this machine need."""
     found: set[Path] = set()
     for binary in binaries:
-        for word in apt.output_of(["ldd", binary]).split():
+        for word in output_of(["ldd", binary]).split():
             if word.startswith("/"):
                 found.add(Path(word))
     return found

@@ -18,8 +18,8 @@ from typing import BinaryIO
 from vgpu_tools.base import progress
 from vgpu_tools.base.errors import StepFailed
 from vgpu_tools.base.paths import BUILD, CACHE, LOGS
+from vgpu_tools.base.process import clean_environment, end_group
 from vgpu_tools.build import fingerprint
-from vgpu_tools.processes import end_group
 
 NINJA = re.compile(rb"^\[(\d+)/(\d+)\]")
 KBUILD = re.compile(rb"^  [A-Z]")
@@ -168,13 +168,6 @@ def cache_lock(name: str) -> Iterator[None]:
             progress.say("    waiting for another build to finish")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment for a build: without what an outer make hands down, in the C locale."""
-    outer = {"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES", "CDPATH", "PYTHONPATH", "O", "V", "W", "C"}
-    environment = {name: value for name, value in os.environ.items() if name not in outer}
-    return environment | {"LC_ALL": "C"} | dict(extra or {})
 
 
 def jobs() -> str:

@@ -6,7 +6,7 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 
-from vgpu_tools.build.steps import clean_environment
+from vgpu_tools.base.process import clean_environment
 from vgpu_tools.tap import Case
 from vgpu_tools.testing import children
 

@@ -10,10 +10,10 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from vgpu_tools import fuzz_seeds
-from vgpu_tools.base.errors import Failure, how_it_ended
+from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import BUILD, CONFIGS, RESULTS, ROOT
+from vgpu_tools.base.process import clean_environment, how_it_ended
 from vgpu_tools.build import qemu
-from vgpu_tools.build.steps import clean_environment
 from vgpu_tools.tap import Case, parse
 from vgpu_tools.testing import children, limits
 from vgpu_tools.testing.suite import Plan, in_order

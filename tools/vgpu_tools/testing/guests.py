@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import IO
 
 from vgpu_tools.base import progress
-from vgpu_tools.base.errors import Failure, how_it_ended
+from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import PROGRAMS, ROOT
+from vgpu_tools.base.process import how_it_ended
 from vgpu_tools.build import qemu, rootfs, sources
 from vgpu_tools.build.steps import Step
 from vgpu_tools.console import excerpt

@@ -14,9 +14,9 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from vgpu_tools.base.errors import Failure, how_it_ended
+from vgpu_tools.base.errors import Failure
+from vgpu_tools.base.process import clean_environment, how_it_ended
 from vgpu_tools.build import qemu
-from vgpu_tools.build.steps import clean_environment
 from vgpu_tools.testing import budget, children
 from vgpu_tools.testing.suite import CPUS
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vgpu_tools.base.paths import BUILD, ROOT
-from vgpu_tools.build.steps import clean_environment
+from vgpu_tools.base.process import clean_environment
 from vgpu_tools.tap import Case
 from vgpu_tools.testing import children, limits
 from vgpu_tools.testing.suite import AT_ONCE, Plan

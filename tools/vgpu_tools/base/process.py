@@ -1,16 +1,42 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Commands of which nothing goes on running, however the caller's wait for them ends."""
+"""Child processes: the environment that they get, what they print, how they end and how they ended."""
 
 import os
 import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 END_SECONDS = 10.0  # from the request to end to the kill
 PAUSE_SECONDS = 0.05  # between two looks at a group
+
+
+def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment for a build: without what an outer make hands down, in the C locale."""
+    outer = {"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES", "CDPATH", "PYTHONPATH", "O", "V", "W", "C"}
+    environment = {name: value for name, value in os.environ.items() if name not in outer}
+    return environment | {"LC_ALL": "C"} | dict(extra or {})
+
+
+def output_of(command: Sequence[str | Path]) -> str:
+    """What a command prints; empty when it fails."""
+    result = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, env=clean_environment(), check=False
+    )
+    return result.stdout if result.returncode == 0 else ""
+
+
+def how_it_ended(returncode: int) -> str:
+    """A process's end in words, from what subprocess says of it."""
+    if returncode >= 0:
+        return f"exit status {returncode}"
+    try:
+        return signal.Signals(-returncode).name
+    except ValueError:  # a real-time signal
+        return f"signal {-returncode}"
 
 
 def end_group(process: "subprocess.Popen[bytes]", seconds: float = END_SECONDS) -> None:
