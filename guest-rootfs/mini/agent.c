@@ -4,7 +4,7 @@
  *
  * It speaks frames over the virtio-serial port "vgpu.agent": one byte of kind, four bytes of length (little endian),
  * then that many bytes. What the command writes goes out as it comes, standard output and standard error apart, and
- * all of it before the exit status. tools/vgpu_tools/agent.py is the other end and describes the payloads.
+ * all of it before the exit status. tools/vgpu_tools/guest/agent.py is the other end and describes the payloads.
  *
  * Started as "vgpu-agent waiting" it has the guest saved first: it reads nothing but FRAME_SEED, which the launcher
  * sends to a guest that was restored, and FRAME_TIME. Then modules, programs and devices are made available.

@@ -17,9 +17,9 @@ from typing import Self
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from qemu.qmp import QMPError
 from qemu.qmp.legacy import QEMUMonitorProtocol
-from vgpu_tools import agent
-from vgpu_tools.console import Watcher
-from vgpu_tools.guest import Guest
+from vgpu_tools.guest import agent
+from vgpu_tools.guest.config import Guest
+from vgpu_tools.guest.console import Watcher
 
 # How much slower than the reference machine a run of the suites found this host to be; 0: not measured.
 SCALE = float(os.environ.get("VGPU_TEST_SCALE", "0"))

@@ -16,7 +16,7 @@ from avocado import Test
 
 sys.path.insert(0, str(Path(__file__).parent))
 from machine import LIMIT, Machine, Session, agent
-from vgpu_tools.guest import Guest
+from vgpu_tools.guest.config import Guest
 
 LATE = 20_000_000  # ns, by which an entry comes later
 EARLY = 10_000_000_000  # ns, by which an acknowledge is early: longer than the test

@@ -16,9 +16,9 @@ from avocado import Test
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from vgpu import SCALE, run, vgpu
-from vgpu_tools import launch
 from vgpu_tools.base.errors import Failure
-from vgpu_tools.guest import Guest
+from vgpu_tools.guest import launch
+from vgpu_tools.guest.config import Guest
 
 
 class Passing(Test):

@@ -11,7 +11,7 @@ from avocado import Test
 
 sys.path.insert(0, str(Path(__file__).parent))
 from machine import Machine, Session, agent
-from vgpu_tools.guest import Guest
+from vgpu_tools.guest.config import Guest
 
 VRAM, MEMORY = "256M", "512M"
 

@@ -16,9 +16,10 @@ from avocado import Test
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from vgpu import SCALE, hear_interrupts, vgpu
-from vgpu_tools import monitor, operate, trace_file
+from vgpu_tools import operate, trace_file
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.build import qemu
+from vgpu_tools.guest import qmp
 
 SECONDS = 30 * (SCALE or 1)
 
@@ -50,7 +51,7 @@ class Operator(Test):
         command += ["-qmp", f"unix:{self.socket},server=on,wait=off", *more]
         self.errors = (Path(self.folder.name) / "log").open("wb")
         self.machine = subprocess.Popen(command, stderr=self.errors, stdin=subprocess.DEVNULL)
-        self.until(lambda: monitor.alive(self.socket), "QEMU listens at its socket")
+        self.until(lambda: qmp.alive(self.socket), "QEMU listens at its socket")
 
     def until(self, holds: Callable[[], bool], what: str) -> None:
         """Wait until something holds."""

@@ -15,7 +15,7 @@ from avocado import Test
 
 sys.path.insert(0, str(Path(__file__).parent))
 from machine import APPEND, KERNEL, Machine, Session, agent
-from vgpu_tools.guest import Guest
+from vgpu_tools.guest.config import Guest
 
 
 class Peer(Test):

@@ -15,7 +15,7 @@ from avocado import Test
 
 sys.path.insert(0, str(Path(__file__).parent))
 from machine import APPEND, KERNEL, LIMIT, ROUND_LIMIT, ROUNDS, Machine, Session, agent
-from vgpu_tools.guest import Guest
+from vgpu_tools.guest.config import Guest
 
 VRAM, MEMORY = "128M", "512M" if KERNEL == "release" else "1G"
 SWAP_BYTES = 1 << 30

@@ -19,10 +19,10 @@ from avocado import Test
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from vgpu import LIMIT, ROOT, SCALE, hear_interrupts
-from vgpu_tools import launch, snapshot
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.build import erofs, rootfs
-from vgpu_tools.guest import Guest
+from vgpu_tools.guest import launch, snapshot
+from vgpu_tools.guest.config import Guest
 
 SMALL = ("--gpus", "0", "--memory", "512M")
 FOLDER_BYTES = 32 << 20  # of a disk that is too small for a snapshot

@@ -17,7 +17,7 @@ from avocado import Test
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from vgpu_tools import cli, kfdtest
 from vgpu_tools.build import fingerprint, sources
-from vgpu_tools.console import Watcher, excerpt
+from vgpu_tools.guest.console import Watcher, excerpt
 from vgpu_tools.tap import parse
 
 NESTED = """\

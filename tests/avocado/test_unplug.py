@@ -14,7 +14,7 @@ from avocado import Test
 
 sys.path.insert(0, str(Path(__file__).parent))
 from machine import APPEND, KERNEL, LIMIT, ROUND_LIMIT, ROUNDS, Machine, Session, agent
-from vgpu_tools.guest import Guest
+from vgpu_tools.guest.config import Guest
 
 VRAM = 256 << 20
 NATIVE = "pcie_ports=native"  # our kernel asks for no control, as it has no ASPM

@@ -13,7 +13,7 @@ from vgpu_tools.base.errors import Failure, refused_by_machine
 from vgpu_tools.base.paths import BUILD, CACHE
 
 if TYPE_CHECKING:
-    from vgpu_tools.guest import Guest
+    from vgpu_tools.guest.config import Guest
 
 DEMO_MEMORY = "2G"
 NAMED_SOURCES = {"qemu": "QEMU_SRC", "kernel": "KERNEL_SRC"}  # by what builds them
@@ -96,7 +96,7 @@ def guest_parser(timeout: float) -> Parser:
 
 def parse_guest(words: Sequence[str], timeout: float = 0) -> tuple[argparse.Namespace, "Guest"]:
     """Options to a guest that can be started."""
-    from vgpu_tools.guest import Guest, split_arguments
+    from vgpu_tools.guest.config import Guest, split_arguments
 
     options = guest_parser(timeout).parse_args(join_values(words))
     if options.timeout < 0:
@@ -120,7 +120,7 @@ def parse_guest(words: Sequence[str], timeout: float = 0) -> tuple[argparse.Name
     )
     guest.check()
     if options.start is not None:
-        from vgpu_tools import snapshot
+        from vgpu_tools.guest import snapshot
 
         snapshot.check_name(options.start)
         snapshot.check(guest)
@@ -146,8 +146,8 @@ def join_values(words: Sequence[str]) -> list[str]:
 
 def run(words: list[str]) -> int:
     """./vgpu run"""
-    from vgpu_tools import snapshot
-    from vgpu_tools.launch import Run, Streams
+    from vgpu_tools.guest import snapshot
+    from vgpu_tools.guest.launch import Run, Streams
 
     if "--" not in words:
         raise Failure("run wants '--' and a command (see ./vgpu help)", status=2)
@@ -163,8 +163,8 @@ def run(words: list[str]) -> int:
 
 def shell(words: list[str]) -> int:
     """./vgpu shell"""
-    from vgpu_tools import snapshot
-    from vgpu_tools.launch import Run, Streams
+    from vgpu_tools.guest import snapshot
+    from vgpu_tools.guest.launch import Run, Streams
 
     options, guest = parse_guest(words)
     guest.prepare()
@@ -181,7 +181,7 @@ def shell(words: list[str]) -> int:
 
 def gdb(words: list[str]) -> int:
     """./vgpu gdb"""
-    from vgpu_tools import debugger
+    from vgpu_tools.guest import gdb
 
     if not words or words[0] not in ("qemu", "kernel"):
         raise Failure("gdb wants 'qemu' or 'kernel' (see ./vgpu help)", status=2)
@@ -192,7 +192,7 @@ def gdb(words: list[str]) -> int:
     _, guest = parse_guest(given)
     refuse_snapshot(guest, "gdb")
     guest.prepare()
-    return debugger.debug(words[0], guest, given, command)
+    return gdb.debug(words[0], guest, given, command)
 
 
 def build(words: list[str]) -> int:

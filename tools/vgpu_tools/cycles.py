@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from vgpu_tools.base import progress
 from vgpu_tools.base.paths import RESULTS, ROOT
-from vgpu_tools.guest import Guest
+from vgpu_tools.guest.config import Guest
 from vgpu_tools.tap import Case
 from vgpu_tools.testing.guests import in_guest
 from vgpu_tools.testing.machines import run_files

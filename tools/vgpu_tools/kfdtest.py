@@ -19,7 +19,7 @@ from pathlib import Path
 
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import BUILD, ROOT, ROOTFS
-from vgpu_tools.guest import Guest
+from vgpu_tools.guest.config import Guest
 
 CLASSES = ROOTFS / "rocm" / "kfdtest-classes"
 LOG = BUILD / "results" / "kfdtest.log"

@@ -13,8 +13,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, TextIO
 
-from vgpu_tools import monitor
 from vgpu_tools.base.errors import Failure
+from vgpu_tools.guest import qmp
 
 WORDS = ("kind", "device", "hub")  # members of vgpu-inject that are no numbers or truths
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -26,7 +26,7 @@ LOOK_SECONDS = 0.1  # between two looks at the log
 def inject(options: argparse.Namespace) -> int:
     """./vgpu inject: inject, remove or list."""
     words: list[str] = options.words
-    path = monitor.find(options.qmp)
+    path = qmp.find(options.qmp)
     if not words:
         return _list(path)
     if words[0] == "remove":
@@ -51,7 +51,7 @@ def inject(options: argparse.Namespace) -> int:
 
 def stats(options: argparse.Namespace) -> int:
     """./vgpu stats: what query-vgpu says."""
-    path = monitor.find(options.qmp)
+    path = qmp.find(options.qmp)
     if options.json:
         print(json.dumps(_command(path, "query-vgpu"), indent=2))
     else:
@@ -61,7 +61,7 @@ def stats(options: argparse.Namespace) -> int:
 
 def trace(options: argparse.Namespace) -> int:
     """./vgpu trace: list trace events, or switch some on and print what they say."""
-    path = monitor.find(options.qmp)
+    path = qmp.find(options.qmp)
     if not options.patterns:
         for event in _command(path, "trace-event-get-state", {"name": EVENTS}):
             print(f"{event['name']:24} {'on' if event['state'] == 'enabled' else 'off'}")
@@ -123,8 +123,8 @@ def value(key: str, text: str) -> Any:
 
 def _command(path: Path, name: str, arguments: dict[str, Any] | None = None) -> Any:
     try:
-        return monitor.ask(path, (name, arguments or {}))[0]
-    except monitor.Refused as refused:
+        return qmp.ask(path, (name, arguments or {}))[0]
+    except qmp.Refused as refused:
         raise Failure(f"QEMU refuses: {refused}", status=1) from None
 
 
@@ -152,7 +152,7 @@ def _kinds(path: Path) -> list[str]:
 
 def _log(path: Path) -> Path:
     """Where a QEMU writes its log: its standard error, if that is a file."""
-    stream = Path(f"/proc/{monitor.pid(path)}/fd/2")
+    stream = Path(f"/proc/{qmp.pid(path)}/fd/2")
     try:
         log = stream.readlink()
     except OSError as error:

@@ -11,7 +11,7 @@ from typing import Any
 
 from vgpu_tools.base import paths
 from vgpu_tools.base.errors import Failure
-from vgpu_tools.guest import Guest
+from vgpu_tools.guest.config import Guest
 
 VRAM_MIB = 256
 GART = {"start": (VRAM_MIB - 2) << 20, "length": 1 << 20}  # the table, in VRAM

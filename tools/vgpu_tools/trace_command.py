@@ -5,9 +5,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from vgpu_tools import monitor, operate, trace_record, trace_timeline
+from vgpu_tools import operate, trace_record, trace_timeline
 from vgpu_tools.base.errors import Failure
-from vgpu_tools.guest import Guest
+from vgpu_tools.guest import qmp
+from vgpu_tools.guest.config import Guest
 
 
 def check(output: Path) -> None:
@@ -32,10 +33,10 @@ def run(output: Path, guest: Guest, words: Sequence[str], timeout: float, verbos
     return status
 
 
-def watch(output: Path, qmp: Path | None, seconds: float) -> int:
+def watch(output: Path, socket: Path | None, seconds: float) -> int:
     """Write what the devices of a running guest do, for some seconds, or (0) until interrupted."""
-    path = monitor.find(qmp)
-    if "timestamp=on" not in Path(f"/proc/{monitor.pid(path)}/cmdline").read_text():
+    path = qmp.find(socket)
+    if "timestamp=on" not in Path(f"/proc/{qmp.pid(path)}/cmdline").read_text():
         said = "this QEMU does not say when things happen; a guest started with --qemu-args '-msg timestamp=on' does"
         raise Failure(said, status=1)
     lines: list[str] = []

@@ -11,10 +11,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from vgpu_tools import accel
 from vgpu_tools.base.errors import Failure
-from vgpu_tools.guest import Guest
-from vgpu_tools.launch import Run, Streams
+from vgpu_tools.guest import accel
+from vgpu_tools.guest.config import Guest
+from vgpu_tools.guest.launch import Run, Streams
 
 PORT = "vgpu.trace"
 BUFFER_KIB = 16384  # for each of the guest's processors; about 200,000 events

@@ -29,12 +29,12 @@ from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import BUILD, GUEST_DRIVER, INCLUDE, PROGRAMS, QEMU_DEVICE, ROOT
 from vgpu_tools.build import fingerprint, qemu, rootfs, sources
 from vgpu_tools.build.steps import ensure
-from vgpu_tools.guest import DELAY_POINTS
+from vgpu_tools.guest.config import DELAY_POINTS
 from vgpu_tools.testing import children, guests, limits, machines
 
 EXCLUDED = ROOT / "tests/delays.toml"
 FOLDER = BUILD / "delays"
-FRAMES = "HOEXRIWDST"  # kinds: vgpu_tools/agent.py
+FRAMES = "HOEXRIWDST"  # kinds: vgpu_tools/guest/agent.py
 FRAME_TESTS = [ROOT / "tests/avocado/test_launcher.py"]
 FRAME_SECONDS = 600
 SILENCE_SECONDS = 300  # without a line: a run of a case is given up after 75 s, GPUs that stay in use after 60 s each

@@ -22,8 +22,8 @@ from vgpu_tools.base.paths import PROGRAMS, ROOT
 from vgpu_tools.base.process import how_it_ended
 from vgpu_tools.build import qemu, rootfs, sources
 from vgpu_tools.build.steps import Step
-from vgpu_tools.console import excerpt
-from vgpu_tools.launch import MACHINE
+from vgpu_tools.guest.console import excerpt
+from vgpu_tools.guest.launch import MACHINE
 from vgpu_tools.tap import Case, parse
 from vgpu_tools.testing import children, limits
 from vgpu_tools.testing.report import summary

@@ -21,13 +21,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from vgpu_tools import accel, agent, monitor, postmortem
 from vgpu_tools.base import terminal
 from vgpu_tools.base.errors import TIMED_OUT, Failure
 from vgpu_tools.base.paths import RUNS
 from vgpu_tools.base.process import how_it_ended
-from vgpu_tools.console import Watcher
-from vgpu_tools.guest import Guest
+from vgpu_tools.guest import accel, agent, postmortem, qmp
+from vgpu_tools.guest.config import Guest
+from vgpu_tools.guest.console import Watcher
 
 MACHINE, THREADS = "machine.txt", "threads.txt"  # beside the console log of a guest whose time is up
 KEEP_RUNS = 40  # logs of that many runs stay
@@ -116,8 +116,8 @@ class Run:
         command = self.guest.command(theirs.fileno(), self.accelerator or accel.choose(comes_up))
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGUSR1, lambda *_: self._give_up())
-        if len(os.fsencode(self.folder / monitor.SOCKET)) <= monitor.MAX_PATH and "," not in str(self.folder):
-            command += ["-qmp", f"unix:{self.folder / monitor.SOCKET},server=on,wait=off"]
+        if len(os.fsencode(self.folder / qmp.SOCKET)) <= qmp.MAX_PATH and "," not in str(self.folder):
+            command += ["-qmp", f"unix:{self.folder / qmp.SOCKET},server=on,wait=off"]
         words, descriptors = self._extra()
         command += words
         (self.folder / "command").write_text(shlex.join(command) + "\n")
@@ -192,8 +192,8 @@ class Run:
         (self.folder / THREADS).write_text(postmortem.threads(self.process.pid))
         words = ["info cpus", "info registers -a", *(f"info lapic {cpu}" for cpu in range(self.guest.cpus))]
         commands = [("human-monitor-command", {"command-line": line}) for line in words]
-        with contextlib.suppress(Failure, monitor.Refused):
-            answers = monitor.ask(self.folder / monitor.SOCKET, *commands)
+        with contextlib.suppress(Failure, qmp.Refused):
+            answers = qmp.ask(self.folder / qmp.SOCKET, *commands)
             text = "".join(f"{line}\n{answer}\n" for line, answer in zip(words, answers, strict=True))
             (self.folder / MACHINE).write_text(text)
 

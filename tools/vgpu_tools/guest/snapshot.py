@@ -22,12 +22,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from vgpu_tools import accel, agent, launch
 from vgpu_tools.base import progress
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import CACHE
 from vgpu_tools.build import fingerprint, qemu, rootfs, sources
-from vgpu_tools.guest import Guest
+from vgpu_tools.guest import accel, agent, launch
+from vgpu_tools.guest.config import Guest
 
 FOLDER = Path(os.environ.get("VGPU_SNAPSHOTS") or CACHE / "snapshots")
 MAX_BYTES = 8 << 30  # of all snapshots; those that were not used for the longest time are removed

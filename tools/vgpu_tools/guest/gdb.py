@@ -14,11 +14,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from vgpu_tools import agent
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import BUILD
 from vgpu_tools.build import kernel
-from vgpu_tools.guest import Guest
+from vgpu_tools.guest import agent
+from vgpu_tools.guest.config import Guest
 
 STUB_SECONDS = 10.0  # QEMU opens its gdb socket before the guest's first instruction
 

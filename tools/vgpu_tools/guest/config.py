@@ -6,10 +6,10 @@ import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vgpu_tools import accel, agent
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.build import kernel, qemu, rocm, rootfs, sources
 from vgpu_tools.build.steps import ensure
+from vgpu_tools.guest import accel, agent
 
 MAX_GPUS = 8
 APPEND = "console=ttyS0 panic=-1 oops=panic tsc=reliable no_timer_check"
