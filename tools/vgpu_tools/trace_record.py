@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vgpu_tools.base.errors import Failure
-from vgpu_tools.guest import accel
+from vgpu_tools.guest import tsc
 from vgpu_tools.guest.config import Guest
 from vgpu_tools.guest.launch import Run, Streams
 
@@ -86,14 +86,14 @@ class Recording:
 
 def clocks() -> tuple[int, int]:
     """The host's time and time stamp counter at one moment."""
-    at, ticks = accel.tsc_sample()
-    earlier, day = accel.sample(time.time_ns)
+    at, ticks = tsc.now()
+    earlier, day = tsc.sample(time.time_ns)
     return at + day - earlier, ticks
 
 
 def record(guest: Guest, words: Sequence[str], timeout: float, verbose: bool) -> tuple[int | Failure, Recording]:
     """Run a command in a guest: its exit status, or why there is none, and what was recorded in either case."""
-    if not accel.tsc_khz():
+    if not tsc.khz():
         raise Failure("a trace wants a host with a time stamp counter (x86-64)", status=2)
     run = Run(guest, ["sh", "-c", SCRIPT, "sh", str(BUFFER_KIB), *words], Streams(), timeout, verbose)
     device, port = run.folder / "device.log", run.folder / "guest.trace"

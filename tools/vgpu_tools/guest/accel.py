@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which accelerator runs the guest: KVM where it is seen to work, else TCG; and at what rate its clock ticks."""
+"""Which accelerator runs the guest: KVM where it is seen to work, else TCG; and the rate that its kernel is told."""
 
-import ctypes
-import mmap
 import os
-import platform
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import CACHE
+from vgpu_tools.guest import tsc
 
 CHOICES = {
     # A plain model: "max" costs TCG a quarter more CPU time, and ERMS makes the kernel copy by single bytes in it. The
@@ -19,8 +16,6 @@ CHOICES = {
     "kvm": ["-accel", "kvm", "-cpu", "host"],
 }
 KVM = Path("/dev/kvm")
-RDTSC = bytes.fromhex("0f31 48c1e220 4809d0 c3")  # rdtsc; shl $32, %rdx; or %rdx, %rax; ret
-RATE_SECONDS = 0.02
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -35,51 +30,8 @@ def kernel_arguments(name: str) -> list[str]:
     It would measure the rate of its TSC while others keep the host busy: its time then runs several times too fast,
     and every time limit in it is as much too short. With TCG that counter is the host's.
     """
-    khz = tsc_khz() if name == "tcg" else 0
+    khz = tsc.khz() if name == "tcg" else 0
     return [f"tsc_early_khz={khz}"] if khz else []
-
-
-def tsc_khz() -> int:
-    """The rate of the host's time stamp counter; 0 if it has none, or does not let us read it."""
-    if not (read := _tsc_reader()):
-        return 0
-    start, first = sample(read)
-    time.sleep(RATE_SECONDS)
-    end, last = sample(read)
-    return (last - first) * 1_000_000 // (end - start)
-
-
-def tsc_sample() -> tuple[int, int]:
-    """CLOCK_MONOTONIC in nanoseconds and the host's time stamp counter, at one moment; (0, 0) if there is none."""
-    read = _tsc_reader()
-    return sample(read) if read else (0, 0)
-
-
-def _tsc_reader() -> Callable[[], int] | None:
-    """What reads the time stamp counter."""
-    if platform.machine() != "x86_64":
-        return None
-    try:
-        page = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
-    except OSError:
-        return None
-    page.write(RDTSC)
-    read = ctypes.CFUNCTYPE(ctypes.c_uint64)(ctypes.addressof(ctypes.c_char.from_buffer(page)))
-    read.page = page  # lives as long as what runs in it
-    return read
-
-
-def sample(read: Callable[[], int]) -> tuple[int, int]:
-    """CLOCK_MONOTONIC in nanoseconds and what `read` says, at one moment: of the attempt that was interrupted least."""
-
-    def once() -> tuple[int, int, int]:
-        """How long it took, time and counter."""
-        before = time.monotonic_ns()
-        ticks = read()
-        after = time.monotonic_ns()
-        return after - before, (before + after) // 2, ticks
-
-    return min(once() for _ in range(32))[1:]
 
 
 def choose(comes_up: Callable[[str], bool]) -> str:

@@ -26,7 +26,7 @@ from vgpu_tools.base import progress
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import CACHE
 from vgpu_tools.build import fingerprint, qemu, rootfs, sources
-from vgpu_tools.guest import accel, agent, launch
+from vgpu_tools.guest import accel, agent, launch, tsc
 from vgpu_tools.guest.config import Guest
 
 FOLDER = Path(os.environ.get("VGPU_SNAPSHOTS") or CACHE / "snapshots")
@@ -182,7 +182,7 @@ def _open(name: str) -> BinaryIO:
     if identity != _identity(file.fileno()):
         file.close()
         raise Unusable("it has changed since it was taken") from None
-    if abs(accel.tsc_khz() - khz) > khz * MAX_DRIFT:
+    if abs(tsc.khz() - khz) > khz * MAX_DRIFT:
         file.close()
         raise Unusable("it was taken on a host whose time stamp counter has another rate") from None
     os.utime(about)
@@ -253,7 +253,7 @@ def _take(guest: Guest, name: str) -> None:
         for path in (about, state, new):
             path.unlink(missing_ok=True)
         try:
-            khz = accel.tsc_khz()
+            khz = tsc.khz()
             Saver(replace(guest, qmp=None), new).execute()
             new.replace(state)
         finally:
