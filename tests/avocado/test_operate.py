@@ -16,10 +16,11 @@ from avocado import Test
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from vgpu import SCALE, hear_interrupts, vgpu
-from vgpu_tools import operate, trace_file
+from vgpu_tools import trace_file
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.build import qemu
 from vgpu_tools.guest import qmp
+from vgpu_tools.operate import inject
 
 SECONDS = 30 * (SCALE or 1)
 
@@ -30,9 +31,9 @@ class Values(Test):
     def test_values(self) -> None:
         """Would catch a size, an address or a probability read as another number."""
         for text, want in (("7", 7), ("0x1000", 4096), ("4K", 4096), ("0.25", 0.25), ("true", True), ("false", False)):
-            self.assertEqual(operate.value("key", text), want, text)
+            self.assertEqual(inject.value("key", text), want, text)
         with self.assertRaises(Failure):
-            operate.value("key", "lots")
+            inject.value("key", "lots")
 
 
 class Operator(Test):

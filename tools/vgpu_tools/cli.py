@@ -383,25 +383,25 @@ def mutants(words: list[str]) -> int:
 
 def inject(words: list[str]) -> int:
     """./vgpu inject"""
-    from vgpu_tools import operate
+    from vgpu_tools.operate import inject
 
     parser = operator_parser()
     parser.add_argument("words", nargs="*")
-    return operate.inject(parser.parse_intermixed_args(words))
+    return inject.inject(parser.parse_intermixed_args(words))
 
 
 def stats(words: list[str]) -> int:
     """./vgpu stats"""
-    from vgpu_tools import operate
+    from vgpu_tools.operate import inject
 
     parser = operator_parser()
     parser.add_argument("--json", action="store_true")
-    return operate.stats(parser.parse_args(words))
+    return inject.stats(parser.parse_args(words))
 
 
 def trace(words: list[str]) -> int:
     """./vgpu trace"""
-    from vgpu_tools import operate
+    from vgpu_tools.operate import inject
 
     split = words.index("--") if "--" in words else len(words)
     chooser = Parser(prog="vgpu", add_help=False, allow_abbrev=False)
@@ -424,7 +424,7 @@ def trace(words: list[str]) -> int:
         options = parser.parse_args(rest)
         return trace_command.watch(given.output, options.qmp, options.seconds)
     parser.add_argument("patterns", nargs="*")
-    return operate.trace(parser.parse_intermixed_args(words))
+    return inject.trace(parser.parse_intermixed_args(words))
 
 
 COMMANDS: dict[str, Callable[[list[str]], int]] = {
