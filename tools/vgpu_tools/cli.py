@@ -392,16 +392,16 @@ def inject(words: list[str]) -> int:
 
 def stats(words: list[str]) -> int:
     """./vgpu stats"""
-    from vgpu_tools.operate import inject
+    from vgpu_tools.operate import stats
 
     parser = operator_parser()
     parser.add_argument("--json", action="store_true")
-    return inject.stats(parser.parse_args(words))
+    return stats.stats(parser.parse_args(words))
 
 
 def trace(words: list[str]) -> int:
     """./vgpu trace"""
-    from vgpu_tools.operate import inject
+    from vgpu_tools.operate import trace_log
 
     split = words.index("--") if "--" in words else len(words)
     chooser = Parser(prog="vgpu", add_help=False, allow_abbrev=False)
@@ -424,7 +424,7 @@ def trace(words: list[str]) -> int:
         options = parser.parse_args(rest)
         return trace_command.watch(given.output, options.qmp, options.seconds)
     parser.add_argument("patterns", nargs="*")
-    return inject.trace(parser.parse_intermixed_args(words))
+    return trace_log.trace(parser.parse_intermixed_args(words))
 
 
 COMMANDS: dict[str, Callable[[list[str]], int]] = {

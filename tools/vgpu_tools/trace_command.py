@@ -9,7 +9,7 @@ from vgpu_tools import trace_record, trace_timeline
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.guest import qmp
 from vgpu_tools.guest.config import Guest
-from vgpu_tools.operate import inject
+from vgpu_tools.operate import trace_log
 
 
 def check(output: Path) -> None:
@@ -42,7 +42,7 @@ def watch(output: Path, socket: Path | None, seconds: float) -> int:
         raise Failure(said, status=1)
     lines: list[str] = []
     start = trace_record.clocks()
-    inject.follow(path, trace_record.EVENTS, seconds, lines.append)
+    trace_log.follow(path, trace_record.EVENTS, seconds, lines.append)
     _write(output, trace_record.Recording("\n".join(lines), "", start, trace_record.clocks(), whole=False))
     return 0
 

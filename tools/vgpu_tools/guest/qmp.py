@@ -48,6 +48,14 @@ def ask(path: Path, *commands: tuple[str, dict[str, Any]]) -> list[Any]:
     return asyncio.run(_ask(path, commands))
 
 
+def command(path: Path, name: str, arguments: dict[str, Any] | None = None) -> Any:
+    """Execute one command for the user, who is told if QEMU refuses it; returns its answer."""
+    try:
+        return ask(path, (name, arguments or {}))[0]
+    except Refused as refused:
+        raise Failure(f"QEMU refuses: {refused}", status=1) from None
+
+
 async def _ask(path: Path, commands: Sequence[tuple[str, dict[str, Any]]]) -> list[Any]:
     from qemu.qmp import ConnectError, ExecuteError, QMPClient, QMPError
 
