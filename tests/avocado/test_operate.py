@@ -16,11 +16,11 @@ from avocado import Test
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from vgpu import SCALE, hear_interrupts, vgpu
-from vgpu_tools import trace_file
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.build import qemu
 from vgpu_tools.guest import qmp
 from vgpu_tools.operate import inject
+from vgpu_tools.trace import perfetto
 
 SECONDS = 30 * (SCALE or 1)
 
@@ -171,7 +171,7 @@ class Operator(Test):
             finally:
                 silence.cancel()
                 follower.kill()
-        (fault,) = [piece for piece in trace_file.read(path) if piece.category == "fault"]
+        (fault,) = [piece for piece in perfetto.read(path) if piece.category == "fault"]
         self.assertEqual((fault.process, fault.thread, fault.name), ("gpu1", "of no queue", "fault 0x5000 read"), said)
 
     def state(self, event: str = "vgpu_inject ") -> str:

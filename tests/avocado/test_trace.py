@@ -11,10 +11,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
 from vgpu import vgpu
-from vgpu_tools import trace_events, trace_file, trace_timeline
 from vgpu_tools.base.errors import Failure
-from vgpu_tools.trace_file import Slice, Timeline
-from vgpu_tools.trace_record import Recording
+from vgpu_tools.trace import events, perfetto, timeline
+from vgpu_tools.trace.perfetto import Slice, Timeline
+from vgpu_tools.trace.record import Recording
 
 # Two devices with the same serial, page and VMID. On gpu0 a second queue joins the fault, and one that faults beside it
 # is covered by its repair. On gpu1 the verdict is a denial, and the queue leaves. A second
@@ -77,13 +77,13 @@ MICRO = 1000
 class Converter(Test):
     """Recorded text to a file and back."""
 
-    def convert(self, device: str = DEVICE, guest: str = GUEST) -> tuple[trace_timeline.Outcome, list[Slice]]:
+    def convert(self, device: str = DEVICE, guest: str = GUEST) -> tuple[timeline.Outcome, list[Slice]]:
         """What came of it, and what is in the file."""
         start, end = (SECOND * SECOND, 0), (SECOND * SECOND + 2 * SECOND, 2 * SECOND)
-        outcome = trace_timeline.make(Recording(device, guest, start, end))
+        outcome = timeline.make(Recording(device, guest, start, end))
         path = Path(self.workdir) / "trace"
         outcome.timeline.write(path)
-        return outcome, trace_file.read(path)
+        return outcome, perfetto.read(path)
 
     def test_faults(self) -> None:
         """Each fault once, where it was met, with the service that answered it: its own, or the one that covered it."""
@@ -155,7 +155,7 @@ class Converter(Test):
 
     def test_sections(self) -> None:
         """Counters of several devices are summed."""
-        self.assertEqual(trace_events.counters("a 1\nb 2\na 3\nx y\n"), {"a": 4, "b": 2})
+        self.assertEqual(events.counters("a 1\nb 2\na 3\nx y\n"), {"a": 4, "b": 2})
 
 
 class File(Test):
@@ -173,7 +173,7 @@ class File(Test):
     def test_nesting(self) -> None:
         """Slices keep their ends; one that overlaps another has a track of its own."""
         given = [(0, 10, "a"), (2, 5, "b"), (5, 10, "c"), (10, 20, "e"), (10, 10, "d"), (15, 25, "f")]
-        found = trace_file.read(self.write(*(Slice(*each) for each in given)))
+        found = perfetto.read(self.write(*(Slice(*each) for each in given)))
         self.assertEqual([(piece.begin, piece.end, piece.name) for piece in found], given)
         self.assertEqual([piece.thread for piece in found], ["t"] * 5 + ["t (2)"])
 
@@ -192,7 +192,7 @@ class File(Test):
             bad = path.with_suffix(".bad")
             bad.write_bytes(trace.SerializeToString())
             with self.assertRaises(Failure):
-                trace_file.read(bad)
+                perfetto.read(bad)
 
 
 class Whole(Test):
@@ -209,7 +209,7 @@ class Whole(Test):
             self.assertEqual(result.returncode, 3, errors)
             self.assertIn("status 0", said)
             self.assertNotIn("not as it should be", errors)
-            found = trace_file.read(path)
+            found = perfetto.read(path)
         faults = [piece for piece in found if piece.category == "fault"]
         self.assertEqual({piece.process for piece in faults}, {"gpu0", "gpu1"})
         # These have the same PASID, one after the other. The kernel keeps 15 characters of a name.

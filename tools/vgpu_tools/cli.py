@@ -408,21 +408,21 @@ def trace(words: list[str]) -> int:
     chooser.add_argument("-o", dest="output", type=Path)
     given, rest = chooser.parse_known_args(join_values(words[:split]))
     if given.output:
-        from vgpu_tools import trace_command
+        from vgpu_tools.trace import command
 
-        trace_command.check(given.output)
+        command.check(given.output)
         if split < len(words):
             options, guest = parse_guest(rest, timeout=600)
             refuse_snapshot(guest, "trace")
             guest.prepare()
-            return trace_command.run(given.output, guest, words[split + 1 :], options.timeout, options.verbose)
+            return command.run(given.output, guest, words[split + 1 :], options.timeout, options.verbose)
     elif split < len(words):
         raise Failure("to trace a command say '-o FILE' (see ./vgpu help)", status=2)
     parser = operator_parser()
     parser.add_argument("--seconds", type=float, default=0)
     if given.output:
         options = parser.parse_args(rest)
-        return trace_command.watch(given.output, options.qmp, options.seconds)
+        return command.watch(given.output, options.qmp, options.seconds)
     parser.add_argument("patterns", nargs="*")
     return trace_log.trace(parser.parse_intermixed_args(words))
 

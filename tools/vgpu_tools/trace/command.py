@@ -5,11 +5,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from vgpu_tools import trace_record, trace_timeline
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.guest import qmp
 from vgpu_tools.guest.config import Guest
 from vgpu_tools.operate import trace_log
+from vgpu_tools.trace import record, timeline
 
 
 def check(output: Path) -> None:
@@ -22,7 +22,7 @@ def run(output: Path, guest: Guest, words: Sequence[str], timeout: float, verbos
     """Run a command in a guest and write what happened; returns the command's exit status."""
     if not words:
         raise Failure("trace wants a command after '--'", status=2)
-    status, recording = trace_record.record(guest, words, timeout, verbose)
+    status, recording = record.record(guest, words, timeout, verbose)
     try:
         _write(output, recording)
     except Failure as failure:
@@ -41,14 +41,14 @@ def watch(output: Path, socket: Path | None, seconds: float) -> int:
         said = "this QEMU does not say when things happen; a guest started with --qemu-args '-msg timestamp=on' does"
         raise Failure(said, status=1)
     lines: list[str] = []
-    start = trace_record.clocks()
-    trace_log.follow(path, trace_record.EVENTS, seconds, lines.append)
-    _write(output, trace_record.Recording("\n".join(lines), "", start, trace_record.clocks(), whole=False))
+    start = record.clocks()
+    trace_log.follow(path, record.EVENTS, seconds, lines.append)
+    _write(output, record.Recording("\n".join(lines), "", start, record.clocks(), whole=False))
     return 0
 
 
-def _write(output: Path, recording: trace_record.Recording) -> None:
-    outcome = trace_timeline.make(recording)
+def _write(output: Path, recording: record.Recording) -> None:
+    outcome = timeline.make(recording)
     try:
         outcome.timeline.write(output)
     except OSError as error:

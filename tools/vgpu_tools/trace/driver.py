@@ -4,8 +4,8 @@
 from bisect import bisect_left
 from collections.abc import Iterable
 
-from vgpu_tools.trace_device import Fault, Span
-from vgpu_tools.trace_events import Event
+from vgpu_tools.trace.device import Fault, Span
+from vgpu_tools.trace.events import Event
 
 KERNEL_THREADS = ("kworker/", "<idle>", "ksoftirqd", "kswapd", "rcu")
 NOTIFY_MIGRATE = 6  # MMU_NOTIFY_MIGRATE of the guest's kernel

@@ -3,12 +3,11 @@
 
 from dataclasses import dataclass, field
 
-from vgpu_tools import trace_events
-from vgpu_tools.trace_device import WAITS, Device, Fault, Span, Stall, engine_name
-from vgpu_tools.trace_driver import KERNEL_THREADS, Driver
-from vgpu_tools.trace_events import Axis, Event
-from vgpu_tools.trace_file import Slice, Timeline, Value
-from vgpu_tools.trace_record import Recording
+from vgpu_tools.trace.device import WAITS, Device, Fault, Span, Stall, engine_name
+from vgpu_tools.trace.driver import KERNEL_THREADS, Driver
+from vgpu_tools.trace.events import Axis, Event, counters, device_events, guest_events, lost, pairs, sections
+from vgpu_tools.trace.perfetto import Slice, Timeline, Value
+from vgpu_tools.trace.record import Recording
 
 # Numbers of processes and threads that do not exist: no guest's is as high.
 DEVICE_PID = 1_000_000_000
@@ -41,11 +40,11 @@ class Outcome:
 
 def make(recording: Recording) -> Outcome:
     """Join both sides."""
-    device = Device(trace_events.device_events(recording.device))
+    device = Device(device_events(recording.device))
     outcome = Outcome(Timeline(), faults=len(device.faults))
     events: list[Event] = []
     joined: dict[int, Fault] = {}
-    part = trace_events.sections(recording.guest)
+    part = sections(recording.guest)
     if "end" in part:
         events, joined = _guest(recording, part, device, outcome)
     elif recording.whole:
@@ -65,15 +64,15 @@ def _guest(
     recording: Recording, part: dict[str, str], device: Device, outcome: Outcome
 ) -> tuple[list[Event], dict[int, Fault]]:
     """The guest's events on the host's time, and the faults that they are about."""
-    events = trace_events.guest_events(part["trace"])
-    if gone := trace_events.lost(part["lost"]):
+    events = guest_events(part["trace"])
+    if gone := lost(part["lost"]):
         outcome.doubts.append(f"the guest had no room for {gone} events")
     raised: dict[int, list[Event]] = {}
     for fault in device.faults:
         raised.setdefault(fault.serial, []).append(fault.event)
     by_event = {id(fault.event): fault for fault in device.faults}
     received = [event for event in events if event.name == "svm_fault"]
-    joined = {id(theirs): by_event[id(ours)] for ours, theirs in trace_events.pairs(raised, received)}
+    joined = {id(theirs): by_event[id(ours)] for ours, theirs in pairs(raised, received)}
     marks = {event.text: event.at for event in events if event.name == "tracing_mark_write"}
     axis = Axis(recording.start, recording.end)
     before = [(recording.start[0], marks["vgpu begin"])]
@@ -107,8 +106,8 @@ def _answers(events: list[Event], joined: dict[int, Fault]) -> list[tuple[int, i
 
 def _doubt_counters(part: dict[str, str], faults: int, outcome: Outcome) -> None:
     """As many faults as the devices counted."""
-    old = trace_events.counters(part["before"])
-    new = trace_events.counters(part["after"])
+    old = counters(part["before"])
+    new = counters(part["after"])
     counted = sum(new.get(name, 0) - old.get(name, 0) for name in ("faults_retry", "faults_noretry"))
     if counted != faults:
         outcome.doubts.append(f"the devices counted {counted} faults, their trace has {faults} (or one was reset)")

@@ -4,7 +4,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from vgpu_tools.trace_events import Event
+from vgpu_tools.trace.events import Event
 
 SDMA_ENGINES = 5  # SDMA_NUM_ENGINES; the next client is the compute engine (VGPU_CLIENT_CP)
 WAITS = {4: "acknowledgement", 5: "a free CAM slot", 6: "another try"}  # VGPUWait
