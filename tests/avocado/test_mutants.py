@@ -18,9 +18,10 @@ from unittest import mock
 from avocado import Test
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-from vgpu_tools import cli, mutants
+from vgpu_tools import cli
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import ROOT
+from vgpu_tools.testing import mutants
 
 ONE = {"name": "one", "file": "qemu-device/a.c", "defect": "d", "origin": "named", "kind": "data"}
 REPORT = """<testsuite name="qtest"><testcase name="good"/><testcase name="skipped"><skipped/></testcase>

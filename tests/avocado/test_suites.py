@@ -15,9 +15,21 @@ from avocado import Test
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import ROOT
-from vgpu_tools.tap import Case, parse
-from vgpu_tools.testing import again, budget, changed, children, device, guests, limits, registry, report, stress, suite
+from vgpu_tools.testing import (
+    again,
+    budget,
+    changed,
+    children,
+    device_tests,
+    guest_tests,
+    limits,
+    registry,
+    report,
+    stress,
+    suite,
+)
 from vgpu_tools.testing.suite import BASIC, FULL, LONG, Outcome, Plan, Suite
+from vgpu_tools.testing.tap import Case, parse
 
 
 def files() -> list[str]:
@@ -38,7 +50,7 @@ class Changed(Test):
 
     def test_programs_exist(self) -> None:
         """Catches a program or a machine in the table that is gone."""
-        listed = {program for guest in guests.full_list() for program in guest.programs}
+        listed = {program for guest in guest_tests.full_list() for program in guest.programs}
         for rule in changed.load():
             self.assertLessEqual({name for name in rule.programs if "\\" not in name}, listed)
             for name in rule.machines:
@@ -114,14 +126,14 @@ class Passes(Test):
     def test_basic_list(self) -> None:
         """tests/basic.toml names programs of tests.list, for both kernels."""
         for flavour in ("release", "debug"):
-            self.assertTrue(guests.basic_list(flavour))
+            self.assertTrue(guest_tests.basic_list(flavour))
 
     def test_restricted(self) -> None:
         """Guests without a wanted program are not started; a program that is in none is refused."""
-        chosen = guests.listed("release", Plan(FULL, programs=frozenset({"vgpu-test-svm"})))
+        chosen = guest_tests.listed("release", Plan(FULL, programs=frozenset({"vgpu-test-svm"})))
         self.assertEqual({program for guest in chosen for program in guest.programs}, {"vgpu-test-svm"})
         with self.assertRaisesRegex(Failure, "nonsense"):
-            guests.listed("release", Plan(FULL, programs=frozenset({"nonsense"})))
+            guest_tests.listed("release", Plan(FULL, programs=frozenset({"nonsense"})))
 
     def test_in_order(self) -> None:
         """Parts come in order, also when a later one is done first."""
@@ -143,8 +155,8 @@ class Passes(Test):
         """The first failed case ends its own guest and the other ones. Catches one that runs on for minutes."""
 
         def one(part: str) -> tuple[list[Case], str]:
-            ran = guests._Launcher(60, 60, fail_fast=True).run(["sh", "-c", part])
-            return guests._cases(["a", "b"], ran), f"said {part}\n"
+            ran = guest_tests._Launcher(60, 60, fail_fast=True).run(["sh", "-c", part])
+            return guest_tests._cases(["a", "b"], ran), f"said {part}\n"
 
         parts = ["exec sleep 60", "echo '# program a'; echo 'not ok 1 - x'; exec sleep 60", "exec sleep 61"]
         with (
@@ -161,7 +173,7 @@ class Passes(Test):
 
     def test_left_out(self) -> None:
         """Names reach the shell unharmed."""
-        guest = guests.Guest(["echo"], [], {"echo": ["it's", "b c"]})
+        guest = guest_tests.Guest(["echo"], [], {"echo": ["it's", "b c"]})
         script = guest.command({"A": "x y"})[2].replace("echo ||", "printenv VGPU_TEST_LEAVE_OUT A ||")
         said = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout
         self.assertEqual(said, "\n# program echo\nit's\nb c\nx y\n")
@@ -210,7 +222,7 @@ class Time(Test):
     def test_real_hang(self) -> None:
         """A program that prints nothing is stopped, and said to have been. Catches a wait without a bound."""
         with mock.patch.object(limits, "scale", return_value=1.0):
-            program = device._Program(["sleep", "60"], dict(os.environ), 0.2)
+            program = device_tests._Program(["sleep", "60"], dict(os.environ), 0.2)
             cases = program.cases("qtest", program.run())
         self.assertIn("no result for 0.2 s", cases[-1].why)
 

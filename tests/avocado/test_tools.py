@@ -15,10 +15,11 @@ from unittest import mock
 from avocado import Test
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-from vgpu_tools import cli, kfdtest
+from vgpu_tools import cli
 from vgpu_tools.build import fingerprint, sources
 from vgpu_tools.guest.console import Watcher, excerpt
-from vgpu_tools.tap import parse
+from vgpu_tools.testing import kfdtest
+from vgpu_tools.testing.tap import parse
 
 NESTED = """\
 KTAP version 1

@@ -296,14 +296,14 @@ def qtest(words: list[str]) -> int:
     """./vgpu qtest"""
     from vgpu_tools.build import qemu, sources
     from vgpu_tools.build.steps import ensure
-    from vgpu_tools.testing import device
+    from vgpu_tools.testing import device_tests
 
     given = bool(words) and not words[0].startswith("-")
     variant, more = (words[0], words[1:]) if given else ("release", words)
     ensure(sources.firmware()[0], qemu.build_qtest(variant))
     sys.stdout.flush()
     program = qemu.qtest(variant)
-    os.execve(program, [str(program), "--tap", "-k", *more], device.environment(variant))
+    os.execve(program, [str(program), "--tap", "-k", *more], device_tests.environment(variant))
 
 
 def check(words: list[str]) -> int:
@@ -345,21 +345,21 @@ def repeated(words: list[str], times: int) -> argparse.Namespace:
 
 def check_recovery(words: list[str]) -> int:
     """./vgpu check-recovery"""
-    from vgpu_tools import recovery
+    from vgpu_tools.testing import recovery
 
     return recovery.check_recovery(repeated(words, 50))
 
 
 def check_cycles(words: list[str]) -> int:
     """./vgpu check-cycles"""
-    from vgpu_tools import cycles
+    from vgpu_tools.testing import power_cycles
 
-    return cycles.check_cycles(repeated(words, 20))
+    return power_cycles.check_cycles(repeated(words, 20))
 
 
 def kfdtest(words: list[str]) -> int:
     """./vgpu kfdtest"""
-    from vgpu_tools import kfdtest
+    from vgpu_tools.testing import kfdtest
 
     parser = Parser(prog="vgpu", add_help=False, allow_abbrev=False)
     parser.add_argument("--filter", default="")
@@ -373,7 +373,7 @@ def kfdtest(words: list[str]) -> int:
 
 def mutants(words: list[str]) -> int:
     """./vgpu mutants"""
-    from vgpu_tools import mutants
+    from vgpu_tools.testing import mutants
 
     parser = Parser(prog="vgpu", add_help=False, allow_abbrev=False)
     parser.add_argument("--pass", dest="of", choices=mutants.PASSES, default="basic")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The guest's half of `make check-recovery` (tools/vgpu_tools/recovery.py):
+ * The guest's half of `make check-recovery` (tools/vgpu_tools/testing/recovery.py):
  * 500 BOs in GTT hold known bytes. For each line on stdin something is done
  * while the host makes it go wrong, and one line of names and values says what
  * became of it:

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 
 from vgpu_tools.base.process import clean_environment
-from vgpu_tools.tap import Case
 from vgpu_tools.testing import children
+from vgpu_tools.testing.tap import Case
 
 TIMES, CASES, SECONDS = 10, 5, 180.0
 

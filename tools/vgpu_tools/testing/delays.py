@@ -30,7 +30,7 @@ from vgpu_tools.base.paths import BUILD, GUEST_DRIVER, INCLUDE, PROGRAMS, QEMU_D
 from vgpu_tools.build import fingerprint, qemu, rootfs, sources
 from vgpu_tools.build.steps import ensure
 from vgpu_tools.guest.config import DELAY_POINTS
-from vgpu_tools.testing import children, guests, limits, machines
+from vgpu_tools.testing import avocado_tests, children, guest_tests, limits
 
 EXCLUDED = ROOT / "tests/delays.toml"
 FOLDER = BUILD / "delays"
@@ -91,7 +91,7 @@ def _git(*words: str) -> str:
 
 def _excluded() -> list[dict[str, str]]:
     entries: list[dict[str, str]] = tomllib.loads(EXCLUDED.read_text()).get("exclude", [])
-    known = {program for guest in guests.full_list() for program in guest.programs}
+    known = {program for guest in guest_tests.full_list() for program in guest.programs}
     for entry in entries:
         if not entry.get("reason") or entry.get("program") not in known or set(entry) - {"program", "case", "reason"}:
             raise Failure(f"{EXCLUDED}: {entry}: want a program of tests.list, a reason, perhaps a case", status=2)
@@ -131,7 +131,7 @@ def _lines(command: Sequence[str]) -> Iterator[str]:
             return
         yield f"# silent for {SILENCE_SECONDS * limits.scale():.0f} s: ended"
         process.send_signal(signal.SIGUSR1)  # the launcher's time is up
-        yield from _read(process.stdout, guests.DUMP_SECONDS * limits.scale())
+        yield from _read(process.stdout, guest_tests.DUMP_SECONDS * limits.scale())
 
 
 class Reader:
@@ -215,7 +215,7 @@ def _of_programs(wanted: str, only: str, results: Results) -> None:
         if wanted in ("", entry["program"]):
             name = f"{entry['program']}: {entry.get('case', 'all')}"
             results.cases.setdefault(name, Record("skipped", 1, [[name, entry["reason"]]]))
-    for guest in guests.full_list():
+    for guest in guest_tests.full_list():
         for program in guest.programs:
             name = f"{program} {shlex.join(guest.options)} {only}"
             mine = [entry for entry in excluded if entry["program"] == program]
@@ -232,14 +232,16 @@ def _of_programs(wanted: str, only: str, results: Results) -> None:
 def _of_device(points: Sequence[str], wanted: str, results: Results) -> None:
     """Each listed guest once for each point of the device."""
     for point in points:
-        for guest in guests.full_list():
+        for guest in guest_tests.full_list():
             guest.programs = [name for name in guest.programs if wanted in ("", name)]
             name = f"{point}: {' '.join(guest.programs)} {shlex.join(guest.options)}"
             if not guest.programs or name in results.guests:
                 continue
             more = ["--device-delays", point, *guest.options]
             progress.say(f"==> {name}")
-            cases, said = guests.in_guest(guest.programs, more, guest.command({}), SILENCE_SECONDS, SILENCE_SECONDS)
+            cases, said = guest_tests.in_guest(
+                guest.programs, more, guest.command({}), SILENCE_SECONDS, SILENCE_SECONDS
+            )
             with (FOLDER / f"device-{point}.log").open("a") as log:
                 log.write(said)
             for case in cases:
@@ -262,7 +264,7 @@ def _of_frames(results: Results) -> None:
             continue
         progress.say(f"==> {name}")
         env = {"VGPU_FRAME_DELAY": kind}
-        for case in machines.run_files(FOLDER / f"frames-{kind}.log", FRAME_TESTS, FRAME_SECONDS, env):
+        for case in avocado_tests.run_files(FOLDER / f"frames-{kind}.log", FRAME_TESTS, FRAME_SECONDS, env):
             case_name = f"{name}: {case.name}"
             repeat = f"repeat: VGPU_FRAME_DELAY={kind} {shlex.join(case.again)}"
             why = [[case_name, *case.why.splitlines()[:20], repeat]] if case.outcome == "failed" else []
@@ -273,7 +275,7 @@ def _of_frames(results: Results) -> None:
 
 def run(program: str, case: str, device: str, frames: bool) -> int:
     """Run what has no result yet; prints the sum last, returns 0 if nothing failed."""
-    listed = {name for guest in guests.full_list() for name in guest.programs}
+    listed = {name for guest in guest_tests.full_list() for name in guest.programs}
     if program and program not in listed:
         raise Failure(f"no such program in tests.list: {program}", status=2)
     if device not in ("", "all", *DELAY_POINTS):

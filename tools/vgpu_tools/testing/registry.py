@@ -3,11 +3,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from vgpu_tools import checks, registers
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.build import qemu, sources
 from vgpu_tools.build.steps import Step
-from vgpu_tools.testing import device, guests, machines
+from vgpu_tools.testing import avocado_tests, device_tests, doc_registers, guest_tests, style
 from vgpu_tools.testing.suite import LONG, Suite
 
 
@@ -21,25 +20,30 @@ def steps_of_all() -> list[Step]:
 
 
 SUITES = (
-    Suite("check", checks.steps, checks.run),
-    Suite("registers", lambda: _with_firmware(qemu.build()), registers.run),
-    Suite("qtest", lambda: _with_firmware(qemu.build_qtest()), device.qtest("release")),
+    Suite("check", style.steps, style.run),
+    Suite("registers", lambda: _with_firmware(qemu.build()), doc_registers.run),
+    Suite("qtest", lambda: _with_firmware(qemu.build_qtest()), device_tests.qtest("release")),
     Suite(
-        "fuzz-model", lambda: _with_firmware(qemu.build_model_fuzzer()), device.model_fuzz("release"), beside="fuzzers"
+        "fuzz-model",
+        lambda: _with_firmware(qemu.build_model_fuzzer()),
+        device_tests.model_fuzz("release"),
+        beside="fuzzers",
     ),
-    Suite("fuzz-generic", lambda: _with_firmware(qemu.build_generic_fuzzer()), device.generic_fuzz, beside="fuzzers"),
-    Suite("qtest-sanitizers", lambda: _with_firmware(qemu.build_qtest("sanitizers")), device.qtest("sanitizers")),
+    Suite(
+        "fuzz-generic", lambda: _with_firmware(qemu.build_generic_fuzzer()), device_tests.generic_fuzz, beside="fuzzers"
+    ),
+    Suite("qtest-sanitizers", lambda: _with_firmware(qemu.build_qtest("sanitizers")), device_tests.qtest("sanitizers")),
     Suite(
         "fuzz-model-sanitizers",
         lambda: _with_firmware(qemu.build_model_fuzzer("sanitizers")),
-        device.model_fuzz("sanitizers"),
+        device_tests.model_fuzz("sanitizers"),
         lowest=LONG,
     ),
-    Suite("kunit-release", lambda: guests.steps("release"), guests.kunit("release"), beside="kunit"),
-    Suite("kunit-debug", lambda: guests.steps("debug"), guests.kunit("debug"), beside="kunit"),
-    Suite("guest-release", lambda: guests.steps("release"), guests.programs("release")),
-    Suite("guest-debug", lambda: guests.steps("debug"), guests.programs("debug")),
-    Suite("avocado", lambda: guests.steps("release"), machines.run),
+    Suite("kunit-release", lambda: guest_tests.steps("release"), guest_tests.kunit("release"), beside="kunit"),
+    Suite("kunit-debug", lambda: guest_tests.steps("debug"), guest_tests.kunit("debug"), beside="kunit"),
+    Suite("guest-release", lambda: guest_tests.steps("release"), guest_tests.programs("release")),
+    Suite("guest-debug", lambda: guest_tests.steps("debug"), guest_tests.programs("debug")),
+    Suite("avocado", lambda: guest_tests.steps("release"), avocado_tests.run),
 )
 
 GROUPS = {"kunit": ("kunit-release", "kunit-debug")}  # names that stand for several suites

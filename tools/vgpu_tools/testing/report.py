@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from vgpu_tools.base import progress
 from vgpu_tools.base.paths import RESULTS
-from vgpu_tools.tap import Case, write_junit
 from vgpu_tools.testing import budget, limits
 from vgpu_tools.testing.suite import Outcome, Plan
+from vgpu_tools.testing.tap import Case, write_junit
 
 NAME, GIST = 120, 160  # characters of a failed case at the very end, where each is a line
 SLOWEST = 10

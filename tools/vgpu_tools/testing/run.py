@@ -9,9 +9,9 @@ from vgpu_tools.base import progress
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import RESULTS
 from vgpu_tools.build.steps import ensure
-from vgpu_tools.tap import Case
 from vgpu_tools.testing import again, budget, changed, children, limits, registry, report
 from vgpu_tools.testing.suite import BASIC, FULL, Outcome, Plan, Suite
+from vgpu_tools.testing.tap import Case
 
 
 def run(names: Sequence[str], plan: Plan) -> int:

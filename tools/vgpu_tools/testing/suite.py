@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from vgpu_tools.build.steps import Step
-from vgpu_tools.tap import Case
 from vgpu_tools.testing import children
+from vgpu_tools.testing.tap import Case
 
 Part = TypeVar("Part")
 FORWARDED = ("VGPU_TEST_DELAYS", "VGPU_TEST_SEED")

@@ -23,8 +23,8 @@ from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import QEMU_DEVICE, ROOT
 from vgpu_tools.base.process import clean_environment
 from vgpu_tools.build import qemu
-from vgpu_tools.tap import Case
 from vgpu_tools.testing.suite import Plan
+from vgpu_tools.testing.tap import Case
 
 DOCUMENT = ROOT / "docs/hardware.md"
 RANGES = {"n": 16, "e": 18, "q": 10, "i": 32}

@@ -24,10 +24,10 @@ from vgpu_tools.build import qemu, rootfs, sources
 from vgpu_tools.build.steps import Step
 from vgpu_tools.guest.console import excerpt
 from vgpu_tools.guest.launch import MACHINE
-from vgpu_tools.tap import Case, parse
 from vgpu_tools.testing import children, limits
 from vgpu_tools.testing.report import summary
 from vgpu_tools.testing.suite import Plan, in_order
+from vgpu_tools.testing.tap import Case, parse
 
 FULL_LIST = PROGRAMS / "tests.list"
 BASIC_LIST = ROOT / "tests/basic.toml"

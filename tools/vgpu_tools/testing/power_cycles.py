@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from vgpu_tools.base import progress
 from vgpu_tools.base.paths import RESULTS, ROOT
 from vgpu_tools.guest.config import Guest
-from vgpu_tools.tap import Case
-from vgpu_tools.testing.guests import in_guest
-from vgpu_tools.testing.machines import run_files
+from vgpu_tools.testing.avocado_tests import run_files
+from vgpu_tools.testing.guest_tests import in_guest
+from vgpu_tools.testing.tap import Case
 
 START_SECONDS = 600
 ROUND_SECONDS = {"release": 60, "debug": 240}  # one round of all cases of a row

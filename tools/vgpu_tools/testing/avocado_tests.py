@@ -11,9 +11,9 @@ from pathlib import Path
 
 from vgpu_tools.base.paths import BUILD, ROOT
 from vgpu_tools.base.process import clean_environment
-from vgpu_tools.tap import Case
 from vgpu_tools.testing import children, limits
 from vgpu_tools.testing.suite import AT_ONCE, Plan
+from vgpu_tools.testing.tap import Case
 
 TESTS = ROOT / "tests/avocado"
 SECONDS = 1200

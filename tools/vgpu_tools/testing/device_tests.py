@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
-from vgpu_tools import fuzz_seeds
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import BUILD, CONFIGS, RESULTS, ROOT
 from vgpu_tools.base.process import clean_environment, how_it_ended
 from vgpu_tools.build import qemu
-from vgpu_tools.tap import Case, parse
-from vgpu_tools.testing import children, limits
+from vgpu_tools.testing import children, fuzz_seeds, limits
 from vgpu_tools.testing.suite import Plan, in_order
+from vgpu_tools.testing.tap import Case, parse
 
 CASE_SECONDS = 60  # for one case: the longest takes 25 s with the sanitizers
 BASIC_FUZZ_SECONDS, FUZZ_SECONDS = 20, 60

@@ -17,9 +17,9 @@ from vgpu_tools.base.paths import CACHE, GUEST_DRIVER, INCLUDE, QEMU_DEVICE, ROO
 from vgpu_tools.base.process import clean_environment
 from vgpu_tools.build import fingerprint, kernel, sources
 from vgpu_tools.build.steps import Step, cache_lock, jobs
-from vgpu_tools.tap import Case
 from vgpu_tools.testing import rooms
 from vgpu_tools.testing.suite import AT_ONCE, Plan
+from vgpu_tools.testing.tap import Case
 
 PYTHON = [path for path in (ROOT / "tools", ROOT / "tests", ROOT / "bench")]
 C_SUFFIXES = (".c", ".h")
