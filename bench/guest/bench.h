@@ -7,7 +7,7 @@
 
 #include "vg.h"
 
-/* How often each thing is measured; every sample is a line, run.py takes medians. */
+/* How often each thing is measured; every sample is a line, ./vgpu bench takes medians. */
 #define SAMPLES		5
 #define SWEEP		(64 * VG_MIB)
 

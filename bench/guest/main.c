@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * vgpu-bench: measures in the guest, prints a JSON object a line:
- * name, bytes, value, unit. Judging is run.py's.
+ * name, bytes, value, unit. ./vgpu bench judges.
  */
 #include <stdio.h>
 #include <string.h>

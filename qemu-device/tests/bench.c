@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: what the device costs, without a guest. Prints a line of JSON for
- * each sample, as bench/run.py reads them. Times are the host's.
+ * each sample, as ./vgpu bench reads them. Times are the host's.
  *
  * The host's memcpy is measured between the device's samples, so that both see
  * the same machine.

@@ -227,18 +227,10 @@ def demo(words: list[str]) -> int:
 
 def bench(words: list[str]) -> int:
     """./vgpu bench"""
-    from vgpu_tools.base.paths import BENCH
-    from vgpu_tools.build import qemu
+    from vgpu_tools.bench import measure
 
     build(["bench"])
-    script = BENCH / "run.py"
-    environment = {
-        **os.environ,
-        "QTEST_QEMU_BINARY": str(qemu.with_firmware()),
-        "VGPU_BENCH_DEVICE": str(qemu.bench()),
-    }
-    sys.stdout.flush()
-    os.execve(sys.executable, [sys.executable, str(script), *words], environment)
+    return measure.main(words)
 
 
 def test(words: list[str]) -> int:

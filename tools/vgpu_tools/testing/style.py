@@ -21,7 +21,7 @@ from vgpu_tools.testing import rooms
 from vgpu_tools.testing.suite import AT_ONCE, Plan
 from vgpu_tools.testing.tap import Case
 
-PYTHON = [path for path in (ROOT / "tools", ROOT / "tests", ROOT / "bench")]
+PYTHON = (ROOT / "tools", ROOT / "tests")
 C_SUFFIXES = (".c", ".h")
 PASSED = CACHE / "checkpatch"
 TOOLS = ("gcc", "sparse")

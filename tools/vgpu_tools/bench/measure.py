@@ -17,15 +17,16 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-ROOT = Path(__file__).resolve().parents[1]
-BUILD = ROOT / "build"
+from vgpu_tools.base.paths import BENCH, BUILD, ROOT
+from vgpu_tools.build import qemu
+
 MIB = 1 << 20
 GUEST_LIMIT = 900  # seconds that vgpu-bench may take in the guest
 MEMORY_GUEST = ("--vram", "2G", "--memory", "5G")  # room for 1 GiB in VRAM and in GTT
@@ -79,11 +80,19 @@ class Row:
     lower_is_better: bool = False
 
 
-def run(command: Sequence[str | Path], limit: float) -> str:
-    """What a command prints; BenchError when it fails or takes too long."""
+def run(command: Sequence[str | Path], limit: float, env: Mapping[str, str] | None = None) -> str:
+    """What a command prints; BenchError when it fails or takes too long. `env` is added to the environment."""
     words = [str(word) for word in command]
     try:
-        done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=limit, check=False)
+        done = subprocess.run(
+            words,
+            cwd=ROOT,
+            env={**os.environ, **(env or {})},
+            capture_output=True,
+            text=True,
+            timeout=limit,
+            check=False,
+        )
     except subprocess.TimeoutExpired as error:
         raise BenchError(f"{' '.join(words)}: no end after {limit:.0f} s") from error
     except OSError as error:
@@ -108,16 +117,13 @@ def measure_host(samples: Samples) -> None:
     """The host's memcpy."""
     binary = BUILD / "bench" / "memcpy"
     binary.parent.mkdir(parents=True, exist_ok=True)
-    run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", binary, ROOT / "bench" / "host" / "memcpy.c"], 60)
+    run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", binary, BENCH / "host" / "memcpy.c"], 60)
     collect(samples, run([binary], 120))
 
 
 def measure_device(samples: Samples) -> None:
-    """The device alone, driven through qtest; VGPU_BENCH_DEVICE and QTEST_QEMU_BINARY are set by ./vgpu bench."""
-    program = os.environ.get("VGPU_BENCH_DEVICE")
-    if not program:
-        raise BenchError("the device alone: run through ./vgpu bench")
-    collect(samples, run([program], 300))
+    """The device alone, driven through qtest."""
+    collect(samples, run([qemu.bench()], 300, {"QTEST_QEMU_BINARY": str(qemu.with_firmware())}))
 
 
 def measure_boot(samples: Samples, options: Sequence[str], times: int) -> None:
@@ -401,7 +407,9 @@ def write(results: Results, options: Sequence[str], path: Path) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Runs, shows, writes. 0, or 1 if something could not be measured."""
-    parser = argparse.ArgumentParser(description="Runs all benchmarks; options behind -- go to ./vgpu run.")
+    parser = argparse.ArgumentParser(
+        prog="vgpu bench", description="Runs all benchmarks; options behind -- go to ./vgpu run."
+    )
     parser.add_argument("--boots", type=int, default=3, help="warm boots, and guests that run vgpu-bench (3)")
     parser.add_argument("--output", type=Path, default=BUILD / "bench.json", help="where the results go")
     parser.add_argument("options", nargs="*", help="options for ./vgpu run")
@@ -437,7 +445,3 @@ def main(arguments: Sequence[str]) -> int:
     for problem in problems:
         progress.print(f"bench: {problem}", style="red", highlight=False, markup=False)
     return 1 if problems else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
