@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Results as a table: each with its range, the ratio to what it is held against, and whether its bar is reached."""
+
+from rich.console import Console
+from rich.table import Table
+
+from vgpu_tools.bench.rows import MIB, Result, Results, Row, rows
+
+
+def size_text(size: int) -> str:
+    """4096 -> "4 KiB"; nothing for 0."""
+    if not size:
+        return ""
+    return f"{size // MIB} MiB" if size >= MIB else f"{size // 1024} KiB"
+
+
+def number(value: float) -> str:
+    """Three significant digits, without exponents."""
+    if value >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def judge(row: Row, result: Result, ratio: float | None) -> str:
+    """The last column: the bar and whether it is reached."""
+    if row.bar is not None and ratio is not None:
+        met = ratio <= row.bar if row.lower_is_better else ratio >= row.bar
+        text = f"{'≤' if row.lower_is_better else '≥'} {row.bar:g} x"
+    elif row.absolute_bar is not None:
+        met = result.median <= row.absolute_bar if row.lower_is_better else result.median >= row.absolute_bar
+        sign = "≤" if row.lower_is_better else "≥"
+        text = f"{sign} {row.absolute_bar:g} {result.unit}"
+    else:
+        return ""
+    return f"[green]✓[/] {text}" if met else f"[red]✗[/] {text}"
+
+
+def show(results: Results, console: Console) -> list[str]:
+    """Prints the table; returns the rows that have no measurement."""
+    table = Table(title="vgpu-kfd benchmarks (medians)", title_justify="left")
+    table.add_column("what")
+    for title in ("size", "median", "unit", "range", "ratio"):
+        table.add_column(title, justify="left" if title == "unit" else "right")
+    table.add_column("against")
+    table.add_column("bar")
+    missing = []
+    previous = ""
+    for row in rows(results):
+        result = results.get(row.key)
+        if result is None:
+            missing.append(f"{row.label} ({row.key.unit})")
+            continue
+        other = results.get(row.against) if row.against else None
+        ratio = result.median / other.median if other and other.median else None
+        if previous and row.label != previous:
+            table.add_section()
+        table.add_row(
+            row.label if row.label != previous else "",
+            size_text(result.bytes),
+            number(result.median),
+            result.unit,
+            f"{number(result.lowest)} … {number(result.highest)}",
+            f"{ratio:.2f} x" if ratio is not None else "",
+            f"{row.against_label} {number(other.median)}" if other else "",
+            judge(row, result, ratio),
+        )
+        previous = row.label
+    console.print(table)
+    return missing
