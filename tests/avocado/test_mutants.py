@@ -18,9 +18,9 @@ from unittest import mock
 from avocado import Test
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-from vgpu_tools import cli
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import ROOT
+from vgpu_tools.cli import main
 from vgpu_tools.testing import mutants
 
 ONE = {"name": "one", "file": "qemu-device/a.c", "defect": "d", "origin": "named", "kind": "data"}
@@ -111,7 +111,7 @@ class Index(Test):
             mutants.choose(listed, ["d"])
         for words, said in ((["no-such-mutant"], "no-such-mutant"), (["--pass", "some"], "some")):
             with self.assertRaisesRegex(Failure, said):
-                cli.mutants(words)
+                main.mutants(words)
 
 
 class Suites(Test):

@@ -15,8 +15,8 @@ from unittest import mock
 from avocado import Test
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-from vgpu_tools import cli
 from vgpu_tools.build import fingerprint, sources
+from vgpu_tools.cli import main
 from vgpu_tools.guest.console import Watcher, excerpt
 from vgpu_tools.testing import kfdtest
 from vgpu_tools.testing.tap import parse
@@ -71,9 +71,9 @@ class Errors(Test):
     def call(self, error: OSError) -> str:
         """What a command that ends with this error leaves on standard error."""
         said = io.StringIO()
-        fails = mock.patch.dict(cli.COMMANDS, {"fails": mock.Mock(side_effect=error)})
+        fails = mock.patch.dict(main.COMMANDS, {"fails": mock.Mock(side_effect=error)})
         with fails, mock.patch("signal.signal"), redirect_stderr(said):
-            self.assertEqual(cli.main(["fails"]), 1)
+            self.assertEqual(main.main(["fails"]), 1)
         return said.getvalue()
 
     def test_full_disk(self) -> None:

@@ -3,6 +3,6 @@
 
 import sys
 
-from vgpu_tools.cli import main
+from vgpu_tools.cli.main import main
 
 sys.exit(main(sys.argv[1:]))
