@@ -20,7 +20,7 @@ from avocado import Test
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import ROOT
-from vgpu_tools.cli import main
+from vgpu_tools.cli import commands
 from vgpu_tools.testing import mutants
 
 ONE = {"name": "one", "file": "qemu-device/a.c", "defect": "d", "origin": "named", "kind": "data"}
@@ -111,7 +111,7 @@ class Index(Test):
             mutants.choose(listed, ["d"])
         for words, said in ((["no-such-mutant"], "no-such-mutant"), (["--pass", "some"], "some")):
             with self.assertRaisesRegex(Failure, said):
-                main.mutants(words)
+                commands.mutants(words)
 
 
 class Suites(Test):
