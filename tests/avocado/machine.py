@@ -8,15 +8,14 @@ migration share a `Session`, which reads what the agent says wherever it says it
 import os
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from qemu.qmp import QMPError
 from qemu.qmp.legacy import QEMUMonitorProtocol
+
 from vgpu_tools.guest import agent
 from vgpu_tools.guest.config import Guest
 from vgpu_tools.guest.console import Watcher

@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Boots with one and with two GPUs: would catch a device that firmware or driver cannot place, or a lost node."""
 
-import sys
-from pathlib import Path
-
 from avocado import Test
 
-sys.path.insert(0, str(Path(__file__).parent))
 from vgpu import run
 
 

@@ -5,7 +5,6 @@ Would catch a fault that is lost for ever, one that is taken for another, a proc
 and a test that does not see what an early acknowledge does.
 """
 
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -14,7 +13,6 @@ from pathlib import Path
 
 from avocado import Test
 
-sys.path.insert(0, str(Path(__file__).parent))
 from machine import LIMIT, Machine, Session, agent
 from vgpu_tools.guest.config import Guest
 

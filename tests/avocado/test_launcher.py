@@ -5,7 +5,6 @@ import hashlib
 import random
 import re
 import signal
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -13,8 +12,6 @@ from unittest import mock
 
 from avocado import Test
 
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from vgpu import SCALE, run, vgpu
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.guest import launch

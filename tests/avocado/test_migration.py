@@ -3,13 +3,11 @@
 not sent, and an engine that goes on at the source."""
 
 import copy
-import sys
 import tempfile
 from pathlib import Path
 
 from avocado import Test
 
-sys.path.insert(0, str(Path(__file__).parent))
 from machine import Machine, Session, agent
 from vgpu_tools.guest.config import Guest
 

@@ -8,7 +8,6 @@ mutant that stays in the worktree, a process that goes on running, and a defect 
 import io
 import json
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +16,6 @@ from unittest import mock
 
 from avocado import Test
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import ROOT
 from vgpu_tools.cli import commands

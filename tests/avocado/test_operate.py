@@ -4,7 +4,6 @@
 import json
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -13,8 +12,6 @@ from pathlib import Path
 
 from avocado import Test
 
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from vgpu import SCALE, hear_interrupts, vgpu
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.build import qemu

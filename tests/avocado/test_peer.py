@@ -7,13 +7,11 @@ Would catch a peer whose writes go nowhere and nobody is told, a mapping over a 
 not survive a peer that is gone.
 """
 
-import sys
 import tempfile
 from pathlib import Path
 
 from avocado import Test
 
-sys.path.insert(0, str(Path(__file__).parent))
 from machine import APPEND, KERNEL, Machine, Session, agent
 from vgpu_tools.guest.config import Guest
 

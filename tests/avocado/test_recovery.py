@@ -2,12 +2,8 @@
 """make check-recovery, once through: would catch a job that is taken for done though it met a fault, a fault that
 nobody is told of, a table that is not written again, and BOs that are lost and do not say so."""
 
-import sys
-from pathlib import Path
-
 from avocado import Test
 
-sys.path.insert(0, str(Path(__file__).parent))
 from vgpu import vgpu
 
 

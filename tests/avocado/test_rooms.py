@@ -2,13 +2,11 @@
 """The check of includes and imports (rooms.txt): what it must find, in small trees and in this one."""
 
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 
 from avocado import Test
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from vgpu_tools.base.paths import ROOT
 from vgpu_tools.testing import rooms
 

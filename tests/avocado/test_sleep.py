@@ -6,14 +6,12 @@ it lost its power.
 """
 
 import socket
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 from avocado import Test
 
-sys.path.insert(0, str(Path(__file__).parent))
 from machine import APPEND, KERNEL, LIMIT, ROUND_LIMIT, ROUNDS, Machine, Session, agent
 from vgpu_tools.guest.config import Guest
 

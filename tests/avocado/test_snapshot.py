@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -16,8 +15,6 @@ from unittest import mock
 
 from avocado import Test
 
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from vgpu import LIMIT, ROOT, SCALE, hear_interrupts
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.build import erofs, rootfs

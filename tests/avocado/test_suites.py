@@ -3,7 +3,6 @@
 
 import os
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -12,7 +11,6 @@ from unittest import mock
 
 from avocado import Test
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import ROOT
 from vgpu_tools.testing import (

@@ -14,7 +14,6 @@ from unittest import mock
 
 from avocado import Test
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from vgpu_tools.build import fingerprint, sources
 from vgpu_tools.cli import main
 from vgpu_tools.guest.console import Watcher, excerpt
@@ -243,12 +242,11 @@ SLOW_END = """
 import signal, sys
 from pathlib import Path
 from unittest import mock
+from vgpu_tools.build import steps
 signal.signal(signal.SIGINT, signal.default_int_handler)
-sys.path.insert(0, sys.argv[1])
-from vgpu_tools import steps
 script = 'trap "sleep 1; echo end >>said; exit 1" TERM; echo up >>said; while :; do sleep 0.1; done'
 try:
-    steps.Job("slow", Path(sys.argv[2]) / "log", mock.Mock()).run(["sh", "-c", script], cwd=Path(sys.argv[2]))
+    steps.Job("slow", Path(sys.argv[1]) / "log", mock.Mock()).run(["sh", "-c", script], cwd=Path(sys.argv[1]))
 finally:
     print("interrupted", flush=True)
 """
@@ -259,10 +257,9 @@ class Steps(Test):
 
     def test_interrupted_twice(self) -> None:
         """Would catch a compiler that goes on in the cache after the second Ctrl-C, with the cache's lock dropped."""
-        tools = str(Path(__file__).resolve().parents[2] / "tools")
         with tempfile.TemporaryDirectory() as folder:
             said = Path(folder) / "said"
-            command = [sys.executable, "-c", SLOW_END, tools, folder]
+            command = [sys.executable, "-c", SLOW_END, folder]
             with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as step:
                 while not said.exists() or said.read_text() != "up\n":
                     self.assertIsNone(step.poll())

@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """./vgpu trace -o FILE: a timeline that joins the wrong things, or leaves some out, would send its reader astray."""
 
-import sys
 import tempfile
 from pathlib import Path
 
 from avocado import Test
-
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
+
 from vgpu import vgpu
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.trace import events, perfetto, timeline

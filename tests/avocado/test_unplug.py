@@ -5,14 +5,12 @@ Would catch a guest that crashes, hangs or leaks, SVM data that is lost without 
 that leaves something behind in QEMU.
 """
 
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 from avocado import Test
 
-sys.path.insert(0, str(Path(__file__).parent))
 from machine import APPEND, KERNEL, LIMIT, ROUND_LIMIT, ROUNDS, Machine, Session, agent
 from vgpu_tools.guest.config import Guest
 

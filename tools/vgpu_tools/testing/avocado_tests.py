@@ -16,12 +16,15 @@ from vgpu_tools.testing.suite import AT_ONCE, Plan
 from vgpu_tools.testing.tap import Case
 
 TESTS = ROOT / "tests/avocado"
+MODULES = (ROOT / "tools", TESTS)  # where the tests import from: PYTHONPATH
 SECONDS = 1200
 OUTCOMES = {"PASS": "passed", "WARN": "passed", "SKIP": "skipped", "CANCEL": "skipped"}
 
 
 def _command(*words: str | Path) -> list[str]:
-    return [sys.executable, "-m", "avocado", "run", "--disable-sysinfo", *map(str, words)]
+    """A command that a person can repeat, too."""
+    path = os.pathsep.join(map(str, MODULES))
+    return ["env", f"PYTHONPATH={path}", sys.executable, "-m", "avocado", "run", "--disable-sysinfo", *map(str, words)]
 
 
 def _cases(results: Path) -> list[Case]:
