@@ -13,8 +13,9 @@ from pathlib import Path
 
 from avocado import Test
 
-from machine import LIMIT, Machine, Session, agent
+from vgpu_tools.guest import agent
 from vgpu_tools.guest.config import Guest
+from vgpu_tools.guest.session import LIMIT, Machine, Session
 
 LATE = 20_000_000  # ns, by which an entry comes later
 EARLY = 10_000_000_000  # ns, by which an acknowledge is early: longer than the test

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from avocado import Test
 
-from machine import Machine, Session, agent
+from vgpu_tools.guest import agent
 from vgpu_tools.guest.config import Guest
+from vgpu_tools.guest.session import Machine, Session
 
 VRAM, MEMORY = "256M", "512M"
 

@@ -12,8 +12,10 @@ from pathlib import Path
 
 from avocado import Test
 
-from machine import APPEND, KERNEL, Machine, Session, agent
+from settings import APPEND, KERNEL
+from vgpu_tools.guest import agent
 from vgpu_tools.guest.config import Guest
+from vgpu_tools.guest.session import Machine, Session
 
 
 class Peer(Test):

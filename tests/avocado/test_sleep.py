@@ -12,8 +12,10 @@ from pathlib import Path
 
 from avocado import Test
 
-from machine import APPEND, KERNEL, LIMIT, ROUND_LIMIT, ROUNDS, Machine, Session, agent
+from settings import APPEND, KERNEL, ROUND_LIMIT, ROUNDS
+from vgpu_tools.guest import agent
 from vgpu_tools.guest.config import Guest
+from vgpu_tools.guest.session import LIMIT, Machine, Session
 
 VRAM, MEMORY = "128M", "512M" if KERNEL == "release" else "1G"
 SWAP_BYTES = 1 << 30

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SCALE = float(os.environ.get("VGPU_TEST_SCALE", "0"))  # see machine.py
+SCALE = float(os.environ.get("VGPU_TEST_SCALE", "0"))  # see vgpu_tools/guest/session.py
 TIMEOUT = 45 * SCALE if SCALE else 120  # seconds of a guest
 LIMIT = 60 * SCALE if SCALE else 300  # seconds that no launcher call may exceed
 

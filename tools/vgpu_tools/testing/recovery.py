@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vgpu_tools.base import paths
 from vgpu_tools.base.errors import Failure
+from vgpu_tools.guest import agent
 from vgpu_tools.guest.config import Guest
+from vgpu_tools.guest.session import Machine, Session
 
 VRAM_MIB = 256
 GART = {"start": (VRAM_MIB - 2) << 20, "length": 1 << 20}  # the table, in VRAM
@@ -84,9 +85,6 @@ def _table(rows: list[Line], repeat: int) -> bool:
 
 def check_recovery(options: argparse.Namespace) -> int:
     """Run the campaign and print the table. Exit status 0 only if every round was right."""
-    sys.path.insert(0, str(paths.ROOT / "tests" / "avocado"))
-    from machine import Machine, Session, agent
-
     guest = Guest(vram=f"{VRAM_MIB}M", memory="1G", kernel=options.kernel, append=options.append)
     guest.prepare()
     session = Session()

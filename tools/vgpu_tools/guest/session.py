@@ -23,12 +23,7 @@ from vgpu_tools.guest.console import Watcher
 # How much slower than the reference machine a run of the suites found this host to be; 0: not measured.
 SCALE = float(os.environ.get("VGPU_TEST_SCALE", "0"))
 LIMIT = 30.0 * SCALE if SCALE else 120.0  # seconds for anything that is waited for
-# What ./vgpu check-cycles says; else the short form on the release kernel.
-ROUNDS = int(os.environ.get("VGPU_TEST_ROUNDS", "0")) or 2
-KERNEL = os.environ.get("VGPU_TEST_KERNEL", "release")
-APPEND = os.environ.get("VGPU_TEST_APPEND", "")
 CONSOLE_TAIL = 2000  # bytes of it that a failure tells
-ROUND_LIMIT = 120  # seconds for one of them, on the debug kernel too
 
 
 class Session:
