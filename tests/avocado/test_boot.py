@@ -3,7 +3,7 @@
 
 from avocado import Test
 
-from vgpu import run
+from launcher import run
 
 
 class Boot(Test):

@@ -12,7 +12,7 @@ from unittest import mock
 
 from avocado import Test
 
-from vgpu import SCALE, run, vgpu
+from launcher import SCALE, run, vgpu
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.guest import launch
 from vgpu_tools.guest.config import Guest

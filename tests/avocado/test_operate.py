@@ -12,7 +12,7 @@ from pathlib import Path
 
 from avocado import Test
 
-from vgpu import SCALE, hear_interrupts, vgpu
+from launcher import SCALE, hear_interrupts, vgpu
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.build import qemu
 from vgpu_tools.guest import qmp

@@ -4,7 +4,7 @@ nobody is told of, a table that is not written again, and BOs that are lost and 
 
 from avocado import Test
 
-from vgpu import vgpu
+from launcher import vgpu
 
 
 class Recovery(Test):

@@ -15,7 +15,7 @@ from unittest import mock
 
 from avocado import Test
 
-from vgpu import LIMIT, ROOT, SCALE, hear_interrupts
+from launcher import LIMIT, ROOT, SCALE, hear_interrupts
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.build import erofs, rootfs
 from vgpu_tools.guest import launch, snapshot

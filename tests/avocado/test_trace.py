@@ -7,7 +7,7 @@ from pathlib import Path
 from avocado import Test
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
 
-from vgpu import vgpu
+from launcher import vgpu
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.trace import events, perfetto, timeline
 from vgpu_tools.trace.perfetto import Slice, Timeline
