@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The suite of whole machines: Avocado's tests, whose own logs lie in build/avocado."""
+"""The suite of whole machines, and of the tools without one: Avocado's tests, whose own logs lie in build/avocado."""
 
 import json
 import os
@@ -15,8 +15,8 @@ from vgpu_tools.testing import children, limits
 from vgpu_tools.testing.suite import AT_ONCE, Plan
 from vgpu_tools.testing.tap import Case
 
-TESTS = ROOT / "tests/avocado"
-MODULES = (ROOT / "tools", TESTS)  # where the tests import from: PYTHONPATH
+TESTS = (ROOT / "tests/avocado", ROOT / "tests/tools")
+MODULES = (ROOT / "tools", TESTS[0])  # where the tests import from: PYTHONPATH
 SECONDS = 1200
 OUTCOMES = {"PASS": "passed", "WARN": "passed", "SKIP": "skipped", "CANCEL": "skipped"}
 
@@ -25,6 +25,12 @@ def _command(*words: str | Path) -> list[str]:
     """A command that a person can repeat, too."""
     path = os.pathsep.join(map(str, MODULES))
     return ["env", f"PYTHONPATH={path}", sys.executable, "-m", "avocado", "run", "--disable-sysinfo", *map(str, words)]
+
+
+def _place(name: str) -> Path:
+    """Where a file of tests is, or (FILE:TEST) one of its tests."""
+    file = name.partition(":")[0]
+    return next((folder / name for folder in TESTS if (folder / file).exists()), TESTS[0] / name)
 
 
 def _cases(results: Path) -> list[Case]:
@@ -36,7 +42,7 @@ def _cases(results: Path) -> list[Case]:
         why = "" if outcome == "passed" else f"{test.get('fail_reason') or test['status']}\nlog: {test['logfile']}"
         case = Case(f"avocado: {name}", outcome, why, float(test.get("time_elapsed") or test.get("time") or 0))
         if outcome == "failed":
-            case.again = _command(TESTS / name)
+            case.again = _command(_place(name))
         cases.append(case)
     return cases or [Case("avocado", "failed", "no tests were found")]
 
@@ -82,7 +88,7 @@ def _wait(process: "subprocess.Popen[bytes]") -> None:
 
 def run(log: Path, plan: Plan) -> list[Case]:
     """Avocado's tests. The basic pass leaves out those that have the tag "full"."""
-    tests = [TESTS] if plan.machines is None else [TESTS / f"{name}.py" for name in sorted(plan.machines)]
+    tests = TESTS if plan.machines is None else [_place(f"{name}.py") for name in sorted(plan.machines)]
     options = [f"--max-parallel-tasks={AT_ONCE}"]
     if plan.basic:
         options += ["--filter-by-tags=-full", "--filter-by-tags-include-empty"]

@@ -2,8 +2,8 @@
 """./vgpu test --changed: what the changed files can break, by the table tests/changed.toml.
 
 A rule of the table has `paths`, regular expressions that a file's whole name must match; the first rule that does
-decides. `suites`, `programs` (of the guest suites), `machines` (files of tests/avocado, without .py) are what it runs;
-"\\1" stands for the first group of the expression. What several files ask for is run once.
+decides. `suites`, `programs` (of the guest suites), `machines` (files of tests/avocado and tests/tools, without .py)
+are what it runs; "\\1" stands for the first group of the expression. What several files ask for is run once.
 """
 
 import re

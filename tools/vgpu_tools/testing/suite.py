@@ -26,7 +26,7 @@ class Plan:
     `level` is the pass: BASIC, FULL or LONG. `seconds` is the time of each test that can go on (LONG only).
     `fail_fast` ends the run after the first suite, guest or program with a failed case. `programs` restricts the guest
     suites to these programs, `files` the style checks to these files (relative to the checkout), `machines` Avocado to
-    these files of its folder (without .py); None is all of them.
+    these files of its folders (without .py); None is all of them.
     """
 
     level: str = BASIC

@@ -15,6 +15,7 @@ from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import ROOT
 from vgpu_tools.testing import (
     again,
+    avocado_tests,
     budget,
     changed,
     children,
@@ -52,7 +53,9 @@ class Changed(Test):
         for rule in changed.load():
             self.assertLessEqual({name for name in rule.programs if "\\" not in name}, listed)
             for name in rule.machines:
-                self.assertTrue("\\" in name or (ROOT / f"tests/avocado/{name}.py").exists(), name)
+                self.assertTrue(
+                    "\\" in name or any((folder / f"{name}.py").exists() for folder in avocado_tests.TESTS), name
+                )
 
     def test_groups(self) -> None:
         """A test program's source asks for that program; several files ask for the sum."""
