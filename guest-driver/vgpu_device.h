@@ -13,10 +13,10 @@
 #include <linux/notifier.h>
 #include <linux/pci.h>
 
-#include "drm/vgpu_sched.h"
-#include "hw/vgpu_hw.h"
-#include "mm/vgpu_mm.h"
-#include "vm/vgpu_vm.h"
+#include "vgpu_sched.h"
+#include "vgpu_hw.h"
+#include "vgpu_mm.h"
+#include "vgpu_vm.h"
 
 struct kfd_node;
 

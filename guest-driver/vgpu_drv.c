@@ -10,7 +10,7 @@
 #include <drm/drm_drv.h>
 #include <drm/drm_managed.h>
 
-#include "kfd/kfd_priv.h"
+#include "kfd_priv.h"
 #include "vgpu/pci.h"
 #include "vgpu_device.h"
 #include "vgpu_drv.h"

@@ -18,7 +18,7 @@
  */
 #include <linux/suspend.h>
 
-#include "kfd/kfd_priv.h"
+#include "kfd_priv.h"
 #include "vgpu_device.h"
 #include "vgpu_drv.h"
 

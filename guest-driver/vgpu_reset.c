@@ -15,8 +15,8 @@
  */
 #include <linux/ktime.h>
 
-#include "kfd/kfd_priv.h"
-#include "kfd/kfd_smi.h"
+#include "kfd_priv.h"
+#include "kfd_smi.h"
 #include "vgpu_device.h"
 #include "vgpu_drv.h"
 #include "vgpu_trace.h"

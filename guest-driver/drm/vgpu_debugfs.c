@@ -9,7 +9,7 @@
 #include <drm/drm_print.h>
 
 #include "vgpu/model.h"
-#include "../kfd/kfd_priv.h"
+#include "kfd_priv.h"
 #include "vgpu_file.h"
 
 static const char * const vgpu_stat_names[VGPU_NUM_STATS] = {

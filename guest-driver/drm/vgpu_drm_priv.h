@@ -5,8 +5,8 @@
 
 #include <drm/drm_file.h>
 
-#include "../vgpu_device.h"
-#include "../vgpu_drv.h"
+#include "vgpu_device.h"
+#include "vgpu_drv.h"
 
 /* vgpu_gem.c */
 int vgpu_gem_create_ioctl(struct drm_device *drm, void *data,

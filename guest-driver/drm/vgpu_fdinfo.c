@@ -16,7 +16,7 @@
 #include <drm/drm_print.h>
 #include <drm/ttm/ttm_tt.h>
 
-#include "../kfd/kfd_priv.h"
+#include "kfd_priv.h"
 #include "vgpu_file.h"
 
 /**

@@ -11,7 +11,7 @@
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_gem.h>
 
-#include "../kfd/kfd_priv.h"
+#include "kfd_priv.h"
 #include "vgpu_file.h"
 
 /**

@@ -11,7 +11,7 @@
 #include <drm/drm_exec.h>
 
 #include "vgpu/bits.h"
-#include "../kfd/kfd_priv.h"
+#include "kfd_priv.h"
 #include "vgpu_file.h"
 
 /* What amdgpu takes with, and without, a BO behind the addresses. */

@@ -11,7 +11,7 @@
 #include "vgpu/gmc.h"
 #include "vgpu/pci.h"
 #include "vgpu/pte.h"
-#include "../vgpu_chip.h"
+#include "vgpu_chip.h"
 #include "vgpu_file.h"
 
 static void vgpu_info_vram_gtt(struct vgpu_device *vdev,

@@ -6,8 +6,8 @@
 #include <linux/device.h>
 #include <linux/sysfs.h>
 
-#include "../vgpu_device.h"
-#include "../vgpu_drv.h"
+#include "vgpu_device.h"
+#include "vgpu_drv.h"
 
 static ssize_t vgpu_mem_info_total(struct ttm_resource_manager *man, char *buf)
 {

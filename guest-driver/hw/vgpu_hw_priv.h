@@ -8,7 +8,7 @@
 #include <linux/mm.h>
 #include <linux/sizes.h>
 
-#include "../vgpu_device.h"
+#include "vgpu_device.h"
 #include "vgpu/bits.h"
 #include "vgpu/pci.h"
 #include "vgpu/sdma_packets.h"

@@ -30,7 +30,7 @@
 #include <linux/slab.h>
 #include <kunit/visibility.h>
 
-#include "../vgpu_trace.h"
+#include "vgpu_trace.h"
 #include "kfd_mem.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"

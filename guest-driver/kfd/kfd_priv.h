@@ -17,8 +17,8 @@
 #include <linux/sysfs.h>
 #include <linux/workqueue.h>
 
-#include "../vgpu_device.h"
-#include "../svm/svm.h"
+#include "vgpu_device.h"
+#include "svm.h"
 #include "kfd_dbg.h"
 #include "kfd_events.h"
 #include "kfd_turn.h"

@@ -36,7 +36,7 @@
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 
-#include "../vgpu_drv.h"
+#include "vgpu_drv.h"
 #include "kfd_criu.h"
 #include "kfd_mem.h"
 #include "kfd_queue.h"

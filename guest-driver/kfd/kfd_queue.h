@@ -9,7 +9,7 @@
 #include <linux/sysfs.h>
 #include <linux/types.h>
 
-#include "../hw/vgpu_hw.h"
+#include "vgpu_hw.h"
 
 /*
  * SDMA engines, a bit each: as on the card, the first two are for PCIe, the rest

@@ -7,7 +7,7 @@
 #include <drm/amdgpu_drm.h>
 
 #include "vgpu/doorbell.h"
-#include "../vgpu_chip.h"
+#include "vgpu_chip.h"
 #include "kfd_mem.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"

@@ -29,7 +29,7 @@
 #include <asm/tsc.h>
 #endif
 
-#include "../vgpu_chip.h"
+#include "vgpu_chip.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
 #include "kfd_topology.h"

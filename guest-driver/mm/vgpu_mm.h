@@ -18,7 +18,7 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
-#include "../hw/vgpu_hw.h"
+#include "vgpu_hw.h"
 #include "vgpu_buddy.h"
 
 struct dma_buf;

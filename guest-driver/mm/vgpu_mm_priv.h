@@ -6,7 +6,7 @@
 #include <drm/ttm/ttm_range_manager.h>
 #include <drm/ttm/ttm_tt.h>
 
-#include "../vgpu_device.h"
+#include "vgpu_device.h"
 
 /* Doorbell pages that belong to the kernel: page 0 and its mirror. */
 #define VGPU_DOORBELL_KERNEL_PAGES	2u

@@ -14,7 +14,7 @@
 #include <drm/drm_drv.h>
 #include <kunit/visibility.h>
 
-#include "../vgpu_trace.h"
+#include "vgpu_trace.h"
 #include "vgpu_mm_priv.h"
 #include "vgpu_res_cursor.h"
 

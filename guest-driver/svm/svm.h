@@ -17,7 +17,7 @@
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
-#include "../hw/vgpu_hw.h"
+#include "vgpu_hw.h"
 #include "svm_interval.h"
 
 struct kfd_node;

@@ -36,7 +36,7 @@
 #include <drm/amdgpu_drm.h>
 #include <kunit/visibility.h>
 
-#include "../kfd/kfd_smi.h"
+#include "kfd_smi.h"
 #include "svm_priv.h"
 #include "svm_trace.h"
 #include "svm_vram.h"

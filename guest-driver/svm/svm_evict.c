@@ -7,7 +7,7 @@
  */
 #include <linux/sched/mm.h>
 
-#include "../kfd/kfd_smi.h"
+#include "kfd_smi.h"
 #include "svm_priv.h"
 
 #define SVM_RESTORE_DELAY_MS		1u

@@ -31,7 +31,7 @@
 #include <linux/sched/mm.h>
 
 #include "svm_fault_entry.h"
-#include "../kfd/kfd_smi.h"
+#include "kfd_smi.h"
 #include "svm_priv.h"
 #include "svm_trace.h"
 

@@ -3,7 +3,7 @@
 #ifndef SVM_FAULT_ENTRY_H
 #define SVM_FAULT_ENTRY_H
 
-#include "../hw/vgpu_hw.h"
+#include "vgpu_hw.h"
 
 /**
  * struct svm_fault - a decoded fault entry

@@ -5,7 +5,7 @@
 
 #include <linux/dma-mapping.h>
 
-#include "../kfd/kfd_priv.h"
+#include "kfd_priv.h"
 
 #define SVM_CHUNK_ORDER		9
 #define SVM_CHUNK_PAGES		BIT(SVM_CHUNK_ORDER)	/* one page table */

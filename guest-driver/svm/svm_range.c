@@ -23,7 +23,7 @@
 #include <linux/slab.h>
 #include <kunit/visibility.h>
 
-#include "../kfd/kfd_smi.h"
+#include "kfd_smi.h"
 #include "svm_priv.h"
 #include "svm_trace.h"
 

@@ -9,7 +9,7 @@
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
-#include "../kfd/kfd_room.h"
+#include "kfd_room.h"
 #include "vgpu_mock.h"
 
 /**

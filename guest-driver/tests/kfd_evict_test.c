@@ -5,8 +5,8 @@
 #include <linux/dma-fence.h>
 #include <linux/iopoll.h>
 
-#include "../kfd/kfd_mem.h"
-#include "../kfd/kfd_room.h"
+#include "kfd_mem.h"
+#include "kfd_room.h"
 #include "vgpu_mock.h"
 
 #define RESTORE_NEVER_MS	(3600 * MSEC_PER_SEC)

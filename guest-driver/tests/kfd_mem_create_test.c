@@ -10,8 +10,8 @@
 #include <drm/drm_drv.h>
 #include <drm/drm_vma_manager.h>
 
-#include "../kfd/kfd_mem.h"
-#include "../kfd/kfd_room.h"
+#include "kfd_mem.h"
+#include "kfd_room.h"
 #include "vgpu_mock.h"
 
 #define CREATE_BOS	20u

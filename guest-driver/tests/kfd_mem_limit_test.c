@@ -9,8 +9,8 @@
 #include <linux/mm.h>
 #include <drm/amdgpu_drm.h>
 
-#include "../kfd/kfd_mem.h"
-#include "../kfd/kfd_room.h"
+#include "kfd_mem.h"
+#include "kfd_room.h"
 #include "vgpu_mock.h"
 
 #define GTT	AMDGPU_GEM_DOMAIN_GTT

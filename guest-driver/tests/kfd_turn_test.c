@@ -8,7 +8,7 @@
 #include <drm/ttm/ttm_placement.h>
 #include <kunit/test.h>
 
-#include "../kfd/kfd_turn.h"
+#include "kfd_turn.h"
 #include "vgpu_mock.h"
 
 /* So that everything below crosses the wrap. */

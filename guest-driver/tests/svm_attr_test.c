@@ -8,8 +8,8 @@
 #include <linux/ktime.h>
 #include <kunit/static_stub.h>
 
-#include "../kfd/kfd_room.h"
-#include "../svm/svm_priv.h"
+#include "kfd_room.h"
+#include "svm_priv.h"
 #include "vgpu_mock.h"
 
 #define N_GPUS		5u

@@ -10,7 +10,7 @@
 #include <linux/mman.h>
 #include <kunit/static_stub.h>
 
-#include "../svm/svm_priv.h"
+#include "svm_priv.h"
 #include "vgpu_vm_mock.h"
 
 #define RANGE_PAGES	3u

@@ -11,7 +11,7 @@
 #include <drm/gpu_scheduler.h>
 #include <drm/spsc_queue.h>
 
-#include "../hw/vgpu_hw_priv.h"
+#include "vgpu_hw_priv.h"
 #include "vgpu_mock.h"
 
 #define CLEAR_PAGES	4u

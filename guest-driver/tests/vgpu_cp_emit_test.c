@@ -7,7 +7,7 @@
  */
 #include <linux/workqueue.h>
 
-#include "../hw/vgpu_hw_priv.h"
+#include "vgpu_hw_priv.h"
 #include "vgpu/cp.h"
 #include "vgpu_mock.h"
 

@@ -7,7 +7,7 @@
  */
 #include <linux/dma-fence.h>
 
-#include "../mm/vgpu_res_cursor.h"
+#include "vgpu_res_cursor.h"
 #include "vgpu_mock.h"
 
 #define PAGES		400u

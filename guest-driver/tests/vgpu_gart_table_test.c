@@ -4,7 +4,7 @@
  * beside the range, a shadow that says something else than the table, and a
  * restore that leaves or invents entries.
  */
-#include "../hw/vgpu_hw_priv.h"
+#include "vgpu_hw_priv.h"
 #include "vgpu_mock.h"
 
 #define ENTRIES		VGPU_MOCK_GART_PAGES

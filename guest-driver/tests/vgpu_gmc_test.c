@@ -5,7 +5,7 @@
  * forgotten, a neighbour's context that changes too, and contexts that are not
  * back after a reset.
  */
-#include "../hw/vgpu_hw_priv.h"
+#include "vgpu_hw_priv.h"
 #include "vgpu_mock.h"
 
 #define ENGINE		17

@@ -4,7 +4,7 @@
  * they are read, doorbells against a map of BAR 2. Would catch halves of two
  * different moments, and a doorbell that rings somebody else's.
  */
-#include "../hw/vgpu_hw_priv.h"
+#include "vgpu_hw_priv.h"
 #include "vgpu_mock.h"
 
 #define ROUNDS		500

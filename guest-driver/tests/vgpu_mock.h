@@ -7,7 +7,7 @@
 #include <linux/prandom.h>
 
 #include "vgpu/pci.h"
-#include "../mm/vgpu_mm_priv.h"
+#include "vgpu_mm_priv.h"
 
 #define VGPU_MOCK_VRAM		SZ_64M
 #define VGPU_MOCK_GTT		SZ_64M		/* bytes of memory */

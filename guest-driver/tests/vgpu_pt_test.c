@@ -7,7 +7,7 @@
  * promise what their neighbours do not hold, and forgotten TLB flushes.
  */
 #include "vgpu/bits.h"
-#include "../vm/vgpu_pt.h"
+#include "vgpu_pt.h"
 #include "vgpu_mock.h"
 
 #define MOCK_TABLES	256

@@ -16,8 +16,8 @@
 #include <kunit/static_stub.h>
 
 #include "vgpu/sdma_packets.h"
-#include "../drm/vgpu_file.h"
-#include "../hw/vgpu_hw_priv.h"
+#include "vgpu_file.h"
+#include "vgpu_hw_priv.h"
 #include "vgpu_mock.h"
 
 /**

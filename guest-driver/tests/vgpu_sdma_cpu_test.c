@@ -7,7 +7,7 @@
  */
 #include <linux/mm.h>
 
-#include "../hw/vgpu_hw_priv.h"
+#include "vgpu_hw_priv.h"
 #include "vgpu_mock.h"
 
 #define VRAM_BYTES	SZ_1M

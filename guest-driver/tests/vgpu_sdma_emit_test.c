@@ -5,7 +5,7 @@
  * catch swapped halves, counts that are off by one, and a packet that writes
  * behind its end.
  */
-#include "../hw/vgpu_hw_priv.h"
+#include "vgpu_hw_priv.h"
 #include "vgpu_mock.h"
 
 #define ROUNDS	500

@@ -5,7 +5,7 @@
  * before it, a gate that stays closed behind users, and one that opens before
  * the interrupt ring was looked at.
  */
-#include "../hw/vgpu_hw_priv.h"
+#include "vgpu_hw_priv.h"
 #include "vgpu_mock.h"
 
 #define ENTRIES		(IH_RING_BYTES / IH_ENTRY_BYTES)

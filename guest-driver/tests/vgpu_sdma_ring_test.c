@@ -12,7 +12,7 @@
 #include <kunit/static_stub.h>
 
 #include "vgpu/doorbell.h"
-#include "../hw/vgpu_hw_priv.h"
+#include "vgpu_hw_priv.h"
 #include "vgpu_mock.h"
 
 #define FENCE_MC	0x1234567000ull

@@ -6,8 +6,8 @@
  */
 #include "vgpu/bits.h"
 #include "vgpu/sdma_packets.h"
-#include "../hw/vgpu_hw.h"
-#include "../vm/vgpu_vm_job.h"
+#include "vgpu_hw.h"
+#include "vgpu_vm_job.h"
 #include "vgpu_mock.h"
 
 #define ENTRIES		2048u

@@ -4,7 +4,7 @@
  * spaces on one VMID, VMIDs that are lost, contexts left open behind their
  * owner, and a PASID that two have or that means the kernel.
  */
-#include "../hw/vgpu_hw_priv.h"
+#include "vgpu_hw_priv.h"
 #include "vgpu_mock.h"
 
 #define N_VMIDS		(VGPU_LAST_KFD_VMID - VGPU_FIRST_KFD_VMID + 1)

@@ -7,7 +7,7 @@
  */
 #include <linux/dma-fence.h>
 
-#include "../mm/vgpu_res_cursor.h"
+#include "vgpu_res_cursor.h"
 #include "vgpu_mock.h"
 
 #define VRAM_PAGES	(VGPU_MOCK_VRAM >> PAGE_SHIFT)

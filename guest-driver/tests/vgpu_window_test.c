@@ -7,7 +7,7 @@
  */
 #include <linux/mm.h>
 
-#include "../hw/vgpu_hw_priv.h"
+#include "vgpu_hw_priv.h"
 #include "vgpu_mock.h"
 
 #define ENTRIES		VGPU_MOCK_GART_PAGES

@@ -35,8 +35,8 @@
 
 #include <kunit/visibility.h>
 
-#include "../mm/vgpu_res_cursor.h"
-#include "../vgpu_trace.h"
+#include "vgpu_res_cursor.h"
+#include "vgpu_trace.h"
 #include "vgpu_vm_priv.h"
 
 /* 2 MiB: what is larger is a leaf. */

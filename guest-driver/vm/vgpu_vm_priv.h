@@ -3,7 +3,7 @@
 #ifndef VGPU_VM_PRIV_H
 #define VGPU_VM_PRIV_H
 
-#include "../vgpu_device.h"
+#include "vgpu_device.h"
 
 /* vgpu_vm.c */
 extern const struct vgpu_pt_ops vgpu_vm_pt_ops;

@@ -22,7 +22,7 @@
 
 #include <kunit/visibility.h>
 
-#include "../vgpu_trace.h"
+#include "vgpu_trace.h"
 #include "vgpu_vm_job.h"
 #include "vgpu_vm_priv.h"
 
