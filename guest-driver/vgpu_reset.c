@@ -49,7 +49,7 @@ static void reset_gart(struct vgpu_device *vdev)
 	vgpu_gart_restore(vdev);
 	vgpu_gart_flush(vdev);
 	vgpu_gtt_mgr_recover(vdev);
-	vgpu_stat_add(&vdev->hw, VGPU_STAT_GART_RECOVERIES, 1);
+	vgpu_stat_add(vdev, VGPU_STAT_GART_RECOVERIES, 1);
 	for_each_set_bit(i, &cams, VGPU_RETRY_CAM_SLOTS)
 		vgpu_ih_cam_ack(vdev, i);
 }
@@ -70,7 +70,7 @@ static void reset_unpark(struct vgpu_device *vdev, unsigned int engine,
 			 unsigned long *dead, bool vram_lost)
 {
 	*dead = vgpu_sdma_unpark(vdev, engine, *dead, vram_lost);
-	vgpu_stat_add(&vdev->hw, VGPU_STAT_QUEUES_STOPPED, hweight_long(*dead));
+	vgpu_stat_add(vdev, VGPU_STAT_QUEUES_STOPPED, hweight_long(*dead));
 }
 
 /*
@@ -116,7 +116,7 @@ static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 		drm_err(&vdev->drm,
 			"device cannot be recovered: SDMA engines are given up\n");
 		/* First: a job that the CPU completes wakes readers of this. */
-		vgpu_stat_add(&vdev->hw, VGPU_STAT_RECOVERY_FAILURES, 1);
+		vgpu_stat_add(vdev, VGPU_STAT_RECOVERY_FAILURES, 1);
 		vgpu_sdma_give_up(vdev);
 		vgpu_cp_give_up(vdev);
 		return;
@@ -204,7 +204,7 @@ static void reset_work(struct work_struct *work)
 
 	since = atomic64_xchg(&reset->since, 0);
 	if (since)
-		atomic64_set(&vdev->hw.stats[VGPU_STAT_RECOVERY_US],
+		atomic64_set(&vdev->stats[VGPU_STAT_RECOVERY_US],
 			     div_u64(ktime_get_ns() - since, NSEC_PER_USEC));
 	trace_vgpu_reset_end(what, since ? div_u64(ktime_get_ns() - since,
 						   NSEC_PER_USEC) : 0);

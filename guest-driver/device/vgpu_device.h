@@ -10,12 +10,14 @@
 #define VGPU_DEVICE_H
 
 #include <drm/drm_device.h>
+#include <linux/atomic.h>
 #include <linux/notifier.h>
 #include <linux/pci.h>
 
 #include "vgpu_sched.h"
 #include "vgpu_hw.h"
 #include "vgpu_mm.h"
+#include "vgpu_stats.h"
 #include "vgpu_vm.h"
 
 struct kfd_node;
@@ -58,6 +60,7 @@ struct vgpu_pm {
  * struct vgpu_device - one GPU
  * @drm: DRM device, embedded; its release frees this structure
  * @pdev: PCI function
+ * @stats: the driver's counters
  * @hw: registers, rings, interrupts (hw/)
  * @mman: TTM device and its managers (mm/)
  * @vmm: VMIDs, PASIDs, VMs (vm/)
@@ -69,6 +72,7 @@ struct vgpu_pm {
 struct vgpu_device {
 	struct drm_device drm;
 	struct pci_dev *pdev;
+	atomic64_t stats[VGPU_NUM_STATS];
 	struct vgpu_hw hw;
 	struct vgpu_mman mman;
 	struct vgpu_vm_manager vmm;
@@ -81,6 +85,33 @@ struct vgpu_device {
 static inline struct vgpu_device *to_vgpu(struct drm_device *drm)
 {
 	return container_of(drm, struct vgpu_device, drm);
+}
+
+/**
+ * vgpu_stat_add() - add to a counter
+ * @vdev: device
+ * @c: counter
+ * @n: how much, may be negative
+ *
+ * Context: any.
+ */
+static inline void vgpu_stat_add(struct vgpu_device *vdev, enum vgpu_counter c, s64 n)
+{
+	atomic64_add(n, &vdev->stats[c]);
+}
+
+/**
+ * vgpu_stat_read() - read a counter
+ * @vdev: device
+ * @c: counter
+ *
+ * Context: any.
+ *
+ * Return: its value.
+ */
+static inline s64 vgpu_stat_read(const struct vgpu_device *vdev, enum vgpu_counter c)
+{
+	return atomic64_read(&vdev->stats[c]);
 }
 
 #endif /* VGPU_DEVICE_H */

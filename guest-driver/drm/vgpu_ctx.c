@@ -25,8 +25,8 @@
 
 static u64 ctx_resets(struct vgpu_device *vdev)
 {
-	return atomic64_read(&vdev->hw.stats[VGPU_STAT_ENGINE_RESETS]) +
-	       atomic64_read(&vdev->hw.stats[VGPU_STAT_DEVICE_RESETS]);
+	return vgpu_stat_read(vdev, VGPU_STAT_ENGINE_RESETS) +
+	       vgpu_stat_read(vdev, VGPU_STAT_DEVICE_RESETS);
 }
 
 static void ctx_state_free(struct kref *ref)

@@ -83,7 +83,7 @@ static int vgpu_counters_show(struct seq_file *m, void *data)
 
 	for (i = 0; i < VGPU_NUM_STATS; i++)
 		seq_printf(m, "%s %lld\n", vgpu_stat_names[i],
-			   atomic64_read(&vdev->hw.stats[i]));
+			   vgpu_stat_read(vdev, i));
 	return 0;
 }
 

@@ -196,7 +196,7 @@ static int vgpu_info_mem_query(struct vgpu_device *vdev,
 		value = ttm_resource_manager_usage(&vdev->mman.gtt.manager);
 		break;
 	case AMDGPU_INFO_NUM_EVICTIONS:
-		value = atomic64_read(&vdev->hw.stats[VGPU_STAT_EVICTIONS]);
+		value = vgpu_stat_read(vdev, VGPU_STAT_EVICTIONS);
 		break;
 	case AMDGPU_INFO_NUM_VRAM_CPU_PAGE_FAULTS:
 		/* Those that had to move a BO: the CPU sees all of VRAM. */

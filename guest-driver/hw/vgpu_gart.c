@@ -177,7 +177,7 @@ u64 vgpu_gart_restore(struct vgpu_device *vdev)
 
 	if (wrong)
 		drm_err(&vdev->drm, "GART: %llu entries were wrong\n", wrong);
-	vgpu_stat_add(&vdev->hw, VGPU_STAT_GART_WRONG, wrong);
+	vgpu_stat_add(vdev, VGPU_STAT_GART_WRONG, wrong);
 	return wrong;
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_restore);

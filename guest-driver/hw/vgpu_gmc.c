@@ -434,7 +434,7 @@ int vgpu_gmc_flush_tlb(struct vgpu_device *vdev, u32 vmid_mask)
 					    hub, vmid_mask);
 			return -ETIMEDOUT;
 		}
-		vgpu_stat_add(hw, VGPU_STAT_INVALIDATIONS,
+		vgpu_stat_add(vdev, VGPU_STAT_INVALIDATIONS,
 			      hweight32(vmid_mask));
 	}
 	return 0;

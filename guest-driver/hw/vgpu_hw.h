@@ -53,45 +53,6 @@ static_assert(VGPU_RETRY_CAM_SLOTS <= 32);
 #define VGPU_GTT_WINDOW_PAGES	4096u		/* 16 MiB each */
 #define VGPU_GTT_NUM_WINDOWS	VGPU_NUM_SDMA
 
-/* Counters that the driver keeps and shows beside the device's own. */
-enum vgpu_counter {
-	VGPU_STAT_FAULTS_RETRY,		/* retry entries taken from the IH ring */
-	VGPU_STAT_FAULTS_NORETRY,
-	VGPU_STAT_FAULTS_UNREPAIRED,	/* retry faults that ended the queues' work */
-	VGPU_STAT_CAM_ACKS,
-	VGPU_STAT_INVALIDATIONS,	/* (request, VMID) pairs, by CPU or job */
-	VGPU_STAT_BYTES_COPIED,		/* by the kernel's SDMA rings */
-	VGPU_STAT_BYTES_FILLED,
-	VGPU_STAT_PTES_WRITTEN,		/* by CPU or SDMA */
-	VGPU_STAT_PT_BYTES,		/* for page tables: entries of the CPU, packets */
-	VGPU_STAT_IH_ENTRIES,
-	VGPU_STAT_IH_OVERFLOWS,
-	VGPU_STAT_EVENTS_DEFERRED,	/* KFD's, with too many waits for an interrupt */
-	VGPU_STAT_PAGES_TO_VRAM,	/* SVM migration */
-	VGPU_STAT_PAGES_TO_SYSTEM,
-	VGPU_STAT_SVM_PEER_PAGES,	/* of another GPU's VRAM, when they were mapped */
-	VGPU_STAT_SVM_EVICTIONS,	/* BOs of SVM that made way */
-	VGPU_STAT_EVICTIONS,		/* BO moves out of VRAM */
-	VGPU_STAT_PROCESS_EVICTIONS,	/* processes whose queues made way */
-	VGPU_STAT_SWAPOUTS,		/* BOs swapped out of system memory */
-	VGPU_STAT_SHRUNK_PAGES,		/* their pages, where reclaim asked for it */
-	VGPU_STAT_SWAPPABLE,		/* pages of BOs there are now that may be */
-	VGPU_STAT_ENGINE_RESETS,
-	VGPU_STAT_DEVICE_RESETS,
-	VGPU_STAT_GART_RECOVERIES,	/* the table was written again after a fault */
-	VGPU_STAT_GART_WRONG,		/* entries that were wrong then */
-	VGPU_STAT_RECOVERY_FAILURES,	/* the engines were given up */
-	VGPU_STAT_JOBS_RERUN,		/* run again by an engine after a reset */
-	VGPU_STAT_JOBS_BY_CPU,		/* done by the CPU in an engine's stead */
-	VGPU_STAT_JOBS_FAILED,		/* ended with an error */
-	VGPU_STAT_QUEUES_STOPPED,	/* of users, for good, by a recovery */
-	VGPU_STAT_POISONED,		/* processes stopped by uncorrectable errors */
-	VGPU_STAT_VRAM_LOST,		/* device resets that lost VRAM */
-	VGPU_STAT_BOS_LOST,		/* BOs that lost their content with it */
-	VGPU_STAT_RECOVERY_US,		/* how long the last recovery took */
-	VGPU_NUM_STATS
-};
-
 /**
  * struct vgpu_iv_entry - a decoded interrupt vector
  * @timestamp: 48-bit GPU clock
@@ -353,7 +314,6 @@ struct vgpu_xgmi {
  * @sdma: SDMA engines, with the kernel's rings
  * @sched: the rings' schedulers, as entities want them
  * @cp: compute queues
- * @stats: the driver's counters
  * @recover: asks for a recovery; set by whoever can do it, before
  *           vgpu_hw_init(). Any context. False: nobody will
  * @gart_cam: CAM slots that wait for a recovery of the GART, a bit each
@@ -389,7 +349,6 @@ struct vgpu_hw {
 	struct vgpu_sdma_ring sdma[SDMA_NUM_ENGINES];
 	struct drm_gpu_scheduler *sched[VGPU_NUM_SDMA];
 	struct vgpu_cp cp;
-	atomic64_t stats[VGPU_NUM_STATS];
 	bool (*recover)(struct vgpu_device *vdev, unsigned long what);
 	atomic_t gart_cam;
 	spinlock_t gate_lock;	/* gate */
@@ -402,11 +361,6 @@ struct vgpu_hw {
 	u16 pasid[VGPU_NUM_VMIDS];
 	bool lost;
 };
-
-static inline void vgpu_stat_add(struct vgpu_hw *hw, enum vgpu_counter c, s64 n)
-{
-	atomic64_add(n, &hw->stats[c]);
-}
 
 /* vgpu_hw.c */
 int vgpu_hw_init(struct vgpu_device *vdev);

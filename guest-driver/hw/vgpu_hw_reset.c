@@ -74,10 +74,10 @@ int vgpu_hw_reset(struct vgpu_device *vdev, bool *vram_lost)
 		return ret;
 	vgpu_gart_restore(vdev);
 	vgpu_gart_flush(vdev);
-	vgpu_stat_add(hw, VGPU_STAT_DEVICE_RESETS, 1);
+	vgpu_stat_add(vdev, VGPU_STAT_DEVICE_RESETS, 1);
 	if (*vram_lost) {
 		atomic_inc(&hw->vram_epoch);
-		vgpu_stat_add(hw, VGPU_STAT_VRAM_LOST, 1);
+		vgpu_stat_add(vdev, VGPU_STAT_VRAM_LOST, 1);
 	}
 	return 0;
 }

@@ -125,7 +125,7 @@ void vgpu_ih_cam_ack(struct vgpu_device *vdev, u32 cam_index)
 	trace_vgpu_cam_ack(cam_index);
 	vgpu_wdoorbell32(vdev, DOORBELL_IH_RETRY_CAM_DW,
 			 VGPU_PREP(IH_RETRY_CAM_ACK__INDEX, cam_index));
-	vgpu_stat_add(&vdev->hw, VGPU_STAT_CAM_ACKS, 1);
+	vgpu_stat_add(vdev, VGPU_STAT_CAM_ACKS, 1);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_ih_cam_ack);
 
@@ -206,7 +206,7 @@ static void ih_recover_overflow(struct vgpu_device *vdev)
 {
 	unsigned int i;
 
-	vgpu_stat_add(&vdev->hw, VGPU_STAT_IH_OVERFLOWS, 1);
+	vgpu_stat_add(vdev, VGPU_STAT_IH_OVERFLOWS, 1);
 	dev_warn_ratelimited(&vdev->pdev->dev, "interrupt ring overflow\n");
 
 	vgpu_sdma_fault_overflow(vdev);
@@ -247,7 +247,7 @@ void vgpu_ih_service(struct vgpu_device *vdev)
 	} while (again && vgpu_sdma_gate_unsettled(vdev));
 	if (vgpu_sdma_gate_unsettled(vdev))
 		vgpu_sdma_gate_settle(vdev);
-	vgpu_stat_add(&vdev->hw, VGPU_STAT_IH_ENTRIES, entries);
+	vgpu_stat_add(vdev, VGPU_STAT_IH_ENTRIES, entries);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_ih_service);
 

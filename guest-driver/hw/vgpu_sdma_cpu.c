@@ -258,7 +258,7 @@ int vgpu_sdma_cpu_run(struct vgpu_device *vdev, const u32 *dw, unsigned int ndw)
 	}
 	vgpu_hdp_flush(vdev);
 	if (!ret)
-		vgpu_stat_add(&vdev->hw, VGPU_STAT_JOBS_BY_CPU, 1);
+		vgpu_stat_add(vdev, VGPU_STAT_JOBS_BY_CPU, 1);
 	return ret;
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_cpu_run);

@@ -186,7 +186,7 @@ static void ring_end_oldest(struct vgpu_sdma_ring *ring,
 	bool cookie = dma_fence_begin_signalling();
 
 	if (error)
-		vgpu_stat_add(&ring->vdev->hw, VGPU_STAT_JOBS_FAILED, 1);
+		vgpu_stat_add(ring->vdev, VGPU_STAT_JOBS_FAILED, 1);
 	if (error && fence->failed)
 		fence->failed(fence->arg, error);
 	WRITE_ONCE(*ring->fence_wb, cpu_to_le32(fence->base.seqno));
@@ -433,7 +433,7 @@ void vgpu_sdma_ring_unpark(struct vgpu_device *vdev, unsigned int engine,
 	/* Also for those that came while the engine did not listen. */
 	vgpu_wdoorbell64(vdev, DOORBELL_SDMA(engine) * 8, ring->submitted);
 	spin_unlock_irq(&ring->fence_lock);
-	vgpu_stat_add(&vdev->hw, VGPU_STAT_JOBS_RERUN, rerun);
+	vgpu_stat_add(vdev, VGPU_STAT_JOBS_RERUN, rerun);
 	if (rerun)
 		mod_delayed_work(system_wq, &ring->watchdog,
 				 vgpu_sdma_look_interval());
@@ -503,7 +503,7 @@ int vgpu_sdma_engine_reset(struct vgpu_device *vdev, unsigned int engine)
 		return -EIO;
 	/* Starting the ring lets the engine run. */
 	vgpu_sdma_engine_pulse(vdev, engine);
-	vgpu_stat_add(&vdev->hw, VGPU_STAT_ENGINE_RESETS, 1);
+	vgpu_stat_add(vdev, VGPU_STAT_ENGINE_RESETS, 1);
 	return 0;
 }
 

@@ -96,7 +96,7 @@ static bool signal_at_once(struct vgpu_device *vdev, struct kfd_events *events,
 		return false;
 	ev = xa_load(&events->all, id);
 	if (ev && ev->n_waits > KFD_WAKE_AT_ONCE)
-		vgpu_stat_add(&vdev->hw, VGPU_STAT_EVENTS_DEFERRED, 1);
+		vgpu_stat_add(vdev, VGPU_STAT_EVENTS_DEFERRED, 1);
 	else
 		done = signal_slot(events, slots, id);
 	xa_unlock(&events->all);

@@ -188,7 +188,7 @@ void kfd_evict_now(struct amdkfd_process_info *info,
 			WRITE_ONCE(info->evicted, true);
 			kfd_turn_off(&info->turn);
 			info->evicted_at = jiffies;
-			vgpu_stat_add(&p->pdds[0]->node->vdev->hw,
+			vgpu_stat_add(p->pdds[0]->node->vdev,
 				      VGPU_STAT_PROCESS_EVICTIONS, 1);
 			trace_vgpu_process_evict(p->lead_thread->pid);
 			kfd_smi_queues_off(p, why);

@@ -139,7 +139,7 @@ void kfd_process_tell_vm_fault(struct kfd_process_device *pdd,
 void kfd_process_poisoned(struct kfd_process_device *pdd)
 {
 	kfd_process_stopped_for(pdd, "poison read");
-	vgpu_stat_add(&pdd->node->vdev->hw, VGPU_STAT_POISONED, 1);
+	vgpu_stat_add(pdd->node->vdev, VGPU_STAT_POISONED, 1);
 	kfd_events_poison(pdd);
 	send_sig(SIGBUS, pdd->process->lead_thread, 0);
 }

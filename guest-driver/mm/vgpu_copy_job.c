@@ -226,11 +226,11 @@ int vgpu_copy_job_after_users(struct vgpu_copy_job *job, struct vgpu_bo *bo)
 
 static void copy_count(const struct vgpu_copy_job *job)
 {
-	struct vgpu_hw *hw = &job->vdev->hw;
+	struct vgpu_device *vdev = job->vdev;
 
-	vgpu_stat_add(hw, VGPU_STAT_BYTES_COPIED, job->copied);
-	vgpu_stat_add(hw, VGPU_STAT_BYTES_FILLED, job->filled);
-	vgpu_stat_add(hw, VGPU_STAT_INVALIDATIONS, job->flushes);
+	vgpu_stat_add(vdev, VGPU_STAT_BYTES_COPIED, job->copied);
+	vgpu_stat_add(vdev, VGPU_STAT_BYTES_FILLED, job->filled);
+	vgpu_stat_add(vdev, VGPU_STAT_INVALIDATIONS, job->flushes);
 }
 
 /**

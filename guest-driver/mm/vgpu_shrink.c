@@ -48,7 +48,7 @@ static struct vgpu_device *shrink_to_vgpu(struct vgpu_shrink *s)
 
 static s64 shrink_stat(struct vgpu_shrink *s, enum vgpu_counter stat)
 {
-	return atomic64_read(&shrink_to_vgpu(s)->hw.stats[stat]);
+	return vgpu_stat_read(shrink_to_vgpu(s), stat);
 }
 
 /* The worker runs, and it is the current task. */
@@ -120,7 +120,7 @@ static void vgpu_shrink_work(struct work_struct *work)
 	WRITE_ONCE(s->task, NULL);
 
 	if (pages > 0) {
-		vgpu_stat_add(&vdev->hw, VGPU_STAT_SHRUNK_PAGES, pages);
+		vgpu_stat_add(vdev, VGPU_STAT_SHRUNK_PAGES, pages);
 	} else {
 		WRITE_ONCE(s->rest_until, jiffies + SHRINK_REST);
 		atomic_long_set(&s->wanted, 0);
@@ -200,7 +200,7 @@ void vgpu_shrink_tt(struct vgpu_device *vdev, struct ttm_tt *ttm, bool can)
 	if (tt->swappable == can)
 		return;
 	tt->swappable = can;
-	vgpu_stat_add(&vdev->hw, VGPU_STAT_SWAPPABLE,
+	vgpu_stat_add(vdev, VGPU_STAT_SWAPPABLE,
 		      can ? (s64)ttm->num_pages : -(s64)ttm->num_pages);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_shrink_tt);

@@ -320,7 +320,7 @@ static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 		if (ret)
 			vgpu_gtt_mgr_unbind(vdev, tbo->ttm);
 		else
-			vgpu_stat_add(&vdev->hw, VGPU_STAT_EVICTIONS, 1);
+			vgpu_stat_add(vdev, VGPU_STAT_EVICTIONS, 1);
 	}
 	return ret;
 }
@@ -497,7 +497,7 @@ static void vgpu_ttm_swap_notify(struct ttm_buffer_object *tbo)
 {
 	struct vgpu_device *vdev = bdev_to_vgpu(tbo->bdev);
 
-	vgpu_stat_add(&vdev->hw, VGPU_STAT_SWAPOUTS, 1);
+	vgpu_stat_add(vdev, VGPU_STAT_SWAPOUTS, 1);
 	WRITE_ONCE(vdev->mman.swaps_until, jiffies + VGPU_SWAPS_SPAN);
 	/* Out of the way of who looks for the next one. */
 	ttm_bo_move_to_lru_tail_unlocked(tbo);

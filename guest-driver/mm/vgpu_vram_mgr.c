@@ -310,7 +310,7 @@ void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
 	if (vram_epoch != atomic_read(&bo->vdev->hw.vram_epoch) &&
 	    dma_fence_get_status(fence) != 1) {
 		vram_mark_lost(mgr, bo);
-		vgpu_stat_add(&bo->vdev->hw, VGPU_STAT_BOS_LOST, 1);
+		vgpu_stat_add(bo->vdev, VGPU_STAT_BOS_LOST, 1);
 	}
 	mutex_unlock(&mgr->lock);
 }
@@ -357,7 +357,7 @@ unsigned int vgpu_vram_mgr_mark_lost(struct vgpu_device *vdev)
 		vram_has_left(bo);
 	}
 	mutex_unlock(&mgr->lock);
-	vgpu_stat_add(&vdev->hw, VGPU_STAT_BOS_LOST, lost);
+	vgpu_stat_add(vdev, VGPU_STAT_BOS_LOST, lost);
 	return lost;
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_mark_lost);

@@ -100,7 +100,7 @@ static long svm_bo_leave(struct svm_bo *sb, struct svm_move *m)
 	} else {
 		migrate_device_pages(m->src, m->dst, sb->npages);
 		moved = svm_move_left(m, sb->npages);
-		vgpu_stat_add(&node->vdev->hw, VGPU_STAT_PAGES_TO_SYSTEM,
+		vgpu_stat_add(node->vdev, VGPU_STAT_PAGES_TO_SYSTEM,
 			      moved);
 	}
 	svm_move_dma_unmap(node->vdev->drm.dev, m, sb->npages);
@@ -151,7 +151,7 @@ bool svm_bo_vacate(struct vgpu_bo *bo)
 			  moved, told.trigger);
 	if (!svm_bo_is_empty(sb))
 		return false;
-	vgpu_stat_add(&sb->node->vdev->hw, VGPU_STAT_SVM_EVICTIONS, 1);
+	vgpu_stat_add(sb->node->vdev, VGPU_STAT_SVM_EVICTIONS, 1);
 	return true;
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_bo_vacate);

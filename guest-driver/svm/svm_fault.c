@@ -57,8 +57,8 @@ static void svm_fault_irq(struct vgpu_device *vdev,
 	/* VMID 0's are hw/'s to repair. */
 	if (retry && !iv->vmid && iv->mm_hub)
 		return;
-	vgpu_stat_add(&vdev->hw, retry ? VGPU_STAT_FAULTS_RETRY :
-					 VGPU_STAT_FAULTS_NORETRY, 1);
+	vgpu_stat_add(vdev, retry ? VGPU_STAT_FAULTS_RETRY :
+				    VGPU_STAT_FAULTS_NORETRY, 1);
 	if (!kfifo_put(&sn->fifo, *iv)) {
 		/* No room: a retry fault comes again, a report is lost. */
 		if (retry)
@@ -350,7 +350,7 @@ static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 		kfd_process_vm_fault(pdd, f->page, f->write);
 		/* Who has been told may map something there at once. */
 		svm_fault_write_noretry(svms, gpu, f->page);
-		vgpu_stat_add(&node->vdev->hw, VGPU_STAT_FAULTS_UNREPAIRED, 1);
+		vgpu_stat_add(node->vdev, VGPU_STAT_FAULTS_UNREPAIRED, 1);
 		kfd_process_tell_vm_fault(pdd, f->page, f->not_present,
 					  f->write);
 	} else if (verdict == SVM_FAULT_DYING) {

@@ -200,7 +200,7 @@ static int svm_commit_spans(struct svm_range *r, unsigned int gpu,
 	svm_dma_set(&r->svms->gpus[gpu], dev, iv, buf->dma);
 	mutex_unlock(&r->lock);
 	if (buf->n_peer)
-		vgpu_stat_add(&node->vdev->hw, VGPU_STAT_SVM_PEER_PAGES,
+		vgpu_stat_add(node->vdev, VGPU_STAT_SVM_PEER_PAGES,
 			      buf->n_peer);
 	return 0;
 }

@@ -115,7 +115,7 @@ static long svm_chunk_to_vram(struct kfd_node *node,
 	} else {
 		migrate_vma_pages(&args);
 		moved = svm_move_count(m, npages);
-		vgpu_stat_add(&node->vdev->hw, VGPU_STAT_PAGES_TO_VRAM, moved);
+		vgpu_stat_add(node->vdev, VGPU_STAT_PAGES_TO_VRAM, moved);
 	}
 unmap:
 	svm_move_dma_unmap(dev, m, npages);
@@ -170,7 +170,7 @@ static long svm_chunk_to_system(struct kfd_smi_move told,
 	} else {
 		migrate_vma_pages(&args);
 		moved = svm_move_left(m, npages);
-		vgpu_stat_add(&node->vdev->hw, VGPU_STAT_PAGES_TO_SYSTEM,
+		vgpu_stat_add(node->vdev, VGPU_STAT_PAGES_TO_SYSTEM,
 			      moved);
 	}
 	svm_move_dma_unmap(node->vdev->drm.dev, m, npages);

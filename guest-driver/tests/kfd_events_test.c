@@ -68,7 +68,7 @@ static void events_expect_signaled(struct kunit *test, struct events_mock *m)
 
 static s64 events_deferred(struct events_mock *m)
 {
-	return atomic64_read(&m->vdev->hw.stats[VGPU_STAT_EVENTS_DEFERRED]);
+	return vgpu_stat_read(m->vdev, VGPU_STAT_EVENTS_DEFERRED);
 }
 
 /* Catches: the handler leaves an event to scan_work although few calls wait. */

@@ -43,7 +43,7 @@ static void gmc_flush(struct kunit *test)
 			   VM_INVALIDATE_ENG_REQ__L2_PDE1 |
 			   VM_INVALIDATE_ENG_REQ__L2_PDE2;
 	struct vgpu_mock *mock = gmc_mock(test);
-	atomic64_t *stats = mock->vdev.hw.stats;
+	atomic64_t *stats = mock->vdev.stats;
 	u64 pairs = 0;
 	unsigned int i, hub;
 

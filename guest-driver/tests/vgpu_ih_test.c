@@ -182,7 +182,7 @@ static void ih_wrap(struct kunit *test)
 {
 	struct ih_mock *m = ih_mock_new(test);
 	struct vgpu_device *vdev = &m->mock->vdev;
-	atomic64_t *stats = vdev->hw.stats;
+	atomic64_t *stats = vdev->stats;
 	struct ih_seen seen = {};
 	u32 number = 0;
 
@@ -360,7 +360,7 @@ static void ih_cam_ack(struct kunit *test)
 				cam);
 	}
 	KUNIT_EXPECT_EQ(test,
-			atomic64_read(&vdev->hw.stats[VGPU_STAT_CAM_ACKS]),
+			vgpu_stat_read(vdev, VGPU_STAT_CAM_ACKS),
 			VGPU_RETRY_CAM_SLOTS);
 }
 
@@ -387,10 +387,10 @@ static void ih_overflow(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, m->mock->regs[IH_RB_CNTL] &
 			   IH_RB_CNTL__WPTR_OVERFLOW_CLEAR);
 	KUNIT_EXPECT_EQ(test,
-			atomic64_read(&vdev->hw.stats[VGPU_STAT_CAM_ACKS]),
+			vgpu_stat_read(vdev, VGPU_STAT_CAM_ACKS),
 			VGPU_RETRY_CAM_SLOTS);
 	KUNIT_EXPECT_EQ(test,
-			atomic64_read(&vdev->hw.stats[VGPU_STAT_IH_OVERFLOWS]),
+			vgpu_stat_read(vdev, VGPU_STAT_IH_OVERFLOWS),
 			1);
 }
 

@@ -152,7 +152,7 @@ static void cpu_copies(struct kunit *test)
 		cpu_expect(test, m);
 	}
 	KUNIT_EXPECT_EQ(test,
-			atomic64_read(&m->mock->vdev.hw.stats[VGPU_STAT_JOBS_BY_CPU]),
+			vgpu_stat_read(&m->mock->vdev, VGPU_STAT_JOBS_BY_CPU),
 			ROUNDS);
 }
 
@@ -237,7 +237,7 @@ static void cpu_nowhere(struct kunit *test)
 	}
 	cpu_expect(test, m);
 	KUNIT_EXPECT_EQ(test,
-			atomic64_read(&m->mock->vdev.hw.stats[VGPU_STAT_JOBS_BY_CPU]),
+			vgpu_stat_read(&m->mock->vdev, VGPU_STAT_JOBS_BY_CPU),
 			0);
 }
 

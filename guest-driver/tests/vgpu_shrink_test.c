@@ -16,7 +16,7 @@ struct shrink_tt {
 
 static u64 shrink_count(struct vgpu_mock *mock)
 {
-	return atomic64_read(&mock->vdev.hw.stats[VGPU_STAT_SWAPPABLE]);
+	return vgpu_stat_read(&mock->vdev, VGPU_STAT_SWAPPABLE);
 }
 
 static u64 shrink_oracle(const struct shrink_tt *t)

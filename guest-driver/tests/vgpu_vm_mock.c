@@ -146,7 +146,7 @@ struct vm_mock *vm_mock_new(struct kunit *test, bool sdma)
 /* Flushes so far; each is acknowledged by both hubs. */
 u64 vm_mock_flushes(struct vm_mock *m)
 {
-	return atomic64_read(&m->vdev->hw.stats[VGPU_STAT_INVALIDATIONS]) /
+	return vgpu_stat_read(m->vdev, VGPU_STAT_INVALIDATIONS) /
 	       VGPU_NUM_HUBS;
 }
 

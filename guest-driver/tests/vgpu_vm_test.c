@@ -146,7 +146,7 @@ static u64 vm_write_spans(struct kunit *test, struct vm_mock *m, u64 addr,
 			  unsigned int len)
 {
 	const u64 flags = VM_MOCK_RW | VGPU_PTE_VALID | VGPU_PTE_SYSTEM;
-	atomic64_t *bytes = &m->vdev->hw.stats[VGPU_STAT_PT_BYTES];
+	atomic64_t *bytes = &m->vdev->stats[VGPU_STAT_PT_BYTES];
 	u64 before = atomic64_read(bytes);
 	unsigned int i, n = 0;
 	struct vgpu_vm_span *spans;

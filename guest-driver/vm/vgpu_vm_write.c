@@ -49,7 +49,7 @@ static void vm_job_submit(struct vgpu_vm *vm)
 		vgpu_vm_job_reset(job);
 		return;
 	}
-	vgpu_stat_add(&vdev->hw, VGPU_STAT_PT_BYTES, job->ndw * sizeof(u32));
+	vgpu_stat_add(vdev, VGPU_STAT_PT_BYTES, job->ndw * sizeof(u32));
 	memory = vgpu_sdma_fence_alloc(GFP_NOWAIT | __GFP_NOWARN);
 	if (memory)
 		fence = vgpu_sdma_submit_with(vdev, PT_ENGINE, job->dw,
@@ -167,11 +167,11 @@ static void vm_flush_writes(struct vgpu_vm *vm)
 {
 	struct vgpu_pt *pt = &vm->pt;
 
-	vgpu_stat_add(&vm->vdev->hw, VGPU_STAT_PTES_WRITTEN, pt->written);
+	vgpu_stat_add(vm->vdev, VGPU_STAT_PTES_WRITTEN, pt->written);
 	pt->written = 0;
 	if (!pt->by_cpu)
 		return;
-	vgpu_stat_add(&vm->vdev->hw, VGPU_STAT_PT_BYTES,
+	vgpu_stat_add(vm->vdev, VGPU_STAT_PT_BYTES,
 		      pt->by_cpu * sizeof(u64));
 	pt->by_cpu = 0;
 	wmb();	/* entries have left the CPU before the flush does */
