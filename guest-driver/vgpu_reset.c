@@ -178,14 +178,12 @@ static void reset_work(struct work_struct *work)
 			continue;
 		vgpu_sdma_park(vdev, i, &dead[i]);
 		parked |= VGPU_RECOVER_ENGINE(i);
-		atomic_inc(&reset->resets);
 		if (vgpu_sdma_engine_reset(vdev, i))
 			what |= VGPU_RECOVER_DEVICE;
 		else
 			reset->device_tries = 0;
 	}
 	if (what & VGPU_RECOVER_DEVICE) {
-		atomic_inc(&reset->resets);
 		reset_device(vdev, parked, dead, reset_reason(what));
 	} else {
 		if (what & VGPU_RECOVER_RINGS ||
@@ -226,20 +224,6 @@ int vgpu_reset_device(struct vgpu_device *vdev)
 	flush_work(&reset->work);
 	flush_work(&reset->tell_work);
 	return 0;
-}
-
-/**
- * vgpu_reset_counter() - how often something was reset
- * @vdev: device
- *
- * Any context.
- *
- * Return: number of resets of an engine or of the device; what it was before
- * and after a job's time tells whether the job may have been hit.
- */
-u32 vgpu_reset_counter(struct vgpu_device *vdev)
-{
-	return atomic_read(&vdev->reset.resets);
 }
 
 /**

@@ -30,7 +30,6 @@ struct kfd_node;
  * @tell_work: tells kfd/ of the engines in @tell
  * @tell: VGPU_RECOVER_ENGINE()
  * @since: when the first of @pending was asked for, ns; 0: nothing is
- * @resets: resets of an engine or of the device
  * @device_tries: device resets since an engine reset was enough
  * @enabled: requests are taken
  */
@@ -41,7 +40,6 @@ struct vgpu_reset {
 	struct work_struct tell_work;
 	atomic_t tell;
 	atomic64_t since;
-	atomic_t resets;
 	unsigned int device_tries;
 	bool enabled;
 };
