@@ -34,7 +34,7 @@ static int vgpu_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	ret = vgpu_reset_init(vdev);
 	if (ret)
 		return ret;
-	ret = vgpu_hw_init(vdev);
+	ret = vgpu_hw_init(vdev, vgpu_reset_request);
 	if (ret)
 		goto err_reset;
 	ret = vgpu_mm_init(vdev);

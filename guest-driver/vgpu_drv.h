@@ -22,6 +22,7 @@ bool vgpu_drv_has_cwsr(void);
 
 /* vgpu_reset.c */
 int vgpu_reset_init(struct vgpu_device *vdev);
+bool vgpu_reset_request(struct vgpu_device *vdev, unsigned long what);
 void vgpu_reset_start(struct vgpu_device *vdev);
 void vgpu_reset_stop(struct vgpu_device *vdev);
 void vgpu_reset_fini(struct vgpu_device *vdev);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Recovery of a device: one work item, one state machine (docs/driver.md,
- * "Recovery"). Rooms say what is wrong (vgpu_hw.recover); what is done about it
- * is decided here.
+ * "Recovery"). hw/ says what is wrong by vgpu_reset_request(); what is done about
+ * it is decided here.
  *
  *	GART		the table is written again
  *	rings		soft recovery: the kernel's rings start again at the first
@@ -24,8 +24,17 @@
 /* Device resets after which no engine did better. */
 #define RESET_DEVICE_TRIES	2u
 
-/* Any context. */
-static bool reset_request(struct vgpu_device *vdev, unsigned long what)
+/**
+ * vgpu_reset_request() - request a recovery
+ * @vdev: device
+ * @what: VGPU_RECOVER_*
+ *
+ * The recovery runs in a worker. Context: any.
+ *
+ * Return: false if requests are not taken, before vgpu_reset_start() and after
+ * vgpu_reset_stop().
+ */
+bool vgpu_reset_request(struct vgpu_device *vdev, unsigned long what)
 {
 	struct vgpu_reset *reset = &vdev->reset;
 	bool enabled;
@@ -219,7 +228,7 @@ int vgpu_reset_device(struct vgpu_device *vdev)
 	struct vgpu_reset *reset = &vdev->reset;
 
 	reset->device_tries = 0;
-	if (!reset_request(vdev, VGPU_RECOVER_DEVICE))
+	if (!vgpu_reset_request(vdev, VGPU_RECOVER_DEVICE))
 		return -ENODEV;
 	flush_work(&reset->work);
 	flush_work(&reset->tell_work);
@@ -254,7 +263,6 @@ int vgpu_reset_init(struct vgpu_device *vdev)
 	reset->wq = alloc_ordered_workqueue("vgpu-reset", WQ_MEM_RECLAIM);
 	if (!reset->wq)
 		return -ENOMEM;
-	vdev->hw.recover = reset_request;
 	return 0;
 }
 

@@ -95,14 +95,16 @@ bool vgpu_hw_present(struct vgpu_device *vdev)
 /**
  * vgpu_hw_init() - map and start the hardware
  * @vdev: device; its PCI function is enabled
+ * @recover: called when an engine or the GART needs a recovery
  *
  * On success VMID 0, interrupts and the kernel's SDMA rings work. Returns 0
  * or a negative errno; -ENODEV when this is not the model.
  */
-int vgpu_hw_init(struct vgpu_device *vdev)
+int vgpu_hw_init(struct vgpu_device *vdev, vgpu_recover_fn recover)
 {
 	int ret;
 
+	vdev->hw.recover = recover;
 	spin_lock_init(&vdev->hw.latch_lock);
 	spin_lock_init(&vdev->hw.gate_lock);
 

@@ -41,6 +41,12 @@ struct vgpu_sdma_fence;
 #define VGPU_RECOVER_RINGS	BIT(10)
 static_assert(VGPU_RECOVER_ENGINE(VGPU_ENGINE_CP) < VGPU_RECOVER_GART);
 
+/*
+ * Request a recovery of @what, VGPU_RECOVER_*. Any context. Returns false if
+ * requests are not taken: nothing will be recovered.
+ */
+typedef bool (*vgpu_recover_fn)(struct vgpu_device *vdev, unsigned long what);
+
 #define VGPU_VRAM_MAGIC_WORDS	8
 
 /* vgpu_hw.gart_cam has a bit for each slot. */
@@ -314,8 +320,7 @@ struct vgpu_xgmi {
  * @sdma: SDMA engines, with the kernel's rings
  * @sched: the rings' schedulers, as entities want them
  * @cp: compute queues
- * @recover: asks for a recovery; set by whoever can do it, before
- *           vgpu_hw_init(). Any context. False: nobody will
+ * @recover: the argument of vgpu_hw_init()
  * @gart_cam: CAM slots that wait for a recovery of the GART, a bit each
  * @gate_lock: protects @gate and the register that shows it; innermost, taken
  *             in hard interrupt context
@@ -349,7 +354,7 @@ struct vgpu_hw {
 	struct vgpu_sdma_ring sdma[SDMA_NUM_ENGINES];
 	struct drm_gpu_scheduler *sched[VGPU_NUM_SDMA];
 	struct vgpu_cp cp;
-	bool (*recover)(struct vgpu_device *vdev, unsigned long what);
+	vgpu_recover_fn recover;
 	atomic_t gart_cam;
 	spinlock_t gate_lock;	/* gate */
 	unsigned long gate;
@@ -363,7 +368,7 @@ struct vgpu_hw {
 };
 
 /* vgpu_hw.c */
-int vgpu_hw_init(struct vgpu_device *vdev);
+int vgpu_hw_init(struct vgpu_device *vdev, vgpu_recover_fn recover);
 void vgpu_hw_fini(struct vgpu_device *vdev);
 void vgpu_hw_quiesce(struct vgpu_device *vdev);
 bool vgpu_hw_present(struct vgpu_device *vdev);
