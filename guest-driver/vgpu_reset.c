@@ -14,6 +14,7 @@
  * reservation.
  */
 #include <linux/ktime.h>
+#include <drm/drm_managed.h>
 
 #include "kfd_priv.h"
 #include "kfd_smi.h"
@@ -23,6 +24,30 @@
 
 /* Device resets after which no engine did better. */
 #define RESET_DEVICE_TRIES	2u
+
+/**
+ * struct vgpu_reset - recovery of a device
+ * @vdev: the device
+ * @wq: runs @work, one at a time
+ * @work: does what is in @pending
+ * @pending: VGPU_RECOVER_*
+ * @tell_work: tells kfd/ of the engines in @tell
+ * @tell: VGPU_RECOVER_ENGINE()
+ * @since: when the first of @pending was asked for, ns; 0: nothing is
+ * @device_tries: device resets since an engine reset was enough
+ * @enabled: requests are taken
+ */
+struct vgpu_reset {
+	struct vgpu_device *vdev;
+	struct workqueue_struct *wq;
+	struct work_struct work;
+	atomic_t pending;
+	struct work_struct tell_work;
+	atomic_t tell;
+	atomic64_t since;
+	unsigned int device_tries;
+	bool enabled;
+};
 
 /**
  * vgpu_reset_request() - request a recovery
@@ -36,7 +61,7 @@
  */
 bool vgpu_reset_request(struct vgpu_device *vdev, unsigned long what)
 {
-	struct vgpu_reset *reset = &vdev->reset;
+	struct vgpu_reset *reset = vdev->reset;
 	bool enabled;
 
 	rcu_read_lock();
@@ -91,8 +116,7 @@ static void reset_tell_work(struct work_struct *work)
 {
 	struct vgpu_reset *reset = container_of(work, struct vgpu_reset,
 						tell_work);
-	struct vgpu_device *vdev = container_of(reset, struct vgpu_device,
-						reset);
+	struct vgpu_device *vdev = reset->vdev;
 	unsigned long engines = atomic_xchg(&reset->tell, 0);
 	unsigned int i;
 
@@ -103,8 +127,8 @@ static void reset_tell_work(struct work_struct *work)
 
 static void reset_tell_kfd(struct vgpu_device *vdev, unsigned long engines)
 {
-	atomic_or(engines, &vdev->reset.tell);
-	queue_work(system_wq, &vdev->reset.tell_work);
+	atomic_or(engines, &vdev->reset->tell);
+	queue_work(system_wq, &vdev->reset->tell_work);
 }
 
 /* Engines that are parked already have their bit in @parked. */
@@ -120,7 +144,7 @@ static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 			vgpu_sdma_park(vdev, i, &dead[i]);
 	vgpu_cp_park(vdev);
 
-	if (vdev->reset.device_tries++ >= RESET_DEVICE_TRIES ||
+	if (vdev->reset->device_tries++ >= RESET_DEVICE_TRIES ||
 	    vgpu_hw_reset(vdev, &lost)) {
 		drm_err(&vdev->drm,
 			"device cannot be recovered: SDMA engines are given up\n");
@@ -163,8 +187,7 @@ static const char *reset_reason(unsigned long what)
 static void reset_work(struct work_struct *work)
 {
 	struct vgpu_reset *reset = container_of(work, struct vgpu_reset, work);
-	struct vgpu_device *vdev = container_of(reset, struct vgpu_device,
-						reset);
+	struct vgpu_device *vdev = reset->vdev;
 	unsigned long dead[SDMA_NUM_ENGINES] = { };
 	unsigned long what = atomic_xchg(&reset->pending, 0);
 	unsigned long parked = 0;
@@ -225,7 +248,7 @@ static void reset_work(struct work_struct *work)
  */
 int vgpu_reset_device(struct vgpu_device *vdev)
 {
-	struct vgpu_reset *reset = &vdev->reset;
+	struct vgpu_reset *reset = vdev->reset;
 
 	reset->device_tries = 0;
 	if (!vgpu_reset_request(vdev, VGPU_RECOVER_DEVICE))
@@ -233,6 +256,19 @@ int vgpu_reset_device(struct vgpu_device *vdev)
 	flush_work(&reset->work);
 	flush_work(&reset->tell_work);
 	return 0;
+}
+
+/**
+ * vgpu_reset_in_progress() - whether a recovery is requested or under way
+ * @vdev: device
+ *
+ * Context: any.
+ *
+ * Return: true from the request until the recovery has ended.
+ */
+bool vgpu_reset_in_progress(struct vgpu_device *vdev)
+{
+	return atomic64_read(&vdev->reset->since);
 }
 
 /**
@@ -256,13 +292,18 @@ u32 vgpu_vram_lost_counter(struct vgpu_device *vdev)
  */
 int vgpu_reset_init(struct vgpu_device *vdev)
 {
-	struct vgpu_reset *reset = &vdev->reset;
+	struct vgpu_reset *reset;
 
+	reset = drmm_kzalloc(&vdev->drm, sizeof(*reset), GFP_KERNEL);
+	if (!reset)
+		return -ENOMEM;
+	reset->vdev = vdev;
 	INIT_WORK(&reset->work, reset_work);
 	INIT_WORK(&reset->tell_work, reset_tell_work);
 	reset->wq = alloc_ordered_workqueue("vgpu-reset", WQ_MEM_RECLAIM);
 	if (!reset->wq)
 		return -ENOMEM;
+	vdev->reset = reset;
 	return 0;
 }
 
@@ -272,7 +313,7 @@ int vgpu_reset_init(struct vgpu_device *vdev)
  */
 void vgpu_reset_start(struct vgpu_device *vdev)
 {
-	WRITE_ONCE(vdev->reset.enabled, true);
+	WRITE_ONCE(vdev->reset->enabled, true);
 }
 
 /**
@@ -284,10 +325,10 @@ void vgpu_reset_start(struct vgpu_device *vdev)
  */
 void vgpu_reset_stop(struct vgpu_device *vdev)
 {
-	WRITE_ONCE(vdev->reset.enabled, false);
+	WRITE_ONCE(vdev->reset->enabled, false);
 	synchronize_rcu();
-	flush_workqueue(vdev->reset.wq);
-	flush_work(&vdev->reset.tell_work);
+	flush_workqueue(vdev->reset->wq);
+	flush_work(&vdev->reset->tell_work);
 }
 
 /**
@@ -296,5 +337,5 @@ void vgpu_reset_stop(struct vgpu_device *vdev)
  */
 void vgpu_reset_fini(struct vgpu_device *vdev)
 {
-	destroy_workqueue(vdev->reset.wq);
+	destroy_workqueue(vdev->reset->wq);
 }

@@ -21,28 +21,7 @@
 #include "vgpu_vm.h"
 
 struct kfd_node;
-
-/**
- * struct vgpu_reset - recovery of a device
- * @wq: runs @work, one at a time
- * @work: does what is in @pending
- * @pending: VGPU_RECOVER_*
- * @tell_work: tells kfd/ of the engines in @tell
- * @tell: VGPU_RECOVER_ENGINE()
- * @since: when the first of @pending was asked for, ns; 0: nothing is
- * @device_tries: device resets since an engine reset was enough
- * @enabled: requests are taken
- */
-struct vgpu_reset {
-	struct workqueue_struct *wq;
-	struct work_struct work;
-	atomic_t pending;
-	struct work_struct tell_work;
-	atomic_t tell;
-	atomic64_t since;
-	unsigned int device_tries;
-	bool enabled;
-};
+struct vgpu_reset;
 
 /**
  * struct vgpu_pm - the system's sleep
@@ -75,7 +54,7 @@ struct vgpu_device {
 	struct vgpu_mman mman;
 	struct vgpu_vm_manager vmm;
 	struct vgpu_sched sched;
-	struct vgpu_reset reset;
+	struct vgpu_reset *reset;
 	struct vgpu_pm pm;
 	struct kfd_node *kfd;
 };

@@ -242,7 +242,7 @@ static int ctx_query2(struct vgpu_file *vf, u32 id, union drm_amdgpu_ctx_out *ou
 		out->state.flags |= AMDGPU_CTX_QUERY2_FLAGS_VRAMLOST;
 	if (atomic_read(&ctx->state->guilty))
 		out->state.flags |= AMDGPU_CTX_QUERY2_FLAGS_GUILTY;
-	if (atomic64_read(&vdev->reset.since))
+	if (vgpu_reset_in_progress(vdev))
 		out->state.flags |= AMDGPU_CTX_QUERY2_FLAGS_RESET_IN_PROGRESS;
 	vgpu_ctx_put(ctx);
 	return 0;
