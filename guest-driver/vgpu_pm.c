@@ -16,7 +16,9 @@
  * Freezing and thawing for a hibernation's image, and its restoring, are the
  * same as suspend and resume.
  */
+#include <linux/notifier.h>
 #include <linux/suspend.h>
+#include <drm/drm_managed.h>
 
 #include "kfd_priv.h"
 #include "vgpu_device.h"
@@ -25,10 +27,21 @@
 /* How long the render node's jobs may take before a sleep. */
 #define VGPU_PM_JOBS_TIMEOUT	(60 * HZ)
 
+/**
+ * struct vgpu_pm - the system's sleep
+ * @vdev: the device
+ * @nb: called before processes are frozen and after they are thawed
+ * @asleep: the hardware is off
+ */
+struct vgpu_pm {
+	struct vgpu_device *vdev;
+	struct notifier_block nb;
+	bool asleep;
+};
+
 static int vgpu_pm_notify(struct notifier_block *nb, unsigned long event, void *data)
 {
-	struct vgpu_pm *pm = container_of(nb, struct vgpu_pm, nb);
-	struct vgpu_device *vdev = container_of(pm, struct vgpu_device, pm);
+	struct vgpu_device *vdev = container_of(nb, struct vgpu_pm, nb)->vdev;
 
 	switch (event) {
 	case PM_SUSPEND_PREPARE:
@@ -85,7 +98,7 @@ static int vgpu_suspend(struct device *dev)
 	}
 	vgpu_reset_stop(vdev);
 	vgpu_hw_suspend(vdev);
-	vdev->pm.asleep = true;
+	vdev->pm->asleep = true;
 	return 0;
 }
 
@@ -94,9 +107,9 @@ static int vgpu_resume(struct device *dev)
 	struct vgpu_device *vdev = dev_get_drvdata(dev);
 	int ret;
 
-	if (!vdev->pm.asleep)
+	if (!vdev->pm->asleep)
 		return 0;
-	vdev->pm.asleep = false;
+	vdev->pm->asleep = false;
 	ret = vgpu_hw_resume(vdev);
 	if (ret) {
 		drm_err(&vdev->drm,
@@ -129,8 +142,15 @@ const struct dev_pm_ops vgpu_pm_ops = {
  */
 int vgpu_pm_init(struct vgpu_device *vdev)
 {
-	vdev->pm.nb.notifier_call = vgpu_pm_notify;
-	return register_pm_notifier(&vdev->pm.nb);
+	struct vgpu_pm *pm;
+
+	pm = drmm_kzalloc(&vdev->drm, sizeof(*pm), GFP_KERNEL);
+	if (!pm)
+		return -ENOMEM;
+	pm->vdev = vdev;
+	pm->nb.notifier_call = vgpu_pm_notify;
+	vdev->pm = pm;
+	return register_pm_notifier(&pm->nb);
 }
 
 /**
@@ -139,8 +159,8 @@ int vgpu_pm_init(struct vgpu_device *vdev)
  */
 void vgpu_pm_fini(struct vgpu_device *vdev)
 {
-	unregister_pm_notifier(&vdev->pm.nb);
-	if (vdev->pm.asleep) {
+	unregister_pm_notifier(&vdev->pm->nb);
+	if (vdev->pm->asleep) {
 		vgpu_mm_resume(vdev, false);
 		vgpu_sdma_sched_resume(vdev);
 	}

@@ -11,7 +11,6 @@
 
 #include <drm/drm_device.h>
 #include <linux/atomic.h>
-#include <linux/notifier.h>
 #include <linux/pci.h>
 
 #include "vgpu_sched.h"
@@ -21,17 +20,8 @@
 #include "vgpu_vm.h"
 
 struct kfd_node;
+struct vgpu_pm;
 struct vgpu_reset;
-
-/**
- * struct vgpu_pm - the system's sleep
- * @nb: hears of it before processes are frozen and after they are thawed
- * @asleep: the hardware is off
- */
-struct vgpu_pm {
-	struct notifier_block nb;
-	bool asleep;
-};
 
 /**
  * struct vgpu_device - one GPU
@@ -55,7 +45,7 @@ struct vgpu_device {
 	struct vgpu_vm_manager vmm;
 	struct vgpu_sched sched;
 	struct vgpu_reset *reset;
-	struct vgpu_pm pm;
+	struct vgpu_pm *pm;
 	struct kfd_node *kfd;
 };
 
