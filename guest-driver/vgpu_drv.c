@@ -14,6 +14,7 @@
 #include "vgpu/pci.h"
 #include "vgpu_device.h"
 #include "vgpu_drv.h"
+#include "vgpu_sched.h"
 
 static int vgpu_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {

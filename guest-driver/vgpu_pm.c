@@ -23,6 +23,7 @@
 #include "kfd_priv.h"
 #include "vgpu_device.h"
 #include "vgpu_drv.h"
+#include "vgpu_sched.h"
 
 /* How long the render node's jobs may take before a sleep. */
 #define VGPU_PM_JOBS_TIMEOUT	(60 * HZ)

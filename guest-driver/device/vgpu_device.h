@@ -13,7 +13,6 @@
 #include <linux/atomic.h>
 #include <linux/pci.h>
 
-#include "vgpu_sched.h"
 #include "vgpu_hw.h"
 #include "vgpu_mm.h"
 #include "vgpu_stats.h"
@@ -22,6 +21,7 @@
 struct kfd_node;
 struct vgpu_pm;
 struct vgpu_reset;
+struct vgpu_sched;
 
 /**
  * struct vgpu_device - one GPU
@@ -43,7 +43,7 @@ struct vgpu_device {
 	struct vgpu_hw hw;
 	struct vgpu_mman mman;
 	struct vgpu_vm_manager vmm;
-	struct vgpu_sched sched;
+	struct vgpu_sched *sched;
 	struct vgpu_reset *reset;
 	struct vgpu_pm *pm;
 	struct kfd_node *kfd;

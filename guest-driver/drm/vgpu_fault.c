@@ -15,7 +15,7 @@
 static void fault_irq(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
 		      void *arg)
 {
-	struct vgpu_sched *sched = &vdev->sched;
+	struct vgpu_sched *sched = vdev->sched;
 	u32 status, rw = iv->data[1] & IH_FAULT_D1__WRITE;
 	struct vgpu_file *vf;
 	unsigned long flags;
@@ -49,7 +49,7 @@ static void fault_irq(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
  */
 int vgpu_fault_add_file(struct vgpu_file *vf)
 {
-	return xa_err(xa_store_irq(&vf->vdev->sched.files, vf->pasid, vf,
+	return xa_err(xa_store_irq(&vf->vdev->sched->files, vf->pasid, vf,
 				   GFP_KERNEL));
 }
 
@@ -59,7 +59,7 @@ int vgpu_fault_add_file(struct vgpu_file *vf)
  */
 void vgpu_fault_del_file(struct vgpu_file *vf)
 {
-	xa_erase_irq(&vf->vdev->sched.files, vf->pasid);
+	xa_erase_irq(&vf->vdev->sched->files, vf->pasid);
 }
 
 /**
@@ -70,7 +70,7 @@ void vgpu_fault_del_file(struct vgpu_file *vf)
 void vgpu_fault_last(struct vgpu_file *vf,
 		     struct drm_amdgpu_info_gpuvm_fault *fault)
 {
-	struct xarray *files = &vf->vdev->sched.files;
+	struct xarray *files = &vf->vdev->sched->files;
 	unsigned long flags;
 
 	xa_lock_irqsave(files, flags);
@@ -86,7 +86,7 @@ void vgpu_fault_last(struct vgpu_file *vf,
  */
 int vgpu_fault_init(struct vgpu_device *vdev)
 {
-	xa_init_flags(&vdev->sched.files, XA_FLAGS_LOCK_IRQ);
+	xa_init_flags(&vdev->sched->files, XA_FLAGS_LOCK_IRQ);
 	return vgpu_ih_register(vdev, IH_CLIENT_VMC, IH_SRC_VM_FAULT,
 				fault_irq, NULL);
 }

@@ -107,7 +107,7 @@ static struct dma_fence *sched_free_vmid(struct vgpu_sched *sched)
 /* Returns a fence to wait for, or NULL: job->slot or job->error is set. */
 static struct dma_fence *job_claim_vmid(struct vgpu_job *job)
 {
-	struct vgpu_sched *sched = &job->vdev->sched;
+	struct vgpu_sched *sched = job->vdev->sched;
 	unsigned int engine = job_engine(job);
 	struct vgpu_vm *vm = job->vm;
 	struct vgpu_vmid_slot *slot;
@@ -145,7 +145,7 @@ static struct dma_fence *job_claim_vmid(struct vgpu_job *job)
 static struct dma_fence *job_prepare(struct vgpu_sdma_job *base)
 {
 	struct vgpu_job *job = to_job(base);
-	struct vgpu_sched *sched = &job->vdev->sched;
+	struct vgpu_sched *sched = job->vdev->sched;
 	struct dma_fence *busy;
 	int idx;
 
@@ -163,7 +163,7 @@ static struct dma_fence *job_prepare(struct vgpu_sdma_job *base)
 /* The job is on the ring, and @fence its end, or it will never be (NULL). */
 static void job_release_claim(struct vgpu_job *job, struct dma_fence *fence)
 {
-	struct vgpu_sched *sched = &job->vdev->sched;
+	struct vgpu_sched *sched = job->vdev->sched;
 	struct vgpu_vmid_slot *slot = job->slot;
 	unsigned int engine = job_engine(job);
 
@@ -234,7 +234,7 @@ static struct dma_fence *job_submit(struct vgpu_job *job)
  */
 static void job_wait_earlier(struct vgpu_job *job)
 {
-	struct vgpu_sched *sched = &job->vdev->sched;
+	struct vgpu_sched *sched = job->vdev->sched;
 	struct dma_fence *last = NULL;
 
 	mutex_lock(&sched->vmid_lock);
@@ -317,7 +317,7 @@ struct vgpu_job *vgpu_job_create(struct vgpu_device *vdev, struct vgpu_vm *vm,
 	 * also for a job whose CS has looked at the context before.
 	 */
 	vgpu_sdma_fence_needs_vram(job->hw_fence, state->vram_epoch);
-	atomic_inc(&vdev->sched.jobs);
+	atomic_inc(&vdev->sched->jobs);
 	return job;
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_job_create);
@@ -373,7 +373,7 @@ void vgpu_job_add_user_fence(struct vgpu_job *job, u64 mc, u64 value)
  */
 void vgpu_job_destroy(struct vgpu_job *job)
 {
-	struct vgpu_sched *sched = &job->vdev->sched;
+	struct vgpu_sched *sched = job->vdev->sched;
 
 	vgpu_sdma_job_cleanup(&job->base);
 	vgpu_sdma_fence_free(job->hw_fence);
@@ -397,7 +397,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_job_destroy);
  */
 void vgpu_sched_vm_gone(struct vgpu_vm *vm)
 {
-	struct vgpu_sched *sched = &vm->vdev->sched;
+	struct vgpu_sched *sched = vm->vdev->sched;
 
 	mutex_lock(&sched->vmid_lock);
 	if (vm->vmid) {
@@ -423,7 +423,7 @@ void vgpu_sched_vm_gone(struct vgpu_vm *vm)
  */
 void vgpu_sched_wait_vm(struct vgpu_vm *vm)
 {
-	struct vgpu_sched *sched = &vm->vdev->sched;
+	struct vgpu_sched *sched = vm->vdev->sched;
 	struct dma_fence *busy;
 
 	do {
@@ -449,7 +449,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sched_wait_vm);
  */
 bool vgpu_sched_wait_idle(struct vgpu_device *vdev, unsigned long timeout)
 {
-	struct vgpu_sched *sched = &vdev->sched;
+	struct vgpu_sched *sched = vdev->sched;
 
 	return wait_var_event_timeout(&sched->jobs, !atomic_read(&sched->jobs),
 				      timeout);
@@ -467,7 +467,7 @@ bool vgpu_sched_wait_idle(struct vgpu_device *vdev, unsigned long timeout)
  */
 void vgpu_sched_release(struct drm_device *drm, void *arg)
 {
-	struct vgpu_sched *sched = &to_vgpu(drm)->sched;
+	struct vgpu_sched *sched = to_vgpu(drm)->sched;
 
 	wait_var_event(&sched->jobs, !atomic_read(&sched->jobs));
 	synchronize_rcu();
@@ -482,9 +482,13 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sched_release);
  */
 int vgpu_sched_init(struct vgpu_device *vdev)
 {
-	struct vgpu_sched *sched = &vdev->sched;
+	struct vgpu_sched *sched;
 	int ret;
 
+	sched = drmm_kzalloc(&vdev->drm, sizeof(*sched), GFP_KERNEL);
+	if (!sched)
+		return -ENOMEM;
+	vdev->sched = sched;
 	atomic_set(&sched->jobs, 0);
 	vdev->mman.handle_open = vgpu_file_open_bo;
 	vdev->mman.handle_close = vgpu_file_close_bo;

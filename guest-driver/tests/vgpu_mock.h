@@ -8,6 +8,7 @@
 
 #include "vgpu/pci.h"
 #include "vgpu_mm_priv.h"
+#include "vgpu_sched.h"
 
 #define VGPU_MOCK_VRAM		SZ_64M
 #define VGPU_MOCK_GTT		SZ_64M		/* bytes of memory */
@@ -15,7 +16,8 @@
 
 /**
  * struct vgpu_mock - the device and a BO to allocate for
- * @vdev: all zero but for the managers
+ * @vdev: all zero but for the managers and the pointers to the next members
+ * @sched: of @vdev
  * @bo: its size and alignment are set by vgpu_mock_alloc()
  * @rnd: random numbers, see vgpu_test_rnd()
  * @regs: registers by dword, once vgpu_mock_regs() was called
@@ -27,6 +29,7 @@
  */
 struct vgpu_mock {
 	struct vgpu_device vdev;
+	struct vgpu_sched sched;
 	struct vgpu_bo bo;
 	struct rnd_state rnd;
 	u32 *regs;

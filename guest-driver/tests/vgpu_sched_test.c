@@ -84,7 +84,7 @@ static struct job_mock *job_mock_new(struct kunit *test)
 	m->ring = vgpu_mock_ring(test, m->mock, &m->fence_wb, SZ_4K);
 	m->vm.vdev = &m->mock->vdev;
 	m->vm.vmid = 1;
-	mutex_init(&m->mock->vdev.sched.vmid_lock);
+	mutex_init(&m->mock->vdev.sched->vmid_lock);
 	kref_init(&m->state.ref);
 
 	sched = &m->ring->sched;
@@ -228,7 +228,7 @@ static void job_complete_late(struct work_struct *work)
 static void job_ends_in_order(struct kunit *test)
 {
 	struct job_mock *m = job_mock_new(test);
-	struct vgpu_vmid_slot *slot = &m->mock->vdev.sched.vmid[0];
+	struct vgpu_vmid_slot *slot = &m->mock->vdev.sched->vmid[0];
 	static const u32 nop = SDMA_OP_NOP;
 	struct dma_fence *fence;
 
@@ -254,7 +254,7 @@ static void job_ends_in_order(struct kunit *test)
 static void job_waited_for(struct kunit *test)
 {
 	struct job_mock *m = job_mock_new(test);
-	struct vgpu_vmid_slot *slot = &m->mock->vdev.sched.vmid[0];
+	struct vgpu_vmid_slot *slot = &m->mock->vdev.sched->vmid[0];
 	static const u32 nop = SDMA_OP_NOP;
 
 	m->earlier = vgpu_sdma_submit(&m->mock->vdev, 0, &nop, 1);
@@ -289,11 +289,11 @@ static void job_outlives_users(struct kunit *test)
 	struct vgpu_device *vdev = &m->mock->vdev;
 
 	job_mock_arm(test, m);
-	KUNIT_ASSERT_EQ(test, atomic_read(&vdev->sched.jobs), 1);
+	KUNIT_ASSERT_EQ(test, atomic_read(&vdev->sched->jobs), 1);
 	INIT_DELAYED_WORK(&m->late, job_free_late);
 	schedule_delayed_work(&m->late, HZ / 20);
 	vgpu_sched_release(&vdev->drm, NULL);
-	KUNIT_EXPECT_EQ(test, atomic_read(&vdev->sched.jobs), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&vdev->sched->jobs), 0);
 	flush_delayed_work(&m->late);
 }
 
