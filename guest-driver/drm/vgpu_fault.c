@@ -7,6 +7,7 @@
 #include "vgpu/gmc.h"
 #include "vgpu/ih.h"
 #include "vgpu_file.h"
+#include "vgpu_vmid.h"
 
 /* As AMDGPU_VMHUB_TYPE_MM0, which is where SDMA belongs. */
 #define FAULT_HUB	1

@@ -22,6 +22,7 @@
 #include "vgpu/doorbell.h"
 #include "vgpu/pm4.h"
 #include "vgpu_hw_priv.h"
+#include "vgpu_vmid.h"
 
 #define CP_POLL_US		20
 #define CP_PARK_US		(500 * USEC_PER_MSEC)

@@ -14,6 +14,7 @@
 
 #include "vgpu_hw_priv.h"
 #include "vgpu_hw_trace.h"
+#include "vgpu_vmid.h"
 
 /* Every class of no-retry fault is redirected to the default page. */
 #define FAULT_CNTL_DEFAULTS \

@@ -14,6 +14,7 @@
 #include <linux/workqueue.h>
 
 #include "vgpu_pt.h"
+#include "vgpu_vmid.h"
 
 struct dma_fence;
 struct dma_resv;
@@ -25,17 +26,6 @@ struct vgpu_bo;
 struct vgpu_device;
 struct vgpu_vm_job;
 struct ww_acquire_ctx;
-
-/* 1 and 2 are for graphics, as amdgpu does. */
-#define VGPU_FIRST_GFX_VMID	1
-#define VGPU_LAST_GFX_VMID	2
-#define VGPU_FIRST_KFD_VMID	3
-#define VGPU_LAST_KFD_VMID	11
-/* The CP's, for run lists. */
-#define VGPU_FIRST_HWS_VMID	12
-#define VGPU_LAST_HWS_VMID	15
-#define VGPU_HWS_VMIDS		\
-	((u32)GENMASK(VGPU_LAST_HWS_VMID, VGPU_FIRST_HWS_VMID))
 
 /**
  * struct vgpu_vm_manager - VMIDs of a device

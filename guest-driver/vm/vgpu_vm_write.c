@@ -25,6 +25,7 @@
 #include "vgpu_trace.h"
 #include "vgpu_vm_job.h"
 #include "vgpu_vm_priv.h"
+#include "vgpu_vmid.h"
 
 /* Not the engine of moves and clears. */
 #define PT_ENGINE	(VGPU_NUM_SDMA - 1)

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Who uses which VMIDs. VMID 0 is the kernel's. */
+#ifndef VGPU_VMID_H
+#define VGPU_VMID_H
+
+#include <linux/bits.h>
+#include <linux/types.h>
+
+/* 1 and 2 are for graphics, as amdgpu does. */
+#define VGPU_FIRST_GFX_VMID	1
+#define VGPU_LAST_GFX_VMID	2
+#define VGPU_FIRST_KFD_VMID	3
+#define VGPU_LAST_KFD_VMID	11
+/* The CP's, for run lists. */
+#define VGPU_FIRST_HWS_VMID	12
+#define VGPU_LAST_HWS_VMID	15
+#define VGPU_HWS_VMIDS		\
+	((u32)GENMASK(VGPU_LAST_HWS_VMID, VGPU_FIRST_HWS_VMID))
+
+#endif /* VGPU_VMID_H */
