@@ -16,12 +16,12 @@
 #include "vgpu_hw.h"
 #include "vgpu_mm.h"
 #include "vgpu_stats.h"
-#include "vgpu_vm.h"
 
 struct kfd_node;
 struct vgpu_pm;
 struct vgpu_reset;
 struct vgpu_sched;
+struct vgpu_vm_manager;
 
 /**
  * struct vgpu_device - one GPU
@@ -42,7 +42,7 @@ struct vgpu_device {
 	atomic64_t stats[VGPU_NUM_STATS];
 	struct vgpu_hw hw;
 	struct vgpu_mman mman;
-	struct vgpu_vm_manager vmm;
+	struct vgpu_vm_manager *vmm;
 	struct vgpu_sched *sched;
 	struct vgpu_reset *reset;
 	struct vgpu_pm *pm;

@@ -11,6 +11,7 @@
 #include "vgpu_device.h"
 #include "vgpu/bits.h"
 #include "vgpu/pci.h"
+#include "vgpu/pte.h"
 #include "vgpu/sdma_packets.h"
 
 /* How long the device may take for a handshake (the GPU's own, not a copy). */

@@ -71,6 +71,7 @@ struct vgpu_mock *vgpu_mock_new(struct kunit *test)
 	mock = kunit_kzalloc(test, sizeof(*mock), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, mock);
 	vgpu_test_rnd(test, &mock->rnd);
+	mock->vdev.vmm = &mock->vmm;
 	mock->vdev.sched = &mock->sched;
 
 	/* As much of TTM's device as resource managers touch. */

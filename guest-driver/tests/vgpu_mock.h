@@ -9,6 +9,7 @@
 #include "vgpu/pci.h"
 #include "vgpu_mm_priv.h"
 #include "vgpu_sched.h"
+#include "vgpu_vm.h"
 
 #define VGPU_MOCK_VRAM		SZ_64M
 #define VGPU_MOCK_GTT		SZ_64M		/* bytes of memory */
@@ -17,6 +18,7 @@
 /**
  * struct vgpu_mock - the device and a BO to allocate for
  * @vdev: all zero but for the managers and the pointers to the next members
+ * @vmm: of @vdev
  * @sched: of @vdev
  * @bo: its size and alignment are set by vgpu_mock_alloc()
  * @rnd: random numbers, see vgpu_test_rnd()
@@ -29,6 +31,7 @@
  */
 struct vgpu_mock {
 	struct vgpu_device vdev;
+	struct vgpu_vm_manager vmm;
 	struct vgpu_sched sched;
 	struct vgpu_bo bo;
 	struct rnd_state rnd;

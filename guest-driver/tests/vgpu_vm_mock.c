@@ -120,6 +120,7 @@ struct vm_mock *vm_mock_new(struct kunit *test, bool sdma)
 	m->bos = kunit_kcalloc(test, VM_MOCK_BOS, sizeof(*m->bos), GFP_KERNEL);
 	mmio = kunit_kzalloc(test, VGPU_MMIO_BAR_SIZE, GFP_KERNEL);
 	KUNIT_ASSERT_TRUE(test, m->vdev && m->tables && m->bos && mmio);
+	m->vdev->vmm = &m->vmm;
 	for (hub = 0; hub < VGPU_NUM_HUBS; hub++)
 		mmio[HUB(hub) + VM_INVALIDATE_ENG_ACK(ENGINE)] =
 			VM_INVALIDATE_ENG_ACK__PER_VMID;

@@ -23,6 +23,7 @@ struct mock_bo {
 /**
  * struct vm_mock - an address space without a device
  * @vm: it
+ * @vmm: of @vdev
  * @vdev: registers and counters
  * @ops: the driver's, with tables from here
  * @tables: memory of the page tables
@@ -35,6 +36,7 @@ struct mock_bo {
  */
 struct vm_mock {
 	struct vgpu_vm vm;
+	struct vgpu_vm_manager vmm;
 	struct vgpu_device *vdev;
 	struct vgpu_pt_ops ops;
 	__le64 (*tables)[VGPU_PT_ENTRIES];

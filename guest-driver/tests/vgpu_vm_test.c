@@ -507,7 +507,7 @@ static void vm_unplugged(struct kunit *test)
 
 	vm_jobs.m = m;
 	vm_jobs.waits = 0;
-	m->vdev->vmm.wait_jobs = vm_count_waits;
+	m->vdev->vmm->wait_jobs = vm_count_waits;
 	KUNIT_ASSERT_EQ(test, vm_mock_add(m, 0, 0, 0, 8), 0);
 	vm_mock_update(m);
 	KUNIT_EXPECT_EQ(test, vm_jobs.waits, 0);

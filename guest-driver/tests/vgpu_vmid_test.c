@@ -61,7 +61,7 @@ static struct vmid_mock *vmid_mock_new(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, m);
 	m->mock = vgpu_mock_new(test);
 	vgpu_mock_regs(test, m->mock);
-	mutex_init(&m->mock->vdev.vmm.lock);
+	mutex_init(&m->mock->vdev.vmm->lock);
 	for (i = 0; i < N_VMS; i++) {
 		struct vgpu_vm *vm = &m->vm[i];
 

@@ -167,7 +167,7 @@ void vgpu_vm_destroy(struct vgpu_vm *vm)
  */
 bool vgpu_vm_enter(struct vgpu_vm *vm, int *idx)
 {
-	struct vgpu_vm_manager *vmm = &vm->vdev->vmm;
+	struct vgpu_vm_manager *vmm = vm->vdev->vmm;
 
 	if (drm_dev_enter(&vm->vdev->drm, idx))
 		return true;

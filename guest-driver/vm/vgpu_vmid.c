@@ -17,10 +17,15 @@
  */
 int vgpu_vmm_init(struct vgpu_device *vdev)
 {
+	struct vgpu_vm_manager *vmm;
 	int ret;
 
 	/* Address spaces of open files outlive the hardware. */
-	ret = drmm_mutex_init(&vdev->drm, &vdev->vmm.lock);
+	vmm = drmm_kzalloc(&vdev->drm, sizeof(*vmm), GFP_KERNEL);
+	if (!vmm)
+		return -ENOMEM;
+	vdev->vmm = vmm;
+	ret = drmm_mutex_init(&vdev->drm, &vmm->lock);
 	if (ret)
 		return ret;
 	vdev->mman.move_notify = vgpu_vm_bo_move_notify;
@@ -38,9 +43,9 @@ int vgpu_vmm_init(struct vgpu_device *vdev)
  */
 void vgpu_vmm_fini(struct vgpu_device *vdev)
 {
-	mutex_lock(&vdev->vmm.lock);
-	memset(vdev->vmm.vmid_owner, 0, sizeof(vdev->vmm.vmid_owner));
-	mutex_unlock(&vdev->vmm.lock);
+	mutex_lock(&vdev->vmm->lock);
+	memset(vdev->vmm->vmid_owner, 0, sizeof(vdev->vmm->vmid_owner));
+	mutex_unlock(&vdev->vmm->lock);
 }
 
 static int vmm_take_vmid(struct vgpu_vm_manager *vmm, struct vgpu_vm *vm)
@@ -82,7 +87,7 @@ bool vgpu_vm_is_lost(struct vgpu_vm *vm)
  */
 unsigned int vgpu_vmids_in_use(struct vgpu_device *vdev)
 {
-	struct vgpu_vm_manager *vmm = &vdev->vmm;
+	struct vgpu_vm_manager *vmm = vdev->vmm;
 	unsigned int i, n = 0;
 
 	mutex_lock(&vmm->lock);
@@ -113,7 +118,7 @@ int vgpu_vm_get_vmid(struct vgpu_vm *vm)
 	}
 	if (vm->vmid)
 		goto unlock;
-	ret = vmm_take_vmid(&vdev->vmm, vm);
+	ret = vmm_take_vmid(vdev->vmm, vm);
 	if (ret < 0)
 		goto unlock;
 
@@ -147,9 +152,9 @@ void vgpu_vm_put_vmid(struct vgpu_vm *vm)
 			vgpu_gmc_set_pasid(vdev, vmid, 0);
 			drm_dev_exit(idx);
 		}
-		mutex_lock(&vdev->vmm.lock);
-		vdev->vmm.vmid_owner[vmid] = NULL;
-		mutex_unlock(&vdev->vmm.lock);
+		mutex_lock(&vdev->vmm->lock);
+		vdev->vmm->vmid_owner[vmid] = NULL;
+		mutex_unlock(&vdev->vmm->lock);
 	}
 	mutex_unlock(&vm->pt_lock);
 }
