@@ -13,6 +13,7 @@
 #include <linux/tracepoint.h>
 
 #include "vgpu_device.h"
+#include "vgpu_mm.h"
 #include "vgpu_vm.h"
 
 #define vgpu_trace_place(type)						\

@@ -14,10 +14,10 @@
 #include <linux/pci.h>
 
 #include "vgpu_hw.h"
-#include "vgpu_mm.h"
 #include "vgpu_stats.h"
 
 struct kfd_node;
+struct vgpu_mman;
 struct vgpu_pm;
 struct vgpu_reset;
 struct vgpu_sched;
@@ -41,7 +41,7 @@ struct vgpu_device {
 	struct pci_dev *pdev;
 	atomic64_t stats[VGPU_NUM_STATS];
 	struct vgpu_hw hw;
-	struct vgpu_mman mman;
+	struct vgpu_mman *mman;
 	struct vgpu_vm_manager *vmm;
 	struct vgpu_sched *sched;
 	struct vgpu_reset *reset;

@@ -17,7 +17,7 @@
 static void vgpu_info_vram_gtt(struct vgpu_device *vdev,
 			       struct drm_amdgpu_info_vram_gtt *info)
 {
-	struct vgpu_mman *mman = &vdev->mman;
+	struct vgpu_mman *mman = vdev->mman;
 
 	info->vram_size = mman->vram.manager.size;
 	info->vram_cpu_accessible_size = info->vram_size;
@@ -36,10 +36,10 @@ static void vgpu_info_heap(struct ttm_resource_manager *man,
 static void vgpu_info_memory(struct vgpu_device *vdev,
 			     struct drm_amdgpu_memory_info *info)
 {
-	vgpu_info_heap(&vdev->mman.vram.manager, &info->vram);
+	vgpu_info_heap(&vdev->mman->vram.manager, &info->vram);
 	/* All of VRAM is visible. */
 	info->cpu_accessible_vram = info->vram;
-	vgpu_info_heap(&vdev->mman.gtt.manager, &info->gtt);
+	vgpu_info_heap(&vdev->mman->gtt.manager, &info->gtt);
 }
 
 /* As amdgpu has it for chips of 8 shader engines: 4 to 7 are further arrays. */
@@ -190,10 +190,10 @@ static int vgpu_info_mem_query(struct vgpu_device *vdev,
 	switch (args->query) {
 	case AMDGPU_INFO_VRAM_USAGE:
 	case AMDGPU_INFO_VIS_VRAM_USAGE:
-		value = ttm_resource_manager_usage(&vdev->mman.vram.manager);
+		value = ttm_resource_manager_usage(&vdev->mman->vram.manager);
 		break;
 	case AMDGPU_INFO_GTT_USAGE:
-		value = ttm_resource_manager_usage(&vdev->mman.gtt.manager);
+		value = ttm_resource_manager_usage(&vdev->mman->gtt.manager);
 		break;
 	case AMDGPU_INFO_NUM_EVICTIONS:
 		value = vgpu_stat_read(vdev, VGPU_STAT_EVICTIONS);
@@ -247,7 +247,7 @@ static int vgpu_info_dev_query(struct vgpu_device *vdev, struct vgpu_file *vf,
 
 	switch (args->query) {
 	case AMDGPU_INFO_ACCEL_WORKING:
-		number = vdev->mman.ready;
+		number = vdev->mman->ready;
 		return vgpu_info_reply(args, &number, sizeof(number));
 	case AMDGPU_INFO_VRAM_LOST_COUNTER:
 		number = vgpu_vram_lost_counter(vdev);

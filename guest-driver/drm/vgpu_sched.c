@@ -490,8 +490,8 @@ int vgpu_sched_init(struct vgpu_device *vdev)
 		return -ENOMEM;
 	vdev->sched = sched;
 	atomic_set(&sched->jobs, 0);
-	vdev->mman.handle_open = vgpu_file_open_bo;
-	vdev->mman.handle_close = vgpu_file_close_bo;
+	vdev->mman->handle_open = vgpu_file_open_bo;
+	vdev->mman->handle_close = vgpu_file_close_bo;
 	ret = drmm_mutex_init(&vdev->drm, &sched->vmid_lock);
 	if (ret)
 		return ret;

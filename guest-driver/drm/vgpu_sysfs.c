@@ -8,6 +8,7 @@
 
 #include "vgpu_device.h"
 #include "vgpu_drv.h"
+#include "vgpu_mm.h"
 
 static ssize_t vgpu_mem_info_total(struct ttm_resource_manager *man, char *buf)
 {
@@ -19,24 +20,25 @@ static ssize_t vgpu_mem_info_used(struct ttm_resource_manager *man, char *buf)
 	return sysfs_emit(buf, "%llu\n", ttm_resource_manager_usage(man));
 }
 
-#define VGPU_MEM_INFO(heap, mgr, what)					\
+#define VGPU_MEM_INFO(heap, type, what)					\
 static ssize_t mem_info_##heap##_##what##_show(struct device *dev,	\
 					       struct device_attribute *attr, \
 					       char *buf)		\
 {									\
 	struct vgpu_device *vdev = dev_get_drvdata(dev);		\
 									\
-	return vgpu_mem_info_##what(&vdev->mman.mgr.manager, buf);	\
+	return vgpu_mem_info_##what(ttm_manager_type(&vdev->mman->bdev, type), \
+				    buf);				\
 }									\
 static DEVICE_ATTR_RO(mem_info_##heap##_##what)
 
-VGPU_MEM_INFO(vram, vram, total);
-VGPU_MEM_INFO(vram, vram, used);
+VGPU_MEM_INFO(vram, TTM_PL_VRAM, total);
+VGPU_MEM_INFO(vram, TTM_PL_VRAM, used);
 /* BAR 0 shows all of VRAM. */
-VGPU_MEM_INFO(vis_vram, vram, total);
-VGPU_MEM_INFO(vis_vram, vram, used);
-VGPU_MEM_INFO(gtt, gtt, total);
-VGPU_MEM_INFO(gtt, gtt, used);
+VGPU_MEM_INFO(vis_vram, TTM_PL_VRAM, total);
+VGPU_MEM_INFO(vis_vram, TTM_PL_VRAM, used);
+VGPU_MEM_INFO(gtt, TTM_PL_TT, total);
+VGPU_MEM_INFO(gtt, TTM_PL_TT, used);
 
 static struct attribute *vgpu_mem_info_attrs[] = {
 	&dev_attr_mem_info_vram_total.attr,

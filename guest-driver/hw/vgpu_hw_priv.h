@@ -7,6 +7,7 @@
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/sizes.h>
+#include <drm/drm_print.h>
 
 #include "vgpu_device.h"
 #include "vgpu/bits.h"

@@ -85,12 +85,12 @@ static int vgpu_gem_mmap(struct drm_gem_object *gem, struct vm_area_struct *vma)
 
 static int vgpu_gem_open(struct drm_gem_object *gem, struct drm_file *file)
 {
-	return gem_to_vgpu_bo(gem)->vdev->mman.handle_open(gem, file);
+	return gem_to_vgpu_bo(gem)->vdev->mman->handle_open(gem, file);
 }
 
 static void vgpu_gem_close(struct drm_gem_object *gem, struct drm_file *file)
 {
-	gem_to_vgpu_bo(gem)->vdev->mman.handle_close(gem, file);
+	gem_to_vgpu_bo(gem)->vdev->mman->handle_close(gem, file);
 }
 
 static const struct drm_gem_object_funcs vgpu_gem_funcs = {
@@ -148,9 +148,9 @@ static int vgpu_bo_check_size(struct vgpu_device *vdev, u64 size, u32 domain)
 	u64 limit = 0;
 
 	if (domain & AMDGPU_GEM_DOMAIN_VRAM)
-		limit = max(limit, vdev->mman.vram.manager.size);
+		limit = max(limit, vdev->mman->vram.manager.size);
 	if (domain & AMDGPU_GEM_DOMAIN_GTT)
-		limit = max(limit, vdev->mman.gtt.manager.size);
+		limit = max(limit, vdev->mman->gtt.manager.size);
 	if (domain & AMDGPU_GEM_DOMAIN_DOORBELL)
 		limit = VGPU_DOORBELL_BAR_SIZE;
 	if (domain & VGPU_GEM_DOMAIN_MMIO_REMAP)
@@ -212,7 +212,7 @@ static int vgpu_bo_create_reserved(struct vgpu_device *vdev,
 		resv = p->import->resv;
 	}
 	/* Destroys the BO if it fails. */
-	ret = ttm_bo_init_reserved(&vdev->mman.bdev, &bo->tbo, p->type,
+	ret = ttm_bo_init_reserved(&vdev->mman->bdev, &bo->tbo, p->type,
 				   &bo->placement, align >> PAGE_SHIFT, &ctx,
 				   NULL, resv, vgpu_bo_destroy);
 	if (ret) {

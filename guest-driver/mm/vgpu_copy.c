@@ -371,7 +371,7 @@ struct dma_fence *vgpu_mm_clear_res(struct vgpu_device *vdev,
 {
 	enum dma_resv_usage usage = fresh ? DMA_RESV_USAGE_KERNEL :
 					    DMA_RESV_USAGE_BOOKKEEP;
-	bool skip = fresh && !READ_ONCE(vdev->mman.vram.distrust);
+	bool skip = fresh && !READ_ONCE(vdev->mman->vram.distrust);
 	struct dma_fence *fence = NULL;
 	struct vgpu_res_cursor cur;
 	int ret = 0;

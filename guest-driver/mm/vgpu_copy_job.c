@@ -115,7 +115,7 @@ void vgpu_copy_job_fills(struct vgpu_copy_job *job, struct page *const *pages,
  */
 void vgpu_copy_job_free(struct vgpu_copy_job *job)
 {
-	struct vgpu_mman *mman = &job->vdev->mman;
+	struct vgpu_mman *mman = job->vdev->mman;
 
 	if (job->base.ops)
 		vgpu_sdma_job_cleanup(&job->base);
@@ -168,7 +168,7 @@ struct vgpu_copy_job *vgpu_copy_job_unqueued(struct vgpu_device *vdev,
 	job->dst_bytes = 0;
 	job->size = ndw;
 	job->ndw = 0;
-	atomic_inc(&vdev->mman.copy_jobs);
+	atomic_inc(&vdev->mman->copy_jobs);
 	return job;
 }
 
@@ -186,7 +186,7 @@ struct vgpu_copy_job *vgpu_copy_job_new(struct vgpu_device *vdev,
 					enum vgpu_copy_queue queue,
 					unsigned int ndw)
 {
-	struct vgpu_mman *mman = &vdev->mman;
+	struct vgpu_mman *mman = vdev->mman;
 	struct vgpu_copy_job *job;
 	int ret;
 
@@ -219,8 +219,8 @@ int vgpu_copy_job_after_users(struct vgpu_copy_job *job, struct vgpu_bo *bo)
 
 	ret = drm_sched_job_add_resv_dependencies(base, bo->tbo.base.resv,
 						  DMA_RESV_USAGE_BOOKKEEP);
-	if (!ret && job->vdev->mman.move_users)
-		ret = job->vdev->mman.move_users(bo, base);
+	if (!ret && job->vdev->mman->move_users)
+		ret = job->vdev->mman->move_users(bo, base);
 	return ret;
 }
 
@@ -245,7 +245,7 @@ static void copy_count(const struct vgpu_copy_job *job)
 int vgpu_copy_job_push(struct vgpu_copy_job *job, struct dma_fence **fence)
 {
 	struct vgpu_device *vdev = job->vdev;
-	struct vgpu_mman *mman = &vdev->mman;
+	struct vgpu_mman *mman = vdev->mman;
 
 	if (WARN_ON_ONCE(job->ndw > job->size))
 		return -EINVAL;
@@ -284,9 +284,9 @@ int vgpu_copy_job_submit(struct vgpu_copy_job *job, unsigned int engine,
 	if (WARN_ON_ONCE(job->ndw > job->size))
 		return -EINVAL;
 	/* If it is, vgpu_copy_stop() waits until the job is freed. */
-	mutex_lock(&vdev->mman.copy_lock);
-	ready = vdev->mman.ready;
-	mutex_unlock(&vdev->mman.copy_lock);
+	mutex_lock(&vdev->mman->copy_lock);
+	ready = vdev->mman->ready;
+	mutex_unlock(&vdev->mman->copy_lock);
 	if (!ready)
 		return -ENODEV;
 	done = vgpu_sdma_submit_with(vdev, engine, job->dw, job->ndw,
@@ -305,7 +305,7 @@ int vgpu_copy_job_submit(struct vgpu_copy_job *job, unsigned int engine,
  */
 void vgpu_copy_drain(struct vgpu_device *vdev)
 {
-	struct vgpu_mman *mman = &vdev->mman;
+	struct vgpu_mman *mman = vdev->mman;
 
 	wait_event(mman->copy_idle, !atomic_read(&mman->copy_jobs));
 	vgpu_sdma_drain(vdev);
@@ -319,9 +319,9 @@ void vgpu_copy_drain(struct vgpu_device *vdev)
  */
 void vgpu_copy_stop(struct vgpu_device *vdev)
 {
-	mutex_lock(&vdev->mman.copy_lock);
-	vdev->mman.ready = false;
-	mutex_unlock(&vdev->mman.copy_lock);
+	mutex_lock(&vdev->mman->copy_lock);
+	vdev->mman->ready = false;
+	mutex_unlock(&vdev->mman->copy_lock);
 	vgpu_copy_drain(vdev);
 }
 
@@ -333,7 +333,7 @@ void vgpu_copy_stop(struct vgpu_device *vdev)
  */
 int vgpu_copy_init(struct vgpu_device *vdev)
 {
-	struct vgpu_mman *mman = &vdev->mman;
+	struct vgpu_mman *mman = vdev->mman;
 	unsigned int i;
 	int ret;
 
@@ -373,7 +373,7 @@ int vgpu_copy_start(struct vgpu_device *vdev)
 	unsigned int i;
 	int ret = 0;
 
-	vdev->mman.ready = true;
+	vdev->mman->ready = true;
 	for (i = 0; !ret && i < VGPU_NUM_COPY_QUEUES; i++) {
 		struct vgpu_copy_job *job = vgpu_copy_job_new(vdev, i, 1);
 
@@ -395,7 +395,7 @@ int vgpu_copy_start(struct vgpu_device *vdev)
  */
 void vgpu_copy_fini(struct vgpu_device *vdev)
 {
-	struct vgpu_mman *mman = &vdev->mman;
+	struct vgpu_mman *mman = vdev->mman;
 	unsigned int i;
 
 	for (i = 0; i < VGPU_NUM_COPY_QUEUES; i++)

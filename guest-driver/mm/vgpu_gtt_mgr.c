@@ -166,7 +166,7 @@ static void gtt_write_entries(struct vgpu_device *vdev,
 void vgpu_gtt_mgr_bind(struct vgpu_device *vdev, struct ttm_tt *ttm,
 		       struct ttm_resource *res)
 {
-	struct vgpu_gtt_mgr *mgr = &vdev->mman.gtt;
+	struct vgpu_gtt_mgr *mgr = &vdev->mman->gtt;
 	struct vgpu_tt *tt = to_vgpu_tt(ttm);
 
 	if (!vgpu_gtt_mgr_has_gart_addr(res))
@@ -190,7 +190,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gtt_mgr_bind);
  */
 void vgpu_gtt_mgr_unbind(struct vgpu_device *vdev, struct ttm_tt *ttm)
 {
-	struct vgpu_gtt_mgr *mgr = &vdev->mman.gtt;
+	struct vgpu_gtt_mgr *mgr = &vdev->mman->gtt;
 	struct vgpu_tt *tt = to_vgpu_tt(ttm);
 	bool bound;
 
@@ -214,7 +214,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gtt_mgr_unbind);
  */
 void vgpu_gtt_mgr_recover(struct vgpu_device *vdev)
 {
-	struct vgpu_gtt_mgr *mgr = &vdev->mman.gtt;
+	struct vgpu_gtt_mgr *mgr = &vdev->mman->gtt;
 	struct vgpu_tt *tt;
 
 	spin_lock(&mgr->lock);
@@ -235,7 +235,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gtt_mgr_recover);
 int vgpu_gtt_mgr_init(struct vgpu_device *vdev, u64 size)
 {
 	u64 first = VGPU_GTT_WINDOW_PAGES * VGPU_GTT_NUM_WINDOWS;
-	struct vgpu_gtt_mgr *mgr = &vdev->mman.gtt;
+	struct vgpu_gtt_mgr *mgr = &vdev->mman->gtt;
 
 	if (vdev->hw.gart.pages <= first)
 		return -ENODEV;
@@ -244,10 +244,10 @@ int vgpu_gtt_mgr_init(struct vgpu_device *vdev, u64 size)
 	INIT_LIST_HEAD(&mgr->bound);
 	drm_mm_init(&mgr->mm, first, vdev->hw.gart.pages - first);
 
-	ttm_resource_manager_init(&mgr->manager, &vdev->mman.bdev, size);
+	ttm_resource_manager_init(&mgr->manager, &vdev->mman->bdev, size);
 	mgr->manager.use_tt = true;
 	mgr->manager.func = &gtt_mgr_func;
-	ttm_set_driver_manager(&vdev->mman.bdev, TTM_PL_TT, &mgr->manager);
+	ttm_set_driver_manager(&vdev->mman->bdev, TTM_PL_TT, &mgr->manager);
 	ttm_resource_manager_set_used(&mgr->manager, true);
 	return 0;
 }
@@ -259,11 +259,11 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gtt_mgr_init);
  */
 void vgpu_gtt_mgr_fini(struct vgpu_device *vdev)
 {
-	struct vgpu_gtt_mgr *mgr = &vdev->mman.gtt;
+	struct vgpu_gtt_mgr *mgr = &vdev->mman->gtt;
 
 	ttm_resource_manager_set_used(&mgr->manager, false);
 	ttm_resource_manager_cleanup(&mgr->manager);
-	ttm_set_driver_manager(&vdev->mman.bdev, TTM_PL_TT, NULL);
+	ttm_set_driver_manager(&vdev->mman->bdev, TTM_PL_TT, NULL);
 	drm_mm_takedown(&mgr->mm);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gtt_mgr_fini);

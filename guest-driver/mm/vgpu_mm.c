@@ -18,10 +18,12 @@
 static void vgpu_mm_release(struct drm_device *drm, void *data)
 {
 	struct vgpu_device *vdev = data;
-	struct vgpu_mman *mman = &vdev->mman;
+	struct vgpu_mman *mman = vdev->mman;
 
 	/* Waits for BOs whose memory is freed late. */
 	drain_workqueue(mman->bdev.wq);
+	/* A worker of drm_sched may still be about to wake copy_idle for a freed job. */
+	vgpu_sdma_sched_pause(vdev);
 	vgpu_copy_fini(vdev);
 	ttm_range_man_fini(&mman->bdev, VGPU_PL_MMIO_REMAP);
 	ttm_range_man_fini(&mman->bdev, VGPU_PL_DOORBELL);
@@ -42,18 +44,18 @@ static int vgpu_mm_init_managers(struct vgpu_device *vdev)
 	ret = vgpu_gtt_mgr_init(vdev, (u64)ttm_tt_pages_limit() << PAGE_SHIFT);
 	if (ret)
 		goto err_vram;
-	ret = ttm_range_man_init(&vdev->mman.bdev, VGPU_PL_DOORBELL, false,
+	ret = ttm_range_man_init(&vdev->mman->bdev, VGPU_PL_DOORBELL, false,
 				 VGPU_DOORBELL_BAR_SIZE >> PAGE_SHIFT);
 	if (ret)
 		goto err_gtt;
-	ret = ttm_range_man_init(&vdev->mman.bdev, VGPU_PL_MMIO_REMAP, false,
+	ret = ttm_range_man_init(&vdev->mman->bdev, VGPU_PL_MMIO_REMAP, false,
 				 1);
 	if (ret)
 		goto err_doorbell;
 	return 0;
 
 err_doorbell:
-	ttm_range_man_fini(&vdev->mman.bdev, VGPU_PL_DOORBELL);
+	ttm_range_man_fini(&vdev->mman->bdev, VGPU_PL_DOORBELL);
 err_gtt:
 	vgpu_gtt_mgr_fini(vdev);
 err_vram:
@@ -69,9 +71,14 @@ err_vram:
  */
 int vgpu_mm_init(struct vgpu_device *vdev)
 {
-	struct vgpu_mman *mman = &vdev->mman;
+	struct vgpu_mman *mman;
 	int ret;
 
+	mman = drmm_kzalloc(&vdev->drm, sizeof(*mman), GFP_KERNEL);
+	if (!mman)
+		return -ENOMEM;
+	mman->vdev = vdev;
+	vdev->mman = mman;
 	INIT_LIST_HEAD(&mman->saved);
 	mman->swaps_until = jiffies;
 	mutex_init(&mman->notifier_lock);
@@ -117,7 +124,7 @@ err_copy:
  */
 void vgpu_mm_fini(struct vgpu_device *vdev)
 {
-	struct vgpu_mman *mman = &vdev->mman;
+	struct vgpu_mman *mman = vdev->mman;
 
 	vgpu_shrink_fini(vdev);
 	/* Pending frees may still wipe and unbind. */

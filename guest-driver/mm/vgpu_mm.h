@@ -149,6 +149,7 @@ enum vgpu_copy_queue {
 
 /**
  * struct vgpu_mman - a device's memory
+ * @vdev: the device
  * @bdev: TTM's device
  * @vram: VRAM manager
  * @gtt: GTT manager
@@ -172,6 +173,7 @@ enum vgpu_copy_queue {
  *                 under it allocates or waits for reclaim. Inside reservations
  */
 struct vgpu_mman {
+	struct vgpu_device *vdev;
 	struct ttm_device bdev;
 	struct vgpu_vram_mgr vram;
 	struct vgpu_gtt_mgr gtt;

@@ -76,7 +76,7 @@ int vgpu_mm_evict_once(struct vgpu_device *vdev, u32 mem_type)
 	int r, ret = 0;
 	size_t i;
 
-	vgpu_mm_hold(&held, &vdev->mman.bdev, BIT(mem_type), false);
+	vgpu_mm_hold(&held, &vdev->mman->bdev, BIT(mem_type), false);
 	for (i = 0; i < held.num && ret != -ERESTARTSYS; i++) {
 		r = mm_evict_patiently(held.bos[i], mem_type, until);
 		if (!r)
@@ -103,7 +103,7 @@ int vgpu_mm_evict_once(struct vgpu_device *vdev, u32 mem_type)
  */
 int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type)
 {
-	struct ttm_device *bdev = &vdev->mman.bdev;
+	struct ttm_device *bdev = &vdev->mman->bdev;
 	struct ttm_resource_manager *man = ttm_manager_type(bdev, mem_type);
 	unsigned long until = jiffies + MM_EVICT_PATIENCE;
 	u64 before;

@@ -45,7 +45,7 @@ static int save_range(struct vgpu_device *vdev, u64 offset, u64 size)
 	s->offset = offset;
 	s->size = size;
 	memcpy_fromio(s->data, vdev->hw.vram + offset, size);
-	list_add_tail(&s->link, &vdev->mman.saved);
+	list_add_tail(&s->link, &vdev->mman->saved);
 	return 0;
 }
 
@@ -87,7 +87,7 @@ void vgpu_mm_drain(struct vgpu_device *vdev)
 {
 	vgpu_copy_drain(vdev);
 	/* What is freed behind a fence, and may be wiped then. */
-	flush_workqueue(vdev->mman.bdev.wq);
+	flush_workqueue(vdev->mman->bdev.wq);
 	vgpu_copy_drain(vdev);
 }
 
@@ -103,7 +103,7 @@ void vgpu_mm_drain(struct vgpu_device *vdev)
  */
 int vgpu_mm_suspend(struct vgpu_device *vdev)
 {
-	struct vgpu_mman *mman = &vdev->mman;
+	struct vgpu_mman *mman = vdev->mman;
 	struct vgpu_vram_resource *vres;
 	int ret = 0;
 
@@ -128,7 +128,7 @@ int vgpu_mm_suspend(struct vgpu_device *vdev)
  */
 void vgpu_mm_resume(struct vgpu_device *vdev, bool write)
 {
-	struct vgpu_mman *mman = &vdev->mman;
+	struct vgpu_mman *mman = vdev->mman;
 	struct saved *s;
 
 	if (write) {

@@ -7,6 +7,7 @@
 #include <drm/ttm/ttm_tt.h>
 
 #include "vgpu_device.h"
+#include "vgpu_mm.h"
 
 /* Doorbell pages that belong to the kernel: page 0 and its mirror. */
 #define VGPU_DOORBELL_KERNEL_PAGES	2u
@@ -40,7 +41,7 @@ to_vgpu_vram_resource(struct ttm_resource *res)
 
 static inline struct vgpu_device *bdev_to_vgpu(struct ttm_device *bdev)
 {
-	return container_of(bdev, struct vgpu_device, mman.bdev);
+	return container_of(bdev, struct vgpu_mman, bdev)->vdev;
 }
 
 /* vgpu_bo.c */

@@ -43,7 +43,7 @@ static struct vgpu_shrink *shrink_of_work(struct work_struct *work)
 
 static struct vgpu_device *shrink_to_vgpu(struct vgpu_shrink *s)
 {
-	return container_of(s, struct vgpu_device, mman.shrink);
+	return container_of(s, struct vgpu_mman, shrink)->vdev;
 }
 
 static s64 shrink_stat(struct vgpu_shrink *s, enum vgpu_counter stat)
@@ -114,7 +114,7 @@ static void vgpu_shrink_work(struct work_struct *work)
 	/* Do not let the kernel kill a process for what is to save one. */
 	nofs = memalloc_nofs_save();
 	if (shrink_pages(s))
-		pages = ttm_device_swapout(&vdev->mman.bdev, &ctx, GFP_NOFS);
+		pages = ttm_device_swapout(&vdev->mman->bdev, &ctx, GFP_NOFS);
 	shrink_use_reserves(s, false);
 	memalloc_nofs_restore(nofs);
 	WRITE_ONCE(s->task, NULL);
@@ -168,7 +168,7 @@ static int vgpu_shrink_oom(struct notifier_block *nb, unsigned long unused,
  */
 bool vgpu_shrink_running(struct vgpu_device *vdev)
 {
-	return shrink_is_current(&vdev->mman.shrink);
+	return shrink_is_current(&vdev->mman->shrink);
 }
 
 /**
@@ -182,7 +182,7 @@ bool vgpu_shrink_running(struct vgpu_device *vdev)
 void vgpu_shrink_copies(struct vgpu_device *vdev, const struct ttm_tt *ttm)
 {
 	if (vgpu_shrink_running(vdev))
-		shrink_use_reserves(&vdev->mman.shrink,
+		shrink_use_reserves(&vdev->mman->shrink,
 				    ttm->num_pages <= SHRINK_RESERVE_PAGES);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_shrink_copies);
@@ -229,7 +229,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_shrink_bo);
  */
 int vgpu_shrink_init(struct vgpu_device *vdev)
 {
-	struct vgpu_shrink *s = &vdev->mman.shrink;
+	struct vgpu_shrink *s = &vdev->mman->shrink;
 
 	INIT_WORK(&s->work, vgpu_shrink_work);
 	init_waitqueue_head(&s->ran);
@@ -263,7 +263,7 @@ int vgpu_shrink_init(struct vgpu_device *vdev)
  */
 void vgpu_shrink_fini(struct vgpu_device *vdev)
 {
-	struct vgpu_shrink *s = &vdev->mman.shrink;
+	struct vgpu_shrink *s = &vdev->mman->shrink;
 
 	unregister_oom_notifier(&s->oom);
 	shrinker_free(s->shrinker);

@@ -163,8 +163,8 @@ static void vgpu_ttm_move_notify(struct ttm_buffer_object *tbo,
 
 	if (!vgpu_bo_is_ours(tbo))
 		return;
-	if (bo->vdev->mman.move_notify)
-		bo->vdev->mman.move_notify(bo, new);
+	if (bo->vdev->mman->move_notify)
+		bo->vdev->mman->move_notify(bo, new);
 	vgpu_dma_buf_moved(bo);
 }
 
@@ -173,8 +173,8 @@ static void vgpu_ttm_move_later(struct ttm_buffer_object *tbo)
 {
 	struct vgpu_bo *bo = to_vgpu_bo(tbo);
 
-	if (bo->vdev->mman.move_later)
-		bo->vdev->mman.move_later(bo);
+	if (bo->vdev->mman->move_later)
+		bo->vdev->mman->move_later(bo);
 }
 
 static void vgpu_ttm_delete_mem_notify(struct ttm_buffer_object *tbo)
@@ -498,7 +498,7 @@ static void vgpu_ttm_swap_notify(struct ttm_buffer_object *tbo)
 	struct vgpu_device *vdev = bdev_to_vgpu(tbo->bdev);
 
 	vgpu_stat_add(vdev, VGPU_STAT_SWAPOUTS, 1);
-	WRITE_ONCE(vdev->mman.swaps_until, jiffies + VGPU_SWAPS_SPAN);
+	WRITE_ONCE(vdev->mman->swaps_until, jiffies + VGPU_SWAPS_SPAN);
 	/* Out of the way of who looks for the next one. */
 	ttm_bo_move_to_lru_tail_unlocked(tbo);
 	vgpu_shrink_copies(vdev, tbo->ttm);

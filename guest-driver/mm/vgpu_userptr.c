@@ -89,7 +89,7 @@ static bool userptr_invalidate(struct mmu_interval_notifier *notifier,
 {
 	struct vgpu_userptr *u = container_of(notifier, struct vgpu_userptr,
 					      notifier);
-	struct vgpu_mman *mman = &u->bo->vdev->mman;
+	struct vgpu_mman *mman = u->bo->vdev->mman;
 	struct mutex *lock = &mman->notifier_lock;
 
 	if (!mmu_notifier_range_blockable(range))
@@ -424,7 +424,7 @@ bool vgpu_userptr_valid(struct vgpu_bo *bo)
 {
 	struct vgpu_userptr *u = bo->userptr;
 
-	lockdep_assert_held(&bo->vdev->mman.notifier_lock);
+	lockdep_assert_held(&bo->vdev->mman->notifier_lock);
 
 	return u->bound && !mmu_interval_read_retry(&u->notifier, u->seq);
 }
@@ -456,7 +456,7 @@ bool vgpu_userptr_lock(struct vgpu_bo *bo)
 
 	if (!u)
 		return true;
-	mutex_lock(&bo->vdev->mman.notifier_lock);
+	mutex_lock(&bo->vdev->mman->notifier_lock);
 	if (!vgpu_userptr_valid(bo))
 		return false;
 	userptr_written(u);
@@ -471,7 +471,7 @@ bool vgpu_userptr_lock(struct vgpu_bo *bo)
 void vgpu_userptr_unlock(struct vgpu_bo *bo)
 {
 	if (bo->userptr)
-		mutex_unlock(&bo->vdev->mman.notifier_lock);
+		mutex_unlock(&bo->vdev->mman->notifier_lock);
 }
 
 /**

@@ -231,7 +231,7 @@ static const struct ttm_resource_manager_func vram_mgr_func = {
  */
 int vgpu_vram_mgr_init(struct vgpu_device *vdev, u64 size)
 {
-	struct vgpu_vram_mgr *mgr = &vdev->mman.vram;
+	struct vgpu_vram_mgr *mgr = &vdev->mman->vram;
 	int ret;
 
 	mutex_init(&mgr->lock);
@@ -244,9 +244,9 @@ int vgpu_vram_mgr_init(struct vgpu_device *vdev, u64 size)
 	if (ret)
 		return ret;
 
-	ttm_resource_manager_init(&mgr->manager, &vdev->mman.bdev, size);
+	ttm_resource_manager_init(&mgr->manager, &vdev->mman->bdev, size);
 	mgr->manager.func = &vram_mgr_func;
-	ttm_set_driver_manager(&vdev->mman.bdev, TTM_PL_VRAM, &mgr->manager);
+	ttm_set_driver_manager(&vdev->mman->bdev, TTM_PL_VRAM, &mgr->manager);
 	ttm_resource_manager_set_used(&mgr->manager, true);
 	return 0;
 }
@@ -258,11 +258,11 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_init);
  */
 void vgpu_vram_mgr_fini(struct vgpu_device *vdev)
 {
-	struct vgpu_vram_mgr *mgr = &vdev->mman.vram;
+	struct vgpu_vram_mgr *mgr = &vdev->mman->vram;
 
 	ttm_resource_manager_set_used(&mgr->manager, false);
 	ttm_resource_manager_cleanup(&mgr->manager);
-	ttm_set_driver_manager(&vdev->mman.bdev, TTM_PL_VRAM, NULL);
+	ttm_set_driver_manager(&vdev->mman->bdev, TTM_PL_VRAM, NULL);
 	gpu_buddy_fini(&mgr->mm);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_fini);
@@ -292,7 +292,7 @@ static void vram_mark_lost(struct vgpu_vram_mgr *mgr, struct vgpu_bo *bo)
 void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
 			  int vram_epoch)
 {
-	struct vgpu_vram_mgr *mgr = &bo->vdev->mman.vram;
+	struct vgpu_vram_mgr *mgr = &bo->vdev->mman->vram;
 	struct vgpu_bo *first, *next;
 
 	mutex_lock(&mgr->lock);
@@ -327,7 +327,7 @@ void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
  */
 unsigned int vgpu_vram_mgr_mark_lost(struct vgpu_device *vdev)
 {
-	struct vgpu_vram_mgr *mgr = &vdev->mman.vram;
+	struct vgpu_vram_mgr *mgr = &vdev->mman->vram;
 	struct vgpu_vram_resource *vres;
 	struct vgpu_bo *bo, *next;
 	int epoch = atomic_read(&vdev->hw.vram_epoch);
@@ -335,7 +335,7 @@ unsigned int vgpu_vram_mgr_mark_lost(struct vgpu_device *vdev)
 
 	mutex_lock(&mgr->lock);
 	mgr->distrust = true;
-	spin_lock(&vdev->mman.bdev.lru_lock);
+	spin_lock(&vdev->mman->bdev.lru_lock);
 	list_for_each_entry(vres, &mgr->resources, link) {
 		struct ttm_buffer_object *tbo = vres->base.bo;
 
@@ -345,7 +345,7 @@ unsigned int vgpu_vram_mgr_mark_lost(struct vgpu_device *vdev)
 		vram_mark_lost(mgr, to_vgpu_bo(tbo));
 		lost++;
 	}
-	spin_unlock(&vdev->mman.bdev.lru_lock);
+	spin_unlock(&vdev->mman->bdev.lru_lock);
 	list_for_each_entry_safe(bo, next, &mgr->leaving, leaving_link) {
 		int status = dma_fence_get_status(bo->leaving);
 
@@ -370,7 +370,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_mark_lost);
  */
 void vgpu_vram_mgr_forget_lost(struct vgpu_bo *bo)
 {
-	struct vgpu_vram_mgr *mgr = &bo->vdev->mman.vram;
+	struct vgpu_vram_mgr *mgr = &bo->vdev->mman->vram;
 
 	mutex_lock(&mgr->lock);
 	if (bo->leaving)
@@ -387,7 +387,7 @@ void vgpu_vram_mgr_forget_lost(struct vgpu_bo *bo)
  */
 void vgpu_vram_mgr_show_lost(struct vgpu_device *vdev, struct drm_printer *p)
 {
-	struct vgpu_vram_mgr *mgr = &vdev->mman.vram;
+	struct vgpu_vram_mgr *mgr = &vdev->mman->vram;
 	struct vgpu_bo *bo;
 
 	mutex_lock(&mgr->lock);
@@ -522,7 +522,7 @@ static int vram_evict_found(const struct vram_search *s,
  */
 unsigned int vgpu_vram_mgr_frees(struct vgpu_device *vdev)
 {
-	return READ_ONCE(vdev->mman.vram.frees);
+	return READ_ONCE(vdev->mman->vram.frees);
 }
 
 /**
@@ -550,7 +550,7 @@ unsigned int vgpu_vram_mgr_frees(struct vgpu_device *vdev)
 int vgpu_vram_mgr_make_room(struct vgpu_device *vdev, u64 size,
 			    unsigned int frees)
 {
-	struct vgpu_vram_mgr *mgr = &vdev->mman.vram;
+	struct vgpu_vram_mgr *mgr = &vdev->mman->vram;
 	u64 used = ttm_resource_manager_usage(&mgr->manager) + size;
 	u64 total = mgr->manager.size, made = 0, bytes;
 	struct vram_search s = { .end = READ_ONCE(mgr->next) };
@@ -591,5 +591,5 @@ int vgpu_vram_mgr_make_room(struct vgpu_device *vdev, u64 size,
  */
 u64 vgpu_vram_mgr_usage(struct vgpu_device *vdev)
 {
-	return ttm_resource_manager_usage(&vdev->mman.vram.manager);
+	return ttm_resource_manager_usage(&vdev->mman->vram.manager);
 }

@@ -182,7 +182,7 @@ static void create_mock_fini(void *arg)
 		vgpu_bo_put(m->bo[i]);
 	if (m->filler)
 		vgpu_mock_free(m->mock, m->filler);
-	ttm_device_fini(&m->mock->vdev.mman.bdev);
+	ttm_device_fini(&m->mock->vdev.mman->bdev);
 	drm_vma_offset_manager_destroy(&m->vma);
 }
 
@@ -205,7 +205,7 @@ static void create_init_ttm(struct kunit *test, struct create_mock *m)
 	m->funcs.release_notify = create_release;
 	m->funcs.swap_notify = NULL;
 	KUNIT_ASSERT_EQ(test,
-			ttm_device_init(&vdev->mman.bdev, &m->funcs, NULL,
+			ttm_device_init(&vdev->mman->bdev, &m->funcs, NULL,
 					&m->mapping, &m->vma, false, false), 0);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, create_mock_fini,
 							m), 0);
@@ -251,7 +251,7 @@ static struct create_mock *create_mock_new(struct kunit *test, unsigned int n, u
 	init_completion(&m->drop);
 	create_init_ttm(test, m);
 	create_fill(test, m, n, size, type);
-	man = &m->mock->vdev.mman.vram.manager;
+	man = &m->mock->vdev.mman->vram.manager;
 	m->driver_funcs = man->func;
 	m->man_funcs = *man->func;
 	m->man_funcs.alloc = create_alloc;

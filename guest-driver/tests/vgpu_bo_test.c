@@ -130,7 +130,7 @@ static struct vgpu_bo *bo_with_pages(struct kunit *test, struct page **pages)
 	struct ttm_buffer_object *tbo = &mock->bo.tbo;
 	unsigned int i;
 
-	mock->vdev.mman.bdev.funcs = &no_funcs;
+	mock->vdev.mman->bdev.funcs = &no_funcs;
 	tbo->ttm = kunit_kzalloc(test, sizeof(*tbo->ttm), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, tbo->ttm);
 	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock, KMAP_PAGES, 1, &gtt,

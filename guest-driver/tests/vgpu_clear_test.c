@@ -63,7 +63,7 @@ static const struct drm_sched_backend_ops clear_sched_ops = {
 
 static struct drm_sched_entity *clear_queue(struct clear_mock *m)
 {
-	return &m->mock->vdev.mman.copy_queue[VGPU_COPY_IN];
+	return &m->mock->vdev.mman->copy_queue[VGPU_COPY_IN];
 }
 
 static void clear_mock_fini(void *arg)
@@ -95,7 +95,7 @@ static struct clear_mock *clear_mock_new(struct kunit *test)
 	vgpu_mock_regs(test, m->mock);
 	sched = &vgpu_mock_ring(test, m->mock, &m->fence_wb, SZ_4K)->sched;
 	spin_lock_init(&m->lock);
-	mman = &m->mock->vdev.mman;
+	mman = m->mock->vdev.mman;
 	mutex_init(&mman->copy_lock);
 	init_waitqueue_head(&mman->copy_idle);
 	mman->ready = true;
@@ -146,7 +146,7 @@ static void clear_check(struct kunit *test, struct clear_mock *m,
 			enum dma_resv_usage usage, bool fresh)
 {
 	struct drm_gpu_scheduler *sched = &m->mock->vdev.hw.sdma[0].sched;
-	struct vgpu_mman *mman = &m->mock->vdev.mman;
+	struct vgpu_mman *mman = m->mock->vdev.mman;
 	struct dma_fence *user, *fence;
 
 	drm_sched_wqueue_stop(sched);

@@ -159,7 +159,7 @@ static void edge_doorbell(struct kunit *test)
 		.fpfn = 2, .mem_type = VGPU_PL_DOORBELL,
 	};
 	struct vgpu_mock *mock = vgpu_mock_new(test);
-	struct ttm_device *bdev = &mock->vdev.mman.bdev;
+	struct ttm_device *bdev = &mock->vdev.mman->bdev;
 	struct vgpu_res_cursor cur;
 	struct ttm_resource *res;
 	unsigned int i;

@@ -168,7 +168,7 @@ static void gtt_fragmented(struct kunit *test)
 static bool intersects(struct vgpu_mock *mock, struct ttm_resource *res,
 		       const struct ttm_place *place)
 {
-	struct ttm_resource_manager *man = &mock->vdev.mman.gtt.manager;
+	struct ttm_resource_manager *man = &mock->vdev.mman->gtt.manager;
 
 	return man->func->intersects(man, res, place, res->size);
 }
@@ -176,7 +176,7 @@ static bool intersects(struct vgpu_mock *mock, struct ttm_resource *res,
 static bool compatible(struct vgpu_mock *mock, struct ttm_resource *res,
 		       const struct ttm_place *place)
 {
-	struct ttm_resource_manager *man = &mock->vdev.mman.gtt.manager;
+	struct ttm_resource_manager *man = &mock->vdev.mman->gtt.manager;
 
 	return man->func->compatible(man, res, place, res->size);
 }

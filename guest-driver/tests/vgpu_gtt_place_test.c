@@ -142,7 +142,8 @@ static void gtt_small_gart(struct kunit *test)
 	struct vgpu_mock *mock = kunit_kzalloc(test, sizeof(*mock), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, mock);
-	spin_lock_init(&mock->vdev.mman.bdev.lru_lock);
+	mock->vdev.mman = &mock->mman;
+	spin_lock_init(&mock->vdev.mman->bdev.lru_lock);
 	mock->vdev.hw.gart.pages = WINDOWS;
 	KUNIT_EXPECT_EQ(test, vgpu_gtt_mgr_init(&mock->vdev, SZ_1M), -ENODEV);
 	mock->vdev.hw.gart.pages = WINDOWS + 1;
@@ -157,7 +158,7 @@ static void gtt_debug(struct kunit *test)
 		.fpfn = WINDOWS + 77, .lpfn = TOP, .mem_type = TTM_PL_TT,
 	};
 	struct vgpu_mock *mock = vgpu_mock_new(test);
-	struct ttm_resource_manager *man = &mock->vdev.mman.gtt.manager;
+	struct ttm_resource_manager *man = &mock->vdev.mman->gtt.manager;
 	char *text = kunit_kzalloc(test, SZ_16K, GFP_KERNEL);
 	struct drm_print_iterator iter = { .data = text, .remain = SZ_16K };
 	struct drm_printer p = drm_coredump_printer(&iter);

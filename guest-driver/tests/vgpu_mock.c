@@ -71,11 +71,13 @@ struct vgpu_mock *vgpu_mock_new(struct kunit *test)
 	mock = kunit_kzalloc(test, sizeof(*mock), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, mock);
 	vgpu_test_rnd(test, &mock->rnd);
+	mock->mman.vdev = &mock->vdev;
+	mock->vdev.mman = &mock->mman;
 	mock->vdev.vmm = &mock->vmm;
 	mock->vdev.sched = &mock->sched;
 
 	/* As much of TTM's device as resource managers touch. */
-	bdev = &mock->vdev.mman.bdev;
+	bdev = &mock->vdev.mman->bdev;
 	spin_lock_init(&bdev->lru_lock);
 	INIT_LIST_HEAD(&bdev->pinned);
 	mock->bo.vdev = &mock->vdev;
@@ -163,7 +165,7 @@ int vgpu_mock_alloc(struct vgpu_mock *mock, u64 pages, u32 align,
 {
 	struct ttm_resource_manager *man;
 
-	man = ttm_manager_type(&mock->vdev.mman.bdev, place->mem_type);
+	man = ttm_manager_type(&mock->vdev.mman->bdev, place->mem_type);
 	mock->bo.tbo.base.size = pages << PAGE_SHIFT;
 	mock->bo.tbo.page_alignment = align;
 	return man->func->alloc(man, &mock->bo.tbo, place, res);
@@ -173,13 +175,13 @@ void vgpu_mock_free(struct vgpu_mock *mock, struct ttm_resource *res)
 {
 	struct ttm_resource_manager *man;
 
-	man = ttm_manager_type(&mock->vdev.mman.bdev, res->mem_type);
+	man = ttm_manager_type(&mock->vdev.mman->bdev, res->mem_type);
 	man->func->free(man, res);
 }
 
 u64 vgpu_mock_usage(struct vgpu_mock *mock, u32 mem_type)
 {
-	struct ttm_device *bdev = &mock->vdev.mman.bdev;
+	struct ttm_device *bdev = &mock->vdev.mman->bdev;
 
 	return ttm_resource_manager_usage(ttm_manager_type(bdev, mem_type));
 }
@@ -193,7 +195,7 @@ u64 vgpu_mock_vram_pages(struct vgpu_mock *mock, struct ttm_resource *res,
 
 	list_for_each_entry(block, &vres->blocks, link) {
 		u64 at = gpu_buddy_block_offset(block);
-		u64 left = gpu_buddy_block_size(&mock->vdev.mman.vram.mm,
+		u64 left = gpu_buddy_block_size(&mock->vdev.mman->vram.mm,
 						block);
 
 		for (; left && n < total; left -= PAGE_SIZE, at += PAGE_SIZE)

@@ -18,6 +18,7 @@
 /**
  * struct vgpu_mock - the device and a BO to allocate for
  * @vdev: all zero but for the managers and the pointers to the next members
+ * @mman: of @vdev
  * @vmm: of @vdev
  * @sched: of @vdev
  * @bo: its size and alignment are set by vgpu_mock_alloc()
@@ -31,6 +32,7 @@
  */
 struct vgpu_mock {
 	struct vgpu_device vdev;
+	struct vgpu_mman mman;
 	struct vgpu_vm_manager vmm;
 	struct vgpu_sched sched;
 	struct vgpu_bo bo;

@@ -95,7 +95,7 @@ static void shrink_no_tt(struct kunit *test)
 static void shrink_reserves(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
-	struct vgpu_shrink *s = &mock->vdev.mman.shrink;
+	struct vgpu_shrink *s = &mock->vdev.mman->shrink;
 	struct ttm_tt ttm = { .num_pages = SZ_2M >> PAGE_SHIFT };
 
 	vgpu_shrink_copies(&mock->vdev, &ttm);

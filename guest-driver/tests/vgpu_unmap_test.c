@@ -28,7 +28,7 @@ KUNIT_DEFINE_ACTION_WRAPPER(unmap_destroy_wq, destroy_workqueue,
 static struct unmap *unmap_new(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
-	struct ttm_device *bdev = &mock->vdev.mman.bdev;
+	struct ttm_device *bdev = &mock->vdev.mman->bdev;
 	struct unmap *u;
 	unsigned int i;
 
@@ -59,7 +59,7 @@ static struct unmap *unmap_new(struct kunit *test)
 
 static bool unmap_listed(struct unmap *u, unsigned int i)
 {
-	struct ttm_device *bdev = &u->mock->vdev.mman.bdev;
+	struct ttm_device *bdev = &u->mock->vdev.mman->bdev;
 	bool listed;
 
 	spin_lock(&bdev->lru_lock);
@@ -84,7 +84,7 @@ static void unmap_all(struct kunit *test)
 	struct unmap *u = unmap_new(test);
 	unsigned int i;
 
-	vgpu_mm_unmap_dma(&u->mock->vdev.mman);
+	vgpu_mm_unmap_dma(u->mock->vdev.mman);
 	for (i = 0; i < UNMAP_BOS; i++) {
 		unmap_check(test, u, i);
 		unmap_free(u, i);
@@ -95,7 +95,7 @@ static int unmap_thread(void *arg)
 {
 	struct unmap *u = arg;
 
-	vgpu_mm_unmap_dma(&u->mock->vdev.mman);
+	vgpu_mm_unmap_dma(u->mock->vdev.mman);
 	complete(&u->done);
 	return 0;
 }

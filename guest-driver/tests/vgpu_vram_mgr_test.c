@@ -29,7 +29,7 @@ static struct vram_map *vram_map_new(struct kunit *test)
 
 static struct ttm_resource_manager *vram_man(struct vgpu_mock *mock)
 {
-	return &mock->vdev.mman.vram.manager;
+	return &mock->vdev.mman->vram.manager;
 }
 
 /* Note a new resource: right length, in [fpfn, lpfn), nobody else's. */

@@ -28,10 +28,10 @@ int vgpu_vmm_init(struct vgpu_device *vdev)
 	ret = drmm_mutex_init(&vdev->drm, &vmm->lock);
 	if (ret)
 		return ret;
-	vdev->mman.move_notify = vgpu_vm_bo_move_notify;
-	vdev->mman.move_later = vgpu_vm_bo_move_later;
-	vdev->mman.move_users = vgpu_vm_bo_move_users;
-	vdev->mman.unmap_notify = vgpu_vm_bo_unmap_notify;
+	vdev->mman->move_notify = vgpu_vm_bo_move_notify;
+	vdev->mman->move_later = vgpu_vm_bo_move_later;
+	vdev->mman->move_users = vgpu_vm_bo_move_users;
+	vdev->mman->unmap_notify = vgpu_vm_bo_unmap_notify;
 	return 0;
 }
 
