@@ -14,7 +14,10 @@
 #include "vgpu/pci.h"
 #include "vgpu_device.h"
 #include "vgpu_drv.h"
+#include "vgpu_hw.h"
+#include "vgpu_mm.h"
 #include "vgpu_sched.h"
+#include "vgpu_vm.h"
 
 static int vgpu_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
@@ -59,8 +62,8 @@ static int vgpu_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	vgpu_reset_start(vdev);
 
 	drm_info(&vdev->drm, "%llu MiB of VRAM, %llu MiB of GART\n",
-		 vdev->hw.vram_size >> 20,
-		 (vdev->hw.gart.total << VGPU_PAGE_SHIFT) >> 20);
+		 vdev->hw->vram_size >> 20,
+		 (vdev->hw->gart.total << VGPU_PAGE_SHIFT) >> 20);
 	return 0;
 
 err_kfd:

@@ -23,6 +23,8 @@
 #include "kfd_priv.h"
 #include "vgpu_device.h"
 #include "vgpu_drv.h"
+#include "vgpu_hw.h"
+#include "vgpu_mm.h"
 #include "vgpu_sched.h"
 
 /* How long the render node's jobs may take before a sleep. */

@@ -20,6 +20,8 @@
 #include "kfd_smi.h"
 #include "vgpu_device.h"
 #include "vgpu_drv.h"
+#include "vgpu_hw.h"
+#include "vgpu_mm.h"
 #include "vgpu_trace.h"
 
 /* Device resets after which no engine did better. */
@@ -77,7 +79,7 @@ bool vgpu_reset_request(struct vgpu_device *vdev, unsigned long what)
 
 static void reset_gart(struct vgpu_device *vdev)
 {
-	unsigned long cams = atomic_xchg(&vdev->hw.gart_cam, 0);
+	unsigned long cams = atomic_xchg(&vdev->hw->gart_cam, 0);
 	unsigned int i;
 
 	vgpu_gart_restore(vdev);
@@ -225,7 +227,7 @@ static void reset_work(struct work_struct *work)
 			if (parked & VGPU_RECOVER_ENGINE(i))
 				reset_unpark(vdev, i, &dead[i], false);
 			else if (what & VGPU_RECOVER_RINGS &&
-				 READ_ONCE(vdev->hw.sdma[i].ready))
+				 READ_ONCE(vdev->hw->sdma[i].ready))
 				vgpu_sdma_ring_unpark(vdev, i, false);
 		}
 		if (parked)
@@ -281,7 +283,7 @@ bool vgpu_reset_in_progress(struct vgpu_device *vdev)
  */
 u32 vgpu_vram_lost_counter(struct vgpu_device *vdev)
 {
-	return atomic_read(&vdev->hw.vram_epoch);
+	return atomic_read(&vdev->hw->vram_epoch);
 }
 
 /**

@@ -13,10 +13,10 @@
 #include <linux/atomic.h>
 #include <linux/pci.h>
 
-#include "vgpu_hw.h"
 #include "vgpu_stats.h"
 
 struct kfd_node;
+struct vgpu_hw;
 struct vgpu_mman;
 struct vgpu_pm;
 struct vgpu_reset;
@@ -40,7 +40,7 @@ struct vgpu_device {
 	struct drm_device drm;
 	struct pci_dev *pdev;
 	atomic64_t stats[VGPU_NUM_STATS];
-	struct vgpu_hw hw;
+	struct vgpu_hw *hw;
 	struct vgpu_mman *mman;
 	struct vgpu_vm_manager *vmm;
 	struct vgpu_sched *sched;

@@ -292,7 +292,7 @@ static int cs_revive_vm(struct vgpu_cs *cs)
 	struct vgpu_vm *vm = cs->vf->vm;
 	int ret;
 
-	if (vm->vram_epoch == atomic_read(&cs->vf->vdev->hw.vram_epoch))
+	if (vm->vram_epoch == atomic_read(&cs->vf->vdev->hw->vram_epoch))
 		return 0;
 	ret = vgpu_file_wait_idle(cs->vf, true);
 	if (!ret)
@@ -349,7 +349,7 @@ static int cs_file_vm(struct vgpu_file *vf)
 static bool cs_vram_lost(const struct vgpu_cs *cs)
 {
 	return cs->ctx->state->vram_epoch !=
-	       atomic_read(&cs->vf->vdev->hw.vram_epoch);
+	       atomic_read(&cs->vf->vdev->hw->vram_epoch);
 }
 
 /**

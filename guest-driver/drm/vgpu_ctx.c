@@ -137,12 +137,12 @@ static struct vgpu_ctx *ctx_create(struct vgpu_device *vdev, s32 priority)
 	ctx->priority = priority;
 	ctx->resets = ctx_resets(vdev);
 	ctx->resets_seen = ctx->resets;
-	ctx->state->vram_epoch = atomic_read(&vdev->hw.vram_epoch);
+	ctx->state->vram_epoch = atomic_read(&vdev->hw->vram_epoch);
 	for (i = 0; i < VGPU_CTX_RINGS; i++) {
 		ctx->ring[i].next_seq = 1;
 		ret = drm_sched_entity_init(&ctx->ring[i].entity,
 					    ctx_sched_priority(priority),
-					    vdev->hw.sched, VGPU_NUM_SDMA,
+					    vdev->hw->sched, VGPU_NUM_SDMA,
 					    &ctx->state->guilty);
 		if (ret)
 			goto err;
@@ -238,7 +238,7 @@ static int ctx_query2(struct vgpu_file *vf, u32 id, union drm_amdgpu_ctx_out *ou
 	memset(out, 0, sizeof(*out));
 	if (ctx->resets != ctx_resets(vdev))
 		out->state.flags |= AMDGPU_CTX_QUERY2_FLAGS_RESET;
-	if (ctx->state->vram_epoch != atomic_read(&vdev->hw.vram_epoch))
+	if (ctx->state->vram_epoch != atomic_read(&vdev->hw->vram_epoch))
 		out->state.flags |= AMDGPU_CTX_QUERY2_FLAGS_VRAMLOST;
 	if (atomic_read(&ctx->state->guilty))
 		out->state.flags |= AMDGPU_CTX_QUERY2_FLAGS_GUILTY;

@@ -195,7 +195,7 @@ static void job_failed(void *arg, int error)
 
 static int job_check(struct vgpu_job *job)
 {
-	int vram_epoch = atomic_read(&job->vdev->hw.vram_epoch);
+	int vram_epoch = atomic_read(&job->vdev->hw->vram_epoch);
 	int error = job->base.base.s_fence->finished.error;
 
 	if (error)

@@ -36,7 +36,7 @@
  */
 int vgpu_gart_init(struct vgpu_device *vdev)
 {
-	struct vgpu_hw *hw = &vdev->hw;
+	struct vgpu_hw *hw = vdev->hw;
 	struct vgpu_gart *gart = &hw->gart;
 
 	gart->start = VGPU_GART_START;
@@ -55,8 +55,8 @@ int vgpu_gart_init(struct vgpu_device *vdev)
  */
 void vgpu_gart_fini(struct vgpu_device *vdev)
 {
-	kvfree(vdev->hw.gart.shadow);
-	vdev->hw.gart.shadow = NULL;
+	kvfree(vdev->hw->gart.shadow);
+	vdev->hw->gart.shadow = NULL;
 }
 
 static void gart_write(struct vgpu_gart *gart, u64 page, u64 pte)
@@ -87,7 +87,7 @@ static bool gart_range_ok(const struct vgpu_gart *gart, u64 page, u64 npages)
 void vgpu_gart_bind(struct vgpu_device *vdev, u64 page, u64 npages,
 		    const dma_addr_t *addrs)
 {
-	struct vgpu_gart *gart = &vdev->hw.gart;
+	struct vgpu_gart *gart = &vdev->hw->gart;
 	u64 i;
 
 	if (WARN_ON_ONCE(!gart_range_ok(gart, page, npages)))
@@ -108,7 +108,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_bind);
  */
 void vgpu_gart_unbind(struct vgpu_device *vdev, u64 page, u64 npages)
 {
-	struct vgpu_gart *gart = &vdev->hw.gart;
+	struct vgpu_gart *gart = &vdev->hw->gart;
 
 	if (WARN_ON_ONCE(!gart_range_ok(gart, page, npages)))
 		return;
@@ -145,7 +145,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_flush);
  */
 u64 vgpu_gart_rewrite(struct vgpu_device *vdev)
 {
-	struct vgpu_gart *gart = &vdev->hw.gart;
+	struct vgpu_gart *gart = &vdev->hw->gart;
 	u64 i, pte, wrong = 0;
 
 	for (i = gart->windows; i < gart->total; i++) {
@@ -193,7 +193,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_restore);
 u64 vgpu_gart_bind_reserved(struct vgpu_device *vdev, dma_addr_t addr,
 			    size_t bytes)
 {
-	struct vgpu_gart *gart = &vdev->hw.gart;
+	struct vgpu_gart *gart = &vdev->hw->gart;
 	u64 npages = bytes >> VGPU_PAGE_SHIFT;
 	u64 i;
 
@@ -217,7 +217,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_bind_reserved);
  */
 void vgpu_gart_close_windows(struct vgpu_device *vdev)
 {
-	struct vgpu_gart *gart = &vdev->hw.gart;
+	struct vgpu_gart *gart = &vdev->hw->gart;
 
 	memset_io(gart->table, 0, gart->windows * sizeof(*gart->table));
 }
@@ -234,7 +234,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_close_windows);
  */
 void vgpu_gart_note(struct vgpu_device *vdev, const void __iomem *entry, u64 pte)
 {
-	struct vgpu_gart *gart = &vdev->hw.gart;
+	struct vgpu_gart *gart = &vdev->hw->gart;
 	const __le64 __iomem *at = entry;
 
 	if (at >= gart->table && at < gart->table + gart->windows)
@@ -272,7 +272,7 @@ unsigned int vgpu_gart_emit_bind(struct vgpu_device *vdev, u32 *dw,
 				 unsigned int room, u64 page, u64 npages,
 				 const dma_addr_t *addrs, u64 *bound)
 {
-	u64 table = vdev->hw.fb_base + vdev->hw.gart.table_vram;
+	u64 table = vdev->hw->fb_base + vdev->hw->gart.table_vram;
 	unsigned int ndw = 0;
 	u32 *data = NULL;	/* the packet that single entries go into */
 	u64 i, n;

@@ -4,6 +4,7 @@
  */
 #include <linux/dma-mapping.h>
 #include <linux/pci.h>
+#include <drm/drm_managed.h>
 
 #include "vgpu/pci.h"
 #include "vgpu_hw_priv.h"
@@ -11,7 +12,7 @@
 static int hw_map(struct vgpu_device *vdev)
 {
 	struct pci_dev *pdev = vdev->pdev;
-	struct vgpu_hw *hw = &vdev->hw;
+	struct vgpu_hw *hw = vdev->hw;
 	int ret;
 
 	if (pci_resource_len(pdev, VGPU_BAR_MMIO) < VGPU_MMIO_BAR_SIZE ||
@@ -84,7 +85,7 @@ void vgpu_hw_quiesce(struct vgpu_device *vdev)
  */
 bool vgpu_hw_present(struct vgpu_device *vdev)
 {
-	struct vgpu_hw *hw = &vdev->hw;
+	struct vgpu_hw *hw = vdev->hw;
 
 	if (!READ_ONCE(hw->lost) &&
 	    vgpu_rreg(vdev, VGPU_MAGIC) != VGPU_MAGIC_VALUE)
@@ -102,11 +103,17 @@ bool vgpu_hw_present(struct vgpu_device *vdev)
  */
 int vgpu_hw_init(struct vgpu_device *vdev, vgpu_recover_fn recover)
 {
+	struct vgpu_hw *hw;
 	int ret;
 
-	vdev->hw.recover = recover;
-	spin_lock_init(&vdev->hw.latch_lock);
-	spin_lock_init(&vdev->hw.gate_lock);
+	hw = drmm_kzalloc(&vdev->drm, sizeof(*hw), GFP_KERNEL);
+	if (!hw)
+		return -ENOMEM;
+	hw->vdev = vdev;
+	hw->recover = recover;
+	spin_lock_init(&hw->latch_lock);
+	spin_lock_init(&hw->gate_lock);
+	vdev->hw = hw;
 
 	ret = dma_set_mask_and_coherent(&vdev->pdev->dev,
 					DMA_BIT_MASK(VGPU_VA_BITS));

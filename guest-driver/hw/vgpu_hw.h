@@ -297,6 +297,7 @@ struct vgpu_xgmi {
 
 /**
  * struct vgpu_hw - per-device hardware state
+ * @vdev: the device
  * @mmio: BAR 5, registers
  * @doorbell: BAR 2, doorbells
  * @vram: BAR 0, whole, write-combined
@@ -334,6 +335,7 @@ struct vgpu_xgmi {
  * @lost: the device does not answer any more; never reset
  */
 struct vgpu_hw {
+	struct vgpu_device *vdev;
 	void __iomem *mmio;
 	void __iomem *doorbell;
 	void __iomem *vram;

@@ -10,6 +10,7 @@
 #include <drm/drm_print.h>
 
 #include "vgpu_device.h"
+#include "vgpu_hw.h"
 #include "vgpu/bits.h"
 #include "vgpu/pci.h"
 #include "vgpu/pte.h"
@@ -150,7 +151,7 @@ struct vgpu_sdma_fence {
  */
 static inline bool vgpu_hw_recover(struct vgpu_device *vdev, unsigned long what)
 {
-	return vdev->hw.recover && vdev->hw.recover(vdev, what);
+	return vdev->hw->recover && vdev->hw->recover(vdev, what);
 }
 
 /* Operations of the kernel's own signalled fence. */

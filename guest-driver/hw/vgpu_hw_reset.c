@@ -37,7 +37,7 @@ static int hw_reset_stopped(void *arg)
  */
 int vgpu_hw_restart(struct vgpu_device *vdev, bool *vram_lost)
 {
-	struct vgpu_hw *hw = &vdev->hw;
+	struct vgpu_hw *hw = vdev->hw;
 	u64 magic[VGPU_VRAM_MAGIC_WORDS];
 	int ret;
 
@@ -67,7 +67,7 @@ int vgpu_hw_restart(struct vgpu_device *vdev, bool *vram_lost)
  */
 int vgpu_hw_reset(struct vgpu_device *vdev, bool *vram_lost)
 {
-	struct vgpu_hw *hw = &vdev->hw;
+	struct vgpu_hw *hw = vdev->hw;
 	int ret = vgpu_hw_restart(vdev, vram_lost);
 
 	if (ret)

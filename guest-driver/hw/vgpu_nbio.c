@@ -54,7 +54,7 @@ void vgpu_nbio_start(struct vgpu_device *vdev)
  */
 int vgpu_nbio_init(struct vgpu_device *vdev)
 {
-	struct vgpu_hw *hw = &vdev->hw;
+	struct vgpu_hw *hw = vdev->hw;
 	u64 bar = pci_resource_len(vdev->pdev, VGPU_BAR_VRAM);
 
 	hw->vram_size = (u64)vgpu_rreg(vdev, RCC_CONFIG_MEMSIZE) << 20;

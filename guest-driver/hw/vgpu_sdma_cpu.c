@@ -32,7 +32,7 @@ struct cpu_span {
 static int cpu_translate(struct vgpu_device *vdev, u64 mc, u64 bytes,
 			 struct cpu_span *span)
 {
-	struct vgpu_hw *hw = &vdev->hw;
+	struct vgpu_hw *hw = vdev->hw;
 	u64 page = (mc - hw->gart.start) >> VGPU_PAGE_SHIFT;
 	struct iommu_domain *domain;
 	phys_addr_t phys;

@@ -141,7 +141,7 @@ void vgpu_sdma_sched_pause(struct vgpu_device *vdev)
 	unsigned int i;
 
 	for (i = 0; i < VGPU_NUM_SDMA; i++)
-		drm_sched_wqueue_stop(vdev->hw.sched[i]);
+		drm_sched_wqueue_stop(vdev->hw->sched[i]);
 }
 
 /**
@@ -153,7 +153,7 @@ void vgpu_sdma_sched_resume(struct vgpu_device *vdev)
 	unsigned int i;
 
 	for (i = 0; i < VGPU_NUM_SDMA; i++)
-		drm_sched_wqueue_start(vdev->hw.sched[i]);
+		drm_sched_wqueue_start(vdev->hw->sched[i]);
 }
 
 /* When the last open file is gone: entities point to the schedulers. */
@@ -183,7 +183,7 @@ int vgpu_sdma_sched_init(struct vgpu_device *vdev)
 	int ret;
 
 	for (i = 0; i < VGPU_NUM_SDMA; i++) {
-		struct drm_gpu_scheduler *sched = &vdev->hw.sdma[i].sched;
+		struct drm_gpu_scheduler *sched = &vdev->hw->sdma[i].sched;
 
 		args.name = sched_names[i];
 		ret = drm_sched_init(sched, &args);
@@ -192,7 +192,7 @@ int vgpu_sdma_sched_init(struct vgpu_device *vdev)
 		ret = drmm_add_action_or_reset(&vdev->drm, sched_fini, sched);
 		if (ret)
 			return ret;
-		vdev->hw.sched[i] = sched;
+		vdev->hw->sched[i] = sched;
 	}
 	return 0;
 }

@@ -19,7 +19,7 @@
  */
 int vgpu_xgmi_init(struct vgpu_device *vdev)
 {
-	struct vgpu_xgmi *xgmi = &vdev->hw.xgmi;
+	struct vgpu_xgmi *xgmi = &vdev->hw->xgmi;
 	u32 cntl[VGPU_NUM_HUBS], size[VGPU_NUM_HUBS];
 	unsigned int hub, last;
 
@@ -40,7 +40,7 @@ int vgpu_xgmi_init(struct vgpu_device *vdev)
 		return 0;
 	if (cntl[VGPU_HUB_GFX] != cntl[VGPU_HUB_MM] ||
 	    size[VGPU_HUB_GFX] != size[VGPU_HUB_MM] || !xgmi->hive ||
-	    xgmi->segment < vdev->hw.vram_size || xgmi->node > last) {
+	    xgmi->segment < vdev->hw->vram_size || xgmi->node > last) {
 		drm_err(&vdev->drm,
 			"no place in a hive: %#llx, node %u of %u, segment %#llx\n",
 			xgmi->hive, xgmi->node, last + 1, xgmi->segment);
@@ -59,7 +59,7 @@ int vgpu_xgmi_init(struct vgpu_device *vdev)
  */
 u64 vgpu_xgmi_base(const struct vgpu_device *vdev)
 {
-	return vdev->hw.xgmi.node * vdev->hw.xgmi.segment;
+	return vdev->hw->xgmi.node * vdev->hw->xgmi.segment;
 }
 
 /**
@@ -72,7 +72,7 @@ u64 vgpu_xgmi_base(const struct vgpu_device *vdev)
 bool vgpu_xgmi_same_hive(const struct vgpu_device *a,
 			 const struct vgpu_device *b)
 {
-	const struct vgpu_xgmi *x = &a->hw.xgmi, *y = &b->hw.xgmi;
+	const struct vgpu_xgmi *x = &a->hw->xgmi, *y = &b->hw->xgmi;
 
 	return x->hive && x->hive == y->hive && x->segment == y->segment &&
 	       x->node != y->node;
@@ -89,7 +89,7 @@ bool vgpu_xgmi_linked(struct vgpu_device *vdev, const struct vgpu_device *peer)
 {
 	KUNIT_STATIC_STUB_REDIRECT(vgpu_xgmi_linked, vdev, peer);
 	return vgpu_xgmi_same_hive(vdev, peer) &&
-	       vgpu_rreg(vdev, VGPU_XGMI_LINKS) & BIT(peer->hw.xgmi.node);
+	       vgpu_rreg(vdev, VGPU_XGMI_LINKS) & BIT(peer->hw->xgmi.node);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_xgmi_linked);
 

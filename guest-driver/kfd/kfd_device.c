@@ -30,8 +30,8 @@ static u32 kfd_gpu_id_pick(struct vgpu_device *vdev)
 	u32 place[] = {
 		pci_domain_nr(vdev->pdev->bus),
 		pci_dev_id(vdev->pdev),
-		lower_32_bits(vdev->hw.vram_size),
-		upper_32_bits(vdev->hw.vram_size),
+		lower_32_bits(vdev->hw->vram_size),
+		upper_32_bits(vdev->hw->vram_size),
 	};
 	u32 id = jhash2(place, ARRAY_SIZE(place), 0) & 0xffff;
 

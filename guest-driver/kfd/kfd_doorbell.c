@@ -79,7 +79,7 @@ static vm_fault_t kfd_doorbell_fault(struct vm_fault *vmf)
 	/* Pairs with kfd_doorbell_alloc(). */
 	bo = pdd ? smp_load_acquire(&pdd->doorbells) : NULL;
 	if (bo) {
-		addr = pdd->node->vdev->hw.doorbell_base +
+		addr = pdd->node->vdev->hw->doorbell_base +
 		       vgpu_bo_doorbell_offset(bo) +
 		       offset % DOORBELL_SLICE_SIZE;
 		ret = vmf_insert_pfn(vma, vmf->address, PHYS_PFN(addr));

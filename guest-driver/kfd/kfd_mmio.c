@@ -69,7 +69,7 @@ static vm_fault_t kfd_mmio_fault(struct vm_fault *vmf)
 	pdd = kfd_process_device_by_node_id(p, KFD_MMAP_GET_GPU_ID(offset));
 	if (pdd)
 		ret = vmf_insert_pfn(vma, vmf->address,
-				     PHYS_PFN(pdd->node->vdev->hw.remap_base));
+				     PHYS_PFN(pdd->node->vdev->hw->remap_base));
 	kfd_unref_process(p);
 	return ret;
 }

@@ -18,6 +18,7 @@
 #include <linux/workqueue.h>
 
 #include "vgpu_device.h"
+#include "vgpu_hw.h"
 #include "vgpu_mm.h"
 #include "vgpu_vm.h"
 #include "svm.h"

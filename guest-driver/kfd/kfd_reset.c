@@ -9,7 +9,7 @@
 void kfd_engine_recovered(struct vgpu_device *vdev, unsigned int engine)
 {
 	struct kfd_node *node = vdev->kfd;
-	int epoch = atomic_read(&vdev->hw.vram_epoch);
+	int epoch = atomic_read(&vdev->hw->vram_epoch);
 	struct kfd_process *p;
 	u32 pasid = 0;
 	bool lost;

@@ -177,7 +177,7 @@ static void kfd_fill_gpu(struct kfd_props *props, const struct kfd_node *node,
 	kfd_prop(props, "location_id", pci_dev_id(pdev));
 	kfd_prop(props, "domain", pci_domain_nr(pdev->bus));
 	kfd_prop(props, "drm_render_minor", node->vdev->drm.render->index);
-	kfd_prop(props, "hive_id", node->vdev->hw.xgmi.hive);
+	kfd_prop(props, "hive_id", node->vdev->hw->xgmi.hive);
 	kfd_prop(props, "num_sdma_engines", KFD_NUM_SDMA_PCIE);
 	kfd_prop(props, "num_sdma_xgmi_engines", KFD_NUM_SDMA_XGMI);
 	kfd_prop(props, "num_sdma_queues_per_engine", SDMA_NUM_RLC);

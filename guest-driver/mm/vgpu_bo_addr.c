@@ -87,7 +87,7 @@ void *vgpu_bo_cpu_addr(struct vgpu_bo *bo, u64 offset, bool *is_io)
 	*is_io = tbo->resource->mem_type == TTM_PL_VRAM;
 	if (*is_io) {
 		vgpu_res_first(tbo->resource, offset, 1, &cur);
-		return (void __force *)bo->vdev->hw.vram + cur.start;
+		return (void __force *)bo->vdev->hw->vram + cur.start;
 	}
 	if (tbo->resource->mem_type >= TTM_PL_PRIV || !tbo->ttm ||
 	    !tbo->ttm->pages || !ttm_tt_is_populated(tbo->ttm))
@@ -105,7 +105,7 @@ void *vgpu_bo_cpu_addr(struct vgpu_bo *bo, u64 offset, bool *is_io)
 u64 vgpu_bo_mc_addr(struct vgpu_bo *bo)
 {
 	struct ttm_resource *res = bo->tbo.resource;
-	struct vgpu_hw *hw = &bo->vdev->hw;
+	struct vgpu_hw *hw = bo->vdev->hw;
 	u64 offset;
 
 	if (!res)

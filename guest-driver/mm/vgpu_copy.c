@@ -120,10 +120,10 @@ static int copy_side_init(struct vgpu_device *vdev, struct copy_side *side,
 	side->window = false;
 	switch (res->mem_type) {
 	case TTM_PL_VRAM:
-		side->base = vdev->hw.fb_base;
+		side->base = vdev->hw->fb_base;
 		break;
 	case TTM_PL_TT:
-		side->base = vdev->hw.gart.start;
+		side->base = vdev->hw->gart.start;
 		side->window = !vgpu_gtt_mgr_has_gart_addr(res);
 		break;
 	default:
@@ -200,7 +200,7 @@ static u64 op_bind(struct copy_op *op, struct copy_side *side,
 				       op->sys + (offset >> PAGE_SHIFT),
 				       &bound);
 	job_flush(job, op->queue);
-	side->base = op->vdev->hw.gart.start + (page << PAGE_SHIFT) -
+	side->base = op->vdev->hw->gart.start + (page << PAGE_SHIFT) -
 		     round_down(offset, PAGE_SIZE);
 	return min(bytes, (bound << PAGE_SHIFT) - in_page);
 }
@@ -294,7 +294,7 @@ struct dma_fence *vgpu_mm_copy_res(struct vgpu_device *vdev,
 		op.pages = ttm->pages;
 	if (src->mem_type == TTM_PL_VRAM) {
 		op.queue = VGPU_COPY_OUT;
-		op.vram_epoch = atomic_read(&vdev->hw.vram_epoch);
+		op.vram_epoch = atomic_read(&vdev->hw->vram_epoch);
 	}
 	while (!ret && op.src.cur.remaining)
 		ret = op_chunk(&op);
@@ -344,7 +344,7 @@ static int clear_chunk(struct vgpu_device *vdev, struct dma_resv *resv,
 		u64 bytes = min_t(u64, cur->size, VGPU_SDMA_MAX_COPY);
 
 		if (fill_needed(cur, skip))
-			job_fill(job, vdev->hw.fb_base + cur->start, bytes);
+			job_fill(job, vdev->hw->fb_base + cur->start, bytes);
 		vgpu_res_next(cur, bytes);
 		left -= bytes;
 	}
@@ -413,7 +413,7 @@ static void pairs_copy(struct vgpu_copy_job *job, bool to_vram, u64 gart,
 	unsigned long i, n;
 
 	for (i = 0; i < npages; i += n) {
-		u64 mc = job->vdev->hw.fb_base + vram[i];
+		u64 mc = job->vdev->hw->fb_base + vram[i];
 		u64 bytes;
 
 		n = 1;
@@ -468,7 +468,7 @@ static int pairs_chunk(struct vgpu_device *vdev, bool to_vram,
 		return PTR_ERR(job);
 	if (pairs_bind(job, page, sys, npages))
 		job_flush(job, engine);
-	pairs_copy(job, to_vram, vdev->hw.gart.start + (page << PAGE_SHIFT),
+	pairs_copy(job, to_vram, vdev->hw->gart.start + (page << PAGE_SHIFT),
 		   sys, vram, npages);
 	if (job->ndw)
 		ret = vgpu_copy_job_submit(job, engine, fence);
@@ -496,7 +496,7 @@ struct dma_fence *vgpu_mm_copy_pages(struct vgpu_device *vdev, bool to_vram,
 				     const dma_addr_t *sys, const u64 *vram,
 				     unsigned long npages)
 {
-	int vram_epoch = atomic_read(&vdev->hw.vram_epoch);
+	int vram_epoch = atomic_read(&vdev->hw->vram_epoch);
 	struct dma_fence *fence = NULL;
 	unsigned long i, n;
 	int ret = 0;
@@ -506,7 +506,7 @@ struct dma_fence *vgpu_mm_copy_pages(struct vgpu_device *vdev, bool to_vram,
 		ret = pairs_chunk(vdev, to_vram, sys + i, vram + i, n, &fence);
 	}
 	/* Lost in between: a part was copied afterwards. */
-	if (!ret && !to_vram && vram_epoch != atomic_read(&vdev->hw.vram_epoch))
+	if (!ret && !to_vram && vram_epoch != atomic_read(&vdev->hw->vram_epoch))
 		ret = -ECANCELED;
 	return job_finish(fence, ret);
 }

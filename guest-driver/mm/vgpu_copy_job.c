@@ -34,7 +34,7 @@ static struct vgpu_copy_job *to_copy_job(struct vgpu_sdma_job *base)
 static bool copy_is_void(const struct vgpu_copy_job *job)
 {
 	return job->vram_epoch >= 0 &&
-	       job->vram_epoch != atomic_read(&job->vdev->hw.vram_epoch);
+	       job->vram_epoch != atomic_read(&job->vdev->hw->vram_epoch);
 }
 
 /*
@@ -344,7 +344,7 @@ int vgpu_copy_init(struct vgpu_device *vdev)
 	for (i = 0; i < VGPU_NUM_COPY_QUEUES; i++) {
 		ret = drm_sched_entity_init(&mman->copy_queue[i],
 					    DRM_SCHED_PRIORITY_KERNEL,
-					    &vdev->hw.sched[i],
+					    &vdev->hw->sched[i],
 					    1, NULL);
 		if (ret)
 			goto err;

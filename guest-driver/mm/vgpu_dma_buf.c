@@ -211,7 +211,7 @@ static struct sg_table *map_vram(struct vgpu_bo *bo, struct device *dev,
 		dma_addr_t addr;
 
 		addr = dma_map_resource(dev,
-					bo->vdev->hw.vram_base + cur.start,
+					bo->vdev->hw->vram_base + cur.start,
 					bytes, dir, DMA_ATTR_SKIP_CPU_SYNC);
 		if (dma_mapping_error(dev, addr)) {
 			unmap_vram(sgt, i, dev, dir);

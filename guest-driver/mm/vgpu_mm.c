@@ -35,7 +35,7 @@ static void vgpu_mm_release(struct drm_device *drm, void *data)
 
 static int vgpu_mm_init_managers(struct vgpu_device *vdev)
 {
-	struct vgpu_hw *hw = &vdev->hw;
+	struct vgpu_hw *hw = vdev->hw;
 	int ret;
 
 	ret = vgpu_vram_mgr_init(vdev, hw->vram_size - hw->vram_reserved);

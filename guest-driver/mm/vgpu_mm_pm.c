@@ -44,7 +44,7 @@ static int save_range(struct vgpu_device *vdev, u64 offset, u64 size)
 		return -ENOMEM;
 	s->offset = offset;
 	s->size = size;
-	memcpy_fromio(s->data, vdev->hw.vram + offset, size);
+	memcpy_fromio(s->data, vdev->hw->vram + offset, size);
 	list_add_tail(&s->link, &vdev->mman->saved);
 	return 0;
 }
@@ -133,7 +133,7 @@ void vgpu_mm_resume(struct vgpu_device *vdev, bool write)
 
 	if (write) {
 		list_for_each_entry(s, &mman->saved, link)
-			memcpy_toio(vdev->hw.vram + s->offset, s->data,
+			memcpy_toio(vdev->hw->vram + s->offset, s->data,
 				    s->size);
 		vgpu_hdp_flush(vdev);
 	}

@@ -296,7 +296,7 @@ static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 {
 	struct vgpu_device *vdev = bdev_to_vgpu(tbo->bdev);
 	bool leaves_vram = new->mem_type != TTM_PL_VRAM;
-	int vram_epoch = atomic_read(&vdev->hw.vram_epoch);
+	int vram_epoch = atomic_read(&vdev->hw->vram_epoch);
 	struct dma_fence *fence;
 	int ret;
 
@@ -383,7 +383,7 @@ static int vgpu_ttm_move(struct ttm_buffer_object *tbo, bool evict,
 static int vgpu_ttm_io_mem_reserve(struct ttm_device *bdev,
 				   struct ttm_resource *res)
 {
-	struct vgpu_hw *hw = &bdev_to_vgpu(bdev)->hw;
+	struct vgpu_hw *hw = bdev_to_vgpu(bdev)->hw;
 	u64 offset = (u64)res->start << PAGE_SHIFT;
 
 	switch (res->mem_type) {
@@ -410,7 +410,7 @@ static int vgpu_ttm_io_mem_reserve(struct ttm_device *bdev,
 static unsigned long vgpu_ttm_io_mem_pfn(struct ttm_buffer_object *tbo,
 					 unsigned long page_offset)
 {
-	struct vgpu_hw *hw = &bdev_to_vgpu(tbo->bdev)->hw;
+	struct vgpu_hw *hw = bdev_to_vgpu(tbo->bdev)->hw;
 	bool vram = tbo->resource->mem_type == TTM_PL_VRAM;
 	struct vgpu_res_cursor cur;
 
@@ -437,7 +437,7 @@ static int vgpu_ttm_access_memory(struct ttm_buffer_object *tbo,
 			      MAX_SCHEDULE_TIMEOUT);
 	vgpu_res_first(tbo->resource, offset, len, &cur);
 	while (cur.remaining) {
-		void __iomem *vram = vdev->hw.vram + cur.start;
+		void __iomem *vram = vdev->hw->vram + cur.start;
 
 		if (write)
 			memcpy_toio(vram, buf, cur.size);

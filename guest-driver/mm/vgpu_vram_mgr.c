@@ -307,7 +307,7 @@ void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
 		vram_has_left(first);
 	}
 	/* Lost in between: what was not copied before will not be. */
-	if (vram_epoch != atomic_read(&bo->vdev->hw.vram_epoch) &&
+	if (vram_epoch != atomic_read(&bo->vdev->hw->vram_epoch) &&
 	    dma_fence_get_status(fence) != 1) {
 		vram_mark_lost(mgr, bo);
 		vgpu_stat_add(bo->vdev, VGPU_STAT_BOS_LOST, 1);
@@ -330,7 +330,7 @@ unsigned int vgpu_vram_mgr_mark_lost(struct vgpu_device *vdev)
 	struct vgpu_vram_mgr *mgr = &vdev->mman->vram;
 	struct vgpu_vram_resource *vres;
 	struct vgpu_bo *bo, *next;
-	int epoch = atomic_read(&vdev->hw.vram_epoch);
+	int epoch = atomic_read(&vdev->hw->vram_epoch);
 	unsigned int lost = 0;
 
 	mutex_lock(&mgr->lock);

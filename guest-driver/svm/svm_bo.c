@@ -181,7 +181,7 @@ static struct svm_bo *svm_bo_try_alloc(struct kfd_node *node,
 	kref_init(&sb->ref);
 	sb->node = node;
 	sb->npages = npages;
-	sb->vram_epoch = atomic_read(&node->vdev->hw.vram_epoch);
+	sb->vram_epoch = atomic_read(&node->vdev->hw->vram_epoch);
 
 	ret = vgpu_bo_create(node->vdev, &params, &sb->bo);
 	if (ret)

@@ -10,7 +10,7 @@ int svm_node_init(struct kfd_node *node)
 	int ret;
 
 	sn->supported = false;
-	sn->vram_epoch = atomic_read(&node->vdev->hw.vram_epoch);
+	sn->vram_epoch = atomic_read(&node->vdev->hw->vram_epoch);
 	/* Engines wait for it; amdkfd's interrupt work has that priority, too. */
 	sn->wq = alloc_ordered_workqueue("vgpu_svm_%u",
 					 WQ_HIGHPRI | WQ_FREEZABLE,

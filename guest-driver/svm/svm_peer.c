@@ -50,7 +50,7 @@ DEFINE_STATIC_SRCU(svm_peer_srcu);
 
 void *svm_owner_get(struct vgpu_device *vdev)
 {
-	const struct vgpu_xgmi *xgmi = &vdev->hw.xgmi;
+	const struct vgpu_xgmi *xgmi = &vdev->hw->xgmi;
 	struct svm_hive *hive;
 
 	if (!xgmi->hive)
@@ -123,7 +123,7 @@ enum svm_place svm_page_place(struct svm_view *view, struct page *page,
 			       vgpu_xgmi_offset(view->node->vdev, home->vdev) :
 			       0;
 		/* Where VRAM was lost once each page is asked. */
-		view->lost |= !!atomic_read(&home->vdev->hw.vram_epoch);
+		view->lost |= !!atomic_read(&home->vdev->hw->vram_epoch);
 	}
 	*addr = svm_page_vram_offset(home, page) + view->offset;
 	return view->place;

@@ -76,7 +76,7 @@ bool svm_page_is_lost(struct kfd_node *node, struct page *page)
 {
 	struct svm_bo *sb = svm_page_bo(page);
 
-	return sb->vram_epoch != atomic_read(&node->vdev->hw.vram_epoch);
+	return sb->vram_epoch != atomic_read(&node->vdev->hw->vram_epoch);
 }
 
 static const struct dev_pagemap_ops svm_pagemap_ops = {
@@ -101,7 +101,7 @@ static void svm_save_page(struct kfd_node *node, struct page *src,
 		return;
 	}
 	p = kmap_local_page(dst);
-	memcpy_fromio(p, node->vdev->hw.vram + svm_page_vram_offset(node, src),
+	memcpy_fromio(p, node->vdev->hw->vram + svm_page_vram_offset(node, src),
 		      PAGE_SIZE);
 	kunmap_local(p);
 }
@@ -204,7 +204,7 @@ int svm_vram_init(struct kfd_node *node)
 	struct vgpu_device *vdev = node->vdev;
 	struct svm_node *sn = &node->svm;
 	struct dev_pagemap *pgmap = &sn->pgmap;
-	u64 size = ALIGN(vdev->hw.vram_size, SVM_CHUNK_PAGES << PAGE_SHIFT);
+	u64 size = ALIGN(vdev->hw->vram_size, SVM_CHUNK_PAGES << PAGE_SHIFT);
 	struct resource *res;
 	void *ret, *owner;
 

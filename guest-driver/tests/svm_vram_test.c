@@ -57,10 +57,10 @@ static struct stuck_mock *stuck_mock_of(struct kunit *test, u64 hive,
 	vdev->drm.dev = &m->dev;
 	m->vram = vzalloc(STUCK_VRAM);
 	KUNIT_ASSERT_NOT_NULL(test, m->vram);
-	vdev->hw.vram = (void __iomem __force *)m->vram;
-	vdev->hw.vram_size = STUCK_VRAM;
+	vdev->hw->vram = (void __iomem __force *)m->vram;
+	vdev->hw->vram_size = STUCK_VRAM;
 	if (hive)
-		vdev->hw.xgmi = (struct vgpu_xgmi) {
+		vdev->hw->xgmi = (struct vgpu_xgmi) {
 			.hive = hive, .segment = STUCK_SEGMENT, .node = node,
 		};
 	m->node.vdev = vdev;
@@ -248,7 +248,7 @@ static void peer_places(struct kunit *test)
 	peer_expect(test, &view, high->page, SVM_IN_VRAM, STUCK_OFFSET);
 
 	/* The peer's VRAM was lost once, before the page was made or after. */
-	atomic_inc(&low->mock->vdev.hw.vram_epoch);
+	atomic_inc(&low->mock->vdev.hw->vram_epoch);
 	view = (struct svm_view) { .node = &low->node };
 	peer_expect(test, &view, high->page, SVM_IN_PEER,
 		    STUCK_OFFSET + 2ull * STUCK_SEGMENT);

@@ -65,7 +65,7 @@ static struct gart_mock *gart_mock_new(struct kunit *test)
 		*gart_reg(m, hub, VM_INVALIDATE_ENG_ACK(ENGINE)) =
 			VM_INVALIDATE_ENG_ACK__PER_VMID;
 
-	hw = &m->mock->vdev.hw;
+	hw = m->mock->vdev.hw;
 	spin_lock_init(&hw->inv_lock);
 	hw->mmio = (void __iomem __force *)m->mmio;
 	hw->gart.table = (__le64 __iomem __force *)m->table;

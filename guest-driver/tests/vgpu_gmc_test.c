@@ -18,7 +18,7 @@
 static struct vgpu_mock *gmc_mock(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
-	struct vgpu_hw *hw = &mock->vdev.hw;
+	struct vgpu_hw *hw = mock->vdev.hw;
 
 	vgpu_mock_regs(test, mock);
 	hw->vram_size = SZ_1G;
@@ -203,14 +203,14 @@ static void gmc_hive(struct kunit *test)
 {
 	struct vgpu_mock *mock = gmc_mock(test);
 	struct vgpu_mock *other = gmc_mock(test);
-	struct vgpu_hw *hw = &mock->vdev.hw;
+	struct vgpu_hw *hw = mock->vdev.hw;
 	unsigned int hub;
 
 	hw->xgmi = (struct vgpu_xgmi) {
 		.hive = 7, .segment = SZ_1G, .node = 2,
 	};
-	other->vdev.hw.xgmi = hw->xgmi;
-	other->vdev.hw.xgmi.node = 0;
+	other->vdev.hw->xgmi = hw->xgmi;
+	other->vdev.hw->xgmi.node = 0;
 	hw->fb_base += 2ull * SZ_1G;
 	hw->fb_offset += 2ull * SZ_1G;
 	KUNIT_ASSERT_EQ(test, vgpu_gmc_start(&mock->vdev), 0);
@@ -236,7 +236,7 @@ static void gmc_hive(struct kunit *test)
 	mock->regs[VGPU_XGMI_LINKS] = BIT(1) | BIT(2);
 	KUNIT_EXPECT_FALSE(test, vgpu_xgmi_linked(&mock->vdev, &other->vdev));
 	mock->regs[VGPU_XGMI_LINKS] = U32_MAX;
-	other->vdev.hw.xgmi.hive = 8;
+	other->vdev.hw->xgmi.hive = 8;
 	KUNIT_EXPECT_FALSE(test, vgpu_xgmi_linked(&mock->vdev, &other->vdev));
 }
 
@@ -247,7 +247,7 @@ static void gmc_hive(struct kunit *test)
 static void gmc_context_kinds(struct kunit *test)
 {
 	struct vgpu_mock *mock = gmc_mock(test);
-	u64 table = mock->vdev.hw.gart.table_vram;
+	u64 table = mock->vdev.hw->gart.table_vram;
 	unsigned int hub, vmid;
 
 	KUNIT_ASSERT_EQ(test, vgpu_gmc_start(&mock->vdev), 0);

@@ -18,6 +18,7 @@
 /**
  * struct vgpu_mock - the device and a BO to allocate for
  * @vdev: all zero but for the managers and the pointers to the next members
+ * @hw: of @vdev
  * @mman: of @vdev
  * @vmm: of @vdev
  * @sched: of @vdev
@@ -32,6 +33,7 @@
  */
 struct vgpu_mock {
 	struct vgpu_device vdev;
+	struct vgpu_hw hw;
 	struct vgpu_mman mman;
 	struct vgpu_vm_manager vmm;
 	struct vgpu_sched sched;

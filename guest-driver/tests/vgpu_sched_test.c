@@ -186,7 +186,7 @@ static void job_vram_lost(struct kunit *test)
 	struct job_mock *m = job_mock_new(test);
 
 	job_mock_arm(test, m);
-	atomic_inc(&m->mock->vdev.hw.vram_epoch);
+	atomic_inc(&m->mock->vdev.hw->vram_epoch);
 	m->vm.vram_epoch++;
 	job_run_lost(test, m);
 }
@@ -194,7 +194,7 @@ static void job_vram_lost(struct kunit *test)
 /* In the place of vgpu_sdma_emit_end(): the device is reset meanwhile. */
 static void job_loses_vram(const struct vgpu_sdma_ring *ring, u32 *dw)
 {
-	atomic_inc(&ring->vdev->hw.vram_epoch);
+	atomic_inc(&ring->vdev->hw->vram_epoch);
 	memset(dw, 0, SDMA_EPILOGUE_DWORDS * sizeof(*dw));
 }
 

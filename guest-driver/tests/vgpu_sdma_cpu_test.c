@@ -56,7 +56,7 @@ static struct cpu_mock *cpu_mock_new(struct kunit *test)
 			0);
 	m->mock = vgpu_mock_new(test);
 	vgpu_mock_regs(test, m->mock);
-	hw = &m->mock->vdev.hw;
+	hw = m->mock->vdev.hw;
 	m->vram = kunit_kzalloc(test, VRAM_BYTES, GFP_KERNEL);
 	m->want_vram = kunit_kzalloc(test, VRAM_BYTES, GFP_KERNEL);
 	m->want_sys = kunit_kzalloc(test, SYS_BYTES, GFP_KERNEL);

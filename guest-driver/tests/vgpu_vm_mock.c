@@ -95,7 +95,7 @@ static void bo_init(struct vm_mock *m, struct mock_bo *b)
 /* The engine is down, and so the CPU runs its packets. */
 static void mock_sdma(struct kunit *test, struct vm_mock *m, u32 *mmio)
 {
-	struct vgpu_hw *hw = &m->vdev->hw;
+	struct vgpu_hw *hw = m->vdev->hw;
 	unsigned int i;
 
 	for (i = 0; i < VGPU_NUM_SDMA; i++)
@@ -120,12 +120,14 @@ struct vm_mock *vm_mock_new(struct kunit *test, bool sdma)
 	m->bos = kunit_kcalloc(test, VM_MOCK_BOS, sizeof(*m->bos), GFP_KERNEL);
 	mmio = kunit_kzalloc(test, VGPU_MMIO_BAR_SIZE, GFP_KERNEL);
 	KUNIT_ASSERT_TRUE(test, m->vdev && m->tables && m->bos && mmio);
+	m->hw.vdev = m->vdev;
+	m->vdev->hw = &m->hw;
 	m->vdev->vmm = &m->vmm;
 	for (hub = 0; hub < VGPU_NUM_HUBS; hub++)
 		mmio[HUB(hub) + VM_INVALIDATE_ENG_ACK(ENGINE)] =
 			VM_INVALIDATE_ENG_ACK__PER_VMID;
-	m->vdev->hw.mmio = (void __iomem __force *)mmio;
-	spin_lock_init(&m->vdev->hw.inv_lock);
+	m->vdev->hw->mmio = (void __iomem __force *)mmio;
+	spin_lock_init(&m->vdev->hw->inv_lock);
 	m->limit = VM_MOCK_TABLES;
 	m->ops = vgpu_vm_pt_ops;
 	m->ops.alloc = mock_alloc;

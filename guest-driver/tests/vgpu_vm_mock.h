@@ -23,6 +23,7 @@ struct mock_bo {
 /**
  * struct vm_mock - an address space without a device
  * @vm: it
+ * @hw: of @vdev
  * @vmm: of @vdev
  * @vdev: registers and counters
  * @ops: the driver's, with tables from here
@@ -36,6 +37,7 @@ struct mock_bo {
  */
 struct vm_mock {
 	struct vgpu_vm vm;
+	struct vgpu_hw hw;
 	struct vgpu_vm_manager vmm;
 	struct vgpu_device *vdev;
 	struct vgpu_pt_ops ops;

@@ -165,7 +165,7 @@ static void vmid_vram_lost(struct kunit *test)
 	struct vmid_mock *m = vmid_mock_new(test);
 	unsigned int i;
 
-	atomic_inc(&m->mock->vdev.hw.vram_epoch);
+	atomic_inc(&m->mock->vdev.hw->vram_epoch);
 	KUNIT_EXPECT_EQ(test, vgpu_vm_get_vmid(&m->vm[3]), -ECANCELED);
 	KUNIT_EXPECT_EQ(test, m->vm[3].vmid, 0);
 	for (i = 1; i < VGPU_NUM_VMIDS; i++)

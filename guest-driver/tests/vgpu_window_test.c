@@ -52,7 +52,7 @@ static struct window_mock *window_mock_new(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, m);
 	m->mock = vgpu_mock_new(test);
 	vgpu_mock_regs(test, m->mock);
-	hw = &m->mock->vdev.hw;
+	hw = m->mock->vdev.hw;
 	m->vram = kunit_kzalloc(test, VRAM_BYTES, GFP_KERNEL);
 	hw->gart.total = ENTRIES;
 	hw->gart.windows = WINDOWS;
@@ -209,7 +209,7 @@ static void window_ranges(struct kunit *test)
 	struct window_mock *m = window_mock_new(test);
 	unsigned int engine;
 
-	m->mock->vdev.hw.gart.start = 0;
+	m->mock->vdev.hw->gart.start = 0;
 	KUNIT_ASSERT_EQ(test, vgpu_gmc_start(&m->mock->vdev), 0);
 	for (engine = 0; engine < VGPU_NUM_SDMA; engine++) {
 		const u32 *regs = m->mock->regs + 0x1ab80 + 0x87 +

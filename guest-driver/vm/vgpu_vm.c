@@ -52,7 +52,7 @@ int vgpu_vm_setup(struct vgpu_vm *vm, struct vgpu_device *vdev,
 	fs_reclaim_release(GFP_KERNEL);
 
 	mutex_lock(&vm->alloc_lock);
-	ret = vgpu_pt_init(&vm->pt, ops, vdev->hw.fb_offset);
+	ret = vgpu_pt_init(&vm->pt, ops, vdev->hw->fb_offset);
 	mutex_unlock(&vm->alloc_lock);
 	return ret;
 }
@@ -88,7 +88,7 @@ struct vgpu_vm *vgpu_vm_create(struct vgpu_device *vdev, u16 pasid,
 	vm = kzalloc(sizeof(*vm), GFP_KERNEL);
 	if (!vm)
 		return ERR_PTR(-ENOMEM);
-	vm->vram_epoch = atomic_read(&vdev->hw.vram_epoch);
+	vm->vram_epoch = atomic_read(&vdev->hw->vram_epoch);
 	vm->pasid = pasid;
 	vm->compute = compute;
 	ret = vm_job_init(vm);

@@ -70,11 +70,11 @@ static u64 vbo_flags(const struct vgpu_vm_bo *vbo, u64 *base)
 		return 0;
 	}
 	if (type == TTM_PL_VRAM)
-		*base = home->hw.vram_base;
+		*base = home->hw->vram_base;
 	else if (type == VGPU_PL_DOORBELL)
-		*base = home->hw.doorbell_base;
+		*base = home->hw->doorbell_base;
 	else if (type == VGPU_PL_MMIO_REMAP)
-		*base = home->hw.remap_base;
+		*base = home->hw->remap_base;
 	else
 		return 0;
 	return flags | system;

@@ -16,7 +16,7 @@
 /* All of VRAM is behind BAR 0, or probe would have failed. */
 static bool peer_pcie(struct vgpu_device *vdev, const struct vgpu_device *owner)
 {
-	u64 last = owner->hw.vram_base + owner->hw.vram_size - 1;
+	u64 last = owner->hw->vram_base + owner->hw->vram_size - 1;
 
 	return pci_p2pdma_distance(owner->pdev, vdev->drm.dev, false) >= 0 &&
 	       !(last & ~dma_get_mask(vdev->drm.dev));

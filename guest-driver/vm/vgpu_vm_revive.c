@@ -55,7 +55,7 @@ static void vm_write_prt(struct vgpu_vm *vm)
 void vgpu_vm_revive(struct vgpu_vm *vm)
 {
 	struct vgpu_device *vdev = vm->vdev;
-	int epoch = atomic_read(&vdev->hw.vram_epoch), idx;
+	int epoch = atomic_read(&vdev->hw->vram_epoch), idx;
 
 	lockdep_assert_held(&vm->va_lock);
 

@@ -99,7 +99,7 @@ static bool vm_pt_write(struct vgpu_pt *pt, const struct vgpu_pt_mem *mem,
 	struct vgpu_vm *vm = pt_to_vm(pt);
 
 	if (vm->by_sdma)
-		vgpu_vm_job_write(vm->job, vm->vdev->hw.fb_base + mem->addr +
+		vgpu_vm_job_write(vm->job, vm->vdev->hw->fb_base + mem->addr +
 				  index * sizeof(u64), n, value, step);
 	return vm->by_sdma;
 }

@@ -76,7 +76,7 @@ static int vmm_take_vmid(struct vgpu_vm_manager *vmm, struct vgpu_vm *vm)
 bool vgpu_vm_is_lost(struct vgpu_vm *vm)
 {
 	return READ_ONCE(vm->vram_epoch) !=
-	       atomic_read(&vm->vdev->hw.vram_epoch);
+	       atomic_read(&vm->vdev->hw->vram_epoch);
 }
 
 /**
