@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * One GPU: the DRM device and what each room keeps in it.
+ * One GPU: the DRM device, and a pointer to what each folder keeps for it.
  *
- * Rooms call downwards only: kfd, svm, drm -> vm -> mm -> hw. What goes up
- * (interrupts, moves, faults) goes through handlers that the upper room
- * registered.
+ * vgpu_pci_probe() brings the folders up from hw/ to kfd/. Each one's init function
+ * allocates its structure with drmm_kzalloc() before it registers an action that uses
+ * it: the DRM device's release runs actions and frees memory in reverse order. Calls
+ * go down only: kfd, svm, drm -> vm -> mm -> hw. What goes up (interrupts, moves,
+ * faults) goes through handlers that the upper folder registered.
  */
 #ifndef VGPU_DEVICE_H
 #define VGPU_DEVICE_H
@@ -25,9 +27,10 @@ struct vgpu_vm_manager;
 
 /**
  * struct vgpu_device - one GPU
- * @drm: DRM device, embedded; its release frees this structure
+ * @drm: DRM device, embedded; its release frees this structure and what @hw to
+ *       @pm point to
  * @pdev: PCI function
- * @stats: the driver's counters
+ * @stats: the driver's counters, by enum vgpu_counter
  * @hw: registers, rings, interrupts (hw/)
  * @mman: TTM device and its managers (mm/)
  * @vmm: VMIDs, PASIDs, VMs (vm/)
