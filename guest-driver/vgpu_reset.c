@@ -22,7 +22,7 @@
 #include "vgpu_drv.h"
 #include "vgpu_hw.h"
 #include "vgpu_mm.h"
-#include "vgpu_trace.h"
+#include "vgpu_reset_trace.h"
 
 /* Device resets after which no engine did better. */
 #define RESET_DEVICE_TRIES	2u

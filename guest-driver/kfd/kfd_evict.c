@@ -30,8 +30,8 @@
 #include <linux/slab.h>
 #include <kunit/visibility.h>
 
-#include "vgpu_trace.h"
 #include "kfd_mem.h"
+#include "kfd_process_trace.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
 #include "kfd_smi.h"

@@ -10,8 +10,8 @@
 #include <kunit/visibility.h>
 
 #include "vgpu/pci.h"
-#include "vgpu_trace.h"
 #include "vgpu_mm_priv.h"
+#include "vgpu_mm_trace.h"
 
 static void vgpu_bo_destroy(struct ttm_buffer_object *tbo)
 {

@@ -33,6 +33,13 @@ struct vgpu_userptr;
 #define VGPU_PL_DOORBELL	(TTM_PL_PRIV + 0)
 #define VGPU_PL_MMIO_REMAP	(TTM_PL_PRIV + 1)
 
+/* The name of a memory type, for TP_printk(). */
+#define vgpu_trace_place(type)						\
+	__print_symbolic(type, { TTM_PL_SYSTEM, "system" },		\
+			 { TTM_PL_TT, "gtt" }, { TTM_PL_VRAM, "vram" },	\
+			 { VGPU_PL_DOORBELL, "doorbell" },		\
+			 { VGPU_PL_MMIO_REMAP, "mmio-remap" })
+
 /*
  * The page with the HDP flush registers (vgpu_hw.remap_base). The value is
  * newer amdgpu's; GEM_CREATE does not take it.

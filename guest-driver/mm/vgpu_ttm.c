@@ -14,8 +14,8 @@
 #include <drm/drm_drv.h>
 #include <kunit/visibility.h>
 
-#include "vgpu_trace.h"
 #include "vgpu_mm_priv.h"
+#include "vgpu_mm_trace.h"
 #include "vgpu_res_cursor.h"
 
 static struct ttm_tt *vgpu_ttm_tt_create(struct ttm_buffer_object *tbo,

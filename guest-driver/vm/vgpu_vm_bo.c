@@ -36,8 +36,8 @@
 #include <kunit/visibility.h>
 
 #include "vgpu_res_cursor.h"
-#include "vgpu_trace.h"
 #include "vgpu_vm_priv.h"
+#include "vgpu_vm_trace.h"
 
 /* 2 MiB: what is larger is a leaf. */
 #define BO_MAX_FRAG	VGPU_PT_SHIFT

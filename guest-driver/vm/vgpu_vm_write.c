@@ -22,9 +22,9 @@
 
 #include <kunit/visibility.h>
 
-#include "vgpu_trace.h"
 #include "vgpu_vm_job.h"
 #include "vgpu_vm_priv.h"
+#include "vgpu_vm_trace.h"
 #include "vgpu_vmid.h"
 
 /* Not the engine of moves and clears. */

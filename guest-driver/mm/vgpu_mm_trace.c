@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Tracepoints of memory and recovery, instantiated. */
+/* Instantiate the tracepoints of vgpu_mm_trace.h. */
 #ifndef __CHECKER__
 #define CREATE_TRACE_POINTS
-#include "vgpu_trace.h"
+#include "vgpu_mm_trace.h"
 #endif

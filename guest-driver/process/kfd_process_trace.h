@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Tracepoints vgpu:vgpu_process_*: evictions of processes. */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM vgpu
+
+#if !defined(KFD_PROCESS_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define KFD_PROCESS_TRACE_H
+
+#include <linux/tracepoint.h>
+
+/* The queues of a process went off the hardware, for others to have memory. */
+TRACE_EVENT(vgpu_process_evict,
+	TP_PROTO(pid_t pid),
+	TP_ARGS(pid),
+	TP_STRUCT__entry(
+		__field(pid_t, pid)
+	),
+	TP_fast_assign(
+		__entry->pid = pid;
+	),
+	TP_printk("pid=%d", __entry->pid)
+);
+
+/*
+ * An attempt to bring them back: its result, how long it took and since when
+ * they are off, in jiffies.
+ */
+TRACE_EVENT(vgpu_process_restore,
+	TP_PROTO(pid_t pid, int result, unsigned long took, unsigned long off),
+	TP_ARGS(pid, result, took, off),
+	TP_STRUCT__entry(
+		__field(pid_t, pid)
+		__field(int, result)
+		__field(u32, took_ms)
+		__field(u32, off_ms)
+	),
+	TP_fast_assign(
+		__entry->pid = pid;
+		__entry->result = result;
+		__entry->took_ms = jiffies_to_msecs(took);
+		__entry->off_ms = jiffies_to_msecs(off);
+	),
+	TP_printk("pid=%d result=%d took_ms=%u off_ms=%u", __entry->pid,
+		  __entry->result, __entry->took_ms, __entry->off_ms)
+);
+
+#endif /* KFD_PROCESS_TRACE_H */
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH process
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE kfd_process_trace
+#include <trace/define_trace.h>

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Instantiate the tracepoints of vgpu_vm_trace.h. */
+#ifndef __CHECKER__
+#define CREATE_TRACE_POINTS
+#include "vgpu_vm_trace.h"
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Tracepoints vgpu:vgpu_vm_*. A BO is named by its (hashed) address, an address space
+ * by its PASID; VMID 0 stands for none.
+ */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM vgpu
+
+#if !defined(VGPU_VM_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define VGPU_VM_TRACE_H
+
+#include <linux/tracepoint.h>
+
+#include "vgpu_mm.h"
+#include "vgpu_vm.h"
+
+DECLARE_EVENT_CLASS(vgpu_vm_class,
+	TP_PROTO(const struct vgpu_vm_bo *vbo),
+	TP_ARGS(vbo),
+	TP_STRUCT__entry(
+		__field(const void *, bo)
+		__field(u64, offset)
+		__field(u64, flags)
+		__field(unsigned long, first)
+		__field(unsigned long, last)
+		__field(u16, pasid)
+	),
+	TP_fast_assign(
+		__entry->bo = vbo->bo;
+		__entry->offset = vbo->offset;
+		__entry->flags = vbo->pte_flags;
+		__entry->first = vbo->pages.start;
+		__entry->last = vbo->pages.last;
+		__entry->pasid = vbo->vm->pasid;
+	),
+	TP_printk("pasid=%u [0x%lx 0x%lx] bo=%p offset=%llu flags=0x%llx",
+		  __entry->pasid, __entry->first, __entry->last, __entry->bo,
+		  __entry->offset, __entry->flags)
+);
+
+/* Pages are a BO's from now on (no BO: PRT), without entries yet. */
+DEFINE_EVENT(vgpu_vm_class, vgpu_vm_map,
+	TP_PROTO(const struct vgpu_vm_bo *vbo),
+	TP_ARGS(vbo)
+);
+
+/* They are nobody's any more. */
+DEFINE_EVENT(vgpu_vm_class, vgpu_vm_unmap,
+	TP_PROTO(const struct vgpu_vm_bo *vbo),
+	TP_ARGS(vbo)
+);
+
+/* Entries of some pages of a BO are written. */
+TRACE_EVENT(vgpu_vm_update,
+	TP_PROTO(const struct vgpu_vm_bo *vbo, unsigned long first,
+		 unsigned long last),
+	TP_ARGS(vbo, first, last),
+	TP_STRUCT__entry(
+		__field(const void *, bo)
+		__field(unsigned long, first)
+		__field(unsigned long, last)
+		__field(u32, place)
+		__field(u16, pasid)
+		__field(u8, vmid)
+	),
+	TP_fast_assign(
+		__entry->bo = vbo->bo;
+		__entry->first = first;
+		__entry->last = last;
+		__entry->place = vbo->bo->tbo.resource ?
+				 vbo->bo->tbo.resource->mem_type :
+				 TTM_PL_SYSTEM;
+		__entry->pasid = vbo->vm->pasid;
+		__entry->vmid = vbo->vm->vmid;
+	),
+	TP_printk("pasid=%u vmid=%u [0x%lx 0x%lx] bo=%p in %s",
+		  __entry->pasid, __entry->vmid, __entry->first, __entry->last,
+		  __entry->bo, vgpu_trace_place(__entry->place))
+);
+
+/* The hardware forgets what it knew of an address space. */
+TRACE_EVENT(vgpu_vm_flush,
+	TP_PROTO(const struct vgpu_vm *vm, u8 vmid),
+	TP_ARGS(vm, vmid),
+	TP_STRUCT__entry(
+		__field(u16, pasid)
+		__field(u8, vmid)
+	),
+	TP_fast_assign(
+		__entry->pasid = vm->pasid;
+		__entry->vmid = vmid;
+	),
+	TP_printk("pasid=%u vmid=%u", __entry->pasid, __entry->vmid)
+);
+
+#endif /* VGPU_VM_TRACE_H */
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH vm
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE vgpu_vm_trace
+#include <trace/define_trace.h>
