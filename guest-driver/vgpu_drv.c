@@ -63,7 +63,7 @@ static int vgpu_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 
 	drm_info(&vdev->drm, "%llu MiB of VRAM, %llu MiB of GART\n",
 		 vdev->hw->vram_size >> 20,
-		 (vdev->hw->gart.total << VGPU_PAGE_SHIFT) >> 20);
+		 vgpu_gart_size(vdev) >> 20);
 	return 0;
 
 err_kfd:

@@ -79,7 +79,7 @@ bool vgpu_reset_request(struct vgpu_device *vdev, unsigned long what)
 
 static void reset_gart(struct vgpu_device *vdev)
 {
-	unsigned long cams = atomic_xchg(&vdev->hw->gart_cam, 0);
+	unsigned long cams = vgpu_sdma_take_gart_cam(vdev);
 	unsigned int i;
 
 	vgpu_gart_restore(vdev);
@@ -227,7 +227,7 @@ static void reset_work(struct work_struct *work)
 			if (parked & VGPU_RECOVER_ENGINE(i))
 				reset_unpark(vdev, i, &dead[i], false);
 			else if (what & VGPU_RECOVER_RINGS &&
-				 READ_ONCE(vdev->hw->sdma[i].ready))
+				 vgpu_sdma_ring_ready(vdev, i))
 				vgpu_sdma_ring_unpark(vdev, i, false);
 		}
 		if (parked)

@@ -146,7 +146,7 @@ static int vgpu_info_hw_ip(struct vgpu_device *vdev,
 		ip.ib_start_alignment = 256;
 		ip.ib_size_alignment = 4;
 		for (i = 0; i < VGPU_NUM_SDMA; i++)
-			if (READ_ONCE(vdev->hw->sdma[i].ready))
+			if (vgpu_sdma_ring_ready(vdev, i))
 				ip.available_rings |= BIT(i);
 	}
 	return vgpu_info_reply(args, &ip, sizeof(ip));

@@ -50,6 +50,45 @@ int vgpu_gart_init(struct vgpu_device *vdev)
 }
 
 /**
+ * vgpu_gart_start() - MC address of the GART
+ * @vdev: device
+ *
+ * Context: any.
+ *
+ * Return: address of the first page.
+ */
+u64 vgpu_gart_start(const struct vgpu_device *vdev)
+{
+	return vdev->hw->gart.start;
+}
+
+/**
+ * vgpu_gart_pages() - how many pages of the GART mm/ may use
+ * @vdev: device
+ *
+ * Context: any.
+ *
+ * Return: number of pages from page 0 on, transfer windows included.
+ */
+u64 vgpu_gart_pages(const struct vgpu_device *vdev)
+{
+	return vdev->hw->gart.pages;
+}
+
+/**
+ * vgpu_gart_size() - size of the GART
+ * @vdev: device
+ *
+ * Context: any.
+ *
+ * Return: bytes of all pages, those of the kernel's rings included.
+ */
+u64 vgpu_gart_size(const struct vgpu_device *vdev)
+{
+	return vdev->hw->gart.total << VGPU_PAGE_SHIFT;
+}
+
+/**
  * vgpu_gart_fini() - undo vgpu_gart_init()
  * @vdev: device
  */

@@ -401,6 +401,9 @@ u64 vgpu_xgmi_offset(const struct vgpu_device *vdev,
 		     const struct vgpu_device *peer);
 
 /* vgpu_gart.c; page numbers within the GART */
+u64 vgpu_gart_start(const struct vgpu_device *vdev);
+u64 vgpu_gart_pages(const struct vgpu_device *vdev);
+u64 vgpu_gart_size(const struct vgpu_device *vdev);
 void vgpu_gart_bind(struct vgpu_device *vdev, u64 page, u64 npages,
 		    const dma_addr_t *addrs);
 void vgpu_gart_unbind(struct vgpu_device *vdev, u64 page, u64 npages);
@@ -435,6 +438,7 @@ void vgpu_sdma_give_up(struct vgpu_device *vdev);
 
 /* vgpu_sdma_fault.c */
 void vgpu_sdma_suspect(struct vgpu_device *vdev);
+unsigned long vgpu_sdma_take_gart_cam(struct vgpu_device *vdev);
 void vgpu_sdma_faults_over(struct vgpu_device *vdev);
 
 /* vgpu_dump.c */
@@ -454,6 +458,7 @@ unsigned int vgpu_sdma_emit_copy(u32 *dw, u64 src, u64 dst, u32 bytes);
 unsigned int vgpu_sdma_emit_fill(u32 *dw, u64 dst, u32 value, u32 bytes);
 unsigned int vgpu_sdma_emit_ptepde(u32 *dw, u64 dst, u64 flags, u64 addr,
 				   u64 incr, u32 count);
+bool vgpu_sdma_ring_ready(const struct vgpu_device *vdev, unsigned int engine);
 struct dma_fence *vgpu_sdma_submit(struct vgpu_device *vdev,
 				   unsigned int engine, const u32 *dw,
 				   unsigned int ndw);

@@ -184,6 +184,19 @@ void vgpu_sdma_fault_irq(struct vgpu_device *vdev,
 EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_fault_irq);
 
 /**
+ * vgpu_sdma_take_gart_cam() - take the retry faults of VMID 0 that wait for a recovery
+ * @vdev: device
+ *
+ * Context: any. The caller acknowledges each slot when the GART is written.
+ *
+ * Return: CAM slots, a bit each.
+ */
+unsigned long vgpu_sdma_take_gart_cam(struct vgpu_device *vdev)
+{
+	return atomic_xchg(&vdev->hw->gart_cam, 0);
+}
+
+/**
  * vgpu_sdma_fault_lost() - the latched fault's interrupt entry does not come
  * @vdev: device
  *

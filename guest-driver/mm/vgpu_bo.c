@@ -125,7 +125,7 @@ void vgpu_bo_set_placement(struct vgpu_bo *bo, u32 domain, bool gart_addr)
 	if (domain & AMDGPU_GEM_DOMAIN_GTT) {
 		bo->places[n].mem_type = TTM_PL_TT;
 		if (gart_addr)
-			bo->places[n].lpfn = bo->vdev->hw->gart.pages;
+			bo->places[n].lpfn = vgpu_gart_pages(bo->vdev);
 		n++;
 	}
 	if (!n && domain == AMDGPU_GEM_DOMAIN_DOORBELL) {

@@ -105,7 +105,6 @@ void *vgpu_bo_cpu_addr(struct vgpu_bo *bo, u64 offset, bool *is_io)
 u64 vgpu_bo_mc_addr(struct vgpu_bo *bo)
 {
 	struct ttm_resource *res = bo->tbo.resource;
-	struct vgpu_hw *hw = bo->vdev->hw;
 	u64 offset;
 
 	if (!res)
@@ -113,9 +112,9 @@ u64 vgpu_bo_mc_addr(struct vgpu_bo *bo)
 	offset = (u64)res->start << PAGE_SHIFT;
 	if (res->mem_type == TTM_PL_VRAM &&
 	    res->placement & TTM_PL_FLAG_CONTIGUOUS)
-		return hw->fb_base + offset;
+		return bo->vdev->hw->fb_base + offset;
 	if (res->mem_type == TTM_PL_TT && vgpu_gtt_mgr_has_gart_addr(res))
-		return hw->gart.start + offset;
+		return vgpu_gart_start(bo->vdev) + offset;
 	return VGPU_MC_NONE;
 }
 

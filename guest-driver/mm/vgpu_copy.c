@@ -123,7 +123,7 @@ static int copy_side_init(struct vgpu_device *vdev, struct copy_side *side,
 		side->base = vdev->hw->fb_base;
 		break;
 	case TTM_PL_TT:
-		side->base = vdev->hw->gart.start;
+		side->base = vgpu_gart_start(vdev);
 		side->window = !vgpu_gtt_mgr_has_gart_addr(res);
 		break;
 	default:
@@ -200,7 +200,7 @@ static u64 op_bind(struct copy_op *op, struct copy_side *side,
 				       op->sys + (offset >> PAGE_SHIFT),
 				       &bound);
 	job_flush(job, op->queue);
-	side->base = op->vdev->hw->gart.start + (page << PAGE_SHIFT) -
+	side->base = vgpu_gart_start(op->vdev) + (page << PAGE_SHIFT) -
 		     round_down(offset, PAGE_SIZE);
 	return min(bytes, (bound << PAGE_SHIFT) - in_page);
 }
@@ -468,7 +468,7 @@ static int pairs_chunk(struct vgpu_device *vdev, bool to_vram,
 		return PTR_ERR(job);
 	if (pairs_bind(job, page, sys, npages))
 		job_flush(job, engine);
-	pairs_copy(job, to_vram, vdev->hw->gart.start + (page << PAGE_SHIFT),
+	pairs_copy(job, to_vram, vgpu_gart_start(vdev) + (page << PAGE_SHIFT),
 		   sys, vram, npages);
 	if (job->ndw)
 		ret = vgpu_copy_job_submit(job, engine, fence);

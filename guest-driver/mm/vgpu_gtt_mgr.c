@@ -237,12 +237,12 @@ int vgpu_gtt_mgr_init(struct vgpu_device *vdev, u64 size)
 	u64 first = VGPU_GTT_WINDOW_PAGES * VGPU_GTT_NUM_WINDOWS;
 	struct vgpu_gtt_mgr *mgr = &vdev->mman->gtt;
 
-	if (vdev->hw->gart.pages <= first)
+	if (vgpu_gart_pages(vdev) <= first)
 		return -ENODEV;
 
 	spin_lock_init(&mgr->lock);
 	INIT_LIST_HEAD(&mgr->bound);
-	drm_mm_init(&mgr->mm, first, vdev->hw->gart.pages - first);
+	drm_mm_init(&mgr->mm, first, vgpu_gart_pages(vdev) - first);
 
 	ttm_resource_manager_init(&mgr->manager, &vdev->mman->bdev, size);
 	mgr->manager.use_tt = true;
