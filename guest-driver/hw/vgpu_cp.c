@@ -113,7 +113,7 @@ static void cp_ring_kick(struct vgpu_device *vdev, struct vgpu_cp_ring *ring)
 static int cp_ring_finish(struct vgpu_device *vdev, struct vgpu_cp_ring *ring,
 			  unsigned long timeout_us)
 {
-	struct vgpu_cp *cp = &vdev->hw->cp;
+	struct vgpu_cp *cp = &to_hw_state(vdev)->cp;
 	u64 want = ++cp->fence_seq, seen;
 	const u32 dw[] = {
 		PM4_HEADER(PM4_QUERY_STATUS, 7),
@@ -135,7 +135,7 @@ static int cp_ring_finish(struct vgpu_device *vdev, struct vgpu_cp_ring *ring,
 
 static void cp_start_kiq(struct vgpu_device *vdev)
 {
-	struct vgpu_cp_ring *kiq = &vdev->hw->cp.kiq;
+	struct vgpu_cp_ring *kiq = &to_hw_state(vdev)->cp.kiq;
 
 	cp_ring_reset(kiq);
 	vgpu_cp_select(vdev, CP_KIQ_ME, CP_KIQ_PIPE, 0);
@@ -162,7 +162,7 @@ static void cp_start_kiq(struct vgpu_device *vdev)
 /* Queues, VMIDs and all of GWS for run lists, and the queue that takes these. */
 static int cp_map_hiq(struct vgpu_device *vdev)
 {
-	struct vgpu_cp *cp = &vdev->hw->cp;
+	struct vgpu_cp *cp = &to_hw_state(vdev)->cp;
 	struct vgpu_cp_ring *hiq = &cp->hiq;
 	u64 mqd_mc = cp->control_mc + CP_MQD_AT;
 	const u32 resources[] = {
@@ -218,7 +218,7 @@ static int cp_start(struct vgpu_device *vdev)
 
 static int cp_submit_list(struct vgpu_device *vdev, unsigned long timeout_us)
 {
-	struct vgpu_cp *cp = &vdev->hw->cp;
+	struct vgpu_cp *cp = &to_hw_state(vdev)->cp;
 	u64 mc = cp->list_mc[cp->list];
 	const u32 unmap[] = {
 		PM4_HEADER(PM4_UNMAP_QUEUES, 6),
@@ -264,7 +264,7 @@ static void cp_close_list(struct vgpu_cp *cp)
  */
 __le32 *vgpu_cp_next_list(struct vgpu_device *vdev)
 {
-	struct vgpu_cp *cp = &vdev->hw->cp;
+	struct vgpu_cp *cp = &to_hw_state(vdev)->cp;
 
 	return cp->lists[!cp->list];
 }
@@ -282,7 +282,7 @@ static void cp_clear_hang(struct vgpu_cp *cp)
  */
 static void cp_report_hang(struct vgpu_device *vdev)
 {
-	struct vgpu_cp *cp = &vdev->hw->cp;
+	struct vgpu_cp *cp = &to_hw_state(vdev)->cp;
 
 	drm_err(&vdev->drm, "CP hangs\n");
 	WRITE_ONCE(cp->hangs, true);
@@ -307,7 +307,7 @@ static void cp_report_hang(struct vgpu_device *vdev)
  */
 int vgpu_cp_run(struct vgpu_device *vdev, u32 dwords)
 {
-	struct vgpu_cp *cp = &vdev->hw->cp;
+	struct vgpu_cp *cp = &to_hw_state(vdev)->cp;
 	bool hangs;
 
 	if (WARN_ON_ONCE(dwords > VGPU_CP_LIST_DWORDS))
@@ -344,7 +344,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_cp_run);
  */
 u32 vgpu_cp_lost(struct vgpu_device *vdev)
 {
-	return atomic_read(&vdev->hw->cp.lost);
+	return atomic_read(&to_hw_state(vdev)->cp.lost);
 }
 
 /**
@@ -355,7 +355,7 @@ u32 vgpu_cp_lost(struct vgpu_device *vdev)
  */
 void vgpu_cp_park(struct vgpu_device *vdev)
 {
-	struct vgpu_cp *cp = &vdev->hw->cp;
+	struct vgpu_cp *cp = &to_hw_state(vdev)->cp;
 	u32 dwords;
 
 	mutex_lock(&cp->lock);
@@ -382,7 +382,7 @@ void vgpu_cp_park(struct vgpu_device *vdev)
  */
 void vgpu_cp_unpark(struct vgpu_device *vdev, bool vram_lost)
 {
-	struct vgpu_cp *cp = &vdev->hw->cp;
+	struct vgpu_cp *cp = &to_hw_state(vdev)->cp;
 
 	mutex_lock(&cp->lock);
 	if (vram_lost && cp->list_dwords) {
@@ -411,7 +411,7 @@ void vgpu_cp_unpark(struct vgpu_device *vdev, bool vram_lost)
  */
 void vgpu_cp_give_up(struct vgpu_device *vdev)
 {
-	struct vgpu_cp *cp = &vdev->hw->cp;
+	struct vgpu_cp *cp = &to_hw_state(vdev)->cp;
 
 	mutex_lock(&cp->lock);
 	if (cp->hangs) {
@@ -434,7 +434,7 @@ static int cp_alloc(struct vgpu_device *vdev, size_t bytes, void **cpu,
 
 static void cp_free(struct vgpu_device *vdev)
 {
-	struct vgpu_cp *cp = &vdev->hw->cp;
+	struct vgpu_cp *cp = &to_hw_state(vdev)->cp;
 	struct device *dev = &vdev->pdev->dev;
 	unsigned int i;
 
@@ -455,7 +455,7 @@ static void cp_free(struct vgpu_device *vdev)
  */
 int vgpu_cp_init(struct vgpu_device *vdev)
 {
-	struct vgpu_cp *cp = &vdev->hw->cp;
+	struct vgpu_cp *cp = &to_hw_state(vdev)->cp;
 	unsigned int i;
 	void *cpu;
 	int ret;
@@ -500,5 +500,5 @@ void vgpu_cp_fini(struct vgpu_device *vdev)
 {
 	vgpu_cp_stop(vdev);
 	cp_free(vdev);
-	mutex_destroy(&vdev->hw->cp.lock);
+	mutex_destroy(&to_hw_state(vdev)->cp.lock);
 }

@@ -95,68 +95,6 @@ struct vgpu_mqd_state {
 	u32 sh[VGPU_CP_NUM_SH];
 };
 
-/**
- * struct vgpu_cp_ring - a queue of the kernel to the CP
- * @dw: packets
- * @mc: their MC address
- * @wptr_wb: write pointer in memory
- * @wptr_mc: its MC address
- * @rptr_mc: where the CP writes its read pointer
- * @wptr: dwords ever written
- * @doorbell: byte offset in BAR 2
- */
-struct vgpu_cp_ring {
-	__le32 *dw;
-	u64 mc;
-	__le64 *wptr_wb;
-	u64 wptr_mc;
-	u64 rptr_mc;
-	u64 wptr;
-	u32 doorbell;
-};
-
-/**
- * struct vgpu_cp - command processor (vgpu_cp.c)
- * @lock: one step at a time; protects all below
- * @kiq: kernel's interface queue
- * @hiq: takes run lists
- * @control: coherent memory of the rings, the HIQ's MQD and @fence
- * @control_dma: its bus address
- * @control_mc: its MC address
- * @fence: the CP writes here how far it got
- * @fence_mc: its MC address
- * @fence_seq: what was asked for last
- * @lists: run lists; the one in use is @list
- * @list_dma: bus addresses
- * @list_mc: MC addresses
- * @list: 0 or 1
- * @list_dwords: length of the one in use; 0: no queue runs
- * @off: being reset, asleep, gone: the list waits
- * @hangs: the CP did not answer and has not been reset since; it may still run queues
- * @reset: woken when @hangs is cleared
- * @lost: how often the state of queues was lost
- */
-struct vgpu_cp {
-	struct mutex lock;	/* steps of the CP */
-	struct vgpu_cp_ring kiq;
-	struct vgpu_cp_ring hiq;
-	void *control;
-	dma_addr_t control_dma;
-	u64 control_mc;
-	__le64 *fence;
-	u64 fence_mc;
-	u64 fence_seq;
-	__le32 *lists[2];
-	dma_addr_t list_dma[2];
-	u64 list_mc[2];
-	unsigned int list;
-	u32 list_dwords;
-	bool off;
-	bool hangs;
-	wait_queue_head_t reset;
-	atomic_t lost;
-};
-
 /* vgpu_cp.c: compute queues */
 __le32 *vgpu_cp_next_list(struct vgpu_device *vdev);
 int vgpu_cp_run(struct vgpu_device *vdev, u32 dwords);

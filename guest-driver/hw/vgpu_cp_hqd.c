@@ -88,7 +88,7 @@ static void print_hqd(struct vgpu_device *vdev, struct drm_printer *p,
  */
 void vgpu_cp_print_hqds(struct vgpu_device *vdev, struct drm_printer *p)
 {
-	struct vgpu_cp *cp = &vdev->hw->cp;
+	struct vgpu_cp *cp = &to_hw_state(vdev)->cp;
 	unsigned int me, pipe, queue;
 
 	mutex_lock(&cp->lock);
@@ -111,7 +111,7 @@ void vgpu_cp_print_hqds(struct vgpu_device *vdev, struct drm_printer *p)
  */
 void vgpu_cp_print_list(struct vgpu_device *vdev, struct drm_printer *p)
 {
-	struct vgpu_cp *cp = &vdev->hw->cp;
+	struct vgpu_cp *cp = &to_hw_state(vdev)->cp;
 	const __le32 *dw;
 	u32 i;
 

@@ -51,7 +51,7 @@ static void dump_queue(struct vgpu_device *vdev, unsigned int engine,
 		{ "doorbell_offset", SDMA_DOORBELL_OFFSET },
 	};
 	u32 base = SDMA_ENGINE(engine) + SDMA_QUEUE(queue);
-	struct vgpu_dump *d = &vdev->hw->dump;
+	struct vgpu_dump *d = &to_hw_state(vdev)->dump;
 	unsigned int i;
 
 	/* Never used since the reset. */
@@ -80,8 +80,8 @@ static void dump_packets(struct vgpu_dump *d, const struct vgpu_sdma_ring *ring,
 
 static void dump_engine(struct vgpu_device *vdev, unsigned int engine)
 {
-	struct vgpu_sdma_ring *ring = &vdev->hw->sdma[engine];
-	struct vgpu_dump *d = &vdev->hw->dump;
+	struct vgpu_sdma_ring *ring = &to_hw_state(vdev)->sdma[engine];
+	struct vgpu_dump *d = &to_hw_state(vdev)->dump;
 	struct vgpu_sdma_fence *oldest;
 	u64 first = 0, done, jobs;
 	unsigned int q;
@@ -116,7 +116,7 @@ static void dump_engine(struct vgpu_device *vdev, unsigned int engine)
 static void dump_hubs(struct vgpu_device *vdev)
 {
 	static const char * const names[] = { "gfx", "mm" };
-	struct vgpu_dump *d = &vdev->hw->dump;
+	struct vgpu_dump *d = &to_hw_state(vdev)->dump;
 	unsigned int h, vmid;
 
 	say(d, "\nfaults:\n");
@@ -125,18 +125,18 @@ static void dump_hubs(struct vgpu_device *vdev)
 		    vgpu_rreg(vdev, HUB(h) + VM_L2_PROTECTION_FAULT_STATUS),
 		    vgpu_rreg(vdev, HUB(h) + VM_L2_PROTECTION_FAULT_ADDR_HI32),
 		    vgpu_rreg(vdev, HUB(h) + VM_L2_PROTECTION_FAULT_ADDR_LO32));
-	say(d, "gate %#lx\n", READ_ONCE(vdev->hw->gate));
+	say(d, "gate %#lx\n", READ_ONCE(to_hw_state(vdev)->gate));
 	for (vmid = 0; vmid < VGPU_NUM_VMIDS; vmid++)
-		if (READ_ONCE(vdev->hw->root_pde[vmid]))
+		if (READ_ONCE(to_hw_state(vdev)->root_pde[vmid]))
 			say(d, "vmid %u: pasid %u root %#llx\n", vmid,
-			    READ_ONCE(vdev->hw->pasid[vmid]),
-			    READ_ONCE(vdev->hw->root_pde[vmid]));
+			    READ_ONCE(to_hw_state(vdev)->pasid[vmid]),
+			    READ_ONCE(to_hw_state(vdev)->root_pde[vmid]));
 }
 
 static void dump_interrupts(struct vgpu_device *vdev)
 {
-	struct vgpu_ih *ih = &vdev->hw->ih;
-	struct vgpu_dump *d = &vdev->hw->dump;
+	struct vgpu_ih *ih = &to_hw_state(vdev)->ih;
+	struct vgpu_dump *d = &to_hw_state(vdev)->dump;
 	u32 wptr = vgpu_rreg(vdev, IH_RB_WPTR);
 	unsigned int i, k;
 
@@ -158,7 +158,7 @@ static u64 dump_entries(struct vgpu_device *vdev, const char *name, u64 at,
 {
 	u64 i, first = index - min_t(u64, index, DUMP_AROUND);
 	u64 last = min_t(u64, index + DUMP_AROUND, count - 1);
-	struct vgpu_dump *d = &vdev->hw->dump;
+	struct vgpu_dump *d = &to_hw_state(vdev)->dump;
 	u64 pte, wanted = 0;
 
 	for (i = first; i <= last; i++) {
@@ -176,11 +176,11 @@ static u64 dump_entries(struct vgpu_device *vdev, const char *name, u64 at,
 
 static void dump_gart(struct vgpu_device *vdev, u64 va)
 {
-	struct vgpu_gart *gart = &vdev->hw->gart;
+	struct vgpu_gart *gart = &to_hw_state(vdev)->gart;
 	u64 page = (va - gart->start) >> VGPU_PAGE_SHIFT;
 
 	if (va < gart->start || page >= gart->total)
-		say(&vdev->hw->dump, "  not in the GART\n");
+		say(&to_hw_state(vdev)->dump, "  not in the GART\n");
 	else
 		dump_entries(vdev, "gart", gart->table_vram, page, gart->total,
 			     page < gart->windows ? NULL : gart->shadow);
@@ -190,17 +190,17 @@ static void dump_gart(struct vgpu_device *vdev, u64 va)
 static void dump_walk(struct vgpu_device *vdev, unsigned int vmid, u64 va)
 {
 	static const char * const names[] = { "ptb", "pdb0", "pdb1", "pdb2" };
-	u64 pde = READ_ONCE(vdev->hw->root_pde[vmid]);
-	struct vgpu_hw *hw = vdev->hw;
+	u64 pde = READ_ONCE(to_hw_state(vdev)->root_pde[vmid]);
+	struct vgpu_hw_state *hw = to_hw_state(vdev);
 	int level;
 
 	if (va >> VGPU_VA_BITS)
 		return;
 	for (level = VGPU_LEVEL_PDB2; level >= VGPU_LEVEL_PTB; level--) {
-		u64 at = (pde & VGPU_PDE_ADDR) - hw->fb_offset;
+		u64 at = (pde & VGPU_PDE_ADDR) - hw->base.fb_offset;
 
 		if (!(pde & VGPU_PDE_VALID) || pde & VGPU_PDE_SYSTEM ||
-		    at > hw->vram_size - VGPU_PAGE_SIZE || at % sizeof(pde))
+		    at > hw->base.vram_size - VGPU_PAGE_SIZE || at % sizeof(pde))
 			break;
 		pde = dump_entries(vdev, names[level], at,
 				   (va >> VGPU_LEVEL_SHIFT(level)) %
@@ -214,7 +214,7 @@ static void dump_walk(struct vgpu_device *vdev, unsigned int vmid, u64 va)
 static void dump_fault(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
 		       const char *whose)
 {
-	struct vgpu_dump *d = &vdev->hw->dump;
+	struct vgpu_dump *d = &to_hw_state(vdev)->dump;
 	u64 va = (u64)iv->data[0] << VGPU_PAGE_SHIFT |
 		 (u64)VGPU_GET(iv->data[1], IH_FAULT_D1__VA_HI) << 44;
 
@@ -241,7 +241,7 @@ static void dump_fault(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
 void vgpu_dump_note_fault(struct vgpu_device *vdev,
 			  const struct vgpu_iv_entry *iv)
 {
-	struct vgpu_dump *d = &vdev->hw->dump;
+	struct vgpu_dump *d = &to_hw_state(vdev)->dump;
 
 	spin_lock(&d->lock);
 	d->fault[iv->vmid ? 1 : 0] = *iv;
@@ -257,7 +257,7 @@ void vgpu_dump_note_fault(struct vgpu_device *vdev,
  */
 void vgpu_dump_take(struct vgpu_device *vdev, const char *why)
 {
-	struct vgpu_dump *d = &vdev->hw->dump;
+	struct vgpu_dump *d = &to_hw_state(vdev)->dump;
 	struct vgpu_iv_entry fault[2];
 	unsigned int i;
 
@@ -301,7 +301,7 @@ static void dump_work(struct work_struct *work)
  */
 int vgpu_dump_init(struct vgpu_device *vdev)
 {
-	struct vgpu_dump *d = &vdev->hw->dump;
+	struct vgpu_dump *d = &to_hw_state(vdev)->dump;
 
 	spin_lock_init(&d->lock);
 	INIT_WORK(&d->work, dump_work);
@@ -318,7 +318,7 @@ int vgpu_dump_init(struct vgpu_device *vdev)
  */
 void vgpu_dump_fini(struct vgpu_device *vdev)
 {
-	struct vgpu_dump *d = &vdev->hw->dump;
+	struct vgpu_dump *d = &to_hw_state(vdev)->dump;
 
 	cancel_work_sync(&d->work);
 	vfree(d->text);

@@ -36,15 +36,15 @@
  */
 int vgpu_gart_init(struct vgpu_device *vdev)
 {
-	struct vgpu_hw *hw = vdev->hw;
+	struct vgpu_hw_state *hw = to_hw_state(vdev);
 	struct vgpu_gart *gart = &hw->gart;
 
 	gart->start = VGPU_GART_START;
 	gart->total = VGPU_GART_PAGES;
 	gart->pages = gart->total;
 	gart->windows = VGPU_GTT_WINDOW_PAGES * VGPU_GTT_NUM_WINDOWS;
-	gart->table_vram = hw->vram_size - hw->vram_reserved;
-	gart->table = hw->vram + gart->table_vram;
+	gart->table_vram = hw->base.vram_size - hw->base.vram_reserved;
+	gart->table = hw->base.vram + gart->table_vram;
 	gart->shadow = kvcalloc(gart->total, sizeof(*gart->shadow), GFP_KERNEL);
 	return gart->shadow ? 0 : -ENOMEM;
 }
@@ -59,7 +59,7 @@ int vgpu_gart_init(struct vgpu_device *vdev)
  */
 u64 vgpu_gart_start(const struct vgpu_device *vdev)
 {
-	return vdev->hw->gart.start;
+	return to_hw_state(vdev)->gart.start;
 }
 
 /**
@@ -72,7 +72,7 @@ u64 vgpu_gart_start(const struct vgpu_device *vdev)
  */
 u64 vgpu_gart_pages(const struct vgpu_device *vdev)
 {
-	return vdev->hw->gart.pages;
+	return to_hw_state(vdev)->gart.pages;
 }
 
 /**
@@ -85,7 +85,7 @@ u64 vgpu_gart_pages(const struct vgpu_device *vdev)
  */
 u64 vgpu_gart_size(const struct vgpu_device *vdev)
 {
-	return vdev->hw->gart.total << VGPU_PAGE_SHIFT;
+	return to_hw_state(vdev)->gart.total << VGPU_PAGE_SHIFT;
 }
 
 /**
@@ -94,8 +94,8 @@ u64 vgpu_gart_size(const struct vgpu_device *vdev)
  */
 void vgpu_gart_fini(struct vgpu_device *vdev)
 {
-	kvfree(vdev->hw->gart.shadow);
-	vdev->hw->gart.shadow = NULL;
+	kvfree(to_hw_state(vdev)->gart.shadow);
+	to_hw_state(vdev)->gart.shadow = NULL;
 }
 
 static void gart_write(struct vgpu_gart *gart, u64 page, u64 pte)
@@ -126,7 +126,7 @@ static bool gart_range_ok(const struct vgpu_gart *gart, u64 page, u64 npages)
 void vgpu_gart_bind(struct vgpu_device *vdev, u64 page, u64 npages,
 		    const dma_addr_t *addrs)
 {
-	struct vgpu_gart *gart = &vdev->hw->gart;
+	struct vgpu_gart *gart = &to_hw_state(vdev)->gart;
 	u64 i;
 
 	if (WARN_ON_ONCE(!gart_range_ok(gart, page, npages)))
@@ -147,7 +147,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_bind);
  */
 void vgpu_gart_unbind(struct vgpu_device *vdev, u64 page, u64 npages)
 {
-	struct vgpu_gart *gart = &vdev->hw->gart;
+	struct vgpu_gart *gart = &to_hw_state(vdev)->gart;
 
 	if (WARN_ON_ONCE(!gart_range_ok(gart, page, npages)))
 		return;
@@ -184,7 +184,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_flush);
  */
 u64 vgpu_gart_rewrite(struct vgpu_device *vdev)
 {
-	struct vgpu_gart *gart = &vdev->hw->gart;
+	struct vgpu_gart *gart = &to_hw_state(vdev)->gart;
 	u64 i, pte, wrong = 0;
 
 	for (i = gart->windows; i < gart->total; i++) {
@@ -232,7 +232,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_restore);
 u64 vgpu_gart_bind_reserved(struct vgpu_device *vdev, dma_addr_t addr,
 			    size_t bytes)
 {
-	struct vgpu_gart *gart = &vdev->hw->gart;
+	struct vgpu_gart *gart = &to_hw_state(vdev)->gart;
 	u64 npages = bytes >> VGPU_PAGE_SHIFT;
 	u64 i;
 
@@ -256,7 +256,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_bind_reserved);
  */
 void vgpu_gart_close_windows(struct vgpu_device *vdev)
 {
-	struct vgpu_gart *gart = &vdev->hw->gart;
+	struct vgpu_gart *gart = &to_hw_state(vdev)->gart;
 
 	memset_io(gart->table, 0, gart->windows * sizeof(*gart->table));
 }
@@ -273,7 +273,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_close_windows);
  */
 void vgpu_gart_note(struct vgpu_device *vdev, const void __iomem *entry, u64 pte)
 {
-	struct vgpu_gart *gart = &vdev->hw->gart;
+	struct vgpu_gart *gart = &to_hw_state(vdev)->gart;
 	const __le64 __iomem *at = entry;
 
 	if (at >= gart->table && at < gart->table + gart->windows)
@@ -311,7 +311,7 @@ unsigned int vgpu_gart_emit_bind(struct vgpu_device *vdev, u32 *dw,
 				 unsigned int room, u64 page, u64 npages,
 				 const dma_addr_t *addrs, u64 *bound)
 {
-	u64 table = vdev->hw->fb_base + vdev->hw->gart.table_vram;
+	u64 table = vdev->hw->fb_base + to_hw_state(vdev)->gart.table_vram;
 	unsigned int ndw = 0;
 	u32 *data = NULL;	/* the packet that single entries go into */
 	u64 i, n;

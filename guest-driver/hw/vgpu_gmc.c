@@ -64,12 +64,12 @@ static u64 vram_pde(struct vgpu_device *vdev, u64 vram_offset)
 
 static void hub_init_apertures(struct vgpu_device *vdev, unsigned int hub)
 {
-	struct vgpu_hw *hw = vdev->hw;
+	struct vgpu_hw_state *hw = to_hw_state(vdev);
 	/* The hive's first byte: addresses of VRAM count from there. */
-	u64 fb_first = hw->fb_base - vgpu_xgmi_base(vdev);
-	u64 fb_last = hw->fb_base + hw->vram_size - 1;
+	u64 fb_first = hw->base.fb_base - vgpu_xgmi_base(vdev);
+	u64 fb_last = hw->base.fb_base + hw->base.vram_size - 1;
 	u64 scratch = hw->gart.table_vram + VGPU_GART_TABLE_BYTES +
-		      hw->fb_offset;
+		      hw->base.fb_offset;
 
 	vgpu_wreg(vdev, HUB(hub) + MC_VM_FB_LOCATION_BASE, fb_first >> 24);
 	vgpu_wreg(vdev, HUB(hub) + MC_VM_FB_LOCATION_TOP, fb_last >> 24);
@@ -108,7 +108,7 @@ static void hub_init_caches(struct vgpu_device *vdev, unsigned int hub)
 
 static void hub_init_contexts(struct vgpu_device *vdev, unsigned int hub)
 {
-	struct vgpu_gart *gart = &vdev->hw->gart;
+	struct vgpu_gart *gart = &to_hw_state(vdev)->gart;
 	u64 first = gart->start >> VGPU_PAGE_SHIFT;
 	unsigned int vmid;
 
@@ -128,7 +128,7 @@ static void hub_init_contexts(struct vgpu_device *vdev, unsigned int hub)
 		u32 retry = vmid < VGPU_FIRST_KFD_VMID ? 0 :
 			VM_CONTEXT_CNTL__RETRY_PERMISSION_OR_INVALID;
 
-		hub_set_root(vdev, hub, vmid, vdev->hw->root_pde[vmid]);
+		hub_set_root(vdev, hub, vmid, to_hw_state(vdev)->root_pde[vmid]);
 		hub_set_range(vdev, hub, vmid, 0, LAST_PAGE);
 		vgpu_wreg(vdev, HUB(hub) + VM_CONTEXT_CNTL(vmid),
 			  VM_CONTEXT_CNTL__ENABLE_CONTEXT |
@@ -159,7 +159,7 @@ static_assert(!((VGPU_GART_START >> VGPU_PAGE_SHIFT) % VGPU_GTT_WINDOW_PAGES));
 
 static void hub_init_invalidation(struct vgpu_device *vdev, unsigned int hub)
 {
-	u64 window = vdev->hw->gart.start >> VGPU_PAGE_SHIFT;
+	u64 window = to_hw_state(vdev)->gart.start >> VGPU_PAGE_SHIFT;
 	unsigned int i;
 
 	hub_wreg64(vdev, hub, VM_INVALIDATE_ENG_ADDR_RANGE_LO32(VGPU_INV_ENGINE),
@@ -191,7 +191,7 @@ static void hub_init_faults(struct vgpu_device *vdev, unsigned int hub)
  */
 int vgpu_gmc_start(struct vgpu_device *vdev)
 {
-	struct vgpu_hw *hw = vdev->hw;
+	struct vgpu_hw_state *hw = to_hw_state(vdev);
 	unsigned int hub, vmid;
 
 	for (hub = 0; hub < VGPU_NUM_HUBS; hub++) {
@@ -234,7 +234,7 @@ void vgpu_gmc_clear_fault(struct vgpu_device *vdev)
  */
 int vgpu_gmc_init(struct vgpu_device *vdev)
 {
-	struct vgpu_hw *hw = vdev->hw;
+	struct vgpu_hw_state *hw = to_hw_state(vdev);
 	int ret;
 
 	spin_lock_init(&hw->inv_lock);
@@ -242,16 +242,16 @@ int vgpu_gmc_init(struct vgpu_device *vdev)
 	ret = vgpu_xgmi_init(vdev);
 	if (ret)
 		return ret;
-	hw->fb_base = ((u64)vgpu_rreg(vdev, HUB(VGPU_HUB_MM) +
-				      MC_VM_FB_LOCATION_BASE) << 24) +
-		      vgpu_xgmi_base(vdev);
-	hw->fb_offset = ((u64)vgpu_rreg(vdev, HUB(VGPU_HUB_MM) +
-					MC_VM_FB_OFFSET) << 24) +
-			vgpu_xgmi_base(vdev);
-	if (hw->fb_base - vgpu_xgmi_base(vdev) <
+	hw->base.fb_base = ((u64)vgpu_rreg(vdev, HUB(VGPU_HUB_MM) +
+					   MC_VM_FB_LOCATION_BASE) << 24) +
+			   vgpu_xgmi_base(vdev);
+	hw->base.fb_offset = ((u64)vgpu_rreg(vdev, HUB(VGPU_HUB_MM) +
+					     MC_VM_FB_OFFSET) << 24) +
+			     vgpu_xgmi_base(vdev);
+	if (hw->base.fb_base - vgpu_xgmi_base(vdev) <
 	    VGPU_GART_START + VGPU_GART_SIZE) {
 		drm_err(&vdev->drm, "VRAM at MC address %#llx is in the GART\n",
-			hw->fb_base);
+			hw->base.fb_base);
 		return -ENODEV;
 	}
 
@@ -261,8 +261,8 @@ int vgpu_gmc_init(struct vgpu_device *vdev)
 	if (!hw->default_page)
 		return -ENOMEM;
 
-	hw->vram_reserved = VGPU_VRAM_RESERVED;
-	memset_io(hw->vram + hw->vram_size - hw->vram_reserved, 0,
+	hw->base.vram_reserved = VGPU_VRAM_RESERVED;
+	memset_io(hw->base.vram + hw->base.vram_size - hw->base.vram_reserved, 0,
 		  VGPU_GART_TABLE_BYTES + VGPU_PAGE_SIZE);
 	ret = vgpu_gart_init(vdev);
 	if (ret) {
@@ -271,7 +271,7 @@ int vgpu_gmc_init(struct vgpu_device *vdev)
 		return ret;
 	}
 	get_random_bytes(hw->vram_magic, sizeof(hw->vram_magic));
-	memcpy_toio(hw->vram + VGPU_VRAM_MAGIC_AT(hw), hw->vram_magic,
+	memcpy_toio(hw->base.vram + VGPU_VRAM_MAGIC_AT(hw), hw->vram_magic,
 		    sizeof(hw->vram_magic));
 	vgpu_hdp_flush(vdev);
 
@@ -287,7 +287,7 @@ int vgpu_gmc_init(struct vgpu_device *vdev)
  */
 void vgpu_gmc_fini(struct vgpu_device *vdev)
 {
-	struct vgpu_hw *hw = vdev->hw;
+	struct vgpu_hw_state *hw = to_hw_state(vdev);
 	unsigned int hub, vmid;
 
 	for (hub = 0; hub < VGPU_NUM_HUBS; hub++) {
@@ -332,9 +332,9 @@ void vgpu_gmc_set_context(struct vgpu_device *vdev, unsigned int vmid,
 		return;
 
 	/* First where a reset of the device finds it. */
-	WRITE_ONCE(vdev->hw->root_pde[vmid], vram_pde(vdev, root_vram_offset));
+	WRITE_ONCE(to_hw_state(vdev)->root_pde[vmid], vram_pde(vdev, root_vram_offset));
 	for (hub = 0; hub < VGPU_NUM_HUBS; hub++)
-		hub_set_root(vdev, hub, vmid, vdev->hw->root_pde[vmid]);
+		hub_set_root(vdev, hub, vmid, to_hw_state(vdev)->root_pde[vmid]);
 	vgpu_gmc_flush_tlb(vdev, BIT(vmid));
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_set_context);
@@ -354,7 +354,7 @@ void vgpu_gmc_clear_context(struct vgpu_device *vdev, unsigned int vmid)
 	if (WARN_ON_ONCE(!vmid || vmid >= VGPU_NUM_VMIDS))
 		return;
 
-	WRITE_ONCE(vdev->hw->root_pde[vmid], 0);
+	WRITE_ONCE(to_hw_state(vdev)->root_pde[vmid], 0);
 	for (hub = 0; hub < VGPU_NUM_HUBS; hub++)
 		hub_set_root(vdev, hub, vmid, 0);
 	vgpu_gmc_flush_tlb(vdev, BIT(vmid));
@@ -387,7 +387,7 @@ void vgpu_gmc_set_pasid(struct vgpu_device *vdev, unsigned int vmid, u16 pasid)
 	if (WARN_ON_ONCE(!vmid || vmid >= VGPU_NUM_VMIDS))
 		return;
 
-	WRITE_ONCE(vdev->hw->pasid[vmid], pasid);
+	WRITE_ONCE(to_hw_state(vdev)->pasid[vmid], pasid);
 	/* The second half of the table is the MM hub's. */
 	atc_map_pasid(vdev, vmid, mapping);
 	atc_map_pasid(vdev, vmid + VGPU_NUM_VMIDS, mapping);
@@ -407,7 +407,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_set_pasid);
  */
 int vgpu_gmc_flush_tlb(struct vgpu_device *vdev, u32 vmid_mask)
 {
-	struct vgpu_hw *hw = vdev->hw;
+	struct vgpu_hw_state *hw = to_hw_state(vdev);
 	u32 req = VGPU_PREP(VM_INVALIDATE_ENG_REQ__PER_VMID, vmid_mask) |
 		  VM_INVALIDATE_ENG_REQ__L2_PTES |
 		  VM_INVALIDATE_ENG_REQ__L2_PDE0 |

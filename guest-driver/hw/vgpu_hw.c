@@ -12,7 +12,7 @@
 static int hw_map(struct vgpu_device *vdev)
 {
 	struct pci_dev *pdev = vdev->pdev;
-	struct vgpu_hw *hw = vdev->hw;
+	struct vgpu_hw_state *hw = to_hw_state(vdev);
 	int ret;
 
 	if (pci_resource_len(pdev, VGPU_BAR_MMIO) < VGPU_MMIO_BAR_SIZE ||
@@ -25,13 +25,13 @@ static int hw_map(struct vgpu_device *vdev)
 
 	hw->mmio = pcim_iomap(pdev, VGPU_BAR_MMIO, 0);
 	hw->doorbell = pcim_iomap(pdev, VGPU_BAR_DOORBELL, 0);
-	hw->vram_base = pci_resource_start(pdev, VGPU_BAR_VRAM);
-	hw->doorbell_base = pci_resource_start(pdev, VGPU_BAR_DOORBELL);
-	hw->remap_base = pci_resource_start(pdev, VGPU_BAR_MMIO) +
-			 VGPU_REMAP_PAGE;
-	hw->vram = devm_ioremap_wc(&pdev->dev, hw->vram_base,
-				   pci_resource_len(pdev, VGPU_BAR_VRAM));
-	if (!hw->mmio || !hw->doorbell || !hw->vram)
+	hw->base.vram_base = pci_resource_start(pdev, VGPU_BAR_VRAM);
+	hw->base.doorbell_base = pci_resource_start(pdev, VGPU_BAR_DOORBELL);
+	hw->base.remap_base = pci_resource_start(pdev, VGPU_BAR_MMIO) +
+			      VGPU_REMAP_PAGE;
+	hw->base.vram = devm_ioremap_wc(&pdev->dev, hw->base.vram_base,
+					pci_resource_len(pdev, VGPU_BAR_VRAM));
+	if (!hw->mmio || !hw->doorbell || !hw->base.vram)
 		return -ENOMEM;
 	return 0;
 }
@@ -85,7 +85,7 @@ void vgpu_hw_quiesce(struct vgpu_device *vdev)
  */
 bool vgpu_hw_present(struct vgpu_device *vdev)
 {
-	struct vgpu_hw *hw = vdev->hw;
+	struct vgpu_hw_state *hw = to_hw_state(vdev);
 
 	if (!READ_ONCE(hw->lost) &&
 	    vgpu_rreg(vdev, VGPU_MAGIC) != VGPU_MAGIC_VALUE)
@@ -103,7 +103,7 @@ bool vgpu_hw_present(struct vgpu_device *vdev)
  */
 int vgpu_hw_init(struct vgpu_device *vdev, vgpu_recover_fn recover)
 {
-	struct vgpu_hw *hw;
+	struct vgpu_hw_state *hw;
 	int ret;
 
 	hw = drmm_kzalloc(&vdev->drm, sizeof(*hw), GFP_KERNEL);
@@ -113,7 +113,7 @@ int vgpu_hw_init(struct vgpu_device *vdev, vgpu_recover_fn recover)
 	hw->recover = recover;
 	spin_lock_init(&hw->latch_lock);
 	spin_lock_init(&hw->gate_lock);
-	vdev->hw = hw;
+	vdev->hw = &hw->base;
 
 	ret = dma_set_mask_and_coherent(&vdev->pdev->dev,
 					DMA_BIT_MASK(VGPU_VA_BITS));

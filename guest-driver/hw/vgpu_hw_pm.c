@@ -35,7 +35,7 @@ void vgpu_sdma_drain(struct vgpu_device *vdev)
 	unsigned int i;
 
 	for (i = 0; i < VGPU_NUM_SDMA; i++)
-		ring_drain(&vdev->hw->sdma[i]);
+		ring_drain(&to_hw_state(vdev)->sdma[i]);
 }
 
 /**
@@ -49,7 +49,7 @@ void vgpu_hw_suspend(struct vgpu_device *vdev)
 	unsigned int i;
 
 	for (i = 0; i < SDMA_NUM_ENGINES; i++) {
-		cancel_delayed_work_sync(&vdev->hw->sdma[i].watchdog);
+		cancel_delayed_work_sync(&to_hw_state(vdev)->sdma[i].watchdog);
 		vgpu_sdma_park(vdev, i, &dead);
 	}
 	vgpu_cp_park(vdev);
@@ -66,7 +66,7 @@ void vgpu_hw_suspend(struct vgpu_device *vdev)
  */
 int vgpu_hw_resume(struct vgpu_device *vdev)
 {
-	struct vgpu_hw *hw = vdev->hw;
+	struct vgpu_hw_state *hw = to_hw_state(vdev);
 	bool lost;
 	int ret;
 
@@ -75,7 +75,7 @@ int vgpu_hw_resume(struct vgpu_device *vdev)
 		return ret;
 	if (lost)
 		/* Free memory may count as clear. */
-		memset_io(hw->vram, 0, hw->gart.table_vram);
+		memset_io(hw->base.vram, 0, hw->gart.table_vram);
 	vgpu_gart_rewrite(vdev);
 	vgpu_gart_flush(vdev);
 	return 0;

@@ -29,7 +29,8 @@
 #define VGPU_GART_TABLE_BYTES	(VGPU_GART_PAGES * sizeof(__le64))
 #define VGPU_VRAM_RESERVED	0x200000ull
 #define VGPU_VRAM_MIN		0x4000000ull
-/* Offset of the words that tell whether VRAM was lost. */
+/* Words that tell whether VRAM was lost, and their offset. */
+#define VGPU_VRAM_MAGIC_WORDS	8
 #define VGPU_VRAM_MAGIC_AT(hw) \
 	((hw)->gart.table_vram + VGPU_GART_TABLE_BYTES + VGPU_PAGE_SIZE)
 
@@ -66,6 +67,312 @@ static_assert(VGPU_REMAP_PAGE + PAGE_SIZE <= VGPU_MMIO_BAR_SIZE);
 static_assert(VGPU_INV_ENGINE_SDMA(VGPU_NUM_SDMA) <= VGPU_INV_ENGINE_GATE);
 #define VGPU_FAULT_STATUS_REG \
 	(HUB(VGPU_HUB_MM) + VM_L2_PROTECTION_FAULT_STATUS)
+
+#define VGPU_MAX_IV_HANDLERS	32
+
+struct vgpu_iv_slot {
+	vgpu_iv_handler fn;
+	void *arg;
+	u8 client;
+	u8 source;
+};
+
+/**
+ * struct vgpu_ih - interrupt ring 0
+ * @lock: protects @slots; taken in hard interrupt context
+ * @poll_lock: one caller of the handler besides the interrupt
+ * @slots: handlers; free where fn is NULL
+ * @ring: the ring, coherent memory
+ * @wptr_wb: where the device writes its write pointer
+ * @ring_dma: bus address of @ring
+ * @wb_dma: bus address of @wptr_wb
+ * @rptr: byte offset of the next entry to read; interrupt handler only
+ * @irq: Linux interrupt number, 0 while there is none
+ */
+struct vgpu_ih {
+	spinlock_t lock;	/* slots */
+	struct mutex poll_lock;	/* vgpu_ih_poll() */
+	struct vgpu_iv_slot slots[VGPU_MAX_IV_HANDLERS];
+	__le32 *ring;
+	__le32 *wptr_wb;
+	dma_addr_t ring_dma;
+	dma_addr_t wb_dma;
+	u32 rptr;
+	int irq;
+};
+
+/**
+ * struct vgpu_gart - the flat table of VMID 0
+ * @start: MC address of the first page
+ * @pages: entries that mm/ may use, from entry 0 on; what lies behind them
+ *         belongs to the kernel's rings
+ * @total: all entries
+ * @windows: entries from 0 on that belong to jobs: nobody else knows what they
+ *           say
+ * @table_vram: offset of the table in VRAM
+ * @table: CPU mapping of the table
+ * @shadow: what the table should say, in system memory; of windows, what a job
+ *          wrote that the CPU ran
+ */
+struct vgpu_gart {
+	u64 start;
+	u64 pages;
+	u64 total;
+	u64 windows;
+	u64 table_vram;
+	__le64 __iomem *table;
+	u64 *shadow;
+};
+
+/**
+ * struct vgpu_sdma_ring - an engine: the kernel's ring, and user queues
+ *
+ * The first VGPU_NUM_SDMA engines have a ring of the kernel's. The others have
+ * user queues only: no job is ever pending, @ready is never set, and what @ring to
+ * @fence_mc, @scratch and @sched say is nothing.
+ *
+ * @vdev: device
+ * @lock: one submission at a time; held while waiting for ring space. Inside
+ *        every lock of the rooms above
+ * @fence_lock: protects @pending, @ready, @frozen, @suspect, @fault, @finished,
+ *              @submitted and @done; the fences' own lock. Taken in hard
+ *              interrupt context
+ * @end_lock: held by the thread that ends pending jobs while @frozen is set, or restarts
+ *            the ring: recovery, @watchdog or removal. Protects @scratch. Fence signalling
+ *            path: nothing under it allocates with reclaim
+ * @rlc_lock: protects @rlc, @rlc_loaded, @rlc_stuck, @rlc_off and the user
+ *            queues' registers
+ * @pending: struct vgpu_sdma_fence that have not signalled, oldest first
+ * @ended_ops: operations of fences that have signalled; part of the kernel, not of this
+ *             module
+ * @space: woken when @done advances and when the ring goes down
+ * @watchdog: notices an engine that makes no progress
+ * @seen_seqno: oldest pending fence at the last look of @watchdog
+ * @seen_rptr: read pointer at the last look of @watchdog
+ * @seen_since: when @watchdog saw these two first, jiffies
+ * @seen_fault: what was latched at the last look of @watchdog
+ * @engine: engine number
+ * @ring: packets, coherent memory
+ * @ring_dma: bus address of @ring
+ * @ring_mc: address of @ring for the engine
+ * @fence_wb: where the engine writes the number of the last finished job
+ * @fence_dma: bus address of @fence_wb
+ * @fence_mc: address of @fence_wb for the engine
+ * @wptr: bytes ever written; @lock
+ * @submitted: bytes of whole jobs ever written
+ * @done: bytes ever known to be consumed: the oldest pending job begins there
+ * @resets: resets of the engine without a finished job in between
+ * @scratch: room for a job's packets, VGPU_SDMA_MAX_JOB_DWORDS; @end_lock
+ * @rlc: what the user queues were loaded with, by hardware queue
+ * @rlc_loaded: which are
+ * @rlc_stuck: which did not stop when they were to, until the engine is reset
+ * @rlc_reset: woken when @rlc_stuck is cleared
+ * @rlc_off: the engine is being reset: @rlc stands for the hardware
+ * @finished: low half of the number of the last job known to be done, while
+ *            @frozen keeps it from being signalled
+ * @frozen: the engine is being recovered: no job is signalled as done
+ * @suspect: number of the job that the engine hangs or stopped in; 0: none
+ * @fault: a fault of VMID 0, perhaps in the oldest pending job
+ * @helpless: nobody recovers it: the watchdog takes it down
+ * @fence_context: dma_fence context
+ * @fence_seqno: number of the last job; @lock
+ * @ready: the engine takes jobs
+ * @sched: which of the jobs that wait comes next
+ */
+struct vgpu_sdma_ring {
+	struct vgpu_device *vdev;
+	struct mutex lock;	/* submission */
+	spinlock_t fence_lock;
+	struct mutex end_lock;	/* jobs of a frozen ring */
+	struct mutex rlc_lock;	/* user queues */
+	struct list_head pending;
+	const struct dma_fence_ops *ended_ops;
+	wait_queue_head_t space;
+	struct delayed_work watchdog;
+	u64 seen_seqno;
+	u64 seen_rptr;
+	unsigned long seen_since;
+	u32 seen_fault;
+	u32 finished;
+	unsigned int engine;
+	__le32 *ring;
+	dma_addr_t ring_dma;
+	u64 ring_mc;
+	__le32 *fence_wb;
+	dma_addr_t fence_dma;
+	u64 fence_mc;
+	u64 wptr;
+	u64 submitted;
+	u64 done;
+	u64 fence_context;
+	u64 fence_seqno;
+	unsigned int resets;
+	u32 *scratch;
+	struct vgpu_sdma_queue_regs rlc[SDMA_NUM_RLC];
+	unsigned long rlc_loaded;
+	unsigned long rlc_stuck;
+	wait_queue_head_t rlc_reset;
+	bool rlc_off;
+	bool frozen;
+	u64 suspect;
+	bool fault;
+	bool helpless;
+	bool ready;
+	struct drm_gpu_scheduler sched;
+};
+
+/**
+ * struct vgpu_dump - the next dump of the device (vgpu_dump.c)
+ * @lock: protects @fault; taken in hard interrupt context
+ * @fault: last fault in the MM hub, of VMID 0 and of users
+ * @work: hands @text over
+ * @dev: whose dump it is
+ * @busy: bit 0: @text waits for @work
+ * @text: where it is written
+ * @len: its length
+ */
+struct vgpu_dump {
+	spinlock_t lock;	/* fault */
+	struct vgpu_iv_entry fault[2];
+	struct work_struct work;
+	struct device *dev;
+	unsigned long busy;
+	char *text;
+	size_t len;
+};
+
+/**
+ * struct vgpu_cp_ring - a queue of the kernel to the CP
+ * @dw: packets
+ * @mc: their MC address
+ * @wptr_wb: write pointer in memory
+ * @wptr_mc: its MC address
+ * @rptr_mc: where the CP writes its read pointer
+ * @wptr: dwords ever written
+ * @doorbell: byte offset in BAR 2
+ */
+struct vgpu_cp_ring {
+	__le32 *dw;
+	u64 mc;
+	__le64 *wptr_wb;
+	u64 wptr_mc;
+	u64 rptr_mc;
+	u64 wptr;
+	u32 doorbell;
+};
+
+/**
+ * struct vgpu_cp - command processor (vgpu_cp.c)
+ * @lock: one step at a time; protects all below
+ * @kiq: kernel's interface queue
+ * @hiq: takes run lists
+ * @control: coherent memory of the rings, the HIQ's MQD and @fence
+ * @control_dma: its bus address
+ * @control_mc: its MC address
+ * @fence: the CP writes here how far it got
+ * @fence_mc: its MC address
+ * @fence_seq: what was asked for last
+ * @lists: run lists; the one in use is @list
+ * @list_dma: bus addresses
+ * @list_mc: MC addresses
+ * @list: 0 or 1
+ * @list_dwords: length of the one in use; 0: no queue runs
+ * @off: being reset, asleep, gone: the list waits
+ * @hangs: the CP did not answer and has not been reset since; it may still run queues
+ * @reset: woken when @hangs is cleared
+ * @lost: how often the state of queues was lost
+ */
+struct vgpu_cp {
+	struct mutex lock;	/* steps of the CP */
+	struct vgpu_cp_ring kiq;
+	struct vgpu_cp_ring hiq;
+	void *control;
+	dma_addr_t control_dma;
+	u64 control_mc;
+	__le64 *fence;
+	u64 fence_mc;
+	u64 fence_seq;
+	__le32 *lists[2];
+	dma_addr_t list_dma[2];
+	u64 list_mc[2];
+	unsigned int list;
+	u32 list_dwords;
+	bool off;
+	bool hangs;
+	wait_queue_head_t reset;
+	atomic_t lost;
+};
+
+/* vgpu_hw_state.gart_cam has a bit for each slot. */
+static_assert(VGPU_RETRY_CAM_SLOTS <= 32);
+
+/**
+ * struct vgpu_hw_state - hardware state of a device, as hw/ sees it
+ * @base: what other folders may read; struct vgpu_device points to it
+ * @vdev: the device
+ * @mmio: BAR 5, registers
+ * @doorbell: BAR 2, doorbells
+ * @default_page: page of zeros that accesses with a no-retry fault meet
+ * @default_page_dma: its bus address
+ * @latch_lock: protects register pairs of which one read latches the other
+ * @inv_lock: protects invalidation engine 17 of both hubs; innermost. A
+ *            spinlock, so that MMU notifiers and reclaim may flush
+ * @gart: VMID 0's table
+ * @ih: interrupt ring
+ * @sdma: SDMA engines, with the kernel's rings
+ * @cp: compute queues
+ * @recover: the argument of vgpu_hw_init()
+ * @gart_cam: CAM slots that wait for a recovery of the GART, a bit each
+ * @gate_lock: protects @gate and the register that shows it; innermost, taken
+ *             in hard interrupt context
+ * @gate: why no job of the kernel may end now (vgpu_sdma_fault.c)
+ * @fault_work: looks for faults of users that no interrupt tells of
+ * @dump: what user space is told of failures
+ * @vram_magic: what the reserved VRAM holds unless it was lost
+ * @root_pde: root directory of each VMID, 0 none
+ * @pasid: PASID of each VMID
+ * @lost: the device does not answer any more; never reset
+ */
+struct vgpu_hw_state {
+	struct vgpu_hw base;
+	struct vgpu_device *vdev;
+	void __iomem *mmio;
+	void __iomem *doorbell;
+	void *default_page;
+	dma_addr_t default_page_dma;
+	spinlock_t latch_lock;	/* latched register pairs */
+	spinlock_t inv_lock;	/* invalidation engine */
+	struct vgpu_gart gart;
+	struct vgpu_ih ih;
+	struct vgpu_sdma_ring sdma[SDMA_NUM_ENGINES];
+	struct vgpu_cp cp;
+	vgpu_recover_fn recover;
+	atomic_t gart_cam;
+	spinlock_t gate_lock;	/* gate */
+	unsigned long gate;
+	struct delayed_work fault_work;
+	struct vgpu_dump dump;
+	u64 vram_magic[VGPU_VRAM_MAGIC_WORDS];
+	u64 root_pde[VGPU_NUM_VMIDS];
+	u16 pasid[VGPU_NUM_VMIDS];
+	bool lost;
+};
+
+static inline struct vgpu_hw_state *to_hw_state(const struct vgpu_device *vdev)
+{
+	return container_of(vdev->hw, struct vgpu_hw_state, base);
+}
+
+/*
+ * Request a recovery (VGPU_RECOVER_*). Returns false if there is none, as while the device
+ * is being removed: the caller ends what it can. Any context.
+ */
+static inline bool vgpu_hw_recover(struct vgpu_device *vdev, unsigned long what)
+{
+	struct vgpu_hw_state *hw = to_hw_state(vdev);
+
+	return hw->recover && hw->recover(vdev, what);
+}
 
 bool vgpu_hw_poll(struct vgpu_device *vdev, u32 reg, u32 mask, u32 want);
 
@@ -144,15 +451,6 @@ struct vgpu_sdma_fence {
 	bool needs_vram;
 	int vram_epoch;
 };
-
-/*
- * Request a recovery (VGPU_RECOVER_*). Returns false if there is none, as while the device
- * is being removed: the caller ends what it can. Any context.
- */
-static inline bool vgpu_hw_recover(struct vgpu_device *vdev, unsigned long what)
-{
-	return vdev->hw->recover && vdev->hw->recover(vdev, what);
-}
 
 /* Operations of the kernel's own signalled fence. */
 static inline const struct dma_fence_ops *vgpu_sdma_ended_ops(void)

@@ -37,7 +37,7 @@ static int hw_reset_stopped(void *arg)
  */
 int vgpu_hw_restart(struct vgpu_device *vdev, bool *vram_lost)
 {
-	struct vgpu_hw *hw = vdev->hw;
+	struct vgpu_hw_state *hw = to_hw_state(vdev);
 	u64 magic[VGPU_VRAM_MAGIC_WORDS];
 	int ret;
 
@@ -47,10 +47,10 @@ int vgpu_hw_restart(struct vgpu_device *vdev, bool *vram_lost)
 	if (ret)
 		return ret;
 
-	memcpy_fromio(magic, hw->vram + VGPU_VRAM_MAGIC_AT(hw), sizeof(magic));
+	memcpy_fromio(magic, hw->base.vram + VGPU_VRAM_MAGIC_AT(hw), sizeof(magic));
 	*vram_lost = memcmp(magic, hw->vram_magic, sizeof(magic));
 	if (*vram_lost)
-		memcpy_toio(hw->vram + VGPU_VRAM_MAGIC_AT(hw), hw->vram_magic,
+		memcpy_toio(hw->base.vram + VGPU_VRAM_MAGIC_AT(hw), hw->vram_magic,
 			    sizeof(hw->vram_magic));
 	vgpu_gart_close_windows(vdev);
 	return 0;

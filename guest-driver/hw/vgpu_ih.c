@@ -44,7 +44,7 @@
 int vgpu_ih_register(struct vgpu_device *vdev, u8 client, u8 source,
 		     vgpu_iv_handler fn, void *arg)
 {
-	struct vgpu_ih *ih = &vdev->hw->ih;
+	struct vgpu_ih *ih = &to_hw_state(vdev)->ih;
 	int ret = -ENOSPC;
 	unsigned int i;
 
@@ -75,7 +75,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_ih_register);
  */
 void vgpu_ih_sync(struct vgpu_device *vdev)
 {
-	struct vgpu_ih *ih = &vdev->hw->ih;
+	struct vgpu_ih *ih = &to_hw_state(vdev)->ih;
 
 	if (ih->irq)
 		synchronize_irq(ih->irq);
@@ -95,7 +95,7 @@ void vgpu_ih_sync(struct vgpu_device *vdev)
 void vgpu_ih_unregister(struct vgpu_device *vdev, u8 client, u8 source,
 			vgpu_iv_handler fn)
 {
-	struct vgpu_ih *ih = &vdev->hw->ih;
+	struct vgpu_ih *ih = &to_hw_state(vdev)->ih;
 	unsigned int i;
 
 	spin_lock_irq(&ih->lock);
@@ -152,7 +152,7 @@ static void ih_decode(const __le32 *dw, struct vgpu_iv_entry *iv)
 static void ih_dispatch(struct vgpu_device *vdev,
 			const struct vgpu_iv_entry *iv)
 {
-	struct vgpu_ih *ih = &vdev->hw->ih;
+	struct vgpu_ih *ih = &to_hw_state(vdev)->ih;
 	bool handled = false;
 	unsigned int i;
 
@@ -180,7 +180,7 @@ static void ih_dispatch(struct vgpu_device *vdev,
 /* Returns the write pointer; sets *@overflow if entries were lost. */
 static u32 ih_read_wptr(struct vgpu_device *vdev, bool *overflow)
 {
-	struct vgpu_ih *ih = &vdev->hw->ih;
+	struct vgpu_ih *ih = &to_hw_state(vdev)->ih;
 	u32 wptr = le32_to_cpu(READ_ONCE(*ih->wptr_wb));
 
 	*overflow = wptr & IH_RB_WPTR__RB_OVERFLOW;
@@ -224,7 +224,7 @@ static void ih_recover_overflow(struct vgpu_device *vdev)
  */
 void vgpu_ih_service(struct vgpu_device *vdev)
 {
-	struct vgpu_ih *ih = &vdev->hw->ih;
+	struct vgpu_ih *ih = &to_hw_state(vdev)->ih;
 	bool again, overflow;
 	u32 entries = 0;
 	u32 wptr;
@@ -267,7 +267,7 @@ static irqreturn_t ih_interrupt(int irq, void *arg)
  */
 void vgpu_ih_poll(struct vgpu_device *vdev, bool fault_lost)
 {
-	struct vgpu_ih *ih = &vdev->hw->ih;
+	struct vgpu_ih *ih = &to_hw_state(vdev)->ih;
 
 	mutex_lock(&ih->poll_lock);
 	disable_irq(ih->irq);
@@ -289,7 +289,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_ih_poll);
  */
 void vgpu_ih_start(struct vgpu_device *vdev)
 {
-	struct vgpu_ih *ih = &vdev->hw->ih;
+	struct vgpu_ih *ih = &to_hw_state(vdev)->ih;
 
 	ih->rptr = 0;
 	WRITE_ONCE(*ih->wptr_wb, 0);
@@ -343,7 +343,7 @@ void vgpu_ih_stop(struct vgpu_device *vdev)
 int vgpu_ih_init(struct vgpu_device *vdev)
 {
 	struct device *dev = &vdev->pdev->dev;
-	struct vgpu_ih *ih = &vdev->hw->ih;
+	struct vgpu_ih *ih = &to_hw_state(vdev)->ih;
 	int ret;
 
 	spin_lock_init(&ih->lock);
@@ -392,12 +392,12 @@ err_ring:
 void vgpu_ih_fini(struct vgpu_device *vdev)
 {
 	struct device *dev = &vdev->pdev->dev;
-	struct vgpu_ih *ih = &vdev->hw->ih;
+	struct vgpu_ih *ih = &to_hw_state(vdev)->ih;
 
 	vgpu_ih_stop(vdev);
 	/* Overflows and the watchdogs' polls queue it, also after vgpu_sdma_fini(). */
 	disable_irq(ih->irq);
-	cancel_delayed_work_sync(&vdev->hw->fault_work);
+	cancel_delayed_work_sync(&to_hw_state(vdev)->fault_work);
 	free_irq(ih->irq, vdev);
 	ih->irq = 0;
 	pci_free_irq_vectors(vdev->pdev);

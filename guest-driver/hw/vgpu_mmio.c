@@ -22,9 +22,9 @@ u32 vgpu_rreg(struct vgpu_device *vdev, u32 reg)
 	KUNIT_STATIC_STUB_REDIRECT(vgpu_rreg, vdev, reg);
 	if (WARN_ON_ONCE(reg >= VGPU_MMIO_DWORDS))
 		return 0;
-	if (unlikely(READ_ONCE(vdev->hw->lost)))
+	if (unlikely(READ_ONCE(to_hw_state(vdev)->lost)))
 		return U32_MAX;
-	return readl(vdev->hw->mmio + 4 * reg);
+	return readl(to_hw_state(vdev)->mmio + 4 * reg);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_rreg);
 
@@ -41,8 +41,8 @@ void vgpu_wreg(struct vgpu_device *vdev, u32 reg, u32 value)
 	KUNIT_STATIC_STUB_REDIRECT(vgpu_wreg, vdev, reg, value);
 	if (WARN_ON_ONCE(reg >= VGPU_MMIO_DWORDS))
 		return;
-	if (likely(!READ_ONCE(vdev->hw->lost)))
-		writel(value, vdev->hw->mmio + 4 * reg);
+	if (likely(!READ_ONCE(to_hw_state(vdev)->lost)))
+		writel(value, to_hw_state(vdev)->mmio + 4 * reg);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_wreg);
 
@@ -89,10 +89,10 @@ u64 vgpu_counter_read(struct vgpu_device *vdev, unsigned int index)
 		return 0;
 
 	/* Reading the low half latches the high one. */
-	spin_lock_irqsave(&vdev->hw->latch_lock, flags);
+	spin_lock_irqsave(&to_hw_state(vdev)->latch_lock, flags);
 	value = vgpu_rreg(vdev, VGPU_COUNTER(index));
 	value |= (u64)vgpu_rreg(vdev, VGPU_COUNTER(index) + 1) << 32;
-	spin_unlock_irqrestore(&vdev->hw->latch_lock, flags);
+	spin_unlock_irqrestore(&to_hw_state(vdev)->latch_lock, flags);
 	return value;
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_counter_read);
@@ -109,11 +109,11 @@ u64 vgpu_clock_read(struct vgpu_device *vdev)
 	unsigned long flags;
 	u64 value;
 
-	spin_lock_irqsave(&vdev->hw->latch_lock, flags);
+	spin_lock_irqsave(&to_hw_state(vdev)->latch_lock, flags);
 	vgpu_wreg(vdev, RLC_CAPTURE_GPU_CLOCK_COUNT, 1);
 	value = vgpu_rreg(vdev, RLC_GPU_CLOCK_COUNT_LSB);
 	value |= (u64)vgpu_rreg(vdev, RLC_GPU_CLOCK_COUNT_MSB) << 32;
-	spin_unlock_irqrestore(&vdev->hw->latch_lock, flags);
+	spin_unlock_irqrestore(&to_hw_state(vdev)->latch_lock, flags);
 	return value;
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_clock_read);
@@ -147,7 +147,7 @@ void vgpu_wdoorbell32(struct vgpu_device *vdev, u32 dword, u32 value)
 {
 	if (WARN_ON_ONCE(dword >= VGPU_DOORBELL_BAR_SIZE / 4))
 		return;
-	writel(value, vdev->hw->doorbell + 4 * dword);
+	writel(value, to_hw_state(vdev)->doorbell + 4 * dword);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_wdoorbell32);
 
@@ -164,6 +164,6 @@ void vgpu_wdoorbell64(struct vgpu_device *vdev, u32 byte_offset, u64 value)
 	if (WARN_ON_ONCE(byte_offset >= VGPU_DOORBELL_BAR_SIZE ||
 			 byte_offset % 8))
 		return;
-	writeq(value, vdev->hw->doorbell + byte_offset);
+	writeq(value, to_hw_state(vdev)->doorbell + byte_offset);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_wdoorbell64);

@@ -157,7 +157,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_ring_poll);
  */
 bool vgpu_sdma_ring_ready(const struct vgpu_device *vdev, unsigned int engine)
 {
-	return READ_ONCE(vdev->hw->sdma[engine].ready);
+	return READ_ONCE(to_hw_state(vdev)->sdma[engine].ready);
 }
 
 /**
@@ -171,8 +171,8 @@ void vgpu_sdma_poll_fences(struct vgpu_device *vdev)
 	unsigned int i;
 
 	for (i = 0; i < VGPU_NUM_SDMA; i++)
-		if (READ_ONCE(vdev->hw->sdma[i].ready))
-			vgpu_sdma_ring_poll(&vdev->hw->sdma[i]);
+		if (READ_ONCE(to_hw_state(vdev)->sdma[i].ready))
+			vgpu_sdma_ring_poll(&to_hw_state(vdev)->sdma[i]);
 }
 
 static void ring_write(struct vgpu_sdma_ring *ring, const u32 *dw,
@@ -301,7 +301,7 @@ struct dma_fence *vgpu_sdma_submit_with(struct vgpu_device *vdev,
 	if (WARN_ON_ONCE(engine >= VGPU_NUM_SDMA || !ndw ||
 			 ndw > VGPU_SDMA_MAX_JOB_DWORDS))
 		return ERR_PTR(-EINVAL);
-	ring = &vdev->hw->sdma[engine];
+	ring = &to_hw_state(vdev)->sdma[engine];
 
 	mutex_lock(&ring->lock);
 	ret = -ENODEV;
@@ -546,9 +546,9 @@ int vgpu_sdma_init(struct vgpu_device *vdev)
 	unsigned int i;
 	int ret;
 
-	INIT_DELAYED_WORK(&vdev->hw->fault_work, vgpu_sdma_fault_work);
+	INIT_DELAYED_WORK(&to_hw_state(vdev)->fault_work, vgpu_sdma_fault_work);
 	for (i = 0; i < VGPU_NUM_SDMA; i++) {
-		ret = ring_init(&vdev->hw->sdma[i], vdev, i);
+		ret = ring_init(&to_hw_state(vdev)->sdma[i], vdev, i);
 		if (ret)
 			goto err;
 	}
@@ -557,14 +557,14 @@ int vgpu_sdma_init(struct vgpu_device *vdev)
 	if (ret)
 		goto err;
 	for (; i < SDMA_NUM_ENGINES; i++) {
-		engine_init(&vdev->hw->sdma[i], vdev, i);
-		vgpu_sdma_engine_start(&vdev->hw->sdma[i]);
+		engine_init(&to_hw_state(vdev)->sdma[i], vdev, i);
+		vgpu_sdma_engine_start(&to_hw_state(vdev)->sdma[i]);
 	}
 	return 0;
 
 err:
 	while (i--)
-		ring_fini(&vdev->hw->sdma[i]);
+		ring_fini(&to_hw_state(vdev)->sdma[i]);
 	return ret;
 }
 
@@ -580,9 +580,9 @@ void vgpu_sdma_fini(struct vgpu_device *vdev)
 
 	vgpu_ih_unregister(vdev, IH_CLIENT_VMC, IH_SRC_VM_FAULT,
 			   vgpu_sdma_fault_irq);
-	cancel_delayed_work_sync(&vdev->hw->fault_work);
+	cancel_delayed_work_sync(&to_hw_state(vdev)->fault_work);
 	for (i = SDMA_NUM_ENGINES; i-- > VGPU_NUM_SDMA;)
 		vgpu_sdma_stop_engine(vdev, i);
 	for (i = VGPU_NUM_SDMA; i--;)
-		ring_fini(&vdev->hw->sdma[i]);
+		ring_fini(&to_hw_state(vdev)->sdma[i]);
 }

@@ -32,15 +32,15 @@ struct cpu_span {
 static int cpu_translate(struct vgpu_device *vdev, u64 mc, u64 bytes,
 			 struct cpu_span *span)
 {
-	struct vgpu_hw *hw = vdev->hw;
+	struct vgpu_hw_state *hw = to_hw_state(vdev);
 	u64 page = (mc - hw->gart.start) >> VGPU_PAGE_SHIFT;
 	struct iommu_domain *domain;
 	phys_addr_t phys;
 	u64 pte;
 
-	if (mc >= hw->fb_base && mc - hw->fb_base < hw->vram_size) {
-		span->io = hw->vram + (mc - hw->fb_base);
-		bytes = min(bytes, hw->vram_size - (mc - hw->fb_base));
+	if (mc >= hw->base.fb_base && mc - hw->base.fb_base < hw->base.vram_size) {
+		span->io = hw->base.vram + (mc - hw->base.fb_base);
+		bytes = min(bytes, hw->base.vram_size - (mc - hw->base.fb_base));
 		span->bytes = min_t(u64, bytes, SZ_2M);
 		return 0;
 	}

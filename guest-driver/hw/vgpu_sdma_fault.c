@@ -32,15 +32,15 @@
 
 #include "vgpu_hw_priv.h"
 
-/* Bits of vgpu_hw.gate: why it is closed. */
+/* Bits of vgpu_hw_state.gate: why it is closed. */
 #define GATE_USER	BIT(0)	/* a user's fault is being forgotten */
 #define GATE_KERNEL	BIT(1)	/* one of VMID 0 waits for a recovery */
 
 static void gate_write(struct vgpu_device *vdev, unsigned long gate)
 {
-	lockdep_assert_held(&vdev->hw->gate_lock);
+	lockdep_assert_held(&to_hw_state(vdev)->gate_lock);
 
-	WRITE_ONCE(vdev->hw->gate, gate);
+	WRITE_ONCE(to_hw_state(vdev)->gate, gate);
 	vgpu_wreg(vdev, VGPU_GATE_REG, gate);
 }
 
@@ -60,7 +60,7 @@ static bool status_is_kernels(u32 status)
 enum vgpu_fault_state vgpu_sdma_fault_state(struct vgpu_device *vdev)
 {
 	u32 status = vgpu_rreg(vdev, VGPU_FAULT_STATUS_REG);
-	unsigned long gate = READ_ONCE(vdev->hw->gate);
+	unsigned long gate = READ_ONCE(to_hw_state(vdev)->gate);
 
 	if (gate & GATE_KERNEL)
 		return VGPU_FAULT_KERNELS;
@@ -88,11 +88,11 @@ void vgpu_sdma_suspect(struct vgpu_device *vdev)
 	unsigned int i;
 	bool helped;
 
-	spin_lock_irqsave(&vdev->hw->gate_lock, flags);
-	gate_write(vdev, vdev->hw->gate | GATE_KERNEL);
-	spin_unlock_irqrestore(&vdev->hw->gate_lock, flags);
+	spin_lock_irqsave(&to_hw_state(vdev)->gate_lock, flags);
+	gate_write(vdev, to_hw_state(vdev)->gate | GATE_KERNEL);
+	spin_unlock_irqrestore(&to_hw_state(vdev)->gate_lock, flags);
 	for (i = 0; i < VGPU_NUM_SDMA; i++) {
-		struct vgpu_sdma_ring *ring = &vdev->hw->sdma[i];
+		struct vgpu_sdma_ring *ring = &to_hw_state(vdev)->sdma[i];
 
 		if (!READ_ONCE(ring->ready))
 			continue;
@@ -103,7 +103,7 @@ void vgpu_sdma_suspect(struct vgpu_device *vdev)
 	}
 	helped = vgpu_hw_recover(vdev, VGPU_RECOVER_GART | VGPU_RECOVER_RINGS);
 	for (i = 0; !helped && i < VGPU_NUM_SDMA; i++) {
-		struct vgpu_sdma_ring *ring = &vdev->hw->sdma[i];
+		struct vgpu_sdma_ring *ring = &to_hw_state(vdev)->sdma[i];
 
 		if (!READ_ONCE(ring->ready))
 			continue;
@@ -115,7 +115,7 @@ void vgpu_sdma_suspect(struct vgpu_device *vdev)
 /* A fault that is no business of the kernel's ring. Any context. */
 static void fault_forget(struct vgpu_device *vdev)
 {
-	struct vgpu_hw *hw = vdev->hw;
+	struct vgpu_hw_state *hw = to_hw_state(vdev);
 	bool kernels = false;
 	unsigned long flags;
 	u32 status;
@@ -139,12 +139,12 @@ static void fault_forget(struct vgpu_device *vdev)
 
 /**
  * vgpu_sdma_fault_work() - forget what was latched since
- * @work: vgpu_hw.fault_work
+ * @work: vgpu_hw_state.fault_work
  */
 void vgpu_sdma_fault_work(struct work_struct *work)
 {
 	struct vgpu_device *vdev = container_of(to_delayed_work(work),
-						struct vgpu_hw, fault_work)->vdev;
+						struct vgpu_hw_state, fault_work)->vdev;
 
 	if (vgpu_rreg(vdev, VGPU_FAULT_STATUS_REG))
 		vgpu_ih_poll(vdev, true);
@@ -177,7 +177,7 @@ void vgpu_sdma_fault_irq(struct vgpu_device *vdev,
 	}
 	if (iv->vmid)
 		return;
-	atomic_or(BIT(cam % VGPU_RETRY_CAM_SLOTS), &vdev->hw->gart_cam);
+	atomic_or(BIT(cam % VGPU_RETRY_CAM_SLOTS), &to_hw_state(vdev)->gart_cam);
 	if (!vgpu_hw_recover(vdev, VGPU_RECOVER_GART))
 		vgpu_ih_cam_ack(vdev, cam);
 }
@@ -193,7 +193,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_fault_irq);
  */
 unsigned long vgpu_sdma_take_gart_cam(struct vgpu_device *vdev)
 {
-	return atomic_xchg(&vdev->hw->gart_cam, 0);
+	return atomic_xchg(&to_hw_state(vdev)->gart_cam, 0);
 }
 
 /**
@@ -227,7 +227,7 @@ void vgpu_sdma_fault_overflow(struct vgpu_device *vdev)
 	if (state >= VGPU_FAULT_UNKNOWN)
 		vgpu_sdma_suspect(vdev);
 	else if (state == VGPU_FAULT_USERS)
-		mod_delayed_work(system_wq, &vdev->hw->fault_work, 1);
+		mod_delayed_work(system_wq, &to_hw_state(vdev)->fault_work, 1);
 }
 
 /**
@@ -239,7 +239,7 @@ void vgpu_sdma_fault_overflow(struct vgpu_device *vdev)
  */
 bool vgpu_sdma_gate_unsettled(struct vgpu_device *vdev)
 {
-	return READ_ONCE(vdev->hw->gate) & GATE_USER;
+	return READ_ONCE(to_hw_state(vdev)->gate) & GATE_USER;
 }
 
 /**
@@ -252,9 +252,9 @@ void vgpu_sdma_gate_settle(struct vgpu_device *vdev)
 {
 	unsigned long flags;
 
-	spin_lock_irqsave(&vdev->hw->gate_lock, flags);
-	gate_write(vdev, vdev->hw->gate & ~GATE_USER);
-	spin_unlock_irqrestore(&vdev->hw->gate_lock, flags);
+	spin_lock_irqsave(&to_hw_state(vdev)->gate_lock, flags);
+	gate_write(vdev, to_hw_state(vdev)->gate & ~GATE_USER);
+	spin_unlock_irqrestore(&to_hw_state(vdev)->gate_lock, flags);
 }
 
 /**
@@ -267,9 +267,9 @@ void vgpu_sdma_faults_over(struct vgpu_device *vdev)
 {
 	unsigned long flags;
 
-	spin_lock_irqsave(&vdev->hw->gate_lock, flags);
+	spin_lock_irqsave(&to_hw_state(vdev)->gate_lock, flags);
 	vgpu_gmc_clear_fault(vdev);
-	gate_write(vdev, vdev->hw->gate & ~GATE_KERNEL);
-	spin_unlock_irqrestore(&vdev->hw->gate_lock, flags);
+	gate_write(vdev, to_hw_state(vdev)->gate & ~GATE_KERNEL);
+	spin_unlock_irqrestore(&to_hw_state(vdev)->gate_lock, flags);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_faults_over);

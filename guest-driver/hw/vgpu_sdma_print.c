@@ -14,7 +14,7 @@ void vgpu_sdma_print_fences(struct vgpu_device *vdev, struct drm_printer *p)
 	unsigned int i;
 
 	for (i = 0; i < VGPU_NUM_SDMA; i++) {
-		struct vgpu_sdma_ring *ring = &vdev->hw->sdma[i];
+		struct vgpu_sdma_ring *ring = &to_hw_state(vdev)->sdma[i];
 		struct vgpu_sdma_fence *fence;
 		u64 first = 0, last = 0, n = 0;
 
@@ -66,7 +66,7 @@ void vgpu_sdma_print_rings(struct vgpu_device *vdev, struct drm_printer *p)
 	unsigned int i;
 
 	for (i = 0; i < SDMA_NUM_ENGINES; i++) {
-		struct vgpu_sdma_ring *ring = &vdev->hw->sdma[i];
+		struct vgpu_sdma_ring *ring = &to_hw_state(vdev)->sdma[i];
 
 		drm_printf(p, "sdma%u", i);
 		if (vgpu_sdma_is_kernels(ring))

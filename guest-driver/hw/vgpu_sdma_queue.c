@@ -208,7 +208,7 @@ int vgpu_sdma_queue_load(struct vgpu_device *vdev, unsigned int engine,
 	    regs->doorbell_offset & ~SDMA_DOORBELL_OFFSET__OFFSET)
 		return -EINVAL;
 
-	ring = &vdev->hw->sdma[engine];
+	ring = &to_hw_state(vdev)->sdma[engine];
 	mutex_lock(&ring->rlc_lock);
 	if (!ring->rlc_off)
 		ret = queue_write(vdev, engine, queue, regs);
@@ -244,7 +244,7 @@ int vgpu_sdma_queue_unload(struct vgpu_device *vdev, unsigned int engine,
 	if (!queue_exists(engine, queue))
 		return -EINVAL;
 
-	ring = &vdev->hw->sdma[engine];
+	ring = &to_hw_state(vdev)->sdma[engine];
 	mutex_lock(&ring->rlc_lock);
 	if (!ring->rlc_off && test_bit(queue, &ring->rlc_loaded))
 		ret = queue_stop(ring, queue, VGPU_HW_TIMEOUT_US);
@@ -272,7 +272,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_queue_unload);
 bool vgpu_sdma_queue_is_loaded(struct vgpu_device *vdev, unsigned int engine,
 			       unsigned int queue)
 {
-	struct vgpu_sdma_ring *ring = &vdev->hw->sdma[engine];
+	struct vgpu_sdma_ring *ring = &to_hw_state(vdev)->sdma[engine];
 	bool loaded;
 
 	mutex_lock(&ring->rlc_lock);

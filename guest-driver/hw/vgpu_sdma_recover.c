@@ -7,7 +7,7 @@
  * Found by the watchdog (no progress of the kernel's ring for lockup_timeout),
  * by the interrupt of a bad packet, by a user queue that does not stop, or by
  * a fault of VMID 0 (vgpu_sdma_fault.c). Whoever finds it asks for a recovery
- * (vgpu_hw.recover); its one worker calls, for the engine's reset:
+ * (vgpu_hw_state.recover); its one worker calls, for the engine's reset:
  *
  *	vgpu_sdma_park()          no job is signalled any more, queues disabled,
  *	                          their pointers saved; one that does not stop is
@@ -316,7 +316,7 @@ static bool ring_wait_idle(struct vgpu_sdma_ring *ring)
  */
 bool vgpu_sdma_ring_park(struct vgpu_device *vdev, unsigned int engine)
 {
-	struct vgpu_sdma_ring *ring = &vdev->hw->sdma[engine];
+	struct vgpu_sdma_ring *ring = &to_hw_state(vdev)->sdma[engine];
 	struct vgpu_sdma_fence *oldest;
 	u64 running = 0;
 	u32 exception;
@@ -362,7 +362,7 @@ bool vgpu_sdma_ring_park(struct vgpu_device *vdev, unsigned int engine)
 void vgpu_sdma_park(struct vgpu_device *vdev, unsigned int engine,
 		    unsigned long *dead)
 {
-	struct vgpu_sdma_ring *ring = &vdev->hw->sdma[engine];
+	struct vgpu_sdma_ring *ring = &to_hw_state(vdev)->sdma[engine];
 
 	if (vgpu_sdma_is_kernels(ring))
 		vgpu_sdma_ring_park(vdev, engine);
@@ -405,7 +405,7 @@ static void ring_judge(struct vgpu_sdma_ring *ring,
 void vgpu_sdma_ring_unpark(struct vgpu_device *vdev, unsigned int engine,
 			   bool vram_lost)
 {
-	struct vgpu_sdma_ring *ring = &vdev->hw->sdma[engine];
+	struct vgpu_sdma_ring *ring = &to_hw_state(vdev)->sdma[engine];
 	struct vgpu_sdma_fence *fence;
 	unsigned int rerun;
 
@@ -453,7 +453,7 @@ void vgpu_sdma_ring_unpark(struct vgpu_device *vdev, unsigned int engine,
 unsigned long vgpu_sdma_unpark(struct vgpu_device *vdev, unsigned int engine,
 			       unsigned long dead, bool vram_lost)
 {
-	struct vgpu_sdma_ring *ring = &vdev->hw->sdma[engine];
+	struct vgpu_sdma_ring *ring = &to_hw_state(vdev)->sdma[engine];
 
 	if (vgpu_sdma_is_kernels(ring))
 		vgpu_sdma_ring_unpark(vdev, engine, vram_lost);
@@ -494,7 +494,7 @@ void vgpu_sdma_engine_pulse(struct vgpu_device *vdev, unsigned int engine)
  */
 int vgpu_sdma_engine_reset(struct vgpu_device *vdev, unsigned int engine)
 {
-	struct vgpu_sdma_ring *ring = &vdev->hw->sdma[engine];
+	struct vgpu_sdma_ring *ring = &to_hw_state(vdev)->sdma[engine];
 
 	/* Without a job there is nothing that it could have got done. */
 	if (!ring_peek(ring))
@@ -518,7 +518,7 @@ void vgpu_sdma_give_up(struct vgpu_device *vdev)
 	unsigned int i;
 
 	for (i = 0; i < VGPU_NUM_SDMA; i++)
-		vgpu_sdma_ring_down(&vdev->hw->sdma[i]);
+		vgpu_sdma_ring_down(&to_hw_state(vdev)->sdma[i]);
 	for (i = 0; i < SDMA_NUM_ENGINES; i++)
-		vgpu_sdma_rlc_give_up(&vdev->hw->sdma[i]);
+		vgpu_sdma_rlc_give_up(&to_hw_state(vdev)->sdma[i]);
 }

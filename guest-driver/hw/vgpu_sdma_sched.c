@@ -183,7 +183,7 @@ int vgpu_sdma_sched_init(struct vgpu_device *vdev)
 	int ret;
 
 	for (i = 0; i < VGPU_NUM_SDMA; i++) {
-		struct drm_gpu_scheduler *sched = &vdev->hw->sdma[i].sched;
+		struct drm_gpu_scheduler *sched = &to_hw_state(vdev)->sdma[i].sched;
 
 		args.name = sched_names[i];
 		ret = drm_sched_init(sched, &args);

@@ -46,7 +46,7 @@ static void range_wreg(struct vgpu_device *vdev, u32 reg, u32 value)
 	struct range_mock *m = kunit_get_current_test()->priv;
 	struct svm_range_list *svms = &m->p.svms;
 
-	writel(value, vdev->hw->mmio + 4 * reg);
+	writel(value, to_hw_state(vdev)->mmio + 4 * reg);
 	m->writes++;
 	if (list_empty(&svms->list) ||
 	    !interval_tree_iter_first(&svms->objects, RANGE_FIRST, RANGE_LAST))
@@ -62,7 +62,7 @@ static struct range_mock *range_mock_new(struct kunit *test)
 	KUNIT_ASSERT_NE(test, kunit_vm_mmap(test, NULL, 0, PAGE_SIZE, PROT_READ,
 					    MAP_ANONYMOUS | MAP_PRIVATE, 0), 0);
 	m->vm = vm_mock_new(test, false);
-	spin_lock_init(&m->vm->vdev->hw->latch_lock);
+	spin_lock_init(&m->vm->hw.latch_lock);
 	m->node.vdev = m->vm->vdev;
 	INIT_WORK(&m->node.svm.fault_work, range_no_work);
 	m->pdd.node = &m->node;

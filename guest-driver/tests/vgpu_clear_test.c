@@ -73,7 +73,7 @@ static void clear_mock_fini(void *arg)
 	vgpu_mock_free(m->mock, m->res);
 	dma_resv_fini(&m->resv);
 	drm_sched_entity_destroy(clear_queue(m));
-	drm_sched_fini(&m->mock->vdev.hw->sdma[0].sched);
+	drm_sched_fini(&m->mock->hw.sdma[0].sched);
 }
 
 static struct clear_mock *clear_mock_new(struct kunit *test)
@@ -145,7 +145,7 @@ static bool clear_depends(struct clear_mock *m, const struct dma_fence *fence)
 static void clear_check(struct kunit *test, struct clear_mock *m,
 			enum dma_resv_usage usage, bool fresh)
 {
-	struct drm_gpu_scheduler *sched = &m->mock->vdev.hw->sdma[0].sched;
+	struct drm_gpu_scheduler *sched = &m->mock->hw.sdma[0].sched;
 	struct vgpu_mman *mman = m->mock->vdev.mman;
 	struct dma_fence *user, *fence;
 

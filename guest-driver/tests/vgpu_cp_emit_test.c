@@ -225,13 +225,13 @@ static void cp_hangs(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
 	struct cp_hung *h = kunit_kzalloc(test, sizeof(*h), GFP_KERNEL);
-	struct vgpu_cp *cp = &mock->vdev.hw->cp;
+	struct vgpu_cp *cp = &mock->hw.cp;
 
 	KUNIT_ASSERT_NOT_NULL(test, h);
 	mutex_init(&cp->lock);
 	init_waitqueue_head(&cp->reset);
 	/* Registers are not accessed. */
-	mock->vdev.hw->lost = true;
+	mock->hw.lost = true;
 	cp->off = true;
 	cp->hangs = true;
 	h->vdev = &mock->vdev;

@@ -33,7 +33,7 @@ static struct table_mock *table_mock_new(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, m);
 	m->mock = vgpu_mock_new(test);
 	vgpu_mock_regs(test, m->mock);
-	gart = &m->mock->vdev.hw->gart;
+	gart = &m->mock->hw.gart;
 	gart->start = 0x10000000;
 	gart->total = ENTRIES;
 	gart->pages = ENTRIES;
@@ -46,7 +46,7 @@ static struct table_mock *table_mock_new(struct kunit *test)
 
 static void table_expect(struct kunit *test, struct table_mock *m)
 {
-	const struct vgpu_gart *gart = &m->mock->vdev.hw->gart;
+	const struct vgpu_gart *gart = &m->mock->hw.gart;
 
 	KUNIT_ASSERT_EQ(test, memcmp(m->table, m->want, sizeof(m->want)), 0);
 	KUNIT_ASSERT_EQ(test, memcmp(gart->shadow, m->want, sizeof(m->want)),
@@ -125,7 +125,7 @@ static void table_restore(struct kunit *test)
 static void table_reserved(struct kunit *test)
 {
 	struct table_mock *m = table_mock_new(test);
-	struct vgpu_gart *gart = &m->mock->vdev.hw->gart;
+	struct vgpu_gart *gart = &m->mock->hw.gart;
 	u64 left = ENTRIES, i, k;
 
 	for (i = 1; i < 20; i++) {

@@ -50,7 +50,7 @@ static u32 *gart_reg(struct gart_mock *m, unsigned int hub, u32 reg)
 static struct gart_mock *gart_mock_new(struct kunit *test)
 {
 	struct gart_mock *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
-	struct vgpu_hw *hw;
+	struct vgpu_hw_state *hw;
 	unsigned int hub;
 
 	KUNIT_ASSERT_NOT_NULL(test, m);
@@ -65,7 +65,7 @@ static struct gart_mock *gart_mock_new(struct kunit *test)
 		*gart_reg(m, hub, VM_INVALIDATE_ENG_ACK(ENGINE)) =
 			VM_INVALIDATE_ENG_ACK__PER_VMID;
 
-	hw = m->mock->vdev.hw;
+	hw = &m->mock->hw;
 	spin_lock_init(&hw->inv_lock);
 	hw->mmio = (void __iomem __force *)m->mmio;
 	hw->gart.table = (__le64 __iomem __force *)m->table;

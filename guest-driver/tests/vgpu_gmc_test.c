@@ -18,12 +18,12 @@
 static struct vgpu_mock *gmc_mock(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
-	struct vgpu_hw *hw = mock->vdev.hw;
+	struct vgpu_hw_state *hw = &mock->hw;
 
 	vgpu_mock_regs(test, mock);
-	hw->vram_size = SZ_1G;
-	hw->fb_base = FB_BASE;
-	hw->fb_offset = FB_OFFSET;
+	hw->base.vram_size = SZ_1G;
+	hw->base.fb_base = FB_BASE;
+	hw->base.fb_offset = FB_OFFSET;
 	hw->gart.total = VGPU_GART_PAGES;
 	hw->gart.table_vram = SZ_1G - VGPU_VRAM_RESERVED;
 	return mock;
@@ -203,16 +203,16 @@ static void gmc_hive(struct kunit *test)
 {
 	struct vgpu_mock *mock = gmc_mock(test);
 	struct vgpu_mock *other = gmc_mock(test);
-	struct vgpu_hw *hw = mock->vdev.hw;
+	struct vgpu_hw_state *hw = &mock->hw;
 	unsigned int hub;
 
-	hw->xgmi = (struct vgpu_xgmi) {
+	hw->base.xgmi = (struct vgpu_xgmi) {
 		.hive = 7, .segment = SZ_1G, .node = 2,
 	};
-	other->vdev.hw->xgmi = hw->xgmi;
+	other->vdev.hw->xgmi = hw->base.xgmi;
 	other->vdev.hw->xgmi.node = 0;
-	hw->fb_base += 2ull * SZ_1G;
-	hw->fb_offset += 2ull * SZ_1G;
+	hw->base.fb_base += 2ull * SZ_1G;
+	hw->base.fb_offset += 2ull * SZ_1G;
 	KUNIT_ASSERT_EQ(test, vgpu_gmc_start(&mock->vdev), 0);
 	for (hub = 0; hub < VGPU_NUM_HUBS; hub++) {
 		const u32 *regs = mock->regs + HUB(hub);
@@ -247,7 +247,7 @@ static void gmc_hive(struct kunit *test)
 static void gmc_context_kinds(struct kunit *test)
 {
 	struct vgpu_mock *mock = gmc_mock(test);
-	u64 table = mock->vdev.hw->gart.table_vram;
+	u64 table = mock->hw.gart.table_vram;
 	unsigned int hub, vmid;
 
 	KUNIT_ASSERT_EQ(test, vgpu_gmc_start(&mock->vdev), 0);

@@ -143,11 +143,11 @@ static void gtt_small_gart(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, mock);
 	mock->vdev.mman = &mock->mman;
-	mock->vdev.hw = &mock->hw;
+	mock->vdev.hw = &mock->hw.base;
 	spin_lock_init(&mock->vdev.mman->bdev.lru_lock);
-	mock->vdev.hw->gart.pages = WINDOWS;
+	mock->hw.gart.pages = WINDOWS;
 	KUNIT_EXPECT_EQ(test, vgpu_gtt_mgr_init(&mock->vdev, SZ_1M), -ENODEV);
-	mock->vdev.hw->gart.pages = WINDOWS + 1;
+	mock->hw.gart.pages = WINDOWS + 1;
 	KUNIT_ASSERT_EQ(test, vgpu_gtt_mgr_init(&mock->vdev, SZ_1M), 0);
 	vgpu_gtt_mgr_fini(&mock->vdev);
 }

@@ -41,7 +41,7 @@ static struct ih_mock *ih_mock_new(struct kunit *test)
 	vgpu_mock_regs(test, m->mock);
 	m->ring = kunit_kzalloc(test, IH_RING_BYTES, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, m->ring);
-	ih = &m->mock->vdev.hw->ih;
+	ih = &m->mock->hw.ih;
 	spin_lock_init(&ih->lock);
 	mutex_init(&ih->poll_lock);
 	ih->ring = m->ring;
@@ -282,7 +282,7 @@ static void ih_linger(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
 	unsigned int us;
 
 	WRITE_ONCE(l->inside, true);
-	for (us = 0; us < USEC_PER_SEC && READ_ONCE(vdev->hw->ih.slots[0].fn); us++)
+	for (us = 0; us < USEC_PER_SEC && READ_ONCE(to_hw_state(vdev)->ih.slots[0].fn); us++)
 		udelay(1);
 	/* It is out of the slot; whoever took it out has to wait now. */
 	for (us = 0; us < 20 * USEC_PER_MSEC && !READ_ONCE(l->gone); us++)
@@ -314,7 +314,7 @@ static void ih_unregister_polled(struct kunit *test)
 	l->vdev = &m->mock->vdev;
 	init_completion(&l->polled);
 	/* Of no device: disable_irq() and enable_irq() do nothing. */
-	l->vdev->hw->ih.irq = INT_MAX;
+	to_hw_state(l->vdev)->ih.irq = INT_MAX;
 	vgpu_ih_register(l->vdev, 8, 224, ih_linger, l);
 	ih_put_number(m, 8, 224, 0);
 

@@ -72,7 +72,7 @@ struct vgpu_mock *vgpu_mock_new(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, mock);
 	vgpu_test_rnd(test, &mock->rnd);
 	mock->hw.vdev = &mock->vdev;
-	mock->vdev.hw = &mock->hw;
+	mock->vdev.hw = &mock->hw.base;
 	mock->mman.vdev = &mock->vdev;
 	mock->vdev.mman = &mock->mman;
 	mock->vdev.vmm = &mock->vmm;
@@ -84,7 +84,7 @@ struct vgpu_mock *vgpu_mock_new(struct kunit *test)
 	INIT_LIST_HEAD(&bdev->pinned);
 	mock->bo.vdev = &mock->vdev;
 	mock->bo.tbo.bdev = bdev;
-	mock->vdev.hw->gart.pages = VGPU_MOCK_GART_PAGES;
+	mock->hw.gart.pages = VGPU_MOCK_GART_PAGES;
 
 	KUNIT_ASSERT_EQ(test, vgpu_vram_mgr_init(&mock->vdev, VGPU_MOCK_VRAM),
 			0);
@@ -133,7 +133,7 @@ static void mock_wreg(struct vgpu_device *vdev, u32 reg, u32 value)
 
 void vgpu_mock_regs(struct kunit *test, struct vgpu_mock *mock)
 {
-	struct vgpu_hw *hw = mock->vdev.hw;
+	struct vgpu_hw_state *hw = &mock->hw;
 	unsigned int hub;
 
 	mock->regs = kunit_kcalloc(test, VGPU_MMIO_DWORDS, sizeof(u32),
@@ -228,7 +228,7 @@ static void mock_ring_fini(void *arg)
 struct vgpu_sdma_ring *vgpu_mock_ring(struct kunit *test, struct vgpu_mock *mock,
 				      __le32 *fence_wb, u64 fence_mc)
 {
-	struct vgpu_sdma_ring *ring = &mock->vdev.hw->sdma[0];
+	struct vgpu_sdma_ring *ring = &mock->hw.sdma[0];
 
 	ring->vdev = &mock->vdev;
 	mutex_init(&ring->lock);

@@ -7,6 +7,7 @@
 #include <linux/prandom.h>
 
 #include "vgpu/pci.h"
+#include "vgpu_hw_priv.h"
 #include "vgpu_mm_priv.h"
 #include "vgpu_sched.h"
 #include "vgpu_vm.h"
@@ -33,7 +34,7 @@
  */
 struct vgpu_mock {
 	struct vgpu_device vdev;
-	struct vgpu_hw hw;
+	struct vgpu_hw_state hw;
 	struct vgpu_mman mman;
 	struct vgpu_vm_manager vmm;
 	struct vgpu_sched sched;

@@ -47,7 +47,7 @@ static void cpu_mock_fini(void *arg)
 static struct cpu_mock *cpu_mock_new(struct kunit *test)
 {
 	struct cpu_mock *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
-	struct vgpu_hw *hw;
+	struct vgpu_hw_state *hw;
 	unsigned int i;
 	u64 *table;
 
@@ -56,7 +56,7 @@ static struct cpu_mock *cpu_mock_new(struct kunit *test)
 			0);
 	m->mock = vgpu_mock_new(test);
 	vgpu_mock_regs(test, m->mock);
-	hw = m->mock->vdev.hw;
+	hw = &m->mock->hw;
 	m->vram = kunit_kzalloc(test, VRAM_BYTES, GFP_KERNEL);
 	m->want_vram = kunit_kzalloc(test, VRAM_BYTES, GFP_KERNEL);
 	m->want_sys = kunit_kzalloc(test, SYS_BYTES, GFP_KERNEL);
@@ -67,9 +67,9 @@ static struct cpu_mock *cpu_mock_new(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, m->vram && m->want_vram && m->want_sys &&
 			  hw->gart.shadow && table);
 	hw->gart.table = (__le64 __iomem __force *)table;
-	hw->vram = (void __iomem __force *)m->vram;
-	hw->vram_size = VRAM_BYTES;
-	hw->fb_base = FB_BASE;
+	hw->base.vram = (void __iomem __force *)m->vram;
+	hw->base.vram_size = VRAM_BYTES;
+	hw->base.fb_base = FB_BASE;
 
 	prandom_bytes_state(&m->mock->rnd, m->vram, VRAM_BYTES);
 	memcpy(m->want_vram, m->vram, VRAM_BYTES);

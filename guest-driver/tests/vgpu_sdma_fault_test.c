@@ -47,7 +47,7 @@ static bool fault_recover(struct vgpu_device *vdev, unsigned long what)
 
 static void fault_put(struct fault_mock *m, u32 vmid, bool retry)
 {
-	__le32 *dw = m->mock->vdev.hw->ih.ring + m->next % ENTRIES * 8;
+	__le32 *dw = m->mock->hw.ih.ring + m->next % ENTRIES * 8;
 
 	memset(dw, 0, IH_ENTRY_BYTES);
 	dw[0] = cpu_to_le32(IH_CLIENT_VMC | IH_SRC_VM_FAULT << 8 | vmid << 24 |
@@ -81,18 +81,18 @@ static void fault_mock_fini(void *arg)
 {
 	struct fault_mock *m = arg;
 
-	cancel_delayed_work_sync(&m->mock->vdev.hw->fault_work);
+	cancel_delayed_work_sync(&m->mock->hw.fault_work);
 }
 
 static struct fault_mock *fault_mock_new(struct kunit *test)
 {
 	struct fault_mock *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
-	struct vgpu_hw *hw;
+	struct vgpu_hw_state *hw;
 
 	KUNIT_ASSERT_NOT_NULL(test, m);
 	m->mock = vgpu_mock_new(test);
 	vgpu_mock_regs(test, m->mock);
-	hw = m->mock->vdev.hw;
+	hw = &m->mock->hw;
 	hw->ih.ring = kunit_kzalloc(test, IH_RING_BYTES, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, hw->ih.ring);
 	spin_lock_init(&hw->ih.lock);
@@ -130,7 +130,7 @@ static void fault_expect_open(struct kunit *test, struct fault_mock *m)
 	KUNIT_EXPECT_EQ(test, m->asked, 0);
 	KUNIT_EXPECT_EQ(test, *fault_reg(m, VGPU_GATE_REG), 0);
 	KUNIT_EXPECT_EQ(test, *fault_reg(m, VGPU_FAULT_STATUS_REG), 0);
-	KUNIT_EXPECT_FALSE(test, m->mock->vdev.hw->sdma[0].frozen);
+	KUNIT_EXPECT_FALSE(test, m->mock->hw.sdma[0].frozen);
 	KUNIT_EXPECT_EQ(test, vgpu_sdma_fault_state(&m->mock->vdev),
 			VGPU_FAULT_NONE);
 }
@@ -140,7 +140,7 @@ static void fault_expect_shut(struct kunit *test, struct fault_mock *m)
 	KUNIT_EXPECT_EQ(test, m->asked,
 			VGPU_RECOVER_GART | VGPU_RECOVER_RINGS);
 	KUNIT_EXPECT_NE(test, *fault_reg(m, VGPU_GATE_REG), 0);
-	KUNIT_EXPECT_TRUE(test, m->mock->vdev.hw->sdma[0].frozen);
+	KUNIT_EXPECT_TRUE(test, m->mock->hw.sdma[0].frozen);
 	KUNIT_EXPECT_EQ(test, vgpu_sdma_fault_state(&m->mock->vdev),
 			VGPU_FAULT_KERNELS);
 }
@@ -245,7 +245,7 @@ static void fault_overflow(struct kunit *test)
 
 	fault_latch(m, USER_VMID, true);
 	m->wptr = cpu_to_le32(IH_RB_WPTR__RB_OVERFLOW);
-	*fault_reg(m, IH_RB_WPTR) = (vdev->hw->ih.rptr - IH_ENTRY_BYTES) &
+	*fault_reg(m, IH_RB_WPTR) = (to_hw_state(vdev)->ih.rptr - IH_ENTRY_BYTES) &
 				    IH_RING_MASK;
 	vgpu_ih_service(vdev);
 	fault_expect_shut(test, m);

@@ -271,7 +271,7 @@ static void ring_down(struct kunit *test)
 /* In the place of vgpu_sdma_emit_end(): the recovery gives the engine up meanwhile. */
 static void ring_goes_down(const struct vgpu_sdma_ring *ring, u32 *dw)
 {
-	WRITE_ONCE(ring->vdev->hw->sdma[ring->engine].ready, false);
+	WRITE_ONCE(to_hw_state(ring->vdev)->sdma[ring->engine].ready, false);
 	memset(dw, 0, SDMA_EPILOGUE_DWORDS * sizeof(*dw));
 }
 
@@ -369,7 +369,7 @@ static void ring_job_ends(void *arg, int error)
 /* A ring that vgpu_sdma_ring_down() can take down: its engine stops at once. */
 static void ring_can_go_down(struct kunit *test, struct ring_mock *m)
 {
-	struct vgpu_ih *ih = &m->mock->vdev.hw->ih;
+	struct vgpu_ih *ih = &m->mock->hw.ih;
 
 	m->mock->regs[vgpu_sdma_ring_reg(m->ring, SDMA_CONTEXT_STATUS)] =
 		SDMA_CONTEXT_STATUS__IDLE;

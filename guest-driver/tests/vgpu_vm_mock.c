@@ -95,15 +95,15 @@ static void bo_init(struct vm_mock *m, struct mock_bo *b)
 /* The engine is down, and so the CPU runs its packets. */
 static void mock_sdma(struct kunit *test, struct vm_mock *m, u32 *mmio)
 {
-	struct vgpu_hw *hw = m->vdev->hw;
+	struct vgpu_hw_state *hw = &m->hw;
 	unsigned int i;
 
 	for (i = 0; i < VGPU_NUM_SDMA; i++)
 		mutex_init(&hw->sdma[i].lock);
 	mmio[VGPU_MAGIC] = VGPU_MAGIC_VALUE;
-	hw->fb_base = BIT_ULL(40);
-	hw->vram = (void __iomem __force *)m->tables;
-	hw->vram_size = VM_MOCK_TABLES * sizeof(*m->tables);
+	hw->base.fb_base = BIT_ULL(40);
+	hw->base.vram = (void __iomem __force *)m->tables;
+	hw->base.vram_size = VM_MOCK_TABLES * sizeof(*m->tables);
 	m->vm.job = vgpu_vm_job_new(VGPU_SDMA_MAX_JOB_DWORDS);
 	KUNIT_ASSERT_NOT_NULL(test, m->vm.job);
 }
@@ -121,13 +121,13 @@ struct vm_mock *vm_mock_new(struct kunit *test, bool sdma)
 	mmio = kunit_kzalloc(test, VGPU_MMIO_BAR_SIZE, GFP_KERNEL);
 	KUNIT_ASSERT_TRUE(test, m->vdev && m->tables && m->bos && mmio);
 	m->hw.vdev = m->vdev;
-	m->vdev->hw = &m->hw;
+	m->vdev->hw = &m->hw.base;
 	m->vdev->vmm = &m->vmm;
 	for (hub = 0; hub < VGPU_NUM_HUBS; hub++)
 		mmio[HUB(hub) + VM_INVALIDATE_ENG_ACK(ENGINE)] =
 			VM_INVALIDATE_ENG_ACK__PER_VMID;
-	m->vdev->hw->mmio = (void __iomem __force *)mmio;
-	spin_lock_init(&m->vdev->hw->inv_lock);
+	to_hw_state(m->vdev)->mmio = (void __iomem __force *)mmio;
+	spin_lock_init(&to_hw_state(m->vdev)->inv_lock);
 	m->limit = VM_MOCK_TABLES;
 	m->ops = vgpu_vm_pt_ops;
 	m->ops.alloc = mock_alloc;

@@ -37,7 +37,7 @@ struct mock_bo {
  */
 struct vm_mock {
 	struct vgpu_vm vm;
-	struct vgpu_hw hw;
+	struct vgpu_hw_state hw;
 	struct vgpu_vm_manager vmm;
 	struct vgpu_device *vdev;
 	struct vgpu_pt_ops ops;

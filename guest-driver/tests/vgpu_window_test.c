@@ -47,22 +47,22 @@ static u64 *window_table(struct window_mock *m)
 static struct window_mock *window_mock_new(struct kunit *test)
 {
 	struct window_mock *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
-	struct vgpu_hw *hw;
+	struct vgpu_hw_state *hw;
 
 	KUNIT_ASSERT_NOT_NULL(test, m);
 	m->mock = vgpu_mock_new(test);
 	vgpu_mock_regs(test, m->mock);
-	hw = m->mock->vdev.hw;
+	hw = &m->mock->hw;
 	m->vram = kunit_kzalloc(test, VRAM_BYTES, GFP_KERNEL);
 	hw->gart.total = ENTRIES;
 	hw->gart.windows = WINDOWS;
 	hw->gart.table_vram = TABLE_AT;
 	hw->gart.shadow = kunit_kcalloc(test, ENTRIES, sizeof(u64), GFP_KERNEL);
 	KUNIT_ASSERT_TRUE(test, m->vram && hw->gart.shadow);
-	hw->vram = (void __iomem __force *)m->vram;
-	hw->gart.table = hw->vram + TABLE_AT;
-	hw->vram_size = VRAM_BYTES;
-	hw->fb_base = FB_BASE;
+	hw->base.vram = (void __iomem __force *)m->vram;
+	hw->gart.table = hw->base.vram + TABLE_AT;
+	hw->base.vram_size = VRAM_BYTES;
+	hw->base.fb_base = FB_BASE;
 	return m;
 }
 
@@ -209,7 +209,7 @@ static void window_ranges(struct kunit *test)
 	struct window_mock *m = window_mock_new(test);
 	unsigned int engine;
 
-	m->mock->vdev.hw->gart.start = 0;
+	m->mock->hw.gart.start = 0;
 	KUNIT_ASSERT_EQ(test, vgpu_gmc_start(&m->mock->vdev), 0);
 	for (engine = 0; engine < VGPU_NUM_SDMA; engine++) {
 		const u32 *regs = m->mock->regs + 0x1ab80 + 0x87 +
