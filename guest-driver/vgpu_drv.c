@@ -10,13 +10,16 @@
 #include <drm/drm_drv.h>
 #include <drm/drm_managed.h>
 
-#include "kfd_priv.h"
 #include "vgpu/pci.h"
+#include "kfd_priv.h"
 #include "vgpu_device.h"
 #include "vgpu_drv.h"
+#include "vgpu_gart.h"
 #include "vgpu_hw.h"
 #include "vgpu_mm.h"
+#include "vgpu_recover.h"
 #include "vgpu_sched.h"
+#include "vgpu_sdma_sched.h"
 #include "vgpu_vm.h"
 
 static int vgpu_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id)

@@ -25,7 +25,9 @@
 #include "vgpu_drv.h"
 #include "vgpu_hw.h"
 #include "vgpu_mm.h"
+#include "vgpu_recover.h"
 #include "vgpu_sched.h"
+#include "vgpu_sdma_sched.h"
 
 /* How long the render node's jobs may take before a sleep. */
 #define VGPU_PM_JOBS_TIMEOUT	(60 * HZ)

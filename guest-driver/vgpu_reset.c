@@ -16,13 +16,20 @@
 #include <linux/ktime.h>
 #include <drm/drm_managed.h>
 
+#include "vgpu/ih.h"
+#include "vgpu/model.h"
 #include "kfd_priv.h"
 #include "kfd_smi.h"
 #include "vgpu_device.h"
 #include "vgpu_drv.h"
+#include "vgpu_gart.h"
 #include "vgpu_hw.h"
+#include "vgpu_ih.h"
 #include "vgpu_mm.h"
+#include "vgpu_mmio.h"
+#include "vgpu_recover.h"
 #include "vgpu_reset_trace.h"
+#include "vgpu_sdma.h"
 
 /* Device resets after which no engine did better. */
 #define RESET_DEVICE_TRIES	2u

@@ -16,6 +16,7 @@
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_drv.h>
 
+#include "vgpu_hw.h"
 #include "vgpu_cs.h"
 
 /* A job adds one fence to a reservation, moving the BO another. */

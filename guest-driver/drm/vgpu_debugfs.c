@@ -10,6 +10,8 @@
 
 #include "vgpu/model.h"
 #include "kfd_priv.h"
+#include "vgpu_mmio.h"
+#include "vgpu_sdma.h"
 #include "vgpu_file.h"
 
 static const char * const vgpu_stat_names[VGPU_NUM_STATS] = {

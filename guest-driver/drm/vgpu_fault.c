@@ -6,8 +6,9 @@
 #include "vgpu/bits.h"
 #include "vgpu/gmc.h"
 #include "vgpu/ih.h"
-#include "vgpu_file.h"
+#include "vgpu_ih.h"
 #include "vgpu_vmid.h"
+#include "vgpu_file.h"
 
 /* As AMDGPU_VMHUB_TYPE_MM0, which is where SDMA belongs. */
 #define FAULT_HUB	1

@@ -12,6 +12,8 @@
 #include "vgpu/pci.h"
 #include "vgpu/pte.h"
 #include "vgpu_chip.h"
+#include "vgpu_mmio.h"
+#include "vgpu_sdma.h"
 #include "vgpu_file.h"
 
 static void vgpu_info_vram_gtt(struct vgpu_device *vdev,

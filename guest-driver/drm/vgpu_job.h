@@ -5,6 +5,7 @@
 
 #include <linux/kref.h>
 
+#include "vgpu_sdma_sched.h"
 #include "vgpu_sched.h"
 
 /**

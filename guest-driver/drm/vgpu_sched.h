@@ -9,7 +9,7 @@
 #include <linux/xarray.h>
 #include <drm/gpu_scheduler.h>
 
-#include "vgpu_hw.h"
+#include "vgpu/sdma.h"
 
 struct drm_device;
 struct vgpu_device;

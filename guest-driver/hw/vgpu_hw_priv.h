@@ -3,18 +3,40 @@
 #ifndef VGPU_HW_PRIV_H
 #define VGPU_HW_PRIV_H
 
+#include <linux/atomic.h>
 #include <linux/build_bug.h>
+#include <linux/dma-fence.h>
+#include <linux/io.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
+#include <linux/mutex.h>
 #include <linux/sizes.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
 #include <drm/drm_print.h>
 
-#include "vgpu_device.h"
-#include "vgpu_hw.h"
 #include "vgpu/bits.h"
+#include "vgpu/gmc.h"
+#include "vgpu/ih.h"
+#include "vgpu/model.h"
 #include "vgpu/pci.h"
 #include "vgpu/pte.h"
+#include "vgpu/sdma.h"
 #include "vgpu/sdma_packets.h"
+#include "vgpu_device.h"
+#include "vgpu_cp.h"
+#include "vgpu_gart.h"
+#include "vgpu_gmc.h"
+#include "vgpu_hw.h"
+#include "vgpu_ih.h"
+#include "vgpu_mmio.h"
+#include "vgpu_mqd.h"
+#include "vgpu_recover.h"
+#include "vgpu_sdma.h"
+#include "vgpu_sdma_queue.h"
+#include "vgpu_sdma_sched.h"
+#include "vgpu_xgmi.h"
 
 /* How long the device may take for a handshake (the GPU's own, not a copy). */
 #define VGPU_HW_TIMEOUT_US	(2 * USEC_PER_SEC)
@@ -397,6 +419,7 @@ void vgpu_gart_fini(struct vgpu_device *vdev);
 u64 vgpu_gart_bind_reserved(struct vgpu_device *vdev, dma_addr_t addr,
 			    size_t bytes);
 void vgpu_gart_close_windows(struct vgpu_device *vdev);
+u64 vgpu_gart_rewrite(struct vgpu_device *vdev);
 void vgpu_gart_note(struct vgpu_device *vdev, const void __iomem *entry,
 		    u64 pte);
 unsigned int vgpu_gart_is_flush(const u32 *dw, unsigned int ndw);
@@ -538,6 +561,8 @@ bool vgpu_sdma_cpu_can(const u32 *dw, unsigned int ndw);
 
 /* vgpu_sdma_queue.c */
 void vgpu_sdma_stop_engine(struct vgpu_device *vdev, unsigned int engine);
+u32 vgpu_sdma_queue_exception(struct vgpu_device *vdev, unsigned int engine,
+			      unsigned int queue);
 void vgpu_sdma_teach_locks(struct vgpu_sdma_ring *ring);
 unsigned long vgpu_sdma_rlc_park(struct vgpu_sdma_ring *ring);
 unsigned long vgpu_sdma_rlc_restore(struct vgpu_sdma_ring *ring,

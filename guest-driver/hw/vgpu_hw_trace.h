@@ -12,7 +12,7 @@
 
 #include <linux/tracepoint.h>
 
-#include "vgpu_hw.h"
+#include "vgpu_ih.h"
 
 /* An entry was taken from the interrupt ring. */
 TRACE_EVENT(vgpu_ih_entry,

@@ -82,7 +82,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_fault_state);
  * Nobody can tell whose it was: the oldest job of each engine may have read
  * zeros, or have written nothing. Any context.
  */
-void vgpu_sdma_suspect(struct vgpu_device *vdev)
+static void vgpu_sdma_suspect(struct vgpu_device *vdev)
 {
 	unsigned long flags;
 	unsigned int i;

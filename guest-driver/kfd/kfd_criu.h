@@ -15,6 +15,7 @@
 #include <linux/sizes.h>
 #include <linux/types.h>
 
+#include "vgpu_mqd.h"
 #include "kfd_priv.h"
 #include "kfd_queue.h"
 

@@ -5,6 +5,7 @@
  */
 #include <linux/log2.h>
 
+#include "vgpu_mqd.h"
 #include "kfd_criu.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"

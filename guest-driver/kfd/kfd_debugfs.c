@@ -12,6 +12,8 @@
 #include <drm/drm_drv.h>
 #include <drm/drm_print.h>
 
+#include "vgpu_cp.h"
+#include "vgpu_mqd.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
 

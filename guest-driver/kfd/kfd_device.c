@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 
+#include "vgpu_hw.h"
 #include "kfd_mem.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"

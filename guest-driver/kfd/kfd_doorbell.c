@@ -8,6 +8,7 @@
 #include <drm/amdgpu_drm.h>
 
 #include "vgpu/doorbell.h"
+#include "vgpu_hw.h"
 #include "kfd_room.h"
 
 int kfd_doorbell_alloc(struct kfd_process_device *pdd)

@@ -12,6 +12,7 @@
 #include "vgpu/cp.h"
 #include "vgpu/ih.h"
 #include "vgpu/sdma_packets.h"
+#include "vgpu_ih.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
 

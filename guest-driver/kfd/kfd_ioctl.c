@@ -9,6 +9,7 @@
 #include <linux/uaccess.h>
 
 #include "vgpu/gmc.h"
+#include "vgpu_mmio.h"
 #include "kfd_room.h"
 
 /* The last version whose additions are here as far as the rest is. */

@@ -6,6 +6,7 @@
  */
 #include <linux/mm.h>
 
+#include "vgpu_hw.h"
 #include "kfd_room.h"
 
 int kfd_mmio_init(struct kfd_node *node)

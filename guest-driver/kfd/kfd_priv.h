@@ -17,11 +17,11 @@
 #include <linux/sysfs.h>
 #include <linux/workqueue.h>
 
+#include "svm.h"
+#include "vgpu/sdma.h"
 #include "vgpu_device.h"
-#include "vgpu_hw.h"
 #include "vgpu_mm.h"
 #include "vgpu_vm.h"
-#include "svm.h"
 #include "kfd_dbg.h"
 #include "kfd_events.h"
 #include "kfd_turn.h"

@@ -11,6 +11,9 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "vgpu_cp.h"
+#include "vgpu_mmio.h"
+#include "vgpu_recover.h"
 #include "kfd_mem.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"

@@ -9,7 +9,8 @@
 #include <linux/sysfs.h>
 #include <linux/types.h>
 
-#include "vgpu_hw.h"
+#include "vgpu_mqd.h"
+#include "vgpu_sdma_queue.h"
 
 /*
  * SDMA engines, a bit each: as on the card, the first two are for PCIe, the rest

@@ -8,6 +8,7 @@
 
 #include "vgpu/doorbell.h"
 #include "vgpu_chip.h"
+#include "vgpu_mqd.h"
 #include "kfd_mem.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"

@@ -7,6 +7,7 @@
 #include <linux/log2.h>
 #include <linux/uaccess.h>
 
+#include "vgpu_mqd.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
 

@@ -3,6 +3,7 @@
  * User queues after a recovery of the hardware below them. hw/ has put back
  * those that may run; what does not run any more is told.
  */
+#include "vgpu_hw.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
 

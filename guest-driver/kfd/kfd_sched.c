@@ -6,6 +6,7 @@
  */
 #include <linux/sched/mm.h>
 
+#include "vgpu_cp.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
 

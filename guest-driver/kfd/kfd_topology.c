@@ -30,6 +30,8 @@
 #endif
 
 #include "vgpu_chip.h"
+#include "vgpu_cp.h"
+#include "vgpu_hw.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
 #include "kfd_topology.h"

@@ -13,6 +13,8 @@
 #include <drm/drm_vma_manager.h>
 
 #include "vgpu/pci.h"
+#include "vgpu_hw.h"
+#include "vgpu_sdma_sched.h"
 #include "vgpu_mm_priv.h"
 
 static void vgpu_mm_release(struct drm_device *drm, void *data)

@@ -9,6 +9,7 @@
 
 #include <drm/drm_gem.h>
 #include <drm/drm_mm.h>
+#include <drm/gpu_scheduler.h>
 #include <drm/ttm/ttm_bo.h>
 #include <drm/ttm/ttm_device.h>
 #include <drm/ttm/ttm_placement.h>
@@ -18,7 +19,7 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
-#include "vgpu_hw.h"
+#include "vgpu/sdma.h"
 #include "vgpu_buddy.h"
 
 struct dma_buf;

@@ -7,6 +7,7 @@
 #include <drm/ttm/ttm_tt.h>
 
 #include "vgpu_device.h"
+#include "vgpu_sdma_sched.h"
 #include "vgpu_mm.h"
 
 /* Doorbell pages that belong to the kernel: page 0 and its mirror. */

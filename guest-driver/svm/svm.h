@@ -17,12 +17,13 @@
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
-#include "vgpu_hw.h"
+#include "vgpu_ih.h"
 #include "svm_interval.h"
 
 struct kfd_node;
 struct kfd_process;
 struct svm_map_buf;
+struct vgpu_device;
 
 #define SVM_MAX_GPU	64
 #define SVM_DEFAULT_GRANULARITY	9	/* 2^9 pages: 2 MiB */

@@ -8,6 +8,7 @@
 #include <linux/sched/mm.h>
 
 #include "kfd_smi.h"
+#include "vgpu_mmio.h"
 #include "svm_priv.h"
 
 #define SVM_RESTORE_DELAY_MS		1u

@@ -30,8 +30,10 @@
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 
-#include "svm_fault_entry.h"
 #include "kfd_smi.h"
+#include "vgpu_ih.h"
+#include "vgpu_mmio.h"
+#include "svm_fault_entry.h"
 #include "svm_priv.h"
 #include "svm_trace.h"
 

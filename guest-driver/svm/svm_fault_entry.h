@@ -3,7 +3,8 @@
 #ifndef SVM_FAULT_ENTRY_H
 #define SVM_FAULT_ENTRY_H
 
-#include "vgpu_hw.h"
+#include "vgpu/ih.h"
+#include "vgpu_ih.h"
 
 /**
  * struct svm_fault - a decoded fault entry

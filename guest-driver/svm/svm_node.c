@@ -2,6 +2,7 @@
 /* SVM's part of a GPU: comes and goes with the KFD node. */
 #include <drm/drm_print.h>
 
+#include "vgpu_hw.h"
 #include "svm_priv.h"
 
 int svm_node_init(struct kfd_node *node)

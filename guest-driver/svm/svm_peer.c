@@ -27,6 +27,8 @@
 #include <linux/srcu.h>
 #include <kunit/visibility.h>
 
+#include "vgpu_hw.h"
+#include "vgpu_xgmi.h"
 #include "svm_priv.h"
 #include "svm_vram.h"
 

@@ -24,6 +24,7 @@
 #include <kunit/visibility.h>
 
 #include "kfd_smi.h"
+#include "vgpu_mmio.h"
 #include "svm_priv.h"
 #include "svm_trace.h"
 

@@ -25,6 +25,7 @@
 #include <drm/drm_print.h>
 #include <kunit/visibility.h>
 
+#include "vgpu_hw.h"
 #include "svm_priv.h"
 #include "svm_vram.h"
 

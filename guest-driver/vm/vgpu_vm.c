@@ -10,6 +10,8 @@
 
 #include <kunit/visibility.h>
 
+#include "vgpu_hw.h"
+#include "vgpu_sdma.h"
 #include "vgpu_vm_job.h"
 #include "vgpu_vm_priv.h"
 

@@ -35,7 +35,9 @@
 
 #include <kunit/visibility.h>
 
+#include "vgpu_hw.h"
 #include "vgpu_res_cursor.h"
+#include "vgpu_xgmi.h"
 #include "vgpu_vm_priv.h"
 #include "vgpu_vm_trace.h"
 

@@ -6,6 +6,7 @@
  */
 #include <drm/drm_drv.h>
 
+#include "vgpu_hw.h"
 #include "vgpu_vm_priv.h"
 
 static struct vgpu_vm_bo *vm_next_vbo(struct vgpu_vm *vm, u64 page)

@@ -22,10 +22,14 @@
 
 #include <kunit/visibility.h>
 
+#include "vgpu_gmc.h"
+#include "vgpu_hw.h"
+#include "vgpu_mmio.h"
+#include "vgpu_sdma.h"
+#include "vgpu_vmid.h"
 #include "vgpu_vm_job.h"
 #include "vgpu_vm_priv.h"
 #include "vgpu_vm_trace.h"
-#include "vgpu_vmid.h"
 
 /* Not the engine of moves and clears. */
 #define PT_ENGINE	(VGPU_NUM_SDMA - 1)

@@ -7,6 +7,10 @@
 
 #include <kunit/visibility.h>
 
+#include "vgpu_gmc.h"
+#include "vgpu_hw.h"
+#include "vgpu_mmio.h"
+#include "vgpu_vmid.h"
 #include "vgpu_vm_priv.h"
 
 /**

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * GART: the page table of VMID 0, and its transfer windows. Page numbers are within the
+ * GART. Functions are documented in vgpu_gart.c.
+ */
+#ifndef VGPU_HW_GART_H
+#define VGPU_HW_GART_H
+
+#include <linux/types.h>
+
+#include "vgpu/sdma.h"
+
+struct vgpu_device;
+
+/*
+ * Transfer windows at the start of the GART, one for each SDMA engine. Their
+ * entries are written by the jobs that use them.
+ */
+#define VGPU_GTT_WINDOW_PAGES	4096u		/* 16 MiB each */
+#define VGPU_GTT_NUM_WINDOWS	VGPU_NUM_SDMA
+
+/* Dwords of vgpu_gart_emit_flush(). */
+#define VGPU_GART_FLUSH_DWORDS	9u
+
+u64 vgpu_gart_start(const struct vgpu_device *vdev);
+u64 vgpu_gart_pages(const struct vgpu_device *vdev);
+u64 vgpu_gart_size(const struct vgpu_device *vdev);
+void vgpu_gart_bind(struct vgpu_device *vdev, u64 page, u64 npages,
+		    const dma_addr_t *addrs);
+void vgpu_gart_unbind(struct vgpu_device *vdev, u64 page, u64 npages);
+void vgpu_gart_flush(struct vgpu_device *vdev);
+u64 vgpu_gart_restore(struct vgpu_device *vdev);
+unsigned int vgpu_gart_emit_bind(struct vgpu_device *vdev, u32 *dw,
+				 unsigned int room, u64 page, u64 npages,
+				 const dma_addr_t *addrs, u64 *bound);
+unsigned int vgpu_gart_emit_flush(unsigned int engine, u32 *dw);
+
+#endif /* VGPU_HW_GART_H */

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Interrupt ring: entries, and handlers by client and source. Functions are documented in
+ * vgpu_ih.c.
+ */
+#ifndef VGPU_HW_IH_H
+#define VGPU_HW_IH_H
+
+#include <linux/types.h>
+
+struct vgpu_device;
+
+/**
+ * struct vgpu_iv_entry - a decoded interrupt vector
+ * @timestamp: 48-bit GPU clock
+ * @data: source data, by source
+ * @pasid: process, 0 for the kernel's own work
+ * @client: IH_CLIENT_*
+ * @source: IH_SRC_*
+ * @ring: ring or queue within the client
+ * @vmid: VMID, of the MM hub if @mm_hub, else of the GFX hub
+ * @node: die, 0 here
+ * @mm_hub: which hub's VMID
+ */
+struct vgpu_iv_entry {
+	u64 timestamp;
+	u32 data[4];
+	u16 pasid;
+	u8 client;
+	u8 source;
+	u8 ring;
+	u8 vmid;
+	u8 node;
+	bool mm_hub;
+};
+
+/* Called in hard interrupt context. */
+typedef void (*vgpu_iv_handler)(struct vgpu_device *vdev,
+				const struct vgpu_iv_entry *iv, void *arg);
+
+int vgpu_ih_register(struct vgpu_device *vdev, u8 client, u8 source,
+		     vgpu_iv_handler fn, void *arg);
+void vgpu_ih_unregister(struct vgpu_device *vdev, u8 client, u8 source,
+			vgpu_iv_handler fn);
+void vgpu_ih_cam_ack(struct vgpu_device *vdev, u32 cam_index);
+
+#endif /* VGPU_HW_IH_H */

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Links to the other GPUs of the hive. Functions are documented in vgpu_xgmi.c.
+ */
+#ifndef VGPU_HW_XGMI_H
+#define VGPU_HW_XGMI_H
+
+#include <linux/types.h>
+
+struct vgpu_device;
+
+/**
+ * struct vgpu_xgmi - place in the hive; never changes
+ * @hive: number of the hive, 0: the device is in none, and all is 0
+ * @segment: bytes of a node in the hive's address space
+ * @node: which node the device is
+ */
+struct vgpu_xgmi {
+	u64 hive;
+	u64 segment;
+	unsigned int node;
+};
+
+bool vgpu_xgmi_same_hive(const struct vgpu_device *a,
+			 const struct vgpu_device *b);
+bool vgpu_xgmi_linked(struct vgpu_device *vdev,
+		      const struct vgpu_device *peer);
+u64 vgpu_xgmi_offset(const struct vgpu_device *vdev,
+		     const struct vgpu_device *peer);
+
+#endif /* VGPU_HW_XGMI_H */
