@@ -21,6 +21,9 @@
 #include "vgpu/cp.h"
 #include "vgpu/doorbell.h"
 #include "vgpu/pm4.h"
+#include "vgpu_cp.h"
+#include "vgpu_cp_priv.h"
+#include "vgpu_mqd.h"
 #include "vgpu_hw_priv.h"
 #include "vgpu_vmid.h"
 

@@ -3,6 +3,8 @@
  * The hardware before and after the system's sleep. Whatever the device keeps,
  * it is reset and brought up from there.
  */
+#include "vgpu_sdma.h"
+#include "vgpu_sdma_priv.h"
 #include "vgpu_hw_priv.h"
 
 /* Jobs may be added by whoever waits for an earlier one. */

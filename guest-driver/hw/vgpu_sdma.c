@@ -20,6 +20,8 @@
 
 #include "vgpu/doorbell.h"
 #include "vgpu/sdma_packets.h"
+#include "vgpu_sdma.h"
+#include "vgpu_sdma_priv.h"
 #include "vgpu_hw_priv.h"
 #include "vgpu_hw_trace.h"
 

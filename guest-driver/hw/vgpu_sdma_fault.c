@@ -30,6 +30,7 @@
  */
 #include <kunit/visibility.h>
 
+#include "vgpu_sdma_priv.h"
 #include "vgpu_hw_priv.h"
 
 /* Bits of vgpu_hw_state.gate: why it is closed. */

@@ -5,7 +5,8 @@
  */
 #include <linux/slab.h>
 
-#include "vgpu_hw_priv.h"
+#include "vgpu_sdma.h"
+#include "vgpu_sdma_priv.h"
 
 /**
  * vgpu_sdma_fence_alloc() - memory for vgpu_sdma_submit_with()

@@ -2,6 +2,8 @@
 /* Rings and fences of the engines for the eye: debugfs. */
 #include <drm/drm_print.h>
 
+#include "vgpu_sdma.h"
+#include "vgpu_sdma_priv.h"
 #include "vgpu_hw_priv.h"
 
 /**

@@ -13,6 +13,8 @@
 
 #include <kunit/visibility.h>
 
+#include "vgpu_sdma_priv.h"
+#include "vgpu_sdma_queue.h"
 #include "vgpu_hw_priv.h"
 
 #define QUEUE_IDLE_POLL_US	50

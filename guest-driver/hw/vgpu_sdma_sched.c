@@ -17,6 +17,9 @@
 #include <linux/slab.h>
 #include <drm/drm_managed.h>
 
+#include "vgpu_sdma.h"
+#include "vgpu_sdma_priv.h"
+#include "vgpu_sdma_sched.h"
 #include "vgpu_hw_priv.h"
 
 /* Dwords that a credit stands for. */

@@ -7,7 +7,9 @@
  */
 #include <linux/workqueue.h>
 
+#include "vgpu_cp.h"
 #include "vgpu_hw_priv.h"
+#include "vgpu_mqd.h"
 #include "vgpu/cp.h"
 #include "vgpu_mock.h"
 

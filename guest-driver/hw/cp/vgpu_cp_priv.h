@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Command processor: what the files of hw/ share of it. Nobody outside of hw/ includes it. */
+#ifndef VGPU_CP_PRIV_H
+#define VGPU_CP_PRIV_H
+
+#include <linux/atomic.h>
+#include <linux/mutex.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+
+struct vgpu_device;
+
+/**
+ * struct vgpu_cp_ring - a queue of the kernel to the CP
+ * @dw: packets
+ * @mc: their MC address
+ * @wptr_wb: write pointer in memory
+ * @wptr_mc: its MC address
+ * @rptr_mc: where the CP writes its read pointer
+ * @wptr: dwords ever written
+ * @doorbell: byte offset in BAR 2
+ */
+struct vgpu_cp_ring {
+	__le32 *dw;
+	u64 mc;
+	__le64 *wptr_wb;
+	u64 wptr_mc;
+	u64 rptr_mc;
+	u64 wptr;
+	u32 doorbell;
+};
+
+/**
+ * struct vgpu_cp - command processor (vgpu_cp.c)
+ * @lock: one step at a time; protects all below
+ * @kiq: kernel's interface queue
+ * @hiq: takes run lists
+ * @control: coherent memory of the rings, the HIQ's MQD and @fence
+ * @control_dma: its bus address
+ * @control_mc: its MC address
+ * @fence: the CP writes here how far it got
+ * @fence_mc: its MC address
+ * @fence_seq: what was asked for last
+ * @lists: run lists; the one in use is @list
+ * @list_dma: bus addresses
+ * @list_mc: MC addresses
+ * @list: 0 or 1
+ * @list_dwords: length of the one in use; 0: no queue runs
+ * @off: being reset, asleep, gone: the list waits
+ * @hangs: the CP did not answer and has not been reset since; it may still run queues
+ * @reset: woken when @hangs is cleared
+ * @lost: how often the state of queues was lost
+ */
+struct vgpu_cp {
+	struct mutex lock;	/* steps of the CP */
+	struct vgpu_cp_ring kiq;
+	struct vgpu_cp_ring hiq;
+	void *control;
+	dma_addr_t control_dma;
+	u64 control_mc;
+	__le64 *fence;
+	u64 fence_mc;
+	u64 fence_seq;
+	__le32 *lists[2];
+	dma_addr_t list_dma[2];
+	u64 list_mc[2];
+	unsigned int list;
+	u32 list_dwords;
+	bool off;
+	bool hangs;
+	wait_queue_head_t reset;
+	atomic_t lost;
+};
+
+/* vgpu_cp.c */
+int vgpu_cp_init(struct vgpu_device *vdev);
+void vgpu_cp_fini(struct vgpu_device *vdev);
+
+/* vgpu_cp_hqd.c */
+void vgpu_cp_stop(struct vgpu_device *vdev);
+void vgpu_cp_select(struct vgpu_device *vdev, unsigned int me,
+		    unsigned int pipe, unsigned int queue);
+
+/* vgpu_cp_emit.c */
+void vgpu_mqd_write(__le32 *mqd, u32 reg, u32 value);
+void vgpu_mqd_write64(__le32 *mqd, u32 lo, u64 value);
+
+#endif /* VGPU_CP_PRIV_H */

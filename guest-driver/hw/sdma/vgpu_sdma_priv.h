@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* SDMA engines: what the files of hw/ share of them. Nobody outside of hw/ includes it. */
+#ifndef VGPU_SDMA_PRIV_H
+#define VGPU_SDMA_PRIV_H
+
+#include <linux/build_bug.h>
+#include <linux/dma-fence.h>
+#include <linux/mutex.h>
+#include <linux/sizes.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <drm/gpu_scheduler.h>
+
+#include "vgpu/sdma.h"
+#include "vgpu/sdma_packets.h"
+#include "vgpu_mmio.h"
+#include "vgpu_sdma.h"
+#include "vgpu_sdma_queue.h"
+
+struct vgpu_device;
+struct vgpu_iv_entry;
+
+#define SDMA_RING_BYTES		SZ_128K
+#define SDMA_RING_DWORDS	(SDMA_RING_BYTES / 4)
+static_assert(!(SDMA_RING_BYTES & (SDMA_RING_BYTES - 1)));
+#define SDMA_EPILOGUE_DWORDS	(SDMA_FENCE_DWORDS + SDMA_TRAP_DWORDS + \
+				 2 * SDMA_POLL_REGMEM_DWORDS)
+
+/**
+ * struct vgpu_sdma_ring - an engine: the kernel's ring, and user queues
+ *
+ * The first VGPU_NUM_SDMA engines have a ring of the kernel's. The others have
+ * user queues only: no job is ever pending, @ready is never set, and what @ring to
+ * @fence_mc, @scratch and @sched say is nothing.
+ *
+ * @vdev: device
+ * @lock: one submission at a time; held while waiting for ring space. Inside
+ *        every lock of the folders above
+ * @fence_lock: protects @pending, @ready, @frozen, @suspect, @fault, @finished,
+ *              @submitted and @done; the fences' own lock. Taken in hard
+ *              interrupt context
+ * @end_lock: held by the thread that ends pending jobs while @frozen is set, or restarts
+ *            the ring: recovery, @watchdog or removal. Protects @scratch. Fence signalling
+ *            path: nothing under it allocates with reclaim
+ * @rlc_lock: protects @rlc, @rlc_loaded, @rlc_stuck, @rlc_off and the user
+ *            queues' registers
+ * @pending: struct vgpu_sdma_fence that have not signalled, oldest first
+ * @ended_ops: operations of fences that have signalled; part of the kernel, not of this
+ *             module
+ * @space: woken when @done advances and when the ring goes down
+ * @watchdog: notices an engine that makes no progress
+ * @seen_seqno: oldest pending fence at the last look of @watchdog
+ * @seen_rptr: read pointer at the last look of @watchdog
+ * @seen_since: when @watchdog saw these two first, jiffies
+ * @seen_fault: what was latched at the last look of @watchdog
+ * @engine: engine number
+ * @ring: packets, coherent memory
+ * @ring_dma: bus address of @ring
+ * @ring_mc: address of @ring for the engine
+ * @fence_wb: where the engine writes the number of the last finished job
+ * @fence_dma: bus address of @fence_wb
+ * @fence_mc: address of @fence_wb for the engine
+ * @wptr: bytes ever written; @lock
+ * @submitted: bytes of whole jobs ever written
+ * @done: bytes ever known to be consumed: the oldest pending job begins there
+ * @resets: resets of the engine without a finished job in between
+ * @scratch: room for a job's packets, VGPU_SDMA_MAX_JOB_DWORDS; @end_lock
+ * @rlc: what the user queues were loaded with, by hardware queue
+ * @rlc_loaded: which are
+ * @rlc_stuck: which did not stop when they were to, until the engine is reset
+ * @rlc_reset: woken when @rlc_stuck is cleared
+ * @rlc_off: the engine is being reset: @rlc stands for the hardware
+ * @finished: low half of the number of the last job known to be done, while
+ *            @frozen keeps it from being signalled
+ * @frozen: the engine is being recovered: no job is signalled as done
+ * @suspect: number of the job that the engine hangs or stopped in; 0: none
+ * @fault: a fault of VMID 0, perhaps in the oldest pending job
+ * @helpless: nobody recovers it: the watchdog takes it down
+ * @fence_context: dma_fence context
+ * @fence_seqno: number of the last job; @lock
+ * @ready: the engine takes jobs
+ * @sched: which of the jobs that wait comes next
+ */
+struct vgpu_sdma_ring {
+	struct vgpu_device *vdev;
+	struct mutex lock;	/* submission */
+	spinlock_t fence_lock;
+	struct mutex end_lock;	/* jobs of a frozen ring */
+	struct mutex rlc_lock;	/* user queues */
+	struct list_head pending;
+	const struct dma_fence_ops *ended_ops;
+	wait_queue_head_t space;
+	struct delayed_work watchdog;
+	u64 seen_seqno;
+	u64 seen_rptr;
+	unsigned long seen_since;
+	u32 seen_fault;
+	u32 finished;
+	unsigned int engine;
+	__le32 *ring;
+	dma_addr_t ring_dma;
+	u64 ring_mc;
+	__le32 *fence_wb;
+	dma_addr_t fence_dma;
+	u64 fence_mc;
+	u64 wptr;
+	u64 submitted;
+	u64 done;
+	u64 fence_context;
+	u64 fence_seqno;
+	unsigned int resets;
+	u32 *scratch;
+	struct vgpu_sdma_queue_regs rlc[SDMA_NUM_RLC];
+	unsigned long rlc_loaded;
+	unsigned long rlc_stuck;
+	wait_queue_head_t rlc_reset;
+	bool rlc_off;
+	bool frozen;
+	u64 suspect;
+	bool fault;
+	bool helpless;
+	bool ready;
+	struct drm_gpu_scheduler sched;
+};
+
+/**
+ * struct vgpu_sdma_fence - a job that has been submitted
+ * @base: first member: dma_fence_free() frees the whole
+ * @link: in the ring's pending list
+ * @end: the ring's write pointer behind the job
+ * @failures: how often the engine failed in it; recovery only
+ * @engine: engine number; the fence may outlive the device
+ * @failed: called with @arg before @base signals with an error, or NULL
+ * @arg: argument of @failed
+ * @needs_vram: the job is not submitted unless VRAM is as it was at @vram_epoch
+ * @vram_epoch: value of vgpu_hw.vram_epoch
+ */
+struct vgpu_sdma_fence {
+	struct dma_fence base;
+	struct list_head link;
+	u64 end;
+	unsigned int failures;
+	unsigned int engine;
+	vgpu_sdma_failed_fn failed;
+	void *arg;
+	bool needs_vram;
+	int vram_epoch;
+};
+
+/**
+ * enum vgpu_fault_state - what is known of faults of the kernel's work
+ * @VGPU_FAULT_NONE: there is none
+ * @VGPU_FAULT_USERS: there is none, but one of a user is latched
+ * @VGPU_FAULT_UNKNOWN: there may be one behind a user's, of which only its
+ *                      interrupt entry tells
+ * @VGPU_FAULT_KERNELS: there is one
+ */
+enum vgpu_fault_state {
+	VGPU_FAULT_NONE,
+	VGPU_FAULT_USERS,
+	VGPU_FAULT_UNKNOWN,
+	VGPU_FAULT_KERNELS,
+};
+
+/* Operations of the kernel's own signalled fence. */
+static inline const struct dma_fence_ops *vgpu_sdma_ended_ops(void)
+{
+	struct dma_fence *stub = dma_fence_get_stub();
+	const struct dma_fence_ops *ops = stub->ops;
+
+	dma_fence_put(stub);
+	return ops;
+}
+
+/* Does the engine have a ring of the kernel's? */
+static inline bool vgpu_sdma_is_kernels(const struct vgpu_sdma_ring *ring)
+{
+	return ring->engine < VGPU_NUM_SDMA;
+}
+
+static inline u32 vgpu_sdma_ring_reg(const struct vgpu_sdma_ring *ring, u32 reg)
+{
+	return SDMA_ENGINE(ring->engine) + SDMA_QUEUE(SDMA_QUEUE_GFX) + reg;
+}
+
+/* Only to be compared and shown: may be torn. */
+static inline u64 vgpu_sdma_ring_rptr(struct vgpu_sdma_ring *ring)
+{
+	return vgpu_rreg(ring->vdev, vgpu_sdma_ring_reg(ring, SDMA_RB_RPTR)) |
+	       (u64)vgpu_rreg(ring->vdev,
+			      vgpu_sdma_ring_reg(ring, SDMA_RB_RPTR_HI)) << 32;
+}
+
+/* vgpu_sdma.c */
+int vgpu_sdma_init(struct vgpu_device *vdev);
+void vgpu_sdma_fini(struct vgpu_device *vdev);
+void vgpu_sdma_poll_fences(struct vgpu_device *vdev);
+void vgpu_sdma_ring_poll(struct vgpu_sdma_ring *ring);
+void vgpu_sdma_ring_start(struct vgpu_sdma_ring *ring);
+void vgpu_sdma_engine_start(struct vgpu_sdma_ring *ring);
+void vgpu_sdma_ring_pop(struct vgpu_sdma_ring *ring,
+			struct vgpu_sdma_fence *fence, int error);
+bool vgpu_sdma_ring_pop_until(struct vgpu_sdma_ring *ring, u32 last);
+
+/* vgpu_sdma_sched.c */
+int vgpu_sdma_sched_init(struct vgpu_device *vdev);
+
+/* vgpu_sdma_emit.c */
+void vgpu_sdma_emit_poll(u32 *dw, u32 reg, u32 mask, u32 value, u32 clocks);
+void vgpu_sdma_emit_end(const struct vgpu_sdma_ring *ring, u32 *dw);
+
+/* vgpu_sdma_recover.c */
+unsigned long vgpu_sdma_look_interval(void);
+void vgpu_sdma_watchdog(struct work_struct *work);
+void vgpu_sdma_ring_down(struct vgpu_sdma_ring *ring);
+void vgpu_sdma_engine_pulse(struct vgpu_device *vdev, unsigned int engine);
+
+/* vgpu_sdma_fault.c */
+enum vgpu_fault_state vgpu_sdma_fault_state(struct vgpu_device *vdev);
+void vgpu_sdma_fault_irq(struct vgpu_device *vdev,
+			 const struct vgpu_iv_entry *iv, void *arg);
+void vgpu_sdma_fault_lost(struct vgpu_device *vdev);
+void vgpu_sdma_fault_overflow(struct vgpu_device *vdev);
+void vgpu_sdma_fault_work(struct work_struct *work);
+bool vgpu_sdma_gate_unsettled(struct vgpu_device *vdev);
+void vgpu_sdma_gate_settle(struct vgpu_device *vdev);
+
+/* vgpu_sdma_cpu.c */
+bool vgpu_sdma_cpu_can(const u32 *dw, unsigned int ndw);
+
+/* vgpu_sdma_queue.c */
+void vgpu_sdma_stop_engine(struct vgpu_device *vdev, unsigned int engine);
+u32 vgpu_sdma_queue_exception(struct vgpu_device *vdev, unsigned int engine,
+			      unsigned int queue);
+void vgpu_sdma_teach_locks(struct vgpu_sdma_ring *ring);
+unsigned long vgpu_sdma_rlc_park(struct vgpu_sdma_ring *ring);
+unsigned long vgpu_sdma_rlc_restore(struct vgpu_sdma_ring *ring,
+				    unsigned long dead);
+void vgpu_sdma_rlc_give_up(struct vgpu_sdma_ring *ring);
+
+#endif /* VGPU_SDMA_PRIV_H */
