@@ -159,6 +159,39 @@ void vgpu_sdma_sched_resume(struct vgpu_device *vdev)
 		drm_sched_wqueue_start(vdev->hw->sched[i]);
 }
 
+/* Jobs may be added by whoever waits for an earlier one. */
+static void ring_drain(struct vgpu_sdma_ring *ring)
+{
+	struct vgpu_sdma_fence *last;
+	struct dma_fence *fence;
+
+	do {
+		spin_lock_irq(&ring->fence_lock);
+		fence = NULL;
+		if (!list_empty(&ring->pending)) {
+			last = list_last_entry(&ring->pending,
+					       struct vgpu_sdma_fence, link);
+			fence = dma_fence_get(&last->base);
+		}
+		spin_unlock_irq(&ring->fence_lock);
+		if (fence)
+			dma_fence_wait(fence, false);
+		dma_fence_put(fence);
+	} while (fence);
+}
+
+/**
+ * vgpu_sdma_drain() - wait until the kernel's rings are empty
+ * @vdev: device; failing engines are recovered
+ */
+void vgpu_sdma_drain(struct vgpu_device *vdev)
+{
+	unsigned int i;
+
+	for (i = 0; i < VGPU_NUM_SDMA; i++)
+		ring_drain(&to_hw_state(vdev)->sdma[i]);
+}
+
 /* When the last open file is gone: entities point to the schedulers. */
 static void sched_fini(struct drm_device *drm, void *arg)
 {

@@ -8,7 +8,7 @@
 
 #include "vgpu_hw.h"
 #include "vgpu_mmio.h"
-#include "vgpu_sdma.h"
+#include "vgpu_sdma_sched.h"
 #include "vgpu_mm_priv.h"
 #include "vgpu_res_cursor.h"
 

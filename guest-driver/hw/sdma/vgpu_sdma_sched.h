@@ -45,6 +45,7 @@ int vgpu_sdma_job_init(struct vgpu_sdma_job *job,
 void vgpu_sdma_job_cleanup(struct vgpu_sdma_job *job);
 unsigned int vgpu_sdma_job_engine(const struct vgpu_sdma_job *job);
 void vgpu_sdma_sched_pause(struct vgpu_device *vdev);
+void vgpu_sdma_drain(struct vgpu_device *vdev);
 void vgpu_sdma_sched_resume(struct vgpu_device *vdev);
 int vgpu_sdma_module_init(void);
 
