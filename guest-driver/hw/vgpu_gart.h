@@ -8,9 +8,16 @@
 
 #include <linux/types.h>
 
+#include "vgpu/pte.h"
 #include "vgpu/sdma.h"
 
 struct vgpu_device;
+
+/* MC address and bytes of the GART, its pages, and bytes of their table in VRAM. */
+#define VGPU_GART_START		0ull
+#define VGPU_GART_SIZE		0x20000000ull
+#define VGPU_GART_PAGES		(VGPU_GART_SIZE >> VGPU_PAGE_SHIFT)
+#define VGPU_GART_TABLE_BYTES	(VGPU_GART_PAGES * sizeof(__le64))
 
 /*
  * Transfer windows at the start of the GART, one for each SDMA engine. Their

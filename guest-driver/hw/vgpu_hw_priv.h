@@ -41,10 +41,6 @@
  * VRAM of hw/, at the end: GART table, then a page for accesses
  * outside the system aperture. A multiple of 2 MiB, so that the rest is one.
  */
-#define VGPU_GART_START		0ull
-#define VGPU_GART_SIZE		0x20000000ull
-#define VGPU_GART_PAGES		(VGPU_GART_SIZE >> VGPU_PAGE_SHIFT)
-#define VGPU_GART_TABLE_BYTES	(VGPU_GART_PAGES * sizeof(__le64))
 #define VGPU_VRAM_RESERVED	0x200000ull
 #define VGPU_VRAM_MIN		0x4000000ull
 /* Words that tell whether VRAM was lost, and their offset. */
