@@ -2,7 +2,7 @@
 /*
  * Jobs of the render node on their way to an engine.
  *
- * The engines' schedulers (hw/vgpu_sdma_sched.c) run them. What they run goes
+ * The engines' schedulers (hw/sdma/vgpu_sdma_sched.c) run them. What they run goes
  * into the kernel's own ring of the engine: INDIRECT packets with the job's
  * VMID, then the user fence.
  *

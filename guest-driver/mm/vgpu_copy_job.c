@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The kernel's copies and clears as jobs of the engines' schedulers
- * (hw/vgpu_sdma_sched.c).
+ * (hw/sdma/vgpu_sdma_sched.c).
  *
  * DOC: queues
  *

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hw/vgpu_sdma_cpu.c: jobs on a VRAM of plain memory and on scattered pages
+ * hw/sdma/vgpu_sdma_cpu.c: jobs on a VRAM of plain memory and on scattered pages
  * behind the GART, against the same jobs on two flat arrays. Would catch a byte
  * in the wrong place wherever runs of memory begin and end, one too many, and
  * addresses that lead nowhere but are written through.

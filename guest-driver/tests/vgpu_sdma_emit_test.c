@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hw/vgpu_sdma_emit.c: packets taken apart by bit positions as an engine does,
+ * hw/sdma/vgpu_sdma_emit.c: packets taken apart by bit positions as an engine does,
  * against what was asked for; and which packets the CPU may run instead. Would
  * catch swapped halves, counts that are off by one, and a packet that writes
  * behind its end.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hw/vgpu_sdma_fault.c: faults of users and of VMID 0, latched and told in any
+ * hw/sdma/vgpu_sdma_fault.c: faults of users and of VMID 0, latched and told in any
  * order. Would catch a fault of the kernel's that is forgotten with a user's
  * before it, a gate that stays closed behind users, and one that opens before
  * the interrupt ring was looked at.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The kernel's ring (hw/vgpu_sdma.c) against an engine that takes packets from
+ * The kernel's ring (hw/sdma/vgpu_sdma.c) against an engine that takes packets from
  * it one job at a time. Would catch packets that are overwritten before they are
  * read or torn where the ring ends, a doorbell that tells of too much, fences
  * that signal too early, out of order, not at all or twice, also where numbers wrap.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * hw/vgpu_gart.c: entries of transfer windows as packets, run by an engine made
- * of a few lines and by hw/vgpu_sdma_cpu.c. Would catch an entry that is wrong,
+ * of a few lines and by hw/sdma/vgpu_sdma_cpu.c. Would catch an entry that is wrong,
  * missing or beside the window, packets that write behind their room, a flush
  * of other pages than the window's, and a CPU that goes by a table that is lost.
  */
