@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hw/vgpu_cp_emit.c: what the CP reads of run lists and MQDs, by bit positions. And
- * hw/vgpu_cp.c: a CP that hangs.
+ * hw/cp/vgpu_cp_emit.c: what the CP reads of run lists and MQDs, by bit positions. And
+ * hw/cp/vgpu_cp.c: a CP that hangs.
  * Would catch swapped halves, a packet that writes behind its end, and work
  * that is lost or done twice when a ring gets another size.
  */
