@@ -56,7 +56,7 @@ void vgpu_hw_fini(struct vgpu_device *vdev);
 void vgpu_hw_quiesce(struct vgpu_device *vdev);
 bool vgpu_hw_present(struct vgpu_device *vdev);
 
-/* vgpu_hw_pm.c */
+/* vgpu_hw_suspend.c */
 void vgpu_hw_suspend(struct vgpu_device *vdev);
 int vgpu_hw_resume(struct vgpu_device *vdev);
 void vgpu_hw_resume_engines(struct vgpu_device *vdev);

@@ -139,7 +139,7 @@ struct vgpu_gart {
 };
 
 /**
- * struct vgpu_dump - the next dump of the device (vgpu_dump.c)
+ * struct vgpu_dump - the next dump of the device (vgpu_devcoredump.c)
  * @lock: protects @fault; taken in hard interrupt context
  * @fault: last fault in the MM hub, of VMID 0 and of users
  * @work: hands @text over
@@ -257,7 +257,7 @@ void vgpu_gart_note(struct vgpu_device *vdev, const void __iomem *entry,
 		    u64 pte);
 unsigned int vgpu_gart_is_flush(const u32 *dw, unsigned int ndw);
 
-/* vgpu_dump.c */
+/* vgpu_devcoredump.c */
 int vgpu_dump_init(struct vgpu_device *vdev);
 void vgpu_dump_fini(struct vgpu_device *vdev);
 void vgpu_dump_note_fault(struct vgpu_device *vdev,

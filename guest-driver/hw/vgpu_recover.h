@@ -55,7 +55,7 @@ void vgpu_cp_park(struct vgpu_device *vdev);
 void vgpu_cp_unpark(struct vgpu_device *vdev, bool vram_lost);
 void vgpu_cp_give_up(struct vgpu_device *vdev);
 
-/* vgpu_dump.c */
+/* vgpu_devcoredump.c */
 void vgpu_dump_take(struct vgpu_device *vdev, const char *why);
 
 #endif /* VGPU_HW_RECOVER_H */

@@ -44,7 +44,7 @@ struct dma_fence *vgpu_sdma_submit_with(struct vgpu_device *vdev,
 					unsigned int ndw,
 					struct vgpu_sdma_fence **fence);
 
-/* vgpu_sdma_print.c */
+/* vgpu_sdma_debugfs.c */
 void vgpu_sdma_print_fences(struct vgpu_device *vdev, struct drm_printer *p);
 void vgpu_sdma_print_rings(struct vgpu_device *vdev, struct drm_printer *p);
 
