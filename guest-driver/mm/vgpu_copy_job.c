@@ -209,7 +209,7 @@ struct vgpu_copy_job *vgpu_copy_job_new(struct vgpu_device *vdev,
 /**
  * vgpu_copy_job_after_users() - have a job wait for whoever uses a BO
  * @job: job, not pushed
- * @bo: BO, its reservation held; mman.move_later has been called
+ * @bo: BO, its reservation held; vgpu_mm_vm_ops.move_later has been called
  *
  * Jobs and queues that use it, by name or otherwise, and moves. May allocate.
  *
@@ -222,8 +222,8 @@ int vgpu_copy_job_after_users(struct vgpu_copy_job *job, struct vgpu_bo *bo)
 
 	ret = drm_sched_job_add_resv_dependencies(base, bo->tbo.base.resv,
 						  DMA_RESV_USAGE_BOOKKEEP);
-	if (!ret && job->vdev->mman->move_users)
-		ret = job->vdev->mman->move_users(bo, base);
+	if (!ret && job->vdev->mman->vm_ops)
+		ret = job->vdev->mman->vm_ops->move_users(bo, base);
 	return ret;
 }
 

@@ -118,6 +118,18 @@ err_copy:
 }
 
 /**
+ * vgpu_mm_set_vm_ops() - set what mm/ tells the page tables
+ * @vdev: device
+ * @ops: operations, which stay
+ *
+ * Context: bring-up, before user space can create BOs.
+ */
+void vgpu_mm_set_vm_ops(struct vgpu_device *vdev, const struct vgpu_mm_vm_ops *ops)
+{
+	vdev->mman->vm_ops = ops;
+}
+
+/**
  * vgpu_mm_fini() - let go of the hardware
  * @vdev: device; no new BOs come, no GPU mapping is left
  *

@@ -135,13 +135,27 @@ struct vgpu_shrink {
 	wait_queue_head_t ran;
 };
 
-/*
- * Called when a BO's placement is about to change (@new may be NULL: the BO
- * goes away), with its reservation held: the upper rooms drop or note their
- * mappings. Must not allocate or wait for reclaim.
+/**
+ * struct vgpu_mm_vm_ops - what mm/ tells the page tables
+ *
+ * None may allocate with reclaim or wait for it, but @move_users.
+ *
+ * @move_notify: the placement of @bo is about to change to @new; NULL: the BO goes
+ *               away. Drop or note its mappings. Reservation held
+ * @move_later: as @move_notify, but the move comes after users of @bo, which may
+ *              still need its mappings. Reservation held
+ * @move_users: add a dependency on each user of @bo to @job, the first of a move that
+ *              @move_later told of. Reservation held, may allocate. Return: 0 or
+ *              -ENOMEM
+ * @unmap_notify: the pages of the user pointer @bo go: no entry leads to them on
+ *                return. Called with vgpu_mm_notifier_lock() held
  */
-typedef void (*vgpu_move_notify_fn)(struct vgpu_bo *bo,
-				    struct ttm_resource *new);
+struct vgpu_mm_vm_ops {
+	void (*move_notify)(struct vgpu_bo *bo, struct ttm_resource *new);
+	void (*move_later)(struct vgpu_bo *bo);
+	int (*move_users)(struct vgpu_bo *bo, struct drm_sched_job *job);
+	void (*unmap_notify)(struct vgpu_bo *bo);
+};
 
 /**
  * enum vgpu_copy_queue - where moves and clears wait; also the engine's number
@@ -161,12 +175,7 @@ enum vgpu_copy_queue {
  * @bdev: TTM's device
  * @vram: VRAM manager
  * @gtt: GTT manager
- * @move_notify: handler of the room above, or NULL, as the next two
- * @move_later: called instead if the move comes after users of the BO: they may
- *              still need its mappings
- * @move_users: called then; adds dependencies to the move's first job
- * @unmap_notify: a user pointer's pages go: no entry leads to them on return;
- *                set by vm/, called with @notifier_lock held
+ * @vm_ops: operations of vm/, or NULL; set once, before there is a BO of a user
  * @handle_open: a file gets a handle of a BO; set by drm/
  * @handle_close: a handle is closed; set by drm/
  * @copy_lock: protects @ready; jobs are numbered and queued in one step
@@ -185,10 +194,7 @@ struct vgpu_mman {
 	struct ttm_device bdev;
 	struct vgpu_vram_mgr vram;
 	struct vgpu_gtt_mgr gtt;
-	vgpu_move_notify_fn move_notify;
-	void (*move_later)(struct vgpu_bo *bo);
-	int (*move_users)(struct vgpu_bo *bo, struct drm_sched_job *job);
-	void (*unmap_notify)(struct vgpu_bo *bo);
+	const struct vgpu_mm_vm_ops *vm_ops;
 	int (*handle_open)(struct drm_gem_object *gem, struct drm_file *file);
 	void (*handle_close)(struct drm_gem_object *gem, struct drm_file *file);
 	struct mutex copy_lock;	/* numbering of jobs */
@@ -334,6 +340,7 @@ struct vgpu_bo_params {
 /* vgpu_mm.c */
 int vgpu_mm_init(struct vgpu_device *vdev);
 void vgpu_mm_fini(struct vgpu_device *vdev);
+void vgpu_mm_set_vm_ops(struct vgpu_device *vdev, const struct vgpu_mm_vm_ops *ops);
 
 /* vgpu_mm_evict.c */
 int vgpu_mm_evict_once(struct vgpu_device *vdev, u32 mem_type);

@@ -165,8 +165,8 @@ static void vgpu_ttm_move_notify(struct ttm_buffer_object *tbo,
 
 	if (!vgpu_bo_is_ours(tbo))
 		return;
-	if (bo->vdev->mman->move_notify)
-		bo->vdev->mman->move_notify(bo, new);
+	if (bo->vdev->mman->vm_ops)
+		bo->vdev->mman->vm_ops->move_notify(bo, new);
 	vgpu_dma_buf_moved(bo);
 }
 
@@ -175,8 +175,8 @@ static void vgpu_ttm_move_later(struct ttm_buffer_object *tbo)
 {
 	struct vgpu_bo *bo = to_vgpu_bo(tbo);
 
-	if (bo->vdev->mman->move_later)
-		bo->vdev->mman->move_later(bo);
+	if (bo->vdev->mman->vm_ops)
+		bo->vdev->mman->vm_ops->move_later(bo);
 }
 
 static void vgpu_ttm_delete_mem_notify(struct ttm_buffer_object *tbo)

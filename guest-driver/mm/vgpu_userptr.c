@@ -108,8 +108,8 @@ static bool userptr_invalidate(struct mmu_interval_notifier *notifier,
 				      MAX_SCHEDULE_TIMEOUT);
 
 	mutex_lock(lock);
-	if (u->reached && mman->unmap_notify)
-		mman->unmap_notify(u->bo);
+	if (u->reached && mman->vm_ops)
+		mman->vm_ops->unmap_notify(u->bo);
 	u->reached = false;
 	mutex_unlock(lock);
 	return true;

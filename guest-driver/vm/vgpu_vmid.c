@@ -13,6 +13,13 @@
 #include "vgpu_vmid.h"
 #include "vgpu_vm_priv.h"
 
+static const struct vgpu_mm_vm_ops vm_ops = {
+	.move_notify = vgpu_vm_bo_move_notify,
+	.move_later = vgpu_vm_bo_move_later,
+	.move_users = vgpu_vm_bo_move_users,
+	.unmap_notify = vgpu_vm_bo_unmap_notify,
+};
+
 /**
  * vgpu_vmm_init() - start to hand out VMIDs
  * @vdev: device; mm/ is up
@@ -32,10 +39,7 @@ int vgpu_vmm_init(struct vgpu_device *vdev)
 	ret = drmm_mutex_init(&vdev->drm, &vmm->lock);
 	if (ret)
 		return ret;
-	vdev->mman->move_notify = vgpu_vm_bo_move_notify;
-	vdev->mman->move_later = vgpu_vm_bo_move_later;
-	vdev->mman->move_users = vgpu_vm_bo_move_users;
-	vdev->mman->unmap_notify = vgpu_vm_bo_unmap_notify;
+	vgpu_mm_set_vm_ops(vdev, &vm_ops);
 	return 0;
 }
 
