@@ -477,6 +477,11 @@ void vgpu_sched_release(struct drm_device *drm, void *arg)
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_sched_release);
 
+static const struct vgpu_mm_handle_ops handle_ops = {
+	.open = vgpu_file_open_bo,
+	.close = vgpu_file_close_bo,
+};
+
 /**
  * vgpu_sched_init() - be ready for jobs
  * @vdev: device; its engines work
@@ -493,8 +498,7 @@ int vgpu_sched_init(struct vgpu_device *vdev)
 		return -ENOMEM;
 	vdev->sched = sched;
 	atomic_set(&sched->jobs, 0);
-	vdev->mman->handle_open = vgpu_file_open_bo;
-	vdev->mman->handle_close = vgpu_file_close_bo;
+	vgpu_mm_set_handle_ops(vdev, &handle_ops);
 	ret = drmm_mutex_init(&vdev->drm, &sched->vmid_lock);
 	if (ret)
 		return ret;

@@ -86,12 +86,12 @@ static int vgpu_gem_mmap(struct drm_gem_object *gem, struct vm_area_struct *vma)
 
 static int vgpu_gem_open(struct drm_gem_object *gem, struct drm_file *file)
 {
-	return gem_to_vgpu_bo(gem)->vdev->mman->handle_open(gem, file);
+	return gem_to_vgpu_bo(gem)->vdev->mman->handle_ops->open(gem, file);
 }
 
 static void vgpu_gem_close(struct drm_gem_object *gem, struct drm_file *file)
 {
-	gem_to_vgpu_bo(gem)->vdev->mman->handle_close(gem, file);
+	gem_to_vgpu_bo(gem)->vdev->mman->handle_ops->close(gem, file);
 }
 
 static const struct drm_gem_object_funcs vgpu_gem_funcs = {

@@ -130,6 +130,19 @@ void vgpu_mm_set_vm_ops(struct vgpu_device *vdev, const struct vgpu_mm_vm_ops *o
 }
 
 /**
+ * vgpu_mm_set_handle_ops() - set what mm/ tells the render node
+ * @vdev: device
+ * @ops: operations, which stay
+ *
+ * Context: bring-up, before user space can open the render node.
+ */
+void vgpu_mm_set_handle_ops(struct vgpu_device *vdev,
+			    const struct vgpu_mm_handle_ops *ops)
+{
+	vdev->mman->handle_ops = ops;
+}
+
+/**
  * vgpu_mm_fini() - let go of the hardware
  * @vdev: device; no new BOs come, no GPU mapping is left
  *

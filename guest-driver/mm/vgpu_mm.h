@@ -158,6 +158,17 @@ struct vgpu_mm_vm_ops {
 };
 
 /**
+ * struct vgpu_mm_handle_ops - what mm/ tells the render node
+ * @open: a file gets a handle of a BO. Reservation not held. Return: 0 or the error of
+ *        the ioctl
+ * @close: a handle is closed
+ */
+struct vgpu_mm_handle_ops {
+	int (*open)(struct drm_gem_object *gem, struct drm_file *file);
+	void (*close)(struct drm_gem_object *gem, struct drm_file *file);
+};
+
+/**
  * enum vgpu_copy_queue - where moves and clears wait; also the engine's number
  * @VGPU_COPY_OUT: moves of BOs out of VRAM
  * @VGPU_COPY_IN: moves into it, and clears
@@ -176,8 +187,7 @@ enum vgpu_copy_queue {
  * @vram: VRAM manager
  * @gtt: GTT manager
  * @vm_ops: operations of vm/, or NULL; set once, before there is a BO of a user
- * @handle_open: a file gets a handle of a BO; set by drm/
- * @handle_close: a handle is closed; set by drm/
+ * @handle_ops: operations of drm/; set once, before there is a file
  * @copy_lock: protects @ready; jobs are numbered and queued in one step
  * @copy_queue: where jobs wait
  * @copy_jobs: that there are
@@ -195,8 +205,7 @@ struct vgpu_mman {
 	struct vgpu_vram_mgr vram;
 	struct vgpu_gtt_mgr gtt;
 	const struct vgpu_mm_vm_ops *vm_ops;
-	int (*handle_open)(struct drm_gem_object *gem, struct drm_file *file);
-	void (*handle_close)(struct drm_gem_object *gem, struct drm_file *file);
+	const struct vgpu_mm_handle_ops *handle_ops;
 	struct mutex copy_lock;	/* numbering of jobs */
 	struct drm_sched_entity copy_queue[VGPU_NUM_COPY_QUEUES];
 	atomic_t copy_jobs;
@@ -341,6 +350,8 @@ struct vgpu_bo_params {
 int vgpu_mm_init(struct vgpu_device *vdev);
 void vgpu_mm_fini(struct vgpu_device *vdev);
 void vgpu_mm_set_vm_ops(struct vgpu_device *vdev, const struct vgpu_mm_vm_ops *ops);
+void vgpu_mm_set_handle_ops(struct vgpu_device *vdev,
+			    const struct vgpu_mm_handle_ops *ops);
 
 /* vgpu_mm_evict.c */
 int vgpu_mm_evict_once(struct vgpu_device *vdev, u32 mem_type);
