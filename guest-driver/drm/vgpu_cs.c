@@ -251,7 +251,7 @@ static bool cs_pages_valid(struct vgpu_cs *cs)
 /* va_lock held. -EAGAIN: pages or BOs have moved, look again. */
 static int cs_submit_locked(struct vgpu_cs *cs, u64 *seq)
 {
-	struct mutex *notifier_lock = &cs->vf->vdev->mman->notifier_lock;
+	struct mutex *notifier_lock = vgpu_mm_notifier_lock(cs->vf->vdev);
 	struct vgpu_vm *vm = cs->vf->vm;
 	int ret;
 

@@ -105,7 +105,7 @@ static int vgpu_in_use_show(struct seq_file *m, void *data)
 {
 	struct vgpu_device *vdev = vgpu_of_seq(m);
 	struct ttm_resource_manager *doorbells =
-		ttm_manager_type(&vdev->mman->bdev, VGPU_PL_DOORBELL);
+		ttm_manager_type(vgpu_mm_bdev(vdev), VGPU_PL_DOORBELL);
 
 	seq_printf(m, "vmids %u\n", vgpu_vmids_in_use(vdev));
 	seq_printf(m, "pasids %u\n", vgpu_pasids_in_use());
@@ -118,16 +118,18 @@ static int vgpu_in_use_show(struct seq_file *m, void *data)
 static int vgpu_vram_mm_show(struct seq_file *m, void *data)
 {
 	struct drm_printer p = drm_seq_file_printer(m);
+	struct ttm_device *bdev = vgpu_mm_bdev(vgpu_of_seq(m));
 
-	ttm_resource_manager_debug(&vgpu_of_seq(m)->mman->vram.manager, &p);
+	ttm_resource_manager_debug(ttm_manager_type(bdev, TTM_PL_VRAM), &p);
 	return 0;
 }
 
 static int vgpu_gtt_mm_show(struct seq_file *m, void *data)
 {
 	struct drm_printer p = drm_seq_file_printer(m);
+	struct ttm_device *bdev = vgpu_mm_bdev(vgpu_of_seq(m));
 
-	ttm_resource_manager_debug(&vgpu_of_seq(m)->mman->gtt.manager, &p);
+	ttm_resource_manager_debug(ttm_manager_type(bdev, TTM_PL_TT), &p);
 	return 0;
 }
 
@@ -141,7 +143,7 @@ static int vgpu_vram_lost_bos_show(struct seq_file *m, void *data)
 
 static int vgpu_ttm_pool_show(struct seq_file *m, void *data)
 {
-	return ttm_pool_debugfs(&vgpu_of_seq(m)->mman->bdev.pool, m);
+	return ttm_pool_debugfs(&vgpu_mm_bdev(vgpu_of_seq(m))->pool, m);
 }
 
 static void vgpu_print_client(struct drm_file *file, struct drm_printer *p)

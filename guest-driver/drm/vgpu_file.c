@@ -229,7 +229,7 @@ int vgpu_file_do_always(struct vgpu_file *vf, vgpu_bo_fn fn)
  */
 void vgpu_file_used(struct vgpu_file *vf)
 {
-	spinlock_t *lru_lock = &vf->vdev->mman->bdev.lru_lock;
+	spinlock_t *lru_lock = &vgpu_mm_bdev(vf->vdev)->lru_lock;
 
 	spin_lock(lru_lock);
 	ttm_lru_bulk_move_tail(&vf->bulk);
@@ -382,7 +382,7 @@ void vgpu_file_close(struct drm_device *drm, struct drm_file *file)
 		vgpu_pasid_free(vf->pasid);
 		drm_gem_object_put(vf->root);
 	}
-	ttm_lru_bulk_move_fini(&vf->vdev->mman->bdev, &vf->bulk);
+	ttm_lru_bulk_move_fini(vgpu_mm_bdev(vf->vdev), &vf->bulk);
 	idr_destroy(&vf->ctxs);
 	idr_destroy(&vf->lists);
 	mutex_destroy(&vf->lock);

@@ -19,29 +19,26 @@
 static void vgpu_info_vram_gtt(struct vgpu_device *vdev,
 			       struct drm_amdgpu_info_vram_gtt *info)
 {
-	struct vgpu_mman *mman = vdev->mman;
-
-	info->vram_size = mman->vram.manager.size;
+	info->vram_size = vgpu_vram_mgr_size(vdev);
 	info->vram_cpu_accessible_size = info->vram_size;
-	info->gtt_size = mman->gtt.manager.size;
+	info->gtt_size = vgpu_gtt_mgr_size(vdev);
 }
 
-static void vgpu_info_heap(struct ttm_resource_manager *man,
-			   struct drm_amdgpu_heap_info *heap)
+static void vgpu_info_heap(u64 size, u64 usage, struct drm_amdgpu_heap_info *heap)
 {
-	heap->total_heap_size = man->size;
-	heap->usable_heap_size = man->size;
-	heap->heap_usage = ttm_resource_manager_usage(man);
-	heap->max_allocation = man->size * 3 / 4;
+	heap->total_heap_size = size;
+	heap->usable_heap_size = size;
+	heap->heap_usage = usage;
+	heap->max_allocation = size * 3 / 4;
 }
 
 static void vgpu_info_memory(struct vgpu_device *vdev,
 			     struct drm_amdgpu_memory_info *info)
 {
-	vgpu_info_heap(&vdev->mman->vram.manager, &info->vram);
+	vgpu_info_heap(vgpu_vram_mgr_size(vdev), vgpu_vram_mgr_usage(vdev), &info->vram);
 	/* All of VRAM is visible. */
 	info->cpu_accessible_vram = info->vram;
-	vgpu_info_heap(&vdev->mman->gtt.manager, &info->gtt);
+	vgpu_info_heap(vgpu_gtt_mgr_size(vdev), vgpu_gtt_mgr_usage(vdev), &info->gtt);
 }
 
 /* As amdgpu has it for chips of 8 shader engines: 4 to 7 are further arrays. */
@@ -192,10 +189,10 @@ static int vgpu_info_mem_query(struct vgpu_device *vdev,
 	switch (args->query) {
 	case AMDGPU_INFO_VRAM_USAGE:
 	case AMDGPU_INFO_VIS_VRAM_USAGE:
-		value = ttm_resource_manager_usage(&vdev->mman->vram.manager);
+		value = vgpu_vram_mgr_usage(vdev);
 		break;
 	case AMDGPU_INFO_GTT_USAGE:
-		value = ttm_resource_manager_usage(&vdev->mman->gtt.manager);
+		value = vgpu_gtt_mgr_usage(vdev);
 		break;
 	case AMDGPU_INFO_NUM_EVICTIONS:
 		value = vgpu_stat_read(vdev, VGPU_STAT_EVICTIONS);
@@ -249,7 +246,7 @@ static int vgpu_info_dev_query(struct vgpu_device *vdev, struct vgpu_file *vf,
 
 	switch (args->query) {
 	case AMDGPU_INFO_ACCEL_WORKING:
-		number = vdev->mman->ready;
+		number = vgpu_mm_copy_ready(vdev);
 		return vgpu_info_reply(args, &number, sizeof(number));
 	case AMDGPU_INFO_VRAM_LOST_COUNTER:
 		number = vgpu_vram_lost_counter(vdev);

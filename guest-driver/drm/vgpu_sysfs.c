@@ -27,7 +27,7 @@ static ssize_t mem_info_##heap##_##what##_show(struct device *dev,	\
 {									\
 	struct vgpu_device *vdev = dev_get_drvdata(dev);		\
 									\
-	return vgpu_mem_info_##what(ttm_manager_type(&vdev->mman->bdev, type), \
+	return vgpu_mem_info_##what(ttm_manager_type(vgpu_mm_bdev(vdev), type), \
 				    buf);				\
 }									\
 static DEVICE_ATTR_RO(mem_info_##heap##_##what)

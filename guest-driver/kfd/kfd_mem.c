@@ -135,7 +135,7 @@ static int kgd_mem_create_patiently(struct vgpu_device *vdev,
 
 		ret = vgpu_bo_create(vdev, params, bo);
 		if (ret != -ENOMEM || params->domain != AMDGPU_GEM_DOMAIN_VRAM ||
-		    params->size > vdev->mman->vram.manager.size ||
+		    params->size > vgpu_vram_mgr_size(vdev) ||
 		    (++tries >= KGD_MEM_CREATE_TRIES && time_after(jiffies, until)))
 			return ret;
 		made = vgpu_vram_mgr_make_room(vdev, params->size, frees);

@@ -32,7 +32,7 @@ static int kgd_mem_place(struct kgd_mem *mem, bool back)
 
 	if (bo->userptr)
 		return kfd_userptr_place(mem);
-	if (vram && back && vgpu_mm_swaps(bo->vdev->mman))
+	if (vram && back && vgpu_mm_swaps(bo->vdev))
 		ret = vgpu_bo_validate_no_evict(bo);
 	if (ret == -ENOMEM)
 		ret = vgpu_bo_validate(bo, mem->domain, true);
@@ -115,7 +115,7 @@ static void kgd_mem_fetch_all(struct amdkfd_process_info *info)
 		if (!mem->mapped_to_gpu_memory ||
 		    mem->domain != AMDGPU_GEM_DOMAIN_VRAM)
 			continue;
-		if (vgpu_mm_swaps(mem->bo->vdev->mman) ||
+		if (vgpu_mm_swaps(mem->bo->vdev) ||
 		    kfd_evict_signalled(info) ||
 		    kgd_mem_bring(info, mem, false))
 			return;

@@ -221,7 +221,7 @@ int kfd_ioctl_get_available_memory(struct kfd_process *p, void *data)
 	pdd = kfd_process_device_by_gpu_id(p, args->gpu_id);
 	if (!pdd)
 		return -EINVAL;
-	total = pdd->node->vdev->mman->vram.manager.size;
+	total = vgpu_vram_mgr_size(pdd->node->vdev);
 	used = vgpu_vram_mgr_usage(pdd->node->vdev);
 	args->available = total > used ? ALIGN_DOWN(total - used, SZ_2M) : 0;
 	return 0;

@@ -30,7 +30,7 @@ static u64 kfd_mem_limit(void)
 
 static u64 kfd_mem_vram_total(struct kfd_node *node)
 {
-	return node->vdev->mman->vram.manager.size;
+	return vgpu_vram_mgr_size(node->vdev);
 }
 
 static u64 kfd_mem_excess(struct kfd_node *node, u64 vram_used)

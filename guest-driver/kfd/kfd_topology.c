@@ -306,7 +306,7 @@ static int kfd_topology_make_gpu(struct kfd_node *node)
 	const struct kfd_mem_bank bank = {
 		/* All of it is behind the BAR. */
 		.heap_type = HSA_MEM_HEAP_TYPE_FB_PUBLIC,
-		.bytes = node->vdev->mman->vram.manager.size,
+		.bytes = vgpu_vram_mgr_size(node->vdev),
 	};
 	struct kfd_node_counts n = {
 		.mem_banks = 1,

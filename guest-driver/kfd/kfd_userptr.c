@@ -34,7 +34,7 @@ int kfd_userptr_create(struct kfd_process_device *pdd, struct kgd_mem *mem,
 	if (!addr)
 		return -EINVAL;
 	/* It would not fit when all its pages have been found. */
-	if (size > node->vdev->mman->gtt.manager.size)
+	if (size > vgpu_gtt_mgr_size(node->vdev))
 		return -ENOMEM;
 	ret = kfd_mem_limit_reserve(node, AMDGPU_GEM_DOMAIN_GTT, size);
 	if (ret)

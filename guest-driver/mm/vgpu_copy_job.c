@@ -303,6 +303,19 @@ int vgpu_copy_job_submit(struct vgpu_copy_job *job, unsigned int engine,
 }
 
 /**
+ * vgpu_mm_copy_ready() - whether SDMA engines copy and clear
+ * @vdev: device
+ *
+ * Context: any.
+ *
+ * Return: false while the engines are not up or after vgpu_mm_fini().
+ */
+bool vgpu_mm_copy_ready(struct vgpu_device *vdev)
+{
+	return vdev->mman->ready;
+}
+
+/**
  * vgpu_copy_drain() - wait until there is no job, and the rings are empty
  * @vdev: device, whose schedulers work
  */

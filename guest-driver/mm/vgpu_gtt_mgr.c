@@ -268,3 +268,29 @@ void vgpu_gtt_mgr_fini(struct vgpu_device *vdev)
 	drm_mm_takedown(&mgr->mm);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gtt_mgr_fini);
+
+/**
+ * vgpu_gtt_mgr_size() - system memory that BOs may use
+ * @vdev: device
+ *
+ * Context: any.
+ *
+ * Return: bytes.
+ */
+u64 vgpu_gtt_mgr_size(struct vgpu_device *vdev)
+{
+	return vdev->mman->gtt.manager.size;
+}
+
+/**
+ * vgpu_gtt_mgr_usage() - system memory that BOs use
+ * @vdev: device
+ *
+ * Context: any.
+ *
+ * Return: bytes.
+ */
+u64 vgpu_gtt_mgr_usage(struct vgpu_device *vdev)
+{
+	return ttm_resource_manager_usage(&vdev->mman->gtt.manager);
+}

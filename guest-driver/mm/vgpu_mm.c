@@ -118,6 +118,31 @@ err_copy:
 }
 
 /**
+ * vgpu_mm_bdev() - TTM's device of a GPU
+ * @vdev: device
+ *
+ * Return: TTM's device, for functions of TTM.
+ */
+struct ttm_device *vgpu_mm_bdev(struct vgpu_device *vdev)
+{
+	return &vdev->mman->bdev;
+}
+
+/**
+ * vgpu_mm_notifier_lock() - the mutex under which user pointers are valid or not
+ * @vdev: device
+ *
+ * MMU notifiers take it: nothing under it allocates or waits for reclaim. Inside
+ * reservations.
+ *
+ * Return: the mutex, whose holder may rely on vgpu_userptr_valid().
+ */
+struct mutex *vgpu_mm_notifier_lock(struct vgpu_device *vdev)
+{
+	return &vdev->mman->notifier_lock;
+}
+
+/**
  * vgpu_mm_set_vm_ops() - set what mm/ tells the page tables
  * @vdev: device
  * @ops: operations, which stay

@@ -300,16 +300,6 @@ struct vgpu_bo {
 	u64 tiling_flags;
 };
 
-/*
- * Has one of the device's BOs been swapped out in the last seconds? Then each
- * one that needs system memory is likely to cost another that. Any context.
- */
-#define VGPU_SWAPS_SPAN		(5 * HZ)
-static inline bool vgpu_mm_swaps(const struct vgpu_mman *mman)
-{
-	return time_before(jiffies, READ_ONCE(mman->swaps_until));
-}
-
 static inline struct vgpu_bo *to_vgpu_bo(struct ttm_buffer_object *tbo)
 {
 	return container_of(tbo, struct vgpu_bo, tbo);
@@ -349,6 +339,8 @@ struct vgpu_bo_params {
 /* vgpu_mm.c */
 int vgpu_mm_init(struct vgpu_device *vdev);
 void vgpu_mm_fini(struct vgpu_device *vdev);
+struct ttm_device *vgpu_mm_bdev(struct vgpu_device *vdev);
+struct mutex *vgpu_mm_notifier_lock(struct vgpu_device *vdev);
 void vgpu_mm_set_vm_ops(struct vgpu_device *vdev, const struct vgpu_mm_vm_ops *ops);
 void vgpu_mm_set_handle_ops(struct vgpu_device *vdev,
 			    const struct vgpu_mm_handle_ops *ops);
@@ -356,6 +348,12 @@ void vgpu_mm_set_handle_ops(struct vgpu_device *vdev,
 /* vgpu_mm_evict.c */
 int vgpu_mm_evict_once(struct vgpu_device *vdev, u32 mem_type);
 int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type);
+
+/* vgpu_ttm.c */
+bool vgpu_mm_swaps(struct vgpu_device *vdev);
+
+/* vgpu_copy_job.c */
+bool vgpu_mm_copy_ready(struct vgpu_device *vdev);
 
 /* vgpu_mm_pm.c */
 int vgpu_mm_evict(struct vgpu_device *vdev);
@@ -434,6 +432,7 @@ void vgpu_bo_set_free(struct vgpu_bo_set *set);
 /* vgpu_vram_mgr.c, vgpu_gtt_mgr.c */
 int vgpu_vram_mgr_init(struct vgpu_device *vdev, u64 size);
 void vgpu_vram_mgr_fini(struct vgpu_device *vdev);
+u64 vgpu_vram_mgr_size(struct vgpu_device *vdev);
 u64 vgpu_vram_mgr_usage(struct vgpu_device *vdev);
 unsigned int vgpu_vram_mgr_mark_lost(struct vgpu_device *vdev);
 void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
@@ -445,6 +444,8 @@ int vgpu_vram_mgr_make_room(struct vgpu_device *vdev, u64 size,
 			    unsigned int frees);
 int vgpu_gtt_mgr_init(struct vgpu_device *vdev, u64 size);
 void vgpu_gtt_mgr_fini(struct vgpu_device *vdev);
+u64 vgpu_gtt_mgr_size(struct vgpu_device *vdev);
+u64 vgpu_gtt_mgr_usage(struct vgpu_device *vdev);
 bool vgpu_gtt_mgr_has_gart_addr(struct ttm_resource *res);
 void vgpu_gtt_mgr_recover(struct vgpu_device *vdev);
 

@@ -20,6 +20,9 @@
 #include "vgpu_mm_trace.h"
 #include "vgpu_res_cursor.h"
 
+/* How long a swap-out is taken for a sign of memory pressure, jiffies. */
+#define SWAPS_SPAN	(5 * HZ)
+
 static struct ttm_tt *vgpu_ttm_tt_create(struct ttm_buffer_object *tbo,
 					 u32 page_flags)
 {
@@ -495,12 +498,27 @@ static void vgpu_ttm_release_notify(struct ttm_buffer_object *tbo)
 	vgpu_bo_wipe(bo);
 }
 
+/**
+ * vgpu_mm_swaps() - whether a BO has been swapped out in the last seconds
+ * @vdev: device
+ *
+ * If so, each BO that needs system memory is likely to have another one swapped out.
+ *
+ * Context: any.
+ *
+ * Return: true for SWAPS_SPAN after a BO of the device was swapped out.
+ */
+bool vgpu_mm_swaps(struct vgpu_device *vdev)
+{
+	return time_before(jiffies, READ_ONCE(vdev->mman->swaps_until));
+}
+
 static void vgpu_ttm_swap_notify(struct ttm_buffer_object *tbo)
 {
 	struct vgpu_device *vdev = bdev_to_vgpu(tbo->bdev);
 
 	vgpu_stat_add(vdev, VGPU_STAT_SWAPOUTS, 1);
-	WRITE_ONCE(vdev->mman->swaps_until, jiffies + VGPU_SWAPS_SPAN);
+	WRITE_ONCE(vdev->mman->swaps_until, jiffies + SWAPS_SPAN);
 	/* Out of the way of who looks for the next one. */
 	ttm_bo_move_to_lru_tail_unlocked(tbo);
 	vgpu_shrink_copies(vdev, tbo->ttm);

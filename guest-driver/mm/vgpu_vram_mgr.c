@@ -585,6 +585,19 @@ int vgpu_vram_mgr_make_room(struct vgpu_device *vdev, u64 size,
 }
 
 /**
+ * vgpu_vram_mgr_size() - VRAM that BOs may use
+ * @vdev: device
+ *
+ * Context: any.
+ *
+ * Return: bytes.
+ */
+u64 vgpu_vram_mgr_size(struct vgpu_device *vdev)
+{
+	return vdev->mman->vram.manager.size;
+}
+
+/**
  * vgpu_vram_mgr_usage() - how much VRAM is in use
  * @vdev: device
  *

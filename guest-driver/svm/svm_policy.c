@@ -177,7 +177,7 @@ static bool svm_policy_full(struct svm_range_list *svms, unsigned int home,
 			    u64 pages)
 {
 	struct vgpu_device *vdev = svm_gpu_vdev(svms, home);
-	u64 size = vdev->mman->vram.manager.size;
+	u64 size = vgpu_vram_mgr_size(vdev);
 	u64 used = vgpu_vram_mgr_usage(vdev);
 
 	return size - min(used, size) < pages << PAGE_SHIFT &&

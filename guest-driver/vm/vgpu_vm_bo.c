@@ -456,7 +456,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_bo_move_notify);
 
 /**
  * vgpu_vm_bo_unmap_notify() - a user pointer loses its pages
- * @bo: user pointer; vgpu_mman.notifier_lock held
+ * @bo: user pointer; vgpu_mm_notifier_lock() held
  *
  * For mm/, which has waited for the jobs that name the BO. The GPU does not reach
  * the pages on return. Mappings do not count as moved: the BO moves before they
