@@ -9,6 +9,7 @@
 
 #include <drm/drm_drv.h>
 #include <drm/drm_managed.h>
+#include <drm/drm_print.h>
 
 #include "vgpu/pci.h"
 #include "kfd_priv.h"

@@ -25,9 +25,9 @@
 #include "vgpu_gart.h"
 #include "vgpu_hw.h"
 #include "vgpu_ih.h"
-#include "vgpu_mm.h"
 #include "vgpu_mmio.h"
 #include "vgpu_recover.h"
+#include "vgpu_res_mgr.h"
 #include "vgpu_reset_trace.h"
 #include "vgpu_sdma.h"
 

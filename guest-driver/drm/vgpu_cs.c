@@ -16,7 +16,10 @@
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_drv.h>
 
+#include "vgpu_bo.h"
 #include "vgpu_hw.h"
+#include "vgpu_mm.h"
+#include "vgpu_userptr.h"
 #include "vgpu_cs.h"
 
 /* A job adds one fence to a reservation, moving the BO another. */

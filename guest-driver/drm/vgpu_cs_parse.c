@@ -9,6 +9,7 @@
 #include <linux/uaccess.h>
 #include <drm/amdgpu_drm.h>
 
+#include "vgpu_bo.h"
 #include "vgpu_cs.h"
 
 /* More is no submission, and shall not make us allocate. */

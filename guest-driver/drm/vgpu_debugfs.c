@@ -10,7 +10,10 @@
 
 #include "vgpu/model.h"
 #include "kfd_priv.h"
+#include "vgpu_bo.h"
+#include "vgpu_mm.h"
 #include "vgpu_mmio.h"
+#include "vgpu_res_mgr.h"
 #include "vgpu_sdma.h"
 #include "vgpu_file.h"
 

@@ -3,6 +3,8 @@
  * Faults of the render node's jobs. Their VMIDs do not retry, and the job goes
  * on: a fault is logged, and remembered for AMDGPU_INFO_GPUVM_FAULT.
  */
+#include <drm/drm_print.h>
+
 #include "vgpu/bits.h"
 #include "vgpu/gmc.h"
 #include "vgpu/ih.h"

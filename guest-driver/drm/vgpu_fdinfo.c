@@ -17,6 +17,7 @@
 #include <drm/ttm/ttm_tt.h>
 
 #include "kfd_priv.h"
+#include "vgpu_bo.h"
 #include "vgpu_file.h"
 
 /**

@@ -12,6 +12,8 @@
 #include <drm/drm_gem.h>
 
 #include "kfd_priv.h"
+#include "vgpu_bo.h"
+#include "vgpu_mm.h"
 #include "vgpu_file.h"
 
 /**

@@ -11,6 +11,7 @@
 #include <linux/mutex.h>
 #include <linux/rbtree.h>
 #include <drm/amdgpu_drm.h>
+#include <drm/ttm/ttm_resource.h>
 
 #include "vgpu_drm_priv.h"
 #include "vgpu_job.h"

@@ -12,7 +12,9 @@
 #include "vgpu/pci.h"
 #include "vgpu/pte.h"
 #include "vgpu_chip.h"
+#include "vgpu_mm.h"
 #include "vgpu_mmio.h"
+#include "vgpu_res_mgr.h"
 #include "vgpu_sdma.h"
 #include "vgpu_file.h"
 

@@ -23,6 +23,7 @@
 #include "vgpu/bits.h"
 #include "vgpu/sdma_packets.h"
 #include "vgpu_hw.h"
+#include "vgpu_mm.h"
 #include "vgpu_sdma.h"
 #include "vgpu_sdma_sched.h"
 #include "vgpu_file.h"

@@ -5,6 +5,9 @@
  */
 #include <linux/device.h>
 #include <linux/sysfs.h>
+#include <drm/ttm/ttm_device.h>
+#include <drm/ttm/ttm_placement.h>
+#include <drm/ttm/ttm_resource.h>
 
 #include "vgpu_device.h"
 #include "vgpu_drv.h"

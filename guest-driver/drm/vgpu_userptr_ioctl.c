@@ -6,6 +6,8 @@
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_gem.h>
 
+#include "vgpu_bo.h"
+#include "vgpu_userptr.h"
 #include "vgpu_drm_priv.h"
 
 #define USERPTR_FLAGS	(AMDGPU_GEM_USERPTR_READONLY | \

@@ -10,6 +10,8 @@
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_prime.h>
 
+#include "vgpu_bo.h"
+#include "vgpu_userptr.h"
 #include "kfd_criu.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"

@@ -11,6 +11,7 @@
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_prime.h>
 
+#include "vgpu_bo.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"
 

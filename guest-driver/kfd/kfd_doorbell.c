@@ -8,6 +8,7 @@
 #include <drm/amdgpu_drm.h>
 
 #include "vgpu/doorbell.h"
+#include "vgpu_bo.h"
 #include "vgpu_hw.h"
 #include "kfd_room.h"
 

@@ -19,6 +19,7 @@
 #include <kunit/static_stub.h>
 #include <kunit/visibility.h>
 
+#include "vgpu_bo.h"
 #include "kfd_events.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"

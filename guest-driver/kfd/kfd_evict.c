@@ -30,8 +30,9 @@
 #include <linux/slab.h>
 #include <kunit/visibility.h>
 
-#include "kfd_mem.h"
 #include "kfd_process_trace.h"
+#include "vgpu_bo.h"
+#include "kfd_mem.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
 #include "kfd_smi.h"

@@ -23,6 +23,7 @@
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_exec.h>
 
+#include "vgpu_bo.h"
 #include "vgpu_drv.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"

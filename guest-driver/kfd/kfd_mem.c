@@ -24,6 +24,9 @@
 
 #include "vgpu/bits.h"
 #include "vgpu/doorbell.h"
+#include "vgpu_bo.h"
+#include "vgpu_res_mgr.h"
+#include "vgpu_userptr.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"
 

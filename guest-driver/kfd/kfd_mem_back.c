@@ -18,6 +18,9 @@
 #include <linux/dma-resv.h>
 #include <drm/amdgpu_drm.h>
 
+#include "vgpu_bo.h"
+#include "vgpu_mm.h"
+#include "vgpu_userptr.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"
 

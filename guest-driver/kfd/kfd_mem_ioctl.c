@@ -7,6 +7,8 @@
 #include <linux/uaccess.h>
 #include <drm/amdgpu_drm.h>
 
+#include "vgpu_bo.h"
+#include "vgpu_res_mgr.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"
 

@@ -6,6 +6,7 @@
  */
 #include <linux/mm.h>
 
+#include "vgpu_bo.h"
 #include "vgpu_hw.h"
 #include "kfd_room.h"
 

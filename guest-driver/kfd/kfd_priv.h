@@ -17,10 +17,9 @@
 #include <linux/sysfs.h>
 #include <linux/workqueue.h>
 
-#include "svm.h"
 #include "vgpu/sdma.h"
+#include "svm.h"
 #include "vgpu_device.h"
-#include "vgpu_mm.h"
 #include "vgpu_vm.h"
 #include "kfd_dbg.h"
 #include "kfd_events.h"
@@ -33,6 +32,8 @@ struct drm_amdgpu_gem_va;
 struct drm_file;
 struct kfd_process;
 struct kfd_process_device;
+struct vgpu_bo;
+struct vgpu_bo_set;
 
 #define KFD_DOORBELLS				1024	/* of a process's slice */
 

@@ -7,6 +7,7 @@
 #include <drm/amdgpu_drm.h>
 
 #include "vgpu/doorbell.h"
+#include "vgpu_bo.h"
 #include "vgpu_chip.h"
 #include "vgpu_mqd.h"
 #include "kfd_mem.h"

@@ -7,6 +7,7 @@
 #include <linux/kfd_ioctl.h>
 
 #include "vgpu/doorbell.h"
+#include "vgpu_bo.h"
 #include "vgpu_sdma_queue.h"
 #include "kfd_mem.h"
 #include "kfd_queue.h"

@@ -12,6 +12,9 @@
 #include <linux/mm.h>
 #include <drm/amdgpu_drm.h>
 
+#include "vgpu_bo.h"
+#include "vgpu_res_mgr.h"
+#include "vgpu_userptr.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"
 

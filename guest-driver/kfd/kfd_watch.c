@@ -6,6 +6,7 @@
  */
 #include <drm/drm_print.h>
 
+#include "vgpu_bo.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"
 

@@ -1,17 +1,108 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files of mm/ share. Nobody outside the room includes it. */
+/* What the files of mm/ share. Nobody outside of mm/ includes it. */
 #ifndef VGPU_MM_PRIV_H
 #define VGPU_MM_PRIV_H
 
+#include <linux/mutex.h>
+#include <linux/notifier.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <drm/drm_mm.h>
+#include <drm/gpu_scheduler.h>
+#include <drm/ttm/ttm_device.h>
 #include <drm/ttm/ttm_range_manager.h>
 #include <drm/ttm/ttm_tt.h>
 
 #include "vgpu_device.h"
-#include "vgpu_sdma_sched.h"
+#include "vgpu_bo.h"
+#include "vgpu_copy_priv.h"
 #include "vgpu_mm.h"
+#include "vgpu_res_mgr.h"
+#include "vgpu_userptr.h"
+
+struct shrinker;
 
 /* Doorbell pages that belong to the kernel: page 0 and its mirror. */
 #define VGPU_DOORBELL_KERNEL_PAGES	2u
+
+/**
+ * struct vgpu_gtt_mgr - system memory that the GPU may use
+ * @manager: face to TTM; size and usage in bytes, of memory and not of @mm
+ * @mm: page ranges of the GART behind the transfer windows
+ * @bound: struct vgpu_tt whose pages the GART table points to
+ * @lock: protects @mm and @bound
+ */
+struct vgpu_gtt_mgr {
+	struct ttm_resource_manager manager;
+	struct drm_mm mm;
+	struct list_head bound;
+	spinlock_t lock;	/* GART addresses */
+};
+
+/**
+ * struct vgpu_shrink - memory for a system that runs out of it
+ * @shrinker: what reclaim asks
+ * @oom: who is asked before a process is killed
+ * @wq: of @work
+ * @work: swaps BOs out
+ * @wanted: pages that were asked for
+ * @task: who runs @work, or NULL
+ * @noreclaim: for memalloc_noreclaim_restore() if @task may use the memory
+ *             reserves, or 0; only @task reads and writes it
+ * @rest_until: jiffies; before that no BO is worth looking at
+ * @runs: of @work
+ * @ran: woken after each
+ */
+struct vgpu_shrink {
+	struct shrinker *shrinker;
+	struct notifier_block oom;
+	struct workqueue_struct *wq;
+	struct work_struct work;
+	atomic_long_t wanted;
+	struct task_struct *task;
+	unsigned int noreclaim;
+	unsigned long rest_until;
+	atomic_t runs;
+	wait_queue_head_t ran;
+};
+
+/**
+ * struct vgpu_mman - a device's memory
+ * @vdev: the device
+ * @bdev: TTM's device
+ * @vram: VRAM manager
+ * @gtt: GTT manager
+ * @vm_ops: operations of vm/, or NULL; set once, before there is a BO of a user
+ * @handle_ops: operations of drm/; set once, before there is a file
+ * @copy_lock: protects @ready; jobs are numbered and queued in one step
+ * @copy_queue: where jobs wait
+ * @copy_jobs: that there are
+ * @copy_idle: there are none
+ * @saved: VRAM's contents while the system sleeps (vgpu_mm_pm.c)
+ * @ready: the SDMA engine may be used
+ * @shrink: what the system's reclaim asks for memory
+ * @swaps_until: jiffies; see vgpu_mm_swaps()
+ * @notifier_lock: whether user pointers are valid. Notifiers take it: nothing
+ *                 under it allocates or waits for reclaim. Inside reservations
+ */
+struct vgpu_mman {
+	struct vgpu_device *vdev;
+	struct ttm_device bdev;
+	struct vgpu_vram_mgr vram;
+	struct vgpu_gtt_mgr gtt;
+	const struct vgpu_mm_vm_ops *vm_ops;
+	const struct vgpu_mm_handle_ops *handle_ops;
+	struct mutex copy_lock;	/* numbering of jobs */
+	struct drm_sched_entity copy_queue[VGPU_NUM_COPY_QUEUES];
+	atomic_t copy_jobs;
+	wait_queue_head_t copy_idle;
+	struct list_head saved;
+	bool ready;
+	struct vgpu_shrink shrink;
+	unsigned long swaps_until;
+	struct mutex notifier_lock;	/* validity of user pointers */
+};
 
 /**
  * struct vgpu_tt - system pages of a BO
@@ -69,6 +160,9 @@ struct vgpu_mm_held {
 	size_t going;
 };
 
+/* vgpu_mm_evict.c */
+int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type);
+
 /* vgpu_mm_unmap.c */
 /*
  * All BOs that are in the memory @types (a bit each) now, and if @pinned those that
@@ -97,7 +191,14 @@ int vgpu_userptr_tt_bind(struct vgpu_bo *bo, struct ttm_tt *ttm);
 void vgpu_userptr_tt_unbind(struct vgpu_bo *bo, struct ttm_tt *ttm);
 void vgpu_userptr_destroy(struct vgpu_bo *bo);
 
-/* vgpu_gtt_mgr.c */
+/* vgpu_vram_mgr.c, vgpu_gtt_mgr.c */
+int vgpu_vram_mgr_init(struct vgpu_device *vdev, u64 size);
+void vgpu_vram_mgr_fini(struct vgpu_device *vdev);
+void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
+			  int vram_epoch);
+void vgpu_vram_mgr_forget_lost(struct vgpu_bo *bo);
+int vgpu_gtt_mgr_init(struct vgpu_device *vdev, u64 size);
+void vgpu_gtt_mgr_fini(struct vgpu_device *vdev);
 void vgpu_gtt_mgr_bind(struct vgpu_device *vdev, struct ttm_tt *ttm,
 		       struct ttm_resource *res);
 void vgpu_gtt_mgr_unbind(struct vgpu_device *vdev, struct ttm_tt *ttm);
@@ -109,60 +210,6 @@ bool vgpu_shrink_running(struct vgpu_device *vdev);
 void vgpu_shrink_copies(struct vgpu_device *vdev, const struct ttm_tt *ttm);
 void vgpu_shrink_tt(struct vgpu_device *vdev, struct ttm_tt *ttm, bool can);
 void vgpu_shrink_bo(struct vgpu_bo *bo);
-
-/**
- * struct vgpu_copy_job - packets that copy or clear
- * @base: the scheduler's part; unless it has ops, there is none
- * @vdev: device
- * @hw_fence: memory of the fence on the engine's ring, or NULL: in use
- * @vram_epoch: vgpu_hw.vram_epoch when the operation began, if it is void when
- *              VRAM is lost; else negative
- * @copied: bytes that its copies move
- * @filled: bytes that its fills write
- * @flushes: of the engine's window
- * @dst_pages: system memory that it copies to, or NULL. If the job fails, that is
- *             cleared before the job's fence signals: the pages were not cleared
- *             when they were allocated
- * @dst_at: where in @dst_pages it begins, bytes
- * @dst_bytes: how much of them it fills
- * @size: room in @dw
- * @ndw: dwords in @dw
- * @dw: packets
- */
-struct vgpu_copy_job {
-	struct vgpu_sdma_job base;
-	struct vgpu_device *vdev;
-	struct vgpu_sdma_fence *hw_fence;
-	int vram_epoch;
-	u64 copied;
-	u64 filled;
-	unsigned int flushes;
-	struct page *const *dst_pages;
-	u64 dst_at;
-	u64 dst_bytes;
-	unsigned int size;
-	unsigned int ndw;
-	u32 dw[] __counted_by(size);
-};
-
-/* vgpu_copy_job.c */
-int vgpu_copy_init(struct vgpu_device *vdev);
-int vgpu_copy_start(struct vgpu_device *vdev);
-void vgpu_copy_stop(struct vgpu_device *vdev);
-void vgpu_copy_fini(struct vgpu_device *vdev);
-void vgpu_copy_drain(struct vgpu_device *vdev);
-struct vgpu_copy_job *vgpu_copy_job_new(struct vgpu_device *vdev,
-					enum vgpu_copy_queue queue,
-					unsigned int ndw);
-struct vgpu_copy_job *vgpu_copy_job_unqueued(struct vgpu_device *vdev,
-					     unsigned int ndw);
-void vgpu_copy_job_free(struct vgpu_copy_job *job);
-void vgpu_copy_job_fills(struct vgpu_copy_job *job, struct page *const *pages,
-			 u64 at, u64 bytes);
-int vgpu_copy_job_after_users(struct vgpu_copy_job *job, struct vgpu_bo *bo);
-int vgpu_copy_job_push(struct vgpu_copy_job *job, struct dma_fence **fence);
-int vgpu_copy_job_submit(struct vgpu_copy_job *job, unsigned int engine,
-			 struct dma_fence **fence);
 
 /* vgpu_ttm.c */
 extern const struct ttm_device_funcs vgpu_ttm_funcs;

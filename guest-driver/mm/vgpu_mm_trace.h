@@ -8,7 +8,7 @@
 
 #include <linux/tracepoint.h>
 
-#include "vgpu_mm.h"
+#include "vgpu_bo.h"
 
 /* A BO has its first memory. */
 TRACE_EVENT(vgpu_bo_create,

@@ -20,7 +20,8 @@
 
 #include <drm/ttm/ttm_range_manager.h>
 
-#include "vgpu_mm.h"
+#include "vgpu_bo.h"
+#include "vgpu_res_mgr.h"
 
 /**
  * struct vgpu_res_cursor - position in a resource

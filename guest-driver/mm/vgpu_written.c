@@ -2,7 +2,7 @@
 /* Pages of processes that the GPU writes. */
 #include <linux/mm.h>
 
-#include "vgpu_mm.h"
+#include "vgpu_userptr.h"
 
 /**
  * vgpu_page_written() - a page that the GPU may write from now on is dirty

@@ -37,6 +37,7 @@
 #include <kunit/visibility.h>
 
 #include "kfd_smi.h"
+#include "vgpu_bo.h"
 #include "vgpu_hw.h"
 #include "svm_priv.h"
 #include "svm_trace.h"

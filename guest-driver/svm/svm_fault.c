@@ -29,6 +29,7 @@
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
+#include <drm/drm_print.h>
 
 #include "kfd_smi.h"
 #include "vgpu_ih.h"

@@ -17,6 +17,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
+#include "vgpu_userptr.h"
 #include "svm_priv.h"
 
 /**

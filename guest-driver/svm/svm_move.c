@@ -6,6 +6,7 @@
 #include <linux/mm.h>
 #include <linux/pagemap.h>
 
+#include "vgpu_mm.h"
 #include "svm_priv.h"
 #include "svm_vram.h"
 

@@ -39,6 +39,7 @@
 #include <linux/sysfs.h>
 #include <kunit/visibility.h>
 
+#include "vgpu_res_mgr.h"
 #include "vgpu_xgmi.h"
 #include "svm_priv.h"
 

@@ -3,6 +3,7 @@
  * Address spaces: page tables with their locks.
  */
 #include <linux/bitops.h>
+#include <linux/dma-fence.h>
 #include <linux/moduleparam.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>

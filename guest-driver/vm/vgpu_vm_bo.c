@@ -35,8 +35,10 @@
 
 #include <kunit/visibility.h>
 
+#include "vgpu_bo.h"
 #include "vgpu_hw.h"
 #include "vgpu_res_cursor.h"
+#include "vgpu_userptr.h"
 #include "vgpu_xgmi.h"
 #include "vgpu_vm_priv.h"
 #include "vgpu_vm_trace.h"

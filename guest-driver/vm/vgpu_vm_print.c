@@ -3,6 +3,7 @@
 #include <linux/dma-resv.h>
 #include <drm/drm_print.h>
 
+#include "vgpu_bo.h"
 #include "vgpu_res_cursor.h"
 #include "vgpu_vm_priv.h"
 

@@ -4,7 +4,6 @@
 #define VGPU_VM_PRIV_H
 
 #include "vgpu_device.h"
-#include "vgpu_mm.h"
 #include "vgpu_vm.h"
 
 /* vgpu_vm.c */

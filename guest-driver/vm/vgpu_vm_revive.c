@@ -6,6 +6,7 @@
  */
 #include <drm/drm_drv.h>
 
+#include "vgpu_bo.h"
 #include "vgpu_hw.h"
 #include "vgpu_vm_priv.h"
 

@@ -11,7 +11,7 @@
 
 #include <linux/tracepoint.h>
 
-#include "vgpu_mm.h"
+#include "vgpu_bo.h"
 #include "vgpu_vm.h"
 
 DECLARE_EVENT_CLASS(vgpu_vm_class,

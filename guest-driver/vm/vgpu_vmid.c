@@ -9,6 +9,7 @@
 
 #include "vgpu_gmc.h"
 #include "vgpu_hw.h"
+#include "vgpu_mm.h"
 #include "vgpu_mmio.h"
 #include "vgpu_vmid.h"
 #include "vgpu_vm_priv.h"

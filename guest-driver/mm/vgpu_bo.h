@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Buffer objects (BOs) on TTM: creation, placement, addresses, dma-buf. Functions are
+ * documented where they are defined.
+ */
+#ifndef VGPU_BO_H
+#define VGPU_BO_H
+
+#include <linux/list.h>
+#include <linux/types.h>
+#include <drm/drm_gem.h>
+#include <drm/ttm/ttm_bo.h>
+#include <drm/ttm/ttm_placement.h>
+
+struct dma_buf;
+struct dma_fence;
+struct drm_device;
+struct vgpu_bo;
+struct vgpu_device;
+struct vgpu_userptr;
+
+#define VGPU_PL_DOORBELL	(TTM_PL_PRIV + 0)
+#define VGPU_PL_MMIO_REMAP	(TTM_PL_PRIV + 1)
+
+/* The name of a memory type, for TP_printk(). */
+#define vgpu_trace_place(type)						\
+	__print_symbolic(type, { TTM_PL_SYSTEM, "system" },		\
+			 { TTM_PL_TT, "gtt" }, { TTM_PL_VRAM, "vram" },	\
+			 { VGPU_PL_DOORBELL, "doorbell" },		\
+			 { VGPU_PL_MMIO_REMAP, "mmio-remap" })
+
+/*
+ * The page with the HDP flush registers (vgpu_hw.remap_base). The value is
+ * newer amdgpu's; GEM_CREATE does not take it.
+ */
+#define VGPU_GEM_DOMAIN_MMIO_REMAP	0x80
+
+/* No address for VMID 0. */
+#define VGPU_MC_NONE		(~0ull)
+
+/**
+ * struct vgpu_bo_owner_ops - what mm/ asks the owner of a BO
+ * @evict_ok: may the BO be evicted or swapped out now? Reservation held, must
+ *            not sleep. NULL: always
+ * @users_stay: may users of the BO stay for a while when they are asked to
+ *              leave? As @evict_ok. NULL: no
+ * @vacate: bring what is in the BO elsewhere, as its VRAM is wanted: true if
+ *          that can be freed, false if it cannot now. Such a BO does not move.
+ *          Reservation held; sleeps and allocates, takes no lock that is outside
+ *          reservations and waits for no page. NULL: the BO moves
+ * @release: the last reference is gone, the memory not yet. Must not take a
+ *           reservation. NULL: nothing to do
+ */
+struct vgpu_bo_owner_ops {
+	bool (*evict_ok)(struct vgpu_bo *bo);
+	bool (*users_stay)(struct vgpu_bo *bo);
+	bool (*vacate)(struct vgpu_bo *bo);
+	void (*release)(struct vgpu_bo *bo);
+};
+
+/**
+ * struct vgpu_bo - a buffer object
+ * @tbo: TTM object; its base is the GEM object
+ * @vdev: the device whose memory it is
+ * @domains: where it belongs, AMDGPU_GEM_DOMAIN_*; to change it, reservation
+ *           held
+ * @flags: AMDGPU_GEM_CREATE_* of the creation
+ * @places: storage of @placement; reservation held
+ * @placement: the last one asked for; reservation held
+ * @root: whose reservation it shares, or NULL; freed with the BO
+ * @vm_mappings: struct vgpu_vm_bo of each VM that maps it; reservation held.
+ *               A user pointer's change under vgpu_userptr_lock() as well
+ * @kmap: CPU mapping of vgpu_bo_kmap(); reservation held
+ * @kmaps: number of users of @kmap; each user pins the BO. Reservation held
+ * @vram_lost: it was in VRAM when a reset lost that; never reset
+ * @lost_link: in vgpu_vram_mgr.lost if @vram_lost
+ * @leaving_link: in vgpu_vram_mgr.leaving if @leaving
+ * @leaving: the copy by which it left VRAM; vgpu_vram_mgr.lock
+ * @leaving_epoch: vgpu_hw.vram_epoch before that; vgpu_vram_mgr.lock
+ * @users: struct kgd_mem of each process that knows it; reservation held
+ * @owner_ops: the upper room's, or NULL. Set once, reservation held
+ * @owner: for @owner_ops->vacate; reservation held
+ * @charged: AMDGPU_GEM_DOMAIN_* that KFD's memory limit counts it in, for
+ *           @owner_ops->release; set with @owner_ops. User space may change
+ *           @domains, so that does not tell
+ * @import: another device's dma-buf that it stands for, referenced, or NULL
+ * @attachments: who has imported it (mm/vgpu_dma_buf.c); reservation held
+ * @userptr: of what process its memory is (mm/vgpu_userptr.c), or NULL
+ * @metadata: what user space keeps here, or NULL; freed with the BO. This and
+ *            the next three: reservation held
+ * @metadata_size: bytes
+ * @metadata_flags: user space's
+ * @tiling_flags: user space's
+ */
+struct vgpu_bo {
+	struct ttm_buffer_object tbo;
+	struct vgpu_device *vdev;
+	u32 domains;
+	u32 flags;
+	struct ttm_place places[2];
+	struct ttm_placement placement;
+	struct drm_gem_object *root;
+	struct list_head vm_mappings;
+	struct ttm_bo_kmap_obj kmap;
+	unsigned int kmaps;
+	bool vram_lost;
+	struct list_head lost_link;
+	struct list_head leaving_link;
+	struct dma_fence *leaving;
+	int leaving_epoch;
+	struct list_head users;
+	const struct vgpu_bo_owner_ops *owner_ops;
+	void *owner;
+	u32 charged;
+	struct dma_buf *import;
+	struct list_head attachments;
+	struct vgpu_userptr *userptr;
+	void *metadata;
+	u32 metadata_size;
+	u64 metadata_flags;
+	u64 tiling_flags;
+};
+
+static inline struct vgpu_bo *to_vgpu_bo(struct ttm_buffer_object *tbo)
+{
+	return container_of(tbo, struct vgpu_bo, tbo);
+}
+
+static inline struct vgpu_bo *gem_to_vgpu_bo(struct drm_gem_object *gem)
+{
+	return container_of(gem, struct vgpu_bo, tbo.base);
+}
+
+/**
+ * struct vgpu_bo_params - what to create
+ * @size: bytes, rounded up to pages
+ * @align: bytes, a power of two; 0 = page
+ * @domain: AMDGPU_GEM_DOMAIN_VRAM, _GTT, _DOORBELL or _CPU; VRAM and GTT may
+ *          be combined and are tried in this order. The one BO of
+ *          VGPU_GEM_DOMAIN_MMIO_REMAP is KFD's
+ * @flags: AMDGPU_GEM_CREATE_VRAM_CLEARED, _VRAM_CONTIGUOUS,
+ *         _VRAM_WIPE_ON_RELEASE, _NO_CPU_ACCESS, _CPU_GTT_USWC; others are
+ *         kept for their owner
+ * @type: ttm_bo_type_kernel or ttm_bo_type_device; ttm_bo_type_sg: the memory
+ *        is somebody else's, and the BO has none in @domain _CPU
+ * @import: for ttm_bo_type_sg: the dma-buf, its reservation (which will be the
+ *          BO's) held by the caller of vgpu_bo_create(), before and after
+ * @root: object whose reservation it shall share, not held; or NULL
+ */
+struct vgpu_bo_params {
+	u64 size;
+	u64 align;
+	u32 domain;
+	u32 flags;
+	enum ttm_bo_type type;
+	struct drm_gem_object *root;
+	struct dma_buf *import;
+};
+
+/* vgpu_bo.c */
+int vgpu_bo_create(struct vgpu_device *vdev, const struct vgpu_bo_params *p,
+		   struct vgpu_bo **out);
+void vgpu_bo_put(struct vgpu_bo *bo);
+int vgpu_bo_pin(struct vgpu_bo *bo, u32 domain);
+void vgpu_bo_unpin(struct vgpu_bo *bo);
+int vgpu_bo_validate(struct vgpu_bo *bo, u32 domain, bool interruptible);
+int vgpu_bo_validate_no_evict(struct vgpu_bo *bo);
+int vgpu_bo_validate_gart(struct vgpu_bo *bo);
+int vgpu_bo_create_kernel(struct vgpu_device *vdev, u64 size, u32 domain,
+			  struct vgpu_bo **bo, u64 *mc_addr, void **cpu);
+void vgpu_bo_free_kernel(struct vgpu_bo **bo);
+
+/* vgpu_bo_addr.c */
+void *vgpu_bo_kmap(struct vgpu_bo *bo);
+void vgpu_bo_kunmap(struct vgpu_bo *bo);
+void *vgpu_bo_cpu_addr(struct vgpu_bo *bo, u64 offset, bool *is_io);
+u64 vgpu_bo_mc_addr(struct vgpu_bo *bo);
+u64 vgpu_bo_vram_offset(struct vgpu_bo *bo);
+u64 vgpu_bo_doorbell_offset(struct vgpu_bo *bo);
+u64 vgpu_bo_mmap_offset(struct vgpu_bo *bo);
+
+/* vgpu_dma_buf.c */
+struct dma_buf *vgpu_gem_export(struct drm_gem_object *gem, int flags);
+struct drm_gem_object *vgpu_gem_import(struct drm_device *drm,
+				       struct dma_buf *dma_buf);
+struct vgpu_bo *vgpu_dma_buf_bo(struct dma_buf *dma_buf);
+
+/**
+ * struct vgpu_bo_set - some BOs, each referenced
+ * @bo: they
+ * @n: their number
+ * @room: how many fit
+ */
+struct vgpu_bo_set {
+	struct vgpu_bo **bo;
+	size_t n;
+	size_t room;
+};
+
+/* vgpu_bo_set.c */
+int vgpu_bo_set_add(struct vgpu_bo_set *set, struct vgpu_bo *bo);
+void vgpu_bo_set_free(struct vgpu_bo_set *set);
+
+#endif /* VGPU_BO_H */

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Copies and clears by SDMA: what the files of mm/ share of them. Nobody outside of mm/
+ * includes it.
+ */
+#ifndef VGPU_COPY_PRIV_H
+#define VGPU_COPY_PRIV_H
+
+#include <linux/types.h>
+
+#include "vgpu_sdma_sched.h"
+
+struct dma_fence;
+struct dma_resv;
+struct page;
+struct ttm_resource;
+struct ttm_tt;
+struct vgpu_bo;
+struct vgpu_device;
+struct vgpu_sdma_fence;
+
+/**
+ * enum vgpu_copy_queue - where moves and clears wait; also the engine's number
+ * @VGPU_COPY_OUT: moves of BOs out of VRAM
+ * @VGPU_COPY_IN: moves into it, and clears
+ * @VGPU_NUM_COPY_QUEUES: how many there are
+ */
+enum vgpu_copy_queue {
+	VGPU_COPY_OUT,
+	VGPU_COPY_IN,
+	VGPU_NUM_COPY_QUEUES
+};
+
+/**
+ * struct vgpu_copy_job - packets that copy or clear
+ * @base: the scheduler's part; unless it has ops, there is none
+ * @vdev: device
+ * @hw_fence: memory of the fence on the engine's ring, or NULL: in use
+ * @vram_epoch: vgpu_hw.vram_epoch when the operation began, if it is void when
+ *              VRAM is lost; else negative
+ * @copied: bytes that its copies move
+ * @filled: bytes that its fills write
+ * @flushes: of the engine's window
+ * @dst_pages: system memory that it copies to, or NULL. If the job fails, that is
+ *             cleared before the job's fence signals: the pages were not cleared
+ *             when they were allocated
+ * @dst_at: where in @dst_pages it begins, bytes
+ * @dst_bytes: how much of them it fills
+ * @size: room in @dw
+ * @ndw: dwords in @dw
+ * @dw: packets
+ */
+struct vgpu_copy_job {
+	struct vgpu_sdma_job base;
+	struct vgpu_device *vdev;
+	struct vgpu_sdma_fence *hw_fence;
+	int vram_epoch;
+	u64 copied;
+	u64 filled;
+	unsigned int flushes;
+	struct page *const *dst_pages;
+	u64 dst_at;
+	u64 dst_bytes;
+	unsigned int size;
+	unsigned int ndw;
+	u32 dw[] __counted_by(size);
+};
+
+/* vgpu_copy_job.c */
+int vgpu_copy_init(struct vgpu_device *vdev);
+int vgpu_copy_start(struct vgpu_device *vdev);
+void vgpu_copy_stop(struct vgpu_device *vdev);
+void vgpu_copy_fini(struct vgpu_device *vdev);
+void vgpu_copy_drain(struct vgpu_device *vdev);
+struct vgpu_copy_job *vgpu_copy_job_new(struct vgpu_device *vdev,
+					enum vgpu_copy_queue queue,
+					unsigned int ndw);
+struct vgpu_copy_job *vgpu_copy_job_unqueued(struct vgpu_device *vdev,
+					     unsigned int ndw);
+void vgpu_copy_job_free(struct vgpu_copy_job *job);
+void vgpu_copy_job_fills(struct vgpu_copy_job *job, struct page *const *pages,
+			 u64 at, u64 bytes);
+int vgpu_copy_job_after_users(struct vgpu_copy_job *job, struct vgpu_bo *bo);
+int vgpu_copy_job_push(struct vgpu_copy_job *job, struct dma_fence **fence);
+int vgpu_copy_job_submit(struct vgpu_copy_job *job, unsigned int engine,
+			 struct dma_fence **fence);
+
+/* vgpu_copy.c */
+struct dma_fence *vgpu_mm_copy_res(struct vgpu_device *vdev,
+				   struct dma_resv *resv, struct vgpu_bo *used,
+				   struct ttm_tt *ttm,
+				   struct ttm_resource *src,
+				   struct ttm_resource *dst, u64 size);
+struct dma_fence *vgpu_mm_clear_res(struct vgpu_device *vdev,
+				    struct dma_resv *resv,
+				    struct ttm_resource *res, bool fresh);
+
+#endif /* VGPU_COPY_PRIV_H */

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * VRAM and system memory that BOs live in: sizes, BOs lost with VRAM. The structures are
+ * here for vgpu_res_cursor.h, which alone may use their members outside of mm/. Functions
+ * are documented in vgpu_vram_mgr.c and vgpu_gtt_mgr.c.
+ */
+#ifndef VGPU_RES_MGR_H
+#define VGPU_RES_MGR_H
+
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+#include <drm/ttm/ttm_resource.h>
+
+#include "vgpu_buddy.h"
+
+struct dma_fence;
+struct drm_printer;
+struct vgpu_device;
+
+/**
+ * struct vgpu_vram_mgr - VRAM
+ * @manager: face to TTM; size and usage in bytes
+ * @mm: free and used blocks
+ * @resources: every struct vgpu_vram_resource, the oldest first
+ * @next: number of the next resource
+ * @lost: struct vgpu_bo whose content was lost with VRAM, by lost_link
+ * @leaving: struct vgpu_bo that were moved out of VRAM, by leaving_link; oldest
+ *           move first
+ * @frees: how often memory was freed, modulo 2^32; written under @lock
+ * @freed: who waits for @frees to go on
+ * @distrust: VRAM was lost once: no block is known to be clear any more
+ * @lock: protects @mm, @resources, @next, @lost and @leaving
+ */
+struct vgpu_vram_mgr {
+	struct ttm_resource_manager manager;
+	struct gpu_buddy mm;
+	struct list_head resources;
+	u64 next;
+	struct list_head lost;
+	struct list_head leaving;
+	unsigned int frees;
+	wait_queue_head_t freed;
+	bool distrust;
+	struct mutex lock;	/* blocks */
+};
+
+/**
+ * struct vgpu_vram_resource - some blocks of VRAM
+ * @base: what TTM knows; bit TTM_PL_FLAG_CONTIGUOUS of its placement is set
+ *        whenever the blocks are adjacent and in order
+ * @link: in vgpu_vram_mgr.resources
+ * @number: position in the order of allocation
+ * @blocks: struct gpu_buddy_block, in the order of the BO's bytes
+ * @wiped: the job that clears it before it is freed, or NULL
+ */
+struct vgpu_vram_resource {
+	struct ttm_resource base;
+	struct list_head link;
+	u64 number;
+	struct list_head blocks;
+	struct dma_fence *wiped;
+};
+
+u64 vgpu_vram_mgr_size(struct vgpu_device *vdev);
+u64 vgpu_vram_mgr_usage(struct vgpu_device *vdev);
+unsigned int vgpu_vram_mgr_mark_lost(struct vgpu_device *vdev);
+void vgpu_vram_mgr_show_lost(struct vgpu_device *vdev, struct drm_printer *p);
+unsigned int vgpu_vram_mgr_frees(struct vgpu_device *vdev);
+int vgpu_vram_mgr_make_room(struct vgpu_device *vdev, u64 size,
+			    unsigned int frees);
+u64 vgpu_gtt_mgr_size(struct vgpu_device *vdev);
+u64 vgpu_gtt_mgr_usage(struct vgpu_device *vdev);
+bool vgpu_gtt_mgr_has_gart_addr(struct ttm_resource *res);
+void vgpu_gtt_mgr_recover(struct vgpu_device *vdev);
+
+#endif /* VGPU_RES_MGR_H */

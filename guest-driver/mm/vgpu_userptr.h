@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * User pointers: pages of a process as a BO. Functions are documented where they are
+ * defined.
+ */
+#ifndef VGPU_USERPTR_H
+#define VGPU_USERPTR_H
+
+#include <linux/types.h>
+
+struct page;
+struct vgpu_bo;
+struct vgpu_device;
+
+/*
+ * Stops all use of a user pointer by @owner; on return no engine touches its pages.
+ * Called in an MMU notifier: no allocation, no reservation.
+ */
+typedef void (*vgpu_userptr_invalidate_fn)(void *owner);
+
+int vgpu_userptr_create(struct vgpu_device *vdev, u64 addr, u64 size, u32 flags,
+			vgpu_userptr_invalidate_fn invalidate, void *owner,
+			struct vgpu_bo **out);
+u64 vgpu_userptr_addr(const struct vgpu_bo *bo);
+void vgpu_userptr_stop(struct vgpu_bo *bo);
+bool vgpu_userptr_current(const struct vgpu_bo *bo);
+int vgpu_userptr_prepare(struct vgpu_bo *bo);
+int vgpu_userptr_bind(struct vgpu_bo *bo);
+int vgpu_userptr_unbind(struct vgpu_bo *bo);
+int vgpu_userptr_populate(struct vgpu_bo *bo);
+bool vgpu_userptr_valid(struct vgpu_bo *bo);
+bool vgpu_userptr_lock(struct vgpu_bo *bo);
+void vgpu_userptr_unlock(struct vgpu_bo *bo);
+bool vgpu_bo_readonly(const struct vgpu_bo *bo);
+
+/* vgpu_written.c */
+void vgpu_page_written(struct page *page);
+
+#endif /* VGPU_USERPTR_H */
