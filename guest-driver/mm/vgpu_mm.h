@@ -72,7 +72,7 @@ bool vgpu_mm_swaps(struct vgpu_device *vdev);
 /* vgpu_copy_job.c */
 bool vgpu_mm_copy_ready(struct vgpu_device *vdev);
 
-/* vgpu_mm_pm.c */
+/* vgpu_mm_suspend.c */
 int vgpu_mm_evict(struct vgpu_device *vdev);
 void vgpu_mm_drain(struct vgpu_device *vdev);
 int vgpu_mm_suspend(struct vgpu_device *vdev);

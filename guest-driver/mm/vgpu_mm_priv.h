@@ -79,7 +79,7 @@ struct vgpu_shrink {
  * @copy_queue: where jobs wait
  * @copy_jobs: that there are
  * @copy_idle: there are none
- * @saved: VRAM's contents while the system sleeps (vgpu_mm_pm.c)
+ * @saved: VRAM's contents while the system sleeps (vgpu_mm_suspend.c)
  * @ready: the SDMA engine may be used
  * @shrink: what the system's reclaim asks for memory
  * @swaps_until: jiffies; see vgpu_mm_swaps()
@@ -203,7 +203,7 @@ void vgpu_gtt_mgr_bind(struct vgpu_device *vdev, struct ttm_tt *ttm,
 		       struct ttm_resource *res);
 void vgpu_gtt_mgr_unbind(struct vgpu_device *vdev, struct ttm_tt *ttm);
 
-/* vgpu_shrink.c */
+/* vgpu_shrinker.c */
 int vgpu_shrink_init(struct vgpu_device *vdev);
 void vgpu_shrink_fini(struct vgpu_device *vdev);
 bool vgpu_shrink_running(struct vgpu_device *vdev);

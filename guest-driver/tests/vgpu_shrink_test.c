@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mm/vgpu_shrink.c: what is counted as memory that may be swapped out. Would
+ * mm/vgpu_shrinker.c: what is counted as memory that may be swapped out. Would
  * catch pages counted twice, or for ever, pinned or foreign ones, and a copy
  * that may use up the system's reserves.
  */
