@@ -162,8 +162,6 @@ struct vgpu_mm_held {
 
 /* vgpu_mm_evict.c */
 int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type);
-
-/* vgpu_mm_unmap.c */
 /*
  * All BOs that are in the memory @types (a bit each) now, and if @pinned those that
  * are pinned, of any type. @held is empty. Sleeps, cannot fail.

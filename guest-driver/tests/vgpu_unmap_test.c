@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mm/vgpu_mm_unmap.c: BOs that are released while the device goes. Would catch
+ * mm/vgpu_mm_evict.c: BOs that are released while the device goes. Would catch
  * a wait for such a BO that keeps the lock which its release needs (a guest
  * that stands still), one that is passed over, and references that leak.
  */
