@@ -437,7 +437,7 @@ static void userptr_written(struct vgpu_userptr *u)
 	if (u->reached || vgpu_bo_readonly(u->bo))
 		return;
 	for (i = 0; i < ttm->num_pages; i++)
-		vgpu_page_written(ttm->pages[i]);
+		vgpu_page_set_dirty(ttm->pages[i]);
 }
 
 /**
@@ -542,7 +542,7 @@ void vgpu_userptr_tt_unbind(struct vgpu_bo *bo, struct ttm_tt *ttm)
 }
 
 /**
- * vgpu_page_written() - a page that the GPU may write from now on is dirty
+ * vgpu_page_set_dirty() - mark a page dirty that the GPU may write from now on
  * @page: what HMM found writable; it cannot be taken away until the caller drops
  *        the lock that his notifier waits for
  *
@@ -551,7 +551,7 @@ void vgpu_userptr_tt_unbind(struct vgpu_bo *bo, struct ttm_tt *ttm)
  * that only the GPU wrote; one that has an older copy in swap space. Pages of a
  * file system it has made dirty itself, or they are not writable.
  */
-void vgpu_page_written(struct page *page)
+void vgpu_page_set_dirty(struct page *page)
 {
 	struct folio *folio = page_folio(page);
 

@@ -32,6 +32,6 @@ bool vgpu_userptr_valid(struct vgpu_bo *bo);
 bool vgpu_userptr_lock(struct vgpu_bo *bo);
 void vgpu_userptr_unlock(struct vgpu_bo *bo);
 bool vgpu_bo_readonly(const struct vgpu_bo *bo);
-void vgpu_page_written(struct page *page);
+void vgpu_page_set_dirty(struct page *page);
 
 #endif /* VGPU_USERPTR_H */

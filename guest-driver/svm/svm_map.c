@@ -157,7 +157,7 @@ static void svm_mark_written(struct svm_range *r, unsigned long npages)
 		return;
 	for (i = 0; i < npages; i++)
 		if (pfns[i] & HMM_PFN_WRITE)
-			vgpu_page_written(hmm_pfn_to_page(pfns[i]));
+			vgpu_page_set_dirty(hmm_pfn_to_page(pfns[i]));
 }
 
 static bool svm_any_lost(struct svm_map_buf *buf, unsigned long npages)
