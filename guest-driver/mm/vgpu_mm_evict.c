@@ -16,7 +16,23 @@
 /* How long BOs are asked again that cannot leave, since another one has left. */
 #define MM_EVICT_PATIENCE	(2 * HZ)
 
-static void mm_hold_list(struct vgpu_mm_held *held, struct list_head *list)
+/**
+ * struct mm_bos - references to BOs
+ * @bos: BOs
+ * @num: how many
+ * @max: room in @bos
+ * @no_room: how many did not fit
+ * @going: how many had no reference any more
+ */
+struct mm_bos {
+	struct ttm_buffer_object **bos;
+	size_t num;
+	size_t max;
+	size_t no_room;
+	size_t going;
+};
+
+static void mm_get_list(struct mm_bos *held, struct list_head *list)
 {
 	struct ttm_buffer_object *tbo;
 	struct ttm_lru_item *item;
@@ -34,8 +50,22 @@ static void mm_hold_list(struct vgpu_mm_held *held, struct list_head *list)
 	}
 }
 
-void vgpu_mm_hold(struct vgpu_mm_held *held, struct ttm_device *bdev, u32 types,
-		  bool pinned)
+/* Drops the references and frees what held them. */
+static void mm_put_bos(struct mm_bos *held)
+{
+	while (held->num)
+		ttm_bo_put(held->bos[--held->num]);
+	kvfree(held->bos);
+	held->bos = NULL;
+	held->max = 0;
+}
+
+/*
+ * Takes a reference of each BO that is in the memory @types (a bit each) now, and if
+ * @pinned of those that are pinned, of any type. @held is empty. Sleeps, cannot fail.
+ */
+static void mm_get_bos(struct mm_bos *held, struct ttm_device *bdev, u32 types,
+		       bool pinned)
 {
 	struct ttm_resource_manager *man;
 	unsigned int i, j;
@@ -47,30 +77,21 @@ void vgpu_mm_hold(struct vgpu_mm_held *held, struct ttm_device *bdev, u32 types,
 		held->going = 0;
 		spin_lock(&bdev->lru_lock);
 		if (pinned)
-			mm_hold_list(held, &bdev->pinned);
+			mm_get_list(held, &bdev->pinned);
 		for (i = 0; i < TTM_NUM_MEM_TYPES; i++) {
 			man = types & BIT(i) ? ttm_manager_type(bdev, i) : NULL;
 			for (j = 0; man && j < ARRAY_SIZE(man->lru); j++)
-				mm_hold_list(held, &man->lru[j]);
+				mm_get_list(held, &man->lru[j]);
 		}
 		spin_unlock(&bdev->lru_lock);
 		want = held->num + held->no_room + held->going;
 		if (!held->no_room)
 			return;
-		vgpu_mm_let_go(held);
+		mm_put_bos(held);
 		held->bos = kvmalloc_array(want, sizeof(*held->bos),
 					   GFP_KERNEL | __GFP_NOFAIL);
 		held->max = want;
 	}
-}
-
-void vgpu_mm_let_go(struct vgpu_mm_held *held)
-{
-	while (held->num)
-		ttm_bo_put(held->bos[--held->num]);
-	kvfree(held->bos);
-	held->bos = NULL;
-	held->max = 0;
 }
 
 /* 0 it is not there any more, -EINTR it cannot leave just now, -ERESTARTSYS, … */
@@ -110,7 +131,7 @@ static int mm_evict_patiently(struct ttm_buffer_object *tbo, u32 mem_type,
 	}
 }
 
-static int mm_await_copies(const struct vgpu_mm_held *held)
+static int mm_await_copies(const struct mm_bos *held)
 {
 	long left = 0;
 	size_t i;
@@ -136,11 +157,11 @@ static int mm_await_copies(const struct vgpu_mm_held *held)
 int vgpu_mm_evict_once(struct vgpu_device *vdev, u32 mem_type)
 {
 	unsigned long until = jiffies + MM_EVICT_PATIENCE;
-	struct vgpu_mm_held held = { };
+	struct mm_bos held = { };
 	int r, ret = 0;
 	size_t i;
 
-	vgpu_mm_hold(&held, &vdev->mman->bdev, BIT(mem_type), false);
+	mm_get_bos(&held, &vdev->mman->bdev, BIT(mem_type), false);
 	for (i = 0; i < held.num && ret != -ERESTARTSYS; i++) {
 		r = mm_evict_patiently(held.bos[i], mem_type, until);
 		if (!r)
@@ -152,7 +173,7 @@ int vgpu_mm_evict_once(struct vgpu_device *vdev, u32 mem_type)
 		r = mm_await_copies(&held);
 		ret = r ?: ret;
 	}
-	vgpu_mm_let_go(&held);
+	mm_put_bos(&held);
 	return ret;
 }
 
@@ -206,7 +227,7 @@ int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type)
 void vgpu_mm_unmap_dma(struct vgpu_mman *mman)
 {
 	struct ttm_device *bdev = &mman->bdev;
-	struct vgpu_mm_held held = { };
+	struct mm_bos held = { };
 	u32 types = 0;
 	unsigned int i;
 
@@ -214,15 +235,15 @@ void vgpu_mm_unmap_dma(struct vgpu_mman *mman)
 		if (ttm_manager_type(bdev, i) && ttm_manager_type(bdev, i)->use_tt)
 			types |= BIT(i);
 	for (;;) {
-		vgpu_mm_hold(&held, bdev, types, true);
+		mm_get_bos(&held, bdev, types, true);
 		if (!held.going)
 			break;
-		vgpu_mm_let_go(&held);
+		mm_put_bos(&held);
 		/* TTM has nothing that tells when a release is done. */
 		schedule_timeout_uninterruptible(1);
 	}
 	flush_workqueue(bdev->wq);
 	ttm_device_clear_dma_mappings(bdev);
-	vgpu_mm_let_go(&held);
+	mm_put_bos(&held);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_mm_unmap_dma);

@@ -144,32 +144,8 @@ void vgpu_bo_set_placement(struct vgpu_bo *bo, u32 domain, bool gart_addr);
 /* vgpu_bo_addr.c */
 extern const struct vm_operations_struct vgpu_bo_vm_ops;
 
-/**
- * struct vgpu_mm_held - references to BOs
- * @bos: BOs
- * @num: how many
- * @max: room in @bos
- * @no_room: how many did not fit
- * @going: how many had no reference any more
- */
-struct vgpu_mm_held {
-	struct ttm_buffer_object **bos;
-	size_t num;
-	size_t max;
-	size_t no_room;
-	size_t going;
-};
-
 /* vgpu_mm_evict.c */
 int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type);
-/*
- * All BOs that are in the memory @types (a bit each) now, and if @pinned those that
- * are pinned, of any type. @held is empty. Sleeps, cannot fail.
- */
-void vgpu_mm_hold(struct vgpu_mm_held *held, struct ttm_device *bdev, u32 types,
-		  bool pinned);
-/* Drops the references, and what held them. */
-void vgpu_mm_let_go(struct vgpu_mm_held *held);
 void vgpu_mm_unmap_dma(struct vgpu_mman *mman);
 
 /* vgpu_dma_buf.c */
