@@ -326,7 +326,7 @@ static struct kfd_process *kfd_process_alloc(struct mm_struct *mm,
 	INIT_WORK(&p->release_work, kfd_process_release_work);
 	mutex_init(&p->mutex);
 	mutex_init(&p->queue_lock);
-	kfd_queue_lock_teach(p);
+	kfd_queue_lockdep_init(p);
 	kfd_process_info_init(&p->kgd_process_info);
 	kfd_events_init(p);
 	kfd_dbg_init(p);

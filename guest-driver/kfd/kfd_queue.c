@@ -51,7 +51,7 @@ int kfd_queue_settle(struct kfd_queue *q)
 	return listed ? kfd_sched_submit(q->pdd->node) : ret;
 }
 
-void kfd_queue_lock_teach(struct kfd_process *p)
+void kfd_queue_lockdep_init(struct kfd_process *p)
 {
 	fs_reclaim_acquire(GFP_KERNEL);
 	might_lock(&p->queue_lock);

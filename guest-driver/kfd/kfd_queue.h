@@ -194,7 +194,7 @@ int kfd_queue_update(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
 /* Bring the hardware in line with one queue; queue_lock held. 0 or -ETIME. */
 int kfd_queue_settle(struct kfd_queue *q);
 /* Reclaim waits for p->queue_lock, by way of notifiers: tell lockdep. */
-void kfd_queue_lock_teach(struct kfd_process *p);
+void kfd_queue_lockdep_init(struct kfd_process *p);
 /* See kfd_engine_recovered(), for one process. Takes queue_lock. */
 void kfd_queues_recovered(struct kfd_process_device *pdd, unsigned int engine);
 /*

@@ -81,7 +81,7 @@ bool svm_va_busy(struct svm_range_list *svms, struct svm_interval iv)
 EXPORT_SYMBOL_IF_KUNIT(svm_va_busy);
 
 /* Reclaim may wait for @lock (by way of a notifier): lockdep knows at once. */
-static void svm_teach_reclaim(struct mutex *lock)
+static void svm_lockdep_init(struct mutex *lock)
 {
 	fs_reclaim_acquire(GFP_KERNEL);
 	might_lock(lock);
@@ -109,7 +109,7 @@ static struct svm_range *svm_range_insert(struct svm_range_list *svms,
 	r->attrs = *attrs;
 	mutex_init(&r->lock);
 	INIT_LIST_HEAD(&r->deferred_list);
-	svm_teach_reclaim(&r->lock);
+	svm_lockdep_init(&r->lock);
 
 	ret = mmu_interval_notifier_insert_locked(&r->notifier, svms->mm,
 						  iv.first << PAGE_SHIFT,
@@ -521,7 +521,7 @@ int svm_range_list_init(struct kfd_process *p)
 	svms->objects = RB_ROOT_CACHED;
 	mutex_init(&svms->lock);
 	mutex_init(&svms->evict_lock);
-	svm_teach_reclaim(&svms->evict_lock);
+	svm_lockdep_init(&svms->evict_lock);
 	INIT_LIST_HEAD(&svms->list);
 	atomic_set(&svms->evicted_ranges, 0);
 	atomic_set(&svms->drain_pagefaults, 0);

@@ -471,7 +471,7 @@ static void engine_init(struct vgpu_sdma_ring *ring, struct vgpu_device *vdev,
 	mutex_init(&ring->lock);
 	mutex_init(&ring->end_lock);
 	mutex_init(&ring->rlc_lock);
-	vgpu_sdma_teach_locks(ring);
+	vgpu_sdma_lockdep_init(ring);
 	spin_lock_init(&ring->fence_lock);
 	INIT_LIST_HEAD(&ring->pending);
 	ring->ended_ops = vgpu_sdma_ended_ops();

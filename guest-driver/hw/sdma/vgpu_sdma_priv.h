@@ -233,7 +233,7 @@ bool vgpu_sdma_cpu_can(const u32 *dw, unsigned int ndw);
 void vgpu_sdma_stop_engine(struct vgpu_device *vdev, unsigned int engine);
 u32 vgpu_sdma_queue_exception(struct vgpu_device *vdev, unsigned int engine,
 			      unsigned int queue);
-void vgpu_sdma_teach_locks(struct vgpu_sdma_ring *ring);
+void vgpu_sdma_lockdep_init(struct vgpu_sdma_ring *ring);
 unsigned long vgpu_sdma_rlc_park(struct vgpu_sdma_ring *ring);
 unsigned long vgpu_sdma_rlc_restore(struct vgpu_sdma_ring *ring,
 				    unsigned long dead);

@@ -284,10 +284,10 @@ bool vgpu_sdma_queue_is_loaded(struct vgpu_device *vdev, unsigned int engine,
 }
 
 /**
- * vgpu_sdma_teach_locks() - tell lockdep which locks reclaim waits for
+ * vgpu_sdma_lockdep_init() - tell lockdep which locks reclaim waits for
  * @ring: ring
  */
-void vgpu_sdma_teach_locks(struct vgpu_sdma_ring *ring)
+void vgpu_sdma_lockdep_init(struct vgpu_sdma_ring *ring)
 {
 	fs_reclaim_acquire(GFP_KERNEL);
 	might_lock(&ring->lock);
