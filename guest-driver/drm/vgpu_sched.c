@@ -506,7 +506,7 @@ int vgpu_sched_init(struct vgpu_device *vdev)
 	fs_reclaim_acquire(GFP_KERNEL);
 	might_lock(&sched->vmid_lock);
 	fs_reclaim_release(GFP_KERNEL);
-	vdev->vmm->wait_jobs = vgpu_sched_wait_vm;
+	vgpu_vmm_set_wait_jobs(vdev, vgpu_sched_wait_vm);
 	ret = drmm_add_action_or_reset(&vdev->drm, vgpu_sched_release, NULL);
 	if (ret)
 		return ret;

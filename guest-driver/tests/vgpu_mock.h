@@ -10,7 +10,7 @@
 #include "vgpu_hw_priv.h"
 #include "vgpu_mm_priv.h"
 #include "vgpu_sched.h"
-#include "vgpu_vm.h"
+#include "vgpu_vm_priv.h"
 
 #define VGPU_MOCK_VRAM		SZ_64M
 #define VGPU_MOCK_GTT		SZ_64M		/* bytes of memory */

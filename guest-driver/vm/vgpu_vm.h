@@ -28,19 +28,6 @@ struct vgpu_vm_job;
 struct ww_acquire_ctx;
 
 /**
- * struct vgpu_vm_manager - VMIDs of a device
- * @lock: protects @vmid_owner; innermost sleeping lock
- * @vmid_owner: the VM that has each VMID, or NULL
- * @wait_jobs: waits until no job of a render node's VM is on an engine, once the
- *             device is unplugged; set by drm/
- */
-struct vgpu_vm_manager {
-	struct mutex lock;	/* who has which VMID */
-	struct vgpu_vm *vmid_owner[VGPU_LAST_KFD_VMID + 1];
-	void (*wait_jobs)(struct vgpu_vm *vm);
-};
-
-/**
  * struct vgpu_vm - one GPU address space
  * @vdev: device
  * @compute: KFD's; else the render node's
@@ -167,6 +154,7 @@ unsigned int vgpu_pasids_in_use(void);
 /* vgpu_vmid.c */
 int vgpu_vmm_init(struct vgpu_device *vdev);
 void vgpu_vmm_fini(struct vgpu_device *vdev);
+void vgpu_vmm_set_wait_jobs(struct vgpu_device *vdev, void (*wait_jobs)(struct vgpu_vm *vm));
 bool vgpu_vm_is_lost(struct vgpu_vm *vm);
 int vgpu_vm_get_vmid(struct vgpu_vm *vm);
 void vgpu_vm_put_vmid(struct vgpu_vm *vm);

@@ -1,10 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files of vm/ share. Nobody outside the room includes it. */
+/* What the files of vm/ share. Nobody outside of vm/ includes it. */
 #ifndef VGPU_VM_PRIV_H
 #define VGPU_VM_PRIV_H
 
+#include <linux/mutex.h>
+
 #include "vgpu_device.h"
 #include "vgpu_vm.h"
+
+/**
+ * struct vgpu_vm_manager - VMIDs of a device
+ * @lock: protects @vmid_owner; innermost sleeping lock
+ * @vmid_owner: the VM that has each VMID, or NULL
+ * @wait_jobs: see vgpu_vmm_set_wait_jobs(), or NULL; set once
+ */
+struct vgpu_vm_manager {
+	struct mutex lock;	/* who has which VMID */
+	struct vgpu_vm *vmid_owner[VGPU_LAST_KFD_VMID + 1];
+	void (*wait_jobs)(struct vgpu_vm *vm);
+};
 
 /* vgpu_vm.c */
 extern const struct vgpu_pt_ops vgpu_vm_pt_ops;

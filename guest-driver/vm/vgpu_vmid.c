@@ -57,6 +57,20 @@ void vgpu_vmm_fini(struct vgpu_device *vdev)
 	mutex_unlock(&vdev->vmm->lock);
 }
 
+/**
+ * vgpu_vmm_set_wait_jobs() - set how to wait for jobs of the render node
+ * @vdev: device
+ * @wait_jobs: waits until no job of the render node's address space @vm is on an engine.
+ *             Called once the device is unplugged, before memory goes that is mapped; may
+ *             sleep
+ *
+ * Context: bring-up, before user space can open the render node.
+ */
+void vgpu_vmm_set_wait_jobs(struct vgpu_device *vdev, void (*wait_jobs)(struct vgpu_vm *vm))
+{
+	vdev->vmm->wait_jobs = wait_jobs;
+}
+
 static int vmm_take_vmid(struct vgpu_vm_manager *vmm, struct vgpu_vm *vm)
 {
 	int vmid = vm->compute ? VGPU_FIRST_KFD_VMID : VGPU_FIRST_GFX_VMID;
