@@ -9,6 +9,7 @@
 #include <drm/drm_print.h>
 
 #include "vgpu/model.h"
+#include "kfd_pasid.h"
 #include "kfd_priv.h"
 #include "vgpu_bo.h"
 #include "vgpu_mm.h"

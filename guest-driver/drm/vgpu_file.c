@@ -11,6 +11,7 @@
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_gem.h>
 
+#include "kfd_pasid.h"
 #include "kfd_priv.h"
 #include "vgpu_bo.h"
 #include "vgpu_mm.h"

@@ -36,6 +36,7 @@
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 
+#include "kfd_pasid.h"
 #include "vgpu_drv.h"
 #include "kfd_criu.h"
 #include "kfd_mem.h"

@@ -4,6 +4,7 @@
  * spaces on one VMID, VMIDs that are lost, contexts left open behind their
  * owner, and a PASID that two have or that means the kernel.
  */
+#include "kfd_pasid.h"
 #include "vgpu_hw_priv.h"
 #include "vgpu_mock.h"
 

@@ -3,10 +3,11 @@
  * PASIDs: a process has the same one on every device, so they are handed out
  * for all devices together. 0 means the kernel.
  */
+#include <linux/atomic.h>
 #include <linux/idr.h>
 #include <kunit/visibility.h>
 
-#include "vgpu_vm.h"
+#include "kfd_pasid.h"
 
 #define PASID_MAX	0xffff
 

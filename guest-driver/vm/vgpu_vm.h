@@ -146,11 +146,6 @@ struct vgpu_vm_bo {
 enum vgpu_peer_way vgpu_peer_find(struct vgpu_device *vdev,
 				  const struct vgpu_device *owner, bool vram);
 
-/* vgpu_pasid.c */
-int vgpu_pasid_alloc(void);
-void vgpu_pasid_free(u16 pasid);
-unsigned int vgpu_pasids_in_use(void);
-
 /* vgpu_vmid.c */
 int vgpu_vmm_init(struct vgpu_device *vdev);
 void vgpu_vmm_fini(struct vgpu_device *vdev);
