@@ -112,7 +112,7 @@ static int vgpu_in_use_show(struct seq_file *m, void *data)
 		ttm_manager_type(vgpu_mm_bdev(vdev), VGPU_PL_DOORBELL);
 
 	seq_printf(m, "vmids %u\n", vgpu_vmids_in_use(vdev));
-	seq_printf(m, "pasids %u\n", vgpu_pasids_in_use());
+	seq_printf(m, "pasids %u\n", kfd_pasids_in_use());
 	seq_printf(m, "doorbell_bytes %llu\n",
 		   ttm_resource_manager_usage(doorbells));
 	seq_printf(m, "kfd_processes %u\n", kfd_processes_in_use());

@@ -61,18 +61,18 @@ static int file_create_vm(struct vgpu_file *vf)
 	struct vgpu_vm *vm;
 	int pasid, ret;
 
-	pasid = vgpu_pasid_alloc();
+	pasid = kfd_pasid_alloc();
 	if (pasid < 0)
 		return pasid;
 	root = kzalloc(sizeof(*root), GFP_KERNEL);
 	if (!root) {
-		vgpu_pasid_free(pasid);
+		kfd_pasid_free(pasid);
 		return -ENOMEM;
 	}
 	vm = vgpu_vm_create(vf->vdev, pasid, false);
 	if (IS_ERR(vm)) {
 		kfree(root);
-		vgpu_pasid_free(pasid);
+		kfd_pasid_free(pasid);
 		return PTR_ERR(vm);
 	}
 	drm_gem_private_object_init(&vf->vdev->drm, root, PAGE_SIZE);
@@ -85,7 +85,7 @@ static int file_create_vm(struct vgpu_file *vf)
 		vgpu_vm_destroy(vm);
 		vf->root = NULL;
 		drm_gem_object_put(root);
-		vgpu_pasid_free(pasid);
+		kfd_pasid_free(pasid);
 		return ret;
 	}
 	/* Who sees it, sees the rest. */
@@ -382,7 +382,7 @@ void vgpu_file_close(struct drm_device *drm, struct drm_file *file)
 		vgpu_fault_del_file(vf);
 		vgpu_sched_vm_gone(vf->vm);
 		vgpu_vm_destroy(vf->vm);
-		vgpu_pasid_free(vf->pasid);
+		kfd_pasid_free(vf->pasid);
 		drm_gem_object_put(vf->root);
 	}
 	ttm_lru_bulk_move_fini(vgpu_mm_bdev(vf->vdev), &vf->bulk);

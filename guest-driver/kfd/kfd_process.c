@@ -231,7 +231,7 @@ static void kfd_process_destroy(struct kfd_process *p)
 	while (p->n_pdds)
 		kfd_process_free_pdd(p->pdds[--p->n_pdds]);
 	if (p->pasid)
-		vgpu_pasid_free(p->pasid);
+		kfd_pasid_free(p->pasid);
 	put_task_struct(p->lead_thread);
 	mutex_destroy(&p->queue_lock);
 	mutex_destroy(&p->mutex);
@@ -296,7 +296,7 @@ static int kfd_process_publish(struct kfd_process *p)
 	struct kfd_node *node;
 	int ret;
 
-	ret = vgpu_pasid_alloc();
+	ret = kfd_pasid_alloc();
 	if (ret < 0)
 		return ret;
 	p->pasid = ret;

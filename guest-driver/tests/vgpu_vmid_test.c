@@ -212,7 +212,7 @@ static void pasid_exhaust(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, mine);
 	for (;;) {
-		ret = vgpu_pasid_alloc();
+		ret = kfd_pasid_alloc();
 		if (ret < 0)
 			break;
 		if (!ret || ret >= SZ_64K || __test_and_set_bit(ret, mine)) {
@@ -225,7 +225,7 @@ static void pasid_exhaust(struct kunit *test)
 	/* Processes that are alive have the others. */
 	KUNIT_EXPECT_GT(test, n, SZ_64K - 1000);
 	for_each_set_bit(pasid, mine, SZ_64K)
-		vgpu_pasid_free(pasid);
+		kfd_pasid_free(pasid);
 }
 
 static void pasid_reuse(struct kunit *test)
@@ -238,11 +238,11 @@ static void pasid_reuse(struct kunit *test)
 	for (i = 0; i < ROUNDS; i++) {
 		n = vgpu_test_random(&rnd, ARRAY_SIZE(pasid));
 		if (pasid[n]) {
-			vgpu_pasid_free(pasid[n]);
+			kfd_pasid_free(pasid[n]);
 			pasid[n] = 0;
 			continue;
 		}
-		pasid[n] = vgpu_pasid_alloc();
+		pasid[n] = kfd_pasid_alloc();
 		KUNIT_ASSERT_GT(test, pasid[n], 0);
 		for (k = 0; k < ARRAY_SIZE(pasid); k++)
 			KUNIT_ASSERT_FALSE(test, k != n &&
@@ -250,7 +250,7 @@ static void pasid_reuse(struct kunit *test)
 	}
 	for (i = 0; i < ARRAY_SIZE(pasid); i++)
 		if (pasid[i])
-			vgpu_pasid_free(pasid[i]);
+			kfd_pasid_free(pasid[i]);
 }
 
 static struct kunit_case vmid_cases[] = {

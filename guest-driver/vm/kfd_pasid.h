@@ -5,8 +5,8 @@
 
 #include <linux/types.h>
 
-int vgpu_pasid_alloc(void);
-void vgpu_pasid_free(u16 pasid);
-unsigned int vgpu_pasids_in_use(void);
+int kfd_pasid_alloc(void);
+void kfd_pasid_free(u16 pasid);
+unsigned int kfd_pasids_in_use(void);
 
 #endif /* KFD_PASID_H */

@@ -11,41 +11,41 @@
 
 #define PASID_MAX	0xffff
 
-static DEFINE_IDA(vgpu_pasids);
-static atomic_t vgpu_pasids_used = ATOMIC_INIT(0);
+static DEFINE_IDA(kfd_pasids);
+static atomic_t kfd_pasids_used = ATOMIC_INIT(0);
 
 /**
- * vgpu_pasid_alloc() - a PASID that nobody has
+ * kfd_pasid_alloc() - a PASID that nobody has
  *
  * Return: 1 to 0xffff, or -ENOSPC, -ENOMEM.
  */
-int vgpu_pasid_alloc(void)
+int kfd_pasid_alloc(void)
 {
-	int pasid = ida_alloc_range(&vgpu_pasids, 1, PASID_MAX, GFP_KERNEL);
+	int pasid = ida_alloc_range(&kfd_pasids, 1, PASID_MAX, GFP_KERNEL);
 
 	if (pasid > 0)
-		atomic_inc(&vgpu_pasids_used);
+		atomic_inc(&kfd_pasids_used);
 	return pasid;
 }
-EXPORT_SYMBOL_IF_KUNIT(vgpu_pasid_alloc);
+EXPORT_SYMBOL_IF_KUNIT(kfd_pasid_alloc);
 
 /**
- * vgpu_pasid_free() - give a PASID back
- * @pasid: from vgpu_pasid_alloc(); no VMID has it any more
+ * kfd_pasid_free() - give a PASID back
+ * @pasid: from kfd_pasid_alloc(); no VMID has it any more
  */
-void vgpu_pasid_free(u16 pasid)
+void kfd_pasid_free(u16 pasid)
 {
-	ida_free(&vgpu_pasids, pasid);
-	atomic_dec(&vgpu_pasids_used);
+	ida_free(&kfd_pasids, pasid);
+	atomic_dec(&kfd_pasids_used);
 }
-EXPORT_SYMBOL_IF_KUNIT(vgpu_pasid_free);
+EXPORT_SYMBOL_IF_KUNIT(kfd_pasid_free);
 
 /**
- * vgpu_pasids_in_use() - how many there are
+ * kfd_pasids_in_use() - how many there are
  *
  * Return: PASIDs of processes and of render-node files, of all devices.
  */
-unsigned int vgpu_pasids_in_use(void)
+unsigned int kfd_pasids_in_use(void)
 {
-	return atomic_read(&vgpu_pasids_used);
+	return atomic_read(&kfd_pasids_used);
 }
