@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * VMIDs (vm/vgpu_vm.c) and PASIDs (vm/vgpu_pasid.c). Would catch two address
+ * VMIDs (vm/vgpu_vm.c) and PASIDs (process/kfd_pasid.c). Would catch two address
  * spaces on one VMID, VMIDs that are lost, contexts left open behind their
  * owner, and a PASID that two have or that means the kernel.
  */
