@@ -20,6 +20,8 @@
 #include "vgpu_hw.h"
 #include "vgpu_mm.h"
 #include "vgpu_userptr.h"
+#include "vgpu_vm.h"
+#include "vgpu_vm_bo.h"
 #include "vgpu_cs.h"
 
 /* A job adds one fence to a reservation, moving the BO another. */

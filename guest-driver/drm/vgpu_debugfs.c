@@ -16,6 +16,7 @@
 #include "vgpu_mmio.h"
 #include "vgpu_res_mgr.h"
 #include "vgpu_sdma.h"
+#include "vgpu_vm.h"
 #include "vgpu_file.h"
 
 static const char * const vgpu_stat_names[VGPU_NUM_STATS] = {

@@ -7,7 +7,6 @@
 
 #include "vgpu_device.h"
 #include "vgpu_drv.h"
-#include "vgpu_vm.h"
 
 /* vgpu_gem.c */
 int vgpu_gem_create_ioctl(struct drm_device *drm, void *data,

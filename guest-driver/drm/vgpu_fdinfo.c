@@ -18,6 +18,7 @@
 
 #include "kfd_priv.h"
 #include "vgpu_bo.h"
+#include "vgpu_vm.h"
 #include "vgpu_file.h"
 
 /**

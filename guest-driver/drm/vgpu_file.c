@@ -15,6 +15,8 @@
 #include "kfd_priv.h"
 #include "vgpu_bo.h"
 #include "vgpu_mm.h"
+#include "vgpu_vm.h"
+#include "vgpu_vm_bo.h"
 #include "vgpu_file.h"
 
 /**

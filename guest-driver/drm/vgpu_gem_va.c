@@ -13,6 +13,8 @@
 #include "vgpu/bits.h"
 #include "kfd_priv.h"
 #include "vgpu_bo.h"
+#include "vgpu_vm.h"
+#include "vgpu_vm_bo.h"
 #include "vgpu_file.h"
 
 /* What amdgpu takes with, and without, a BO behind the addresses. */

@@ -26,6 +26,7 @@
 #include "vgpu_mm.h"
 #include "vgpu_sdma.h"
 #include "vgpu_sdma_sched.h"
+#include "vgpu_vm.h"
 #include "vgpu_file.h"
 
 /* Lower and upper half. */

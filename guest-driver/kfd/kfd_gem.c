@@ -25,6 +25,8 @@
 
 #include "vgpu_bo.h"
 #include "vgpu_drv.h"
+#include "vgpu_vm.h"
+#include "vgpu_vm_bo.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"
 

@@ -24,9 +24,11 @@
 
 #include "vgpu/bits.h"
 #include "vgpu/doorbell.h"
+#include "vgpu/pte.h"
 #include "vgpu_bo.h"
 #include "vgpu_res_mgr.h"
 #include "vgpu_userptr.h"
+#include "vgpu_vm_bo.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"
 

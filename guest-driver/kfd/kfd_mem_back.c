@@ -21,6 +21,7 @@
 #include "vgpu_bo.h"
 #include "vgpu_mm.h"
 #include "vgpu_userptr.h"
+#include "vgpu_vm_bo.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"
 

@@ -18,9 +18,8 @@
 #include <linux/workqueue.h>
 
 #include "vgpu/sdma.h"
-#include "svm.h"
 #include "vgpu_device.h"
-#include "vgpu_vm.h"
+#include "svm.h"
 #include "kfd_dbg.h"
 #include "kfd_events.h"
 #include "kfd_turn.h"
@@ -30,10 +29,12 @@
 
 struct drm_amdgpu_gem_va;
 struct drm_file;
+struct drm_printer;
 struct kfd_process;
 struct kfd_process_device;
 struct vgpu_bo;
 struct vgpu_bo_set;
+struct vgpu_vm;
 
 #define KFD_DOORBELLS				1024	/* of a process's slice */
 

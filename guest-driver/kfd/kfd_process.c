@@ -38,6 +38,7 @@
 
 #include "kfd_pasid.h"
 #include "vgpu_drv.h"
+#include "vgpu_vm.h"
 #include "kfd_criu.h"
 #include "kfd_mem.h"
 #include "kfd_queue.h"

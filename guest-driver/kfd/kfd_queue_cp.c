@@ -10,6 +10,7 @@
 #include "vgpu_bo.h"
 #include "vgpu_chip.h"
 #include "vgpu_mqd.h"
+#include "vgpu_vm.h"
 #include "kfd_mem.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"

@@ -9,6 +9,7 @@
 #include "vgpu/doorbell.h"
 #include "vgpu_bo.h"
 #include "vgpu_sdma_queue.h"
+#include "vgpu_vm.h"
 #include "kfd_mem.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"

@@ -11,6 +11,7 @@
  */
 #include <linux/kfd_sysfs.h>
 
+#include "vgpu_vm_bo.h"
 #include "vgpu_xgmi.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"

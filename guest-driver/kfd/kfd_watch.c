@@ -7,6 +7,7 @@
 #include <drm/drm_print.h>
 
 #include "vgpu_bo.h"
+#include "vgpu_vm.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"
 

@@ -34,6 +34,7 @@
 #include "kfd_smi.h"
 #include "vgpu_ih.h"
 #include "vgpu_mmio.h"
+#include "vgpu_vm.h"
 #include "svm_fault_entry.h"
 #include "svm_priv.h"
 #include "svm_trace.h"

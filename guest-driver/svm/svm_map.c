@@ -17,7 +17,9 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
+#include "vgpu_pt.h"
 #include "vgpu_userptr.h"
+#include "vgpu_vm.h"
 #include "svm_priv.h"
 
 /**

@@ -25,6 +25,8 @@
 
 #include "kfd_smi.h"
 #include "vgpu_mmio.h"
+#include "vgpu_vm.h"
+#include "vgpu_vm_bo.h"
 #include "svm_priv.h"
 #include "svm_trace.h"
 

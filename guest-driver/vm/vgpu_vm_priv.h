@@ -7,6 +7,10 @@
 
 #include "vgpu_device.h"
 #include "vgpu_vm.h"
+#include "vgpu_vm_bo.h"
+
+struct drm_sched_job;
+struct ttm_resource;
 
 /**
  * struct vgpu_vm_manager - VMIDs of a device
@@ -31,6 +35,7 @@ void vgpu_vm_publish(struct vgpu_vm *vm, bool changed);
 void vgpu_vm_publish_unlocked(struct vgpu_vm *vm);
 struct dma_fence *vgpu_vm_publish_later(struct vgpu_vm *vm);
 bool vgpu_vm_enter(struct vgpu_vm *vm, int *idx);
+void vgpu_vm_flush(struct vgpu_vm *vm);
 void vgpu_vm_clear_pages(struct vgpu_vm *vm, u64 first, u64 last, u64 value);
 
 /* vgpu_vm_pool.c */
@@ -49,6 +54,10 @@ void vgpu_vm_trim(struct vgpu_vm *vm);
 void vgpu_vm_make_room(struct vgpu_vm *vm);
 
 /* vgpu_vm_bo.c */
+void vgpu_vm_bo_move_notify(struct vgpu_bo *bo, struct ttm_resource *new);
+void vgpu_vm_bo_move_later(struct vgpu_bo *bo);
+int vgpu_vm_bo_move_users(struct vgpu_bo *bo, struct drm_sched_job *job);
+void vgpu_vm_bo_unmap_notify(struct vgpu_bo *bo);
 bool vgpu_vm_range_ok(u64 va, u64 size);
 struct vgpu_vm_bo *vgpu_vbo_new(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va,
 				u64 offset, u64 size, u64 pte_flags);

@@ -13,6 +13,7 @@
 
 #include "vgpu_bo.h"
 #include "vgpu_vm.h"
+#include "vgpu_vm_bo.h"
 
 DECLARE_EVENT_CLASS(vgpu_vm_class,
 	TP_PROTO(const struct vgpu_vm_bo *vbo),

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * BOs, or parts of them, mapped in address spaces: by KFD, a mapping at a time, and by
+ * address (GEM_VA). Functions are documented where they are defined.
+ */
+#ifndef VGPU_VM_BO_H
+#define VGPU_VM_BO_H
+
+#include <linux/interval_tree.h>
+#include <linux/list.h>
+#include <linux/types.h>
+
+struct dma_fence;
+struct drm_exec;
+struct vgpu_bo;
+struct vgpu_device;
+struct vgpu_vm;
+struct ww_acquire_ctx;
+
+/**
+ * enum vgpu_peer_way - how a GPU reaches another one's memory
+ * @VGPU_PEER_NONE: it does not, or it is its own
+ * @VGPU_PEER_XGMI: VRAM at the other's place in the hive
+ * @VGPU_PEER_PCIE: what is behind the other's BARs, as bus addresses
+ */
+enum vgpu_peer_way {
+	VGPU_PEER_NONE,
+	VGPU_PEER_XGMI,
+	VGPU_PEER_PCIE,
+};
+
+/**
+ * struct vgpu_vm_bo - a BO, or a part of it, mapped at an address
+ * @vm: address space
+ * @bo: BO; its owner keeps it alive. NULL: a PRT mapping
+ * @bo_link: in bo->vm_mappings; the BO's reservation, vgpu_userptr_lock()
+ * @moved_link: in vm->moved while @moved; vm->moved_lock
+ * @pages: in vm->bos, first and last page; vm->alloc_lock,
+ *         vgpu_userptr_lock()
+ * @offset: of the first byte in the BO; page aligned
+ * @pte_flags: VGPU_PTE_* without V, S, SNOOPED and address
+ * @claimed: by vgpu_vm_bo_claim(): somebody has a pointer to it, so it goes by
+ *           vgpu_vm_bo_unmap() alone, whole; does not change
+ * @peer: how @vm's GPU reaches VRAM or registers of the BO's, if that is another
+ *        one; does not change: a link that goes down makes faults
+ * @moved: the BO moved since the entries were written, or they never were: they
+ *         are clear, but if @stale, as may be those of a user pointer that has
+ *         not moved yet. This and @stale: the BO's reservation
+ * @stale: they lead to where the BO was, since its users may not be done with
+ *         that (docs/driver.md, "Life of a move")
+ */
+struct vgpu_vm_bo {
+	struct vgpu_vm *vm;
+	struct vgpu_bo *bo;
+	struct list_head bo_link;
+	struct list_head moved_link;
+	struct interval_tree_node pages;
+	u64 offset;
+	u64 pte_flags;
+	bool claimed;
+	enum vgpu_peer_way peer;
+	bool moved;
+	bool stale;
+};
+
+/* vgpu_vm_peer.c */
+enum vgpu_peer_way vgpu_peer_find(struct vgpu_device *vdev,
+				  const struct vgpu_device *owner, bool vram);
+
+/* vgpu_vm_bo.c */
+int vgpu_vm_bo_claim(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
+		     u64 size, u64 pte_flags, enum vgpu_peer_way peer,
+		     struct vgpu_vm_bo **out);
+int vgpu_vm_bo_update(struct vgpu_vm_bo *const *vbos, unsigned int n);
+void vgpu_vm_bo_unmap(struct vgpu_vm_bo *vbo);
+bool vgpu_vm_va_busy(struct vgpu_vm *vm, u64 first, u64 last);
+
+/* vgpu_vm_va.c: mappings by address, the render node's */
+int vgpu_vm_bo_add(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
+		   u64 size, u64 pte_flags);
+int vgpu_vm_bo_unmap_va(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va);
+void vgpu_vm_bo_unmap_all(struct vgpu_vm *vm, struct vgpu_bo *bo);
+int vgpu_vm_lock_range(struct vgpu_vm *vm, u64 va, u64 size,
+		       struct drm_exec *exec);
+int vgpu_vm_clear_mappings(struct vgpu_vm *vm, u64 va, u64 size);
+int vgpu_vm_map_prt(struct vgpu_vm *vm, u64 va, u64 size);
+int vgpu_vm_update_moved(struct vgpu_vm *vm, struct ww_acquire_ctx *ticket,
+			 bool idle);
+struct dma_fence *vgpu_vm_last_update(struct vgpu_vm *vm);
+int vgpu_vm_settle(struct vgpu_vm *vm, bool idle);
+bool vgpu_vm_is_settled(struct vgpu_vm *vm);
+
+/* vgpu_vm_shared.c: the same in KFD's */
+unsigned int vgpu_vm_bo_count(struct vgpu_vm *vm, const struct vgpu_bo *bo);
+int vgpu_vm_bo_update_all(struct vgpu_vm *vm, struct vgpu_bo *bo);
+bool vgpu_vm_has_va(struct vgpu_vm *vm);
+
+#endif /* VGPU_VM_BO_H */
