@@ -116,10 +116,10 @@ void vgpu_vm_deny_page(struct vgpu_vm *vm, u64 page);
 u64 vgpu_vm_read_pte(struct vgpu_vm *vm, u64 page);
 u64 vgpu_vm_table_bytes(struct vgpu_vm *vm);
 
-/* vgpu_vm_print.c */
+/* vgpu_vm_debugfs.c */
 void vgpu_vm_print(struct vgpu_vm *vm, struct drm_printer *p);
 
-/* vgpu_vm_revive.c */
+/* vgpu_vm_restore.c */
 void vgpu_vm_revive(struct vgpu_vm *vm);
 
 #endif /* VGPU_VM_H */

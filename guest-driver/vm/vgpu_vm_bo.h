@@ -90,7 +90,7 @@ struct dma_fence *vgpu_vm_last_update(struct vgpu_vm *vm);
 int vgpu_vm_settle(struct vgpu_vm *vm, bool idle);
 bool vgpu_vm_is_settled(struct vgpu_vm *vm);
 
-/* vgpu_vm_shared.c: the same in KFD's */
+/* vgpu_vm_va_kfd.c: the same in KFD's */
 unsigned int vgpu_vm_bo_count(struct vgpu_vm *vm, const struct vgpu_bo *bo);
 int vgpu_vm_bo_update_all(struct vgpu_vm *vm, struct vgpu_bo *bo);
 bool vgpu_vm_has_va(struct vgpu_vm *vm);
