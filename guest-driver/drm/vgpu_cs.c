@@ -293,7 +293,7 @@ static int cs_submit_locked(struct vgpu_cs *cs, u64 *seq)
 }
 
 /* The page tables are made anew for contexts that know of the loss. */
-static int cs_revive_vm(struct vgpu_cs *cs)
+static int cs_restore_vm(struct vgpu_cs *cs)
 {
 	struct vgpu_vm *vm = cs->vf->vm;
 	int ret;
@@ -302,7 +302,7 @@ static int cs_revive_vm(struct vgpu_cs *cs)
 		return 0;
 	ret = vgpu_file_wait_idle(cs->vf, true);
 	if (!ret)
-		vgpu_vm_revive(vm);
+		vgpu_vm_restore_tables(vm);
 	return ret;
 }
 
@@ -321,7 +321,7 @@ static int cs_submit(struct vgpu_cs *cs, u64 *seq)
 		/* One at a time: the ring forgets no job that is not done. */
 		ret = vgpu_ctx_throttle(cs->ctx, cs->ring);
 		if (!ret)
-			ret = cs_revive_vm(cs);
+			ret = cs_restore_vm(cs);
 		if (!ret)
 			ret = cs_submit_locked(cs, seq);
 		mutex_unlock(va_lock);

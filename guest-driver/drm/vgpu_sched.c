@@ -318,7 +318,7 @@ struct vgpu_job *vgpu_job_create(struct vgpu_device *vdev, struct vgpu_vm *vm,
 	kref_get(&state->ref);
 	vgpu_sdma_fence_on_failure(job->hw_fence, job_failed, state);
 	/*
-	 * Not that of @vm: after a loss CS makes its page tables anew (vgpu_vm_revive()),
+	 * Not that of @vm: after a loss CS makes its page tables anew (vgpu_vm_restore_tables()),
 	 * also for a job whose CS has looked at the context before.
 	 */
 	vgpu_sdma_fence_needs_vram(job->hw_fence, state->vram_epoch);

@@ -120,6 +120,6 @@ u64 vgpu_vm_table_bytes(struct vgpu_vm *vm);
 void vgpu_vm_print(struct vgpu_vm *vm, struct drm_printer *p);
 
 /* vgpu_vm_restore.c */
-void vgpu_vm_revive(struct vgpu_vm *vm);
+void vgpu_vm_restore_tables(struct vgpu_vm *vm);
 
 #endif /* VGPU_VM_H */

@@ -48,13 +48,13 @@ static void vm_write_prt(struct vgpu_vm *vm)
 }
 
 /**
- * vgpu_vm_revive() - write the page tables anew if VRAM was lost
+ * vgpu_vm_restore_tables() - write the page tables anew if VRAM was lost
  * @vm: address space of the render node, va_lock held; no job runs in it, no
  *      reservation is held
  *
  * Entries of BOs are written by the next vgpu_vm_update_moved().
  */
-void vgpu_vm_revive(struct vgpu_vm *vm)
+void vgpu_vm_restore_tables(struct vgpu_vm *vm)
 {
 	struct vgpu_device *vdev = vm->vdev;
 	int epoch = atomic_read(&vdev->hw->vram_epoch), idx;
