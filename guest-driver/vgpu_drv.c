@@ -91,7 +91,7 @@ err_reset:
  * The driver is unbound, the device is about to go, or it is gone already. Open
  * files, mappings and the BOs behind them stay as long as somebody has them, and
  * with them @vdev; what they may still call asks drm_dev_enter() first, or
- * mman.ready. In this order:
+ * vgpu_mman.ready. In this order:
  *
  *	recovery		what fails from now on is done by the CPU
  *	kfd			processes lose the GPU, SVM pages leave VRAM
