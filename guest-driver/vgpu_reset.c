@@ -29,7 +29,7 @@
 #include "vgpu_recover.h"
 #include "vgpu_res_mgr.h"
 #include "vgpu_reset_trace.h"
-#include "vgpu_sdma.h"
+#include "vgpu_sdma_sched.h"
 
 /* Device resets after which no engine did better. */
 #define RESET_DEVICE_TRIES	2u

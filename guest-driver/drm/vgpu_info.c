@@ -15,7 +15,7 @@
 #include "vgpu_mm.h"
 #include "vgpu_mmio.h"
 #include "vgpu_res_mgr.h"
-#include "vgpu_sdma.h"
+#include "vgpu_sdma_sched.h"
 #include "vgpu_file.h"
 
 static void vgpu_info_vram_gtt(struct vgpu_device *vdev,

@@ -149,20 +149,6 @@ void vgpu_sdma_ring_poll(struct vgpu_sdma_ring *ring)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_ring_poll);
 
 /**
- * vgpu_sdma_ring_ready() - whether an engine takes jobs of the kernel
- * @vdev: device
- * @engine: SDMA engine
- *
- * Context: any. A ring may go down at any time.
- *
- * Return: false for an engine that is down or has no ring of the kernel's.
- */
-bool vgpu_sdma_ring_ready(const struct vgpu_device *vdev, unsigned int engine)
-{
-	return READ_ONCE(to_hw_state(vdev)->sdma[engine].ready);
-}
-
-/**
  * vgpu_sdma_poll_fences() - signal finished jobs of all engines
  * @vdev: device
  *

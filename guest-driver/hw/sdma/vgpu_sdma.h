@@ -24,7 +24,6 @@ unsigned int vgpu_sdma_emit_ptepde(u32 *dw, u64 dst, u64 flags, u64 addr,
 				   u64 incr, u32 count);
 
 /* vgpu_sdma.c */
-bool vgpu_sdma_ring_ready(const struct vgpu_device *vdev, unsigned int engine);
 struct dma_fence *vgpu_sdma_submit(struct vgpu_device *vdev,
 				   unsigned int engine, const u32 *dw,
 				   unsigned int ndw);

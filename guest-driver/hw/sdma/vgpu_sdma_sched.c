@@ -134,6 +134,20 @@ unsigned int vgpu_sdma_job_engine(const struct vgpu_sdma_job *job)
 }
 
 /**
+ * vgpu_sdma_ring_ready() - whether an engine takes jobs of the kernel
+ * @vdev: device
+ * @engine: SDMA engine
+ *
+ * Context: any. A ring may go down at any time.
+ *
+ * Return: false for an engine that is down or has no ring of the kernel's.
+ */
+bool vgpu_sdma_ring_ready(const struct vgpu_device *vdev, unsigned int engine)
+{
+	return READ_ONCE(to_hw_state(vdev)->sdma[engine].ready);
+}
+
+/**
  * vgpu_sdma_sched_pause() - give no more jobs to the engines
  * @vdev: device
  *

@@ -44,6 +44,7 @@ int vgpu_sdma_job_init(struct vgpu_sdma_job *job,
 		       void *owner);
 void vgpu_sdma_job_cleanup(struct vgpu_sdma_job *job);
 unsigned int vgpu_sdma_job_engine(const struct vgpu_sdma_job *job);
+bool vgpu_sdma_ring_ready(const struct vgpu_device *vdev, unsigned int engine);
 void vgpu_sdma_sched_pause(struct vgpu_device *vdev);
 void vgpu_sdma_drain(struct vgpu_device *vdev);
 void vgpu_sdma_sched_resume(struct vgpu_device *vdev);
