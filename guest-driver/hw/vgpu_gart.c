@@ -5,7 +5,7 @@
  * is a fault that is seen and not a write to somebody's memory.
  *
  * There is no lock: an entry belongs to whoever got its page number from the
- * GTT manager, or to this room. What an entry should say is kept in system
+ * GTT manager, or to hw/. What an entry should say is kept in system
  * memory too, and is changed there first: vgpu_gart_restore() may run beside.
  *
  * DOC: transfer windows
@@ -224,7 +224,7 @@ u64 vgpu_gart_restore(struct vgpu_device *vdev)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_restore);
 
 /**
- * vgpu_gart_bind_reserved() - bind the room's own memory at the end of the GART
+ * vgpu_gart_bind_reserved() - bind memory of hw/ at the end of the GART
  * @vdev: device; mm/ has not been initialised
  * @addr: bus address, page aligned
  * @bytes: length, whole pages

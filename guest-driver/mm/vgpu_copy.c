@@ -490,7 +490,7 @@ static int pairs_chunk(struct vgpu_device *vdev, bool to_vram,
  * @npages: number of pairs
  *
  * Nothing else may be under way with either, and both must stay, until the
- * fence signals. Sleeps and allocates; takes copy_lock and no lock of the rooms
+ * fence signals. Sleeps and allocates; takes copy_lock and no lock of the folders
  * above. Comes after what is on the engine's ring, and waits for no other fence.
  *
  * Return: the fence, or an ERR_PTR as vgpu_mm_copy_res().

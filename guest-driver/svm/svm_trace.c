@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The room's tracepoints, instantiated. */
+/* Instantiate the tracepoints of svm_trace.h. */
 #ifndef __CHECKER__
 #define CREATE_TRACE_POINTS
 #include "svm_trace.h"
