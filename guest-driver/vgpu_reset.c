@@ -19,7 +19,6 @@
 #include "vgpu/ih.h"
 #include "vgpu/model.h"
 #include "kfd_priv.h"
-#include "kfd_smi.h"
 #include "vgpu_device.h"
 #include "vgpu_drv.h"
 #include "vgpu_gart.h"
@@ -147,7 +146,7 @@ static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 	bool lost = false;
 	unsigned int i;
 
-	kfd_smi_reset(vdev, false, reason);
+	kfd_pre_reset(vdev, reason);
 	for (i = 0; i < SDMA_NUM_ENGINES; i++)
 		if (!(parked & VGPU_RECOVER_ENGINE(i)))
 			vgpu_sdma_park(vdev, i, &dead[i]);
@@ -170,7 +169,7 @@ static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 	vgpu_cp_unpark(vdev, lost);
 	reset_tell_kfd(vdev, VGPU_RECOVER_ENGINES |
 			     VGPU_RECOVER_ENGINE(VGPU_ENGINE_CP));
-	kfd_smi_reset(vdev, true, reason);
+	kfd_post_reset(vdev, reason);
 	drm_info(&vdev->drm, "device was reset, VRAM %s\n",
 		 lost ? "lost" : "kept");
 	if (lost)

@@ -19,7 +19,6 @@
 
 #include "kfd_criu.h"
 #include "kfd_room.h"
-#include "kfd_smi.h"
 
 #define KFD_NAME	"kfd"
 

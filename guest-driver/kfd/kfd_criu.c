@@ -21,7 +21,6 @@
 #include "kfd_criu.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"
-#include "kfd_smi.h"
 
 int kfd_criu_stop(struct kfd_process *p, enum kfd_criu_state state,
 		  enum KFD_QUEUE_EVICTION_TRIGGERS why)
@@ -34,7 +33,7 @@ int kfd_criu_stop(struct kfd_process *p, enum kfd_criu_state state,
 		ret = ret ?: r;
 	}
 	p->criu.state = state;
-	kfd_smi_queues_off(p, why);
+	kfd_process_report_eviction(p, why);
 	return ret;
 }
 
@@ -51,7 +50,7 @@ static void criu_let_run(struct kfd_process *p)
 void kfd_criu_unpause(struct kfd_process *p)
 {
 	criu_let_run(p);
-	kfd_smi_queues_on(p, true);
+	kfd_process_report_restore(p, true);
 }
 
 void kfd_criu_forget_ranges(struct kfd_process *p)

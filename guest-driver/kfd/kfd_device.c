@@ -11,7 +11,6 @@
 #include "kfd_mem.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
-#include "kfd_smi.h"
 
 LIST_HEAD(kfd_nodes);
 
@@ -50,6 +49,7 @@ static int kfd_node_register(struct kfd_node *node)
 		ret = -ENOSPC;
 	} else {
 		node->gpu_id = kfd_gpu_id_pick(node->vdev);
+		node->smi.gpu_id = node->gpu_id;
 		list_add_tail(&node->list, &kfd_nodes);
 	}
 	mutex_unlock(&kfd_processes_mutex);
@@ -77,7 +77,7 @@ int kfd_device_init(struct vgpu_device *vdev)
 	node->vdev = vdev;
 	mutex_init(&node->queue_lock);
 	kfd_sched_init(node);
-	kfd_smi_init(node);
+	kfd_smi_init(&node->smi);
 	vdev->kfd = node;
 
 	ret = kfd_mmio_init(node);
@@ -123,7 +123,7 @@ void kfd_device_fini(struct vgpu_device *vdev)
 		return;
 	kfd_topology_remove(node);
 	kfd_node_unregister(node);
-	kfd_smi_fini(node);
+	kfd_smi_fini(&node->smi);
 	kfd_interrupt_fini(node);
 	svm_node_fini(node);
 	kfd_mmio_fini(node);

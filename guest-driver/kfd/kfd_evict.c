@@ -35,7 +35,6 @@
 #include "kfd_mem.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
-#include "kfd_smi.h"
 
 #define KFD_RESTORE_MS		10u
 #define KFD_RESTORE_MAX_MS	640u
@@ -192,7 +191,7 @@ void kfd_evict_now(struct amdkfd_process_info *info,
 			vgpu_stat_add(p->pdds[0]->node->vdev,
 				      VGPU_STAT_PROCESS_EVICTIONS, 1);
 			trace_vgpu_process_evict(p->lead_thread->pid);
-			kfd_smi_queues_off(p, why);
+			kfd_process_report_eviction(p, why);
 		}
 		kfd_restore_schedule(info);
 		dma_fence_signal(info->eviction_fence);
@@ -229,7 +228,7 @@ static int kfd_restore_queues(struct kfd_process *p)
 		kfd_turn_end(&info->turn, jiffies, true);
 		WRITE_ONCE(info->evicted, false);
 		kfd_restore_all(p);
-		kfd_smi_queues_on(p, true);
+		kfd_process_report_restore(p, true);
 	}
 	mutex_unlock(&p->queue_lock);
 	return ret;
@@ -339,7 +338,7 @@ static void kfd_restore_work(struct work_struct *work)
 				 min(2 * info->restore_delay_ms,
 				     KFD_RESTORE_MAX_MS);
 	if (ret) {
-		kfd_smi_queues_on(p, false);
+		kfd_process_report_restore(p, false);
 		kfd_restore_schedule(info);
 	}
 	mutex_unlock(&p->mutex);

@@ -274,3 +274,19 @@ int kfd_ioctl_svm(struct kfd_process *p, void *data)
 	return svm_ioctl(p, args->op, args->start_addr, args->size,
 			 args->nattr, args->attrs);
 }
+
+int kfd_ioctl_smi_events(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_smi_events_args *args = data;
+	struct kfd_process_device *pdd;
+	int fd;
+
+	pdd = kfd_process_device_by_gpu_id(p, args->gpuid);
+	if (!pdd)
+		return -EINVAL;
+	fd = kfd_smi_open(&pdd->node->smi);
+	if (fd < 0)
+		return fd;
+	args->anon_fd = fd;
+	return 0;
+}

@@ -5,7 +5,6 @@
  */
 #include "kfd_mem.h"
 #include "kfd_room.h"
-#include "kfd_smi.h"
 
 static void kfd_process_suspend(struct kfd_process *p)
 {
@@ -15,7 +14,7 @@ static void kfd_process_suspend(struct kfd_process *p)
 	if (!p->suspended) {
 		for (i = 0; i < p->n_pdds; i++)
 			kfd_process_evict_queues(p->pdds[i]);
-		kfd_smi_queues_off(p, KFD_QUEUE_EVICTION_TRIGGER_SUSPEND);
+		kfd_process_report_eviction(p, KFD_QUEUE_EVICTION_TRIGGER_SUSPEND);
 	}
 	p->suspended = true;
 	mutex_unlock(&p->mutex);
@@ -31,7 +30,7 @@ static void kfd_process_resume(struct kfd_process *p)
 		/* Those whose BOs have moved wait for restore_work as well. */
 		for (i = 0; i < p->n_pdds; i++)
 			kfd_process_restore_queues(p->pdds[i]);
-		kfd_smi_queues_on(p, true);
+		kfd_process_report_restore(p, true);
 		kfd_evict_over(&p->kgd_process_info);
 	}
 	mutex_unlock(&p->mutex);

@@ -22,6 +22,7 @@
 #include "svm.h"
 #include "kfd_dbg.h"
 #include "kfd_events.h"
+#include "kfd_smi.h"
 #include "kfd_turn.h"
 
 #define KFD_MAX_GPU_INSTANCE			64
@@ -81,8 +82,7 @@ struct kfd_cp_error {
  * @mmio: the page of the HDP flush registers, pinned; see kfd_mmio.c
  * @n_pdds: processes that know the node; kfd_device_fini() waits for none
  * @svm: state of svm/
- * @smi_clients: who watches it; under kfd_smi.c's lock
- * @reset_seq: resets of the device so far, for those; recovery only
+ * @smi: event log
  * @list: in the list of nodes; kfd_processes_mutex
  */
 struct kfd_node {
@@ -99,8 +99,7 @@ struct kfd_node {
 	struct vgpu_bo *mmio;
 	atomic_t n_pdds;
 	struct svm_node svm;
-	struct list_head smi_clients;
-	u32 reset_seq;
+	struct kfd_smi smi;
 	struct list_head list;
 };
 
@@ -356,6 +355,10 @@ void kfd_process_vm_fault(struct kfd_process_device *pdd, unsigned long page,
 void kfd_process_tell_vm_fault(struct kfd_process_device *pdd,
 			       unsigned long page, bool not_present,
 			       bool write);
+/* SMI events on all GPUs of the process; as the functions of kfd_smi.h. */
+void kfd_process_report_eviction(struct kfd_process *p,
+				 enum KFD_QUEUE_EVICTION_TRIGGERS trigger);
+void kfd_process_report_restore(struct kfd_process *p, bool on);
 /*
  * A queue of the process read memory with an uncorrectable error: the same,
  * with SIGBUS for the process. Takes queue_lock only.
@@ -364,6 +367,10 @@ void kfd_process_poisoned(struct kfd_process_device *pdd);
 /* All of its queues there stop for good; those that ran are set in @ran or NULL. */
 void kfd_process_stop_queues(struct kfd_process_device *pdd,
 			     unsigned long *ran);
+
+/* A reset of the device begins, for @cause; it is over: SMI events. Recovery only. */
+void kfd_pre_reset(struct vgpu_device *vdev, const char *cause);
+void kfd_post_reset(struct vgpu_device *vdev, const char *cause);
 
 /*
  * An engine was reset, and most of its user queues run again: look at their

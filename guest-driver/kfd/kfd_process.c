@@ -168,6 +168,25 @@ struct kfd_process_device *kfd_process_device_of(struct kfd_process *p,
 	return i < 0 ? NULL : p->pdds[i];
 }
 
+void kfd_process_report_eviction(struct kfd_process *p,
+				 enum KFD_QUEUE_EVICTION_TRIGGERS trigger)
+{
+	u32 i;
+
+	for (i = 0; i < p->n_pdds; i++)
+		kfd_smi_queue_eviction(&p->pdds[i]->node->smi,
+				       p->lead_thread->pid, trigger);
+}
+
+void kfd_process_report_restore(struct kfd_process *p, bool on)
+{
+	u32 i;
+
+	for (i = 0; i < p->n_pdds; i++)
+		kfd_smi_queue_restore(&p->pdds[i]->node->smi,
+				      p->lead_thread->pid, on);
+}
+
 /* Creation and destruction. */
 
 static int kfd_process_add_pdd(struct kfd_process *p, struct kfd_node *node)

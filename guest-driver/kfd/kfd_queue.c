@@ -18,7 +18,6 @@
 #include "kfd_mem.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
-#include "kfd_smi.h"
 
 /* The hardware. */
 
@@ -134,7 +133,7 @@ void kfd_process_tell_vm_fault(struct kfd_process_device *pdd,
 	char comm[TASK_COMM_LEN];
 
 	get_task_comm(comm, task);
-	kfd_smi_vm_fault(pdd->node, task->pid, comm);
+	kfd_smi_vm_fault(&pdd->node->smi, task->pid, comm);
 	/* A debugger who wants to know says when the process shall. */
 	if (!kfd_dbg_raise_fault(pdd, va, not_present, write))
 		kfd_events_memory_exception(pdd, va, not_present, write);

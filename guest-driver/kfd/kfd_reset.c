@@ -7,6 +7,18 @@
 #include "kfd_queue.h"
 #include "kfd_room.h"
 
+void kfd_pre_reset(struct vgpu_device *vdev, const char *cause)
+{
+	if (vdev->kfd)
+		kfd_smi_pre_reset(&vdev->kfd->smi, cause);
+}
+
+void kfd_post_reset(struct vgpu_device *vdev, const char *cause)
+{
+	if (vdev->kfd)
+		kfd_smi_post_reset(&vdev->kfd->smi, cause);
+}
+
 void kfd_engine_recovered(struct vgpu_device *vdev, unsigned int engine)
 {
 	struct kfd_node *node = vdev->kfd;

@@ -19,7 +19,6 @@
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 
-#include "kfd_room.h"
 #include "kfd_smi.h"
 
 #define KFD_SMI_FIFO_BYTES	1024u
@@ -29,8 +28,8 @@ static DEFINE_SPINLOCK(kfd_smi_lock);
 
 /**
  * struct kfd_smi_client - an open file
- * @link: in kfd_node.smi_clients
- * @node: GPU; NULL: it was taken away
+ * @link: in kfd_smi.clients
+ * @smi: of the GPU; NULL: it was taken away
  * @fifo: what has not been read
  * @wait: of poll()
  * @events: mask
@@ -39,7 +38,7 @@ static DEFINE_SPINLOCK(kfd_smi_lock);
  */
 struct kfd_smi_client {
 	struct list_head link;
-	struct kfd_node *node;
+	struct kfd_smi *smi;
 	struct kfifo fifo;
 	wait_queue_head_t wait;
 	u64 events;
@@ -60,11 +59,11 @@ static bool kfd_smi_wants(const struct kfd_smi_client *client, pid_t pid,
 }
 
 /*
- * Tell those who watch @node: @event and the text of one of the header's
+ * Tell the clients of @smi: @event and the text of one of the header's
  * KFD_EVENT_FMT_*. @pid: whose it is, 0: everybody's.
  */
 __printf(4, 5)
-static void kfd_smi_event(struct kfd_node *node, pid_t pid,
+static void kfd_smi_event(struct kfd_smi *smi, pid_t pid,
 			  enum kfd_smi_event event, const char *fmt, ...)
 {
 	char line[KFD_SMI_EVENT_MSG_SIZE];
@@ -73,7 +72,7 @@ static void kfd_smi_event(struct kfd_node *node, pid_t pid,
 	va_list args;
 
 	/* Who comes just now may miss it. */
-	if (list_empty_careful(&node->smi_clients))
+	if (list_empty_careful(&smi->clients))
 		return;
 	len = scnprintf(line, sizeof(line), "%x ", event);
 	va_start(args, fmt);
@@ -81,7 +80,7 @@ static void kfd_smi_event(struct kfd_node *node, pid_t pid,
 	va_end(args);
 
 	spin_lock(&kfd_smi_lock);
-	list_for_each_entry(client, &node->smi_clients, link) {
+	list_for_each_entry(client, &smi->clients, link) {
 		if (!kfd_smi_wants(client, pid, event) ||
 		    kfifo_avail(&client->fifo) < len)
 			continue;
@@ -91,87 +90,71 @@ static void kfd_smi_event(struct kfd_node *node, pid_t pid,
 	spin_unlock(&kfd_smi_lock);
 }
 
-void kfd_smi_vm_fault(struct kfd_node *node, pid_t pid, const char *comm)
+void kfd_smi_vm_fault(struct kfd_smi *smi, pid_t pid, const char *comm)
 {
-	kfd_smi_event(node, pid, KFD_SMI_EVENT_VMFAULT,
+	kfd_smi_event(smi, pid, KFD_SMI_EVENT_VMFAULT,
 		      KFD_EVENT_FMT_VMFAULT(pid, comm));
 }
 
-static void kfd_smi_queues(struct kfd_node *node, pid_t pid, bool off,
-			   enum KFD_QUEUE_EVICTION_TRIGGERS trigger, bool on)
+void kfd_smi_queue_eviction(struct kfd_smi *smi, pid_t pid,
+			    enum KFD_QUEUE_EVICTION_TRIGGERS trigger)
 {
 	u64 now = ktime_get_boottime_ns();
-	u32 id = node->gpu_id;
 
-	if (off)
-		kfd_smi_event(node, pid, KFD_SMI_EVENT_QUEUE_EVICTION,
-			      KFD_EVENT_FMT_QUEUE_EVICTION(now, pid, id,
-							   trigger));
-	else
-		kfd_smi_event(node, pid, KFD_SMI_EVENT_QUEUE_RESTORE,
-			      KFD_EVENT_FMT_QUEUE_RESTORE(now, pid, id,
-							  on ? '0' : 'R'));
+	kfd_smi_event(smi, pid, KFD_SMI_EVENT_QUEUE_EVICTION,
+		      KFD_EVENT_FMT_QUEUE_EVICTION(now, pid, smi->gpu_id,
+						   trigger));
 }
 
-void kfd_smi_queues_off(struct kfd_process *p,
-			enum KFD_QUEUE_EVICTION_TRIGGERS trigger)
+void kfd_smi_queue_restore(struct kfd_smi *smi, pid_t pid, bool on)
 {
-	u32 i;
+	u64 now = ktime_get_boottime_ns();
 
-	for (i = 0; i < p->n_pdds; i++)
-		kfd_smi_queues(p->pdds[i]->node, p->lead_thread->pid, true,
-			       trigger, false);
+	kfd_smi_event(smi, pid, KFD_SMI_EVENT_QUEUE_RESTORE,
+		      KFD_EVENT_FMT_QUEUE_RESTORE(now, pid, smi->gpu_id,
+						  on ? '0' : 'R'));
 }
 
-void kfd_smi_queues_on(struct kfd_process *p, bool on)
-{
-	u32 i;
-
-	for (i = 0; i < p->n_pdds; i++)
-		kfd_smi_queues(p->pdds[i]->node, p->lead_thread->pid, false, 0,
-			       on);
-}
-
-void kfd_smi_fault_start(struct kfd_node *node, pid_t pid, unsigned long page,
+void kfd_smi_fault_start(struct kfd_smi *smi, pid_t pid, unsigned long page,
 			 bool write)
 {
 	u64 now = ktime_get_boottime_ns();
 
-	kfd_smi_event(node, pid, KFD_SMI_EVENT_PAGE_FAULT_START,
+	kfd_smi_event(smi, pid, KFD_SMI_EVENT_PAGE_FAULT_START,
 		      KFD_EVENT_FMT_PAGEFAULT_START(now, pid, page,
-						    node->gpu_id,
+						    smi->gpu_id,
 						    write ? 'W' : 'R'));
 }
 
-void kfd_smi_fault_end(struct kfd_node *node, pid_t pid, unsigned long page,
+void kfd_smi_fault_end(struct kfd_smi *smi, pid_t pid, unsigned long page,
 		       bool moved)
 {
 	u64 now = ktime_get_boottime_ns();
 
-	kfd_smi_event(node, pid, KFD_SMI_EVENT_PAGE_FAULT_END,
-		      KFD_EVENT_FMT_PAGEFAULT_END(now, pid, page, node->gpu_id,
+	kfd_smi_event(smi, pid, KFD_SMI_EVENT_PAGE_FAULT_END,
+		      KFD_EVENT_FMT_PAGEFAULT_END(now, pid, page, smi->gpu_id,
 						  moved ? 'M' : 'U'));
 }
 
-void kfd_smi_unmap(struct kfd_node *node, pid_t pid, unsigned long page,
+void kfd_smi_unmap(struct kfd_smi *smi, pid_t pid, unsigned long page,
 		   unsigned long npages, enum KFD_SVM_UNMAP_TRIGGERS trigger)
 {
 	u64 now = ktime_get_boottime_ns();
 
-	kfd_smi_event(node, pid, KFD_SMI_EVENT_UNMAP_FROM_GPU,
+	kfd_smi_event(smi, pid, KFD_SMI_EVENT_UNMAP_FROM_GPU,
 		      KFD_EVENT_FMT_UNMAP_FROM_GPU(now, pid, page, npages,
-						   node->gpu_id, trigger));
+						   smi->gpu_id, trigger));
 }
 
 /* The system's memory is 0. */
 static u32 move_from(const struct kfd_smi_move *m)
 {
-	return m->to_vram ? 0 : m->node->gpu_id;
+	return m->to_vram ? 0 : m->smi->gpu_id;
 }
 
 static u32 move_to(const struct kfd_smi_move *m)
 {
-	return m->to_vram ? m->node->gpu_id : 0;
+	return m->to_vram ? m->smi->gpu_id : 0;
 }
 
 void kfd_smi_move_start(const struct kfd_smi_move *m, u32 prefetch_loc,
@@ -179,7 +162,7 @@ void kfd_smi_move_start(const struct kfd_smi_move *m, u32 prefetch_loc,
 {
 	u64 now = ktime_get_boottime_ns();
 
-	kfd_smi_event(m->node, m->pid, KFD_SMI_EVENT_MIGRATE_START,
+	kfd_smi_event(m->smi, m->pid, KFD_SMI_EVENT_MIGRATE_START,
 		      KFD_EVENT_FMT_MIGRATE_START(now, m->pid, m->page,
 						  m->npages, move_from(m),
 						  move_to(m), prefetch_loc,
@@ -190,23 +173,23 @@ void kfd_smi_move_end(const struct kfd_smi_move *m)
 {
 	u64 now = ktime_get_boottime_ns();
 
-	kfd_smi_event(m->node, m->pid, KFD_SMI_EVENT_MIGRATE_END,
+	kfd_smi_event(m->smi, m->pid, KFD_SMI_EVENT_MIGRATE_END,
 		      KFD_EVENT_FMT_MIGRATE_END(now, m->pid, m->page,
 						m->npages, move_from(m),
 						move_to(m), m->trigger));
 }
 
-void kfd_smi_reset(struct vgpu_device *vdev, bool over, const char *cause)
+void kfd_smi_pre_reset(struct kfd_smi *smi, const char *cause)
 {
-	struct kfd_node *node = vdev->kfd;
+	smi->reset_seq++;
+	kfd_smi_event(smi, 0, KFD_SMI_EVENT_GPU_PRE_RESET,
+		      KFD_EVENT_FMT_UPDATE_GPU_RESET(smi->reset_seq, cause));
+}
 
-	if (!node)
-		return;
-	if (!over)
-		node->reset_seq++;
-	kfd_smi_event(node, 0, over ? KFD_SMI_EVENT_GPU_POST_RESET :
-				      KFD_SMI_EVENT_GPU_PRE_RESET,
-		      KFD_EVENT_FMT_UPDATE_GPU_RESET(node->reset_seq, cause));
+void kfd_smi_post_reset(struct kfd_smi *smi, const char *cause)
+{
+	kfd_smi_event(smi, 0, KFD_SMI_EVENT_GPU_POST_RESET,
+		      KFD_EVENT_FMT_UPDATE_GPU_RESET(smi->reset_seq, cause));
 }
 
 static __poll_t kfd_smi_poll(struct file *file, struct poll_table_struct *table)
@@ -218,7 +201,7 @@ static __poll_t kfd_smi_poll(struct file *file, struct poll_table_struct *table)
 	spin_lock(&kfd_smi_lock);
 	if (!kfifo_is_empty(&client->fifo))
 		mask |= EPOLLIN | EPOLLRDNORM;
-	if (!client->node)
+	if (!client->smi)
 		mask |= EPOLLHUP;
 	spin_unlock(&kfd_smi_lock);
 	return mask;
@@ -239,7 +222,7 @@ static ssize_t kfd_smi_read(struct file *file, char __user *user, size_t size,
 	spin_lock(&kfd_smi_lock);
 	ret = kfifo_out(&client->fifo, buf, size);
 	if (!ret)
-		ret = client->node ? -EAGAIN : -ENODEV;
+		ret = client->smi ? -EAGAIN : -ENODEV;
 	spin_unlock(&kfd_smi_lock);
 	if (ret > 0 && copy_to_user(user, buf, ret))
 		ret = -EFAULT;
@@ -285,17 +268,19 @@ static const struct file_operations kfd_smi_fops = {
 	.release = kfd_smi_release,
 };
 
-int kfd_ioctl_smi_events(struct kfd_process *p, void *data)
+/**
+ * kfd_smi_open() - open a GPU's event log
+ * @smi: of the GPU
+ *
+ * The file is of the calling process. Its mask is empty.
+ *
+ * Return: a file descriptor, -ENOMEM, or the error of anon_inode_getfd().
+ */
+int kfd_smi_open(struct kfd_smi *smi)
 {
-	struct kfd_ioctl_smi_events_args *args = data;
-	struct kfd_process_device *pdd;
-	struct kfd_smi_client *client;
+	struct kfd_smi_client *client = kzalloc(sizeof(*client), GFP_KERNEL);
 	int fd;
 
-	pdd = kfd_process_device_by_gpu_id(p, args->gpuid);
-	if (!pdd)
-		return -EINVAL;
-	client = kzalloc(sizeof(*client), GFP_KERNEL);
 	if (!client)
 		return -ENOMEM;
 	if (kfifo_alloc(&client->fifo, KFD_SMI_FIFO_BYTES, GFP_KERNEL)) {
@@ -303,35 +288,32 @@ int kfd_ioctl_smi_events(struct kfd_process *p, void *data)
 		return -ENOMEM;
 	}
 	init_waitqueue_head(&client->wait);
-	client->node = pdd->node;
+	client->smi = smi;
 	client->pid = current->tgid;
 	client->privileged = capable(CAP_SYS_ADMIN);
 	spin_lock(&kfd_smi_lock);
-	list_add_tail(&client->link, &pdd->node->smi_clients);
+	list_add_tail(&client->link, &smi->clients);
 	spin_unlock(&kfd_smi_lock);
 
 	fd = anon_inode_getfd("kfd_smi_ev", &kfd_smi_fops, client, O_RDWR);
-	if (fd < 0) {
+	if (fd < 0)
 		kfd_smi_free(client);
-		return fd;
-	}
-	args->anon_fd = fd;
-	return 0;
+	return fd;
 }
 
-void kfd_smi_init(struct kfd_node *node)
+void kfd_smi_init(struct kfd_smi *smi)
 {
-	INIT_LIST_HEAD(&node->smi_clients);
+	INIT_LIST_HEAD(&smi->clients);
 }
 
-void kfd_smi_fini(struct kfd_node *node)
+void kfd_smi_fini(struct kfd_smi *smi)
 {
 	struct kfd_smi_client *client, *next;
 
 	spin_lock(&kfd_smi_lock);
-	list_for_each_entry_safe(client, next, &node->smi_clients, link) {
+	list_for_each_entry_safe(client, next, &smi->clients, link) {
 		list_del_init(&client->link);
-		client->node = NULL;
+		client->smi = NULL;
 		wake_up_all(&client->wait);
 	}
 	spin_unlock(&kfd_smi_lock);

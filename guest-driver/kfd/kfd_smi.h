@@ -1,40 +1,54 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* SMI events: what happens on a GPU, for whoever watches. */
-#ifndef KFD_SMI_H
-#define KFD_SMI_H
+/*
+ * SMI events (AMDKFD_IOC_SMI_EVENTS): what happens on a GPU, as lines of text for those
+ * who have opened the GPU's event log. One function for each event, and kfd_smi_open()
+ * for readers; start reading at kfd_smi_event(). Uses nothing of the driver. Its one lock,
+ * kfd_smi_lock (spin), is the innermost: events come from MMU notifiers and recovery, too.
+ */
+#ifndef KFD_SMI_EVENTS_H
+#define KFD_SMI_EVENTS_H
 
 #include <linux/kfd_ioctl.h>
+#include <linux/list.h>
 #include <linux/types.h>
 
-struct kfd_node;
-struct kfd_process;
-struct vgpu_device;
+/**
+ * struct kfd_smi - event log of a GPU
+ * @clients: open files; kfd_smi_lock
+ * @gpu_id: GPU as lines name it; set by the owner before the first client
+ * @reset_seq: resets of the device so far; recovery only
+ */
+struct kfd_smi {
+	struct list_head clients;
+	u32 gpu_id;
+	u32 reset_seq;
+};
 
 /*
- * Each tells those who watch the GPU, and whom it concerns; who has no room for
- * it misses it. Any context but interrupts. @pid: whose memory or queues.
+ * Each sends an event to the clients that asked for it and may see the process; a client
+ * whose FIFO is full misses it. Any context but interrupts. @pid: whose memory or queues.
  * Addresses are numbers of pages.
  */
 
 /* A fault that cannot be repaired, of the process called @comm. */
-void kfd_smi_vm_fault(struct kfd_node *node, pid_t pid, const char *comm);
-/* The queues went off, for @trigger, on all GPUs of the process. */
-void kfd_smi_queues_off(struct kfd_process *p,
-			enum KFD_QUEUE_EVICTION_TRIGGERS trigger);
-/* They are on again, or, if not @on: a way back has to be tried again. */
-void kfd_smi_queues_on(struct kfd_process *p, bool on);
+void kfd_smi_vm_fault(struct kfd_smi *smi, pid_t pid, const char *comm);
+/* The queues of the process are off, for @trigger. */
+void kfd_smi_queue_eviction(struct kfd_smi *smi, pid_t pid,
+			    enum KFD_QUEUE_EVICTION_TRIGGERS trigger);
+/* They are on again, or, if not @on: restoring them has to be tried again. */
+void kfd_smi_queue_restore(struct kfd_smi *smi, pid_t pid, bool on);
 /* The repair of a retry fault begins; it is over, @moved: by a migration. */
-void kfd_smi_fault_start(struct kfd_node *node, pid_t pid, unsigned long page,
+void kfd_smi_fault_start(struct kfd_smi *smi, pid_t pid, unsigned long page,
 			 bool write);
-void kfd_smi_fault_end(struct kfd_node *node, pid_t pid, unsigned long page,
+void kfd_smi_fault_end(struct kfd_smi *smi, pid_t pid, unsigned long page,
 		       bool moved);
 /* Entries of SVM were cleared. */
-void kfd_smi_unmap(struct kfd_node *node, pid_t pid, unsigned long page,
+void kfd_smi_unmap(struct kfd_smi *smi, pid_t pid, unsigned long page,
 		   unsigned long npages, enum KFD_SVM_UNMAP_TRIGGERS trigger);
 
 /**
- * struct kfd_smi_move - a migration, as watchers are told of it
- * @node: GPU
+ * struct kfd_smi_move - a migration, as clients are told of it
+ * @smi: of the GPU
  * @pid: whose memory
  * @page: the first
  * @npages: their number; some may stay where they are
@@ -42,7 +56,7 @@ void kfd_smi_unmap(struct kfd_node *node, pid_t pid, unsigned long page,
  * @trigger: KFD_MIGRATE_TRIGGER_*
  */
 struct kfd_smi_move {
-	struct kfd_node *node;
+	struct kfd_smi *smi;
 	pid_t pid;
 	unsigned long page;
 	unsigned long npages;
@@ -54,12 +68,13 @@ struct kfd_smi_move {
 void kfd_smi_move_start(const struct kfd_smi_move *m, u32 prefetch_loc,
 			u32 preferred_loc);
 void kfd_smi_move_end(const struct kfd_smi_move *m);
-/* A reset of the device begins, for @cause, or, if @over, is over. */
-void kfd_smi_reset(struct vgpu_device *vdev, bool over, const char *cause);
+/* A reset of the device begins, for @cause; it is over. */
+void kfd_smi_pre_reset(struct kfd_smi *smi, const char *cause);
+void kfd_smi_post_reset(struct kfd_smi *smi, const char *cause);
 
-void kfd_smi_init(struct kfd_node *node);
-/* Files that are still open hear of nothing any more. */
-void kfd_smi_fini(struct kfd_node *node);
-int kfd_ioctl_smi_events(struct kfd_process *p, void *data);
+void kfd_smi_init(struct kfd_smi *smi);
+/* Files that are still open get no events any more. */
+void kfd_smi_fini(struct kfd_smi *smi);
+int kfd_smi_open(struct kfd_smi *smi);
 
-#endif /* KFD_SMI_H */
+#endif /* KFD_SMI_EVENTS_H */

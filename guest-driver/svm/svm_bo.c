@@ -137,7 +137,7 @@ bool svm_bo_vacate(struct vgpu_bo *bo)
 	if (!m)
 		return false;
 
-	told.node = sb->node;
+	told.smi = &sb->node->smi;
 	told.pid = pid_nr(sb->owner);
 	told.page = sb->iv.first;
 	told.npages = svm_interval_pages(sb->iv);

@@ -7,7 +7,6 @@
  */
 #include <linux/sched/mm.h>
 
-#include "kfd_smi.h"
 #include "vgpu_mmio.h"
 #include "svm_priv.h"
 
@@ -40,7 +39,7 @@ void svm_evict_queues(struct svm_range_list *svms)
 	if (atomic_inc_return(&svms->evicted_ranges) == 1) {
 		for (i = 0; i < svms->n_gpus; i++)
 			kfd_process_evict_queues(p->pdds[i]);
-		kfd_smi_queues_off(p, KFD_QUEUE_EVICTION_TRIGGER_SVM);
+		kfd_process_report_eviction(p, KFD_QUEUE_EVICTION_TRIGGER_SVM);
 		WRITE_ONCE(svms->restore_delay_ms, SVM_RESTORE_DELAY_MS);
 		svm_restore_schedule(svms);
 	}
@@ -58,7 +57,7 @@ static bool svm_restore_queues(struct svm_range_list *svms, int seen)
 	done = atomic_cmpxchg(&svms->evicted_ranges, seen, 0) == seen;
 	for (i = 0; done && i < svms->n_gpus; i++)
 		kfd_process_restore_queues(p->pdds[i]);
-	kfd_smi_queues_on(p, done);
+	kfd_process_report_restore(p, done);
 	mutex_unlock(&svms->evict_lock);
 	return done;
 }
@@ -99,7 +98,7 @@ void svm_restore_work(struct work_struct *work)
 	svm_unlock_alive(svms);
 
 	if (ret)
-		kfd_smi_queues_on(svm_process(svms), false);
+		kfd_process_report_restore(svm_process(svms), false);
 	if (ret || !svm_restore_queues(svms, seen)) {
 		WRITE_ONCE(svms->restore_delay_ms,
 			   min(2 * svms->restore_delay_ms,

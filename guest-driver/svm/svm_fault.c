@@ -221,7 +221,7 @@ static enum svm_verdict svm_fault_map(struct svm_range *r,
 	if (svm_policy_fault(r, gpu, f->page, *win, &loc))
 		return SVM_FAULT_DENIED;
 
-	kfd_smi_fault_start(node, pid, f->page, f->write);
+	kfd_smi_fault_start(&node->smi, pid, f->page, f->write);
 	moved = svm_fault_place(r, *win, loc);
 	ret = svm_map_pages(r, gpu, *win, access);
 	if (ret == -EFAULT || ret == -EPERM || ret == -EAGAIN) {
@@ -233,7 +233,7 @@ static enum svm_verdict svm_fault_map(struct svm_range *r,
 		win->last = f->page;
 		ret = svm_map_pages(r, gpu, *win, access);
 	}
-	kfd_smi_fault_end(node, pid, f->page, moved);
+	kfd_smi_fault_end(&node->smi, pid, f->page, moved);
 	switch (ret) {
 	case 0:
 		return SVM_FAULT_REPAIRED;

@@ -69,7 +69,7 @@ static long svm_chunk_to_vram(struct kfd_node *node,
 {
 	const struct svm_range *r = svm_range_find(svms, iv.first);
 	const struct kfd_smi_move told = {
-		.node = node,
+		.smi = &node->smi,
 		.pid = svm_process(svms)->lead_thread->pid,
 		.page = iv.first,
 		.npages = svm_interval_pages(iv),
@@ -132,14 +132,14 @@ tell:
  * One chunk within one VMA. As svm_migrate_to_system(). @told: what else to tell
  * of it; @r: its range, NULL in a CPU fault, which does not know.
  */
-static long svm_chunk_to_system(struct kfd_smi_move told,
+static long svm_chunk_to_system(struct kfd_node *node,
+				struct kfd_smi_move told,
 				const struct svm_range *r,
 				struct vm_area_struct *vma,
 				struct svm_interval iv, struct page *fault_page,
 				struct svm_move *m)
 {
 	unsigned long npages = svm_interval_pages(iv);
-	struct kfd_node *node = told.node;
 	struct migrate_vma args = {
 		.vma = vma,
 		.start = iv.first << PAGE_SHIFT,
@@ -247,7 +247,7 @@ static long svm_migrate_from(struct kfd_node *node, struct svm_range_list *svms,
 			     struct svm_move *m)
 {
 	const struct kfd_smi_move told = {
-		.node = node,
+		.smi = &node->smi,
 		.pid = svm_process(svms)->lead_thread->pid,
 		.trigger = trigger,
 	};
@@ -261,7 +261,8 @@ static long svm_migrate_from(struct kfd_node *node, struct svm_range_list *svms,
 		chunk = svm_next_chunk(svms->mm, iv, page, &vma);
 		if (!vma)
 			continue;
-		ret = svm_chunk_to_system(told, svm_range_find(svms, page), vma,
+		ret = svm_chunk_to_system(node, told,
+					  svm_range_find(svms, page), vma,
 					  chunk, NULL, m);
 		if (ret < 0)
 			return ret;
@@ -327,6 +328,7 @@ vm_fault_t svm_migrate_to_ram(struct vm_fault *vmf)
 	struct vm_area_struct *vma = vmf->vma;
 	struct svm_bo *sb = svm_page_bo(vmf->page);
 	unsigned long page = vmf->address >> PAGE_SHIFT;
+	struct kfd_node *node = sb->node;
 	struct svm_interval bounds = {
 		vma->vm_start >> PAGE_SHIFT, (vma->vm_end >> PAGE_SHIFT) - 1,
 	};
@@ -334,7 +336,7 @@ vm_fault_t svm_migrate_to_ram(struct vm_fault *vmf)
 							 SVM_CHUNK_ORDER),
 					     bounds);
 	const struct kfd_smi_move told = {
-		.node = sb->node,
+		.smi = &node->smi,
 		.pid = pid_nr(sb->owner),
 		.trigger = KFD_MIGRATE_TRIGGER_PAGEFAULT_CPU,
 	};
@@ -344,9 +346,9 @@ vm_fault_t svm_migrate_to_ram(struct vm_fault *vmf)
 	m = kvmalloc(sizeof(*m), GFP_KERNEL);
 	if (!m)
 		return VM_FAULT_OOM;
-	moved = svm_chunk_to_system(told, NULL, vma, win, vmf->page, m);
+	moved = svm_chunk_to_system(node, told, NULL, vma, win, vmf->page, m);
 	kvfree(m);
-	trace_svm_migrate(0, told.node->gpu_id, false, win.first,
+	trace_svm_migrate(0, node->gpu_id, false, win.first,
 			  svm_interval_pages(win), moved,
 			  KFD_MIGRATE_TRIGGER_PAGEFAULT_CPU);
 	if (moved == -ENOMEM)

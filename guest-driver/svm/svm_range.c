@@ -464,8 +464,8 @@ static void svm_range_tell_unmap(struct svm_range *r, struct svm_interval iv,
 	else
 		why = KFD_SVM_UNMAP_TRIGGER_MMU_NOTIFY;
 	for_each_set_bit(gpu, r->mapped, r->svms->n_gpus)
-		kfd_smi_unmap(p->pdds[gpu]->node, p->lead_thread->pid, iv.first,
-			      svm_interval_pages(iv), why);
+		kfd_smi_unmap(&p->pdds[gpu]->node->smi, p->lead_thread->pid,
+			      iv.first, svm_interval_pages(iv), why);
 }
 
 static bool svm_range_invalidate(struct mmu_interval_notifier *mni,

@@ -51,7 +51,7 @@ static struct evict_mock *evict_mock_new(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, m);
 	m->node.vdev = &vgpu_mock_new(test)->vdev;
-	INIT_LIST_HEAD(&m->node.smi_clients);
+	INIT_LIST_HEAD(&m->node.smi.clients);
 	m->pdd.node = &m->node;
 	m->pdd.process = &m->p;
 	m->pdd.evicted = 1;

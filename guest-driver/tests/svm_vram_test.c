@@ -70,7 +70,7 @@ static struct stuck_mock *stuck_mock_of(struct kunit *test, u64 hive,
 	KUNIT_ASSERT_EQ(test, ret, 0);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, stuck_fini, m),
 			0);
-	INIT_LIST_HEAD(&m->node.smi_clients);
+	INIT_LIST_HEAD(&m->node.smi.clients);
 	kref_init(&m->sb.ref);
 	m->sb.node = &m->node;
 	m->sb.npages = STUCK_VRAM >> PAGE_SHIFT;
