@@ -22,7 +22,7 @@
 #include "svm.h"
 #include "kfd_dbg.h"
 #include "kfd_events.h"
-#include "kfd_smi.h"
+#include "kfd_smi_events.h"
 #include "kfd_turn.h"
 
 #define KFD_MAX_GPU_INSTANCE			64
@@ -355,7 +355,7 @@ void kfd_process_vm_fault(struct kfd_process_device *pdd, unsigned long page,
 void kfd_process_tell_vm_fault(struct kfd_process_device *pdd,
 			       unsigned long page, bool not_present,
 			       bool write);
-/* SMI events on all GPUs of the process; as the functions of kfd_smi.h. */
+/* SMI events on all GPUs of the process; as the functions of kfd_smi_events.h. */
 void kfd_process_report_eviction(struct kfd_process *p,
 				 enum KFD_QUEUE_EVICTION_TRIGGERS trigger);
 void kfd_process_report_restore(struct kfd_process *p, bool on);

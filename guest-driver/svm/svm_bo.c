@@ -36,7 +36,7 @@
 #include <drm/amdgpu_drm.h>
 #include <kunit/visibility.h>
 
-#include "kfd_smi.h"
+#include "kfd_smi_events.h"
 #include "vgpu_bo.h"
 #include "vgpu_hw.h"
 #include "svm_priv.h"

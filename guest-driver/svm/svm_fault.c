@@ -31,7 +31,7 @@
 #include <linux/sched/mm.h>
 #include <drm/drm_print.h>
 
-#include "kfd_smi.h"
+#include "kfd_smi_events.h"
 #include "vgpu_ih.h"
 #include "vgpu_mmio.h"
 #include "vgpu_vm.h"

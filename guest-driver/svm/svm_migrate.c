@@ -13,7 +13,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "kfd_smi.h"
+#include "kfd_smi_events.h"
 #include "svm_priv.h"
 #include "svm_trace.h"
 #include "svm_vram.h"

@@ -23,7 +23,7 @@
 #include <linux/slab.h>
 #include <kunit/visibility.h>
 
-#include "kfd_smi.h"
+#include "kfd_smi_events.h"
 #include "vgpu_mmio.h"
 #include "vgpu_vm.h"
 #include "vgpu_vm_bo.h"

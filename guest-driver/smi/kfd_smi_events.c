@@ -19,7 +19,7 @@
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 
-#include "kfd_smi.h"
+#include "kfd_smi_events.h"
 
 #define KFD_SMI_FIFO_BYTES	1024u
 
