@@ -19,6 +19,7 @@
 #include "vgpu_hw.h"
 #include "vgpu_mm.h"
 #include "vgpu_recover.h"
+#include "vgpu_reset.h"
 #include "vgpu_sched.h"
 #include "vgpu_sdma_sched.h"
 #include "vgpu_vm.h"

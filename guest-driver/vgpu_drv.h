@@ -20,16 +20,6 @@ struct vgpu_device;
 /* vgpu_drv.c */
 bool vgpu_drv_has_cwsr(void);
 
-/* vgpu_reset.c */
-int vgpu_reset_init(struct vgpu_device *vdev);
-bool vgpu_reset_request(struct vgpu_device *vdev, unsigned long what);
-void vgpu_reset_start(struct vgpu_device *vdev);
-void vgpu_reset_stop(struct vgpu_device *vdev);
-void vgpu_reset_fini(struct vgpu_device *vdev);
-int vgpu_reset_device(struct vgpu_device *vdev);
-bool vgpu_reset_in_progress(struct vgpu_device *vdev);
-u32 vgpu_vram_lost_counter(struct vgpu_device *vdev);
-
 /* vgpu_pm.c */
 extern const struct dev_pm_ops vgpu_pm_ops;
 int vgpu_pm_init(struct vgpu_device *vdev);

@@ -27,6 +27,7 @@
 #include "vgpu_mm.h"
 #include "vgpu_recover.h"
 #include "vgpu_res_mgr.h"
+#include "vgpu_reset.h"
 #include "vgpu_sched.h"
 #include "vgpu_sdma_sched.h"
 

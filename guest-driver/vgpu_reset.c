@@ -18,15 +18,14 @@
 
 #include "vgpu/ih.h"
 #include "vgpu/model.h"
-#include "kfd_priv.h"
 #include "vgpu_device.h"
-#include "vgpu_drv.h"
 #include "vgpu_gart.h"
 #include "vgpu_hw.h"
 #include "vgpu_ih.h"
 #include "vgpu_mmio.h"
 #include "vgpu_recover.h"
 #include "vgpu_res_mgr.h"
+#include "vgpu_reset.h"
 #include "vgpu_reset_trace.h"
 #include "vgpu_sdma_sched.h"
 
@@ -36,22 +35,24 @@
 /**
  * struct vgpu_reset - recovery of a device
  * @vdev: the device
+ * @client: see vgpu_reset_set_client(), or NULL; set once
  * @wq: runs @work, one at a time
  * @work: does what is in @pending
  * @pending: VGPU_RECOVER_*
- * @tell_work: tells kfd/ of the engines in @tell
- * @tell: VGPU_RECOVER_ENGINE()
+ * @notify_work: notifies @client of the engines in @notify
+ * @notify: VGPU_RECOVER_ENGINE()
  * @since: when the first of @pending was asked for, ns; 0: nothing is
  * @device_tries: device resets since an engine reset was enough
  * @enabled: requests are taken
  */
 struct vgpu_reset {
 	struct vgpu_device *vdev;
+	const struct vgpu_reset_client *client;
 	struct workqueue_struct *wq;
 	struct work_struct work;
 	atomic_t pending;
-	struct work_struct tell_work;
-	atomic_t tell;
+	struct work_struct notify_work;
+	atomic_t notify;
 	atomic64_t since;
 	unsigned int device_tries;
 	bool enabled;
@@ -116,37 +117,40 @@ static void reset_unpark(struct vgpu_device *vdev, unsigned int engine,
 }
 
 /*
- * kfd/ takes locks whose holders may wait for engines, to clear memory or to
- * write page tables. So it is told when all run again, and not by the worker,
+ * The client takes locks whose holders may wait for engines, to clear memory or to
+ * write page tables. So it is notified when all run again, and not by the worker,
  * which is needed if one fails again.
  */
-static void reset_tell_work(struct work_struct *work)
+static void reset_notify_work(struct work_struct *work)
 {
 	struct vgpu_reset *reset = container_of(work, struct vgpu_reset,
-						tell_work);
-	struct vgpu_device *vdev = reset->vdev;
-	unsigned long engines = atomic_xchg(&reset->tell, 0);
+						notify_work);
+	unsigned long engines = atomic_xchg(&reset->notify, 0);
 	unsigned int i;
 
+	if (!reset->client)
+		return;
 	for (i = 0; i <= VGPU_ENGINE_CP; i++)
 		if (engines & VGPU_RECOVER_ENGINE(i))
-			kfd_engine_recovered(vdev, i);
+			reset->client->engine_recovered(reset->vdev, i);
 }
 
-static void reset_tell_kfd(struct vgpu_device *vdev, unsigned long engines)
+static void reset_notify_client(struct vgpu_device *vdev, unsigned long engines)
 {
-	atomic_or(engines, &vdev->reset->tell);
-	queue_work(system_wq, &vdev->reset->tell_work);
+	atomic_or(engines, &vdev->reset->notify);
+	queue_work(system_wq, &vdev->reset->notify_work);
 }
 
 /* Engines that are parked already have their bit in @parked. */
 static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 			 unsigned long *dead, const char *reason)
 {
+	const struct vgpu_reset_client *client = vdev->reset->client;
 	bool lost = false;
 	unsigned int i;
 
-	kfd_pre_reset(vdev, reason);
+	if (client)
+		client->pre_reset(vdev, reason);
 	for (i = 0; i < SDMA_NUM_ENGINES; i++)
 		if (!(parked & VGPU_RECOVER_ENGINE(i)))
 			vgpu_sdma_park(vdev, i, &dead[i]);
@@ -167,9 +171,10 @@ static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 	for (i = 0; i < SDMA_NUM_ENGINES; i++)
 		reset_unpark(vdev, i, &dead[i], lost);
 	vgpu_cp_unpark(vdev, lost);
-	reset_tell_kfd(vdev, VGPU_RECOVER_ENGINES |
-			     VGPU_RECOVER_ENGINE(VGPU_ENGINE_CP));
-	kfd_post_reset(vdev, reason);
+	reset_notify_client(vdev, VGPU_RECOVER_ENGINES |
+				  VGPU_RECOVER_ENGINE(VGPU_ENGINE_CP));
+	if (client)
+		client->post_reset(vdev, reason);
 	drm_info(&vdev->drm, "device was reset, VRAM %s\n",
 		 lost ? "lost" : "kept");
 	if (lost)
@@ -237,7 +242,7 @@ static void reset_work(struct work_struct *work)
 				vgpu_sdma_ring_unpark(vdev, i, false);
 		}
 		if (parked)
-			reset_tell_kfd(vdev, parked);
+			reset_notify_client(vdev, parked);
 	}
 
 	since = atomic64_xchg(&reset->since, 0);
@@ -262,7 +267,7 @@ int vgpu_reset_device(struct vgpu_device *vdev)
 	if (!vgpu_reset_request(vdev, VGPU_RECOVER_DEVICE))
 		return -ENODEV;
 	flush_work(&reset->work);
-	flush_work(&reset->tell_work);
+	flush_work(&reset->notify_work);
 	return 0;
 }
 
@@ -307,7 +312,7 @@ int vgpu_reset_init(struct vgpu_device *vdev)
 		return -ENOMEM;
 	reset->vdev = vdev;
 	INIT_WORK(&reset->work, reset_work);
-	INIT_WORK(&reset->tell_work, reset_tell_work);
+	INIT_WORK(&reset->notify_work, reset_notify_work);
 	reset->wq = alloc_ordered_workqueue("vgpu-reset", WQ_MEM_RECLAIM);
 	if (!reset->wq)
 		return -ENOMEM;
@@ -316,8 +321,21 @@ int vgpu_reset_init(struct vgpu_device *vdev)
 }
 
 /**
+ * vgpu_reset_set_client() - set whom a recovery notifies
+ * @vdev: device
+ * @client: its functions; may be called from vgpu_reset_start() to vgpu_reset_stop()
+ *
+ * Context: bring-up, before vgpu_reset_start().
+ */
+void vgpu_reset_set_client(struct vgpu_device *vdev,
+			   const struct vgpu_reset_client *client)
+{
+	vdev->reset->client = client;
+}
+
+/**
  * vgpu_reset_start() - take requests
- * @vdev: device, every room of it works
+ * @vdev: device, brought up completely
  */
 void vgpu_reset_start(struct vgpu_device *vdev)
 {
@@ -336,7 +354,7 @@ void vgpu_reset_stop(struct vgpu_device *vdev)
 	WRITE_ONCE(vdev->reset->enabled, false);
 	synchronize_rcu();
 	flush_workqueue(vdev->reset->wq);
-	flush_work(&vdev->reset->tell_work);
+	flush_work(&vdev->reset->notify_work);
 }
 
 /**

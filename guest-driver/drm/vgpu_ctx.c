@@ -19,6 +19,7 @@
 #include <kunit/visibility.h>
 
 #include "vgpu_hw.h"
+#include "vgpu_reset.h"
 #include "vgpu_vm.h"
 #include "vgpu_file.h"
 

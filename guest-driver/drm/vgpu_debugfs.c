@@ -15,6 +15,7 @@
 #include "vgpu_mm.h"
 #include "vgpu_mmio.h"
 #include "vgpu_res_mgr.h"
+#include "vgpu_reset.h"
 #include "vgpu_sdma.h"
 #include "vgpu_vm.h"
 #include "vgpu_file.h"

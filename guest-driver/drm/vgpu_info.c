@@ -15,6 +15,7 @@
 #include "vgpu_mm.h"
 #include "vgpu_mmio.h"
 #include "vgpu_res_mgr.h"
+#include "vgpu_reset.h"
 #include "vgpu_sdma_sched.h"
 #include "vgpu_file.h"
 

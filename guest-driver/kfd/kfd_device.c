@@ -95,6 +95,7 @@ int kfd_device_init(struct vgpu_device *vdev)
 	ret = kfd_topology_add(node);
 	if (ret)
 		goto err_unregister;
+	kfd_reset_init(node);
 	dev_info(vdev->drm.dev, "KFD node, GPU id %u, SVM %s\n", node->gpu_id,
 		 node->svm.supported ? "on" : "off (no device-private memory)");
 	return 0;

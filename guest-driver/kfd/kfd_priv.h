@@ -368,18 +368,6 @@ void kfd_process_poisoned(struct kfd_process_device *pdd);
 void kfd_process_stop_queues(struct kfd_process_device *pdd,
 			     unsigned long *ran);
 
-/* A reset of the device begins, for @cause; it is over: SMI events. Recovery only. */
-void kfd_pre_reset(struct vgpu_device *vdev, const char *cause);
-void kfd_post_reset(struct vgpu_device *vdev, const char *cause);
-
-/*
- * An engine was reset, and most of its user queues run again: look at their
- * write pointers. Those that hw/ did not put back, and all whose page tables
- * were lost, are stopped for good and reported. Takes kfd_processes_mutex and
- * queue_lock, does not allocate.
- */
-void kfd_engine_recovered(struct vgpu_device *vdev, unsigned int engine);
-
 /*
  * kfd_gem.c: GEM_VA of a file whose address space the process with @pasid took
  * (ACQUIRE_VM). @args are checked, @bo is what they name, or NULL; @pte_flags: of a

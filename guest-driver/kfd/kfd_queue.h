@@ -195,7 +195,7 @@ int kfd_queue_update(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
 int kfd_queue_settle(struct kfd_queue *q);
 /* Reclaim waits for p->queue_lock, by way of notifiers: tell lockdep. */
 void kfd_queue_lockdep_init(struct kfd_process *p);
-/* See kfd_engine_recovered(), for one process. Takes queue_lock. */
+/* See kfd_reset_engine_recovered(), for one process. Takes queue_lock. */
 void kfd_queues_recovered(struct kfd_process_device *pdd, unsigned int engine);
 /*
  * An interrupt of GPU clock @at says that a compute queue met a packet that it

@@ -4,22 +4,28 @@
  * those that may run; what does not run any more is told.
  */
 #include "vgpu_hw.h"
+#include "vgpu_reset.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
 
-void kfd_pre_reset(struct vgpu_device *vdev, const char *cause)
+static void kfd_reset_pre(struct vgpu_device *vdev, const char *cause)
 {
-	if (vdev->kfd)
-		kfd_smi_pre_reset(&vdev->kfd->smi, cause);
+	kfd_smi_pre_reset(&vdev->kfd->smi, cause);
 }
 
-void kfd_post_reset(struct vgpu_device *vdev, const char *cause)
+static void kfd_reset_post(struct vgpu_device *vdev, const char *cause)
 {
-	if (vdev->kfd)
-		kfd_smi_post_reset(&vdev->kfd->smi, cause);
+	kfd_smi_post_reset(&vdev->kfd->smi, cause);
 }
 
-void kfd_engine_recovered(struct vgpu_device *vdev, unsigned int engine)
+/*
+ * An engine was reset, and most of its user queues run again: look at their
+ * write pointers. Those that hw/ did not put back, and all whose page tables
+ * were lost, are stopped for good and reported. Takes kfd_processes_mutex and
+ * queue_lock, does not allocate.
+ */
+static void kfd_reset_engine_recovered(struct vgpu_device *vdev,
+				       unsigned int engine)
 {
 	struct kfd_node *node = vdev->kfd;
 	int epoch = atomic_read(&vdev->hw->vram_epoch);
@@ -27,8 +33,6 @@ void kfd_engine_recovered(struct vgpu_device *vdev, unsigned int engine)
 	u32 pasid = 0;
 	bool lost;
 
-	if (!node)
-		return;
 	lost = node->svm.vram_epoch != epoch;
 	node->svm.vram_epoch = epoch;
 
@@ -43,4 +47,15 @@ void kfd_engine_recovered(struct vgpu_device *vdev, unsigned int engine)
 			kfd_queues_recovered(pdd, engine);
 		kfd_unref_process(p);
 	}
+}
+
+static const struct vgpu_reset_client kfd_reset_client = {
+	.pre_reset = kfd_reset_pre,
+	.post_reset = kfd_reset_post,
+	.engine_recovered = kfd_reset_engine_recovered,
+};
+
+void kfd_reset_init(struct kfd_node *node)
+{
+	vgpu_reset_set_client(node->vdev, &kfd_reset_client);
 }

@@ -170,6 +170,9 @@ int kfd_mmio_mmap(struct kfd_process_device *pdd, struct vm_area_struct *vma);
 int kfd_interrupt_init(struct kfd_node *node);
 void kfd_interrupt_fini(struct kfd_node *node);
 
+/* kfd_reset.c: user queues and SMI events in a recovery. */
+void kfd_reset_init(struct kfd_node *node);
+
 /* kfd_topology.c */
 int kfd_topology_init(void);
 void kfd_topology_exit(void);

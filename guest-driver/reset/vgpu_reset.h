@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Recovery of a device: one work item, its state machine and what it counts. hw/ requests
+ * a recovery (vgpu_reset_request(), the argument of vgpu_hw_init()); a client above is told
+ * by struct vgpu_reset_client. May use device/, hw/, mm/. Start reading at reset_work().
+ * No locks: requests are bits that one worker takes.
+ */
+#ifndef VGPU_RESET_H
+#define VGPU_RESET_H
+
+#include <linux/types.h>
+
+struct vgpu_device;
+
+/**
+ * struct vgpu_reset_client - what the folder above does in a recovery
+ *
+ * Called with no lock held. The first two are on the way to fences: they do not allocate,
+ * and take no reservation.
+ *
+ * @pre_reset: a reset of the device begins, for @cause
+ * @post_reset: that reset has ended, and the engines run again. Not called if they were
+ *              given up
+ * @engine_recovered: an engine (VGPU_ENGINE_CP: the command processor) was reset and runs
+ *                    again. From a work item of its own, since what it waits for may need
+ *                    another recovery
+ */
+struct vgpu_reset_client {
+	void (*pre_reset)(struct vgpu_device *vdev, const char *cause);
+	void (*post_reset)(struct vgpu_device *vdev, const char *cause);
+	void (*engine_recovered)(struct vgpu_device *vdev, unsigned int engine);
+};
+
+int vgpu_reset_init(struct vgpu_device *vdev);
+void vgpu_reset_set_client(struct vgpu_device *vdev,
+			   const struct vgpu_reset_client *client);
+bool vgpu_reset_request(struct vgpu_device *vdev, unsigned long what);
+void vgpu_reset_start(struct vgpu_device *vdev);
+void vgpu_reset_stop(struct vgpu_device *vdev);
+void vgpu_reset_fini(struct vgpu_device *vdev);
+int vgpu_reset_device(struct vgpu_device *vdev);
+bool vgpu_reset_in_progress(struct vgpu_device *vdev);
+u32 vgpu_vram_lost_counter(struct vgpu_device *vdev);
+
+#endif /* VGPU_RESET_H */
