@@ -35,7 +35,7 @@ struct vgpu_vm_manager;
  * @mman: TTM device and its managers (mm/)
  * @vmm: VMIDs, PASIDs, VMs (vm/)
  * @sched: jobs of the render node (drm/)
- * @reset: recovery (vgpu_reset.c)
+ * @reset: recovery (reset/)
  * @pm: sleep of the system (vgpu_pm.c)
  * @kfd: KFD's view of the device, NULL until kfd has taken it on
  */
