@@ -358,7 +358,12 @@ bool kfd_process_is_own(struct amdkfd_process_info *info)
 	struct kfd_process *p = info_process(info);
 
 	return current->mm == p->mm || READ_ONCE(info->restorer) == current ||
-	       READ_ONCE(p->svms.mover) == current;
+	       READ_ONCE(info->migrating_task) == current;
+}
+
+void kfd_process_set_migrating(struct kfd_process *p, struct task_struct *task)
+{
+	WRITE_ONCE(p->kgd_process_info.migrating_task, task);
 }
 
 int kfd_evict_fence_add(struct amdkfd_process_info *info, struct vgpu_bo *bo)

@@ -198,6 +198,7 @@ struct process_queue_manager {
  * @evict_work: takes the queues off and signals @eviction_fence
  * @restore_work: brings the BOs and the queues back
  * @restorer: the thread of @restore_work while it is at it
+ * @migrating_task: see kfd_process_set_migrating(), or NULL; read without a lock
  * @restore_delay_ms: how long @restore_work waits before it runs
  * @restore_busy: how often in a row it did not get kfd_process.mutex
  * @evicted_at: since when it is @evicted, jiffies; queue_lock
@@ -213,6 +214,7 @@ struct amdkfd_process_info {
 	struct delayed_work evict_work;
 	struct delayed_work restore_work;
 	struct task_struct *restorer;
+	struct task_struct *migrating_task;
 	unsigned int restore_delay_ms;
 	unsigned int restore_busy;
 	unsigned long evicted_at;
@@ -342,6 +344,12 @@ int kfd_process_gpuidx(struct kfd_process *p, struct vgpu_device *vdev);
  */
 int kfd_process_evict_queues(struct kfd_process_device *pdd);
 int kfd_process_restore_queues(struct kfd_process_device *pdd);
+
+/*
+ * @task moves pages to VRAM for the process, and takes no memory from the process's own
+ * queues; NULL: it has ended. One task at a time: svm_range_list.lock is held.
+ */
+void kfd_process_set_migrating(struct kfd_process *p, struct task_struct *task);
 
 /*
  * A fault that cannot be repaired: stop the process's queues on this GPU for

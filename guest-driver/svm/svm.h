@@ -103,8 +103,6 @@ struct svm_gpu {
  * @gpus: one for each kfd_process.pdds[]
  * @n_gpus: length of @gpus
  * @map_buf: scratch of the mapper
- * @mover: who migrates into VRAM for the process, or NULL; set under @lock, read
- *         without
  */
 struct svm_range_list {
 	struct mutex lock;		/* the tree and its attributes */
@@ -129,7 +127,6 @@ struct svm_range_list {
 	struct svm_gpu *gpus;
 	unsigned int n_gpus;
 	struct svm_map_buf *map_buf;
-	struct task_struct *mover;
 };
 
 /**

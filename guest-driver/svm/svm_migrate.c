@@ -220,7 +220,7 @@ long svm_migrate_to_vram(struct kfd_node *node, struct svm_range_list *svms,
 	if (!m)
 		return -ENOMEM;
 	/* It takes no memory from the process's own queues. */
-	WRITE_ONCE(svms->mover, current);
+	kfd_process_set_migrating(svm_process(svms), current);
 	for (page = iv.first; page <= iv.last; page = chunk.last + 1) {
 		struct vm_area_struct *vma;
 
@@ -235,7 +235,7 @@ long svm_migrate_to_vram(struct kfd_node *node, struct svm_range_list *svms,
 		moved += ret;
 		cond_resched();
 	}
-	WRITE_ONCE(svms->mover, NULL);
+	kfd_process_set_migrating(svm_process(svms), NULL);
 	kvfree(m);
 	trace_svm_migrate(svm_process(svms)->pasid, node->gpu_id, true,
 			  iv.first, svm_interval_pages(iv), moved, trigger);
