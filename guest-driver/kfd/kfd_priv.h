@@ -33,6 +33,7 @@ struct drm_file;
 struct drm_printer;
 struct kfd_process;
 struct kfd_process_device;
+struct svm_range_list;
 struct vgpu_bo;
 struct vgpu_bo_set;
 struct vgpu_vm;
@@ -261,7 +262,7 @@ struct kfd_criu {
  * @kgd_process_info: BOs
  * @events: what can be waited for
  * @dbg: debugging, the runtime
- * @svms: SVM ranges (svm/)
+ * @svms: SVM ranges; svm_range_list_init() allocates it
  * @xnack_enabled: page faults are repaired
  * @criu: it is being checkpointed or restored
  * @suspended: the queues are off over the system's sleep; @mutex
@@ -288,7 +289,7 @@ struct kfd_process {
 	struct amdkfd_process_info kgd_process_info;
 	struct kfd_events events;
 	struct kfd_dbg dbg;
-	struct svm_range_list svms;
+	struct svm_range_list *svms;
 	bool xnack_enabled;
 	struct kfd_criu criu;
 	bool suspended;

@@ -18,7 +18,7 @@ int svm_gpu_index(struct kfd_process *p, u32 gpu_id)
 {
 	unsigned int i;
 
-	for_each_set_bit(i, p->svms.bitmap_supported, p->svms.n_gpus)
+	for_each_set_bit(i, p->svms->bitmap_supported, p->svms->n_gpus)
 		if (READ_ONCE(p->pdds[i]->gpu_id) == gpu_id)
 			return i;
 	return -EINVAL;
@@ -142,7 +142,7 @@ static int svm_attr_split(struct kfd_process *p, unsigned long page,
 			  u32 nattrs,
 			  const struct kfd_ioctl_svm_attribute *attrs)
 {
-	struct svm_range *r = svm_range_find(&p->svms, page);
+	struct svm_range *r = svm_range_find(p->svms, page);
 	struct svm_attrs new;
 
 	if (!r)
@@ -151,7 +151,7 @@ static int svm_attr_split(struct kfd_process *p, unsigned long page,
 	svm_attr_apply(p, &new, nattrs, attrs);
 	if (svm_attr_same(&r->attrs, &new))
 		return 0;
-	return svm_range_split_at(&p->svms, page);
+	return svm_range_split_at(p->svms, page);
 }
 
 static int svm_attr_fill_gaps(struct svm_range_list *svms,
@@ -214,7 +214,7 @@ static int svm_attr_place(struct svm_range *r, bool prefetch)
 int svm_attr_set(struct kfd_process *p, struct svm_interval iv, u32 nattrs,
 		 const struct kfd_ioctl_svm_attribute *attrs)
 {
-	struct svm_range_list *svms = &p->svms;
+	struct svm_range_list *svms = p->svms;
 	struct interval_tree_node *node;
 	bool prefetch = false, lost = false;
 	struct svm_range *r;
@@ -280,7 +280,7 @@ static void svm_attr_fold_loc(u32 *folded, u32 loc, bool first)
 int svm_attr_get(struct kfd_process *p, struct svm_interval iv, u32 nattrs,
 		 struct kfd_ioctl_svm_attribute *attrs)
 {
-	struct svm_range_list *svms = &p->svms;
+	struct svm_range_list *svms = p->svms;
 	struct interval_tree_node *node;
 	struct svm_attrs all;
 	struct svm_range *r;
@@ -378,7 +378,7 @@ int svm_ioctl(struct kfd_process *p, enum kfd_ioctl_svm_op op, u64 start,
 	if (!IS_ENABLED(CONFIG_DEVICE_PRIVATE))
 		return -EPERM;
 	/* The ranges are those of p->mm; a forked child has its own. */
-	if (current->mm != p->svms.mm)
+	if (current->mm != p->svms->mm)
 		return -EINVAL;
 	if (check_add_overflow(start, size, &end))
 		return -EOVERFLOW;
@@ -401,7 +401,7 @@ int svm_ioctl(struct kfd_process *p, enum kfd_ioctl_svm_op op, u64 start,
 bool svm_always_mapped(struct kfd_process *p, struct vgpu_device *vdev, u64 start,
 		       u64 size)
 {
-	struct svm_range_list *svms = &p->svms;
+	struct svm_range_list *svms = p->svms;
 	int gpu = kfd_process_gpuidx(p, vdev);
 	unsigned long page, end;
 	struct svm_range *r;

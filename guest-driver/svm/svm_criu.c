@@ -15,7 +15,7 @@ static int svm_criu_lock(struct svm_range_list *svms)
 
 int svm_criu_count(struct kfd_process *p)
 {
-	struct svm_range_list *svms = &p->svms;
+	struct svm_range_list *svms = p->svms;
 	int n;
 
 	n = svm_criu_lock(svms);
@@ -43,7 +43,7 @@ static void svm_criu_save_one(const struct svm_range *r,
 
 int svm_criu_save(struct kfd_process *p, struct svm_saved_range *ranges, u32 n)
 {
-	struct svm_range_list *svms = &p->svms;
+	struct svm_range_list *svms = p->svms;
 	struct svm_range *r;
 	u32 i = 0;
 	int ret;
@@ -76,7 +76,7 @@ int svm_criu_check(struct kfd_process *p, const struct svm_saved_range *ranges,
 		   u32 n)
 {
 	const u64 end = TASK_SIZE >> PAGE_SHIFT;
-	struct svm_range_list *svms = &p->svms;
+	struct svm_range_list *svms = p->svms;
 	u64 supported, after = 0;
 	u32 i;
 
@@ -102,7 +102,7 @@ int svm_criu_restore(struct kfd_process *p, const struct svm_saved_range *s)
 {
 	struct kfd_ioctl_svm_attribute attrs[5 + SVM_MAX_GPU];
 	const struct svm_interval iv = { s->first, s->first + s->pages - 1 };
-	struct svm_range_list *svms = &p->svms;
+	struct svm_range_list *svms = p->svms;
 	unsigned int gpu;
 	u32 type, n = 0;
 

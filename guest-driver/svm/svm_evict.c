@@ -109,7 +109,7 @@ void svm_restore_work(struct work_struct *work)
 
 int svm_xnack_changed(struct kfd_process *p)
 {
-	struct svm_range_list *svms = &p->svms;
+	struct svm_range_list *svms = p->svms;
 	struct svm_range *r;
 	int ret = 0;
 
@@ -150,7 +150,7 @@ static void svm_unmap_all(struct svm_range_list *svms)
 
 void svm_suspend(struct kfd_process *p)
 {
-	svm_unmap_all(&p->svms);
+	svm_unmap_all(p->svms);
 }
 
 void svm_lost_work(struct work_struct *work)
@@ -160,7 +160,7 @@ void svm_lost_work(struct work_struct *work)
 
 void svm_vram_lost(struct kfd_process *p)
 {
-	queue_work(system_freezable_wq, &p->svms.lost_work);
+	queue_work(system_freezable_wq, &p->svms->lost_work);
 }
 
 void svm_resume(struct kfd_process *p, struct vgpu_device *vdev)
@@ -171,6 +171,6 @@ void svm_resume(struct kfd_process *p, struct vgpu_device *vdev)
 	if (gpu < 0)
 		return;
 	/* What the device told before it slept is history. */
-	p->svms.gpus[gpu].birth_ts = now;
-	WRITE_ONCE(p->svms.gpus[gpu].unmap_ts, now);
+	p->svms->gpus[gpu].birth_ts = now;
+	WRITE_ONCE(p->svms->gpus[gpu].unmap_ts, now);
 }

@@ -336,7 +336,7 @@ static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 {
 	struct kfd_process_device *pdd = kfd_process_device_of(p, node->vdev);
 	int gpu = kfd_process_gpuidx(p, node->vdev);
-	struct svm_range_list *svms = &p->svms;
+	struct svm_range_list *svms = p->svms;
 	enum svm_verdict verdict;
 
 	if (!pdd || gpu < 0)
@@ -403,13 +403,13 @@ static void svm_fault_report(struct kfd_node *node, const struct svm_fault *f)
 	pdd = kfd_process_device_of(p, node->vdev);
 	gpu = kfd_process_gpuidx(p, node->vdev);
 	if (pdd && gpu >= 0 &&
-	    svm_ts_after(f->ts, p->svms.gpus[gpu].birth_ts) &&
-	    mmget_not_zero(p->svms.mm)) {
+	    svm_ts_after(f->ts, p->svms->gpus[gpu].birth_ts) &&
+	    mmget_not_zero(p->svms->mm)) {
 		kfd_process_vm_fault(pdd, f->page, f->write);
-		svm_unmap_unreachable(&p->svms, gpu, f->page);
+		svm_unmap_unreachable(p->svms, gpu, f->page);
 		kfd_process_tell_vm_fault(pdd, f->page, f->not_present,
 					  f->write);
-		mmput_async(p->svms.mm);
+		mmput_async(p->svms->mm);
 	}
 	kfd_unref_process(p);
 }

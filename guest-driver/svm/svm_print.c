@@ -53,7 +53,7 @@ static struct svm_range *svm_print_from(struct svm_range_list *svms,
 static void *svm_print_start(struct seq_file *m, loff_t *pos)
 {
 	struct svm_print *s = m->private;
-	struct svm_range_list *svms = &s->p->svms;
+	struct svm_range_list *svms = s->p->svms;
 
 	if (!svm_lock_alive(svms))
 		return ERR_PTR(-ESRCH);
@@ -66,7 +66,7 @@ static void *svm_print_next(struct seq_file *m, void *v, loff_t *pos)
 	const struct svm_range *r = v;
 
 	*pos = v == SEQ_START_TOKEN ? 1 : r->it_node.last + 1;
-	return svm_print_from(&s->p->svms, *pos);
+	return svm_print_from(s->p->svms, *pos);
 }
 
 static void svm_print_stop(struct seq_file *m, void *v)
@@ -74,15 +74,15 @@ static void svm_print_stop(struct seq_file *m, void *v)
 	struct svm_print *s = m->private;
 
 	if (!IS_ERR(v))
-		svm_unlock_alive(&s->p->svms);
+		svm_unlock_alive(s->p->svms);
 }
 
 static void svm_print_process(struct seq_file *m, struct kfd_process *p)
 {
 	seq_printf(m, "pasid %#x xnack %s policy %s default_granularity %u queues %s\n",
 		   p->pasid, READ_ONCE(p->xnack_enabled) ? "on" : "off",
-		   svm_policy_name(p->svms.policy), p->svms.default_granularity,
-		   atomic_read(&p->svms.evicted_ranges) ? "evicted" : "in_place");
+		   svm_policy_name(p->svms->policy), p->svms->default_granularity,
+		   atomic_read(&p->svms->evicted_ranges) ? "evicted" : "in_place");
 }
 
 static void svm_print_loc(struct seq_file *m, const char *name, u32 loc)
@@ -102,7 +102,7 @@ static void svm_print_gpus(struct seq_file *m, struct kfd_process *p,
 	char before = ' ';
 
 	seq_printf(m, " %s", name);
-	for_each_set_bit(gpu, gpus, p->svms.n_gpus) {
+	for_each_set_bit(gpu, gpus, p->svms->n_gpus) {
 		seq_printf(m, "%c%u", before, READ_ONCE(p->pdds[gpu]->gpu_id));
 		before = ',';
 	}
@@ -116,7 +116,7 @@ static void svm_print_count_vram(struct svm_print *s, struct page *page)
 	struct kfd_node *home = svm_page_node(page);
 	unsigned int gpu;
 
-	for (gpu = 0; gpu < s->p->svms.n_gpus; gpu++)
+	for (gpu = 0; gpu < s->p->svms->n_gpus; gpu++)
 		if (s->p->pdds[gpu]->node == home)
 			s->chunk.vram[gpu]++;
 }
@@ -165,7 +165,7 @@ static bool svm_print_first_of_owner(struct kfd_process *p, unsigned int gpu)
 {
 	unsigned int i;
 
-	for_each_set_bit(i, p->svms.bitmap_supported, gpu)
+	for_each_set_bit(i, p->svms->bitmap_supported, gpu)
 		if (svm_pgmap_owner(p->pdds[i]->node) ==
 		    svm_pgmap_owner(p->pdds[gpu]->node))
 			return false;
@@ -189,7 +189,7 @@ static int svm_print_look_at_all(struct svm_print *s, struct svm_range *r,
 	int ret = 0;
 
 	memset(&s->chunk, 0, sizeof(s->chunk));
-	for_each_set_bit(gpu, p->svms.bitmap_supported, p->svms.n_gpus) {
+	for_each_set_bit(gpu, p->svms->bitmap_supported, p->svms->n_gpus) {
 		if (!svm_print_first_of_owner(p, gpu))
 			continue;
 		ret = svm_print_look(s, &hmm, svm_pgmap_owner(p->pdds[gpu]->node),
@@ -215,7 +215,7 @@ static void svm_print_chunk(struct svm_print *s, struct svm_range *r,
 	if (ret)
 		return;
 	s->range.system += s->chunk.system;
-	for (gpu = 0; gpu < s->p->svms.n_gpus; gpu++)
+	for (gpu = 0; gpu < s->p->svms->n_gpus; gpu++)
 		s->range.vram[gpu] += s->chunk.vram[gpu];
 }
 
@@ -269,7 +269,7 @@ static int svm_print_range(struct seq_file *m, struct svm_range *r)
 		seq_puts(m, " invalid");
 	seq_printf(m, " actual_loc system:%lu", s->range.system);
 	pages -= s->range.system;
-	for_each_set_bit(gpu, p->svms.bitmap_supported, p->svms.n_gpus) {
+	for_each_set_bit(gpu, p->svms->bitmap_supported, p->svms->n_gpus) {
 		if (!s->range.vram[gpu])
 			continue;
 		seq_printf(m, " %u:%lu", READ_ONCE(p->pdds[gpu]->gpu_id),

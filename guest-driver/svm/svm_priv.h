@@ -4,13 +4,127 @@
 #define SVM_PRIV_H
 
 #include <linux/dma-mapping.h>
+#include <linux/interval_tree.h>
+#include <linux/mmu_notifier.h>
+#include <linux/mutex.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
 
 #include "kfd_priv.h"
+#include "svm_interval.h"
+
+struct svm_map_buf;
 
 #define SVM_CHUNK_ORDER		9
 #define SVM_CHUNK_PAGES		BIT(SVM_CHUNK_ORDER)	/* one page table */
 /* A fault maps at most this much, whatever the granularity says: 64 MiB. */
 #define SVM_FAULT_MAX_ORDER	14
+
+#define SVM_MAX_GPU	64
+#define SVM_DEFAULT_GRANULARITY	9	/* 2^9 pages: 2 MiB */
+
+/* Where faults bring memory: svm_policy.c. */
+enum svm_policy {
+	SVM_POLICY_AMDGPU,
+	SVM_POLICY_IN_PLACE,
+	SVM_POLICY_ADAPTIVE,
+};
+
+/**
+ * struct svm_pull - pages that a fault brought to a GPU's VRAM
+ * @iv: pages
+ * @until: when that is long ago; 0: never was
+ * @contested: another GPU's fault has taken them away
+ */
+struct svm_pull {
+	struct svm_interval iv;
+	u64 until;
+	bool contested;
+};
+
+#define SVM_PULLS	16
+
+/**
+ * struct svm_gpu - what SVM keeps of one process on one GPU
+ * @birth_ts: GPU clock when the process came; older faults belong to an
+ *            earlier owner of the PASID
+ * @unmap_ts: GPU clock of the last change that took memory away (munmap,
+ *            mprotect, lost access); an older fault must not be held against
+ *            the process
+ * @dma: DMA addresses of mapped system pages, chunks of 512 by page >> 9;
+ *       see svm_dma.c
+ * @pulls: the last pulls into its VRAM; svm_range_list.lock, as the next two
+ * @next_pull: which of them is next, modulo SVM_PULLS
+ * @full_faults: faults that found its VRAM full
+ */
+struct svm_gpu {
+	u64 birth_ts;
+	u64 unmap_ts;
+	struct xarray dma;
+	struct svm_pull pulls[SVM_PULLS];
+	unsigned int next_pull;
+	unsigned int full_faults;
+};
+
+/**
+ * struct svm_range_list - all ranges of a process
+ * @process: the process
+ * @lock: protects @objects, @list, @claim, @map_buf and the ranges' attributes; one
+ *        fault service, attribute change or restore at a time. Sleeps and
+ *        allocates. Order: mmap_lock -> lock -> vm.alloc_lock -> range.lock.
+ *        Never taken in a notifier or in migrate_to_ram.
+ * @mm: address space; holds an mm_count reference
+ * @objects: interval tree of struct svm_range, keyed by page numbers
+ * @list: the same ranges, by address
+ * @claim: pages of a BO that is being mapped: no range is created there. There is
+ *         one at a time: kfd_process.mutex is held from svm_claim() to
+ *         svm_unclaim()
+ * @claimed: there is such a BO
+ * @deferred_list_work: applies munmaps to the tree
+ * @deferred_range_list: ranges that munmap touched; @deferred_list_lock
+ * @evict_lock: serialises eviction and restore of the queues; order: inside
+ *              range.lock, outside kfd_process.queue_lock; nothing under it
+ *              allocates
+ * @evicted_ranges: invalidations since the queues were evicted, 0 while they
+ *                  run; written under @evict_lock
+ * @cleared: pages were cleared that may not come back (truncation) since a fault
+ *           was last denied; written without a lock
+ * @drain_pagefaults: not 0 while faults are acknowledged unrepaired (exit)
+ * @restore_work: maps invalidated ranges again and restores the queues
+ * @restore_delay_ms: back-off of @restore_work
+ * @lost_work: unmaps everything after some GPU has lost its VRAM
+ * @bitmap_supported: GPUs (index in kfd_process.pdds) that do SVM
+ * @policy: where faults bring memory; as it was when the process came
+ * @default_granularity: of ranges that nobody registered, log2 of pages
+ * @gpus: one for each kfd_process.pdds[]
+ * @n_gpus: length of @gpus
+ * @map_buf: scratch of the mapper
+ */
+struct svm_range_list {
+	struct kfd_process *process;
+	struct mutex lock;		/* the tree and its attributes */
+	struct mm_struct *mm;
+	struct rb_root_cached objects;
+	struct list_head list;
+	struct svm_interval claim;
+	bool claimed;
+	struct work_struct deferred_list_work;
+	struct list_head deferred_range_list;
+	spinlock_t deferred_list_lock;	/* list and logs of munmaps */
+	struct mutex evict_lock;	/* queues on or off */
+	atomic_t evicted_ranges;
+	bool cleared;
+	atomic_t drain_pagefaults;
+	struct delayed_work restore_work;
+	unsigned int restore_delay_ms;
+	struct work_struct lost_work;
+	DECLARE_BITMAP(bitmap_supported, SVM_MAX_GPU);
+	enum svm_policy policy;
+	u8 default_granularity;
+	struct svm_gpu *gpus;
+	unsigned int n_gpus;
+	struct svm_map_buf *map_buf;
+};
 
 /**
  * struct svm_attrs - what SET_ATTR sets
@@ -68,7 +182,7 @@ struct svm_range {
 
 static inline struct kfd_process *svm_process(struct svm_range_list *svms)
 {
-	return container_of(svms, struct kfd_process, svms);
+	return svms->process;
 }
 
 static inline struct svm_interval svm_range_interval(const struct svm_range *r)

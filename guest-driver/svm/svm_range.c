@@ -391,7 +391,7 @@ static bool svm_lock_has_range(struct svm_range_list *svms,
 
 bool svm_range_overlaps(struct kfd_process *p, u64 start, u64 size)
 {
-	struct svm_range_list *svms = &p->svms;
+	struct svm_range_list *svms = p->svms;
 	struct svm_interval iv;
 	bool overlaps;
 
@@ -404,7 +404,7 @@ bool svm_range_overlaps(struct kfd_process *p, u64 start, u64 size)
 
 int svm_claim(struct kfd_process *p, u64 start, u64 size)
 {
-	struct svm_range_list *svms = &p->svms;
+	struct svm_range_list *svms = p->svms;
 	struct svm_interval iv;
 	bool taken;
 
@@ -427,9 +427,9 @@ void svm_unclaim(struct kfd_process *p)
 {
 	lockdep_assert_held(&p->mutex);
 
-	mutex_lock(&p->svms.lock);
-	p->svms.claimed = false;
-	mutex_unlock(&p->svms.lock);
+	mutex_lock(&p->svms->lock);
+	p->svms->claimed = false;
+	mutex_unlock(&p->svms->lock);
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_unclaim);
 
@@ -516,10 +516,13 @@ static const struct mmu_interval_notifier_ops svm_range_notifier_ops = {
 
 int svm_range_list_init(struct kfd_process *p)
 {
-	struct svm_range_list *svms = &p->svms;
+	struct svm_range_list *svms = kzalloc(sizeof(*svms), GFP_KERNEL);
 	unsigned int i;
 	int ret;
 
+	if (!svms)
+		return -ENOMEM;
+	svms->process = p;
 	svms->objects = RB_ROOT_CACHED;
 	mutex_init(&svms->lock);
 	mutex_init(&svms->evict_lock);
@@ -540,14 +543,13 @@ int svm_range_list_init(struct kfd_process *p)
 	svms->n_gpus = 0;
 	svms->gpus = kcalloc(max(p->n_pdds, 1u), sizeof(*svms->gpus),
 			     GFP_KERNEL);
-	if (!svms->gpus)
-		return -ENOMEM;
-	ret = svm_map_buf_init(svms);
-	if (ret) {
-		kfree(svms->gpus);
-		svms->gpus = NULL;
-		return ret;
+	if (!svms->gpus) {
+		ret = -ENOMEM;
+		goto err;
 	}
+	ret = svm_map_buf_init(svms);
+	if (ret)
+		goto err;
 
 	svms->n_gpus = p->n_pdds;
 	for (i = 0; i < svms->n_gpus; i++) {
@@ -562,17 +564,23 @@ int svm_range_list_init(struct kfd_process *p)
 
 	svms->mm = p->mm;
 	mmgrab(svms->mm);
+	p->svms = svms;
 	return 0;
+
+err:
+	kfree(svms->gpus);
+	kfree(svms);
+	return ret;
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_range_list_init);
 
 void svm_range_list_fini(struct kfd_process *p)
 {
-	struct svm_range_list *svms = &p->svms;
+	struct svm_range_list *svms = p->svms;
 	struct svm_range *r, *next;
 	unsigned int i;
 
-	if (!svms->gpus)
+	if (!svms)
 		return;
 
 	cancel_work_sync(&svms->lost_work);
@@ -594,9 +602,10 @@ void svm_range_list_fini(struct kfd_process *p)
 		svm_dma_fini(&svms->gpus[i], svm_gpu_vdev(svms, i)->drm.dev);
 	svm_map_buf_fini(svms);
 	kfree(svms->gpus);
-	svms->gpus = NULL;
 	mmdrop(svms->mm);
 	mutex_destroy(&svms->evict_lock);
 	mutex_destroy(&svms->lock);
+	p->svms = NULL;
+	kfree(svms);
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_range_list_fini);

@@ -23,6 +23,7 @@
 /* A process on some GPUs, with one range. @linked: by XGMI, just now. */
 struct attr_mock {
 	struct kfd_process p;
+	struct svm_range_list svms;
 	struct kfd_process_device pdd[N_GPUS];
 	struct kfd_node node[N_GPUS];
 	struct svm_gpu gpus[N_GPUS];
@@ -58,13 +59,15 @@ static struct attr_mock *attr_mock_new(struct kunit *test)
 		m->pdd[i].gpu_id = GPU_ID(i);
 		m->p.pdds[i] = &m->pdd[i];
 		if (i != NO_SVM)
-			__set_bit(i, m->p.svms.bitmap_supported);
+			__set_bit(i, m->svms.bitmap_supported);
 	}
 	m->p.n_pdds = N_GPUS;
-	m->p.svms.n_gpus = N_GPUS;
-	m->p.svms.gpus = m->gpus;
+	m->p.svms = &m->svms;
+	m->svms.process = &m->p;
+	m->svms.n_gpus = N_GPUS;
+	m->svms.gpus = m->gpus;
 	m->p.xnack_enabled = true;
-	m->range.svms = &m->p.svms;
+	m->range.svms = &m->svms;
 	vgpu_test_rnd(test, &m->rnd);
 	test->priv = m;
 	kunit_activate_static_stub(test, vgpu_xgmi_linked, attr_linked);
@@ -278,7 +281,7 @@ static void policy_fault(struct kunit *test)
 		int ret;
 
 		attr_scramble(m, access);
-		m->p.svms.policy = vgpu_test_random(&m->rnd, 2) ?
+		m->svms.policy = vgpu_test_random(&m->rnd, 2) ?
 				   SVM_POLICY_AMDGPU : SVM_POLICY_IN_PLACE;
 		preferred = m->range.attrs.preferred_loc;
 		gpu = attr_gpu(m);
@@ -287,7 +290,7 @@ static void policy_fault(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, ret, access[gpu] ? 0 : -EACCES);
 		if (ret)
 			continue;
-		if (access[gpu] == 1 && m->p.svms.policy == SVM_POLICY_AMDGPU)
+		if (access[gpu] == 1 && m->svms.policy == SVM_POLICY_AMDGPU)
 			want = GPU_ID(gpu);
 		for (home = 0; home < N_GPUS; home++)
 			if (preferred == GPU_ID(home) &&
@@ -395,7 +398,7 @@ static bool policy_pulled(struct attr_mock *m, unsigned int gpu,
 	u64 before = ktime_get_ns();
 	bool recent;
 
-	svm_policy_pulled(&m->p.svms, gpu, win);
+	svm_policy_pulled(&m->svms, gpu, win);
 	recent = pull->until >= before + NSEC_PER_SEC;
 	pull->until = U64_MAX;
 	return recent;
@@ -426,7 +429,7 @@ static void policy_prepare(struct attr_mock *m, const struct policy_case *c)
 
 	memset(m->gpus, 0, sizeof(m->gpus));
 	memset(a, 0, sizeof(*a));
-	m->p.svms.policy = c->policy;
+	m->svms.policy = c->policy;
 	m->p.xnack_enabled = true;
 	m->range.lead = 0;
 	m->range.it_node.start = 512;

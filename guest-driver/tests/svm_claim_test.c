@@ -19,6 +19,7 @@
 /* A process with one range, and an address space for BOs on one GPU. */
 struct claim_mock {
 	struct kfd_process p;
+	struct svm_range_list svms;
 	struct kfd_process_device pdd;
 	struct vgpu_vm vm;
 	struct svm_range range;
@@ -31,7 +32,9 @@ static struct claim_mock *claim_mock_new(struct kunit *test)
 	struct svm_range_list *svms;
 
 	KUNIT_ASSERT_NOT_NULL(test, m);
-	svms = &m->p.svms;
+	svms = &m->svms;
+	svms->process = &m->p;
+	m->p.svms = svms;
 	mutex_init(&m->p.mutex);
 	mutex_init(&svms->lock);
 	mutex_init(&m->vm.alloc_lock);
@@ -58,9 +61,9 @@ static bool claim_busy(struct claim_mock *m, unsigned long first,
 {
 	bool busy;
 
-	mutex_lock(&m->p.svms.lock);
-	busy = svm_va_busy(&m->p.svms, (struct svm_interval){ first, last });
-	mutex_unlock(&m->p.svms.lock);
+	mutex_lock(&m->svms.lock);
+	busy = svm_va_busy(&m->svms, (struct svm_interval){ first, last });
+	mutex_unlock(&m->svms.lock);
 	return busy;
 }
 

@@ -44,7 +44,7 @@ static void range_no_work(struct work_struct *work)
 static void range_wreg(struct vgpu_device *vdev, u32 reg, u32 value)
 {
 	struct range_mock *m = kunit_get_current_test()->priv;
-	struct svm_range_list *svms = &m->p.svms;
+	struct svm_range_list *svms = m->p.svms;
 
 	writel(value, to_hw_state(vdev)->mmio + 4 * reg);
 	m->writes++;
@@ -83,7 +83,7 @@ static void range_mock_map(struct kunit *test, struct range_mock *m)
 	const struct vgpu_vm_span span = {
 		.addr = SZ_1G, .npages = RANGE_PAGES, .pte_flags = RANGE_FLAGS,
 	};
-	struct svm_range_list *svms = &m->p.svms;
+	struct svm_range_list *svms = m->p.svms;
 	const struct svm_attrs attrs = { };
 	struct vgpu_vm *vm = &m->vm->vm;
 	struct svm_range *r;
