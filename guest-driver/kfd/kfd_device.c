@@ -97,7 +97,7 @@ int kfd_device_init(struct vgpu_device *vdev)
 		goto err_unregister;
 	kfd_reset_init(node);
 	dev_info(vdev->drm.dev, "KFD node, GPU id %u, SVM %s\n", node->gpu_id,
-		 node->svm.supported ? "on" : "off (no device-private memory)");
+		 svm_supported(node) ? "on" : "off (no device-private memory)");
 	return 0;
 
 err_unregister:

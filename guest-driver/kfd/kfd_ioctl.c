@@ -231,7 +231,7 @@ static bool kfd_process_xnack_mode(struct kfd_process *p)
 	u32 i;
 
 	for (i = 0; i < p->n_pdds; i++)
-		if (!p->pdds[i]->node->svm.supported)
+		if (!svm_supported(p->pdds[i]->node))
 			return false;
 	return p->n_pdds;
 }

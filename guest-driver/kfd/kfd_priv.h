@@ -33,6 +33,7 @@ struct drm_file;
 struct drm_printer;
 struct kfd_process;
 struct kfd_process_device;
+struct svm_node;
 struct svm_range_list;
 struct vgpu_bo;
 struct vgpu_bo_set;
@@ -82,7 +83,7 @@ struct kfd_cp_error {
  *             see kfd_mem_limit.c
  * @mmio: the page of the HDP flush registers, pinned; see kfd_mmio.c
  * @n_pdds: processes that know the node; kfd_device_fini() waits for none
- * @svm: state of svm/
+ * @svm: state of svm/; svm_node_init() allocates it
  * @smi: event log
  * @list: in the list of nodes; kfd_processes_mutex
  */
@@ -99,7 +100,7 @@ struct kfd_node {
 	u64 vram_used;
 	struct vgpu_bo *mmio;
 	atomic_t n_pdds;
-	struct svm_node svm;
+	struct svm_node *svm;
 	struct kfd_smi smi;
 	struct list_head list;
 };

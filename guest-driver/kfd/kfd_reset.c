@@ -3,7 +3,6 @@
  * User queues after a recovery of the hardware below them. hw/ has put back
  * those that may run; what does not run any more is told.
  */
-#include "vgpu_hw.h"
 #include "vgpu_reset.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
@@ -27,14 +26,9 @@ static void kfd_reset_post(struct vgpu_device *vdev, const char *cause)
 static void kfd_reset_engine_recovered(struct vgpu_device *vdev,
 				       unsigned int engine)
 {
-	struct kfd_node *node = vdev->kfd;
-	int epoch = atomic_read(&vdev->hw->vram_epoch);
+	bool lost = svm_vram_epoch_changed(vdev->kfd);
 	struct kfd_process *p;
 	u32 pasid = 0;
-	bool lost;
-
-	lost = node->svm.vram_epoch != epoch;
-	node->svm.vram_epoch = epoch;
 
 	while ((p = kfd_lookup_process_after(pasid))) {
 		struct kfd_process_device *pdd = kfd_process_device_of(p, vdev);

@@ -135,7 +135,7 @@ static u32 kfd_capability(const struct kfd_node *node)
 	u32 cap = HSA_CAP_DOORBELL_TYPE_2_0 <<
 		  HSA_CAP_DOORBELL_TYPE_TOTALBITS_SHIFT;
 
-	if (node->svm.supported)
+	if (svm_supported(node))
 		cap |= HSA_CAP_SVMAPI_SUPPORTED;
 	return cap;
 }

@@ -8,50 +8,22 @@
 
 #include <linux/fs.h>
 #include <linux/kfd_ioctl.h>
-#include <linux/kfifo.h>
-#include <linux/llist.h>
-#include <linux/memremap.h>
-#include <linux/workqueue.h>
-
-#include "vgpu_ih.h"
 
 struct kfd_node;
 struct kfd_process;
 struct vgpu_device;
 
-/**
- * struct svm_node - SVM's state of one GPU
- * @pgmap: device-private pages that stand for VRAM; type 0 when the kernel
- *         has no CONFIG_DEVICE_PRIVATE: then no SVM capability is reported
- * @supported: the GPU does SVM
- * @vram_pages: device-private pages in use; who waits for 0 is woken
- * @vram_epoch: vgpu_hw.vram_epoch when processes were last told; recovery only
- * @dead_bos: VRAM whose last page was freed
- * @reap_work: returns @dead_bos to the VRAM manager
- * @fifo: faults from the interrupt handler (one producer) to @fault_work (one
- *        consumer)
- * @fault_work: serves faults
- * @wq: ordered; runs @fault_work
- */
-struct svm_node {
-	struct dev_pagemap pgmap;
-	bool supported;
-	atomic_long_t vram_pages;
-	int vram_epoch;
-	struct llist_head dead_bos;
-	struct work_struct reap_work;
-	DECLARE_KFIFO_PTR(fifo, struct vgpu_iv_entry);
-	struct work_struct fault_work;
-	struct workqueue_struct *wq;
-};
-
 /*
  * Device: registers the pagemap and the VM fault handlers. Process context.
  * init: 0, or -ENOMEM or the error of vgpu_ih_register(). A kernel without
- * device-private memory is no error: @supported stays false.
+ * device-private memory is no error: svm_supported() is false then.
  */
 int svm_node_init(struct kfd_node *node);
 void svm_node_fini(struct kfd_node *node);
+/* The GPU does SVM. */
+bool svm_supported(const struct kfd_node *node);
+/* VRAM was lost since the last call, or since svm_node_init(). Recovery only. */
+bool svm_vram_epoch_changed(struct kfd_node *node);
 
 /*
  * The system's sleep. svm_node_evict(): pages in VRAM become system memory; once

@@ -49,7 +49,7 @@
 static void svm_bo_release(struct kref *ref)
 {
 	struct svm_bo *sb = container_of(ref, struct svm_bo, ref);
-	struct svm_node *sn = &sb->node->svm;
+	struct svm_node *sn = sb->node->svm;
 
 	if (llist_add(&sb->dead, &sn->dead_bos))
 		queue_work(system_unbound_wq, &sn->reap_work);
@@ -86,7 +86,7 @@ void svm_bo_node_init(struct svm_node *sn)
 static long svm_bo_leave(struct svm_bo *sb, struct svm_move *m)
 {
 	struct kfd_node *node = sb->node;
-	struct dev_pagemap *pgmap = &node->svm.pgmap;
+	struct dev_pagemap *pgmap = &node->svm->pgmap;
 	long moved;
 	int ret;
 
@@ -221,7 +221,7 @@ struct svm_bo *svm_bo_alloc(struct kfd_node *node, struct svm_range_list *svms,
 
 	if (IS_ERR(sb)) {
 		/* VRAM that was freed a moment ago may be on its way back. */
-		flush_work(&node->svm.reap_work);
+		flush_work(&node->svm->reap_work);
 		sb = svm_bo_try_alloc(node, npages);
 	}
 	if (!IS_ERR(sb)) {

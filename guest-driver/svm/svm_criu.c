@@ -69,7 +69,7 @@ static bool svm_criu_loc_ok(struct kfd_process *p, u32 loc)
 	    loc == KFD_IOCTL_SVM_LOCATION_UNDEFINED)
 		return true;
 	pdd = kfd_process_device_by_gpu_id(p, loc);
-	return pdd && pdd->node->svm.supported;
+	return pdd && pdd->node->svm->supported;
 }
 
 int svm_criu_check(struct kfd_process *p, const struct svm_saved_range *ranges,

@@ -55,7 +55,7 @@ enum svm_verdict {
 static void svm_fault_irq(struct vgpu_device *vdev,
 			  const struct vgpu_iv_entry *iv, void *arg)
 {
-	struct svm_node *sn = &((struct kfd_node *)arg)->svm;
+	struct svm_node *sn = ((struct kfd_node *)arg)->svm;
 	bool retry = iv->data[1] & IH_FAULT_D1__RETRY;
 
 	/* VMID 0's are hw/'s to repair. */
@@ -90,7 +90,7 @@ void svm_fault_flush(struct svm_range_list *svms)
 	unsigned int i;
 
 	for (i = 0; i < svms->n_gpus; i++)
-		flush_work(&svm_process(svms)->pdds[i]->node->svm.fault_work);
+		flush_work(&svm_process(svms)->pdds[i]->node->svm->fault_work);
 }
 
 /* The VMA that allows the access, or NULL. mmap_lock held. */
@@ -469,7 +469,7 @@ static void svm_fault_batch(struct kfd_node *node,
 static void svm_fault_work(struct work_struct *work)
 {
 	struct svm_node *sn = container_of(work, struct svm_node, fault_work);
-	struct kfd_node *node = container_of(sn, struct kfd_node, svm);
+	struct kfd_node *node = sn->node;
 	/* What comes later queues the work again. */
 	unsigned int todo = kfifo_len(&sn->fifo);
 
@@ -489,7 +489,7 @@ static void svm_fault_work(struct work_struct *work)
 int svm_fault_init(struct kfd_node *node)
 {
 	struct vgpu_device *vdev = node->vdev;
-	struct svm_node *sn = &node->svm;
+	struct svm_node *sn = node->svm;
 	int ret;
 
 	INIT_WORK(&sn->fault_work, svm_fault_work);
@@ -515,7 +515,7 @@ err_fifo:
 
 void svm_fault_fini(struct kfd_node *node)
 {
-	struct svm_node *sn = &node->svm;
+	struct svm_node *sn = node->svm;
 
 	vgpu_ih_unregister(node->vdev, IH_CLIENT_UTCL2, IH_SRC_VM_FAULT,
 			   svm_fault_irq);

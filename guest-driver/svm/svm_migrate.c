@@ -286,7 +286,7 @@ long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
 	for (i = 0; i < svms->n_gpus && ret >= 0; i++) {
 		struct kfd_node *node = p->pdds[i]->node;
 
-		if (node == except || !atomic_long_read(&node->svm.vram_pages))
+		if (node == except || !atomic_long_read(&node->svm->vram_pages))
 			continue;
 		if (!m)
 			m = kvmalloc(sizeof(*m), GFP_KERNEL);

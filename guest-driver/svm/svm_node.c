@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* SVM's part of a GPU: comes and goes with the KFD node. */
+#include <linux/slab.h>
 #include <drm/drm_print.h>
 
 #include "vgpu_hw.h"
@@ -7,23 +8,25 @@
 
 int svm_node_init(struct kfd_node *node)
 {
-	struct svm_node *sn = &node->svm;
+	struct svm_node *sn = kzalloc(sizeof(*sn), GFP_KERNEL);
 	int ret;
 
-	sn->supported = false;
+	if (!sn)
+		return -ENOMEM;
+	node->svm = sn;
+	sn->node = node;
 	sn->vram_epoch = atomic_read(&node->vdev->hw->vram_epoch);
 	/* Engines wait for it; amdkfd's interrupt work has that priority, too. */
 	sn->wq = alloc_ordered_workqueue("vgpu_svm_%u",
 					 WQ_HIGHPRI | WQ_FREEZABLE,
 					 node->gpu_id);
-	if (!sn->wq)
-		return -ENOMEM;
-	ret = svm_fault_init(node);
-	if (ret) {
-		destroy_workqueue(sn->wq);
-		sn->wq = NULL;
-		return ret;
+	if (!sn->wq) {
+		ret = -ENOMEM;
+		goto err_free;
 	}
+	ret = svm_fault_init(node);
+	if (ret)
+		goto err_wq;
 
 	ret = svm_vram_init(node);
 	sn->supported = !ret;
@@ -34,16 +37,36 @@ int svm_node_init(struct kfd_node *node)
 		drm_warn(&node->vdev->drm,
 			 "no device-private memory (%d): SVM is off\n", ret);
 	return 0;
+
+err_wq:
+	destroy_workqueue(sn->wq);
+err_free:
+	node->svm = NULL;
+	kfree(sn);
+	return ret;
 }
 
 void svm_node_fini(struct kfd_node *node)
 {
-	struct svm_node *sn = &node->svm;
+	struct svm_node *sn = node->svm;
 
-	if (!sn->wq)
-		return;
 	svm_fault_fini(node);
 	svm_vram_fini(node);
 	destroy_workqueue(sn->wq);
-	sn->wq = NULL;
+	node->svm = NULL;
+	kfree(sn);
+}
+
+bool svm_supported(const struct kfd_node *node)
+{
+	return node->svm->supported;
+}
+
+bool svm_vram_epoch_changed(struct kfd_node *node)
+{
+	int epoch = atomic_read(&node->vdev->hw->vram_epoch);
+	bool changed = node->svm->vram_epoch != epoch;
+
+	node->svm->vram_epoch = epoch;
+	return changed;
 }

@@ -5,6 +5,9 @@
 
 #include <linux/dma-mapping.h>
 #include <linux/interval_tree.h>
+#include <linux/kfifo.h>
+#include <linux/llist.h>
+#include <linux/memremap.h>
 #include <linux/mmu_notifier.h>
 #include <linux/mutex.h>
 #include <linux/workqueue.h>
@@ -12,6 +15,7 @@
 
 #include "kfd_priv.h"
 #include "svm_interval.h"
+#include "vgpu_ih.h"
 
 struct svm_map_buf;
 
@@ -127,6 +131,34 @@ struct svm_range_list {
 };
 
 /**
+ * struct svm_node - SVM's state of one GPU
+ * @node: the GPU
+ * @pgmap: device-private pages that stand for VRAM; type 0 when the kernel
+ *         has no CONFIG_DEVICE_PRIVATE: then no SVM capability is reported
+ * @supported: the GPU does SVM
+ * @vram_pages: device-private pages in use; who waits for 0 is woken
+ * @vram_epoch: vgpu_hw.vram_epoch at the last svm_vram_epoch_changed()
+ * @dead_bos: VRAM whose last page was freed
+ * @reap_work: returns @dead_bos to the VRAM manager
+ * @fifo: faults from the interrupt handler (one producer) to @fault_work (one
+ *        consumer)
+ * @fault_work: serves faults
+ * @wq: ordered; runs @fault_work
+ */
+struct svm_node {
+	struct kfd_node *node;
+	struct dev_pagemap pgmap;
+	bool supported;
+	atomic_long_t vram_pages;
+	int vram_epoch;
+	struct llist_head dead_bos;
+	struct work_struct reap_work;
+	DECLARE_KFIFO_PTR(fifo, struct vgpu_iv_entry);
+	struct work_struct fault_work;
+	struct workqueue_struct *wq;
+};
+
+/**
  * struct svm_attrs - what SET_ATTR sets
  * @preferred_loc: gpu_id, 0 (system memory) or KFD_IOCTL_SVM_LOCATION_UNDEFINED
  * @prefetch_loc: the same; the last prefetch
@@ -207,7 +239,7 @@ static inline struct vgpu_device *svm_gpu_vdev(struct svm_range_list *svms,
 /* Whose pages HMM and migrate_vma take for this GPU's: svm_peer.c. */
 static inline void *svm_pgmap_owner(const struct kfd_node *node)
 {
-	return node->svm.pgmap.owner;
+	return node->svm->pgmap.owner;
 }
 
 #define svm_for_each_range(r, node, svms, first, last)			\

@@ -558,7 +558,7 @@ int svm_range_list_init(struct kfd_process *p)
 		svm_dma_init(&svms->gpus[i]);
 		svms->gpus[i].birth_ts = vgpu_clock_read(node->vdev);
 		svms->gpus[i].unmap_ts = svms->gpus[i].birth_ts;
-		if (node->svm.supported)
+		if (node->svm->supported)
 			__set_bit(i, svms->bitmap_supported);
 	}
 

@@ -44,13 +44,13 @@ bool svm_page_is_vram(struct kfd_node *node, struct page *page)
 u64 svm_page_vram_offset(struct kfd_node *node, struct page *page)
 {
 	return ((u64)page_to_pfn(page) << PAGE_SHIFT) -
-	       node->svm.pgmap.range.start;
+	       node->svm->pgmap.range.start;
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_page_vram_offset);
 
 struct page *svm_page_get(struct svm_bo *sb, u64 offset)
 {
-	struct svm_node *sn = &sb->node->svm;
+	struct svm_node *sn = sb->node->svm;
 	struct page *page;
 
 	page = pfn_to_page((sn->pgmap.range.start + offset) >> PAGE_SHIFT);
@@ -66,10 +66,11 @@ EXPORT_SYMBOL_IF_KUNIT(svm_page_get);
 static void svm_page_free(struct page *page)
 {
 	struct svm_bo *sb = svm_page_bo(page);
+	struct svm_node *sn = sb->node->svm;
 
 	page->zone_device_data = NULL;
-	if (atomic_long_dec_and_test(&sb->node->svm.vram_pages))
-		wake_up_var(&sb->node->svm.vram_pages);
+	if (atomic_long_dec_and_test(&sn->vram_pages))
+		wake_up_var(&sn->vram_pages);
 	svm_bo_put(sb);
 }
 
@@ -113,7 +114,7 @@ static void svm_save_page(struct kfd_node *node, struct page *src,
  */
 static void svm_evict_all(struct kfd_node *node, struct svm_move *m)
 {
-	struct svm_node *sn = &node->svm;
+	struct svm_node *sn = node->svm;
 	unsigned long start = PHYS_PFN(sn->pgmap.range.start);
 	unsigned long end = PHYS_PFN(sn->pgmap.range.end + 1);
 	bool present = vgpu_hw_present(node->vdev);
@@ -144,7 +145,7 @@ static void svm_evict_all(struct kfd_node *node, struct svm_move *m)
 /* Pages that nobody lets go of: the first of them, and how many. */
 static void svm_evict_failed(struct kfd_node *node, long left)
 {
-	struct svm_node *sn = &node->svm;
+	struct svm_node *sn = node->svm;
 	unsigned long pfn = PHYS_PFN(sn->pgmap.range.start);
 	unsigned long end = PHYS_PFN(sn->pgmap.range.end + 1);
 	struct page *page = NULL;
@@ -174,7 +175,7 @@ static void svm_evict_failed(struct kfd_node *node, long left)
 
 int svm_node_evict(struct kfd_node *node, bool all)
 {
-	struct svm_node *sn = &node->svm;
+	struct svm_node *sn = node->svm;
 	long left = atomic_long_read(&sn->vram_pages), least = left;
 	unsigned long until = jiffies + SVM_EVICT_PATIENCE;
 	struct svm_move *m;
@@ -203,7 +204,7 @@ EXPORT_SYMBOL_IF_KUNIT(svm_node_evict);
 int svm_vram_init(struct kfd_node *node)
 {
 	struct vgpu_device *vdev = node->vdev;
-	struct svm_node *sn = &node->svm;
+	struct svm_node *sn = node->svm;
 	struct dev_pagemap *pgmap = &sn->pgmap;
 	u64 size = ALIGN(vdev->hw->vram_size, SVM_CHUNK_PAGES << PAGE_SHIFT);
 	struct resource *res;
@@ -240,7 +241,7 @@ EXPORT_SYMBOL_IF_KUNIT(svm_vram_init);
 
 void svm_vram_fini(struct kfd_node *node)
 {
-	struct svm_node *sn = &node->svm;
+	struct svm_node *sn = node->svm;
 	struct dev_pagemap *pgmap = &sn->pgmap;
 
 	if (!pgmap->type)

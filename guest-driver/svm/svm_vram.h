@@ -72,7 +72,7 @@ struct page *svm_page_get(struct svm_bo *sb, u64 offset);
 /* Whose VRAM a device-private page is. */
 static inline struct kfd_node *svm_page_node(struct page *page)
 {
-	return container_of(page->pgmap, struct kfd_node, svm.pgmap);
+	return container_of(page->pgmap, struct svm_node, pgmap)->node;
 }
 
 /* A reset lost what was in the page. */

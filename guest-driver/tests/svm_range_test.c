@@ -23,6 +23,7 @@
  * @p: process
  * @pdd: its state on the GPU
  * @node: GPU
+ * @sn: its SVM state
  * @vm: its address space
  * @writes: register writes since the range is about to be removed
  * @late: of these, writes when the range was not in the tree or the list
@@ -31,6 +32,7 @@ struct range_mock {
 	struct kfd_process p;
 	struct kfd_process_device pdd;
 	struct kfd_node node;
+	struct svm_node sn;
 	struct vm_mock *vm;
 	unsigned int writes;
 	unsigned int late;
@@ -64,7 +66,9 @@ static struct range_mock *range_mock_new(struct kunit *test)
 	m->vm = vm_mock_new(test, false);
 	spin_lock_init(&m->vm->hw.latch_lock);
 	m->node.vdev = m->vm->vdev;
-	INIT_WORK(&m->node.svm.fault_work, range_no_work);
+	m->node.svm = &m->sn;
+	m->sn.node = &m->node;
+	INIT_WORK(&m->sn.fault_work, range_no_work);
 	m->pdd.node = &m->node;
 	m->pdd.process = &m->p;
 	m->pdd.vm = &m->vm->vm;

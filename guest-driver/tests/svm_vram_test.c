@@ -23,6 +23,7 @@
 struct stuck_mock {
 	struct vgpu_mock *mock;
 	struct kfd_node node;
+	struct svm_node sn;
 	struct device dev;
 	struct svm_bo sb;
 	struct vgpu_bo bo;
@@ -64,6 +65,8 @@ static struct stuck_mock *stuck_mock_of(struct kunit *test, u64 hive,
 			.hive = hive, .segment = STUCK_SEGMENT, .node = node,
 		};
 	m->node.vdev = vdev;
+	m->node.svm = &m->sn;
+	m->sn.node = &m->node;
 	ret = svm_vram_init(&m->node);
 	if (ret)
 		vfree(m->vram);
@@ -85,7 +88,7 @@ static struct stuck_mock *stuck_mock_new(struct kunit *test)
 
 static void stuck_check(struct kunit *test, struct stuck_mock *m, int want)
 {
-	struct svm_node *sn = &m->node.svm;
+	struct svm_node *sn = &m->sn;
 
 	KUNIT_EXPECT_EQ(test, svm_node_evict(&m->node, false), 0);
 	KUNIT_EXPECT_EQ(test, svm_node_evict(&m->node, true), want);
@@ -104,7 +107,7 @@ static void stuck_release(struct kunit *test, struct stuck_mock *m)
 {
 	put_page(m->page);
 	stuck_check(test, m, 0);
-	KUNIT_EXPECT_EQ(test, atomic_long_read(&m->node.svm.vram_pages), 0);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&m->sn.vram_pages), 0);
 	KUNIT_EXPECT_EQ(test, kref_read(&m->sb.ref), 1);
 }
 
@@ -164,7 +167,7 @@ static void stuck_wanted(struct kunit *test)
 	put_page(m->page);
 	KUNIT_EXPECT_EQ(test, page_ref_count(m->page), 1);
 	KUNIT_EXPECT_EQ(test, kref_read(&m->sb.ref), 2);
-	KUNIT_EXPECT_EQ(test, atomic_long_read(&m->node.svm.vram_pages), 1);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&m->sn.vram_pages), 1);
 	put_page(m->page);
 	/* One reference is the migration's. */
 	stuck_vacate(test, m, false);
