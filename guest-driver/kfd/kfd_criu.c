@@ -19,6 +19,7 @@
 #include <linux/slab.h>
 
 #include "kfd_criu.h"
+#include "kfd_events.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"
 
@@ -225,7 +226,7 @@ static int criu_do_resume(struct kfd_process *p)
 	criu_let_run(p);
 	kfd_evict_over(info);
 	/* What the GPU had signalled when the page's contents were saved. */
-	if (p->events.slots)
+	if (p->events->slots)
 		kfd_events_scan_later(p);
 	return 0;
 }

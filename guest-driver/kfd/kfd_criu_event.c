@@ -5,6 +5,7 @@
 #include <linux/slab.h>
 
 #include "kfd_criu.h"
+#include "kfd_events.h"
 #include "kfd_room.h"
 
 static bool event_has_slot(u32 type)
@@ -19,7 +20,7 @@ u32 kfd_criu_count_events(struct kfd_process *p)
 	u32 n = 0;
 
 	/* None is looked into. */
-	xa_for_each(&p->events.all, id, ev)
+	xa_for_each(&p->events->all, id, ev)
 		n++;
 	return n;
 }
@@ -41,7 +42,7 @@ static void event_save(const struct kfd_event *ev, struct kfd_criu_event *s)
 int kfd_criu_save_events(struct kfd_process *p, struct kfd_criu_event *events,
 			 u32 n)
 {
-	struct xarray *all = &p->events.all;
+	struct xarray *all = &p->events->all;
 	struct kfd_event *ev;
 	unsigned long id;
 	u32 i = 0;
@@ -91,7 +92,7 @@ int kfd_criu_restore_event(struct kfd_process *p,
 	else if (s->type == KFD_IOC_EVENT_HW_EXCEPTION)
 		ev->hw = s->hw;
 	INIT_LIST_HEAD(&ev->waits);
-	ret = xa_insert(&p->events.all, ev->id, ev, GFP_KERNEL);
+	ret = xa_insert(&p->events->all, ev->id, ev, GFP_KERNEL);
 	if (ret) {
 		kfree(ev);
 		return ret == -EBUSY ? -ENOSPC : ret;
@@ -101,7 +102,7 @@ int kfd_criu_restore_event(struct kfd_process *p,
 
 void kfd_criu_drop_events(struct kfd_process *p)
 {
-	struct xarray *all = &p->events.all;
+	struct xarray *all = &p->events->all;
 	struct kfd_event *ev;
 	unsigned long id;
 

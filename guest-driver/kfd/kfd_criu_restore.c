@@ -8,6 +8,7 @@
 #include <linux/uaccess.h>
 
 #include "kfd_criu.h"
+#include "kfd_events.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"
 
@@ -18,7 +19,7 @@ static bool criu_is_empty(struct kfd_process *p)
 	u32 i;
 
 	if (p->criu.state != KFD_CRIU_NONE || p->pqm.n_queues ||
-	    p->events.slots || !xa_empty(&p->events.all) || svm_criu_count(p) ||
+	    p->events->slots || !xa_empty(&p->events->all) || svm_criu_count(p) ||
 	    kfd_runtime_enabled(p) || kfd_criu_is_debugged(p))
 		return false;
 	for (i = 0; i < p->n_pdds; i++) {

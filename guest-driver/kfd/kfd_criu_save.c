@@ -6,12 +6,13 @@
 #include <linux/uaccess.h>
 
 #include "kfd_criu.h"
+#include "kfd_events.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"
 
 static void criu_save_process(struct kfd_process *p, struct kfd_criu_head *h)
 {
-	const struct kfd_events *events = &p->events;
+	const struct kfd_events *events = p->events;
 
 	h->flags = p->xnack_enabled ? KFD_CRIU_XNACK : 0;
 	if (events->bo) {

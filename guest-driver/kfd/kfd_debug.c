@@ -14,6 +14,7 @@
 #include <linux/uio.h>
 
 #include "kfd_dbg.h"
+#include "kfd_events.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
 

@@ -8,6 +8,7 @@
 #include <linux/sched/signal.h>
 
 #include "kfd_dbg.h"
+#include "kfd_events.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
 

@@ -145,7 +145,7 @@ static struct kfd_wait_entry *wait_first(struct kfd_wait_entry *e, u32 id)
 static int wait_add(struct kfd_process *p, struct kfd_wait_entry *e,
 		    struct kfd_wait_entry *first, u32 id, u64 age)
 {
-	struct kfd_event *ev = first == e ? xa_load(&p->events.all, id) :
+	struct kfd_event *ev = first == e ? xa_load(&p->events->all, id) :
 					    first->event;
 
 	if (!ev)
@@ -184,13 +184,13 @@ static int wait_begin(struct kfd_process *p, struct kfd_wait *w,
 		first = wait_first(e, data.event_id);
 		if (IS_ERR(first))
 			return PTR_ERR(first);
-		xa_lock(&p->events.all);
-		if (p->events.closed)
+		xa_lock(&p->events->all);
+		if (p->events->closed)
 			ret = -EIO;
 		else
 			ret = wait_add(p, e, first, data.event_id,
 				       data.signal_event_data.last_event_age);
-		xa_unlock(&p->events.all);
+		xa_unlock(&p->events->all);
 	}
 	return ret;
 }
@@ -204,7 +204,7 @@ static int wait_tell(struct kfd_process *p, struct kfd_wait_entry *e,
 	size_t size = 0;
 	u32 type = 0;
 
-	xa_lock(&p->events.all);
+	xa_lock(&p->events->all);
 	ev = e->first->event;
 	if (ev && (e->set || e->seen != e->first->sets)) {
 		type = ev->type;
@@ -219,7 +219,7 @@ static int wait_tell(struct kfd_process *p, struct kfd_wait_entry *e,
 			size = sizeof(data.signal_event_data);
 		}
 	}
-	xa_unlock(&p->events.all);
+	xa_unlock(&p->events->all);
 	if (!ev)
 		return -EINVAL;
 	/* All of them begin the structure. */
@@ -237,7 +237,7 @@ static void wait_end(struct kfd_process *p, struct kfd_wait *w, bool again)
 
 		if (e->first != e)
 			continue;
-		xa_lock(&p->events.all);
+		xa_lock(&p->events->all);
 		ev = e->event;
 		if (ev) {
 			list_del(&e->link);
@@ -245,7 +245,7 @@ static void wait_end(struct kfd_process *p, struct kfd_wait *w, bool again)
 			if (again && e->took && ev->auto_reset)
 				kfd_event_set(ev);
 		}
-		xa_unlock(&p->events.all);
+		xa_unlock(&p->events->all);
 	}
 	xa_destroy(&w->named);
 }

@@ -75,14 +75,14 @@ static void scan_work(struct work_struct *work)
 void kfd_events_scan(struct kfd_process *p)
 {
 	/* Set once, under the mutex. */
-	if (p->events.slots)
-		scan_slots(&p->events);
+	if (p->events->slots)
+		scan_slots(p->events);
 }
 
 void kfd_events_scan_later(struct kfd_process *p)
 {
 	/* Unbound: the number of wake-ups is not limited. */
-	queue_work(system_unbound_wq, &p->events.scan_work);
+	queue_work(system_unbound_wq, &p->events->scan_work);
 }
 
 /* Hard interrupt context. Return false if scan_work must signal the event. */
@@ -108,13 +108,13 @@ void kfd_events_interrupt_process(struct vgpu_device *vdev,
 				  struct kfd_process *p, u32 id)
 {
 	/* Pairs with events_set_page(). */
-	u64 *slots = smp_load_acquire(&p->events.slots);
+	u64 *slots = smp_load_acquire(&p->events->slots);
 	bool done = false;
 
 	if (!slots)
 		return;
 	if (id && id < KFD_SIGNAL_EVENT_LIMIT)
-		done = signal_at_once(vdev, &p->events, slots, id);
+		done = signal_at_once(vdev, p->events, slots, id);
 	if (!done)
 		kfd_events_scan_later(p);
 }
@@ -148,7 +148,7 @@ static void event_tell(struct kfd_event *ev, const struct kfd_event *news)
  */
 static void events_tell(struct kfd_process *p, const struct kfd_event *news)
 {
-	struct xarray *all = &p->events.all;
+	struct xarray *all = &p->events->all;
 	struct kfd_event *ev;
 	unsigned long id;
 
@@ -255,7 +255,7 @@ int kfd_events_take_page(struct kfd_process *p, u64 handle)
 	void *slots;
 	int ret;
 
-	if (p->events.slots || !kfd_mem_by_handle(p, handle, &mem) || !mem)
+	if (p->events->slots || !kfd_mem_by_handle(p, handle, &mem) || !mem)
 		return -EINVAL;
 	bo = mem->bo;
 	if (mem->domain != AMDGPU_GEM_DOMAIN_GTT || bo->userptr ||
@@ -275,9 +275,9 @@ int kfd_events_take_page(struct kfd_process *p, u64 handle)
 	if (ret)
 		return ret;
 	drm_gem_object_get(&bo->tbo.base);
-	p->events.bo = bo;
-	p->events.handle = handle;
-	events_set_page(&p->events, slots);
+	p->events->bo = bo;
+	p->events->handle = handle;
+	events_set_page(p->events, slots);
 	return 0;
 }
 
@@ -286,21 +286,26 @@ int kfd_events_make_page(struct kfd_process *p)
 {
 	u64 *slots;
 
-	if (p->events.slots)
+	if (p->events->slots)
 		return 0;
 	slots = vmalloc_user(KFD_EVENT_PAGE_BYTES);
 	if (!slots)
 		return -ENOMEM;
-	events_set_page(&p->events, slots);
+	events_set_page(p->events, slots);
 	return 0;
+}
+
+bool kfd_events_holds(const struct kfd_process *p, u64 handle)
+{
+	return p->events->bo && p->events->handle == handle;
 }
 
 int kfd_events_mmap(struct kfd_process *p, struct vm_area_struct *vma)
 {
 	/* Pairs with events_set_page(). */
-	u64 *slots = smp_load_acquire(&p->events.slots);
+	u64 *slots = smp_load_acquire(&p->events->slots);
 
-	if (!slots || p->events.bo ||
+	if (!slots || p->events->bo ||
 	    vma->vm_end - vma->vm_start > PAGE_ALIGN(KFD_EVENT_PAGE_BYTES))
 		return -EINVAL;
 	vm_flags_set(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP);
@@ -322,10 +327,10 @@ int kfd_event_publish(struct kfd_process *p, struct kfd_event *ev,
 	int ret;
 
 	KUNIT_STATIC_STUB_REDIRECT(kfd_event_publish, p, ev, limit, id);
-	xa_lock(&p->events.all);
-	ret = __xa_alloc(&p->events.all, &ev->id, ev, limit, GFP_KERNEL);
+	xa_lock(&p->events->all);
+	ret = __xa_alloc(&p->events->all, &ev->id, ev, limit, GFP_KERNEL);
 	*id = ev->id;
-	xa_unlock(&p->events.all);
+	xa_unlock(&p->events->all);
 	return ret;
 }
 EXPORT_SYMBOL_IF_KUNIT(kfd_event_publish);
@@ -408,11 +413,11 @@ int kfd_ioctl_destroy_event(struct kfd_process *p, void *data)
 	struct kfd_ioctl_destroy_event_args *args = data;
 	struct kfd_event *ev;
 
-	xa_lock(&p->events.all);
-	ev = __xa_erase(&p->events.all, args->event_id);
+	xa_lock(&p->events->all);
+	ev = __xa_erase(&p->events->all, args->event_id);
 	if (ev)
 		kfd_event_abandon(ev);
-	xa_unlock(&p->events.all);
+	xa_unlock(&p->events->all);
 	kfree(ev);
 	return ev ? 0 : -EINVAL;
 }
@@ -424,8 +429,8 @@ static int event_change(struct kfd_process *p, u32 id, bool set)
 	struct kfd_event *ev;
 	int ret = -EINVAL;
 
-	xa_lock(&p->events.all);
-	ev = xa_load(&p->events.all, id);
+	xa_lock(&p->events->all);
+	ev = xa_load(&p->events->all, id);
 	if (ev && ev->type == KFD_IOC_EVENT_SIGNAL) {
 		if (set)
 			kfd_event_set(ev);
@@ -433,7 +438,7 @@ static int event_change(struct kfd_process *p, u32 id, bool set)
 			ev->signaled = false;
 		ret = 0;
 	}
-	xa_unlock(&p->events.all);
+	xa_unlock(&p->events->all);
 	return ret;
 }
 
@@ -470,10 +475,16 @@ int kfd_ioctl_reset_event(struct kfd_process *p, void *data)
 	return event_change(p, args->event_id, false);
 }
 
-void kfd_events_init(struct kfd_process *p)
+int kfd_events_init(struct kfd_process *p)
 {
-	xa_init_flags(&p->events.all, XA_FLAGS_ALLOC1);
-	INIT_WORK(&p->events.scan_work, scan_work);
+	struct kfd_events *events = kzalloc(sizeof(*events), GFP_KERNEL);
+
+	if (!events)
+		return -ENOMEM;
+	xa_init_flags(&events->all, XA_FLAGS_ALLOC1);
+	INIT_WORK(&events->scan_work, scan_work);
+	p->events = events;
+	return 0;
 }
 EXPORT_SYMBOL_IF_KUNIT(kfd_events_init);
 
@@ -482,22 +493,22 @@ void kfd_events_close(struct kfd_process *p)
 	struct kfd_event *ev;
 	unsigned long id;
 
-	xa_lock(&p->events.all);
-	p->events.closed = true;
-	xa_unlock(&p->events.all);
-	xa_for_each(&p->events.all, id, ev) {
-		xa_lock(&p->events.all);
-		ev = xa_load(&p->events.all, id);
+	xa_lock(&p->events->all);
+	p->events->closed = true;
+	xa_unlock(&p->events->all);
+	xa_for_each(&p->events->all, id, ev) {
+		xa_lock(&p->events->all);
+		ev = xa_load(&p->events->all, id);
 		if (ev)
 			kfd_event_abandon(ev);
-		xa_unlock(&p->events.all);
+		xa_unlock(&p->events->all);
 		cond_resched();
 	}
 }
 
 void kfd_events_fini(struct kfd_process *p)
 {
-	struct kfd_events *events = &p->events;
+	struct kfd_events *events = p->events;
 	struct vgpu_bo *bo = events->bo;
 	struct kfd_event *ev;
 	unsigned long id;
@@ -507,15 +518,17 @@ void kfd_events_fini(struct kfd_process *p)
 	xa_for_each(&events->all, id, ev)
 		kfree(ev);
 	xa_destroy(&events->all);
-	if (!bo) {
+	if (bo) {
+		/* Uninterruptible, and no ticket: cannot fail. */
+		ttm_bo_reserve(&bo->tbo, false, false, NULL);
+		vgpu_bo_kunmap(bo);
+		vgpu_bo_unpin(bo);
+		ttm_bo_unreserve(&bo->tbo);
+		vgpu_bo_put(bo);
+	} else {
 		vfree(events->slots);
-		return;
 	}
-	/* Uninterruptible, and no ticket: cannot fail. */
-	ttm_bo_reserve(&bo->tbo, false, false, NULL);
-	vgpu_bo_kunmap(bo);
-	vgpu_bo_unpin(bo);
-	ttm_bo_unreserve(&bo->tbo);
-	vgpu_bo_put(bo);
+	p->events = NULL;
+	kfree(events);
 }
 EXPORT_SYMBOL_IF_KUNIT(kfd_events_fini);

@@ -70,7 +70,8 @@ struct kfd_events {
 #define KFD_EVENT_PAGE_BYTES	(KFD_SIGNAL_EVENT_LIMIT * sizeof(u64))
 
 /* kfd_events.c */
-void kfd_events_init(struct kfd_process *p);
+/* Allocate kfd_process.events. 0 or -ENOMEM. */
+int kfd_events_init(struct kfd_process *p);
 /* Whoever waits is told that it is over; nobody will wait again. */
 void kfd_events_close(struct kfd_process *p);
 /* After that. No queue of the process is left. */
@@ -121,6 +122,8 @@ void kfd_events_scan(struct kfd_process *p);
  */
 int kfd_events_take_page(struct kfd_process *p, u64 handle);
 int kfd_events_make_page(struct kfd_process *p);
+/* @handle names the signal page that user space brought. Mutex held. */
+bool kfd_events_holds(const struct kfd_process *p, u64 handle);
 /* The signal page that user space did not bring. mmap_lock held. */
 int kfd_events_mmap(struct kfd_process *p, struct vm_area_struct *vma);
 

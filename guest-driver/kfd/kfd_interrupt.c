@@ -13,6 +13,7 @@
 #include "vgpu/ih.h"
 #include "vgpu/sdma_packets.h"
 #include "vgpu_ih.h"
+#include "kfd_events.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
 

@@ -9,6 +9,7 @@
 
 #include "vgpu_bo.h"
 #include "vgpu_res_mgr.h"
+#include "kfd_events.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"
 
@@ -87,7 +88,7 @@ static int kfd_mem_free(struct kfd_process *p, u64 handle)
 	if (!pdd || !mem)
 		return -EINVAL;
 	/* The signal page stays until the process ends. */
-	if (p->events.bo && p->events.handle == handle)
+	if (kfd_events_holds(p, handle))
 		return -EPERM;
 	if (mem->mapped_to_gpu_memory)
 		return -EBUSY;

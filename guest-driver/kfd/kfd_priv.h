@@ -21,7 +21,6 @@
 #include "vgpu_device.h"
 #include "svm.h"
 #include "kfd_dbg.h"
-#include "kfd_events.h"
 #include "kfd_smi_events.h"
 #include "kfd_turn.h"
 
@@ -31,6 +30,7 @@
 struct drm_amdgpu_gem_va;
 struct drm_file;
 struct drm_printer;
+struct kfd_events;
 struct kfd_process;
 struct kfd_process_device;
 struct svm_node;
@@ -261,7 +261,7 @@ struct kfd_criu {
  * @n_pdds: their number
  * @pqm: queue ids
  * @kgd_process_info: BOs
- * @events: what can be waited for
+ * @events: what can be waited for; kfd_events_init() allocates it
  * @dbg: debugging, the runtime
  * @svms: SVM ranges; svm_range_list_init() allocates it
  * @xnack_enabled: page faults are repaired
@@ -288,7 +288,7 @@ struct kfd_process {
 	u32 n_pdds;
 	struct process_queue_manager pqm;
 	struct amdkfd_process_info kgd_process_info;
-	struct kfd_events events;
+	struct kfd_events *events;
 	struct kfd_dbg dbg;
 	struct svm_range_list *svms;
 	bool xnack_enabled;

@@ -40,6 +40,7 @@
 #include "vgpu_drv.h"
 #include "vgpu_vm.h"
 #include "kfd_criu.h"
+#include "kfd_events.h"
 #include "kfd_mem.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
@@ -340,6 +341,10 @@ static struct kfd_process *kfd_process_alloc(struct mm_struct *mm,
 
 	if (!p)
 		return NULL;
+	if (kfd_events_init(p)) {
+		kfree(p);
+		return NULL;
+	}
 	atomic_inc(&kfd_n_processes);
 	p->mm = mm;
 	p->lead_thread = get_task_struct(leader);
@@ -349,7 +354,6 @@ static struct kfd_process *kfd_process_alloc(struct mm_struct *mm,
 	mutex_init(&p->queue_lock);
 	kfd_queue_lockdep_init(p);
 	kfd_process_info_init(&p->kgd_process_info);
-	kfd_events_init(p);
 	kfd_dbg_init(p);
 	INIT_HLIST_NODE(&p->kfd_processes);
 	p->mmu_notifier.ops = &kfd_process_mmu_notifier_ops;

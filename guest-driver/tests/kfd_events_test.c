@@ -9,6 +9,7 @@
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
+#include "kfd_events.h"
 #include "kfd_room.h"
 #include "vgpu_mock.h"
 
@@ -42,11 +43,11 @@ static struct events_mock *events_mock_new(struct kunit *test)
 	m->vdev = kunit_kzalloc(test, sizeof(*m->vdev), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, m->vdev);
 	mutex_init(&m->p.mutex);
-	kfd_events_init(&m->p);
+	KUNIT_ASSERT_EQ(test, kfd_events_init(&m->p), 0);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, events_mock_fini,
 							m), 0);
 	KUNIT_ASSERT_EQ(test, kfd_ioctl_create_event(&m->p, &args), 0);
-	m->ev = xa_load(&m->p.events.all, args.event_id);
+	m->ev = xa_load(&m->p.events->all, args.event_id);
 	KUNIT_ASSERT_NOT_NULL(test, m->ev);
 	return m;
 }
@@ -54,7 +55,7 @@ static struct events_mock *events_mock_new(struct kunit *test)
 /* The GPU writes the event's slot before it interrupts. */
 static void events_write_slot(struct events_mock *m)
 {
-	WRITE_ONCE(m->p.events.slots[m->ev->id], 1);
+	WRITE_ONCE(m->p.events->slots[m->ev->id], 1);
 }
 
 /* scan_work is idle. The event was signalled once, and its slot can be used again. */
@@ -62,7 +63,7 @@ static void events_expect_signaled(struct kunit *test, struct events_mock *m)
 {
 	KUNIT_EXPECT_TRUE(test, m->ev->signaled);
 	KUNIT_EXPECT_EQ(test, m->ev->age, 2);
-	KUNIT_EXPECT_EQ(test, m->p.events.slots[m->ev->id],
+	KUNIT_EXPECT_EQ(test, m->p.events->slots[m->ev->id],
 			KFD_EVENT_UNSIGNALED);
 }
 
@@ -78,7 +79,7 @@ static void events_at_once(struct kunit *test)
 
 	events_write_slot(m);
 	kfd_events_interrupt_process(m->vdev, &m->p, m->ev->id);
-	KUNIT_EXPECT_EQ(test, work_busy(&m->p.events.scan_work), 0);
+	KUNIT_EXPECT_EQ(test, work_busy(&m->p.events->scan_work), 0);
 	events_expect_signaled(test, m);
 	KUNIT_EXPECT_EQ(test, events_deferred(m), 0);
 }
@@ -94,12 +95,12 @@ static void events_lock_taken(struct kunit *test)
 	bool early;
 
 	events_write_slot(m);
-	xa_lock(&m->p.events.all);
+	xa_lock(&m->p.events->all);
 	kfd_events_interrupt_process(m->vdev, &m->p, m->ev->id);
 	early = m->ev->signaled;
-	xa_unlock(&m->p.events.all);
+	xa_unlock(&m->p.events->all);
 	KUNIT_EXPECT_FALSE(test, early);
-	flush_work(&m->p.events.scan_work);
+	flush_work(&m->p.events->scan_work);
 	events_expect_signaled(test, m);
 	/* The counter is for events with too many waiting calls. */
 	KUNIT_EXPECT_EQ(test, events_deferred(m), 0);
@@ -114,7 +115,7 @@ static void events_many_waits(struct kunit *test)
 	events_write_slot(m);
 	kfd_events_interrupt_process(m->vdev, &m->p, m->ev->id);
 	KUNIT_EXPECT_EQ(test, events_deferred(m), 1);
-	flush_work(&m->p.events.scan_work);
+	flush_work(&m->p.events->scan_work);
 	events_expect_signaled(test, m);
 }
 
@@ -132,7 +133,7 @@ static void events_no_id(struct kunit *test)
 		KUNIT_ASSERT_NE(test, m->ev->id, ids[i]);
 		events_write_slot(m);
 		kfd_events_interrupt_process(m->vdev, &m->p, ids[i]);
-		flush_work(&m->p.events.scan_work);
+		flush_work(&m->p.events->scan_work);
 		events_expect_signaled(test, m);
 	}
 }
@@ -172,7 +173,7 @@ static void events_destroyed_at_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, args.event_id, m->ev->id + 1);
 	KUNIT_EXPECT_EQ(test, args.event_trigger_data, m->ev->id + 1);
 	KUNIT_EXPECT_EQ(test, args.event_slot_index, m->ev->id + 1);
-	KUNIT_EXPECT_NULL(test, xa_load(&m->p.events.all, args.event_id));
+	KUNIT_EXPECT_NULL(test, xa_load(&m->p.events->all, args.event_id));
 }
 
 static struct kunit_case events_cases[] = {
