@@ -19,6 +19,7 @@
 #include <linux/slab.h>
 
 #include "kfd_criu.h"
+#include "kfd_dbg.h"
 #include "kfd_events.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"
@@ -103,16 +104,6 @@ struct kfd_criu_image kfd_criu_image_of(void *data)
 	return img;
 }
 
-bool kfd_criu_is_debugged(struct kfd_process *p)
-{
-	bool is;
-
-	spin_lock(&kfd_dbg_lock);
-	is = p->dbg.session;
-	spin_unlock(&kfd_dbg_lock);
-	return is;
-}
-
 void kfd_criu_free(struct kfd_criu_buffers *b)
 {
 	kvfree(b->files);
@@ -125,7 +116,7 @@ int kfd_criu_count(struct kfd_process *p, struct kfd_criu_head *h)
 {
 	int n, ranges;
 
-	if (kfd_criu_is_debugged(p)) {
+	if (kfd_dbg_is_debugged(p)) {
 		pr_warn("vgpu_kfd: pid %d cannot be checkpointed: it is debugged\n",
 			p->lead_thread->pid);
 		return -EBUSY;

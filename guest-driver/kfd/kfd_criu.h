@@ -222,7 +222,6 @@ u64 kfd_criu_objects(const struct kfd_criu_head *h);
 /* The parts of private data whose head is right. */
 struct kfd_criu_image kfd_criu_image_of(void *data);
 void kfd_criu_free(struct kfd_criu_buffers *b);
-bool kfd_criu_is_debugged(struct kfd_process *p);
 /*
  * What there is to save, as a head. 0, -EBUSY the process is debugged, -EOPNOTSUPP
  * it has what cannot be saved (both logged), -ENOMEM too much.

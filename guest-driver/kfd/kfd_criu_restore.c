@@ -8,6 +8,7 @@
 #include <linux/uaccess.h>
 
 #include "kfd_criu.h"
+#include "kfd_dbg.h"
 #include "kfd_events.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"
@@ -20,7 +21,7 @@ static bool criu_is_empty(struct kfd_process *p)
 
 	if (p->criu.state != KFD_CRIU_NONE || p->pqm.n_queues ||
 	    p->events->slots || !xa_empty(&p->events->all) || svm_criu_count(p) ||
-	    kfd_runtime_enabled(p) || kfd_criu_is_debugged(p))
+	    kfd_runtime_enabled(p) || kfd_dbg_is_debugged(p))
 		return false;
 	for (i = 0; i < p->n_pdds; i++) {
 		pdd = p->pdds[i];
@@ -107,13 +108,13 @@ static int criu_restore_page(struct kfd_process *p,
 static void criu_restore_runtime(struct kfd_process *p,
 				 const struct kfd_criu_head *h)
 {
-	struct kfd_runtime_info *info = &p->dbg.runtime;
+	const struct kfd_runtime_info info = {
+		.runtime_state = h->runtime_state,
+		.r_debug = h->r_debug,
+		.ttmp_setup = h->ttmp_setup,
+	};
 
-	spin_lock(&kfd_dbg_lock);
-	WRITE_ONCE(info->runtime_state, h->runtime_state);
-	info->r_debug = h->r_debug;
-	info->ttmp_setup = h->ttmp_setup;
-	spin_unlock(&kfd_dbg_lock);
+	kfd_runtime_set(p, &info);
 }
 
 /* Bits of the checkpoint's devices as bits of the process's. */

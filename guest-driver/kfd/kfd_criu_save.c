@@ -6,6 +6,7 @@
 #include <linux/uaccess.h>
 
 #include "kfd_criu.h"
+#include "kfd_dbg.h"
 #include "kfd_events.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"
@@ -13,6 +14,7 @@
 static void criu_save_process(struct kfd_process *p, struct kfd_criu_head *h)
 {
 	const struct kfd_events *events = p->events;
+	struct kfd_runtime_info runtime;
 
 	h->flags = p->xnack_enabled ? KFD_CRIU_XNACK : 0;
 	if (events->bo) {
@@ -21,11 +23,10 @@ static void criu_save_process(struct kfd_process *p, struct kfd_criu_head *h)
 	} else if (events->slots) {
 		h->flags |= KFD_CRIU_EVENT_PAGE;
 	}
-	spin_lock(&kfd_dbg_lock);
-	h->runtime_state = p->dbg.runtime.runtime_state;
-	h->r_debug = p->dbg.runtime.r_debug;
-	h->ttmp_setup = p->dbg.runtime.ttmp_setup;
-	spin_unlock(&kfd_dbg_lock);
+	kfd_runtime_get(p, &runtime);
+	h->runtime_state = runtime.runtime_state;
+	h->r_debug = runtime.r_debug;
+	h->ttmp_setup = runtime.ttmp_setup;
 }
 
 static void criu_save_devices(struct kfd_process *p,

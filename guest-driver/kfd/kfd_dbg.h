@@ -103,7 +103,16 @@ extern spinlock_t kfd_dbg_lock;
 int kfd_dbg_module_init(void);
 /* After the last process. */
 void kfd_dbg_module_exit(void);
-void kfd_dbg_init(struct kfd_process *p);
+/*
+ * Allocate kfd_process.dbg, and what it has for a GPU, kfd_process_device.dbg. 0 or
+ * -ENOMEM. fini: kfd_dbg_close() has been called, or the process was never found.
+ */
+int kfd_dbg_init(struct kfd_process *p);
+void kfd_dbg_fini(struct kfd_process *p);
+int kfd_dbg_device_init(struct kfd_process_device *pdd);
+void kfd_dbg_device_fini(struct kfd_process_device *pdd);
+/* Somebody debugs the process. */
+bool kfd_dbg_is_debugged(struct kfd_process *p);
 /*
  * The process loses KFD: its session ends, and those in which it is the
  * debugger; nobody waits any more. Takes queue_lock of those processes. Safe in
@@ -199,6 +208,9 @@ int kfd_dbg_send(struct kfd_process *target,
 /* kfd_runtime.c, kfd_debug_ioctl.c */
 /* Is there a runtime that wants to hear of exceptions? Any context. */
 bool kfd_runtime_enabled(struct kfd_process *p);
+/* What RUNTIME_ENABLE said; of a process that is made anew, what it is to have said. */
+void kfd_runtime_get(struct kfd_process *p, struct kfd_runtime_info *info);
+void kfd_runtime_set(struct kfd_process *p, const struct kfd_runtime_info *info);
 int kfd_ioctl_runtime_enable(struct kfd_process *p, void *data);
 /* Is the caller the tracer of @task? */
 bool kfd_dbg_traces(struct task_struct *task);

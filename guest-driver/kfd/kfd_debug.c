@@ -69,10 +69,10 @@ static bool kfd_dbg_raise(struct kfd_process *p, u64 *exceptions, u64 mask)
 	bool wanted = false;
 
 	/* Who begins just now may miss it. */
-	if (!READ_ONCE(p->dbg.session))
+	if (!READ_ONCE(p->dbg->session))
 		return false;
 	spin_lock(&kfd_dbg_lock);
-	s = p->dbg.session;
+	s = p->dbg->session;
 	if (s) {
 		*exceptions |= mask;
 		wanted = s->mask & mask;
@@ -90,12 +90,12 @@ bool kfd_dbg_raise_queue(struct kfd_queue *q, u64 mask)
 
 bool kfd_dbg_raise_device(struct kfd_process_device *pdd, u64 mask)
 {
-	return kfd_dbg_raise(pdd->process, &pdd->dbg.exceptions, mask);
+	return kfd_dbg_raise(pdd->process, &pdd->dbg->exceptions, mask);
 }
 
 bool kfd_dbg_raise_process(struct kfd_process *p, u64 mask)
 {
-	return kfd_dbg_raise(p, &p->dbg.exceptions, mask);
+	return kfd_dbg_raise(p, &p->dbg->exceptions, mask);
 }
 
 bool kfd_dbg_raise_fault(struct kfd_process_device *pdd, u64 va,
@@ -106,19 +106,19 @@ bool kfd_dbg_raise_fault(struct kfd_process_device *pdd, u64 va,
 	struct kfd_dbg_session *s;
 	bool wanted = false;
 
-	if (!READ_ONCE(p->dbg.session))
+	if (!READ_ONCE(p->dbg->session))
 		return false;
 	spin_lock(&kfd_dbg_lock);
-	s = p->dbg.session;
+	s = p->dbg->session;
 	if (s) {
-		if (!pdd->dbg.fault_known)
+		if (!pdd->dbg->fault_known)
 			kfd_events_fill_memory(pdd, va, not_present, write,
-					       &pdd->dbg.fault);
-		pdd->dbg.fault_known = true;
-		pdd->dbg.exceptions |= mask;
+					       &pdd->dbg->fault);
+		pdd->dbg->fault_known = true;
+		pdd->dbg->exceptions |= mask;
 		wanted = s->mask & mask;
 		if (wanted) {
-			pdd->dbg.fault_held = true;
+			pdd->dbg->fault_held = true;
 			kfd_dbg_notify(s);
 		}
 	}
@@ -160,16 +160,16 @@ int kfd_dbg_begin(struct kfd_process *debugger, struct kfd_process *target,
 
 	mutex_lock(&target->queue_lock);
 	spin_lock(&kfd_dbg_lock);
-	if (target->dbg.session) {
+	if (target->dbg->session) {
 		ret = -EALREADY;
-	} else if (target->dbg.closed) {
+	} else if (target->dbg->closed) {
 		ret = -ESRCH;
-	} else if (debugger->dbg.closed) {
+	} else if (debugger->dbg->closed) {
 		ret = -ENODEV;
 	} else {
-		WRITE_ONCE(target->dbg.session, s);
-		list_add_tail(&s->link, &debugger->dbg.debugging);
-		*info = target->dbg.runtime;
+		WRITE_ONCE(target->dbg->session, s);
+		list_add_tail(&s->link, &debugger->dbg->debugging);
+		*info = target->dbg->runtime;
 	}
 	spin_unlock(&kfd_dbg_lock);
 	mutex_unlock(&target->queue_lock);
@@ -183,16 +183,16 @@ static void kfd_dbg_forget_device(struct kfd_process_device *pdd)
 {
 	struct kfd_queue *q;
 
-	if (pdd->dbg.fault_held)
-		kfd_events_memory(pdd, &pdd->dbg.fault);
-	pdd->dbg = (struct kfd_dbg_device) { };
+	if (pdd->dbg->fault_held)
+		kfd_events_memory(pdd, &pdd->dbg->fault);
+	*pdd->dbg = (struct kfd_dbg_device) { };
 	list_for_each_entry(q, &pdd->queues, link)
 		q->exceptions = 0;
 }
 
 void kfd_dbg_end(struct kfd_process *target, struct kfd_process *debugger)
 {
-	struct kfd_dbg *dbg = &target->dbg;
+	struct kfd_dbg *dbg = target->dbg;
 	struct kfd_dbg_session *s;
 	u32 i;
 
@@ -226,7 +226,7 @@ static struct kfd_process *kfd_dbg_next_target(struct kfd_process *p)
 	struct kfd_dbg_session *s;
 
 	spin_lock(&kfd_dbg_lock);
-	s = list_first_entry_or_null(&p->dbg.debugging, struct kfd_dbg_session,
+	s = list_first_entry_or_null(&p->dbg->debugging, struct kfd_dbg_session,
 				     link);
 	if (s) {
 		/* A session ends before the last reference goes. */
@@ -242,7 +242,7 @@ void kfd_dbg_close(struct kfd_process *p)
 	struct kfd_process *target;
 
 	spin_lock(&kfd_dbg_lock);
-	p->dbg.closed = true;
+	p->dbg->closed = true;
 	spin_unlock(&kfd_dbg_lock);
 	kfd_dbg_end(p, NULL);
 	while ((target = kfd_dbg_next_target(p))) {
@@ -251,10 +251,44 @@ void kfd_dbg_close(struct kfd_process *p)
 	}
 }
 
-void kfd_dbg_init(struct kfd_process *p)
+int kfd_dbg_init(struct kfd_process *p)
 {
-	INIT_LIST_HEAD(&p->dbg.debugging);
-	init_waitqueue_head(&p->dbg.wait);
+	struct kfd_dbg *dbg = kzalloc(sizeof(*dbg), GFP_KERNEL);
+
+	if (!dbg)
+		return -ENOMEM;
+	INIT_LIST_HEAD(&dbg->debugging);
+	init_waitqueue_head(&dbg->wait);
+	p->dbg = dbg;
+	return 0;
+}
+
+void kfd_dbg_fini(struct kfd_process *p)
+{
+	kfree(p->dbg);
+	p->dbg = NULL;
+}
+
+int kfd_dbg_device_init(struct kfd_process_device *pdd)
+{
+	pdd->dbg = kzalloc(sizeof(*pdd->dbg), GFP_KERNEL);
+	return pdd->dbg ? 0 : -ENOMEM;
+}
+
+void kfd_dbg_device_fini(struct kfd_process_device *pdd)
+{
+	kfree(pdd->dbg);
+	pdd->dbg = NULL;
+}
+
+bool kfd_dbg_is_debugged(struct kfd_process *p)
+{
+	bool is;
+
+	spin_lock(&kfd_dbg_lock);
+	is = p->dbg->session;
+	spin_unlock(&kfd_dbg_lock);
+	return is;
 }
 
 int kfd_dbg_module_init(void)

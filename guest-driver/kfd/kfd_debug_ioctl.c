@@ -30,7 +30,7 @@ static bool kfd_dbg_is_debugger(struct kfd_process *p,
 	bool is;
 
 	spin_lock(&kfd_dbg_lock);
-	is = target->dbg.session && target->dbg.session->debugger == p;
+	is = target->dbg->session && target->dbg->session->debugger == p;
 	spin_unlock(&kfd_dbg_lock);
 	return is;
 }
@@ -85,7 +85,7 @@ static int kfd_dbg_op_enable(struct kfd_process *p, struct kfd_process *target,
 	u32 bytes = min_t(u32, args->rinfo_size, sizeof(info));
 	int ret;
 
-	if (READ_ONCE(target->dbg.session))
+	if (READ_ONCE(target->dbg->session))
 		return -EALREADY;
 	file = kfd_dbg_get_file(args->dbg_fd);
 	if (!file)
@@ -160,10 +160,10 @@ static int kfd_dbg_check(struct kfd_process *target, u32 op)
 	if (op == KFD_IOC_DBG_TRAP_ENABLE)
 		return 0;
 	spin_lock(&kfd_dbg_lock);
-	if (!target->dbg.session)
+	if (!target->dbg->session)
 		ret = -EINVAL;
 	else if (kfd_dbg_needs_runtime(op) &&
-		 target->dbg.runtime.runtime_state !=
+		 target->dbg->runtime.runtime_state !=
 		 DEBUG_RUNTIME_STATE_ENABLED)
 		ret = -EPERM;
 	spin_unlock(&kfd_dbg_lock);

@@ -46,7 +46,7 @@ static struct kfd_process_device *kfd_dbg_find_device(struct kfd_process *p,
 	u32 i;
 
 	for (i = 0; i < p->n_pdds; i++)
-		if (p->pdds[i]->dbg.exceptions & mask)
+		if (p->pdds[i]->dbg->exceptions & mask)
 			return p->pdds[i];
 	return NULL;
 }
@@ -55,7 +55,7 @@ static struct kfd_process_device *kfd_dbg_find_device(struct kfd_process *p,
 static u64 *kfd_dbg_find(struct kfd_process *p,
 			 struct kfd_ioctl_dbg_trap_query_debug_event_args *args)
 {
-	u64 mask = p->dbg.session->mask;
+	u64 mask = p->dbg->session->mask;
 	struct kfd_process_device *pdd;
 	struct kfd_queue *q;
 
@@ -68,9 +68,9 @@ static u64 *kfd_dbg_find(struct kfd_process *p,
 	pdd = kfd_dbg_find_device(p, mask);
 	if (pdd) {
 		args->gpu_id = pdd->node->gpu_id;
-		return &pdd->dbg.exceptions;
+		return &pdd->dbg->exceptions;
 	}
-	return p->dbg.exceptions & mask ? &p->dbg.exceptions : NULL;
+	return p->dbg->exceptions & mask ? &p->dbg->exceptions : NULL;
 }
 
 /**
@@ -87,7 +87,7 @@ int kfd_dbg_query_event(struct kfd_process *target,
 	int ret = -EAGAIN;
 
 	kfd_dbg_freeze(target);
-	if (!target->dbg.session) {
+	if (!target->dbg->session) {
 		kfd_dbg_thaw(target);
 		return -EINVAL;
 	}
@@ -119,9 +119,9 @@ static u64 *kfd_dbg_exceptions(struct kfd_process *p, u32 code, u32 source)
 	} else if (KFD_DBG_EC_TYPE_IS_DEVICE(code)) {
 		pdd = kfd_process_device_by_node_id(p, source);
 		if (pdd)
-			return &pdd->dbg.exceptions;
+			return &pdd->dbg->exceptions;
 	} else if (KFD_DBG_EC_TYPE_IS_PROCESS(code)) {
-		return &p->dbg.exceptions;
+		return &p->dbg->exceptions;
 	}
 	return NULL;
 }
@@ -149,14 +149,14 @@ static void kfd_dbg_take_info(struct kfd_process *p, u32 code, u32 source,
 
 	if (code == EC_DEVICE_MEMORY_VIOLATION) {
 		pdd = kfd_process_device_by_node_id(p, source);
-		if (pdd->dbg.fault_known) {
-			info->fault = pdd->dbg.fault;
+		if (pdd->dbg->fault_known) {
+			info->fault = pdd->dbg->fault;
 			info->bytes = sizeof(info->fault);
 		}
 		if (clear)
-			pdd->dbg.fault_known = false;
+			pdd->dbg->fault_known = false;
 	} else if (code == EC_PROCESS_RUNTIME) {
-		info->runtime = p->dbg.runtime;
+		info->runtime = p->dbg->runtime;
 		info->bytes = sizeof(info->runtime);
 	}
 	if (clear)
@@ -171,11 +171,11 @@ static void kfd_dbg_put_back(struct kfd_process *p, u32 code, u32 source)
 
 	kfd_dbg_freeze(p);
 	exceptions = kfd_dbg_exceptions(p, code, source);
-	if (p->dbg.session && exceptions) {
+	if (p->dbg->session && exceptions) {
 		*exceptions |= KFD_EC_MASK(code);
 		if (code == EC_DEVICE_MEMORY_VIOLATION) {
 			pdd = kfd_process_device_by_node_id(p, source);
-			pdd->dbg.fault_known = true;
+			pdd->dbg->fault_known = true;
 		}
 	}
 	kfd_dbg_thaw(p);
@@ -201,7 +201,7 @@ int kfd_dbg_query_info(struct kfd_process *target,
 		return -EINVAL;
 	kfd_dbg_freeze(target);
 	exceptions = kfd_dbg_exceptions(target, code, source);
-	if (!target->dbg.session || !exceptions)
+	if (!target->dbg->session || !exceptions)
 		ret = -EINVAL;
 	else if (!(*exceptions & KFD_EC_MASK(code)))
 		ret = -ENODATA;
@@ -237,7 +237,7 @@ int kfd_dbg_set_mask(struct kfd_process *target, u64 mask)
 	struct kfd_dbg_session *s;
 
 	kfd_dbg_freeze(target);
-	s = target->dbg.session;
+	s = target->dbg->session;
 	if (s) {
 		s->mask = mask;
 		if (kfd_dbg_find(target, &whose))
@@ -268,8 +268,8 @@ static void kfd_dbg_device_entry(struct kfd_process_device *pdd, u64 clear,
 		.subsystem_device_id = pdev->subsystem_device,
 	};
 	kfd_topology_describe(pdd->node, e);
-	e->exception_status = pdd->dbg.exceptions;
-	pdd->dbg.exceptions &= ~clear;
+	e->exception_status = pdd->dbg->exceptions;
+	pdd->dbg->exceptions &= ~clear;
 }
 
 /**
@@ -298,7 +298,7 @@ int kfd_dbg_device_snapshot(struct kfd_process *target,
 		return -ENOMEM;
 
 	kfd_dbg_freeze(target);
-	if (!target->dbg.session)
+	if (!target->dbg->session)
 		ret = -EINVAL;
 	for (i = 0; !ret && i < n; i++)
 		kfd_dbg_device_entry(target->pdds[i], args->exception_mask,

@@ -23,7 +23,7 @@ static bool kfd_dbg_active(struct kfd_process *p)
 {
 	lockdep_assert_held(&p->queue_lock);
 
-	return READ_ONCE(p->dbg.session);
+	return READ_ONCE(p->dbg->session);
 }
 
 void kfd_dbg_resume_all(struct kfd_process *p)
@@ -65,7 +65,7 @@ int kfd_dbg_wait_resumed(struct kfd_queue *q)
 
 	/* It stays: nobody else destroys it. */
 	mutex_unlock(&p->mutex);
-	ret = wait_event_interruptible(p->dbg.wait, !READ_ONCE(q->suspended));
+	ret = wait_event_interruptible(p->dbg->wait, !READ_ONCE(q->suspended));
 	mutex_lock(&p->mutex);
 	if (ret) {
 		mutex_lock(&p->queue_lock);
@@ -310,7 +310,7 @@ int kfd_dbg_resume(struct kfd_process *target, u64 user, u32 n)
 		ret = kfd_dbg_apply_all(target, &ids, false, 0);
 	mutex_unlock(&target->queue_lock);
 
-	wake_up_all(&target->dbg.wait);
+	wake_up_all(&target->dbg->wait);
 	if (user)
 		kfd_dbg_put_ids(&ids, user);
 	return ret;

@@ -23,7 +23,7 @@ int kfd_dbg_access(struct kfd_process *p, u64 va, void *buf, unsigned int bytes,
 	/* No exec() in between, so that it is this memory and no other's. */
 	if (!down_read_trylock(&task->signal->exec_update_lock))
 		return -EFAULT;
-	if (READ_ONCE(task->mm) == p->mm && !READ_ONCE(p->dbg.closed))
+	if (READ_ONCE(task->mm) == p->mm && !READ_ONCE(p->dbg->closed))
 		done = access_process_vm(task, va, buf, bytes, flags);
 	up_read(&task->signal->exec_update_lock);
 	return done == bytes ? 0 : -EFAULT;
@@ -74,9 +74,9 @@ static void kfd_dbg_send_fault(struct kfd_process_device *pdd)
 	};
 
 	spin_lock(&kfd_dbg_lock);
-	pdd->dbg.fault_held = false;
-	if (pdd->dbg.fault_known)
-		fault = pdd->dbg.fault;
+	pdd->dbg->fault_held = false;
+	if (pdd->dbg->fault_known)
+		fault = pdd->dbg->fault;
 	spin_unlock(&kfd_dbg_lock);
 	kfd_process_stop_queues(pdd, NULL);
 	kfd_events_memory(pdd, &fault);
@@ -86,9 +86,9 @@ static void kfd_dbg_send_fault(struct kfd_process_device *pdd)
 static void kfd_dbg_answer(struct kfd_process *p)
 {
 	spin_lock(&kfd_dbg_lock);
-	WRITE_ONCE(p->dbg.asked, false);
+	WRITE_ONCE(p->dbg->asked, false);
 	spin_unlock(&kfd_dbg_lock);
-	wake_up_all(&p->dbg.wait);
+	wake_up_all(&p->dbg->wait);
 }
 
 int kfd_dbg_send(struct kfd_process *target,

@@ -8,6 +8,7 @@
 #include <linux/wait_bit.h>
 
 #include "vgpu_hw.h"
+#include "kfd_dbg.h"
 #include "kfd_mem.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"

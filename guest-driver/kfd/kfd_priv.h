@@ -20,7 +20,6 @@
 #include "vgpu/sdma.h"
 #include "vgpu_device.h"
 #include "svm.h"
-#include "kfd_dbg.h"
 #include "kfd_smi_events.h"
 #include "kfd_turn.h"
 
@@ -30,6 +29,8 @@
 struct drm_amdgpu_gem_va;
 struct drm_file;
 struct drm_printer;
+struct kfd_dbg;
+struct kfd_dbg_device;
 struct kfd_events;
 struct kfd_process;
 struct kfd_process_device;
@@ -136,7 +137,7 @@ struct kfd_node {
  * @evicted: > 0 while the queues are off the hardware; queue_lock
  * @flags: KFD_PDD_*, atomic
  * @lost_told: events have told of the loss of its VRAM; recovery only
- * @dbg: debugging
+ * @dbg: debugging; kfd_dbg_device_init() allocates it
  * @sh_hidden_private_base: scratch memory of the process's shaders; process
  *                          mutex, as the next two
  * @tba_addr: their trap handler
@@ -166,7 +167,7 @@ struct kfd_process_device {
 	unsigned int evicted;
 	unsigned long flags;
 	bool lost_told;
-	struct kfd_dbg_device dbg;
+	struct kfd_dbg_device *dbg;
 	u64 sh_hidden_private_base;
 	u64 tba_addr;
 	u64 tma_addr;
@@ -262,7 +263,7 @@ struct kfd_criu {
  * @pqm: queue ids
  * @kgd_process_info: BOs
  * @events: what can be waited for; kfd_events_init() allocates it
- * @dbg: debugging, the runtime
+ * @dbg: debugging, the runtime; kfd_dbg_init() allocates it
  * @svms: SVM ranges; svm_range_list_init() allocates it
  * @xnack_enabled: page faults are repaired
  * @criu: it is being checkpointed or restored
@@ -289,7 +290,7 @@ struct kfd_process {
 	struct process_queue_manager pqm;
 	struct amdkfd_process_info kgd_process_info;
 	struct kfd_events *events;
-	struct kfd_dbg dbg;
+	struct kfd_dbg *dbg;
 	struct svm_range_list *svms;
 	bool xnack_enabled;
 	struct kfd_criu criu;

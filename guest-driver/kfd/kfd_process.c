@@ -40,6 +40,7 @@
 #include "vgpu_drv.h"
 #include "vgpu_vm.h"
 #include "kfd_criu.h"
+#include "kfd_dbg.h"
 #include "kfd_events.h"
 #include "kfd_mem.h"
 #include "kfd_queue.h"
@@ -197,6 +198,10 @@ static int kfd_process_add_pdd(struct kfd_process *p, struct kfd_node *node)
 	pdd = kzalloc(sizeof(*pdd), GFP_KERNEL);
 	if (!pdd)
 		return -ENOMEM;
+	if (kfd_dbg_device_init(pdd)) {
+		kfree(pdd);
+		return -ENOMEM;
+	}
 	pdd->node = node;
 	pdd->process = p;
 	pdd->gpu_id = node->gpu_id;
@@ -220,6 +225,7 @@ static void kfd_process_free_pdd(struct kfd_process_device *pdd)
 	if (pdd->drm_file)
 		fput(pdd->drm_file);
 	idr_destroy(&pdd->alloc_idr);
+	kfd_dbg_device_fini(pdd);
 	kfree(pdd);
 	/* The node may be gone once the count is zero; its address will do. */
 	if (atomic_dec_and_test(n_pdds))
@@ -256,6 +262,7 @@ static void kfd_process_destroy(struct kfd_process *p)
 	put_task_struct(p->lead_thread);
 	mutex_destroy(&p->queue_lock);
 	mutex_destroy(&p->mutex);
+	kfd_dbg_fini(p);
 	kfree_rcu(p, rcu);
 	if (atomic_dec_and_test(&kfd_n_processes))
 		wake_up_var(&kfd_n_processes);
@@ -341,10 +348,10 @@ static struct kfd_process *kfd_process_alloc(struct mm_struct *mm,
 
 	if (!p)
 		return NULL;
-	if (kfd_events_init(p)) {
-		kfree(p);
-		return NULL;
-	}
+	if (kfd_events_init(p))
+		goto err_free;
+	if (kfd_dbg_init(p))
+		goto err_events;
 	atomic_inc(&kfd_n_processes);
 	p->mm = mm;
 	p->lead_thread = get_task_struct(leader);
@@ -354,10 +361,15 @@ static struct kfd_process *kfd_process_alloc(struct mm_struct *mm,
 	mutex_init(&p->queue_lock);
 	kfd_queue_lockdep_init(p);
 	kfd_process_info_init(&p->kgd_process_info);
-	kfd_dbg_init(p);
 	INIT_HLIST_NODE(&p->kfd_processes);
 	p->mmu_notifier.ops = &kfd_process_mmu_notifier_ops;
 	return p;
+
+err_events:
+	kfd_events_fini(p);
+err_free:
+	kfree(p);
+	return NULL;
 }
 
 /*

@@ -15,6 +15,7 @@
 #include "vgpu_mmio.h"
 #include "vgpu_recover.h"
 #include "vgpu_vm.h"
+#include "kfd_dbg.h"
 #include "kfd_events.h"
 #include "kfd_mem.h"
 #include "kfd_queue.h"

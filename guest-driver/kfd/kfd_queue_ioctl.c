@@ -8,6 +8,7 @@
 #include <linux/uaccess.h>
 
 #include "vgpu_mqd.h"
+#include "kfd_dbg.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
 

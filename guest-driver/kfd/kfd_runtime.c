@@ -14,23 +14,41 @@
 
 bool kfd_runtime_enabled(struct kfd_process *p)
 {
-	return READ_ONCE(p->dbg.runtime.runtime_state) ==
+	return READ_ONCE(p->dbg->runtime.runtime_state) ==
 	       DEBUG_RUNTIME_STATE_ENABLED;
+}
+
+void kfd_runtime_get(struct kfd_process *p, struct kfd_runtime_info *info)
+{
+	spin_lock(&kfd_dbg_lock);
+	*info = p->dbg->runtime;
+	spin_unlock(&kfd_dbg_lock);
+}
+
+void kfd_runtime_set(struct kfd_process *p, const struct kfd_runtime_info *info)
+{
+	struct kfd_runtime_info *runtime = &p->dbg->runtime;
+
+	spin_lock(&kfd_dbg_lock);
+	WRITE_ONCE(runtime->runtime_state, info->runtime_state);
+	runtime->r_debug = info->r_debug;
+	runtime->ttmp_setup = info->ttmp_setup;
+	spin_unlock(&kfd_dbg_lock);
 }
 
 /* Ask the debugger. kfd_dbg_lock held. True: there is one, who shall answer. */
 static bool kfd_runtime_ask(struct kfd_process *p)
 {
 	const u64 mask = KFD_EC_MASK(EC_PROCESS_RUNTIME);
-	struct kfd_dbg_session *s = p->dbg.session;
+	struct kfd_dbg_session *s = p->dbg->session;
 
-	p->dbg.interrupted = KFD_RUNTIME_NO_CALL;
+	p->dbg->interrupted = KFD_RUNTIME_NO_CALL;
 	if (!s)
 		return false;
-	p->dbg.exceptions |= mask;
+	p->dbg->exceptions |= mask;
 	if (s->mask & mask)
 		kfd_dbg_notify(s);
-	WRITE_ONCE(p->dbg.asked, true);
+	WRITE_ONCE(p->dbg->asked, true);
 	return true;
 }
 
@@ -41,10 +59,10 @@ static bool kfd_runtime_ask(struct kfd_process *p)
 static int kfd_runtime_on(struct kfd_process *p,
 			  const struct kfd_ioctl_runtime_enable_args *args)
 {
-	struct kfd_runtime_info *info = &p->dbg.runtime;
+	struct kfd_runtime_info *info = &p->dbg->runtime;
 
 	/* After a signal: the same call again, only the answer is missing. */
-	if (p->dbg.interrupted == KFD_RUNTIME_ON &&
+	if (p->dbg->interrupted == KFD_RUNTIME_ON &&
 	    info->runtime_state == DEBUG_RUNTIME_STATE_ENABLED)
 		return 1;
 	if (info->runtime_state != DEBUG_RUNTIME_STATE_DISABLED)
@@ -60,9 +78,9 @@ static int kfd_runtime_on(struct kfd_process *p,
 
 static int kfd_runtime_off(struct kfd_process *p)
 {
-	struct kfd_runtime_info *info = &p->dbg.runtime;
+	struct kfd_runtime_info *info = &p->dbg->runtime;
 
-	if (p->dbg.interrupted == KFD_RUNTIME_OFF &&
+	if (p->dbg->interrupted == KFD_RUNTIME_OFF &&
 	    info->runtime_state == DEBUG_RUNTIME_STATE_DISABLED)
 		return 1;
 	WRITE_ONCE(info->runtime_state, DEBUG_RUNTIME_STATE_DISABLED);
@@ -77,10 +95,10 @@ static int kfd_runtime_wait(struct kfd_process *p, enum kfd_runtime_call call)
 	bool closed;
 	int ret;
 
-	ret = wait_event_interruptible(p->dbg.wait, !READ_ONCE(p->dbg.asked));
+	ret = wait_event_interruptible(p->dbg->wait, !READ_ONCE(p->dbg->asked));
 	spin_lock(&kfd_dbg_lock);
-	p->dbg.interrupted = ret ? call : KFD_RUNTIME_NO_CALL;
-	closed = p->dbg.closed;
+	p->dbg->interrupted = ret ? call : KFD_RUNTIME_NO_CALL;
+	closed = p->dbg->closed;
 	spin_unlock(&kfd_dbg_lock);
 	if (ret)
 		return -EINTR;	/* not restarted, as in amdkfd */
@@ -121,7 +139,7 @@ int kfd_ioctl_runtime_enable(struct kfd_process *p, void *data)
 	mutex_unlock(&p->queue_lock);
 	mutex_unlock(&p->mutex);
 	if (!on)
-		wake_up_all(&p->dbg.wait);
+		wake_up_all(&p->dbg->wait);
 	if (ret > 0)
 		ret = kfd_runtime_wait(p, on ? KFD_RUNTIME_ON :
 					       KFD_RUNTIME_OFF);
