@@ -34,7 +34,7 @@ int kfd_criu_stop(struct kfd_process *p, enum kfd_criu_state state,
 		r = kfd_process_evict_queues(p->pdds[i]);
 		ret = ret ?: r;
 	}
-	p->criu.state = state;
+	p->criu_state = state;
 	kfd_process_report_eviction(p, why);
 	return ret;
 }
@@ -43,8 +43,8 @@ static void criu_let_run(struct kfd_process *p)
 {
 	u32 i;
 
-	p->criu.state = KFD_CRIU_NONE;
-	WRITE_ONCE(p->criu.owner, NULL);
+	p->criu_state = KFD_CRIU_NONE;
+	WRITE_ONCE(p->criu->owner, NULL);
 	for (i = 0; i < p->n_pdds; i++)
 		kfd_process_restore_queues(p->pdds[i]);
 }
@@ -55,11 +55,24 @@ void kfd_criu_unpause(struct kfd_process *p)
 	kfd_process_report_restore(p, true);
 }
 
+int kfd_criu_init(struct kfd_process *p)
+{
+	p->criu = kzalloc(sizeof(*p->criu), GFP_KERNEL);
+	return p->criu ? 0 : -ENOMEM;
+}
+
+void kfd_criu_fini(struct kfd_process *p)
+{
+	kfd_criu_forget_ranges(p);
+	kfree(p->criu);
+	p->criu = NULL;
+}
+
 void kfd_criu_forget_ranges(struct kfd_process *p)
 {
-	kvfree(p->criu.ranges);
-	p->criu.ranges = NULL;
-	p->criu.n_ranges = 0;
+	kvfree(p->criu->ranges);
+	p->criu->ranges = NULL;
+	p->criu->n_ranges = 0;
 }
 
 void kfd_criu_owner_ends(const struct mm_struct *mm, fl_owner_t owner)
@@ -68,9 +81,9 @@ void kfd_criu_owner_ends(const struct mm_struct *mm, fl_owner_t owner)
 
 	if (!p)
 		return;
-	if (READ_ONCE(p->criu.owner) == owner) {
+	if (READ_ONCE(p->criu->owner) == owner) {
 		mutex_lock(&p->mutex);
-		if (p->criu.owner == owner)
+		if (p->criu->owner == owner)
 			kfd_criu_unpause(p);
 		mutex_unlock(&p->mutex);
 	}
@@ -143,13 +156,13 @@ int kfd_criu_count(struct kfd_process *p, struct kfd_criu_head *h)
 static int criu_process_info(struct kfd_process *p,
 			     struct kfd_ioctl_criu_args *args)
 {
-	bool paused = p->criu.state == KFD_CRIU_PAUSED;
+	bool paused = p->criu_state == KFD_CRIU_PAUSED;
 	struct kfd_criu_head h;
 	int ret = 0;
 
 	if (!p->n_pdds)
 		return -ENODEV;
-	if (p->criu.state == KFD_CRIU_RESTORED)
+	if (p->criu_state == KFD_CRIU_RESTORED)
 		return -EINVAL;
 	if (!paused)
 		ret = kfd_criu_stop(p, KFD_CRIU_PAUSED,
@@ -161,7 +174,7 @@ static int criu_process_info(struct kfd_process *p,
 			kfd_criu_unpause(p);
 		return ret;
 	}
-	WRITE_ONCE(p->criu.owner, current->files);
+	WRITE_ONCE(p->criu->owner, current->files);
 	args->pid = task_pid_nr_ns(p->lead_thread,
 				   task_active_pid_ns(p->lead_thread));
 	args->num_devices = h.n_devices;
@@ -173,7 +186,7 @@ static int criu_process_info(struct kfd_process *p,
 
 static int criu_op_unpause(struct kfd_process *p)
 {
-	if (p->criu.state != KFD_CRIU_PAUSED)
+	if (p->criu_state != KFD_CRIU_PAUSED)
 		return -EINVAL;
 	kfd_criu_unpause(p);
 	return 0;
@@ -186,8 +199,8 @@ static int criu_resume_ranges(struct kfd_process *p)
 	int ret;
 	u32 i;
 
-	for (i = 0; i < p->criu.n_ranges; i++) {
-		ret = svm_criu_restore(p, &p->criu.ranges[i]);
+	for (i = 0; i < p->criu->n_ranges; i++) {
+		ret = svm_criu_restore(p, &p->criu->ranges[i]);
 		if (ret)
 			return ret;
 	}
@@ -207,7 +220,7 @@ static int criu_do_resume(struct kfd_process *p)
 	struct amdkfd_process_info *info = &p->kgd_process_info;
 	int ret;
 
-	if (p->criu.state != KFD_CRIU_RESTORED)
+	if (p->criu_state != KFD_CRIU_RESTORED)
 		return -EINVAL;
 	ret = criu_resume_ranges(p);
 	if (ret)

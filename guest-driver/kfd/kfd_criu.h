@@ -23,6 +23,18 @@ struct file;
 struct kfd_process;
 struct mm_struct;
 
+/**
+ * struct kfd_criu - checkpoint and restore of a process
+ * @owner: the files of who has paused it; written under the process mutex
+ * @ranges: SVM ranges that it gets when it is resumed; process mutex
+ * @n_ranges: their number
+ */
+struct kfd_criu {
+	fl_owner_t owner;
+	struct svm_saved_range *ranges;
+	u32 n_ranges;
+};
+
 #define KFD_CRIU_MAGIC		0x75524356u
 #define KFD_CRIU_VERSION	1
 /* More is no process; it must not have us allocate without end. */
@@ -294,8 +306,12 @@ int kfd_criu_restore_event(struct kfd_process *p,
 void kfd_criu_drop_events(struct kfd_process *p);
 
 /*
- * kfd_criu.c
- *
+ * kfd_criu.c. Allocate kfd_process.criu: 0 or -ENOMEM; and free it, at the end of the
+ * process. No mutex.
+ */
+int kfd_criu_init(struct kfd_process *p);
+void kfd_criu_fini(struct kfd_process *p);
+/*
  * A file of /dev/kfd of @mm's process is closed by its last user in the process
  * with the files @owner, which ends: if it has paused the other one, that goes
  * on. Takes the other's mutex; not held.

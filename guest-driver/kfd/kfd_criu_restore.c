@@ -19,7 +19,7 @@ static bool criu_is_empty(struct kfd_process *p)
 	struct kfd_process_device *pdd;
 	u32 i;
 
-	if (p->criu.state != KFD_CRIU_NONE || p->pqm.n_queues ||
+	if (p->criu_state != KFD_CRIU_NONE || p->pqm.n_queues ||
 	    p->events->slots || !xa_empty(&p->events->all) || svm_criu_count(p) ||
 	    kfd_runtime_enabled(p) || kfd_dbg_is_debugged(p))
 		return false;
@@ -145,8 +145,8 @@ static int criu_keep_ranges(struct kfd_process *p,
 	copy = kvmemdup(ranges, n * sizeof(*copy), GFP_KERNEL);
 	if (!copy)
 		return -ENOMEM;
-	p->criu.ranges = copy;
-	p->criu.n_ranges = n;
+	p->criu->ranges = copy;
+	p->criu->n_ranges = n;
 	for (i = 0; i < n; i++) {
 		if ((copy[i].access | copy[i].in_place) & none)
 			return -EINVAL;

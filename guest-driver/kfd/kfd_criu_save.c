@@ -93,7 +93,7 @@ int kfd_criu_checkpoint(struct kfd_process *p,
 		return -EINVAL;
 	if (!p->n_pdds)
 		return -ENODEV;
-	if (p->criu.state != KFD_CRIU_PAUSED)
+	if (p->criu_state != KFD_CRIU_PAUSED)
 		return -EINVAL;
 	ret = kfd_criu_count(p, &h);
 	if (ret)

@@ -331,7 +331,7 @@ static void kfd_restore_work(struct work_struct *work)
 		 * before the memory of a restored process is there.
 		 */
 		if (READ_ONCE(info->evicted) && !p->suspended &&
-		    p->criu.state != KFD_CRIU_RESTORED)
+		    p->criu_state != KFD_CRIU_RESTORED)
 			ret = kfd_restore_try(p);
 	} while (ret == -EAGAIN && --tries);
 	info->restore_delay_ms = !ret || ret == -EAGAIN ? KFD_RESTORE_MS :

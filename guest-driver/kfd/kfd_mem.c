@@ -497,7 +497,7 @@ static int kgd_mem_map_claimed(struct kgd_mem *mem,
 
 	/* When the process resumes, restore_work looks for the pages. */
 	if (mem->bo->userptr &&
-	    pdds[0]->process->criu.state != KFD_CRIU_RESTORED) {
+	    pdds[0]->process->criu_state != KFD_CRIU_RESTORED) {
 		ret = vgpu_userptr_prepare(mem->bo);
 		if (ret)
 			return ret;

@@ -130,7 +130,7 @@ static void kgd_mem_fetch_all(struct amdkfd_process_info *info)
 static bool kgd_mem_needs_pages(struct kfd_process *p, struct kgd_mem *mem)
 {
 	return mem->mapped_to_gpu_memory && mem->bo->userptr &&
-	       p->criu.state != KFD_CRIU_RESTORED;
+	       p->criu_state != KFD_CRIU_RESTORED;
 }
 
 bool kgd_mem_pages_missing(struct kfd_process *p)

@@ -29,6 +29,7 @@
 struct drm_amdgpu_gem_va;
 struct drm_file;
 struct drm_printer;
+struct kfd_criu;
 struct kfd_dbg;
 struct kfd_dbg_device;
 struct kfd_events;
@@ -231,20 +232,6 @@ enum kfd_criu_state {
 };
 
 /**
- * struct kfd_criu - checkpoint and restore of a process
- * @state: its queues are off unless it is KFD_CRIU_NONE; process mutex
- * @owner: the files of who has paused it; written under the process mutex
- * @ranges: SVM ranges that it gets when it is resumed; process mutex
- * @n_ranges: their number
- */
-struct kfd_criu {
-	enum kfd_criu_state state;
-	fl_owner_t owner;
-	struct svm_saved_range *ranges;
-	u32 n_ranges;
-};
-
-/**
  * struct kfd_process - an mm that uses the GPUs
  * @kfd_processes: in the hash by @mm; kfd_processes_mutex to change it
  * @mm: key. @mmu_notifier keeps the structure (not the memory) from going
@@ -266,7 +253,8 @@ struct kfd_criu {
  * @dbg: debugging, the runtime; kfd_dbg_init() allocates it
  * @svms: SVM ranges; svm_range_list_init() allocates it
  * @xnack_enabled: page faults are repaired
- * @criu: it is being checkpointed or restored
+ * @criu_state: the queues are off unless it is KFD_CRIU_NONE; @mutex
+ * @criu: it is being checkpointed or restored; kfd_criu_init() allocates it
  * @suspended: the queues are off over the system's sleep; @mutex
  * @mmu_notifier: tells when the mm goes
  * @kobj: kfd/proc/<pid>, or NULL; goes with the hash entry. This and the next
@@ -293,7 +281,8 @@ struct kfd_process {
 	struct kfd_dbg *dbg;
 	struct svm_range_list *svms;
 	bool xnack_enabled;
-	struct kfd_criu criu;
+	enum kfd_criu_state criu_state;
+	struct kfd_criu *criu;
 	bool suspended;
 	struct mmu_notifier mmu_notifier;
 	struct kobject *kobj;

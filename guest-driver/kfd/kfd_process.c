@@ -254,7 +254,7 @@ static void kfd_process_destroy(struct kfd_process *p)
 	mutex_lock(&p->mutex);
 	kgd_mem_free_all(p);
 	mutex_unlock(&p->mutex);
-	kfd_criu_forget_ranges(p);
+	kfd_criu_fini(p);
 	while (p->n_pdds)
 		kfd_process_free_pdd(p->pdds[--p->n_pdds]);
 	if (p->pasid)
@@ -352,6 +352,8 @@ static struct kfd_process *kfd_process_alloc(struct mm_struct *mm,
 		goto err_free;
 	if (kfd_dbg_init(p))
 		goto err_events;
+	if (kfd_criu_init(p))
+		goto err_dbg;
 	atomic_inc(&kfd_n_processes);
 	p->mm = mm;
 	p->lead_thread = get_task_struct(leader);
@@ -365,6 +367,8 @@ static struct kfd_process *kfd_process_alloc(struct mm_struct *mm,
 	p->mmu_notifier.ops = &kfd_process_mmu_notifier_ops;
 	return p;
 
+err_dbg:
+	kfd_dbg_fini(p);
 err_events:
 	kfd_events_fini(p);
 err_free:

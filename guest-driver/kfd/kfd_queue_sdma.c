@@ -152,7 +152,7 @@ int kfd_sdma_init(struct kfd_queue *q, const struct kfd_queue_properties *props)
 	int ret;
 
 	/* restore_work does it, when the memory is there. */
-	if (pdd->process->criu.state != KFD_CRIU_RESTORED) {
+	if (pdd->process->criu_state != KFD_CRIU_RESTORED) {
 		ret = kfd_sdma_map_wptr(q);
 		if (ret)
 			return ret;
