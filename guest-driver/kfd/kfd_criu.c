@@ -205,7 +205,7 @@ static int criu_resume_ranges(struct kfd_process *p)
 			return ret;
 	}
 	for (i = 0; i < p->n_pdds; i++)
-		list_for_each_entry(q, &p->pdds[i]->queues, link)
+		list_for_each_entry(q, &p->pdds[i]->qpd->queues, link)
 			if (!kfd_cp_has_save_area(q))
 				return -EINVAL;
 	return 0;

@@ -26,7 +26,7 @@ static int queue_save(struct kfd_queue *q, u32 device, struct kfd_criu_queue *s)
 	s->flags = (q->enabled ? KFD_CRIU_ENABLED : 0) |
 		   (q->faulted ? KFD_CRIU_FAULTED : 0) |
 		   (q->aql ? KFD_CRIU_AQL : 0) |
-		   (q->pdd->gws_queue == q ? KFD_CRIU_GWS : 0);
+		   (q->pdd->qpd->gws_queue == q ? KFD_CRIU_GWS : 0);
 	s->id = q->id;
 	s->doorbell = q->doorbell;
 	s->wptr_va = q->wptr_va;
@@ -60,7 +60,7 @@ int kfd_criu_save_queues(struct kfd_process *p, struct kfd_criu_queue *queues)
 
 	mutex_lock(&p->queue_lock);
 	for (i = 0; i < p->n_pdds; i++) {
-		list_for_each_entry(q, &p->pdds[i]->queues, link) {
+		list_for_each_entry(q, &p->pdds[i]->qpd->queues, link) {
 			ret = queue_save(q, i, queues++);
 			if (ret)
 				break;

@@ -186,7 +186,7 @@ static void kfd_dbg_forget_device(struct kfd_process_device *pdd)
 	if (pdd->dbg->fault_held)
 		kfd_events_memory(pdd, &pdd->dbg->fault);
 	*pdd->dbg = (struct kfd_dbg_device) { };
-	list_for_each_entry(q, &pdd->queues, link)
+	list_for_each_entry(q, &pdd->qpd->queues, link)
 		q->exceptions = 0;
 }
 

@@ -34,7 +34,7 @@ static struct kfd_queue *kfd_dbg_find_queue(struct kfd_process *p, u64 mask)
 	u32 i;
 
 	for (i = 0; i < p->n_pdds; i++)
-		list_for_each_entry(q, &p->pdds[i]->queues, link)
+		list_for_each_entry(q, &p->pdds[i]->qpd->queues, link)
 			if (q->exceptions & mask)
 				return q;
 	return NULL;
@@ -113,7 +113,7 @@ static u64 *kfd_dbg_exceptions(struct kfd_process *p, u32 code, u32 source)
 
 	if (KFD_DBG_EC_TYPE_IS_QUEUE(code)) {
 		for (i = 0; i < p->n_pdds; i++)
-			list_for_each_entry(q, &p->pdds[i]->queues, link)
+			list_for_each_entry(q, &p->pdds[i]->qpd->queues, link)
 				if (q->id == source)
 					return &q->exceptions;
 	} else if (KFD_DBG_EC_TYPE_IS_DEVICE(code)) {

@@ -36,7 +36,7 @@ void kfd_dbg_resume_all(struct kfd_process *p)
 	for (i = 0; i < p->n_pdds; i++) {
 		bool any = false;
 
-		list_for_each_entry(q, &p->pdds[i]->queues, link) {
+		list_for_each_entry(q, &p->pdds[i]->qpd->queues, link) {
 			any |= q->suspended;
 			WRITE_ONCE(q->suspended, false);
 		}
@@ -145,7 +145,7 @@ static int kfd_dbg_mark(struct kfd_process_device *pdd, struct kfd_dbg_ids *ids,
 	int i, n = 0;
 
 	bitmap_zero(ids->mine, KFD_MAX_NUM_OF_QUEUES_PER_PROCESS);
-	list_for_each_entry(q, &pdd->queues, link) {
+	list_for_each_entry(q, &pdd->qpd->queues, link) {
 		i = kfd_dbg_id_index(ids, q->id);
 		if (i < 0)
 			continue;
@@ -166,7 +166,7 @@ static void kfd_dbg_clear(struct kfd_process_device *pdd,
 	struct kfd_queue *q;
 
 	spin_lock(&kfd_dbg_lock);
-	list_for_each_entry(q, &pdd->queues, link)
+	list_for_each_entry(q, &pdd->qpd->queues, link)
 		if (kfd_dbg_id_index(ids, q->id) >= 0)
 			q->exceptions &= ~mask;
 	spin_unlock(&kfd_dbg_lock);
@@ -220,7 +220,7 @@ static u32 kfd_dbg_collect(struct kfd_process *p, const struct kfd_dbg_ids *ids,
 	u32 i, n = 0;
 
 	for (i = 0; i < p->n_pdds; i++) {
-		list_for_each_entry(q, &p->pdds[i]->queues, link) {
+		list_for_each_entry(q, &p->pdds[i]->qpd->queues, link) {
 			if (q->kind != KFD_QUEUE_COMPUTE || !q->suspended ||
 			    q->loaded || kfd_dbg_id_index(ids, q->id) < 0)
 				continue;
@@ -286,7 +286,7 @@ static int kfd_dbg_resume_every(struct kfd_process *p)
 	int n = 0;
 
 	for (i = 0; i < p->n_pdds; i++)
-		n += list_count_nodes(&p->pdds[i]->queues);
+		n += list_count_nodes(&p->pdds[i]->qpd->queues);
 	kfd_dbg_resume_all(p);
 	return n;
 }
@@ -358,7 +358,7 @@ static u32 kfd_dbg_queue_entries(struct kfd_process *p, u64 clear,
 	u32 i, n = 0;
 
 	for (i = 0; i < p->n_pdds; i++)
-		list_for_each_entry(q, &p->pdds[i]->queues, link) {
+		list_for_each_entry(q, &p->pdds[i]->qpd->queues, link) {
 			if (n < max)
 				kfd_dbg_queue_entry(q, clear, &entry[n]);
 			n++;

@@ -38,7 +38,7 @@ static int kfd_dbg_save_area(struct kfd_process *p, u32 queue_id, u64 *va)
 
 	mutex_lock(&p->queue_lock);
 	for (i = 0; i < p->n_pdds; i++)
-		list_for_each_entry(q, &p->pdds[i]->queues, link)
+		list_for_each_entry(q, &p->pdds[i]->qpd->queues, link)
 			if (q->id == queue_id &&
 			    q->kind == KFD_QUEUE_COMPUTE) {
 				*va = q->cp.save_va;

@@ -43,7 +43,7 @@ static int kfd_mqds_show(struct seq_file *m, void *data)
 		/* Queues come and go under this, and are not loaded anew. */
 		mutex_lock(&p->queue_lock);
 		for (i = 0; i < p->n_pdds; i++)
-			list_for_each_entry(q, &p->pdds[i]->queues, link)
+			list_for_each_entry(q, &p->pdds[i]->qpd->queues, link)
 				if (q->kind == KFD_QUEUE_COMPUTE)
 					kfd_mqds_show_queue(m, q);
 		mutex_unlock(&p->queue_lock);

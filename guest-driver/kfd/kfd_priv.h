@@ -35,24 +35,23 @@ struct kfd_dbg_device;
 struct kfd_events;
 struct kfd_process;
 struct kfd_process_device;
+struct qcm_process_device;
 struct svm_node;
 struct svm_range_list;
 struct vgpu_bo;
 struct vgpu_bo_set;
 struct vgpu_vm;
 
-#define KFD_DOORBELLS				1024	/* of a process's slice */
-
 /**
  * struct kfd_sched - the compute queues of a GPU that may run
  * @lock: protects all below, run_queues of each process, and the order of run
  *        lists. Inside kfd_process.queue_lock; nothing under it allocates
- * @pdds: struct kfd_process_device that have some, by run_link
+ * @qpds: struct qcm_process_device that have some, by run_link
  * @dwords: what a run list of all queues there are would take
  */
 struct kfd_sched {
 	struct mutex lock;	/* who runs */
-	struct list_head pdds;
+	struct list_head qpds;
 	u32 dwords;
 };
 
@@ -126,15 +125,7 @@ struct kfd_node {
  * @attachments: struct kfd_mem_attachment of every BO in @vm; process mutex
  * @doorbells: the process's slice of the doorbell BAR, NULL before it is
  *             needed; set once, with release semantics
- * @queues: queues on this GPU; changed under kfd_process.mutex and
- *          kfd_process.queue_lock, so either serves to walk it
- * @n_sdma: SDMA queues, which need a VMID; process mutex
- * @n_cp: compute queues; kfd_sched.lock
- * @doorbells_used: by compute queues; process mutex
- * @gws_queue: which has global wave sync, or NULL; process mutex
- * @root_pde: how run lists call @vm; set with the first compute queue
- * @run_queues: compute queues that may run; kfd_sched.lock
- * @run_link: in kfd_sched.pdds if there are any; kfd_sched.lock
+ * @qpd: its queues; kfd_qpd_init() allocates it
  * @evicted: > 0 while the queues are off the hardware; queue_lock
  * @flags: KFD_PDD_*, atomic
  * @lost_told: events have told of the loss of its VRAM; recovery only
@@ -157,14 +148,7 @@ struct kfd_process_device {
 	struct idr alloc_idr;
 	struct list_head attachments;
 	struct vgpu_bo *doorbells;
-	struct list_head queues;
-	unsigned int n_sdma;
-	unsigned int n_cp;
-	DECLARE_BITMAP(doorbells_used, KFD_DOORBELLS);
-	struct kfd_queue *gws_queue;
-	u64 root_pde;
-	struct list_head run_queues;
-	struct list_head run_link;
+	struct qcm_process_device *qpd;
 	unsigned int evicted;
 	unsigned long flags;
 	bool lost_told;

@@ -198,20 +198,24 @@ static int kfd_process_add_pdd(struct kfd_process *p, struct kfd_node *node)
 	pdd = kzalloc(sizeof(*pdd), GFP_KERNEL);
 	if (!pdd)
 		return -ENOMEM;
-	if (kfd_dbg_device_init(pdd)) {
-		kfree(pdd);
-		return -ENOMEM;
-	}
+	if (kfd_dbg_device_init(pdd))
+		goto err_free;
+	if (kfd_qpd_init(pdd))
+		goto err_dbg;
 	pdd->node = node;
 	pdd->process = p;
 	pdd->gpu_id = node->gpu_id;
 	idr_init(&pdd->alloc_idr);
 	INIT_LIST_HEAD(&pdd->attachments);
-	INIT_LIST_HEAD(&pdd->queues);
-	INIT_LIST_HEAD(&pdd->run_queues);
 	atomic_inc(&node->n_pdds);
 	p->pdds[p->n_pdds++] = pdd;
 	return 0;
+
+err_dbg:
+	kfd_dbg_device_fini(pdd);
+err_free:
+	kfree(pdd);
+	return -ENOMEM;
 }
 
 static void kfd_process_free_pdd(struct kfd_process_device *pdd)
@@ -225,6 +229,7 @@ static void kfd_process_free_pdd(struct kfd_process_device *pdd)
 	if (pdd->drm_file)
 		fput(pdd->drm_file);
 	idr_destroy(&pdd->alloc_idr);
+	kfd_qpd_fini(pdd);
 	kfd_dbg_device_fini(pdd);
 	kfree(pdd);
 	/* The node may be gone once the count is zero; its address will do. */
@@ -238,7 +243,7 @@ void kfd_process_destroy_queues(struct kfd_process *p)
 	u32 i;
 
 	for (i = 0; i < p->n_pdds; i++)
-		list_for_each_entry_safe(q, next, &p->pdds[i]->queues, link)
+		list_for_each_entry_safe(q, next, &p->pdds[i]->qpd->queues, link)
 			kfd_queue_destroy(q);
 }
 

@@ -66,7 +66,7 @@ int kfd_process_settle_queues(struct kfd_process_device *pdd)
 	struct kfd_queue *q;
 	int r, ret = 0;
 
-	list_for_each_entry(q, &pdd->queues, link) {
+	list_for_each_entry(q, &pdd->qpd->queues, link) {
 		r = kfd_queue_prepare(q, &listed);
 		ret = ret ?: r;
 	}
@@ -83,7 +83,7 @@ void kfd_process_stop_queues(struct kfd_process_device *pdd, unsigned long *ran)
 	struct kfd_queue *q;
 
 	mutex_lock(&p->queue_lock);
-	list_for_each_entry(q, &pdd->queues, link) {
+	list_for_each_entry(q, &pdd->qpd->queues, link) {
 		if (ran && q->loaded)
 			__set_bit(q->id, ran);
 		q->faulted = true;
@@ -184,7 +184,7 @@ void kfd_queues_recovered(struct kfd_process_device *pdd, unsigned int engine)
 	bool died = false;
 
 	mutex_lock(&p->queue_lock);
-	list_for_each_entry(q, &pdd->queues, link) {
+	list_for_each_entry(q, &pdd->qpd->queues, link) {
 		if (kfd_queue_engine(q) != engine)
 			continue;
 		if (!q->faulted && vm_lost) {
@@ -214,7 +214,7 @@ void kfd_queue_bad_packet(struct kfd_process_device *pdd, u32 doorbell, u64 at,
 	u32 id = 0;
 
 	mutex_lock(&p->queue_lock);
-	list_for_each_entry(q, &pdd->queues, link) {
+	list_for_each_entry(q, &pdd->qpd->queues, link) {
 		/* Of 48 bits; an older one was told of the doorbell's last owner. */
 		if (q->kind != KFD_QUEUE_COMPUTE || q->doorbell != doorbell ||
 		    q->faulted || (s64)((at - q->born) << 16) < 0)
@@ -250,12 +250,31 @@ void kfd_queues_map_wptr(struct kfd_process *p)
 	lockdep_assert_held(&p->mutex);
 
 	for (i = 0; i < p->n_pdds; i++)
-		list_for_each_entry(q, &p->pdds[i]->queues, link)
+		list_for_each_entry(q, &p->pdds[i]->qpd->queues, link)
 			if (q->kind == KFD_QUEUE_SDMA && kfd_sdma_map_wptr(q))
 				kfd_queue_no_wptr(q);
 }
 
 /* Queues. */
+
+int kfd_qpd_init(struct kfd_process_device *pdd)
+{
+	struct qcm_process_device *qpd = kzalloc(sizeof(*qpd), GFP_KERNEL);
+
+	if (!qpd)
+		return -ENOMEM;
+	qpd->pdd = pdd;
+	INIT_LIST_HEAD(&qpd->queues);
+	INIT_LIST_HEAD(&qpd->run_queues);
+	pdd->qpd = qpd;
+	return 0;
+}
+
+void kfd_qpd_fini(struct kfd_process_device *pdd)
+{
+	kfree(pdd->qpd);
+	pdd->qpd = NULL;
+}
 
 static int kfd_queue_get_id(struct kfd_queue *q,
 			    const struct kfd_queue_saved *saved)
@@ -291,7 +310,7 @@ static int kfd_queue_start(struct kfd_queue *q)
 	int ret;
 
 	mutex_lock(&p->queue_lock);
-	list_add_tail(&q->link, &q->pdd->queues);
+	list_add_tail(&q->link, &q->pdd->qpd->queues);
 	ret = kfd_queue_settle(q);
 	if (ret) {
 		q->enabled = false;
@@ -389,8 +408,8 @@ void kfd_queue_destroy(struct kfd_queue *q)
 	list_del(&q->link);
 	mutex_unlock(&p->queue_lock);
 
-	if (pdd->gws_queue == q)
-		pdd->gws_queue = NULL;
+	if (pdd->qpd->gws_queue == q)
+		pdd->qpd->gws_queue = NULL;
 	kfd_queue_fini_kind(q);
 	kfd_queue_put_id(q);
 	kfd_queue_put_buffers(q);
@@ -444,7 +463,7 @@ struct kfd_queue *kfd_queue_by_id(struct kfd_process *p, u32 id)
 	lockdep_assert_held(&p->mutex);
 
 	for (i = 0; i < p->n_pdds; i++)
-		list_for_each_entry(q, &p->pdds[i]->queues, link)
+		list_for_each_entry(q, &p->pdds[i]->qpd->queues, link)
 			if (q->id == id)
 				return q;
 	return NULL;

@@ -3,6 +3,7 @@
 #ifndef KFD_QUEUE_H
 #define KFD_QUEUE_H
 
+#include <linux/bitmap.h>
 #include <linux/bits.h>
 #include <linux/kobject.h>
 #include <linux/list.h>
@@ -29,6 +30,7 @@ struct kfd_process_device;
 struct vgpu_bo;
 
 #define KFD_QUEUE_FILES	3
+#define KFD_DOORBELLS	1024	/* of a process's slice */
 
 enum kfd_queue_kind {
 	KFD_QUEUE_SDMA,
@@ -36,8 +38,33 @@ enum kfd_queue_kind {
 };
 
 /**
+ * struct qcm_process_device - the queues of a process on a GPU
+ * @pdd: the process's state on the GPU
+ * @queues: queues on this GPU; changed under kfd_process.mutex and
+ *          kfd_process.queue_lock, so either serves to walk it
+ * @n_sdma: SDMA queues, which need a VMID; process mutex
+ * @n_cp: compute queues; kfd_sched.lock
+ * @doorbells_used: by compute queues; process mutex
+ * @gws_queue: which has global wave sync, or NULL; process mutex
+ * @root_pde: how run lists call the process's address space; set with the first compute queue
+ * @run_queues: compute queues that may run; kfd_sched.lock
+ * @run_link: in kfd_sched.qpds if there are any; kfd_sched.lock
+ */
+struct qcm_process_device {
+	struct kfd_process_device *pdd;
+	struct list_head queues;
+	unsigned int n_sdma;
+	unsigned int n_cp;
+	DECLARE_BITMAP(doorbells_used, KFD_DOORBELLS);
+	struct kfd_queue *gws_queue;
+	u64 root_pde;
+	struct list_head run_queues;
+	struct list_head run_link;
+};
+
+/**
  * struct kfd_queue - a user-mode queue
- * @link: in kfd_process_device.queues
+ * @link: in qcm_process_device.queues
  * @pdd: whose, on which GPU
  * @id: what user space names it by
  * @kind: which of the two at the end it is
@@ -71,7 +98,7 @@ enum kfd_queue_kind {
  * @mqd: as the CPU sees it
  * @cp: what it is made of
  * @lost: vgpu_cp_lost() when it was loaded
- * @run_link: in kfd_process_device.run_queues while @loaded; kfd_sched.lock
+ * @run_link: in qcm_process_device.run_queues while @loaded; kfd_sched.lock
  *
  * @enabled, @faulted, @hung, @loaded, @suspended, @dying, @regs, @cp, @lost and
  * the MQD under kfd_process.queue_lock, the rest fixed or under kfd_process.mutex.
@@ -175,6 +202,10 @@ struct kfd_queue_properties {
 	bool enabled;
 	const struct kfd_queue_saved *saved;
 };
+
+/* Allocate kfd_process_device.qpd: 0 or -ENOMEM. fini: no queue is left. */
+int kfd_qpd_init(struct kfd_process_device *pdd);
+void kfd_qpd_fini(struct kfd_process_device *pdd);
 
 /*
  * All with kfd_process.mutex held.

@@ -111,7 +111,7 @@ static int kfd_cp_take_doorbell(struct kfd_queue *q, u32 offset)
 
 	if (offset % sizeof(u64) || !kfd_cp_may_have_doorbell(i))
 		return -EINVAL;
-	if (__test_and_set_bit(i, q->pdd->doorbells_used))
+	if (__test_and_set_bit(i, q->pdd->qpd->doorbells_used))
 		return -EBUSY;
 	q->doorbell = offset;
 	return 0;
@@ -119,7 +119,7 @@ static int kfd_cp_take_doorbell(struct kfd_queue *q, u32 offset)
 
 static int kfd_cp_get_doorbell(struct kfd_queue *q)
 {
-	unsigned long *used = q->pdd->doorbells_used;
+	unsigned long *used = q->pdd->qpd->doorbells_used;
 	unsigned long i;
 
 	for_each_clear_bit(i, used, KFD_DOORBELLS) {
@@ -134,7 +134,7 @@ static int kfd_cp_get_doorbell(struct kfd_queue *q)
 
 static void kfd_cp_put_doorbell(struct kfd_queue *q)
 {
-	__clear_bit(q->doorbell / sizeof(u64), q->pdd->doorbells_used);
+	__clear_bit(q->doorbell / sizeof(u64), q->pdd->qpd->doorbells_used);
 }
 
 int kfd_cp_init(struct kfd_queue *q, const struct kfd_queue_properties *props)
@@ -150,7 +150,7 @@ int kfd_cp_init(struct kfd_queue *q, const struct kfd_queue_properties *props)
 			     kfd_cp_get_doorbell(q);
 	if (ret)
 		goto err_buffers;
-	ret = vgpu_vm_schedule(pdd->vm, &pdd->root_pde);
+	ret = vgpu_vm_schedule(pdd->vm, &pdd->qpd->root_pde);
 	if (ret)
 		goto err_doorbell;
 	ret = kfd_sched_reserve(pdd);
@@ -250,11 +250,11 @@ int kfd_queue_set_gws(struct kfd_queue *q, bool want)
 
 	lockdep_assert_held(&p->mutex);
 
-	if (want && pdd->gws_queue)
+	if (want && pdd->qpd->gws_queue)
 		return -EBUSY;
-	if (!want && pdd->gws_queue != q)
+	if (!want && pdd->qpd->gws_queue != q)
 		return -EINVAL;
-	pdd->gws_queue = want ? q : NULL;
+	pdd->qpd->gws_queue = want ? q : NULL;
 	/* SDMA queues may have it, too, and have no waves. */
 	if (q->kind != KFD_QUEUE_COMPUTE)
 		return 0;

@@ -142,7 +142,7 @@ static void kfd_sdma_put_slot(struct kfd_queue *q)
 /* The address space has a VMID while it has SDMA queues. */
 static void kfd_sdma_put_vmid(struct kfd_process_device *pdd)
 {
-	if (!--pdd->n_sdma)
+	if (!--pdd->qpd->n_sdma)
 		vgpu_vm_put_vmid(pdd->vm);
 }
 
@@ -160,7 +160,7 @@ int kfd_sdma_init(struct kfd_queue *q, const struct kfd_queue_properties *props)
 	ret = vgpu_vm_get_vmid(pdd->vm);
 	if (ret)
 		return ret;
-	pdd->n_sdma++;
+	pdd->qpd->n_sdma++;
 	ret = props->saved ? kfd_sdma_take_slot(q, props->saved) :
 			     kfd_sdma_get_slot(q, props->engines);
 	if (ret) {

@@ -18,7 +18,7 @@ void kfd_sched_init(struct kfd_node *node)
 	fs_reclaim_acquire(GFP_KERNEL);
 	might_lock(&sched->lock);
 	fs_reclaim_release(GFP_KERNEL);
-	INIT_LIST_HEAD(&sched->pdds);
+	INIT_LIST_HEAD(&sched->qpds);
 }
 
 void kfd_sched_fini(struct kfd_node *node)
@@ -30,7 +30,7 @@ int kfd_sched_reserve(struct kfd_process_device *pdd)
 {
 	struct kfd_sched *sched = &pdd->node->sched;
 	u32 dwords = VGPU_CP_QUEUE_DWORDS +
-		     (pdd->n_cp ? 0 : VGPU_CP_PROCESS_DWORDS);
+		     (pdd->qpd->n_cp ? 0 : VGPU_CP_PROCESS_DWORDS);
 	int ret = 0;
 
 	mutex_lock(&sched->lock);
@@ -38,7 +38,7 @@ int kfd_sched_reserve(struct kfd_process_device *pdd)
 		ret = -EPERM;
 	} else {
 		sched->dwords += dwords;
-		pdd->n_cp++;
+		pdd->qpd->n_cp++;
 	}
 	mutex_unlock(&sched->lock);
 	return ret;
@@ -49,9 +49,9 @@ void kfd_sched_unreserve(struct kfd_process_device *pdd)
 	struct kfd_sched *sched = &pdd->node->sched;
 
 	mutex_lock(&sched->lock);
-	pdd->n_cp--;
+	pdd->qpd->n_cp--;
 	sched->dwords -= VGPU_CP_QUEUE_DWORDS +
-			 (pdd->n_cp ? 0 : VGPU_CP_PROCESS_DWORDS);
+			 (pdd->qpd->n_cp ? 0 : VGPU_CP_PROCESS_DWORDS);
 	mutex_unlock(&sched->lock);
 }
 
@@ -66,13 +66,13 @@ void kfd_sched_mark(struct kfd_queue *q, bool run)
 	q->loaded = run;
 	if (run) {
 		q->lost = vgpu_cp_lost(pdd->node->vdev);
-		if (list_empty(&pdd->run_queues))
-			list_add_tail(&pdd->run_link, &sched->pdds);
-		list_add_tail(&q->run_link, &pdd->run_queues);
+		if (list_empty(&pdd->qpd->run_queues))
+			list_add_tail(&pdd->qpd->run_link, &sched->qpds);
+		list_add_tail(&q->run_link, &pdd->qpd->run_queues);
 	} else {
 		list_del(&q->run_link);
-		if (list_empty(&pdd->run_queues))
-			list_del(&pdd->run_link);
+		if (list_empty(&pdd->qpd->run_queues))
+			list_del(&pdd->qpd->run_link);
 	}
 	mutex_unlock(&sched->lock);
 }
@@ -82,7 +82,7 @@ static u32 kfd_sched_gws(struct kfd_process_device *pdd, u32 lost)
 {
 	struct kfd_queue *q;
 
-	list_for_each_entry(q, &pdd->run_queues, run_link)
+	list_for_each_entry(q, &pdd->qpd->run_queues, run_link)
 		if (q->lost == lost && q->cp.gws)
 			return VGPU_CP_NUM_GWS;
 	return 0;
@@ -95,12 +95,12 @@ static u32 kfd_sched_emit(struct kfd_process_device *pdd, __le32 *dw)
 	struct kfd_queue *q;
 	u32 n = 0;
 
-	list_for_each_entry(q, &pdd->run_queues, run_link) {
+	list_for_each_entry(q, &pdd->qpd->run_queues, run_link) {
 		if (q->lost != lost)
 			continue;
 		if (!n) {
 			vgpu_cp_emit_process(dw, pdd->process->pasid,
-					     pdd->root_pde,
+					     pdd->qpd->root_pde,
 					     kfd_sched_gws(pdd, lost));
 			n = VGPU_CP_PROCESS_DWORDS;
 		}
@@ -113,15 +113,15 @@ static u32 kfd_sched_emit(struct kfd_process_device *pdd, __le32 *dw)
 int kfd_sched_submit(struct kfd_node *node)
 {
 	struct kfd_sched *sched = &node->sched;
-	struct kfd_process_device *pdd;
+	struct qcm_process_device *qpd;
 	u32 n = 0;
 	__le32 *dw;
 	int ret;
 
 	mutex_lock(&sched->lock);
 	dw = vgpu_cp_next_list(node->vdev);
-	list_for_each_entry(pdd, &sched->pdds, run_link)
-		n += kfd_sched_emit(pdd, dw + n);
+	list_for_each_entry(qpd, &sched->qpds, run_link)
+		n += kfd_sched_emit(qpd->pdd, dw + n);
 	ret = vgpu_cp_run(node->vdev, n);
 	mutex_unlock(&sched->lock);
 	return ret;

@@ -6,6 +6,7 @@
 #include <linux/iopoll.h>
 
 #include "kfd_mem.h"
+#include "kfd_queue.h"
 #include "kfd_room.h"
 #include "vgpu_mock.h"
 
@@ -20,6 +21,7 @@
  * struct evict_mock - a process on one GPU
  * @p: process; its queues are off for another reason, too
  * @pdd: its state on the GPU
+ * @qpd: of @pdd
  * @node: GPU
  * @cb: called when the eviction fence signals
  * @called: @cb was called
@@ -29,6 +31,7 @@
 struct evict_mock {
 	struct kfd_process p;
 	struct kfd_process_device pdd;
+	struct qcm_process_device qpd;
 	struct kfd_node node;
 	struct dma_fence_cb cb;
 	bool called;
@@ -55,7 +58,9 @@ static struct evict_mock *evict_mock_new(struct kunit *test)
 	m->pdd.node = &m->node;
 	m->pdd.process = &m->p;
 	m->pdd.evicted = 1;
-	INIT_LIST_HEAD(&m->pdd.queues);
+	m->pdd.qpd = &m->qpd;
+	m->qpd.pdd = &m->pdd;
+	INIT_LIST_HEAD(&m->qpd.queues);
 	m->p.pdds[0] = &m->pdd;
 	m->p.n_pdds = 1;
 	m->p.lead_thread = current;
