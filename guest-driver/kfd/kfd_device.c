@@ -76,14 +76,15 @@ int kfd_device_init(struct vgpu_device *vdev)
 	if (!node)
 		return -ENOMEM;
 	node->vdev = vdev;
-	mutex_init(&node->queue_lock);
-	kfd_sched_init(node);
+	ret = kfd_dqm_init(node);
+	if (ret)
+		goto err_free;
 	kfd_smi_init(&node->smi);
 	vdev->kfd = node;
 
 	ret = kfd_mmio_init(node);
 	if (ret)
-		goto err_free;
+		goto err_dqm;
 	ret = svm_node_init(node);
 	if (ret)
 		goto err_mmio;
@@ -109,10 +110,10 @@ err_svm:
 	svm_node_fini(node);
 err_mmio:
 	kfd_mmio_fini(node);
-err_free:
+err_dqm:
 	kfd_mem_limit_detach(node);
-	kfd_sched_fini(node);
-	mutex_destroy(&node->queue_lock);
+	kfd_dqm_fini(node);
+err_free:
 	kfree(node);
 	return ret;
 }
@@ -130,8 +131,7 @@ void kfd_device_fini(struct vgpu_device *vdev)
 	svm_node_fini(node);
 	kfd_mmio_fini(node);
 	kfd_mem_limit_detach(node);
-	kfd_sched_fini(node);
-	mutex_destroy(&node->queue_lock);
+	kfd_dqm_fini(node);
 	kfree(node);
 }
 

@@ -26,6 +26,7 @@
 #define KFD_MAX_GPU_INSTANCE			64
 #define KFD_MAX_NUM_OF_QUEUES_PER_PROCESS	1024
 
+struct device_queue_manager;
 struct drm_amdgpu_gem_va;
 struct drm_file;
 struct drm_printer;
@@ -41,19 +42,6 @@ struct svm_range_list;
 struct vgpu_bo;
 struct vgpu_bo_set;
 struct vgpu_vm;
-
-/**
- * struct kfd_sched - the compute queues of a GPU that may run
- * @lock: protects all below, run_queues of each process, and the order of run
- *        lists. Inside kfd_process.queue_lock; nothing under it allocates
- * @qpds: struct qcm_process_device that have some, by run_link
- * @dwords: what a run list of all queues there are would take
- */
-struct kfd_sched {
-	struct mutex lock;	/* who runs */
-	struct list_head qpds;
-	u32 dwords;
-};
 
 /**
  * struct kfd_cp_error - what an interrupt says of a compute queue
@@ -74,9 +62,7 @@ struct kfd_cp_error {
  * @vdev: the GPU; alive as long as the node is
  * @gpu_id: what user space names it by; 16 bits, not zero, unique
  * @topology_id: number of its folder in the topology; under the topology's lock
- * @queue_lock: protects @sdma_busy; inside kfd_process.mutex
- * @sdma_busy: hardware queues in use, by engine
- * @sched: compute queues that may run
+ * @dqm: queues of all processes; kfd_dqm_init() allocates it
  * @cp_errors: from the interrupt handler to @cp_error_work
  * @cp_error_work: stops queues that met bad packets
  * @poison_work: stops those of processes with KFD_PDD_POISONED
@@ -92,9 +78,7 @@ struct kfd_node {
 	struct vgpu_device *vdev;
 	u32 gpu_id;
 	u32 topology_id;
-	struct mutex queue_lock;	/* @sdma_busy */
-	unsigned long sdma_busy[SDMA_NUM_ENGINES];
-	struct kfd_sched sched;
+	struct device_queue_manager *dqm;
 	DECLARE_KFIFO(cp_errors, struct kfd_cp_error, 64);
 	struct work_struct cp_error_work;
 	struct work_struct poison_work;

@@ -18,7 +18,7 @@
 #include "kfd_dbg.h"
 #include "kfd_events.h"
 #include "kfd_mem.h"
-#include "kfd_queue.h"
+#include "kfd_queue_priv.h"
 #include "kfd_room.h"
 
 /* The hardware. */
@@ -256,6 +256,28 @@ void kfd_queues_map_wptr(struct kfd_process *p)
 }
 
 /* Queues. */
+
+int kfd_dqm_init(struct kfd_node *node)
+{
+	struct device_queue_manager *dqm = kzalloc(sizeof(*dqm), GFP_KERNEL);
+
+	if (!dqm)
+		return -ENOMEM;
+	mutex_init(&dqm->queue_lock);
+	kfd_sched_init(&dqm->sched);
+	node->dqm = dqm;
+	return 0;
+}
+
+void kfd_dqm_fini(struct kfd_node *node)
+{
+	struct device_queue_manager *dqm = node->dqm;
+
+	kfd_sched_fini(&dqm->sched);
+	mutex_destroy(&dqm->queue_lock);
+	node->dqm = NULL;
+	kfree(dqm);
+}
 
 int kfd_qpd_init(struct kfd_process_device *pdd)
 {

@@ -207,6 +207,10 @@ struct kfd_queue_properties {
 int kfd_qpd_init(struct kfd_process_device *pdd);
 void kfd_qpd_fini(struct kfd_process_device *pdd);
 
+/* Allocate kfd_node.dqm: 0 or -ENOMEM. fini: no process knows the node. */
+int kfd_dqm_init(struct kfd_node *node);
+void kfd_dqm_fini(struct kfd_node *node);
+
 /*
  * All with kfd_process.mutex held.
  *
@@ -304,17 +308,5 @@ int kfd_cp_saved(struct kfd_queue *q, struct vgpu_cp_saved *saved);
 u32 kfd_cp_stack_bytes(void);
 u32 kfd_cp_save_bytes(void);
 u32 kfd_cp_debug_bytes(void);
-
-/*
- * kfd_sched.c: run lists. mark says that the queue is to be in them or not
- * (queue_lock held); submit makes it so. 0 or -ETIME.
- */
-void kfd_sched_init(struct kfd_node *node);
-void kfd_sched_fini(struct kfd_node *node);
-/* Room for one more queue in the lists. 0, -EPERM. */
-int kfd_sched_reserve(struct kfd_process_device *pdd);
-void kfd_sched_unreserve(struct kfd_process_device *pdd);
-void kfd_sched_mark(struct kfd_queue *q, bool run);
-int kfd_sched_submit(struct kfd_node *node);
 
 #endif /* KFD_QUEUE_H */

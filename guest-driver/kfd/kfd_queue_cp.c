@@ -12,7 +12,7 @@
 #include "vgpu_mqd.h"
 #include "vgpu_vm.h"
 #include "kfd_mem.h"
-#include "kfd_queue.h"
+#include "kfd_queue_priv.h"
 #include "kfd_room.h"
 
 /* What a wave, and a compute unit's workgroups, take in a save area. */

@@ -11,7 +11,7 @@
 #include "vgpu_sdma_queue.h"
 #include "vgpu_vm.h"
 #include "kfd_mem.h"
-#include "kfd_queue.h"
+#include "kfd_queue_priv.h"
 #include "kfd_room.h"
 
 static struct device *kfd_sdma_dev(const struct kfd_queue *q)
@@ -88,15 +88,15 @@ static int kfd_sdma_take_slot(struct kfd_queue *q,
 			      const struct kfd_queue_saved *saved)
 {
 	unsigned int engine = saved->engine, slot = saved->hw_queue;
-	struct kfd_node *node = q->pdd->node;
+	struct device_queue_manager *dqm = q->pdd->node->dqm;
 	bool taken;
 
 	if (engine >= SDMA_NUM_ENGINES || slot >= SDMA_NUM_RLC ||
 	    saved->doorbell != kfd_sdma_doorbell(engine, slot))
 		return -EINVAL;
-	mutex_lock(&node->queue_lock);
-	taken = __test_and_set_bit(slot, &node->sdma_busy[engine]);
-	mutex_unlock(&node->queue_lock);
+	mutex_lock(&dqm->queue_lock);
+	taken = __test_and_set_bit(slot, &dqm->sdma_busy[engine]);
+	mutex_unlock(&dqm->queue_lock);
 	if (taken)
 		return -EBUSY;
 	q->engine = engine;
@@ -109,34 +109,34 @@ static int kfd_sdma_take_slot(struct kfd_queue *q,
 /* Engines take turns, as amdkfd has it. @want: which, a bit each. */
 static int kfd_sdma_get_slot(struct kfd_queue *q, u32 want)
 {
-	struct kfd_node *node = q->pdd->node;
+	struct device_queue_manager *dqm = q->pdd->node->dqm;
 	unsigned int slot, engine;
 
-	mutex_lock(&node->queue_lock);
+	mutex_lock(&dqm->queue_lock);
 	for (slot = 0; slot < SDMA_NUM_RLC; slot++) {
 		for (engine = 0; engine < SDMA_NUM_ENGINES; engine++) {
 			if (!(want & BIT(engine)))
 				continue;
-			if (__test_and_set_bit(slot, &node->sdma_busy[engine]))
+			if (__test_and_set_bit(slot, &dqm->sdma_busy[engine]))
 				continue;
-			mutex_unlock(&node->queue_lock);
+			mutex_unlock(&dqm->queue_lock);
 			q->engine = engine;
 			q->hw_queue = slot;
 			q->doorbell = kfd_sdma_doorbell(engine, slot);
 			return 0;
 		}
 	}
-	mutex_unlock(&node->queue_lock);
+	mutex_unlock(&dqm->queue_lock);
 	return -ENOMEM;
 }
 
 static void kfd_sdma_put_slot(struct kfd_queue *q)
 {
-	struct kfd_node *node = q->pdd->node;
+	struct device_queue_manager *dqm = q->pdd->node->dqm;
 
-	mutex_lock(&node->queue_lock);
-	__clear_bit(q->hw_queue, &node->sdma_busy[q->engine]);
-	mutex_unlock(&node->queue_lock);
+	mutex_lock(&dqm->queue_lock);
+	__clear_bit(q->hw_queue, &dqm->sdma_busy[q->engine]);
+	mutex_unlock(&dqm->queue_lock);
 }
 
 /* The address space has a VMID while it has SDMA queues. */

@@ -7,13 +7,11 @@
 #include <linux/sched/mm.h>
 
 #include "vgpu_cp.h"
-#include "kfd_queue.h"
+#include "kfd_queue_priv.h"
 #include "kfd_room.h"
 
-void kfd_sched_init(struct kfd_node *node)
+void kfd_sched_init(struct kfd_sched *sched)
 {
-	struct kfd_sched *sched = &node->sched;
-
 	mutex_init(&sched->lock);
 	fs_reclaim_acquire(GFP_KERNEL);
 	might_lock(&sched->lock);
@@ -21,14 +19,14 @@ void kfd_sched_init(struct kfd_node *node)
 	INIT_LIST_HEAD(&sched->qpds);
 }
 
-void kfd_sched_fini(struct kfd_node *node)
+void kfd_sched_fini(struct kfd_sched *sched)
 {
-	mutex_destroy(&node->sched.lock);
+	mutex_destroy(&sched->lock);
 }
 
 int kfd_sched_reserve(struct kfd_process_device *pdd)
 {
-	struct kfd_sched *sched = &pdd->node->sched;
+	struct kfd_sched *sched = &pdd->node->dqm->sched;
 	u32 dwords = VGPU_CP_QUEUE_DWORDS +
 		     (pdd->qpd->n_cp ? 0 : VGPU_CP_PROCESS_DWORDS);
 	int ret = 0;
@@ -46,7 +44,7 @@ int kfd_sched_reserve(struct kfd_process_device *pdd)
 
 void kfd_sched_unreserve(struct kfd_process_device *pdd)
 {
-	struct kfd_sched *sched = &pdd->node->sched;
+	struct kfd_sched *sched = &pdd->node->dqm->sched;
 
 	mutex_lock(&sched->lock);
 	pdd->qpd->n_cp--;
@@ -58,7 +56,7 @@ void kfd_sched_unreserve(struct kfd_process_device *pdd)
 void kfd_sched_mark(struct kfd_queue *q, bool run)
 {
 	struct kfd_process_device *pdd = q->pdd;
-	struct kfd_sched *sched = &pdd->node->sched;
+	struct kfd_sched *sched = &pdd->node->dqm->sched;
 
 	lockdep_assert_held(&pdd->process->queue_lock);
 
@@ -112,7 +110,7 @@ static u32 kfd_sched_emit(struct kfd_process_device *pdd, __le32 *dw)
 
 int kfd_sched_submit(struct kfd_node *node)
 {
-	struct kfd_sched *sched = &node->sched;
+	struct kfd_sched *sched = &node->dqm->sched;
 	struct qcm_process_device *qpd;
 	u32 n = 0;
 	__le32 *dw;
