@@ -8,6 +8,10 @@
  * else is affected. Poison in what was read stops all queues of the process
  * there, as with amdkfd, whose reset of the GPU is not needed here.
  */
+#include <linux/kfifo.h>
+#include <linux/slab.h>
+#include <linux/workqueue.h>
+
 #include "vgpu/bits.h"
 #include "vgpu/cp.h"
 #include "vgpu/ih.h"
@@ -16,6 +20,34 @@
 #include "kfd_events.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
+
+/**
+ * struct kfd_cp_error - what an interrupt says of a compute queue
+ * @at: GPU clock, 48 bits
+ * @pasid: whose
+ * @doorbell: byte offset in the slice
+ * @code: KFD_EC_QUEUE_PACKET_*
+ */
+struct kfd_cp_error {
+	u64 at;
+	u16 pasid;
+	u16 doorbell;
+	u16 code;
+};
+
+/**
+ * struct kfd_interrupts - what interrupt handlers of a GPU leave to work items
+ * @node: the GPU
+ * @cp_errors: from the interrupt handler to @cp_error_work
+ * @cp_error_work: stops queues that met bad packets
+ * @poison_work: stops those of processes with KFD_PDD_POISONED
+ */
+struct kfd_interrupts {
+	struct kfd_node *node;
+	DECLARE_KFIFO(cp_errors, struct kfd_cp_error, 64);
+	struct work_struct cp_error_work;
+	struct work_struct poison_work;
+};
 
 static unsigned int kfd_sdma_engine(u8 client)
 {
@@ -79,22 +111,22 @@ static void kfd_poison(struct vgpu_device *vdev,
 	pdd = kfd_process_device_of(p, vdev);
 	if (pdd) {
 		set_bit(KFD_PDD_POISONED, &pdd->flags);
-		schedule_work(&node->poison_work);
+		schedule_work(&node->irq->poison_work);
 	}
 	kfd_unref_process(p);
 }
 
 static void kfd_poison_work(struct work_struct *work)
 {
-	struct kfd_node *node = container_of(work, struct kfd_node,
-					     poison_work);
+	struct kfd_interrupts *irq = container_of(work, struct kfd_interrupts,
+						  poison_work);
 	struct kfd_process_device *pdd;
 	struct kfd_process *p;
 	u32 pasid = 0;
 
 	while ((p = kfd_lookup_process_after(pasid))) {
 		pasid = p->pasid;
-		pdd = kfd_process_device_of(p, node->vdev);
+		pdd = kfd_process_device_of(p, irq->node->vdev);
 		if (pdd && test_and_clear_bit(KFD_PDD_POISONED, &pdd->flags))
 			kfd_process_poisoned(pdd);
 		kfd_unref_process(p);
@@ -114,7 +146,7 @@ static void kfd_cp_end_of_pipe(struct vgpu_device *vdev,
 static void kfd_cp_bad_packet(struct vgpu_device *vdev,
 			      const struct vgpu_iv_entry *iv, void *arg)
 {
-	struct kfd_node *node = arg;
+	struct kfd_interrupts *irq = ((struct kfd_node *)arg)->irq;
 	const struct kfd_cp_error error = {
 		.at = iv->timestamp,
 		.pasid = iv->pasid,
@@ -130,8 +162,8 @@ static void kfd_cp_bad_packet(struct vgpu_device *vdev,
 		return;
 	}
 	/* Without room: the queue tells again at its next turn. */
-	if (kfifo_put(&node->cp_errors, error))
-		schedule_work(&node->cp_error_work);
+	if (kfifo_put(&irq->cp_errors, error))
+		schedule_work(&irq->cp_error_work);
 }
 
 static const char *kfd_cp_error_text(unsigned int code)
@@ -152,17 +184,17 @@ static const char *kfd_cp_error_text(unsigned int code)
 
 static void kfd_cp_error_work(struct work_struct *work)
 {
-	struct kfd_node *node = container_of(work, struct kfd_node,
-					     cp_error_work);
+	struct kfd_interrupts *irq = container_of(work, struct kfd_interrupts,
+						  cp_error_work);
 	struct kfd_process_device *pdd;
 	struct kfd_cp_error error;
 	struct kfd_process *p;
 
-	while (kfifo_get(&node->cp_errors, &error)) {
+	while (kfifo_get(&irq->cp_errors, &error)) {
 		p = kfd_lookup_process_by_pasid(error.pasid);
 		if (!p)
 			continue;
-		pdd = kfd_process_device_of(p, node->vdev);
+		pdd = kfd_process_device_of(p, irq->node->vdev);
 		if (pdd)
 			kfd_queue_bad_packet(pdd, error.doorbell, error.at,
 					     error.code,
@@ -216,14 +248,28 @@ static int kfd_register(struct kfd_node *node, u8 client,
 	return 0;
 }
 
+/* No handler is registered any more. */
+static void kfd_interrupt_free(struct kfd_node *node)
+{
+	cancel_work_sync(&node->irq->cp_error_work);
+	cancel_work_sync(&node->irq->poison_work);
+	kfree(node->irq);
+	node->irq = NULL;
+}
+
 int kfd_interrupt_init(struct kfd_node *node)
 {
+	struct kfd_interrupts *irq = kzalloc(sizeof(*irq), GFP_KERNEL);
 	unsigned int i;
 	int ret;
 
-	INIT_KFIFO(node->cp_errors);
-	INIT_WORK(&node->cp_error_work, kfd_cp_error_work);
-	INIT_WORK(&node->poison_work, kfd_poison_work);
+	if (!irq)
+		return -ENOMEM;
+	irq->node = node;
+	INIT_KFIFO(irq->cp_errors);
+	INIT_WORK(&irq->cp_error_work, kfd_cp_error_work);
+	INIT_WORK(&irq->poison_work, kfd_poison_work);
+	node->irq = irq;
 	for (i = 0; i < SDMA_NUM_ENGINES; i++) {
 		ret = kfd_register(node, IH_CLIENT_SDMA(i), kfd_sdma_handlers,
 				   ARRAY_SIZE(kfd_sdma_handlers));
@@ -240,6 +286,7 @@ err:
 	while (i--)
 		kfd_unregister(node, IH_CLIENT_SDMA(i), kfd_sdma_handlers,
 			       ARRAY_SIZE(kfd_sdma_handlers));
+	kfd_interrupt_free(node);
 	return ret;
 }
 
@@ -252,6 +299,5 @@ void kfd_interrupt_fini(struct kfd_node *node)
 	for (i = 0; i < SDMA_NUM_ENGINES; i++)
 		kfd_unregister(node, IH_CLIENT_SDMA(i), kfd_sdma_handlers,
 			       ARRAY_SIZE(kfd_sdma_handlers));
-	cancel_work_sync(&node->cp_error_work);
-	cancel_work_sync(&node->poison_work);
+	kfd_interrupt_free(node);
 }

@@ -10,7 +10,6 @@
 #include <linux/fs.h>
 #include <linux/idr.h>
 #include <linux/kfd_ioctl.h>
-#include <linux/kfifo.h>
 #include <linux/kref.h>
 #include <linux/mmu_notifier.h>
 #include <linux/mutex.h>
@@ -34,6 +33,7 @@ struct kfd_criu;
 struct kfd_dbg;
 struct kfd_dbg_device;
 struct kfd_events;
+struct kfd_interrupts;
 struct kfd_process;
 struct kfd_process_device;
 struct qcm_process_device;
@@ -44,28 +44,12 @@ struct vgpu_bo_set;
 struct vgpu_vm;
 
 /**
- * struct kfd_cp_error - what an interrupt says of a compute queue
- * @at: GPU clock, 48 bits
- * @pasid: whose
- * @doorbell: byte offset in the slice
- * @code: KFD_EC_QUEUE_PACKET_*
- */
-struct kfd_cp_error {
-	u64 at;
-	u16 pasid;
-	u16 doorbell;
-	u16 code;
-};
-
-/**
  * struct kfd_node - a GPU as KFD sees it
  * @vdev: the GPU; alive as long as the node is
  * @gpu_id: what user space names it by; 16 bits, not zero, unique
  * @topology_id: number of its folder in the topology; under the topology's lock
  * @dqm: queues of all processes; kfd_dqm_init() allocates it
- * @cp_errors: from the interrupt handler to @cp_error_work
- * @cp_error_work: stops queues that met bad packets
- * @poison_work: stops those of processes with KFD_PDD_POISONED
+ * @irq: work of interrupts; kfd_interrupt_init() allocates it
  * @vram_used: bytes of VRAM that BOs of KFD ask for, evicted ones included;
  *             see kfd_mem_limit.c
  * @mmio: the page of the HDP flush registers, pinned; see kfd_mmio.c
@@ -79,9 +63,7 @@ struct kfd_node {
 	u32 gpu_id;
 	u32 topology_id;
 	struct device_queue_manager *dqm;
-	DECLARE_KFIFO(cp_errors, struct kfd_cp_error, 64);
-	struct work_struct cp_error_work;
-	struct work_struct poison_work;
+	struct kfd_interrupts *irq;
 	u64 vram_used;
 	struct vgpu_bo *mmio;
 	atomic_t n_pdds;

@@ -166,7 +166,7 @@ void kfd_mmio_zap(const struct kfd_node *node);
 /* Under mmap_lock. One page, shared; -EINVAL anything else. */
 int kfd_mmio_mmap(struct kfd_process_device *pdd, struct vm_area_struct *vma);
 
-/* kfd_interrupt.c: bad packets. 0 or -ENOSPC. */
+/* kfd_interrupt.c: bad packets. 0, -ENOMEM or -ENOSPC. */
 int kfd_interrupt_init(struct kfd_node *node);
 void kfd_interrupt_fini(struct kfd_node *node);
 
