@@ -3,7 +3,7 @@
  * /dev/kfd: open, mmap and the dispatch of ioctls.
  *
  * An open file stands for the mm that opened it and for nothing else: the
- * process is looked up by each call (see kfd_process.c).
+ * process is looked up by each call (see kfd_process_life.c).
  */
 #include <linux/anon_inodes.h>
 #include <linux/compat.h>

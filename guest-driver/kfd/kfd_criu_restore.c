@@ -192,7 +192,7 @@ static void criu_undo(struct kfd_process *p, bool xnack)
 	struct kfd_process_device *pdd;
 	u32 i;
 
-	kfd_process_destroy_queues(p);
+	kfd_queues_destroy(p);
 	kfd_criu_drop_events(p);
 	kfd_criu_forget_ranges(p);
 	kgd_mem_free_all(p);

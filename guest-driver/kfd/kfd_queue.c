@@ -438,6 +438,16 @@ void kfd_queue_destroy(struct kfd_queue *q)
 	kfree(q);
 }
 
+void kfd_queues_destroy(struct kfd_process *p)
+{
+	struct kfd_queue *q, *next;
+	u32 i;
+
+	for (i = 0; i < p->n_pdds; i++)
+		list_for_each_entry_safe(q, next, &p->pdds[i]->qpd->queues, link)
+			kfd_queue_destroy(q);
+}
+
 int kfd_queue_update(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
 		     u8 priority, bool enabled)
 {

@@ -223,6 +223,8 @@ int kfd_queue_create(struct kfd_process_device *pdd,
 		     const struct kfd_queue_properties *props,
 		     struct kfd_queue **out);
 void kfd_queue_destroy(struct kfd_queue *q);
+/* All of the process, on all GPUs. */
+void kfd_queues_destroy(struct kfd_process *p);
 /* Another ring, none, or stopped. 0, -EFAULT no such ring, -ETIME. */
 int kfd_queue_update(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
 		     u8 priority, bool enabled);

@@ -102,20 +102,10 @@ extern struct mutex kfd_processes_mutex;
 int kfd_process_init(void);
 void kfd_process_exit(void);
 /*
- * Make @thread and its @mm, of which the caller has a reference, a process of
- * KFD's, if they are none. 0, -EINVAL other processes share @mm, -ESRCH @thread has
- * ended, -ENOSPC no PASID, -ENOMEM, -EINTR. No locks held; waits for mmap_lock.
- */
-int kfd_process_open(struct task_struct *thread, struct mm_struct *mm);
-/*
  * The thread that the caller knows as @pid, and its *@mm, both referenced; NULL
  * none, or one that has ended.
  */
 struct task_struct *kfd_get_thread(pid_t pid, struct mm_struct **mm);
-/* All of them, on all GPUs. Mutex held. */
-void kfd_process_destroy_queues(struct kfd_process *p);
-/* Take KFD away from every process that knows @node, or from all if NULL. */
-void kfd_process_detach_all(struct kfd_node *node);
 /*
  * Give @pdd its address space. Takes over @drm_file's reference on success.
  * 0 or -EINVAL no render node of this GPU, in use, or with an address space of its
@@ -125,10 +115,35 @@ int kfd_process_device_init_vm(struct kfd_process_device *pdd,
 			       struct file *drm_file);
 
 /*
+ * For kfd_process_life.c. A process without PASID, GPUs and what other files allocate for
+ * it, or NULL; and its end, after the last reference: RCU frees it.
+ */
+struct kfd_process *kfd_process_alloc(struct mm_struct *mm,
+				      struct task_struct *leader);
+void kfd_process_free(struct kfd_process *p);
+/* @mm has a process in the hash. */
+bool kfd_process_is_known(const struct mm_struct *mm);
+/* Into the hash, with kfd_processes_mutex; out of it, without: false if it was not there. */
+void kfd_process_hash(struct kfd_process *p);
+bool kfd_process_unhash(struct kfd_process *p);
+/* A process in the hash that knows @node (NULL: any process), referenced, or NULL. */
+struct kfd_process *kfd_process_next_user(struct kfd_node *node);
+
+/*
  * Referenced, the process with the lowest PASID above @pasid, or NULL: to visit
  * all there are without a lock. Does not allocate.
  */
 struct kfd_process *kfd_lookup_process_after(u32 pasid);
+
+/* kfd_process_life.c */
+/*
+ * Make @thread and its @mm, of which the caller has a reference, a process of
+ * KFD's, if they are none. 0, -EINVAL other processes share @mm, -ESRCH @thread has
+ * ended, -ENOSPC no PASID, -ENOMEM, -EINTR. No locks held; waits for mmap_lock.
+ */
+int kfd_process_open(struct task_struct *thread, struct mm_struct *mm);
+/* Take KFD away from every process that knows @node, or from all if NULL. */
+void kfd_process_detach_all(struct kfd_node *node);
 
 /* kfd_procfs.c: /sys/class/kfd/kfd/proc */
 int kfd_procfs_init(void);
