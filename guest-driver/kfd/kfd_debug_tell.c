@@ -78,7 +78,7 @@ static void kfd_dbg_send_fault(struct kfd_process_device *pdd)
 	if (pdd->dbg->fault_known)
 		fault = pdd->dbg->fault;
 	spin_unlock(&kfd_dbg_lock);
-	kfd_process_stop_queues(pdd, NULL);
+	kfd_queues_stop(pdd, NULL);
 	kfd_events_memory(pdd, &fault);
 }
 

@@ -142,6 +142,7 @@ int kfd_init(void)
 	ret = kfd_dbg_module_init();
 	if (ret)
 		return ret;
+	kfd_process_life_init();
 	ret = kfd_process_init();
 	if (ret)
 		goto err_dbg;

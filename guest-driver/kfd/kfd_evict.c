@@ -33,7 +33,6 @@
 #include "kfd_process_trace.h"
 #include "vgpu_bo.h"
 #include "kfd_mem.h"
-#include "kfd_queue.h"
 #include "kfd_room.h"
 
 #define KFD_RESTORE_MS		10u
@@ -149,7 +148,7 @@ static void kfd_evict_all(struct kfd_process *p)
 
 	for (i = 0; i < p->n_pdds; i++)
 		if (!p->pdds[i]->evicted++)
-			kfd_process_settle_queues(p->pdds[i]);
+			kfd_process_ops->settle_queues(p->pdds[i]);
 }
 
 /* queue_lock held. */
@@ -160,7 +159,7 @@ static void kfd_restore_all(struct kfd_process *p)
 	for (i = 0; i < p->n_pdds; i++)
 		if (!WARN_ON_ONCE(!p->pdds[i]->evicted) &&
 		    !--p->pdds[i]->evicted)
-			kfd_process_settle_queues(p->pdds[i]);
+			kfd_process_ops->settle_queues(p->pdds[i]);
 }
 
 static void kfd_restore_schedule(struct amdkfd_process_info *info)
@@ -274,7 +273,7 @@ static int kfd_restore_try(struct kfd_process *p)
 	if (!ret)
 		ret = kgd_mem_validate_all(p, true);
 	if (!ret) {
-		kfd_queues_map_wptr(p);
+		kfd_process_ops->map_wptrs(p);
 		ret = kfd_restore_queues(p);
 	}
 	if (ret)
@@ -482,7 +481,7 @@ int kfd_process_evict_queues(struct kfd_process_device *pdd)
 
 	mutex_lock(&p->queue_lock);
 	if (!pdd->evicted++)
-		ret = kfd_process_settle_queues(pdd);
+		ret = kfd_process_ops->settle_queues(pdd);
 	mutex_unlock(&p->queue_lock);
 	return ret;
 }
@@ -494,7 +493,7 @@ int kfd_process_restore_queues(struct kfd_process_device *pdd)
 
 	mutex_lock(&p->queue_lock);
 	if (!WARN_ON_ONCE(!pdd->evicted) && !--pdd->evicted)
-		ret = kfd_process_settle_queues(pdd);
+		ret = kfd_process_ops->settle_queues(pdd);
 	mutex_unlock(&p->queue_lock);
 	return ret;
 }

@@ -293,31 +293,49 @@ int kfd_process_restore_queues(struct kfd_process_device *pdd);
  */
 void kfd_process_set_migrating(struct kfd_process *p, struct task_struct *task);
 
+/**
+ * struct kfd_process_ops - what upper files do for the processes of all GPUs
+ *
+ * @settle_queues: bring the hardware in line with the state of a process's queues on a
+ *                 GPU. queue_lock held, no allocation. 0 or -ETIME
+ * @map_wptrs: find the write pointers of a process's queues again after BOs may have
+ *             moved, before the queues run; a queue that has none any more is stopped.
+ *             Mutex held
+ * @stop_queues: stop all queues of a process on a GPU for good; those that ran are set
+ *               in @ran or NULL. Takes queue_lock
+ * @memory_exception: tell a debugger, or the process, of a fault that nobody can repair
+ */
+struct kfd_process_ops {
+	int (*settle_queues)(struct kfd_process_device *pdd);
+	void (*map_wptrs)(struct kfd_process *p);
+	void (*stop_queues)(struct kfd_process_device *pdd, unsigned long *ran);
+	void (*memory_exception)(struct kfd_process_device *pdd, u64 va,
+				 bool not_present, bool write);
+};
+
+/* Set by kfd_process_life_init(). */
+extern const struct kfd_process_ops *kfd_process_ops;
+
 /*
- * A fault that cannot be repaired: stop the process's queues on this GPU for
- * good (each until it is destroyed), and say so in the log. Then, when the page
- * is as it shall stay, tell SMI's readers and a debugger or the process itself.
- * @not_present: as the interrupt entry says. Fault worker; the first takes
- * queue_lock only.
+ * Stop the process's queues on this GPU for good (each until it is destroyed), and log
+ * it: @fmt names what was done. Takes queue_lock only.
+ */
+__printf(2, 3)
+void kfd_process_stopped_for(struct kfd_process_device *pdd, const char *fmt, ...);
+/*
+ * A fault that cannot be repaired: the queues stop. Then, when the page is as it shall
+ * stay, tell SMI's readers and a debugger or the process itself. @not_present: as the
+ * interrupt entry says. Fault worker; the first takes queue_lock only.
  */
 void kfd_process_vm_fault(struct kfd_process_device *pdd, unsigned long page,
 			  bool write);
-void kfd_process_tell_vm_fault(struct kfd_process_device *pdd,
-			       unsigned long page, bool not_present,
-			       bool write);
+void kfd_process_report_vm_fault(struct kfd_process_device *pdd,
+				 unsigned long page, bool not_present,
+				 bool write);
 /* SMI events on all GPUs of the process; as the functions of kfd_smi_events.h. */
 void kfd_process_report_eviction(struct kfd_process *p,
 				 enum KFD_QUEUE_EVICTION_TRIGGERS trigger);
 void kfd_process_report_restore(struct kfd_process *p, bool on);
-/*
- * A queue of the process read memory with an uncorrectable error: the same,
- * with SIGBUS for the process. Takes queue_lock only.
- */
-void kfd_process_poisoned(struct kfd_process_device *pdd);
-/* All of its queues there stop for good; those that ran are set in @ran or NULL. */
-void kfd_process_stop_queues(struct kfd_process_device *pdd,
-			     unsigned long *ran);
-
 /*
  * kfd_gem.c: GEM_VA of a file whose address space the process with @pasid took
  * (ACQUIRE_VM). @args are checked, @bo is what they name, or NULL; @pte_flags: of a

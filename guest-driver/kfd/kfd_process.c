@@ -6,6 +6,7 @@
 #include <linux/hashtable.h>
 #include <linux/mm.h>
 #include <linux/pid.h>
+#include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
@@ -14,8 +15,10 @@
 #include "vgpu_drv.h"
 #include "vgpu_vm.h"
 #include "kfd_mem.h"
-#include "kfd_queue.h"
 #include "kfd_room.h"
+
+/* What upper files do for a process; set before the first one. */
+const struct kfd_process_ops *kfd_process_ops;
 
 /* The hash, the list of nodes and pdd->drm_file; see kfd_room.h. */
 DEFINE_MUTEX(kfd_processes_mutex);
@@ -27,6 +30,14 @@ static atomic_t kfd_n_processes = ATOMIC_INIT(0);
 unsigned int kfd_processes_in_use(void)
 {
 	return atomic_read(&kfd_n_processes);
+}
+
+/* Reclaim waits for p->queue_lock, by way of notifiers: tell lockdep. */
+static void kfd_process_lockdep_init(struct kfd_process *p)
+{
+	fs_reclaim_acquire(GFP_KERNEL);
+	might_lock(&p->queue_lock);
+	fs_reclaim_release(GFP_KERNEL);
 }
 
 struct kfd_process *kfd_process_alloc(struct mm_struct *mm,
@@ -42,7 +53,7 @@ struct kfd_process *kfd_process_alloc(struct mm_struct *mm,
 	kref_init(&p->ref);
 	mutex_init(&p->mutex);
 	mutex_init(&p->queue_lock);
-	kfd_queue_lockdep_init(p);
+	kfd_process_lockdep_init(p);
 	kfd_process_info_init(&p->kgd_process_info);
 	INIT_HLIST_NODE(&p->kfd_processes);
 	return p;
@@ -215,6 +226,48 @@ void kfd_process_report_restore(struct kfd_process *p, bool on)
 	for (i = 0; i < p->n_pdds; i++)
 		kfd_smi_queue_restore(&p->pdds[i]->node->smi,
 				      p->lead_thread->pid, on);
+}
+
+void kfd_process_stopped_for(struct kfd_process_device *pdd, const char *fmt, ...)
+{
+	DECLARE_BITMAP(stopped, KFD_MAX_NUM_OF_QUEUES_PER_PROCESS);
+	struct kfd_process *p = pdd->process;
+	struct va_format what = { .fmt = fmt };
+	char comm[TASK_COMM_LEN];
+	va_list ap;
+
+	bitmap_zero(stopped, KFD_MAX_NUM_OF_QUEUES_PER_PROCESS);
+	kfd_process_ops->stop_queues(pdd, stopped);
+
+	get_task_comm(comm, p->lead_thread);
+	va_start(ap, fmt);
+	what.va = &ap;
+	dev_err_ratelimited(pdd->node->vdev->drm.dev,
+			    "%pV by pid %d (%s), pasid %u; queues stopped: %*pbl\n",
+			    &what, p->lead_thread->pid, comm, p->pasid,
+			    KFD_MAX_NUM_OF_QUEUES_PER_PROCESS, stopped);
+	va_end(ap);
+}
+
+void kfd_process_vm_fault(struct kfd_process_device *pdd, unsigned long page,
+			  bool write)
+{
+	kfd_process_stopped_for(pdd, "GPU memory fault: %s of 0x%llx",
+				write ? "write" : "read",
+				(u64)page << PAGE_SHIFT);
+}
+
+void kfd_process_report_vm_fault(struct kfd_process_device *pdd,
+				 unsigned long page, bool not_present,
+				 bool write)
+{
+	struct task_struct *task = pdd->process->lead_thread;
+	u64 va = (u64)page << PAGE_SHIFT;
+	char comm[TASK_COMM_LEN];
+
+	get_task_comm(comm, task);
+	kfd_smi_vm_fault(&pdd->node->smi, task->pid, comm);
+	kfd_process_ops->memory_exception(pdd, va, not_present, write);
 }
 
 struct task_struct *kfd_get_thread(pid_t pid, struct mm_struct **mm)

@@ -275,3 +275,15 @@ void kfd_process_detach_all(struct kfd_node *node)
 		kfd_unref_process(p);
 	}
 }
+
+static const struct kfd_process_ops kfd_process_life_ops = {
+	.settle_queues = kfd_queues_settle,
+	.map_wptrs = kfd_queues_map_wptr,
+	.stop_queues = kfd_queues_stop,
+	.memory_exception = kfd_exception_memory,
+};
+
+void kfd_process_life_init(void)
+{
+	kfd_process_ops = &kfd_process_life_ops;
+}

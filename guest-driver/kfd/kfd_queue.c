@@ -7,16 +7,11 @@
  * the hardware in line with that.
  */
 #include <linux/sched.h>
-#include <linux/sched/mm.h>
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "vgpu_cp.h"
 #include "vgpu_mmio.h"
 #include "vgpu_recover.h"
-#include "vgpu_vm.h"
-#include "kfd_dbg.h"
-#include "kfd_events.h"
 #include "kfd_mem.h"
 #include "kfd_queue_priv.h"
 #include "kfd_room.h"
@@ -53,14 +48,7 @@ int kfd_queue_settle(struct kfd_queue *q)
 	return listed ? kfd_sched_submit(q->pdd->node) : ret;
 }
 
-void kfd_queue_lockdep_init(struct kfd_process *p)
-{
-	fs_reclaim_acquire(GFP_KERNEL);
-	might_lock(&p->queue_lock);
-	fs_reclaim_release(GFP_KERNEL);
-}
-
-int kfd_process_settle_queues(struct kfd_process_device *pdd)
+int kfd_queues_settle(struct kfd_process_device *pdd)
 {
 	bool listed = false;
 	struct kfd_queue *q;
@@ -77,7 +65,7 @@ int kfd_process_settle_queues(struct kfd_process_device *pdd)
 	return ret;
 }
 
-void kfd_process_stop_queues(struct kfd_process_device *pdd, unsigned long *ran)
+void kfd_queues_stop(struct kfd_process_device *pdd, unsigned long *ran)
 {
 	struct kfd_process *p = pdd->process;
 	struct kfd_queue *q;
@@ -88,65 +76,8 @@ void kfd_process_stop_queues(struct kfd_process_device *pdd, unsigned long *ran)
 			__set_bit(q->id, ran);
 		q->faulted = true;
 	}
-	kfd_process_settle_queues(pdd);
+	kfd_queues_settle(pdd);
 	mutex_unlock(&p->queue_lock);
-}
-
-/*
- * Stop what the process has on the GPU for good, and say why: @fmt names what
- * was done.
- */
-static __printf(2, 3) void
-kfd_process_stopped_for(struct kfd_process_device *pdd, const char *fmt, ...)
-{
-	DECLARE_BITMAP(stopped, KFD_MAX_NUM_OF_QUEUES_PER_PROCESS);
-	struct kfd_process *p = pdd->process;
-	struct va_format what = { .fmt = fmt };
-	char comm[TASK_COMM_LEN];
-	va_list ap;
-
-	bitmap_zero(stopped, KFD_MAX_NUM_OF_QUEUES_PER_PROCESS);
-	kfd_process_stop_queues(pdd, stopped);
-
-	get_task_comm(comm, p->lead_thread);
-	va_start(ap, fmt);
-	what.va = &ap;
-	dev_err_ratelimited(pdd->node->vdev->drm.dev,
-			    "%pV by pid %d (%s), pasid %u; queues stopped: %*pbl\n",
-			    &what, p->lead_thread->pid, comm, p->pasid,
-			    KFD_MAX_NUM_OF_QUEUES_PER_PROCESS, stopped);
-	va_end(ap);
-}
-
-void kfd_process_vm_fault(struct kfd_process_device *pdd, unsigned long page,
-			  bool write)
-{
-	kfd_process_stopped_for(pdd, "GPU memory fault: %s of 0x%llx",
-				write ? "write" : "read",
-				(u64)page << PAGE_SHIFT);
-}
-
-void kfd_process_tell_vm_fault(struct kfd_process_device *pdd,
-			       unsigned long page, bool not_present,
-			       bool write)
-{
-	struct task_struct *task = pdd->process->lead_thread;
-	u64 va = (u64)page << PAGE_SHIFT;
-	char comm[TASK_COMM_LEN];
-
-	get_task_comm(comm, task);
-	kfd_smi_vm_fault(&pdd->node->smi, task->pid, comm);
-	/* A debugger who wants to know says when the process shall. */
-	if (!kfd_dbg_raise_fault(pdd, va, not_present, write))
-		kfd_events_memory_exception(pdd, va, not_present, write);
-}
-
-void kfd_process_poisoned(struct kfd_process_device *pdd)
-{
-	kfd_process_stopped_for(pdd, "poison read");
-	vgpu_stat_add(pdd->node->vdev, VGPU_STAT_POISONED, 1);
-	kfd_events_poison(pdd);
-	send_sig(SIGBUS, pdd->process->lead_thread, 0);
 }
 
 static unsigned int kfd_queue_engine(const struct kfd_queue *q)
@@ -161,8 +92,7 @@ static bool kfd_queue_recovered(struct kfd_queue *q)
 	return !q->loaded || q->lost == vgpu_cp_lost(q->pdd->node->vdev);
 }
 
-/* A bad packet, say: it does not run again. queue_lock held. */
-static void kfd_queue_stop(struct kfd_queue *q, const char *why)
+void kfd_queue_stop(struct kfd_queue *q, const char *why)
 {
 	struct kfd_process *p = q->pdd->process;
 
@@ -175,11 +105,10 @@ static void kfd_queue_stop(struct kfd_queue *q, const char *why)
 	kfd_queue_settle(q);
 }
 
-void kfd_queues_recovered(struct kfd_process_device *pdd, unsigned int engine)
+bool kfd_queues_recovered(struct kfd_process_device *pdd, unsigned int engine,
+			  bool vm_lost)
 {
-	bool vm_lost = pdd->vm && vgpu_vm_is_lost(pdd->vm);
 	struct kfd_process *p = pdd->process;
-	bool memory_told = pdd->lost_told;
 	struct kfd_queue *q;
 	bool died = false;
 
@@ -198,38 +127,7 @@ void kfd_queues_recovered(struct kfd_process_device *pdd, unsigned int engine)
 		}
 	}
 	mutex_unlock(&p->queue_lock);
-
-	pdd->lost_told = vm_lost;
-	if (died || vm_lost != memory_told)
-		kfd_events_reset(pdd, !vm_lost, vm_lost);
-}
-
-void kfd_queue_bad_packet(struct kfd_process_device *pdd, u32 doorbell, u64 at,
-			  unsigned int code, const char *why)
-{
-	u64 mask = KFD_DBG_EC_TYPE_IS_PACKET(code) ? KFD_EC_MASK(code) : 0;
-	struct kfd_process *p = pdd->process;
-	bool died = false, heard = false;
-	struct kfd_queue *q;
-	u32 id = 0;
-
-	mutex_lock(&p->queue_lock);
-	list_for_each_entry(q, &pdd->qpd->queues, link) {
-		/* Of 48 bits; an older one was told of the doorbell's last owner. */
-		if (q->kind != KFD_QUEUE_COMPUTE || q->doorbell != doorbell ||
-		    q->faulted || (s64)((at - q->born) << 16) < 0)
-			continue;
-		kfd_queue_stop(q, why);
-		heard = kfd_dbg_raise_queue(q, mask);
-		id = q->id;
-		died = true;
-	}
-	mutex_unlock(&p->queue_lock);
-	if (!died)
-		return;
-	if (!heard && kfd_runtime_enabled(p))
-		kfd_dbg_tell_runtime(p, id, mask, false);
-	kfd_events_reset(pdd, true, false);
+	return died;
 }
 
 /* It was in a user pointer, whose memory is gone. */

@@ -230,26 +230,20 @@ int kfd_queue_update(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
 		     u8 priority, bool enabled);
 /* Bring the hardware in line with one queue; queue_lock held. 0 or -ETIME. */
 int kfd_queue_settle(struct kfd_queue *q);
-/* Reclaim waits for p->queue_lock, by way of notifiers: tell lockdep. */
-void kfd_queue_lockdep_init(struct kfd_process *p);
-/* See kfd_reset_engine_recovered(), for one process. Takes queue_lock. */
-void kfd_queues_recovered(struct kfd_process_device *pdd, unsigned int engine);
+/* Stop one queue for good, and log it; queue_lock held. */
+void kfd_queue_stop(struct kfd_queue *q, const char *why);
 /*
- * An interrupt of GPU clock @at says that a compute queue met a packet that it
- * cannot do: it is stopped for good, debugger (exception @code) or runtime and
- * process told. Takes queue_lock; no other lock held.
+ * See kfd_reset_engine_recovered(), for one process. @vm_lost: page tables were lost.
+ * Takes queue_lock. Whether a queue was stopped for good.
  */
-void kfd_queue_bad_packet(struct kfd_process_device *pdd, u32 doorbell, u64 at,
-			  unsigned int code, const char *why);
+bool kfd_queues_recovered(struct kfd_process_device *pdd, unsigned int engine,
+			  bool vm_lost);
 struct kfd_queue *kfd_queue_by_id(struct kfd_process *p, u32 id);
 
-/*
- * For kfd_evict.c. Bring the hardware in line with the queues' state; queue_lock
- * held, no allocation; 0 or -ETIME. Find the write pointers again after BOs may
- * have moved, before the queues run; a queue that has none any more is stopped.
- */
-int kfd_process_settle_queues(struct kfd_process_device *pdd);
+/* As in struct kfd_process_ops. */
+int kfd_queues_settle(struct kfd_process_device *pdd);
 void kfd_queues_map_wptr(struct kfd_process *p);
+void kfd_queues_stop(struct kfd_process_device *pdd, unsigned long *ran);
 
 /* kfd_queue_buf.c: user space's buffers, which stay mapped. Mutex held. */
 struct kfd_mem_attachment *

@@ -4,6 +4,8 @@
  * those that may run; what does not run any more is told.
  */
 #include "vgpu_reset.h"
+#include "vgpu_vm.h"
+#include "kfd_events.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
 
@@ -15,6 +17,18 @@ static void kfd_reset_pre(struct vgpu_device *vdev, const char *cause)
 static void kfd_reset_post(struct vgpu_device *vdev, const char *cause)
 {
 	kfd_smi_post_reset(&vdev->kfd->smi, cause);
+}
+
+static void kfd_reset_process(struct kfd_process_device *pdd,
+			      unsigned int engine)
+{
+	bool vm_lost = pdd->vm && vgpu_vm_is_lost(pdd->vm);
+	bool memory_told = pdd->lost_told;
+	bool died = kfd_queues_recovered(pdd, engine, vm_lost);
+
+	pdd->lost_told = vm_lost;
+	if (died || vm_lost != memory_told)
+		kfd_events_reset(pdd, !vm_lost, vm_lost);
 }
 
 /*
@@ -38,7 +52,7 @@ static void kfd_reset_engine_recovered(struct vgpu_device *vdev,
 		if (lost)
 			svm_vram_lost(p);
 		if (pdd)
-			kfd_queues_recovered(pdd, engine);
+			kfd_reset_process(pdd, engine);
 		kfd_unref_process(p);
 	}
 }

@@ -144,6 +144,24 @@ struct kfd_process *kfd_lookup_process_after(u32 pasid);
 int kfd_process_open(struct task_struct *thread, struct mm_struct *mm);
 /* Take KFD away from every process that knows @node, or from all if NULL. */
 void kfd_process_detach_all(struct kfd_node *node);
+/* Before the first process: set kfd_process_ops. */
+void kfd_process_life_init(void);
+
+/* kfd_exception.c; kfd_exception_memory() is kfd_process_ops.memory_exception. */
+void kfd_exception_memory(struct kfd_process_device *pdd, u64 va,
+			  bool not_present, bool write);
+/*
+ * A queue of the process read memory with an uncorrectable error: its queues on the GPU
+ * stop for good, and it gets SIGBUS. Takes queue_lock only.
+ */
+void kfd_process_poisoned(struct kfd_process_device *pdd);
+/*
+ * An interrupt of GPU clock @at says that a compute queue met a packet that it
+ * cannot do: it is stopped for good, debugger (exception @code) or runtime and
+ * process told. Takes queue_lock; no other lock held.
+ */
+void kfd_queue_bad_packet(struct kfd_process_device *pdd, u32 doorbell, u64 at,
+			  unsigned int code, const char *why);
 
 /* kfd_procfs.c: /sys/class/kfd/kfd/proc */
 int kfd_procfs_init(void);

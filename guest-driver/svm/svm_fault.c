@@ -355,8 +355,8 @@ static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 		/* Who has been told may map something there at once. */
 		svm_fault_write_noretry(svms, gpu, f->page);
 		vgpu_stat_add(node->vdev, VGPU_STAT_FAULTS_UNREPAIRED, 1);
-		kfd_process_tell_vm_fault(pdd, f->page, f->not_present,
-					  f->write);
+		kfd_process_report_vm_fault(pdd, f->page, f->not_present,
+					    f->write);
 	} else if (verdict == SVM_FAULT_DYING) {
 		/* For good: the process is about to lose its queues anyway. */
 		kfd_process_evict_queues(pdd);
@@ -407,8 +407,8 @@ static void svm_fault_report(struct kfd_node *node, const struct svm_fault *f)
 	    mmget_not_zero(p->svms->mm)) {
 		kfd_process_vm_fault(pdd, f->page, f->write);
 		svm_unmap_unreachable(p->svms, gpu, f->page);
-		kfd_process_tell_vm_fault(pdd, f->page, f->not_present,
-					  f->write);
+		kfd_process_report_vm_fault(pdd, f->page, f->not_present,
+					    f->write);
 		mmput_async(p->svms->mm);
 	}
 	kfd_unref_process(p);
