@@ -167,6 +167,7 @@ static int __init vgpu_module_init(void)
 	ret = vgpu_sdma_module_init();
 	if (ret)
 		return ret;
+	vgpu_file_module_init();
 	ret = kfd_init();
 	if (ret)
 		return ret;

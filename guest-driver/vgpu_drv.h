@@ -27,11 +27,10 @@ void vgpu_pm_fini(struct vgpu_device *vdev);
 
 /* drm/vgpu_drm.c */
 extern const struct drm_driver vgpu_drm_driver;
-/* The GEM handle table's file of a render node's struct file, or NULL if not ours. */
-struct drm_file *vgpu_drm_file_of(struct file *filp, struct vgpu_device *vdev);
 
-/* drm/vgpu_file.c, for kfd/ */
-int vgpu_drm_file_acquire(struct drm_file *file, u16 pasid);
+/* drm/vgpu_file.c */
+void vgpu_file_module_init(void);
+/* For kfd/. */
 bool vgpu_drm_file_has(struct drm_file *file, struct vgpu_bo *bo);
 
 /* drm/vgpu_sysfs.c, drm/vgpu_debugfs.c */

@@ -8,6 +8,9 @@
 #include "vgpu_device.h"
 #include "vgpu_drv.h"
 
+/* vgpu_drm.c */
+struct drm_file *vgpu_drm_file_of(struct file *filp, struct vgpu_device *vdev);
+
 /* vgpu_gem.c */
 int vgpu_gem_create_ioctl(struct drm_device *drm, void *data,
 			  struct drm_file *file);

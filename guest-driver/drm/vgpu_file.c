@@ -119,16 +119,8 @@ int vgpu_file_vm(struct vgpu_file *vf)
 	return ret;
 }
 
-/**
- * vgpu_drm_file_acquire() - a file's address space is a KFD process's from now on
- * @file: file
- * @pasid: the process's
- *
- * For good: jobs do not run in that one. Takes vf->lock.
- *
- * Return: 0, or -EINVAL if it has one of its own already.
- */
-int vgpu_drm_file_acquire(struct drm_file *file, u16 pasid)
+/* kfd_render_ops.acquire. For good: jobs do not run in that address space. */
+static int file_acquire(struct drm_file *file, u16 pasid)
 {
 	struct vgpu_file *vf = to_vgpu_file(file);
 	int ret = -EINVAL;
@@ -140,6 +132,21 @@ int vgpu_drm_file_acquire(struct drm_file *file, u16 pasid)
 	}
 	mutex_unlock(&vf->lock);
 	return ret;
+}
+
+static const struct kfd_render_ops file_render_ops = {
+	.file_of = vgpu_drm_file_of,
+	.acquire = file_acquire,
+};
+
+/**
+ * vgpu_file_module_init() - let KFD find and take open files
+ *
+ * Context: module init, before the first device.
+ */
+void vgpu_file_module_init(void)
+{
+	kfd_process_set_render_ops(&file_render_ops);
 }
 
 /**

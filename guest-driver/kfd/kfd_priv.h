@@ -316,6 +316,22 @@ struct kfd_process_ops {
 /* Set by kfd_process_life_init(). */
 extern const struct kfd_process_ops *kfd_process_ops;
 
+/**
+ * struct kfd_render_ops - what drm/ knows of render nodes
+ *
+ * @file_of: DRM's side of an open file, or NULL if it is no primary or render node of the
+ *           device. Valid while the caller has a reference to the file
+ * @acquire: the address space of a file is a process's from now on, for good. 0, or
+ *           -EINVAL if it has one of its own already
+ */
+struct kfd_render_ops {
+	struct drm_file *(*file_of)(struct file *filp, struct vgpu_device *vdev);
+	int (*acquire)(struct drm_file *file, u16 pasid);
+};
+
+/* Before the first device. */
+void kfd_process_set_render_ops(const struct kfd_render_ops *ops);
+
 /*
  * Stop the process's queues on this GPU for good (each until it is destroyed), and log
  * it: @fmt names what was done. Takes queue_lock only.

@@ -12,13 +12,14 @@
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 
-#include "vgpu_drv.h"
 #include "vgpu_vm.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"
 
 /* What upper files do for a process; set before the first one. */
 const struct kfd_process_ops *kfd_process_ops;
+
+static const struct kfd_render_ops *kfd_render_ops;
 
 /* The hash, the list of nodes and pdd->drm_file; see kfd_room.h. */
 DEFINE_MUTEX(kfd_processes_mutex);
@@ -334,6 +335,11 @@ static int kfd_process_claim_drm_file(struct kfd_process_device *pdd,
 	return ret;
 }
 
+void kfd_process_set_render_ops(const struct kfd_render_ops *ops)
+{
+	kfd_render_ops = ops;
+}
+
 int kfd_process_device_init_vm(struct kfd_process_device *pdd,
 			       struct file *drm_file)
 {
@@ -344,7 +350,7 @@ int kfd_process_device_init_vm(struct kfd_process_device *pdd,
 
 	lockdep_assert_held(&pdd->process->mutex);
 
-	drm_priv = vgpu_drm_file_of(drm_file, vdev);
+	drm_priv = kfd_render_ops->file_of(drm_file, vdev);
 	if (!drm_priv)
 		return -EINVAL;
 	ret = kfd_process_claim_drm_file(pdd, drm_file);
@@ -353,7 +359,7 @@ int kfd_process_device_init_vm(struct kfd_process_device *pdd,
 	vm = vgpu_vm_create(vdev, pdd->process->pasid, true);
 	ret = PTR_ERR_OR_ZERO(vm);
 	if (!ret) {
-		ret = vgpu_drm_file_acquire(drm_priv, pdd->process->pasid);
+		ret = kfd_render_ops->acquire(drm_priv, pdd->process->pasid);
 		if (ret)
 			vgpu_vm_destroy(vm);
 	}
