@@ -12,9 +12,7 @@
 
 struct drm_driver;
 struct attribute_group;
-struct drm_file;
 struct drm_minor;
-struct vgpu_bo;
 struct vgpu_device;
 
 /* vgpu_drv.c */
@@ -30,8 +28,6 @@ extern const struct drm_driver vgpu_drm_driver;
 
 /* drm/vgpu_file.c */
 void vgpu_file_module_init(void);
-/* For kfd/. */
-bool vgpu_drm_file_has(struct drm_file *file, struct vgpu_bo *bo);
 
 /* drm/vgpu_sysfs.c, drm/vgpu_debugfs.c */
 extern const struct attribute_group *vgpu_sysfs_groups[];

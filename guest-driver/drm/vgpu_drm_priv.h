@@ -8,6 +8,9 @@
 #include "vgpu_device.h"
 #include "vgpu_drv.h"
 
+struct drm_amdgpu_gem_va;
+struct vgpu_bo;
+
 /* vgpu_drm.c */
 struct drm_file *vgpu_drm_file_of(struct file *filp, struct vgpu_device *vdev);
 
@@ -35,6 +38,10 @@ void vgpu_file_close_bo(struct drm_gem_object *gem, struct drm_file *file);
 /* vgpu_gem_va.c */
 int vgpu_gem_va_ioctl(struct drm_device *drm, void *data,
 		      struct drm_file *file);
+
+/* vgpu_gem_va_kfd.c */
+int vgpu_gem_va_kfd(struct drm_file *file, u16 pasid, struct vgpu_bo *bo,
+		    const struct drm_amdgpu_gem_va *args, u64 pte_flags);
 
 /* vgpu_ctx.c */
 int vgpu_ctx_ioctl(struct drm_device *drm, void *data, struct drm_file *file);

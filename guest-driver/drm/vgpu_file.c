@@ -259,16 +259,16 @@ static bool file_has(struct vgpu_file *vf, struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_drm_file_has() - has a file a handle of a BO?
- * @file: file; va_lock of its address space is held, or the mutex of the process
- *        that has that. No reservation is
+ * vgpu_file_has_bo_kfd() - has a file a handle of a BO?
+ * @vf: file whose address space KFD has taken; the mutex of the process that has it is
+ *      held. No reservation is
  * @bo: BO
  *
  * What is mapped while this is true is unmapped with the last handle.
  */
-bool vgpu_drm_file_has(struct drm_file *file, struct vgpu_bo *bo)
+bool vgpu_file_has_bo_kfd(struct vgpu_file *vf, struct vgpu_bo *bo)
 {
-	return file_has(to_vgpu_file(file), bo);
+	return file_has(vf, bo);
 }
 
 /**

@@ -119,6 +119,7 @@ int vgpu_file_vm(struct vgpu_file *vf);
 int vgpu_file_wait_idle(struct vgpu_file *vf, bool interruptible);
 bool vgpu_file_busy(struct vgpu_file *vf);
 bool vgpu_file_has_bo(struct vgpu_file *vf, struct vgpu_bo *bo);
+bool vgpu_file_has_bo_kfd(struct vgpu_file *vf, struct vgpu_bo *bo);
 void vgpu_file_used(struct vgpu_file *vf);
 int vgpu_file_do_always(struct vgpu_file *vf, vgpu_bo_fn fn);
 

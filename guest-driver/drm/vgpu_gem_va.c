@@ -5,13 +5,12 @@
  * Mappings that a job may be using are taken away when no job of the file is
  * left: the ioctl waits, as amdgpu does when the CPU writes its page tables.
  *
- * If KFD has taken the file, the address space is its process's: kfd_gem.c.
+ * If KFD has taken the file, the address space is its process's: vgpu_gem_va_kfd.c.
  */
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_exec.h>
 
 #include "vgpu/bits.h"
-#include "kfd_priv.h"
 #include "vgpu_bo.h"
 #include "vgpu_vm.h"
 #include "vgpu_vm_bo.h"
@@ -175,7 +174,7 @@ static int va_locked(struct vgpu_file *vf, const struct drm_amdgpu_gem_va *args,
  * Return: 0; -EINVAL for addresses, ranges, flags and operations that cannot
  * be, or a MAP over what is mapped; -ENOENT for an unknown handle, or an UNMAP
  * of what is not mapped; -ENOMEM, -ENOSPC, -ERESTARTSYS; if KFD has the file, as
- * kfd_gem_va().
+ * vgpu_gem_va_kfd().
  */
 int vgpu_gem_va_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
@@ -201,8 +200,8 @@ int vgpu_gem_va_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	if (args->operation != AMDGPU_VA_OP_UNMAP)
 		ret = va_check_range(args, bo);
 	if (!ret && kfd_pasid)
-		ret = kfd_gem_va(vf->vdev, file, kfd_pasid, bo, args,
-				 va_pte_flags(args->flags));
+		ret = vgpu_gem_va_kfd(file, kfd_pasid, bo, args,
+				      va_pte_flags(args->flags));
 	else if (!ret)
 		ret = va_locked(vf, args, bo);
 	if (gem)

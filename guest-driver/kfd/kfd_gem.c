@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * GEM_VA in a process's address space: what the render node's file that came
- * with ACQUIRE_VM maps there.
+ * What the render node's file that came with ACQUIRE_VM maps in a process's address
+ * space. drm/vgpu_gem_va_kfd.c takes the locks.
  *
  * DOC: the render node's BOs in KFD's address space
  *
@@ -18,25 +18,19 @@
  * mutex whether there is one.
  */
 #include <linux/dma-resv.h>
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_exec.h>
 
 #include "vgpu_bo.h"
-#include "vgpu_drv.h"
 #include "vgpu_vm.h"
 #include "vgpu_vm_bo.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"
 
-/*
- * The state of the process that has @file's address space, with a reference on
- * the process; NULL: it has ended, or another one has its PASID.
- */
-static struct kfd_process_device *gem_device(struct vgpu_device *vdev,
-					     const struct drm_file *file,
-					     u16 pasid)
+struct kfd_process_device *kfd_mem_gem_device(struct vgpu_device *vdev,
+					      const struct drm_file *file,
+					      u16 pasid)
 {
 	struct kfd_process *p = kfd_lookup_process_by_pasid(pasid);
 	struct kfd_process_device *pdd;
@@ -222,17 +216,15 @@ static int gem_clear(struct kfd_process_device *pdd, u64 va, u64 size)
 	return 0;
 }
 
-/* Mutex and va_lock held. */
-static int gem_va(struct kfd_process_device *pdd, struct drm_file *file,
-		  struct vgpu_bo *bo, const struct drm_amdgpu_gem_va *args,
-		  u64 pte_flags)
+int kfd_mem_gem_va_locked(struct kfd_process_device *pdd, struct vgpu_bo *bo,
+			  const struct drm_amdgpu_gem_va *args, u64 pte_flags)
 {
 	u64 va = args->va_address, size = args->map_size;
 	int ret;
 
-	/* Whoever closes the last handle comes behind us, or was here. */
-	if (bo && !vgpu_drm_file_has(file, bo))
-		return -ENOENT;
+	lockdep_assert_held(&pdd->process->mutex);
+	lockdep_assert_held(&pdd->vm->va_lock);
+
 	switch (args->operation) {
 	case AMDGPU_VA_OP_UNMAP:
 		return gem_unmap(pdd, bo, va);
@@ -246,53 +238,6 @@ static int gem_va(struct kfd_process_device *pdd, struct drm_file *file,
 	}
 	return bo ? gem_map(pdd, bo, args, pte_flags) :
 		    vgpu_vm_map_prt(pdd->vm, va, size);
-}
-
-/* gem_va(); keeps SVM ranges off what it maps. Mutex held, nothing inside it. */
-static int gem_va_locked(struct kfd_process_device *pdd, struct drm_file *file,
-			 struct vgpu_bo *bo,
-			 const struct drm_amdgpu_gem_va *args, u64 pte_flags)
-{
-	bool maps = args->operation == AMDGPU_VA_OP_MAP ||
-		    args->operation == AMDGPU_VA_OP_REPLACE;
-	int ret = 0;
-
-	if (maps)
-		ret = svm_claim(pdd->process, args->va_address, args->map_size);
-	if (ret)
-		return ret;
-	mutex_lock(&pdd->vm->va_lock);
-	ret = gem_va(pdd, file, bo, args, pte_flags);
-	mutex_unlock(&pdd->vm->va_lock);
-	if (maps)
-		svm_unclaim(pdd->process);
-	return ret;
-}
-
-int kfd_gem_va(struct vgpu_device *vdev, struct drm_file *file, u16 pasid,
-	       struct vgpu_bo *bo, const struct drm_amdgpu_gem_va *args,
-	       u64 pte_flags)
-{
-	struct kfd_process_device *pdd = gem_device(vdev, file, pasid);
-	struct kfd_process *p;
-	int ret = -ESRCH;
-
-	if (!pdd)
-		return ret;
-	p = pdd->process;
-	/* The file may be another process's as well: SVM's locks need the mm. */
-	if (!mmget_not_zero(p->mm))
-		goto unref;
-	ret = -ERESTARTSYS;
-	if (mutex_lock_interruptible(&p->mutex))
-		goto put_mm;
-	ret = gem_va_locked(pdd, file, bo, args, pte_flags);
-	mutex_unlock(&p->mutex);
-put_mm:
-	mmput_async(p->mm);	/* the last one would tear it down here */
-unref:
-	kfd_unref_process(p);
-	return ret;
 }
 
 /* All of its mappings. Mutex held. */
@@ -313,7 +258,7 @@ static void gem_mem_unmap_all(struct kgd_mem *mem)
 void kfd_gem_close(struct vgpu_device *vdev, struct drm_file *file, u16 pasid,
 		   struct vgpu_bo *bo)
 {
-	struct kfd_process_device *pdd = gem_device(vdev, file, pasid);
+	struct kfd_process_device *pdd = kfd_mem_gem_device(vdev, file, pasid);
 	struct kgd_mem *mem;
 
 	/* When the process ends, its teardown unmaps all. */

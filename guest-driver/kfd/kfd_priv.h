@@ -353,16 +353,24 @@ void kfd_process_report_eviction(struct kfd_process *p,
 				 enum KFD_QUEUE_EVICTION_TRIGGERS trigger);
 void kfd_process_report_restore(struct kfd_process *p, bool on);
 /*
- * kfd_gem.c: GEM_VA of a file whose address space the process with @pasid took
- * (ACQUIRE_VM). @args are checked, @bo is what they name, or NULL; @pte_flags: of a
- * mapping. The GPU reaches what is mapped, or nothing of what is not any more, on
- * return. 0, -ESRCH the process has ended, -EADDRINUSE SVM range, -EINVAL addresses
- * that are taken, or KFD's, a user pointer, a BO that is neither of VRAM nor of GTT;
- * -ENOENT no handle (any more), or not mapped; -ENOMEM, -ERESTARTSYS. No locks held.
+ * kfd_gem.c: BOs of the render node in a process's address space.
+ *
+ * The state of the process that has @file's address space (ACQUIRE_VM; @pasid is its
+ * PASID), with a reference to the process; NULL: it has ended, or another one has its
+ * PASID.
  */
-int kfd_gem_va(struct vgpu_device *vdev, struct drm_file *file, u16 pasid,
-	       struct vgpu_bo *bo, const struct drm_amdgpu_gem_va *args,
-	       u64 pte_flags);
+struct kfd_process_device *kfd_mem_gem_device(struct vgpu_device *vdev,
+					      const struct drm_file *file,
+					      u16 pasid);
+/*
+ * GEM_VA. @args are checked, @bo is what they name, or NULL, and has a handle; what they
+ * map is no SVM range. @pte_flags: of a mapping. The GPU reaches what is mapped, or
+ * nothing of what is not any more, on return. kfd_process.mutex and va_lock of the address
+ * space are held. 0, -EINVAL addresses that are taken, or KFD's, a user pointer, a BO that
+ * is neither of VRAM nor of GTT; -ENOENT not mapped; -ENOMEM, -ERESTARTSYS.
+ */
+int kfd_mem_gem_va_locked(struct kfd_process_device *pdd, struct vgpu_bo *bo,
+			  const struct drm_amdgpu_gem_va *args, u64 pte_flags);
 /* The file's last handle of the BO has gone: so do its mappings. */
 void kfd_gem_close(struct vgpu_device *vdev, struct drm_file *file, u16 pasid,
 		   struct vgpu_bo *bo);
