@@ -2,6 +2,7 @@
 /*
  * GPUs as KFD sees them, and the life of the room.
  */
+#include <linux/device.h>
 #include <linux/jhash.h>
 #include <linux/pci.h>
 #include <linux/slab.h>
@@ -152,7 +153,7 @@ int kfd_init(void)
 	ret = kfd_topology_init();
 	if (ret)
 		goto err_chardev;
-	ret = kfd_procfs_init();
+	ret = kfd_procfs_init(&kfd_device->kobj);
 	if (ret)
 		goto err_topology;
 	kfd_debugfs_init();

@@ -133,6 +133,7 @@ static void kfd_process_detach(struct kfd_process *p)
 		kfd_process_evict_queues(p->pdds[i]);
 	kfd_dbg_close(p);
 	kfd_events_close(p);
+	kfd_debugfs_remove(p);
 	kfd_procfs_remove(p);
 	mmu_notifier_put(&p->mmu_notifier);
 }
@@ -176,6 +177,8 @@ static int kfd_process_publish(struct kfd_process *p)
 		return ret;
 	kfd_process_hash(p);
 	kfd_procfs_add(p);
+	if (p->kobj)
+		kfd_debugfs_add(p, kobject_name(p->kobj));
 	return 0;
 }
 

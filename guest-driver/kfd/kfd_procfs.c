@@ -4,15 +4,14 @@
  *
  *	pasid		the process's address space id
  *	vram_<gpu id>	bytes of VRAM it has allocated on that GPU
- *	queues/<id>/	gpuid, size of the ring, type (KFD_IOC_QUEUE_TYPE_*)
+ *	queues/<id>/	a queue: kfd_queue_sysfs.c
  *
  * Readers take no lock: whoever removes a file waits for them.
  */
-#include <linux/device.h>
 #include <linux/kernfs.h>
+#include <linux/kobject.h>
 #include <linux/sched.h>
 
-#include "kfd_queue.h"
 #include "kfd_room.h"
 
 static struct kobject *kfd_procfs;
@@ -51,35 +50,6 @@ static void kfd_procfs_file(struct kobject *dir, struct kobj_attribute *attr,
 		pr_warn("kfd: no file %s in %s\n", name, kobject_name(dir));
 }
 
-static ssize_t kfd_procfs_gpuid(struct kobject *kobj,
-				struct kobj_attribute *attr, char *buf)
-{
-	struct kfd_queue *q = container_of(attr, struct kfd_queue, attrs[0]);
-
-	return sysfs_emit(buf, "%u\n", q->pdd->node->gpu_id);
-}
-
-static ssize_t kfd_procfs_size(struct kobject *kobj,
-			       struct kobj_attribute *attr, char *buf)
-{
-	struct kfd_queue *q = container_of(attr, struct kfd_queue, attrs[1]);
-
-	return sysfs_emit(buf, "%u\n", q->kind == KFD_QUEUE_COMPUTE ?
-			  READ_ONCE(q->cp.ring_bytes) :
-			  READ_ONCE(q->regs.ring_bytes));
-}
-
-static ssize_t kfd_procfs_type(struct kobject *kobj,
-			       struct kobj_attribute *attr, char *buf)
-{
-	struct kfd_queue *q = container_of(attr, struct kfd_queue, attrs[2]);
-
-	/* amdkfd counts PM4 and AQL as one. */
-	return sysfs_emit(buf, "%u\n", q->kind == KFD_QUEUE_COMPUTE ?
-			  KFD_IOC_QUEUE_TYPE_COMPUTE :
-			  kfd_sdma_type(q));
-}
-
 static void kfd_procfs_fill(struct kfd_process *p)
 {
 	u32 i;
@@ -109,10 +79,8 @@ void kfd_procfs_add(struct kfd_process *p)
 	sysfs_put(taken);
 	if (!taken)
 		p->kobj = kobject_create_and_add(name, kfd_procfs);
-	if (p->kobj) {
+	if (p->kobj)
 		kfd_procfs_fill(p);
-		kfd_debugfs_add(p, name);
-	}
 	mutex_unlock(&kfd_procfs_mutex);
 }
 
@@ -126,41 +94,42 @@ static void kfd_procfs_drop(struct kobject **kobj)
 
 void kfd_procfs_remove(struct kfd_process *p)
 {
-	kfd_debugfs_remove(p);
 	mutex_lock(&kfd_procfs_mutex);
 	kfd_procfs_drop(&p->kobj_queues);
 	kfd_procfs_drop(&p->kobj);
 	mutex_unlock(&kfd_procfs_mutex);
 }
 
-void kfd_procfs_add_queue(struct kfd_queue *q)
+struct kobject *kfd_procfs_add_queue(struct kfd_process *p, u32 id,
+				     struct kobj_attribute *attrs,
+				     const struct kfd_procfs_entry *entries,
+				     unsigned int n)
 {
-	struct kfd_process *p = q->pdd->process;
+	struct kobject *kobj = NULL;
+	unsigned int i;
 	char name[16];
 
-	snprintf(name, sizeof(name), "%u", q->id);
+	snprintf(name, sizeof(name), "%u", id);
 	mutex_lock(&kfd_procfs_mutex);
 	if (p->kobj_queues)
-		q->kobj = kobject_create_and_add(name, p->kobj_queues);
-	if (q->kobj) {
-		kfd_procfs_file(q->kobj, &q->attrs[0], "gpuid",
-				kfd_procfs_gpuid);
-		kfd_procfs_file(q->kobj, &q->attrs[1], "size", kfd_procfs_size);
-		kfd_procfs_file(q->kobj, &q->attrs[2], "type", kfd_procfs_type);
-	}
+		kobj = kobject_create_and_add(name, p->kobj_queues);
+	for (i = 0; kobj && i < n; i++)
+		kfd_procfs_file(kobj, &attrs[i], entries[i].name,
+				entries[i].show);
 	mutex_unlock(&kfd_procfs_mutex);
+	return kobj;
 }
 
-void kfd_procfs_remove_queue(struct kfd_queue *q)
+void kfd_procfs_remove_queue(struct kobject **kobj)
 {
 	mutex_lock(&kfd_procfs_mutex);
-	kfd_procfs_drop(&q->kobj);
+	kfd_procfs_drop(kobj);
 	mutex_unlock(&kfd_procfs_mutex);
 }
 
-int kfd_procfs_init(void)
+int kfd_procfs_init(struct kobject *parent)
 {
-	kfd_procfs = kobject_create_and_add("proc", &kfd_device->kobj);
+	kfd_procfs = kobject_create_and_add("proc", parent);
 	return kfd_procfs ? 0 : -ENOMEM;
 }
 

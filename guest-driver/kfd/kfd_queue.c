@@ -299,7 +299,7 @@ int kfd_queue_create(struct kfd_process_device *pdd,
 	ret = kfd_queue_start(q);
 	if (ret)
 		goto err_kind;
-	kfd_procfs_add_queue(q);
+	kfd_queue_sysfs_add(q);
 	*out = q;
 	return 0;
 
@@ -321,7 +321,7 @@ void kfd_queue_destroy(struct kfd_queue *q)
 
 	lockdep_assert_held(&p->mutex);
 
-	kfd_procfs_remove_queue(q);
+	kfd_queue_sysfs_remove(q);
 	mutex_lock(&p->queue_lock);
 	q->enabled = false;
 	kfd_queue_settle(q);

@@ -35,6 +35,10 @@ struct device_queue_manager {
 	struct kfd_sched sched;
 };
 
+/* kfd_queue_sysfs.c. A queue's folder; it goes before the queue does. Mutex held. */
+void kfd_queue_sysfs_add(struct kfd_queue *q);
+void kfd_queue_sysfs_remove(struct kfd_queue *q);
+
 /*
  * kfd_sched.c: run lists. mark says that the queue is to be in them or not
  * (queue_lock held); submit makes it so. 0 or -ETIME.

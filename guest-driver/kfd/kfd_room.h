@@ -164,13 +164,32 @@ void kfd_queue_bad_packet(struct kfd_process_device *pdd, u32 doorbell, u64 at,
 			  unsigned int code, const char *why);
 
 /* kfd_procfs.c: /sys/class/kfd/kfd/proc */
-int kfd_procfs_init(void);
+/**
+ * struct kfd_procfs_entry - a file of a queue's folder
+ * @name: its name
+ * @show: its content
+ */
+struct kfd_procfs_entry {
+	const char *name;
+	ssize_t (*show)(struct kobject *kobj, struct kobj_attribute *attr,
+			char *buf);
+};
+
+/* @parent: /sys/class/kfd/kfd. 0 or -ENOMEM. */
+int kfd_procfs_init(struct kobject *parent);
 void kfd_procfs_exit(void);
 void kfd_procfs_add(struct kfd_process *p);
 void kfd_procfs_remove(struct kfd_process *p);
-/* A queue's folder; it goes before the queue does. Mutex held. */
-void kfd_procfs_add_queue(struct kfd_queue *q);
-void kfd_procfs_remove_queue(struct kfd_queue *q);
+/*
+ * A queue's folder with @n files, or NULL without the process's; @attrs: memory for the
+ * files, until the folder is removed.
+ */
+struct kobject *kfd_procfs_add_queue(struct kfd_process *p, u32 id,
+				     struct kobj_attribute *attrs,
+				     const struct kfd_procfs_entry *entries,
+				     unsigned int n);
+/* Waits for readers. */
+void kfd_procfs_remove_queue(struct kobject **kobj);
 
 /* kfd_debugfs.c: /sys/kernel/debug/kfd */
 void kfd_debugfs_init(void);
