@@ -5,9 +5,7 @@
  * An open file stands for the mm that opened it and for nothing else: the
  * process is looked up by each call (see kfd_process_life.c).
  */
-#include <linux/anon_inodes.h>
 #include <linux/compat.h>
-#include <linux/file.h>
 #include <linux/device.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
@@ -26,9 +24,6 @@
 
 struct device *kfd_device;
 static int kfd_major;
-/* Its pages are all there is of /dev/kfd, whichever inode it was opened by. */
-static struct file *kfd_mappings;
-static const struct file_operations kfd_mappings_fops;
 
 static int kfd_open(struct inode *inode, struct file *filp)
 {
@@ -46,13 +41,8 @@ static int kfd_open(struct inode *inode, struct file *filp)
 	/* The structure only, so that no other mm gets its address. */
 	mmgrab(current->mm);
 	filp->private_data = current->mm;
-	filp->f_mapping = kfd_mappings->f_mapping;
+	kfd_mmap_adopt(filp);
 	return 0;
-}
-
-void kfd_chardev_zap(u64 offset, u64 size)
-{
-	unmap_mapping_range(kfd_mappings->f_mapping, offset, size, 1);
 }
 
 static int kfd_release(struct inode *inode, struct file *filp)
@@ -299,14 +289,9 @@ int kfd_chardev_init(void)
 {
 	int ret;
 
-	/*
-	 * Of no module: it would keep this one from being unloaded. So it has
-	 * to be gone for good before that: __fput_sync().
-	 */
-	kfd_mappings = anon_inode_create_getfile("[kfd]", &kfd_mappings_fops,
-						 NULL, O_RDWR, NULL);
-	if (IS_ERR(kfd_mappings))
-		return PTR_ERR(kfd_mappings);
+	ret = kfd_mmap_init();
+	if (ret)
+		return ret;
 	kfd_major = register_chrdev(0, KFD_NAME, &kfd_fops);
 	if (kfd_major < 0) {
 		ret = kfd_major;
@@ -328,7 +313,7 @@ err_class:
 err_chrdev:
 	unregister_chrdev(kfd_major, KFD_NAME);
 err_mappings:
-	__fput_sync(kfd_mappings);
+	kfd_mmap_exit();
 	return ret;
 }
 
@@ -337,5 +322,5 @@ void kfd_chardev_exit(void)
 	device_destroy(&kfd_class, MKDEV(kfd_major, 0));
 	class_unregister(&kfd_class);
 	unregister_chrdev(kfd_major, KFD_NAME);
-	__fput_sync(kfd_mappings);
+	kfd_mmap_exit();
 }

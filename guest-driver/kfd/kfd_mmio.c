@@ -52,7 +52,7 @@ u64 kfd_mmio_mmap_offset(const struct kfd_node *node)
 
 void kfd_mmio_zap(const struct kfd_node *node)
 {
-	kfd_chardev_zap(kfd_mmio_mmap_offset(node), KFD_MMAP_SPAN);
+	kfd_mmap_zap(kfd_mmio_mmap_offset(node), KFD_MMAP_SPAN);
 }
 
 /* As for doorbells: who has lost the GPU finds no process any more. */

@@ -77,6 +77,7 @@ static void kfd_process_free_pdd(struct kfd_process_device *pdd)
 
 	if (pdd->vm)
 		vgpu_vm_destroy(pdd->vm);
+	kfd_doorbell_zap(pdd);
 	kfd_doorbell_free(pdd);
 	kfd_mmio_zap(pdd->node);
 	if (pdd->drm_file)

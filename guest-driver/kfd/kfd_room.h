@@ -36,8 +36,22 @@ struct kgd_mem;
 extern struct device *kfd_device;
 int kfd_chardev_init(void);
 void kfd_chardev_exit(void);
+
+/*
+ * kfd_mmap.c
+ * init: before /dev/kfd is there. 0, or the error of anon_inode_create_getfile().
+ */
+int kfd_mmap_init(void);
+void kfd_mmap_exit(void);
+/* An open file of /dev/kfd maps what all of them map. */
+void kfd_mmap_adopt(struct file *filp);
 /* Take away what is mapped at @size bytes of /dev/kfd, from every process. */
-void kfd_chardev_zap(u64 offset, u64 size);
+void kfd_mmap_zap(u64 offset, u64 size);
+/* The process's slice of doorbells goes; before kfd_doorbell_free(). */
+void kfd_doorbell_zap(struct kfd_process_device *pdd);
+/* Under mmap_lock. The whole slice, shared; -EINVAL anything else, -ENOMEM no slice. */
+int kfd_doorbell_mmap(struct kfd_process_device *pdd,
+		      struct vm_area_struct *vma);
 
 /*
  * An ioctl: @data is the kernel's copy of the argument, at least as large as
@@ -201,9 +215,8 @@ void kfd_debugfs_remove(struct kfd_process *p);
 /* kfd_doorbell.c */
 /* Make sure the process has its slice. Mutex held. 0, -ENOMEM, -ENOSPC. */
 int kfd_doorbell_alloc(struct kfd_process_device *pdd);
+/* Nobody has it mapped: kfd_doorbell_zap(). */
 void kfd_doorbell_free(struct kfd_process_device *pdd);
-int kfd_doorbell_mmap(struct kfd_process_device *pdd,
-		      struct vm_area_struct *vma);
 
 /*
  * kfd_mmio.c

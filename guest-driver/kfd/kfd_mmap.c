@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What is mapped at /dev/kfd: the pages of all of its files, and doorbells. (kfd_mmio.c
+ * has the page of the HDP flush registers, kfd_events.c the signal page.)
+ */
+#include <linux/anon_inodes.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+
+#include "vgpu/doorbell.h"
+#include "vgpu_bo.h"
+#include "vgpu_hw.h"
+#include "kfd_room.h"
+
+/* Its pages are all there is of /dev/kfd, whichever inode it was opened by. */
+static struct file *kfd_mappings;
+static const struct file_operations kfd_mappings_fops;
+
+void kfd_mmap_adopt(struct file *filp)
+{
+	filp->f_mapping = kfd_mappings->f_mapping;
+}
+
+void kfd_mmap_zap(u64 offset, u64 size)
+{
+	unmap_mapping_range(kfd_mappings->f_mapping, offset, size, 1);
+}
+
+void kfd_doorbell_zap(struct kfd_process_device *pdd)
+{
+	if (!pdd->doorbells)
+		return;
+	/* The mm may live on. Others' mappings come back when they are used. */
+	kfd_mmap_zap(KFD_MMAP_TYPE_DOORBELL |
+		     KFD_MMAP_GPU_ID(pdd->node->gpu_id), KFD_MMAP_SPAN);
+}
+
+/*
+ * The process is looked up anew: it may have lost the GPU, and its slice, since
+ * mmap. Who tears it down waits for our reference, and zaps the mapping after.
+ */
+static vm_fault_t kfd_doorbell_fault(struct vm_fault *vmf)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	vm_fault_t ret = VM_FAULT_SIGBUS;
+	struct kfd_process_device *pdd;
+	struct kfd_process *p;
+	struct vgpu_bo *bo;
+	phys_addr_t addr;
+	u64 offset;
+
+	p = kfd_lookup_process_by_mm(vma->vm_mm);
+	if (!p)
+		return VM_FAULT_SIGBUS;
+	offset = (u64)vmf->pgoff << PAGE_SHIFT;
+	pdd = kfd_process_device_by_node_id(p, KFD_MMAP_GET_GPU_ID(offset));
+	/* Pairs with kfd_doorbell_alloc(). */
+	bo = pdd ? smp_load_acquire(&pdd->doorbells) : NULL;
+	if (bo) {
+		addr = pdd->node->vdev->hw->doorbell_base +
+		       vgpu_bo_doorbell_offset(bo) +
+		       offset % DOORBELL_SLICE_SIZE;
+		ret = vmf_insert_pfn(vma, vmf->address, PHYS_PFN(addr));
+	}
+	kfd_unref_process(p);
+	return ret;
+}
+
+static const struct vm_operations_struct kfd_doorbell_vm_ops = {
+	.fault = kfd_doorbell_fault,
+};
+
+/* Under mmap_lock. The whole slice, shared, or nothing. */
+int kfd_doorbell_mmap(struct kfd_process_device *pdd,
+		      struct vm_area_struct *vma)
+{
+	if (vma->vm_end - vma->vm_start != DOORBELL_SLICE_SIZE ||
+	    is_cow_mapping(vma->vm_flags))
+		return -EINVAL;
+	/* Pairs with kfd_doorbell_alloc(). */
+	if (!smp_load_acquire(&pdd->doorbells))
+		return -ENOMEM;
+	/* A child has no process here: it must not ring for its parent. */
+	vm_flags_set(vma, VM_IO | VM_DONTCOPY | VM_DONTEXPAND | VM_NORESERVE |
+		     VM_DONTDUMP | VM_PFNMAP);
+	vma->vm_page_prot = pgprot_noncached(vma->vm_page_prot);
+	vma->vm_ops = &kfd_doorbell_vm_ops;
+	return 0;
+}
+
+int kfd_mmap_init(void)
+{
+	/*
+	 * Of no module: it would keep this one from being unloaded. So it has
+	 * to be gone for good before that: __fput_sync().
+	 */
+	kfd_mappings = anon_inode_create_getfile("[kfd]", &kfd_mappings_fops,
+						 NULL, O_RDWR, NULL);
+	return PTR_ERR_OR_ZERO(kfd_mappings);
+}
+
+void kfd_mmap_exit(void)
+{
+	__fput_sync(kfd_mappings);
+}
