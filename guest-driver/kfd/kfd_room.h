@@ -248,7 +248,11 @@ void kfd_topology_remove(struct kfd_node *node);
 void kfd_topology_describe(const struct kfd_node *node,
 			   struct kfd_dbg_device_info_entry *entry);
 
-/* kfd_device.c: all GPUs, under kfd_processes_mutex. */
+/* kfd_node.c: all GPUs, under kfd_processes_mutex. */
 extern struct list_head kfd_nodes;
+/* Give the GPU an id, and let processes to come know it. 0 or -ENOSPC. */
+int kfd_node_register(struct kfd_node *node);
+/* No process that comes from now on knows it. */
+void kfd_node_unregister(struct kfd_node *node);
 
 #endif /* KFD_ROOM_H */

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0
+/* KFD's part of the module: what there is before the first GPU and after the last one. */
+#include <linux/device.h>
+
+#include "kfd_dbg.h"
+#include "kfd_room.h"
+
+int kfd_init(void)
+{
+	int ret;
+
+	ret = kfd_dbg_module_init();
+	if (ret)
+		return ret;
+	kfd_process_life_init();
+	ret = kfd_process_init();
+	if (ret)
+		goto err_dbg;
+	ret = kfd_chardev_init();
+	if (ret)
+		goto err_process;
+	ret = kfd_topology_init();
+	if (ret)
+		goto err_chardev;
+	ret = kfd_procfs_init(&kfd_device->kobj);
+	if (ret)
+		goto err_topology;
+	kfd_debugfs_init();
+	return 0;
+
+err_topology:
+	kfd_topology_exit();
+err_chardev:
+	kfd_chardev_exit();
+err_process:
+	kfd_process_exit();
+err_dbg:
+	kfd_dbg_module_exit();
+	return ret;
+}
+
+void kfd_exit(void)
+{
+	kfd_process_detach_all(NULL);
+	kfd_procfs_exit();
+	kfd_topology_exit();
+	kfd_chardev_exit();
+	kfd_process_exit();
+	/* Each process has removed its own folder from it. */
+	kfd_debugfs_exit();
+	kfd_dbg_module_exit();
+}
