@@ -7,6 +7,7 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
+#include "svm.h"
 #include "kfd_criu.h"
 #include "kfd_dbg.h"
 #include "kfd_events.h"

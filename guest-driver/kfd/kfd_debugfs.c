@@ -14,6 +14,7 @@
 
 #include "vgpu_cp.h"
 #include "vgpu_mqd.h"
+#include "svm.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
 

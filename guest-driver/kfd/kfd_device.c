@@ -4,6 +4,7 @@
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 
+#include "svm.h"
 #include "kfd_mem.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"

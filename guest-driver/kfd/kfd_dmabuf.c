@@ -12,6 +12,7 @@
 #include <drm/drm_prime.h>
 
 #include "vgpu_bo.h"
+#include "svm.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"
 

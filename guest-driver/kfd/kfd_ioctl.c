@@ -10,6 +10,7 @@
 
 #include "vgpu/gmc.h"
 #include "vgpu_mmio.h"
+#include "svm.h"
 #include "kfd_room.h"
 
 /* The last version whose additions are here as far as the rest is. */

@@ -29,6 +29,7 @@
 #include "vgpu_res_mgr.h"
 #include "vgpu_userptr.h"
 #include "vgpu_vm_bo.h"
+#include "svm.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"
 

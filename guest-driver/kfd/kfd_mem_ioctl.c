@@ -9,6 +9,7 @@
 
 #include "vgpu_bo.h"
 #include "vgpu_res_mgr.h"
+#include "svm.h"
 #include "kfd_events.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"

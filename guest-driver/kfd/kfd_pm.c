@@ -3,6 +3,7 @@
  * Processes over the system's sleep: their queues are off from before it until
  * after it, on all GPUs, and nobody brings their BOs back to VRAM meanwhile.
  */
+#include "svm.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"
 

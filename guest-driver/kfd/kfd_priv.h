@@ -18,7 +18,6 @@
 
 #include "vgpu/sdma.h"
 #include "vgpu_device.h"
-#include "svm.h"
 #include "kfd_smi_events.h"
 #include "kfd_turn.h"
 

@@ -37,6 +37,7 @@
 
 #include "kfd_pasid.h"
 #include "vgpu_vm.h"
+#include "svm.h"
 #include "kfd_criu.h"
 #include "kfd_dbg.h"
 #include "kfd_events.h"

@@ -11,6 +11,7 @@
 #include "vgpu_chip.h"
 #include "vgpu_mqd.h"
 #include "vgpu_vm.h"
+#include "svm.h"
 #include "kfd_mem.h"
 #include "kfd_queue_priv.h"
 #include "kfd_room.h"

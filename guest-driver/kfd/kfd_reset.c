@@ -5,6 +5,7 @@
  */
 #include "vgpu_reset.h"
 #include "vgpu_vm.h"
+#include "svm.h"
 #include "kfd_events.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"

@@ -33,6 +33,7 @@
 #include "vgpu_cp.h"
 #include "vgpu_hw.h"
 #include "vgpu_res_mgr.h"
+#include "svm.h"
 #include "kfd_dbg.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * svm/: shared virtual memory. Ranges, faults, migration, policy. This header
- * is the room's public face; it is included by kfd/kfd_priv.h.
+ * svm/: shared virtual memory: ranges, faults, migration, policy. What other folders
+ * call.
  */
 #ifndef VGPU_SVM_H
 #define VGPU_SVM_H

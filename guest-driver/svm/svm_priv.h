@@ -14,6 +14,7 @@
 #include <linux/xarray.h>
 
 #include "kfd_priv.h"
+#include "svm.h"
 #include "svm_interval.h"
 #include "vgpu_ih.h"
 
