@@ -15,6 +15,7 @@
 #include "vgpu_vm_bo.h"
 #include "kfd_criu.h"
 #include "kfd_mem.h"
+#include "kfd_memory.h"
 #include "kfd_room.h"
 
 /* Has somebody else the same memory? A checkpoint cannot say with whom. */
@@ -157,7 +158,7 @@ static int bo_map(struct kgd_mem *mem, u64 mapped,
 			return -EINVAL;
 		on[n++] = pdds[i];
 	}
-	return n ? kgd_mem_map(mem, on, n, &done) : 0;
+	return n ? kfd_memory_map(mem, on, n, &done) : 0;
 }
 
 /* The memory with its handle, from where kgd_mem_free_all() finds it. */

@@ -29,7 +29,6 @@
 #include "vgpu_res_mgr.h"
 #include "vgpu_userptr.h"
 #include "vgpu_vm_bo.h"
-#include "svm.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"
 
@@ -488,13 +487,30 @@ static int kgd_mem_map_each(struct kgd_mem *mem,
 	return ret;
 }
 
-/* From *@done on; no SVM range comes to its addresses meanwhile. */
-static int kgd_mem_map_claimed(struct kgd_mem *mem,
-			       struct kfd_process_device **pdds, u32 n,
-			       u32 *done)
+int kgd_mem_map_check(struct kgd_mem *mem, struct kfd_process_device **pdds,
+		      u32 n, u32 *done)
+{
+	enum vgpu_peer_way peer;
+
+	lockdep_assert_held(&pdds[0]->process->mutex);
+
+	*done = 0;
+	if (!mem->va)
+		return -EINVAL;
+	while (*done < n && kgd_mem_attached(mem, pdds[*done]))
+		++*done;
+	if (*done == n || kgd_mem_reachable(mem, pdds[*done], &peer))
+		return 0;
+	return -EINVAL;
+}
+
+int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
+		u32 *done)
 {
 	struct ttm_buffer_object *tbo = &mem->bo->tbo;
 	int ret;
+
+	lockdep_assert_held(&pdds[0]->process->mutex);
 
 	/* When the process resumes, restore_work looks for the pages. */
 	if (mem->bo->userptr &&
@@ -518,32 +534,6 @@ static int kgd_mem_map_claimed(struct kgd_mem *mem,
 	else
 		kgd_mem_detach(mem, NULL);
 	ttm_bo_unreserve(tbo);
-	return ret;
-}
-
-int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
-		u32 *done)
-{
-	struct kfd_process *p = pdds[0]->process;
-	enum vgpu_peer_way peer;
-	int ret;
-
-	lockdep_assert_held(&p->mutex);
-
-	*done = 0;
-	if (!mem->va)
-		return -EINVAL;
-	while (*done < n && kgd_mem_attached(mem, pdds[*done]))
-		++*done;
-	if (*done == n)
-		return 0;
-	if (!kgd_mem_reachable(mem, pdds[*done], &peer))
-		return -EINVAL;
-	ret = svm_claim(p, mem->va, mem->bo->tbo.base.size << mem->aql_queue);
-	if (ret)
-		return ret;
-	ret = kgd_mem_map_claimed(mem, pdds, n, done);
-	svm_unclaim(p);
 	return ret;
 }
 

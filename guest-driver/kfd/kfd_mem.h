@@ -114,10 +114,17 @@ void kgd_mem_unfence(struct kgd_mem *mem);
 void kgd_mem_destroy(struct kfd_process_device *owner, struct kgd_mem *mem);
 
 /*
- * Map in the VMs of @n @pdds, at least one, in their order; mapped already is
- * fine. *@done: in how many it is mapped, also after an error. 0 or -EINVAL
- * address that cannot be or is taken, or memory that the GPU does not reach,
- * -EADDRINUSE SVM range, -ENOMEM, -ERESTARTSYS.
+ * What there is to map in the VMs of @n @pdds, at least one. *@done: so many of them, from
+ * the first on, have the memory mapped. 0 or -EINVAL address that cannot be, or memory
+ * that the next GPU does not reach.
+ */
+int kgd_mem_map_check(struct kgd_mem *mem, struct kfd_process_device **pdds,
+		      u32 n, u32 *done);
+/*
+ * Then map in the VMs from pdds[*@done] on, in their order; mapped already is fine. The
+ * caller keeps SVM ranges from the addresses: see kfd_memory_map(). *@done: in how many it
+ * is mapped, also after an error. 0 or -EINVAL address that is taken, or memory that the
+ * GPU does not reach, -ENOMEM, -ERESTARTSYS.
  */
 int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 		u32 *done);

@@ -12,6 +12,7 @@
 #include "svm.h"
 #include "kfd_events.h"
 #include "kfd_mem.h"
+#include "kfd_memory.h"
 #include "kfd_room.h"
 
 /* More devices than there can be would be the same ones again. */
@@ -151,7 +152,7 @@ static int kfd_mem_map(struct kfd_process *p, const u32 *devices,
 	}
 	if (!n)
 		return bad;
-	ret = kgd_mem_map(mem, pdds, n, &done);
+	ret = kfd_memory_map(mem, pdds, n, &done);
 	args->n_success += done;
 	return ret ?: bad;
 }
