@@ -83,14 +83,6 @@ int kfd_ioctl_get_dmabuf_info(struct kfd_process *p, void *data)
 	return ret;
 }
 
-u32 kgd_mem_gem_domain(const struct vgpu_bo *bo)
-{
-	u32 domains = READ_ONCE(bo->domains);
-
-	return domains & AMDGPU_GEM_DOMAIN_VRAM ?:
-	       domains & AMDGPU_GEM_DOMAIN_GTT;
-}
-
 /*
  * Memory of @dmabuf for @va on @pdd, whose VM exists. 0 or -EINVAL memory that
  * is neither in VRAM nor in GTT, -ENOMEM, the exporter's error.

@@ -236,6 +236,14 @@ static int kgd_mem_domain(u32 flags, u64 size, u32 *domain)
 	return 0;
 }
 
+u32 kgd_mem_gem_domain(const struct vgpu_bo *bo)
+{
+	u32 domains = READ_ONCE(bo->domains);
+
+	return domains & AMDGPU_GEM_DOMAIN_VRAM ?:
+	       domains & AMDGPU_GEM_DOMAIN_GTT;
+}
+
 struct kgd_mem *kgd_mem_new(struct kfd_process_device *pdd, u32 domain, u64 va,
 			    u32 flags)
 {
@@ -578,6 +586,17 @@ void kgd_mem_free_all(struct kfd_process *p)
 			kgd_mem_free(p->pdds[i], mem);
 		idr_destroy(&p->pdds[i]->alloc_idr);
 	}
+}
+
+struct kfd_process_device *
+kfd_mem_by_handle(struct kfd_process *p, u64 handle, struct kgd_mem **mem)
+{
+	struct kfd_process_device *pdd;
+
+	pdd = kfd_process_device_by_gpu_id(p, handle >> 32);
+	if (pdd)
+		*mem = idr_find(&pdd->alloc_idr, lower_32_bits(handle));
+	return pdd;
 }
 
 struct kfd_mem_attachment *kgd_mem_find(struct kfd_process_device *pdd, u64 va)

@@ -97,6 +97,8 @@ struct kgd_mem {
  */
 int kgd_mem_create(struct kfd_process_device *pdd, u64 va, u64 size, u32 flags,
 		   u64 user_addr, bool later, struct kgd_mem **out);
+/* Where a BO belongs that somebody else has created; 0: to no GPU. */
+u32 kgd_mem_gem_domain(const struct vgpu_bo *bo);
 /* The doorbells, or the MMIO page. */
 bool kgd_mem_is_bar(const struct kgd_mem *mem);
 extern const struct vgpu_bo_owner_ops kgd_mem_owner_ops;
@@ -203,6 +205,12 @@ void kfd_evict_now(struct amdkfd_process_info *info,
 int kfd_evict_init(void);
 void kfd_evict_exit(void);
 
+/*
+ * The memory that user space knows by @handle, in *@mem (NULL: none), and the process's
+ * state on the GPU that it is of, or NULL.
+ */
+struct kfd_process_device *
+kfd_mem_by_handle(struct kfd_process *p, u64 handle, struct kgd_mem **mem);
 /* The mapping that @va lies in, or NULL. */
 struct kfd_mem_attachment *kgd_mem_find(struct kfd_process_device *pdd, u64 va);
 
@@ -211,8 +219,6 @@ struct kfd_mem_attachment *kgd_mem_find(struct kfd_process_device *pdd, u64 va);
  * if @write; or ERR_PTR(): -EINVAL doorbells, MMIO, -ENOMEM. Mutex held.
  */
 struct dma_buf *kgd_mem_export(struct kgd_mem *mem, bool write);
-/* Where a BO belongs that somebody else has created; 0: to no GPU. */
-u32 kgd_mem_gem_domain(const struct vgpu_bo *bo);
 
 /* kfd_gem.c. Teardown: what the render node's files have mapped. Mutex held. */
 void kfd_gem_free_all(struct kfd_process *p);

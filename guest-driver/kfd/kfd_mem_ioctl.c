@@ -18,17 +18,6 @@
 /* More devices than there can be would be the same ones again. */
 #define KFD_MAX_MAP_DEVICES	KFD_MAX_GPU_INSTANCE
 
-struct kfd_process_device *
-kfd_mem_by_handle(struct kfd_process *p, u64 handle, struct kgd_mem **mem)
-{
-	struct kfd_process_device *pdd;
-
-	pdd = kfd_process_device_by_gpu_id(p, handle >> 32);
-	if (pdd)
-		*mem = idr_find(&pdd->alloc_idr, lower_32_bits(handle));
-	return pdd;
-}
-
 static int kfd_mem_alloc(struct kfd_process_device *pdd,
 			 struct kfd_ioctl_alloc_memory_of_gpu_args *args)
 {

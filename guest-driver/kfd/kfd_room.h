@@ -84,9 +84,6 @@ int kfd_ioctl_criu(struct kfd_process *p, void *data);
 
 /* kfd_mem_ioctl.c */
 #define KFD_HANDLE(gpu_id, id)	((u64)(gpu_id) << 32 | (u32)(id))
-/* The memory and the process's state on the GPU that it is of. Mutex held. */
-struct kfd_process_device *
-kfd_mem_by_handle(struct kfd_process *p, u64 handle, struct kgd_mem **mem);
 int kfd_ioctl_alloc_memory_of_gpu(struct kfd_process *p, void *data);
 int kfd_ioctl_free_memory_of_gpu(struct kfd_process *p, void *data);
 int kfd_ioctl_map_memory_to_gpu(struct kfd_process *p, void *data);
