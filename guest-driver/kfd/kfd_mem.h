@@ -110,12 +110,20 @@ struct kgd_mem *kgd_mem_new(struct kfd_process_device *pdd, u32 domain, u64 va,
 			    u32 flags);
 void kgd_mem_link(struct kgd_mem *mem);
 void kgd_mem_unlink(struct kgd_mem *mem);
-/* After a mapping has gone: the eviction fence, with the last. Reservation held. */
-void kgd_mem_unfence(struct kgd_mem *mem);
 /* Not mapped any more. Revokes mmap and drops the BO. */
 void kgd_mem_destroy(struct kfd_process_device *owner, struct kgd_mem *mem);
+/* Teardown: unmap everywhere and destroy everything of the process. */
+void kgd_mem_free_all(struct kfd_process *p);
+/*
+ * The memory that user space knows by @handle, in *@mem (NULL: none), and the process's
+ * state on the GPU that it is of, or NULL.
+ */
+struct kfd_process_device *
+kfd_mem_by_handle(struct kfd_process *p, u64 handle, struct kgd_mem **mem);
 
 /*
+ * kfd_mem_map.c
+ *
  * What there is to map in the VMs of @n @pdds, at least one. *@done: so many of them, from
  * the first on, have the memory mapped. 0 or -EINVAL address that cannot be, or memory
  * that the next GPU does not reach.
@@ -132,9 +140,10 @@ int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 		u32 *done);
 /* 0 or -EINVAL not mapped there, -EBUSY a queue uses it. */
 int kgd_mem_unmap(struct kgd_mem *mem, struct kfd_process_device *pdd);
-
-/* Teardown: unmap everywhere and destroy everything of the process. */
-void kgd_mem_free_all(struct kfd_process *p);
+/* After a mapping has gone: the eviction fence, with the last. Reservation held. */
+void kgd_mem_unfence(struct kgd_mem *mem);
+/* The mapping that @va lies in, or NULL. */
+struct kfd_mem_attachment *kgd_mem_find(struct kfd_process_device *pdd, u64 va);
 
 /*
  * kfd_mem_back.c
@@ -204,15 +213,6 @@ void kfd_evict_now(struct amdkfd_process_info *info,
 		   enum KFD_QUEUE_EVICTION_TRIGGERS why);
 int kfd_evict_init(void);
 void kfd_evict_exit(void);
-
-/*
- * The memory that user space knows by @handle, in *@mem (NULL: none), and the process's
- * state on the GPU that it is of, or NULL.
- */
-struct kfd_process_device *
-kfd_mem_by_handle(struct kfd_process *p, u64 handle, struct kgd_mem **mem);
-/* The mapping that @va lies in, or NULL. */
-struct kfd_mem_attachment *kgd_mem_find(struct kfd_process_device *pdd, u64 va);
 
 /*
  * kfd_dmabuf.c. Its dma-buf, referenced, which may be written if the memory may, or

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Mappings of kgd_mem in the address spaces of its process: struct kfd_mem_attachment. */
+#include <linux/dma-buf.h>
+#include <linux/iommu.h>
+#include <linux/slab.h>
+#include <drm/amdgpu_drm.h>
+
+#include "vgpu/bits.h"
+#include "vgpu/pte.h"
+#include "vgpu_bo.h"
+#include "vgpu_userptr.h"
+#include "vgpu_vm_bo.h"
+#include "kfd_mem.h"
+#include "kfd_room.h"
+
+/*
+ * gmc_v9 for this chip: local VRAM is cached read-write, a peer's and system
+ * memory are not; coherent and uncached memory bypasses the caches.
+ */
+static u64 kgd_mem_pte_flags(const struct kgd_mem *mem,
+			     const struct vgpu_device *vdev)
+{
+	const u32 bypass = KFD_IOC_ALLOC_MEM_FLAGS_COHERENT |
+			   KFD_IOC_ALLOC_MEM_FLAGS_EXT_COHERENT |
+			   KFD_IOC_ALLOC_MEM_FLAGS_UNCACHED;
+	u64 mtype = VGPU_MTYPE_NC, flags = VGPU_PTE_READABLE;
+
+	if (mem->alloc_flags & KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE)
+		flags |= VGPU_PTE_WRITEABLE;
+	if (mem->alloc_flags & KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE)
+		flags |= VGPU_PTE_EXECUTABLE;
+	if (kgd_mem_is_bar(mem))
+		mtype = VGPU_MTYPE_UC;
+	else if (mem->domain == AMDGPU_GEM_DOMAIN_VRAM && vdev == mem->bo->vdev)
+		mtype = mem->alloc_flags & bypass ? VGPU_MTYPE_CC :
+						    VGPU_MTYPE_RW;
+	else if (mem->alloc_flags & bypass)
+		mtype = VGPU_MTYPE_UC;
+	return flags | VGPU_PREP(VGPU_PTE_MTYPE, mtype);
+}
+
+/* Can this GPU address the BO's memory? *@peer: how, if it is another one's. */
+static bool kgd_mem_reachable(const struct kgd_mem *mem,
+			      const struct kfd_process_device *pdd,
+			      enum vgpu_peer_way *peer)
+{
+	struct vgpu_device *vdev = pdd->node->vdev, *home = mem->bo->vdev;
+	struct dma_buf_attachment *attach = mem->bo->tbo.base.import_attach;
+
+	*peer = VGPU_PEER_NONE;
+	if (vdev == home)
+		return true;
+	/* It may be in the VRAM of a third device. */
+	if (attach && attach->peer2peer)
+		return false;
+	if (mem->domain != AMDGPU_GEM_DOMAIN_GTT) {
+		*peer = vgpu_peer_find(vdev, home, mem->domain ==
+				       AMDGPU_GEM_DOMAIN_VRAM);
+		return *peer != VGPU_PEER_NONE;
+	}
+	/* System memory has one address for all where nothing translates. */
+	return !device_iommu_mapped(vdev->drm.dev) &&
+	       !device_iommu_mapped(home->drm.dev);
+}
+
+static bool kgd_mem_attached(const struct kgd_mem *mem,
+			     const struct kfd_process_device *pdd)
+{
+	struct kfd_mem_attachment *att;
+
+	list_for_each_entry(att, &mem->attachments, mem_link)
+		if (att->pdd == pdd)
+			return true;
+	return false;
+}
+
+/* Entries are written by kgd_mem_update(). */
+static int kgd_mem_attach(struct kgd_mem *mem, struct kfd_process_device *pdd,
+			  u64 va, enum vgpu_peer_way peer)
+{
+	struct kfd_mem_attachment *att;
+	int ret;
+
+	att = kzalloc(sizeof(*att), GFP_KERNEL);
+	if (!att)
+		return -ENOMEM;
+	att->mem = mem;
+	att->pdd = pdd;
+	att->va = va;
+	att->size = mem->bo->tbo.base.size;
+	att->fresh = true;
+	ret = vgpu_vm_bo_claim(pdd->vm, mem->bo, va, 0, att->size,
+			       kgd_mem_pte_flags(mem, pdd->node->vdev), peer,
+			       &att->vbo);
+	if (ret) {
+		kfree(att);
+		return ret;
+	}
+	list_add_tail(&att->mem_link, &mem->attachments);
+	list_add_tail(&att->vm_link, &pdd->attachments);
+	mem->mapped_to_gpu_memory++;
+	return 0;
+}
+
+/* Has the process mapped anything that shares the reservation of @mem? */
+static bool kgd_mem_resv_mapped(const struct kgd_mem *mem)
+{
+	struct kgd_mem *other;
+
+	if (mem->mapped_to_gpu_memory)
+		return true;
+	/* Otherwise nobody knows its BO but @mem. */
+	if (!mem->dmabuf && !mem->gem)
+		return false;
+	list_for_each_entry(other, &mem->process_info->kfd_bo_list,
+			    validate_list)
+		if (other->mapped_to_gpu_memory &&
+		    other->bo->tbo.base.resv == mem->bo->tbo.base.resv)
+			return true;
+	return false;
+}
+
+void kgd_mem_unfence(struct kgd_mem *mem)
+{
+	if (!kgd_mem_resv_mapped(mem))
+		kfd_evict_fence_remove(mem->process_info, mem->bo);
+}
+
+/* What is mapped in the VM of @pdd; NULL: what this call has mapped. */
+static void kgd_mem_detach(struct kgd_mem *mem, struct kfd_process_device *pdd)
+{
+	struct kfd_mem_attachment *att, *next;
+
+	dma_resv_assert_held(mem->bo->tbo.base.resv);
+
+	list_for_each_entry_safe(att, next, &mem->attachments, mem_link) {
+		if (pdd ? att->pdd != pdd : !att->fresh)
+			continue;
+		vgpu_vm_bo_unmap(att->vbo);
+		list_del(&att->mem_link);
+		list_del(&att->vm_link);
+		mem->mapped_to_gpu_memory--;
+		kfree(att);
+	}
+	kgd_mem_unfence(mem);
+}
+
+static int kgd_mem_map_one(struct kgd_mem *mem, struct kfd_process_device *pdd)
+{
+	enum vgpu_peer_way peer;
+	int ret;
+
+	if (kgd_mem_attached(mem, pdd))
+		return 0;
+	if (!kgd_mem_reachable(mem, pdd, &peer))
+		return -EINVAL;
+	ret = kgd_mem_attach(mem, pdd, mem->va, peer);
+	if (!ret && mem->aql_queue)
+		ret = kgd_mem_attach(mem, pdd,
+				     mem->va + mem->bo->tbo.base.size, peer);
+	return ret;
+}
+
+/*
+ * From *@done on, as far as it goes; then the entries of all are written.
+ * Reservation held, the BO in its place.
+ */
+static int kgd_mem_map_each(struct kgd_mem *mem,
+			    struct kfd_process_device **pdds, u32 n, u32 *done)
+{
+	struct kfd_mem_attachment *att;
+	u32 before = *done;
+	int r, ret = 0;
+
+	while (!ret && *done < n) {
+		ret = kgd_mem_map_one(mem, pdds[*done]);
+		*done += !ret;
+	}
+	if (ret)
+		kgd_mem_detach(mem, pdds[*done]);
+	r = kgd_mem_update(mem);
+	if (r) {
+		kgd_mem_detach(mem, NULL);
+		*done = before;
+		return r;
+	}
+	list_for_each_entry(att, &mem->attachments, mem_link)
+		att->fresh = false;
+	return ret;
+}
+
+int kgd_mem_map_check(struct kgd_mem *mem, struct kfd_process_device **pdds,
+		      u32 n, u32 *done)
+{
+	enum vgpu_peer_way peer;
+
+	lockdep_assert_held(&pdds[0]->process->mutex);
+
+	*done = 0;
+	if (!mem->va)
+		return -EINVAL;
+	while (*done < n && kgd_mem_attached(mem, pdds[*done]))
+		++*done;
+	if (*done == n || kgd_mem_reachable(mem, pdds[*done], &peer))
+		return 0;
+	return -EINVAL;
+}
+
+int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
+		u32 *done)
+{
+	struct ttm_buffer_object *tbo = &mem->bo->tbo;
+	int ret;
+
+	lockdep_assert_held(&pdds[0]->process->mutex);
+
+	/* When the process resumes, restore_work looks for the pages. */
+	if (mem->bo->userptr &&
+	    pdds[0]->process->criu_state != KFD_CRIU_RESTORED) {
+		ret = vgpu_userptr_prepare(mem->bo);
+		if (ret)
+			return ret;
+		mem->gone = false;
+	}
+	ret = ttm_bo_reserve(tbo, true, false, NULL);
+	if (ret)
+		return ret;
+	/* Engines may be using it through another mapping. */
+	if (!mem->mapped_to_gpu_memory || !mem->process_info->resident ||
+	    READ_ONCE(mem->process_info->evicted))
+		ret = kgd_mem_validate(mem, false);
+	if (!ret)
+		ret = kfd_evict_fence_add(mem->process_info, mem->bo);
+	if (!ret)
+		ret = kgd_mem_map_each(mem, pdds, n, done);
+	else
+		kgd_mem_detach(mem, NULL);
+	ttm_bo_unreserve(tbo);
+	return ret;
+}
+
+int kgd_mem_unmap(struct kgd_mem *mem, struct kfd_process_device *pdd)
+{
+	struct kfd_mem_attachment *att;
+
+	lockdep_assert_held(&pdd->process->mutex);
+
+	if (!kgd_mem_attached(mem, pdd))
+		return -EINVAL;
+	list_for_each_entry(att, &mem->attachments, mem_link)
+		if (att->pdd == pdd && att->queue_refcount)
+			return -EBUSY;
+	ttm_bo_reserve(&mem->bo->tbo, false, false, NULL);
+	kgd_mem_detach(mem, pdd);
+	ttm_bo_unreserve(&mem->bo->tbo);
+	return 0;
+}
+
+struct kfd_mem_attachment *kgd_mem_find(struct kfd_process_device *pdd, u64 va)
+{
+	struct kfd_mem_attachment *att;
+
+	lockdep_assert_held(&pdd->process->mutex);
+
+	list_for_each_entry(att, &pdd->attachments, vm_link)
+		if (va - att->va < att->size)
+			return att;
+	return NULL;
+}
