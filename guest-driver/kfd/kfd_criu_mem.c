@@ -17,6 +17,7 @@
 #include "kfd_mem.h"
 #include "kfd_memory.h"
 #include "kfd_room.h"
+#include "kfd_uapi.h"
 
 /* Has somebody else the same memory? A checkpoint cannot say with whom. */
 static bool bo_is_shared(struct kgd_mem *mem)

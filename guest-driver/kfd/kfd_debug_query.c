@@ -11,6 +11,7 @@
 #include "kfd_dbg.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
+#include "kfd_uapi.h"
 
 /* Takes what keeps queues, sessions and exceptions as they are. */
 static void kfd_dbg_freeze(struct kfd_process *p)

@@ -15,6 +15,7 @@
 #include "svm.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"
+#include "kfd_uapi.h"
 
 /* A copy of the BO's metadata, of *@size bytes, or NULL if it has none. */
 static void *kfd_dmabuf_metadata(struct vgpu_bo *bo, u32 *size)

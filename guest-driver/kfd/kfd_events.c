@@ -23,6 +23,7 @@
 #include "kfd_events.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"
+#include "kfd_uapi.h"
 
 /* An id of 0 comes from packets that have none. */
 #define KFD_SIGNAL_IDS	XA_LIMIT(1, KFD_SIGNAL_EVENT_LIMIT - 1)

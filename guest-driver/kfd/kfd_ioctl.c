@@ -12,6 +12,7 @@
 #include "vgpu_mmio.h"
 #include "svm.h"
 #include "kfd_room.h"
+#include "kfd_uapi.h"
 
 /* The last version whose additions are here as far as the rest is. */
 #define KFD_MINOR_VERSION	17

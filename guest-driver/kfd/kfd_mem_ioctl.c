@@ -14,6 +14,7 @@
 #include "kfd_mem.h"
 #include "kfd_memory.h"
 #include "kfd_room.h"
+#include "kfd_uapi.h"
 
 /* More devices than there can be would be the same ones again. */
 #define KFD_MAX_MAP_DEVICES	KFD_MAX_GPU_INSTANCE

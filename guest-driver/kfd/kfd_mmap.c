@@ -12,6 +12,7 @@
 #include "vgpu_bo.h"
 #include "vgpu_hw.h"
 #include "kfd_room.h"
+#include "kfd_uapi.h"
 
 /* Its pages are all there is of /dev/kfd, whichever inode it was opened by. */
 static struct file *kfd_mappings;

@@ -9,6 +9,7 @@
 #include "vgpu_bo.h"
 #include "vgpu_hw.h"
 #include "kfd_room.h"
+#include "kfd_uapi.h"
 
 int kfd_mmio_init(struct kfd_node *node)
 {

@@ -42,6 +42,7 @@
 #include "kfd_dbg.h"
 #include "kfd_events.h"
 #include "kfd_mem.h"
+#include "kfd_procfs.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
 

@@ -12,6 +12,7 @@
 #include <linux/kobject.h>
 #include <linux/sched.h>
 
+#include "kfd_procfs.h"
 #include "kfd_room.h"
 
 static struct kobject *kfd_procfs;

@@ -11,6 +11,7 @@
 #include "kfd_dbg.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
+#include "kfd_uapi.h"
 
 /* Further bits are ignored. */
 #define KFD_MAX_CU_MASK		1024u

@@ -11,6 +11,7 @@
 #include <linux/kfd_ioctl.h>
 #include <linux/sysfs.h>
 
+#include "kfd_procfs.h"
 #include "kfd_queue_priv.h"
 #include "kfd_room.h"
 

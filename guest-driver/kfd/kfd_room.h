@@ -3,7 +3,6 @@
 #ifndef KFD_ROOM_H
 #define KFD_ROOM_H
 
-#include <linux/bits.h>
 #include <linux/mm_types.h>
 
 #include "kfd_priv.h"
@@ -11,26 +10,6 @@
 struct device;
 struct kfd_queue;
 struct kgd_mem;
-
-/* Apertures of a process, alike on every gfx90a. */
-#define KFD_LDS_BASE		BIT_ULL(48)
-#define KFD_SCRATCH_BASE	BIT_ULL(49)
-#define KFD_PRIVATE_LIMIT	0xffffffffull		/* 4 GiB each */
-#define KFD_GPUVM_BASE		0x10000ull
-#define KFD_GPUVM_LIMIT		0x7fffffffffffull
-
-/*
- * Offsets for mmap of /dev/kfd: what in bits 63:62, gpu id in 61:46 (uAPI of
- * amdkfd, in no header).
- */
-#define KFD_MMAP_TYPE_MASK		(3ull << 62)
-#define KFD_MMAP_TYPE_DOORBELL		(3ull << 62)
-#define KFD_MMAP_TYPE_EVENTS		BIT_ULL(63)
-#define KFD_MMAP_TYPE_RESERVED_MEM	BIT_ULL(62)
-#define KFD_MMAP_TYPE_MMIO		(0ull << 62)
-#define KFD_MMAP_GPU_ID(id)		(((u64)(id) & 0xffff) << 46)
-#define KFD_MMAP_SPAN			BIT_ULL(46)	/* of a kind on a GPU */
-#define KFD_MMAP_GET_GPU_ID(offset)	(((offset) >> 46) & 0xffff)
 
 /* kfd_chardev.c */
 extern struct device *kfd_device;
@@ -83,7 +62,6 @@ int kfd_process_set_xnack(struct kfd_process *p, bool on);
 int kfd_ioctl_criu(struct kfd_process *p, void *data);
 
 /* kfd_mem_ioctl.c */
-#define KFD_HANDLE(gpu_id, id)	((u64)(gpu_id) << 32 | (u32)(id))
 int kfd_ioctl_alloc_memory_of_gpu(struct kfd_process *p, void *data);
 int kfd_ioctl_free_memory_of_gpu(struct kfd_process *p, void *data);
 int kfd_ioctl_map_memory_to_gpu(struct kfd_process *p, void *data);
@@ -173,34 +151,6 @@ void kfd_process_poisoned(struct kfd_process_device *pdd);
  */
 void kfd_queue_bad_packet(struct kfd_process_device *pdd, u32 doorbell, u64 at,
 			  unsigned int code, const char *why);
-
-/* kfd_procfs.c: /sys/class/kfd/kfd/proc */
-/**
- * struct kfd_procfs_entry - a file of a queue's folder
- * @name: its name
- * @show: its content
- */
-struct kfd_procfs_entry {
-	const char *name;
-	ssize_t (*show)(struct kobject *kobj, struct kobj_attribute *attr,
-			char *buf);
-};
-
-/* @parent: /sys/class/kfd/kfd. 0 or -ENOMEM. */
-int kfd_procfs_init(struct kobject *parent);
-void kfd_procfs_exit(void);
-void kfd_procfs_add(struct kfd_process *p);
-void kfd_procfs_remove(struct kfd_process *p);
-/*
- * A queue's folder with @n files, or NULL without the process's; @attrs: memory for the
- * files, until the folder is removed.
- */
-struct kobject *kfd_procfs_add_queue(struct kfd_process *p, u32 id,
-				     struct kobj_attribute *attrs,
-				     const struct kfd_procfs_entry *entries,
-				     unsigned int n);
-/* Waits for readers. */
-void kfd_procfs_remove_queue(struct kobject **kobj);
 
 /* kfd_debugfs.c: /sys/kernel/debug/kfd */
 void kfd_debugfs_init(void);

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* /sys/class/kfd/kfd/proc: folders of processes and of their queues. */
+#ifndef KFD_PROCFS_H
+#define KFD_PROCFS_H
+
+#include <linux/kobject.h>
+#include <linux/sysfs.h>
+#include <linux/types.h>
+
+struct kfd_process;
+
+/**
+ * struct kfd_procfs_entry - a file of a queue's folder
+ * @name: its name
+ * @show: its content
+ */
+struct kfd_procfs_entry {
+	const char *name;
+	ssize_t (*show)(struct kobject *kobj, struct kobj_attribute *attr,
+			char *buf);
+};
+
+/* @parent: /sys/class/kfd/kfd. 0 or -ENOMEM. */
+int kfd_procfs_init(struct kobject *parent);
+void kfd_procfs_exit(void);
+void kfd_procfs_add(struct kfd_process *p);
+void kfd_procfs_remove(struct kfd_process *p);
+/*
+ * A queue's folder with @n files, or NULL without the process's; @attrs: memory for the
+ * files, until the folder is removed.
+ */
+struct kobject *kfd_procfs_add_queue(struct kfd_process *p, u32 id,
+				     struct kobj_attribute *attrs,
+				     const struct kfd_procfs_entry *entries,
+				     unsigned int n);
+/* Waits for readers. */
+void kfd_procfs_remove_queue(struct kobject **kobj);
+
+#endif /* KFD_PROCFS_H */
