@@ -12,7 +12,8 @@
 #include <drm/drm_print.h>
 
 #include "vgpu/pci.h"
-#include "kfd_priv.h"
+#include "kfd_core.h"
+#include "kfd_module.h"
 #include "vgpu_device.h"
 #include "vgpu_drv.h"
 #include "vgpu_gart.h"

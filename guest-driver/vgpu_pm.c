@@ -20,7 +20,7 @@
 #include <linux/suspend.h>
 #include <drm/drm_managed.h>
 
-#include "kfd_priv.h"
+#include "kfd_core.h"
 #include "vgpu_device.h"
 #include "vgpu_drv.h"
 #include "vgpu_hw.h"

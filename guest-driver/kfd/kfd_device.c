@@ -5,6 +5,7 @@
 #include <linux/wait_bit.h>
 
 #include "svm.h"
+#include "kfd_core.h"
 #include "kfd_mem.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"

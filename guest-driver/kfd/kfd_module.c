@@ -3,6 +3,7 @@
 #include <linux/device.h>
 
 #include "kfd_dbg.h"
+#include "kfd_module.h"
 #include "kfd_procfs.h"
 #include "kfd_room.h"
 

@@ -4,6 +4,7 @@
  * after it, on all GPUs, and nobody brings their BOs back to VRAM meanwhile.
  */
 #include "svm.h"
+#include "kfd_core.h"
 #include "kfd_mem.h"
 #include "kfd_room.h"
 

@@ -241,21 +241,6 @@ struct kfd_process {
 };
 
 /*
- * Module life. Before the first kfd_device_init() and after the last
- * kfd_device_fini(); kfd_exit() also ends processes that outlive their files.
- */
-int kfd_init(void);
-void kfd_exit(void);
-
-/*
- * Device life, from probe and remove; the DRM device has its render node. fini
- * takes the GPU away from every process that knows it and waits until none
- * does; such a process loses its KFD state, on all GPUs.
- */
-int kfd_device_init(struct vgpu_device *vdev);
-void kfd_device_fini(struct vgpu_device *vdev);
-
-/*
  * Each returns a referenced process that still has its mm, or NULL; pair with
  * kfd_unref_process(), which never tears down in the caller's context.
  */
@@ -385,16 +370,5 @@ int kfd_file_memory(struct vgpu_device *vdev, struct drm_file *file,
 void kfd_print_vms(struct vgpu_device *vdev, struct drm_printer *printer);
 /* Processes of all GPUs, those that are being taken down too. */
 unsigned int kfd_processes_in_use(void);
-
-/*
- * kfd_pm.c, the system's sleep. kfd_suspend(): the queues of every process that
- * knows the GPU are off, SVM's pages have left its VRAM; as far as that lasts
- * while processes run, for good if they are @frozen: 0, or -EBUSY if pages do not
- * leave. Undone by kfd_resume().
- * kfd_resume_device(): the device works again, and is about to fault.
- */
-int kfd_suspend(struct vgpu_device *vdev, bool frozen);
-void kfd_resume_device(struct vgpu_device *vdev);
-void kfd_resume(struct vgpu_device *vdev);
 
 #endif /* KFD_PRIV_H */
