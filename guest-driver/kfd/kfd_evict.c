@@ -11,7 +11,7 @@
  * off the hardware and signal the fence. Some time later restore_work brings
  * every mapped BO to a place again, each with a new fence, and puts the queues
  * back; if the new fence has signalled meanwhile, it tries again. How long the
- * fence resists, and whose memory is taken, is in kfd_turn.c.
+ * fence resists, and whose memory is taken, is in kfd_timeslice.c.
  *
  *	make resident ──► queues run ──► somebody waits for the fence
  *	                      ▲                      │ evict_work: queues off,

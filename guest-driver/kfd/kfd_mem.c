@@ -9,7 +9,7 @@
  * such a BO carries the eviction fence (kfd_evict.c): the queues go first, and
  * come back when all mapped BOs have a place again. What finds none in VRAM is
  * left in system memory and mapped there. A process does not evict its own
- * BOs while it has queues. Which process goes, and when, is in kfd_turn.c.
+ * BOs while it has queues. Which process goes, and when, is in kfd_timeslice.c.
  *
  * The decision and the return meet at the BO's reservation: resident is set
  * before the first reservation is taken. Whoever evicts a BO either had its

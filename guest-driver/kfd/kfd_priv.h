@@ -19,7 +19,7 @@
 #include "vgpu/sdma.h"
 #include "vgpu_device.h"
 #include "kfd_smi_events.h"
-#include "kfd_turn.h"
+#include "kfd_timeslice.h"
 
 #define KFD_MAX_GPU_INSTANCE			64
 #define KFD_MAX_NUM_OF_QUEUES_PER_PROCESS	1024

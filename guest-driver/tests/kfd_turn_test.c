@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kfd/kfd_turn.c in made-up time. Would catch processes that push each other
+ * process/kfd_timeslice.c in made-up time. Would catch processes that push each other
  * out for ever, one whose way back is never long enough, one that nobody gets
  * memory from, and what goes wrong when jiffies wrap.
  */
@@ -8,7 +8,7 @@
 #include <drm/ttm/ttm_placement.h>
 #include <kunit/test.h>
 
-#include "kfd_turn.h"
+#include "kfd_timeslice.h"
 #include "vgpu_mock.h"
 
 /* So that everything below crosses the wrap. */

@@ -25,7 +25,7 @@
 #include <drm/ttm/ttm_placement.h>
 #include <kunit/visibility.h>
 
-#include "kfd_turn.h"
+#include "kfd_timeslice.h"
 
 #define KFD_ACTIVE_MS		10u
 #define KFD_ACTIVE_MAX_MS	500u
