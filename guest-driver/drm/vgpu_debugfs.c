@@ -10,7 +10,6 @@
 
 #include "vgpu/model.h"
 #include "kfd_pasid.h"
-#include "kfd_priv.h"
 #include "vgpu_bo.h"
 #include "vgpu_mm.h"
 #include "vgpu_mmio.h"
@@ -18,6 +17,8 @@
 #include "vgpu_reset.h"
 #include "vgpu_sdma.h"
 #include "vgpu_vm.h"
+#include "kfd_mem.h"
+#include "kfd_process.h"
 #include "vgpu_file.h"
 
 static const char * const vgpu_stat_names[VGPU_NUM_STATS] = {

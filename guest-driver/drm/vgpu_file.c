@@ -12,11 +12,12 @@
 #include <drm/drm_gem.h>
 
 #include "kfd_pasid.h"
-#include "kfd_priv.h"
 #include "vgpu_bo.h"
 #include "vgpu_mm.h"
 #include "vgpu_vm.h"
 #include "vgpu_vm_bo.h"
+#include "kfd_mem.h"
+#include "kfd_process.h"
 #include "vgpu_file.h"
 
 /**

@@ -18,6 +18,7 @@
 #include "kfd_criu.h"
 #include "kfd_dbg.h"
 #include "kfd_events.h"
+#include "kfd_process.h"
 #include "kfd_room.h"
 #include "kfd_uapi.h"
 

@@ -22,7 +22,8 @@
 #include "kfd_criu.h"
 #include "kfd_dbg.h"
 #include "kfd_events.h"
-#include "kfd_mem.h"
+#include "kfd_evict.h"
+#include "kfd_process.h"
 #include "kfd_room.h"
 
 int kfd_criu_stop(struct kfd_process *p, enum kfd_criu_state state,

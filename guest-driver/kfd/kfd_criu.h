@@ -16,7 +16,7 @@
 #include <linux/types.h>
 
 #include "vgpu_mqd.h"
-#include "kfd_priv.h"
+#include "kfd_process.h"
 #include "kfd_queue.h"
 
 struct file;

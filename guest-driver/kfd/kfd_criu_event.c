@@ -6,7 +6,7 @@
 
 #include "kfd_criu.h"
 #include "kfd_events.h"
-#include "kfd_room.h"
+#include "kfd_process.h"
 
 static bool event_has_slot(u32 type)
 {

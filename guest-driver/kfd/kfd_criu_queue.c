@@ -7,8 +7,8 @@
 
 #include "vgpu_mqd.h"
 #include "kfd_criu.h"
-#include "kfd_mem.h"
-#include "kfd_room.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
 
 /* queue_lock held. */
 static int queue_save(struct kfd_queue *q, u32 device, struct kfd_criu_queue *s)

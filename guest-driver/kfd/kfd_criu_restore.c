@@ -12,6 +12,8 @@
 #include "kfd_dbg.h"
 #include "kfd_events.h"
 #include "kfd_mem.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
 #include "kfd_room.h"
 
 /* Nothing is there that the checkpoint brings. */

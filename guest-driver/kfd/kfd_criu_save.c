@@ -9,8 +9,8 @@
 #include "kfd_criu.h"
 #include "kfd_dbg.h"
 #include "kfd_events.h"
-#include "kfd_mem.h"
-#include "kfd_room.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
 
 static void criu_save_process(struct kfd_process *p, struct kfd_criu_head *h)
 {

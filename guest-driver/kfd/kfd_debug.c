@@ -15,8 +15,9 @@
 
 #include "kfd_dbg.h"
 #include "kfd_events.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
 #include "kfd_queue.h"
-#include "kfd_room.h"
 
 DEFINE_SPINLOCK(kfd_dbg_lock);
 

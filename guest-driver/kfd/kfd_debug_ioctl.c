@@ -11,6 +11,7 @@
 #include <linux/uaccess.h>
 
 #include "kfd_dbg.h"
+#include "kfd_process.h"
 #include "kfd_room.h"
 
 bool kfd_dbg_traces(struct task_struct *task)

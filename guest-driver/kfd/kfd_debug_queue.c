@@ -12,8 +12,9 @@
 
 #include "vgpu_mqd.h"
 #include "kfd_dbg.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
 #include "kfd_queue.h"
-#include "kfd_room.h"
 
 #define KFD_DBG_INVALID	BIT(KFD_DBG_QUEUE_INVALID_BIT)
 #define KFD_DBG_ERROR	BIT(KFD_DBG_QUEUE_ERROR_BIT)

@@ -9,8 +9,8 @@
 
 #include "kfd_dbg.h"
 #include "kfd_events.h"
+#include "kfd_process.h"
 #include "kfd_queue.h"
-#include "kfd_room.h"
 
 int kfd_dbg_access(struct kfd_process *p, u64 va, void *buf, unsigned int bytes,
 		   bool write, bool fault)

@@ -15,6 +15,8 @@
 #include "vgpu_cp.h"
 #include "vgpu_mqd.h"
 #include "svm.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
 

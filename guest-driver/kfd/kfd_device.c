@@ -7,6 +7,7 @@
 #include "svm.h"
 #include "kfd_core.h"
 #include "kfd_mem.h"
+#include "kfd_node.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
 

@@ -14,6 +14,9 @@
 #include "vgpu_bo.h"
 #include "svm.h"
 #include "kfd_mem.h"
+#include "kfd_memory.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
 #include "kfd_room.h"
 #include "kfd_uapi.h"
 

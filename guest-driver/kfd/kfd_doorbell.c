@@ -8,7 +8,9 @@
 
 #include "vgpu/doorbell.h"
 #include "vgpu_bo.h"
-#include "kfd_room.h"
+#include "kfd_mem.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
 
 int kfd_doorbell_alloc(struct kfd_process_device *pdd)
 {

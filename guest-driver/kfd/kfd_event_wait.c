@@ -19,7 +19,7 @@
 #include <linux/xarray.h>
 
 #include "kfd_events.h"
-#include "kfd_room.h"
+#include "kfd_process.h"
 
 /* More is no use, and shall not make us allocate. */
 #define KFD_WAIT_MAX_EVENTS	65536u

@@ -22,7 +22,7 @@
 #include "vgpu_bo.h"
 #include "kfd_events.h"
 #include "kfd_mem.h"
-#include "kfd_room.h"
+#include "kfd_process.h"
 #include "kfd_uapi.h"
 
 /* An id of 0 comes from packets that have none. */

@@ -32,8 +32,11 @@
 
 #include "kfd_process_trace.h"
 #include "vgpu_bo.h"
+#include "kfd_evict.h"
 #include "kfd_mem.h"
-#include "kfd_room.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
+#include "kfd_timeslice.h"
 
 #define KFD_RESTORE_MS		10u
 #define KFD_RESTORE_MAX_MS	640u

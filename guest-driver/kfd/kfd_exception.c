@@ -8,6 +8,8 @@
 
 #include "kfd_dbg.h"
 #include "kfd_events.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
 

@@ -25,8 +25,9 @@
 #include "vgpu_bo.h"
 #include "vgpu_vm.h"
 #include "vgpu_vm_bo.h"
+#include "kfd_evict.h"
 #include "kfd_mem.h"
-#include "kfd_room.h"
+#include "kfd_process.h"
 
 struct kfd_process_device *kfd_mem_gem_device(struct vgpu_device *vdev,
 					      const struct drm_file *file,

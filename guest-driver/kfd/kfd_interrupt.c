@@ -18,6 +18,8 @@
 #include "vgpu/sdma_packets.h"
 #include "vgpu_ih.h"
 #include "kfd_events.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
 

@@ -11,6 +11,8 @@
 #include "vgpu/gmc.h"
 #include "vgpu_mmio.h"
 #include "svm.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
 #include "kfd_room.h"
 #include "kfd_uapi.h"
 

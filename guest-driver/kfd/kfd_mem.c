@@ -25,8 +25,11 @@
 #include "vgpu_bo.h"
 #include "vgpu_res_mgr.h"
 #include "vgpu_userptr.h"
+#include "kfd_evict.h"
 #include "kfd_mem.h"
-#include "kfd_room.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
+#include "kfd_timeslice.h"
 
 static bool kgd_mem_evict_ok(struct vgpu_bo *bo)
 {

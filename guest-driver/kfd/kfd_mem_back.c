@@ -22,8 +22,9 @@
 #include "vgpu_mm.h"
 #include "vgpu_userptr.h"
 #include "vgpu_vm_bo.h"
+#include "kfd_evict.h"
 #include "kfd_mem.h"
-#include "kfd_room.h"
+#include "kfd_process.h"
 
 /* Mappings of a BO whose entries are written together. */
 #define UPDATE_AT_ONCE	16

@@ -13,6 +13,8 @@
 #include "kfd_events.h"
 #include "kfd_mem.h"
 #include "kfd_memory.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
 #include "kfd_room.h"
 #include "kfd_uapi.h"
 

@@ -15,7 +15,7 @@
 
 #include "vgpu_res_mgr.h"
 #include "kfd_mem.h"
-#include "kfd_room.h"
+#include "kfd_node.h"
 
 /* Protects both counts below and kfd_node.vram_used; vgpu_device.kfd's end. */
 static DEFINE_SPINLOCK(kfd_mem_limit_lock);

@@ -10,8 +10,10 @@
 #include "vgpu_bo.h"
 #include "vgpu_userptr.h"
 #include "vgpu_vm_bo.h"
+#include "kfd_evict.h"
 #include "kfd_mem.h"
-#include "kfd_room.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
 
 /*
  * gmc_v9 for this chip: local VRAM is cached read-write, a peer's and system

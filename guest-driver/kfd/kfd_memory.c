@@ -4,7 +4,7 @@
 #include "svm.h"
 #include "kfd_mem.h"
 #include "kfd_memory.h"
-#include "kfd_room.h"
+#include "kfd_process.h"
 
 int kfd_memory_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 		   u32 *done)

@@ -5,6 +5,7 @@
 
 #include <linux/types.h>
 
+struct dma_buf;
 struct kfd_process_device;
 struct kgd_mem;
 
@@ -24,5 +25,12 @@ struct kgd_mem;
  */
 int kfd_memory_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 		   u32 *done);
+
+/* kfd_dmabuf.c */
+/*
+ * The dma-buf of @mem, referenced, which may be written if the memory may, or
+ * if @write; or ERR_PTR(): -EINVAL doorbells, MMIO, -ENOMEM. Mutex held.
+ */
+struct dma_buf *kgd_mem_export(struct kgd_mem *mem, bool write);
 
 #endif /* KFD_MEMORY_H */

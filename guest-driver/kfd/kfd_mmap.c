@@ -11,6 +11,8 @@
 #include "vgpu/doorbell.h"
 #include "vgpu_bo.h"
 #include "vgpu_hw.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
 #include "kfd_room.h"
 #include "kfd_uapi.h"
 

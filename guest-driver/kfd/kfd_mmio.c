@@ -8,6 +8,8 @@
 
 #include "vgpu_bo.h"
 #include "vgpu_hw.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
 #include "kfd_room.h"
 #include "kfd_uapi.h"
 

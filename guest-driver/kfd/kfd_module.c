@@ -4,6 +4,7 @@
 
 #include "kfd_dbg.h"
 #include "kfd_module.h"
+#include "kfd_process.h"
 #include "kfd_procfs.h"
 #include "kfd_room.h"
 

@@ -5,7 +5,8 @@
 #include <linux/pci.h>
 
 #include "vgpu_hw.h"
-#include "kfd_room.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
 
 LIST_HEAD(kfd_nodes);
 

@@ -5,8 +5,8 @@
  */
 #include "svm.h"
 #include "kfd_core.h"
-#include "kfd_mem.h"
-#include "kfd_room.h"
+#include "kfd_evict.h"
+#include "kfd_process.h"
 
 static void kfd_process_suspend(struct kfd_process *p)
 {

@@ -13,15 +13,16 @@
 #include <linux/wait_bit.h>
 
 #include "vgpu_vm.h"
-#include "kfd_mem.h"
-#include "kfd_room.h"
+#include "kfd_evict.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
 
 /* What upper files do for a process; set before the first one. */
 const struct kfd_process_ops *kfd_process_ops;
 
 static const struct kfd_render_ops *kfd_render_ops;
 
-/* The hash, the list of nodes and pdd->drm_file; see kfd_room.h. */
+/* See kfd_process.h. */
 DEFINE_MUTEX(kfd_processes_mutex);
 
 static DEFINE_HASHTABLE(kfd_processes_table, 5);

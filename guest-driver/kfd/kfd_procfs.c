@@ -12,8 +12,9 @@
 #include <linux/kobject.h>
 #include <linux/sched.h>
 
+#include "kfd_node.h"
+#include "kfd_process.h"
 #include "kfd_procfs.h"
-#include "kfd_room.h"
 
 static struct kobject *kfd_procfs;
 /* The folders of processes: a GPU that goes takes them from busy processes. */

@@ -12,9 +12,11 @@
 #include "vgpu_cp.h"
 #include "vgpu_mmio.h"
 #include "vgpu_recover.h"
+#include "kfd_evict.h"
 #include "kfd_mem.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
 #include "kfd_queue_priv.h"
-#include "kfd_room.h"
 
 /* The hardware. */
 

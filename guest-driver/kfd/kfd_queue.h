@@ -10,6 +10,7 @@
 #include <linux/sysfs.h>
 #include <linux/types.h>
 
+#include "vgpu/sdma.h"
 #include "vgpu_mqd.h"
 #include "vgpu_sdma_queue.h"
 

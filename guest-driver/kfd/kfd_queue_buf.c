@@ -4,8 +4,8 @@
  * while the queue is there.
  */
 #include "kfd_mem.h"
+#include "kfd_process.h"
 #include "kfd_queue.h"
-#include "kfd_room.h"
 
 /*
  * amdgpu's rule: the buffer begins where a mapped BO begins, and has its size

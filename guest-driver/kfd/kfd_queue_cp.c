@@ -12,9 +12,9 @@
 #include "vgpu_mqd.h"
 #include "vgpu_vm.h"
 #include "svm.h"
-#include "kfd_mem.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
 #include "kfd_queue_priv.h"
-#include "kfd_room.h"
 
 /* What a wave, and a compute unit's workgroups, take in a save area. */
 #define CP_MAX_WAVES_PER_CU	40u

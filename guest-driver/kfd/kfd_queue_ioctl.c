@@ -9,6 +9,8 @@
 
 #include "vgpu_mqd.h"
 #include "kfd_dbg.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
 #include "kfd_uapi.h"

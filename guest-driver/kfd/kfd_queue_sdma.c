@@ -10,9 +10,11 @@
 #include "vgpu_bo.h"
 #include "vgpu_sdma_queue.h"
 #include "vgpu_vm.h"
+#include "kfd_evict.h"
 #include "kfd_mem.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
 #include "kfd_queue_priv.h"
-#include "kfd_room.h"
 
 static struct device *kfd_sdma_dev(const struct kfd_queue *q)
 {

@@ -11,9 +11,10 @@
 #include <linux/kfd_ioctl.h>
 #include <linux/sysfs.h>
 
+#include "kfd_node.h"
+#include "kfd_process.h"
 #include "kfd_procfs.h"
 #include "kfd_queue_priv.h"
-#include "kfd_room.h"
 
 static ssize_t kfd_queue_show_gpuid(struct kobject *kobj,
 				    struct kobj_attribute *attr, char *buf)

@@ -7,6 +7,8 @@
 #include "vgpu_vm.h"
 #include "svm.h"
 #include "kfd_events.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
 

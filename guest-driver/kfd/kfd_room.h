@@ -5,11 +5,12 @@
 
 #include <linux/mm_types.h>
 
-#include "kfd_priv.h"
-
 struct device;
-struct kfd_queue;
-struct kgd_mem;
+struct file;
+struct kfd_dbg_device_info_entry;
+struct kfd_node;
+struct kfd_process;
+struct kfd_process_device;
 
 /* kfd_chardev.c */
 extern struct device *kfd_device;
@@ -81,49 +82,6 @@ int kfd_ioctl_set_cu_mask(struct kfd_process *p, void *data);
 int kfd_ioctl_alloc_queue_gws(struct kfd_process *p, void *data);
 int kfd_ioctl_get_queue_wave_state(struct kfd_process *p, void *data);
 
-/*
- * kfd_process.c
- * @kfd_processes_mutex: protects the hash of processes and the list of nodes.
- * Order: kfd_process.mutex -> kfd_processes_mutex. Each first open, exit and
- * removal takes it: no mmap_lock and no process's mutex is taken inside it.
- */
-extern struct mutex kfd_processes_mutex;
-int kfd_process_init(void);
-void kfd_process_exit(void);
-/*
- * The thread that the caller knows as @pid, and its *@mm, both referenced; NULL
- * none, or one that has ended.
- */
-struct task_struct *kfd_get_thread(pid_t pid, struct mm_struct **mm);
-/*
- * Give @pdd its address space. Takes over @drm_file's reference on success.
- * 0 or -EINVAL no render node of this GPU, in use, or with an address space of its
- * own; -ENOMEM. Mutex held.
- */
-int kfd_process_device_init_vm(struct kfd_process_device *pdd,
-			       struct file *drm_file);
-
-/*
- * For kfd_process_life.c. A process without PASID, GPUs and what other files allocate for
- * it, or NULL; and its end, after the last reference: RCU frees it.
- */
-struct kfd_process *kfd_process_alloc(struct mm_struct *mm,
-				      struct task_struct *leader);
-void kfd_process_free(struct kfd_process *p);
-/* @mm has a process in the hash. */
-bool kfd_process_is_known(const struct mm_struct *mm);
-/* Into the hash, with kfd_processes_mutex; out of it, without: false if it was not there. */
-void kfd_process_hash(struct kfd_process *p);
-bool kfd_process_unhash(struct kfd_process *p);
-/* A process in the hash that knows @node (NULL: any process), referenced, or NULL. */
-struct kfd_process *kfd_process_next_user(struct kfd_node *node);
-
-/*
- * Referenced, the process with the lowest PASID above @pasid, or NULL: to visit
- * all there are without a lock. Does not allocate.
- */
-struct kfd_process *kfd_lookup_process_after(u32 pasid);
-
 /* kfd_process_life.c */
 /*
  * Make @thread and its @mm, of which the caller has a reference, a process of
@@ -159,12 +117,6 @@ void kfd_debugfs_exit(void);
 void kfd_debugfs_add(struct kfd_process *p, const char *name);
 void kfd_debugfs_remove(struct kfd_process *p);
 
-/* kfd_doorbell.c */
-/* Make sure the process has its slice. Mutex held. 0, -ENOMEM, -ENOSPC. */
-int kfd_doorbell_alloc(struct kfd_process_device *pdd);
-/* Nobody has it mapped: kfd_doorbell_zap(). */
-void kfd_doorbell_free(struct kfd_process_device *pdd);
-
 /*
  * kfd_mmio.c
  * init: the page's BO; 0 or -ENOMEM. fini: no process has it any more.
@@ -194,12 +146,5 @@ void kfd_topology_remove(struct kfd_node *node);
 /* What the properties say, for a debugger: from fw_version to debug_prop. */
 void kfd_topology_describe(const struct kfd_node *node,
 			   struct kfd_dbg_device_info_entry *entry);
-
-/* kfd_node.c: all GPUs, under kfd_processes_mutex. */
-extern struct list_head kfd_nodes;
-/* Give the GPU an id, and let processes to come know it. 0 or -ENOSPC. */
-int kfd_node_register(struct kfd_node *node);
-/* No process that comes from now on knows it. */
-void kfd_node_unregister(struct kfd_node *node);
 
 #endif /* KFD_ROOM_H */

@@ -7,8 +7,9 @@
 #include <linux/sched/mm.h>
 
 #include "vgpu_cp.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
 #include "kfd_queue_priv.h"
-#include "kfd_room.h"
 
 void kfd_sched_init(struct kfd_sched *sched)
 {

@@ -35,6 +35,7 @@
 #include "vgpu_res_mgr.h"
 #include "svm.h"
 #include "kfd_dbg.h"
+#include "kfd_node.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
 #include "kfd_topology.h"

@@ -13,8 +13,8 @@
 
 #include "vgpu_vm_bo.h"
 #include "vgpu_xgmi.h"
+#include "kfd_node.h"
 #include "kfd_queue.h"
-#include "kfd_room.h"
 #include "kfd_topology.h"
 
 #define KFD_PCIE_WEIGHT		20

@@ -15,8 +15,10 @@
 #include "vgpu_bo.h"
 #include "vgpu_res_mgr.h"
 #include "vgpu_userptr.h"
+#include "kfd_evict.h"
 #include "kfd_mem.h"
-#include "kfd_room.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
 
 static void kfd_userptr_invalidate(void *owner)
 {

@@ -9,7 +9,8 @@
 #include "vgpu_bo.h"
 #include "vgpu_vm.h"
 #include "kfd_mem.h"
-#include "kfd_room.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
 
 static int kfd_pdd_memory(struct kfd_process_device *pdd,
 			  struct drm_file *file, struct vgpu_bo_set *set,

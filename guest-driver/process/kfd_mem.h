@@ -9,10 +9,14 @@
 
 struct amdkfd_process_info;
 struct dma_buf;
+struct drm_amdgpu_gem_va;
+struct drm_file;
+struct drm_printer;
 struct kfd_node;
 struct kfd_process;
 struct kfd_process_device;
 struct vgpu_bo;
+struct vgpu_bo_set;
 struct vgpu_device;
 struct vgpu_vm_bo;
 
@@ -172,55 +176,28 @@ bool kgd_mem_pages_missing(struct kfd_process *p);
 int kgd_mem_validate_all(struct kfd_process *p, bool again);
 
 /*
- * kfd_evict.c: eviction of a process with queues.
+ * kfd_gem.c: BOs of the render node in a process's address space.
  *
- * For the first queue: bring all mapped BOs to a place; who wants their memory
- * from now on has the queues taken off first. 0 or -ENOMEM, -ERESTARTSYS; then
- * nothing has changed. Mutex held.
+ * The state of the process that has @file's address space (ACQUIRE_VM; @pasid is its
+ * PASID), with a reference to the process; NULL: it has ended, or another one has its
+ * PASID.
  */
-int kfd_process_make_resident(struct kfd_process *p);
-/* The last queue is gone: BOs may be evicted at any time. Mutex held. */
-void kfd_process_release_resident(struct kfd_process *p);
-/* Does the caller act for the process itself? Any context. */
-bool kfd_process_is_own(struct amdkfd_process_info *info);
+struct kfd_process_device *kfd_mem_gem_device(struct vgpu_device *vdev,
+					      const struct drm_file *file,
+					      u16 pasid);
 /*
- * Shall a BO of a process with queues stay in @mem_type (TTM_PL_*), so that the
- * caller finds another one or goes elsewhere? Atomic.
+ * GEM_VA. @args are checked, @bo is what they name, or NULL, and has a handle; what they
+ * map is no SVM range. @pte_flags: of a mapping. The GPU reaches what is mapped, or
+ * nothing of what is not any more, on return. kfd_process.mutex and va_lock of the address
+ * space are held. 0, -EINVAL addresses that are taken, or KFD's, a user pointer, a BO that
+ * is neither of VRAM nor of GTT; -ENOENT not mapped; -ENOMEM, -ERESTARTSYS.
  */
-bool kfd_process_keeps(struct amdkfd_process_info *info, u32 mem_type);
-/*
- * Put the eviction fence on a BO that is mapped, or take it off one that is not
- * any more. Reservation and mutex held. 0 or -ENOMEM.
- */
-int kfd_evict_fence_add(struct amdkfd_process_info *info, struct vgpu_bo *bo);
-void kfd_evict_fence_remove(struct amdkfd_process_info *info,
-			    struct vgpu_bo *bo);
-/*
- * Has the newest eviction fence signalled, so that its BOs are wherever somebody
- * who wanted their memory puts them? The process has queues; mutex held.
- */
-bool kfd_evict_signalled(struct amdkfd_process_info *info);
-/* The system does not sleep any more: what was evicted may return. Mutex held. */
-void kfd_evict_over(struct amdkfd_process_info *info);
-void kfd_process_info_init(struct amdkfd_process_info *info);
-/* Not resident. Waits for what is under way; mutex not held. */
-void kfd_process_info_fini(struct amdkfd_process_info *info);
-/*
- * Queues off at once, to come back when everything is mapped. For notifiers:
- * takes queue_lock only, does not allocate.
- */
-void kfd_evict_now(struct amdkfd_process_info *info,
-		   enum KFD_QUEUE_EVICTION_TRIGGERS why);
-int kfd_evict_init(void);
-void kfd_evict_exit(void);
-
-/*
- * kfd_dmabuf.c. Its dma-buf, referenced, which may be written if the memory may, or
- * if @write; or ERR_PTR(): -EINVAL doorbells, MMIO, -ENOMEM. Mutex held.
- */
-struct dma_buf *kgd_mem_export(struct kgd_mem *mem, bool write);
-
-/* kfd_gem.c. Teardown: what the render node's files have mapped. Mutex held. */
+int kfd_mem_gem_va_locked(struct kfd_process_device *pdd, struct vgpu_bo *bo,
+			  const struct drm_amdgpu_gem_va *args, u64 pte_flags);
+/* The file's last handle of the BO has gone: so do its mappings. */
+void kfd_gem_close(struct vgpu_device *vdev, struct drm_file *file, u16 pasid,
+		   struct vgpu_bo *bo);
+/* Teardown: what the render node's files have mapped. Mutex held. */
 void kfd_gem_free_all(struct kfd_process *p);
 
 /*
@@ -242,5 +219,20 @@ int kfd_mem_limit_reserve(struct kfd_node *node, u32 domain, u64 size);
 void kfd_mem_limit_unreserve(struct vgpu_device *vdev, u32 domain, u64 size);
 /* The node goes; BOs that a CPU mapping keeps may outlive it. */
 void kfd_mem_limit_detach(struct kfd_node *node);
+
+/*
+ * kfd_watch.c. What the process that has @file's address space allocated on
+ * @vdev is added to @set; *@tables: bytes of its page tables. Returns its PASID,
+ * 0 if there is none such, -ENOMEM, -EINTR. No locks held.
+ */
+int kfd_file_memory(struct vgpu_device *vdev, struct drm_file *file,
+		    struct vgpu_bo_set *set, u64 *tables);
+/* Every process's address space on @vdev. No locks held. */
+void kfd_print_vms(struct vgpu_device *vdev, struct drm_printer *printer);
+
+/* kfd_doorbell.c. Make sure the process has its slice. Mutex held. 0, -ENOMEM, -ENOSPC. */
+int kfd_doorbell_alloc(struct kfd_process_device *pdd);
+/* Nobody has it mapped: kfd_doorbell_zap(). */
+void kfd_doorbell_free(struct kfd_process_device *pdd);
 
 #endif /* KFD_MEM_H */

@@ -12,6 +12,8 @@
 #include <linux/overflow.h>
 #include <kunit/visibility.h>
 
+#include "kfd_node.h"
+#include "kfd_process.h"
 #include "svm_priv.h"
 
 int svm_gpu_index(struct kfd_process *p, u32 gpu_id)

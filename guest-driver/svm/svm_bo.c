@@ -39,6 +39,7 @@
 #include "kfd_smi_events.h"
 #include "vgpu_bo.h"
 #include "vgpu_hw.h"
+#include "kfd_node.h"
 #include "svm_priv.h"
 #include "svm_trace.h"
 #include "svm_vram.h"

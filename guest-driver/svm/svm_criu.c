@@ -3,6 +3,8 @@
  * Ranges in a checkpoint of their process. What is in the memory is the
  * checkpointer's: he reads it as the CPU does, which brings it to system memory.
  */
+#include "kfd_node.h"
+#include "kfd_process.h"
 #include "svm_priv.h"
 
 static int svm_criu_lock(struct svm_range_list *svms)

@@ -8,6 +8,8 @@
 #include <linux/sched/mm.h>
 
 #include "vgpu_mmio.h"
+#include "kfd_evict.h"
+#include "kfd_process.h"
 #include "svm_priv.h"
 
 #define SVM_RESTORE_DELAY_MS		1u

@@ -20,6 +20,7 @@
 #include "vgpu_pt.h"
 #include "vgpu_userptr.h"
 #include "vgpu_vm.h"
+#include "kfd_node.h"
 #include "svm_priv.h"
 
 /**

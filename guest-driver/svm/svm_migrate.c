@@ -14,6 +14,9 @@
 #include <linux/slab.h>
 
 #include "kfd_smi_events.h"
+#include "kfd_evict.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
 #include "svm_priv.h"
 #include "svm_trace.h"
 #include "svm_vram.h"

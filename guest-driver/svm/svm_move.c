@@ -7,6 +7,7 @@
 #include <linux/pagemap.h>
 
 #include "vgpu_mm.h"
+#include "kfd_node.h"
 #include "svm_priv.h"
 #include "svm_vram.h"
 

@@ -4,6 +4,7 @@
 #include <drm/drm_print.h>
 
 #include "vgpu_hw.h"
+#include "kfd_node.h"
 #include "svm_priv.h"
 
 int svm_node_init(struct kfd_node *node)

@@ -10,6 +10,8 @@
 #include <linux/mm.h>
 #include <linux/seq_file.h>
 
+#include "kfd_node.h"
+#include "kfd_process.h"
 #include "svm_priv.h"
 #include "svm_vram.h"
 

@@ -13,7 +13,8 @@
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
-#include "kfd_priv.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
 #include "svm.h"
 #include "svm_interval.h"
 #include "vgpu_ih.h"

@@ -27,6 +27,8 @@
 #include "vgpu_mmio.h"
 #include "vgpu_vm.h"
 #include "vgpu_vm_bo.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
 #include "svm_priv.h"
 #include "svm_trace.h"
 

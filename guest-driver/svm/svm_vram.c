@@ -26,6 +26,7 @@
 #include <kunit/visibility.h>
 
 #include "vgpu_hw.h"
+#include "kfd_node.h"
 #include "svm_priv.h"
 #include "svm_vram.h"
 

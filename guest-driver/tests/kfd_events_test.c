@@ -10,7 +10,7 @@
 #include <linux/xarray.h>
 
 #include "kfd_events.h"
-#include "kfd_room.h"
+#include "kfd_process.h"
 #include "vgpu_mock.h"
 
 /**

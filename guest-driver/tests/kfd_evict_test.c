@@ -5,9 +5,10 @@
 #include <linux/dma-fence.h>
 #include <linux/iopoll.h>
 
-#include "kfd_mem.h"
+#include "kfd_evict.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
 #include "kfd_queue.h"
-#include "kfd_room.h"
 #include "vgpu_mock.h"
 
 #define RESTORE_NEVER_MS	(3600 * MSEC_PER_SEC)

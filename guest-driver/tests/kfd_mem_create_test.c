@@ -10,8 +10,10 @@
 #include <drm/drm_drv.h>
 #include <drm/drm_vma_manager.h>
 
+#include "kfd_evict.h"
 #include "kfd_mem.h"
-#include "kfd_room.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
 #include "vgpu_mock.h"
 
 #define CREATE_BOS	20u

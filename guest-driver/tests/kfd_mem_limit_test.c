@@ -10,7 +10,7 @@
 #include <drm/amdgpu_drm.h>
 
 #include "kfd_mem.h"
-#include "kfd_room.h"
+#include "kfd_node.h"
 #include "vgpu_mock.h"
 
 #define GTT	AMDGPU_GEM_DOMAIN_GTT

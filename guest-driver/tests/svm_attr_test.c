@@ -8,8 +8,9 @@
 #include <linux/ktime.h>
 #include <kunit/static_stub.h>
 
-#include "kfd_room.h"
 #include "svm_priv.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
 #include "vgpu_mock.h"
 
 #define N_GPUS		5u

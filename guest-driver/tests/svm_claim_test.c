@@ -8,8 +8,8 @@
 #include <linux/interval_tree.h>
 #include <linux/sizes.h>
 
-#include "kfd_room.h"
 #include "svm_priv.h"
+#include "kfd_process.h"
 #include "vgpu_mock.h"
 
 #define CLAIM_RANGE_FIRST	1000ul

@@ -11,6 +11,8 @@
 #include <kunit/static_stub.h>
 
 #include "svm_priv.h"
+#include "kfd_node.h"
+#include "kfd_process.h"
 #include "vgpu_vm_mock.h"
 
 #define RANGE_PAGES	3u

@@ -11,9 +11,9 @@
 #include <linux/sizes.h>
 #include <linux/vmalloc.h>
 
-#include "kfd_room.h"
 #include "svm_priv.h"
 #include "svm_vram.h"
+#include "kfd_node.h"
 #include "vgpu_mock.h"
 
 #define STUCK_VRAM	SZ_2M

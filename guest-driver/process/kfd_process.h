@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * kfd/: /dev/kfd, processes, topology, kgd_mem, queues. This is the face that
- * svm/ and drm/ see; what only the room's own files share is in kfd_room.h,
- * kfd_mem.h and kfd_queue.h.
- */
-#ifndef KFD_PRIV_H
-#define KFD_PRIV_H
+/* Processes, what each has on a GPU, and how they are found. */
+#ifndef KFD_PROCESS_H
+#define KFD_PROCESS_H
 
 #include <linux/fs.h>
 #include <linux/idr.h>
@@ -16,60 +12,23 @@
 #include <linux/sysfs.h>
 #include <linux/workqueue.h>
 
-#include "vgpu/sdma.h"
-#include "vgpu_device.h"
-#include "kfd_smi_events.h"
-#include "kfd_timeslice.h"
+#include "kfd_evict.h"
+#include "kfd_node.h"
 
-#define KFD_MAX_GPU_INSTANCE			64
 #define KFD_MAX_NUM_OF_QUEUES_PER_PROCESS	1024
 
-struct device_queue_manager;
-struct drm_amdgpu_gem_va;
 struct drm_file;
-struct drm_printer;
 struct kfd_criu;
 struct kfd_dbg;
 struct kfd_dbg_device;
 struct kfd_events;
-struct kfd_interrupts;
 struct kfd_process;
-struct kfd_process_device;
 struct qcm_process_device;
-struct svm_node;
 struct svm_range_list;
+struct task_struct;
 struct vgpu_bo;
-struct vgpu_bo_set;
+struct vgpu_device;
 struct vgpu_vm;
-
-/**
- * struct kfd_node - a GPU as KFD sees it
- * @vdev: the GPU; alive as long as the node is
- * @gpu_id: what user space names it by; 16 bits, not zero, unique
- * @topology_id: number of its folder in the topology; under the topology's lock
- * @dqm: queues of all processes; kfd_dqm_init() allocates it
- * @irq: work of interrupts; kfd_interrupt_init() allocates it
- * @vram_used: bytes of VRAM that BOs of KFD ask for, evicted ones included;
- *             see kfd_mem_limit.c
- * @mmio: the page of the HDP flush registers, pinned; see kfd_mmio.c
- * @n_pdds: processes that know the node; kfd_device_fini() waits for none
- * @svm: state of svm/; svm_node_init() allocates it
- * @smi: event log
- * @list: in the list of nodes; kfd_processes_mutex
- */
-struct kfd_node {
-	struct vgpu_device *vdev;
-	u32 gpu_id;
-	u32 topology_id;
-	struct device_queue_manager *dqm;
-	struct kfd_interrupts *irq;
-	u64 vram_used;
-	struct vgpu_bo *mmio;
-	atomic_t n_pdds;
-	struct svm_node *svm;
-	struct kfd_smi smi;
-	struct list_head list;
-};
 
 /* Bits of kfd_process_device.flags: one of its queues has read poison. */
 #define KFD_PDD_POISONED	0
@@ -136,42 +95,6 @@ struct kfd_process_device {
 struct process_queue_manager {
 	DECLARE_BITMAP(queue_slot_bitmap, KFD_MAX_NUM_OF_QUEUES_PER_PROCESS);
 	unsigned int n_queues;
-};
-
-/**
- * struct amdkfd_process_info - the BOs of a process; see kfd_evict.c
- * @kfd_bo_list: every struct kgd_mem, by validate_list; kfd_process.mutex
- * @resident: the process has queues: its mapped BOs carry @eviction_fence.
- *            Written under kfd_process.mutex, read in eviction decisions
- * @evicted: @eviction_fence was waited for, and the queues are off the hardware
- *           until @restore_work has been successful; queue_lock
- * @eviction_fence: the newest; NULL if not @resident. Changed under both locks
- * @fence_context: dma_fence context of all of them
- * @fence_seqno: of the newest; kfd_process.mutex
- * @evict_work: takes the queues off and signals @eviction_fence
- * @restore_work: brings the BOs and the queues back
- * @restorer: the thread of @restore_work while it is at it
- * @migrating_task: see kfd_process_set_migrating(), or NULL; read without a lock
- * @restore_delay_ms: how long @restore_work waits before it runs
- * @restore_busy: how often in a row it did not get kfd_process.mutex
- * @evicted_at: since when it is @evicted, jiffies; queue_lock
- * @turn: how long the queues may stay
- */
-struct amdkfd_process_info {
-	struct list_head kfd_bo_list;
-	bool resident;
-	bool evicted;
-	struct dma_fence *eviction_fence;
-	u64 fence_context;
-	u64 fence_seqno;
-	struct delayed_work evict_work;
-	struct delayed_work restore_work;
-	struct task_struct *restorer;
-	struct task_struct *migrating_task;
-	unsigned int restore_delay_ms;
-	unsigned int restore_busy;
-	unsigned long evicted_at;
-	struct kfd_turn turn;
 };
 
 enum kfd_criu_state {
@@ -241,12 +164,28 @@ struct kfd_process {
 };
 
 /*
+ * Protects the hash of processes, the list of nodes, and kfd_process_device.drm_file.
+ * Order: kfd_process.mutex -> kfd_processes_mutex. Each first open, exit and
+ * removal takes it: no mmap_lock and no process's mutex is taken inside it.
+ */
+extern struct mutex kfd_processes_mutex;
+
+/* Before the first process, after the last one. 0 or -ENOMEM. */
+int kfd_process_init(void);
+void kfd_process_exit(void);
+
+/*
  * Each returns a referenced process that still has its mm, or NULL; pair with
  * kfd_unref_process(), which never tears down in the caller's context.
  */
 struct kfd_process *kfd_lookup_process_by_pasid(u16 pasid);
 struct kfd_process *kfd_lookup_process_by_mm(const struct mm_struct *mm);
 void kfd_unref_process(struct kfd_process *p);
+/*
+ * Referenced, the process with the lowest PASID above @pasid, or NULL: to visit
+ * all there are without a lock. Does not allocate.
+ */
+struct kfd_process *kfd_lookup_process_after(u32 pasid);
 
 /*
  * NULL if the process does not know the GPU. No lock: @pdds is fixed. The first
@@ -261,21 +200,6 @@ struct kfd_process_device *kfd_process_device_of(struct kfd_process *p,
 						 struct vgpu_device *vdev);
 /* Index of the device in @p->pdds, or -EINVAL. */
 int kfd_process_gpuidx(struct kfd_process *p, struct vgpu_device *vdev);
-
-/*
- * Take the process's queues off the hardware of @pdd / put them back; nested,
- * a counter. On return from the first no queue of the process reads or writes
- * memory on this GPU. Safe in MMU notifiers and in the fault worker. 0, or
- * -ETIME if the hardware did not obey (logged; the queue counts as stopped).
- */
-int kfd_process_evict_queues(struct kfd_process_device *pdd);
-int kfd_process_restore_queues(struct kfd_process_device *pdd);
-
-/*
- * @task moves pages to VRAM for the process, and takes no memory from the process's own
- * queues; NULL: it has ended. One task at a time: svm_range_list.lock is held.
- */
-void kfd_process_set_migrating(struct kfd_process *p, struct task_struct *task);
 
 /**
  * struct kfd_process_ops - what upper files do for the processes of all GPUs
@@ -336,39 +260,35 @@ void kfd_process_report_vm_fault(struct kfd_process_device *pdd,
 void kfd_process_report_eviction(struct kfd_process *p,
 				 enum KFD_QUEUE_EVICTION_TRIGGERS trigger);
 void kfd_process_report_restore(struct kfd_process *p, bool on);
-/*
- * kfd_gem.c: BOs of the render node in a process's address space.
- *
- * The state of the process that has @file's address space (ACQUIRE_VM; @pasid is its
- * PASID), with a reference to the process; NULL: it has ended, or another one has its
- * PASID.
- */
-struct kfd_process_device *kfd_mem_gem_device(struct vgpu_device *vdev,
-					      const struct drm_file *file,
-					      u16 pasid);
-/*
- * GEM_VA. @args are checked, @bo is what they name, or NULL, and has a handle; what they
- * map is no SVM range. @pte_flags: of a mapping. The GPU reaches what is mapped, or
- * nothing of what is not any more, on return. kfd_process.mutex and va_lock of the address
- * space are held. 0, -EINVAL addresses that are taken, or KFD's, a user pointer, a BO that
- * is neither of VRAM nor of GTT; -ENOENT not mapped; -ENOMEM, -ERESTARTSYS.
- */
-int kfd_mem_gem_va_locked(struct kfd_process_device *pdd, struct vgpu_bo *bo,
-			  const struct drm_amdgpu_gem_va *args, u64 pte_flags);
-/* The file's last handle of the BO has gone: so do its mappings. */
-void kfd_gem_close(struct vgpu_device *vdev, struct drm_file *file, u16 pasid,
-		   struct vgpu_bo *bo);
-
-/*
- * kfd_watch.c. What the process that has @file's address space allocated on
- * @vdev is added to @set; *@tables: bytes of its page tables. Returns its PASID,
- * 0 if there is none such, -ENOMEM, -EINTR. No locks held.
- */
-int kfd_file_memory(struct vgpu_device *vdev, struct drm_file *file,
-		    struct vgpu_bo_set *set, u64 *tables);
-/* Every process's address space on @vdev. No locks held. */
-void kfd_print_vms(struct vgpu_device *vdev, struct drm_printer *printer);
 /* Processes of all GPUs, those that are being taken down too. */
 unsigned int kfd_processes_in_use(void);
 
-#endif /* KFD_PRIV_H */
+/*
+ * The thread that the caller knows as @pid, and its *@mm, both referenced; NULL
+ * none, or one that has ended.
+ */
+struct task_struct *kfd_get_thread(pid_t pid, struct mm_struct **mm);
+/*
+ * Give @pdd its address space. Takes over @drm_file's reference on success.
+ * 0 or -EINVAL no render node of this GPU, in use, or with an address space of its
+ * own; -ENOMEM. Mutex held.
+ */
+int kfd_process_device_init_vm(struct kfd_process_device *pdd,
+			       struct file *drm_file);
+
+/*
+ * For kfd_process_life.c. A process without PASID, GPUs and what other files allocate for
+ * it, or NULL; and its end, after the last reference: RCU frees it.
+ */
+struct kfd_process *kfd_process_alloc(struct mm_struct *mm,
+				      struct task_struct *leader);
+void kfd_process_free(struct kfd_process *p);
+/* @mm has a process in the hash. */
+bool kfd_process_is_known(const struct mm_struct *mm);
+/* Into the hash, with kfd_processes_mutex; out of it, without: false if it was not there. */
+void kfd_process_hash(struct kfd_process *p);
+bool kfd_process_unhash(struct kfd_process *p);
+/* A process in the hash that knows @node (NULL: any process), referenced, or NULL. */
+struct kfd_process *kfd_process_next_user(struct kfd_node *node);
+
+#endif /* KFD_PROCESS_H */
