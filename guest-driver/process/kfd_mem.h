@@ -65,7 +65,7 @@ struct kfd_mem_attachment {
  * @dmabuf: what it was imported from or has been exported as, referenced, or
  *          NULL
  * @is_imported: from a dma-buf
- * @gem: the render node's file maps it in this VM (kfd_gem.c): there is no
+ * @gem: the render node's file maps it in this VM (kfd_mem_gem.c): there is no
  *       handle, and no @attachments; @mapped_to_gpu_memory counts those mappings.
  *       NULL: KFD's
  * @invalid: user pointer: how often it was invalidated; atomic
@@ -150,7 +150,7 @@ void kgd_mem_unfence(struct kgd_mem *mem);
 struct kfd_mem_attachment *kgd_mem_find(struct kfd_process_device *pdd, u64 va);
 
 /*
- * kfd_mem_back.c
+ * kfd_mem_validate.c
  *
  * Bring the BO to a place, wait for its contents, repair its mappings. @back: it
  * is its process that comes back. Reservation held. 0 or -ENOMEM, -ERESTARTSYS.
@@ -176,7 +176,7 @@ bool kgd_mem_pages_missing(struct kfd_process *p);
 int kgd_mem_validate_all(struct kfd_process *p, bool again);
 
 /*
- * kfd_gem.c: BOs of the render node in a process's address space.
+ * kfd_mem_gem.c: BOs of the render node in a process's address space.
  *
  * The state of the process that has @file's address space (ACQUIRE_VM; @pasid is its
  * PASID), with a reference to the process; NULL: it has ended, or another one has its
@@ -201,7 +201,7 @@ void kfd_gem_close(struct vgpu_device *vdev, struct drm_file *file, u16 pasid,
 void kfd_gem_free_all(struct kfd_process *p);
 
 /*
- * kfd_userptr.c: user pointers. The first makes the BO of a new kgd_mem, with
+ * kfd_mem_userptr.c: user pointers. The first makes the BO of a new kgd_mem, with
  * its share of the limit, and finds its pages, unless that is for @later.
  */
 int kfd_userptr_create(struct kfd_process_device *pdd, struct kgd_mem *mem,
@@ -221,7 +221,7 @@ void kfd_mem_limit_unreserve(struct vgpu_device *vdev, u32 domain, u64 size);
 void kfd_mem_limit_detach(struct kfd_node *node);
 
 /*
- * kfd_watch.c. What the process that has @file's address space allocated on
+ * kfd_mem_info.c. What the process that has @file's address space allocated on
  * @vdev is added to @set; *@tables: bytes of its page tables. Returns its PASID,
  * 0 if there is none such, -ENOMEM, -EINTR. No locks held.
  */

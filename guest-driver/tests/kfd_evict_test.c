@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kfd/kfd_evict.c with a process that has neither queues nor buffers.
+ * process/kfd_evict.c with a process that has neither queues nor buffers.
  */
 #include <linux/dma-fence.h>
 #include <linux/iopoll.h>

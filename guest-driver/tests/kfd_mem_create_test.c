@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kfd/kfd_mem.c, mm/vgpu_vram_mgr.c: an allocation of VRAM that is full of BOs. The BOs are
- * TTM's; moves copy nothing.
+ * process/kfd_mem.c, mm/vgpu_vram_mgr.c: an allocation of VRAM that is full of BOs. The BOs
+ * are TTM's; moves copy nothing.
  */
 #include <linux/fs.h>
 #include <linux/kthread.h>

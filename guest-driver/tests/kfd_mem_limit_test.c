@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kfd/kfd_mem_limit.c against a sum that is made anew each time. Would catch
+ * process/kfd_mem_limit.c against a sum that is made anew each time. Would catch
  * memory that is promised twice, counts that a failure changes, and a GPU that
  * takes its share with it when it goes.
  *

@@ -7,7 +7,7 @@
  * middle becomes two. Entries are written late, by vgpu_vm_update_moved(),
  * before a job runs. They are cleared at once.
  *
- * In an address space of KFD's (kfd_gem.c) they lie beside those that are KFD's
+ * In an address space of KFD's (kfd_mem_gem.c) they lie beside those that are KFD's
  * (vgpu_vm_bo.claimed), which are left alone here. Entries are written at once
  * there, by vgpu_vm_bo_update_all(): queues may run at any time.
  */
