@@ -363,6 +363,8 @@ bool svm_range_stays_mapped(const struct svm_range *r);
  */
 void svm_evict_queues(struct svm_range_list *svms);
 void svm_restore_work(struct work_struct *work);
+
+/* svm_suspend.c: svm_range_list.lost_work. */
 void svm_lost_work(struct work_struct *work);
 
 /* svm_policy.c: where memory should be. svms->lock held. */
