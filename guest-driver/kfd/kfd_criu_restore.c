@@ -14,7 +14,6 @@
 #include "kfd_mem.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
-#include "kfd_room.h"
 
 /* Nothing is there that the checkpoint brings. */
 static bool criu_is_empty(struct kfd_process *p)
@@ -168,7 +167,7 @@ static int criu_restore_objects(struct kfd_process *p,
 	u32 i, id;
 	int ret;
 
-	ret = kfd_process_set_xnack(p, h->flags & KFD_CRIU_XNACK);
+	ret = svm_set_xnack(p, h->flags & KFD_CRIU_XNACK);
 	for (i = 0; !ret && i < h->n_devices; i++) {
 		id = b->devices[i].actual_gpu_id;
 		pdds[i] = kfd_process_device_by_node_id(p, id);
@@ -207,7 +206,7 @@ static void criu_undo(struct kfd_process *p, bool xnack)
 		pdd->tba_addr = 0;
 		pdd->tma_addr = 0;
 	}
-	kfd_process_set_xnack(p, xnack);
+	svm_set_xnack(p, xnack);
 	kfd_criu_unpause(p);
 }
 

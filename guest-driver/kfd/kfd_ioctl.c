@@ -229,29 +229,6 @@ int kfd_ioctl_get_tile_config(struct kfd_process *p, void *data)
 				      KFD_MACRO_TILE_CONFIGS);
 }
 
-/* Every GPU must repair faults for the process to count on it. */
-static bool kfd_process_xnack_mode(struct kfd_process *p)
-{
-	u32 i;
-
-	for (i = 0; i < p->n_pdds; i++)
-		if (!svm_supported(p->pdds[i]->node))
-			return false;
-	return p->n_pdds;
-}
-
-int kfd_process_set_xnack(struct kfd_process *p, bool on)
-{
-	lockdep_assert_held(&p->mutex);
-
-	if (on == p->xnack_enabled)
-		return 0;
-	if (on && !kfd_process_xnack_mode(p))
-		return -EPERM;
-	WRITE_ONCE(p->xnack_enabled, on);
-	return svm_xnack_changed(p);
-}
-
 int kfd_ioctl_set_xnack_mode(struct kfd_process *p, void *data)
 {
 	struct kfd_ioctl_set_xnack_mode_args *args = data;
@@ -263,7 +240,7 @@ int kfd_ioctl_set_xnack_mode(struct kfd_process *p, void *data)
 	else if (p->pqm.n_queues)
 		ret = -EBUSY;
 	else
-		ret = kfd_process_set_xnack(p, args->xnack_enabled);
+		ret = svm_set_xnack(p, args->xnack_enabled);
 	mutex_unlock(&p->mutex);
 	return ret;
 }

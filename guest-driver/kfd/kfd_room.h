@@ -53,11 +53,6 @@ int kfd_ioctl_set_trap_handler(struct kfd_process *p, void *data);
 int kfd_ioctl_set_xnack_mode(struct kfd_process *p, void *data);
 int kfd_ioctl_svm(struct kfd_process *p, void *data);
 int kfd_ioctl_smi_events(struct kfd_process *p, void *data);
-/*
- * The mode in which faults are repaired, or the one in which they are not. Mutex
- * held, no queues. 0, -EPERM a GPU does not repair, or as svm_xnack_changed().
- */
-int kfd_process_set_xnack(struct kfd_process *p, bool on);
 
 /* kfd_criu.c */
 int kfd_ioctl_criu(struct kfd_process *p, void *data);

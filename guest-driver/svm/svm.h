@@ -140,10 +140,11 @@ int svm_criu_restore(struct kfd_process *p, const struct svm_saved_range *s);
 extern const struct file_operations svm_print_fops;
 
 /*
- * The process's XNACK mode was changed (p->xnack_enabled is the new one) while
- * it has no queues: drain, unmap, map as the new mode asks. 0 or the error of
- * the first range that could not be mapped.
+ * The mode in which faults are repaired, or the one in which they are not: ranges are
+ * mapped as it asks. kfd_process.mutex held, no queues. 0, -EPERM a GPU does not repair,
+ * -ESRCH the process's memory has gone, or the error of the first range that could not be
+ * mapped; the mode is the new one then.
  */
-int svm_xnack_changed(struct kfd_process *p);
+int svm_set_xnack(struct kfd_process *p, bool on);
 
 #endif /* VGPU_SVM_H */

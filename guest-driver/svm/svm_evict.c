@@ -5,8 +5,6 @@
  * invalidation takes the process's queues off the hardware; restore_work maps
  * everything again and puts them back.
  */
-#include <linux/sched/mm.h>
-
 #include "kfd_evict.h"
 #include "kfd_process.h"
 #include "svm_priv.h"
@@ -106,34 +104,4 @@ void svm_restore_work(struct work_struct *work)
 			       SVM_RESTORE_MAX_DELAY_MS));
 		svm_restore_schedule(svms);
 	}
-}
-
-int svm_xnack_changed(struct kfd_process *p)
-{
-	struct svm_range_list *svms = p->svms;
-	struct svm_range *r;
-	int ret = 0;
-
-	if (bitmap_empty(svms->bitmap_supported, SVM_MAX_GPU))
-		return 0;
-	if (!mmget_not_zero(svms->mm))
-		return -ESRCH;
-
-	svm_fault_checkpoint(svms);
-	svm_fault_flush(svms);
-
-	svm_lock(svms);
-	list_for_each_entry(r, &svms->list, list) {
-		DECLARE_BITMAP(gpus, SVM_MAX_GPU);
-		int err;
-
-		svm_unmap_range(r);
-		svm_policy_map_now(r, 0, gpus);
-		err = svm_map_range(r, gpus, true);
-		if (err && !ret)
-			ret = err;
-	}
-	svm_unlock(svms);
-	mmput(svms->mm);
-	return ret;
 }

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The XNACK mode of a process: whether its page faults are repaired. */
+#include <linux/sched/mm.h>
+
+#include "kfd_node.h"
+#include "kfd_process.h"
+#include "svm_priv.h"
+
+/* Every GPU must repair faults for the process to count on it. */
+static bool svm_xnack_possible(struct kfd_process *p)
+{
+	u32 i;
+
+	for (i = 0; i < p->n_pdds; i++)
+		if (!svm_supported(p->pdds[i]->node))
+			return false;
+	return p->n_pdds;
+}
+
+/* Drain, unmap, and map as the new mode asks. Of several errors the first. */
+static int svm_xnack_remap(struct kfd_process *p)
+{
+	struct svm_range_list *svms = p->svms;
+	struct svm_range *r;
+	int ret = 0;
+
+	if (bitmap_empty(svms->bitmap_supported, SVM_MAX_GPU))
+		return 0;
+	if (!mmget_not_zero(svms->mm))
+		return -ESRCH;
+
+	svm_fault_checkpoint(svms);
+	svm_fault_flush(svms);
+
+	svm_lock(svms);
+	list_for_each_entry(r, &svms->list, list) {
+		DECLARE_BITMAP(gpus, SVM_MAX_GPU);
+		int err;
+
+		svm_unmap_range(r);
+		svm_policy_map_now(r, 0, gpus);
+		err = svm_map_range(r, gpus, true);
+		if (err && !ret)
+			ret = err;
+	}
+	svm_unlock(svms);
+	mmput(svms->mm);
+	return ret;
+}
+
+int svm_set_xnack(struct kfd_process *p, bool on)
+{
+	lockdep_assert_held(&p->mutex);
+
+	if (on == p->xnack_enabled)
+		return 0;
+	if (on && !svm_xnack_possible(p))
+		return -EPERM;
+	WRITE_ONCE(p->xnack_enabled, on);
+	return svm_xnack_remap(p);
+}
