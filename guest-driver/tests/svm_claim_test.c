@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * svm_claim() (svm/svm_range.c): addresses that a BO is about to be mapped at.
+ * svm_claim() (svm/svm_claim.c): addresses that a BO is about to be mapped at.
  * Catches: a BO over a range, a range over a BO whose mapping is half done, a
  * claim that stays, and one that takes mmap_lock for nothing: the process here has
  * no mm.
