@@ -18,7 +18,7 @@
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 
-#include "svm.h"
+#include "svm_criu.h"
 #include "kfd_criu.h"
 #include "kfd_dbg.h"
 #include "kfd_events.h"

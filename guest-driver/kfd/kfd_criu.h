@@ -21,6 +21,7 @@
 
 struct file;
 struct kfd_process;
+struct svm_saved_range;
 struct mm_struct;
 
 /**

@@ -8,6 +8,7 @@
 #include <linux/uaccess.h>
 
 #include "svm.h"
+#include "svm_criu.h"
 #include "kfd_criu.h"
 #include "kfd_dbg.h"
 #include "kfd_events.h"

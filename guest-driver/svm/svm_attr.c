@@ -14,6 +14,7 @@
 
 #include "kfd_node.h"
 #include "kfd_process.h"
+#include "svm.h"
 #include "svm_priv.h"
 
 int svm_gpu_index(struct kfd_process *p, u32 gpu_id)

@@ -5,6 +5,7 @@
 #include <kunit/visibility.h>
 
 #include "kfd_process.h"
+#include "svm.h"
 #include "svm_priv.h"
 
 /* The pages of these bytes. False: there are no such bytes. */

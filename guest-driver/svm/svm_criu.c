@@ -5,6 +5,7 @@
  */
 #include "kfd_node.h"
 #include "kfd_process.h"
+#include "svm_criu.h"
 #include "svm_priv.h"
 
 static int svm_criu_lock(struct svm_range_list *svms)

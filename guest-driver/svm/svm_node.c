@@ -5,6 +5,7 @@
 
 #include "vgpu_hw.h"
 #include "kfd_node.h"
+#include "svm.h"
 #include "svm_priv.h"
 
 int svm_node_init(struct kfd_node *node)

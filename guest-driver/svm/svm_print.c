@@ -12,6 +12,7 @@
 
 #include "kfd_node.h"
 #include "kfd_process.h"
+#include "svm.h"
 #include "svm_priv.h"
 #include "svm_vram.h"
 

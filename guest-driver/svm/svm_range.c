@@ -28,6 +28,7 @@
 #include "vgpu_vm_bo.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
+#include "svm.h"
 #include "svm_priv.h"
 #include "svm_trace.h"
 

@@ -2,6 +2,7 @@
 /* A GPU sleeps, or loses its VRAM: no GPU keeps entries of the ranges of a process. */
 #include "vgpu_mmio.h"
 #include "kfd_process.h"
+#include "svm.h"
 #include "svm_priv.h"
 
 static void svm_unmap_all(struct svm_range_list *svms)

@@ -27,6 +27,7 @@
 
 #include "vgpu_hw.h"
 #include "kfd_node.h"
+#include "svm.h"
 #include "svm_priv.h"
 #include "svm_vram.h"
 

@@ -4,6 +4,7 @@
 
 #include "kfd_node.h"
 #include "kfd_process.h"
+#include "svm.h"
 #include "svm_priv.h"
 
 /* Every GPU must repair faults for the process to count on it. */

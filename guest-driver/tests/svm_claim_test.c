@@ -8,6 +8,7 @@
 #include <linux/interval_tree.h>
 #include <linux/sizes.h>
 
+#include "svm.h"
 #include "svm_priv.h"
 #include "kfd_process.h"
 #include "vgpu_mock.h"

@@ -10,6 +10,7 @@
 #include <linux/mman.h>
 #include <kunit/static_stub.h>
 
+#include "svm.h"
 #include "svm_priv.h"
 #include "kfd_node.h"
 #include "kfd_process.h"

@@ -11,6 +11,7 @@
 #include <linux/sizes.h>
 #include <linux/vmalloc.h>
 
+#include "svm.h"
 #include "svm_priv.h"
 #include "svm_vram.h"
 #include "kfd_node.h"
