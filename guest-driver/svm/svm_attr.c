@@ -15,7 +15,11 @@
 #include "kfd_node.h"
 #include "kfd_process.h"
 #include "svm.h"
-#include "svm_priv.h"
+#include "svm_fault.h"
+#include "svm_map.h"
+#include "svm_migrate.h"
+#include "svm_policy.h"
+#include "svm_range.h"
 
 int svm_gpu_index(struct kfd_process *p, u32 gpu_id)
 {

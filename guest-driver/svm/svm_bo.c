@@ -40,7 +40,9 @@
 #include "vgpu_bo.h"
 #include "vgpu_hw.h"
 #include "kfd_node.h"
-#include "svm_priv.h"
+#include "svm_map.h"
+#include "svm_node.h"
+#include "svm_range.h"
 #include "svm_trace.h"
 #include "svm_vram.h"
 

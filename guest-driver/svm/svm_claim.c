@@ -6,7 +6,7 @@
 
 #include "kfd_process.h"
 #include "svm.h"
-#include "svm_priv.h"
+#include "svm_range.h"
 
 /* The pages of these bytes. False: there are no such bytes. */
 static bool svm_interval_of(u64 start, u64 size, struct svm_interval *iv)

@@ -6,7 +6,10 @@
 #include "kfd_node.h"
 #include "kfd_process.h"
 #include "svm_criu.h"
-#include "svm_priv.h"
+#include "svm_fault.h"
+#include "svm_node.h"
+#include "svm_policy.h"
+#include "svm_range.h"
 
 static int svm_criu_lock(struct svm_range_list *svms)
 {

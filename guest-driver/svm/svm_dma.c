@@ -9,7 +9,8 @@
  */
 #include <linux/slab.h>
 
-#include "svm_priv.h"
+#include "svm_map.h"
+#include "svm_range.h"
 
 struct svm_dma_chunk {
 	dma_addr_t addr[SVM_CHUNK_PAGES];	/* slots */

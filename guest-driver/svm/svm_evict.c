@@ -7,7 +7,8 @@
  */
 #include "kfd_evict.h"
 #include "kfd_process.h"
-#include "svm_priv.h"
+#include "svm_map.h"
+#include "svm_range.h"
 
 #define SVM_RESTORE_DELAY_MS		1u
 #define SVM_RESTORE_MAX_DELAY_MS	512u

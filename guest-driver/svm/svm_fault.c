@@ -38,8 +38,13 @@
 #include "kfd_evict.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
+#include "svm_fault.h"
 #include "svm_fault_entry.h"
-#include "svm_priv.h"
+#include "svm_map.h"
+#include "svm_migrate.h"
+#include "svm_node.h"
+#include "svm_policy.h"
+#include "svm_range.h"
 #include "svm_trace.h"
 
 /* Retry entries are bounded by the CAM; this has room for no-retry ones. */

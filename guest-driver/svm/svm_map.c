@@ -21,7 +21,10 @@
 #include "vgpu_userptr.h"
 #include "vgpu_vm.h"
 #include "kfd_node.h"
-#include "svm_priv.h"
+#include "svm_map.h"
+#include "svm_migrate.h"
+#include "svm_node.h"
+#include "svm_range.h"
 
 /**
  * struct svm_map_buf - scratch for one chunk; svms->lock

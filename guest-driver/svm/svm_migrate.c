@@ -17,7 +17,10 @@
 #include "kfd_evict.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
-#include "svm_priv.h"
+#include "svm_map.h"
+#include "svm_migrate.h"
+#include "svm_node.h"
+#include "svm_range.h"
 #include "svm_trace.h"
 #include "svm_vram.h"
 

@@ -8,7 +8,8 @@
 
 #include "vgpu_mm.h"
 #include "kfd_node.h"
-#include "svm_priv.h"
+#include "svm_map.h"
+#include "svm_migrate.h"
 #include "svm_vram.h"
 
 int svm_move_copy(struct kfd_node *node, bool to_vram, const struct svm_move *m,

@@ -6,7 +6,9 @@
 #include "vgpu_hw.h"
 #include "kfd_node.h"
 #include "svm.h"
-#include "svm_priv.h"
+#include "svm_fault.h"
+#include "svm_migrate.h"
+#include "svm_node.h"
 
 int svm_node_init(struct kfd_node *node)
 {

@@ -30,7 +30,7 @@
 #include "vgpu_hw.h"
 #include "vgpu_xgmi.h"
 #include "kfd_node.h"
-#include "svm_priv.h"
+#include "svm_migrate.h"
 #include "svm_vram.h"
 
 /**

@@ -41,7 +41,8 @@
 
 #include "vgpu_res_mgr.h"
 #include "vgpu_xgmi.h"
-#include "svm_priv.h"
+#include "svm_policy.h"
+#include "svm_range.h"
 
 /* How long "a moment ago" is: more than some repairs take on any kernel. */
 #define SVM_RECENT_NS		NSEC_PER_SEC

@@ -13,7 +13,11 @@
 #include "kfd_node.h"
 #include "kfd_process.h"
 #include "svm.h"
-#include "svm_priv.h"
+#include "svm_map.h"
+#include "svm_migrate.h"
+#include "svm_node.h"
+#include "svm_policy.h"
+#include "svm_range.h"
 #include "svm_vram.h"
 
 #define SVM_PRINT_TRIES		4	/* pages that keep moving are not waited for */

@@ -29,7 +29,11 @@
 #include "kfd_node.h"
 #include "kfd_process.h"
 #include "svm.h"
-#include "svm_priv.h"
+#include "svm_fault.h"
+#include "svm_map.h"
+#include "svm_node.h"
+#include "svm_policy.h"
+#include "svm_range.h"
 #include "svm_trace.h"
 
 #define SVM_MAX_DEFAULT_GRANULARITY	0x1bu	/* amdgpu's limit: 512 GiB */

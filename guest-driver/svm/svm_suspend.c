@@ -3,7 +3,8 @@
 #include "vgpu_mmio.h"
 #include "kfd_process.h"
 #include "svm.h"
-#include "svm_priv.h"
+#include "svm_map.h"
+#include "svm_range.h"
 
 static void svm_unmap_all(struct svm_range_list *svms)
 {

@@ -28,7 +28,9 @@
 #include "vgpu_hw.h"
 #include "kfd_node.h"
 #include "svm.h"
-#include "svm_priv.h"
+#include "svm_map.h"
+#include "svm_migrate.h"
+#include "svm_node.h"
 #include "svm_vram.h"
 
 /*

@@ -6,7 +6,13 @@
 #include <linux/kref.h>
 #include <linux/llist.h>
 
-#include "svm_priv.h"
+#include "svm_interval.h"
+#include "svm_map.h"
+#include "svm_node.h"
+
+struct kfd_node;
+struct svm_range_list;
+struct vgpu_bo;
 
 /**
  * struct svm_bo - VRAM under device-private pages

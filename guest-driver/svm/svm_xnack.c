@@ -2,10 +2,12 @@
 /* The XNACK mode of a process: whether its page faults are repaired. */
 #include <linux/sched/mm.h>
 
-#include "kfd_node.h"
 #include "kfd_process.h"
 #include "svm.h"
-#include "svm_priv.h"
+#include "svm_fault.h"
+#include "svm_map.h"
+#include "svm_policy.h"
+#include "svm_range.h"
 
 /* Every GPU must repair faults for the process to count on it. */
 static bool svm_xnack_possible(struct kfd_process *p)

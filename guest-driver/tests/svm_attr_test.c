@@ -8,9 +8,10 @@
 #include <linux/ktime.h>
 #include <kunit/static_stub.h>
 
-#include "svm_priv.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
+#include "svm_policy.h"
+#include "svm_range.h"
 #include "vgpu_mock.h"
 
 #define N_GPUS		5u

@@ -9,8 +9,8 @@
 #include <linux/sizes.h>
 
 #include "svm.h"
-#include "svm_priv.h"
 #include "kfd_process.h"
+#include "svm_range.h"
 #include "vgpu_mock.h"
 
 #define CLAIM_RANGE_FIRST	1000ul

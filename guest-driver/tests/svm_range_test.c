@@ -11,9 +11,10 @@
 #include <kunit/static_stub.h>
 
 #include "svm.h"
-#include "svm_priv.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
+#include "svm_node.h"
+#include "svm_range.h"
 #include "vgpu_vm_mock.h"
 
 #define RANGE_PAGES	3u

@@ -12,9 +12,10 @@
 #include <linux/vmalloc.h>
 
 #include "svm.h"
-#include "svm_priv.h"
+#include "svm_node.h"
 #include "svm_vram.h"
 #include "kfd_node.h"
+#include "svm_migrate.h"
 #include "vgpu_mock.h"
 
 #define STUCK_VRAM	SZ_2M
