@@ -5,7 +5,7 @@
  *	mqds	every compute queue's MQD, by process
  *	hqds	the hardware queues that are active, of each GPU
  *	rls	the run list of each GPU
- *	proc/<pid>/svm	the process's SVM ranges (svm/svm_print.c)
+ *	proc/<pid>/svm	the process's SVM ranges (svm/svm_debugfs.c)
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>

@@ -40,7 +40,7 @@ struct svm_node {
 	struct workqueue_struct *wq;
 };
 
-/* Whose pages HMM and migrate_vma take for this GPU's: svm_peer.c. */
+/* Whose pages HMM and migrate_vma take for this GPU's: svm_hive.c. */
 static inline void *svm_pgmap_owner(const struct kfd_node *node)
 {
 	return node->svm->pgmap.owner;

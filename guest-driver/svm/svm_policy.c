@@ -5,7 +5,7 @@
  *
  * A GPU reaches its own VRAM, that of its hive while the link is up, and system
  * memory; another one's by PCIe it does not, though BOs there may be mapped
- * (svm_peer.c says why).
+ * (svm_hive.c says why).
  *
  * DOC: policies
  *

@@ -242,7 +242,7 @@ int svm_range_split_at(struct svm_range_list *svms, unsigned long page);
  */
 bool svm_va_busy(struct svm_range_list *svms, struct svm_interval iv);
 
-/* svm_evict.c: XNACK off, or GPU_ALWAYS_MAPPED. */
+/* svm_queue_evict.c: XNACK off, or GPU_ALWAYS_MAPPED. */
 /* The GPU must never see a hole in @r: queues are evicted meanwhile. */
 bool svm_range_stays_mapped(const struct svm_range *r);
 /*

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * svm/svm_vram.c, svm_bo.c: a page of VRAM that somebody holds while all, or its
+ * svm/migrate/svm_pagemap.c, svm_bo.c: a page of VRAM that somebody holds while all, or its
  * BO, have to go. Would catch an eviction that waits for ever, one that says all
  * is well, and one that takes the page from who holds it.
  *
- * svm/svm_peer.c: pages of two GPUs, in one hive or not. Would catch a page of a
+ * svm/migrate/svm_hive.c: pages of two GPUs, in one hive or not. Would catch a page of a
  * stranger that HMM hands out, and one that is looked for in the wrong VRAM.
  */
 #include <linux/dma-resv.h>
@@ -13,7 +13,7 @@
 
 #include "svm.h"
 #include "svm_node.h"
-#include "svm_vram.h"
+#include "svm_migrate_priv.h"
 #include "kfd_node.h"
 #include "svm_migrate.h"
 #include "vgpu_mock.h"

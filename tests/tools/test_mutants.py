@@ -119,7 +119,7 @@ class Suites(Test):
         """Those that the file can break come first, each once; style never does."""
         for file, first in (
             ("qemu-device/ih/ring.c", "qtest"),
-            ("guest-driver/svm/svm_bo.c", "kunit-release"),
+            ("guest-driver/svm/migrate/svm_bo.c", "kunit-release"),
             ("include/vgpu/ih.h", "kunit-release"),
         ):
             order = mutants.suites_for(file, "basic")
@@ -132,7 +132,9 @@ class Suites(Test):
 
     def test_order_of_changed(self) -> None:
         """What ./vgpu test --changed chooses for the file, in the registry's order, and no style."""
-        self.assertEqual(mutants.suites_for("guest-driver/svm/svm_bo.c", "changed"), ["kunit-release", "guest-release"])
+        self.assertEqual(
+            mutants.suites_for("guest-driver/svm/migrate/svm_bo.c", "changed"), ["kunit-release", "guest-release"]
+        )
         self.assertEqual(
             mutants.suites_for("qemu-device/ih/ring.c", "changed"),
             ["registers", "qtest", "fuzz-model", "guest-release"],

@@ -36,7 +36,7 @@ struct svm_view {
 	bool lost;
 };
 
-/* svm_vram.c, svm_migrate.c */
+/* svm_pagemap.c, svm_migrate.c */
 #if IS_ENABLED(CONFIG_DEVICE_PRIVATE)
 int svm_vram_init(struct kfd_node *node);
 void svm_vram_fini(struct kfd_node *node);
@@ -60,7 +60,7 @@ bool svm_page_is_vram(struct kfd_node *node, struct page *page);
 u64 svm_page_vram_offset(struct kfd_node *node, struct page *page);
 
 /*
- * svm_peer.c. What HMM told may be looked at between enter and leave, if the
+ * svm_hive.c. What HMM told may be looked at between enter and leave, if the
  * range's sequence is what it was after enter. Sleeping is allowed.
  */
 void svm_peer_enter(int *token) __acquires(svm_peers);

@@ -31,7 +31,7 @@
 #include "vgpu_xgmi.h"
 #include "kfd_node.h"
 #include "svm_migrate.h"
-#include "svm_vram.h"
+#include "svm_migrate_priv.h"
 
 /**
  * struct svm_hive - owner of the pages of all GPUs of a hive

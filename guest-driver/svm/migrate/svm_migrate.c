@@ -22,7 +22,7 @@
 #include "svm_node.h"
 #include "svm_range.h"
 #include "svm_trace.h"
-#include "svm_vram.h"
+#include "svm_migrate_priv.h"
 
 /*
  * Source pages of a move to VRAM: what can move has its DMA address (0 for a

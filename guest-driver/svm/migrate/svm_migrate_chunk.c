@@ -10,7 +10,7 @@
 #include "kfd_node.h"
 #include "svm_map.h"
 #include "svm_migrate.h"
-#include "svm_vram.h"
+#include "svm_migrate_priv.h"
 
 int svm_move_copy(struct kfd_node *node, bool to_vram, const struct svm_move *m,
 		  unsigned long npages)

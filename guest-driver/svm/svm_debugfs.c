@@ -18,7 +18,7 @@
 #include "svm_node.h"
 #include "svm_policy.h"
 #include "svm_range.h"
-#include "svm_vram.h"
+#include "svm_migrate_priv.h"
 
 #define SVM_PRINT_TRIES		4	/* pages that keep moving are not waited for */
 

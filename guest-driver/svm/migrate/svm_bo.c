@@ -44,7 +44,7 @@
 #include "svm_node.h"
 #include "svm_range.h"
 #include "svm_trace.h"
-#include "svm_vram.h"
+#include "svm_migrate_priv.h"
 
 /* A page is often held for a moment only. */
 #define SVM_VACATE_TRIES	3

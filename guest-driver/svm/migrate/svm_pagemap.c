@@ -31,7 +31,7 @@
 #include "svm_map.h"
 #include "svm_migrate.h"
 #include "svm_node.h"
-#include "svm_vram.h"
+#include "svm_migrate_priv.h"
 
 /*
  * A page is locked or referenced for a moment: by a fault or another migration,
