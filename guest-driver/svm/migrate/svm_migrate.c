@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Migration between system memory and VRAM (svm_vram.c: its pages).
+ * Migration between system memory and VRAM (svm_pagemap.c: its pages).
  *
  * Data is copied while the pages are locked and unmapped from every CPU and GPU
  * (migrate_vma_setup() runs the notifiers). Only after the copy has succeeded do

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Migration and VRAM: what svm_bo.c, svm_migrate.c, svm_move.c, svm_vram.c share. */
-#ifndef SVM_VRAM_H
-#define SVM_VRAM_H
+/* Migration and VRAM: what the files of migrate/ share. */
+#ifndef SVM_MIGRATE_PRIV_H
+#define SVM_MIGRATE_PRIV_H
 
 #include <linux/kref.h>
 #include <linux/llist.h>
@@ -102,7 +102,7 @@ static inline bool svm_page_has_left(const struct page *page)
 }
 
 /*
- * svm_peer.c. Owner of the pages of a GPU: all of a hive have one. get: NULL if
+ * svm_hive.c. Owner of the pages of a GPU: all of a hive have one. get: NULL if
  * there is no memory.
  */
 void *svm_owner_get(struct vgpu_device *vdev);
@@ -110,7 +110,7 @@ void svm_owner_put(struct vgpu_device *vdev, void *owner);
 /* No page of VRAM is in use any more: until nobody looks at one either. */
 void svm_peer_wait(void);
 
-/* svm_move.c */
+/* svm_migrate_chunk.c */
 /* Copy what @m says, and wait. 0 or a negative errno. */
 int svm_move_copy(struct kfd_node *node, bool to_vram, const struct svm_move *m,
 		  unsigned long npages);
@@ -139,4 +139,4 @@ long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
  */
 vm_fault_t svm_migrate_to_ram(struct vm_fault *vmf);
 
-#endif /* SVM_VRAM_H */
+#endif /* SVM_MIGRATE_PRIV_H */
