@@ -24,6 +24,7 @@
 #include "kfd_events.h"
 #include "kfd_evict.h"
 #include "kfd_process.h"
+#include "kfd_events_criu.h"
 #include "kfd_room.h"
 
 int kfd_criu_stop(struct kfd_process *p, enum kfd_criu_state state,
@@ -98,7 +99,7 @@ u64 kfd_criu_bytes(const struct kfd_criu_head *h)
 	       (u64)h->n_devices * sizeof(struct kfd_criu_device) +
 	       (u64)h->n_bos * sizeof(struct kfd_criu_bo) +
 	       (u64)h->n_queues * sizeof(struct kfd_criu_queue) +
-	       (u64)h->n_events * sizeof(struct kfd_criu_event) +
+	       (u64)h->n_events * sizeof(struct kfd_saved_event) +
 	       (u64)h->n_ranges * sizeof(struct svm_saved_range);
 }
 
@@ -148,7 +149,7 @@ int kfd_criu_count(struct kfd_process *p, struct kfd_criu_head *h)
 		.n_devices = p->n_pdds,
 		.n_bos = n,
 		.n_queues = p->pqm.n_queues,
-		.n_events = kfd_criu_count_events(p),
+		.n_events = kfd_events_criu_count(p),
 		.n_ranges = ranges,
 	};
 	h->bytes = kfd_criu_bytes(h);
@@ -232,7 +233,7 @@ static int criu_do_resume(struct kfd_process *p)
 	criu_let_run(p);
 	kfd_evict_over(info);
 	/* What the GPU had signalled when the page's contents were saved. */
-	if (p->events->slots)
+	if (kfd_events_has_page(p))
 		kfd_events_scan_later(p);
 	return 0;
 }

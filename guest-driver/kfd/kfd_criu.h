@@ -21,8 +21,9 @@
 
 struct file;
 struct kfd_process;
-struct svm_saved_range;
+struct kfd_saved_event;
 struct mm_struct;
+struct svm_saved_range;
 
 /**
  * struct kfd_criu - checkpoint and restore of a process
@@ -169,32 +170,6 @@ struct kfd_criu_queue {
 	struct vgpu_mqd_state mqd;
 };
 
-#define KFD_CRIU_AUTO_RESET	BIT(0)
-#define KFD_CRIU_SIGNALED	BIT(1)
-#define KFD_CRIU_EVENT_FLAGS	(KFD_CRIU_AUTO_RESET | KFD_CRIU_SIGNALED)
-
-/**
- * struct kfd_criu_event - an event
- * @id: what user space names it by
- * @type: KFD_IOC_EVENT_*
- * @flags: KFD_CRIU_EVENT_FLAGS
- * @pad: 0
- * @age: kfd_event.age
- * @memory: of KFD_IOC_EVENT_MEMORY
- * @hw: of KFD_IOC_EVENT_HW_EXCEPTION
- */
-struct kfd_criu_event {
-	u32 id;
-	u32 type;
-	u32 flags;
-	u32 pad;
-	u64 age;
-	union {
-		struct kfd_hsa_memory_exception_data memory;
-		struct kfd_hsa_hw_exception_data hw;
-	};
-};
-
 /**
  * struct kfd_criu_image - private data in the kernel's memory
  * @head: its beginning
@@ -209,7 +184,7 @@ struct kfd_criu_image {
 	struct kfd_criu_device *devices;
 	struct kfd_criu_bo *bos;
 	struct kfd_criu_queue *queues;
-	struct kfd_criu_event *events;
+	struct kfd_saved_event *events;
 	struct svm_saved_range *ranges;
 };
 
@@ -292,19 +267,6 @@ int kfd_criu_save_queues(struct kfd_process *p, struct kfd_criu_queue *queues);
  */
 int kfd_criu_restore_queue(struct kfd_process_device *const *pdds, u32 n_pdds,
 			   const struct kfd_criu_queue *s);
-
-/*
- * kfd_criu_event.c. Events may go at any time: DESTROY_EVENT takes no mutex. save
- * returns -EINVAL if there are not @n.
- */
-u32 kfd_criu_count_events(struct kfd_process *p);
-int kfd_criu_save_events(struct kfd_process *p, struct kfd_criu_event *events,
-			 u32 n);
-/* 0, -EINVAL, -ENOSPC the id is taken, -ENOMEM. */
-int kfd_criu_restore_event(struct kfd_process *p,
-			   const struct kfd_criu_event *s);
-/* All go, in a restore that has failed. */
-void kfd_criu_drop_events(struct kfd_process *p);
 
 /*
  * kfd_criu.c. Allocate kfd_process.criu: 0 or -ENOMEM; and free it, at the end of the

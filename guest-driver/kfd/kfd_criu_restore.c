@@ -15,6 +15,7 @@
 #include "kfd_mem.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
+#include "kfd_events_criu.h"
 
 /* Nothing is there that the checkpoint brings. */
 static bool criu_is_empty(struct kfd_process *p)
@@ -23,7 +24,7 @@ static bool criu_is_empty(struct kfd_process *p)
 	u32 i;
 
 	if (p->criu_state != KFD_CRIU_NONE || p->pqm.n_queues ||
-	    p->events->slots || !xa_empty(&p->events->all) || svm_criu_count(p) ||
+	    kfd_events_has_page(p) || kfd_events_criu_count(p) || svm_criu_count(p) ||
 	    kfd_runtime_enabled(p) || kfd_dbg_is_debugged(p))
 		return false;
 	for (i = 0; i < p->n_pdds; i++) {
@@ -182,7 +183,7 @@ static int criu_restore_objects(struct kfd_process *p,
 		ret = kfd_criu_restore_queue(pdds, h->n_devices,
 					     &img->queues[i]);
 	for (i = 0; !ret && i < h->n_events; i++)
-		ret = kfd_criu_restore_event(p, &img->events[i]);
+		ret = kfd_events_criu_restore(p, &img->events[i]);
 	if (!ret)
 		ret = criu_keep_ranges(p, img->ranges, h->n_ranges, pdds,
 				       h->n_devices);
@@ -196,7 +197,7 @@ static void criu_undo(struct kfd_process *p, bool xnack)
 	u32 i;
 
 	kfd_queues_destroy(p);
-	kfd_criu_drop_events(p);
+	kfd_events_criu_drop(p);
 	kfd_criu_forget_ranges(p);
 	kgd_mem_free_all(p);
 	for (i = 0; i < p->n_pdds; i++) {

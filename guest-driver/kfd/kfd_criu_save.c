@@ -11,19 +11,17 @@
 #include "kfd_events.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
+#include "kfd_events_criu.h"
 
 static void criu_save_process(struct kfd_process *p, struct kfd_criu_head *h)
 {
-	const struct kfd_events *events = p->events;
 	struct kfd_runtime_info runtime;
 
 	h->flags = p->xnack_enabled ? KFD_CRIU_XNACK : 0;
-	if (events->bo) {
+	if (kfd_events_user_page(p, &h->event_page))
 		h->has_page = 1;
-		h->event_page = events->handle;
-	} else if (events->slots) {
+	else if (kfd_events_has_page(p))
 		h->flags |= KFD_CRIU_EVENT_PAGE;
-	}
 	kfd_runtime_get(p, &runtime);
 	h->runtime_state = runtime.runtime_state;
 	h->r_debug = runtime.r_debug;
@@ -72,7 +70,7 @@ static int criu_save(struct kfd_process *p, const struct kfd_criu_buffers *b,
 	criu_save_devices(p, b->devices, img.devices);
 	ret = kfd_criu_save_queues(p, img.queues);
 	if (!ret)
-		ret = kfd_criu_save_events(p, img.events, img.head->n_events);
+		ret = kfd_events_criu_save(p, img.events, img.head->n_events);
 	if (!ret)
 		ret = svm_criu_save(p, img.ranges, img.head->n_ranges);
 	if (!ret)

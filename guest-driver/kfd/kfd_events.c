@@ -296,6 +296,19 @@ int kfd_events_make_page(struct kfd_process *p)
 	return 0;
 }
 
+bool kfd_events_has_page(const struct kfd_process *p)
+{
+	return p->events->slots;
+}
+
+bool kfd_events_user_page(const struct kfd_process *p, u64 *handle)
+{
+	if (!p->events->bo)
+		return false;
+	*handle = p->events->handle;
+	return true;
+}
+
 bool kfd_events_holds(const struct kfd_process *p, u64 handle)
 {
 	return p->events->bo && p->events->handle == handle;

@@ -122,6 +122,10 @@ void kfd_events_scan(struct kfd_process *p);
  */
 int kfd_events_take_page(struct kfd_process *p, u64 handle);
 int kfd_events_make_page(struct kfd_process *p);
+/* There is a signal page. Mutex held. */
+bool kfd_events_has_page(const struct kfd_process *p);
+/* User space brought it; *@handle names it then. Mutex held. */
+bool kfd_events_user_page(const struct kfd_process *p, u64 *handle);
 /* @handle names the signal page that user space brought. Mutex held. */
 bool kfd_events_holds(const struct kfd_process *p, u64 handle);
 /* The signal page that user space did not bring. mmap_lock held. */

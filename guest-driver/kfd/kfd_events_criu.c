@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Checkpoints: events.
- */
+/* Events in a checkpoint. */
 #include <linux/slab.h>
 
-#include "kfd_criu.h"
 #include "kfd_events.h"
+#include "kfd_events_criu.h"
 #include "kfd_process.h"
 
 static bool event_has_slot(u32 type)
@@ -13,7 +11,7 @@ static bool event_has_slot(u32 type)
 	return type == KFD_IOC_EVENT_SIGNAL || type == KFD_IOC_EVENT_DEBUG_EVENT;
 }
 
-u32 kfd_criu_count_events(struct kfd_process *p)
+u32 kfd_events_criu_count(struct kfd_process *p)
 {
 	struct kfd_event *ev;
 	unsigned long id;
@@ -26,12 +24,12 @@ u32 kfd_criu_count_events(struct kfd_process *p)
 }
 
 /* Lock of kfd_events.all held. */
-static void event_save(const struct kfd_event *ev, struct kfd_criu_event *s)
+static void event_save(const struct kfd_event *ev, struct kfd_saved_event *s)
 {
 	s->id = ev->id;
 	s->type = ev->type;
-	s->flags = (ev->auto_reset ? KFD_CRIU_AUTO_RESET : 0) |
-		   (ev->signaled ? KFD_CRIU_SIGNALED : 0);
+	s->flags = (ev->auto_reset ? KFD_SAVED_EVENT_AUTO_RESET : 0) |
+		   (ev->signaled ? KFD_SAVED_EVENT_SIGNALED : 0);
 	s->age = ev->age;
 	if (ev->type == KFD_IOC_EVENT_MEMORY)
 		s->memory = ev->memory;
@@ -39,7 +37,7 @@ static void event_save(const struct kfd_event *ev, struct kfd_criu_event *s)
 		s->hw = ev->hw;
 }
 
-int kfd_criu_save_events(struct kfd_process *p, struct kfd_criu_event *events,
+int kfd_events_criu_save(struct kfd_process *p, struct kfd_saved_event *events,
 			 u32 n)
 {
 	struct xarray *all = &p->events->all;
@@ -61,18 +59,18 @@ int kfd_criu_save_events(struct kfd_process *p, struct kfd_criu_event *events,
 	return i == n ? 0 : -EINVAL;
 }
 
-static bool event_ok(const struct kfd_criu_event *s)
+static bool event_ok(const struct kfd_saved_event *s)
 {
-	if (s->type > KFD_IOC_EVENT_MEMORY || s->flags & ~KFD_CRIU_EVENT_FLAGS ||
-	    s->pad)
+	if (s->type > KFD_IOC_EVENT_MEMORY ||
+	    s->flags & ~KFD_SAVED_EVENT_FLAGS || s->pad)
 		return false;
 	if (event_has_slot(s->type))
 		return s->id && s->id < KFD_SIGNAL_EVENT_LIMIT;
 	return s->id >= KFD_SIGNAL_EVENT_LIMIT && s->id <= INT_MAX;
 }
 
-int kfd_criu_restore_event(struct kfd_process *p,
-			   const struct kfd_criu_event *s)
+int kfd_events_criu_restore(struct kfd_process *p,
+			    const struct kfd_saved_event *s)
 {
 	struct kfd_event *ev;
 	int ret;
@@ -84,8 +82,8 @@ int kfd_criu_restore_event(struct kfd_process *p,
 		return -ENOMEM;
 	ev->id = s->id;
 	ev->type = s->type;
-	ev->auto_reset = s->flags & KFD_CRIU_AUTO_RESET;
-	ev->signaled = s->flags & KFD_CRIU_SIGNALED;
+	ev->auto_reset = s->flags & KFD_SAVED_EVENT_AUTO_RESET;
+	ev->signaled = s->flags & KFD_SAVED_EVENT_SIGNALED;
 	ev->age = s->age;
 	if (s->type == KFD_IOC_EVENT_MEMORY)
 		ev->memory = s->memory;
@@ -100,7 +98,7 @@ int kfd_criu_restore_event(struct kfd_process *p,
 	return 0;
 }
 
-void kfd_criu_drop_events(struct kfd_process *p)
+void kfd_events_criu_drop(struct kfd_process *p)
 {
 	struct xarray *all = &p->events->all;
 	struct kfd_event *ev;

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Events in a checkpoint. */
+#ifndef KFD_EVENTS_CRIU_H
+#define KFD_EVENTS_CRIU_H
+
+#include <linux/bits.h>
+#include <linux/kfd_ioctl.h>
+#include <linux/types.h>
+
+struct kfd_process;
+
+#define KFD_SAVED_EVENT_AUTO_RESET	BIT(0)
+#define KFD_SAVED_EVENT_SIGNALED	BIT(1)
+#define KFD_SAVED_EVENT_FLAGS		\
+	(KFD_SAVED_EVENT_AUTO_RESET | KFD_SAVED_EVENT_SIGNALED)
+
+/**
+ * struct kfd_saved_event - an event in a checkpoint
+ * @id: what user space names it by
+ * @type: KFD_IOC_EVENT_*
+ * @flags: KFD_SAVED_EVENT_FLAGS
+ * @pad: 0
+ * @age: kfd_event.age
+ * @memory: of KFD_IOC_EVENT_MEMORY
+ * @hw: of KFD_IOC_EVENT_HW_EXCEPTION
+ */
+struct kfd_saved_event {
+	u32 id;
+	u32 type;
+	u32 flags;
+	u32 pad;
+	u64 age;
+	union {
+		struct kfd_hsa_memory_exception_data memory;
+		struct kfd_hsa_hw_exception_data hw;
+	};
+};
+
+/* All with kfd_process.mutex held. */
+/*
+ * Events may go at any time: DESTROY_EVENT takes no mutex. save
+ * returns -EINVAL if there are not @n.
+ */
+u32 kfd_events_criu_count(struct kfd_process *p);
+int kfd_events_criu_save(struct kfd_process *p, struct kfd_saved_event *events,
+			 u32 n);
+/* 0, -EINVAL, -ENOSPC the id is taken, -ENOMEM. */
+int kfd_events_criu_restore(struct kfd_process *p,
+			    const struct kfd_saved_event *s);
+/* All go, in a restore that has failed. */
+void kfd_events_criu_drop(struct kfd_process *p);
+
+#endif /* KFD_EVENTS_CRIU_H */
