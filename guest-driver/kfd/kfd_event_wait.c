@@ -20,6 +20,7 @@
 
 #include "kfd_events.h"
 #include "kfd_process.h"
+#include "kfd_events_priv.h"
 
 /* More is no use, and shall not make us allocate. */
 #define KFD_WAIT_MAX_EVENTS	65536u

@@ -24,6 +24,7 @@
 #include "kfd_mem.h"
 #include "kfd_process.h"
 #include "kfd_uapi.h"
+#include "kfd_events_priv.h"
 
 /* An id of 0 comes from packets that have none. */
 #define KFD_SIGNAL_IDS	XA_LIMIT(1, KFD_SIGNAL_EVENT_LIMIT - 1)

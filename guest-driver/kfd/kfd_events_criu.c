@@ -5,6 +5,7 @@
 #include "kfd_events.h"
 #include "kfd_events_criu.h"
 #include "kfd_process.h"
+#include "kfd_events_priv.h"
 
 static bool event_has_slot(u32 type)
 {

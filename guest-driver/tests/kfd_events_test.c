@@ -11,6 +11,7 @@
 
 #include "kfd_events.h"
 #include "kfd_process.h"
+#include "kfd_events_priv.h"
 #include "vgpu_mock.h"
 
 /**
