@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kfd/kfd_events.c: interrupts for an event of a process without GPUs. Catches: an
+ * kfd/events/kfd_events.c: interrupts for an event of a process without GPUs. Catches: an
  * event that is lost because the interrupt handler left it to scan_work, and one that
  * is used after another thread has destroyed it.
  */
