@@ -19,6 +19,7 @@
 #include "kfd_dbg.h"
 #include "kfd_events.h"
 #include "kfd_process.h"
+#include "kfd_memory.h"
 #include "kfd_room.h"
 #include "kfd_uapi.h"
 

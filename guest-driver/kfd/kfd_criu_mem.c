@@ -18,7 +18,6 @@
 #include "kfd_memory.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
-#include "kfd_room.h"
 #include "kfd_uapi.h"
 
 /* Has somebody else the same memory? A checkpoint cannot say with whom. */

@@ -8,6 +8,7 @@
 #include "kfd_core.h"
 #include "kfd_mem.h"
 #include "kfd_node.h"
+#include "kfd_memory.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
 

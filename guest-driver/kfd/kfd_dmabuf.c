@@ -17,7 +17,6 @@
 #include "kfd_memory.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
-#include "kfd_room.h"
 #include "kfd_uapi.h"
 
 /* A copy of the BO's metadata, of *@size bytes, or NULL if it has none. */

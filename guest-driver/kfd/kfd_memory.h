@@ -6,8 +6,12 @@
 #include <linux/types.h>
 
 struct dma_buf;
+struct file;
+struct kfd_node;
+struct kfd_process;
 struct kfd_process_device;
 struct kgd_mem;
+struct vm_area_struct;
 
 /**
  * kfd_memory_map() - map memory in the address spaces of GPUs
@@ -26,11 +30,44 @@ struct kgd_mem;
 int kfd_memory_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 		   u32 *done);
 
-/* kfd_dmabuf.c */
 /*
+ * kfd_dmabuf.c
+ *
  * The dma-buf of @mem, referenced, which may be written if the memory may, or
  * if @write; or ERR_PTR(): -EINVAL doorbells, MMIO, -ENOMEM. Mutex held.
  */
 struct dma_buf *kgd_mem_export(struct kgd_mem *mem, bool write);
+int kfd_ioctl_get_dmabuf_info(struct kfd_process *p, void *data);
+int kfd_ioctl_import_dmabuf(struct kfd_process *p, void *data);
+int kfd_ioctl_export_dmabuf(struct kfd_process *p, void *data);
+
+/*
+ * kfd_mmap.c
+ * init: before /dev/kfd is there. 0, or the error of anon_inode_create_getfile().
+ */
+int kfd_mmap_init(void);
+void kfd_mmap_exit(void);
+/* An open file of /dev/kfd maps what all of them map. */
+void kfd_mmap_adopt(struct file *filp);
+/* Take away what is mapped at @size bytes of /dev/kfd, from every process. */
+void kfd_mmap_zap(u64 offset, u64 size);
+/* The process's slice of doorbells goes; before kfd_doorbell_free(). */
+void kfd_doorbell_zap(struct kfd_process_device *pdd);
+/* Under mmap_lock. The whole slice, shared; -EINVAL anything else, -ENOMEM no slice. */
+int kfd_doorbell_mmap(struct kfd_process_device *pdd,
+		      struct vm_area_struct *vma);
+
+/*
+ * kfd_mmio.c
+ * init: the page's BO; 0 or -ENOMEM. fini: no process has it any more.
+ */
+int kfd_mmio_init(struct kfd_node *node);
+void kfd_mmio_fini(struct kfd_node *node);
+/* Where mmap of /dev/kfd finds it. */
+u64 kfd_mmio_mmap_offset(const struct kfd_node *node);
+/* Take it out of all mappings: those who may use it come back. */
+void kfd_mmio_zap(const struct kfd_node *node);
+/* Under mmap_lock. One page, shared; -EINVAL anything else. */
+int kfd_mmio_mmap(struct kfd_process_device *pdd, struct vm_area_struct *vma);
 
 #endif /* KFD_MEMORY_H */

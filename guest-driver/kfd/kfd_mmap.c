@@ -13,8 +13,8 @@
 #include "vgpu_hw.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
-#include "kfd_room.h"
 #include "kfd_uapi.h"
+#include "kfd_memory.h"
 
 /* Its pages are all there is of /dev/kfd, whichever inode it was opened by. */
 static struct file *kfd_mappings;

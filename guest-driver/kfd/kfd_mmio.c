@@ -10,8 +10,8 @@
 #include "vgpu_hw.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
-#include "kfd_room.h"
 #include "kfd_uapi.h"
+#include "kfd_memory.h"
 
 int kfd_mmio_init(struct kfd_node *node)
 {

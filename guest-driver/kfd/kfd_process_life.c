@@ -46,6 +46,7 @@
 #include "kfd_node.h"
 #include "kfd_process.h"
 #include "kfd_procfs.h"
+#include "kfd_memory.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
 

@@ -6,7 +6,6 @@
 #include <linux/mm_types.h>
 
 struct device;
-struct file;
 struct kfd_dbg_device_info_entry;
 struct kfd_node;
 struct kfd_process;
@@ -16,22 +15,6 @@ struct kfd_process_device;
 extern struct device *kfd_device;
 int kfd_chardev_init(void);
 void kfd_chardev_exit(void);
-
-/*
- * kfd_mmap.c
- * init: before /dev/kfd is there. 0, or the error of anon_inode_create_getfile().
- */
-int kfd_mmap_init(void);
-void kfd_mmap_exit(void);
-/* An open file of /dev/kfd maps what all of them map. */
-void kfd_mmap_adopt(struct file *filp);
-/* Take away what is mapped at @size bytes of /dev/kfd, from every process. */
-void kfd_mmap_zap(u64 offset, u64 size);
-/* The process's slice of doorbells goes; before kfd_doorbell_free(). */
-void kfd_doorbell_zap(struct kfd_process_device *pdd);
-/* Under mmap_lock. The whole slice, shared; -EINVAL anything else, -ENOMEM no slice. */
-int kfd_doorbell_mmap(struct kfd_process_device *pdd,
-		      struct vm_area_struct *vma);
 
 /*
  * An ioctl: @data is the kernel's copy of the argument, at least as large as
@@ -63,11 +46,6 @@ int kfd_ioctl_free_memory_of_gpu(struct kfd_process *p, void *data);
 int kfd_ioctl_map_memory_to_gpu(struct kfd_process *p, void *data);
 int kfd_ioctl_unmap_memory_from_gpu(struct kfd_process *p, void *data);
 int kfd_ioctl_get_available_memory(struct kfd_process *p, void *data);
-
-/* kfd_dmabuf.c */
-int kfd_ioctl_get_dmabuf_info(struct kfd_process *p, void *data);
-int kfd_ioctl_import_dmabuf(struct kfd_process *p, void *data);
-int kfd_ioctl_export_dmabuf(struct kfd_process *p, void *data);
 
 /* kfd_queue_ioctl.c */
 int kfd_ioctl_create_queue(struct kfd_process *p, void *data);
@@ -111,19 +89,6 @@ void kfd_debugfs_exit(void);
 /* A process's folder there. remove: waits for readers, who take mmap_lock. */
 void kfd_debugfs_add(struct kfd_process *p, const char *name);
 void kfd_debugfs_remove(struct kfd_process *p);
-
-/*
- * kfd_mmio.c
- * init: the page's BO; 0 or -ENOMEM. fini: no process has it any more.
- */
-int kfd_mmio_init(struct kfd_node *node);
-void kfd_mmio_fini(struct kfd_node *node);
-/* Where mmap of /dev/kfd finds it. */
-u64 kfd_mmio_mmap_offset(const struct kfd_node *node);
-/* Take it out of all mappings: those who may use it come back. */
-void kfd_mmio_zap(const struct kfd_node *node);
-/* Under mmap_lock. One page, shared; -EINVAL anything else. */
-int kfd_mmio_mmap(struct kfd_process_device *pdd, struct vm_area_struct *vma);
 
 /* kfd_interrupt.c: bad packets. 0, -ENOMEM or -ENOSPC. */
 int kfd_interrupt_init(struct kfd_node *node);
