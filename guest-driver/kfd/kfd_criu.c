@@ -25,6 +25,7 @@
 #include "kfd_evict.h"
 #include "kfd_process.h"
 #include "kfd_events_criu.h"
+#include "kfd_queue.h"
 #include "kfd_room.h"
 
 int kfd_criu_stop(struct kfd_process *p, enum kfd_criu_state state,

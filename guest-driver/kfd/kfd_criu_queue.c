@@ -9,6 +9,7 @@
 #include "kfd_criu.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
+#include "kfd_queue.h"
 
 /* queue_lock held. */
 static int queue_save(struct kfd_queue *q, u32 device, struct kfd_criu_queue *s)

@@ -16,6 +16,7 @@
 #include "kfd_node.h"
 #include "kfd_process.h"
 #include "kfd_events_criu.h"
+#include "kfd_queue.h"
 
 /* Nothing is there that the checkpoint brings. */
 static bool criu_is_empty(struct kfd_process *p)

@@ -15,12 +15,12 @@
 #include "vgpu/bits.h"
 #include "vgpu/cp.h"
 #include "vgpu/ih.h"
+#include "vgpu/sdma.h"
 #include "vgpu/sdma_packets.h"
 #include "vgpu_ih.h"
 #include "kfd_events.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
-#include "kfd_queue.h"
 #include "kfd_room.h"
 
 /**

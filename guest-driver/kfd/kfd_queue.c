@@ -16,6 +16,7 @@
 #include "kfd_mem.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
+#include "kfd_queue.h"
 #include "kfd_queue_priv.h"
 
 /* The hardware. */

@@ -229,8 +229,6 @@ void kfd_queues_destroy(struct kfd_process *p);
 /* Another ring, none, or stopped. 0, -EFAULT no such ring, -ETIME. */
 int kfd_queue_update(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
 		     u8 priority, bool enabled);
-/* Bring the hardware in line with one queue; queue_lock held. 0 or -ETIME. */
-int kfd_queue_settle(struct kfd_queue *q);
 /* Stop one queue for good, and log it; queue_lock held. */
 void kfd_queue_stop(struct kfd_queue *q, const char *why);
 /*
@@ -246,49 +244,14 @@ int kfd_queues_settle(struct kfd_process_device *pdd);
 void kfd_queues_map_wptr(struct kfd_process *p);
 void kfd_queues_stop(struct kfd_process_device *pdd, unsigned long *ran);
 
-/* kfd_queue_buf.c: user space's buffers, which stay mapped. Mutex held. */
-struct kfd_mem_attachment *
-kfd_queue_get_buffer(struct kfd_process_device *pdd, u64 va, u64 bytes);
-void kfd_queue_put_buffer(struct kfd_mem_attachment **att);
-int kfd_queue_get_buffers(struct kfd_queue *q,
-			  const struct kfd_queue_properties *props);
-void kfd_queue_put_buffers(struct kfd_queue *q);
-
-/*
- * kfd_queue_sdma.c. init and fini: mutex held; a hardware queue, and a VMID for
- * the address space. 0, -ENOMEM, -ENOSPC, -ECANCELED, -EINVAL. The rest, but
- * map_wptr: queue_lock held.
- */
-int kfd_sdma_init(struct kfd_queue *q,
-		  const struct kfd_queue_properties *props);
-void kfd_sdma_fini(struct kfd_queue *q);
 /* Of an SDMA queue: KFD_IOC_QUEUE_TYPE_SDMA or _XGMI, by its engine. No locks. */
 u32 kfd_sdma_type(const struct kfd_queue *q);
-int kfd_sdma_load(struct kfd_queue *q);
-int kfd_sdma_unload(struct kfd_queue *q);
-/* After a reset of its engine: did it survive that? Then it runs. */
-bool kfd_sdma_recovered(struct kfd_queue *q);
-/*
- * Find the write pointer, for as long as the process is not evicted. Mutex held.
- * 0, if it is evicted already, too: restore_work looks again; -EINVAL if the
- * pointer was in a user pointer, whose memory is gone.
- */
-int kfd_sdma_map_wptr(struct kfd_queue *q);
 
 /*
- * kfd_queue_cp.c: compute queues. init and fini: mutex held; a doorbell, the MQD
- * and buffers. 0, -EINVAL, -EPERM, -ENOMEM, -ECANCELED.
- */
-int kfd_cp_init(struct kfd_queue *q, const struct kfd_queue_properties *props);
-void kfd_cp_fini(struct kfd_queue *q);
-/*
- * Of a restored queue: it has one, or needs none. The process's memory is held.
- * Mutex held.
+ * Of a restored compute queue: it has a context save area, or needs none. The process's
+ * memory is held. Mutex held.
  */
 bool kfd_cp_has_save_area(struct kfd_queue *q);
-/* Not loaded; queue_lock held. */
-void kfd_cp_set_ring(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
-		     u8 priority);
 /* @bits of @mask: bit n stands for compute unit n. Mutex held. 0 or -ETIME. */
 int kfd_cp_set_cu_mask(struct kfd_queue *q, const u32 *mask, u32 bits);
 /*
@@ -300,10 +263,8 @@ int kfd_cp_set_cu_mask(struct kfd_queue *q, const u32 *mask, u32 bits);
 int kfd_queue_set_gws(struct kfd_queue *q, bool want);
 /* 0, or -EINVAL for one that runs or saves nothing. Mutex held. */
 int kfd_cp_saved(struct kfd_queue *q, struct vgpu_cp_saved *saved);
-/* Bytes of a context save area and its parts: what user space must bring. */
-#define KFD_EOP_BYTES		4096u
+/* Bytes of the control stack, and of the context save area: what user space brings. */
 u32 kfd_cp_stack_bytes(void);
 u32 kfd_cp_save_bytes(void);
-u32 kfd_cp_debug_bytes(void);
 
 #endif /* KFD_QUEUE_H */

@@ -6,6 +6,7 @@
 #include "kfd_mem.h"
 #include "kfd_process.h"
 #include "kfd_queue.h"
+#include "kfd_queue_priv.h"
 
 /*
  * amdgpu's rule: the buffer begins where a mapped BO begins, and has its size

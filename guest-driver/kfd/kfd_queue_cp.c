@@ -14,6 +14,7 @@
 #include "svm.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
+#include "kfd_queue.h"
 #include "kfd_queue_priv.h"
 
 /* What a wave, and a compute unit's workgroups, take in a save area. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files of queues share: the hardware queues and run lists of a GPU. */
+/* What the files of queues share: both kinds, buffers, hardware queues, run lists. */
 #ifndef KFD_QUEUE_PRIV_H
 #define KFD_QUEUE_PRIV_H
 
@@ -34,6 +34,49 @@ struct device_queue_manager {
 	unsigned long sdma_busy[SDMA_NUM_ENGINES];
 	struct kfd_sched sched;
 };
+
+/* Bring the hardware in line with one queue; queue_lock held. 0 or -ETIME. */
+int kfd_queue_settle(struct kfd_queue *q);
+
+/* kfd_queue_buf.c: user space's buffers, which stay mapped. Mutex held. */
+struct kfd_mem_attachment *
+kfd_queue_get_buffer(struct kfd_process_device *pdd, u64 va, u64 bytes);
+void kfd_queue_put_buffer(struct kfd_mem_attachment **att);
+int kfd_queue_get_buffers(struct kfd_queue *q,
+			  const struct kfd_queue_properties *props);
+void kfd_queue_put_buffers(struct kfd_queue *q);
+
+/*
+ * kfd_queue_sdma.c. init and fini: mutex held; a hardware queue, and a VMID for
+ * the address space. 0, -ENOMEM, -ENOSPC, -ECANCELED, -EINVAL. The rest, but
+ * map_wptr: queue_lock held.
+ */
+int kfd_sdma_init(struct kfd_queue *q,
+		  const struct kfd_queue_properties *props);
+void kfd_sdma_fini(struct kfd_queue *q);
+int kfd_sdma_load(struct kfd_queue *q);
+int kfd_sdma_unload(struct kfd_queue *q);
+/* After a reset of its engine: did it survive that? Then it runs. */
+bool kfd_sdma_recovered(struct kfd_queue *q);
+/*
+ * Find the write pointer, for as long as the process is not evicted. Mutex held.
+ * 0, if it is evicted already, too: restore_work looks again; -EINVAL if the
+ * pointer was in a user pointer, whose memory is gone.
+ */
+int kfd_sdma_map_wptr(struct kfd_queue *q);
+
+/*
+ * kfd_queue_cp.c: compute queues. init and fini: mutex held; a doorbell, the MQD
+ * and buffers. 0, -EINVAL, -EPERM, -ENOMEM, -ECANCELED.
+ */
+int kfd_cp_init(struct kfd_queue *q, const struct kfd_queue_properties *props);
+void kfd_cp_fini(struct kfd_queue *q);
+/* Not loaded; queue_lock held. */
+void kfd_cp_set_ring(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
+		     u8 priority);
+#define KFD_EOP_BYTES		4096u
+/* Bytes of the debugger's part, which user space must bring behind a save area. */
+u32 kfd_cp_debug_bytes(void);
 
 /* kfd_queue_sysfs.c. A queue's folder; it goes before the queue does. Mutex held. */
 void kfd_queue_sysfs_add(struct kfd_queue *q);

@@ -14,6 +14,7 @@
 #include "kfd_mem.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
+#include "kfd_queue.h"
 #include "kfd_queue_priv.h"
 
 static struct device *kfd_sdma_dev(const struct kfd_queue *q)

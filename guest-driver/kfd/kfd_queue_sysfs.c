@@ -14,6 +14,7 @@
 #include "kfd_node.h"
 #include "kfd_process.h"
 #include "kfd_procfs.h"
+#include "kfd_queue.h"
 #include "kfd_queue_priv.h"
 
 static ssize_t kfd_queue_show_gpuid(struct kobject *kobj,

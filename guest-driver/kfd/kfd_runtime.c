@@ -7,7 +7,6 @@
 
 #include "kfd_dbg.h"
 #include "kfd_process.h"
-#include "kfd_queue.h"
 
 #define KFD_RUNTIME_MODES	(KFD_RUNTIME_ENABLE_MODE_ENABLE_MASK | \
 				 KFD_RUNTIME_ENABLE_MODE_TTMP_SAVE_MASK)

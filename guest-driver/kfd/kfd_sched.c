@@ -9,6 +9,7 @@
 #include "vgpu_cp.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
+#include "kfd_queue.h"
 #include "kfd_queue_priv.h"
 
 void kfd_sched_init(struct kfd_sched *sched)
