@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * User-mode queues, of either kind: kfd_queue_sdma.c, kfd_queue_cp.c.
+ * User-mode queues, of either kind: kfd_queue_sdma.c, kfd_queue_compute.c.
  *
  * A queue is on the hardware ("loaded") while user space has it enabled, no
  * fault has stopped it and nobody holds it evicted; kfd_queue_settle() brings

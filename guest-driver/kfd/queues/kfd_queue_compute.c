@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Compute queues, PM4 and AQL: what user space brings, doorbell, MQD. When they
- * run is said in kfd_sched.c.
+ * run is said in kfd_runlist.c.
  */
 #include <linux/mm.h>
 #include <drm/amdgpu_drm.h>

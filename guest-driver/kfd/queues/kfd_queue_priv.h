@@ -38,7 +38,7 @@ struct device_queue_manager {
 /* Bring the hardware in line with one queue; queue_lock held. 0 or -ETIME. */
 int kfd_queue_settle(struct kfd_queue *q);
 
-/* kfd_queue_buf.c: user space's buffers, which stay mapped. Mutex held. */
+/* kfd_queue_buffer.c: user space's buffers, which stay mapped. Mutex held. */
 struct kfd_mem_attachment *
 kfd_queue_get_buffer(struct kfd_process_device *pdd, u64 va, u64 bytes);
 void kfd_queue_put_buffer(struct kfd_mem_attachment **att);
@@ -66,7 +66,7 @@ bool kfd_sdma_recovered(struct kfd_queue *q);
 int kfd_sdma_map_wptr(struct kfd_queue *q);
 
 /*
- * kfd_queue_cp.c: compute queues. init and fini: mutex held; a doorbell, the MQD
+ * kfd_queue_compute.c: compute queues. init and fini: mutex held; a doorbell, the MQD
  * and buffers. 0, -EINVAL, -EPERM, -ENOMEM, -ECANCELED.
  */
 int kfd_cp_init(struct kfd_queue *q, const struct kfd_queue_properties *props);
@@ -83,7 +83,7 @@ void kfd_queue_sysfs_add(struct kfd_queue *q);
 void kfd_queue_sysfs_remove(struct kfd_queue *q);
 
 /*
- * kfd_sched.c: run lists. mark says that the queue is to be in them or not
+ * kfd_runlist.c: run lists. mark says that the queue is to be in them or not
  * (queue_lock held); submit makes it so. 0 or -ETIME.
  */
 void kfd_sched_init(struct kfd_sched *sched);
