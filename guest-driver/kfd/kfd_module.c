@@ -22,7 +22,7 @@ int kfd_init(void)
 	ret = kfd_chardev_init();
 	if (ret)
 		goto err_process;
-	ret = kfd_topology_init();
+	ret = kfd_topology_init(&kfd_device->kobj);
 	if (ret)
 		goto err_chardev;
 	ret = kfd_procfs_init(&kfd_device->kobj);

@@ -10,6 +10,7 @@ struct kfd_dbg_device_info_entry;
 struct kfd_node;
 struct kfd_process;
 struct kfd_process_device;
+struct kobject;
 
 /* kfd_chardev.c */
 extern struct device *kfd_device;
@@ -98,7 +99,8 @@ void kfd_interrupt_fini(struct kfd_node *node);
 void kfd_reset_init(struct kfd_node *node);
 
 /* kfd_topology.c */
-int kfd_topology_init(void);
+/* @parent: /sys/class/kfd/kfd. 0, -ENOMEM, or an error of sysfs. */
+int kfd_topology_init(struct kobject *parent);
 void kfd_topology_exit(void);
 /* Number the node and show it / take it out again. */
 int kfd_topology_add(struct kfd_node *node);

@@ -34,7 +34,6 @@
 #include "vgpu_hw.h"
 #include "vgpu_res_mgr.h"
 #include "svm.h"
-#include "kfd_dbg.h"
 #include "kfd_node.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
@@ -424,11 +423,11 @@ static const struct attribute * const kfd_topology_attrs[] = {
 	NULL,
 };
 
-int kfd_topology_init(void)
+int kfd_topology_init(struct kobject *parent)
 {
 	int ret = -ENOMEM;
 
-	kfd_topology = kobject_create_and_add("topology", &kfd_device->kobj);
+	kfd_topology = kobject_create_and_add("topology", parent);
 	if (!kfd_topology)
 		return -ENOMEM;
 	kfd_topology_nodes = kobject_create_and_add("nodes", kfd_topology);
