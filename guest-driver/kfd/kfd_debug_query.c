@@ -12,8 +12,8 @@
 #include "kfd_node.h"
 #include "kfd_process.h"
 #include "kfd_queue.h"
-#include "kfd_room.h"
 #include "kfd_uapi.h"
+#include "kfd_topology.h"
 
 /* Takes what keeps queues, sessions and exceptions as they are. */
 static void kfd_dbg_freeze(struct kfd_process *p)

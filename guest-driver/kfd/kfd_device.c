@@ -11,6 +11,7 @@
 #include "kfd_memory.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
+#include "kfd_topology.h"
 
 /* No process that comes from now on knows the node; those that do go. */
 static void kfd_device_detach(struct kfd_node *node)

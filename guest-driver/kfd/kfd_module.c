@@ -7,6 +7,7 @@
 #include "kfd_process.h"
 #include "kfd_procfs.h"
 #include "kfd_room.h"
+#include "kfd_topology.h"
 
 int kfd_init(void)
 {

@@ -6,11 +6,9 @@
 #include <linux/mm_types.h>
 
 struct device;
-struct kfd_dbg_device_info_entry;
 struct kfd_node;
 struct kfd_process;
 struct kfd_process_device;
-struct kobject;
 
 /* kfd_chardev.c */
 extern struct device *kfd_device;
@@ -97,16 +95,5 @@ void kfd_interrupt_fini(struct kfd_node *node);
 
 /* kfd_reset.c: user queues and SMI events in a recovery. */
 void kfd_reset_init(struct kfd_node *node);
-
-/* kfd_topology.c */
-/* @parent: /sys/class/kfd/kfd. 0, -ENOMEM, or an error of sysfs. */
-int kfd_topology_init(struct kobject *parent);
-void kfd_topology_exit(void);
-/* Number the node and show it / take it out again. */
-int kfd_topology_add(struct kfd_node *node);
-void kfd_topology_remove(struct kfd_node *node);
-/* What the properties say, for a debugger: from fw_version to debug_prop. */
-void kfd_topology_describe(const struct kfd_node *node,
-			   struct kfd_dbg_device_info_entry *entry);
 
 #endif /* KFD_ROOM_H */

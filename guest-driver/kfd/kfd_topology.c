@@ -36,8 +36,8 @@
 #include "svm.h"
 #include "kfd_node.h"
 #include "kfd_queue.h"
-#include "kfd_room.h"
 #include "kfd_topology.h"
+#include "kfd_topology_priv.h"
 
 #define KFD_NUM_CU		VGPU_CHIP_NUM_CU
 #define KFD_SIMD_PER_CU		4

@@ -5,7 +5,7 @@
  */
 #include <linux/slab.h>
 
-#include "kfd_topology.h"
+#include "kfd_topology_priv.h"
 
 /* Every folder below nodes/, parents first. */
 static LIST_HEAD(kfd_topology_dirs);

@@ -15,7 +15,7 @@
 #include "vgpu_xgmi.h"
 #include "kfd_node.h"
 #include "kfd_queue.h"
-#include "kfd_topology.h"
+#include "kfd_topology_priv.h"
 
 #define KFD_PCIE_WEIGHT		20
 #define KFD_XGMI_WEIGHT		15	/* one hop */
