@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The topology's folders (kfd_topology_dir.c). All under the topology's mutex;
+ * The topology's folders (kfd_topology_sysfs.c). All under the topology's mutex;
  * errors are -ENOMEM or sysfs's.
  */
 #ifndef KFD_TOPOLOGY_PRIV_H
