@@ -205,13 +205,27 @@ void kfd_dbg_tell_runtime(struct kfd_process *p, u32 queue_id, u64 mask,
 int kfd_dbg_send(struct kfd_process *target,
 		 const struct kfd_ioctl_dbg_trap_send_runtime_event_args *args);
 
-/* kfd_runtime.c, kfd_debug_ioctl.c */
+/* kfd_debug_ioctl.c */
+/* @target is debugged by @p already. */
+bool kfd_dbg_is_debugger(struct kfd_process *p, struct kfd_process *target);
+/*
+ * An operation of DBG_TRAP, which @p asks for and may do. Number of queues for
+ * SUSPEND_QUEUES and RESUME_QUEUES, else 0; -EINVAL @target is not debugged, or unknown
+ * operation; -EPERM it has no runtime; or what the operation gives. No locks held; the
+ * caller keeps @target's memory.
+ */
+int kfd_dbg_trap(struct kfd_process *p, struct kfd_process *target,
+		 struct kfd_ioctl_dbg_trap_args *args);
+
+/* kfd_runtime.c */
 /* Is there a runtime that wants to hear of exceptions? Any context. */
 bool kfd_runtime_enabled(struct kfd_process *p);
 /* What RUNTIME_ENABLE said; of a process that is made anew, what it is to have said. */
 void kfd_runtime_get(struct kfd_process *p, struct kfd_runtime_info *info);
 void kfd_runtime_set(struct kfd_process *p, const struct kfd_runtime_info *info);
 int kfd_ioctl_runtime_enable(struct kfd_process *p, void *data);
+
+/* kfd_ioctl_debug.c */
 /* Is the caller the tracer of @task? */
 bool kfd_dbg_traces(struct task_struct *task);
 int kfd_ioctl_dbg_trap(struct kfd_process *p, void *data);

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0
+/* DBG_TRAP: who may debug whom. Errors are amdkfd's. */
+#include <linux/mm.h>
+#include <linux/ptrace.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/task.h>
+
+#include "kfd_dbg.h"
+#include "kfd_process.h"
+#include "kfd_room.h"
+
+bool kfd_dbg_traces(struct task_struct *task)
+{
+	bool traces;
+
+	rcu_read_lock();
+	traces = ptrace_parent(task) == current;
+	rcu_read_unlock();
+	return traces;
+}
+
+/*
+ * The process of @thread and its @mm, referenced. A debugger that begins makes it
+ * one of KFD's if it is none yet. -ESRCH, -EPERM, or why it cannot be one.
+ */
+static struct kfd_process *kfd_dbg_target(struct kfd_process *p,
+					  struct task_struct *thread,
+					  struct mm_struct *mm, u32 op)
+{
+	struct kfd_process *target;
+	int ret;
+
+	if (op == KFD_IOC_DBG_TRAP_ENABLE && thread != current &&
+	    kfd_dbg_traces(thread)) {
+		ret = kfd_process_open(thread, mm);
+		if (ret)
+			return ERR_PTR(ret);
+	}
+	target = kfd_lookup_process_by_mm(mm);
+	if (!target)
+		return ERR_PTR(-ESRCH);
+	if (target == p || kfd_dbg_traces(target->lead_thread) ||
+	    kfd_dbg_is_debugger(p, target))
+		return target;
+	kfd_unref_process(target);
+	return ERR_PTR(-EPERM);
+}
+
+/* With the target's memory held, so that it is the same process all the time. */
+static int kfd_dbg_trap_thread(struct kfd_process *p, struct task_struct *thread,
+			       struct mm_struct *mm,
+			       struct kfd_ioctl_dbg_trap_args *args)
+{
+	struct kfd_process *target = kfd_dbg_target(p, thread, mm, args->op);
+	int ret;
+
+	if (IS_ERR(target))
+		return PTR_ERR(target);
+	ret = kfd_dbg_trap(p, target, args);
+	kfd_unref_process(target);
+	return ret;
+}
+
+/**
+ * kfd_ioctl_dbg_trap() - AMDKFD_IOC_DBG_TRAP
+ * @p: who asks
+ * @data: struct kfd_ioctl_dbg_trap_args
+ *
+ * Return: what the operation gives (see docs/driver-kfd.md); before that -ESRCH
+ * no such process, or none of KFD's; -EPERM neither the caller's own, nor traced
+ * by him, nor debugged by his process, or it has no runtime; -EINVAL it is not
+ * debugged, or unknown operation.
+ */
+int kfd_ioctl_dbg_trap(struct kfd_process *p, void *data)
+{
+	struct kfd_ioctl_dbg_trap_args *args = data;
+	struct task_struct *thread;
+	struct mm_struct *mm;
+	int ret;
+
+	thread = kfd_get_thread(args->pid, &mm);
+	if (!thread)
+		return -ESRCH;
+	ret = kfd_dbg_trap_thread(p, thread, mm, args);
+	mmput(mm);
+	put_task_struct(thread);
+	return ret;
+}
