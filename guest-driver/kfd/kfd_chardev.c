@@ -16,7 +16,7 @@
 #include <linux/uaccess.h>
 
 #include "kfd_criu.h"
-#include "kfd_dbg.h"
+#include "kfd_debug.h"
 #include "kfd_events.h"
 #include "kfd_process.h"
 #include "kfd_memory.h"

@@ -20,7 +20,7 @@
 
 #include "svm_criu.h"
 #include "kfd_criu.h"
-#include "kfd_dbg.h"
+#include "kfd_debug.h"
 #include "kfd_events.h"
 #include "kfd_evict.h"
 #include "kfd_process.h"

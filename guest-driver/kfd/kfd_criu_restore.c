@@ -10,7 +10,7 @@
 #include "svm.h"
 #include "svm_criu.h"
 #include "kfd_criu.h"
-#include "kfd_dbg.h"
+#include "kfd_debug.h"
 #include "kfd_events.h"
 #include "kfd_mem.h"
 #include "kfd_node.h"

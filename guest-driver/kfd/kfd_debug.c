@@ -13,7 +13,8 @@
 #include <linux/slab.h>
 #include <linux/uio.h>
 
-#include "kfd_dbg.h"
+#include "kfd_debug.h"
+#include "kfd_debug_priv.h"
 #include "kfd_events.h"
 #include "kfd_node.h"
 #include "kfd_process.h"

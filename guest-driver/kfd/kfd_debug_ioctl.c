@@ -7,9 +7,9 @@
 #include <linux/fs.h>
 #include <linux/uaccess.h>
 
-#include "kfd_dbg.h"
 #include "kfd_process.h"
-#include "kfd_room.h"
+#include "kfd_debug.h"
+#include "kfd_debug_priv.h"
 
 bool kfd_dbg_is_debugger(struct kfd_process *p, struct kfd_process *target)
 {

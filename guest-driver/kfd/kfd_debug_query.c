@@ -8,9 +8,9 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "kfd_dbg.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
+#include "kfd_debug_priv.h"
 #include "kfd_queue.h"
 #include "kfd_uapi.h"
 #include "kfd_topology.h"

@@ -11,9 +11,10 @@
 #include <linux/uaccess.h>
 
 #include "vgpu_mqd.h"
-#include "kfd_dbg.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
+#include "kfd_debug.h"
+#include "kfd_debug_priv.h"
 #include "kfd_queue.h"
 
 #define KFD_DBG_INVALID	BIT(KFD_DBG_QUEUE_INVALID_BIT)

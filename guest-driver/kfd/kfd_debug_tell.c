@@ -7,7 +7,8 @@
 #include <linux/rwsem.h>
 #include <linux/sched/signal.h>
 
-#include "kfd_dbg.h"
+#include "kfd_debug.h"
+#include "kfd_debug_priv.h"
 #include "kfd_events.h"
 #include "kfd_process.h"
 #include "kfd_queue.h"

@@ -6,7 +6,7 @@
 #include <linux/kfd_ioctl.h>
 #include <linux/sched/signal.h>
 
-#include "kfd_dbg.h"
+#include "kfd_debug.h"
 #include "kfd_events.h"
 #include "kfd_node.h"
 #include "kfd_process.h"

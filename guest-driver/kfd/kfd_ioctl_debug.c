@@ -5,8 +5,8 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/task.h>
 
-#include "kfd_dbg.h"
 #include "kfd_process.h"
+#include "kfd_debug.h"
 #include "kfd_room.h"
 
 bool kfd_dbg_traces(struct task_struct *task)

@@ -2,7 +2,7 @@
 /* KFD's part of the module: what there is before the first GPU and after the last one. */
 #include <linux/device.h>
 
-#include "kfd_dbg.h"
+#include "kfd_debug.h"
 #include "kfd_module.h"
 #include "kfd_process.h"
 #include "kfd_procfs.h"

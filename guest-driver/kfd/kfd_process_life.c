@@ -39,7 +39,7 @@
 #include "vgpu_vm.h"
 #include "svm.h"
 #include "kfd_criu.h"
-#include "kfd_dbg.h"
+#include "kfd_debug.h"
 #include "kfd_events.h"
 #include "kfd_evict.h"
 #include "kfd_mem.h"

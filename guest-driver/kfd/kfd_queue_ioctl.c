@@ -8,9 +8,9 @@
 #include <linux/uaccess.h>
 
 #include "vgpu_mqd.h"
-#include "kfd_dbg.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
+#include "kfd_debug.h"
 #include "kfd_queue.h"
 #include "kfd_room.h"
 #include "kfd_uapi.h"

@@ -9,6 +9,7 @@ struct device;
 struct kfd_node;
 struct kfd_process;
 struct kfd_process_device;
+struct task_struct;
 
 /* kfd_chardev.c */
 extern struct device *kfd_device;
@@ -53,6 +54,11 @@ int kfd_ioctl_update_queue(struct kfd_process *p, void *data);
 int kfd_ioctl_set_cu_mask(struct kfd_process *p, void *data);
 int kfd_ioctl_alloc_queue_gws(struct kfd_process *p, void *data);
 int kfd_ioctl_get_queue_wave_state(struct kfd_process *p, void *data);
+
+/* kfd_ioctl_debug.c */
+/* Is the caller the tracer of @task? */
+bool kfd_dbg_traces(struct task_struct *task);
+int kfd_ioctl_dbg_trap(struct kfd_process *p, void *data);
 
 /* kfd_process_life.c */
 /*

@@ -5,8 +5,9 @@
  */
 #include <linux/mm.h>
 
-#include "kfd_dbg.h"
 #include "kfd_process.h"
+#include "kfd_debug.h"
+#include "kfd_debug_priv.h"
 
 #define KFD_RUNTIME_MODES	(KFD_RUNTIME_ENABLE_MODE_ENABLE_MASK | \
 				 KFD_RUNTIME_ENABLE_MODE_TTMP_SAVE_MASK)

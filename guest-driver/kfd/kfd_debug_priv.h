@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Debugging: what the files of kfd/ see of it.
- *
- * A session is one process's (the debugger's) on another (the target), which may
- * be itself. It ends with DISABLE, or when one of the two loses KFD. Nothing of
- * it takes kfd_process.mutex, so that it can end in a notifier.
- */
-#ifndef KFD_DBG_H
-#define KFD_DBG_H
+/* Sessions, and what the files of debugging share. */
+#ifndef KFD_DEBUG_PRIV_H
+#define KFD_DEBUG_PRIV_H
 
 #include <linux/kfd_ioctl.h>
 #include <linux/kref.h>
@@ -18,12 +12,7 @@
 #include <linux/workqueue.h>
 
 struct file;
-struct kfd_node;
 struct kfd_process;
-struct kfd_process_device;
-struct kfd_queue;
-struct mm_struct;
-struct task_struct;
 
 /**
  * struct kfd_dbg_session - somebody debugs a process
@@ -100,25 +89,6 @@ struct kfd_dbg_device {
  */
 extern spinlock_t kfd_dbg_lock;
 
-int kfd_dbg_module_init(void);
-/* After the last process. */
-void kfd_dbg_module_exit(void);
-/*
- * Allocate kfd_process.dbg, and what it has for a GPU, kfd_process_device.dbg. 0 or
- * -ENOMEM. fini: kfd_dbg_close() has been called, or the process was never found.
- */
-int kfd_dbg_init(struct kfd_process *p);
-void kfd_dbg_fini(struct kfd_process *p);
-int kfd_dbg_device_init(struct kfd_process_device *pdd);
-void kfd_dbg_device_fini(struct kfd_process_device *pdd);
-/* Somebody debugs the process. */
-bool kfd_dbg_is_debugged(struct kfd_process *p);
-/*
- * The process loses KFD: its session ends, and those in which it is the
- * debugger; nobody waits any more. Takes queue_lock of those processes. Safe in
- * an MMU notifier.
- */
-void kfd_dbg_close(struct kfd_process *p);
 /*
  * @debugger, who told @file's reference to, debugs @target. 0, and *@info is
  * what the runtime said; -EALREADY somebody does, -ESRCH, -ENODEV one of them
@@ -134,23 +104,7 @@ int kfd_dbg_begin(struct kfd_process *debugger, struct kfd_process *target,
 void kfd_dbg_end(struct kfd_process *target, struct kfd_process *debugger);
 /* Tell the debugger by a byte, some time soon. kfd_dbg_lock held. */
 void kfd_dbg_notify(struct kfd_dbg_session *s);
-
-/*
- * Exceptions, KFD_EC_MASK(): remembered if the process is debugged. They return
- * whether the debugger wants to hear of one. No lock needed but what keeps @q
- * (process mutex or queue_lock).
- */
-bool kfd_dbg_raise_queue(struct kfd_queue *q, u64 mask);
-bool kfd_dbg_raise_device(struct kfd_process_device *pdd, u64 mask);
 bool kfd_dbg_raise_process(struct kfd_process *p, u64 mask);
-/* A fault that nobody could repair. True: do not tell the process. */
-bool kfd_dbg_raise_fault(struct kfd_process_device *pdd, u64 va,
-			 bool not_present, bool write);
-/*
- * The GPU is taken away: debuggers of the processes that know it are told, before
- * the first of these loses KFD. No locks held.
- */
-void kfd_dbg_device_gone(struct kfd_node *node);
 
 /* kfd_debug_queue.c */
 
@@ -159,12 +113,6 @@ void kfd_dbg_device_gone(struct kfd_node *node);
  * the caller wakes kfd_dbg.wait.
  */
 void kfd_dbg_resume_all(struct kfd_process *p);
-/*
- * Before a queue is destroyed: wait until it is not suspended, and keep it from
- * being so again. Process mutex held; given up meanwhile. 0, -EBUSY somebody
- * else destroys it, -ERESTARTSYS.
- */
-int kfd_dbg_wait_resumed(struct kfd_queue *q);
 /*
  * SUSPEND_QUEUES and RESUME_QUEUES; @ids: of user space. No locks held. Number of
  * queues, or -EINVAL too many, no session, -EFAULT, -ENOMEM.
@@ -194,40 +142,8 @@ int kfd_dbg_device_snapshot(struct kfd_process *target,
  */
 int kfd_dbg_access(struct kfd_process *p, u64 va, void *buf, unsigned int bytes,
 		   bool write, bool fault);
-/*
- * Tell the process's runtime: @mask is added to the word that the header of the
- * queue's context save area names, and its event is set. No locks held. What
- * cannot be written is lost, as in amdkfd; without @fault, what is not there.
- */
-void kfd_dbg_tell_runtime(struct kfd_process *p, u32 queue_id, u64 mask,
-			  bool fault);
 /* SEND_RUNTIME_EVENT. 0, -ENODEV no such GPU, -EINVAL no session. */
 int kfd_dbg_send(struct kfd_process *target,
 		 const struct kfd_ioctl_dbg_trap_send_runtime_event_args *args);
 
-/* kfd_debug_ioctl.c */
-/* @target is debugged by @p already. */
-bool kfd_dbg_is_debugger(struct kfd_process *p, struct kfd_process *target);
-/*
- * An operation of DBG_TRAP, which @p asks for and may do. Number of queues for
- * SUSPEND_QUEUES and RESUME_QUEUES, else 0; -EINVAL @target is not debugged, or unknown
- * operation; -EPERM it has no runtime; or what the operation gives. No locks held; the
- * caller keeps @target's memory.
- */
-int kfd_dbg_trap(struct kfd_process *p, struct kfd_process *target,
-		 struct kfd_ioctl_dbg_trap_args *args);
-
-/* kfd_runtime.c */
-/* Is there a runtime that wants to hear of exceptions? Any context. */
-bool kfd_runtime_enabled(struct kfd_process *p);
-/* What RUNTIME_ENABLE said; of a process that is made anew, what it is to have said. */
-void kfd_runtime_get(struct kfd_process *p, struct kfd_runtime_info *info);
-void kfd_runtime_set(struct kfd_process *p, const struct kfd_runtime_info *info);
-int kfd_ioctl_runtime_enable(struct kfd_process *p, void *data);
-
-/* kfd_ioctl_debug.c */
-/* Is the caller the tracer of @task? */
-bool kfd_dbg_traces(struct task_struct *task);
-int kfd_ioctl_dbg_trap(struct kfd_process *p, void *data);
-
-#endif /* KFD_DBG_H */
+#endif /* KFD_DEBUG_PRIV_H */
