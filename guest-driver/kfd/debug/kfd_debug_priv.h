@@ -132,7 +132,7 @@ int kfd_dbg_set_mask(struct kfd_process *target, u64 mask);
 int kfd_dbg_device_snapshot(struct kfd_process *target,
 			    struct kfd_ioctl_dbg_trap_device_snapshot_args *args);
 
-/* kfd_debug_tell.c */
+/* kfd_debug_runtime.c */
 
 /*
  * Access the memory of a process at one of its own addresses, whoever runs. Page
