@@ -20,13 +20,14 @@
 
 #include "svm_criu.h"
 #include "kfd_criu.h"
+#include "kfd_criu_image.h"
+#include "kfd_criu_priv.h"
 #include "kfd_debug.h"
 #include "kfd_events.h"
 #include "kfd_evict.h"
 #include "kfd_process.h"
 #include "kfd_events_criu.h"
 #include "kfd_queue.h"
-#include "kfd_room.h"
 
 int kfd_criu_stop(struct kfd_process *p, enum kfd_criu_state state,
 		  enum KFD_QUEUE_EVICTION_TRIGGERS why)

@@ -6,9 +6,10 @@
 #include <linux/log2.h>
 
 #include "vgpu_mqd.h"
-#include "kfd_criu.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
+#include "kfd_criu_image.h"
+#include "kfd_criu_priv.h"
 #include "kfd_queue.h"
 
 /* queue_lock held. */

@@ -6,7 +6,8 @@
 #include <linux/uaccess.h>
 
 #include "svm_criu.h"
-#include "kfd_criu.h"
+#include "kfd_criu_image.h"
+#include "kfd_criu_priv.h"
 #include "kfd_debug.h"
 #include "kfd_events.h"
 #include "kfd_node.h"

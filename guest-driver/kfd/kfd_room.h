@@ -37,9 +37,6 @@ int kfd_ioctl_set_xnack_mode(struct kfd_process *p, void *data);
 int kfd_ioctl_svm(struct kfd_process *p, void *data);
 int kfd_ioctl_smi_events(struct kfd_process *p, void *data);
 
-/* kfd_criu.c */
-int kfd_ioctl_criu(struct kfd_process *p, void *data);
-
 /* kfd_mem_ioctl.c */
 int kfd_ioctl_alloc_memory_of_gpu(struct kfd_process *p, void *data);
 int kfd_ioctl_free_memory_of_gpu(struct kfd_process *p, void *data);
