@@ -45,7 +45,7 @@ void kfd_criu_unpause(struct kfd_process *p);
 /* Ranges that a restored process was to get. */
 void kfd_criu_forget_ranges(struct kfd_process *p);
 
-/* kfd_criu_save.c, kfd_criu_restore.c: mutex held by the first only. */
+/* kfd_criu_checkpoint.c, kfd_criu_restore.c: mutex held by the first only. */
 int kfd_criu_checkpoint(struct kfd_process *p,
 			const struct kfd_ioctl_criu_args *args);
 int kfd_criu_restore(struct kfd_process *p,
