@@ -15,12 +15,13 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "kfd_core.h"
 #include "kfd_criu.h"
 #include "kfd_debug.h"
 #include "kfd_events.h"
 #include "kfd_process.h"
+#include "kfd_ioctl.h"
 #include "kfd_memory.h"
-#include "kfd_room.h"
 #include "kfd_uapi.h"
 
 #define KFD_NAME	"kfd"

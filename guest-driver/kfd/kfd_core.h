@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* GPUs come to KFD, sleep, and go. */
+/* GPUs and processes come to KFD, sleep, and go. */
 #ifndef KFD_CORE_H
 #define KFD_CORE_H
 
 #include <linux/types.h>
 
+struct kfd_node;
+struct mm_struct;
+struct task_struct;
 struct vgpu_device;
 
 /*
@@ -25,5 +28,20 @@ void kfd_device_fini(struct vgpu_device *vdev);
 int kfd_suspend(struct vgpu_device *vdev, bool frozen);
 void kfd_resume_device(struct vgpu_device *vdev);
 void kfd_resume(struct vgpu_device *vdev);
+
+/*
+ * Make @thread and its @mm, of which the caller has a reference, a process of
+ * KFD's, if they are none. 0, -EINVAL other processes share @mm, -ESRCH @thread has
+ * ended, -ENOSPC no PASID, -ENOMEM, -EINTR. No locks held; waits for mmap_lock.
+ */
+int kfd_process_open(struct task_struct *thread, struct mm_struct *mm);
+/* Take KFD away from every process that knows @node, or from all if NULL. */
+void kfd_process_detach_all(struct kfd_node *node);
+/* Before the first process: set kfd_process_ops. */
+void kfd_process_life_init(void);
+
+/* /sys/kernel/debug/kfd */
+void kfd_debugfs_init(void);
+void kfd_debugfs_exit(void);
 
 #endif /* KFD_CORE_H */

@@ -17,8 +17,9 @@
 #include "svm.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
+#include "kfd_core.h"
+#include "kfd_core_priv.h"
 #include "kfd_queue.h"
-#include "kfd_room.h"
 
 static struct dentry *kfd_debugfs;
 static struct dentry *kfd_debugfs_proc;

@@ -8,9 +8,9 @@
 #include "kfd_core.h"
 #include "kfd_mem.h"
 #include "kfd_node.h"
+#include "kfd_core_priv.h"
 #include "kfd_memory.h"
 #include "kfd_queue.h"
-#include "kfd_room.h"
 #include "kfd_topology.h"
 
 /* No process that comes from now on knows the node; those that do go. */

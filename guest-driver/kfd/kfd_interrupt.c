@@ -18,10 +18,10 @@
 #include "vgpu/sdma.h"
 #include "vgpu/sdma_packets.h"
 #include "vgpu_ih.h"
+#include "kfd_core_priv.h"
 #include "kfd_events.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
-#include "kfd_room.h"
 
 /**
  * struct kfd_cp_error - what an interrupt says of a compute queue

@@ -13,8 +13,8 @@
 #include "svm.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
-#include "kfd_room.h"
 #include "kfd_uapi.h"
+#include "kfd_ioctl.h"
 
 /* The last version whose additions are here as far as the rest is. */
 #define KFD_MINOR_VERSION	17

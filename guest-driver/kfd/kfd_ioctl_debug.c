@@ -6,8 +6,9 @@
 #include <linux/sched/task.h>
 
 #include "kfd_process.h"
+#include "kfd_core.h"
 #include "kfd_debug.h"
-#include "kfd_room.h"
+#include "kfd_ioctl.h"
 
 bool kfd_dbg_traces(struct task_struct *task)
 {

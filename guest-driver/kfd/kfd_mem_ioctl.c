@@ -12,10 +12,10 @@
 #include "svm.h"
 #include "kfd_events.h"
 #include "kfd_mem.h"
+#include "kfd_ioctl.h"
 #include "kfd_memory.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
-#include "kfd_room.h"
 #include "kfd_uapi.h"
 
 /* More devices than there can be would be the same ones again. */

@@ -2,11 +2,12 @@
 /* KFD's part of the module: what there is before the first GPU and after the last one. */
 #include <linux/device.h>
 
+#include "kfd_core.h"
 #include "kfd_debug.h"
+#include "kfd_ioctl.h"
 #include "kfd_module.h"
 #include "kfd_process.h"
 #include "kfd_procfs.h"
-#include "kfd_room.h"
 #include "kfd_topology.h"
 
 int kfd_init(void)

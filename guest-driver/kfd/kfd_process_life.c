@@ -38,6 +38,8 @@
 #include "kfd_pasid.h"
 #include "vgpu_vm.h"
 #include "svm.h"
+#include "kfd_core.h"
+#include "kfd_core_priv.h"
 #include "kfd_criu.h"
 #include "kfd_debug.h"
 #include "kfd_events.h"
@@ -48,7 +50,6 @@
 #include "kfd_procfs.h"
 #include "kfd_memory.h"
 #include "kfd_queue.h"
-#include "kfd_room.h"
 
 static int kfd_process_add_pdd(struct kfd_process *p, struct kfd_node *node)
 {

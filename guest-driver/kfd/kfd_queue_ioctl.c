@@ -11,8 +11,8 @@
 #include "kfd_node.h"
 #include "kfd_process.h"
 #include "kfd_debug.h"
+#include "kfd_ioctl.h"
 #include "kfd_queue.h"
-#include "kfd_room.h"
 #include "kfd_uapi.h"
 
 /* Further bits are ignored. */

@@ -6,11 +6,11 @@
 #include "vgpu_reset.h"
 #include "vgpu_vm.h"
 #include "svm.h"
+#include "kfd_core_priv.h"
 #include "kfd_events.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
 #include "kfd_queue.h"
-#include "kfd_room.h"
 
 static void kfd_reset_pre(struct vgpu_device *vdev, const char *cause)
 {

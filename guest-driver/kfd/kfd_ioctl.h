@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files of kfd/ share among themselves. */
-#ifndef KFD_ROOM_H
-#define KFD_ROOM_H
+/* /dev/kfd and its ioctls. */
+#ifndef KFD_IOCTL_H
+#define KFD_IOCTL_H
 
-#include <linux/mm_types.h>
+#include <linux/types.h>
 
 struct device;
-struct kfd_node;
 struct kfd_process;
-struct kfd_process_device;
 struct task_struct;
 
 /* kfd_chardev.c */
@@ -57,46 +55,4 @@ int kfd_ioctl_get_queue_wave_state(struct kfd_process *p, void *data);
 bool kfd_dbg_traces(struct task_struct *task);
 int kfd_ioctl_dbg_trap(struct kfd_process *p, void *data);
 
-/* kfd_process_life.c */
-/*
- * Make @thread and its @mm, of which the caller has a reference, a process of
- * KFD's, if they are none. 0, -EINVAL other processes share @mm, -ESRCH @thread has
- * ended, -ENOSPC no PASID, -ENOMEM, -EINTR. No locks held; waits for mmap_lock.
- */
-int kfd_process_open(struct task_struct *thread, struct mm_struct *mm);
-/* Take KFD away from every process that knows @node, or from all if NULL. */
-void kfd_process_detach_all(struct kfd_node *node);
-/* Before the first process: set kfd_process_ops. */
-void kfd_process_life_init(void);
-
-/* kfd_exception.c; kfd_exception_memory() is kfd_process_ops.memory_exception. */
-void kfd_exception_memory(struct kfd_process_device *pdd, u64 va,
-			  bool not_present, bool write);
-/*
- * A queue of the process read memory with an uncorrectable error: its queues on the GPU
- * stop for good, and it gets SIGBUS. Takes queue_lock only.
- */
-void kfd_process_poisoned(struct kfd_process_device *pdd);
-/*
- * An interrupt of GPU clock @at says that a compute queue met a packet that it
- * cannot do: it is stopped for good, debugger (exception @code) or runtime and
- * process told. Takes queue_lock; no other lock held.
- */
-void kfd_queue_bad_packet(struct kfd_process_device *pdd, u32 doorbell, u64 at,
-			  unsigned int code, const char *why);
-
-/* kfd_debugfs.c: /sys/kernel/debug/kfd */
-void kfd_debugfs_init(void);
-void kfd_debugfs_exit(void);
-/* A process's folder there. remove: waits for readers, who take mmap_lock. */
-void kfd_debugfs_add(struct kfd_process *p, const char *name);
-void kfd_debugfs_remove(struct kfd_process *p);
-
-/* kfd_interrupt.c: bad packets. 0, -ENOMEM or -ENOSPC. */
-int kfd_interrupt_init(struct kfd_node *node);
-void kfd_interrupt_fini(struct kfd_node *node);
-
-/* kfd_reset.c: user queues and SMI events in a recovery. */
-void kfd_reset_init(struct kfd_node *node);
-
-#endif /* KFD_ROOM_H */
+#endif /* KFD_IOCTL_H */

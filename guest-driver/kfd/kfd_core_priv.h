@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the files of core/ share. */
+#ifndef KFD_CORE_PRIV_H
+#define KFD_CORE_PRIV_H
+
+#include <linux/types.h>
+
+struct kfd_node;
+struct kfd_process;
+struct kfd_process_device;
+
+/* kfd_exception.c; kfd_exception_memory() is kfd_process_ops.memory_exception. */
+void kfd_exception_memory(struct kfd_process_device *pdd, u64 va,
+			  bool not_present, bool write);
+/*
+ * A queue of the process read memory with an uncorrectable error: its queues on the GPU
+ * stop for good, and it gets SIGBUS. Takes queue_lock only.
+ */
+void kfd_process_poisoned(struct kfd_process_device *pdd);
+/*
+ * An interrupt of GPU clock @at says that a compute queue met a packet that it
+ * cannot do: it is stopped for good, debugger (exception @code) or runtime and
+ * process told. Takes queue_lock; no other lock held.
+ */
+void kfd_queue_bad_packet(struct kfd_process_device *pdd, u32 doorbell, u64 at,
+			  unsigned int code, const char *why);
+
+/* kfd_debugfs.c: a process's folder. remove waits for readers, who take mmap_lock. */
+void kfd_debugfs_add(struct kfd_process *p, const char *name);
+void kfd_debugfs_remove(struct kfd_process *p);
+
+/* kfd_interrupt.c: bad packets. 0, -ENOMEM or -ENOSPC. */
+int kfd_interrupt_init(struct kfd_node *node);
+void kfd_interrupt_fini(struct kfd_node *node);
+
+/* kfd_reset.c: user queues and SMI events in a recovery. */
+void kfd_reset_init(struct kfd_node *node);
+
+#endif /* KFD_CORE_PRIV_H */
