@@ -35,14 +35,14 @@ int kfd_ioctl_set_xnack_mode(struct kfd_process *p, void *data);
 int kfd_ioctl_svm(struct kfd_process *p, void *data);
 int kfd_ioctl_smi_events(struct kfd_process *p, void *data);
 
-/* kfd_mem_ioctl.c */
+/* kfd_ioctl_memory.c */
 int kfd_ioctl_alloc_memory_of_gpu(struct kfd_process *p, void *data);
 int kfd_ioctl_free_memory_of_gpu(struct kfd_process *p, void *data);
 int kfd_ioctl_map_memory_to_gpu(struct kfd_process *p, void *data);
 int kfd_ioctl_unmap_memory_from_gpu(struct kfd_process *p, void *data);
 int kfd_ioctl_get_available_memory(struct kfd_process *p, void *data);
 
-/* kfd_queue_ioctl.c */
+/* kfd_ioctl_queue.c */
 int kfd_ioctl_create_queue(struct kfd_process *p, void *data);
 int kfd_ioctl_destroy_queue(struct kfd_process *p, void *data);
 int kfd_ioctl_update_queue(struct kfd_process *p, void *data);
