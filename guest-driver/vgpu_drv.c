@@ -15,15 +15,16 @@
 #include "kfd_core.h"
 #include "kfd_module.h"
 #include "vgpu_device.h"
+#include "vgpu_drm.h"
 #include "vgpu_drv.h"
 #include "vgpu_gart.h"
 #include "vgpu_hw.h"
 #include "vgpu_mm.h"
 #include "vgpu_recover.h"
 #include "vgpu_reset.h"
-#include "vgpu_sched.h"
 #include "vgpu_sdma_sched.h"
 #include "vgpu_vm.h"
+#include "vgpu_pm.h"
 
 static int vgpu_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {

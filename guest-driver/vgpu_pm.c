@@ -22,14 +22,14 @@
 
 #include "kfd_core.h"
 #include "vgpu_device.h"
-#include "vgpu_drv.h"
 #include "vgpu_hw.h"
 #include "vgpu_mm.h"
 #include "vgpu_recover.h"
 #include "vgpu_res_mgr.h"
 #include "vgpu_reset.h"
-#include "vgpu_sched.h"
 #include "vgpu_sdma_sched.h"
+#include "vgpu_drm.h"
+#include "vgpu_pm.h"
 
 /* How long the render node's jobs may take before a sleep. */
 #define VGPU_PM_JOBS_TIMEOUT	(60 * HZ)

@@ -11,6 +11,7 @@
 
 #include "vgpu_bo.h"
 #include "vgpu_cs.h"
+#include "vgpu_sched.h"
 
 /* More is no submission, and shall not make us allocate. */
 #define CS_MAX_CHUNKS		1024u

@@ -13,6 +13,7 @@
 #include <drm/drm_ioctl.h>
 
 #include "vgpu_bo.h"
+#include "vgpu_drm.h"
 #include "vgpu_drm_priv.h"
 
 #define VGPU_IOCTL(nr, fn)						\

@@ -6,9 +6,10 @@
 #include <drm/drm_file.h>
 
 #include "vgpu_device.h"
-#include "vgpu_drv.h"
 
 struct drm_amdgpu_gem_va;
+struct drm_minor;
+struct drm_printer;
 struct vgpu_bo;
 
 /* vgpu_drm.c */
@@ -65,8 +66,12 @@ u32 vgpu_wait_unique(struct dma_fence **fences, u32 *index, u32 n);
 /* vgpu_userptr_ioctl.c */
 int vgpu_gem_userptr_ioctl(struct drm_device *drm, void *data,
 			   struct drm_file *file);
+
 /* vgpu_fdinfo.c */
 void vgpu_show_fdinfo(struct drm_printer *p, struct drm_file *file);
+
+/* vgpu_debugfs.c */
+void vgpu_debugfs_init(struct drm_minor *minor);
 
 /* vgpu_info.c */
 int vgpu_info_ioctl(struct drm_device *drm, void *data, struct drm_file *file);

@@ -11,6 +11,7 @@
 #include "vgpu_ih.h"
 #include "vgpu_vmid.h"
 #include "vgpu_file.h"
+#include "vgpu_sched.h"
 
 /* As AMDGPU_VMHUB_TYPE_MM0, which is where SDMA belongs. */
 #define FAULT_HUB	1

@@ -18,7 +18,9 @@
 #include "vgpu_vm_bo.h"
 #include "kfd_mem.h"
 #include "kfd_process.h"
+#include "vgpu_drm.h"
 #include "vgpu_file.h"
+#include "vgpu_sched.h"
 
 /**
  * struct vgpu_handle - a BO that a file has handles of

@@ -18,6 +18,7 @@
 #include "vgpu_reset.h"
 #include "vgpu_sdma_sched.h"
 #include "vgpu_file.h"
+#include "vgpu_sched.h"
 
 static void vgpu_info_vram_gtt(struct vgpu_device *vdev,
 			       struct drm_amdgpu_info_vram_gtt *info)

@@ -27,7 +27,9 @@
 #include "vgpu_sdma.h"
 #include "vgpu_sdma_sched.h"
 #include "vgpu_vm.h"
+#include "vgpu_drm.h"
 #include "vgpu_file.h"
+#include "vgpu_sched.h"
 
 /* Lower and upper half. */
 #define USER_FENCE_DWORDS	(2 * SDMA_FENCE_DWORDS)

@@ -53,9 +53,6 @@ struct vgpu_sched {
 	atomic_t jobs;
 };
 
-int vgpu_sched_init(struct vgpu_device *vdev);
-void vgpu_sched_fini(struct vgpu_device *vdev);
-bool vgpu_sched_wait_idle(struct vgpu_device *vdev, unsigned long timeout);
 void vgpu_sched_release(struct drm_device *drm, void *arg);
 void vgpu_sched_vm_gone(struct vgpu_vm *vm);
 void vgpu_sched_wait_vm(struct vgpu_vm *vm);

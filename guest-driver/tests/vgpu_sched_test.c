@@ -18,6 +18,7 @@
 #include "vgpu/sdma_packets.h"
 #include "vgpu_file.h"
 #include "vgpu_hw_priv.h"
+#include "vgpu_sched.h"
 #include "vgpu_mock.h"
 
 /**
