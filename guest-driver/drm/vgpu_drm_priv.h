@@ -63,7 +63,7 @@ int vgpu_fence_to_handle_ioctl(struct drm_device *drm, void *data,
 			       struct drm_file *file);
 u32 vgpu_wait_unique(struct dma_fence **fences, u32 *index, u32 n);
 
-/* vgpu_userptr_ioctl.c */
+/* vgpu_gem_userptr.c */
 int vgpu_gem_userptr_ioctl(struct drm_device *drm, void *data,
 			   struct drm_file *file);
 

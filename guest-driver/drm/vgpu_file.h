@@ -123,7 +123,7 @@ bool vgpu_file_has_bo_kfd(struct vgpu_file *vf, struct vgpu_bo *bo);
 void vgpu_file_used(struct vgpu_file *vf);
 int vgpu_file_do_always(struct vgpu_file *vf, vgpu_bo_fn fn);
 
-/* vgpu_fault.c */
+/* vgpu_job_fault.c */
 int vgpu_fault_add_file(struct vgpu_file *vf);
 void vgpu_fault_del_file(struct vgpu_file *vf);
 void vgpu_fault_last(struct vgpu_file *vf,
