@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Arithmetic on page intervals and GPU timestamps. No locks, no allocation, no
- * device: KUnit tests it alone (tests/svm_interval_test.c).
+ * device: KUnit tests it alone (tests/svm/svm_interval_test.c).
  */
 #ifndef SVM_INTERVAL_H
 #define SVM_INTERVAL_H
