@@ -45,7 +45,7 @@
  * longest. Each is kept from the memory of the others.
  */
 #define KFD_RESTORE_ACTIVE	3
-/* Attempts, until it is another process's turn. */
+/* Attempts, until the slot goes to another process. */
 #define KFD_RESTORE_TRIES	4u
 /* Attempts to get a mutex, before restore_work waits for it: some 150 ms. */
 #define KFD_RESTORE_BUSY	16u
@@ -95,7 +95,7 @@ static bool kfd_fence_enable_signaling(struct dma_fence *fence)
 		container_of(fence, struct kfd_eviction_fence, base)->info;
 
 	queue_delayed_work(kfd_evict_wq, &info->evict_work,
-			   kfd_turn_left(&info->turn, jiffies));
+			   kfd_timeslice_left(&info->timeslice, jiffies));
 	return true;
 }
 
@@ -188,7 +188,7 @@ void kfd_evict_now(struct amdkfd_process_info *info,
 		if (!info->evicted) {
 			kfd_evict_all(p);
 			WRITE_ONCE(info->evicted, true);
-			kfd_turn_off(&info->turn);
+			kfd_timeslice_off(&info->timeslice);
 			info->evicted_at = jiffies;
 			vgpu_stat_add(p->pdds[0]->node->vdev,
 				      VGPU_STAT_PROCESS_EVICTIONS, 1);
@@ -208,7 +208,7 @@ static void kfd_evict_work(struct work_struct *work)
 	struct amdkfd_process_info *info =
 		container_of(to_delayed_work(work), struct amdkfd_process_info,
 			     evict_work);
-	unsigned long left = kfd_turn_left(&info->turn, jiffies);
+	unsigned long left = kfd_timeslice_left(&info->timeslice, jiffies);
 
 	/* It has come back since it was asked. */
 	if (left)
@@ -227,7 +227,7 @@ static int kfd_restore_queues(struct kfd_process *p)
 	if (kfd_evict_signalled(info)) {
 		ret = -EAGAIN;
 	} else {
-		kfd_turn_end(&info->turn, jiffies, true);
+		kfd_timeslice_end(&info->timeslice, jiffies, true);
 		WRITE_ONCE(info->evicted, false);
 		kfd_restore_all(p);
 		kfd_process_report_restore(p, true);
@@ -272,7 +272,7 @@ static int kfd_restore_try(struct kfd_process *p)
 	if (!ret)
 		ret = kfd_restore_find_pages(p);
 	/* From here on the process keeps its memory from others. */
-	kfd_turn_begin(&info->turn, jiffies);
+	kfd_timeslice_begin(&info->timeslice, jiffies);
 	if (!ret)
 		ret = kgd_mem_validate_all(p, true);
 	if (!ret) {
@@ -280,9 +280,9 @@ static int kfd_restore_try(struct kfd_process *p)
 		ret = kfd_restore_queues(p);
 	}
 	if (ret)
-		kfd_turn_end(&info->turn, jiffies, false);
+		kfd_timeslice_end(&info->timeslice, jiffies, false);
 	trace_vgpu_process_restore(p->lead_thread->pid, ret,
-				   jiffies - info->turn.start,
+				   jiffies - info->timeslice.start,
 				   jiffies - info->evicted_at);
 	WRITE_ONCE(info->restorer, NULL);
 	return ret;
@@ -352,7 +352,7 @@ bool kfd_process_keeps(struct amdkfd_process_info *info, u32 mem_type)
 	struct work_struct *work = current_work();
 	bool back = work && work->func == kfd_restore_work;
 
-	return kfd_turn_keeps(&info->turn, jiffies, mem_type, back);
+	return kfd_timeslice_keeps(&info->timeslice, jiffies, mem_type, back);
 }
 
 bool kfd_process_is_own(struct amdkfd_process_info *info)
@@ -415,7 +415,7 @@ int kfd_process_make_resident(struct kfd_process *p)
 		return ret;
 	WRITE_ONCE(info->resident, true);
 	ret = kgd_mem_find_pages(p);
-	kfd_turn_begin(&info->turn, jiffies);
+	kfd_timeslice_begin(&info->timeslice, jiffies);
 	if (!ret)
 		ret = kgd_mem_validate_all(p, false);
 	if (ret) {
@@ -424,7 +424,7 @@ int kfd_process_make_resident(struct kfd_process *p)
 	}
 	mutex_lock(&p->queue_lock);
 	/* Who has asked for the memory meanwhile has it. */
-	kfd_turn_end(&info->turn, jiffies, !info->evicted);
+	kfd_timeslice_end(&info->timeslice, jiffies, !info->evicted);
 	mutex_unlock(&p->queue_lock);
 	return 0;
 }
@@ -441,7 +441,7 @@ void kfd_process_release_resident(struct kfd_process *p)
 	mutex_lock(&p->queue_lock);
 	kfd_fence_replace(info, NULL);
 	WRITE_ONCE(info->resident, false);
-	kfd_turn_off(&info->turn);
+	kfd_timeslice_off(&info->timeslice);
 	if (info->evicted) {
 		WRITE_ONCE(info->evicted, false);
 		kfd_restore_all(p);

@@ -33,7 +33,7 @@ struct vgpu_bo;
  * @restore_delay_ms: how long @restore_work waits before it runs
  * @restore_busy: how often in a row it did not get kfd_process.mutex
  * @evicted_at: since when it is @evicted, jiffies; queue_lock
- * @turn: how long the queues may stay
+ * @timeslice: how long the queues may stay
  */
 struct amdkfd_process_info {
 	struct list_head kfd_bo_list;
@@ -49,7 +49,7 @@ struct amdkfd_process_info {
 	unsigned int restore_delay_ms;
 	unsigned int restore_busy;
 	unsigned long evicted_at;
-	struct kfd_turn turn;
+	struct kfd_timeslice timeslice;
 };
 
 /*

@@ -57,7 +57,7 @@ static bool kgd_mem_users_stay(struct vgpu_bo *bo)
 	list_for_each_entry(mem, &bo->users, bo_link)
 		if (mem->mapped_to_gpu_memory &&
 		    READ_ONCE(mem->process_info->resident) &&
-		    kfd_turn_left(&mem->process_info->turn, jiffies))
+		    kfd_timeslice_left(&mem->process_info->timeslice, jiffies))
 			return true;
 	return false;
 }

@@ -2,7 +2,7 @@
 /*
  * How long a process keeps its memory when all do not fit.
  *
- * DOC: turns
+ * DOC: time slices
  *
  * Bringing a process back may take seconds, and takes memory from others. Two
  * things could go wrong: it loses its first BOs while it is waiting for the
@@ -16,7 +16,7 @@
  * hold what the way back needs. The time that he waits grows with each attempt
  * that was in vain.
  *
- * Once back, the process has its turn: for four times as long as the way took,
+ * Once back, the process has its time slice: for four times as long as the way took,
  * within bounds, all but allocations leave it its memory. Allocations wait as
  * long as the way took.
  */
@@ -29,77 +29,77 @@
 
 #define KFD_ACTIVE_MS		10u
 #define KFD_ACTIVE_MAX_MS	500u
-#define KFD_TURN_MAX_MS		10000u
-#define KFD_TURN_FACTOR		4u
+#define KFD_TIMESLICE_MAX_MS	10000u
+#define KFD_TIMESLICE_FACTOR	4u
 /* On the way back: 10 ms to 2.56 s. */
 #define KFD_FAILS_MAX		8u
 
 /* Jiffies for what took @took, at least KFD_ACTIVE_MS. */
-static unsigned long kfd_turn_share(unsigned long took, unsigned int max_ms)
+static unsigned long kfd_timeslice_share(unsigned long took, unsigned int max_ms)
 {
 	return clamp(took, msecs_to_jiffies(KFD_ACTIVE_MS),
 		     msecs_to_jiffies(max_ms));
 }
 
-void kfd_turn_begin(struct kfd_turn *t, unsigned long now)
+void kfd_timeslice_begin(struct kfd_timeslice *t, unsigned long now)
 {
 	unsigned long wait = msecs_to_jiffies(KFD_ACTIVE_MS)
 			     << min(t->fails, KFD_FAILS_MAX);
 
 	t->start = now;
 	WRITE_ONCE(t->active_until, now + wait);
-	WRITE_ONCE(t->state, KFD_TURN_COMING);
+	WRITE_ONCE(t->state, KFD_TIMESLICE_RESTORING);
 }
-EXPORT_SYMBOL_IF_KUNIT(kfd_turn_begin);
+EXPORT_SYMBOL_IF_KUNIT(kfd_timeslice_begin);
 
-void kfd_turn_end(struct kfd_turn *t, unsigned long now, bool on)
+void kfd_timeslice_end(struct kfd_timeslice *t, unsigned long now, bool on)
 {
 	unsigned long took = min(now - t->start,
-				 msecs_to_jiffies(KFD_TURN_MAX_MS));
+				 msecs_to_jiffies(KFD_TIMESLICE_MAX_MS));
 
 	if (on) {
 		t->fails = 0;
 		WRITE_ONCE(t->active_until,
-			   now + kfd_turn_share(took, KFD_ACTIVE_MAX_MS));
-		WRITE_ONCE(t->turn_until,
-			   now + kfd_turn_share(KFD_TURN_FACTOR * took,
-						KFD_TURN_MAX_MS));
+			   now + kfd_timeslice_share(took, KFD_ACTIVE_MAX_MS));
+		WRITE_ONCE(t->slice_until,
+			   now + kfd_timeslice_share(KFD_TIMESLICE_FACTOR * took,
+						     KFD_TIMESLICE_MAX_MS));
 	} else {
 		t->fails = min(t->fails + 1, KFD_FAILS_MAX);
 	}
-	WRITE_ONCE(t->state, on ? KFD_TURN_ON : KFD_TURN_OFF);
+	WRITE_ONCE(t->state, on ? KFD_TIMESLICE_ON : KFD_TIMESLICE_OFF);
 }
-EXPORT_SYMBOL_IF_KUNIT(kfd_turn_end);
+EXPORT_SYMBOL_IF_KUNIT(kfd_timeslice_end);
 
-void kfd_turn_off(struct kfd_turn *t)
+void kfd_timeslice_off(struct kfd_timeslice *t)
 {
-	WRITE_ONCE(t->state, KFD_TURN_OFF);
+	WRITE_ONCE(t->state, KFD_TIMESLICE_OFF);
 }
-EXPORT_SYMBOL_IF_KUNIT(kfd_turn_off);
+EXPORT_SYMBOL_IF_KUNIT(kfd_timeslice_off);
 
-unsigned long kfd_turn_left(const struct kfd_turn *t, unsigned long now)
+unsigned long kfd_timeslice_left(const struct kfd_timeslice *t, unsigned long now)
 {
 	unsigned long until = READ_ONCE(t->active_until);
 
-	if (READ_ONCE(t->state) == KFD_TURN_OFF || !time_after(until, now))
+	if (READ_ONCE(t->state) == KFD_TIMESLICE_OFF || !time_after(until, now))
 		return 0;
 	return until - now;
 }
-EXPORT_SYMBOL_IF_KUNIT(kfd_turn_left);
+EXPORT_SYMBOL_IF_KUNIT(kfd_timeslice_left);
 
-bool kfd_turn_keeps(const struct kfd_turn *t, unsigned long now, u32 mem_type,
-		    bool back)
+bool kfd_timeslice_keeps(const struct kfd_timeslice *t, unsigned long now, u32 mem_type,
+			 bool back)
 {
 	bool vram = mem_type == TTM_PL_VRAM;
 
 	switch (READ_ONCE(t->state)) {
-	case KFD_TURN_COMING:
+	case KFD_TIMESLICE_RESTORING:
 		return !vram || back;
-	case KFD_TURN_ON:
+	case KFD_TIMESLICE_ON:
 		return (!vram || back) &&
-		       time_before(now, READ_ONCE(t->turn_until));
+		       time_before(now, READ_ONCE(t->slice_until));
 	default:
 		return false;
 	}
 }
-EXPORT_SYMBOL_IF_KUNIT(kfd_turn_keeps);
+EXPORT_SYMBOL_IF_KUNIT(kfd_timeslice_keeps);

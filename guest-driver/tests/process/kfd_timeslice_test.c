@@ -19,101 +19,101 @@
 /* Nobody keeps what he has no use for. */
 static void turn_off(struct kunit *test)
 {
-	struct kfd_turn t = { 0 };
+	struct kfd_timeslice t = { 0 };
 	u32 place;
 
 	for (place = TTM_PL_SYSTEM; place <= TTM_PL_VRAM; place++) {
-		KUNIT_EXPECT_FALSE(test, kfd_turn_keeps(&t, START, place, true));
-		KUNIT_EXPECT_FALSE(test, kfd_turn_keeps(&t, START, place, false));
+		KUNIT_EXPECT_FALSE(test, kfd_timeslice_keeps(&t, START, place, true));
+		KUNIT_EXPECT_FALSE(test, kfd_timeslice_keeps(&t, START, place, false));
 	}
-	KUNIT_EXPECT_EQ(test, kfd_turn_left(&t, START), 0);
+	KUNIT_EXPECT_EQ(test, kfd_timeslice_left(&t, START), 0);
 
-	kfd_turn_begin(&t, START);
-	kfd_turn_end(&t, START + MS(900), true);
-	kfd_turn_off(&t);
-	KUNIT_EXPECT_EQ(test, kfd_turn_left(&t, START + MS(900)), 0);
-	KUNIT_EXPECT_FALSE(test, kfd_turn_keeps(&t, START + MS(900),
-						TTM_PL_VRAM, true));
+	kfd_timeslice_begin(&t, START);
+	kfd_timeslice_end(&t, START + MS(900), true);
+	kfd_timeslice_off(&t);
+	KUNIT_EXPECT_EQ(test, kfd_timeslice_left(&t, START + MS(900)), 0);
+	KUNIT_EXPECT_FALSE(test, kfd_timeslice_keeps(&t, START + MS(900),
+						     TTM_PL_VRAM, true));
 }
 
 /* However long the way takes; but an allocation gets VRAM in bounded time. */
 static void turn_coming(struct kunit *test)
 {
-	struct kfd_turn t = { 0 };
+	struct kfd_timeslice t = { 0 };
 	unsigned long later = START + MS(60000);
 
-	kfd_turn_begin(&t, START);
-	KUNIT_EXPECT_TRUE(test, kfd_turn_keeps(&t, later, TTM_PL_SYSTEM, false));
-	KUNIT_EXPECT_TRUE(test, kfd_turn_keeps(&t, later, TTM_PL_TT, false));
-	KUNIT_EXPECT_TRUE(test, kfd_turn_keeps(&t, later, TTM_PL_VRAM, true));
-	KUNIT_EXPECT_FALSE(test, kfd_turn_keeps(&t, START, TTM_PL_VRAM, false));
-	KUNIT_EXPECT_GT(test, kfd_turn_left(&t, START), 0);
-	KUNIT_EXPECT_EQ(test, kfd_turn_left(&t, later), 0);
+	kfd_timeslice_begin(&t, START);
+	KUNIT_EXPECT_TRUE(test, kfd_timeslice_keeps(&t, later, TTM_PL_SYSTEM, false));
+	KUNIT_EXPECT_TRUE(test, kfd_timeslice_keeps(&t, later, TTM_PL_TT, false));
+	KUNIT_EXPECT_TRUE(test, kfd_timeslice_keeps(&t, later, TTM_PL_VRAM, true));
+	KUNIT_EXPECT_FALSE(test, kfd_timeslice_keeps(&t, START, TTM_PL_VRAM, false));
+	KUNIT_EXPECT_GT(test, kfd_timeslice_left(&t, START), 0);
+	KUNIT_EXPECT_EQ(test, kfd_timeslice_left(&t, later), 0);
 }
 
 /* Each attempt has longer than the last, up to seconds, then from the start. */
 static void turn_fails(struct kunit *test)
 {
 	unsigned long now = START, left, last = 0;
-	struct kfd_turn t = { 0 };
+	struct kfd_timeslice t = { 0 };
 	unsigned int i;
 
 	for (i = 0; i < 8; i++) {
-		kfd_turn_begin(&t, now);
-		left = kfd_turn_left(&t, now);
+		kfd_timeslice_begin(&t, now);
+		left = kfd_timeslice_left(&t, now);
 		KUNIT_EXPECT_GE(test, left, max(2 * last, MS(10)));
 		last = left;
 		now += left;
-		kfd_turn_end(&t, now, false);
-		KUNIT_EXPECT_EQ(test, kfd_turn_left(&t, now), 0);
+		kfd_timeslice_end(&t, now, false);
+		KUNIT_EXPECT_EQ(test, kfd_timeslice_left(&t, now), 0);
 	}
 	for (i = 0; i < 100; i++) {
-		kfd_turn_begin(&t, now);
-		left = kfd_turn_left(&t, now);
+		kfd_timeslice_begin(&t, now);
+		left = kfd_timeslice_left(&t, now);
 		KUNIT_EXPECT_LE(test, left, MS(4000));
 		KUNIT_EXPECT_GE(test, left, last);
-		kfd_turn_end(&t, now, false);
+		kfd_timeslice_end(&t, now, false);
 	}
-	kfd_turn_begin(&t, now);
-	kfd_turn_end(&t, now, true);
-	kfd_turn_begin(&t, now);
-	KUNIT_EXPECT_EQ(test, kfd_turn_left(&t, now), MS(10));
+	kfd_timeslice_begin(&t, now);
+	kfd_timeslice_end(&t, now, true);
+	kfd_timeslice_begin(&t, now);
+	KUNIT_EXPECT_EQ(test, kfd_timeslice_left(&t, now), MS(10));
 }
 
 /* Time on the hardware is in proportion to the way back, and bounded. */
 static void turn_on(struct kunit *test)
 {
 	static const struct {
-		unsigned int took, active, turn;
+		unsigned int took, active, slice;
 	} want[] = {
 		{ 0, 10, 10 }, { 40, 40, 160 }, { 500, 500, 2000 },
 		{ 2000, 500, 8000 }, { 100000, 500, 10000 },
 	};
-	struct kfd_turn t = { 0 };
+	struct kfd_timeslice t = { 0 };
 	unsigned long now, end;
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(want); i++) {
-		kfd_turn_begin(&t, START);
+		kfd_timeslice_begin(&t, START);
 		now = START + MS(want[i].took);
-		kfd_turn_end(&t, now, true);
-		KUNIT_EXPECT_EQ(test, kfd_turn_left(&t, now),
+		kfd_timeslice_end(&t, now, true);
+		KUNIT_EXPECT_EQ(test, kfd_timeslice_left(&t, now),
 				MS(want[i].active));
-		end = now + MS(want[i].turn);
-		KUNIT_EXPECT_FALSE(test, kfd_turn_keeps(&t, now, TTM_PL_VRAM,
-							false));
-		KUNIT_EXPECT_TRUE(test, kfd_turn_keeps(&t, end - 1, TTM_PL_TT,
-						       false));
-		KUNIT_EXPECT_FALSE(test, kfd_turn_keeps(&t, end, TTM_PL_TT,
-							false));
-		KUNIT_EXPECT_TRUE(test, kfd_turn_keeps(&t, end - 1, TTM_PL_VRAM,
-						       true));
-		KUNIT_EXPECT_FALSE(test, kfd_turn_keeps(&t, end, TTM_PL_VRAM,
-							true));
+		end = now + MS(want[i].slice);
+		KUNIT_EXPECT_FALSE(test, kfd_timeslice_keeps(&t, now, TTM_PL_VRAM,
+							     false));
+		KUNIT_EXPECT_TRUE(test, kfd_timeslice_keeps(&t, end - 1, TTM_PL_TT,
+							    false));
+		KUNIT_EXPECT_FALSE(test, kfd_timeslice_keeps(&t, end, TTM_PL_TT,
+							     false));
+		KUNIT_EXPECT_TRUE(test, kfd_timeslice_keeps(&t, end - 1, TTM_PL_VRAM,
+							    true));
+		KUNIT_EXPECT_FALSE(test, kfd_timeslice_keeps(&t, end, TTM_PL_VRAM,
+							     true));
 	}
 }
 
-static struct kunit_case kfd_turn_cases[] = {
+static struct kunit_case kfd_timeslice_cases[] = {
 	KUNIT_CASE(turn_off),
 	KUNIT_CASE(turn_coming),
 	KUNIT_CASE(turn_fails),
@@ -121,9 +121,9 @@ static struct kunit_case kfd_turn_cases[] = {
 	{}
 };
 
-static struct kunit_suite kfd_turn_suite = {
-	.name = "vgpu_kfd_turn",
-	.test_cases = kfd_turn_cases,
+static struct kunit_suite kfd_timeslice_suite = {
+	.name = "vgpu_kfd_timeslice",
+	.test_cases = kfd_timeslice_cases,
 };
 
-kunit_test_suite(kfd_turn_suite);
+kunit_test_suite(kfd_timeslice_suite);
