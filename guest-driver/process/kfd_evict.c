@@ -451,7 +451,7 @@ void kfd_process_release_resident(struct kfd_process *p)
 }
 EXPORT_SYMBOL_IF_KUNIT(kfd_process_release_resident);
 
-void kfd_evict_over(struct amdkfd_process_info *info)
+void kfd_evict_resume(struct amdkfd_process_info *info)
 {
 	lockdep_assert_held(&info_process(info)->mutex);
 

@@ -80,7 +80,7 @@ void kfd_evict_fence_remove(struct amdkfd_process_info *info,
  */
 bool kfd_evict_signalled(struct amdkfd_process_info *info);
 /* The system does not sleep any more: what was evicted may return. Mutex held. */
-void kfd_evict_over(struct amdkfd_process_info *info);
+void kfd_evict_resume(struct amdkfd_process_info *info);
 void kfd_process_info_init(struct amdkfd_process_info *info);
 /* Not resident. Waits for what is under way; mutex not held. */
 void kfd_process_info_fini(struct amdkfd_process_info *info);

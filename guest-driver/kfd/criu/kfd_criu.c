@@ -233,7 +233,7 @@ static int criu_do_resume(struct kfd_process *p)
 	kfd_criu_forget_ranges(p);
 	kfd_evict_now(info, KFD_QUEUE_EVICTION_CRIU_RESTORE);
 	criu_let_run(p);
-	kfd_evict_over(info);
+	kfd_evict_resume(info);
 	/* What the GPU had signalled when the page's contents were saved. */
 	if (kfd_events_has_page(p))
 		kfd_events_scan_later(p);
