@@ -412,7 +412,7 @@ void svm_unmap_pages(struct svm_range *r, struct svm_interval iv)
 	}
 }
 
-void svm_clear_verdicts(struct svm_range_list *svms, struct svm_interval iv)
+void svm_clear_noretry(struct svm_range_list *svms, struct svm_interval iv)
 {
 	unsigned int gpu;
 
@@ -436,7 +436,7 @@ void svm_unmap_range(struct svm_range *r)
 		svm_unmap_pages(r, svm_range_interval(r));
 		bitmap_zero(r->mapped, SVM_MAX_GPU);
 	}
-	svm_clear_verdicts(r->svms, svm_range_interval(r));
+	svm_clear_noretry(r->svms, svm_range_interval(r));
 	mutex_unlock(&r->lock);
 }
 

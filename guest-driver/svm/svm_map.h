@@ -46,7 +46,7 @@ void svm_unmap_pages(struct svm_range *r, struct svm_interval iv);
  * Clear no-retry entries that past faults left where no range was. There is
  * nothing else to clear: no range, no mapping.
  */
-void svm_clear_verdicts(struct svm_range_list *svms, struct svm_interval iv);
+void svm_clear_noretry(struct svm_range_list *svms, struct svm_interval iv);
 /* The attributes changed: clear everything, evicting queues if need be. */
 void svm_unmap_range(struct svm_range *r);
 /*

@@ -180,7 +180,7 @@ struct svm_range *svm_range_create(struct svm_range_list *svms,
 	struct svm_range *r = svm_range_insert(svms, iv, attrs);
 
 	if (!IS_ERR(r))
-		svm_clear_verdicts(svms, iv);
+		svm_clear_noretry(svms, iv);
 	return r;
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_range_create);
