@@ -53,6 +53,6 @@ void kfd_queue_bad_packet(struct kfd_process_device *pdd, u32 doorbell, u64 at,
 	if (!died)
 		return;
 	if (!heard && kfd_runtime_enabled(p))
-		kfd_dbg_tell_runtime(p, id, mask, false);
+		kfd_dbg_signal_runtime(p, id, mask, false);
 	kfd_events_reset(pdd, true, false);
 }

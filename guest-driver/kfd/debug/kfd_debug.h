@@ -59,12 +59,12 @@ void kfd_dbg_device_gone(struct kfd_node *node);
  */
 int kfd_dbg_wait_resumed(struct kfd_queue *q);
 /*
- * Tell the process's runtime: @mask is added to the word that the header of the
+ * Signal the process's runtime: @mask is added to the word that the header of the
  * queue's context save area names, and its event is set. No locks held. What
  * cannot be written is lost, as in amdkfd; without @fault, what is not there.
  */
-void kfd_dbg_tell_runtime(struct kfd_process *p, u32 queue_id, u64 mask,
-			  bool fault);
+void kfd_dbg_signal_runtime(struct kfd_process *p, u32 queue_id, u64 mask,
+			    bool fault);
 /* @target is debugged by @p already. */
 bool kfd_dbg_is_debugger(struct kfd_process *p, struct kfd_process *target);
 /*

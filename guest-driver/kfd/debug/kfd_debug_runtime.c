@@ -49,8 +49,8 @@ static int kfd_dbg_save_area(struct kfd_process *p, u32 queue_id, u64 *va)
 	return ret;
 }
 
-void kfd_dbg_tell_runtime(struct kfd_process *p, u32 queue_id, u64 mask,
-			  bool fault)
+void kfd_dbg_signal_runtime(struct kfd_process *p, u32 queue_id, u64 mask,
+			    bool fault)
 {
 	struct kfd_context_save_area_header header;
 	u64 va, word;
@@ -110,6 +110,6 @@ int kfd_dbg_send(struct kfd_process *target,
 		mask &= ~KFD_EC_MASK(EC_PROCESS_RUNTIME);
 	}
 	if (mask)
-		kfd_dbg_tell_runtime(target, args->queue_id, mask, true);
+		kfd_dbg_signal_runtime(target, args->queue_id, mask, true);
 	return 0;
 }
