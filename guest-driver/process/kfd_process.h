@@ -52,7 +52,7 @@ struct vgpu_vm;
  * @qpd: its queues; kfd_qpd_init() allocates it
  * @evicted: > 0 while the queues are off the hardware; queue_lock
  * @flags: KFD_PDD_*, atomic
- * @lost_told: events have told of the loss of its VRAM; recovery only
+ * @lost_reported: events have reported the loss of its VRAM; recovery only
  * @dbg: debugging; kfd_dbg_device_init() allocates it
  * @sh_hidden_private_base: scratch memory of the process's shaders; process
  *                          mutex, as the next two
@@ -75,7 +75,7 @@ struct kfd_process_device {
 	struct qcm_process_device *qpd;
 	unsigned int evicted;
 	unsigned long flags;
-	bool lost_told;
+	bool lost_reported;
 	struct kfd_dbg_device *dbg;
 	u64 sh_hidden_private_base;
 	u64 tba_addr;

@@ -377,8 +377,8 @@ static void svm_defer_unmap(struct svm_range *r, struct svm_interval iv)
  * any more. Runs under mmap_lock, or rmap locks, or from reclaim.
  */
 /* r->lock held. */
-static void svm_range_tell_unmap(struct svm_range *r, struct svm_interval iv,
-				 enum mmu_notifier_event event)
+static void svm_range_report_unmap(struct svm_range *r, struct svm_interval iv,
+				   enum mmu_notifier_event event)
 {
 	struct kfd_process *p = svm_process(r->svms);
 	enum KFD_SVM_UNMAP_TRIGGERS why;
@@ -420,7 +420,7 @@ static bool svm_range_invalidate(struct mmu_interval_notifier *mni,
 		}
 		r->invalidations++;
 		svm_unmap_pages(r, iv);
-		svm_range_tell_unmap(r, iv, nr->event);
+		svm_range_report_unmap(r, iv, nr->event);
 		trace_svm_unmap(svm_process(r->svms)->pasid, iv.first, iv.last,
 				nr->event);
 	}

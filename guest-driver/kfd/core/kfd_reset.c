@@ -26,11 +26,11 @@ static void kfd_reset_process(struct kfd_process_device *pdd,
 			      unsigned int engine)
 {
 	bool vm_lost = pdd->vm && vgpu_vm_is_lost(pdd->vm);
-	bool memory_told = pdd->lost_told;
+	bool memory_reported = pdd->lost_reported;
 	bool died = kfd_queues_recovered(pdd, engine, vm_lost);
 
-	pdd->lost_told = vm_lost;
-	if (died || vm_lost != memory_told)
+	pdd->lost_reported = vm_lost;
+	if (died || vm_lost != memory_reported)
 		kfd_events_reset(pdd, !vm_lost, vm_lost);
 }
 

@@ -197,8 +197,8 @@ static int wait_begin(struct kfd_process *p, struct kfd_wait *w,
 }
 
 /* What has happened: the part of user space's structure that says so. */
-static int wait_tell(struct kfd_process *p, struct kfd_wait_entry *e,
-		     struct kfd_event_data __user *user)
+static int wait_report(struct kfd_process *p, struct kfd_wait_entry *e,
+		       struct kfd_event_data __user *user)
 {
 	struct kfd_event_data data;
 	struct kfd_event *ev;
@@ -292,7 +292,7 @@ static int wait_do(struct kfd_process *p, struct kfd_wait *w,
 		return -EIO;
 	ret = 0;
 	for (i = 0; !ret && i < w->n; i++)
-		ret = wait_tell(p, &w->entry[i], &user[i]);
+		ret = wait_report(p, &w->entry[i], &user[i]);
 	if (!ret)
 		args->wait_result = KFD_IOC_WAIT_RESULT_COMPLETE;
 	return ret;

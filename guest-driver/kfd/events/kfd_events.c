@@ -133,7 +133,7 @@ void kfd_events_interrupt(struct vgpu_device *vdev, u16 pasid, u32 id)
 }
 
 /* Lock held. */
-static void event_tell(struct kfd_event *ev, const struct kfd_event *news)
+static void event_report(struct kfd_event *ev, const struct kfd_event *news)
 {
 	if (ev->type != news->type)
 		return;
@@ -148,7 +148,7 @@ static void event_tell(struct kfd_event *ev, const struct kfd_event *news)
  * Signal all events of @news's type with its data. The lock is dropped after each
  * event: a process may have any number of them.
  */
-static void events_tell(struct kfd_process *p, const struct kfd_event *news)
+static void events_report(struct kfd_process *p, const struct kfd_event *news)
 {
 	struct xarray *all = &p->events->all;
 	struct kfd_event *ev;
@@ -158,7 +158,7 @@ static void events_tell(struct kfd_process *p, const struct kfd_event *news)
 		xa_lock(all);
 		ev = xa_load(all, id);
 		if (ev)
-			event_tell(ev, news);
+			event_report(ev, news);
 		xa_unlock(all);
 	}
 }
@@ -183,7 +183,7 @@ void kfd_events_memory(struct kfd_process_device *pdd,
 		.memory = *data,
 	};
 
-	events_tell(pdd->process, &news);
+	events_report(pdd->process, &news);
 }
 
 void kfd_events_memory_exception(struct kfd_process_device *pdd, u64 va,
@@ -210,7 +210,7 @@ void kfd_events_reset(struct kfd_process_device *pdd, bool engine,
 		},
 	};
 
-	events_tell(pdd->process, &news);
+	events_report(pdd->process, &news);
 }
 
 void kfd_events_poison(struct kfd_process_device *pdd)
@@ -233,8 +233,8 @@ void kfd_events_poison(struct kfd_process_device *pdd)
 		},
 	};
 
-	events_tell(pdd->process, &memory);
-	events_tell(pdd->process, &hw);
+	events_report(pdd->process, &memory);
+	events_report(pdd->process, &hw);
 }
 
 /* The page is ready for interrupts. */

@@ -209,7 +209,7 @@ static void fault_retried(struct kunit *test)
 }
 
 /* No entry comes at all: what the watchdog makes of what is latched. */
-static void fault_untold(struct kunit *test)
+static void fault_unreported(struct kunit *test)
 {
 	struct fault_mock *m = fault_mock_new(test);
 	struct vgpu_device *vdev = &m->mock->vdev;
@@ -257,7 +257,7 @@ static struct kunit_case fault_cases[] = {
 	KUNIT_CASE(fault_behind_user),
 	KUNIT_CASE(fault_before_user),
 	KUNIT_CASE(fault_retried),
-	KUNIT_CASE(fault_untold),
+	KUNIT_CASE(fault_unreported),
 	KUNIT_CASE(fault_overflow),
 	{}
 };
