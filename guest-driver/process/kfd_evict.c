@@ -151,7 +151,7 @@ static void kfd_evict_all(struct kfd_process *p)
 
 	for (i = 0; i < p->n_pdds; i++)
 		if (!p->pdds[i]->evicted++)
-			kfd_process_ops->settle_queues(p->pdds[i]);
+			kfd_process_ops->sync_queues(p->pdds[i]);
 }
 
 /* queue_lock held. */
@@ -162,7 +162,7 @@ static void kfd_restore_all(struct kfd_process *p)
 	for (i = 0; i < p->n_pdds; i++)
 		if (!WARN_ON_ONCE(!p->pdds[i]->evicted) &&
 		    !--p->pdds[i]->evicted)
-			kfd_process_ops->settle_queues(p->pdds[i]);
+			kfd_process_ops->sync_queues(p->pdds[i]);
 }
 
 static void kfd_restore_schedule(struct amdkfd_process_info *info)
@@ -484,7 +484,7 @@ int kfd_process_evict_queues(struct kfd_process_device *pdd)
 
 	mutex_lock(&p->queue_lock);
 	if (!pdd->evicted++)
-		ret = kfd_process_ops->settle_queues(pdd);
+		ret = kfd_process_ops->sync_queues(pdd);
 	mutex_unlock(&p->queue_lock);
 	return ret;
 }
@@ -496,7 +496,7 @@ int kfd_process_restore_queues(struct kfd_process_device *pdd)
 
 	mutex_lock(&p->queue_lock);
 	if (!WARN_ON_ONCE(!pdd->evicted) && !--pdd->evicted)
-		ret = kfd_process_ops->settle_queues(pdd);
+		ret = kfd_process_ops->sync_queues(pdd);
 	mutex_unlock(&p->queue_lock);
 	return ret;
 }

@@ -204,7 +204,7 @@ int kfd_process_gpuidx(struct kfd_process *p, struct vgpu_device *vdev);
 /**
  * struct kfd_process_ops - what upper files do for the processes of all GPUs
  *
- * @settle_queues: bring the hardware in line with the state of a process's queues on a
+ * @sync_queues: bring the hardware in line with the state of a process's queues on a
  *                 GPU. queue_lock held, no allocation. 0 or -ETIME
  * @map_wptrs: find the write pointers of a process's queues again after BOs may have
  *             moved, before the queues run; a queue that has none any more is stopped.
@@ -214,7 +214,7 @@ int kfd_process_gpuidx(struct kfd_process *p, struct vgpu_device *vdev);
  * @memory_exception: tell a debugger, or the process, of a fault that nobody can repair
  */
 struct kfd_process_ops {
-	int (*settle_queues)(struct kfd_process_device *pdd);
+	int (*sync_queues)(struct kfd_process_device *pdd);
 	void (*map_wptrs)(struct kfd_process *p);
 	void (*stop_queues)(struct kfd_process_device *pdd, unsigned long *ran);
 	void (*memory_exception)(struct kfd_process_device *pdd, u64 va,

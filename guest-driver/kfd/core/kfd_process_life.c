@@ -288,7 +288,7 @@ void kfd_process_detach_all(struct kfd_node *node)
 }
 
 static const struct kfd_process_ops kfd_process_life_ops = {
-	.settle_queues = kfd_queues_settle,
+	.sync_queues = kfd_queues_sync,
 	.map_wptrs = kfd_queues_map_wptr,
 	.stop_queues = kfd_queues_stop,
 	.memory_exception = kfd_exception_memory,

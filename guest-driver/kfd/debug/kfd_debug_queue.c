@@ -44,7 +44,7 @@ void kfd_dbg_resume_all(struct kfd_process *p)
 		}
 		/* What does not start is reported by who drives it. */
 		if (any)
-			kfd_queues_settle(p->pdds[i]);
+			kfd_queues_sync(p->pdds[i]);
 	}
 }
 
@@ -183,7 +183,7 @@ static int kfd_dbg_apply(struct kfd_process_device *pdd,
 
 	if (!n)
 		return 0;
-	if (!kfd_queues_settle(pdd)) {
+	if (!kfd_queues_sync(pdd)) {
 		if (clear)
 			kfd_dbg_clear(pdd, ids, clear);
 		return n;

@@ -3,7 +3,7 @@
  * User-mode queues, of either kind: kfd_queue_sdma.c, kfd_queue_compute.c.
  *
  * A queue is on the hardware ("loaded") while user space has it enabled, no
- * fault has stopped it and nobody holds it evicted; kfd_queue_settle() brings
+ * fault has stopped it and nobody holds it evicted; kfd_queue_sync() brings
  * the hardware in line with that.
  */
 #include <linux/sched.h>
@@ -43,7 +43,7 @@ static int kfd_queue_prepare(struct kfd_queue *q, bool *listed)
 	return 0;
 }
 
-int kfd_queue_settle(struct kfd_queue *q)
+int kfd_queue_sync(struct kfd_queue *q)
 {
 	bool listed = false;
 	int ret = kfd_queue_prepare(q, &listed);
@@ -51,7 +51,7 @@ int kfd_queue_settle(struct kfd_queue *q)
 	return listed ? kfd_sched_submit(q->pdd->node) : ret;
 }
 
-int kfd_queues_settle(struct kfd_process_device *pdd)
+int kfd_queues_sync(struct kfd_process_device *pdd)
 {
 	bool listed = false;
 	struct kfd_queue *q;
@@ -79,7 +79,7 @@ void kfd_queues_stop(struct kfd_process_device *pdd, unsigned long *ran)
 			__set_bit(q->id, ran);
 		q->faulted = true;
 	}
-	kfd_queues_settle(pdd);
+	kfd_queues_sync(pdd);
 	mutex_unlock(&p->queue_lock);
 }
 
@@ -105,7 +105,7 @@ void kfd_queue_stop(struct kfd_queue *q, const char *why)
 			q->id, p->lead_thread->pid, p->pasid, why);
 	q->hung = false;
 	q->faulted = true;
-	kfd_queue_settle(q);
+	kfd_queue_sync(q);
 }
 
 bool kfd_queues_recovered(struct kfd_process_device *pdd, unsigned int engine,
@@ -234,10 +234,10 @@ static int kfd_queue_start(struct kfd_queue *q)
 
 	mutex_lock(&p->queue_lock);
 	list_add_tail(&q->link, &q->pdd->qpd->queues);
-	ret = kfd_queue_settle(q);
+	ret = kfd_queue_sync(q);
 	if (ret) {
 		q->enabled = false;
-		kfd_queue_settle(q);
+		kfd_queue_sync(q);
 		list_del(&q->link);
 	}
 	mutex_unlock(&p->queue_lock);
@@ -327,7 +327,7 @@ void kfd_queue_destroy(struct kfd_queue *q)
 	kfd_queue_sysfs_remove(q);
 	mutex_lock(&p->queue_lock);
 	q->enabled = false;
-	kfd_queue_settle(q);
+	kfd_queue_sync(q);
 	list_del(&q->link);
 	mutex_unlock(&p->queue_lock);
 
@@ -368,7 +368,7 @@ int kfd_queue_update(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
 
 	mutex_lock(&p->queue_lock);
 	q->enabled = false;
-	ret = kfd_queue_settle(q);
+	ret = kfd_queue_sync(q);
 	if (q->kind == KFD_QUEUE_COMPUTE) {
 		kfd_cp_set_ring(q, ring ? ring_va : q->cp.ring_va,
 				ring ? ring_bytes : q->cp.ring_bytes, priority);
@@ -377,7 +377,7 @@ int kfd_queue_update(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
 		q->regs.ring_bytes = ring_bytes;
 	}
 	q->enabled = enabled && ring;
-	ret = kfd_queue_settle(q) ?: ret;
+	ret = kfd_queue_sync(q) ?: ret;
 	mutex_unlock(&p->queue_lock);
 
 	/* A queue without a ring keeps its last one from being unmapped. */

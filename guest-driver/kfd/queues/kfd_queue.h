@@ -240,7 +240,7 @@ bool kfd_queues_recovered(struct kfd_process_device *pdd, unsigned int engine,
 struct kfd_queue *kfd_queue_by_id(struct kfd_process *p, u32 id);
 
 /* As in struct kfd_process_ops. */
-int kfd_queues_settle(struct kfd_process_device *pdd);
+int kfd_queues_sync(struct kfd_process_device *pdd);
 void kfd_queues_map_wptr(struct kfd_process *p);
 void kfd_queues_stop(struct kfd_process_device *pdd, unsigned long *ran);
 

@@ -235,10 +235,10 @@ int kfd_cp_set_cu_mask(struct kfd_queue *q, const u32 *mask, u32 bits)
 	mutex_lock(&p->queue_lock);
 	enabled = q->enabled;
 	q->enabled = false;
-	ret = kfd_queue_settle(q);
+	ret = kfd_queue_sync(q);
 	vgpu_mqd_set_cu_mask(q->mqd, se_mask);
 	q->enabled = enabled;
-	ret = kfd_queue_settle(q) ?: ret;
+	ret = kfd_queue_sync(q) ?: ret;
 	mutex_unlock(&p->queue_lock);
 	return ret;
 }
@@ -264,11 +264,11 @@ int kfd_queue_set_gws(struct kfd_queue *q, bool want)
 	mutex_lock(&p->queue_lock);
 	enabled = q->enabled;
 	q->enabled = false;
-	ret = kfd_queue_settle(q);
+	ret = kfd_queue_sync(q);
 	q->cp.gws = want;
 	vgpu_mqd_set_gws(q->mqd, want);
 	q->enabled = enabled;
-	ret = kfd_queue_settle(q) ?: ret;
+	ret = kfd_queue_sync(q) ?: ret;
 	mutex_unlock(&p->queue_lock);
 	return ret;
 }

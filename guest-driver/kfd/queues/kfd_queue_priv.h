@@ -36,7 +36,7 @@ struct device_queue_manager {
 };
 
 /* Bring the hardware in line with one queue; queue_lock held. 0 or -ETIME. */
-int kfd_queue_settle(struct kfd_queue *q);
+int kfd_queue_sync(struct kfd_queue *q);
 
 /* kfd_queue_buffer.c: user space's buffers, which stay mapped. Mutex held. */
 struct kfd_mem_attachment *
