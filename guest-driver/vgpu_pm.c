@@ -20,15 +20,15 @@
 #include <linux/suspend.h>
 #include <drm/drm_managed.h>
 
-#include "kfd_core.h"
-#include "vgpu_device.h"
-#include "vgpu_hw.h"
-#include "vgpu_mm.h"
-#include "vgpu_recover.h"
-#include "vgpu_res_mgr.h"
-#include "vgpu_reset.h"
-#include "vgpu_sdma_sched.h"
-#include "vgpu_drm.h"
+#include "device/vgpu_device.h"
+#include "drm/vgpu_drm.h"
+#include "hw/sdma/vgpu_sdma_sched.h"
+#include "hw/vgpu_hw.h"
+#include "hw/vgpu_recover.h"
+#include "kfd/core/kfd_core.h"
+#include "mm/vgpu_mm.h"
+#include "mm/vgpu_res_mgr.h"
+#include "reset/vgpu_reset.h"
 #include "vgpu_pm.h"
 
 /* How long the render node's jobs may take before a sleep. */

@@ -8,7 +8,7 @@
 #include <linux/uaccess.h>
 #include <drm/amdgpu_drm.h>
 
-#include "vgpu_bo.h"
+#include "mm/vgpu_bo.h"
 #include "vgpu_file.h"
 
 #define BO_LIST_MAX	(128 * 1024)

@@ -16,12 +16,12 @@
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_drv.h>
 
-#include "vgpu_bo.h"
-#include "vgpu_hw.h"
-#include "vgpu_mm.h"
-#include "vgpu_userptr.h"
-#include "vgpu_vm.h"
-#include "vgpu_vm_bo.h"
+#include "hw/vgpu_hw.h"
+#include "mm/vgpu_bo.h"
+#include "mm/vgpu_mm.h"
+#include "mm/vgpu_userptr.h"
+#include "vm/vgpu_vm.h"
+#include "vm/vgpu_vm_bo.h"
 #include "vgpu_cs.h"
 
 /* A job adds one fence to a reservation, moving the BO another. */

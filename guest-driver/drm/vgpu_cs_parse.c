@@ -9,7 +9,7 @@
 #include <linux/uaccess.h>
 #include <drm/amdgpu_drm.h>
 
-#include "vgpu_bo.h"
+#include "mm/vgpu_bo.h"
 #include "vgpu_cs.h"
 #include "vgpu_sched.h"
 

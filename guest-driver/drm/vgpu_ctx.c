@@ -18,9 +18,9 @@
 
 #include <kunit/visibility.h>
 
-#include "vgpu_hw.h"
-#include "vgpu_reset.h"
-#include "vgpu_vm.h"
+#include "hw/vgpu_hw.h"
+#include "reset/vgpu_reset.h"
+#include "vm/vgpu_vm.h"
 #include "vgpu_file.h"
 
 /* As amdgpu: ids 1 to 4095. */

@@ -9,16 +9,16 @@
 #include <drm/drm_print.h>
 
 #include "vgpu/model.h"
-#include "kfd_pasid.h"
-#include "vgpu_bo.h"
-#include "vgpu_mm.h"
-#include "vgpu_mmio.h"
-#include "vgpu_res_mgr.h"
-#include "vgpu_reset.h"
-#include "vgpu_sdma.h"
-#include "vgpu_vm.h"
-#include "kfd_mem.h"
-#include "kfd_process.h"
+#include "hw/sdma/vgpu_sdma.h"
+#include "hw/vgpu_mmio.h"
+#include "mm/vgpu_bo.h"
+#include "mm/vgpu_mm.h"
+#include "mm/vgpu_res_mgr.h"
+#include "process/kfd_mem.h"
+#include "process/kfd_pasid.h"
+#include "process/kfd_process.h"
+#include "reset/vgpu_reset.h"
+#include "vm/vgpu_vm.h"
 #include "vgpu_file.h"
 
 static const char * const vgpu_stat_names[VGPU_NUM_STATS] = {

@@ -12,7 +12,7 @@
 #include <drm/drm_gem.h>
 #include <drm/drm_ioctl.h>
 
-#include "vgpu_bo.h"
+#include "mm/vgpu_bo.h"
 #include "vgpu_drm.h"
 #include "vgpu_drm_priv.h"
 

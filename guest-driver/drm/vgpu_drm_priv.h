@@ -5,7 +5,7 @@
 
 #include <drm/drm_file.h>
 
-#include "vgpu_device.h"
+#include "device/vgpu_device.h"
 
 struct drm_amdgpu_gem_va;
 struct drm_minor;

@@ -16,9 +16,9 @@
 #include <drm/drm_print.h>
 #include <drm/ttm/ttm_tt.h>
 
-#include "vgpu_bo.h"
-#include "vgpu_vm.h"
-#include "kfd_mem.h"
+#include "mm/vgpu_bo.h"
+#include "process/kfd_mem.h"
+#include "vm/vgpu_vm.h"
 #include "vgpu_file.h"
 
 /**

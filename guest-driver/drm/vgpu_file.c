@@ -11,13 +11,13 @@
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_gem.h>
 
-#include "kfd_pasid.h"
-#include "vgpu_bo.h"
-#include "vgpu_mm.h"
-#include "vgpu_vm.h"
-#include "vgpu_vm_bo.h"
-#include "kfd_mem.h"
-#include "kfd_process.h"
+#include "mm/vgpu_bo.h"
+#include "mm/vgpu_mm.h"
+#include "process/kfd_mem.h"
+#include "process/kfd_pasid.h"
+#include "process/kfd_process.h"
+#include "vm/vgpu_vm.h"
+#include "vm/vgpu_vm_bo.h"
 #include "vgpu_drm.h"
 #include "vgpu_file.h"
 #include "vgpu_sched.h"

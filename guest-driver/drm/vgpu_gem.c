@@ -12,7 +12,7 @@
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_gem.h>
 
-#include "vgpu_bo.h"
+#include "mm/vgpu_bo.h"
 #include "vgpu_file.h"
 
 #define GEM_DOMAINS_PLAIN	(AMDGPU_GEM_DOMAIN_CPU | \

@@ -6,8 +6,8 @@
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_gem.h>
 
-#include "vgpu_bo.h"
-#include "vgpu_userptr.h"
+#include "mm/vgpu_bo.h"
+#include "mm/vgpu_userptr.h"
 #include "vgpu_drm_priv.h"
 
 #define USERPTR_FLAGS	(AMDGPU_GEM_USERPTR_READONLY | \

@@ -11,9 +11,9 @@
 #include <drm/drm_exec.h>
 
 #include "vgpu/bits.h"
-#include "vgpu_bo.h"
-#include "vgpu_vm.h"
-#include "vgpu_vm_bo.h"
+#include "mm/vgpu_bo.h"
+#include "vm/vgpu_vm.h"
+#include "vm/vgpu_vm_bo.h"
 #include "vgpu_file.h"
 
 /* What amdgpu takes with, and without, a BO behind the addresses. */

@@ -4,10 +4,10 @@
 #include <linux/sched/mm.h>
 #include <drm/amdgpu_drm.h>
 
-#include "svm.h"
-#include "vgpu_vm.h"
-#include "kfd_mem.h"
-#include "kfd_process.h"
+#include "process/kfd_mem.h"
+#include "process/kfd_process.h"
+#include "svm/svm.h"
+#include "vm/vgpu_vm.h"
 #include "vgpu_file.h"
 
 /* Keeps SVM ranges off what it maps. kfd_process.mutex held, nothing inside it. */

@@ -5,7 +5,7 @@
 
 #include <linux/kref.h>
 
-#include "vgpu_sdma_sched.h"
+#include "hw/sdma/vgpu_sdma_sched.h"
 #include "vgpu_sched.h"
 
 /**

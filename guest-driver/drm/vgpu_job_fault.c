@@ -8,8 +8,8 @@
 #include "vgpu/bits.h"
 #include "vgpu/gmc.h"
 #include "vgpu/ih.h"
-#include "vgpu_ih.h"
-#include "vgpu_vmid.h"
+#include "hw/vgpu_ih.h"
+#include "hw/vgpu_vmid.h"
 #include "vgpu_file.h"
 #include "vgpu_sched.h"
 

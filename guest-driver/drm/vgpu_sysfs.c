@@ -9,8 +9,8 @@
 #include <drm/ttm/ttm_placement.h>
 #include <drm/ttm/ttm_resource.h>
 
-#include "vgpu_device.h"
-#include "vgpu_mm.h"
+#include "device/vgpu_device.h"
+#include "mm/vgpu_mm.h"
 #include "vgpu_drm.h"
 
 static ssize_t vgpu_mem_info_total(struct ttm_resource_manager *man, char *buf)

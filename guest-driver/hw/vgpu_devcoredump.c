@@ -16,7 +16,7 @@
 #include <linux/utsname.h>
 #include <linux/vmalloc.h>
 
-#include "vgpu_sdma_priv.h"
+#include "hw/sdma/vgpu_sdma_priv.h"
 #include "vgpu_hw_priv.h"
 
 #define DUMP_BYTES	SZ_64K

@@ -22,8 +22,8 @@
 #include <linux/slab.h>
 #include <kunit/visibility.h>
 
-#include "vgpu_sdma.h"
-#include "vgpu_sdma_priv.h"
+#include "hw/sdma/vgpu_sdma.h"
+#include "hw/sdma/vgpu_sdma_priv.h"
 #include "vgpu_hw_priv.h"
 
 #define GART_PTE_FLAGS \

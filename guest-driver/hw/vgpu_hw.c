@@ -7,8 +7,8 @@
 #include <drm/drm_managed.h>
 
 #include "vgpu/pci.h"
-#include "vgpu_cp_priv.h"
-#include "vgpu_sdma_priv.h"
+#include "hw/cp/vgpu_cp_priv.h"
+#include "hw/sdma/vgpu_sdma_priv.h"
 #include "vgpu_hw_priv.h"
 
 static int hw_map(struct vgpu_device *vdev)

@@ -23,15 +23,15 @@
 #include "vgpu/pte.h"
 #include "vgpu/sdma.h"
 #include "vgpu/sdma_packets.h"
-#include "vgpu_device.h"
-#include "vgpu_cp_priv.h"
+#include "device/vgpu_device.h"
+#include "hw/cp/vgpu_cp_priv.h"
+#include "hw/sdma/vgpu_sdma_priv.h"
 #include "vgpu_gart.h"
 #include "vgpu_gmc.h"
 #include "vgpu_hw.h"
 #include "vgpu_ih.h"
 #include "vgpu_mmio.h"
 #include "vgpu_recover.h"
-#include "vgpu_sdma_priv.h"
 #include "vgpu_xgmi.h"
 
 /* How long the device may take for a handshake (the GPU's own, not a copy). */

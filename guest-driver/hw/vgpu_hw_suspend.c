@@ -3,7 +3,7 @@
  * The hardware before and after the system's sleep. Whatever the device keeps,
  * it is reset and brought up from there.
  */
-#include "vgpu_sdma_priv.h"
+#include "hw/sdma/vgpu_sdma_priv.h"
 #include "vgpu_hw_priv.h"
 
 /**

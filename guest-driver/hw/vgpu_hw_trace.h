@@ -12,7 +12,7 @@
 
 #include <linux/tracepoint.h>
 
-#include "vgpu_sdma.h"
+#include "hw/sdma/vgpu_sdma.h"
 #include "vgpu_ih.h"
 
 /* An entry was taken from the interrupt ring. */

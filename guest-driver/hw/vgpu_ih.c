@@ -14,7 +14,7 @@
 #include <kunit/visibility.h>
 
 #include "vgpu/doorbell.h"
-#include "vgpu_sdma_priv.h"
+#include "hw/sdma/vgpu_sdma_priv.h"
 #include "vgpu_hw_priv.h"
 #include "vgpu_hw_trace.h"
 

@@ -10,7 +10,7 @@
 #include <kunit/visibility.h>
 
 #include "vgpu/pci.h"
-#include "vgpu_gart.h"
+#include "hw/vgpu_gart.h"
 #include "vgpu_mm_priv.h"
 #include "vgpu_mm_trace.h"
 

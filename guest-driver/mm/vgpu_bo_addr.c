@@ -10,8 +10,8 @@
 #include <drm/drm_vma_manager.h>
 #include <kunit/visibility.h>
 
-#include "vgpu_gart.h"
-#include "vgpu_hw.h"
+#include "hw/vgpu_gart.h"
+#include "hw/vgpu_hw.h"
 #include "vgpu_mm_priv.h"
 #include "vgpu_res_cursor.h"
 

@@ -26,9 +26,9 @@
 #include <kunit/visibility.h>
 
 #include "vgpu/sdma_packets.h"
-#include "vgpu_gart.h"
-#include "vgpu_hw.h"
-#include "vgpu_sdma.h"
+#include "hw/sdma/vgpu_sdma.h"
+#include "hw/vgpu_gart.h"
+#include "hw/vgpu_hw.h"
 #include "vgpu_mm_priv.h"
 #include "vgpu_res_cursor.h"
 

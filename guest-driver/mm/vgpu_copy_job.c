@@ -23,9 +23,9 @@
 #include <linux/overflow.h>
 
 #include "vgpu/sdma_packets.h"
-#include "vgpu_hw.h"
-#include "vgpu_sdma.h"
-#include "vgpu_sdma_sched.h"
+#include "hw/sdma/vgpu_sdma.h"
+#include "hw/sdma/vgpu_sdma_sched.h"
+#include "hw/vgpu_hw.h"
 #include "vgpu_mm_priv.h"
 
 static struct vgpu_copy_job *to_copy_job(struct vgpu_sdma_job *base)

@@ -8,7 +8,7 @@
 
 #include <linux/types.h>
 
-#include "vgpu_sdma_sched.h"
+#include "hw/sdma/vgpu_sdma_sched.h"
 
 struct dma_fence;
 struct dma_resv;

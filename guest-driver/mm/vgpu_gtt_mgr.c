@@ -18,7 +18,7 @@
 
 #include <kunit/visibility.h>
 
-#include "vgpu_gart.h"
+#include "hw/vgpu_gart.h"
 #include "vgpu_mm_priv.h"
 
 static struct vgpu_gtt_mgr *to_gtt_mgr(struct ttm_resource_manager *man)

@@ -13,8 +13,8 @@
 #include <drm/drm_vma_manager.h>
 
 #include "vgpu/pci.h"
-#include "vgpu_hw.h"
-#include "vgpu_sdma_sched.h"
+#include "hw/sdma/vgpu_sdma_sched.h"
+#include "hw/vgpu_hw.h"
 #include "vgpu_mm_priv.h"
 
 static void vgpu_mm_release(struct drm_device *drm, void *data)

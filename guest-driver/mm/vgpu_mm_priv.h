@@ -14,7 +14,7 @@
 #include <drm/ttm/ttm_range_manager.h>
 #include <drm/ttm/ttm_tt.h>
 
-#include "vgpu_device.h"
+#include "device/vgpu_device.h"
 #include "vgpu_bo.h"
 #include "vgpu_copy_priv.h"
 #include "vgpu_mm.h"

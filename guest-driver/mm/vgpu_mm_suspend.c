@@ -6,9 +6,9 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
-#include "vgpu_hw.h"
-#include "vgpu_mmio.h"
-#include "vgpu_sdma_sched.h"
+#include "hw/sdma/vgpu_sdma_sched.h"
+#include "hw/vgpu_hw.h"
+#include "hw/vgpu_mmio.h"
 #include "vgpu_mm_priv.h"
 #include "vgpu_res_cursor.h"
 

@@ -14,8 +14,8 @@
 #include <drm/drm_drv.h>
 #include <kunit/visibility.h>
 
-#include "vgpu_hw.h"
-#include "vgpu_mmio.h"
+#include "hw/vgpu_hw.h"
+#include "hw/vgpu_mmio.h"
 #include "vgpu_mm_priv.h"
 #include "vgpu_mm_trace.h"
 #include "vgpu_res_cursor.h"

@@ -14,7 +14,7 @@
 
 #include <kunit/visibility.h>
 
-#include "vgpu_hw.h"
+#include "hw/vgpu_hw.h"
 #include "vgpu_mm_priv.h"
 #include "vgpu_res_cursor.h"
 

@@ -7,7 +7,7 @@
 #include <drm/amdgpu_drm.h>
 
 #include "vgpu/doorbell.h"
-#include "vgpu_bo.h"
+#include "mm/vgpu_bo.h"
 #include "kfd_mem.h"
 #include "kfd_node.h"
 #include "kfd_process.h"

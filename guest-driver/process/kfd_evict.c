@@ -30,12 +30,12 @@
 #include <linux/slab.h>
 #include <kunit/visibility.h>
 
-#include "kfd_process_trace.h"
-#include "vgpu_bo.h"
+#include "mm/vgpu_bo.h"
 #include "kfd_evict.h"
 #include "kfd_mem.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
+#include "kfd_process_trace.h"
 #include "kfd_timeslice.h"
 
 #define KFD_RESTORE_MS		10u

@@ -22,9 +22,9 @@
 #include <kunit/visibility.h>
 
 #include "vgpu/doorbell.h"
-#include "vgpu_bo.h"
-#include "vgpu_res_mgr.h"
-#include "vgpu_userptr.h"
+#include "mm/vgpu_bo.h"
+#include "mm/vgpu_res_mgr.h"
+#include "mm/vgpu_userptr.h"
 #include "kfd_evict.h"
 #include "kfd_mem.h"
 #include "kfd_node.h"

@@ -22,9 +22,9 @@
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_exec.h>
 
-#include "vgpu_bo.h"
-#include "vgpu_vm.h"
-#include "vgpu_vm_bo.h"
+#include "mm/vgpu_bo.h"
+#include "vm/vgpu_vm.h"
+#include "vm/vgpu_vm_bo.h"
 #include "kfd_evict.h"
 #include "kfd_mem.h"
 #include "kfd_process.h"

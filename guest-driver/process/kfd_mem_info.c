@@ -6,8 +6,8 @@
  */
 #include <drm/drm_print.h>
 
-#include "vgpu_bo.h"
-#include "vgpu_vm.h"
+#include "mm/vgpu_bo.h"
+#include "vm/vgpu_vm.h"
 #include "kfd_mem.h"
 #include "kfd_node.h"
 #include "kfd_process.h"

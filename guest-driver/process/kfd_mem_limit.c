@@ -13,7 +13,7 @@
 #include <drm/amdgpu_drm.h>
 #include <kunit/visibility.h>
 
-#include "vgpu_res_mgr.h"
+#include "mm/vgpu_res_mgr.h"
 #include "kfd_mem.h"
 #include "kfd_node.h"
 

@@ -7,9 +7,9 @@
 
 #include "vgpu/bits.h"
 #include "vgpu/pte.h"
-#include "vgpu_bo.h"
-#include "vgpu_userptr.h"
-#include "vgpu_vm_bo.h"
+#include "mm/vgpu_bo.h"
+#include "mm/vgpu_userptr.h"
+#include "vm/vgpu_vm_bo.h"
 #include "kfd_evict.h"
 #include "kfd_mem.h"
 #include "kfd_node.h"

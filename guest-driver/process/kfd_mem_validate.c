@@ -18,10 +18,10 @@
 #include <linux/dma-resv.h>
 #include <drm/amdgpu_drm.h>
 
-#include "vgpu_bo.h"
-#include "vgpu_mm.h"
-#include "vgpu_userptr.h"
-#include "vgpu_vm_bo.h"
+#include "mm/vgpu_bo.h"
+#include "mm/vgpu_mm.h"
+#include "mm/vgpu_userptr.h"
+#include "vm/vgpu_vm_bo.h"
 #include "kfd_evict.h"
 #include "kfd_mem.h"
 #include "kfd_process.h"

@@ -4,7 +4,7 @@
 #include <linux/list.h>
 #include <linux/pci.h>
 
-#include "vgpu_hw.h"
+#include "hw/vgpu_hw.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
 

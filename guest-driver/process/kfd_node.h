@@ -7,8 +7,8 @@
 #include <linux/list.h>
 #include <linux/types.h>
 
-#include "vgpu_device.h"
-#include "kfd_smi_events.h"
+#include "device/vgpu_device.h"
+#include "smi/kfd_smi_events.h"
 
 #define KFD_MAX_GPU_INSTANCE	64
 

@@ -12,7 +12,7 @@
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 
-#include "vgpu_vm.h"
+#include "vm/vgpu_vm.h"
 #include "kfd_evict.h"
 #include "kfd_node.h"
 #include "kfd_process.h"

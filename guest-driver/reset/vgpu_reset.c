@@ -18,16 +18,16 @@
 
 #include "vgpu/ih.h"
 #include "vgpu/model.h"
-#include "vgpu_device.h"
-#include "vgpu_gart.h"
-#include "vgpu_hw.h"
-#include "vgpu_ih.h"
-#include "vgpu_mmio.h"
-#include "vgpu_recover.h"
-#include "vgpu_res_mgr.h"
+#include "device/vgpu_device.h"
+#include "hw/sdma/vgpu_sdma_sched.h"
+#include "hw/vgpu_gart.h"
+#include "hw/vgpu_hw.h"
+#include "hw/vgpu_ih.h"
+#include "hw/vgpu_mmio.h"
+#include "hw/vgpu_recover.h"
+#include "mm/vgpu_res_mgr.h"
 #include "vgpu_reset.h"
 #include "vgpu_reset_trace.h"
-#include "vgpu_sdma_sched.h"
 
 /* Device resets after which no engine did better. */
 #define RESET_DEVICE_TRIES	2u

@@ -11,7 +11,7 @@
 
 #include <linux/tracepoint.h>
 
-#include "vgpu_recover.h"
+#include "hw/vgpu_recover.h"
 
 #define vgpu_show_recover(what)						\
 	__print_flags(what, "|",					\

@@ -12,12 +12,12 @@
 #include <linux/overflow.h>
 #include <kunit/visibility.h>
 
-#include "kfd_node.h"
-#include "kfd_process.h"
+#include "process/kfd_node.h"
+#include "process/kfd_process.h"
+#include "svm/migrate/svm_migrate.h"
 #include "svm.h"
 #include "svm_fault.h"
 #include "svm_map.h"
-#include "svm_migrate.h"
 #include "svm_policy.h"
 #include "svm_range.h"
 

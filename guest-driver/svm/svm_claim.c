@@ -4,7 +4,7 @@
 #include <linux/overflow.h>
 #include <kunit/visibility.h>
 
-#include "kfd_process.h"
+#include "process/kfd_process.h"
 #include "svm.h"
 #include "svm_range.h"
 

@@ -3,8 +3,8 @@
  * Ranges in a checkpoint of their process. What is in the memory is the
  * checkpointer's: he reads it as the CPU does, which brings it to system memory.
  */
-#include "kfd_node.h"
-#include "kfd_process.h"
+#include "process/kfd_node.h"
+#include "process/kfd_process.h"
 #include "svm_criu.h"
 #include "svm_fault.h"
 #include "svm_node.h"

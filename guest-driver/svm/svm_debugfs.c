@@ -10,15 +10,15 @@
 #include <linux/mm.h>
 #include <linux/seq_file.h>
 
-#include "kfd_node.h"
-#include "kfd_process.h"
+#include "process/kfd_node.h"
+#include "process/kfd_process.h"
+#include "svm/migrate/svm_migrate.h"
+#include "svm/migrate/svm_migrate_priv.h"
 #include "svm.h"
 #include "svm_map.h"
-#include "svm_migrate.h"
 #include "svm_node.h"
 #include "svm_policy.h"
 #include "svm_range.h"
-#include "svm_migrate_priv.h"
 
 #define SVM_PRINT_TRIES		4	/* pages that keep moving are not waited for */
 

@@ -4,7 +4,7 @@
 #define SVM_FAULT_ENTRY_H
 
 #include "vgpu/ih.h"
-#include "vgpu_ih.h"
+#include "hw/vgpu_ih.h"
 
 /**
  * struct svm_fault - a decoded fault entry

@@ -17,12 +17,12 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
-#include "vgpu_pt.h"
-#include "vgpu_userptr.h"
-#include "vgpu_vm.h"
-#include "kfd_node.h"
+#include "mm/vgpu_userptr.h"
+#include "process/kfd_node.h"
+#include "svm/migrate/svm_migrate.h"
+#include "vm/vgpu_pt.h"
+#include "vm/vgpu_vm.h"
 #include "svm_map.h"
-#include "svm_migrate.h"
 #include "svm_node.h"
 #include "svm_range.h"
 

@@ -3,11 +3,11 @@
 #include <linux/slab.h>
 #include <drm/drm_print.h>
 
-#include "vgpu_hw.h"
-#include "kfd_node.h"
+#include "hw/vgpu_hw.h"
+#include "process/kfd_node.h"
+#include "svm/migrate/svm_migrate.h"
 #include "svm.h"
 #include "svm_fault.h"
-#include "svm_migrate.h"
 #include "svm_node.h"
 
 int svm_node_init(struct kfd_node *node)

@@ -9,8 +9,8 @@
 #include <linux/memremap.h>
 #include <linux/workqueue.h>
 
-#include "vgpu_ih.h"
-#include "kfd_node.h"
+#include "hw/vgpu_ih.h"
+#include "process/kfd_node.h"
 
 /**
  * struct svm_node - SVM's state of one GPU

@@ -39,8 +39,8 @@
 #include <linux/sysfs.h>
 #include <kunit/visibility.h>
 
-#include "vgpu_res_mgr.h"
-#include "vgpu_xgmi.h"
+#include "hw/vgpu_xgmi.h"
+#include "mm/vgpu_res_mgr.h"
 #include "svm_policy.h"
 #include "svm_range.h"
 

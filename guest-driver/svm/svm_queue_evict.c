@@ -5,8 +5,8 @@
  * invalidation takes the process's queues off the hardware; restore_work maps
  * everything again and puts them back.
  */
-#include "kfd_evict.h"
-#include "kfd_process.h"
+#include "process/kfd_evict.h"
+#include "process/kfd_process.h"
 #include "svm_map.h"
 #include "svm_range.h"
 

@@ -22,12 +22,12 @@
 #include <linux/slab.h>
 #include <kunit/visibility.h>
 
-#include "kfd_smi_events.h"
-#include "vgpu_mmio.h"
-#include "vgpu_vm.h"
-#include "vgpu_vm_bo.h"
-#include "kfd_node.h"
-#include "kfd_process.h"
+#include "hw/vgpu_mmio.h"
+#include "process/kfd_node.h"
+#include "process/kfd_process.h"
+#include "smi/kfd_smi_events.h"
+#include "vm/vgpu_vm.h"
+#include "vm/vgpu_vm_bo.h"
 #include "svm.h"
 #include "svm_fault.h"
 #include "svm_map.h"

@@ -9,7 +9,7 @@
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
-#include "kfd_process.h"
+#include "process/kfd_process.h"
 #include "svm_interval.h"
 
 struct svm_map_buf;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* A GPU sleeps, or loses its VRAM: no GPU keeps entries of the ranges of a process. */
-#include "vgpu_mmio.h"
-#include "kfd_process.h"
+#include "hw/vgpu_mmio.h"
+#include "process/kfd_process.h"
 #include "svm.h"
 #include "svm_map.h"
 #include "svm_range.h"

@@ -2,7 +2,7 @@
 /* The XNACK mode of a process: whether its page faults are repaired. */
 #include <linux/sched/mm.h>
 
-#include "kfd_process.h"
+#include "process/kfd_process.h"
 #include "svm.h"
 #include "svm_fault.h"
 #include "svm_map.h"

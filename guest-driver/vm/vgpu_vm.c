@@ -11,8 +11,8 @@
 
 #include <kunit/visibility.h>
 
-#include "vgpu_hw.h"
-#include "vgpu_sdma.h"
+#include "hw/sdma/vgpu_sdma.h"
+#include "hw/vgpu_hw.h"
 #include "vgpu_vm_job.h"
 #include "vgpu_vm_priv.h"
 

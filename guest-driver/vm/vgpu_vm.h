@@ -13,8 +13,8 @@
 #include <linux/types.h>
 #include <linux/workqueue.h>
 
+#include "hw/vgpu_vmid.h"
 #include "vgpu_pt.h"
-#include "vgpu_vmid.h"
 
 struct dma_fence;
 struct dma_resv;

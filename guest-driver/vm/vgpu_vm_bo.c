@@ -35,11 +35,11 @@
 
 #include <kunit/visibility.h>
 
-#include "vgpu_bo.h"
-#include "vgpu_hw.h"
-#include "vgpu_res_cursor.h"
-#include "vgpu_userptr.h"
-#include "vgpu_xgmi.h"
+#include "hw/vgpu_hw.h"
+#include "hw/vgpu_xgmi.h"
+#include "mm/vgpu_bo.h"
+#include "mm/vgpu_res_cursor.h"
+#include "mm/vgpu_userptr.h"
 #include "vgpu_vm_priv.h"
 #include "vgpu_vm_trace.h"
 

@@ -3,8 +3,8 @@
 #include <linux/dma-resv.h>
 #include <drm/drm_print.h>
 
-#include "vgpu_bo.h"
-#include "vgpu_res_cursor.h"
+#include "mm/vgpu_bo.h"
+#include "mm/vgpu_res_cursor.h"
 #include "vgpu_vm_priv.h"
 
 static const char *vm_place_name(u32 mem_type)

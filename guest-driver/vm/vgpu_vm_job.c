@@ -11,7 +11,7 @@
 
 #include "vgpu/bits.h"
 #include "vgpu/sdma_packets.h"
-#include "vgpu_sdma.h"
+#include "hw/sdma/vgpu_sdma.h"
 #include "vgpu_vm_job.h"
 
 /* Runs of which PTEPDE is shorter than their data: 10 dwords. */

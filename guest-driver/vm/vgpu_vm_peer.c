@@ -11,8 +11,8 @@
 #include <linux/iommu.h>
 #include <linux/pci-p2pdma.h>
 
-#include "vgpu_hw.h"
-#include "vgpu_xgmi.h"
+#include "hw/vgpu_hw.h"
+#include "hw/vgpu_xgmi.h"
 #include "vgpu_vm_priv.h"
 
 /* All of VRAM is behind BAR 0, or probe would have failed. */

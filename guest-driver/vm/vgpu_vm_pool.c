@@ -7,7 +7,7 @@
 #include <linux/slab.h>
 #include <drm/amdgpu_drm.h>
 
-#include "vgpu_bo.h"
+#include "mm/vgpu_bo.h"
 #include "vgpu_vm_priv.h"
 
 /* An address space of one small mapping needs 4 tables. */

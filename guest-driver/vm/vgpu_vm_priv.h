@@ -5,7 +5,7 @@
 
 #include <linux/mutex.h>
 
-#include "vgpu_device.h"
+#include "device/vgpu_device.h"
 #include "vgpu_vm.h"
 #include "vgpu_vm_bo.h"
 

@@ -6,8 +6,8 @@
  */
 #include <drm/drm_drv.h>
 
-#include "vgpu_bo.h"
-#include "vgpu_hw.h"
+#include "hw/vgpu_hw.h"
+#include "mm/vgpu_bo.h"
 #include "vgpu_vm_priv.h"
 
 static struct vgpu_vm_bo *vm_next_vbo(struct vgpu_vm *vm, u64 page)

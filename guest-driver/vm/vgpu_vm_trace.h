@@ -11,7 +11,7 @@
 
 #include <linux/tracepoint.h>
 
-#include "vgpu_bo.h"
+#include "mm/vgpu_bo.h"
 #include "vgpu_vm.h"
 #include "vgpu_vm_bo.h"
 

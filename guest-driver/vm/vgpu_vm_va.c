@@ -18,8 +18,8 @@
 
 #include <kunit/visibility.h>
 
-#include "vgpu_bo.h"
-#include "vgpu_userptr.h"
+#include "mm/vgpu_bo.h"
+#include "mm/vgpu_userptr.h"
 #include "vgpu_vm_priv.h"
 
 #define LEAF_PAGES	((u64)VGPU_PT_ENTRIES)	/* also the largest fragment */

@@ -5,7 +5,7 @@
  * queues may run at any time, so entries are written before anybody is told that
  * there is a mapping.
  */
-#include "vgpu_bo.h"
+#include "mm/vgpu_bo.h"
 #include "vgpu_vm_priv.h"
 
 /**

@@ -22,11 +22,11 @@
 
 #include <kunit/visibility.h>
 
-#include "vgpu_gmc.h"
-#include "vgpu_hw.h"
-#include "vgpu_mmio.h"
-#include "vgpu_sdma.h"
-#include "vgpu_vmid.h"
+#include "hw/sdma/vgpu_sdma.h"
+#include "hw/vgpu_gmc.h"
+#include "hw/vgpu_hw.h"
+#include "hw/vgpu_mmio.h"
+#include "hw/vgpu_vmid.h"
 #include "vgpu_vm_job.h"
 #include "vgpu_vm_priv.h"
 #include "vgpu_vm_trace.h"

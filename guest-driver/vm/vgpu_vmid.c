@@ -7,11 +7,11 @@
 
 #include <kunit/visibility.h>
 
-#include "vgpu_gmc.h"
-#include "vgpu_hw.h"
-#include "vgpu_mm.h"
-#include "vgpu_mmio.h"
-#include "vgpu_vmid.h"
+#include "hw/vgpu_gmc.h"
+#include "hw/vgpu_hw.h"
+#include "hw/vgpu_mmio.h"
+#include "hw/vgpu_vmid.h"
+#include "mm/vgpu_mm.h"
 #include "vgpu_vm_priv.h"
 
 static const struct vgpu_mm_vm_ops vm_ops = {

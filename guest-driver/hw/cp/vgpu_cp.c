@@ -21,11 +21,11 @@
 #include "vgpu/cp.h"
 #include "vgpu/doorbell.h"
 #include "vgpu/pm4.h"
+#include "hw/vgpu_hw_priv.h"
+#include "hw/vgpu_vmid.h"
 #include "vgpu_cp.h"
 #include "vgpu_cp_priv.h"
 #include "vgpu_mqd.h"
-#include "vgpu_hw_priv.h"
-#include "vgpu_vmid.h"
 
 #define CP_POLL_US		20
 #define CP_PARK_US		(500 * USEC_PER_MSEC)

@@ -9,10 +9,10 @@
 
 #include "vgpu/cp.h"
 #include "vgpu/pm4.h"
+#include "hw/vgpu_hw_priv.h"
 #include "vgpu_cp.h"
 #include "vgpu_cp_priv.h"
 #include "vgpu_mqd.h"
-#include "vgpu_hw_priv.h"
 
 /* How long queues of a process run before those that wait: ms. */
 #define RUN_QUANTUM_MS		10u

@@ -6,9 +6,9 @@
 #include <drm/drm_print.h>
 
 #include "vgpu/cp.h"
+#include "hw/vgpu_hw_priv.h"
 #include "vgpu_cp.h"
 #include "vgpu_cp_priv.h"
-#include "vgpu_hw_priv.h"
 
 #define HQD_LINE	8	/* registers a line */
 

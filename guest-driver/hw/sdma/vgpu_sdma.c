@@ -20,10 +20,10 @@
 
 #include "vgpu/doorbell.h"
 #include "vgpu/sdma_packets.h"
+#include "hw/vgpu_hw_priv.h"
+#include "hw/vgpu_hw_trace.h"
 #include "vgpu_sdma.h"
 #include "vgpu_sdma_priv.h"
-#include "vgpu_hw_priv.h"
-#include "vgpu_hw_trace.h"
 
 #define SDMA_SELFTEST_TIMEOUT	(5 * HZ)
 

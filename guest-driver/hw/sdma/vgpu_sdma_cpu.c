@@ -11,9 +11,9 @@
 #include <linux/sched.h>
 #include <kunit/visibility.h>
 
+#include "hw/vgpu_hw_priv.h"
 #include "vgpu_sdma.h"
 #include "vgpu_sdma_priv.h"
-#include "vgpu_hw_priv.h"
 
 #define CPU_BOUNCE	256u
 

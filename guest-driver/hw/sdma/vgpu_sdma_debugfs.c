@@ -2,9 +2,9 @@
 /* Rings and fences of the engines for the eye: debugfs. */
 #include <drm/drm_print.h>
 
+#include "hw/vgpu_hw_priv.h"
 #include "vgpu_sdma.h"
 #include "vgpu_sdma_priv.h"
-#include "vgpu_hw_priv.h"
 
 /**
  * vgpu_sdma_print_fences() - what is submitted and what is done

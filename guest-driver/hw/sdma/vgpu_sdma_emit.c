@@ -6,9 +6,9 @@
 #include <kunit/visibility.h>
 
 #include "vgpu/sdma_packets.h"
+#include "hw/vgpu_hw_priv.h"
 #include "vgpu_sdma.h"
 #include "vgpu_sdma_priv.h"
-#include "vgpu_hw_priv.h"
 
 /* POLL_REGMEM: until it is equal. */
 #define POLL_EQUAL	3u

@@ -30,8 +30,8 @@
  */
 #include <kunit/visibility.h>
 
+#include "hw/vgpu_hw_priv.h"
 #include "vgpu_sdma_priv.h"
-#include "vgpu_hw_priv.h"
 
 /* Bits of vgpu_hw_state.gate: why it is closed. */
 #define GATE_USER	BIT(0)	/* a user's fault is being forgotten */

@@ -14,7 +14,7 @@
 
 #include "vgpu/sdma.h"
 #include "vgpu/sdma_packets.h"
-#include "vgpu_mmio.h"
+#include "hw/vgpu_mmio.h"
 #include "vgpu_sdma.h"
 #include "vgpu_sdma_queue.h"
 

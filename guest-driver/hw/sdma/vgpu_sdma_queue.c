@@ -13,9 +13,9 @@
 
 #include <kunit/visibility.h>
 
+#include "hw/vgpu_hw_priv.h"
 #include "vgpu_sdma_priv.h"
 #include "vgpu_sdma_queue.h"
-#include "vgpu_hw_priv.h"
 
 #define QUEUE_IDLE_POLL_US	50
 /* For an engine that is known to fail: a chunk takes some milliseconds. */

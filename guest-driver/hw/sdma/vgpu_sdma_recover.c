@@ -32,9 +32,9 @@
 #include <kunit/visibility.h>
 
 #include "vgpu/doorbell.h"
+#include "hw/vgpu_hw_priv.h"
 #include "vgpu_sdma.h"
 #include "vgpu_sdma_priv.h"
-#include "vgpu_hw_priv.h"
 
 /* Resets of an engine that get nothing done, before more is tried. */
 #define SDMA_MAX_RESETS		4u

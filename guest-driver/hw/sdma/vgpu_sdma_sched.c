@@ -17,10 +17,10 @@
 #include <linux/slab.h>
 #include <drm/drm_managed.h>
 
+#include "hw/vgpu_hw_priv.h"
 #include "vgpu_sdma.h"
 #include "vgpu_sdma_priv.h"
 #include "vgpu_sdma_sched.h"
-#include "vgpu_hw_priv.h"
 
 /* Dwords that a credit stands for. */
 #define CREDIT_DWORDS	256u

@@ -12,14 +12,14 @@
 #include <drm/drm_drv.h>
 #include <drm/drm_print.h>
 
-#include "vgpu_cp.h"
-#include "vgpu_mqd.h"
-#include "svm.h"
-#include "kfd_node.h"
-#include "kfd_process.h"
+#include "hw/cp/vgpu_cp.h"
+#include "hw/cp/vgpu_mqd.h"
+#include "kfd/queues/kfd_queue.h"
+#include "process/kfd_node.h"
+#include "process/kfd_process.h"
+#include "svm/svm.h"
 #include "kfd_core.h"
 #include "kfd_core_priv.h"
-#include "kfd_queue.h"
 
 static struct dentry *kfd_debugfs;
 static struct dentry *kfd_debugfs_proc;

@@ -4,14 +4,14 @@
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 
-#include "svm.h"
+#include "kfd/memory/kfd_memory.h"
+#include "kfd/queues/kfd_queue.h"
+#include "kfd/topology/kfd_topology.h"
+#include "process/kfd_mem.h"
+#include "process/kfd_node.h"
+#include "svm/svm.h"
 #include "kfd_core.h"
-#include "kfd_mem.h"
-#include "kfd_node.h"
 #include "kfd_core_priv.h"
-#include "kfd_memory.h"
-#include "kfd_queue.h"
-#include "kfd_topology.h"
 
 /* No process that comes from now on knows the node; those that do go. */
 static void kfd_device_detach(struct kfd_node *node)

@@ -6,12 +6,12 @@
 #include <linux/kfd_ioctl.h>
 #include <linux/sched/signal.h>
 
+#include "kfd/debug/kfd_debug.h"
+#include "kfd/events/kfd_events.h"
+#include "kfd/queues/kfd_queue.h"
+#include "process/kfd_node.h"
+#include "process/kfd_process.h"
 #include "kfd_core_priv.h"
-#include "kfd_debug.h"
-#include "kfd_events.h"
-#include "kfd_node.h"
-#include "kfd_process.h"
-#include "kfd_queue.h"
 
 void kfd_exception_memory(struct kfd_process_device *pdd, u64 va,
 			  bool not_present, bool write)

@@ -17,11 +17,11 @@
 #include "vgpu/ih.h"
 #include "vgpu/sdma.h"
 #include "vgpu/sdma_packets.h"
-#include "vgpu_ih.h"
+#include "hw/vgpu_ih.h"
+#include "kfd/events/kfd_events.h"
+#include "process/kfd_node.h"
+#include "process/kfd_process.h"
 #include "kfd_core_priv.h"
-#include "kfd_events.h"
-#include "kfd_node.h"
-#include "kfd_process.h"
 
 /**
  * struct kfd_cp_error - what an interrupt says of a compute queue

@@ -35,21 +35,21 @@
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 
-#include "kfd_pasid.h"
-#include "vgpu_vm.h"
-#include "svm.h"
+#include "kfd/criu/kfd_criu.h"
+#include "kfd/debug/kfd_debug.h"
+#include "kfd/events/kfd_events.h"
+#include "kfd/memory/kfd_memory.h"
+#include "kfd/queues/kfd_queue.h"
+#include "process/kfd_evict.h"
+#include "process/kfd_mem.h"
+#include "process/kfd_node.h"
+#include "process/kfd_pasid.h"
+#include "process/kfd_process.h"
+#include "process/kfd_procfs.h"
+#include "svm/svm.h"
+#include "vm/vgpu_vm.h"
 #include "kfd_core.h"
 #include "kfd_core_priv.h"
-#include "kfd_criu.h"
-#include "kfd_debug.h"
-#include "kfd_events.h"
-#include "kfd_evict.h"
-#include "kfd_mem.h"
-#include "kfd_node.h"
-#include "kfd_process.h"
-#include "kfd_procfs.h"
-#include "kfd_memory.h"
-#include "kfd_queue.h"
 
 static int kfd_process_add_pdd(struct kfd_process *p, struct kfd_node *node)
 {

@@ -3,14 +3,14 @@
  * User queues after a recovery of the hardware below them. hw/ has put back
  * those that may run; what does not run any more is told.
  */
-#include "vgpu_reset.h"
-#include "vgpu_vm.h"
-#include "svm.h"
+#include "kfd/events/kfd_events.h"
+#include "kfd/queues/kfd_queue.h"
+#include "process/kfd_node.h"
+#include "process/kfd_process.h"
+#include "reset/vgpu_reset.h"
+#include "svm/svm.h"
+#include "vm/vgpu_vm.h"
 #include "kfd_core_priv.h"
-#include "kfd_events.h"
-#include "kfd_node.h"
-#include "kfd_process.h"
-#include "kfd_queue.h"
 
 static void kfd_reset_pre(struct vgpu_device *vdev, const char *cause)
 {

@@ -3,10 +3,10 @@
  * Processes over the system's sleep: their queues are off from before it until
  * after it, on all GPUs, and nobody brings their BOs back to VRAM meanwhile.
  */
-#include "svm.h"
+#include "process/kfd_evict.h"
+#include "process/kfd_process.h"
+#include "svm/svm.h"
 #include "kfd_core.h"
-#include "kfd_evict.h"
-#include "kfd_process.h"
 
 static void kfd_process_suspend(struct kfd_process *p)
 {

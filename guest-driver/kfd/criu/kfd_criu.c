@@ -18,16 +18,16 @@
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 
-#include "svm_criu.h"
+#include "kfd/debug/kfd_debug.h"
+#include "kfd/events/kfd_events.h"
+#include "kfd/events/kfd_events_criu.h"
+#include "kfd/queues/kfd_queue.h"
+#include "process/kfd_evict.h"
+#include "process/kfd_process.h"
+#include "svm/svm_criu.h"
 #include "kfd_criu.h"
 #include "kfd_criu_image.h"
 #include "kfd_criu_priv.h"
-#include "kfd_debug.h"
-#include "kfd_events.h"
-#include "kfd_evict.h"
-#include "kfd_process.h"
-#include "kfd_events_criu.h"
-#include "kfd_queue.h"
 
 int kfd_criu_stop(struct kfd_process *p, enum kfd_criu_state state,
 		  enum KFD_QUEUE_EVICTION_TRIGGERS why)

@@ -5,14 +5,14 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "svm_criu.h"
+#include "kfd/debug/kfd_debug.h"
+#include "kfd/events/kfd_events.h"
+#include "kfd/events/kfd_events_criu.h"
+#include "process/kfd_node.h"
+#include "process/kfd_process.h"
+#include "svm/svm_criu.h"
 #include "kfd_criu_image.h"
 #include "kfd_criu_priv.h"
-#include "kfd_debug.h"
-#include "kfd_events.h"
-#include "kfd_node.h"
-#include "kfd_process.h"
-#include "kfd_events_criu.h"
 
 static void criu_save_process(struct kfd_process *p, struct kfd_criu_head *h)
 {

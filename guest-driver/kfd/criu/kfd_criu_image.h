@@ -13,7 +13,7 @@
 #include <linux/sizes.h>
 #include <linux/types.h>
 
-#include "vgpu_mqd.h"
+#include "hw/cp/vgpu_mqd.h"
 
 struct file;
 struct kfd_criu_bo_bucket;

@@ -10,16 +10,16 @@
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_prime.h>
 
-#include "vgpu_bo.h"
-#include "vgpu_userptr.h"
-#include "vgpu_vm_bo.h"
-#include "kfd_mem.h"
+#include "kfd/memory/kfd_memory.h"
+#include "mm/vgpu_bo.h"
+#include "mm/vgpu_userptr.h"
+#include "process/kfd_mem.h"
+#include "process/kfd_node.h"
+#include "process/kfd_process.h"
+#include "process/kfd_uapi.h"
+#include "vm/vgpu_vm_bo.h"
 #include "kfd_criu_image.h"
 #include "kfd_criu_priv.h"
-#include "kfd_memory.h"
-#include "kfd_node.h"
-#include "kfd_process.h"
-#include "kfd_uapi.h"
 
 /* Has somebody else the same memory? A checkpoint cannot say with whom. */
 static bool bo_is_shared(struct kgd_mem *mem)

@@ -7,8 +7,8 @@
 #include <linux/kfd_ioctl.h>
 #include <linux/types.h>
 
+#include "process/kfd_process.h"
 #include "kfd_criu_image.h"
-#include "kfd_process.h"
 
 struct file;
 struct svm_saved_range;

@@ -5,12 +5,12 @@
  */
 #include <linux/log2.h>
 
-#include "vgpu_mqd.h"
-#include "kfd_node.h"
-#include "kfd_process.h"
+#include "hw/cp/vgpu_mqd.h"
+#include "kfd/queues/kfd_queue.h"
+#include "process/kfd_node.h"
+#include "process/kfd_process.h"
 #include "kfd_criu_image.h"
 #include "kfd_criu_priv.h"
-#include "kfd_queue.h"
 
 /* queue_lock held. */
 static int queue_save(struct kfd_queue *q, u32 device, struct kfd_criu_queue *s)

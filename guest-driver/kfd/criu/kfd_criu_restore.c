@@ -7,17 +7,17 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
-#include "svm.h"
-#include "svm_criu.h"
+#include "kfd/debug/kfd_debug.h"
+#include "kfd/events/kfd_events.h"
+#include "kfd/events/kfd_events_criu.h"
+#include "kfd/queues/kfd_queue.h"
+#include "process/kfd_mem.h"
+#include "process/kfd_node.h"
+#include "process/kfd_process.h"
+#include "svm/svm.h"
+#include "svm/svm_criu.h"
 #include "kfd_criu_image.h"
 #include "kfd_criu_priv.h"
-#include "kfd_debug.h"
-#include "kfd_events.h"
-#include "kfd_mem.h"
-#include "kfd_node.h"
-#include "kfd_process.h"
-#include "kfd_events_criu.h"
-#include "kfd_queue.h"
 
 /* Nothing is there that the checkpoint brings. */
 static bool criu_is_empty(struct kfd_process *p)

@@ -13,12 +13,12 @@
 #include <linux/slab.h>
 #include <linux/uio.h>
 
+#include "kfd/events/kfd_events.h"
+#include "kfd/queues/kfd_queue.h"
+#include "process/kfd_node.h"
+#include "process/kfd_process.h"
 #include "kfd_debug.h"
 #include "kfd_debug_priv.h"
-#include "kfd_events.h"
-#include "kfd_node.h"
-#include "kfd_process.h"
-#include "kfd_queue.h"
 
 DEFINE_SPINLOCK(kfd_dbg_lock);
 

@@ -8,12 +8,12 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "kfd_node.h"
-#include "kfd_process.h"
+#include "kfd/queues/kfd_queue.h"
+#include "kfd/topology/kfd_topology.h"
+#include "process/kfd_node.h"
+#include "process/kfd_process.h"
+#include "process/kfd_uapi.h"
 #include "kfd_debug_priv.h"
-#include "kfd_queue.h"
-#include "kfd_uapi.h"
-#include "kfd_topology.h"
 
 /* Takes what keeps queues, sessions and exceptions as they are. */
 static void kfd_dbg_freeze(struct kfd_process *p)

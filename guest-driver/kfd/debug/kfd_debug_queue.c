@@ -10,12 +10,12 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
-#include "vgpu_mqd.h"
-#include "kfd_node.h"
-#include "kfd_process.h"
+#include "hw/cp/vgpu_mqd.h"
+#include "kfd/queues/kfd_queue.h"
+#include "process/kfd_node.h"
+#include "process/kfd_process.h"
 #include "kfd_debug.h"
 #include "kfd_debug_priv.h"
-#include "kfd_queue.h"
 
 #define KFD_DBG_INVALID	BIT(KFD_DBG_QUEUE_INVALID_BIT)
 #define KFD_DBG_ERROR	BIT(KFD_DBG_QUEUE_ERROR_BIT)

@@ -7,11 +7,11 @@
 #include <linux/rwsem.h>
 #include <linux/sched/signal.h>
 
+#include "kfd/events/kfd_events.h"
+#include "kfd/queues/kfd_queue.h"
+#include "process/kfd_process.h"
 #include "kfd_debug.h"
 #include "kfd_debug_priv.h"
-#include "kfd_events.h"
-#include "kfd_process.h"
-#include "kfd_queue.h"
 
 int kfd_dbg_access(struct kfd_process *p, u64 va, void *buf, unsigned int bytes,
 		   bool write, bool fault)

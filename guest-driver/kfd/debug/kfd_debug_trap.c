@@ -7,7 +7,7 @@
 #include <linux/fs.h>
 #include <linux/uaccess.h>
 
-#include "kfd_process.h"
+#include "process/kfd_process.h"
 #include "kfd_debug.h"
 #include "kfd_debug_priv.h"
 

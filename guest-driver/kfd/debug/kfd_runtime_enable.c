@@ -5,7 +5,7 @@
  */
 #include <linux/mm.h>
 
-#include "kfd_process.h"
+#include "process/kfd_process.h"
 #include "kfd_debug.h"
 #include "kfd_debug_priv.h"
 

@@ -18,8 +18,8 @@
 #include <linux/wait.h>
 #include <linux/xarray.h>
 
+#include "process/kfd_process.h"
 #include "kfd_events.h"
-#include "kfd_process.h"
 #include "kfd_events_priv.h"
 
 /* More is no use, and shall not make us allocate. */

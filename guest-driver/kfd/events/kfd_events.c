@@ -19,11 +19,11 @@
 #include <kunit/static_stub.h>
 #include <kunit/visibility.h>
 
-#include "vgpu_bo.h"
+#include "mm/vgpu_bo.h"
+#include "process/kfd_mem.h"
+#include "process/kfd_process.h"
+#include "process/kfd_uapi.h"
 #include "kfd_events.h"
-#include "kfd_mem.h"
-#include "kfd_process.h"
-#include "kfd_uapi.h"
 #include "kfd_events_priv.h"
 
 /* An id of 0 comes from packets that have none. */

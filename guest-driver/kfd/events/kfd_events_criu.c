@@ -2,9 +2,9 @@
 /* Events in a checkpoint. */
 #include <linux/slab.h>
 
+#include "process/kfd_process.h"
 #include "kfd_events.h"
 #include "kfd_events_criu.h"
-#include "kfd_process.h"
 #include "kfd_events_priv.h"
 
 static bool event_has_slot(u32 type)

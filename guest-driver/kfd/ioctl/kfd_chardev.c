@@ -15,14 +15,14 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "kfd_core.h"
-#include "kfd_criu.h"
-#include "kfd_debug.h"
-#include "kfd_events.h"
-#include "kfd_process.h"
+#include "kfd/core/kfd_core.h"
+#include "kfd/criu/kfd_criu.h"
+#include "kfd/debug/kfd_debug.h"
+#include "kfd/events/kfd_events.h"
+#include "kfd/memory/kfd_memory.h"
+#include "process/kfd_process.h"
+#include "process/kfd_uapi.h"
 #include "kfd_ioctl.h"
-#include "kfd_memory.h"
-#include "kfd_uapi.h"
 
 #define KFD_NAME	"kfd"
 

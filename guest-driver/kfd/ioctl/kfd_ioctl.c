@@ -9,11 +9,11 @@
 #include <linux/uaccess.h>
 
 #include "vgpu/gmc.h"
-#include "vgpu_mmio.h"
-#include "svm.h"
-#include "kfd_node.h"
-#include "kfd_process.h"
-#include "kfd_uapi.h"
+#include "hw/vgpu_mmio.h"
+#include "process/kfd_node.h"
+#include "process/kfd_process.h"
+#include "process/kfd_uapi.h"
+#include "svm/svm.h"
 #include "kfd_ioctl.h"
 
 /* The last version whose additions are here as far as the rest is. */

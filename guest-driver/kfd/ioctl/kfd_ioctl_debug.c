@@ -5,9 +5,9 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/task.h>
 
-#include "kfd_process.h"
-#include "kfd_core.h"
-#include "kfd_debug.h"
+#include "kfd/core/kfd_core.h"
+#include "kfd/debug/kfd_debug.h"
+#include "process/kfd_process.h"
 #include "kfd_ioctl.h"
 
 bool kfd_dbg_traces(struct task_struct *task)

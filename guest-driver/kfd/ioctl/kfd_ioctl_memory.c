@@ -7,16 +7,16 @@
 #include <linux/uaccess.h>
 #include <drm/amdgpu_drm.h>
 
-#include "vgpu_bo.h"
-#include "vgpu_res_mgr.h"
-#include "svm.h"
-#include "kfd_events.h"
-#include "kfd_mem.h"
+#include "kfd/events/kfd_events.h"
+#include "kfd/memory/kfd_memory.h"
+#include "mm/vgpu_bo.h"
+#include "mm/vgpu_res_mgr.h"
+#include "process/kfd_mem.h"
+#include "process/kfd_node.h"
+#include "process/kfd_process.h"
+#include "process/kfd_uapi.h"
+#include "svm/svm.h"
 #include "kfd_ioctl.h"
-#include "kfd_memory.h"
-#include "kfd_node.h"
-#include "kfd_process.h"
-#include "kfd_uapi.h"
 
 /* More devices than there can be would be the same ones again. */
 #define KFD_MAX_MAP_DEVICES	KFD_MAX_GPU_INSTANCE

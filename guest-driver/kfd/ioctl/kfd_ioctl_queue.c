@@ -7,13 +7,13 @@
 #include <linux/log2.h>
 #include <linux/uaccess.h>
 
-#include "vgpu_mqd.h"
-#include "kfd_node.h"
-#include "kfd_process.h"
-#include "kfd_debug.h"
+#include "hw/cp/vgpu_mqd.h"
+#include "kfd/debug/kfd_debug.h"
+#include "kfd/queues/kfd_queue.h"
+#include "process/kfd_node.h"
+#include "process/kfd_process.h"
+#include "process/kfd_uapi.h"
 #include "kfd_ioctl.h"
-#include "kfd_queue.h"
-#include "kfd_uapi.h"
 
 /* Further bits are ignored. */
 #define KFD_MAX_CU_MASK		1024u

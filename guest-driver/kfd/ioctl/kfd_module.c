@@ -2,13 +2,13 @@
 /* KFD's part of the module: what there is before the first GPU and after the last one. */
 #include <linux/device.h>
 
-#include "kfd_core.h"
-#include "kfd_debug.h"
+#include "kfd/core/kfd_core.h"
+#include "kfd/debug/kfd_debug.h"
+#include "kfd/topology/kfd_topology.h"
+#include "process/kfd_process.h"
+#include "process/kfd_procfs.h"
 #include "kfd_ioctl.h"
 #include "kfd_module.h"
-#include "kfd_process.h"
-#include "kfd_procfs.h"
-#include "kfd_topology.h"
 
 int kfd_init(void)
 {

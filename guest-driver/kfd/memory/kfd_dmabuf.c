@@ -11,13 +11,13 @@
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_prime.h>
 
-#include "vgpu_bo.h"
-#include "svm.h"
-#include "kfd_mem.h"
+#include "mm/vgpu_bo.h"
+#include "process/kfd_mem.h"
+#include "process/kfd_node.h"
+#include "process/kfd_process.h"
+#include "process/kfd_uapi.h"
+#include "svm/svm.h"
 #include "kfd_memory.h"
-#include "kfd_node.h"
-#include "kfd_process.h"
-#include "kfd_uapi.h"
 
 /* A copy of the BO's metadata, of *@size bytes, or NULL if it has none. */
 static void *kfd_dmabuf_metadata(struct vgpu_bo *bo, u32 *size)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Memory of ALLOC_MEMORY_OF_GPU and SVM ranges: an address has one of the two. */
-#include "vgpu_bo.h"
-#include "svm.h"
-#include "kfd_mem.h"
+#include "mm/vgpu_bo.h"
+#include "process/kfd_mem.h"
+#include "process/kfd_process.h"
+#include "svm/svm.h"
 #include "kfd_memory.h"
-#include "kfd_process.h"
 
 int kfd_memory_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 		   u32 *done)

@@ -9,11 +9,11 @@
 #include <linux/mm.h>
 
 #include "vgpu/doorbell.h"
-#include "vgpu_bo.h"
-#include "vgpu_hw.h"
-#include "kfd_node.h"
-#include "kfd_process.h"
-#include "kfd_uapi.h"
+#include "hw/vgpu_hw.h"
+#include "mm/vgpu_bo.h"
+#include "process/kfd_node.h"
+#include "process/kfd_process.h"
+#include "process/kfd_uapi.h"
 #include "kfd_memory.h"
 
 /* Its pages are all there is of /dev/kfd, whichever inode it was opened by. */

@@ -9,13 +9,13 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
-#include "vgpu_cp.h"
-#include "vgpu_mmio.h"
-#include "vgpu_recover.h"
-#include "kfd_evict.h"
-#include "kfd_mem.h"
-#include "kfd_node.h"
-#include "kfd_process.h"
+#include "hw/cp/vgpu_cp.h"
+#include "hw/vgpu_mmio.h"
+#include "hw/vgpu_recover.h"
+#include "process/kfd_evict.h"
+#include "process/kfd_mem.h"
+#include "process/kfd_node.h"
+#include "process/kfd_process.h"
 #include "kfd_queue.h"
 #include "kfd_queue_priv.h"
 

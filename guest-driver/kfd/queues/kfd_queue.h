@@ -11,8 +11,8 @@
 #include <linux/types.h>
 
 #include "vgpu/sdma.h"
-#include "vgpu_mqd.h"
-#include "vgpu_sdma_queue.h"
+#include "hw/cp/vgpu_mqd.h"
+#include "hw/sdma/vgpu_sdma_queue.h"
 
 /*
  * SDMA engines, a bit each: as on the card, the first two are for PCIe, the rest

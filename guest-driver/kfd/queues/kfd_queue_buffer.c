@@ -3,8 +3,8 @@
  * Buffers that user space brings for a queue: BOs that are mapped, and stay so
  * while the queue is there.
  */
-#include "kfd_mem.h"
-#include "kfd_process.h"
+#include "process/kfd_mem.h"
+#include "process/kfd_process.h"
 #include "kfd_queue.h"
 #include "kfd_queue_priv.h"
 

@@ -7,13 +7,13 @@
 #include <drm/amdgpu_drm.h>
 
 #include "vgpu/doorbell.h"
-#include "vgpu_bo.h"
-#include "vgpu_chip.h"
-#include "vgpu_mqd.h"
-#include "vgpu_vm.h"
-#include "svm.h"
-#include "kfd_node.h"
-#include "kfd_process.h"
+#include "device/vgpu_chip.h"
+#include "hw/cp/vgpu_mqd.h"
+#include "mm/vgpu_bo.h"
+#include "process/kfd_node.h"
+#include "process/kfd_process.h"
+#include "svm/svm.h"
+#include "vm/vgpu_vm.h"
 #include "kfd_queue.h"
 #include "kfd_queue_priv.h"
 

@@ -7,13 +7,13 @@
 #include <linux/kfd_ioctl.h>
 
 #include "vgpu/doorbell.h"
-#include "vgpu_bo.h"
-#include "vgpu_sdma_queue.h"
-#include "vgpu_vm.h"
-#include "kfd_evict.h"
-#include "kfd_mem.h"
-#include "kfd_node.h"
-#include "kfd_process.h"
+#include "hw/sdma/vgpu_sdma_queue.h"
+#include "mm/vgpu_bo.h"
+#include "process/kfd_evict.h"
+#include "process/kfd_mem.h"
+#include "process/kfd_node.h"
+#include "process/kfd_process.h"
+#include "vm/vgpu_vm.h"
 #include "kfd_queue.h"
 #include "kfd_queue_priv.h"
 

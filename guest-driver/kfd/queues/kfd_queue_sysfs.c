@@ -11,9 +11,9 @@
 #include <linux/kfd_ioctl.h>
 #include <linux/sysfs.h>
 
-#include "kfd_node.h"
-#include "kfd_process.h"
-#include "kfd_procfs.h"
+#include "process/kfd_node.h"
+#include "process/kfd_process.h"
+#include "process/kfd_procfs.h"
 #include "kfd_queue.h"
 #include "kfd_queue_priv.h"
 

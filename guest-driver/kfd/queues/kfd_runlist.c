@@ -6,9 +6,9 @@
  */
 #include <linux/sched/mm.h>
 
-#include "vgpu_cp.h"
-#include "kfd_node.h"
-#include "kfd_process.h"
+#include "hw/cp/vgpu_cp.h"
+#include "process/kfd_node.h"
+#include "process/kfd_process.h"
 #include "kfd_queue.h"
 #include "kfd_queue_priv.h"
 

@@ -29,13 +29,13 @@
 #include <asm/tsc.h>
 #endif
 
-#include "vgpu_chip.h"
-#include "vgpu_cp.h"
-#include "vgpu_hw.h"
-#include "vgpu_res_mgr.h"
-#include "svm.h"
-#include "kfd_node.h"
-#include "kfd_queue.h"
+#include "device/vgpu_chip.h"
+#include "hw/cp/vgpu_cp.h"
+#include "hw/vgpu_hw.h"
+#include "kfd/queues/kfd_queue.h"
+#include "mm/vgpu_res_mgr.h"
+#include "process/kfd_node.h"
+#include "svm/svm.h"
 #include "kfd_topology.h"
 #include "kfd_topology_priv.h"
 

@@ -11,10 +11,10 @@
  */
 #include <linux/kfd_sysfs.h>
 
-#include "vgpu_vm_bo.h"
-#include "vgpu_xgmi.h"
-#include "kfd_node.h"
-#include "kfd_queue.h"
+#include "hw/vgpu_xgmi.h"
+#include "kfd/queues/kfd_queue.h"
+#include "process/kfd_node.h"
+#include "vm/vgpu_vm_bo.h"
 #include "kfd_topology_priv.h"
 
 #define KFD_PCIE_WEIGHT		20

@@ -36,14 +36,14 @@
 #include <drm/amdgpu_drm.h>
 #include <kunit/visibility.h>
 
-#include "kfd_smi_events.h"
-#include "vgpu_bo.h"
-#include "vgpu_hw.h"
-#include "kfd_node.h"
-#include "svm_map.h"
-#include "svm_node.h"
-#include "svm_range.h"
-#include "svm_trace.h"
+#include "hw/vgpu_hw.h"
+#include "mm/vgpu_bo.h"
+#include "process/kfd_node.h"
+#include "smi/kfd_smi_events.h"
+#include "svm/svm_map.h"
+#include "svm/svm_node.h"
+#include "svm/svm_range.h"
+#include "svm/svm_trace.h"
 #include "svm_migrate_priv.h"
 
 /* A page is often held for a moment only. */

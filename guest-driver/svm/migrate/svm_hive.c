@@ -27,9 +27,9 @@
 #include <linux/srcu.h>
 #include <kunit/visibility.h>
 
-#include "vgpu_hw.h"
-#include "vgpu_xgmi.h"
-#include "kfd_node.h"
+#include "hw/vgpu_hw.h"
+#include "hw/vgpu_xgmi.h"
+#include "process/kfd_node.h"
 #include "svm_migrate.h"
 #include "svm_migrate_priv.h"
 

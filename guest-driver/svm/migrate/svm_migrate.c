@@ -13,15 +13,15 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "kfd_smi_events.h"
-#include "kfd_evict.h"
-#include "kfd_node.h"
-#include "kfd_process.h"
-#include "svm_map.h"
+#include "process/kfd_evict.h"
+#include "process/kfd_node.h"
+#include "process/kfd_process.h"
+#include "smi/kfd_smi_events.h"
+#include "svm/svm_map.h"
+#include "svm/svm_node.h"
+#include "svm/svm_range.h"
+#include "svm/svm_trace.h"
 #include "svm_migrate.h"
-#include "svm_node.h"
-#include "svm_range.h"
-#include "svm_trace.h"
 #include "svm_migrate_priv.h"
 
 /*

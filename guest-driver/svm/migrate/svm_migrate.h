@@ -6,7 +6,7 @@
 #include <linux/kconfig.h>
 #include <linux/types.h>
 
-#include "svm_interval.h"
+#include "svm/svm_interval.h"
 
 struct kfd_node;
 struct page;

@@ -6,9 +6,9 @@
 #include <linux/mm.h>
 #include <linux/pagemap.h>
 
-#include "vgpu_mm.h"
-#include "kfd_node.h"
-#include "svm_map.h"
+#include "mm/vgpu_mm.h"
+#include "process/kfd_node.h"
+#include "svm/svm_map.h"
 #include "svm_migrate.h"
 #include "svm_migrate_priv.h"
 

@@ -6,9 +6,9 @@
 #include <linux/kref.h>
 #include <linux/llist.h>
 
-#include "svm_interval.h"
-#include "svm_map.h"
-#include "svm_node.h"
+#include "svm/svm_interval.h"
+#include "svm/svm_map.h"
+#include "svm/svm_node.h"
 
 struct kfd_node;
 struct svm_range_list;

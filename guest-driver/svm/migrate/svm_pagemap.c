@@ -25,12 +25,12 @@
 #include <drm/drm_print.h>
 #include <kunit/visibility.h>
 
-#include "vgpu_hw.h"
-#include "kfd_node.h"
-#include "svm.h"
-#include "svm_map.h"
+#include "hw/vgpu_hw.h"
+#include "process/kfd_node.h"
+#include "svm/svm.h"
+#include "svm/svm_map.h"
+#include "svm/svm_node.h"
 #include "svm_migrate.h"
-#include "svm_node.h"
 #include "svm_migrate_priv.h"
 
 /*

@@ -2,8 +2,8 @@
 /* drm/vgpu_cs_wait.c: which fences a call of WAIT_FENCES waits for. */
 #include <linux/dma-fence.h>
 
-#include "vgpu_drm_priv.h"
-#include "vgpu_mock.h"
+#include "drm/vgpu_drm_priv.h"
+#include "tests/lib/vgpu_mock.h"
 
 #define MAX_NAMES	65536u
 #define N_FENCES	50u

@@ -16,10 +16,10 @@
 #include <kunit/static_stub.h>
 
 #include "vgpu/sdma_packets.h"
-#include "vgpu_file.h"
-#include "vgpu_hw_priv.h"
-#include "vgpu_sched.h"
-#include "vgpu_mock.h"
+#include "drm/vgpu_file.h"
+#include "drm/vgpu_sched.h"
+#include "hw/vgpu_hw_priv.h"
+#include "tests/lib/vgpu_mock.h"
 
 /**
  * struct job_mock - a context with one job

@@ -7,11 +7,11 @@
  */
 #include <linux/workqueue.h>
 
-#include "vgpu_cp.h"
-#include "vgpu_hw_priv.h"
-#include "vgpu_mqd.h"
 #include "vgpu/cp.h"
-#include "vgpu_mock.h"
+#include "hw/cp/vgpu_cp.h"
+#include "hw/cp/vgpu_mqd.h"
+#include "hw/vgpu_hw_priv.h"
+#include "tests/lib/vgpu_mock.h"
 
 #define ROUNDS	500
 #define GUARD	0xa5a5a5a5u

@@ -4,8 +4,8 @@
  * beside the range, a shadow that says something else than the table, and a
  * restore that leaves or invents entries.
  */
-#include "vgpu_hw_priv.h"
-#include "vgpu_mock.h"
+#include "hw/vgpu_hw_priv.h"
+#include "tests/lib/vgpu_mock.h"
 
 #define ENTRIES		VGPU_MOCK_GART_PAGES
 #define ROUNDS		500

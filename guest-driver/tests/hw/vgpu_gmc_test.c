@@ -5,8 +5,8 @@
  * forgotten, a neighbour's context that changes too, and contexts that are not
  * back after a reset.
  */
-#include "vgpu_hw_priv.h"
-#include "vgpu_mock.h"
+#include "hw/vgpu_hw_priv.h"
+#include "tests/lib/vgpu_mock.h"
 
 #define ENGINE		17
 #define FB_BASE		0x8000000000ull

@@ -10,9 +10,9 @@
 #include <linux/kthread.h>
 
 #include "vgpu/doorbell.h"
-#include "vgpu_hw_priv.h"
-#include "svm_fault_entry.h"
-#include "vgpu_mock.h"
+#include "hw/vgpu_hw_priv.h"
+#include "svm/svm_fault_entry.h"
+#include "tests/lib/vgpu_mock.h"
 
 #define ENTRIES		(IH_RING_BYTES / IH_ENTRY_BYTES)
 #define ROUNDS		400

@@ -4,8 +4,8 @@
  * they are read, doorbells against a map of BAR 2. Would catch halves of two
  * different moments, and a doorbell that rings somebody else's.
  */
-#include "vgpu_hw_priv.h"
-#include "vgpu_mock.h"
+#include "hw/vgpu_hw_priv.h"
+#include "tests/lib/vgpu_mock.h"
 
 #define ROUNDS		500
 #define ANY_REG		VGPU_FAULT_SERIAL

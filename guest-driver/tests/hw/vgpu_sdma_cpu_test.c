@@ -7,8 +7,8 @@
  */
 #include <linux/mm.h>
 
-#include "vgpu_hw_priv.h"
-#include "vgpu_mock.h"
+#include "hw/vgpu_hw_priv.h"
+#include "tests/lib/vgpu_mock.h"
 
 #define VRAM_BYTES	SZ_1M
 #define FB_BASE		0x8000000000ull

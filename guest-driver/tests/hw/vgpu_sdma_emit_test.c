@@ -5,8 +5,8 @@
  * catch swapped halves, counts that are off by one, and a packet that writes
  * behind its end.
  */
-#include "vgpu_hw_priv.h"
-#include "vgpu_mock.h"
+#include "hw/vgpu_hw_priv.h"
+#include "tests/lib/vgpu_mock.h"
 
 #define ROUNDS	500
 #define GUARD	0xa5a5a5a5u

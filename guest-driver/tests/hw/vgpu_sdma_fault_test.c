@@ -5,8 +5,8 @@
  * before it, a gate that stays closed behind users, and one that opens before
  * the interrupt ring was looked at.
  */
-#include "vgpu_hw_priv.h"
-#include "vgpu_mock.h"
+#include "hw/vgpu_hw_priv.h"
+#include "tests/lib/vgpu_mock.h"
 
 #define ENTRIES		(IH_RING_BYTES / IH_ENTRY_BYTES)
 #define USER_VMID	3u

@@ -12,8 +12,8 @@
 #include <kunit/static_stub.h>
 
 #include "vgpu/doorbell.h"
-#include "vgpu_hw_priv.h"
-#include "vgpu_mock.h"
+#include "hw/vgpu_hw_priv.h"
+#include "tests/lib/vgpu_mock.h"
 
 #define FENCE_MC	0x1234567000ull
 #define MAX_JOBS	64u

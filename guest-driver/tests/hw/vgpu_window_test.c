@@ -7,8 +7,8 @@
  */
 #include <linux/mm.h>
 
-#include "vgpu_hw_priv.h"
-#include "vgpu_mock.h"
+#include "hw/vgpu_hw_priv.h"
+#include "tests/lib/vgpu_mock.h"
 
 #define ENTRIES		VGPU_MOCK_GART_PAGES
 #define WINDOWS		(VGPU_GTT_WINDOW_PAGES * VGPU_GTT_NUM_WINDOWS)

@@ -9,10 +9,10 @@
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
-#include "kfd_events.h"
-#include "kfd_process.h"
-#include "kfd_events_priv.h"
-#include "vgpu_mock.h"
+#include "kfd/events/kfd_events.h"
+#include "kfd/events/kfd_events_priv.h"
+#include "process/kfd_process.h"
+#include "tests/lib/vgpu_mock.h"
 
 /**
  * struct events_mock - a process with one event of type SIGNAL

@@ -7,7 +7,7 @@
 #include <linux/version.h>
 #include <kunit/static_stub.h>
 
-#include "vgpu_hw_priv.h"
+#include "hw/vgpu_hw_priv.h"
 #include "vgpu_mock.h"
 
 #define MOCK_INV_ENGINE		17

@@ -7,10 +7,10 @@
 #include <linux/prandom.h>
 
 #include "vgpu/pci.h"
-#include "vgpu_hw_priv.h"
-#include "vgpu_mm_priv.h"
-#include "vgpu_sched.h"
-#include "vgpu_vm_priv.h"
+#include "drm/vgpu_sched.h"
+#include "hw/vgpu_hw_priv.h"
+#include "mm/vgpu_mm_priv.h"
+#include "vm/vgpu_vm_priv.h"
 
 #define VGPU_MOCK_VRAM		SZ_64M
 #define VGPU_MOCK_GTT		SZ_64M		/* bytes of memory */

@@ -8,7 +8,7 @@
 
 #include "vgpu/gmc.h"
 #include "vgpu/pci.h"
-#include "vgpu_vm_job.h"
+#include "vm/vgpu_vm_job.h"
 #include "vgpu_vm_mock.h"
 
 #define ENGINE		17

@@ -3,7 +3,7 @@
 #ifndef VGPU_VM_MOCK_H
 #define VGPU_VM_MOCK_H
 
-#include "vgpu_vm_priv.h"
+#include "vm/vgpu_vm_priv.h"
 #include "vgpu_mock.h"
 
 #define VM_MOCK_TABLES		128u

@@ -10,7 +10,7 @@
 #include <drm/amdgpu_drm.h>
 #include <drm/ttm/ttm_tt.h>
 
-#include "vgpu_mock.h"
+#include "tests/lib/vgpu_mock.h"
 
 #define DOMAIN_BITS	9u	/* CPU to MMIO_REMAP, and one that is none */
 

@@ -11,8 +11,8 @@
 #include <drm/gpu_scheduler.h>
 #include <drm/spsc_queue.h>
 
-#include "vgpu_hw_priv.h"
-#include "vgpu_mock.h"
+#include "hw/vgpu_hw_priv.h"
+#include "tests/lib/vgpu_mock.h"
 
 #define CLEAR_PAGES	4u
 #define CLEAR_TIMEOUT	(10 * HZ)

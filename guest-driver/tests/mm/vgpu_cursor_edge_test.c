@@ -7,8 +7,8 @@
  */
 #include <linux/dma-fence.h>
 
-#include "vgpu_res_cursor.h"
-#include "vgpu_mock.h"
+#include "mm/vgpu_res_cursor.h"
+#include "tests/lib/vgpu_mock.h"
 
 #define PAGES		400u
 #define BYTES		((u64)PAGES << PAGE_SHIFT)

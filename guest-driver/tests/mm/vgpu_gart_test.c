@@ -10,7 +10,7 @@
  */
 #include "vgpu/gmc.h"
 #include "vgpu/pci.h"
-#include "vgpu_mock.h"
+#include "tests/lib/vgpu_mock.h"
 
 #define N_BOS		24
 #define MAX_PAGES	40u

@@ -4,7 +4,7 @@
  * catch transfer windows or addresses handed out twice, a limit that does not
  * hold, an address given to whom did not ask, and lost addresses.
  */
-#include "vgpu_mock.h"
+#include "tests/lib/vgpu_mock.h"
 
 #define WINDOWS		(VGPU_GTT_WINDOW_PAGES * VGPU_GTT_NUM_WINDOWS)
 #define GART_ROOM	(VGPU_MOCK_GART_PAGES - WINDOWS)

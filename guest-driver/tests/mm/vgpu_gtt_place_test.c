@@ -6,7 +6,7 @@
  */
 #include <drm/drm_print.h>
 
-#include "vgpu_mock.h"
+#include "tests/lib/vgpu_mock.h"
 
 #define WINDOWS		(VGPU_GTT_WINDOW_PAGES * VGPU_GTT_NUM_WINDOWS)
 #define TOP		VGPU_MOCK_GART_PAGES

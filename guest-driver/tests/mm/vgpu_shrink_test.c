@@ -4,7 +4,7 @@
  * catch pages counted twice, or for ever, pinned or foreign ones, and a copy
  * that may use up the system's reserves.
  */
-#include "vgpu_mock.h"
+#include "tests/lib/vgpu_mock.h"
 
 #define SHRINK_TTS	16u
 #define SHRINK_STEPS	10000u

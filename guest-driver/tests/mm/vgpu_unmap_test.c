@@ -7,7 +7,7 @@
 #include <linux/kthread.h>
 #include <kunit/resource.h>
 
-#include "vgpu_mock.h"
+#include "tests/lib/vgpu_mock.h"
 
 #define UNMAP_BOS	5u
 

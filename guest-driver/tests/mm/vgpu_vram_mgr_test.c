@@ -4,7 +4,7 @@
  * twice or outside what was allowed, lost memory, wrong usage counts, and
  * "contiguous" said of what is not.
  */
-#include "vgpu_mock.h"
+#include "tests/lib/vgpu_mock.h"
 
 #define VRAM_PAGES	(VGPU_MOCK_VRAM >> PAGE_SHIFT)
 #define MAX_RES		128

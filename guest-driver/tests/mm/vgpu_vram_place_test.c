@@ -7,8 +7,8 @@
  */
 #include <linux/dma-fence.h>
 
-#include "vgpu_res_cursor.h"
-#include "vgpu_mock.h"
+#include "mm/vgpu_res_cursor.h"
+#include "tests/lib/vgpu_mock.h"
 
 #define VRAM_PAGES	(VGPU_MOCK_VRAM >> PAGE_SHIFT)
 #define SMALL		1024u

@@ -5,11 +5,11 @@
 #include <linux/dma-fence.h>
 #include <linux/iopoll.h>
 
-#include "kfd_evict.h"
-#include "kfd_node.h"
-#include "kfd_process.h"
-#include "kfd_queue.h"
-#include "vgpu_mock.h"
+#include "kfd/queues/kfd_queue.h"
+#include "process/kfd_evict.h"
+#include "process/kfd_node.h"
+#include "process/kfd_process.h"
+#include "tests/lib/vgpu_mock.h"
 
 #define RESTORE_NEVER_MS	(3600 * MSEC_PER_SEC)
 /* As many processes are restored at a time (KFD_RESTORE_ACTIVE). */

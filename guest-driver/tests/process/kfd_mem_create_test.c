@@ -10,11 +10,11 @@
 #include <drm/drm_drv.h>
 #include <drm/drm_vma_manager.h>
 
-#include "kfd_evict.h"
-#include "kfd_mem.h"
-#include "kfd_node.h"
-#include "kfd_process.h"
-#include "vgpu_mock.h"
+#include "process/kfd_evict.h"
+#include "process/kfd_mem.h"
+#include "process/kfd_node.h"
+#include "process/kfd_process.h"
+#include "tests/lib/vgpu_mock.h"
 
 #define CREATE_BOS	20u
 /* Fewer calls than an allocation makes in 16 tries. */

@@ -9,9 +9,9 @@
 #include <linux/mm.h>
 #include <drm/amdgpu_drm.h>
 
-#include "kfd_mem.h"
-#include "kfd_node.h"
-#include "vgpu_mock.h"
+#include "process/kfd_mem.h"
+#include "process/kfd_node.h"
+#include "tests/lib/vgpu_mock.h"
 
 #define GTT	AMDGPU_GEM_DOMAIN_GTT
 #define VRAM	AMDGPU_GEM_DOMAIN_VRAM

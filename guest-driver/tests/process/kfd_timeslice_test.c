@@ -8,8 +8,8 @@
 #include <drm/ttm/ttm_placement.h>
 #include <kunit/test.h>
 
-#include "kfd_timeslice.h"
-#include "vgpu_mock.h"
+#include "process/kfd_timeslice.h"
+#include "tests/lib/vgpu_mock.h"
 
 /* So that everything below crosses the wrap. */
 #define START	(-msecs_to_jiffies(700))

@@ -8,11 +8,11 @@
 #include <linux/ktime.h>
 #include <kunit/static_stub.h>
 
-#include "kfd_node.h"
-#include "kfd_process.h"
-#include "svm_policy.h"
-#include "svm_range.h"
-#include "vgpu_mock.h"
+#include "process/kfd_node.h"
+#include "process/kfd_process.h"
+#include "svm/svm_policy.h"
+#include "svm/svm_range.h"
+#include "tests/lib/vgpu_mock.h"
 
 #define N_GPUS		5u
 #define NO_SVM		3u	/* GPU that does not do SVM */

@@ -8,10 +8,10 @@
 #include <linux/interval_tree.h>
 #include <linux/sizes.h>
 
-#include "svm.h"
-#include "kfd_process.h"
-#include "svm_range.h"
-#include "vgpu_mock.h"
+#include "process/kfd_process.h"
+#include "svm/svm.h"
+#include "svm/svm_range.h"
+#include "tests/lib/vgpu_mock.h"
 
 #define CLAIM_RANGE_FIRST	1000ul
 #define CLAIM_RANGE_LAST	1999ul

@@ -4,8 +4,8 @@
  * must be what counting pages one by one says. Would catch off-by-one bounds,
  * joins that lose or invent pages, and wrong order of wrapped timestamps.
  */
-#include "svm_interval.c"
-#include "vgpu_mock.h"
+#include "svm/svm_interval.c"
+#include "tests/lib/vgpu_mock.h"
 
 #define MAP_PAGES	256
 

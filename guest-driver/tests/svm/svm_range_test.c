@@ -10,12 +10,12 @@
 #include <linux/mman.h>
 #include <kunit/static_stub.h>
 
-#include "svm.h"
-#include "kfd_node.h"
-#include "kfd_process.h"
-#include "svm_node.h"
-#include "svm_range.h"
-#include "vgpu_vm_mock.h"
+#include "process/kfd_node.h"
+#include "process/kfd_process.h"
+#include "svm/svm.h"
+#include "svm/svm_node.h"
+#include "svm/svm_range.h"
+#include "tests/lib/vgpu_vm_mock.h"
 
 #define RANGE_PAGES	3u
 #define RANGE_FIRST	((unsigned long)VM_MOCK_FIRST)

@@ -11,12 +11,12 @@
 #include <linux/sizes.h>
 #include <linux/vmalloc.h>
 
-#include "svm.h"
-#include "svm_node.h"
-#include "svm_migrate_priv.h"
-#include "kfd_node.h"
-#include "svm_migrate.h"
-#include "vgpu_mock.h"
+#include "process/kfd_node.h"
+#include "svm/migrate/svm_migrate.h"
+#include "svm/migrate/svm_migrate_priv.h"
+#include "svm/svm.h"
+#include "svm/svm_node.h"
+#include "tests/lib/vgpu_mock.h"
 
 #define STUCK_VRAM	SZ_2M
 #define STUCK_OFFSET	(5 * PAGE_SIZE)

@@ -7,8 +7,8 @@
  * promise what their neighbours do not hold, and forgotten TLB flushes.
  */
 #include "vgpu/bits.h"
-#include "vgpu_pt.h"
-#include "vgpu_mock.h"
+#include "tests/lib/vgpu_mock.h"
+#include "vm/vgpu_pt.h"
 
 #define MOCK_TABLES	256
 #define VRAM_BASE	0x2400000000ull		/* FB_OFFSET */

@@ -5,7 +5,7 @@
  * pieces that are not zero again (vgpu_vm_mock.c looks), a missing flush, and
  * one that is not needed.
  */
-#include "vgpu_vm_mock.h"
+#include "tests/lib/vgpu_vm_mock.h"
 
 /* Root, and on each side of the boundary in it PDB1, PDB0 and 3 or 6 PTBs. */
 #define ALL_TABLES	(1 + 2 + 2 + 3 + 6)

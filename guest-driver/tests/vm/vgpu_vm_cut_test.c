@@ -7,7 +7,7 @@
  */
 #include <kunit/test-bug.h>
 
-#include "vgpu_vm_mock.h"
+#include "tests/lib/vgpu_vm_mock.h"
 
 enum cut_by {
 	CUT_CLEAR,

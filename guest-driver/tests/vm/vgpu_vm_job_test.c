@@ -6,9 +6,9 @@
  */
 #include "vgpu/bits.h"
 #include "vgpu/sdma_packets.h"
-#include "vgpu_hw.h"
-#include "vgpu_vm_job.h"
-#include "vgpu_mock.h"
+#include "hw/vgpu_hw.h"
+#include "tests/lib/vgpu_mock.h"
+#include "vm/vgpu_vm_job.h"
 
 #define ENTRIES		2048u
 #define AT		0x8000000000ull		/* MC address of the entries */

@@ -6,7 +6,7 @@
  * pieces, entries of memory that a BO has left, fragments that promise what was
  * cleared beside them, a flush too few and flushes too many.
  */
-#include "vgpu_vm_mock.h"
+#include "tests/lib/vgpu_vm_mock.h"
 
 #define ROUNDS		600u
 

@@ -4,9 +4,9 @@
  * spaces on one VMID, VMIDs that are lost, contexts left open behind their
  * owner, and a PASID that two have or that means the kernel.
  */
-#include "kfd_pasid.h"
-#include "vgpu_hw_priv.h"
-#include "vgpu_mock.h"
+#include "hw/vgpu_hw_priv.h"
+#include "process/kfd_pasid.h"
+#include "tests/lib/vgpu_mock.h"
 
 #define N_VMIDS		(VGPU_LAST_KFD_VMID - VGPU_FIRST_KFD_VMID + 1)
 #define N_VMS		20u
