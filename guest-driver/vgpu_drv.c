@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Module and PCI driver: brings the rooms of a device up in the order in
+ * Module and PCI driver: brings the folders of a device up in the order in
  * which they build on each other, and down in the reverse one.
  */
 #include <linux/module.h>

@@ -143,7 +143,7 @@ const struct dev_pm_ops vgpu_pm_ops = {
 
 /**
  * vgpu_pm_init() - be ready for the system's sleep
- * @vdev: device, every room of it works
+ * @vdev: device that is up, but for this
  *
  * Return: 0 or a negative errno.
  */

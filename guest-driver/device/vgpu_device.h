@@ -5,8 +5,8 @@
  * vgpu_pci_probe() brings the folders up from hw/ to kfd/. Each one's init function
  * allocates its structure with drmm_kzalloc() before it registers an action that uses
  * it: the DRM device's release runs actions and frees memory in reverse order. Calls
- * go down only: kfd, svm, drm -> vm -> mm -> hw. What goes up (interrupts, moves,
- * faults) goes through handlers that the upper folder registered.
+ * go down only: kfd, drm -> svm -> process -> vm -> mm -> hw. What goes up (interrupts,
+ * moves, faults) goes through handlers that the upper folder registered.
  */
 #ifndef VGPU_DEVICE_H
 #define VGPU_DEVICE_H
@@ -33,11 +33,12 @@ struct vgpu_vm_manager;
  * @stats: the driver's counters, by enum vgpu_counter
  * @hw: registers, rings, interrupts (hw/)
  * @mman: TTM device and its managers (mm/)
- * @vmm: VMIDs, PASIDs, VMs (vm/)
+ * @vmm: VMIDs, address spaces (vm/)
  * @sched: jobs of the render node (drm/)
  * @reset: recovery (reset/)
  * @pm: sleep of the system (vgpu_pm.c)
- * @kfd: KFD's view of the device, NULL until kfd has taken it on
+ * @kfd: KFD's view of the device (process/kfd_node.h), NULL until kfd_device_init() has
+ *       made it
  */
 struct vgpu_device {
 	struct drm_device drm;

@@ -78,7 +78,7 @@ struct vgpu_bo_owner_ops {
  * @leaving: the copy by which it left VRAM; vgpu_vram_mgr.lock
  * @leaving_epoch: vgpu_hw.vram_epoch before that; vgpu_vram_mgr.lock
  * @users: struct kgd_mem of each process that knows it; reservation held
- * @owner_ops: the upper room's, or NULL. Set once, reservation held
+ * @owner_ops: the owner's, or NULL. Set once, reservation held
  * @owner: for @owner_ops->vacate; reservation held
  * @charged: AMDGPU_GEM_DOMAIN_* that KFD's memory limit counts it in, for
  *           @owner_ops->release; set with @owner_ops. User space may change
