@@ -163,6 +163,16 @@ struct kfd_process {
 	struct dentry *debugfs;
 };
 
+static inline struct kfd_process *release_work_to_process(struct work_struct *work)
+{
+	return container_of(work, struct kfd_process, release_work);
+}
+
+static inline struct kfd_process *mmu_notifier_to_process(struct mmu_notifier *mn)
+{
+	return container_of(mn, struct kfd_process, mmu_notifier);
+}
+
 /*
  * Protects the hash of processes, the list of nodes, and kfd_process_device.drm_file.
  * Order: kfd_process.mutex -> kfd_processes_mutex. Each first open, exit and

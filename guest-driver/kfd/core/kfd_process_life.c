@@ -121,8 +121,7 @@ static void kfd_process_destroy(struct kfd_process *p)
 
 static void kfd_process_release_work(struct work_struct *work)
 {
-	kfd_process_destroy(container_of(work, struct kfd_process,
-					 release_work));
+	kfd_process_destroy(release_work_to_process(work));
 }
 
 /*
@@ -149,12 +148,12 @@ static void kfd_process_detach(struct kfd_process *p)
 static void kfd_process_mm_release(struct mmu_notifier *mn,
 				   struct mm_struct *mm)
 {
-	kfd_process_detach(container_of(mn, struct kfd_process, mmu_notifier));
+	kfd_process_detach(mmu_notifier_to_process(mn));
 }
 
 static void kfd_process_free_notifier(struct mmu_notifier *mn)
 {
-	kfd_unref_process(container_of(mn, struct kfd_process, mmu_notifier));
+	kfd_unref_process(mmu_notifier_to_process(mn));
 }
 
 static const struct mmu_notifier_ops kfd_process_mmu_notifier_ops = {
