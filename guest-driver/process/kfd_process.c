@@ -17,7 +17,7 @@
 #include "kfd_node.h"
 #include "kfd_process.h"
 
-/* What upper files do for a process; set before the first one. */
+/* See kfd_process.h. */
 const struct kfd_process_ops *kfd_process_ops;
 
 static const struct kfd_render_ops *kfd_render_ops;
@@ -29,6 +29,13 @@ static DEFINE_HASHTABLE(kfd_processes_table, 5);
 static struct workqueue_struct *kfd_process_wq;
 static atomic_t kfd_n_processes = ATOMIC_INIT(0);
 
+/**
+ * kfd_processes_in_use() - number of processes
+ *
+ * Context: any.
+ *
+ * Return: processes on all GPUs, including those whose teardown has not ended.
+ */
 unsigned int kfd_processes_in_use(void)
 {
 	return atomic_read(&kfd_n_processes);
@@ -42,6 +49,18 @@ static void kfd_process_lockdep_init(struct kfd_process *p)
 	fs_reclaim_release(GFP_KERNEL);
 }
 
+/**
+ * kfd_process_alloc() - allocate a process
+ * @mm: address space; the caller keeps it until the MMU notifier is registered
+ * @leader: main thread of the process
+ *
+ * The process has no PASID and no GPU, and is not hashed. The caller (kfd_process_life.c)
+ * allocates what kfd/ keeps of it.
+ *
+ * Context: sleeps.
+ *
+ * Return: the process with one reference, or NULL.
+ */
 struct kfd_process *kfd_process_alloc(struct mm_struct *mm,
 				      struct task_struct *leader)
 {
@@ -61,6 +80,12 @@ struct kfd_process *kfd_process_alloc(struct mm_struct *mm,
 	return p;
 }
 
+/**
+ * kfd_process_free() - free a process
+ * @p: process without references, whose parts have been freed
+ *
+ * The structure is freed after an RCU grace period: a lookup may still read it.
+ */
 void kfd_process_free(struct kfd_process *p)
 {
 	put_task_struct(p->lead_thread);
@@ -84,6 +109,14 @@ static struct kfd_process *kfd_process_find(const struct mm_struct *mm)
 	return NULL;
 }
 
+/**
+ * kfd_process_is_known() - whether a process of an address space is hashed
+ * @mm: address space
+ *
+ * Context: any. The answer holds while kfd_processes_mutex is held.
+ *
+ * Return: true if the hash has a process of @mm.
+ */
 bool kfd_process_is_known(const struct mm_struct *mm)
 {
 	bool known;
@@ -94,6 +127,12 @@ bool kfd_process_is_known(const struct mm_struct *mm)
 	return known;
 }
 
+/**
+ * kfd_process_hash() - let lookups find a process
+ * @p: process with PASID and GPUs
+ *
+ * Context: kfd_processes_mutex is held.
+ */
 void kfd_process_hash(struct kfd_process *p)
 {
 	lockdep_assert_held(&kfd_processes_mutex);
@@ -101,6 +140,14 @@ void kfd_process_hash(struct kfd_process *p)
 	hash_add_rcu(kfd_processes_table, &p->kfd_processes, (uintptr_t)p->mm);
 }
 
+/**
+ * kfd_process_unhash() - let no lookup find a process any more
+ * @p: process
+ *
+ * Context: takes kfd_processes_mutex.
+ *
+ * Return: false if the process was not hashed.
+ */
 bool kfd_process_unhash(struct kfd_process *p)
 {
 	bool hashed;
@@ -211,6 +258,13 @@ struct kfd_process_device *kfd_process_device_of(struct kfd_process *p,
 	return i < 0 ? NULL : p->pdds[i];
 }
 
+/**
+ * kfd_process_report_eviction() - send the SMI event of an eviction on each GPU
+ * @p: process whose queues have been taken off
+ * @trigger: reason
+ *
+ * Context: any but interrupts.
+ */
 void kfd_process_report_eviction(struct kfd_process *p,
 				 enum KFD_QUEUE_EVICTION_TRIGGERS trigger)
 {
@@ -221,6 +275,13 @@ void kfd_process_report_eviction(struct kfd_process *p,
 				       p->lead_thread->pid, trigger);
 }
 
+/**
+ * kfd_process_report_restore() - send the SMI event of a restore on each GPU
+ * @p: process
+ * @on: the queues may run; false: the restore will be tried again
+ *
+ * Context: any but interrupts.
+ */
 void kfd_process_report_restore(struct kfd_process *p, bool on)
 {
 	u32 i;
@@ -230,6 +291,15 @@ void kfd_process_report_restore(struct kfd_process *p, bool on)
 				      p->lead_thread->pid, on);
 }
 
+/**
+ * kfd_process_stopped_for() - stop the queues of a process on a GPU, and log it
+ * @pdd: state of the process on the GPU
+ * @fmt: what the process did, for the message
+ *
+ * A queue that is stopped stays so until it is destroyed.
+ *
+ * Context: takes kfd_process.queue_lock. Process context.
+ */
 void kfd_process_stopped_for(struct kfd_process_device *pdd, const char *fmt, ...)
 {
 	DECLARE_BITMAP(stopped, KFD_MAX_NUM_OF_QUEUES_PER_PROCESS);
@@ -251,6 +321,16 @@ void kfd_process_stopped_for(struct kfd_process_device *pdd, const char *fmt, ..
 	va_end(ap);
 }
 
+/**
+ * kfd_process_vm_fault() - stop the queues of a process after a fault
+ * @pdd: state of the process on the GPU
+ * @page: page of the fault
+ * @write: the access was a write
+ *
+ * For a fault that cannot be repaired. kfd_process_report_vm_fault() is to follow.
+ *
+ * Context: takes kfd_process.queue_lock. Process context.
+ */
 void kfd_process_vm_fault(struct kfd_process_device *pdd, unsigned long page,
 			  bool write)
 {
@@ -259,6 +339,18 @@ void kfd_process_vm_fault(struct kfd_process_device *pdd, unsigned long page,
 				(u64)page << PAGE_SHIFT);
 }
 
+/**
+ * kfd_process_report_vm_fault() - report a fault that cannot be repaired
+ * @pdd: state of the process on the GPU; kfd_process_vm_fault() has stopped its queues
+ * @page: page of the fault
+ * @not_present: the interrupt entry says that there was no valid entry
+ * @write: the access was a write
+ *
+ * Sends the SMI event, and raises the exception in the debugger or else in the process.
+ * Call it after the entry of the page has got its final value: readers may look at it.
+ *
+ * Context: the fault worker.
+ */
 void kfd_process_report_vm_fault(struct kfd_process_device *pdd,
 				 unsigned long page, bool not_present,
 				 bool write)
@@ -299,6 +391,14 @@ static bool kfd_process_knows(struct kfd_process *p, struct kfd_node *node)
 	return !node;
 }
 
+/**
+ * kfd_process_next_user() - find a process that uses a GPU
+ * @node: GPU; NULL: any
+ *
+ * Context: takes kfd_processes_mutex.
+ *
+ * Return: a hashed process, referenced, or NULL.
+ */
 struct kfd_process *kfd_process_next_user(struct kfd_node *node)
 {
 	struct kfd_process *p, *found = NULL;
@@ -336,11 +436,27 @@ static int kfd_process_claim_drm_file(struct kfd_process_device *pdd,
 	return ret;
 }
 
+/**
+ * kfd_process_set_render_ops() - set how files of the render node are found and taken
+ * @ops: operations, which stay
+ *
+ * Context: module init, before the first device.
+ */
 void kfd_process_set_render_ops(const struct kfd_render_ops *ops)
 {
 	kfd_render_ops = ops;
 }
 
+/**
+ * kfd_process_device_init_vm() - give a process its address space on a GPU
+ * @pdd: state of the process on the GPU; has no address space
+ * @drm_file: file of the GPU's render node; its reference is taken over on success
+ *
+ * Context: kfd_process.mutex is held.
+ *
+ * Return: 0; -EINVAL no render node of this GPU, a file that a process uses already, or
+ * one with an address space of its own; -ENOMEM.
+ */
 int kfd_process_device_init_vm(struct kfd_process_device *pdd,
 			       struct file *drm_file)
 {

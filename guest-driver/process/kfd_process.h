@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Processes, what each has on a GPU, and how they are found. */
+/*
+ * Processes, what each has on a GPU, and how they are found. Functions without a comment
+ * here are documented where they are defined.
+ */
 #ifndef KFD_PROCESS_H
 #define KFD_PROCESS_H
 
@@ -212,16 +215,17 @@ struct kfd_process_device *kfd_process_device_of(struct kfd_process *p,
 int kfd_process_gpuidx(struct kfd_process *p, struct vgpu_device *vdev);
 
 /**
- * struct kfd_process_ops - what upper files do for the processes of all GPUs
- *
- * @sync_queues: bring the hardware in line with the state of a process's queues on a
- *                 GPU. queue_lock held, no allocation. 0 or -ETIME
+ * struct kfd_process_ops - what kfd/ does for process/
+ * @sync_queues: load or unload the queues of a process on a GPU, as their state asks.
+ *               kfd_process.queue_lock is held; does not allocate. Return: 0 or -ETIME
  * @map_wptrs: find the write pointers of a process's queues again after BOs may have
- *             moved, before the queues run; a queue that has none any more is stopped.
- *             Mutex held
- * @stop_queues: stop all queues of a process on a GPU for good; those that ran are set
- *               in @ran or NULL. Takes queue_lock
- * @memory_exception: tell a debugger, or the process, of a fault that nobody can repair
+ *             moved, before the queues run; a queue whose write pointer has gone is
+ *             stopped. kfd_process.mutex is held
+ * @stop_queues: stop all queues of a process on a GPU until each is destroyed; set the
+ *               ids of those that ran in @ran, unless it is NULL. Takes
+ *               kfd_process.queue_lock
+ * @memory_exception: raise a memory fault in the debugger of the process, else in the
+ *                    process. Called by the fault worker
  */
 struct kfd_process_ops {
 	int (*sync_queues)(struct kfd_process_device *pdd);
@@ -231,46 +235,34 @@ struct kfd_process_ops {
 				 bool not_present, bool write);
 };
 
-/* Set by kfd_process_life_init(). */
+/* Set by kfd_process_life_init(), before the first process. */
 extern const struct kfd_process_ops *kfd_process_ops;
 
 /**
- * struct kfd_render_ops - what drm/ knows of render nodes
- *
- * @file_of: DRM's side of an open file, or NULL if it is no primary or render node of the
- *           device. Valid while the caller has a reference to the file
- * @acquire: the address space of a file is a process's from now on, for good. 0, or
- *           -EINVAL if it has one of its own already
+ * struct kfd_render_ops - what drm/ does for process/
+ * @file_of: return the struct drm_file of an open file, or NULL if the file is not a
+ *           primary or render node of the device. Valid while the caller has a reference
+ *           to the file
+ * @acquire: make the address space of a file that of the process with @pasid, until the
+ *           file is closed. Return: 0, or -EINVAL if the file has an address space already
  */
 struct kfd_render_ops {
 	struct drm_file *(*file_of)(struct file *filp, struct vgpu_device *vdev);
 	int (*acquire)(struct drm_file *file, u16 pasid);
 };
 
-/* Before the first device. */
 void kfd_process_set_render_ops(const struct kfd_render_ops *ops);
 
-/*
- * Stop the process's queues on this GPU for good (each until it is destroyed), and log
- * it: @fmt names what was done. Takes queue_lock only.
- */
 __printf(2, 3)
 void kfd_process_stopped_for(struct kfd_process_device *pdd, const char *fmt, ...);
-/*
- * A fault that cannot be repaired: the queues stop. Then, when the page is as it shall
- * stay, tell SMI's readers and a debugger or the process itself. @not_present: as the
- * interrupt entry says. Fault worker; the first takes queue_lock only.
- */
 void kfd_process_vm_fault(struct kfd_process_device *pdd, unsigned long page,
 			  bool write);
 void kfd_process_report_vm_fault(struct kfd_process_device *pdd,
 				 unsigned long page, bool not_present,
 				 bool write);
-/* SMI events on all GPUs of the process; as the functions of kfd_smi_events.h. */
 void kfd_process_report_eviction(struct kfd_process *p,
 				 enum KFD_QUEUE_EVICTION_TRIGGERS trigger);
 void kfd_process_report_restore(struct kfd_process *p, bool on);
-/* Processes of all GPUs, those that are being taken down too. */
 unsigned int kfd_processes_in_use(void);
 
 /*
@@ -278,27 +270,16 @@ unsigned int kfd_processes_in_use(void);
  * none, or one that has ended.
  */
 struct task_struct *kfd_get_thread(pid_t pid, struct mm_struct **mm);
-/*
- * Give @pdd its address space. Takes over @drm_file's reference on success.
- * 0 or -EINVAL no render node of this GPU, in use, or with an address space of its
- * own; -ENOMEM. Mutex held.
- */
 int kfd_process_device_init_vm(struct kfd_process_device *pdd,
 			       struct file *drm_file);
 
-/*
- * For kfd_process_life.c. A process without PASID, GPUs and what other files allocate for
- * it, or NULL; and its end, after the last reference: RCU frees it.
- */
+/* For kfd_process_life.c. */
 struct kfd_process *kfd_process_alloc(struct mm_struct *mm,
 				      struct task_struct *leader);
 void kfd_process_free(struct kfd_process *p);
-/* @mm has a process in the hash. */
 bool kfd_process_is_known(const struct mm_struct *mm);
-/* Into the hash, with kfd_processes_mutex; out of it, without: false if it was not there. */
 void kfd_process_hash(struct kfd_process *p);
 bool kfd_process_unhash(struct kfd_process *p);
-/* A process in the hash that knows @node (NULL: any process), referenced, or NULL. */
 struct kfd_process *kfd_process_next_user(struct kfd_node *node);
 
 #endif /* KFD_PROCESS_H */
