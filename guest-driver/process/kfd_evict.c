@@ -363,6 +363,16 @@ bool kfd_process_is_own(struct amdkfd_process_info *info)
 	       READ_ONCE(info->migrating_task) == current;
 }
 
+/**
+ * kfd_process_set_migrating() - say which task moves pages of a process to VRAM
+ * @p: process
+ * @task: the task, or NULL when the migration has ended
+ *
+ * What @task allocates does not evict the BOs of the process itself: see
+ * kfd_process_is_own().
+ *
+ * Context: svm_range_list.lock is held, so there is one task at a time.
+ */
 void kfd_process_set_migrating(struct kfd_process *p, struct task_struct *task)
 {
 	WRITE_ONCE(p->kgd_process_info.migrating_task, task);

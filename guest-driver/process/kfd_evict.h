@@ -99,10 +99,7 @@ void kfd_evict_now(struct amdkfd_process_info *info,
 int kfd_process_evict_queues(struct kfd_process_device *pdd);
 int kfd_process_restore_queues(struct kfd_process_device *pdd);
 
-/*
- * @task moves pages to VRAM for the process, and takes no memory from the process's own
- * queues; NULL: it has ended. One task at a time: svm_range_list.lock is held.
- */
+/* Documented in kfd_evict.c. */
 void kfd_process_set_migrating(struct kfd_process *p, struct task_struct *task);
 
 /* Before the first process, after the last one. 0 or -ENOMEM. */

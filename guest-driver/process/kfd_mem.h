@@ -125,21 +125,9 @@ void kgd_mem_free_all(struct kfd_process *p);
 struct kfd_process_device *
 kfd_mem_by_handle(struct kfd_process *p, u64 handle, struct kgd_mem **mem);
 
-/*
- * kfd_mem_map.c
- *
- * What there is to map in the VMs of @n @pdds, at least one. *@done: so many of them, from
- * the first on, have the memory mapped. 0 or -EINVAL address that cannot be, or memory
- * that the next GPU does not reach.
- */
+/* kfd_mem_map.c; the first two are documented there. */
 int kgd_mem_map_check(struct kgd_mem *mem, struct kfd_process_device **pdds,
 		      u32 n, u32 *done);
-/*
- * Then map in the VMs from pdds[*@done] on, in their order; mapped already is fine. The
- * caller keeps SVM ranges from the addresses: see kfd_memory_map(). *@done: in how many it
- * is mapped, also after an error. 0 or -EINVAL address that is taken, or memory that the
- * GPU does not reach, -ENOMEM, -ERESTARTSYS.
- */
 int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 		u32 *done);
 /* 0 or -EINVAL not mapped there, -EBUSY a queue uses it. */
@@ -176,22 +164,12 @@ bool kgd_mem_pages_missing(struct kfd_process *p);
 int kgd_mem_validate_all(struct kfd_process *p, bool again);
 
 /*
- * kfd_mem_gem.c: BOs of the render node in a process's address space.
- *
- * The state of the process that has @file's address space (ACQUIRE_VM; @pasid is its
- * PASID), with a reference to the process; NULL: it has ended, or another one has its
- * PASID.
+ * kfd_mem_gem.c: BOs of the render node in a process's address space; the first two are
+ * documented there.
  */
 struct kfd_process_device *kfd_mem_gem_device(struct vgpu_device *vdev,
 					      const struct drm_file *file,
 					      u16 pasid);
-/*
- * GEM_VA. @args are checked, @bo is what they name, or NULL, and has a handle; what they
- * map is no SVM range. @pte_flags: of a mapping. The GPU reaches what is mapped, or
- * nothing of what is not any more, on return. kfd_process.mutex and va_lock of the address
- * space are held. 0, -EINVAL addresses that are taken, or KFD's, a user pointer, a BO that
- * is neither of VRAM nor of GTT; -ENOENT not mapped; -ENOMEM, -ERESTARTSYS.
- */
 int kfd_mem_gem_va_locked(struct kfd_process_device *pdd, struct vgpu_bo *bo,
 			  const struct drm_amdgpu_gem_va *args, u64 pte_flags);
 /* The file's last handle of the BO has gone: so do its mappings. */
@@ -232,7 +210,7 @@ void kfd_print_vms(struct vgpu_device *vdev, struct drm_printer *printer);
 
 /* kfd_doorbell.c. Make sure the process has its slice. Mutex held. 0, -ENOMEM, -ENOSPC. */
 int kfd_doorbell_alloc(struct kfd_process_device *pdd);
-/* Nobody has it mapped: kfd_doorbell_zap(). */
+/* After kfd_doorbell_zap(), so that no process has it mapped. */
 void kfd_doorbell_free(struct kfd_process_device *pdd);
 
 #endif /* KFD_MEM_H */

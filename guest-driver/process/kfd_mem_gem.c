@@ -29,6 +29,16 @@
 #include "kfd_mem.h"
 #include "kfd_process.h"
 
+/**
+ * kfd_mem_gem_device() - find the process that has a render-node file's address space
+ * @vdev: device of the file
+ * @file: file that ACQUIRE_VM named
+ * @pasid: PASID of the process then
+ *
+ * Return: the process's state on @vdev, with a reference to the process that the caller
+ * drops by kfd_unref_process(); NULL if the process has ended, or its PASID is another
+ * process's now.
+ */
 struct kfd_process_device *kfd_mem_gem_device(struct vgpu_device *vdev,
 					      const struct drm_file *file,
 					      u16 pasid)
@@ -217,6 +227,20 @@ static int gem_clear(struct kfd_process_device *pdd, u64 va, u64 size)
 	return 0;
 }
 
+/**
+ * kfd_mem_gem_va_locked() - GEM_VA in a process's address space
+ * @pdd: state of the process
+ * @bo: BO that @args names, or NULL; the file has a handle of it
+ * @args: checked arguments; no SVM range overlaps what they map
+ * @pte_flags: flags of a mapping
+ *
+ * On return the GPU reaches what was mapped, and nothing of what was unmapped.
+ *
+ * Context: kfd_process.mutex and vgpu_vm.va_lock are held.
+ *
+ * Return: 0; -EINVAL addresses that are taken or are KFD's, a user pointer, a BO that is
+ * neither of VRAM nor of GTT; -ENOENT not mapped; -ENOMEM, -ERESTARTSYS.
+ */
 int kfd_mem_gem_va_locked(struct kfd_process_device *pdd, struct vgpu_bo *bo,
 			  const struct drm_amdgpu_gem_va *args, u64 pte_flags)
 {

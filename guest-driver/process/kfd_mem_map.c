@@ -191,6 +191,17 @@ static int kgd_mem_map_each(struct kgd_mem *mem,
 	return ret;
 }
 
+/**
+ * kgd_mem_map_check() - look where memory has to be mapped
+ * @mem: memory
+ * @pdds: state of one process on each GPU; each has an address space
+ * @n: number of @pdds, at least one
+ * @done: set to how many of @pdds, from the first on, have @mem mapped already
+ *
+ * Context: kfd_process.mutex is held.
+ *
+ * Return: 0; -EINVAL @mem has no address, or pdds[*@done] does not reach it.
+ */
 int kgd_mem_map_check(struct kgd_mem *mem, struct kfd_process_device **pdds,
 		      u32 n, u32 *done)
 {
@@ -208,6 +219,20 @@ int kgd_mem_map_check(struct kgd_mem *mem, struct kfd_process_device **pdds,
 	return -EINVAL;
 }
 
+/**
+ * kgd_mem_map() - map memory in the address spaces of GPUs
+ * @mem: memory
+ * @pdds: as for kgd_mem_map_check(), which has been called
+ * @n: number of @pdds
+ * @done: from kgd_mem_map_check(); counted up for each address space, also before an error
+ *
+ * The caller keeps SVM ranges from the addresses: see kfd_memory_map().
+ *
+ * Context: kfd_process.mutex is held, no reservation.
+ *
+ * Return: 0; -EINVAL the address is taken, or a GPU does not reach the memory; -ENOMEM,
+ * -ERESTARTSYS, or an error of vgpu_userptr_prepare().
+ */
 int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 		u32 *done)
 {

@@ -36,6 +36,14 @@ static u32 kfd_gpu_id_pick(struct vgpu_device *vdev)
 	return id;
 }
 
+/**
+ * kfd_node_register() - give a GPU its id, and let new processes use it
+ * @node: GPU
+ *
+ * Context: takes kfd_processes_mutex.
+ *
+ * Return: 0, or -ENOSPC if no id is free.
+ */
 int kfd_node_register(struct kfd_node *node)
 {
 	int ret = 0;
@@ -52,6 +60,14 @@ int kfd_node_register(struct kfd_node *node)
 	return ret;
 }
 
+/**
+ * kfd_node_unregister() - let no new process use a GPU
+ * @node: GPU
+ *
+ * Processes that use the GPU already are not affected.
+ *
+ * Context: takes kfd_processes_mutex.
+ */
 void kfd_node_unregister(struct kfd_node *node)
 {
 	mutex_lock(&kfd_processes_mutex);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* GPUs as KFD sees them, and the list of them. */
+/*
+ * GPUs as KFD sees them, and the list of them. Functions are documented in kfd_node.c.
+ */
 #ifndef KFD_NODE_H
 #define KFD_NODE_H
 
@@ -48,9 +50,7 @@ struct kfd_node {
 
 /* All GPUs; kfd_processes_mutex. */
 extern struct list_head kfd_nodes;
-/* Give the GPU an id, and let processes to come know it. 0 or -ENOSPC. */
 int kfd_node_register(struct kfd_node *node);
-/* No process that comes from now on knows it. */
 void kfd_node_unregister(struct kfd_node *node);
 
 #endif /* KFD_NODE_H */

@@ -102,6 +102,18 @@ void kfd_procfs_remove(struct kfd_process *p)
 	mutex_unlock(&kfd_procfs_mutex);
 }
 
+/**
+ * kfd_procfs_add_queue() - make a queue's folder
+ * @p: process
+ * @id: the queue's id, which names the folder
+ * @attrs: memory for @n attributes, which stays until kfd_procfs_remove_queue()
+ * @entries: name and content of each file
+ * @n: number of files
+ *
+ * Context: kfd_process.mutex is held.
+ *
+ * Return: the folder, or NULL if the process has none or memory is short.
+ */
 struct kobject *kfd_procfs_add_queue(struct kfd_process *p, u32 id,
 				     struct kobj_attribute *attrs,
 				     const struct kfd_procfs_entry *entries,
@@ -122,6 +134,14 @@ struct kobject *kfd_procfs_add_queue(struct kfd_process *p, u32 id,
 	return kobj;
 }
 
+/**
+ * kfd_procfs_remove_queue() - remove a queue's folder
+ * @kobj: pointer to the folder or to NULL; set to NULL
+ *
+ * Waits until nobody reads the files.
+ *
+ * Context: kfd_process.mutex is held.
+ */
 void kfd_procfs_remove_queue(struct kobject **kobj)
 {
 	mutex_lock(&kfd_procfs_mutex);
@@ -129,6 +149,12 @@ void kfd_procfs_remove_queue(struct kobject **kobj)
 	mutex_unlock(&kfd_procfs_mutex);
 }
 
+/**
+ * kfd_procfs_init() - make the folder of all processes
+ * @parent: /sys/class/kfd/kfd
+ *
+ * Return: 0 or -ENOMEM.
+ */
 int kfd_procfs_init(struct kobject *parent)
 {
 	kfd_procfs = kobject_create_and_add("proc", parent);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* /sys/class/kfd/kfd/proc: folders of processes and of their queues. */
+/*
+ * /sys/class/kfd/kfd/proc: folders of processes and of their queues. Functions are
+ * documented in kfd_procfs.c.
+ */
 #ifndef KFD_PROCFS_H
 #define KFD_PROCFS_H
 
@@ -20,20 +23,14 @@ struct kfd_procfs_entry {
 			char *buf);
 };
 
-/* @parent: /sys/class/kfd/kfd. 0 or -ENOMEM. */
 int kfd_procfs_init(struct kobject *parent);
 void kfd_procfs_exit(void);
 void kfd_procfs_add(struct kfd_process *p);
 void kfd_procfs_remove(struct kfd_process *p);
-/*
- * A queue's folder with @n files, or NULL without the process's; @attrs: memory for the
- * files, until the folder is removed.
- */
 struct kobject *kfd_procfs_add_queue(struct kfd_process *p, u32 id,
 				     struct kobj_attribute *attrs,
 				     const struct kfd_procfs_entry *entries,
 				     unsigned int n);
-/* Waits for readers. */
 void kfd_procfs_remove_queue(struct kobject **kobj);
 
 #endif /* KFD_PROCFS_H */

@@ -13,16 +13,10 @@ struct kfd_node;
 struct kfd_process;
 struct vgpu_device;
 
-/*
- * Device: registers the pagemap and the VM fault handlers. Process context.
- * init: 0, or -ENOMEM or the error of vgpu_ih_register(). A kernel without
- * device-private memory is no error: svm_supported() is false then.
- */
+/* svm_node.c, where they are documented. */
 int svm_node_init(struct kfd_node *node);
 void svm_node_fini(struct kfd_node *node);
-/* The GPU does SVM. */
 bool svm_supported(const struct kfd_node *node);
-/* VRAM was lost since the last call, or since svm_node_init(). Recovery only. */
 bool svm_vram_epoch_changed(struct kfd_node *node);
 
 /*
@@ -102,12 +96,7 @@ bool svm_always_mapped(struct kfd_process *p, struct vgpu_device *vdev, u64 star
  */
 extern const struct file_operations svm_print_fops;
 
-/*
- * The mode in which faults are repaired, or the one in which they are not: ranges are
- * mapped as it asks. kfd_process.mutex held, no queues. 0, -EPERM a GPU does not repair,
- * -ESRCH the process's memory has gone, or the error of the first range that could not be
- * mapped; the mode is the new one then.
- */
+/* svm_xnack.c, where it is documented. */
 int svm_set_xnack(struct kfd_process *p, bool on);
 
 #endif /* VGPU_SVM_H */

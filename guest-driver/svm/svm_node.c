@@ -10,6 +10,16 @@
 #include "svm_fault.h"
 #include "svm_node.h"
 
+/**
+ * svm_node_init() - allocate a GPU's SVM state, and start to serve its faults
+ * @node: GPU; interrupts work
+ *
+ * A kernel without device-private memory is no error: svm_supported() is false then.
+ *
+ * Context: sleeps.
+ *
+ * Return: 0, -ENOMEM, or an error of vgpu_ih_register().
+ */
 int svm_node_init(struct kfd_node *node)
 {
 	struct svm_node *sn = kzalloc(sizeof(*sn), GFP_KERNEL);
@@ -50,6 +60,12 @@ err_free:
 	return ret;
 }
 
+/**
+ * svm_node_fini() - undo svm_node_init()
+ * @node: GPU that no process uses
+ *
+ * Context: sleeps until the last device page is free.
+ */
 void svm_node_fini(struct kfd_node *node)
 {
 	struct svm_node *sn = node->svm;
@@ -61,11 +77,27 @@ void svm_node_fini(struct kfd_node *node)
 	kfree(sn);
 }
 
+/**
+ * svm_supported() - whether a GPU does SVM
+ * @node: GPU, after svm_node_init()
+ *
+ * Context: any.
+ *
+ * Return: false if the kernel has no device-private memory for it.
+ */
 bool svm_supported(const struct kfd_node *node)
 {
 	return node->svm->supported;
 }
 
+/**
+ * svm_vram_epoch_changed() - whether VRAM was lost
+ * @node: GPU
+ *
+ * Context: recovery only (struct vgpu_reset_client), one call at a time.
+ *
+ * Return: true if VRAM was lost since the last call, or since svm_node_init().
+ */
 bool svm_vram_epoch_changed(struct kfd_node *node)
 {
 	int epoch = atomic_read(&node->vdev->hw->vram_epoch);

@@ -51,6 +51,19 @@ static int svm_xnack_remap(struct kfd_process *p)
 	return ret;
 }
 
+/**
+ * svm_set_xnack() - set whether a process's faults are repaired
+ * @p: process without queues
+ * @on: repair faults
+ *
+ * Ranges are unmapped, and mapped again as the mode asks.
+ *
+ * Context: kfd_process.mutex is held. Takes the locks of svm/.
+ *
+ * Return: 0; -EPERM a GPU cannot repair faults, or there is none; -ESRCH the process's
+ * memory has gone; or the error of the first range that could not be mapped, with the
+ * mode changed all the same.
+ */
 int svm_set_xnack(struct kfd_process *p, bool on)
 {
 	lockdep_assert_held(&p->mutex);
