@@ -37,7 +37,7 @@ void kfd_resume(struct vgpu_device *vdev);
 int kfd_process_open(struct task_struct *thread, struct mm_struct *mm);
 /* Take KFD away from every process that knows @node, or from all if NULL. */
 void kfd_process_detach_all(struct kfd_node *node);
-/* Before the first process: set kfd_process_ops. */
+/* Documented in kfd_process_life.c. */
 void kfd_process_life_init(void);
 
 /* /sys/kernel/debug/kfd */

@@ -9,19 +9,10 @@ struct kfd_node;
 struct kfd_process;
 struct kfd_process_device;
 
-/* kfd_exception.c; kfd_exception_memory() is kfd_process_ops.memory_exception. */
+/* kfd_exception.c, where they are documented. */
 void kfd_exception_memory(struct kfd_process_device *pdd, u64 va,
 			  bool not_present, bool write);
-/*
- * A queue of the process read memory with an uncorrectable error: its queues on the GPU
- * stop for good, and it gets SIGBUS. Takes queue_lock only.
- */
 void kfd_process_poisoned(struct kfd_process_device *pdd);
-/*
- * An interrupt of GPU clock @at says that a compute queue met a packet that it
- * cannot do: it is stopped for good, debugger (exception @code) or runtime and
- * process told. Takes queue_lock; no other lock held.
- */
 void kfd_queue_bad_packet(struct kfd_process_device *pdd, u32 doorbell, u64 at,
 			  unsigned int code, const char *why);
 

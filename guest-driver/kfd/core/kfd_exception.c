@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Exceptions of queues: what stops them for good, and who is told: a debugger that asked
- * for it, else the process, by its events.
+ * Exceptions: queues are stopped, and the exception is raised in the debugger that
+ * subscribed to it, else in the process, by its events.
  */
 #include <linux/kfd_ioctl.h>
 #include <linux/sched/signal.h>
@@ -13,14 +13,31 @@
 #include "process/kfd_process.h"
 #include "kfd_core_priv.h"
 
+/**
+ * kfd_exception_memory() - raise a memory fault
+ * @pdd: state of the process on the GPU
+ * @va: address
+ * @not_present: there was no valid entry
+ * @write: the access was a write
+ *
+ * kfd_process_ops.memory_exception. A debugger that has subscribed to memory faults gets the
+ * exception, and decides whether the process does; else the process gets it.
+ */
 void kfd_exception_memory(struct kfd_process_device *pdd, u64 va,
 			  bool not_present, bool write)
 {
-	/* A debugger who wants to know says when the process shall. */
 	if (!kfd_dbg_raise_fault(pdd, va, not_present, write))
 		kfd_events_memory_exception(pdd, va, not_present, write);
 }
 
+/**
+ * kfd_process_poisoned() - stop a process's queues on a GPU after a read of poison
+ * @pdd: state of the process on the GPU
+ *
+ * The process gets its events, and SIGBUS.
+ *
+ * Context: takes kfd_process.queue_lock.
+ */
 void kfd_process_poisoned(struct kfd_process_device *pdd)
 {
 	kfd_process_stopped_for(pdd, "poison read");
@@ -29,6 +46,19 @@ void kfd_process_poisoned(struct kfd_process_device *pdd)
 	send_sig(SIGBUS, pdd->process->lead_thread, 0);
 }
 
+/**
+ * kfd_queue_bad_packet() - stop a compute queue after a bad packet
+ * @pdd: state of the process on the GPU
+ * @doorbell: byte offset of the queue's doorbell
+ * @at: GPU clock of the interrupt
+ * @code: exception for the debugger
+ * @why: reason, for the message
+ *
+ * A queue that was created after @at is another one, and goes on. Else the queue is stopped,
+ * and debugger or runtime, and the process, are notified.
+ *
+ * Context: takes kfd_process.queue_lock; no other lock is held.
+ */
 void kfd_queue_bad_packet(struct kfd_process_device *pdd, u32 doorbell, u64 at,
 			  unsigned int code, const char *why)
 {

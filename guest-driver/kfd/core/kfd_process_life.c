@@ -293,6 +293,11 @@ static const struct kfd_process_ops kfd_process_life_ops = {
 	.memory_exception = kfd_exception_memory,
 };
 
+/**
+ * kfd_process_life_init() - set the operations that process/ calls
+ *
+ * Context: module init, before the first process.
+ */
 void kfd_process_life_init(void)
 {
 	kfd_process_ops = &kfd_process_life_ops;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * User queues after a recovery of the hardware below them. hw/ has put back
- * those that may run; what does not run any more is told.
+ * User queues and SMI events in a recovery of the hardware. hw/ has loaded the queues
+ * that may run again; the others are stopped and reported here.
  */
 #include "kfd/events/kfd_events.h"
 #include "kfd/queues/kfd_queue.h"
@@ -35,10 +35,9 @@ static void kfd_reset_process(struct kfd_process_device *pdd,
 }
 
 /*
- * An engine was reset, and most of its user queues run again: look at their
- * write pointers. Those that hw/ did not put back, and all whose page tables
- * were lost, are stopped for good and reported. Takes kfd_processes_mutex and
- * queue_lock, does not allocate.
+ * vgpu_reset_client.engine_recovered: @engine was reset. Those of its queues that hw/ did
+ * not load again, and those of processes whose page tables were lost, are stopped and
+ * reported. Takes kfd_process.queue_lock; does not allocate.
  */
 static void kfd_reset_engine_recovered(struct vgpu_device *vdev,
 				       unsigned int engine)

@@ -60,12 +60,22 @@ void kfd_criu_unpause(struct kfd_process *p)
 	kfd_process_report_restore(p, true);
 }
 
+/**
+ * kfd_criu_init() - allocate what a process keeps for checkpoint and restore
+ * @p: process
+ *
+ * Return: 0 or -ENOMEM.
+ */
 int kfd_criu_init(struct kfd_process *p)
 {
 	p->criu = kzalloc(sizeof(*p->criu), GFP_KERNEL);
 	return p->criu ? 0 : -ENOMEM;
 }
 
+/**
+ * kfd_criu_fini() - undo kfd_criu_init()
+ * @p: process without references
+ */
 void kfd_criu_fini(struct kfd_process *p)
 {
 	kfd_criu_forget_ranges(p);

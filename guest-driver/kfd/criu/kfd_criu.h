@@ -8,10 +8,7 @@
 struct kfd_process;
 struct mm_struct;
 
-/*
- * Allocate kfd_process.criu: 0 or -ENOMEM; and free it, at the end of the
- * process. No mutex.
- */
+/* Documented in kfd_criu.c. */
 int kfd_criu_init(struct kfd_process *p);
 void kfd_criu_fini(struct kfd_process *p);
 /*

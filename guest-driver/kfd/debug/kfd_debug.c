@@ -253,6 +253,12 @@ void kfd_dbg_close(struct kfd_process *p)
 	}
 }
 
+/**
+ * kfd_dbg_init() - allocate what a process keeps for debugging
+ * @p: process
+ *
+ * Return: 0 or -ENOMEM.
+ */
 int kfd_dbg_init(struct kfd_process *p)
 {
 	struct kfd_dbg *dbg = kzalloc(sizeof(*dbg), GFP_KERNEL);
@@ -265,24 +271,45 @@ int kfd_dbg_init(struct kfd_process *p)
 	return 0;
 }
 
+/**
+ * kfd_dbg_fini() - undo kfd_dbg_init()
+ * @p: process without references, after kfd_dbg_close(); or one that was never hashed
+ */
 void kfd_dbg_fini(struct kfd_process *p)
 {
 	kfree(p->dbg);
 	p->dbg = NULL;
 }
 
+/**
+ * kfd_dbg_device_init() - allocate what a process keeps for debugging on a GPU
+ * @pdd: state of the process on the GPU
+ *
+ * Return: 0 or -ENOMEM.
+ */
 int kfd_dbg_device_init(struct kfd_process_device *pdd)
 {
 	pdd->dbg = kzalloc(sizeof(*pdd->dbg), GFP_KERNEL);
 	return pdd->dbg ? 0 : -ENOMEM;
 }
 
+/**
+ * kfd_dbg_device_fini() - undo kfd_dbg_device_init()
+ * @pdd: state of a process as for kfd_dbg_fini()
+ */
 void kfd_dbg_device_fini(struct kfd_process_device *pdd)
 {
 	kfree(pdd->dbg);
 	pdd->dbg = NULL;
 }
 
+/**
+ * kfd_dbg_is_debugged() - whether a debugger has a session on a process
+ * @p: process
+ *
+ * Context: takes kfd_dbg_lock. The answer may be stale on return, unless
+ * kfd_process.queue_lock of @p is held.
+ */
 bool kfd_dbg_is_debugged(struct kfd_process *p)
 {
 	bool is;

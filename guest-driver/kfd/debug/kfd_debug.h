@@ -5,6 +5,8 @@
  * A session is one process's (the debugger's) on another (the target), which may
  * be itself. It ends with DISABLE, or when one of the two loses KFD. Nothing of
  * it takes kfd_process.mutex, so that it can end in a notifier.
+ *
+ * Functions without a comment here are documented where they are defined.
  */
 #ifndef KFD_DEBUG_H
 #define KFD_DEBUG_H
@@ -20,15 +22,10 @@ struct kfd_queue;
 int kfd_dbg_module_init(void);
 /* After the last process. */
 void kfd_dbg_module_exit(void);
-/*
- * Allocate kfd_process.dbg, and what it has for a GPU, kfd_process_device.dbg. 0 or
- * -ENOMEM. fini: kfd_dbg_close() has been called, or the process was never found.
- */
 int kfd_dbg_init(struct kfd_process *p);
 void kfd_dbg_fini(struct kfd_process *p);
 int kfd_dbg_device_init(struct kfd_process_device *pdd);
 void kfd_dbg_device_fini(struct kfd_process_device *pdd);
-/* Somebody debugs the process. */
 bool kfd_dbg_is_debugged(struct kfd_process *p);
 /*
  * The process loses KFD: its session ends, and those in which it is the
@@ -58,28 +55,14 @@ void kfd_dbg_device_gone(struct kfd_node *node);
  * else destroys it, -ERESTARTSYS.
  */
 int kfd_dbg_wait_resumed(struct kfd_queue *q);
-/*
- * Signal the process's runtime: @mask is added to the word that the header of the
- * queue's context save area names, and its event is set. No locks held. What
- * cannot be written is lost, as in amdkfd; without @fault, what is not there.
- */
 void kfd_dbg_signal_runtime(struct kfd_process *p, u32 queue_id, u64 mask,
 			    bool fault);
-/* @target is debugged by @p already. */
 bool kfd_dbg_is_debugger(struct kfd_process *p, struct kfd_process *target);
-/*
- * An operation of DBG_TRAP, which @p asks for and may do. Number of queues for
- * SUSPEND_QUEUES and RESUME_QUEUES, else 0; -EINVAL @target is not debugged, or unknown
- * operation; -EPERM it has no runtime; or what the operation gives. No locks held; the
- * caller keeps @target's memory.
- */
 int kfd_dbg_trap(struct kfd_process *p, struct kfd_process *target,
 		 struct kfd_ioctl_dbg_trap_args *args);
 
-/* RUNTIME_ENABLE. */
-/* Is there a runtime that wants to hear of exceptions? Any context. */
+/* RUNTIME_ENABLE. Whether the process has a runtime that takes exceptions. Any context. */
 bool kfd_runtime_enabled(struct kfd_process *p);
-/* What RUNTIME_ENABLE said; of a process that is made anew, what it is to have said. */
 void kfd_runtime_get(struct kfd_process *p, struct kfd_runtime_info *info);
 void kfd_runtime_set(struct kfd_process *p, const struct kfd_runtime_info *info);
 int kfd_ioctl_runtime_enable(struct kfd_process *p, void *data);

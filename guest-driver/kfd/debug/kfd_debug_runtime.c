@@ -49,6 +49,17 @@ static int kfd_dbg_save_area(struct kfd_process *p, u32 queue_id, u64 *va)
 	return ret;
 }
 
+/**
+ * kfd_dbg_signal_runtime() - signal an exception to a process's runtime
+ * @p: process
+ * @queue_id: compute queue whose context save area names the runtime's word and event
+ * @mask: exceptions, KFD_EC_MASK(), added to the word
+ * @fault: page in memory that is not present
+ *
+ * A word that cannot be written is left alone, as in amdkfd.
+ *
+ * Context: sleeps; no locks are held.
+ */
 void kfd_dbg_signal_runtime(struct kfd_process *p, u32 queue_id, u64 mask,
 			    bool fault)
 {

@@ -11,6 +11,13 @@
 #include "kfd_debug.h"
 #include "kfd_debug_priv.h"
 
+/**
+ * kfd_dbg_is_debugger() - whether one process debugs another
+ * @p: the one
+ * @target: the other
+ *
+ * Context: takes kfd_dbg_lock.
+ */
 bool kfd_dbg_is_debugger(struct kfd_process *p, struct kfd_process *target)
 {
 	bool is;
@@ -179,6 +186,18 @@ static int kfd_dbg_do(struct kfd_process *p, struct kfd_process *target,
 	}
 }
 
+/**
+ * kfd_dbg_trap() - do an operation of DBG_TRAP
+ * @p: debugger, which kfd_ioctl_dbg_trap() has found to be allowed to
+ * @target: process that is debugged; the caller keeps its memory from going
+ * @args: arguments of the ioctl
+ *
+ * Context: no locks are held.
+ *
+ * Return: 0, or the number of queues for SUSPEND_QUEUES and RESUME_QUEUES; -EINVAL @target
+ * is not debugged, or unknown operation; -EPERM @target has no runtime; or an error of the
+ * operation.
+ */
 int kfd_dbg_trap(struct kfd_process *p, struct kfd_process *target,
 		 struct kfd_ioctl_dbg_trap_args *args)
 {

@@ -18,6 +18,13 @@ bool kfd_runtime_enabled(struct kfd_process *p)
 	       DEBUG_RUNTIME_STATE_ENABLED;
 }
 
+/**
+ * kfd_runtime_get() - read what RUNTIME_ENABLE has set
+ * @p: process
+ * @info: set to it
+ *
+ * Context: takes kfd_dbg_lock.
+ */
 void kfd_runtime_get(struct kfd_process *p, struct kfd_runtime_info *info)
 {
 	spin_lock(&kfd_dbg_lock);
@@ -25,6 +32,13 @@ void kfd_runtime_get(struct kfd_process *p, struct kfd_runtime_info *info)
 	spin_unlock(&kfd_dbg_lock);
 }
 
+/**
+ * kfd_runtime_set() - set what RUNTIME_ENABLE had set before a checkpoint
+ * @p: process that is being restored
+ * @info: from the checkpoint
+ *
+ * Context: takes kfd_dbg_lock.
+ */
 void kfd_runtime_set(struct kfd_process *p, const struct kfd_runtime_info *info)
 {
 	struct kfd_runtime_info *runtime = &p->dbg->runtime;

@@ -297,11 +297,22 @@ int kfd_events_make_page(struct kfd_process *p)
 	return 0;
 }
 
+/**
+ * kfd_events_has_page() - whether there is a signal page
+ * @p: process; kfd_process.mutex is held
+ */
 bool kfd_events_has_page(const struct kfd_process *p)
 {
 	return p->events->slots;
 }
 
+/**
+ * kfd_events_user_page() - look up the signal page that user space brought
+ * @p: process; kfd_process.mutex is held
+ * @handle: set to the handle of its memory
+ *
+ * Return: false if there is no signal page, or the kernel allocated it.
+ */
 bool kfd_events_user_page(const struct kfd_process *p, u64 *handle)
 {
 	if (!p->events->bo)
@@ -310,6 +321,11 @@ bool kfd_events_user_page(const struct kfd_process *p, u64 *handle)
 	return true;
 }
 
+/**
+ * kfd_events_holds() - whether memory is the signal page
+ * @p: process; kfd_process.mutex is held
+ * @handle: handle of the memory
+ */
 bool kfd_events_holds(const struct kfd_process *p, u64 handle)
 {
 	return p->events->bo && p->events->handle == handle;
@@ -490,6 +506,12 @@ int kfd_ioctl_reset_event(struct kfd_process *p, void *data)
 	return event_change(p, args->event_id, false);
 }
 
+/**
+ * kfd_events_init() - allocate a process's events
+ * @p: process
+ *
+ * Return: 0 or -ENOMEM.
+ */
 int kfd_events_init(struct kfd_process *p)
 {
 	struct kfd_events *events = kzalloc(sizeof(*events), GFP_KERNEL);
@@ -521,6 +543,11 @@ void kfd_events_close(struct kfd_process *p)
 	}
 }
 
+/**
+ * kfd_events_fini() - free a process's events
+ * @p: process without queues and references, after kfd_events_close(); or one that was
+ *     never hashed
+ */
 void kfd_events_fini(struct kfd_process *p)
 {
 	struct kfd_events *events = p->events;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Events of a process: what it can wait for, and who signals it. */
+/*
+ * Events of a process: what it can wait for, and who signals it. Functions without a
+ * comment here are documented where they are defined.
+ */
 #ifndef KFD_EVENTS_H
 #define KFD_EVENTS_H
 
@@ -11,11 +14,9 @@ struct kfd_process_device;
 struct vgpu_device;
 struct vm_area_struct;
 
-/* Allocate kfd_process.events. 0 or -ENOMEM. */
 int kfd_events_init(struct kfd_process *p);
 /* Whoever waits is told that it is over; nobody will wait again. */
 void kfd_events_close(struct kfd_process *p);
-/* After that. No queue of the process is left. */
 void kfd_events_fini(struct kfd_process *p);
 
 /*
@@ -63,11 +64,8 @@ void kfd_events_scan(struct kfd_process *p);
  */
 int kfd_events_take_page(struct kfd_process *p, u64 handle);
 int kfd_events_make_page(struct kfd_process *p);
-/* There is a signal page. Mutex held. */
 bool kfd_events_has_page(const struct kfd_process *p);
-/* User space brought it; *@handle names it then. Mutex held. */
 bool kfd_events_user_page(const struct kfd_process *p, u64 *handle);
-/* @handle names the signal page that user space brought. Mutex held. */
 bool kfd_events_holds(const struct kfd_process *p, u64 handle);
 /* The signal page that user space did not bring. mmap_lock held. */
 int kfd_events_mmap(struct kfd_process *p, struct vm_area_struct *vma);

@@ -12,6 +12,12 @@ static bool event_has_slot(u32 type)
 	return type == KFD_IOC_EVENT_SIGNAL || type == KFD_IOC_EVENT_DEBUG_EVENT;
 }
 
+/**
+ * kfd_events_criu_count() - number of a process's events
+ * @p: process; kfd_process.mutex is held
+ *
+ * DESTROY_EVENT does not take the mutex: the number may fall at any time.
+ */
 u32 kfd_events_criu_count(struct kfd_process *p)
 {
 	struct kfd_event *ev;
@@ -38,6 +44,14 @@ static void event_save(const struct kfd_event *ev, struct kfd_saved_event *s)
 		s->hw = ev->hw;
 }
 
+/**
+ * kfd_events_criu_save() - describe a process's events for a checkpoint
+ * @p: process; kfd_process.mutex is held
+ * @events: where to; room for @n
+ * @n: from kfd_events_criu_count()
+ *
+ * Return: 0, or -EINVAL if the process does not have @n events.
+ */
 int kfd_events_criu_save(struct kfd_process *p, struct kfd_saved_event *events,
 			 u32 n)
 {
@@ -70,6 +84,13 @@ static bool event_ok(const struct kfd_saved_event *s)
 	return s->id >= KFD_SIGNAL_EVENT_LIMIT && s->id <= INT_MAX;
 }
 
+/**
+ * kfd_events_criu_restore() - make an event from a checkpoint
+ * @p: process; kfd_process.mutex is held
+ * @s: the event; from user space, not checked
+ *
+ * Return: 0; -EINVAL no such event can be; -ENOSPC the id is taken; -ENOMEM.
+ */
 int kfd_events_criu_restore(struct kfd_process *p,
 			    const struct kfd_saved_event *s)
 {
@@ -99,6 +120,10 @@ int kfd_events_criu_restore(struct kfd_process *p,
 	return 0;
 }
 
+/**
+ * kfd_events_criu_drop() - destroy all events of a process
+ * @p: process whose restore has failed; kfd_process.mutex is held
+ */
 void kfd_events_criu_drop(struct kfd_process *p)
 {
 	struct xarray *all = &p->events->all;

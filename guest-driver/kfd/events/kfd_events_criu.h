@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Events in a checkpoint. */
+/* Events in a checkpoint. Functions are documented in kfd_events_criu.c. */
 #ifndef KFD_EVENTS_CRIU_H
 #define KFD_EVENTS_CRIU_H
 
@@ -36,18 +36,11 @@ struct kfd_saved_event {
 	};
 };
 
-/* All with kfd_process.mutex held. */
-/*
- * Events may go at any time: DESTROY_EVENT takes no mutex. save
- * returns -EINVAL if there are not @n.
- */
 u32 kfd_events_criu_count(struct kfd_process *p);
 int kfd_events_criu_save(struct kfd_process *p, struct kfd_saved_event *events,
 			 u32 n);
-/* 0, -EINVAL, -ENOSPC the id is taken, -ENOMEM. */
 int kfd_events_criu_restore(struct kfd_process *p,
 			    const struct kfd_saved_event *s);
-/* All go, in a restore that has failed. */
 void kfd_events_criu_drop(struct kfd_process *p);
 
 #endif /* KFD_EVENTS_CRIU_H */

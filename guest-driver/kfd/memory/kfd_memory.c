@@ -6,6 +6,20 @@
 #include "svm/svm.h"
 #include "kfd_memory.h"
 
+/**
+ * kfd_memory_map() - map memory in the address spaces of GPUs
+ * @mem: memory
+ * @pdds: state of one process on each GPU; each has an address space
+ * @n: their number, at least one
+ * @done: in how many of them it is mapped on return, from the first on, also after an error
+ *
+ * Memory that is mapped in a VM already stays as it is.
+ *
+ * Context: kfd_process.mutex is held, no reservation. Takes the locks of svm_claim().
+ *
+ * Return: 0, -EADDRINUSE an SVM range overlaps the addresses, or an error of
+ * kgd_mem_map_check(), svm_claim() or kgd_mem_map().
+ */
 int kfd_memory_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 		   u32 *done)
 {

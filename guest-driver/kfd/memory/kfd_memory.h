@@ -13,20 +13,7 @@ struct kfd_process_device;
 struct kgd_mem;
 struct vm_area_struct;
 
-/**
- * kfd_memory_map() - map memory in the address spaces of GPUs
- * @mem: memory
- * @pdds: state of one process on each GPU; each has an address space
- * @n: their number, at least one
- * @done: in how many of them it is mapped on return, from the first on, also after an error
- *
- * Memory that is mapped in a VM already stays as it is.
- *
- * Context: kfd_process.mutex is held, no reservation. Takes the locks of svm_claim().
- *
- * Return: 0, -EADDRINUSE an SVM range overlaps the addresses, or an error of
- * kgd_mem_map_check(), svm_claim() or kgd_mem_map().
- */
+/* kfd_memory.c, where it is documented. */
 int kfd_memory_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 		   u32 *done);
 
@@ -41,17 +28,11 @@ int kfd_ioctl_get_dmabuf_info(struct kfd_process *p, void *data);
 int kfd_ioctl_import_dmabuf(struct kfd_process *p, void *data);
 int kfd_ioctl_export_dmabuf(struct kfd_process *p, void *data);
 
-/*
- * kfd_mmap.c
- * init: before /dev/kfd is there. 0, or the error of anon_inode_create_getfile().
- */
+/* kfd_mmap.c, where they are documented. */
 int kfd_mmap_init(void);
 void kfd_mmap_exit(void);
-/* An open file of /dev/kfd maps what all of them map. */
 void kfd_mmap_adopt(struct file *filp);
-/* Take away what is mapped at @size bytes of /dev/kfd, from every process. */
 void kfd_mmap_zap(u64 offset, u64 size);
-/* The process's slice of doorbells goes; before kfd_doorbell_free(). */
 void kfd_doorbell_zap(struct kfd_process_device *pdd);
 /* Under mmap_lock. The whole slice, shared; -EINVAL anything else, -ENOMEM no slice. */
 int kfd_doorbell_mmap(struct kfd_process_device *pdd,

@@ -20,16 +20,35 @@
 static struct file *kfd_mappings;
 static const struct file_operations kfd_mappings_fops;
 
+/**
+ * kfd_mmap_adopt() - let a file of /dev/kfd map what all of them map
+ * @filp: file that is being opened
+ */
 void kfd_mmap_adopt(struct file *filp)
 {
 	filp->f_mapping = kfd_mappings->f_mapping;
 }
 
+/**
+ * kfd_mmap_zap() - take mappings of /dev/kfd away from all processes
+ * @offset: first byte, as for mmap
+ * @size: bytes
+ *
+ * Context: sleeps.
+ */
 void kfd_mmap_zap(u64 offset, u64 size)
 {
 	unmap_mapping_range(kfd_mappings->f_mapping, offset, size, 1);
 }
 
+/**
+ * kfd_doorbell_zap() - take the mappings of a GPU's doorbells away
+ * @pdd: state of a process that is torn down; kfd_doorbell_free() is to follow
+ *
+ * The mappings of other processes are made again on their next page fault.
+ *
+ * Context: sleeps.
+ */
 void kfd_doorbell_zap(struct kfd_process_device *pdd)
 {
 	if (!pdd->doorbells)
@@ -92,6 +111,13 @@ int kfd_doorbell_mmap(struct kfd_process_device *pdd,
 	return 0;
 }
 
+/**
+ * kfd_mmap_init() - make the file whose pages all files of /dev/kfd map
+ *
+ * Context: module init, before /dev/kfd exists.
+ *
+ * Return: 0, or an error of anon_inode_create_getfile().
+ */
 int kfd_mmap_init(void)
 {
 	/*
@@ -103,6 +129,11 @@ int kfd_mmap_init(void)
 	return PTR_ERR_OR_ZERO(kfd_mappings);
 }
 
+/**
+ * kfd_mmap_exit() - undo kfd_mmap_init()
+ *
+ * Context: module exit, when /dev/kfd has gone.
+ */
 void kfd_mmap_exit(void)
 {
 	__fput_sync(kfd_mappings);

@@ -95,6 +95,11 @@ static bool kfd_queue_recovered(struct kfd_queue *q)
 	return !q->loaded || q->lost == vgpu_cp_lost(q->pdd->node->vdev);
 }
 
+/**
+ * kfd_queue_stop() - stop a queue until it is destroyed, and log it
+ * @q: queue; kfd_process.queue_lock is held
+ * @why: reason, for the message
+ */
 void kfd_queue_stop(struct kfd_queue *q, const char *why)
 {
 	struct kfd_process *p = q->pdd->process;
@@ -108,6 +113,18 @@ void kfd_queue_stop(struct kfd_queue *q, const char *why)
 	kfd_queue_sync(q);
 }
 
+/**
+ * kfd_queues_recovered() - look at a process's queues after a recovery
+ * @pdd: state of the process on the GPU
+ * @engine: SDMA engine that was reset; VGPU_ENGINE_CP: the command processor
+ * @vm_lost: the page tables of the process were lost
+ *
+ * Stops the queues of @engine that hw/ has not loaded again; all of them if @vm_lost.
+ *
+ * Context: takes kfd_process.queue_lock. Does not allocate.
+ *
+ * Return: whether a queue was stopped.
+ */
 bool kfd_queues_recovered(struct kfd_process_device *pdd, unsigned int engine,
 			  bool vm_lost)
 {
@@ -156,8 +173,12 @@ void kfd_queues_map_wptr(struct kfd_process *p)
 				kfd_queue_no_wptr(q);
 }
 
-/* Queues. */
-
+/**
+ * kfd_dqm_init() - allocate what the queues of all processes on a GPU share
+ * @node: GPU
+ *
+ * Return: 0 or -ENOMEM.
+ */
 int kfd_dqm_init(struct kfd_node *node)
 {
 	struct device_queue_manager *dqm = kzalloc(sizeof(*dqm), GFP_KERNEL);
@@ -170,6 +191,10 @@ int kfd_dqm_init(struct kfd_node *node)
 	return 0;
 }
 
+/**
+ * kfd_dqm_fini() - undo kfd_dqm_init()
+ * @node: GPU that no process uses
+ */
 void kfd_dqm_fini(struct kfd_node *node)
 {
 	struct device_queue_manager *dqm = node->dqm;
@@ -180,6 +205,12 @@ void kfd_dqm_fini(struct kfd_node *node)
 	kfree(dqm);
 }
 
+/**
+ * kfd_qpd_init() - allocate what a process's queues on a GPU share
+ * @pdd: state of the process on the GPU
+ *
+ * Return: 0 or -ENOMEM.
+ */
 int kfd_qpd_init(struct kfd_process_device *pdd)
 {
 	struct qcm_process_device *qpd = kzalloc(sizeof(*qpd), GFP_KERNEL);
@@ -193,6 +224,10 @@ int kfd_qpd_init(struct kfd_process_device *pdd)
 	return 0;
 }
 
+/**
+ * kfd_qpd_fini() - undo kfd_qpd_init()
+ * @pdd: state of the process on the GPU; no queue is left
+ */
 void kfd_qpd_fini(struct kfd_process_device *pdd)
 {
 	kfree(pdd->qpd);
@@ -339,6 +374,10 @@ void kfd_queue_destroy(struct kfd_queue *q)
 	kfree(q);
 }
 
+/**
+ * kfd_queues_destroy() - destroy all queues of a process, on all GPUs
+ * @p: process; kfd_process.mutex is held
+ */
 void kfd_queues_destroy(struct kfd_process *p)
 {
 	struct kfd_queue *q, *next;

@@ -204,11 +204,10 @@ struct kfd_queue_properties {
 	const struct kfd_queue_saved *saved;
 };
 
-/* Allocate kfd_process_device.qpd: 0 or -ENOMEM. fini: no queue is left. */
+/* kfd_queue.c; functions without a comment here are documented there. */
 int kfd_qpd_init(struct kfd_process_device *pdd);
 void kfd_qpd_fini(struct kfd_process_device *pdd);
 
-/* Allocate kfd_node.dqm: 0 or -ENOMEM. fini: no process knows the node. */
 int kfd_dqm_init(struct kfd_node *node);
 void kfd_dqm_fini(struct kfd_node *node);
 
@@ -224,22 +223,16 @@ int kfd_queue_create(struct kfd_process_device *pdd,
 		     const struct kfd_queue_properties *props,
 		     struct kfd_queue **out);
 void kfd_queue_destroy(struct kfd_queue *q);
-/* All of the process, on all GPUs. */
 void kfd_queues_destroy(struct kfd_process *p);
 /* Another ring, none, or stopped. 0, -EFAULT no such ring, -ETIME. */
 int kfd_queue_update(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
 		     u8 priority, bool enabled);
-/* Stop one queue for good, and log it; queue_lock held. */
 void kfd_queue_stop(struct kfd_queue *q, const char *why);
-/*
- * See kfd_reset_engine_recovered(), for one process. @vm_lost: page tables were lost.
- * Takes queue_lock. Whether a queue was stopped for good.
- */
 bool kfd_queues_recovered(struct kfd_process_device *pdd, unsigned int engine,
 			  bool vm_lost);
 struct kfd_queue *kfd_queue_by_id(struct kfd_process *p, u32 id);
 
-/* As in struct kfd_process_ops. */
+/* For struct kfd_process_ops, which describes them. */
 int kfd_queues_sync(struct kfd_process_device *pdd);
 void kfd_queues_map_wptr(struct kfd_process *p);
 void kfd_queues_stop(struct kfd_process_device *pdd, unsigned long *ran);

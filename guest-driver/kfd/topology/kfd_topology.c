@@ -423,6 +423,12 @@ static const struct attribute * const kfd_topology_attrs[] = {
 	NULL,
 };
 
+/**
+ * kfd_topology_init() - make the topology, without GPUs
+ * @parent: /sys/class/kfd/kfd
+ *
+ * Return: 0, -ENOMEM, or an error of sysfs.
+ */
 int kfd_topology_init(struct kobject *parent)
 {
 	int ret = -ENOMEM;

@@ -7,7 +7,7 @@ struct kfd_dbg_device_info_entry;
 struct kfd_node;
 struct kobject;
 
-/* @parent: /sys/class/kfd/kfd. 0, -ENOMEM, or an error of sysfs. */
+/* Documented in kfd_topology.c. */
 int kfd_topology_init(struct kobject *parent);
 void kfd_topology_exit(void);
 /* Number the node and show it / take it out again. */
