@@ -12,7 +12,6 @@
 #include "vgpu/sdma.h"
 
 struct drm_device;
-struct vgpu_device;
 struct vgpu_vm;
 
 /* 1 and 2; those behind are KFD's. */

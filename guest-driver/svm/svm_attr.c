@@ -284,8 +284,8 @@ static void svm_attr_fold_loc(u32 *folded, u32 loc, bool first)
 		*folded = KFD_IOCTL_SVM_LOCATION_UNDEFINED;
 }
 
-int svm_attr_get(struct kfd_process *p, struct svm_interval iv, u32 nattrs,
-		 struct kfd_ioctl_svm_attribute *attrs)
+static int svm_attr_get(struct kfd_process *p, struct svm_interval iv, u32 nattrs,
+			struct kfd_ioctl_svm_attribute *attrs)
 {
 	struct svm_range_list *svms = p->svms;
 	struct interval_tree_node *node;

@@ -43,7 +43,5 @@ void svm_attr_apply(struct kfd_process *p, struct svm_attrs *a, u32 nattrs,
 		    const struct kfd_ioctl_svm_attribute *attrs);
 int svm_attr_set(struct kfd_process *p, struct svm_interval iv, u32 nattrs,
 		 const struct kfd_ioctl_svm_attribute *attrs);
-int svm_attr_get(struct kfd_process *p, struct svm_interval iv, u32 nattrs,
-		 struct kfd_ioctl_svm_attribute *attrs);
 
 #endif /* SVM_POLICY_H */

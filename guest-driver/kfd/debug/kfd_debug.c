@@ -95,7 +95,7 @@ bool kfd_dbg_raise_device(struct kfd_process_device *pdd, u64 mask)
 	return kfd_dbg_raise(pdd->process, &pdd->dbg->exceptions, mask);
 }
 
-bool kfd_dbg_raise_process(struct kfd_process *p, u64 mask)
+static bool kfd_dbg_raise_process(struct kfd_process *p, u64 mask)
 {
 	return kfd_dbg_raise(p, &p->dbg->exceptions, mask);
 }

@@ -104,7 +104,6 @@ int kfd_dbg_begin(struct kfd_process *debugger, struct kfd_process *target,
 void kfd_dbg_end(struct kfd_process *target, struct kfd_process *debugger);
 /* Tell the debugger by a byte, some time soon. kfd_dbg_lock held. */
 void kfd_dbg_notify(struct kfd_dbg_session *s);
-bool kfd_dbg_raise_process(struct kfd_process *p, u64 mask);
 
 /* kfd_debug_queue.c */
 

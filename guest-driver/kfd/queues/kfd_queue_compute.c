@@ -43,7 +43,8 @@ u32 kfd_cp_save_bytes(void)
 	       PAGE_ALIGN(VGPU_CHIP_NUM_CU * CP_SAVE_PER_CU);
 }
 
-u32 kfd_cp_debug_bytes(void)
+/* Bytes of the debugger's part, which user space must bring behind a save area. */
+static u32 kfd_cp_debug_bytes(void)
 {
 	return ALIGN(kfd_cp_waves() * CP_DEBUG_PER_WAVE, 64);
 }

@@ -75,8 +75,6 @@ void kfd_cp_fini(struct kfd_queue *q);
 void kfd_cp_set_ring(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
 		     u8 priority);
 #define KFD_EOP_BYTES		4096u
-/* Bytes of the debugger's part, which user space must bring behind a save area. */
-u32 kfd_cp_debug_bytes(void);
 
 /* kfd_queue_sysfs.c. A queue's folder; it goes before the queue does. Mutex held. */
 void kfd_queue_sysfs_add(struct kfd_queue *q);
