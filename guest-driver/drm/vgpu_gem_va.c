@@ -83,7 +83,7 @@ static int va_check_range(const struct drm_amdgpu_gem_va *args,
 	return 0;
 }
 
-/* Reservations as vgpu_gem_va_apply() needs them. */
+/* Reservations as va_apply() needs them. */
 static int va_lock(struct vgpu_vm *vm, const struct drm_amdgpu_gem_va *args,
 		   struct vgpu_bo *bo, struct drm_exec *exec)
 {

@@ -129,7 +129,7 @@ struct ttm_device *vgpu_mm_bdev(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_mm_notifier_lock() - the mutex under which user pointers are valid or not
+ * vgpu_mm_notifier_lock() - the mutex that MMU notifiers take
  * @vdev: device
  *
  * MMU notifiers take it: nothing under it allocates or waits for reclaim. Inside
@@ -143,7 +143,7 @@ struct mutex *vgpu_mm_notifier_lock(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_mm_set_vm_ops() - set what mm/ tells the page tables
+ * vgpu_mm_set_vm_ops() - set the operations of vm/
  * @vdev: device
  * @ops: operations, which stay
  *
@@ -155,7 +155,7 @@ void vgpu_mm_set_vm_ops(struct vgpu_device *vdev, const struct vgpu_mm_vm_ops *o
 }
 
 /**
- * vgpu_mm_set_handle_ops() - set what mm/ tells the render node
+ * vgpu_mm_set_handle_ops() - set the operations of drm/
  * @vdev: device
  * @ops: operations, which stay
  *

@@ -22,7 +22,7 @@ struct vgpu_bo;
 struct vgpu_device;
 
 /**
- * struct vgpu_mm_vm_ops - what mm/ tells the page tables
+ * struct vgpu_mm_vm_ops - what mm/ calls in vm/
  *
  * None may allocate with reclaim or wait for it, but @move_users.
  *
@@ -31,7 +31,7 @@ struct vgpu_device;
  * @move_later: as @move_notify, but the move comes after users of @bo, which may
  *              still need its mappings. Reservation held
  * @move_users: add a dependency on each user of @bo to @job, the first of a move that
- *              @move_later told of. Reservation held, may allocate. Return: 0 or
+ *              @move_later announced. Reservation held, may allocate. Return: 0 or
  *              -ENOMEM
  * @unmap_notify: the pages of the user pointer @bo go: no entry leads to them on
  *                return. Called with vgpu_mm_notifier_lock() held
@@ -44,7 +44,7 @@ struct vgpu_mm_vm_ops {
 };
 
 /**
- * struct vgpu_mm_handle_ops - what mm/ tells the render node
+ * struct vgpu_mm_handle_ops - what mm/ calls in drm/
  * @open: a file gets a handle of a BO. Reservation not held. Return: 0 or the error of
  *        the ioctl
  * @close: a handle is closed

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Recovery of a device: one work item, its state machine and what it counts. hw/ requests
- * a recovery (vgpu_reset_request(), the argument of vgpu_hw_init()); a client above is told
- * by struct vgpu_reset_client. May use device/, hw/, mm/. Start reading at reset_work().
+ * a recovery (vgpu_reset_request(), the argument of vgpu_hw_init()); struct vgpu_reset_client
+ * notifies the folder above. May use device/, hw/, mm/. Start reading at reset_work().
  * No locks: requests are bits that one worker takes.
  */
 #ifndef VGPU_RESET_H

@@ -59,8 +59,8 @@ static bool kfd_smi_wants(const struct kfd_smi_client *client, pid_t pid,
 }
 
 /*
- * Tell the clients of @smi: @event and the text of one of the header's
- * KFD_EVENT_FMT_*. @pid: whose it is, 0: everybody's.
+ * Send @event to the clients of @smi, with the text of one of the KFD_EVENT_FMT_* of
+ * <linux/kfd_ioctl.h>. @pid: process that it concerns; 0: all.
  */
 __printf(4, 5)
 static void kfd_smi_event(struct kfd_smi *smi, pid_t pid,

@@ -35,9 +35,9 @@ void kfd_smi_vm_fault(struct kfd_smi *smi, pid_t pid, const char *comm);
 /* The queues of the process are off, for @trigger. */
 void kfd_smi_queue_eviction(struct kfd_smi *smi, pid_t pid,
 			    enum KFD_QUEUE_EVICTION_TRIGGERS trigger);
-/* They are on again, or, if not @on: restoring them has to be tried again. */
+/* @on: the queues run again; else their restore will be tried again. */
 void kfd_smi_queue_restore(struct kfd_smi *smi, pid_t pid, bool on);
-/* The repair of a retry fault begins; it is over, @moved: by a migration. */
+/* Start and end of the repair of a retry fault; @moved: pages were migrated. */
 void kfd_smi_fault_start(struct kfd_smi *smi, pid_t pid, unsigned long page,
 			 bool write);
 void kfd_smi_fault_end(struct kfd_smi *smi, pid_t pid, unsigned long page,
@@ -47,11 +47,11 @@ void kfd_smi_unmap(struct kfd_smi *smi, pid_t pid, unsigned long page,
 		   unsigned long npages, enum KFD_SVM_UNMAP_TRIGGERS trigger);
 
 /**
- * struct kfd_smi_move - a migration, as clients are told of it
- * @smi: of the GPU
- * @pid: whose memory
- * @page: the first
- * @npages: their number; some may stay where they are
+ * struct kfd_smi_move - a migration, as its events describe it
+ * @smi: event log of the GPU
+ * @pid: process whose memory it is
+ * @page: first page
+ * @npages: number of pages; some may stay where they are
  * @to_vram: direction
  * @trigger: KFD_MIGRATE_TRIGGER_*
  */
@@ -64,11 +64,11 @@ struct kfd_smi_move {
 	unsigned int trigger;
 };
 
-/* Before anything is taken from the GPUs; locations: the range's, as gpu ids. */
+/* The first before GPUs lose any page; locations: the range's attributes, as GPU ids. */
 void kfd_smi_move_start(const struct kfd_smi_move *m, u32 prefetch_loc,
 			u32 preferred_loc);
 void kfd_smi_move_end(const struct kfd_smi_move *m);
-/* A reset of the device begins, for @cause; it is over. */
+/* Start and end of a reset of the device, for @cause. */
 void kfd_smi_pre_reset(struct kfd_smi *smi, const char *cause);
 void kfd_smi_post_reset(struct kfd_smi *smi, const char *cause);
 

@@ -13,7 +13,7 @@
 #include "kfd_core.h"
 #include "kfd_core_priv.h"
 
-/* No process that comes from now on knows the node; those that do go. */
+/* Let no new process use the node, and end those that do. Waits for their teardown. */
 static void kfd_device_detach(struct kfd_node *node)
 {
 	kfd_node_unregister(node);
