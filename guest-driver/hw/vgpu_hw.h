@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * hw/: registers, rings, interrupts, GART table. Knows the chip, decides nothing.
- * Here: what other folders read of its state, start and stop. Each block has a header
+ * hw/: registers, rings, interrupts, GART table; reset/ decides what is recovered.
+ * This header: state that other folders read, start and stop. Each block has a header
  * of its own; functions are documented where they are defined.
  */
 #ifndef VGPU_HW_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files of hw/ share. Nobody outside of hw/ includes it. */
+/* State of the hardware: structures and functions that only the files of hw/ use. */
 #ifndef VGPU_HW_PRIV_H
 #define VGPU_HW_PRIV_H
 
@@ -121,12 +121,11 @@ struct vgpu_ih {
  * @pages: entries that mm/ may use, from entry 0 on; what lies behind them
  *         belongs to the kernel's rings
  * @total: all entries
- * @windows: entries from 0 on that belong to jobs: nobody else knows what they
- *           say
+ * @windows: number of entries, from entry 0 on, that jobs write by SDMA
  * @table_vram: offset of the table in VRAM
  * @table: CPU mapping of the table
- * @shadow: what the table should say, in system memory; of windows, what a job
- *          wrote that the CPU ran
+ * @shadow: expected contents of the table, in system memory; for @windows, only
+ *          entries of jobs whose packets the CPU executed
  */
 struct vgpu_gart {
 	u64 start;
@@ -181,8 +180,8 @@ static_assert(VGPU_RETRY_CAM_SLOTS <= 32);
  * @gate_lock: protects @gate and the register that shows it; innermost, taken
  *             in hard interrupt context
  * @gate: why no job of the kernel may end now (vgpu_sdma_fault.c)
- * @fault_work: looks for faults of users that no interrupt tells of
- * @dump: what user space is told of failures
+ * @fault_work: looks for faults of user queues that raised no interrupt
+ * @dump: the next devcoredump
  * @vram_magic: what the reserved VRAM holds unless it was lost
  * @root_pde: root directory of each VMID, 0 none
  * @pasid: PASID of each VMID

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Command processor: what the files of hw/ share of it. Nobody outside of hw/ includes it. */
+/* Command processor: structures and functions that only the files of hw/ use. */
 #ifndef VGPU_CP_PRIV_H
 #define VGPU_CP_PRIV_H
 

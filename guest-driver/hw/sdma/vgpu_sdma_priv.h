@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* SDMA engines: what the files of hw/ share of them. Nobody outside of hw/ includes it. */
+/* SDMA engines: structures and functions that only the files of hw/ use. */
 #ifndef VGPU_SDMA_PRIV_H
 #define VGPU_SDMA_PRIV_H
 
@@ -76,7 +76,7 @@ static_assert(!(SDMA_RING_BYTES & (SDMA_RING_BYTES - 1)));
  * @frozen: the engine is being recovered: no job is signalled as done
  * @suspect: number of the job that the engine hangs or stopped in; 0: none
  * @fault: a fault of VMID 0, perhaps in the oldest pending job
- * @helpless: nobody recovers it: the watchdog takes it down
+ * @helpless: no recovery is possible: the watchdog takes the ring down
  * @fence_context: dma_fence context
  * @fence_seqno: number of the last job; @lock
  * @ready: the engine takes jobs
@@ -152,8 +152,8 @@ struct vgpu_sdma_fence {
  * enum vgpu_fault_state - what is known of faults of the kernel's work
  * @VGPU_FAULT_NONE: there is none
  * @VGPU_FAULT_USERS: there is none, but one of a user is latched
- * @VGPU_FAULT_UNKNOWN: there may be one behind a user's, of which only its
- *                      interrupt entry tells
+ * @VGPU_FAULT_UNKNOWN: a fault of a user queue is latched, and may hide one of
+ *                      the kernel's: only an interrupt entry reports that one
  * @VGPU_FAULT_KERNELS: there is one
  */
 enum vgpu_fault_state {
