@@ -143,21 +143,22 @@ void vgpu_bo_set_placement(struct vgpu_bo *bo, u32 domain, bool gart_addr)
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_set_placement);
 
-/* Waiting for others to free memory does not help what never fits. */
+/*
+ * Waiting for others to free memory does not help what never fits. System memory
+ * and GTT have one limit: TTM's for all pages.
+ */
 static int vgpu_bo_check_size(struct vgpu_device *vdev, u64 size, u32 domain)
 {
 	u64 limit = 0;
 
 	if (domain & AMDGPU_GEM_DOMAIN_VRAM)
 		limit = max(limit, vdev->mman->vram.manager.size);
-	if (domain & AMDGPU_GEM_DOMAIN_GTT)
+	if (domain & (AMDGPU_GEM_DOMAIN_GTT | AMDGPU_GEM_DOMAIN_CPU))
 		limit = max(limit, vdev->mman->gtt.manager.size);
 	if (domain & AMDGPU_GEM_DOMAIN_DOORBELL)
 		limit = VGPU_DOORBELL_BAR_SIZE;
 	if (domain & VGPU_GEM_DOMAIN_MMIO_REMAP)
 		limit = PAGE_SIZE;
-	if (domain & AMDGPU_GEM_DOMAIN_CPU)
-		limit = U32_MAX;
 	return size > limit ? -ENOMEM : 0;
 }
 

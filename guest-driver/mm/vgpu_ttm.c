@@ -9,7 +9,9 @@
  * stay (move_later). Waiting is only for what moves in place, what has importers,
  * which may not follow later, and for users who take their time.
  */
+#include <linux/mm.h>
 #include <linux/slab.h>
+#include <linux/swap.h>
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_drv.h>
 #include <kunit/visibility.h>
@@ -22,6 +24,8 @@
 
 /* How long a swap-out is taken for a sign of memory pressure, jiffies. */
 #define SWAPS_SPAN	(5 * HZ)
+/* Up to this size, reclaim alone decides whether a BO gets its pages: 16 MiB. */
+#define SMALL_TT_PAGES	(SZ_16M >> PAGE_SHIFT)
 
 static struct ttm_tt *vgpu_ttm_tt_create(struct ttm_buffer_object *tbo,
 					 u32 page_flags)
@@ -63,15 +67,34 @@ static void vgpu_external_unbind(struct ttm_tt *ttm)
 		vgpu_import_unbind(ttm);
 }
 
+/*
+ * Whether the system may have the pages of @ttm, by the estimate that the kernel
+ * prints as MemAvailable. An allocation that must fail would take all free
+ * memory first, and other tasks' allocations would invoke the OOM killer. The
+ * estimate does not count the free pages of TTM's pool; only BOs that are not
+ * cached get pages from there, and they are allowed to try.
+ */
+static bool vgpu_tt_may_fit(const struct ttm_tt *ttm)
+{
+	if (ttm->num_pages <= SMALL_TT_PAGES || ttm->caching != ttm_cached)
+		return true;
+	return ttm->num_pages <= si_mem_available() + get_nr_swap_pages();
+}
+
+/* Fails with -ENOMEM instead of invoking the OOM killer, also in page faults. */
 static int vgpu_ttm_tt_populate(struct ttm_device *bdev, struct ttm_tt *ttm,
 				struct ttm_operation_ctx *ctx)
 {
+	struct ttm_operation_ctx mayfail = *ctx;
 	int ret;
 
 	/* Somebody else's memory is bound when the BO moves to GTT. */
 	if (ttm->page_flags & TTM_TT_FLAG_EXTERNAL)
 		return 0;
-	ret = ttm_pool_alloc(&bdev->pool, ttm, ctx);
+	if (!vgpu_tt_may_fit(ttm))
+		return -ENOMEM;
+	mayfail.gfp_retry_mayfail = true;
+	ret = ttm_pool_alloc(&bdev->pool, ttm, &mayfail);
 	if (!ret)
 		vgpu_shrink_tt(bdev_to_vgpu(bdev), ttm, true);
 	return ret;

@@ -10,6 +10,7 @@
  * Needs a block device for swap (tests.list), whose content goes.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -34,15 +35,21 @@ static struct vg vg;
 static struct vg_gpu *gpu;
 static int node;	/* a file that KFD has not: jobs run there */
 
+/* The number that follows @name in a file; "" is the start of the file. */
+static uint64_t number_in(const char *path, const char *name)
+{
+	char text[16384], *at;
+
+	tap_read(path, text, sizeof(text));
+	at = strstr(text, name);
+	CHECK(at, "no %s in %s", name, path);
+	return strtoull(at + strlen(name), NULL, 10);
+}
+
 /* A line of /proc/meminfo, in bytes. */
 static uint64_t meminfo(const char *name)
 {
-	char text[4096], *at;
-
-	tap_read("/proc/meminfo", text, sizeof(text));
-	at = strstr(text, name);
-	CHECK(at, "no %s in /proc/meminfo", name);
-	return strtoull(at + strlen(name), NULL, 10) * VG_KIB;
+	return number_in("/proc/meminfo", name) * VG_KIB;
 }
 
 static uint64_t available(void)
@@ -324,6 +331,64 @@ static void hog_end(struct hog *h)
 }
 
 /*
+ * A BO that is larger than TTM's limit is refused when it is created, one that
+ * is larger than free memory at the first access, before it takes any. Without
+ * the checks the OOM killer kills the hog.
+ */
+static void too_large(void)
+{
+	uint64_t limit, bytes, has = 0;
+	struct vr_bo large;
+	struct hog hog;
+	uint32_t handle;
+	int i, zero, status;
+	pid_t pid;
+
+	if (swap_free())
+		tap_skip("there is swap already");
+	start(-1);
+	limit = number_in("/sys/module/ttm/parameters/pages_limit", "") *
+		VG_PAGE;
+	ERRNO(ENOMEM, vr_gem_create(node, limit + VG_PAGE,
+				    AMDGPU_GEM_DOMAIN_CPU, 0, &handle));
+	ERRNO(ENOMEM, vr_gem_create(node, limit + VG_PAGE,
+				    AMDGPU_GEM_DOMAIN_GTT, 0, &handle));
+
+	bytes = limit / 2 & ~(VG_PAGE - 1);
+	ERRNO(0, vr_bo_create(node, bytes, AMDGPU_GEM_DOMAIN_CPU, 0, 0,
+			      &large));
+	hog_start(&hog);
+	for (; available() > bytes / 2; has += HOG_PIECE)
+		hog_eat(&hog, has);
+	zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	CHECK(zero >= 0, "/dev/zero");
+	CHECK(read(zero, large.cpu, 1) < 0 && errno == EFAULT,
+	      "a BO of %" PRIu64 " MiB got its memory, %" PRIu64
+	      " MiB are available", bytes / VG_MIB, available() / VG_MIB);
+	ERRNO(ENOMEM, vr_gem_create(node, bytes, AMDGPU_GEM_DOMAIN_GTT, 0,
+				    &handle));
+	/* Another task's allocations succeed meanwhile. */
+	pid = fork();
+	CHECK(pid >= 0, "fork");
+	while (!pid)
+		if (read(zero, large.cpu, 1) == 1)
+			_exit(1);
+	for (i = 0; i < 8; i++, has += HOG_PIECE)
+		hog_eat(&hog, has);
+	kill(pid, SIGKILL);
+	CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status),
+	      "the BO got its memory: status %#x", status);
+	hog_end(&hog);
+
+	CHECK(read(zero, large.cpu, 1) == 1, "%s with memory available",
+	      strerror(errno));
+	vg_pattern_fill(large.cpu, bytes, 1, 0);
+	OK(vg_pattern_check(large.cpu, bytes, 1, 0));
+	vr_bo_free(&large);
+	close(zero);
+}
+
+/*
  * A process takes memory that cannot be swapped out, until a quarter of the
  * BOs' pages are out and half as many are on the swap device. Reclaim may take
  * page cache and tmpfs before, even all of it. Without the shrinker the process
@@ -523,6 +588,7 @@ static void all_at_once(void)
 
 static const struct tap_case cases[] = {
 	{ "nothing is swapped out without swap", no_swap, 0 },
+	{ "a BO larger than free memory is refused", too_large, 0 },
 	{ "idle BOs go out when asked, and come back", out_and_back, 0 },
 	{ "queues keep their memory", queues_keep, 0 },
 	{ "BOs go out for who needs memory, nobody is killed", memory_runs_out, 0 },
