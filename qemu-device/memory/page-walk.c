@@ -246,7 +246,8 @@ static void join_line(VGPUClient *c, uint64_t table, uint64_t index,
                       uint64_t entry, VGPULeaf *leaf)
 {
     uint64_t before = index & LINE_MASK;
-    uint64_t addr = entry & VGPU_PTE_ADDR, base = addr - before * VGPU_PAGE_SIZE;
+    uint64_t addr = entry & VGPU_PTE_ADDR;
+    uint64_t base = addr - before * VGPU_PAGE_SIZE;
     uint64_t line = (table & VGPU_PDE_ADDR) + (index - before) * sizeof(entry);
     VGPUTargetKind kind;
     unsigned i;
@@ -304,7 +305,8 @@ static VGPULeaf walk_vmid0(VGPUClient *c, uint64_t va)
     }
     if (in_system_aperture(c, va)) {
         uint64_t off = va & (VGPU_PAGE_SIZE - 1);
-        VGPULeaf leaf = {
+
+        leaf = (VGPULeaf) {
             .left = VGPU_PAGE_SIZE - off,
             .addr = (hub_reg64(c, MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_LSB)
                      << VGPU_PAGE_SHIFT) + off,
