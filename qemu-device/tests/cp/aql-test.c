@@ -176,9 +176,9 @@ static void test_overrun(void)
 
 /*
  * Catches: a saved state that does not say that packets are reserved beyond the
- * end of the ring: after the load the queue never reads them. The first packet holds
- * the queue until the state is loaded, the last one until the reserved packets
- * are written. No doorbell rings after that.
+ * end of the ring: after the load the queue never reads them. The first packet
+ * holds the queue until the state is loaded, the last one until the reserved
+ * packets are written. No doorbell rings after that.
  */
 static void test_overrun_moved(void)
 {

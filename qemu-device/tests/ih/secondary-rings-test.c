@@ -213,8 +213,8 @@ static void other_traps(QVGPUQueue *q, unsigned n)
 }
 
 /*
- * Catches: ring 1 or 2 that is never announced, because ring 0 was full when the
- * first entry came; also if the machine migrates before ring 0 has room.
+ * Catches: ring 1 or 2 that is never announced, because ring 0 was full when
+ * the first entry came; also if the machine migrates before ring 0 has room.
  */
 static void test_ring0_full(void)
 {

@@ -92,9 +92,10 @@ static void test_bus_master(void)
 
 /*
  * Catches: a write that switches bus mastering off and completes while an
- * engine is inside an access, so that the engine writes to memory that the guest
- * has reused. The engine repeats an access that faults, and is held between two
- * trace events of one access. The write must wait until a thread releases it.
+ * engine is inside an access, so that the engine writes to memory that the
+ * guest has reused. The engine repeats an access that faults, and is held
+ * between two trace events of one access. The write must wait until a thread
+ * releases it.
  */
 static void test_bus_master_access(void)
 {
