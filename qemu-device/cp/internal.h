@@ -12,6 +12,7 @@
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/memory/client.h"
 #include "hw/misc/vgpu-kfd/queue/dma.h"
+#include "hw/misc/vgpu-kfd/queue/queue.h"
 #include "hw/misc/vgpu-kfd/queue/scheduler.h"
 #include "vgpu/cp.h"
 #include "vgpu/pm4.h"

@@ -23,17 +23,6 @@ typedef struct VGPUView {
     VGPUBus bus;                /* the IOMMU's replies to the queue */
 } VGPUView;
 
-/*
- * An indirect buffer: a range of addresses that packets are fetched from,
- * besides the ring.
- */
-typedef struct VGPUIndirect {
-    uint64_t base;              /* GPU address, a multiple of 4 */
-    uint32_t size;              /* dwords */
-    uint32_t pos;               /* next dword to execute */
-    uint8_t vmid;               /* that @base is in */
-} VGPUIndirect;
-
 typedef enum VGPUAccess {
     VGPU_ACCESS_OK,
     VGPU_ACCESS_FAULT,          /* no-retry fault: done, on the default page */

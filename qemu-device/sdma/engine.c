@@ -14,7 +14,6 @@
 #include "vgpu/model.h"
 #include "vgpu/sdma_packets.h"
 #include "hw/misc/vgpu-kfd/core/counters.h"
-#include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/ih/ih.h"
@@ -34,35 +33,9 @@
 #define LEAD_KIB            (8 * KiB)
 #define LEAD_WAITS          100
 
-bool vgpu_queue_enabled(const VGPUQueue *q)
+bool vgpu_sdma_enabled(const VGPUSdmaQueue *q)
 {
     return qatomic_read(&q->regs[SDMA_RB_CNTL]) & SDMA_RB_CNTL__RB_ENABLE;
-}
-
-bool vgpu_queue_pending(const VGPUQueue *q)
-{
-    const VGPUExec *x = &q->exec;
-
-    return x->packet || x->writeback || x->ib_depth || q->poll_wptr ||
-           q->rptr != q->wptr;
-}
-
-void vgpu_queue_more(VGPUQueue *q)
-{
-    if (q->wait == VGPU_WAIT_WPTR) {
-        q->wait = VGPU_WAIT_NONE;
-    }
-}
-
-void vgpu_queue_restart(VGPUEngine *e, VGPUQueue *q)
-{
-    if (e->w.current == q) {
-        q->restart = true;
-    } else {
-        memset(&q->exec, 0, sizeof(q->exec));
-        q->wait = VGPU_WAIT_NONE;
-        vgpu_worker_kick(&e->w);
-    }
 }
 
 static VGPUEngine *engine_of(VGPUWorker *w)
@@ -80,17 +53,18 @@ static bool engine_runs(const VGPUEngine *e)
              (SDMA_F32_CNTL__HALT | SDMA_F32_CNTL__RESET));
 }
 
-static void queue_error(VGPUEngine *e, VGPUQueue *q, uint32_t exception)
+static void queue_error(VGPUEngine *e, VGPUSdmaQueue *q, uint32_t exception)
 {
-    unsigned vmid = q->exec.ring_vmid;
-    unsigned n = q - e->queues;
+    VGPUExec *x = &q->queue.exec;
+    unsigned vmid = x->ring_vmid;
+    unsigned n = vgpu_sdma_number(e, q);
     uint32_t data[4] = {
-        exception == VGPU_SDMA_EXC_PACKET ? q->exec.dw[0] : 0, exception,
+        exception == VGPU_SDMA_EXC_PACKET ? x->dw[0] : 0, exception,
     };
     VGPUState *s = e->s;
 
     q->exception = exception;
-    q->exec.packet = false;
+    x->packet = false;
     vgpu_count(s, VGPU_CNT_QUEUE_ERRORS, 1);
     trace_vgpu_queue_error(s->id, e->index, n, vmid, exception, data[0]);
     qemu_log_mask(LOG_GUEST_ERROR,
@@ -99,108 +73,92 @@ static void queue_error(VGPUEngine *e, VGPUQueue *q, uint32_t exception)
                   s->id, e->index, n, vmid,
                   exception == VGPU_SDMA_EXC_RING ? "impossible ring" :
                   exception == VGPU_SDMA_EXC_POISON ? "poison" : "bad packet",
-                  data[0], q->rptr, q->wptr);
+                  data[0], q->queue.rptr, q->queue.wptr);
     QEMU_LOCK_GUARD(&s->lock);
     vgpu_ih_push(s, IH_CLIENT_SDMA(e->index),
                  exception == VGPU_SDMA_EXC_POISON ? IH_SRC_SDMA_ECC
                                                    : IH_SRC_SDMA_ILLEGAL,
-                 vgpu_queue_ih_ring(e, q), vmid, true, data);
+                 vgpu_sdma_ih_ring(n), vmid, true, data);
 }
 
-/* Take over what registers say. False if the ring cannot be. */
-static bool queue_load(VGPUEngine *e, VGPUQueue *q)
+static bool queue_load(VGPUWorker *w, unsigned n)
 {
+    VGPUEngine *e = engine_of(w);
+    const VGPUSdmaQueue *q = &e->queues[n];
     uint32_t cntl = qatomic_read(&q->regs[SDMA_RB_CNTL]);
-    VGPUExec *x = &q->exec;
+    VGPUExec *x = &e->queues[n].queue.exec;
 
     x->ring_base = (qatomic_read(&q->regs[SDMA_RB_BASE]) |
                     (uint64_t)qatomic_read(&q->regs[SDMA_RB_BASE_HI]) << 32)
                    << 8;
-    x->ring_bytes = 4ull << VGPU_GET(cntl, SDMA_RB_CNTL__RB_SIZE);
+    x->ring_dwords = 1ull << VGPU_GET(cntl, SDMA_RB_CNTL__RB_SIZE);
+    x->ptr_shift = 2;
     x->ring_vmid = VGPU_GET(cntl, SDMA_RB_CNTL__RB_VMID);
     x->priv = cntl & SDMA_RB_CNTL__RB_PRIV;
     x->rptr_writeback = cntl & SDMA_RB_CNTL__RPTR_WRITEBACK_ENABLE;
     x->rptr_addr = qatomic_read(&q->regs[SDMA_RB_RPTR_ADDR_LO]) |
                    (uint64_t)qatomic_read(&q->regs[SDMA_RB_RPTR_ADDR_HI]) << 32;
-    x->trap_enable = qatomic_read(&e->regs[SDMA_CNTL]) & SDMA_CNTL__TRAP_ENABLE;
     x->wptr_addr = qatomic_read(&q->regs[SDMA_RB_WPTR_POLL_ADDR_LO]) |
                    (uint64_t)qatomic_read(&q->regs[SDMA_RB_WPTR_POLL_ADDR_HI])
                    << 32;
-    x->poll_wptr = q->poll_wptr;
-    x->rptr = q->rptr;
-    x->wptr = q->wptr;
     x->mem.client = &e->client;
-    x->mem.queue = q - e->queues;
-    return x->ring_bytes >= RING_MIN && x->ring_bytes <= RING_MAX &&
+    x->mem.queue = n;
+    return x->ring_dwords * 4 >= RING_MIN && x->ring_dwords * 4 <= RING_MAX &&
            !(x->rptr & 3) &&
            /* What memory says may put right what the image got wrong. */
            (x->poll_wptr ||
-            (!(x->wptr & 3) && x->wptr - x->rptr <= x->ring_bytes));
+            (!(x->wptr & 3) && x->wptr - x->rptr <= x->ring_dwords * 4));
 }
 
-/* Drops the lock while packets run. */
-static void queue_turn(VGPUWorker *w, unsigned index)
+static VGPUStep queue_step(VGPUWorker *w, unsigned n)
 {
     VGPUEngine *e = engine_of(w);
-    VGPUQueue *q = &e->queues[index];
-    VGPUStep step = VGPU_STEP_DONE;
-    unsigned n;
 
-    q->exec.budget = TURN_BYTES;
-    for (n = 0; n < TURN_PACKETS && q->exec.budget > 0 &&
-         step == VGPU_STEP_DONE && engine_runs(e) &&
-         vgpu_queue_enabled(q) && vgpu_queue_pending(q); n++) {
-        uint64_t wptr = q->wptr;
+    return vgpu_packet_step(e, &e->queues[n].queue);
+}
 
-        if (!queue_load(e, q)) {
-            step = VGPU_STEP_BAD_RING;
-            break;
-        }
-        qemu_mutex_unlock(&w->lock);
-        step = vgpu_packet_step(e, q);
-        qemu_mutex_lock(&w->lock);
-        if (q->restart) {
-            q->restart = false;
-            memset(&q->exec, 0, sizeof(q->exec));
-            step = VGPU_STEP_AGAIN;
-            break;
-        }
-        q->rptr = q->exec.rptr;
-        q->poll_wptr = q->poll_wptr && q->exec.poll_wptr;
-        /* Memory's word on wptr counts if no doorbell came meanwhile. */
-        if (q->wptr == wptr) {
-            q->wptr = q->exec.wptr;
-        }
-    }
-    qatomic_set(&e->spent,
-                e->spent + (TURN_BYTES - q->exec.budget) / KiB);
+static void queue_stopped(VGPUWorker *w, unsigned n, VGPUStep step)
+{
+    VGPUEngine *e = engine_of(w);
+    VGPUSdmaQueue *q = &e->queues[n];
 
     switch (step) {
-    case VGPU_STEP_BAD_PACKET:
-        queue_error(e, q, VGPU_SDMA_EXC_PACKET);
+    case VGPU_STEP_HANG:
+        e->hung = 1 + n;
+        break;
+    case VGPU_STEP_POISON:
+        queue_error(e, q, VGPU_SDMA_EXC_POISON);
         break;
     case VGPU_STEP_BAD_RING:
         queue_error(e, q, VGPU_SDMA_EXC_RING);
         break;
-    case VGPU_STEP_HANG:
-        e->hung = 1 + index;
-        break;
-    case VGPU_STEP_STALL:
-        if (q->exec.mem.stall.why == VGPU_WAIT_POISON) {
-            q->exec.mem.stall.why = VGPU_WAIT_NONE;
-            queue_error(e, q, VGPU_SDMA_EXC_POISON);
-            break;
-        }
-        vgpu_worker_stall(w, index, q->wptr != q->exec.wptr);
-        break;
     default:
+        queue_error(e, q, VGPU_SDMA_EXC_PACKET);
         break;
     }
 }
 
+static const VGPUQueueOps queue_ops = {
+    .steps = TURN_PACKETS,
+    .budget = TURN_BYTES,
+    .load = queue_load,
+    .step = queue_step,
+    .stopped = queue_stopped,
+};
+
+static void queue_turn(VGPUWorker *w, unsigned n)
+{
+    VGPUEngine *e = engine_of(w);
+    VGPUQueue *q = &e->queues[n].queue;
+
+    vgpu_queue_turn(w, q, n, &queue_ops);
+    qatomic_set(&e->spent,
+                e->spent + (TURN_BYTES - q->exec.budget) / KiB);
+}
+
 static VGPUWorkerQueue queue_at(VGPUWorker *w, unsigned n)
 {
-    VGPUQueue *q = &engine_of(w)->queues[n];
+    VGPUQueue *q = &engine_of(w)->queues[n].queue;
 
     return (VGPUWorkerQueue) {
         .queue = q, .wait = &q->wait, .stall = &q->exec.mem.stall,
@@ -211,30 +169,30 @@ static VGPUWorkerQueue queue_at(VGPUWorker *w, unsigned n)
 static bool queue_runs(VGPUWorker *w, unsigned n)
 {
     VGPUEngine *e = engine_of(w);
-    const VGPUQueue *q = &e->queues[n];
+    const VGPUSdmaQueue *q = &e->queues[n];
 
-    return engine_runs(e) && vgpu_queue_enabled(q) && !q->exception;
+    return engine_runs(e) && vgpu_sdma_enabled(q) && !q->exception;
 }
 
 static bool queue_pending(VGPUWorker *w, unsigned n)
 {
-    return vgpu_queue_pending(&engine_of(w)->queues[n]);
+    return vgpu_queue_pending(&engine_of(w)->queues[n].queue);
 }
 
 /* SRBM_WRITE */
 static void queue_reg(VGPUWorker *w, unsigned n, uint32_t *reg, uint32_t *val)
 {
     VGPUEngine *e = engine_of(w);
-    VGPUQueue *q = &e->queues[n];
+    const VGPUExec *x = &e->queues[n].queue.exec;
 
-    *reg = VGPU_GET(q->exec.dw[1], SDMA_SRBM_WRITE_DW1__REG);
-    *val = q->exec.dw[2];
+    *reg = x->reg;
+    *val = x->reg_val;
     trace_vgpu_srbm_write(e->s->id, e->index, n, *reg, *val);
 }
 
 static void queue_reg_done(VGPUWorker *w, unsigned n)
 {
-    engine_of(w)->queues[n].exec.done = 1;
+    engine_of(w)->queues[n].queue.exec.done++;
 }
 
 /* Has it got more than another engine with work? Then that one goes first. */

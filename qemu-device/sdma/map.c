@@ -16,23 +16,23 @@
  * main loop, which writes a register for it? The image of such a queue has the
  * write as done: elsewhere the packets after it would run before it.
  */
-static bool held(const VGPUEngine *e, const VGPUQueue *q)
+static bool held(const VGPUEngine *e, const VGPUSdmaQueue *q)
 {
-    return e->w.current == q || e->w.writing == q ||
-           e->hung == 1 + (q - e->queues);
+    return e->w.current == &q->queue || e->w.writing == &q->queue ||
+           e->hung == 1 + vgpu_sdma_number(e, q);
 }
 
 /* Lock held. RLC @rlc, or (negative) a free one. NULL: none is free. */
-static VGPUQueue *slot(VGPUEngine *e, int rlc)
+static VGPUSdmaQueue *slot(VGPUEngine *e, int rlc)
 {
     bool any = rlc < 0;
     unsigned first = SDMA_QUEUE_RLC(any ? 0 : rlc);
     unsigned n;
 
     for (n = first; n < SDMA_NUM_QUEUES && (any || n == first); n++) {
-        VGPUQueue *q = &e->queues[n];
+        VGPUSdmaQueue *q = &e->queues[n];
 
-        if (q->mapped == VGPU_SDMA_UNMAPPED && !vgpu_queue_enabled(q) &&
+        if (q->mapped == VGPU_SDMA_UNMAPPED && !vgpu_sdma_enabled(q) &&
             !held(e, q)) {
             return q;
         }
@@ -45,7 +45,7 @@ static bool listed_already(const VGPUEngine *e, uint64_t mqd_va)
     unsigned n;
 
     for (n = 0; n < SDMA_NUM_QUEUES; n++) {
-        const VGPUQueue *q = &e->queues[n];
+        const VGPUSdmaQueue *q = &e->queues[n];
 
         if (q->listed && q->mapped != VGPU_SDMA_UNMAPPED &&
             q->mqd == mqd_va) {
@@ -59,7 +59,7 @@ bool vgpu_sdma_map(VGPUState *s, unsigned engine, const VGPUSdmaMap *m,
                    const uint32_t *image)
 {
     VGPUEngine *e = &s->sdma->engines[engine];
-    VGPUQueue *q;
+    VGPUSdmaQueue *q;
 
     QEMU_LOCK_GUARD(&e->w.lock);
     if (m->vmid >= 0 && listed_already(e, m->mqd)) {
@@ -78,12 +78,13 @@ bool vgpu_sdma_map(VGPUState *s, unsigned engine, const VGPUSdmaMap *m,
     q->listed = m->vmid >= 0;
     q->fixed = m->fixed;
     q->mqd = m->mqd;
-    q->poll_wptr = m->wptr;
-    vgpu_queue_more(q);
-    trace_vgpu_cp_sdma_map(s->id, e->index, q - e->queues,
+    q->queue.poll_wptr = m->wptr;
+    vgpu_queue_wptr_moved(&q->queue);
+    trace_vgpu_cp_sdma_map(s->id, e->index, vgpu_sdma_number(e, q),
                            VGPU_GET(q->regs[SDMA_RB_CNTL],
                                     SDMA_RB_CNTL__RB_VMID),
-                           m->mqd, m->doorbell, q->rptr, q->exec.done);
+                           m->mqd, m->doorbell, q->queue.rptr,
+                           q->queue.exec.done);
     vgpu_worker_kick(&e->w);
     return true;
 }
@@ -93,7 +94,7 @@ VGPUSdmaUnmap vgpu_sdma_unmap_start(VGPUState *s, unsigned engine,
                                     uint32_t *image)
 {
     VGPUEngine *e = &s->sdma->engines[engine];
-    VGPUQueue *q = &e->queues[queue];
+    VGPUSdmaQueue *q = &e->queues[queue];
     bool save;
 
     QEMU_LOCK_GUARD(&e->w.lock);
@@ -108,29 +109,29 @@ VGPUSdmaUnmap vgpu_sdma_unmap_start(VGPUState *s, unsigned engine,
     *mqd = q->mqd;
     save = q->mapped == VGPU_SDMA_LEAVES;
     vgpu_sdma_mqd_save(q, image);
-    trace_vgpu_cp_sdma_unmap(s->id, e->index, queue, !save, q->rptr,
-                             q->exec.done);
+    trace_vgpu_cp_sdma_unmap(s->id, e->index, queue, !save, q->queue.rptr,
+                             q->queue.exec.done);
     return save ? VGPU_SDMA_UNMAP_SAVE : VGPU_SDMA_UNMAP_DROP;
 }
 
 void vgpu_sdma_unmap_finish(VGPUState *s, unsigned engine, unsigned queue)
 {
     VGPUEngine *e = &s->sdma->engines[engine];
-    VGPUQueue *q = &e->queues[queue];
+    VGPUSdmaQueue *q = &e->queues[queue];
 
     QEMU_LOCK_GUARD(&e->w.lock);
     /* After a reset of the engine the RLC may have the driver's queue. */
     if (q->mapped > VGPU_SDMA_MAPPED) {
         q->mapped = VGPU_SDMA_UNMAPPED;
         q->listed = false;
-        vgpu_queue_restart(e, q);
+        vgpu_queue_restart(&e->w, &q->queue);
     }
 }
 
 VGPUSdmaMapping vgpu_sdma_mapping(VGPUState *s, unsigned engine, unsigned queue)
 {
     VGPUEngine *e = &s->sdma->engines[engine];
-    const VGPUQueue *q = &e->queues[queue];
+    const VGPUSdmaQueue *q = &e->queues[queue];
 
     QEMU_LOCK_GUARD(&e->w.lock);
     return (VGPUSdmaMapping) {
@@ -153,7 +154,7 @@ uint32_t vgpu_sdma_listed_vmids(VGPUState *s)
 
         QEMU_LOCK_GUARD(&e->w.lock);
         for (n = 0; n < SDMA_NUM_QUEUES; n++) {
-            const VGPUQueue *q = &e->queues[n];
+            const VGPUSdmaQueue *q = &e->queues[n];
 
             if (q->listed && q->mapped != VGPU_SDMA_UNMAPPED) {
                 used |= 1u << VGPU_GET(q->regs[SDMA_RB_CNTL],

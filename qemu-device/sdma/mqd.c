@@ -53,9 +53,9 @@ static uint32_t loop_age(const VGPUExec *x)
     return x->polls ? MIN((now - x->began) / CLOCK_NS, UINT32_MAX) : 0;
 }
 
-void vgpu_sdma_mqd_save(const VGPUQueue *q, uint32_t *mqd)
+void vgpu_sdma_mqd_save(const VGPUSdmaQueue *q, uint32_t *mqd)
 {
-    const VGPUExec *x = &q->exec;
+    const VGPUExec *x = &q->queue.exec;
     uint32_t *work = mqd + SDMA_MQD_WORK;
     unsigned i;
 
@@ -64,10 +64,10 @@ void vgpu_sdma_mqd_save(const VGPUQueue *q, uint32_t *mqd)
             mqd[i] = qatomic_read(&q->regs[registers[i]]);
         }
     }
-    mqd[SDMA_RB_RPTR] = q->rptr;
-    mqd[SDMA_RB_RPTR_HI] = q->rptr >> 32;
-    mqd[SDMA_RB_WPTR] = q->wptr;
-    mqd[SDMA_RB_WPTR_HI] = q->wptr >> 32;
+    mqd[SDMA_RB_RPTR] = q->queue.rptr;
+    mqd[SDMA_RB_RPTR_HI] = q->queue.rptr >> 32;
+    mqd[SDMA_RB_WPTR] = q->queue.wptr;
+    mqd[SDMA_RB_WPTR_HI] = q->queue.wptr >> 32;
     work[AT_FLAGS] = (x->packet ? WORK_PACKET : 0) |
                      (x->writeback ? WORK_WRITEBACK : 0) |
                      (x->mem.faulted ? WORK_FAULTED : 0) |
@@ -117,16 +117,16 @@ static void load_work(VGPUExec *x, const uint32_t *work)
             .vmid = MIN(ib[IB_VMID], VGPU_NUM_VMIDS),
         };
     }
-    if (!vgpu_exec_valid(x)) {
+    if (!vgpu_sdma_exec_valid(x)) {
         memset(x, 0, sizeof(*x));
     }
 }
 
-void vgpu_sdma_mqd_load(VGPUEngine *e, VGPUQueue *q, const uint32_t *mqd,
+void vgpu_sdma_mqd_load(VGPUEngine *e, VGPUSdmaQueue *q, const uint32_t *mqd,
                         int vmid)
 {
     const VGPUReg *regs = vgpu_sdma_queue_blocks[e->index].regs;
-    VGPUExec *x = &q->exec;
+    VGPUExec *x = &q->queue.exec;
     unsigned i;
 
     for (i = 0; i < SDMA_MQD_REGS; i++) {
@@ -135,11 +135,12 @@ void vgpu_sdma_mqd_load(VGPUEngine *e, VGPUQueue *q, const uint32_t *mqd,
                         mqd[i] & regs[registers[i]].mask);
         }
     }
-    q->rptr = mqd[SDMA_RB_RPTR] | (uint64_t)mqd[SDMA_RB_RPTR_HI] << 32;
-    q->wptr = mqd[SDMA_RB_WPTR] | (uint64_t)mqd[SDMA_RB_WPTR_HI] << 32;
+    q->queue.rptr = mqd[SDMA_RB_RPTR] | (uint64_t)mqd[SDMA_RB_RPTR_HI] << 32;
+    q->queue.wptr = mqd[SDMA_RB_WPTR] | (uint64_t)mqd[SDMA_RB_WPTR_HI] << 32;
     q->exception = VGPU_SDMA_EXC_NONE;
-    q->restart = false;
-    q->wait = VGPU_WAIT_NONE;
+    q->queue.restart = false;
+    q->queue.wait = VGPU_WAIT_NONE;
+    q->injected = (VGPUSdmaInjected) { 0 };
     load_work(x, mqd + SDMA_MQD_WORK);
     if (vmid >= 0) {
         qatomic_set(&q->regs[SDMA_RB_CNTL],

@@ -146,11 +146,10 @@ VGPUStep vgpu_sdma_atomic(VGPUEngine *e, VGPUQueue *q)
     }
     if (loop && old != cmp) {
         if (!loop_expired(e, x)) {
-            vgpu_sdma_look_again(x, VGPU_GET(x->dw[7],
-                                             SDMA_ATOMIC_DW7__INTERVAL));
-            return VGPU_STEP_STALL;
+            return vgpu_sdma_look_again(x,
+                VGPU_GET(x->dw[7], SDMA_ATOMIC_DW7__INTERVAL));
         }
-        trace_vgpu_atomic_timeout(e->s->id, e->index, q - e->queues,
+        trace_vgpu_atomic_timeout(e->s->id, e->index, x->mem.queue,
                                   x->mem.vmid, va, old);
         vgpu_sdma_interrupt(e, q, IH_SRC_SDMA_ATOMIC_TIMEOUT, x->dw[0], 0);
     }

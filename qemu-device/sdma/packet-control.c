@@ -8,7 +8,6 @@
 #include "vgpu/bits.h"
 #include "vgpu/gmc.h"
 #include "vgpu/ih.h"
-#include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
@@ -16,6 +15,15 @@
 VGPUStep vgpu_sdma_nop(VGPUEngine *e, VGPUQueue *q)
 {
     return VGPU_STEP_DONE;
+}
+
+/*
+ * Is the packet one of a privileged queue's? Not in a buffer of another VMID:
+ * see vgpu_sdma_indirect().
+ */
+static bool privileged(const VGPUExec *x)
+{
+    return x->priv && vgpu_exec_vmid(x) == x->ring_vmid;
 }
 
 /*
@@ -28,7 +36,7 @@ VGPUStep vgpu_sdma_indirect(VGPUEngine *e, VGPUQueue *q)
     VGPUExec *x = &q->exec;
     unsigned vmid = VGPU_GET(x->dw[0], SDMA_INDIRECT__VMID);
 
-    if (!vgpu_sdma_priv(x) && vmid && vmid != vgpu_sdma_vmid(x)) {
+    if (!privileged(x) && vmid && vmid != vgpu_exec_vmid(x)) {
         return VGPU_STEP_BAD_PACKET;
     }
     if (x->ib_depth == ARRAY_SIZE(x->ib) || (x->dw[1] & 3)) {
@@ -41,9 +49,11 @@ VGPUStep vgpu_sdma_indirect(VGPUEngine *e, VGPUQueue *q)
 static VGPUStep skip(VGPUEngine *e, VGPUQueue *q, uint32_t fixed,
                      uint32_t count)
 {
-    trace_vgpu_skip(e->s->id, e->index, q - e->queues, q->exec.mem.vmid,
-                    q->exec.dw[0], count);
-    return vgpu_sdma_extend(&q->exec, fixed + count);
+    VGPUExec *x = &q->exec;
+
+    trace_vgpu_skip(e->s->id, e->index, x->mem.queue, x->mem.vmid, x->dw[0],
+                    count);
+    return vgpu_sdma_extend(x, fixed + count);
 }
 
 VGPUStep vgpu_sdma_cond_exe(VGPUEngine *e, VGPUQueue *q)
@@ -89,15 +99,12 @@ bool vgpu_sdma_srbm_allowed(uint32_t reg)
 VGPUStep vgpu_sdma_srbm_write(VGPUEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
+    uint32_t reg = VGPU_GET(x->dw[1], SDMA_SRBM_WRITE_DW1__REG);
 
-    if (!vgpu_sdma_priv(x) ||
+    if (!privileged(x) ||
         VGPU_GET(x->dw[0], SDMA_SRBM_WRITE__BYTE_EN) != 0xf ||
-        !vgpu_sdma_srbm_allowed(VGPU_GET(x->dw[1], SDMA_SRBM_WRITE_DW1__REG))) {
+        !vgpu_sdma_srbm_allowed(reg)) {
         return VGPU_STEP_BAD_PACKET;
     }
-    if (!x->done) {
-        x->mem.stall = (VGPUStall) { .why = VGPU_WAIT_REG };
-        return VGPU_STEP_STALL;
-    }
-    return VGPU_STEP_DONE;
+    return x->done ? VGPU_STEP_DONE : vgpu_exec_write_reg(x, reg, x->dw[2]);
 }

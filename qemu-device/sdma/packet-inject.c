@@ -7,7 +7,6 @@
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
 #include "vgpu/bits.h"
-#include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/inject/inject.h"
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
@@ -26,14 +25,15 @@ static bool is_linear_copy(const VGPUExec *x)
            SDMA_PKT(SDMA_OP_COPY, SDMA_SUBOP_COPY_LINEAR);
 }
 
-VGPUStep vgpu_sdma_inject_begin(VGPUEngine *e, VGPUQueue *q, uint64_t pos)
+VGPUStep vgpu_sdma_inject_begin(VGPUEngine *e, VGPUQueue *q)
 {
     VGPUState *s = e->s;
     VGPUExec *x = &q->exec;
+    VGPUSdmaInjected *injected = vgpu_sdma_injected(e, q);
     uint64_t left;
     VGPUSite site = {
-        .hub = e->client.hub, .vmid = vgpu_sdma_vmid(x), .engine = e->index,
-        .queue = q - e->queues, .va = vgpu_sdma_position(x, pos, &left),
+        .hub = e->client.hub, .vmid = vgpu_exec_vmid(x), .engine = e->index,
+        .queue = x->mem.queue, .va = vgpu_exec_address(x, 0, &left),
     };
     VGPUShot shot;
 
@@ -47,32 +47,34 @@ VGPUStep vgpu_sdma_inject_begin(VGPUEngine *e, VGPUQueue *q, uint64_t pos)
                                SDMA_PKT(0, SDMA_SUBOP_COPY_LINEAR) ?
                                5 : SDMA_COPY_RECT_DST_DW]);
     if (vgpu_inject_fires(s, VGPU_INJECT_KIND_SDMA_SLOW, &site, &shot)) {
-        x->slow = shot.arg;
+        injected->slow = shot.arg;
     }
     if (is_linear_copy(x) &&
         vgpu_inject_fires(s, VGPU_INJECT_KIND_SDMA_WRONG_BYTE, &site, &shot)) {
         uint64_t len = VGPU_GET(x->dw[1], SDMA_COPY_LINEAR_DW1__COUNT) + 1ull;
 
-        x->wrong_at = (shot.random >> 8) % len;
-        x->wrong_xor = shot.arg ?: shot.random % 255 + 1;
+        injected->wrong_at = (shot.random >> 8) % len;
+        injected->wrong_xor = shot.arg ?: shot.random % 255 + 1;
     }
     return VGPU_STEP_DONE;
 }
 
-VGPUStep vgpu_sdma_inject_moved(VGPUQueue *q, uint64_t before, VGPUStep step)
+VGPUStep vgpu_sdma_inject_moved(VGPUEngine *e, VGPUQueue *q, uint64_t before,
+                                VGPUStep step)
 {
     VGPUExec *x = &q->exec;
-    uint64_t src = vgpu_dw64(&x->dw[3]) + x->wrong_at;
-    uint64_t dst = vgpu_dw64(&x->dw[5]) + x->wrong_at;
+    const VGPUSdmaInjected *injected = vgpu_sdma_injected(e, q);
+    uint64_t src = vgpu_dw64(&x->dw[3]) + injected->wrong_at;
+    uint64_t dst = vgpu_dw64(&x->dw[5]) + injected->wrong_at;
     uint64_t done;
     uint8_t byte;
 
-    if (x->wrong_at < before || x->wrong_at >= x->done) {
+    if (injected->wrong_at < before || injected->wrong_at >= x->done) {
         return step;
     }
     if (vgpu_access_read(&x->mem, src, &byte, 1) == VGPU_ACCESS_STALL ||
-        vgpu_access_fill(&x->mem, dst, byte ^ x->wrong_xor, 0, 1, &done) ==
-        VGPU_ACCESS_STALL) {
+        vgpu_access_fill(&x->mem, dst, byte ^ injected->wrong_xor, 0, 1,
+                         &done) == VGPU_ACCESS_STALL) {
         /* The translation is gone again: all of this step once more. */
         x->done = before;
         return VGPU_STEP_STALL;
@@ -80,14 +82,10 @@ VGPUStep vgpu_sdma_inject_moved(VGPUQueue *q, uint64_t before, VGPUStep step)
     return step;
 }
 
-VGPUStep vgpu_sdma_inject_slow(VGPUExec *x, uint64_t bytes)
+VGPUStep vgpu_sdma_inject_slow(VGPUExec *x, uint64_t slow, uint64_t bytes)
 {
     /* A piece is far below 2^32 bytes. */
-    uint64_t ns = bytes * NANOSECONDS_PER_SECOND / x->slow;
+    uint64_t ns = bytes * NANOSECONDS_PER_SECOND / slow;
 
-    x->mem.stall = (VGPUStall) {
-        .why = VGPU_WAIT_POLL,
-        .until = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) + MIN(ns, WAIT_MAX_NS),
-    };
-    return VGPU_STEP_STALL;
+    return vgpu_exec_sleep(x, MIN(ns, WAIT_MAX_NS));
 }

@@ -9,14 +9,14 @@
 #include "vgpu/nbio.h"
 #include "hw/misc/vgpu-kfd/core/clock.h"
 #include "hw/misc/vgpu-kfd/core/regs.h"
-#include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
 
 #define POLL_FOREVER        0xfff
-#define POLL_EAGER          8           /* looks before the pace is slowed */
-#define POLL_PACE_NS        SCALE_MS
+#define POLL_EAGER          8           /* tries before the pace is slowed */
+#define POLL_FUNC_ALWAYS    0
+#define POLL_FUNC_MAX       6
 
 VGPUStep vgpu_sdma_fence(VGPUEngine *e, VGPUQueue *q)
 {
@@ -32,34 +32,11 @@ VGPUStep vgpu_sdma_fence(VGPUEngine *e, VGPUQueue *q)
 
 VGPUStep vgpu_sdma_trap(VGPUEngine *e, VGPUQueue *q)
 {
-    if (q->exec.trap_enable) {
+    if (qatomic_read(&e->regs[SDMA_CNTL]) & SDMA_CNTL__TRAP_ENABLE) {
         vgpu_sdma_interrupt(e, q, IH_SRC_SDMA_TRAP,
                             q->exec.dw[1] & SDMA_TRAP_DW1__CONTEXT, 0);
     }
     return VGPU_STEP_DONE;
-}
-
-/* Functions of POLL_REGMEM. */
-enum { POLL_ALWAYS, POLL_LT, POLL_LE, POLL_EQ, POLL_NE, POLL_GE, POLL_GT };
-
-static bool poll_holds(unsigned func, uint32_t val, uint32_t ref)
-{
-    switch (func) {
-    case POLL_LT:
-        return val < ref;
-    case POLL_LE:
-        return val <= ref;
-    case POLL_EQ:
-        return val == ref;
-    case POLL_NE:
-        return val != ref;
-    case POLL_GE:
-        return val >= ref;
-    case POLL_GT:
-        return val > ref;
-    default:
-        return true;
-    }
 }
 
 /* Registers that an engine sees: hubs and the HDP flush. Others read 0. */
@@ -71,20 +48,10 @@ static uint32_t poll_reg(VGPUState *s, uint32_t reg)
     return val;
 }
 
-void vgpu_sdma_look_again(VGPUExec *x, unsigned clocks)
+VGPUStep vgpu_sdma_look_again(VGPUExec *x, unsigned clocks)
 {
-    int64_t pace = clocks * (NANOSECONDS_PER_SECOND / VGPU_CLOCK_HZ);
-
-    if (x->polls < UINT32_MAX) {
-        x->polls++;
-    }
-    if (x->polls > POLL_EAGER) {
-        pace = MAX(pace, POLL_PACE_NS);
-    }
-    x->mem.stall = (VGPUStall) {
-        .why = VGPU_WAIT_POLL,
-        .until = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) + pace,
-    };
+    return vgpu_exec_poll(x, POLL_EAGER,
+                          clocks * (NANOSECONDS_PER_SECOND / VGPU_CLOCK_HZ));
 }
 
 VGPUStep vgpu_sdma_poll(VGPUEngine *e, VGPUQueue *q)
@@ -94,10 +61,10 @@ VGPUStep vgpu_sdma_poll(VGPUEngine *e, VGPUQueue *q)
     unsigned retry = VGPU_GET(x->dw[5], SDMA_POLL_REGMEM_DW5__RETRY);
     uint32_t val;
 
-    if (func > POLL_GT) {
+    if (func > POLL_FUNC_MAX) {
         return VGPU_STEP_BAD_PACKET;
     }
-    if (func == POLL_ALWAYS) {
+    if (func == POLL_FUNC_ALWAYS) {
         return VGPU_STEP_DONE;          /* ROCr's "HDP flush" */
     }
     if (!(x->dw[0] & SDMA_POLL_REGMEM__MEM)) {
@@ -113,17 +80,17 @@ VGPUStep vgpu_sdma_poll(VGPUEngine *e, VGPUQueue *q)
     } else {
         val = le32_to_cpu(val);
     }
-    if (poll_holds(func, val & x->dw[4], x->dw[3])) {
+    if (vgpu_exec_compare(func, val & x->dw[4], x->dw[3])) {
         return VGPU_STEP_DONE;
     }
     if (retry != POLL_FOREVER && x->polls >= retry) {
-        trace_vgpu_poll_timeout(e->s->id, e->index, q - e->queues, x->mem.vmid,
+        trace_vgpu_poll_timeout(e->s->id, e->index, x->mem.queue, x->mem.vmid,
                                 vgpu_dw64(&x->dw[1]), val);
         vgpu_sdma_interrupt(e, q, IH_SRC_SDMA_POLL_TIMEOUT, x->dw[0], 0);
         return VGPU_STEP_DONE;
     }
-    vgpu_sdma_look_again(x, VGPU_GET(x->dw[5], SDMA_POLL_REGMEM_DW5__INTERVAL));
-    return VGPU_STEP_STALL;
+    return vgpu_sdma_look_again(x, VGPU_GET(x->dw[5],
+                                            SDMA_POLL_REGMEM_DW5__INTERVAL));
 }
 
 VGPUStep vgpu_sdma_reg_to_mem(VGPUEngine *e, VGPUQueue *q)

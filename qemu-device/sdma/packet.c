@@ -94,13 +94,13 @@ bool vgpu_packet_valid(const VGPUExec *x)
     const struct VGPUPacket *p = find_packet(x->dw[0]);
 
     return p && x->ndw == total_dwords(x, p->dwords) &&
-           (!x->ib_depth || x->ndw <= vgpu_sdma_available(x));
+           (!x->ib_depth || x->ndw <= vgpu_exec_available(x));
 }
 
-static VGPUStep fetch(VGPUEngine *e, VGPUQueue *q, uint64_t pos, uint32_t *dw,
-                      unsigned n)
+/* Fetch @n dwords from dword @at of the packet on. */
+static VGPUStep fetch(VGPUExec *x, unsigned at, unsigned n)
 {
-    switch (vgpu_sdma_fetch(&q->exec, pos, dw, n)) {
+    switch (vgpu_exec_fetch(x, at, x->dw + at, n)) {
     case VGPU_ACCESS_STALL:
         return VGPU_STEP_STALL;
     case VGPU_ACCESS_FAULT:
@@ -115,12 +115,12 @@ static VGPUStep fetch(VGPUEngine *e, VGPUQueue *q, uint64_t pos, uint32_t *dw,
 static VGPUStep load_packet(VGPUEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
+    VGPUSdmaInjected *injected = vgpu_sdma_injected(e, q);
     const struct VGPUPacket *p;
-    uint64_t pos = vgpu_sdma_packet_pos(x);
     VGPUStep step;
 
     x->mem.faulted = false;
-    step = fetch(e, q, pos, x->dw, 1);
+    step = fetch(x, 0, 1);
     if (step != VGPU_STEP_DONE) {
         return step;
     }
@@ -132,7 +132,7 @@ static VGPUStep load_packet(VGPUEngine *e, VGPUQueue *q)
     if (step != VGPU_STEP_DONE) {
         return step;
     }
-    step = fetch(e, q, pos + 1, x->dw + 1, p->dwords - 1);
+    step = fetch(x, 1, p->dwords - 1);
     if (step != VGPU_STEP_DONE) {
         return step;
     }
@@ -143,18 +143,18 @@ static VGPUStep load_packet(VGPUEngine *e, VGPUQueue *q)
     x->packet = true;
     x->done = 0;
     x->polls = 0;
-    x->slow = 0;
-    x->wrong_xor = 0;
-    trace_vgpu_packet(e->s->id, e->index, q - e->queues, vgpu_sdma_vmid(x),
-                      pos * 4, x->dw[0], x->ndw);
+    injected->slow = 0;
+    injected->wrong_xor = 0;
+    trace_vgpu_packet(e->s->id, e->index, x->mem.queue, vgpu_exec_vmid(x),
+                      vgpu_exec_pos(x) * 4, x->dw[0], x->ndw);
     return vgpu_inject_armed(e->s, VGPU_INJECT_PACKETS) ?
-           vgpu_sdma_inject_begin(e, q, pos) : VGPU_STEP_DONE;
+           vgpu_sdma_inject_begin(e, q) : VGPU_STEP_DONE;
 }
 
 static void enter_indirect(VGPUExec *x)
 {
     unsigned vmid = VGPU_GET(x->dw[0], SDMA_INDIRECT__VMID);
-    unsigned own = vgpu_sdma_vmid(x);
+    unsigned own = vgpu_exec_vmid(x);
     VGPUIndirect *ib = &x->ib[x->ib_depth++];
 
     *ib = (VGPUIndirect) {
@@ -231,13 +231,14 @@ static VGPUStep read_wptr(VGPUExec *x)
 VGPUStep vgpu_packet_step(VGPUEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
+    const VGPUSdmaInjected *injected = vgpu_sdma_injected(e, q);
     VGPUStep step = VGPU_STEP_DONE;
     uint64_t moved = 0;
 
     if (x->poll_wptr) {
         return read_wptr(x);
     }
-    x->mem.vmid = vgpu_sdma_vmid(x);
+    x->mem.vmid = vgpu_exec_vmid(x);
     if (!x->writeback) {
         if (!x->packet) {
             step = load_packet(e, q);
@@ -246,16 +247,16 @@ VGPUStep vgpu_packet_step(VGPUEngine *e, VGPUQueue *q)
             uint64_t before = x->done;
 
             step = find_packet(x->dw[0])->step(e, q);
-            if (x->wrong_xor) {
-                step = vgpu_sdma_inject_moved(q, before, step);
+            if (injected->wrong_xor) {
+                step = vgpu_sdma_inject_moved(e, q, before, step);
             }
             moved = x->done - before;
         }
         if (step == VGPU_STEP_DONE) {
             retire(e, q);
         }
-        if (x->slow && moved && step != VGPU_STEP_STALL) {
-            return vgpu_sdma_inject_slow(x, moved);
+        if (injected->slow && moved && step != VGPU_STEP_STALL) {
+            return vgpu_sdma_inject_slow(x, injected->slow, moved);
         }
     }
     return step == VGPU_STEP_DONE && x->writeback ? write_rptr(e, q) : step;

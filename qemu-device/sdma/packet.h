@@ -21,17 +21,11 @@ static inline VGPUStep vgpu_sdma_accessed(VGPUAccess access)
     return access == VGPU_ACCESS_STALL ? VGPU_STEP_STALL : VGPU_STEP_DONE;
 }
 
-/* Dword in the ring or indirect buffer where the packet begins. */
-static inline uint64_t vgpu_sdma_packet_pos(const VGPUExec *x)
+/* What is injected into the packet. */
+static inline VGPUSdmaInjected *vgpu_sdma_injected(VGPUEngine *e,
+                                                   const VGPUQueue *q)
 {
-    return x->ib_depth ? x->ib[x->ib_depth - 1].pos : x->rptr / 4;
-}
-
-/* Dwords from the packet's start to the end of what is there now. */
-static inline uint64_t vgpu_sdma_available(const VGPUExec *x)
-{
-    return x->ib_depth ? x->ib[x->ib_depth - 1].size - vgpu_sdma_packet_pos(x)
-                       : (x->wptr - x->rptr) / 4;
+    return &e->queues[q->exec.mem.queue].injected;
 }
 
 /* payload.c */
@@ -73,14 +67,15 @@ typedef VGPUStep VGPUPacketFn(VGPUEngine *e, VGPUQueue *q);
 #define VGPU_INJECT_PACKETS \
     (1u << VGPU_INJECT_KIND_SDMA_HANG | 1u << VGPU_INJECT_KIND_SDMA_SLOW | \
      1u << VGPU_INJECT_KIND_SDMA_WRONG_BYTE)
-VGPUStep vgpu_sdma_inject_begin(VGPUEngine *e, VGPUQueue *q, uint64_t pos);
+VGPUStep vgpu_sdma_inject_begin(VGPUEngine *e, VGPUQueue *q);
 /*
  * The packet's step came to @step, with bytes from @before to exec->done.
  * Spoils the wrong byte. What the step comes to with that.
  */
-VGPUStep vgpu_sdma_inject_moved(VGPUQueue *q, uint64_t before, VGPUStep step);
-/* Stall for as long as @bytes take at exec->slow. */
-VGPUStep vgpu_sdma_inject_slow(VGPUExec *x, uint64_t bytes);
+VGPUStep vgpu_sdma_inject_moved(VGPUEngine *e, VGPUQueue *q, uint64_t before,
+                                VGPUStep step);
+/* Stall for as long as @bytes take at the speed @slow. */
+VGPUStep vgpu_sdma_inject_slow(VGPUExec *x, uint64_t slow, uint64_t bytes);
 
 /* packet-copy.c */
 VGPUPacketFn vgpu_sdma_copy, vgpu_sdma_copy_broadcast, vgpu_sdma_copy_rect;
@@ -88,8 +83,8 @@ VGPUPacketFn vgpu_sdma_copy, vgpu_sdma_copy_broadcast, vgpu_sdma_copy_rect;
 VGPUPacketFn vgpu_sdma_write, vgpu_sdma_fill, vgpu_sdma_ptepde;
 /* packet-sync.c */
 
-/* Stall for @clocks, longer if it was in vain often; counts exec->polls. */
-void vgpu_sdma_look_again(VGPUExec *x, unsigned clocks);
+/* Try again after @clocks, later if there were many tries. */
+VGPUStep vgpu_sdma_look_again(VGPUExec *x, unsigned clocks);
 VGPUPacketFn vgpu_sdma_fence, vgpu_sdma_trap, vgpu_sdma_poll;
 VGPUPacketFn vgpu_sdma_reg_to_mem;
 VGPUPacketFn vgpu_sdma_time_set, vgpu_sdma_time_get, vgpu_sdma_time_global;

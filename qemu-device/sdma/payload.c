@@ -6,7 +6,6 @@
  */
 #include "qemu/osdep.h"
 #include "vgpu/ih.h"
-#include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/ih/ih.h"
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
@@ -37,18 +36,15 @@ VGPUStep vgpu_sdma_payload_step(const VGPUExec *x, uint64_t len)
 
 uint64_t vgpu_sdma_payload(const VGPUExec *x, unsigned fixed, uint64_t *left)
 {
-    uint64_t va = vgpu_sdma_position(
-        x, vgpu_sdma_packet_pos(x) + fixed + x->done / 4, left);
+    uint64_t va = vgpu_exec_address(x, fixed + x->done / 4, left);
 
     *left = *left * 4 - x->done % 4;
     return va + x->done % 4;
 }
 
-uint8_t vgpu_queue_ih_ring(const VGPUEngine *e, const VGPUQueue *q)
+uint8_t vgpu_sdma_ih_ring(unsigned queue)
 {
-    unsigned n = q - e->queues;
-
-    return n < SDMA_QUEUE_RLC(0) ? 0 : n - SDMA_QUEUE_RLC(0);
+    return queue < SDMA_QUEUE_RLC(0) ? 0 : queue - SDMA_QUEUE_RLC(0);
 }
 
 void vgpu_sdma_interrupt(VGPUEngine *e, VGPUQueue *q, unsigned source,
@@ -58,20 +54,19 @@ void vgpu_sdma_interrupt(VGPUEngine *e, VGPUQueue *q, unsigned source,
 
     QEMU_LOCK_GUARD(&e->s->lock);
     vgpu_ih_push(e->s, IH_CLIENT_SDMA(e->index), source,
-                 vgpu_queue_ih_ring(e, q), vgpu_sdma_vmid(&q->exec), true,
-                 data);
+                 vgpu_sdma_ih_ring(q->exec.mem.queue),
+                 vgpu_exec_vmid(&q->exec), true, data);
 }
 
 VGPUStep vgpu_sdma_extend(VGPUExec *x, uint64_t ndw)
 {
-    if (vgpu_sdma_available(x) >= ndw) {
+    if (vgpu_exec_available(x) >= ndw) {
         x->ndw = ndw;
         return VGPU_STEP_DONE;
     }
     /* In the ring the rest may come, a buffer must hold whole packets. */
-    if (x->ib_depth || ndw * 4 > x->ring_bytes) {
+    if (x->ib_depth || ndw > x->ring_dwords) {
         return VGPU_STEP_BAD_PACKET;
     }
-    x->mem.stall = (VGPUStall) { .why = VGPU_WAIT_WPTR };
-    return VGPU_STEP_STALL;
+    return vgpu_exec_wait_wptr(x);
 }

@@ -14,31 +14,31 @@
 /* NULL for a queue that is off and empty. Engine held. */
 static VgpuQueueInfo *queue_info(const VGPUEngine *e, unsigned n)
 {
-    const VGPUQueue *q = &e->queues[n];
+    const VGPUSdmaQueue *q = &e->queues[n];
+    bool pending = vgpu_queue_pending(&q->queue);
     VgpuQueueInfo *info;
 
-    if (!vgpu_queue_enabled(q) && !vgpu_queue_pending(q) && !q->exception) {
+    if (!vgpu_sdma_enabled(q) && !pending && !q->exception) {
         return NULL;
     }
     info = g_new0(VgpuQueueInfo, 1);
     info->queue = n;
     info->vmid = VGPU_GET(qatomic_read(&q->regs[SDMA_RB_CNTL]),
                           SDMA_RB_CNTL__RB_VMID);
-    info->rptr = q->rptr;
-    info->wptr = q->wptr;
-    info->indirect = q->exec.ib_depth;
+    info->rptr = q->queue.rptr;
+    info->wptr = q->queue.wptr;
+    info->indirect = q->queue.exec.ib_depth;
     info->has_exception = q->exception;
     info->exception = q->exception;
     if (q->exception) {
         info->state = VGPU_QUEUE_STATE_ERROR;
-    } else if (!vgpu_queue_enabled(q)) {
+    } else if (!vgpu_sdma_enabled(q)) {
         info->state = VGPU_QUEUE_STATE_DISABLED;
-    } else if (q->wait != VGPU_WAIT_NONE) {
+    } else if (q->queue.wait != VGPU_WAIT_NONE) {
         info->state = VGPU_QUEUE_STATE_STALLED;
-        info->stall = vgpu_query_stall(&q->exec.mem.stall);
+        info->stall = vgpu_query_stall(&q->queue.exec.mem.stall);
     } else {
-        info->state = vgpu_queue_pending(q) ? VGPU_QUEUE_STATE_READY
-                                            : VGPU_QUEUE_STATE_IDLE;
+        info->state = pending ? VGPU_QUEUE_STATE_READY : VGPU_QUEUE_STATE_IDLE;
     }
     return info;
 }

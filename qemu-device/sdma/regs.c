@@ -26,7 +26,7 @@ static VGPUEngine *engine_of(VGPUState *s, unsigned inst)
     return &s->sdma->engines[inst / SDMA_NUM_QUEUES];
 }
 
-static VGPUQueue *queue_of(VGPUState *s, unsigned inst)
+static VGPUSdmaQueue *queue_of(VGPUState *s, unsigned inst)
 {
     return &engine_of(s, inst)->queues[inst % SDMA_NUM_QUEUES];
 }
@@ -42,10 +42,11 @@ static uint32_t *queue_store(VGPUState *s, unsigned inst)
 }
 
 /* e->w.lock held. */
-static bool queue_idle(const VGPUEngine *e, const VGPUQueue *q)
+static bool queue_idle(const VGPUEngine *e, const VGPUSdmaQueue *q)
 {
-    return e->w.current != q && e->hung != 1 + (q - e->queues) &&
-           (!vgpu_queue_enabled(q) || q->exception || !vgpu_queue_pending(q));
+    return e->w.current != &q->queue && e->hung != 1 + vgpu_sdma_number(e, q) &&
+           (!vgpu_sdma_enabled(q) || q->exception ||
+            !vgpu_queue_pending(&q->queue));
 }
 
 static uint32_t status_read(VGPUState *s, unsigned inst, unsigned off)
@@ -126,17 +127,17 @@ static void cntl_written(VGPUState *s, unsigned inst, unsigned off,
                          uint32_t old, uint32_t val)
 {
     VGPUEngine *e = engine_of(s, inst);
-    VGPUQueue *q = queue_of(s, inst);
+    VGPUSdmaQueue *q = queue_of(s, inst);
 
     QEMU_LOCK_GUARD(&e->w.lock);
     trace_vgpu_queue(s->id, e->index, inst % SDMA_NUM_QUEUES,
-                     VGPU_GET(val, SDMA_RB_CNTL__RB_VMID), val, q->rptr,
-                     q->wptr);
+                     VGPU_GET(val, SDMA_RB_CNTL__RB_VMID), val, q->queue.rptr,
+                     q->queue.wptr);
     if ((val ^ old) & SDMA_RB_CNTL__RB_ENABLE) {
         q->exception = VGPU_SDMA_EXC_NONE;
     }
     if (val & ~old & SDMA_RB_CNTL__RB_ENABLE) {
-        q->wait = VGPU_WAIT_NONE;       /* look again */
+        q->queue.wait = VGPU_WAIT_NONE; /* look again */
         vgpu_worker_kick(&e->w);
     }
 }
@@ -147,13 +148,13 @@ static void base_written(VGPUState *s, unsigned inst, unsigned off,
     VGPUEngine *e = engine_of(s, inst);
 
     QEMU_LOCK_GUARD(&e->w.lock);
-    vgpu_queue_restart(e, queue_of(s, inst));
+    vgpu_queue_restart(&e->w, &queue_of(s, inst)->queue);
 }
 
 static uint32_t pointer_read(VGPUState *s, unsigned inst, unsigned off)
 {
     VGPUEngine *e = engine_of(s, inst);
-    VGPUQueue *q = queue_of(s, inst);
+    VGPUQueue *q = &queue_of(s, inst)->queue;
 
     QEMU_LOCK_GUARD(&e->w.lock);
     switch (off) {
@@ -172,26 +173,26 @@ static void pointer_written(VGPUState *s, unsigned inst, unsigned off,
                             uint32_t old, uint32_t val)
 {
     VGPUEngine *e = engine_of(s, inst);
-    VGPUQueue *q = queue_of(s, inst);
+    VGPUQueue *q = &queue_of(s, inst)->queue;
 
     QEMU_LOCK_GUARD(&e->w.lock);
     switch (off) {
     case SDMA_RB_RPTR:
         q->rptr = deposit64(q->rptr, 0, 32, val);
-        vgpu_queue_restart(e, q);
+        vgpu_queue_restart(&e->w, q);
         break;
     case SDMA_RB_RPTR_HI:
         q->rptr = deposit64(q->rptr, 32, 32, val);
-        vgpu_queue_restart(e, q);
+        vgpu_queue_restart(&e->w, q);
         break;
     case SDMA_RB_WPTR:
         q->wptr = deposit64(q->wptr, 0, 32, val);
-        vgpu_queue_more(q);
+        vgpu_queue_wptr_moved(q);
         vgpu_worker_kick(&e->w);
         break;
     default:
         q->wptr = deposit64(q->wptr, 32, 32, val);
-        vgpu_queue_more(q);
+        vgpu_queue_wptr_moved(q);
         vgpu_worker_kick(&e->w);
         break;
     }
@@ -200,14 +201,14 @@ static void pointer_written(VGPUState *s, unsigned inst, unsigned off,
 static uint32_t context_status_read(VGPUState *s, unsigned inst, unsigned off)
 {
     VGPUEngine *e = engine_of(s, inst);
-    VGPUQueue *q = queue_of(s, inst);
+    VGPUSdmaQueue *q = queue_of(s, inst);
     uint32_t val = SDMA_CONTEXT_STATUS__CTXSW_ABLE;
 
     QEMU_LOCK_GUARD(&e->w.lock);
     if (queue_idle(e, q)) {
         val |= SDMA_CONTEXT_STATUS__IDLE;
     }
-    if (e->w.current == q) {
+    if (e->w.current == &q->queue) {
         val |= SDMA_CONTEXT_STATUS__SELECTED;
     }
     return VGPU_SET(val, SDMA_CONTEXT_STATUS__EXCEPTION, q->exception);
@@ -216,7 +217,7 @@ static uint32_t context_status_read(VGPUState *s, unsigned inst, unsigned off)
 static void doorbell_written(VGPUState *s, unsigned inst, unsigned off,
                              uint32_t old, uint32_t val)
 {
-    VGPUQueue *q = queue_of(s, inst);
+    VGPUSdmaQueue *q = queue_of(s, inst);
 
     /* CAPTURED is the device's to set. */
     q->regs[off] &= SDMA_DOORBELL__ENABLE;
@@ -285,7 +286,7 @@ bool vgpu_sdma_doorbell(VGPUState *s, unsigned engine, uint32_t offset,
                         uint64_t val, unsigned size)
 {
     VGPUEngine *e = &s->sdma->engines[engine];
-    VGPUQueue *q;
+    VGPUSdmaQueue *q;
     unsigned i;
 
     WITH_QEMU_LOCK_GUARD(&e->w.lock) {
@@ -304,13 +305,13 @@ bool vgpu_sdma_doorbell(VGPUState *s, unsigned engine, uint32_t offset,
                 offset))) {
             return true;
         }
-        q->wptr = size == 8 ? val : deposit64(q->wptr, 0, 32, val);
+        q->queue.wptr = size == 8 ? val : deposit64(q->queue.wptr, 0, 32, val);
         q->regs[SDMA_DOORBELL] |= SDMA_DOORBELL__CAPTURED;
         trace_vgpu_doorbell(s->id, engine, i,
                             VGPU_GET(q->regs[SDMA_RB_CNTL],
                                      SDMA_RB_CNTL__RB_VMID),
-                            offset, q->wptr);
-        vgpu_queue_more(q);
+                            offset, q->queue.wptr);
+        vgpu_queue_wptr_moved(&q->queue);
     }
     vgpu_worker_kick(&e->w);
     return true;

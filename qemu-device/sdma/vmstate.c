@@ -96,7 +96,7 @@ static const VMStateDescription vmstate_vgpu_indirect = {
 };
 
 /* A buffer that is done was left: retire(). */
-bool vgpu_exec_valid(const VGPUExec *x)
+bool vgpu_sdma_exec_valid(const VGPUExec *x)
 {
     unsigned i;
 
@@ -117,16 +117,15 @@ static int exec_post_load(void *opaque, int version_id)
 {
     VGPUExec *x = opaque;
 
-    if (!vgpu_exec_valid(x)) {
+    if (!vgpu_sdma_exec_valid(x)) {
         return -EINVAL;
     }
-    x->slow = 0;                /* injections stay where they are */
-    x->wrong_xor = 0;
+    x->poll_wptr = false;       /* saved in VGPUQueue.poll_wptr */
     x->began = qemu_clock_get_ns(QEMU_CLOCK_REALTIME);
     return 0;
 }
 
-/* What queue_load() takes from registers is not here. */
+/* What registers say (VGPUQueueOps.load()) is not here. */
 static const VMStateDescription vmstate_vgpu_exec = {
     .name = "vgpu-kfd/exec",
     .version_id = 1,
@@ -148,9 +147,18 @@ static const VMStateDescription vmstate_vgpu_exec = {
     },
 };
 
+static int queue_pre_save(void *opaque)
+{
+    VGPUQueue *q = &((VGPUSdmaQueue *)opaque)->queue;
+
+    /* The thread has taken the request over, and not read wptr yet. */
+    q->poll_wptr |= q->exec.poll_wptr;
+    return 0;
+}
+
 static int queue_post_load(void *opaque, int version_id)
 {
-    VGPUQueue *q = opaque;
+    VGPUSdmaQueue *q = opaque;
 
     if (q->exception & ~VGPU_GET(UINT32_MAX, SDMA_CONTEXT_STATUS__EXCEPTION)) {
         return -EINVAL;
@@ -158,8 +166,9 @@ static int queue_post_load(void *opaque, int version_id)
     if (q->mapped > VGPU_SDMA_RESETS) {
         return -EINVAL;
     }
-    q->restart = false;
-    q->wait = VGPU_WAIT_NONE;           /* look again */
+    q->queue.restart = false;
+    q->queue.wait = VGPU_WAIT_NONE;     /* look again */
+    q->injected = (VGPUSdmaInjected) { 0 };     /* stays where it is */
     return 0;
 }
 
@@ -167,19 +176,21 @@ static const VMStateDescription vmstate_vgpu_queue = {
     .name = "vgpu-kfd/queue",
     .version_id = 1,
     .minimum_version_id = 1,
+    .pre_save = queue_pre_save,
     .post_load = queue_post_load,
     .fields = (const VMStateField[]) {
-        VMSTATE_UINT32_ARRAY(regs, VGPUQueue, VGPU_SDMA_QUEUE_SPAN),
-        VMSTATE_UINT64(rptr, VGPUQueue),
-        VMSTATE_UINT64(wptr, VGPUQueue),
-        VMSTATE_UINT32(exception, VGPUQueue),
-        VMSTATE_BOOL(poll_wptr, VGPUQueue),
-        VMSTATE_SINGLE(mapped, VGPUQueue, 1, vmstate_info_uint32,
+        VMSTATE_UINT32_ARRAY(regs, VGPUSdmaQueue, VGPU_SDMA_QUEUE_SPAN),
+        VMSTATE_UINT64(queue.rptr, VGPUSdmaQueue),
+        VMSTATE_UINT64(queue.wptr, VGPUSdmaQueue),
+        VMSTATE_UINT32(exception, VGPUSdmaQueue),
+        VMSTATE_BOOL(queue.poll_wptr, VGPUSdmaQueue),
+        VMSTATE_SINGLE(mapped, VGPUSdmaQueue, 1, vmstate_info_uint32,
                        VGPUSdmaMapped),
-        VMSTATE_BOOL(listed, VGPUQueue),
-        VMSTATE_BOOL(fixed, VGPUQueue),
-        VMSTATE_UINT64(mqd, VGPUQueue),
-        VMSTATE_STRUCT(exec, VGPUQueue, 1, vmstate_vgpu_exec, VGPUExec),
+        VMSTATE_BOOL(listed, VGPUSdmaQueue),
+        VMSTATE_BOOL(fixed, VGPUSdmaQueue),
+        VMSTATE_UINT64(mqd, VGPUSdmaQueue),
+        VMSTATE_STRUCT(queue.exec, VGPUSdmaQueue, 1, vmstate_vgpu_exec,
+                       VGPUExec),
         VMSTATE_END_OF_LIST()
     },
 };
@@ -201,7 +212,7 @@ static const VMStateDescription vmstate_vgpu_engine = {
         VMSTATE_UINT64(clock_offset, VGPUEngine),
         VMSTATE_UINT32_ARRAY(regs, VGPUEngine, VGPU_SDMA_ENGINE_SPAN),
         VMSTATE_STRUCT_ARRAY(queues, VGPUEngine, SDMA_NUM_QUEUES, 1,
-                             vmstate_vgpu_queue, VGPUQueue),
+                             vmstate_vgpu_queue, VGPUSdmaQueue),
         VMSTATE_END_OF_LIST()
     },
 };
