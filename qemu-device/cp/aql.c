@@ -13,7 +13,6 @@
 #include "vgpu/bits.h"
 #include "vgpu/model.h"
 #include "hw/misc/vgpu-kfd/core/counters.h"
-#include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 
@@ -24,20 +23,20 @@ enum {
     PHASE_RETIRE,               /* whoever waits for it was told */
 };
 
-static uint64_t quad(const CpExec *x, unsigned n)
+static uint64_t quad(const VGPUExec *x, unsigned n)
 {
     return x->dw[n] | (uint64_t)x->dw[n + 1] << 32;
 }
 
 /* A signal that was seen at 0 once counts from then on: x->done. */
-static CpStep do_barrier(CpExec *x, bool any)
+static VGPUStep do_barrier(VGPUExec *x, bool any)
 {
     bool all = true, one = false, none = true;
     unsigned i;
 
     for (i = 0; i < AQL_BARRIER_SIGNALS; i++) {
         uint64_t signal = quad(x, AQL_BARRIER_SIGNAL(i)), value;
-        CpStep step;
+        VGPUStep step;
 
         if (!signal) {
             continue;
@@ -45,7 +44,7 @@ static CpStep do_barrier(CpExec *x, bool any)
         none = false;
         if (!(x->done & (1u << i))) {
             step = vgpu_cp_load(x, signal + AMD_SIGNAL_VALUE, &value, 8);
-            if (step != CP_STEP_DONE) {
+            if (step != VGPU_STEP_DONE) {
                 return step;
             }
             if (value) {
@@ -56,21 +55,21 @@ static CpStep do_barrier(CpExec *x, bool any)
         }
         one = true;
     }
-    return none || (any ? one : all) ? CP_STEP_DONE : vgpu_cp_wait(x);
+    return none || (any ? one : all) ? VGPU_STEP_DONE : vgpu_cp_wait(x);
 }
 
-static CpStep do_barrier_value(CpExec *x)
+static VGPUStep do_barrier_value(VGPUExec *x)
 {
     uint64_t signal = quad(x, AQL_VALUE_SIGNAL), value;
     int64_t want = quad(x, AQL_VALUE_VALUE), is;
-    CpStep step;
+    VGPUStep step;
     bool holds;
 
     if (!signal) {
-        return CP_STEP_DONE;
+        return VGPU_STEP_DONE;
     }
     step = vgpu_cp_load(x, signal + AMD_SIGNAL_VALUE, &value, 8);
-    if (step != CP_STEP_DONE) {
+    if (step != VGPU_STEP_DONE) {
         return step;
     }
     is = value & quad(x, AQL_VALUE_MASK);
@@ -90,10 +89,10 @@ static CpStep do_barrier_value(CpExec *x)
     default:
         return vgpu_cp_bad(x, CP_ERROR_VENDOR_UNSUPPORTED);
     }
-    return holds ? CP_STEP_DONE : vgpu_cp_wait(x);
+    return holds ? VGPU_STEP_DONE : vgpu_cp_wait(x);
 }
 
-static CpStep do_pm4_ib(CpExec *x)
+static VGPUStep do_pm4_ib(VGPUExec *x)
 {
     const uint32_t *pkt = &x->dw[AQL_PM4_IB_PACKET];
 
@@ -101,20 +100,20 @@ static CpStep do_pm4_ib(CpExec *x)
         VGPU_GET(pkt[0], PM4_HDR__OPCODE) != PM4_INDIRECT_BUFFER) {
         return vgpu_cp_bad(x, CP_ERROR_VENDOR_UNSUPPORTED);
     }
-    x->ib = (VGPUIndirect) {
+    x->ib[0] = (VGPUIndirect) {
         .base = (pkt[1] & PM4_IB_DW1__BASE_LO) |
                 (uint64_t)(pkt[2] & PM4_IB_DW2__BASE_HI) << 32,
         .size = VGPU_GET(pkt[3], PM4_IB_DW3__SIZE),
-        .vmid = x->vmid ? x->vmid : VGPU_GET(pkt[3], PM4_IB_DW3__VMID),
+        .vmid = x->ring_vmid ?: VGPU_GET(pkt[3], PM4_IB_DW3__VMID),
     };
-    x->in_ib = true;
+    x->ib_depth = 1;
     x->packet = false;
-    return CP_STEP_DONE;
+    return VGPU_STEP_DONE;
 }
 
-static CpStep do_work(VGPUCp *cp, CpQueue *q)
+static VGPUStep do_work(VGPUCp *cp, CpQueue *q)
 {
-    CpExec *x = &q->exec;
+    VGPUExec *x = &q->queue.exec;
 
     switch (VGPU_GET(x->dw[0], AQL_DW0__TYPE)) {
     case AQL_VENDOR:
@@ -140,22 +139,22 @@ static CpStep do_work(VGPUCp *cp, CpQueue *q)
 }
 
 /* Tell the driver of a signal that somebody sleeps on. */
-static CpStep notify(VGPUCp *cp, CpQueue *q, uint64_t signal)
+static VGPUStep notify(VGPUCp *cp, CpQueue *q, uint64_t signal)
 {
-    CpExec *x = &q->exec;
+    VGPUExec *x = &q->queue.exec;
     uint64_t mailbox, event;
-    CpStep step = vgpu_cp_load(x, signal + AMD_SIGNAL_EVENT_MAILBOX_PTR,
-                               &mailbox, 8);
+    VGPUStep step = vgpu_cp_load(x, signal + AMD_SIGNAL_EVENT_MAILBOX_PTR,
+                                 &mailbox, 8);
 
-    if (step != CP_STEP_DONE || !mailbox) {
+    if (step != VGPU_STEP_DONE || !mailbox) {
         return step;
     }
     step = vgpu_cp_load(x, signal + AMD_SIGNAL_EVENT_ID, &event, 8);
-    if (step == CP_STEP_DONE) {
+    if (step == VGPU_STEP_DONE) {
         uint64_t id = cpu_to_le64((uint32_t)event);
 
         if (cp_stalls(vgpu_access_write(&x->mem, mailbox & ~7ull, &id, 8))) {
-            return CP_STEP_STALL;
+            return VGPU_STEP_STALL;
         }
         vgpu_cp_interrupt(cp, q, IH_SRC_CP_END_OF_PIPE, CP_INT_CNTL__TIME_STAMP,
                           event);
@@ -164,86 +163,84 @@ static CpStep notify(VGPUCp *cp, CpQueue *q, uint64_t signal)
 }
 
 /* From the phase that the packet is in to its end, or to a stall. */
-static CpStep finish(VGPUCp *cp, CpQueue *q)
+static VGPUStep finish(VGPUCp *cp, CpQueue *q)
 {
-    CpExec *x = &q->exec;
+    VGPUExec *x = &q->queue.exec;
     uint64_t signal = quad(x, AQL_COMPLETION_SIGNAL) & ~7ull;
     uint64_t va = x->ring_base + (x->rptr & (x->ring_dwords - 1)) * 4;
     uint32_t header = cpu_to_le32((x->dw[0] & ~AQL_DW0__HEADER) | AQL_INVALID);
-    CpStep step = CP_STEP_DONE;
+    VGPUStep step = VGPU_STEP_DONE;
 
     if (q->phase == PHASE_SIGNAL) {
         if (signal && cp_stalls(vgpu_access_add64(&x->mem, signal +
                                                   AMD_SIGNAL_VALUE, -1))) {
-            return CP_STEP_STALL;
+            return VGPU_STEP_STALL;
         }
         q->phase = PHASE_MAILBOX;
     }
     if (q->phase == PHASE_MAILBOX) {
-        step = signal ? notify(cp, q, signal) : CP_STEP_DONE;
-        if (step != CP_STEP_DONE) {
+        step = signal ? notify(cp, q, signal) : VGPU_STEP_DONE;
+        if (step != VGPU_STEP_DONE) {
             return step;
         }
         q->phase = PHASE_RETIRE;
     }
     if (cp_stalls(vgpu_access_write(&x->mem, va, &header, 4))) {
-        return CP_STEP_STALL;
+        return VGPU_STEP_STALL;
     }
     q->phase = PHASE_WORK;
     x->packet = false;
-    x->tries = 0;
+    x->polls = 0;
     x->rptr += AQL_PACKET_DWORDS;
-    x->report = true;
+    x->writeback = true;
     vgpu_count(cp->s, VGPU_CNT_PACKETS, 1);
-    return CP_STEP_DONE;
+    return VGPU_STEP_DONE;
 }
 
-CpStep vgpu_cp_aql_step(VGPUCp *cp, CpQueue *q)
+VGPUStep vgpu_cp_aql_step(VGPUCp *cp, CpQueue *q)
 {
-    CpExec *x = &q->exec;
-    CpStep step;
+    VGPUExec *x = &q->queue.exec;
+    VGPUStep step;
 
-    if (x->in_ib) {
+    if (x->ib_depth) {
         step = vgpu_cp_pm4_step(cp, q);
-        if (step == CP_STEP_DONE && !x->in_ib) {
+        if (step == VGPU_STEP_DONE && !x->ib_depth) {
             q->phase = PHASE_SIGNAL;
         }
         return step;
     }
-    if (!x->packet && (x->poll_wptr || x->report)) {
-        return vgpu_cp_pointers(x);
+    if (!x->packet && (x->poll_wptr || x->writeback)) {
+        return vgpu_cp_pointers(q);
     }
-    x->mem.vmid = x->vmid;
+    x->mem.vmid = x->ring_vmid;
     if (!x->packet) {
         if (x->wptr - x->rptr < AQL_PACKET_DWORDS) {
-            x->poll_wptr = x->clamped;
-            x->clamped = false;
+            x->poll_wptr = q->clamped;
+            q->clamped = false;
             if (!x->poll_wptr && x->wptr != x->rptr) {
-                x->mem.stall = (VGPUStall) { .why = VGPU_WAIT_WPTR };
-                return CP_STEP_STALL;
+                return vgpu_exec_wait_wptr(x);
             }
-            return CP_STEP_DONE;
+            return VGPU_STEP_DONE;
         }
         x->mem.faulted = false;
         x->dw[0] = 0;
         step = vgpu_cp_fetch(x, 0, x->dw, AQL_PACKET_DWORDS);
-        if (step != CP_STEP_DONE) {
+        if (step != VGPU_STEP_DONE) {
             return step;
         }
         if (q->phase == PHASE_WORK &&
             VGPU_GET(x->dw[0], AQL_DW0__TYPE) == AQL_INVALID) {
             /* Somebody still writes it, and will ring. */
-            x->mem.stall = (VGPUStall) { .why = VGPU_WAIT_WPTR };
-            return CP_STEP_STALL;
+            return vgpu_exec_wait_wptr(x);
         }
         x->packet = true;
         x->done = 0;
-        trace_vgpu_cp_aql(cp->s->id, x->mem.queue, x->vmid,
+        trace_vgpu_cp_aql(cp->s->id, x->mem.queue, x->ring_vmid,
                           x->rptr / AQL_PACKET_DWORDS, x->dw[0], q->phase);
     }
     if (q->phase == PHASE_WORK) {
         step = do_work(cp, q);
-        if (step != CP_STEP_DONE || x->in_ib) {
+        if (step != VGPU_STEP_DONE || x->ib_depth) {
             return step;
         }
         q->phase = PHASE_SIGNAL;

@@ -29,43 +29,43 @@ uint64_t vgpu_cp_ring_dwords(const CpQueue *q)
 
 void vgpu_cp_queue_kick(VGPUCp *cp, CpQueue *q)
 {
-    if (q->wait == VGPU_WAIT_WPTR) {
-        q->wait = VGPU_WAIT_NONE;
-    }
+    vgpu_queue_wptr_moved(&q->queue);
     vgpu_worker_kick(&cp->w);
 }
 
 void vgpu_cp_queue_start(VGPUCp *cp, CpQueue *q)
 {
-    CpExec *x = &q->exec;
+    VGPUExec *x = &q->queue.exec;
     uint32_t ib = q->regs[CP_HQD_IB_CONTROL];
     uint32_t vmid = q->regs[CP_HQD_VMID];
     uint32_t status = q->regs[CP_HQD_HQ_STATUS1];
 
     memset(x, 0, sizeof(*x));
-    q->wptr = cp_hqd64(q, CP_HQD_PQ_WPTR_LO);
-    q->rptr = q->wptr - ((q->wptr - q->regs[CP_HQD_PQ_RPTR]) &
-                         (vgpu_cp_ring_dwords(q) - 1));
-    if (q->rptr == q->wptr && (status & CP_HQD_HQ_STATUS1__FULL)) {
-        q->rptr -= vgpu_cp_ring_dwords(q);
+    q->queue.wptr = cp_hqd64(q, CP_HQD_PQ_WPTR_LO);
+    q->queue.rptr = q->queue.wptr - ((q->queue.wptr - q->regs[CP_HQD_PQ_RPTR]) &
+                                     (vgpu_cp_ring_dwords(q) - 1));
+    if (q->queue.rptr == q->queue.wptr && (status & CP_HQD_HQ_STATUS1__FULL)) {
+        q->queue.rptr -= vgpu_cp_ring_dwords(q);
     }
-    x->report = status & CP_HQD_HQ_STATUS1__REPORT;
+    x->writeback = status & CP_HQD_HQ_STATUS1__REPORT;
     if (ib & CP_HQD_IB_CONTROL__PROCESSING_IB) {
-        x->in_ib = true;
-        x->ib = (VGPUIndirect) {
+        x->ib_depth = 1;
+        x->ib[0] = (VGPUIndirect) {
             .base = cp_hqd64(q, CP_HQD_IB_BASE_ADDR) & ~3ull,
             .size = VGPU_GET(ib, CP_HQD_IB_CONTROL__IB_SIZE),
             .vmid = VGPU_GET(vmid, CP_HQD_VMID__IB_VMID),
         };
-        x->ib.pos = MIN(q->regs[CP_HQD_IB_RPTR], x->ib.size);
+        x->ib[0].pos = MIN(q->regs[CP_HQD_IB_RPTR], x->ib[0].size);
     }
+    q->clamped = false;
     q->phase = VGPU_GET(status, CP_HQD_HQ_STATUS1__PHASE);
     q->error = false;
-    q->dequeue = false;
-    q->wait = VGPU_WAIT_NONE;
+    q->queue.dequeue = false;
+    q->queue.wait = VGPU_WAIT_NONE;
     qatomic_set(&q->regs[CP_HQD_DEQUEUE_REQUEST], 0);
     trace_vgpu_cp_start(cp->s->id, cp_number(cp, q),
-                        VGPU_GET(vmid, CP_HQD_VMID__VMID), q->rptr, q->wptr);
+                        VGPU_GET(vmid, CP_HQD_VMID__VMID), q->queue.rptr,
+                        q->queue.wptr);
     vgpu_worker_kick(&cp->w);
 }
 
@@ -74,7 +74,7 @@ void vgpu_cp_hws_end(VGPUCp *cp)
     if (cp->hws.phase != CP_HWS_NONE) {
         trace_vgpu_hws_end(cp->s->id, cp->hws.phase);
         cp->hws.phase = CP_HWS_NONE;
-        cp->hws.wait = VGPU_WAIT_NONE;
+        cp->hws.queue.wait = VGPU_WAIT_NONE;
     }
 }
 
@@ -88,46 +88,49 @@ static void run_list_end(VGPUCp *cp, const CpQueue *q)
 
 void vgpu_cp_queue_stop(VGPUCp *cp, CpQueue *q)
 {
-    CpExec *x = &q->exec;
+    VGPUExec *x = &q->queue.exec;
     uint32_t status = VGPU_PREP(CP_HQD_HQ_STATUS1__PHASE, q->phase);
     uint32_t ib = 0;
 
-    if (x->report) {
+    if (x->writeback) {
         status |= CP_HQD_HQ_STATUS1__REPORT;
     }
-    if (q->wptr - q->rptr == vgpu_cp_ring_dwords(q)) {
+    if (q->queue.wptr - q->queue.rptr == vgpu_cp_ring_dwords(q)) {
         status |= CP_HQD_HQ_STATUS1__FULL;
     }
-    if (x->in_ib) {
-        ib = CP_HQD_IB_CONTROL__PROCESSING_IB | x->ib.size;
-        qatomic_set(&q->regs[CP_HQD_IB_BASE_ADDR], x->ib.base);
-        qatomic_set(&q->regs[CP_HQD_IB_BASE_ADDR_HI], x->ib.base >> 32);
-        qatomic_set(&q->regs[CP_HQD_IB_RPTR], x->ib.pos);
+    if (x->ib_depth) {
+        ib = CP_HQD_IB_CONTROL__PROCESSING_IB | x->ib[0].size;
+        qatomic_set(&q->regs[CP_HQD_IB_BASE_ADDR], x->ib[0].base);
+        qatomic_set(&q->regs[CP_HQD_IB_BASE_ADDR_HI], x->ib[0].base >> 32);
+        qatomic_set(&q->regs[CP_HQD_IB_RPTR], x->ib[0].pos);
         qatomic_set(&q->regs[CP_HQD_VMID],
                     VGPU_SET(q->regs[CP_HQD_VMID], CP_HQD_VMID__IB_VMID,
-                             x->ib.vmid));
+                             x->ib[0].vmid));
     }
     qatomic_set(&q->regs[CP_HQD_IB_CONTROL], ib);
     qatomic_set(&q->regs[CP_HQD_HQ_STATUS1], status);
     qatomic_set(&q->regs[CP_HQD_PQ_RPTR],
-                q->rptr & (vgpu_cp_ring_dwords(q) - 1));
-    qatomic_set(&q->regs[CP_HQD_PQ_WPTR_LO], q->wptr);
-    qatomic_set(&q->regs[CP_HQD_PQ_WPTR_HI], q->wptr >> 32);
+                q->queue.rptr & (vgpu_cp_ring_dwords(q) - 1));
+    qatomic_set(&q->regs[CP_HQD_PQ_WPTR_LO], q->queue.wptr);
+    qatomic_set(&q->regs[CP_HQD_PQ_WPTR_HI], q->queue.wptr >> 32);
     qatomic_set(&q->regs[CP_HQD_ACTIVE], 0);
     qatomic_set(&q->regs[CP_HQD_DEQUEUE_REQUEST], 0);
     memset(x, 0, sizeof(*x));
-    q->dequeue = false;
+    q->clamped = false;
+    q->queue.dequeue = false;
     q->error = false;
-    q->wait = VGPU_WAIT_NONE;
+    q->queue.wait = VGPU_WAIT_NONE;
     run_list_end(cp, q);
-    trace_vgpu_cp_stop(cp->s->id, cp_number(cp, q), q->rptr, q->wptr, ib);
+    trace_vgpu_cp_stop(cp->s->id, cp_number(cp, q), q->queue.rptr,
+                       q->queue.wptr, ib);
 }
 
 /* Is the thread at work for @q: at its packets, or at the run list it gave? */
 static bool at_work(const VGPUCp *cp, const CpQueue *q)
 {
-    return cp->w.current == q ||
-           (cp->w.current == &cp->hws && cp->hws.owner == cp_number(cp, q));
+    return cp->w.current == &q->queue ||
+           (cp->w.current == &cp->hws.queue &&
+            cp->hws.owner == cp_number(cp, q));
 }
 
 void vgpu_cp_queue_dequeue(VGPUCp *cp, CpQueue *q)
@@ -136,7 +139,7 @@ void vgpu_cp_queue_dequeue(VGPUCp *cp, CpQueue *q)
         return;
     }
     if (at_work(cp, q)) {
-        q->dequeue = true;
+        q->queue.dequeue = true;
     } else {
         vgpu_cp_queue_stop(cp, q);
     }

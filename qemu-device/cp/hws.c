@@ -45,9 +45,9 @@ static bool list_of(const uint32_t *dw, VGPUIndirect *list)
     return dw[3] & PM4_RUN_DW3__VALID;
 }
 
-CpStep vgpu_cp_run_list(VGPUCp *cp, CpQueue *kiq)
+VGPUStep vgpu_cp_run_list(VGPUCp *cp, CpQueue *kiq)
 {
-    CpExec *x = &kiq->exec;
+    VGPUExec *x = &kiq->queue.exec;
     CpHws *hws = &cp->hws;
 
     if (!x->done) {
@@ -63,14 +63,14 @@ CpStep vgpu_cp_run_list(VGPUCp *cp, CpQueue *kiq)
         hws->process.valid = false;
         hws->starved = false;
         hws->phase = CP_HWS_SAVE;
-        hws->wait = VGPU_WAIT_NONE;
+        hws->queue.wait = VGPU_WAIT_NONE;
         x->done = 1;
         trace_vgpu_hws_list(cp->s->id, hws->owner, list.base, list.size,
                             hws->max_processes);
     }
     /* It is done when the first slice runs. */
     return hws->phase == CP_HWS_SAVE || hws->phase == CP_HWS_MAP ?
-           vgpu_cp_wait(x) : CP_STEP_DONE;
+           vgpu_cp_wait(x) : VGPU_STEP_DONE;
 }
 
 static void set_pasid(VGPUState *s, unsigned vmid, uint16_t pasid, bool valid)
@@ -174,14 +174,14 @@ static void slice_runs(VGPUCp *cp, bool settled)
     }
 }
 
-static CpStep do_map_process(VGPUCp *cp, const uint32_t *dw, bool *full)
+static VGPUStep do_map_process(VGPUCp *cp, const uint32_t *dw, bool *full)
 {
     CpHws *hws = &cp->hws;
     uint32_t num_gws = VGPU_GET(dw[13], PM4_PROCESS_DW13__NUM_GWS);
 
     if (num_gws > GWS_NUM) {
         hws->process.valid = false;
-        return vgpu_cp_bad(&hws->exec, CP_ERROR_PACKET_UNSUPPORTED);
+        return vgpu_cp_bad(&hws->queue.exec, CP_ERROR_PACKET_UNSUPPORTED);
     }
     hws->process = (CpProcess) {
         .valid = true,
@@ -193,55 +193,55 @@ static CpStep do_map_process(VGPUCp *cp, const uint32_t *dw, bool *full)
         .num_gws = num_gws,
     };
     *full = !attach(cp);
-    return CP_STEP_DONE;
+    return VGPU_STEP_DONE;
 }
 
-static CpStep do_map_queues(VGPUCp *cp, const uint32_t *dw, bool *full)
+static VGPUStep do_map_queues(VGPUCp *cp, const uint32_t *dw, bool *full)
 {
     CpHws *hws = &cp->hws;
     unsigned vmid;
 
     if (!hws->process.valid ||
         ((dw[1] & PM4_MAP_DW1__GWS_CONTROL) && !hws->process.num_gws)) {
-        return vgpu_cp_bad(&hws->exec, CP_ERROR_PACKET_UNSUPPORTED);
+        return vgpu_cp_bad(&hws->queue.exec, CP_ERROR_PACKET_UNSUPPORTED);
     }
     /* The slice may have begun between the process and this. */
     vmid = attach(cp);
     if (!vmid) {
         *full = true;
-        return CP_STEP_DONE;
+        return VGPU_STEP_DONE;
     }
     hws->quantum = MAX(hws->quantum, hws->process.quantum);
-    return vgpu_cp_map(cp, &hws->exec, dw, vmid, full);
+    return vgpu_cp_map(cp, &hws->queue.exec, dw, vmid, full);
 }
 
 /* The end of one list is the start of another; most often of the same. */
-static CpStep do_chain(VGPUCp *cp, const uint32_t *dw)
+static VGPUStep do_chain(VGPUCp *cp, const uint32_t *dw)
 {
     CpHws *hws = &cp->hws;
 
     if (!(dw[3] & PM4_RUN_DW3__CHAIN) || !list_of(dw, &hws->list)) {
-        return vgpu_cp_bad(&hws->exec, CP_ERROR_PACKET_UNSUPPORTED);
+        return vgpu_cp_bad(&hws->queue.exec, CP_ERROR_PACKET_UNSUPPORTED);
     }
     hws->process.valid = false;
     if (++hws->chains > MAX_CHAINS) {
         slice_runs(cp, false);
     }
-    return CP_STEP_DONE;
+    return VGPU_STEP_DONE;
 }
 
 /* A packet of the list. */
-static CpStep do_packet(VGPUCp *cp)
+static VGPUStep do_packet(VGPUCp *cp)
 {
     CpHws *hws = &cp->hws;
-    CpExec *x = &hws->exec;
+    VGPUExec *x = &hws->queue.exec;
     uint32_t dw[PM4_MAP_PROCESS_DWORDS], left = hws->list.size - hws->list.pos;
     uint32_t opcode, n, want;
     bool full = false;
-    CpStep step;
+    VGPUStep step;
 
     step = vgpu_cp_fetch(x, 0, dw, 1);
-    if (step != CP_STEP_DONE) {
+    if (step != VGPU_STEP_DONE) {
         return step;
     }
     x->dw[0] = dw[0];
@@ -263,7 +263,7 @@ static CpStep do_packet(VGPUCp *cp)
     if (opcode != PM4_NOP) {
         step = vgpu_cp_fetch(x, 0, dw, n);
     }
-    if (step != CP_STEP_DONE) {
+    if (step != VGPU_STEP_DONE) {
         return step;
     }
     switch (opcode) {
@@ -278,23 +278,23 @@ static CpStep do_packet(VGPUCp *cp)
     default:
         break;
     }
-    if (step == CP_STEP_DONE && full) {
+    if (step == VGPU_STEP_DONE && full) {
         slice_runs(cp, false);
-    } else if (step == CP_STEP_DONE) {
+    } else if (step == VGPU_STEP_DONE) {
         hws->list.pos += n;
         vgpu_count(cp->s, VGPU_CNT_PACKETS, 1);
     }
     return step;
 }
 
-static CpStep map(VGPUCp *cp)
+static VGPUStep map(VGPUCp *cp)
 {
     CpHws *hws = &cp->hws;
-    CpExec *x = &hws->exec;
-    CpStep step = CP_STEP_DONE;
+    VGPUExec *x = &hws->queue.exec;
+    VGPUStep step = VGPU_STEP_DONE;
     unsigned i;
 
-    for (i = 0; i < STEP_PACKETS && step == CP_STEP_DONE &&
+    for (i = 0; i < STEP_PACKETS && step == VGPU_STEP_DONE &&
          hws->phase == CP_HWS_MAP; i++) {
         bool round = hws->chains && hws->list.base == hws->slice.base &&
                      hws->list.pos == hws->slice.pos;
@@ -303,8 +303,8 @@ static CpStep map(VGPUCp *cp)
             slice_runs(cp, true);
             break;
         }
-        x->in_ib = true;
-        x->ib = hws->list;
+        x->ib_depth = 1;
+        x->ib[0] = hws->list;
         x->mem.vmid = 0;
         x->mem.faulted = false;
         step = do_packet(cp);
@@ -312,29 +312,30 @@ static CpStep map(VGPUCp *cp)
     return step;
 }
 
-static CpStep save_sdma(VGPUCp *cp, unsigned engine)
+static VGPUStep save_sdma(VGPUCp *cp, unsigned engine)
 {
-    CpStep step = CP_STEP_DONE;
+    VGPUStep step = VGPU_STEP_DONE;
     unsigned n;
 
-    for (n = 0; n < SDMA_NUM_QUEUES && step == CP_STEP_DONE; n++) {
+    for (n = 0; n < SDMA_NUM_QUEUES && step == VGPU_STEP_DONE; n++) {
         VGPUSdmaMapping m = vgpu_sdma_mapping(cp->s, engine, n);
 
         if (m.leaving || (m.mapped && m.listed && !m.fixed)) {
-            step = vgpu_cp_sdma_unmap(cp, &cp->hws.exec, engine, n, false);
+            step = vgpu_cp_sdma_unmap(cp, &cp->hws.queue.exec, engine, n,
+                                      false);
         }
     }
     return step;
 }
 
 /* Those stay that the driver says are static. */
-static CpStep save(VGPUCp *cp)
+static VGPUStep save(VGPUCp *cp)
 {
     CpHws *hws = &cp->hws;
-    CpStep step = CP_STEP_DONE;
+    VGPUStep step = VGPU_STEP_DONE;
     unsigned n;
 
-    for (n = 0; n < CP_NUM_HQDS && step == CP_STEP_DONE; n++) {
+    for (n = 0; n < CP_NUM_HQDS && step == VGPU_STEP_DONE; n++) {
         CpQueue *q = &cp->queues[n];
         bool leaves;
 
@@ -343,13 +344,13 @@ static CpStep save(VGPUCp *cp)
                      (q->listed && !q->fixed && vgpu_cp_queue_active(q));
         }
         if (leaves) {
-            step = vgpu_cp_unmap(cp, &hws->exec, q, false);
+            step = vgpu_cp_unmap(cp, &hws->queue.exec, q, false);
         }
     }
-    for (n = 0; n < SDMA_NUM_ENGINES && step == CP_STEP_DONE; n++) {
+    for (n = 0; n < SDMA_NUM_ENGINES && step == VGPU_STEP_DONE; n++) {
         step = save_sdma(cp, n);
     }
-    if (step == CP_STEP_DONE) {
+    if (step == VGPU_STEP_DONE) {
         vgpu_cp_hws_release(cp);
         hws->slice = hws->list;
         hws->chains = 0;
@@ -371,14 +372,13 @@ bool vgpu_cp_hws_pending(const VGPUCp *cp)
 static void fail(VGPUCp *cp)
 {
     CpQueue *owner = &cp->queues[cp->hws.owner];
-    const CpExec *x = &cp->hws.exec;
+    const VGPUExec *x = &cp->hws.queue.exec;
 
     vgpu_cp_hws_end(cp);
     if (vgpu_cp_queue_active(owner) && !owner->error) {
-        owner->exec.error = x->error;
-        owner->exec.error_bits = x->error_bits;
-        owner->exec.priv_error = false;
-        owner->exec.dw[0] = x->dw[0];
+        owner->queue.exec.error = x->error;
+        owner->queue.exec.error_bits = x->error_bits;
+        owner->queue.exec.dw[0] = x->dw[0];
         vgpu_cp_queue_error(cp, owner);
     }
 }
@@ -386,8 +386,8 @@ static void fail(VGPUCp *cp)
 void vgpu_cp_hws_turn(VGPUCp *cp)
 {
     CpHws *hws = &cp->hws;
-    CpExec *x = &hws->exec;
-    CpStep step;
+    VGPUExec *x = &hws->queue.exec;
+    VGPUStep step;
 
     if (!vgpu_cp_hws_pending(cp)) {
         return;
@@ -403,22 +403,18 @@ void vgpu_cp_hws_turn(VGPUCp *cp)
     qemu_mutex_unlock(&cp->w.lock);
     step = hws->phase == CP_HWS_SAVE ? save(cp) : map(cp);
     qemu_mutex_lock(&cp->w.lock);
-    if (cp->queues[hws->owner].dequeue) {
+    if (cp->queues[hws->owner].queue.dequeue) {
         /* The owner leaves its HQD now, and the list ends. */
         return;
     }
-    if (step == CP_STEP_STALL &&
+    if (step == VGPU_STEP_STALL &&
         (x->mem.stall.bus || x->mem.stall.why == VGPU_WAIT_POLL)) {
         vgpu_worker_stall(&cp->w, CP_NUM_HQDS, false);
-    } else if (step == CP_STEP_BAD || step == CP_STEP_STALL) {
+    } else if (step == VGPU_STEP_BAD_PACKET || step == VGPU_STEP_STALL) {
         /* VMID 0 has no retry faults: a stall is memory that is broken. */
         fail(cp);
     } else if (hws->phase == CP_HWS_RUN && !hws->settled) {
-        x->mem.stall = (VGPUStall) {
-            .why = VGPU_WAIT_POLL,
-            .until = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) +
-                     MAX(hws->quantum, 1) * (int64_t)SCALE_MS,
-        };
+        vgpu_exec_sleep(x, MAX(hws->quantum, 1) * (int64_t)SCALE_MS);
         vgpu_worker_stall(&cp->w, CP_NUM_HQDS, false);
     }
 }

@@ -17,69 +17,24 @@
 #include "vgpu/cp.h"
 #include "vgpu/pm4.h"
 
-#define CP_PKT_MAX_DWORDS   16          /* fixed part that is fetched */
 #define CP_NUM_GC_REGS      0x100       /* CP registers from CP_GC_FIRST on */
 #define CP_GC_FIRST         (GC_BASE + 0x1040)
 
-/* How a packet left the thread. */
-typedef enum CpStep {
-    CP_STEP_DONE,               /* go on */
-    CP_STEP_AGAIN,              /* more of the same packet; others first */
-    CP_STEP_STALL,              /* exec.mem.stall says what for */
-    CP_STEP_BAD,                /* exec.error: the queue stops */
-} CpStep;
-
-/* The work of a queue, kept over stalls. See VGPUExec for who may touch it. */
-typedef struct CpExec {
-    VGPUView mem;               /* memory as the queue sees it */
-    /* The HQD as of the packet's start or resumption. Pointers in dwords. */
-    uint64_t ring_base;         /* GPU address */
-    uint64_t ring_dwords;
-    uint64_t rptr;
-    uint64_t wptr;
-    uint64_t rptr_addr;         /* GPU address; 0: rptr is not reported */
-    uint64_t wptr_addr;         /* GPU address */
-    uint8_t vmid;               /* of the ring */
-    bool aql;                   /* the ring holds AQL packets, not PM4 */
-    bool priv;                  /* may write registers, select VMIDs */
-    bool poll_wptr;             /* wptr is to be read from wptr_addr */
-    bool report;                /* rptr is to be reported */
-    bool clamped;               /* wptr is further than the ring is long */
-    bool in_ib;                 /* packets come from ib, not from the ring */
-    VGPUIndirect ib;
-    bool packet;                /* dw holds a packet in execution */
-    uint32_t dw[CP_PKT_MAX_DWORDS];
-    uint32_t ndw;               /* length of the packet in dwords */
-    uint32_t fetched;           /* dwords of the packet that are in dw */
-    uint32_t done;              /* steps, or dwords of payload */
-    uint32_t tries;             /* of a wait for a value in memory */
-    int budget;                 /* dwords and steps left of the time slice */
-    /* A register write that waits for the main loop: VGPU_WAIT_REG. */
-    uint32_t reg;               /* dword offset in BAR 5 */
-    uint32_t reg_val;
-    unsigned error;             /* CP_ERROR_* */
-    uint32_t error_bits;        /* CP_HQD_ERROR__* */
-    bool priv_error;            /* register access without privilege */
-} CpExec;
-
 /* An HQD. cp->w.lock, unless a member says otherwise. */
 typedef struct CpQueue {
+    VGPUQueue queue;            /* rptr, wptr: dwords */
     uint32_t regs[CP_HQD_SPAN]; /* read atomically */
     /* SET_SH_REG: thread; cp->w.lock while the queue is inactive. */
     uint32_t sh[PM4_SH_COMPUTE_COUNT];
-    uint64_t rptr;              /* dwords, not wrapped at the end of the ring */
-    uint64_t wptr;              /* the same */
-    bool poll_wptr;             /* read wptr from memory once */
     bool error;                 /* stopped; cleared by a new start */
+    bool aql;                   /* ring of AQL packets, not PM4; as exec */
+    bool clamped;               /* wptr is beyond the ring's end; as exec */
     uint32_t phase;             /* of the AQL packet at rptr; thread */
     bool mapped;                /* by MAP_QUEUES */
     bool listed;                /* by a MAP_QUEUES in a run list */
     bool hiq;                   /* mapped as HIQ: takes scheduling packets */
     bool fixed;                 /* static: stays when others are unmapped */
     bool unsaved;               /* unmapped, MQD not written; thread */
-    bool dequeue;               /* leave the HQD at the packet's boundary */
-    VGPUWait wait;              /* exec.mem.stall.why while the queue waits */
-    CpExec exec;                /* the thread's while the queue is current */
 } CpQueue;
 
 typedef enum CpHwsPhase {
@@ -119,8 +74,11 @@ typedef struct CpHws {
     uint16_t vmids;             /* mask: VMIDs of mapped processes */
     uint16_t pasids[VGPU_NUM_VMIDS];    /* of the processes, by VMID */
     uint64_t gws[VGPU_NUM_VMIDS];       /* mask of GWS resources, by VMID */
-    VGPUWait wait;              /* for the end of the slice */
-    CpExec exec;                /* memory and errors; until: end of the slice */
+    /*
+     * The list's packets are in ib[0]. Stalls: for memory, and for the end of
+     * the slice.
+     */
+    VGPUQueue queue;
 } CpHws;
 
 /*
@@ -198,17 +156,17 @@ void vgpu_cp_interrupt(VGPUCp *cp, CpQueue *q, unsigned source,
 /* pm4.c. Thread, no lock held. */
 
 /* Do a packet of the queue, or a part of it. */
-CpStep vgpu_cp_pm4_step(VGPUCp *cp, CpQueue *q);
+VGPUStep vgpu_cp_pm4_step(VGPUCp *cp, CpQueue *q);
 /* aql.c: the same, of a queue that holds AQL packets. */
-CpStep vgpu_cp_aql_step(VGPUCp *cp, CpQueue *q);
+VGPUStep vgpu_cp_aql_step(VGPUCp *cp, CpQueue *q);
 /* Dispatch packets of either kind: have the shader unit execute the waves. */
-CpStep vgpu_cp_dispatch(VGPUCp *cp, CpQueue *q);
+VGPUStep vgpu_cp_dispatch(VGPUCp *cp, CpQueue *q);
 /* kiq.c: packets, as the above. */
-CpStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq);
-CpStep vgpu_cp_map_queues(VGPUCp *cp, CpQueue *kiq);
-CpStep vgpu_cp_unmap_queues(VGPUCp *cp, CpQueue *kiq);
-CpStep vgpu_cp_query_status(VGPUCp *cp, CpQueue *kiq);
-CpStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq);
+VGPUStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq);
+VGPUStep vgpu_cp_map_queues(VGPUCp *cp, CpQueue *kiq);
+VGPUStep vgpu_cp_unmap_queues(VGPUCp *cp, CpQueue *kiq);
+VGPUStep vgpu_cp_query_status(VGPUCp *cp, CpQueue *kiq);
+VGPUStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq);
 
 /* mqd.c. Thread, no lock held; memory and errors are @x's. */
 
@@ -217,32 +175,32 @@ CpStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq);
  * it runs in that VMID, and one that is mapped already is left alone.
  * *@full: there is no HQD for it, nothing happened.
  */
-CpStep vgpu_cp_map(VGPUCp *cp, CpExec *x, const uint32_t *dw, int vmid,
-                   bool *full);
+VGPUStep vgpu_cp_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
+                     bool *full);
 /*
  * The queue leaves its HQD, or has left it: save it in its MQD, unless @reset.
  * After a stall, call it again. It is not current.
  */
-CpStep vgpu_cp_unmap(VGPUCp *cp, CpExec *x, CpQueue *q, bool reset);
+VGPUStep vgpu_cp_unmap(VGPUCp *cp, VGPUExec *x, CpQueue *q, bool reset);
 
 /* sdma-queues.c. Thread, no lock held. */
 
 /* The SDMA engine that a packet's dword 1 names; -1: it names none. */
 int vgpu_cp_sdma_engine(uint32_t dw1);
 /* As vgpu_cp_map(), for a packet that names an engine. */
-CpStep vgpu_cp_sdma_map(VGPUCp *cp, CpExec *x, const uint32_t *dw, int vmid,
-                        bool *full);
+VGPUStep vgpu_cp_sdma_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
+                          bool *full);
 /*
  * As vgpu_cp_unmap(), of a queue that is mapped or leaving. Unless it is
- * CP_STEP_DONE, call it again.
+ * VGPU_STEP_DONE, call it again.
  */
-CpStep vgpu_cp_sdma_unmap(VGPUCp *cp, CpExec *x, unsigned engine,
-                          unsigned queue, bool reset);
+VGPUStep vgpu_cp_sdma_unmap(VGPUCp *cp, VGPUExec *x, unsigned engine,
+                            unsigned queue, bool reset);
 
 /* hws.c. Thread, no lock held. */
 
 /* RUN_LIST in a ring. */
-CpStep vgpu_cp_run_list(VGPUCp *cp, CpQueue *kiq);
+VGPUStep vgpu_cp_run_list(VGPUCp *cp, CpQueue *kiq);
 /* Queues have left: VMIDs of processes that have none are free. */
 void vgpu_cp_hws_release(VGPUCp *cp);
 
@@ -268,20 +226,20 @@ extern const VMStateDescription vmstate_vgpu_cp_gws;
 /* load-store.c. Thread, no lock held. */
 
 /* The queue stops with CP_ERROR_@error. */
-CpStep vgpu_cp_bad(CpExec *x, unsigned error);
+VGPUStep vgpu_cp_bad(VGPUExec *x, unsigned error);
 /* 4 or 8 bytes, little endian, at an address that is made to fit them. */
-CpStep vgpu_cp_store(CpExec *x, uint64_t va, uint64_t val, unsigned len);
-CpStep vgpu_cp_load(CpExec *x, uint64_t va, uint64_t *val, unsigned len);
-/* The main loop writes the register, then counts exec.done up. */
-CpStep vgpu_cp_write_reg(CpExec *x, uint32_t reg, uint32_t val);
+VGPUStep vgpu_cp_store(VGPUExec *x, uint64_t va, uint64_t val, unsigned len);
+VGPUStep vgpu_cp_load(VGPUExec *x, uint64_t va, uint64_t *val, unsigned len);
+/* As vgpu_exec_write_reg(), if the queue may write registers. */
+VGPUStep vgpu_cp_write_reg(VGPUExec *x, uint32_t reg, uint32_t val);
 /* Read a register of a hub: engines cannot read others. */
-CpStep vgpu_cp_read_reg(VGPUCp *cp, CpExec *x, uint32_t reg, uint32_t *val);
-/* The packet waits for a value: try again after others. */
-CpStep vgpu_cp_wait(CpExec *x);
+VGPUStep vgpu_cp_read_reg(VGPUCp *cp, VGPUExec *x, uint32_t reg, uint32_t *val);
+/* The packet waits for a value: try again after others, then less often. */
+VGPUStep vgpu_cp_wait(VGPUExec *x);
 /* @n dwords at dword @at of the packet. */
-CpStep vgpu_cp_fetch(CpExec *x, uint64_t at, uint32_t *dw, unsigned n);
-/* Read wptr or report rptr, as exec.poll_wptr and exec.report say. */
-CpStep vgpu_cp_pointers(CpExec *x);
+VGPUStep vgpu_cp_fetch(VGPUExec *x, uint64_t at, uint32_t *dw, unsigned n);
+/* Read or write back pointers, as exec.poll_wptr and exec.writeback say. */
+VGPUStep vgpu_cp_pointers(CpQueue *q);
 static inline bool cp_stalls(VGPUAccess a)
 {
     return a == VGPU_ACCESS_STALL;

@@ -29,13 +29,14 @@ void vgpu_cp_interrupt(VGPUCp *cp, CpQueue *q, unsigned source,
                  VGPU_PREP(IH_RING_CP_PIPE, pipe) |
                  VGPU_PREP(IH_RING_CP_ME, me) |
                  VGPU_PREP(IH_RING_CP_QUEUE, n % CP_NUM_QUEUES),
-                 q->exec.vmid, false, data);
+                 q->queue.exec.ring_vmid, false, data);
 }
 
 void vgpu_cp_queue_error(VGPUCp *cp, CpQueue *q)
 {
     uint32_t doorbell = q->regs[CP_HQD_PQ_DOORBELL_CONTROL];
-    CpExec *x = &q->exec;
+    VGPUExec *x = &q->queue.exec;
+    bool privilege = x->error_bits & CP_HQD_ERROR__SUA_ERROR;
     VGPUState *s = cp->s;
 
     q->error = true;
@@ -43,18 +44,18 @@ void vgpu_cp_queue_error(VGPUCp *cp, CpQueue *q)
     qatomic_set(&q->regs[CP_HQD_ERROR],
                 q->regs[CP_HQD_ERROR] | x->error_bits);
     vgpu_count(s, VGPU_CNT_QUEUE_ERRORS, 1);
-    trace_vgpu_cp_error(s->id, cp_number(cp, q), x->vmid, x->error,
+    trace_vgpu_cp_error(s->id, cp_number(cp, q), x->ring_vmid, x->error,
                         x->error_bits, x->dw[0]);
     qemu_log_mask(LOG_GUEST_ERROR,
                   "%s: compute queue %u (vmid %u) stops: error %u (0x%x), "
                   "header 0x%08x, rptr 0x%" PRIx64 " wptr 0x%" PRIx64 "\n",
-                  s->id, cp_number(cp, q), x->vmid, x->error, x->error_bits,
-                  x->dw[0], q->rptr, q->wptr);
+                  s->id, cp_number(cp, q), x->ring_vmid, x->error,
+                  x->error_bits, x->dw[0], q->queue.rptr, q->queue.wptr);
     if (x->error) {
-        vgpu_cp_interrupt(cp, q, x->priv_error ? IH_SRC_CP_PRIV_REG
-                                               : IH_SRC_CP_BAD_OPCODE,
-                          x->priv_error ? CP_INT_CNTL__PRIV_REG
-                                        : CP_INT_CNTL__OPCODE_ERROR,
+        vgpu_cp_interrupt(cp, q, privilege ? IH_SRC_CP_PRIV_REG
+                                           : IH_SRC_CP_BAD_OPCODE,
+                          privilege ? CP_INT_CNTL__PRIV_REG
+                                    : CP_INT_CNTL__OPCODE_ERROR,
                           VGPU_PREP(IH_CP_ERROR__CODE, x->error) |
                           (VGPU_GET(doorbell,
                                     CP_HQD_PQ_DOORBELL_CONTROL__OFFSET) / 2 &

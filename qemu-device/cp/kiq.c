@@ -18,13 +18,13 @@
 #define INV_ENGINE      3       /* drivers leave it to firmware */
 #define NUM_SDMA        (SDMA_NUM_ENGINES * SDMA_NUM_QUEUES)
 
-CpStep vgpu_cp_map_queues(VGPUCp *cp, CpQueue *kiq)
+VGPUStep vgpu_cp_map_queues(VGPUCp *cp, CpQueue *kiq)
 {
-    CpExec *x = &kiq->exec;
+    VGPUExec *x = &kiq->queue.exec;
     bool full;
-    CpStep step = vgpu_cp_map(cp, x, x->dw, -1, &full);
+    VGPUStep step = vgpu_cp_map(cp, x, x->dw, -1, &full);
 
-    if (step == CP_STEP_DONE && full) {
+    if (step == VGPU_STEP_DONE && full) {
         qemu_log_mask(LOG_GUEST_ERROR, "%s: MAP_QUEUES finds no free HQD "
                       "(0x%08x)\n", cp->s->id, x->dw[1]);
         return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
@@ -33,7 +33,7 @@ CpStep vgpu_cp_map_queues(VGPUCp *cp, CpQueue *kiq)
 }
 
 /* Does the packet mean a queue with these? @pasid is 0 in VMID 0. */
-static bool selected(const CpExec *x, uint32_t doorbell, uint32_t pasid,
+static bool selected(const VGPUExec *x, uint32_t doorbell, uint32_t pasid,
                      bool fixed)
 {
     unsigned i;
@@ -62,9 +62,9 @@ static uint32_t pasid_of(VGPUState *s, bool mm, unsigned vmid)
     return vmid ? vgpu_ih_pasid(s, vmid, mm) : 0;
 }
 
-static CpStep unmap_hqd(VGPUCp *cp, CpQueue *kiq, CpQueue *q, bool reset)
+static VGPUStep unmap_hqd(VGPUCp *cp, CpQueue *kiq, CpQueue *q, bool reset)
 {
-    CpExec *x = &kiq->exec;
+    VGPUExec *x = &kiq->queue.exec;
     unsigned vmid = VGPU_GET(qatomic_read(&q->regs[CP_HQD_VMID]),
                              CP_HQD_VMID__VMID);
     bool meant;
@@ -76,11 +76,12 @@ static CpStep unmap_hqd(VGPUCp *cp, CpQueue *kiq, CpQueue *q, bool reset)
                 selected(x, q->regs[CP_HQD_PQ_DOORBELL_CONTROL],
                          pasid_of(cp->s, false, vmid), q->fixed);
     }
-    return meant || q->unsaved ? vgpu_cp_unmap(cp, x, q, reset) : CP_STEP_DONE;
+    return meant || q->unsaved ? vgpu_cp_unmap(cp, x, q, reset)
+                               : VGPU_STEP_DONE;
 }
 
-static CpStep unmap_sdma(VGPUCp *cp, CpExec *x, unsigned engine,
-                         unsigned queue, bool reset)
+static VGPUStep unmap_sdma(VGPUCp *cp, VGPUExec *x, unsigned engine,
+                           unsigned queue, bool reset)
 {
     VGPUSdmaMapping m = vgpu_sdma_mapping(cp->s, engine, queue);
     int named = vgpu_cp_sdma_engine(x->dw[1]);
@@ -90,17 +91,17 @@ static CpStep unmap_sdma(VGPUCp *cp, CpExec *x, unsigned engine,
          selected(x, m.doorbell, pasid_of(cp->s, true, m.vmid), m.fixed))) {
         return vgpu_cp_sdma_unmap(cp, x, engine, queue, reset);
     }
-    return CP_STEP_DONE;
+    return VGPU_STEP_DONE;
 }
 
-CpStep vgpu_cp_unmap_queues(VGPUCp *cp, CpQueue *kiq)
+VGPUStep vgpu_cp_unmap_queues(VGPUCp *cp, CpQueue *kiq)
 {
-    CpExec *x = &kiq->exec;
+    VGPUExec *x = &kiq->queue.exec;
     unsigned action = VGPU_GET(x->dw[1], PM4_UNMAP_DW1__ACTION);
     unsigned sel = VGPU_GET(x->dw[1], PM4_UNMAP_DW1__QUEUE_SEL);
     bool all = !(x->dw[1] & (PM4_MAP_DW1__ENGINE_SEL |
                              PM4_MAP_DW1__EXT_ENGINE_SEL));
-    CpStep step;
+    VGPUStep step;
 
     if (action > PM4_UNMAP_RESET ||
         (!all && vgpu_cp_sdma_engine(x->dw[1]) < 0)) {
@@ -114,24 +115,24 @@ CpStep vgpu_cp_unmap_queues(VGPUCp *cp, CpQueue *kiq)
     for (; x->done < CP_NUM_HQDS + NUM_SDMA; x->done++) {
         if (x->done < CP_NUM_HQDS) {
             step = all ? unmap_hqd(cp, kiq, &cp->queues[x->done], action)
-                       : CP_STEP_DONE;
+                       : VGPU_STEP_DONE;
         } else {
             unsigned n = x->done - CP_NUM_HQDS;
 
             step = unmap_sdma(cp, x, n / SDMA_NUM_QUEUES, n % SDMA_NUM_QUEUES,
                               action);
         }
-        if (step != CP_STEP_DONE) {
+        if (step != VGPU_STEP_DONE) {
             return step;
         }
     }
     vgpu_cp_hws_release(cp);
-    return CP_STEP_DONE;
+    return VGPU_STEP_DONE;
 }
 
-CpStep vgpu_cp_query_status(VGPUCp *cp, CpQueue *kiq)
+VGPUStep vgpu_cp_query_status(VGPUCp *cp, CpQueue *kiq)
 {
-    CpExec *x = &kiq->exec;
+    VGPUExec *x = &kiq->queue.exec;
     unsigned command = VGPU_GET(x->dw[1], PM4_QUERY_DW1__COMMAND);
     uint64_t va = (x->dw[3] | (uint64_t)x->dw[4] << 32) & ~7ull;
     uint64_t val = cpu_to_le64(x->dw[5] | (uint64_t)x->dw[6] << 32);
@@ -139,7 +140,7 @@ CpStep vgpu_cp_query_status(VGPUCp *cp, CpQueue *kiq)
     /* Whatever came before is done by now. */
     if (command != PM4_QUERY_INTERRUPT_ONLY &&
         cp_stalls(vgpu_access_write(&x->mem, va, &val, 8))) {
-        return CP_STEP_STALL;
+        return VGPU_STEP_STALL;
     }
     if (command == PM4_QUERY_INTERRUPT_ONLY ||
         command == PM4_QUERY_FENCE_INTERRUPT) {
@@ -147,18 +148,18 @@ CpStep vgpu_cp_query_status(VGPUCp *cp, CpQueue *kiq)
                           CP_INT_CNTL__TIME_STAMP,
                           x->dw[1] & PM4_QUERY_DW1__CONTEXT_ID);
     }
-    return CP_STEP_DONE;
+    return VGPU_STEP_DONE;
 }
 
-CpStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq)
+VGPUStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq)
 {
-    CpExec *x = &kiq->exec;
+    VGPUExec *x = &kiq->queue.exec;
 
     QEMU_LOCK_GUARD(&cp->w.lock);
     cp->vmid_mask = VGPU_GET(x->dw[1], PM4_RESOURCES_DW1__VMID_MASK) & ~1u;
     cp->queue_mask = x->dw[2] | (uint64_t)x->dw[3] << 32;
     cp->gws_mask = x->dw[4] | (uint64_t)x->dw[5] << 32;
-    return CP_STEP_DONE;
+    return VGPU_STEP_DONE;
 }
 
 /*
@@ -166,9 +167,9 @@ CpStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq)
  * the ACK bits of the VMIDs that the request names (x->reg_val): the scheduler
  * may have given the process another VMID since, which no request names.
  */
-CpStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq)
+VGPUStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq)
 {
-    CpExec *x = &kiq->exec;
+    VGPUExec *x = &kiq->queue.exec;
     unsigned hubs = x->dw[1] & PM4_INVALIDATE_DW1__ALL_HUB ? 2 : 1;
     uint32_t pasid = VGPU_GET(x->dw[1], PM4_INVALIDATE_DW1__PASID);
     uint32_t vmids = 0, requested, ack = 0, vmid;
@@ -204,9 +205,9 @@ CpStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq)
             if ((ack & requested) != requested) {
                 return vgpu_cp_wait(x);
             }
-            x->tries = 0;
+            x->polls = 0;
             x->done++;
         }
     }
-    return CP_STEP_DONE;
+    return VGPU_STEP_DONE;
 }

@@ -7,22 +7,18 @@
 #include "qemu/osdep.h"
 #include "vgpu/bits.h"
 #include "vgpu/gmc.h"
-#include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/cp/cp.h"
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 
-#define TURN_STEPS      256
+#define TURN_STEPS      256             /* packets, dwords of payload */
 #define HWS             CP_NUM_HQDS     /* the worker's number for it */
 
 /* Everything from here to the ops: the worker's lock held. */
 
 static bool queue_pending(const CpQueue *q)
 {
-    const CpExec *x = &q->exec;
-
-    return x->packet || x->in_ib || x->report || x->poll_wptr || x->clamped ||
-           q->poll_wptr || q->rptr != q->wptr;
+    return vgpu_queue_pending(&q->queue) || q->clamped;
 }
 
 static bool mec_runs(const VGPUCp *cp, const CpQueue *q)
@@ -38,102 +34,105 @@ static bool queue_runs(const VGPUCp *cp, const CpQueue *q)
     return mec_runs(cp, q) && vgpu_cp_queue_active(q) && !q->error;
 }
 
-/* Take over what registers say. False if the ring cannot be. */
-static bool queue_load(VGPUCp *cp, CpQueue *q)
-{
-    uint32_t cntl = qatomic_read(&q->regs[CP_HQD_PQ_CONTROL]);
-    CpExec *x = &q->exec;
-
-    x->ring_base = cp_hqd64(q, CP_HQD_PQ_BASE) << 8;
-    x->ring_dwords = vgpu_cp_ring_dwords(q);
-    x->vmid = VGPU_GET(qatomic_read(&q->regs[CP_HQD_VMID]),
-                       CP_HQD_VMID__VMID);
-    x->priv = cntl & CP_HQD_PQ_CONTROL__PRIV_STATE;
-    x->aql = qatomic_read(&q->regs[CP_HQD_AQL_CONTROL]) &
-             CP_HQD_AQL_CONTROL__CONTROL0;
-    x->rptr_addr = x->aql || !(cntl & CP_HQD_PQ_CONTROL__NO_UPDATE_RPTR) ?
-                   cp_hqd64(q, CP_HQD_PQ_RPTR_REPORT_ADDR) & ~7ull : 0;
-    x->wptr_addr = cp_hqd64(q, CP_HQD_PQ_WPTR_POLL_ADDR) & ~7ull;
-    x->rptr = q->rptr;
-    x->wptr = q->wptr;
-    if (q->poll_wptr) {
-        q->poll_wptr = false;
-        x->poll_wptr = true;
-    }
-    x->mem.client = &cp->client;
-    x->mem.queue = cp_number(cp, q);
-    /* What memory says may put right what a register got wrong. */
-    return x->poll_wptr || x->wptr - x->rptr <= x->ring_dwords;
-}
-
 static VGPUCp *cp_of(VGPUWorker *w)
 {
     return container_of(w, VGPUCp, w);
 }
 
-/* Drops the lock while packets run. */
-static void queue_turn(VGPUWorker *w, unsigned n)
+static bool queue_load(VGPUWorker *w, unsigned n)
 {
     VGPUCp *cp = cp_of(w);
     CpQueue *q = &cp->queues[n];
-    CpStep step = CP_STEP_DONE;
-    CpExec *x = &q->exec;
+    uint32_t cntl = qatomic_read(&q->regs[CP_HQD_PQ_CONTROL]);
+    VGPUExec *x = &q->queue.exec;
 
-    if (n == HWS) {
-        CpQueue *owner = &cp->queues[cp->hws.owner];
+    x->ring_base = cp_hqd64(q, CP_HQD_PQ_BASE) << 8;
+    x->ring_dwords = vgpu_cp_ring_dwords(q);
+    x->ptr_shift = 0;
+    x->ring_vmid = VGPU_GET(qatomic_read(&q->regs[CP_HQD_VMID]),
+                            CP_HQD_VMID__VMID);
+    x->priv = cntl & CP_HQD_PQ_CONTROL__PRIV_STATE;
+    q->aql = qatomic_read(&q->regs[CP_HQD_AQL_CONTROL]) &
+             CP_HQD_AQL_CONTROL__CONTROL0;
+    x->rptr_addr = q->aql || !(cntl & CP_HQD_PQ_CONTROL__NO_UPDATE_RPTR) ?
+                   cp_hqd64(q, CP_HQD_PQ_RPTR_REPORT_ADDR) & ~7ull : 0;
+    x->rptr_writeback = x->rptr_addr;
+    x->wptr_addr = cp_hqd64(q, CP_HQD_PQ_WPTR_POLL_ADDR) & ~7ull;
+    x->mem.client = &cp->client;
+    x->mem.queue = n;
+    /* What memory says may put right what a register got wrong. */
+    return x->poll_wptr || x->wptr - x->rptr <= x->ring_dwords;
+}
 
-        vgpu_cp_hws_turn(cp);
-        if (owner->dequeue) {
-            vgpu_cp_queue_stop(cp, owner);
-        }
-        return;
-    }
-    x->budget = TURN_STEPS;
-    while (step == CP_STEP_DONE && x->budget-- > 0 && !q->dequeue &&
-           queue_runs(cp, q) && queue_pending(q)) {
-        uint64_t wptr = q->wptr;
+static VGPUStep queue_step(VGPUWorker *w, unsigned n)
+{
+    VGPUCp *cp = cp_of(w);
+    CpQueue *q = &cp->queues[n];
 
-        if (!queue_load(cp, q)) {
-            step = vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
-            break;
-        }
-        qemu_mutex_unlock(&w->lock);
-        step = x->aql ? vgpu_cp_aql_step(cp, q) : vgpu_cp_pm4_step(cp, q);
-        qemu_mutex_lock(&w->lock);
-        q->rptr = x->rptr;
-        /* Memory's word on wptr counts if no doorbell came meanwhile. */
-        if (q->wptr == wptr) {
-            q->wptr = x->wptr;
-        }
-    }
-    if (step == CP_STEP_STALL && x->mem.stall.why == VGPU_WAIT_POISON) {
-        x->mem.stall.why = VGPU_WAIT_NONE;
+    q->queue.exec.budget--;
+    return q->aql ? vgpu_cp_aql_step(cp, q) : vgpu_cp_pm4_step(cp, q);
+}
+
+static void queue_stopped(VGPUWorker *w, unsigned n, VGPUStep step)
+{
+    VGPUCp *cp = cp_of(w);
+    CpQueue *q = &cp->queues[n];
+    VGPUExec *x = &q->queue.exec;
+
+    switch (step) {
+    case VGPU_STEP_POISON:
         x->error = 0;
         x->error_bits = 0;
         vgpu_cp_interrupt(cp, q, IH_SRC_CP_ECC, UINT32_MAX, 0);
-        step = CP_STEP_BAD;
+        break;
+    case VGPU_STEP_BAD_RING:
+        vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
+        break;
+    default:
+        break;
     }
-    if (step == CP_STEP_BAD) {
-        vgpu_cp_queue_error(cp, q);
+    if (x->error && !x->error_bits && q->aql) {
+        x->error_bits = CP_HQD_ERROR__AQL_ERROR;
     }
-    if (q->dequeue) {
-        vgpu_cp_queue_stop(cp, q);
-    } else if (step == CP_STEP_STALL) {
-        vgpu_worker_stall(w, n, q->wptr != x->wptr || q->poll_wptr);
+    vgpu_cp_queue_error(cp, q);
+}
+
+static void queue_dequeued(VGPUWorker *w, unsigned n)
+{
+    VGPUCp *cp = cp_of(w);
+
+    vgpu_cp_queue_stop(cp, &cp->queues[n]);
+}
+
+static const VGPUQueueOps queue_ops = {
+    .steps = TURN_STEPS,
+    .budget = TURN_STEPS,
+    .load = queue_load,
+    .step = queue_step,
+    .stopped = queue_stopped,
+    .dequeued = queue_dequeued,
+};
+
+static void worker_turn(VGPUWorker *w, unsigned n)
+{
+    VGPUCp *cp = cp_of(w);
+    CpQueue *owner = &cp->queues[cp->hws.owner];
+
+    if (n != HWS) {
+        vgpu_queue_turn(w, &cp->queues[n].queue, n, &queue_ops);
+        return;
+    }
+    vgpu_cp_hws_turn(cp);
+    if (owner->queue.dequeue) {
+        vgpu_cp_queue_stop(cp, owner);
     }
 }
 
 static VGPUWorkerQueue worker_queue(VGPUWorker *w, unsigned n)
 {
-    CpHws *hws = &cp_of(w)->hws;
-    CpQueue *q = &cp_of(w)->queues[n];
+    VGPUCp *cp = cp_of(w);
+    VGPUQueue *q = n == HWS ? &cp->hws.queue : &cp->queues[n].queue;
 
-    if (n == HWS) {
-        return (VGPUWorkerQueue) {
-            .queue = hws, .wait = &hws->wait, .stall = &hws->exec.mem.stall,
-            .bus = &hws->exec.mem.bus,
-        };
-    }
     return (VGPUWorkerQueue) {
         .queue = q, .wait = &q->wait, .stall = &q->exec.mem.stall,
         .bus = &q->exec.mem.bus,
@@ -157,16 +156,16 @@ static bool worker_queue_pending(VGPUWorker *w, unsigned n)
 
 static void queue_reg(VGPUWorker *w, unsigned n, uint32_t *reg, uint32_t *val)
 {
-    const CpQueue *q = &cp_of(w)->queues[n];
+    const VGPUExec *x = &cp_of(w)->queues[n].queue.exec;
 
-    *reg = q->exec.reg;
-    *val = q->exec.reg_val;
+    *reg = x->reg;
+    *val = x->reg_val;
     trace_vgpu_cp_reg_write(w->s->id, n, *reg, *val);
 }
 
 static void queue_reg_done(VGPUWorker *w, unsigned n)
 {
-    cp_of(w)->queues[n].exec.done++;
+    cp_of(w)->queues[n].queue.exec.done++;
 }
 
 static const VGPUWorkerOps cp_ops = {
@@ -174,7 +173,7 @@ static const VGPUWorkerOps cp_ops = {
     .queue = worker_queue,
     .runs = worker_queue_runs,
     .pending = worker_queue_pending,
-    .turn = queue_turn,
+    .turn = worker_turn,
     .reg = queue_reg,
     .reg_done = queue_reg_done,
 };

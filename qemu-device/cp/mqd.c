@@ -12,22 +12,22 @@
 #define MQD_USED        (CP_MQD_HQD + CP_HQD_SPAN)      /* dwords */
 #define PIPE_QUEUES     (CP_NUM_PIPES * CP_NUM_QUEUES)
 
-static CpStep mqd_read(CpExec *x, uint64_t va, uint32_t *mqd)
+static VGPUStep mqd_read(VGPUExec *x, uint64_t va, uint32_t *mqd)
 {
     unsigned i;
 
     x->mem.vmid = 0;
     if (cp_stalls(vgpu_access_read(&x->mem, va, mqd, MQD_USED * 4))) {
-        return CP_STEP_STALL;
+        return VGPU_STEP_STALL;
     }
     for (i = 0; i < MQD_USED; i++) {
         mqd[i] = le32_to_cpu(mqd[i]);
     }
-    return CP_STEP_DONE;
+    return VGPU_STEP_DONE;
 }
 
 /* Write what has changed since the image was read, and may be needed again. */
-static CpStep mqd_write(CpExec *x, CpQueue *q)
+static VGPUStep mqd_write(VGPUExec *x, CpQueue *q)
 {
     uint64_t va = cp_hqd64(q, CP_MQD_BASE_ADDR) & ~3ull;
     unsigned i;
@@ -43,10 +43,10 @@ static CpStep mqd_write(CpExec *x, CpQueue *q)
         val = cpu_to_le32(sh ? q->sh[i - CP_MQD_SH]
                              : qatomic_read(&q->regs[i - CP_MQD_HQD]));
         if (cp_stalls(vgpu_access_write(&x->mem, va + 4 * i, &val, 4))) {
-            return CP_STEP_STALL;
+            return VGPU_STEP_STALL;
         }
     }
-    return CP_STEP_DONE;
+    return VGPU_STEP_DONE;
 }
 
 /* An HQD that nobody has, and whose last queue is saved. */
@@ -89,15 +89,15 @@ static bool listed_already(const VGPUCp *cp, uint64_t mqd_va)
     return false;
 }
 
-CpStep vgpu_cp_map(VGPUCp *cp, CpExec *x, const uint32_t *dw, int vmid,
-                   bool *full)
+VGPUStep vgpu_cp_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
+                     bool *full)
 {
     uint64_t mqd_va = (dw[3] | (uint64_t)dw[4] << 32) & ~3ull;
     uint64_t wptr_va = (dw[5] | (uint64_t)dw[6] << 32) & ~7ull;
     unsigned engine = VGPU_GET(dw[1], PM4_MAP_DW1__ENGINE_SEL);
     uint32_t mqd[MQD_USED];
     CpQueue *q;
-    CpStep step;
+    VGPUStep step;
 
     *full = false;
     if (VGPU_GET(dw[1], PM4_MAP_DW1__NUM_QUEUES) == 1 &&
@@ -110,17 +110,17 @@ CpStep vgpu_cp_map(VGPUCp *cp, CpExec *x, const uint32_t *dw, int vmid,
         return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
     }
     step = mqd_read(x, mqd_va, mqd);
-    if (step != CP_STEP_DONE) {
+    if (step != VGPU_STEP_DONE) {
         return step;
     }
     QEMU_LOCK_GUARD(&cp->w.lock);
     if (vmid >= 0 && listed_already(cp, mqd_va)) {
-        return CP_STEP_DONE;
+        return VGPU_STEP_DONE;
     }
     q = slot(cp, dw[1]);
     if (!q) {
         *full = true;
-        return CP_STEP_DONE;
+        return VGPU_STEP_DONE;
     }
     memcpy(q->sh, mqd + CP_MQD_SH, sizeof(q->sh));
     memcpy(q->regs, mqd + CP_MQD_HQD, sizeof(q->regs));
@@ -141,16 +141,16 @@ CpStep vgpu_cp_map(VGPUCp *cp, CpExec *x, const uint32_t *dw, int vmid,
     q->mapped = true;
     q->listed = vmid >= 0;
     vgpu_cp_queue_start(cp, q);
-    q->poll_wptr = wptr_va;
+    q->queue.poll_wptr = wptr_va;
     trace_vgpu_cp_map(cp->s->id, cp_number(cp, q),
                       VGPU_GET(q->regs[CP_HQD_VMID], CP_HQD_VMID__VMID),
                       mqd_va, dw[2]);
-    return CP_STEP_DONE;
+    return VGPU_STEP_DONE;
 }
 
-CpStep vgpu_cp_unmap(VGPUCp *cp, CpExec *x, CpQueue *q, bool reset)
+VGPUStep vgpu_cp_unmap(VGPUCp *cp, VGPUExec *x, CpQueue *q, bool reset)
 {
-    CpStep step = CP_STEP_DONE;
+    VGPUStep step = VGPU_STEP_DONE;
 
     WITH_QEMU_LOCK_GUARD(&cp->w.lock) {
         if (vgpu_cp_queue_active(q)) {
@@ -165,7 +165,7 @@ CpStep vgpu_cp_unmap(VGPUCp *cp, CpExec *x, CpQueue *q, bool reset)
     }
     if (q->unsaved) {
         step = mqd_write(x, q);
-        if (step == CP_STEP_DONE) {
+        if (step == VGPU_STEP_DONE) {
             q->unsaved = false;
         }
     }

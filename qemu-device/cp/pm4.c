@@ -9,20 +9,19 @@
 #include "vgpu/model.h"
 #include "hw/misc/vgpu-kfd/core/clock.h"
 #include "hw/misc/vgpu-kfd/core/counters.h"
-#include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 #include "hw/misc/vgpu-kfd/shader/shader.h"
 
-static CpStep fetch_begin(VGPUCp *cp, CpExec *x, uint64_t left)
+static VGPUStep fetch_begin(VGPUCp *cp, VGPUExec *x, uint64_t left)
 {
     uint32_t header;
-    CpStep step;
+    VGPUStep step;
 
     x->mem.faulted = false;
     x->dw[0] = 0;
     step = vgpu_cp_fetch(x, 0, &header, 1);
-    if (step != CP_STEP_DONE) {
+    if (step != VGPU_STEP_DONE) {
         return step;
     }
     x->dw[0] = header;
@@ -38,49 +37,47 @@ static CpStep fetch_begin(VGPUCp *cp, CpExec *x, uint64_t left)
         return vgpu_cp_bad(x, CP_ERROR_PACKET_RESERVED);
     }
     if (x->ndw > left) {
-        if (x->in_ib) {
+        if (x->ib_depth) {
             return vgpu_cp_bad(x, CP_ERROR_PACKET_RESERVED);
         }
-        x->mem.stall = (VGPUStall) { .why = VGPU_WAIT_WPTR };
-        return CP_STEP_STALL;
+        return vgpu_exec_wait_wptr(x);
     }
-    x->fetched = MIN(x->ndw, CP_PKT_MAX_DWORDS);
-    step = vgpu_cp_fetch(x, 0, x->dw, x->fetched);
-    if (step == CP_STEP_DONE) {
+    step = vgpu_cp_fetch(x, 0, x->dw, MIN(x->ndw, VGPU_PKT_MAX_DWORDS));
+    if (step == VGPU_STEP_DONE) {
         x->packet = true;
         x->done = 0;
         trace_vgpu_cp_packet(cp->s->id, x->mem.queue, x->mem.vmid,
-                             x->in_ib ? x->ib.pos : x->rptr, x->dw[0], x->ndw);
+                             vgpu_exec_pos(x), x->dw[0], x->ndw);
     }
     return step;
 }
 
-/* Dword @n of the packet. */
-static CpStep payload(CpExec *x, uint32_t n, uint32_t *val)
+/* Dword @n of the packet, which has more. */
+static VGPUStep payload(VGPUExec *x, uint32_t n, uint32_t *val)
 {
-    if (n < x->fetched) {
+    if (n < VGPU_PKT_MAX_DWORDS) {
         *val = x->dw[n];
-        return CP_STEP_DONE;
+        return VGPU_STEP_DONE;
     }
     return vgpu_cp_fetch(x, n, val, 1);
 }
 
-static uint64_t address(const CpExec *x, unsigned n)
+static uint64_t address(const VGPUExec *x, unsigned n)
 {
     return x->dw[n] | (uint64_t)x->dw[n + 1] << 32;
 }
 
-static CpStep do_nop(VGPUCp *cp, CpQueue *q)
+static VGPUStep do_nop(VGPUCp *cp, CpQueue *q)
 {
-    return CP_STEP_DONE;
+    return VGPU_STEP_DONE;
 }
 
-static CpStep do_write_data(VGPUCp *cp, CpQueue *q)
+static VGPUStep do_write_data(VGPUCp *cp, CpQueue *q)
 {
-    CpExec *x = &q->exec;
+    VGPUExec *x = &q->queue.exec;
     unsigned dst = VGPU_GET(x->dw[1], PM4_WRITE_DATA_DW1__DST_SEL);
     bool one = x->dw[1] & PM4_WRITE_DATA_DW1__ONE_ADDR;
-    CpStep step = CP_STEP_DONE;
+    VGPUStep step = VGPU_STEP_DONE;
 
     if (dst != PM4_DST_REG && dst != PM4_DST_MEM_SYNC && dst != PM4_DST_L2 &&
         dst != PM4_DST_MEM) {
@@ -91,17 +88,17 @@ static CpStep do_write_data(VGPUCp *cp, CpQueue *q)
         uint32_t val;
 
         if (x->budget-- <= 0) {
-            return CP_STEP_AGAIN;
+            return VGPU_STEP_AGAIN;
         }
         step = payload(x, 4 + x->done, &val);
-        if (step != CP_STEP_DONE) {
+        if (step != VGPU_STEP_DONE) {
             return step;
         }
         if (dst == PM4_DST_REG) {
             return vgpu_cp_write_reg(x, x->dw[2] + at, val);
         }
         step = vgpu_cp_store(x, address(x, 2) + 4ull * at, val, 4);
-        if (step != CP_STEP_DONE) {
+        if (step != VGPU_STEP_DONE) {
             return step;
         }
         x->done++;
@@ -109,13 +106,13 @@ static CpStep do_write_data(VGPUCp *cp, CpQueue *q)
     return step;
 }
 
-static CpStep do_copy_data(VGPUCp *cp, CpQueue *q)
+static VGPUStep do_copy_data(VGPUCp *cp, CpQueue *q)
 {
-    CpExec *x = &q->exec;
+    VGPUExec *x = &q->queue.exec;
     unsigned src = VGPU_GET(x->dw[1], PM4_COPY_DATA_DW1__SRC_SEL);
     unsigned dst = VGPU_GET(x->dw[1], PM4_COPY_DATA_DW1__DST_SEL);
     unsigned len = x->dw[1] & PM4_COPY_DATA_DW1__COUNT_64 ? 8 : 4;
-    CpStep step = CP_STEP_DONE;
+    VGPUStep step = VGPU_STEP_DONE;
     uint64_t val = 0;
     uint32_t low;
 
@@ -123,7 +120,7 @@ static CpStep do_copy_data(VGPUCp *cp, CpQueue *q)
     case PM4_SRC_REG:
         step = len == 4 ? vgpu_cp_read_reg(cp, x, x->dw[2], &low)
                         : vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
-        if (step == CP_STEP_DONE) {
+        if (step == VGPU_STEP_DONE) {
             val = low;
         }
         break;
@@ -141,7 +138,7 @@ static CpStep do_copy_data(VGPUCp *cp, CpQueue *q)
         step = vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
         break;
     }
-    if (step != CP_STEP_DONE) {
+    if (step != VGPU_STEP_DONE) {
         return step;
     }
     switch (dst) {
@@ -149,7 +146,7 @@ static CpStep do_copy_data(VGPUCp *cp, CpQueue *q)
         if (len == 8) {
             return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
         }
-        return x->done ? CP_STEP_DONE : vgpu_cp_write_reg(x, x->dw[4], val);
+        return x->done ? VGPU_STEP_DONE : vgpu_cp_write_reg(x, x->dw[4], val);
     case PM4_DST_MEM_SYNC:
     case PM4_DST_L2:
     case PM4_DST_MEM:
@@ -159,34 +156,14 @@ static CpStep do_copy_data(VGPUCp *cp, CpQueue *q)
     }
 }
 
-static bool compare(unsigned function, uint32_t val, uint32_t ref)
+static VGPUStep do_wait_reg_mem(VGPUCp *cp, CpQueue *q)
 {
-    switch (function) {
-    case 1:
-        return val < ref;
-    case 2:
-        return val <= ref;
-    case 3:
-        return val == ref;
-    case 4:
-        return val != ref;
-    case 5:
-        return val >= ref;
-    case 6:
-        return val > ref;
-    default:
-        return true;
-    }
-}
-
-static CpStep do_wait_reg_mem(VGPUCp *cp, CpQueue *q)
-{
-    CpExec *x = &q->exec;
+    VGPUExec *x = &q->queue.exec;
     uint32_t ref = x->dw[4], mask = x->dw[5], low = 0;
     unsigned operation = VGPU_GET(x->dw[1], PM4_WAIT_DW1__OPERATION);
     bool mem = x->dw[1] & PM4_WAIT_DW1__MEM_SPACE;
     uint64_t val;
-    CpStep step;
+    VGPUStep step;
 
     if (operation > 1 || (operation && mem)) {
         return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
@@ -202,55 +179,56 @@ static CpStep do_wait_reg_mem(VGPUCp *cp, CpQueue *q)
         step = vgpu_cp_read_reg(cp, x, x->dw[3], &low);
         ref &= mask;
     }
-    if (step != CP_STEP_DONE ||
-        compare(VGPU_GET(x->dw[1], PM4_WAIT_DW1__FUNCTION), low & mask, ref)) {
+    if (step != VGPU_STEP_DONE ||
+        vgpu_exec_compare(VGPU_GET(x->dw[1], PM4_WAIT_DW1__FUNCTION),
+                          low & mask, ref)) {
         return step;
     }
     return vgpu_cp_wait(x);
 }
 
-static CpStep do_indirect_buffer(VGPUCp *cp, CpQueue *q)
+static VGPUStep do_indirect_buffer(VGPUCp *cp, CpQueue *q)
 {
-    CpExec *x = &q->exec;
+    VGPUExec *x = &q->queue.exec;
     VGPUIndirect ib = {
         .base = (x->dw[1] & PM4_IB_DW1__BASE_LO) |
                 (uint64_t)(x->dw[2] & PM4_IB_DW2__BASE_HI) << 32,
         .size = VGPU_GET(x->dw[3], PM4_IB_DW3__SIZE),
-        .vmid = x->vmid ? x->vmid : VGPU_GET(x->dw[3], PM4_IB_DW3__VMID),
+        .vmid = x->ring_vmid ?: VGPU_GET(x->dw[3], PM4_IB_DW3__VMID),
     };
 
     /* One level; from there only on to the next, for good. */
-    if (x->in_ib != !!(x->dw[3] & PM4_IB_DW3__CHAIN)) {
+    if (!x->ib_depth != !(x->dw[3] & PM4_IB_DW3__CHAIN)) {
         return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
     }
-    if (!x->in_ib) {
+    if (!x->ib_depth) {
         x->rptr += x->ndw;
     }
-    x->ib = ib;
-    x->in_ib = true;
+    x->ib[0] = ib;
+    x->ib_depth = 1;
     x->packet = false;
-    return CP_STEP_DONE;
+    return VGPU_STEP_DONE;
 }
 
-static CpStep do_event_write(VGPUCp *cp, CpQueue *q)
+static VGPUStep do_event_write(VGPUCp *cp, CpQueue *q)
 {
-    CpExec *x = &q->exec;
+    VGPUExec *x = &q->queue.exec;
     unsigned index = VGPU_GET(x->dw[1], PM4_EVENT__INDEX);
 
     /* 1 to 3 sample counters that are not there. */
     return index >= 1 && index <= 3 ?
-           vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED) : CP_STEP_DONE;
+           vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED) : VGPU_STEP_DONE;
 }
 
-static CpStep do_release_mem(VGPUCp *cp, CpQueue *q)
+static VGPUStep do_release_mem(VGPUCp *cp, CpQueue *q)
 {
-    CpExec *x = &q->exec;
+    VGPUExec *x = &q->queue.exec;
     unsigned data_sel = VGPU_GET(x->dw[2], PM4_RELEASE_DW2__DATA_SEL);
     unsigned int_sel = VGPU_GET(x->dw[2], PM4_RELEASE_DW2__INT_SEL);
     uint64_t va = address(x, 3), data = address(x, 5), now;
     bool interrupt = int_sel == PM4_INT_ONLY || int_sel == PM4_INT_ALWAYS ||
                      int_sel == PM4_INT_AFTER_WRITE;
-    CpStep step = CP_STEP_DONE;
+    VGPUStep step = VGPU_STEP_DONE;
     unsigned len;
 
     if (VGPU_GET(x->dw[2], PM4_RELEASE_DW2__DST_SEL) > 1 ||
@@ -268,47 +246,47 @@ static CpStep do_release_mem(VGPUCp *cp, CpQueue *q)
     } else if (data_sel != PM4_DATA_NONE) {
         step = vgpu_cp_store(x, va, vgpu_clock(), 8);
     }
-    if (step == CP_STEP_DONE && interrupt) {
+    if (step == VGPU_STEP_DONE && interrupt) {
         vgpu_cp_interrupt(cp, q, IH_SRC_CP_END_OF_PIPE, CP_INT_CNTL__TIME_STAMP,
                           x->ndw > 7 ? x->dw[7] : 0);
     }
     return step;
 }
 
-static CpStep do_set_sh_reg(VGPUCp *cp, CpQueue *q)
+static VGPUStep do_set_sh_reg(VGPUCp *cp, CpQueue *q)
 {
-    CpExec *x = &q->exec;
+    VGPUExec *x = &q->queue.exec;
     uint32_t first = PM4_SH_REG_FIRST + (x->dw[1] & 0xffff) -
                      PM4_SH_COMPUTE_FIRST;
     uint32_t n = x->ndw - 2;
-    CpStep step = CP_STEP_DONE;
+    VGPUStep step = VGPU_STEP_DONE;
 
     if (first >= PM4_SH_COMPUTE_COUNT || n > PM4_SH_COMPUTE_COUNT - first) {
         return vgpu_cp_bad(x, CP_ERROR_REGISTER_INVALID);
     }
-    for (; x->done < n && step == CP_STEP_DONE; x->done++) {
+    for (; x->done < n && step == VGPU_STEP_DONE; x->done++) {
         step = payload(x, 2 + x->done, &q->sh[first + x->done]);
-        if (step != CP_STEP_DONE) {
+        if (step != VGPU_STEP_DONE) {
             break;
         }
     }
     return step;
 }
 
-CpStep vgpu_cp_dispatch(VGPUCp *cp, CpQueue *q)
+VGPUStep vgpu_cp_dispatch(VGPUCp *cp, CpQueue *q)
 {
-    CpExec *x = &q->exec;
+    VGPUExec *x = &q->queue.exec;
     VGPUDispatch d = {
-        .regs = q->sh, .packet = x->dw, .aql = x->aql, .mem = &x->mem,
+        .regs = q->sh, .packet = x->dw, .aql = q->aql, .mem = &x->mem,
     };
 
     switch (vgpu_shader_dispatch(&d)) {
     case VGPU_DISPATCH_DONE:
-        return CP_STEP_DONE;
+        return VGPU_STEP_DONE;
     case VGPU_DISPATCH_AGAIN:
-        return CP_STEP_AGAIN;
+        return VGPU_STEP_AGAIN;
     case VGPU_DISPATCH_STALL:
-        return CP_STEP_STALL;
+        return VGPU_STEP_STALL;
     default:
         return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
     }
@@ -317,7 +295,7 @@ CpStep vgpu_cp_dispatch(VGPUCp *cp, CpQueue *q)
 static const struct {
     uint8_t opcode;
     uint16_t min, max;          /* dwords */
-    CpStep (*fn)(VGPUCp *cp, CpQueue *q);
+    VGPUStep (*fn)(VGPUCp *cp, CpQueue *q);
     bool scheduler;             /* only of KIQ and HIQ */
 } packets[] = {
     { PM4_NOP, 1, UINT16_MAX, do_nop },
@@ -346,7 +324,7 @@ static bool is_scheduler(VGPUCp *cp, CpQueue *q)
     unsigned n = cp_number(cp, q);
     unsigned pipe = n / CP_NUM_QUEUES;
 
-    return !q->exec.vmid && !q->exec.in_ib &&
+    return !q->queue.exec.ring_vmid && !q->queue.exec.ib_depth &&
            (q->hiq ||
             ((kiq & RLC_CP_SCHEDULERS__VALID) &&
              VGPU_GET(kiq, RLC_CP_SCHEDULERS__ME) == 1 + pipe / CP_NUM_PIPES &&
@@ -354,14 +332,14 @@ static bool is_scheduler(VGPUCp *cp, CpQueue *q)
              VGPU_GET(kiq, RLC_CP_SCHEDULERS__QUEUE) == n % CP_NUM_QUEUES));
 }
 
-static CpStep execute(VGPUCp *cp, CpQueue *q)
+static VGPUStep execute(VGPUCp *cp, CpQueue *q)
 {
-    CpExec *x = &q->exec;
+    VGPUExec *x = &q->queue.exec;
     uint32_t opcode = VGPU_GET(x->dw[0], PM4_HDR__OPCODE);
     unsigned i;
 
     if (x->dw[0] >> 30 == 2) {
-        return CP_STEP_DONE;
+        return VGPU_STEP_DONE;
     }
     for (i = 0; i < ARRAY_SIZE(packets); i++) {
         if (packets[i].opcode == opcode && x->ndw >= packets[i].min &&
@@ -373,39 +351,39 @@ static CpStep execute(VGPUCp *cp, CpQueue *q)
     return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
 }
 
-CpStep vgpu_cp_pm4_step(VGPUCp *cp, CpQueue *q)
+VGPUStep vgpu_cp_pm4_step(VGPUCp *cp, CpQueue *q)
 {
-    CpExec *x = &q->exec;
-    CpStep step = CP_STEP_DONE;
+    VGPUExec *x = &q->queue.exec;
+    VGPUStep step = VGPU_STEP_DONE;
     uint64_t left;
 
-    if (!x->packet && (x->poll_wptr || x->report)) {
-        return vgpu_cp_pointers(x);
+    if (!x->packet && (x->poll_wptr || x->writeback)) {
+        return vgpu_cp_pointers(q);
     }
-    x->mem.vmid = x->in_ib ? x->ib.vmid : x->vmid;
+    x->mem.vmid = vgpu_exec_vmid(x);
     if (!x->packet) {
-        left = x->in_ib ? x->ib.size - x->ib.pos : x->wptr - x->rptr;
+        left = vgpu_exec_available(x);
         if (left) {
             step = fetch_begin(cp, x, left);
         } else {
-            x->report = x->in_ib;
-            x->in_ib = false;
-            return CP_STEP_DONE;
+            x->writeback = x->ib_depth;
+            x->ib_depth = 0;
+            return VGPU_STEP_DONE;
         }
     }
-    if (step == CP_STEP_DONE) {
+    if (step == VGPU_STEP_DONE) {
         step = execute(cp, q);
     }
-    if (step == CP_STEP_DONE) {
+    if (step == VGPU_STEP_DONE) {
         vgpu_count(cp->s, VGPU_CNT_PACKETS, 1);
-        x->tries = 0;
+        x->polls = 0;
         if (x->packet) {        /* no indirect buffer has begun */
             x->packet = false;
-            if (x->in_ib) {
-                x->ib.pos += x->ndw;
+            if (x->ib_depth) {
+                x->ib[0].pos += x->ndw;
             } else {
                 x->rptr += x->ndw;
-                x->report = true;
+                x->writeback = true;
             }
         }
     }

@@ -37,18 +37,18 @@ static VgpuComputeQueueInfo *queue_info(VGPUCp *cp, unsigned n)
     info->queue = n % CP_NUM_QUEUES;
     info->role = role(cp, n);
     info->vmid = VGPU_GET(q->regs[CP_HQD_VMID], CP_HQD_VMID__VMID);
-    info->rptr = q->rptr;
-    info->wptr = q->wptr;
+    info->rptr = q->queue.rptr;
+    info->wptr = q->queue.wptr;
     info->has_doorbell = doorbell & CP_HQD_PQ_DOORBELL_CONTROL__EN;
     info->doorbell = doorbell & CP_HQD_PQ_DOORBELL_CONTROL__OFFSET;
     info->aql = q->regs[CP_HQD_AQL_CONTROL] & CP_HQD_AQL_CONTROL__CONTROL0;
     info->mapped = q->mapped;
-    info->indirect = q->exec.in_ib;
+    info->indirect = q->queue.exec.ib_depth;
     if (q->error) {
         info->state = VGPU_QUEUE_STATE_ERROR;
-    } else if (q->wait != VGPU_WAIT_NONE) {
+    } else if (q->queue.wait != VGPU_WAIT_NONE) {
         info->state = VGPU_QUEUE_STATE_STALLED;
-        info->stall = vgpu_query_stall(&q->exec.mem.stall);
+        info->stall = vgpu_query_stall(&q->queue.exec.mem.stall);
     } else {
         info->state = cp->w.ops->pending(&cp->w, n) ? VGPU_QUEUE_STATE_READY
                                                     : VGPU_QUEUE_STATE_IDLE;

@@ -60,13 +60,13 @@ static uint32_t pointer_read(VGPUState *s, unsigned inst, unsigned off)
     }
     switch (off) {
     case CP_HQD_PQ_WPTR_LO:
-        return q->wptr;
+        return q->queue.wptr;
     case CP_HQD_PQ_WPTR_HI:
-        return q->wptr >> 32;
+        return q->queue.wptr >> 32;
     default:
         dwords = 2ull << VGPU_GET(q->regs[CP_HQD_PQ_CONTROL],
                                   CP_HQD_PQ_CONTROL__QUEUE_SIZE);
-        return q->rptr & (dwords - 1);
+        return q->queue.rptr & (dwords - 1);
     }
 }
 
@@ -82,8 +82,9 @@ static void wptr_written(VGPUState *s, unsigned inst, unsigned off,
     }
     QEMU_LOCK_GUARD(&cp->w.lock);
     if (vgpu_cp_queue_active(q)) {
-        q->wptr = deposit64(q->wptr, off == CP_HQD_PQ_WPTR_HI ? 32 : 0, 32,
-                            val);
+        q->queue.wptr = deposit64(q->queue.wptr,
+                                  off == CP_HQD_PQ_WPTR_HI ? 32 : 0, 32,
+                                  val);
         vgpu_cp_queue_kick(cp, q);
     }
 }
@@ -173,7 +174,7 @@ static void poll_written(VGPUState *s, unsigned inst, unsigned off,
     QEMU_LOCK_GUARD(&cp->w.lock);
     for (n = 0; n < 32; n++) {
         if (val & (1u << n)) {
-            cp->queues[n].poll_wptr = true;
+            cp->queues[n].queue.poll_wptr = true;
             vgpu_cp_queue_kick(cp, &cp->queues[n]);
         }
     }
@@ -355,16 +356,18 @@ bool vgpu_cp_doorbell(VGPUState *s, uint32_t offset, uint64_t val,
     }
     qatomic_set(cntl, *cntl | CP_HQD_PQ_DOORBELL_CONTROL__HIT);
     if (!(q->regs[CP_HQD_AQL_CONTROL] & CP_HQD_AQL_CONTROL__CONTROL0)) {
-        q->wptr = size == 8 ? val : deposit64(q->wptr, 0, 32, val);
+        q->queue.wptr = size == 8 ? val : deposit64(q->queue.wptr, 0, 32, val);
     } else if (cp_hqd64(q, CP_HQD_PQ_WPTR_POLL_ADDR)) {
-        q->poll_wptr = true;
+        q->queue.poll_wptr = true;
     } else {
         /* The number of a packet; rings may come in any order. */
         val = (val + 1) * AQL_PACKET_DWORDS;
-        q->poll_wptr = true;
-        q->wptr = (int64_t)(val - q->wptr) > 0 ? val : q->wptr;
+        q->queue.poll_wptr = true;
+        if ((int64_t)(val - q->queue.wptr) > 0) {
+            q->queue.wptr = val;
+        }
     }
-    trace_vgpu_cp_doorbell(s->id, n, offset, val, q->wptr);
+    trace_vgpu_cp_doorbell(s->id, n, offset, val, q->queue.wptr);
     vgpu_cp_queue_kick(cp, q);
     return true;
 }

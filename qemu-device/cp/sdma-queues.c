@@ -11,21 +11,21 @@
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
-static CpStep image_read(CpExec *x, uint64_t va, uint32_t *mqd)
+static VGPUStep image_read(VGPUExec *x, uint64_t va, uint32_t *mqd)
 {
     unsigned i;
 
     x->mem.vmid = 0;
     if (cp_stalls(vgpu_access_read(&x->mem, va, mqd, SDMA_MQD_DWORDS * 4))) {
-        return CP_STEP_STALL;
+        return VGPU_STEP_STALL;
     }
     for (i = 0; i < SDMA_MQD_DWORDS; i++) {
         mqd[i] = le32_to_cpu(mqd[i]);
     }
-    return CP_STEP_DONE;
+    return VGPU_STEP_DONE;
 }
 
-static CpStep image_write(CpExec *x, uint64_t va, const uint32_t *mqd)
+static VGPUStep image_write(VGPUExec *x, uint64_t va, const uint32_t *mqd)
 {
     unsigned i;
 
@@ -38,10 +38,10 @@ static CpStep image_write(CpExec *x, uint64_t va, const uint32_t *mqd)
             continue;
         }
         if (cp_stalls(vgpu_access_write(&x->mem, va + 4 * i, &val, 4))) {
-            return CP_STEP_STALL;
+            return VGPU_STEP_STALL;
         }
     }
-    return CP_STEP_DONE;
+    return VGPU_STEP_DONE;
 }
 
 int vgpu_cp_sdma_engine(uint32_t dw1)
@@ -59,8 +59,8 @@ int vgpu_cp_sdma_engine(uint32_t dw1)
     }
 }
 
-CpStep vgpu_cp_sdma_map(VGPUCp *cp, CpExec *x, const uint32_t *dw, int vmid,
-                        bool *full)
+VGPUStep vgpu_cp_sdma_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
+                          bool *full)
 {
     bool any = VGPU_GET(dw[1], PM4_MAP_DW1__QUEUE_SEL);
     VGPUSdmaMap map = {
@@ -72,20 +72,20 @@ CpStep vgpu_cp_sdma_map(VGPUCp *cp, CpExec *x, const uint32_t *dw, int vmid,
         .wptr = (dw[5] | (uint64_t)dw[6] << 32) & ~7ull,
     };
     uint32_t mqd[SDMA_MQD_DWORDS];
-    CpStep step = image_read(x, map.mqd, mqd);
+    VGPUStep step = image_read(x, map.mqd, mqd);
 
-    if (step == CP_STEP_DONE &&
+    if (step == VGPU_STEP_DONE &&
         !vgpu_sdma_map(cp->s, vgpu_cp_sdma_engine(dw[1]), &map, mqd)) {
         *full = true;
     }
     return step;
 }
 
-CpStep vgpu_cp_sdma_unmap(VGPUCp *cp, CpExec *x, unsigned engine,
-                          unsigned queue, bool reset)
+VGPUStep vgpu_cp_sdma_unmap(VGPUCp *cp, VGPUExec *x, unsigned engine,
+                            unsigned queue, bool reset)
 {
     uint32_t mqd[SDMA_MQD_DWORDS] = { 0 };
-    CpStep step = CP_STEP_DONE;
+    VGPUStep step = VGPU_STEP_DONE;
     uint64_t va;
 
     switch (vgpu_sdma_unmap_start(cp->s, engine, queue, reset, &va, mqd)) {
@@ -97,9 +97,9 @@ CpStep vgpu_cp_sdma_unmap(VGPUCp *cp, CpExec *x, unsigned engine,
     default:
         break;
     }
-    if (step == CP_STEP_DONE) {
+    if (step == VGPU_STEP_DONE) {
         vgpu_sdma_unmap_finish(cp->s, engine, queue);
-        x->tries = 0;
+        x->polls = 0;
     }
     return step;
 }

@@ -4,6 +4,7 @@
  * execution does not: it begins again, as it does after a dequeue.
  */
 #include "qemu/osdep.h"
+#include "migration/qemu-file-types.h"
 #include "migration/vmstate.h"
 #include "vgpu/gmc.h"
 #include "hw/misc/vgpu-kfd/core/stall.h"
@@ -18,26 +19,53 @@ static int queue_pre_save(void *opaque)
      * The ring had no room for all packets that are reserved: after the load,
      * read the write pointer from memory again.
      */
-    q->poll_wptr |= q->exec.poll_wptr || q->exec.clamped;
+    q->queue.poll_wptr |= q->queue.exec.poll_wptr || q->clamped;
     return 0;
 }
 
 static int queue_post_load(void *opaque, int version_id)
 {
     CpQueue *q = opaque;
-    CpExec kept = {
-        .report = q->exec.report, .in_ib = q->exec.in_ib, .ib = q->exec.ib,
+    const VGPUExec *x = &q->queue.exec;
+    VGPUExec kept = {
+        .writeback = x->writeback, .ib_depth = x->ib_depth, .ib[0] = x->ib[0],
     };
 
-    if (kept.ib.vmid >= VGPU_NUM_VMIDS || kept.ib.pos > kept.ib.size ||
-        kept.ib.size > PM4_IB_DW3__SIZE) {
+    if (kept.ib[0].vmid >= VGPU_NUM_VMIDS || kept.ib[0].pos > kept.ib[0].size ||
+        kept.ib[0].size > PM4_IB_DW3__SIZE) {
         return -EINVAL;
     }
-    q->exec = kept;
-    q->wait = VGPU_WAIT_NONE;           /* look again */
-    q->dequeue = false;
+    q->queue.exec = kept;
+    q->queue.wait = VGPU_WAIT_NONE;     /* look again */
+    q->queue.dequeue = false;
+    q->clamped = false;
     return 0;
 }
+
+/* The stream has the depth, which is 0 or 1, as a bool. */
+static int get_in_ib(QEMUFile *f, void *pv, size_t size,
+                     const VMStateField *field)
+{
+    unsigned *depth = pv;
+
+    *depth = qemu_get_byte(f) != 0;
+    return 0;
+}
+
+static int put_in_ib(QEMUFile *f, void *pv, size_t size,
+                     const VMStateField *field, JSONWriter *vmdesc)
+{
+    const unsigned *depth = pv;
+
+    qemu_put_byte(f, *depth);
+    return 0;
+}
+
+static const VMStateInfo vmstate_info_in_ib = {
+    .name = "vgpu-kfd/in-ib",
+    .get = get_in_ib,
+    .put = put_in_ib,
+};
 
 static const VMStateDescription vmstate_cp_queue = {
     .name = "vgpu-kfd/cp-queue",
@@ -48,9 +76,9 @@ static const VMStateDescription vmstate_cp_queue = {
     .fields = (const VMStateField[]) {
         VMSTATE_UINT32_ARRAY(regs, CpQueue, CP_HQD_SPAN),
         VMSTATE_UINT32_ARRAY(sh, CpQueue, PM4_SH_COMPUTE_COUNT),
-        VMSTATE_UINT64(rptr, CpQueue),
-        VMSTATE_UINT64(wptr, CpQueue),
-        VMSTATE_BOOL(poll_wptr, CpQueue),
+        VMSTATE_UINT64(queue.rptr, CpQueue),
+        VMSTATE_UINT64(queue.wptr, CpQueue),
+        VMSTATE_BOOL(queue.poll_wptr, CpQueue),
         VMSTATE_BOOL(error, CpQueue),
         VMSTATE_BOOL(mapped, CpQueue),
         VMSTATE_BOOL(listed, CpQueue),
@@ -58,12 +86,13 @@ static const VMStateDescription vmstate_cp_queue = {
         VMSTATE_BOOL(fixed, CpQueue),
         VMSTATE_BOOL(unsaved, CpQueue),
         VMSTATE_UINT32(phase, CpQueue),
-        VMSTATE_BOOL(exec.report, CpQueue),
-        VMSTATE_BOOL(exec.in_ib, CpQueue),
-        VMSTATE_UINT64(exec.ib.base, CpQueue),
-        VMSTATE_UINT32(exec.ib.size, CpQueue),
-        VMSTATE_UINT32(exec.ib.pos, CpQueue),
-        VMSTATE_UINT8(exec.ib.vmid, CpQueue),
+        VMSTATE_BOOL(queue.exec.writeback, CpQueue),
+        VMSTATE_SINGLE(queue.exec.ib_depth, CpQueue, 1, vmstate_info_in_ib,
+                       unsigned),
+        VMSTATE_UINT64(queue.exec.ib[0].base, CpQueue),
+        VMSTATE_UINT32(queue.exec.ib[0].size, CpQueue),
+        VMSTATE_UINT32(queue.exec.ib[0].pos, CpQueue),
+        VMSTATE_UINT8(queue.exec.ib[0].vmid, CpQueue),
         VMSTATE_END_OF_LIST()
     },
 };
@@ -81,7 +110,7 @@ static int hws_post_load(void *opaque, int version_id)
         list_bad(&hws->list) || list_bad(&hws->slice) || (hws->vmids & 1)) {
         return -EINVAL;
     }
-    hws->wait = VGPU_WAIT_NONE;         /* the slice ends */
+    hws->queue.wait = VGPU_WAIT_NONE;         /* the slice ends */
     return 0;
 }
 
