@@ -119,7 +119,7 @@ static void worker_turn(VGPUWorker *w, unsigned n)
     CpQueue *owner = &cp->queues[cp->hws.owner];
 
     if (n != HWS) {
-        vgpu_queue_turn(w, &cp->queues[n].queue, n, &queue_ops);
+        vgpu_queue_turn(w, n, &queue_ops);
         return;
     }
     vgpu_cp_hws_turn(cp);
@@ -128,15 +128,11 @@ static void worker_turn(VGPUWorker *w, unsigned n)
     }
 }
 
-static VGPUWorkerQueue worker_queue(VGPUWorker *w, unsigned n)
+static VGPUQueue *worker_queue(VGPUWorker *w, unsigned n)
 {
     VGPUCp *cp = cp_of(w);
-    VGPUQueue *q = n == HWS ? &cp->hws.queue : &cp->queues[n].queue;
 
-    return (VGPUWorkerQueue) {
-        .queue = q, .wait = &q->wait, .stall = &q->exec.mem.stall,
-        .bus = &q->exec.mem.bus,
-    };
+    return n == HWS ? &cp->hws.queue : &cp->queues[n].queue;
 }
 
 static bool worker_queue_runs(VGPUWorker *w, unsigned n)
@@ -154,18 +150,9 @@ static bool worker_queue_pending(VGPUWorker *w, unsigned n)
     return n == HWS ? vgpu_cp_hws_pending(cp) : queue_pending(&cp->queues[n]);
 }
 
-static void queue_reg(VGPUWorker *w, unsigned n, uint32_t *reg, uint32_t *val)
+static void trace_reg(VGPUWorker *w, unsigned n, uint32_t reg, uint32_t val)
 {
-    const VGPUExec *x = &cp_of(w)->queues[n].queue.exec;
-
-    *reg = x->reg;
-    *val = x->reg_val;
-    trace_vgpu_cp_reg_write(w->s->id, n, *reg, *val);
-}
-
-static void queue_reg_done(VGPUWorker *w, unsigned n)
-{
-    cp_of(w)->queues[n].queue.exec.done++;
+    trace_vgpu_cp_reg_write(w->s->id, n, reg, val);
 }
 
 static const VGPUWorkerOps cp_ops = {
@@ -174,8 +161,7 @@ static const VGPUWorkerOps cp_ops = {
     .runs = worker_queue_runs,
     .pending = worker_queue_pending,
     .turn = worker_turn,
-    .reg = queue_reg,
-    .reg_done = queue_reg_done,
+    .trace_reg = trace_reg,
 };
 
 void vgpu_cp_alloc(VGPUState *s)

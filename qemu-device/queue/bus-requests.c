@@ -11,6 +11,7 @@
 #include "hw/misc/vgpu-kfd/ih/ih.h"
 #include "hw/misc/vgpu-kfd/memory/bus.h"
 #include "hw/misc/vgpu-kfd/queue/internal.h"
+#include "hw/misc/vgpu-kfd/queue/queue.h"
 
 /*
  * Return whether queue @n of @w waits for a reply. A stale request, or one of a
@@ -19,15 +20,15 @@
  */
 static bool waits(VGPUState *s, VGPUWorker *w, unsigned n)
 {
-    VGPUWorkerQueue q = w->ops->queue(w, n);
+    VGPUQueue *q = w->ops->queue(w, n);
 
-    if (*q.wait != VGPU_WAIT_BUS) {
+    if (q->wait != VGPU_WAIT_BUS) {
         return false;
     }
-    if (w->ops->runs(w, n) && vgpu_bus_is_current(s, &q.bus->stamp)) {
+    if (w->ops->runs(w, n) && vgpu_bus_is_current(s, &q->exec.mem.bus.stamp)) {
         return true;
     }
-    *q.wait = VGPU_WAIT_NONE;
+    q->wait = VGPU_WAIT_NONE;
     qemu_cond_signal(&w->wake);
     return false;
 }
@@ -38,7 +39,8 @@ static bool serve(VGPUState *s, VGPUWorker *w)
     unsigned n, num = w->ops->num_queues;
 
     for (n = 0; n < num; n++) {
-        VGPUWorkerQueue q = w->ops->queue(w, n);
+        VGPUQueue *q = w->ops->queue(w, n);
+        VGPUView *mem = &q->exec.mem;
         uint32_t number = 0;
         VGPUBusReply reply;
         hwaddr addr = 0;
@@ -47,9 +49,9 @@ static bool serve(VGPUState *s, VGPUWorker *w)
         WITH_QEMU_LOCK_GUARD(&w->lock) {
             due = waits(s, w, n);
             if (due) {
-                number = q.stall->number;
-                addr = q.bus->addr;
-                write = q.bus->write;
+                number = mem->stall.number;
+                addr = mem->bus.addr;
+                write = mem->bus.write;
             }
         }
         if (!due) {
@@ -60,9 +62,9 @@ static bool serve(VGPUState *s, VGPUWorker *w)
         }
         WITH_QEMU_LOCK_GUARD(&w->lock) {
             /* The HQD may hold another queue by now. */
-            if (*q.wait == VGPU_WAIT_BUS && q.stall->number == number) {
-                vgpu_bus_put(s, q.bus, &reply);
-                *q.wait = VGPU_WAIT_NONE;
+            if (q->wait == VGPU_WAIT_BUS && mem->stall.number == number) {
+                vgpu_bus_put(s, &mem->bus, &reply);
+                q->wait = VGPU_WAIT_NONE;
                 qemu_cond_signal(&w->wake);
             }
         }

@@ -50,7 +50,7 @@ void vgpu_queue_restart(VGPUWorker *w, VGPUQueue *q)
 }
 
 /* A step of a turn. Drops the lock. */
-static VGPUStep turn_step(VGPUWorker *w, VGPUQueue *q, unsigned n,
+static VGPUStep turn_step(VGPUWorker *w, unsigned n, VGPUQueue *q,
                           const VGPUQueueOps *ops)
 {
     VGPUExec *x = &q->exec;
@@ -90,9 +90,9 @@ static VGPUStep turn_step(VGPUWorker *w, VGPUQueue *q, unsigned n,
     return step;
 }
 
-void vgpu_queue_turn(VGPUWorker *w, VGPUQueue *q, unsigned n,
-                     const VGPUQueueOps *ops)
+void vgpu_queue_turn(VGPUWorker *w, unsigned n, const VGPUQueueOps *ops)
 {
+    VGPUQueue *q = w->ops->queue(w, n);
     VGPUExec *x = &q->exec;
     VGPUStep step = VGPU_STEP_DONE;
     unsigned i;
@@ -100,7 +100,7 @@ void vgpu_queue_turn(VGPUWorker *w, VGPUQueue *q, unsigned n,
     x->budget = ops->budget;
     for (i = 0; i < ops->steps && x->budget > 0 && step == VGPU_STEP_DONE &&
          !q->dequeue && w->ops->runs(w, n) && w->ops->pending(w, n); i++) {
-        step = turn_step(w, q, n, ops);
+        step = turn_step(w, n, q, ops);
     }
     if (step >= VGPU_STEP_BAD_PACKET) {
         ops->stopped(w, n, step);

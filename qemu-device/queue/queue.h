@@ -116,8 +116,7 @@ void vgpu_queue_forget(VGPUQueue *q);
 /* Pointers or base were written: forget the work, at once or after a step. */
 void vgpu_queue_restart(VGPUWorker *w, VGPUQueue *q);
 /* The turn of queue @n, for VGPUWorkerOps.turn(). Drops the lock. */
-void vgpu_queue_turn(VGPUWorker *w, VGPUQueue *q, unsigned n,
-                     const VGPUQueueOps *ops);
+void vgpu_queue_turn(VGPUWorker *w, unsigned n, const VGPUQueueOps *ops);
 
 /* For packets. The worker's thread, no lock held. */
 

@@ -14,6 +14,7 @@
 #include "hw/misc/vgpu-kfd/ih/fault.h"
 #include "hw/misc/vgpu-kfd/memory/bus.h"
 #include "hw/misc/vgpu-kfd/queue/internal.h"
+#include "hw/misc/vgpu-kfd/queue/queue.h"
 
 /* How long a worker that is ahead lets others go first. */
 #define LEAD_WAIT_MS        1
@@ -54,11 +55,12 @@ void vgpu_worker_park(VGPUWorker *w)
 
 void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
 {
-    VGPUWorkerQueue q = w->ops->queue(w, n);
+    VGPUQueue *q = w->ops->queue(w, n);
+    VGPUStall *stall = &q->exec.mem.stall;
     bool lasts;
 
-    /* Who would wake us may have come before we said that we wait. */
-    switch (q.stall->bus ? VGPU_WAIT_BUS : q.stall->why) {
+    /* The wake-up may precede the store to q->wait: test again. */
+    switch (stall->bus ? VGPU_WAIT_BUS : stall->why) {
     case VGPU_WAIT_NONE:
         lasts = false;
         break;
@@ -71,15 +73,15 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
         lasts = true;
         break;
     default:
-        lasts = vgpu_fault_pending(w->s, q.stall);
+        lasts = vgpu_fault_pending(w->s, stall);
         break;
     }
     if (lasts) {
-        *q.wait = q.stall->bus ? VGPU_WAIT_BUS : q.stall->why;
-        q.stall->number = ++w->waits;
-        if (*q.wait == VGPU_WAIT_REG) {
+        q->wait = stall->bus ? VGPU_WAIT_BUS : stall->why;
+        stall->number = ++w->waits;
+        if (q->wait == VGPU_WAIT_REG) {
             qemu_bh_schedule(w->reg_bh);
-        } else if (*q.wait == VGPU_WAIT_BUS) {
+        } else if (q->wait == VGPU_WAIT_BUS) {
             vgpu_bus_schedule(w->s);
         }
     }
@@ -88,18 +90,19 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
 /* Can queue @n run now? If only later, *@next is lowered to that time. */
 static bool queue_ready(VGPUWorker *w, unsigned n, int64_t now, int64_t *next)
 {
-    VGPUWorkerQueue q = w->ops->queue(w, n);
+    const VGPUQueue *q = w->ops->queue(w, n);
+    const VGPUStall *stall = &q->exec.mem.stall;
 
     if (!w->ops->runs(w, n)) {
         return false;
     }
-    switch (*q.wait) {
+    switch (q->wait) {
     case VGPU_WAIT_NONE:
         return w->ops->pending(w, n);
     case VGPU_WAIT_POLL:
     case VGPU_WAIT_RETRY:
-        if (now < q.stall->until) {
-            *next = MIN(*next, q.stall->until);
+        if (now < stall->until) {
+            *next = MIN(*next, stall->until);
             return false;
         }
         return true;
@@ -149,23 +152,23 @@ static void watch(VGPUWorker *w, int64_t until)
 /* Give queue @n its turn. True if it does not wait afterwards. */
 static bool run(VGPUWorker *w, unsigned n)
 {
-    VGPUWorkerQueue q = w->ops->queue(w, n);
+    VGPUQueue *q = w->ops->queue(w, n);
     int64_t next = INT64_MAX;
 
     if (vgpu_delay_worker(w->s, &w->lock, VGPU_DELAY_TAKE) &&
         !queue_ready(w, n, qemu_clock_get_ns(QEMU_CLOCK_REALTIME), &next)) {
         return false;
     }
-    w->current = q.queue;
-    *q.wait = VGPU_WAIT_NONE;
+    w->current = q;
+    q->wait = VGPU_WAIT_NONE;
     w->ops->turn(w, n);
-    if (*q.wait != VGPU_WAIT_BUS) {
-        q.bus->used = 0;
+    if (q->wait != VGPU_WAIT_BUS) {
+        q->exec.mem.bus.used = 0;
     }
     w->current = NULL;
     qemu_cond_broadcast(&w->parked);
     vgpu_delay_worker(w->s, &w->lock, VGPU_DELAY_DONE);
-    return *q.wait == VGPU_WAIT_NONE;
+    return q->wait == VGPU_WAIT_NONE;
 }
 
 static void *worker_thread(void *opaque)
@@ -215,15 +218,16 @@ void vgpu_worker_retry(VGPUClient *c, uint32_t vmids, int slot)
 
     QEMU_LOCK_GUARD(&w->lock);
     for (n = 0; n < w->ops->num_queues; n++) {
-        VGPUWorkerQueue q = w->ops->queue(w, n);
+        VGPUQueue *q = w->ops->queue(w, n);
+        const VGPUStall *stall = &q->exec.mem.stall;
 
         /* The slot may have its next fault by now, which waits for its own. */
-        if ((*q.wait == VGPU_WAIT_CAM_FREE || *q.wait == VGPU_WAIT_RETRY ||
-             (*q.wait == VGPU_WAIT_CAM &&
-              (slot < 0 || (q.stall->cam == slot &&
-                            !vgpu_fault_pending(w->s, q.stall))))) &&
-            (vmids & (1u << q.stall->vmid))) {
-            *q.wait = VGPU_WAIT_NONE;
+        if ((q->wait == VGPU_WAIT_CAM_FREE || q->wait == VGPU_WAIT_RETRY ||
+             (q->wait == VGPU_WAIT_CAM &&
+              (slot < 0 || (stall->cam == slot &&
+                            !vgpu_fault_pending(w->s, stall))))) &&
+            (vmids & (1u << stall->vmid))) {
+            q->wait = VGPU_WAIT_NONE;
             qemu_cond_signal(&w->wake);
         }
     }
@@ -236,15 +240,15 @@ void vgpu_worker_retry(VGPUClient *c, uint32_t vmids, int slot)
  */
 static bool reg_due(VGPUWorker *w, unsigned n)
 {
-    VGPUWorkerQueue q = w->ops->queue(w, n);
+    VGPUQueue *q = w->ops->queue(w, n);
 
-    if (*q.wait != VGPU_WAIT_REG) {
+    if (q->wait != VGPU_WAIT_REG) {
         return false;
     }
     if (w->ops->runs(w, n)) {
         return true;
     }
-    *q.wait = VGPU_WAIT_NONE;
+    q->wait = VGPU_WAIT_NONE;
     qemu_cond_signal(&w->wake);
     return false;
 }
@@ -262,17 +266,20 @@ static void reg_bh(void *opaque)
     unsigned n;
 
     for (n = 0; n < w->ops->num_queues; n++) {
-        VGPUWorkerQueue q = w->ops->queue(w, n);
-        uint32_t reg, val, number = 0;
+        VGPUQueue *q = w->ops->queue(w, n);
+        VGPUExec *x = &q->exec;
+        uint32_t reg = 0, val = 0, number = 0;
         bool due;
 
         WITH_QEMU_LOCK_GUARD(&w->lock) {
             due = reg_due(w, n);
             if (due) {
-                w->ops->reg(w, n, &reg, &val);
-                number = q.stall->number;
-                w->ops->reg_done(w, n);
-                w->writing = q.queue;
+                reg = x->reg;
+                val = x->reg_val;
+                number = x->mem.stall.number;
+                x->done++;
+                w->writing = q;
+                w->ops->trace_reg(w, n, reg, val);
             }
         }
         if (!due) {
@@ -281,8 +288,8 @@ static void reg_bh(void *opaque)
         vgpu_reg_write(w->s, reg, val);
         WITH_QEMU_LOCK_GUARD(&w->lock) {
             w->writing = NULL;
-            if (*q.wait == VGPU_WAIT_REG && q.stall->number == number) {
-                *q.wait = VGPU_WAIT_NONE;
+            if (q->wait == VGPU_WAIT_REG && x->mem.stall.number == number) {
+                q->wait = VGPU_WAIT_NONE;
                 qemu_cond_signal(&w->wake);
             }
         }

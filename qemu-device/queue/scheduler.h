@@ -12,8 +12,8 @@
  *    +------------------------------------------+
  *                   nothing left
  *
- * Only the queue that stalls waits. What a queue is, and what it does when it
- * is its turn, is its owner's matter: VGPUWorkerOps.
+ * Only the queue that stalls waits. What a queue does in its turn is in
+ * VGPUWorkerOps; most are queues of packets: queue.h.
  */
 #ifndef HW_MISC_VGPU_KFD_QUEUE_SCHEDULER_H
 #define HW_MISC_VGPU_KFD_QUEUE_SCHEDULER_H
@@ -21,24 +21,16 @@
 #include "qemu/thread.h"
 #include "qapi/qapi-types-vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/stall.h"
+#include "hw/misc/vgpu-kfd/queue/queue.h"
 
 typedef struct VGPUClient VGPUClient;
 typedef struct VGPUState VGPUState;
-typedef struct VGPUWorker VGPUWorker;
-
-/* A queue as the worker knows it. w->lock, or the thread that executes it. */
-typedef struct VGPUWorkerQueue {
-    void *queue;                /* w->current while the queue has its turn */
-    VGPUWait *wait;             /* why the queue waits: stall->why, or NONE */
-    VGPUStall *stall;           /* of the queue's last access */
-    struct VGPUBus *bus;        /* replies that it keeps between its turns */
-} VGPUWorkerQueue;
 
 /* With w->lock held, unless they say otherwise. @n is below num_queues. */
 typedef struct VGPUWorkerOps {
     unsigned num_queues;        /* constant */
     bool watch;                 /* spin for new work before sleeping */
-    VGPUWorkerQueue (*queue)(VGPUWorker *w, unsigned n);
+    VGPUQueue *(*queue)(VGPUWorker *w, unsigned n);
     /* May it run, if it has something to do and does not wait? */
     bool (*runs)(VGPUWorker *w, unsigned n);
     /* Has it something to do? */
@@ -48,10 +40,8 @@ typedef struct VGPUWorkerOps {
      * at least once a chunk.
      */
     void (*turn)(VGPUWorker *w, unsigned n);
-    /* The register write that it waits for. */
-    void (*reg)(VGPUWorker *w, unsigned n, uint32_t *reg, uint32_t *val);
-    /* Count it as done. */
-    void (*reg_done)(VGPUWorker *w, unsigned n);
+    /* Trace the register write that it waits for, which is done now. */
+    void (*trace_reg)(VGPUWorker *w, unsigned n, uint32_t reg, uint32_t val);
     /* NULL or: there are queues that can run, or none. Not while paused. */
     void (*busy)(VGPUWorker *w, bool busy);
     /* NULL or: have other threads go first, a moment. */
@@ -74,8 +64,8 @@ struct VGPUWorker {
     int kicker;                 /* host CPU of the last kick; atomic */
     unsigned next;              /* number of the queue to look at first */
     uint32_t waits;             /* VGPUStall.number of the last wait */
-    void *current;              /* queue that has its turn; NULL: none */
-    void *writing;              /* queue whose register is written, or NULL */
+    VGPUQueue *current;         /* that has its turn; NULL: none */
+    VGPUQueue *writing;         /* whose register is written; NULL: none */
 };
 
 /* Allocate and free s->workers: instance_init, instance_finalize. */

@@ -149,21 +149,16 @@ static const VGPUQueueOps queue_ops = {
 static void queue_turn(VGPUWorker *w, unsigned n)
 {
     VGPUEngine *e = engine_of(w);
-    VGPUQueue *q = &e->queues[n].queue;
 
-    vgpu_queue_turn(w, q, n, &queue_ops);
+    vgpu_queue_turn(w, n, &queue_ops);
     qatomic_set(&e->spent,
-                e->spent + (TURN_BYTES - q->exec.budget) / KiB);
+                e->spent +
+                (TURN_BYTES - e->queues[n].queue.exec.budget) / KiB);
 }
 
-static VGPUWorkerQueue queue_at(VGPUWorker *w, unsigned n)
+static VGPUQueue *queue_at(VGPUWorker *w, unsigned n)
 {
-    VGPUQueue *q = &engine_of(w)->queues[n].queue;
-
-    return (VGPUWorkerQueue) {
-        .queue = q, .wait = &q->wait, .stall = &q->exec.mem.stall,
-        .bus = &q->exec.mem.bus,
-    };
+    return &engine_of(w)->queues[n].queue;
 }
 
 static bool queue_runs(VGPUWorker *w, unsigned n)
@@ -179,20 +174,10 @@ static bool queue_pending(VGPUWorker *w, unsigned n)
     return vgpu_queue_pending(&engine_of(w)->queues[n].queue);
 }
 
-/* SRBM_WRITE */
-static void queue_reg(VGPUWorker *w, unsigned n, uint32_t *reg, uint32_t *val)
+static void queue_trace_reg(VGPUWorker *w, unsigned n, uint32_t reg,
+                            uint32_t val)
 {
-    VGPUEngine *e = engine_of(w);
-    const VGPUExec *x = &e->queues[n].queue.exec;
-
-    *reg = x->reg;
-    *val = x->reg_val;
-    trace_vgpu_srbm_write(e->s->id, e->index, n, *reg, *val);
-}
-
-static void queue_reg_done(VGPUWorker *w, unsigned n)
-{
-    engine_of(w)->queues[n].queue.exec.done++;
+    trace_vgpu_srbm_write(w->s->id, engine_of(w)->index, n, reg, val);
 }
 
 /* Has it got more than another engine with work? Then that one goes first. */
@@ -244,8 +229,7 @@ static const VGPUWorkerOps engine_ops = {
     .runs = queue_runs,
     .pending = queue_pending,
     .turn = queue_turn,
-    .reg = queue_reg,
-    .reg_done = queue_reg_done,
+    .trace_reg = queue_trace_reg,
     .busy = engine_set_busy,
     .leads = engine_leads,
 };
