@@ -182,7 +182,7 @@ void vgpu_cp_start(VGPUState *s)
     memset(cp, 0, sizeof(*cp));
     cp->s = s;
     vgpu_client_init(s, &cp->client, VGPU_CLIENT_CP, VGPU_HUB_GFX,
-                     VGPU_CID_CPC, vgpu_worker_retry);
+                     VGPU_CID_CPC, &vgpu_worker_client_ops);
     vgpu_worker_start(&cp->w, s, &cp_ops, VGPU_CLIENT_CP, "vgpu-cp");
 }
 

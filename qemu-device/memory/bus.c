@@ -139,12 +139,7 @@ void vgpu_bus_put(VGPUState *s, VGPUBus *bus, const VGPUBusReply *r)
 
 void vgpu_bus_quiesce(VGPUState *s)
 {
-    /*
-     * Order the change of the bus before the test for accesses in progress;
-     * pairs with vgpu_client_begin().
-     */
-    smp_mb();
-    vgpu_wait_accesses(s);
+    vgpu_clients_drain(s);
     /* Interrupt entries are no client's accesses, but written under s->lock. */
     qemu_mutex_lock(&s->lock);
     qemu_mutex_unlock(&s->lock);

@@ -11,12 +11,11 @@
 #include "hw/misc/vgpu-kfd/memory/internal.h"
 
 void vgpu_client_init(VGPUState *s, VGPUClient *c, unsigned index, unsigned hub,
-                      unsigned cid,
-                      void (*retry)(VGPUClient *c, uint32_t vmids, int slot))
+                      unsigned cid, const VGPUClientOps *ops)
 {
     *c = (VGPUClient) {
         .s = s, .vmhub = &s->memory->hubs[hub], .index = index, .hub = hub,
-        .cid = cid, .retry = retry,
+        .cid = cid, .ops = ops,
         .tlb = g_new0(VGPUTlbSet, 1 << VGPU_TLB_SETS_LOG2),
     };
     s->memory->clients[index] = c;
@@ -37,7 +36,32 @@ void vgpu_clients_wake(VGPUState *s, unsigned hub_mask, uint32_t vmids,
         VGPUClient *c = s->memory->clients[i];
 
         if (hub_mask & (1u << c->hub)) {
-            c->retry(c, vmids, slot);
+            c->ops->retry(c, vmids, slot);
+        }
+    }
+}
+
+/*
+ * The caller keeps the BQL: the guest, or another device, may reuse the memory
+ * as soon as the caller returns. Workers never take the BQL, and leave a step
+ * after 2 MiB at most. synchronize_rcu() is no substitute: vCPUs wait for the
+ * BQL inside of RCU critical sections, and the caller may be in one itself.
+ */
+void vgpu_clients_drain(VGPUState *s)
+{
+    unsigned i;
+
+    /*
+     * Order the change of what clients find before the test for accesses in
+     * progress: pairs with vgpu_client_begin().
+     */
+    smp_mb();
+    for (i = 0; i < VGPU_NUM_CLIENTS; i++) {
+        VGPUClient *c = s->memory->clients[i];
+
+        /* A thread outside of accesses keeps its turn. */
+        if (c && (qatomic_load_acquire(&c->access) & 1)) {
+            c->ops->drain(c);
         }
     }
 }

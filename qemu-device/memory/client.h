@@ -22,6 +22,21 @@ typedef struct VGPUTlbSet VGPUTlbSet;
 #define VGPU_TLB_SETS_LOG2      9
 #define VGPU_TLB_WAYS           4
 
+/* What a client's thread does for others. Constant. */
+typedef struct VGPUClientOps {
+    /*
+     * Look again at work that stalled on a fault: of VMIDs in mask @vmids, for
+     * what was in CAM slot @slot or a free one (-1: whatever it waits for). No
+     * device lock held.
+     */
+    void (*retry)(VGPUClient *c, uint32_t vmids, int slot);
+    /*
+     * Wait until the thread has left the access that it is in. BQL held, no
+     * device lock held.
+     */
+    void (*drain)(VGPUClient *c);
+} VGPUClientOps;
+
 /*
  * A client of a hub: an engine whose thread translates GPU addresses. Members
  * before @access are constant from vgpu_client_init() on. Only the thread
@@ -34,12 +49,7 @@ struct VGPUClient {
     unsigned index;             /* SDMA engine's number, or VGPU_CLIENT_CP */
     uint8_t hub;                /* VGPU_HUB_* */
     uint16_t cid;               /* as VM_L2_PROTECTION_FAULT_STATUS.CID says */
-    /*
-     * Look again at work that stalled on a fault: of VMIDs in mask @vmids, for
-     * what was in CAM slot @slot or a free one (-1: whatever it waits for). No
-     * device lock held.
-     */
-    void (*retry)(VGPUClient *c, uint32_t vmids, int slot);
+    const VGPUClientOps *ops;
     unsigned access;            /* odd: translations in use; atomic */
     uint8_t queue;              /* number of the queue that accesses memory */
     VGPUBus *bus;               /* that queue's */
@@ -59,13 +69,12 @@ struct VGPUClient {
     uint32_t tlb_misses;        /* the same */
 };
 
-/* Make @c client @index, of @hub, with CID @cid. @retry: as above. BQL held. */
+/* Make @c client @index, of @hub, with CID @cid. BQL held. */
 void vgpu_client_init(VGPUState *s, VGPUClient *c, unsigned index, unsigned hub,
-                      unsigned cid,
-                      void (*retry)(VGPUClient *c, uint32_t vmids, int slot));
+                      unsigned cid, const VGPUClientOps *ops);
 /* Free the TLB. All threads of the device have ended. BQL held. */
 void vgpu_client_destroy(VGPUClient *c);
-/* Call retry() of the clients of the hubs in mask @hub_mask. */
+/* Call ops->retry() of the clients of the hubs in mask @hub_mask. */
 void vgpu_clients_wake(VGPUState *s, unsigned hub_mask, uint32_t vmids,
                        int slot);
 /* Translations may be used from begin to end. The client's thread. */

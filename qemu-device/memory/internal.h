@@ -225,13 +225,16 @@ const VGPUBusReply *vgpu_bus_reply(VGPUState *s, VGPUBus *bus, hwaddr addr,
  */
 void vgpu_bus_quiesce(VGPUState *s);
 
-/* xgmi.c */
+/* client.c */
 
 /*
- * Wait until no thread of @s is inside an access that began before this call.
- * BQL held.
+ * Wait until no client of @s is inside an access that began before this call.
+ * BQL held, no device lock: drain() takes those of workers.
  */
-void vgpu_wait_accesses(VGPUState *s);
+void vgpu_clients_drain(VGPUState *s);
+
+/* xgmi.c */
+
 /* Nodes that answer. Any thread. */
 uint32_t vgpu_xgmi_links(VGPUState *s);
 /* As vgpu_phys_map(), for VGPU_TARGET_PEER. False: no memory. Any thread. */

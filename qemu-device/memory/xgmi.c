@@ -84,20 +84,6 @@ bool vgpu_xgmi_join(VGPUState *s, Error **errp)
     return false;
 }
 
-void vgpu_wait_accesses(VGPUState *peer)
-{
-    unsigned i;
-
-    for (i = 0; i < VGPU_NUM_CLIENTS; i++) {
-        VGPUClient *c = peer->memory->clients[i];
-        unsigned seen = c ? qatomic_read(&c->access) : 0;
-
-        while ((seen & 1) && qatomic_load_acquire(&c->access) == seen) {
-            g_usleep(20);
-        }
-    }
-}
-
 /* Wait until no node is inside an access that began before this call. BQL. */
 static void wait_nodes(VGPUHive *h)
 {
@@ -105,7 +91,7 @@ static void wait_nodes(VGPUHive *h)
 
     for (n = 0; n < VGPU_XGMI_NODES; n++) {
         if (h->node[n]) {
-            vgpu_wait_accesses(h->node[n]);
+            vgpu_clients_drain(h->node[n]);
         }
     }
 }

@@ -211,7 +211,7 @@ static void *worker_thread(void *opaque)
     return NULL;
 }
 
-void vgpu_worker_retry(VGPUClient *c, uint32_t vmids, int slot)
+static void client_retry(VGPUClient *c, uint32_t vmids, int slot)
 {
     VGPUWorker *w = c->s->workers->by_client[c->index];
     unsigned n;
@@ -232,6 +232,20 @@ void vgpu_worker_retry(VGPUClient *c, uint32_t vmids, int slot)
         }
     }
 }
+
+/* The thread leaves the access, with the rest of the step that it is at. */
+static void client_drain(VGPUClient *c)
+{
+    VGPUWorker *w = c->s->workers->by_client[c->index];
+
+    vgpu_worker_hold(w);
+    vgpu_worker_release(w);
+}
+
+const VGPUClientOps vgpu_worker_client_ops = {
+    .retry = client_retry,
+    .drain = client_drain,
+};
 
 /*
  * Return whether queue @n waits for a register write. The write of a queue that

@@ -95,8 +95,8 @@ void vgpu_worker_pause(VGPUWorker *w, bool paused);
  */
 void vgpu_worker_hold(VGPUWorker *w);
 void vgpu_worker_release(VGPUWorker *w);
-/* VGPUClient.retry of a client whose queues a worker executes. */
-void vgpu_worker_retry(VGPUClient *c, uint32_t vmids, int slot);
+/* Of a client whose queues a worker executes. */
+extern const struct VGPUClientOps vgpu_worker_client_ops;
 /* Bottom half, @opaque: VGPUState. Serve requests of queues and interrupts. */
 void vgpu_worker_serve_bus(void *opaque);
 

@@ -255,7 +255,7 @@ void vgpu_engine_start(VGPUState *s)
         e->s = s;
         e->index = i;
         vgpu_client_init(s, &e->client, i, VGPU_HUB_MM, VGPU_CID_SDMA(i),
-                         vgpu_worker_retry);
+                         &vgpu_worker_client_ops);
         vgpu_worker_start(&e->w, s, &engine_ops, i, name);
     }
 }
