@@ -15,18 +15,30 @@
 static const VGPUBlock *find_block(const VGPURegs *regs, uint32_t reg,
                                    unsigned *inst, unsigned *off)
 {
-    unsigned i;
+    unsigned low = 0, high = regs->num_blocks;
+    const VGPUBlock *b;
 
-    for (i = 0; i < regs->num_blocks; i++) {
-        const VGPUBlock *b = regs->blocks[i];
+    /* Before @low: blocks that begin at @reg or below. */
+    while (low < high) {
+        unsigned middle = (low + high) / 2;
 
-        if (reg >= b->base && reg - b->base < b->span * b->count) {
-            *inst = b->first + (reg - b->base) / b->span;
-            *off = (reg - b->base) % b->span;
-            return b;
+        if (regs->blocks[middle]->base <= reg) {
+            low = middle + 1;
+        } else {
+            high = middle;
         }
     }
-    return NULL;
+    if (!low) {
+        return NULL;
+    }
+    b = regs->blocks[low - 1];
+    reg -= b->base;
+    if (reg >= b->span * b->count) {
+        return NULL;
+    }
+    *inst = b->first + reg / b->span;
+    *off = reg % b->span;
+    return b;
 }
 
 /* The register at @reg; NULL if there is none. */
@@ -43,6 +55,12 @@ static const VGPUReg *find(const VGPURegs *regs, uint32_t reg,
 void vgpu_regs_init(VGPUState *s, const VGPUBlock *const *list, unsigned num,
                     bool (*is_alias)(VGPUState *s, uint32_t reg))
 {
+    unsigned i;
+
+    for (i = 1; i < num; i++) {
+        assert(list[i]->base >=
+               list[i - 1]->base + list[i - 1]->span * list[i - 1]->count);
+    }
     s->regs = (VGPURegs) {
         .blocks = list, .num_blocks = num, .is_alias = is_alias,
         .complained = bitmap_new(VGPU_MMIO_DWORDS),

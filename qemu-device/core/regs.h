@@ -3,6 +3,11 @@
  * vgpu-kfd: tables of registers. Each block of the chip describes its registers
  * in tables of VGPUReg. The functions below find a register by its dword offset
  * in BAR 5, for the register window and for packets that write registers.
+ *
+ * hw/register.h would compare an address with each register of a block in turn,
+ * and has an object for each (a hub: 336). A MemoryRegion for each block would
+ * serve the register window only: engines read registers without the BQL, and
+ * PCIE_DATA2 and packets have a register's number and no address.
  */
 #ifndef HW_MISC_VGPU_KFD_CORE_REGS_H
 #define HW_MISC_VGPU_KFD_CORE_REGS_H
@@ -52,7 +57,7 @@ typedef struct VGPUBlock {
 
 /* The registers of a device. Constant, but for @complained. */
 typedef struct VGPURegs {
-    const VGPUBlock *const *blocks;
+    const VGPUBlock *const *blocks;     /* ascending by base, disjoint */
     unsigned num_blocks;
     /* Whether an access to @reg, which is in no block, is not logged. */
     bool (*is_alias)(VGPUState *s, uint32_t reg);
@@ -61,8 +66,8 @@ typedef struct VGPURegs {
 } VGPURegs;
 
 /*
- * The device has the registers of @blocks, which is searched in this order.
- * @is_alias: see VGPURegs. BQL held.
+ * The device has the registers of @blocks, @num of them, ascending by base and
+ * disjoint. @is_alias: see VGPURegs. BQL held.
  */
 void vgpu_regs_init(VGPUState *s, const VGPUBlock *const *blocks, unsigned num,
                     bool (*is_alias)(VGPUState *s, uint32_t reg));

@@ -13,7 +13,18 @@ typedef struct VGPUState VGPUState;
 extern const VMStateDescription vmstate_vgpu_clock;
 extern const VMStateDescription vmstate_vgpu_cp;
 
-#define VGPU_NUM_CP_BLOCKS      7
+/* Blocks of registers of the CP. */
+enum {
+    VGPU_CP_GRBM,
+    VGPU_CP_MEC,
+    VGPU_CP_SH_MEM,
+    VGPU_CP_GC,
+    VGPU_CP_HQD,
+    VGPU_CP_GWS,
+    VGPU_CP_SCHEDULERS,
+    VGPU_NUM_CP_BLOCKS,
+};
+
 extern const VGPUBlock vgpu_cp_blocks[VGPU_NUM_CP_BLOCKS];
 extern const VGPUBlock vgpu_clock_block, vgpu_gc_block;
 

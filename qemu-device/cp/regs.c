@@ -280,27 +280,33 @@ static const VGPUReg gws_regs[VGPU_NUM_VMIDS] = {
 };
 
 const VGPUBlock vgpu_cp_blocks[VGPU_NUM_CP_BLOCKS] = {
-    {
-        .base = CP_HQD, .span = CP_HQD_SPAN, .count = 1,
-        .regs = hqd_regs, .store = hqd_store,
-    }, {
-        .base = CP_GC_FIRST, .span = CP_NUM_GC_REGS, .count = 1,
-        .regs = gc_regs, .store = gc_store,
-    }, {
+    [VGPU_CP_GRBM] = {
         .base = GRBM_GFX_CNTL, .span = 1, .count = 1,
         .regs = grbm_regs, .store = grbm_store,
-    }, {
+    },
+    [VGPU_CP_MEC] = {
         .base = CP_MEC_CNTL, .span = 1, .count = 1,
         .regs = mec_regs, .store = mec_store,
-    }, {
-        .base = RLC_CP_SCHEDULERS, .span = 1, .count = 1,
-        .regs = schedulers_regs, .store = schedulers_store,
-    }, {
+    },
+    [VGPU_CP_SH_MEM] = {
         .base = SH_MEM_BASES, .span = ARRAY_SIZE(sh_mem_regs), .count = 1,
         .regs = sh_mem_regs,
-    }, {
+    },
+    [VGPU_CP_GC] = {
+        .base = CP_GC_FIRST, .span = CP_NUM_GC_REGS, .count = 1,
+        .regs = gc_regs, .store = gc_store,
+    },
+    [VGPU_CP_HQD] = {
+        .base = CP_HQD, .span = CP_HQD_SPAN, .count = 1,
+        .regs = hqd_regs, .store = hqd_store,
+    },
+    [VGPU_CP_GWS] = {
         .base = GDS_GWS_VMID0, .span = VGPU_NUM_VMIDS, .count = 1,
         .regs = gws_regs, .store = gws_store,
+    },
+    [VGPU_CP_SCHEDULERS] = {
+        .base = RLC_CP_SCHEDULERS, .span = 1, .count = 1,
+        .regs = schedulers_regs, .store = schedulers_store,
     },
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: registers, NBIO, clock, model block, reset. */
 #include "qemu/osdep.h"
+#include "vgpu/cp.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
@@ -355,6 +356,43 @@ static void test_hubs_are_two(void)
     qvgpu_stop(v);
 }
 
+/*
+ * Catches: a search for a register's block that misses the first or the last of
+ * its registers, or finds another block.
+ */
+static void test_every_block(void)
+{
+    uint32_t kept[16 + 3 * SDMA_NUM_ENGINES] = {
+        GDS_GWS_VMID(0), GDS_GWS_VMID(15), MM_INDEX, PCIE_INDEX2,
+        ATC_VMID_PASID_MAPPING(0), ATC_VMID_PASID_MAPPING(31),
+        BIF_SDMA0_DOORBELL_RANGE, BIF_SDMA4_DOORBELL_RANGE, IH_VMID_LUT(0),
+        IH_CNTL, SH_MEM_BASES, SH_MEM_CONFIG, CP_MEC_DOORBELL_RANGE_LOWER,
+        CP_MEC_DOORBELL_RANGE_UPPER, CP_HQD + CP_MQD_BASE_ADDR,
+        RLC_CP_SCHEDULERS,
+    };
+    QVGPU *v = qvgpu_start_cold("64M");
+    unsigned i, n = 16;
+
+    for (i = 0; i < SDMA_NUM_ENGINES; i++) {
+        uint32_t engine = SDMA_ENGINE(i);
+
+        kept[n++] = engine + SDMA_CHICKEN_BITS;
+        kept[n++] = engine + SDMA_QUEUE(0) + SDMA_DUMMY_REG;
+        kept[n++] = engine + SDMA_QUEUE(SDMA_NUM_QUEUES - 1) + SDMA_DUMMY_REG;
+    }
+    qvgpu_wr(v, GRBM_GFX_CNTL, VGPU_PREP(GRBM_GFX_CNTL__MEID, 1));
+    for (i = 0; i < n; i++) {
+        qvgpu_wr(v, kept[i], 4 * (i + 1));
+    }
+    for (i = 0; i < n; i++) {
+        g_assert_cmphex(qvgpu_rd(v, kept[i]), ==, 4 * (i + 1));
+    }
+    g_assert_cmphex(qvgpu_rd(v, GRBM_GFX_CNTL), ==,
+                    VGPU_PREP(GRBM_GFX_CNTL__MEID, 1));
+    g_assert_cmphex(qvgpu_rd(v, GB_ADDR_CONFIG), ==, 0x2a114042);
+    qvgpu_stop(v);
+}
+
 void qvgpu_add_regs_tests(void)
 {
     qtest_add_func("/vgpu-kfd/regs/reset-values", test_reset_values);
@@ -369,4 +407,5 @@ void qvgpu_add_regs_tests(void)
     qtest_add_func("/vgpu-kfd/regs/clock", test_clock);
     qtest_add_func("/vgpu-kfd/regs/pasid-mapping", test_pasid_mapping);
     qtest_add_func("/vgpu-kfd/regs/hubs-are-two", test_hubs_are_two);
+    qtest_add_func("/vgpu-kfd/regs/every-block", test_every_block);
 }
