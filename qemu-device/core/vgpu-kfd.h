@@ -71,6 +71,7 @@ struct VGPUState {
     uint64_t visible_vram;      /* size of BAR 0 after reset */
     uint64_t hive_id;           /* hive=; 0: none */
     bool vram_lost_on_reset;
+    uint32_t poll_ns;           /* host time that an idle engine spins */
 #ifdef VGPU_KFD_DELAYS
     VGPUDelays delays;
 #endif

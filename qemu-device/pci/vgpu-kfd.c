@@ -11,6 +11,7 @@
  *   memdev               memory backend that is VRAM, whose size it has
  *   visible-vram         size of BAR 0: a power of two; all of VRAM
  *   vram-lost-on-reset   VRAM is empty after a reset; off: it is kept
+ *   poll-ns              how long a thread spins before it sleeps; 0: not
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -38,6 +39,7 @@
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 #define PCIE_CAP        0x80
+#define POLL_NS         (25 * SCALE_US)     /* about what a wake-up takes */
 
 static void vgpu_kfd_reset_hold(Object *obj, ResetType type)
 {
@@ -222,6 +224,7 @@ static const Property vgpu_kfd_properties[] = {
     DEFINE_PROP_UINT64("hive", VGPUState, hive_id, 0),
     DEFINE_PROP_BOOL("vram-lost-on-reset", VGPUState, vram_lost_on_reset,
                      false),
+    DEFINE_PROP_UINT32("poll-ns", VGPUState, poll_ns, POLL_NS),
 #ifdef VGPU_KFD_DELAYS
     DEFINE_PROP_UINT64("x-delays", VGPUState, delays.seed, 0),
     DEFINE_PROP_STRING("x-delay-point", VGPUState, delays.point_name),
@@ -259,6 +262,9 @@ static void vgpu_kfd_class_init(ObjectClass *klass, void *data)
         "devices with the same number have their VRAM in common; 0: none");
     object_class_property_set_description(klass, "vram-lost-on-reset",
         "whether VRAM is empty after any reset of the chip");
+    object_class_property_set_description(klass, "poll-ns",
+        "ns of host time that an idle SDMA engine's thread spins for new work "
+        "before it sleeps; 0: it sleeps at once");
 }
 
 static const TypeInfo vgpu_kfd_info = {

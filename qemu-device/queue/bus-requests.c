@@ -29,7 +29,7 @@ static bool waits(VGPUState *s, VGPUWorker *w, unsigned n)
         return true;
     }
     q->wait = VGPU_WAIT_NONE;
-    qemu_cond_signal(&w->wake);
+    vgpu_worker_kick(w);
     return false;
 }
 
@@ -65,7 +65,7 @@ static bool serve(VGPUState *s, VGPUWorker *w)
             if (q->wait == VGPU_WAIT_BUS && mem->stall.number == number) {
                 vgpu_bus_put(s, &mem->bus, &reply);
                 q->wait = VGPU_WAIT_NONE;
-                qemu_cond_signal(&w->wake);
+                vgpu_worker_kick(w);
             }
         }
     }

@@ -19,22 +19,11 @@
 /* How long a worker that is ahead lets others go first. */
 #define LEAD_WAIT_MS        1
 
-/* After work the thread watches for more about as long as waking it takes. */
-#define WATCH_NS            (25 * SCALE_US)
-
-/* The CPU that we are on; -1: we cannot know. */
-static int this_cpu(void)
-{
-#ifdef CONFIG_LINUX
-    return sched_getcpu();
-#else
-    return -1;
-#endif
-}
+/* After spins in vain, up to 1 << SPIN_SKIP_LOG2_MAX pauses go without one. */
+#define SPIN_SKIP_LOG2_MAX  6
 
 void vgpu_worker_kick(VGPUWorker *w)
 {
-    qatomic_set(&w->kicker, this_cpu());
     qatomic_set(&w->kicked, true);
     qemu_cond_signal(&w->wake);
 }
@@ -128,25 +117,39 @@ static int pick(VGPUWorker *w, int64_t now, int64_t *next)
 }
 
 /*
- * Is it worth to watch, now that there is nothing to do any more? Not on the
- * CPU of whoever kicked last: he needs it to kick again.
+ * Return whether to spin before sleeping. A spin in vain takes a host CPU from
+ * other threads, perhaps from the vCPU that is about to kick: after each in a
+ * row, twice as many pauses go without a spin.
  */
-static bool watch_worth(VGPUWorker *w)
+static bool spin_worth(VGPUWorker *w)
 {
-    return w->ops->watch && !w->paused &&
-           this_cpu() != qatomic_read(&w->kicker);
+    if (!w->ops->spin || !w->s->poll_ns || w->paused) {
+        return false;
+    }
+    if (w->spin_skips) {
+        w->spin_skips--;
+        return false;
+    }
+    return true;
 }
 
-/* Until @until, or something was kicked. Drops the lock. */
-static void watch(VGPUWorker *w, int64_t until)
+/* Spin for @ns of host time, or until something is kicked. Drops the lock. */
+static void spin(VGPUWorker *w, int64_t ns)
 {
+    int64_t start = get_clock();
+
     qatomic_set(&w->kicked, false);
     qemu_mutex_unlock(&w->lock);
-    while (!qatomic_read(&w->kicked) &&
-           qemu_clock_get_ns(QEMU_CLOCK_REALTIME) < until) {
+    while (!qatomic_read(&w->kicked) && get_clock() - start < ns) {
         cpu_relax();
     }
     qemu_mutex_lock(&w->lock);
+    if (qatomic_read(&w->kicked)) {
+        w->spins_in_vain = 0;
+    } else {
+        w->spins_in_vain = MIN(w->spins_in_vain + 1, SPIN_SKIP_LOG2_MAX);
+        w->spin_skips = 1u << w->spins_in_vain;
+    }
 }
 
 /* Give queue @n its turn. True if it does not wait afterwards. */
@@ -192,9 +195,9 @@ static void *worker_thread(void *opaque)
             qemu_cond_timedwait(&w->wake, &w->lock, LEAD_WAIT_MS);
         } else if (n >= 0) {
             worked = run(w, n);
-        } else if (worked && watch_worth(w)) {
+        } else if (worked && spin_worth(w)) {
             worked = false;
-            watch(w, MIN(now + WATCH_NS, next));
+            spin(w, MIN(w->s->poll_ns, next - now));
         } else if (next == INT64_MAX) {
             worked = false;
             qemu_cond_wait(&w->wake, &w->lock);
@@ -228,7 +231,7 @@ static void client_retry(VGPUClient *c, uint32_t vmids, int slot)
                             !vgpu_fault_pending(w->s, stall))))) &&
             (vmids & (1u << stall->vmid))) {
             q->wait = VGPU_WAIT_NONE;
-            qemu_cond_signal(&w->wake);
+            vgpu_worker_kick(w);
         }
     }
 }
@@ -263,7 +266,7 @@ static bool reg_due(VGPUWorker *w, unsigned n)
         return true;
     }
     q->wait = VGPU_WAIT_NONE;
-    qemu_cond_signal(&w->wake);
+    vgpu_worker_kick(w);
     return false;
 }
 
@@ -304,7 +307,7 @@ static void reg_bh(void *opaque)
             w->writing = NULL;
             if (q->wait == VGPU_WAIT_REG && x->mem.stall.number == number) {
                 q->wait = VGPU_WAIT_NONE;
-                qemu_cond_signal(&w->wake);
+                vgpu_worker_kick(w);
             }
         }
     }

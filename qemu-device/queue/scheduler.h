@@ -29,7 +29,7 @@ typedef struct VGPUState VGPUState;
 /* With w->lock held, unless they say otherwise. @n is below num_queues. */
 typedef struct VGPUWorkerOps {
     unsigned num_queues;        /* constant */
-    bool watch;                 /* spin for new work before sleeping */
+    bool spin;                  /* spin for new work before sleeping: poll-ns */
     VGPUQueue *(*queue)(VGPUWorker *w, unsigned n);
     /* May it run, if it has something to do and does not wait? */
     bool (*runs)(VGPUWorker *w, unsigned n);
@@ -61,7 +61,8 @@ struct VGPUWorker {
     bool quit;                  /* the thread ends */
     bool paused;                /* the machine is stopped */
     bool kicked;                /* since the thread began to spin; atomic */
-    int kicker;                 /* host CPU of the last kick; atomic */
+    unsigned spins_in_vain;     /* in a row; thread only */
+    unsigned spin_skips;        /* pauses without a spin to come; thread only */
     unsigned next;              /* number of the queue to look at first */
     uint32_t waits;             /* VGPUStall.number of the last wait */
     VGPUQueue *current;         /* that has its turn; NULL: none */

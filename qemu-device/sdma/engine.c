@@ -224,7 +224,7 @@ static void engine_set_busy(VGPUWorker *w, bool busy)
 
 static const VGPUWorkerOps engine_ops = {
     .num_queues = SDMA_NUM_QUEUES,
-    .watch = true,
+    .spin = true,
     .queue = queue_at,
     .runs = queue_runs,
     .pending = queue_pending,

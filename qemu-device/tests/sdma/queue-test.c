@@ -420,6 +420,38 @@ static void test_reuse(void)
     qvgpu_stop(v);
 }
 
+/*
+ * Catches: work that is lost to a thread that spins or goes to sleep, and a
+ * thread that spins on when the machine stops or the device goes: with the
+ * shortest spin and one of 4 s, doorbells come while the engine is idle.
+ */
+static void test_poll_ns(void)
+{
+    static const char *const sizes[] = {
+        "64M,poll-ns=0", "64M,poll-ns=4294967295",
+    };
+    unsigned i, n;
+
+    for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+        QVGPU *v = qvgpu_start_sized(sizes[i], "");
+        uint64_t at = qvgpu_ram_page(v);
+        QVGPUQueue q;
+
+        qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_RLC(0), NULL);
+        for (n = 1; n <= 100; n++) {
+            qvgpu_pkt_fence(&q, qvgpu_mc(v, at), n);
+            qvgpu_finish(&q);
+            g_assert_cmphex(qtest_readl(v->qts, at), ==, n);
+        }
+        qtest_qmp_assert_success(v->qts, "{ 'execute': 'stop' }");
+        qtest_qmp_assert_success(v->qts, "{ 'execute': 'cont' }");
+        qvgpu_pkt_fence(&q, qvgpu_mc(v, at), n);
+        qvgpu_finish(&q);
+        g_assert_cmphex(qtest_readl(v->qts, at), ==, n);
+        qvgpu_stop(v);
+    }
+}
+
 void qvgpu_add_queue_tests(void)
 {
     qtest_add_func("/vgpu-kfd/queue/wraparound", test_wraparound);
@@ -436,4 +468,5 @@ void qvgpu_add_queue_tests(void)
     qtest_add_func("/vgpu-kfd/queue/disable-in-poll", test_disable_in_poll);
     qtest_add_func("/vgpu-kfd/queue/disable-in-copy", test_disable_in_copy);
     qtest_add_func("/vgpu-kfd/queue/reuse", test_reuse);
+    qtest_add_func("/vgpu-kfd/queue/poll-ns", test_poll_ns);
 }
