@@ -11,6 +11,7 @@
  *   worker->lock an SDMA engine's queues or the compute queues, between
  *                register access and thread; of one worker only, but for a
  *                chip reset, which takes the CP's, then those of all engines
+ *   s->sdma->share_lock  engines that wait for others (sdma/share.c)
  *   s->lock      fault status, retry CAM, invalidation, interrupt ring
  *   s->inject->lock  injections (inject/inject.c)
  *

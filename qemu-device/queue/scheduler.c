@@ -16,9 +16,6 @@
 #include "hw/misc/vgpu-kfd/queue/internal.h"
 #include "hw/misc/vgpu-kfd/queue/queue.h"
 
-/* How long a worker that is ahead lets others go first. */
-#define LEAD_WAIT_MS        1
-
 /* After spins in vain, up to 1 << SPIN_SKIP_LOG2_MAX pauses go without one. */
 #define SPIN_SKIP_LOG2_MAX  6
 
@@ -190,9 +187,8 @@ static void *worker_thread(void *opaque)
         if (ops->busy && !w->paused) {
             ops->busy(w, n >= 0);
         }
-        if (n >= 0 && ops->leads && ops->leads(w)) {
+        if (n >= 0 && ops->give_way && ops->give_way(w)) {
             w->next = n;
-            qemu_cond_timedwait(&w->wake, &w->lock, LEAD_WAIT_MS);
         } else if (n >= 0) {
             worked = run(w, n);
         } else if (worked && spin_worth(w)) {
@@ -208,6 +204,9 @@ static void *worker_thread(void *opaque)
                                 DIV_ROUND_UP(next - now, SCALE_MS));
             vgpu_delay_worker(w->s, &w->lock, VGPU_DELAY_WAKE);
         }
+    }
+    if (ops->busy) {
+        ops->busy(w, false);
     }
     qemu_mutex_unlock(&w->lock);
     rcu_unregister_thread();

@@ -42,10 +42,16 @@ typedef struct VGPUWorkerOps {
     void (*turn)(VGPUWorker *w, unsigned n);
     /* Trace the register write that it waits for, which is done now. */
     void (*trace_reg)(VGPUWorker *w, unsigned n, uint32_t reg, uint32_t val);
-    /* NULL or: there are queues that can run, or none. Not while paused. */
+    /*
+     * NULL or: there are queues that can run, or none. Not while paused; none
+     * when the thread ends.
+     */
     void (*busy)(VGPUWorker *w, bool busy);
-    /* NULL or: have other threads go first, a moment. */
-    bool (*leads)(VGPUWorker *w);
+    /*
+     * NULL or: before a turn, wait while other threads go first. True: it did,
+     * with the lock dropped.
+     */
+    bool (*give_way)(VGPUWorker *w);
 } VGPUWorkerOps;
 
 /* A thread and its queues. @lock, unless a member says otherwise. */

@@ -26,13 +26,6 @@
 #define TURN_BYTES          VGPU_CHUNK
 #define TURN_PACKETS        1024
 
-/*
- * Engines share the host's cores. One that is ahead of another that also has
- * work waits for it, but not for ever: it may be the host that keeps it.
- */
-#define LEAD_KIB            (8 * KiB)
-#define LEAD_WAITS          100
-
 bool vgpu_sdma_enabled(const VGPUSdmaQueue *q)
 {
     return qatomic_read(&q->regs[SDMA_RB_CNTL]) & SDMA_RB_CNTL__RB_ENABLE;
@@ -151,9 +144,7 @@ static void queue_turn(VGPUWorker *w, unsigned n)
     VGPUEngine *e = engine_of(w);
 
     vgpu_queue_turn(w, n, &queue_ops);
-    qatomic_set(&e->spent,
-                e->spent +
-                (TURN_BYTES - e->queues[n].queue.exec.budget) / KiB);
+    vgpu_share_spend(e, (TURN_BYTES - e->queues[n].queue.exec.budget) / KiB);
 }
 
 static VGPUQueue *queue_at(VGPUWorker *w, unsigned n)
@@ -180,46 +171,14 @@ static void queue_trace_reg(VGPUWorker *w, unsigned n, uint32_t reg,
     trace_vgpu_srbm_write(w->s->id, engine_of(w)->index, n, reg, val);
 }
 
-/* Has it got more than another engine with work? Then that one goes first. */
-static bool engine_leads(VGPUWorker *w)
+static bool engine_give_way(VGPUWorker *w)
 {
-    VGPUEngine *e = engine_of(w);
-    unsigned i;
-
-    for (i = 0; i < SDMA_NUM_ENGINES && e->lead_waits < LEAD_WAITS; i++) {
-        const VGPUEngine *o = &e->s->sdma->engines[i];
-
-        if (o != e && qatomic_read(&o->busy) &&
-            (int)(e->spent - qatomic_read(&o->spent)) > (int)LEAD_KIB) {
-            e->lead_waits++;
-            return true;
-        }
-    }
-    e->lead_waits = 0;
-    return false;
+    return vgpu_share_give_way(engine_of(w));
 }
 
-/* An engine that was idle starts where the last of the others is. */
-static void engine_set_busy(VGPUWorker *w, bool busy)
+static void engine_busy(VGPUWorker *w, bool busy)
 {
-    VGPUEngine *e = engine_of(w);
-    bool alone = true;
-    unsigned i;
-
-    if (e->busy == busy) {
-        return;
-    }
-    for (i = 0; i < SDMA_NUM_ENGINES && busy; i++) {
-        const VGPUEngine *o = &e->s->sdma->engines[i];
-        unsigned spent = qatomic_read(&o->spent);
-
-        if (o != e && qatomic_read(&o->busy) &&
-            (alone || (int)(spent - e->spent) < 0)) {
-            qatomic_set(&e->spent, spent);
-            alone = false;
-        }
-    }
-    qatomic_set(&e->busy, busy);
+    vgpu_share_set_busy(engine_of(w), busy);
 }
 
 static const VGPUWorkerOps engine_ops = {
@@ -230,17 +189,21 @@ static const VGPUWorkerOps engine_ops = {
     .pending = queue_pending,
     .turn = queue_turn,
     .trace_reg = queue_trace_reg,
-    .busy = engine_set_busy,
-    .leads = engine_leads,
+    .busy = engine_busy,
+    .give_way = engine_give_way,
 };
 
 void vgpu_sdma_alloc(VGPUState *s)
 {
     s->sdma = g_new0(VGPUSdma, 1);
+    qemu_mutex_init(&s->sdma->share_lock);
+    qemu_cond_init(&s->sdma->share_changed);
 }
 
 void vgpu_sdma_free(VGPUState *s)
 {
+    qemu_cond_destroy(&s->sdma->share_changed);
+    qemu_mutex_destroy(&s->sdma->share_lock);
     g_free(s->sdma);
 }
 
@@ -248,6 +211,7 @@ void vgpu_engine_start(VGPUState *s)
 {
     unsigned i;
 
+    vgpu_share_set_off(s->sdma, false);
     for (i = 0; i < SDMA_NUM_ENGINES; i++) {
         VGPUEngine *e = &s->sdma->engines[i];
         g_autofree char *name = g_strdup_printf("vgpu-sdma%u", i);
@@ -264,6 +228,7 @@ void vgpu_engine_stop(VGPUState *s)
 {
     unsigned i;
 
+    vgpu_share_set_off(s->sdma, true);
     for (i = 0; i < SDMA_NUM_ENGINES; i++) {
         vgpu_worker_stop(&s->sdma->engines[i].w);
     }

@@ -48,9 +48,11 @@ typedef struct VGPUEngine {
     unsigned index;             /* number of the engine */
     VGPUWorker w;
     uint8_t hung;               /* injected: 1 + queue that hangs; w.lock */
+    /* share.c; the thread writes them. */
     bool busy;                  /* has queues that can run; atomic */
     unsigned spent;             /* KiB, to compare busy engines; atomic */
-    unsigned lead_waits;        /* how often others went first; thread only */
+    bool gives_way;             /* waits for others; atomic */
+    bool gave_way;              /* has waited for its next turn; thread only */
     uint64_t clock_offset;      /* to vgpu_clock(), in ticks; thread only */
     uint32_t regs[VGPU_SDMA_ENGINE_SPAN];   /* BQL; read atomically */
     VGPUSdmaQueue queues[SDMA_NUM_QUEUES];  /* w.lock */
@@ -58,6 +60,10 @@ typedef struct VGPUEngine {
 
 struct VGPUSdma {
     VGPUEngine engines[SDMA_NUM_ENGINES];
+    /* share.c; a worker's lock may be held, nothing is taken inside it. */
+    QemuMutex share_lock;
+    QemuCond share_changed;     /* an engine need not give way any more */
+    bool share_off;             /* no engine gives way; share_lock */
 };
 
 /* Number of a queue: its place in e->queues. */
@@ -69,6 +75,23 @@ static inline unsigned vgpu_sdma_number(const VGPUEngine *e,
 
 /* engine.c: registers allow the queue to run. engine->w.lock held. */
 bool vgpu_sdma_enabled(const VGPUSdmaQueue *q);
+
+/* share.c: shares of the engines. */
+
+/* @off: no engine gives way any more, since the threads end. BQL held. */
+void vgpu_share_set_off(VGPUSdma *sdma, bool off);
+
+/* These by the engine's thread, engine->w.lock held. */
+
+/* A turn moved @kib. */
+void vgpu_share_spend(VGPUEngine *e, unsigned kib);
+/* The engine has queues that can run, or none. */
+void vgpu_share_set_busy(VGPUEngine *e, bool busy);
+/*
+ * Before a turn: wait while the engine is ahead of others. True: it did, with
+ * the lock dropped.
+ */
+bool vgpu_share_give_way(VGPUEngine *e);
 
 /* packet.c: what packets do. Engine thread, no lock held. */
 

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: shares of the SDMA engines. Engines that have work move as many
+ * bytes as each other, within LEAD_KIB (docs/hardware.md, SDMA): each has a
+ * thread, and what a thread gets of the host's CPUs is no property of the chip.
+ * An engine that is ahead waits until the others have caught up or have no
+ * work, but not for ever: the host may run another one's thread rarely.
+ */
+#include "qemu/osdep.h"
+#include "qemu/timer.h"
+#include "qemu/units.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/sdma/internal.h"
+
+#define LEAD_KIB            (8 * KiB)
+/* A wait ends at this lead: the engine does not wait after each turn. */
+#define REST_KIB            (LEAD_KIB / 2)
+#define WAIT_NS             (100 * SCALE_MS)
+
+/* Is @e more than @kib ahead of another engine with work? Any thread. */
+static bool leads(const VGPUEngine *e, unsigned kib)
+{
+    unsigned i;
+
+    for (i = 0; i < SDMA_NUM_ENGINES; i++) {
+        const VGPUEngine *o = &e->s->sdma->engines[i];
+
+        if (o != e && qatomic_read(&o->busy) &&
+            (int)(qatomic_read(&e->spent) - qatomic_read(&o->spent)) >
+            (int)kib) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* An engine's spent or busy changed: wake those that need not wait any more. */
+static void changed(VGPUSdma *sdma)
+{
+    unsigned i;
+
+    /* Order the change before the reads of gives_way: vgpu_share_give_way(). */
+    smp_mb();
+    for (i = 0; i < SDMA_NUM_ENGINES; i++) {
+        const VGPUEngine *e = &sdma->engines[i];
+
+        if (qatomic_read(&e->gives_way) && !leads(e, REST_KIB)) {
+            QEMU_LOCK_GUARD(&sdma->share_lock);
+            qemu_cond_broadcast(&sdma->share_changed);
+            return;
+        }
+    }
+}
+
+void vgpu_share_spend(VGPUEngine *e, unsigned kib)
+{
+    qatomic_set(&e->spent, e->spent + kib);
+    changed(e->s->sdma);
+}
+
+/* An engine that was idle starts where the last of the others is. */
+void vgpu_share_set_busy(VGPUEngine *e, bool busy)
+{
+    bool alone = true;
+    unsigned i;
+
+    if (e->busy == busy) {
+        return;
+    }
+    for (i = 0; i < SDMA_NUM_ENGINES && busy; i++) {
+        const VGPUEngine *o = &e->s->sdma->engines[i];
+        unsigned spent = qatomic_read(&o->spent);
+
+        if (o != e && qatomic_read(&o->busy) &&
+            (alone || (int)(spent - e->spent) < 0)) {
+            qatomic_set(&e->spent, spent);
+            alone = false;
+        }
+    }
+    qatomic_set(&e->busy, busy);
+    changed(e->s->sdma);
+}
+
+void vgpu_share_set_off(VGPUSdma *sdma, bool off)
+{
+    QEMU_LOCK_GUARD(&sdma->share_lock);
+    sdma->share_off = off;
+    qemu_cond_broadcast(&sdma->share_changed);
+}
+
+bool vgpu_share_give_way(VGPUEngine *e)
+{
+    VGPUSdma *sdma = e->s->sdma;
+    int64_t left, end;
+
+    if (e->gave_way || !leads(e, LEAD_KIB)) {
+        e->gave_way = false;
+        return false;
+    }
+    e->gave_way = true;
+    qemu_mutex_unlock(&e->w.lock);
+    WITH_QEMU_LOCK_GUARD(&sdma->share_lock) {
+        qatomic_set(&e->gives_way, true);
+        /* Order the store before the reads of the others: changed(). */
+        smp_mb();
+        end = get_clock() + WAIT_NS;
+        while (!sdma->share_off && leads(e, REST_KIB) &&
+               (left = end - get_clock()) > 0) {
+            qemu_cond_timedwait(&sdma->share_changed, &sdma->share_lock,
+                                DIV_ROUND_UP(left, SCALE_MS));
+        }
+        qatomic_set(&e->gives_way, false);
+    }
+    qemu_mutex_lock(&e->w.lock);
+    return true;
+}
