@@ -14,6 +14,12 @@
  *
  * Only the queue that stalls waits. What a queue does in its turn is in
  * VGPUWorkerOps; most are queues of packets: queue.h.
+ *
+ * There is a worker for each client of a hub. A number of threads to choose,
+ * which share the clients, would gain nothing: each engine works by itself
+ * (docs/hardware.md), a client's TLB and access counter belong to one thread,
+ * and a thread without work sleeps. Threads have names (-name debug-threads=on)
+ * by which a user can pin them: vgpu-sdma0 to vgpu-sdma4, vgpu-cp.
  */
 #ifndef HW_MISC_VGPU_KFD_QUEUE_SCHEDULER_H
 #define HW_MISC_VGPU_KFD_QUEUE_SCHEDULER_H
