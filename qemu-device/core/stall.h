@@ -6,7 +6,10 @@
 #ifndef HW_MISC_VGPU_KFD_CORE_STALL_H
 #define HW_MISC_VGPU_KFD_CORE_STALL_H
 
-/* What a queue waits for in the middle of its work. */
+/*
+ * What a queue waits for in the middle of its work. Saved states have the
+ * numbers of those up to VGPU_WAIT_RETRY.
+ */
 typedef enum VGPUWait {
     VGPU_WAIT_NONE,
     VGPU_WAIT_WPTR,             /* the rest of the last packet */
@@ -17,6 +20,7 @@ typedef enum VGPUWait {
     VGPU_WAIT_RETRY,            /* retry fault without CAM, until @until */
     VGPU_WAIT_POISON,           /* injected memory error: the queue stops */
     VGPU_WAIT_BUS,              /* the IOMMU's reply: memory/bus.c; see @bus */
+    VGPU_WAIT_DEVICE,           /* another queue or thread, until @until */
 } VGPUWait;
 
 /*

@@ -70,7 +70,7 @@ VGPUStep vgpu_cp_run_list(VGPUCp *cp, CpQueue *kiq)
     }
     /* It is done when the first slice runs. */
     return hws->phase == CP_HWS_SAVE || hws->phase == CP_HWS_MAP ?
-           vgpu_cp_wait(x) : VGPU_STEP_DONE;
+           vgpu_cp_wait_device(x) : VGPU_STEP_DONE;
 }
 
 static void set_pasid(VGPUState *s, unsigned vmid, uint16_t pasid, bool valid)
@@ -408,7 +408,7 @@ void vgpu_cp_hws_turn(VGPUCp *cp)
         return;
     }
     if (step == VGPU_STEP_STALL &&
-        (x->mem.stall.bus || x->mem.stall.why == VGPU_WAIT_POLL)) {
+        (x->mem.stall.bus || x->mem.stall.why == VGPU_WAIT_DEVICE)) {
         vgpu_worker_stall(&cp->w, CP_NUM_HQDS, false);
     } else if (step == VGPU_STEP_BAD_PACKET || step == VGPU_STEP_STALL) {
         /* VMID 0 has no retry faults: a stall is memory that is broken. */

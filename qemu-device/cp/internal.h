@@ -234,8 +234,13 @@ VGPUStep vgpu_cp_load(VGPUExec *x, uint64_t va, uint64_t *val, unsigned len);
 VGPUStep vgpu_cp_write_reg(VGPUExec *x, uint32_t reg, uint32_t val);
 /* Read a register of a hub: engines cannot read others. */
 VGPUStep vgpu_cp_read_reg(VGPUCp *cp, VGPUExec *x, uint32_t reg, uint32_t *val);
-/* The packet waits for a value: try again after others, then less often. */
+/*
+ * The packet waits for a value of the guest's: try again after others, then
+ * less often.
+ */
 VGPUStep vgpu_cp_wait(VGPUExec *x);
+/* The same, for another queue or another thread of the device. */
+VGPUStep vgpu_cp_wait_device(VGPUExec *x);
 /* @n dwords at dword @at of the packet. */
 VGPUStep vgpu_cp_fetch(VGPUExec *x, uint64_t at, uint32_t *dw, unsigned n);
 /* Read or write back pointers, as exec.poll_wptr and exec.writeback say. */

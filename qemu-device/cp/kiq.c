@@ -203,7 +203,7 @@ VGPUStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq)
                 cp->s, hub + VM_INVALIDATE_ENG_ACK(INV_ENGINE), &ack);
             requested = x->reg_val & VM_INVALIDATE_ENG_REQ__PER_VMID;
             if ((ack & requested) != requested) {
-                return vgpu_cp_wait(x);
+                return vgpu_cp_wait_device(x);
             }
             x->polls = 0;
             x->done++;

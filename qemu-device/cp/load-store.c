@@ -96,6 +96,11 @@ VGPUStep vgpu_cp_wait(VGPUExec *x)
     return vgpu_exec_poll(x, WAIT_TRIES, 0);
 }
 
+VGPUStep vgpu_cp_wait_device(VGPUExec *x)
+{
+    return vgpu_exec_poll_device(x, WAIT_TRIES);
+}
+
 VGPUStep vgpu_cp_pointers(CpQueue *q)
 {
     VGPUExec *x = &q->queue.exec;

@@ -90,7 +90,7 @@ VGPUStep vgpu_cp_sdma_unmap(VGPUCp *cp, VGPUExec *x, unsigned engine,
 
     switch (vgpu_sdma_unmap_start(cp->s, engine, queue, reset, &va, mqd)) {
     case VGPU_SDMA_UNMAP_HELD:
-        return vgpu_cp_wait(x);
+        return vgpu_cp_wait_device(x);
     case VGPU_SDMA_UNMAP_SAVE:
         step = image_write(x, va, mqd);
         break;

@@ -26,7 +26,7 @@
 
 static bool stalled_by_fault(const VGPUStall *stall)
 {
-    return stall->why >= VGPU_WAIT_CAM;
+    return stall->why >= VGPU_WAIT_CAM && stall->why <= VGPU_WAIT_RETRY;
 }
 
 static void begin(VGPUView *v)

@@ -169,24 +169,41 @@ VGPUStep vgpu_exec_wait_wptr(VGPUExec *x)
     return VGPU_STEP_STALL;
 }
 
-VGPUStep vgpu_exec_sleep(VGPUExec *x, int64_t ns)
+static VGPUStep sleep_for(VGPUExec *x, VGPUWait why, int64_t ns)
 {
     x->mem.stall = (VGPUStall) {
-        .why = VGPU_WAIT_POLL,
+        .why = why,
         .until = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) + ns,
     };
     return VGPU_STEP_STALL;
 }
 
-VGPUStep vgpu_exec_poll(VGPUExec *x, unsigned eager, int64_t ns)
+/* Count a try. Return whether there were more than @eager. */
+static bool tried(VGPUExec *x, unsigned eager)
 {
     if (x->polls < UINT32_MAX) {
         x->polls++;
     }
-    if (x->polls > eager) {
+    return x->polls > eager;
+}
+
+VGPUStep vgpu_exec_sleep(VGPUExec *x, int64_t ns)
+{
+    return sleep_for(x, VGPU_WAIT_POLL, ns);
+}
+
+VGPUStep vgpu_exec_poll(VGPUExec *x, unsigned eager, int64_t ns)
+{
+    if (tried(x, eager)) {
         ns = MAX(ns, POLL_PACE_NS);
     }
     return ns ? vgpu_exec_sleep(x, ns) : VGPU_STEP_AGAIN;
+}
+
+VGPUStep vgpu_exec_poll_device(VGPUExec *x, unsigned eager)
+{
+    return tried(x, eager) ? sleep_for(x, VGPU_WAIT_DEVICE, POLL_PACE_NS)
+                           : VGPU_STEP_AGAIN;
 }
 
 VGPUStep vgpu_exec_write_reg(VGPUExec *x, uint32_t reg, uint32_t val)

@@ -144,6 +144,11 @@ VGPUStep vgpu_exec_sleep(VGPUExec *x, int64_t ns);
  */
 VGPUStep vgpu_exec_poll(VGPUExec *x, unsigned eager, int64_t ns);
 /*
+ * The packet waits for another queue or another thread of the device: as
+ * vgpu_exec_poll() with @ns 0.
+ */
+VGPUStep vgpu_exec_poll_device(VGPUExec *x, unsigned eager);
+/*
  * Stall until the main loop has written the register, which adds 1 to
  * exec.done. @reg is below VGPU_MMIO_DWORDS.
  */

@@ -56,6 +56,7 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
     case VGPU_WAIT_POLL:
     case VGPU_WAIT_REG:
     case VGPU_WAIT_BUS:
+    case VGPU_WAIT_DEVICE:
         lasts = true;
         break;
     default:
@@ -87,6 +88,7 @@ static bool queue_ready(VGPUWorker *w, unsigned n, int64_t now, int64_t *next)
         return w->ops->pending(w, n);
     case VGPU_WAIT_POLL:
     case VGPU_WAIT_RETRY:
+    case VGPU_WAIT_DEVICE:
         if (now < stall->until) {
             *next = MIN(*next, stall->until);
             return false;
