@@ -24,6 +24,7 @@ static void setup(Fixture *f)
     unsigned i;
 
     f->v = qvgpu_start();
+    qvgpu_time_passes(f->v);
     f->index = 0;
     qvgpu_space_init(&f->space, f->v, 4, QVGPU_VRAM);
     qvgpu_cp_setup(f->v);

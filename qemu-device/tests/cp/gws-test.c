@@ -34,6 +34,7 @@ static void setup(Fixture *f, const unsigned num[PROCESSES], uint64_t gws)
     unsigned i;
 
     f->v = qvgpu_start();
+    qvgpu_time_passes(f->v);
     qvgpu_hws_init(&f->h, f->v);
     qvgpu_hws_resources_gws(&f->h, QVGPU_HWS_VMIDS, ALL_HQDS, gws);
     f->shared = qvgpu_ram_page(f->v);

@@ -58,8 +58,9 @@ static void setup(Fixture *f)
 }
 
 /*
- * The same with a machine of which @h holds threads. Returns @n words of VRAM
- * for the test; @mc receives the GPU address of each.
+ * The same with a machine of which @h holds threads. Returns a page of VRAM
+ * for the test, of which @n words are used, and gates behind them: emit_gate().
+ * @mc receives the GPU address of each word.
  */
 static uint32_t *setup_held(Fixture *f, QVGPUHold *h, uint64_t *mc, unsigned n)
 {
@@ -299,13 +300,17 @@ static void write_reg(QVGPUCompute *c, uint32_t reg, uint32_t val)
     write_any_reg(c, HUB(VGPU_HUB_MM) + reg, val);
 }
 
-/* Wait until a register, or memory if @mem, is @val. */
-static void wait_equal(QVGPUCompute *c, bool mem, uint64_t at, uint32_t val)
+/*
+ * Emit gate @n in the page of setup_held(), behind the words. @reg: of the MM
+ * hub, or 0.
+ */
+static void emit_gate(QVGPUGate *g, QVGPUCompute *c, uint32_t *words,
+                      const uint64_t *mc, unsigned n, uint32_t reg)
 {
-    QVGPU_PM4(c, PM4_WAIT_REG_MEM,
-              VGPU_PREP(PM4_WAIT_DW1__FUNCTION, 3u) |
-              (mem ? PM4_WAIT_DW1__MEM_SPACE : 0),
-              QVGPU_LO(at), QVGPU_HI(at), val, UINT32_MAX, 4);
+    unsigned at = (n + 1) * QVGPU_GATE_BYTES;
+
+    qvgpu_gate_emit(g, c, mc[0] + at, words + at / sizeof(*words),
+                    reg ? HUB(VGPU_HUB_MM) + reg : 0);
 }
 
 /*
@@ -315,20 +320,22 @@ static void wait_equal(QVGPUCompute *c, bool mem, uint64_t at, uint32_t val)
  * second queue waits for another register write.
  *
  * The order is certain. The bottom half is held in the trace event of the
- * register, which follows the store of the value: the KIQ waits for the value
- * before it unmaps the first queue. One thread serves all compute queues: when
- * the KIQ reads the second queue's mark in memory, the second queue's turn has
+ * register, which follows the store of the value: the KIQ waits in a gate until
+ * the test has seen the value, and then unmaps the first queue. One thread
+ * serves all compute queues: when the KIQ leaves the second gate, which the
+ * test opens when it sees the second queue's mark, the second queue's turn has
  * ended at the register write that follows the mark. The test releases the
- * bottom half after the KIQ has read the mark.
+ * bottom half after that.
  */
 static void test_reg_wait(void)
 {
     enum { SECOND_WAITS, KIQ_PASSED, SECOND_DONE, DWORDS };
     const uint32_t here = VGPU_PREP(PM4_MAP_DW1__QUEUE, 4u) |
                           VGPU_PREP(PM4_MAP_DW1__PIPE, 3u);
-    QVGPUCompute c[2];
-    uint32_t *words;
     uint64_t mc[DWORDS];
+    QVGPUCompute c[2];
+    QVGPUGate gate[2];
+    uint32_t *words;
     QVGPUHold h;
     unsigned i;
     Fixture f;
@@ -347,17 +354,20 @@ static void test_reg_wait(void)
         f.mqd = qvgpu_ram_page(f.v);
         qvgpu_mqd_fill(&f.c, f.mqd);
         map(&f, here);
+        emit_gate(&gate[i], &f.kiq, words, mc, i, i ? 0 : WRITTEN);
         if (!i) {
-            wait_equal(&f.kiq, false, HUB(VGPU_HUB_MM) + WRITTEN, VMID_9);
             unmap(&f, PM4_UNMAP_PREEMPT, PM4_SEL_DOORBELLS, f.c.doorbell);
         }
     }
-    wait_equal(&f.kiq, true, mc[SECOND_WAITS], 1);
     qvgpu_pm4_write(&f.kiq, mc[KIQ_PASSED], 1);
 
     qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
     qvgpu_compute_kick(&f.kiq);
     /* The main loop is held: no qtest command before the release. */
+    qvgpu_wait_until(qvgpu_gate_reg(&gate[0]) == VMID_9);
+    qvgpu_gate_open(&gate[0]);
+    qvgpu_wait_until(qatomic_read(&words[SECOND_WAITS]));
+    qvgpu_gate_open(&gate[1]);
     qvgpu_wait_until(qatomic_read(&words[KIQ_PASSED]));
     g_assert_false(qvgpu_hold_logged(&h));
     qvgpu_wait_until(qvgpu_hold_release(&h));
@@ -373,13 +383,14 @@ static void test_reg_wait(void)
  * run before it.
  *
  * The bottom half is held in the write, as above. The KIQ marks its place and
- * unmaps the queue in one turn. The turn of the other queue, which follows,
- * shows that the KIQ has tried.
+ * unmaps the queue. The other queue, which has turns between, shows that the
+ * KIQ has tried.
  */
 static void test_srbm_unmapped(void)
 {
-    enum { KIQ_THERE, KIQ_PASSED, PING, PONG, DONE, DWORDS };
+    enum { KIQ_THERE, KIQ_PASSED, PONG, DONE, DWORDS };
     uint64_t mc[DWORDS], invalidations;
+    QVGPUGate gate, ping;
     QVGPUCompute other;
     QVGPUUserSdma u;
     uint32_t dw[7];
@@ -395,14 +406,15 @@ static void test_srbm_unmapped(void)
     qtest_writeq(f.v->qts, u.wptr_mem, u.q.wptr);
     qvgpu_user_sdma_map(&u, 0, dw);
     qvgpu_pm4(&f.kiq, dw, ARRAY_SIZE(dw));
-    wait_equal(&f.kiq, false, HUB(VGPU_HUB_MM) + WRITTEN, VMID_9);
+    emit_gate(&gate, &f.kiq, words, mc, 0, WRITTEN);
     qvgpu_pm4_write(&f.kiq, mc[KIQ_THERE], 1);
     unmap(&f, PM4_UNMAP_PREEMPT, PM4_SEL_DOORBELLS, u.q.doorbell);
     qvgpu_pm4_write(&f.kiq, mc[KIQ_PASSED], 1);
     qvgpu_pm4(&f.kiq, dw, ARRAY_SIZE(dw));
     qvgpu_compute_init(&other, f.v, 1, 0, 0, NULL);
     qvgpu_compute_load(&other);
-    wait_equal(&other, true, mc[PING], 1);
+    emit_gate(&ping, &other, words, mc, 1, 0);
+    qvgpu_compute_pass_turns(&other);
     qvgpu_pm4_write(&other, mc[PONG], 1);
     qvgpu_compute_kick(&other);
     invalidations = qvgpu_counter(f.v, VGPU_CNT_INVALIDATIONS);
@@ -410,8 +422,10 @@ static void test_srbm_unmapped(void)
     qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
     qvgpu_compute_kick(&f.kiq);
     /* The main loop is held: no qtest command before the release. */
+    qvgpu_wait_until(qvgpu_gate_reg(&gate) == VMID_9);
+    qvgpu_gate_open(&gate);
     qvgpu_wait_until(qatomic_read(&words[KIQ_THERE]));
-    qatomic_set(&words[PING], 1);
+    qvgpu_gate_open(&ping);
     qvgpu_wait_until(qatomic_read(&words[PONG]));
     g_assert_cmphex(qatomic_read(&words[KIQ_PASSED]), ==, 0);
     qvgpu_wait_until(qvgpu_hold_release(&h));
@@ -432,20 +446,20 @@ static void test_srbm_unmapped(void)
  * the first one until the second one waits for its write, which freezes the
  * engine, and then the SDMA queue for its own. The second compute queue is
  * served in the same pass, before the engine's bottom half. A queue marks its
- * place in the turn that ends in the wait; the mark of another queue of the
- * same thread shows that this turn is over.
+ * place before the wait; a mark of another queue of the same thread, which has
+ * had turns between, shows that it waits. The KIQ maps the SDMA queues when it
+ * is their time.
  */
 static void test_reg_frozen(void)
 {
-    enum {
-        HELD, FREEZE, FREEZES, LOOK, LOOKED, GO, GOES, GO_TOO, GONE, DONE,
-        DWORDS
-    };
+    enum { HELD, FREEZES, LOOKED, GOES, GONE, DONE, DWORDS };
+    enum { HOLDS, FREEZE, LOOK, GO, GO_TOO, GATES };
     const uint32_t freeze = SDMA_ENGINE(ENGINE) + SDMA_FREEZE;
     uint64_t mc[DWORDS];
+    QVGPUGate gate[GATES];
     QVGPUCompute c[3];
-    QVGPUQueue q[2];
-    uint32_t *words;
+    QVGPUUserSdma u[2];
+    uint32_t *words, dw[7];
     QVGPUHold h;
     unsigned i;
     Fixture f;
@@ -456,39 +470,46 @@ static void test_reg_frozen(void)
         qvgpu_compute_load(&c[i]);
     }
     write_reg(&c[0], WRITTEN, VMID_9);
-    wait_equal(&c[1], true, mc[FREEZE], 1);
+    emit_gate(&gate[FREEZE], &c[1], words, mc, FREEZE, 0);
     qvgpu_pm4_write(&c[1], mc[FREEZES], 1);
     write_any_reg(&c[1], freeze, SDMA_FREEZE__FREEZE);
-    wait_equal(&c[2], false, HUB(VGPU_HUB_MM) + WRITTEN, VMID_9);
+    emit_gate(&gate[HOLDS], &c[2], words, mc, HOLDS, WRITTEN);
     qvgpu_pm4_write(&c[2], mc[HELD], 1);
-    wait_equal(&c[2], true, mc[LOOK], 1);
+    emit_gate(&gate[LOOK], &c[2], words, mc, LOOK, 0);
+    qvgpu_compute_pass_turns(&c[2]);
     qvgpu_pm4_write(&c[2], mc[LOOKED], 1);
-    for (i = 0; i < ARRAY_SIZE(q); i++) {
-        qvgpu_queue_open_vram(&q[i], f.v, ENGINE, i, NULL, 4 * KiB);
-        qvgpu_pkt_poll_mem(&q[i], QVGPU_POLL_EQ, mc[i ? GO_TOO : GO], 1,
-                           UINT32_MAX, QVGPU_POLL_FOREVER);
-        qvgpu_pkt_fence(&q[i], mc[i ? GONE : GOES], 1);
+    for (i = 0; i < ARRAY_SIZE(u); i++) {
+        qvgpu_user_sdma_init(&u[i], f.v, NULL, ENGINE, i);
+        qvgpu_pkt_fence(&u[i].q, mc[i ? GONE : GOES], 1);
+        if (!i) {
+            QVGPU_EMIT(&u[i].q, SDMA_PKT(SDMA_OP_SRBM_WRITE, 0) |
+                       SDMA_SRBM_WRITE__BYTE_EN,
+                       HUB(VGPU_HUB_MM) + WAITED_FOR, 0x600d);
+            qvgpu_pkt_fence(&u[i].q, mc[DONE], 1);
+        }
+        qtest_writeq(f.v->qts, u[i].wptr_mem, u[i].q.wptr);
+        emit_gate(&gate[i ? GO_TOO : GO], &f.kiq, words, mc,
+                  i ? GO_TOO : GO, 0);
+        qvgpu_user_sdma_map(&u[i], 0, dw);
+        qvgpu_pm4(&f.kiq, dw, ARRAY_SIZE(dw));
     }
-    QVGPU_EMIT(&q[0],
-               SDMA_PKT(SDMA_OP_SRBM_WRITE, 0) | SDMA_SRBM_WRITE__BYTE_EN,
-               HUB(VGPU_HUB_MM) + WAITED_FOR, 0x600d);
-    qvgpu_pkt_fence(&q[0], mc[DONE], 1);
-    qvgpu_kick(&q[0]);
-    qvgpu_kick(&q[1]);
+    qvgpu_compute_kick(&f.kiq);
     qvgpu_compute_kick(&c[1]);
     qvgpu_compute_kick(&c[2]);
 
     qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
     qvgpu_compute_kick(&c[0]);
     /* The main loop is held: no qtest command before the release. */
+    qvgpu_wait_until(qvgpu_gate_reg(&gate[HOLDS]) == VMID_9);
+    qvgpu_gate_open(&gate[HOLDS]);
     qvgpu_wait_until(qatomic_read(&words[HELD]));
-    qatomic_set(&words[FREEZE], 1);
+    qvgpu_gate_open(&gate[FREEZE]);
     qvgpu_wait_until(qatomic_read(&words[FREEZES]));
-    qatomic_set(&words[LOOK], 1);
+    qvgpu_gate_open(&gate[LOOK]);
     qvgpu_wait_until(qatomic_read(&words[LOOKED]));
-    qatomic_set(&words[GO], 1);
+    qvgpu_gate_open(&gate[GO]);
     qvgpu_wait_until(qatomic_read(&words[GOES]));
-    qatomic_set(&words[GO_TOO], 1);
+    qvgpu_gate_open(&gate[GO_TOO]);
     qvgpu_wait_until(qatomic_read(&words[GONE]));
     qvgpu_wait_until(qvgpu_hold_release(&h));
     qvgpu_main_loop_pass(f.v);

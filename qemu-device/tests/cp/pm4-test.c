@@ -144,6 +144,7 @@ static void test_wait(void)
     g_assert_cmphex(qvgpu_hqd_rd(&f.c, CP_HQD_PQ_RPTR), ==, 0);
     g_assert_cmphex(qvgpu_hqd_rd(&f.c, CP_HQD_PQ_WPTR_LO), ==, f.c.wptr);
     qtest_writel(f.v->qts, f.page, 0x5a);
+    qtest_clock_step(f.v->qts, 1000000);
     qvgpu_pm4_write(&other, qvgpu_mc(f.v, f.page) + 8, 3);
     qvgpu_compute_finish(&other);
     g_assert_cmphex(at(&f, 4), ==, 0);
@@ -325,6 +326,7 @@ static void test_privilege(void)
               HUB(VGPU_HUB_GFX) + VM_INVALIDATE_ENG_REQ(5),
               HUB(VGPU_HUB_GFX) + VM_INVALIDATE_ENG_ACK(5),
               0x80008, 0x8, 4);
+    qvgpu_time_passes(f.v);
     qvgpu_compute_finish(&f.c);
     g_assert_cmphex(qvgpu_rd(f.v, reg), ==, 0x1234);
     g_assert_cmphex(at(&f, 0), ==, 0x5678);

@@ -299,6 +299,7 @@ static void test_engine(void)
     qvgpu_hws_sync(&h);
     qvgpu_trace(v, "vgpu_fault_class", false);
     qtest_writel(v->qts, gate, 1);
+    qvgpu_time_passes(v);
     qvgpu_finish(&q);
     g_assert_cmpuint(qtest_readq(v->qts, sum), ==, 1);
     qvgpu_stop(v);

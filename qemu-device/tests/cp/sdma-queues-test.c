@@ -100,6 +100,7 @@ static void test_turns(void)
 
     QVGPU *v = qvgpu_start();
 
+    qvgpu_time_passes(v);
     qvgpu_hws_init(&h, v);
     qvgpu_hws_resources(&h, 1u << 12, 1);
     qvgpu_list_begin(&h);
@@ -173,6 +174,7 @@ static void test_stalled(void)
 
     QVGPU *v = qvgpu_start();
 
+    qvgpu_time_passes(v);
     qvgpu_hws_init(&h, v);
     qvgpu_hws_resources(&h, 1u << 12, 1);
     qvgpu_list_begin(&h);

@@ -65,6 +65,7 @@ static void setup(Fixture *f, unsigned processes, unsigned queues,
                   uint32_t vmids, uint64_t hqds)
 {
     setup_on(f, qvgpu_start(), processes, queues, vmids, hqds);
+    qvgpu_time_passes(f->v);
 }
 
 static void wait_value(QVGPUCompute *c, uint64_t va, uint32_t val)

@@ -189,11 +189,15 @@ bool fuzz_stall(FuzzQueue *q, unsigned vmid, uint64_t va, bool write,
     do {
         fuzz_drain(c);
         skip_repeats(q, &irq);
-        if (q->seen_stalls->len == q->taken && g_get_monotonic_time() > until) {
+        if (q->seen_stalls->len != q->taken) {
+            break;
+        }
+        if (g_get_monotonic_time() > until) {
             fuzz_fail(c, "queue %u: no retry fault at 0x%" PRIx64 " of VMID "
                       "%u (%s)", q->part, va, vmid, write ? "write" : "read");
         }
-    } while (!c->failure->len && q->seen_stalls->len == q->taken);
+        qvgpu_waited();
+    } while (!c->failure->len);
     if (c->failure->len) {
         return false;
     }

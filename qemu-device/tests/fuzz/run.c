@@ -96,6 +96,12 @@ static void program(FuzzCase *c)
     qvgpu_wr(c->v, IH_RETRY_INT_CAM_CNTL,
              VGPU_PREP(IH_RETRY_INT_CAM_CNTL__CAM_SIZE, 0xfu) |
              (c->cam ? IH_RETRY_INT_CAM_CNTL__ENABLE : 0));
+    /*
+     * Without the CAM, a queue tries again after a time. With it no queue waits
+     * for a time, since polls have no interval and few tries; and the entry of
+     * a fault that waits for long would come again.
+     */
+    qvgpu_time_passes(c->cam ? NULL : c->v);
     qvgpu_invalidate(c->v, 0xffff);
     for (i = 0; i < c->nqueues && !c->queue[i].compute; i++) {
         continue;
@@ -169,6 +175,7 @@ static void check_queue(FuzzQueue *q)
             fuzz_fail(c, "queue %u%s hangs, should go to 0x%" PRIx64, q->part,
                       q->compute ? " (compute)" : "", q->done);
         }
+        qvgpu_waited();
     }
     fuzz_drain(c);
     if (q->compute) {

@@ -314,6 +314,7 @@ static void test_cam_off(void)
 
     fault_start(&f);
     at = page(&f);
+    qvgpu_time_passes(f.v);
     qvgpu_wr(f.v, IH_RETRY_INT_CAM_CNTL, 0);
     qvgpu_pkt_copy(&f.q, f.buf_va, VA, QVGPU_PAGE);
     qvgpu_kick(&f.q);

@@ -327,6 +327,7 @@ static void test_storm(void)
 
     rings_start(&t, 0, IH_RB_CNTL__WPTR_OVERFLOW_ENABLE);
     route(&t, IH_CLIENT_VMC, 1);
+    qvgpu_time_passes(t.v);
     qvgpu_wr(t.v, IH_RETRY_INT_CAM_CNTL, 0);
     qvgpu_space_init(&space, t.v, VMID, QVGPU_VRAM);
     for (i = 0; i < ARRAY_SIZE(q); i++) {

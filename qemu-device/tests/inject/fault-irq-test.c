@@ -317,7 +317,7 @@ static void test_early_ack(void)
 /*
  * Catches: an MSI of a removed device, sent when the machine goes on after a
  * stop. The main loop is held in the removal, when BAR 0 leaves the bus, while
- * the engine raises an interrupt: its MSI is due, and never comes.
+ * the CP raises an interrupt: its MSI is due, and never comes.
  */
 static void test_removal_msi(void)
 {

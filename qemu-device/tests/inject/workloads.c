@@ -172,6 +172,7 @@ void run_copies(Run *r)
     unsigned i, errors = 0;
     QVGPUQueue q;
 
+    qvgpu_time_passes(r->v);
     qvgpu_queue_open(&q, r->v, 0, SDMA_QUEUE_GFX, NULL);
     run_inject(r);
     for (i = 0; i < RUN_PAGES; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Test-side driver of vgpu-kfd: compute queues. */
 #include "qemu/osdep.h"
+#include "qemu/atomic.h"
 #include "qemu/bswap.h"
 #include "qemu/host-utils.h"
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
@@ -134,6 +135,15 @@ void qvgpu_compute_load(QVGPUCompute *c)
     qvgpu_wr(c->v, CP_HQD + CP_HQD_ACTIVE, CP_HQD_ACTIVE__ACTIVE);
 }
 
+void qvgpu_compute_open_vram(QVGPUCompute *c, QVGPU *v)
+{
+    qvgpu_compute_init(c, v, 1, 0, 0, NULL);
+    c->ring = qvgpu_alloc(v, QVGPU_VRAM, c->dwords * 4, QVGPU_PAGE);
+    c->ring_va = qvgpu_mc(v, c->ring);
+    c->control |= CP_HQD_PQ_CONTROL__NO_UPDATE_RPTR;
+    qvgpu_compute_load(c);
+}
+
 void qvgpu_compute_dequeue(QVGPUCompute *c)
 {
     qvgpu_hqd_wr(c, CP_HQD_DEQUEUE_REQUEST, 1);
@@ -155,6 +165,13 @@ void qvgpu_pm4_write(QVGPUCompute *c, uint64_t va, uint32_t val)
     QVGPU_PM4(c, PM4_WRITE_DATA,
               VGPU_PREP(PM4_WRITE_DATA_DW1__DST_SEL, PM4_DST_MEM),
               QVGPU_LO(va), QVGPU_HI(va), val);
+}
+
+void qvgpu_pm4_interrupt(QVGPUCompute *c, uint32_t context)
+{
+    QVGPU_PM4(c, PM4_RELEASE_MEM, 0,
+              VGPU_PREP(PM4_RELEASE_DW2__INT_SEL, (uint32_t)PM4_INT_ONLY),
+              0, 0, 0, 0, context);
 }
 
 void qvgpu_compute_kick(QVGPUCompute *c)
@@ -183,4 +200,63 @@ void qvgpu_compute_irq(QVGPUCompute *c, unsigned source, uint32_t data0)
     g_assert_cmphex(irq.pasid, ==, vmid ? QVGPU_PASID(vmid) : 0);
     g_assert_false(irq.mm_hub);
     g_assert_cmphex(irq.data[0], ==, data0);
+}
+
+/* Dwords of a gate. */
+enum {
+    GATE_COPY = 0,              /* the register to memory, or nothing */
+    GATE_CHAIN = 6,             /* to GATE_COPY, or to GATE_OUT */
+    GATE_LOOP_DWORDS = 10,
+    GATE_OUT = 16,              /* a NOP: as long, the chain has one length */
+    GATE_REG = 32,              /* what GATE_COPY read */
+};
+
+void qvgpu_gate_emit(QVGPUGate *g, QVGPUCompute *c, uint64_t va,
+                     uint32_t *words, uint32_t reg)
+{
+    uint64_t seen = va + 4 * GATE_REG;
+    const uint32_t control = GATE_LOOP_DWORDS | PM4_IB_DW3__VALID;
+    const uint32_t copy[] = {
+        PM4_HEADER(PM4_COPY_DATA, 6u), PM4_SRC_REG | PM4_DST_MEM << 8,
+        reg, 0, QVGPU_LO(seen), QVGPU_HI(seen),
+    };
+    const uint32_t nothing[] = { PM4_HEADER(PM4_NOP, 6u) };
+    const uint32_t chain[] = {
+        PM4_HEADER(PM4_INDIRECT_BUFFER, 4u), QVGPU_LO(va), QVGPU_HI(va),
+        control | PM4_IB_DW3__CHAIN,
+    };
+    unsigned i;
+
+    g_assert(!c->space);
+    *g = (QVGPUGate) { .words = words, .out = va + 4 * GATE_OUT };
+    memset(words, 0, QVGPU_GATE_BYTES);
+    for (i = 0; i < (reg ? ARRAY_SIZE(copy) : ARRAY_SIZE(nothing)); i++) {
+        words[GATE_COPY + i] = cpu_to_le32(reg ? copy[i] : nothing[i]);
+    }
+    for (i = 0; i < ARRAY_SIZE(chain); i++) {
+        words[GATE_CHAIN + i] = cpu_to_le32(chain[i]);
+    }
+    words[GATE_OUT] = cpu_to_le32(PM4_HEADER(PM4_NOP, GATE_LOOP_DWORDS));
+    QVGPU_PM4(c, PM4_INDIRECT_BUFFER, QVGPU_LO(va), QVGPU_HI(va), control);
+}
+
+void qvgpu_gate_open(QVGPUGate *g)
+{
+    qatomic_set(&g->words[GATE_CHAIN + 1], cpu_to_le32(g->out));
+}
+
+uint32_t qvgpu_gate_reg(QVGPUGate *g)
+{
+    return le32_to_cpu(qatomic_read(&g->words[GATE_REG]));
+}
+
+void qvgpu_compute_pass_turns(QVGPUCompute *c)
+{
+    const uint32_t nop = 2u << 30;
+    unsigned i;
+
+    /* A turn has 256 steps, and a packet takes one at least. */
+    for (i = 0; i < 2 * 256; i++) {
+        qvgpu_pm4(c, &nop, 1);
+    }
 }

@@ -41,6 +41,11 @@ void qvgpu_gfx_invalidate(QVGPU *v, uint32_t vmids);
 void qvgpu_compute_init(QVGPUCompute *c, QVGPU *v, unsigned me, unsigned pipe,
                         unsigned queue, QVGPUSpace *s);
 void qvgpu_compute_load(QVGPUCompute *c);
+/*
+ * A queue of VMID 0 whose memory is all VRAM, loaded. rptr is not reported.
+ * Call qvgpu_cp_setup() first.
+ */
+void qvgpu_compute_open_vram(QVGPUCompute *c, QVGPU *v);
 /* Address of memory in the queue's VMID. */
 uint64_t qvgpu_compute_place(QVGPUCompute *c, uint64_t addr, uint64_t len);
 /* HQD registers; select the queue first. */
@@ -61,12 +66,40 @@ void qvgpu_pm4(QVGPUCompute *c, const uint32_t *dw, unsigned n);
     } while (0)
 /* Write one dword. */
 void qvgpu_pm4_write(QVGPUCompute *c, uint64_t va, uint32_t val);
+/* Interrupt with @context, when everything before is done. */
+void qvgpu_pm4_interrupt(QVGPUCompute *c, uint32_t context);
 /* Ring the doorbell. */
 void qvgpu_compute_kick(QVGPUCompute *c);
 /* Kick; wait until rptr is reported to be where wptr is. */
 void qvgpu_compute_finish(QVGPUCompute *c);
 /* The next interrupt is this, of this queue. */
 void qvgpu_compute_irq(QVGPUCompute *c, unsigned source, uint32_t data0);
+
+/*
+ * A gate in a queue of VMID 0: packets that repeat themselves, with others'
+ * turns between, until the test opens it. It lies in VRAM that the test shares
+ * (lib/hold.h) and needs neither virtual time, as WAIT_REG_MEM does, nor the
+ * main loop, which may be held.
+ */
+#define QVGPU_GATE_BYTES    256
+
+typedef struct QVGPUGate {
+    uint32_t *words;            /* the test's mapping of the gate */
+    uint32_t out;               /* where it leads when it is open */
+} QVGPUGate;
+
+/*
+ * Emit a gate in QVGPU_GATE_BYTES of VRAM at the GPU address @va, which the
+ * test sees at @words: qvgpu_hold_page(). @reg: a register of a hub, see
+ * qvgpu_gate_reg(), or 0.
+ */
+void qvgpu_gate_emit(QVGPUGate *g, QVGPUCompute *c, uint64_t va,
+                     uint32_t *words, uint32_t reg);
+void qvgpu_gate_open(QVGPUGate *g);
+/* What the queue in the gate read last from the gate's register; 0 at first. */
+uint32_t qvgpu_gate_reg(QVGPUGate *g);
+/* Packets without effect that take the queue more than one turn. */
+void qvgpu_compute_pass_turns(QVGPUCompute *c);
 
 /* Added with those of HQDs. */
 

@@ -18,6 +18,24 @@ int64_t qvgpu_wait_us(void)
     return 30 * G_USEC_PER_SEC * MIN(scale, 4);
 }
 
+/* The machine whose virtual clock runs while a test waits, or NULL. */
+static QVGPU *ticking;
+
+QVGPU *qvgpu_time_passes(QVGPU *v)
+{
+    QVGPU *before = ticking;
+
+    ticking = v;
+    return before;
+}
+
+void qvgpu_waited(void)
+{
+    if (ticking) {
+        qtest_clock_step(ticking->qts, QVGPU_STEP_NS);
+    }
+}
+
 /*
  * BAR 0 and 2 stand above 4 GiB, aligned for the largest VRAM, so that their
  * upper halves are in use; RAM is low.
@@ -197,6 +215,9 @@ void qvgpu_bring_up(QVGPU *v)
 
 void qvgpu_stop(QVGPU *v)
 {
+    if (ticking == v) {
+        ticking = NULL;
+    }
     g_free(v->pci);
     qpci_free_pc(v->bus);
     qtest_quit(v->qts);

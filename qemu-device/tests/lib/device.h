@@ -66,6 +66,9 @@ int64_t qvgpu_wait_us(void);
 #define QVGPU_LO(x)     ((uint32_t)(x))
 #define QVGPU_HI(x)     ((uint32_t)((uint64_t)(x) >> 32))
 
+/* Virtual time that passes when a wait looks in vain: about what that takes. */
+#define QVGPU_STEP_NS   100000
+
 /* Poll @cond; a bound that is reached fails the test. */
 #define qvgpu_wait_until(cond)                                          \
     do {                                                                \
@@ -75,8 +78,21 @@ int64_t qvgpu_wait_us(void);
                 g_assertion_message(G_LOG_DOMAIN, __FILE__, __LINE__,   \
                                     G_STRFUNC, "never came: " #cond);   \
             }                                                           \
+            qvgpu_waited();                                             \
         }                                                               \
     } while (0)
+
+/*
+ * From here on virtual time passes in @v while qvgpu_wait_until() waits, by
+ * QVGPU_STEP_NS each time that it looks in vain. For tests of what waits for a
+ * time: polls, time slices, retry faults without the CAM. NULL: the clock of
+ * all machines stands still, as it does at first. Returns whose clock ran.
+ *
+ * Not while the main loop is held (lib/hold.h): it steps the clock.
+ */
+QVGPU *qvgpu_time_passes(QVGPU *v);
+/* For qvgpu_wait_until() and loops like it: it has looked in vain. */
+void qvgpu_waited(void);
 
 /* A machine with the device as it comes out of reset, BARs mapped. */
 QVGPU *qvgpu_start_cold(const char *vram);

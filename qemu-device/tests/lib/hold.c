@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include "qobject/qdict.h"
+#include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/hold.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
@@ -150,30 +151,31 @@ void qvgpu_hold_access_end(QVGPUHold *h, QVGPU *v)
     qvgpu_hold_release(h);
 }
 
-void qvgpu_hold_removal(QVGPUHold *h, QVGPU *v, unsigned traps)
+void qvgpu_hold_removal(QVGPUHold *h, QVGPU *v, unsigned interrupts)
 {
-    enum { GO, DONE };
+    enum { DONE = QVGPU_GATE_BYTES / sizeof(uint32_t) };
     uint32_t *words;
     unsigned i, lines;
-    QVGPUQueue q;
+    QVGPUCompute c;
+    QVGPUGate gate;
     uint64_t mc;
     QDict *rsp;
 
     words = qvgpu_hold_page(h, v, &mc);
-    qvgpu_queue_open_vram(&q, v, 0, SDMA_QUEUE_GFX, NULL, 4 * KiB);
-    qvgpu_pkt_poll_mem(&q, QVGPU_POLL_EQ, mc + 4 * GO, 1, UINT32_MAX,
-                       QVGPU_POLL_FOREVER);
-    for (i = 0; i < traps; i++) {
-        qvgpu_pkt_trap(&q, i);
+    qvgpu_cp_setup(v);
+    qvgpu_compute_open_vram(&c, v);
+    qvgpu_gate_emit(&gate, &c, mc, words, 0);
+    for (i = 0; i < interrupts; i++) {
+        qvgpu_pm4_interrupt(&c, i);
     }
-    qvgpu_pkt_fence(&q, mc + 4 * DONE, 1);
-    qvgpu_kick(&q);
+    qvgpu_pm4_write(&c, mc + 4 * DONE, 1);
+    qvgpu_compute_kick(&c);
 
     qvgpu_hold_arm(h, v, "flatview_new", true);
     qtest_qmp_send(v->qts, "{ 'execute': 'vgpu-inject', 'arguments': "
                    "{ 'kind': 'surprise-removal' } }");
     qvgpu_wait_until(qvgpu_hold_logged(h));
-    qatomic_set(&words[GO], 1);
+    qvgpu_gate_open(&gate);
     qvgpu_wait_until(qatomic_read(&words[DONE]));
     /* Still one line: the main loop is held before the second. */
     g_assert_true(qvgpu_hold_logged(h));

@@ -76,10 +76,10 @@ void qvgpu_hold_access(QVGPUHold *h, QVGPUQueue *q);
 void qvgpu_hold_access_end(QVGPUHold *h, QVGPU *v);
 /*
  * Remove the device by surprise. The main loop is held when BAR 0 leaves the
- * bus, while an engine executes @traps TRAPs, and the engine has executed them
- * before the removal is over.
+ * bus. Meanwhile the CP raises @interrupts interrupts, all of them before the
+ * removal is over.
  */
-void qvgpu_hold_removal(QVGPUHold *h, QVGPU *v, unsigned traps);
+void qvgpu_hold_removal(QVGPUHold *h, QVGPU *v, unsigned interrupts);
 
 /* Enable or disable the trace events that match @event. */
 void qvgpu_trace(QVGPU *v, const char *event, bool enable);

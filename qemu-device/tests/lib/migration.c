@@ -65,10 +65,14 @@ static QTestState *start_incoming(QVGPU *v, const char *uri)
     return qts;
 }
 
-/* @v is in QEMU @qts from here. */
+/*
+ * @v is in QEMU @qts from here. Deadlines in the state are virtual time, so the
+ * clock goes on from where it was; under qtest it does not move by itself.
+ */
 static void move(QVGPU *v, QTestState *qts)
 {
     qvgpu_wait_until(!status_is(qts, "query-status", "inmigrate"));
+    qtest_clock_set(qts, qvgpu_clock(v) * (1000000000 / VGPU_CLOCK_HZ));
     qtest_quit(v->qts);
     g_free(v->pci);
     qpci_free_pc(v->bus);
@@ -82,17 +86,20 @@ char *qvgpu_save_restore(QVGPU *v, bool keep)
 {
     g_autofree char *file = NULL, *uri = NULL;
     QTestState *qts;
+    QVGPU *ticking;
     int fd = g_file_open_tmp("vgpu-kfd-XXXXXX", &file, NULL);
 
     g_assert_cmpint(fd, >=, 0);
     close(fd);
     uri = g_strdup_printf("file:%s", file);
     qtest_qmp_assert_success(v->qts, "{ 'execute': 'stop' }");
+    ticking = qvgpu_time_passes(NULL);
     migrate(v->qts, uri);
     wait_migrated(v->qts);
     qts = start_incoming(v, uri);
     wait_migrated(qts);
     move(v, qts);
+    qvgpu_time_passes(ticking);
     if (keep) {
         return g_steal_pointer(&file);
     }

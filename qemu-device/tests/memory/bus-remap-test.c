@@ -171,6 +171,7 @@ static void test_peer_access(void)
     qvgpu_hold_access_end(&h, v);
 
     /* The access that follows finds nothing there. */
+    qvgpu_time_passes(v);
     qvgpu_ih_next_fault(v, VMID, va, false, false);
     qvgpu_space_map(&space, va + QVGPU_PAGE, dst, QVGPU_PAGE);
     qvgpu_finish(&q);

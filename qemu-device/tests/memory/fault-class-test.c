@@ -182,6 +182,7 @@ static void test_retry_interrupt_off(void)
     }
     g_assert_false(qvgpu_queue_idle(&w.q));
     g_assert_false(qvgpu_ih_pending(w.v));
+    qvgpu_time_passes(w.v);
     qvgpu_mm_wr(w.v, VM_L2_PROTECTION_FAULT_CNTL2,
                 VM_L2_PROTECTION_FAULT_CNTL2__ENABLE_RETRY_INTERRUPT);
     i = qvgpu_ih_next_fault(w.v, WALKER_VMID, va, true, true);

@@ -468,7 +468,7 @@ static void test_stop(const void *kind)
  * removed, and are written afterwards.
  *
  * The main loop is held in the removal: in the second view of the bus that is
- * made when BAR 0 leaves it. Meanwhile the engine raises interrupts, for whose
+ * made when BAR 0 leaves it. Meanwhile the CP raises interrupts, for whose
  * entries the IOMMU is not called before the removal is complete.
  */
 static void test_remove(const void *kind)

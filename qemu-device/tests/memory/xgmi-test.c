@@ -293,6 +293,7 @@ static void test_peer_gone(const void *removed)
         g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 0);
     }
     qvgpu_hold_access_end(&h, v);
+    qvgpu_time_passes(v);
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 0);
 
     /* The access that goes on reads zeros; a write goes nowhere. */
@@ -358,6 +359,7 @@ static void test_unplug_peer(void)
                 VM_L2_PROTECTION_FAULT_CNTL__CLEAR_STATUS_ADDR);
     g_assert_cmphex(qvgpu_mm_rd(v, VM_L2_PROTECTION_FAULT_STATUS), ==, 0);
     qtest_writel(v->qts, gate, 1);
+    qvgpu_time_passes(v);
     qvgpu_finish(&q);
     g_assert_cmphex(qvgpu_mm_rd(v, VM_L2_PROTECTION_FAULT_STATUS), !=, 0);
 
@@ -507,13 +509,31 @@ static void test_unplug_last(void)
     qvgpu_stop(v);
 }
 
+/* Fill the ring with packets that read an acknowledgement. */
+static void read_ack(QVGPUQueue *q)
+{
+    const uint64_t to = qvgpu_mc(q->v, qvgpu_ram_page(q->v));
+    const uint32_t packet[SDMA_POLL_REG_WRITE_DWORDS] = {
+        SDMA_PKT(SDMA_OP_POLL_REGMEM, SDMA_SUBOP_POLL_REG_WRITE_MEM),
+        4 * (HUB(VGPU_HUB_MM) + VM_INVALIDATE_ENG_ACK(3)),
+        QVGPU_LO(to), QVGPU_HI(to),
+    };
+    unsigned i, n = q->bytes / sizeof(packet) - 1;
+    g_autofree uint32_t *dw = g_malloc(n * sizeof(packet));
+
+    for (i = 0; i < n; i++) {
+        memcpy(dw + i * ARRAY_SIZE(packet), packet, sizeof(packet));
+    }
+    qvgpu_emit(q, dw, n * ARRAY_SIZE(packet));
+}
+
 /*
  * Catches: a client that is freed while another engine, which reads an
  * acknowledgement, looks whether that client has passed the invalidation.
  */
 static void test_unplug_settling(void)
 {
-    const uint32_t hub = HUB(VGPU_HUB_MM);
+    const unsigned last = SDMA_NUM_ENGINES - 1;
     QVGPU *v = start_slot();
     unsigned i, n, round;
 
@@ -525,25 +545,21 @@ static void test_unplug_settling(void)
             uint64_t a = qvgpu_alloc(v, QVGPU_VRAM, BYTES, QVGPU_PAGE);
             uint64_t b = qvgpu_alloc(v, QVGPU_VRAM, BYTES, QVGPU_PAGE);
 
-            qvgpu_queue_init_ring(&q[n], v, n, 0, NULL, QVGPU_RAM, 16 * KiB);
+            qvgpu_queue_init_ring(&q[n], v, n, 0, NULL, QVGPU_RAM,
+                                  n == last ? 256 * KiB : 16 * KiB);
             qvgpu_queue_load(&q[n]);
-            for (i = 0; n < SDMA_NUM_ENGINES - 1 && i < COPIES; i++) {
+            for (i = 0; n < last && i < COPIES; i++) {
                 qvgpu_pkt_copy(&q[n], qvgpu_mc(v, a), qvgpu_mc(v, b), BYTES);
             }
         }
-        /* The last engine polls the acknowledgement, for what never comes. */
-        QVGPU_EMIT(&q[n - 1], SDMA_PKT(SDMA_OP_POLL_REGMEM, 0) |
-                   VGPU_PREP(SDMA_POLL_REGMEM__FUNC, (uint32_t)QVGPU_POLL_EQ),
-                   4 * (hub + VM_INVALIDATE_ENG_ACK(3)), 0, 1u << 16,
-                   UINT32_MAX,
-                   SDMA_POLL_REGMEM_DW5__RETRY |
-                   VGPU_PREP(SDMA_POLL_REGMEM_DW5__INTERVAL, 10u));
-        for (n = 0; n < SDMA_NUM_ENGINES; n++) {
+        read_ack(&q[last]);
+        for (n = 0; n < last; n++) {
             qvgpu_kick(&q[n]);
         }
-        for (n = 0; n < SDMA_NUM_ENGINES - 1; n++) {
+        for (n = 0; n < last; n++) {
             qvgpu_wait_until(qvgpu_queue_rptr(&q[n]) > 0);
         }
+        qvgpu_kick(&q[last]);
         qvgpu_mm_wr(v, VM_INVALIDATE_ENG_REQ(3),
                     0xffff | VM_INVALIDATE_ENG_REQ__L2_PTES);
         eject(v, rp);

@@ -174,6 +174,7 @@ static void chain_start(Chain *c)
 {
     QVGPU *v = c->v = qvgpu_start();
 
+    qvgpu_time_passes(v);
     qvgpu_queue_init_ring(&c->q, v, 0, SDMA_QUEUE_GFX, NULL, QVGPU_RAM, RING);
     qvgpu_queue_load(&c->q);
     c->buf[0] = qvgpu_alloc(v, QVGPU_VRAM, LINK_BYTES, QVGPU_PAGE);
@@ -295,6 +296,7 @@ static void turns_start(Turns *f)
     QVGPU *v = f->v = qvgpu_start();
     unsigned i;
 
+    qvgpu_time_passes(v);
     f->faults = 0;
     qvgpu_hws_init(&f->h, v);
     qvgpu_hws_resources(&f->h, 1u << 13, 0xf);

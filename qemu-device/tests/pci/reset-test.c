@@ -213,7 +213,9 @@ static void test_engine(void)
 
         g_assert_false(qvgpu_queue_idle(&other));
         qtest_writel(v->qts, flag, 1);
+        qvgpu_time_passes(v);
         qvgpu_finish(&other);
+        qvgpu_time_passes(NULL);
         v->ram_next = 32 * MiB;
         v->vram_next = v->bar[VGPU_BAR_VRAM];
         qtest_memset(v->qts, v->ram_next, 0, 32 * MiB);

@@ -100,6 +100,7 @@ static void test_laggard(void)
     QVGPUQueue q, lag[3];
     unsigned i;
 
+    qvgpu_time_passes(v);
     qvgpu_space_init(&space, v, 3, QVGPU_VRAM);
     for (i = 0; i < 3; i++) {
         qvgpu_queue_open(&lag[i], v, 1 + i, SDMA_QUEUE_RLC(0),

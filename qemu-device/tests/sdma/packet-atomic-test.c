@@ -160,6 +160,7 @@ static void test_loop(void)
     QVGPUQueue q, kq;
     QVGPUIrq irq;
 
+    qvgpu_time_passes(v);
     qvgpu_queue_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
     qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_PAGE, NULL);
     qtest_writel(v->qts, at, 7);

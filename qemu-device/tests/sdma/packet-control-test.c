@@ -131,6 +131,7 @@ static void test_srbm_write(void)
     QVGPUQueue q;
     unsigned i;
 
+    qvgpu_time_passes(v);
     qvgpu_space_init(&space, v, VMID, QVGPU_RAM);
     qvgpu_queue_init(&q, v, 0, SDMA_QUEUE_GFX, &space);
     q.cntl |= SDMA_RB_CNTL__RB_PRIV;

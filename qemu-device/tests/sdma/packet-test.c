@@ -350,6 +350,7 @@ static void test_poll_functions(void)
     unsigned i;
 
     sdma_start(&s);
+    qvgpu_time_passes(s.v);
     qvgpu_queue_open(&other, s.v, 0, SDMA_QUEUE_PAGE, NULL);
     at = ram(&s, QVGPU_PAGE);
     for (i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -381,6 +382,7 @@ static void test_poll_others(void)
     uint64_t at;
 
     sdma_start(&s);
+    qvgpu_time_passes(s.v);
     at = ram(&s, QVGPU_PAGE);
     /* The retry count ends; then the next packet's turn comes. */
     qvgpu_pkt_poll_mem(&s.q, QVGPU_POLL_EQ, qvgpu_mc(s.v, at), 1, UINT32_MAX,

@@ -159,6 +159,7 @@ static void test_destroy(void)
 
         /* What it waited for comes; it must not notice. */
         qtest_writel(l.v->qts, l.at, 1);
+        qtest_clock_step(l.v->qts, 1000000);
         drain(l.v);
         qvgpu_engine_pass(&kq);
         g_assert_cmphex(qvgpu_queue_rptr(&q), ==, rptr);

@@ -352,6 +352,7 @@ static void test_disable_in_poll(void)
 
     /* What it waits for comes while it is off. */
     qtest_writel(v->qts, at, 1);
+    qtest_clock_step(v->qts, 1000000);
     qvgpu_engine_pass(&kq);
     g_assert_cmphex(qtest_readq(v->qts, at + 8), ==, 1);
     qvgpu_queue_enable(&q);
@@ -407,6 +408,7 @@ static void test_reuse(void)
 
     qvgpu_queue_open(&next, v, 0, SDMA_QUEUE_RLC(0), NULL);
     qtest_writel(v->qts, at, 1);
+    qtest_clock_step(v->qts, 1000000);
     qvgpu_pkt_fence(&next, mc + 8, 2);
     qvgpu_finish(&next);
     g_assert_cmphex(qtest_readl(v->qts, at + 8), ==, 2);
