@@ -8,6 +8,9 @@
  *   x-delay-point    a delay of 0.3 s at this point, at most one a second:
  *                    wake, take, done, irq, ack or window; where a thread
  *                    waits, vgpu_delay and vgpu_delay_end are traced
+ *
+ * Delays are host time: they stand for what a busy host does to threads, while
+ * the machine is stopped, too.
  */
 #ifndef HW_MISC_VGPU_KFD_CORE_DELAY_H
 #define HW_MISC_VGPU_KFD_CORE_DELAY_H

@@ -42,7 +42,12 @@ typedef struct VGPUStall {
      * stall before: a retry fault's record outlives such a wait.
      */
     bool bus;
-    int64_t until;              /* ns, QEMU_CLOCK_REALTIME */
+    /*
+     * When to look again, ns. POLL, RETRY: QEMU_CLOCK_VIRTUAL, since the guest
+     * can see these times. DEVICE: QEMU_CLOCK_REALTIME, since it is the host
+     * that has to get something done.
+     */
+    int64_t until;
 } VGPUStall;
 
 #endif /* HW_MISC_VGPU_KFD_CORE_STALL_H */

@@ -13,6 +13,12 @@
 #define PACE_MAX_NS         (64 * SCALE_MS)
 #define PACE_FORGET_NS      (4 * PACE_MAX_NS)   /* since the last try */
 
+/* When a slot was used last; -1: it is free. */
+static int64_t last_use(const VGPUPace *p)
+{
+    return p->interval ? p->tried : -1;
+}
+
 /* The page's slot, or the one unused for longest. s->lock held. */
 static VGPUPace *pace_slot(VGPUState *s, unsigned hub, unsigned vmid,
                            uint64_t page)
@@ -27,7 +33,7 @@ static VGPUPace *pace_slot(VGPUState *s, unsigned hub, unsigned vmid,
             p->page == page) {
             return p;
         }
-        if (p->tried < oldest->tried) {
+        if (last_use(p) < last_use(oldest)) {
             oldest = p;
         }
     }

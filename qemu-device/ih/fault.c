@@ -49,7 +49,7 @@ void vgpu_fault_reset(VGPUState *s)
 
 void vgpu_fault_post_load(VGPUState *s)
 {
-    /* The times are of another host's clock. */
+    /* Not saved: the next try makes an entry. */
     memset(s->ih->pace, 0, sizeof(s->ih->pace));
 }
 
@@ -67,7 +67,7 @@ void vgpu_fault_retry(VGPUClient *c, unsigned vmid, uint64_t va, bool write,
         /* Nobody is told; somebody may repair it all the same. */
         trace_vgpu_fault_silent(s->id, hub, vmid, va);
         stall->why = VGPU_WAIT_RETRY;
-        stall->until = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) +
+        stall->until = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) +
                        VGPU_RETRY_INTERVAL_NS;
         stall->serial = 0;
         return;
@@ -97,7 +97,7 @@ void vgpu_fault_retry(VGPUClient *c, unsigned vmid, uint64_t va, bool write,
         };
         vgpu_cam_wait(s, slot, vgpu_client_site(c, vmid, va), write, stall);
     } else {
-        int64_t now = qemu_clock_get_ns(QEMU_CLOCK_REALTIME);
+        int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
         bool joins = !stall->serial;
 
         stall->why = VGPU_WAIT_RETRY;

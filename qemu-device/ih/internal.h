@@ -38,7 +38,7 @@ typedef struct VGPUPace {
     uint8_t hub;                /* VGPU_HUB_* */
     uint8_t vmid;
     uint64_t page;              /* GPU address >> VGPU_PAGE_SHIFT */
-    int64_t tried;              /* last access; ns, QEMU_CLOCK_REALTIME */
+    int64_t tried;              /* last access; ns, QEMU_CLOCK_VIRTUAL */
     int64_t due;                /* next entry; the same clock */
     int64_t interval;           /* from the last entry to @due; 0: unused */
     uint32_t serial;            /* of the last entry */
@@ -147,7 +147,7 @@ void vgpu_cam_flush(VGPUState *s);
 /* fault-ratelimit.c */
 
 /*
- * A retry fault without the CAM, at time @now (ns, QEMU_CLOCK_REALTIME).
+ * A retry fault without the CAM, at time @now (ns, QEMU_CLOCK_VIRTUAL).
  * Return whether an entry is due; if not, *@serial is that of the last entry of
  * the page. s->lock held.
  */

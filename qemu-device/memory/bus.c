@@ -12,7 +12,7 @@
  * drops its replies at the end of a turn that made no new request. A reply is
  * stale earlier when the IOMMU notifies an unmapping, when the bus changes,
  * when the VMID of the access that made the request is invalidated in its hub,
- * and after REPLY_NS.
+ * and after REPLY_NS of virtual time.
  *
  * A driver takes a page away in three steps: it clears the page-table entry,
  * invalidates the VMID, and removes the mapping from the IOMMU. For a request
@@ -69,7 +69,7 @@ bool vgpu_bus_is_current(VGPUState *s, const VGPUBusStamp *stamp)
 const VGPUBusReply *vgpu_bus_reply(VGPUState *s, VGPUBus *bus, hwaddr addr,
                                    bool write)
 {
-    int64_t now = qemu_clock_get_ns(QEMU_CLOCK_REALTIME);
+    int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
     unsigned i;
 
     for (i = 0; i < bus->used; i++) {
@@ -134,7 +134,7 @@ void vgpu_bus_put(VGPUState *s, VGPUBus *bus, const VGPUBusReply *r)
     }
     bus->replies[i] = *r;
     bus->replies[i].stamp = bus->stamp;
-    bus->replies[i].until = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) + REPLY_NS;
+    bus->replies[i].until = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) + REPLY_NS;
 }
 
 void vgpu_bus_quiesce(VGPUState *s)

@@ -34,7 +34,7 @@ typedef struct VGPUBusReply {
     AddressSpace *as;           /* where @start leads ... */
     hwaddr addr;                /* ... and at which address of @as */
     VGPUBusStamp stamp;         /* the request's */
-    int64_t until;              /* stale after this: ns, QEMU_CLOCK_REALTIME */
+    int64_t until;              /* stale after this: ns, QEMU_CLOCK_VIRTUAL */
 } VGPUBusReply;
 
 /*

@@ -169,11 +169,12 @@ VGPUStep vgpu_exec_wait_wptr(VGPUExec *x)
     return VGPU_STEP_STALL;
 }
 
-static VGPUStep sleep_for(VGPUExec *x, VGPUWait why, int64_t ns)
+static VGPUStep sleep_for(VGPUExec *x, VGPUWait why, QEMUClockType clock,
+                          int64_t ns)
 {
     x->mem.stall = (VGPUStall) {
         .why = why,
-        .until = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) + ns,
+        .until = qemu_clock_get_ns(clock) + ns,
     };
     return VGPU_STEP_STALL;
 }
@@ -189,7 +190,7 @@ static bool tried(VGPUExec *x, unsigned eager)
 
 VGPUStep vgpu_exec_sleep(VGPUExec *x, int64_t ns)
 {
-    return sleep_for(x, VGPU_WAIT_POLL, ns);
+    return sleep_for(x, VGPU_WAIT_POLL, QEMU_CLOCK_VIRTUAL, ns);
 }
 
 VGPUStep vgpu_exec_poll(VGPUExec *x, unsigned eager, int64_t ns)
@@ -202,8 +203,9 @@ VGPUStep vgpu_exec_poll(VGPUExec *x, unsigned eager, int64_t ns)
 
 VGPUStep vgpu_exec_poll_device(VGPUExec *x, unsigned eager)
 {
-    return tried(x, eager) ? sleep_for(x, VGPU_WAIT_DEVICE, POLL_PACE_NS)
-                           : VGPU_STEP_AGAIN;
+    return tried(x, eager) ?
+           sleep_for(x, VGPU_WAIT_DEVICE, QEMU_CLOCK_REALTIME, POLL_PACE_NS) :
+           VGPU_STEP_AGAIN;
 }
 
 VGPUStep vgpu_exec_write_reg(VGPUExec *x, uint32_t reg, uint32_t val)

@@ -68,7 +68,7 @@ typedef struct VGPUExec {
     uint64_t done;              /* of the packet: bytes, dwords or steps */
     int64_t budget;             /* what is left of the turn: bytes or steps */
     uint32_t polls;             /* tries of a packet that waits for a value */
-    int64_t began;              /* first of them, as VGPUStall.until */
+    int64_t began;              /* first of them: ns, QEMU_CLOCK_VIRTUAL */
     /* A register write that waits for the main loop: VGPU_WAIT_REG. */
     uint32_t reg;               /* dword offset in BAR 5 */
     uint32_t reg_val;
@@ -135,17 +135,17 @@ uint64_t vgpu_exec_address(const VGPUExec *x, uint64_t at, uint64_t *left);
 VGPUAccess vgpu_exec_fetch(VGPUExec *x, uint64_t at, uint32_t *dw, unsigned n);
 /* Stall until wptr moves. */
 VGPUStep vgpu_exec_wait_wptr(VGPUExec *x);
-/* Stall for @ns. */
+/* Stall for @ns of virtual time. */
 VGPUStep vgpu_exec_sleep(VGPUExec *x, int64_t ns);
 /*
- * The value that the packet waits for is not there: try again after @ns (0: in
- * the queue's next turn), and after a millisecond at least once there were
- * @eager tries.
+ * The value that the packet waits for is not there: try again after @ns of
+ * virtual time (0: in the queue's next turn), and after a millisecond at least
+ * once there were @eager tries.
  */
 VGPUStep vgpu_exec_poll(VGPUExec *x, unsigned eager, int64_t ns);
 /*
  * The packet waits for another queue or another thread of the device: as
- * vgpu_exec_poll() with @ns 0.
+ * vgpu_exec_poll() with @ns 0, but a millisecond of host time.
  */
 VGPUStep vgpu_exec_poll_device(VGPUExec *x, unsigned eager);
 /*

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: threads that serve queues in turn, and whose turn it is.
+ *
+ * Times that the guest can see (retry interval, POLL_REGMEM, LOOP_TIMER, time
+ * slices) go by QEMU_CLOCK_VIRTUAL, which stands still with the machine. It
+ * may jump (icount, qtest), so a thread that waits for such a time does not
+ * compute how long to sleep: a timer in the main loop wakes it. How the host
+ * shares its CPUs, and how long another thread takes, goes by host time:
+ * QEMU_CLOCK_REALTIME, which is get_clock().
  */
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
@@ -18,6 +25,14 @@
 
 /* After spins in vain, up to 1 << SPIN_SKIP_LOG2_MAX pauses go without one. */
 #define SPIN_SKIP_LOG2_MAX  6
+
+/* When to look again at queues that wait for a time; INT64_MAX: none does. */
+typedef struct Deadlines {
+    int64_t virtual;            /* ns, QEMU_CLOCK_VIRTUAL */
+    int64_t host;               /* ns, QEMU_CLOCK_REALTIME */
+} Deadlines;
+
+#define NO_DEADLINES        (Deadlines) { INT64_MAX, INT64_MAX }
 
 void vgpu_worker_kick(VGPUWorker *w)
 {
@@ -74,8 +89,18 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
     }
 }
 
+/* Return whether @clock has reached @until; if not, lower *@next to @until. */
+static bool is_time(QEMUClockType clock, int64_t until, int64_t *next)
+{
+    if (qemu_clock_get_ns(clock) >= until) {
+        return true;
+    }
+    *next = MIN(*next, until);
+    return false;
+}
+
 /* Can queue @n run now? If only later, *@next is lowered to that time. */
-static bool queue_ready(VGPUWorker *w, unsigned n, int64_t now, int64_t *next)
+static bool queue_ready(VGPUWorker *w, unsigned n, Deadlines *next)
 {
     const VGPUQueue *q = w->ops->queue(w, n);
     const VGPUStall *stall = &q->exec.mem.stall;
@@ -88,26 +113,23 @@ static bool queue_ready(VGPUWorker *w, unsigned n, int64_t now, int64_t *next)
         return w->ops->pending(w, n);
     case VGPU_WAIT_POLL:
     case VGPU_WAIT_RETRY:
+        return is_time(QEMU_CLOCK_VIRTUAL, stall->until, &next->virtual);
     case VGPU_WAIT_DEVICE:
-        if (now < stall->until) {
-            *next = MIN(*next, stall->until);
-            return false;
-        }
-        return true;
+        return is_time(QEMU_CLOCK_REALTIME, stall->until, &next->host);
     default:
         return false;
     }
 }
 
 /* The next queue in turn that can run; -1, and when to look again. */
-static int pick(VGPUWorker *w, int64_t now, int64_t *next)
+static int pick(VGPUWorker *w, Deadlines *next)
 {
     unsigned i;
 
     for (i = 0; i < w->ops->num_queues; i++) {
         unsigned n = (w->next + i) % w->ops->num_queues;
 
-        if (queue_ready(w, n, now, next)) {
+        if (queue_ready(w, n, next)) {
             w->next = n + 1;
             return n;
         }
@@ -132,18 +154,32 @@ static bool spin_worth(VGPUWorker *w)
     return true;
 }
 
-/* Spin for @ns of host time, or until something is kicked. Drops the lock. */
-static void spin(VGPUWorker *w, int64_t ns)
+/* Return whether one of the times has come. */
+static bool is_due(const Deadlines *d)
 {
-    int64_t start = get_clock();
+    return (d->host != INT64_MAX &&
+            qemu_clock_get_ns(QEMU_CLOCK_REALTIME) >= d->host) ||
+           (d->virtual != INT64_MAX &&
+            qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) >= d->virtual);
+}
+
+/*
+ * Spin for poll-ns of host time, until one of the times @next comes, or until
+ * something is kicked. Drops the lock.
+ */
+static void spin(VGPUWorker *w, const Deadlines *next)
+{
+    int64_t end = get_clock() + w->s->poll_ns;
+    bool found;
 
     qatomic_set(&w->kicked, false);
     qemu_mutex_unlock(&w->lock);
-    while (!qatomic_read(&w->kicked) && get_clock() - start < ns) {
+    do {
         cpu_relax();
-    }
+        found = qatomic_read(&w->kicked) || is_due(next);
+    } while (!found && get_clock() < end);
     qemu_mutex_lock(&w->lock);
-    if (qatomic_read(&w->kicked)) {
+    if (found) {
         w->spins_in_vain = 0;
     } else {
         w->spins_in_vain = MIN(w->spins_in_vain + 1, SPIN_SKIP_LOG2_MAX);
@@ -151,14 +187,45 @@ static void spin(VGPUWorker *w, int64_t ns)
     }
 }
 
+/* Main loop: the time has come that a queue waits for. */
+static void timer_cb(void *opaque)
+{
+    VGPUWorker *w = opaque;
+
+    QEMU_LOCK_GUARD(&w->lock);
+    w->armed = INT64_MAX;
+    qemu_cond_signal(&w->wake);
+}
+
+/*
+ * Sleep until @next, or until something wakes the thread. The timer stays armed
+ * when the wait ends earlier: the thread then wakes up once in vain.
+ */
+static void sleep_until(VGPUWorker *w, const Deadlines *next)
+{
+    if (next->virtual < w->armed) {
+        w->armed = next->virtual;
+        timer_mod(w->timer, next->virtual);
+    }
+    if (next->host == INT64_MAX) {
+        qemu_cond_wait(&w->wake, &w->lock);
+    } else {
+        int64_t left = next->host - qemu_clock_get_ns(QEMU_CLOCK_REALTIME);
+
+        qemu_cond_timedwait(&w->wake, &w->lock,
+                            DIV_ROUND_UP(MAX(left, 1), SCALE_MS));
+    }
+    vgpu_delay_worker(w->s, &w->lock, VGPU_DELAY_WAKE);
+}
+
 /* Give queue @n its turn. True if it does not wait afterwards. */
 static bool run(VGPUWorker *w, unsigned n)
 {
     VGPUQueue *q = w->ops->queue(w, n);
-    int64_t next = INT64_MAX;
+    Deadlines next = NO_DEADLINES;
 
     if (vgpu_delay_worker(w->s, &w->lock, VGPU_DELAY_TAKE) &&
-        !queue_ready(w, n, qemu_clock_get_ns(QEMU_CLOCK_REALTIME), &next)) {
+        !queue_ready(w, n, &next)) {
         return false;
     }
     w->current = q;
@@ -182,9 +249,8 @@ static void *worker_thread(void *opaque)
     rcu_register_thread();
     qemu_mutex_lock(&w->lock);
     while (!w->quit) {
-        int64_t now = qemu_clock_get_ns(QEMU_CLOCK_REALTIME);
-        int64_t next = INT64_MAX;
-        int n = pick(w, now, &next);
+        Deadlines next = NO_DEADLINES;
+        int n = pick(w, &next);
 
         if (ops->busy && !w->paused) {
             ops->busy(w, n >= 0);
@@ -195,16 +261,10 @@ static void *worker_thread(void *opaque)
             worked = run(w, n);
         } else if (worked && spin_worth(w)) {
             worked = false;
-            spin(w, MIN(w->s->poll_ns, next - now));
-        } else if (next == INT64_MAX) {
-            worked = false;
-            qemu_cond_wait(&w->wake, &w->lock);
-            vgpu_delay_worker(w->s, &w->lock, VGPU_DELAY_WAKE);
+            spin(w, &next);
         } else {
             worked = false;
-            qemu_cond_timedwait(&w->wake, &w->lock,
-                                DIV_ROUND_UP(next - now, SCALE_MS));
-            vgpu_delay_worker(w->s, &w->lock, VGPU_DELAY_WAKE);
+            sleep_until(w, &next);
         }
     }
     if (ops->busy) {
@@ -334,6 +394,8 @@ void vgpu_worker_start(VGPUWorker *w, VGPUState *s, const VGPUWorkerOps *ops,
     w->quit = false;
     w->reg_bh = qemu_bh_new_guarded(reg_bh, w,
                                     &DEVICE(s)->mem_reentrancy_guard);
+    w->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, timer_cb, w);
+    w->armed = INT64_MAX;
     qemu_mutex_init(&w->lock);
     qemu_cond_init(&w->wake);
     qemu_cond_init(&w->parked);
@@ -354,6 +416,7 @@ void vgpu_worker_destroy(VGPUWorker *w)
 {
     w->s->workers->by_client[w->client] = NULL;
     qemu_bh_delete(w->reg_bh);
+    timer_free(w->timer);
     qemu_cond_destroy(&w->parked);
     qemu_cond_destroy(&w->wake);
     qemu_mutex_destroy(&w->lock);

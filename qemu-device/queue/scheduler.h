@@ -25,6 +25,7 @@
 #define HW_MISC_VGPU_KFD_QUEUE_SCHEDULER_H
 
 #include "qemu/thread.h"
+#include "qemu/timer.h"
 #include "qapi/qapi-types-vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/queue/queue.h"
@@ -70,6 +71,8 @@ struct VGPUWorker {
     QemuCond wake;              /* the thread has something to look at */
     QemuCond parked;            /* the thread left its current queue */
     QEMUBH *reg_bh;             /* writes registers for queues; constant */
+    QEMUTimer *timer;           /* QEMU_CLOCK_VIRTUAL, wakes the thread */
+    int64_t armed;              /* expiry of @timer; INT64_MAX: not armed */
     bool quit;                  /* the thread ends */
     bool paused;                /* the machine is stopped */
     bool kicked;                /* since the thread began to spin; atomic */

@@ -48,7 +48,7 @@ QEMU_BUILD_BUG_ON(AT_AGE + 1 != SDMA_MQD_WORK_DWORDS);
 /* How long ago the packet looked first, in GPU clocks. */
 static uint32_t loop_age(const VGPUExec *x)
 {
-    int64_t now = qemu_clock_get_ns(QEMU_CLOCK_REALTIME);
+    int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
 
     return x->polls ? MIN((now - x->began) / CLOCK_NS, UINT32_MAX) : 0;
 }
@@ -100,7 +100,7 @@ static void load_work(VGPUExec *x, const uint32_t *work)
     x->mem.faulted = work[AT_FLAGS] & WORK_FAULTED;
     x->ib_depth = VGPU_GET(work[AT_FLAGS], WORK_DEPTH);
     x->polls = work[AT_POLLS];
-    x->began = qemu_clock_get_ns(QEMU_CLOCK_REALTIME) -
+    x->began = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) -
                (int64_t)work[AT_AGE] * CLOCK_NS;
     x->ndw = work[AT_NDW];
     x->ring_ndw = work[AT_RING_NDW];

@@ -115,7 +115,7 @@ static void return_value(VGPUEngine *e, VGPUQueue *q, uint64_t old)
 /* A loop that has not swapped yet: has its time passed? */
 static bool loop_expired(VGPUEngine *e, VGPUExec *x)
 {
-    int64_t now = qemu_clock_get_ns(QEMU_CLOCK_REALTIME);
+    int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
     uint32_t limit = VGPU_GET(qatomic_read(&e->regs[SDMA_ATOMIC_CNTL]),
                               SDMA_ATOMIC_CNTL__LOOP_TIMER);
 

@@ -15,6 +15,7 @@
 #define LEAD_KIB            (8 * KiB)
 /* A wait ends at this lead: the engine does not wait after each turn. */
 #define REST_KIB            (LEAD_KIB / 2)
+/* Host time: the host decides when the other threads run. */
 #define WAIT_NS             (100 * SCALE_MS)
 
 /* Is @e more than @kib ahead of another engine with work? Any thread. */

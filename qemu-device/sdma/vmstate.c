@@ -28,7 +28,7 @@ static int stall_post_load(void *opaque, int version_id)
         stall->vmid >= VGPU_NUM_VMIDS || stall->cam >= VGPU_CAM_SLOTS) {
         return -EINVAL;
     }
-    stall->until = 0;           /* another host's clock */
+    stall->until = 0;           /* look again at once */
     return 0;
 }
 
@@ -121,7 +121,7 @@ static int exec_post_load(void *opaque, int version_id)
         return -EINVAL;
     }
     x->poll_wptr = false;       /* saved in VGPUQueue.poll_wptr */
-    x->began = qemu_clock_get_ns(QEMU_CLOCK_REALTIME);
+    x->began = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
     return 0;
 }
 
