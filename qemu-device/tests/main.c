@@ -47,6 +47,7 @@ int main(int argc, char **argv)
     qvgpu_add_fault_tests();
     qvgpu_add_fault_class_tests();
     qvgpu_add_replay_tests();
+    qvgpu_add_clock_tests();
     qvgpu_add_hubs_tests();
     qvgpu_add_ih_tests();
     qvgpu_add_ih_ring_tests();

@@ -3,6 +3,7 @@
 #ifndef VGPU_TEST_QUEUE_SUITE_H
 #define VGPU_TEST_QUEUE_SUITE_H
 
+void qvgpu_add_clock_tests(void);
 void qvgpu_add_replay_tests(void);
 void qvgpu_add_replay_life_tests(void);
 

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Tests of vgpu-kfd: what waits for a time does so by the virtual clock, which
+ * stands still while the machine is stopped.
+ */
+#include "qemu/osdep.h"
+#include <glib/gstdio.h>
+#include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
+#include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/hws.h"
+#include "tests/qtest/vgpu-kfd/lib/ih.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+#include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
+#include "tests/qtest/vgpu-kfd/queue/suite.h"
+
+#define VMID        6
+#define VA          0x111100000000ull
+#define PASID(i)    (0x600 + (i))
+#define HWS_VMID    8
+#define CLOCK_NS    (1000000000 / VGPU_CLOCK_HZ)
+#define CLOCKS_MS   (VGPU_CLOCK_HZ / 1000)
+#define INTERVAL    1000                /* GPU clocks */
+#define INTERVAL_NS (INTERVAL * CLOCK_NS)
+#define MS          1000000ll           /* ns */
+#define QUANTUM_MS  5
+
+/* A queue that waits, and another one of its engine. */
+typedef struct Clock {
+    QVGPU *v;
+    QVGPUSpace space;
+    QVGPUQueue q, kq;
+    uint64_t at, mc;                    /* a page of zeros */
+} Clock;
+
+/* @vmid: the queue is a user's, in a space where nothing is mapped. */
+static void start(Clock *t, const char *args, bool vmid)
+{
+    QVGPU *v = t->v = qvgpu_start_args(args);
+
+    qvgpu_queue_open(&t->kq, v, 0, SDMA_QUEUE_GFX, NULL);
+    if (vmid) {
+        qvgpu_space_init(&t->space, v, VMID, QVGPU_VRAM);
+    }
+    qvgpu_queue_open(&t->q, v, 0, SDMA_QUEUE_RLC(0), vmid ? &t->space : NULL);
+    t->at = qvgpu_ram_page(v);
+    t->mc = qvgpu_mc(v, t->at);
+}
+
+/* Poll for what is not there. */
+static void emit_poll(Clock *t, unsigned retry)
+{
+    QVGPU_EMIT(&t->q, SDMA_PKT(SDMA_OP_POLL_REGMEM, 0) | SDMA_POLL_REGMEM__MEM |
+               VGPU_PREP(SDMA_POLL_REGMEM__FUNC, (uint32_t)QVGPU_POLL_EQ),
+               QVGPU_LO(t->mc), QVGPU_HI(t->mc), 1, UINT32_MAX,
+               VGPU_PREP(SDMA_POLL_REGMEM_DW5__RETRY, retry) |
+               VGPU_PREP(SDMA_POLL_REGMEM_DW5__INTERVAL, (uint32_t)INTERVAL));
+}
+
+/* Compare with what is not there, for @clocks. */
+static void emit_loop(Clock *t, uint32_t clocks)
+{
+    qvgpu_wr(t->v, SDMA_ENGINE(0) + SDMA_ATOMIC_CNTL, clocks);
+    QVGPU_EMIT(&t->q, SDMA_PKT(SDMA_OP_ATOMIC, 0) | SDMA_ATOMIC__LOOP |
+               VGPU_PREP(SDMA_ATOMIC__OP, (uint32_t)SDMA_ATOMIC_CMPSWAP),
+               QVGPU_LO(t->mc), QVGPU_HI(t->mc), 2, 0, 1, 0, INTERVAL);
+}
+
+static void emit_clock(Clock *t, unsigned quad)
+{
+    uint64_t to = t->mc + 8 * quad;
+
+    QVGPU_EMIT(&t->q, SDMA_PKT(SDMA_OP_TIMESTAMP,
+                               SDMA_SUBOP_TIMESTAMP_GET_GLOBAL),
+               QVGPU_LO(to), QVGPU_HI(to));
+}
+
+/*
+ * If the queue could run, it has had a turn: the other one had two. It waits,
+ * and there is no interrupt.
+ */
+static void expect_wait(Clock *t)
+{
+    qvgpu_engine_pass(&t->kq);
+    g_assert_false(qvgpu_queue_idle(&t->q));
+    g_assert_false(qvgpu_ih_pending(t->v));
+}
+
+/* The queue waits for @ns, not less; the clock is at their end afterwards. */
+static void expect_wait_ns(Clock *t, int64_t ns)
+{
+    expect_wait(t);
+    qtest_clock_step(t->v->qts, ns - 1);
+    expect_wait(t);
+    qtest_clock_step(t->v->qts, 1);
+}
+
+/* The packet has timed out: it said so, and the queue is done. */
+static void expect_timeout(Clock *t, unsigned source)
+{
+    QVGPUIrq irq;
+
+    qvgpu_finish(&t->q);
+    qvgpu_ih_next(t->v, &irq);
+    g_assert_cmphex(irq.client, ==, IH_CLIENT_SDMA0);
+    g_assert_cmpuint(irq.source, ==, source);
+    g_assert_false(qvgpu_ih_pending(t->v));
+    qvgpu_stop(t->v);
+}
+
+/* Stop the machine for @ms of host time, which is not to count. */
+static void stop_for(QVGPU *v, int64_t ms)
+{
+    int64_t until = g_get_monotonic_time() + ms * 1000;
+
+    qtest_qmp_assert_success(v->qts, "{ 'execute': 'stop' }");
+    while (g_get_monotonic_time() < until) {
+        qvgpu_rd(v, VGPU_MAGIC);
+    }
+    qtest_qmp_assert_success(v->qts, "{ 'execute': 'cont' }");
+}
+
+/*
+ * Catches: a POLL_REGMEM that looks again, and so times out, by another clock
+ * than the virtual one, or while the machine is stopped.
+ */
+static void test_poll(void)
+{
+    Clock t;
+
+    start(&t, "", false);
+    emit_poll(&t, 2);
+    qvgpu_kick(&t.q);
+    expect_wait_ns(&t, INTERVAL_NS);
+    expect_wait(&t);
+    stop_for(t.v, 2);
+    expect_wait_ns(&t, INTERVAL_NS);
+    expect_timeout(&t, IH_SRC_SDMA_POLL_TIMEOUT);
+}
+
+/* Catches: a LOOP_TIMER that runs by another clock, or in a stopped machine. */
+static void test_loop(void)
+{
+    Clock t;
+
+    start(&t, "", false);
+    emit_loop(&t, 2 * INTERVAL);
+    qvgpu_kick(&t.q);
+    expect_wait_ns(&t, INTERVAL_NS);
+    expect_wait(&t);
+    stop_for(t.v, 2);
+    expect_wait_ns(&t, INTERVAL_NS);
+    expect_timeout(&t, IH_SRC_SDMA_ATOMIC_TIMEOUT);
+}
+
+static void expect_entry(Clock *t)
+{
+    qvgpu_ih_next_fault(t->v, VMID, VA, true, true);
+}
+
+/*
+ * Catches: tries of a retry fault without the CAM, or their entries, that go by
+ * another clock, or go on in a stopped machine. The entries come 1 and 2 ms
+ * after the one before, the tries 1 ms after each other.
+ */
+static void test_retry(void)
+{
+    Clock t;
+
+    start(&t, "", true);
+    qvgpu_wr(t.v, IH_RETRY_INT_CAM_CNTL, 0);
+    qvgpu_pkt_fence(&t.q, VA, 1);
+    qvgpu_kick(&t.q);
+    expect_entry(&t);
+    expect_wait_ns(&t, MS);
+    expect_entry(&t);
+    expect_wait(&t);
+    stop_for(t.v, 5);
+    expect_wait_ns(&t, MS);
+    expect_wait_ns(&t, MS);
+    expect_entry(&t);
+    qvgpu_space_map(&t.space, VA, t.at, QVGPU_PAGE);
+    expect_wait_ns(&t, MS);
+    qvgpu_finish(&t.q);
+    g_assert_cmphex(qtest_readl(t.v->qts, t.at), ==, 1);
+    qvgpu_stop(t.v);
+}
+
+/* Two processes that take turns at one VMID. */
+typedef struct Slices {
+    QVGPU *v;
+    QVGPUHws h;
+    QVGPUProcess p[2];
+    QVGPUUserQueue q[2];
+    uint64_t page;                      /* at VA, in both */
+} Slices;
+
+static void slices_start(Slices *t, const char *args, unsigned ms)
+{
+    QVGPU *v = t->v = qvgpu_start_args(args);
+    unsigned i;
+
+    qvgpu_hws_init(&t->h, v);
+    qvgpu_hws_resources(&t->h, 1u << HWS_VMID, UINT32_MAX);
+    t->page = qvgpu_ram_page(v);
+    qvgpu_list_begin(&t->h);
+    for (i = 0; i < ARRAY_SIZE(t->p); i++) {
+        qvgpu_process_init(&t->p[i], v, PASID(i));
+        qvgpu_space_map(&t->p[i].space, VA, t->page, QVGPU_PAGE);
+        qvgpu_list_process(&t->h, &t->p[i], ms);
+        qvgpu_user_queue_init(&t->q[i], v, &t->p[i], i);
+        qvgpu_list_queue(&t->h, &t->q[i], 0);
+    }
+    qvgpu_list_chain(&t->h);
+}
+
+static unsigned runs(Slices *t)
+{
+    return qvgpu_rd(t->v, IH_VMID_LUT(HWS_VMID)) - PASID(0);
+}
+
+/* The slice is process 0's, though the scheduler has looked at the time. */
+static void expect_slice(Slices *t)
+{
+    qvgpu_hws_sync(&t->h);
+    qvgpu_hws_sync(&t->h);
+    g_assert_cmpuint(runs(t), ==, 0);
+}
+
+/*
+ * Catches: a time slice that ends by another clock than the virtual one, or
+ * while the machine is stopped.
+ */
+static void test_slice(void)
+{
+    Slices t;
+
+    slices_start(&t, "", QUANTUM_MS);
+    qvgpu_list_run(&t.h, 0);
+    expect_slice(&t);
+    qtest_clock_step(t.v->qts, QUANTUM_MS * MS - 1);
+    expect_slice(&t);
+    stop_for(t.v, 2 * QUANTUM_MS);
+    expect_slice(&t);
+    qtest_clock_step(t.v->qts, 1);
+    qvgpu_wait_until(runs(&t) == 1);
+    qvgpu_stop(t.v);
+}
+
+/* A machine whose clock runs, with a CPU that halts. */
+typedef struct Running {
+    const char *name;
+    const char *args;                   /* for QEMU */
+} Running;
+
+static const Running machines[] = {
+    { "tcg", "" },
+    { "icount", "-icount shift=0" },
+    { "icount-no-sleep", "-icount shift=0,sleep=off" },
+};
+
+/* Arguments for QEMU; NULL: the test is skipped. The caller removes @path. */
+static char *running_args(const Running *m, char **path)
+{
+    static const char halt[64 * KiB] = { [0 ... 64 * KiB - 1] = 0xf4 };
+    int fd;
+
+    if (!qtest_has_accel("tcg")) {
+        g_test_skip("this QEMU has no TCG");
+        return NULL;
+    }
+    fd = g_file_open_tmp("vgpu-bios-XXXXXX", path, NULL);
+    g_assert_cmpint(fd, >=, 0);
+    close(fd);
+    g_assert_true(g_file_set_contents(*path, halt, sizeof(halt), NULL));
+    return g_strdup_printf("-accel tcg -bios %s %s", *path, m->args);
+}
+
+/*
+ * Catches: a LOOP_TIMER that runs while the virtual clock stands, and one that
+ * never ends since nobody moves that clock for it: with icount and no CPU that
+ * runs, the clock only moves on to deadlines that are known.
+ *
+ * The loop lasts 30 ms by the GPU's clock, and the machine is stopped for 100
+ * ms of the host's.
+ */
+static void test_running_loop(const void *machine)
+{
+    enum { LOOP_MS = 30 };
+    g_autofree char *path = NULL, *args = running_args(machine, &path);
+    uint64_t times[2];
+    Clock t;
+
+    if (!args) {
+        return;
+    }
+    start(&t, args, false);
+    g_unlink(path);
+    emit_clock(&t, 1);
+    qvgpu_pkt_fence(&t.q, t.mc + 24, 1);
+    emit_loop(&t, LOOP_MS * CLOCKS_MS);
+    emit_clock(&t, 2);
+    qvgpu_kick(&t.q);
+    qvgpu_wait_until(qtest_readl(t.v->qts, t.at + 24));
+    stop_for(t.v, 100);
+    qvgpu_finish(&t.q);
+    times[0] = qtest_readq(t.v->qts, t.at + 8);
+    times[1] = qtest_readq(t.v->qts, t.at + 16);
+    g_assert_cmpuint(times[1] - times[0], >=, LOOP_MS * CLOCKS_MS);
+    expect_timeout(&t, IH_SRC_SDMA_ATOMIC_TIMEOUT);
+}
+
+/* The same of a time slice: process 1 writes the time when it runs. */
+static void test_running_slice(const void *machine)
+{
+    enum { SLICE_MS = 50 };
+    g_autofree char *path = NULL, *args = running_args(machine, &path);
+    uint64_t began;
+    Slices t;
+
+    if (!args) {
+        return;
+    }
+    slices_start(&t, args, SLICE_MS);
+    g_unlink(path);
+    QVGPU_PM4(&t.q[1].c, PM4_COPY_DATA, PM4_SRC_CLOCK | PM4_DST_MEM << 8 |
+              PM4_COPY_DATA_DW1__COUNT_64, 0, 0, QVGPU_LO(VA), QVGPU_HI(VA));
+    qvgpu_user_queue_kick(&t.q[1]);
+    began = qvgpu_clock(t.v);
+    qvgpu_list_run(&t.h, 0);
+    qvgpu_hws_sync(&t.h);
+    stop_for(t.v, 2 * SLICE_MS);
+    qvgpu_wait_until(qtest_readq(t.v->qts, t.page));
+    g_assert_cmpuint(qtest_readq(t.v->qts, t.page) - began, >=,
+                     SLICE_MS * CLOCKS_MS);
+    qvgpu_stop(t.v);
+}
+
+static void add_running(const char *name, const Running *m,
+                        void (*test)(const void *machine))
+{
+    g_autofree char *path = g_strdup_printf("/vgpu-kfd/clock/%s/%s", name,
+                                            m->name);
+
+    qtest_add_data_func(path, m, test);
+}
+
+void qvgpu_add_clock_tests(void)
+{
+    unsigned i;
+
+    qtest_add_func("/vgpu-kfd/clock/poll", test_poll);
+    qtest_add_func("/vgpu-kfd/clock/loop", test_loop);
+    qtest_add_func("/vgpu-kfd/clock/retry", test_retry);
+    qtest_add_func("/vgpu-kfd/clock/slice", test_slice);
+    for (i = 0; i < ARRAY_SIZE(machines); i++) {
+        add_running("running-loop", &machines[i], test_running_loop);
+        add_running("running-slice", &machines[i], test_running_slice);
+    }
+}
