@@ -6,11 +6,12 @@
 #include "qemu/timer.h"
 #include "vgpu/gmc.h"
 
+#define VGPU_CLOCK_NS   (NANOSECONDS_PER_SECOND / VGPU_CLOCK_HZ)    /* a tick */
+
 /* GPU clock in ticks of 1 / VGPU_CLOCK_HZ s. Any thread. */
 static inline uint64_t vgpu_clock(void)
 {
-    return qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) /
-           (NANOSECONDS_PER_SECOND / VGPU_CLOCK_HZ);
+    return qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) / VGPU_CLOCK_NS;
 }
 
 #endif /* HW_MISC_VGPU_KFD_CORE_CLOCK_H */

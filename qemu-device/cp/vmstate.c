@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: what of the compute queues moves with the machine. A packet in
- * execution does not: it begins again, as it does after a dequeue.
+ * execution does not: it begins again, as it does after a dequeue. Nor does the
+ * time of its next try: a packet looks at once when it begins.
  */
 #include "qemu/osdep.h"
 #include "migration/qemu-file-types.h"
@@ -110,7 +111,7 @@ static int hws_post_load(void *opaque, int version_id)
         list_bad(&hws->list) || list_bad(&hws->slice) || (hws->vmids & 1)) {
         return -EINVAL;
     }
-    hws->queue.wait = VGPU_WAIT_NONE;         /* the slice ends */
+    hws->queue.wait = VGPU_WAIT_NONE;   /* the slice ends, if none is saved */
     return 0;
 }
 
@@ -155,6 +156,40 @@ static const VMStateDescription vmstate_cp_hws = {
     },
 };
 
+static bool slice_needed(void *opaque)
+{
+    const VGPUCp *cp = opaque;
+
+    return cp->hws.phase == CP_HWS_RUN &&
+           cp->hws.queue.wait == VGPU_WAIT_POLL;
+}
+
+static int slice_post_load(void *opaque, int version_id)
+{
+    VGPUCp *cp = opaque;
+    VGPUStall *stall = &cp->hws.queue.exec.mem.stall;
+
+    if (cp->hws.phase != CP_HWS_RUN || cp->hws.settled || stall->until < 0) {
+        return -EINVAL;
+    }
+    stall->why = VGPU_WAIT_POLL;
+    cp->hws.queue.wait = VGPU_WAIT_POLL;
+    return 0;
+}
+
+/* The end of the slice that runs: virtual time. */
+static const VMStateDescription vmstate_cp_slice = {
+    .name = "vgpu-kfd/cp/slice",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .needed = slice_needed,
+    .post_load = slice_post_load,
+    .fields = (const VMStateField[]) {
+        VMSTATE_INT64(hws.queue.exec.mem.stall.until, VGPUCp),
+        VMSTATE_END_OF_LIST()
+    },
+};
+
 static int cp_post_load(void *opaque, int version_id)
 {
     const VGPUCp *cp = opaque;
@@ -185,6 +220,7 @@ const VMStateDescription vmstate_vgpu_cp = {
     },
     .subsections = (const VMStateDescription * const []) {
         &vmstate_vgpu_cp_gws,
+        &vmstate_cp_slice,
         NULL
     },
 };

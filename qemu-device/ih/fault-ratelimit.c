@@ -6,6 +6,7 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
+#include "migration/vmstate.h"
 #include "vgpu/pte.h"
 #include "hw/misc/vgpu-kfd/ih/internal.h"
 #include "hw/misc/vgpu-kfd/memory/client.h"
@@ -76,3 +77,53 @@ void vgpu_fault_over(VGPUClient *c, unsigned vmid, uint64_t va)
         }
     }
 }
+
+static bool pace_needed(void *opaque)
+{
+    const VGPUIh *ih = opaque;
+    unsigned i;
+
+    for (i = 0; i < VGPU_PACE_SLOTS; i++) {
+        if (ih->pace[i].interval) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int pace_post_load(void *opaque, int version_id)
+{
+    const VGPUPace *p = opaque;
+
+    return p->tried >= 0 && p->due >= 0 && p->interval >= 0 &&
+           p->interval <= PACE_MAX_NS ? 0 : -EINVAL;
+}
+
+static const VMStateDescription vmstate_pace_slot = {
+    .name = "vgpu-kfd/pace-slot",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .post_load = pace_post_load,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT8(hub, VGPUPace),
+        VMSTATE_UINT8(vmid, VGPUPace),
+        VMSTATE_UINT64(page, VGPUPace),
+        VMSTATE_INT64(tried, VGPUPace),
+        VMSTATE_INT64(due, VGPUPace),
+        VMSTATE_INT64(interval, VGPUPace),
+        VMSTATE_UINT32(serial, VGPUPace),
+        VMSTATE_END_OF_LIST()
+    },
+};
+
+const VMStateDescription vmstate_vgpu_pace = {
+    .name = "vgpu-kfd/faults/pace",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .needed = pace_needed,
+    .fields = (const VMStateField[]) {
+        VMSTATE_STRUCT_ARRAY(pace, VGPUIh, VGPU_PACE_SLOTS, 1,
+                             vmstate_pace_slot, VGPUPace),
+        VMSTATE_END_OF_LIST()
+    },
+};

@@ -47,12 +47,6 @@ void vgpu_fault_reset(VGPUState *s)
     qatomic_set(&s->ih->fault_serial, 0);
 }
 
-void vgpu_fault_post_load(VGPUState *s)
-{
-    /* Not saved: the next try makes an entry. */
-    memset(s->ih->pace, 0, sizeof(s->ih->pace));
-}
-
 void vgpu_fault_retry(VGPUClient *c, unsigned vmid, uint64_t va, bool write,
                       VGPUStall *stall)
 {

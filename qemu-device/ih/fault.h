@@ -15,8 +15,6 @@
 /* Begin and end the timer of the retry CAM. BQL held. */
 void vgpu_cam_init(VGPUState *s);
 void vgpu_cam_destroy(VGPUState *s);
-/* The saved state is loaded. BQL held. */
-void vgpu_fault_post_load(VGPUState *s);
 
 /*
  * Report a no-retry fault at @va: status, address, interrupt. With @quiet it

@@ -143,6 +143,8 @@ void vgpu_cam_wait(VGPUState *s, unsigned slot, VGPUSite site, bool write,
 void vgpu_cam_ack(VGPUState *s, uint32_t slot);
 /* Free all slots, wake everybody: the CAM was switched off. BQL held. */
 void vgpu_cam_flush(VGPUState *s);
+/* When entries come again; of VGPUIh. */
+extern const VMStateDescription vmstate_vgpu_cam_times;
 
 /* fault-ratelimit.c */
 
@@ -153,6 +155,8 @@ void vgpu_cam_flush(VGPUState *s);
  */
 bool vgpu_fault_ratelimit(VGPUState *s, unsigned hub, unsigned vmid,
                           uint64_t page, int64_t now, uint32_t *serial);
+/* What of it moves with the machine; of VGPUIh. */
+extern const VMStateDescription vmstate_vgpu_pace;
 
 /* fault-inject.c */
 

@@ -8,6 +8,7 @@
 #include "qemu/osdep.h"
 #include "qemu/log.h"
 #include "qemu/timer.h"
+#include "migration/vmstate.h"
 #include "hw/misc/vgpu-kfd/core/regs.h"
 #include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
@@ -60,7 +61,7 @@ void vgpu_cam_wait(VGPUState *s, unsigned slot, VGPUSite site, bool write,
     VGPUCamSlot *c = &s->ih->cam[slot];
 
     if (!c->interval) {
-        /* It is new, or was loaded: that does not tell when it is due. */
+        /* It is new, or of a state that does not tell when it is due. */
         c->interval = RESEND_NS;
         c->due = now + c->interval;
     } else if (now >= c->due) {
@@ -155,3 +156,52 @@ void vgpu_cam_flush(VGPUState *s)
     }
     vgpu_clients_wake(s, UINT_MAX, UINT32_MAX, -1);
 }
+
+static bool cam_times_needed(void *opaque)
+{
+    const VGPUIh *ih = opaque;
+    unsigned i;
+
+    for (i = 0; i < VGPU_CAM_SLOTS; i++) {
+        if (ih->cam[i].used && ih->cam[i].interval) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int cam_time_post_load(void *opaque, int version_id)
+{
+    const VGPUCamSlot *c = opaque;
+
+    return c->due >= 0 && c->interval >= 0 && c->interval <= RESEND_MAX_NS
+           ? 0 : -EINVAL;
+}
+
+static const VMStateDescription vmstate_cam_time = {
+    .name = "vgpu-kfd/cam-time",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .post_load = cam_time_post_load,
+    .fields = (const VMStateField[]) {
+        VMSTATE_INT64(due, VGPUCamSlot),
+        VMSTATE_INT64(interval, VGPUCamSlot),
+        VMSTATE_END_OF_LIST()
+    },
+};
+
+/*
+ * The queues that wait for a slot look again after the load, which sets the
+ * timer.
+ */
+const VMStateDescription vmstate_vgpu_cam_times = {
+    .name = "vgpu-kfd/faults/cam-times",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .needed = cam_times_needed,
+    .fields = (const VMStateField[]) {
+        VMSTATE_STRUCT_ARRAY(cam, VGPUIh, VGPU_CAM_SLOTS, 1, vmstate_cam_time,
+                             VGPUCamSlot),
+        VMSTATE_END_OF_LIST()
+    },
+};

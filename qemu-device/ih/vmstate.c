@@ -108,6 +108,11 @@ const VMStateDescription vmstate_vgpu_faults = {
         VMSTATE_UINT32(fault_serial, VGPUIh),
         VMSTATE_END_OF_LIST()
     },
+    .subsections = (const VMStateDescription * const []) {
+        &vmstate_vgpu_cam_times,
+        &vmstate_vgpu_pace,
+        NULL
+    },
 };
 
 const VMStateDescription vmstate_vgpu_irq = {

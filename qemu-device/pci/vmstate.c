@@ -20,7 +20,6 @@
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/cp/cp.h"
-#include "hw/misc/vgpu-kfd/ih/fault.h"
 #include "hw/misc/vgpu-kfd/ih/ih.h"
 #include "hw/misc/vgpu-kfd/memory/client.h"
 #include "hw/misc/vgpu-kfd/memory/hub.h"
@@ -44,7 +43,6 @@ static int vgpu_post_load(void *opaque, int version_id)
     if (!vgpu_vram_load_bar(s)) {
         return -EINVAL;
     }
-    vgpu_fault_post_load(s);
     /* Loaded generations may be those of translations from before the load. */
     vgpu_clients_forget(s);
     trace_vgpu_state_load(s->id);

@@ -39,6 +39,7 @@ typedef struct VGPUSdmaQueue {
     bool fixed;                 /* static: stays when others are unmapped */
     uint64_t mqd;               /* GPU address of its MQD, in VMID 0 */
     VGPUSdmaInjected injected;  /* as queue.exec */
+    int64_t saved_until;        /* vmstate.c: end of a timed wait; 0: none */
 } VGPUSdmaQueue;
 
 /* An SDMA engine. */

@@ -9,6 +9,7 @@
 #include "qemu/timer.h"
 #include "vgpu/bits.h"
 #include "vgpu/gmc.h"
+#include "hw/misc/vgpu-kfd/core/clock.h"
 #include "hw/misc/vgpu-kfd/core/regs.h"
 #include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/sdma/internal.h"
@@ -43,14 +44,13 @@ enum {
 };
 QEMU_BUILD_BUG_ON(AT_AGE + 1 != SDMA_MQD_WORK_DWORDS);
 
-#define CLOCK_NS    (NANOSECONDS_PER_SECOND / VGPU_CLOCK_HZ)
-
 /* How long ago the packet looked first, in GPU clocks. */
 static uint32_t loop_age(const VGPUExec *x)
 {
     int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
 
-    return x->polls ? MIN((now - x->began) / CLOCK_NS, UINT32_MAX) : 0;
+    return x->polls ? MIN(MAX(now - x->began, 0) / VGPU_CLOCK_NS,
+                          UINT32_MAX) : 0;
 }
 
 void vgpu_sdma_mqd_save(const VGPUSdmaQueue *q, uint32_t *mqd)
@@ -101,7 +101,7 @@ static void load_work(VGPUExec *x, const uint32_t *work)
     x->ib_depth = VGPU_GET(work[AT_FLAGS], WORK_DEPTH);
     x->polls = work[AT_POLLS];
     x->began = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) -
-               (int64_t)work[AT_AGE] * CLOCK_NS;
+               (int64_t)work[AT_AGE] * VGPU_CLOCK_NS;
     x->ndw = work[AT_NDW];
     x->ring_ndw = work[AT_RING_NDW];
     x->done = work[AT_DONE] | (uint64_t)work[AT_DONE_HI] << 32;

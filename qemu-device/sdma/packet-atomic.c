@@ -9,11 +9,10 @@
 #include "vgpu/bits.h"
 #include "vgpu/gmc.h"
 #include "vgpu/ih.h"
+#include "hw/misc/vgpu-kfd/core/clock.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
-
-#define TICK_NS     (NANOSECONDS_PER_SECOND / VGPU_CLOCK_HZ)
 
 static uint64_t do_swap(uint64_t old, uint64_t src, uint64_t cmp,
                         unsigned bits)
@@ -122,7 +121,7 @@ static bool loop_expired(VGPUEngine *e, VGPUExec *x)
     if (!x->polls) {
         x->began = now;
     }
-    return limit && now - x->began >= (int64_t)limit * TICK_NS;
+    return limit && now - x->began >= (int64_t)limit * VGPU_CLOCK_NS;
 }
 
 VGPUStep vgpu_sdma_atomic(VGPUEngine *e, VGPUQueue *q)

@@ -50,8 +50,7 @@ static uint32_t poll_reg(VGPUState *s, uint32_t reg)
 
 VGPUStep vgpu_sdma_look_again(VGPUExec *x, unsigned clocks)
 {
-    return vgpu_exec_poll(x, POLL_EAGER,
-                          clocks * (NANOSECONDS_PER_SECOND / VGPU_CLOCK_HZ));
+    return vgpu_exec_poll(x, POLL_EAGER, clocks * VGPU_CLOCK_NS);
 }
 
 VGPUStep vgpu_sdma_poll(VGPUEngine *e, VGPUQueue *q)

@@ -4,13 +4,14 @@
  * pci/vmstate.c.
  *
  * A queue may be in the middle of a packet, or wait for a fault; what it waits
- * for is not saved but looked for again.
+ * for is not saved but looked for again. A wait for a time goes on.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
 #include "migration/vmstate.h"
 #include "vgpu/bits.h"
 #include "vgpu/gmc.h"
+#include "hw/misc/vgpu-kfd/core/clock.h"
 #include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/ih/fault.h"
 #include "hw/misc/vgpu-kfd/sdma/internal.h"
@@ -19,6 +20,8 @@
 /* The longest packet: a payload or a skipped stretch with its fixed part. */
 #define NDW_MAX         (VGPU_PKT_MAX_DWORDS + (1u << 20))
 #define IB_SIZE_MAX     (1u << 20)
+/* load_work() dates an atomic loop of an MQD to this time at the earliest. */
+#define BEGAN_MIN       (-(int64_t)UINT32_MAX * VGPU_CLOCK_NS)
 
 static int stall_post_load(void *opaque, int version_id)
 {
@@ -28,7 +31,7 @@ static int stall_post_load(void *opaque, int version_id)
         stall->vmid >= VGPU_NUM_VMIDS || stall->cam >= VGPU_CAM_SLOTS) {
         return -EINVAL;
     }
-    stall->until = 0;           /* look again at once */
+    stall->until = 0;           /* see vmstate_queue_times */
     return 0;
 }
 
@@ -217,6 +220,98 @@ static const VMStateDescription vmstate_vgpu_engine = {
     },
 };
 
+/* Does @q wait for a time? That of an injected slow packet does not move. */
+static bool is_timed(const VGPUSdmaQueue *q)
+{
+    VGPUWait wait = q->queue.wait;
+
+    return (wait == VGPU_WAIT_POLL || wait == VGPU_WAIT_RETRY) &&
+           !q->injected.slow;
+}
+
+static int queue_times_pre_save(void *opaque)
+{
+    VGPUSdmaQueue *q = opaque;
+
+    q->saved_until = is_timed(q) ? q->queue.exec.mem.stall.until : 0;
+    return 0;
+}
+
+static int queue_times_post_load(void *opaque, int version_id)
+{
+    VGPUSdmaQueue *q = opaque;
+    VGPUStall *stall = &q->queue.exec.mem.stall;
+
+    if (q->queue.exec.began < BEGAN_MIN || q->saved_until < 0) {
+        return -EINVAL;
+    }
+    if (q->saved_until) {
+        stall->until = q->saved_until;
+        q->queue.wait = stall->why;
+        return is_timed(q) ? 0 : -EINVAL;
+    }
+    return 0;
+}
+
+/* The times of a queue, by the virtual clock, which moves with the machine. */
+static const VMStateDescription vmstate_queue_times = {
+    .name = "vgpu-kfd/queue-times",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .pre_save = queue_times_pre_save,
+    .post_load = queue_times_post_load,
+    .fields = (const VMStateField[]) {
+        VMSTATE_INT64(saved_until, VGPUSdmaQueue),
+        VMSTATE_INT64(queue.exec.began, VGPUSdmaQueue),
+        VMSTATE_END_OF_LIST()
+    },
+};
+
+static const VMStateDescription vmstate_engine_times = {
+    .name = "vgpu-kfd/engine-times",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_STRUCT_ARRAY(queues, VGPUEngine, SDMA_NUM_QUEUES, 1,
+                             vmstate_queue_times, VGPUSdmaQueue),
+        VMSTATE_END_OF_LIST()
+    },
+};
+
+static bool times_needed(void *opaque)
+{
+    const VGPUSdma *sdma = opaque;
+    unsigned i, n;
+
+    for (i = 0; i < SDMA_NUM_ENGINES; i++) {
+        for (n = 0; n < SDMA_NUM_QUEUES; n++) {
+            const VGPUSdmaQueue *q = &sdma->engines[i].queues[n];
+            const VGPUExec *x = &q->queue.exec;
+
+            if (is_timed(q) || (x->packet && x->polls)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/*
+ * After all engines, and not with each queue: loading recognises a subsection
+ * by the next bytes of the stream, and registers of a queue are the guest's.
+ */
+static const VMStateDescription vmstate_sdma_times = {
+    .name = "vgpu-kfd/sdma/times",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .needed = times_needed,
+    .fields = (const VMStateField[]) {
+        VMSTATE_STRUCT_ARRAY(engines, VGPUSdma, SDMA_NUM_ENGINES, 1,
+                             vmstate_engine_times, VGPUEngine),
+        VMSTATE_END_OF_LIST()
+    },
+};
+
 const VMStateDescription vmstate_vgpu_sdma = {
     .name = "vgpu-kfd/sdma",
     .version_id = 1,
@@ -225,5 +320,9 @@ const VMStateDescription vmstate_vgpu_sdma = {
         VMSTATE_STRUCT_ARRAY(engines, VGPUSdma, SDMA_NUM_ENGINES, 1,
                              vmstate_vgpu_engine, VGPUEngine),
         VMSTATE_END_OF_LIST()
+    },
+    .subsections = (const VMStateDescription * const []) {
+        &vmstate_sdma_times,
+        NULL
     },
 };

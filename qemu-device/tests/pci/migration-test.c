@@ -44,7 +44,8 @@ static void stalled_start(Stalled *t)
     t->slot = qvgpu_ih_next_fault(v, VMID, DST + 2 * QVGPU_PAGE, true, true);
 }
 
-static void stalled_finish(Stalled *t)
+/* @due_ns: until the entry comes again. */
+static void stalled_finish(Stalled *t, int64_t due_ns)
 {
     QVGPU *v = t->v;
 
@@ -56,7 +57,7 @@ static void stalled_finish(Stalled *t)
     g_assert_cmphex(qvgpu_queue_rptr(&t->q), ==, 0);
     g_assert_false(qvgpu_ih_pending(v));
     /* For as long as an entry that nobody answered takes to come again. */
-    qtest_clock_step(v->qts, QVGPU_RESEND_NS - 1);
+    qtest_clock_step(v->qts, due_ns - 1);
     qvgpu_engine_pass(&t->kq);
     g_assert_false(qvgpu_ih_pending(v));
     qtest_clock_step(v->qts, 1);
@@ -76,14 +77,18 @@ static void stalled_finish(Stalled *t)
     qvgpu_stop(v);
 }
 
-/* Catches: a stall, its CAM slot or a half-done packet that is lost. */
+/*
+ * Catches: a stall, its CAM slot or a half-done packet that is lost, an entry
+ * that comes again later because the machine moved.
+ */
 static void test_stalled_file(void)
 {
     Stalled t;
 
     stalled_start(&t);
+    qtest_clock_step(t.v->qts, QVGPU_RESEND_NS / 4);
     qvgpu_save_restore(t.v, false);
-    stalled_finish(&t);
+    stalled_finish(&t, QVGPU_RESEND_NS / 4 * 3);
 }
 
 static void test_stalled_live(void)
@@ -92,7 +97,7 @@ static void test_stalled_live(void)
 
     stalled_start(&t);
     qvgpu_migrate_live(t.v, NULL, NULL);
-    stalled_finish(&t);
+    stalled_finish(&t, QVGPU_RESEND_NS);
 }
 
 /*
@@ -503,7 +508,7 @@ static void test_hostile(void)
         *p = good;
     }
     g_unlink(file);
-    stalled_finish(&t);
+    stalled_finish(&t, QVGPU_RESEND_NS);
 }
 
 void qvgpu_add_state_tests(void)

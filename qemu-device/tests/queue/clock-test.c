@@ -9,6 +9,7 @@
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/hws.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
+#include "tests/qtest/vgpu-kfd/lib/migration.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 #include "tests/qtest/vgpu-kfd/queue/suite.h"
@@ -23,6 +24,7 @@
 #define INTERVAL_NS (INTERVAL * CLOCK_NS)
 #define MS          1000000ll           /* ns */
 #define QUANTUM_MS  5
+#define START_NS    1234567890000ll     /* a time that stands out in a state */
 
 /* A queue that waits, and another one of its engine. */
 typedef struct Clock {
@@ -246,6 +248,104 @@ static void test_slice(void)
     qvgpu_stop(t.v);
 }
 
+/*
+ * Save the machine, load it, and let it run. Its state is refused when @until,
+ * a deadline in it, is negative.
+ */
+static void move(QVGPU *v, int64_t until)
+{
+    g_autofree char *file = qvgpu_save_restore(v, true);
+
+    g_assert_true(qvgpu_loads(v, file));
+    g_assert_false(qvgpu_loads_with(v, file, until, 0, 0x80));
+    g_unlink(file);
+    qvgpu_cont(v);
+}
+
+/*
+ * Catches: a poll that looks at once, or begins its interval anew, because the
+ * machine moved; a negative deadline in the state that is accepted.
+ */
+static void test_moved_poll(void)
+{
+    Clock t;
+
+    start(&t, "", false);
+    qtest_clock_step(t.v->qts, START_NS);
+    emit_poll(&t, 1);
+    qvgpu_kick(&t.q);
+    expect_wait(&t);
+    qtest_clock_step(t.v->qts, INTERVAL_NS - CLOCK_NS);
+    expect_wait(&t);
+    move(t.v, START_NS + INTERVAL_NS);
+    expect_wait_ns(&t, CLOCK_NS);
+    expect_timeout(&t, IH_SRC_SDMA_POLL_TIMEOUT);
+}
+
+/* Catches: a LOOP_TIMER that begins anew because the machine moved. */
+static void test_moved_loop(void)
+{
+    Clock t;
+
+    start(&t, "", false);
+    qtest_clock_step(t.v->qts, START_NS);
+    emit_loop(&t, 2 * INTERVAL);
+    qvgpu_kick(&t.q);
+    expect_wait_ns(&t, INTERVAL_NS);
+    expect_wait(&t);
+    qtest_clock_step(t.v->qts, INTERVAL_NS / 2);
+    expect_wait(&t);
+    move(t.v, START_NS + 2 * INTERVAL_NS);
+    expect_wait_ns(&t, INTERVAL_NS / 2);
+    expect_timeout(&t, IH_SRC_SDMA_ATOMIC_TIMEOUT);
+}
+
+/*
+ * Catches: an entry of a retry fault without the CAM that comes too early
+ * because the machine moved. The third entry is due 3 ms after the first.
+ */
+static void test_moved_retry(void)
+{
+    Clock t;
+
+    start(&t, "", true);
+    qvgpu_wr(t.v, IH_RETRY_INT_CAM_CNTL, 0);
+    qtest_clock_step(t.v->qts, START_NS);
+    qvgpu_pkt_fence(&t.q, VA, 1);
+    qvgpu_kick(&t.q);
+    expect_entry(&t);
+    expect_wait_ns(&t, MS);
+    expect_entry(&t);
+    expect_wait(&t);
+    qtest_clock_step(t.v->qts, MS / 2);
+    expect_wait(&t);
+    move(t.v, START_NS + 3 * MS);
+    expect_wait_ns(&t, MS / 2);
+    expect_wait_ns(&t, MS);
+    expect_entry(&t);
+    qvgpu_stop(t.v);
+}
+
+/* Catches: a slice that ends, or begins anew, because the machine moved. */
+static void test_moved_slice(void)
+{
+    Slices t;
+
+    slices_start(&t, "", QUANTUM_MS);
+    qtest_clock_step(t.v->qts, START_NS);
+    qvgpu_list_run(&t.h, 0);
+    expect_slice(&t);
+    qtest_clock_step(t.v->qts, QUANTUM_MS * MS - CLOCK_NS);
+    expect_slice(&t);
+    move(t.v, START_NS + QUANTUM_MS * MS);
+    expect_slice(&t);
+    qtest_clock_step(t.v->qts, CLOCK_NS - 1);
+    expect_slice(&t);
+    qtest_clock_step(t.v->qts, 1);
+    qvgpu_wait_until(runs(&t) == 1);
+    qvgpu_stop(t.v);
+}
+
 /* A machine whose clock runs, with a CPU that halts. */
 typedef struct Running {
     const char *name;
@@ -352,6 +452,10 @@ void qvgpu_add_clock_tests(void)
     qtest_add_func("/vgpu-kfd/clock/loop", test_loop);
     qtest_add_func("/vgpu-kfd/clock/retry", test_retry);
     qtest_add_func("/vgpu-kfd/clock/slice", test_slice);
+    qtest_add_func("/vgpu-kfd/clock/moved-poll", test_moved_poll);
+    qtest_add_func("/vgpu-kfd/clock/moved-loop", test_moved_loop);
+    qtest_add_func("/vgpu-kfd/clock/moved-retry", test_moved_retry);
+    qtest_add_func("/vgpu-kfd/clock/moved-slice", test_moved_slice);
     for (i = 0; i < ARRAY_SIZE(machines); i++) {
         add_running("running-loop", &machines[i], test_running_loop);
         add_running("running-slice", &machines[i], test_running_slice);
