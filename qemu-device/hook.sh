@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # hook.sh QEMU_SRC: makes this folder hw/misc/vgpu-kfd of a QEMU tree, its tests
-# tests/qtest/vgpu-kfd, its QAPI schema qapi/vgpu-kfd.json, and the contract's
-# headers include/vgpu; mends what QEMU lacks (patches/). Safe to repeat.
+# tests/qtest/vgpu-kfd, its QAPI schema qapi/vgpu-kfd.json and vgpu-hive.json,
+# and the contract's headers include/vgpu; mends what QEMU lacks (patches/). Safe
+# to repeat.
 set -eu
 
 tree=${1:?usage: hook.sh QEMU_SRC}
@@ -52,6 +53,21 @@ ln -sfn "$here/qapi/vgpu-kfd.json" "$tree/qapi/vgpu-kfd.json"
 add_after qapi/meson.build "^  'cxl',\$" "'vgpu-kfd'" "  'vgpu-kfd',"
 add_after qapi/qapi-schema.json "'include': 'cxl.json'" "vgpu-kfd.json" \
     "{ 'include': 'vgpu-kfd.json' }"
+
+# -object vgpu-hive: an object type is a member of QOM's own schema. Its
+# properties have a file of their own, which qemu-storage-daemon includes too. The
+# generator puts a type into the header of the first module that uses it, so the
+# main schema has to include this file before qom.json.
+ln -sfn "$here/qapi/vgpu-hive.json" "$tree/qapi/vgpu-hive.json"
+add_after qapi/meson.build "^  'cxl',\$" "'vgpu-hive'" "  'vgpu-hive',"
+add_after qapi/qapi-schema.json "'include': 'compat.json'" "vgpu-hive.json" \
+    "{ 'include': 'vgpu-hive.json' }"
+add_after qapi/qom.json "'include': 'crypto.json'" "vgpu-hive.json" \
+    "{ 'include': 'vgpu-hive.json' }"
+add_after qapi/qom.json "^    'tls-cipher-suites',\$" "'vgpu-hive'," \
+    "    'vgpu-hive',"
+add_after qapi/qom.json "^      'tls-cipher-suites': " "'VgpuHiveProperties'" \
+    "      'vgpu-hive':                  'VgpuHiveProperties',"
 
 # The monitor's `info vgpu`; the device registers its handler.
 grep -q '"vgpu"' "$tree/hmp-commands-info.hx" ||

@@ -51,6 +51,7 @@
 OBJECT_DECLARE_SIMPLE_TYPE(VGPUState, VGPU_KFD)
 
 typedef struct VGPUCp VGPUCp;
+typedef struct VGPUHive VGPUHive;
 typedef struct VGPUIh VGPUIh;
 typedef struct VGPUInjector VGPUInjector;
 typedef struct VGPUMemory VGPUMemory;
@@ -70,7 +71,8 @@ struct VGPUState {
     uint64_t vram_size;         /* bytes: vram=, or the size of memdev= */
     HostMemoryBackend *memdev;  /* NULL: VRAM is the device's own */
     uint64_t visible_vram;      /* size of BAR 0 after reset */
-    uint64_t hive_id;           /* hive=; 0: none */
+    VGPUHive *hive;             /* NULL: none */
+    int32_t node;               /* in the hive; VGPU_NODE_AUTO before realize */
     bool vram_lost_on_reset;
     uint32_t poll_ns;           /* host time that an idle engine spins */
 #ifdef VGPU_KFD_DELAYS

@@ -9,8 +9,8 @@
 #include "exec/memory.h"
 #include "vgpu/gmc.h"
 #include "hw/misc/vgpu-kfd/memory/client.h"
+#include "hw/misc/vgpu-kfd/memory/xgmi.h"
 
-#define VGPU_XGMI_NODES         16          /* of a hive */
 #define VGPU_RANGE_LOG          64          /* entries; a power of two */
 #define VGPU_BUS_WINDOWS        4           /* pieces of RAM known at once */
 #define VGPU_ATHUB_SPAN         (ATC_VMID_PASID_MAPPING(32) - ATHUB_BASE)
@@ -80,6 +80,17 @@ typedef struct VGPULateDrops {
     int64_t due[VGPU_NUM_HUBS][VGPU_NUM_VMIDS];     /* ns; 0: none */
 } VGPULateDrops;
 
+/* An XGMI hive. */
+struct VGPUHive {
+    Object parent_obj;
+
+    uint64_t id;                /* property hive-id; constant once complete */
+    bool complete;              /* its properties are checked; BQL */
+    QemuMutex lock;             /* no lock is taken under it */
+    /* The devices. Changed with lock and BQL held, read with one of them. */
+    VGPUState *node[VGPU_XGMI_NODES];
+};
+
 /*
  * The memory of a device, and how clients reach it. A member without a lock in
  * its comment is constant from realize to unrealize.
@@ -92,7 +103,7 @@ struct VGPUMemory {
     uint32_t athub[VGPU_ATHUB_SPAN];
     VGPULateDrops late_drops;
 
-    struct VGPUHive *hive;      /* xgmi.c; NULL: none */
+    VGPUHive *hive;             /* that it has joined; NULL: none */
     uint8_t xgmi_node;          /* our number in the hive */
     uint64_t vram_base;         /* offset of our VRAM in the hive's */
     MemoryRegion *vram;         /* memdev's or own_vram */

@@ -5,6 +5,8 @@
  * pci/vmstate.c.
  */
 #include "qemu/osdep.h"
+#include "qemu/error-report.h"
+#include "migration/qemu-file-types.h"
 #include "migration/vmstate.h"
 #include "hw/misc/vgpu-kfd/memory/internal.h"
 #include "hw/misc/vgpu-kfd/memory/memory.h"
@@ -79,12 +81,46 @@ const VMStateDescription vmstate_vgpu_athub = {
     },
 };
 
+/*
+ * The guest's addresses count from node 0: a property that cannot be changed
+ * any more must have the saved value.
+ */
+static int get_node(QEMUFile *f, void *pv, size_t size,
+                    const VMStateField *field)
+{
+    const uint8_t *node = pv;
+    uint8_t saved = qemu_get_byte(f);
+
+    if (saved == *node) {
+        return 0;
+    }
+    error_report("this state is that of node %u of a hive, not of node %u: "
+                 "start the device with node=%u, and with hive= the id of a "
+                 "vgpu-hive object", saved, *node, saved);
+    return -EINVAL;
+}
+
+static int put_node(QEMUFile *f, void *pv, size_t size,
+                    const VMStateField *field, JSONWriter *vmdesc)
+{
+    const uint8_t *node = pv;
+
+    qemu_put_byte(f, *node);
+    return 0;
+}
+
+static const VMStateInfo vmstate_info_node = {
+    .name = "vgpu-kfd/node",
+    .get = get_node,
+    .put = put_node,
+};
+
 const VMStateDescription vmstate_vgpu_xgmi = {
     .name = "vgpu-kfd/xgmi",
     .version_id = 1,
     .minimum_version_id = 1,
     .fields = (const VMStateField[]) {
-        VMSTATE_UINT8_EQUAL(xgmi_node, VGPUMemory, "another place in the hive"),
+        VMSTATE_SINGLE(xgmi_node, VGPUMemory, 1, vmstate_info_node, uint8_t),
         VMSTATE_END_OF_LIST()
     },
 };

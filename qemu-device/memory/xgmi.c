@@ -1,87 +1,76 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: XGMI. Devices with the same hive= have their VRAM side by side in
+ * vgpu-kfd: XGMI. Devices of a hive (hive.c) have their VRAM side by side in
  * the FB aperture and in page-table entries: node n's begins at n * segment,
  * the size of each one's VRAM.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
-#include "qemu/queue.h"
 #include "exec/memory.h"
 #include "vgpu/bits.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/inject/inject.h"
+#include "hw/misc/vgpu-kfd/memory/hive.h"
 #include "hw/misc/vgpu-kfd/memory/internal.h"
 #include "hw/misc/vgpu-kfd/memory/span.h"
 #include "hw/misc/vgpu-kfd/memory/xgmi.h"
 
-typedef struct VGPUHive VGPUHive;
-struct VGPUHive {
-    uint64_t id;
-    uint64_t segment;           /* bytes */
-    unsigned refs;
-    QemuMutex lock;             /* node[]; nothing is taken inside it */
-    VGPUState *node[VGPU_XGMI_NODES];
-    QLIST_ENTRY(VGPUHive) next;
-};
-
-/* BQL. */
-static QLIST_HEAD(, VGPUHive) hives = QLIST_HEAD_INITIALIZER(hives);
-
-static VGPUHive *hive_get(uint64_t id, uint64_t segment)
+/* The place that @s takes in its hive; -1: none, *@errp says why. BQL held. */
+static int find_place(VGPUState *s, Error **errp)
 {
-    VGPUHive *h;
+    VGPUHive *h = s->hive;
+    int n, lowest = -1;
 
-    QLIST_FOREACH(h, &hives, next) {
-        if (h->id == id) {
-            return h;
+    for (n = VGPU_XGMI_NODES - 1; n >= 0; n--) {
+        if (!h->node[n]) {
+            lowest = n;
+        } else if (h->node[n]->vram_size != s->vram_size) {
+            error_setg(errp, "all devices of a hive have as much VRAM");
+            return -1;
         }
     }
-    h = g_new0(VGPUHive, 1);
-    h->id = id;
-    h->segment = segment;
-    qemu_mutex_init(&h->lock);
-    QLIST_INSERT_HEAD(&hives, h, next);
-    return h;
-}
-
-static void hive_put(VGPUHive *h)
-{
-    if (!h->refs) {
-        QLIST_REMOVE(h, next);
-        qemu_mutex_destroy(&h->lock);
-        g_free(h);
+    if (s->node == VGPU_NODE_AUTO) {
+        if (lowest < 0) {
+            error_setg(errp, "a hive has at most %u devices", VGPU_XGMI_NODES);
+        }
+        return lowest;
     }
+    if (s->node < 0 || s->node >= VGPU_XGMI_NODES) {
+        error_setg(errp, "node must be from 0 to %u, not %d",
+                   VGPU_XGMI_NODES - 1, s->node);
+        return -1;
+    }
+    if (h->node[s->node]) {
+        error_setg(errp, "node %d of the hive is taken by %s", s->node,
+                   h->node[s->node]->id);
+        return -1;
+    }
+    return s->node;
 }
 
 bool vgpu_xgmi_join(VGPUState *s, Error **errp)
 {
-    unsigned n = 0;
-    VGPUHive *h;
+    int n;
 
-    if (!s->hive_id) {
+    if (!s->hive) {
+        if (s->node != VGPU_NODE_AUTO) {
+            error_setg(errp, "node is for a device of a hive: hive is missing");
+            return false;
+        }
         return true;
     }
-    h = hive_get(s->hive_id, s->vram_size);
-    while (n < VGPU_XGMI_NODES && h->node[n]) {
-        n++;
+    n = find_place(s, errp);
+    if (n < 0) {
+        return false;
     }
-    if (h->segment != s->vram_size) {
-        error_setg(errp, "all devices of a hive have as much VRAM");
-    } else if (n == VGPU_XGMI_NODES) {
-        error_setg(errp, "a hive has at most %u devices", VGPU_XGMI_NODES);
-    } else {
-        h->refs++;
-        s->memory->hive = h;
-        s->memory->xgmi_node = n;
-        s->memory->vram_base = n * h->segment;
-        QEMU_LOCK_GUARD(&h->lock);
-        h->node[n] = s;
-        return true;
-    }
-    hive_put(h);
-    return false;
+    s->node = n;
+    s->memory->hive = s->hive;
+    s->memory->xgmi_node = n;
+    s->memory->vram_base = n * s->vram_size;
+    QEMU_LOCK_GUARD(&s->hive->lock);
+    s->hive->node[n] = s;
+    return true;
 }
 
 /* Wait until no node is inside an access that began before this call. BQL. */
@@ -107,8 +96,6 @@ void vgpu_xgmi_leave(VGPUState *s)
         h->node[s->memory->xgmi_node] = NULL;
     }
     wait_nodes(h);
-    h->refs--;
-    hive_put(h);
     s->memory->hive = NULL;
 }
 
@@ -178,6 +165,11 @@ uint32_t vgpu_xgmi_links(VGPUState *s)
     return mask;
 }
 
+uint64_t vgpu_xgmi_hive_id(VGPUState *s)
+{
+    return s->memory->hive ? s->memory->hive->id : 0;
+}
+
 VgpuHiveInfo *vgpu_query_hive(VGPUState *s)
 {
     VgpuHiveInfo *info;
@@ -186,7 +178,8 @@ VgpuHiveInfo *vgpu_query_hive(VGPUState *s)
         return NULL;
     }
     info = g_new0(VgpuHiveInfo, 1);
-    info->hive = s->hive_id;
+    info->id = g_strdup(object_get_canonical_path_component(OBJECT(s->hive)));
+    info->hive = s->memory->hive->id;
     info->node = s->memory->xgmi_node;
     info->links = vgpu_xgmi_links(s);
     return info;

@@ -5,12 +5,17 @@
 
 #include "qapi/qapi-types-vgpu-kfd.h"
 
+#define VGPU_XGMI_NODES         16          /* of a hive, at most */
+
 typedef struct VGPUState VGPUState;
 
-/* Take a place in the hive that hive= names. BQL held. */
+/*
+ * Take the place in s->hive that s->node names, or the lowest that is free;
+ * s->node names it then. BQL held.
+ */
 bool vgpu_xgmi_join(VGPUState *s, Error **errp);
 /*
- * Leave it. This device's threads have ended: the hive may be freed. When the
+ * Leave it. This device's threads have ended: the hive may be deleted. When the
  * function returns, no peer uses our VRAM any more. BQL held.
  */
 void vgpu_xgmi_leave(VGPUState *s);
@@ -19,6 +24,8 @@ void vgpu_xgmi_leave(VGPUState *s);
  * BQL held.
  */
 void vgpu_xgmi_remove(VGPUState *s);
+/* The number by which the guest knows the hive; 0: the device is in none. */
+uint64_t vgpu_xgmi_hive_id(VGPUState *s);
 /* For query-vgpu. NULL: in no hive. BQL held. */
 VgpuHiveInfo *vgpu_query_hive(VGPUState *s);
 /* Value of the register VGPU_XGMI_LINKS. BQL held. */

@@ -24,9 +24,9 @@ static uint32_t identity_read(VGPUState *s, unsigned inst, unsigned off)
     case VGPU_XGMI_LINKS:
         return vgpu_xgmi_read_links(s);
     case VGPU_XGMI_HIVE_LO:
-        return s->hive_id;
+        return vgpu_xgmi_hive_id(s);
     case VGPU_XGMI_HIVE_HI:
-        return s->hive_id >> 32;
+        return vgpu_xgmi_hive_id(s) >> 32;
     default:
         return vgpu_fault_serial(s);
     }

@@ -10,6 +10,8 @@
  *   vram                 size of VRAM: a power of two, 64 MiB to 64 GiB
  *   memdev               memory backend that is VRAM, whose size it has
  *   visible-vram         size of BAR 0: a power of two; all of VRAM
+ *   hive                 id of an -object vgpu-hive: the XGMI hive; none
+ *   node                 number in the hive; the lowest free one
  *   vram-lost-on-reset   VRAM is empty after a reset; off: it is kept
  *   poll-ns              how long a thread spins before it sleeps; 0: not
  */
@@ -30,6 +32,7 @@
 #include "hw/misc/vgpu-kfd/ih/ih.h"
 #include "hw/misc/vgpu-kfd/inject/inject.h"
 #include "hw/misc/vgpu-kfd/memory/bus.h"
+#include "hw/misc/vgpu-kfd/memory/hive.h"
 #include "hw/misc/vgpu-kfd/memory/memory.h"
 #include "hw/misc/vgpu-kfd/memory/vram.h"
 #include "hw/misc/vgpu-kfd/memory/xgmi.h"
@@ -221,7 +224,8 @@ static const Property vgpu_kfd_properties[] = {
     DEFINE_PROP_LINK("memdev", VGPUState, memdev, TYPE_MEMORY_BACKEND,
                      HostMemoryBackend *),
     DEFINE_PROP_SIZE("visible-vram", VGPUState, visible_vram, 0),
-    DEFINE_PROP_UINT64("hive", VGPUState, hive_id, 0),
+    DEFINE_PROP_VGPU_HIVE("hive", VGPUState, hive),
+    DEFINE_PROP_INT32("node", VGPUState, node, VGPU_NODE_AUTO),
     DEFINE_PROP_BOOL("vram-lost-on-reset", VGPUState, vram_lost_on_reset,
                      false),
     DEFINE_PROP_UINT32("poll-ns", VGPUState, poll_ns, POLL_NS),
@@ -258,8 +262,8 @@ static void vgpu_kfd_class_init(ObjectClass *klass, void *data)
         "memory that is VRAM, and tells its size");
     object_class_property_set_description(klass, "visible-vram",
         "size of BAR 0 after reset: a power of two from 1 MiB to all of VRAM");
-    object_class_property_set_description(klass, "hive",
-        "devices with the same number have their VRAM in common; 0: none");
+    object_class_property_set_description(klass, "node",
+        "number of the device in its hive; -1: the lowest free one");
     object_class_property_set_description(klass, "vram-lost-on-reset",
         "whether VRAM is empty after any reset of the chip");
     object_class_property_set_description(klass, "poll-ns",

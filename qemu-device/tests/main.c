@@ -60,6 +60,7 @@ int main(int argc, char **argv)
     qvgpu_add_cp_pm4_tests();
     qvgpu_add_vram_tests();
     qvgpu_add_hive_tests();
+    qvgpu_add_xgmi_tests();
     qvgpu_add_iommu_tests();
     qvgpu_add_inject_tests();
     qvgpu_add_inject_irq_tests();

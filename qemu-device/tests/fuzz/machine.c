@@ -63,9 +63,10 @@ void fuzz_start(FuzzCase *c, FuzzMachine machine)
     args = g_strdup_printf("%s -machine memory-backend=ram -object "
                            "memory-backend-file,id=ram,share=on,size=%uM,"
                            "mem-path=%s",
-                           hive ? "-device vgpu-kfd,vram=64M,hive=1" : "",
+                           hive ? "-object vgpu-hive,id=h0 "
+                           "-device vgpu-kfd,vram=64M,hive=h0,node=1" : "",
                            (unsigned)(QVGPU_RAM_SIZE / MiB), c->ram_file);
-    c->v = qvgpu_start_sized(hive ? "64M,hive=1" : "64M", args);
+    c->v = qvgpu_start_sized(hive ? "64M,hive=h0,node=0" : "64M", args);
     c->vram_bus = c->v->bar[VGPU_BAR_VRAM];
     c->vram_size = c->v->vram_size;
     c->mem[QVGPU_RAM].base = QVGPU_RAM_SIZE - FUZZ_MEM;

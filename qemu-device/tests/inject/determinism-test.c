@@ -107,10 +107,11 @@ static char *record(const Case *c, unsigned seed, char **traced)
     g_assert_cmpint(fd, >=, 0);
     close(fd);
     args = g_strdup_printf(TRACES "-D %s%s", file, c->peer ?
-                           " -device vgpu-kfd,vram=64M,hive=7" : "");
+                           " -object vgpu-hive,id=h0"
+                           " -device vgpu-kfd,vram=64M,hive=h0" : "");
     r.members = members = g_strdup_printf("'kind': '%s'%s", c->kind,
                                           c->members);
-    r.v = qvgpu_start_sized(c->peer ? "64M,hive=7,id=a" : "64M", args);
+    r.v = qvgpu_start_sized(c->peer ? "64M,hive=h0,id=a" : "64M", args);
     r.src = qvgpu_alloc(r.v, QVGPU_VRAM, RUN_PAGES * QVGPU_PAGE, QVGPU_PAGE);
     r.dst = qvgpu_alloc(r.v, QVGPU_VRAM, RUN_PAGES * QVGPU_PAGE, QVGPU_PAGE);
     qvgpu_fill(r.v, r.src, 1, 0, RUN_PAGES * QVGPU_PAGE);

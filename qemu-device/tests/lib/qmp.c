@@ -22,6 +22,21 @@ QDict *qvgpu_query(QVGPU *v)
     return info;
 }
 
+void qvgpu_expect_refused(QVGPU *v, const char *command, const char *arguments,
+                          const char *says)
+{
+    g_autofree char *json = g_strdup_printf("{ %s }", arguments);
+    QDict *rsp = qtest_qmp(v->qts, "{ 'execute': %s, 'arguments': %p }",
+                           command, qobject_from_json(json, &error_abort));
+    QDict *error = qdict_get_qdict(rsp, "error");
+
+    if (!error || !strstr(qdict_get_str(error, "desc"), says)) {
+        g_error("%s %s: %s, and not: %s", command, arguments,
+                error ? qdict_get_str(error, "desc") : "done", says);
+    }
+    qobject_unref(rsp);
+}
+
 unsigned qvgpu_query_links(QVGPU *v, unsigned node)
 {
     QDict *rsp = qtest_qmp(v->qts, "{ 'execute': 'query-vgpu' }");

@@ -8,6 +8,12 @@
 
 /* What query-vgpu says of the only device; the caller unrefs it. */
 QDict *qvgpu_query(QVGPU *v);
+/*
+ * A command is refused, in words that contain @says. @arguments as JSON has
+ * them, without braces.
+ */
+void qvgpu_expect_refused(QVGPU *v, const char *command, const char *arguments,
+                          const char *says);
 /* Links of a node of the only hive, as query-vgpu has them. */
 unsigned qvgpu_query_links(QVGPU *v, unsigned node);
 /* Parts of it. NULL where there is none. */

@@ -11,6 +11,7 @@ void qvgpu_add_gart_tests(void);
 void qvgpu_add_hubs_tests(void);
 void qvgpu_add_bus_tests(void);
 void qvgpu_add_hive_tests(void);
+void qvgpu_add_xgmi_tests(void);
 void qvgpu_add_iommu_tests(void);
 void qvgpu_add_fault_class_tests(void);
 

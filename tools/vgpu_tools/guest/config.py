@@ -95,14 +95,17 @@ class Guest:
         words += ["-chardev", f"socket,id=agent,fd={agent_fd}", "-device", "virtio-serial-pci,max_ports=2"]
         words += ["-device", "virtserialport,chardev=agent,name=vgpu.agent"]
         options = [f"vram={self.vram}"] if self.vram else []
-        options += ["hive=1"] if self.hive else []
         options += [self.device_opts] if self.device_opts else []
         if self.device_delays:
             options += [f"{'x-delays' if self.device_delays.isdecimal() else 'x-delay-point'}={self.device_delays}"]
+        if self.hive:
+            words += ["-object", "vgpu-hive,id=hive0"]
         for index in range(self.gpus):
+            # The node is named: it stays when another GPU is unplugged and the guest is saved and started again.
+            node = [f"hive=hive0,node={index}"] if self.hive else []
             # A port of its own, as a card has; 64-bit prefetchable windows hold VRAM.
             words += ["-device", f"pcie-root-port,id=port{index},chassis={index + 1},slot={index + 1}"]
-            words += ["-device", ",".join(["vgpu-kfd", f"id=gpu{index}", f"bus=port{index}", *options])]
+            words += ["-device", ",".join(["vgpu-kfd", f"id=gpu{index}", f"bus=port{index}", *options, *node])]
         if self.share:
             place = str(self.share.resolve()).replace(",", ",,")
             words += ["-virtfs", f"local,path={place},mount_tag=share,security_model=none,multidevs=remap"]

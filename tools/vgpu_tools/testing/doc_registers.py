@@ -184,9 +184,9 @@ def _differences(written: dict[int, Register], real: dict[int, Register]) -> Ite
             yield f"0x{dword:05x} ({said.name}) is 0x{found.reset:x} after reset, the document says 0x{said.reset:x}"
 
 
-def _properties(device: str) -> set[str]:
-    """Properties of a device, as QEMU lists them."""
-    command = [str(qemu.with_firmware()), "-device", f"{device},help"]
+def _properties(option: str, name: str) -> set[str]:
+    """Properties of a device or an object, as QEMU lists them."""
+    command = [str(qemu.with_firmware()), option, f"{name},help"]
     said = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False).stdout
     return set(re.findall(r"^  (\S+)=<", said, re.MULTILINE))
 
@@ -206,10 +206,12 @@ def _names(title: str, text: str, head: str, real: set[str]) -> Case:
 
 def _others(text: str) -> list[Case]:
     """Properties (but for those of every PCI device) and QMP commands."""
+    pci = _properties("-device", "pci-testdev")
     schema = (QEMU_DEVICE / "qapi/vgpu-kfd.json").read_text()
     commands = set(re.findall(r"'command': '([^']+)'", schema))
     return [
-        _names("properties", text, "property", _properties("vgpu-kfd") - _properties("pci-testdev")),
+        _names("properties", text, "property", _properties("-device", "vgpu-kfd") - pci),
+        _names("properties of a hive", text, "property of `vgpu-hive`", _properties("-object", "vgpu-hive")),
         _names("QMP commands", text, "QMP command", commands),
     ]
 

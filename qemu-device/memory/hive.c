@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: an XGMI hive, which the operator creates before its devices:
+ *
+ *   -object vgpu-hive,id=h0 -device vgpu-kfd,hive=h0 -device vgpu-kfd,hive=h0
+ *
+ * What devices do with it is in xgmi.c. Specification: docs/hardware.md, Hives.
+ */
+#include "qemu/osdep.h"
+#include "qapi/error.h"
+#include "qapi/visitor.h"
+#include "qemu/module.h"
+#include "qom/object_interfaces.h"
+#include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
+#include "hw/misc/vgpu-kfd/memory/hive.h"
+#include "hw/misc/vgpu-kfd/memory/internal.h"
+
+#define HIVE_ID_DEFAULT     1
+
+static void get_hive_id(Object *obj, Visitor *v, const char *name, void *opaque,
+                        Error **errp)
+{
+    uint64_t id = VGPU_HIVE(obj)->id;
+
+    visit_type_uint64(v, name, &id, errp);
+}
+
+static void set_hive_id(Object *obj, Visitor *v, const char *name, void *opaque,
+                        Error **errp)
+{
+    VGPUHive *h = VGPU_HIVE(obj);
+    uint64_t id;
+
+    if (!visit_type_uint64(v, name, &id, errp)) {
+        return;
+    }
+    if (h->complete) {
+        error_setg(errp, "%s cannot be changed any more", name);
+    } else if (!id) {
+        error_setg(errp, "%s must not be 0", name);
+    } else {
+        h->id = id;
+    }
+}
+
+/* Whether @obj is another hive with the number of @opaque. */
+static int has_same_id(Object *obj, void *opaque)
+{
+    const VGPUHive *h = opaque;
+    VGPUHive *other = (VGPUHive *)object_dynamic_cast(obj, TYPE_VGPU_HIVE);
+
+    return other && other != h && other->complete && other->id == h->id;
+}
+
+static void vgpu_hive_complete(UserCreatable *uc, Error **errp)
+{
+    VGPUHive *h = VGPU_HIVE(uc);
+
+    if (object_child_foreach(object_get_objects_root(), has_same_id, h)) {
+        error_setg(errp, "hive-id %" PRIu64 " is that of another vgpu-hive",
+                   h->id);
+        return;
+    }
+    h->complete = true;
+}
+
+static bool vgpu_hive_can_be_deleted(UserCreatable *uc)
+{
+    VGPUHive *h = VGPU_HIVE(uc);
+    unsigned n;
+
+    for (n = 0; n < VGPU_XGMI_NODES; n++) {
+        if (h->node[n]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void vgpu_hive_instance_init(Object *obj)
+{
+    VGPUHive *h = VGPU_HIVE(obj);
+
+    h->id = HIVE_ID_DEFAULT;
+    qemu_mutex_init(&h->lock);
+}
+
+static void vgpu_hive_instance_finalize(Object *obj)
+{
+    qemu_mutex_destroy(&VGPU_HIVE(obj)->lock);
+}
+
+static void vgpu_hive_class_init(ObjectClass *klass, void *data)
+{
+    UserCreatableClass *uc = USER_CREATABLE_CLASS(klass);
+
+    uc->complete = vgpu_hive_complete;
+    uc->can_be_deleted = vgpu_hive_can_be_deleted;
+    object_class_property_add(klass, "hive-id", "uint64", get_hive_id,
+                              set_hive_id, NULL, NULL);
+    object_class_property_set_description(klass, "hive-id",
+        "number by which the guest knows the hive, not 0");
+}
+
+static const TypeInfo vgpu_hive_info = {
+    .name = TYPE_VGPU_HIVE,
+    .parent = TYPE_OBJECT,
+    .instance_size = sizeof(VGPUHive),
+    .instance_init = vgpu_hive_instance_init,
+    .instance_finalize = vgpu_hive_instance_finalize,
+    .class_init = vgpu_hive_class_init,
+    .interfaces = (InterfaceInfo[]) {
+        { TYPE_USER_CREATABLE },
+        { }
+    },
+};
+
+static void vgpu_hive_register_types(void)
+{
+    type_register_static(&vgpu_hive_info);
+}
+
+type_init(vgpu_hive_register_types)
+
+/* QOM's setter of a link. */
+static ObjectPropertyAccessor *set_link;
+
+/*
+ * A link whose error names the object that it wants: this property once was the
+ * number that is hive-id now, and QOM's own error says "Device '7' not found".
+ */
+static void set_hive(Object *obj, Visitor *v, const char *name, void *opaque,
+                     Error **errp)
+{
+    ERRP_GUARD();
+
+    set_link(obj, v, name, opaque, errp);
+    if (*errp) {
+        error_prepend(errp, "%s wants the id of a vgpu-hive object, as in "
+                      "-object vgpu-hive,id=h0: ", name);
+    }
+}
+
+static ObjectProperty *create_hive_property(ObjectClass *oc, const char *name,
+                                            const Property *prop)
+{
+    ObjectProperty *op = qdev_prop_link.create(oc, name, prop);
+
+    set_link = op->set;
+    op->set = set_hive;
+    return op;
+}
+
+const PropertyInfo vgpu_prop_hive = {
+    .type = "link",
+    .description = "ID of the vgpu-hive object that the device joins",
+    .create = create_hive_property,
+};

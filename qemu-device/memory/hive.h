@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: -object vgpu-hive, and the device's property that names one. */
+#ifndef HW_MISC_VGPU_KFD_MEMORY_HIVE_H
+#define HW_MISC_VGPU_KFD_MEMORY_HIVE_H
+
+#include "hw/qdev-properties.h"
+#include "qom/object.h"
+
+#define TYPE_VGPU_HIVE "vgpu-hive"
+OBJECT_DECLARE_SIMPLE_TYPE(VGPUHive, VGPU_HIVE)
+
+#define VGPU_NODE_AUTO          (-1)        /* property node: the lowest free */
+
+extern const PropertyInfo vgpu_prop_hive;
+
+/* A property of @_state: link to the hive, a VGPUHive * in @_field. */
+#define DEFINE_PROP_VGPU_HIVE(_name, _state, _field)                    \
+    DEFINE_PROP(_name, _state, _field, vgpu_prop_hive, VGPUHive *,      \
+                .link_type = TYPE_VGPU_HIVE)
+
+#endif /* HW_MISC_VGPU_KFD_MEMORY_HIVE_H */

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: what the tests of hives share. All devices have 64 MiB of VRAM. */
+#ifndef VGPU_HIVE_FIXTURE_H
+#define VGPU_HIVE_FIXTURE_H
+
+#include "tests/qtest/vgpu-kfd/lib/device.h"
+#include "tests/qtest/vgpu-kfd/lib/page-table.h"
+
+#define HIVE_VRAM       (64 * MiB)
+#define HIVE_ID         7
+/* For QEMU: the hive h0, and an empty slot for a device (hive_plug()). */
+#define HIVE_OBJECT     "-object vgpu-hive,id=h0,hive-id=7 "
+#define HIVE_SLOT       \
+    "-global ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off " \
+    "-device pcie-root-port,id=rp0,chassis=1,slot=1 "
+
+/* Address in VMID 0 of @offset in the hive: node * HIVE_VRAM + offset in it. */
+uint64_t hive_mc(QVGPU *v, uint64_t offset);
+/* Copy on a queue of @v, of VMID 0 if @space is NULL; wait for the end. */
+void hive_copy(QVGPU *v, QVGPUSpace *space, uint64_t src, uint64_t dst,
+               uint64_t len);
+/*
+ * The registers of @v show node @node of hive @id, whose last node is @last,
+ * and links up to the nodes in the mask @links.
+ */
+void hive_expect_place(QVGPU *v, unsigned node, unsigned last, uint32_t links,
+                       uint64_t id);
+/* Plug a device "peer" into the slot, with more properties: ", 'node': 1". */
+void hive_plug(QVGPU *v, const char *props);
+
+#endif /* VGPU_HIVE_FIXTURE_H */
