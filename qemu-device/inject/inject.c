@@ -29,11 +29,11 @@ typedef struct VGPULate {
 struct VGPUInjection {
     QTAILQ_ENTRY(VGPUInjection) next;
     uint32_t id;                /* of vgpu-inject's reply; constant */
-    VgpuInjection *what;        /* arguments of vgpu-inject; constant */
+    VgpuInjection *what;        /* the operator's words; constant */
+    VGPUInjectArgs args;        /* what they mean; constant */
     uint64_t seen;              /* occasions that the filter let through */
     uint64_t fired;             /* occasions that were taken */
     uint64_t random;            /* state of the generator */
-    uint64_t threshold;         /* taken if a random 32-bit number is below */
     VGPULate *late;             /* LATE_SLOTS of them, or NULL */
     uint32_t links;             /* mask: nodes whose link it took down */
 };
@@ -61,7 +61,7 @@ static uint64_t draw(uint64_t *state)
 
 static bool may_fire(const VGPUInjection *i)
 {
-    return !i->what->count || i->fired < i->what->count;
+    return !i->args.count || i->fired < i->args.count;
 }
 
 /*
@@ -76,7 +76,7 @@ static void rearm(VGPUState *s)
     QTAILQ_FOREACH(i, &s->inject->list, next) {
         down |= i->links;
         if (may_fire(i) || i->late) {
-            armed |= 1u << i->what->kind;
+            armed |= 1u << i->args.kind;
         }
     }
     qatomic_set(&s->inject_armed, armed);
@@ -86,44 +86,23 @@ static void rearm(VGPUState *s)
     }
 }
 
-static bool matches(const VgpuInjection *w, const VGPUSite *site)
+static bool fits(int wanted, int have)
 {
-    int hub = w->hub == VGPU_HUB_KIND_MM ? VGPU_HUB_MM : VGPU_HUB_GFX;
-
-    return (!w->has_hub || hub == site->hub) &&
-           (!w->has_vmid || w->vmid == site->vmid) &&
-           (!w->has_engine || w->engine == site->engine) &&
-           (!w->has_me || w->me == site->me) &&
-           (!w->has_pipe || (site->me && w->pipe == site->pipe)) &&
-           /* By itself it is an SDMA engine's. */
-           (!w->has_queue || (w->queue == site->queue &&
-                              (!site->me || w->has_me || w->has_pipe))) &&
-           site->va >= w->start &&
-           (!w->has_length || site->va - w->start < w->length);
+    return wanted == VGPU_SITE_ANY || wanted == have;
 }
 
-static uint64_t arg_of(const VgpuInjection *w)
+static bool matches(const VGPUInjection *i, const VGPUSite *site)
 {
-    switch (w->kind) {
-    case VGPU_INJECT_KIND_PTE_CORRUPT:
-        return w->u.pte_corrupt.q_xor;
-    case VGPU_INJECT_KIND_GART_CORRUPT:
-        return w->u.gart_corrupt.q_xor;
-    case VGPU_INJECT_KIND_PTE_LATE:
-        return w->u.pte_late.has_walks ? w->u.pte_late.walks : 1;
-    case VGPU_INJECT_KIND_GART_LATE:
-        return w->u.gart_late.has_walks ? w->u.gart_late.walks : 1;
-    case VGPU_INJECT_KIND_SDMA_SLOW:
-        return w->u.sdma_slow.bytes_per_second;
-    case VGPU_INJECT_KIND_SDMA_WRONG_BYTE:
-        return w->u.sdma_wrong_byte.q_xor;
-    case VGPU_INJECT_KIND_FAULT_DELAY:
-        return w->u.fault_delay.delay_ns;
-    case VGPU_INJECT_KIND_INV_EARLY_ACK:
-        return w->u.inv_early_ack.delay_ns;
-    default:
-        return 0;
-    }
+    const VGPUFilter *f = &i->args.filter;
+    bool compute = f->me != VGPU_SITE_ANY || f->pipe != VGPU_SITE_ANY;
+
+    return fits(f->hub, site->hub) && fits(f->vmid, site->vmid) &&
+           fits(f->engine, site->engine) && fits(f->me, site->me) &&
+           fits(f->pipe, site->me ? (int)site->pipe : VGPU_SITE_NONE) &&
+           /* By itself it is an SDMA engine's. */
+           fits(f->queue, site->me && !compute ? VGPU_SITE_NONE
+                                               : site->queue) &&
+           site->va >= f->first && site->va <= f->last;
 }
 
 /* Whose occasion it is, in @buf. */
@@ -145,18 +124,18 @@ static const char *from(const VGPUSite *site, char *buf, size_t size)
 static bool take(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
                  VGPUShot *shot)
 {
-    const VgpuInjection *w = i->what;
     uint64_t random = draw(&i->random);
     char buf[32];
 
-    if (i->seen++ < w->skip || !may_fire(i) || random >> 32 >= i->threshold) {
+    if (i->seen++ < i->args.skip || !may_fire(i) ||
+        random >> 32 >= i->args.threshold) {
         return false;
     }
     i->fired++;
     vgpu_count(s, VGPU_CNT_INJECTIONS, 1);
-    shot->arg = arg_of(w);
+    shot->arg = i->args.arg;
     shot->random = draw(&random);
-    trace_vgpu_inject(s->id, VgpuInjectKind_str(w->kind), i->id, i->fired,
+    trace_vgpu_inject(s->id, VgpuInjectKind_str(i->args.kind), i->id, i->fired,
                       site->hub, site->vmid, site->va,
                       from(site, buf, sizeof(buf)), shot->random);
     if (!may_fire(i)) {
@@ -178,7 +157,7 @@ bool vgpu_inject_fires(VGPUState *s, VgpuInjectKind kind, const VGPUSite *site,
 
     QEMU_LOCK_GUARD(&s->inject->lock);
     QTAILQ_FOREACH(i, &s->inject->list, next) {
-        if (i->what->kind == kind && matches(i->what, site) &&
+        if (i->args.kind == kind && matches(i, site) &&
             take(s, i, site, shot ?: &unused)) {
             return true;
         }
@@ -193,8 +172,8 @@ void vgpu_inject_link(VGPUState *s, const VGPUSite *site, unsigned node)
 
     QEMU_LOCK_GUARD(&s->inject->lock);
     QTAILQ_FOREACH(i, &s->inject->list, next) {
-        if (i->what->kind == VGPU_INJECT_KIND_XGMI_DOWN &&
-            !(i->links & (1u << node)) && matches(i->what, site) &&
+        if (i->args.kind == VGPU_INJECT_KIND_XGMI_DOWN &&
+            !(i->links & (1u << node)) && matches(i, site) &&
             take(s, i, site, &shot)) {
             i->links |= 1u << node;
             rearm(s);
@@ -236,13 +215,13 @@ uint64_t vgpu_inject_entry(VGPUState *s, const VGPUSite *site, unsigned where,
 
     QEMU_LOCK_GUARD(&s->inject->lock);
     QTAILQ_FOREACH(i, &s->inject->list, next) {
-        if (!matches(i->what, site)) {
+        if (!matches(i, site)) {
             continue;
         }
-        switch (i->what->kind) {
+        switch (i->args.kind) {
         case VGPU_INJECT_KIND_PTE_CORRUPT:
         case VGPU_INJECT_KIND_GART_CORRUPT:
-            if (leaf && gart == (i->what->kind ==
+            if (leaf && gart == (i->args.kind ==
                                  VGPU_INJECT_KIND_GART_CORRUPT) &&
                 take(s, i, site, &shot)) {
                 entry ^= shot.arg ?: 1ull << (shot.random & 63);
@@ -250,14 +229,14 @@ uint64_t vgpu_inject_entry(VGPUState *s, const VGPUSite *site, unsigned where,
             break;
         case VGPU_INJECT_KIND_PTE_LOST:
         case VGPU_INJECT_KIND_GART_LOST:
-            if (leaf && gart == (i->what->kind == VGPU_INJECT_KIND_GART_LOST) &&
+            if (leaf && gart == (i->args.kind == VGPU_INJECT_KIND_GART_LOST) &&
                 take(s, i, site, &shot)) {
                 entry = 0;
             }
             break;
         case VGPU_INJECT_KIND_PTE_LATE:
         case VGPU_INJECT_KIND_GART_LATE:
-            if (gart == (i->what->kind == VGPU_INJECT_KIND_GART_LATE)) {
+            if (gart == (i->args.kind == VGPU_INJECT_KIND_GART_LATE)) {
                 entry = late_entry(s, i, site, (addr | (where & 7)) + 1,
                                    entry);
             }
@@ -270,7 +249,7 @@ uint64_t vgpu_inject_entry(VGPUState *s, const VGPUSite *site, unsigned where,
 }
 
 void vgpu_inject_each(VGPUState *s, VgpuInjectKind kind,
-                      void (*effect)(VGPUState *s, const VgpuInjection *w,
+                      void (*effect)(VGPUState *s, const VGPUFilter *f,
                                      uint64_t random))
 {
     VGPUInjection *i;
@@ -280,13 +259,13 @@ void vgpu_inject_each(VGPUState *s, VgpuInjectKind kind,
         VGPUSite site = {
             .hub = VGPU_SITE_NONE, .vmid = VGPU_SITE_NONE,
             .engine = VGPU_SITE_NONE, .queue = VGPU_SITE_NONE,
-            .va = i->what->start,
+            .va = i->args.filter.first,
         };
         VGPUShot shot;
 
-        if (i->what->kind == kind && matches(i->what, &site) &&
+        if (i->args.kind == kind && matches(i, &site) &&
             take(s, i, &site, &shot)) {
-            effect(s, i->what, shot.random);
+            effect(s, &i->args.filter, shot.random);
         }
     }
 }
@@ -306,13 +285,11 @@ uint64_t vgpu_inject_poison(VGPUState *s, const VGPUSite *site, uint64_t len)
 
     QEMU_LOCK_GUARD(&s->inject->lock);
     QTAILQ_FOREACH(i, &s->inject->list, next) {
-        const VgpuInjection *w = i->what;
-
-        if (w->kind != VGPU_INJECT_KIND_VRAM_POISON || !may_fire(i)) {
+        if (i->args.kind != VGPU_INJECT_KIND_VRAM_POISON || !may_fire(i)) {
             continue;
         }
-        at.va = MAX(site->va, w->start);
-        if (at.va - site->va >= len || !matches(w, &at)) {
+        at.va = MAX(site->va, i->args.filter.first);
+        if (at.va - site->va >= len || !matches(i, &at)) {
             continue;
         }
         if (at.va != site->va) {
@@ -329,23 +306,22 @@ bool vgpu_inject_full(VGPUState *s)
     return s->inject->count == VGPU_INJECTIONS_MAX;
 }
 
-VGPUInjection *vgpu_inject_add(VGPUState *s, const VgpuInjection *what,
-                               bool once)
+VGPUInjection *vgpu_inject_add(VGPUState *s, const VGPUInjectArgs *args,
+                               const VgpuInjection *what)
 {
     VGPUInjection *i = g_new0(VGPUInjection, 1);
 
     i->id = ++last_id;
+    i->args = *args;
     i->what = QAPI_CLONE(VgpuInjection, what);
-    i->random = what->seed;
-    i->threshold = (what->has_probability ? what->probability : 1) *
-                   (double)(1ull << 32);
-    if (what->kind == VGPU_INJECT_KIND_PTE_LATE ||
-        what->kind == VGPU_INJECT_KIND_GART_LATE) {
-        i->late = g_new0(VGPULate, LATE_SLOTS);
-    }
-    if (once && !what->count) {
+    if (args->count) {
         i->what->has_count = true;
-        i->what->count = 1;
+        i->what->count = args->count;
+    }
+    i->random = args->seed;
+    if (args->kind == VGPU_INJECT_KIND_PTE_LATE ||
+        args->kind == VGPU_INJECT_KIND_GART_LATE) {
+        i->late = g_new0(VGPULate, LATE_SLOTS);
     }
     WITH_QEMU_LOCK_GUARD(&s->inject->lock) {
         QTAILQ_INSERT_TAIL(&s->inject->list, i, next);

@@ -15,6 +15,7 @@
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 
 #define VGPU_SITE_NONE  (-1)    /* does not apply: a filter for it excludes */
+#define VGPU_SITE_ANY   (-2)    /* in a filter: not compared */
 
 /*
  * An occasion: where it arises. The filters of injections are compared with
@@ -30,6 +31,35 @@ typedef struct VGPUSite {
     unsigned pipe;              /* pipe of a compute queue in that MEC */
     uint64_t va;                /* GPU address, or the kind's own address */
 } VGPUSite;
+
+/* Which occasions an injection looks at: all numbers of a site must fit. */
+typedef struct VGPUFilter {
+    int hub;                    /* these as in VGPUSite, or VGPU_SITE_ANY */
+    int vmid;
+    int engine;
+    int queue;                  /* without me and pipe of an SDMA engine */
+    int me;
+    int pipe;
+    uint64_t first;             /* lowest VGPUSite.va ... */
+    uint64_t last;              /* ... and highest */
+} VGPUFilter;
+
+#define VGPU_FILTER_ALL {                                               \
+    .hub = VGPU_SITE_ANY, .vmid = VGPU_SITE_ANY,                        \
+    .engine = VGPU_SITE_ANY, .queue = VGPU_SITE_ANY,                    \
+    .me = VGPU_SITE_ANY, .pipe = VGPU_SITE_ANY, .last = UINT64_MAX,     \
+}
+
+/* An injection, its arguments checked. */
+typedef struct VGPUInjectArgs {
+    VgpuInjectKind kind;
+    VGPUFilter filter;
+    uint64_t arg;               /* the kind's parameter; 0: none */
+    uint64_t seed;              /* of its random numbers */
+    uint64_t skip;              /* occasions to pass over first */
+    uint64_t count;             /* occasions to take; 0: no limit */
+    uint64_t threshold;         /* taken if a random 32-bit number is below */
+} VGPUInjectArgs;
 
 /* Kinds that vgpu_inject_entry() is for. */
 #define VGPU_INJECT_ENTRIES \
@@ -97,7 +127,7 @@ uint64_t vgpu_inject_poison(VGPUState *s, const VGPUSite *site, uint64_t len);
  * those that do, @effect is called. @effect: the injector's lock held.
  */
 void vgpu_inject_each(VGPUState *s, VgpuInjectKind kind,
-                      void (*effect)(VGPUState *s, const VgpuInjection *w,
+                      void (*effect)(VGPUState *s, const VGPUFilter *f,
                                      uint64_t random));
 /* When an effect is due after @delay ns: QEMU_CLOCK_VIRTUAL, never 0. */
 int64_t vgpu_inject_due(uint64_t delay);
@@ -106,12 +136,9 @@ int64_t vgpu_inject_due(uint64_t delay);
 
 /* Whether the device has as many injections as it may have. */
 bool vgpu_inject_full(VGPUState *s);
-/*
- * Add an injection with a copy of @what. @once: it takes one occasion, if @what
- * has no count.
- */
-VGPUInjection *vgpu_inject_add(VGPUState *s, const VgpuInjection *what,
-                               bool once);
+/* Add an injection. A copy of @what is what vgpu_inject_infos() tells of it. */
+VGPUInjection *vgpu_inject_add(VGPUState *s, const VGPUInjectArgs *args,
+                               const VgpuInjection *what);
 /* The number that the operator knows @i by. */
 uint32_t vgpu_inject_id(const VGPUInjection *i);
 /*

@@ -107,18 +107,15 @@ void vgpu_vram_lose(VGPUState *s)
     memory_region_set_dirty(s->memory->vram, 0, s->vram_size);
 }
 
-/*
- * Overwrite VRAM from @start on with bytes that @seed chooses. Pages of zeros
- * stay: a lost page that nobody used takes no memory. BQL held.
- */
-static void scramble(VGPUState *s, uint64_t start, uint64_t len, uint64_t seed)
+/* Pages of zeros stay: a lost page that nobody used takes no memory. */
+void vgpu_inject_lose(VGPUState *s, const VGPUFilter *f, uint64_t seed)
 {
-    uint64_t end, at, i;
+    uint64_t start = f->first, end, at, i;
 
     if (start >= s->vram_size) {
         return;
     }
-    end = start + MIN(len, s->vram_size - start);
+    end = MIN(f->last, s->vram_size - 1) + 1;
     for (at = start; at < end;) {
         uint64_t n = MIN(end - at, VGPU_PAGE_SIZE - at % VGPU_PAGE_SIZE);
 
@@ -132,11 +129,6 @@ static void scramble(VGPUState *s, uint64_t start, uint64_t len, uint64_t seed)
         at += n;
     }
     memory_region_set_dirty(s->memory->vram, start, end - start);
-}
-
-void vgpu_inject_lose(VGPUState *s, const VgpuInjection *w, uint64_t seed)
-{
-    scramble(s, w->start, w->has_length ? w->length : UINT64_MAX, seed);
 }
 
 void vgpu_inject_reset(VGPUState *s)

@@ -3,8 +3,7 @@
 #ifndef HW_MISC_VGPU_KFD_MEMORY_VRAM_H
 #define HW_MISC_VGPU_KFD_MEMORY_VRAM_H
 
-#include "qapi/qapi-types-vgpu-kfd.h"
-
+typedef struct VGPUFilter VGPUFilter;
 typedef struct VGPUState VGPUState;
 
 /*
@@ -21,8 +20,8 @@ void vgpu_vram_init_alias(VGPUState *s, MemoryRegion *alias, const char *name,
                           uint64_t size);
 /* What was in VRAM is gone: it is zeros. BQL held. */
 void vgpu_vram_lose(VGPUState *s);
-/* VRAM in @w's range is lost: @seed chooses what it holds. BQL held. */
-void vgpu_inject_lose(VGPUState *s, const VgpuInjection *w, uint64_t seed);
+/* VRAM in @f's range is lost: @seed chooses what it holds. BQL held. */
+void vgpu_inject_lose(VGPUState *s, const VGPUFilter *f, uint64_t seed);
 /* Injections that a reset of the chip sets off. BQL held, engines parked. */
 void vgpu_inject_reset(VGPUState *s);
 

@@ -5,17 +5,14 @@
 #include "qemu/osdep.h"
 #include "qapi/error.h"
 #include "qapi/qapi-commands-vgpu-kfd.h"
-#include "vgpu/cp.h"
 #include "vgpu/gmc.h"
 #include "vgpu/pte.h"
-#include "vgpu/sdma.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/ih/fault.h"
 #include "hw/misc/vgpu-kfd/inject/inject.h"
 #include "hw/misc/vgpu-kfd/memory/vram.h"
 #include "hw/misc/vgpu-kfd/pci/removal.h"
-
-#define AT_ONCE_MAX     1024u   /* for kinds that happen at once */
+#include "hw/misc/vgpu-kfd/qapi/inject-args.h"
 
 static VGPUState *find_device(const char *name, Error **errp)
 {
@@ -35,91 +32,44 @@ static VGPUState *find_device(const char *name, Error **errp)
     return NULL;
 }
 
-/* Kinds whose occasion is the command itself. */
-static bool is_immediate(const VgpuInjection *w)
+/* Push an interrupt entry: at f->first, or in a page of spurious->length. */
+static void push_fault(VGPUState *s, const VGPUFilter *f,
+                       const VgpuInjectSpurious *spurious, uint64_t random)
 {
-    return w->kind == VGPU_INJECT_KIND_FAULT_SPURIOUS ||
-           w->kind == VGPU_INJECT_KIND_VRAM_LOST ||
-           w->kind == VGPU_INJECT_KIND_SURPRISE_REMOVAL;
-}
+    /* Rounded up; DIV_ROUND_UP() overflows where the length is near 2^64. */
+    uint64_t pages = spurious->has_length ?
+                     (spurious->length - 1) / VGPU_PAGE_SIZE + 1 : 1;
 
-static bool check_immediate(const VgpuInjection *w, Error **errp)
-{
-    if (w->has_skip || w->has_probability || w->has_engine || w->has_queue ||
-        w->has_me || w->has_pipe) {
-        error_setg(errp, "%s happens at once: skip, probability, engine, me, "
-                   "pipe and queue make no sense", VgpuInjectKind_str(w->kind));
-        return false;
-    }
-    if (w->count > AT_ONCE_MAX) {
-        error_setg(errp, "count must be %u at most", AT_ONCE_MAX);
-        return false;
-    }
-    return true;
-}
-
-/* Do the members make sense together? */
-static bool check(const VgpuInjection *w, Error **errp)
-{
-    unsigned queues = w->has_me || w->has_pipe ? CP_NUM_QUEUES
-                                               : SDMA_NUM_QUEUES;
-
-    if (w->has_probability && !(w->probability >= 0 && w->probability <= 1)) {
-        error_setg(errp, "probability must be from 0 to 1");
-    } else if (w->has_vmid && w->vmid >= VGPU_NUM_VMIDS) {
-        error_setg(errp, "vmid must be below %u", VGPU_NUM_VMIDS);
-    } else if (w->has_engine && w->engine >= SDMA_NUM_ENGINES) {
-        error_setg(errp, "engine must be below %u", SDMA_NUM_ENGINES);
-    } else if (w->has_me && (!w->me || w->me > CP_NUM_MECS)) {
-        error_setg(errp, "me must be from 1 to %u", CP_NUM_MECS);
-    } else if (w->has_pipe && w->pipe >= CP_NUM_PIPES) {
-        error_setg(errp, "pipe must be below %u", CP_NUM_PIPES);
-    } else if (w->has_engine && (w->has_me || w->has_pipe)) {
-        error_setg(errp, "engine is for SDMA, me and pipe are for compute");
-    } else if (w->has_queue && w->queue >= queues) {
-        error_setg(errp, "queue must be below %u", queues);
-    } else if (w->has_length && !w->length) {
-        error_setg(errp, "length must not be 0");
-    } else if (w->kind == VGPU_INJECT_KIND_SDMA_SLOW &&
-               !w->u.sdma_slow.bytes_per_second) {
-        error_setg(errp, "bytes-per-second must not be 0");
-    } else if (w->kind == VGPU_INJECT_KIND_SDMA_WRONG_BYTE &&
-               w->u.sdma_wrong_byte.has_q_xor && !w->u.sdma_wrong_byte.q_xor) {
-        error_setg(errp, "xor must not be 0");
-    } else {
-        return !is_immediate(w) || check_immediate(w, errp);
-    }
-    return false;
+    vgpu_fault_spurious(s, f->hub == VGPU_HUB_GFX ? VGPU_HUB_GFX : VGPU_HUB_MM,
+                        spurious->vmid,
+                        f->first + random % pages * VGPU_PAGE_SIZE,
+                        spurious->write, spurious->retry);
 }
 
 /*
- * The command is an occasion that @i, with arguments @w, takes. False: @i takes
- * no more occasions.
+ * The command is an occasion that @i, with arguments @a and @w, takes. False:
+ * @i takes no more occasions.
  */
-static bool happen(VGPUState *s, VGPUInjection *i, const VgpuInjection *w)
+static bool happen(VGPUState *s, VGPUInjection *i, const VGPUInjectArgs *a,
+                   const VgpuInjection *w)
 {
-    /* Rounded up; DIV_ROUND_UP() overflows where the length is near 2^64. */
-    uint64_t pages = w->has_length ? (w->length - 1) / VGPU_PAGE_SIZE + 1 : 1;
+    const VGPUFilter *f = &a->filter;
     VGPUSite site = {
-        .hub = w->has_hub && w->hub == VGPU_HUB_KIND_GFX ? VGPU_HUB_GFX
-                                                         : VGPU_HUB_MM,
-        .vmid = w->vmid, .engine = VGPU_SITE_NONE, .queue = VGPU_SITE_NONE,
-        .va = w->start,
+        .hub = f->hub == VGPU_HUB_GFX ? VGPU_HUB_GFX : VGPU_HUB_MM,
+        .vmid = MAX(f->vmid, 0), .engine = VGPU_SITE_NONE,
+        .queue = VGPU_SITE_NONE, .va = f->first,
     };
     VGPUShot shot = { 0 };
 
     if (!vgpu_inject_now(s, i, &site, &shot)) {
         return false;
     }
-    switch (w->kind) {
+    switch (a->kind) {
     case VGPU_INJECT_KIND_FAULT_SPURIOUS:
-        vgpu_fault_spurious(s, site.hub, site.vmid,
-                            w->start + shot.random % pages * VGPU_PAGE_SIZE,
-                            w->u.fault_spurious.write,
-                            w->u.fault_spurious.retry);
+        push_fault(s, f, &w->u.fault_spurious, shot.random);
         break;
     case VGPU_INJECT_KIND_VRAM_LOST:
-        vgpu_inject_lose(s, w, shot.random);
+        vgpu_inject_lose(s, f, shot.random);
         break;
     default:
         break;
@@ -130,10 +80,11 @@ static bool happen(VGPUState *s, VGPUInjection *i, const VgpuInjection *w)
 VgpuInjectionId *qmp_vgpu_inject(VgpuInjection *what, Error **errp)
 {
     VGPUState *s = find_device(what->device, errp);
+    VGPUInjectArgs args;
     VgpuInjectionId *id;
     VGPUInjection *i;
 
-    if (!s || !check(what, errp)) {
+    if (!s || !vgpu_inject_parse(s, what, &args, errp)) {
         return NULL;
     }
     if (vgpu_inject_full(s)) {
@@ -141,12 +92,12 @@ VgpuInjectionId *qmp_vgpu_inject(VgpuInjection *what, Error **errp)
                    VGPU_INJECTIONS_MAX);
         return NULL;
     }
-    if (what->kind == VGPU_INJECT_KIND_SURPRISE_REMOVAL &&
+    if (args.kind == VGPU_INJECT_KIND_SURPRISE_REMOVAL &&
         !vgpu_remove(s, errp)) {
         return NULL;
     }
-    i = vgpu_inject_add(s, what, is_immediate(what));
-    while (is_immediate(what) && happen(s, i, what)) {
+    i = vgpu_inject_add(s, &args, what);
+    while (vgpu_inject_is_immediate(args.kind) && happen(s, i, &args, what)) {
         /* as often as count says */
     }
     id = g_new0(VgpuInjectionId, 1);

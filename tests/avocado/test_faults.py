@@ -44,14 +44,14 @@ class Faults(Test):
         with self.loop("truncate") as machine:
             vmid, start, length = self.vmid(machine), *self.memory(machine)
             for _ in range(20):
-                self.spurious(machine, 1, vmid=vmid, start=start, length=length, retry=True)
+                self.spurious(machine, 1, vmid=vmid, va=start, length=length, retry=True)
 
     def test_spurious(self) -> None:
         """Of memory that the process has, in its VMID; and of anything, in one that nobody has."""
         with self.loop("copy") as machine:
             vmid, start, length = self.vmid(machine), *self.memory(machine)
             for write in (False, True):
-                self.spurious(machine, 8, vmid=vmid, start=start, length=length, write=write, retry=True)
+                self.spurious(machine, 8, vmid=vmid, va=start, length=length, write=write, retry=True)
                 for retry in (False, True):
                     self.spurious(machine, 8, vmid=NOBODY, length=1 << 47, write=write, retry=retry)
 

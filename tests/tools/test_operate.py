@@ -80,7 +80,7 @@ class Operator(Test):
     def test_inject(self) -> None:
         """An injection arrives as it was asked for, is listed, and goes."""
         number = self.call(
-            "inject", "pte-late", "device=gpu1", "vmid=3", "start=0x1000", "length=4K", "probability=0.5", "walks=2"
+            "inject", "pte-late", "device=gpu1", "vmid=3", "va=0x1000", "length=4K", "probability=0.5", "walks=2"
         ).strip()
         (injection,) = [entry for device in json.loads(self.call("stats", "--json")) for entry in device["injections"]]
         self.assertEqual(str(injection["id"]), number)
@@ -90,7 +90,7 @@ class Operator(Test):
                 "kind": "pte-late",
                 "device": "gpu1",
                 "vmid": 3,
-                "start": 4096,
+                "va": 4096,
                 "length": 4096,
                 "probability": 0.5,
                 "walks": 2,
@@ -100,6 +100,16 @@ class Operator(Test):
         self.call("inject", "remove", number)
         self.assertEqual(self.call("inject"), "")
 
+    def test_inject_start(self) -> None:
+        """Each kind still takes the address as start=, and length= with it."""
+        kinds = ["pte-lost", "sdma-hang", "sdma-wrong-byte", "doorbell-lost", "fault-drop", "fault-spurious"]
+        kinds += ["ih-overflow", "inv-no-ack", "vram-lost", "vram-poison", "xgmi-down"]
+        for kind in kinds:
+            self.call("inject", kind, "device=gpu0", "start=0x1000", "length=4K")
+        for kind, line in zip(kinds, self.call("inject").splitlines(), strict=True):
+            self.assertIn(f" {kind} ", line)
+            self.assertIn(" length=4096 start=4096", line)
+
     def test_refusals(self) -> None:
         """Each is one sentence that says what to do."""
         for words, status, said in (
@@ -107,6 +117,7 @@ class Operator(Test):
             (["inject", "pte-lost"], 1, "several vgpu-kfd devices"),
             (["inject", "pte-lost", "device=gpu0", "vmid=16"], 1, "vmid must be below 16"),
             (["inject", "pte-lost", "device=gpu0", "walks=1"], 1, "walks"),
+            (["inject", "pte-lost", "device=gpu0", "va=0", "start=0"], 1, "start is an old name of va"),
             (["inject", "pte-lost", "vmid"], 2, "want KEY=VALUE"),
             (["inject", "remove", "77"], 1, "no injection 77"),
         ):
@@ -136,7 +147,7 @@ class Operator(Test):
             try:
                 self.assertIn(b"following", follower.stderr.readline())
                 self.assertIn("on", self.state())
-                self.call("inject", "fault-spurious", "device=gpu0", "vmid=3", "start=0x5000")
+                self.call("inject", "fault-spurious", "device=gpu0", "vmid=3", "va=0x5000")
                 line = follower.stdout.readline().decode()
                 silence.cancel()
                 follower.send_signal(signal.SIGINT)
@@ -162,7 +173,7 @@ class Operator(Test):
             silence.start()
             try:
                 self.assertIn(b"following", follower.stderr.readline())
-                self.call("inject", "fault-spurious", "device=gpu1", "vmid=3", "start=0x5000")
+                self.call("inject", "fault-spurious", "device=gpu1", "vmid=3", "va=0x5000")
                 follower.send_signal(signal.SIGINT)
                 said = follower.communicate(timeout=SECONDS)[1].decode()
             finally:

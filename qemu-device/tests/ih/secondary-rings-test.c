@@ -188,9 +188,9 @@ static void test_injected_overflow(void)
     Rings t;
 
     rings_start(&t, 1, IH_RB_CNTL__WPTR_OVERFLOW_ENABLE);
-    qvgpu_inject(t.v, "'kind': 'ih-overflow', 'start': %u, "
-                 "'length': 1, 'count': 1",
-                 IH_CLIENT_SDMA0 << 8 | IH_SRC_SDMA_TRAP);
+    qvgpu_inject(t.v, "'kind': 'ih-overflow', 'client': %u, "
+                 "'source': %u, 'count': 1", IH_CLIENT_SDMA0,
+                 IH_SRC_SDMA_TRAP);
     traps(&t, 70, 1);
     g_assert_cmphex(qvgpu_rd(t.v, IH_RB_WPTR + IH_RING(1)), ==,
                     IH_ENTRY_BYTES | IH_RB_WPTR__RB_OVERFLOW);

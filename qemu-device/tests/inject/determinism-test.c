@@ -19,8 +19,8 @@
     "-trace vgpu_cp_error -trace vgpu_removed -trace vgpu_xgmi_down " \
     "-trace vgpu_xgmi_refused "
 #define HALF    ", 'probability': 0.5"
-#define AT_VA   ", 'start': 70368744177664, 'length': 98304"
-#define AT_GART ", 'start': 140733193388032, 'length': 98304"
+#define AT_VA   ", 'va': 70368744177664, 'length': 98304"
+#define AT_GART ", 'va': 140733193388032, 'length': 98304"
 
 typedef struct Case {
     const char *kind;

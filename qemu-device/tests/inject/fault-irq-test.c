@@ -60,7 +60,7 @@ static void test_spurious(void)
     unsigned i, slot;
 
     id = qvgpu_inject(v, "'kind': 'fault-spurious', 'vmid': %u, "
-                      "'start': %" PRIu64 ", 'write': true, 'retry': true",
+                      "'va': %" PRIu64 ", 'write': true, 'retry': true",
                       VMID, VA);
     g_assert_cmpuint(qvgpu_inject_fired(v, id), ==, 1);
     slot = qvgpu_ih_next_fault(v, VMID, VA, true, true);
@@ -73,7 +73,7 @@ static void test_spurious(void)
     qobject_unref(info);
 
     id = qvgpu_inject(v, "'kind': 'fault-spurious', 'vmid': %u, "
-                      "'start': %" PRIu64 ", 'count': 3", VMID, VA);
+                      "'va': %" PRIu64 ", 'count': 3", VMID, VA);
     g_assert_cmpuint(qvgpu_inject_fired(v, id), ==, 3);
     for (i = 0; i < 3; i++) {
         qvgpu_ih_next_fault(v, VMID, VA, false, false);
@@ -141,7 +141,7 @@ static void test_drop(void)
     Irq t;
 
     irq_start(&t);
-    id = qvgpu_inject(t.v, "'kind': 'fault-drop', 'start': %" PRIu64 ", "
+    id = qvgpu_inject(t.v, "'kind': 'fault-drop', 'va': %" PRIu64 ", "
                       "'count': 1", VA);
     fault(&t);
     g_assert_false(qvgpu_ih_pending(t.v));
@@ -164,7 +164,7 @@ static void test_drop(void)
 
     /* A driver that looks for itself gets the queue going before that. */
     irq_start(&t);
-    qvgpu_inject(t.v, "'kind': 'fault-drop', 'start': %" PRIu64, VA);
+    qvgpu_inject(t.v, "'kind': 'fault-drop', 'va': %" PRIu64, VA);
     fault(&t);
     repair(&t, 0);
     g_assert_false(qvgpu_ih_pending(t.v));
@@ -194,15 +194,14 @@ static void test_delay(void)
  * Catches: an injected overflow that does not set WPTR's overflow bit, that
  * loses the entry, or that also overflows the ring at the next entry.
  */
-static void test_overflow(void)
+static void test_overflow(const void *where)
 {
     uint32_t id;
     Irq t;
 
     irq_start(&t);
-    id = qvgpu_inject(t.v, "'kind': 'ih-overflow', 'start': %u, "
-                      "'length': 1, 'count': 1",
-                      IH_CLIENT_VMC << 8 | IH_SRC_VM_FAULT);
+    id = qvgpu_inject(t.v, "'kind': 'ih-overflow', 'count': 1, %s",
+                      (const char *)where);
     qvgpu_ih_init(t.v, 10, IH_RB_CNTL__WPTR_OVERFLOW_ENABLE);
     /* Another source's entry is no occasion. */
     qvgpu_pkt_trap(&t.kq, 1);
@@ -261,7 +260,7 @@ static uint32_t acknowledged(Irq *t)
  * Catches: an acknowledge that comes after all; translations that stay;
  * other VMIDs' acknowledges lost with it; one request that spoils the next.
  */
-static void test_no_ack(void)
+static void test_no_ack(const void *where)
 {
     uint32_t id;
     QDict *info, *inv;
@@ -270,8 +269,8 @@ static void test_no_ack(void)
     irq_start(&t);
     map(&t, 0);
     g_assert_cmpuint(found(&t), ==, 0);
-    id = qvgpu_inject(t.v, "'kind': 'inv-no-ack', 'vmid': %u, 'start': %u, "
-                      "'length': 1, 'count': 1", VMID, INV_ENG);
+    id = qvgpu_inject(t.v, "'kind': 'inv-no-ack', 'vmid': %u, 'count': 1, %s",
+                      VMID, (const char *)where);
     map(&t, 1);
     request(&t, 1u << VMID | 2);
     qvgpu_wait_until(acknowledged(&t) & 2);
@@ -349,7 +348,14 @@ void qvgpu_add_inject_irq_tests(void)
     qtest_add_func("/vgpu-kfd/inject/fault-duplicate", test_duplicate);
     qtest_add_func("/vgpu-kfd/inject/fault-drop", test_drop);
     qtest_add_func("/vgpu-kfd/inject/fault-delay", test_delay);
-    qtest_add_func("/vgpu-kfd/inject/ih-overflow", test_overflow);
-    qtest_add_func("/vgpu-kfd/inject/inv-no-ack", test_no_ack);
+    /* The second ones in the old form: 18 * 256 + 0, one of them. */
+    qtest_add_data_func("/vgpu-kfd/inject/ih-overflow",
+                        "'client': 18, 'source': 0", test_overflow);
+    qtest_add_data_func("/vgpu-kfd/inject/ih-overflow-start",
+                        "'start': 4608, 'length': 1", test_overflow);
+    qtest_add_data_func("/vgpu-kfd/inject/inv-no-ack", "'inv-engine': 17",
+                        test_no_ack);
+    qtest_add_data_func("/vgpu-kfd/inject/inv-no-ack-start",
+                        "'start': 17, 'length': 1", test_no_ack);
     qtest_add_func("/vgpu-kfd/inject/inv-early-ack", test_early_ack);
 }

@@ -119,6 +119,52 @@ static void test_command(void)
     qvgpu_stop(v);
 }
 
+/*
+ * Catches: a member that another kind has and this one ignores; an address that
+ * is given twice, or that cannot be; a refusal that does not name the member.
+ */
+static void test_members(void)
+{
+    static const struct {
+        const char *arguments;
+        const char *says;
+    } cases[] = {
+        { "'kind': 'pte-lost', 'va': 0, 'start': 0", "old name of va:" },
+        { "'kind': 'pte-lost', 'offset': 0", "'offset'" },
+        { "'kind': 'sdma-hang', 'packet-va': 0, 'start': 0", "of packet-va:" },
+        { "'kind': 'sdma-hang', 'me': 1", "'me'" },
+        { "'kind': 'sdma-slow', 'bytes-per-second': 1, 'dst-va': 0, 'start': 0",
+          "of dst-va:" },
+        { "'kind': 'doorbell-lost', 'doorbell': 0, 'start': 0",
+          "of doorbell:" },
+        { "'kind': 'fault-drop', 'engine': 0", "'engine'" },
+        { "'kind': 'ih-overflow', 'client': 0, 'start': 0",
+          "of client and source:" },
+        { "'kind': 'ih-overflow', 'source': 0", "source needs client" },
+        { "'kind': 'ih-overflow', 'client': 0, 'length': 1",
+          "give client and source" },
+        { "'kind': 'inv-no-ack', 'inv-engine': 0, 'start': 0",
+          "of inv-engine:" },
+        { "'kind': 'inv-no-ack', 'inv-engine': 18", "must be below 18" },
+        { "'kind': 'inv-no-ack', 'length': 1", "give inv-engine" },
+        { "'kind': 'vram-lost', 'offset': 67108864", "must be below 67108864" },
+        { "'kind': 'vram-poison', 'offset': 0, 'start': 0", "of offset:" },
+        { "'kind': 'xgmi-down', 'node': 0, 'start': 0", "of node and offset:" },
+        { "'kind': 'xgmi-down', 'node': 16", "must be below 16" },
+        { "'kind': 'xgmi-down', 'offset': 0", "need node" },
+        { "'kind': 'xgmi-down', 'length': 1", "need node" },
+        { "'kind': 'surprise-removal', 'start': 0", "has no address" },
+    };
+    QVGPU *v = qvgpu_start_cold("64M");
+    unsigned i;
+
+    for (i = 0; i < ARRAY_SIZE(cases); i++) {
+        qvgpu_expect_refused(v, "vgpu-inject", cases[i].arguments,
+                             cases[i].says);
+    }
+    qvgpu_stop(v);
+}
+
 /* Catches: skip and count that are off by one; an injection that goes on. */
 static void test_skip_count(void)
 {
@@ -129,7 +175,7 @@ static void test_skip_count(void)
 
     inject_start(&t);
     id = qvgpu_inject(t.v, "'kind': 'pte-lost', 'vmid': %u, "
-                      "'start': %" PRIu64 ", 'length': %" PRIu64 ", "
+                      "'va': %" PRIu64 ", 'length': %" PRIu64 ", "
                       "'skip': 3, 'count': 2", VMID, VA,
                       PAGES * QVGPU_PAGE);
     touch(&t, 0, 8);
@@ -157,10 +203,14 @@ static void test_filter(void)
         { "'vmid': 5", true }, { "'vmid': 6", false },
         { "'hub': 'mm'", true }, { "'hub': 'gfx'", false },
         { "'engine': 0", true }, { "'engine': 1", false },
+        { "'va': 70368744177664, 'length': 1", true },
+        { "'va': 70368744177665, 'length': 4096", false },
+        { "'va': 0, 'length': 70368744177664", false },
+        { "'va': 0, 'length': 70368744177665", true },
+        { "'length': 70368744177665", true },
+        /* The old form. */
         { "'start': 70368744177664, 'length': 1", true },
         { "'start': 70368744177665, 'length': 4096", false },
-        { "'start': 0, 'length': 70368744177664", false },
-        { "'start': 0, 'length': 70368744177665", true },
         { "'probability': 0", false }, { "'probability': 1.0", true },
     };
     char pages[PAGES + 1] = "";
@@ -199,7 +249,7 @@ static char *seeded(unsigned seed, char *pages)
     args = g_strdup_printf("-trace vgpu_inject -D %s", file);
     inject_start_args(&t, args);
     qvgpu_inject(t.v, "'kind': 'pte-lost', 'seed': %u, 'probability': 0.5, "
-                 "'start': %" PRIu64, seed, VA);
+                 "'va': %" PRIu64, seed, VA);
     touch(&t, 0, PAGES);
     run(&t, pages);
     qvgpu_stop(t.v);
@@ -238,7 +288,7 @@ static void test_corrupt(void)
     inject_start(&t);
     /* Page 1's entry with the address bit that tells it from page 0's. */
     g_assert_cmphex(t.mem & QVGPU_PAGE, ==, 0);
-    id = qvgpu_inject(t.v, "'kind': 'pte-corrupt', 'start': %" PRIu64
+    id = qvgpu_inject(t.v, "'kind': 'pte-corrupt', 'va': %" PRIu64
                       ", 'count': 1, 'xor': 4096", VA + QVGPU_PAGE);
     qvgpu_pkt_fence(&t.q, VA + QVGPU_PAGE, 0x1234);
     qvgpu_finish(&t.q);
@@ -256,7 +306,7 @@ static void test_late(void)
     uint32_t id;
 
     inject_start(&t);
-    id = qvgpu_inject(t.v, "'kind': 'pte-late', 'start': %" PRIu64
+    id = qvgpu_inject(t.v, "'kind': 'pte-late', 'va': %" PRIu64
                       ", 'walks': 3", VA);
     qvgpu_space_set(&t.space, VA, VGPU_LEVEL_PTB, 0);
     qvgpu_pkt_fence(&t.q, VA, 1);
@@ -372,6 +422,7 @@ static void test_gart_late(void)
 void qvgpu_add_inject_tests(void)
 {
     qtest_add_func("/vgpu-kfd/inject/command", test_command);
+    qtest_add_func("/vgpu-kfd/inject/members", test_members);
     qtest_add_func("/vgpu-kfd/inject/skip-count", test_skip_count);
     qtest_add_func("/vgpu-kfd/inject/filter", test_filter);
     qtest_add_func("/vgpu-kfd/inject/seed", test_seed);

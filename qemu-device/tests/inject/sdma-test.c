@@ -139,7 +139,7 @@ static void test_wrong_byte(void)
 
         sdma_start(&t);
         id = qvgpu_inject(t.v, "'kind': 'sdma-wrong-byte', 'seed': %u, "
-                          "'start': %" PRIu64 ", 'length': 1, 'count': 1",
+                          "'dst-va': %" PRIu64 ", 'length': 1, 'count': 1",
                           i / 2, qvgpu_mc(t.v, t.dst));
         copy(&t, &t.q);
         qvgpu_finish(&t.q);
@@ -176,7 +176,7 @@ static void test_doorbell_lost(void)
     g_assert_cmphex(qtest_readl(t.v->qts, t.dst), ==, 1);
 
     /* The interrupt handler's. */
-    id = qvgpu_inject(t.v, "'kind': 'doorbell-lost', 'start': %u, "
+    id = qvgpu_inject(t.v, "'kind': 'doorbell-lost', 'doorbell': %u, "
                       "'length': 4, 'count': 1", DOORBELL_IH * 8);
     qtest_writel(t.v->qts, t.v->bar[VGPU_BAR_DOORBELL] + DOORBELL_IH * 8, 32);
     g_assert_cmphex(qvgpu_rd(t.v, IH_RB_RPTR), ==, 0);

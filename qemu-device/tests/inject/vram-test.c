@@ -55,7 +55,7 @@ static void test_lost(void)
 
         vram_start(&t);
         id = qvgpu_inject(t.v, "'kind': 'vram-lost', 'seed': %u, "
-                          "'start': %" PRIu64 ", 'length': %" PRIu64, i / 2,
+                          "'offset': %" PRIu64 ", 'length': %" PRIu64, i / 2,
                           offset(&t, t.src) + 64, QVGPU_PAGE);
         g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 1);
         qvgpu_expect(t.v, t.src, 1, 0, 64);
@@ -117,7 +117,7 @@ static void test_poison(void)
 
     vram_start(&t);
     qvgpu_queue_open(&other, t.v, 1, SDMA_QUEUE_GFX, NULL);
-    id = qvgpu_inject(t.v, "'kind': 'vram-poison', 'start': %" PRIu64 ", "
+    id = qvgpu_inject(t.v, "'kind': 'vram-poison', 'offset': %" PRIu64 ", "
                       "'length': 64", offset(&t, t.src) + POISON_AT);
     qvgpu_pkt_copy(&t.q, qvgpu_mc(t.v, t.src), qvgpu_mc(t.v, t.dst), LEN);
     qvgpu_kick(&t.q);
@@ -172,7 +172,7 @@ static void test_poison_compute(void)
     qvgpu_compute_load(&other);
     qvgpu_fill(v, src, 1, 0, QVGPU_PAGE);
     id = qvgpu_inject(v, "'kind': 'vram-poison', 'hub': 'gfx', "
-                      "'start': %" PRIu64 ", 'length': 4",
+                      "'offset': %" PRIu64 ", 'length': 4",
                       src - v->bar[VGPU_BAR_VRAM] + 8);
     QVGPU_PM4(&c, PM4_COPY_DATA, PM4_SRC_MEM | PM4_DST_MEM << 8,
               QVGPU_LO(from + 8), QVGPU_HI(from), QVGPU_LO(to), QVGPU_HI(to));
@@ -234,7 +234,7 @@ static void test_compute_filter(void)
     qvgpu_compute_finish(&c);
     for (i = 0; i < ARRAY_SIZE(cases); i++) {
         qvgpu_gfx_invalidate(v, 1u << 7);
-        id = qvgpu_inject(v, "'kind': 'pte-lost', 'count': 1, 'start': %"
+        id = qvgpu_inject(v, "'kind': 'pte-lost', 'count': 1, 'va': %"
                           PRIu64 ", 'length': 4096, %s", va, cases[i].filter);
         qvgpu_pm4_write(&c, va, i + 1);
         qvgpu_compute_kick(&c);

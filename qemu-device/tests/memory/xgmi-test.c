@@ -157,8 +157,9 @@ static void test_link_down(void)
     qvgpu_mm_wr64(v, VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_LO32,
                   page >> VGPU_PAGE_SHIFT);
     id = qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', 'skip': 1, "
-                      "'vmid': %u, 'start': %" PRIu64 ", 'length': %" PRIu64,
-                      VMID, VRAM + 3 * QVGPU_PAGE, QVGPU_PAGE);
+                      "'vmid': %u, 'node': 1, 'offset': %" PRIu64
+                      ", 'length': %" PRIu64, VMID, 3 * QVGPU_PAGE,
+                      QVGPU_PAGE);
 
     /* Not its VMID, not its address, passed over: it works. */
     hive_copy(v, NULL, qvgpu_mc(v, src), dst, 8);
@@ -201,9 +202,17 @@ static void test_link_down(void)
     g_assert_false(qvgpu_ih_pending(v));
 
     /* Whoever only reads the state learns of it, too; at that node alone. */
+    id = qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', 'node': 2");
+    g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 2);
+    qvgpu_inject_remove(v, id);
+    /* The old form: beyond node 1, and at its first byte. */
     id = qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', "
                       "'start': %" PRIu64, 2 * VRAM);
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 2);
+    qvgpu_inject_remove(v, id);
+    id = qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', "
+                      "'start': %" PRIu64 ", 'length': 1", VRAM);
+    g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 0);
     qvgpu_inject_remove(v, id);
     id = qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'b'");
     g_assert_cmphex(qvgpu_query_links(v, 1), ==, 1);
@@ -252,8 +261,8 @@ static void test_peer_gone(const void *removed)
     qvgpu_pkt_copy(&q, VA, VA + QVGPU_PAGE, QVGPU_PAGE);
     if (!removed) {
         /* Taken by the read of XGMI_LINKS, not by the copy. */
-        qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', 'start': %"
-                     PRIu64 ", 'length': 1", VRAM);
+        qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', 'node': 1, "
+                     "'offset': 0, 'length': 1");
     }
 
     qvgpu_hold_access(&h, &q);

@@ -15,7 +15,7 @@ from vgpu_tools.guest.config import Guest
 from vgpu_tools.guest.session import Machine, Session
 
 VRAM_MIB = 256
-GART = {"start": (VRAM_MIB - 2) << 20, "length": 1 << 20}  # the table, in VRAM
+GART = {"offset": (VRAM_MIB - 2) << 20, "length": 1 << 20}  # the table, in VRAM
 HANG_MS = {"release": 200, "debug": 2000}  # vgpu_kfd.lockup_timeout in the guest
 LATE_NS = 20_000_000
 UNMET = 3  # rounds of a row that may pass without a fault
@@ -39,7 +39,7 @@ class Line:
 
 def _lines() -> list[Line]:
     one = {"vmid": 0, "count": 1}
-    window = {**one, "start": 0, "length": 16 << 20}  # where the kernel's copies go through
+    window = {**one, "va": 0, "length": 16 << 20}  # where the kernel's copies go through
     lost = ("gart-lost", window)
     hang = {"engine": 0, "queue": 0}  # the kernel's; 2 is the first of a user
     lost_vram = ("vram-lost-at-reset", {"count": 1})
@@ -47,7 +47,7 @@ def _lines() -> list[Line]:
         Line("GART lost", [lost], "copy", "gart", "dump"),
         Line("engine hang", [("sdma-hang", {**hang, "count": 1})], "copy", "engine", "dump"),
         Line("GART corrupt", [("gart-corrupt", {**window, "xor": 1})], "copy", "gart"),  # the entry's valid bit
-        Line("ring lost", [("gart-lost", {**one, "start": 16 << 20})], "copy", "gart"),  # packets, fences
+        Line("ring lost", [("gart-lost", {**one, "va": 16 << 20})], "copy", "gart"),  # packets, fences
         # The fault is not told, or told when the engine could have been far beyond it.
         Line("GART lost, silent", [("fault-drop", {"vmid": 0}), lost], "copy", "gart"),
         Line("GART lost, late", [("fault-delay", {"vmid": 0, "delay-ns": LATE_NS}), lost], "copy", "gart"),
