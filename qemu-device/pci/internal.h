@@ -19,7 +19,9 @@
  * realize to unrealize.
  */
 struct VGPUPci {
-    MemoryRegion vram_bar;      /* BAR 0: alias of the start of VRAM; BQL */
+    MemoryRegion vram_bar;      /* BAR 0: container, cuts what is in it; BQL */
+    MemoryRegion vram_alias;    /* in vram_bar: all of VRAM; BQL */
+    MemoryRegion absent;        /* the same after a surprise removal; BQL */
     MemoryRegion doorbell;      /* BAR 2 */
     MemoryRegion mmio;          /* BAR 5 */
     VMChangeStateEntry *vmstate_entry;
@@ -27,8 +29,7 @@ struct VGPUPci {
     /* Registers; BQL. GPU_HDP_FLUSH_REQ: any thread, atomic. */
     uint32_t nbio[VGPU_NBIO_SPAN];
     uint32_t counter_latched;   /* high half of the counter read last; BQL */
-    MemoryRegion absent;        /* BAR 0 after a surprise removal */
-    Error *removed_blocker;     /* of migration, the same; BQL */
+    Error *removed_blocker;     /* of migration, after a removal; BQL */
 };
 
 /* mmio.c: the register window */
@@ -62,6 +63,8 @@ void vgpu_chip_reset(VGPUState *s);
 
 /* Have BAR 0's region as the properties say. */
 bool vgpu_vram_check_bar(VGPUState *s, Error **errp);
+/* Undo vgpu_vram_check_bar(), with the BAR not mapped. */
+void vgpu_vram_exit_bar(VGPUState *s);
 /* Register BAR 0, add the capability that resizes it. */
 void vgpu_vram_init_bar(VGPUState *s);
 /* The guest wrote these bytes of the configuration space. */

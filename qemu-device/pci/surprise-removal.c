@@ -8,7 +8,6 @@
 #include "qapi/error.h"
 #include "hw/pci/pci.h"
 #include "migration/blocker.h"
-#include "vgpu/pci.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/cp/cp.h"
@@ -45,8 +44,6 @@ uint32_t vgpu_config_read(PCIDevice *pci, uint32_t addr, int len)
 
 bool vgpu_remove(VGPUState *s, Error **errp)
 {
-    PCIIORegion *bar = &PCI_DEVICE(s)->io_regions[VGPU_BAR_VRAM];
-
     if (s->removed) {
         error_setg(errp, "the device is removed already");
         return false;
@@ -57,15 +54,10 @@ bool vgpu_remove(VGPUState *s, Error **errp)
         return false;
     }
     memory_region_init_io(&s->pci->absent, OBJECT(s), &absent_ops, s,
-                          "vgpu-kfd.absent", memory_region_size(bar->memory));
+                          "vgpu-kfd.absent", s->vram_size);
     memory_region_transaction_begin();
-    if (bar->addr != PCI_BAR_UNMAPPED) {
-        memory_region_del_subregion(bar->address_space, bar->memory);
-        memory_region_add_subregion_overlap(bar->address_space, bar->addr,
-                                            &s->pci->absent, 1);
-    }
-    /* From here on it is this that resets and unrealize unmap. */
-    bar->memory = &s->pci->absent;
+    memory_region_del_subregion(&s->pci->vram_bar, &s->pci->vram_alias);
+    memory_region_add_subregion(&s->pci->vram_bar, 0, &s->pci->absent);
     memory_region_transaction_commit();
     qatomic_set(&s->removed, true);
     /* Engines stop at the next chunk: see them do it, then what they left. */

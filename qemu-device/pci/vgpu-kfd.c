@@ -126,11 +126,13 @@ static void vgpu_kfd_realize(PCIDevice *pci, Error **errp)
         return;
     }
     if (!vgpu_delay_init(s, errp)) {
+        vgpu_vram_exit_bar(s);
         vgpu_vram_exit(s);
         return;
     }
     if (!vgpu_kfd_init_pci(s, errp)) {
         vgpu_delay_destroy(s);
+        vgpu_vram_exit_bar(s);
         vgpu_vram_exit(s);
         return;
     }
@@ -138,6 +140,7 @@ static void vgpu_kfd_realize(PCIDevice *pci, Error **errp)
         msi_uninit(pci);
         pcie_cap_exit(pci);
         vgpu_delay_destroy(s);
+        vgpu_vram_exit_bar(s);
         vgpu_vram_exit(s);
         return;
     }
@@ -188,6 +191,7 @@ static void vgpu_kfd_exit(PCIDevice *pci)
     g_free(s->id);
     msi_uninit(pci);
     pcie_cap_exit(pci);
+    vgpu_vram_exit_bar(s);
     vgpu_vram_exit(s);
 }
 

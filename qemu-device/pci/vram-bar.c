@@ -29,9 +29,23 @@ bool vgpu_vram_check_bar(VGPUState *s, Error **errp)
                              s->vram_size)) {
         return false;
     }
-    vgpu_vram_init_alias(s, &s->pci->vram_bar, "vgpu-kfd.vram-bar",
-                         s->visible_vram);
+    memory_region_init(&s->pci->vram_bar, OBJECT(s), "vgpu-kfd.vram-bar",
+                       s->visible_vram);
+    vgpu_vram_init_alias(s, &s->pci->vram_alias, "vgpu-kfd.vram-alias",
+                         s->vram_size);
+    memory_region_add_subregion(&s->pci->vram_bar, 0, &s->pci->vram_alias);
     return true;
+}
+
+void vgpu_vram_exit_bar(VGPUState *s)
+{
+    /*
+     * The container refers to the region's owner, the device, which would
+     * never be freed.
+     */
+    memory_region_del_subregion(&s->pci->vram_bar,
+                                s->removed ? &s->pci->absent
+                                           : &s->pci->vram_alias);
 }
 
 static unsigned rebar_encode(uint64_t size)
