@@ -3,8 +3,8 @@
 #
 # hook.sh QEMU_SRC: makes this folder hw/misc/vgpu-kfd of a QEMU tree, its tests
 # tests/qtest/vgpu-kfd, its QAPI schema qapi/vgpu-kfd.json and vgpu-hive.json,
-# and the contract's headers include/vgpu; mends what QEMU lacks (patches/). Safe
-# to repeat.
+# and the contract's headers include/vgpu; applies our patches to QEMU itself
+# (patches/). Safe to repeat.
 set -eu
 
 tree=${1:?usage: hook.sh QEMU_SRC}
@@ -77,8 +77,8 @@ grep -q '"vgpu"' "$tree/hmp-commands-info.hx" ||
 add_after tests/qtest/fuzz/generic_fuzz_configs.h "predefined_configs\[\] = {" \
     "vgpu-kfd" '#include "tests/qtest/vgpu-kfd/generic-fuzz.h.inc"'
 
-# What has to be mended in QEMU itself, by its version; each says why. One that is
-# in the tree already is left out.
+# Patches to QEMU itself, by its version: repairs, and functions that the device
+# calls. Each says why. One that is in the tree already is left out.
 for mend in "$here/patches/$(cut -d. -f1-2 "$tree/VERSION")"/*.patch; do
     [ -f "$mend" ] || continue
     patch -d "$tree" -p1 -R -f -s --dry-run <"$mend" >/dev/null 2>&1 ||

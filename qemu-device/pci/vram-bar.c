@@ -93,21 +93,13 @@ static uint64_t rebar_size(VGPUState *s)
 
 static uint64_t bar_size(VGPUState *s)
 {
-    return PCI_DEVICE(s)->io_regions[VGPU_BAR_VRAM].size;
+    return memory_region_size(&s->pci->vram_bar);
 }
 
 static void rebar_set(VGPUState *s, uint64_t size)
 {
-    PCIDevice *pci = PCI_DEVICE(s);
-    uint8_t *bar = pci->config + PCI_BASE_ADDRESS_0;
-
     trace_vgpu_vram_bar(s->id, size);
-    pci->io_regions[VGPU_BAR_VRAM].size = size;
-    memory_region_set_size(&s->pci->vram_bar, size);
-    pci_set_quad(pci->wmask + PCI_BASE_ADDRESS_0, ~(size - 1));
-    pci_set_quad(bar, pci_get_quad(bar) & (~(size - 1) | 0xf));
-    /* Have PCI look at the BAR again. */
-    pci_default_write_config(pci, PCI_BASE_ADDRESS_0, pci_get_long(bar), 4);
+    pci_resize_bar(PCI_DEVICE(s), VGPU_BAR_VRAM, size);
 }
 
 void vgpu_vram_config_written(VGPUState *s, uint32_t addr, int len)
