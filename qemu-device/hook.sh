@@ -15,6 +15,11 @@ if ! [ -f "$tree/hw/misc/meson.build" ] ||
     echo "hook.sh: $tree is no QEMU source tree" >&2
     exit 1
 fi
+series=$(cut -d. -f1-2 "$tree/VERSION")
+if ! [ -d "$here/patches/$series" ]; then
+    echo "hook.sh: no patches for QEMU $series, and the device needs them" >&2
+    exit 1
+fi
 
 ln -sfn "$here" "$tree/hw/misc/vgpu-kfd"
 ln -sfn "$here/../include/vgpu" "$tree/include/vgpu"
@@ -79,7 +84,7 @@ add_after tests/qtest/fuzz/generic_fuzz_configs.h "predefined_configs\[\] = {" \
 
 # Patches to QEMU itself, by its version: repairs, and functions that the device
 # calls. Each says why. One that is in the tree already is left out.
-for mend in "$here/patches/$(cut -d. -f1-2 "$tree/VERSION")"/*.patch; do
+for mend in "$here/patches/$series"/*.patch; do
     [ -f "$mend" ] || continue
     patch -d "$tree" -p1 -R -f -s --dry-run <"$mend" >/dev/null 2>&1 ||
         patch -d "$tree" -p1 -N -s <"$mend"
