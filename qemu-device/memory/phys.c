@@ -29,6 +29,8 @@ typedef struct VGPUWindow {
     MemoryRegionCache cache;
     hwaddr start;
     hwaddr size;
+    uint8_t *host;              /* host address of @start */
+    bool write;                 /* opened for writing, and reading too */
 } VGPUWindow;
 
 /* What is read where nothing is. Never written. */
@@ -72,7 +74,7 @@ static bool window_keep(VGPUState *s, AddressSpace *as, VGPUWindow *w)
 {
     vgpu_delay_window(s);
     QEMU_LOCK_GUARD(&s->memory->window_lock);
-    if (address_space_to_flatview(as) != w->cache.fv) {
+    if (!address_space_cache_is_current(&w->cache, as)) {
         return false;
     }
     window_replace(s, s->memory->next_window++ % VGPU_BUS_WINDOWS, w);
@@ -91,8 +93,8 @@ static bool window_init(VGPUWindow *w, AddressSpace *as, hwaddr addr,
 
     /* First one byte, to see how far the section goes. */
     address_space_cache_init(&w->cache, as, addr, 1, write);
-    section = w->cache.mrs;
-    ram = w->cache.ptr;
+    section = *address_space_cache_get_section(&w->cache);
+    ram = address_space_cache_get_ptr(&w->cache);
     *iommu = memory_region_is_iommu(section.mr);
     address_space_cache_destroy(&w->cache);
     if (!ram || int128_gethi(section.size)) {
@@ -101,7 +103,9 @@ static bool window_init(VGPUWindow *w, AddressSpace *as, hwaddr addr,
     w->start = section.offset_within_address_space;
     w->size = address_space_cache_init(&w->cache, as, w->start,
                                        int128_getlo(section.size), write);
-    if (!w->cache.ptr || addr - w->start >= w->size) {
+    w->host = address_space_cache_get_ptr(&w->cache);
+    w->write = write;
+    if (!w->host || addr - w->start >= w->size) {
         address_space_cache_destroy(&w->cache);
         return false;
     }
@@ -126,14 +130,13 @@ static VGPUWindow *window_open(VGPUState *s, AddressSpace *as, hwaddr addr,
 static VGPUWindow *window_find(VGPUState *s, AddressSpace *as, hwaddr addr,
                                bool write)
 {
-    const FlatView *fv = address_space_to_flatview(as);
     unsigned i;
 
     for (i = 0; i < VGPU_BUS_WINDOWS; i++) {
         VGPUWindow *w = qatomic_rcu_read(&s->memory->windows[i]);
 
-        if (w && w->cache.fv == fv && addr - w->start < w->size &&
-            (w->cache.is_write || !write)) {
+        if (w && address_space_cache_is_current(&w->cache, as) &&
+            addr - w->start < w->size && (w->write || !write)) {
             return w;
         }
     }
@@ -164,7 +167,7 @@ static bool map_window(VGPUState *s, AddressSpace *as, hwaddr addr,
         return false;
     }
     span->at = addr - w->start;
-    span->host = (uint8_t *)w->cache.ptr + span->at;
+    span->host = w->host + span->at;
     span->len = MIN(span->len, w->size - span->at);
     span->window = w;
     span->mapped = true;
