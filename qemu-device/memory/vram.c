@@ -96,12 +96,14 @@ void vgpu_vram_init_alias(VGPUState *s, MemoryRegion *alias, const char *name,
 
 void vgpu_vram_lose(VGPUState *s)
 {
-    RAMBlock *rb = s->memory->vram->ram_block;
+    ram_addr_t offset;
+    RAMBlock *rb = qemu_ram_block_from_host(s->memory->vram_ptr, false,
+                                            &offset);
 
     trace_vgpu_vram_lost(s->id);
     /* Sparse memory stays sparse, if nobody has it pinned. */
     if (ram_block_discard_is_disabled() ||
-        ram_block_discard_range(rb, 0, s->vram_size)) {
+        ram_block_discard_range(rb, offset, s->vram_size)) {
         memset(s->memory->vram_ptr, 0, s->vram_size);
     }
     memory_region_set_dirty(s->memory->vram, 0, s->vram_size);
