@@ -98,7 +98,7 @@ bool vgpu_bus_request(VGPUState *s, hwaddr addr, bool write, VGPUBusReply *r)
         t = address_space_get_iotlb_entry(as, addr, write,
                                           MEMTXATTRS_UNSPECIFIED);
     }
-    here = DEVICE(s)->realized;
+    here = qdev_is_realized(DEVICE(s));
     object_unref(OBJECT(s));
     if (t.perm == IOMMU_NONE) {
         hwaddr page = addr & ~(hwaddr)(VGPU_PAGE_SIZE - 1);

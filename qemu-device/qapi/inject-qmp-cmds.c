@@ -23,7 +23,7 @@ static VGPUState *find_device(const char *name, Error **errp)
     if (ambiguous) {
         error_setg(errp, "there are several vgpu-kfd devices%s%s: name one by "
                    "its id or path", name ? " that may be " : "", name ?: "");
-    } else if (!obj || !DEVICE(obj)->realized) {
+    } else if (!obj || !qdev_is_realized(DEVICE(obj))) {
         error_setg(errp, "there is no vgpu-kfd device%s%s",
                    name ? " " : "", name ?: "");
     } else {
@@ -114,7 +114,8 @@ static int remove_in(Object *obj, void *opaque)
 {
     Search *search = opaque;
 
-    if (!object_dynamic_cast(obj, TYPE_VGPU_KFD) || !DEVICE(obj)->realized) {
+    if (!object_dynamic_cast(obj, TYPE_VGPU_KFD) ||
+        !qdev_is_realized(DEVICE(obj))) {
         return 0;
     }
     search->found = vgpu_inject_remove(VGPU_KFD(obj), search->id);

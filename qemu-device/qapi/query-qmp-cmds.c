@@ -72,7 +72,8 @@ static int collect(Object *obj, void *opaque)
 {
     VgpuInfoList ***tail = opaque;
 
-    if (object_dynamic_cast(obj, TYPE_VGPU_KFD) && DEVICE(obj)->realized) {
+    if (object_dynamic_cast(obj, TYPE_VGPU_KFD) &&
+        qdev_is_realized(DEVICE(obj))) {
         VgpuInfo *info = device_info(VGPU_KFD(obj));
 
         QAPI_LIST_APPEND(*tail, info);
