@@ -13,7 +13,7 @@
 
 #include "vgpu_mm_priv.h"
 
-/* How long BOs are asked again that cannot leave, since another one has left. */
+/* Time for the next BO to leave, after which the others are said to be unable to. */
 #define MM_EVICT_PATIENCE	(2 * HZ)
 
 /**
@@ -94,18 +94,27 @@ static void mm_get_bos(struct mm_bos *held, struct ttm_device *bdev, u32 types,
 	}
 }
 
-/* 0 it is not there any more, -EINTR it cannot leave just now, -ERESTARTSYS, … */
-static int mm_evict_bo(struct ttm_buffer_object *tbo, u32 mem_type)
+/*
+ * Take @tbo out of the memory @mem_type. What a BO is, is looked at under its reservation:
+ * it may have been pinned or moved since it was listed.
+ *
+ * Return: 0 it is not there, or is pinned; -EINTR it cannot leave just now; -ERESTARTSYS
+ * if @interruptible; another negative errno.
+ */
+static int mm_evict_bo(struct ttm_buffer_object *tbo, u32 mem_type, bool interruptible)
 {
-	struct ttm_operation_ctx ctx = { .interruptible = true };
+	struct ttm_operation_ctx ctx = { .interruptible = interruptible };
 	struct ttm_placement placement = { };
 	int ret;
 
-	ret = ttm_bo_reserve(tbo, true, false, NULL);
+	ret = ttm_bo_reserve(tbo, interruptible, false, NULL);
 	if (ret)
 		return ret;
-	if (vgpu_bo_is_ours(tbo) && !tbo->deleted && !tbo->pin_count &&
-	    tbo->resource && tbo->resource->mem_type == mem_type) {
+	if (tbo->pin_count) {
+		/* To the list of pinned BOs, if it is not there yet. */
+		ttm_bo_move_to_lru_tail_unlocked(tbo);
+	} else if (vgpu_bo_is_ours(tbo) && !tbo->deleted && tbo->resource &&
+		   tbo->resource->mem_type == mem_type) {
 		vgpu_ttm_evict_flags(tbo, &placement);
 		ret = ttm_bo_validate(tbo, &placement, &ctx);
 	}
@@ -114,33 +123,60 @@ static int mm_evict_bo(struct ttm_buffer_object *tbo, u32 mem_type)
 }
 
 static int mm_evict_patiently(struct ttm_buffer_object *tbo, u32 mem_type,
-			      unsigned long until)
+			      bool interruptible, unsigned long until)
 {
 	int ret;
 
 	for (;;) {
-		ret = mm_evict_bo(tbo, mem_type);
+		ret = mm_evict_bo(tbo, mem_type, interruptible);
 		if (ret != -EINTR)
 			return ret;
-		if (signal_pending(current))
+		if (interruptible && signal_pending(current))
 			return -ERESTARTSYS;
 		if (time_after(jiffies, until))
 			return -EBUSY;
-		/* Somebody is at work there, of whose end nobody tells. */
-		schedule_timeout_interruptible(1);
+		/* The holder of a page of the BO does not signal when it lets go. */
+		if (interruptible)
+			schedule_timeout_interruptible(1);
+		else
+			schedule_timeout_uninterruptible(1);
 	}
 }
 
-static int mm_await_copies(const struct mm_bos *held)
+static int mm_await_copies(const struct mm_bos *held, bool interruptible)
 {
 	long left = 0;
 	size_t i;
 
 	for (i = 0; i < held->num && left >= 0; i++)
 		left = dma_resv_wait_timeout(held->bos[i]->base.resv,
-					     DMA_RESV_USAGE_KERNEL, true,
+					     DMA_RESV_USAGE_KERNEL, interruptible,
 					     MAX_SCHEDULE_TIMEOUT);
 	return left < 0 ? left : 0;
+}
+
+/*
+ * Take each BO of @held out of @mem_type and wait for the copies. The BOs behind one that
+ * cannot leave are tried as well.
+ */
+static int mm_evict_held(const struct mm_bos *held, u32 mem_type, bool interruptible)
+{
+	unsigned long until = jiffies + MM_EVICT_PATIENCE;
+	int r, ret = 0;
+	size_t i;
+
+	for (i = 0; i < held->num && ret != -ERESTARTSYS; i++) {
+		r = mm_evict_patiently(held->bos[i], mem_type, interruptible, until);
+		if (!r)
+			until = jiffies + MM_EVICT_PATIENCE;
+		if (r == -ERESTARTSYS || !ret)
+			ret = r;
+	}
+	if (ret != -ERESTARTSYS) {
+		r = mm_await_copies(held, interruptible);
+		ret = r ?: ret;
+	}
+	return ret;
 }
 
 /**
@@ -156,63 +192,60 @@ static int mm_await_copies(const struct mm_bos *held)
  */
 int vgpu_mm_evict_once(struct vgpu_device *vdev, u32 mem_type)
 {
-	unsigned long until = jiffies + MM_EVICT_PATIENCE;
 	struct mm_bos held = { };
-	int r, ret = 0;
-	size_t i;
+	int ret;
 
 	mm_get_bos(&held, &vdev->mman->bdev, BIT(mem_type), false);
-	for (i = 0; i < held.num && ret != -ERESTARTSYS; i++) {
-		r = mm_evict_patiently(held.bos[i], mem_type, until);
-		if (!r)
-			until = jiffies + MM_EVICT_PATIENCE;
-		if (r == -ERESTARTSYS || !ret)
-			ret = r;
-	}
-	if (ret != -ERESTARTSYS) {
-		r = mm_await_copies(&held);
-		ret = r ?: ret;
-	}
+	ret = mm_evict_held(&held, mem_type, true);
 	mm_put_bos(&held);
 	return ret;
 }
 
 /**
  * vgpu_mm_evict_all() - empty VRAM or GTT
- * @vdev: device; nobody brings anything back meanwhile, or there is no end
+ * @vdev: device
  * @mem_type: TTM_PL_VRAM or TTM_PL_TT
  *
- * Evicts what is not pinned. Waits until the memory has been copied.
+ * Evicts what is not pinned, also what others bring there meanwhile. Waits until what it
+ * evicts has been copied. Not by ttm_resource_manager_evict_all(): that does not look again
+ * whether a BO was pinned while it waited for the reservation, and stops at the first BO that
+ * cannot leave.
  *
- * Return: 0, -EBUSY if some of it cannot leave just now, or another negative errno.
+ * Return: 0; -EBUSY if something cannot leave, or others bring back as much as leaves;
+ * another negative errno.
  */
 int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type)
 {
 	struct ttm_device *bdev = &vdev->mman->bdev;
 	struct ttm_resource_manager *man = ttm_manager_type(bdev, mem_type);
 	unsigned long until = jiffies + MM_EVICT_PATIENCE;
-	u64 before;
+	struct mm_bos held = { };
+	u64 usage, least = U64_MAX;
 	int ret;
 
-	/*
-	 * One was pinned meanwhile (vgpu_ttm_move()): on with the others. Or its
-	 * owner has not let go of it: somebody is at work there, of whose end
-	 * nobody tells.
-	 */
 	for (;;) {
-		before = ttm_resource_manager_usage(man);
-		ret = ttm_resource_manager_evict_all(bdev, man);
-		if (ret != -EINTR)
-			break;
-		if (ttm_resource_manager_usage(man) < before) {
-			until = jiffies + MM_EVICT_PATIENCE;
-			continue;
+		mm_get_bos(&held, bdev, BIT(mem_type), false);
+		if (!held.num && !held.going) {
+			mm_put_bos(&held);
+			return 0;
 		}
-		if (time_after(jiffies, until))
-			break;
+		ret = mm_evict_held(&held, mem_type, false);
+		mm_put_bos(&held);
+		if (ret)
+			return ret;
+		/*
+		 * BOs that are being destroyed are on the list until their memory is free,
+		 * which TTM does not signal.
+		 */
 		schedule_timeout_uninterruptible(1);
+		usage = ttm_resource_manager_usage(man);
+		if (usage < least) {
+			least = usage;
+			until = jiffies + MM_EVICT_PATIENCE;
+		} else if (time_after(jiffies, until)) {
+			return -EBUSY;
+		}
 	}
-	return ret == -EINTR ? -EBUSY : ret;
 }
 
 /**

@@ -73,13 +73,11 @@ static int save_resource(struct vgpu_device *vdev, struct ttm_resource *res)
  * vgpu_mm_evict() - move to system memory what is not pinned in VRAM
  * @vdev: device; no user queue is on the hardware
  *
- * Return: 0, or -ENOMEM: some of it has moved.
+ * Return: 0, or -EBUSY, -ENOMEM: some of it has moved.
  */
 int vgpu_mm_evict(struct vgpu_device *vdev)
 {
-	int ret = vgpu_mm_evict_all(vdev, TTM_PL_VRAM);
-
-	return ret == -ENOSPC ? -ENOMEM : ret;
+	return vgpu_mm_evict_all(vdev, TTM_PL_VRAM);
 }
 
 /**

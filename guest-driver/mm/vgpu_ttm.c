@@ -363,12 +363,10 @@ static int vgpu_ttm_move(struct ttm_buffer_object *tbo, bool evict,
 	int ret;
 
 	/*
-	 * ttm_bo_evict_first() finds a BO on the LRU, waits for its reservation
-	 * and does not ask whether it was pinned meanwhile. With this error TTM
-	 * says nothing; off the LRU the BO is not found again. So for one that
-	 * was not vacated: at the LRU's end it is found later.
+	 * Was not vacated. With this error TTM says nothing; at the LRU's end the BO is
+	 * found later.
 	 */
-	if (tbo->pin_count || (old && vgpu_ttm_vacates(tbo))) {
+	if (old && vgpu_ttm_vacates(tbo)) {
 		ttm_bo_move_to_lru_tail_unlocked(tbo);
 		return -EINTR;
 	}
