@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_gem_ttm_helper.h>
+#include <kunit/static_stub.h>
 #include <kunit/visibility.h>
 
 #include "vgpu/pci.h"
@@ -40,8 +41,10 @@ static void vgpu_bo_destroy(struct ttm_buffer_object *tbo)
  */
 bool vgpu_bo_is_ours(const struct ttm_buffer_object *tbo)
 {
+	KUNIT_STATIC_STUB_REDIRECT(vgpu_bo_is_ours, tbo);
 	return tbo->destroy == vgpu_bo_destroy;
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_is_ours);
 
 /**
  * vgpu_bo_wants_zeros() - must new memory of the BO read as zero?

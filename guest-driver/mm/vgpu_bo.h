@@ -42,17 +42,21 @@ struct vgpu_userptr;
  * struct vgpu_bo_owner_ops - what mm/ asks the owner of a BO
  * @evict_ok: may the BO be evicted or swapped out now? Reservation held, must
  *            not sleep. NULL: always
+ * @evict_in: for how many jiffies more @evict_ok keeps VRAM from an allocation of
+ *            the caller; 0: not for a time. As @evict_ok. NULL: 0
  * @users_stay: may users of the BO stay for a while when they are asked to
  *              leave? As @evict_ok. NULL: no
  * @vacate: bring what is in the BO elsewhere, as its VRAM is wanted: true if
- *          that can be freed, false if it cannot now. Such a BO does not move.
- *          Reservation held; sleeps and allocates, takes no lock that is outside
- *          reservations and waits for no page. NULL: the BO moves
+ *          that can be freed, false if it cannot now. Such a BO does not move to
+ *          GTT. Called when TTM moves the BO out of VRAM. Reservation held; sleeps
+ *          and allocates, takes no lock that is outside reservations and waits for
+ *          no page. NULL: the BO moves
  * @release: the last reference is gone, the memory not yet. Must not take a
  *           reservation. NULL: nothing to do
  */
 struct vgpu_bo_owner_ops {
 	bool (*evict_ok)(struct vgpu_bo *bo);
+	unsigned long (*evict_in)(struct vgpu_bo *bo);
 	bool (*users_stay)(struct vgpu_bo *bo);
 	bool (*vacate)(struct vgpu_bo *bo);
 	void (*release)(struct vgpu_bo *bo);

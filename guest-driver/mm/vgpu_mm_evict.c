@@ -98,7 +98,7 @@ static void mm_get_bos(struct mm_bos *held, struct ttm_device *bdev, u32 types,
  * Take @tbo out of the memory @mem_type. What a BO is, is looked at under its reservation:
  * it may have been pinned or moved since it was listed.
  *
- * Return: 0 it is not there, or is pinned; -EINTR it cannot leave just now; -ERESTARTSYS
+ * Return: 0 it is not there, or is pinned; -EBUSY it cannot leave just now; -ERESTARTSYS
  * if @interruptible; another negative errno.
  */
 static int mm_evict_bo(struct ttm_buffer_object *tbo, u32 mem_type, bool interruptible)
@@ -129,7 +129,7 @@ static int mm_evict_patiently(struct ttm_buffer_object *tbo, u32 mem_type,
 
 	for (;;) {
 		ret = mm_evict_bo(tbo, mem_type, interruptible);
-		if (ret != -EINTR)
+		if (ret != -EBUSY)
 			return ret;
 		if (interruptible && signal_pending(current))
 			return -ERESTARTSYS;

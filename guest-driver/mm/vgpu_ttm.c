@@ -133,6 +133,7 @@ static bool vgpu_ttm_vacates(struct ttm_buffer_object *tbo)
 	return ops && ops->vacate;
 }
 
+/* A query: changes nothing, does not sleep. */
 static bool vgpu_ttm_eviction_valuable(struct ttm_buffer_object *tbo,
 				       const struct ttm_place *place)
 {
@@ -147,9 +148,7 @@ static bool vgpu_ttm_eviction_valuable(struct ttm_buffer_object *tbo,
 	if (vgpu_bo_is_ours(tbo) && bo->owner_ops && bo->owner_ops->evict_ok &&
 	    !tbo->deleted && !bo->owner_ops->evict_ok(bo))
 		return false;
-	if (!ttm_bo_eviction_valuable(tbo, place))
-		return false;
-	return !vgpu_ttm_vacates(tbo) || bo->owner_ops->vacate(bo);
+	return ttm_bo_eviction_valuable(tbo, place);
 }
 
 /**
@@ -157,9 +156,9 @@ static bool vgpu_ttm_eviction_valuable(struct ttm_buffer_object *tbo,
  * @tbo: BO, reserved, with memory
  * @placement: the answer, for ttm_bo_validate() at once
  *
- * VRAM goes to GTT if that has room, then to memory the GPU does not reach. VRAM
- * that was vacated is just freed; from the list's head (evictions of all) BOs come
- * that nobody has asked yet.
+ * VRAM goes to GTT if that has room, then to memory the GPU does not reach. What is in a BO
+ * whose owner vacates it does not follow the BO (vgpu_move_vacate()), which needs no memory
+ * then.
  */
 void vgpu_ttm_evict_flags(struct ttm_buffer_object *tbo,
 			  struct ttm_placement *placement)
@@ -168,20 +167,13 @@ void vgpu_ttm_evict_flags(struct ttm_buffer_object *tbo,
 		{ .mem_type = TTM_PL_TT },
 		{ .mem_type = TTM_PL_SYSTEM },
 	};
-	bool vram = tbo->resource->mem_type == TTM_PL_VRAM;
-	bool vacated;
+	bool to_gtt = tbo->resource->mem_type == TTM_PL_VRAM &&
+		      !vgpu_ttm_vacates(tbo);
 
 	if (vgpu_bo_is_ours(tbo))
 		trace_vgpu_bo_evict(to_vgpu_bo(tbo));
-	/* If it cannot be vacated now, vgpu_ttm_move() says so. */
-	if (vgpu_ttm_vacates(tbo)) {
-		vacated = to_vgpu_bo(tbo)->owner_ops->vacate(to_vgpu_bo(tbo));
-		placement->placement = &places[1];
-		placement->num_placement = vacated ? 0 : 1;
-		return;
-	}
-	placement->placement = vram ? &places[0] : &places[1];
-	placement->num_placement = vram ? 2 : 1;
+	placement->placement = to_gtt ? &places[0] : &places[1];
+	placement->num_placement = to_gtt ? 2 : 1;
 }
 
 static void vgpu_ttm_move_notify(struct ttm_buffer_object *tbo,
@@ -353,6 +345,30 @@ static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 	return ret;
 }
 
+/*
+ * The owner brings elsewhere what is in the BO, which then is without memory. -EBUSY, with
+ * which TTM goes on to the next BO: something stays that looked as if it could leave
+ * (vgpu_bo_owner_ops.evict_ok). The BO keeps its place on the LRU list: at the list's end
+ * TTM's walk would meet it again, and so not end.
+ */
+static int vgpu_move_vacate(struct ttm_buffer_object *tbo,
+			    struct ttm_operation_ctx *ctx,
+			    struct ttm_resource *new)
+{
+	struct vgpu_bo *bo = to_vgpu_bo(tbo);
+	int ret;
+
+	if (WARN_ON_ONCE(new->mem_type != TTM_PL_SYSTEM))
+		return -EINVAL;
+	ret = ttm_bo_wait_ctx(tbo, ctx);
+	if (ret)
+		return ret;
+	if (!bo->owner_ops->vacate(bo))
+		return -EBUSY;
+	ttm_bo_move_null(tbo, new);
+	return 0;
+}
+
 static int vgpu_ttm_move(struct ttm_buffer_object *tbo, bool evict,
 			 struct ttm_operation_ctx *ctx,
 			 struct ttm_resource *new, struct ttm_place *hop)
@@ -362,14 +378,8 @@ static int vgpu_ttm_move(struct ttm_buffer_object *tbo, bool evict,
 	bool copies, used;
 	int ret;
 
-	/*
-	 * Was not vacated. With this error TTM says nothing; at the LRU's end the BO is
-	 * found later.
-	 */
-	if (old && vgpu_ttm_vacates(tbo)) {
-		ttm_bo_move_to_lru_tail_unlocked(tbo);
-		return -EINTR;
-	}
+	if (old && old->mem_type == TTM_PL_VRAM && vgpu_ttm_vacates(tbo))
+		return vgpu_move_vacate(tbo, ctx, new);
 	if (!old || (old->mem_type == TTM_PL_SYSTEM && !tbo->ttm))
 		return vgpu_move_new(tbo, new);
 	from = old->mem_type;

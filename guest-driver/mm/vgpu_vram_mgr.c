@@ -405,12 +405,14 @@ void vgpu_vram_mgr_show_lost(struct vgpu_device *vdev, struct drm_printer *p)
  * @end: number of the first resource that is newer than the walk
  * @locked: the walk holds the reservation of the BO that it has found
  * @going: a BO without references still has its memory
+ * @kept: jiffies until the first BO may be evicted that may not for a time; 0: there is none
  */
 struct vram_search {
 	u64 next;
 	u64 end;
 	bool locked;
 	bool going;
+	unsigned long kept;
 };
 
 /* The BO has left VRAM, or does when its fences signal. Reserved. */
@@ -420,14 +422,19 @@ static bool vram_leaves(const struct ttm_buffer_object *tbo)
 	       tbo->resource->mem_type != TTM_PL_VRAM;
 }
 
-/* Reserved. */
-static bool vram_evictable(struct ttm_buffer_object *tbo)
+/* @kept: lowered if the owner keeps the BO for a time, see struct vram_search. Reserved. */
+static bool vram_evictable(struct ttm_buffer_object *tbo, unsigned long *kept)
 {
 	struct vgpu_bo *bo = to_vgpu_bo(tbo);
+	const struct vgpu_bo_owner_ops *ops = bo->owner_ops;
 
-	return !tbo->pin_count &&
-	       (!bo->owner_ops || !bo->owner_ops->evict_ok ||
-		bo->owner_ops->evict_ok(bo));
+	if (tbo->pin_count)
+		return false;
+	if (!ops || !ops->evict_ok || ops->evict_ok(bo))
+		return true;
+	if (ops->evict_in)
+		*kept = min_not_zero(*kept, ops->evict_in(bo));
+	return false;
 }
 
 /*
@@ -440,7 +447,7 @@ static bool vram_search_take(struct vram_search *s,
 	if (!tbo || tbo->pin_count)
 		return false;
 	s->locked = dma_resv_trylock(tbo->base.resv);
-	if (!s->locked || vram_leaves(tbo) || vram_evictable(tbo)) {
+	if (!s->locked || vram_leaves(tbo) || vram_evictable(tbo, &s->kept)) {
 		if (ttm_bo_get_unless_zero(tbo))
 			return true;
 		s->going = true;
@@ -477,7 +484,7 @@ static struct ttm_buffer_object *vram_search_next(struct vgpu_vram_mgr *mgr,
 }
 
 /* Reserved. 0, -ENOENT it stays, -EBUSY its owner cannot vacate it now, -ENOMEM, ... */
-static int vram_evict(struct ttm_buffer_object *tbo)
+static int vram_evict(struct ttm_buffer_object *tbo, unsigned long *kept)
 {
 	static const struct ttm_place vram = { .mem_type = TTM_PL_VRAM };
 	const struct ttm_device_funcs *funcs = tbo->bdev->funcs;
@@ -486,29 +493,26 @@ static int vram_evict(struct ttm_buffer_object *tbo)
 		.gfp_retry_mayfail = true,
 	};
 	struct ttm_placement placement = { };
-	int ret;
 
 	if (vram_leaves(tbo))
 		return 0;
-	if (!vram_evictable(tbo))
+	if (!vram_evictable(tbo, kept))
 		return -ENOENT;
 	if (!funcs->eviction_valuable(tbo, &vram))
 		return -EBUSY;
 	funcs->evict_flags(tbo, &placement);
-	ret = ttm_bo_validate(tbo, &placement, &ctx);
-	return ret == -EINTR ? -EBUSY : ret;
+	return ttm_bo_validate(tbo, &placement, &ctx);
 }
 
 /* Waits for the reservation if the walk does not hold it. Drops it, and the reference. */
-static int vram_evict_found(const struct vram_search *s,
-			    struct ttm_buffer_object *tbo)
+static int vram_evict_found(struct vram_search *s, struct ttm_buffer_object *tbo)
 {
 	int ret = 0;
 
 	if (!s->locked)
 		ret = ttm_bo_reserve(tbo, true, false, NULL);
 	if (!ret) {
-		ret = vram_evict(tbo);
+		ret = vram_evict(tbo, &s->kept);
 		ttm_bo_unreserve(tbo);
 	}
 	ttm_bo_put(tbo);
@@ -538,9 +542,10 @@ unsigned int vgpu_vram_mgr_frees(struct vgpu_device *vdev)
  * reservation, and evicts the BO before it drops the reservation. It evicts BOs until
  * the bytes in use leave room for @size.
  *
- * If no BO can be evicted, the function waits up to a second for the memory of a BO
- * that has no references any more, or a tick for BOs whose owner cannot vacate them
- * now: no event says when a page of SVM is released.
+ * If no BO can be evicted, the function waits for the first BO whose owner keeps it for
+ * a time (vgpu_bo_owner_ops.evict_in), up to a second for the memory of a BO that has no
+ * references any more, or a tick for BOs whose owner could not vacate them: no event says
+ * when a page of SVM is released.
  *
  * Context: process. Takes the manager's lock and reservations. The caller holds no
  * lock that holders of a reservation wait for.
@@ -556,6 +561,7 @@ int vgpu_vram_mgr_make_room(struct vgpu_device *vdev, u64 size,
 	u64 total = mgr->manager.size, made = 0, bytes;
 	struct vram_search s = { .end = READ_ONCE(mgr->next) };
 	struct ttm_buffer_object *tbo;
+	unsigned long wait;
 	bool busy = false;
 	long left;
 	int ret;
@@ -576,11 +582,14 @@ int vgpu_vram_mgr_make_room(struct vgpu_device *vdev, u64 size,
 
 	if (made || READ_ONCE(mgr->frees) != frees)
 		return 0;
-	if (!busy && !s.going)
+	wait = busy ? 1 : s.kept;
+	if (s.going)
+		wait = min_not_zero(wait, (unsigned long)HZ);
+	if (!wait)
 		return -ENOENT;
 	left = wait_event_interruptible_timeout(mgr->freed,
 						READ_ONCE(mgr->frees) != frees,
-						busy ? 1 : HZ);
+						wait);
 	return left < 0 ? left : 0;
 }
 

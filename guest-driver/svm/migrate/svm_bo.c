@@ -5,10 +5,11 @@
  * DOC: eviction of shared memory
  *
  * A BO of SVM is on TTM's list as others are. What is in it cannot follow the BO:
- * it belongs to pages, which the CPU's page tables name. So whoever wants the VRAM
- * asks (vgpu_bo_owner_ops.vacate), and svm_bo_vacate() gives each page of the BO
+ * it belongs to pages, which the CPU's page tables name. So when TTM moves the BO
+ * out of VRAM (vgpu_bo_owner_ops.vacate), svm_bo_vacate() gives each page of the BO
  * a system page instead, in whatever processes it is mapped; MMU notifiers take
- * it from the GPUs. The BO has no page then, and its VRAM is free.
+ * it from the GPUs. The BO has no page then, and its VRAM is free. Before, TTM asks
+ * whether any page could leave (svm_bo_evict_ok()).
  *
  *   svm_bo_alloc()  VRAM, pinned                    one reference: the migration
  *   svm_page_get()  pages                           one each
@@ -161,7 +162,52 @@ bool svm_bo_vacate(struct vgpu_bo *bo)
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_bo_vacate);
 
+/* Locked, or referenced by more than page tables: it cannot move, and may not be in use. */
+static bool svm_page_is_held(struct page *page)
+{
+	return PageLocked(page) ||
+	       page_ref_count(page) > folio_mapcount(page_folio(page));
+}
+
+/*
+ * While nothing can move, all attempts of svm_bo_vacate() would be over in no time. If
+ * something can, the pages that are held are likely to be free when that has moved.
+ */
+bool svm_bo_evict_ok(struct vgpu_bo *bo)
+{
+	struct svm_bo *sb = bo->owner;
+	unsigned long pfn, end;
+	bool in_use = false;
+
+	dma_resv_assert_held(bo->tbo.base.resv);
+
+	if (!sb || svm_bo_is_empty(sb))
+		return true;
+	if (sb->vram_epoch != atomic_read(&sb->node->vdev->hw->vram_epoch))
+		return false;
+	pfn = PHYS_PFN(sb->node->svm->pgmap.range.start + sb->offset);
+	for (end = pfn + sb->npages; pfn < end; pfn++) {
+		if (!page_ref_count(pfn_to_page(pfn)))
+			continue;
+		if (!svm_page_is_held(pfn_to_page(pfn)))
+			return true;
+		in_use = true;
+	}
+	return !in_use;
+}
+EXPORT_SYMBOL_IF_KUNIT(svm_bo_evict_ok);
+
+/* Pages are held for a moment, of whose end no event tells. What a reset lost stays lost. */
+static unsigned long svm_bo_evict_in(struct vgpu_bo *bo)
+{
+	struct svm_bo *sb = bo->owner;
+
+	return sb->vram_epoch == atomic_read(&sb->node->vdev->hw->vram_epoch) ? 1 : 0;
+}
+
 static const struct vgpu_bo_owner_ops svm_bo_owner_ops = {
+	.evict_ok = svm_bo_evict_ok,
+	.evict_in = svm_bo_evict_in,
 	.vacate = svm_bo_vacate,
 };
 

@@ -67,6 +67,12 @@ struct svm_bo *svm_bo_alloc(struct kfd_node *node, struct svm_range_list *svms,
 /* The migration is over, well or not: no page is locked. Drops its reference. */
 void svm_bo_filled(struct svm_bo *sb);
 /*
+ * vgpu_bo_owner_ops.evict_ok: does it look as if pages of the BO could become system memory
+ * now? False if all are locked or referenced, or a reset lost what was in the BO. Changes
+ * nothing; atomic.
+ */
+bool svm_bo_evict_ok(struct vgpu_bo *bo);
+/*
  * vgpu_bo_owner_ops.vacate: pages of the BO become system memory. False if one
  * stays: somebody holds it, there is no memory, or a reset lost what was in it.
  */

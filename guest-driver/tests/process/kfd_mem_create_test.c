@@ -34,7 +34,7 @@
  * @filler: VRAM that @bo does not need
  * @bo: what may have to leave
  * @n: number of @bo
- * @refusals: calls of create_vacate() that return false yet
+ * @refusals: calls of create_lets_go() that return false yet
  * @tries: how often a BO was to be created
  * @holder: thread that holds the reservations of @bo during each try
  * @hold: tells @holder to take them
@@ -92,6 +92,11 @@ static int create_move(struct ttm_buffer_object *tbo, bool evict,
 		       struct ttm_operation_ctx *ctx, struct ttm_resource *new,
 		       struct ttm_place *hop)
 {
+	const struct vgpu_bo_owner_ops *ops = to_vgpu_bo(tbo)->owner_ops;
+
+	/* The owner brings elsewhere what is in the BO. */
+	if (ops && ops->vacate)
+		return vgpu_ttm_funcs.move(tbo, evict, ctx, new, hop);
 	ttm_bo_move_null(tbo, new);
 	return 0;
 }
@@ -154,7 +159,7 @@ static const struct vgpu_bo_owner_ops create_stay_ops = {
 	.evict_ok = create_stays,
 };
 
-static bool create_vacate(struct vgpu_bo *bo)
+static bool create_lets_go(struct vgpu_bo *bo)
 {
 	struct create_mock *m = create_of(bo->tbo.bdev);
 
@@ -164,8 +169,18 @@ static bool create_vacate(struct vgpu_bo *bo)
 	return false;
 }
 
+static unsigned long create_a_jiffy(struct vgpu_bo *bo)
+{
+	return 1;
+}
+
 static const struct vgpu_bo_owner_ops create_vacate_ops = {
-	.vacate = create_vacate,
+	.vacate = create_lets_go,
+};
+
+static const struct vgpu_bo_owner_ops create_keep_ops = {
+	.evict_ok = create_lets_go,
+	.evict_in = create_a_jiffy,
 };
 
 static void create_set_owner(struct vgpu_bo *bo, const struct vgpu_bo_owner_ops *ops)
@@ -380,7 +395,22 @@ static void create_vacated_later(struct kunit *test)
 	m->refusals = CREATE_REFUSALS;
 	create_and_destroy(test, m, SZ_2M, 0);
 	KUNIT_EXPECT_EQ(test, m->refusals, 0);
-	KUNIT_EXPECT_NULL(test, m->bo[0]->tbo.resource);
+	create_check_place(test, m->bo[0], TTM_PL_SYSTEM);
+}
+
+/*
+ * The owner of a BO keeps it for a time that it knows. Catches: an allocation that fails
+ * although the owner lets the BO go soon.
+ */
+static void create_kept(struct kunit *test)
+{
+	struct create_mock *m = create_mock_new(test, 1, SZ_2M, ttm_bo_type_device);
+
+	create_set_owner(m->bo[0], &create_keep_ops);
+	m->refusals = CREATE_REFUSALS;
+	create_and_destroy(test, m, SZ_2M, 0);
+	KUNIT_EXPECT_EQ(test, m->refusals, 0);
+	create_check_place(test, m->bo[0], TTM_PL_TT);
 }
 
 static struct kunit_case create_cases[] = {
@@ -389,6 +419,7 @@ static struct kunit_case create_cases[] = {
 	KUNIT_CASE(create_held_many),
 	KUNIT_CASE(create_held_stays),
 	KUNIT_CASE(create_vacated_later),
+	KUNIT_CASE(create_kept),
 	{}
 };
 

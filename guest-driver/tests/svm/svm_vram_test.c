@@ -133,13 +133,19 @@ static void stuck_referenced(struct kunit *test)
 	stuck_release(test, m);
 }
 
-/* @want: is its VRAM free? Two calls, since the first must have changed nothing. */
-static void stuck_vacate(struct kunit *test, struct stuck_mock *m, bool want)
+/*
+ * @looks: does it look as if it could leave? @want: is its VRAM free? Two calls, since the
+ * first must have changed nothing.
+ */
+static void stuck_vacate(struct kunit *test, struct stuck_mock *m, bool looks,
+			 bool want)
 {
 	struct vgpu_bo *bo = &m->bo;
 
 	dma_resv_lock(bo->tbo.base.resv, NULL);
+	KUNIT_EXPECT_EQ(test, svm_bo_evict_ok(bo), looks);
 	KUNIT_EXPECT_EQ(test, svm_bo_vacate(bo), want);
+	KUNIT_EXPECT_EQ(test, svm_bo_evict_ok(bo), looks);
 	KUNIT_EXPECT_EQ(test, svm_bo_vacate(bo), want);
 	dma_resv_unlock(bo->tbo.base.resv);
 }
@@ -161,22 +167,25 @@ static void stuck_wanted(struct kunit *test)
 							resv), 0);
 	m->bo.owner = &m->sb;
 
-	stuck_vacate(test, m, false);
+	stuck_vacate(test, m, false, false);
 	KUNIT_EXPECT_TRUE(test, PageLocked(m->page));
 	unlock_page(m->page);
 	get_page(m->page);
-	stuck_vacate(test, m, false);
+	stuck_vacate(test, m, false, false);
 	put_page(m->page);
 	KUNIT_EXPECT_EQ(test, page_ref_count(m->page), 1);
 	KUNIT_EXPECT_EQ(test, kref_read(&m->sb.ref), 2);
 	KUNIT_EXPECT_EQ(test, atomic_long_read(&m->sn.vram_pages), 1);
 	put_page(m->page);
 	/* One reference is the migration's. */
-	stuck_vacate(test, m, false);
+	stuck_vacate(test, m, true, false);
+	/* What was in the pages is lost: nobody may get it, not even by an eviction. */
+	atomic_inc(&m->mock->vdev.hw->vram_epoch);
+	stuck_vacate(test, m, false, false);
 	refcount_set(&m->sb.ref.refcount, 0);
-	stuck_vacate(test, m, true);
+	stuck_vacate(test, m, true, true);
 	m->bo.owner = NULL;
-	stuck_vacate(test, m, true);
+	stuck_vacate(test, m, true, true);
 }
 
 static void *peer_owner(const struct stuck_mock *m)

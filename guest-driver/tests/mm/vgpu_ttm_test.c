@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * mm/vgpu_ttm.c: a BO whose owner has to bring what is in it elsewhere (as SVM's are), from
+ * TTM's question whether it may be evicted to the move. Catches: pages that are moved by a
+ * question of TTM, so that they leave VRAM which nobody takes then; a move that ends well
+ * although something is in the BO still, whose VRAM others get; an error with which TTM gives
+ * up instead of going on to the next BO.
+ */
+#include <linux/dma-resv.h>
+#include <kunit/static_stub.h>
+
+#include "tests/lib/vgpu_mock.h"
+
+#define VACATE_PAGES	8u
+#define VACATE_BYTES	((u64)VACATE_PAGES << PAGE_SHIFT)
+
+static const struct ttm_place vacate_vram = { .mem_type = TTM_PL_VRAM };
+
+/**
+ * struct vacate_mock - a BO in VRAM, and its owner
+ * @mock: device, and the BO
+ * @evict_ok: the owner's answer
+ * @can_leave: what is in the BO can be brought elsewhere
+ * @vacated: how often that was asked for
+ * @system: where the BO goes
+ */
+struct vacate_mock {
+	struct vgpu_mock *mock;
+	bool evict_ok;
+	bool can_leave;
+	unsigned int vacated;
+	struct ttm_resource system;
+};
+
+static bool vacate_is_ours(const struct ttm_buffer_object *tbo)
+{
+	return true;
+}
+
+static bool vacate_evict_ok(struct vgpu_bo *bo)
+{
+	struct vacate_mock *m = bo->owner;
+
+	return m->evict_ok;
+}
+
+static bool vacate_vacate(struct vgpu_bo *bo)
+{
+	struct vacate_mock *m = bo->owner;
+
+	m->vacated++;
+	return m->can_leave;
+}
+
+static const struct vgpu_bo_owner_ops vacate_ops = {
+	.evict_ok = vacate_evict_ok,
+	.vacate = vacate_vacate,
+};
+
+static struct ttm_buffer_object *vacate_tbo(struct vacate_mock *m)
+{
+	return &m->mock->bo.tbo;
+}
+
+static void vacate_fini(void *arg)
+{
+	struct vacate_mock *m = arg;
+	struct ttm_buffer_object *tbo = vacate_tbo(m);
+
+	if (tbo->resource && tbo->resource != &m->system)
+		vgpu_mock_free(m->mock, tbo->resource);
+	dma_resv_fini(tbo->base.resv);
+}
+
+static struct vacate_mock *vacate_new(struct kunit *test)
+{
+	struct vacate_mock *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	struct ttm_buffer_object *tbo;
+
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	m->mock = vgpu_mock_new(test);
+	m->system.mem_type = TTM_PL_SYSTEM;
+	m->mock->bo.owner = m;
+	m->mock->bo.owner_ops = &vacate_ops;
+	tbo = vacate_tbo(m);
+	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(m->mock, VACATE_PAGES, 1,
+					      &vacate_vram, &tbo->resource), 0);
+	dma_resv_init(&tbo->base._resv);
+	tbo->base.resv = &tbo->base._resv;
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, vacate_fini, m), 0);
+	kunit_activate_static_stub(test, vgpu_bo_is_ours, vacate_is_ours);
+	return m;
+}
+
+static bool vacate_valuable(struct vacate_mock *m)
+{
+	struct ttm_buffer_object *tbo = vacate_tbo(m);
+	bool valuable;
+
+	dma_resv_lock(tbo->base.resv, NULL);
+	valuable = vgpu_ttm_funcs.eviction_valuable(tbo, &vacate_vram);
+	dma_resv_unlock(tbo->base.resv);
+	return valuable;
+}
+
+static struct ttm_placement vacate_placement(struct vacate_mock *m)
+{
+	struct ttm_buffer_object *tbo = vacate_tbo(m);
+	struct ttm_placement placement = { };
+
+	dma_resv_lock(tbo->base.resv, NULL);
+	vgpu_ttm_funcs.evict_flags(tbo, &placement);
+	dma_resv_unlock(tbo->base.resv);
+	return placement;
+}
+
+static int vacate_move(struct vacate_mock *m)
+{
+	struct ttm_buffer_object *tbo = vacate_tbo(m);
+	struct ttm_operation_ctx ctx = { };
+	struct ttm_place hop = { };
+	int ret;
+
+	dma_resv_lock(tbo->base.resv, NULL);
+	ret = vgpu_ttm_funcs.move(tbo, true, &ctx, &m->system, &hop);
+	dma_resv_unlock(tbo->base.resv);
+	return ret;
+}
+
+/* Questions have an answer and no effect. */
+static void vacate_query(struct kunit *test)
+{
+	struct vacate_mock *m = vacate_new(test);
+	struct ttm_resource *res = vacate_tbo(m)->resource;
+	struct ttm_placement placement;
+
+	m->can_leave = true;
+	KUNIT_EXPECT_FALSE(test, vacate_valuable(m));
+	m->evict_ok = true;
+	KUNIT_EXPECT_TRUE(test, vacate_valuable(m));
+	placement = vacate_placement(m);
+	KUNIT_EXPECT_EQ(test, placement.num_placement, 1);
+	KUNIT_EXPECT_EQ(test, placement.placement[0].mem_type, TTM_PL_SYSTEM);
+	KUNIT_EXPECT_EQ(test, m->vacated, 0);
+	KUNIT_EXPECT_PTR_EQ(test, vacate_tbo(m)->resource, res);
+	KUNIT_EXPECT_EQ(test, vgpu_mock_usage(m->mock, TTM_PL_VRAM), VACATE_BYTES);
+}
+
+/* Something stays: the BO keeps its VRAM, and TTM tries others. Then it leaves. */
+static void vacate_moves(struct kunit *test)
+{
+	struct vacate_mock *m = vacate_new(test);
+	struct ttm_resource *res = vacate_tbo(m)->resource;
+
+	KUNIT_EXPECT_EQ(test, vacate_move(m), -EBUSY);
+	KUNIT_EXPECT_EQ(test, m->vacated, 1);
+	KUNIT_EXPECT_PTR_EQ(test, vacate_tbo(m)->resource, res);
+	KUNIT_EXPECT_EQ(test, vgpu_mock_usage(m->mock, TTM_PL_VRAM), VACATE_BYTES);
+
+	m->can_leave = true;
+	KUNIT_EXPECT_EQ(test, vacate_move(m), 0);
+	KUNIT_EXPECT_EQ(test, m->vacated, 2);
+	KUNIT_EXPECT_PTR_EQ(test, vacate_tbo(m)->resource, &m->system);
+	KUNIT_EXPECT_EQ(test, vgpu_mock_usage(m->mock, TTM_PL_VRAM), 0);
+}
+
+static struct kunit_case vacate_cases[] = {
+	KUNIT_CASE(vacate_query),
+	KUNIT_CASE(vacate_moves),
+	{}
+};
+
+static struct kunit_suite vacate_suite = {
+	.name = "vgpu_ttm",
+	.test_cases = vacate_cases,
+};
+
+kunit_test_suite(vacate_suite);
