@@ -230,6 +230,8 @@ static struct svm_bo *svm_bo_try_alloc(struct kfd_node *node,
 	if (!sb)
 		return ERR_PTR(-ENOMEM);
 	kref_init(&sb->ref);
+	INIT_LIST_HEAD(&sb->touches);
+	spin_lock_init(&sb->touch_lock);
 	sb->node = node;
 	sb->npages = npages;
 	sb->vram_epoch = atomic_read(&node->vdev->hw->vram_epoch);

@@ -6,12 +6,14 @@
  * (migrate_vma_setup() runs the notifiers). Only after the copy has succeeded do
  * the new pages replace the old: a failure leaves memory as it was.
  */
-#include <linux/delay.h>
+#include <linux/completion.h>
 #include <linux/memremap.h>
 #include <linux/migrate.h>
 #include <linux/mm.h>
+#include <linux/pagemap.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <kunit/visibility.h>
 
 #include "process/kfd_evict.h"
 #include "process/kfd_node.h"
@@ -311,55 +313,158 @@ long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
 }
 
 /*
- * The page of a CPU fault has not moved: somebody else is moving it, or holds it.
- * It may be another fault. The reference that do_swap_page() has taken for each
- * keeps the other from moving the page, and the CPU may be needed by whoever has
- * it locked: this is also the kernel in a call, which nobody preempts. So sleep a
- * little, without the reference: do_swap_page() drops one of @vmf's page, which
- * is another one from now on.
+ * DOC: CPU touches of one page
+ *
+ * A thread that touches a page of VRAM enters svm_migrate_to_ram() with a reference to the
+ * page, which do_swap_page() drops after the call. The core moves a page only if nobody but
+ * the thread that moves it has such a reference. If several threads touch the page at the
+ * same time, and each of them tries or waits with its reference, the page never moves.
+ *
+ * So the first thread (struct svm_touch) moves the page. A thread that enters meanwhile
+ * (struct svm_touch_waiter) lends its reference: it drops the reference and sleeps, and
+ * svm_touch_end() takes the reference again on its behalf, before the first thread, whose own
+ * reference keeps the page, leaves. Each thread returns with the reference and the vmf->page
+ * that it came with. A thread that faults after the page was unmapped finds a migration entry,
+ * for which do_swap_page() waits without a reference.
+ *
+ * What does not serve: returning at once, as nouveau and test_hmm do, repeats the fault until
+ * the page has moved, and takes the CPU from the thread that moves it, if that has a lower
+ * priority or the fault comes from a system call of a kernel without preemption. Waiting for
+ * the page's lock keeps the reference, so that the owner of the lock fails. VM_FAULT_RETRY
+ * drops the mmap_lock, but the reference after the call only. migration_entry_wait() is not
+ * exported.
  */
-static vm_fault_t svm_fault_again(struct vm_fault *vmf)
-{
-	struct page *page = vmf->page;
 
-	vmf->page = ZERO_PAGE(0);
-	get_page(vmf->page);
-	put_page(page);
-	usleep_range_state(20, 200, TASK_KILLABLE);
+bool svm_touch_begin(struct svm_bo *sb, struct svm_touch *touch, struct page *page,
+		     struct svm_touch_waiter *waiter)
+{
+	struct svm_touch *first;
+
+	touch->page = page;
+	INIT_LIST_HEAD(&touch->waiters);
+	init_completion(&waiter->done);
+	spin_lock(&sb->touch_lock);
+	list_for_each_entry(first, &sb->touches, link) {
+		if (first->page != page)
+			continue;
+		list_add_tail(&waiter->link, &first->waiters);
+		/* @first has a reference, too: this is not the last one. */
+		put_page(page);
+		spin_unlock(&sb->touch_lock);
+		return false;
+	}
+	list_add(&touch->link, &sb->touches);
+	spin_unlock(&sb->touch_lock);
+	return true;
+}
+EXPORT_SYMBOL_IF_KUNIT(svm_touch_begin);
+
+/* svm_bo.touch_lock held. */
+static void svm_touch_return(struct page *page, struct svm_touch_waiter *waiter)
+{
+	list_del_init(&waiter->link);
+	get_page(page);
+}
+
+void svm_touch_end(struct svm_bo *sb, struct svm_touch *touch)
+{
+	struct svm_touch_waiter *waiter, *next;
+
+	spin_lock(&sb->touch_lock);
+	list_del(&touch->link);
+	list_for_each_entry_safe(waiter, next, &touch->waiters, link) {
+		svm_touch_return(touch->page, waiter);
+		complete(&waiter->done);
+	}
+	spin_unlock(&sb->touch_lock);
+}
+EXPORT_SYMBOL_IF_KUNIT(svm_touch_end);
+
+/* 0: the first thread is done; or -ERESTARTSYS. The reference is back in either case. */
+static int svm_touch_wait(struct svm_bo *sb, struct page *page,
+			  struct svm_touch_waiter *waiter)
+{
+	int ret = wait_for_completion_killable(&waiter->done);
+
+	if (!ret)
+		return 0;
+	spin_lock(&sb->touch_lock);
+	if (!list_empty(&waiter->link))
+		svm_touch_return(page, waiter);
+	spin_unlock(&sb->touch_lock);
+	return ret;
+}
+
+/* Return whether no other touch moves pages of the BO. */
+static bool svm_touch_is_alone(struct svm_bo *sb)
+{
+	bool alone;
+
+	spin_lock(&sb->touch_lock);
+	alone = list_is_singular(&sb->touches);
+	spin_unlock(&sb->touch_lock);
+	return alone;
+}
+
+/*
+ * The page has not moved: the access is repeated. If another touch is moving the page's
+ * neighbours, the page moves with them once this thread's reference is gone: do not wait here.
+ * Otherwise an eviction has the page locked, or the migration that brought it to VRAM.
+ */
+static vm_fault_t svm_touch_failed(struct svm_bo *sb, struct page *page)
+{
+	if (svm_touch_is_alone(sb) &&
+	    folio_wait_locked_killable(page_folio(page)))
+		return VM_FAULT_SIGBUS;
+	cond_resched();
 	return fatal_signal_pending(current) ? VM_FAULT_SIGBUS : 0;
 }
 
-vm_fault_t svm_migrate_to_ram(struct vm_fault *vmf)
+static vm_fault_t svm_touch_move(struct svm_bo *sb, struct vm_fault *vmf)
 {
 	struct vm_area_struct *vma = vmf->vma;
-	struct svm_bo *sb = svm_page_bo(vmf->page);
-	unsigned long page = vmf->address >> PAGE_SHIFT;
-	struct kfd_node *node = sb->node;
 	struct svm_interval bounds = {
 		vma->vm_start >> PAGE_SHIFT, (vma->vm_end >> PAGE_SHIFT) - 1,
 	};
-	struct svm_interval win = svm_window(page, min_t(u8, sb->granularity,
-							 SVM_CHUNK_ORDER),
+	struct svm_interval win = svm_window(vmf->address >> PAGE_SHIFT,
+					     min_t(u8, sb->granularity,
+						   SVM_CHUNK_ORDER),
 					     bounds);
 	const struct kfd_smi_move told = {
-		.smi = &node->smi,
+		.smi = &sb->node->smi,
 		.pid = pid_nr(sb->owner),
 		.trigger = KFD_MIGRATE_TRIGGER_PAGEFAULT_CPU,
 	};
-	struct svm_move *m;
+	struct svm_move *m = kvmalloc(sizeof(*m), GFP_KERNEL);
 	long moved;
 
-	m = kvmalloc(sizeof(*m), GFP_KERNEL);
 	if (!m)
 		return VM_FAULT_OOM;
-	moved = svm_chunk_to_system(node, told, NULL, vma, win, vmf->page, m);
+	moved = svm_chunk_to_system(sb->node, told, NULL, vma, win, vmf->page, m);
 	kvfree(m);
-	trace_svm_migrate(0, node->gpu_id, false, win.first,
+	trace_svm_migrate(0, sb->node->gpu_id, false, win.first,
 			  svm_interval_pages(win), moved,
 			  KFD_MIGRATE_TRIGGER_PAGEFAULT_CPU);
 	if (moved == -ENOMEM)
 		return VM_FAULT_OOM;
 	if (!moved)
-		return svm_fault_again(vmf);
+		return svm_touch_failed(sb, vmf->page);
 	return moved < 0 ? VM_FAULT_SIGBUS : 0;
 }
+
+vm_fault_t svm_migrate_to_ram(struct vm_fault *vmf)
+{
+	struct svm_bo *sb = svm_page_bo(vmf->page);
+	struct svm_touch_waiter waiter;
+	struct svm_touch touch;
+	vm_fault_t ret;
+
+	/* First of all: a thread that sleeps before with its reference makes others' moves fail. */
+	if (!svm_touch_begin(sb, &touch, vmf->page, &waiter))
+		return svm_touch_wait(sb, vmf->page, &waiter) ?
+			VM_FAULT_SIGBUS : 0;
+	ret = svm_touch_move(sb, vmf);
+	svm_touch_end(sb, &touch);
+	return ret;
+}
+EXPORT_SYMBOL_IF_KUNIT(svm_migrate_to_ram);

@@ -3,8 +3,11 @@
 #ifndef SVM_MIGRATE_PRIV_H
 #define SVM_MIGRATE_PRIV_H
 
+#include <linux/completion.h>
 #include <linux/kref.h>
+#include <linux/list.h>
 #include <linux/llist.h>
+#include <linux/spinlock.h>
 
 #include "svm/svm_interval.h"
 #include "svm/svm_map.h"
@@ -27,6 +30,8 @@ struct vgpu_bo;
  * @granularity: log2 of the pages that a CPU touch brings back together
  * @owner: process whose memory it was, referenced
  * @dead: in svm_node.dead_bos after the last reference
+ * @touches: struct svm_touch under way; @touch_lock
+ * @touch_lock: innermost
  */
 struct svm_bo {
 	struct kref ref;
@@ -39,6 +44,30 @@ struct svm_bo {
 	u8 granularity;
 	struct pid *owner;
 	struct llist_node dead;
+	struct list_head touches;
+	spinlock_t touch_lock;	/* touches and their waiters */
+};
+
+/**
+ * struct svm_touch - a CPU fault that moves a page out of VRAM; see svm_migrate.c
+ * @link: in svm_bo.touches
+ * @page: the page, referenced by the fault
+ * @waiters: struct svm_touch_waiter of other faults of @page
+ */
+struct svm_touch {
+	struct list_head link;
+	struct page *page;
+	struct list_head waiters;
+};
+
+/**
+ * struct svm_touch_waiter - a CPU fault of a page that another one moves
+ * @link: in svm_touch.waiters while it has lent its reference, else empty
+ * @done: the reference is back
+ */
+struct svm_touch_waiter {
+	struct list_head link;
+	struct completion done;
 };
 
 /**
@@ -139,9 +168,18 @@ long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
 			   unsigned long npages);
 
 /*
+ * svm_migrate.c. A CPU fault of @page, of @sb, begins. True: it is the first, moves the page
+ * and then calls svm_touch_end(); @waiter is not used. False: it waits for @waiter->done, and
+ * has no reference to the page until then; @touch is not used.
+ */
+bool svm_touch_begin(struct svm_bo *sb, struct svm_touch *touch, struct page *page,
+		     struct svm_touch_waiter *waiter);
+/* Wakes the waiters, each of which has its reference again. */
+void svm_touch_end(struct svm_bo *sb, struct svm_touch *touch);
+/*
  * svm_migrate.c: the CPU touched a page in VRAM. Called with mmap_lock held for
  * reading and a reference on vmf->page, in any process that maps the page (after
- * fork not only KFD's). Takes no lock of SVM or KFD.
+ * fork not only KFD's). Takes no lock of SVM or KFD but svm_bo.touch_lock.
  */
 vm_fault_t svm_migrate_to_ram(struct vm_fault *vmf);
 

@@ -10,8 +10,8 @@
  * BO goes back to the VRAM manager.
  *
  * A CPU access to such a page calls svm_migrate_to_ram() in the middle of a page
- * fault. It takes no lock of SVM or KFD: what it needs is in the page. Where
- * memory is, only the CPU's page tables know; nobody caches it.
+ * fault. It takes no lock of SVM or KFD but svm_bo.touch_lock: what it needs is in
+ * the page. Where memory is, only the CPU's page tables know; nobody caches it.
  */
 #include <linux/highmem.h>
 #include <linux/memremap.h>

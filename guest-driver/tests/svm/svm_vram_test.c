@@ -4,10 +4,18 @@
  * BO, have to go. Would catch an eviction that waits for ever, one that says all
  * is well, and one that takes the page from who holds it.
  *
+ * svm/migrate/svm_migrate.c: CPU faults of a page that another one moves. Would catch a fault
+ * that keeps its reference, by which the page never moves, that changes vmf->page, or that
+ * returns without the reference that do_swap_page() drops.
+ *
  * svm/migrate/svm_hive.c: pages of two GPUs, in one hive or not. Would catch a page of a
  * stranger that HMM hands out, and one that is looked for in the wrong VRAM.
  */
 #include <linux/dma-resv.h>
+#include <linux/iopoll.h>
+#include <linux/kthread.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/sizes.h>
 #include <linux/vmalloc.h>
 
@@ -21,6 +29,8 @@
 #define STUCK_VRAM	SZ_2M
 #define STUCK_OFFSET	(5 * PAGE_SIZE)
 #define STUCK_SEGMENT	SZ_16M
+#define TOUCHES		3u
+#define TOUCH_TIMEOUT	(10 * HZ)
 
 struct stuck_mock {
 	struct vgpu_mock *mock;
@@ -77,6 +87,8 @@ static struct stuck_mock *stuck_mock_of(struct kunit *test, u64 hive,
 			0);
 	INIT_LIST_HEAD(&m->node.smi.clients);
 	kref_init(&m->sb.ref);
+	INIT_LIST_HEAD(&m->sb.touches);
+	spin_lock_init(&m->sb.touch_lock);
 	m->sb.node = &m->node;
 	m->sb.npages = STUCK_VRAM >> PAGE_SHIFT;
 	m->page = svm_page_get(&m->sb, STUCK_OFFSET);
@@ -188,6 +200,132 @@ static void stuck_wanted(struct kunit *test)
 	stuck_vacate(test, m, true, true);
 }
 
+/**
+ * struct touch_thread - a thread whose CPU fault finds a page in VRAM
+ * @vmf: the fault
+ * @task: the thread
+ * @ret: what svm_migrate_to_ram() said
+ * @done: it has
+ */
+struct touch_thread {
+	struct vm_fault vmf;
+	struct task_struct *task;
+	vm_fault_t ret;
+	struct completion done;
+};
+
+static int touch_main(void *arg)
+{
+	struct touch_thread *t = arg;
+
+	allow_signal(SIGKILL);
+	t->ret = svm_migrate_to_ram(&t->vmf);
+	complete(&t->done);
+	return 0;
+}
+
+/* It has a reference to the page, as from do_swap_page(), which is the caller's later. */
+static struct touch_thread *touch_start(struct kunit *test, struct page *page)
+{
+	struct touch_thread *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	init_completion(&t->done);
+	t->vmf.page = page;
+	get_page(page);
+	t->task = kthread_run(touch_main, t, "svm-touch-test");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(t->task));
+	return t;
+}
+
+/* The page gets to have @want references. */
+static void touch_expect_refs(struct kunit *test, struct page *page, int want)
+{
+	int refs;
+
+	KUNIT_EXPECT_EQ(test, read_poll_timeout(page_ref_count, refs, refs == want,
+						USEC_PER_MSEC,
+						jiffies_to_usecs(TOUCH_TIMEOUT), false,
+						page), 0);
+}
+
+static void touch_expect(struct kunit *test, struct touch_thread *t, struct page *page,
+			 vm_fault_t want)
+{
+	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&t->done, TOUCH_TIMEOUT));
+	KUNIT_EXPECT_EQ(test, t->ret, want);
+	KUNIT_EXPECT_PTR_EQ(test, t->vmf.page, page);
+}
+
+/* A fault that moves the page has the only reference; others have theirs when it ends. */
+static void touch_lends(struct kunit *test)
+{
+	struct stuck_mock *m = stuck_mock_new(test);
+	struct touch_thread *t[TOUCHES];
+	struct svm_touch_waiter unused;
+	struct svm_touch first;
+	unsigned int i;
+
+	unlock_page(m->page);
+	KUNIT_ASSERT_TRUE(test, svm_touch_begin(&m->sb, &first, m->page, &unused));
+	for (i = 0; i < TOUCHES; i++)
+		t[i] = touch_start(test, m->page);
+	touch_expect_refs(test, m->page, 1);
+	for (i = 0; i < TOUCHES; i++)
+		KUNIT_EXPECT_FALSE(test, completion_done(&t[i]->done));
+	svm_touch_end(&m->sb, &first);
+	for (i = 0; i < TOUCHES; i++)
+		touch_expect(test, t[i], m->page, 0);
+	KUNIT_EXPECT_EQ(test, page_ref_count(m->page), 1 + TOUCHES);
+	KUNIT_EXPECT_TRUE(test, list_empty(&m->sb.touches));
+	for (i = 0; i < TOUCHES; i++)
+		put_page(m->page);
+	stuck_release(test, m);
+}
+
+/* One is killed meanwhile, and has its reference back once. */
+static void touch_killed(struct kunit *test)
+{
+	struct stuck_mock *m = stuck_mock_new(test);
+	struct svm_touch_waiter unused;
+	struct touch_thread *t[2];
+	struct svm_touch first;
+
+	unlock_page(m->page);
+	KUNIT_ASSERT_TRUE(test, svm_touch_begin(&m->sb, &first, m->page, &unused));
+	t[0] = touch_start(test, m->page);
+	t[1] = touch_start(test, m->page);
+	touch_expect_refs(test, m->page, 1);
+	send_sig(SIGKILL, t[0]->task, 1);
+	touch_expect(test, t[0], m->page, VM_FAULT_SIGBUS);
+	KUNIT_EXPECT_EQ(test, page_ref_count(m->page), 2);
+	svm_touch_end(&m->sb, &first);
+	touch_expect(test, t[1], m->page, 0);
+	KUNIT_EXPECT_EQ(test, page_ref_count(m->page), 3);
+	put_page(m->page);
+	put_page(m->page);
+	stuck_release(test, m);
+}
+
+/* Faults of two pages do not wait for each other. */
+static void touch_two_pages(struct kunit *test)
+{
+	struct stuck_mock *m = stuck_mock_new(test);
+	struct page *other = svm_page_get(&m->sb, STUCK_OFFSET + PAGE_SIZE);
+	struct svm_touch_waiter unused;
+	struct svm_touch touch[2];
+
+	unlock_page(m->page);
+	unlock_page(other);
+	KUNIT_EXPECT_TRUE(test, svm_touch_begin(&m->sb, &touch[0], m->page, &unused));
+	KUNIT_EXPECT_TRUE(test, svm_touch_begin(&m->sb, &touch[1], other, &unused));
+	svm_touch_end(&m->sb, &touch[0]);
+	svm_touch_end(&m->sb, &touch[1]);
+	KUNIT_EXPECT_EQ(test, page_ref_count(other), 1);
+	put_page(other);
+	stuck_release(test, m);
+}
+
 static void *peer_owner(const struct stuck_mock *m)
 {
 	return svm_pgmap_owner(&m->node);
@@ -281,6 +419,9 @@ static struct kunit_case stuck_cases[] = {
 	KUNIT_CASE_SLOW(stuck_locked),
 	KUNIT_CASE_SLOW(stuck_referenced),
 	KUNIT_CASE(stuck_wanted),
+	KUNIT_CASE(touch_lends),
+	KUNIT_CASE(touch_killed),
+	KUNIT_CASE(touch_two_pages),
 	KUNIT_CASE(peer_owners),
 	KUNIT_CASE(peer_places),
 	{}

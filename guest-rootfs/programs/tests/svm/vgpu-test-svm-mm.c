@@ -589,6 +589,64 @@ static void touched_at_once(void)
 	close(zero);
 }
 
+enum { TOUCHERS = 4 };
+
+/* Threads that read the same pages at the same time, once a round. */
+static struct {
+	pthread_barrier_t start, end;
+	char *p;
+	uint64_t seed;
+	bool stop;
+} together;
+
+static void *touch_together(void *arg)
+{
+	(void)arg;
+	for (;;) {
+		pthread_barrier_wait(&together.start);
+		if (together.stop)
+			return NULL;
+		OK(vg_pattern_check(together.p, TOUCHED, together.seed, 0));
+		pthread_barrier_wait(&together.end);
+	}
+}
+
+/*
+ * Threads on all CPUs read the same pages of VRAM. Would catch faults whose references keep
+ * the page from each other, so that no thread gets on, and a page that is not whole when
+ * several threads wait for it.
+ */
+static void touched_together(void)
+{
+	pthread_t thread[TOUCHERS];
+	int i;
+
+	start();
+	together.p = tap_anon(TOUCHED);
+	pthread_barrier_init(&together.start, NULL, TOUCHERS + 1);
+	pthread_barrier_init(&together.end, NULL, TOUCHERS + 1);
+	for (i = 0; i < TOUCHERS; i++)
+		CHECK(!pthread_create(&thread[i], NULL, touch_together, NULL),
+		      "thread");
+	for (i = 0; tap_goes_on(i, 100); i++) {
+		together.seed = SEED + i;
+		vg_pattern_fill(together.p, TOUCHED, together.seed, 0);
+		OK(vg_svm_prefetch(&vg, together.p, TOUCHED, gpu->gpu_id));
+		CHECK(vg_pages_in_vram(together.p, TOUCHED) ==
+		      TOUCHED / VG_PAGE, "%ld pages are in VRAM",
+		      vg_pages_in_vram(together.p, TOUCHED));
+		pthread_barrier_wait(&together.start);
+		pthread_barrier_wait(&together.end);
+		CHECK(!vg_pages_in_vram(together.p, TOUCHED),
+		      "%ld pages are in VRAM still",
+		      vg_pages_in_vram(together.p, TOUCHED));
+	}
+	together.stop = true;
+	pthread_barrier_wait(&together.start);
+	for (i = 0; i < TOUCHERS; i++)
+		CHECK(!pthread_join(thread[i], NULL), "join");
+}
+
 static const struct tap_case cases[] = {
 	{ "other memory at the same address", replaced, 0 },
 	{ "munmap, then copy: the queue stops", unmapped, 0 },
@@ -611,6 +669,7 @@ static const struct tap_case cases[] = {
 	{ "munmap under a running copy", vanish, 0 },
 	{ "exit in the middle of it all", exits, 0 },
 	{ "calls touch pages of VRAM at once", touched_at_once, 0 },
+	{ "threads on all CPUs touch pages of VRAM", touched_together, 0 },
 };
 
 int main(int argc, char **argv)
