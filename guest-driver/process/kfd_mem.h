@@ -140,10 +140,10 @@ struct kfd_mem_attachment *kgd_mem_find(struct kfd_process_device *pdd, u64 va);
 /*
  * kfd_mem_validate.c
  *
- * Bring the BO to a place, wait for its contents, repair its mappings. @back: it
- * is its process that comes back. Reservation held. 0 or -ENOMEM, -ERESTARTSYS.
+ * Bring the BO to a place, wait for its contents, repair its mappings. Reservation held,
+ * without a ticket. 0 or -ENOMEM, -ERESTARTSYS.
  */
-int kgd_mem_validate(struct kgd_mem *mem, bool back);
+int kgd_mem_validate(struct kgd_mem *mem);
 /* Of that the last step alone. 0 or -ERESTARTSYS. */
 int kgd_mem_update(struct kgd_mem *mem);
 /*

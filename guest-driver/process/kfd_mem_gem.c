@@ -113,7 +113,7 @@ static int gem_map_reserved(struct kgd_mem *mem,
 	/* Engines may be using it through another mapping. */
 	if (!mem->mapped_to_gpu_memory || !info->resident ||
 	    READ_ONCE(info->evicted))
-		ret = kgd_mem_validate(mem, false);
+		ret = kgd_mem_validate(mem);
 	if (!ret)
 		ret = kfd_evict_fence_add(info, mem->bo);
 	if (!ret)

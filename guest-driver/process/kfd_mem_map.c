@@ -255,7 +255,7 @@ int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 	/* Engines may be using it through another mapping. */
 	if (!mem->mapped_to_gpu_memory || !mem->process_info->resident ||
 	    READ_ONCE(mem->process_info->evicted))
-		ret = kgd_mem_validate(mem, false);
+		ret = kgd_mem_validate(mem);
 	if (!ret)
 		ret = kfd_evict_fence_add(mem->process_info, mem->bo);
 	if (!ret)
