@@ -3,6 +3,7 @@
  * Buffer objects: creation, placement, the kernel's own.
  */
 #include <linux/dma-buf.h>
+#include <linux/jiffies.h>
 #include <linux/log2.h>
 #include <linux/slab.h>
 #include <drm/amdgpu_drm.h>
@@ -369,6 +370,33 @@ void vgpu_bo_unpin(struct vgpu_bo *bo)
 	ttm_bo_move_to_lru_tail_unlocked(&bo->tbo);
 }
 
+/*
+ * How long the kernel waits for VRAM that its owners keep for a time, and for what others
+ * have reserved: these may want a lock of the caller.
+ */
+#define BO_KERNEL_KEPT	(3 * HZ)
+#define BO_KERNEL_HELD	(HZ / 4)
+
+/* There is no other place for it. As vgpu_bo_create_reserved(). */
+static int bo_create_patiently(struct vgpu_device *vdev,
+			       const struct vgpu_bo_params *p, struct vgpu_bo **out)
+{
+	unsigned long until = jiffies + BO_KERNEL_KEPT;
+	unsigned int frees, held = BO_KERNEL_HELD;
+	int ret, waited;
+
+	for (;;) {
+		frees = vgpu_vram_mgr_frees(vdev);
+		ret = vgpu_bo_create_reserved(vdev, p, true, out);
+		if (ret != -ENOMEM || p->domain != AMDGPU_GEM_DOMAIN_VRAM ||
+		    time_after(jiffies, until))
+			return ret;
+		waited = vgpu_vram_mgr_wait_kept(vdev, frees);
+		if (waited < 0 || (waited && !--held))
+			return ret;
+	}
+}
+
 /**
  * vgpu_bo_create_kernel() - a BO for the driver itself
  * @vdev: device
@@ -379,7 +407,8 @@ void vgpu_bo_unpin(struct vgpu_bo *bo)
  * @cpu: its address for the CPU (I/O memory in VRAM); may be NULL
  *
  * Pinned and mapped. Takes no reservation that others may hold, so callers may
- * hold any lock that is inside reservations.
+ * hold any lock that is inside reservations. VRAM that its owners keep for a time
+ * (vgpu_bo_owner_ops.evict_in) is waited for, three seconds at most.
  *
  * Return: 0 or -ENOMEM, -EINVAL.
  */
@@ -398,7 +427,7 @@ int vgpu_bo_create_kernel(struct vgpu_device *vdev, u64 size, u32 domain,
 	void *virtual;
 	int ret;
 
-	ret = vgpu_bo_create_reserved(vdev, &params, true, &bo);
+	ret = bo_create_patiently(vdev, &params, &bo);
 	if (ret)
 		return ret;
 	ttm_bo_pin(&bo->tbo);

@@ -44,8 +44,6 @@ struct vgpu_userptr;
  *            not sleep. NULL: always
  * @evict_in: for how many jiffies more @evict_ok keeps VRAM from an allocation of
  *            the caller; 0: not for a time. As @evict_ok. NULL: 0
- * @users_stay: may users of the BO stay for a while when they are asked to
- *              leave? As @evict_ok. NULL: no
  * @vacate: bring what is in the BO elsewhere, as its VRAM is wanted: true if
  *          that can be freed, false if it cannot now. Such a BO does not move to
  *          GTT. Called when TTM moves the BO out of VRAM. Reservation held; sleeps
@@ -57,7 +55,6 @@ struct vgpu_userptr;
 struct vgpu_bo_owner_ops {
 	bool (*evict_ok)(struct vgpu_bo *bo);
 	unsigned long (*evict_in)(struct vgpu_bo *bo);
-	bool (*users_stay)(struct vgpu_bo *bo);
 	bool (*vacate)(struct vgpu_bo *bo);
 	void (*release)(struct vgpu_bo *bo);
 };

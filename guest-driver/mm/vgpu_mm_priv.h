@@ -171,6 +171,7 @@ void vgpu_vram_mgr_fini(struct vgpu_device *vdev);
 void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
 			  int vram_epoch);
 void vgpu_vram_mgr_forget_lost(struct vgpu_bo *bo);
+int vgpu_vram_mgr_wait_kept(struct vgpu_device *vdev, unsigned int frees);
 int vgpu_gtt_mgr_init(struct vgpu_device *vdev, u64 size);
 void vgpu_gtt_mgr_fini(struct vgpu_device *vdev);
 void vgpu_gtt_mgr_bind(struct vgpu_device *vdev, struct ttm_tt *ttm,

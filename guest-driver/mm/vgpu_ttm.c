@@ -6,8 +6,8 @@
  * (vgpu_copy.c). A move of a BO that nobody uses first has its mappings cleared
  * (move_notify), then copies; TTM keeps the old memory until the copy is done.
  * Users are not waited for: the copy comes after them, and until then mappings
- * stay (move_later). Waiting is only for what moves in place, what has importers,
- * which may not follow later, and for users who take their time.
+ * stay (move_later). Waiting is only for what moves in place, and for what has
+ * importers, which may not follow later.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -249,15 +249,13 @@ static bool vgpu_move_has_users(struct ttm_buffer_object *tbo)
 }
 
 /*
- * Can a move be queued behind the users of the BO? Not if importers are to be
- * told, nor if users take their time: other moves queue behind it, also those
- * that these users wait for before they leave.
+ * Can a move be queued behind the users of the BO? Not if importers are to be told. User
+ * queues are no reason to wait: their eviction fences signal whatever the moves do that
+ * are queued behind this one.
  */
 static bool vgpu_move_queues(struct vgpu_bo *bo)
 {
-	return list_empty(&bo->attachments) &&
-	       !(bo->owner_ops && bo->owner_ops->users_stay &&
-		 bo->owner_ops->users_stay(bo));
+	return list_empty(&bo->attachments);
 }
 
 /* Users are done with the BO before its mappings go. */

@@ -529,6 +529,7 @@ unsigned int vgpu_vram_mgr_frees(struct vgpu_device *vdev)
 {
 	return READ_ONCE(vdev->mman->vram.frees);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_frees);
 
 /**
  * vgpu_vram_mgr_make_room() - evict what an allocation has left out
@@ -592,6 +593,76 @@ int vgpu_vram_mgr_make_room(struct vgpu_device *vdev, u64 size,
 						wait);
 	return left < 0 ? left : 0;
 }
+
+/**
+ * struct vram_hope - what stands in the way of an allocation that may hold reservations
+ * @held: others hold the reservation of a BO of user space's
+ * @evictable: something may be evicted
+ * @kept: as in struct vram_search
+ */
+struct vram_hope {
+	bool held;
+	bool evictable;
+	unsigned long kept;
+};
+
+static struct vram_hope vram_look(struct vgpu_vram_mgr *mgr)
+{
+	struct ttm_device *bdev = mgr->manager.bdev;
+	struct vgpu_vram_resource *vres;
+	struct vram_hope hope = { };
+
+	mutex_lock(&mgr->lock);
+	spin_lock(&bdev->lru_lock);
+	list_for_each_entry(vres, &mgr->resources, link) {
+		struct ttm_buffer_object *tbo = vres->base.bo;
+
+		if (!tbo || tbo->type == ttm_bo_type_kernel || tbo->pin_count)
+			continue;
+		if (dma_resv_trylock(tbo->base.resv)) {
+			if (vgpu_bo_is_ours(tbo) && vram_evictable(tbo, &hope.kept))
+				hope.evictable = true;
+			dma_resv_unlock(tbo->base.resv);
+		} else {
+			hope.held = true;
+		}
+	}
+	spin_unlock(&bdev->lru_lock);
+	mutex_unlock(&mgr->lock);
+	return hope;
+}
+
+/**
+ * vgpu_vram_mgr_wait_kept() - wait until an owner keeps its VRAM no longer
+ * @vdev: device
+ * @frees: vgpu_vram_mgr_frees() before the allocation that found no room
+ *
+ * For VRAM that an allocation may evict after a time that is known
+ * (vgpu_bo_owner_ops.evict_in). For callers that may hold reservations, and so cannot wait
+ * for a BO that others have reserved: vgpu_vram_mgr_make_room() is for the others. Takes the
+ * manager's lock; tries reservations.
+ *
+ * Context: sleeps, not interruptible.
+ *
+ * Return: 0 after that time, or when VRAM was freed: another try makes sense; 1 after a
+ * jiffy: others had reserved a BO, or another try makes sense already; -ENOENT neither.
+ */
+int vgpu_vram_mgr_wait_kept(struct vgpu_device *vdev, unsigned int frees)
+{
+	struct vgpu_vram_mgr *mgr = &vdev->mman->vram;
+	struct vram_hope hope = vram_look(mgr);
+
+	if (hope.evictable || READ_ONCE(mgr->frees) != frees ||
+	    (hope.held && !hope.kept)) {
+		schedule_timeout_uninterruptible(1);
+		return 1;
+	}
+	if (!hope.kept)
+		return -ENOENT;
+	wait_event_timeout(mgr->freed, READ_ONCE(mgr->frees) != frees, hope.kept);
+	return 0;
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_wait_kept);
 
 /**
  * vgpu_vram_mgr_size() - VRAM that BOs may use

@@ -8,10 +8,12 @@
  * may touch has to stop them. So each BO that a process with queues has mapped
  * carries the process's eviction fence (usage BOOKKEEP: nobody else waits for
  * it). The first to wait for it has evict_work take all queues of the process
- * off the hardware and signal the fence. Some time later restore_work brings
- * every mapped BO to a place again, each with a new fence, and puts the queues
- * back; if the new fence has signalled meanwhile, it tries again. How long the
- * fence resists, and whose memory is taken, is in kfd_timeslice.c.
+ * off the hardware and signal the fence, at once: that takes as long as the hardware
+ * takes to preempt the queues, and waits for no allocation, reservation or policy. Some
+ * time later restore_work brings every mapped BO to a place again, each with a new
+ * fence, and puts the queues back; if the new fence has signalled meanwhile, it tries
+ * again. Whose memory is taken, so that all get on, is decided before anybody waits for
+ * a fence: kfd_timeslice.c.
  *
  *	make resident ──► queues run ──► somebody waits for the fence
  *	                      ▲                      │ evict_work: queues off,
@@ -94,8 +96,7 @@ static bool kfd_fence_enable_signaling(struct dma_fence *fence)
 	struct amdkfd_process_info *info =
 		container_of(fence, struct kfd_eviction_fence, base)->info;
 
-	queue_delayed_work(kfd_evict_wq, &info->evict_work,
-			   kfd_timeslice_left(&info->timeslice, jiffies));
+	queue_work(kfd_evict_wq, &info->evict_work);
 	return true;
 }
 
@@ -203,17 +204,29 @@ void kfd_evict_now(struct amdkfd_process_info *info,
 }
 EXPORT_SYMBOL_IF_KUNIT(kfd_evict_now);
 
+/*
+ * Does somebody wait for the newest eviction fence? The one that evict_work was queued for
+ * may have signalled otherwise, and the process be back with another.
+ */
+static bool kfd_evict_wanted(struct amdkfd_process_info *info)
+{
+	struct kfd_process *p = info_process(info);
+	bool wanted;
+
+	mutex_lock(&p->queue_lock);
+	wanted = info->eviction_fence &&
+		 test_bit(DMA_FENCE_FLAG_ENABLE_SIGNAL_BIT,
+			  &info->eviction_fence->flags);
+	mutex_unlock(&p->queue_lock);
+	return wanted;
+}
+
 static void kfd_evict_work(struct work_struct *work)
 {
 	struct amdkfd_process_info *info =
-		container_of(to_delayed_work(work), struct amdkfd_process_info,
-			     evict_work);
-	unsigned long left = kfd_timeslice_left(&info->timeslice, jiffies);
+		container_of(work, struct amdkfd_process_info, evict_work);
 
-	/* It has come back since it was asked. */
-	if (left)
-		queue_delayed_work(kfd_evict_wq, &info->evict_work, left);
-	else
+	if (kfd_evict_wanted(info))
 		kfd_evict_now(info, KFD_QUEUE_EVICTION_TRIGGER_TTM);
 }
 
@@ -354,6 +367,13 @@ bool kfd_process_keeps(struct amdkfd_process_info *info, u32 mem_type)
 
 	return kfd_timeslice_keeps(&info->timeslice, jiffies, mem_type, back);
 }
+EXPORT_SYMBOL_IF_KUNIT(kfd_process_keeps);
+
+unsigned long kfd_process_kept(struct amdkfd_process_info *info)
+{
+	return kfd_timeslice_left(&info->timeslice, jiffies);
+}
+EXPORT_SYMBOL_IF_KUNIT(kfd_process_kept);
 
 bool kfd_process_is_own(struct amdkfd_process_info *info)
 {
@@ -472,7 +492,7 @@ void kfd_evict_resume(struct amdkfd_process_info *info)
 void kfd_process_info_init(struct amdkfd_process_info *info)
 {
 	INIT_LIST_HEAD(&info->kfd_bo_list);
-	INIT_DELAYED_WORK(&info->evict_work, kfd_evict_work);
+	INIT_WORK(&info->evict_work, kfd_evict_work);
 	INIT_DELAYED_WORK(&info->restore_work, kfd_restore_work);
 	info->fence_context = dma_fence_context_alloc(1);
 	info->restore_delay_ms = KFD_RESTORE_MS;
@@ -482,7 +502,7 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_process_info_init);
 void kfd_process_info_fini(struct amdkfd_process_info *info)
 {
 	WARN_ON_ONCE(info->resident);
-	cancel_delayed_work_sync(&info->evict_work);
+	cancel_work_sync(&info->evict_work);
 	cancel_delayed_work_sync(&info->restore_work);
 }
 EXPORT_SYMBOL_IF_KUNIT(kfd_process_info_fini);

@@ -26,7 +26,8 @@ struct vgpu_bo;
  * @eviction_fence: the newest; NULL if not @resident. Changed under both locks
  * @fence_context: dma_fence context of all of them
  * @fence_seqno: of the newest; kfd_process.mutex
- * @evict_work: takes the queues off and signals @eviction_fence
+ * @evict_work: takes the queues off and signals @eviction_fence; queued when somebody
+ *              waits for the fence
  * @restore_work: brings the BOs and the queues back
  * @restorer: the thread of @restore_work while it is at it
  * @migrating_task: see kfd_process_set_migrating(), or NULL; read without a lock
@@ -42,7 +43,7 @@ struct amdkfd_process_info {
 	struct dma_fence *eviction_fence;
 	u64 fence_context;
 	u64 fence_seqno;
-	struct delayed_work evict_work;
+	struct work_struct evict_work;
 	struct delayed_work restore_work;
 	struct task_struct *restorer;
 	struct task_struct *migrating_task;
@@ -67,6 +68,11 @@ bool kfd_process_is_own(struct amdkfd_process_info *info);
  * caller finds another one or goes elsewhere? Atomic.
  */
 bool kfd_process_keeps(struct amdkfd_process_info *info, u32 mem_type);
+/*
+ * For how many jiffies more kfd_process_keeps() keeps VRAM of the process from an
+ * allocation. Atomic.
+ */
+unsigned long kfd_process_kept(struct amdkfd_process_info *info);
 /*
  * Put the eviction fence on a BO that is mapped, or take it off one that is not
  * any more. Reservation and mutex held. 0 or -ENOMEM.

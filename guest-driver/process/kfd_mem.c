@@ -17,6 +17,8 @@
  */
 #include <linux/dma-buf.h>
 #include <linux/jiffies.h>
+#include <linux/sched/signal.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <drm/amdgpu_drm.h>
 #include <kunit/visibility.h>
@@ -29,7 +31,6 @@
 #include "kfd_mem.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
-#include "kfd_timeslice.h"
 
 static bool kgd_mem_evict_ok(struct vgpu_bo *bo)
 {
@@ -50,16 +51,21 @@ static bool kgd_mem_evict_ok(struct vgpu_bo *bo)
 	return true;
 }
 
-static bool kgd_mem_users_stay(struct vgpu_bo *bo)
+static unsigned long kgd_mem_evict_in(struct vgpu_bo *bo)
 {
+	struct amdkfd_process_info *info;
+	unsigned long left = 0;
 	struct kgd_mem *mem;
 
-	list_for_each_entry(mem, &bo->users, bo_link)
-		if (mem->mapped_to_gpu_memory &&
-		    READ_ONCE(mem->process_info->resident) &&
-		    kfd_timeslice_left(&mem->process_info->timeslice, jiffies))
-			return true;
-	return false;
+	list_for_each_entry(mem, &bo->users, bo_link) {
+		info = mem->process_info;
+		if (!mem->mapped_to_gpu_memory || !READ_ONCE(info->resident))
+			continue;
+		if (kfd_process_is_own(info))
+			return 0;
+		left = max(left, kfd_process_kept(info));
+	}
+	return left;
 }
 
 static void kgd_mem_bo_release(struct vgpu_bo *bo)
@@ -69,14 +75,14 @@ static void kgd_mem_bo_release(struct vgpu_bo *bo)
 
 const struct vgpu_bo_owner_ops kgd_mem_owner_ops = {
 	.evict_ok = kgd_mem_evict_ok,
-	.users_stay = kgd_mem_users_stay,
+	.evict_in = kgd_mem_evict_in,
 	.release = kgd_mem_bo_release,
 };
 
 /* BOs that are not ours. */
 static const struct vgpu_bo_owner_ops kgd_mem_import_ops = {
 	.evict_ok = kgd_mem_evict_ok,
-	.users_stay = kgd_mem_users_stay,
+	.evict_in = kgd_mem_evict_in,
 };
 
 void kgd_mem_link(struct kgd_mem *mem)
@@ -120,11 +126,14 @@ static u32 kgd_mem_gem_flags(u32 domain, u32 flags)
 }
 
 /*
- * Other threads may take the room that an allocation makes. The allocation gives up after
+ * Other threads may take the room that an allocation makes, and processes that have just
+ * come back keep their VRAM for a while (kfd_timeslice.c). The allocation gives up after
  * this number of tries, but not before this time has passed.
  */
 #define KGD_MEM_CREATE_TRIES	16u
-#define KGD_MEM_CREATE_TIME	(2 * HZ)
+#define KGD_MEM_CREATE_TIME	(10 * HZ)
+/* As much free VRAM shows that page tables are not what a call lacked. */
+#define KGD_MEM_TABLES_ROOM	SZ_2M
 
 static int kgd_mem_create_patiently(struct vgpu_device *vdev,
 				    const struct vgpu_bo_params *params,
@@ -142,10 +151,30 @@ static int kgd_mem_create_patiently(struct vgpu_device *vdev,
 		    params->size > vgpu_vram_mgr_size(vdev) ||
 		    (++tries >= KGD_MEM_CREATE_TRIES && time_after(jiffies, until)))
 			return ret;
+		/* Nothing below sleeps if others free VRAM, and take it, all the time. */
+		if (signal_pending(current))
+			return -ERESTARTSYS;
 		made = vgpu_vram_mgr_make_room(vdev, params->size, frees);
 		if (made)
 			return made == -ENOENT ? ret : made;
 	}
+}
+
+int kgd_mem_make_table_room(struct vgpu_device *vdev, unsigned int frees,
+			    unsigned long until)
+{
+	int ret;
+
+	if (signal_pending(current))
+		return -ERESTARTSYS;
+	if (time_after_eq(jiffies, until))
+		return -ENOMEM;
+	if (vgpu_vram_mgr_frees(vdev) != frees)
+		return 0;
+	if (vgpu_vram_mgr_usage(vdev) + KGD_MEM_TABLES_ROOM <= vgpu_vram_mgr_size(vdev))
+		return -ENOMEM;
+	ret = vgpu_vram_mgr_make_room(vdev, KGD_MEM_TABLES_ROOM, frees);
+	return ret == -ENOENT ? -ENOMEM : ret;
 }
 
 /* A BO of its own, with its share of the limit, which it returns itself. */

@@ -101,6 +101,17 @@ struct kgd_mem {
  */
 int kgd_mem_create(struct kfd_process_device *pdd, u64 va, u64 size, u32 flags,
 		   u64 user_addr, bool later, struct kgd_mem **out);
+/* How long a call waits for VRAM for page tables. */
+#define KGD_MEM_TABLES_PATIENCE	(10 * HZ)
+/*
+ * A call that needs page tables in VRAM of @vdev has ended with -ENOMEM. @frees:
+ * vgpu_vram_mgr_frees() before it; @until: end of all attempts, jiffies. Have BOs make room,
+ * or wait for who keeps or frees VRAM: 0, another attempt makes sense. -ENOMEM: nothing can
+ * leave, the call lacked something else, or the time is over; -ERESTARTSYS. No reservation
+ * held.
+ */
+int kgd_mem_make_table_room(struct vgpu_device *vdev, unsigned int frees,
+			    unsigned long until);
 /* Where a BO belongs that somebody else has created; 0: to no GPU. */
 u32 kgd_mem_gem_domain(const struct vgpu_bo *bo);
 /* The doorbells, or the MMIO page. */

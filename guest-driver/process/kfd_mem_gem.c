@@ -18,15 +18,18 @@
  * mutex whether there is one.
  */
 #include <linux/dma-resv.h>
+#include <linux/jiffies.h>
 #include <linux/slab.h>
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_exec.h>
 
 #include "mm/vgpu_bo.h"
+#include "mm/vgpu_res_mgr.h"
 #include "vm/vgpu_vm.h"
 #include "vm/vgpu_vm_bo.h"
 #include "kfd_evict.h"
 #include "kfd_mem.h"
+#include "kfd_node.h"
 #include "kfd_process.h"
 
 /**
@@ -129,6 +132,29 @@ static int gem_map_reserved(struct kgd_mem *mem,
 	return ret;
 }
 
+/* As kgd_mem_map(). */
+static int gem_map_patiently(struct kgd_mem *mem,
+			     const struct drm_amdgpu_gem_va *args, u64 pte_flags)
+{
+	unsigned long until = jiffies + KGD_MEM_TABLES_PATIENCE;
+	struct vgpu_device *vdev = mem->gem->node->vdev;
+	unsigned int frees;
+	int ret;
+
+	do {
+		frees = vgpu_vram_mgr_frees(vdev);
+		ret = ttm_bo_reserve(&mem->bo->tbo, true, false, NULL);
+		if (ret)
+			return ret;
+		ret = gem_map_reserved(mem, args, pte_flags);
+		ttm_bo_unreserve(&mem->bo->tbo);
+		if (ret != -ENOMEM)
+			return ret;
+		ret = kgd_mem_make_table_room(vdev, frees, until);
+	} while (!ret);
+	return ret;
+}
+
 static int gem_map(struct kfd_process_device *pdd, struct vgpu_bo *bo,
 		   const struct drm_amdgpu_gem_va *args, u64 pte_flags)
 {
@@ -145,11 +171,7 @@ static int gem_map(struct kfd_process_device *pdd, struct vgpu_bo *bo,
 		mem = gem_mem_new(pdd, bo);
 	if (IS_ERR(mem))
 		return PTR_ERR(mem);
-	ret = ttm_bo_reserve(&bo->tbo, true, false, NULL);
-	if (!ret) {
-		ret = gem_map_reserved(mem, args, pte_flags);
-		ttm_bo_unreserve(&bo->tbo);
-	}
+	ret = gem_map_patiently(mem, args, pte_flags);
 	gem_mem_put(mem);
 	return ret;
 }

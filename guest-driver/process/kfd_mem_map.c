@@ -2,12 +2,14 @@
 /* Mappings of kgd_mem in the address spaces of its process: struct kfd_mem_attachment. */
 #include <linux/dma-buf.h>
 #include <linux/iommu.h>
+#include <linux/jiffies.h>
 #include <linux/slab.h>
 #include <drm/amdgpu_drm.h>
 
 #include "vgpu/bits.h"
 #include "vgpu/pte.h"
 #include "mm/vgpu_bo.h"
+#include "mm/vgpu_res_mgr.h"
 #include "mm/vgpu_userptr.h"
 #include "vm/vgpu_vm_bo.h"
 #include "kfd_evict.h"
@@ -219,6 +221,29 @@ int kgd_mem_map_check(struct kgd_mem *mem, struct kfd_process_device **pdds,
 	return -EINVAL;
 }
 
+static int kgd_mem_map_try(struct kgd_mem *mem, struct kfd_process_device **pdds,
+			   u32 n, u32 *done)
+{
+	struct ttm_buffer_object *tbo = &mem->bo->tbo;
+	int ret;
+
+	ret = ttm_bo_reserve(tbo, true, false, NULL);
+	if (ret)
+		return ret;
+	/* Engines may be using it through another mapping. */
+	if (!mem->mapped_to_gpu_memory || !mem->process_info->resident ||
+	    READ_ONCE(mem->process_info->evicted))
+		ret = kgd_mem_validate(mem);
+	if (!ret)
+		ret = kfd_evict_fence_add(mem->process_info, mem->bo);
+	if (!ret)
+		ret = kgd_mem_map_each(mem, pdds, n, done);
+	else
+		kgd_mem_detach(mem, NULL);
+	ttm_bo_unreserve(tbo);
+	return ret;
+}
+
 /**
  * kgd_mem_map() - map memory in the address spaces of GPUs
  * @mem: memory
@@ -236,7 +261,9 @@ int kgd_mem_map_check(struct kgd_mem *mem, struct kfd_process_device **pdds,
 int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 		u32 *done)
 {
-	struct ttm_buffer_object *tbo = &mem->bo->tbo;
+	unsigned long until = jiffies + KGD_MEM_TABLES_PATIENCE;
+	struct vgpu_device *vdev;
+	unsigned int frees;
 	int ret;
 
 	lockdep_assert_held(&pdds[0]->process->mutex);
@@ -249,20 +276,20 @@ int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 			return ret;
 		mem->gone = false;
 	}
-	ret = ttm_bo_reserve(tbo, true, false, NULL);
-	if (ret)
-		return ret;
-	/* Engines may be using it through another mapping. */
-	if (!mem->mapped_to_gpu_memory || !mem->process_info->resident ||
-	    READ_ONCE(mem->process_info->evicted))
-		ret = kgd_mem_validate(mem);
-	if (!ret)
-		ret = kfd_evict_fence_add(mem->process_info, mem->bo);
-	if (!ret)
-		ret = kgd_mem_map_each(mem, pdds, n, done);
-	else
-		kgd_mem_detach(mem, NULL);
-	ttm_bo_unreserve(tbo);
+	/* Others may hold all that page tables could evict. */
+	do {
+		vdev = pdds[*done]->node->vdev;
+		frees = vgpu_vram_mgr_frees(vdev);
+		ret = kgd_mem_map_try(mem, pdds, n, done);
+		if (ret != -ENOMEM)
+			return ret;
+		/* Tables of a GPU behind it: @frees is of the wrong one. */
+		if (pdds[*done]->node->vdev != vdev) {
+			ret = 0;
+			continue;
+		}
+		ret = kgd_mem_make_table_room(vdev, frees, until);
+	} while (!ret);
 	return ret;
 }
 

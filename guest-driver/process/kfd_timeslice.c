@@ -9,16 +9,23 @@
  * last ones, again and again; or it pushes the others out, which then do the
  * same to it, and all are moving and none is running.
  *
- * So the BOs of a process that is on its way back are the last to be taken:
- * they are not swapped out (TTM takes others, or goes beyond its limit for that
- * long), and others on their way back leave it its VRAM and take GTT. Who
- * cannot (an allocation) waits for the eviction fence, but not for ever: he may
- * hold what the way back needs. The time that he waits grows with each attempt
- * that was in vain.
+ * So others are refused the memory of a process for a while: TTM asks whether a BO may
+ * be evicted (kfd_process_keeps()), and takes another one if not. The eviction fence does
+ * not wait for any of this: a task that waits for the fence, because it was not refused
+ * or did not ask, has the queues off at once.
+ *
+ * The BOs of a process that is on its way back are the last to be taken: they are
+ * not swapped out (TTM takes others, or goes beyond its limit for that long), and
+ * others on their way back leave it its VRAM and take GTT. Allocations of VRAM do so
+ * for a limited time only: the task may hold what the way back needs. That time grows
+ * with each attempt that was in vain.
  *
  * Once back, the process has its time slice: for four times as long as the way took,
- * within bounds, all but allocations leave it its memory. Allocations wait as
+ * within bounds, all but allocations leave it its memory. Allocations do so for as
  * long as the way took.
+ *
+ * An allocation that has no other place than VRAM waits until it is no longer refused
+ * (vgpu_vram_mgr_make_room(), vgpu_vram_mgr_wait_kept()); others take GTT, or system memory.
  */
 #include <linux/jiffies.h>
 #include <linux/minmax.h>
@@ -90,14 +97,13 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_timeslice_left);
 bool kfd_timeslice_keeps(const struct kfd_timeslice *t, unsigned long now, u32 mem_type,
 			 bool back)
 {
-	bool vram = mem_type == TTM_PL_VRAM;
-
+	if (mem_type == TTM_PL_VRAM && !back)
+		return kfd_timeslice_left(t, now);
 	switch (READ_ONCE(t->state)) {
 	case KFD_TIMESLICE_RESTORING:
-		return !vram || back;
+		return true;
 	case KFD_TIMESLICE_ON:
-		return (!vram || back) &&
-		       time_before(now, READ_ONCE(t->slice_until));
+		return time_before(now, READ_ONCE(t->slice_until));
 	default:
 		return false;
 	}

@@ -16,7 +16,7 @@ enum kfd_timeslice_state {
  * @state: what it is doing
  * @fails: how often in a row the way back was in vain
  * @start: the way back began, jiffies
- * @active_until: who waits for the eviction fence waits until then, jiffies
+ * @active_until: allocations leave it its VRAM until then, jiffies
  * @slice_until: who can do without its memory leaves it until then, jiffies
  *
  * Written under kfd_process.mutex (kfd_timeslice_off(): kfd_process.queue_lock); read
@@ -36,7 +36,7 @@ void kfd_timeslice_begin(struct kfd_timeslice *t, unsigned long now);
 void kfd_timeslice_end(struct kfd_timeslice *t, unsigned long now, bool on);
 /* The queues are off the hardware. Atomic. */
 void kfd_timeslice_off(struct kfd_timeslice *t);
-/* How many jiffies the process may go on, now that it is asked to leave. */
+/* For how many jiffies more allocations leave the process its VRAM. Atomic. */
 unsigned long kfd_timeslice_left(const struct kfd_timeslice *t, unsigned long now);
 /*
  * Shall a BO in @mem_type (TTM_PL_*) stay, so that another one is taken? @back:

@@ -4,6 +4,8 @@
  */
 #include <linux/dma-fence.h>
 #include <linux/iopoll.h>
+#include <linux/jiffies.h>
+#include <drm/ttm/ttm_placement.h>
 
 #include "kfd/queues/kfd_queue.h"
 #include "process/kfd_evict.h"
@@ -17,6 +19,7 @@
 /* restore_work has tried the mutex so often that it waits now. */
 #define RESTORE_BUSY		1000u
 #define RESTORE_TIMEOUT_US	(10 * USEC_PER_SEC)
+#define EVICT_TIMEOUT		(10 * HZ)
 
 /**
  * struct evict_mock - a process on one GPU
@@ -169,10 +172,59 @@ static void evict_mutexes_held(struct kunit *test)
 	evict_mock_end(other);
 }
 
+/*
+ * Somebody waits for the eviction fence of a process at the beginning of a long time slice.
+ * Catches: a fence that signals only when the time slice is over.
+ */
+static void evict_at_once(struct kunit *test)
+{
+	struct evict_mock *m = evict_mock_new(test);
+	struct amdkfd_process_info *info = &m->p.kgd_process_info;
+	struct dma_fence *fence;
+
+	mutex_lock(&m->p.mutex);
+	KUNIT_ASSERT_EQ(test, kfd_process_make_resident(&m->p), 0);
+	info->timeslice.active_until = jiffies + 3600 * HZ;
+	info->timeslice.slice_until = jiffies + 3600 * HZ;
+	KUNIT_ASSERT_TRUE(test, kfd_process_keeps(info, TTM_PL_VRAM));
+	KUNIT_EXPECT_GT(test, kfd_process_kept(info), 3000 * HZ);
+	fence = dma_fence_get(info->eviction_fence);
+	mutex_unlock(&m->p.mutex);
+	KUNIT_EXPECT_GT(test, dma_fence_wait_timeout(fence, false,
+						     EVICT_TIMEOUT), 0);
+	mutex_lock(&m->p.mutex);
+	KUNIT_EXPECT_TRUE(test, info->evicted);
+	KUNIT_EXPECT_FALSE(test, kfd_process_keeps(info, TTM_PL_VRAM));
+	kfd_process_release_resident(&m->p);
+	mutex_unlock(&m->p.mutex);
+	dma_fence_put(fence);
+	kfd_process_info_fini(info);
+}
+
+/* Catches: a process that is evicted although nobody waits for its newest fence. */
+static void evict_not_wanted(struct kunit *test)
+{
+	struct evict_mock *m = evict_mock_new(test);
+	struct amdkfd_process_info *info = &m->p.kgd_process_info;
+
+	mutex_lock(&m->p.mutex);
+	KUNIT_ASSERT_EQ(test, kfd_process_make_resident(&m->p), 0);
+	/* As if it was queued for an earlier fence. */
+	schedule_work(&info->evict_work);
+	flush_work(&info->evict_work);
+	KUNIT_EXPECT_FALSE(test, info->evicted);
+	KUNIT_EXPECT_FALSE(test, dma_fence_is_signaled(info->eviction_fence));
+	kfd_process_release_resident(&m->p);
+	mutex_unlock(&m->p.mutex);
+	kfd_process_info_fini(info);
+}
+
 static struct kunit_case evict_cases[] = {
 	KUNIT_CASE(evict_queues_restore),
 	KUNIT_CASE(evict_after_release),
 	KUNIT_CASE(evict_mutexes_held),
+	KUNIT_CASE(evict_at_once),
+	KUNIT_CASE(evict_not_wanted),
 	{}
 };
 

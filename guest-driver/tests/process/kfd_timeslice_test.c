@@ -46,7 +46,8 @@ static void turn_coming(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kfd_timeslice_keeps(&t, later, TTM_PL_SYSTEM, false));
 	KUNIT_EXPECT_TRUE(test, kfd_timeslice_keeps(&t, later, TTM_PL_TT, false));
 	KUNIT_EXPECT_TRUE(test, kfd_timeslice_keeps(&t, later, TTM_PL_VRAM, true));
-	KUNIT_EXPECT_FALSE(test, kfd_timeslice_keeps(&t, START, TTM_PL_VRAM, false));
+	KUNIT_EXPECT_TRUE(test, kfd_timeslice_keeps(&t, START, TTM_PL_VRAM, false));
+	KUNIT_EXPECT_FALSE(test, kfd_timeslice_keeps(&t, later, TTM_PL_VRAM, false));
 	KUNIT_EXPECT_GT(test, kfd_timeslice_left(&t, START), 0);
 	KUNIT_EXPECT_EQ(test, kfd_timeslice_left(&t, later), 0);
 }
@@ -64,6 +65,8 @@ static void turn_fails(struct kunit *test)
 		KUNIT_EXPECT_GE(test, left, max(2 * last, MS(10)));
 		last = left;
 		now += left;
+		KUNIT_EXPECT_FALSE(test, kfd_timeslice_keeps(&t, now, TTM_PL_VRAM,
+							     false));
 		kfd_timeslice_end(&t, now, false);
 		KUNIT_EXPECT_EQ(test, kfd_timeslice_left(&t, now), 0);
 	}
@@ -99,9 +102,12 @@ static void turn_on(struct kunit *test)
 		kfd_timeslice_end(&t, now, true);
 		KUNIT_EXPECT_EQ(test, kfd_timeslice_left(&t, now),
 				MS(want[i].active));
-		end = now + MS(want[i].slice);
-		KUNIT_EXPECT_FALSE(test, kfd_timeslice_keeps(&t, now, TTM_PL_VRAM,
+		end = now + MS(want[i].active);
+		KUNIT_EXPECT_TRUE(test, kfd_timeslice_keeps(&t, end - 1, TTM_PL_VRAM,
+							    false));
+		KUNIT_EXPECT_FALSE(test, kfd_timeslice_keeps(&t, end, TTM_PL_VRAM,
 							     false));
+		end = now + MS(want[i].slice);
 		KUNIT_EXPECT_TRUE(test, kfd_timeslice_keeps(&t, end - 1, TTM_PL_TT,
 							    false));
 		KUNIT_EXPECT_FALSE(test, kfd_timeslice_keeps(&t, end, TTM_PL_TT,

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * vgpu_vram_mgr_wait_kept() (mm/vgpu_vram_mgr.c): an allocation that has found no VRAM, and
+ * may hold reservations.
+ * Catches: an allocation that fails although the time slice of the owner of a BO ends soon;
+ * one that waits although waiting changes nothing; one that waits for a reservation.
+ */
+#include <linux/dma-resv.h>
+#include <kunit/static_stub.h>
+
+#include "tests/lib/vgpu_mock.h"
+
+#define KEEP_PAGES	8u
+
+/**
+ * struct keep_mock - a BO in VRAM, and its owner
+ * @mock: device, and the BO
+ * @evict_ok: the owner's answer
+ * @evict_in: the owner's answer, jiffies
+ */
+struct keep_mock {
+	struct vgpu_mock *mock;
+	bool evict_ok;
+	unsigned long evict_in;
+};
+
+static bool keep_is_ours(const struct ttm_buffer_object *tbo)
+{
+	return true;
+}
+
+static bool keep_evict_ok(struct vgpu_bo *bo)
+{
+	struct keep_mock *m = bo->owner;
+
+	return m->evict_ok;
+}
+
+static unsigned long keep_evict_in(struct vgpu_bo *bo)
+{
+	struct keep_mock *m = bo->owner;
+
+	return m->evict_in;
+}
+
+static const struct vgpu_bo_owner_ops keep_ops = {
+	.evict_ok = keep_evict_ok,
+	.evict_in = keep_evict_in,
+};
+
+static void keep_fini(void *arg)
+{
+	struct keep_mock *m = arg;
+	struct ttm_buffer_object *tbo = &m->mock->bo.tbo;
+
+	vgpu_mock_free(m->mock, tbo->resource);
+	dma_resv_fini(tbo->base.resv);
+}
+
+static struct keep_mock *keep_new(struct kunit *test)
+{
+	static const struct ttm_place vram = { .mem_type = TTM_PL_VRAM };
+	struct keep_mock *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	struct ttm_buffer_object *tbo;
+
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	m->mock = vgpu_mock_new(test);
+	m->mock->bo.owner = m;
+	m->mock->bo.owner_ops = &keep_ops;
+	tbo = &m->mock->bo.tbo;
+	tbo->type = ttm_bo_type_device;
+	kref_init(&tbo->kref);
+	dma_resv_init(&tbo->base._resv);
+	tbo->base.resv = &tbo->base._resv;
+	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(m->mock, KEEP_PAGES, 1, &vram,
+					      &tbo->resource), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, keep_fini, m), 0);
+	kunit_activate_static_stub(test, vgpu_bo_is_ours, keep_is_ours);
+	return m;
+}
+
+static void keep_expect(struct kunit *test, struct keep_mock *m, int want)
+{
+	struct vgpu_device *vdev = &m->mock->vdev;
+
+	KUNIT_EXPECT_EQ(test, vgpu_vram_mgr_wait_kept(vdev, vgpu_vram_mgr_frees(vdev)),
+			want);
+}
+
+static void keep_waits(struct kunit *test)
+{
+	struct keep_mock *m = keep_new(test);
+	struct dma_resv *resv = m->mock->bo.tbo.base.resv;
+
+	/* Not for a time: the caller's own, say. */
+	keep_expect(test, m, -ENOENT);
+	m->evict_in = 1;
+	keep_expect(test, m, 0);
+	/* Another try makes sense at once. */
+	m->evict_ok = true;
+	keep_expect(test, m, 1);
+	m->evict_ok = false;
+	m->evict_in = 0;
+	dma_resv_lock(resv, NULL);
+	keep_expect(test, m, 1);
+	dma_resv_unlock(resv);
+}
+
+/* VRAM that was freed since the allocation ends a wait of any length. */
+static void keep_freed(struct kunit *test)
+{
+	struct keep_mock *m = keep_new(test);
+	struct vgpu_device *vdev = &m->mock->vdev;
+	unsigned int frees = vgpu_vram_mgr_frees(vdev) - 1;
+
+	m->evict_in = MAX_SCHEDULE_TIMEOUT;
+	KUNIT_EXPECT_EQ(test, vgpu_vram_mgr_wait_kept(vdev, frees), 1);
+}
+
+static struct kunit_case keep_cases[] = {
+	KUNIT_CASE(keep_waits),
+	KUNIT_CASE(keep_freed),
+	{}
+};
+
+static struct kunit_suite keep_suite = {
+	.name = "vgpu_vram_wait",
+	.test_cases = keep_cases,
+};
+
+kunit_test_suite(keep_suite);
