@@ -6,24 +6,38 @@
  * svm_range_invalidate() did not note the time (svm_fault_checkpoint()); that
  * stops all queues of a process which has done nothing wrong.
  *
- * Another process, the keeper, keeps the driver's fault worker busy for as long as
- * it takes: one of its threads is in mprotect() of pages that a job uses, with the
- * keeper's mmap_lock held for writing, and the worker waits for that lock to serve
- * a fault of the keeper's own queue.
+ * The fault waits while the driver's worker serves another one of the process: that one
+ * is in a page of a file whose file system has not answered yet (slow-file.h). The
+ * worker has mmap_lock for reading there, so whoever takes the memory away waits, too.
+ * It is a real-time thread: when the worker gives the lock back, the kernel hands it
+ * over to this thread before the worker gets it again.
  */
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "hold.h"
+#include "slow-file.h"
 
 #define SEED	0x57a1e
 #define BYTES	(2 * VG_PAGE)
+#define STACK	(4 * VG_PAGE)
 
 static struct vg vg;
 static struct vg_gpu *gpu;
-static int to_keeper[2], to_test[2];
+static struct slow_file file;
+static int to_server[2], to_test[2];
+
+/* One copy by a queue of its own. */
+struct job {
+	struct vg_queue q;
+	struct vg_bo dst;
+	uint32_t seq;
+};
+
+static struct job stalled, late, other;
 
 /* What a way of taking memory away does, and how it comes back. */
 struct way {
@@ -67,74 +81,50 @@ static void await_faults(uint64_t before, uint64_t n)
 	}
 }
 
-static volatile int mprotect_tid;
+/* A thread that takes memory away, and waits for mmap_lock to do so. */
+struct taker {
+	const struct way *way;
+	char *p;
+	volatile int tid;
+	pthread_t thread;
+};
 
-static void *mprotect_used(void *user)
+static void *taker_run(void *arg)
 {
-	mprotect_tid = gettid();
-	CHECK(!mprotect(user, VG_PAGE, PROT_READ), "mprotect: %s",
-	      strerror(errno));
+	struct taker *t = arg;
+
+	t->tid = gettid();
+	t->way->take(t->p);
 	return NULL;
 }
 
-/*
- * The worker waits for this process from its first step on. Nothing here may need
- * mmap_lock meanwhile: no allocation, no doorbell that was not rung before.
- */
-static void keeper(void)
+/* System calls of this thread find the stack there. */
+static void touch_stack(void)
 {
-	const int fds[2] = { to_keeper[0], to_test[1] };
-	struct vg_bo dst = { 0 };
-	struct hold hold = { 0 };
-	struct vg_queue q;
-	pthread_t thread;
-	char *src, *used;
-	uint32_t seq;
+	volatile char room[STACK];
+	unsigned int i;
 
-	tap_open(&vg, 1);
-	gpu = &vg.gpu[0];
-	OK(vg_queue_create(&vg, gpu, 4096, &q));
-	OK(vg_bo_create(&vg, gpu, VG_PAGE, VG_GTT, &dst));
-	src = tap_anon(VG_PAGE);
-	used = tap_anon(VG_PAGE);
-	vg_pattern_fill(src, VG_PAGE, SEED, 1);
-	vg_pattern_fill(used, VG_PAGE, SEED, 2);
-	OK(vg_queue_finish(&q, VG_TIMEOUT_MS));
-	OK(vg_emit_copy(&q, dst.va, (uintptr_t)src, VG_PAGE));
-	OK(vg_emit_fence(&q, &seq));
-	tap_await(fds);
-
-	hold_engines(&hold, gpu, used, VG_PAGE);
-	CHECK(!pthread_create(&thread, NULL, mprotect_used, used), "thread");
-	while (!mprotect_tid)
-		sched_yield();
-	hold_await_sleep(mprotect_tid);
-	vg_queue_submit(&q);
-
-	tap_await(fds);
-	hold_let_go(&hold);
-	CHECK(!pthread_join(thread, NULL), "join");
-	OK(vg_wait(&q, seq, VG_TIMEOUT_MS));
-	OK(vg_pattern_check(dst.cpu, VG_PAGE, SEED, 1));
-	OK(vg_pattern_check(used, VG_PAGE, SEED, 2));
-	tap_step(fds);
+	for (i = 0; i < STACK; i += VG_PAGE)
+		room[i] = 0;
+	(void)room[0];
 }
 
-static void start_keeper(void)
+static void taker_start(struct taker *t)
 {
-	pid_t pid;
+	const struct sched_param param = { .sched_priority = 1 };
+	pthread_attr_t attr;
 
-	CHECK(!pipe(to_keeper) && !pipe(to_test), "pipe: %s", strerror(errno));
-	pid = fork();
-	CHECK(pid >= 0, "fork: %s", strerror(errno));
-	if (!pid) {
-		close(to_keeper[1]);
-		close(to_test[0]);
-		keeper();
-		_exit(0);
-	}
-	close(to_keeper[0]);
-	close(to_test[1]);
+	touch_stack();
+	pthread_attr_init(&attr);
+	CHECK(!pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED) &&
+	      !pthread_attr_setschedpolicy(&attr, SCHED_FIFO) &&
+	      !pthread_attr_setschedparam(&attr, &param) &&
+	      !pthread_create(&t->thread, &attr, taker_run, t),
+	      "no real-time thread");
+	pthread_attr_destroy(&attr);
+	while (!t->tid)
+		sched_yield();
+	hold_await_sleep(t->tid);
 }
 
 static void run_queue(const struct vg_queue *q, bool on)
@@ -165,73 +155,116 @@ static void served(struct vg_queue *q, uint32_t seq, uint64_t denied)
 	      "a fault from before the memory went was denied");
 }
 
+/* A queue with a copy of @bytes bytes at @src to a BO of its own, and a fence. */
+static void prepare(struct job *job, const char *src, uint64_t bytes)
+{
+	OK(vg_queue_create(&vg, gpu, 4096, &job->q));
+	OK(vg_bo_create(&vg, gpu, bytes, VG_GTT, &job->dst));
+	OK(vg_emit_copy(&job->q, job->dst.va, (uintptr_t)src, bytes));
+	OK(vg_emit_fence(&job->q, &job->seq));
+}
+
+/*
+ * Three faults wait, in this order, and the memory at @p is taken away before the
+ * second is served. From the start of the taker to its end nothing may need mmap_lock:
+ * no allocation, no page that was not accessed before.
+ */
+static void fault_and_take(const struct way *way, char *p)
+{
+	const int fds[2] = { to_test[0], to_server[1] };
+	struct taker taker = { .way = way, .p = p };
+	uint64_t faults = tap_driver_counter(gpu, "faults_retry");
+
+	vg_queue_submit(&stalled.q);
+	await_faults(faults, 1);
+	vg_queue_submit(&late.q);
+	await_faults(faults, 2);
+	run_queue(&late.q, false);
+	vg_queue_submit(&other.q);
+	await_faults(faults, 3);
+	tap_await(fds);
+	taker_start(&taker);
+	tap_step(fds);
+	CHECK(!pthread_join(taker.thread, NULL), "join");
+}
+
 static void stale(const struct way *way)
 {
-	const int fds[2] = { to_test[0], to_keeper[1] };
-	struct vg_queue late = { 0 }, other = { 0 };
-	uint64_t faults, acks, denied;
-	struct vg_bo dst[2] = { };
-	uint32_t seq[2];
-	char *p, *p2;
+	uint64_t denied, moved;
+	char *p, *p2, *slow;
 
+	slow = slow_file_map(&file);
 	tap_open(&vg, 1);
 	gpu = &vg.gpu[0];
-	OK(vg_queue_create(&vg, gpu, 4096, &late));
-	OK(vg_queue_create(&vg, gpu, 4096, &other));
-	OK(vg_bo_create(&vg, gpu, BYTES, VG_GTT, &dst[0]));
-	OK(vg_bo_create(&vg, gpu, BYTES, VG_GTT, &dst[1]));
 	p = tap_anon(BYTES);
 	p2 = tap_anon(BYTES);
 	vg_pattern_fill(p, BYTES, SEED, 3);
 	vg_pattern_fill(p2, BYTES, SEED, 4);
 	/* A range that listens to what becomes of the memory. */
 	OK(vg_svm_set1(&vg, p, BYTES, KFD_IOCTL_SVM_ATTR_GRANULARITY, 0));
-	OK(vg_emit_copy(&late, dst[0].va, (uintptr_t)p, BYTES));
-	OK(vg_emit_fence(&late, &seq[0]));
-	OK(vg_emit_copy(&other, dst[1].va, (uintptr_t)p2, BYTES));
-	OK(vg_emit_fence(&other, &seq[1]));
+	prepare(&stalled, slow, VG_PAGE);
+	prepare(&late, p, BYTES);
+	prepare(&other, p2, BYTES);
 	denied = tap_driver_counter(gpu, "faults_unrepaired");
-	acks = tap_driver_counter(gpu, "cam_acks");
+	moved = tap_driver_counter(gpu, "pages_to_vram");
 
-	faults = tap_driver_counter(gpu, "faults_retry");
-	tap_step(fds);
-	await_faults(faults, 1);
-	vg_queue_submit(&late);
-	await_faults(faults, 2);
-	run_queue(&late, false);
-	way->take(p);
-	vg_queue_submit(&other);
-	await_faults(faults, 3);
-	CHECK(tap_driver_counter(gpu, "cam_acks") == acks,
-	      "%s: a fault was served, though the worker was to wait",
-	      way->name);
-	tap_step(fds);
-
-	served(&other, seq[1], denied);
-	OK(vg_pattern_check(dst[1].cpu, BYTES, SEED, 4));
-	OK(vg_fill_check(dst[0].cpu, BYTES, 0));
+	fault_and_take(way, p);
+	served(&other.q, other.seq, denied);
+	OK(vg_wait(&stalled.q, stalled.seq, VG_TIMEOUT_MS));
+	/* Only the other queue's pages: the late fault came too late. */
+	CHECK(tap_driver_counter(gpu, "pages_to_vram") <= moved + BYTES / VG_PAGE,
+	      "%s: the late fault was served before", way->name);
+	OK(vg_pattern_check(stalled.dst.cpu, VG_PAGE, SEED, 0));
+	OK(vg_pattern_check(other.dst.cpu, BYTES, SEED, 4));
+	OK(vg_fill_check(late.dst.cpu, BYTES, 0));
 	way->give_back(p);
 	vg_pattern_fill(p, BYTES, SEED, 5);
-	run_queue(&late, true);
-	OK(vg_wait(&late, seq[0], VG_TIMEOUT_MS));
-	OK(vg_pattern_check(dst[0].cpu, BYTES, SEED, 5));
+	run_queue(&late.q, true);
+	OK(vg_wait(&late.q, late.seq, VG_TIMEOUT_MS));
+	OK(vg_pattern_check(late.dst.cpu, BYTES, SEED, 5));
+}
+
+/* The parent serves the file; the child has KFD. */
+static void with_server(const struct way *way)
+{
+	int fds[2];
+	pid_t pid;
+
+	slow_file_make(&file, VG_PAGE, SEED);
+	CHECK(!pipe(to_server) && !pipe(to_test), "pipe: %s", strerror(errno));
+	fds[0] = to_server[0];
+	fds[1] = to_test[1];
+	fflush(stdout);
+	pid = fork();
+	CHECK(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid) {
+		close(to_server[0]);
+		close(to_test[1]);
+		stale(way);
+		_exit(0);
+	}
+	close(to_server[1]);
+	close(to_test[0]);
+	slow_file_await_read(&file);
+	/* The worker is in the page-in. */
+	tap_step(fds);
 	tap_await(fds);
+	slow_file_answer(&file);
+	tap_reap(&pid, 1);
 }
 
 static void after_munmap(void)
 {
 	static const struct way way = { "munmap", unmap, map_again };
 
-	start_keeper();
-	stale(&way);
+	with_server(&way);
 }
 
 static void after_mprotect(void)
 {
 	static const struct way way = { "mprotect", protect, unprotect };
 
-	start_keeper();
-	stale(&way);
+	with_server(&way);
 }
 
 static const struct tap_case cases[] = {
@@ -241,5 +274,5 @@ static const struct tap_case cases[] = {
 
 int main(int argc, char **argv)
 {
-	return hold_main(TAP_CASES(cases), argc, argv);
+	return tap_main(TAP_CASES(cases), argc, argv);
 }
