@@ -22,7 +22,7 @@ bool svm_range_stays_mapped(const struct svm_range *r)
 
 static void svm_restore_schedule(struct svm_range_list *svms)
 {
-	queue_delayed_work(system_freezable_wq, &svms->restore_work,
+	queue_delayed_work(svms->wq, &svms->restore_work,
 			   msecs_to_jiffies(READ_ONCE(svms->restore_delay_ms)));
 }
 

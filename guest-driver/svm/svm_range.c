@@ -369,7 +369,7 @@ static void svm_defer_unmap(struct svm_range *r, struct svm_interval iv)
 	if (list_empty(&r->deferred_list))
 		list_add_tail(&r->deferred_list, &svms->deferred_range_list);
 	spin_unlock(&svms->deferred_list_lock);
-	schedule_work(&svms->deferred_list_work);
+	queue_work(svms->wq, &svms->deferred_list_work);
 }
 
 /*
@@ -441,6 +441,24 @@ static const struct mmu_interval_notifier_ops svm_range_notifier_ops = {
 	.invalidate = svm_range_invalidate,
 };
 
+/*
+ * Engines wait for the work of a process; amdkfd's interrupt work has that priority, too.
+ * One lockdep map for all: a map each would use up lockdep's memory.
+ */
+static struct workqueue_struct *svm_wq_alloc(u16 pasid)
+{
+#ifdef CONFIG_LOCKDEP
+	static struct lockdep_map map = { .name = "vgpu_svm" };
+
+	return alloc_ordered_workqueue_lockdep_map("vgpu_svm_%u",
+						   WQ_HIGHPRI | WQ_FREEZABLE,
+						   &map, pasid);
+#else
+	return alloc_ordered_workqueue("vgpu_svm_%u", WQ_HIGHPRI | WQ_FREEZABLE,
+				       pasid);
+#endif
+}
+
 int svm_range_list_init(struct kfd_process *p)
 {
 	struct svm_range_list *svms = kzalloc(sizeof(*svms), GFP_KERNEL);
@@ -466,6 +484,12 @@ int svm_range_list_init(struct kfd_process *p)
 	svms->policy = svm_policy_now();
 	svms->default_granularity = min(READ_ONCE(svm_default_granularity),
 					SVM_MAX_DEFAULT_GRANULARITY);
+
+	svms->wq = svm_wq_alloc(p->pasid);
+	if (!svms->wq) {
+		ret = -ENOMEM;
+		goto err_free;
+	}
 
 	svms->n_gpus = 0;
 	svms->gpus = kcalloc(max(p->n_pdds, 1u), sizeof(*svms->gpus),
@@ -496,6 +520,8 @@ int svm_range_list_init(struct kfd_process *p)
 
 err:
 	kfree(svms->gpus);
+	destroy_workqueue(svms->wq);
+err_free:
 	kfree(svms);
 	return ret;
 }
@@ -512,7 +538,8 @@ void svm_range_list_fini(struct kfd_process *p)
 
 	cancel_work_sync(&svms->lost_work);
 	cancel_delayed_work_sync(&svms->restore_work);
-	flush_work(&svms->deferred_list_work);
+	/* The ranges go without it. */
+	cancel_work_sync(&svms->deferred_list_work);
 	atomic_set(&svms->drain_pagefaults, 1);
 	svm_fault_flush(svms);
 
@@ -527,6 +554,7 @@ void svm_range_list_fini(struct kfd_process *p)
 
 	for (i = 0; i < svms->n_gpus; i++)
 		svm_dma_fini(&svms->gpus[i], svm_gpu_vdev(svms, i)->drm.dev);
+	destroy_workqueue(svms->wq);
 	svm_map_buf_fini(svms);
 	kfree(svms->gpus);
 	mmdrop(svms->mm);

@@ -74,6 +74,9 @@ struct svm_gpu {
  *         one at a time: kfd_process.mutex is held from svm_claim() to
  *         svm_unclaim()
  * @claimed: there is such a BO
+ * @wq: ordered; runs @deferred_list_work, @restore_work, @lost_work. Each may wait as
+ *      long as the process likes, for @lock, mmap_lock or page-ins, and so shares no
+ *      queue with work of others
  * @deferred_list_work: applies munmaps to the tree
  * @deferred_range_list: ranges that munmap touched; @deferred_list_lock
  * @evict_lock: serialises eviction and restore of the queues; order: inside
@@ -102,6 +105,7 @@ struct svm_range_list {
 	struct list_head list;
 	struct svm_interval claim;
 	bool claimed;
+	struct workqueue_struct *wq;
 	struct work_struct deferred_list_work;
 	struct list_head deferred_range_list;
 	spinlock_t deferred_list_lock;	/* list and logs of munmaps */

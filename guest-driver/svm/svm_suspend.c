@@ -29,7 +29,7 @@ void svm_lost_work(struct work_struct *work)
 
 void svm_vram_lost(struct kfd_process *p)
 {
-	queue_work(system_freezable_wq, &p->svms->lost_work);
+	queue_work(p->svms->wq, &p->svms->lost_work);
 }
 
 void svm_resume(struct kfd_process *p, struct vgpu_device *vdev)
