@@ -11,6 +11,7 @@
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
+#include <kunit/visibility.h>
 
 #include "vm/vgpu_vm.h"
 #include "kfd_evict.h"
@@ -24,6 +25,7 @@ static const struct kfd_render_ops *kfd_render_ops;
 
 /* See kfd_process.h. */
 DEFINE_MUTEX(kfd_processes_mutex);
+EXPORT_SYMBOL_IF_KUNIT(kfd_processes_mutex);
 
 static DEFINE_HASHTABLE(kfd_processes_table, 5);
 static struct workqueue_struct *kfd_process_wq;
@@ -139,6 +141,7 @@ void kfd_process_hash(struct kfd_process *p)
 
 	hash_add_rcu(kfd_processes_table, &p->kfd_processes, (uintptr_t)p->mm);
 }
+EXPORT_SYMBOL_IF_KUNIT(kfd_process_hash);
 
 /**
  * kfd_process_unhash() - let no lookup find a process any more
@@ -158,6 +161,7 @@ bool kfd_process_unhash(struct kfd_process *p)
 	mutex_unlock(&kfd_processes_mutex);
 	return hashed;
 }
+EXPORT_SYMBOL_IF_KUNIT(kfd_process_unhash);
 
 struct kfd_process *kfd_lookup_process_by_mm(const struct mm_struct *mm)
 {

@@ -46,11 +46,14 @@ void svm_resume(struct kfd_process *p, struct vgpu_device *vdev);
 void svm_vram_lost(struct kfd_process *p);
 
 /*
- * Process. init wants p->mm and p->pdds set; 0 or -ENOMEM. fini drains faults
+ * Process. init wants p->mm and p->pdds set; 0 or -ENOMEM. fini waits for faults
  * and deferred work before it frees anything; the queues are gone by then,
  * the VMs are not. Neither is called with mmap_lock or in a notifier.
+ * svm_drain_faults(): the process has no queues on the hardware any more. Faults that
+ * wait are acknowledged and not repaired. Does not sleep.
  */
 int svm_range_list_init(struct kfd_process *p);
+void svm_drain_faults(struct kfd_process *p);
 void svm_range_list_fini(struct kfd_process *p);
 
 /*

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Faults of the GPU.
+ * Faults of the GPU: the verdict on one, and its repair.
  *
  * DOC: life of a retry fault
  *
  *   engine   meets an entry that does not allow the access; its queue stalls,
  *            a CAM slot remembers (VMID, page), an IH entry tells of it
- *   IRQ      svm_fault_irq() puts the entry into the FIFO
- *   worker   svm_fault_service() reaches one verdict:
+ *   IRQ      svm_fault_irq() (svm_fault_queue.c) adds it to the faults of its process
+ *   worker   of the process: svm_fault_service() reaches one verdict:
  *            repaired  entries were written; any other fault of the batch that
  *                      they serve is done too
  *            stale     the entry tells of the past: acknowledge, and if the
@@ -18,7 +18,7 @@
  *   ack      frees the CAM slot; the engine replays
  *
  * Each retry entry holds one CAM slot and is acknowledged exactly once, in
- * svm_fault_ack(), whatever happened before.
+ * svm_fault_ack() (svm_fault_queue.c), whatever happened before.
  *
  * Stale entries. Several queues may fault on neighbouring pages. The repair of
  * the first wakes them all (an invalidation makes the engine look again), the
@@ -31,7 +31,6 @@
 #include <linux/sched/mm.h>
 #include <drm/drm_print.h>
 
-#include "hw/vgpu_ih.h"
 #include "hw/vgpu_mmio.h"
 #include "process/kfd_evict.h"
 #include "process/kfd_node.h"
@@ -42,47 +41,9 @@
 #include "svm_fault.h"
 #include "svm_fault_entry.h"
 #include "svm_map.h"
-#include "svm_node.h"
 #include "svm_policy.h"
 #include "svm_range.h"
 #include "svm_trace.h"
-
-/* Retry entries are bounded by the CAM; this has room for no-retry ones. */
-#define SVM_FAULT_FIFO		1024
-#define SVM_FAULT_BATCH		16	/* CAM slots */
-
-enum svm_verdict {
-	SVM_FAULT_REPAIRED,
-	SVM_FAULT_STALE,
-	SVM_FAULT_BUSY,
-	SVM_FAULT_DENIED,
-	SVM_FAULT_DYING,	/* denied, but nobody is left to be told */
-};
-
-/* Hard interrupt. */
-static void svm_fault_irq(struct vgpu_device *vdev,
-			  const struct vgpu_iv_entry *iv, void *arg)
-{
-	struct svm_node *sn = ((struct kfd_node *)arg)->svm;
-	bool retry = iv->data[1] & IH_FAULT_D1__RETRY;
-
-	/* VMID 0's are hw/'s to repair. */
-	if (retry && !iv->vmid && iv->mm_hub)
-		return;
-	vgpu_stat_add(vdev, retry ? VGPU_STAT_FAULTS_RETRY :
-				    VGPU_STAT_FAULTS_NORETRY, 1);
-	if (!kfifo_put(&sn->fifo, *iv)) {
-		/* No room: a retry fault comes again, a report is lost. */
-		if (retry)
-			vgpu_ih_cam_ack(vdev,
-					iv->data[2] & IH_FAULT_D2__CAM_INDEX);
-		else
-			dev_warn_ratelimited(vdev->drm.dev,
-					     "fault report lost, pasid %u\n",
-					     iv->pasid);
-	}
-	queue_work(sn->wq, &sn->fault_work);
-}
 
 void svm_fault_checkpoint(struct svm_range_list *svms)
 {
@@ -91,14 +52,6 @@ void svm_fault_checkpoint(struct svm_range_list *svms)
 	for (i = 0; i < svms->n_gpus; i++)
 		WRITE_ONCE(svms->gpus[i].unmap_ts,
 			   vgpu_clock_read(svm_gpu_vdev(svms, i)));
-}
-
-void svm_fault_flush(struct svm_range_list *svms)
-{
-	unsigned int i;
-
-	for (i = 0; i < svms->n_gpus; i++)
-		flush_work(&svm_process(svms)->pdds[i]->node->svm->fault_work);
 }
 
 /* The VMA that allows the access, or NULL. mmap_lock held. */
@@ -373,29 +326,24 @@ static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 	return verdict;
 }
 
-/* *@win is the part of the address space that @f's repair mapped. */
-static enum svm_verdict svm_fault_service(struct kfd_node *node,
-					  const struct svm_fault *f,
-					  struct svm_interval *win)
+enum svm_verdict svm_fault_service(struct kfd_node *node, struct kfd_process *p,
+				   const struct svm_fault *f,
+				   struct svm_interval *win)
 {
-	struct kfd_process *p = kfd_lookup_process_by_pasid(f->pasid);
 	enum svm_verdict verdict = SVM_FAULT_STALE;
 
 	*win = (struct svm_interval){ f->page, f->page };
-	if (p) {
+	if (p)
 		verdict = svm_fault_judge(p, node, f, win);
-		kfd_unref_process(p);
-	}
 	trace_svm_service(f->pasid, f->serial, f->page, win->first, win->last,
 			  verdict);
 	return verdict;
 }
 
-/* A fault that the engine does not retry: only to be reported. */
-static void svm_fault_report(struct kfd_node *node, const struct svm_fault *f)
+void svm_fault_report(struct kfd_node *node, struct kfd_process *p,
+		      const struct svm_fault *f)
 {
 	struct kfd_process_device *pdd;
-	struct kfd_process *p;
 	int gpu;
 
 	if (!f->pasid) {
@@ -405,8 +353,7 @@ static void svm_fault_report(struct kfd_node *node, const struct svm_fault *f)
 				    f->page);
 		return;
 	}
-	p = kfd_lookup_process_by_pasid(f->pasid);
-	if (!p)
+	if (!p || atomic_read(&p->svms->drain_pagefaults))
 		return;
 	pdd = kfd_process_device_of(p, node->vdev);
 	gpu = kfd_process_gpuidx(p, node->vdev);
@@ -419,116 +366,4 @@ static void svm_fault_report(struct kfd_node *node, const struct svm_fault *f)
 					    f->write);
 		mmput_async(p->svms->mm);
 	}
-	kfd_unref_process(p);
-}
-
-/* The one place where a CAM slot is given back. */
-static void svm_fault_ack(struct kfd_node *node, struct svm_fault *f)
-{
-	vgpu_ih_cam_ack(node->vdev, f->cam);
-	f->done = true;
-}
-
-/* @f was mapped by the repair of @by within @win. */
-static bool svm_fault_covered(const struct svm_fault *f,
-			      const struct svm_fault *by,
-			      struct svm_interval win)
-{
-	return f->retry && f->pasid == by->pasid &&
-	       svm_interval_has(win, f->page) && (by->write || !f->write);
-}
-
-static void svm_fault_batch(struct kfd_node *node,
-			    const struct vgpu_iv_entry *ivs, unsigned int n)
-{
-	struct svm_fault faults[SVM_FAULT_BATCH];
-	unsigned int i, j;
-
-	for (i = 0; i < n; i++) {
-		struct svm_fault *f = &faults[i];
-
-		svm_fault_decode(f, &ivs[i]);
-		trace_svm_fault(node->gpu_id, f->pasid, f->vmid, f->page,
-				f->write, f->retry, f->serial, f->cam, f->ts);
-	}
-
-	for (i = 0; i < n; i++) {
-		struct svm_fault *f = &faults[i];
-		enum svm_verdict verdict;
-		struct svm_interval win;
-
-		if (f->done)
-			continue;
-		if (!f->retry) {
-			svm_fault_report(node, f);
-			continue;
-		}
-		verdict = svm_fault_service(node, f, &win);
-		svm_fault_ack(node, f);
-		if (verdict != SVM_FAULT_REPAIRED)
-			continue;
-		for (j = i + 1; j < n; j++)
-			if (!faults[j].done &&
-			    svm_fault_covered(&faults[j], f, win))
-				svm_fault_ack(node, &faults[j]);
-	}
-}
-
-static void svm_fault_work(struct work_struct *work)
-{
-	struct svm_node *sn = container_of(work, struct svm_node, fault_work);
-	struct kfd_node *node = sn->node;
-	/* What comes later queues the work again. */
-	unsigned int todo = kfifo_len(&sn->fifo);
-
-	while (todo) {
-		struct vgpu_iv_entry ivs[SVM_FAULT_BATCH];
-		unsigned int n = kfifo_out(&sn->fifo, ivs,
-					   min(todo, SVM_FAULT_BATCH));
-
-		if (!n)
-			break;
-		svm_fault_batch(node, ivs, n);
-		todo -= n;
-		cond_resched();
-	}
-}
-
-int svm_fault_init(struct kfd_node *node)
-{
-	struct vgpu_device *vdev = node->vdev;
-	struct svm_node *sn = node->svm;
-	int ret;
-
-	INIT_WORK(&sn->fault_work, svm_fault_work);
-	ret = kfifo_alloc(&sn->fifo, SVM_FAULT_FIFO, GFP_KERNEL);
-	if (ret)
-		return ret;
-	ret = vgpu_ih_register(vdev, IH_CLIENT_VMC, IH_SRC_VM_FAULT,
-			       svm_fault_irq, node);
-	if (ret)
-		goto err_fifo;
-	ret = vgpu_ih_register(vdev, IH_CLIENT_UTCL2, IH_SRC_VM_FAULT,
-			       svm_fault_irq, node);
-	if (ret)
-		goto err_vmc;
-	return 0;
-
-err_vmc:
-	vgpu_ih_unregister(vdev, IH_CLIENT_VMC, IH_SRC_VM_FAULT, svm_fault_irq);
-err_fifo:
-	kfifo_free(&sn->fifo);
-	return ret;
-}
-
-void svm_fault_fini(struct kfd_node *node)
-{
-	struct svm_node *sn = node->svm;
-
-	vgpu_ih_unregister(node->vdev, IH_CLIENT_UTCL2, IH_SRC_VM_FAULT,
-			   svm_fault_irq);
-	vgpu_ih_unregister(node->vdev, IH_CLIENT_VMC, IH_SRC_VM_FAULT,
-			   svm_fault_irq);
-	flush_work(&sn->fault_work);
-	kfifo_free(&sn->fifo);
 }

@@ -3,11 +3,14 @@
 #ifndef SVM_FAULT_ENTRY_H
 #define SVM_FAULT_ENTRY_H
 
+#include <linux/list.h>
+
 #include "vgpu/ih.h"
 #include "hw/vgpu_ih.h"
 
 /**
  * struct svm_fault - a decoded fault entry
+ * @link: in a list of struct svm_fault_queue; not set by svm_fault_decode()
  * @page: page number of the address
  * @ts: GPU clock, 48 bits
  * @serial: of the fault, the same in QEMU's trace
@@ -17,9 +20,9 @@
  * @not_present: as amdkfd reads the entry's ring field
  * @write: it was a write
  * @retry: the engine waits for a repair
- * @done: it was acknowledged
  */
 struct svm_fault {
+	struct list_head link;
 	unsigned long page;
 	u64 ts;
 	u32 serial;
@@ -29,7 +32,6 @@ struct svm_fault {
 	bool not_present;
 	bool write;
 	bool retry;
-	bool done;
 };
 
 static inline void svm_fault_decode(struct svm_fault *f,
@@ -45,7 +47,6 @@ static inline void svm_fault_decode(struct svm_fault *f,
 	f->not_present = iv->ring & IH_RING_FAULT_VALID;
 	f->write = iv->data[1] & IH_FAULT_D1__WRITE;
 	f->retry = iv->data[1] & IH_FAULT_D1__RETRY;
-	f->done = false;
 }
 
 #endif /* SVM_FAULT_ENTRY_H */

@@ -30,17 +30,9 @@ int svm_node_init(struct kfd_node *node)
 	node->svm = sn;
 	sn->node = node;
 	sn->vram_epoch = atomic_read(&node->vdev->hw->vram_epoch);
-	/* Engines wait for it; amdkfd's interrupt work has that priority, too. */
-	sn->wq = alloc_ordered_workqueue("vgpu_svm_%u",
-					 WQ_HIGHPRI | WQ_FREEZABLE,
-					 node->gpu_id);
-	if (!sn->wq) {
-		ret = -ENOMEM;
-		goto err_free;
-	}
 	ret = svm_fault_init(node);
 	if (ret)
-		goto err_wq;
+		goto err_free;
 
 	ret = svm_vram_init(node);
 	sn->supported = !ret;
@@ -52,8 +44,6 @@ int svm_node_init(struct kfd_node *node)
 			 "no device-private memory (%d): SVM is off\n", ret);
 	return 0;
 
-err_wq:
-	destroy_workqueue(sn->wq);
 err_free:
 	node->svm = NULL;
 	kfree(sn);
@@ -72,7 +62,6 @@ void svm_node_fini(struct kfd_node *node)
 
 	svm_fault_fini(node);
 	svm_vram_fini(node);
-	destroy_workqueue(sn->wq);
 	node->svm = NULL;
 	kfree(sn);
 }

@@ -4,13 +4,13 @@
 #define SVM_NODE_H
 
 #include <linux/atomic.h>
-#include <linux/kfifo.h>
 #include <linux/llist.h>
 #include <linux/memremap.h>
+#include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
-#include "hw/vgpu_ih.h"
 #include "process/kfd_node.h"
+#include "svm_fault_queue.h"
 
 /**
  * struct svm_node - SVM's state of one GPU
@@ -22,10 +22,11 @@
  * @vram_epoch: vgpu_hw.vram_epoch at the last svm_vram_epoch_changed()
  * @dead_bos: VRAM whose last page was freed
  * @reap_work: returns @dead_bos to the VRAM manager
- * @fifo: faults from the interrupt handler (one producer) to @fault_work (one
- *        consumer)
- * @fault_work: serves faults
- * @wq: ordered; runs @fault_work
+ * @fault_lock: queued faults of all processes on the GPU; taken in the interrupt handler
+ * @slots: retry faults by their slot of the CAM: free, or in a list of the queue of
+ *         their process; @fault_lock
+ * @faults: those of no process
+ * @wq: ordered; runs the work of @faults, which waits for no process
  */
 struct svm_node {
 	struct kfd_node *node;
@@ -35,8 +36,9 @@ struct svm_node {
 	int vram_epoch;
 	struct llist_head dead_bos;
 	struct work_struct reap_work;
-	DECLARE_KFIFO_PTR(fifo, struct vgpu_iv_entry);
-	struct work_struct fault_work;
+	spinlock_t fault_lock;		/* queued faults */
+	struct svm_fault slots[VGPU_RETRY_CAM_SLOTS];
+	struct svm_fault_queue faults;
 	struct workqueue_struct *wq;
 };
 

@@ -492,8 +492,8 @@ int svm_range_list_init(struct kfd_process *p)
 	}
 
 	svms->n_gpus = 0;
-	svms->gpus = kcalloc(max(p->n_pdds, 1u), sizeof(*svms->gpus),
-			     GFP_KERNEL);
+	svms->gpus = kvcalloc(max(p->n_pdds, 1u), sizeof(*svms->gpus),
+			      GFP_KERNEL);
 	if (!svms->gpus) {
 		ret = -ENOMEM;
 		goto err;
@@ -507,6 +507,7 @@ int svm_range_list_init(struct kfd_process *p)
 		struct kfd_node *node = p->pdds[i]->node;
 
 		svm_dma_init(&svms->gpus[i]);
+		svm_fault_queue_init(&svms->gpus[i].faults, node, svms, svms->wq);
 		svms->gpus[i].birth_ts = vgpu_clock_read(node->vdev);
 		svms->gpus[i].unmap_ts = svms->gpus[i].birth_ts;
 		if (node->svm->supported)
@@ -519,7 +520,7 @@ int svm_range_list_init(struct kfd_process *p)
 	return 0;
 
 err:
-	kfree(svms->gpus);
+	kvfree(svms->gpus);
 	destroy_workqueue(svms->wq);
 err_free:
 	kfree(svms);
@@ -540,7 +541,7 @@ void svm_range_list_fini(struct kfd_process *p)
 	cancel_delayed_work_sync(&svms->restore_work);
 	/* The ranges go without it. */
 	cancel_work_sync(&svms->deferred_list_work);
-	atomic_set(&svms->drain_pagefaults, 1);
+	/* Faults that are queued refer to the process: the last run is over, or nearly. */
 	svm_fault_flush(svms);
 
 	mutex_lock(&svms->lock);
@@ -556,7 +557,7 @@ void svm_range_list_fini(struct kfd_process *p)
 		svm_dma_fini(&svms->gpus[i], svm_gpu_vdev(svms, i)->drm.dev);
 	destroy_workqueue(svms->wq);
 	svm_map_buf_fini(svms);
-	kfree(svms->gpus);
+	kvfree(svms->gpus);
 	mmdrop(svms->mm);
 	mutex_destroy(&svms->evict_lock);
 	mutex_destroy(&svms->lock);

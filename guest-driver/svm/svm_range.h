@@ -10,6 +10,7 @@
 #include <linux/xarray.h>
 
 #include "process/kfd_process.h"
+#include "svm_fault_queue.h"
 #include "svm_interval.h"
 
 struct svm_map_buf;
@@ -50,6 +51,7 @@ struct svm_pull {
  * @pulls: the last pulls into its VRAM; svm_range_list.lock, as the next two
  * @next_pull: which of them is next, modulo SVM_PULLS
  * @full_faults: faults that found its VRAM full
+ * @faults: of its queues that wait to be served
  */
 struct svm_gpu {
 	u64 birth_ts;
@@ -58,6 +60,7 @@ struct svm_gpu {
 	struct svm_pull pulls[SVM_PULLS];
 	unsigned int next_pull;
 	unsigned int full_faults;
+	struct svm_fault_queue faults;
 };
 
 /**
@@ -74,9 +77,10 @@ struct svm_gpu {
  *         one at a time: kfd_process.mutex is held from svm_claim() to
  *         svm_unclaim()
  * @claimed: there is such a BO
- * @wq: ordered; runs @deferred_list_work, @restore_work, @lost_work. Each may wait as
- *      long as the process likes, for @lock, mmap_lock or page-ins, and so shares no
- *      queue with work of others
+ * @wq: ordered; runs the work items of the process: faults, @deferred_list_work,
+ *      @restore_work, @lost_work. Each may wait as long as the process likes, for @lock,
+ *      mmap_lock or page-ins, and so shares no queue with work of others. One worker at
+ *      most
  * @deferred_list_work: applies munmaps to the tree
  * @deferred_range_list: ranges that munmap touched; @deferred_list_lock
  * @evict_lock: serialises eviction and restore of the queues; order: inside
@@ -86,7 +90,8 @@ struct svm_gpu {
  *                  run; written under @evict_lock
  * @cleared: pages were cleared that may not come back (truncation) since a fault
  *           was last denied; written without a lock
- * @drain_pagefaults: not 0 while faults are acknowledged unrepaired (exit)
+ * @drain_pagefaults: not 0 when faults are acknowledged unrepaired: the process ends,
+ *                    or loses a GPU
  * @restore_work: maps invalidated ranges again and restores the queues
  * @restore_delay_ms: back-off of @restore_work
  * @lost_work: unmaps everything after some GPU has lost its VRAM

@@ -12,8 +12,8 @@
 #include <linux/tracepoint.h>
 
 /*
- * A fault entry reached the worker of GPU @gpu_id: its serials are its own. Page
- * numbers, GPU clock.
+ * The worker of a process took a fault entry of GPU @gpu_id, which numbers its faults by
+ * itself. Page numbers, GPU clock.
  */
 TRACE_EVENT(svm_fault,
 	TP_PROTO(u32 gpu_id, u16 pasid, u8 vmid, unsigned long page, bool write,

@@ -25,7 +25,7 @@
  * period is over. Whoever looked the process up before keeps it whole until
  * then. The teardown runs from a work item, in this order:
  *
- *	queues, SVM (drained first), BOs, address spaces, PASID
+ *	queues, SVM, BOs, address spaces, PASID
  */
 #include <linux/file.h>
 #include <linux/mm.h>
@@ -138,6 +138,7 @@ static void kfd_process_detach(struct kfd_process *p)
 	/* Its memory is about to go, and nobody waits for its results. */
 	for (i = 0; i < p->n_pdds; i++)
 		kfd_process_evict_queues(p->pdds[i]);
+	svm_drain_faults(p);
 	kfd_dbg_close(p);
 	kfd_events_close(p);
 	kfd_debugfs_remove(p);

@@ -42,10 +42,6 @@ struct range_mock {
 	unsigned int late;
 };
 
-static void range_no_work(struct work_struct *work)
-{
-}
-
 /* In the place of vgpu_wreg(): the TLB is flushed when entries have been cleared. */
 static void range_wreg(struct vgpu_device *vdev, u32 reg, u32 value)
 {
@@ -72,7 +68,6 @@ static struct range_mock *range_mock_new(struct kunit *test)
 	m->node.vdev = m->vm->vdev;
 	m->node.svm = &m->sn;
 	m->sn.node = &m->node;
-	INIT_WORK(&m->sn.fault_work, range_no_work);
 	m->pdd.node = &m->node;
 	m->pdd.process = &m->p;
 	m->pdd.vm = &m->vm->vm;

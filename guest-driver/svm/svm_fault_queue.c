@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Fault entries on their way from the interrupt handler to a worker.
+ *
+ * The interrupt handler finds the process of an entry and adds the entry to the faults
+ * of that process on that GPU. Each process has one worker (svm_range_list.wq), which
+ * serves its faults in the order in which they came. The worker may wait for page-ins
+ * and for mmap_lock as long as the process likes; other processes have other workers.
+ * Entries of no process go to a worker of the GPU, which waits for nobody.
+ *
+ * Memory is bounded. A retry entry is stored by its CAM slot (svm_node.slots); the device
+ * sends it again while the slot is not acknowledged, which takes no further memory. At
+ * most SVM_FAULT_REPORTS no-retry faults of a process wait on a GPU; others are dropped.
+ */
+#include <linux/device.h>
+#include <linux/sched.h>
+#include <kunit/visibility.h>
+
+#include "hw/vgpu_ih.h"
+#include "process/kfd_node.h"
+#include "process/kfd_process.h"
+#include "svm.h"
+#include "svm_fault.h"
+#include "svm_fault_queue.h"
+#include "svm_node.h"
+#include "svm_range.h"
+#include "svm_trace.h"
+
+/* The same fault, sent again. */
+static bool svm_fault_same(const struct svm_fault *a, const struct svm_fault *b)
+{
+	return a->pasid == b->pasid && a->vmid == b->vmid &&
+	       a->page == b->page && a->serial == b->serial;
+}
+
+/* Where an entry is stored, or NULL. svm_node.fault_lock held. */
+static struct svm_fault *svm_fault_slot(struct svm_fault_queue *q,
+					const struct svm_fault *f)
+{
+	struct svm_node *sn = q->node->svm;
+	unsigned int i;
+
+	if (f->retry)
+		return f->cam < VGPU_RETRY_CAM_SLOTS ? &sn->slots[f->cam] : NULL;
+	for (i = 0; i < SVM_FAULT_REPORTS; i++)
+		if (list_empty(&q->reports[i].link))
+			return &q->reports[i];
+	return NULL;
+}
+
+/*
+ * Add an entry to the faults that wait for the worker. Hard interrupt.
+ *
+ * Return: false if the worker need not run: the entry waits already, or is dropped.
+ */
+static bool svm_fault_add(struct svm_fault_queue *q, const struct svm_fault *f)
+{
+	struct vgpu_device *vdev = q->node->vdev;
+	struct svm_node *sn = q->node->svm;
+	struct svm_fault *slot;
+	bool waits = false;
+	bool known = false;
+
+	spin_lock(&sn->fault_lock);
+	slot = svm_fault_slot(q, f);
+	if (slot) {
+		waits = !list_empty(&slot->link);
+		known = waits && svm_fault_same(slot, f);
+	}
+	if (slot && !known) {
+		/* A reset or a ring overflow has freed the slot of the old entry. */
+		if (waits)
+			list_del(&slot->link);
+		*slot = *f;
+		list_add_tail(&slot->link, &q->pending);
+	}
+	spin_unlock(&sn->fault_lock);
+
+	/* An entry that is sent again, or replaced, is acknowledged once. */
+	if (!waits)
+		vgpu_stat_add(vdev, f->retry ? VGPU_STAT_FAULTS_RETRY :
+					       VGPU_STAT_FAULTS_NORETRY, 1);
+	/* Nobody reads a report with a PASID that no process has. */
+	if (!slot && (q->svms || !f->pasid))
+		dev_warn_ratelimited(vdev->drm.dev,
+				     "fault report lost, pasid %u\n", f->pasid);
+	return slot && !known;
+}
+
+static struct svm_fault_queue *svm_fault_queue_of(struct kfd_node *node,
+						  struct kfd_process *p)
+{
+	int gpu = p ? kfd_process_gpuidx(p, node->vdev) : -1;
+
+	return gpu < 0 ? &node->svm->faults : &p->svms->gpus[gpu].faults;
+}
+
+/* Hard interrupt. */
+static void svm_fault_irq(struct vgpu_device *vdev,
+			  const struct vgpu_iv_entry *iv, void *arg)
+{
+	struct kfd_node *node = arg;
+	struct svm_fault_queue *q;
+	struct kfd_process *p;
+	struct svm_fault f;
+
+	svm_fault_decode(&f, iv);
+	/* Retry faults of VMID 0 are handled in hw/sdma/vgpu_sdma_fault.c. */
+	if (f.retry && !f.vmid && iv->mm_hub)
+		return;
+	p = kfd_lookup_process_by_pasid(f.pasid);
+	q = svm_fault_queue_of(node, p);
+	/* A work item that is queued takes over the reference. */
+	if (svm_fault_add(q, &f) && queue_work(q->wq, &q->work) && q->svms)
+		return;
+	if (p)
+		kfd_unref_process(p);
+}
+
+/* The one place where a CAM slot is given back. */
+static void svm_fault_ack(struct kfd_node *node, const struct svm_fault *f)
+{
+	vgpu_ih_cam_ack(node->vdev, f->cam);
+}
+
+/* @f was mapped by the repair of @by within @win. */
+static bool svm_fault_covered(const struct svm_fault *f,
+			      const struct svm_fault *by,
+			      const struct svm_interval *win)
+{
+	return f->retry && svm_interval_has(*win, f->page) &&
+	       (by->write || !f->write);
+}
+
+/*
+ * Take the next fault of the batch into @f; if @by is set, the next that its repair of
+ * @win covered. False: there is none.
+ */
+static bool svm_fault_take(struct svm_fault_queue *q, const struct svm_fault *by,
+			   const struct svm_interval *win, struct svm_fault *f)
+{
+	struct svm_node *sn = q->node->svm;
+	struct svm_fault *slot;
+	bool found = false;
+
+	spin_lock_irq(&sn->fault_lock);
+	list_for_each_entry(slot, &q->batch, link) {
+		if (by && !svm_fault_covered(slot, by, win))
+			continue;
+		list_del_init(&slot->link);
+		*f = *slot;
+		found = true;
+		break;
+	}
+	spin_unlock_irq(&sn->fault_lock);
+	if (found)
+		trace_svm_fault(q->node->gpu_id, f->pasid, f->vmid, f->page,
+				f->write, f->retry, f->serial, f->cam, f->ts);
+	return found;
+}
+
+static void svm_fault_handle(struct svm_fault_queue *q, const struct svm_fault *f)
+{
+	struct kfd_process *p = q->svms ? svm_process(q->svms) : NULL;
+	struct svm_interval win;
+	struct svm_fault other;
+	enum svm_verdict verdict;
+
+	if (!f->retry) {
+		svm_fault_report(q->node, p, f);
+		return;
+	}
+	verdict = svm_fault_service(q->node, p, f, &win);
+	svm_fault_ack(q->node, f);
+	if (verdict != SVM_FAULT_REPAIRED)
+		return;
+	while (svm_fault_take(q, f, &win, &other))
+		svm_fault_ack(q->node, &other);
+}
+
+static void svm_fault_work(struct work_struct *work)
+{
+	struct svm_fault_queue *q = container_of(work, struct svm_fault_queue, work);
+	struct svm_node *sn = q->node->svm;
+	struct svm_fault f;
+
+	/* What comes later queues the work again, so that flush_work() ends. */
+	spin_lock_irq(&sn->fault_lock);
+	list_splice_tail_init(&q->pending, &q->batch);
+	spin_unlock_irq(&sn->fault_lock);
+
+	while (svm_fault_take(q, NULL, NULL, &f)) {
+		svm_fault_handle(q, &f);
+		cond_resched();
+	}
+	if (q->svms)
+		kfd_unref_process(svm_process(q->svms));
+}
+
+void svm_fault_queue_init(struct svm_fault_queue *q, struct kfd_node *node,
+			  struct svm_range_list *svms, struct workqueue_struct *wq)
+{
+	unsigned int i;
+
+	q->node = node;
+	q->svms = svms;
+	q->wq = wq;
+	INIT_LIST_HEAD(&q->pending);
+	INIT_LIST_HEAD(&q->batch);
+	for (i = 0; i < SVM_FAULT_REPORTS; i++)
+		INIT_LIST_HEAD(&q->reports[i].link);
+	INIT_WORK(&q->work, svm_fault_work);
+}
+
+void svm_fault_flush(struct svm_range_list *svms)
+{
+	unsigned int i;
+
+	for (i = 0; i < svms->n_gpus; i++)
+		flush_work(&svms->gpus[i].faults.work);
+}
+EXPORT_SYMBOL_IF_KUNIT(svm_fault_flush);
+
+void svm_drain_faults(struct kfd_process *p)
+{
+	atomic_set(&p->svms->drain_pagefaults, 1);
+}
+
+int svm_fault_init(struct kfd_node *node)
+{
+	struct vgpu_device *vdev = node->vdev;
+	struct svm_node *sn = node->svm;
+	unsigned int i;
+	int ret;
+
+	spin_lock_init(&sn->fault_lock);
+	for (i = 0; i < VGPU_RETRY_CAM_SLOTS; i++)
+		INIT_LIST_HEAD(&sn->slots[i].link);
+	sn->wq = alloc_ordered_workqueue("vgpu_svm", WQ_HIGHPRI | WQ_FREEZABLE);
+	if (!sn->wq)
+		return -ENOMEM;
+	svm_fault_queue_init(&sn->faults, node, NULL, sn->wq);
+	ret = vgpu_ih_register(vdev, IH_CLIENT_VMC, IH_SRC_VM_FAULT,
+			       svm_fault_irq, node);
+	if (ret)
+		goto err_wq;
+	ret = vgpu_ih_register(vdev, IH_CLIENT_UTCL2, IH_SRC_VM_FAULT,
+			       svm_fault_irq, node);
+	if (ret)
+		goto err_vmc;
+	return 0;
+
+err_vmc:
+	vgpu_ih_unregister(vdev, IH_CLIENT_VMC, IH_SRC_VM_FAULT, svm_fault_irq);
+err_wq:
+	destroy_workqueue(sn->wq);
+	return ret;
+}
+EXPORT_SYMBOL_IF_KUNIT(svm_fault_init);
+
+void svm_fault_fini(struct kfd_node *node)
+{
+	struct svm_node *sn = node->svm;
+
+	vgpu_ih_unregister(node->vdev, IH_CLIENT_UTCL2, IH_SRC_VM_FAULT,
+			   svm_fault_irq);
+	vgpu_ih_unregister(node->vdev, IH_CLIENT_VMC, IH_SRC_VM_FAULT,
+			   svm_fault_irq);
+	destroy_workqueue(sn->wq);
+}
+EXPORT_SYMBOL_IF_KUNIT(svm_fault_fini);

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * svm/svm_fault_queue.c: faults of a process whose mmap_lock the test holds, so that its
+ * worker stalls as it would in a page-in, and of others beside it. Catches: a fault that
+ * waits for a stalled worker of another process, a queue of faults that grows while its
+ * worker stalls, and a CAM slot that is not acknowledged, or acknowledged for a process
+ * that has it no more.
+ */
+#include <linux/iopoll.h>
+#include <linux/kref.h>
+#include <linux/mman.h>
+#include <linux/sched.h>
+
+#include "vgpu/bits.h"
+#include "vgpu/doorbell.h"
+#include "process/kfd_node.h"
+#include "process/kfd_pasid.h"
+#include "process/kfd_process.h"
+#include "svm/svm.h"
+#include "svm/svm_fault.h"
+#include "svm/svm_node.h"
+#include "svm/svm_range.h"
+#include "tests/lib/vgpu_vm_mock.h"
+
+#define FAULT_ENTRIES		(IH_RING_BYTES / IH_ENTRY_BYTES)
+#define FAULT_PAGE		((unsigned long)VM_MOCK_FIRST)
+#define FAULT_TIMEOUT_US	(10 * USEC_PER_SEC)
+#define FAULT_TS		1000u
+/* Each entry several times, and more reports than a process may have. */
+#define FAULT_RESENT		100u
+#define FAULT_NORETRY		(4 * SVM_FAULT_REPORTS)
+
+/**
+ * struct fault_process - a process on the GPU
+ * @p: process
+ * @pdd: its state on the GPU
+ */
+struct fault_process {
+	struct kfd_process p;
+	struct kfd_process_device pdd;
+};
+
+/**
+ * struct fault_mock - two processes on a GPU with an interrupt ring
+ * @stalled: its worker waits for mmap_lock, which the test has
+ * @other: has no address space: its faults are stale, and need no lock
+ * @node: GPU
+ * @sn: its SVM state
+ * @vm: address space of @stalled, and the device
+ * @ring: interrupt ring
+ * @wptr: where the device writes its write pointer
+ * @next: entries ever written
+ * @doorbells: BAR 2
+ */
+struct fault_mock {
+	struct fault_process stalled, other;
+	struct kfd_node node;
+	struct svm_node sn;
+	struct vm_mock *vm;
+	__le32 *ring;
+	__le32 wptr;
+	unsigned int next;
+	u32 *doorbells;
+};
+
+static void fault_ring_init(struct kunit *test, struct fault_mock *m)
+{
+	struct vgpu_hw_state *hw = &m->vm->hw;
+
+	m->ring = kunit_kzalloc(test, IH_RING_BYTES, GFP_KERNEL);
+	m->doorbells = kunit_kzalloc(test, VGPU_DOORBELL_BAR_SIZE, GFP_KERNEL);
+	KUNIT_ASSERT_TRUE(test, m->ring && m->doorbells);
+	spin_lock_init(&hw->ih.lock);
+	mutex_init(&hw->ih.poll_lock);
+	spin_lock_init(&hw->latch_lock);
+	spin_lock_init(&hw->gate_lock);
+	hw->ih.ring = m->ring;
+	hw->ih.wptr_wb = &m->wptr;
+	hw->doorbell = (void __iomem __force *)m->doorbells;
+	vgpu_ih_start(m->vm->vdev);
+}
+
+static void fault_process_init(struct kunit *test, struct fault_mock *m,
+			       struct fault_process *fp, struct vgpu_vm *vm)
+{
+	int pasid = kfd_pasid_alloc();
+
+	KUNIT_ASSERT_GT(test, pasid, 0);
+	kref_init(&fp->p.ref);
+	fp->p.pasid = pasid;
+	fp->p.lead_thread = current;
+	fp->p.mm = current->mm;
+	fp->p.xnack_enabled = true;
+	fp->pdd.node = &m->node;
+	fp->pdd.process = &fp->p;
+	fp->pdd.vm = vm;
+	fp->p.pdds[0] = &fp->pdd;
+	fp->p.n_pdds = 1;
+	KUNIT_ASSERT_EQ(test, svm_range_list_init(&fp->p), 0);
+	/* All of these are from before memory was taken away: none is denied. */
+	fp->p.svms->gpus[0].unmap_ts = FAULT_TS;
+	mutex_lock(&kfd_processes_mutex);
+	kfd_process_hash(&fp->p);
+	mutex_unlock(&kfd_processes_mutex);
+}
+
+/* mmap_lock is held on return. */
+static struct fault_mock *fault_mock_new(struct kunit *test)
+{
+	struct fault_mock *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	/* The thread has an mm from now on. */
+	KUNIT_ASSERT_NE(test, kunit_vm_mmap(test, NULL, 0, PAGE_SIZE, PROT_READ,
+					    MAP_ANONYMOUS | MAP_PRIVATE, 0), 0);
+	m->vm = vm_mock_new(test, false);
+	fault_ring_init(test, m);
+	m->node.vdev = m->vm->vdev;
+	m->node.svm = &m->sn;
+	m->sn.node = &m->node;
+	m->sn.supported = true;
+	KUNIT_ASSERT_EQ(test, svm_fault_init(&m->node), 0);
+	fault_process_init(test, m, &m->stalled, &m->vm->vm);
+	fault_process_init(test, m, &m->other, NULL);
+	mmap_write_lock(current->mm);
+	return m;
+}
+
+static void fault_process_fini(struct kunit *test, struct fault_process *fp)
+{
+	kfd_process_unhash(&fp->p);
+	svm_fault_flush(fp->p.svms);
+	/* What the interrupt handler and the worker took is given back. */
+	KUNIT_EXPECT_EQ(test, kref_read(&fp->p.ref), 1);
+	svm_range_list_fini(&fp->p);
+	kfd_pasid_free(fp->p.pasid);
+}
+
+/* Let the stalled worker go on, and wait for all. */
+static void fault_mock_end(struct kunit *test, struct fault_mock *m)
+{
+	mmap_write_unlock(current->mm);
+	fault_process_fini(test, &m->stalled);
+	fault_process_fini(test, &m->other);
+	svm_fault_fini(&m->node);
+}
+
+static u64 fault_acks(struct fault_mock *m)
+{
+	return vgpu_stat_read(m->vm->vdev, VGPU_STAT_CAM_ACKS);
+}
+
+/* An interrupt with one fault. */
+static void fault_put(struct fault_mock *m, u16 pasid, bool retry, u32 cam, u32 serial)
+{
+	__le32 *dw = &m->ring[m->next++ % FAULT_ENTRIES * 8];
+
+	dw[0] = cpu_to_le32(VGPU_PREP(IH_DW0__CLIENT, IH_CLIENT_VMC) |
+			    VGPU_PREP(IH_DW0__SOURCE, IH_SRC_VM_FAULT) |
+			    VGPU_PREP(IH_DW0__VMID, 3u) | IH_DW0__VMID_SRC);
+	/* Reports with this time are from before the process. */
+	dw[1] = cpu_to_le32(retry ? FAULT_TS : 0);
+	dw[2] = 0;
+	dw[3] = cpu_to_le32(VGPU_PREP(IH_DW3__PASID, (u32)pasid));
+	dw[4] = cpu_to_le32(FAULT_PAGE + cam);
+	dw[5] = cpu_to_le32(retry ? IH_FAULT_D1__RETRY : 0);
+	dw[6] = cpu_to_le32(cam);
+	dw[7] = cpu_to_le32(serial);
+	m->wptr = cpu_to_le32(m->next % FAULT_ENTRIES * IH_ENTRY_BYTES);
+	local_irq_disable();
+	vgpu_ih_service(m->vm->vdev);
+	local_irq_enable();
+}
+
+static void fault_expect_ack(struct kunit *test, struct fault_mock *m, u64 acks, u32 cam)
+{
+	u64 now;
+
+	KUNIT_EXPECT_EQ(test,
+			read_poll_timeout(fault_acks, now, now == acks, USEC_PER_MSEC,
+					  FAULT_TIMEOUT_US, false, m), 0);
+	KUNIT_EXPECT_EQ(test, m->doorbells[DOORBELL_IH_RETRY_CAM_DW], cam);
+}
+
+/* Faults of another process, and of none, while a worker stalls. */
+static void fault_beside_stalled(struct kunit *test)
+{
+	struct fault_mock *m = fault_mock_new(test);
+	int nobody = kfd_pasid_alloc();
+
+	KUNIT_EXPECT_GT(test, nobody, 0);
+	fault_put(m, m->stalled.p.pasid, true, 5, 1);
+	fault_put(m, m->other.p.pasid, true, 6, 2);
+	fault_expect_ack(test, m, 1, 6);
+	fault_put(m, nobody, true, 7, 3);
+	fault_expect_ack(test, m, 2, 7);
+	fault_put(m, m->other.p.pasid, true, 8, 4);
+	fault_expect_ack(test, m, 3, 8);
+	fault_mock_end(test, m);
+	KUNIT_EXPECT_EQ(test, fault_acks(m), 4);
+	KUNIT_EXPECT_EQ(test, m->doorbells[DOORBELL_IH_RETRY_CAM_DW], 5);
+	kfd_pasid_free(nobody);
+}
+
+/* The worker has taken the first fault from the list. */
+static bool fault_taken(struct fault_mock *m)
+{
+	struct svm_fault_queue *q = &m->stalled.p.svms->gpus[0].faults;
+	bool taken;
+
+	spin_lock_irq(&m->sn.fault_lock);
+	taken = list_empty(&q->pending) && list_empty(&q->batch);
+	spin_unlock_irq(&m->sn.fault_lock);
+	return taken;
+}
+
+static void fault_bounded(struct kunit *test)
+{
+	struct fault_mock *m = fault_mock_new(test);
+	struct svm_fault_queue *q = &m->stalled.p.svms->gpus[0].faults;
+	u16 pasid = m->stalled.p.pasid;
+	unsigned int i;
+	bool taken;
+
+	fault_put(m, pasid, true, 0, 1);
+	KUNIT_EXPECT_EQ(test,
+			read_poll_timeout(fault_taken, taken, taken, USEC_PER_MSEC,
+					  FAULT_TIMEOUT_US, false, m), 0);
+	/* One that is sent again, and one whose slot a reset frees each time. */
+	for (i = 0; i < FAULT_RESENT; i++) {
+		fault_put(m, pasid, true, 1, 2);
+		fault_put(m, pasid, true, 2, 3 + i);
+	}
+	for (i = 0; i < FAULT_NORETRY; i++)
+		fault_put(m, pasid, false, 0, FAULT_RESENT + 3 + i);
+	/* A slot that the model does not have. */
+	fault_put(m, pasid, true, VGPU_RETRY_CAM_SLOTS, 1);
+	spin_lock_irq(&m->sn.fault_lock);
+	KUNIT_EXPECT_EQ(test, list_count_nodes(&q->pending), 2 + SVM_FAULT_REPORTS);
+	spin_unlock_irq(&m->sn.fault_lock);
+	KUNIT_EXPECT_EQ(test, m->sn.slots[2].serial, FAULT_RESENT + 2);
+	fault_mock_end(test, m);
+	KUNIT_EXPECT_EQ(test, fault_acks(m), 3);
+}
+
+/* A fault waits behind a stalled worker; a reset frees its slot, and another has it. */
+static void fault_slot_reused(struct kunit *test)
+{
+	struct fault_mock *m = fault_mock_new(test);
+
+	fault_put(m, m->stalled.p.pasid, true, 0, 1);
+	fault_put(m, m->stalled.p.pasid, true, 1, 2);
+	fault_put(m, m->other.p.pasid, true, 1, 3);
+	fault_expect_ack(test, m, 1, 1);
+	fault_mock_end(test, m);
+	KUNIT_EXPECT_EQ(test, fault_acks(m), 2);
+	KUNIT_EXPECT_EQ(test, m->doorbells[DOORBELL_IH_RETRY_CAM_DW], 0);
+}
+
+static struct kunit_case fault_queue_cases[] = {
+	KUNIT_CASE(fault_beside_stalled),
+	KUNIT_CASE(fault_bounded),
+	KUNIT_CASE(fault_slot_reused),
+	{}
+};
+
+static struct kunit_suite fault_queue_suite = {
+	.name = "svm_fault_queue",
+	.test_cases = fault_queue_cases,
+};
+
+kunit_test_suite(fault_queue_suite);

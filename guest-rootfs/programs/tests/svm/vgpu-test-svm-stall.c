@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A process whose GPU fault waits for a file system that does not answer (slow-file.h),
+ * beside one that must go on.
+ */
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "slow-file.h"
+
+#define SEED	0x57a11
+#define BYTES	(64 * VG_KIB)
+
+static struct vg vg;
+static struct vg_gpu *gpu;
+static struct slow_file file;
+static int to_beside[2], to_server[2];
+
+/* A child; the parent serves the file. */
+static pid_t start(void (*fn)(void))
+{
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	CHECK(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid) {
+		fn();
+		_exit(0);
+	}
+	return pid;
+}
+
+/* A copy of the file, whose fault the driver serves when the file system answers. */
+static void stalled(void)
+{
+	struct vg_bo dst = { 0 };
+	struct vg_queue q;
+	char *src;
+
+	close(to_server[1]);
+	close(to_beside[0]);
+	src = slow_file_map(&file);
+	tap_open(&vg, 1);
+	gpu = &vg.gpu[0];
+	OK(vg_queue_create(&vg, gpu, 4096, &q));
+	OK(vg_bo_create(&vg, gpu, VG_PAGE, VG_GTT, &dst));
+	OK(vg_emit_copy(&q, dst.va, (uintptr_t)src, VG_PAGE));
+	/* The other process takes as long, if it stalls, and says so first. */
+	OK(vg_queue_finish(&q, 2 * VG_TIMEOUT_MS));
+	OK(vg_pattern_check(dst.cpu, VG_PAGE, SEED, 0));
+}
+
+/* Faults that nothing keeps from being served: of new memory, and of memory mapped anew. */
+static void beside(void)
+{
+	const int fds[2] = { to_beside[0], to_server[1] };
+	struct vg_bo dst = { 0 };
+	struct vg_queue q;
+	unsigned int i;
+	char *src;
+
+	close(to_server[0]);
+	close(to_beside[1]);
+	slow_file_leave(&file);
+	tap_open(&vg, 1);
+	gpu = &vg.gpu[0];
+	OK(vg_queue_create(&vg, gpu, 4096, &q));
+	OK(vg_bo_create(&vg, gpu, BYTES, VG_GTT, &dst));
+	tap_step(fds);
+	tap_await(fds);
+	for (i = 0; i < 3; i++) {
+		src = tap_anon(BYTES);
+		vg_pattern_fill(src, BYTES, SEED, i);
+		OK(vg_copy(&q, dst.cpu, src, BYTES));
+		OK(vg_pattern_check(dst.cpu, BYTES, SEED, i));
+		vg_unmap_anon(src, BYTES);
+	}
+	tap_step(fds);
+}
+
+static uint64_t processes(void)
+{
+	struct vg_counters c;
+
+	OK(vg_in_use(gpu, &c));
+	return vg_counter(&c, "kfd_processes", NULL);
+}
+
+/* Until the driver has freed a process. */
+static void await_processes(uint64_t n)
+{
+	uint64_t end = vg_deadline();
+
+	while (processes() != n) {
+		CHECK(vg_now() < end, "%lu processes, not %lu: one does not end",
+		      processes(), n);
+		vg_sleep_us(1000);
+	}
+}
+
+/*
+ * Catches: one worker for the faults of all processes, which waits in a page-in of one
+ * of them; and the end of a process that waits for the faults of another.
+ */
+static void goes_on(void)
+{
+	int fds[2];
+	pid_t pid[2];
+
+	slow_file_make(&file, VG_PAGE, SEED);
+	CHECK(!pipe(to_beside) && !pipe(to_server), "pipe: %s", strerror(errno));
+	fds[0] = to_server[0];
+	fds[1] = to_beside[1];
+	pid[0] = start(stalled);
+	pid[1] = start(beside);
+	close(to_beside[0]);
+	close(to_server[1]);
+
+	slow_file_await_read(&file);
+	/* The worker of the first process is in the page-in, and the second is ready. */
+	tap_await(fds);
+	OK(vg_open_bare(&vg));
+	gpu = &vg.gpu[0];
+	tap_step(fds);
+	tap_await(fds);
+	tap_reap(&pid[1], 1);
+	/* The stalled one and this one. */
+	await_processes(2);
+
+	slow_file_answer(&file);
+	tap_reap(&pid[0], 1);
+}
+
+static const struct tap_case cases[] = {
+	{ "a process goes on beside one whose page-in stalls", goes_on, 1 },
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(TAP_CASES(cases), argc, argv);
+}
