@@ -11,6 +11,7 @@ enum vgpu_counter {
 	VGPU_STAT_FAULTS_NORETRY,
 	VGPU_STAT_FAULTS_UNREPAIRED,	/* retry faults that ended the queues' work */
 	VGPU_STAT_CAM_ACKS,
+	VGPU_STAT_CAM_STALLS,		/* processes stopped as they kept the CAM full */
 	VGPU_STAT_INVALIDATIONS,	/* (request, VMID) pairs, by CPU or job */
 	VGPU_STAT_BYTES_COPIED,		/* by the kernel's SDMA rings */
 	VGPU_STAT_BYTES_FILLED,

@@ -26,6 +26,7 @@ static const char * const vgpu_stat_names[VGPU_NUM_STATS] = {
 	[VGPU_STAT_FAULTS_NORETRY] = "faults_noretry",
 	[VGPU_STAT_FAULTS_UNREPAIRED] = "faults_unrepaired",
 	[VGPU_STAT_CAM_ACKS] = "cam_acks",
+	[VGPU_STAT_CAM_STALLS] = "cam_stalls",
 	[VGPU_STAT_INVALIDATIONS] = "invalidations",
 	[VGPU_STAT_BYTES_COPIED] = "bytes_copied",
 	[VGPU_STAT_BYTES_FILLED] = "bytes_filled",

@@ -18,7 +18,8 @@
  *   ack      frees the CAM slot; the engine replays
  *
  * Each retry entry holds one CAM slot and is acknowledged exactly once, in
- * svm_fault_ack() (svm_fault_queue.c), whatever happened before.
+ * svm_fault_ack() (svm_fault_queue.c), whatever happened before; earlier if the
+ * process stalls and all slots are taken (svm_fault_cam.c).
  *
  * Stale entries. Several queues may fault on neighbouring pages. The repair of
  * the first wakes them all (an invalidation makes the engine look again), the

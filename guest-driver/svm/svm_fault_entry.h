@@ -20,6 +20,7 @@
  * @not_present: as amdkfd reads the entry's ring field
  * @write: it was a write
  * @retry: the engine waits for a repair
+ * @acked: its CAM slot was acknowledged while it was being served; svm_node.fault_lock
  */
 struct svm_fault {
 	struct list_head link;
@@ -32,6 +33,7 @@ struct svm_fault {
 	bool not_present;
 	bool write;
 	bool retry;
+	bool acked;
 };
 
 static inline void svm_fault_decode(struct svm_fault *f,
@@ -47,6 +49,7 @@ static inline void svm_fault_decode(struct svm_fault *f,
 	f->not_present = iv->ring & IH_RING_FAULT_VALID;
 	f->write = iv->data[1] & IH_FAULT_D1__WRITE;
 	f->retry = iv->data[1] & IH_FAULT_D1__RETRY;
+	f->acked = false;
 }
 
 #endif /* SVM_FAULT_ENTRY_H */

@@ -73,6 +73,8 @@ static bool svm_fault_add(struct svm_fault_queue *q, const struct svm_fault *f)
 			list_del(&slot->link);
 		*slot = *f;
 		list_add_tail(&slot->link, &q->pending);
+		if (f->retry)
+			svm_cam_own(q, f);
 	}
 	spin_unlock(&sn->fault_lock);
 
@@ -117,10 +119,20 @@ static void svm_fault_irq(struct vgpu_device *vdev,
 		kfd_unref_process(p);
 }
 
-/* The one place where a CAM slot is given back. */
-static void svm_fault_ack(struct kfd_node *node, const struct svm_fault *f)
+/* Give back the CAM slot of a fault that was served, or covered by a repair. */
+static void svm_fault_ack(struct svm_fault_queue *q, const struct svm_fault *f)
 {
-	vgpu_ih_cam_ack(node->vdev, f->cam);
+	struct svm_node *sn = q->node->svm;
+	bool acked;
+
+	spin_lock_irq(&sn->fault_lock);
+	acked = f->acked;
+	svm_cam_disown(q, f);
+	if (q->serving == f)
+		q->serving = NULL;
+	spin_unlock_irq(&sn->fault_lock);
+	if (!acked)
+		vgpu_ih_cam_ack(q->node->vdev, f->cam);
 }
 
 /* @f was mapped by the repair of @by within @win. */
@@ -149,6 +161,8 @@ static bool svm_fault_take(struct svm_fault_queue *q, const struct svm_fault *by
 			continue;
 		list_del_init(&slot->link);
 		*f = *slot;
+		if (f->retry)
+			q->serving = f;
 		found = true;
 		break;
 	}
@@ -159,7 +173,7 @@ static bool svm_fault_take(struct svm_fault_queue *q, const struct svm_fault *by
 	return found;
 }
 
-static void svm_fault_handle(struct svm_fault_queue *q, const struct svm_fault *f)
+static void svm_fault_handle(struct svm_fault_queue *q, struct svm_fault *f)
 {
 	struct kfd_process *p = q->svms ? svm_process(q->svms) : NULL;
 	struct svm_interval win;
@@ -171,11 +185,11 @@ static void svm_fault_handle(struct svm_fault_queue *q, const struct svm_fault *
 		return;
 	}
 	verdict = svm_fault_service(q->node, p, f, &win);
-	svm_fault_ack(q->node, f);
+	svm_fault_ack(q, f);
 	if (verdict != SVM_FAULT_REPAIRED)
 		return;
 	while (svm_fault_take(q, f, &win, &other))
-		svm_fault_ack(q->node, &other);
+		svm_fault_ack(q, &other);
 }
 
 static void svm_fault_work(struct work_struct *work)
@@ -193,6 +207,7 @@ static void svm_fault_work(struct work_struct *work)
 		svm_fault_handle(q, &f);
 		cond_resched();
 	}
+	svm_cam_resume(q);
 	if (q->svms)
 		kfd_unref_process(svm_process(q->svms));
 }
@@ -239,6 +254,7 @@ int svm_fault_init(struct kfd_node *node)
 	sn->wq = alloc_ordered_workqueue("vgpu_svm", WQ_HIGHPRI | WQ_FREEZABLE);
 	if (!sn->wq)
 		return -ENOMEM;
+	INIT_DELAYED_WORK(&sn->cam_work, svm_cam_work);
 	svm_fault_queue_init(&sn->faults, node, NULL, sn->wq);
 	ret = vgpu_ih_register(vdev, IH_CLIENT_VMC, IH_SRC_VM_FAULT,
 			       svm_fault_irq, node);
@@ -266,6 +282,7 @@ void svm_fault_fini(struct kfd_node *node)
 			   svm_fault_irq);
 	vgpu_ih_unregister(node->vdev, IH_CLIENT_VMC, IH_SRC_VM_FAULT,
 			   svm_fault_irq);
+	cancel_delayed_work_sync(&sn->cam_work);
 	destroy_workqueue(sn->wq);
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_fault_fini);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Fault entries between the interrupt handler and the worker of their process. */
+/*
+ * Fault entries between the interrupt handler and the worker of their process:
+ * svm_fault_queue.c, and the slots of the retry CAM that they keep: svm_fault_cam.c.
+ */
 #ifndef SVM_FAULT_QUEUE_H
 #define SVM_FAULT_QUEUE_H
 
@@ -23,6 +26,12 @@ struct svm_range_list;
  * @batch: faults that the current run of @work is to serve; svm_node.fault_lock
  * @reports: no-retry faults, free or in @pending or @batch; svm_node.fault_lock. Retry
  *           faults are in svm_node.slots
+ * @serving: retry fault that was in @batch and is not acknowledged yet, or NULL;
+ *           svm_node.fault_lock
+ * @since: jiffies when a fault was acknowledged last, or, after a time without faults,
+ *         when the first one came; svm_node.fault_lock
+ * @off: the process's queues are off the GPU until the end of the current or next run of
+ *       @work; svm_node.fault_lock
  * @work: serves faults. Holds a reference to the process from being queued to its end
  */
 struct svm_fault_queue {
@@ -32,11 +41,25 @@ struct svm_fault_queue {
 	struct list_head pending;
 	struct list_head batch;
 	struct svm_fault reports[SVM_FAULT_REPORTS];
+	struct svm_fault *serving;
+	unsigned long since;
+	bool off;
 	struct work_struct work;
 };
 
 /* Before the first fault. The queue ends with flush_work(&q->work). */
 void svm_fault_queue_init(struct svm_fault_queue *q, struct kfd_node *node,
 			  struct svm_range_list *svms, struct workqueue_struct *wq);
+
+/*
+ * svm_fault_cam.c. A queue owns the slot of a fault until that is acknowledged.
+ * svm_cam_own(), svm_cam_disown(): svm_node.fault_lock held.
+ */
+void svm_cam_own(struct svm_fault_queue *q, const struct svm_fault *f);
+void svm_cam_disown(struct svm_fault_queue *q, const struct svm_fault *f);
+/* The end of a run of q->work: the queues go on, if svm_cam_work() took them off. */
+void svm_cam_resume(struct svm_fault_queue *q);
+/* svm_node.cam_work. */
+void svm_cam_work(struct work_struct *work);
 
 #endif /* SVM_FAULT_QUEUE_H */

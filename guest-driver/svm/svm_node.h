@@ -25,8 +25,10 @@
  * @fault_lock: queued faults of all processes on the GPU; taken in the interrupt handler
  * @slots: retry faults by their slot of the CAM: free, or in a list of the queue of
  *         their process; @fault_lock
+ * @cam_owners: who has not acknowledged a slot of the CAM, or NULL; @fault_lock
+ * @cam_work: queued while all slots are owned: no other process can fault
  * @faults: those of no process
- * @wq: ordered; runs the work of @faults, which waits for no process
+ * @wq: ordered; runs the work of @faults and @cam_work, which wait for no process
  */
 struct svm_node {
 	struct kfd_node *node;
@@ -38,6 +40,8 @@ struct svm_node {
 	struct work_struct reap_work;
 	spinlock_t fault_lock;		/* queued faults */
 	struct svm_fault slots[VGPU_RETRY_CAM_SLOTS];
+	struct svm_fault_queue *cam_owners[VGPU_RETRY_CAM_SLOTS];
+	struct delayed_work cam_work;
 	struct svm_fault_queue faults;
 	struct workqueue_struct *wq;
 };

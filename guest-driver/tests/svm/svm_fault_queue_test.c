@@ -3,8 +3,8 @@
  * svm/svm_fault_queue.c: faults of a process whose mmap_lock the test holds, so that its
  * worker stalls as it would in a page-in, and of others beside it. Catches: a fault that
  * waits for a stalled worker of another process, a queue of faults that grows while its
- * worker stalls, and a CAM slot that is not acknowledged, or acknowledged for a process
- * that has it no more.
+ * worker stalls, a CAM slot that is not acknowledged, or acknowledged for a process
+ * that has it no more, and a stalled process that keeps all slots.
  */
 #include <linux/iopoll.h>
 #include <linux/kref.h>
@@ -33,7 +33,7 @@
 /**
  * struct fault_process - a process on the GPU
  * @p: process
- * @pdd: its state on the GPU
+ * @pdd: its state on the GPU; the queues are off for another reason, too
  */
 struct fault_process {
 	struct kfd_process p;
@@ -94,6 +94,8 @@ static void fault_process_init(struct kunit *test, struct fault_mock *m,
 	fp->pdd.node = &m->node;
 	fp->pdd.process = &fp->p;
 	fp->pdd.vm = vm;
+	fp->pdd.evicted = 1;
+	mutex_init(&fp->p.queue_lock);
 	fp->p.pdds[0] = &fp->pdd;
 	fp->p.n_pdds = 1;
 	KUNIT_ASSERT_EQ(test, svm_range_list_init(&fp->p), 0);
@@ -116,6 +118,7 @@ static struct fault_mock *fault_mock_new(struct kunit *test)
 	m->vm = vm_mock_new(test, false);
 	fault_ring_init(test, m);
 	m->node.vdev = m->vm->vdev;
+	INIT_LIST_HEAD(&m->node.smi.clients);
 	m->node.svm = &m->sn;
 	m->sn.node = &m->node;
 	m->sn.supported = true;
@@ -257,10 +260,47 @@ static void fault_slot_reused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, m->doorbells[DOORBELL_IH_RETRY_CAM_DW], 0);
 }
 
+/*
+ * All slots have faults of the stalled process. Its queues leave the GPU before the slots
+ * are given back, and go on when its worker does; no slot is acknowledged twice.
+ */
+static void fault_cam_full(struct kunit *test)
+{
+	struct fault_mock *m = fault_mock_new(test);
+	struct kfd_process_device *pdd = &m->stalled.pdd;
+	u16 pasid = m->stalled.p.pasid;
+	unsigned int cam;
+	bool taken;
+	u64 now;
+
+	fault_put(m, pasid, true, 0, 1);
+	KUNIT_EXPECT_EQ(test,
+			read_poll_timeout(fault_taken, taken, taken, USEC_PER_MSEC,
+					  FAULT_TIMEOUT_US, false, m), 0);
+	for (cam = 1; cam < VGPU_RETRY_CAM_SLOTS - 1; cam++)
+		fault_put(m, pasid, true, cam, cam + 1);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&m->sn.cam_work));
+	fault_put(m, pasid, true, cam, cam + 1);
+	KUNIT_EXPECT_EQ(test,
+			read_poll_timeout(fault_acks, now, now == VGPU_RETRY_CAM_SLOTS,
+					  USEC_PER_MSEC, FAULT_TIMEOUT_US, false, m), 0);
+	/* The slots are given back before it ends. */
+	flush_delayed_work(&m->sn.cam_work);
+	KUNIT_EXPECT_EQ(test, pdd->evicted, 2);
+	KUNIT_EXPECT_EQ(test, m->other.pdd.evicted, 1);
+	fault_put(m, m->other.p.pasid, true, 3, 100);
+	fault_expect_ack(test, m, VGPU_RETRY_CAM_SLOTS + 1, 3);
+	fault_mock_end(test, m);
+	KUNIT_EXPECT_EQ(test, pdd->evicted, 1);
+	KUNIT_EXPECT_EQ(test, fault_acks(m), VGPU_RETRY_CAM_SLOTS + 1);
+	KUNIT_EXPECT_EQ(test, vgpu_stat_read(m->vm->vdev, VGPU_STAT_CAM_STALLS), 1);
+}
+
 static struct kunit_case fault_queue_cases[] = {
 	KUNIT_CASE(fault_beside_stalled),
 	KUNIT_CASE(fault_bounded),
 	KUNIT_CASE(fault_slot_reused),
+	KUNIT_CASE(fault_cam_full),
 	{}
 };
 

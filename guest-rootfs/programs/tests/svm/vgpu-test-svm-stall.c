@@ -11,6 +11,10 @@
 
 #define SEED	0x57a11
 #define BYTES	(64 * VG_KIB)
+/* The device's CAM, which keeps a slot for each page that faults. */
+#define CAM_SLOTS	16
+#define RING		4096
+#define WORDS		64
 
 static struct vg vg;
 static struct vg_gpu *gpu;
@@ -80,6 +84,65 @@ static void beside(void)
 	tap_step(fds);
 }
 
+/* As many queues as the CAM has slots; each faults on another page of the file. */
+static void stalled_queues(void)
+{
+	static struct vg_queue q[CAM_SLOTS];
+	struct vg_bo dst = { 0 };
+	uint32_t seq[CAM_SLOTS];
+	unsigned int i;
+	uint64_t at;
+	char *src;
+
+	close(to_server[1]);
+	close(to_beside[0]);
+	src = slow_file_map(&file);
+	tap_open(&vg, 1);
+	gpu = &vg.gpu[0];
+	OK(vg_bo_create(&vg, gpu, CAM_SLOTS * VG_PAGE, VG_GTT, &dst));
+	for (i = 0; i < CAM_SLOTS; i++) {
+		at = i * VG_PAGE;
+		OK(vg_queue_create(&vg, gpu, RING, &q[i]));
+		OK(vg_emit_copy(&q[i], dst.va + at, (uintptr_t)src + at, VG_PAGE));
+		OK(vg_emit_fence(&q[i], &seq[i]));
+	}
+	for (i = 0; i < CAM_SLOTS; i++)
+		vg_queue_submit(&q[i]);
+	for (i = 0; i < CAM_SLOTS; i++)
+		OK(vg_wait(&q[i], seq[i], 2 * VG_TIMEOUT_MS));
+	OK(vg_pattern_check(dst.cpu, CAM_SLOTS * VG_PAGE, SEED, 0));
+}
+
+/* The other process has all queues of the SDMA engines: a compute queue. */
+static void beside_compute(void)
+{
+	const int fds[2] = { to_beside[0], to_server[1] };
+	struct vg_bo save = { 0 };
+	uint32_t data[WORDS];
+	struct vg_cq q;
+	unsigned int i;
+	char *dst;
+
+	close(to_server[0]);
+	close(to_beside[1]);
+	slow_file_leave(&file);
+	tap_open(&vg, 1);
+	gpu = &vg.gpu[0];
+	OK(vg_save_area(&vg, gpu, KFD_IOC_ALLOC_MEM_FLAGS_VRAM, &save));
+	OK(vg_cq_create(&vg, gpu, &save, RING, false, &q));
+	tap_step(fds);
+	tap_await(fds);
+	for (i = 0; i < 3; i++) {
+		dst = tap_anon(VG_PAGE);
+		vg_pattern_fill(data, sizeof(data), SEED, i);
+		OK(vg_pm4_write(&q, (uintptr_t)dst, data, WORDS));
+		OK(vg_cq_finish(&q, VG_TIMEOUT_MS));
+		OK(vg_pattern_check(dst, sizeof(data), SEED, i));
+		vg_unmap_anon(dst, VG_PAGE);
+	}
+	tap_step(fds);
+}
+
 static uint64_t processes(void)
 {
 	struct vg_counters c;
@@ -100,6 +163,33 @@ static void await_processes(uint64_t n)
 	}
 }
 
+/* Until @n more faults than @before have reached the driver. */
+static void await_faults(uint64_t before, uint64_t n)
+{
+	uint64_t end = vg_deadline();
+
+	while (tap_driver_counter(gpu, "faults_retry") < before + n) {
+		CHECK(vg_now() < end, "no fault");
+		vg_sleep_us(1000);
+	}
+}
+
+/* A process with a stalled page-in, and another; both are children of the server. */
+static void start_both(uint64_t bytes, void (*fn)(void), void (*other)(void),
+		       pid_t pid[2], int fds[2])
+{
+	slow_file_make(&file, bytes, SEED);
+	CHECK(!pipe(to_beside) && !pipe(to_server), "pipe: %s", strerror(errno));
+	fds[0] = to_server[0];
+	fds[1] = to_beside[1];
+	pid[0] = start(fn);
+	pid[1] = start(other);
+	close(to_beside[0]);
+	close(to_server[1]);
+	OK(vg_open_bare(&vg));
+	gpu = &vg.gpu[0];
+}
+
 /*
  * Catches: one worker for the faults of all processes, which waits in a page-in of one
  * of them; and the end of a process that waits for the faults of another.
@@ -109,20 +199,10 @@ static void goes_on(void)
 	int fds[2];
 	pid_t pid[2];
 
-	slow_file_make(&file, VG_PAGE, SEED);
-	CHECK(!pipe(to_beside) && !pipe(to_server), "pipe: %s", strerror(errno));
-	fds[0] = to_server[0];
-	fds[1] = to_beside[1];
-	pid[0] = start(stalled);
-	pid[1] = start(beside);
-	close(to_beside[0]);
-	close(to_server[1]);
-
+	start_both(VG_PAGE, stalled, beside, pid, fds);
 	slow_file_await_read(&file);
 	/* The worker of the first process is in the page-in, and the second is ready. */
 	tap_await(fds);
-	OK(vg_open_bare(&vg));
-	gpu = &vg.gpu[0];
 	tap_step(fds);
 	tap_await(fds);
 	tap_reap(&pid[1], 1);
@@ -133,8 +213,38 @@ static void goes_on(void)
 	tap_reap(&pid[0], 1);
 }
 
+/*
+ * Catches: a process that keeps all slots of the retry CAM while its page-in stalls, so
+ * that no other process can fault; and queues that do not go on when it is over.
+ */
+static void cam_is_left(void)
+{
+	uint64_t faults, stalls;
+	unsigned int i;
+	pid_t pid[2];
+	int fds[2];
+
+	start_both(CAM_SLOTS * VG_PAGE, stalled_queues, beside_compute, pid, fds);
+	faults = tap_driver_counter(gpu, "faults_retry");
+	stalls = tap_driver_counter(gpu, "cam_stalls");
+	slow_file_await_read(&file);
+	await_faults(faults, CAM_SLOTS);
+	tap_await(fds);
+	tap_step(fds);
+	tap_await(fds);
+	tap_reap(&pid[1], 1);
+	CHECK(tap_driver_counter(gpu, "cam_stalls") > stalls, "the CAM was not full");
+
+	for (i = 0; i < CAM_SLOTS; i++) {
+		slow_file_await_read(&file);
+		slow_file_answer(&file);
+	}
+	tap_reap(&pid[0], 1);
+}
+
 static const struct tap_case cases[] = {
 	{ "a process goes on beside one whose page-in stalls", goes_on, 1 },
+	{ "and beside one with as many faults as the CAM has slots", cam_is_left, 1 },
 };
 
 int main(int argc, char **argv)
