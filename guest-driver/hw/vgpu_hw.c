@@ -115,6 +115,7 @@ int vgpu_hw_init(struct vgpu_device *vdev, vgpu_recover_fn recover)
 	hw->recover = recover;
 	spin_lock_init(&hw->latch_lock);
 	spin_lock_init(&hw->gate_lock);
+	vgpu_io_init(hw);
 	vdev->hw = &hw->base;
 
 	ret = dma_set_mask_and_coherent(&vdev->pdev->dev,

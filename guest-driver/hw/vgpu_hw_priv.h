@@ -182,6 +182,9 @@ static_assert(VGPU_RETRY_CAM_SLOTS <= 32);
  * @gate: why no job of the kernel may end now (vgpu_sdma_fault.c)
  * @fault_work: looks for faults of user queues that raised no interrupt
  * @dump: the next devcoredump
+ * @map_closed: the device is being reset: fault handlers insert no pages of its BARs; set by
+ *              the recovery's worker (vgpu_io.c)
+ * @map_wait: woken when @map_closed is cleared
  * @vram_magic: what the reserved VRAM holds unless it was lost
  * @root_pde: root directory of each VMID, 0 none
  * @pasid: PASID of each VMID
@@ -206,6 +209,8 @@ struct vgpu_hw_state {
 	unsigned long gate;
 	struct delayed_work fault_work;
 	struct vgpu_dump dump;
+	bool map_closed;
+	wait_queue_head_t map_wait;
 	u64 vram_magic[VGPU_VRAM_MAGIC_WORDS];
 	u64 root_pde[VGPU_NUM_VMIDS];
 	u16 pasid[VGPU_NUM_VMIDS];
@@ -229,6 +234,9 @@ static inline bool vgpu_hw_recover(struct vgpu_device *vdev, unsigned long what)
 }
 
 bool vgpu_hw_poll(struct vgpu_device *vdev, u32 reg, u32 mask, u32 want);
+
+/* vgpu_io.c */
+void vgpu_io_init(struct vgpu_hw_state *hw);
 
 /* vgpu_nbio.c */
 int vgpu_nbio_init(struct vgpu_device *vdev);

@@ -12,6 +12,7 @@
 
 #include "hw/vgpu_gart.h"
 #include "hw/vgpu_hw.h"
+#include "hw/vgpu_io.h"
 #include "vgpu_mm_priv.h"
 #include "vgpu_res_cursor.h"
 
@@ -162,6 +163,98 @@ u64 vgpu_bo_mmap_offset(struct vgpu_bo *bo)
 	return drm_vma_node_offset_addr(&bo->tbo.base.vma_node);
 }
 
+/* Is the BO where a reset of the device makes it unreachable? Reservation held. */
+static bool bo_is_in_bar(const struct ttm_buffer_object *tbo)
+{
+	return tbo->resource && tbo->resource->mem_type != TTM_PL_SYSTEM &&
+	       tbo->resource->mem_type != TTM_PL_TT;
+}
+
+/*
+ * Wait until the BO's moves are done, without mmap_lock if the fault may be tried again.
+ * Returns 0, reservation held; or what the fault handler returns, reservation given back.
+ */
+static vm_fault_t bo_fault_idle(struct ttm_buffer_object *tbo, struct vm_fault *vmf)
+{
+	struct dma_resv *resv = tbo->base.resv;
+	bool unlock = fault_flag_allow_retry_first(vmf->flags);
+	vm_fault_t ret = unlock ? VM_FAULT_RETRY : 0;
+	long left;
+
+	if (dma_resv_test_signaled(resv, DMA_RESV_USAGE_KERNEL))
+		return 0;
+	if (unlock && vmf->flags & FAULT_FLAG_RETRY_NOWAIT) {
+		dma_resv_unlock(resv);
+		return ret;
+	}
+	if (unlock) {
+		/* The VMA, and its reference to the BO, may go: one of TTM's, not of GEM's. */
+		ttm_bo_get(tbo);
+		release_fault_lock(vmf);
+	}
+	left = dma_resv_wait_timeout(resv, DMA_RESV_USAGE_KERNEL, true,
+				     MAX_SCHEDULE_TIMEOUT);
+	if (!unlock && left < 0)
+		ret = VM_FAULT_NOPAGE;	/* a signal: to be handled first */
+	if (ret)
+		dma_resv_unlock(resv);
+	if (unlock)
+		ttm_bo_put(tbo);
+	return ret;
+}
+
+/* Reservation held. */
+static vm_fault_t bo_fault_insert(struct ttm_buffer_object *tbo, struct vm_fault *vmf)
+{
+	pgprot_t prot = vmf->vma->vm_page_prot;
+	vm_fault_t ret;
+	int idx;
+
+	if (!drm_dev_enter(tbo->base.dev, &idx))
+		return ttm_bo_vm_dummy_page(vmf, prot);
+	ret = ttm_bo_vm_fault_reserved(vmf, prot, TTM_BO_VM_NUM_PREFAULT);
+	drm_dev_exit(idx);
+	return ret;
+}
+
+/*
+ * ttm_bo_vm_fault() that inserts no pages of a BAR while the device is reset. A reset waits
+ * for whoever is between vgpu_io_map_begin() and _end(), and the fences of moves may wait
+ * for the reset: so the moves are waited for first.
+ */
+static vm_fault_t vgpu_bo_vm_fault(struct vm_fault *vmf)
+{
+	struct ttm_buffer_object *tbo = vmf->vma->vm_private_data;
+	struct vgpu_device *vdev = bdev_to_vgpu(tbo->bdev);
+	bool closed = false;
+	vm_fault_t ret;
+	int token;
+
+	ret = ttm_bo_vm_reserve(tbo, vmf);
+	if (ret)
+		return ret;
+	if (bo_is_in_bar(tbo)) {
+		ret = bo_fault_idle(tbo, vmf);
+		if (ret)
+			return ret;
+		vgpu_io_map_begin(&token);
+		closed = vgpu_io_map_is_closed(vdev);
+		if (!closed)
+			ret = bo_fault_insert(tbo, vmf);
+		vgpu_io_map_end(token);
+	} else {
+		ret = bo_fault_insert(tbo, vmf);
+	}
+	if (closed) {
+		dma_resv_unlock(tbo->base.resv);
+		return vgpu_io_map_wait(vdev, vmf);
+	}
+	/* TTM has given the reservation back if it has waited for a move. */
+	if (ret != VM_FAULT_RETRY || vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
+		dma_resv_unlock(tbo->base.resv);
+	return ret;
+}
+
 /* System memory of a BO, which may have been swapped out. Reservation held. */
 static int bo_access_pages(struct ttm_buffer_object *tbo, unsigned long offset,
 			   void *buf, int len, int write)
@@ -251,7 +344,7 @@ static int vgpu_bo_vm_access(struct vm_area_struct *vma, unsigned long addr,
 
 /* CPU mappings of BOs. */
 const struct vm_operations_struct vgpu_bo_vm_ops = {
-	.fault = ttm_bo_vm_fault,
+	.fault = vgpu_bo_vm_fault,
 	.open = ttm_bo_vm_open,
 	.close = ttm_bo_vm_close,
 	.access = vgpu_bo_vm_access,

@@ -168,6 +168,19 @@ void vgpu_mm_set_handle_ops(struct vgpu_device *vdev,
 }
 
 /**
+ * vgpu_mm_zap_mappings() - take the pages of all BOs out of the page tables of the CPU
+ * @vdev: device
+ *
+ * Accesses fault afterwards, and find the pages again unless that is held off.
+ *
+ * Context: sleeps, with no lock held. MMU notifiers run.
+ */
+void vgpu_mm_zap_mappings(struct vgpu_device *vdev)
+{
+	unmap_mapping_range(vdev->drm.anon_inode->i_mapping, 0, 0, 1);
+}
+
+/**
  * vgpu_mm_fini() - let go of the hardware
  * @vdev: device; no new BOs come, no GPU mapping is left
  *
@@ -184,6 +197,6 @@ void vgpu_mm_fini(struct vgpu_device *vdev)
 
 	vgpu_copy_stop(vdev);
 
-	unmap_mapping_range(vdev->drm.anon_inode->i_mapping, 0, 0, 1);
+	vgpu_mm_zap_mappings(vdev);
 	vgpu_mm_unmap_dma(mman);
 }

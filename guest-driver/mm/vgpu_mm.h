@@ -57,6 +57,7 @@ struct vgpu_mm_handle_ops {
 /* vgpu_mm.c */
 int vgpu_mm_init(struct vgpu_device *vdev);
 void vgpu_mm_fini(struct vgpu_device *vdev);
+void vgpu_mm_zap_mappings(struct vgpu_device *vdev);
 struct ttm_device *vgpu_mm_bdev(struct vgpu_device *vdev);
 struct mutex *vgpu_mm_notifier_lock(struct vgpu_device *vdev);
 void vgpu_mm_set_vm_ops(struct vgpu_device *vdev, const struct vgpu_mm_vm_ops *ops);

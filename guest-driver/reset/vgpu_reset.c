@@ -23,14 +23,19 @@
 #include "hw/vgpu_gart.h"
 #include "hw/vgpu_hw.h"
 #include "hw/vgpu_ih.h"
+#include "hw/vgpu_io.h"
 #include "hw/vgpu_mmio.h"
 #include "hw/vgpu_recover.h"
+#include "mm/vgpu_mm.h"
 #include "mm/vgpu_res_mgr.h"
 #include "vgpu_reset.h"
 #include "vgpu_reset_trace.h"
 
 /* Device resets after which no engine did better. */
 #define RESET_DEVICE_TRIES	2u
+
+/* How long a reset of the device waits until user space has lost its mappings of BARs. */
+#define RESET_ZAP_TIMEOUT	(2 * HZ)
 
 /**
  * struct vgpu_reset - recovery of a device
@@ -41,6 +46,10 @@
  * @pending: VGPU_RECOVER_*
  * @notify_work: notifies @client of the engines in @notify
  * @notify: VGPU_RECOVER_ENGINE()
+ * @zap_work: takes mappings of BARs from user space
+ * @zap_wait: woken when @zap_done has changed
+ * @zap_wanted: how often that was requested; @work only
+ * @zap_done: the last of these requests that @zap_work has served
  * @since: when the first of @pending was asked for, ns; 0: nothing is
  * @device_tries: device resets since an engine reset was enough
  * @enabled: requests are taken
@@ -53,6 +62,10 @@ struct vgpu_reset {
 	atomic_t pending;
 	struct work_struct notify_work;
 	atomic_t notify;
+	struct work_struct zap_work;
+	wait_queue_head_t zap_wait;
+	unsigned int zap_wanted;
+	unsigned int zap_done;
 	atomic64_t since;
 	unsigned int device_tries;
 	bool enabled;
@@ -141,6 +154,52 @@ static void reset_notify_client(struct vgpu_device *vdev, unsigned long engines)
 	queue_work(system_wq, &vdev->reset->notify_work);
 }
 
+static void reset_zap_work(struct work_struct *work)
+{
+	struct vgpu_reset *reset = container_of(work, struct vgpu_reset, zap_work);
+	unsigned int wanted = READ_ONCE(reset->zap_wanted);
+
+	vgpu_io_map_sync();
+	vgpu_mm_zap_mappings(reset->vdev);
+	if (reset->client)
+		reset->client->zap_mappings(reset->vdev);
+	WRITE_ONCE(reset->zap_done, wanted);
+	wake_up_all(&reset->zap_wait);
+}
+
+/*
+ * Take the BARs from user space until vgpu_io_map_open(). Who unmaps a page calls the MMU
+ * notifiers of its address, and a process may have laid ranges and user pointers there
+ * whose notifiers wait for fences, and so for this reset; a fault handler that allocates a
+ * page table may wait for reclaim, and that likewise. So another thread does it, and a
+ * process that keeps its mapping costs RESET_ZAP_TIMEOUT and what it writes meanwhile.
+ */
+static void reset_close_mappings(struct vgpu_device *vdev)
+{
+	struct vgpu_reset *reset = vdev->reset;
+	unsigned int wanted = reset->zap_wanted + 1;
+
+	vgpu_io_map_close(vdev);
+	WRITE_ONCE(reset->zap_wanted, wanted);
+	queue_work(system_unbound_wq, &reset->zap_work);
+	if (!wait_event_timeout(reset->zap_wait, READ_ONCE(reset->zap_done) == wanted,
+				RESET_ZAP_TIMEOUT))
+		drm_warn(&vdev->drm,
+			 "reset under mappings of BARs that cannot be taken away\n");
+}
+
+static int reset_mode1(struct vgpu_device *vdev, bool *vram_lost)
+{
+	int ret;
+
+	if (vdev->reset->device_tries++ >= RESET_DEVICE_TRIES)
+		return -ENODEV;
+	reset_close_mappings(vdev);
+	ret = vgpu_hw_reset(vdev, vram_lost);
+	vgpu_io_map_open(vdev);
+	return ret;
+}
+
 /* Engines that are parked already have their bit in @parked. */
 static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 			 unsigned long *dead, const char *reason)
@@ -156,8 +215,7 @@ static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 			vgpu_sdma_park(vdev, i, &dead[i]);
 	vgpu_cp_park(vdev);
 
-	if (vdev->reset->device_tries++ >= RESET_DEVICE_TRIES ||
-	    vgpu_hw_reset(vdev, &lost)) {
+	if (reset_mode1(vdev, &lost)) {
 		drm_err(&vdev->drm,
 			"device cannot be recovered: SDMA engines are given up\n");
 		/* First: a job that the CPU completes wakes readers of this. */
@@ -313,6 +371,8 @@ int vgpu_reset_init(struct vgpu_device *vdev)
 	reset->vdev = vdev;
 	INIT_WORK(&reset->work, reset_work);
 	INIT_WORK(&reset->notify_work, reset_notify_work);
+	INIT_WORK(&reset->zap_work, reset_zap_work);
+	init_waitqueue_head(&reset->zap_wait);
 	reset->wq = alloc_ordered_workqueue("vgpu-reset", WQ_MEM_RECLAIM);
 	if (!reset->wq)
 		return -ENOMEM;
@@ -355,6 +415,7 @@ void vgpu_reset_stop(struct vgpu_device *vdev)
 	synchronize_rcu();
 	flush_workqueue(vdev->reset->wq);
 	flush_work(&vdev->reset->notify_work);
+	flush_work(&vdev->reset->zap_work);
 }
 
 /**

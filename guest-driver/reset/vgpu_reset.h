@@ -15,10 +15,13 @@ struct vgpu_device;
 /**
  * struct vgpu_reset_client - what the folder above does in a recovery
  *
- * Called with no lock held. The first two are on the way to fences: they do not allocate,
- * and take no reservation.
+ * Called with no lock held. @pre_reset and @post_reset are on the way to fences: they do not
+ * allocate, and take no reservation.
  *
  * @pre_reset: a reset of the device begins, for @cause
+ * @zap_mappings: take pages of BARs that the client has mapped out of the page tables of the
+ *                CPU; faults wait. From a work item of its own, since MMU notifiers may wait
+ *                for fences
  * @post_reset: that reset has ended, and the engines run again. Not called if they were
  *              given up
  * @engine_recovered: an engine (VGPU_ENGINE_CP: the command processor) was reset and runs
@@ -27,6 +30,7 @@ struct vgpu_device;
  */
 struct vgpu_reset_client {
 	void (*pre_reset)(struct vgpu_device *vdev, const char *cause);
+	void (*zap_mappings)(struct vgpu_device *vdev);
 	void (*post_reset)(struct vgpu_device *vdev, const char *cause);
 	void (*engine_recovered)(struct vgpu_device *vdev, unsigned int engine);
 };

@@ -4,6 +4,7 @@
  * that may run again; the others are stopped and reported here.
  */
 #include "kfd/events/kfd_events.h"
+#include "kfd/memory/kfd_memory.h"
 #include "kfd/queues/kfd_queue.h"
 #include "process/kfd_node.h"
 #include "process/kfd_process.h"
@@ -20,6 +21,11 @@ static void kfd_reset_pre(struct vgpu_device *vdev, const char *cause)
 static void kfd_reset_post(struct vgpu_device *vdev, const char *cause)
 {
 	kfd_smi_post_reset(&vdev->kfd->smi, cause);
+}
+
+static void kfd_reset_zap_mappings(struct vgpu_device *vdev)
+{
+	kfd_mmap_zap_node(vdev->kfd);
 }
 
 static void kfd_reset_process(struct kfd_process_device *pdd,
@@ -61,6 +67,7 @@ static void kfd_reset_engine_recovered(struct vgpu_device *vdev,
 
 static const struct vgpu_reset_client kfd_reset_client = {
 	.pre_reset = kfd_reset_pre,
+	.zap_mappings = kfd_reset_zap_mappings,
 	.post_reset = kfd_reset_post,
 	.engine_recovered = kfd_reset_engine_recovered,
 };

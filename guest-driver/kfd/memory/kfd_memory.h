@@ -3,6 +3,7 @@
 #ifndef KFD_MEMORY_H
 #define KFD_MEMORY_H
 
+#include <linux/mm_types.h>
 #include <linux/types.h>
 
 struct dma_buf;
@@ -12,6 +13,7 @@ struct kfd_process;
 struct kfd_process_device;
 struct kgd_mem;
 struct vm_area_struct;
+struct vm_fault;
 
 /* kfd_memory.c, where it is documented. */
 int kfd_memory_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
@@ -32,8 +34,10 @@ int kfd_ioctl_export_dmabuf(struct kfd_process *p, void *data);
 int kfd_mmap_init(void);
 void kfd_mmap_exit(void);
 void kfd_mmap_adopt(struct file *filp);
+vm_fault_t kfd_fault_insert(struct vm_fault *vmf, struct kfd_node *node, phys_addr_t addr);
 void kfd_mmap_zap(u64 offset, u64 size);
 void kfd_doorbell_zap(struct kfd_process_device *pdd);
+void kfd_mmap_zap_node(const struct kfd_node *node);
 /* Under mmap_lock. The whole slice, shared; -EINVAL anything else, -ENOMEM no slice. */
 int kfd_doorbell_mmap(struct kfd_process_device *pdd,
 		      struct vm_area_struct *vma);

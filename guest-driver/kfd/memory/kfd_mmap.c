@@ -10,6 +10,7 @@
 
 #include "vgpu/doorbell.h"
 #include "hw/vgpu_hw.h"
+#include "hw/vgpu_io.h"
 #include "mm/vgpu_bo.h"
 #include "process/kfd_node.h"
 #include "process/kfd_process.h"
@@ -41,6 +42,12 @@ void kfd_mmap_zap(u64 offset, u64 size)
 	unmap_mapping_range(kfd_mappings->f_mapping, offset, size, 1);
 }
 
+static void kfd_doorbell_zap_node(const struct kfd_node *node)
+{
+	kfd_mmap_zap(KFD_MMAP_TYPE_DOORBELL | KFD_MMAP_GPU_ID(node->gpu_id),
+		     KFD_MMAP_SPAN);
+}
+
 /**
  * kfd_doorbell_zap() - take the mappings of a GPU's doorbells away
  * @pdd: state of a process that is torn down; kfd_doorbell_free() is to follow
@@ -51,11 +58,47 @@ void kfd_mmap_zap(u64 offset, u64 size)
  */
 void kfd_doorbell_zap(struct kfd_process_device *pdd)
 {
-	if (!pdd->doorbells)
-		return;
 	/* The mm may live on. Others' mappings come back when they are used. */
-	kfd_mmap_zap(KFD_MMAP_TYPE_DOORBELL |
-		     KFD_MMAP_GPU_ID(pdd->node->gpu_id), KFD_MMAP_SPAN);
+	if (pdd->doorbells)
+		kfd_doorbell_zap_node(pdd->node);
+}
+
+/**
+ * kfd_mmap_zap_node() - take the mappings of a GPU's BARs away from all processes
+ * @node: GPU
+ *
+ * Those who may use them get them again on their next page fault.
+ *
+ * Context: sleeps.
+ */
+void kfd_mmap_zap_node(const struct kfd_node *node)
+{
+	kfd_doorbell_zap_node(node);
+	kfd_mmio_zap(node);
+}
+
+/**
+ * kfd_fault_insert() - insert a page of a BAR for a page fault
+ * @vmf: fault
+ * @node: GPU
+ * @addr: the page's physical address
+ *
+ * While the GPU is reset, waits for the end of that instead.
+ *
+ * Return: what the fault handler returns; mmap_lock may have been dropped.
+ */
+vm_fault_t kfd_fault_insert(struct vm_fault *vmf, struct kfd_node *node, phys_addr_t addr)
+{
+	vm_fault_t ret = VM_FAULT_NOPAGE;
+	bool closed;
+	int token;
+
+	vgpu_io_map_begin(&token);
+	closed = vgpu_io_map_is_closed(node->vdev);
+	if (!closed)
+		ret = vmf_insert_pfn(vmf->vma, vmf->address, PHYS_PFN(addr));
+	vgpu_io_map_end(token);
+	return closed ? vgpu_io_map_wait(node->vdev, vmf) : ret;
 }
 
 /*
@@ -64,7 +107,6 @@ void kfd_doorbell_zap(struct kfd_process_device *pdd)
  */
 static vm_fault_t kfd_doorbell_fault(struct vm_fault *vmf)
 {
-	struct vm_area_struct *vma = vmf->vma;
 	vm_fault_t ret = VM_FAULT_SIGBUS;
 	struct kfd_process_device *pdd;
 	struct kfd_process *p;
@@ -72,7 +114,7 @@ static vm_fault_t kfd_doorbell_fault(struct vm_fault *vmf)
 	phys_addr_t addr;
 	u64 offset;
 
-	p = kfd_lookup_process_by_mm(vma->vm_mm);
+	p = kfd_lookup_process_by_mm(vmf->vma->vm_mm);
 	if (!p)
 		return VM_FAULT_SIGBUS;
 	offset = (u64)vmf->pgoff << PAGE_SHIFT;
@@ -83,7 +125,7 @@ static vm_fault_t kfd_doorbell_fault(struct vm_fault *vmf)
 		addr = pdd->node->vdev->hw->doorbell_base +
 		       vgpu_bo_doorbell_offset(bo) +
 		       offset % DOORBELL_SLICE_SIZE;
-		ret = vmf_insert_pfn(vma, vmf->address, PHYS_PFN(addr));
+		ret = kfd_fault_insert(vmf, pdd->node, addr);
 	}
 	kfd_unref_process(p);
 	return ret;

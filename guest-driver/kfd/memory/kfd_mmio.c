@@ -61,20 +61,19 @@ void kfd_mmio_zap(const struct kfd_node *node)
 /* As for doorbells: who has lost the GPU finds no process any more. */
 static vm_fault_t kfd_mmio_fault(struct vm_fault *vmf)
 {
-	struct vm_area_struct *vma = vmf->vma;
 	vm_fault_t ret = VM_FAULT_SIGBUS;
 	struct kfd_process_device *pdd;
 	struct kfd_process *p;
 	u64 offset;
 
-	p = kfd_lookup_process_by_mm(vma->vm_mm);
+	p = kfd_lookup_process_by_mm(vmf->vma->vm_mm);
 	if (!p)
 		return VM_FAULT_SIGBUS;
 	offset = (u64)vmf->pgoff << PAGE_SHIFT;
 	pdd = kfd_process_device_by_node_id(p, KFD_MMAP_GET_GPU_ID(offset));
 	if (pdd)
-		ret = vmf_insert_pfn(vma, vmf->address,
-				     PHYS_PFN(pdd->node->vdev->hw->remap_base));
+		ret = kfd_fault_insert(vmf, pdd->node,
+				       pdd->node->vdev->hw->remap_base);
 	kfd_unref_process(p);
 	return ret;
 }

@@ -72,6 +72,7 @@ struct vgpu_mock *vgpu_mock_new(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, mock);
 	vgpu_test_rnd(test, &mock->rnd);
 	mock->hw.vdev = &mock->vdev;
+	vgpu_io_init(&mock->hw);
 	mock->vdev.hw = &mock->hw.base;
 	mock->mman.vdev = &mock->vdev;
 	mock->vdev.mman = &mock->mman;

@@ -121,6 +121,7 @@ struct vm_mock *vm_mock_new(struct kunit *test, bool sdma)
 	mmio = kunit_kzalloc(test, VGPU_MMIO_BAR_SIZE, GFP_KERNEL);
 	KUNIT_ASSERT_TRUE(test, m->vdev && m->tables && m->bos && mmio);
 	m->hw.vdev = m->vdev;
+	vgpu_io_init(&m->hw);
 	m->vdev->hw = &m->hw.base;
 	m->vdev->vmm = &m->vmm;
 	for (hub = 0; hub < VGPU_NUM_HUBS; hub++)

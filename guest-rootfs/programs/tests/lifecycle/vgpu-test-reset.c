@@ -2,11 +2,15 @@
 /*
  * Resets of the device under BOs, page tables and queues. What they would
  * catch: memory that is not what it was, a queue that does not go on, a page
- * table or PASID that the hardware has forgotten, doorbells that are lost.
+ * table or PASID that the hardware has forgotten, doorbells that are lost, mappings of
+ * the BARs that user space writes through while the device is reset.
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "tap.h"
@@ -201,6 +205,139 @@ static void test_dump(void)
 	CHECK(strstr(text, "interrupt ring: "), "no interrupts");
 }
 
+/* Page faults that an access takes, those of system calls not counted. */
+static long faults_of(volatile uint32_t *p)
+{
+	struct rusage before, after;
+
+	CHECK(!getrusage(RUSAGE_THREAD, &before), "getrusage");
+	(void)*p;
+	CHECK(!getrusage(RUSAGE_THREAD, &after), "getrusage");
+	return after.ru_minflt - before.ru_minflt;
+}
+
+/*
+ * Catches: a page of a BAR that user space still reaches while the device is reset, and one
+ * that it does not get back afterwards.
+ */
+static void test_mappings(void)
+{
+	static const char *const names[] = { "VRAM", "doorbells", "MMIO page" };
+	struct vg_bo mmio;
+	void *page;
+	int i, k;
+
+	start(true);
+	OK(vg_bo_alloc(&vg, gpu, VG_PAGE, VG_MMIO_REMAP, &mmio));
+	page = mmap(NULL, VG_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, vg.kfd,
+		    (off_t)mmio.mmap_offset);
+	CHECK(page != MAP_FAILED, "mmap of the MMIO page");
+	for (i = 0; i < 3; i++) {
+		volatile uint32_t *const at[] = { bo[1].cpu, q.doorbell_page, page };
+
+		for (k = 0; k < 3; k++) {
+			(void)*at[k];
+			CHECK(!faults_of(at[k]), "%s: not mapped", names[k]);
+		}
+		OK(vg_gpu_reset(gpu));
+		for (k = 0; k < 3; k++)
+			CHECK(faults_of(at[k]), "%s: mapped during a reset",
+			      names[k]);
+	}
+	munmap(page, VG_PAGE);
+}
+
+/**
+ * struct writer - a thread that writes to a BAR beside resets
+ * @thread: thread
+ * @stop: it is to end
+ * @rounds: what it has done
+ */
+struct writer {
+	pthread_t thread;
+	volatile bool stop;
+	volatile uint64_t rounds;
+};
+
+enum { WORDS = BO_BYTES / 8 };
+
+/* Each word of a BO in VRAM gets the number of the write. */
+static void *write_vram(void *arg)
+{
+	volatile uint64_t *words = bo[1].cpu;
+	struct writer *w = arg;
+	uint64_t i;
+
+	for (i = 0; !w->stop; i++) {
+		words[i % WORDS] = i;
+		w->rounds = i + 1;
+	}
+	return NULL;
+}
+
+/* A copy a round, and a doorbell for each. */
+static void *ring_doorbell(void *arg)
+{
+	static struct vg_bo src, dst;
+	static struct vg_queue mine;
+	struct writer *w = arg;
+	uint64_t i;
+
+	OK(vg_bo_create(&vg, gpu, VG_PAGE, VG_GTT, &src));
+	OK(vg_bo_create(&vg, gpu, VG_PAGE, VG_GTT, &dst));
+	OK(vg_queue_create(&vg, gpu, 4096, &mine));
+	for (i = 0; !w->stop; i++) {
+		vg_pattern_fill(src.cpu, VG_PAGE, SEED, i);
+		OK(vg_copy(&mine, dst.cpu, src.cpu, VG_PAGE));
+		OK(vg_pattern_check(dst.cpu, VG_PAGE, SEED, i));
+		w->rounds = i + 1;
+	}
+	return NULL;
+}
+
+/* The writer goes on once the reset is over. */
+static void await_rounds(const struct writer *w, uint64_t n)
+{
+	uint64_t end = vg_deadline(), seen = w->rounds;
+
+	while (w->rounds < seen + n) {
+		CHECK(vg_now() < end, "a writer stands still");
+		vg_sleep_us(100);
+	}
+}
+
+/*
+ * User space writes VRAM and doorbells while the device is reset. Catches: a write that is
+ * lost in a device in reset, a thread that does not come back from its page fault.
+ */
+static void test_writers(void)
+{
+	static struct writer w[2];
+	volatile uint64_t *words;
+	uint64_t i, last;
+
+	start(true);
+	CHECK(!pthread_create(&w[0].thread, NULL, write_vram, &w[0]), "thread");
+	CHECK(!pthread_create(&w[1].thread, NULL, ring_doorbell, &w[1]), "thread");
+	for (i = 0; i < 12; i++) {
+		await_rounds(&w[0], 2);
+		await_rounds(&w[1], 2);
+		OK(vg_gpu_reset(gpu));
+	}
+	await_rounds(&w[1], 2);
+	await_rounds(&w[0], WORDS);
+	for (i = 0; i < 2; i++) {
+		w[i].stop = true;
+		CHECK(!pthread_join(w[i].thread, NULL), "join");
+	}
+	/* What stands in each word is the last number that was written there. */
+	words = bo[1].cpu;
+	last = w[0].rounds - 1;
+	for (i = last - WORDS + 1; i <= last; i++)
+		CHECK(words[i % WORDS] == i, "write %lu was lost: %lu",
+		      (unsigned long)i, (unsigned long)words[i % WORDS]);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct tap_case cases[] = {
@@ -209,6 +346,8 @@ int main(int argc, char **argv)
 		{ "device reset, VRAM kept", test_kept, 1 },
 		{ "device reset under a queue's work", test_at_work, 1 },
 		{ "device reset between migrations", test_migrate, 1 },
+		{ "device reset takes mappings of BARs away", test_mappings, 1 },
+		{ "device reset beside writers of VRAM and doorbells", test_writers, 1 },
 	};
 
 	return tap_main(TAP_CASES(cases), argc, argv);

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * hw/vgpu_io.c: who gets at the BARs while the device is reset. Would catch pages of a BAR
+ * that are inserted into page tables during a reset, and a reset that does not wait for
+ * those who were there before it.
+ */
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include <linux/kthread.h>
+
+#include "hw/vgpu_hw_priv.h"
+#include "hw/vgpu_io.h"
+#include "tests/lib/vgpu_mock.h"
+
+/* How long a thread stays where it must be waited for, unless it was not. */
+#define LINGER_US	(20 * USEC_PER_MSEC)
+
+/**
+ * struct io_thread - a thread that uses the BARs beside a reset
+ * @vdev: device
+ * @inside: it has begun
+ * @gone: the test has not waited for it
+ * @left: it is about to end
+ * @ended: it has ended
+ */
+struct io_thread {
+	struct vgpu_device *vdev;
+	bool inside, gone, left;
+	struct completion ended;
+};
+
+static struct io_thread *io_thread_new(struct kunit *test, struct vgpu_mock *mock)
+{
+	struct io_thread *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "one CPU: threads do not run at once");
+	t->vdev = &mock->vdev;
+	init_completion(&t->ended);
+	return t;
+}
+
+static void io_linger(struct io_thread *t)
+{
+	unsigned int us;
+
+	WRITE_ONCE(t->inside, true);
+	for (us = 0; us < LINGER_US && !READ_ONCE(t->gone); us++)
+		udelay(1);
+	WRITE_ONCE(t->left, true);
+}
+
+static void io_await_inside(struct io_thread *t)
+{
+	while (!READ_ONCE(t->inside) && !completion_done(&t->ended))
+		usleep_range(50, 100);
+}
+
+static int io_mapper(void *arg)
+{
+	struct io_thread *t = arg;
+	int token;
+
+	vgpu_io_map_begin(&token);
+	if (!vgpu_io_map_is_closed(t->vdev))
+		io_linger(t);
+	vgpu_io_map_end(token);
+	kthread_complete_and_exit(&t->ended, 0);
+}
+
+/* Catches: a fault handler that inserts pages during a reset, or none afterwards. */
+static void io_map_closed(struct kunit *test)
+{
+	struct vgpu_mock *mock = vgpu_mock_new(test), *other = vgpu_mock_new(test);
+	unsigned int i;
+
+	for (i = 0; i < 3; i++) {
+		KUNIT_EXPECT_FALSE(test, vgpu_io_map_is_closed(&mock->vdev));
+		vgpu_io_map_close(&mock->vdev);
+		vgpu_io_map_sync();
+		KUNIT_EXPECT_TRUE(test, vgpu_io_map_is_closed(&mock->vdev));
+		/* Another GPU is not concerned. */
+		KUNIT_EXPECT_FALSE(test, vgpu_io_map_is_closed(&other->vdev));
+		vgpu_io_map_open(&mock->vdev);
+	}
+	KUNIT_EXPECT_FALSE(test, vgpu_io_map_is_closed(&mock->vdev));
+}
+
+/*
+ * Catches: vgpu_io_map_sync() that returns while a fault handler is about to insert a page,
+ * which then outlives the zap of the mappings.
+ */
+static void io_map_waits_for_fault(struct kunit *test)
+{
+	struct vgpu_mock *mock = vgpu_mock_new(test);
+	struct io_thread *t = io_thread_new(test, mock);
+	bool left;
+
+	vgpu_test_start_elsewhere(test, io_mapper, t);
+	io_await_inside(t);
+	vgpu_io_map_close(&mock->vdev);
+	vgpu_io_map_sync();
+	left = READ_ONCE(t->left);
+	WRITE_ONCE(t->gone, true);
+	wait_for_completion(&t->ended);
+	migrate_enable();
+	vgpu_io_map_open(&mock->vdev);
+	KUNIT_EXPECT_TRUE(test, t->inside);
+	KUNIT_EXPECT_TRUE(test, left);
+}
+
+static struct kunit_case io_cases[] = {
+	KUNIT_CASE(io_map_closed),
+	KUNIT_CASE(io_map_waits_for_fault),
+	{}
+};
+
+static struct kunit_suite io_suite = {
+	.name = "vgpu_io",
+	.test_cases = io_cases,
+};
+
+kunit_test_suite(io_suite);
