@@ -13,6 +13,7 @@
 #include "vgpu/pte.h"
 #include "device/vgpu_chip.h"
 #include "hw/sdma/vgpu_sdma_sched.h"
+#include "hw/vgpu_io.h"
 #include "hw/vgpu_mmio.h"
 #include "mm/vgpu_mm.h"
 #include "mm/vgpu_res_mgr.h"
@@ -101,7 +102,7 @@ static int vgpu_info_registers(struct vgpu_device *vdev,
 	if (args->read_mmr_reg.count != 1 ||
 	    args->read_mmr_reg.dword_offset != GB_ADDR_CONFIG)
 		return -EFAULT;
-	value = vgpu_rreg(vdev, GB_ADDR_CONFIG);
+	value = vgpu_rreg_sync(vdev, GB_ADDR_CONFIG);
 	return vgpu_info_reply(args, &value, sizeof(value));
 }
 

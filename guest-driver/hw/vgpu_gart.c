@@ -165,7 +165,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_unbind);
  * vgpu_gart_flush() - make changes of the table effective
  * @vdev: device
  *
- * Any context but interrupts. A device that does not answer is logged.
+ * Context: as vgpu_io_begin(). A device that does not answer is logged.
  */
 void vgpu_gart_flush(struct vgpu_device *vdev)
 {

@@ -171,6 +171,28 @@ static void hub_init_invalidation(struct vgpu_device *vdev, unsigned int hub)
 	}
 }
 
+static void atc_map_pasid(struct vgpu_device *vdev, unsigned int index,
+			  u32 mapping)
+{
+	vgpu_wreg(vdev, ATC_VMID_PASID_MAPPING(index), mapping);
+	if (!vgpu_hw_poll(vdev, ATC_VMID_PASID_MAPPING_UPDATE_STATUS,
+			  BIT(index), BIT(index)))
+		drm_err_ratelimited(&vdev->drm,
+				    "ATC mapping %u was not updated\n", index);
+	vgpu_wreg(vdev, ATC_VMID_PASID_MAPPING_UPDATE_STATUS, BIT(index));
+}
+
+static void gmc_write_pasid(struct vgpu_device *vdev, unsigned int vmid, u16 pasid)
+{
+	u32 mapping = pasid ? pasid | ATC_VMID_PASID_MAPPING__VALID : 0;
+
+	/* The second half of the table is the MM hub's. */
+	atc_map_pasid(vdev, vmid, mapping);
+	atc_map_pasid(vdev, vmid + VGPU_NUM_VMIDS, mapping);
+	vgpu_wreg(vdev, IH_VMID_LUT(vmid), pasid);
+	vgpu_wreg(vdev, IH_VMID_LUT_MM(vmid), pasid);
+}
+
 static void hub_init_faults(struct vgpu_device *vdev, unsigned int hub)
 {
 	vgpu_wreg(vdev, HUB(hub) + VM_L2_PROTECTION_FAULT_CNTL2,
@@ -182,12 +204,50 @@ static void hub_init_faults(struct vgpu_device *vdev, unsigned int hub)
 		  FAULT_CNTL_DEFAULTS);
 }
 
+/* vgpu_gmc_flush_tlb() for whoever uses the BARs already. */
+static int gmc_invalidate(struct vgpu_device *vdev, u32 vmid_mask)
+{
+	struct vgpu_hw_state *hw = to_hw_state(vdev);
+	u32 req = VGPU_PREP(VM_INVALIDATE_ENG_REQ__PER_VMID, vmid_mask) |
+		  VM_INVALIDATE_ENG_REQ__L2_PTES |
+		  VM_INVALIDATE_ENG_REQ__L2_PDE0 |
+		  VM_INVALIDATE_ENG_REQ__L2_PDE1 |
+		  VM_INVALIDATE_ENG_REQ__L2_PDE2 |
+		  VM_INVALIDATE_ENG_REQ__L1_PTES;
+	bool done[VGPU_NUM_HUBS];
+	unsigned int hub;
+
+	spin_lock(&hw->inv_lock);
+	for (hub = 0; hub < VGPU_NUM_HUBS; hub++)
+		vgpu_wreg(vdev, HUB(hub) +
+			  VM_INVALIDATE_ENG_REQ(VGPU_INV_ENGINE), req);
+	for (hub = 0; hub < VGPU_NUM_HUBS; hub++)
+		done[hub] = vgpu_hw_poll(vdev, HUB(hub) +
+				VM_INVALIDATE_ENG_ACK(VGPU_INV_ENGINE),
+				vmid_mask, vmid_mask);
+	spin_unlock(&hw->inv_lock);
+	trace_vgpu_tlb_flush(vmid_mask, done[VGPU_HUB_GFX] && done[VGPU_HUB_MM]);
+
+	for (hub = 0; hub < VGPU_NUM_HUBS; hub++) {
+		if (!done[hub]) {
+			drm_err_ratelimited(&vdev->drm,
+					    "hub %u did not invalidate VMIDs %#x\n",
+					    hub, vmid_mask);
+			return -ETIMEDOUT;
+		}
+		vgpu_stat_add(vdev, VGPU_STAT_INVALIDATIONS,
+			      hweight32(vmid_mask));
+	}
+	return 0;
+}
+
 /**
  * vgpu_gmc_start() - write the registers of both hubs
  * @vdev: device, vgpu_gmc_init() has been there
  *
  * After bring-up and after a reset: contexts get the page tables and PASIDs
- * that they had. Any context. Returns 0, or -ENODEV when the hubs do not work.
+ * that they had. Context: bring-up, or io_lock held for writing. Returns 0, or
+ * -ENODEV when the hubs do not work.
  */
 int vgpu_gmc_start(struct vgpu_device *vdev)
 {
@@ -204,9 +264,9 @@ int vgpu_gmc_start(struct vgpu_device *vdev)
 
 	vgpu_wreg(vdev, VGPU_GATE_REG, 0);
 	for (vmid = 1; vmid < VGPU_NUM_VMIDS; vmid++)
-		vgpu_gmc_set_pasid(vdev, vmid, hw->pasid[vmid]);
+		gmc_write_pasid(vdev, vmid, hw->pasid[vmid]);
 
-	if (vgpu_gmc_flush_tlb(vdev, GENMASK(VGPU_NUM_VMIDS - 1, 0)))
+	if (gmc_invalidate(vdev, GENMASK(VGPU_NUM_VMIDS - 1, 0)))
 		return -ENODEV;
 	return 0;
 }
@@ -315,26 +375,33 @@ u64 vgpu_gmc_root_pde(struct vgpu_device *vdev, u64 root_vram_offset)
 	return vram_pde(vdev, root_vram_offset);
 }
 
+/* Also for a reset of the device, which writes the registers again. */
+static void gmc_set_root(struct vgpu_device *vdev, unsigned int vmid, u64 pde)
+{
+	unsigned int hub;
+
+	vgpu_io_begin(vdev);
+	WRITE_ONCE(to_hw_state(vdev)->root_pde[vmid], pde);
+	for (hub = 0; hub < VGPU_NUM_HUBS; hub++)
+		hub_set_root(vdev, hub, vmid, pde);
+	vgpu_io_end(vdev);
+}
+
 /**
  * vgpu_gmc_set_context() - give a VMID its page tables
  * @vdev: device
  * @vmid: 1 to 15
  * @root_vram_offset: offset in VRAM of the root directory (PDB2), page aligned
  *
- * Flushes the VMID's translations. Any context but interrupts.
+ * Flushes the VMID's translations. Context: as vgpu_io_begin().
  */
 void vgpu_gmc_set_context(struct vgpu_device *vdev, unsigned int vmid,
 			  u64 root_vram_offset)
 {
-	unsigned int hub;
-
 	if (WARN_ON_ONCE(!vmid || vmid >= VGPU_NUM_VMIDS))
 		return;
 
-	/* First where a reset of the device finds it. */
-	WRITE_ONCE(to_hw_state(vdev)->root_pde[vmid], vram_pde(vdev, root_vram_offset));
-	for (hub = 0; hub < VGPU_NUM_HUBS; hub++)
-		hub_set_root(vdev, hub, vmid, to_hw_state(vdev)->root_pde[vmid]);
+	gmc_set_root(vdev, vmid, vram_pde(vdev, root_vram_offset));
 	vgpu_gmc_flush_tlb(vdev, BIT(vmid));
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_set_context);
@@ -344,33 +411,18 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_set_context);
  * @vdev: device
  * @vmid: 1 to 15, no queue uses it any more
  *
- * Flushes the VMID's translations: the tables may be freed afterwards. Any
- * context but interrupts.
+ * Flushes the VMID's translations: the tables may be freed afterwards. Context:
+ * as vgpu_io_begin().
  */
 void vgpu_gmc_clear_context(struct vgpu_device *vdev, unsigned int vmid)
 {
-	unsigned int hub;
-
 	if (WARN_ON_ONCE(!vmid || vmid >= VGPU_NUM_VMIDS))
 		return;
 
-	WRITE_ONCE(to_hw_state(vdev)->root_pde[vmid], 0);
-	for (hub = 0; hub < VGPU_NUM_HUBS; hub++)
-		hub_set_root(vdev, hub, vmid, 0);
+	gmc_set_root(vdev, vmid, 0);
 	vgpu_gmc_flush_tlb(vdev, BIT(vmid));
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_clear_context);
-
-static void atc_map_pasid(struct vgpu_device *vdev, unsigned int index,
-			  u32 mapping)
-{
-	vgpu_wreg(vdev, ATC_VMID_PASID_MAPPING(index), mapping);
-	if (!vgpu_hw_poll(vdev, ATC_VMID_PASID_MAPPING_UPDATE_STATUS,
-			  BIT(index), BIT(index)))
-		drm_err_ratelimited(&vdev->drm,
-				    "ATC mapping %u was not updated\n", index);
-	vgpu_wreg(vdev, ATC_VMID_PASID_MAPPING_UPDATE_STATUS, BIT(index));
-}
 
 /**
  * vgpu_gmc_set_pasid() - say whose a VMID is
@@ -378,21 +430,17 @@ static void atc_map_pasid(struct vgpu_device *vdev, unsigned int index,
  * @vmid: 1 to 15
  * @pasid: what faults and interrupts of the VMID carry; 0 unbinds
  *
- * Any context but interrupts; one caller at a time for a VMID.
+ * Context: as vgpu_io_begin(); one caller at a time for a VMID.
  */
 void vgpu_gmc_set_pasid(struct vgpu_device *vdev, unsigned int vmid, u16 pasid)
 {
-	u32 mapping = pasid ? pasid | ATC_VMID_PASID_MAPPING__VALID : 0;
-
 	if (WARN_ON_ONCE(!vmid || vmid >= VGPU_NUM_VMIDS))
 		return;
 
+	vgpu_io_begin(vdev);
 	WRITE_ONCE(to_hw_state(vdev)->pasid[vmid], pasid);
-	/* The second half of the table is the MM hub's. */
-	atc_map_pasid(vdev, vmid, mapping);
-	atc_map_pasid(vdev, vmid + VGPU_NUM_VMIDS, mapping);
-	vgpu_wreg(vdev, IH_VMID_LUT(vmid), pasid);
-	vgpu_wreg(vdev, IH_VMID_LUT_MM(vmid), pasid);
+	gmc_write_pasid(vdev, vmid, pasid);
+	vgpu_io_end(vdev);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_set_pasid);
 
@@ -401,43 +449,17 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_set_pasid);
  * @vdev: device
  * @vmid_mask: bit n: VMID n
  *
- * Returns when no access that used an old translation is under way. Any
- * context but interrupts, MMU notifiers and reclaim included. Returns 0, or
- * -ETIMEDOUT when the device does not acknowledge: it hangs, which is logged.
+ * Returns when no access that used an old translation is under way. Context: as
+ * vgpu_io_begin(). Returns 0, or -ETIMEDOUT when the device does not acknowledge:
+ * it hangs, which is logged.
  */
 int vgpu_gmc_flush_tlb(struct vgpu_device *vdev, u32 vmid_mask)
 {
-	struct vgpu_hw_state *hw = to_hw_state(vdev);
-	u32 req = VGPU_PREP(VM_INVALIDATE_ENG_REQ__PER_VMID, vmid_mask) |
-		  VM_INVALIDATE_ENG_REQ__L2_PTES |
-		  VM_INVALIDATE_ENG_REQ__L2_PDE0 |
-		  VM_INVALIDATE_ENG_REQ__L2_PDE1 |
-		  VM_INVALIDATE_ENG_REQ__L2_PDE2 |
-		  VM_INVALIDATE_ENG_REQ__L1_PTES;
-	bool done[VGPU_NUM_HUBS];
-	unsigned int hub;
+	int ret;
 
-	spin_lock(&hw->inv_lock);
-	for (hub = 0; hub < VGPU_NUM_HUBS; hub++)
-		vgpu_wreg(vdev, HUB(hub) +
-			  VM_INVALIDATE_ENG_REQ(VGPU_INV_ENGINE), req);
-	for (hub = 0; hub < VGPU_NUM_HUBS; hub++)
-		done[hub] = vgpu_hw_poll(vdev, HUB(hub) +
-				VM_INVALIDATE_ENG_ACK(VGPU_INV_ENGINE),
-				vmid_mask, vmid_mask);
-	spin_unlock(&hw->inv_lock);
-	trace_vgpu_tlb_flush(vmid_mask, done[VGPU_HUB_GFX] && done[VGPU_HUB_MM]);
-
-	for (hub = 0; hub < VGPU_NUM_HUBS; hub++) {
-		if (!done[hub]) {
-			drm_err_ratelimited(&vdev->drm,
-					    "hub %u did not invalidate VMIDs %#x\n",
-					    hub, vmid_mask);
-			return -ETIMEDOUT;
-		}
-		vgpu_stat_add(vdev, VGPU_STAT_INVALIDATIONS,
-			      hweight32(vmid_mask));
-	}
-	return 0;
+	vgpu_io_begin(vdev);
+	ret = gmc_invalidate(vdev, vmid_mask);
+	vgpu_io_end(vdev);
+	return ret;
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_flush_tlb);

@@ -82,15 +82,15 @@ void vgpu_hw_quiesce(struct vgpu_device *vdev)
  * vgpu_hw_present() - is the device still there?
  * @vdev: device, registers mapped
  *
- * Any context. Returns false if it was taken away without a word: registers
- * read as ones from then on, and nothing is written any more.
+ * Returns false if it was taken away without a word: registers read as ones from
+ * then on, and nothing is written any more. Context: as vgpu_io_begin().
  */
 bool vgpu_hw_present(struct vgpu_device *vdev)
 {
 	struct vgpu_hw_state *hw = to_hw_state(vdev);
 
 	if (!READ_ONCE(hw->lost) &&
-	    vgpu_rreg(vdev, VGPU_MAGIC) != VGPU_MAGIC_VALUE)
+	    vgpu_rreg_sync(vdev, VGPU_MAGIC) != VGPU_MAGIC_VALUE)
 		WRITE_ONCE(hw->lost, true);
 	return !READ_ONCE(hw->lost);
 }

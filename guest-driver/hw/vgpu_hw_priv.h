@@ -9,6 +9,7 @@
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
+#include <linux/rwsem.h>
 #include <linux/sizes.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
@@ -30,6 +31,7 @@
 #include "vgpu_gmc.h"
 #include "vgpu_hw.h"
 #include "vgpu_ih.h"
+#include "vgpu_io.h"
 #include "vgpu_mmio.h"
 #include "vgpu_recover.h"
 #include "vgpu_xgmi.h"
@@ -182,12 +184,16 @@ static_assert(VGPU_RETRY_CAM_SLOTS <= 32);
  * @gate: why no job of the kernel may end now (vgpu_sdma_fault.c)
  * @fault_work: looks for faults of user queues that raised no interrupt
  * @dump: the next devcoredump
+ * @io_lock: held for reading by whoever uses the BARs and may sleep, for writing while the
+ *           device is reset (vgpu_io.c). Innermost of the locks that sleep, but for
+ *           vgpu_ih.poll_lock, which the reset takes inside
  * @map_closed: the device is being reset: fault handlers insert no pages of its BARs; set by
  *              the recovery's worker (vgpu_io.c)
  * @map_wait: woken when @map_closed is cleared
  * @vram_magic: what the reserved VRAM holds unless it was lost
- * @root_pde: root directory of each VMID, 0 none
- * @pasid: PASID of each VMID
+ * @root_pde: root directory of each VMID, 0 none; its owner writes it between
+ *            vgpu_io_begin() and vgpu_io_end()
+ * @pasid: PASID of each VMID, likewise
  * @lost: the device does not answer any more; never reset
  */
 struct vgpu_hw_state {
@@ -209,6 +215,7 @@ struct vgpu_hw_state {
 	unsigned long gate;
 	struct delayed_work fault_work;
 	struct vgpu_dump dump;
+	struct rw_semaphore io_lock;
 	bool map_closed;
 	wait_queue_head_t map_wait;
 	u64 vram_magic[VGPU_VRAM_MAGIC_WORDS];
@@ -281,6 +288,8 @@ void vgpu_ih_start(struct vgpu_device *vdev);
 void vgpu_ih_fini(struct vgpu_device *vdev);
 void vgpu_ih_stop(struct vgpu_device *vdev);
 void vgpu_ih_sync(struct vgpu_device *vdev);
+void vgpu_ih_hold(struct vgpu_device *vdev);
+void vgpu_ih_release(struct vgpu_device *vdev);
 void vgpu_ih_poll(struct vgpu_device *vdev, bool fault_lost);
 void vgpu_ih_service(struct vgpu_device *vdev);
 

@@ -43,7 +43,11 @@ int vgpu_hw_restart(struct vgpu_device *vdev, bool *vram_lost)
 
 	if (!vgpu_hw_present(vdev))
 		return -ENODEV;
+	down_write(&hw->io_lock);
+	vgpu_ih_hold(vdev);
 	ret = stop_machine(hw_reset_stopped, vdev, NULL);
+	vgpu_ih_release(vdev);
+	up_write(&hw->io_lock);
 	if (ret)
 		return ret;
 

@@ -252,6 +252,32 @@ void vgpu_ih_service(struct vgpu_device *vdev)
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_ih_service);
 
+/**
+ * vgpu_ih_hold() - let no handler run until vgpu_ih_release()
+ * @vdev: device
+ *
+ * Context: sleeps. Interrupts that come meanwhile are served afterwards.
+ */
+void vgpu_ih_hold(struct vgpu_device *vdev)
+{
+	struct vgpu_ih *ih = &to_hw_state(vdev)->ih;
+
+	mutex_lock(&ih->poll_lock);
+	disable_irq(ih->irq);
+}
+
+/**
+ * vgpu_ih_release() - undo vgpu_ih_hold()
+ * @vdev: device
+ */
+void vgpu_ih_release(struct vgpu_device *vdev)
+{
+	struct vgpu_ih *ih = &to_hw_state(vdev)->ih;
+
+	enable_irq(ih->irq);
+	mutex_unlock(&ih->poll_lock);
+}
+
 static irqreturn_t ih_interrupt(int irq, void *arg)
 {
 	vgpu_ih_service(arg);
@@ -270,15 +296,13 @@ void vgpu_ih_poll(struct vgpu_device *vdev, bool fault_lost)
 {
 	struct vgpu_ih *ih = &to_hw_state(vdev)->ih;
 
-	mutex_lock(&ih->poll_lock);
-	disable_irq(ih->irq);
+	vgpu_ih_hold(vdev);
 	local_irq_disable();
 	if (fault_lost)
 		vgpu_sdma_fault_lost(vdev);
 	ih_interrupt(ih->irq, vdev);
 	local_irq_enable();
-	enable_irq(ih->irq);
-	mutex_unlock(&ih->poll_lock);
+	vgpu_ih_release(vdev);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_ih_poll);
 

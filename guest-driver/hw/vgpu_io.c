@@ -3,11 +3,23 @@
  * Who touches the BARs while the device is reset: nobody. A device in reset answers reads
  * with ones and drops writes. Specification: docs/driver.md, "Recovery".
  *
+ * The kernel: whoever reads or writes a BAR does so between vgpu_io_begin() and vgpu_io_end(),
+ * if it may sleep. If not, or if it is faster, the reset has to make up for what is lost:
+ *
+ *	interrupt handler	does not run (vgpu_ih_hold())
+ *	doorbell of a kernel's ring	rung again by vgpu_sdma_ring_unpark()
+ *	CP, user queues		off the hardware: rlc_off, vgpu_cp.off
+ *	GART			vgpu_gart_rewrite(); an entry is noted before it is written
+ *	CAM slot		freed by the reset
+ *	HDP flush		the reset begins with one
+ *	watchdog		looks at registers before it looks whether the ring is parked
+ *
  * User space: a fault handler inserts pages of a BAR between vgpu_io_map_begin() and
  * vgpu_io_map_end(). The recovery closes the BARs for faults, waits until handlers that
  * were under way have inserted their pages, and takes all pages away.
  */
 #include <linux/mm.h>
+#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/srcu.h>
 #include <drm/drm_drv.h>
@@ -15,7 +27,6 @@
 #include <kunit/visibility.h>
 
 #include "vgpu_hw_priv.h"
-#include "vgpu_io.h"
 
 /* Of all GPUs: a fault handler that inserts a page is short. */
 DEFINE_STATIC_SRCU(vgpu_io_map_srcu);
@@ -26,9 +37,62 @@ DEFINE_STATIC_SRCU(vgpu_io_map_srcu);
  */
 void vgpu_io_init(struct vgpu_hw_state *hw)
 {
+	init_rwsem(&hw->io_lock);
 	init_waitqueue_head(&hw->map_wait);
+	/* Teach lockdep: MMU notifiers and reclaim change page tables. */
+	fs_reclaim_acquire(GFP_KERNEL);
+	might_lock(&hw->io_lock);
+	fs_reclaim_release(GFP_KERNEL);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_io_init);
+
+/**
+ * vgpu_io_begin() - start to access the BARs
+ * @vdev: device
+ *
+ * Waits while the device is being reset. No reset begins before vgpu_io_end().
+ *
+ * Context: sleeps; MMU notifiers and reclaim included. Innermost of the locks that sleep,
+ * and does not nest: until vgpu_io_end() the caller waits for registers and nothing else.
+ * The recovery's worker, too.
+ */
+void vgpu_io_begin(struct vgpu_device *vdev)
+{
+	down_read(&to_hw_state(vdev)->io_lock);
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_io_begin);
+
+/**
+ * vgpu_io_end() - undo vgpu_io_begin()
+ * @vdev: device
+ */
+void vgpu_io_end(struct vgpu_device *vdev)
+{
+	/* Write-combined stores leave this CPU before the device may be reset. */
+	wmb();
+	up_read(&to_hw_state(vdev)->io_lock);
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_io_end);
+
+/**
+ * vgpu_rreg_sync() - read a register, and not one of a device in reset
+ * @vdev: device
+ * @reg: as vgpu_rreg()
+ *
+ * Context: as vgpu_io_begin().
+ *
+ * Return: as vgpu_rreg().
+ */
+u32 vgpu_rreg_sync(struct vgpu_device *vdev, u32 reg)
+{
+	u32 value;
+
+	vgpu_io_begin(vdev);
+	value = vgpu_rreg(vdev, reg);
+	vgpu_io_end(vdev);
+	return value;
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_rreg_sync);
 
 /**
  * vgpu_io_map_begin() - start to insert pages of a BAR into page tables of the CPU

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The BARs beside a reset of the device: user space's mappings of them. Functions are
- * documented in vgpu_io.c.
+ * The BARs beside a reset of the device: accesses of the kernel, mappings of user space.
+ * Functions are documented in vgpu_io.c.
  */
 #ifndef VGPU_HW_IO_H
 #define VGPU_HW_IO_H
@@ -11,6 +11,10 @@
 
 struct vgpu_device;
 struct vm_fault;
+
+void vgpu_io_begin(struct vgpu_device *vdev);
+void vgpu_io_end(struct vgpu_device *vdev);
+u32 vgpu_rreg_sync(struct vgpu_device *vdev, u32 reg);
 
 void vgpu_io_map_begin(int *token) __acquires(vgpu_io_map);
 bool vgpu_io_map_is_closed(const struct vgpu_device *vdev);

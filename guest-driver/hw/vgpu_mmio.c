@@ -78,7 +78,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_hw_poll);
  * @vdev: device
  * @index: VGPU_CNT_*
  *
- * Any context.
+ * Context: as vgpu_io_begin().
  */
 u64 vgpu_counter_read(struct vgpu_device *vdev, unsigned int index)
 {
@@ -88,11 +88,13 @@ u64 vgpu_counter_read(struct vgpu_device *vdev, unsigned int index)
 	if (WARN_ON_ONCE(index >= VGPU_NUM_COUNTERS))
 		return 0;
 
+	vgpu_io_begin(vdev);
 	/* Reading the low half latches the high one. */
 	spin_lock_irqsave(&to_hw_state(vdev)->latch_lock, flags);
 	value = vgpu_rreg(vdev, VGPU_COUNTER(index));
 	value |= (u64)vgpu_rreg(vdev, VGPU_COUNTER(index) + 1) << 32;
 	spin_unlock_irqrestore(&to_hw_state(vdev)->latch_lock, flags);
+	vgpu_io_end(vdev);
 	return value;
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_counter_read);
@@ -102,18 +104,20 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_counter_read);
  * @vdev: device
  *
  * The clock of interrupt entries, TIMESTAMP packets and GET_CLOCK_COUNTERS,
- * in ticks of 1 / VGPU_CLOCK_HZ s. Any context.
+ * in ticks of 1 / VGPU_CLOCK_HZ s. Context: as vgpu_io_begin().
  */
 u64 vgpu_clock_read(struct vgpu_device *vdev)
 {
 	unsigned long flags;
 	u64 value;
 
+	vgpu_io_begin(vdev);
 	spin_lock_irqsave(&to_hw_state(vdev)->latch_lock, flags);
 	vgpu_wreg(vdev, RLC_CAPTURE_GPU_CLOCK_COUNT, 1);
 	value = vgpu_rreg(vdev, RLC_GPU_CLOCK_COUNT_LSB);
 	value |= (u64)vgpu_rreg(vdev, RLC_GPU_CLOCK_COUNT_MSB) << 32;
 	spin_unlock_irqrestore(&to_hw_state(vdev)->latch_lock, flags);
+	vgpu_io_end(vdev);
 	return value;
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_clock_read);

@@ -83,13 +83,14 @@ bool vgpu_xgmi_same_hive(const struct vgpu_device *a,
  * @vdev: device
  * @peer: the other one, up
  *
- * Any context. Returns false without a hive, and while the link is down.
+ * Returns false without a hive, and while the link is down. Context: as
+ * vgpu_io_begin().
  */
 bool vgpu_xgmi_linked(struct vgpu_device *vdev, const struct vgpu_device *peer)
 {
 	KUNIT_STATIC_STUB_REDIRECT(vgpu_xgmi_linked, vdev, peer);
 	return vgpu_xgmi_same_hive(vdev, peer) &&
-	       vgpu_rreg(vdev, VGPU_XGMI_LINKS) & BIT(peer->hw->xgmi.node);
+	       vgpu_rreg_sync(vdev, VGPU_XGMI_LINKS) & BIT(peer->hw->xgmi.node);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_xgmi_linked);
 

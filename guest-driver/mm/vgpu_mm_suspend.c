@@ -8,6 +8,7 @@
 
 #include "hw/sdma/vgpu_sdma_sched.h"
 #include "hw/vgpu_hw.h"
+#include "hw/vgpu_io.h"
 #include "hw/vgpu_mmio.h"
 #include "vgpu_mm_priv.h"
 #include "vgpu_res_cursor.h"
@@ -47,7 +48,9 @@ static int save_range(struct vgpu_device *vdev, u64 offset, u64 size)
 		return -ENOMEM;
 	s->offset = offset;
 	s->size = size;
+	vgpu_io_begin(vdev);
 	memcpy_fromio(s->data, vdev->hw->vram + offset, size);
+	vgpu_io_end(vdev);
 	list_add_tail(&s->link, &vdev->mman->saved);
 	return 0;
 }

@@ -17,6 +17,7 @@
 #include <kunit/visibility.h>
 
 #include "hw/vgpu_hw.h"
+#include "hw/vgpu_io.h"
 #include "hw/vgpu_mmio.h"
 #include "vgpu_mm_priv.h"
 #include "vgpu_mm_trace.h"
@@ -470,6 +471,7 @@ static int vgpu_ttm_access_memory(struct ttm_buffer_object *tbo,
 	dma_resv_wait_timeout(tbo->base.resv, DMA_RESV_USAGE_KERNEL, false,
 			      MAX_SCHEDULE_TIMEOUT);
 	vgpu_res_first(tbo->resource, offset, len, &cur);
+	vgpu_io_begin(vdev);
 	while (cur.remaining) {
 		void __iomem *vram = vdev->hw->vram + cur.start;
 
@@ -481,6 +483,7 @@ static int vgpu_ttm_access_memory(struct ttm_buffer_object *tbo,
 		vgpu_res_next(&cur, cur.size);
 	}
 	vgpu_hdp_flush(vdev);
+	vgpu_io_end(vdev);
 	drm_dev_exit(idx);
 	return len;
 }

@@ -54,6 +54,18 @@ static u64 pt_leaf(const struct vgpu_pt *pt, u64 addr, u64 flags,
 	return (addr & VGPU_PTE_ADDR) | flags | FIELD_PREP(VGPU_PTE_FRAG, frag);
 }
 
+static void pt_io_begin(const struct vgpu_pt *pt)
+{
+	if (pt->ops->io_begin)
+		pt->ops->io_begin(pt);
+}
+
+static void pt_io_end(const struct vgpu_pt *pt)
+{
+	if (pt->ops->io_end)
+		pt->ops->io_end(pt);
+}
+
 /**
  * vgpu_pt_set() - write entries of a table
  * @pt: tree, locked
@@ -71,8 +83,10 @@ void vgpu_pt_set(struct vgpu_pt *pt, struct vgpu_pt_table *table,
 	    pt->ops->write(pt, &table->mem, index, n, value, step))
 		return;
 	pt->by_cpu += n;
+	pt_io_begin(pt);
 	for (; n; n--, value += step)
 		writeq(value, &table->mem.entries[index++]);
+	pt_io_end(pt);
 }
 
 /**
@@ -303,7 +317,7 @@ u64 vgpu_pt_read(const struct vgpu_pt *pt, u64 page)
 {
 	unsigned int index = pt_index(page, VGPU_LEVEL_PDB0);
 	struct vgpu_pt_table *pdb0;
-	u64 skip;
+	u64 skip, pte;
 
 	if (page > LAST_PAGE)
 		return 0;
@@ -312,6 +326,9 @@ u64 vgpu_pt_read(const struct vgpu_pt *pt, u64 page)
 		return 0;
 	if (test_bit(index, pdb0->valid))
 		return pdb0->leaf[index];
-	return readq(&pdb0->child[index]->mem.entries[pt_index(page, 0)]);
+	pt_io_begin(pt);
+	pte = readq(&pdb0->child[index]->mem.entries[pt_index(page, 0)]);
+	pt_io_end(pt);
+	return pte;
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_read);

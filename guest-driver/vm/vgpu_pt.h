@@ -46,6 +46,8 @@ struct vgpu_pt;
  *         one, or return false: the CPU shall. NULL: always the CPU
  * @room: called before every step of at most VGPU_PT_STEP_WRITES writes; may
  *        be NULL
+ * @io_begin: called before the CPU accesses entries; NULL if @io_end is
+ * @io_end: called after that
  */
 struct vgpu_pt_ops {
 	int (*alloc)(struct vgpu_pt *pt, struct vgpu_pt_mem *mem);
@@ -55,6 +57,8 @@ struct vgpu_pt_ops {
 	bool (*write)(struct vgpu_pt *pt, const struct vgpu_pt_mem *mem,
 		      unsigned int index, unsigned int n, u64 value, u64 step);
 	void (*room)(struct vgpu_pt *pt);
+	void (*io_begin)(const struct vgpu_pt *pt);
+	void (*io_end)(const struct vgpu_pt *pt);
 };
 
 /**

@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 #include <drm/amdgpu_drm.h>
 
+#include "hw/vgpu_io.h"
 #include "mm/vgpu_bo.h"
 #include "vgpu_vm_priv.h"
 
@@ -136,8 +137,10 @@ void vgpu_vm_pool_zero(struct vgpu_vm *vm)
 
 	lockdep_assert_held(&vm->alloc_lock);
 
+	vgpu_io_begin(vm->vdev);
 	list_for_each_entry(pool, &vm->pool, link)
 		memset_io(pool->cpu, 0, pool->pieces * VGPU_PAGE_SIZE);
+	vgpu_io_end(vm->vdev);
 }
 
 /**

@@ -25,6 +25,7 @@
 #include "hw/sdma/vgpu_sdma.h"
 #include "hw/vgpu_gmc.h"
 #include "hw/vgpu_hw.h"
+#include "hw/vgpu_io.h"
 #include "hw/vgpu_mmio.h"
 #include "hw/vgpu_vmid.h"
 #include "vgpu_vm_job.h"
@@ -136,6 +137,16 @@ static void vm_pt_unlock(struct vgpu_pt *pt)
 	mutex_unlock(&pt_to_vm(pt)->pt_lock);
 }
 
+static void vm_pt_io_begin(const struct vgpu_pt *pt)
+{
+	vgpu_io_begin(container_of_const(pt, struct vgpu_vm, pt)->vdev);
+}
+
+static void vm_pt_io_end(const struct vgpu_pt *pt)
+{
+	vgpu_io_end(container_of_const(pt, struct vgpu_vm, pt)->vdev);
+}
+
 const struct vgpu_pt_ops vgpu_vm_pt_ops = {
 	.alloc = vm_pt_alloc,
 	.free = vm_pt_free,
@@ -143,6 +154,8 @@ const struct vgpu_pt_ops vgpu_vm_pt_ops = {
 	.unlock = vm_pt_unlock,
 	.write = vm_pt_write,
 	.room = vm_pt_room,
+	.io_begin = vm_pt_io_begin,
+	.io_end = vm_pt_io_end,
 };
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_pt_ops);
 

@@ -251,12 +251,15 @@ int vgpu_sdma_cpu_run(struct vgpu_device *vdev, const u32 *dw, unsigned int ndw)
 
 	if (!vgpu_sdma_cpu_can(dw, ndw))
 		return -EOPNOTSUPP;
-	if (vgpu_rreg(vdev, VGPU_MAGIC) != VGPU_MAGIC_VALUE)
+	if (vgpu_rreg_sync(vdev, VGPU_MAGIC) != VGPU_MAGIC_VALUE)
 		return -ENODEV;
 
+	/* A reset may come between two packets: VRAM keeps what they wrote, or is lost. */
 	for (; ndw && !ret; dw += n, ndw -= n) {
 		n = packet_dwords(dw, ndw);
+		vgpu_io_begin(vdev);
 		ret = cpu_packet(vdev, dw, n);
+		vgpu_io_end(vdev);
 	}
 	vgpu_hdp_flush(vdev);
 	if (!ret)

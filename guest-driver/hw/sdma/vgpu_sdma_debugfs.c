@@ -40,7 +40,7 @@ void vgpu_sdma_print_fences(struct vgpu_device *vdev, struct drm_printer *p)
 
 static void print_ring(struct vgpu_sdma_ring *ring, struct drm_printer *p)
 {
-	u64 submitted, done;
+	u64 submitted, done, rptr;
 	bool ready, frozen;
 
 	spin_lock_irq(&ring->fence_lock);
@@ -50,9 +50,13 @@ static void print_ring(struct vgpu_sdma_ring *ring, struct drm_printer *p)
 	frozen = ring->frozen;
 	spin_unlock_irq(&ring->fence_lock);
 
+	vgpu_io_begin(ring->vdev);
+	rptr = vgpu_sdma_ring_rptr(ring);
+	vgpu_io_end(ring->vdev);
+
 	drm_printf(p, " %s%s submitted=%llu done=%llu rptr=%llu",
 		   ready ? "ready" : "down", frozen ? " recovering" : "",
-		   submitted, done, vgpu_sdma_ring_rptr(ring));
+		   submitted, done, rptr);
 }
 
 /**

@@ -133,6 +133,9 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 	ring_look_for_fault(ring);
 	vgpu_sdma_ring_poll(ring);
 
+	/* Before a look at @frozen: what a device in reset says does not count. */
+	status = vgpu_rreg(vdev, vgpu_sdma_ring_reg(ring, SDMA_CONTEXT_STATUS));
+	rptr = vgpu_sdma_ring_rptr(ring);
 	spin_lock_irq(&ring->fence_lock);
 	frozen = ring->frozen;
 	oldest = ring_oldest(ring);
@@ -142,8 +145,6 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 	if (frozen)
 		return;		/* the recovery starts it again */
 
-	status = vgpu_rreg(vdev, vgpu_sdma_ring_reg(ring, SDMA_CONTEXT_STATUS));
-	rptr = vgpu_sdma_ring_rptr(ring);
 	if (VGPU_GET(status, SDMA_CONTEXT_STATUS__EXCEPTION) &&
 	    vgpu_sdma_fault_state(vdev) == VGPU_FAULT_KERNELS) {
 		/* Packets could not be fetched: it is not the engine's fault. */

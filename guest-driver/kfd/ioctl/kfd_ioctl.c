@@ -9,6 +9,7 @@
 #include <linux/uaccess.h>
 
 #include "vgpu/gmc.h"
+#include "hw/vgpu_io.h"
 #include "hw/vgpu_mmio.h"
 #include "process/kfd_node.h"
 #include "process/kfd_process.h"
@@ -219,7 +220,7 @@ int kfd_ioctl_get_tile_config(struct kfd_process *p, void *data)
 	pdd = kfd_process_device_by_gpu_id(p, args->gpu_id);
 	if (!pdd)
 		return -EINVAL;
-	args->gb_addr_config = vgpu_rreg(pdd->node->vdev, GB_ADDR_CONFIG);
+	args->gb_addr_config = vgpu_rreg_sync(pdd->node->vdev, GB_ADDR_CONFIG);
 	args->num_banks = 0;
 	args->num_ranks = 0;
 	ret = kfd_clear_table(args->tile_config_ptr, &args->num_tile_configs,

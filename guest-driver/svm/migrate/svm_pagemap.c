@@ -26,6 +26,7 @@
 #include <kunit/visibility.h>
 
 #include "hw/vgpu_hw.h"
+#include "hw/vgpu_io.h"
 #include "process/kfd_node.h"
 #include "svm/svm.h"
 #include "svm/svm_map.h"
@@ -106,10 +107,12 @@ static void svm_save_page(struct kfd_node *node, struct page *src,
 		kill_pid(sb->owner, SIGBUS, 1);
 		return;
 	}
+	vgpu_io_begin(node->vdev);
 	p = kmap_local_page(dst);
 	memcpy_fromio(p, node->vdev->hw->vram + svm_page_vram_offset(node, src),
 		      PAGE_SIZE);
 	kunmap_local(p);
+	vgpu_io_end(node->vdev);
 }
 
 /*

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * hw/vgpu_io.c: who gets at the BARs while the device is reset. Would catch pages of a BAR
- * that are inserted into page tables during a reset, and a reset that does not wait for
- * those who were there before it.
+ * that are inserted into page tables during a reset, accesses of the kernel during one, and
+ * a reset that does not wait for those who were there before it.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/kthread.h>
 
 #include "hw/vgpu_hw_priv.h"
-#include "hw/vgpu_io.h"
 #include "tests/lib/vgpu_mock.h"
 
 /* How long a thread stays where it must be waited for, unless it was not. */
@@ -110,9 +109,75 @@ static void io_map_waits_for_fault(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, left);
 }
 
+static int io_reader(void *arg)
+{
+	struct io_thread *t = arg;
+
+	WRITE_ONCE(t->inside, true);
+	vgpu_clock_read(t->vdev);
+	WRITE_ONCE(t->left, true);
+	kthread_complete_and_exit(&t->ended, 0);
+}
+
+/* Catches: an access of the kernel to registers of a device in reset. */
+static void io_access_waits_for_reset(struct kunit *test)
+{
+	struct vgpu_mock *mock = vgpu_mock_new(test);
+	struct io_thread *t = io_thread_new(test, mock);
+	void *mmio = kunit_kzalloc(test, VGPU_MMIO_BAR_SIZE, GFP_KERNEL);
+	unsigned int us;
+	bool left;
+
+	KUNIT_ASSERT_NOT_NULL(test, mmio);
+	vgpu_mock_regs(test, mock);
+	/* The thread is not the test's: its accesses are no calls of the mock. */
+	mock->hw.mmio = (void __iomem __force *)mmio;
+	down_write(&mock->hw.io_lock);
+	vgpu_test_start_elsewhere(test, io_reader, t);
+	io_await_inside(t);
+	for (us = 0; us < LINGER_US && !READ_ONCE(t->left); us++)
+		udelay(1);
+	left = READ_ONCE(t->left);
+	up_write(&mock->hw.io_lock);
+	wait_for_completion(&t->ended);
+	migrate_enable();
+	KUNIT_EXPECT_FALSE(test, left);
+	KUNIT_EXPECT_TRUE(test, t->left);
+}
+
+static int io_accessor(void *arg)
+{
+	struct io_thread *t = arg;
+
+	vgpu_io_begin(t->vdev);
+	io_linger(t);
+	vgpu_io_end(t->vdev);
+	kthread_complete_and_exit(&t->ended, 0);
+}
+
+/* Catches: a reset that begins while the kernel writes to a BAR. */
+static void io_reset_waits_for_access(struct kunit *test)
+{
+	struct vgpu_mock *mock = vgpu_mock_new(test);
+	struct io_thread *t = io_thread_new(test, mock);
+	bool left;
+
+	vgpu_test_start_elsewhere(test, io_accessor, t);
+	io_await_inside(t);
+	down_write(&mock->hw.io_lock);
+	left = READ_ONCE(t->left);
+	WRITE_ONCE(t->gone, true);
+	up_write(&mock->hw.io_lock);
+	wait_for_completion(&t->ended);
+	migrate_enable();
+	KUNIT_EXPECT_TRUE(test, left);
+}
+
 static struct kunit_case io_cases[] = {
 	KUNIT_CASE(io_map_closed),
 	KUNIT_CASE(io_map_waits_for_fault),
+	KUNIT_CASE(io_access_waits_for_reset),
+	KUNIT_CASE(io_reset_waits_for_access),
 	{}
 };
 
