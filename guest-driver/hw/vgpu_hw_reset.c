@@ -2,20 +2,19 @@
 /*
  * Mode-1 reset of the whole device. Specification: docs/hardware.md "Resets".
  */
-#include <linux/stop_machine.h>
+#include <kunit/visibility.h>
 
 #include "vgpu/psp.h"
 #include "vgpu_hw_priv.h"
 
 /*
- * The other CPUs stand still: user space has VRAM and doorbells mapped, the
- * kernel writes page tables, and whatever they write while the windows are
- * closed would be lost.
+ * Nobody else touches the BARs: io_lock is held for writing, no handler of interrupts
+ * runs, and user space has no mapping (vgpu_io.c).
  */
-static int hw_reset_stopped(void *arg)
+static int hw_mode1_reset(struct vgpu_device *vdev)
 {
-	struct vgpu_device *vdev = arg;
-
+	/* What the CPUs have written before is in VRAM. */
+	vgpu_hdp_flush(vdev);
 	vgpu_wreg(vdev, MP0_SMN_C2PMSG_64, PSP_CMD_MODE1_RESET);
 	if (!vgpu_hw_poll(vdev, MP0_SMN_C2PMSG_33, MP0_SMN_C2PMSG__READY,
 			  MP0_SMN_C2PMSG__READY) ||
@@ -33,7 +32,8 @@ static int hw_reset_stopped(void *arg)
  * @vram_lost: receives whether VRAM's contents are gone
  *
  * As vgpu_hw_reset(), but for whom the loss is none; of the GART, the windows
- * are closed.
+ * are closed. The caller has taken mappings of the BARs from user space, or has
+ * that stand still.
  */
 int vgpu_hw_restart(struct vgpu_device *vdev, bool *vram_lost)
 {
@@ -45,7 +45,7 @@ int vgpu_hw_restart(struct vgpu_device *vdev, bool *vram_lost)
 		return -ENODEV;
 	down_write(&hw->io_lock);
 	vgpu_ih_hold(vdev);
-	ret = stop_machine(hw_reset_stopped, vdev, NULL);
+	ret = hw_mode1_reset(vdev);
 	vgpu_ih_release(vdev);
 	up_write(&hw->io_lock);
 	if (ret)
@@ -59,6 +59,7 @@ int vgpu_hw_restart(struct vgpu_device *vdev, bool *vram_lost)
 	vgpu_gart_close_windows(vdev);
 	return 0;
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_hw_restart);
 
 /**
  * vgpu_hw_reset() - reset the device and bring it up again, but its engines
@@ -66,8 +67,8 @@ int vgpu_hw_restart(struct vgpu_device *vdev, bool *vram_lost)
  * @vram_lost: receives whether VRAM's contents are gone
  *
  * Contexts have their page tables and PASIDs again, interrupts come, the GART
- * says what it should. Sleeps; stops the other CPUs for the time of the reset.
- * One caller at a time. Returns 0 or -ENODEV.
+ * says what it should. Users of the BARs wait for the reset (vgpu_io_begin()).
+ * Sleeps. One caller at a time. Returns 0 or -ENODEV.
  */
 int vgpu_hw_reset(struct vgpu_device *vdev, bool *vram_lost)
 {

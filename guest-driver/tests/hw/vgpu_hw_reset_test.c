@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * hw/vgpu_hw_reset.c, the mode-1 reset, while another CPU is at work. Would catch a reset
+ * that stops the other CPUs, one that the kernel's users of the BARs run into, and VRAM
+ * whose loss is not noticed.
+ */
+#include <linux/completion.h>
+#include <linux/kthread.h>
+#include <linux/vmalloc.h>
+
+#include "vgpu/psp.h"
+#include "hw/vgpu_hw_priv.h"
+#include "tests/lib/vgpu_mock.h"
+
+/**
+ * struct reset_mock - a device whose reset ends when another CPU says so
+ * @mock: device
+ * @started: the thread that plays the PSP has seen the command
+ * @flushed: the HDP had been flushed by then
+ * @io_closed: io_lock could not be had then
+ * @ih_held: interrupts were held off then
+ * @stop: the thread ends, whatever it has seen
+ * @ended: it has ended
+ * @wptr: write-back of the interrupt ring
+ */
+struct reset_mock {
+	struct vgpu_mock *mock;
+	bool started, flushed, io_closed, ih_held, stop;
+	struct completion ended;
+	__le32 wptr;
+};
+
+static void reset_free_vram(void *vram)
+{
+	vfree(vram);
+}
+
+static struct reset_mock *reset_mock_new(struct kunit *test)
+{
+	struct reset_mock *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	void *vram = vzalloc(VGPU_VRAM_RESERVED);
+	struct vgpu_hw_state *hw;
+
+	KUNIT_ASSERT_NOT_NULL(test, vram);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, reset_free_vram, vram), 0);
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "one CPU: there is no other to be stopped");
+	m->mock = vgpu_mock_new(test);
+	vgpu_mock_regs(test, m->mock);
+	init_completion(&m->ended);
+	hw = &m->mock->hw;
+	hw->base.vram = (void __iomem __force *)vram;
+	hw->base.vram_size = VGPU_VRAM_RESERVED;
+	hw->gart.table = hw->base.vram;
+	hw->gart.total = VGPU_GART_PAGES;
+	hw->gart.windows = VGPU_GTT_WINDOW_PAGES * VGPU_GTT_NUM_WINDOWS;
+	get_random_bytes(hw->vram_magic, sizeof(hw->vram_magic));
+	memcpy(vram + VGPU_VRAM_MAGIC_AT(hw), hw->vram_magic, sizeof(hw->vram_magic));
+	spin_lock_init(&hw->ih.lock);
+	mutex_init(&hw->ih.poll_lock);
+	hw->ih.wptr_wb = &m->wptr;
+	/* Of no device: disable_irq() and enable_irq() do nothing. */
+	hw->ih.irq = INT_MAX;
+	return m;
+}
+
+/* Ready again when it has had a look at who else may touch the device. */
+static int reset_psp(void *arg)
+{
+	struct reset_mock *m = arg;
+	struct vgpu_hw_state *hw = &m->mock->hw;
+	u32 *regs = m->mock->regs;
+
+	while (!READ_ONCE(m->stop) &&
+	       READ_ONCE(regs[MP0_SMN_C2PMSG_64]) != PSP_CMD_MODE1_RESET)
+		cond_resched();
+	if (!READ_ONCE(m->stop)) {
+		m->started = true;
+		m->flushed = READ_ONCE(m->mock->writes[VGPU_REMAP_PAGE / 4]);
+		m->io_closed = !down_read_trylock(&hw->io_lock);
+		if (!m->io_closed)
+			up_read(&hw->io_lock);
+		m->ih_held = !mutex_trylock(&hw->ih.poll_lock);
+		if (!m->ih_held)
+			mutex_unlock(&hw->ih.poll_lock);
+		WRITE_ONCE(regs[MP0_SMN_C2PMSG_33], MP0_SMN_C2PMSG__READY);
+	}
+	kthread_complete_and_exit(&m->ended, 0);
+}
+
+static int reset_run(struct kunit *test, struct reset_mock *m, bool *lost)
+{
+	int ret;
+
+	vgpu_test_start_elsewhere(test, reset_psp, m);
+	ret = vgpu_hw_restart(&m->mock->vdev, lost);
+	WRITE_ONCE(m->stop, true);
+	wait_for_completion(&m->ended);
+	migrate_enable();
+	return ret;
+}
+
+/*
+ * Catches: a reset that stops other CPUs (the PSP would never be ready), page tables or
+ * interrupt handlers that get at the device in reset, a write to VRAM that is still in the
+ * HDP when the reset begins.
+ */
+static void reset_beside_cpu(struct kunit *test)
+{
+	struct reset_mock *m = reset_mock_new(test);
+	struct vgpu_hw_state *hw = &m->mock->hw;
+	bool lost = true;
+
+	KUNIT_ASSERT_EQ(test, reset_run(test, m, &lost), 0);
+	KUNIT_EXPECT_FALSE(test, lost);
+	KUNIT_EXPECT_TRUE(test, m->started);
+	KUNIT_EXPECT_TRUE(test, m->flushed);
+	KUNIT_EXPECT_TRUE(test, m->io_closed);
+	KUNIT_EXPECT_TRUE(test, m->ih_held);
+	KUNIT_EXPECT_FALSE(test, rwsem_is_locked(&hw->io_lock));
+	KUNIT_EXPECT_FALSE(test, mutex_is_locked(&hw->ih.poll_lock));
+}
+
+static void reset_vram_lost(struct kunit *test)
+{
+	struct reset_mock *m = reset_mock_new(test);
+	struct vgpu_hw_state *hw = &m->mock->hw;
+	void *magic = (void __force *)hw->base.vram + VGPU_VRAM_MAGIC_AT(hw);
+	bool lost = false;
+
+	memset(magic, 0, sizeof(hw->vram_magic));
+	KUNIT_ASSERT_EQ(test, reset_run(test, m, &lost), 0);
+	KUNIT_EXPECT_TRUE(test, lost);
+	KUNIT_EXPECT_MEMEQ(test, magic, hw->vram_magic, sizeof(hw->vram_magic));
+}
+
+static struct kunit_case reset_cases[] = {
+	KUNIT_CASE(reset_beside_cpu),
+	KUNIT_CASE(reset_vram_lost),
+	{}
+};
+
+static struct kunit_suite reset_suite = {
+	.name = "vgpu_hw_reset",
+	.test_cases = reset_cases,
+};
+
+kunit_test_suite(reset_suite);
