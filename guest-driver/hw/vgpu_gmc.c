@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The two VM hubs: apertures of VMID 0, contexts of the processes, fault
- * behaviour, PASIDs and TLB invalidation. Specification: docs/hardware.md and
- * include/vgpu/gmc.h.
+ * behaviour, PASIDs, what invalidation engines are about. Specification:
+ * docs/hardware.md and include/vgpu/gmc.h.
  *
  * Both hubs get the same values throughout: an address means the same
  * whichever engine uses it.
@@ -13,7 +13,6 @@
 #include <kunit/visibility.h>
 
 #include "vgpu_hw_priv.h"
-#include "vgpu_hw_trace.h"
 #include "vgpu_vmid.h"
 
 /* Every class of no-retry fault is redirected to the default page. */
@@ -160,10 +159,12 @@ static_assert(!((VGPU_GART_START >> VGPU_PAGE_SHIFT) % VGPU_GTT_WINDOW_PAGES));
 static void hub_init_invalidation(struct vgpu_device *vdev, unsigned int hub)
 {
 	u64 window = to_hw_state(vdev)->gart.start >> VGPU_PAGE_SHIFT;
+	const unsigned long all = VGPU_INV_ENGINES;
 	unsigned int i;
 
-	hub_wreg64(vdev, hub, VM_INVALIDATE_ENG_ADDR_RANGE_LO32(VGPU_INV_ENGINE),
-		   LAST_PAGE);
+	for_each_set_bit(i, &all, VGPU_NUM_INV_ENGINES)
+		hub_wreg64(vdev, hub, VM_INVALIDATE_ENG_ADDR_RANGE_LO32(i),
+			   LAST_PAGE);
 	for (i = 0; i < VGPU_NUM_SDMA; i++) {
 		hub_set_inv_range(vdev, hub, VGPU_INV_ENGINE_SDMA(i), window,
 				  VGPU_GTT_WINDOW_PAGES);
@@ -204,43 +205,6 @@ static void hub_init_faults(struct vgpu_device *vdev, unsigned int hub)
 		  FAULT_CNTL_DEFAULTS);
 }
 
-/* vgpu_gmc_flush_tlb() for whoever uses the BARs already. */
-static int gmc_invalidate(struct vgpu_device *vdev, u32 vmid_mask)
-{
-	struct vgpu_hw_state *hw = to_hw_state(vdev);
-	u32 req = VGPU_PREP(VM_INVALIDATE_ENG_REQ__PER_VMID, vmid_mask) |
-		  VM_INVALIDATE_ENG_REQ__L2_PTES |
-		  VM_INVALIDATE_ENG_REQ__L2_PDE0 |
-		  VM_INVALIDATE_ENG_REQ__L2_PDE1 |
-		  VM_INVALIDATE_ENG_REQ__L2_PDE2 |
-		  VM_INVALIDATE_ENG_REQ__L1_PTES;
-	bool done[VGPU_NUM_HUBS];
-	unsigned int hub;
-
-	spin_lock(&hw->inv_lock);
-	for (hub = 0; hub < VGPU_NUM_HUBS; hub++)
-		vgpu_wreg(vdev, HUB(hub) +
-			  VM_INVALIDATE_ENG_REQ(VGPU_INV_ENGINE), req);
-	for (hub = 0; hub < VGPU_NUM_HUBS; hub++)
-		done[hub] = vgpu_hw_poll(vdev, HUB(hub) +
-				VM_INVALIDATE_ENG_ACK(VGPU_INV_ENGINE),
-				vmid_mask, vmid_mask);
-	spin_unlock(&hw->inv_lock);
-	trace_vgpu_tlb_flush(vmid_mask, done[VGPU_HUB_GFX] && done[VGPU_HUB_MM]);
-
-	for (hub = 0; hub < VGPU_NUM_HUBS; hub++) {
-		if (!done[hub]) {
-			drm_err_ratelimited(&vdev->drm,
-					    "hub %u did not invalidate VMIDs %#x\n",
-					    hub, vmid_mask);
-			return -ETIMEDOUT;
-		}
-		vgpu_stat_add(vdev, VGPU_STAT_INVALIDATIONS,
-			      hweight32(vmid_mask));
-	}
-	return 0;
-}
-
 /**
  * vgpu_gmc_start() - write the registers of both hubs
  * @vdev: device, vgpu_gmc_init() has been there
@@ -266,7 +230,7 @@ int vgpu_gmc_start(struct vgpu_device *vdev)
 	for (vmid = 1; vmid < VGPU_NUM_VMIDS; vmid++)
 		gmc_write_pasid(vdev, vmid, hw->pasid[vmid]);
 
-	if (gmc_invalidate(vdev, GENMASK(VGPU_NUM_VMIDS - 1, 0)))
+	if (vgpu_gmc_invalidate(vdev, GENMASK(VGPU_NUM_VMIDS - 1, 0)))
 		return -ENODEV;
 	return 0;
 }
@@ -297,7 +261,7 @@ int vgpu_gmc_init(struct vgpu_device *vdev)
 	struct vgpu_hw_state *hw = to_hw_state(vdev);
 	int ret;
 
-	spin_lock_init(&hw->inv_lock);
+	vgpu_gmc_inv_init(hw);
 
 	ret = vgpu_xgmi_init(vdev);
 	if (ret)
@@ -443,23 +407,3 @@ void vgpu_gmc_set_pasid(struct vgpu_device *vdev, unsigned int vmid, u16 pasid)
 	vgpu_io_end(vdev);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_set_pasid);
-
-/**
- * vgpu_gmc_flush_tlb() - drop every translation of some VMIDs on both hubs
- * @vdev: device
- * @vmid_mask: bit n: VMID n
- *
- * Returns when no access that used an old translation is under way. Context: as
- * vgpu_io_begin(). Returns 0, or -ETIMEDOUT when the device does not acknowledge:
- * it hangs, which is logged.
- */
-int vgpu_gmc_flush_tlb(struct vgpu_device *vdev, u32 vmid_mask)
-{
-	int ret;
-
-	vgpu_io_begin(vdev);
-	ret = gmc_invalidate(vdev, vmid_mask);
-	vgpu_io_end(vdev);
-	return ret;
-}
-EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_flush_tlb);

@@ -4,6 +4,7 @@
 #define VGPU_HW_PRIV_H
 
 #include <linux/atomic.h>
+#include <linux/bits.h>
 #include <linux/build_bug.h>
 #include <linux/io.h>
 #include <linux/ktime.h>
@@ -38,6 +39,9 @@
 
 /* How long the device may take for a handshake (the GPU's own, not a copy). */
 #define VGPU_HW_TIMEOUT_US	(2 * USEC_PER_SEC)
+/* After how much of that the CPU does something else between two looks. */
+#define VGPU_HW_SPIN_US		100
+#define VGPU_HW_POLL_US		100
 
 /*
  * VRAM of hw/, at the end: GART table, then a page for accesses
@@ -63,8 +67,12 @@ static_assert(VGPU_PAGE_SIZE == PAGE_SIZE);
 #define VGPU_REMAP_PAGE		0x7e000u
 static_assert(VGPU_REMAP_PAGE + PAGE_SIZE <= VGPU_MMIO_BAR_SIZE);
 
-/* The invalidation engine that belongs to the driver. */
-#define VGPU_INV_ENGINE		17
+/*
+ * Invalidation engines that the CPU uses, on both hubs (vgpu_gmc_flush.c). 0 to 2 are
+ * firmware's on the chip, 3 is the CP's.
+ */
+#define VGPU_INV_ENGINES	(GENMASK(15, 6) | BIT(17))
+#define VGPU_INV_ENGINE_CP	3
 
 /*
  * Those that jobs use, one for each SDMA engine: of the MM hub only, for the
@@ -171,8 +179,8 @@ static_assert(VGPU_RETRY_CAM_SLOTS <= 32);
  * @default_page: page of zeros that accesses with a no-retry fault meet
  * @default_page_dma: its bus address
  * @latch_lock: protects register pairs of which one read latches the other
- * @inv_lock: protects invalidation engine 17 of both hubs; innermost. A
- *            spinlock, so that MMU notifiers and reclaim may flush
+ * @inv_free: invalidation engines of VGPU_INV_ENGINES that nobody uses; atomic
+ * @inv_wait: woken when one becomes free
  * @gart: VMID 0's table
  * @ih: interrupt ring
  * @sdma: SDMA engines, with the kernel's rings
@@ -204,7 +212,8 @@ struct vgpu_hw_state {
 	void *default_page;
 	dma_addr_t default_page_dma;
 	spinlock_t latch_lock;	/* latched register pairs */
-	spinlock_t inv_lock;	/* invalidation engine */
+	unsigned long inv_free;
+	wait_queue_head_t inv_wait;
 	struct vgpu_gart gart;
 	struct vgpu_ih ih;
 	struct vgpu_sdma_ring sdma[SDMA_NUM_ENGINES];
@@ -255,6 +264,10 @@ int vgpu_gmc_init(struct vgpu_device *vdev);
 int vgpu_gmc_start(struct vgpu_device *vdev);
 void vgpu_gmc_clear_fault(struct vgpu_device *vdev);
 void vgpu_gmc_fini(struct vgpu_device *vdev);
+
+/* vgpu_gmc_flush.c */
+void vgpu_gmc_inv_init(struct vgpu_hw_state *hw);
+int vgpu_gmc_invalidate(struct vgpu_device *vdev, u32 vmid_mask);
 
 /* vgpu_xgmi.c */
 int vgpu_xgmi_init(struct vgpu_device *vdev);

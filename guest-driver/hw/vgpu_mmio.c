@@ -3,6 +3,7 @@
  * Access to the device's windows: registers (BAR 5), doorbells (BAR 2), and
  * the registers that need more than one access.
  */
+#include <linux/delay.h>
 #include <kunit/static_stub.h>
 #include <kunit/visibility.h>
 
@@ -47,29 +48,33 @@ void vgpu_wreg(struct vgpu_device *vdev, u32 reg, u32 value)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_wreg);
 
 /**
- * vgpu_hw_poll() - busy-wait until a register's field has a value
+ * vgpu_hw_poll() - wait until a register's field has a value
  * @vdev: device
  * @reg: register
  * @mask: bits that matter
  * @want: what they should be
  *
- * Any context; bounded by VGPU_HW_TIMEOUT_US. Returns false when the time is
- * over.
+ * Spins for VGPU_HW_SPIN_US, then sleeps between two looks. Context: sleeps; does not
+ * allocate. Returns false when VGPU_HW_TIMEOUT_US are over.
  */
 bool vgpu_hw_poll(struct vgpu_device *vdev, u32 reg, u32 mask, u32 want)
 {
-	ktime_t end = ktime_add_us(ktime_get(), VGPU_HW_TIMEOUT_US);
-	bool last;
+	ktime_t start = ktime_get();
+	s64 us;
 
-	do {
+	might_sleep();
+	for (;;) {
 		/* One look after the end: this CPU may have been away. */
-		last = ktime_after(ktime_get(), end);
+		us = ktime_us_delta(ktime_get(), start);
 		if ((vgpu_rreg(vdev, reg) & mask) == want)
 			return true;
-		cpu_relax();
-	} while (!last);
-
-	return false;
+		if (us > VGPU_HW_TIMEOUT_US)
+			return false;
+		if (us < VGPU_HW_SPIN_US)
+			cpu_relax();
+		else
+			usleep_range(VGPU_HW_POLL_US / 2, VGPU_HW_POLL_US);
+	}
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_hw_poll);
 

@@ -2,13 +2,17 @@
 /*
  * hw/vgpu_gmc.c: what both hubs' registers say of contexts, PASIDs, apertures
  * and invalidations, against what was asked for. Would catch a hub that was
- * forgotten, a neighbour's context that changes too, and contexts that are not
- * back after a reset.
+ * forgotten, a neighbour's context that changes too, contexts that are not
+ * back after a reset, and flushes that wait for each other.
  */
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include <linux/kthread.h>
+
 #include "hw/vgpu_hw_priv.h"
 #include "tests/lib/vgpu_mock.h"
 
-#define ENGINE		17
+#define ENGINE		17	/* the first that the CPU takes */
 #define FB_BASE		0x8000000000ull
 #define FB_OFFSET	0x2400000000ull
 #define ROUNDS		300
@@ -74,6 +78,99 @@ static void gmc_flush_timeout(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vgpu_gmc_flush_tlb(&mock->vdev, BIT(3) | BIT(5)),
 			-ETIMEDOUT);
 	KUNIT_EXPECT_EQ(test, vgpu_gmc_flush_tlb(&mock->vdev, BIT(3)), 0);
+}
+
+/**
+ * struct gmc_flusher - a thread that flushes VMID 3
+ * @vdev: device
+ * @ret: what vgpu_gmc_flush_tlb() has returned
+ * @ended: it has
+ */
+struct gmc_flusher {
+	struct vgpu_device *vdev;
+	int ret;
+	struct completion ended;
+};
+
+static int gmc_flusher(void *arg)
+{
+	struct gmc_flusher *f = arg;
+
+	f->ret = vgpu_gmc_flush_tlb(f->vdev, BIT(3));
+	kthread_complete_and_exit(&f->ended, 0);
+}
+
+/* The engine at which both hubs were asked to drop VMID 3, or 0. */
+static unsigned int gmc_asked(const u32 *mmio)
+{
+	const unsigned long engines = VGPU_INV_ENGINES;
+	unsigned int i;
+
+	for_each_set_bit(i, &engines, VGPU_NUM_INV_ENGINES)
+		if (READ_ONCE(mmio[HUB_GFX_BASE + VM_INVALIDATE_ENG_REQ(i)]) & BIT(3) &&
+		    READ_ONCE(mmio[HUB_MM_BASE + VM_INVALIDATE_ENG_REQ(i)]) & BIT(3))
+			return i;
+	return 0;
+}
+
+static void gmc_acknowledge(u32 *mmio, unsigned long engines)
+{
+	unsigned int i, hub;
+
+	for_each_set_bit(i, &engines, VGPU_NUM_INV_ENGINES)
+		for (hub = 0; hub < VGPU_NUM_HUBS; hub++)
+			WRITE_ONCE(mmio[HUB(hub) + VM_INVALIDATE_ENG_ACK(i)],
+				   VM_INVALIDATE_ENG_ACK__PER_VMID);
+}
+
+/*
+ * Catches: a flush that waits behind another one whose acknowledge is late, or that takes
+ * the other's acknowledge for its own.
+ */
+static void gmc_flush_side_by_side(struct kunit *test)
+{
+	struct vgpu_mock *mock = vgpu_mock_new(test);
+	struct gmc_flusher *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+	u32 *mmio = kunit_kzalloc(test, VGPU_MMIO_BAR_SIZE, GFP_KERNEL);
+	unsigned int late;
+	bool early;
+	int ret;
+
+	KUNIT_ASSERT_TRUE(test, f && mmio);
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "one CPU: threads do not run at once");
+	/* Plain memory: both threads see it. */
+	mock->hw.mmio = (void __iomem __force *)mmio;
+	f->vdev = &mock->vdev;
+	init_completion(&f->ended);
+	vgpu_test_start_elsewhere(test, gmc_flusher, f);
+	while (!(late = gmc_asked(mmio)) && !completion_done(&f->ended))
+		usleep_range(50, 100);
+	gmc_acknowledge(mmio, VGPU_INV_ENGINES & ~BIT(late));
+	ret = vgpu_gmc_flush_tlb(&mock->vdev, BIT(4));
+	early = completion_done(&f->ended);
+	gmc_acknowledge(mmio, BIT(late));
+	wait_for_completion(&f->ended);
+	migrate_enable();
+	KUNIT_EXPECT_EQ(test, ret, 0);
+	KUNIT_EXPECT_FALSE(test, early);
+	KUNIT_EXPECT_EQ(test, f->ret, 0);
+	KUNIT_EXPECT_EQ(test, mock->hw.inv_free, VGPU_INV_ENGINES);
+}
+
+/* Catches: an engine that drops less than everything because its range was not set. */
+static void gmc_flush_ranges(struct kunit *test)
+{
+	const unsigned long engines = VGPU_INV_ENGINES;
+	struct vgpu_mock *mock = gmc_mock(test);
+	unsigned int i, hub;
+
+	KUNIT_ASSERT_EQ(test, vgpu_gmc_start(&mock->vdev), 0);
+	for_each_set_bit(i, &engines, VGPU_NUM_INV_ENGINES)
+		for (hub = 0; hub < VGPU_NUM_HUBS; hub++)
+			KUNIT_EXPECT_EQ(test,
+					hub_reg64(mock, hub, VM_INVALIDATE_ENG_ADDR_RANGE_LO32(i)),
+					BIT_ULL(36) - 1);
 }
 
 static void gmc_expect_roots(struct kunit *test, struct vgpu_mock *mock,
@@ -298,6 +395,8 @@ static void gmc_fault_state(struct kunit *test)
 static struct kunit_case gmc_cases[] = {
 	KUNIT_CASE(gmc_flush),
 	KUNIT_CASE(gmc_flush_timeout),
+	KUNIT_CASE(gmc_flush_side_by_side),
+	KUNIT_CASE(gmc_flush_ranges),
 	KUNIT_CASE(gmc_contexts),
 	KUNIT_CASE(gmc_pasids),
 	KUNIT_CASE(gmc_reset),

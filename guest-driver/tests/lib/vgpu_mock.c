@@ -10,7 +10,6 @@
 #include "hw/vgpu_hw_priv.h"
 #include "vgpu_mock.h"
 
-#define MOCK_INV_ENGINE		17
 #define NUM_REUSED		64u
 
 static u64 seed;
@@ -73,6 +72,7 @@ struct vgpu_mock *vgpu_mock_new(struct kunit *test)
 	vgpu_test_rnd(test, &mock->rnd);
 	mock->hw.vdev = &mock->vdev;
 	vgpu_io_init(&mock->hw);
+	vgpu_gmc_inv_init(&mock->hw);
 	mock->vdev.hw = &mock->hw.base;
 	mock->mman.vdev = &mock->vdev;
 	mock->vdev.mman = &mock->mman;
@@ -98,12 +98,15 @@ struct vgpu_mock *vgpu_mock_new(struct kunit *test)
 static u32 mock_rreg(struct vgpu_device *vdev, u32 reg)
 {
 	struct vgpu_mock *mock = container_of(vdev, struct vgpu_mock, vdev);
-	unsigned int hub;
+	unsigned int hub, engine;
 
 	mock->clock++;
-	for (hub = 0; hub < VGPU_NUM_HUBS; hub++)
-		if (reg == HUB(hub) + VM_INVALIDATE_ENG_ACK(MOCK_INV_ENGINE))
+	for (hub = 0; hub < VGPU_NUM_HUBS; hub++) {
+		engine = reg - HUB(hub) - VM_INVALIDATE_ENG_ACK(0);
+		if (engine < VGPU_NUM_INV_ENGINES &&
+		    BIT(engine) & VGPU_INV_ENGINES)
 			return mock->inv_ack[hub];
+	}
 	if (reg == ATC_VMID_PASID_MAPPING_UPDATE_STATUS)
 		return U32_MAX;
 	if (reg >= VGPU_COUNTER(0) && reg < VGPU_COUNTER(VGPU_NUM_COUNTERS) &&
@@ -151,7 +154,6 @@ void vgpu_mock_regs(struct kunit *test, struct vgpu_mock *mock)
 					GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, mock->vdev.pdev);
 	spin_lock_init(&hw->latch_lock);
-	spin_lock_init(&hw->inv_lock);
 	spin_lock_init(&hw->gate_lock);
 	hw->doorbell = (void __iomem __force *)mock->doorbells;
 	kunit_activate_static_stub(test, vgpu_rreg, mock_rreg);

@@ -122,13 +122,13 @@ struct vm_mock *vm_mock_new(struct kunit *test, bool sdma)
 	KUNIT_ASSERT_TRUE(test, m->vdev && m->tables && m->bos && mmio);
 	m->hw.vdev = m->vdev;
 	vgpu_io_init(&m->hw);
+	vgpu_gmc_inv_init(&m->hw);
 	m->vdev->hw = &m->hw.base;
 	m->vdev->vmm = &m->vmm;
 	for (hub = 0; hub < VGPU_NUM_HUBS; hub++)
 		mmio[HUB(hub) + VM_INVALIDATE_ENG_ACK(ENGINE)] =
 			VM_INVALIDATE_ENG_ACK__PER_VMID;
 	to_hw_state(m->vdev)->mmio = (void __iomem __force *)mmio;
-	spin_lock_init(&to_hw_state(m->vdev)->inv_lock);
 	m->limit = VM_MOCK_TABLES;
 	m->ops = vgpu_vm_pt_ops;
 	m->ops.alloc = mock_alloc;

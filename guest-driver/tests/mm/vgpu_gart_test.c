@@ -66,7 +66,6 @@ static struct gart_mock *gart_mock_new(struct kunit *test)
 			VM_INVALIDATE_ENG_ACK__PER_VMID;
 
 	hw = &m->mock->hw;
-	spin_lock_init(&hw->inv_lock);
 	hw->mmio = (void __iomem __force *)m->mmio;
 	hw->gart.table = (__le64 __iomem __force *)m->table;
 	hw->gart.total = VGPU_MOCK_GART_PAGES;

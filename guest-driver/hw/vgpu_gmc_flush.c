@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * TLB invalidation by the CPU. Specification: docs/hardware.md, "TLB and invalidation", and
+ * include/vgpu/gmc.h. Entry points: vgpu_gmc_flush_tlb(); vgpu_gmc_invalidate() inside hw/.
+ *
+ * A request has an invalidation engine of its own, the same on both hubs: those who flush
+ * at the same time do not wait for each other.
+ */
+#include <linux/bitops.h>
+#include <linux/jiffies.h>
+#include <linux/wait.h>
+#include <kunit/visibility.h>
+
+#include "vgpu_hw_priv.h"
+#include "vgpu_hw_trace.h"
+
+/* Nobody else's: neither jobs' nor the CP's, and not the gate. */
+static_assert(!(VGPU_INV_ENGINES & GENMASK(VGPU_INV_ENGINE_SDMA(VGPU_NUM_SDMA) - 1, 0)));
+static_assert(VGPU_INV_ENGINE_CP < VGPU_INV_ENGINE_SDMA(0));
+static_assert(!(VGPU_INV_ENGINES & BIT(VGPU_INV_ENGINE_GATE)));
+static_assert(VGPU_INV_ENGINES < BIT(VGPU_NUM_INV_ENGINES));
+
+/**
+ * vgpu_gmc_inv_init() - let the CPU use its invalidation engines
+ * @hw: hardware state
+ */
+void vgpu_gmc_inv_init(struct vgpu_hw_state *hw)
+{
+	init_waitqueue_head(&hw->inv_wait);
+	hw->inv_free = VGPU_INV_ENGINES;
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_inv_init);
+
+/* Take the last engine that is free; false if there is none. */
+static bool inv_take(struct vgpu_hw_state *hw, unsigned int *engine)
+{
+	unsigned long free = READ_ONCE(hw->inv_free);
+
+	while (free) {
+		*engine = __fls(free);
+		if (test_and_clear_bit(*engine, &hw->inv_free))
+			return true;
+		__clear_bit(*engine, &free);
+	}
+	return false;
+}
+
+static void inv_give(struct vgpu_hw_state *hw, unsigned int engine)
+{
+	smp_mb__before_atomic();	/* the acknowledge has been read */
+	set_bit(engine, &hw->inv_free);
+	if (wq_has_sleeper(&hw->inv_wait))
+		wake_up(&hw->inv_wait);
+}
+
+/* Have both hubs drop the translations at once, and wait for both. */
+static int inv_request(struct vgpu_device *vdev, unsigned int engine, u32 vmid_mask)
+{
+	u32 req = VGPU_PREP(VM_INVALIDATE_ENG_REQ__PER_VMID, vmid_mask) |
+		  VM_INVALIDATE_ENG_REQ__L2_PTES |
+		  VM_INVALIDATE_ENG_REQ__L2_PDE0 |
+		  VM_INVALIDATE_ENG_REQ__L2_PDE1 |
+		  VM_INVALIDATE_ENG_REQ__L2_PDE2 |
+		  VM_INVALIDATE_ENG_REQ__L1_PTES;
+	unsigned int hub;
+
+	for (hub = 0; hub < VGPU_NUM_HUBS; hub++)
+		vgpu_wreg(vdev, HUB(hub) + VM_INVALIDATE_ENG_REQ(engine), req);
+	for (hub = 0; hub < VGPU_NUM_HUBS; hub++) {
+		if (!vgpu_hw_poll(vdev, HUB(hub) + VM_INVALIDATE_ENG_ACK(engine),
+				  vmid_mask, vmid_mask)) {
+			drm_err_ratelimited(&vdev->drm,
+					    "hub %u did not invalidate VMIDs %#x\n",
+					    hub, vmid_mask);
+			return -ETIMEDOUT;
+		}
+		vgpu_stat_add(vdev, VGPU_STAT_INVALIDATIONS, hweight32(vmid_mask));
+	}
+	return 0;
+}
+
+/**
+ * vgpu_gmc_invalidate() - vgpu_gmc_flush_tlb() of whoever uses the BARs already
+ * @vdev: device
+ * @vmid_mask: as there
+ *
+ * Context: between vgpu_io_begin() and vgpu_io_end(), or io_lock held for writing, or
+ * bring-up.
+ *
+ * Return: 0 or -ETIMEDOUT.
+ */
+int vgpu_gmc_invalidate(struct vgpu_device *vdev, u32 vmid_mask)
+{
+	struct vgpu_hw_state *hw = to_hw_state(vdev);
+	unsigned int engine;
+	int ret;
+
+	if (!wait_event_timeout(hw->inv_wait, inv_take(hw, &engine),
+				usecs_to_jiffies(VGPU_HW_TIMEOUT_US))) {
+		drm_err_ratelimited(&vdev->drm, "no invalidation engine becomes free\n");
+		ret = -ETIMEDOUT;
+	} else {
+		ret = inv_request(vdev, engine, vmid_mask);
+		inv_give(hw, engine);
+	}
+	trace_vgpu_tlb_flush(vmid_mask, !ret);
+	return ret;
+}
+
+/**
+ * vgpu_gmc_flush_tlb() - drop every translation of some VMIDs on both hubs
+ * @vdev: device
+ * @vmid_mask: bit n: VMID n
+ *
+ * No access that used an old translation is under way when it returns.
+ *
+ * Context: as vgpu_io_begin().
+ *
+ * Return: 0, or -ETIMEDOUT when the device does not acknowledge: it hangs, which is logged.
+ */
+int vgpu_gmc_flush_tlb(struct vgpu_device *vdev, u32 vmid_mask)
+{
+	int ret;
+
+	vgpu_io_begin(vdev);
+	ret = vgpu_gmc_invalidate(vdev, vmid_mask);
+	vgpu_io_end(vdev);
+	return ret;
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_flush_tlb);
