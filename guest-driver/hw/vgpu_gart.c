@@ -165,7 +165,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_unbind);
  * vgpu_gart_flush() - make changes of the table effective
  * @vdev: device
  *
- * Context: as vgpu_io_begin(). A device that does not answer is logged.
+ * Context: as vgpu_gmc_flush_tlb().
  */
 void vgpu_gart_flush(struct vgpu_device *vdev)
 {
@@ -173,6 +173,21 @@ void vgpu_gart_flush(struct vgpu_device *vdev)
 	vgpu_gmc_flush_tlb(vdev, BIT(0));
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_flush);
+
+/**
+ * vgpu_gart_try_flush() - vgpu_gart_flush() of the recovery
+ * @vdev: device
+ *
+ * Context: as vgpu_io_begin().
+ *
+ * Return: 0, or -ETIMEDOUT: the caller resets the device.
+ */
+int vgpu_gart_try_flush(struct vgpu_device *vdev)
+{
+	vgpu_hdp_flush(vdev);
+	return vgpu_gmc_try_flush(vdev, BIT(0));
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_try_flush);
 
 /**
  * vgpu_gart_rewrite() - write the table again, all but the windows

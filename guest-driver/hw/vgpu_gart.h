@@ -36,6 +36,7 @@ void vgpu_gart_bind(struct vgpu_device *vdev, u64 page, u64 npages,
 		    const dma_addr_t *addrs);
 void vgpu_gart_unbind(struct vgpu_device *vdev, u64 page, u64 npages);
 void vgpu_gart_flush(struct vgpu_device *vdev);
+int vgpu_gart_try_flush(struct vgpu_device *vdev);
 u64 vgpu_gart_restore(struct vgpu_device *vdev);
 unsigned int vgpu_gart_emit_bind(struct vgpu_device *vdev, u32 *dw,
 				 unsigned int room, u64 page, u64 npages,

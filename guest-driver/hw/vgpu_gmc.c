@@ -225,6 +225,8 @@ int vgpu_gmc_start(struct vgpu_device *vdev)
 		hub_init_faults(vdev, hub);
 		hub_init_invalidation(vdev, hub);
 	}
+	/* Those that were not acknowledged are as good as the others again. */
+	WRITE_ONCE(hw->inv_free, VGPU_INV_ENGINES);
 
 	vgpu_wreg(vdev, VGPU_GATE_REG, 0);
 	for (vmid = 1; vmid < VGPU_NUM_VMIDS; vmid++)

@@ -18,5 +18,8 @@ void vgpu_gmc_set_pasid(struct vgpu_device *vdev, unsigned int vmid, u16 pasid);
 
 /* vgpu_gmc_flush.c */
 int vgpu_gmc_flush_tlb(struct vgpu_device *vdev, u32 vmid_mask);
+int vgpu_gmc_try_flush(struct vgpu_device *vdev, u32 vmid_mask);
+void vgpu_gmc_reset_begin(struct vgpu_device *vdev);
+void vgpu_gmc_reset_end(struct vgpu_device *vdev, bool works);
 
 #endif /* VGPU_HW_GMC_H */

@@ -4,7 +4,9 @@
  * include/vgpu/gmc.h. Entry points: vgpu_gmc_flush_tlb(); vgpu_gmc_invalidate() inside hw/.
  *
  * A request has an invalidation engine of its own, the same on both hubs: those who flush
- * at the same time do not wait for each other.
+ * at the same time do not wait for each other. If a hub does not acknowledge, the device is
+ * reset, which empties its TLBs: the caller waits for that, since it frees what old
+ * translations lead to. The engine is not used again before.
  */
 #include <linux/bitops.h>
 #include <linux/jiffies.h>
@@ -26,6 +28,7 @@ static_assert(VGPU_INV_ENGINES < BIT(VGPU_NUM_INV_ENGINES));
  */
 void vgpu_gmc_inv_init(struct vgpu_hw_state *hw)
 {
+	spin_lock_init(&hw->inv_lock);
 	init_waitqueue_head(&hw->inv_wait);
 	hw->inv_free = VGPU_INV_ENGINES;
 }
@@ -80,9 +83,9 @@ static int inv_request(struct vgpu_device *vdev, unsigned int engine, u32 vmid_m
 }
 
 /**
- * vgpu_gmc_invalidate() - vgpu_gmc_flush_tlb() of whoever uses the BARs already
+ * vgpu_gmc_invalidate() - flush the TLB for a caller that has access to the BARs
  * @vdev: device
- * @vmid_mask: as there
+ * @vmid_mask: as for vgpu_gmc_flush_tlb()
  *
  * Context: between vgpu_io_begin() and vgpu_io_end(), or io_lock held for writing, or
  * bring-up.
@@ -101,24 +104,80 @@ int vgpu_gmc_invalidate(struct vgpu_device *vdev, u32 vmid_mask)
 		ret = -ETIMEDOUT;
 	} else {
 		ret = inv_request(vdev, engine, vmid_mask);
-		inv_give(hw, engine);
+		if (!ret)
+			inv_give(hw, engine);
 	}
 	trace_vgpu_tlb_flush(vmid_mask, !ret);
 	return ret;
 }
 
 /**
- * vgpu_gmc_flush_tlb() - drop every translation of some VMIDs on both hubs
+ * vgpu_gmc_reset_begin() - a reset of the device begins
  * @vdev: device
- * @vmid_mask: bit n: VMID n
  *
- * No access that used an old translation is under way when it returns.
+ * Who is not acknowledged waits for it and requests no other one. The recovery's worker
+ * only; until vgpu_gmc_reset_end().
+ */
+void vgpu_gmc_reset_begin(struct vgpu_device *vdev)
+{
+	struct vgpu_hw_state *hw = to_hw_state(vdev);
+
+	spin_lock(&hw->inv_lock);
+	hw->inv_hung = true;
+	spin_unlock(&hw->inv_lock);
+}
+
+/**
+ * vgpu_gmc_reset_end() - no translation of before is in use any more
+ * @vdev: device; its TLBs are empty, or its engines stopped
+ * @works: it has been reset; else it has been given up, and flushes request no reset
+ *
+ * Context: @works: io_lock held for writing, so that no flush is under way.
+ */
+void vgpu_gmc_reset_end(struct vgpu_device *vdev, bool works)
+{
+	struct vgpu_hw_state *hw = to_hw_state(vdev);
+
+	spin_lock(&hw->inv_lock);
+	hw->inv_hung = false;
+	hw->inv_given_up = !works;
+	WRITE_ONCE(hw->inv_epoch, hw->inv_epoch + 1);
+	spin_unlock(&hw->inv_lock);
+	wake_up_all(&hw->inv_wait);
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_reset_end);
+
+/*
+ * A request of when inv_epoch was @epoch was not acknowledged: request a reset, one for all
+ * callers, and wait for it. The recovery takes no lock of the folders above. -ETIMEDOUT if
+ * there is none.
+ */
+static int inv_await_reset(struct vgpu_device *vdev, unsigned int epoch)
+{
+	struct vgpu_hw_state *hw = to_hw_state(vdev);
+	bool comes;
+
+	spin_lock(&hw->inv_lock);
+	if (hw->inv_epoch == epoch && !hw->inv_hung && !hw->inv_given_up)
+		hw->inv_hung = vgpu_hw_recover(vdev, VGPU_RECOVER_DEVICE);
+	comes = hw->inv_hung || hw->inv_epoch != epoch;
+	spin_unlock(&hw->inv_lock);
+	if (!comes)
+		return -ETIMEDOUT;
+	wait_event(hw->inv_wait, READ_ONCE(hw->inv_epoch) != epoch);
+	return 0;
+}
+
+/**
+ * vgpu_gmc_try_flush() - vgpu_gmc_flush_tlb() of the recovery
+ * @vdev: device
+ * @vmid_mask: as there
  *
  * Context: as vgpu_io_begin().
  *
- * Return: 0, or -ETIMEDOUT when the device does not acknowledge: it hangs, which is logged.
+ * Return: 0, or -ETIMEDOUT when a hub does not acknowledge: the caller resets the device.
  */
-int vgpu_gmc_flush_tlb(struct vgpu_device *vdev, u32 vmid_mask)
+int vgpu_gmc_try_flush(struct vgpu_device *vdev, u32 vmid_mask)
 {
 	int ret;
 
@@ -126,5 +185,33 @@ int vgpu_gmc_flush_tlb(struct vgpu_device *vdev, u32 vmid_mask)
 	ret = vgpu_gmc_invalidate(vdev, vmid_mask);
 	vgpu_io_end(vdev);
 	return ret;
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_try_flush);
+
+/**
+ * vgpu_gmc_flush_tlb() - drop every translation of some VMIDs on both hubs
+ * @vdev: device
+ * @vmid_mask: bit n: VMID n
+ *
+ * No access that used an old translation is under way when it returns 0. A device that does
+ * not acknowledge is reset, or given up, before that.
+ *
+ * Context: as vgpu_io_begin(), but not the recovery's worker, nor with a lock that a reset
+ * of the device takes: vgpu_sdma_ring.end_lock, .rlc_lock, vgpu_cp.lock.
+ *
+ * Return: 0; or -ETIMEDOUT when the device does not acknowledge, which is logged, and there
+ * is no recovery: before vgpu_reset_start(), after vgpu_reset_stop(), and once the device
+ * has been given up. Engines do not run then, or are about to be stopped.
+ */
+int vgpu_gmc_flush_tlb(struct vgpu_device *vdev, u32 vmid_mask)
+{
+	unsigned int epoch;
+	int ret;
+
+	vgpu_io_begin(vdev);
+	epoch = READ_ONCE(to_hw_state(vdev)->inv_epoch);
+	ret = vgpu_gmc_invalidate(vdev, vmid_mask);
+	vgpu_io_end(vdev);
+	return ret ? inv_await_reset(vdev, epoch) : 0;
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_flush_tlb);

@@ -180,7 +180,11 @@ static_assert(VGPU_RETRY_CAM_SLOTS <= 32);
  * @default_page_dma: its bus address
  * @latch_lock: protects register pairs of which one read latches the other
  * @inv_free: invalidation engines of VGPU_INV_ENGINES that nobody uses; atomic
- * @inv_wait: woken when one becomes free
+ * @inv_wait: woken when one becomes free, and when @inv_epoch has changed
+ * @inv_lock: protects the next three
+ * @inv_epoch: how often a reset, or the end of all engines, has emptied the TLBs
+ * @inv_hung: a hub did not acknowledge, or the device is being reset: @inv_epoch will change
+ * @inv_given_up: the device works no more: no reset is requested
  * @gart: VMID 0's table
  * @ih: interrupt ring
  * @sdma: SDMA engines, with the kernel's rings
@@ -214,6 +218,10 @@ struct vgpu_hw_state {
 	spinlock_t latch_lock;	/* latched register pairs */
 	unsigned long inv_free;
 	wait_queue_head_t inv_wait;
+	spinlock_t inv_lock;	/* resets that flushes wait for */
+	unsigned int inv_epoch;
+	bool inv_hung;
+	bool inv_given_up;
 	struct vgpu_gart gart;
 	struct vgpu_ih ih;
 	struct vgpu_sdma_ring sdma[SDMA_NUM_ENGINES];

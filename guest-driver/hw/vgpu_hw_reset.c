@@ -46,6 +46,8 @@ int vgpu_hw_restart(struct vgpu_device *vdev, bool *vram_lost)
 	down_write(&hw->io_lock);
 	vgpu_ih_hold(vdev);
 	ret = hw_mode1_reset(vdev);
+	if (!ret)
+		vgpu_gmc_reset_end(vdev, true);
 	vgpu_ih_release(vdev);
 	up_write(&hw->io_lock);
 	if (ret)
@@ -78,7 +80,8 @@ int vgpu_hw_reset(struct vgpu_device *vdev, bool *vram_lost)
 	if (ret)
 		return ret;
 	vgpu_gart_restore(vdev);
-	vgpu_gart_flush(vdev);
+	if (vgpu_gart_try_flush(vdev))
+		return -ENODEV;
 	vgpu_stat_add(vdev, VGPU_STAT_DEVICE_RESETS, 1);
 	if (*vram_lost) {
 		atomic_inc(&hw->vram_epoch);

@@ -212,8 +212,10 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gtt_mgr_unbind);
  * @vdev: device, after a reset that may have lost its table
  *
  * Transfer windows are not restored: the jobs that use them write their entries.
+ *
+ * Return: as vgpu_gart_try_flush().
  */
-void vgpu_gtt_mgr_recover(struct vgpu_device *vdev)
+int vgpu_gtt_mgr_recover(struct vgpu_device *vdev)
 {
 	struct vgpu_gtt_mgr *mgr = &vdev->mman->gtt;
 	struct vgpu_tt *tt;
@@ -222,7 +224,7 @@ void vgpu_gtt_mgr_recover(struct vgpu_device *vdev)
 	list_for_each_entry(tt, &mgr->bound, bound_link)
 		gtt_write_entries(vdev, tt);
 	spin_unlock(&mgr->lock);
-	vgpu_gart_flush(vdev);
+	return vgpu_gart_try_flush(vdev);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gtt_mgr_recover);
 

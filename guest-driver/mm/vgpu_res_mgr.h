@@ -73,6 +73,6 @@ int vgpu_vram_mgr_make_room(struct vgpu_device *vdev, u64 size,
 u64 vgpu_gtt_mgr_size(struct vgpu_device *vdev);
 u64 vgpu_gtt_mgr_usage(struct vgpu_device *vdev);
 bool vgpu_gtt_mgr_has_gart_addr(struct ttm_resource *res);
-void vgpu_gtt_mgr_recover(struct vgpu_device *vdev);
+int vgpu_gtt_mgr_recover(struct vgpu_device *vdev);
 
 #endif /* VGPU_RES_MGR_H */

@@ -21,6 +21,7 @@
 #include "device/vgpu_device.h"
 #include "hw/sdma/vgpu_sdma_sched.h"
 #include "hw/vgpu_gart.h"
+#include "hw/vgpu_gmc.h"
 #include "hw/vgpu_hw.h"
 #include "hw/vgpu_ih.h"
 #include "hw/vgpu_io.h"
@@ -97,17 +98,19 @@ bool vgpu_reset_request(struct vgpu_device *vdev, unsigned long what)
 	return enabled;
 }
 
-static void reset_gart(struct vgpu_device *vdev)
+/* Returns whether it has helped; if not, the device has to be reset. */
+static bool reset_gart(struct vgpu_device *vdev)
 {
 	unsigned long cams = vgpu_sdma_take_gart_cam(vdev);
 	unsigned int i;
+	int ret;
 
 	vgpu_gart_restore(vdev);
-	vgpu_gart_flush(vdev);
-	vgpu_gtt_mgr_recover(vdev);
+	ret = vgpu_gtt_mgr_recover(vdev);
 	vgpu_stat_add(vdev, VGPU_STAT_GART_RECOVERIES, 1);
 	for_each_set_bit(i, &cams, VGPU_RETRY_CAM_SLOTS)
 		vgpu_ih_cam_ack(vdev, i);
+	return !ret;
 }
 
 /* Returns the engines that do not let go of the kernel's ring. */
@@ -208,6 +211,7 @@ static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 	bool lost = false;
 	unsigned int i;
 
+	vgpu_gmc_reset_begin(vdev);
 	if (client)
 		client->pre_reset(vdev, reason);
 	for (i = 0; i < SDMA_NUM_ENGINES; i++)
@@ -222,6 +226,7 @@ static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 		vgpu_stat_add(vdev, VGPU_STAT_RECOVERY_FAILURES, 1);
 		vgpu_sdma_give_up(vdev);
 		vgpu_cp_give_up(vdev);
+		vgpu_gmc_reset_end(vdev, false);
 		return;
 	}
 	vgpu_gtt_mgr_recover(vdev);
@@ -272,8 +277,8 @@ static void reset_work(struct work_struct *work)
 	if (what & (VGPU_RECOVER_RINGS | VGPU_RECOVER_ENGINES |
 		    VGPU_RECOVER_DEVICE))
 		vgpu_dump_take(vdev, reset_reason(what));
-	if (what & VGPU_RECOVER_GART)
-		reset_gart(vdev);
+	if (what & VGPU_RECOVER_GART && !reset_gart(vdev))
+		what |= VGPU_RECOVER_DEVICE;
 	if (what & VGPU_RECOVER_RINGS)
 		what |= reset_park_rings(vdev);
 	for (i = 0; i < SDMA_NUM_ENGINES; i++) {

@@ -163,7 +163,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_pt_ops);
  * vgpu_vm_flush() - drop the hardware's translations of an address space
  * @vm: address space; without a VMID there are none
  *
- * pt_lock held or not. MMU notifiers and reclaim may call it.
+ * pt_lock held or not. Context: as vgpu_gmc_flush_tlb().
  */
 void vgpu_vm_flush(struct vgpu_vm *vm)
 {
@@ -176,7 +176,7 @@ void vgpu_vm_flush(struct vgpu_vm *vm)
 	if (!mask)
 		return;
 	trace_vgpu_vm_flush(vm, vmid);
-	/* A device that does not answer is logged there. */
+	/* A device that does not answer has been reset when this returns. */
 	vgpu_gmc_flush_tlb(vm->vdev, mask);
 }
 

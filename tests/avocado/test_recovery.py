@@ -15,8 +15,8 @@ class Recovery(Test):
         result = vgpu("check-recovery", "--repeat", "2")
         said = result.stdout.decode()
         self.assertEqual(result.returncode, 0, said + result.stderr.decode())
-        names = ("GART", "ring", "user", "engine", "reset", "no VRAM", "SDMA", "CP")
+        names = ("GART", "ring", "user", "engine", "reset", "no VRAM", "SDMA", "CP", "TLB")
         rows = [line.split() for line in said.splitlines() if line.startswith(names)]
-        self.assertEqual(len(rows), 13, said)
+        self.assertEqual(len(rows), 14, said)
         for row in rows:
             self.assertEqual(row[-6:-2], ["2"] * 4, row)

@@ -3,7 +3,8 @@
  * hw/vgpu_gmc.c: what both hubs' registers say of contexts, PASIDs, apertures
  * and invalidations, against what was asked for. Would catch a hub that was
  * forgotten, a neighbour's context that changes too, contexts that are not
- * back after a reset, and flushes that wait for each other.
+ * back after a reset, flushes that wait for each other, and one that returns
+ * while the device may still use what it was to drop.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
@@ -69,15 +70,28 @@ static void gmc_flush(struct kunit *test)
 			pairs);
 }
 
-/* One hub answers for one of two VMIDs only: that is no success. */
+/*
+ * One hub answers for one of two VMIDs only, and there is no recovery. Catches: a flush that
+ * takes that for success; an engine that is used again although its acknowledge is
+ * outstanding, or never again.
+ */
 static void gmc_flush_timeout(struct kunit *test)
 {
+	const u32 req = HUB(VGPU_HUB_MM) + VM_INVALIDATE_ENG_REQ(ENGINE);
 	struct vgpu_mock *mock = gmc_mock(test);
+	unsigned int i;
 
 	mock->inv_ack[VGPU_HUB_MM] = BIT(3);
 	KUNIT_EXPECT_EQ(test, vgpu_gmc_flush_tlb(&mock->vdev, BIT(3) | BIT(5)),
 			-ETIMEDOUT);
-	KUNIT_EXPECT_EQ(test, vgpu_gmc_flush_tlb(&mock->vdev, BIT(3)), 0);
+	for (i = 0; i < ROUNDS; i++)
+		KUNIT_ASSERT_EQ(test, vgpu_gmc_flush_tlb(&mock->vdev, BIT(3)), 0);
+	KUNIT_EXPECT_EQ(test, mock->writes[req], 1);
+
+	mock->inv_ack[VGPU_HUB_MM] = VM_INVALIDATE_ENG_ACK__PER_VMID;
+	KUNIT_ASSERT_EQ(test, vgpu_gmc_start(&mock->vdev), 0);
+	KUNIT_EXPECT_EQ(test, mock->writes[req], 2);
+	KUNIT_EXPECT_EQ(test, mock->hw.inv_free, VGPU_INV_ENGINES);
 }
 
 /**
@@ -156,6 +170,123 @@ static void gmc_flush_side_by_side(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, early);
 	KUNIT_EXPECT_EQ(test, f->ret, 0);
 	KUNIT_EXPECT_EQ(test, mock->hw.inv_free, VGPU_INV_ENGINES);
+}
+
+/**
+ * struct gmc_recovery - the recovery of a device, as a thread
+ * @vdev: device
+ * @requested: how often it was requested
+ * @what: what was requested last
+ * @request: completed by each request
+ * @works: the device works afterwards; else it is given up
+ * @done: it has ended
+ * @ended: the thread has
+ */
+struct gmc_recovery {
+	struct vgpu_device *vdev;
+	atomic_t requested;
+	unsigned long what;
+	struct completion request;
+	bool works, done;
+	struct completion ended;
+};
+
+static struct gmc_recovery *gmc_recovery;
+
+static bool gmc_recover(struct vgpu_device *vdev, unsigned long what)
+{
+	atomic_inc(&gmc_recovery->requested);
+	gmc_recovery->what = what;
+	complete(&gmc_recovery->request);
+	return true;
+}
+
+static int gmc_recovery_thread(void *arg)
+{
+	struct gmc_recovery *r = arg;
+
+	wait_for_completion_timeout(&r->request, 10 * HZ);
+	WRITE_ONCE(r->done, true);
+	vgpu_gmc_reset_end(r->vdev, r->works);
+	kthread_complete_and_exit(&r->ended, 0);
+}
+
+static struct gmc_recovery *gmc_recovery_new(struct kunit *test, struct vgpu_mock *mock,
+					     bool works)
+{
+	struct gmc_recovery *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	void *mmio = kunit_kzalloc(test, VGPU_MMIO_BAR_SIZE, GFP_KERNEL);
+
+	KUNIT_ASSERT_TRUE(test, r && mmio);
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "one CPU: threads do not run at once");
+	/* Plain memory that acknowledges nothing. */
+	mock->hw.mmio = (void __iomem __force *)mmio;
+	mock->hw.recover = gmc_recover;
+	r->vdev = &mock->vdev;
+	r->works = works;
+	init_completion(&r->request);
+	init_completion(&r->ended);
+	gmc_recovery = r;
+	return r;
+}
+
+/*
+ * Two callers are not acknowledged. Catches: a flush that returns, so that its caller frees
+ * memory, before the reset has emptied the TLBs; a second reset for the second caller.
+ */
+static void gmc_flush_resets(struct kunit *test)
+{
+	struct vgpu_mock *mock = vgpu_mock_new(test);
+	struct gmc_recovery *r = gmc_recovery_new(test, mock, true);
+	struct gmc_flusher *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+	bool done;
+	int ret;
+
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	f->vdev = &mock->vdev;
+	init_completion(&f->ended);
+	vgpu_test_start_elsewhere(test, gmc_flusher, f);
+	vgpu_test_start_elsewhere(test, gmc_recovery_thread, r);
+	ret = vgpu_gmc_flush_tlb(&mock->vdev, BIT(4));
+	done = READ_ONCE(r->done);
+	wait_for_completion(&f->ended);
+	wait_for_completion(&r->ended);
+	migrate_enable();
+	migrate_enable();
+	KUNIT_EXPECT_EQ(test, ret, 0);
+	KUNIT_EXPECT_TRUE(test, done);
+	KUNIT_EXPECT_EQ(test, f->ret, 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->requested), 1);
+	KUNIT_EXPECT_EQ(test, r->what, VGPU_RECOVER_DEVICE);
+}
+
+/* Catches: a flush that waits for ever, or requests resets, of a device that was given up. */
+static void gmc_flush_given_up(struct kunit *test)
+{
+	struct vgpu_mock *mock = vgpu_mock_new(test);
+	struct gmc_recovery *r = gmc_recovery_new(test, mock, false);
+	int first, second;
+
+	vgpu_test_start_elsewhere(test, gmc_recovery_thread, r);
+	first = vgpu_gmc_flush_tlb(&mock->vdev, BIT(4));
+	wait_for_completion(&r->ended);
+	second = vgpu_gmc_flush_tlb(&mock->vdev, BIT(4));
+	migrate_enable();
+	KUNIT_EXPECT_EQ(test, first, 0);
+	KUNIT_EXPECT_EQ(test, second, -ETIMEDOUT);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->requested), 1);
+}
+
+/* Catches: a recovery that requests, and waits for, itself. */
+static void gmc_try_flush(struct kunit *test)
+{
+	struct vgpu_mock *mock = vgpu_mock_new(test);
+	struct gmc_recovery *r = gmc_recovery_new(test, mock, true);
+
+	KUNIT_EXPECT_EQ(test, vgpu_gmc_try_flush(&mock->vdev, BIT(0)), -ETIMEDOUT);
+	KUNIT_EXPECT_EQ(test, vgpu_gart_try_flush(&mock->vdev), -ETIMEDOUT);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->requested), 0);
 }
 
 /* Catches: an engine that drops less than everything because its range was not set. */
@@ -396,6 +527,9 @@ static struct kunit_case gmc_cases[] = {
 	KUNIT_CASE(gmc_flush),
 	KUNIT_CASE(gmc_flush_timeout),
 	KUNIT_CASE(gmc_flush_side_by_side),
+	KUNIT_CASE(gmc_flush_resets),
+	KUNIT_CASE(gmc_flush_given_up),
+	KUNIT_CASE(gmc_try_flush),
 	KUNIT_CASE(gmc_flush_ranges),
 	KUNIT_CASE(gmc_contexts),
 	KUNIT_CASE(gmc_pasids),

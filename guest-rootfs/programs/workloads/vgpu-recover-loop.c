@@ -8,6 +8,8 @@
  *	copy	the kernel's ring copies through the GART (SVM migrates to VRAM and
  *		back), a user queue copies all BOs; then every byte is checked
  *	reset	the same, and the device is reset in the middle of it
+ *	flush	"copy" after a BO was unmapped from the GPU; a hub does not acknowledge
+ *		the TLB flush of that
  *	broken	the kernel's ring only
  *	hang	a second process has a queue on the same engine, which hangs in
  *		it: that queue ends, everything else goes on
@@ -161,6 +163,18 @@ static void do_copy(bool reset)
 {
 	int ret = copy_all(reset);
 
+	tell(ret ? "wrong" : "right", count_intact(), BOS);
+}
+
+/* The entries of @stage are cleared, so the TLB is flushed, and written again. */
+static void do_flush(void)
+{
+	int ret = vg_bo_unmap_gpu(&stage);
+
+	ret = ret ?: vg_bo_map_gpu(&stage);
+	if (ret)
+		fprintf(stderr, "%s\n", vg_error());
+	ret = ret ?: copy_all(false);
 	tell(ret ? "wrong" : "right", count_intact(), BOS);
 }
 
@@ -621,6 +635,8 @@ int main(void)
 	while (fgets(line, sizeof(line), stdin)) {
 		if (!strcmp(line, "copy\n") || !strcmp(line, "reset\n"))
 			do_copy(*line == 'r');
+		else if (!strcmp(line, "flush\n"))
+			do_flush();
 		else if (!strcmp(line, "broken\n"))
 			do_broken();
 		else if (!strcmp(line, "hang\n"))
