@@ -27,42 +27,27 @@
 /* A job adds one fence to a reservation, moving the BO another. */
 #define CS_FENCES	2
 
-static int cs_lock(struct vgpu_cs *cs)
+/* Errors of drm_exec, -EDEADLK included. */
+static int cs_lock_each(struct vgpu_cs *cs)
 {
 	struct drm_exec *exec = &cs->exec;
 	u32 i;
-	int ret = 0;
+	int ret;
 
-	drm_exec_until_all_locked(exec) {
-		ret = drm_exec_prepare_obj(exec, cs->vf->root, CS_FENCES);
-		drm_exec_retry_on_contention(exec);
-		if (ret)
-			return ret;
-		for (i = 0; cs->list && i < cs->list->n; i++) {
-			ret = drm_exec_prepare_obj(exec,
-						   &cs->list->bo[i]->tbo.base,
-						   CS_FENCES);
-			drm_exec_retry_on_contention(exec);
-			if (ret)
-				return ret;
-		}
-		if (cs->user_fence) {
-			ret = drm_exec_prepare_obj(exec,
-						   &cs->user_fence->tbo.base,
-						   CS_FENCES);
-			drm_exec_retry_on_contention(exec);
-			if (ret)
-				return ret;
-		}
-	}
+	ret = drm_exec_prepare_obj(exec, cs->vf->root, CS_FENCES);
+	for (i = 0; !ret && cs->list && i < cs->list->n; i++)
+		ret = drm_exec_prepare_obj(exec, &cs->list->bo[i]->tbo.base,
+					   CS_FENCES);
+	if (!ret && cs->user_fence)
+		ret = drm_exec_prepare_obj(exec, &cs->user_fence->tbo.base,
+					   CS_FENCES);
 	return ret;
 }
 
-/* To where it belongs; VRAM that has no room is not insisted on. */
-static int cs_place(struct vgpu_bo *bo)
+/* To where it belongs. @evict: others make room in VRAM; if not, it goes to GTT instead. */
+static int cs_place_bo(struct vgpu_bo *bo, bool evict)
 {
 	u32 domain = bo->domains;
-	int ret;
 
 	if (bo->tbo.pin_count)
 		return 0;
@@ -71,25 +56,33 @@ static int cs_place(struct vgpu_bo *bo)
 	/* GPU-only page tables do not reach plain system memory. */
 	if (!(domain & ~(u32)AMDGPU_GEM_DOMAIN_CPU))
 		domain = AMDGPU_GEM_DOMAIN_GTT;
-	ret = vgpu_bo_validate(bo, domain, true);
-	if (ret == -ENOMEM && domain == AMDGPU_GEM_DOMAIN_VRAM)
-		ret = vgpu_bo_validate(bo, domain | AMDGPU_GEM_DOMAIN_GTT,
-				       true);
-	return ret;
+	if (domain & AMDGPU_GEM_DOMAIN_VRAM && !evict)
+		return vgpu_bo_validate_no_evict(bo);
+	return vgpu_bo_validate(bo, domain, true);
 }
 
-static int cs_place_all(struct vgpu_cs *cs)
+static int cs_place(struct vgpu_bo *bo)
+{
+	return cs_place_bo(bo, true);
+}
+
+static int cs_place_no_evict(struct vgpu_bo *bo)
+{
+	return cs_place_bo(bo, false);
+}
+
+static int cs_place_all(struct vgpu_cs *cs, vgpu_bo_fn place)
 {
 	struct drm_gem_object *gem;
 	int ret;
 
-	ret = vgpu_file_do_always(cs->vf, cs_place);
+	ret = vgpu_file_do_always(cs->vf, place);
 	if (ret)
 		return ret;
 	drm_exec_for_each_locked_object(&cs->exec, gem) {
 		if (gem == cs->vf->root)
 			continue;
-		ret = cs_place(gem_to_vgpu_bo(gem));
+		ret = place(gem_to_vgpu_bo(gem));
 		if (ret)
 			return ret;
 	}
@@ -132,6 +125,32 @@ static int cs_place_user_fence(struct vgpu_cs *cs)
 		return -EINVAL;
 	cs->user_fence_mc = mc + cs->user_fence_at;
 	return 0;
+}
+
+/*
+ * Reserve all BOs and bring them to their places; after an error none is reserved. Within
+ * the loop, since TTM takes the reservations of BOs in its way with the same ticket.
+ */
+static int cs_reserve(struct vgpu_cs *cs, vgpu_bo_fn place)
+{
+	struct drm_exec *exec = &cs->exec;
+	int ret = 0;
+
+	drm_exec_init(exec, DRM_EXEC_INTERRUPTIBLE_WAIT |
+			    DRM_EXEC_IGNORE_DUPLICATES, 0);
+	drm_exec_until_all_locked(exec) {
+		ret = cs_lock_each(cs);
+		drm_exec_retry_on_contention(exec);
+		if (!ret)
+			ret = cs_place_all(cs, place);
+		if (!ret)
+			ret = cs_place_user_fence(cs);
+		if (ret)
+			break;
+	}
+	if (ret)
+		drm_exec_fini(exec);
+	return ret == -EINTR ? -ERESTARTSYS : ret;
 }
 
 static bool cs_must_wait(struct vgpu_cs *cs, struct dma_fence *fence,
@@ -263,15 +282,16 @@ static int cs_submit_locked(struct vgpu_cs *cs, u64 *seq)
 	ret = vgpu_vm_settle(vm, !vgpu_file_busy(cs->vf));
 	if (ret)
 		return ret;
-	drm_exec_init(&cs->exec, DRM_EXEC_INTERRUPTIBLE_WAIT |
-				 DRM_EXEC_IGNORE_DUPLICATES, 0);
-	ret = cs_lock(cs);
-	if (!ret)
-		ret = cs_place_all(cs);
-	if (!ret)
-		ret = cs_place_user_fence(cs);
-	if (!ret)
-		ret = cs_wait_content(cs);
+	/*
+	 * VRAM that has no room is not insisted on, but not with the same ticket: that is of
+	 * no more use after -EDEADLK, which TTM 6.12 does not tell from a lack of room.
+	 */
+	ret = cs_reserve(cs, cs_place);
+	if (ret == -ENOMEM)
+		ret = cs_reserve(cs, cs_place_no_evict);
+	if (ret)
+		return ret;
+	ret = cs_wait_content(cs);
 	if (!ret)
 		ret = vgpu_vm_update_moved(vm, &cs->exec.ticket,
 					   !vgpu_file_busy(cs->vf));
