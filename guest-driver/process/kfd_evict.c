@@ -172,6 +172,27 @@ static void kfd_restore_schedule(struct amdkfd_process_info *info)
 			   msecs_to_jiffies(READ_ONCE(info->restore_delay_ms)));
 }
 
+/* queue_lock held; there is an eviction fence. */
+static void kfd_evict_locked(struct amdkfd_process_info *info,
+			     enum KFD_QUEUE_EVICTION_TRIGGERS why)
+{
+	struct kfd_process *p = info_process(info);
+
+	lockdep_assert_held(&p->queue_lock);
+
+	if (!info->evicted) {
+		kfd_evict_all(p);
+		WRITE_ONCE(info->evicted, true);
+		kfd_timeslice_off(&info->timeslice);
+		info->evicted_at = jiffies;
+		vgpu_stat_add(p->pdds[0]->node->vdev, VGPU_STAT_PROCESS_EVICTIONS, 1);
+		trace_vgpu_process_evict(p->lead_thread->pid);
+		kfd_process_report_eviction(p, why);
+	}
+	kfd_restore_schedule(info);
+	dma_fence_signal(info->eviction_fence);
+}
+
 /*
  * Memory waits for this: no allocation, no reservation, no process mutex. Also
  * called by MMU notifiers without a reference to the process: restore_work is queued
@@ -185,20 +206,8 @@ void kfd_evict_now(struct amdkfd_process_info *info,
 	bool cookie = dma_fence_begin_signalling();
 
 	mutex_lock(&p->queue_lock);
-	if (info->eviction_fence) {
-		if (!info->evicted) {
-			kfd_evict_all(p);
-			WRITE_ONCE(info->evicted, true);
-			kfd_timeslice_off(&info->timeslice);
-			info->evicted_at = jiffies;
-			vgpu_stat_add(p->pdds[0]->node->vdev,
-				      VGPU_STAT_PROCESS_EVICTIONS, 1);
-			trace_vgpu_process_evict(p->lead_thread->pid);
-			kfd_process_report_eviction(p, why);
-		}
-		kfd_restore_schedule(info);
-		dma_fence_signal(info->eviction_fence);
-	}
+	if (info->eviction_fence)
+		kfd_evict_locked(info, why);
 	mutex_unlock(&p->queue_lock);
 	dma_fence_end_signalling(cookie);
 }
@@ -206,28 +215,26 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_evict_now);
 
 /*
  * Does somebody wait for the newest eviction fence? The one that evict_work was queued for
- * may have signalled otherwise, and the process be back with another.
+ * may have signalled otherwise, and the process be back with another. queue_lock held.
  */
-static bool kfd_evict_wanted(struct amdkfd_process_info *info)
+static bool kfd_evict_wanted(const struct amdkfd_process_info *info)
 {
-	struct kfd_process *p = info_process(info);
-	bool wanted;
-
-	mutex_lock(&p->queue_lock);
-	wanted = info->eviction_fence &&
-		 test_bit(DMA_FENCE_FLAG_ENABLE_SIGNAL_BIT,
-			  &info->eviction_fence->flags);
-	mutex_unlock(&p->queue_lock);
-	return wanted;
+	return info->eviction_fence &&
+	       test_bit(DMA_FENCE_FLAG_ENABLE_SIGNAL_BIT, &info->eviction_fence->flags);
 }
 
 static void kfd_evict_work(struct work_struct *work)
 {
 	struct amdkfd_process_info *info =
 		container_of(work, struct amdkfd_process_info, evict_work);
+	struct kfd_process *p = info_process(info);
+	bool cookie = dma_fence_begin_signalling();
 
+	mutex_lock(&p->queue_lock);
 	if (kfd_evict_wanted(info))
-		kfd_evict_now(info, KFD_QUEUE_EVICTION_TRIGGER_TTM);
+		kfd_evict_locked(info, KFD_QUEUE_EVICTION_TRIGGER_TTM);
+	mutex_unlock(&p->queue_lock);
+	dma_fence_end_signalling(cookie);
 }
 
 /* 0, or -EAGAIN: somebody wants the memory already. */
