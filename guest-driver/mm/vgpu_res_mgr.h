@@ -65,6 +65,7 @@ struct vgpu_vram_resource {
 
 u64 vgpu_vram_mgr_size(struct vgpu_device *vdev);
 u64 vgpu_vram_mgr_usage(struct vgpu_device *vdev);
+void vgpu_vram_mgr_distrust(struct vgpu_device *vdev);
 unsigned int vgpu_vram_mgr_mark_lost(struct vgpu_device *vdev);
 void vgpu_vram_mgr_show_lost(struct vgpu_device *vdev, struct drm_printer *p);
 unsigned int vgpu_vram_mgr_frees(struct vgpu_device *vdev);

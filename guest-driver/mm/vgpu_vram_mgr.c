@@ -317,12 +317,24 @@ void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
 }
 
 /**
+ * vgpu_vram_mgr_distrust() - take no block of VRAM for clear any more
+ * @vdev: device, after a reset that has lost VRAM and before engines or user space use it
+ *
+ * Context: any.
+ */
+void vgpu_vram_mgr_distrust(struct vgpu_device *vdev)
+{
+	WRITE_ONCE(vdev->mman->vram.distrust, true);
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_distrust);
+
+/**
  * vgpu_vram_mgr_mark_lost() - what is in VRAM has lost its content
  * @vdev: device, after a reset; jobs of before have ended
  *
  * So have BOs whose copy out of it was cancelled, or will be: jobs of before the
  * loss do not run any more (vgpu_copy_job.c). Takes the manager's lock,
- * under which memory is allocated: not on the way to a fence.
+ * under which memory is allocated: not by the recovery's worker.
  *
  * Return: number of BOs; the kernel's own, as page tables, are not counted.
  */
@@ -335,7 +347,6 @@ unsigned int vgpu_vram_mgr_mark_lost(struct vgpu_device *vdev)
 	unsigned int lost = 0;
 
 	mutex_lock(&mgr->lock);
-	mgr->distrust = true;
 	spin_lock(&vdev->mman->bdev.lru_lock);
 	list_for_each_entry(vres, &mgr->resources, link) {
 		struct ttm_buffer_object *tbo = vres->base.bo;

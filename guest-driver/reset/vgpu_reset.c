@@ -32,6 +32,10 @@
 #include "vgpu_reset.h"
 #include "vgpu_reset_trace.h"
 
+/* In vgpu_reset.notify: VRAM was lost. */
+#define RESET_NOTIFY_LOST	BIT(30)
+static_assert(RESET_NOTIFY_LOST > VGPU_RECOVER_ENGINE(VGPU_ENGINE_CP));
+
 /* Device resets after which no engine did better. */
 #define RESET_DEVICE_TRIES	2u
 
@@ -45,8 +49,9 @@
  * @wq: runs @work, one at a time
  * @work: does what is in @pending
  * @pending: VGPU_RECOVER_*
- * @notify_work: notifies @client of the engines in @notify
- * @notify: VGPU_RECOVER_ENGINE()
+ * @notify_work: does what is in @notify
+ * @notify: VGPU_RECOVER_ENGINE(): @client is notified of it; RESET_NOTIFY_LOST: BOs are
+ *          marked
  * @zap_work: takes mappings of BARs from user space
  * @zap_wait: woken when @zap_done has changed
  * @zap_wanted: how often that was requested; @work only
@@ -134,26 +139,30 @@ static void reset_unpark(struct vgpu_device *vdev, unsigned int engine,
 
 /*
  * The client takes locks whose holders may wait for engines, to clear memory or to
- * write page tables. So it is notified when all run again, and not by the worker,
- * which is needed if one fails again.
+ * write page tables; under the lock that protects lost BOs memory is allocated, and
+ * reclaim waits for engines and TLB flushes. So this is done when all run again, and
+ * not by the worker, which is needed if one fails again.
  */
 static void reset_notify_work(struct work_struct *work)
 {
 	struct vgpu_reset *reset = container_of(work, struct vgpu_reset,
 						notify_work);
-	unsigned long engines = atomic_xchg(&reset->notify, 0);
+	unsigned long what = atomic_xchg(&reset->notify, 0);
 	unsigned int i;
 
+	if (what & RESET_NOTIFY_LOST)
+		drm_err(&reset->vdev->drm, "VRAM was lost with %u BOs\n",
+			vgpu_vram_mgr_mark_lost(reset->vdev));
 	if (!reset->client)
 		return;
 	for (i = 0; i <= VGPU_ENGINE_CP; i++)
-		if (engines & VGPU_RECOVER_ENGINE(i))
+		if (what & VGPU_RECOVER_ENGINE(i))
 			reset->client->engine_recovered(reset->vdev, i);
 }
 
-static void reset_notify_client(struct vgpu_device *vdev, unsigned long engines)
+static void reset_notify(struct vgpu_device *vdev, unsigned long what)
 {
-	atomic_or(engines, &vdev->reset->notify);
+	atomic_or(what, &vdev->reset->notify);
 	queue_work(system_wq, &vdev->reset->notify_work);
 }
 
@@ -199,6 +208,8 @@ static int reset_mode1(struct vgpu_device *vdev, bool *vram_lost)
 		return -ENODEV;
 	reset_close_mappings(vdev);
 	ret = vgpu_hw_reset(vdev, vram_lost);
+	if (*vram_lost)
+		vgpu_vram_mgr_distrust(vdev);
 	vgpu_io_map_open(vdev);
 	return ret;
 }
@@ -234,15 +245,12 @@ static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 	for (i = 0; i < SDMA_NUM_ENGINES; i++)
 		reset_unpark(vdev, i, &dead[i], lost);
 	vgpu_cp_unpark(vdev, lost);
-	reset_notify_client(vdev, VGPU_RECOVER_ENGINES |
-				  VGPU_RECOVER_ENGINE(VGPU_ENGINE_CP));
+	reset_notify(vdev, VGPU_RECOVER_ENGINES | VGPU_RECOVER_ENGINE(VGPU_ENGINE_CP) |
+			   (lost ? RESET_NOTIFY_LOST : 0));
 	if (client)
 		client->post_reset(vdev, reason);
 	drm_info(&vdev->drm, "device was reset, VRAM %s\n",
 		 lost ? "lost" : "kept");
-	if (lost)
-		drm_err(&vdev->drm, "VRAM was lost with %u BOs\n",
-			vgpu_vram_mgr_mark_lost(vdev));
 }
 
 static const char *reset_reason(unsigned long what)
@@ -305,7 +313,7 @@ static void reset_work(struct work_struct *work)
 				vgpu_sdma_ring_unpark(vdev, i, false);
 		}
 		if (parked)
-			reset_notify_client(vdev, parked);
+			reset_notify(vdev, parked);
 	}
 
 	since = atomic64_xchg(&reset->since, 0);
