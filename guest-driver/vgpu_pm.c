@@ -23,6 +23,7 @@
 #include "device/vgpu_device.h"
 #include "drm/vgpu_drm.h"
 #include "hw/sdma/vgpu_sdma_sched.h"
+#include "hw/vgpu_gmc.h"
 #include "hw/vgpu_hw.h"
 #include "hw/vgpu_recover.h"
 #include "kfd/core/kfd_core.h"
@@ -123,6 +124,7 @@ static int vgpu_resume(struct device *dev)
 			"device did not wake up: SDMA engines are given up\n");
 		vgpu_sdma_give_up(vdev);
 		vgpu_cp_give_up(vdev);
+		vgpu_gmc_reset_end(vdev, false);
 		vgpu_mm_resume(vdev, false);
 		vgpu_sdma_sched_resume(vdev);
 		return ret;

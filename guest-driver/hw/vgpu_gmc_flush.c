@@ -140,7 +140,7 @@ void vgpu_gmc_reset_end(struct vgpu_device *vdev, bool works)
 
 	spin_lock(&hw->inv_lock);
 	hw->inv_hung = false;
-	hw->inv_given_up = !works;
+	WRITE_ONCE(hw->inv_given_up, !works);
 	WRITE_ONCE(hw->inv_epoch, hw->inv_epoch + 1);
 	spin_unlock(&hw->inv_lock);
 	wake_up_all(&hw->inv_wait);
@@ -169,9 +169,9 @@ static int inv_await_reset(struct vgpu_device *vdev, unsigned int epoch)
 }
 
 /**
- * vgpu_gmc_try_flush() - vgpu_gmc_flush_tlb() of the recovery
+ * vgpu_gmc_try_flush() - flush the TLB for the recovery, which does not wait for itself
  * @vdev: device
- * @vmid_mask: as there
+ * @vmid_mask: as for vgpu_gmc_flush_tlb()
  *
  * Context: as vgpu_io_begin().
  *
@@ -200,16 +200,20 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_try_flush);
  * of the device takes: vgpu_sdma_ring.end_lock, .rlc_lock, vgpu_cp.lock.
  *
  * Return: 0; or -ETIMEDOUT when the device does not acknowledge, which is logged, and there
- * is no recovery: before vgpu_reset_start(), after vgpu_reset_stop(), and once the device
- * has been given up. Engines do not run then, or are about to be stopped.
+ * is no recovery: before vgpu_reset_start(), and after vgpu_reset_stop(). Engines are about
+ * to be stopped then. Once the device has been given up, -ETIMEDOUT at once: no engine runs,
+ * so there is nothing to wait for.
  */
 int vgpu_gmc_flush_tlb(struct vgpu_device *vdev, u32 vmid_mask)
 {
+	struct vgpu_hw_state *hw = to_hw_state(vdev);
 	unsigned int epoch;
 	int ret;
 
+	if (READ_ONCE(hw->inv_given_up))
+		return -ETIMEDOUT;
 	vgpu_io_begin(vdev);
-	epoch = READ_ONCE(to_hw_state(vdev)->inv_epoch);
+	epoch = READ_ONCE(hw->inv_epoch);
 	ret = vgpu_gmc_invalidate(vdev, vmid_mask);
 	vgpu_io_end(vdev);
 	return ret ? inv_await_reset(vdev, epoch) : 0;

@@ -184,7 +184,7 @@ static_assert(VGPU_RETRY_CAM_SLOTS <= 32);
  * @inv_lock: protects the next three
  * @inv_epoch: how often a reset, or the end of all engines, has emptied the TLBs
  * @inv_hung: a hub did not acknowledge, or the device is being reset: @inv_epoch will change
- * @inv_given_up: the device works no more: no reset is requested
+ * @inv_given_up: no engine works any more: nothing is flushed, no reset is requested
  * @gart: VMID 0's table
  * @ih: interrupt ring
  * @sdma: SDMA engines, with the kernel's rings

@@ -8,6 +8,7 @@
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
+#include <linux/iopoll.h>
 #include <linux/kthread.h>
 
 #include "hw/vgpu_hw_priv.h"
@@ -127,6 +128,19 @@ static unsigned int gmc_asked(const u32 *mmio)
 	return 0;
 }
 
+/* The VMIDs that both hubs were asked to invalidate. */
+static u32 gmc_vmids_asked(const u32 *mmio)
+{
+	const unsigned long engines = VGPU_INV_ENGINES;
+	u32 vmids = 0;
+	unsigned int i;
+
+	for_each_set_bit(i, &engines, VGPU_NUM_INV_ENGINES)
+		vmids |= READ_ONCE(mmio[HUB_GFX_BASE + VM_INVALIDATE_ENG_REQ(i)]) &
+			 READ_ONCE(mmio[HUB_MM_BASE + VM_INVALIDATE_ENG_REQ(i)]);
+	return vmids & VM_INVALIDATE_ENG_REQ__PER_VMID;
+}
+
 static void gmc_acknowledge(u32 *mmio, unsigned long engines)
 {
 	unsigned int i, hub;
@@ -175,6 +189,8 @@ static void gmc_flush_side_by_side(struct kunit *test)
 /**
  * struct gmc_recovery - the recovery of a device, as a thread
  * @vdev: device
+ * @mmio: registers of @vdev
+ * @vmids: it begins when both hubs were asked to invalidate these
  * @requested: how often it was requested
  * @what: what was requested last
  * @request: completed by each request
@@ -184,6 +200,8 @@ static void gmc_flush_side_by_side(struct kunit *test)
  */
 struct gmc_recovery {
 	struct vgpu_device *vdev;
+	u32 *mmio;
+	u32 vmids;
 	atomic_t requested;
 	unsigned long what;
 	struct completion request;
@@ -204,18 +222,21 @@ static bool gmc_recover(struct vgpu_device *vdev, unsigned long what)
 static int gmc_recovery_thread(void *arg)
 {
 	struct gmc_recovery *r = arg;
+	u32 asked;
 
 	wait_for_completion_timeout(&r->request, 10 * HZ);
+	read_poll_timeout(gmc_vmids_asked, asked, !(r->vmids & ~asked), USEC_PER_MSEC,
+			  10 * USEC_PER_SEC, false, r->mmio);
 	WRITE_ONCE(r->done, true);
 	vgpu_gmc_reset_end(r->vdev, r->works);
 	kthread_complete_and_exit(&r->ended, 0);
 }
 
 static struct gmc_recovery *gmc_recovery_new(struct kunit *test, struct vgpu_mock *mock,
-					     bool works)
+					     bool works, u32 vmids)
 {
 	struct gmc_recovery *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
-	void *mmio = kunit_kzalloc(test, VGPU_MMIO_BAR_SIZE, GFP_KERNEL);
+	u32 *mmio = kunit_kzalloc(test, VGPU_MMIO_BAR_SIZE, GFP_KERNEL);
 
 	KUNIT_ASSERT_TRUE(test, r && mmio);
 	if (num_online_cpus() < 2)
@@ -224,6 +245,8 @@ static struct gmc_recovery *gmc_recovery_new(struct kunit *test, struct vgpu_moc
 	mock->hw.mmio = (void __iomem __force *)mmio;
 	mock->hw.recover = gmc_recover;
 	r->vdev = &mock->vdev;
+	r->mmio = mmio;
+	r->vmids = vmids;
 	r->works = works;
 	init_completion(&r->request);
 	init_completion(&r->ended);
@@ -238,7 +261,7 @@ static struct gmc_recovery *gmc_recovery_new(struct kunit *test, struct vgpu_moc
 static void gmc_flush_resets(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
-	struct gmc_recovery *r = gmc_recovery_new(test, mock, true);
+	struct gmc_recovery *r = gmc_recovery_new(test, mock, true, BIT(3) | BIT(4));
 	struct gmc_flusher *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
 	bool done;
 	int ret;
@@ -261,20 +284,26 @@ static void gmc_flush_resets(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r->what, VGPU_RECOVER_DEVICE);
 }
 
-/* Catches: a flush that waits for ever, or requests resets, of a device that was given up. */
+/*
+ * Catches: a flush that waits for ever, or requests resets, of a device that was given up;
+ * one that asks it, so that each munmap takes seconds and an engine more is lost.
+ */
 static void gmc_flush_given_up(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
-	struct gmc_recovery *r = gmc_recovery_new(test, mock, false);
+	struct gmc_recovery *r = gmc_recovery_new(test, mock, false, BIT(4));
+	unsigned long engines;
 	int first, second;
 
 	vgpu_test_start_elsewhere(test, gmc_recovery_thread, r);
 	first = vgpu_gmc_flush_tlb(&mock->vdev, BIT(4));
 	wait_for_completion(&r->ended);
+	engines = mock->hw.inv_free;
 	second = vgpu_gmc_flush_tlb(&mock->vdev, BIT(4));
 	migrate_enable();
 	KUNIT_EXPECT_EQ(test, first, 0);
 	KUNIT_EXPECT_EQ(test, second, -ETIMEDOUT);
+	KUNIT_EXPECT_EQ(test, mock->hw.inv_free, engines);
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->requested), 1);
 }
 
@@ -282,7 +311,7 @@ static void gmc_flush_given_up(struct kunit *test)
 static void gmc_try_flush(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
-	struct gmc_recovery *r = gmc_recovery_new(test, mock, true);
+	struct gmc_recovery *r = gmc_recovery_new(test, mock, true, 0);
 
 	KUNIT_EXPECT_EQ(test, vgpu_gmc_try_flush(&mock->vdev, BIT(0)), -ETIMEDOUT);
 	KUNIT_EXPECT_EQ(test, vgpu_gart_try_flush(&mock->vdev), -ETIMEDOUT);
