@@ -12,7 +12,6 @@
  *	GART			vgpu_gart_rewrite(); an entry is noted before it is written
  *	CAM slot		freed by the reset
  *	HDP flush		the reset begins with one
- *	watchdog		looks at registers before it looks whether the ring is parked
  *
  * User space: a fault handler inserts pages of a BAR between vgpu_io_map_begin() and
  * vgpu_io_map_end(). The recovery closes the BARs for faults, waits until handlers that

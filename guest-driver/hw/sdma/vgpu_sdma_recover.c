@@ -87,7 +87,7 @@ static void ring_need_recovery(struct vgpu_sdma_ring *ring)
 static void ring_look_for_fault(struct vgpu_sdma_ring *ring)
 {
 	struct vgpu_device *vdev = ring->vdev;
-	u32 status = vgpu_rreg(vdev, VGPU_FAULT_STATUS_REG);
+	u32 status = vgpu_rreg_sync(vdev, VGPU_FAULT_STATUS_REG);
 
 	if (status && status == ring->seen_fault)
 		vgpu_ih_poll(vdev, true);
@@ -131,9 +131,15 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 	/* In case the interrupt is lost, or its entry is. */
 	vgpu_ih_poll(vdev, false);
 	ring_look_for_fault(ring);
-	vgpu_sdma_ring_poll(ring);
 
-	/* Before a look at @frozen: what a device in reset says does not count. */
+	/*
+	 * The ring is frozen before and after a reset of the device, which waits for this. A
+	 * device that is reset, or was, has no fault latched: a job that stands at its polls
+	 * would count as done, and be ended before it has run again.
+	 */
+	vgpu_io_begin(vdev);
+	if (!READ_ONCE(ring->frozen))
+		vgpu_sdma_ring_poll(ring);
 	status = vgpu_rreg(vdev, vgpu_sdma_ring_reg(ring, SDMA_CONTEXT_STATUS));
 	rptr = vgpu_sdma_ring_rptr(ring);
 	spin_lock_irq(&ring->fence_lock);
@@ -142,6 +148,7 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 	if (oldest)
 		seqno = oldest->base.seqno;
 	spin_unlock_irq(&ring->fence_lock);
+	vgpu_io_end(vdev);
 	if (frozen)
 		return;		/* the recovery starts it again */
 
