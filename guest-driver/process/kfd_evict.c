@@ -7,7 +7,7 @@
  * User queues are no jobs that end: whoever wants the memory of a BO that they
  * may touch has to stop them. So each BO that a process with queues has mapped
  * carries the process's eviction fence (usage BOOKKEEP: nobody else waits for
- * it). The first to wait for it has evict_work take all queues of the process
+ * it). The first to wait for it has eviction_work take all queues of the process
  * off the hardware and signal the fence, at once: that takes as long as the hardware
  * takes to preempt the queues, and waits for no allocation, reservation or policy. Some
  * time later restore_work brings every mapped BO to a place again, each with a new
@@ -16,11 +16,11 @@
  * a fence: kfd_timeslice.c.
  *
  *	make resident ──► queues run ──► somebody waits for the fence
- *	                      ▲                      │ evict_work: queues off,
+ *	                      ▲                      │ eviction_work: queues off,
  *	                      │                      ▼ fence signalled
  *	   queues on ◄── restore_work ◄───────── evicted
  *
- * evict_work is what memory waits for: it takes queue_lock only. Queues are
+ * eviction_work is what memory waits for: it takes queue_lock only. Queues are
  * on the hardware only while the newest fence is on all mapped BOs and has not
  * signalled; queue_lock makes that one step with loading them. A process never
  * evicts itself (kgd_mem_evict_ok()): it would wait for what it is about to
@@ -65,12 +65,12 @@ static DEFINE_SEMAPHORE(kfd_restore_slots, KFD_RESTORE_ACTIVE);
  * struct kfd_eviction_fence - see above
  * @base: first, since the default release frees the structure by it
  * @lock: the fence's
- * @info: whose; alive until the fence has signalled
+ * @process: whose; alive until the fence has signalled
  */
 struct kfd_eviction_fence {
 	struct dma_fence base;
 	spinlock_t lock;	/* fence */
-	struct amdkfd_process_info *info;
+	struct kfd_process *process;
 };
 
 static_assert(!offsetof(struct kfd_eviction_fence, base));
@@ -93,10 +93,10 @@ static const char *kfd_fence_timeline_name(struct dma_fence *fence)
 /* Any context, the fence's lock held. */
 static bool kfd_fence_enable_signaling(struct dma_fence *fence)
 {
-	struct amdkfd_process_info *info =
-		container_of(fence, struct kfd_eviction_fence, base)->info;
+	struct kfd_process *p =
+		container_of(fence, struct kfd_eviction_fence, base)->process;
 
-	queue_work(kfd_evict_wq, &info->evict_work);
+	queue_work(kfd_evict_wq, &p->eviction_work);
 	return true;
 }
 
@@ -107,23 +107,23 @@ static const struct dma_fence_ops kfd_eviction_fence_ops = {
 };
 
 /* queue_lock held; no queue is on the hardware, or the process has none. */
-static void kfd_fence_replace(struct amdkfd_process_info *info,
+static void kfd_fence_replace(struct kfd_process *p,
 			      struct kfd_eviction_fence *new)
 {
-	struct dma_fence *old = info->eviction_fence;
+	struct dma_fence *old = p->ef;
 
-	lockdep_assert_held(&info_process(info)->queue_lock);
+	lockdep_assert_held(&p->queue_lock);
 
-	info->eviction_fence = new ? &new->base : NULL;
+	p->ef = new ? &new->base : NULL;
 	if (old)
 		dma_fence_signal(old);
 	dma_fence_put(old);
 }
 
 /* A fence that no BO has yet. kfd_process.mutex held. */
-static int kfd_fence_renew(struct amdkfd_process_info *info)
+static int kfd_fence_renew(struct kfd_process *p)
 {
-	struct kfd_process *p = info_process(info);
+	struct amdkfd_process_info *info = &p->kgd_process_info;
 	struct kfd_eviction_fence *fence;
 	bool cookie;
 
@@ -133,13 +133,13 @@ static int kfd_fence_renew(struct amdkfd_process_info *info)
 	if (!fence)
 		return -ENOMEM;
 	spin_lock_init(&fence->lock);
-	fence->info = info;
+	fence->process = p;
 	dma_fence_init(&fence->base, &kfd_eviction_fence_ops, &fence->lock,
 		       info->fence_context, ++info->fence_seqno);
-	/* For lockdep, as kfd_evict_work() has it: signalling is outside. */
+	/* For lockdep, as kfd_eviction_work() has it: signalling is outside. */
 	cookie = dma_fence_begin_signalling();
 	mutex_lock(&p->queue_lock);
-	kfd_fence_replace(info, fence);
+	kfd_fence_replace(p, fence);
 	mutex_unlock(&p->queue_lock);
 	dma_fence_end_signalling(cookie);
 	return 0;
@@ -166,17 +166,19 @@ static void kfd_restore_all(struct kfd_process *p)
 			kfd_process_ops->sync_queues(p->pdds[i]);
 }
 
-static void kfd_restore_schedule(struct amdkfd_process_info *info)
+static void kfd_restore_schedule(struct kfd_process *p)
 {
-	queue_delayed_work(kfd_restore_wq, &info->restore_work,
-			   msecs_to_jiffies(READ_ONCE(info->restore_delay_ms)));
+	unsigned int ms = READ_ONCE(p->kgd_process_info.restore_delay_ms);
+
+	queue_delayed_work(kfd_restore_wq, &p->restore_work,
+			   msecs_to_jiffies(ms));
 }
 
 /* queue_lock held; there is an eviction fence. */
-static void kfd_evict_locked(struct amdkfd_process_info *info,
+static void kfd_evict_locked(struct kfd_process *p,
 			     enum KFD_QUEUE_EVICTION_TRIGGERS why)
 {
-	struct kfd_process *p = info_process(info);
+	struct amdkfd_process_info *info = &p->kgd_process_info;
 
 	lockdep_assert_held(&p->queue_lock);
 
@@ -189,8 +191,8 @@ static void kfd_evict_locked(struct amdkfd_process_info *info,
 		trace_vgpu_process_evict(p->lead_thread->pid);
 		kfd_process_report_eviction(p, why);
 	}
-	kfd_restore_schedule(info);
-	dma_fence_signal(info->eviction_fence);
+	kfd_restore_schedule(p);
+	dma_fence_signal(p->ef);
 }
 
 /*
@@ -206,33 +208,31 @@ void kfd_evict_now(struct amdkfd_process_info *info,
 	bool cookie = dma_fence_begin_signalling();
 
 	mutex_lock(&p->queue_lock);
-	if (info->eviction_fence)
-		kfd_evict_locked(info, why);
+	if (p->ef)
+		kfd_evict_locked(p, why);
 	mutex_unlock(&p->queue_lock);
 	dma_fence_end_signalling(cookie);
 }
 EXPORT_SYMBOL_IF_KUNIT(kfd_evict_now);
 
 /*
- * Does somebody wait for the newest eviction fence? The one that evict_work was queued for
- * may have signalled otherwise, and the process be back with another. queue_lock held.
+ * Does somebody wait for the newest eviction fence? The one that eviction_work was queued
+ * for may have signalled otherwise, and the process be back with another. queue_lock held.
  */
-static bool kfd_evict_wanted(const struct amdkfd_process_info *info)
+static bool kfd_evict_wanted(const struct kfd_process *p)
 {
-	return info->eviction_fence &&
-	       test_bit(DMA_FENCE_FLAG_ENABLE_SIGNAL_BIT, &info->eviction_fence->flags);
+	return p->ef && test_bit(DMA_FENCE_FLAG_ENABLE_SIGNAL_BIT, &p->ef->flags);
 }
 
-static void kfd_evict_work(struct work_struct *work)
+static void kfd_eviction_work(struct work_struct *work)
 {
-	struct amdkfd_process_info *info =
-		container_of(work, struct amdkfd_process_info, evict_work);
-	struct kfd_process *p = info_process(info);
+	struct kfd_process *p = container_of(work, struct kfd_process,
+					     eviction_work);
 	bool cookie = dma_fence_begin_signalling();
 
 	mutex_lock(&p->queue_lock);
-	if (kfd_evict_wanted(info))
-		kfd_evict_locked(info, KFD_QUEUE_EVICTION_TRIGGER_TTM);
+	if (kfd_evict_wanted(p))
+		kfd_evict_locked(p, KFD_QUEUE_EVICTION_TRIGGER_TTM);
 	mutex_unlock(&p->queue_lock);
 	dma_fence_end_signalling(cookie);
 }
@@ -288,7 +288,7 @@ static int kfd_restore_try(struct kfd_process *p)
 	int ret;
 
 	WRITE_ONCE(info->restorer, current);
-	ret = kfd_fence_renew(info);
+	ret = kfd_fence_renew(p);
 	if (!ret)
 		ret = kfd_restore_find_pages(p);
 	/* From here on the process keeps its memory from others. */
@@ -333,15 +333,14 @@ static bool kfd_restore_lock(struct kfd_process *p)
 
 static void kfd_restore_work(struct work_struct *work)
 {
-	struct amdkfd_process_info *info =
-		container_of(to_delayed_work(work), struct amdkfd_process_info,
-			     restore_work);
-	struct kfd_process *p = info_process(info);
+	struct kfd_process *p = container_of(to_delayed_work(work),
+					     struct kfd_process, restore_work);
+	struct amdkfd_process_info *info = &p->kgd_process_info;
 	unsigned int tries = KFD_RESTORE_TRIES;
 	int ret = 0;
 
 	if (!kfd_restore_lock(p)) {
-		queue_delayed_work(kfd_restore_wq, &info->restore_work,
+		queue_delayed_work(kfd_restore_wq, &p->restore_work,
 				   msecs_to_jiffies(KFD_RESTORE_MS));
 		return;
 	}
@@ -361,7 +360,7 @@ static void kfd_restore_work(struct work_struct *work)
 				     KFD_RESTORE_MAX_MS);
 	if (ret) {
 		kfd_process_report_restore(p, false);
-		kfd_restore_schedule(info);
+		kfd_restore_schedule(p);
 	}
 	mutex_unlock(&p->mutex);
 	kfd_restore_leave();
@@ -407,25 +406,27 @@ void kfd_process_set_migrating(struct kfd_process *p, struct task_struct *task)
 
 int kfd_evict_fence_add(struct amdkfd_process_info *info, struct vgpu_bo *bo)
 {
+	struct kfd_process *p = info_process(info);
 	struct dma_resv *resv = bo->tbo.base.resv;
 	int ret;
 
-	lockdep_assert_held(&info_process(info)->mutex);
+	lockdep_assert_held(&p->mutex);
 
 	if (!info->resident)
 		return 0;
 	ret = dma_resv_reserve_fences(resv, 1);
 	if (!ret)
-		dma_resv_add_fence(resv, info->eviction_fence,
-				   DMA_RESV_USAGE_BOOKKEEP);
+		dma_resv_add_fence(resv, p->ef, DMA_RESV_USAGE_BOOKKEEP);
 	return ret;
 }
 
 bool kfd_evict_signalled(struct amdkfd_process_info *info)
 {
-	lockdep_assert_held(&info_process(info)->mutex);
+	struct kfd_process *p = info_process(info);
 
-	return dma_fence_is_signaled(info->eviction_fence);
+	lockdep_assert_held(&p->mutex);
+
+	return dma_fence_is_signaled(p->ef);
 }
 
 void kfd_evict_fence_remove(struct amdkfd_process_info *info,
@@ -447,7 +448,7 @@ int kfd_process_make_resident(struct kfd_process *p)
 
 	if (info->resident)
 		return 0;
-	ret = kfd_fence_renew(info);
+	ret = kfd_fence_renew(p);
 	if (ret)
 		return ret;
 	WRITE_ONCE(info->resident, true);
@@ -476,7 +477,7 @@ void kfd_process_release_resident(struct kfd_process *p)
 
 	cookie = dma_fence_begin_signalling();
 	mutex_lock(&p->queue_lock);
-	kfd_fence_replace(info, NULL);
+	kfd_fence_replace(p, NULL);
 	WRITE_ONCE(info->resident, false);
 	kfd_timeslice_off(&info->timeslice);
 	if (info->evicted) {
@@ -490,27 +491,31 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_process_release_resident);
 
 void kfd_evict_resume(struct amdkfd_process_info *info)
 {
-	lockdep_assert_held(&info_process(info)->mutex);
+	struct kfd_process *p = info_process(info);
+
+	lockdep_assert_held(&p->mutex);
 
 	if (READ_ONCE(info->evicted))
-		mod_delayed_work(kfd_restore_wq, &info->restore_work, 0);
+		mod_delayed_work(kfd_restore_wq, &p->restore_work, 0);
 }
 
-void kfd_process_info_init(struct amdkfd_process_info *info)
+void kfd_process_info_init(struct kfd_process *p)
 {
+	struct amdkfd_process_info *info = &p->kgd_process_info;
+
 	INIT_LIST_HEAD(&info->kfd_bo_list);
-	INIT_WORK(&info->evict_work, kfd_evict_work);
-	INIT_DELAYED_WORK(&info->restore_work, kfd_restore_work);
+	INIT_WORK(&p->eviction_work, kfd_eviction_work);
+	INIT_DELAYED_WORK(&p->restore_work, kfd_restore_work);
 	info->fence_context = dma_fence_context_alloc(1);
 	info->restore_delay_ms = KFD_RESTORE_MS;
 }
 EXPORT_SYMBOL_IF_KUNIT(kfd_process_info_init);
 
-void kfd_process_info_fini(struct amdkfd_process_info *info)
+void kfd_process_info_fini(struct kfd_process *p)
 {
-	WARN_ON_ONCE(info->resident);
-	cancel_work_sync(&info->evict_work);
-	cancel_delayed_work_sync(&info->restore_work);
+	WARN_ON_ONCE(p->kgd_process_info.resident);
+	cancel_work_sync(&p->eviction_work);
+	cancel_delayed_work_sync(&p->restore_work);
 }
 EXPORT_SYMBOL_IF_KUNIT(kfd_process_info_fini);
 

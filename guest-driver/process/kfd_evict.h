@@ -6,11 +6,9 @@
 #include <linux/kfd_ioctl.h>
 #include <linux/list.h>
 #include <linux/types.h>
-#include <linux/workqueue.h>
 
 #include "kfd_timeslice.h"
 
-struct dma_fence;
 struct kfd_process;
 struct kfd_process_device;
 struct task_struct;
@@ -19,19 +17,15 @@ struct vgpu_bo;
 /**
  * struct amdkfd_process_info - the BOs of a process
  * @kfd_bo_list: every struct kgd_mem, by validate_list; kfd_process.mutex
- * @resident: the process has queues: its mapped BOs carry @eviction_fence.
- *            Written under kfd_process.mutex, read in eviction decisions
- * @evicted: @eviction_fence was waited for, and the queues are off the hardware
- *           until @restore_work has been successful; queue_lock
- * @eviction_fence: the newest; NULL if not @resident. Changed under both locks
- * @fence_context: dma_fence context of all of them
+ * @resident: the process has queues: its mapped BOs carry kfd_process.ef. Written
+ *            under kfd_process.mutex, read in eviction decisions
+ * @evicted: kfd_process.ef was waited for, and the queues are off the hardware until
+ *           kfd_process.restore_work has been successful; queue_lock
+ * @fence_context: dma_fence context of all eviction fences
  * @fence_seqno: of the newest; kfd_process.mutex
- * @evict_work: takes the queues off and signals @eviction_fence; queued when somebody
- *              waits for the fence
- * @restore_work: brings the BOs and the queues back
- * @restorer: the thread of @restore_work while it is at it
+ * @restorer: the thread of kfd_process.restore_work while it is at it
  * @migrating_task: see kfd_process_set_migrating(), or NULL; read without a lock
- * @restore_delay_ms: how long @restore_work waits before it runs
+ * @restore_delay_ms: how long kfd_process.restore_work waits before it runs
  * @restore_busy: how often in a row it did not get kfd_process.mutex
  * @evicted_at: since when it is @evicted, jiffies; queue_lock
  * @timeslice: how long the queues may stay
@@ -40,11 +34,8 @@ struct amdkfd_process_info {
 	struct list_head kfd_bo_list;
 	bool resident;
 	bool evicted;
-	struct dma_fence *eviction_fence;
 	u64 fence_context;
 	u64 fence_seqno;
-	struct work_struct evict_work;
-	struct delayed_work restore_work;
 	struct task_struct *restorer;
 	struct task_struct *migrating_task;
 	unsigned int restore_delay_ms;
@@ -87,9 +78,10 @@ void kfd_evict_fence_remove(struct amdkfd_process_info *info,
 bool kfd_evict_signalled(struct amdkfd_process_info *info);
 /* The system does not sleep any more: what was evicted may return. Mutex held. */
 void kfd_evict_resume(struct amdkfd_process_info *info);
-void kfd_process_info_init(struct amdkfd_process_info *info);
-/* Not resident. Waits for what is under way; mutex not held. */
-void kfd_process_info_fini(struct amdkfd_process_info *info);
+/* kfd_process.kgd_process_info and the work items of eviction. */
+void kfd_process_info_init(struct kfd_process *p);
+/* The process is not resident. Waits for what is under way; mutex not held. */
+void kfd_process_info_fini(struct kfd_process *p);
 /*
  * Queues off at once, to come back when everything is mapped. For notifiers:
  * takes queue_lock only, does not allocate.

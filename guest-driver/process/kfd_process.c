@@ -77,7 +77,7 @@ struct kfd_process *kfd_process_alloc(struct mm_struct *mm,
 	mutex_init(&p->mutex);
 	mutex_init(&p->queue_lock);
 	kfd_process_lockdep_init(p);
-	kfd_process_info_init(&p->kgd_process_info);
+	kfd_process_info_init(p);
 	INIT_HLIST_NODE(&p->kfd_processes);
 	return p;
 }

@@ -20,6 +20,7 @@
 
 #define KFD_MAX_NUM_OF_QUEUES_PER_PROCESS	1024
 
+struct dma_fence;
 struct drm_file;
 struct kfd_criu;
 struct kfd_dbg;
@@ -124,6 +125,10 @@ enum kfd_criu_state {
  * @n_pdds: their number
  * @pqm: queue ids
  * @kgd_process_info: BOs
+ * @ef: eviction fence of the BOs: the newest; NULL if not kgd_process_info.resident.
+ *      Changed with @mutex and @queue_lock held, read with either
+ * @eviction_work: takes the queues off and signals @ef; queued by the first wait for it
+ * @restore_work: brings the BOs and the queues back
  * @events: what can be waited for; kfd_events_init() allocates it
  * @dbg: debugging, the runtime; kfd_dbg_init() allocates it
  * @svms: SVM ranges; svm_range_list_init() allocates it
@@ -152,6 +157,9 @@ struct kfd_process {
 	u32 n_pdds;
 	struct process_queue_manager pqm;
 	struct amdkfd_process_info kgd_process_info;
+	struct dma_fence *ef;
+	struct work_struct eviction_work;
+	struct delayed_work restore_work;
 	struct kfd_events *events;
 	struct kfd_dbg *dbg;
 	struct svm_range_list *svms;

@@ -104,7 +104,7 @@ static void kfd_process_destroy(struct kfd_process *p)
 	mutex_lock(&p->mutex);
 	kfd_queues_destroy(p);
 	mutex_unlock(&p->mutex);
-	kfd_process_info_fini(&p->kgd_process_info);
+	kfd_process_info_fini(p);
 	kfd_events_fini(p);
 	svm_range_list_fini(p);
 	mutex_lock(&p->mutex);

@@ -48,7 +48,7 @@ static void evict_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
 	struct evict_mock *m = container_of(cb, struct evict_mock, cb);
 
 	m->called = true;
-	m->queued = delayed_work_pending(&m->p.kgd_process_info.restore_work);
+	m->queued = delayed_work_pending(&m->p.restore_work);
 	m->locked = mutex_is_locked(&m->p.queue_lock);
 }
 
@@ -70,7 +70,7 @@ static struct evict_mock *evict_mock_new(struct kunit *test)
 	m->p.lead_thread = current;
 	mutex_init(&m->p.mutex);
 	mutex_init(&m->p.queue_lock);
-	kfd_process_info_init(&m->p.kgd_process_info);
+	kfd_process_info_init(&m->p);
 	/* restore_work does not start by itself, however slow the host is. */
 	m->p.kgd_process_info.restore_delay_ms = RESTORE_NEVER_MS;
 	return m;
@@ -88,9 +88,8 @@ static void evict_queues_restore(struct kunit *test)
 
 	mutex_lock(&m->p.mutex);
 	KUNIT_ASSERT_EQ(test, kfd_process_make_resident(&m->p), 0);
-	KUNIT_ASSERT_EQ(test, dma_fence_add_callback(info->eviction_fence,
-						     &m->cb, evict_signalled),
-			0);
+	KUNIT_ASSERT_EQ(test, dma_fence_add_callback(m->p.ef, &m->cb,
+						     evict_signalled), 0);
 	kfd_evict_now(info, KFD_QUEUE_EVICTION_TRIGGER_USERPTR);
 	KUNIT_EXPECT_TRUE(test, m->called);
 	KUNIT_EXPECT_TRUE(test, m->locked);
@@ -98,7 +97,7 @@ static void evict_queues_restore(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, info->evicted);
 	kfd_process_release_resident(&m->p);
 	mutex_unlock(&m->p.mutex);
-	kfd_process_info_fini(info);
+	kfd_process_info_fini(&m->p);
 	KUNIT_EXPECT_EQ(test, m->pdd.evicted, 1);
 }
 
@@ -112,9 +111,9 @@ static void evict_after_release(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, kfd_process_make_resident(&m->p), 0);
 	kfd_process_release_resident(&m->p);
 	mutex_unlock(&m->p.mutex);
-	kfd_process_info_fini(info);
+	kfd_process_info_fini(&m->p);
 	kfd_evict_now(info, KFD_QUEUE_EVICTION_TRIGGER_USERPTR);
-	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&info->restore_work));
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&m->p.restore_work));
 	KUNIT_EXPECT_FALSE(test, info->evicted);
 	KUNIT_EXPECT_EQ(test, m->pdd.evicted, 1);
 }
@@ -141,7 +140,7 @@ static void evict_mock_end(struct evict_mock *m)
 	mutex_lock(&m->p.mutex);
 	kfd_process_release_resident(&m->p);
 	mutex_unlock(&m->p.mutex);
-	kfd_process_info_fini(&m->p.kgd_process_info);
+	kfd_process_info_fini(&m->p);
 }
 
 /*
@@ -188,7 +187,7 @@ static void evict_at_once(struct kunit *test)
 	info->timeslice.slice_until = jiffies + 3600 * HZ;
 	KUNIT_ASSERT_TRUE(test, kfd_process_keeps(info, TTM_PL_VRAM));
 	KUNIT_EXPECT_GT(test, kfd_process_kept(info), 3000 * HZ);
-	fence = dma_fence_get(info->eviction_fence);
+	fence = dma_fence_get(m->p.ef);
 	mutex_unlock(&m->p.mutex);
 	KUNIT_EXPECT_GT(test, dma_fence_wait_timeout(fence, false,
 						     EVICT_TIMEOUT), 0);
@@ -198,7 +197,7 @@ static void evict_at_once(struct kunit *test)
 	kfd_process_release_resident(&m->p);
 	mutex_unlock(&m->p.mutex);
 	dma_fence_put(fence);
-	kfd_process_info_fini(info);
+	kfd_process_info_fini(&m->p);
 }
 
 /* Catches: a process that is evicted although nobody waits for its newest fence. */
@@ -210,13 +209,13 @@ static void evict_not_wanted(struct kunit *test)
 	mutex_lock(&m->p.mutex);
 	KUNIT_ASSERT_EQ(test, kfd_process_make_resident(&m->p), 0);
 	/* As if it was queued for an earlier fence. */
-	schedule_work(&info->evict_work);
-	flush_work(&info->evict_work);
+	schedule_work(&m->p.eviction_work);
+	flush_work(&m->p.eviction_work);
 	KUNIT_EXPECT_FALSE(test, info->evicted);
-	KUNIT_EXPECT_FALSE(test, dma_fence_is_signaled(info->eviction_fence));
+	KUNIT_EXPECT_FALSE(test, dma_fence_is_signaled(m->p.ef));
 	kfd_process_release_resident(&m->p);
 	mutex_unlock(&m->p.mutex);
-	kfd_process_info_fini(info);
+	kfd_process_info_fini(&m->p);
 }
 
 static struct kunit_case evict_cases[] = {

@@ -262,7 +262,7 @@ static struct create_mock *create_mock_new(struct kunit *test, unsigned int n, u
 	m->pdd.node = &m->node;
 	m->pdd.process = &m->p;
 	mutex_init(&m->p.mutex);
-	kfd_process_info_init(&m->p.kgd_process_info);
+	kfd_process_info_init(&m->p);
 	init_completion(&m->hold);
 	init_completion(&m->held);
 	init_completion(&m->drop);
