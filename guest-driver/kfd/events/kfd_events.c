@@ -56,7 +56,7 @@ static bool signal_slot(struct kfd_events *events, u64 *slots, u32 id)
 static void scan_slots(struct kfd_events *events)
 {
 	/* Pairs with events_set_page(). */
-	u64 *slots = smp_load_acquire(&events->slots);
+	u64 *slots = smp_load_acquire(&events->signal_page);
 	u32 id;
 
 	for (id = 1; id < KFD_SIGNAL_EVENT_LIMIT; id++) {
@@ -77,7 +77,7 @@ static void scan_work(struct work_struct *work)
 void kfd_events_scan(struct kfd_process *p)
 {
 	/* Set once, under the mutex. */
-	if (p->events->slots)
+	if (p->events->signal_page)
 		scan_slots(p->events);
 }
 
@@ -110,7 +110,7 @@ void kfd_events_interrupt_process(struct vgpu_device *vdev,
 				  struct kfd_process *p, u32 id)
 {
 	/* Pairs with events_set_page(). */
-	u64 *slots = smp_load_acquire(&p->events->slots);
+	u64 *slots = smp_load_acquire(&p->events->signal_page);
 	bool done = false;
 
 	if (!slots)
@@ -242,7 +242,7 @@ static void events_set_page(struct kfd_events *events, u64 *slots)
 {
 	memset(slots, 0xff, KFD_EVENT_PAGE_BYTES);
 	/* Pairs with kfd_events_interrupt_process(). */
-	smp_store_release(&events->slots, slots);
+	smp_store_release(&events->signal_page, slots);
 }
 
 /*
@@ -257,7 +257,7 @@ int kfd_events_take_page(struct kfd_process *p, u64 handle)
 	void *slots;
 	int ret;
 
-	if (p->events->slots || !kfd_mem_by_handle(p, handle, &mem) || !mem)
+	if (p->events->signal_page || !kfd_mem_by_handle(p, handle, &mem) || !mem)
 		return -EINVAL;
 	bo = mem->bo;
 	if (mem->domain != AMDGPU_GEM_DOMAIN_GTT || bo->userptr ||
@@ -277,8 +277,8 @@ int kfd_events_take_page(struct kfd_process *p, u64 handle)
 	if (ret)
 		return ret;
 	drm_gem_object_get(&bo->tbo.base);
-	p->events->bo = bo;
-	p->events->handle = handle;
+	p->events->signal_bo = bo;
+	p->events->signal_handle = handle;
 	events_set_page(p->events, slots);
 	return 0;
 }
@@ -288,7 +288,7 @@ int kfd_events_make_page(struct kfd_process *p)
 {
 	u64 *slots;
 
-	if (p->events->slots)
+	if (p->events->signal_page)
 		return 0;
 	slots = vmalloc_user(KFD_EVENT_PAGE_BYTES);
 	if (!slots)
@@ -303,7 +303,7 @@ int kfd_events_make_page(struct kfd_process *p)
  */
 bool kfd_events_has_page(const struct kfd_process *p)
 {
-	return p->events->slots;
+	return p->events->signal_page;
 }
 
 /**
@@ -315,9 +315,9 @@ bool kfd_events_has_page(const struct kfd_process *p)
  */
 bool kfd_events_user_page(const struct kfd_process *p, u64 *handle)
 {
-	if (!p->events->bo)
+	if (!p->events->signal_bo)
 		return false;
-	*handle = p->events->handle;
+	*handle = p->events->signal_handle;
 	return true;
 }
 
@@ -328,15 +328,15 @@ bool kfd_events_user_page(const struct kfd_process *p, u64 *handle)
  */
 bool kfd_events_holds(const struct kfd_process *p, u64 handle)
 {
-	return p->events->bo && p->events->handle == handle;
+	return p->events->signal_bo && p->events->signal_handle == handle;
 }
 
 int kfd_events_mmap(struct kfd_process *p, struct vm_area_struct *vma)
 {
 	/* Pairs with events_set_page(). */
-	u64 *slots = smp_load_acquire(&p->events->slots);
+	u64 *slots = smp_load_acquire(&p->events->signal_page);
 
-	if (!slots || p->events->bo ||
+	if (!slots || p->events->signal_bo ||
 	    vma->vm_end - vma->vm_start > PAGE_ALIGN(KFD_EVENT_PAGE_BYTES))
 		return -EINVAL;
 	vm_flags_set(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP);
@@ -551,7 +551,7 @@ void kfd_events_close(struct kfd_process *p)
 void kfd_events_fini(struct kfd_process *p)
 {
 	struct kfd_events *events = p->events;
-	struct vgpu_bo *bo = events->bo;
+	struct vgpu_bo *bo = events->signal_bo;
 	struct kfd_event *ev;
 	unsigned long id;
 
@@ -568,7 +568,7 @@ void kfd_events_fini(struct kfd_process *p)
 		ttm_bo_unreserve(&bo->tbo);
 		vgpu_bo_put(bo);
 	} else {
-		vfree(events->slots);
+		vfree(events->signal_page);
 	}
 	p->events = NULL;
 	kfree(events);

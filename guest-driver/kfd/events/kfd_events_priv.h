@@ -46,20 +46,21 @@ struct kfd_event {
  * @all: struct kfd_event by id. Its lock is held while all waiting calls of an
  *       event are woken; the interrupt handler only tries the lock
  * @closed: the process has lost KFD: nobody waits any more; lock of @all
- * @slots: the signal page, for the kernel, or NULL: the GPU writes what is not
- *         KFD_EVENT_UNSIGNALED into an event's slot and interrupts. Set once,
- *         with release semantics, under kfd_process.mutex
- * @bo: the page, referenced and pinned, if user space brought it
- * @handle: its handle
+ * @signal_page: slots of the signal page, as the kernel reaches them, or NULL: the GPU
+ *               writes what is not KFD_EVENT_UNSIGNALED into an event's slot and
+ *               interrupts. Set once, with release semantics, under kfd_process.mutex
+ * @signal_bo: BO of the page, referenced and pinned, if user space brought it, or NULL;
+ *             kfd_process.mutex. Set before @signal_page, and then fixed
+ * @signal_handle: handle of @signal_bo; likewise
  * @scan_work: signals the events of slots that no interrupt named, or that the
  *             interrupt handler left to it
  */
 struct kfd_events {
 	struct xarray all;
 	bool closed;
-	u64 *slots;
-	struct vgpu_bo *bo;
-	u64 handle;
+	u64 *signal_page;
+	struct vgpu_bo *signal_bo;
+	u64 signal_handle;
 	struct work_struct scan_work;
 };
 

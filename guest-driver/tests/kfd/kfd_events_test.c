@@ -56,7 +56,7 @@ static struct events_mock *events_mock_new(struct kunit *test)
 /* The GPU writes the event's slot before it interrupts. */
 static void events_write_slot(struct events_mock *m)
 {
-	WRITE_ONCE(m->p.events->slots[m->ev->id], 1);
+	WRITE_ONCE(m->p.events->signal_page[m->ev->id], 1);
 }
 
 /* scan_work is idle. The event was signalled once, and its slot can be used again. */
@@ -64,7 +64,7 @@ static void events_expect_signaled(struct kunit *test, struct events_mock *m)
 {
 	KUNIT_EXPECT_TRUE(test, m->ev->signaled);
 	KUNIT_EXPECT_EQ(test, m->ev->age, 2);
-	KUNIT_EXPECT_EQ(test, m->p.events->slots[m->ev->id],
+	KUNIT_EXPECT_EQ(test, m->p.events->signal_page[m->ev->id],
 			KFD_EVENT_UNSIGNALED);
 }
 
