@@ -3,6 +3,10 @@
  * Ranges in a checkpoint of their process. What is in the memory is the
  * checkpointer's: he reads it as the CPU does, which brings it to system memory.
  */
+#include <linux/overflow.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
 #include "process/kfd_node.h"
 #include "process/kfd_process.h"
 #include "svm_criu.h"
@@ -10,6 +14,18 @@
 #include "svm_node.h"
 #include "svm_policy.h"
 #include "svm_range.h"
+
+/**
+ * struct svm_criu_metadata_list - ranges that a restored process gets when it is resumed
+ * @n: their number
+ * @ranges: the ranges, by address
+ *
+ * One allocation for all: a checkpoint may have millions of them.
+ */
+struct svm_criu_metadata_list {
+	u32 n;
+	struct svm_saved_range ranges[] __counted_by(n);
+};
 
 static int svm_criu_lock(struct svm_range_list *svms)
 {
@@ -78,8 +94,8 @@ static bool svm_criu_loc_ok(struct kfd_process *p, u32 loc)
 	return pdd && pdd->node->svm->supported;
 }
 
-int svm_criu_check(struct kfd_process *p, const struct svm_saved_range *ranges,
-		   u32 n)
+static int svm_criu_check(struct kfd_process *p,
+			  const struct svm_saved_range *ranges, u32 n)
 {
 	const u64 end = TASK_SIZE >> PAGE_SHIFT;
 	struct svm_range_list *svms = p->svms;
@@ -104,7 +120,25 @@ int svm_criu_check(struct kfd_process *p, const struct svm_saved_range *ranges,
 	return 0;
 }
 
-int svm_criu_restore(struct kfd_process *p, const struct svm_saved_range *s)
+int svm_criu_keep(struct kfd_process *p, const struct svm_saved_range *ranges,
+		  u32 n)
+{
+	struct svm_criu_metadata_list *kept;
+	int ret;
+
+	ret = svm_criu_check(p, ranges, n);
+	if (ret || !n)
+		return ret;
+	kept = kvmalloc(struct_size(kept, ranges, n), GFP_KERNEL);
+	if (!kept)
+		return -ENOMEM;
+	kept->n = n;
+	memcpy(kept->ranges, ranges, flex_array_size(kept, ranges, n));
+	p->svms->criu_svm_metadata_list = kept;
+	return 0;
+}
+
+static int svm_criu_restore(struct kfd_process *p, const struct svm_saved_range *s)
 {
 	struct kfd_ioctl_svm_attribute attrs[5 + SVM_MAX_GPU];
 	const struct svm_interval iv = { s->first, s->first + s->pages - 1 };
@@ -133,4 +167,24 @@ int svm_criu_restore(struct kfd_process *p, const struct svm_saved_range *s)
 			type, p->pdds[gpu]->gpu_id };
 	}
 	return svm_attr_set(p, iv, n, attrs);
+}
+
+int svm_criu_resume(struct kfd_process *p)
+{
+	struct svm_criu_metadata_list *kept = p->svms->criu_svm_metadata_list;
+	int ret;
+	u32 i;
+
+	for (i = 0; kept && i < kept->n; i++) {
+		ret = svm_criu_restore(p, &kept->ranges[i]);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+void svm_criu_forget(struct kfd_process *p)
+{
+	kvfree(p->svms->criu_svm_metadata_list);
+	p->svms->criu_svm_metadata_list = NULL;
 }

@@ -36,12 +36,18 @@ struct svm_saved_range {
 int svm_criu_count(struct kfd_process *p);
 int svm_criu_save(struct kfd_process *p, struct svm_saved_range *ranges, u32 n);
 /*
- * The first before anything is restored: 0, -EINVAL what no process can have, -EPERM
- * no device-private memory. Then one after the other, when the memory is there,
- * which is held by the caller: errors of svm_ioctl().
+ * Copy the ranges of a checkpoint for svm_criu_resume(); none are kept yet. Returns 0,
+ * -EINVAL what no process can have, -EPERM no device-private memory, -ENOMEM.
  */
-int svm_criu_check(struct kfd_process *p, const struct svm_saved_range *ranges,
-		   u32 n);
-int svm_criu_restore(struct kfd_process *p, const struct svm_saved_range *s);
+int svm_criu_keep(struct kfd_process *p, const struct svm_saved_range *ranges,
+		  u32 n);
+/*
+ * Create the ranges that are kept; their memory is there, and the caller has a reference
+ * on the mm. They stay kept. Returns 0, or an error of svm_ioctl(), after which the
+ * function may be called again.
+ */
+int svm_criu_resume(struct kfd_process *p);
+/* Free what is kept. Without references to the process, the mutex is not held. */
+void svm_criu_forget(struct kfd_process *p);
 
 #endif /* SVM_CRIU_H */

@@ -29,6 +29,7 @@
 #include "vm/vgpu_vm.h"
 #include "vm/vgpu_vm_bo.h"
 #include "svm.h"
+#include "svm_criu.h"
 #include "svm_fault.h"
 #include "svm_map.h"
 #include "svm_node.h"
@@ -557,6 +558,7 @@ void svm_range_list_fini(struct kfd_process *p)
 		svm_dma_fini(&svms->gpus[i], svm_gpu_vdev(svms, i)->drm.dev);
 	destroy_workqueue(svms->wq);
 	svm_map_buf_fini(svms);
+	svm_criu_forget(p);
 	kvfree(svms->gpus);
 	mmdrop(svms->mm);
 	mutex_destroy(&svms->evict_lock);

@@ -13,6 +13,7 @@
 #include "svm_fault_queue.h"
 #include "svm_interval.h"
 
+struct svm_criu_metadata_list;
 struct svm_map_buf;
 
 #define SVM_MAX_GPU	64
@@ -95,6 +96,8 @@ struct svm_gpu {
  * @restore_work: maps invalidated ranges again and restores the queues
  * @restore_delay_ms: back-off of @restore_work
  * @lost_work: unmaps everything after some GPU has lost its VRAM
+ * @criu_svm_metadata_list: ranges of a checkpoint that the process gets when it is
+ *                          resumed, or NULL; kfd_process.mutex
  * @bitmap_supported: GPUs (index in kfd_process.pdds) that do SVM
  * @policy: where faults bring memory; as it was when the process came
  * @default_granularity: of ranges that nobody registered, log2 of pages
@@ -121,6 +124,7 @@ struct svm_range_list {
 	struct delayed_work restore_work;
 	unsigned int restore_delay_ms;
 	struct work_struct lost_work;
+	struct svm_criu_metadata_list *criu_svm_metadata_list;
 	DECLARE_BITMAP(bitmap_supported, SVM_MAX_GPU);
 	enum svm_policy policy;
 	u8 default_granularity;

@@ -78,16 +78,8 @@ int kfd_criu_init(struct kfd_process *p)
  */
 void kfd_criu_fini(struct kfd_process *p)
 {
-	kfd_criu_forget_ranges(p);
 	kfree(p->criu);
 	p->criu = NULL;
-}
-
-void kfd_criu_forget_ranges(struct kfd_process *p)
-{
-	kvfree(p->criu->ranges);
-	p->criu->ranges = NULL;
-	p->criu->n_ranges = 0;
 }
 
 void kfd_criu_owner_ends(const struct mm_struct *mm, fl_owner_t owner)
@@ -214,11 +206,9 @@ static int criu_resume_ranges(struct kfd_process *p)
 	int ret;
 	u32 i;
 
-	for (i = 0; i < p->criu->n_ranges; i++) {
-		ret = svm_criu_restore(p, &p->criu->ranges[i]);
-		if (ret)
-			return ret;
-	}
+	ret = svm_criu_resume(p);
+	if (ret)
+		return ret;
 	for (i = 0; i < p->n_pdds; i++)
 		list_for_each_entry(q, &p->pdds[i]->qpd->queues, link)
 			if (!kfd_cp_has_save_area(q))
@@ -240,7 +230,7 @@ static int criu_do_resume(struct kfd_process *p)
 	ret = criu_resume_ranges(p);
 	if (ret)
 		return ret;
-	kfd_criu_forget_ranges(p);
+	svm_criu_forget(p);
 	kfd_evict_now(info, KFD_QUEUE_EVICTION_CRIU_RESTORE);
 	criu_let_run(p);
 	kfd_evict_resume(info);

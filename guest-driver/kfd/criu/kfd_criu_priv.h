@@ -11,18 +11,13 @@
 #include "kfd_criu_image.h"
 
 struct file;
-struct svm_saved_range;
 
 /**
  * struct kfd_criu - checkpoint and restore of a process
  * @owner: the files of who has paused it; written under the process mutex
- * @ranges: SVM ranges that it gets when it is resumed; process mutex
- * @n_ranges: their number
  */
 struct kfd_criu {
 	fl_owner_t owner;
-	struct svm_saved_range *ranges;
-	u32 n_ranges;
 };
 
 /* All that follows: kfd_process.mutex held, unless it says otherwise. */
@@ -42,8 +37,6 @@ int kfd_criu_count(struct kfd_process *p, struct kfd_criu_head *h);
 int kfd_criu_stop(struct kfd_process *p, enum kfd_criu_state state,
 		  enum KFD_QUEUE_EVICTION_TRIGGERS why);
 void kfd_criu_unpause(struct kfd_process *p);
-/* Ranges that a restored process was to get. */
-void kfd_criu_forget_ranges(struct kfd_process *p);
 
 /* kfd_criu_checkpoint.c, kfd_criu_restore.c: mutex held by the first only. */
 int kfd_criu_checkpoint(struct kfd_process *p,

@@ -137,29 +137,26 @@ static u64 criu_gpus(struct kfd_process *p, u64 bits,
 	return out;
 }
 
-/* For RESUME: their memory is not there yet. */
+/*
+ * Keep ranges for RESUME: their memory is not there yet. Bits of the checkpoint's GPUs in
+ * @ranges become bits of the process's.
+ */
 static int criu_keep_ranges(struct kfd_process *p,
-			    const struct svm_saved_range *ranges, u32 n,
+			    struct svm_saved_range *ranges, u32 n,
 			    struct kfd_process_device *const *pdds, u32 n_pdds)
 {
 	u64 none = n_pdds < 64 ? ~0ull << n_pdds : 0;
-	struct svm_saved_range *copy;
+	struct svm_saved_range *s;
 	u32 i;
 
-	if (!n)
-		return 0;
-	copy = kvmemdup(ranges, n * sizeof(*copy), GFP_KERNEL);
-	if (!copy)
-		return -ENOMEM;
-	p->criu->ranges = copy;
-	p->criu->n_ranges = n;
 	for (i = 0; i < n; i++) {
-		if ((copy[i].access | copy[i].in_place) & none)
+		s = &ranges[i];
+		if ((s->access | s->in_place) & none)
 			return -EINVAL;
-		copy[i].access = criu_gpus(p, copy[i].access, pdds, n_pdds);
-		copy[i].in_place = criu_gpus(p, copy[i].in_place, pdds, n_pdds);
+		s->access = criu_gpus(p, s->access, pdds, n_pdds);
+		s->in_place = criu_gpus(p, s->in_place, pdds, n_pdds);
 	}
-	return svm_criu_check(p, copy, n);
+	return svm_criu_keep(p, ranges, n);
 }
 
 static int criu_restore_objects(struct kfd_process *p,
@@ -200,7 +197,7 @@ static void criu_undo(struct kfd_process *p, bool xnack)
 
 	kfd_queues_destroy(p);
 	kfd_events_criu_drop(p);
-	kfd_criu_forget_ranges(p);
+	svm_criu_forget(p);
 	kgd_mem_free_all(p);
 	for (i = 0; i < p->n_pdds; i++) {
 		pdd = p->pdds[i];
