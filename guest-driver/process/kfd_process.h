@@ -22,7 +22,6 @@
 
 struct dma_fence;
 struct drm_file;
-struct kfd_criu;
 struct kfd_dbg;
 struct kfd_dbg_device;
 struct kfd_events;
@@ -134,7 +133,8 @@ enum kfd_criu_state {
  * @svms: SVM ranges; svm_range_list_init() allocates it
  * @xnack_enabled: page faults are repaired
  * @criu_state: the queues are off unless it is KFD_CRIU_NONE; @mutex
- * @criu: it is being checkpointed or restored; kfd_criu_init() allocates it
+ * @criu_owner: files of the process that has paused this one for a checkpoint, or NULL.
+ *              Written under @mutex, read without
  * @suspended: the queues are off over the system's sleep; @mutex
  * @mmu_notifier: tells when the mm goes
  * @kobj: kfd/proc/<pid>, or NULL; goes with the hash entry. This and the next
@@ -165,7 +165,7 @@ struct kfd_process {
 	struct svm_range_list *svms;
 	bool xnack_enabled;
 	enum kfd_criu_state criu_state;
-	struct kfd_criu *criu;
+	fl_owner_t criu_owner;
 	bool suspended;
 	struct mmu_notifier mmu_notifier;
 	struct kobject *kobj;

@@ -35,7 +35,6 @@
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 
-#include "kfd/criu/kfd_criu.h"
 #include "kfd/debug/kfd_debug.h"
 #include "kfd/events/kfd_events.h"
 #include "kfd/memory/kfd_memory.h"
@@ -110,7 +109,6 @@ static void kfd_process_destroy(struct kfd_process *p)
 	mutex_lock(&p->mutex);
 	kgd_mem_free_all(p);
 	mutex_unlock(&p->mutex);
-	kfd_criu_fini(p);
 	while (p->n_pdds)
 		kfd_process_free_pdd(p->pdds[--p->n_pdds]);
 	if (p->pasid)
@@ -201,14 +199,10 @@ static struct kfd_process *kfd_process_new(struct mm_struct *mm,
 		goto err_free;
 	if (kfd_dbg_init(p))
 		goto err_events;
-	if (kfd_criu_init(p))
-		goto err_dbg;
 	INIT_WORK(&p->release_work, kfd_process_release_work);
 	p->mmu_notifier.ops = &kfd_process_mmu_notifier_ops;
 	return p;
 
-err_dbg:
-	kfd_dbg_fini(p);
 err_events:
 	kfd_events_fini(p);
 err_free:

@@ -49,7 +49,7 @@ static void criu_let_run(struct kfd_process *p)
 	u32 i;
 
 	p->criu_state = KFD_CRIU_NONE;
-	WRITE_ONCE(p->criu->owner, NULL);
+	WRITE_ONCE(p->criu_owner, NULL);
 	for (i = 0; i < p->n_pdds; i++)
 		kfd_process_restore_queues(p->pdds[i]);
 }
@@ -60,37 +60,15 @@ void kfd_criu_unpause(struct kfd_process *p)
 	kfd_process_report_restore(p, true);
 }
 
-/**
- * kfd_criu_init() - allocate what a process keeps for checkpoint and restore
- * @p: process
- *
- * Return: 0 or -ENOMEM.
- */
-int kfd_criu_init(struct kfd_process *p)
-{
-	p->criu = kzalloc(sizeof(*p->criu), GFP_KERNEL);
-	return p->criu ? 0 : -ENOMEM;
-}
-
-/**
- * kfd_criu_fini() - undo kfd_criu_init()
- * @p: process without references
- */
-void kfd_criu_fini(struct kfd_process *p)
-{
-	kfree(p->criu);
-	p->criu = NULL;
-}
-
 void kfd_criu_owner_ends(const struct mm_struct *mm, fl_owner_t owner)
 {
 	struct kfd_process *p = kfd_lookup_process_by_mm(mm);
 
 	if (!p)
 		return;
-	if (READ_ONCE(p->criu->owner) == owner) {
+	if (READ_ONCE(p->criu_owner) == owner) {
 		mutex_lock(&p->mutex);
-		if (p->criu->owner == owner)
+		if (p->criu_owner == owner)
 			kfd_criu_unpause(p);
 		mutex_unlock(&p->mutex);
 	}
@@ -181,7 +159,7 @@ static int criu_process_info(struct kfd_process *p,
 			kfd_criu_unpause(p);
 		return ret;
 	}
-	WRITE_ONCE(p->criu->owner, current->files);
+	WRITE_ONCE(p->criu_owner, current->files);
 	args->pid = task_pid_nr_ns(p->lead_thread,
 				   task_active_pid_ns(p->lead_thread));
 	args->num_devices = h.n_devices;

@@ -8,9 +8,6 @@
 struct kfd_process;
 struct mm_struct;
 
-/* Documented in kfd_criu.c. */
-int kfd_criu_init(struct kfd_process *p);
-void kfd_criu_fini(struct kfd_process *p);
 /*
  * A file of /dev/kfd of @mm's process is closed by its last user in the process
  * with the files @owner, which ends: if it has paused the other one, that goes

@@ -3,7 +3,6 @@
 #ifndef KFD_CRIU_PRIV_H
 #define KFD_CRIU_PRIV_H
 
-#include <linux/fs.h>
 #include <linux/kfd_ioctl.h>
 #include <linux/types.h>
 
@@ -11,14 +10,6 @@
 #include "kfd_criu_image.h"
 
 struct file;
-
-/**
- * struct kfd_criu - checkpoint and restore of a process
- * @owner: the files of who has paused it; written under the process mutex
- */
-struct kfd_criu {
-	fl_owner_t owner;
-};
 
 /* All that follows: kfd_process.mutex held, unless it says otherwise. */
 
