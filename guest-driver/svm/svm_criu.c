@@ -55,10 +55,10 @@ static void svm_criu_save_one(const struct svm_range *r,
 
 	s->first = r->it_node.start;
 	s->pages = r->it_node.last - r->it_node.start + 1;
-	bitmap_to_arr64(&s->access, a->bitmap_access, SVM_MAX_GPU);
-	bitmap_to_arr64(&s->in_place, a->bitmap_aip, SVM_MAX_GPU);
-	s->preferred = a->preferred_loc;
-	s->prefetch = a->prefetch_loc;
+	bitmap_to_arr64(&s->bitmap_access, a->bitmap_access, SVM_MAX_GPU);
+	bitmap_to_arr64(&s->bitmap_aip, a->bitmap_aip, SVM_MAX_GPU);
+	s->preferred_loc = a->preferred_loc;
+	s->prefetch_loc = a->prefetch_loc;
 	s->flags = a->flags;
 	s->granularity = a->granularity;
 }
@@ -108,10 +108,10 @@ static int svm_criu_check(struct kfd_process *p,
 
 		if (s->first < after || s->first >= end || !s->pages ||
 		    s->pages > end - s->first || s->granularity > 0x3f ||
-		    s->access & s->in_place ||
-		    (s->access | s->in_place) & ~supported ||
-		    !svm_criu_loc_ok(p, s->preferred) ||
-		    !svm_criu_loc_ok(p, s->prefetch))
+		    s->bitmap_access & s->bitmap_aip ||
+		    (s->bitmap_access | s->bitmap_aip) & ~supported ||
+		    !svm_criu_loc_ok(p, s->preferred_loc) ||
+		    !svm_criu_loc_ok(p, s->prefetch_loc))
 			return -EINVAL;
 		after = s->first + s->pages;
 	}
@@ -147,7 +147,7 @@ static int svm_criu_restore(struct kfd_process *p, const struct svm_saved_range 
 	u32 type, n = 0;
 
 	attrs[n++] = (struct kfd_ioctl_svm_attribute) {
-		KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, s->preferred };
+		KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, s->preferred_loc };
 	attrs[n++] = (struct kfd_ioctl_svm_attribute) {
 		KFD_IOCTL_SVM_ATTR_SET_FLAGS, s->flags };
 	attrs[n++] = (struct kfd_ioctl_svm_attribute) {
@@ -155,12 +155,12 @@ static int svm_criu_restore(struct kfd_process *p, const struct svm_saved_range 
 	attrs[n++] = (struct kfd_ioctl_svm_attribute) {
 		KFD_IOCTL_SVM_ATTR_GRANULARITY, s->granularity };
 	/* It goes there once more, as with amdkfd. */
-	if (s->prefetch != KFD_IOCTL_SVM_LOCATION_UNDEFINED)
+	if (s->prefetch_loc != KFD_IOCTL_SVM_LOCATION_UNDEFINED)
 		attrs[n++] = (struct kfd_ioctl_svm_attribute) {
-			KFD_IOCTL_SVM_ATTR_PREFETCH_LOC, s->prefetch };
+			KFD_IOCTL_SVM_ATTR_PREFETCH_LOC, s->prefetch_loc };
 	for_each_set_bit(gpu, svms->bitmap_supported, svms->n_gpus) {
-		type = s->access & BIT_ULL(gpu) ? KFD_IOCTL_SVM_ATTR_ACCESS :
-		       s->in_place & BIT_ULL(gpu) ?
+		type = s->bitmap_access & BIT_ULL(gpu) ? KFD_IOCTL_SVM_ATTR_ACCESS :
+		       s->bitmap_aip & BIT_ULL(gpu) ?
 		       KFD_IOCTL_SVM_ATTR_ACCESS_IN_PLACE :
 		       KFD_IOCTL_SVM_ATTR_NO_ACCESS;
 		attrs[n++] = (struct kfd_ioctl_svm_attribute) {

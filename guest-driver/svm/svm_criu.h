@@ -11,20 +11,20 @@ struct kfd_process;
  * struct svm_saved_range - a range in a checkpoint
  * @first: first page
  * @pages: their number
- * @access: bit n: the process's GPU n may access it
- * @in_place: bit n: where it is
- * @preferred: what the process calls the GPU, or as in the uAPI; as the next
- * @prefetch: last prefetched to
+ * @bitmap_access: bit n: the process's GPU n may access it
+ * @bitmap_aip: bit n: the process's GPU n accesses it in place
+ * @preferred_loc: what the process calls the GPU, or as in the uAPI; as the next
+ * @prefetch_loc: last prefetched to
  * @flags: KFD_IOCTL_SVM_FLAG_*
  * @granularity: log2 of pages
  */
 struct svm_saved_range {
 	u64 first;
 	u64 pages;
-	u64 access;
-	u64 in_place;
-	u32 preferred;
-	u32 prefetch;
+	u64 bitmap_access;
+	u64 bitmap_aip;
+	u32 preferred_loc;
+	u32 prefetch_loc;
 	u32 flags;
 	u32 granularity;
 };

@@ -151,10 +151,10 @@ static int criu_keep_ranges(struct kfd_process *p,
 
 	for (i = 0; i < n; i++) {
 		s = &ranges[i];
-		if ((s->access | s->in_place) & none)
+		if ((s->bitmap_access | s->bitmap_aip) & none)
 			return -EINVAL;
-		s->access = criu_gpus(p, s->access, pdds, n_pdds);
-		s->in_place = criu_gpus(p, s->in_place, pdds, n_pdds);
+		s->bitmap_access = criu_gpus(p, s->bitmap_access, pdds, n_pdds);
+		s->bitmap_aip = criu_gpus(p, s->bitmap_aip, pdds, n_pdds);
 	}
 	return svm_criu_keep(p, ranges, n);
 }
