@@ -79,7 +79,8 @@ class Errors(Test):
         """The file that could not be written, and the room that is left; no traceback."""
         with self.assertRaises(OSError) as raised, open("/dev/full", "wb", buffering=0) as full:
             full.write(b"x")
-        self.assertRegex(self.call(raised.exception), r"^vgpu: No space left on device \(.*build: \d+ MiB free")
+        with tempfile.TemporaryDirectory(suffix="build") as folder, mock.patch.object(main, "BUILD", Path(folder)):
+            self.assertRegex(self.call(raised.exception), r"^vgpu: No space left on device \(.*build: \d+ MiB free")
         copied = OSError(errno.ENOSPC, "No space left on device", "from", None, "to")
         self.assertRegex(self.call(copied), r"^vgpu: to: No space left on device \(")
         self.assertEqual(self.call(PermissionError(errno.EACCES, "", "f")), "vgpu: f: Permission denied\n")
