@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Where things lie: the checkout, its build folder, and the cache that all checkouts share."""
 
-import os
 from pathlib import Path
+
+from vgpu_tools.base import environment
 
 ROOT = Path(__file__).resolve().parents[3]
 CONFIGS = ROOT / "configs"
@@ -18,4 +19,4 @@ LOGS = BUILD / "logs"
 RUNS = BUILD / "runs"
 RESULTS = BUILD / "results"
 
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "vgpu-kfd"
+CACHE = (environment.read().cache or Path.home() / ".cache") / "vgpu-kfd"

@@ -1,24 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Child processes: the environment that they get, what they print, how they end and how they ended."""
+"""Child processes: what they print, how they end and how they ended."""
 
 import os
 import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from vgpu_tools.base.environment import clean_environment
+
 END_SECONDS = 10.0  # from the request to end to the kill
 PAUSE_SECONDS = 0.05  # between two looks at a group
-
-
-def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment for a build: without what an outer make hands down, in the C locale."""
-    outer = {"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES", "CDPATH", "PYTHONPATH", "O", "V", "W", "C"}
-    environment = {name: value for name, value in os.environ.items() if name not in outer}
-    return environment | {"LC_ALL": "C"} | dict(extra or {})
 
 
 def output_of(command: Sequence[str | Path]) -> str:

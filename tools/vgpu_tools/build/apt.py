@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from vgpu_tools.base import progress
+from vgpu_tools.base import environment, progress
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import CACHE, CONFIGS
 from vgpu_tools.base.process import output_of
@@ -66,8 +66,8 @@ def host_packages(listed: str = "packages") -> Step:
 
 def _mirrors() -> tuple[str, str]:
     """The machine's Debian mirror and its security mirror."""
-    main = os.environ.get("DEBIAN_MIRROR", "")
-    security = os.environ.get("DEBIAN_SECURITY_MIRROR", "")
+    given = environment.read()
+    main, security = given.mirror, given.security_mirror
     fields = "$(CREATED_BY)|$(RELEASE)|$(REPO_URI)"
     for line in output_of(["apt-get", "indextargets", "--format", fields]).splitlines():
         kind, release, uri = line.split("|")

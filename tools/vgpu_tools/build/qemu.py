@@ -8,6 +8,7 @@ import sys
 import threading
 from pathlib import Path
 
+from vgpu_tools.base.environment import path_with
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import BUILD, CACHE, CONFIGS, INCLUDE, QEMU_DEVICE
 from vgpu_tools.build import apt, fingerprint, sources
@@ -141,7 +142,7 @@ def _step(variant: str, name: str, title: str, target: str, output: Path, needs:
         work.mkdir(parents=True, exist_ok=True)
         if not (work / "build.ninja").exists():
             configure = [source.tree / "configure", f"--python={sys.executable}", f"--ninja={ninja}", *flags(variant)]
-            job.run(configure, cwd=work, env={"PATH": f"{tools}:{os.environ['PATH']}"})
+            job.run(configure, cwd=work, env={"PATH": path_with(tools)})
         job.run([ninja, jobs(), target], cwd=work)
         output.parent.mkdir(parents=True, exist_ok=True)
         new = output.with_name(output.name + ".new")

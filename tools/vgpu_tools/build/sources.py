@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from vgpu_tools.base import environment
 from vgpu_tools.base.paths import CACHE, INCLUDE
 from vgpu_tools.build import apt, fingerprint
 from vgpu_tools.build.steps import Job, Step
@@ -117,7 +118,7 @@ def _date_back(tree: Path, reference: Path) -> None:
 
 def qemu() -> Source:
     """QEMU's source tree."""
-    if folder := source_folder("QEMU_SRC", "VERSION"):
+    if folder := source_folder("QEMU_SRC", environment.read().qemu_source, "VERSION"):
         return _named("qemu", folder)
     pin = pins()["qemu"]
 
@@ -133,7 +134,7 @@ def qemu() -> Source:
 
 def linux() -> Source:
     """Linux's source tree."""
-    if folder := source_folder("KERNEL_SRC", "Kbuild"):
+    if folder := source_folder("KERNEL_SRC", environment.read().kernel_source, "Kbuild"):
         return _named("linux", folder)
     pin = pins()["linux"]
 

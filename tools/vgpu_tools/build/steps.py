@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from vgpu_tools.base import progress
+from vgpu_tools.base.environment import clean_environment
 from vgpu_tools.base.errors import StepFailed
 from vgpu_tools.base.paths import BUILD, CACHE, LOGS
-from vgpu_tools.base.process import clean_environment, end_group
+from vgpu_tools.base.process import end_group
 from vgpu_tools.build import fingerprint
 
 NINJA = re.compile(rb"^\[(\d+)/(\d+)\]")

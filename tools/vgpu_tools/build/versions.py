@@ -2,7 +2,6 @@
 """configs/versions.toml, and the folders that the user may name instead."""
 
 import functools
-import os
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,11 @@ def pins() -> dict[str, Any]:
     return tomllib.loads(FILE.read_text())
 
 
-def source_folder(variable: str, marker: str) -> Path | None:
-    """The source tree that the user named in the environment (QEMU_SRC, KERNEL_SRC), if any.
+def source_folder(variable: str, named: str, marker: str) -> Path | None:
+    """The source tree that the user named in the environment (`variable`), if any.
 
     `marker` is a file that such a tree must have.
     """
-    named = os.environ.get(variable)
     if not named:
         return None
     folder = Path(named).expanduser().resolve()

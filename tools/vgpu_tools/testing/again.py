@@ -6,7 +6,7 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 
-from vgpu_tools.base.process import clean_environment
+from vgpu_tools.base.environment import clean_environment
 from vgpu_tools.testing import children
 from vgpu_tools.testing.tap import Case
 

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from vgpu_tools.base.environment import clean_environment
 from vgpu_tools.base.paths import BUILD, ROOT
-from vgpu_tools.base.process import clean_environment
 from vgpu_tools.testing import children, limits
 from vgpu_tools.testing.suite import AT_ONCE, Plan
 from vgpu_tools.testing.tap import Case

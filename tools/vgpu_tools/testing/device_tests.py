@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
+from vgpu_tools.base.environment import clean_environment
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import BUILD, CONFIGS, RESULTS, ROOT
-from vgpu_tools.base.process import clean_environment, how_it_ended
+from vgpu_tools.base.process import how_it_ended
 from vgpu_tools.build import qemu
 from vgpu_tools.testing import children, fuzz_seeds, limits
 from vgpu_tools.testing.suite import Plan, in_order

@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from vgpu_tools.base.environment import clean_environment
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import QEMU_DEVICE, ROOT
-from vgpu_tools.base.process import clean_environment
 from vgpu_tools.build import qemu
 from vgpu_tools.testing.suite import Plan
 from vgpu_tools.testing.tap import Case

@@ -14,8 +14,9 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+from vgpu_tools.base.environment import clean_environment
 from vgpu_tools.base.errors import Failure
-from vgpu_tools.base.process import clean_environment, how_it_ended
+from vgpu_tools.base.process import how_it_ended
 from vgpu_tools.build import qemu
 from vgpu_tools.testing import budget, children
 from vgpu_tools.testing.suite import CPUS

@@ -25,9 +25,10 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from vgpu_tools.base import progress
+from vgpu_tools.base.environment import clean_environment
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import BUILD, RESULTS, ROOT
-from vgpu_tools.base.process import END_SECONDS, clean_environment, end_group
+from vgpu_tools.base.process import END_SECONDS, end_group
 from vgpu_tools.build import fingerprint
 from vgpu_tools.testing import changed, registry
 from vgpu_tools.testing.suite import BASIC, FULL

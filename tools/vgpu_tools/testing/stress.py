@@ -15,9 +15,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from vgpu_tools.base import progress
+from vgpu_tools.base.environment import clean_environment
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import BUILD, RESULTS, ROOT
-from vgpu_tools.base.process import clean_environment
 from vgpu_tools.build import apt, qemu
 from vgpu_tools.build.steps import ensure
 from vgpu_tools.testing import budget, children

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from vgpu_tools.base.environment import clean_environment
 from vgpu_tools.base.paths import CACHE, GUEST_DRIVER, INCLUDE, QEMU_DEVICE, ROOT, ROOTFS
-from vgpu_tools.base.process import clean_environment
 from vgpu_tools.build import fingerprint, kernel, sources
 from vgpu_tools.build.steps import Step, cache_lock, jobs
 from vgpu_tools.testing import rooms

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a person may set in the environment. This module alone reads it; from here on, parameters are arguments."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Environment:
+    """The variables of this process, by what they mean; empty where one is not set."""
+
+    accelerator: str = ""  # VGPU_ACCEL: tcg, kvm
+    late_frames: str = ""  # VGPU_FRAME_DELAY: kinds of frames that launcher and agent are late with
+    snapshots: Path | None = None  # VGPU_SNAPSHOTS: a folder
+    kunit_seed: str = ""  # VGPU_KUNIT_SEED
+    delays: str = ""  # VGPU_TEST_DELAYS: seed of random delays
+    seed: str = ""  # VGPU_TEST_SEED: of random orders
+    terminal: str = "linux"  # TERM
+    cache: Path | None = None  # XDG_CACHE_HOME
+    qemu_source: str = ""  # QEMU_SRC, KERNEL_SRC: source trees
+    kernel_source: str = ""
+    mirror: str = ""  # DEBIAN_MIRROR, DEBIAN_SECURITY_MIRROR
+    security_mirror: str = ""
+
+
+def read(variables: Mapping[str, str] | None = None) -> Environment:
+    """The environment of this process, or the given variables."""
+    known = os.environ if variables is None else variables
+
+    def path(name: str) -> Path | None:
+        return Path(known[name]) if known.get(name) else None
+
+    return Environment(
+        accelerator=known.get("VGPU_ACCEL", ""),
+        late_frames=known.get("VGPU_FRAME_DELAY", ""),
+        snapshots=path("VGPU_SNAPSHOTS"),
+        kunit_seed=known.get("VGPU_KUNIT_SEED", ""),
+        delays=known.get("VGPU_TEST_DELAYS", ""),
+        seed=known.get("VGPU_TEST_SEED", ""),
+        terminal=known.get("TERM", "linux"),
+        cache=path("XDG_CACHE_HOME"),
+        qemu_source=known.get("QEMU_SRC", ""),
+        kernel_source=known.get("KERNEL_SRC", ""),
+        mirror=known.get("DEBIAN_MIRROR", ""),
+        security_mirror=known.get("DEBIAN_SECURITY_MIRROR", ""),
+    )
+
+
+def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment for a child: without what an outer make hands down, in the C locale."""
+    outer = {"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES", "CDPATH", "PYTHONPATH", "O", "V", "W", "C"}
+    variables = {name: value for name, value in os.environ.items() if name not in outer}
+    return variables | {"LC_ALL": "C"} | dict(extra or {})
+
+
+def path_with(folder: Path) -> str:
+    """PATH with a folder in front."""
+    return f"{folder}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
