@@ -1,15 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the whole-system tests share: the launcher, called as a person would call it."""
+"""What the whole-system tests share: a base class that knows the test's settings and runs guests by them.
 
-import os
+Guests are run by the tools' API, in the test's process. `vgpu()` calls the launcher as a person does, for tests of its
+options, messages and exit statuses.
+"""
+
 import signal
 import subprocess
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
+from avocado import Test
+
+from settings import Settings
+from vgpu_tools.base.environment import inherited_environment
+from vgpu_tools.guest.config import Guest
+from vgpu_tools.guest.launch import Run, Streams
+from vgpu_tools.guest.result import Result
+from vgpu_tools.guest.session import Machine, Session
+
 ROOT = Path(__file__).resolve().parents[2]
-SCALE = float(os.environ.get("VGPU_TEST_SCALE", "0"))  # see vgpu_tools/guest/session.py
-TIMEOUT = 45 * SCALE if SCALE else 120  # seconds of a guest
-LIMIT = 60 * SCALE if SCALE else 300  # seconds that no launcher call may exceed
 
 
 def hear_interrupts() -> None:
@@ -17,12 +28,82 @@ def hear_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def vgpu(*words: str, data: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
-    """Call ./vgpu; `data` is its standard input."""
-    command = [str(ROOT / "vgpu"), *words]
-    return subprocess.run(command, input=data or b"", capture_output=True, timeout=LIMIT, check=False)
+@dataclass(frozen=True)
+class Finished:
+    """A guest's command that has ended: how, and what it printed."""
+
+    result: Result
+    output: bytes
+    errors: bytes
+
+    def __str__(self) -> str:
+        """What a failed check shows."""
+        last = self.output[-2000:].decode(errors="replace")
+        return f"{self.result.sentence or self.result.status}; {self.errors.decode(errors='replace')}; {last}"
 
 
-def run(script: str, *options: str) -> subprocess.CompletedProcess[bytes]:
-    """Run a shell script in a guest."""
-    return vgpu("run", "--timeout", f"{TIMEOUT:g}", *options, "--", "sh", "-c", script)
+class GuestTest(Test):
+    """A test that runs guests."""
+
+    @cached_property
+    def settings(self) -> Settings:
+        """What the caller asked for."""
+        return Settings.of(self)
+
+    def vgpu(self, *words: str, data: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
+        """Call ./vgpu; `data` is its standard input."""
+        return subprocess.run(
+            [str(ROOT / "vgpu"), *words],
+            input=data or b"",
+            capture_output=True,
+            timeout=self.settings.call_limit,
+            check=False,
+            env=self.variables(),
+        )
+
+    def variables(self, **more: str) -> dict[str, str]:
+        """The environment of a ./vgpu that is to do as the settings say."""
+        given = self.settings.environment
+        named = {"VGPU_ACCEL": given.accelerator, "VGPU_FRAME_DELAY": given.late_frames, **more}
+        return inherited_environment({name: value for name, value in named.items() if value})
+
+    def call_run(self, script: str, *options: str) -> subprocess.CompletedProcess[bytes]:
+        """Call ./vgpu run for a shell script."""
+        return self.vgpu("run", "--timeout", f"{self.settings.guest_limit:g}", *options, "--", "sh", "-c", script)
+
+    def guest(self, guest: Guest) -> Guest:
+        """A guest with what the settings say of all guests."""
+        given = self.settings.environment
+        return guest.on(given.accelerator, given.late_frames)
+
+    def run_script(self, guest: Guest, script: str) -> Finished:
+        """Run a shell script in a guest."""
+        guest = self.guest(guest)
+        guest.prepare()
+        output, errors = bytearray(), bytearray()
+        streams = Streams(output.extend, errors.extend)
+        result = Run(guest, ["sh", "-c", script], streams, self.settings.guest_limit).execute()
+        return Finished(result, bytes(output), bytes(errors))
+
+    def succeeds(self, guest: Guest, script: str) -> bytes:
+        """Run a shell script that exits with 0; what it printed."""
+        finished = self.run_script(guest, script)
+        self.assertEqual(finished.result.exit_status, 0, finished)
+        return finished.output
+
+    def session(self) -> Session:
+        """A command's session, for one machine or for several."""
+        return Session(self.settings.environment.late_frames)
+
+    def machine(
+        self,
+        session: Session,
+        folder: Path,
+        guest: Guest,
+        name: str = "only",
+        incoming: str = "",
+        keyboard: str = "",
+    ) -> Machine:
+        """A machine that the test holds, within the settings' limit. Always on TCG: it is saved and moved."""
+        guest = guest.on("tcg", self.settings.environment.late_frames)
+        return Machine(session, folder, name, guest, incoming, keyboard, self.settings.limit)

@@ -1,9 +1,57 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What ./vgpu check-cycles asks of the tests that it runs; else their short form on the release kernel."""
+"""What a test is asked for by its caller: Avocado's parameters (-p NAME=VALUE, vgpu_tools/testing/avocado_tests.py)."""
 
-import os
+from dataclasses import dataclass
+from typing import Self
 
-ROUNDS = int(os.environ.get("VGPU_TEST_ROUNDS", "0")) or 2
-KERNEL = os.environ.get("VGPU_TEST_KERNEL", "release")
-APPEND = os.environ.get("VGPU_TEST_APPEND", "")
-ROUND_LIMIT = 120  # seconds for one round, on the debug kernel too
+from avocado import Test
+
+from vgpu_tools.base.environment import NOTHING_SET, Environment
+from vgpu_tools.guest.session import LIMIT_SECONDS
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The parameters of a test. Without any it is the short form, on the release kernel."""
+
+    scale: float = 0.0  # how much slower than the reference machine this host is; 0: not measured
+    rounds: int = 2
+    kernel: str = "release"
+    append: str = ""  # more of the guest's kernel command line
+    environment: Environment = NOTHING_SET
+
+    @classmethod
+    def of(cls, test: Test) -> Self:
+        """Those of a test."""
+
+        def given(name: str, default: str = "") -> str:
+            return str(test.params.get(name, default=default))
+
+        environment = Environment(accelerator=given("accelerator"), late_frames=given("late_frames"))
+        return cls(
+            scale=float(given("scale", "0")),
+            rounds=int(given("rounds", "2")),
+            kernel=given("kernel", "release"),
+            append=given("append"),
+            environment=environment,
+        )
+
+    @property
+    def factor(self) -> float:
+        """What limits of a quiet machine are multiplied by."""
+        return self.scale or 1.0
+
+    @property
+    def limit(self) -> float:
+        """Seconds for anything that a machine is waited for."""
+        return 30.0 * self.scale if self.scale else LIMIT_SECONDS
+
+    @property
+    def guest_limit(self) -> float:
+        """Seconds of a guest."""
+        return 45.0 * self.scale if self.scale else 120.0
+
+    @property
+    def call_limit(self) -> float:
+        """Seconds that no call of ./vgpu may exceed."""
+        return 60.0 * self.scale if self.scale else 300.0

@@ -11,18 +11,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from avocado import Test
-
+from launcher import GuestTest
 from vgpu_tools.guest import agent
 from vgpu_tools.guest.config import Guest
-from vgpu_tools.guest.session import LIMIT, Machine, Session
+from vgpu_tools.guest.session import Machine, Session
 
 LATE = 20_000_000  # ns, by which an entry comes later
 EARLY = 10_000_000_000  # ns, by which an acknowledge is early: longer than the test
 NOBODY = 15  # VMID: the driver gives out the lowest first
 
 
-class Faults(Test):
+class Faults(GuestTest):
     """vgpu-svm-loop compares every byte."""
 
     timeout = 600
@@ -57,7 +56,7 @@ class Faults(Test):
 
     def spurious(self, machine: Machine, count: int, **members: object) -> None:
         """Some at once, and a round that ends after that."""
-        machine.qmp.cmd("vgpu-inject", kind="fault-spurious", count=count, **members)
+        machine.monitor.inject("fault-spurious", count=count, **members)
         machine.drain()
         machine.rounds(1)
 
@@ -68,11 +67,11 @@ class Faults(Test):
 
     def test_early_acknowledge(self) -> None:
         """Is seen as what another page holds; without it all is well."""
-        session = Session()
-        with self.machine(session) as machine:
+        session = self.session()
+        with self.alone(session) as machine:
             machine.run("vgpu-svm-loop", "exchange")
             machine.rounds(3)
-            machine.qmp.cmd("vgpu-inject", **{"kind": "inv-early-ack", "vmid": self.vmid(machine), "delay-ns": EARLY})
+            machine.monitor.inject("inv-early-ack", **{"vmid": self.vmid(machine), "delay-ns": EARLY})
             machine.until(lambda: session.status is not None, "the command's end")
             self.assertEqual(session.status, 1)
             self.assertIn(b"should be", session.errors)
@@ -81,20 +80,20 @@ class Faults(Test):
     def disturbed(self, kind: str, **members: object) -> None:
         """Some rounds with it, some without."""
         with self.loop("copy") as machine:
-            number = machine.qmp.cmd("vgpu-inject", kind=kind, **members)["id"]
-            until = time.monotonic() + LIMIT
-            while (fired := machine.qmp.cmd("query-vgpu")[0]["injections"][0]["fired"]) < 3:
+            number = machine.monitor.inject(kind, **members)
+            until = time.monotonic() + self.settings.limit
+            while (fired := machine.monitor.devices()[0].injections[0].fired) < 3:
                 self.assertLess(time.monotonic(), until, f"{fired} of {kind}")
                 machine.rounds(1)
-            machine.qmp.cmd("vgpu-inject-remove", id=number)
+            machine.monitor.remove_injection(number)
             machine.drain()
             machine.rounds(2)
 
     @contextmanager
     def loop(self, what: str) -> Iterator[Machine]:
         """The program at work. It must end well, and nobody's fault may have been denied."""
-        session = Session()
-        with self.machine(session) as machine:
+        session = self.session()
+        with self.alone(session) as machine:
             machine.run("vgpu-svm-loop", what)
             machine.rounds(2)
             yield machine
@@ -104,15 +103,15 @@ class Faults(Test):
             self.assertEqual(machine.complaint(), "")
 
     @contextmanager
-    def machine(self, session: Session) -> Iterator[Machine]:
+    def alone(self, session: Session) -> Iterator[Machine]:
         """A guest of its own."""
         with (
             tempfile.TemporaryDirectory() as name,
-            Machine(session, Path(name), "only", Guest(vram="64M", memory="512M")) as machine,
+            self.machine(session, Path(name), Guest(vram="64M", memory="512M")) as machine,
         ):
             yield machine
 
     def vmid(self, machine: Machine) -> int:
         """Of the only process with queues on the hardware."""
-        (vmid,) = {one["vmid"] for one in machine.qmp.cmd("query-vgpu")[0]["vmids"] if one["pasid"]}
-        return int(vmid)
+        (vmid,) = {one.vmid for one in machine.monitor.devices()[0].vmids if one.pasid}
+        return vmid

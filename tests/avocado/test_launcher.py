@@ -6,24 +6,25 @@ import random
 import re
 import signal
 import tempfile
-import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from unittest import mock
 
-from avocado import Test
-
-from launcher import SCALE, run, vgpu
+from launcher import GuestTest
 from vgpu_tools.base.errors import Failure
-from vgpu_tools.guest import launch
+from vgpu_tools.guest import run_folder
 from vgpu_tools.guest.config import Guest
+from vgpu_tools.guest.launch import Run, Streams, write_all
+from vgpu_tools.guest.result import Result, Verdict
 
 
-class Passing(Test):
+class Passing(GuestTest):
     """What goes through the launcher unchanged."""
 
     def test_streams(self) -> None:
         """Output and errors stay apart, and nothing is added."""
-        result = run("echo out; echo err >&2; echo more > /dev/stderr", "--gpus", "0")
+        result = self.call_run("echo out; echo err >&2; echo more > /dev/stderr", "--gpus", "0")
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, b"out\n", b"err\nmore\n"))
 
     def test_status(self) -> None:
@@ -35,8 +36,8 @@ class Passing(Test):
             ("kill -9 $$", 137),
             ("nonsense", 127),
         ):
-            self.assertEqual(run(script, "--gpus", "0").returncode, status, script)
-        self.assertEqual(vgpu("run", "--gpus", "0", "--", "no-such-command").returncode, 127)
+            self.assertEqual(self.call_run(script, "--gpus", "0").returncode, status, script)
+        self.assertEqual(self.vgpu("run", "--gpus", "0", "--", "no-such-command").returncode, 127)
 
     def test_bytes(self) -> None:
         """Two megabytes of every byte value through a shared folder and back over the pipe; would catch a terminal
@@ -44,7 +45,7 @@ class Passing(Test):
         content = random.Random(1).randbytes(2 << 20)
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "data").write_bytes(content)
-            result = run("cat /mnt/share/data", "--gpus", "0", "--share", folder)
+            result = self.call_run("cat /mnt/share/data", "--gpus", "0", "--share", folder)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(hashlib.sha256(result.stdout).digest(), hashlib.sha256(content).digest())
 
@@ -56,47 +57,33 @@ class Passing(Test):
             given.write(content)
             given.seek(0)
             words = ["sh", "-c", "head -c 1048576 /dev/zero; cat"]
-            streams = launch.Streams(given.fileno(), printed.fileno())
-            self.assertEqual(launch.Run(Guest(gpus=0), words, streams, timeout=60 * (SCALE or 1)).execute(), 0)
+            streams = Streams(output=partial(write_all, printed.fileno()), input=given.fileno())
+            result = Run(self.guest(Guest(gpus=0)), words, streams, timeout=60 * self.settings.factor).execute()
+            self.assertEqual(result.status, 0, result.sentence)
             printed.seek(0)
             self.assertEqual(hashlib.sha256(printed.read()).digest(), hashlib.sha256(bytes(1 << 20) + content).digest())
 
     def test_share_is_written(self) -> None:
         """What the guest writes into the shared folder is there afterwards."""
         with tempfile.TemporaryDirectory() as folder:
-            self.assertEqual(run("echo here > /mnt/share/file", "--gpus", "0", "--share", folder).returncode, 0)
+            self.assertEqual(
+                self.call_run("echo here > /mnt/share/file", "--gpus", "0", "--share", folder).returncode, 0
+            )
             self.assertEqual((Path(folder) / "file").read_text(), "here\n")
 
     def test_arguments(self) -> None:
         """Words arrive as they were given: empty, with blanks, with quotes."""
         words = ["", "a b", "it's", "*", "ü"]
-        result = vgpu("run", "--gpus", "0", "--", "printf", "[%s]", *words)
+        result = self.vgpu("run", "--gpus", "0", "--", "printf", "[%s]", *words)
         self.assertEqual(result.stdout.decode(), "".join(f"[{word}]" for word in words))
 
     def test_shell(self) -> None:
         """The shell reads its input to the end and passes its status."""
-        result = vgpu("shell", "--gpus", "0", data=b"echo $((6 * 7))\nexit 5\n")
+        result = self.vgpu("shell", "--gpus", "0", data=b"echo $((6 * 7))\nexit 5\n")
         self.assertEqual((result.returncode, result.stdout), (5, b"42\n"))
 
 
-class Hanging(launch.Run):
-    """Its time begins with the command, however long the guest took to come up."""
-
-    def _start(self) -> None:
-        super()._start()
-        self.timeout = 3
-        self.deadline = time.monotonic() + self.timeout
-
-
-class Killed(launch.Run):
-    """Its QEMU ends with the command's beginning."""
-
-    def _start(self) -> None:
-        super()._start()
-        self.process.send_signal(signal.SIGKILL)
-
-
-class Refused(launch.Run):
+class Refused(Run):
     """The guest's driver reports that it did not take the GPU."""
 
     def _start(self) -> None:
@@ -104,7 +91,7 @@ class Refused(launch.Run):
         super()._start()
 
 
-class Failing(Test):
+class Failing(GuestTest):
     """Guests at fault, and wrong usage."""
 
     def says(self, error: bytes, pattern: str) -> str:
@@ -116,62 +103,87 @@ class Failing(Test):
 
     def test_panic(self) -> None:
         """A panic is an error that names the console log, and the log has the panic."""
-        result = run("echo c > /proc/sysrq-trigger; sleep 1000", "--gpus", "0")
+        result = self.call_run("echo c > /proc/sysrq-trigger; sleep 1000", "--gpus", "0")
         self.assertEqual(result.returncode, 125)
         sentence = self.says(result.stderr, "^vgpu: the guest's kernel died: .*; console log: ")
         log = re.search(r"console log: (\S+)$", sentence)
-        self.assertIsNotNone(log)
+        assert log
         self.assertIn("Kernel panic", Path(log[1]).read_text(errors="replace"))
 
     def test_hang(self) -> None:
         """A guest whose time is up is given up, in its boot or in its command."""
-        result = vgpu("run", "--gpus", "0", "--timeout", "1", "--", "sleep", "1000")
+        result = self.vgpu("run", "--gpus", "0", "--timeout", "1", "--", "sleep", "1000")
         self.assertEqual(result.returncode, 124)
         self.says(result.stderr, r"^vgpu: the (guest|command) did not (come up|end) within 1 s .*console log: ")
-        with self.assertRaisesRegex(Failure, r"^the command did not end within 3 s .*console log: ") as raised:
-            Hanging(Guest(gpus=0), ["sleep", "1000"], launch.Streams()).execute()
-        self.assertEqual(raised.exception.status, 124)
+        result = self.interrupted(lambda run: run.give_up())
+        self.assertEqual((result.verdict, result.status, result.exit_status), (Verdict.TIMED_OUT, None, 124))
+        self.assertRegex(result.sentence, r"^the command did not end within [\d.]+ s .*console log: ")
+        self.assertTrue(result.machine.exists())
 
     def test_dead_qemu(self) -> None:
         """A QEMU that a signal ends without a word: the signal is named."""
-        run = Killed(Guest(gpus=0), ["sleep", "1000"], launch.Streams())
-        with self.assertRaisesRegex(Failure, "^QEMU ended with SIGKILL; console log: "):
-            run.execute()
-        self.assertRegex((run.folder / launch.FAILED).read_text(), "^QEMU ended with SIGKILL; console log: ")
+        result = self.interrupted(lambda run: run.process.kill())
+        self.assertEqual((result.verdict, result.qemu), (Verdict.QEMU_ENDED, -signal.SIGKILL))
+        self.assertRegex(result.sentence, "^QEMU ended with SIGKILL; console log: ")
+        self.assertEqual((result.folder / run_folder.FAILED).read_text(), f"{result.sentence}\n")
+
+    def test_stop(self) -> None:
+        """A run that its caller stops ends QEMU and says so; it is not taken for a guest at fault."""
+        result = self.interrupted(lambda run: run.stop())
+        self.assertEqual((result.verdict, result.status), (Verdict.STOPPED, None))
+        self.assertFalse((result.folder / run_folder.FAILED).exists())
+        with self.assertRaisesRegex(Failure, "^the run was stopped; console log: "):
+            result.check()
+
+    def interrupted(self, what: Callable[[Run], None]) -> Result:
+        """How a run ends to which something is done when its command prints."""
+        streams = Streams(output=lambda _: what(run))
+        run = Run(self.guest(Guest(gpus=0)), ["sh", "-c", "echo up; sleep 1000"], streams)
+        return run.execute()
+
+    def test_nothing_before(self) -> None:
+        """A run that is not executed makes no folder; a run stopped before that starts no command."""
+        with tempfile.TemporaryDirectory() as name, mock.patch.object(run_folder, "RUNS", Path(name) / "runs"):
+            output = bytearray()
+            run = Run(self.guest(Guest(gpus=0)), ["echo", "up"], Streams(output=output.extend))
+            self.assertEqual(list(Path(name).iterdir()), [])
+            run.stop()
+            self.assertEqual((run.execute().verdict, output), (Verdict.STOPPED, b""))
 
     def test_failed_runs(self) -> None:
         """Each way to fail is in the file `failed`, on which the run's folder depends to stay."""
-        streams = launch.Streams()
-        refused = Refused(Guest(gpus=0), ["true"], streams)
-        with self.assertRaisesRegex(Failure, "^the driver did not take the GPU; "):
-            refused.execute()
-        self.assertRegex((refused.folder / launch.FAILED).read_text(), "^the driver did not take the GPU; ")
+        guest = self.guest(Guest(gpus=0))
+        refused = Refused(guest, ["true"]).execute()
+        self.assertRegex(refused.sentence, "^the driver did not take the GPU; ")
+        self.assertEqual((refused.folder / run_folder.FAILED).read_text(), f"{refused.sentence}\n")
         for words, said in ((["false"], "exit status 1\n"), (["true"], None)):
-            run = launch.Run(Guest(gpus=0), words, streams)
-            run.execute()
-            failed = run.folder / launch.FAILED
+            failed = Run(guest, words).execute().folder / run_folder.FAILED
             self.assertEqual(failed.read_text() if failed.exists() else None, said)
 
     def test_logs_stay(self) -> None:
-        """The logs of a run that goes on outlast any number of later ones, those of the newest failed runs, too.
+        """The folder of a run that goes on outlasts any number of later ones, that of the newest failed run, too.
 
         The console of a guest that died early in a long test run was gone at its end.
         """
         with (
             tempfile.TemporaryDirectory() as name,
-            mock.patch.object(launch, "RUNS", Path(name)),
-            mock.patch.object(launch, "KEEP_FAILED", 1),
+            mock.patch.object(run_folder, "RUNS", Path(name)),
+            mock.patch.object(run_folder, "KEEP_FAILED", 1),
         ):
-            runs = [launch.Run(Guest(gpus=0), ["true"], launch.Streams()) for _ in range(4)]
-            for run in runs:
-                run.console.touch()
-            for run in runs[1:]:
-                run.lock.close()
-            for run in runs[2:]:
-                (run.folder / launch.FAILED).touch()
-            for _ in range(launch.KEEP_RUNS + 2):
-                launch.Run(Guest(gpus=0), ["true"], launch.Streams())
-            self.assertEqual([run.console.exists() for run in runs], [True, False, False, True])
+            with run_folder.hold() as first:
+                older = []
+                for why in ("", "exit status 1", "exit status 2"):
+                    with run_folder.hold() as folder:
+                        older.append(folder)
+                        if why:
+                            run_folder.mark_failed(folder, why)
+                for _ in range(run_folder.KEEP + 2):
+                    with run_folder.hold():
+                        pass
+                self.assertEqual([folder.exists() for folder in (first, *older)], [True, False, False, True])
+            with run_folder.hold():
+                pass
+            self.assertFalse(first.exists())
 
     def test_wrong_usage(self) -> None:
         """One sentence and status 2 for what the launcher does not know or cannot find."""
@@ -187,12 +199,12 @@ class Failing(Test):
             ("run", "--share", "/no/such/folder", "--", "true"),
             ("nonsense",),
         ):
-            result = vgpu(*words)
+            result = self.vgpu(*words)
             self.assertEqual(result.returncode, 2, words)
             self.says(result.stderr, "^vgpu: ")
 
     def test_bad_device_option(self) -> None:
         """What QEMU refuses is said in QEMU's words."""
-        result = run("true", "--device-opts", "no-such-property=1")
+        result = self.call_run("true", "--device-opts", "no-such-property=1")
         self.assertEqual(result.returncode, 125)
         self.says(result.stderr, "^vgpu: QEMU ended with .*no-such-property")

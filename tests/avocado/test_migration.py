@@ -6,16 +6,15 @@ import copy
 import tempfile
 from pathlib import Path
 
-from avocado import Test
-
+from launcher import GuestTest
 from vgpu_tools.guest import agent
 from vgpu_tools.guest.config import Guest
-from vgpu_tools.guest.session import Machine, Session
+from vgpu_tools.guest.session import Machine
 
 VRAM, MEMORY = "256M", "512M"
 
 
-class Migration(Test):
+class Migration(GuestTest):
     """vgpu-copy-loop copies, faults and compares all the while."""
 
     def test_to_file_and_live(self) -> None:
@@ -23,19 +22,16 @@ class Migration(Test):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             state, live = f"file:{folder}/state", f"unix:{folder}/live"
-
-            def guest() -> Guest:
-                return Guest(vram=VRAM, memory=MEMORY)
-
-            session = Session()
-            with Machine(session, folder, "first", guest()) as first:
+            guest = Guest(vram=VRAM, memory=MEMORY)
+            session = self.session()
+            with self.machine(session, folder, guest, "first") as first:
                 first.run("vgpu-copy-loop")
                 first.rounds(2)
                 first.migrate(state)
                 self.assertEqual(first.complaint(), "")
-            with Machine(session, folder, "second", guest(), state) as second:
+            with self.machine(session, folder, guest, "second", state) as second:
                 second.rounds(2)
-                with Machine(session, folder, "third", guest(), live) as third:
+                with self.machine(session, folder, guest, "third", live) as third:
                     second.migrate(live)
                     self.assertEqual(second.complaint(), "")
                     third.rounds(2)
@@ -47,16 +43,16 @@ class Migration(Test):
             self.assertEqual(numbers, list(range(1, len(numbers) + 1)))
 
 
-class Snapshot(Test):
+class Snapshot(GuestTest):
     """The same program goes back in time, in one QEMU: what the device did meanwhile must be forgotten, wholly."""
 
     def test_save_and_load(self) -> None:
         """Saved at work, and loaded twice while at work again: it goes on from there and no byte differs."""
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            session = Session()
+            session = self.session()
             guest = Guest(vram=VRAM, memory=MEMORY)
-            with Machine(session, folder, "only", guest) as machine:
+            with self.machine(session, folder, guest) as machine:
                 node = self.disk(machine, folder)
                 machine.run("vgpu-copy-loop")
                 machine.rounds(2)
@@ -64,13 +60,13 @@ class Snapshot(Test):
                 machine.snapshot("snapshot-save", node)
                 saved = copy.deepcopy(session)
                 for _ in range(2):
-                    machine.qmp.cmd("cont")
+                    machine.monitor.cmd("cont")
                     machine.rounds(2)
                     machine.pause()
                     machine.snapshot("snapshot-load", node)
                     # What the agent said since has not been said.
                     machine.session = session = copy.deepcopy(saved)
-                machine.qmp.cmd("cont")
+                machine.monitor.cmd("cont")
                 machine.rounds(2)
                 machine.send(agent.STDIN)
                 machine.until(lambda: session.status is not None, "the command's end")
@@ -84,7 +80,7 @@ class Snapshot(Test):
         size = 2 << 30
         file = {"driver": "file", "filename": f"{folder}/state.qcow2"}
         machine.job("blockdev-create", options={"driver": "file", "filename": file["filename"], "size": 0})
-        machine.qmp.cmd("blockdev-add", **{"node-name": "file", **file})
+        machine.monitor.cmd("blockdev-add", **{"node-name": "file", **file})
         machine.job("blockdev-create", options={"driver": "qcow2", "file": "file", "size": size})
-        machine.qmp.cmd("blockdev-add", **{"node-name": "state", "driver": "qcow2", "file": "file"})
+        machine.monitor.cmd("blockdev-add", **{"node-name": "state", "driver": "qcow2", "file": "file"})
         return "state"

@@ -10,15 +10,13 @@ not survive a peer that is gone.
 import tempfile
 from pathlib import Path
 
-from avocado import Test
-
-from settings import APPEND, KERNEL
+from launcher import GuestTest
 from vgpu_tools.guest import agent
 from vgpu_tools.guest.config import Guest
 from vgpu_tools.guest.session import Machine, Session
 
 
-class Peer(Test):
+class Peer(GuestTest):
     """The host's halves, on a hive of two."""
 
     timeout = 600
@@ -34,14 +32,14 @@ class Peer(Test):
     def link(self, program: str) -> None:
         """The link goes down and comes up again while a program uses it."""
         with tempfile.TemporaryDirectory() as name:
-            session = Session()
-            with self.machine(session, Path(name)) as machine:
+            session = self.session()
+            with self.pair(session, Path(name)) as machine:
                 machine.run(program, "link")
                 machine.rounds(1)
-                number = machine.qmp.cmd("vgpu-inject", **{"kind": "xgmi-down", "device": "gpu1", "count": 1})
+                number = machine.monitor.inject("xgmi-down", device="gpu1", count=1)
                 machine.send(agent.STDIN, b"\n")
                 machine.rounds(1)
-                machine.qmp.cmd("vgpu-inject-remove", id=number["id"])
+                machine.monitor.remove_injection(number)
                 machine.send(agent.STDIN, b"\n")
                 self.end(machine, "linked down up")
                 self.assertEqual(machine.complaint(), "")
@@ -49,19 +47,20 @@ class Peer(Test):
     def test_surprise(self) -> None:
         """The owner does not answer any more, then it is taken away."""
         with tempfile.TemporaryDirectory() as name:
-            session = Session()
-            with self.machine(session, Path(name)) as machine:
+            session = self.session()
+            with self.pair(session, Path(name)) as machine:
                 machine.run("vgpu-test-peer", "surprise")
                 machine.rounds(1)
-                machine.qmp.cmd("vgpu-inject", **{"kind": "surprise-removal", "device": "gpu0"})
-                machine.qmp.cmd("device_del", id="gpu0")
+                machine.monitor.inject("surprise-removal", device="gpu0")
+                machine.monitor.cmd("device_del", id="gpu0")
                 machine.send(agent.STDIN, b"\n")
                 self.end(machine, "working gone")
 
-    def machine(self, session: Session, folder: Path) -> Machine:
+    def pair(self, session: Session, folder: Path) -> Machine:
         """Two GPUs, which the slots may take away."""
-        append = f"pcie_ports=native {APPEND}"
-        return Machine(session, folder, "peer", Guest(gpus=2, hive=True, vram="128M", append=append, kernel=KERNEL))
+        append = f"pcie_ports=native {self.settings.append}"
+        guest = Guest(gpus=2, hive=True, vram="128M", append=append, kernel=self.settings.kernel)
+        return self.machine(session, folder, guest, "peer")
 
     def end(self, machine: Machine, words: str) -> None:
         """The command ends well, having printed this."""

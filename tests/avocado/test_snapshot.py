@@ -10,21 +10,23 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
 from avocado import Test
 
-from launcher import LIMIT, ROOT, SCALE, hear_interrupts
+from launcher import ROOT, GuestTest, hear_interrupts
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.build import erofs, rootfs
-from vgpu_tools.guest import launch, snapshot
+from vgpu_tools.guest import snapshot
 from vgpu_tools.guest.config import Guest
+from vgpu_tools.guest.launch import Run, Streams
 
 SMALL = ("--gpus", "0", "--memory", "512M")
 FOLDER_BYTES = 32 << 20  # of a disk that is too small for a snapshot
 TRIES = 10
-SECONDS = 120 * (SCALE or 1)  # of a guest
+SECONDS = 120  # of a guest, on the reference machine
 
 
 def state_of(pid: int) -> str:
@@ -46,25 +48,25 @@ class Key(Test):
         patch.start()
         self.addCleanup(patch.stop)
 
-    def key(self, **options: object) -> str:
-        """The name for a guest with these options."""
-        return snapshot.key(Guest(snapshot=True, **options))
+    def key(self, guest: Guest | None = None) -> str:
+        """The name for a guest."""
+        return snapshot.key(replace(guest or Guest(), snapshot=True))
 
     def test_machine(self) -> None:
         """Each option of the machine makes another snapshot; would catch a guest that gets the wrong machine."""
         keys = [
             self.key(),
-            self.key(gpus=2),
-            self.key(gpus=2, hive=True),
-            self.key(vram="64M"),
-            self.key(memory="1G"),
-            self.key(cpus=1),
-            self.key(kernel="debug"),
-            self.key(device_opts="vram-lost-on-reset=on"),
-            self.key(append="vgpu_kfd.vm_update_mode=0"),
-            self.key(bzimage=True),
-            self.key(share=Path("/tmp")),
-            self.key(qemu_args=["-cpu", "Haswell"]),
+            self.key(Guest(gpus=2)),
+            self.key(Guest(gpus=2, hive=True)),
+            self.key(Guest(vram="64M")),
+            self.key(Guest(memory="1G")),
+            self.key(Guest(cpus=1)),
+            self.key(Guest(kernel="debug")),
+            self.key(Guest(device_opts="vram-lost-on-reset=on")),
+            self.key(Guest(append="vgpu_kfd.vm_update_mode=0")),
+            self.key(Guest(bzimage=True)),
+            self.key(Guest(share=Path("/tmp"))),
+            self.key(Guest(qemu_args=["-cpu", "Haswell"])),
         ]
         self.assertEqual(len(set(keys)), len(keys))
 
@@ -79,9 +81,10 @@ class Key(Test):
     def test_not_the_machine(self) -> None:
         """Time, the host's folder, sockets and logs are not part of it; would catch one that is taken at every run."""
         self.assertEqual(self.key(), self.key())
-        self.assertEqual(self.key(share=Path("/tmp")), self.key(share=Path("/usr")))
+        self.assertEqual(self.key(Guest(share=Path("/tmp"))), self.key(Guest(share=Path("/usr"))))
         self.assertEqual(
-            self.key(), self.key(qmp=Path("/tmp/qmp"), qemu_args=["-D", "/tmp/log", "-msg", "timestamp=on"])
+            self.key(),
+            self.key(Guest(qmp=Path("/tmp/qmp"), qemu_args=["-D", "/tmp/log", "-msg", "timestamp=on"])),
         )
         self.contents = {"rootfs-disk-release.erofs": "changed"}  # modules and programs
         changed = self.key()
@@ -90,26 +93,23 @@ class Key(Test):
 
     def test_refused(self) -> None:
         """What cannot start from a snapshot is named."""
-        for options, what in (
-            ({"rootfs": "rocm"}, "--rootfs rocm"),
-            ({"qemu_args": ["-drive", "if=virtio,file=/tmp/x"]}, "-drive if=virtio,file=/tmp/x"),
-            ({"qemu_args": ["-object", "memory-backend-file,id=m,size=1G,mem-path=/tmp/x"]}, "memory-backend-file"),
-            ({"qemu_args": ["-S"]}, "-S"),
-            ({"qemu_args": ["-incoming", "defer"]}, "-incoming"),
+        for guest, what in (
+            (Guest(rootfs="rocm"), "--rootfs rocm"),
+            (Guest(qemu_args=["-drive", "if=virtio,file=/tmp/x"]), "-drive if=virtio,file=/tmp/x"),
+            (Guest(qemu_args=["-object", "memory-backend-file,id=m,size=1G,mem-path=/tmp/x"]), "memory-backend-file"),
+            (Guest(qemu_args=["-S"]), "-S"),
+            (Guest(qemu_args=["-incoming", "defer"]), "-incoming"),
         ):
             with self.assertRaisesRegex(Failure, f"^--from boot: .*{what}") as raised:
-                snapshot.check(Guest(snapshot=True, **options))
+                snapshot.check(replace(guest, snapshot=True))
             self.assertEqual(raised.exception.status, 2)
         with self.assertRaisesRegex(Failure, "^--from nowhere: no such snapshot"):
             snapshot.check_name("nowhere")
-        with (
-            mock.patch.object(snapshot.accel, "choose", lambda _: "kvm"),
-            self.assertRaisesRegex(Failure, "^--from boot: only with TCG"),
-        ):
-            snapshot.obtain(Guest(snapshot=True))
+        with self.assertRaisesRegex(Failure, "^--from boot: only with TCG"):
+            snapshot.Store(Path("/nonexistent")).obtain(Guest(snapshot=True, accelerator="kvm"))
 
 
-class WithFolder(Test):
+class WithFolder(GuestTest):
     """Tests with a folder for snapshots of their own."""
 
     def setUp(self) -> None:
@@ -117,9 +117,7 @@ class WithFolder(Test):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
-        patch = mock.patch.object(snapshot, "FOLDER", self.folder)
-        patch.start()
-        self.addCleanup(patch.stop)
+        self.store = snapshot.Store(self.folder)
 
 
 class Room(WithFolder):
@@ -140,7 +138,7 @@ class Room(WithFolder):
         """The one that was not used for the longest time goes, but not the caller's."""
         for name, used in (("a", 40), ("b", 10), ("c", 20), ("d", 30)):
             self.add(name, used)
-        snapshot.make_room("b", limit=(5 << 20) // 2)
+        self.store.make_room("b", limit=(5 << 20) // 2)
         self.assertEqual(self.names(), {"a", "b"})
         self.assertEqual({path.stem for path in self.folder.glob("*.json")}, {"a", "b"})
 
@@ -148,7 +146,7 @@ class Room(WithFolder):
         """Below the limit all stay."""
         for name in "abc":
             self.add(name, 1)
-        snapshot.make_room("a", limit=4 << 20)
+        self.store.make_room("a", limit=4 << 20)
         self.assertEqual(self.names(), {"a", "b", "c"})
 
     def test_earlier_boot(self) -> None:
@@ -158,7 +156,7 @@ class Room(WithFolder):
         (self.folder / "c.partial").write_bytes(b"x")
         (self.folder / "c.lock").write_bytes(b"")
         (self.folder / "d.state").write_bytes(b"x")
-        snapshot.make_room("a")
+        self.store.make_room("a")
         self.assertEqual({path.name for path in self.folder.iterdir()}, {"a.state", "a.json"})
 
     def test_locked(self) -> None:
@@ -167,28 +165,33 @@ class Room(WithFolder):
         (self.folder / "b.partial").write_bytes(b"x")
         with (self.folder / "b.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            snapshot.make_room("a", limit=0)
+            self.store.make_room("a", limit=0)
         self.assertTrue((self.folder / "b.partial").exists())
 
 
 class Restored(WithFolder):
     """Whole guests."""
 
+    @property
+    def seconds(self) -> float:
+        """Of a guest."""
+        return SECONDS * self.settings.factor
+
     def start(self, *words: str, prefix: tuple[str, ...] = ()) -> "subprocess.Popen[bytes]":
         """Start ./vgpu run --from boot."""
         return subprocess.Popen(
-            [*prefix, str(ROOT / "vgpu"), "run", "--from", "boot", "--timeout", f"{SECONDS:g}", *words],
+            [*prefix, str(ROOT / "vgpu"), "run", "--from", "boot", "--timeout", f"{self.seconds:g}", *words],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=os.environ | {"VGPU_SNAPSHOTS": str(self.folder)},
+            env=self.variables(VGPU_SNAPSHOTS=str(self.folder)),
             preexec_fn=hear_interrupts,
         )
 
     def end(self, process: "subprocess.Popen[bytes]") -> tuple[int, str, str]:
         """Exit status, output and errors."""
         with process:
-            output, errors = process.communicate(timeout=LIMIT)
+            output, errors = process.communicate(timeout=self.settings.call_limit)
         return process.returncode, output.decode(), errors.decode()
 
     def run_it(self, *words: str) -> tuple[int, str, str]:
@@ -235,7 +238,7 @@ class Restored(WithFolder):
             told.append(output.split())
         for date, uptime, *_ in told:
             self.assertTrue(start <= int(date) <= time.time(), (start, date))
-            self.assertLess(int(uptime), SECONDS)
+            self.assertLess(int(uptime), self.seconds)
         self.assertTrue(set(told[0][2:]).isdisjoint(told[1][2:]), told)
 
     def test_share(self) -> None:
@@ -262,15 +265,17 @@ class Restored(WithFolder):
         system.file("usr/bin/new", b"#!/bin/sh\necho new\n", 0o755)
         other = self.folder / "other"
         system.write(other, rootfs.DISK_BYTES)
-        guest = Guest(gpus=0, memory="512M", snapshot=True)
+        guest = self.guest(Guest(gpus=0, memory="512M", snapshot=True))
         before = self.taken(*SMALL).st_ino
-        with mock.patch.object(rootfs, "disk", lambda _: other), snapshot.obtain(guest) as saved:
-            self.assertEqual(os.fstat(saved.fileno()).st_ino, before)
-            with tempfile.TemporaryFile() as printed:
-                streams = launch.Streams(output=printed.fileno())
-                self.assertEqual(launch.Run(guest, ["new"], streams, SECONDS / 2, snapshot=saved).execute(), 0)
-                printed.seek(0)
-                self.assertEqual(printed.read(), b"new\n")
+        with mock.patch.object(rootfs, "disk", lambda _: other):
+            saved = self.store.obtain(guest)
+            assert saved
+            with saved:
+                self.assertEqual(os.fstat(saved.fileno()).st_ino, before)
+                printed = bytearray()
+                streams = Streams(output=printed.extend)
+                result = Run(guest, ["new"], streams, self.seconds / 2, snapshot=saved).execute()
+        self.assertEqual((result.status, result.sentence, printed), (0, "", b"new\n"))
 
     def test_damaged(self) -> None:
         """A byte that was changed, a file that was cut off, one that was not completed: each is named and taken
@@ -319,7 +324,7 @@ class Restored(WithFolder):
             with self.stopped_while_saving() as process:
                 process.send_signal(number)
                 process.send_signal(signal.SIGCONT)
-                process.communicate(timeout=LIMIT)
+                process.communicate(timeout=self.settings.call_limit)
             self.until(lambda: not self.users())
             self.assertLessEqual({path.suffix for path in self.folder.iterdir()}, left)
         self.assertEqual(self.run_it(*SMALL, "--", "true")[0], 0)
@@ -343,7 +348,7 @@ class Restored(WithFolder):
 
     def until(self, holds: Callable[[], bool]) -> None:
         """Wait until something holds."""
-        end = time.monotonic() + LIMIT
+        end = time.monotonic() + self.settings.call_limit
         while not holds():
             self.assertLess(time.monotonic(), end)
             time.sleep(0.005)

@@ -7,13 +7,14 @@ tests/tools/test_timeline.py has what needs no guest.
 import tempfile
 from pathlib import Path
 
-from avocado import Test
+from launcher import GuestTest
+from vgpu_tools.guest.config import Guest
+from vgpu_tools.guest.launch import Streams
+from vgpu_tools.guest.options import Options
+from vgpu_tools.trace import command, perfetto, record
 
-from launcher import vgpu
-from vgpu_tools.trace import perfetto
 
-
-class Whole(Test):
+class Whole(GuestTest):
     """A guest with two GPUs."""
 
     def test_guest(self) -> None:
@@ -22,18 +23,22 @@ class Whole(Test):
             path = Path(folder) / "trace"
             script = 'vgpu-test-multi-gpu fault && vgpu-test-svm "eight queues" && vgpu-test-svm "prefetch to VRAM"'
             script += "; echo status $?; exit 3"
-            result = vgpu("trace", "-o", str(path), "--gpus", "2", "--timeout", "240", "--", "sh", "-c", script)
-            said, errors = result.stdout.decode(), result.stderr.decode()
-            self.assertEqual(result.returncode, 3, errors)
-            self.assertIn("status 0", said)
-            self.assertNotIn("not as it should be", errors)
+            guest = self.guest(Guest(gpus=2))
+            guest.prepare()
+            said = bytearray()
+            streams = Streams(said.extend, said.extend)
+            result, recording = record.record(Options(guest, 240, False), ["sh", "-c", script], streams)
+            self.assertEqual((result.status, result.sentence), (3, ""), said)
+            self.assertIn(b"status 0", said)
+            outcome = command.write(path, recording)
+            self.assertEqual(outcome.doubts, [])
             found = perfetto.read(path)
         faults = [piece for piece in found if piece.category == "fault"]
         self.assertEqual({piece.process for piece in faults}, {"gpu0", "gpu1"})
         # These have the same PASID, one after the other. The kernel keeps 15 characters of a name.
         for program in ("vgpu-test-multi-gpu"[:15], "vgpu-test-svm"):
             self.assertTrue([fault for fault in faults if f", {program} {fault.args['pid']}" in fault.thread], program)
-        self.assertIn(f"{len(faults)} faults, {len(faults)} answered", errors)
+        self.assertEqual((outcome.faults, outcome.serviced), (len(faults), len(faults)))
         services = {flow: piece for piece in found if piece.category == "service" for flow in piece.flows}
         replays = {flow for piece in found if piece.category == "replay" for flow in piece.flows}
         for fault in faults:

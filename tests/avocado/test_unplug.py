@@ -9,21 +9,19 @@ import tempfile
 import time
 from pathlib import Path
 
-from avocado import Test
-
-from settings import APPEND, KERNEL, ROUND_LIMIT, ROUNDS
+from launcher import GuestTest
 from vgpu_tools.guest import agent
 from vgpu_tools.guest.config import Guest
-from vgpu_tools.guest.session import LIMIT, Machine, Session
+from vgpu_tools.guest.session import Machine
 
 VRAM = 256 << 20
 NATIVE = "pcie_ports=native"  # our kernel asks for no control, as it has no ASPM
 
 
-class Unplug(Test):
+class Unplug(GuestTest):
     """vgpu-test-unplug's load, and QMP's device_del and device_add."""
 
-    timeout = 600 + ROUND_LIMIT * ROUNDS
+    timeout = 840
 
     def test_button(self) -> None:
         """The guest is asked first: nothing is lost."""
@@ -36,19 +34,20 @@ class Unplug(Test):
     def campaign(self, how: str) -> None:
         """Rounds of both."""
         with tempfile.TemporaryDirectory() as name:
-            session = Session()
-            guest = Guest(vram=f"{VRAM}", append=f"{NATIVE} {APPEND}", kernel=KERNEL)
-            with Machine(session, Path(name), "only", guest) as machine:
+            session = self.session()
+            append = f"{NATIVE} {self.settings.append}"
+            guest = Guest(vram=f"{VRAM}", append=append, kernel=self.settings.kernel)
+            with self.machine(session, Path(name), guest) as machine:
                 machine.run("vgpu-test-unplug", how)
-                for round_ in range(ROUNDS):
+                for round_ in range(self.settings.rounds):
                     if round_:
                         machine.send(agent.STDIN, b"\n")
                     self.line(machine, "working")
                     if how == "surprise":
-                        machine.qmp.cmd("vgpu-inject", **{"kind": "surprise-removal", "device": "gpu0"})
+                        machine.monitor.inject("surprise-removal", device="gpu0")
                     self.take(machine)
                     self.line(machine, "gone")
-                    machine.qmp.cmd("device_add", driver="vgpu-kfd", id="gpu0", bus="port0", vram=VRAM)
+                    machine.monitor.cmd("device_add", driver="vgpu-kfd", id="gpu0", bus="port0", vram=VRAM)
                     self.line(machine, "back")
                 machine.send(agent.STDIN)
                 machine.until(lambda: session.status is not None, "the command's end")
@@ -65,12 +64,12 @@ class Unplug(Test):
 
     def take(self, machine: Machine) -> None:
         """Take the device away, and wait until it is gone."""
-        machine.qmp.cmd("device_del", id="gpu0")
-        end = time.monotonic() + LIMIT
-        while time.monotonic() < end:
-            event = machine.qmp.pull_event(wait=LIMIT)
-            if event and event["event"] == "DEVICE_DELETED" and event["data"].get("device") == "gpu0":
+        machine.monitor.cmd("device_del", id="gpu0")
+        end = time.monotonic() + self.settings.limit
+        while (left := end - time.monotonic()) > 0:
+            event = machine.monitor.event(left)
+            if event and event.name == "DEVICE_DELETED" and event.data.get("device") == "gpu0":
                 return
-            if event and event["event"] == "DEVICE_UNPLUG_GUEST_ERROR":
-                self.fail(event)
+            if event and event.name == "DEVICE_UNPLUG_GUEST_ERROR":
+                self.fail(str(event))
         self.fail("no DEVICE_DELETED")

@@ -12,14 +12,14 @@ from pathlib import Path
 
 from avocado import Test
 
-from launcher import SCALE, hear_interrupts, vgpu
+from launcher import GuestTest, hear_interrupts
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.build import qemu
 from vgpu_tools.guest import qmp
 from vgpu_tools.operate import inject
 from vgpu_tools.trace import perfetto
 
-SECONDS = 30 * (SCALE or 1)
+SECONDS = 30  # on the reference machine
 
 
 class Values(Test):
@@ -33,8 +33,13 @@ class Values(Test):
             inject.value("key", "lots")
 
 
-class Operator(Test):
+class Operator(GuestTest):
     """A machine with two devices, standing still."""
+
+    @property
+    def seconds(self) -> float:
+        """For what is waited for."""
+        return SECONDS * self.settings.factor
 
     def setUp(self) -> None:
         """Start it."""
@@ -48,21 +53,21 @@ class Operator(Test):
         command += ["-device", "vgpu-kfd,id=gpu0,vram=64M", "-device", "vgpu-kfd,id=gpu1,vram=64M"]
         command += ["-qmp", f"unix:{self.socket},server=on,wait=off", *more]
         self.errors = (Path(self.folder.name) / "log").open("wb")
-        self.machine = subprocess.Popen(command, stderr=self.errors, stdin=subprocess.DEVNULL)
+        self.qemu = subprocess.Popen(command, stderr=self.errors, stdin=subprocess.DEVNULL)
         self.until(lambda: qmp.alive(self.socket), "QEMU listens at its socket")
 
     def until(self, holds: Callable[[], bool], what: str) -> None:
         """Wait until something holds."""
-        end = time.monotonic() + SECONDS
+        end = time.monotonic() + self.seconds
         while not holds():
-            self.assertIsNone(self.machine.poll(), f"QEMU ended before {what}")
-            self.assertLess(time.monotonic(), end, f"not within {SECONDS} s: {what}")
+            self.assertIsNone(self.qemu.poll(), f"QEMU ended before {what}")
+            self.assertLess(time.monotonic(), end, f"not within {self.seconds:g} s: {what}")
             time.sleep(0.05)
 
     def stop(self) -> None:
         """End the machine."""
-        self.machine.kill()
-        self.machine.wait()
+        self.qemu.kill()
+        self.qemu.wait()
         self.errors.close()
         self.socket.unlink(missing_ok=True)
 
@@ -73,7 +78,7 @@ class Operator(Test):
 
     def call(self, *words: str, status: int = 0) -> str:
         """A call that ends as expected; returns what it said."""
-        result = vgpu(*words, "--qmp", str(self.socket))
+        result = self.vgpu(*words, "--qmp", str(self.socket))
         self.assertEqual(result.returncode, status, (words, result.stderr))
         return (result.stdout if not status else result.stderr).decode()
 
@@ -124,7 +129,7 @@ class Operator(Test):
             answer = self.call(*words, status=status)
             self.assertIn(said, answer)
             self.assertEqual(len(answer.splitlines()), 1, answer)
-        self.assertIn("no such socket", vgpu("stats", "--qmp", "/nonexistent").stderr.decode())
+        self.assertIn("no such socket", self.vgpu("stats", "--qmp", "/nonexistent").stderr.decode())
 
     def test_stats(self) -> None:
         """Both devices, for a person."""
@@ -142,7 +147,7 @@ class Operator(Test):
             stderr=subprocess.PIPE,
             preexec_fn=hear_interrupts,
         ) as follower:
-            silence = threading.Timer(2 * SECONDS, follower.kill)  # then there is no line
+            silence = threading.Timer(2 * self.seconds, follower.kill)  # then there is no line
             silence.start()
             try:
                 self.assertIn(b"following", follower.stderr.readline())
@@ -151,7 +156,7 @@ class Operator(Test):
                 line = follower.stdout.readline().decode()
                 silence.cancel()
                 follower.send_signal(signal.SIGINT)
-                said = line + follower.communicate(timeout=SECONDS)[0].decode()
+                said = line + follower.communicate(timeout=self.seconds)[0].decode()
             finally:
                 silence.cancel()
                 follower.kill()
@@ -169,13 +174,13 @@ class Operator(Test):
         with subprocess.Popen(
             [*command, "--qmp", self.socket], stderr=subprocess.PIPE, preexec_fn=hear_interrupts
         ) as follower:
-            silence = threading.Timer(2 * SECONDS, follower.kill)
+            silence = threading.Timer(2 * self.seconds, follower.kill)
             silence.start()
             try:
                 self.assertIn(b"following", follower.stderr.readline())
                 self.call("inject", "fault-spurious", "device=gpu1", "vmid=3", "va=0x5000")
                 follower.send_signal(signal.SIGINT)
-                said = follower.communicate(timeout=SECONDS)[1].decode()
+                said = follower.communicate(timeout=self.seconds)[1].decode()
             finally:
                 silence.cancel()
                 follower.kill()
@@ -184,5 +189,5 @@ class Operator(Test):
 
     def state(self, event: str = "vgpu_inject ") -> str:
         """Of an event's tracing."""
-        lines = vgpu("trace", "--qmp", str(self.socket)).stdout.decode().splitlines()
+        lines = self.vgpu("trace", "--qmp", str(self.socket)).stdout.decode().splitlines()
         return "".join(line for line in lines if line.startswith(event))

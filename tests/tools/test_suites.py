@@ -11,6 +11,7 @@ from unittest import mock
 
 from avocado import Test
 
+from vgpu_tools.base import environment
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import ROOT
 from vgpu_tools.testing import (
@@ -230,6 +231,16 @@ class Time(Test):
 
 class Reports(Test):
     """What is printed of results."""
+
+    def test_parameters(self) -> None:
+        """Avocado's tests get what they are asked for, and the environment gives the user's wishes alone."""
+        given = environment.read({"VGPU_ACCEL": "tcg", "VGPU_TEST_SCALE": "9", "VGPU_TEST_DELAYS": "7"})
+        words = avocado_tests.Parameters(given, scale=1.5, append="a=b c").words()
+        self.assertEqual(words, ["-p", "scale=1.50", "-p", "append=a=b c", "-p", "accelerator=tcg"])
+        self.assertEqual(avocado_tests.Parameters().words(), [])
+        variables = Plan(LONG, seconds=3, environment=given).variables(2)
+        self.assertEqual(variables, {"VGPU_TEST_SECONDS": "3", "VGPU_TEST_DELAYS": "7", "VGPU_TEST_SCALE": "2.00"})
+        self.assertEqual(Plan().variables(1), {"VGPU_TEST_SHORT": "1", "VGPU_TEST_SCALE": "1.00"})
 
     def test_again(self) -> None:
         """A failed case is repeated, stays failed, and the report says how often it fails alone."""

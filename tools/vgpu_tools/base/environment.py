@@ -25,6 +25,9 @@ class Environment:
     security_mirror: str = ""
 
 
+NOTHING_SET = Environment()
+
+
 def read(variables: Mapping[str, str] | None = None) -> Environment:
     """The environment of this process, or the given variables."""
     known = os.environ if variables is None else variables
@@ -53,6 +56,11 @@ def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     outer = {"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES", "CDPATH", "PYTHONPATH", "O", "V", "W", "C"}
     variables = {name: value for name, value in os.environ.items() if name not in outer}
     return variables | {"LC_ALL": "C"} | dict(extra or {})
+
+
+def inherited_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment for a child that is called as the user would call it."""
+    return {**os.environ, **(extra or {})}
 
 
 def path_with(folder: Path) -> str:

@@ -5,20 +5,28 @@ Each imports what it needs when it is called, so that ./vgpu run starts fast.
 """
 
 import os
+import signal
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from vgpu_tools.base import environment
+from vgpu_tools.base.arguments import Parser, join_values
 from vgpu_tools.base.errors import Failure
-from vgpu_tools.cli.options import Parser, join_values, operator_parser, parse_guest, refuse_snapshot, repeated
+from vgpu_tools.cli.options import operator_parser, refuse_snapshot, repeated
+
+if TYPE_CHECKING:
+    from vgpu_tools.guest.launch import Streams
+    from vgpu_tools.guest.options import Options
 
 DEMO_MEMORY = "2G"
-NAMED_SOURCES = {"qemu": "QEMU_SRC", "kernel": "KERNEL_SRC"}  # by what builds them
+RUN_SECONDS = 600.0  # of a run without --timeout
 
 
 def run(words: list[str]) -> int:
     """./vgpu run"""
-    from vgpu_tools.guest import snapshot
-    from vgpu_tools.guest.launch import Run, Streams
+    from vgpu_tools.guest import options
+    from vgpu_tools.guest.launch import Streams
 
     if "--" not in words:
         raise Failure("run wants '--' and a command (see ./vgpu help)", status=2)
@@ -26,33 +34,33 @@ def run(words: list[str]) -> int:
     command = words[split + 1 :]
     if not command:
         raise Failure("run wants a command after '--'", status=2)
-    options, guest = parse_guest(words[:split], timeout=600)
-    guest.prepare()
-    saved = snapshot.obtain(guest)
-    return Run(guest, command, Streams(), options.timeout, options.verbose, snapshot=saved).execute()
+    return _execute(options.parse(words[:split], environment.read(), RUN_SECONDS), command, Streams())
 
 
 def shell(words: list[str]) -> int:
     """./vgpu shell"""
-    from vgpu_tools.guest import snapshot
-    from vgpu_tools.guest.launch import Run, Streams
+    from vgpu_tools.guest import options
+    from vgpu_tools.guest.launch import Streams
 
-    options, guest = parse_guest(words)
-    guest.prepare()
-    streams = Streams(input=0, terminal=os.isatty(0))
-    return Run(
-        guest,
-        ["env", f"TERM={os.environ.get('TERM', 'linux')}", "/bin/sh", "-l"],
-        streams,
-        options.timeout,
-        options.verbose,
-        snapshot=snapshot.obtain(guest),
-    ).execute()
+    given = environment.read()
+    command = ["env", f"TERM={given.terminal}", "/bin/sh", "-l"]
+    return _execute(options.parse(words, given), command, Streams(input=0, terminal=os.isatty(0)))
+
+
+def _execute(options: "Options", command: list[str], streams: "Streams") -> int:
+    """Run a command as the user asked for; SIGUSR1 gives it up as the end of its time does."""
+    from vgpu_tools.guest import snapshot
+    from vgpu_tools.guest.launch import Run
+
+    with snapshot.prepared(options.guest, environment.read().snapshots) as saved:
+        run = Run(options.guest, command, streams, options.timeout, options.verbose, snapshot=saved)
+        signal.signal(signal.SIGUSR1, lambda *_: run.give_up())
+        return run.execute().check()
 
 
 def gdb(words: list[str]) -> int:
     """./vgpu gdb"""
-    from vgpu_tools.guest import gdb
+    from vgpu_tools.guest import gdb, options
 
     if not words or words[0] not in ("qemu", "kernel"):
         raise Failure("gdb wants 'qemu' or 'kernel' (see ./vgpu help)", status=2)
@@ -60,10 +68,10 @@ def gdb(words: list[str]) -> int:
     given, command = words[1:split], words[split + 1 :] or ["sleep", "1000000"]
     if words[0] == "kernel" and "--kernel" not in given:
         given = ["--kernel", "debug", *given]
-    _, guest = parse_guest(given)
-    refuse_snapshot(guest, "gdb")
-    guest.prepare()
-    return gdb.debug(words[0], guest, given, command)
+    parsed = options.parse(given, environment.read())
+    refuse_snapshot(parsed.guest, "gdb")
+    parsed.guest.prepare()
+    return gdb.debug(words[0], parsed.guest, command, parsed.verbose)
 
 
 def build(words: list[str]) -> int:
@@ -81,10 +89,12 @@ def build(words: list[str]) -> int:
         "demo": lambda: [sources.firmware()[0], qemu.build(), rootfs.build("release")],
         "bench": lambda: [sources.firmware()[0], qemu.build(), qemu.build_bench(), rootfs.build("release")],
     }
+    given = environment.read()
+    named = {"qemu": given.qemu_source, "kernel": given.kernel_source}
     for word in words or ["demo"]:
         if word not in targets:
             raise Failure(f"no such target: {word} (there are {', '.join(targets)})", status=2)
-        if os.environ.get(NAMED_SOURCES.get(word, "")):
+        if named.get(word):
             for stamp in (BUILD / ".stamps").glob(f"{word}-*"):
                 stamp.unlink()  # only ninja and kbuild can tell what changed in there
         ensure(*targets[word]())
@@ -109,7 +119,7 @@ def test(words: list[str]) -> int:
     from vgpu_tools.testing import run
     from vgpu_tools.testing.suite import BASIC, FULL, LONG, Plan
 
-    parser = Parser(prog="vgpu", add_help=False, allow_abbrev=False)
+    parser = Parser()
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--seconds", type=int, default=60)
@@ -121,11 +131,12 @@ def test(words: list[str]) -> int:
     if options.changed or options.since:
         if options.full or options.long:
             raise Failure("test --changed is a pass of its own: not with --full, --long (see ./vgpu help)", status=2)
-        return run.run_changed(options.suites, options.since, options.fail_fast)
+        return run.run_changed(options.suites, options.since, options.fail_fast, environment.read())
     if options.seconds < 1:
         raise Failure(f"--seconds {options.seconds}: at least 1", status=2)
     level = LONG if options.long else FULL if options.full else BASIC
-    plan = Plan(level, options.seconds if options.long else 0, options.fail_fast)
+    seconds = options.seconds if options.long else 0
+    plan = Plan(level, seconds, options.fail_fast, environment=environment.read())
     return run.run(options.suites, plan)
 
 
@@ -133,7 +144,7 @@ def test_stress(words: list[str]) -> int:
     """./vgpu test-stress"""
     from vgpu_tools.testing import stress
 
-    parser = Parser(prog="vgpu", add_help=False, allow_abbrev=False)
+    parser = Parser()
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(words)
@@ -146,7 +157,7 @@ def test_delays(words: list[str]) -> int:
     """./vgpu test-delays"""
     from vgpu_tools.testing import delays
 
-    parser = Parser(prog="vgpu", add_help=False, allow_abbrev=False)
+    parser = Parser()
     parser.add_argument("--device", default="")
     parser.add_argument("--frames", action="store_true")
     parser.add_argument("program", nargs="?", default="")
@@ -183,23 +194,27 @@ def compile_commands(words: list[str]) -> int:
 
 def check_recovery(words: list[str]) -> int:
     """./vgpu check-recovery"""
+    from vgpu_tools.guest.config import Guest
     from vgpu_tools.testing import recovery
 
-    return recovery.check_recovery(repeated(words, 50))
+    options = repeated(words, 50)
+    guest = Guest(kernel=options.kernel, append=options.append, late_frames=environment.read().late_frames)
+    return recovery.check_recovery(guest, options.repeat)
 
 
 def check_cycles(words: list[str]) -> int:
     """./vgpu check-cycles"""
     from vgpu_tools.testing import power_cycles
 
-    return power_cycles.check_cycles(repeated(words, 20))
+    options = repeated(words, 20)
+    return power_cycles.check_cycles(options.repeat, options.kernel, options.append, environment.read())
 
 
 def kfdtest(words: list[str]) -> int:
     """./vgpu kfdtest"""
     from vgpu_tools.testing import kfdtest
 
-    parser = Parser(prog="vgpu", add_help=False, allow_abbrev=False)
+    parser = Parser()
     parser.add_argument("--filter", default="")
     parser.add_argument("--classes", default="")
     parser.add_argument("--gpus", type=int, default=1)
@@ -213,10 +228,11 @@ def mutants(words: list[str]) -> int:
     """./vgpu mutants"""
     from vgpu_tools.testing import mutants
 
-    parser = Parser(prog="vgpu", add_help=False, allow_abbrev=False)
+    parser = Parser()
     parser.add_argument("--pass", dest="of", choices=mutants.PASSES, default="basic")
     parser.add_argument("names", nargs="*")
-    return mutants.mutants(parser.parse_intermixed_args(words))
+    options = parser.parse_intermixed_args(words)
+    return mutants.mutants(options.of, options.names)
 
 
 def inject(words: list[str]) -> int:
@@ -225,7 +241,8 @@ def inject(words: list[str]) -> int:
 
     parser = operator_parser()
     parser.add_argument("words", nargs="*")
-    return inject.inject(parser.parse_intermixed_args(words))
+    options = parser.parse_intermixed_args(words)
+    return inject.inject(options.qmp, options.words)
 
 
 def stats(words: list[str]) -> int:
@@ -234,15 +251,17 @@ def stats(words: list[str]) -> int:
 
     parser = operator_parser()
     parser.add_argument("--json", action="store_true")
-    return stats.stats(parser.parse_args(words))
+    options = parser.parse_args(words)
+    return stats.stats(options.qmp, options.json)
 
 
 def trace(words: list[str]) -> int:
     """./vgpu trace"""
+    from vgpu_tools.guest import options
     from vgpu_tools.operate import trace_log
 
     split = words.index("--") if "--" in words else len(words)
-    chooser = Parser(prog="vgpu", add_help=False, allow_abbrev=False)
+    chooser = Parser()
     chooser.add_argument("-o", dest="output", type=Path)
     given, rest = chooser.parse_known_args(join_values(words[:split]))
     if given.output:
@@ -250,16 +269,17 @@ def trace(words: list[str]) -> int:
 
         command.check(given.output)
         if split < len(words):
-            options, guest = parse_guest(rest, timeout=600)
-            refuse_snapshot(guest, "trace")
-            guest.prepare()
-            return command.run(given.output, guest, words[split + 1 :], options.timeout, options.verbose)
+            parsed = options.parse(rest, environment.read(), RUN_SECONDS)
+            refuse_snapshot(parsed.guest, "trace")
+            parsed.guest.prepare()
+            return command.run(given.output, parsed, words[split + 1 :])
     elif split < len(words):
         raise Failure("to trace a command say '-o FILE' (see ./vgpu help)", status=2)
     parser = operator_parser()
     parser.add_argument("--seconds", type=float, default=0)
     if given.output:
-        options = parser.parse_args(rest)
-        return command.watch(given.output, options.qmp, options.seconds)
+        asked = parser.parse_args(rest)
+        return command.watch(given.output, asked.qmp, asked.seconds)
     parser.add_argument("patterns", nargs="*")
-    return trace_log.trace(parser.parse_intermixed_args(words))
+    asked = parser.parse_intermixed_args(words)
+    return trace_log.trace(asked.qmp, asked.patterns, asked.seconds)

@@ -2,6 +2,7 @@
 """Which accelerator runs the guest: KVM where it is seen to work, else TCG; and the rate that its kernel is told."""
 
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -34,17 +35,18 @@ def kernel_arguments(name: str) -> list[str]:
     return [f"tsc_early_khz={khz}"] if khz else []
 
 
+def check(name: str) -> None:
+    """Refuse an accelerator that VGPU_ACCEL= names and that does not exist."""
+    if name and name not in CHOICES:
+        raise Failure(f"VGPU_ACCEL={name}: there are {', '.join(CHOICES)}", status=2)
+
+
 def choose(comes_up: Callable[[str], bool]) -> str:
-    """The accelerator to use; VGPU_ACCEL= overrides.
+    """The accelerator that works on this host.
 
     A /dev/kvm that opens says little: it is tried once in the life of the host's kernel with `comes_up`, which boots
     a guest on the accelerator it is given. What came of it is kept in the cache.
     """
-    named = os.environ.get("VGPU_ACCEL", "")
-    if named and named not in CHOICES:
-        raise Failure(f"VGPU_ACCEL={named}: there are {', '.join(CHOICES)}", status=2)
-    if named:
-        return named
     if not os.access(KVM, os.R_OK | os.W_OK):
         return "tcg"
     known, boot = CACHE / "accelerator", BOOT.read_text().strip()
@@ -53,7 +55,7 @@ def choose(comes_up: Callable[[str], bool]) -> str:
         if seen == boot:
             return name
     name = "kvm" if comes_up("kvm") else "tcg"
-    new = known.with_suffix(f".{os.getpid()}")
+    new = known.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
     new.write_text(f"{boot} {name}\n")
     new.replace(known)
     return name

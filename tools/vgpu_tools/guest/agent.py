@@ -13,7 +13,6 @@ A frame is one byte of kind, four bytes of length (little endian) and that many 
                    S  random bytes          T  nanoseconds since 1970 (8 bytes): both after a restore, in this order
 """
 
-import os
 import struct
 import time
 from collections.abc import Iterator, Sequence
@@ -28,24 +27,29 @@ LEAKS = 0x02  # look for leaked kernel memory afterwards
 MAX_PAYLOAD = 65536
 HEADER = struct.Struct("<BI")
 
-LATE = os.environ.get("VGPU_FRAME_DELAY", "")  # kinds of frames that come late, to bring out faults of order
 LATE_SECONDS = 0.3
-_late_left = 3
+LATE_FRAMES = 3
 
 
-def be_late(kind: int) -> None:
-    """Wait before the first frames of the kinds in LATE are sent or handled."""
-    global _late_left
-    if chr(kind) in LATE and _late_left:
-        _late_left -= 1
-        time.sleep(LATE_SECONDS)
+class Late:
+    """Delays the first frames of some kinds on one connection, to bring out faults of order."""
+
+    def __init__(self, kinds: str) -> None:
+        """`kinds` are letters of the table above; without any, nothing is delayed."""
+        self.kinds = kinds
+        self.left = LATE_FRAMES
+
+    def wait(self, kind: int) -> None:
+        """Sleep LATE_SECONDS before a frame of a late kind is sent or handled, LATE_FRAMES times."""
+        if chr(kind) in self.kinds and self.left:
+            self.left -= 1
+            time.sleep(LATE_SECONDS)
 
 
 def frame(kind: int, payload: bytes = b"") -> bytes:
-    """One frame, ready to send."""
+    """One frame, ready to send; ValueError if it is too long."""
     if len(payload) > MAX_PAYLOAD:
         raise ValueError("frame too long")
-    be_late(kind)
     return HEADER.pack(kind, len(payload)) + payload
 
 
@@ -68,7 +72,9 @@ def time_of_day(nanoseconds: int) -> bytes:
 class Decoder:
     """Turns the bytes that come from the guest into frames."""
 
-    def __init__(self) -> None:
+    def __init__(self, late: Late | None = None) -> None:
+        """Frames of the kinds of `late` are handed on late."""
+        self.late = late or Late("")
         self.buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -81,5 +87,5 @@ class Decoder:
                 return
             payload = bytes(self.buffer[HEADER.size : end])
             del self.buffer[:end]
-            be_late(kind)
+            self.late.wait(kind)
             yield kind, payload

@@ -3,22 +3,24 @@
 
 import re
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Self
 
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.build import kernel, qemu, rocm, rootfs, sources
 from vgpu_tools.build.steps import ensure
-from vgpu_tools.guest import accel, agent
+from vgpu_tools.guest import accel
 
 MAX_GPUS = 8
+CONSOLE_PIPE = "stdio,signal=off"
 APPEND = "console=ttyS0 panic=-1 oops=panic tsc=reliable no_timer_check"
 SIZE = re.compile(r"[1-9]\d*[KMGT]?")
 DELAY_POINTS = ("wake", "take", "done", "irq", "ack", "window")  # qemu-device/core/delay.h
 OPTION = re.compile(r"[a-z][a-z0-9-]*=[^,]+(,[a-z][a-z0-9-]*=[^,]+)*")
 
 
-@dataclass
+@dataclass(frozen=True)
 class Guest:
     """The options of `vgpu run` and `vgpu shell`."""
 
@@ -37,6 +39,8 @@ class Guest:
     bzimage: bool = False  # boots slower, but can sleep to memory
     snapshot: bool = False  # starts from a snapshot of itself, taken before it has the driver
     device_delays: str = ""  # of the devices' threads: a seed, or one of DELAY_POINTS; with a QEMU of its own
+    accelerator: str = ""  # tcg, kvm; empty: the one that works on this host
+    late_frames: str = ""  # kinds of frames that launcher and agent are late with (agent.Late)
 
     def check(self) -> None:
         """Refuse what cannot be started."""
@@ -55,7 +59,12 @@ class Guest:
             raise Failure(f"--qmp {self.qmp}: no such folder", status=2)
         if self.device_delays and not self.device_delays.isdecimal() and self.device_delays not in DELAY_POINTS:
             raise Failure(f"--device-delays {self.device_delays}: want a seed or {', '.join(DELAY_POINTS)}", status=2)
+        accel.check(self.accelerator)
         kernel.check_flavour(self.kernel)
+
+    def on(self, accelerator: str, late_frames: str = "") -> Self:
+        """The same guest on an accelerator, with frames that come late."""
+        return replace(self, accelerator=accelerator, late_frames=late_frames)
 
     def variant(self) -> str:
         """The variant of QEMU."""
@@ -70,7 +79,7 @@ class Guest:
         if self.rootfs == "rocm":
             ensure(rocm.build())
 
-    def command(self, agent_fd: int, accelerator: str, console: str = "stdio,signal=off") -> list[str]:
+    def command(self, agent_fd: int, accelerator: str, console: str = CONSOLE_PIPE) -> list[str]:
         """QEMU's command line; the agent's socket is `agent_fd`, the console a character device."""
         words: list[str | Path] = [qemu.binary(self.variant())]
         for folder in sources.firmware()[1]:
@@ -84,7 +93,7 @@ class Guest:
         words += ["-kernel", self.kernel_image(), "-initrd", self.initramfs()]
         append = [APPEND, *accel.kernel_arguments(accelerator), self.append]
         append += ["vgpu_wait=1"] if self.snapshot else []  # init has the agent wait
-        append += [f"vgpu_agent_delay={agent.LATE}"] if agent.LATE else []
+        append += [f"vgpu_agent_delay={self.late_frames}"] if self.late_frames else []
         if self.rootfs == "rocm":
             place = str(rocm.image()).replace(",", ",,")
             words += ["-drive", f"if=none,id=root,format=raw,read-only=on,file={place}"]

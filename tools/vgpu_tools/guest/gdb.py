@@ -2,7 +2,6 @@
 """./vgpu gdb: QEMU, or the guest's kernel, under gdb."""
 
 import os
-import shlex
 import shutil
 import signal
 import socket
@@ -12,34 +11,37 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import BUILD
 from vgpu_tools.build import kernel
 from vgpu_tools.guest import agent
+from vgpu_tools.guest.background import Background
 from vgpu_tools.guest.config import Guest
+from vgpu_tools.guest.launch import Streams
 
 STUB_SECONDS = 10.0  # QEMU opens its gdb socket before the guest's first instruction
 
 
-def debug(what: str, guest: Guest, options: Sequence[str], words: Sequence[str]) -> int:
+def debug(what: str, guest: Guest, words: Sequence[str], verbose: bool) -> int:
     """Debug "qemu" or "kernel" while a guest runs a command; returns gdb's exit status.
 
-    `options` are the launcher options that `guest` was made from.
+    `verbose` shows the guest's console while the kernel is debugged; QEMU's own standard output has it in any case.
     """
     if not shutil.which("gdb"):
         raise Failure("gdb is not installed (the package is called gdb)", status=2)
     if what == "qemu":
         return _qemu(guest, words)
-    return _kernel(guest, options, words)
+    return _kernel(guest, words, verbose)
 
 
-def _gdb(arguments: Sequence[str | Path], **keywords: object) -> int:
+def _gdb(arguments: Sequence[str | Path], cwd: Path | None = None, inherited: Sequence[int] = ()) -> int:
     """Run gdb in the foreground; Ctrl-C is its, not ours."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        return subprocess.run(["gdb", "-q", *map(str, arguments)], check=False, **keywords).returncode
+        return subprocess.run(["gdb", "-q", *map(str, arguments)], check=False, cwd=cwd, pass_fds=inherited).returncode
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -52,7 +54,7 @@ def _qemu(guest: Guest, words: Sequence[str]) -> int:
     with ours, theirs:
         threading.Thread(target=_serve, args=(ours, words), daemon=True).start()
         signals = ["-ex", "handle SIGUSR1 SIGUSR2 nostop noprint pass"]
-        return _gdb([*signals, "--args", *command], pass_fds=[theirs.fileno()])
+        return _gdb([*signals, "--args", *command], inherited=[theirs.fileno()])
 
 
 def _serve(port: socket.socket, words: Sequence[str]) -> None:
@@ -69,25 +71,29 @@ def _serve(port: socket.socket, words: Sequence[str]) -> None:
                 print(f"vgpu: the command exited with {int.from_bytes(payload, 'little')}", file=sys.stderr)
 
 
-def _kernel(guest: Guest, options: Sequence[str], words: Sequence[str]) -> int:
+def _kernel(guest: Guest, words: Sequence[str], verbose: bool) -> int:
     tree = kernel.tree(guest.kernel)
     with tempfile.TemporaryDirectory() as folder:
         stub = Path(folder) / "gdb"
-        extra = shlex.join([*guest.qemu_args, "-S", "-gdb", f"unix:{stub},server=on,wait=off"])
-        launcher = [sys.executable, "-m", "vgpu_tools", "run", *options, "--timeout", "0", "--qemu-args", extra]
-        run = subprocess.Popen([*launcher, "--", *words], stdin=subprocess.DEVNULL, start_new_session=True)
-        try:
+        waiting = replace(guest, qemu_args=[*guest.qemu_args, "-S", "-gdb", f"unix:{stub},server=on,wait=off"])
+        # A session of its own: Ctrl-C in gdb stops the guest's kernel, and not QEMU.
+        with Background(waiting, words, own_session=True, streams=Streams(), verbose=verbose) as run:
             end = time.monotonic() + STUB_SECONDS
             while not stub.exists():
-                if run.poll() is not None or time.monotonic() > end:
+                if run.wait(0.05) or time.monotonic() > end:
+                    _tell(run)
                     raise Failure("the guest did not start")
-                time.sleep(0.05)
             print("vgpu: the guest waits at its first instruction; 'continue' starts it", file=sys.stderr)
             script = tree / "vmlinux-gdb.py"
             commands = ["-ex", f"add-auto-load-safe-path {tree}"]
             if script.exists():
                 commands += ["-ex", f"source {script}"]  # lx-symbols, lx-dmesg and the like
-            return _gdb([*commands, "-ex", f"target remote {stub}", tree / "vmlinux"], cwd=tree)
-        finally:
-            run.terminate()
-            run.wait()
+            status = _gdb([*commands, "-ex", f"target remote {stub}", tree / "vmlinux"], cwd=tree)
+            _tell(run)
+            return status
+
+
+def _tell(run: Background) -> None:
+    """Say what is wrong with a guest that has ended by itself."""
+    if run.wait(0) and (sentence := run.result().sentence):
+        print(f"vgpu: {sentence}", file=sys.stderr)

@@ -1,261 +1,307 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs a command in a guest: starts QEMU, talks to the agent, and judges how it went."""
+"""Runs a command in a guest of its own: `Run(guest, words, streams).execute()` gives a `Result`."""
 
 import contextlib
-import ctypes
-import fcntl
-import itertools
 import os
-import re
 import secrets
 import selectors
-import shlex
-import shutil
-import signal
-import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from vgpu_tools.base import terminal
-from vgpu_tools.base.errors import TIMED_OUT, Failure
-from vgpu_tools.base.paths import RUNS
-from vgpu_tools.base.process import how_it_ended
-from vgpu_tools.guest import accel, agent, postmortem, qmp
+from vgpu_tools.base.errors import Failure
+from vgpu_tools.guest import accel, agent, postmortem, qmp, run_folder
 from vgpu_tools.guest.config import Guest
 from vgpu_tools.guest.console import Watcher
+from vgpu_tools.guest.emulator import Emulator
+from vgpu_tools.guest.result import Result, Verdict
 
-MACHINE, THREADS = "machine.txt", "threads.txt"  # beside the console log of a guest whose time is up
-KEEP_RUNS = 40  # logs of that many runs stay
-KEEP_FAILED = 40  # and those of that many older runs that failed
-LOCK = "lock"  # in a run's folder; held until the run is over
-FAILED = "failed"  # in a run's folder; says why the run failed
 END_SECONDS = 5.0  # a guest that says it dies, and a QEMU that was told to end, get this long
 DUMP_SECONDS = 2.0  # a guest whose time is up gets this long to say what hangs
 PROBE_SECONDS = 10.0  # a guest on KVM is up long before
-LOOK_SECONDS = 1.0  # a signal may bring the deadline forward while nothing else happens
 CHUNK = 65536
-PR_SET_PDEATHSIG = 1
 SEED_BYTES = 64  # for the random number generator of a restored guest
-_attempts = itertools.count()  # the last part of the names of runs' folders: none is used twice
+
+Sink = Callable[[bytes], None]
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write all of it to a descriptor."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def drop(data: bytes) -> None:
+    """A sink that keeps nothing."""
 
 
 @dataclass
 class Streams:
-    """Descriptors of the command's streams; without `input` it gets none."""
+    """The command's streams: what takes its output and its errors, and the descriptor of its input, or None.
 
+    With `terminal` the command has a terminal, of this process's size, and its input is read in raw mode.
+    """
+
+    output: Sink = field(default=partial(write_all, 1))
+    error: Sink = field(default=partial(write_all, 2))
     input: int | None = None
-    output: int = 1
-    error: int = 2
     terminal: bool = False
 
 
 class Run:
-    """One guest from start to end."""
+    """One guest from start to end.
+
+    Nothing happens before `execute()`, which is called once. `give_up()` and `stop()` may be called from other threads,
+    from signal handlers and from the sinks of the streams, also before `execute()`. QEMU ends at the latest with the
+    thread that called `execute()`.
+    """
 
     def __init__(
         self,
         guest: Guest,
         words: Sequence[str],
-        streams: Streams,
+        streams: Streams | None = None,
         timeout: float = 0,
         verbose: bool = False,
-        accelerator: str = "",
         snapshot: BinaryIO | None = None,
+        own_session: bool = False,
     ) -> None:
-        """`timeout` is in seconds; 0 is none. `verbose` shows the console on standard error.
+        """`words` are the command and its arguments; without `streams` its output and errors are this process's, and it
+        has no input. `timeout` is in seconds; 0 is none. `verbose` shows the console on standard error. With
+        `own_session` a terminal's signals do not reach QEMU.
 
-        `snapshot` is restored instead of a boot; the guest's options are those that it was taken with.
+        `snapshot` is restored instead of a boot; the guest's options are those that it was taken with. The caller
+        closes it after the run.
         """
-        self.accelerator = accelerator
-        self.snapshot = snapshot
         self.guest = guest
         self.words = words
-        self.streams = streams
+        self.streams = streams or Streams()
         self.timeout = timeout
         self.verbose = verbose
-        self.folder = _new_folder()
-        self.lock = (self.folder / LOCK).open("w")
-        fcntl.flock(self.lock, fcntl.LOCK_EX)
-        self.console = self.folder / "console.log"
-        self.watcher = Watcher()
-        self.decoder = agent.Decoder()
-        self.pending = bytearray()  # for the guest
-        self.input_open = False
-        self.driver = ""
+        self.snapshot = snapshot
+        self.own_session = own_session
+        self.driver = ""  # its state, once the agent has reported it
         self.status: int | None = None
-        self.ended: int | None = None  # how QEMU did, if by itself
-        self.core = ""  # where its core file is, in words
+        self._stopped = False
+        self._given_up = False
+        self._wake: int | None = None  # an eventfd while the guest runs
+        self._wake_lock = threading.RLock()  # held to use or close it; a signal handler may come in between
 
-    def execute(self) -> int:
-        """Run the command; returns its exit status, or raises Failure when the guest is at fault.
+    def give_up(self) -> None:
+        """The time is up: the guest says what hangs, then the run ends as one whose timeout was reached."""
+        self._given_up = True
+        self._notify()
 
-        The file FAILED in the run's folder then says why, also for an exit status that is not 0.
-        """
-        why = ""
+    def stop(self) -> None:
+        """End the guest at once."""
+        self._stopped = True
+        self._notify()
+
+    def execute(self) -> Result:
+        """Run the command. Whatever the guest does is a Result; what is wrong with this machine (files, QEMU's
+        program) is an exception."""
+        with run_folder.hold() as folder:
+            return self.execute_in(folder)
+
+    def execute_in(self, folder: Path) -> Result:
+        """`execute()` in a folder that the caller holds (run_folder.hold())."""
+        self._begin(folder)
         try:
-            status = self._execute()
-            why = f"exit status {status}" if status else ""
-        except Failure as failure:
-            why = str(failure)
+            timed_out = self._run_emulator()
+        except Failure as failure:  # of what uses the guest: it could not be saved
+            run_folder.mark_failed(folder, str(failure))
             raise
-        finally:
-            if why:
-                (self.folder / FAILED).write_text(f"{why}\n")
-        return status
+        result = self._result(timed_out)
+        if result.failure:
+            run_folder.mark_failed(folder, result.failure)
+        return result
 
-    def _execute(self) -> int:
-        self.deadline = time.monotonic() + self.timeout if self.timeout else float("inf")
+    def _begin(self, folder: Path) -> None:
+        self.folder = folder
         self.begun = time.monotonic()
-        self.port, theirs = socket.socketpair()
-        self.port.setblocking(False)
-        command = self.guest.command(theirs.fileno(), self.accelerator or accel.choose(comes_up))
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGUSR1, lambda *_: self._give_up())
-        if len(os.fsencode(self.folder / qmp.SOCKET)) <= qmp.MAX_PATH and "," not in str(self.folder):
-            command += ["-qmp", f"unix:{self.folder / qmp.SOCKET},server=on,wait=off"]
-        words, descriptors = self._extra()
-        command += words
-        (self.folder / "command").write_text(shlex.join(command) + "\n")
-        with (
-            self.lock,
-            (self.folder / "qemu.log").open("wb") as errors,
-            self.console.open("wb", buffering=0) as self.log,
-            selectors.PollSelector() as self.selector,
-            self.port,
-            theirs,
-        ):
-            self.process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                pass_fds=[theirs.fileno(), *descriptors],
-                preexec_fn=_die_with_parent,
-            )
-            theirs.close()
-            try:
-                timed_out = self._attend()
-            finally:
-                self.process.kill()
-                self.process.wait()
-        return self._verdict(timed_out)
+        self.deadline = self.begun + self.timeout if self.timeout else float("inf")
+        self.watcher = Watcher()
+        late = agent.Late(self.guest.late_frames)
+        self._late, self._decoder = late, agent.Decoder(late)
+        self._pending = bytearray()  # for the guest
+        self._input_open = False
+        self._refused = False  # the guest cannot run the command
+        self._ended: int | None = None  # how QEMU did, if by itself
+        self._core = ""
 
-    def _give_up(self) -> None:
-        """SIGUSR1: the caller's time limit is reached."""
-        self.deadline = time.monotonic()
-        self.timeout = self.timeout or self.deadline - self.begun
+    def _run_emulator(self) -> bool:
+        """Start QEMU and see the guest through; true if its time ran out."""
+        emulator = self._emulator()
+        with contextlib.ExitStack() as stack:
+            self._prepare(emulator, stack)
+            self._log = stack.enter_context((self.folder / run_folder.CONSOLE).open("wb", buffering=0))
+            self._selector = stack.enter_context(selectors.PollSelector())
+            stack.enter_context(self._heard())
+            stack.enter_context(emulator)
+            self.process, self._port = emulator.process, emulator.port
+            self._port.setblocking(False)
+            return self._attend()
 
-    def _extra(self) -> tuple[list[str], list[int]]:
-        """More arguments for QEMU, and descriptors that it inherits."""
-        if not self.snapshot:
-            return [], []
-        # The descriptor still names the file when another run has removed it to make room.
-        return ["-incoming", f"file:/proc/self/fd/{self.snapshot.fileno()}"], [self.snapshot.fileno()]
+    def _emulator(self) -> Emulator:
+        accelerator = self.guest.accelerator or accel.choose(comes_up)
+        log, record, socket = (self.folder / name for name in (run_folder.QEMU_LOG, run_folder.COMMAND, qmp.SOCKET))
+        emulator = Emulator(self.guest, accelerator, log, record)
+        emulator.own_session = self.own_session
+        if len(os.fsencode(socket)) <= qmp.MAX_PATH and "," not in str(socket):
+            emulator.more += ["-qmp", f"unix:{socket},server=on,wait=off"]
+        return emulator
+
+    def _prepare(self, emulator: Emulator, stack: contextlib.ExitStack) -> None:
+        """Add to QEMU's arguments; `stack` is left when the run is over."""
+        if self.snapshot:
+            # The descriptor still names the file when another run has removed it to make room.
+            emulator.more += ["-incoming", f"file:/proc/self/fd/{self.snapshot.fileno()}"]
+            emulator.inherited.append(self.snapshot.fileno())
+
+    def _notify(self) -> None:
+        with self._wake_lock:
+            if self._wake is not None:
+                os.eventfd_write(self._wake, 1)
+
+    @contextlib.contextmanager
+    def _heard(self) -> Iterator[None]:
+        """Have give_up() and stop() end a wait of the selector for as long as the block runs."""
+        wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        try:
+            self._selector.register(wake, selectors.EVENT_READ, partial(os.eventfd_read, wake))
+            self._wake = wake
+            yield
+        finally:
+            with self._wake_lock:
+                self._wake = None
+                os.close(wake)
 
     def _attend(self) -> bool:
-        """See the guest through; true if its time ran out."""
+        """Move bytes until the guest's end; true if its time ran out."""
         assert self.process.stdout
-        self.output: BinaryIO = self.process.stdout
-        self.selector.register(self.output, selectors.EVENT_READ, self._read_console)
-        self.selector.register(self.port, selectors.EVENT_READ, self._talk)
+        self._output: IO[bytes] = self.process.stdout
+        self._selector.register(self._output, selectors.EVENT_READ, self._read_console)
+        self._selector.register(self._port, selectors.EVENT_READ, self._talk)
         if self.snapshot:
-            self._send(agent.frame(agent.SEED, secrets.token_bytes(SEED_BYTES)))
+            self._send(agent.SEED, secrets.token_bytes(SEED_BYTES))
         with terminal.raw(self.streams.input if self.streams.terminal else None, self._resized):
-            over = self._pump(lambda: self.status is not None, lambda: self.deadline)
+            over = self._pump(self._done, self._time_left)
+        if self._stopped or self._refused:
+            return False
         timed_out = not over and not self.watcher.fatal
         if timed_out:
-            self._send(agent.frame(agent.DUMP))
-            end = time.monotonic() + DUMP_SECONDS
-            self._pump(lambda: False, lambda: end)
+            if self._given_up:
+                self.timeout = self.timeout or time.monotonic() - self.begun
+            self._send(agent.DUMP)
+            self._pump(self._ends_now, _until(time.monotonic() + DUMP_SECONDS))
+            if self._ends_now():
+                return False
             self._note_machine()
-        if self.output not in self.selector.get_map():  # closed: it has gone, or is about to
+        self._end_qemu()
+        return timed_out
+
+    def _done(self) -> bool:
+        return self.status is not None or self._refused or self._stopped
+
+    def _ends_now(self) -> bool:
+        return self._stopped
+
+    def _time_left(self) -> float:
+        return 0.0 if self._given_up else self.deadline - time.monotonic()
+
+    def _end_qemu(self) -> None:
+        """Note how QEMU ended, or have it end."""
+        if self._output not in self._selector.get_map():  # closed: it has gone, or is about to
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(END_SECONDS)
-        self.ended = self.process.poll()
-        if self.ended and self.ended < 0:
-            self.core = postmortem.take_core(self.process.pid, self.folder)
+        self._ended = self.process.poll()
+        if self._ended and self._ended < 0:
+            self._core = postmortem.take_core(self.process.pid, self.folder)
         self.process.terminate()
         end = time.monotonic() + END_SECONDS
-        self._pump(lambda: False, lambda: end)
+        self._pump(self._ends_now, _until(end))
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(max(0.1, end - time.monotonic()))
-        return timed_out
 
     def _note_machine(self) -> None:
         """Keep QEMU's state of the processors, where a lost interrupt shows, and the backtraces of its threads: virtual
         CPUs, the devices' engines."""
-        (self.folder / THREADS).write_text(postmortem.threads(self.process.pid))
+        (self.folder / run_folder.THREADS).write_text(postmortem.threads(self.process.pid))
         words = ["info cpus", "info registers -a", *(f"info lapic {cpu}" for cpu in range(self.guest.cpus))]
         commands = [("human-monitor-command", {"command-line": line}) for line in words]
         with contextlib.suppress(Failure, qmp.Refused):
             answers = qmp.ask(self.folder / qmp.SOCKET, *commands)
             text = "".join(f"{line}\n{answer}\n" for line, answer in zip(words, answers, strict=True))
-            (self.folder / MACHINE).write_text(text)
+            (self.folder / run_folder.MACHINE).write_text(text)
 
-    def _pump(self, done: Callable[[], bool], deadline: Callable[[], float]) -> bool:
-        """Move bytes until `done`, or QEMU's end; false when the deadline came first."""
-        while not done() and self.output in self.selector.get_map():
-            left = deadline() - time.monotonic()
-            if left <= 0:
+    def _pump(self, done: Callable[[], bool], left: Callable[[], float]) -> bool:
+        """Move bytes until `done`, or QEMU's end; false when no seconds were `left` before."""
+        while not done() and self._output in self._selector.get_map():
+            seconds = left()
+            if seconds <= 0:
                 return False
-            for key, _ in self.selector.select(min(left, LOOK_SECONDS)):
+            for key, _ in self._selector.select(None if seconds == float("inf") else seconds):
                 key.data()
         return True
 
     # What the selector calls
 
     def _read_console(self) -> None:
-        data = os.read(self.output.fileno(), CHUNK)
+        data = os.read(self._output.fileno(), CHUNK)
         if not data:
-            self.selector.unregister(self.output)
+            self._selector.unregister(self._output)
             return
-        self.log.write(data)
+        self._log.write(data)
         if self.verbose:
-            _write_all(2, data)
+            write_all(2, data)
         self.watcher.feed(data)
         if self.watcher.fatal:
             self.deadline = min(self.deadline, time.monotonic() + END_SECONDS)
 
     def _talk(self) -> None:
-        self._send(b"")
+        self._flush()
         try:
-            data = self.port.recv(CHUNK)
+            data = self._port.recv(CHUNK)
         except BlockingIOError:
             return
         except ConnectionResetError:
             data = b""
         if not data:
-            self.selector.unregister(self.port)
+            self._selector.unregister(self._port)
             return
-        for kind, payload in self.decoder.feed(data):
+        for kind, payload in self._decoder.feed(data):
             self._take(kind, payload)
 
     def _read_input(self) -> None:
         assert self.streams.input is not None
         data = os.read(self.streams.input, CHUNK // 2)
-        self.input_open = bool(data)
-        self._send(agent.frame(agent.STDIN, data))
+        self._input_open = bool(data)
+        self._send(agent.STDIN, data)
 
     def _resized(self) -> None:
-        self._send(agent.size(*terminal.size()))
+        self._late.wait(agent.SIZE)
+        self._queue(agent.size(*terminal.size()))
 
     # Frames
 
     def _take(self, kind: int, payload: bytes) -> None:
         if kind == agent.HELLO and payload.decode() == agent.RESTORED:
-            self._send(agent.time_of_day(time.time_ns()))
+            self._late.wait(agent.TIME)
+            self._queue(agent.time_of_day(time.time_ns()))
         elif kind == agent.HELLO:
             self.driver = payload.decode()
             self._start()
         elif kind == agent.STDOUT:
-            _write_all(self.streams.output, payload)
+            self.streams.output(payload)
         elif kind == agent.STDERR:
-            _write_all(self.streams.error, payload)
+            self.streams.error(payload)
         elif kind == agent.EXIT:
             self.status = int.from_bytes(payload[:4], "little")
 
@@ -264,103 +310,83 @@ class Run:
         if self.guest.kernel == "debug" and not self.streams.terminal:
             flags |= agent.LEAKS
         if self.driver == "failed" and not self.streams.terminal:
-            raise Failure(f"the driver did not take the GPU; console log: {self.console}")
-        self._send(agent.run(self.words, flags, *terminal.size()))
-        self.input_open = self.streams.input is not None
-        self._send(b"" if self.input_open else agent.frame(agent.STDIN))
+            self._refused = True
+            return
+        self._late.wait(agent.RUN)
+        self._queue(agent.run(self.words, flags, *terminal.size()))
+        self._input_open = self.streams.input is not None
+        if not self._input_open:
+            self._send(agent.STDIN)
+        self._flush()
 
-    def _send(self, data: bytes) -> None:
+    def _send(self, kind: int, payload: bytes = b"") -> None:
+        self._late.wait(kind)
+        self._queue(agent.frame(kind, payload))
+
+    def _queue(self, data: bytes) -> None:
+        self._pending += data
+        self._flush()
+
+    def _flush(self) -> None:
         """Send to the guest what it takes now, the rest when it takes more; read no more input until then."""
-        self.pending += data
         with contextlib.suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
-            while self.pending:
-                del self.pending[: self.port.send(self.pending)]
-        watched = self.selector.get_map()
-        if self.port in watched:
-            more = selectors.EVENT_WRITE if self.pending else 0
-            self.selector.modify(self.port, selectors.EVENT_READ | more, self._talk)
+            while self._pending:
+                del self._pending[: self._port.send(self._pending)]
+        watched = self._selector.get_map()
+        if self._port in watched:
+            more = selectors.EVENT_WRITE if self._pending else 0
+            self._selector.modify(self._port, selectors.EVENT_READ | more, self._talk)
         if self.streams.input is None:
             return
-        wanted = self.input_open and not self.pending
+        wanted = self._input_open and not self._pending
         if wanted and self.streams.input not in watched:
-            self.selector.register(self.streams.input, selectors.EVENT_READ, self._read_input)
+            self._selector.register(self.streams.input, selectors.EVENT_READ, self._read_input)
         elif not wanted and self.streams.input in watched:
-            self.selector.unregister(self.streams.input)
+            self._selector.unregister(self.streams.input)
 
     # How it went
 
-    def _verdict(self, timed_out: bool) -> int:
-        taken = (f"{self.core}; " if self.core else "") + (f"snapshot: {self.snapshot.name}; " if self.snapshot else "")
-        where = f"{taken}console log: {self.console}"
+    def _result(self, timed_out: bool) -> Result:
+        verdict, said = self._verdict(timed_out)
+        return Result(
+            verdict,
+            self.folder,
+            status=self.status,
+            said=said,
+            qemu=self._ended,
+            limit=self.timeout,
+            seconds=time.monotonic() - self.begun,
+            core=self._core,
+            snapshot=str(self.snapshot.name) if self.snapshot else "",
+        )
+
+    def _verdict(self, timed_out: bool) -> tuple[Verdict, str]:
+        """The verdict, and what the kernel or QEMU said."""
+        if self._stopped:
+            return Verdict.STOPPED, ""
+        if self._refused:
+            return Verdict.NO_DRIVER, ""
         if self.watcher.fatal:
-            raise Failure(f"the guest's kernel died: {self.watcher.fatal}; {where}")
+            return Verdict.KERNEL_DIED, self.watcher.fatal
         if timed_out:
-            doing = "the command did not end" if self.driver else "the guest did not come up"
-            raise Failure(f"{doing} within {self.timeout:g} s (--timeout); {where}", TIMED_OUT)
+            return Verdict.TIMED_OUT if self.driver else Verdict.NOT_UP, ""
+        if self.status is None and self._ended:
+            lines = (self.folder / run_folder.QEMU_LOG).read_text(errors="replace").strip().splitlines()
+            return Verdict.QEMU_ENDED, lines[-1] if lines else ""
         if self.status is None:
-            said = (self.folder / "qemu.log").read_text(errors="replace").strip().splitlines()
-            if self.ended and said:
-                log = f"{taken}log: {self.folder}/qemu.log"
-                raise Failure(f"QEMU ended with {how_it_ended(self.ended)}: {said[-1]}; {log}")
-            if self.ended:
-                raise Failure(f"QEMU ended with {how_it_ended(self.ended)}; {where}")
-            raise Failure(f"the guest ended before the command did; {where}")
+            return Verdict.GUEST_ENDED, ""
         if self.watcher.report:
-            code = f" (the command's exit status was {self.status})" if self.status else ""
-            raise Failure(f"the guest's kernel reported: {self.watcher.report}{code}; {where}")
-        return self.status
+            return Verdict.KERNEL_REPORTED, self.watcher.report
+        return Verdict.EXITED, ""
+
+
+def _until(end: float) -> Callable[[], float]:
+    """The seconds that are left until a time."""
+    return lambda: end - time.monotonic()
 
 
 def comes_up(accelerator: str) -> bool:
     """Whether a guest without a GPU comes up with an accelerator."""
-    try:
-        return Run(Guest(gpus=0), ["true"], Streams(), PROBE_SECONDS, accelerator=accelerator).execute() == 0
-    except Failure:
-        return False
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
-
-
-def _die_with_parent() -> None:
-    postmortem.allow_core()
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def _goes_on(folder: Path) -> bool:
-    """Whether the run that has this folder is not over."""
-    try:
-        with (folder / LOCK).open() as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        pass  # it never came to have one
-    return False
-
-
-def _age(folder: Path) -> list[int]:
-    """Return the sort key of a run's folder: the numbers in its name (text would sort number 10 before number 2)."""
-    return [int(number) for number in re.findall(r"\d+", folder.name)]
-
-
-def _new_folder() -> Path:
-    """A folder for a run's logs; the oldest ones go, those of failed runs later, and those of runs that go on never."""
-    RUNS.mkdir(parents=True, exist_ok=True)
-    old = sorted((path for path in RUNS.iterdir() if path.is_dir() and not path.is_symlink()), key=_age)
-    older = old[: -KEEP_RUNS or None]
-    failed = [path for path in older if (path / FAILED).exists()]
-    kept = set(failed[-KEEP_FAILED:])
-    for path in older:
-        if path not in kept and not _goes_on(path):
-            shutil.rmtree(path, ignore_errors=True)
-    base = time.strftime("%Y%m%d-%H%M%S")
-    for attempt in _attempts:
-        folder = RUNS / f"{base}-{os.getpid()}-{attempt}"
-        with contextlib.suppress(FileExistsError):
-            folder.mkdir()
-            return folder
-    raise AssertionError
+    guest = Guest(gpus=0, accelerator=accelerator)
+    result = Run(guest, ["true"], Streams(drop, drop), PROBE_SECONDS).execute()
+    return result.good and result.status == 0

@@ -2,10 +2,10 @@
 """Snapshots that guests start from (--from boot): taken on demand, kept in the cache, and bounded in size.
 
 A snapshot is QEMU's migration stream of a guest whose agent waits and that has neither the driver nor programs nor the
-host's folder. Its name is a hash over everything that the machine and its memory come from: obtain() finds it or takes
-it. Beside KEY.state, which is sparse, lies KEY.json: what the state file was when it was complete. A state file that
-is not the same any more is not used. A snapshot does not outlive the host's boot, so that no power failure can spoil
-it.
+host's folder. Its name is a hash over everything that the machine and its memory come from: Store.obtain() finds it or
+takes it. Beside KEY.state, which is sparse, lies KEY.json: what the state file was when it was complete. A state file
+that is not the same any more is not used. A snapshot does not outlive the host's boot, so that no power failure can
+spoil it.
 """
 
 import asyncio
@@ -26,11 +26,13 @@ from vgpu_tools.base import progress
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import CACHE
 from vgpu_tools.build import fingerprint, qemu, rootfs, sources
-from vgpu_tools.guest import accel, agent, launch, tsc
+from vgpu_tools.guest import accel, agent, launch, run_folder, tsc
 from vgpu_tools.guest.config import Guest
+from vgpu_tools.guest.emulator import Emulator
 
-FOLDER = Path(os.environ.get("VGPU_SNAPSHOTS") or CACHE / "snapshots")
+FOLDER = CACHE / "snapshots"
 MAX_BYTES = 8 << 30  # of all snapshots; those that were not used for the longest time are removed
+ACCELERATOR = "tcg"  # a guest on KVM has the host's processor
 FORMAT = "1"  # of what is kept
 BOOT_SECONDS = 300.0  # until a guest that is to be saved is up
 SAVE_SECONDS = 120.0  # for its state to be written
@@ -75,7 +77,7 @@ def key(guest: Guest) -> str:
     names = dict(zip(map(str, places), ("qemu", "kernel", "initramfs", "programs"), strict=True))
     names |= {str(folder): "firmware" for folder in sources.firmware()[1]}
     words = []
-    for word in plain.command(0, "tcg"):
+    for word in plain.command(0, ACCELERATOR):
         for path, name in names.items():
             word = word.replace(path, name)
         words.append(re.sub(r" tsc_early_khz=\d+", "", word))
@@ -83,37 +85,9 @@ def key(guest: Guest) -> str:
     return fingerprint.of(FORMAT, words, contents, sources.firmware()[0].key, str(rootfs.DISK_BYTES), _boot())
 
 
-def obtain(guest: Guest) -> BinaryIO | None:
-    """The snapshot that a guest starts from, taken now if there is none; None for a guest that boots."""
-    if not guest.snapshot:
-        return None
-    if accel.choose(launch.comes_up) != "tcg":
-        raise Failure("--from boot: only with TCG (VGPU_ACCEL=tcg): a guest on KVM has the host's processor", status=2)
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    name = key(guest)
-    with contextlib.suppress(Unusable):
-        return _open(name)
-    with _lock(name):  # another run may take it at the moment: look again
-        try:
-            return _open(name)
-        except Unusable as why:
-            if str(why):
-                progress.say(f"    snapshot {_state(name)}: {why}; taken again")
-        _take(guest, name)
-        make_room(name)
-        try:
-            return _open(name)
-        except Unusable as why:
-            raise Failure(f"snapshot {_state(name)}: {why}") from None
-
-
 def _boot() -> str:
     """What names this boot of the host."""
     return accel.BOOT.read_text().strip()
-
-
-def _state(name: str) -> Path:
-    return FOLDER / f"{name}.state"
 
 
 def _shaping(words: list[str]) -> list[str]:
@@ -126,35 +100,11 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-@contextmanager
-def _lock(name: str) -> Iterator[None]:
-    """Hold the lock of a snapshot: no other run takes or removes it meanwhile."""
-    path = FOLDER / f"{name}.lock"
-    while True:
-        with path.open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                progress.say("    waiting for another run to take the snapshot")
-                fcntl.flock(lock, fcntl.LOCK_EX)
-            if not _same(path, lock.fileno()):
-                continue  # it was removed meanwhile
-            try:
-                yield
-            finally:
-                if not _state(name).exists():
-                    path.unlink()
-            return
-
-
 def _same(path: Path, descriptor: int) -> bool:
     try:
         return os.path.samestat(path.stat(), os.fstat(descriptor))
     except FileNotFoundError:
         return False
-
-
-# Use
 
 
 def _identity(descriptor: int) -> list[int]:
@@ -163,54 +113,26 @@ def _identity(descriptor: int) -> list[int]:
     return [stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
 
 
-def _open(name: str) -> BinaryIO:
-    """Open a snapshot and note that it is in use; Unusable("") when there is none."""
-    about = _state(name).with_suffix(".json")
-    try:
-        file = _state(name).open("rb")
-    except FileNotFoundError:
-        raise Unusable("") from None
-    try:
-        known = json.loads(about.read_text())
-        identity, khz = known["identity"], known["khz"]
-    except FileNotFoundError:
-        file.close()
-        raise Unusable("it was not completed") from None
-    except (ValueError, KeyError, TypeError):
-        file.close()
-        raise Unusable(f"{about.name} is damaged") from None
-    if identity != _identity(file.fileno()):
-        file.close()
-        raise Unusable("it has changed since it was taken") from None
-    if abs(tsc.khz() - khz) > khz * MAX_DRIFT:
-        file.close()
-        raise Unusable("it was taken on a host whose time stamp counter has another rate") from None
-    os.utime(about)
-    return file
-
-
-# Taking one
-
-
 class Saver(launch.Run):
     """A guest that comes up to be saved."""
 
     def __init__(self, guest: Guest, state: Path) -> None:
-        super().__init__(guest, [], launch.Streams(), BOOT_SECONDS, accelerator="tcg")
+        super().__init__(replace(guest, qmp=None, accelerator=ACCELERATOR), [], timeout=BOOT_SECONDS)
         self.state = state
 
-    def _extra(self) -> tuple[list[str], list[int]]:
-        self.monitor, self.theirs = socket.socketpair()
-        descriptor = self.theirs.fileno()
-        words = ["-chardev", f"socket,id=saver,fd={descriptor}", "-mon", "chardev=saver,mode=control"]
-        return words, [descriptor]
+    def _prepare(self, emulator: Emulator, stack: contextlib.ExitStack) -> None:
+        monitor, theirs = socket.socketpair()
+        self.monitor, self.theirs = stack.enter_context(monitor), stack.enter_context(theirs)
+        descriptor = theirs.fileno()
+        emulator.more += ["-chardev", f"socket,id=saver,fd={descriptor}", "-mon", "chardev=saver,mode=control"]
+        emulator.inherited.append(descriptor)
 
     def _start(self) -> None:
         if self.driver != agent.WAITING:
-            raise Failure(f"snapshot {self.state}: the agent is '{self.driver}' and does not wait; {self.console}")
+            console = self.folder / run_folder.CONSOLE
+            raise Failure(f"snapshot {self.state}: the agent is '{self.driver}' and does not wait; {console}")
         self.theirs.close()
-        with self.monitor:
-            asyncio.run(_save(self.monitor, self.state))
+        asyncio.run(_save(self.monitor, self.state))
         self.status = 0
 
 
@@ -245,34 +167,6 @@ async def _save(monitor: socket.socket, state: Path) -> None:
         raise Failure(f"snapshot {state}: not saved: {outcome.get('error-desc', outcome['status'])}")
 
 
-def _take(guest: Guest, name: str) -> None:
-    """Boot a guest, save it, and keep the outcome only if all went well."""
-    new, state = FOLDER / f"{name}.partial", _state(name)
-    about = state.with_suffix(".json")
-    with progress.step(f"snapshot ({guest.kernel} kernel)"):
-        for path in (about, state, new):
-            path.unlink(missing_ok=True)
-        try:
-            khz = tsc.khz()
-            Saver(replace(guest, qmp=None), new).execute()
-            new.replace(state)
-        finally:
-            new.unlink(missing_ok=True)
-        with state.open("rb") as file:
-            known = {
-                "identity": _identity(file.fileno()),
-                "khz": khz,
-                "boot": _boot(),
-                "command": guest.command(0, "tcg"),
-            }
-        draft = about.with_suffix(".json.partial")
-        draft.write_text(json.dumps(known, indent=1) + "\n")
-        draft.replace(about)
-
-
-# Room
-
-
 def _size(path: Path) -> int:
     """Bytes that a file takes on the disk."""
     with contextlib.suppress(FileNotFoundError):
@@ -280,46 +174,160 @@ def _size(path: Path) -> int:
     return 0
 
 
-def _used(name: str) -> float:
-    """When a snapshot was used last."""
-    with contextlib.suppress(FileNotFoundError):
-        return _state(name).with_suffix(".json").stat().st_mtime
-    return 0.0
+@contextmanager
+def prepared(guest: Guest, folder: Path | None = None) -> Iterator[BinaryIO | None]:
+    """Build what a guest needs, and open the snapshot that it starts from for as long as the block runs.
 
-
-def _from_this_boot(name: str) -> bool:
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        return json.loads(_state(name).with_suffix(".json").read_text()).get("boot") == _boot()
-    return False
-
-
-def _remove(name: str, *suffixes: str) -> bool:
-    """Remove files of a snapshot, unless another run holds its lock. Guests that read them are not disturbed."""
-    path = FOLDER / f"{name}.lock"
-    with path.open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        for suffix in suffixes:
-            (FOLDER / f"{name}{suffix}").unlink(missing_ok=True)
-        if not _state(name).exists() and _same(path, lock.fileno()):
-            path.unlink()
-    return not _state(name).exists()
-
-
-def make_room(keep: str, limit: int = MAX_BYTES) -> None:
-    """Remove what killed runs and earlier boots have left, and snapshots until the rest takes `limit` bytes at most.
-
-    `keep` is the name of the one that the caller holds the lock of.
+    None for a guest that boots; Failure if a build fails or the guest cannot be saved. `folder` has the snapshots,
+    FOLDER if it is not given.
     """
-    for name in {path.name.split(".")[0] for path in FOLDER.iterdir()} - {keep}:
-        _remove(name, ".partial", ".json.partial")
-    names = [path.stem for path in FOLDER.glob("*.state")]
-    total = sum(_size(_state(name)) for name in names)
-    for name in sorted(names, key=lambda name: (_from_this_boot(name), _used(name))):
-        if name == keep or (total <= limit and _from_this_boot(name)):
-            continue
-        size = _size(_state(name))
-        if _remove(name, ".json", ".state"):
-            total -= size
+    guest.prepare()
+    saved = Store(folder).obtain(guest)
+    with saved or contextlib.nullcontext():
+        yield saved
+
+
+class Store:
+    """The snapshots in a folder."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        """`folder` is FOLDER if it is not given."""
+        self.folder = folder or FOLDER
+
+    def obtain(self, guest: Guest) -> BinaryIO | None:
+        """The snapshot that a guest starts from, taken now if there is none; None for a guest that boots. The caller
+        closes it."""
+        if not guest.snapshot:
+            return None
+        if (guest.accelerator or accel.choose(launch.comes_up)) != ACCELERATOR:
+            why = "a guest on KVM has the host's processor"
+            raise Failure(f"--from boot: only with TCG (VGPU_ACCEL=tcg): {why}", status=2)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        name = key(guest)
+        with contextlib.suppress(Unusable):
+            return self._open(name)
+        with self._lock(name):  # another run may take it at the moment: look again
+            try:
+                return self._open(name)
+            except Unusable as why:
+                if str(why):
+                    progress.say(f"    snapshot {self._state(name)}: {why}; taken again")
+            self._take(guest, name)
+            self.make_room(name)
+            try:
+                return self._open(name)
+            except Unusable as why:
+                raise Failure(f"snapshot {self._state(name)}: {why}") from None
+
+    def make_room(self, keep: str, limit: int = MAX_BYTES) -> None:
+        """Remove what killed runs and earlier boots left, and snapshots until the rest takes `limit` bytes at most.
+
+        `keep` is the name of the one that the caller holds the lock of.
+        """
+        for name in {path.name.split(".")[0] for path in self.folder.iterdir()} - {keep}:
+            self._remove(name, ".partial", ".json.partial")
+        names = [path.stem for path in self.folder.glob("*.state")]
+        total = sum(_size(self._state(name)) for name in names)
+        for name in sorted(names, key=lambda name: (self._from_this_boot(name), self._used(name))):
+            if name == keep or (total <= limit and self._from_this_boot(name)):
+                continue
+            size = _size(self._state(name))
+            if self._remove(name, ".json", ".state"):
+                total -= size
+
+    def _state(self, name: str) -> Path:
+        return self.folder / f"{name}.state"
+
+    @contextmanager
+    def _lock(self, name: str) -> Iterator[None]:
+        """Hold the lock of a snapshot: no other run takes or removes it meanwhile."""
+        path = self.folder / f"{name}.lock"
+        while True:
+            with path.open("w") as lock:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    progress.say("    waiting for another run to take the snapshot")
+                    fcntl.flock(lock, fcntl.LOCK_EX)
+                if not _same(path, lock.fileno()):
+                    continue  # it was removed meanwhile
+                try:
+                    yield
+                finally:
+                    if not self._state(name).exists():
+                        path.unlink()
+                return
+
+    def _open(self, name: str) -> BinaryIO:
+        """Open a snapshot and note that it is in use; Unusable("") when there is none."""
+        about = self._state(name).with_suffix(".json")
+        try:
+            file = self._state(name).open("rb")
+        except FileNotFoundError:
+            raise Unusable("") from None
+        try:
+            known = json.loads(about.read_text())
+            identity, khz = known["identity"], known["khz"]
+        except FileNotFoundError:
+            file.close()
+            raise Unusable("it was not completed") from None
+        except (ValueError, KeyError, TypeError):
+            file.close()
+            raise Unusable(f"{about.name} is damaged") from None
+        if identity != _identity(file.fileno()):
+            file.close()
+            raise Unusable("it has changed since it was taken") from None
+        if abs(tsc.khz() - khz) > khz * MAX_DRIFT:
+            file.close()
+            raise Unusable("it was taken on a host whose time stamp counter has another rate") from None
+        os.utime(about)
+        return file
+
+    def _take(self, guest: Guest, name: str) -> None:
+        """Boot a guest, save it, and keep the outcome only if all went well."""
+        new, state = self.folder / f"{name}.partial", self._state(name)
+        about = state.with_suffix(".json")
+        with progress.step(f"snapshot ({guest.kernel} kernel)"):
+            for path in (about, state, new):
+                path.unlink(missing_ok=True)
+            try:
+                khz = tsc.khz()
+                Saver(guest, new).execute().check()
+                new.replace(state)
+            finally:
+                new.unlink(missing_ok=True)
+            with state.open("rb") as file:
+                known = {
+                    "identity": _identity(file.fileno()),
+                    "khz": khz,
+                    "boot": _boot(),
+                    "command": guest.command(0, ACCELERATOR),
+                }
+            draft = about.with_suffix(".json.partial")
+            draft.write_text(json.dumps(known, indent=1) + "\n")
+            draft.replace(about)
+
+    def _used(self, name: str) -> float:
+        """When a snapshot was used last."""
+        with contextlib.suppress(FileNotFoundError):
+            return self._state(name).with_suffix(".json").stat().st_mtime
+        return 0.0
+
+    def _from_this_boot(self, name: str) -> bool:
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            return json.loads(self._state(name).with_suffix(".json").read_text()).get("boot") == _boot()
+        return False
+
+    def _remove(self, name: str, *suffixes: str) -> bool:
+        """Remove files of a snapshot, unless another run holds its lock. Guests that read them are not disturbed."""
+        path = self.folder / f"{name}.lock"
+        with path.open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+            for suffix in suffixes:
+                (self.folder / f"{name}{suffix}").unlink(missing_ok=True)
+            if not self._state(name).exists() and _same(path, lock.fileno()):
+                path.unlink()
+        return not self._state(name).exists()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """./vgpu inject: what goes wrong in a running guest's devices."""
 
-import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,9 @@ WORDS = ("kind", "device", "hub")  # members of vgpu-inject that are no numbers 
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
-def inject(options: argparse.Namespace) -> int:
+def inject(socket: Path | None, words: Sequence[str]) -> int:
     """./vgpu inject: inject, remove or list."""
-    words: list[str] = options.words
-    path = qmp.find(options.qmp)
+    path = qmp.find(socket)
     if not words:
         return _list(path)
     if words[0] == "remove":

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """./vgpu trace without -o: trace events of a running guest's devices, as QEMU writes them to its log."""
 
-import argparse
 import contextlib
 import re
 import signal
@@ -20,14 +19,14 @@ STAMP = re.compile(r"^\d+@\d+\.\d+:")  # with -msg timestamp=on
 LOOK_SECONDS = 0.1  # between two looks at the log
 
 
-def trace(options: argparse.Namespace) -> int:
+def trace(socket: Path | None, patterns: Sequence[str], seconds: float) -> int:
     """./vgpu trace: list trace events, or switch some on and print what they say."""
-    path = qmp.find(options.qmp)
-    if not options.patterns:
+    path = qmp.find(socket)
+    if not patterns:
         for event in qmp.command(path, "trace-event-get-state", {"name": EVENTS}):
             print(f"{event['name']:24} {'on' if event['state'] == 'enabled' else 'off'}")
         return 0
-    follow(path, options.patterns, options.seconds, lambda line: print(line, flush=True))
+    follow(path, patterns, seconds, lambda line: print(line, flush=True))
     return 0
 
 

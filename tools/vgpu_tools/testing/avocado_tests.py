@@ -7,9 +7,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from vgpu_tools.base.environment import clean_environment
+from vgpu_tools.base.environment import NOTHING_SET, Environment, clean_environment, path_with
 from vgpu_tools.base.paths import BUILD, ROOT
 from vgpu_tools.testing import children, limits
 from vgpu_tools.testing.suite import AT_ONCE, Plan
@@ -19,6 +20,34 @@ TESTS = (ROOT / "tests/avocado", ROOT / "tests/tools")
 MODULES = (ROOT / "tools", TESTS[0])  # where the tests import from: PYTHONPATH
 SECONDS = 1200
 OUTCOMES = {"PASS": "passed", "WARN": "passed", "SKIP": "skipped", "CANCEL": "skipped"}
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What the tests are asked for, beside which of them run: Avocado's parameters (-p NAME=VALUE).
+
+    tests/avocado/settings.py reads them. A member that is None is left to the tests.
+    """
+
+    environment: Environment = NOTHING_SET
+    scale: float | None = None  # how much slower than the reference machine this host is
+    rounds: int | None = None
+    kernel: str | None = None
+    append: str | None = None  # more of the guest's kernel command line
+    timeout: float | None = None  # seconds of each test; Avocado's own parameter
+
+    def words(self) -> list[str]:
+        """The options of `avocado run`."""
+        given = {
+            "scale": None if self.scale is None else f"{self.scale:.2f}",
+            "rounds": self.rounds,
+            "kernel": self.kernel,
+            "append": self.append,
+            "timeout": None if self.timeout is None else f"{self.timeout:g}",
+            "accelerator": self.environment.accelerator or None,
+            "late_frames": self.environment.late_frames or None,
+        }
+        return [word for name, value in given.items() if value is not None for word in ("-p", f"{name}={value}")]
 
 
 def _command(*words: str | Path) -> list[str]:
@@ -33,7 +62,7 @@ def _place(name: str) -> Path:
     return next((folder / name for folder in TESTS if (folder / file).exists()), TESTS[0] / name)
 
 
-def _cases(results: Path) -> list[Case]:
+def _cases(results: Path, parameters: Sequence[str]) -> list[Case]:
     """The cases of a finished run."""
     cases = []
     for test in json.loads((results / "results.json").read_text())["tests"]:
@@ -42,7 +71,7 @@ def _cases(results: Path) -> list[Case]:
         why = "" if outcome == "passed" else f"{test.get('fail_reason') or test['status']}\nlog: {test['logfile']}"
         case = Case(f"avocado: {name}", outcome, why, float(test.get("time_elapsed") or test.get("time") or 0))
         if outcome == "failed":
-            case.again = _command(_place(name))
+            case.again = _command(*parameters, _place(name))
         cases.append(case)
     return cases or [Case("avocado", "failed", "no tests were found")]
 
@@ -51,10 +80,10 @@ def run_files(
     log: Path,
     tests: Sequence[Path],
     seconds: float,
-    env: dict[str, str],
+    parameters: Parameters,
     options: Sequence[str] = ("--max-parallel-tasks=1",),
 ) -> list[Case]:
-    """Run the tests of some files or folders, with Avocado's options, and with more in their environment.
+    """Run the tests of some files or folders, with Avocado's options.
 
     `seconds`, on the reference machine, are for all of them.
     """
@@ -62,12 +91,13 @@ def run_files(
     shutil.rmtree(results, ignore_errors=True)
     results.mkdir(parents=True)
     where = ["--job-results-dir", results, "--json", results / "results.json"]
-    command = _command(*options, *where, *tests)
-    path = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
+    given = parameters.words()
+    command = _command(*options, *given, *where, *tests)
+    path = path_with(Path(sys.executable).parent)
     limit = limits.Limit(seconds)
     with (
         log.open("wb") as file,
-        children.start(command, file, subprocess.STDOUT, clean_environment({"PATH": path, **env}), ROOT) as process,
+        children.start(command, file, subprocess.STDOUT, clean_environment({"PATH": path}), ROOT) as process,
     ):
         while process.poll() is None:
             if limit.reached():
@@ -75,7 +105,7 @@ def run_files(
             _wait(process)
     if not (results / "results.json").exists():
         return [Case("avocado", "failed", "no results")]
-    return _cases(results)
+    return _cases(results, given)
 
 
 def _wait(process: "subprocess.Popen[bytes]") -> None:
@@ -92,5 +122,4 @@ def run(log: Path, plan: Plan) -> list[Case]:
     options = [f"--max-parallel-tasks={AT_ONCE}"]
     if plan.basic:
         options += ["--filter-by-tags=-full", "--filter-by-tags-include-empty"]
-    env = {**plan.environment(), "VGPU_TEST_SCALE": f"{limits.scale():.2f}"}
-    return run_files(log, tests, SECONDS, env, options)
+    return run_files(log, tests, SECONDS, Parameters(plan.environment, limits.scale()), options)

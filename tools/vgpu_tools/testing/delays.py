@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from vgpu_tools.base import progress
+from vgpu_tools.base.environment import Environment
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import BUILD, GUEST_DRIVER, INCLUDE, PROGRAMS, QEMU_DEVICE, ROOT
 from vgpu_tools.build import fingerprint, qemu, rootfs, sources
@@ -263,10 +264,10 @@ def _of_frames(results: Results) -> None:
         if name in results.guests:
             continue
         progress.say(f"==> {name}")
-        env = {"VGPU_FRAME_DELAY": kind}
-        for case in avocado_tests.run_files(FOLDER / f"frames-{kind}.log", FRAME_TESTS, FRAME_SECONDS, env):
+        parameters = avocado_tests.Parameters(Environment(late_frames=kind))
+        for case in avocado_tests.run_files(FOLDER / f"frames-{kind}.log", FRAME_TESTS, FRAME_SECONDS, parameters):
             case_name = f"{name}: {case.name}"
-            repeat = f"repeat: VGPU_FRAME_DELAY={kind} {shlex.join(case.again)}"
+            repeat = f"repeat: {shlex.join(case.again)}"
             why = [[case_name, *case.why.splitlines()[:20], repeat]] if case.outcome == "failed" else []
             results.add(case_name, Record(case.outcome, 1, why))
         results.guests.append(name)

@@ -37,7 +37,7 @@ NOT_BASIC_SANITIZED = ROOT / "tests/basic-sanitizers.txt"
 
 def environment(variant: str, plan: Plan | None = None) -> dict[str, str]:
     """The environment of a program that starts QEMU by itself."""
-    more = {**plan.environment(), "VGPU_TEST_SCALE": f"{limits.scale():.2f}"} if plan else {}
+    more = plan.variables(limits.scale()) if plan else {}
     return clean_environment({"QTEST_QEMU_BINARY": str(qemu.with_firmware(variant)), **SANITIZER_OPTIONS, **more})
 
 

@@ -23,7 +23,7 @@ from vgpu_tools.base.process import how_it_ended
 from vgpu_tools.build import qemu, rootfs, sources
 from vgpu_tools.build.steps import Step
 from vgpu_tools.guest.console import excerpt
-from vgpu_tools.guest.launch import MACHINE
+from vgpu_tools.guest.run_folder import MACHINE
 from vgpu_tools.testing import children, limits
 from vgpu_tools.testing.report import summary
 from vgpu_tools.testing.suite import Plan, in_order
@@ -226,7 +226,7 @@ def kunit(flavour: str) -> Callable[[Path, Plan], list[Case]]:
     """Load the unit tests; the kernel picks a seed and prints it, VGPU_KUNIT_SEED gives one."""
 
     def run(log: Path, plan: Plan) -> list[Case]:
-        seed = os.environ.get("VGPU_KUNIT_SEED")
+        seed = plan.environment.kunit_seed
         parameters = f"seed={int(seed, 0)}" if seed else ""
         script = (
             f"modprobe {KUNIT_MODULE} {parameters} || exit 1; cd /sys/kernel/debug/kunit || exit 1;"
@@ -254,12 +254,12 @@ def programs(flavour: str) -> Callable[[Path, Plan], list[Case]]:
     """Every listed guest, some at a time; what is said and logged is in the list's order."""
 
     def one(guest: Guest, plan: Plan) -> tuple[list[Case], str]:
-        environment = {**plan.environment(), "VGPU_TEST_SCALE": f"{limits.scale():.2f}"}
+        variables = plan.variables(limits.scale())
         options = ["--kernel", flavour, *guest.options]
-        if seed := environment.get("VGPU_TEST_DELAYS"):  # the device's threads, too
+        if seed := plan.environment.delays:  # the device's threads, too
             options += ["--device-delays", seed]
         silent = (BASIC_SILENT_SECONDS if plan.basic else SILENT_SECONDS) + 20 * plan.seconds
-        command = guest.command(environment)
+        command = guest.command(variables)
         cases, said = in_guest(guest.programs, options, command, BOOT_SECONDS[flavour], silent, plan.fail_fast)
         _alone(guest, flavour, cases)
         return cases, said

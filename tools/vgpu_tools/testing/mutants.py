@@ -6,7 +6,6 @@ there one by one, those that the changed file can break first, until one fails. 
 build/results/mutants.json, by mutant and commit: an interrupted run goes on where it was.
 """
 
-import argparse
 import contextlib
 import errno
 import fcntl
@@ -336,10 +335,10 @@ class Trial:
         return False
 
 
-def mutants(options: argparse.Namespace) -> int:
-    """Try mutants and print the table. Exit status 0 if as many are caught as the pass has to."""
-    of: str = options.of
-    chosen = choose(load(), options.names)
+def mutants(of: str, names: Sequence[str]) -> int:
+    """Try mutants (all, if none is named) in a pass and print the table. Exit status 0 if as many are caught as the
+    pass has to."""
+    chosen = choose(load(), names)
     tree, store = Tree(), Store()
     check_room(tree.place)
     with tree.held():

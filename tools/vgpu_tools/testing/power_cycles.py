@@ -2,20 +2,21 @@
 """./vgpu check-cycles: the GPU sleeps, goes and comes again and again, under load; after each time the memory in use
 is what it was at first. A table, and what lies behind it in build/results/cycles*.log."""
 
-import argparse
 import re
 import time
 from collections.abc import Sequence
 
 from vgpu_tools.base import progress
+from vgpu_tools.base.environment import Environment
 from vgpu_tools.base.paths import RESULTS, ROOT
 from vgpu_tools.guest.config import Guest
-from vgpu_tools.testing.avocado_tests import run_files
+from vgpu_tools.testing.avocado_tests import Parameters, run_files
 from vgpu_tools.testing.guest_tests import in_guest
 from vgpu_tools.testing.tap import Case
 
 START_SECONDS = 600
 ROUND_SECONDS = {"release": 60, "debug": 240}  # one round of all cases of a row
+HOST_ROUND_SECONDS = 120  # one round of a test of BY_HOST, on the debug kernel too
 RELOADS = 5  # the module is loaded anew so many times as often
 SLEEP = ["--bzimage", "--vram", "128M"]
 LOST = ["--device-opts", "vram-lost-on-reset=on"]
@@ -43,16 +44,16 @@ def _show(row: str, cases: Sequence[Case], since: float, said: Sequence[str]) ->
         print(f"    {line}", flush=True)
 
 
-def check_cycles(options: argparse.Namespace) -> int:
-    """Run all of it. Exit status 0 only if nothing failed and nothing was skipped."""
-    Guest(kernel=options.kernel).prepare()
+def check_cycles(repeat: int, kernel: str, append: str, environment: Environment) -> int:
+    """Run all of it, each case `repeat` times. Exit status 0 only if nothing failed and nothing was skipped."""
+    Guest(kernel=kernel).prepare()
     RESULTS.mkdir(parents=True, exist_ok=True)
     log = RESULTS / "cycles.log"
     log.write_text("")
     everything: list[Case] = []
-    limit = START_SECONDS + ROUND_SECONDS[options.kernel] * options.repeat
-    common = ["--kernel", options.kernel, f"--append={options.append}"]
-    for row, words, command in _in_guest(options.repeat):
+    limit = START_SECONDS + ROUND_SECONDS[kernel] * repeat
+    common = ["--kernel", kernel, f"--append={append}"]
+    for row, words, command in _in_guest(repeat):
         start = time.monotonic()
         cases, said = in_guest([row], [*common, *words], command, limit, limit)
         with log.open("a") as file:
@@ -60,12 +61,12 @@ def check_cycles(options: argparse.Namespace) -> int:
         _show(row, cases, start, ROUNDS.findall(said))
         everything += cases
 
-    env = {"VGPU_TEST_ROUNDS": str(options.repeat), "VGPU_TEST_KERNEL": options.kernel}
-    env["VGPU_TEST_APPEND"] = options.append
     start = time.monotonic()
     tests = [ROOT / "tests/avocado" / name for name in BY_HOST]
-    cases = run_files(RESULTS / "cycles-avocado.log", tests, len(tests) * limit, env)
-    _show("slot; disk, idle", cases, start, [f"{options.repeat} rounds each"])
+    one = START_SECONDS + HOST_ROUND_SECONDS * repeat
+    parameters = Parameters(environment, rounds=repeat, kernel=kernel, append=append, timeout=one)
+    cases = run_files(RESULTS / "cycles-avocado.log", tests, len(tests) * limit, parameters)
+    _show("slot; disk, idle", cases, start, [f"{repeat} rounds each"])
     everything += cases
     bad = sum(case.outcome != "passed" for case in everything)
     print(f"NOT all right: {bad} of {len(everything)}; log: {log}" if bad else "all right, each time")

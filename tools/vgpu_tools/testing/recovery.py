@@ -2,17 +2,16 @@
 """./vgpu check-recovery: things are made to go wrong in a guest at work, again and again; after each recovery every
 byte is compared. One table at the end."""
 
-import argparse
 import sys
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.guest import agent
 from vgpu_tools.guest.config import Guest
-from vgpu_tools.guest.session import Machine, Session
+from vgpu_tools.guest.session import LIMIT_SECONDS, Machine, Session
 
 VRAM_MIB = 256
 GART = {"offset": (VRAM_MIB - 2) << 20, "length": 1 << 20}  # the table, in VRAM
@@ -35,6 +34,18 @@ class Line:
     recovered: int = 0
     intact: int = 0
     micros: list[int] = field(default_factory=list)
+
+    def good(self, repeat: int) -> bool:
+        """Whether each of `repeat` rounds was right."""
+        return self.injected == self.recovered == self.intact == repeat
+
+
+@dataclass
+class Outcome:
+    """A campaign: its rows, and what the guest complained of."""
+
+    rows: list[Line]
+    complaint: str
 
 
 def _lines() -> list[Line]:
@@ -63,10 +74,9 @@ def _lines() -> list[Line]:
     ]
 
 
-def _faults(machine: Any) -> int:
+def _faults(machine: Machine) -> int:
     """Faults that the device has reported so far."""
-    counters = machine.qmp.cmd("query-vgpu")[0]["counters"]
-    return sum(entry["value"] for entry in counters if entry["counter"] == "faults-noretry")
+    return machine.monitor.devices()[0].count("faults-noretry")
 
 
 def _numbers(line: bytes) -> dict[str, str]:
@@ -74,7 +84,7 @@ def _numbers(line: bytes) -> dict[str, str]:
     return dict(zip(words[::2], words[1::2], strict=True))
 
 
-def _table(rows: list[Line], repeat: int) -> bool:
+def _table(rows: list[Line], repeat: int) -> None:
     print(f"{'':19}{'times':>6}{'injected':>10}{'recovered':>11}{'all right':>11}{'median':>9}{'longest':>9}  ms")
     for row in rows:
         micros = sorted(row.micros)
@@ -82,54 +92,86 @@ def _table(rows: list[Line], repeat: int) -> bool:
             f"{row.name:19}{repeat:6}{row.injected:10}{row.recovered:11}{row.intact:11}"
             f"{micros[len(micros) // 2] / 1000:9.1f}{micros[-1] / 1000:9.1f}"
         )
-    return all(row.injected == row.recovered == row.intact == repeat for row in rows)
 
 
-def check_recovery(options: argparse.Namespace) -> int:
-    """Run the campaign and print the table. Exit status 0 only if every round was right."""
-    guest = Guest(vram=f"{VRAM_MIB}M", memory="1G", kernel=options.kernel, append=options.append)
-    guest.prepare()
-    session = Session()
-    rows = _lines()
-    with tempfile.TemporaryDirectory() as name, Machine(session, Path(name), "recovery", guest) as machine:
+class Campaign:
+    """The guest at work, and the rounds of all rows."""
+
+    def __init__(self, machine: Machine, repeat: int) -> None:
+        """`machine` has just been started; each row has `repeat` rounds."""
+        self.machine = machine
+        self.repeat = repeat
+        self.rows = _lines()
+        self.before: dict[str, str] = {}
+
+    def run(self, kernel: str) -> Outcome:
+        """All of it."""
         timeout = "/sys/module/vgpu_kfd/parameters/lockup_timeout"
-        machine.run("sh", "-c", f"echo {HANG_MS[options.kernel]} >{timeout} && exec vgpu-recover-loop")
-        machine.rounds(1)
+        self.machine.run("sh", "-c", f"echo {HANG_MS[kernel]} >{timeout} && exec vgpu-recover-loop")
+        self.machine.rounds(1)
+        self.before = self._tell("copy")
+        for row in self.rows:
+            self._row(row)
+        return Outcome(self.rows, self.machine.complaint() or self.machine.session.errors.decode())
 
-        def tell(command: str) -> dict[str, str]:
-            machine.send(agent.STDIN, f"{command}\n".encode())
-            machine.rounds(1)
-            return _numbers(session.output.splitlines()[-1])
+    def _tell(self, command: str) -> dict[str, str]:
+        """Have the guest do something; what it says of it."""
+        self.machine.send(agent.STDIN, f"{command}\n".encode())
+        self.machine.rounds(1)
+        return _numbers(self.machine.session.output.splitlines()[-1])
 
-        before = tell("copy")
-        for row in rows:
-            number = unmet = 0
-            while number < options.repeat:
-                faults = _faults(machine)
-                for kind, arguments in row.injections:
-                    machine.qmp.cmd("vgpu-inject", kind=kind, **arguments)
-                after = tell(row.command)
-                active = machine.qmp.cmd("query-vgpu")[0]["injections"]
-                for injection in active:
-                    machine.qmp.cmd("vgpu-inject-remove", id=injection["id"])
-                # An invalidation came between the wrong entry and its use: it was read again, and nothing happened.
-                if row.counter == "gart" and after["copy"] == "right" and _faults(machine) == faults and unmet < UNMET:
-                    print(f"{row.name}: the wrong entry was not used, once more", file=sys.stderr)
-                    before = after
-                    unmet += 1
-                    continue
-                number += 1
-                row.injected += active[-1]["fired"] > 0
-                row.recovered += int(after[row.counter]) > int(before[row.counter])
-                row.micros.append(int(after["us"]))
-                said = [after, tell(row.then)] if row.then else [after]
-                row.intact += all(one["copy"] != "wrong" and one["good"] == one["of"] for one in said)
-                before = said[-1]
-                print(f"{row.name} {number}: {said}", file=sys.stderr)
-        complaint = machine.complaint()
-        errors = session.errors.decode()
-    good = _table(rows, options.repeat)
-    if complaint or errors:
-        raise Failure(f"the guest complained: {complaint or errors}")
+    def _row(self, row: Line) -> None:
+        number = unmet = 0
+        while number < self.repeat:
+            faults = _faults(self.machine)
+            after, fired = self._round(row)
+            # An invalidation came between the wrong entry and its use: it was read again, and nothing happened.
+            nothing = row.counter == "gart" and after["copy"] == "right" and _faults(self.machine) == faults
+            if nothing and unmet < UNMET:
+                print(f"{row.name}: the wrong entry was not used, once more", file=sys.stderr)
+                self.before = after
+                unmet += 1
+                continue
+            number += 1
+            row.injected += fired > 0
+            row.recovered += int(after[row.counter]) > int(self.before[row.counter])
+            row.micros.append(int(after["us"]))
+            said = [after, self._tell(row.then)] if row.then else [after]
+            row.intact += all(one["copy"] != "wrong" and one["good"] == one["of"] for one in said)
+            self.before = said[-1]
+            print(f"{row.name} {number}: {said}", file=sys.stderr)
+
+    def _round(self, row: Line) -> tuple[dict[str, str], int]:
+        """What the guest says of a command during which things go wrong, and how often the last of them did."""
+        for kind, members in row.injections:
+            self.machine.monitor.inject(kind, **members)
+        after = self._tell(row.command)
+        active = self.machine.monitor.devices()[0].injections
+        for injection in active:
+            self.machine.monitor.remove_injection(injection.id)
+        return after, active[-1].fired
+
+
+def campaign(guest: Guest, repeat: int, limit: float = LIMIT_SECONDS) -> Outcome:
+    """Run each row `repeat` times in a guest like this one; `limit` is in seconds, for anything that is waited for.
+
+    A guest that does not do what it should is a MachineError.
+    """
+    guest = replace(guest, vram=f"{VRAM_MIB}M", memory="1G")
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Machine(Session(guest.late_frames), Path(folder), "recovery", guest, limit=limit) as machine,
+    ):
+        return Campaign(machine, repeat).run(guest.kernel)
+
+
+def check_recovery(guest: Guest, repeat: int) -> int:
+    """Run the campaign and print the table. Exit status 0 only if every round was right."""
+    guest.prepare()
+    outcome = campaign(guest, repeat)
+    _table(outcome.rows, repeat)
+    if outcome.complaint:
+        raise Failure(f"the guest complained: {outcome.complaint}")
+    good = all(row.good(repeat) for row in outcome.rows)
     print("all right after every recovery" if good else "NOT every round was recovered with everything right")
     return 0 if good else 1

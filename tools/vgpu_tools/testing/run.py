@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from vgpu_tools.base import progress
+from vgpu_tools.base.environment import Environment
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import RESULTS
 from vgpu_tools.build.steps import ensure
@@ -44,7 +45,7 @@ def run(names: Sequence[str], plan: Plan) -> int:
     return 1 if failed else 0
 
 
-def run_changed(names: Sequence[str], since: str, fail_fast: bool) -> int:
+def run_changed(names: Sequence[str], since: str, fail_fast: bool, environment: Environment) -> int:
     """Run what the files can break that differ from a commit (see changed.files()); with names, of that only these
     suites."""
     choice = changed.choose(changed.load(), changed.files(since))
@@ -52,7 +53,7 @@ def run_changed(names: Sequence[str], since: str, fail_fast: bool) -> int:
         choice.suites &= {suite.name for suite in registry.choose(names, FULL)}
     progress.say(changed.describe(choice))
     if choice.suites:
-        return run(sorted(choice.suites), choice.plan(fail_fast))
+        return run(sorted(choice.suites), choice.plan(fail_fast, environment))
     print(report.summary([]))
     return 0
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from vgpu_tools.base.environment import NOTHING_SET, Environment
 from vgpu_tools.build.steps import Step
 from vgpu_tools.testing import children
 from vgpu_tools.testing.tap import Case
 
 Part = TypeVar("Part")
-FORWARDED = ("VGPU_TEST_DELAYS", "VGPU_TEST_SEED")
 BASIC, FULL, LONG = "basic", "full", "long"
 CPUS = len(os.sched_getaffinity(0))
 AT_ONCE = max(1, min(2, CPUS))  # programs or guests of one suite that run at the same time
@@ -26,7 +26,7 @@ class Plan:
     `level` is the pass: BASIC, FULL or LONG. `seconds` is the time of each test that can go on (LONG only).
     `fail_fast` ends the run after the first suite, guest or program with a failed case. `programs` restricts the guest
     suites to these programs, `files` the style checks to these files (relative to the checkout), `machines` Avocado to
-    these files of its folders (without .py); None is all of them.
+    these files of its folders (without .py); None is all of them. `environment` is what the user set.
     """
 
     level: str = BASIC
@@ -35,19 +35,24 @@ class Plan:
     programs: frozenset[str] | None = None
     files: tuple[str, ...] | None = None
     machines: frozenset[str] | None = None
+    environment: Environment = NOTHING_SET
 
     @property
     def basic(self) -> bool:
         """Whether this is the basic pass, in which suites take their short forms."""
         return self.level == BASIC
 
-    def environment(self) -> dict[str, str]:
-        """The environment of test programs: VGPU_TEST_SECONDS in the long form, VGPU_TEST_SHORT in the basic pass, and
-        the seeds of the caller's environment."""
-        said = {name: os.environ[name] for name in FORWARDED if name in os.environ}
-        if self.seconds:
-            return {"VGPU_TEST_SECONDS": str(self.seconds), **said}
-        return {"VGPU_TEST_SHORT": "1", **said} if self.basic else said
+    def variables(self, scale: float) -> dict[str, str]:
+        """The environment of test programs, which are C: VGPU_TEST_SECONDS in the long form, VGPU_TEST_SHORT in the
+        basic pass, the user's seeds, and how much slower than the reference this host is."""
+        given = {
+            "VGPU_TEST_SECONDS": str(self.seconds) if self.seconds else "",
+            "VGPU_TEST_SHORT": "1" if self.basic and not self.seconds else "",
+            "VGPU_TEST_DELAYS": self.environment.delays,
+            "VGPU_TEST_SEED": self.environment.seed,
+            "VGPU_TEST_SCALE": f"{scale:.2f}",
+        }
+        return {name: value for name, value in given.items() if value}
 
 
 @dataclass(frozen=True)

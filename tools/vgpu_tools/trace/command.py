@@ -7,7 +7,7 @@ from pathlib import Path
 
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.guest import qmp
-from vgpu_tools.guest.config import Guest
+from vgpu_tools.guest.options import Options
 from vgpu_tools.operate import trace_log
 from vgpu_tools.trace import record, timeline
 
@@ -18,20 +18,18 @@ def check(output: Path) -> None:
         raise Failure(f"-o {output}: want a file in a folder that exists", status=2)
 
 
-def run(output: Path, guest: Guest, words: Sequence[str], timeout: float, verbose: bool) -> int:
+def run(output: Path, options: Options, words: Sequence[str]) -> int:
     """Run a command in a guest and write what happened; returns the command's exit status."""
     if not words:
         raise Failure("trace wants a command after '--'", status=2)
-    status, recording = record.record(guest, words, timeout, verbose)
+    result, recording = record.record(options, words)
     try:
-        _write(output, recording)
+        _tell(output, write(output, recording))
     except Failure as failure:
-        if not isinstance(status, Failure):
+        if result.good:
             raise
         print(f"vgpu: {failure}", file=sys.stderr)
-    if isinstance(status, Failure):
-        raise status
-    return status
+    return result.check()
 
 
 def watch(output: Path, socket: Path | None, seconds: float) -> int:
@@ -43,16 +41,22 @@ def watch(output: Path, socket: Path | None, seconds: float) -> int:
     lines: list[str] = []
     start = record.clocks()
     trace_log.follow(path, record.EVENTS, seconds, lines.append)
-    _write(output, record.Recording("\n".join(lines), "", start, record.clocks(), whole=False))
+    recording = record.Recording("\n".join(lines), "", start, record.clocks(), whole=False)
+    _tell(output, write(output, recording))
     return 0
 
 
-def _write(output: Path, recording: record.Recording) -> None:
+def write(output: Path, recording: record.Recording) -> timeline.Outcome:
+    """Write the timeline of a recording; what came of it."""
     outcome = timeline.make(recording)
     try:
         outcome.timeline.write(output)
     except OSError as error:
         raise Failure(f"{output}: {error.strerror}", status=1) from None
+    return outcome
+
+
+def _tell(output: Path, outcome: timeline.Outcome) -> None:
     print(f"vgpu: {output}: {outcome.text()}", file=sys.stderr)
     for doubt in outcome.doubts:
         print(f"vgpu: {output}: not as it should be: {doubt}", file=sys.stderr)

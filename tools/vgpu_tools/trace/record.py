@@ -12,9 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vgpu_tools.base.errors import Failure
-from vgpu_tools.guest import tsc
+from vgpu_tools.guest import run_folder, tsc
 from vgpu_tools.guest.config import Guest
 from vgpu_tools.guest.launch import Run, Streams
+from vgpu_tools.guest.options import Options
+from vgpu_tools.guest.result import Result
 
 PORT = "vgpu.trace"
 BUFFER_KIB = 16384  # for each of the guest's processors; about 200,000 events
@@ -91,27 +93,31 @@ def clocks() -> tuple[int, int]:
     return at + day - earlier, ticks
 
 
-def record(guest: Guest, words: Sequence[str], timeout: float, verbose: bool) -> tuple[int | Failure, Recording]:
-    """Run a command in a guest: its exit status, or why there is none, and what was recorded in either case."""
+def record(options: Options, words: Sequence[str], streams: Streams | None = None) -> tuple[Result, Recording]:
+    """Run a command in a guest: how that ended, and what was recorded in any case. Failure, with status 2, on a host
+    that cannot record."""
     if not tsc.khz():
         raise Failure("a trace wants a host with a time stamp counter (x86-64)", status=2)
-    run = Run(guest, ["sh", "-c", SCRIPT, "sh", str(BUFFER_KIB), *words], Streams(), timeout, verbose)
-    device, port = run.folder / "device.log", run.folder / "guest.trace"
-    if "," in str(run.folder):
-        raise Failure(f"{run.folder}: a comma in this name is too much for QEMU", status=2)
-    guest.qemu_args += ["-D", str(device), "-msg", "timestamp=on"]
+    with run_folder.hold() as folder:
+        if "," in str(folder):
+            raise Failure(f"{folder}: a comma in this name is too much for QEMU", status=2)
+        device, port = folder / "device.log", folder / "guest.trace"
+        guest = _traced(options.guest, device, port)
+        script = ["sh", "-c", SCRIPT, "sh", str(BUFFER_KIB), *words]
+        start = clocks()
+        result = Run(guest, script, streams, options.timeout, options.verbose).execute_in(folder)
+        return result, Recording(_text(device), _text(port), start, clocks())
+
+
+def _traced(guest: Guest, device: Path, port: Path) -> Guest:
+    """The guest with trace events in one file, and a port for the driver's part into another."""
+    more = ["-D", str(device), "-msg", "timestamp=on"]
     for event in EVENTS:
-        guest.qemu_args += ["-trace", f"enable={event}"]
-    guest.qemu_args += ["-device", "virtio-serial-pci,id=vgpu-trace,max_ports=2"]
-    guest.qemu_args += ["-chardev", f"file,id=vgpu-trace,path={port}"]
-    guest.qemu_args += ["-device", f"virtserialport,bus=vgpu-trace.0,chardev=vgpu-trace,name={PORT}"]
-    start = clocks()
-    outcome: int | Failure
-    try:
-        outcome = run.execute()
-    except Failure as failure:
-        outcome = failure
-    return outcome, Recording(_text(device), _text(port), start, clocks())
+        more += ["-trace", f"enable={event}"]
+    more += ["-device", "virtio-serial-pci,id=vgpu-trace,max_ports=2"]
+    more += ["-chardev", f"file,id=vgpu-trace,path={port}"]
+    more += ["-device", f"virtserialport,bus=vgpu-trace.0,chardev=vgpu-trace,name={PORT}"]
+    return dataclasses.replace(guest, qemu_args=[*guest.qemu_args, *more])
 
 
 def _text(path: Path) -> str:

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How the words of a command line are read."""
+
+import argparse
+from collections.abc import Sequence
+from typing import NoReturn
+
+from vgpu_tools.base.errors import Failure
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser without help and abbreviations, which says what is wrong in one sentence."""
+
+    def __init__(self) -> None:
+        super().__init__(prog="vgpu", add_help=False, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        raise Failure(f"{message} (see ./vgpu help)", status=2)
+
+
+def join_values(words: Sequence[str]) -> list[str]:
+    """Let an option's value begin with a dash, as QEMU's arguments do."""
+    joined: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word in ("--qemu-args", "--device-opts") and (value := next(rest, None)) is not None:
+            word = f"{word}={value}"
+        joined.append(word)
+    return joined

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A run in a thread of its own, for callers that look at the output while the guest runs."""
+
+import queue
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import BinaryIO, Self
+
+from vgpu_tools.guest.config import Guest
+from vgpu_tools.guest.launch import Run, Streams
+from vgpu_tools.guest.result import Result
+
+
+class Background:
+    """A run that goes on while the `with` block runs, and is stopped at its end."""
+
+    def __init__(
+        self,
+        guest: Guest,
+        words: Sequence[str],
+        on_output: Callable[[bytes], None] | None = None,
+        own_session: bool = False,
+        streams: Streams | None = None,
+        snapshot: BinaryIO | None = None,
+        verbose: bool = False,
+    ) -> None:
+        """There is no timeout: the caller gives the run up. `on_output` is called with each piece of the command's
+        output, in the run's thread. With `streams` the output goes there and is not kept. The rest is as of Run."""
+        self.output = bytearray()  # so far
+        self.errors = bytearray()
+        self._on_output = on_output
+        self._rest = b""  # the beginning of a line, for lines()
+        self._pieces: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        streams = streams or Streams(self._take_output, self._take_error)
+        self._run = Run(guest, words, streams, verbose=verbose, snapshot=snapshot, own_session=own_session)
+        self._thread = threading.Thread(target=self._execute, name="guest", daemon=True)
+        self._outcome: Result | BaseException | None = None
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._run.stop()
+        self._thread.join()
+
+    def give_up(self) -> None:
+        """See Run.give_up()."""
+        self._run.give_up()
+
+    def stop(self) -> None:
+        """See Run.stop()."""
+        self._run.stop()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the end, not for longer than this; whether the run is over."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def result(self) -> Result:
+        """Wait for the end; the result, or what Run.execute() raised."""
+        self._thread.join()
+        if isinstance(self._outcome, BaseException):
+            raise self._outcome
+        assert self._outcome
+        return self._outcome
+
+    def lines(self, seconds: float) -> Iterator[str | None]:
+        """The lines of output and errors as they come, until the run is over; None each time that nothing came for
+        this long. The last line may lack its end. A second call goes on where the first one was left."""
+        while True:
+            try:
+                piece = self._pieces.get(timeout=seconds)
+            except queue.Empty:
+                yield None
+                continue
+            if piece is None:
+                self._pieces.put(None)  # for a second call
+                break
+            *whole, self._rest = (self._rest + piece).split(b"\n")
+            for line in whole:
+                yield line.decode(errors="replace").rstrip("\r")
+        last, self._rest = self._rest, b""
+        if last:
+            yield last.decode(errors="replace").rstrip("\r")
+
+    def _execute(self) -> None:
+        try:
+            self._outcome = self._run.execute()
+        except BaseException as error:  # raised again by result()
+            self._outcome = error
+        finally:
+            self._pieces.put(None)
+
+    def _take_output(self, data: bytes) -> None:
+        self.output += data
+        self._pieces.put(data)
+        if self._on_output:
+            self._on_output(data)
+
+    def _take_error(self, data: bytes) -> None:
+        self.errors += data
+        self._pieces.put(data)

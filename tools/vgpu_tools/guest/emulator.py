@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One QEMU with a guest: its process, and the socket to the agent. `Run` and `Machine` stand on it."""
+
+import ctypes
+import shlex
+import signal
+import socket
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Self
+
+from vgpu_tools.guest import postmortem
+from vgpu_tools.guest.config import CONSOLE_PIPE, Guest
+
+PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None)
+
+
+class Emulator:
+    """A QEMU for as long as the `with` block runs; before it there is no process and no file.
+
+    QEMU is killed at the end of the block, and when the thread that entered it ends.
+    """
+
+    def __init__(self, guest: Guest, accelerator: str, log: Path, record: Path, console: str = CONSOLE_PIPE) -> None:
+        """`log` gets what QEMU prints on standard error, `record` its command line. `console` is a character device of
+        QEMU (-chardev)."""
+        self.guest = guest
+        self.accelerator = accelerator
+        self.log = log
+        self.record = record
+        self.console = console
+        self.more: list[str] = []  # arguments of QEMU
+        self.inherited: list[int] = []  # descriptors that these arguments name
+        self.own_session = False  # not of the terminal's process group: Ctrl-C does not reach it
+
+    def __enter__(self) -> Self:
+        self.port, theirs = socket.socketpair()
+        try:
+            with theirs, self.log.open("wb") as errors:
+                command = [*self.guest.command(theirs.fileno(), self.accelerator, self.console), *self.more]
+                self.record.write_text(shlex.join(command) + "\n")
+                self.process = self._start(command, [theirs.fileno(), *self.inherited], errors)
+        except BaseException:
+            self.port.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        if self.process.stdout:
+            self.process.stdout.close()
+        self.port.close()
+
+    def _start(self, command: Sequence[str], inherited: Sequence[int], errors: IO[bytes]) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE if self.console == CONSOLE_PIPE else errors,
+            stderr=errors,
+            pass_fds=inherited,
+            preexec_fn=_prepare_child,
+            start_new_session=self.own_session,
+        )
+
+
+def _prepare_child() -> None:
+    postmortem.allow_core()
+    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

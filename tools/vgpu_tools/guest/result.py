@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How a run ended, as data: `Result`. Its sentence and exit status are those of ./vgpu run."""
+
+import signal
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from vgpu_tools.base.errors import LAUNCH_FAILED, TIMED_OUT, Failure
+from vgpu_tools.base.process import how_it_ended
+from vgpu_tools.guest import run_folder
+
+STOPPED_STATUS = 128 + signal.SIGTERM
+
+
+class Verdict(Enum):
+    """The first of these that holds."""
+
+    STOPPED = "the caller stopped the run"
+    NO_DRIVER = "the driver did not take the GPU"
+    KERNEL_DIED = "the guest's kernel died"
+    NOT_UP = "the guest did not come up in time"
+    TIMED_OUT = "the command did not end in time"
+    QEMU_ENDED = "QEMU ended with an error before the command did"
+    GUEST_ENDED = "the guest ended before the command did"
+    KERNEL_REPORTED = "the guest's kernel reported an error"
+    EXITED = "the command ended"
+
+
+@dataclass(frozen=True)
+class Result:
+    """The end of a run.
+
+    `status` is the command's exit status, None if it did not end. `said` is the line of the kernel's or of QEMU that
+    stands for the verdict. `qemu` is QEMU's end as subprocess reports it, None if it had to be ended. `limit` and
+    `seconds` are the time that the run had and the time that it took. `core` says where QEMU's core file is.
+    """
+
+    verdict: Verdict
+    folder: Path
+    status: int | None = None
+    said: str = ""
+    qemu: int | None = None
+    limit: float = 0.0
+    seconds: float = 0.0
+    core: str = ""
+    snapshot: str = ""
+
+    @property
+    def good(self) -> bool:
+        """Whether the command ran to its end and the kernel had nothing to report; the command may have failed."""
+        return self.verdict is Verdict.EXITED
+
+    @property
+    def console(self) -> Path:
+        """The console's log."""
+        return self.folder / run_folder.CONSOLE
+
+    @property
+    def machine(self) -> Path:
+        """QEMU's state of the processors when the time was up; the file exists only then."""
+        return self.folder / run_folder.MACHINE
+
+    @property
+    def exit_status(self) -> int:
+        """The exit status of ./vgpu run."""
+        if self.good and self.status is not None:
+            return self.status
+        if self.verdict in (Verdict.TIMED_OUT, Verdict.NOT_UP):
+            return TIMED_OUT
+        return STOPPED_STATUS if self.verdict is Verdict.STOPPED else LAUNCH_FAILED
+
+    @property
+    def sentence(self) -> str:
+        """What the user is told; empty if `good`."""
+        taken = (f"{self.core}; " if self.core else "") + (f"snapshot: {self.snapshot}; " if self.snapshot else "")
+        log = f"console log: {self.console}"
+        match self.verdict:
+            case Verdict.EXITED:
+                return ""
+            case Verdict.STOPPED:
+                return f"the run was stopped; {taken}{log}"
+            case Verdict.NO_DRIVER:
+                return f"the driver did not take the GPU; {log}"
+            case Verdict.KERNEL_DIED:
+                return f"the guest's kernel died: {self.said}; {taken}{log}"
+            case Verdict.NOT_UP:
+                return f"the guest did not come up within {self.limit:g} s (--timeout); {taken}{log}"
+            case Verdict.TIMED_OUT:
+                return f"the command did not end within {self.limit:g} s (--timeout); {taken}{log}"
+            case Verdict.QEMU_ENDED:
+                how = how_it_ended(self.qemu or 0)
+                if self.said:
+                    return f"QEMU ended with {how}: {self.said}; {taken}log: {self.folder / run_folder.QEMU_LOG}"
+                return f"QEMU ended with {how}; {taken}{log}"
+            case Verdict.GUEST_ENDED:
+                return f"the guest ended before the command did; {taken}{log}"
+            case Verdict.KERNEL_REPORTED:
+                code = f" (the command's exit status was {self.status})" if self.status else ""
+                return f"the guest's kernel reported: {self.said}{code}; {taken}{log}"
+
+    @property
+    def failure(self) -> str:
+        """Why the guest or its command failed; empty if neither did, or if the caller stopped the run."""
+        if self.verdict is Verdict.STOPPED:
+            return ""
+        return self.sentence or (f"exit status {self.status}" if self.status else "")
+
+    def check(self) -> int:
+        """The command's exit status; Failure with the sentence if the run was not `good`."""
+        if not self.good:
+            raise Failure(self.sentence, self.exit_status)
+        return self.exit_status

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The folders of runs in build/runs: console log, QEMU's log and command line, sockets, core files.
+
+A run holds a lock in its folder. `hold()` makes a folder and removes the oldest ones, except those that are held. The
+folders of failed runs (`mark_failed()`) stay longer than others.
+"""
+
+import contextlib
+import fcntl
+import itertools
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from vgpu_tools.base.paths import RUNS
+
+KEEP = 40  # folders that stay, beside those of runs that go on
+KEEP_FAILED = 40  # folders of older runs that stay because they failed
+LOCK = "lock"
+FAILED = "failed"  # says why the run failed
+_numbers = itertools.count()  # the last part of the folders' names: none is used twice
+CONSOLE, QEMU_LOG, COMMAND = "console.log", "qemu.log", "command"
+MACHINE, THREADS = "machine.txt", "threads.txt"  # of a guest whose time was up
+
+
+@contextlib.contextmanager
+def hold() -> Iterator[Path]:
+    """Make a folder for a run, and remove old ones. No other run removes it before the end of the block."""
+    RUNS.mkdir(parents=True, exist_ok=True)
+    remove_old()
+    folder = _make()
+    with (folder / LOCK).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder
+
+
+def mark_failed(folder: Path, why: str) -> None:
+    """Note in a run's folder why the run failed."""
+    (folder / FAILED).write_text(f"{why}\n")
+
+
+def remove_old() -> None:
+    """Remove all folders but the newest KEEP, of older ones the newest KEEP_FAILED of failed runs, and those that are
+    held."""
+    found = sorted((path for path in RUNS.iterdir() if path.is_dir() and not path.is_symlink()), key=_age)
+    older = found[: -KEEP or None]
+    failed = [path for path in older if (path / FAILED).exists()]
+    kept = set(failed[-KEEP_FAILED:])
+    for path in older:
+        if path not in kept and not held(path):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _age(folder: Path) -> list[int]:
+    """Return the sort key of a run's folder: the numbers in its name (text would sort number 10 before number 2)."""
+    return [int(number) for number in re.findall(r"\d+", folder.name)]
+
+
+def held(folder: Path) -> bool:
+    """Whether the run of a folder goes on."""
+    try:
+        with (folder / LOCK).open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass  # the run ended before it had a lock
+    return False
+
+
+def _make() -> Path:
+    base = time.strftime("%Y%m%d-%H%M%S")
+    for attempt in _numbers:
+        folder = RUNS / f"{base}-{os.getpid()}-{attempt}"
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir()
+            return folder
+    raise AssertionError
