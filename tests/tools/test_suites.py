@@ -32,6 +32,22 @@ from vgpu_tools.testing.suite import BASIC, FULL, LONG, Outcome, Plan, Suite
 from vgpu_tools.testing.tap import Case, parse
 
 
+class Printing:
+    """A guest that prints something and then runs on until it is ended."""
+
+    def __init__(self, text: str) -> None:
+        self.output = bytearray(text.encode())
+        self.ended = threading.Event()
+
+    def give_up(self) -> None:
+        """End it."""
+        self.ended.set()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for its end."""
+        return self.ended.wait(seconds)
+
+
 def files() -> list[str]:
     """Names of all files that git tracks."""
     command = ["git", "-C", str(ROOT), "ls-files", "-z"]
@@ -157,10 +173,14 @@ class Passes(Test):
         """The first failed case ends its own guest and the other ones. Catches one that runs on for minutes."""
 
         def one(part: str) -> tuple[list[Case], str]:
-            ran = guest_tests._Launcher(60, 60, fail_fast=True).run(["sh", "-c", part])
-            return guest_tests._cases(["a", "b"], ran), f"said {part}\n"
+            guest = Printing(part)
+            with children.adopt(guest.give_up):
+                watch = guest_tests.Watch(60, 60, fail_fast=True)
+                watch.wait(guest)
+            ran = guest_tests.Ran(0, guest.output.decode(), stopped=watch.failed(guest))
+            return guest_tests.cases_of(["a", "b"], ran), f"said {part}\n"
 
-        parts = ["exec sleep 60", "echo '# program a'; echo 'not ok 1 - x'; exec sleep 60", "exec sleep 61"]
+        parts = ["", "# program a\nnot ok 1 - x\n", " "]
         with (
             tempfile.TemporaryDirectory() as folder,
             mock.patch.object(suite, "AT_ONCE", 2),
@@ -175,7 +195,7 @@ class Passes(Test):
 
     def test_left_out(self) -> None:
         """Names reach the shell unharmed."""
-        guest = guest_tests.Guest(["echo"], [], {"echo": ["it's", "b c"]})
+        guest = guest_tests.Listed(["echo"], [], {"echo": ["it's", "b c"]})
         script = guest.command({"A": "x y"})[2].replace("echo ||", "printenv VGPU_TEST_LEAVE_OUT A ||")
         said = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout
         self.assertEqual(said, "\n# program echo\nit's\nb c\nx y\n")
@@ -231,6 +251,14 @@ class Time(Test):
 
 class Reports(Test):
     """What is printed of results."""
+
+    def test_gist(self) -> None:
+        """The sentence about a guest at fault comes before what its programs printed."""
+        ran = guest_tests.Ran(124, errors="# noise\n", sentence="the command did not end; console log: x")
+        (case, _) = guest_tests.cases_of(["a"], ran)
+        self.assertEqual(report.gist(case), "vgpu: the command did not end; console log: x")
+        self.assertIn("# noise\nvgpu: the command did not end", case.why)
+        self.assertEqual(report.gist(Case("a", "failed", "# x\n# is 3")), "is 3")
 
     def test_parameters(self) -> None:
         """Avocado's tests get what they are asked for, and the environment gives the user's wishes alone."""

@@ -163,7 +163,7 @@ def test_delays(words: list[str]) -> int:
     parser.add_argument("program", nargs="?", default="")
     parser.add_argument("case", nargs="?", default="")
     options = parser.parse_args(words)
-    return delays.run(options.program, options.case, options.device, options.frames)
+    return delays.run(options.program, options.case, options.device, options.frames, environment.read())
 
 
 def qtest(words: list[str]) -> int:
@@ -212,6 +212,7 @@ def check_cycles(words: list[str]) -> int:
 
 def kfdtest(words: list[str]) -> int:
     """./vgpu kfdtest"""
+    from vgpu_tools.guest.config import Guest
     from vgpu_tools.testing import kfdtest
 
     parser = Parser()
@@ -221,7 +222,11 @@ def kfdtest(words: list[str]) -> int:
     parser.add_argument("--hive", action="store_true")
     parser.add_argument("--kernel", choices=("release", "debug"), default="release")
     parser.add_argument("--seconds", type=int, default=0)
-    return kfdtest.kfdtest(parser.parse_args(join_values(words)))
+    options = parser.parse_args(join_values(words))
+    given = environment.read()
+    guest = Guest(gpus=options.gpus, hive=options.hive, kernel=options.kernel)
+    guest = guest.on(given.accelerator, given.late_frames)
+    return kfdtest.kfdtest(guest, kfdtest.Choice(options.filter, options.classes, options.seconds))
 
 
 def mutants(words: list[str]) -> int:

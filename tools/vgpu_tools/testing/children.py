@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The processes that a run of tests has started. None of them outlives the run, however that ends."""
+"""The processes and guests that a run of tests has started. None of them outlives the run, however that ends."""
 
 import contextlib
 import ctypes
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 PR_SET_PDEATHSIG = 1
 END_SECONDS = 10  # between SIGTERM and SIGKILL
 
-_running: set["subprocess.Popen[bytes]"] = set()
+_ends: set[Callable[[], object]] = set()  # what ends each of those that run
 _lock = threading.Lock()
 _over = False
 
@@ -43,13 +43,27 @@ def start(
             cwd=cwd,
             preexec_fn=_die_with_parent,
         )
-        _running.add(process)
+        _ends.add(process.terminate)
     try:
         yield process
     finally:
         end(process)
         with _lock:
-            _running.discard(process)
+            _ends.discard(process.terminate)
+
+
+@contextlib.contextmanager
+def adopt(end: Callable[[], object]) -> Iterator[None]:
+    """Have `end_all()` call something, from any thread, for as long as the block runs."""
+    with _lock:
+        if _over:
+            raise KeyboardInterrupt
+        _ends.add(end)
+    try:
+        yield
+    finally:
+        with _lock:
+            _ends.discard(end)
 
 
 def end(process: "subprocess.Popen[bytes]") -> None:
@@ -63,9 +77,9 @@ def end(process: "subprocess.Popen[bytes]") -> None:
 
 
 def end_all() -> None:
-    """The run is over: tell every process to end, and start no other one."""
+    """The run is over: tell everything to end, and start nothing more."""
     global _over
     with _lock:
         _over = True
-        for process in _running:
-            process.terminate()
+        for end_one in _ends:
+            end_one()

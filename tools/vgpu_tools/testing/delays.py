@@ -12,17 +12,14 @@ Results are kept in build/delays/COMMIT.json; the next run goes on from there.
 
 import contextlib
 import json
-import os
 import re
-import selectors
 import shlex
-import signal
 import subprocess
 import time
 import tomllib
-from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
-from typing import IO, Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from vgpu_tools.base import progress
 from vgpu_tools.base.environment import Environment
@@ -30,8 +27,10 @@ from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import BUILD, GUEST_DRIVER, INCLUDE, PROGRAMS, QEMU_DEVICE, ROOT
 from vgpu_tools.build import fingerprint, qemu, rootfs, sources
 from vgpu_tools.build.steps import ensure
-from vgpu_tools.guest.config import DELAY_POINTS
-from vgpu_tools.testing import avocado_tests, children, guest_tests, limits
+from vgpu_tools.guest import options
+from vgpu_tools.guest.background import Background
+from vgpu_tools.guest.config import DELAY_POINTS, Guest
+from vgpu_tools.testing import avocado_tests, guest_tests, limits
 
 EXCLUDED = ROOT / "tests/delays.toml"
 FOLDER = BUILD / "delays"
@@ -110,36 +109,29 @@ def _where(program: str, addresses: Sequence[str]) -> str:
     )
 
 
-def _read(stream: IO[bytes], seconds: float) -> Generator[str, None, bool]:
-    """The lines of a stream until it ends (returns True) or is silent for `seconds` (False)."""
-    rest = b""
-    with selectors.DefaultSelector() as selector:
-        selector.register(stream, selectors.EVENT_READ)
-        while selector.select(seconds):
-            data = os.read(stream.fileno(), 65536)
-            if not data:
-                return True
-            *lines, rest = (rest + data).split(b"\n")
-            yield from (line.decode(errors="replace") for line in lines)
-    return False
-
-
-def _lines(command: Sequence[str]) -> Iterator[str]:
-    """What a launcher prints, line by line. One that is silent for too long says where its guest stands, and ends."""
-    with children.start(command, subprocess.PIPE, subprocess.STDOUT) as process:
-        assert process.stdout
-        if (yield from _read(process.stdout, SILENCE_SECONDS * limits.scale())):
-            return
-        yield f"# silent for {SILENCE_SECONDS * limits.scale():.0f} s: ended"
-        process.send_signal(signal.SIGUSR1)  # the launcher's time is up
-        yield from _read(process.stdout, guest_tests.DUMP_SECONDS * limits.scale())
+def _lines(guest: Guest, command: Sequence[str]) -> Iterator[str]:
+    """What a guest prints, line by line, and what is wrong with it. One that is silent for too long is given up."""
+    with Background(guest, command) as run:
+        for line in run.lines(SILENCE_SECONDS * limits.scale()):
+            if line is None:
+                yield f"# silent for {SILENCE_SECONDS * limits.scale():.0f} s: ended"
+                run.give_up()
+                break
+            yield line
+        for line in run.lines(guest_tests.DUMP_SECONDS * limits.scale()):
+            if line is None:
+                break
+            yield line
+    if sentence := run.result().sentence:
+        yield f"vgpu: {sentence}"
 
 
 class Reader:
     """Takes the lines of a program that runs with VGPU_TEST_DELAY_POINT=each."""
 
-    def __init__(self, program: str, options: Sequence[str], results: Results) -> None:
-        self.program, self.options, self.results = program, options, results
+    def __init__(self, program: str, words: Sequence[str], results: Results) -> None:
+        """`words` are the options of ./vgpu run, for the command that repeats a case."""
+        self.program, self.words, self.results = program, words, results
         self.case = ""
         self.record = Record("passed", 0, [])
         self.notes: list[str] = []
@@ -174,7 +166,7 @@ class Reader:
     def fail(self, point: str | None) -> None:
         """The case failed with a delay at a point, or without one."""
         environment = f"env VGPU_TEST_DELAY_POINT={point} " if point else ""
-        repeat = f"./vgpu run {shlex.join(self.options)} -- {environment}{self.program} {shlex.quote('=' + self.case)}"
+        repeat = f"./vgpu run {shlex.join(self.words)} -- {environment}{self.program} {shlex.quote('=' + self.case)}"
         name = f"{self.program}: {self.case}, delay {point}" if point else f"{self.program}: {self.case}, no delay"
         self.record.outcome = "failed"
         self.record.failures.append([name, *self.notes[-20:], f"repeat: {repeat}"])
@@ -186,9 +178,13 @@ class Reader:
         self.case = ""
 
 
-def _one_program(program: str, options: Sequence[str], only: str, excluded: Sequence[str], results: Results) -> None:
+def _one_program(
+    program: str, words: Sequence[str], only: str, excluded: Sequence[str], results: Results, environment: Environment
+) -> None:
     """Run a program's cases that have no record yet. If the guest dies, its current case has failed; the others run in
     a new guest."""
+    guest = options.parse(words, environment).guest
+    guest.prepare()
     prefix = f"{program}: "
     while True:
         done = [
@@ -200,8 +196,8 @@ def _one_program(program: str, options: Sequence[str], only: str, excluded: Sequ
         if left_out := sorted({*done, *excluded}):
             variables.append("VGPU_TEST_LEAVE_OUT=" + "\n".join(left_out))
         command = ["env", *variables, program, *([only] if only else [])]
-        reader = Reader(program, options, results)
-        for line in _lines([str(ROOT / "vgpu"), "run", "--timeout", "0", *options, "--", *command]):
+        reader = Reader(program, words, results)
+        for line in _lines(guest, command):
             reader.take(line)
         if not reader.case:
             return
@@ -210,7 +206,7 @@ def _one_program(program: str, options: Sequence[str], only: str, excluded: Sequ
         reader.end()
 
 
-def _of_programs(wanted: str, only: str, results: Results) -> None:
+def _of_programs(wanted: str, only: str, results: Results, environment: Environment) -> None:
     excluded = _excluded()
     for entry in excluded:
         if wanted in ("", entry["program"]):
@@ -224,13 +220,13 @@ def _of_programs(wanted: str, only: str, results: Results) -> None:
                 continue
             start = time.monotonic()
             progress.say(f"==> {name}")
-            _one_program(program, guest.options, only, [one["case"] for one in mine], results)
+            _one_program(program, guest.options, only, [one["case"] for one in mine], results, environment)
             results.guests.append(name)
             results.keep()
             progress.say(f"    {progress.clock(time.monotonic() - start)}")
 
 
-def _of_device(points: Sequence[str], wanted: str, results: Results) -> None:
+def _of_device(points: Sequence[str], wanted: str, results: Results, environment: Environment) -> None:
     """Each listed guest once for each point of the device."""
     for point in points:
         for guest in guest_tests.full_list():
@@ -240,9 +236,8 @@ def _of_device(points: Sequence[str], wanted: str, results: Results) -> None:
                 continue
             more = ["--device-delays", point, *guest.options]
             progress.say(f"==> {name}")
-            cases, said = guest_tests.in_guest(
-                guest.programs, more, guest.command({}), SILENCE_SECONDS, SILENCE_SECONDS
-            )
+            watch = guest_tests.Watch(SILENCE_SECONDS, SILENCE_SECONDS)
+            cases, said = guest_tests.in_guest(guest.programs, more, guest.command({}), watch, environment)
             with (FOLDER / f"device-{point}.log").open("a") as log:
                 log.write(said)
             for case in cases:
@@ -257,14 +252,14 @@ def _of_device(points: Sequence[str], wanted: str, results: Results) -> None:
             results.keep()
 
 
-def _of_frames(results: Results) -> None:
+def _of_frames(results: Results, environment: Environment) -> None:
     """The launcher's tests once for each kind of frame, which either end sends and handles late."""
     for kind in FRAMES:
         name = f"frames {kind}"
         if name in results.guests:
             continue
         progress.say(f"==> {name}")
-        parameters = avocado_tests.Parameters(Environment(late_frames=kind))
+        parameters = avocado_tests.Parameters(replace(environment, late_frames=kind))
         for case in avocado_tests.run_files(FOLDER / f"frames-{kind}.log", FRAME_TESTS, FRAME_SECONDS, parameters):
             case_name = f"{name}: {case.name}"
             repeat = f"repeat: {shlex.join(case.again)}"
@@ -274,7 +269,7 @@ def _of_frames(results: Results) -> None:
         results.keep()
 
 
-def run(program: str, case: str, device: str, frames: bool) -> int:
+def run(program: str, case: str, device: str, frames: bool, environment: Environment) -> int:
     """Run what has no result yet; prints the sum last, returns 0 if nothing failed."""
     listed = {name for guest in guest_tests.full_list() for name in guest.programs}
     if program and program not in listed:
@@ -284,11 +279,11 @@ def run(program: str, case: str, device: str, frames: bool) -> int:
     ensure(sources.firmware()[0], qemu.build("delays" if device else "release"), rootfs.build("release"))
     results = Results()
     if frames:
-        _of_frames(results)
+        _of_frames(results, environment)
     elif device:
-        _of_device(DELAY_POINTS if device == "all" else [device], program, results)
+        _of_device(DELAY_POINTS if device == "all" else [device], program, results, environment)
     else:
-        _of_programs(program, case, results)
+        _of_programs(program, case, results, environment)
     return _sum_up(results, program, "frames " if frames else "device " if device else "")
 
 

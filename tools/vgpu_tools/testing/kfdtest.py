@@ -5,20 +5,17 @@ Each test is a run of kfdtest of its own, so that one which crashes takes no oth
 the next tests get a new one.
 """
 
-import argparse
 import fnmatch
-import os
 import re
-import selectors
-import subprocess
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vgpu_tools.base.errors import Failure
-from vgpu_tools.base.paths import BUILD, ROOT, ROOTFS
+from vgpu_tools.base.paths import BUILD, ROOTFS
+from vgpu_tools.guest.background import Background
 from vgpu_tools.guest.config import Guest
 
 CLASSES = ROOTFS / "rocm" / "kfdtest-classes"
@@ -123,108 +120,100 @@ def judge(output: Sequence[str], status: int) -> tuple[str, str]:
     return ("SKIP", re.sub(r"^\[\s*\]\s*", "", skip)) if skip else ("PASS", "")
 
 
-class _Guest:
-    """A guest at work, line by line."""
+@dataclass(frozen=True)
+class Choice:
+    """Which tests to run: gtest's patterns, letters of classes; empty ones stand for all. `seconds` is the time of
+    each, 0 for what its class has."""
 
-    def __init__(self, options: argparse.Namespace, memory: str, words: Sequence[str]) -> None:
-        launcher = [str(ROOT / "vgpu"), "run", "--rootfs", "rocm", "--timeout", "0"]
-        launcher += ["--gpus", str(options.gpus), "--kernel", options.kernel]
-        launcher += ["--memory", memory, "--vram", VRAM]
-        launcher += ["--hive"] if options.hive else []
-        self.process = subprocess.Popen(
-            [*launcher, "--", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-        )
-
-    def lines(self, seconds: float) -> Iterator[str | None]:
-        """What it prints; None when nothing came for so long."""
-        assert self.process.stdout
-        pipe = self.process.stdout.fileno()
-        pending = b""
-        with selectors.DefaultSelector() as selector:
-            selector.register(pipe, selectors.EVENT_READ)
-            while True:
-                if not selector.select(seconds):
-                    yield None
-                    continue
-                data = os.read(pipe, 65536)
-                *whole, pending = (pending + data).split(b"\n")
-                for line in whole:
-                    yield line.decode(errors="replace").rstrip("\r")
-                if not data:
-                    return
-
-    def stop(self) -> None:
-        """End it, whatever it does."""
-        self.process.terminate()
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+    patterns: str = ""
+    classes: str = ""
+    seconds: int = 0
 
 
-def _listed(options: argparse.Namespace) -> list[str]:
-    guest = _Guest(options, MEMORY, ["bash", "-c", LIST, "kfdtest", CHIP])
+def _list(guest: Guest, choice: Choice) -> list[str]:
+    """Names of the tests to run, from kfdtest itself."""
     text = []
-    for line in guest.lines(BOOT_SECONDS[options.kernel]):
-        if line is None:
-            break
-        text.append(line)
-    guest.stop()
+    with Background(guest, ["bash", "-c", LIST, "kfdtest", CHIP]) as run:
+        for line in run.lines(BOOT_SECONDS[guest.kernel]):
+            if line is None:
+                break
+            text.append(line)
+    if sentence := run.result().sentence:
+        text.append(f"vgpu: {sentence}")
     amds = next((line.split(" ", 2)[2] for line in text if line.startswith("@@ filter ")), "")
     rows = classes()
-    names = choose(parse_list("\n".join(text)), amds, options.filter)
-    names = [name for name in names if not options.classes or classify(name, rows) in options.classes]
+    names = choose(parse_list("\n".join(text)), amds, choice.patterns)
+    names = [name for name in names if not choice.classes or classify(name, rows) in choice.classes]
     if not amds or not names:
-        raise Failure(f"kfdtest has no such tests: {options.filter or 'none at all'}\n" + "\n".join(text[-5:]))
+        raise Failure(f"kfdtest has no such tests: {choice.patterns or 'none at all'}\n" + "\n".join(text[-5:]))
     return names
 
 
-def _one_guest(options: argparse.Namespace, memory: str, names: deque[str]) -> Iterator[Result]:
-    """Run tests until none is left, or the guest is of no more use; takes from `names` what it has begun."""
-    rows = classes()
-    kinds = {name: classify(name, rows) for name in names}
-    limits = {
-        name: options.seconds or (SHADER_SECONDS if kind == "D" else TEST_SECONDS)[options.kernel]
-        for name, kind in kinds.items()
-    }
-    words = [word for name in names for word in (str(limits[name]), name)]
-    guest = _Guest(options, memory, ["bash", "-c", RUN, "kfdtest", *words])
-    test: Result | None = None
-    start = time.monotonic()
-    last = ""
-    try:
-        for line in guest.lines(1.0):
-            over = time.monotonic() - start
-            if line is None:
-                if over > (limits[test.name] + END_SECONDS if test else BOOT_SECONDS[options.kernel]):
-                    if not test:
-                        name = names.popleft()
-                        test = Result(name, kinds[name])
-                    test.why = "the guest hangs"
+class _Tests:
+    """Tests that run one after the other in one guest, until none is left or the guest is of no more use."""
+
+    def __init__(self, guest: Guest, names: deque[str], seconds: int) -> None:
+        """What has begun is taken from `names`. `seconds` is the time of each test, 0 for what its class has."""
+        self.guest = guest
+        self.names = names
+        rows = classes()
+        self.kinds = {name: classify(name, rows) for name in names}
+        self.limits = {
+            name: seconds or (SHADER_SECONDS if kind == "D" else TEST_SECONDS)[guest.kernel]
+            for name, kind in self.kinds.items()
+        }
+        self.test: Result | None = None
+        self.start = time.monotonic()
+        self.last = ""
+
+    def run(self) -> Iterator[Result]:
+        """Run them; gives each result as it comes. Failure if the guest failed while no test ran."""
+        words = [word for name in self.names for word in (str(self.limits[name]), name)]
+        with Background(self.guest, ["bash", "-c", RUN, "kfdtest", *words]) as run:
+            for line in run.lines(1.0):
+                if line is None and self._hangs():
                     break
-                continue
-            last = line
-            if line.startswith("@@ begin "):
-                name = names.popleft()
-                test = Result(name, kinds[name])
-                start = time.monotonic()
-            elif line.startswith("@@ end ") and test:
-                test.seconds = over
-                test.outcome, test.why = judge(test.output, int(line.split()[2]))
-                yield test
-                test = None
-                start = time.monotonic()
-            elif test:
-                test.output.append(line)
-    finally:
-        guest.stop()
-    if test:
-        test.seconds = time.monotonic() - start
-        test.why = test.why or f"the guest died: {last}"
-        yield test
-    elif names and guest.process.returncode:
-        raise Failure(f"no guest: {last}")
+                if line is not None and (result := self._take(line)):
+                    yield result
+        ended = run.result()
+        last = f"vgpu: {ended.sentence}" if ended.sentence else self.last
+        if self.test:
+            self.test.seconds = time.monotonic() - self.start
+            self.test.why = self.test.why or f"the guest died: {last}"
+            yield self.test
+        elif self.names and ended.exit_status:
+            raise Failure(f"no guest: {last}")
+
+    def _begin(self) -> Result:
+        name = self.names.popleft()
+        self.test = Result(name, self.kinds[name])
+        return self.test
+
+    def _hangs(self) -> bool:
+        """Whether the test, or the boot before the first one, has taken longer than it may; notes that of the test."""
+        limit = self.limits[self.test.name] + END_SECONDS if self.test else BOOT_SECONDS[self.guest.kernel]
+        if time.monotonic() - self.start <= limit:
+            return False
+        if self.test or self.names:
+            test = self.test or self._begin()
+            test.why = "the guest hangs"
+        return True
+
+    def _take(self, line: str) -> Result | None:
+        """One line; the result of a test that ends with it."""
+        self.last = line
+        if line.startswith("@@ begin "):
+            self._begin()
+            self.start = time.monotonic()
+        elif line.startswith("@@ end ") and (test := self.test):
+            test.seconds = time.monotonic() - self.start
+            test.outcome, test.why = judge(test.output, int(line.split()[2]))
+            self.test = None
+            self.start = time.monotonic()
+            return test
+        elif self.test:
+            self.test.output.append(line)
+        return None
 
 
 def _sums(results: Sequence[Result]) -> None:
@@ -246,17 +235,18 @@ def _log(results: Sequence[Result]) -> Path:
     return LOG
 
 
-def kfdtest(options: argparse.Namespace) -> int:
-    """Run the tests and print results and sums. Exit status 0 if nothing of A, B, C outside the SVM suites failed."""
-    guest = Guest(gpus=options.gpus, hive=options.hive, kernel=options.kernel, rootfs="rocm")
+def kfdtest(guest: Guest, choice: Choice) -> int:
+    """Run the tests in guests like this one, with the rocm root file system; print results and sums. Exit status 0 if
+    nothing of A, B, C outside the SVM suites failed."""
+    guest = replace(guest, rootfs="rocm", vram=VRAM, memory=MEMORY)
     guest.check()
     guest.prepare()
-    listed = _listed(options)
+    listed = _list(guest, choice)
     results: list[Result] = []
     for memory in sorted({MEMORY, *MEMORY_OF.values()}):
         names = deque(name for name in listed if MEMORY_OF.get(name, MEMORY) == memory)
         while names:
-            for result in _one_guest(options, memory, names):
+            for result in _Tests(replace(guest, memory=memory), names, choice.seconds).run():
                 results.append(result)
                 why = f"  # {result.why}" if result.why else ""
                 print(f"{result.outcome}  {result.kind}  {result.name}  {result.seconds:.1f} s{why}", flush=True)

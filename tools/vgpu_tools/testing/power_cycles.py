@@ -11,7 +11,7 @@ from vgpu_tools.base.environment import Environment
 from vgpu_tools.base.paths import RESULTS, ROOT
 from vgpu_tools.guest.config import Guest
 from vgpu_tools.testing.avocado_tests import Parameters, run_files
-from vgpu_tools.testing.guest_tests import in_guest
+from vgpu_tools.testing.guest_tests import Watch, in_guest
 from vgpu_tools.testing.tap import Case
 
 START_SECONDS = 600
@@ -55,7 +55,7 @@ def check_cycles(repeat: int, kernel: str, append: str, environment: Environment
     common = ["--kernel", kernel, f"--append={append}"]
     for row, words, command in _in_guest(repeat):
         start = time.monotonic()
-        cases, said = in_guest([row], [*common, *words], command, limit, limit)
+        cases, said = in_guest([row], [*common, *words], command, Watch(limit, limit), environment)
         with log.open("a") as file:
             file.write(said)
         _show(row, cases, start, ROUNDS.findall(said))
@@ -63,8 +63,9 @@ def check_cycles(repeat: int, kernel: str, append: str, environment: Environment
 
     start = time.monotonic()
     tests = [ROOT / "tests/avocado" / name for name in BY_HOST]
-    one = START_SECONDS + HOST_ROUND_SECONDS * repeat
-    parameters = Parameters(environment, rounds=repeat, kernel=kernel, append=append, timeout=one)
+    parameters = Parameters(
+        environment, rounds=repeat, kernel=kernel, append=append, timeout=START_SECONDS + HOST_ROUND_SECONDS * repeat
+    )
     cases = run_files(RESULTS / "cycles-avocado.log", tests, len(tests) * limit, parameters)
     _show("slot; disk, idle", cases, start, [f"{repeat} rounds each"])
     everything += cases

@@ -19,11 +19,10 @@ def summary(cases: Sequence[Case]) -> str:
     return "{} passed, {} failed, {} skipped".format(*counts)
 
 
-def gist(why: str) -> str:
-    """The line of a failure's story that says most: the launcher's verdict, a TAP test's last note, the first one."""
-    lines = why.strip().splitlines() or [""]
-    verdict = next((line for line in lines if line.startswith("vgpu: ")), "")
-    return verdict or (lines[-1] if lines[-1].startswith("#") else lines[0]).strip("# ")
+def gist(case: Case) -> str:
+    """What says most of a failure: the sentence about its guest, a TAP test's last note, the first line."""
+    lines = case.why.strip().splitlines() or [""]
+    return case.gist or (lines[-1] if lines[-1].startswith("#") else lines[0]).strip("# ")
 
 
 def tell(cases: Sequence[Case], outcome: str) -> None:
@@ -74,4 +73,4 @@ def failures(outcomes: Sequence[Outcome]) -> None:
     """Print each failed case as a line: a log that is cut at its beginning still has them."""
     for outcome in outcomes:
         for case in outcome.failed:
-            print(f"{case.name[:NAME]}: {gist(case.why)[:GIST]}", flush=True)
+            print(f"{case.name[:NAME]}: {gist(case)[:GIST]}", flush=True)

@@ -17,13 +17,18 @@ UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd]")
 
 @dataclass
 class Case:
-    """One test's outcome: "passed", "failed" or "skipped", and why."""
+    """One test's outcome: "passed", "failed" or "skipped", and why.
+
+    `gist` is the sentence that says most of a failure; without one it is a line of `why`. `again` is the command that
+    runs the case alone, if there is one.
+    """
 
     name: str
     outcome: str
     why: str = ""
     seconds: float = 0.0
-    again: list[str] = field(default_factory=list)  # the command that runs it alone, if there is one
+    again: list[str] = field(default_factory=list)
+    gist: str = ""
 
 
 def parse(text: str, prefix: str = "") -> list[Case]:
