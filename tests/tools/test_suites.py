@@ -28,7 +28,7 @@ from vgpu_tools.testing import (
     stress,
     suite,
 )
-from vgpu_tools.testing.suite import BASIC, FULL, LONG, Outcome, Plan, Suite
+from vgpu_tools.testing.suite import BASIC, FULL, LONG, Outcome, Plan, Report, Suite
 from vgpu_tools.testing.tap import Case, parse
 
 
@@ -298,8 +298,13 @@ class Reports(Test):
 
     def test_stress(self) -> None:
         """A round counts only if nothing failed, something passed, and there was a load."""
-        self.assertEqual(stress.judge("x\n3 passed, 0 failed, 1 skipped\n"), (3, 0, 1))
-        self.assertEqual(stress.judge("Traceback"), (0, 1, 0))
+        twice = 2 * budget.load().seconds["qtest"]
+        cases = [Case("a", "passed"), Case("b", "passed"), Case("c", "skipped")]
+        report = Report([Outcome(Suite("qtest", list, lambda *_: []), cases, twice)])
+        one = stress.judge(report, "c", 1, 1.0, Path("log"))
+        self.assertEqual((one.passed, one.failed, one.skipped, one.load), (2, 0, 1, 2.0))
+        self.assertTrue(one.good())
+        self.assertEqual(stress.judge(Report(), "c", 1, 1.0, Path("log")).failed, 1)
         for passed, failed, load, good in (
             (1, 0, 2.0, True),
             (1, 1, 2.0, False),

@@ -131,13 +131,14 @@ def test(words: list[str]) -> int:
     if options.changed or options.since:
         if options.full or options.long:
             raise Failure("test --changed is a pass of its own: not with --full, --long (see ./vgpu help)", status=2)
-        return run.run_changed(options.suites, options.since, options.fail_fast, environment.read())
+        changed = run.run_changed(options.suites, options.since, options.fail_fast, environment.read())
+        return 1 if changed.failed else 0
     if options.seconds < 1:
         raise Failure(f"--seconds {options.seconds}: at least 1", status=2)
     level = LONG if options.long else FULL if options.full else BASIC
     seconds = options.seconds if options.long else 0
     plan = Plan(level, seconds, options.fail_fast, environment=environment.read())
-    return run.run(options.suites, plan)
+    return 1 if run.run(options.suites, plan).failed else 0
 
 
 def test_stress(words: list[str]) -> int:
@@ -150,7 +151,7 @@ def test_stress(words: list[str]) -> int:
     options = parser.parse_args(words)
     if options.rounds < 1 or options.seed < 0:
         raise Failure("test-stress wants at least one round, and a seed of at least 0", status=2)
-    return stress.run(options.rounds, options.seed)
+    return stress.run(options.rounds, options.seed, environment.read())
 
 
 def test_delays(words: list[str]) -> int:

@@ -11,13 +11,12 @@ from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import RESULTS
 from vgpu_tools.build.steps import ensure
 from vgpu_tools.testing import again, budget, changed, children, limits, registry, report
-from vgpu_tools.testing.suite import BASIC, FULL, Outcome, Plan, Suite
+from vgpu_tools.testing.suite import BASIC, FULL, Outcome, Plan, Report, Suite
 from vgpu_tools.testing.tap import Case
 
 
-def run(names: Sequence[str], plan: Plan) -> int:
-    """Run suites (all of the plan's pass, if none is named). The last line printed is the sum; returns 0 if nothing
-    failed."""
+def run(names: Sequence[str], plan: Plan) -> Report:
+    """Run suites (all of the plan's pass, if none is named). The last line printed is the sum."""
     budget.load().check(suite.name for suite in registry.SUITES if suite.in_pass(BASIC))
     chosen = registry.choose(names, plan.level)
     start = time.monotonic()
@@ -26,26 +25,26 @@ def run(names: Sequence[str], plan: Plan) -> int:
         ensure(*suite.steps())
     RESULTS.mkdir(parents=True, exist_ok=True)
     limits.scale()
-    outcomes: list[Outcome] = []
+    done = Report()
     try:
         for stage in registry.stages(chosen):
-            outcomes += _run_stage(stage, plan)
-            if plan.fail_fast and any(outcome.failed for outcome in outcomes):
+            done.outcomes += _run_stage(stage, plan)
+            if plan.fail_fast and done.failed:
                 break
-        failed = [case for outcome in outcomes for case in outcome.failed]
-        if failed and not plan.fail_fast:
-            again.repeat(failed, lambda line: print(line, flush=True))
+        if done.failed and not plan.fail_fast:
+            again.repeat(done.failed, lambda line: print(line, flush=True))
     except BaseException:
         children.end_all()
         raise
+    done.seconds = time.monotonic() - start
     if len(chosen) > 1:
-        report.table(outcomes, plan, time.monotonic() - start)
-        report.failures(outcomes)
-    print(report.summary([case for outcome in outcomes for case in outcome.cases]), flush=True)
-    return 1 if failed else 0
+        report.table(done.outcomes, plan, done.seconds)
+        report.failures(done.outcomes)
+    print(report.summary(done.cases), flush=True)
+    return done
 
 
-def run_changed(names: Sequence[str], since: str, fail_fast: bool, environment: Environment) -> int:
+def run_changed(names: Sequence[str], since: str, fail_fast: bool, environment: Environment) -> Report:
     """Run what the files can break that differ from a commit (see changed.files()); with names, of that only these
     suites."""
     choice = changed.choose(changed.load(), changed.files(since))
@@ -55,7 +54,7 @@ def run_changed(names: Sequence[str], since: str, fail_fast: bool, environment: 
     if choice.suites:
         return run(sorted(choice.suites), choice.plan(fail_fast, environment))
     print(report.summary([]))
-    return 0
+    return Report()
 
 
 def _run_stage(stage: Sequence[Suite], plan: Plan) -> list[Outcome]:

@@ -5,29 +5,29 @@ Rounds are kept in build/stress.json with commit and seed, and add up over invoc
 qtest takes at least LOAD times its budget.
 """
 
+import contextlib
 import json
 import random
-import re
 import subprocess
 import sys
 import time
-from dataclasses import asdict, dataclass
+import traceback
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from vgpu_tools.base import progress
-from vgpu_tools.base.environment import clean_environment
+from vgpu_tools.base.environment import Environment
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import BUILD, RESULTS, ROOT
 from vgpu_tools.build import apt, qemu
 from vgpu_tools.build.steps import ensure
 from vgpu_tools.testing import budget, children
-from vgpu_tools.testing.suite import CPUS
+from vgpu_tools.testing import run as suites
+from vgpu_tools.testing.suite import CPUS, Plan, Report
 
 FILE = BUILD / "stress.json"
 LOAD = 1.8
 MOST_SECONDS = 5400  # a round takes less, or has failed
-SUM = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped$")
-QTEST = re.compile(r"^qtest +\d+ +(\d+)", re.MULTILINE)  # its row of the report's table
 
 
 @dataclass
@@ -70,19 +70,6 @@ def _keep(rounds: list[Round]) -> None:
     new.replace(FILE)
 
 
-def judge(said: str) -> tuple[int, int, int]:
-    """The sum in a pass's last line; a pass without one has failed."""
-    lines = said.strip().splitlines()
-    found = SUM.match(lines[-1]) if lines else None
-    return (int(found[1]), int(found[2]), int(found[3])) if found else (0, 1, 0)
-
-
-def load_of(said: str) -> float:
-    """qtest's time in a pass's report, as a multiple of its budget; 0 without a report."""
-    found = QTEST.search(said)
-    return int(found[1]) / budget.load().seconds["qtest"] if found else 0.0
-
-
 def _load() -> list[str]:
     """stress-ng: CPU, memory, I/O and switches, until it is ended."""
     kinds = {"cpu": CPUS, "vm": 1, "vm-bytes": "512M", "iomix": 1, "iomix-bytes": "64M", "switch": 1}
@@ -90,20 +77,31 @@ def _load() -> list[str]:
     return ["stress-ng", "--quiet", *words, "--temp-path", str(BUILD), "--timeout", f"{MOST_SECONDS}s"]
 
 
-def _round(seed: int, log: Path) -> Round:
-    env = clean_environment({"VGPU_TEST_DELAYS": str(seed)})
+def _round(seed: int, log: Path, environment: Environment) -> Round:
     start = time.monotonic()
+    plan = Plan(environment=replace(environment, delays=str(seed)))
     with (
-        log.open("wb") as file,
+        log.open("w") as file,
         children.start(_load(), subprocess.DEVNULL, subprocess.DEVNULL),
-        children.start([ROOT / "vgpu", "test"], file, subprocess.STDOUT, env) as process,
+        contextlib.redirect_stdout(file),
+        contextlib.redirect_stderr(file),
     ):
-        process.wait()
-    said = log.read_text(errors="replace")
-    return Round(commit(), seed, time.monotonic() - start, load_of(said), *judge(said), str(log))
+        try:
+            report = suites.run([], plan)
+        except Exception as error:  # a pass that breaks down has failed, the next rounds run all the same
+            print(f"vgpu: {error}" if isinstance(error, Failure) else traceback.format_exc(), file=file)
+            report = Report()
+    return judge(report, commit(), seed, time.monotonic() - start, log)
 
 
-def run(rounds: int, seed: int) -> int:
+def judge(report: Report, of: str, seed: int, seconds: float, log: Path) -> Round:
+    """A pass under load, of a commit; one without any case has failed."""
+    load = report.seconds_of("qtest") / budget.load().seconds["qtest"]
+    failed = report.count("failed") if report.cases else 1
+    return Round(of, seed, seconds, load, report.count("passed"), failed, report.count("skipped"), str(log))
+
+
+def run(rounds: int, seed: int, environment: Environment) -> int:
     """Run some more rounds, the first with `seed` (0: a random one); print all rounds of this commit. Returns 0 if the
     new ones are green."""
     ensure(apt.host_packages("packages-stress"), qemu.build("delays"))
@@ -113,7 +111,7 @@ def run(rounds: int, seed: int) -> int:
         one_seed = seed + number if seed else random.randrange(1, 1 << 31)
         progress.say(f"==> round {number + 1} of {rounds}, seed {one_seed}")
         log = RESULTS / f"stress-{one_seed}.log"
-        new.append(_round(one_seed, log))
+        new.append(_round(one_seed, log, environment))
         _keep(known + new)
         progress.say(f"    {describe(new[-1])}")
     rows = [one for one in known + new if one.commit == new[-1].commit]

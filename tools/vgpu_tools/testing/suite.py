@@ -89,6 +89,32 @@ class Outcome:
         return [case for case in self.cases if case.outcome == "failed"]
 
 
+@dataclass
+class Report:
+    """A run of suites: what each gave, and the seconds of all, with builds."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def cases(self) -> list[Case]:
+        """All cases, in the order of the suites."""
+        return [case for outcome in self.outcomes for case in outcome.cases]
+
+    @property
+    def failed(self) -> list[Case]:
+        """The cases that failed."""
+        return [case for outcome in self.outcomes for case in outcome.failed]
+
+    def count(self, outcome: str) -> int:
+        """How many cases "passed", "failed" or "skipped"."""
+        return sum(case.outcome == outcome for case in self.cases)
+
+    def seconds_of(self, suite: str) -> float:
+        """The seconds that a suite took; 0 if it was not run."""
+        return sum(outcome.seconds for outcome in self.outcomes if outcome.suite.name == suite)
+
+
 def in_order(
     one: Callable[[Part], tuple[list[Case], str]], parts: Sequence[Part], log: Path, plan: Plan
 ) -> Iterator[tuple[Part, list[Case], str]]:
