@@ -3,7 +3,8 @@
 
 What is measured in the guest comes from vgpu-bench (bench/guest), the device without a guest from vgpu-kfd-bench
 (qemu-device/tests/bench.c), ROCr from vgpu-test-rocr, the host's memcpy from bench/host/memcpy.c, the time of a boot
-from ./vgpu itself. Each sample is a line of JSON; what is shown is the median, and the spread beside it.
+from ./vgpu itself, which is a process of its own only there. Each sample is a line of JSON; what is shown is the
+median, and the spread beside it.
 The bars are goals to look at, not tests: a missed one is marked and the exit status stays 0. Only what could not be
 measured makes it 1.
 """
@@ -12,6 +13,7 @@ import argparse
 import json
 import os
 import platform
+import shlex
 import statistics
 import subprocess
 import sys
@@ -23,10 +25,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from vgpu_tools.base.paths import BENCH, BUILD, ROOT
+from vgpu_tools.base.environment import Environment, inherited_environment
+from vgpu_tools.base.errors import Failure, refused_by_machine
+from vgpu_tools.base.paths import BENCH, BUILD, CACHE, ROOT
 from vgpu_tools.bench.rows import FAULTING, PEERS, Key, Result, Results
 from vgpu_tools.bench.table import show
 from vgpu_tools.build import qemu
+from vgpu_tools.guest import options, snapshot
+from vgpu_tools.guest.launch import Run, Streams
 
 GUEST_LIMIT = 900  # seconds that vgpu-bench may take in the guest
 MEMORY_GUEST = ("--vram", "2G", "--memory", "5G")  # room for 1 GiB in VRAM and in GTT
@@ -49,7 +55,7 @@ def run(command: Sequence[str | Path], limit: float, env: Mapping[str, str] | No
         done = subprocess.run(
             words,
             cwd=ROOT,
-            env={**os.environ, **(env or {})},
+            env=inherited_environment(env),
             capture_output=True,
             text=True,
             timeout=limit,
@@ -97,17 +103,27 @@ def measure_boot(samples: Samples, options: Sequence[str], times: int) -> None:
             samples[Key("run-true", 0, "s")].append(time.monotonic() - start)
 
 
-def measure_guest(samples: Samples, options: Sequence[str], times: int) -> None:
-    """Everything that vgpu-bench measures, each time in a fresh guest."""
-    for _ in range(times):
-        command: list[str | Path] = [ROOT / "vgpu", "run", "--timeout", str(GUEST_LIMIT), *options, "--", "vgpu-bench"]
-        collect(samples, run(command, GUEST_LIMIT + 60))
-
-
-def measure_part(samples: Samples, options: Sequence[str], part: str, program: str = "vgpu-bench") -> None:
-    """One part of vgpu-bench, or of another program, in a guest of its own."""
-    command = [ROOT / "vgpu", "run", "--timeout", str(GUEST_LIMIT), *options, "--", program, part]
-    collect(samples, run(command, GUEST_LIMIT + 60))
+def in_guest(samples: Samples, words: Sequence[str], command: Sequence[str], environment: Environment) -> None:
+    """Adds what a command prints in a guest of its own; `words` are options of ./vgpu run."""
+    text = shlex.join([str(ROOT / "vgpu"), "run", "--timeout", str(GUEST_LIMIT), *words, "--", *command])
+    output, errors = bytearray(), bytearray()
+    try:
+        parsed = options.parse(words, environment, GUEST_LIMIT)
+        with snapshot.prepared(parsed.guest, environment.snapshots) as saved:
+            streams = Streams(output.extend, errors.extend)
+            result = Run(parsed.guest, command, streams, parsed.timeout, parsed.verbose, snapshot=saved).execute()
+    except Failure as failure:
+        raise BenchError(f"{text}: status {failure.status}: vgpu: {failure}") from failure
+    except OSError as error:
+        if not (sentence := refused_by_machine(error, (BUILD, CACHE))):
+            raise
+        raise BenchError(f"{text}: vgpu: {sentence}") from error
+    said = errors.decode(errors="replace") + (f"vgpu: {result.sentence}\n" if result.sentence else "")
+    sys.stderr.write(said)
+    if result.exit_status:
+        last = (said.strip().splitlines() or ["no message"])[-1]
+        raise BenchError(f"{text}: status {result.exit_status}: {last}")
+    collect(samples, output.decode(errors="replace"))
 
 
 def reduce(samples: Samples) -> Results:
@@ -131,7 +147,34 @@ def write(results: Results, options: Sequence[str], path: Path) -> None:
     path.write_text(json.dumps(document, indent=1) + "\n")
 
 
-def main(arguments: Sequence[str]) -> int:
+def _steps(
+    samples: Samples, options: Sequence[str], boots: int, environment: Environment
+) -> list[tuple[str, Callable[[], None]]]:
+    """What is measured: a name, and what adds its samples. `options` are those of every guest."""
+
+    def guest(program: str, *part: str, more: Sequence[str] = ()) -> Callable[[], None]:
+        return lambda: in_guest(samples, [*options, *more], [program, *part], environment)
+
+    def all_parts() -> None:
+        for _ in range(boots):  # each time in a fresh guest
+            guest("vgpu-bench")()
+
+    return [
+        ("host memcpy", lambda: measure_host(samples)),
+        ("the device alone", lambda: measure_device(samples)),
+        (f"{boots} warm boots", lambda: measure_boot(samples, options, boots)),
+        (f"vgpu-bench in {boots} guests", all_parts),
+        ("the memory manager", guest("vgpu-bench", "memory", more=MEMORY_GUEST)),
+        ("KFD's calls", guest("vgpu-bench", "kfd")),
+        ("100 processes", guest("vgpu-bench", "crowd")),
+        (f"{PEERS} GPUs", guest("vgpu-bench", "peers", more=PEERS_GUEST)),
+        ("shared virtual memory", guest("vgpu-bench", "svm", more=MEMORY_GUEST)),
+        ("ROCr", guest("vgpu-test-rocr", "bench", more=ROCM_GUEST)),
+        (f"{FAULTING} GPUs", guest("vgpu-bench", "svm-gpus", more=FAULTING_GUEST)),
+    ]
+
+
+def main(arguments: Sequence[str], environment: Environment) -> int:
     """Runs, shows, writes. 0, or 1 if something could not be measured."""
     parser = argparse.ArgumentParser(
         prog="vgpu bench", description="Runs all benchmarks; options behind -- go to ./vgpu run."
@@ -146,20 +189,7 @@ def main(arguments: Sequence[str]) -> int:
     progress = Console(stderr=True)
     samples: Samples = defaultdict(list)
     problems: list[str] = []
-    steps: tuple[tuple[str, Callable[[], None]], ...] = (
-        ("host memcpy", lambda: measure_host(samples)),
-        ("the device alone", lambda: measure_device(samples)),
-        (f"{chosen.boots} warm boots", lambda: measure_boot(samples, chosen.options, chosen.boots)),
-        (f"vgpu-bench in {chosen.boots} guests", lambda: measure_guest(samples, chosen.options, chosen.boots)),
-        ("the memory manager", lambda: measure_part(samples, [*chosen.options, *MEMORY_GUEST], "memory")),
-        ("KFD's calls", lambda: measure_part(samples, chosen.options, "kfd")),
-        ("100 processes", lambda: measure_part(samples, chosen.options, "crowd")),
-        (f"{PEERS} GPUs", lambda: measure_part(samples, [*chosen.options, *PEERS_GUEST], "peers")),
-        ("shared virtual memory", lambda: measure_part(samples, [*chosen.options, *MEMORY_GUEST], "svm")),
-        ("ROCr", lambda: measure_part(samples, [*chosen.options, *ROCM_GUEST], "bench", "vgpu-test-rocr")),
-        (f"{FAULTING} GPUs", lambda: measure_part(samples, [*chosen.options, *FAULTING_GUEST], "svm-gpus")),
-    )
-    for label, step in steps:
+    for label, step in _steps(samples, chosen.options, chosen.boots, environment):
         progress.print(f"bench: {label}", highlight=False)
         try:
             step()

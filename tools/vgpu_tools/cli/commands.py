@@ -111,7 +111,7 @@ def bench(words: list[str]) -> int:
     from vgpu_tools.bench import measure
 
     build(["bench"])
-    return measure.main(words)
+    return measure.main(words, environment.read())
 
 
 def test(words: list[str]) -> int:
