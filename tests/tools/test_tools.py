@@ -8,12 +8,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from contextlib import redirect_stderr
 from pathlib import Path
 from unittest import mock
 
 from avocado import Test
 
+from vgpu_tools.bench import measure
 from vgpu_tools.build import fingerprint, sources
 from vgpu_tools.cli import main
 from vgpu_tools.guest.console import Watcher, excerpt
@@ -153,6 +155,19 @@ class Console(Test):
         self.assertEqual(excerpt("\n".join(lines).encode(), 2), lines[7:])
         lines[3] = "[    3.000000] BUG: KASAN: out-of-bounds in x"
         self.assertEqual(excerpt("\r\n".join(lines).encode(), 2), lines[3:5])
+
+
+class Bench(Test):
+    """Reading the samples of benchmarks."""
+
+    def test_samples(self) -> None:
+        """Values of one key are kept together; a line that is no sample is named, and not left out."""
+        samples: measure.Samples = defaultdict(list)
+        line = '{"name": "copy", "bytes": 4096, "value": %s, "unit": "us"}'
+        measure.collect(samples, "\n".join(["booted", line % 1.5, line % 2]))
+        self.assertEqual(samples, {measure.Key("copy", 4096, "us"): [1.5, 2.0]})
+        with self.assertRaisesRegex(measure.BenchError, "value"):
+            measure.collect(samples, line % '"fast"')
 
 
 class Builds(Test):

@@ -23,8 +23,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from pydantic import BaseModel, ValidationError
 from rich.console import Console
 
+from vgpu_tools.base.data import why
 from vgpu_tools.base.environment import Environment, inherited_environment
 from vgpu_tools.base.errors import Failure, refused_by_machine
 from vgpu_tools.base.paths import BENCH, BUILD, CACHE, ROOT
@@ -46,6 +48,15 @@ class BenchError(Exception):
 
 
 Samples = dict[Key, list[float]]
+
+
+class Sample(BaseModel):
+    """A line of JSON that a benchmark prints."""
+
+    name: str
+    bytes: int
+    unit: str
+    value: float
 
 
 def run(command: Sequence[str | Path], limit: float, env: Mapping[str, str] | None = None) -> str:
@@ -77,8 +88,11 @@ def collect(samples: Samples, text: str) -> None:
     for line in text.splitlines():
         if not line.startswith("{"):
             continue
-        entry = json.loads(line)
-        samples[Key(entry["name"], entry["bytes"], entry["unit"])].append(entry["value"])
+        try:
+            sample = Sample.model_validate_json(line)
+        except ValidationError as error:
+            raise BenchError(f"no sample: {line}: {why(error)}") from error
+        samples[Key(sample.name, sample.bytes, sample.unit)].append(sample.value)
 
 
 def measure_host(samples: Samples) -> None:

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
+from vgpu_tools.base.data import why
 from vgpu_tools.base.errors import Failure
-from vgpu_tools.guest import qmp
+from vgpu_tools.guest import monitor, qmp
 
 WORDS = ("kind", "device", "hub")  # members of vgpu-inject that are no numbers or truths
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -56,13 +59,16 @@ def value(key: str, text: str) -> Any:
 
 def _list(path: Path) -> int:
     """Print the injections of all devices."""
-    for device in qmp.command(path, "query-vgpu"):
-        for entry in device["injections"]:
-            what = dict(entry["injection"])
+    try:
+        devices = monitor.devices(qmp.command(path, "query-vgpu"))
+    except ValidationError as error:
+        raise Failure(f"{path}: this QEMU's answer to query-vgpu: {why(error)}", status=1) from None
+    for device in devices:
+        for entry in device.injections:
+            what = dict(entry.injection)
             words = [what.pop("kind"), *(f"{key}={json.dumps(item)}" for key, item in sorted(what.items()))]
-            state = "" if entry["active"] else ", done"
-            name = device.get("id", device["path"])
-            print(f"{entry['id']} {name}: {' '.join(words)}: took {entry['fired']} of {entry['seen']}{state}")
+            state = "" if entry.active else ", done"
+            print(f"{entry.id} {device.name}: {' '.join(words)}: took {entry.fired} of {entry.seen}{state}")
     return 0
 
 

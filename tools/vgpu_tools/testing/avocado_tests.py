@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The suite of whole machines, and of the tools without one: Avocado's tests, whose own logs lie in build/avocado."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -10,6 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import BaseModel, ValidationError
+
+from vgpu_tools.base import data
 from vgpu_tools.base.environment import NOTHING_SET, Environment, clean_environment, path_with
 from vgpu_tools.base.paths import BUILD, ROOT
 from vgpu_tools.testing import children, limits
@@ -62,14 +64,35 @@ def _place(name: str) -> Path:
     return next((folder / name for folder in TESTS if (folder / file).exists()), TESTS[0] / name)
 
 
+class _Test(BaseModel):
+    """A member of Avocado's results.json, as far as it is used."""
+
+    id: str
+    status: str | None = None  # of a test that was never started
+    logfile: str = ""
+    fail_reason: str | None = None
+    time_elapsed: float | None = None
+
+
+class _Results(BaseModel):
+    """Avocado's results.json."""
+
+    tests: list[_Test]
+
+
 def _cases(results: Path, parameters: Sequence[str]) -> list[Case]:
     """The cases of a finished run."""
+    file = results / "results.json"
+    try:
+        tests = _Results.model_validate_json(file.read_bytes()).tests
+    except ValidationError as error:
+        return [Case("avocado", "failed", f"{file}: {data.why(error)}")]
     cases = []
-    for test in json.loads((results / "results.json").read_text())["tests"]:
-        name = test["id"].rsplit("/", 1)[-1]
-        outcome = OUTCOMES.get(test["status"], "failed")
-        why = "" if outcome == "passed" else f"{test.get('fail_reason') or test['status']}\nlog: {test['logfile']}"
-        case = Case(f"avocado: {name}", outcome, why, float(test.get("time_elapsed") or test.get("time") or 0))
+    for test in tests:
+        name = test.id.rsplit("/", 1)[-1]
+        outcome = OUTCOMES.get(test.status or "", "failed")
+        why = "" if outcome == "passed" else f"{test.fail_reason or test.status or 'not run'}\nlog: {test.logfile}"
+        case = Case(f"avocado: {name}", outcome, why, test.time_elapsed or 0.0)
         if outcome == "failed":
             case.again = _command(*parameters, _place(name))
         cases.append(case)

@@ -10,18 +10,18 @@ Frames between launcher and agent (--frames): Avocado's tests of the launcher on
 Results are kept in build/delays/COMMIT.json; the next run goes on from there.
 """
 
-import contextlib
-import json
 import re
 import shlex
 import subprocess
 import time
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+
+from pydantic import TypeAdapter, ValidationError
 
 from vgpu_tools.base import progress
+from vgpu_tools.base.data import why
 from vgpu_tools.base.environment import Environment
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import BUILD, GUEST_DRIVER, INCLUDE, PROGRAMS, QEMU_DEVICE, ROOT
@@ -53,8 +53,19 @@ class Record:
     failures: list[list[str]]
 
 
+@dataclass
+class Kept:
+    """What a file holds: cases by "PROGRAM: CASE", and the guests that are over."""
+
+    guests: list[str] = field(default_factory=list)
+    cases: dict[str, Record] = field(default_factory=dict)
+
+
+_KEPT = TypeAdapter(Kept)
+
+
 class Results:
-    """The file of a commit: cases by "PROGRAM: CASE", and the guests that are over."""
+    """The file of a commit."""
 
     def __init__(self) -> None:
         commit = _git("rev-parse", "HEAD")[:12] or "none"
@@ -62,18 +73,19 @@ class Results:
             commit += f"-{fingerprint.of(PROGRAMS, GUEST_DRIVER, QEMU_DEVICE, INCLUDE)}"
         FOLDER.mkdir(parents=True, exist_ok=True)
         self.file = FOLDER / f"{commit}.json"
-        self.guests: list[str] = []
-        self.cases: dict[str, Record] = {}
-        with contextlib.suppress(FileNotFoundError):
-            kept = json.loads(self.file.read_text())
-            self.guests = kept["guests"]
-            self.cases = {name: Record(**record) for name, record in kept["cases"].items()}
+        kept = Kept()
+        try:
+            kept = _KEPT.validate_json(self.file.read_bytes())
+        except FileNotFoundError:
+            pass
+        except ValidationError as error:
+            raise Failure(f"{self.file}: {why(error)}; remove it to begin anew", status=1) from None
+        self.guests, self.cases = kept.guests, kept.cases
 
     def keep(self) -> None:
         """Write the file."""
-        cases = {name: vars(record) for name, record in self.cases.items()}
         new = self.file.with_suffix(".new")
-        new.write_text(json.dumps({"guests": self.guests, "cases": cases}, indent=1) + "\n")
+        new.write_bytes(_KEPT.dump_json(Kept(self.guests, self.cases), indent=1) + b"\n")
         new.replace(self.file)
 
     def add(self, name: str, record: Record) -> None:
@@ -288,7 +300,7 @@ def run(program: str, case: str, device: str, frames: bool, environment: Environ
 
 
 def _sum_up(results: Results, program: str, kind: str) -> int:
-    counts: dict[str, Any] = dict.fromkeys(("passed", "failed", "skipped"), 0)
+    counts = dict.fromkeys(("passed", "failed", "skipped"), 0)
     for name, record in sorted(results.cases.items()):
         its_kind = next((start for start in ("device ", "frames ") if name.startswith(start)), "")
         if its_kind != kind or program not in name or record.outcome == "alone":

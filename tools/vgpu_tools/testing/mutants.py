@@ -9,7 +9,6 @@ build/results/mutants.json, by mutant and commit: an interrupted run goes on whe
 import contextlib
 import errno
 import fcntl
-import json
 import math
 import os
 import shutil
@@ -19,11 +18,14 @@ import tomllib
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
+
+from pydantic import TypeAdapter, ValidationError
 
 from vgpu_tools.base import progress
+from vgpu_tools.base.data import why
 from vgpu_tools.base.environment import clean_environment
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import BUILD, RESULTS, ROOT
@@ -81,6 +83,9 @@ class Verdict:
     passed: list[str] = field(default_factory=list)  # suites that saw nothing
 
 
+_VERDICTS = TypeAdapter(dict[str, Verdict])
+
+
 def load(index: Path = MUTANTS / "mutants.toml") -> list[Mutant]:
     """The index, which must name each patch of its folder once."""
     try:
@@ -132,10 +137,9 @@ class Store:
         self.verdicts: dict[str, Verdict] = {}
         with contextlib.suppress(FileNotFoundError):
             try:
-                entries = json.loads(path.read_text())
-                self.verdicts = {key: Verdict(**entry) for key, entry in entries.items()}
-            except (ValueError, TypeError, AttributeError) as error:
-                raise Failure(f"{path} cannot be read ({error}): remove it", status=2) from None
+                self.verdicts = _VERDICTS.validate_json(path.read_bytes())
+            except ValidationError as error:
+                raise Failure(f"{path} cannot be read ({why(error)}): remove it", status=2) from None
 
     def of(self, patch: str, name: str, commit: str, of: str) -> Verdict:
         """What is known; what the basic pass caught the full one catches, too."""
@@ -152,7 +156,7 @@ class Store:
         new = self.path.with_suffix(".new")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            new.write_text(json.dumps({key: asdict(one) for key, one in self.verdicts.items()}, indent=1) + "\n")
+            new.write_bytes(_VERDICTS.dump_json(self.verdicts, indent=1) + b"\n")
             new.replace(self.path)
         except OSError as error:
             raise Failure(f"{self.path} cannot be written: {error.strerror}") from None
@@ -363,7 +367,7 @@ def mutants(of: str, names: Sequence[str]) -> int:
     return 0 if caught >= math.ceil(GOALS[of] * len(rows)) else 1
 
 
-def _known(store: Store, content: str, verdict: Verdict, commit: str) -> dict[str, Any]:
+def _known(store: Store, content: str, verdict: Verdict, commit: str) -> dict[str, Verdict]:
     """A verdict under the pass that gave it, and under the other if that was asked before."""
     found = {of: store.of(content, verdict.name, commit, of) for of in PASSES}
     return {of: one for of, one in found.items() if one.state != "open"}

@@ -6,16 +6,18 @@ qtest takes at least LOAD times its budget.
 """
 
 import contextlib
-import json
 import random
 import subprocess
 import sys
 import time
 import traceback
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
 from vgpu_tools.base import progress
+from vgpu_tools.base.data import why
 from vgpu_tools.base.environment import Environment
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import BUILD, RESULTS, ROOT
@@ -48,6 +50,9 @@ class Round:
         return not self.failed and self.passed > 0 and self.load >= LOAD
 
 
+_ROUNDS = TypeAdapter(list[Round])
+
+
 def commit() -> str:
     """The checkout's commit, with a mark if files differ from it."""
     words = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12"]
@@ -57,16 +62,16 @@ def commit() -> str:
 def kept() -> list[Round]:
     """The rounds so far."""
     try:
-        return [Round(**row) for row in json.loads(FILE.read_text())]
+        return _ROUNDS.validate_json(FILE.read_bytes())
     except FileNotFoundError:
         return []
-    except (json.JSONDecodeError, TypeError) as error:
-        raise Failure(f"{FILE}: {error}; remove it to begin anew", status=1) from None
+    except ValidationError as error:
+        raise Failure(f"{FILE}: {why(error)}; remove it to begin anew", status=1) from None
 
 
 def _keep(rounds: list[Round]) -> None:
     new = FILE.with_suffix(".new")
-    new.write_text(json.dumps([asdict(one) for one in rounds], indent=1))
+    new.write_bytes(_ROUNDS.dump_json(rounds, indent=1))
     new.replace(FILE)
 
 
