@@ -115,10 +115,10 @@ class Failing(GuestTest):
         result = self.vgpu("run", "--gpus", "0", "--timeout", "1", "--", "sleep", "1000")
         self.assertEqual(result.returncode, 124)
         self.says(result.stderr, r"^vgpu: the (guest|command) did not (come up|end) within 1 s .*console log: ")
-        result = self.interrupted(lambda run: run.give_up())
-        self.assertEqual((result.verdict, result.status, result.exit_status), (Verdict.TIMED_OUT, None, 124))
-        self.assertRegex(result.sentence, r"^the command did not end within [\d.]+ s .*console log: ")
-        self.assertTrue(result.machine.exists())
+        given_up = self.interrupted(lambda run: run.give_up())
+        self.assertEqual((given_up.verdict, given_up.status, given_up.exit_status), (Verdict.TIMED_OUT, None, 124))
+        self.assertRegex(given_up.sentence, r"^the command did not end within [\d.]+ s .*console log: ")
+        self.assertTrue(given_up.machine.exists())
 
     def test_dead_qemu(self) -> None:
         """A QEMU that a signal ends without a word: the signal is named."""

@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from unittest import mock
 
@@ -32,6 +33,11 @@ SECONDS = 120  # of a guest, on the reference machine
 def state_of(pid: int) -> str:
     """The letter for what a process does: T is stopped, Z has ended."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def rests(pid: int) -> bool:
+    """Whether a process is stopped or has ended."""
+    return state_of(pid) in "TZ"
 
 
 class Key(Test):
@@ -337,7 +343,7 @@ class Restored(WithFolder):
             process = self.start(*SMALL, "--", "true")
             self.until(lambda: bool(list(self.folder.glob("*.partial")) or self.states()))
             process.send_signal(signal.SIGSTOP)
-            self.until(lambda pid=process.pid: state_of(pid) in "TZ")
+            self.until(partial(rests, process.pid))
             if not self.states():
                 return process
             process.send_signal(signal.SIGCONT)

@@ -47,6 +47,6 @@ class Whole(GuestTest):
             self.assertTrue(fault.args["end"] != "replayed" or flow in replays, fault)
             # Another GPU may have taken the memory away before the replay: then it faults again.
             if fault.args["verdict"] == "repaired" and fault.args["end"] == "replayed":
-                self.assertLessEqual(fault.args["ns to service's begin"], fault.args["ns to replay"], fault)
+                self.assertLessEqual(int(fault.args["ns to service's begin"]), int(fault.args["ns to replay"]), fault)
         for category in ("migration", "stall", "unmap"):
             self.assertTrue([piece for piece in found if piece.category == category], category)

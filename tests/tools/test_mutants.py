@@ -5,13 +5,13 @@ Catches: an order that hides a suite, a verdict that is kept for other sources, 
 mutant that stays in the worktree, a process that goes on running, and a defect that is counted as caught and was not.
 """
 
-import io
 import json
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 from unittest import mock
 
 from avocado import Test
@@ -51,7 +51,7 @@ class FakeTree(mutants.Tree):
         """Note it."""
         self.called.append("apply")
 
-    def run(self, log: io.TextIOBase, *words: str) -> int:
+    def run(self, log: TextIO, *words: str) -> int:
         """A suite, a build, or the demo."""
         self.called.append(" ".join(words))
         what = self.suites.get(words[-1].replace("-", "_"), "") if words[0] == "test" else self.suites.get(words[0], "")
@@ -199,8 +199,11 @@ class Trials(Test):
 
     def test_no_mutant(self) -> None:
         """A mutant that does not compile or fails the demo has a verdict of its own; no test has caught it."""
-        for what, state in (("build", "does not compile"), ("demo", "dies in the demo")):
-            with self.trial(**{what: "x"}) as (trial, tree, _):
+        for trial_of, state in (
+            (self.trial(build="x"), "does not compile"),
+            (self.trial(demo="x"), "dies in the demo"),
+        ):
+            with trial_of as (trial, tree, _):
                 self.assertEqual(trial.run().state, state)
                 self.assertFalse([words for words in tree.called if words.startswith("test")])
                 self.assertEqual(tree.called[-1], "reset")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from avocado import Test
 
-from launcher import GuestTest, hear_interrupts
+from launcher import ROOT, GuestTest, hear_interrupts
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.build import qemu
 from vgpu_tools.guest import qmp
@@ -49,7 +49,7 @@ class Operator(GuestTest):
 
     def start(self, *more: str) -> None:
         """Start a machine, with more of QEMU's arguments."""
-        command = [qemu.with_firmware(), "-machine", "q35", "-nodefaults", "-display", "none", "-S"]
+        command: list[str | Path] = [qemu.with_firmware(), "-machine", "q35", "-nodefaults", "-display", "none", "-S"]
         command += ["-device", "vgpu-kfd,id=gpu0,vram=64M", "-device", "vgpu-kfd,id=gpu1,vram=64M"]
         command += ["-qmp", f"unix:{self.socket},server=on,wait=off", *more]
         self.errors = (Path(self.folder.name) / "log").open("wb")
@@ -140,13 +140,11 @@ class Operator(GuestTest):
     def test_trace(self) -> None:
         """Events that happen while it looks are printed, others not; afterwards they are off again."""
         self.assertIn("vgpu_inject", self.call("trace"))
-        command = [Path(__file__).resolve().parents[2] / "vgpu", "trace", "vgpu_inject"]
+        command: list[str | Path] = [ROOT / "vgpu", "trace", "vgpu_inject", "--qmp", self.socket]
         with subprocess.Popen(
-            [*command, "--qmp", self.socket],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            preexec_fn=hear_interrupts,
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=hear_interrupts
         ) as follower:
+            assert follower.stdout and follower.stderr
             silence = threading.Timer(2 * self.seconds, follower.kill)  # then there is no line
             silence.start()
             try:
@@ -170,10 +168,9 @@ class Operator(GuestTest):
         self.assertIn("timestamp=on", self.call("trace", "-o", str(path), "--seconds", "1", status=1))
         self.stop()
         self.start("-msg", "timestamp=on")
-        command = [Path(__file__).resolve().parents[2] / "vgpu", "trace", "-o", path]
-        with subprocess.Popen(
-            [*command, "--qmp", self.socket], stderr=subprocess.PIPE, preexec_fn=hear_interrupts
-        ) as follower:
+        command: list[str | Path] = [ROOT / "vgpu", "trace", "-o", path, "--qmp", self.socket]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, preexec_fn=hear_interrupts) as follower:
+            assert follower.stderr
             silence = threading.Timer(2 * self.seconds, follower.kill)
             silence.start()
             try:

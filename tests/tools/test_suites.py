@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The logic of ./vgpu test: which suites a change needs, time limits, budgets, reports. No guests."""
 
-import os
 import subprocess
 import tempfile
 import threading
@@ -244,7 +243,7 @@ class Time(Test):
     def test_real_hang(self) -> None:
         """A program that prints nothing is stopped, and said to have been. Catches a wait without a bound."""
         with mock.patch.object(limits, "scale", return_value=1.0):
-            program = device_tests._Program(["sleep", "60"], dict(os.environ), 0.2)
+            program = device_tests._Program(["sleep", "60"], environment.clean_environment(), 0.2)
             cases = program.cases("qtest", program.run())
         self.assertIn("no result for 0.2 s", cases[-1].why)
 

@@ -15,7 +15,7 @@ from unittest import mock
 
 from avocado import Test
 
-from vgpu_tools.bench import measure
+from vgpu_tools.bench import measure, rows
 from vgpu_tools.build import fingerprint, sources
 from vgpu_tools.cli import main
 from vgpu_tools.guest.console import Watcher, excerpt
@@ -165,7 +165,7 @@ class Bench(Test):
         samples: measure.Samples = defaultdict(list)
         line = '{"name": "copy", "bytes": 4096, "value": %s, "unit": "us"}'
         measure.collect(samples, "\n".join(["booted", line % 1.5, line % 2]))
-        self.assertEqual(samples, {measure.Key("copy", 4096, "us"): [1.5, 2.0]})
+        self.assertEqual(samples, {rows.Key("copy", 4096, "us"): [1.5, 2.0]})
         with self.assertRaisesRegex(measure.BenchError, "value"):
             measure.collect(samples, line % '"fast"')
 

@@ -91,19 +91,19 @@ def rows(results: Results) -> list[Row]:
         ("migrate-touch-back", "CPU touch brings it back", hmm_back, "test_hmm touch"),
         ("migrate-prefetch-back", "prefetch back to system", hmm_back, "test_hmm touch"),
     ):
-        key = nearest(results, name, sweep, "us/page")
+        page = nearest(results, name, sweep, "us/page")
         rate = nearest(results, name, sweep, "GB/s")
-        if key and rate:
+        if page and rate:
             same = hmm_rate if name == "migrate-to-vram" else None
             table.append(Row(label, rate, same, other if same else ""))
-            table.append(Row(label, key, against, other, bar=1, lower_is_better=True))
-    for key, label in (
+            table.append(Row(label, page, against, other, bar=1, lower_is_better=True))
+    for known, label in (
         (minor, "CPU minor fault"),
         (hmm_to, "test_hmm, system to device"),
         (hmm_back, "test_hmm, CPU touch brings it back"),
     ):
-        if key:
-            table.append(Row(label, key))
+        if known:
+            table.append(Row(label, known))
     table += svm_rows()
     table += memory_rows(results)
     table += kfd_rows()

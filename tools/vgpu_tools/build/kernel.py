@@ -71,7 +71,7 @@ def _bring_up(job: Job, flavour: str) -> None:
     done.unlink(missing_ok=True)
     _configure(job, source.tree, work, fragments(flavour))
     # Our own folder is left out here: it is the driver step's.
-    command = ["make", "-C", work, jobs(), "CONFIG_DRM_VGPU_KFD=", "bzImage", "modules"]
+    command: list[str | Path] = ["make", "-C", work, jobs(), "CONFIG_DRM_VGPU_KFD=", "bzImage", "modules"]
     job.run(command, expected_lines=EXPECTED_LINES)
     job.run(["strip", "--strip-all", "-o", work / "vmlinux.boot", work / "vmlinux"])
     job.run(["make", "-C", work, "headers_install", f"INSTALL_HDR_PATH={work}/headers"])

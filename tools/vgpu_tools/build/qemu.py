@@ -141,7 +141,12 @@ def _step(variant: str, name: str, title: str, target: str, output: Path, needs:
         source.hook(job, QEMU_DEVICE)
         work.mkdir(parents=True, exist_ok=True)
         if not (work / "build.ninja").exists():
-            configure = [source.tree / "configure", f"--python={sys.executable}", f"--ninja={ninja}", *flags(variant)]
+            configure: list[str | Path] = [
+                source.tree / "configure",
+                f"--python={sys.executable}",
+                f"--ninja={ninja}",
+                *flags(variant),
+            ]
             job.run(configure, cwd=work, env={"PATH": path_with(tools)})
         job.run([ninja, jobs(), target], cwd=work)
         output.parent.mkdir(parents=True, exist_ok=True)

@@ -263,7 +263,6 @@ def stats(words: list[str]) -> int:
 
 def trace(words: list[str]) -> int:
     """./vgpu trace"""
-    from vgpu_tools.guest import options
     from vgpu_tools.operate import trace_log
 
     split = words.index("--") if "--" in words else len(words)
@@ -271,21 +270,28 @@ def trace(words: list[str]) -> int:
     chooser.add_argument("-o", dest="output", type=Path)
     given, rest = chooser.parse_known_args(join_values(words[:split]))
     if given.output:
-        from vgpu_tools.trace import command
-
-        command.check(given.output)
-        if split < len(words):
-            parsed = options.parse(rest, environment.read(), RUN_SECONDS)
-            refuse_snapshot(parsed.guest, "trace")
-            parsed.guest.prepare()
-            return command.run(given.output, parsed, words[split + 1 :])
-    elif split < len(words):
+        return _timeline(given.output, rest, words[split + 1 :] if split < len(words) else None)
+    if split < len(words):
         raise Failure("to trace a command say '-o FILE' (see ./vgpu help)", status=2)
     parser = operator_parser()
     parser.add_argument("--seconds", type=float, default=0)
-    if given.output:
-        asked = parser.parse_args(rest)
-        return command.watch(given.output, asked.qmp, asked.seconds)
     parser.add_argument("patterns", nargs="*")
     asked = parser.parse_intermixed_args(words)
     return trace_log.trace(asked.qmp, asked.patterns, asked.seconds)
+
+
+def _timeline(output: Path, words: list[str], command: list[str] | None) -> int:
+    """./vgpu trace -o: of a command, or (None) of a guest that runs already."""
+    from vgpu_tools.guest import options
+    from vgpu_tools.trace import command as timelines
+
+    timelines.check(output)
+    if command is not None:
+        parsed = options.parse(words, environment.read(), RUN_SECONDS)
+        refuse_snapshot(parsed.guest, "trace")
+        parsed.guest.prepare()
+        return timelines.run(output, parsed, command)
+    parser = operator_parser()
+    parser.add_argument("--seconds", type=float, default=0)
+    asked = parser.parse_args(words)
+    return timelines.watch(output, asked.qmp, asked.seconds)

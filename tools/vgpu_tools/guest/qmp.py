@@ -40,7 +40,8 @@ def pid(path: Path) -> int:
     """The process that listens at a socket."""
     with _connect(path) as peer:
         credentials = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    return struct.unpack("3i", credentials)[0]
+    process, _, _ = struct.unpack("3i", credentials)
+    return int(process)
 
 
 def ask(path: Path, *commands: tuple[str, dict[str, Any]]) -> list[Any]:

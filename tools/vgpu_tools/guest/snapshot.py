@@ -153,7 +153,8 @@ async def _save(monitor: socket.socket, state: Path) -> None:
                 ):
                     await client.execute(command, arguments)
                 async for event in listener:
-                    if event["data"]["status"] in ("completed", "failed"):
+                    data: Any = event["data"]
+                    if data["status"] in ("completed", "failed"):
                         break
             outcome: Any = await client.execute("query-migrate")
             await client.disconnect()
@@ -315,7 +316,8 @@ class Store:
 
     def _from_this_boot(self, name: str) -> bool:
         with contextlib.suppress(OSError, ValueError, AttributeError):
-            return json.loads(self._state(name).with_suffix(".json").read_text()).get("boot") == _boot()
+            known = json.loads(self._state(name).with_suffix(".json").read_text())
+            return bool(known.get("boot") == _boot())
         return False
 
     def _remove(self, name: str, *suffixes: str) -> bool:

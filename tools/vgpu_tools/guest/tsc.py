@@ -11,34 +11,40 @@ RDTSC = bytes.fromhex("0f31 48c1e220 4809d0 c3")  # rdtsc; shl $32, %rdx; or %rd
 RATE_SECONDS = 0.02
 
 
+class _Counter:
+    """The host's time stamp counter."""
+
+    def __init__(self) -> None:
+        """OSError if the host lets nobody have code in memory."""
+        self._page = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+        self._page.write(RDTSC)
+        place = ctypes.addressof(ctypes.c_char.from_buffer(self._page))
+        self.read: Callable[[], int] = ctypes.CFUNCTYPE(ctypes.c_uint64)(place)  # not longer than the page is there
+
+
 def khz() -> int:
     """The rate of the host's time stamp counter; 0 if it has none, or does not let us read it."""
-    if not (read := _reader()):
+    if not (counter := _counter()):
         return 0
-    start, first = sample(read)
+    start, first = sample(counter.read)
     time.sleep(RATE_SECONDS)
-    end, last = sample(read)
+    end, last = sample(counter.read)
     return (last - first) * 1_000_000 // (end - start)
 
 
 def now() -> tuple[int, int]:
     """CLOCK_MONOTONIC in nanoseconds and the host's time stamp counter, at one moment; (0, 0) if there is none."""
-    read = _reader()
-    return sample(read) if read else (0, 0)
+    counter = _counter()
+    return sample(counter.read) if counter else (0, 0)
 
 
-def _reader() -> Callable[[], int] | None:
-    """What reads the time stamp counter."""
+def _counter() -> _Counter | None:
     if platform.machine() != "x86_64":
         return None
     try:
-        page = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+        return _Counter()
     except OSError:
         return None
-    page.write(RDTSC)
-    read = ctypes.CFUNCTYPE(ctypes.c_uint64)(ctypes.addressof(ctypes.c_char.from_buffer(page)))
-    read.page = page  # lives as long as what runs in it
-    return read
 
 
 def sample(read: Callable[[], int]) -> tuple[int, int]:

@@ -79,4 +79,5 @@ def _kinds(path: Path) -> list[str]:
         raise Failure("this QEMU has no vgpu-kfd", status=2)
     members = schema[schema["vgpu-inject"]["arg-type"]]["members"]
     (kind,) = [member["type"] for member in members if member["name"] == "kind"]
-    return schema[kind]["values"]
+    values: list[str] = schema[kind]["values"]
+    return values

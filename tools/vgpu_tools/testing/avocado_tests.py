@@ -113,7 +113,7 @@ def run_files(
     results = BUILD / "avocado"
     shutil.rmtree(results, ignore_errors=True)
     results.mkdir(parents=True)
-    where = ["--job-results-dir", results, "--json", results / "results.json"]
+    where: list[str | Path] = ["--job-results-dir", results, "--json", results / "results.json"]
     given = parameters.words()
     command = _command(*options, *given, *where, *tests)
     path = path_with(Path(sys.executable).parent)

@@ -17,6 +17,7 @@ import time
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -114,7 +115,7 @@ def _where(program: str, addresses: Sequence[str]) -> str:
     """Return addresses as functions and lines, the innermost first."""
     calls = [hex(int(address, 16) - 1) for address in addresses]
     binary = rootfs.PROGRAMS_OUT / "obj" / program
-    command = ["addr2line", "-f", "-s", "-i", "-e", binary, *calls]
+    command: list[str | Path] = ["addr2line", "-f", "-s", "-i", "-e", binary, *calls]
     lines = subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
     return " < ".join(
         f"{function} ({line.split()[0]})" for function, line in zip(lines[::2], lines[1::2], strict=False)

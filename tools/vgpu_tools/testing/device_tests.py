@@ -122,7 +122,7 @@ def qtest(variant: str) -> Callable[[Path, Plan], list[Case]]:
 
     def one(paths: list[str], plan: Plan) -> tuple[list[Case], str]:
         selected = [word for path in paths for word in ("-p", path)]
-        command = [qemu.qtest(variant), "--tap", "-k", *selected]
+        command: list[str | Path] = [qemu.qtest(variant), "--tap", "-k", *selected]
         program = _Program(command, environment(variant, plan), CASE_SECONDS + 20 * plan.seconds)
         cases = program.cases("qtest", program.run())
         names = {case.name for case in cases}
@@ -153,7 +153,7 @@ def model_fuzz(variant: str) -> Callable[[Path, Plan], list[Case]]:
 
     def run(log: Path, plan: Plan) -> list[Case]:
         seconds = _fuzz_seconds(plan)
-        command = [qemu.model_fuzzer(variant), "--seconds", seconds]
+        command: list[str | Path | int] = [qemu.model_fuzzer(variant), "--seconds", seconds]
         program = _Program(command, environment(variant, plan), seconds + MODEL_HANG_SECONDS)
         cases = program.cases("fuzz", program.run())
         log.write_text("\n".join(program.lines) + "\n")
@@ -170,7 +170,7 @@ def generic_fuzz(log: Path, plan: Plan) -> list[Case]:
     seeds = BUILD / "fuzz-seeds"
     fuzz_seeds.write(seeds)
     qemu.firmware_beside("sanitizers")
-    command = [
+    command: list[str | Path] = [
         qemu.generic_fuzzer(),
         "--fuzz-target=generic-fuzz-vgpu-kfd",
         f"-max_total_time={seconds}",

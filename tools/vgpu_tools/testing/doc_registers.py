@@ -45,7 +45,9 @@ class Register:
 
 def _tables(text: str) -> Iterator[tuple[list[str], list[list[str]], str]]:
     """Tables of registers: heads of the columns, rows, and the line of bases before."""
-    bases, head, rows = "", [], []
+    bases = ""
+    head: list[str] = []
+    rows: list[list[str]] = []
     for line in [*text.splitlines(), ""]:
         if line.startswith("Bases:"):
             bases = line

@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from vgpu_tools.base.environment import clean_environment
 from vgpu_tools.base.errors import Failure
@@ -48,7 +49,7 @@ def _emulated() -> float:
         rom.flush()
         options = "-nodefaults -no-user-config -display none -machine pc -accel tcg -m 16M"
         exit_device = f"isa-debug-exit,iobase={EXIT_PORT:#x},iosize=4"
-        command = [qemu.with_firmware(), *options.split(), "-bios", rom.name, "-device", exit_device]
+        command: list[str | Path] = [qemu.with_firmware(), *options.split(), "-bios", rom.name, "-device", exit_device]
         start = time.monotonic()
         with children.start(command, subprocess.DEVNULL, subprocess.PIPE, clean_environment()) as process:
             try:

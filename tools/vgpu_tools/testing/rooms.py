@@ -123,11 +123,11 @@ def _python_uses(rooms: Rooms, file: str, text: str) -> Iterator[Use]:
             if target := _module(rooms, file, f"{base}.{alias.name}" if base else alias.name):
                 modules[alias.asname or alias.name] = target
                 yield Use(file, node.lineno, target)
-            elif base and (target := _module(rooms, file, base)):
-                yield Use(file, node.lineno, target, alias.name if private(alias.name) else "")
+            elif base and (module := _module(rooms, file, base)):
+                yield Use(file, node.lineno, module, alias.name if private(alias.name) else "")
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and private(node.attr) and (target := modules.get(ast.unparse(node.value))):
-            yield Use(file, node.lineno, target, node.attr)
+        if isinstance(node, ast.Attribute) and private(node.attr) and (owner := modules.get(ast.unparse(node.value))):
+            yield Use(file, node.lineno, owner, node.attr)
 
 
 def _declarations(file: str, text: str) -> Iterator[str]:

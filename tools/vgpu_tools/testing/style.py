@@ -132,7 +132,7 @@ def _driver_static(log: Path, _: Plan) -> tuple[bool, str]:
         quiet.unlink(missing_ok=True)
         for part in (GUEST_DRIVER, INCLUDE):
             sources.mirror(part, tree / part.name)
-        make = ["make", "-C", tree / GUEST_DRIVER.name, f"KDIR={kernel.tree('debug')}", jobs()]
+        make: list[str | Path] = ["make", "-C", tree / GUEST_DRIVER.name, f"KDIR={kernel.tree('debug')}", jobs()]
         if not known:
             _command(log, [*make, "clean"])
         content, said = _command(log, [*make, "W=1", "C=1"])

@@ -87,7 +87,7 @@ class Driver:
         self._note(event)
 
     def _svm_unmap(self, event: Event) -> None:
-        args = {"pasid": event.number("pasid"), "pages": event.text[event.text.index("[") :]}
+        args: dict[str, int | str] = {"pasid": event.number("pasid"), "pages": event.text[event.text.index("[") :]}
         if event.number("event") == NOTIFY_MIGRATE:
             # There is no tracepoint where a migration begins; this is where it takes its pages, in the same thread.
             self._moving.setdefault(event.thread, event.at)
