@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from vgpu_tools.base.environment import clean_environment
-from vgpu_tools.base.paths import CACHE, GUEST_DRIVER, INCLUDE, QEMU_DEVICE, ROOT, ROOTFS
+from vgpu_tools.base.paths import BUILD, CACHE, GUEST_DRIVER, INCLUDE, QEMU_DEVICE, ROOT, ROOTFS
 from vgpu_tools.build import fingerprint, kernel, sources
 from vgpu_tools.build.steps import Step, cache_lock, jobs
 from vgpu_tools.testing import rooms
@@ -151,6 +151,11 @@ def _python_format(log: Path, _: Plan) -> tuple[bool, str]:
     return _command(log, [sys.executable, "-m", "ruff", "format", "--check", *PYTHON])
 
 
+def _python_types(log: Path, _: Plan) -> tuple[bool, str]:
+    """Types of tools and tests, by mypy.ini. What did not change is taken from mypy's cache."""
+    return _command(log, [sys.executable, "-m", "mypy", "--no-error-summary", f"--cache-dir={BUILD / 'mypy'}"])
+
+
 def _shell_syntax(log: Path, _: Plan) -> tuple[bool, str]:
     scripts = [ROOT / "vgpu", ROOT / ".ci/run", ROOTFS / "mini/init", GUEST_DRIVER / "hook.sh", QEMU_DEVICE / "hook.sh"]
     bad = ""
@@ -190,6 +195,7 @@ CHECKS: dict[str, Callable[[Path, Plan], tuple[bool, str]]] = {
     "contract headers' style (the kernel's checkpatch)": _header_style,
     "Python lint (ruff)": _python_lint,
     "Python format (ruff)": _python_format,
+    "Python types (mypy)": _python_types,
     "shell syntax": _shell_syntax,
     "SPDX lines": _licences,
     "includes and imports (rooms.txt)": _rooms,
