@@ -8,17 +8,23 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from contextlib import redirect_stderr
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
 from avocado import Test
+from pydantic import ValidationError
 
+from vgpu_tools.base.errors import Failure
 from vgpu_tools.bench import measure, rows
 from vgpu_tools.build import fingerprint, sources
 from vgpu_tools.cli import main
+from vgpu_tools.guest import monitor
+from vgpu_tools.guest.config import Guest
 from vgpu_tools.guest.console import Watcher, excerpt
+from vgpu_tools.guest.result import Result, Verdict
 from vgpu_tools.testing import kfdtest
 from vgpu_tools.testing.tap import parse
 
@@ -157,6 +163,60 @@ class Console(Test):
         self.assertEqual(excerpt("\r\n".join(lines).encode(), 2), lines[3:5])
 
 
+class Results(Test):
+    """How a run ended, as data and in words."""
+
+    def test_sentences(self) -> None:
+        """The sentence and the exit status of ./vgpu run for each verdict: people and scripts rely on both."""
+        folder = Path("/runs/1")
+        log = "console log: /runs/1/console.log"
+        for verdict, more, status, sentence in (
+            (Verdict.EXITED, {"status": 42}, 42, ""),
+            (Verdict.STOPPED, {}, 143, f"the run was stopped; {log}"),
+            (Verdict.NO_DRIVER, {}, 125, f"the driver did not take the GPU; {log}"),
+            (Verdict.KERNEL_DIED, {"said": "Oops"}, 125, f"the guest's kernel died: Oops; {log}"),
+            (Verdict.NOT_UP, {"limit": 1.5}, 124, f"the guest did not come up within 1.5 s (--timeout); {log}"),
+            (Verdict.TIMED_OUT, {"limit": 600}, 124, f"the command did not end within 600 s (--timeout); {log}"),
+            (
+                Verdict.QEMU_ENDED,
+                {"qemu": 1, "said": "no"},
+                125,
+                "QEMU ended with exit status 1: no; log: /runs/1/qemu.log",
+            ),
+            (Verdict.QEMU_ENDED, {"qemu": -9, "core": "core: c"}, 125, f"QEMU ended with SIGKILL; core: c; {log}"),
+            (
+                Verdict.GUEST_ENDED,
+                {"snapshot": "s"},
+                125,
+                f"the guest ended before the command did; snapshot: s; {log}",
+            ),
+            (
+                Verdict.KERNEL_REPORTED,
+                {"said": "BUG", "status": 3},
+                125,
+                f"the guest's kernel reported: BUG (the command's exit status was 3); {log}",
+            ),
+        ):
+            result = replace(Result(verdict, folder), **more)
+            self.assertEqual((result.exit_status, result.sentence), (status, sentence), verdict)
+            self.assertEqual(result.good, verdict is Verdict.EXITED)
+        self.assertEqual(Result(Verdict.EXITED, folder, status=7).check(), 7)
+        with self.assertRaisesRegex(Failure, "^the driver did not take the GPU") as raised:
+            Result(Verdict.NO_DRIVER, folder).check()
+        self.assertEqual(raised.exception.status, 125)
+
+    def test_devices(self) -> None:
+        """The answer to query-vgpu; a device without a member, and a counter that does not exist, are errors."""
+        counters = [{"counter": "replays", "value": 3}]
+        answer = {"path": "/machine/x", "counters": counters, "injections": [], "vmids": [], "removed": False}
+        (device,) = monitor.devices([answer])
+        self.assertEqual((device.name, device.count("replays")), ("/machine/x", 3))
+        with self.assertRaisesRegex(ValueError, "no counter 'replay'"):
+            device.count("replay")
+        with self.assertRaises(ValidationError):
+            monitor.devices([{**answer, "counters": None}])
+
+
 class Bench(Test):
     """Reading the samples of benchmarks."""
 
@@ -213,6 +273,20 @@ class Builds(Test):
 
 class KfdTest(Test):
     """Choosing and judging AMD's tests."""
+
+    def test_lines(self) -> None:
+        """What a guest prints becomes results; the test that was running when it ended is the one that failed."""
+        tests = kfdtest.Tests(Guest(), deque(["A.One", "A.Two", "A.Three"]), 60)
+        printed = ["noise", "@@ begin A.One", "[  PASSED  ] 1 test.", "@@ end 0", "@@ begin A.Two", "Failure"]
+        results = [result for line in printed if (result := tests.take(line))]
+        self.assertEqual([(result.name, result.outcome) for result in results], [("A.One", "PASS")])
+        assert tests.test
+        self.assertEqual((tests.test.name, tests.test.output), ("A.Two", ["Failure"]))
+        self.assertEqual(list(tests.names), ["A.Three"])
+        self.assertFalse(tests.hangs())
+        tests.start -= 60 + kfdtest.END_SECONDS + 1
+        self.assertTrue(tests.hangs())
+        self.assertEqual(tests.test.why, "the guest hangs")
 
     def test_judge(self) -> None:
         """gtest passes what is skipped, and a run without a test."""

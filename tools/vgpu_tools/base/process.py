@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Child processes: what they print, how they end and how they ended."""
+"""Child processes: that they end, what they print, and how they ended."""
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -14,6 +15,13 @@ from vgpu_tools.base.environment import clean_environment
 
 END_SECONDS = 10.0  # from the request to end to the kill
 PAUSE_SECONDS = 0.05  # between two looks at a group
+PR_SET_PDEATHSIG = 1
+_prctl = ctypes.CDLL(None).prctl  # looked up here: no lock is taken between fork and exec
+
+
+def die_with_parent(number: signal.Signals) -> None:
+    """For a child before exec: have it get a signal when the thread that started it ends, for whatever reason."""
+    _prctl(PR_SET_PDEATHSIG, number)
 
 
 def output_of(command: Sequence[str | Path]) -> str:

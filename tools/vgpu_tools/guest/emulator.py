@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """One QEMU with a guest: its process, and the socket to the agent. `Run` and `Machine` stand on it."""
 
-import ctypes
 import shlex
 import signal
 import socket
 import subprocess
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, Self
 
+from vgpu_tools.base.process import die_with_parent
 from vgpu_tools.guest import postmortem
 from vgpu_tools.guest.config import CONSOLE_PIPE, Guest
-
-PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None)
 
 
 class Emulator:
@@ -34,6 +32,7 @@ class Emulator:
         self.more: list[str] = []  # arguments of QEMU
         self.inherited: list[int] = []  # descriptors that these arguments name
         self.own_session = False  # not of the terminal's process group: Ctrl-C does not reach it
+        self.leaves_core = False  # in this process's working directory, if a signal ends it: postmortem.take_core()
 
     def __enter__(self) -> Self:
         self.port, theirs = socket.socketpair()
@@ -61,11 +60,12 @@ class Emulator:
             stdout=subprocess.PIPE if self.console == CONSOLE_PIPE else errors,
             stderr=errors,
             pass_fds=inherited,
-            preexec_fn=_prepare_child,
+            preexec_fn=partial(_prepare_child, self.leaves_core),
             start_new_session=self.own_session,
         )
 
 
-def _prepare_child() -> None:
-    postmortem.allow_core()
-    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+def _prepare_child(leaves_core: bool) -> None:
+    if leaves_core:
+        postmortem.allow_core()
+    die_with_parent(signal.SIGKILL)

@@ -154,6 +154,7 @@ class Run:
         log, record, socket = (self.folder / name for name in (run_folder.QEMU_LOG, run_folder.COMMAND, qmp.SOCKET))
         emulator = Emulator(self.guest, accelerator, log, record)
         emulator.own_session = self.own_session
+        emulator.leaves_core = True
         if len(os.fsencode(socket)) <= qmp.MAX_PATH and "," not in str(socket):
             emulator.more += ["-qmp", f"unix:{socket},server=on,wait=off"]
         return emulator

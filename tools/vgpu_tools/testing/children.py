@@ -2,24 +2,21 @@
 """The processes and guests that a run of tests has started. None of them outlives the run, however that ends."""
 
 import contextlib
-import ctypes
 import signal
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
-PR_SET_PDEATHSIG = 1
+from vgpu_tools.base.process import die_with_parent
+
 END_SECONDS = 10  # between SIGTERM and SIGKILL
 
 _ends: set[Callable[[], object]] = set()  # what ends each of those that run
 _lock = threading.Lock()
 _over = False
-
-
-def _die_with_parent() -> None:
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 @contextlib.contextmanager
@@ -41,7 +38,7 @@ def start(
             stderr=stderr,
             env=env,
             cwd=cwd,
-            preexec_fn=_die_with_parent,
+            preexec_fn=partial(die_with_parent, signal.SIGTERM),
         )
         _ends.add(process.terminate)
     try:

@@ -149,7 +149,7 @@ def _list(guest: Guest, choice: Choice) -> list[str]:
     return names
 
 
-class _Tests:
+class Tests:
     """Tests that run one after the other in one guest, until none is left or the guest is of no more use."""
 
     def __init__(self, guest: Guest, names: deque[str], seconds: int) -> None:
@@ -171,9 +171,9 @@ class _Tests:
         words = [word for name in self.names for word in (str(self.limits[name]), name)]
         with Background(self.guest, ["bash", "-c", RUN, "kfdtest", *words]) as run:
             for line in run.lines(1.0):
-                if line is None and self._hangs():
+                if line is None and self.hangs():
                     break
-                if line is not None and (result := self._take(line)):
+                if line is not None and (result := self.take(line)):
                     yield result
         ended = run.result()
         last = f"vgpu: {ended.sentence}" if ended.sentence else self.last
@@ -189,7 +189,7 @@ class _Tests:
         self.test = Result(name, self.kinds[name])
         return self.test
 
-    def _hangs(self) -> bool:
+    def hangs(self) -> bool:
         """Whether the test, or the boot before the first one, has taken longer than it may; notes that of the test."""
         limit = self.limits[self.test.name] + END_SECONDS if self.test else BOOT_SECONDS[self.guest.kernel]
         if time.monotonic() - self.start <= limit:
@@ -199,7 +199,7 @@ class _Tests:
             test.why = "the guest hangs"
         return True
 
-    def _take(self, line: str) -> Result | None:
+    def take(self, line: str) -> Result | None:
         """One line; the result of a test that ends with it."""
         self.last = line
         if line.startswith("@@ begin "):
@@ -246,7 +246,7 @@ def kfdtest(guest: Guest, choice: Choice) -> int:
     for memory in sorted({MEMORY, *MEMORY_OF.values()}):
         names = deque(name for name in listed if MEMORY_OF.get(name, MEMORY) == memory)
         while names:
-            for result in _Tests(replace(guest, memory=memory), names, choice.seconds).run():
+            for result in Tests(replace(guest, memory=memory), names, choice.seconds).run():
                 results.append(result)
                 why = f"  # {result.why}" if result.why else ""
                 print(f"{result.outcome}  {result.kind}  {result.name}  {result.seconds:.1f} s{why}", flush=True)
