@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A failed case is repeated alone, for the report: how often it fails says where to look. It stays failed."""
+"""A failed case is repeated alone, for the report: how often it fails says where to look. It stays failed.
+
+It is repeated by the command that the report gives to a person, and judged by the command's exit status.
+"""
 
 import shlex
 import subprocess

@@ -2,7 +2,8 @@
 """./vgpu mutants: does a pass catch the defects of tests/mutants?
 
 Each mutant is applied to a git worktree of HEAD (build/mutants/tree), built, and must pass the demo. Then suites run
-there one by one, those that the changed file can break first, until one fails. What came of it lies in
+there one by one, those that the changed file can break first, until one fails. They are run by the worktree's own
+./vgpu, as its tools are other sources, and judged by its JUnit files. What came of it lies in
 build/results/mutants.json, by mutant and commit: an interrupted run goes on where it was.
 """
 
