@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The logic of ./vgpu test: which suites a change needs, time limits, budgets, reports. No guests."""
 
+import io
+import signal
 import subprocess
 import tempfile
 import threading
 import time
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from unittest import mock
 
@@ -18,7 +21,6 @@ from vgpu_tools.testing import (
     avocado_tests,
     budget,
     changed,
-    children,
     device_tests,
     guest_tests,
     limits,
@@ -27,7 +29,9 @@ from vgpu_tools.testing import (
     stress,
     suite,
 )
-from vgpu_tools.testing.suite import BASIC, FULL, LONG, Outcome, Plan, Report, Suite
+from vgpu_tools.testing import run as suites
+from vgpu_tools.testing.children import Children
+from vgpu_tools.testing.suite import BASIC, FULL, LONG, Context, Outcome, Plan, Report, Suite
 from vgpu_tools.testing.tap import Case, parse
 
 
@@ -165,29 +169,27 @@ class Passes(Test):
 
         with tempfile.TemporaryDirectory() as folder, mock.patch.object(suite, "AT_ONCE", 2):
             log = Path(folder) / "log"
-            self.assertEqual([part for part, _, _ in suite.in_order(one, [1, 2, 3], log, Plan())], [1, 2, 3])
+            self.assertEqual(
+                [part for part, _, _ in suite.in_order(one, [1, 2, 3], log, Plan(), Children())], [1, 2, 3]
+            )
             self.assertEqual(log.read_text(), "said 1\nsaid 2\nsaid 3\n")
 
     def test_fail_fast(self) -> None:
         """The first failed case ends its own guest and the other ones. Catches one that runs on for minutes."""
+        context = Context(scale=1.0)
 
         def one(part: str) -> tuple[list[Case], str]:
             guest = Printing(part)
-            with children.adopt(guest.give_up):
-                watch = guest_tests.Watch(60, 60, fail_fast=True)
+            with context.children.adopt(guest.give_up):
+                watch = guest_tests.Watch(context.speed, 60, 60, fail_fast=True)
                 watch.wait(guest)
             ran = guest_tests.Ran(0, guest.output.decode(), stopped=watch.failed(guest))
             return guest_tests.cases_of(["a", "b"], ran), f"said {part}\n"
 
         parts = ["", "# program a\nnot ok 1 - x\n", " "]
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            mock.patch.object(suite, "AT_ONCE", 2),
-            mock.patch.object(children, "_over", False),
-            mock.patch.object(limits, "scale", return_value=1.0),
-        ):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(suite, "AT_ONCE", 2):
             start = time.monotonic()
-            found = list(suite.in_order(one, parts, Path(folder) / "log", Plan(fail_fast=True)))
+            found = list(suite.in_order(one, parts, Path(folder) / "log", Plan(fail_fast=True), context.children))
         self.assertLess(time.monotonic() - start, 30)
         self.assertEqual([part for part, _, _ in found], parts[1:2])
         self.assertEqual(next((case.name, case.outcome) for case in found[0][1]), ("a: x", "failed"))
@@ -211,12 +213,11 @@ class Time(Test):
     def test_limit(self) -> None:
         """A limit is multiplied by the host's slowness, which is measured again when the limit is reached."""
         with (
-            mock.patch.object(limits, "_known", 0.0),
-            mock.patch.object(limits, "_scale_of", side_effect=[1.0, 3.0, 3.0]) as measured,
+            mock.patch.object(limits, "scale_of", side_effect=[1.0, 3.0, 3.0]) as measured,
             mock.patch.object(limits, "measure", return_value=(1, 1)),
             mock.patch("time.monotonic", side_effect=[0.0, 9.0, 11.0, 31.0]),
         ):
-            limit = limits.Limit(10)
+            limit = limits.Limit(10, limits.Speed(Children()))
             self.assertFalse(limit.reached())
             self.assertFalse(limit.reached())
             self.assertEqual(measured.call_count, 2)
@@ -225,9 +226,9 @@ class Time(Test):
     def test_bounds(self) -> None:
         """No host gets less than the time, or more than MOST times."""
         host = budget.load().host
-        self.assertEqual(limits._scale_of(host.emulated / 9, host.native / 9), 1.0)
-        self.assertEqual(limits._scale_of(host.emulated * 2, host.native), 2.0)
-        self.assertEqual(limits._scale_of(host.emulated, host.native * 99), limits.MOST)
+        self.assertEqual(limits.scale_of(host.emulated / 9, host.native / 9), 1.0)
+        self.assertEqual(limits.scale_of(host.emulated * 2, host.native), 2.0)
+        self.assertEqual(limits.scale_of(host.emulated, host.native * 99), limits.MOST)
 
     def test_budget(self) -> None:
         """A budget without a suite and a suite without a budget are refused; a slow suite is a warning."""
@@ -242,8 +243,8 @@ class Time(Test):
 
     def test_real_hang(self) -> None:
         """A program that prints nothing is stopped, and said to have been. Catches a wait without a bound."""
-        with mock.patch.object(limits, "scale", return_value=1.0):
-            program = device_tests._Program(["sleep", "60"], environment.clean_environment(), 0.2)
+        with mock.patch.object(limits, "measure", return_value=(1e-9, 1e-9)):
+            program = device_tests._Program(["sleep", "60"], environment.clean_environment(), 0.2, Context())
             cases = program.cases("qtest", program.run())
         self.assertIn("no result for 0.2 s", cases[-1].why)
 
@@ -265,9 +266,9 @@ class Reports(Test):
         words = avocado_tests.Parameters(given, scale=1.5, append="a=b c").words()
         self.assertEqual(words, ["-p", "scale=1.50", "-p", "append=a=b c", "-p", "accelerator=tcg"])
         self.assertEqual(avocado_tests.Parameters().words(), [])
-        variables = Plan(LONG, seconds=3, environment=given).variables(2)
+        variables = Plan(LONG, seconds=3).variables(Context(given, 2))
         self.assertEqual(variables, {"VGPU_TEST_SECONDS": "3", "VGPU_TEST_DELAYS": "7", "VGPU_TEST_SCALE": "2.00"})
-        self.assertEqual(Plan().variables(1), {"VGPU_TEST_SHORT": "1", "VGPU_TEST_SCALE": "1.00"})
+        self.assertEqual(Plan().variables(Context(scale=1)), {"VGPU_TEST_SHORT": "1", "VGPU_TEST_SCALE": "1.00"})
 
     def test_again(self) -> None:
         """A failed case is repeated, stays failed, and the report says how often it fails alone."""
@@ -275,25 +276,58 @@ class Reports(Test):
             flip = f"test -e {folder}/x && rm {folder}/x && exit 1; touch {folder}/x"
             case = Case("a", "failed", "why", again=["sh", "-c", flip])
             lines: list[str] = []
-            again.repeat([case, Case("b", "failed")], lines.append)
+            again.repeat([case, Case("b", "failed")], lines.append, Children())
         self.assertEqual(case.outcome, "failed")
         self.assertIn("fails 5 of 10", case.why)
         self.assertEqual(len(lines), 1)
 
     def test_children(self) -> None:
-        """A process that a suite has started ends with its block."""
+        """A process that a suite has started ends with its block, or with the run, which then starts no other one."""
+        children = Children()
         with children.start(["sleep", "60"], subprocess.DEVNULL, subprocess.DEVNULL) as process:
             self.assertIsNone(process.poll())
         self.assertIsNotNone(process.returncode)
+        with children.start(["sleep", "60"], subprocess.DEVNULL, subprocess.DEVNULL) as process:
+            children.end_all()
+            self.assertEqual(process.wait(), -signal.SIGTERM)
+        for ended in (children.start(["true"], subprocess.DEVNULL, subprocess.DEVNULL), children.adopt(self.fail)):
+            with self.assertRaises(KeyboardInterrupt), ended:
+                self.fail("started after the end")
+
+    def test_runs_in_a_row(self) -> None:
+        """A process runs suites as often as it likes. Catches a run that an earlier, broken one keeps from starting."""
+
+        def run(_log: Path, _plan: Plan, context: Context) -> list[Case]:
+            with context.children.start(["true"], subprocess.DEVNULL, subprocess.DEVNULL) as process:
+                process.wait()
+            if not broken:
+                broken.append(True)
+                raise OSError("no space")
+            return [Case("a", "passed")]
+
+        broken: list[bool] = []
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            mock.patch.object(registry, "SUITES", (Suite("one", list, run),)),
+            mock.patch.object(registry, "steps_of_all", list),
+            mock.patch.object(budget.Budget, "check"),
+            mock.patch.object(limits, "measure", return_value=(1e-9, 1e-9)),
+            mock.patch.object(suites, "RESULTS", Path(folder)),
+            mock.patch.object(report, "RESULTS", Path(folder)),
+            redirect_stdout(io.StringIO()),
+            redirect_stderr(io.StringIO()),
+        ):
+            with self.assertRaisesRegex(OSError, "no space"):
+                suites.run([], Plan(), environment.NOTHING_SET)
+            self.assertEqual(suites.run([], Plan(), environment.NOTHING_SET).count("passed"), 1)
 
     def test_warning(self) -> None:
         """Only whole suites of the basic pass are held against a budget."""
         name = next(iter(budget.load().seconds))
         outcome = Outcome(Suite(name, list, lambda *_: []), [], 1e6)
-        with mock.patch.object(limits, "scale", return_value=1.0):
-            self.assertIn(name, report.warning(outcome, Plan()))
-            self.assertEqual(report.warning(outcome, Plan(FULL)), "")
-            self.assertEqual(report.warning(outcome, Plan(programs=frozenset())), "")
+        self.assertIn(name, report.warning(outcome, Plan(), 1.0))
+        self.assertEqual(report.warning(outcome, Plan(FULL), 1.0), "")
+        self.assertEqual(report.warning(outcome, Plan(programs=frozenset()), 1.0), "")
 
     def test_stress(self) -> None:
         """A round counts only if nothing failed, something passed, and there was a load."""

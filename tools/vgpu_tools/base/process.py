@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Child processes: that they end, what they print, and how they ended."""
+"""Child processes: that they end, what they print, and how they ended; the processors that they have."""
 
 import ctypes
 import os
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from vgpu_tools.base.environment import clean_environment
 
+CPUS = len(os.sched_getaffinity(0))
 END_SECONDS = 10.0  # from the request to end to the kill
 PAUSE_SECONDS = 0.05  # between two looks at a group
 PR_SET_PDEATHSIG = 1

@@ -137,8 +137,8 @@ def test(words: list[str]) -> int:
         raise Failure(f"--seconds {options.seconds}: at least 1", status=2)
     level = LONG if options.long else FULL if options.full else BASIC
     seconds = options.seconds if options.long else 0
-    plan = Plan(level, seconds, options.fail_fast, environment=environment.read())
-    return 1 if run.run(options.suites, plan).failed else 0
+    plan = Plan(level, seconds, options.fail_fast)
+    return 1 if run.run(options.suites, plan, environment.read()).failed else 0
 
 
 def test_stress(words: list[str]) -> int:

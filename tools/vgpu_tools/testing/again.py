@@ -10,26 +10,26 @@ import time
 from collections.abc import Callable, Sequence
 
 from vgpu_tools.base.environment import clean_environment
-from vgpu_tools.testing import children
+from vgpu_tools.testing.children import Children
 from vgpu_tools.testing.tap import Case
 
 TIMES, CASES, SECONDS = 10, 5, 180.0
 
 
-def repeat(failed: Sequence[Case], say: Callable[[str], None]) -> None:
+def repeat(failed: Sequence[Case], say: Callable[[str], None], children: Children) -> None:
     """Repeat the first CASES failed cases that have a command, TIMES each, within SECONDS in all; `say` gets lines."""
     end = time.monotonic() + SECONDS
     chosen = [case for case in failed if case.again][:CASES]
     for number, case in enumerate(chosen):
         share = (end - time.monotonic()) / (len(chosen) - number)
-        times, fails = _repeat(case.again, share)
+        times, fails = _repeat(case.again, share, children)
         command = shlex.join(case.again)
         line = f"fails {fails} of {times}" if times else f"not repeated alone within {share:.0f} s"
         case.why = f"{case.why}\nalone: {line}: {command}".strip()
         say(f"    {case.name}: {line}; repeat: {command}")
 
 
-def _repeat(command: Sequence[str], seconds: float) -> tuple[int, int]:
+def _repeat(command: Sequence[str], seconds: float, children: Children) -> tuple[int, int]:
     """Times that a command was run to its end within some seconds, and times that it failed."""
     end, fails = time.monotonic() + seconds, 0
     for times in range(TIMES):

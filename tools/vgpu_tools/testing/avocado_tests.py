@@ -14,8 +14,8 @@ from pydantic import BaseModel, ValidationError
 from vgpu_tools.base import data
 from vgpu_tools.base.environment import NOTHING_SET, Environment, clean_environment, path_with
 from vgpu_tools.base.paths import BUILD, ROOT
-from vgpu_tools.testing import children, limits
-from vgpu_tools.testing.suite import AT_ONCE, Plan
+from vgpu_tools.testing.limits import Limit
+from vgpu_tools.testing.suite import AT_ONCE, Context, Plan
 from vgpu_tools.testing.tap import Case
 
 TESTS = (ROOT / "tests/avocado", ROOT / "tests/tools")
@@ -104,6 +104,7 @@ def run_files(
     tests: Sequence[Path],
     seconds: float,
     parameters: Parameters,
+    context: Context,
     options: Sequence[str] = ("--max-parallel-tasks=1",),
 ) -> list[Case]:
     """Run the tests of some files or folders, with Avocado's options.
@@ -117,10 +118,10 @@ def run_files(
     given = parameters.words()
     command = _command(*options, *given, *where, *tests)
     path = path_with(Path(sys.executable).parent)
-    limit = limits.Limit(seconds)
+    limit = Limit(seconds, context.speed)
     with (
         log.open("wb") as file,
-        children.start(command, file, subprocess.STDOUT, clean_environment({"PATH": path}), ROOT) as process,
+        context.children.start(command, file, subprocess.STDOUT, clean_environment({"PATH": path}), ROOT) as process,
     ):
         while process.poll() is None:
             if limit.reached():
@@ -139,10 +140,11 @@ def _wait(process: "subprocess.Popen[bytes]") -> None:
         return
 
 
-def run(log: Path, plan: Plan) -> list[Case]:
+def run(log: Path, plan: Plan, context: Context) -> list[Case]:
     """Avocado's tests. The basic pass leaves out those that have the tag "full"."""
     tests = TESTS if plan.machines is None else [_place(f"{name}.py") for name in sorted(plan.machines)]
     options = [f"--max-parallel-tasks={AT_ONCE}"]
     if plan.basic:
         options += ["--filter-by-tags=-full", "--filter-by-tags-include-empty"]
-    return run_files(log, tests, SECONDS, Parameters(plan.environment, limits.scale()), options)
+    parameters = Parameters(context.environment, context.speed.scale())
+    return run_files(log, tests, SECONDS, parameters, context, options)

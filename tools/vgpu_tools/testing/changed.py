@@ -11,7 +11,6 @@ import subprocess
 import tomllib
 from dataclasses import dataclass, field
 
-from vgpu_tools.base.environment import Environment
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import ROOT
 from vgpu_tools.testing import registry
@@ -41,7 +40,7 @@ class Choice:
     programs: set[str] = field(default_factory=set)
     machines: set[str] = field(default_factory=set)
 
-    def plan(self, fail_fast: bool, environment: Environment) -> Plan:
+    def plan(self, fail_fast: bool) -> Plan:
         """The plan that runs it: guest programs in their full form, as there are few."""
         return Plan(
             FULL,
@@ -49,7 +48,6 @@ class Choice:
             programs=frozenset(self.programs),
             files=tuple(self.files),
             machines=frozenset(self.machines),
-            environment=environment,
         )
 
 

@@ -14,69 +14,73 @@ from vgpu_tools.base.process import die_with_parent
 
 END_SECONDS = 10  # between SIGTERM and SIGKILL
 
-_ends: set[Callable[[], object]] = set()  # what ends each of those that run
-_lock = threading.Lock()
-_over = False
 
+class Children:
+    """Those of one run. Any thread may call. Whoever starts something after `end_all()` gets a KeyboardInterrupt."""
 
-@contextlib.contextmanager
-def start(
-    words: Sequence[str | Path | int],
-    stdout: int | IO[Any],
-    stderr: int | IO[Any],
-    env: Mapping[str, str] | None = None,
-    cwd: Path | None = None,
-) -> Iterator["subprocess.Popen[bytes]"]:
-    """Start a process without input for as long as the block runs; at the block's end it gets SIGTERM."""
-    with _lock:
-        if _over:
+    def __init__(self) -> None:
+        self._ends: set[Callable[[], object]] = set()  # what ends each of those that run
+        self._lock = threading.Lock()
+        self._over = False
+
+    @contextlib.contextmanager
+    def start(
+        self,
+        words: Sequence[str | Path | int],
+        stdout: int | IO[Any],
+        stderr: int | IO[Any],
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> Iterator["subprocess.Popen[bytes]"]:
+        """Start a process without input for as long as the block runs; at the block's end it gets SIGTERM."""
+        with self._lock:
+            self._go_on()
+            process = subprocess.Popen(
+                [str(word) for word in words],
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                env=env,
+                cwd=cwd,
+                preexec_fn=partial(die_with_parent, signal.SIGTERM),
+            )
+            self._ends.add(process.terminate)
+        try:
+            yield process
+        finally:
+            end(process)
+            with self._lock:
+                self._ends.discard(process.terminate)
+
+    @contextlib.contextmanager
+    def adopt(self, end: Callable[[], object]) -> Iterator[None]:
+        """Have `end_all()` call something for as long as the block runs."""
+        with self._lock:
+            self._go_on()
+            self._ends.add(end)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._ends.discard(end)
+
+    def end_all(self) -> None:
+        """The run is over: tell everything to end, and start nothing more."""
+        with self._lock:
+            self._over = True
+            for end_one in self._ends:
+                end_one()
+
+    def _go_on(self) -> None:
+        if self._over:
             raise KeyboardInterrupt
-        process = subprocess.Popen(
-            [str(word) for word in words],
-            stdin=subprocess.DEVNULL,
-            stdout=stdout,
-            stderr=stderr,
-            env=env,
-            cwd=cwd,
-            preexec_fn=partial(die_with_parent, signal.SIGTERM),
-        )
-        _ends.add(process.terminate)
-    try:
-        yield process
-    finally:
-        end(process)
-        with _lock:
-            _ends.discard(process.terminate)
-
-
-@contextlib.contextmanager
-def adopt(end: Callable[[], object]) -> Iterator[None]:
-    """Have `end_all()` call something, from any thread, for as long as the block runs."""
-    with _lock:
-        if _over:
-            raise KeyboardInterrupt
-        _ends.add(end)
-    try:
-        yield
-    finally:
-        with _lock:
-            _ends.discard(end)
 
 
 def end(process: "subprocess.Popen[bytes]") -> None:
-    """Have a process end: SIGTERM, and SIGKILL if it takes long."""
+    """Have a process end: SIGTERM, and SIGKILL if it takes more than END_SECONDS."""
     process.terminate()
     try:
         process.wait(END_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def end_all() -> None:
-    """The run is over: tell everything to end, and start nothing more."""
-    global _over
-    with _lock:
-        _over = True
-        for end_one in _ends:
-            end_one()

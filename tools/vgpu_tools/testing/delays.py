@@ -31,7 +31,8 @@ from vgpu_tools.build.steps import ensure
 from vgpu_tools.guest import options
 from vgpu_tools.guest.background import Background
 from vgpu_tools.guest.config import DELAY_POINTS, Guest
-from vgpu_tools.testing import avocado_tests, guest_tests, limits
+from vgpu_tools.testing import avocado_tests, guest_tests
+from vgpu_tools.testing.suite import Context
 
 EXCLUDED = ROOT / "tests/delays.toml"
 FOLDER = BUILD / "delays"
@@ -122,16 +123,17 @@ def _where(program: str, addresses: Sequence[str]) -> str:
     )
 
 
-def _lines(guest: Guest, command: Sequence[str]) -> Iterator[str]:
-    """What a guest prints, line by line, and what is wrong with it. One that is silent for too long is given up."""
+def _lines(guest: Guest, command: Sequence[str], scale: float) -> Iterator[str]:
+    """What a guest prints, line by line, and what is wrong with it. One that is silent for too long, on a host that is
+    `scale` times slower than the reference, is given up."""
     with Background(guest, command) as run:
-        for line in run.lines(SILENCE_SECONDS * limits.scale()):
+        for line in run.lines(SILENCE_SECONDS * scale):
             if line is None:
-                yield f"# silent for {SILENCE_SECONDS * limits.scale():.0f} s: ended"
+                yield f"# silent for {SILENCE_SECONDS * scale:.0f} s: ended"
                 run.give_up()
                 break
             yield line
-        for line in run.lines(guest_tests.DUMP_SECONDS * limits.scale()):
+        for line in run.lines(guest_tests.DUMP_SECONDS * scale):
             if line is None:
                 break
             yield line
@@ -192,12 +194,13 @@ class Reader:
 
 
 def _one_program(
-    program: str, words: Sequence[str], only: str, excluded: Sequence[str], results: Results, environment: Environment
+    program: str, words: Sequence[str], only: str, excluded: Sequence[str], results: Results, context: Context
 ) -> None:
     """Run a program's cases that have no record yet. If the guest dies, its current case has failed; the others run in
     a new guest."""
-    guest = options.parse(words, environment).guest
+    guest = options.parse(words, context.environment).guest
     guest.prepare()
+    scale = context.speed.scale()
     prefix = f"{program}: "
     while True:
         done = [
@@ -205,12 +208,12 @@ def _one_program(
             for name, record in results.cases.items()
             if name.startswith(prefix) and record.outcome != "skipped"
         ]
-        variables = ["VGPU_TEST_DELAY_POINT=each", f"VGPU_TEST_SCALE={limits.scale():.2f}"]
+        variables = ["VGPU_TEST_DELAY_POINT=each", f"VGPU_TEST_SCALE={scale:.2f}"]
         if left_out := sorted({*done, *excluded}):
             variables.append("VGPU_TEST_LEAVE_OUT=" + "\n".join(left_out))
         command = ["env", *variables, program, *([only] if only else [])]
         reader = Reader(program, words, results)
-        for line in _lines(guest, command):
+        for line in _lines(guest, command, scale):
             reader.take(line)
         if not reader.case:
             return
@@ -219,7 +222,7 @@ def _one_program(
         reader.end()
 
 
-def _of_programs(wanted: str, only: str, results: Results, environment: Environment) -> None:
+def _of_programs(wanted: str, only: str, results: Results, context: Context) -> None:
     excluded = _excluded()
     for entry in excluded:
         if wanted in ("", entry["program"]):
@@ -233,13 +236,13 @@ def _of_programs(wanted: str, only: str, results: Results, environment: Environm
                 continue
             start = time.monotonic()
             progress.say(f"==> {name}")
-            _one_program(program, guest.options, only, [one["case"] for one in mine], results, environment)
+            _one_program(program, guest.options, only, [one["case"] for one in mine], results, context)
             results.guests.append(name)
             results.keep()
             progress.say(f"    {progress.clock(time.monotonic() - start)}")
 
 
-def _of_device(points: Sequence[str], wanted: str, results: Results, environment: Environment) -> None:
+def _of_device(points: Sequence[str], wanted: str, results: Results, context: Context) -> None:
     """Each listed guest once for each point of the device."""
     for point in points:
         for guest in guest_tests.full_list():
@@ -249,8 +252,8 @@ def _of_device(points: Sequence[str], wanted: str, results: Results, environment
                 continue
             more = ["--device-delays", point, *guest.options]
             progress.say(f"==> {name}")
-            watch = guest_tests.Watch(SILENCE_SECONDS, SILENCE_SECONDS)
-            cases, said = guest_tests.in_guest(guest.programs, more, guest.command({}), watch, environment)
+            watch = guest_tests.Watch(context.speed, SILENCE_SECONDS, SILENCE_SECONDS)
+            cases, said = guest_tests.in_guest(guest.programs, more, guest.command({}), watch, context)
             with (FOLDER / f"device-{point}.log").open("a") as log:
                 log.write(said)
             for case in cases:
@@ -265,15 +268,16 @@ def _of_device(points: Sequence[str], wanted: str, results: Results, environment
             results.keep()
 
 
-def _of_frames(results: Results, environment: Environment) -> None:
+def _of_frames(results: Results, context: Context) -> None:
     """The launcher's tests once for each kind of frame, which either end sends and handles late."""
     for kind in FRAMES:
         name = f"frames {kind}"
         if name in results.guests:
             continue
         progress.say(f"==> {name}")
-        parameters = avocado_tests.Parameters(replace(environment, late_frames=kind))
-        for case in avocado_tests.run_files(FOLDER / f"frames-{kind}.log", FRAME_TESTS, FRAME_SECONDS, parameters):
+        parameters = avocado_tests.Parameters(replace(context.environment, late_frames=kind))
+        log = FOLDER / f"frames-{kind}.log"
+        for case in avocado_tests.run_files(log, FRAME_TESTS, FRAME_SECONDS, parameters, context):
             case_name = f"{name}: {case.name}"
             repeat = f"repeat: {shlex.join(case.again)}"
             why = [[case_name, *case.why.splitlines()[:20], repeat]] if case.outcome == "failed" else []
@@ -290,13 +294,13 @@ def run(program: str, case: str, device: str, frames: bool, environment: Environ
     if device not in ("", "all", *DELAY_POINTS):
         raise Failure(f"--device {device}: want all or {', '.join(DELAY_POINTS)}", status=2)
     ensure(sources.firmware()[0], qemu.build("delays" if device else "release"), rootfs.build("release"))
-    results = Results()
+    results, context = Results(), Context(environment)
     if frames:
-        _of_frames(results, environment)
+        _of_frames(results, context)
     elif device:
-        _of_device(DELAY_POINTS if device == "all" else [device], program, results, environment)
+        _of_device(DELAY_POINTS if device == "all" else [device], program, results, context)
     else:
-        _of_programs(program, case, results, environment)
+        _of_programs(program, case, results, context)
     return _sum_up(results, program, "frames " if frames else "device " if device else "")
 
 

@@ -5,7 +5,7 @@ import re
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -14,8 +14,9 @@ from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import BUILD, CONFIGS, RESULTS, ROOT
 from vgpu_tools.base.process import how_it_ended
 from vgpu_tools.build import qemu
-from vgpu_tools.testing import children, fuzz_seeds, limits
-from vgpu_tools.testing.suite import Plan, in_order
+from vgpu_tools.testing import fuzz_seeds
+from vgpu_tools.testing.limits import Limit
+from vgpu_tools.testing.suite import Context, Plan, in_order
 from vgpu_tools.testing.tap import Case, parse
 
 CASE_SECONDS = 60  # for one case: the longest takes 25 s with the sanitizers
@@ -35,24 +36,27 @@ FUZZ_FAILED = re.compile(r"^# case 0x")  # the model fuzzer found a failing case
 NOT_BASIC_SANITIZED = ROOT / "tests/basic-sanitizers.txt"
 
 
-def environment(variant: str, plan: Plan | None = None) -> dict[str, str]:
-    """The environment of a program that starts QEMU by itself."""
-    more = plan.variables(limits.scale()) if plan else {}
-    return clean_environment({"QTEST_QEMU_BINARY": str(qemu.with_firmware(variant)), **SANITIZER_OPTIONS, **more})
+def environment(variant: str, more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment of a program that starts a variant of QEMU by itself, with more variables."""
+    own = {"QTEST_QEMU_BINARY": str(qemu.with_firmware(variant)), **SANITIZER_OPTIONS}
+    return clean_environment({**own, **(more or {})})
 
 
 class _Program:
     """A program that starts QEMU and prints TAP; each line is timed as it comes."""
 
-    def __init__(self, words: Sequence[str | Path | int], env: dict[str, str], seconds: float) -> None:
+    def __init__(
+        self, words: Sequence[str | Path | int], env: dict[str, str], seconds: float, context: Context
+    ) -> None:
         """`seconds`, on the reference machine, is the time for one result."""
         self.words, self.env = words, env
-        self.limit = limits.Limit(seconds)
+        self.children = context.children
+        self.limit = Limit(seconds, context.speed)
         self.lines: list[str] = []
 
     def run(self) -> int | None:
         """Run it; returns its status, or None if it was stopped for its silence."""
-        with children.start(self.words, subprocess.PIPE, subprocess.STDOUT, self.env) as process:
+        with self.children.start(self.words, subprocess.PIPE, subprocess.STDOUT, self.env) as process:
             reader = threading.Thread(target=self._read, args=(process.stdout,), daemon=True)
             reader.start()
             while process.poll() is None and not self.limit.reached():
@@ -117,13 +121,14 @@ def _left_out(variant: str, plan: Plan, paths: Iterable[str]) -> set[str]:
     return left_out
 
 
-def qtest(variant: str) -> Callable[[Path, Plan], list[Case]]:
+def qtest(variant: str) -> Callable[[Path, Plan, Context], list[Case]]:
     """The device's qtest program: groups of its cases, some at a time."""
 
-    def one(paths: list[str], plan: Plan) -> tuple[list[Case], str]:
+    def one(paths: list[str], plan: Plan, context: Context) -> tuple[list[Case], str]:
         selected = [word for path in paths for word in ("-p", path)]
         command: list[str | Path] = [qemu.qtest(variant), "--tap", "-k", *selected]
-        program = _Program(command, environment(variant, plan), CASE_SECONDS + 20 * plan.seconds)
+        variables = environment(variant, plan.variables(context))
+        program = _Program(command, variables, CASE_SECONDS + 20 * plan.seconds, context)
         cases = program.cases("qtest", program.run())
         names = {case.name for case in cases}
         cases += [Case(f"qtest: {path}", "failed", "no result") for path in paths if f"qtest: {path}" not in names]
@@ -133,12 +138,12 @@ def qtest(variant: str) -> Callable[[Path, Plan], list[Case]]:
                 case.again = [str(ROOT / "vgpu"), "qtest", variant, "-p", path]
         return cases, "\n".join(program.lines) + "\n"
 
-    def run(log: Path, plan: Plan) -> list[Case]:
+    def run(log: Path, plan: Plan, context: Context) -> list[Case]:
         groups = _groups(qemu.qtest(variant), environment(variant))
         left_out = _left_out(variant, plan, [path for paths in groups for path in paths])
         chosen = [[path for path in paths if path not in left_out] for paths in groups]
         chosen = sorted(filter(None, chosen), key=len, reverse=True)
-        parts = in_order(lambda paths: one(paths, plan), chosen, log, plan)
+        parts = in_order(lambda paths: one(paths, plan, context), chosen, log, plan, context.children)
         return [case for _, its_cases, _ in parts for case in its_cases]
 
     return run
@@ -148,13 +153,14 @@ def _fuzz_seconds(plan: Plan) -> int:
     return plan.seconds or (BASIC_FUZZ_SECONDS if plan.basic else FUZZ_SECONDS)
 
 
-def model_fuzz(variant: str) -> Callable[[Path, Plan], list[Case]]:
+def model_fuzz(variant: str) -> Callable[[Path, Plan, Context], list[Case]]:
     """The fuzzer that compares the device with a second model, byte by byte."""
 
-    def run(log: Path, plan: Plan) -> list[Case]:
+    def run(log: Path, plan: Plan, context: Context) -> list[Case]:
         seconds = _fuzz_seconds(plan)
         command: list[str | Path | int] = [qemu.model_fuzzer(variant), "--seconds", seconds]
-        program = _Program(command, environment(variant, plan), seconds + MODEL_HANG_SECONDS)
+        variables = environment(variant, plan.variables(context))
+        program = _Program(command, variables, seconds + MODEL_HANG_SECONDS, context)
         cases = program.cases("fuzz", program.run())
         log.write_text("\n".join(program.lines) + "\n")
         return cases
@@ -162,7 +168,7 @@ def model_fuzz(variant: str) -> Callable[[Path, Plan], list[Case]]:
     return run
 
 
-def generic_fuzz(log: Path, plan: Plan) -> list[Case]:
+def generic_fuzz(log: Path, plan: Plan, context: Context) -> list[Case]:
     """QEMU's generic fuzzer: random accesses to registers, doorbells and configuration space, until time is over."""
     seconds = _fuzz_seconds(plan)
     corpus = BUILD / "fuzz-corpus"  # what reached something new; each run goes on from there
@@ -174,7 +180,7 @@ def generic_fuzz(log: Path, plan: Plan) -> list[Case]:
         qemu.generic_fuzzer(),
         "--fuzz-target=generic-fuzz-vgpu-kfd",
         f"-max_total_time={seconds}",
-        f"-timeout={round(FUZZ_HANG_SECONDS * limits.scale())}",
+        f"-timeout={round(FUZZ_HANG_SECONDS * context.speed.scale())}",
         "-rss_limit_mb=4096",
         "-detect_leaks=0",
         "-print_final_stats=1",
@@ -182,7 +188,7 @@ def generic_fuzz(log: Path, plan: Plan) -> list[Case]:
         corpus,
         seeds,
     ]
-    program = _Program(command, clean_environment(SANITIZER_OPTIONS), seconds + 2 * FUZZ_HANG_SECONDS)
+    program = _Program(command, clean_environment(SANITIZER_OPTIONS), seconds + 2 * FUZZ_HANG_SECONDS, context)
     status = program.run()
     said = "\n".join(program.lines)
     log.write_text(said + "\n")

@@ -23,7 +23,7 @@ from vgpu_tools.base.environment import clean_environment
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import QEMU_DEVICE, ROOT
 from vgpu_tools.build import qemu
-from vgpu_tools.testing.suite import Plan
+from vgpu_tools.testing.suite import Context, Plan
 from vgpu_tools.testing.tap import Case
 
 DOCUMENT = ROOT / "docs/hardware.md"
@@ -218,7 +218,7 @@ def _others(text: str) -> list[Case]:
     ]
 
 
-def run(log: Path, _: Plan) -> list[Case]:
+def run(log: Path, _: Plan, _context: Context) -> list[Case]:
     """Compare the two."""
     text = DOCUMENT.read_text()
     written, real = documented(text), existing()

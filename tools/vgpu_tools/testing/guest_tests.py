@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from vgpu_tools.base import progress
-from vgpu_tools.base.environment import Environment
-from vgpu_tools.base.errors import Failure
-from vgpu_tools.base.paths import PROGRAMS, ROOT
+from vgpu_tools.base.errors import Failure, refused_by_machine
+from vgpu_tools.base.paths import BUILD, CACHE, PROGRAMS, ROOT
 from vgpu_tools.base.process import how_it_ended
 from vgpu_tools.build import qemu, rootfs, sources
 from vgpu_tools.build.steps import Step
@@ -24,9 +23,10 @@ from vgpu_tools.guest.background import Background
 from vgpu_tools.guest.config import Guest
 from vgpu_tools.guest.console import excerpt
 from vgpu_tools.guest.result import Result, Verdict
-from vgpu_tools.testing import children, limits
+from vgpu_tools.testing.children import Children
+from vgpu_tools.testing.limits import Limit, Speed
 from vgpu_tools.testing.report import summary
-from vgpu_tools.testing.suite import Plan, in_order
+from vgpu_tools.testing.suite import Context, Plan, in_order
 from vgpu_tools.testing.tap import Case, parse
 
 FULL_LIST = PROGRAMS / "tests.list"
@@ -120,11 +120,11 @@ class Watched(Protocol):
 class Watch:
     """Bounds the time that a guest may be silent."""
 
-    def __init__(self, first: float, silent: float, fail_fast: bool = False) -> None:
+    def __init__(self, speed: Speed, first: float, silent: float, fail_fast: bool = False) -> None:
         """`first` and `silent` are in seconds on the reference machine: until the first output, between two pieces.
         With `fail_fast` the guest is not waited for any longer when it has printed the first failed case."""
         self.fail_fast = fail_fast
-        self.limit = limits.Limit(first)
+        self.limit = Limit(first, speed)
         self.silent = silent
 
     def renew(self, _: bytes) -> None:
@@ -138,7 +138,7 @@ class Watch:
             if self.failed(guest) or guest.wait(1.0):
                 return
         guest.give_up()
-        guest.wait(DUMP_SECONDS * limits.scale())
+        guest.wait(DUMP_SECONDS * self.limit.speed.scale())
 
     def failed(self, guest: Watched) -> bool:
         """Whether the guest is to end for a failed case."""
@@ -166,9 +166,10 @@ class Ran:
         return self.errors + (f"vgpu: {self.sentence}\n" if self.sentence else "") + self.left
 
 
-def _run(guest: Guest, command: Sequence[str], watch: Watch, saved: BinaryIO | None) -> Ran:
+def _run(guest: Guest, command: Sequence[str], watch: Watch, saved: BinaryIO | None, children: Children) -> Ran:
     start = time.monotonic()
     run = Background(guest, command, watch.renew, snapshot=saved)
+    watch.limit.renew()  # builds and a snapshot may have taken long
     with children.adopt(run.stop), run:
         watch.wait(run)
     result = run.result()
@@ -213,38 +214,42 @@ def in_guest(
     words: Sequence[str],
     command: Sequence[str],
     watch: Watch,
-    environment: Environment,
+    context: Context,
 ) -> tuple[list[Case], str]:
     """Run a command that prints TAP, of one program or as Listed.command(), in a guest of its own.
 
     `words` are options of ./vgpu run. Returns the cases, and what the command printed, for the log.
     """
     try:
-        guest = options.parse(words, environment).guest
-        with snapshot.prepared(guest, environment.snapshots) as saved:
-            ran = _run(guest, command, watch, saved)
+        guest = options.parse(words, context.environment).guest
+        with snapshot.prepared(guest, context.environment.snapshots) as saved:
+            ran = _run(guest, command, watch, saved, context.children)
     except Failure as failure:
         ran = Ran(failure.status, sentence=str(failure))
+    except OSError as error:
+        if not (sentence := refused_by_machine(error, (BUILD, CACHE))):
+            raise
+        ran = Ran(1, sentence=sentence)
     launcher = [str(ROOT / "vgpu"), "run", "--timeout", "0", *words, "--", *command]
     said = f"# {' '.join(programs)}: {shlex.join(launcher)}\n{ran.output}{ran.told}"
     said += f"# exit status {ran.status}, {ran.seconds:.1f} s\n"
     return cases_of(programs, ran), said
 
 
-def kunit(flavour: str) -> Callable[[Path, Plan], list[Case]]:
+def kunit(flavour: str) -> Callable[[Path, Plan, Context], list[Case]]:
     """Load the unit tests; the kernel picks a seed and prints it, VGPU_KUNIT_SEED gives one."""
 
-    def run(log: Path, plan: Plan) -> list[Case]:
-        seed = plan.environment.kunit_seed
+    def run(log: Path, _: Plan, context: Context) -> list[Case]:
+        seed = context.environment.kunit_seed
         parameters = f"seed={int(seed, 0)}" if seed else ""
         script = (
             f"modprobe {KUNIT_MODULE} {parameters} || exit 1; cd /sys/kernel/debug/kunit || exit 1;"
             f'for suite in *; do case " $(cat $suite/results)" in *"not ok"*) bad=1;; esac; cat $suite/results; done;'
             f"rmmod {KUNIT_MODULE} || exit 1; exit ${{bad:-0}}"
         )
-        watch = Watch(KUNIT_SECONDS, KUNIT_SECONDS)
+        watch = Watch(context.speed, KUNIT_SECONDS, KUNIT_SECONDS)
         name, words = f"kunit-{flavour}", ["--kernel", flavour]
-        cases, said = in_guest([name], words, ["sh", "-c", script], watch, plan.environment)
+        cases, said = in_guest([name], words, ["sh", "-c", script], watch, context)
         log.write_text(said)
         return cases
 
@@ -260,23 +265,24 @@ def _alone(guest: Listed, flavour: str, cases: Sequence[Case]) -> None:
             case.again = [str(ROOT / "vgpu"), "run", "--timeout", "180", *words, "--", program, f"={name}"]
 
 
-def programs(flavour: str) -> Callable[[Path, Plan], list[Case]]:
+def programs(flavour: str) -> Callable[[Path, Plan, Context], list[Case]]:
     """Every listed guest, some at a time; what is said and logged is in the list's order."""
 
-    def one(guest: Listed, plan: Plan) -> tuple[list[Case], str]:
+    def one(guest: Listed, plan: Plan, context: Context) -> tuple[list[Case], str]:
         words = ["--kernel", flavour, *guest.options]
-        if seed := plan.environment.delays:  # the device's threads, too
+        if seed := context.environment.delays:  # the device's threads, too
             words += ["--device-delays", seed]
         silent = (BASIC_SILENT_SECONDS if plan.basic else SILENT_SECONDS) + 20 * plan.seconds
-        watch = Watch(BOOT_SECONDS[flavour], silent, plan.fail_fast)
-        command = guest.command(plan.variables(limits.scale()))
-        cases, said = in_guest(guest.programs, words, command, watch, plan.environment)
+        watch = Watch(context.speed, BOOT_SECONDS[flavour], silent, plan.fail_fast)
+        command = guest.command(plan.variables(context))
+        cases, said = in_guest(guest.programs, words, command, watch, context)
         _alone(guest, flavour, cases)
         return cases, said
 
-    def run(log: Path, plan: Plan) -> list[Case]:
+    def run(log: Path, plan: Plan, context: Context) -> list[Case]:
         cases: list[Case] = []
-        for guest, its_cases, said in in_order(lambda guest: one(guest, plan), listed(flavour, plan), log, plan):
+        parts = in_order(lambda guest: one(guest, plan, context), listed(flavour, plan), log, plan, context.children)
+        for guest, its_cases, said in parts:
             took = said.rstrip().rpartition(", ")[2]
             progress.say(f"    {' '.join(guest.programs)} ({flavour}, {took}): {summary(its_cases)}")
             cases += its_cases

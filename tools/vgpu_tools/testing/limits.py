@@ -2,9 +2,9 @@
 """Time limits in units of this host's speed.
 
 A limit is written for a quiet machine with two cores. `measure()` times a fixed piece of work, emulated (TCG) and
-native, on every core at once, and `scale()` is how many times longer it took than there; limits are multiplied by it. A
-limit that is reached is checked once more against the speed at that moment. A host never gets more than MOST times the
-time, so a hang is still reported.
+native, on every core at once, and `Speed.scale()` is how many times longer it took than there; a `Limit` is multiplied
+by it. One that is reached is checked once more against the speed at that moment. A host never gets more than MOST times
+the time, so a hang is still reported.
 """
 
 import hashlib
@@ -17,10 +17,10 @@ from pathlib import Path
 
 from vgpu_tools.base.environment import clean_environment
 from vgpu_tools.base.errors import Failure
-from vgpu_tools.base.process import how_it_ended
+from vgpu_tools.base.process import CPUS, how_it_ended
 from vgpu_tools.build import qemu
-from vgpu_tools.testing import budget, children
-from vgpu_tools.testing.suite import CPUS
+from vgpu_tools.testing import budget
+from vgpu_tools.testing.children import Children
 
 MOST = 4.0
 STUCK_SECONDS = 120  # for a piece of work that takes one second on a quiet machine
@@ -42,7 +42,7 @@ def _rom() -> bytes:
     return (code.ljust(ROM_BYTES - 16, b"\x90") + reset).ljust(ROM_BYTES, b"\x90")
 
 
-def _emulated() -> float:
+def _emulated(children: Children) -> float:
     """Seconds that the emulated work takes."""
     with tempfile.NamedTemporaryFile(suffix=".rom") as rom:
         rom.write(_rom())
@@ -71,37 +71,44 @@ def _native() -> float:
     return time.monotonic() - start
 
 
-def measure() -> tuple[float, float]:
+def measure(children: Children) -> tuple[float, float]:
     """Seconds of the emulated and of the native work, one of each per core at the same time: the slowest counts."""
     with ThreadPoolExecutor(CPUS) as pool:
-        emulated = max(pool.map(lambda _: _emulated(), range(CPUS)))
+        emulated = max(pool.map(lambda _: _emulated(children), range(CPUS)))
         native = max(pool.map(lambda _: _native(), range(CPUS)))
     return emulated, native
 
 
-_known = 0.0
-_lock = threading.Lock()
-
-
-def _scale_of(emulated: float, native: float) -> float:
+def scale_of(emulated: float, native: float) -> float:
+    """How many times slower than the reference a host is, 1 to MOST, from its seconds of the work of `measure()`."""
     reference = budget.load().host
     return min(MOST, max(1.0, emulated / reference.emulated, native / reference.native))
 
 
-def scale(again: bool = False) -> float:
-    """How many times slower than the reference this host is, 1 to MOST; measured once, or `again`."""
-    global _known
-    with _lock:
-        if not _known or again:
-            _known = max(_known, _scale_of(*measure()))
-        return _known
+class Speed:
+    """The speed of this host as one run of tests has measured it."""
+
+    def __init__(self, children: Children, scale: float = 0.0) -> None:
+        """`children` are those of the run; measuring starts QEMU. `scale` is what is known already, 0 for nothing."""
+        self._children = children
+        self._scale = scale
+        self._lock = threading.Lock()
+
+    def scale(self, again: bool = False) -> float:
+        """How many times slower than the reference this host is, 1 to MOST; measured at the first call, or `again`."""
+        with self._lock:
+            if not self._scale or again:
+                self._scale = max(self._scale, scale_of(*measure(self._children)))
+            return self._scale
 
 
 class Limit:
-    """A time limit: `seconds` on the reference machine, counted from now or from the last `renew()`."""
+    """A time limit, counted from now or from the last `renew()`."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, speed: Speed) -> None:
+        """`seconds` are those of the reference machine, of which a host with this `speed` gets more."""
         self.seconds = seconds
+        self.speed = speed
         self.renew()
 
     def renew(self) -> None:
@@ -111,10 +118,11 @@ class Limit:
     def reached(self) -> bool:
         """Whether the time is over, also at the speed that this host has now."""
         passed = time.monotonic() - self.start
-        if passed < self.seconds * scale():
+        if passed < self.seconds * self.speed.scale():
             return False
-        return passed >= self.seconds * scale(again=True)
+        return passed >= self.seconds * self.speed.scale(again=True)
 
     def __str__(self) -> str:
         """In words."""
-        return f"{self.seconds:g} s" + (f" x {scale():.1f} (host speed)" if scale() > 1 else "")
+        scale = self.speed.scale()
+        return f"{self.seconds:g} s" + (f" x {scale:.1f} (host speed)" if scale > 1 else "")

@@ -12,6 +12,7 @@ from vgpu_tools.base.paths import RESULTS, ROOT
 from vgpu_tools.guest.config import Guest
 from vgpu_tools.testing.avocado_tests import Parameters, run_files
 from vgpu_tools.testing.guest_tests import Watch, in_guest
+from vgpu_tools.testing.suite import Context
 from vgpu_tools.testing.tap import Case
 
 START_SECONDS = 600
@@ -47,6 +48,7 @@ def _show(row: str, cases: Sequence[Case], since: float, said: Sequence[str]) ->
 def check_cycles(repeat: int, kernel: str, append: str, environment: Environment) -> int:
     """Run all of it, each case `repeat` times. Exit status 0 only if nothing failed and nothing was skipped."""
     Guest(kernel=kernel).prepare()
+    context = Context(environment)
     RESULTS.mkdir(parents=True, exist_ok=True)
     log = RESULTS / "cycles.log"
     log.write_text("")
@@ -55,7 +57,7 @@ def check_cycles(repeat: int, kernel: str, append: str, environment: Environment
     common = ["--kernel", kernel, f"--append={append}"]
     for row, words, command in _in_guest(repeat):
         start = time.monotonic()
-        cases, said = in_guest([row], [*common, *words], command, Watch(limit, limit), environment)
+        cases, said = in_guest([row], [*common, *words], command, Watch(context.speed, limit, limit), context)
         with log.open("a") as file:
             file.write(said)
         _show(row, cases, start, ROUNDS.findall(said))
@@ -66,7 +68,7 @@ def check_cycles(repeat: int, kernel: str, append: str, environment: Environment
     parameters = Parameters(
         environment, rounds=repeat, kernel=kernel, append=append, timeout=START_SECONDS + HOST_ROUND_SECONDS * repeat
     )
-    cases = run_files(RESULTS / "cycles-avocado.log", tests, len(tests) * limit, parameters)
+    cases = run_files(RESULTS / "cycles-avocado.log", tests, len(tests) * limit, parameters, context)
     _show("slot; disk, idle", cases, start, [f"{repeat} rounds each"])
     everything += cases
     bad = sum(case.outcome != "passed" for case in everything)

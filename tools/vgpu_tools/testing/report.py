@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from vgpu_tools.base import progress
 from vgpu_tools.base.paths import RESULTS
-from vgpu_tools.testing import budget, limits
+from vgpu_tools.testing import budget
 from vgpu_tools.testing.suite import Outcome, Plan
 from vgpu_tools.testing.tap import Case, write_junit
 
@@ -33,27 +33,28 @@ def tell(cases: Sequence[Case], outcome: str) -> None:
             print(f"    {outcome}: {case.name}" + (f": {why}" if why else ""), flush=True)
 
 
-def warning(outcome: Outcome, plan: Plan) -> str:
-    """Why a suite took longer than it may, or ''; only whole suites of the basic pass have a budget."""
+def warning(outcome: Outcome, plan: Plan, scale: float) -> str:
+    """Why a suite took longer than it may on a host `scale` times slower than the reference, or ''; only whole suites
+    of the basic pass have a budget."""
     if not plan.basic or plan.programs is not None or plan.files is not None:
         return ""
-    return budget.load().over(outcome.suite.name, outcome.seconds, limits.scale())
+    return budget.load().over(outcome.suite.name, outcome.seconds, scale)
 
 
-def suite(outcome: Outcome, plan: Plan) -> None:
+def suite(outcome: Outcome, plan: Plan, scale: float) -> None:
     """Report one suite: its JUnit file, what was skipped or failed, and a line with the sum."""
     name = outcome.suite.name
-    write_junit(RESULTS / f"{name}.xml", name, outcome.cases, warning(outcome, plan))
+    write_junit(RESULTS / f"{name}.xml", name, outcome.cases, warning(outcome, plan, scale))
     tell(outcome.cases, "skipped")
     tell(outcome.cases, "failed")
     log = RESULTS / f"{name}.log"
     print(f"{name}: {summary(outcome.cases)} ({progress.clock(outcome.seconds)}; log: {log})", flush=True)
 
 
-def table(outcomes: Sequence[Outcome], plan: Plan, seconds: float) -> None:
-    """Print suites with their times beside their budgets, and the slowest cases."""
+def table(outcomes: Sequence[Outcome], plan: Plan, seconds: float, scale: float) -> None:
+    """Print suites with their times beside their budgets, the seconds of all, with builds, and the slowest cases."""
     allowed = budget.load().seconds if plan.basic else {}
-    print(f"\n{'suite':24}{'cases':>6}{'seconds':>9}{'budget':>8}   (host {limits.scale():.1f} x the reference's time)")
+    print(f"\n{'suite':24}{'cases':>6}{'seconds':>9}{'budget':>8}   (host {scale:.1f} x the reference's time)")
     for outcome in outcomes:
         name = outcome.suite.name
         limit = f"{allowed[name]:8.0f}" if name in allowed else f"{'':8}"
@@ -64,7 +65,7 @@ def table(outcomes: Sequence[Outcome], plan: Plan, seconds: float) -> None:
     for case in cases[:SLOWEST]:
         print(f"{case.seconds:8.1f} s  {case.name[:NAME]}")
     for outcome in outcomes:
-        if text := warning(outcome, plan):
+        if text := warning(outcome, plan, scale):
             print(f"warning: {text}")
     print(flush=True)
 

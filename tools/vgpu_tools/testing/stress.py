@@ -21,11 +21,13 @@ from vgpu_tools.base.data import why
 from vgpu_tools.base.environment import Environment
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import BUILD, RESULTS, ROOT
+from vgpu_tools.base.process import CPUS
 from vgpu_tools.build import apt, qemu
 from vgpu_tools.build.steps import ensure
-from vgpu_tools.testing import budget, children
+from vgpu_tools.testing import budget
 from vgpu_tools.testing import run as suites
-from vgpu_tools.testing.suite import CPUS, Plan, Report
+from vgpu_tools.testing.children import Children
+from vgpu_tools.testing.suite import Plan, Report
 
 FILE = BUILD / "stress.json"
 LOAD = 1.8
@@ -84,15 +86,14 @@ def _load() -> list[str]:
 
 def _round(seed: int, log: Path, environment: Environment) -> Round:
     start = time.monotonic()
-    plan = Plan(environment=replace(environment, delays=str(seed)))
     with (
         log.open("w") as file,
-        children.start(_load(), subprocess.DEVNULL, subprocess.DEVNULL),
+        Children().start(_load(), subprocess.DEVNULL, subprocess.DEVNULL),
         contextlib.redirect_stdout(file),
         contextlib.redirect_stderr(file),
     ):
         try:
-            report = suites.run([], plan)
+            report = suites.run([], Plan(), replace(environment, delays=str(seed)))
         except Exception as error:  # a pass that breaks down has failed, the next rounds run all the same
             print(f"vgpu: {error}" if isinstance(error, Failure) else traceback.format_exc(), file=file)
             report = Report()

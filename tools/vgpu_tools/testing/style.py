@@ -18,7 +18,7 @@ from vgpu_tools.base.paths import BUILD, CACHE, GUEST_DRIVER, INCLUDE, QEMU_DEVI
 from vgpu_tools.build import fingerprint, kernel, sources
 from vgpu_tools.build.steps import Step, cache_lock, jobs
 from vgpu_tools.testing import rooms
-from vgpu_tools.testing.suite import AT_ONCE, Plan
+from vgpu_tools.testing.suite import AT_ONCE, Context, Plan
 from vgpu_tools.testing.tap import Case
 
 PYTHON = (ROOT / "tools", ROOT / "tests")
@@ -210,7 +210,7 @@ def _one(name: str, log: Path, plan: Plan) -> Case:
     return Case(name, "passed" if content else "failed", why, time.monotonic() - start)
 
 
-def run(log: Path, plan: Plan) -> list[Case]:
+def run(log: Path, plan: Plan, _: Context) -> list[Case]:
     """Run all checks, some at a time."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         return list(pool.map(lambda name: _one(name, log, plan), CHECKS))

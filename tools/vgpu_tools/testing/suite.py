@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a suite is, and what it is asked to do."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
@@ -9,24 +8,35 @@ from pathlib import Path
 from typing import TypeVar
 
 from vgpu_tools.base.environment import NOTHING_SET, Environment
+from vgpu_tools.base.process import CPUS
 from vgpu_tools.build.steps import Step
-from vgpu_tools.testing import children
+from vgpu_tools.testing.children import Children
+from vgpu_tools.testing.limits import Speed
 from vgpu_tools.testing.tap import Case
 
 Part = TypeVar("Part")
 BASIC, FULL, LONG = "basic", "full", "long"
-CPUS = len(os.sched_getaffinity(0))
 AT_ONCE = max(1, min(2, CPUS))  # programs or guests of one suite that run at the same time
+
+
+class Context:
+    """What the parts of one run of tests share: what the user set, what they have started, how slow the host is."""
+
+    def __init__(self, environment: Environment = NOTHING_SET, scale: float = 0.0) -> None:
+        """`scale` is that of a host which was measured already (limits.Speed)."""
+        self.environment = environment
+        self.children = Children()
+        self.speed = Speed(self.children, scale)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """One run of tests.
+    """What a run of tests is asked for.
 
     `level` is the pass: BASIC, FULL or LONG. `seconds` is the time of each test that can go on (LONG only).
     `fail_fast` ends the run after the first suite, guest or program with a failed case. `programs` restricts the guest
     suites to these programs, `files` the style checks to these files (relative to the checkout), `machines` Avocado to
-    these files of its folders (without .py); None is all of them. `environment` is what the user set.
+    these files of its folders (without .py); None is all of them.
     """
 
     level: str = BASIC
@@ -35,21 +45,21 @@ class Plan:
     programs: frozenset[str] | None = None
     files: tuple[str, ...] | None = None
     machines: frozenset[str] | None = None
-    environment: Environment = NOTHING_SET
 
     @property
     def basic(self) -> bool:
         """Whether this is the basic pass, in which suites take their short forms."""
         return self.level == BASIC
 
-    def variables(self, scale: float) -> dict[str, str]:
+    def variables(self, context: Context) -> dict[str, str]:
         """The environment of test programs, which are C: VGPU_TEST_SECONDS in the long form, VGPU_TEST_SHORT in the
         basic pass, the user's seeds, and how much slower than the reference this host is."""
+        environment, scale = context.environment, context.speed.scale()
         given = {
             "VGPU_TEST_SECONDS": str(self.seconds) if self.seconds else "",
             "VGPU_TEST_SHORT": "1" if self.basic and not self.seconds else "",
-            "VGPU_TEST_DELAYS": self.environment.delays,
-            "VGPU_TEST_SEED": self.environment.seed,
+            "VGPU_TEST_DELAYS": environment.delays,
+            "VGPU_TEST_SEED": environment.seed,
             "VGPU_TEST_SCALE": f"{scale:.2f}",
         }
         return {name: value for name, value in given.items() if value}
@@ -59,13 +69,13 @@ class Plan:
 class Suite:
     """A named set of tests.
 
-    `steps` are built before `run` is called with the suite's log file and the plan. `lowest` is the smallest pass that
-    has the suite. Neighbours in the registry that name the same `beside` run at the same time.
+    `steps` are built before `run` is called with the suite's log file, the plan, and what the run shares. `lowest` is
+    the smallest pass that has the suite. Neighbours in the registry that name the same `beside` run at the same time.
     """
 
     name: str
     steps: Callable[[], Sequence[Step]]
-    run: Callable[[Path, Plan], list[Case]]
+    run: Callable[[Path, Plan, Context], list[Case]]
     lowest: str = BASIC
     beside: str = ""
 
@@ -116,12 +126,12 @@ class Report:
 
 
 def in_order(
-    one: Callable[[Part], tuple[list[Case], str]], parts: Sequence[Part], log: Path, plan: Plan
+    one: Callable[[Part], tuple[list[Case], str]], parts: Sequence[Part], log: Path, plan: Plan, children: Children
 ) -> Iterator[tuple[Part, list[Case], str]]:
     """Run the parts of a suite, AT_ONCE at a time, and give them in their order: the part, its cases, what it said.
 
     `one` runs a part; what it returns beside the cases is appended to the log. With plan.fail_fast the parts come as
-    they are done; the first one with a failed case is the last one, and those that still run are ended.
+    they are done; the first one with a failed case is the last one, and the run's children are ended.
     """
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
