@@ -270,6 +270,21 @@ class Reports(Test):
         self.assertEqual(variables, {"VGPU_TEST_SECONDS": "3", "VGPU_TEST_DELAYS": "7", "VGPU_TEST_SCALE": "2.00"})
         self.assertEqual(Plan().variables(Context(scale=1)), {"VGPU_TEST_SHORT": "1", "VGPU_TEST_SCALE": "1.00"})
 
+    def test_results(self) -> None:
+        """What Avocado writes becomes cases with the command that repeats them; a file that is cut off is a failure."""
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "results.json"
+            test = '{"id": "1-/x/test_a.py:A.test_b", "status": "FAIL", "logfile": "l", "fail_reason": "r", "x": 1}'
+            file.write_text(f'{{"tests": [{test}]}}')
+            (case,) = avocado_tests._cases(Path(folder), ["-p", "scale=1.00"])
+            self.assertEqual((case.name, case.outcome), ("avocado: test_a.py:A.test_b", "failed"))
+            self.assertEqual(case.why, "r\nlog: l")
+            self.assertIn("scale=1.00", case.again)
+            file.write_text(f'{{"tests": [{test}')
+            (case,) = avocado_tests._cases(Path(folder), [])
+            self.assertEqual((case.name, case.outcome), ("avocado", "failed"))
+            self.assertIn(f"{file}: ", case.why)
+
     def test_again(self) -> None:
         """A failed case is repeated, stays failed, and the report says how often it fails alone."""
         with tempfile.TemporaryDirectory() as folder:
