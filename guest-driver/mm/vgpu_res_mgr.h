@@ -2,7 +2,7 @@
 /*
  * VRAM and system memory that BOs live in: sizes, BOs lost with VRAM. The structures are
  * here for vgpu_res_cursor.h, which alone may use their members outside of mm/. Functions
- * are documented in vgpu_vram_mgr.c and vgpu_gtt_mgr.c.
+ * are documented in vgpu_vram_mgr.c, vgpu_vram_evict.c and vgpu_gtt_mgr.c.
  */
 #ifndef VGPU_RES_MGR_H
 #define VGPU_RES_MGR_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vgpu_vram_mgr_wait_kept() (mm/vgpu_vram_mgr.c): an allocation that has found no VRAM, and
+ * vgpu_vram_mgr_wait_kept() (mm/vgpu_vram_evict.c): an allocation that has found no VRAM, and
  * may hold reservations.
  * Catches: an allocation that fails although the time slice of the owner of a BO ends soon;
  * one that waits although waiting changes nothing; one that waits for a reservation.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * process/kfd_mem.c, mm/vgpu_vram_mgr.c: an allocation of VRAM that is full of BOs. The BOs
+ * process/kfd_mem.c, mm/vgpu_vram_evict.c: an allocation of VRAM that is full of BOs. The BOs
  * are TTM's; moves copy nothing.
  */
 #include <linux/fs.h>

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Evict BOs from VRAM for an allocation to which TTM's own eviction gave no room, or wait
+ * until an owner keeps them no longer.
+ */
+#include <linux/dma-resv.h>
+#include <linux/jiffies.h>
+#include <linux/list.h>
+#include <linux/minmax.h>
+#include <linux/mutex.h>
+#include <linux/sched.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <drm/ttm/ttm_bo.h>
+#include <drm/ttm/ttm_placement.h>
+
+#include <kunit/visibility.h>
+
+#include "vgpu_mm_priv.h"
+
+/**
+ * struct vram_search - a walk through the resources, in the order of their numbers
+ * @next: resources below this number have been visited
+ * @end: number of the first resource that is newer than the walk
+ * @locked: the walk holds the reservation of the BO that it has found
+ * @going: a BO without references still has its memory
+ * @kept: jiffies until the first BO may be evicted that may not for a time; 0: there is none
+ */
+struct vram_search {
+	u64 next;
+	u64 end;
+	bool locked;
+	bool going;
+	unsigned long kept;
+};
+
+/* The BO has left VRAM, or does when its fences signal. Reserved. */
+static bool vram_leaves(const struct ttm_buffer_object *tbo)
+{
+	return !vgpu_bo_is_ours(tbo) || tbo->deleted || !tbo->resource ||
+	       tbo->resource->mem_type != TTM_PL_VRAM;
+}
+
+/* @kept: lowered if the owner keeps the BO for a time, see struct vram_search. Reserved. */
+static bool vram_evictable(struct ttm_buffer_object *tbo, unsigned long *kept)
+{
+	struct vgpu_bo *bo = to_vgpu_bo(tbo);
+	const struct vgpu_bo_owner_ops *ops = bo->owner_ops;
+
+	if (tbo->pin_count)
+		return false;
+	if (!ops || !ops->evict_ok || ops->evict_ok(bo))
+		return true;
+	if (ops->evict_in)
+		*kept = min_not_zero(*kept, ops->evict_in(bo));
+	return false;
+}
+
+/*
+ * Take a reference to a BO whose reservation another thread holds, or take both if the
+ * BO may be evicted. The manager's lock and lru_lock are held.
+ */
+static bool vram_search_take(struct vram_search *s,
+			     struct ttm_buffer_object *tbo)
+{
+	if (!tbo || tbo->pin_count)
+		return false;
+	s->locked = dma_resv_trylock(tbo->base.resv);
+	if (!s->locked || vram_leaves(tbo) || vram_evictable(tbo, &s->kept)) {
+		if (ttm_bo_get_unless_zero(tbo))
+			return true;
+		s->going = true;
+	}
+	if (s->locked)
+		dma_resv_unlock(tbo->base.resv);
+	return false;
+}
+
+/* The next BO of the walk, or NULL. */
+static struct ttm_buffer_object *vram_search_next(struct vgpu_vram_mgr *mgr,
+						  struct vram_search *s)
+{
+	struct ttm_device *bdev = mgr->manager.bdev;
+	struct ttm_buffer_object *found = NULL;
+	struct vgpu_vram_resource *vres;
+
+	mutex_lock(&mgr->lock);
+	spin_lock(&bdev->lru_lock);
+	list_for_each_entry(vres, &mgr->resources, link) {
+		if (vres->number < s->next)
+			continue;
+		if (vres->number >= s->end)
+			break;
+		s->next = vres->number + 1;
+		if (vram_search_take(s, vres->base.bo)) {
+			found = vres->base.bo;
+			break;
+		}
+	}
+	spin_unlock(&bdev->lru_lock);
+	mutex_unlock(&mgr->lock);
+	return found;
+}
+
+/* Reserved. 0, -ENOENT it stays, -EBUSY its owner cannot vacate it now, -ENOMEM, ... */
+static int vram_evict(struct ttm_buffer_object *tbo, unsigned long *kept)
+{
+	static const struct ttm_place vram = { .mem_type = TTM_PL_VRAM };
+	const struct ttm_device_funcs *funcs = tbo->bdev->funcs;
+	struct ttm_operation_ctx ctx = {
+		.interruptible = true,
+		.gfp_retry_mayfail = true,
+	};
+	struct ttm_placement placement = { };
+
+	if (vram_leaves(tbo))
+		return 0;
+	if (!vram_evictable(tbo, kept))
+		return -ENOENT;
+	if (!funcs->eviction_valuable(tbo, &vram))
+		return -EBUSY;
+	funcs->evict_flags(tbo, &placement);
+	return ttm_bo_validate(tbo, &placement, &ctx);
+}
+
+/* Waits for the reservation if the walk does not hold it. Drops it, and the reference. */
+static int vram_evict_found(struct vram_search *s, struct ttm_buffer_object *tbo)
+{
+	int ret = 0;
+
+	if (!s->locked)
+		ret = ttm_bo_reserve(tbo, true, false, NULL);
+	if (!ret) {
+		ret = vram_evict(tbo, &s->kept);
+		ttm_bo_unreserve(tbo);
+	}
+	ttm_bo_put(tbo);
+	return ret;
+}
+
+/**
+ * vgpu_vram_mgr_frees() - for vgpu_vram_mgr_make_room(), before the allocation
+ * @vdev: device
+ *
+ * Return: how often VRAM was freed.
+ */
+unsigned int vgpu_vram_mgr_frees(struct vgpu_device *vdev)
+{
+	return READ_ONCE(vdev->mman->vram.frees);
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_frees);
+
+/**
+ * vgpu_vram_mgr_make_room() - evict what an allocation has left out
+ * @vdev: device
+ * @size: what the allocation wants, bytes
+ * @frees: vgpu_vram_mgr_frees() before the allocation that found no room
+ *
+ * TTM only tries the reservations of BOs in VRAM, as an allocation has no ticket. A
+ * thread that takes a BO's reservation again and again (CPU page faults, moves) can
+ * hold the reservation at each of any number of tries. So this function waits for the
+ * reservation, and evicts the BO before it drops the reservation. It evicts BOs until
+ * the bytes in use leave room for @size.
+ *
+ * If no BO can be evicted, the function waits for the first BO whose owner keeps it for
+ * a time (vgpu_bo_owner_ops.evict_in), up to a second for the memory of a BO that has no
+ * references any more, or a tick for BOs whose owner could not vacate them: no event says
+ * when a page of SVM is released.
+ *
+ * Context: process. Takes the manager's lock and reservations. The caller holds no
+ * lock that holders of a reservation wait for.
+ *
+ * Return: 0 another try makes sense; -ENOENT no BO may be evicted and no VRAM was
+ * freed; -ENOMEM no system memory for the contents of a BO; -ENODEV; -ERESTARTSYS.
+ */
+int vgpu_vram_mgr_make_room(struct vgpu_device *vdev, u64 size,
+			    unsigned int frees)
+{
+	struct vgpu_vram_mgr *mgr = &vdev->mman->vram;
+	u64 used = ttm_resource_manager_usage(&mgr->manager) + size;
+	u64 total = mgr->manager.size, made = 0, bytes;
+	struct vram_search s = { .end = READ_ONCE(mgr->next) };
+	struct ttm_buffer_object *tbo;
+	unsigned long wait;
+	bool busy = false;
+	long left;
+	int ret;
+
+	do {
+		tbo = vram_search_next(mgr, &s);
+		if (!tbo)
+			break;
+		bytes = tbo->base.size;
+		ret = vram_evict_found(&s, tbo);
+		if (!ret)
+			made += bytes;
+		else if (ret == -EBUSY)
+			busy = true;
+		else if (ret != -ENOENT)
+			return ret;
+	} while (!made || used > total + made);
+
+	if (made || READ_ONCE(mgr->frees) != frees)
+		return 0;
+	wait = busy ? 1 : s.kept;
+	if (s.going)
+		wait = min_not_zero(wait, (unsigned long)HZ);
+	if (!wait)
+		return -ENOENT;
+	left = wait_event_interruptible_timeout(mgr->freed,
+						READ_ONCE(mgr->frees) != frees,
+						wait);
+	return left < 0 ? left : 0;
+}
+
+/**
+ * struct vram_hope - what stands in the way of an allocation that may hold reservations
+ * @held: others hold the reservation of a BO of user space's
+ * @evictable: something may be evicted
+ * @kept: as in struct vram_search
+ */
+struct vram_hope {
+	bool held;
+	bool evictable;
+	unsigned long kept;
+};
+
+static struct vram_hope vram_look(struct vgpu_vram_mgr *mgr)
+{
+	struct ttm_device *bdev = mgr->manager.bdev;
+	struct vgpu_vram_resource *vres;
+	struct vram_hope hope = { };
+
+	mutex_lock(&mgr->lock);
+	spin_lock(&bdev->lru_lock);
+	list_for_each_entry(vres, &mgr->resources, link) {
+		struct ttm_buffer_object *tbo = vres->base.bo;
+
+		if (!tbo || tbo->type == ttm_bo_type_kernel || tbo->pin_count)
+			continue;
+		if (dma_resv_trylock(tbo->base.resv)) {
+			if (vgpu_bo_is_ours(tbo) && vram_evictable(tbo, &hope.kept))
+				hope.evictable = true;
+			dma_resv_unlock(tbo->base.resv);
+		} else {
+			hope.held = true;
+		}
+	}
+	spin_unlock(&bdev->lru_lock);
+	mutex_unlock(&mgr->lock);
+	return hope;
+}
+
+/**
+ * vgpu_vram_mgr_wait_kept() - wait until an owner keeps its VRAM no longer
+ * @vdev: device
+ * @frees: vgpu_vram_mgr_frees() before the allocation that found no room
+ *
+ * For VRAM that an allocation may evict after a time that is known
+ * (vgpu_bo_owner_ops.evict_in). For callers that may hold reservations, and so cannot wait
+ * for a BO that others have reserved: vgpu_vram_mgr_make_room() is for the others. Takes the
+ * manager's lock; tries reservations.
+ *
+ * Context: sleeps, not interruptible.
+ *
+ * Return: 0 after that time, or when VRAM was freed: another try makes sense; 1 after a
+ * jiffy: others had reserved a BO, or another try makes sense already; -ENOENT neither.
+ */
+int vgpu_vram_mgr_wait_kept(struct vgpu_device *vdev, unsigned int frees)
+{
+	struct vgpu_vram_mgr *mgr = &vdev->mman->vram;
+	struct vram_hope hope = vram_look(mgr);
+
+	if (hope.evictable || READ_ONCE(mgr->frees) != frees ||
+	    (hope.held && !hope.kept)) {
+		schedule_timeout_uninterruptible(1);
+		return 1;
+	}
+	if (!hope.kept)
+		return -ENOENT;
+	wait_event_timeout(mgr->freed, READ_ONCE(mgr->frees) != frees, hope.kept);
+	return 0;
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_wait_kept);
