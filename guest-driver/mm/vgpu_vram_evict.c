@@ -46,14 +46,18 @@ static bool vram_evictable(struct ttm_buffer_object *tbo, unsigned long *kept)
 {
 	struct vgpu_bo *bo = to_vgpu_bo(tbo);
 	const struct vgpu_bo_owner_ops *ops = bo->owner_ops;
+	unsigned long left;
 
 	if (tbo->pin_count)
 		return false;
 	if (!ops || !ops->evict_ok || ops->evict_ok(bo))
 		return true;
-	if (ops->evict_in)
-		*kept = min_not_zero(*kept, ops->evict_in(bo));
-	return false;
+	if (!ops->evict_in)
+		return false;
+	left = ops->evict_in(bo);
+	*kept = min_not_zero(*kept, left);
+	/* The time may have ended between the two questions. */
+	return !left && ops->evict_ok(bo);
 }
 
 /*

@@ -17,11 +17,13 @@
  * @mock: device, and the BO
  * @evict_ok: the owner's answer
  * @evict_in: the owner's answer, jiffies
+ * @refusals: so many times evict_ok() returns false, whatever @evict_ok is
  */
 struct keep_mock {
 	struct vgpu_mock *mock;
 	bool evict_ok;
 	unsigned long evict_in;
+	unsigned int refusals;
 };
 
 static bool keep_is_ours(const struct ttm_buffer_object *tbo)
@@ -33,6 +35,10 @@ static bool keep_evict_ok(struct vgpu_bo *bo)
 {
 	struct keep_mock *m = bo->owner;
 
+	if (m->refusals) {
+		m->refusals--;
+		return false;
+	}
 	return m->evict_ok;
 }
 
@@ -106,6 +112,16 @@ static void keep_waits(struct kunit *test)
 	dma_resv_unlock(resv);
 }
 
+/* The owner's time slice ends between evict_ok() and evict_in(). */
+static void keep_ends(struct kunit *test)
+{
+	struct keep_mock *m = keep_new(test);
+
+	m->evict_ok = true;
+	m->refusals = 1;
+	keep_expect(test, m, 1);
+}
+
 /* VRAM that was freed since the allocation ends a wait of any length. */
 static void keep_freed(struct kunit *test)
 {
@@ -119,6 +135,7 @@ static void keep_freed(struct kunit *test)
 
 static struct kunit_case keep_cases[] = {
 	KUNIT_CASE(keep_waits),
+	KUNIT_CASE(keep_ends),
 	KUNIT_CASE(keep_freed),
 	{}
 };
