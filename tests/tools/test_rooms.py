@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The check of includes and imports (rooms.txt): what it must find, in small trees and in this one."""
 
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 from avocado import Test
 
 from vgpu_tools.base.paths import ROOT
-from vgpu_tools.testing import rooms
+from vgpu_tools.testing import rooms, rooms_file
 
 HEAD = "[d]\nlow:\nmid: low\ntop: low mid\n"
 C = {
@@ -237,6 +238,25 @@ class Here(Test):
     def test_passes(self) -> None:
         """This tree keeps to its list."""
         self.assertEqual(rooms.check(ROOT, self.files)[0], [])
+
+    def test_in_the_tree(self) -> None:
+        """Catches a folder of rooms.txt that docs/tree.md and docs/driver.md do not list."""
+        pages = "".join((ROOT / "docs" / page).read_text() for page in ("tree.md", "driver.md"))
+        lists = "".join(line for line in pages.splitlines(keepends=True) if "── " in line)
+        listed = {Path(path).name for path in re.findall(r"── (\S+)", lists)}
+        missing = {
+            room
+            for room in rooms_file.Rooms((ROOT / rooms_file.LIST).read_text(), self.files).rooms
+            if Path(room).name not in listed
+        }
+        self.assertEqual(missing, set())
+
+    def test_ways(self) -> None:
+        """Catches a step of a way through the device, in docs/tree.md, whose file is no more."""
+        text = (ROOT / "docs/tree.md").read_text()
+        steps = set(re.findall(r"`([a-z]+/[a-z-]+\.c)`", text))
+        self.assertGreater(len(steps), 10)
+        self.assertEqual({step for step in steps if f"qemu-device/{step}" not in self.files}, set())
 
     def test_queues_in_svm(self) -> None:
         """Catches svm/ that reaches up into kfd/."""
