@@ -155,6 +155,14 @@ class Console(Test):
         )
         self.assertEqual((watcher.fatal, watcher.report), ("", ""))
 
+    def test_out_of_memory(self) -> None:
+        """The OOM killer's victim is remembered, and is no report."""
+        watcher = self.watch(
+            "Out of memory: Killed process 66 (sh) total-vm:2304kB", "Out of memory: Killed process 7 (x)"
+        )
+        self.assertEqual((watcher.fatal, watcher.report), ("", ""))
+        self.assertIn("process 66 (sh)", watcher.killed)
+
     def test_excerpt(self) -> None:
         """A log is quoted from the first report on; where there is none, its end is."""
         lines = [f"[    {number}.000000] line {number}" for number in range(9)]
@@ -172,6 +180,14 @@ class Results(Test):
         log = "console log: /runs/1/console.log"
         for verdict, more, status, sentence in (
             (Verdict.EXITED, {"status": 42}, 42, ""),
+            (Verdict.EXITED, {"status": 0, "said": "Out of memory: Killed process 7 (x)"}, 0, ""),
+            (
+                Verdict.EXITED,
+                {"status": 137, "said": "Out of memory: Killed process 7 (x)"},
+                137,
+                "the guest ran out of memory (--memory): Out of memory: Killed process 7 (x) "
+                f"(the command's exit status was 137); {log}",
+            ),
             (Verdict.STOPPED, {}, 143, f"the run was stopped; {log}"),
             (Verdict.NO_DRIVER, {}, 125, f"the driver did not take the GPU; {log}"),
             (Verdict.KERNEL_DIED, {"said": "Oops"}, 125, f"the guest's kernel died: Oops; {log}"),

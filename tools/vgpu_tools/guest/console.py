@@ -30,17 +30,22 @@ REPORT_PATTERNS = (
     "Memory manager not clean",  # drm_mm, TTM: something was left at the end
 )
 
+# The kernel's OOM killer: the guest has too little memory for what runs in it. A command may get over it.
+OOM_KILLED = re.compile(rb"^Out of memory: Killed process ")
+
 FATAL = re.compile("|".join(FATAL_PATTERNS).encode())
 REPORTS = re.compile("|".join(REPORT_PATTERNS).encode())
 
 
 class Watcher:
-    """Reads the console as it comes and remembers the first fatal line and the first report."""
+    """Reads the console as it comes and remembers the first fatal line, the first report, and the first process that
+    the OOM killer killed."""
 
     def __init__(self) -> None:
         self.partial = b""
         self.fatal = ""
         self.report = ""
+        self.killed = ""
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes of the console."""
@@ -56,6 +61,8 @@ class Watcher:
             self.fatal = self.fatal or text
         elif REPORTS.search(line):
             self.report = self.report or text
+        elif OOM_KILLED.search(line):
+            self.killed = self.killed or text
 
 
 def excerpt(console: bytes, most: int = 14) -> list[str]:

@@ -378,7 +378,7 @@ class Run:
             return Verdict.GUEST_ENDED, ""
         if self.watcher.report:
             return Verdict.KERNEL_REPORTED, self.watcher.report
-        return Verdict.EXITED, ""
+        return Verdict.EXITED, self.watcher.killed
 
 
 def _until(end: float) -> Callable[[], float]:

@@ -72,11 +72,14 @@ class Result:
 
     @property
     def sentence(self) -> str:
-        """What the user is told; empty if `good`."""
+        """What the user is told; empty if `good`, but for a command that failed after the OOM killer was invoked."""
         taken = (f"{self.core}; " if self.core else "") + (f"snapshot: {self.snapshot}; " if self.snapshot else "")
         log = f"console log: {self.console}"
         match self.verdict:
             case Verdict.EXITED:
+                if self.said and self.status:
+                    status = f"the command's exit status was {self.status}"
+                    return f"the guest ran out of memory (--memory): {self.said} ({status}); {log}"
                 return ""
             case Verdict.STOPPED:
                 return f"the run was stopped; {taken}{log}"
@@ -107,7 +110,7 @@ class Result:
         return self.sentence or (f"exit status {self.status}" if self.status else "")
 
     def check(self) -> int:
-        """The command's exit status; Failure with the sentence if the run was not `good`."""
-        if not self.good:
+        """The command's exit status; Failure with the sentence if there is one."""
+        if self.sentence:
             raise Failure(self.sentence, self.exit_status)
         return self.exit_status
