@@ -58,7 +58,7 @@ def tree(flavour: str) -> Path:
 
 
 def _inputs(flavour: str) -> str:
-    return fingerprint.of(*fragments(flavour), GUEST_DRIVER / "Kconfig", GUEST_DRIVER / "hook.sh")
+    return fingerprint.of(*fragments(flavour), GUEST_DRIVER / "Kconfig", GUEST_DRIVER / "apply.sh")
 
 
 def _bring_up(job: Job, flavour: str) -> None:

@@ -40,12 +40,12 @@ class Source:
         overlay = OVERLAYS / self.tree.name
         mirror(part, overlay / part.name)
         mirror(INCLUDE, overlay / INCLUDE.name)
-        hooks = fingerprint.of(overlay / part.name / "hook.sh", overlay / part.name / "patches")
+        hooks = fingerprint.of(overlay / part.name / "apply.sh", overlay / part.name / "patches")
         marker = self.tree.with_name(self.tree.name + ".hooked")
         if self.named or (marker.exists() and marker.read_text() != hooks):
             self.renew(job)
         marker.write_text("")
-        job.run([overlay / part.name / "hook.sh", self.tree])
+        job.run([overlay / part.name / "apply.sh", self.tree])
         marker.write_text(hooks)
 
 

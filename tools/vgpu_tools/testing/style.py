@@ -157,7 +157,13 @@ def _python_types(log: Path, _: Plan) -> tuple[bool, str]:
 
 
 def _shell_syntax(log: Path, _: Plan) -> tuple[bool, str]:
-    scripts = [ROOT / "vgpu", ROOT / ".ci/run", ROOTFS / "mini/init", GUEST_DRIVER / "hook.sh", QEMU_DEVICE / "hook.sh"]
+    scripts = [
+        ROOT / "vgpu",
+        ROOT / ".ci/run",
+        ROOTFS / "mini/init",
+        GUEST_DRIVER / "apply.sh",
+        QEMU_DEVICE / "apply.sh",
+    ]
     bad = ""
     for script in scripts:
         content, said = _command(log, ["sh", "-n", script])
