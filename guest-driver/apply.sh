@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# hook.sh KERNEL_SRC: makes this folder drivers/gpu/drm/vgpu-kfd of a kernel tree. Safe to repeat.
+# apply.sh KERNEL_SRC: makes this folder drivers/gpu/drm/vgpu-kfd of a kernel tree. Safe to repeat.
 set -eu
 
-tree=${1:?usage: hook.sh KERNEL_SRC}
+tree=${1:?usage: apply.sh KERNEL_SRC}
 here=$(cd "$(dirname "$0")" && pwd)
 drm=$tree/drivers/gpu/drm
 
-[ -f "$drm/Kconfig" ] || { echo "hook.sh: $tree is no Linux source tree" >&2; exit 1; }
+[ -f "$drm/Kconfig" ] || { echo "apply.sh: $tree is no Linux source tree" >&2; exit 1; }
 
 ln -sfn "$here" "$drm/vgpu-kfd"
 grep -q 'drm/vgpu-kfd/Kconfig' "$drm/Kconfig" ||
@@ -17,4 +17,4 @@ grep -q 'vgpu-kfd/' "$drm/Makefile" ||
 	echo 'obj-$(CONFIG_DRM_VGPU_KFD) += vgpu-kfd/' >>"$drm/Makefile"
 
 grep -q 'drm/vgpu-kfd/Kconfig' "$drm/Kconfig" ||
-	{ echo "hook.sh: found no place for the entry in $drm/Kconfig" >&2; exit 1; }
+	{ echo "apply.sh: found no place for the entry in $drm/Kconfig" >&2; exit 1; }

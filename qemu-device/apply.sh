@@ -1,23 +1,23 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# hook.sh QEMU_SRC: makes this folder hw/misc/vgpu-kfd of a QEMU tree, its tests
-# tests/qtest/vgpu-kfd, its QAPI schema qapi/vgpu-kfd.json and vgpu-hive.json,
-# and the contract's headers include/vgpu; applies our patches to QEMU itself
-# (patches/). Safe to repeat.
+# apply.sh QEMU_SRC: makes this folder hw/misc/vgpu-kfd of a QEMU tree, its
+# tests tests/qtest/vgpu-kfd, its QAPI schema qapi/vgpu-kfd.json and
+# vgpu-hive.json, and the contract's headers include/vgpu; applies our patches
+# to QEMU itself (patches/). Safe to repeat.
 set -eu
 
-tree=${1:?usage: hook.sh QEMU_SRC}
+tree=${1:?usage: apply.sh QEMU_SRC}
 here=$(cd "$(dirname "$0")" && pwd)
 
 if ! [ -f "$tree/hw/misc/meson.build" ] ||
    ! [ -f "$tree/tests/qtest/meson.build" ]; then
-    echo "hook.sh: $tree is no QEMU source tree" >&2
+    echo "apply.sh: $tree is no QEMU source tree" >&2
     exit 1
 fi
 series=$(cut -d. -f1-2 "$tree/VERSION")
 if ! [ -d "$here/patches/$series" ]; then
-    echo "hook.sh: no patches for QEMU $series, and the device needs them" >&2
+    echo "apply.sh: no patches for QEMU $series, and the device needs them" >&2
     exit 1
 fi
 
@@ -47,7 +47,7 @@ add_after()
 $4" "$tree/$1"
     fi
     if ! grep -qF "$3" "$tree/$1"; then
-        echo "hook.sh: no place for $3 in $tree/$1" >&2
+        echo "apply.sh: no place for $3 in $tree/$1" >&2
         exit 1
     fi
 }
