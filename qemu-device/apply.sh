@@ -80,7 +80,7 @@ grep -q '"vgpu"' "$tree/hmp-commands-info.hx" ||
 
 # An entry of QEMU's generic fuzzer.
 add_after tests/qtest/fuzz/generic_fuzz_configs.h "predefined_configs\[\] = {" \
-    "vgpu-kfd" '#include "tests/qtest/vgpu-kfd/generic-fuzz.h.inc"'
+    "vgpu-kfd" '#include "tests/qtest/vgpu-kfd/fuzz/generic-fuzz.h.inc"'
 
 # Patches to QEMU itself, by its version: repairs, and functions that the device
 # calls. Each says why. One that is in the tree already is left out.
