@@ -8,7 +8,7 @@
 #include "vgpu/ih.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/ih/fault.h"
-#include "hw/misc/vgpu-kfd/memory/bus.h"
+#include "hw/misc/vgpu-kfd/memory/iommu.h"
 
 #define VGPU_PACE_SLOTS         64
 #define VGPU_LATE_IRQS          64

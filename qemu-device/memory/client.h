@@ -9,7 +9,7 @@
 #include "vgpu/gmc.h"
 #include "vgpu/sdma.h"
 #include "hw/misc/vgpu-kfd/inject/inject.h"
-#include "hw/misc/vgpu-kfd/memory/bus.h"
+#include "hw/misc/vgpu-kfd/memory/iommu.h"
 #include "hw/misc/vgpu-kfd/memory/span.h"
 
 typedef struct VGPUState VGPUState;

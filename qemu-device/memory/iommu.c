@@ -32,9 +32,9 @@
 #include "vgpu/pte.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
-#include "hw/misc/vgpu-kfd/memory/bus.h"
 #include "hw/misc/vgpu-kfd/memory/hub.h"
 #include "hw/misc/vgpu-kfd/memory/internal.h"
+#include "hw/misc/vgpu-kfd/memory/iommu.h"
 #include "hw/misc/vgpu-kfd/memory/memory.h"
 
 #define REPLY_NS        (100 * SCALE_MS)

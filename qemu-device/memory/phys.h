@@ -6,7 +6,7 @@
 #ifndef HW_MISC_VGPU_KFD_MEMORY_PHYS_H
 #define HW_MISC_VGPU_KFD_MEMORY_PHYS_H
 
-#include "hw/misc/vgpu-kfd/memory/bus.h"
+#include "hw/misc/vgpu-kfd/memory/iommu.h"
 #include "hw/misc/vgpu-kfd/memory/span.h"
 
 /* Result of a mapping of a physical address. */

@@ -7,8 +7,8 @@
 #define HW_MISC_VGPU_KFD_QUEUE_DMA_H
 
 #include "hw/misc/vgpu-kfd/core/stall.h"
-#include "hw/misc/vgpu-kfd/memory/bus.h"
 #include "hw/misc/vgpu-kfd/memory/client.h"
+#include "hw/misc/vgpu-kfd/memory/iommu.h"
 
 /*
  * Memory as a queue sees it. Belongs to the client's thread while the queue is

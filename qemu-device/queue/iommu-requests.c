@@ -9,7 +9,7 @@
 #include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/ih/ih.h"
-#include "hw/misc/vgpu-kfd/memory/bus.h"
+#include "hw/misc/vgpu-kfd/memory/iommu.h"
 #include "hw/misc/vgpu-kfd/queue/internal.h"
 #include "hw/misc/vgpu-kfd/queue/queue.h"
 
