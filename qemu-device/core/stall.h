@@ -19,7 +19,7 @@ typedef enum VGPUWait {
     VGPU_WAIT_CAM_FREE,         /* retry fault: any CAM slot */
     VGPU_WAIT_RETRY,            /* retry fault without CAM, until @until */
     VGPU_WAIT_POISON,           /* injected memory error: the queue stops */
-    VGPU_WAIT_BUS,              /* the IOMMU's reply: memory/bus.c; see @bus */
+    VGPU_WAIT_IOMMU,            /* an IOMMU's reply (memory/iommu.c): @iommu */
     VGPU_WAIT_DEVICE,           /* another queue or thread, until @until */
 } VGPUWait;
 
@@ -38,10 +38,10 @@ typedef struct VGPUStall {
     uint32_t invs;              /* vgpu_hub_invalidations() when it was tried */
     uint32_t number;            /* of this wait, among all of its worker */
     /*
-     * The access waits for VGPUView.bus. The other members still tell of the
-     * stall before: a retry fault's record outlives such a wait.
+     * The access waits for a reply in VGPUView.iotlb. The other members still
+     * describe the stall before: a retry fault's record outlives such a wait.
      */
-    bool bus;
+    bool iommu;
     /*
      * When to look again, ns. POLL, RETRY: QEMU_CLOCK_VIRTUAL, since the guest
      * can see these times. DEVICE: QEMU_CLOCK_REALTIME, since it is the host

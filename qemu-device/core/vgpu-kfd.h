@@ -19,8 +19,8 @@
  * never takes the BQL, so that whoever holds the BQL may wait for it:
  * interrupts leave through a bottom half, engines reach memory only, never
  * another device's registers (memory/phys.c), and a bottom half calls the IOMMU
- * (queue/bus-requests.c). The thread executes packets with no lock held. While
- * it does, worker->current is the queue, and only the thread touches that
+ * (queue/iommu-requests.c). The thread executes packets with no lock held.
+ * While it does, worker->current is the queue, and only the thread touches that
  * queue's exec.
  *
  * Plain registers are written under the BQL and read by anybody, by

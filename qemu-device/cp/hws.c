@@ -408,7 +408,7 @@ void vgpu_cp_hws_turn(VGPUCp *cp)
         return;
     }
     if (step == VGPU_STEP_STALL &&
-        (x->mem.stall.bus || x->mem.stall.why == VGPU_WAIT_DEVICE)) {
+        (x->mem.stall.iommu || x->mem.stall.why == VGPU_WAIT_DEVICE)) {
         vgpu_worker_stall(&cp->w, CP_NUM_HQDS, false);
     } else if (step == VGPU_STEP_BAD_PACKET || step == VGPU_STEP_STALL) {
         /* VMID 0 has no retry faults: a stall is memory that is broken. */

@@ -2,7 +2,7 @@
 /*
  * vgpu-kfd: interrupt entries whose ring lies behind an IOMMU. The function
  * that pushes an entry holds s->lock and may run without the BQL, so it cannot
- * call the IOMMU (memory/bus.c). The entry is queued here, without its
+ * call the IOMMU (memory/iommu.c). The entry is queued here, without its
  * timestamp, until a bottom half has the translation.
  */
 #include "qemu/osdep.h"
@@ -40,7 +40,7 @@ void vgpu_ih_defer(VGPUState *s, unsigned ring, const uint32_t *entry)
     memcpy(d->entry, entry, sizeof(d->entry));
     QSIMPLEQ_INSERT_TAIL(&s->ih->deferred, d, next);
     s->ih->num_deferred++;
-    vgpu_bus_schedule(s);
+    vgpu_iommu_schedule(s);
 }
 
 /*
@@ -73,30 +73,30 @@ static bool push_deferred(VGPUState *s, unsigned *left)
 bool vgpu_ih_flush(VGPUState *s, bool all)
 {
     unsigned left = all ? UINT_MAX : DEFERRED_BATCH;
-    VGPUBusReply reply;
+    VGPUIommuReply reply;
 
     qemu_mutex_lock(&s->lock);
     if (s->ih->flushing) {
-        /* Called from within vgpu_bus_request() below. */
+        /* Called from within vgpu_iommu_request() below. */
         qemu_mutex_unlock(&s->lock);
         return true;
     }
     s->ih->flushing = true;
     while (!push_deferred(s, &left)) {
-        uint64_t addr = s->ih->bus.addr;
-        bool write = s->ih->bus.write;
+        uint64_t addr = s->ih->iotlb.addr;
+        bool write = s->ih->iotlb.write;
 
         qemu_mutex_unlock(&s->lock);
-        if (!vgpu_bus_request(s, addr, write, &reply)) {
+        if (!vgpu_iommu_request(s, addr, write, &reply)) {
             return false;
         }
         qemu_mutex_lock(&s->lock);
-        vgpu_bus_put(s, &s->ih->bus, &reply);
+        vgpu_iommu_put_reply(s, &s->ih->iotlb, &reply);
     }
-    s->ih->bus.used = 0;
+    s->ih->iotlb.used = 0;
     s->ih->flushing = false;
     if (!QSIMPLEQ_EMPTY(&s->ih->deferred)) {
-        vgpu_bus_schedule(s);
+        vgpu_iommu_schedule(s);
     }
     qemu_mutex_unlock(&s->lock);
     return true;

@@ -39,7 +39,7 @@ void vgpu_ih_cancel(VGPUState *s);
 /*
  * Call the IOMMU and push queued entries: @all of them, or at most
  * DEFERRED_BATCH, so that the main loop is not blocked for long. False: as
- * vgpu_bus_request(). BQL held, no lock of the device.
+ * vgpu_iommu_request(). BQL held, no lock of the device.
  */
 bool vgpu_ih_flush(VGPUState *s, bool all);
 

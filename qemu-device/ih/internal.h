@@ -93,7 +93,7 @@ struct VGPUIh {
     unsigned num_deferred;
     bool pointer_deferred;      /* write-back of ring 0's pointer is due */
     bool flushing;              /* vgpu_ih_flush() runs */
-    VGPUBus bus;                /* for rings and pointer */
+    VGPUIotlb iotlb;            /* for rings and pointer */
     QEMUBH *irq_bh;             /* sends the MSI: ring.c; constant */
     bool irq_due;               /* irq_bh has not run yet; atomic */
     VGPUCamSlot cam[VGPU_CAM_SLOTS];

@@ -67,8 +67,8 @@ static VGPUPhys map_whole(VGPUState *s, VGPUSpan *to, VGPUTargetKind kind,
     VGPUPhys found;
 
     *to = (VGPUSpan) { .kind = kind, .write = true, .addr = addr, .len = len };
-    vgpu_bus_begin(s, &s->ih->bus, VGPU_NUM_HUBS, 0);
-    found = vgpu_phys_map(s, &s->ih->bus, to);
+    vgpu_iommu_begin(s, &s->ih->iotlb, VGPU_NUM_HUBS, 0);
+    found = vgpu_phys_map(s, &s->ih->iotlb, to);
     if (found == VGPU_PHYS_OK && to->len != len) {
         vgpu_phys_unmap(s, to, 0);
         return VGPU_PHYS_NONE;
@@ -464,7 +464,7 @@ void vgpu_ih_cntl_written(VGPUState *s, unsigned ring, uint32_t val)
         r->overflow = false;
         if (!ring && !vgpu_ih_writeback(s)) {
             s->ih->pointer_deferred = true;
-            vgpu_bus_schedule(s);
+            vgpu_iommu_schedule(s);
         }
     }
     if (!ring) {

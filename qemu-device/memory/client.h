@@ -52,7 +52,7 @@ struct VGPUClient {
     const VGPUClientOps *ops;
     unsigned access;            /* odd: translations in use; atomic */
     uint8_t queue;              /* number of the queue that accesses memory */
-    VGPUBus *bus;               /* that queue's */
+    VGPUIotlb *iotlb;           /* that queue's */
     VGPUTlbSet *tlb;            /* 1 << VGPU_TLB_SETS_LOG2 sets */
     uint64_t tlb_shifts;        /* mask: log2 sizes of leaves in the TLB */
     /* The next translation, made to see how far the one before goes. */

@@ -114,9 +114,9 @@ struct VGPUMemory {
     MemoryRegionCache vram_cache;       /* ... to mark writes to VRAM dirty */
 
     MemoryListener bus_listener;        /* of the device's bus */
-    QEMUBH *bus_bh;             /* calls the IOMMU: queue/bus-requests.c */
+    QEMUBH *iommu_bh;           /* calls the IOMMU: queue/iommu-requests.c */
     uint32_t bus_drops;         /* unmappings, changes of the bus; atomic */
-    QLIST_HEAD(, VGPUBusNotifier) bus_notifiers;        /* bus.c; BQL */
+    QLIST_HEAD(, VGPUIommuNotifier) iommu_notifiers;    /* iommu.c; BQL */
     QemuMutex window_lock;      /* phys.c; nothing is taken inside it */
     /* Pieces of RAM that are mapped: window_lock; read under RCU. */
     struct VGPUWindow *windows[VGPU_BUS_WINDOWS];
@@ -219,17 +219,17 @@ uint32_t vgpu_invalidate_ack_read(VGPUState *s, unsigned hub, unsigned off);
 uint32_t vgpu_inject_invalidation(VGPUState *s, unsigned hub, unsigned eng,
                                   uint32_t *vmids);
 
-/* bus.c */
+/* iommu.c */
 
 /* For the listener of the device's bus. BQL held. */
-void vgpu_bus_region_add(MemoryListener *l, MemoryRegionSection *section);
-void vgpu_bus_region_del(MemoryListener *l, MemoryRegionSection *section);
+void vgpu_iommu_region_add(MemoryListener *l, MemoryRegionSection *section);
+void vgpu_iommu_region_del(MemoryListener *l, MemoryRegionSection *section);
 /*
- * The reply in @bus that translates @addr. NULL: there is none, and @bus has
- * the request now. Called by the owner of @bus.
+ * The reply in @iotlb that translates @addr. NULL: there is none, and @iotlb
+ * has the request now. Called by the owner of @iotlb.
  */
-const VGPUBusReply *vgpu_bus_reply(VGPUState *s, VGPUBus *bus, hwaddr addr,
-                                   bool write);
+const VGPUIommuReply *vgpu_iommu_reply(VGPUState *s, VGPUIotlb *iotlb,
+                                       hwaddr addr, bool write);
 /*
  * The bus has changed, or a translation is dropped: wait until nothing that
  * began before this call uses what there was. BQL held, no lock of the device.

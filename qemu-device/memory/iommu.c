@@ -3,10 +3,10 @@
  * vgpu-kfd: an IOMMU between the device and the bus. Its translate callback
  * needs the BQL: it reports a fault by an MSI, and its tables may lie in
  * registers of other devices. Workers never take the BQL. An access without a
- * cached translation stalls (VGPU_WAIT_BUS) and leaves its request in the
- * queue's VGPUBus; a bottom half (queue/bus-requests.c) calls the IOMMU, and
- * the worker repeats the access. Interrupt entries are deferred in the same way
- * (ih/deferred.c).
+ * cached translation stalls (VGPU_WAIT_IOMMU) and leaves its request in the
+ * queue's VGPUIotlb; a bottom half (queue/iommu-requests.c) calls the IOMMU,
+ * and the worker repeats the access. Interrupt entries are deferred in the same
+ * way (ih/deferred.c).
  *
  * A reply is a translation of one stretch of addresses for one queue. The queue
  * drops its replies at the end of a turn that made no new request. A reply is
@@ -40,54 +40,56 @@
 #define REPLY_NS        (100 * SCALE_MS)
 
 /* A region of the bus that an IOMMU translates. */
-typedef struct VGPUBusNotifier {
+typedef struct VGPUIommuNotifier {
     IOMMUNotifier n;
     VGPUState *s;
     MemoryRegion *mr;
     hwaddr offset;
-    QLIST_ENTRY(VGPUBusNotifier) next;
-} VGPUBusNotifier;
+    QLIST_ENTRY(VGPUIommuNotifier) next;
+} VGPUIommuNotifier;
 
-void vgpu_bus_begin(VGPUState *s, VGPUBus *bus, unsigned hub, unsigned vmid)
+void vgpu_iommu_begin(VGPUState *s, VGPUIotlb *iotlb, unsigned hub,
+                      unsigned vmid)
 {
     VGPUMemory *m = s->memory;
 
-    bus->began = (VGPUBusStamp) {
+    iotlb->began = (VGPUIommuStamp) {
         .drops = qatomic_read(&m->bus_drops), .hub = hub, .vmid = vmid,
         .invs = hub < VGPU_NUM_HUBS ? qatomic_read(&m->hubs[hub].invs[vmid])
                                     : 0,
     };
 }
 
-bool vgpu_bus_is_current(VGPUState *s, const VGPUBusStamp *stamp)
+bool vgpu_iommu_is_current(VGPUState *s, const VGPUIommuStamp *stamp)
 {
     return stamp->drops == qatomic_read(&s->memory->bus_drops) &&
            (stamp->hub == VGPU_NUM_HUBS ||
             stamp->invs == vgpu_hub_invalidations(s, stamp->hub, stamp->vmid));
 }
 
-const VGPUBusReply *vgpu_bus_reply(VGPUState *s, VGPUBus *bus, hwaddr addr,
-                                   bool write)
+const VGPUIommuReply *vgpu_iommu_reply(VGPUState *s, VGPUIotlb *iotlb,
+                                       hwaddr addr, bool write)
 {
     int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
     unsigned i;
 
-    for (i = 0; i < bus->used; i++) {
-        const VGPUBusReply *r = &bus->replies[i];
+    for (i = 0; i < iotlb->used; i++) {
+        const VGPUIommuReply *r = &iotlb->replies[i];
 
         if (addr >= r->start && addr <= r->last && r->write == write &&
-            now < r->until && vgpu_bus_is_current(s, &r->stamp)) {
+            now < r->until && vgpu_iommu_is_current(s, &r->stamp)) {
             return r;
         }
     }
-    bus->addr = addr;
-    bus->write = write;
-    bus->stamp = bus->began;
+    iotlb->addr = addr;
+    iotlb->write = write;
+    iotlb->stamp = iotlb->began;
     trace_vgpu_bus_wait(s->id, addr, write);
     return NULL;
 }
 
-bool vgpu_bus_request(VGPUState *s, hwaddr addr, bool write, VGPUBusReply *r)
+bool vgpu_iommu_request(VGPUState *s, hwaddr addr, bool write,
+                        VGPUIommuReply *r)
 {
     AddressSpace *as = pci_get_address_space(PCI_DEVICE(s));
     IOMMUTLBEntry t;
@@ -103,12 +105,12 @@ bool vgpu_bus_request(VGPUState *s, hwaddr addr, bool write, VGPUBusReply *r)
     if (t.perm == IOMMU_NONE) {
         hwaddr page = addr & ~(hwaddr)(VGPU_PAGE_SIZE - 1);
 
-        *r = (VGPUBusReply) {
+        *r = (VGPUIommuReply) {
             .start = page, .last = page + (VGPU_PAGE_SIZE - 1), .write = write,
             .denied = true,
         };
     } else {
-        *r = (VGPUBusReply) {
+        *r = (VGPUIommuReply) {
             .start = t.iova, .last = t.iova | t.addr_mask, .write = write,
             .as = t.target_as, .addr = t.translated_addr,
         };
@@ -116,25 +118,26 @@ bool vgpu_bus_request(VGPUState *s, hwaddr addr, bool write, VGPUBusReply *r)
     return here;
 }
 
-void vgpu_bus_put(VGPUState *s, VGPUBus *bus, const VGPUBusReply *r)
+void vgpu_iommu_put_reply(VGPUState *s, VGPUIotlb *iotlb,
+                          const VGPUIommuReply *r)
 {
     unsigned i;
 
     /* Replace a stale reply of this address, use a free place, or rotate. */
-    for (i = 0; i < bus->used; i++) {
-        if (bus->replies[i].start == r->start &&
-            bus->replies[i].write == r->write) {
+    for (i = 0; i < iotlb->used; i++) {
+        if (iotlb->replies[i].start == r->start &&
+            iotlb->replies[i].write == r->write) {
             break;
         }
     }
-    if (i == VGPU_BUS_REPLIES) {
-        i = bus->next++ % VGPU_BUS_REPLIES;
-    } else if (i == bus->used) {
-        bus->used++;
+    if (i == VGPU_IOMMU_REPLIES) {
+        i = iotlb->next++ % VGPU_IOMMU_REPLIES;
+    } else if (i == iotlb->used) {
+        iotlb->used++;
     }
-    bus->replies[i] = *r;
-    bus->replies[i].stamp = bus->stamp;
-    bus->replies[i].until = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) + REPLY_NS;
+    iotlb->replies[i] = *r;
+    iotlb->replies[i].stamp = iotlb->stamp;
+    iotlb->replies[i].until = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) + REPLY_NS;
 }
 
 void vgpu_bus_quiesce(VGPUState *s)
@@ -149,27 +152,28 @@ void vgpu_bus_quiesce(VGPUState *s)
  * The IOMMU has dropped a mapping. On return no access uses it any more. BQL
  * held.
  */
-static void unmapped(IOMMUNotifier *n, IOMMUTLBEntry *entry)
+static void iommu_unmap_notify(IOMMUNotifier *n, IOMMUTLBEntry *entry)
 {
-    VGPUState *s = container_of(n, VGPUBusNotifier, n)->s;
+    VGPUState *s = container_of(n, VGPUIommuNotifier, n)->s;
 
     qatomic_inc(&s->memory->bus_drops);
     vgpu_bus_quiesce(s);
 }
 
-void vgpu_bus_region_add(MemoryListener *l, MemoryRegionSection *section)
+void vgpu_iommu_region_add(MemoryListener *l, MemoryRegionSection *section)
 {
     VGPUState *s = container_of(l, VGPUMemory, bus_listener)->s;
-    VGPUBusNotifier *b;
+    VGPUIommuNotifier *b;
 
     if (!memory_region_is_iommu(section->mr)) {
         return;
     }
-    b = g_new0(VGPUBusNotifier, 1);
+    b = g_new0(VGPUIommuNotifier, 1);
     b->s = s;
     b->mr = section->mr;
     b->offset = section->offset_within_region;
-    iommu_notifier_init(&b->n, unmapped, IOMMU_NOTIFIER_UNMAP, 0, HWADDR_MAX,
+    iommu_notifier_init(&b->n, iommu_unmap_notify, IOMMU_NOTIFIER_UNMAP, 0,
+                        HWADDR_MAX,
                         memory_region_iommu_attrs_to_index(
                             IOMMU_MEMORY_REGION(b->mr),
                             MEMTXATTRS_UNSPECIFIED));
@@ -179,15 +183,15 @@ void vgpu_bus_region_add(MemoryListener *l, MemoryRegionSection *section)
         return;
     }
     memory_region_ref(b->mr);
-    QLIST_INSERT_HEAD(&s->memory->bus_notifiers, b, next);
+    QLIST_INSERT_HEAD(&s->memory->iommu_notifiers, b, next);
 }
 
-void vgpu_bus_region_del(MemoryListener *l, MemoryRegionSection *section)
+void vgpu_iommu_region_del(MemoryListener *l, MemoryRegionSection *section)
 {
     VGPUState *s = container_of(l, VGPUMemory, bus_listener)->s;
-    VGPUBusNotifier *b;
+    VGPUIommuNotifier *b;
 
-    QLIST_FOREACH(b, &s->memory->bus_notifiers, next) {
+    QLIST_FOREACH(b, &s->memory->iommu_notifiers, next) {
         if (b->mr == section->mr &&
             b->offset == section->offset_within_region) {
             QLIST_REMOVE(b, next);
@@ -199,19 +203,19 @@ void vgpu_bus_region_del(MemoryListener *l, MemoryRegionSection *section)
     }
 }
 
-void vgpu_bus_schedule(VGPUState *s)
+void vgpu_iommu_schedule(VGPUState *s)
 {
-    qemu_bh_schedule(s->memory->bus_bh);
+    qemu_bh_schedule(s->memory->iommu_bh);
 }
 
-void vgpu_bus_init(VGPUState *s, QEMUBHFunc *serve)
+void vgpu_iommu_init(VGPUState *s, QEMUBHFunc *serve)
 {
-    QLIST_INIT(&s->memory->bus_notifiers);
-    s->memory->bus_bh =
+    QLIST_INIT(&s->memory->iommu_notifiers);
+    s->memory->iommu_bh =
         qemu_bh_new_guarded(serve, s, &DEVICE(s)->mem_reentrancy_guard);
 }
 
-void vgpu_bus_exit(VGPUState *s)
+void vgpu_iommu_exit(VGPUState *s)
 {
-    qemu_bh_delete(s->memory->bus_bh);
+    qemu_bh_delete(s->memory->iommu_bh);
 }

@@ -24,9 +24,9 @@ void vgpu_phys_exit(VGPUState *s);
  * Before vgpu_phys_init(). @serve: bottom half that serves all requests for
  * translations; its argument is @s. BQL held.
  */
-void vgpu_bus_init(VGPUState *s, QEMUBHFunc *serve);
+void vgpu_iommu_init(VGPUState *s, QEMUBHFunc *serve);
 /* After vgpu_phys_exit(). BQL held. */
-void vgpu_bus_exit(VGPUState *s);
+void vgpu_iommu_exit(VGPUState *s);
 /* Injections into invalidations. BQL held. */
 void vgpu_inv_inject_init(VGPUState *s);
 void vgpu_inv_inject_destroy(VGPUState *s);

@@ -133,7 +133,7 @@ static VGPUPhys load_entry(VGPUClient *c, unsigned vmid, uint64_t va,
     if (kind == VGPU_TARGET_PEER) {
         vgpu_xgmi_use(c->s, vgpu_client_site(c, vmid, addr + index * 8));
     }
-    found = vgpu_phys_load64(c->s, c->bus, kind, addr + index * 8, entry);
+    found = vgpu_phys_load64(c->s, c->iotlb, kind, addr + index * 8, entry);
     if (found != VGPU_PHYS_OK) {
         return found;
     }

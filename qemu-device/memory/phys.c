@@ -2,8 +2,8 @@
 /*
  * vgpu-kfd: memory. VRAM is the host memory behind BAR 0; bus addresses go
  * through the device's view of the bus (where an IOMMU translates them, by its
- * replies: bus.c) and must lead to RAM: the registers of other devices are out
- * of reach, as reaching them takes the BQL.
+ * replies: iommu.c) and must lead to RAM: the registers of other devices are
+ * out of reach, as reaching them takes the BQL.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -174,9 +174,9 @@ static bool map_window(VGPUState *s, AddressSpace *as, hwaddr addr,
     return true;
 }
 
-static VGPUPhys map_bus(VGPUState *s, VGPUBus *bus, VGPUSpan *span)
+static VGPUPhys map_bus(VGPUState *s, VGPUIotlb *iotlb, VGPUSpan *span)
 {
-    const VGPUBusReply *r;
+    const VGPUIommuReply *r;
     hwaddr off, left;
     bool iommu;
 
@@ -187,7 +187,7 @@ static VGPUPhys map_bus(VGPUState *s, VGPUBus *bus, VGPUSpan *span)
     if (!iommu) {
         return VGPU_PHYS_NONE;
     }
-    r = vgpu_bus_reply(s, bus, span->addr, span->write);
+    r = vgpu_iommu_reply(s, iotlb, span->addr, span->write);
     if (!r) {
         return VGPU_PHYS_WAIT;
     }
@@ -238,8 +238,8 @@ void vgpu_phys_init(VGPUState *s)
     m->bus_listener = (MemoryListener) {
         .name = TYPE_VGPU_KFD,
         .commit = bus_commit,
-        .region_add = vgpu_bus_region_add,
-        .region_del = vgpu_bus_region_del,
+        .region_add = vgpu_iommu_region_add,
+        .region_del = vgpu_iommu_region_del,
     };
     memory_listener_register(&m->bus_listener,
                              pci_get_address_space(PCI_DEVICE(s)));
@@ -258,7 +258,7 @@ void vgpu_phys_exit(VGPUState *s)
     qemu_mutex_destroy(&m->window_lock);
 }
 
-VGPUPhys vgpu_phys_map(VGPUState *s, VGPUBus *bus, VGPUSpan *span)
+VGPUPhys vgpu_phys_map(VGPUState *s, VGPUIotlb *iotlb, VGPUSpan *span)
 {
     span->mapped = false;
     span->window = NULL;
@@ -266,7 +266,7 @@ VGPUPhys vgpu_phys_map(VGPUState *s, VGPUBus *bus, VGPUSpan *span)
     case VGPU_TARGET_VRAM:
         return map_vram(s, span) ? VGPU_PHYS_OK : VGPU_PHYS_NONE;
     case VGPU_TARGET_BUS:
-        return map_bus(s, bus, span);
+        return map_bus(s, iotlb, span);
     case VGPU_TARGET_PEER:
         return vgpu_xgmi_map(s, span) ? VGPU_PHYS_OK : VGPU_PHYS_NONE;
     default:
@@ -300,7 +300,7 @@ void vgpu_phys_unmap(VGPUState *s, VGPUSpan *span, uint64_t used)
     }
 }
 
-VGPUPhys vgpu_phys_load64(VGPUState *s, VGPUBus *bus, VGPUTargetKind kind,
+VGPUPhys vgpu_phys_load64(VGPUState *s, VGPUIotlb *iotlb, VGPUTargetKind kind,
                           uint64_t addr, uint64_t *val)
 {
     VGPUSpan span = { .kind = kind, .addr = addr, .len = sizeof(*val) };
@@ -318,7 +318,7 @@ VGPUPhys vgpu_phys_load64(VGPUState *s, VGPUBus *bus, VGPUTargetKind kind,
         *val = le64_to_cpu(qatomic_read(p));
         return VGPU_PHYS_OK;
     }
-    found = vgpu_phys_map(s, bus, &span);
+    found = vgpu_phys_map(s, iotlb, &span);
     if (found != VGPU_PHYS_OK) {
         return found;
     }

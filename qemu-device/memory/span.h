@@ -15,7 +15,7 @@ typedef enum VGPUTargetKind {
     VGPU_TARGET_ZERO,           /* reads zeros, writes vanish (PRT) */
     VGPU_TARGET_RETRY,          /* retry fault */
     VGPU_TARGET_FAULT,          /* no-retry fault */
-    VGPU_TARGET_WAIT,           /* no IOMMU translation yet: VGPU_WAIT_BUS */
+    VGPU_TARGET_WAIT,           /* no IOMMU translation yet: VGPU_WAIT_IOMMU */
 } VGPUTargetKind;
 
 /* What an access is. A bool that says "write" is one, too. */

@@ -79,7 +79,7 @@ static void translate(VGPUClient *c, unsigned vmid, uint64_t va,
  */
 static bool map_or_wait(VGPUClient *c, VGPUSpan *span)
 {
-    VGPUPhys found = vgpu_phys_map(c->s, c->bus, span);
+    VGPUPhys found = vgpu_phys_map(c->s, c->iotlb, span);
 
     if (found == VGPU_PHYS_WAIT) {
         span->kind = VGPU_TARGET_WAIT;

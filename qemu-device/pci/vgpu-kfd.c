@@ -80,7 +80,7 @@ static void vgpu_kfd_vm_state(void *opaque, bool running, RunState state)
         vgpu_ih_flush(s, true);
         return;
     }
-    vgpu_bus_schedule(s);
+    vgpu_iommu_schedule(s);
     vgpu_ih_resume(s);
 }
 
@@ -153,7 +153,7 @@ static void vgpu_kfd_realize(PCIDevice *pci, Error **errp)
     vgpu_inv_inject_init(s);
     vgpu_fault_inject_init(s);
     vgpu_ih_init(s);
-    vgpu_bus_init(s, vgpu_worker_serve_bus);
+    vgpu_iommu_init(s, vgpu_worker_serve_iommu);
     vgpu_phys_init(s);
     vgpu_engine_start(s);
     vgpu_cp_start(s);
@@ -179,7 +179,7 @@ static void vgpu_kfd_exit(PCIDevice *pci)
     vgpu_cp_destroy(s);
     vgpu_engine_destroy(s);
     vgpu_phys_exit(s);
-    vgpu_bus_exit(s);
+    vgpu_iommu_exit(s);
     vgpu_ih_exit(s);
     vgpu_fault_inject_destroy(s);
     vgpu_inv_inject_destroy(s);

@@ -32,8 +32,8 @@ static bool stalled_by_fault(const VGPUStall *stall)
 static void begin(VGPUView *v)
 {
     v->client->queue = v->queue;
-    v->client->bus = &v->bus;
-    vgpu_bus_begin(v->client->s, &v->bus, v->client->hub, v->vmid);
+    v->client->iotlb = &v->iotlb;
+    vgpu_iommu_begin(v->client->s, &v->iotlb, v->client->hub, v->vmid);
     vgpu_client_begin(v->client);
 }
 
@@ -49,9 +49,9 @@ static bool poisoned(VGPUView *v, uint64_t va, VGPUSpan *span)
 }
 
 /* Stall for an IOMMU translation; the record of an earlier stall is kept. */
-static VGPUAccess wait_bus(VGPUView *v)
+static VGPUAccess wait_iommu(VGPUView *v)
 {
-    v->stall.bus = true;
+    v->stall.iommu = true;
     return VGPU_ACCESS_STALL;
 }
 
@@ -64,7 +64,7 @@ static VGPUAccess redirect(VGPUView *v, uint64_t va, uint64_t len,
     /* Map first: the fault is reported once, when the access can complete. */
     vgpu_gpuvm_map_default(v->client, v->vmid, va, len, span);
     if (span->kind == VGPU_TARGET_WAIT) {
-        return wait_bus(v);
+        return wait_iommu(v);
     }
     vgpu_fault_noretry(v->client, v->vmid, va, &fault, v->faulted);
     v->faulted = true;
@@ -86,7 +86,7 @@ static VGPUAccess decide(VGPUView *v, uint64_t va, uint64_t len, bool write,
                  stall->write == write;
 
     if (span->kind == VGPU_TARGET_WAIT) {
-        return wait_bus(v);
+        return wait_iommu(v);
     }
     if (span->kind == VGPU_TARGET_RETRY) {
         *stall = (VGPUStall) {

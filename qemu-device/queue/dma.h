@@ -20,7 +20,7 @@ typedef struct VGPUView {
     uint8_t queue;              /* number in the engine or of the HQD */
     bool faulted;               /* a no-retry fault is reported: none more */
     VGPUStall stall;            /* of the access that could not be done */
-    VGPUBus bus;                /* the IOMMU's replies to the queue */
+    VGPUIotlb iotlb;            /* the IOMMU's replies to the queue */
 } VGPUView;
 
 typedef enum VGPUAccess {

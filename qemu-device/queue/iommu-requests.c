@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: the bottom half that calls the IOMMU for queues that wait for a
- * translation (VGPU_WAIT_BUS), and for interrupt entries. See memory/bus.c.
+ * translation (VGPU_WAIT_IOMMU), and for interrupt entries. See memory/iommu.c.
  */
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
@@ -18,14 +18,15 @@
  * queue that does not run, is dropped. The queue repeats the access when it
  * runs. w->lock held.
  */
-static bool waits(VGPUState *s, VGPUWorker *w, unsigned n)
+static bool iommu_request_due(VGPUState *s, VGPUWorker *w, unsigned n)
 {
     VGPUQueue *q = w->ops->queue(w, n);
 
-    if (q->wait != VGPU_WAIT_BUS) {
+    if (q->wait != VGPU_WAIT_IOMMU) {
         return false;
     }
-    if (w->ops->runs(w, n) && vgpu_bus_is_current(s, &q->exec.mem.bus.stamp)) {
+    if (w->ops->runs(w, n) &&
+        vgpu_iommu_is_current(s, &q->exec.mem.iotlb.stamp)) {
         return true;
     }
     q->wait = VGPU_WAIT_NONE;
@@ -33,8 +34,8 @@ static bool waits(VGPUState *s, VGPUWorker *w, unsigned n)
     return false;
 }
 
-/* Serve all requests of @w's queues. False: as vgpu_bus_request(). */
-static bool serve(VGPUState *s, VGPUWorker *w)
+/* Serve all requests of @w's queues. False: as vgpu_iommu_request(). */
+static bool iommu_serve_worker(VGPUState *s, VGPUWorker *w)
 {
     unsigned n, num = w->ops->num_queues;
 
@@ -42,28 +43,28 @@ static bool serve(VGPUState *s, VGPUWorker *w)
         VGPUQueue *q = w->ops->queue(w, n);
         VGPUView *mem = &q->exec.mem;
         uint32_t number = 0;
-        VGPUBusReply reply;
+        VGPUIommuReply reply;
         hwaddr addr = 0;
         bool write = false, due;
 
         WITH_QEMU_LOCK_GUARD(&w->lock) {
-            due = waits(s, w, n);
+            due = iommu_request_due(s, w, n);
             if (due) {
                 number = mem->stall.number;
-                addr = mem->bus.addr;
-                write = mem->bus.write;
+                addr = mem->iotlb.addr;
+                write = mem->iotlb.write;
             }
         }
         if (!due) {
             continue;
         }
-        if (!vgpu_bus_request(s, addr, write, &reply)) {
+        if (!vgpu_iommu_request(s, addr, write, &reply)) {
             return false;
         }
         WITH_QEMU_LOCK_GUARD(&w->lock) {
             /* The HQD may hold another queue by now. */
-            if (q->wait == VGPU_WAIT_BUS && mem->stall.number == number) {
-                vgpu_bus_put(s, &mem->bus, &reply);
+            if (q->wait == VGPU_WAIT_IOMMU && mem->stall.number == number) {
+                vgpu_iommu_put_reply(s, &mem->iotlb, &reply);
                 q->wait = VGPU_WAIT_NONE;
                 vgpu_worker_kick(w);
             }
@@ -77,7 +78,7 @@ static void drop_reference(void *opaque)
     object_unref(OBJECT(opaque));
 }
 
-void vgpu_worker_serve_bus(void *opaque)
+void vgpu_worker_serve_iommu(void *opaque)
 {
     VGPUState *s = opaque;
     bool here;
@@ -91,7 +92,7 @@ void vgpu_worker_serve_bus(void *opaque)
     here = vgpu_ih_flush(s, false);
     /* vgpu_kfd_vm_state() serves the requests when the machine runs again. */
     for (i = 0; here && runstate_is_running() && i < VGPU_NUM_CLIENTS; i++) {
-        here = serve(s, s->workers->by_client[i]);
+        here = iommu_serve_worker(s, s->workers->by_client[i]);
     }
     if (here) {
         object_unref(OBJECT(s));

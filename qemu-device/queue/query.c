@@ -8,7 +8,7 @@ VgpuStall *vgpu_query_stall(const VGPUStall *stall)
 {
     VgpuStall *info = g_new0(VgpuStall, 1);
 
-    if (stall->bus) {
+    if (stall->iommu) {
         info->why = VGPU_STALL_REASON_BUS;
         return info;
     }

@@ -61,7 +61,7 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
     bool lasts;
 
     /* The wake-up may precede the store to q->wait: test again. */
-    switch (stall->bus ? VGPU_WAIT_BUS : stall->why) {
+    switch (stall->iommu ? VGPU_WAIT_IOMMU : stall->why) {
     case VGPU_WAIT_NONE:
         lasts = false;
         break;
@@ -70,7 +70,7 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
         break;
     case VGPU_WAIT_POLL:
     case VGPU_WAIT_REG:
-    case VGPU_WAIT_BUS:
+    case VGPU_WAIT_IOMMU:
     case VGPU_WAIT_DEVICE:
         lasts = true;
         break;
@@ -79,12 +79,12 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
         break;
     }
     if (lasts) {
-        q->wait = stall->bus ? VGPU_WAIT_BUS : stall->why;
+        q->wait = stall->iommu ? VGPU_WAIT_IOMMU : stall->why;
         stall->number = ++w->waits;
         if (q->wait == VGPU_WAIT_REG) {
             qemu_bh_schedule(w->reg_bh);
-        } else if (q->wait == VGPU_WAIT_BUS) {
-            vgpu_bus_schedule(w->s);
+        } else if (q->wait == VGPU_WAIT_IOMMU) {
+            vgpu_iommu_schedule(w->s);
         }
     }
 }
@@ -231,8 +231,8 @@ static bool run(VGPUWorker *w, unsigned n)
     w->current = q;
     q->wait = VGPU_WAIT_NONE;
     w->ops->turn(w, n);
-    if (q->wait != VGPU_WAIT_BUS) {
-        q->exec.mem.bus.used = 0;
+    if (q->wait != VGPU_WAIT_IOMMU) {
+        q->exec.mem.iotlb.used = 0;
     }
     w->current = NULL;
     qemu_cond_broadcast(&w->parked);

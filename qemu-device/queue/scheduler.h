@@ -114,7 +114,7 @@ void vgpu_worker_release(VGPUWorker *w);
 /* Of a client whose queues a worker executes. */
 extern const struct VGPUClientOps vgpu_worker_client_ops;
 /* Bottom half, @opaque: VGPUState. Serve requests of queues and interrupts. */
-void vgpu_worker_serve_bus(void *opaque);
+void vgpu_worker_serve_iommu(void *opaque);
 
 /*
  * There is something to look at. Better without w->lock, which the thread needs
