@@ -10,7 +10,7 @@
  *                                 +-------------------- RUN
  *
  * What fits at a time is a slice. If the list is over, or has come round to
- * where the slice began, everything is mapped and stays: there are no turns.
+ * where the slice began, everything is mapped and stays: no slice ends.
  *
  * The list stays in memory, where the driver may change it; nothing that it
  * says is more than one packet long.
@@ -383,7 +383,7 @@ static void fail(VGPUCp *cp)
     }
 }
 
-void vgpu_cp_hws_turn(VGPUCp *cp)
+void vgpu_cp_hws_step(VGPUCp *cp)
 {
     CpHws *hws = &cp->hws;
     VGPUExec *x = &hws->queue.exec;

@@ -3,8 +3,8 @@
  * vgpu-kfd: the command processor's compute side (MEC): what the files of cp/
  * share.
  *
- * One worker serves all queues in turn; its lock guards them, as that of an
- * SDMA engine does its queues.
+ * One worker serves all queues round-robin; its lock guards them, as that of
+ * an SDMA engine does its queues.
  */
 #ifndef HW_MISC_VGPU_KFD_CP_INTERNAL_H
 #define HW_MISC_VGPU_KFD_CP_INTERNAL_H
@@ -206,8 +206,8 @@ void vgpu_cp_hws_release(VGPUCp *cp);
 
 /* These with cp->w.lock held. */
 
-/* Its turn among the queues. Drops the lock. */
-void vgpu_cp_hws_turn(VGPUCp *cp);
+/* A step of the scheduler, which is a queue more. Drops the lock. */
+void vgpu_cp_hws_step(VGPUCp *cp);
 /* Has it something to do, now or when the slice ends? */
 bool vgpu_cp_hws_pending(const VGPUCp *cp);
 

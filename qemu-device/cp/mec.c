@@ -11,7 +11,7 @@
 #include "hw/misc/vgpu-kfd/cp/cp.h"
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 
-#define TURN_STEPS      256             /* packets, dwords of payload */
+#define TIMESLICE_STEPS 256             /* packets, dwords of payload */
 #define HWS             CP_NUM_HQDS     /* the worker's number for it */
 
 /* Everything from here to the ops: the worker's lock held. */
@@ -105,24 +105,24 @@ static void queue_dequeued(VGPUWorker *w, unsigned n)
 }
 
 static const VGPUQueueOps queue_ops = {
-    .steps = TURN_STEPS,
-    .budget = TURN_STEPS,
+    .steps = TIMESLICE_STEPS,
+    .budget = TIMESLICE_STEPS,
     .load = queue_load,
     .step = queue_step,
     .stopped = queue_stopped,
     .dequeued = queue_dequeued,
 };
 
-static void worker_turn(VGPUWorker *w, unsigned n)
+static void mec_timeslice(VGPUWorker *w, unsigned n)
 {
     VGPUCp *cp = cp_of(w);
     CpQueue *owner = &cp->queues[cp->hws.owner];
 
     if (n != HWS) {
-        vgpu_queue_turn(w, n, &queue_ops);
+        vgpu_queue_timeslice(w, n, &queue_ops);
         return;
     }
-    vgpu_cp_hws_turn(cp);
+    vgpu_cp_hws_step(cp);
     if (owner->queue.dequeue) {
         vgpu_cp_queue_stop(cp, owner);
     }
@@ -160,7 +160,7 @@ static const VGPUWorkerOps cp_ops = {
     .queue = worker_queue,
     .runs = worker_queue_runs,
     .pending = worker_queue_pending,
-    .turn = worker_turn,
+    .timeslice = mec_timeslice,
     .trace_reg = trace_reg,
 };
 

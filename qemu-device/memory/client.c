@@ -59,7 +59,7 @@ void vgpu_clients_drain(VGPUState *s)
     for (i = 0; i < VGPU_NUM_CLIENTS; i++) {
         VGPUClient *c = s->memory->clients[i];
 
-        /* A thread outside of accesses keeps its turn. */
+        /* A thread outside of accesses keeps its time slice. */
         if (c && (qatomic_load_acquire(&c->access) & 1)) {
             c->ops->drain(c);
         }

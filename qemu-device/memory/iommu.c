@@ -9,10 +9,10 @@
  * way (ih/deferred.c).
  *
  * A reply is a translation of one stretch of addresses for one queue. The queue
- * drops its replies at the end of a turn that made no new request. A reply is
- * stale earlier when the IOMMU notifies an unmapping, when the bus changes,
- * when the VMID of the access that made the request is invalidated in its hub,
- * and after REPLY_NS of virtual time.
+ * drops its replies at the end of a time slice that made no new request. A
+ * reply is stale earlier when the IOMMU notifies an unmapping, when the bus
+ * changes, when the VMID of the access that made the request is invalidated in
+ * its hub, and after REPLY_NS of virtual time.
  *
  * A driver takes a page away in three steps: it clears the page-table entry,
  * invalidates the VMID, and removes the mapping from the IOMMU. For a request

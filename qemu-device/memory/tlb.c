@@ -17,7 +17,7 @@ void vgpu_tlb_insert(VGPUClient *c, unsigned vmid, uint64_t va, uint32_t gen,
     VGPUTlbSet *set = vgpu_tlb_set(c, key);
     unsigned w;
 
-    /* Its own stale entry, or an empty one, or whose turn it is. */
+    /* Its own stale entry, or an empty one, or the next victim. */
     for (w = 0; w < VGPU_TLB_WAYS; w++) {
         if (!set->way[w].key || set->way[w].key == key) {
             break;

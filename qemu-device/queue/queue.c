@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: queues that execute packets: vgpu_queue_turn(), and what packets of
- * all engines have in common.
+ * vgpu-kfd: queues that execute packets: vgpu_queue_timeslice(), and what
+ * packets of all engines have in common.
  *
  * A packet's fixed part is kept in exec->dw and its progress in exec->done, so
- * that a packet that stalls or gives others a turn goes on where it was.
+ * that a packet that stalls, or whose time slice ends, goes on where it was.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -49,9 +49,9 @@ void vgpu_queue_restart(VGPUWorker *w, VGPUQueue *q)
     }
 }
 
-/* A step of a turn. Drops the lock. */
-static VGPUStep turn_step(VGPUWorker *w, unsigned n, VGPUQueue *q,
-                          const VGPUQueueOps *ops)
+/* A step of a time slice. Drops the lock. */
+static VGPUStep queue_timeslice_step(VGPUWorker *w, unsigned n, VGPUQueue *q,
+                                     const VGPUQueueOps *ops)
 {
     VGPUExec *x = &q->exec;
     uint64_t wptr = q->wptr;
@@ -90,7 +90,7 @@ static VGPUStep turn_step(VGPUWorker *w, unsigned n, VGPUQueue *q,
     return step;
 }
 
-void vgpu_queue_turn(VGPUWorker *w, unsigned n, const VGPUQueueOps *ops)
+void vgpu_queue_timeslice(VGPUWorker *w, unsigned n, const VGPUQueueOps *ops)
 {
     VGPUQueue *q = w->ops->queue(w, n);
     VGPUExec *x = &q->exec;
@@ -100,7 +100,7 @@ void vgpu_queue_turn(VGPUWorker *w, unsigned n, const VGPUQueueOps *ops)
     x->budget = ops->budget;
     for (i = 0; i < ops->steps && x->budget > 0 && step == VGPU_STEP_DONE &&
          !q->dequeue && w->ops->runs(w, n) && w->ops->pending(w, n); i++) {
-        step = turn_step(w, n, q, ops);
+        step = queue_timeslice_step(w, n, q, ops);
     }
     if (step >= VGPU_STEP_BAD_PACKET) {
         ops->stopped(w, n, step);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: a queue that executes packets: its pointers, the place in ring and
- * indirect buffers, the progress of the packet, and the turn in which a worker
- * (queue/scheduler.h) executes it. What packets are and do, and which registers
- * a queue has, is in the VGPUQueueOps of the engine.
+ * indirect buffers, the progress of the packet, and the time slice in which a
+ * worker (queue/scheduler.h) executes it. What packets are and do, and which
+ * registers a queue has, is in the VGPUQueueOps of the engine.
  */
 #ifndef HW_MISC_VGPU_KFD_QUEUE_QUEUE_H
 #define HW_MISC_VGPU_KFD_QUEUE_QUEUE_H
@@ -19,7 +19,7 @@ typedef struct VGPUWorker VGPUWorker;
 /* How a step of a packet ended. */
 typedef enum VGPUStep {
     VGPU_STEP_DONE,             /* go on */
-    VGPU_STEP_AGAIN,            /* give others a turn, then go on */
+    VGPU_STEP_AGAIN,            /* go on in the next time slice */
     VGPU_STEP_STALL,            /* exec.mem.stall says what for */
     /* The others stop the queue: VGPUQueueOps.stopped(). */
     VGPU_STEP_BAD_PACKET,
@@ -66,7 +66,7 @@ typedef struct VGPUExec {
     uint32_t ndw;               /* length of the packet in dwords */
     uint32_t ring_ndw;          /* of the packet in the ring that led here */
     uint64_t done;              /* of the packet: bytes, dwords or steps */
-    int64_t budget;             /* what is left of the turn: bytes or steps */
+    int64_t budget;             /* left of the time slice: bytes or steps */
     uint32_t polls;             /* tries of a packet that waits for a value */
     int64_t began;              /* first of them: ns, QEMU_CLOCK_VIRTUAL */
     /* A register write that waits for the main loop: VGPU_WAIT_REG. */
@@ -88,9 +88,12 @@ typedef struct VGPUQueue {
     VGPUExec exec;              /* the thread's while the queue is current */
 } VGPUQueue;
 
-/* An engine's part of a turn. @n: number of the queue, as in VGPUWorkerOps. */
+/*
+ * What an engine adds to a time slice. @n: number of the queue, as in
+ * VGPUWorkerOps.
+ */
 typedef struct VGPUQueueOps {
-    unsigned steps;             /* of a turn, at most */
+    unsigned steps;             /* of a time slice, at most */
     int64_t budget;             /* exec.budget at its start; step() lowers it */
     /*
      * Fill in what exec has of the queue's registers, mem.client and mem.queue.
@@ -115,8 +118,8 @@ void vgpu_queue_wptr_moved(VGPUQueue *q);
 void vgpu_queue_forget(VGPUQueue *q);
 /* Pointers or base were written: forget the work, at once or after a step. */
 void vgpu_queue_restart(VGPUWorker *w, VGPUQueue *q);
-/* The turn of queue @n, for VGPUWorkerOps.turn(). Drops the lock. */
-void vgpu_queue_turn(VGPUWorker *w, unsigned n, const VGPUQueueOps *ops);
+/* A time slice of queue @n, for VGPUWorkerOps.timeslice(). Drops the lock. */
+void vgpu_queue_timeslice(VGPUWorker *w, unsigned n, const VGPUQueueOps *ops);
 
 /* For packets. The worker's thread, no lock held. */
 
@@ -139,8 +142,8 @@ VGPUStep vgpu_exec_wait_wptr(VGPUExec *x);
 VGPUStep vgpu_exec_sleep(VGPUExec *x, int64_t ns);
 /*
  * The value that the packet waits for is not there: try again after @ns of
- * virtual time (0: in the queue's next turn), and after a millisecond at least
- * once there were @eager tries.
+ * virtual time (0: in the queue's next time slice), and after a millisecond at
+ * least once there were @eager tries.
  */
 VGPUStep vgpu_exec_poll(VGPUExec *x, unsigned eager, int64_t ns);
 /*

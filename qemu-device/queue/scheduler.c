@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: threads that serve queues in turn, and whose turn it is.
+ * vgpu-kfd: threads that serve queues round-robin, and which queue is next.
  *
  * Times that the guest can see (retry interval, POLL_REGMEM, LOOP_TIMER, time
  * slices) go by QEMU_CLOCK_VIRTUAL, which stands still with the machine. It
@@ -121,7 +121,7 @@ static bool queue_ready(VGPUWorker *w, unsigned n, Deadlines *next)
     }
 }
 
-/* The next queue in turn that can run; -1, and when to look again. */
+/* The next queue that can run, round-robin; -1, and when to look again. */
 static int pick(VGPUWorker *w, Deadlines *next)
 {
     unsigned i;
@@ -218,7 +218,7 @@ static void sleep_until(VGPUWorker *w, const Deadlines *next)
     vgpu_delay_worker(w->s, &w->lock, VGPU_DELAY_WAKE);
 }
 
-/* Give queue @n its turn. True if it does not wait afterwards. */
+/* Run a time slice of queue @n. True if it does not wait afterwards. */
 static bool run(VGPUWorker *w, unsigned n)
 {
     VGPUQueue *q = w->ops->queue(w, n);
@@ -230,7 +230,7 @@ static bool run(VGPUWorker *w, unsigned n)
     }
     w->current = q;
     q->wait = VGPU_WAIT_NONE;
-    w->ops->turn(w, n);
+    w->ops->timeslice(w, n);
     if (q->wait != VGPU_WAIT_IOMMU) {
         q->exec.mem.iotlb.used = 0;
     }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: a thread that serves queues in turn: an SDMA engine, the MECs.
+ * vgpu-kfd: a thread that serves queues round-robin: an SDMA engine, the MECs.
  *
- *         kick, enable           turn
+ *         kick, enable          is next
  *   idle ---------------> ready --------> current
  *    ^                    ^   ^            |  | |
  *    |                    |   +------------+  | |
- *    |         wptr, time |    turn is over   | | stall
+ *    |         wptr, time |   time slice ends | | stall
  *    |   acknowledgement, |                   | v
  *    |       invalidation +------------ waiting |
  *    +------------------------------------------+
  *                   nothing left
  *
- * Only the queue that stalls waits. What a queue does in its turn is in
+ * Only the queue that stalls waits. What a queue does in its time slice is in
  * VGPUWorkerOps; most are queues of packets: queue.h.
  *
  * There is a worker for each client of a hub. A number of threads to choose,
@@ -43,10 +43,10 @@ typedef struct VGPUWorkerOps {
     /* Has it something to do? */
     bool (*pending)(VGPUWorker *w, unsigned n);
     /*
-     * Its turn. Drops the lock while packets run, looks at runs() and pending()
-     * at least once a chunk.
+     * Its time slice. Drops the lock while packets run, looks at runs() and
+     * pending() at least once a chunk.
      */
-    void (*turn)(VGPUWorker *w, unsigned n);
+    void (*timeslice)(VGPUWorker *w, unsigned n);
     /* Trace the register write that it waits for, which is done now. */
     void (*trace_reg)(VGPUWorker *w, unsigned n, uint32_t reg, uint32_t val);
     /*
@@ -55,8 +55,8 @@ typedef struct VGPUWorkerOps {
      */
     void (*busy)(VGPUWorker *w, bool busy);
     /*
-     * NULL or: before a turn, wait while other threads go first. True: it did,
-     * with the lock dropped.
+     * NULL or: before a time slice, wait while other threads go first. True:
+     * it did, with the lock dropped.
      */
     bool (*give_way)(VGPUWorker *w);
 } VGPUWorkerOps;
@@ -80,7 +80,7 @@ struct VGPUWorker {
     unsigned spin_skips;        /* pauses without a spin to come; thread only */
     unsigned next;              /* number of the queue to look at first */
     uint32_t waits;             /* VGPUStall.number of the last wait */
-    VGPUQueue *current;         /* that has its turn; NULL: none */
+    VGPUQueue *current;         /* in its time slice; NULL: none */
     VGPUQueue *writing;         /* whose register is written; NULL: none */
 };
 
@@ -133,8 +133,9 @@ void vgpu_worker_park(VGPUWorker *w);
 /* Is there no reason why no queue may run? */
 bool vgpu_worker_runs(const VGPUWorker *w);
 /*
- * For turn(): queue @n waits for what its stall says, if that is still to come.
- * @wptr_moved: since the turn saw it.
+ * For timeslice(): queue @n waits for what its stall says, if that is still to
+ * come.
+ * @wptr_moved: since the time slice read it.
  */
 void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved);
 

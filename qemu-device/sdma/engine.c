@@ -22,9 +22,9 @@
 
 #define RING_MIN            256ull
 #define RING_MAX            (1 * GiB)
-/* A turn: so many bytes, and so many packets at most. */
-#define TURN_BYTES          VGPU_CHUNK
-#define TURN_PACKETS        1024
+/* A time slice ends after so many bytes or packets. */
+#define TIMESLICE_BYTES     (2 * MiB)
+#define TIMESLICE_PACKETS   1024
 
 bool vgpu_sdma_enabled(const VGPUSdmaQueue *q)
 {
@@ -132,19 +132,20 @@ static void queue_stopped(VGPUWorker *w, unsigned n, VGPUStep step)
 }
 
 static const VGPUQueueOps queue_ops = {
-    .steps = TURN_PACKETS,
-    .budget = TURN_BYTES,
+    .steps = TIMESLICE_PACKETS,
+    .budget = TIMESLICE_BYTES,
     .load = queue_load,
     .step = queue_step,
     .stopped = queue_stopped,
 };
 
-static void queue_turn(VGPUWorker *w, unsigned n)
+static void sdma_queue_timeslice(VGPUWorker *w, unsigned n)
 {
     VGPUEngine *e = engine_of(w);
 
-    vgpu_queue_turn(w, n, &queue_ops);
-    vgpu_share_spend(e, (TURN_BYTES - e->queues[n].queue.exec.budget) / KiB);
+    vgpu_queue_timeslice(w, n, &queue_ops);
+    vgpu_share_spend(e,
+                     (TIMESLICE_BYTES - e->queues[n].queue.exec.budget) / KiB);
 }
 
 static VGPUQueue *queue_at(VGPUWorker *w, unsigned n)
@@ -187,7 +188,7 @@ static const VGPUWorkerOps engine_ops = {
     .queue = queue_at,
     .runs = queue_runs,
     .pending = queue_pending,
-    .turn = queue_turn,
+    .timeslice = sdma_queue_timeslice,
     .trace_reg = queue_trace_reg,
     .busy = engine_busy,
     .give_way = engine_give_way,

@@ -8,7 +8,6 @@
 #include "hw/misc/vgpu-kfd/queue/queue.h"
 #include "hw/misc/vgpu-kfd/queue/scheduler.h"
 
-#define VGPU_CHUNK              (2 * MiB)   /* bytes between quiescent points */
 #define VGPU_SDMA_ENGINE_SPAN   SDMA_QUEUE(0)
 #define VGPU_SDMA_QUEUE_SPAN    (SDMA_QUEUE(1) - SDMA_QUEUE(0))
 
@@ -53,7 +52,7 @@ typedef struct VGPUEngine {
     bool busy;                  /* has queues that can run; atomic */
     unsigned spent;             /* KiB, to compare busy engines; atomic */
     bool gives_way;             /* waits for others; atomic */
-    bool gave_way;              /* has waited for its next turn; thread only */
+    bool gave_way;              /* has waited for its next slice; thread only */
     uint64_t clock_offset;      /* to vgpu_clock(), in ticks; thread only */
     uint32_t regs[VGPU_SDMA_ENGINE_SPAN];   /* BQL; read atomically */
     VGPUSdmaQueue queues[SDMA_NUM_QUEUES];  /* w.lock */
@@ -84,13 +83,13 @@ void vgpu_share_set_off(VGPUSdma *sdma, bool off);
 
 /* These by the engine's thread, engine->w.lock held. */
 
-/* A turn moved @kib. */
+/* A time slice moved @kib. */
 void vgpu_share_spend(VGPUEngine *e, unsigned kib);
 /* The engine has queues that can run, or none. */
 void vgpu_share_set_busy(VGPUEngine *e, bool busy);
 /*
- * Before a turn: wait while the engine is ahead of others. True: it did, with
- * the lock dropped.
+ * Before a time slice: wait while the engine is ahead of others. True: it did,
+ * with the lock dropped.
  */
 bool vgpu_share_give_way(VGPUEngine *e);
 

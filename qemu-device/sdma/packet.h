@@ -31,15 +31,15 @@ static inline VGPUSdmaInjected *vgpu_sdma_injected(VGPUEngine *e,
 /* payload.c */
 
 /*
- * Is there still something to do for the packet in this turn? @len: of its
- * payload, of which exec->done is done.
+ * Is there still something to do for the packet in this time slice? @len: of
+ * its payload, of which exec->done is done.
  */
 bool vgpu_sdma_more(const VGPUExec *x, uint64_t len);
 /* The longest piece of the payload to do at once, in bytes; not 0. */
 uint64_t vgpu_sdma_piece(const VGPUExec *x, uint64_t len);
-/* @n bytes of the payload are done: they count against the turn. */
+/* @n bytes of the payload are done: they count against the time slice. */
 void vgpu_sdma_did(VGPUExec *x, uint64_t n);
-/* The payload's end, or the turn's. */
+/* The payload's end, or the time slice's. */
 VGPUStep vgpu_sdma_payload_step(const VGPUExec *x, uint64_t len);
 /*
  * Address of the first byte that is not done of what follows the @fixed part,

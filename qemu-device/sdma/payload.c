@@ -19,7 +19,7 @@ bool vgpu_sdma_more(const VGPUExec *x, uint64_t len)
 
 uint64_t vgpu_sdma_piece(const VGPUExec *x, uint64_t len)
 {
-    /* A turn does not end in the middle of a dword or an entry. */
+    /* A time slice does not end in the middle of a dword or an entry. */
     return MIN(len - x->done, ROUND_UP(x->budget, 64));
 }
 

@@ -13,7 +13,7 @@
 #include "hw/misc/vgpu-kfd/sdma/internal.h"
 
 #define LEAD_KIB            (8 * KiB)
-/* A wait ends at this lead: the engine does not wait after each turn. */
+/* A wait ends at this lead: the engine does not wait after each time slice. */
 #define REST_KIB            (LEAD_KIB / 2)
 /* Host time: the host decides when the other threads run. */
 #define WAIT_NS             (100 * SCALE_MS)
