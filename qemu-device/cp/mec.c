@@ -26,7 +26,7 @@ static bool mec_runs(const VGPUCp *cp, const CpQueue *q)
     uint32_t halt = cp_number(cp, q) < CP_NUM_HQDS / 2 ?
                     CP_MEC_CNTL__MEC_ME1_HALT : CP_MEC_CNTL__MEC_ME2_HALT;
 
-    return vgpu_worker_runs(&cp->w) && !(qatomic_read(&cp->mec_cntl) & halt);
+    return vgpu_worker_may_run(&cp->w) && !(qatomic_read(&cp->mec_cntl) & halt);
 }
 
 static bool queue_runs(const VGPUCp *cp, const CpQueue *q)
@@ -158,7 +158,7 @@ static void trace_reg(VGPUWorker *w, unsigned n, uint32_t reg, uint32_t val)
 static const VGPUWorkerOps cp_ops = {
     .num_queues = HWS + 1,
     .queue = worker_queue,
-    .runs = worker_queue_runs,
+    .runnable = worker_queue_runs,
     .pending = worker_queue_pending,
     .timeslice = mec_timeslice,
     .trace_reg = trace_reg,

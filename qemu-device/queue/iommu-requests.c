@@ -25,7 +25,7 @@ static bool iommu_request_due(VGPUState *s, VGPUWorker *w, unsigned n)
     if (q->wait != VGPU_WAIT_IOMMU) {
         return false;
     }
-    if (w->ops->runs(w, n) &&
+    if (w->ops->runnable(w, n) &&
         vgpu_iommu_is_current(s, &q->exec.mem.iotlb.stamp)) {
         return true;
     }

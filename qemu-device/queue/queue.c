@@ -99,7 +99,7 @@ void vgpu_queue_timeslice(VGPUWorker *w, unsigned n, const VGPUQueueOps *ops)
 
     x->budget = ops->budget;
     for (i = 0; i < ops->steps && x->budget > 0 && step == VGPU_STEP_DONE &&
-         !q->dequeue && w->ops->runs(w, n) && w->ops->pending(w, n); i++) {
+         !q->dequeue && w->ops->runnable(w, n) && w->ops->pending(w, n); i++) {
         step = queue_timeslice_step(w, n, q, ops);
     }
     if (step >= VGPU_STEP_BAD_PACKET) {

@@ -42,7 +42,7 @@ void vgpu_worker_kick(VGPUWorker *w)
 
 /* Everything from here to the thread: w->lock held. */
 
-bool vgpu_worker_runs(const VGPUWorker *w)
+bool vgpu_worker_may_run(const VGPUWorker *w)
 {
     return !w->quit && !w->paused && !qatomic_read(&w->s->removed);
 }
@@ -105,7 +105,7 @@ static bool queue_ready(VGPUWorker *w, unsigned n, Deadlines *next)
     const VGPUQueue *q = w->ops->queue(w, n);
     const VGPUStall *stall = &q->exec.mem.stall;
 
-    if (!w->ops->runs(w, n)) {
+    if (!w->ops->runnable(w, n)) {
         return false;
     }
     switch (q->wait) {
@@ -255,7 +255,7 @@ static void *worker_thread(void *opaque)
         if (ops->busy && !w->paused) {
             ops->busy(w, n >= 0);
         }
-        if (n >= 0 && ops->give_way && ops->give_way(w)) {
+        if (n >= 0 && ops->yield && ops->yield(w)) {
             w->next = n;
         } else if (n >= 0) {
             worked = run(w, n);
@@ -323,7 +323,7 @@ static bool reg_due(VGPUWorker *w, unsigned n)
     if (q->wait != VGPU_WAIT_REG) {
         return false;
     }
-    if (w->ops->runs(w, n)) {
+    if (w->ops->runnable(w, n)) {
         return true;
     }
     q->wait = VGPU_WAIT_NONE;

@@ -39,11 +39,11 @@ typedef struct VGPUWorkerOps {
     bool spin;                  /* spin for new work before sleeping: poll-ns */
     VGPUQueue *(*queue)(VGPUWorker *w, unsigned n);
     /* May it run, if it has something to do and does not wait? */
-    bool (*runs)(VGPUWorker *w, unsigned n);
+    bool (*runnable)(VGPUWorker *w, unsigned n);
     /* Has it something to do? */
     bool (*pending)(VGPUWorker *w, unsigned n);
     /*
-     * Its time slice. Drops the lock while packets run, looks at runs() and
+     * Its time slice. Drops the lock while packets run, looks at runnable() and
      * pending() at least once a chunk.
      */
     void (*timeslice)(VGPUWorker *w, unsigned n);
@@ -58,7 +58,7 @@ typedef struct VGPUWorkerOps {
      * NULL or: before a time slice, wait while other threads go first. True:
      * it did, with the lock dropped.
      */
-    bool (*give_way)(VGPUWorker *w);
+    bool (*yield)(VGPUWorker *w);
 } VGPUWorkerOps;
 
 /* A thread and its queues. @lock, unless a member says otherwise. */
@@ -131,7 +131,7 @@ void vgpu_worker_kick(VGPUWorker *w);
  */
 void vgpu_worker_park(VGPUWorker *w);
 /* Is there no reason why no queue may run? */
-bool vgpu_worker_runs(const VGPUWorker *w);
+bool vgpu_worker_may_run(const VGPUWorker *w);
 /*
  * For timeslice(): queue @n waits for what its stall says, if that is still to
  * come.

@@ -40,7 +40,7 @@ static VGPUEngine *engine_of(VGPUWorker *w)
 
 static bool engine_runs(const VGPUEngine *e)
 {
-    return vgpu_worker_runs(&e->w) && !e->hung &&
+    return vgpu_worker_may_run(&e->w) && !e->hung &&
            !(qatomic_read(&e->regs[SDMA_FREEZE]) & SDMA_FREEZE__FREEZE) &&
            !(qatomic_read(&e->regs[SDMA_F32_CNTL]) &
              (SDMA_F32_CNTL__HALT | SDMA_F32_CNTL__RESET));
@@ -172,9 +172,9 @@ static void queue_trace_reg(VGPUWorker *w, unsigned n, uint32_t reg,
     trace_vgpu_srbm_write(w->s->id, engine_of(w)->index, n, reg, val);
 }
 
-static bool engine_give_way(VGPUWorker *w)
+static bool engine_yield(VGPUWorker *w)
 {
-    return vgpu_share_give_way(engine_of(w));
+    return vgpu_share_yield(engine_of(w));
 }
 
 static void engine_busy(VGPUWorker *w, bool busy)
@@ -186,12 +186,12 @@ static const VGPUWorkerOps engine_ops = {
     .num_queues = SDMA_NUM_QUEUES,
     .spin = true,
     .queue = queue_at,
-    .runs = queue_runs,
+    .runnable = queue_runs,
     .pending = queue_pending,
     .timeslice = sdma_queue_timeslice,
     .trace_reg = queue_trace_reg,
     .busy = engine_busy,
-    .give_way = engine_give_way,
+    .yield = engine_yield,
 };
 
 void vgpu_sdma_alloc(VGPUState *s)

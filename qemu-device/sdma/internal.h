@@ -51,8 +51,8 @@ typedef struct VGPUEngine {
     /* share.c; the thread writes them. */
     bool busy;                  /* has queues that can run; atomic */
     unsigned spent;             /* KiB, to compare busy engines; atomic */
-    bool gives_way;             /* waits for others; atomic */
-    bool gave_way;              /* has waited for its next slice; thread only */
+    bool yields;                /* waits for others; atomic */
+    bool yielded;               /* has waited for its next slice; thread only */
     uint64_t clock_offset;      /* to vgpu_clock(), in ticks; thread only */
     uint32_t regs[VGPU_SDMA_ENGINE_SPAN];   /* BQL; read atomically */
     VGPUSdmaQueue queues[SDMA_NUM_QUEUES];  /* w.lock */
@@ -62,8 +62,8 @@ struct VGPUSdma {
     VGPUEngine engines[SDMA_NUM_ENGINES];
     /* share.c; a worker's lock may be held, nothing is taken inside it. */
     QemuMutex share_lock;
-    QemuCond share_changed;     /* an engine need not give way any more */
-    bool share_off;             /* no engine gives way; share_lock */
+    QemuCond share_changed;     /* an engine need not wait any more */
+    bool share_off;             /* no engine yields; share_lock */
 };
 
 /* Number of a queue: its place in e->queues. */
@@ -78,7 +78,7 @@ bool vgpu_sdma_enabled(const VGPUSdmaQueue *q);
 
 /* share.c: shares of the engines. */
 
-/* @off: no engine gives way any more, since the threads end. BQL held. */
+/* @off: no engine yields any more, since the threads end. BQL held. */
 void vgpu_share_set_off(VGPUSdma *sdma, bool off);
 
 /* These by the engine's thread, engine->w.lock held. */
@@ -91,7 +91,7 @@ void vgpu_share_set_busy(VGPUEngine *e, bool busy);
  * Before a time slice: wait while the engine is ahead of others. True: it did,
  * with the lock dropped.
  */
-bool vgpu_share_give_way(VGPUEngine *e);
+bool vgpu_share_yield(VGPUEngine *e);
 
 /* packet.c: what packets do. Engine thread, no lock held. */
 

@@ -40,12 +40,12 @@ static void changed(VGPUSdma *sdma)
 {
     unsigned i;
 
-    /* Order the change before the reads of gives_way: vgpu_share_give_way(). */
+    /* Order the change before the reads of yields: vgpu_share_yield(). */
     smp_mb();
     for (i = 0; i < SDMA_NUM_ENGINES; i++) {
         const VGPUEngine *e = &sdma->engines[i];
 
-        if (qatomic_read(&e->gives_way) && !leads(e, REST_KIB)) {
+        if (qatomic_read(&e->yields) && !leads(e, REST_KIB)) {
             QEMU_LOCK_GUARD(&sdma->share_lock);
             qemu_cond_broadcast(&sdma->share_changed);
             return;
@@ -89,19 +89,19 @@ void vgpu_share_set_off(VGPUSdma *sdma, bool off)
     qemu_cond_broadcast(&sdma->share_changed);
 }
 
-bool vgpu_share_give_way(VGPUEngine *e)
+bool vgpu_share_yield(VGPUEngine *e)
 {
     VGPUSdma *sdma = e->s->sdma;
     int64_t left, end;
 
-    if (e->gave_way || !leads(e, LEAD_KIB)) {
-        e->gave_way = false;
+    if (e->yielded || !leads(e, LEAD_KIB)) {
+        e->yielded = false;
         return false;
     }
-    e->gave_way = true;
+    e->yielded = true;
     qemu_mutex_unlock(&e->w.lock);
     WITH_QEMU_LOCK_GUARD(&sdma->share_lock) {
-        qatomic_set(&e->gives_way, true);
+        qatomic_set(&e->yields, true);
         /* Order the store before the reads of the others: changed(). */
         smp_mb();
         end = get_clock() + WAIT_NS;
@@ -110,7 +110,7 @@ bool vgpu_share_give_way(VGPUEngine *e)
             qemu_cond_timedwait(&sdma->share_changed, &sdma->share_lock,
                                 DIV_ROUND_UP(left, SCALE_MS));
         }
-        qatomic_set(&e->gives_way, false);
+        qatomic_set(&e->yields, false);
     }
     qemu_mutex_lock(&e->w.lock);
     return true;
