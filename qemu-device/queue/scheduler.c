@@ -90,7 +90,7 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
 }
 
 /* Return whether @clock has reached @until; if not, lower *@next to @until. */
-static bool is_time(QEMUClockType clock, int64_t until, int64_t *next)
+static bool deadline_reached(QEMUClockType clock, int64_t until, int64_t *next)
 {
     if (qemu_clock_get_ns(clock) >= until) {
         return true;
@@ -100,7 +100,7 @@ static bool is_time(QEMUClockType clock, int64_t until, int64_t *next)
 }
 
 /* Can queue @n run now? If only later, *@next is lowered to that time. */
-static bool queue_ready(VGPUWorker *w, unsigned n, Deadlines *next)
+static bool worker_queue_ready(VGPUWorker *w, unsigned n, Deadlines *next)
 {
     const VGPUQueue *q = w->ops->queue(w, n);
     const VGPUStall *stall = &q->exec.mem.stall;
@@ -113,23 +113,24 @@ static bool queue_ready(VGPUWorker *w, unsigned n, Deadlines *next)
         return w->ops->pending(w, n);
     case VGPU_WAIT_POLL:
     case VGPU_WAIT_RETRY:
-        return is_time(QEMU_CLOCK_VIRTUAL, stall->until, &next->virtual);
+        return deadline_reached(QEMU_CLOCK_VIRTUAL, stall->until,
+                                &next->virtual);
     case VGPU_WAIT_DEVICE:
-        return is_time(QEMU_CLOCK_REALTIME, stall->until, &next->host);
+        return deadline_reached(QEMU_CLOCK_REALTIME, stall->until, &next->host);
     default:
         return false;
     }
 }
 
 /* The next queue that can run, round-robin; -1, and when to look again. */
-static int pick(VGPUWorker *w, Deadlines *next)
+static int worker_pick_queue(VGPUWorker *w, Deadlines *next)
 {
     unsigned i;
 
     for (i = 0; i < w->ops->num_queues; i++) {
         unsigned n = (w->next + i) % w->ops->num_queues;
 
-        if (queue_ready(w, n, next)) {
+        if (worker_queue_ready(w, n, next)) {
             w->next = n + 1;
             return n;
         }
@@ -142,7 +143,7 @@ static int pick(VGPUWorker *w, Deadlines *next)
  * other threads, perhaps from the vCPU that is about to kick: after each in a
  * row, twice as many pauses go without a spin.
  */
-static bool spin_worth(VGPUWorker *w)
+static bool worker_should_spin(VGPUWorker *w)
 {
     if (!w->ops->spin || !w->s->poll_ns || w->paused) {
         return false;
@@ -155,7 +156,7 @@ static bool spin_worth(VGPUWorker *w)
 }
 
 /* Return whether one of the times has come. */
-static bool is_due(const Deadlines *d)
+static bool any_deadline_reached(const Deadlines *d)
 {
     return (d->host != INT64_MAX &&
             qemu_clock_get_ns(QEMU_CLOCK_REALTIME) >= d->host) ||
@@ -167,7 +168,7 @@ static bool is_due(const Deadlines *d)
  * Spin for poll-ns of host time, until one of the times @next comes, or until
  * something is kicked. Drops the lock.
  */
-static void spin(VGPUWorker *w, const Deadlines *next)
+static void worker_spin(VGPUWorker *w, const Deadlines *next)
 {
     int64_t end = get_clock() + w->s->poll_ns;
     bool found;
@@ -176,7 +177,7 @@ static void spin(VGPUWorker *w, const Deadlines *next)
     qemu_mutex_unlock(&w->lock);
     do {
         cpu_relax();
-        found = qatomic_read(&w->kicked) || is_due(next);
+        found = qatomic_read(&w->kicked) || any_deadline_reached(next);
     } while (!found && get_clock() < end);
     qemu_mutex_lock(&w->lock);
     if (found) {
@@ -188,7 +189,7 @@ static void spin(VGPUWorker *w, const Deadlines *next)
 }
 
 /* Main loop: the time has come that a queue waits for. */
-static void timer_cb(void *opaque)
+static void worker_timer_cb(void *opaque)
 {
     VGPUWorker *w = opaque;
 
@@ -201,7 +202,7 @@ static void timer_cb(void *opaque)
  * Sleep until @next, or until something wakes the thread. The timer stays armed
  * when the wait ends earlier: the thread then wakes up once in vain.
  */
-static void sleep_until(VGPUWorker *w, const Deadlines *next)
+static void worker_sleep(VGPUWorker *w, const Deadlines *next)
 {
     if (next->virtual < w->armed) {
         w->armed = next->virtual;
@@ -219,13 +220,13 @@ static void sleep_until(VGPUWorker *w, const Deadlines *next)
 }
 
 /* Run a time slice of queue @n. True if it does not wait afterwards. */
-static bool run(VGPUWorker *w, unsigned n)
+static bool worker_run_queue(VGPUWorker *w, unsigned n)
 {
     VGPUQueue *q = w->ops->queue(w, n);
     Deadlines next = NO_DEADLINES;
 
     if (vgpu_delay_worker(w->s, &w->lock, VGPU_DELAY_TAKE) &&
-        !queue_ready(w, n, &next)) {
+        !worker_queue_ready(w, n, &next)) {
         return false;
     }
     w->current = q;
@@ -250,7 +251,7 @@ static void *worker_thread(void *opaque)
     qemu_mutex_lock(&w->lock);
     while (!w->quit) {
         Deadlines next = NO_DEADLINES;
-        int n = pick(w, &next);
+        int n = worker_pick_queue(w, &next);
 
         if (ops->busy && !w->paused) {
             ops->busy(w, n >= 0);
@@ -258,13 +259,13 @@ static void *worker_thread(void *opaque)
         if (n >= 0 && ops->yield && ops->yield(w)) {
             w->next = n;
         } else if (n >= 0) {
-            worked = run(w, n);
-        } else if (worked && spin_worth(w)) {
+            worked = worker_run_queue(w, n);
+        } else if (worked && worker_should_spin(w)) {
             worked = false;
-            spin(w, &next);
+            worker_spin(w, &next);
         } else {
             worked = false;
-            sleep_until(w, &next);
+            worker_sleep(w, &next);
         }
     }
     if (ops->busy) {
@@ -275,7 +276,7 @@ static void *worker_thread(void *opaque)
     return NULL;
 }
 
-static void client_retry(VGPUClient *c, uint32_t vmids, int slot)
+static void worker_client_retry(VGPUClient *c, uint32_t vmids, int slot)
 {
     VGPUWorker *w = c->s->workers->by_client[c->index];
     unsigned n;
@@ -298,7 +299,7 @@ static void client_retry(VGPUClient *c, uint32_t vmids, int slot)
 }
 
 /* The thread leaves the access, with the rest of the step that it is at. */
-static void client_drain(VGPUClient *c)
+static void worker_client_drain(VGPUClient *c)
 {
     VGPUWorker *w = c->s->workers->by_client[c->index];
 
@@ -307,8 +308,8 @@ static void client_drain(VGPUClient *c)
 }
 
 const VGPUClientOps vgpu_worker_client_ops = {
-    .retry = client_retry,
-    .drain = client_drain,
+    .retry = worker_client_retry,
+    .drain = worker_client_drain,
 };
 
 /*
@@ -316,7 +317,7 @@ const VGPUClientOps vgpu_worker_client_ops = {
  * does not run is not done, since the guest may have seen the engine stand: the
  * queue asks again when it runs. w->lock held.
  */
-static bool reg_due(VGPUWorker *w, unsigned n)
+static bool worker_reg_due(VGPUWorker *w, unsigned n)
 {
     VGPUQueue *q = w->ops->queue(w, n);
 
@@ -338,7 +339,7 @@ static bool reg_due(VGPUWorker *w, unsigned n)
  * same number is ended. The packet is marked done before the write, so that a
  * queue that is saved meanwhile does not repeat it.
  */
-static void reg_bh(void *opaque)
+static void worker_reg_bh(void *opaque)
 {
     VGPUWorker *w = opaque;
     unsigned n;
@@ -350,7 +351,7 @@ static void reg_bh(void *opaque)
         bool due;
 
         WITH_QEMU_LOCK_GUARD(&w->lock) {
-            due = reg_due(w, n);
+            due = worker_reg_due(w, n);
             if (due) {
                 reg = x->reg;
                 val = x->reg_val;
@@ -392,9 +393,9 @@ void vgpu_worker_start(VGPUWorker *w, VGPUState *s, const VGPUWorkerOps *ops,
     w->client = client;
     s->workers->by_client[client] = w;
     w->quit = false;
-    w->reg_bh = qemu_bh_new_guarded(reg_bh, w,
+    w->reg_bh = qemu_bh_new_guarded(worker_reg_bh, w,
                                     &DEVICE(s)->mem_reentrancy_guard);
-    w->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, timer_cb, w);
+    w->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, worker_timer_cb, w);
     w->armed = INT64_MAX;
     qemu_mutex_init(&w->lock);
     qemu_cond_init(&w->wake);

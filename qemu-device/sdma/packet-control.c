@@ -93,8 +93,8 @@ bool vgpu_sdma_srbm_allowed(uint32_t reg)
 
 /*
  * Registers are written under the BQL, which the engine's thread never takes:
- * the queue waits while the main loop does it (reg_bh() in queue/scheduler.c)
- * and sets done.
+ * the queue waits while the main loop does it (worker_reg_bh() in
+ * queue/scheduler.c) and sets done.
  */
 VGPUStep vgpu_sdma_srbm_write(VGPUEngine *e, VGPUQueue *q)
 {
