@@ -11,7 +11,7 @@
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 #include "hw/misc/vgpu-kfd/memory/hub.h"
 
-#define WAIT_TRIES      64          /* before the pace is slowed */
+#define WAIT_TRIES      64          /* tries without an interval */
 
 VGPUStep vgpu_cp_bad(VGPUExec *x, unsigned error)
 {

@@ -14,7 +14,7 @@
 #include "hw/misc/vgpu-kfd/queue/queue.h"
 #include "hw/misc/vgpu-kfd/queue/scheduler.h"
 
-#define POLL_PACE_NS        SCALE_MS
+#define POLL_INTERVAL_NS    SCALE_MS
 
 bool vgpu_queue_pending(const VGPUQueue *q)
 {
@@ -31,7 +31,7 @@ void vgpu_queue_wptr_moved(VGPUQueue *q)
     }
 }
 
-void vgpu_queue_forget(VGPUQueue *q)
+void vgpu_queue_discard(VGPUQueue *q)
 {
     /* A write pointer that is still to be read is no work of the packet. */
     q->poll_wptr |= q->exec.poll_wptr;
@@ -44,7 +44,7 @@ void vgpu_queue_restart(VGPUWorker *w, VGPUQueue *q)
     if (w->current == q) {
         q->restart = true;
     } else {
-        vgpu_queue_forget(q);
+        vgpu_queue_discard(q);
         vgpu_worker_kick(w);
     }
 }
@@ -75,7 +75,7 @@ static VGPUStep queue_timeslice_step(VGPUWorker *w, unsigned n, VGPUQueue *q,
         q->restart = false;
         /* A write pointer that the step has read is void, too. */
         q->poll_wptr |= poll_wptr;
-        vgpu_queue_forget(q);
+        vgpu_queue_discard(q);
         return VGPU_STEP_AGAIN;
     }
     q->rptr = x->rptr;
@@ -169,8 +169,8 @@ VGPUStep vgpu_exec_wait_wptr(VGPUExec *x)
     return VGPU_STEP_STALL;
 }
 
-static VGPUStep sleep_for(VGPUExec *x, VGPUWait why, QEMUClockType clock,
-                          int64_t ns)
+static VGPUStep exec_sleep(VGPUExec *x, VGPUWait why, QEMUClockType clock,
+                           int64_t ns)
 {
     x->mem.stall = (VGPUStall) {
         .why = why,
@@ -180,7 +180,7 @@ static VGPUStep sleep_for(VGPUExec *x, VGPUWait why, QEMUClockType clock,
 }
 
 /* Count a try. Return whether there were more than @eager. */
-static bool tried(VGPUExec *x, unsigned eager)
+static bool exec_count_try(VGPUExec *x, unsigned eager)
 {
     if (x->polls < UINT32_MAX) {
         x->polls++;
@@ -190,22 +190,22 @@ static bool tried(VGPUExec *x, unsigned eager)
 
 VGPUStep vgpu_exec_sleep(VGPUExec *x, int64_t ns)
 {
-    return sleep_for(x, VGPU_WAIT_POLL, QEMU_CLOCK_VIRTUAL, ns);
+    return exec_sleep(x, VGPU_WAIT_POLL, QEMU_CLOCK_VIRTUAL, ns);
 }
 
 VGPUStep vgpu_exec_poll(VGPUExec *x, unsigned eager, int64_t ns)
 {
-    if (tried(x, eager)) {
-        ns = MAX(ns, POLL_PACE_NS);
+    if (exec_count_try(x, eager)) {
+        ns = MAX(ns, POLL_INTERVAL_NS);
     }
     return ns ? vgpu_exec_sleep(x, ns) : VGPU_STEP_AGAIN;
 }
 
 VGPUStep vgpu_exec_poll_device(VGPUExec *x, unsigned eager)
 {
-    return tried(x, eager) ?
-           sleep_for(x, VGPU_WAIT_DEVICE, QEMU_CLOCK_REALTIME, POLL_PACE_NS) :
-           VGPU_STEP_AGAIN;
+    return exec_count_try(x, eager) ?
+           exec_sleep(x, VGPU_WAIT_DEVICE, QEMU_CLOCK_REALTIME,
+                      POLL_INTERVAL_NS) : VGPU_STEP_AGAIN;
 }
 
 VGPUStep vgpu_exec_write_reg(VGPUExec *x, uint32_t reg, uint32_t val)

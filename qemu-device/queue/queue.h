@@ -114,9 +114,9 @@ typedef struct VGPUQueueOps {
 bool vgpu_queue_pending(const VGPUQueue *q);
 /* The write pointer moved. The caller kicks the worker. */
 void vgpu_queue_wptr_moved(VGPUQueue *q);
-/* Forget the work that was begun. Not while packets run. */
-void vgpu_queue_forget(VGPUQueue *q);
-/* Pointers or base were written: forget the work, at once or after a step. */
+/* Discard the work that was begun. Not while packets run. */
+void vgpu_queue_discard(VGPUQueue *q);
+/* Pointers or base were written: discard the work, at once or after a step. */
 void vgpu_queue_restart(VGPUWorker *w, VGPUQueue *q);
 /* A time slice of queue @n, for VGPUWorkerOps.timeslice(). Drops the lock. */
 void vgpu_queue_timeslice(VGPUWorker *w, unsigned n, const VGPUQueueOps *ops);

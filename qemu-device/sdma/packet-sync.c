@@ -14,7 +14,7 @@
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
 
 #define POLL_FOREVER        0xfff
-#define POLL_EAGER          8           /* tries before the pace is slowed */
+#define POLL_EAGER          8           /* tries at the packet's interval */
 #define POLL_FUNC_ALWAYS    0
 #define POLL_FUNC_MAX       6
 
