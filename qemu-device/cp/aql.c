@@ -153,7 +153,7 @@ static VGPUStep notify(VGPUCp *cp, CpQueue *q, uint64_t signal)
     if (step == VGPU_STEP_DONE) {
         uint64_t id = cpu_to_le64((uint32_t)event);
 
-        if (cp_stalls(vgpu_access_write(&x->mem, mailbox & ~7ull, &id, 8))) {
+        if (cp_stalls(vgpu_dma_write(&x->mem, mailbox & ~7ull, &id, 8))) {
             return VGPU_STEP_STALL;
         }
         vgpu_cp_interrupt(cp, q, IH_SRC_CP_END_OF_PIPE, CP_INT_CNTL__TIME_STAMP,
@@ -172,8 +172,8 @@ static VGPUStep finish(VGPUCp *cp, CpQueue *q)
     VGPUStep step = VGPU_STEP_DONE;
 
     if (q->phase == PHASE_SIGNAL) {
-        if (signal && cp_stalls(vgpu_access_add64(&x->mem, signal +
-                                                  AMD_SIGNAL_VALUE, -1))) {
+        if (signal && cp_stalls(vgpu_dma_add64(&x->mem, signal +
+                                               AMD_SIGNAL_VALUE, -1))) {
             return VGPU_STEP_STALL;
         }
         q->phase = PHASE_MAILBOX;
@@ -185,7 +185,7 @@ static VGPUStep finish(VGPUCp *cp, CpQueue *q)
         }
         q->phase = PHASE_RETIRE;
     }
-    if (cp_stalls(vgpu_access_write(&x->mem, va, &header, 4))) {
+    if (cp_stalls(vgpu_dma_write(&x->mem, va, &header, 4))) {
         return VGPU_STEP_STALL;
     }
     q->phase = PHASE_WORK;

@@ -245,9 +245,9 @@ VGPUStep vgpu_cp_wait_device(VGPUExec *x);
 VGPUStep vgpu_cp_fetch(VGPUExec *x, uint64_t at, uint32_t *dw, unsigned n);
 /* Read or write back pointers, as exec.poll_wptr and exec.writeback say. */
 VGPUStep vgpu_cp_pointers(CpQueue *q);
-static inline bool cp_stalls(VGPUAccess a)
+static inline bool cp_stalls(VGPUDmaResult a)
 {
-    return a == VGPU_ACCESS_STALL;
+    return a == VGPU_DMA_STALL;
 }
 
 #endif /* HW_MISC_VGPU_KFD_CP_INTERNAL_H */

@@ -139,7 +139,7 @@ VGPUStep vgpu_cp_query_status(VGPUCp *cp, CpQueue *kiq)
 
     /* Whatever came before is done by now. */
     if (command != PM4_QUERY_INTERRUPT_ONLY &&
-        cp_stalls(vgpu_access_write(&x->mem, va, &val, 8))) {
+        cp_stalls(vgpu_dma_write(&x->mem, va, &val, 8))) {
         return VGPU_STEP_STALL;
     }
     if (command == PM4_QUERY_INTERRUPT_ONLY ||

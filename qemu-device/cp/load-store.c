@@ -23,9 +23,9 @@ VGPUStep vgpu_cp_bad(VGPUExec *x, unsigned error)
 VGPUStep vgpu_cp_fetch(VGPUExec *x, uint64_t at, uint32_t *dw, unsigned n)
 {
     switch (vgpu_exec_fetch(x, at, dw, n)) {
-    case VGPU_ACCESS_STALL:
+    case VGPU_DMA_STALL:
         return VGPU_STEP_STALL;
-    case VGPU_ACCESS_FAULT:
+    case VGPU_DMA_FAULT:
         /* Reported as VM fault; what was read is no packet. */
         x->error = 0;
         x->error_bits = x->ib_depth ? CP_HQD_ERROR__IB_UTCL1_ERROR
@@ -38,15 +38,15 @@ VGPUStep vgpu_cp_fetch(VGPUExec *x, uint64_t at, uint32_t *dw, unsigned n)
 
 VGPUStep vgpu_cp_store(VGPUExec *x, uint64_t va, uint64_t val, unsigned len)
 {
-    VGPUAccess a;
+    VGPUDmaResult a;
 
     val = cpu_to_le64(val);
     if (len == 4) {
         uint32_t low = cpu_to_le32(le64_to_cpu(val));
 
-        a = vgpu_access_write(&x->mem, va & ~3ull, &low, 4);
+        a = vgpu_dma_write(&x->mem, va & ~3ull, &low, 4);
     } else {
-        a = vgpu_access_write(&x->mem, va & ~7ull, &val, 8);
+        a = vgpu_dma_write(&x->mem, va & ~7ull, &val, 8);
     }
     return cp_stalls(a) ? VGPU_STEP_STALL : VGPU_STEP_DONE;
 }
@@ -54,7 +54,7 @@ VGPUStep vgpu_cp_store(VGPUExec *x, uint64_t va, uint64_t val, unsigned len)
 VGPUStep vgpu_cp_load(VGPUExec *x, uint64_t va, uint64_t *val, unsigned len)
 {
     *val = 0;
-    if (cp_stalls(vgpu_access_read(&x->mem, va & -(uint64_t)len, val, len))) {
+    if (cp_stalls(vgpu_dma_read(&x->mem, va & -(uint64_t)len, val, len))) {
         return VGPU_STEP_STALL;
     }
     *val = le64_to_cpu(*val);

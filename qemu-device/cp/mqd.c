@@ -17,7 +17,7 @@ static VGPUStep mqd_read(VGPUExec *x, uint64_t va, uint32_t *mqd)
     unsigned i;
 
     x->mem.vmid = 0;
-    if (cp_stalls(vgpu_access_read(&x->mem, va, mqd, MQD_USED * 4))) {
+    if (cp_stalls(vgpu_dma_read(&x->mem, va, mqd, MQD_USED * 4))) {
         return VGPU_STEP_STALL;
     }
     for (i = 0; i < MQD_USED; i++) {
@@ -42,7 +42,7 @@ static VGPUStep mqd_write(VGPUExec *x, CpQueue *q)
         }
         val = cpu_to_le32(sh ? q->sh[i - CP_MQD_SH]
                              : qatomic_read(&q->regs[i - CP_MQD_HQD]));
-        if (cp_stalls(vgpu_access_write(&x->mem, va + 4 * i, &val, 4))) {
+        if (cp_stalls(vgpu_dma_write(&x->mem, va + 4 * i, &val, 4))) {
             return VGPU_STEP_STALL;
         }
     }

@@ -16,7 +16,7 @@ static VGPUStep image_read(VGPUExec *x, uint64_t va, uint32_t *mqd)
     unsigned i;
 
     x->mem.vmid = 0;
-    if (cp_stalls(vgpu_access_read(&x->mem, va, mqd, SDMA_MQD_DWORDS * 4))) {
+    if (cp_stalls(vgpu_dma_read(&x->mem, va, mqd, SDMA_MQD_DWORDS * 4))) {
         return VGPU_STEP_STALL;
     }
     for (i = 0; i < SDMA_MQD_DWORDS; i++) {
@@ -37,7 +37,7 @@ static VGPUStep image_write(VGPUExec *x, uint64_t va, const uint32_t *mqd)
         if (i >= SDMA_MQD_REGS && i < SDMA_MQD_WORK) {
             continue;
         }
-        if (cp_stalls(vgpu_access_write(&x->mem, va + 4 * i, &val, 4))) {
+        if (cp_stalls(vgpu_dma_write(&x->mem, va + 4 * i, &val, 4))) {
             return VGPU_STEP_STALL;
         }
     }

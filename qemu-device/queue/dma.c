@@ -49,15 +49,15 @@ static bool poisoned(VGPUView *v, uint64_t va, VGPUSpan *span)
 }
 
 /* Stall for an IOMMU translation; the record of an earlier stall is kept. */
-static VGPUAccess wait_iommu(VGPUView *v)
+static VGPUDmaResult wait_iommu(VGPUView *v)
 {
     v->stall.iommu = true;
-    return VGPU_ACCESS_STALL;
+    return VGPU_DMA_STALL;
 }
 
 /* Report the no-retry fault in @span and map the default page instead. */
-static VGPUAccess redirect(VGPUView *v, uint64_t va, uint64_t len,
-                           VGPUSpan *span)
+static VGPUDmaResult redirect(VGPUView *v, uint64_t va, uint64_t len,
+                              VGPUSpan *span)
 {
     VGPUSpan fault = *span;
 
@@ -68,15 +68,15 @@ static VGPUAccess redirect(VGPUView *v, uint64_t va, uint64_t len,
     }
     vgpu_fault_noretry(v->client, v->vmid, va, &fault, v->faulted);
     v->faulted = true;
-    return VGPU_ACCESS_FAULT;
+    return VGPU_DMA_FAULT;
 }
 
 /*
  * What to do with @span, which @va translates to: faults are decided. Unless it
  * is OK, nothing stays mapped. @invs: of the VMID, before it was translated.
  */
-static VGPUAccess decide(VGPUView *v, uint64_t va, uint64_t len, bool write,
-                         uint32_t invs, VGPUSpan *span)
+static VGPUDmaResult decide(VGPUView *v, uint64_t va, uint64_t len, bool write,
+                            uint32_t invs, VGPUSpan *span)
 {
     VGPUClient *c = v->client;
     VGPUState *s = c->s;
@@ -96,7 +96,7 @@ static VGPUAccess decide(VGPUView *v, uint64_t va, uint64_t len, bool write,
         vgpu_fault_retry(c, vmid, va, write, stall);
         trace_vgpu_stall(s->id, c->index, v->queue, vmid, va, write,
                          stall->why, stall->serial);
-        return VGPU_ACCESS_STALL;
+        return VGPU_DMA_STALL;
     }
     if (again) {
         if (stall->why == VGPU_WAIT_RETRY) {
@@ -119,9 +119,9 @@ static VGPUAccess decide(VGPUView *v, uint64_t va, uint64_t len, bool write,
         *stall = (VGPUStall) {
             .why = VGPU_WAIT_POISON, .hub = c->hub, .vmid = vmid, .va = va,
         };
-        return VGPU_ACCESS_STALL;
+        return VGPU_DMA_STALL;
     }
-    return VGPU_ACCESS_OK;
+    return VGPU_DMA_OK;
 }
 
 static uint32_t invalidations(VGPUView *v)
@@ -130,8 +130,8 @@ static uint32_t invalidations(VGPUView *v)
 }
 
 /* The span at @va, faults decided. Unless it is OK, nothing stays mapped. */
-static VGPUAccess reach(VGPUView *v, uint64_t va, uint64_t len,
-                        bool write, VGPUSpan *span)
+static VGPUDmaResult reach(VGPUView *v, uint64_t va, uint64_t len,
+                           bool write, VGPUSpan *span)
 {
     uint32_t invs = invalidations(v);
 
@@ -162,13 +162,13 @@ static void prefetch(const VGPUSpan *span)
 }
 
 /* Copy from all of @from to what @dst is, as far as that goes. */
-static VGPUAccess copy_span(VGPUView *v, uint64_t dst, const VGPUSpan *from,
-                            uint64_t *n)
+static VGPUDmaResult copy_span(VGPUView *v, uint64_t dst, const VGPUSpan *from,
+                               uint64_t *n)
 {
     VGPUSpan to;
-    VGPUAccess ret = reach(v, dst, from->len, true, &to);
+    VGPUDmaResult ret = reach(v, dst, from->len, true, &to);
 
-    if (ret != VGPU_ACCESS_STALL) {
+    if (ret != VGPU_DMA_STALL) {
         if (to.host) {
             /* Source and destination may be the same memory. */
             memmove(to.host, from->host, to.len);
@@ -179,11 +179,11 @@ static VGPUAccess copy_span(VGPUView *v, uint64_t dst, const VGPUSpan *from,
     return ret;
 }
 
-VGPUAccess vgpu_access_copy(VGPUView *v, uint64_t dst, uint64_t src,
+VGPUDmaResult vgpu_dma_copy(VGPUView *v, uint64_t dst, uint64_t src,
                             uint64_t len, uint64_t *done)
 {
     VGPUState *s = v->client->s;
-    VGPUAccess ret = VGPU_ACCESS_OK, part;
+    VGPUDmaResult ret = VGPU_DMA_OK, part;
     VGPUSpan from, next;
     uint32_t invs;
 
@@ -196,7 +196,7 @@ VGPUAccess vgpu_access_copy(VGPUView *v, uint64_t dst, uint64_t src,
 
         from = next;
         part = decide(v, at, len - *done, false, invs, &from);
-        if (part == VGPU_ACCESS_STALL) {
+        if (part == VGPU_DMA_STALL) {
             ret = part;
             break;
         }
@@ -216,7 +216,7 @@ VGPUAccess vgpu_access_copy(VGPUView *v, uint64_t dst, uint64_t src,
             rest.host += n;
             rest.len -= n;
             part = copy_span(v, dst + *done, &rest, &m);
-            if (part == VGPU_ACCESS_STALL) {
+            if (part == VGPU_DMA_STALL) {
                 break;
             }
             ret = MAX(ret, part);
@@ -224,7 +224,7 @@ VGPUAccess vgpu_access_copy(VGPUView *v, uint64_t dst, uint64_t src,
             n += m;
         }
         vgpu_phys_unmap(s, &from, from.len);
-        if (part == VGPU_ACCESS_STALL) {
+        if (part == VGPU_DMA_STALL) {
             ret = part;
             vgpu_phys_unmap(s, &next, 0);
             break;
@@ -234,18 +234,18 @@ VGPUAccess vgpu_access_copy(VGPUView *v, uint64_t dst, uint64_t src,
     return ret;
 }
 
-VGPUAccess vgpu_access_fill(VGPUView *v, uint64_t dst,
+VGPUDmaResult vgpu_dma_fill(VGPUView *v, uint64_t dst,
                             uint32_t data, unsigned phase, uint64_t len,
                             uint64_t *done)
 {
     uint8_t pattern[4 * KiB];
-    VGPUAccess ret;
+    VGPUDmaResult ret;
     VGPUSpan to;
     uint64_t off;
 
     begin(v);
     ret = reach(v, dst, len, true, &to);
-    if (ret != VGPU_ACCESS_STALL) {
+    if (ret != VGPU_DMA_STALL) {
         data = ror32(data, 8 * (phase & 3));
         for (off = 0; off < MIN(to.len, sizeof(pattern)); off += 4) {
             stl_le_p(pattern + off, data);
@@ -260,17 +260,17 @@ VGPUAccess vgpu_access_fill(VGPUView *v, uint64_t dst,
     return ret;
 }
 
-VGPUAccess vgpu_access_entries(VGPUView *v, uint64_t dst,
-                               uint64_t flags, uint64_t first, uint64_t incr,
-                               uint64_t n, uint64_t *done)
+VGPUDmaResult vgpu_dma_write_ptes(VGPUView *v, uint64_t dst,
+                                  uint64_t flags, uint64_t first, uint64_t incr,
+                                  uint64_t n, uint64_t *done)
 {
-    VGPUAccess ret;
+    VGPUDmaResult ret;
     VGPUSpan to;
     uint64_t i;
 
     begin(v);
     ret = reach(v, dst, n * 8, true, &to);
-    if (ret != VGPU_ACCESS_STALL) {
+    if (ret != VGPU_DMA_STALL) {
         /* Never 0: the caller counts on getting on. */
         *done = MAX(to.len / 8, 1);
         for (i = 0; holds(&to, 8) && i < *done; i++) {
@@ -284,19 +284,19 @@ VGPUAccess vgpu_access_entries(VGPUView *v, uint64_t dst,
     return ret;
 }
 
-VGPUAccess vgpu_access_read(VGPUView *v, uint64_t va, void *buf,
+VGPUDmaResult vgpu_dma_read(VGPUView *v, uint64_t va, void *buf,
                             unsigned len)
 {
-    VGPUAccess ret = VGPU_ACCESS_OK;
+    VGPUDmaResult ret = VGPU_DMA_OK;
     uint8_t *p = buf;
 
     begin(v);
-    while (len && ret != VGPU_ACCESS_STALL) {
-        VGPUAccess part;
+    while (len && ret != VGPU_DMA_STALL) {
+        VGPUDmaResult part;
         VGPUSpan from;
 
         part = reach(v, va, len, false, &from);
-        if (part != VGPU_ACCESS_STALL) {
+        if (part != VGPU_DMA_STALL) {
             memcpy(p, from.host, from.len);
             vgpu_phys_unmap(v->client->s, &from, from.len);
             p += from.len;
@@ -309,15 +309,15 @@ VGPUAccess vgpu_access_read(VGPUView *v, uint64_t va, void *buf,
     return ret;
 }
 
-VGPUAccess vgpu_access_write(VGPUView *v, uint64_t va,
+VGPUDmaResult vgpu_dma_write(VGPUView *v, uint64_t va,
                              const void *buf, unsigned len)
 {
-    VGPUAccess ret;
+    VGPUDmaResult ret;
     VGPUSpan to;
 
     begin(v);
     ret = reach(v, va, len, true, &to);
-    if (ret != VGPU_ACCESS_STALL) {
+    if (ret != VGPU_DMA_STALL) {
         if (len == 8 && holds(&to, 8)) {
             qatomic_set((uint64_t *)to.host, ldq_he_p(buf));
         } else if (len == 4 && holds(&to, 4)) {
@@ -355,17 +355,17 @@ static uint64_t atomic64(uint64_t *p, VGPUAtomicFn *fn, uint64_t src,
     return le64_to_cpu(old);
 }
 
-VGPUAccess vgpu_access_atomic(VGPUView *v, uint64_t va, unsigned size,
+VGPUDmaResult vgpu_dma_atomic(VGPUView *v, uint64_t va, unsigned size,
                               VGPUAtomicFn *fn, uint64_t src, uint64_t cmp,
                               uint64_t *old)
 {
-    VGPUAccess ret;
+    VGPUDmaResult ret;
     VGPUSpan to;
 
     *old = 0;
     begin(v);
     ret = reach(v, va, size, true, &to);
-    if (ret != VGPU_ACCESS_STALL) {
+    if (ret != VGPU_DMA_STALL) {
         if (holds(&to, size)) {
             *old = size == 8 ? atomic64((uint64_t *)to.host, fn, src, cmp)
                              : atomic32((uint32_t *)to.host, fn, src, cmp);
@@ -381,9 +381,9 @@ static uint64_t add(uint64_t old, uint64_t src, uint64_t cmp, unsigned bits)
     return old + src;
 }
 
-VGPUAccess vgpu_access_add64(VGPUView *v, uint64_t va, uint64_t n)
+VGPUDmaResult vgpu_dma_add64(VGPUView *v, uint64_t va, uint64_t n)
 {
     uint64_t old;
 
-    return vgpu_access_atomic(v, va, 8, add, n, 0, &old);
+    return vgpu_dma_atomic(v, va, 8, add, n, 0, &old);
 }

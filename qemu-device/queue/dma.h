@@ -23,31 +23,31 @@ typedef struct VGPUView {
     VGPUIotlb iotlb;            /* the IOMMU's replies to the queue */
 } VGPUView;
 
-typedef enum VGPUAccess {
-    VGPU_ACCESS_OK,
-    VGPU_ACCESS_FAULT,          /* no-retry fault: done, on the default page */
-    VGPU_ACCESS_STALL,          /* retry fault: not done, see view->stall */
-} VGPUAccess;
+typedef enum VGPUDmaResult {
+    VGPU_DMA_OK,
+    VGPU_DMA_FAULT,             /* no-retry fault: done, on the default page */
+    VGPU_DMA_STALL,             /* retry fault: not done, see view->stall */
+} VGPUDmaResult;
 
 /*
  * Move @len bytes, or fewer: *@done tells, also before a stall. A fault says
  * that some of them were redirected.
  */
-VGPUAccess vgpu_access_copy(VGPUView *v, uint64_t dst, uint64_t src,
+VGPUDmaResult vgpu_dma_copy(VGPUView *v, uint64_t dst, uint64_t src,
                             uint64_t len, uint64_t *done);
 /* Repeat @data, a little-endian dword that starts at byte @phase. */
-VGPUAccess vgpu_access_fill(VGPUView *v, uint64_t dst, uint32_t data,
+VGPUDmaResult vgpu_dma_fill(VGPUView *v, uint64_t dst, uint32_t data,
                             unsigned phase, uint64_t len, uint64_t *done);
 /*
- * Write @n quadwords, or fewer: flags | (first + i * incr). @dst is 8-byte
- * aligned.
+ * Write @n page-table entries, or fewer: flags | (first + i * incr). @dst is
+ * 8-byte aligned.
  */
-VGPUAccess vgpu_access_entries(VGPUView *v, uint64_t dst, uint64_t flags,
-                               uint64_t first, uint64_t incr, uint64_t n,
-                               uint64_t *done);
-VGPUAccess vgpu_access_read(VGPUView *v, uint64_t va, void *buf, unsigned len);
+VGPUDmaResult vgpu_dma_write_ptes(VGPUView *v, uint64_t dst, uint64_t flags,
+                                  uint64_t first, uint64_t incr, uint64_t n,
+                                  uint64_t *done);
+VGPUDmaResult vgpu_dma_read(VGPUView *v, uint64_t va, void *buf, unsigned len);
 /* 4 or 8 bytes at once; @va is aligned to them. */
-VGPUAccess vgpu_access_write(VGPUView *v, uint64_t va, const void *buf,
+VGPUDmaResult vgpu_dma_write(VGPUView *v, uint64_t va, const void *buf,
                              unsigned len);
 /* The new value for @old, of 4 or 8 bytes; more bits than these are ignored. */
 typedef uint64_t VGPUAtomicFn(uint64_t old, uint64_t src, uint64_t cmp,
@@ -56,10 +56,10 @@ typedef uint64_t VGPUAtomicFn(uint64_t old, uint64_t src, uint64_t cmp,
  * Replace @size bytes, 4 or 8, little endian, at a @va that is aligned to them
  * by what @fn makes of them; *@old is what they were (0 where nothing is).
  */
-VGPUAccess vgpu_access_atomic(VGPUView *v, uint64_t va, unsigned size,
+VGPUDmaResult vgpu_dma_atomic(VGPUView *v, uint64_t va, unsigned size,
                               VGPUAtomicFn *fn, uint64_t src, uint64_t cmp,
                               uint64_t *old);
 /* 64-bit, little endian; @va is 8-byte aligned. */
-VGPUAccess vgpu_access_add64(VGPUView *v, uint64_t va, uint64_t n);
+VGPUDmaResult vgpu_dma_add64(VGPUView *v, uint64_t va, uint64_t n);
 
 #endif /* HW_MISC_VGPU_KFD_QUEUE_DMA_H */

@@ -143,17 +143,18 @@ uint64_t vgpu_exec_address(const VGPUExec *x, uint64_t at, uint64_t *left)
     return x->ring_base + pos * 4;
 }
 
-VGPUAccess vgpu_exec_fetch(VGPUExec *x, uint64_t at, uint32_t *dw, unsigned n)
+VGPUDmaResult vgpu_exec_fetch(VGPUExec *x, uint64_t at, uint32_t *dw,
+                              unsigned n)
 {
-    VGPUAccess ret = VGPU_ACCESS_OK;
+    VGPUDmaResult ret = VGPU_DMA_OK;
 
-    while (n && ret == VGPU_ACCESS_OK) {
+    while (n && ret == VGPU_DMA_OK) {
         uint64_t left;
         uint64_t va = vgpu_exec_address(x, at, &left);
         unsigned i, part = MIN(n, left);
 
-        ret = vgpu_access_read(&x->mem, va, dw, part * 4);
-        for (i = 0; i < part && ret == VGPU_ACCESS_OK; i++) {
+        ret = vgpu_dma_read(&x->mem, va, dw, part * 4);
+        for (i = 0; i < part && ret == VGPU_DMA_OK; i++) {
             dw[i] = le32_to_cpu(dw[i]);
         }
         at += part;

@@ -135,7 +135,8 @@ unsigned vgpu_exec_vmid(const VGPUExec *x);
  */
 uint64_t vgpu_exec_address(const VGPUExec *x, uint64_t at, uint64_t *left);
 /* Fetch @n dwords from dword @at of the packet on. They are available. */
-VGPUAccess vgpu_exec_fetch(VGPUExec *x, uint64_t at, uint32_t *dw, unsigned n);
+VGPUDmaResult vgpu_exec_fetch(VGPUExec *x, uint64_t at, uint32_t *dw,
+                              unsigned n);
 /* Stall until wptr moves. */
 VGPUStep vgpu_exec_wait_wptr(VGPUExec *x);
 /* Stall for @ns of virtual time. */

@@ -139,8 +139,8 @@ VGPUStep vgpu_sdma_atomic(VGPUEngine *e, VGPUQueue *q)
     }
     src = extract64(src, 0, 8 * size);
     cmp = extract64(cmp, 0, 8 * size);
-    if (vgpu_access_atomic(&x->mem, va, size, fn, src, cmp, &old) ==
-        VGPU_ACCESS_STALL) {
+    if (vgpu_dma_atomic(&x->mem, va, size, fn, src, cmp, &old) ==
+        VGPU_DMA_STALL) {
         return VGPU_STEP_STALL;
     }
     if (loop && old != cmp) {

@@ -61,8 +61,8 @@ VGPUStep vgpu_sdma_cond_exe(VGPUEngine *e, VGPUQueue *q)
     VGPUExec *x = &q->exec;
     uint32_t val;
 
-    if (vgpu_access_read(&x->mem, vgpu_dw64(&x->dw[1]) & ~3ull, &val,
-                         sizeof(val)) == VGPU_ACCESS_STALL) {
+    if (vgpu_dma_read(&x->mem, vgpu_dw64(&x->dw[1]) & ~3ull, &val,
+                      sizeof(val)) == VGPU_DMA_STALL) {
         return VGPU_STEP_STALL;
     }
     if (le32_to_cpu(val) == x->dw[3]) {

@@ -12,11 +12,11 @@
 
 #define ELEMENT_MAX     4       /* log2: 16 bytes */
 
-static VGPUAccess copy_piece(VGPUEngine *e, VGPUExec *x, uint64_t dst,
-                             uint64_t src, uint64_t len)
+static VGPUDmaResult copy_piece(VGPUEngine *e, VGPUExec *x, uint64_t dst,
+                                uint64_t src, uint64_t len)
 {
     uint64_t n;
-    VGPUAccess ret = vgpu_access_copy(&x->mem, dst, src, len, &n);
+    VGPUDmaResult ret = vgpu_dma_copy(&x->mem, dst, src, len, &n);
 
     if (n) {
         vgpu_sdma_did(x, n);
@@ -33,7 +33,7 @@ VGPUStep vgpu_sdma_copy(VGPUEngine *e, VGPUQueue *q)
     while (vgpu_sdma_more(x, len)) {
         if (copy_piece(e, x, vgpu_dw64(&x->dw[5]) + x->done,
                        vgpu_dw64(&x->dw[3]) + x->done,
-                       vgpu_sdma_piece(x, len)) == VGPU_ACCESS_STALL) {
+                       vgpu_sdma_piece(x, len)) == VGPU_DMA_STALL) {
             return VGPU_STEP_STALL;
         }
     }
@@ -54,9 +54,9 @@ VGPUStep vgpu_sdma_copy_broadcast(VGPUEngine *e, VGPUQueue *q)
         unsigned i;
 
         for (i = 0; i < 2; i++) {
-            if (vgpu_access_copy(&x->mem, vgpu_dw64(&x->dw[5 + 2 * i]) +
-                                 x->done, vgpu_dw64(&x->dw[3]) + x->done, n,
-                                 &n) == VGPU_ACCESS_STALL) {
+            if (vgpu_dma_copy(&x->mem, vgpu_dw64(&x->dw[5 + 2 * i]) +
+                              x->done, vgpu_dw64(&x->dw[3]) + x->done, n,
+                              &n) == VGPU_DMA_STALL) {
                 return VGPU_STEP_STALL;
             }
         }
@@ -102,7 +102,7 @@ VGPUStep vgpu_sdma_copy_rect(VGPUEngine *e, VGPUQueue *q)
 
         if (copy_piece(e, x, dst, src,
                        MIN(row - in_row, vgpu_sdma_piece(x, len))) ==
-            VGPU_ACCESS_STALL) {
+            VGPU_DMA_STALL) {
             return VGPU_STEP_STALL;
         }
     }

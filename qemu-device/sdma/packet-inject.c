@@ -72,9 +72,9 @@ VGPUStep vgpu_sdma_inject_moved(VGPUEngine *e, VGPUQueue *q, uint64_t before,
     if (injected->wrong_at < before || injected->wrong_at >= x->done) {
         return step;
     }
-    if (vgpu_access_read(&x->mem, src, &byte, 1) == VGPU_ACCESS_STALL ||
-        vgpu_access_fill(&x->mem, dst, byte ^ injected->wrong_xor, 0, 1,
-                         &done) == VGPU_ACCESS_STALL) {
+    if (vgpu_dma_read(&x->mem, src, &byte, 1) == VGPU_DMA_STALL ||
+        vgpu_dma_fill(&x->mem, dst, byte ^ injected->wrong_xor, 0, 1,
+                      &done) == VGPU_DMA_STALL) {
         /* The translation is gone again: all of this step once more. */
         x->done = before;
         return VGPU_STEP_STALL;

@@ -25,9 +25,9 @@ VGPUStep vgpu_sdma_fence(VGPUEngine *e, VGPUQueue *q)
 
     /* What came before is seen before. */
     smp_wmb();
-    return vgpu_sdma_accessed(
-        vgpu_access_write(&x->mem, vgpu_dw64(&x->dw[1]) & ~3ull, &data,
-                          sizeof(data)));
+    return vgpu_sdma_dma_step(
+        vgpu_dma_write(&x->mem, vgpu_dw64(&x->dw[1]) & ~3ull, &data,
+                       sizeof(data)));
 }
 
 VGPUStep vgpu_sdma_trap(VGPUEngine *e, VGPUQueue *q)
@@ -73,8 +73,8 @@ VGPUStep vgpu_sdma_poll(VGPUEngine *e, VGPUQueue *q)
             vgpu_reg_engine_write(e->s, GPU_HDP_FLUSH_REQ, x->dw[3]);
         }
         val = poll_reg(e->s, x->dw[1] / 4);
-    } else if (vgpu_access_read(&x->mem, vgpu_dw64(&x->dw[1]) & ~3ull, &val,
-                                sizeof(val)) == VGPU_ACCESS_STALL) {
+    } else if (vgpu_dma_read(&x->mem, vgpu_dw64(&x->dw[1]) & ~3ull, &val,
+                             sizeof(val)) == VGPU_DMA_STALL) {
         return VGPU_STEP_STALL;
     } else {
         val = le32_to_cpu(val);
@@ -97,17 +97,17 @@ VGPUStep vgpu_sdma_reg_to_mem(VGPUEngine *e, VGPUQueue *q)
     VGPUExec *x = &q->exec;
     uint32_t val = cpu_to_le32(poll_reg(e->s, x->dw[1] / 4));
 
-    return vgpu_sdma_accessed(
-        vgpu_access_write(&x->mem, vgpu_dw64(&x->dw[2]) & ~3ull, &val,
-                          sizeof(val)));
+    return vgpu_sdma_dma_step(
+        vgpu_dma_write(&x->mem, vgpu_dw64(&x->dw[2]) & ~3ull, &val,
+                       sizeof(val)));
 }
 
 static VGPUStep write_time(VGPUExec *x, uint64_t time)
 {
     time = cpu_to_le64(time);
-    return vgpu_sdma_accessed(
-        vgpu_access_write(&x->mem, vgpu_dw64(&x->dw[1]) & ~7ull, &time,
-                          sizeof(time)));
+    return vgpu_sdma_dma_step(
+        vgpu_dma_write(&x->mem, vgpu_dw64(&x->dw[1]) & ~7ull, &time,
+                       sizeof(time)));
 }
 
 VGPUStep vgpu_sdma_time_global(VGPUEngine *e, VGPUQueue *q)

@@ -15,15 +15,15 @@ VGPUStep vgpu_sdma_write(VGPUEngine *e, VGPUQueue *q)
 
     while (vgpu_sdma_more(x, len)) {
         uint64_t left, n, src;
-        VGPUAccess access;
+        VGPUDmaResult access;
 
         src = vgpu_sdma_payload(x, SDMA_WRITE_LINEAR_DWORDS, &left);
-        access = vgpu_access_copy(&x->mem, dst + x->done, src,
-                                  MIN(left, vgpu_sdma_piece(x, len)), &n);
+        access = vgpu_dma_copy(&x->mem, dst + x->done, src,
+                               MIN(left, vgpu_sdma_piece(x, len)), &n);
         if (n) {
             vgpu_sdma_did(x, n);
         }
-        if (access == VGPU_ACCESS_STALL) {
+        if (access == VGPU_DMA_STALL) {
             return VGPU_STEP_STALL;
         }
     }
@@ -55,9 +55,9 @@ VGPUStep vgpu_sdma_fill(VGPUEngine *e, VGPUQueue *q)
     while (vgpu_sdma_more(x, len)) {
         uint64_t n;
 
-        if (vgpu_access_fill(&x->mem, dst + x->done, data, x->done & 3,
-                             vgpu_sdma_piece(x, len), &n) ==
-            VGPU_ACCESS_STALL) {
+        if (vgpu_dma_fill(&x->mem, dst + x->done, data, x->done & 3,
+                          vgpu_sdma_piece(x, len), &n) ==
+            VGPU_DMA_STALL) {
             return VGPU_STEP_STALL;
         }
         vgpu_sdma_did(x, n);
@@ -76,11 +76,11 @@ VGPUStep vgpu_sdma_ptepde(VGPUEngine *e, VGPUQueue *q)
     while (vgpu_sdma_more(x, len)) {
         uint64_t n;
 
-        if (vgpu_access_entries(&x->mem, dst + x->done,
+        if (vgpu_dma_write_ptes(&x->mem, dst + x->done,
                                 vgpu_dw64(&x->dw[3]),
                                 vgpu_dw64(&x->dw[5]) + x->done / 8 * incr,
                                 incr, DIV_ROUND_UP(vgpu_sdma_piece(x, len), 8),
-                                &n) == VGPU_ACCESS_STALL) {
+                                &n) == VGPU_DMA_STALL) {
             return VGPU_STEP_STALL;
         }
         vgpu_sdma_did(x, n * 8);

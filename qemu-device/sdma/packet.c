@@ -101,9 +101,9 @@ bool vgpu_packet_valid(const VGPUExec *x)
 static VGPUStep fetch(VGPUExec *x, unsigned at, unsigned n)
 {
     switch (vgpu_exec_fetch(x, at, x->dw + at, n)) {
-    case VGPU_ACCESS_STALL:
+    case VGPU_DMA_STALL:
         return VGPU_STEP_STALL;
-    case VGPU_ACCESS_FAULT:
+    case VGPU_DMA_FAULT:
         /* The default page is no program. */
         return VGPU_STEP_BAD_RING;
     default:
@@ -198,8 +198,8 @@ static VGPUStep write_rptr(VGPUEngine *e, VGPUQueue *q)
     /* What the packets wrote is seen before the pointer past them. */
     smp_wmb();
     x->mem.vmid = x->ring_vmid;
-    if (vgpu_access_write(&x->mem, x->rptr_addr, &val, sizeof(val)) ==
-        VGPU_ACCESS_STALL) {
+    if (vgpu_dma_write(&x->mem, x->rptr_addr, &val, sizeof(val)) ==
+        VGPU_DMA_STALL) {
         return VGPU_STEP_STALL;
     }
     x->writeback = false;
@@ -213,11 +213,11 @@ static VGPUStep read_wptr(VGPUExec *x)
     uint64_t val;
 
     x->mem.vmid = x->ring_vmid;
-    switch (vgpu_access_read(&x->mem, x->wptr_addr & ~7ull, &val,
-                             sizeof(val))) {
-    case VGPU_ACCESS_STALL:
+    switch (vgpu_dma_read(&x->mem, x->wptr_addr & ~7ull, &val,
+                          sizeof(val))) {
+    case VGPU_DMA_STALL:
         return VGPU_STEP_STALL;
-    case VGPU_ACCESS_OK:
+    case VGPU_DMA_OK:
         x->wptr = le64_to_cpu(val);
         break;
     default:

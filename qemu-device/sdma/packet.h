@@ -16,9 +16,9 @@ static inline uint64_t vgpu_dw64(const uint32_t *dw)
 }
 
 /* What a packet comes to after an access to memory that is its whole work. */
-static inline VGPUStep vgpu_sdma_accessed(VGPUAccess access)
+static inline VGPUStep vgpu_sdma_dma_step(VGPUDmaResult access)
 {
-    return access == VGPU_ACCESS_STALL ? VGPU_STEP_STALL : VGPU_STEP_DONE;
+    return access == VGPU_DMA_STALL ? VGPU_STEP_STALL : VGPU_STEP_DONE;
 }
 
 /* What is injected into the packet. */
