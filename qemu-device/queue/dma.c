@@ -2,7 +2,7 @@
 /*
  * vgpu-kfd: memory as a queue sees it.
  *
- * Faults are decided here. A retry fault stalls: nothing of the access has
+ * Faults are resolved here. A retry fault stalls: nothing of the access has
  * happened, the queue tries it again later. A no-retry fault is reported, the
  * access goes to the default page.
  */
@@ -24,12 +24,12 @@
 #define PREFETCH            256
 #define PREFETCH_LINE       64
 
-static bool stalled_by_fault(const VGPUStall *stall)
+static bool stall_is_fault(const VGPUStall *stall)
 {
     return stall->why >= VGPU_WAIT_CAM && stall->why <= VGPU_WAIT_RETRY;
 }
 
-static void begin(VGPUView *v)
+static void dma_begin(VGPUView *v)
 {
     v->client->queue = v->queue;
     v->client->iotlb = &v->iotlb;
@@ -38,7 +38,7 @@ static void begin(VGPUView *v)
 }
 
 /* Is there poison at the beginning of @span? It ends before any further on. */
-static bool poisoned(VGPUView *v, uint64_t va, VGPUSpan *span)
+static bool dma_poisoned(VGPUView *v, uint64_t va, VGPUSpan *span)
 {
     VGPUSite site = vgpu_client_site(v->client, v->vmid, span->addr);
     uint64_t clean;
@@ -49,22 +49,22 @@ static bool poisoned(VGPUView *v, uint64_t va, VGPUSpan *span)
 }
 
 /* Stall for an IOMMU translation; the record of an earlier stall is kept. */
-static VGPUDmaResult wait_iommu(VGPUView *v)
+static VGPUDmaResult dma_wait_iommu(VGPUView *v)
 {
     v->stall.iommu = true;
     return VGPU_DMA_STALL;
 }
 
 /* Report the no-retry fault in @span and map the default page instead. */
-static VGPUDmaResult redirect(VGPUView *v, uint64_t va, uint64_t len,
-                              VGPUSpan *span)
+static VGPUDmaResult dma_redirect(VGPUView *v, uint64_t va, uint64_t len,
+                                  VGPUSpan *span)
 {
     VGPUSpan fault = *span;
 
     /* Map first: the fault is reported once, when the access can complete. */
     vgpu_gpuvm_map_default(v->client, v->vmid, va, len, span);
     if (span->kind == VGPU_TARGET_WAIT) {
-        return wait_iommu(v);
+        return dma_wait_iommu(v);
     }
     vgpu_fault_noretry(v->client, v->vmid, va, &fault, v->faulted);
     v->faulted = true;
@@ -72,21 +72,22 @@ static VGPUDmaResult redirect(VGPUView *v, uint64_t va, uint64_t len,
 }
 
 /*
- * What to do with @span, which @va translates to: faults are decided. Unless it
- * is OK, nothing stays mapped. @invs: of the VMID, before it was translated.
+ * What becomes of the access to @span, which @va translates to: a fault stalls
+ * it, or is reported and redirected. Unless it is OK, nothing stays mapped.
+ * @invs: of the VMID, before it was translated.
  */
-static VGPUDmaResult decide(VGPUView *v, uint64_t va, uint64_t len, bool write,
-                            uint32_t invs, VGPUSpan *span)
+static VGPUDmaResult dma_resolve(VGPUView *v, uint64_t va, uint64_t len,
+                                 bool write, uint32_t invs, VGPUSpan *span)
 {
     VGPUClient *c = v->client;
     VGPUState *s = c->s;
     VGPUStall *stall = &v->stall;
     unsigned vmid = v->vmid;
-    bool again = stalled_by_fault(stall) && stall->va == va &&
+    bool again = stall_is_fault(stall) && stall->va == va &&
                  stall->write == write;
 
     if (span->kind == VGPU_TARGET_WAIT) {
-        return wait_iommu(v);
+        return dma_wait_iommu(v);
     }
     if (span->kind == VGPU_TARGET_RETRY) {
         *stall = (VGPUStall) {
@@ -110,11 +111,11 @@ static VGPUDmaResult decide(VGPUView *v, uint64_t va, uint64_t len, bool write,
         }
     }
     if (span->kind == VGPU_TARGET_FAULT) {
-        return redirect(v, va, len, span);
+        return dma_redirect(v, va, len, span);
     }
     if (!write && span->kind == VGPU_TARGET_VRAM &&
         vgpu_inject_armed(s, 1u << VGPU_INJECT_KIND_VRAM_POISON) &&
-        poisoned(v, va, span)) {
+        dma_poisoned(v, va, span)) {
         vgpu_phys_unmap(s, span, 0);
         *stall = (VGPUStall) {
             .why = VGPU_WAIT_POISON, .hub = c->hub, .vmid = vmid, .va = va,
@@ -124,33 +125,33 @@ static VGPUDmaResult decide(VGPUView *v, uint64_t va, uint64_t len, bool write,
     return VGPU_DMA_OK;
 }
 
-static uint32_t invalidations(VGPUView *v)
+static uint32_t dma_invalidations(VGPUView *v)
 {
     return vgpu_client_invalidations(v->client, v->vmid);
 }
 
-/* The span at @va, faults decided. Unless it is OK, nothing stays mapped. */
-static VGPUDmaResult reach(VGPUView *v, uint64_t va, uint64_t len,
-                           bool write, VGPUSpan *span)
+/* Map the span at @va, and resolve faults: dma_resolve(). */
+static VGPUDmaResult dma_map(VGPUView *v, uint64_t va, uint64_t len,
+                             bool write, VGPUSpan *span)
 {
-    uint32_t invs = invalidations(v);
+    uint32_t invs = dma_invalidations(v);
 
     vgpu_gpuvm_map(v->client, v->vmid, va, len, write, span);
-    return decide(v, va, len, write, invs, span);
+    return dma_resolve(v, va, len, write, invs, span);
 }
 
 /*
  * Can the span take @size bytes at once? False where writes vanish, and where
  * some other device's memory ends in the middle.
  */
-static bool holds(const VGPUSpan *span, unsigned size)
+static bool span_fits(const VGPUSpan *span, unsigned size)
 {
     return span->host && span->len >= size &&
            QEMU_PTR_IS_ALIGNED(span->host, size);
 }
 
 /* How a span begins; where it goes on, the processor finds out by itself. */
-static void prefetch(const VGPUSpan *span)
+static void span_prefetch(const VGPUSpan *span)
 {
     uint64_t off;
 
@@ -162,11 +163,11 @@ static void prefetch(const VGPUSpan *span)
 }
 
 /* Copy from all of @from to what @dst is, as far as that goes. */
-static VGPUDmaResult copy_span(VGPUView *v, uint64_t dst, const VGPUSpan *from,
-                               uint64_t *n)
+static VGPUDmaResult dma_copy_span(VGPUView *v, uint64_t dst,
+                                   const VGPUSpan *from, uint64_t *n)
 {
     VGPUSpan to;
-    VGPUDmaResult ret = reach(v, dst, from->len, true, &to);
+    VGPUDmaResult ret = dma_map(v, dst, from->len, true, &to);
 
     if (ret != VGPU_DMA_STALL) {
         if (to.host) {
@@ -188,14 +189,14 @@ VGPUDmaResult vgpu_dma_copy(VGPUView *v, uint64_t dst, uint64_t src,
     uint32_t invs;
 
     *done = 0;
-    begin(v);
-    invs = invalidations(v);
+    dma_begin(v);
+    invs = dma_invalidations(v);
     vgpu_gpuvm_map(v->client, v->vmid, src, len, false, &next);
     while (*done < len) {
         uint64_t at = src + *done, n = 0;
 
         from = next;
-        part = decide(v, at, len - *done, false, invs, &from);
+        part = dma_resolve(v, at, len - *done, false, invs, &from);
         if (part == VGPU_DMA_STALL) {
             ret = part;
             break;
@@ -204,10 +205,10 @@ VGPUDmaResult vgpu_dma_copy(VGPUView *v, uint64_t dst, uint64_t src,
         /* While this is copied, what comes next can be on its way. */
         next = (VGPUSpan) { .mapped = false };
         if (from.len < len - *done) {
-            invs = invalidations(v);
+            invs = dma_invalidations(v);
             vgpu_gpuvm_map(v->client, v->vmid, at + from.len,
                            len - *done - from.len, false, &next);
-            prefetch(&next);
+            span_prefetch(&next);
         }
         while (n < from.len) {
             VGPUSpan rest = from;
@@ -215,7 +216,7 @@ VGPUDmaResult vgpu_dma_copy(VGPUView *v, uint64_t dst, uint64_t src,
 
             rest.host += n;
             rest.len -= n;
-            part = copy_span(v, dst + *done, &rest, &m);
+            part = dma_copy_span(v, dst + *done, &rest, &m);
             if (part == VGPU_DMA_STALL) {
                 break;
             }
@@ -243,8 +244,8 @@ VGPUDmaResult vgpu_dma_fill(VGPUView *v, uint64_t dst,
     VGPUSpan to;
     uint64_t off;
 
-    begin(v);
-    ret = reach(v, dst, len, true, &to);
+    dma_begin(v);
+    ret = dma_map(v, dst, len, true, &to);
     if (ret != VGPU_DMA_STALL) {
         data = ror32(data, 8 * (phase & 3));
         for (off = 0; off < MIN(to.len, sizeof(pattern)); off += 4) {
@@ -268,12 +269,12 @@ VGPUDmaResult vgpu_dma_write_ptes(VGPUView *v, uint64_t dst,
     VGPUSpan to;
     uint64_t i;
 
-    begin(v);
-    ret = reach(v, dst, n * 8, true, &to);
+    dma_begin(v);
+    ret = dma_map(v, dst, n * 8, true, &to);
     if (ret != VGPU_DMA_STALL) {
         /* Never 0: the caller counts on getting on. */
         *done = MAX(to.len / 8, 1);
-        for (i = 0; holds(&to, 8) && i < *done; i++) {
+        for (i = 0; span_fits(&to, 8) && i < *done; i++) {
             /* Walkers may read the table meanwhile: whole entries only. */
             qatomic_set((uint64_t *)to.host + i,
                         cpu_to_le64(flags | (first + i * incr)));
@@ -290,12 +291,12 @@ VGPUDmaResult vgpu_dma_read(VGPUView *v, uint64_t va, void *buf,
     VGPUDmaResult ret = VGPU_DMA_OK;
     uint8_t *p = buf;
 
-    begin(v);
+    dma_begin(v);
     while (len && ret != VGPU_DMA_STALL) {
         VGPUDmaResult part;
         VGPUSpan from;
 
-        part = reach(v, va, len, false, &from);
+        part = dma_map(v, va, len, false, &from);
         if (part != VGPU_DMA_STALL) {
             memcpy(p, from.host, from.len);
             vgpu_phys_unmap(v->client->s, &from, from.len);
@@ -315,12 +316,12 @@ VGPUDmaResult vgpu_dma_write(VGPUView *v, uint64_t va,
     VGPUDmaResult ret;
     VGPUSpan to;
 
-    begin(v);
-    ret = reach(v, va, len, true, &to);
+    dma_begin(v);
+    ret = dma_map(v, va, len, true, &to);
     if (ret != VGPU_DMA_STALL) {
-        if (len == 8 && holds(&to, 8)) {
+        if (len == 8 && span_fits(&to, 8)) {
             qatomic_set((uint64_t *)to.host, ldq_he_p(buf));
-        } else if (len == 4 && holds(&to, 4)) {
+        } else if (len == 4 && span_fits(&to, 4)) {
             qatomic_set((uint32_t *)to.host, ldl_he_p(buf));
         }
         vgpu_phys_unmap(v->client->s, &to, to.len);
@@ -329,8 +330,8 @@ VGPUDmaResult vgpu_dma_write(VGPUView *v, uint64_t va,
     return ret;
 }
 
-static uint64_t atomic32(uint32_t *p, VGPUAtomicFn *fn, uint64_t src,
-                         uint64_t cmp)
+static uint64_t dma_atomic32(uint32_t *p, VGPUAtomicFn *fn, uint64_t src,
+                             uint64_t cmp)
 {
     uint32_t old, seen = qatomic_read(p);
 
@@ -342,8 +343,8 @@ static uint64_t atomic32(uint32_t *p, VGPUAtomicFn *fn, uint64_t src,
     return le32_to_cpu(old);
 }
 
-static uint64_t atomic64(uint64_t *p, VGPUAtomicFn *fn, uint64_t src,
-                         uint64_t cmp)
+static uint64_t dma_atomic64(uint64_t *p, VGPUAtomicFn *fn, uint64_t src,
+                             uint64_t cmp)
 {
     uint64_t old, seen = qatomic_read(p);
 
@@ -363,12 +364,12 @@ VGPUDmaResult vgpu_dma_atomic(VGPUView *v, uint64_t va, unsigned size,
     VGPUSpan to;
 
     *old = 0;
-    begin(v);
-    ret = reach(v, va, size, true, &to);
+    dma_begin(v);
+    ret = dma_map(v, va, size, true, &to);
     if (ret != VGPU_DMA_STALL) {
-        if (holds(&to, size)) {
-            *old = size == 8 ? atomic64((uint64_t *)to.host, fn, src, cmp)
-                             : atomic32((uint32_t *)to.host, fn, src, cmp);
+        if (span_fits(&to, size)) {
+            *old = size == 8 ? dma_atomic64((uint64_t *)to.host, fn, src, cmp)
+                             : dma_atomic32((uint32_t *)to.host, fn, src, cmp);
         }
         vgpu_phys_unmap(v->client->s, &to, to.len);
     }
@@ -376,7 +377,8 @@ VGPUDmaResult vgpu_dma_atomic(VGPUView *v, uint64_t va, unsigned size,
     return ret;
 }
 
-static uint64_t add(uint64_t old, uint64_t src, uint64_t cmp, unsigned bits)
+static uint64_t dma_atomic_add(uint64_t old, uint64_t src, uint64_t cmp,
+                               unsigned bits)
 {
     return old + src;
 }
@@ -385,5 +387,5 @@ VGPUDmaResult vgpu_dma_add64(VGPUView *v, uint64_t va, uint64_t n)
 {
     uint64_t old;
 
-    return vgpu_dma_atomic(v, va, 8, add, n, 0, &old);
+    return vgpu_dma_atomic(v, va, 8, dma_atomic_add, n, 0, &old);
 }
