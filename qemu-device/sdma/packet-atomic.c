@@ -145,7 +145,7 @@ VGPUStep vgpu_sdma_atomic(VGPUEngine *e, VGPUQueue *q)
     }
     if (loop && old != cmp) {
         if (!loop_expired(e, x)) {
-            return vgpu_sdma_look_again(x,
+            return vgpu_sdma_poll_again(x,
                 VGPU_GET(x->dw[7], SDMA_ATOMIC_DW7__INTERVAL));
         }
         trace_vgpu_atomic_timeout(e->s->id, e->index, x->mem.queue,

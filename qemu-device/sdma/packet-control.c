@@ -19,7 +19,7 @@ VGPUStep vgpu_sdma_nop(VGPUEngine *e, VGPUQueue *q)
 
 /*
  * Is the packet one of a privileged queue's? Not in a buffer of another VMID:
- * see vgpu_sdma_indirect().
+ * see vgpu_sdma_indirect_buffer().
  */
 static bool privileged(const VGPUExec *x)
 {
@@ -31,7 +31,7 @@ static bool privileged(const VGPUExec *x)
  * stands for their own. Whoever wrote a buffer of another VMID has no
  * privilege, and no other VMID either. Entered when the packet retires.
  */
-VGPUStep vgpu_sdma_indirect(VGPUEngine *e, VGPUQueue *q)
+VGPUStep vgpu_sdma_indirect_buffer(VGPUEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     unsigned vmid = VGPU_GET(x->dw[0], SDMA_INDIRECT__VMID);

@@ -25,7 +25,7 @@ static VGPUDmaResult copy_piece(VGPUEngine *e, VGPUExec *x, uint64_t dst,
     return ret;
 }
 
-VGPUStep vgpu_sdma_copy(VGPUEngine *e, VGPUQueue *q)
+VGPUStep vgpu_sdma_copy_linear(VGPUEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     uint64_t len = VGPU_GET(x->dw[1], SDMA_COPY_LINEAR_DW1__COUNT) + 1ull;
@@ -79,7 +79,7 @@ static uint64_t rect_address(const uint32_t *dw, unsigned element, uint64_t x,
     return vgpu_dw64(dw) + ((z * slice + y * pitch + x) << element);
 }
 
-VGPUStep vgpu_sdma_copy_rect(VGPUEngine *e, VGPUQueue *q)
+VGPUStep vgpu_sdma_copy_linear_rect(VGPUEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     unsigned element = VGPU_GET(x->dw[0], SDMA_COPY_RECT__ELEMENT);

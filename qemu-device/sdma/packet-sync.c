@@ -48,12 +48,12 @@ static uint32_t poll_reg(VGPUState *s, uint32_t reg)
     return val;
 }
 
-VGPUStep vgpu_sdma_look_again(VGPUExec *x, unsigned clocks)
+VGPUStep vgpu_sdma_poll_again(VGPUExec *x, unsigned clocks)
 {
     return vgpu_exec_poll(x, POLL_EAGER, clocks * VGPU_CLOCK_NS);
 }
 
-VGPUStep vgpu_sdma_poll(VGPUEngine *e, VGPUQueue *q)
+VGPUStep vgpu_sdma_poll_regmem(VGPUEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     unsigned func = VGPU_GET(x->dw[0], SDMA_POLL_REGMEM__FUNC);
@@ -88,11 +88,11 @@ VGPUStep vgpu_sdma_poll(VGPUEngine *e, VGPUQueue *q)
         vgpu_sdma_interrupt(e, q, IH_SRC_SDMA_POLL_TIMEOUT, x->dw[0], 0);
         return VGPU_STEP_DONE;
     }
-    return vgpu_sdma_look_again(x, VGPU_GET(x->dw[5],
+    return vgpu_sdma_poll_again(x, VGPU_GET(x->dw[5],
                                             SDMA_POLL_REGMEM_DW5__INTERVAL));
 }
 
-VGPUStep vgpu_sdma_reg_to_mem(VGPUEngine *e, VGPUQueue *q)
+VGPUStep vgpu_sdma_poll_reg_write_mem(VGPUEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     uint32_t val = cpu_to_le32(poll_reg(e->s, x->dw[1] / 4));
@@ -110,18 +110,18 @@ static VGPUStep write_time(VGPUExec *x, uint64_t time)
                        sizeof(time)));
 }
 
-VGPUStep vgpu_sdma_time_global(VGPUEngine *e, VGPUQueue *q)
+VGPUStep vgpu_sdma_timestamp_get_global(VGPUEngine *e, VGPUQueue *q)
 {
     return write_time(&q->exec, vgpu_clock());
 }
 
 /* The engine's own clock, which any of its queues may set. */
-VGPUStep vgpu_sdma_time_get(VGPUEngine *e, VGPUQueue *q)
+VGPUStep vgpu_sdma_timestamp_get(VGPUEngine *e, VGPUQueue *q)
 {
     return write_time(&q->exec, vgpu_clock() + e->clock_offset);
 }
 
-VGPUStep vgpu_sdma_time_set(VGPUEngine *e, VGPUQueue *q)
+VGPUStep vgpu_sdma_timestamp_set(VGPUEngine *e, VGPUQueue *q)
 {
     e->clock_offset = vgpu_dw64(&q->exec.dw[1]) - vgpu_clock();
     return VGPU_STEP_DONE;

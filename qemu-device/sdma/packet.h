@@ -78,20 +78,22 @@ VGPUStep vgpu_sdma_inject_moved(VGPUEngine *e, VGPUQueue *q, uint64_t before,
 VGPUStep vgpu_sdma_inject_slow(VGPUExec *x, uint64_t slow, uint64_t bytes);
 
 /* packet-copy.c */
-VGPUPacketFn vgpu_sdma_copy, vgpu_sdma_copy_broadcast, vgpu_sdma_copy_rect;
+VGPUPacketFn vgpu_sdma_copy_linear, vgpu_sdma_copy_broadcast;
+VGPUPacketFn vgpu_sdma_copy_linear_rect;
 /* packet-write.c */
-VGPUPacketFn vgpu_sdma_write, vgpu_sdma_fill, vgpu_sdma_ptepde;
+VGPUPacketFn vgpu_sdma_write_linear, vgpu_sdma_const_fill, vgpu_sdma_ptepde_gen;
 /* packet-sync.c */
 
 /* Try again after @clocks, later if there were many tries. */
-VGPUStep vgpu_sdma_look_again(VGPUExec *x, unsigned clocks);
-VGPUPacketFn vgpu_sdma_fence, vgpu_sdma_trap, vgpu_sdma_poll;
-VGPUPacketFn vgpu_sdma_reg_to_mem;
-VGPUPacketFn vgpu_sdma_time_set, vgpu_sdma_time_get, vgpu_sdma_time_global;
+VGPUStep vgpu_sdma_poll_again(VGPUExec *x, unsigned clocks);
+VGPUPacketFn vgpu_sdma_fence, vgpu_sdma_trap, vgpu_sdma_poll_regmem;
+VGPUPacketFn vgpu_sdma_poll_reg_write_mem;
+VGPUPacketFn vgpu_sdma_timestamp_set, vgpu_sdma_timestamp_get;
+VGPUPacketFn vgpu_sdma_timestamp_get_global;
 /* packet-atomic.c */
 VGPUPacketFn vgpu_sdma_atomic;
 /* packet-control.c */
-VGPUPacketFn vgpu_sdma_nop, vgpu_sdma_indirect, vgpu_sdma_cond_exe;
+VGPUPacketFn vgpu_sdma_nop, vgpu_sdma_indirect_buffer, vgpu_sdma_cond_exe;
 VGPUPacketFn vgpu_sdma_pre_exe, vgpu_sdma_srbm_write;
 /* May an SRBM_WRITE write this register? */
 bool vgpu_sdma_srbm_allowed(uint32_t reg);
