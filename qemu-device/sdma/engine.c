@@ -107,7 +107,7 @@ static VGPUStep queue_step(VGPUWorker *w, unsigned n)
 {
     VGPUEngine *e = engine_of(w);
 
-    return vgpu_packet_step(e, &e->queues[n].queue);
+    return vgpu_sdma_packet_step(e, &e->queues[n].queue);
 }
 
 static void queue_stopped(VGPUWorker *w, unsigned n, VGPUStep step)

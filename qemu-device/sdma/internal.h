@@ -96,13 +96,13 @@ bool vgpu_share_yield(VGPUEngine *e);
 /* packet.c: what packets do. Engine thread, no lock held. */
 
 /* Do a packet of the queue, or a part of it. */
-VGPUStep vgpu_packet_step(VGPUEngine *e, VGPUQueue *q);
+VGPUStep vgpu_sdma_packet_step(VGPUEngine *e, VGPUQueue *q);
 /*
  * Can exec->dw be a packet in execution? Its length is the header's, and the
  * indirect buffer, whose pos is not past its size, holds all of it. The ring's
  * pointers are not in @x, and not looked at. Any thread.
  */
-bool vgpu_packet_valid(const VGPUExec *x);
+bool vgpu_sdma_packet_valid(const VGPUExec *x);
 /* payload.c: the ring field of a queue's interrupts. Any thread. */
 uint8_t vgpu_sdma_ih_ring(unsigned queue);
 

@@ -20,12 +20,12 @@
 #define HEADER          (SDMA_PKT__OP | SDMA_PKT__SUB_OP)
 #define COPY_HEADER     (HEADER | SDMA_COPY_LINEAR__BROADCAST)
 
-static const struct VGPUPacket {
+static const struct VGPUSdmaPacket {
     uint32_t mask;              /* of the header */
     uint32_t header;
     unsigned dwords;            /* of the fixed part */
-    VGPUPacketFn *step;
-} packets[] = {
+    VGPUSdmaPacketFn *step;
+} sdma_packets[] = {
     { HEADER, SDMA_PKT(SDMA_OP_NOP, 0), 1, vgpu_sdma_nop },
     { COPY_HEADER, SDMA_PKT(SDMA_OP_COPY, SDMA_SUBOP_COPY_LINEAR),
       SDMA_COPY_LINEAR_DWORDS, vgpu_sdma_copy_linear },
@@ -64,20 +64,20 @@ static const struct VGPUPacket {
       SDMA_PRE_EXE_DWORDS, vgpu_sdma_pre_exe },
 };
 
-static const struct VGPUPacket *find_packet(uint32_t header)
+static const struct VGPUSdmaPacket *sdma_packet_find(uint32_t header)
 {
     unsigned i;
 
-    for (i = 0; i < ARRAY_SIZE(packets); i++) {
-        if (packets[i].header == (header & packets[i].mask)) {
-            return &packets[i];
+    for (i = 0; i < ARRAY_SIZE(sdma_packets); i++) {
+        if (sdma_packets[i].header == (header & sdma_packets[i].mask)) {
+            return &sdma_packets[i];
         }
     }
     return NULL;
 }
 
 /* Total length, the fixed part being in exec->dw. */
-static uint32_t total_dwords(const VGPUExec *x, unsigned fixed)
+static uint32_t sdma_packet_dwords(const VGPUExec *x, unsigned fixed)
 {
     switch (x->dw[0] & SDMA_PKT__OP) {
     case SDMA_OP_NOP:
@@ -89,16 +89,16 @@ static uint32_t total_dwords(const VGPUExec *x, unsigned fixed)
     }
 }
 
-bool vgpu_packet_valid(const VGPUExec *x)
+bool vgpu_sdma_packet_valid(const VGPUExec *x)
 {
-    const struct VGPUPacket *p = find_packet(x->dw[0]);
+    const struct VGPUSdmaPacket *p = sdma_packet_find(x->dw[0]);
 
-    return p && x->ndw == total_dwords(x, p->dwords) &&
+    return p && x->ndw == sdma_packet_dwords(x, p->dwords) &&
            (!x->ib_depth || x->ndw <= vgpu_exec_available(x));
 }
 
 /* Fetch @n dwords from dword @at of the packet on. */
-static VGPUStep fetch(VGPUExec *x, unsigned at, unsigned n)
+static VGPUStep sdma_packet_fetch(VGPUExec *x, unsigned at, unsigned n)
 {
     switch (vgpu_exec_fetch(x, at, x->dw + at, n)) {
     case VGPU_DMA_STALL:
@@ -112,19 +112,19 @@ static VGPUStep fetch(VGPUExec *x, unsigned at, unsigned n)
 }
 
 /* Bring the next packet's fixed part into exec. */
-static VGPUStep load_packet(VGPUEngine *e, VGPUQueue *q)
+static VGPUStep sdma_packet_load(VGPUEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     VGPUSdmaInjected *injected = vgpu_sdma_injected(e, q);
-    const struct VGPUPacket *p;
+    const struct VGPUSdmaPacket *p;
     VGPUStep step;
 
     x->mem.faulted = false;
-    step = fetch(x, 0, 1);
+    step = sdma_packet_fetch(x, 0, 1);
     if (step != VGPU_STEP_DONE) {
         return step;
     }
-    p = find_packet(x->dw[0]);
+    p = sdma_packet_find(x->dw[0]);
     if (!p) {
         return VGPU_STEP_BAD_PACKET;
     }
@@ -132,11 +132,11 @@ static VGPUStep load_packet(VGPUEngine *e, VGPUQueue *q)
     if (step != VGPU_STEP_DONE) {
         return step;
     }
-    step = fetch(x, 1, p->dwords - 1);
+    step = sdma_packet_fetch(x, 1, p->dwords - 1);
     if (step != VGPU_STEP_DONE) {
         return step;
     }
-    step = vgpu_sdma_extend(x, total_dwords(x, p->dwords));
+    step = vgpu_sdma_extend(x, sdma_packet_dwords(x, p->dwords));
     if (step != VGPU_STEP_DONE) {
         return step;
     }
@@ -151,7 +151,7 @@ static VGPUStep load_packet(VGPUEngine *e, VGPUQueue *q)
            vgpu_sdma_inject_begin(e, q) : VGPU_STEP_DONE;
 }
 
-static void enter_indirect(VGPUExec *x)
+static void sdma_enter_ib(VGPUExec *x)
 {
     unsigned vmid = VGPU_GET(x->dw[0], SDMA_INDIRECT__VMID);
     unsigned own = vgpu_exec_vmid(x);
@@ -165,7 +165,7 @@ static void enter_indirect(VGPUExec *x)
 }
 
 /* The packet is done: move on, in the indirect buffer or the ring. */
-static void retire(VGPUEngine *e, VGPUQueue *q)
+static void sdma_packet_retire(VGPUEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
 
@@ -177,7 +177,7 @@ static void retire(VGPUEngine *e, VGPUQueue *q)
         x->ring_ndw = x->ndw;
     }
     if ((x->dw[0] & SDMA_PKT__OP) == SDMA_OP_INDIRECT) {
-        enter_indirect(x);
+        sdma_enter_ib(x);
     }
     while (x->ib_depth &&
            x->ib[x->ib_depth - 1].pos >= x->ib[x->ib_depth - 1].size) {
@@ -190,7 +190,7 @@ static void retire(VGPUEngine *e, VGPUQueue *q)
 }
 
 /* rptr to memory. A stall here is a stall of the queue like any other. */
-static VGPUStep write_rptr(VGPUEngine *e, VGPUQueue *q)
+static VGPUStep sdma_write_rptr(VGPUEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     uint64_t val = cpu_to_le64(x->rptr);
@@ -207,7 +207,7 @@ static VGPUStep write_rptr(VGPUEngine *e, VGPUQueue *q)
 }
 
 /* wptr from memory, when the queue has been mapped. */
-static VGPUStep read_wptr(VGPUExec *x)
+static VGPUStep sdma_read_wptr(VGPUExec *x)
 {
     bool faulted = x->mem.faulted;
     uint64_t val;
@@ -228,7 +228,7 @@ static VGPUStep read_wptr(VGPUExec *x)
     return VGPU_STEP_DONE;
 }
 
-VGPUStep vgpu_packet_step(VGPUEngine *e, VGPUQueue *q)
+VGPUStep vgpu_sdma_packet_step(VGPUEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     const VGPUSdmaInjected *injected = vgpu_sdma_injected(e, q);
@@ -236,28 +236,29 @@ VGPUStep vgpu_packet_step(VGPUEngine *e, VGPUQueue *q)
     uint64_t moved = 0;
 
     if (x->poll_wptr) {
-        return read_wptr(x);
+        return sdma_read_wptr(x);
     }
     x->mem.vmid = vgpu_exec_vmid(x);
     if (!x->writeback) {
         if (!x->packet) {
-            step = load_packet(e, q);
+            step = sdma_packet_load(e, q);
         }
         if (step == VGPU_STEP_DONE) {
             uint64_t before = x->done;
 
-            step = find_packet(x->dw[0])->step(e, q);
+            step = sdma_packet_find(x->dw[0])->step(e, q);
             if (injected->wrong_xor) {
                 step = vgpu_sdma_inject_moved(e, q, before, step);
             }
             moved = x->done - before;
         }
         if (step == VGPU_STEP_DONE) {
-            retire(e, q);
+            sdma_packet_retire(e, q);
         }
         if (injected->slow && moved && step != VGPU_STEP_STALL) {
             return vgpu_sdma_inject_slow(x, injected->slow, moved);
         }
     }
-    return step == VGPU_STEP_DONE && x->writeback ? write_rptr(e, q) : step;
+    return step == VGPU_STEP_DONE && x->writeback ?
+           sdma_write_rptr(e, q) : step;
 }

@@ -59,7 +59,7 @@ void vgpu_sdma_interrupt(VGPUEngine *e, VGPUQueue *q, unsigned source,
  * Each does its packet, or goes on with it: exec->dw has the fixed part, which
  * is all that a step may count on; exec->done is 0 at first.
  */
-typedef VGPUStep VGPUPacketFn(VGPUEngine *e, VGPUQueue *q);
+typedef VGPUStep VGPUSdmaPacketFn(VGPUEngine *e, VGPUQueue *q);
 
 /* packet-inject.c */
 
@@ -78,23 +78,24 @@ VGPUStep vgpu_sdma_inject_moved(VGPUEngine *e, VGPUQueue *q, uint64_t before,
 VGPUStep vgpu_sdma_inject_slow(VGPUExec *x, uint64_t slow, uint64_t bytes);
 
 /* packet-copy.c */
-VGPUPacketFn vgpu_sdma_copy_linear, vgpu_sdma_copy_broadcast;
-VGPUPacketFn vgpu_sdma_copy_linear_rect;
+VGPUSdmaPacketFn vgpu_sdma_copy_linear, vgpu_sdma_copy_broadcast;
+VGPUSdmaPacketFn vgpu_sdma_copy_linear_rect;
 /* packet-write.c */
-VGPUPacketFn vgpu_sdma_write_linear, vgpu_sdma_const_fill, vgpu_sdma_ptepde_gen;
+VGPUSdmaPacketFn vgpu_sdma_write_linear, vgpu_sdma_const_fill;
+VGPUSdmaPacketFn vgpu_sdma_ptepde_gen;
 /* packet-sync.c */
 
 /* Try again after @clocks, later if there were many tries. */
 VGPUStep vgpu_sdma_poll_again(VGPUExec *x, unsigned clocks);
-VGPUPacketFn vgpu_sdma_fence, vgpu_sdma_trap, vgpu_sdma_poll_regmem;
-VGPUPacketFn vgpu_sdma_poll_reg_write_mem;
-VGPUPacketFn vgpu_sdma_timestamp_set, vgpu_sdma_timestamp_get;
-VGPUPacketFn vgpu_sdma_timestamp_get_global;
+VGPUSdmaPacketFn vgpu_sdma_fence, vgpu_sdma_trap, vgpu_sdma_poll_regmem;
+VGPUSdmaPacketFn vgpu_sdma_poll_reg_write_mem;
+VGPUSdmaPacketFn vgpu_sdma_timestamp_set, vgpu_sdma_timestamp_get;
+VGPUSdmaPacketFn vgpu_sdma_timestamp_get_global;
 /* packet-atomic.c */
-VGPUPacketFn vgpu_sdma_atomic;
+VGPUSdmaPacketFn vgpu_sdma_atomic;
 /* packet-control.c */
-VGPUPacketFn vgpu_sdma_nop, vgpu_sdma_indirect_buffer, vgpu_sdma_cond_exe;
-VGPUPacketFn vgpu_sdma_pre_exe, vgpu_sdma_srbm_write;
+VGPUSdmaPacketFn vgpu_sdma_nop, vgpu_sdma_indirect_buffer, vgpu_sdma_cond_exe;
+VGPUSdmaPacketFn vgpu_sdma_pre_exe, vgpu_sdma_srbm_write;
 /* May an SRBM_WRITE write this register? */
 bool vgpu_sdma_srbm_allowed(uint32_t reg);
 

@@ -98,7 +98,7 @@ static const VMStateDescription vmstate_vgpu_indirect = {
     },
 };
 
-/* A buffer that is done was left: retire(). */
+/* A buffer that is done was left: sdma_packet_retire(). */
 bool vgpu_sdma_exec_valid(const VGPUExec *x)
 {
     unsigned i;
@@ -113,7 +113,7 @@ bool vgpu_sdma_exec_valid(const VGPUExec *x)
             return false;
         }
     }
-    return !x->packet || vgpu_packet_valid(x);
+    return !x->packet || vgpu_sdma_packet_valid(x);
 }
 
 static int exec_post_load(void *opaque, int version_id)
