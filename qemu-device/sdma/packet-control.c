@@ -53,7 +53,7 @@ static VGPUStep skip(VGPUEngine *e, VGPUQueue *q, uint32_t fixed,
 
     trace_vgpu_skip(e->s->id, e->index, x->mem.queue, x->mem.vmid, x->dw[0],
                     count);
-    return vgpu_sdma_extend(x, fixed + count);
+    return vgpu_sdma_packet_extend(x, fixed + count);
 }
 
 VGPUStep vgpu_sdma_cond_exe(VGPUEngine *e, VGPUQueue *q)

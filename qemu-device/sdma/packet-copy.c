@@ -19,7 +19,7 @@ static VGPUDmaResult copy_piece(VGPUEngine *e, VGPUExec *x, uint64_t dst,
     VGPUDmaResult ret = vgpu_dma_copy(&x->mem, dst, src, len, &n);
 
     if (n) {
-        vgpu_sdma_did(x, n);
+        vgpu_sdma_payload_advance(x, n);
         vgpu_count(e->s, VGPU_CNT_BYTES_COPIED, n);
     }
     return ret;
@@ -30,10 +30,10 @@ VGPUStep vgpu_sdma_copy_linear(VGPUEngine *e, VGPUQueue *q)
     VGPUExec *x = &q->exec;
     uint64_t len = VGPU_GET(x->dw[1], SDMA_COPY_LINEAR_DW1__COUNT) + 1ull;
 
-    while (vgpu_sdma_more(x, len)) {
+    while (vgpu_sdma_payload_more(x, len)) {
         if (copy_piece(e, x, vgpu_dw64(&x->dw[5]) + x->done,
                        vgpu_dw64(&x->dw[3]) + x->done,
-                       vgpu_sdma_piece(x, len)) == VGPU_DMA_STALL) {
+                       vgpu_sdma_payload_piece(x, len)) == VGPU_DMA_STALL) {
             return VGPU_STEP_STALL;
         }
     }
@@ -49,8 +49,8 @@ VGPUStep vgpu_sdma_copy_broadcast(VGPUEngine *e, VGPUQueue *q)
     VGPUExec *x = &q->exec;
     uint64_t len = VGPU_GET(x->dw[1], SDMA_COPY_LINEAR_DW1__COUNT) + 1ull;
 
-    while (vgpu_sdma_more(x, len)) {
-        uint64_t n = MIN(vgpu_sdma_piece(x, len), VGPU_PAGE_SIZE);
+    while (vgpu_sdma_payload_more(x, len)) {
+        uint64_t n = MIN(vgpu_sdma_payload_piece(x, len), VGPU_PAGE_SIZE);
         unsigned i;
 
         for (i = 0; i < 2; i++) {
@@ -60,7 +60,7 @@ VGPUStep vgpu_sdma_copy_broadcast(VGPUEngine *e, VGPUQueue *q)
                 return VGPU_STEP_STALL;
             }
         }
-        vgpu_sdma_did(x, n);
+        vgpu_sdma_payload_advance(x, n);
         vgpu_count(e->s, VGPU_CNT_BYTES_COPIED, n);
     }
     return vgpu_sdma_payload_step(x, len);
@@ -93,7 +93,7 @@ VGPUStep vgpu_sdma_copy_linear_rect(VGPUEngine *e, VGPUQueue *q)
     if (element > ELEMENT_MAX) {
         return VGPU_STEP_BAD_PACKET;
     }
-    while (vgpu_sdma_more(x, len)) {
+    while (vgpu_sdma_payload_more(x, len)) {
         uint64_t in_row = x->done % row, line = x->done / row;
         uint64_t src = rect_address(&x->dw[SDMA_COPY_RECT_SRC_DW], element, 0,
                                     line % rows, line / rows) + in_row;
@@ -101,7 +101,7 @@ VGPUStep vgpu_sdma_copy_linear_rect(VGPUEngine *e, VGPUQueue *q)
                                     line % rows, line / rows) + in_row;
 
         if (copy_piece(e, x, dst, src,
-                       MIN(row - in_row, vgpu_sdma_piece(x, len))) ==
+                       MIN(row - in_row, vgpu_sdma_payload_piece(x, len))) ==
             VGPU_DMA_STALL) {
             return VGPU_STEP_STALL;
         }

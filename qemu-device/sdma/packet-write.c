@@ -13,15 +13,15 @@ VGPUStep vgpu_sdma_write_linear(VGPUEngine *e, VGPUQueue *q)
     uint64_t dst = vgpu_dw64(&x->dw[1]) & ~3ull;
     uint64_t len = (x->ndw - SDMA_WRITE_LINEAR_DWORDS) * 4ull;
 
-    while (vgpu_sdma_more(x, len)) {
+    while (vgpu_sdma_payload_more(x, len)) {
         uint64_t left, n, src;
         VGPUDmaResult access;
 
-        src = vgpu_sdma_payload(x, SDMA_WRITE_LINEAR_DWORDS, &left);
+        src = vgpu_sdma_payload_address(x, SDMA_WRITE_LINEAR_DWORDS, &left);
         access = vgpu_dma_copy(&x->mem, dst + x->done, src,
-                               MIN(left, vgpu_sdma_piece(x, len)), &n);
+                               MIN(left, vgpu_sdma_payload_piece(x, len)), &n);
         if (n) {
-            vgpu_sdma_did(x, n);
+            vgpu_sdma_payload_advance(x, n);
         }
         if (access == VGPU_DMA_STALL) {
             return VGPU_STEP_STALL;
@@ -52,15 +52,15 @@ VGPUStep vgpu_sdma_const_fill(VGPUEngine *e, VGPUQueue *q)
     }
     dst &= ~((1ull << size) - 1);
     len = ROUND_UP(len, 1ull << size);
-    while (vgpu_sdma_more(x, len)) {
+    while (vgpu_sdma_payload_more(x, len)) {
         uint64_t n;
 
         if (vgpu_dma_fill(&x->mem, dst + x->done, data, x->done & 3,
-                          vgpu_sdma_piece(x, len), &n) ==
+                          vgpu_sdma_payload_piece(x, len), &n) ==
             VGPU_DMA_STALL) {
             return VGPU_STEP_STALL;
         }
-        vgpu_sdma_did(x, n);
+        vgpu_sdma_payload_advance(x, n);
         vgpu_count(e->s, VGPU_CNT_BYTES_FILLED, n);
     }
     return vgpu_sdma_payload_step(x, len);
@@ -73,17 +73,17 @@ VGPUStep vgpu_sdma_ptepde_gen(VGPUEngine *e, VGPUQueue *q)
     uint64_t incr = vgpu_dw64(&x->dw[7]);
     uint64_t len = (VGPU_GET(x->dw[9], SDMA_PTEPDE_DW9__COUNT) + 1ull) * 8;
 
-    while (vgpu_sdma_more(x, len)) {
+    while (vgpu_sdma_payload_more(x, len)) {
         uint64_t n;
 
-        if (vgpu_dma_write_ptes(&x->mem, dst + x->done,
-                                vgpu_dw64(&x->dw[3]),
-                                vgpu_dw64(&x->dw[5]) + x->done / 8 * incr,
-                                incr, DIV_ROUND_UP(vgpu_sdma_piece(x, len), 8),
+        if (vgpu_dma_write_ptes(&x->mem, dst + x->done, vgpu_dw64(&x->dw[3]),
+                                vgpu_dw64(&x->dw[5]) + x->done / 8 * incr, incr,
+                                DIV_ROUND_UP(vgpu_sdma_payload_piece(x, len),
+                                             8),
                                 &n) == VGPU_DMA_STALL) {
             return VGPU_STEP_STALL;
         }
-        vgpu_sdma_did(x, n * 8);
+        vgpu_sdma_payload_advance(x, n * 8);
         vgpu_count(e->s, VGPU_CNT_PTES_WRITTEN, n);
     }
     return vgpu_sdma_payload_step(x, len);

@@ -128,7 +128,7 @@ static VGPUStep sdma_packet_load(VGPUEngine *e, VGPUQueue *q)
     if (!p) {
         return VGPU_STEP_BAD_PACKET;
     }
-    step = vgpu_sdma_extend(x, p->dwords);
+    step = vgpu_sdma_packet_extend(x, p->dwords);
     if (step != VGPU_STEP_DONE) {
         return step;
     }
@@ -136,7 +136,7 @@ static VGPUStep sdma_packet_load(VGPUEngine *e, VGPUQueue *q)
     if (step != VGPU_STEP_DONE) {
         return step;
     }
-    step = vgpu_sdma_extend(x, sdma_packet_dwords(x, p->dwords));
+    step = vgpu_sdma_packet_extend(x, sdma_packet_dwords(x, p->dwords));
     if (step != VGPU_STEP_DONE) {
         return step;
     }

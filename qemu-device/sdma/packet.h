@@ -34,23 +34,24 @@ static inline VGPUSdmaInjected *vgpu_sdma_injected(VGPUEngine *e,
  * Is there still something to do for the packet in this time slice? @len: of
  * its payload, of which exec->done is done.
  */
-bool vgpu_sdma_more(const VGPUExec *x, uint64_t len);
+bool vgpu_sdma_payload_more(const VGPUExec *x, uint64_t len);
 /* The longest piece of the payload to do at once, in bytes; not 0. */
-uint64_t vgpu_sdma_piece(const VGPUExec *x, uint64_t len);
+uint64_t vgpu_sdma_payload_piece(const VGPUExec *x, uint64_t len);
 /* @n bytes of the payload are done: they count against the time slice. */
-void vgpu_sdma_did(VGPUExec *x, uint64_t n);
+void vgpu_sdma_payload_advance(VGPUExec *x, uint64_t n);
 /* The payload's end, or the time slice's. */
 VGPUStep vgpu_sdma_payload_step(const VGPUExec *x, uint64_t len);
 /*
  * Address of the first byte that is not done of what follows the @fixed part,
  * in dwords, and how many bytes follow without a break.
  */
-uint64_t vgpu_sdma_payload(const VGPUExec *x, unsigned fixed, uint64_t *left);
+uint64_t vgpu_sdma_payload_address(const VGPUExec *x, unsigned fixed,
+                                   uint64_t *left);
 /*
  * The packet takes @ndw dwords, fixed part and all. Not DONE if they are not
  * all there: it is to be tried again, or bad.
  */
-VGPUStep vgpu_sdma_extend(VGPUExec *x, uint64_t ndw);
+VGPUStep vgpu_sdma_packet_extend(VGPUExec *x, uint64_t ndw);
 /* An interrupt of the queue: IH_SRC_SDMA_@source. */
 void vgpu_sdma_interrupt(VGPUEngine *e, VGPUQueue *q, unsigned source,
                          uint32_t data0, uint32_t data1);

@@ -12,18 +12,18 @@
 
 #define PIECE_COST          256ull      /* bytes that a short piece counts as */
 
-bool vgpu_sdma_more(const VGPUExec *x, uint64_t len)
+bool vgpu_sdma_payload_more(const VGPUExec *x, uint64_t len)
 {
     return x->done < len && x->budget > 0;
 }
 
-uint64_t vgpu_sdma_piece(const VGPUExec *x, uint64_t len)
+uint64_t vgpu_sdma_payload_piece(const VGPUExec *x, uint64_t len)
 {
     /* A time slice does not end in the middle of a dword or an entry. */
     return MIN(len - x->done, ROUND_UP(x->budget, 64));
 }
 
-void vgpu_sdma_did(VGPUExec *x, uint64_t n)
+void vgpu_sdma_payload_advance(VGPUExec *x, uint64_t n)
 {
     x->done += n;
     x->budget -= MAX(n, PIECE_COST);
@@ -34,7 +34,8 @@ VGPUStep vgpu_sdma_payload_step(const VGPUExec *x, uint64_t len)
     return x->done < len ? VGPU_STEP_AGAIN : VGPU_STEP_DONE;
 }
 
-uint64_t vgpu_sdma_payload(const VGPUExec *x, unsigned fixed, uint64_t *left)
+uint64_t vgpu_sdma_payload_address(const VGPUExec *x, unsigned fixed,
+                                   uint64_t *left)
 {
     uint64_t va = vgpu_exec_address(x, fixed + x->done / 4, left);
 
@@ -58,7 +59,7 @@ void vgpu_sdma_interrupt(VGPUEngine *e, VGPUQueue *q, unsigned source,
                  vgpu_exec_vmid(&q->exec), true, data);
 }
 
-VGPUStep vgpu_sdma_extend(VGPUExec *x, uint64_t ndw)
+VGPUStep vgpu_sdma_packet_extend(VGPUExec *x, uint64_t ndw)
 {
     if (vgpu_exec_available(x) >= ndw) {
         x->ndw = ndw;
