@@ -21,7 +21,7 @@ VGPUStep vgpu_sdma_nop(VGPUEngine *e, VGPUQueue *q)
  * Is the packet one of a privileged queue's? Not in a buffer of another VMID:
  * see vgpu_sdma_indirect_buffer().
  */
-static bool privileged(const VGPUExec *x)
+static bool sdma_packet_is_privileged(const VGPUExec *x)
 {
     return x->priv && vgpu_exec_vmid(x) == x->ring_vmid;
 }
@@ -36,7 +36,7 @@ VGPUStep vgpu_sdma_indirect_buffer(VGPUEngine *e, VGPUQueue *q)
     VGPUExec *x = &q->exec;
     unsigned vmid = VGPU_GET(x->dw[0], SDMA_INDIRECT__VMID);
 
-    if (!privileged(x) && vmid && vmid != vgpu_exec_vmid(x)) {
+    if (!sdma_packet_is_privileged(x) && vmid && vmid != vgpu_exec_vmid(x)) {
         return VGPU_STEP_BAD_PACKET;
     }
     if (x->ib_depth == ARRAY_SIZE(x->ib) || (x->dw[1] & 3)) {
@@ -46,8 +46,8 @@ VGPUStep vgpu_sdma_indirect_buffer(VGPUEngine *e, VGPUQueue *q)
 }
 
 /* The next @count dwords, whatever they are, become part of the packet. */
-static VGPUStep skip(VGPUEngine *e, VGPUQueue *q, uint32_t fixed,
-                     uint32_t count)
+static VGPUStep sdma_skip(VGPUEngine *e, VGPUQueue *q, uint32_t fixed,
+                          uint32_t count)
 {
     VGPUExec *x = &q->exec;
 
@@ -68,8 +68,8 @@ VGPUStep vgpu_sdma_cond_exe(VGPUEngine *e, VGPUQueue *q)
     if (le32_to_cpu(val) == x->dw[3]) {
         return VGPU_STEP_DONE;
     }
-    return skip(e, q, SDMA_COND_EXE_DWORDS,
-                VGPU_GET(x->dw[4], SDMA_COND_EXE_DW4__COUNT));
+    return sdma_skip(e, q, SDMA_COND_EXE_DWORDS,
+                     VGPU_GET(x->dw[4], SDMA_COND_EXE_DW4__COUNT));
 }
 
 VGPUStep vgpu_sdma_pre_exe(VGPUEngine *e, VGPUQueue *q)
@@ -79,8 +79,8 @@ VGPUStep vgpu_sdma_pre_exe(VGPUEngine *e, VGPUQueue *q)
     if (VGPU_GET(x->dw[0], SDMA_PRE_EXE__DEVICES) & 1) {
         return VGPU_STEP_DONE;
     }
-    return skip(e, q, SDMA_PRE_EXE_DWORDS,
-                VGPU_GET(x->dw[1], SDMA_PRE_EXE_DW1__COUNT));
+    return sdma_skip(e, q, SDMA_PRE_EXE_DWORDS,
+                     VGPU_GET(x->dw[1], SDMA_PRE_EXE_DW1__COUNT));
 }
 
 /* What a kernel's ring flushes translations with, and nothing else. */
@@ -101,7 +101,7 @@ VGPUStep vgpu_sdma_srbm_write(VGPUEngine *e, VGPUQueue *q)
     VGPUExec *x = &q->exec;
     uint32_t reg = VGPU_GET(x->dw[1], SDMA_SRBM_WRITE_DW1__REG);
 
-    if (!privileged(x) ||
+    if (!sdma_packet_is_privileged(x) ||
         VGPU_GET(x->dw[0], SDMA_SRBM_WRITE__BYTE_EN) != 0xf ||
         !vgpu_sdma_srbm_allowed(reg)) {
         return VGPU_STEP_BAD_PACKET;

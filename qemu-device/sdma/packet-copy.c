@@ -12,8 +12,8 @@
 
 #define ELEMENT_MAX     4       /* log2: 16 bytes */
 
-static VGPUDmaResult copy_piece(VGPUEngine *e, VGPUExec *x, uint64_t dst,
-                                uint64_t src, uint64_t len)
+static VGPUDmaResult sdma_copy_piece(VGPUEngine *e, VGPUExec *x, uint64_t dst,
+                                     uint64_t src, uint64_t len)
 {
     uint64_t n;
     VGPUDmaResult ret = vgpu_dma_copy(&x->mem, dst, src, len, &n);
@@ -31,9 +31,10 @@ VGPUStep vgpu_sdma_copy_linear(VGPUEngine *e, VGPUQueue *q)
     uint64_t len = VGPU_GET(x->dw[1], SDMA_COPY_LINEAR_DW1__COUNT) + 1ull;
 
     while (vgpu_sdma_payload_more(x, len)) {
-        if (copy_piece(e, x, vgpu_dw64(&x->dw[5]) + x->done,
-                       vgpu_dw64(&x->dw[3]) + x->done,
-                       vgpu_sdma_payload_piece(x, len)) == VGPU_DMA_STALL) {
+        if (sdma_copy_piece(e, x, vgpu_dw64(&x->dw[5]) + x->done,
+                            vgpu_dw64(&x->dw[3]) + x->done,
+                            vgpu_sdma_payload_piece(x, len)) ==
+            VGPU_DMA_STALL) {
             return VGPU_STEP_STALL;
         }
     }
@@ -67,8 +68,8 @@ VGPUStep vgpu_sdma_copy_broadcast(VGPUEngine *e, VGPUQueue *q)
 }
 
 /* Address of element (@x, @y, @z) of the rectangle in one of its surfaces. */
-static uint64_t rect_address(const uint32_t *dw, unsigned element, uint64_t x,
-                             uint64_t y, uint64_t z)
+static uint64_t sdma_rect_address(const uint32_t *dw, unsigned element,
+                                  uint64_t x, uint64_t y, uint64_t z)
 {
     uint64_t pitch = VGPU_GET(dw[3], SDMA_COPY_RECT_Z__PITCH) + 1ull;
     uint64_t slice = VGPU_GET(dw[4], SDMA_COPY_RECT_SLICE__PITCH) + 1ull;
@@ -95,13 +96,14 @@ VGPUStep vgpu_sdma_copy_linear_rect(VGPUEngine *e, VGPUQueue *q)
     }
     while (vgpu_sdma_payload_more(x, len)) {
         uint64_t in_row = x->done % row, line = x->done / row;
-        uint64_t src = rect_address(&x->dw[SDMA_COPY_RECT_SRC_DW], element, 0,
-                                    line % rows, line / rows) + in_row;
-        uint64_t dst = rect_address(&x->dw[SDMA_COPY_RECT_DST_DW], element, 0,
-                                    line % rows, line / rows) + in_row;
+        uint64_t src = sdma_rect_address(&x->dw[SDMA_COPY_RECT_SRC_DW], element,
+                                         0, line % rows, line / rows) + in_row;
+        uint64_t dst = sdma_rect_address(&x->dw[SDMA_COPY_RECT_DST_DW], element,
+                                         0, line % rows, line / rows) + in_row;
 
-        if (copy_piece(e, x, dst, src,
-                       MIN(row - in_row, vgpu_sdma_payload_piece(x, len))) ==
+        if (sdma_copy_piece(e, x, dst, src,
+                            MIN(row - in_row,
+                                vgpu_sdma_payload_piece(x, len))) ==
             VGPU_DMA_STALL) {
             return VGPU_STEP_STALL;
         }

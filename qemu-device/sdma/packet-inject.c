@@ -59,8 +59,8 @@ VGPUStep vgpu_sdma_inject_begin(VGPUEngine *e, VGPUQueue *q)
     return VGPU_STEP_DONE;
 }
 
-VGPUStep vgpu_sdma_inject_moved(VGPUEngine *e, VGPUQueue *q, uint64_t before,
-                                VGPUStep step)
+VGPUStep vgpu_sdma_inject_wrong_byte(VGPUEngine *e, VGPUQueue *q,
+                                     uint64_t before, VGPUStep step)
 {
     VGPUExec *x = &q->exec;
     const VGPUSdmaInjected *injected = vgpu_sdma_injected(e, q);

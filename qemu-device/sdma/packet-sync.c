@@ -40,7 +40,7 @@ VGPUStep vgpu_sdma_trap(VGPUEngine *e, VGPUQueue *q)
 }
 
 /* Registers that an engine sees: hubs and the HDP flush. Others read 0. */
-static uint32_t poll_reg(VGPUState *s, uint32_t reg)
+static uint32_t sdma_read_reg(VGPUState *s, uint32_t reg)
 {
     uint32_t val = 0;
 
@@ -72,7 +72,7 @@ VGPUStep vgpu_sdma_poll_regmem(VGPUEngine *e, VGPUQueue *q)
             x->dw[2] / 4 == GPU_HDP_FLUSH_REQ) {
             vgpu_reg_engine_write(e->s, GPU_HDP_FLUSH_REQ, x->dw[3]);
         }
-        val = poll_reg(e->s, x->dw[1] / 4);
+        val = sdma_read_reg(e->s, x->dw[1] / 4);
     } else if (vgpu_dma_read(&x->mem, vgpu_dw64(&x->dw[1]) & ~3ull, &val,
                              sizeof(val)) == VGPU_DMA_STALL) {
         return VGPU_STEP_STALL;
@@ -95,14 +95,14 @@ VGPUStep vgpu_sdma_poll_regmem(VGPUEngine *e, VGPUQueue *q)
 VGPUStep vgpu_sdma_poll_reg_write_mem(VGPUEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
-    uint32_t val = cpu_to_le32(poll_reg(e->s, x->dw[1] / 4));
+    uint32_t val = cpu_to_le32(sdma_read_reg(e->s, x->dw[1] / 4));
 
     return vgpu_sdma_dma_step(
         vgpu_dma_write(&x->mem, vgpu_dw64(&x->dw[2]) & ~3ull, &val,
                        sizeof(val)));
 }
 
-static VGPUStep write_time(VGPUExec *x, uint64_t time)
+static VGPUStep sdma_write_timestamp(VGPUExec *x, uint64_t time)
 {
     time = cpu_to_le64(time);
     return vgpu_sdma_dma_step(
@@ -112,13 +112,13 @@ static VGPUStep write_time(VGPUExec *x, uint64_t time)
 
 VGPUStep vgpu_sdma_timestamp_get_global(VGPUEngine *e, VGPUQueue *q)
 {
-    return write_time(&q->exec, vgpu_clock());
+    return sdma_write_timestamp(&q->exec, vgpu_clock());
 }
 
 /* The engine's own clock, which any of its queues may set. */
 VGPUStep vgpu_sdma_timestamp_get(VGPUEngine *e, VGPUQueue *q)
 {
-    return write_time(&q->exec, vgpu_clock() + e->clock_offset);
+    return sdma_write_timestamp(&q->exec, vgpu_clock() + e->clock_offset);
 }
 
 VGPUStep vgpu_sdma_timestamp_set(VGPUEngine *e, VGPUQueue *q)

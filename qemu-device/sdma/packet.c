@@ -248,7 +248,7 @@ VGPUStep vgpu_sdma_packet_step(VGPUEngine *e, VGPUQueue *q)
 
             step = sdma_packet_find(x->dw[0])->step(e, q);
             if (injected->wrong_xor) {
-                step = vgpu_sdma_inject_moved(e, q, before, step);
+                step = vgpu_sdma_inject_wrong_byte(e, q, before, step);
             }
             moved = x->done - before;
         }

@@ -73,8 +73,8 @@ VGPUStep vgpu_sdma_inject_begin(VGPUEngine *e, VGPUQueue *q);
  * The packet's step came to @step, with bytes from @before to exec->done.
  * Spoils the wrong byte. What the step comes to with that.
  */
-VGPUStep vgpu_sdma_inject_moved(VGPUEngine *e, VGPUQueue *q, uint64_t before,
-                                VGPUStep step);
+VGPUStep vgpu_sdma_inject_wrong_byte(VGPUEngine *e, VGPUQueue *q,
+                                     uint64_t before, VGPUStep step);
 /* Stall for as long as @bytes take at the speed @slow. */
 VGPUStep vgpu_sdma_inject_slow(VGPUExec *x, uint64_t slow, uint64_t bytes);
 
