@@ -82,9 +82,12 @@
 #define SDMA_POLL_REGMEM_DWORDS		6
 #define SDMA_POLL_REGMEM__HDP_FLUSH	0x04000000u
 #define SDMA_POLL_REGMEM__FUNC		0x70000000u	/* 0 always, 1 <, 2 <=, 3 ==, 4 !=, 5 >=, 6 > */
+#define SDMA_POLL_FUNC_ALWAYS		0u
+#define SDMA_POLL_FUNC_MAX		6u
 #define SDMA_POLL_REGMEM__MEM		0x80000000u	/* else a register, byte address */
 #define SDMA_POLL_REGMEM_DW5__INTERVAL	0x0000ffffu
-#define SDMA_POLL_REGMEM_DW5__RETRY	0x0fff0000u	/* 0xfff: for ever */
+#define SDMA_POLL_REGMEM_DW5__RETRY	0x0fff0000u
+#define SDMA_POLL_RETRY_FOREVER		0xfffu
 
 /* POLL_REG_WRITE_MEM: header, register's byte address, address lo/hi. */
 #define SDMA_POLL_REG_WRITE_DWORDS	4

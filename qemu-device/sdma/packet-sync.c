@@ -13,10 +13,7 @@
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
 
-#define POLL_FOREVER        0xfff
 #define POLL_EAGER          8           /* tries at the packet's interval */
-#define POLL_FUNC_ALWAYS    0
-#define POLL_FUNC_MAX       6
 
 VGPUStep vgpu_sdma_fence(VGPUEngine *e, VGPUQueue *q)
 {
@@ -60,10 +57,10 @@ VGPUStep vgpu_sdma_poll_regmem(VGPUEngine *e, VGPUQueue *q)
     unsigned retry = VGPU_GET(x->dw[5], SDMA_POLL_REGMEM_DW5__RETRY);
     uint32_t val;
 
-    if (func > POLL_FUNC_MAX) {
+    if (func > SDMA_POLL_FUNC_MAX) {
         return VGPU_STEP_BAD_PACKET;
     }
-    if (func == POLL_FUNC_ALWAYS) {
+    if (func == SDMA_POLL_FUNC_ALWAYS) {
         return VGPU_STEP_DONE;          /* ROCr's "HDP flush" */
     }
     if (!(x->dw[0] & SDMA_POLL_REGMEM__MEM)) {
@@ -82,7 +79,7 @@ VGPUStep vgpu_sdma_poll_regmem(VGPUEngine *e, VGPUQueue *q)
     if (vgpu_exec_compare(func, val & x->dw[4], x->dw[3])) {
         return VGPU_STEP_DONE;
     }
-    if (retry != POLL_FOREVER && x->polls >= retry) {
+    if (retry != SDMA_POLL_RETRY_FOREVER && x->polls >= retry) {
         trace_vgpu_poll_timeout(e->s->id, e->index, x->mem.queue, x->mem.vmid,
                                 vgpu_dw64(&x->dw[1]), val);
         vgpu_sdma_interrupt(e, q, IH_SRC_SDMA_POLL_TIMEOUT, x->dw[0], 0);
