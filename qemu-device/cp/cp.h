@@ -41,7 +41,7 @@ void vgpu_cp_destroy(VGPUState *s);
 void vgpu_cp_reset(VGPUState *s);
 /* The machine stops or goes on. Returns with the CP parked if @paused. BQL. */
 void vgpu_cp_pause(VGPUState *s, bool paused);
-/* As vgpu_engine_hold() and _release(). The CP is held first, released last. */
+/* As vgpu_sdma_hold() and _release(). The CP is held first, released last. */
 void vgpu_cp_hold(VGPUState *s);
 void vgpu_cp_release(VGPUState *s);
 /* A doorbell; @offset in bytes. True if a queue took it. BQL held. */

@@ -25,12 +25,12 @@
 static void hold_workers(VGPUState *s)
 {
     vgpu_cp_hold(s);
-    vgpu_engine_hold(s);
+    vgpu_sdma_hold(s);
 }
 
 static void release_workers(VGPUState *s)
 {
-    vgpu_engine_release(s);
+    vgpu_sdma_release(s);
     vgpu_cp_release(s);
 }
 
@@ -41,7 +41,7 @@ void vgpu_chip_reset(VGPUState *s)
     trace_vgpu_chip_reset(s->id);
     hold_workers(s);
     for (i = 0; i < SDMA_NUM_ENGINES; i++) {
-        vgpu_engine_reset(s, i);
+        vgpu_sdma_engine_reset(s, i);
     }
     vgpu_cp_reset(s);
     vgpu_reg_reset(s);

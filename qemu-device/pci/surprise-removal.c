@@ -61,7 +61,7 @@ bool vgpu_remove(VGPUState *s, Error **errp)
     memory_region_transaction_commit();
     qatomic_set(&s->removed, true);
     /* Engines stop at the next chunk: see them do it, then what they left. */
-    vgpu_engine_pause(s, true);
+    vgpu_sdma_pause(s, true);
     vgpu_cp_pause(s, true);
     vgpu_xgmi_remove(s);
     WITH_QEMU_LOCK_GUARD(&s->lock) {

@@ -73,7 +73,7 @@ static void vgpu_kfd_vm_state(void *opaque, bool running, RunState state)
 {
     VGPUState *s = opaque;
 
-    vgpu_engine_pause(s, !running);
+    vgpu_sdma_pause(s, !running);
     vgpu_cp_pause(s, !running);
     if (!running) {
         /* Interrupts belong to the machine as it was when it stopped. */
@@ -155,9 +155,9 @@ static void vgpu_kfd_realize(PCIDevice *pci, Error **errp)
     vgpu_ih_init(s);
     vgpu_iommu_init(s, vgpu_worker_serve_iommu);
     vgpu_phys_init(s);
-    vgpu_engine_start(s);
+    vgpu_sdma_start(s);
     vgpu_cp_start(s);
-    vgpu_engine_pause(s, !runstate_is_running());
+    vgpu_sdma_pause(s, !runstate_is_running());
     vgpu_cp_pause(s, !runstate_is_running());
     s->pci->vmstate_entry =
         qemu_add_vm_change_state_handler(vgpu_kfd_vm_state, s);
@@ -174,10 +174,10 @@ static void vgpu_kfd_exit(PCIDevice *pci)
      * hive and each other's clients until the last of them has ended.
      */
     vgpu_cp_stop(s);
-    vgpu_engine_stop(s);
+    vgpu_sdma_stop(s);
     vgpu_xgmi_leave(s);
     vgpu_cp_destroy(s);
-    vgpu_engine_destroy(s);
+    vgpu_sdma_destroy(s);
     vgpu_phys_exit(s);
     vgpu_iommu_exit(s);
     vgpu_ih_exit(s);

@@ -5,7 +5,7 @@
  * the stream, so that a block may have several.
  *
  * Engines are parked when it is saved and when it is loaded: the machine is
- * stopped (vgpu_engine_pause()). VRAM is a RAM block of the device and moves by
+ * stopped (vgpu_sdma_pause()). VRAM is a RAM block of the device and moves by
  * itself.
  *
  * A stream may be anything. What is used as an index, a count or a kind is

@@ -47,7 +47,7 @@ static VgpuInfo *device_info(VGPUState *s)
     info->id = g_strdup(DEVICE(s)->id);
     info->vram_size = s->vram_size;
     for (i = 0; i < SDMA_NUM_ENGINES; i++) {
-        QAPI_LIST_APPEND(tail, vgpu_query_engine(s, i));
+        QAPI_LIST_APPEND(tail, vgpu_query_sdma_engine(s, i));
     }
     info->compute = vgpu_query_compute(s);
     info->vmids = vgpu_query_vmids(s);

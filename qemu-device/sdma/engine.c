@@ -31,14 +31,14 @@ bool vgpu_sdma_enabled(const VGPUSdmaQueue *q)
     return qatomic_read(&q->regs[SDMA_RB_CNTL]) & SDMA_RB_CNTL__RB_ENABLE;
 }
 
-static VGPUEngine *engine_of(VGPUWorker *w)
+static VGPUSdmaEngine *sdma_engine_of(VGPUWorker *w)
 {
-    return container_of(w, VGPUEngine, w);
+    return container_of(w, VGPUSdmaEngine, w);
 }
 
 /* Everything from here to the ops: the worker's lock held. */
 
-static bool engine_runs(const VGPUEngine *e)
+static bool sdma_engine_runnable(const VGPUSdmaEngine *e)
 {
     return vgpu_worker_may_run(&e->w) && !e->hung &&
            !(qatomic_read(&e->regs[SDMA_FREEZE]) & SDMA_FREEZE__FREEZE) &&
@@ -46,11 +46,12 @@ static bool engine_runs(const VGPUEngine *e)
              (SDMA_F32_CNTL__HALT | SDMA_F32_CNTL__RESET));
 }
 
-static void queue_error(VGPUEngine *e, VGPUSdmaQueue *q, uint32_t exception)
+static void sdma_queue_error(VGPUSdmaEngine *e, VGPUSdmaQueue *q,
+                             uint32_t exception)
 {
     VGPUExec *x = &q->queue.exec;
     unsigned vmid = x->ring_vmid;
-    unsigned n = vgpu_sdma_number(e, q);
+    unsigned n = vgpu_sdma_queue_number(e, q);
     uint32_t data[4] = {
         exception == VGPU_SDMA_EXC_PACKET ? x->dw[0] : 0, exception,
     };
@@ -74,9 +75,9 @@ static void queue_error(VGPUEngine *e, VGPUSdmaQueue *q, uint32_t exception)
                  vgpu_sdma_ih_ring(n), vmid, true, data);
 }
 
-static bool queue_load(VGPUWorker *w, unsigned n)
+static bool sdma_queue_load(VGPUWorker *w, unsigned n)
 {
-    VGPUEngine *e = engine_of(w);
+    VGPUSdmaEngine *e = sdma_engine_of(w);
     const VGPUSdmaQueue *q = &e->queues[n];
     uint32_t cntl = qatomic_read(&q->regs[SDMA_RB_CNTL]);
     VGPUExec *x = &e->queues[n].queue.exec;
@@ -103,16 +104,16 @@ static bool queue_load(VGPUWorker *w, unsigned n)
             (!(x->wptr & 3) && x->wptr - x->rptr <= x->ring_dwords * 4));
 }
 
-static VGPUStep queue_step(VGPUWorker *w, unsigned n)
+static VGPUStep sdma_queue_step(VGPUWorker *w, unsigned n)
 {
-    VGPUEngine *e = engine_of(w);
+    VGPUSdmaEngine *e = sdma_engine_of(w);
 
     return vgpu_sdma_packet_step(e, &e->queues[n].queue);
 }
 
-static void queue_stopped(VGPUWorker *w, unsigned n, VGPUStep step)
+static void sdma_queue_stopped(VGPUWorker *w, unsigned n, VGPUStep step)
 {
-    VGPUEngine *e = engine_of(w);
+    VGPUSdmaEngine *e = sdma_engine_of(w);
     VGPUSdmaQueue *q = &e->queues[n];
 
     switch (step) {
@@ -120,78 +121,78 @@ static void queue_stopped(VGPUWorker *w, unsigned n, VGPUStep step)
         e->hung = 1 + n;
         break;
     case VGPU_STEP_POISON:
-        queue_error(e, q, VGPU_SDMA_EXC_POISON);
+        sdma_queue_error(e, q, VGPU_SDMA_EXC_POISON);
         break;
     case VGPU_STEP_BAD_RING:
-        queue_error(e, q, VGPU_SDMA_EXC_RING);
+        sdma_queue_error(e, q, VGPU_SDMA_EXC_RING);
         break;
     default:
-        queue_error(e, q, VGPU_SDMA_EXC_PACKET);
+        sdma_queue_error(e, q, VGPU_SDMA_EXC_PACKET);
         break;
     }
 }
 
-static const VGPUQueueOps queue_ops = {
+static const VGPUQueueOps sdma_queue_ops = {
     .steps = TIMESLICE_PACKETS,
     .budget = TIMESLICE_BYTES,
-    .load = queue_load,
-    .step = queue_step,
-    .stopped = queue_stopped,
+    .load = sdma_queue_load,
+    .step = sdma_queue_step,
+    .stopped = sdma_queue_stopped,
 };
 
 static void sdma_queue_timeslice(VGPUWorker *w, unsigned n)
 {
-    VGPUEngine *e = engine_of(w);
+    VGPUSdmaEngine *e = sdma_engine_of(w);
 
-    vgpu_queue_timeslice(w, n, &queue_ops);
+    vgpu_queue_timeslice(w, n, &sdma_queue_ops);
     vgpu_share_spend(e,
                      (TIMESLICE_BYTES - e->queues[n].queue.exec.budget) / KiB);
 }
 
-static VGPUQueue *queue_at(VGPUWorker *w, unsigned n)
+static VGPUQueue *sdma_queue_at(VGPUWorker *w, unsigned n)
 {
-    return &engine_of(w)->queues[n].queue;
+    return &sdma_engine_of(w)->queues[n].queue;
 }
 
-static bool queue_runs(VGPUWorker *w, unsigned n)
+static bool sdma_queue_runnable(VGPUWorker *w, unsigned n)
 {
-    VGPUEngine *e = engine_of(w);
+    VGPUSdmaEngine *e = sdma_engine_of(w);
     const VGPUSdmaQueue *q = &e->queues[n];
 
-    return engine_runs(e) && vgpu_sdma_enabled(q) && !q->exception;
+    return sdma_engine_runnable(e) && vgpu_sdma_enabled(q) && !q->exception;
 }
 
-static bool queue_pending(VGPUWorker *w, unsigned n)
+static bool sdma_queue_pending(VGPUWorker *w, unsigned n)
 {
-    return vgpu_queue_pending(&engine_of(w)->queues[n].queue);
+    return vgpu_queue_pending(&sdma_engine_of(w)->queues[n].queue);
 }
 
-static void queue_trace_reg(VGPUWorker *w, unsigned n, uint32_t reg,
-                            uint32_t val)
+static void sdma_queue_trace_reg(VGPUWorker *w, unsigned n, uint32_t reg,
+                                 uint32_t val)
 {
-    trace_vgpu_srbm_write(w->s->id, engine_of(w)->index, n, reg, val);
+    trace_vgpu_srbm_write(w->s->id, sdma_engine_of(w)->index, n, reg, val);
 }
 
-static bool engine_yield(VGPUWorker *w)
+static bool sdma_engine_yield(VGPUWorker *w)
 {
-    return vgpu_share_yield(engine_of(w));
+    return vgpu_share_yield(sdma_engine_of(w));
 }
 
-static void engine_busy(VGPUWorker *w, bool busy)
+static void sdma_engine_busy(VGPUWorker *w, bool busy)
 {
-    vgpu_share_set_busy(engine_of(w), busy);
+    vgpu_share_set_busy(sdma_engine_of(w), busy);
 }
 
-static const VGPUWorkerOps engine_ops = {
+static const VGPUWorkerOps sdma_engine_ops = {
     .num_queues = SDMA_NUM_QUEUES,
     .spin = true,
-    .queue = queue_at,
-    .runnable = queue_runs,
-    .pending = queue_pending,
+    .queue = sdma_queue_at,
+    .runnable = sdma_queue_runnable,
+    .pending = sdma_queue_pending,
     .timeslice = sdma_queue_timeslice,
-    .trace_reg = queue_trace_reg,
-    .busy = engine_busy,
-    .yield = engine_yield,
+    .trace_reg = sdma_queue_trace_reg,
+    .busy = sdma_engine_busy,
+    .yield = sdma_engine_yield,
 };
 
 void vgpu_sdma_alloc(VGPUState *s)
@@ -208,24 +209,24 @@ void vgpu_sdma_free(VGPUState *s)
     g_free(s->sdma);
 }
 
-void vgpu_engine_start(VGPUState *s)
+void vgpu_sdma_start(VGPUState *s)
 {
     unsigned i;
 
     vgpu_share_set_off(s->sdma, false);
     for (i = 0; i < SDMA_NUM_ENGINES; i++) {
-        VGPUEngine *e = &s->sdma->engines[i];
+        VGPUSdmaEngine *e = &s->sdma->engines[i];
         g_autofree char *name = g_strdup_printf("vgpu-sdma%u", i);
 
         e->s = s;
         e->index = i;
         vgpu_client_init(s, &e->client, i, VGPU_HUB_MM, VGPU_CID_SDMA(i),
                          &vgpu_worker_client_ops);
-        vgpu_worker_start(&e->w, s, &engine_ops, i, name);
+        vgpu_worker_start(&e->w, s, &sdma_engine_ops, i, name);
     }
 }
 
-void vgpu_engine_stop(VGPUState *s)
+void vgpu_sdma_stop(VGPUState *s)
 {
     unsigned i;
 
@@ -235,7 +236,7 @@ void vgpu_engine_stop(VGPUState *s)
     }
 }
 
-void vgpu_engine_destroy(VGPUState *s)
+void vgpu_sdma_destroy(VGPUState *s)
 {
     unsigned i;
 
@@ -245,9 +246,9 @@ void vgpu_engine_destroy(VGPUState *s)
     }
 }
 
-void vgpu_engine_reset(VGPUState *s, unsigned engine)
+void vgpu_sdma_engine_reset(VGPUState *s, unsigned engine)
 {
-    VGPUEngine *e = &s->sdma->engines[engine];
+    VGPUSdmaEngine *e = &s->sdma->engines[engine];
 
     memset(e->queues, 0, sizeof(e->queues));
     e->hung = 0;
@@ -255,7 +256,7 @@ void vgpu_engine_reset(VGPUState *s, unsigned engine)
     e->clock_offset = 0;
 }
 
-void vgpu_engine_hold(VGPUState *s)
+void vgpu_sdma_hold(VGPUState *s)
 {
     unsigned i;
 
@@ -264,7 +265,7 @@ void vgpu_engine_hold(VGPUState *s)
     }
 }
 
-void vgpu_engine_release(VGPUState *s)
+void vgpu_sdma_release(VGPUState *s)
 {
     unsigned i;
 
@@ -273,7 +274,7 @@ void vgpu_engine_release(VGPUState *s)
     }
 }
 
-void vgpu_engine_pause(VGPUState *s, bool paused)
+void vgpu_sdma_pause(VGPUState *s, bool paused)
 {
     unsigned i;
 

@@ -42,7 +42,7 @@ typedef struct VGPUSdmaQueue {
 } VGPUSdmaQueue;
 
 /* An SDMA engine. */
-typedef struct VGPUEngine {
+typedef struct VGPUSdmaEngine {
     VGPUClient client;
     VGPUState *s;               /* constant, as index */
     unsigned index;             /* number of the engine */
@@ -56,10 +56,10 @@ typedef struct VGPUEngine {
     uint64_t clock_offset;      /* to vgpu_clock(), in ticks; thread only */
     uint32_t regs[VGPU_SDMA_ENGINE_SPAN];   /* BQL; read atomically */
     VGPUSdmaQueue queues[SDMA_NUM_QUEUES];  /* w.lock */
-} VGPUEngine;
+} VGPUSdmaEngine;
 
 struct VGPUSdma {
-    VGPUEngine engines[SDMA_NUM_ENGINES];
+    VGPUSdmaEngine engines[SDMA_NUM_ENGINES];
     /* share.c; a worker's lock may be held, nothing is taken inside it. */
     QemuMutex share_lock;
     QemuCond share_changed;     /* an engine need not wait any more */
@@ -67,8 +67,8 @@ struct VGPUSdma {
 };
 
 /* Number of a queue: its place in e->queues. */
-static inline unsigned vgpu_sdma_number(const VGPUEngine *e,
-                                        const VGPUSdmaQueue *q)
+static inline unsigned vgpu_sdma_queue_number(const VGPUSdmaEngine *e,
+                                              const VGPUSdmaQueue *q)
 {
     return q - e->queues;
 }
@@ -84,19 +84,19 @@ void vgpu_share_set_off(VGPUSdma *sdma, bool off);
 /* These by the engine's thread, engine->w.lock held. */
 
 /* A time slice moved @kib. */
-void vgpu_share_spend(VGPUEngine *e, unsigned kib);
+void vgpu_share_spend(VGPUSdmaEngine *e, unsigned kib);
 /* The engine has queues that can run, or none. */
-void vgpu_share_set_busy(VGPUEngine *e, bool busy);
+void vgpu_share_set_busy(VGPUSdmaEngine *e, bool busy);
 /*
  * Before a time slice: wait while the engine is ahead of others. True: it did,
  * with the lock dropped.
  */
-bool vgpu_share_yield(VGPUEngine *e);
+bool vgpu_share_yield(VGPUSdmaEngine *e);
 
 /* packet.c: what packets do. Engine thread, no lock held. */
 
 /* Do a packet of the queue, or a part of it. */
-VGPUStep vgpu_sdma_packet_step(VGPUEngine *e, VGPUQueue *q);
+VGPUStep vgpu_sdma_packet_step(VGPUSdmaEngine *e, VGPUQueue *q);
 /*
  * Can exec->dw be a packet in execution? Its length is the header's, and the
  * indirect buffer, whose pos is not past its size, holds all of it. The ring's
@@ -113,8 +113,8 @@ void vgpu_sdma_mqd_save(const VGPUSdmaQueue *q, uint32_t *mqd);
  * Registers and work of a queue that is not enabled, then enable it; in @vmid,
  * or (negative) in the image's.
  */
-void vgpu_sdma_mqd_load(VGPUEngine *e, VGPUSdmaQueue *q, const uint32_t *mqd,
-                        int vmid);
+void vgpu_sdma_mqd_load(VGPUSdmaEngine *e, VGPUSdmaQueue *q,
+                        const uint32_t *mqd, int vmid);
 
 /* vmstate.c */
 

@@ -16,14 +16,14 @@
  * main loop, which writes a register for it? The image of such a queue has the
  * write as done: elsewhere the packets after it would run before it.
  */
-static bool held(const VGPUEngine *e, const VGPUSdmaQueue *q)
+static bool held(const VGPUSdmaEngine *e, const VGPUSdmaQueue *q)
 {
     return e->w.current == &q->queue || e->w.writing == &q->queue ||
-           e->hung == 1 + vgpu_sdma_number(e, q);
+           e->hung == 1 + vgpu_sdma_queue_number(e, q);
 }
 
 /* Lock held. RLC @rlc, or (negative) a free one. NULL: none is free. */
-static VGPUSdmaQueue *slot(VGPUEngine *e, int rlc)
+static VGPUSdmaQueue *slot(VGPUSdmaEngine *e, int rlc)
 {
     bool any = rlc < 0;
     unsigned first = SDMA_QUEUE_RLC(any ? 0 : rlc);
@@ -40,7 +40,7 @@ static VGPUSdmaQueue *slot(VGPUEngine *e, int rlc)
     return NULL;
 }
 
-static bool listed_already(const VGPUEngine *e, uint64_t mqd_va)
+static bool listed_already(const VGPUSdmaEngine *e, uint64_t mqd_va)
 {
     unsigned n;
 
@@ -58,7 +58,7 @@ static bool listed_already(const VGPUEngine *e, uint64_t mqd_va)
 bool vgpu_sdma_map(VGPUState *s, unsigned engine, const VGPUSdmaMap *m,
                    const uint32_t *image)
 {
-    VGPUEngine *e = &s->sdma->engines[engine];
+    VGPUSdmaEngine *e = &s->sdma->engines[engine];
     VGPUSdmaQueue *q;
 
     QEMU_LOCK_GUARD(&e->w.lock);
@@ -80,7 +80,7 @@ bool vgpu_sdma_map(VGPUState *s, unsigned engine, const VGPUSdmaMap *m,
     q->mqd = m->mqd;
     q->queue.poll_wptr = m->wptr;
     vgpu_queue_wptr_moved(&q->queue);
-    trace_vgpu_cp_sdma_map(s->id, e->index, vgpu_sdma_number(e, q),
+    trace_vgpu_cp_sdma_map(s->id, e->index, vgpu_sdma_queue_number(e, q),
                            VGPU_GET(q->regs[SDMA_RB_CNTL],
                                     SDMA_RB_CNTL__RB_VMID),
                            m->mqd, m->doorbell, q->queue.rptr,
@@ -93,7 +93,7 @@ VGPUSdmaUnmap vgpu_sdma_unmap_start(VGPUState *s, unsigned engine,
                                     unsigned queue, bool reset, uint64_t *mqd,
                                     uint32_t *image)
 {
-    VGPUEngine *e = &s->sdma->engines[engine];
+    VGPUSdmaEngine *e = &s->sdma->engines[engine];
     VGPUSdmaQueue *q = &e->queues[queue];
     bool save;
 
@@ -116,7 +116,7 @@ VGPUSdmaUnmap vgpu_sdma_unmap_start(VGPUState *s, unsigned engine,
 
 void vgpu_sdma_unmap_finish(VGPUState *s, unsigned engine, unsigned queue)
 {
-    VGPUEngine *e = &s->sdma->engines[engine];
+    VGPUSdmaEngine *e = &s->sdma->engines[engine];
     VGPUSdmaQueue *q = &e->queues[queue];
 
     QEMU_LOCK_GUARD(&e->w.lock);
@@ -130,7 +130,7 @@ void vgpu_sdma_unmap_finish(VGPUState *s, unsigned engine, unsigned queue)
 
 VGPUSdmaMapping vgpu_sdma_mapping(VGPUState *s, unsigned engine, unsigned queue)
 {
-    VGPUEngine *e = &s->sdma->engines[engine];
+    VGPUSdmaEngine *e = &s->sdma->engines[engine];
     const VGPUSdmaQueue *q = &e->queues[queue];
 
     QEMU_LOCK_GUARD(&e->w.lock);
@@ -150,7 +150,7 @@ uint32_t vgpu_sdma_listed_vmids(VGPUState *s)
     unsigned i, n;
 
     for (i = 0; i < SDMA_NUM_ENGINES; i++) {
-        VGPUEngine *e = &s->sdma->engines[i];
+        VGPUSdmaEngine *e = &s->sdma->engines[i];
 
         QEMU_LOCK_GUARD(&e->w.lock);
         for (n = 0; n < SDMA_NUM_QUEUES; n++) {

@@ -122,8 +122,8 @@ static void load_work(VGPUExec *x, const uint32_t *work)
     }
 }
 
-void vgpu_sdma_mqd_load(VGPUEngine *e, VGPUSdmaQueue *q, const uint32_t *mqd,
-                        int vmid)
+void vgpu_sdma_mqd_load(VGPUSdmaEngine *e, VGPUSdmaQueue *q,
+                        const uint32_t *mqd, int vmid)
 {
     const VGPUReg *regs = vgpu_sdma_queue_blocks[e->index].regs;
     VGPUExec *x = &q->queue.exec;

@@ -108,7 +108,7 @@ static VGPUAtomicFn *const sdma_atomic_ops[SDMA_ATOMIC_OP_64] = {
     [SDMA_ATOMIC_DEC] = sdma_atomic_dec,
 };
 
-static void sdma_atomic_return(VGPUEngine *e, VGPUQueue *q, uint64_t old)
+static void sdma_atomic_return(VGPUSdmaEngine *e, VGPUQueue *q, uint64_t old)
 {
     qatomic_set(&e->regs[SDMA_ATOMIC_PREOP_LO], old);
     qatomic_set(&e->regs[SDMA_ATOMIC_PREOP_HI], old >> 32);
@@ -119,7 +119,7 @@ static void sdma_atomic_return(VGPUEngine *e, VGPUQueue *q, uint64_t old)
 }
 
 /* A loop that has not swapped yet: has its time passed? */
-static bool sdma_atomic_loop_expired(VGPUEngine *e, VGPUExec *x)
+static bool sdma_atomic_loop_expired(VGPUSdmaEngine *e, VGPUExec *x)
 {
     int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
     uint32_t limit = VGPU_GET(qatomic_read(&e->regs[SDMA_ATOMIC_CNTL]),
@@ -131,7 +131,7 @@ static bool sdma_atomic_loop_expired(VGPUEngine *e, VGPUExec *x)
     return limit && now - x->began >= (int64_t)limit * VGPU_CLOCK_NS;
 }
 
-VGPUStep vgpu_sdma_atomic(VGPUEngine *e, VGPUQueue *q)
+VGPUStep vgpu_sdma_atomic(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     unsigned op = VGPU_GET(x->dw[0], SDMA_ATOMIC__OP);

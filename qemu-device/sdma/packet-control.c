@@ -12,7 +12,7 @@
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
 
-VGPUStep vgpu_sdma_nop(VGPUEngine *e, VGPUQueue *q)
+VGPUStep vgpu_sdma_nop(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     return VGPU_STEP_DONE;
 }
@@ -31,7 +31,7 @@ static bool sdma_packet_is_privileged(const VGPUExec *x)
  * stands for their own. Whoever wrote a buffer of another VMID has no
  * privilege, and no other VMID either. Entered when the packet retires.
  */
-VGPUStep vgpu_sdma_indirect_buffer(VGPUEngine *e, VGPUQueue *q)
+VGPUStep vgpu_sdma_indirect_buffer(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     unsigned vmid = VGPU_GET(x->dw[0], SDMA_INDIRECT__VMID);
@@ -46,7 +46,7 @@ VGPUStep vgpu_sdma_indirect_buffer(VGPUEngine *e, VGPUQueue *q)
 }
 
 /* The next @count dwords, whatever they are, become part of the packet. */
-static VGPUStep sdma_skip(VGPUEngine *e, VGPUQueue *q, uint32_t fixed,
+static VGPUStep sdma_skip(VGPUSdmaEngine *e, VGPUQueue *q, uint32_t fixed,
                           uint32_t count)
 {
     VGPUExec *x = &q->exec;
@@ -56,7 +56,7 @@ static VGPUStep sdma_skip(VGPUEngine *e, VGPUQueue *q, uint32_t fixed,
     return vgpu_sdma_packet_extend(x, fixed + count);
 }
 
-VGPUStep vgpu_sdma_cond_exe(VGPUEngine *e, VGPUQueue *q)
+VGPUStep vgpu_sdma_cond_exe(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     uint32_t val;
@@ -72,7 +72,7 @@ VGPUStep vgpu_sdma_cond_exe(VGPUEngine *e, VGPUQueue *q)
                      VGPU_GET(x->dw[4], SDMA_COND_EXE_DW4__COUNT));
 }
 
-VGPUStep vgpu_sdma_pre_exe(VGPUEngine *e, VGPUQueue *q)
+VGPUStep vgpu_sdma_pre_exe(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
 
@@ -96,7 +96,7 @@ bool vgpu_sdma_srbm_allowed(uint32_t reg)
  * the queue waits while the main loop does it (worker_reg_bh() in
  * queue/scheduler.c) and sets done.
  */
-VGPUStep vgpu_sdma_srbm_write(VGPUEngine *e, VGPUQueue *q)
+VGPUStep vgpu_sdma_srbm_write(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     uint32_t reg = VGPU_GET(x->dw[1], SDMA_SRBM_WRITE_DW1__REG);

@@ -12,8 +12,8 @@
 
 #define ELEMENT_MAX     4       /* log2: 16 bytes */
 
-static VGPUDmaResult sdma_copy_piece(VGPUEngine *e, VGPUExec *x, uint64_t dst,
-                                     uint64_t src, uint64_t len)
+static VGPUDmaResult sdma_copy_piece(VGPUSdmaEngine *e, VGPUExec *x,
+                                     uint64_t dst, uint64_t src, uint64_t len)
 {
     uint64_t n;
     VGPUDmaResult ret = vgpu_dma_copy(&x->mem, dst, src, len, &n);
@@ -25,7 +25,7 @@ static VGPUDmaResult sdma_copy_piece(VGPUEngine *e, VGPUExec *x, uint64_t dst,
     return ret;
 }
 
-VGPUStep vgpu_sdma_copy_linear(VGPUEngine *e, VGPUQueue *q)
+VGPUStep vgpu_sdma_copy_linear(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     uint64_t len = VGPU_GET(x->dw[1], SDMA_COPY_LINEAR_DW1__COUNT) + 1ull;
@@ -45,7 +45,7 @@ VGPUStep vgpu_sdma_copy_linear(VGPUEngine *e, VGPUQueue *q)
  * A piece is done when both destinations have it. If one stalls, the piece is
  * done anew: it is short.
  */
-VGPUStep vgpu_sdma_copy_broadcast(VGPUEngine *e, VGPUQueue *q)
+VGPUStep vgpu_sdma_copy_broadcast(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     uint64_t len = VGPU_GET(x->dw[1], SDMA_COPY_LINEAR_DW1__COUNT) + 1ull;
@@ -80,7 +80,7 @@ static uint64_t sdma_rect_address(const uint32_t *dw, unsigned element,
     return vgpu_dw64(dw) + ((z * slice + y * pitch + x) << element);
 }
 
-VGPUStep vgpu_sdma_copy_linear_rect(VGPUEngine *e, VGPUQueue *q)
+VGPUStep vgpu_sdma_copy_linear_rect(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     unsigned element = VGPU_GET(x->dw[0], SDMA_COPY_RECT__ELEMENT);

@@ -25,7 +25,7 @@ static bool is_linear_copy(const VGPUExec *x)
            SDMA_PKT(SDMA_OP_COPY, SDMA_SUBOP_COPY_LINEAR);
 }
 
-VGPUStep vgpu_sdma_inject_begin(VGPUEngine *e, VGPUQueue *q)
+VGPUStep vgpu_sdma_inject_begin(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     VGPUState *s = e->s;
     VGPUExec *x = &q->exec;
@@ -59,7 +59,7 @@ VGPUStep vgpu_sdma_inject_begin(VGPUEngine *e, VGPUQueue *q)
     return VGPU_STEP_DONE;
 }
 
-VGPUStep vgpu_sdma_inject_wrong_byte(VGPUEngine *e, VGPUQueue *q,
+VGPUStep vgpu_sdma_inject_wrong_byte(VGPUSdmaEngine *e, VGPUQueue *q,
                                      uint64_t before, VGPUStep step)
 {
     VGPUExec *x = &q->exec;

@@ -15,7 +15,7 @@
 
 #define POLL_EAGER          8           /* tries at the packet's interval */
 
-VGPUStep vgpu_sdma_fence(VGPUEngine *e, VGPUQueue *q)
+VGPUStep vgpu_sdma_fence(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     uint32_t data = cpu_to_le32(x->dw[3]);
@@ -27,7 +27,7 @@ VGPUStep vgpu_sdma_fence(VGPUEngine *e, VGPUQueue *q)
                        sizeof(data)));
 }
 
-VGPUStep vgpu_sdma_trap(VGPUEngine *e, VGPUQueue *q)
+VGPUStep vgpu_sdma_trap(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     if (qatomic_read(&e->regs[SDMA_CNTL]) & SDMA_CNTL__TRAP_ENABLE) {
         vgpu_sdma_interrupt(e, q, IH_SRC_SDMA_TRAP,
@@ -50,7 +50,7 @@ VGPUStep vgpu_sdma_poll_again(VGPUExec *x, unsigned clocks)
     return vgpu_exec_poll(x, POLL_EAGER, clocks * VGPU_CLOCK_NS);
 }
 
-VGPUStep vgpu_sdma_poll_regmem(VGPUEngine *e, VGPUQueue *q)
+VGPUStep vgpu_sdma_poll_regmem(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     unsigned func = VGPU_GET(x->dw[0], SDMA_POLL_REGMEM__FUNC);
@@ -89,7 +89,7 @@ VGPUStep vgpu_sdma_poll_regmem(VGPUEngine *e, VGPUQueue *q)
                                             SDMA_POLL_REGMEM_DW5__INTERVAL));
 }
 
-VGPUStep vgpu_sdma_poll_reg_write_mem(VGPUEngine *e, VGPUQueue *q)
+VGPUStep vgpu_sdma_poll_reg_write_mem(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     uint32_t val = cpu_to_le32(sdma_read_reg(e->s, x->dw[1] / 4));
@@ -107,18 +107,18 @@ static VGPUStep sdma_write_timestamp(VGPUExec *x, uint64_t time)
                        sizeof(time)));
 }
 
-VGPUStep vgpu_sdma_timestamp_get_global(VGPUEngine *e, VGPUQueue *q)
+VGPUStep vgpu_sdma_timestamp_get_global(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     return sdma_write_timestamp(&q->exec, vgpu_clock());
 }
 
 /* The engine's own clock, which any of its queues may set. */
-VGPUStep vgpu_sdma_timestamp_get(VGPUEngine *e, VGPUQueue *q)
+VGPUStep vgpu_sdma_timestamp_get(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     return sdma_write_timestamp(&q->exec, vgpu_clock() + e->clock_offset);
 }
 
-VGPUStep vgpu_sdma_timestamp_set(VGPUEngine *e, VGPUQueue *q)
+VGPUStep vgpu_sdma_timestamp_set(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     e->clock_offset = vgpu_dw64(&q->exec.dw[1]) - vgpu_clock();
     return VGPU_STEP_DONE;

@@ -7,7 +7,7 @@
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
 
 /* The payload follows the packet: in the ring it may wrap. */
-VGPUStep vgpu_sdma_write_linear(VGPUEngine *e, VGPUQueue *q)
+VGPUStep vgpu_sdma_write_linear(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     uint64_t dst = vgpu_dw64(&x->dw[1]) & ~3ull;
@@ -30,7 +30,7 @@ VGPUStep vgpu_sdma_write_linear(VGPUEngine *e, VGPUQueue *q)
     return vgpu_sdma_payload_step(x, len);
 }
 
-VGPUStep vgpu_sdma_const_fill(VGPUEngine *e, VGPUQueue *q)
+VGPUStep vgpu_sdma_const_fill(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     uint64_t dst = vgpu_dw64(&x->dw[1]);
@@ -66,7 +66,7 @@ VGPUStep vgpu_sdma_const_fill(VGPUEngine *e, VGPUQueue *q)
     return vgpu_sdma_payload_step(x, len);
 }
 
-VGPUStep vgpu_sdma_ptepde_gen(VGPUEngine *e, VGPUQueue *q)
+VGPUStep vgpu_sdma_ptepde_gen(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     uint64_t dst = vgpu_dw64(&x->dw[1]) & ~7ull;

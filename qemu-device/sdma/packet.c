@@ -112,7 +112,7 @@ static VGPUStep sdma_packet_fetch(VGPUExec *x, unsigned at, unsigned n)
 }
 
 /* Bring the next packet's fixed part into exec. */
-static VGPUStep sdma_packet_load(VGPUEngine *e, VGPUQueue *q)
+static VGPUStep sdma_packet_load(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     VGPUSdmaInjected *injected = vgpu_sdma_injected(e, q);
@@ -165,7 +165,7 @@ static void sdma_enter_ib(VGPUExec *x)
 }
 
 /* The packet is done: move on, in the indirect buffer or the ring. */
-static void sdma_packet_retire(VGPUEngine *e, VGPUQueue *q)
+static void sdma_packet_retire(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
 
@@ -190,7 +190,7 @@ static void sdma_packet_retire(VGPUEngine *e, VGPUQueue *q)
 }
 
 /* rptr to memory. A stall here is a stall of the queue like any other. */
-static VGPUStep sdma_write_rptr(VGPUEngine *e, VGPUQueue *q)
+static VGPUStep sdma_write_rptr(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     uint64_t val = cpu_to_le64(x->rptr);
@@ -228,7 +228,7 @@ static VGPUStep sdma_read_wptr(VGPUExec *x)
     return VGPU_STEP_DONE;
 }
 
-VGPUStep vgpu_sdma_packet_step(VGPUEngine *e, VGPUQueue *q)
+VGPUStep vgpu_sdma_packet_step(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     const VGPUSdmaInjected *injected = vgpu_sdma_injected(e, q);

@@ -22,7 +22,7 @@ static inline VGPUStep vgpu_sdma_dma_step(VGPUDmaResult access)
 }
 
 /* What is injected into the packet. */
-static inline VGPUSdmaInjected *vgpu_sdma_injected(VGPUEngine *e,
+static inline VGPUSdmaInjected *vgpu_sdma_injected(VGPUSdmaEngine *e,
                                                    const VGPUQueue *q)
 {
     return &e->queues[q->exec.mem.queue].injected;
@@ -53,14 +53,14 @@ uint64_t vgpu_sdma_payload_address(const VGPUExec *x, unsigned fixed,
  */
 VGPUStep vgpu_sdma_packet_extend(VGPUExec *x, uint64_t ndw);
 /* An interrupt of the queue: IH_SRC_SDMA_@source. */
-void vgpu_sdma_interrupt(VGPUEngine *e, VGPUQueue *q, unsigned source,
+void vgpu_sdma_interrupt(VGPUSdmaEngine *e, VGPUQueue *q, unsigned source,
                          uint32_t data0, uint32_t data1);
 
 /*
  * Each does its packet, or goes on with it: exec->dw has the fixed part, which
  * is all that a step may count on; exec->done is 0 at first.
  */
-typedef VGPUStep VGPUSdmaPacketFn(VGPUEngine *e, VGPUQueue *q);
+typedef VGPUStep VGPUSdmaPacketFn(VGPUSdmaEngine *e, VGPUQueue *q);
 
 /* packet-inject.c */
 
@@ -68,12 +68,12 @@ typedef VGPUStep VGPUSdmaPacketFn(VGPUEngine *e, VGPUQueue *q);
 #define VGPU_INJECT_PACKETS \
     (1u << VGPU_INJECT_KIND_SDMA_HANG | 1u << VGPU_INJECT_KIND_SDMA_SLOW | \
      1u << VGPU_INJECT_KIND_SDMA_WRONG_BYTE)
-VGPUStep vgpu_sdma_inject_begin(VGPUEngine *e, VGPUQueue *q);
+VGPUStep vgpu_sdma_inject_begin(VGPUSdmaEngine *e, VGPUQueue *q);
 /*
  * The packet's step came to @step, with bytes from @before to exec->done.
  * Spoils the wrong byte. What the step comes to with that.
  */
-VGPUStep vgpu_sdma_inject_wrong_byte(VGPUEngine *e, VGPUQueue *q,
+VGPUStep vgpu_sdma_inject_wrong_byte(VGPUSdmaEngine *e, VGPUQueue *q,
                                      uint64_t before, VGPUStep step);
 /* Stall for as long as @bytes take at the speed @slow. */
 VGPUStep vgpu_sdma_inject_slow(VGPUExec *x, uint64_t slow, uint64_t bytes);

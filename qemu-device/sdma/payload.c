@@ -48,7 +48,7 @@ uint8_t vgpu_sdma_ih_ring(unsigned queue)
     return queue < SDMA_QUEUE_RLC(0) ? 0 : queue - SDMA_QUEUE_RLC(0);
 }
 
-void vgpu_sdma_interrupt(VGPUEngine *e, VGPUQueue *q, unsigned source,
+void vgpu_sdma_interrupt(VGPUSdmaEngine *e, VGPUQueue *q, unsigned source,
                          uint32_t data0, uint32_t data1)
 {
     uint32_t data[4] = { data0, data1 };

@@ -12,7 +12,7 @@
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 /* NULL for a queue that is off and empty. Engine held. */
-static VgpuQueueInfo *queue_info(const VGPUEngine *e, unsigned n)
+static VgpuQueueInfo *sdma_queue_info(const VGPUSdmaEngine *e, unsigned n)
 {
     const VGPUSdmaQueue *q = &e->queues[n];
     bool pending = vgpu_queue_pending(&q->queue);
@@ -43,11 +43,11 @@ static VgpuQueueInfo *queue_info(const VGPUEngine *e, unsigned n)
     return info;
 }
 
-VgpuEngineInfo *vgpu_query_engine(VGPUState *s, unsigned i)
+VgpuEngineInfo *vgpu_query_sdma_engine(VGPUState *s, unsigned i)
 {
     VgpuEngineInfo *info = g_new0(VgpuEngineInfo, 1);
     VgpuQueueInfoList **tail = &info->queues;
-    VGPUEngine *e = &s->sdma->engines[i];
+    VGPUSdmaEngine *e = &s->sdma->engines[i];
     unsigned n;
 
     vgpu_worker_hold(&e->w);
@@ -58,7 +58,7 @@ VgpuEngineInfo *vgpu_query_engine(VGPUState *s, unsigned i)
     info->tlb_used = vgpu_client_tlb_used(&e->client);
     info->tlb_size = VGPU_TLB_WAYS << VGPU_TLB_SETS_LOG2;
     for (n = 0; n < SDMA_NUM_QUEUES; n++) {
-        VgpuQueueInfo *q = queue_info(e, n);
+        VgpuQueueInfo *q = sdma_queue_info(e, n);
 
         if (q) {
             QAPI_LIST_APPEND(tail, q);

@@ -21,14 +21,14 @@
      SDMA_RB_CNTL__RB_PRIV | SDMA_RB_CNTL__RB_VMID)
 
 /* Instances count the queues of all engines. */
-static VGPUEngine *engine_of(VGPUState *s, unsigned inst)
+static VGPUSdmaEngine *sdma_engine_of(VGPUState *s, unsigned inst)
 {
     return &s->sdma->engines[inst / SDMA_NUM_QUEUES];
 }
 
-static VGPUSdmaQueue *queue_of(VGPUState *s, unsigned inst)
+static VGPUSdmaQueue *sdma_queue_of(VGPUState *s, unsigned inst)
 {
-    return &engine_of(s, inst)->queues[inst % SDMA_NUM_QUEUES];
+    return &sdma_engine_of(s, inst)->queues[inst % SDMA_NUM_QUEUES];
 }
 
 static uint32_t *engine_store(VGPUState *s, unsigned inst)
@@ -38,25 +38,26 @@ static uint32_t *engine_store(VGPUState *s, unsigned inst)
 
 static uint32_t *queue_store(VGPUState *s, unsigned inst)
 {
-    return queue_of(s, inst)->regs;
+    return sdma_queue_of(s, inst)->regs;
 }
 
 /* e->w.lock held. */
-static bool queue_idle(const VGPUEngine *e, const VGPUSdmaQueue *q)
+static bool sdma_queue_idle(const VGPUSdmaEngine *e, const VGPUSdmaQueue *q)
 {
-    return e->w.current != &q->queue && e->hung != 1 + vgpu_sdma_number(e, q) &&
+    return e->w.current != &q->queue &&
+           e->hung != 1 + vgpu_sdma_queue_number(e, q) &&
            (!vgpu_sdma_enabled(q) || q->exception ||
             !vgpu_queue_pending(&q->queue));
 }
 
 static uint32_t status_read(VGPUState *s, unsigned inst, unsigned off)
 {
-    VGPUEngine *e = &s->sdma->engines[inst];
+    VGPUSdmaEngine *e = &s->sdma->engines[inst];
     unsigned n;
 
     QEMU_LOCK_GUARD(&e->w.lock);
     for (n = 0; n < SDMA_NUM_QUEUES; n++) {
-        if (!queue_idle(e, &e->queues[n])) {
+        if (!sdma_queue_idle(e, &e->queues[n])) {
             return 0;
         }
     }
@@ -65,7 +66,7 @@ static uint32_t status_read(VGPUState *s, unsigned inst, unsigned off)
 
 static uint32_t freeze_read(VGPUState *s, unsigned inst, unsigned off)
 {
-    VGPUEngine *e = &s->sdma->engines[inst];
+    VGPUSdmaEngine *e = &s->sdma->engines[inst];
     uint32_t val = e->regs[off];
 
     QEMU_LOCK_GUARD(&e->w.lock);
@@ -79,7 +80,7 @@ static uint32_t freeze_read(VGPUState *s, unsigned inst, unsigned off)
 static void run_written(VGPUState *s, unsigned inst, unsigned off,
                         uint32_t old, uint32_t val)
 {
-    VGPUEngine *e = &s->sdma->engines[inst];
+    VGPUSdmaEngine *e = &s->sdma->engines[inst];
 
     QEMU_LOCK_GUARD(&e->w.lock);
     vgpu_worker_kick(&e->w);
@@ -93,7 +94,7 @@ static void f32_written(VGPUState *s, unsigned inst, unsigned off,
     if (val & ~old & SDMA_F32_CNTL__RESET) {
         trace_vgpu_engine_reset(s->id, inst);
         vgpu_worker_hold(w);
-        vgpu_engine_reset(s, inst);
+        vgpu_sdma_engine_reset(s, inst);
         vgpu_worker_release(w);
     }
     run_written(s, inst, off, old, val);
@@ -126,8 +127,8 @@ static const VGPUReg engine_regs[VGPU_SDMA_ENGINE_SPAN] = {
 static void cntl_written(VGPUState *s, unsigned inst, unsigned off,
                          uint32_t old, uint32_t val)
 {
-    VGPUEngine *e = engine_of(s, inst);
-    VGPUSdmaQueue *q = queue_of(s, inst);
+    VGPUSdmaEngine *e = sdma_engine_of(s, inst);
+    VGPUSdmaQueue *q = sdma_queue_of(s, inst);
 
     QEMU_LOCK_GUARD(&e->w.lock);
     trace_vgpu_queue(s->id, e->index, inst % SDMA_NUM_QUEUES,
@@ -145,16 +146,16 @@ static void cntl_written(VGPUState *s, unsigned inst, unsigned off,
 static void base_written(VGPUState *s, unsigned inst, unsigned off,
                          uint32_t old, uint32_t val)
 {
-    VGPUEngine *e = engine_of(s, inst);
+    VGPUSdmaEngine *e = sdma_engine_of(s, inst);
 
     QEMU_LOCK_GUARD(&e->w.lock);
-    vgpu_queue_restart(&e->w, &queue_of(s, inst)->queue);
+    vgpu_queue_restart(&e->w, &sdma_queue_of(s, inst)->queue);
 }
 
 static uint32_t pointer_read(VGPUState *s, unsigned inst, unsigned off)
 {
-    VGPUEngine *e = engine_of(s, inst);
-    VGPUQueue *q = &queue_of(s, inst)->queue;
+    VGPUSdmaEngine *e = sdma_engine_of(s, inst);
+    VGPUQueue *q = &sdma_queue_of(s, inst)->queue;
 
     QEMU_LOCK_GUARD(&e->w.lock);
     switch (off) {
@@ -172,8 +173,8 @@ static uint32_t pointer_read(VGPUState *s, unsigned inst, unsigned off)
 static void pointer_written(VGPUState *s, unsigned inst, unsigned off,
                             uint32_t old, uint32_t val)
 {
-    VGPUEngine *e = engine_of(s, inst);
-    VGPUQueue *q = &queue_of(s, inst)->queue;
+    VGPUSdmaEngine *e = sdma_engine_of(s, inst);
+    VGPUQueue *q = &sdma_queue_of(s, inst)->queue;
 
     QEMU_LOCK_GUARD(&e->w.lock);
     switch (off) {
@@ -200,12 +201,12 @@ static void pointer_written(VGPUState *s, unsigned inst, unsigned off,
 
 static uint32_t context_status_read(VGPUState *s, unsigned inst, unsigned off)
 {
-    VGPUEngine *e = engine_of(s, inst);
-    VGPUSdmaQueue *q = queue_of(s, inst);
+    VGPUSdmaEngine *e = sdma_engine_of(s, inst);
+    VGPUSdmaQueue *q = sdma_queue_of(s, inst);
     uint32_t val = SDMA_CONTEXT_STATUS__CTXSW_ABLE;
 
     QEMU_LOCK_GUARD(&e->w.lock);
-    if (queue_idle(e, q)) {
+    if (sdma_queue_idle(e, q)) {
         val |= SDMA_CONTEXT_STATUS__IDLE;
     }
     if (e->w.current == &q->queue) {
@@ -217,7 +218,7 @@ static uint32_t context_status_read(VGPUState *s, unsigned inst, unsigned off)
 static void doorbell_written(VGPUState *s, unsigned inst, unsigned off,
                              uint32_t old, uint32_t val)
 {
-    VGPUSdmaQueue *q = queue_of(s, inst);
+    VGPUSdmaQueue *q = sdma_queue_of(s, inst);
 
     /* CAPTURED is the device's to set. */
     q->regs[off] &= SDMA_DOORBELL__ENABLE;
@@ -285,7 +286,7 @@ const VGPUBlock vgpu_sdma_queue_blocks[SDMA_NUM_ENGINES] = {
 bool vgpu_sdma_doorbell(VGPUState *s, unsigned engine, uint32_t offset,
                         uint64_t val, unsigned size)
 {
-    VGPUEngine *e = &s->sdma->engines[engine];
+    VGPUSdmaEngine *e = &s->sdma->engines[engine];
     VGPUSdmaQueue *q;
     unsigned i;
 

@@ -24,24 +24,24 @@ bool vgpu_sdma_doorbell(VGPUState *s, unsigned engine, uint32_t offset,
 void vgpu_sdma_alloc(VGPUState *s);
 void vgpu_sdma_free(VGPUState *s);
 /* Begin clients and threads. BQL held. */
-void vgpu_engine_start(VGPUState *s);
+void vgpu_sdma_start(VGPUState *s);
 /* End the threads, but keep the clients: other threads use them. BQL held. */
-void vgpu_engine_stop(VGPUState *s);
+void vgpu_sdma_stop(VGPUState *s);
 /* Free the clients. All threads of the device have ended. BQL held. */
-void vgpu_engine_destroy(VGPUState *s);
+void vgpu_sdma_destroy(VGPUState *s);
 /* Bring its queues to their reset state. BQL; the engine's worker is held. */
-void vgpu_engine_reset(VGPUState *s, unsigned engine);
+void vgpu_sdma_engine_reset(VGPUState *s, unsigned engine);
 /* The machine stops or goes on. Returns with engines parked if @paused. BQL. */
-void vgpu_engine_pause(VGPUState *s, bool paused);
+void vgpu_sdma_pause(VGPUState *s, bool paused);
 /*
  * Have all engines at rest, between two chunks of work, until the release. BQL
  * held; the locks of all engines' workers are taken.
  */
-void vgpu_engine_hold(VGPUState *s);
-void vgpu_engine_release(VGPUState *s);
+void vgpu_sdma_hold(VGPUState *s);
+void vgpu_sdma_release(VGPUState *s);
 
 /* query.c: for query-vgpu. BQL held. */
-VgpuEngineInfo *vgpu_query_engine(VGPUState *s, unsigned i);
+VgpuEngineInfo *vgpu_query_sdma_engine(VGPUState *s, unsigned i);
 
 /* map.c: queues that the CP maps. No lock held. */
 

@@ -19,12 +19,12 @@
 #define WAIT_NS             (100 * SCALE_MS)
 
 /* Is @e more than @kib ahead of another engine with work? Any thread. */
-static bool leads(const VGPUEngine *e, unsigned kib)
+static bool leads(const VGPUSdmaEngine *e, unsigned kib)
 {
     unsigned i;
 
     for (i = 0; i < SDMA_NUM_ENGINES; i++) {
-        const VGPUEngine *o = &e->s->sdma->engines[i];
+        const VGPUSdmaEngine *o = &e->s->sdma->engines[i];
 
         if (o != e && qatomic_read(&o->busy) &&
             (int)(qatomic_read(&e->spent) - qatomic_read(&o->spent)) >
@@ -43,7 +43,7 @@ static void changed(VGPUSdma *sdma)
     /* Order the change before the reads of yields: vgpu_share_yield(). */
     smp_mb();
     for (i = 0; i < SDMA_NUM_ENGINES; i++) {
-        const VGPUEngine *e = &sdma->engines[i];
+        const VGPUSdmaEngine *e = &sdma->engines[i];
 
         if (qatomic_read(&e->yields) && !leads(e, REST_KIB)) {
             QEMU_LOCK_GUARD(&sdma->share_lock);
@@ -53,14 +53,14 @@ static void changed(VGPUSdma *sdma)
     }
 }
 
-void vgpu_share_spend(VGPUEngine *e, unsigned kib)
+void vgpu_share_spend(VGPUSdmaEngine *e, unsigned kib)
 {
     qatomic_set(&e->spent, e->spent + kib);
     changed(e->s->sdma);
 }
 
 /* An engine that was idle starts where the last of the others is. */
-void vgpu_share_set_busy(VGPUEngine *e, bool busy)
+void vgpu_share_set_busy(VGPUSdmaEngine *e, bool busy)
 {
     bool alone = true;
     unsigned i;
@@ -69,7 +69,7 @@ void vgpu_share_set_busy(VGPUEngine *e, bool busy)
         return;
     }
     for (i = 0; i < SDMA_NUM_ENGINES && busy; i++) {
-        const VGPUEngine *o = &e->s->sdma->engines[i];
+        const VGPUSdmaEngine *o = &e->s->sdma->engines[i];
         unsigned spent = qatomic_read(&o->spent);
 
         if (o != e && qatomic_read(&o->busy) &&
@@ -89,7 +89,7 @@ void vgpu_share_set_off(VGPUSdma *sdma, bool off)
     qemu_cond_broadcast(&sdma->share_changed);
 }
 
-bool vgpu_share_yield(VGPUEngine *e)
+bool vgpu_share_yield(VGPUSdmaEngine *e)
 {
     VGPUSdma *sdma = e->s->sdma;
     int64_t left, end;

@@ -200,7 +200,7 @@ static const VMStateDescription vmstate_vgpu_queue = {
 
 static int engine_post_load(void *opaque, int version_id)
 {
-    const VGPUEngine *e = opaque;
+    const VGPUSdmaEngine *e = opaque;
 
     return e->w.next <= SDMA_NUM_QUEUES ? 0 : -EINVAL;
 }
@@ -211,10 +211,10 @@ static const VMStateDescription vmstate_vgpu_engine = {
     .minimum_version_id = 1,
     .post_load = engine_post_load,
     .fields = (const VMStateField[]) {
-        VMSTATE_UINT32(w.next, VGPUEngine),
-        VMSTATE_UINT64(clock_offset, VGPUEngine),
-        VMSTATE_UINT32_ARRAY(regs, VGPUEngine, VGPU_SDMA_ENGINE_SPAN),
-        VMSTATE_STRUCT_ARRAY(queues, VGPUEngine, SDMA_NUM_QUEUES, 1,
+        VMSTATE_UINT32(w.next, VGPUSdmaEngine),
+        VMSTATE_UINT64(clock_offset, VGPUSdmaEngine),
+        VMSTATE_UINT32_ARRAY(regs, VGPUSdmaEngine, VGPU_SDMA_ENGINE_SPAN),
+        VMSTATE_STRUCT_ARRAY(queues, VGPUSdmaEngine, SDMA_NUM_QUEUES, 1,
                              vmstate_vgpu_queue, VGPUSdmaQueue),
         VMSTATE_END_OF_LIST()
     },
@@ -272,7 +272,7 @@ static const VMStateDescription vmstate_engine_times = {
     .version_id = 1,
     .minimum_version_id = 1,
     .fields = (const VMStateField[]) {
-        VMSTATE_STRUCT_ARRAY(queues, VGPUEngine, SDMA_NUM_QUEUES, 1,
+        VMSTATE_STRUCT_ARRAY(queues, VGPUSdmaEngine, SDMA_NUM_QUEUES, 1,
                              vmstate_queue_times, VGPUSdmaQueue),
         VMSTATE_END_OF_LIST()
     },
@@ -307,7 +307,7 @@ static const VMStateDescription vmstate_sdma_times = {
     .needed = times_needed,
     .fields = (const VMStateField[]) {
         VMSTATE_STRUCT_ARRAY(engines, VGPUSdma, SDMA_NUM_ENGINES, 1,
-                             vmstate_engine_times, VGPUEngine),
+                             vmstate_engine_times, VGPUSdmaEngine),
         VMSTATE_END_OF_LIST()
     },
 };
@@ -318,7 +318,7 @@ const VMStateDescription vmstate_vgpu_sdma = {
     .minimum_version_id = 1,
     .fields = (const VMStateField[]) {
         VMSTATE_STRUCT_ARRAY(engines, VGPUSdma, SDMA_NUM_ENGINES, 1,
-                             vmstate_vgpu_engine, VGPUEngine),
+                             vmstate_vgpu_engine, VGPUSdmaEngine),
         VMSTATE_END_OF_LIST()
     },
     .subsections = (const VMStateDescription * const []) {
