@@ -145,8 +145,8 @@ static void sdma_queue_timeslice(VGPUWorker *w, unsigned n)
     VGPUSdmaEngine *e = sdma_engine_of(w);
 
     vgpu_queue_timeslice(w, n, &sdma_queue_ops);
-    vgpu_share_spend(e,
-                     (TIMESLICE_BYTES - e->queues[n].queue.exec.budget) / KiB);
+    vgpu_sdma_share_charge(
+        e, (TIMESLICE_BYTES - e->queues[n].queue.exec.budget) / KiB);
 }
 
 static VGPUQueue *sdma_queue_at(VGPUWorker *w, unsigned n)
@@ -175,12 +175,12 @@ static void sdma_queue_trace_reg(VGPUWorker *w, unsigned n, uint32_t reg,
 
 static bool sdma_engine_yield(VGPUWorker *w)
 {
-    return vgpu_share_yield(sdma_engine_of(w));
+    return vgpu_sdma_share_yield(sdma_engine_of(w));
 }
 
 static void sdma_engine_busy(VGPUWorker *w, bool busy)
 {
-    vgpu_share_set_busy(sdma_engine_of(w), busy);
+    vgpu_sdma_share_set_busy(sdma_engine_of(w), busy);
 }
 
 static const VGPUWorkerOps sdma_engine_ops = {
@@ -213,7 +213,7 @@ void vgpu_sdma_start(VGPUState *s)
 {
     unsigned i;
 
-    vgpu_share_set_off(s->sdma, false);
+    vgpu_sdma_share_set_off(s->sdma, false);
     for (i = 0; i < SDMA_NUM_ENGINES; i++) {
         VGPUSdmaEngine *e = &s->sdma->engines[i];
         g_autofree char *name = g_strdup_printf("vgpu-sdma%u", i);
@@ -230,7 +230,7 @@ void vgpu_sdma_stop(VGPUState *s)
 {
     unsigned i;
 
-    vgpu_share_set_off(s->sdma, true);
+    vgpu_sdma_share_set_off(s->sdma, true);
     for (i = 0; i < SDMA_NUM_ENGINES; i++) {
         vgpu_worker_stop(&s->sdma->engines[i].w);
     }

@@ -50,7 +50,7 @@ typedef struct VGPUSdmaEngine {
     uint8_t hung;               /* injected: 1 + queue that hangs; w.lock */
     /* share.c; the thread writes them. */
     bool busy;                  /* has queues that can run; atomic */
-    unsigned spent;             /* KiB, to compare busy engines; atomic */
+    unsigned charged;           /* KiB, to compare busy engines; atomic */
     bool yields;                /* waits for others; atomic */
     bool yielded;               /* has waited for its next slice; thread only */
     uint64_t clock_offset;      /* to vgpu_clock(), in ticks; thread only */
@@ -79,19 +79,19 @@ bool vgpu_sdma_enabled(const VGPUSdmaQueue *q);
 /* share.c: shares of the engines. */
 
 /* @off: no engine yields any more, since the threads end. BQL held. */
-void vgpu_share_set_off(VGPUSdma *sdma, bool off);
+void vgpu_sdma_share_set_off(VGPUSdma *sdma, bool off);
 
 /* These by the engine's thread, engine->w.lock held. */
 
 /* A time slice moved @kib. */
-void vgpu_share_spend(VGPUSdmaEngine *e, unsigned kib);
+void vgpu_sdma_share_charge(VGPUSdmaEngine *e, unsigned kib);
 /* The engine has queues that can run, or none. */
-void vgpu_share_set_busy(VGPUSdmaEngine *e, bool busy);
+void vgpu_sdma_share_set_busy(VGPUSdmaEngine *e, bool busy);
 /*
  * Before a time slice: wait while the engine is ahead of others. True: it did,
  * with the lock dropped.
  */
-bool vgpu_share_yield(VGPUSdmaEngine *e);
+bool vgpu_sdma_share_yield(VGPUSdmaEngine *e);
 
 /* packet.c: what packets do. Engine thread, no lock held. */
 

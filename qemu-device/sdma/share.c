@@ -14,12 +14,12 @@
 
 #define LEAD_KIB            (8 * KiB)
 /* A wait ends at this lead: the engine does not wait after each time slice. */
-#define REST_KIB            (LEAD_KIB / 2)
+#define RESUME_KIB          (LEAD_KIB / 2)
 /* Host time: the host decides when the other threads run. */
 #define WAIT_NS             (100 * SCALE_MS)
 
 /* Is @e more than @kib ahead of another engine with work? Any thread. */
-static bool leads(const VGPUSdmaEngine *e, unsigned kib)
+static bool share_is_ahead(const VGPUSdmaEngine *e, unsigned kib)
 {
     unsigned i;
 
@@ -27,7 +27,7 @@ static bool leads(const VGPUSdmaEngine *e, unsigned kib)
         const VGPUSdmaEngine *o = &e->s->sdma->engines[i];
 
         if (o != e && qatomic_read(&o->busy) &&
-            (int)(qatomic_read(&e->spent) - qatomic_read(&o->spent)) >
+            (int)(qatomic_read(&e->charged) - qatomic_read(&o->charged)) >
             (int)kib) {
             return true;
         }
@@ -35,17 +35,19 @@ static bool leads(const VGPUSdmaEngine *e, unsigned kib)
     return false;
 }
 
-/* An engine's spent or busy changed: wake those that need not wait any more. */
-static void changed(VGPUSdma *sdma)
+/*
+ * An engine's charged or busy changed: wake those that need not wait any more.
+ */
+static void share_wake(VGPUSdma *sdma)
 {
     unsigned i;
 
-    /* Order the change before the reads of yields: vgpu_share_yield(). */
+    /* Order the change before the reads of yields: vgpu_sdma_share_yield(). */
     smp_mb();
     for (i = 0; i < SDMA_NUM_ENGINES; i++) {
         const VGPUSdmaEngine *e = &sdma->engines[i];
 
-        if (qatomic_read(&e->yields) && !leads(e, REST_KIB)) {
+        if (qatomic_read(&e->yields) && !share_is_ahead(e, RESUME_KIB)) {
             QEMU_LOCK_GUARD(&sdma->share_lock);
             qemu_cond_broadcast(&sdma->share_changed);
             return;
@@ -53,14 +55,14 @@ static void changed(VGPUSdma *sdma)
     }
 }
 
-void vgpu_share_spend(VGPUSdmaEngine *e, unsigned kib)
+void vgpu_sdma_share_charge(VGPUSdmaEngine *e, unsigned kib)
 {
-    qatomic_set(&e->spent, e->spent + kib);
-    changed(e->s->sdma);
+    qatomic_set(&e->charged, e->charged + kib);
+    share_wake(e->s->sdma);
 }
 
 /* An engine that was idle starts where the last of the others is. */
-void vgpu_share_set_busy(VGPUSdmaEngine *e, bool busy)
+void vgpu_sdma_share_set_busy(VGPUSdmaEngine *e, bool busy)
 {
     bool alone = true;
     unsigned i;
@@ -70,31 +72,31 @@ void vgpu_share_set_busy(VGPUSdmaEngine *e, bool busy)
     }
     for (i = 0; i < SDMA_NUM_ENGINES && busy; i++) {
         const VGPUSdmaEngine *o = &e->s->sdma->engines[i];
-        unsigned spent = qatomic_read(&o->spent);
+        unsigned charged = qatomic_read(&o->charged);
 
         if (o != e && qatomic_read(&o->busy) &&
-            (alone || (int)(spent - e->spent) < 0)) {
-            qatomic_set(&e->spent, spent);
+            (alone || (int)(charged - e->charged) < 0)) {
+            qatomic_set(&e->charged, charged);
             alone = false;
         }
     }
     qatomic_set(&e->busy, busy);
-    changed(e->s->sdma);
+    share_wake(e->s->sdma);
 }
 
-void vgpu_share_set_off(VGPUSdma *sdma, bool off)
+void vgpu_sdma_share_set_off(VGPUSdma *sdma, bool off)
 {
     QEMU_LOCK_GUARD(&sdma->share_lock);
     sdma->share_off = off;
     qemu_cond_broadcast(&sdma->share_changed);
 }
 
-bool vgpu_share_yield(VGPUSdmaEngine *e)
+bool vgpu_sdma_share_yield(VGPUSdmaEngine *e)
 {
     VGPUSdma *sdma = e->s->sdma;
     int64_t left, end;
 
-    if (e->yielded || !leads(e, LEAD_KIB)) {
+    if (e->yielded || !share_is_ahead(e, LEAD_KIB)) {
         e->yielded = false;
         return false;
     }
@@ -102,10 +104,10 @@ bool vgpu_share_yield(VGPUSdmaEngine *e)
     qemu_mutex_unlock(&e->w.lock);
     WITH_QEMU_LOCK_GUARD(&sdma->share_lock) {
         qatomic_set(&e->yields, true);
-        /* Order the store before the reads of the others: changed(). */
+        /* Order the store before the reads of the others: share_wake(). */
         smp_mb();
         end = get_clock() + WAIT_NS;
-        while (!sdma->share_off && leads(e, REST_KIB) &&
+        while (!sdma->share_off && share_is_ahead(e, RESUME_KIB) &&
                (left = end - get_clock()) > 0) {
             qemu_cond_timedwait(&sdma->share_changed, &sdma->share_lock,
                                 DIV_ROUND_UP(left, SCALE_MS));
