@@ -320,7 +320,7 @@ static VGPUStep save_sdma(VGPUCp *cp, unsigned engine)
     for (n = 0; n < SDMA_NUM_QUEUES && step == VGPU_STEP_DONE; n++) {
         VGPUSdmaMapping m = vgpu_sdma_mapping(cp->s, engine, n);
 
-        if (m.leaving || (m.mapped && m.listed && !m.fixed)) {
+        if (m.unmapping || (m.mapped && m.listed && !m.fixed)) {
             step = vgpu_cp_sdma_unmap(cp, &cp->hws.queue.exec, engine, n,
                                       false);
         }

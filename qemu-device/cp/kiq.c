@@ -86,7 +86,7 @@ static VGPUStep unmap_sdma(VGPUCp *cp, VGPUExec *x, unsigned engine,
     VGPUSdmaMapping m = vgpu_sdma_mapping(cp->s, engine, queue);
     int named = vgpu_cp_sdma_engine(x->dw[1]);
 
-    if (m.leaving ||
+    if (m.unmapping ||
         (m.mapped && (named < 0 || named == engine) &&
          selected(x, m.doorbell, pasid_of(cp->s, true, m.vmid), m.fixed))) {
         return vgpu_cp_sdma_unmap(cp, x, engine, queue, reset);

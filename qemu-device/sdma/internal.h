@@ -15,8 +15,8 @@
 typedef enum VGPUSdmaMapped {
     VGPU_SDMA_UNMAPPED,
     VGPU_SDMA_MAPPED,
-    VGPU_SDMA_LEAVES,           /* to be saved in its MQD */
-    VGPU_SDMA_RESETS,           /* to be dropped */
+    VGPU_SDMA_UNMAPPING,        /* to be saved in its MQD */
+    VGPU_SDMA_RESETTING,        /* to be dropped */
 } VGPUSdmaMapped;
 
 /* What is injected into the packet: packet-inject.c. */

@@ -16,14 +16,14 @@
  * main loop, which writes a register for it? The image of such a queue has the
  * write as done: elsewhere the packets after it would run before it.
  */
-static bool held(const VGPUSdmaEngine *e, const VGPUSdmaQueue *q)
+static bool sdma_queue_in_use(const VGPUSdmaEngine *e, const VGPUSdmaQueue *q)
 {
     return e->w.current == &q->queue || e->w.writing == &q->queue ||
            e->hung == 1 + vgpu_sdma_queue_number(e, q);
 }
 
 /* Lock held. RLC @rlc, or (negative) a free one. NULL: none is free. */
-static VGPUSdmaQueue *slot(VGPUSdmaEngine *e, int rlc)
+static VGPUSdmaQueue *sdma_find_rlc(VGPUSdmaEngine *e, int rlc)
 {
     bool any = rlc < 0;
     unsigned first = SDMA_QUEUE_RLC(any ? 0 : rlc);
@@ -33,14 +33,14 @@ static VGPUSdmaQueue *slot(VGPUSdmaEngine *e, int rlc)
         VGPUSdmaQueue *q = &e->queues[n];
 
         if (q->mapped == VGPU_SDMA_UNMAPPED && !vgpu_sdma_enabled(q) &&
-            !held(e, q)) {
+            !sdma_queue_in_use(e, q)) {
             return q;
         }
     }
     return NULL;
 }
 
-static bool listed_already(const VGPUSdmaEngine *e, uint64_t mqd_va)
+static bool sdma_mqd_is_listed(const VGPUSdmaEngine *e, uint64_t mqd_va)
 {
     unsigned n;
 
@@ -62,10 +62,10 @@ bool vgpu_sdma_map(VGPUState *s, unsigned engine, const VGPUSdmaMap *m,
     VGPUSdmaQueue *q;
 
     QEMU_LOCK_GUARD(&e->w.lock);
-    if (m->vmid >= 0 && listed_already(e, m->mqd)) {
+    if (m->vmid >= 0 && sdma_mqd_is_listed(e, m->mqd)) {
         return true;
     }
-    q = slot(e, m->queue);
+    q = sdma_find_rlc(e, m->queue);
     if (!q) {
         return false;
     }
@@ -99,15 +99,15 @@ VGPUSdmaUnmap vgpu_sdma_unmap_start(VGPUState *s, unsigned engine,
 
     QEMU_LOCK_GUARD(&e->w.lock);
     if (q->mapped == VGPU_SDMA_MAPPED) {
-        q->mapped = reset ? VGPU_SDMA_RESETS : VGPU_SDMA_LEAVES;
+        q->mapped = reset ? VGPU_SDMA_RESETTING : VGPU_SDMA_UNMAPPING;
         qatomic_and(&q->regs[SDMA_RB_CNTL], ~SDMA_RB_CNTL__RB_ENABLE);
         q->regs[SDMA_DOORBELL] = 0;
     }
-    if (held(e, q)) {
+    if (sdma_queue_in_use(e, q)) {
         return VGPU_SDMA_UNMAP_HELD;
     }
     *mqd = q->mqd;
-    save = q->mapped == VGPU_SDMA_LEAVES;
+    save = q->mapped == VGPU_SDMA_UNMAPPING;
     vgpu_sdma_mqd_save(q, image);
     trace_vgpu_cp_sdma_unmap(s->id, e->index, queue, !save, q->queue.rptr,
                              q->queue.exec.done);
@@ -136,7 +136,7 @@ VGPUSdmaMapping vgpu_sdma_mapping(VGPUState *s, unsigned engine, unsigned queue)
     QEMU_LOCK_GUARD(&e->w.lock);
     return (VGPUSdmaMapping) {
         .mapped = q->mapped == VGPU_SDMA_MAPPED,
-        .leaving = q->mapped > VGPU_SDMA_MAPPED,
+        .unmapping = q->mapped > VGPU_SDMA_MAPPED,
         .listed = q->listed,
         .fixed = q->fixed,
         .vmid = VGPU_GET(q->regs[SDMA_RB_CNTL], SDMA_RB_CNTL__RB_VMID),

@@ -16,7 +16,7 @@
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 /* Which register a dword of the image is. */
-static const uint8_t registers[SDMA_MQD_REGS] = {
+static const uint8_t mqd_regs[SDMA_MQD_REGS] = {
     [0] = SDMA_RB_CNTL, SDMA_RB_BASE, SDMA_RB_BASE_HI, SDMA_RB_RPTR,
     SDMA_RB_RPTR_HI, SDMA_RB_WPTR, SDMA_RB_WPTR_HI, SDMA_RB_WPTR_POLL_CNTL,
     SDMA_RB_RPTR_ADDR_HI, SDMA_RB_RPTR_ADDR_LO, SDMA_IB_CNTL,
@@ -45,7 +45,7 @@ enum {
 QEMU_BUILD_BUG_ON(AT_AGE + 1 != SDMA_MQD_WORK_DWORDS);
 
 /* How long ago the packet looked first, in GPU clocks. */
-static uint32_t loop_age(const VGPUExec *x)
+static uint32_t sdma_atomic_loop_age(const VGPUExec *x)
 {
     int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
 
@@ -60,8 +60,8 @@ void vgpu_sdma_mqd_save(const VGPUSdmaQueue *q, uint32_t *mqd)
     unsigned i;
 
     for (i = 0; i < SDMA_MQD_REGS; i++) {
-        if (i == 0 || registers[i]) {
-            mqd[i] = qatomic_read(&q->regs[registers[i]]);
+        if (i == 0 || mqd_regs[i]) {
+            mqd[i] = qatomic_read(&q->regs[mqd_regs[i]]);
         }
     }
     mqd[SDMA_RB_RPTR] = q->queue.rptr;
@@ -77,7 +77,7 @@ void vgpu_sdma_mqd_save(const VGPUSdmaQueue *q, uint32_t *mqd)
     work[AT_DONE] = x->done;
     work[AT_DONE_HI] = x->done >> 32;
     work[AT_POLLS] = x->polls;
-    work[AT_AGE] = loop_age(x);
+    work[AT_AGE] = sdma_atomic_loop_age(x);
     memcpy(work + AT_DW, x->dw, sizeof(x->dw));
     for (i = 0; i < ARRAY_SIZE(x->ib); i++) {
         uint32_t *ib = work + AT_IB + i * IB_DWORDS;
@@ -90,7 +90,7 @@ void vgpu_sdma_mqd_save(const VGPUSdmaQueue *q, uint32_t *mqd)
     }
 }
 
-static void load_work(VGPUExec *x, const uint32_t *work)
+static void sdma_mqd_load_work(VGPUExec *x, const uint32_t *work)
 {
     unsigned i;
 
@@ -130,9 +130,9 @@ void vgpu_sdma_mqd_load(VGPUSdmaEngine *e, VGPUSdmaQueue *q,
     unsigned i;
 
     for (i = 0; i < SDMA_MQD_REGS; i++) {
-        if (i == 0 || registers[i]) {
-            qatomic_set(&q->regs[registers[i]],
-                        mqd[i] & regs[registers[i]].mask);
+        if (i == 0 || mqd_regs[i]) {
+            qatomic_set(&q->regs[mqd_regs[i]],
+                        mqd[i] & regs[mqd_regs[i]].mask);
         }
     }
     q->queue.rptr = mqd[SDMA_RB_RPTR] | (uint64_t)mqd[SDMA_RB_RPTR_HI] << 32;
@@ -141,7 +141,7 @@ void vgpu_sdma_mqd_load(VGPUSdmaEngine *e, VGPUSdmaQueue *q,
     q->queue.restart = false;
     q->queue.wait = VGPU_WAIT_NONE;
     q->injected = (VGPUSdmaInjected) { 0 };
-    load_work(x, mqd + SDMA_MQD_WORK);
+    sdma_mqd_load_work(x, mqd + SDMA_MQD_WORK);
     if (vmid >= 0) {
         qatomic_set(&q->regs[SDMA_RB_CNTL],
                     VGPU_SET(q->regs[SDMA_RB_CNTL], SDMA_RB_CNTL__RB_VMID,

@@ -58,7 +58,7 @@ typedef struct VGPUSdmaMap {
 /* How a queue is mapped. */
 typedef struct VGPUSdmaMapping {
     bool mapped;                /* and does not leave */
-    bool leaving;               /* between vgpu_sdma_unmap_start and _finish */
+    bool unmapping;             /* between vgpu_sdma_unmap_start and _finish */
     bool listed;                /* by a run list */
     bool fixed;                 /* as VGPUSdmaMap.fixed */
     uint8_t vmid;

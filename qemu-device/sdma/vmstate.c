@@ -20,7 +20,10 @@
 /* The longest packet: a payload or a skipped stretch with its fixed part. */
 #define NDW_MAX         (VGPU_PKT_MAX_DWORDS + (1u << 20))
 #define IB_SIZE_MAX     (1u << 20)
-/* load_work() dates an atomic loop of an MQD to this time at the earliest. */
+/*
+ * sdma_mqd_load_work() dates an atomic loop of an MQD to this time at the
+ * earliest.
+ */
 #define BEGAN_MIN       (-(int64_t)UINT32_MAX * VGPU_CLOCK_NS)
 
 static int stall_post_load(void *opaque, int version_id)
@@ -166,7 +169,7 @@ static int queue_post_load(void *opaque, int version_id)
     if (q->exception & ~VGPU_GET(UINT32_MAX, SDMA_CONTEXT_STATUS__EXCEPTION)) {
         return -EINVAL;
     }
-    if (q->mapped > VGPU_SDMA_RESETS) {
+    if (q->mapped > VGPU_SDMA_RESETTING) {
         return -EINVAL;
     }
     q->queue.restart = false;
