@@ -13,7 +13,7 @@
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 #include "hw/misc/vgpu-kfd/shader/shader.h"
 
-static VGPUStep fetch_begin(VGPUCp *cp, VGPUExec *x, uint64_t left)
+static VGPUStep pm4_fetch(VGPUCp *cp, VGPUExec *x, uint64_t left)
 {
     uint32_t header;
     VGPUStep step;
@@ -53,7 +53,7 @@ static VGPUStep fetch_begin(VGPUCp *cp, VGPUExec *x, uint64_t left)
 }
 
 /* Dword @n of the packet, which has more. */
-static VGPUStep payload(VGPUExec *x, uint32_t n, uint32_t *val)
+static VGPUStep pm4_dword(VGPUExec *x, uint32_t n, uint32_t *val)
 {
     if (n < VGPU_PKT_MAX_DWORDS) {
         *val = x->dw[n];
@@ -62,17 +62,17 @@ static VGPUStep payload(VGPUExec *x, uint32_t n, uint32_t *val)
     return vgpu_cp_fetch(x, n, val, 1);
 }
 
-static uint64_t address(const VGPUExec *x, unsigned n)
+static uint64_t pm4_dw64(const VGPUExec *x, unsigned n)
 {
     return x->dw[n] | (uint64_t)x->dw[n + 1] << 32;
 }
 
-static VGPUStep do_nop(VGPUCp *cp, CpQueue *q)
+static VGPUStep pm4_nop(VGPUCp *cp, CpQueue *q)
 {
     return VGPU_STEP_DONE;
 }
 
-static VGPUStep do_write_data(VGPUCp *cp, CpQueue *q)
+static VGPUStep pm4_write_data(VGPUCp *cp, CpQueue *q)
 {
     VGPUExec *x = &q->queue.exec;
     unsigned dst = VGPU_GET(x->dw[1], PM4_WRITE_DATA_DW1__DST_SEL);
@@ -90,14 +90,14 @@ static VGPUStep do_write_data(VGPUCp *cp, CpQueue *q)
         if (x->budget-- <= 0) {
             return VGPU_STEP_AGAIN;
         }
-        step = payload(x, 4 + x->done, &val);
+        step = pm4_dword(x, 4 + x->done, &val);
         if (step != VGPU_STEP_DONE) {
             return step;
         }
         if (dst == PM4_DST_REG) {
             return vgpu_cp_write_reg(x, x->dw[2] + at, val);
         }
-        step = vgpu_cp_store(x, address(x, 2) + 4ull * at, val, 4);
+        step = vgpu_cp_store(x, pm4_dw64(x, 2) + 4ull * at, val, 4);
         if (step != VGPU_STEP_DONE) {
             return step;
         }
@@ -106,7 +106,7 @@ static VGPUStep do_write_data(VGPUCp *cp, CpQueue *q)
     return step;
 }
 
-static VGPUStep do_copy_data(VGPUCp *cp, CpQueue *q)
+static VGPUStep pm4_copy_data(VGPUCp *cp, CpQueue *q)
 {
     VGPUExec *x = &q->queue.exec;
     unsigned src = VGPU_GET(x->dw[1], PM4_COPY_DATA_DW1__SRC_SEL);
@@ -126,10 +126,10 @@ static VGPUStep do_copy_data(VGPUCp *cp, CpQueue *q)
         break;
     case PM4_SRC_MEM:
     case PM4_SRC_L2:
-        step = vgpu_cp_load(x, address(x, 2), &val, len);
+        step = vgpu_cp_load(x, pm4_dw64(x, 2), &val, len);
         break;
     case PM4_SRC_IMMEDIATE:
-        val = address(x, 2);
+        val = pm4_dw64(x, 2);
         break;
     case PM4_SRC_CLOCK:
         val = vgpu_clock();
@@ -150,13 +150,13 @@ static VGPUStep do_copy_data(VGPUCp *cp, CpQueue *q)
     case PM4_DST_MEM_SYNC:
     case PM4_DST_L2:
     case PM4_DST_MEM:
-        return vgpu_cp_store(x, address(x, 4), val, len);
+        return vgpu_cp_store(x, pm4_dw64(x, 4), val, len);
     default:
         return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
     }
 }
 
-static VGPUStep do_wait_reg_mem(VGPUCp *cp, CpQueue *q)
+static VGPUStep pm4_wait_reg_mem(VGPUCp *cp, CpQueue *q)
 {
     VGPUExec *x = &q->queue.exec;
     uint32_t ref = x->dw[4], mask = x->dw[5], low = 0;
@@ -169,7 +169,7 @@ static VGPUStep do_wait_reg_mem(VGPUCp *cp, CpQueue *q)
         return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
     }
     if (mem) {
-        step = vgpu_cp_load(x, address(x, 2), &val, 4);
+        step = vgpu_cp_load(x, pm4_dw64(x, 2), &val, 4);
         low = val;
     } else if (operation == 0) {
         step = vgpu_cp_read_reg(cp, x, x->dw[2], &low);
@@ -187,7 +187,7 @@ static VGPUStep do_wait_reg_mem(VGPUCp *cp, CpQueue *q)
     return vgpu_cp_wait(x);
 }
 
-static VGPUStep do_indirect_buffer(VGPUCp *cp, CpQueue *q)
+static VGPUStep pm4_indirect_buffer(VGPUCp *cp, CpQueue *q)
 {
     VGPUExec *x = &q->queue.exec;
     VGPUIndirect ib = {
@@ -210,7 +210,7 @@ static VGPUStep do_indirect_buffer(VGPUCp *cp, CpQueue *q)
     return VGPU_STEP_DONE;
 }
 
-static VGPUStep do_event_write(VGPUCp *cp, CpQueue *q)
+static VGPUStep pm4_event_write(VGPUCp *cp, CpQueue *q)
 {
     VGPUExec *x = &q->queue.exec;
     unsigned index = VGPU_GET(x->dw[1], PM4_EVENT__INDEX);
@@ -220,12 +220,12 @@ static VGPUStep do_event_write(VGPUCp *cp, CpQueue *q)
            vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED) : VGPU_STEP_DONE;
 }
 
-static VGPUStep do_release_mem(VGPUCp *cp, CpQueue *q)
+static VGPUStep pm4_release_mem(VGPUCp *cp, CpQueue *q)
 {
     VGPUExec *x = &q->queue.exec;
     unsigned data_sel = VGPU_GET(x->dw[2], PM4_RELEASE_DW2__DATA_SEL);
     unsigned int_sel = VGPU_GET(x->dw[2], PM4_RELEASE_DW2__INT_SEL);
-    uint64_t va = address(x, 3), data = address(x, 5), now;
+    uint64_t va = pm4_dw64(x, 3), data = pm4_dw64(x, 5), now;
     bool interrupt = int_sel == PM4_INT_ONLY || int_sel == PM4_INT_ALWAYS ||
                      int_sel == PM4_INT_AFTER_WRITE;
     VGPUStep step = VGPU_STEP_DONE;
@@ -253,7 +253,7 @@ static VGPUStep do_release_mem(VGPUCp *cp, CpQueue *q)
     return step;
 }
 
-static VGPUStep do_set_sh_reg(VGPUCp *cp, CpQueue *q)
+static VGPUStep pm4_set_sh_reg(VGPUCp *cp, CpQueue *q)
 {
     VGPUExec *x = &q->queue.exec;
     uint32_t first = PM4_SH_REG_FIRST + (x->dw[1] & 0xffff) -
@@ -265,7 +265,7 @@ static VGPUStep do_set_sh_reg(VGPUCp *cp, CpQueue *q)
         return vgpu_cp_bad(x, CP_ERROR_REGISTER_INVALID);
     }
     for (; x->done < n && step == VGPU_STEP_DONE; x->done++) {
-        step = payload(x, 2 + x->done, &q->sh[first + x->done]);
+        step = pm4_dword(x, 2 + x->done, &q->sh[first + x->done]);
         if (step != VGPU_STEP_DONE) {
             break;
         }
@@ -297,18 +297,18 @@ static const struct {
     uint16_t min, max;          /* dwords */
     VGPUStep (*fn)(VGPUCp *cp, CpQueue *q);
     bool scheduler;             /* only of KIQ and HIQ */
-} packets[] = {
-    { PM4_NOP, 1, UINT16_MAX, do_nop },
+} pm4_packets[] = {
+    { PM4_NOP, 1, UINT16_MAX, pm4_nop },
     { PM4_DISPATCH_DIRECT, 5, 5, vgpu_cp_dispatch },
     { PM4_DISPATCH_INDIRECT, 4, 4, vgpu_cp_dispatch },
-    { PM4_WRITE_DATA, 5, UINT16_MAX, do_write_data },
-    { PM4_WAIT_REG_MEM, 7, 7, do_wait_reg_mem },
-    { PM4_INDIRECT_BUFFER, 4, 4, do_indirect_buffer },
-    { PM4_COPY_DATA, 6, 6, do_copy_data },
-    { PM4_EVENT_WRITE, 2, 2, do_event_write },
-    { PM4_RELEASE_MEM, 7, 8, do_release_mem },
-    { PM4_ACQUIRE_MEM, 7, 7, do_nop },
-    { PM4_SET_SH_REG, 3, UINT16_MAX, do_set_sh_reg },
+    { PM4_WRITE_DATA, 5, UINT16_MAX, pm4_write_data },
+    { PM4_WAIT_REG_MEM, 7, 7, pm4_wait_reg_mem },
+    { PM4_INDIRECT_BUFFER, 4, 4, pm4_indirect_buffer },
+    { PM4_COPY_DATA, 6, 6, pm4_copy_data },
+    { PM4_EVENT_WRITE, 2, 2, pm4_event_write },
+    { PM4_RELEASE_MEM, 7, 8, pm4_release_mem },
+    { PM4_ACQUIRE_MEM, 7, 7, pm4_nop },
+    { PM4_SET_SH_REG, 3, UINT16_MAX, pm4_set_sh_reg },
     { PM4_INVALIDATE_TLBS, 2, 2, vgpu_cp_invalidate_tlbs, true },
     { PM4_SET_RESOURCES, 8, 8, vgpu_cp_set_resources, true },
     { PM4_MAP_QUEUES, 7, 7, vgpu_cp_map_queues, true },
@@ -318,7 +318,7 @@ static const struct {
 };
 
 /* KIQ, as a register says, or HIQ, as the KIQ said; in VMID 0. */
-static bool is_scheduler(VGPUCp *cp, CpQueue *q)
+static bool pm4_is_scheduler(VGPUCp *cp, CpQueue *q)
 {
     uint32_t kiq = qatomic_read(&cp->schedulers);
     unsigned n = cp_number(cp, q);
@@ -332,7 +332,7 @@ static bool is_scheduler(VGPUCp *cp, CpQueue *q)
              VGPU_GET(kiq, RLC_CP_SCHEDULERS__QUEUE) == n % CP_NUM_QUEUES));
 }
 
-static VGPUStep execute(VGPUCp *cp, CpQueue *q)
+static VGPUStep pm4_execute(VGPUCp *cp, CpQueue *q)
 {
     VGPUExec *x = &q->queue.exec;
     uint32_t opcode = VGPU_GET(x->dw[0], PM4_HDR__OPCODE);
@@ -341,11 +341,11 @@ static VGPUStep execute(VGPUCp *cp, CpQueue *q)
     if (x->dw[0] >> 30 == 2) {
         return VGPU_STEP_DONE;
     }
-    for (i = 0; i < ARRAY_SIZE(packets); i++) {
-        if (packets[i].opcode == opcode && x->ndw >= packets[i].min &&
-            x->ndw <= packets[i].max &&
-            (!packets[i].scheduler || is_scheduler(cp, q))) {
-            return packets[i].fn(cp, q);
+    for (i = 0; i < ARRAY_SIZE(pm4_packets); i++) {
+        if (pm4_packets[i].opcode == opcode && x->ndw >= pm4_packets[i].min &&
+            x->ndw <= pm4_packets[i].max &&
+            (!pm4_packets[i].scheduler || pm4_is_scheduler(cp, q))) {
+            return pm4_packets[i].fn(cp, q);
         }
     }
     return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
@@ -364,7 +364,7 @@ VGPUStep vgpu_cp_pm4_step(VGPUCp *cp, CpQueue *q)
     if (!x->packet) {
         left = vgpu_exec_available(x);
         if (left) {
-            step = fetch_begin(cp, x, left);
+            step = pm4_fetch(cp, x, left);
         } else {
             x->writeback = x->ib_depth;
             x->ib_depth = 0;
@@ -372,7 +372,7 @@ VGPUStep vgpu_cp_pm4_step(VGPUCp *cp, CpQueue *q)
         }
     }
     if (step == VGPU_STEP_DONE) {
-        step = execute(cp, q);
+        step = pm4_execute(cp, q);
     }
     if (step == VGPU_STEP_DONE) {
         vgpu_count(cp->s, VGPU_CNT_PACKETS, 1);
