@@ -4,7 +4,7 @@
  * the other, so that barrier bits are always obeyed; there are no caches for
  * fences to act on.
  *
- * q->phase tells how far the packet at rptr is. It outlives a dequeue: a
+ * q->phase says how far the packet at rptr is. It outlives a dequeue: a
  * signal goes down once.
  */
 #include "qemu/osdep.h"
@@ -17,25 +17,25 @@
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 
 enum {
-    PHASE_WORK,
-    PHASE_SIGNAL,               /* the packet's own work is done */
-    PHASE_MAILBOX,              /* the completion signal went down */
-    PHASE_RETIRE,               /* whoever waits for it was told */
+    AQL_PHASE_WORK,
+    AQL_PHASE_SIGNAL,           /* the packet's own work is done */
+    AQL_PHASE_MAILBOX,          /* the completion signal went down */
+    AQL_PHASE_RETIRE,           /* the signal's event was sent */
 };
 
-static uint64_t quad(const VGPUExec *x, unsigned n)
+static uint64_t aql_dw64(const VGPUExec *x, unsigned n)
 {
     return x->dw[n] | (uint64_t)x->dw[n + 1] << 32;
 }
 
 /* A signal that was seen at 0 once counts from then on: x->done. */
-static VGPUStep do_barrier(VGPUExec *x, bool any)
+static VGPUStep aql_barrier(VGPUExec *x, bool any)
 {
     bool all = true, one = false, none = true;
     unsigned i;
 
     for (i = 0; i < AQL_BARRIER_SIGNALS; i++) {
-        uint64_t signal = quad(x, AQL_BARRIER_SIGNAL(i)), value;
+        uint64_t signal = aql_dw64(x, AQL_BARRIER_SIGNAL(i)), value;
         VGPUStep step;
 
         if (!signal) {
@@ -58,10 +58,10 @@ static VGPUStep do_barrier(VGPUExec *x, bool any)
     return none || (any ? one : all) ? VGPU_STEP_DONE : vgpu_cp_wait(x);
 }
 
-static VGPUStep do_barrier_value(VGPUExec *x)
+static VGPUStep aql_barrier_value(VGPUExec *x)
 {
-    uint64_t signal = quad(x, AQL_VALUE_SIGNAL), value;
-    int64_t want = quad(x, AQL_VALUE_VALUE), is;
+    uint64_t signal = aql_dw64(x, AQL_VALUE_SIGNAL), value;
+    int64_t want = aql_dw64(x, AQL_VALUE_VALUE), is;
     VGPUStep step;
     bool holds;
 
@@ -72,7 +72,7 @@ static VGPUStep do_barrier_value(VGPUExec *x)
     if (step != VGPU_STEP_DONE) {
         return step;
     }
-    is = value & quad(x, AQL_VALUE_MASK);
+    is = value & aql_dw64(x, AQL_VALUE_MASK);
     switch (x->dw[AQL_VALUE_COND]) {
     case 0:
         holds = is == want;
@@ -92,7 +92,7 @@ static VGPUStep do_barrier_value(VGPUExec *x)
     return holds ? VGPU_STEP_DONE : vgpu_cp_wait(x);
 }
 
-static VGPUStep do_pm4_ib(VGPUExec *x)
+static VGPUStep aql_pm4_ib(VGPUExec *x)
 {
     const uint32_t *pkt = &x->dw[AQL_PM4_IB_PACKET];
 
@@ -111,7 +111,7 @@ static VGPUStep do_pm4_ib(VGPUExec *x)
     return VGPU_STEP_DONE;
 }
 
-static VGPUStep do_work(VGPUCp *cp, CpQueue *q)
+static VGPUStep aql_execute(VGPUCp *cp, CpQueue *q)
 {
     VGPUExec *x = &q->queue.exec;
 
@@ -119,16 +119,16 @@ static VGPUStep do_work(VGPUCp *cp, CpQueue *q)
     case AQL_VENDOR:
         switch (VGPU_GET(x->dw[0], AQL_DW0__AMD_FORMAT)) {
         case AQL_AMD_PM4_IB:
-            return do_pm4_ib(x);
+            return aql_pm4_ib(x);
         case AQL_AMD_BARRIER_VALUE:
-            return do_barrier_value(x);
+            return aql_barrier_value(x);
         default:
             return vgpu_cp_bad(x, CP_ERROR_VENDOR_UNSUPPORTED);
         }
     case AQL_BARRIER_AND:
-        return do_barrier(x, false);
+        return aql_barrier(x, false);
     case AQL_BARRIER_OR:
-        return do_barrier(x, true);
+        return aql_barrier(x, true);
     case AQL_KERNEL_DISPATCH:
         return vgpu_cp_dispatch(cp, q);
     case AQL_AGENT_DISPATCH:
@@ -138,8 +138,8 @@ static VGPUStep do_work(VGPUCp *cp, CpQueue *q)
     }
 }
 
-/* Tell the driver of a signal that somebody sleeps on. */
-static VGPUStep notify(VGPUCp *cp, CpQueue *q, uint64_t signal)
+/* Notify the driver of a signal that has an event mailbox. */
+static VGPUStep aql_notify(VGPUCp *cp, CpQueue *q, uint64_t signal)
 {
     VGPUExec *x = &q->queue.exec;
     uint64_t mailbox, event;
@@ -163,32 +163,32 @@ static VGPUStep notify(VGPUCp *cp, CpQueue *q, uint64_t signal)
 }
 
 /* From the phase that the packet is in to its end, or to a stall. */
-static VGPUStep finish(VGPUCp *cp, CpQueue *q)
+static VGPUStep aql_retire(VGPUCp *cp, CpQueue *q)
 {
     VGPUExec *x = &q->queue.exec;
-    uint64_t signal = quad(x, AQL_COMPLETION_SIGNAL) & ~7ull;
+    uint64_t signal = aql_dw64(x, AQL_COMPLETION_SIGNAL) & ~7ull;
     uint64_t va = x->ring_base + (x->rptr & (x->ring_dwords - 1)) * 4;
     uint32_t header = cpu_to_le32((x->dw[0] & ~AQL_DW0__HEADER) | AQL_INVALID);
     VGPUStep step = VGPU_STEP_DONE;
 
-    if (q->phase == PHASE_SIGNAL) {
+    if (q->phase == AQL_PHASE_SIGNAL) {
         if (signal && cp_stalls(vgpu_dma_add64(&x->mem, signal +
                                                AMD_SIGNAL_VALUE, -1))) {
             return VGPU_STEP_STALL;
         }
-        q->phase = PHASE_MAILBOX;
+        q->phase = AQL_PHASE_MAILBOX;
     }
-    if (q->phase == PHASE_MAILBOX) {
-        step = signal ? notify(cp, q, signal) : VGPU_STEP_DONE;
+    if (q->phase == AQL_PHASE_MAILBOX) {
+        step = signal ? aql_notify(cp, q, signal) : VGPU_STEP_DONE;
         if (step != VGPU_STEP_DONE) {
             return step;
         }
-        q->phase = PHASE_RETIRE;
+        q->phase = AQL_PHASE_RETIRE;
     }
     if (cp_stalls(vgpu_dma_write(&x->mem, va, &header, 4))) {
         return VGPU_STEP_STALL;
     }
-    q->phase = PHASE_WORK;
+    q->phase = AQL_PHASE_WORK;
     x->packet = false;
     x->polls = 0;
     x->rptr += AQL_PACKET_DWORDS;
@@ -205,7 +205,7 @@ VGPUStep vgpu_cp_aql_step(VGPUCp *cp, CpQueue *q)
     if (x->ib_depth) {
         step = vgpu_cp_pm4_step(cp, q);
         if (step == VGPU_STEP_DONE && !x->ib_depth) {
-            q->phase = PHASE_SIGNAL;
+            q->phase = AQL_PHASE_SIGNAL;
         }
         return step;
     }
@@ -228,7 +228,7 @@ VGPUStep vgpu_cp_aql_step(VGPUCp *cp, CpQueue *q)
         if (step != VGPU_STEP_DONE) {
             return step;
         }
-        if (q->phase == PHASE_WORK &&
+        if (q->phase == AQL_PHASE_WORK &&
             VGPU_GET(x->dw[0], AQL_DW0__TYPE) == AQL_INVALID) {
             /* Somebody still writes it, and will ring. */
             return vgpu_exec_wait_wptr(x);
@@ -238,12 +238,12 @@ VGPUStep vgpu_cp_aql_step(VGPUCp *cp, CpQueue *q)
         trace_vgpu_cp_aql(cp->s->id, x->mem.queue, x->ring_vmid,
                           x->rptr / AQL_PACKET_DWORDS, x->dw[0], q->phase);
     }
-    if (q->phase == PHASE_WORK) {
-        step = do_work(cp, q);
+    if (q->phase == AQL_PHASE_WORK) {
+        step = aql_execute(cp, q);
         if (step != VGPU_STEP_DONE || x->ib_depth) {
             return step;
         }
-        q->phase = PHASE_SIGNAL;
+        q->phase = AQL_PHASE_SIGNAL;
     }
-    return finish(cp, q);
+    return aql_retire(cp, q);
 }
