@@ -31,12 +31,12 @@
 #include "hw/misc/vgpu-kfd/memory/hub.h"
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
-#define STEP_PACKETS    16      /* at once; other queues are served between */
-#define MAX_CHAINS      16      /* followed in a slice */
+#define HWS_STEP_PACKETS    16  /* at once; other queues are served between */
+#define HWS_MAX_CHAINS      16  /* followed in a slice */
 #define MAP_QUEUES_DWORDS   7
 #define RUN_LIST_DWORDS     4
 
-static bool list_of(const uint32_t *dw, VGPUIndirect *list)
+static bool hws_decode_list(const uint32_t *dw, VGPUIndirect *list)
 {
     *list = (VGPUIndirect) {
         .base = (dw[1] & PM4_RUN_DW1__BASE_LO) | (uint64_t)dw[2] << 32,
@@ -53,7 +53,7 @@ VGPUStep vgpu_cp_run_list(VGPUCp *cp, CpQueue *kiq)
     if (!x->done) {
         VGPUIndirect list;
 
-        if (!list_of(x->dw, &list) || (x->dw[3] & PM4_RUN_DW3__CHAIN)) {
+        if (!hws_decode_list(x->dw, &list) || (x->dw[3] & PM4_RUN_DW3__CHAIN)) {
             return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
         }
         QEMU_LOCK_GUARD(&cp->w.lock);
@@ -73,14 +73,15 @@ VGPUStep vgpu_cp_run_list(VGPUCp *cp, CpQueue *kiq)
            vgpu_cp_wait_device(x) : VGPU_STEP_DONE;
 }
 
-static void set_pasid(VGPUState *s, unsigned vmid, uint16_t pasid, bool valid)
+static void hws_set_pasid(VGPUState *s, unsigned vmid, uint16_t pasid,
+                          bool valid)
 {
     vgpu_ih_set_pasid(s, vmid, pasid);
     vgpu_athub_set_pasid(s, vmid, pasid, valid);
 }
 
 /* VMIDs that queues of a list run in. */
-static uint32_t vmids_used(VGPUCp *cp)
+static uint32_t hws_vmids_used(VGPUCp *cp)
 {
     uint32_t used = 0;
     unsigned n;
@@ -101,13 +102,13 @@ static uint32_t vmids_used(VGPUCp *cp)
 void vgpu_cp_hws_release(VGPUCp *cp)
 {
     CpHws *hws = &cp->hws;
-    uint32_t left = hws->vmids & ~vmids_used(cp);
+    uint32_t left = hws->vmids & ~hws_vmids_used(cp);
     unsigned v;
 
     for (v = 1; v < VGPU_NUM_VMIDS; v++) {
         if (left & (1u << v)) {
             hws->vmids &= ~(1u << v);
-            set_pasid(cp->s, v, 0, false);
+            hws_set_pasid(cp->s, v, 0, false);
             vgpu_cp_gws_revoke(cp, v);
             trace_vgpu_hws_release(cp->s->id, v, hws->pasids[v]);
         }
@@ -115,14 +116,14 @@ void vgpu_cp_hws_release(VGPUCp *cp)
 }
 
 /* Nobody uses @vmid's translations: whoever did, has left. */
-static void program(VGPUCp *cp, unsigned vmid)
+static void hws_program_vmid(VGPUCp *cp, unsigned vmid)
 {
     const CpProcess *p = &cp->hws.process;
     VGPUState *s = cp->s;
 
     qatomic_set(&cp->sh_mem_bases[vmid], p->sh_mem_bases);
     qatomic_set(&cp->sh_mem_config[vmid], p->sh_mem_config);
-    set_pasid(s, vmid, p->pasid, true);
+    hws_set_pasid(s, vmid, p->pasid, true);
     trace_vgpu_hws_process(s->id, vmid, p->pasid, p->page_table);
     vgpu_hub_set_root(s, vmid, p->page_table);
 }
@@ -131,7 +132,7 @@ static void program(VGPUCp *cp, unsigned vmid)
  * The VMID of the process, which may get one now; 0: none is free, or not as
  * much of GWS as it wants.
  */
-static unsigned attach(VGPUCp *cp)
+static unsigned hws_assign_vmid(VGPUCp *cp)
 {
     CpHws *hws = &cp->hws;
     uint32_t spare = cp->vmid_mask & ~hws->vmids;
@@ -152,12 +153,12 @@ static unsigned attach(VGPUCp *cp)
     }
     hws->vmids |= 1u << v;
     hws->pasids[v] = hws->process.pasid;
-    program(cp, v);
+    hws_program_vmid(cp, v);
     return v;
 }
 
 /* This is as far as the slice goes. */
-static void slice_runs(VGPUCp *cp, bool settled)
+static void hws_start_slice(VGPUCp *cp, bool settled)
 {
     CpHws *hws = &cp->hws;
 
@@ -174,7 +175,7 @@ static void slice_runs(VGPUCp *cp, bool settled)
     }
 }
 
-static VGPUStep do_map_process(VGPUCp *cp, const uint32_t *dw, bool *full)
+static VGPUStep hws_map_process(VGPUCp *cp, const uint32_t *dw, bool *full)
 {
     CpHws *hws = &cp->hws;
     uint32_t num_gws = VGPU_GET(dw[13], PM4_PROCESS_DW13__NUM_GWS);
@@ -192,11 +193,11 @@ static VGPUStep do_map_process(VGPUCp *cp, const uint32_t *dw, bool *full)
         .sh_mem_config = dw[5],
         .num_gws = num_gws,
     };
-    *full = !attach(cp);
+    *full = !hws_assign_vmid(cp);
     return VGPU_STEP_DONE;
 }
 
-static VGPUStep do_map_queues(VGPUCp *cp, const uint32_t *dw, bool *full)
+static VGPUStep hws_map_queues(VGPUCp *cp, const uint32_t *dw, bool *full)
 {
     CpHws *hws = &cp->hws;
     unsigned vmid;
@@ -206,7 +207,7 @@ static VGPUStep do_map_queues(VGPUCp *cp, const uint32_t *dw, bool *full)
         return vgpu_cp_bad(&hws->queue.exec, CP_ERROR_PACKET_UNSUPPORTED);
     }
     /* The slice may have begun between the process and this. */
-    vmid = attach(cp);
+    vmid = hws_assign_vmid(cp);
     if (!vmid) {
         *full = true;
         return VGPU_STEP_DONE;
@@ -216,22 +217,22 @@ static VGPUStep do_map_queues(VGPUCp *cp, const uint32_t *dw, bool *full)
 }
 
 /* The end of one list is the start of another; most often of the same. */
-static VGPUStep do_chain(VGPUCp *cp, const uint32_t *dw)
+static VGPUStep hws_chain(VGPUCp *cp, const uint32_t *dw)
 {
     CpHws *hws = &cp->hws;
 
-    if (!(dw[3] & PM4_RUN_DW3__CHAIN) || !list_of(dw, &hws->list)) {
+    if (!(dw[3] & PM4_RUN_DW3__CHAIN) || !hws_decode_list(dw, &hws->list)) {
         return vgpu_cp_bad(&hws->queue.exec, CP_ERROR_PACKET_UNSUPPORTED);
     }
     hws->process.valid = false;
-    if (++hws->chains > MAX_CHAINS) {
-        slice_runs(cp, false);
+    if (++hws->chains > HWS_MAX_CHAINS) {
+        hws_start_slice(cp, false);
     }
     return VGPU_STEP_DONE;
 }
 
 /* A packet of the list. */
-static VGPUStep do_packet(VGPUCp *cp)
+static VGPUStep hws_packet(VGPUCp *cp)
 {
     CpHws *hws = &cp->hws;
     VGPUExec *x = &hws->queue.exec;
@@ -268,18 +269,18 @@ static VGPUStep do_packet(VGPUCp *cp)
     }
     switch (opcode) {
     case PM4_MAP_PROCESS:
-        step = do_map_process(cp, dw, &full);
+        step = hws_map_process(cp, dw, &full);
         break;
     case PM4_MAP_QUEUES:
-        step = do_map_queues(cp, dw, &full);
+        step = hws_map_queues(cp, dw, &full);
         break;
     case PM4_RUN_LIST:
-        return do_chain(cp, dw);
+        return hws_chain(cp, dw);
     default:
         break;
     }
     if (step == VGPU_STEP_DONE && full) {
-        slice_runs(cp, false);
+        hws_start_slice(cp, false);
     } else if (step == VGPU_STEP_DONE) {
         hws->list.pos += n;
         vgpu_count(cp->s, VGPU_CNT_PACKETS, 1);
@@ -287,32 +288,32 @@ static VGPUStep do_packet(VGPUCp *cp)
     return step;
 }
 
-static VGPUStep map(VGPUCp *cp)
+static VGPUStep hws_map(VGPUCp *cp)
 {
     CpHws *hws = &cp->hws;
     VGPUExec *x = &hws->queue.exec;
     VGPUStep step = VGPU_STEP_DONE;
     unsigned i;
 
-    for (i = 0; i < STEP_PACKETS && step == VGPU_STEP_DONE &&
+    for (i = 0; i < HWS_STEP_PACKETS && step == VGPU_STEP_DONE &&
          hws->phase == CP_HWS_MAP; i++) {
         bool round = hws->chains && hws->list.base == hws->slice.base &&
                      hws->list.pos == hws->slice.pos;
 
         if (round || hws->list.pos >= hws->list.size) {
-            slice_runs(cp, true);
+            hws_start_slice(cp, true);
             break;
         }
         x->ib_depth = 1;
         x->ib[0] = hws->list;
         x->mem.vmid = 0;
         x->mem.faulted = false;
-        step = do_packet(cp);
+        step = hws_packet(cp);
     }
     return step;
 }
 
-static VGPUStep save_sdma(VGPUCp *cp, unsigned engine)
+static VGPUStep hws_save_sdma(VGPUCp *cp, unsigned engine)
 {
     VGPUStep step = VGPU_STEP_DONE;
     unsigned n;
@@ -329,7 +330,7 @@ static VGPUStep save_sdma(VGPUCp *cp, unsigned engine)
 }
 
 /* Those stay that the driver says are static. */
-static VGPUStep save(VGPUCp *cp)
+static VGPUStep hws_save(VGPUCp *cp)
 {
     CpHws *hws = &cp->hws;
     VGPUStep step = VGPU_STEP_DONE;
@@ -348,7 +349,7 @@ static VGPUStep save(VGPUCp *cp)
         }
     }
     for (n = 0; n < SDMA_NUM_ENGINES && step == VGPU_STEP_DONE; n++) {
-        step = save_sdma(cp, n);
+        step = hws_save_sdma(cp, n);
     }
     if (step == VGPU_STEP_DONE) {
         vgpu_cp_hws_release(cp);
@@ -369,7 +370,7 @@ bool vgpu_cp_hws_pending(const VGPUCp *cp)
 }
 
 /* An error in the list is an error of the queue that gave it. */
-static void fail(VGPUCp *cp)
+static void hws_error(VGPUCp *cp)
 {
     CpQueue *owner = &cp->queues[cp->hws.owner];
     const VGPUExec *x = &cp->hws.queue.exec;
@@ -401,7 +402,7 @@ void vgpu_cp_hws_step(VGPUCp *cp)
         hws->phase = CP_HWS_SAVE;
     }
     qemu_mutex_unlock(&cp->w.lock);
-    step = hws->phase == CP_HWS_SAVE ? save(cp) : map(cp);
+    step = hws->phase == CP_HWS_SAVE ? hws_save(cp) : hws_map(cp);
     qemu_mutex_lock(&cp->w.lock);
     if (cp->queues[hws->owner].queue.dequeue) {
         /* The owner leaves its HQD now, and the list ends. */
@@ -412,7 +413,7 @@ void vgpu_cp_hws_step(VGPUCp *cp)
         vgpu_worker_stall(&cp->w, CP_NUM_HQDS, false);
     } else if (step == VGPU_STEP_BAD_PACKET || step == VGPU_STEP_STALL) {
         /* VMID 0 has no retry faults: a stall is memory that is broken. */
-        fail(cp);
+        hws_error(cp);
     } else if (hws->phase == CP_HWS_RUN && !hws->settled) {
         vgpu_exec_sleep(x, MAX(hws->quantum, 1) * (int64_t)SCALE_MS);
         vgpu_worker_stall(&cp->w, CP_NUM_HQDS, false);
