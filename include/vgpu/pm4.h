@@ -102,6 +102,7 @@
  * The kernel's interface queue. MAP_QUEUES: control, doorbell (bytes), MQD,
  * address of the write pointer.
  */
+#define PM4_MAP_QUEUES_DWORDS		7
 #define PM4_MAP_DW1__EXT_ENGINE_SEL	0x0000000cu	/* 1: ENGINE_SEL is SDMAn */
 #define PM4_MAP_DW1__QUEUE_SEL		0x00000030u	/* 0: as named, 1: a free one */
 #define PM4_MAP_DW1__GWS_CONTROL		0x00001000u	/* its waves use GWS */
@@ -144,6 +145,7 @@
 #define PM4_RESOURCES_DW1__VMID_MASK	0x0000ffffu
 
 /* RUN_LIST: base, control. The list holds the packets below and MAP_QUEUES. */
+#define PM4_RUN_LIST_DWORDS		4
 #define PM4_RUN_DW1__BASE_LO		0xfffffffcu
 #define PM4_RUN_DW3__SIZE		0x000fffffu	/* dwords */
 #define PM4_RUN_DW3__CHAIN		0x00100000u	/* in a list: go on there */

@@ -33,8 +33,6 @@
 
 #define HWS_STEP_PACKETS    16  /* at once; other queues are served between */
 #define HWS_MAX_CHAINS      16  /* followed in a slice */
-#define MAP_QUEUES_DWORDS   7
-#define RUN_LIST_DWORDS     4
 
 static bool hws_decode_list(const uint32_t *dw, VGPUIndirect *list)
 {
@@ -252,8 +250,8 @@ static VGPUStep hws_packet(VGPUCp *cp)
         n = 1;
     }
     want = opcode == PM4_MAP_PROCESS ? PM4_MAP_PROCESS_DWORDS :
-           opcode == PM4_MAP_QUEUES ? MAP_QUEUES_DWORDS :
-           opcode == PM4_RUN_LIST ? RUN_LIST_DWORDS :
+           opcode == PM4_MAP_QUEUES ? PM4_MAP_QUEUES_DWORDS :
+           opcode == PM4_RUN_LIST ? PM4_RUN_LIST_DWORDS :
            opcode == PM4_NOP ? n : 0;
     if (dw[0] >> 30 != 3 || !want) {
         return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
