@@ -16,7 +16,7 @@
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 
 /* @num resources in a row, of @from; 0: there are none. */
-static uint64_t find(uint64_t from, unsigned num)
+static uint64_t gws_find_range(uint64_t from, unsigned num)
 {
     unsigned base;
 
@@ -30,7 +30,7 @@ static uint64_t find(uint64_t from, unsigned num)
     return 0;
 }
 
-static void set(VGPUCp *cp, unsigned vmid, uint64_t mask)
+static void gws_set(VGPUCp *cp, unsigned vmid, uint64_t mask)
 {
     unsigned num = ctpop64(mask);
 
@@ -54,18 +54,18 @@ bool vgpu_cp_gws_grant(VGPUCp *cp, unsigned vmid, unsigned num)
         spare &= v == vmid ? UINT64_MAX : ~cp->hws.gws[v];
     }
     if (num) {
-        mask = find(spare, num);
+        mask = gws_find_range(spare, num);
         if (!mask) {
             return false;
         }
     }
-    set(cp, vmid, mask);
+    gws_set(cp, vmid, mask);
     return true;
 }
 
 void vgpu_cp_gws_revoke(VGPUCp *cp, unsigned vmid)
 {
-    set(cp, vmid, 0);
+    gws_set(cp, vmid, 0);
 }
 
 /*
@@ -99,7 +99,7 @@ static int gws_post_load(void *opaque, int version_id)
         uint64_t mask = cp->hws.gws[v];
 
         if (mask && ((used & mask) || !(cp->hws.vmids & (1u << v)) ||
-                     find(mask, ctpop64(mask)) != mask)) {
+                     gws_find_range(mask, ctpop64(mask)) != mask)) {
             return -EINVAL;
         }
         used |= mask;

@@ -63,7 +63,7 @@ void vgpu_cp_queue_start(VGPUCp *cp, CpQueue *q)
     q->queue.dequeue = false;
     q->queue.wait = VGPU_WAIT_NONE;
     qatomic_set(&q->regs[CP_HQD_DEQUEUE_REQUEST], 0);
-    trace_vgpu_cp_start(cp->s->id, cp_number(cp, q),
+    trace_vgpu_cp_start(cp->s->id, cp_queue_number(cp, q),
                         VGPU_GET(vmid, CP_HQD_VMID__VMID), q->queue.rptr,
                         q->queue.wptr);
     vgpu_worker_kick(&cp->w);
@@ -79,9 +79,9 @@ void vgpu_cp_hws_end(VGPUCp *cp)
 }
 
 /* @q has left its HQD: its run list ends. The thread is not at the list. */
-static void run_list_end(VGPUCp *cp, const CpQueue *q)
+static void hqd_end_run_list(VGPUCp *cp, const CpQueue *q)
 {
-    if (cp->hws.owner == cp_number(cp, q)) {
+    if (cp->hws.owner == cp_queue_number(cp, q)) {
         vgpu_cp_hws_end(cp);
     }
 }
@@ -120,17 +120,17 @@ void vgpu_cp_queue_stop(VGPUCp *cp, CpQueue *q)
     q->queue.dequeue = false;
     q->error = false;
     q->queue.wait = VGPU_WAIT_NONE;
-    run_list_end(cp, q);
-    trace_vgpu_cp_stop(cp->s->id, cp_number(cp, q), q->queue.rptr,
+    hqd_end_run_list(cp, q);
+    trace_vgpu_cp_stop(cp->s->id, cp_queue_number(cp, q), q->queue.rptr,
                        q->queue.wptr, ib);
 }
 
 /* Is the thread at work for @q: at its packets, or at the run list it gave? */
-static bool at_work(const VGPUCp *cp, const CpQueue *q)
+static bool hqd_is_current(const VGPUCp *cp, const CpQueue *q)
 {
     return cp->w.current == &q->queue ||
            (cp->w.current == &cp->hws.queue &&
-            cp->hws.owner == cp_number(cp, q));
+            cp->hws.owner == cp_queue_number(cp, q));
 }
 
 void vgpu_cp_queue_dequeue(VGPUCp *cp, CpQueue *q)
@@ -138,7 +138,7 @@ void vgpu_cp_queue_dequeue(VGPUCp *cp, CpQueue *q)
     if (!vgpu_cp_queue_active(q)) {
         return;
     }
-    if (at_work(cp, q)) {
+    if (hqd_is_current(cp, q)) {
         q->queue.dequeue = true;
     } else {
         vgpu_cp_queue_stop(cp, q);

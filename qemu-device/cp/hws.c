@@ -57,7 +57,7 @@ VGPUStep vgpu_cp_run_list(VGPUCp *cp, CpQueue *kiq)
         QEMU_LOCK_GUARD(&cp->w.lock);
         hws->list = list;
         hws->max_processes = VGPU_GET(x->dw[3], PM4_RUN_DW3__PROCESS_CNT);
-        hws->owner = cp_number(cp, kiq);
+        hws->owner = cp_queue_number(cp, kiq);
         hws->process.valid = false;
         hws->starved = false;
         hws->phase = CP_HWS_SAVE;
@@ -211,7 +211,7 @@ static VGPUStep hws_map_queues(VGPUCp *cp, const uint32_t *dw, bool *full)
         return VGPU_STEP_DONE;
     }
     hws->quantum = MAX(hws->quantum, hws->process.quantum);
-    return vgpu_cp_map(cp, &hws->queue.exec, dw, vmid, full);
+    return vgpu_cp_hqd_map(cp, &hws->queue.exec, dw, vmid, full);
 }
 
 /* The end of one list is the start of another; most often of the same. */
@@ -343,7 +343,7 @@ static VGPUStep hws_save(VGPUCp *cp)
                      (q->listed && !q->fixed && vgpu_cp_queue_active(q));
         }
         if (leaves) {
-            step = vgpu_cp_unmap(cp, &hws->queue.exec, q, false);
+            step = vgpu_cp_hqd_unmap(cp, &hws->queue.exec, q, false);
         }
     }
     for (n = 0; n < SDMA_NUM_ENGINES && step == VGPU_STEP_DONE; n++) {

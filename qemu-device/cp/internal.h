@@ -107,7 +107,7 @@ struct VGPUCp {
 };
 
 /* Number of a queue: its place in cp->queues. */
-static inline unsigned cp_number(const VGPUCp *cp, const CpQueue *q)
+static inline unsigned cp_queue_number(const VGPUCp *cp, const CpQueue *q)
 {
     return q - cp->queues;
 }
@@ -175,23 +175,23 @@ VGPUStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq);
  * it runs in that VMID, and one that is mapped already is left alone.
  * *@full: there is no HQD for it, nothing happened.
  */
-VGPUStep vgpu_cp_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
-                     bool *full);
+VGPUStep vgpu_cp_hqd_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
+                         bool *full);
 /*
  * The queue leaves its HQD, or has left it: save it in its MQD, unless @reset.
  * After a stall, call it again. It is not current.
  */
-VGPUStep vgpu_cp_unmap(VGPUCp *cp, VGPUExec *x, CpQueue *q, bool reset);
+VGPUStep vgpu_cp_hqd_unmap(VGPUCp *cp, VGPUExec *x, CpQueue *q, bool reset);
 
 /* sdma-queues.c. Thread, no lock held. */
 
 /* The SDMA engine that a packet's dword 1 names; -1: it names none. */
 int vgpu_cp_sdma_engine(uint32_t dw1);
-/* As vgpu_cp_map(), for a packet that names an engine. */
+/* As vgpu_cp_hqd_map(), for a packet that names an engine. */
 VGPUStep vgpu_cp_sdma_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
                           bool *full);
 /*
- * As vgpu_cp_unmap(), of a queue that is mapped or leaving. Unless it is
+ * As vgpu_cp_hqd_unmap(), of a queue that is mapped or leaving. Unless it is
  * VGPU_STEP_DONE, call it again.
  */
 VGPUStep vgpu_cp_sdma_unmap(VGPUCp *cp, VGPUExec *x, unsigned engine,

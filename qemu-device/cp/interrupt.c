@@ -14,7 +14,7 @@
 void vgpu_cp_interrupt(VGPUCp *cp, CpQueue *q, unsigned source,
                        uint32_t enable, uint32_t data0)
 {
-    unsigned n = cp_number(cp, q);
+    unsigned n = cp_queue_number(cp, q);
     unsigned me = 1 + n / (CP_NUM_PIPES * CP_NUM_QUEUES);
     unsigned pipe = n / CP_NUM_QUEUES % CP_NUM_PIPES;
     uint32_t data[4] = { data0 };
@@ -44,12 +44,12 @@ void vgpu_cp_queue_error(VGPUCp *cp, CpQueue *q)
     qatomic_set(&q->regs[CP_HQD_ERROR],
                 q->regs[CP_HQD_ERROR] | x->error_bits);
     vgpu_count(s, VGPU_CNT_QUEUE_ERRORS, 1);
-    trace_vgpu_cp_error(s->id, cp_number(cp, q), x->ring_vmid, x->error,
+    trace_vgpu_cp_error(s->id, cp_queue_number(cp, q), x->ring_vmid, x->error,
                         x->error_bits, x->dw[0]);
     qemu_log_mask(LOG_GUEST_ERROR,
                   "%s: compute queue %u (vmid %u) stops: error %u (0x%x), "
                   "header 0x%08x, rptr 0x%" PRIx64 " wptr 0x%" PRIx64 "\n",
-                  s->id, cp_number(cp, q), x->ring_vmid, x->error,
+                  s->id, cp_queue_number(cp, q), x->ring_vmid, x->error,
                   x->error_bits, x->dw[0], q->queue.rptr, q->queue.wptr);
     if (x->error) {
         vgpu_cp_interrupt(cp, q, privilege ? IH_SRC_CP_PRIV_REG

@@ -15,14 +15,14 @@
 #include "hw/misc/vgpu-kfd/ih/ih.h"
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
-#define INV_ENGINE      3       /* drivers leave it to firmware */
+#define KIQ_INV_ENGINE  3       /* drivers leave it to firmware */
 #define NUM_SDMA        (SDMA_NUM_ENGINES * SDMA_NUM_QUEUES)
 
 VGPUStep vgpu_cp_map_queues(VGPUCp *cp, CpQueue *kiq)
 {
     VGPUExec *x = &kiq->queue.exec;
     bool full;
-    VGPUStep step = vgpu_cp_map(cp, x, x->dw, -1, &full);
+    VGPUStep step = vgpu_cp_hqd_map(cp, x, x->dw, -1, &full);
 
     if (step == VGPU_STEP_DONE && full) {
         qemu_log_mask(LOG_GUEST_ERROR, "%s: MAP_QUEUES finds no free HQD "
@@ -33,8 +33,8 @@ VGPUStep vgpu_cp_map_queues(VGPUCp *cp, CpQueue *kiq)
 }
 
 /* Does the packet mean a queue with these? @pasid is 0 in VMID 0. */
-static bool selected(const VGPUExec *x, uint32_t doorbell, uint32_t pasid,
-                     bool fixed)
+static bool kiq_selects(const VGPUExec *x, uint32_t doorbell, uint32_t pasid,
+                        bool fixed)
 {
     unsigned i;
 
@@ -57,12 +57,12 @@ static bool selected(const VGPUExec *x, uint32_t doorbell, uint32_t pasid,
     }
 }
 
-static uint32_t pasid_of(VGPUState *s, bool mm, unsigned vmid)
+static uint32_t kiq_pasid_of(VGPUState *s, bool mm, unsigned vmid)
 {
     return vmid ? vgpu_ih_pasid(s, vmid, mm) : 0;
 }
 
-static VGPUStep unmap_hqd(VGPUCp *cp, CpQueue *kiq, CpQueue *q, bool reset)
+static VGPUStep kiq_unmap_hqd(VGPUCp *cp, CpQueue *kiq, CpQueue *q, bool reset)
 {
     VGPUExec *x = &kiq->queue.exec;
     unsigned vmid = VGPU_GET(qatomic_read(&q->regs[CP_HQD_VMID]),
@@ -73,22 +73,23 @@ static VGPUStep unmap_hqd(VGPUCp *cp, CpQueue *kiq, CpQueue *q, bool reset)
         meant = q != kiq && q->mapped && vgpu_cp_queue_active(q) &&
                 !(q->hiq && VGPU_GET(x->dw[1], PM4_UNMAP_DW1__QUEUE_SEL) !=
                             PM4_SEL_DOORBELLS) &&
-                selected(x, q->regs[CP_HQD_PQ_DOORBELL_CONTROL],
-                         pasid_of(cp->s, false, vmid), q->fixed);
+                kiq_selects(x, q->regs[CP_HQD_PQ_DOORBELL_CONTROL],
+                            kiq_pasid_of(cp->s, false, vmid), q->fixed);
     }
-    return meant || q->unsaved ? vgpu_cp_unmap(cp, x, q, reset)
+    return meant || q->unsaved ? vgpu_cp_hqd_unmap(cp, x, q, reset)
                                : VGPU_STEP_DONE;
 }
 
-static VGPUStep unmap_sdma(VGPUCp *cp, VGPUExec *x, unsigned engine,
-                           unsigned queue, bool reset)
+static VGPUStep kiq_unmap_sdma(VGPUCp *cp, VGPUExec *x, unsigned engine,
+                               unsigned queue, bool reset)
 {
     VGPUSdmaMapping m = vgpu_sdma_mapping(cp->s, engine, queue);
     int named = vgpu_cp_sdma_engine(x->dw[1]);
 
     if (m.unmapping ||
         (m.mapped && (named < 0 || named == engine) &&
-         selected(x, m.doorbell, pasid_of(cp->s, true, m.vmid), m.fixed))) {
+         kiq_selects(x, m.doorbell, kiq_pasid_of(cp->s, true, m.vmid),
+                     m.fixed))) {
         return vgpu_cp_sdma_unmap(cp, x, engine, queue, reset);
     }
     return VGPU_STEP_DONE;
@@ -114,13 +115,13 @@ VGPUStep vgpu_cp_unmap_queues(VGPUCp *cp, CpQueue *kiq)
     /* x->done counts those that have left: HQDs, then SDMA's. */
     for (; x->done < CP_NUM_HQDS + NUM_SDMA; x->done++) {
         if (x->done < CP_NUM_HQDS) {
-            step = all ? unmap_hqd(cp, kiq, &cp->queues[x->done], action)
+            step = all ? kiq_unmap_hqd(cp, kiq, &cp->queues[x->done], action)
                        : VGPU_STEP_DONE;
         } else {
             unsigned n = x->done - CP_NUM_HQDS;
 
-            step = unmap_sdma(cp, x, n / SDMA_NUM_QUEUES, n % SDMA_NUM_QUEUES,
-                              action);
+            step = kiq_unmap_sdma(cp, x, n / SDMA_NUM_QUEUES,
+                                  n % SDMA_NUM_QUEUES, action);
         }
         if (step != VGPU_STEP_DONE) {
             return step;
@@ -185,14 +186,15 @@ VGPUStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq)
         switch (x->done % 4) {
         case 0:
             return vgpu_cp_write_reg(
-                x, hub + VM_INVALIDATE_ENG_ADDR_RANGE_LO32(INV_ENGINE),
+                x, hub + VM_INVALIDATE_ENG_ADDR_RANGE_LO32(KIQ_INV_ENGINE),
                 UINT32_MAX);
         case 1:
             return vgpu_cp_write_reg(
-                x, hub + VM_INVALIDATE_ENG_ADDR_RANGE_HI32(INV_ENGINE), 0x1f);
+                x, hub + VM_INVALIDATE_ENG_ADDR_RANGE_HI32(KIQ_INV_ENGINE),
+                0x1f);
         case 2:
             return vgpu_cp_write_reg(
-                x, hub + VM_INVALIDATE_ENG_REQ(INV_ENGINE),
+                x, hub + VM_INVALIDATE_ENG_REQ(KIQ_INV_ENGINE),
                 vmids | VM_INVALIDATE_ENG_REQ__L2_PTES |
                 VM_INVALIDATE_ENG_REQ__L2_PDE0 |
                 VM_INVALIDATE_ENG_REQ__L2_PDE1 |
@@ -200,7 +202,7 @@ VGPUStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq)
                 VM_INVALIDATE_ENG_REQ__L1_PTES);
         default:
             vgpu_reg_engine_read(
-                cp->s, hub + VM_INVALIDATE_ENG_ACK(INV_ENGINE), &ack);
+                cp->s, hub + VM_INVALIDATE_ENG_ACK(KIQ_INV_ENGINE), &ack);
             requested = x->reg_val & VM_INVALIDATE_ENG_REQ__PER_VMID;
             if ((ack & requested) != requested) {
                 return vgpu_cp_wait_device(x);

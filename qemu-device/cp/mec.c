@@ -23,7 +23,7 @@ static bool queue_pending(const CpQueue *q)
 
 static bool mec_runs(const VGPUCp *cp, const CpQueue *q)
 {
-    uint32_t halt = cp_number(cp, q) < CP_NUM_HQDS / 2 ?
+    uint32_t halt = cp_queue_number(cp, q) < CP_NUM_HQDS / 2 ?
                     CP_MEC_CNTL__MEC_ME1_HALT : CP_MEC_CNTL__MEC_ME2_HALT;
 
     return vgpu_worker_may_run(&cp->w) && !(qatomic_read(&cp->mec_cntl) & halt);

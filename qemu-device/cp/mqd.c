@@ -50,13 +50,13 @@ static VGPUStep mqd_write(VGPUExec *x, CpQueue *q)
 }
 
 /* An HQD that nobody has, and whose last queue is saved. */
-static bool slot_free(const CpQueue *q)
+static bool hqd_is_free(const CpQueue *q)
 {
     return !vgpu_cp_queue_active(q) && !q->unsaved;
 }
 
 /* The HQD that the packet names, or the first that is free; NULL: none. */
-static CpQueue *slot(VGPUCp *cp, uint32_t dw1)
+static CpQueue *hqd_find_free(VGPUCp *cp, uint32_t dw1)
 {
     unsigned n;
 
@@ -64,17 +64,17 @@ static CpQueue *slot(VGPUCp *cp, uint32_t dw1)
         n = VGPU_GET(dw1, PM4_MAP_DW1__ME) * PIPE_QUEUES +
             VGPU_GET(dw1, PM4_MAP_DW1__PIPE) * CP_NUM_QUEUES +
             VGPU_GET(dw1, PM4_MAP_DW1__QUEUE);
-        return slot_free(&cp->queues[n]) ? &cp->queues[n] : NULL;
+        return hqd_is_free(&cp->queues[n]) ? &cp->queues[n] : NULL;
     }
     for (n = 0; n < CP_NUM_HQDS; n++) {
-        if ((cp->queue_mask & (1ull << n)) && slot_free(&cp->queues[n])) {
+        if ((cp->queue_mask & (1ull << n)) && hqd_is_free(&cp->queues[n])) {
             return &cp->queues[n];
         }
     }
     return NULL;
 }
 
-static bool listed_already(const VGPUCp *cp, uint64_t mqd_va)
+static bool mqd_is_listed(const VGPUCp *cp, uint64_t mqd_va)
 {
     unsigned n;
 
@@ -89,8 +89,8 @@ static bool listed_already(const VGPUCp *cp, uint64_t mqd_va)
     return false;
 }
 
-VGPUStep vgpu_cp_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
-                     bool *full)
+VGPUStep vgpu_cp_hqd_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
+                         bool *full)
 {
     uint64_t mqd_va = (dw[3] | (uint64_t)dw[4] << 32) & ~3ull;
     uint64_t wptr_va = (dw[5] | (uint64_t)dw[6] << 32) & ~7ull;
@@ -114,10 +114,10 @@ VGPUStep vgpu_cp_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
         return step;
     }
     QEMU_LOCK_GUARD(&cp->w.lock);
-    if (vmid >= 0 && listed_already(cp, mqd_va)) {
+    if (vmid >= 0 && mqd_is_listed(cp, mqd_va)) {
         return VGPU_STEP_DONE;
     }
-    q = slot(cp, dw[1]);
+    q = hqd_find_free(cp, dw[1]);
     if (!q) {
         *full = true;
         return VGPU_STEP_DONE;
@@ -142,13 +142,13 @@ VGPUStep vgpu_cp_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
     q->listed = vmid >= 0;
     vgpu_cp_queue_start(cp, q);
     q->queue.poll_wptr = wptr_va;
-    trace_vgpu_cp_map(cp->s->id, cp_number(cp, q),
+    trace_vgpu_cp_map(cp->s->id, cp_queue_number(cp, q),
                       VGPU_GET(q->regs[CP_HQD_VMID], CP_HQD_VMID__VMID),
                       mqd_va, dw[2]);
     return VGPU_STEP_DONE;
 }
 
-VGPUStep vgpu_cp_unmap(VGPUCp *cp, VGPUExec *x, CpQueue *q, bool reset)
+VGPUStep vgpu_cp_hqd_unmap(VGPUCp *cp, VGPUExec *x, CpQueue *q, bool reset)
 {
     VGPUStep step = VGPU_STEP_DONE;
 
@@ -160,7 +160,7 @@ VGPUStep vgpu_cp_unmap(VGPUCp *cp, VGPUExec *x, CpQueue *q, bool reset)
             q->mapped = false;
             q->listed = false;
             q->unsaved = !reset;
-            trace_vgpu_cp_unmap(cp->s->id, cp_number(cp, q), reset);
+            trace_vgpu_cp_unmap(cp->s->id, cp_queue_number(cp, q), reset);
         }
     }
     if (q->unsaved) {

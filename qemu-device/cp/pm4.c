@@ -321,7 +321,7 @@ static const struct {
 static bool pm4_is_scheduler(VGPUCp *cp, CpQueue *q)
 {
     uint32_t kiq = qatomic_read(&cp->schedulers);
-    unsigned n = cp_number(cp, q);
+    unsigned n = cp_queue_number(cp, q);
     unsigned pipe = n / CP_NUM_QUEUES;
 
     return !q->queue.exec.ring_vmid && !q->queue.exec.ib_depth &&

@@ -354,7 +354,7 @@ bool vgpu_cp_doorbell(VGPUState *s, uint32_t offset, uint64_t val,
     if (!q) {
         return false;
     }
-    n = cp_number(cp, q);
+    n = cp_queue_number(cp, q);
     cntl = &q->regs[CP_HQD_PQ_DOORBELL_CONTROL];
     if (vgpu_inject_doorbell(s, vgpu_queue_site(VGPU_CLIENT_CP, n,
             VGPU_GET(q->regs[CP_HQD_VMID], CP_HQD_VMID__VMID), offset))) {

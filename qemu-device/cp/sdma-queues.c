@@ -11,7 +11,7 @@
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
-static VGPUStep image_read(VGPUExec *x, uint64_t va, uint32_t *mqd)
+static VGPUStep sdma_mqd_read(VGPUExec *x, uint64_t va, uint32_t *mqd)
 {
     unsigned i;
 
@@ -25,7 +25,7 @@ static VGPUStep image_read(VGPUExec *x, uint64_t va, uint32_t *mqd)
     return VGPU_STEP_DONE;
 }
 
-static VGPUStep image_write(VGPUExec *x, uint64_t va, const uint32_t *mqd)
+static VGPUStep sdma_mqd_write(VGPUExec *x, uint64_t va, const uint32_t *mqd)
 {
     unsigned i;
 
@@ -72,7 +72,7 @@ VGPUStep vgpu_cp_sdma_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
         .wptr = (dw[5] | (uint64_t)dw[6] << 32) & ~7ull,
     };
     uint32_t mqd[SDMA_MQD_DWORDS];
-    VGPUStep step = image_read(x, map.mqd, mqd);
+    VGPUStep step = sdma_mqd_read(x, map.mqd, mqd);
 
     if (step == VGPU_STEP_DONE &&
         !vgpu_sdma_map(cp->s, vgpu_cp_sdma_engine(dw[1]), &map, mqd)) {
@@ -92,7 +92,7 @@ VGPUStep vgpu_cp_sdma_unmap(VGPUCp *cp, VGPUExec *x, unsigned engine,
     case VGPU_SDMA_UNMAP_HELD:
         return vgpu_cp_wait_device(x);
     case VGPU_SDMA_UNMAP_SAVE:
-        step = image_write(x, va, mqd);
+        step = sdma_mqd_write(x, va, mqd);
         break;
     default:
         break;
