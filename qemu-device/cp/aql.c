@@ -55,7 +55,7 @@ static VGPUStep aql_barrier(VGPUExec *x, bool any)
         }
         one = true;
     }
-    return none || (any ? one : all) ? VGPU_STEP_DONE : vgpu_cp_wait(x);
+    return none || (any ? one : all) ? VGPU_STEP_DONE : vgpu_cp_poll(x);
 }
 
 static VGPUStep aql_barrier_value(VGPUExec *x)
@@ -87,9 +87,9 @@ static VGPUStep aql_barrier_value(VGPUExec *x)
         holds = is >= want;
         break;
     default:
-        return vgpu_cp_bad(x, CP_ERROR_VENDOR_UNSUPPORTED);
+        return vgpu_cp_packet_error(x, CP_ERROR_VENDOR_UNSUPPORTED);
     }
-    return holds ? VGPU_STEP_DONE : vgpu_cp_wait(x);
+    return holds ? VGPU_STEP_DONE : vgpu_cp_poll(x);
 }
 
 static VGPUStep aql_pm4_ib(VGPUExec *x)
@@ -98,7 +98,7 @@ static VGPUStep aql_pm4_ib(VGPUExec *x)
 
     if (pkt[0] >> 30 != 3 ||
         VGPU_GET(pkt[0], PM4_HDR__OPCODE) != PM4_INDIRECT_BUFFER) {
-        return vgpu_cp_bad(x, CP_ERROR_VENDOR_UNSUPPORTED);
+        return vgpu_cp_packet_error(x, CP_ERROR_VENDOR_UNSUPPORTED);
     }
     x->ib[0] = (VGPUIndirect) {
         .base = (pkt[1] & PM4_IB_DW1__BASE_LO) |
@@ -123,7 +123,7 @@ static VGPUStep aql_execute(VGPUCp *cp, CpQueue *q)
         case AQL_AMD_BARRIER_VALUE:
             return aql_barrier_value(x);
         default:
-            return vgpu_cp_bad(x, CP_ERROR_VENDOR_UNSUPPORTED);
+            return vgpu_cp_packet_error(x, CP_ERROR_VENDOR_UNSUPPORTED);
         }
     case AQL_BARRIER_AND:
         return aql_barrier(x, false);
@@ -132,9 +132,9 @@ static VGPUStep aql_execute(VGPUCp *cp, CpQueue *q)
     case AQL_KERNEL_DISPATCH:
         return vgpu_cp_dispatch(cp, q);
     case AQL_AGENT_DISPATCH:
-        return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
+        return vgpu_cp_packet_error(x, CP_ERROR_PACKET_UNSUPPORTED);
     default:
-        return vgpu_cp_bad(x, CP_ERROR_PACKET_RESERVED);
+        return vgpu_cp_packet_error(x, CP_ERROR_PACKET_RESERVED);
     }
 }
 
@@ -153,7 +153,7 @@ static VGPUStep aql_notify(VGPUCp *cp, CpQueue *q, uint64_t signal)
     if (step == VGPU_STEP_DONE) {
         uint64_t id = cpu_to_le64((uint32_t)event);
 
-        if (cp_stalls(vgpu_dma_write(&x->mem, mailbox & ~7ull, &id, 8))) {
+        if (cp_dma_stalls(vgpu_dma_write(&x->mem, mailbox & ~7ull, &id, 8))) {
             return VGPU_STEP_STALL;
         }
         vgpu_cp_interrupt(cp, q, IH_SRC_CP_END_OF_PIPE, CP_INT_CNTL__TIME_STAMP,
@@ -172,8 +172,8 @@ static VGPUStep aql_retire(VGPUCp *cp, CpQueue *q)
     VGPUStep step = VGPU_STEP_DONE;
 
     if (q->phase == AQL_PHASE_SIGNAL) {
-        if (signal && cp_stalls(vgpu_dma_add64(&x->mem, signal +
-                                               AMD_SIGNAL_VALUE, -1))) {
+        if (signal && cp_dma_stalls(vgpu_dma_add64(&x->mem, signal +
+                                                   AMD_SIGNAL_VALUE, -1))) {
             return VGPU_STEP_STALL;
         }
         q->phase = AQL_PHASE_MAILBOX;
@@ -185,7 +185,7 @@ static VGPUStep aql_retire(VGPUCp *cp, CpQueue *q)
         }
         q->phase = AQL_PHASE_RETIRE;
     }
-    if (cp_stalls(vgpu_dma_write(&x->mem, va, &header, 4))) {
+    if (cp_dma_stalls(vgpu_dma_write(&x->mem, va, &header, 4))) {
         return VGPU_STEP_STALL;
     }
     q->phase = AQL_PHASE_WORK;
@@ -210,7 +210,7 @@ VGPUStep vgpu_cp_aql_step(VGPUCp *cp, CpQueue *q)
         return step;
     }
     if (!x->packet && (x->poll_wptr || x->writeback)) {
-        return vgpu_cp_pointers(q);
+        return vgpu_cp_sync_pointers(q);
     }
     x->mem.vmid = x->ring_vmid;
     if (!x->packet) {

@@ -52,7 +52,7 @@ VGPUStep vgpu_cp_run_list(VGPUCp *cp, CpQueue *kiq)
         VGPUIndirect list;
 
         if (!hws_decode_list(x->dw, &list) || (x->dw[3] & PM4_RUN_DW3__CHAIN)) {
-            return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
+            return vgpu_cp_packet_error(x, CP_ERROR_PACKET_UNSUPPORTED);
         }
         QEMU_LOCK_GUARD(&cp->w.lock);
         hws->list = list;
@@ -68,7 +68,7 @@ VGPUStep vgpu_cp_run_list(VGPUCp *cp, CpQueue *kiq)
     }
     /* It is done when the first slice runs. */
     return hws->phase == CP_HWS_SAVE || hws->phase == CP_HWS_MAP ?
-           vgpu_cp_wait_device(x) : VGPU_STEP_DONE;
+           vgpu_cp_poll_device(x) : VGPU_STEP_DONE;
 }
 
 static void hws_set_pasid(VGPUState *s, unsigned vmid, uint16_t pasid,
@@ -180,7 +180,8 @@ static VGPUStep hws_map_process(VGPUCp *cp, const uint32_t *dw, bool *full)
 
     if (num_gws > GWS_NUM) {
         hws->process.valid = false;
-        return vgpu_cp_bad(&hws->queue.exec, CP_ERROR_PACKET_UNSUPPORTED);
+        return vgpu_cp_packet_error(&hws->queue.exec,
+                                    CP_ERROR_PACKET_UNSUPPORTED);
     }
     hws->process = (CpProcess) {
         .valid = true,
@@ -202,7 +203,8 @@ static VGPUStep hws_map_queues(VGPUCp *cp, const uint32_t *dw, bool *full)
 
     if (!hws->process.valid ||
         ((dw[1] & PM4_MAP_DW1__GWS_CONTROL) && !hws->process.num_gws)) {
-        return vgpu_cp_bad(&hws->queue.exec, CP_ERROR_PACKET_UNSUPPORTED);
+        return vgpu_cp_packet_error(&hws->queue.exec,
+                                    CP_ERROR_PACKET_UNSUPPORTED);
     }
     /* The slice may have begun between the process and this. */
     vmid = hws_assign_vmid(cp);
@@ -220,7 +222,8 @@ static VGPUStep hws_chain(VGPUCp *cp, const uint32_t *dw)
     CpHws *hws = &cp->hws;
 
     if (!(dw[3] & PM4_RUN_DW3__CHAIN) || !hws_decode_list(dw, &hws->list)) {
-        return vgpu_cp_bad(&hws->queue.exec, CP_ERROR_PACKET_UNSUPPORTED);
+        return vgpu_cp_packet_error(&hws->queue.exec,
+                                    CP_ERROR_PACKET_UNSUPPORTED);
     }
     hws->process.valid = false;
     if (++hws->chains > HWS_MAX_CHAINS) {
@@ -254,10 +257,10 @@ static VGPUStep hws_packet(VGPUCp *cp)
            opcode == PM4_RUN_LIST ? PM4_RUN_LIST_DWORDS :
            opcode == PM4_NOP ? n : 0;
     if (dw[0] >> 30 != 3 || !want) {
-        return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
+        return vgpu_cp_packet_error(x, CP_ERROR_PACKET_UNSUPPORTED);
     }
     if (n != want || n > left) {
-        return vgpu_cp_bad(x, CP_ERROR_PACKET_RESERVED);
+        return vgpu_cp_packet_error(x, CP_ERROR_PACKET_RESERVED);
     }
     if (opcode != PM4_NOP) {
         step = vgpu_cp_fetch(x, 0, dw, n);

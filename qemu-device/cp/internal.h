@@ -226,7 +226,7 @@ extern const VMStateDescription vmstate_vgpu_cp_gws;
 /* load-store.c. Thread, no lock held. */
 
 /* The queue stops with CP_ERROR_@error. */
-VGPUStep vgpu_cp_bad(VGPUExec *x, unsigned error);
+VGPUStep vgpu_cp_packet_error(VGPUExec *x, unsigned error);
 /* 4 or 8 bytes, little endian, at an address that is made to fit them. */
 VGPUStep vgpu_cp_store(VGPUExec *x, uint64_t va, uint64_t val, unsigned len);
 VGPUStep vgpu_cp_load(VGPUExec *x, uint64_t va, uint64_t *val, unsigned len);
@@ -238,14 +238,14 @@ VGPUStep vgpu_cp_read_reg(VGPUCp *cp, VGPUExec *x, uint32_t reg, uint32_t *val);
  * The packet waits for a value of the guest's: try again after others, then
  * less often.
  */
-VGPUStep vgpu_cp_wait(VGPUExec *x);
+VGPUStep vgpu_cp_poll(VGPUExec *x);
 /* The same, for another queue or another thread of the device. */
-VGPUStep vgpu_cp_wait_device(VGPUExec *x);
+VGPUStep vgpu_cp_poll_device(VGPUExec *x);
 /* @n dwords at dword @at of the packet. */
 VGPUStep vgpu_cp_fetch(VGPUExec *x, uint64_t at, uint32_t *dw, unsigned n);
 /* Read or write back pointers, as exec.poll_wptr and exec.writeback say. */
-VGPUStep vgpu_cp_pointers(CpQueue *q);
-static inline bool cp_stalls(VGPUDmaResult a)
+VGPUStep vgpu_cp_sync_pointers(CpQueue *q);
+static inline bool cp_dma_stalls(VGPUDmaResult a)
 {
     return a == VGPU_DMA_STALL;
 }

@@ -27,7 +27,7 @@ VGPUStep vgpu_cp_map_queues(VGPUCp *cp, CpQueue *kiq)
     if (step == VGPU_STEP_DONE && full) {
         qemu_log_mask(LOG_GUEST_ERROR, "%s: MAP_QUEUES finds no free HQD "
                       "(0x%08x)\n", cp->s->id, x->dw[1]);
-        return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
+        return vgpu_cp_packet_error(x, CP_ERROR_PACKET_UNSUPPORTED);
     }
     return step;
 }
@@ -106,7 +106,7 @@ VGPUStep vgpu_cp_unmap_queues(VGPUCp *cp, CpQueue *kiq)
 
     if (action > PM4_UNMAP_RESET ||
         (!all && vgpu_cp_sdma_engine(x->dw[1]) < 0)) {
-        return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
+        return vgpu_cp_packet_error(x, CP_ERROR_PACKET_UNSUPPORTED);
     }
     if (all && (sel == PM4_SEL_ALL || sel == PM4_SEL_NON_STATIC)) {
         QEMU_LOCK_GUARD(&cp->w.lock);
@@ -140,7 +140,7 @@ VGPUStep vgpu_cp_query_status(VGPUCp *cp, CpQueue *kiq)
 
     /* Whatever came before is done by now. */
     if (command != PM4_QUERY_INTERRUPT_ONLY &&
-        cp_stalls(vgpu_dma_write(&x->mem, va, &val, 8))) {
+        cp_dma_stalls(vgpu_dma_write(&x->mem, va, &val, 8))) {
         return VGPU_STEP_STALL;
     }
     if (command == PM4_QUERY_INTERRUPT_ONLY ||
@@ -205,7 +205,7 @@ VGPUStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq)
                 cp->s, hub + VM_INVALIDATE_ENG_ACK(KIQ_INV_ENGINE), &ack);
             requested = x->reg_val & VM_INVALIDATE_ENG_REQ__PER_VMID;
             if ((ack & requested) != requested) {
-                return vgpu_cp_wait_device(x);
+                return vgpu_cp_poll_device(x);
             }
             x->polls = 0;
             x->done++;

@@ -13,7 +13,7 @@
 
 #define WAIT_TRIES      64          /* tries without an interval */
 
-VGPUStep vgpu_cp_bad(VGPUExec *x, unsigned error)
+VGPUStep vgpu_cp_packet_error(VGPUExec *x, unsigned error)
 {
     x->error = error;
     x->error_bits = 0;
@@ -48,13 +48,13 @@ VGPUStep vgpu_cp_store(VGPUExec *x, uint64_t va, uint64_t val, unsigned len)
     } else {
         a = vgpu_dma_write(&x->mem, va & ~7ull, &val, 8);
     }
-    return cp_stalls(a) ? VGPU_STEP_STALL : VGPU_STEP_DONE;
+    return cp_dma_stalls(a) ? VGPU_STEP_STALL : VGPU_STEP_DONE;
 }
 
 VGPUStep vgpu_cp_load(VGPUExec *x, uint64_t va, uint64_t *val, unsigned len)
 {
     *val = 0;
-    if (cp_stalls(vgpu_dma_read(&x->mem, va & -(uint64_t)len, val, len))) {
+    if (cp_dma_stalls(vgpu_dma_read(&x->mem, va & -(uint64_t)len, val, len))) {
         return VGPU_STEP_STALL;
     }
     *val = le64_to_cpu(*val);
@@ -62,7 +62,7 @@ VGPUStep vgpu_cp_load(VGPUExec *x, uint64_t va, uint64_t *val, unsigned len)
 }
 
 /* The packet touches a register that is not the queue's to touch. */
-static VGPUStep not_privileged(VGPUExec *x)
+static VGPUStep cp_privilege_error(VGPUExec *x)
 {
     x->error = CP_ERROR_REGISTER_INVALID;
     x->error_bits = CP_HQD_ERROR__SUA_ERROR;
@@ -72,10 +72,10 @@ static VGPUStep not_privileged(VGPUExec *x)
 VGPUStep vgpu_cp_write_reg(VGPUExec *x, uint32_t reg, uint32_t val)
 {
     if (!x->priv) {
-        return not_privileged(x);
+        return cp_privilege_error(x);
     }
     if (reg >= VGPU_MMIO_DWORDS) {
-        return vgpu_cp_bad(x, CP_ERROR_REGISTER_INVALID);
+        return vgpu_cp_packet_error(x, CP_ERROR_REGISTER_INVALID);
     }
     return vgpu_exec_write_reg(x, reg, val);
 }
@@ -83,25 +83,25 @@ VGPUStep vgpu_cp_write_reg(VGPUExec *x, uint32_t reg, uint32_t val)
 VGPUStep vgpu_cp_read_reg(VGPUCp *cp, VGPUExec *x, uint32_t reg, uint32_t *val)
 {
     if (!x->priv) {
-        return not_privileged(x);
+        return cp_privilege_error(x);
     }
     if (!vgpu_hub_has(reg) || !vgpu_reg_engine_read(cp->s, reg, val)) {
-        return vgpu_cp_bad(x, CP_ERROR_REGISTER_INVALID);
+        return vgpu_cp_packet_error(x, CP_ERROR_REGISTER_INVALID);
     }
     return VGPU_STEP_DONE;
 }
 
-VGPUStep vgpu_cp_wait(VGPUExec *x)
+VGPUStep vgpu_cp_poll(VGPUExec *x)
 {
     return vgpu_exec_poll(x, WAIT_TRIES, 0);
 }
 
-VGPUStep vgpu_cp_wait_device(VGPUExec *x)
+VGPUStep vgpu_cp_poll_device(VGPUExec *x)
 {
     return vgpu_exec_poll_device(x, WAIT_TRIES);
 }
 
-VGPUStep vgpu_cp_pointers(CpQueue *q)
+VGPUStep vgpu_cp_sync_pointers(CpQueue *q)
 {
     VGPUExec *x = &q->queue.exec;
     VGPUStep step = VGPU_STEP_DONE;

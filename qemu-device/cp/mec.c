@@ -86,7 +86,7 @@ static void queue_stopped(VGPUWorker *w, unsigned n, VGPUStep step)
         vgpu_cp_interrupt(cp, q, IH_SRC_CP_ECC, UINT32_MAX, 0);
         break;
     case VGPU_STEP_BAD_RING:
-        vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
+        vgpu_cp_packet_error(x, CP_ERROR_PACKET_UNSUPPORTED);
         break;
     default:
         break;

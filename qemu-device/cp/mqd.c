@@ -17,7 +17,7 @@ static VGPUStep mqd_read(VGPUExec *x, uint64_t va, uint32_t *mqd)
     unsigned i;
 
     x->mem.vmid = 0;
-    if (cp_stalls(vgpu_dma_read(&x->mem, va, mqd, MQD_USED * 4))) {
+    if (cp_dma_stalls(vgpu_dma_read(&x->mem, va, mqd, MQD_USED * 4))) {
         return VGPU_STEP_STALL;
     }
     for (i = 0; i < MQD_USED; i++) {
@@ -42,7 +42,7 @@ static VGPUStep mqd_write(VGPUExec *x, CpQueue *q)
         }
         val = cpu_to_le32(sh ? q->sh[i - CP_MQD_SH]
                              : qatomic_read(&q->regs[i - CP_MQD_HQD]));
-        if (cp_stalls(vgpu_dma_write(&x->mem, va + 4 * i, &val, 4))) {
+        if (cp_dma_stalls(vgpu_dma_write(&x->mem, va + 4 * i, &val, 4))) {
             return VGPU_STEP_STALL;
         }
     }
@@ -107,7 +107,7 @@ VGPUStep vgpu_cp_hqd_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
     if (VGPU_GET(dw[1], PM4_MAP_DW1__NUM_QUEUES) != 1 ||
         VGPU_GET(dw[1], PM4_MAP_DW1__EXT_ENGINE_SEL) ||
         engine > (vmid < 0 ? PM4_ENGINE_HIQ : PM4_ENGINE_COMPUTE)) {
-        return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
+        return vgpu_cp_packet_error(x, CP_ERROR_PACKET_UNSUPPORTED);
     }
     step = mqd_read(x, mqd_va, mqd);
     if (step != VGPU_STEP_DONE) {

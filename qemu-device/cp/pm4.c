@@ -34,11 +34,11 @@ static VGPUStep pm4_fetch(VGPUCp *cp, VGPUExec *x, uint64_t left)
             x->ndw = count + 2;
         }
     } else if (header >> 30 != 2) {
-        return vgpu_cp_bad(x, CP_ERROR_PACKET_RESERVED);
+        return vgpu_cp_packet_error(x, CP_ERROR_PACKET_RESERVED);
     }
     if (x->ndw > left) {
         if (x->ib_depth) {
-            return vgpu_cp_bad(x, CP_ERROR_PACKET_RESERVED);
+            return vgpu_cp_packet_error(x, CP_ERROR_PACKET_RESERVED);
         }
         return vgpu_exec_wait_wptr(x);
     }
@@ -81,7 +81,7 @@ static VGPUStep pm4_write_data(VGPUCp *cp, CpQueue *q)
 
     if (dst != PM4_DST_REG && dst != PM4_DST_MEM_SYNC && dst != PM4_DST_L2 &&
         dst != PM4_DST_MEM) {
-        return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
+        return vgpu_cp_packet_error(x, CP_ERROR_PACKET_UNSUPPORTED);
     }
     while (x->done < x->ndw - 4) {
         uint32_t at = one ? 0 : x->done;
@@ -119,7 +119,7 @@ static VGPUStep pm4_copy_data(VGPUCp *cp, CpQueue *q)
     switch (src) {
     case PM4_SRC_REG:
         step = len == 4 ? vgpu_cp_read_reg(cp, x, x->dw[2], &low)
-                        : vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
+                        : vgpu_cp_packet_error(x, CP_ERROR_PACKET_UNSUPPORTED);
         if (step == VGPU_STEP_DONE) {
             val = low;
         }
@@ -135,7 +135,7 @@ static VGPUStep pm4_copy_data(VGPUCp *cp, CpQueue *q)
         val = vgpu_clock();
         break;
     default:
-        step = vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
+        step = vgpu_cp_packet_error(x, CP_ERROR_PACKET_UNSUPPORTED);
         break;
     }
     if (step != VGPU_STEP_DONE) {
@@ -144,7 +144,7 @@ static VGPUStep pm4_copy_data(VGPUCp *cp, CpQueue *q)
     switch (dst) {
     case PM4_DST_REG:
         if (len == 8) {
-            return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
+            return vgpu_cp_packet_error(x, CP_ERROR_PACKET_UNSUPPORTED);
         }
         return x->done ? VGPU_STEP_DONE : vgpu_cp_write_reg(x, x->dw[4], val);
     case PM4_DST_MEM_SYNC:
@@ -152,7 +152,7 @@ static VGPUStep pm4_copy_data(VGPUCp *cp, CpQueue *q)
     case PM4_DST_MEM:
         return vgpu_cp_store(x, pm4_dw64(x, 4), val, len);
     default:
-        return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
+        return vgpu_cp_packet_error(x, CP_ERROR_PACKET_UNSUPPORTED);
     }
 }
 
@@ -166,7 +166,7 @@ static VGPUStep pm4_wait_reg_mem(VGPUCp *cp, CpQueue *q)
     VGPUStep step;
 
     if (operation > 1 || (operation && mem)) {
-        return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
+        return vgpu_cp_packet_error(x, CP_ERROR_PACKET_UNSUPPORTED);
     }
     if (mem) {
         step = vgpu_cp_load(x, pm4_dw64(x, 2), &val, 4);
@@ -184,7 +184,7 @@ static VGPUStep pm4_wait_reg_mem(VGPUCp *cp, CpQueue *q)
                           low & mask, ref)) {
         return step;
     }
-    return vgpu_cp_wait(x);
+    return vgpu_cp_poll(x);
 }
 
 static VGPUStep pm4_indirect_buffer(VGPUCp *cp, CpQueue *q)
@@ -199,7 +199,7 @@ static VGPUStep pm4_indirect_buffer(VGPUCp *cp, CpQueue *q)
 
     /* One level; from there only on to the next, for good. */
     if (!x->ib_depth != !(x->dw[3] & PM4_IB_DW3__CHAIN)) {
-        return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
+        return vgpu_cp_packet_error(x, CP_ERROR_PACKET_UNSUPPORTED);
     }
     if (!x->ib_depth) {
         x->rptr += x->ndw;
@@ -217,7 +217,8 @@ static VGPUStep pm4_event_write(VGPUCp *cp, CpQueue *q)
 
     /* 1 to 3 sample counters that are not there. */
     return index >= 1 && index <= 3 ?
-           vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED) : VGPU_STEP_DONE;
+           vgpu_cp_packet_error(x, CP_ERROR_PACKET_UNSUPPORTED) :
+           VGPU_STEP_DONE;
 }
 
 static VGPUStep pm4_release_mem(VGPUCp *cp, CpQueue *q)
@@ -233,7 +234,7 @@ static VGPUStep pm4_release_mem(VGPUCp *cp, CpQueue *q)
 
     if (VGPU_GET(x->dw[2], PM4_RELEASE_DW2__DST_SEL) > 1 ||
         data_sel >= PM4_DATA_GDS || int_sel > PM4_INT_IF_64) {
-        return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
+        return vgpu_cp_packet_error(x, CP_ERROR_PACKET_UNSUPPORTED);
     }
     if (int_sel == PM4_INT_IF_32 || int_sel == PM4_INT_IF_64) {
         len = int_sel == PM4_INT_IF_32 ? 4 : 8;
@@ -262,7 +263,7 @@ static VGPUStep pm4_set_sh_reg(VGPUCp *cp, CpQueue *q)
     VGPUStep step = VGPU_STEP_DONE;
 
     if (first >= PM4_SH_COMPUTE_COUNT || n > PM4_SH_COMPUTE_COUNT - first) {
-        return vgpu_cp_bad(x, CP_ERROR_REGISTER_INVALID);
+        return vgpu_cp_packet_error(x, CP_ERROR_REGISTER_INVALID);
     }
     for (; x->done < n && step == VGPU_STEP_DONE; x->done++) {
         step = pm4_dword(x, 2 + x->done, &q->sh[first + x->done]);
@@ -288,7 +289,7 @@ VGPUStep vgpu_cp_dispatch(VGPUCp *cp, CpQueue *q)
     case VGPU_DISPATCH_STALL:
         return VGPU_STEP_STALL;
     default:
-        return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
+        return vgpu_cp_packet_error(x, CP_ERROR_PACKET_UNSUPPORTED);
     }
 }
 
@@ -348,7 +349,7 @@ static VGPUStep pm4_execute(VGPUCp *cp, CpQueue *q)
             return pm4_packets[i].fn(cp, q);
         }
     }
-    return vgpu_cp_bad(x, CP_ERROR_PACKET_UNSUPPORTED);
+    return vgpu_cp_packet_error(x, CP_ERROR_PACKET_UNSUPPORTED);
 }
 
 VGPUStep vgpu_cp_pm4_step(VGPUCp *cp, CpQueue *q)
@@ -358,7 +359,7 @@ VGPUStep vgpu_cp_pm4_step(VGPUCp *cp, CpQueue *q)
     uint64_t left;
 
     if (!x->packet && (x->poll_wptr || x->writeback)) {
-        return vgpu_cp_pointers(q);
+        return vgpu_cp_sync_pointers(q);
     }
     x->mem.vmid = vgpu_exec_vmid(x);
     if (!x->packet) {

@@ -16,7 +16,7 @@ static VGPUStep sdma_mqd_read(VGPUExec *x, uint64_t va, uint32_t *mqd)
     unsigned i;
 
     x->mem.vmid = 0;
-    if (cp_stalls(vgpu_dma_read(&x->mem, va, mqd, SDMA_MQD_DWORDS * 4))) {
+    if (cp_dma_stalls(vgpu_dma_read(&x->mem, va, mqd, SDMA_MQD_DWORDS * 4))) {
         return VGPU_STEP_STALL;
     }
     for (i = 0; i < SDMA_MQD_DWORDS; i++) {
@@ -37,7 +37,7 @@ static VGPUStep sdma_mqd_write(VGPUExec *x, uint64_t va, const uint32_t *mqd)
         if (i >= SDMA_MQD_REGS && i < SDMA_MQD_WORK) {
             continue;
         }
-        if (cp_stalls(vgpu_dma_write(&x->mem, va + 4 * i, &val, 4))) {
+        if (cp_dma_stalls(vgpu_dma_write(&x->mem, va + 4 * i, &val, 4))) {
             return VGPU_STEP_STALL;
         }
     }
@@ -90,7 +90,7 @@ VGPUStep vgpu_cp_sdma_unmap(VGPUCp *cp, VGPUExec *x, unsigned engine,
 
     switch (vgpu_sdma_unmap_start(cp->s, engine, queue, reset, &va, mqd)) {
     case VGPU_SDMA_UNMAP_HELD:
-        return vgpu_cp_wait_device(x);
+        return vgpu_cp_poll_device(x);
     case VGPU_SDMA_UNMAP_SAVE:
         step = sdma_mqd_write(x, va, mqd);
         break;
