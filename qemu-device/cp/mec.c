@@ -16,12 +16,12 @@
 
 /* Everything from here to the ops: the worker's lock held. */
 
-static bool queue_pending(const CpQueue *q)
+static bool mec_queue_pending(const CpQueue *q)
 {
     return vgpu_queue_pending(&q->queue) || q->clamped;
 }
 
-static bool mec_runs(const VGPUCp *cp, const CpQueue *q)
+static bool mec_runnable(const VGPUCp *cp, const CpQueue *q)
 {
     uint32_t halt = cp_queue_number(cp, q) < CP_NUM_HQDS / 2 ?
                     CP_MEC_CNTL__MEC_ME1_HALT : CP_MEC_CNTL__MEC_ME2_HALT;
@@ -29,9 +29,9 @@ static bool mec_runs(const VGPUCp *cp, const CpQueue *q)
     return vgpu_worker_may_run(&cp->w) && !(qatomic_read(&cp->mec_cntl) & halt);
 }
 
-static bool queue_runs(const VGPUCp *cp, const CpQueue *q)
+static bool mec_queue_runnable(const VGPUCp *cp, const CpQueue *q)
 {
-    return mec_runs(cp, q) && vgpu_cp_queue_active(q) && !q->error;
+    return mec_runnable(cp, q) && vgpu_cp_queue_active(q) && !q->error;
 }
 
 static VGPUCp *cp_of(VGPUWorker *w)
@@ -39,7 +39,7 @@ static VGPUCp *cp_of(VGPUWorker *w)
     return container_of(w, VGPUCp, w);
 }
 
-static bool queue_load(VGPUWorker *w, unsigned n)
+static bool mec_queue_load(VGPUWorker *w, unsigned n)
 {
     VGPUCp *cp = cp_of(w);
     CpQueue *q = &cp->queues[n];
@@ -64,7 +64,7 @@ static bool queue_load(VGPUWorker *w, unsigned n)
     return x->poll_wptr || x->wptr - x->rptr <= x->ring_dwords;
 }
 
-static VGPUStep queue_step(VGPUWorker *w, unsigned n)
+static VGPUStep mec_queue_step(VGPUWorker *w, unsigned n)
 {
     VGPUCp *cp = cp_of(w);
     CpQueue *q = &cp->queues[n];
@@ -73,7 +73,7 @@ static VGPUStep queue_step(VGPUWorker *w, unsigned n)
     return q->aql ? vgpu_cp_aql_step(cp, q) : vgpu_cp_pm4_step(cp, q);
 }
 
-static void queue_stopped(VGPUWorker *w, unsigned n, VGPUStep step)
+static void mec_queue_stopped(VGPUWorker *w, unsigned n, VGPUStep step)
 {
     VGPUCp *cp = cp_of(w);
     CpQueue *q = &cp->queues[n];
@@ -97,20 +97,20 @@ static void queue_stopped(VGPUWorker *w, unsigned n, VGPUStep step)
     vgpu_cp_queue_error(cp, q);
 }
 
-static void queue_dequeued(VGPUWorker *w, unsigned n)
+static void mec_queue_dequeued(VGPUWorker *w, unsigned n)
 {
     VGPUCp *cp = cp_of(w);
 
     vgpu_cp_queue_stop(cp, &cp->queues[n]);
 }
 
-static const VGPUQueueOps queue_ops = {
+static const VGPUQueueOps mec_queue_ops = {
     .steps = TIMESLICE_STEPS,
     .budget = TIMESLICE_STEPS,
-    .load = queue_load,
-    .step = queue_step,
-    .stopped = queue_stopped,
-    .dequeued = queue_dequeued,
+    .load = mec_queue_load,
+    .step = mec_queue_step,
+    .stopped = mec_queue_stopped,
+    .dequeued = mec_queue_dequeued,
 };
 
 static void mec_timeslice(VGPUWorker *w, unsigned n)
@@ -119,7 +119,7 @@ static void mec_timeslice(VGPUWorker *w, unsigned n)
     CpQueue *owner = &cp->queues[cp->hws.owner];
 
     if (n != HWS) {
-        vgpu_queue_timeslice(w, n, &queue_ops);
+        vgpu_queue_timeslice(w, n, &mec_queue_ops);
         return;
     }
     vgpu_cp_hws_step(cp);
@@ -128,40 +128,41 @@ static void mec_timeslice(VGPUWorker *w, unsigned n)
     }
 }
 
-static VGPUQueue *worker_queue(VGPUWorker *w, unsigned n)
+static VGPUQueue *mec_worker_queue(VGPUWorker *w, unsigned n)
 {
     VGPUCp *cp = cp_of(w);
 
     return n == HWS ? &cp->hws.queue : &cp->queues[n].queue;
 }
 
-static bool worker_queue_runs(VGPUWorker *w, unsigned n)
+static bool mec_worker_runnable(VGPUWorker *w, unsigned n)
 {
     VGPUCp *cp = cp_of(w);
 
     /* A list goes on while the queue that gave it could. */
-    return queue_runs(cp, &cp->queues[n == HWS ? cp->hws.owner : n]);
+    return mec_queue_runnable(cp, &cp->queues[n == HWS ? cp->hws.owner : n]);
 }
 
-static bool worker_queue_pending(VGPUWorker *w, unsigned n)
+static bool mec_worker_pending(VGPUWorker *w, unsigned n)
 {
     VGPUCp *cp = cp_of(w);
 
-    return n == HWS ? vgpu_cp_hws_pending(cp) : queue_pending(&cp->queues[n]);
+    return n == HWS ? vgpu_cp_hws_pending(cp) :
+           mec_queue_pending(&cp->queues[n]);
 }
 
-static void trace_reg(VGPUWorker *w, unsigned n, uint32_t reg, uint32_t val)
+static void mec_trace_reg(VGPUWorker *w, unsigned n, uint32_t reg, uint32_t val)
 {
     trace_vgpu_cp_reg_write(w->s->id, n, reg, val);
 }
 
-static const VGPUWorkerOps cp_ops = {
+static const VGPUWorkerOps mec_ops = {
     .num_queues = HWS + 1,
-    .queue = worker_queue,
-    .runnable = worker_queue_runs,
-    .pending = worker_queue_pending,
+    .queue = mec_worker_queue,
+    .runnable = mec_worker_runnable,
+    .pending = mec_worker_pending,
     .timeslice = mec_timeslice,
-    .trace_reg = trace_reg,
+    .trace_reg = mec_trace_reg,
 };
 
 void vgpu_cp_alloc(VGPUState *s)
@@ -183,7 +184,7 @@ void vgpu_cp_start(VGPUState *s)
     cp->s = s;
     vgpu_client_init(s, &cp->client, VGPU_CLIENT_CP, VGPU_HUB_GFX,
                      VGPU_CID_CPC, &vgpu_worker_client_ops);
-    vgpu_worker_start(&cp->w, s, &cp_ops, VGPU_CLIENT_CP, "vgpu-cp");
+    vgpu_worker_start(&cp->w, s, &mec_ops, VGPU_CLIENT_CP, "vgpu-cp");
 }
 
 void vgpu_cp_stop(VGPUState *s)

@@ -6,7 +6,7 @@
 #include "hw/misc/vgpu-kfd/cp/cp.h"
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 
-static VgpuComputeRole role(const VGPUCp *cp, unsigned n)
+static VgpuComputeRole cp_queue_role(const VGPUCp *cp, unsigned n)
 {
     uint32_t kiq = qatomic_read(&cp->schedulers);
     unsigned pipe = n / CP_NUM_QUEUES;
@@ -21,7 +21,7 @@ static VgpuComputeRole role(const VGPUCp *cp, unsigned n)
 }
 
 /* NULL for a slot that is empty. The worker is held. */
-static VgpuComputeQueueInfo *queue_info(VGPUCp *cp, unsigned n)
+static VgpuComputeQueueInfo *cp_queue_info(VGPUCp *cp, unsigned n)
 {
     const CpQueue *q = &cp->queues[n];
     uint32_t doorbell = q->regs[CP_HQD_PQ_DOORBELL_CONTROL];
@@ -35,7 +35,7 @@ static VgpuComputeQueueInfo *queue_info(VGPUCp *cp, unsigned n)
     info->me = n / CP_NUM_QUEUES / CP_NUM_PIPES + 1;
     info->pipe = n / CP_NUM_QUEUES % CP_NUM_PIPES;
     info->queue = n % CP_NUM_QUEUES;
-    info->role = role(cp, n);
+    info->role = cp_queue_role(cp, n);
     info->vmid = VGPU_GET(q->regs[CP_HQD_VMID], CP_HQD_VMID__VMID);
     info->rptr = q->queue.rptr;
     info->wptr = q->queue.wptr;
@@ -69,7 +69,7 @@ VgpuComputeInfo *vgpu_query_compute(VGPUState *s)
     info->tlb_used = vgpu_client_tlb_used(&cp->client);
     info->tlb_size = VGPU_TLB_WAYS << VGPU_TLB_SETS_LOG2;
     for (n = 0; n < CP_NUM_HQDS; n++) {
-        VgpuComputeQueueInfo *q = queue_info(cp, n);
+        VgpuComputeQueueInfo *q = cp_queue_info(cp, n);
 
         if (q) {
             QAPI_LIST_APPEND(tail, q);

@@ -18,7 +18,7 @@
 #define GC(reg)     ((reg) - CP_GC_FIRST)
 
 /* The selected pipe, over both MECs; false if none is. */
-static bool selected_pipe(VGPUCp *cp, unsigned *pipe)
+static bool grbm_selected_pipe(VGPUCp *cp, unsigned *pipe)
 {
     unsigned me = VGPU_GET(cp->grbm_gfx_cntl, GRBM_GFX_CNTL__MEID);
 
@@ -27,11 +27,11 @@ static bool selected_pipe(VGPUCp *cp, unsigned *pipe)
     return me >= 1 && me <= CP_NUM_MECS;
 }
 
-static CpQueue *selected(VGPUCp *cp)
+static CpQueue *grbm_selected_queue(VGPUCp *cp)
 {
     unsigned pipe;
 
-    if (!selected_pipe(cp, &pipe)) {
+    if (!grbm_selected_pipe(cp, &pipe)) {
         return NULL;
     }
     return &cp->queues[pipe * CP_NUM_QUEUES +
@@ -40,15 +40,15 @@ static CpQueue *selected(VGPUCp *cp)
 
 static uint32_t *hqd_store(VGPUState *s, unsigned inst)
 {
-    CpQueue *q = selected(s->cp);
+    CpQueue *q = grbm_selected_queue(s->cp);
 
     return q ? q->regs : s->cp->nowhere;
 }
 
-static uint32_t pointer_read(VGPUState *s, unsigned inst, unsigned off)
+static uint32_t hqd_pointer_read(VGPUState *s, unsigned inst, unsigned off)
 {
     VGPUCp *cp = s->cp;
-    CpQueue *q = selected(cp);
+    CpQueue *q = grbm_selected_queue(cp);
     uint64_t dwords;
 
     if (!q) {
@@ -70,11 +70,11 @@ static uint32_t pointer_read(VGPUState *s, unsigned inst, unsigned off)
     }
 }
 
-static void wptr_written(VGPUState *s, unsigned inst, unsigned off,
-                         uint32_t old, uint32_t val)
+static void hqd_wptr_written(VGPUState *s, unsigned inst, unsigned off,
+                             uint32_t old, uint32_t val)
 {
     VGPUCp *cp = s->cp;
-    CpQueue *q = selected(cp);
+    CpQueue *q = grbm_selected_queue(cp);
 
     if (!q) {
         cp->nowhere[off] = 0;
@@ -90,11 +90,11 @@ static void wptr_written(VGPUState *s, unsigned inst, unsigned off,
 }
 
 /* The thread must not see a queue active before it is started. */
-static void active_written(VGPUState *s, unsigned inst, unsigned off,
-                           uint32_t old, uint32_t val)
+static void hqd_active_written(VGPUState *s, unsigned inst, unsigned off,
+                               uint32_t old, uint32_t val)
 {
     VGPUCp *cp = s->cp;
-    CpQueue *q = selected(cp);
+    CpQueue *q = grbm_selected_queue(cp);
 
     if (!q) {
         return;
@@ -112,11 +112,11 @@ static void active_written(VGPUState *s, unsigned inst, unsigned off,
     }
 }
 
-static void dequeue_written(VGPUState *s, unsigned inst, unsigned off,
-                            uint32_t old, uint32_t val)
+static void hqd_dequeue_written(VGPUState *s, unsigned inst, unsigned off,
+                                uint32_t old, uint32_t val)
 {
     VGPUCp *cp = s->cp;
-    CpQueue *q = selected(cp);
+    CpQueue *q = grbm_selected_queue(cp);
 
     if (!q) {
         cp->nowhere[off] = 0;
@@ -129,33 +129,33 @@ static void dequeue_written(VGPUState *s, unsigned inst, unsigned off,
 }
 
 /* Nothing that a running queue takes notice of by itself. */
-static void plain_written(VGPUState *s, unsigned inst, unsigned off,
-                          uint32_t old, uint32_t val)
+static void hqd_plain_written(VGPUState *s, unsigned inst, unsigned off,
+                              uint32_t old, uint32_t val)
 {
-    if (!selected(s->cp)) {
+    if (!grbm_selected_queue(s->cp)) {
         s->cp->nowhere[off] = 0;
     }
 }
 
-#define PLAIN   VGPU_REG_WRITTEN(UINT32_MAX, plain_written)
+#define HQD_PLAIN VGPU_REG_WRITTEN(UINT32_MAX, hqd_plain_written)
 
 static const VGPUReg hqd_regs[CP_HQD_SPAN] = {
-    [CP_MQD_BASE_ADDR ... CP_MQD_BASE_ADDR_HI] = PLAIN,
-    [CP_HQD_ACTIVE] = VGPU_REG_WRITTEN(0, active_written),
-    [CP_HQD_VMID ... CP_HQD_PQ_BASE] = PLAIN,
-    [CP_HQD_PQ_BASE_HI] = VGPU_REG_WRITTEN(0xff, plain_written),
+    [CP_MQD_BASE_ADDR ... CP_MQD_BASE_ADDR_HI] = HQD_PLAIN,
+    [CP_HQD_ACTIVE] = VGPU_REG_WRITTEN(0, hqd_active_written),
+    [CP_HQD_VMID ... CP_HQD_PQ_BASE] = HQD_PLAIN,
+    [CP_HQD_PQ_BASE_HI] = VGPU_REG_WRITTEN(0xff, hqd_plain_written),
     [CP_HQD_PQ_RPTR] = {
-        .exists = true, .mask = UINT32_MAX, .read = pointer_read,
-        .written = plain_written,
+        .exists = true, .mask = UINT32_MAX, .read = hqd_pointer_read,
+        .written = hqd_plain_written,
     },
-    [CP_HQD_PQ_RPTR_REPORT_ADDR ... CP_HQD_PQ_DOORBELL_CONTROL] = PLAIN,
-    [CP_HQD_PQ_CONTROL ... CP_HQD_DEQUEUE_REQUEST - 1] = PLAIN,
+    [CP_HQD_PQ_RPTR_REPORT_ADDR ... CP_HQD_PQ_DOORBELL_CONTROL] = HQD_PLAIN,
+    [CP_HQD_PQ_CONTROL ... CP_HQD_DEQUEUE_REQUEST - 1] = HQD_PLAIN,
     [CP_HQD_DEQUEUE_REQUEST] =
-        VGPU_REG_WRITTEN(CP_HQD_DEQUEUE_REQUEST__INT, dequeue_written),
-    [CP_HQD_DEQUEUE_REQUEST + 1 ... CP_HQD_PQ_WPTR_LO - 1] = PLAIN,
+        VGPU_REG_WRITTEN(CP_HQD_DEQUEUE_REQUEST__INT, hqd_dequeue_written),
+    [CP_HQD_DEQUEUE_REQUEST + 1 ... CP_HQD_PQ_WPTR_LO - 1] = HQD_PLAIN,
     [CP_HQD_PQ_WPTR_LO ... CP_HQD_PQ_WPTR_HI] = {
-        .exists = true, .mask = UINT32_MAX, .read = pointer_read,
-        .written = wptr_written,
+        .exists = true, .mask = UINT32_MAX, .read = hqd_pointer_read,
+        .written = hqd_wptr_written,
     },
 };
 
@@ -165,8 +165,8 @@ static uint32_t *gc_store(VGPUState *s, unsigned inst)
 }
 
 /* One-shot: queues of ME 1 read their write pointers from memory. */
-static void poll_written(VGPUState *s, unsigned inst, unsigned off,
-                         uint32_t old, uint32_t val)
+static void wptr_poll_written(VGPUState *s, unsigned inst, unsigned off,
+                              uint32_t old, uint32_t val)
 {
     VGPUCp *cp = s->cp;
     unsigned n;
@@ -184,7 +184,7 @@ static uint32_t cpc_int_read(VGPUState *s, unsigned inst, unsigned off)
 {
     unsigned pipe;
 
-    return selected_pipe(s->cp, &pipe) ?
+    return grbm_selected_pipe(s->cp, &pipe) ?
            s->cp->regs[GC(CP_ME1_PIPE0_INT_CNTL) + pipe] : 0;
 }
 
@@ -193,7 +193,7 @@ static void cpc_int_written(VGPUState *s, unsigned inst, unsigned off,
 {
     unsigned pipe;
 
-    if (selected_pipe(s->cp, &pipe)) {
+    if (grbm_selected_pipe(s->cp, &pipe)) {
         qatomic_set(&s->cp->regs[GC(CP_ME1_PIPE0_INT_CNTL) + pipe], val);
     }
 }
@@ -201,7 +201,8 @@ static void cpc_int_written(VGPUState *s, unsigned inst, unsigned off,
 static const VGPUReg gc_regs[CP_NUM_GC_REGS] = {
     [GC(CP_MEC_DOORBELL_RANGE_LOWER) ... GC(CP_MEC_DOORBELL_RANGE_UPPER)] =
         VGPU_REG_RW(CP_MEC_DOORBELL_RANGE__OFFSET),
-    [GC(CP_PQ_WPTR_POLL_CNTL1)] = VGPU_REG_WRITTEN(UINT32_MAX, poll_written),
+    [GC(CP_PQ_WPTR_POLL_CNTL1)] = VGPU_REG_WRITTEN(UINT32_MAX,
+                                                   wptr_poll_written),
     [GC(CP_ME1_PIPE0_INT_CNTL) ... GC(CP_ME1_PIPE0_INT_CNTL) + 7] =
         VGPU_REG_RW(UINT32_MAX),
     [GC(CPC_INT_CNTL)] = {
@@ -315,7 +316,7 @@ const VGPUBlock vgpu_cp_blocks[VGPU_NUM_CP_BLOCKS] = {
  * leaves the doorbell of the empty HQD enabled, and the same queue may run in
  * another HQD: prefer an active queue. cp->w.lock held.
  */
-static CpQueue *queue_of_doorbell(VGPUCp *cp, uint32_t offset)
+static CpQueue *hqd_of_doorbell(VGPUCp *cp, uint32_t offset)
 {
     CpQueue *inactive = NULL;
     unsigned n;
@@ -350,7 +351,7 @@ bool vgpu_cp_doorbell(VGPUState *s, uint32_t offset, uint64_t val,
         return false;
     }
     QEMU_LOCK_GUARD(&cp->w.lock);
-    q = queue_of_doorbell(cp, offset);
+    q = hqd_of_doorbell(cp, offset);
     if (!q) {
         return false;
     }

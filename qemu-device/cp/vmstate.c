@@ -98,7 +98,7 @@ static const VMStateDescription vmstate_cp_queue = {
     },
 };
 
-static bool list_bad(const VGPUIndirect *list)
+static bool hws_list_bad(const VGPUIndirect *list)
 {
     return list->size > PM4_RUN_DW3__SIZE || list->pos > list->size;
 }
@@ -108,7 +108,8 @@ static int hws_post_load(void *opaque, int version_id)
     CpHws *hws = opaque;
 
     if (hws->phase > CP_HWS_RUN || hws->owner >= CP_NUM_HQDS ||
-        list_bad(&hws->list) || list_bad(&hws->slice) || (hws->vmids & 1)) {
+        hws_list_bad(&hws->list) || hws_list_bad(&hws->slice) ||
+        (hws->vmids & 1)) {
         return -EINVAL;
     }
     hws->queue.wait = VGPU_WAIT_NONE;   /* the slice ends, if none is saved */
