@@ -30,7 +30,7 @@ void vgpu_ih_defer(VGPUState *s, unsigned ring, const uint32_t *entry)
     VGPUIhDeferred *d;
 
     if (s->ih->num_deferred == DEFERRED_MAX) {
-        vgpu_ih_lose(s, entry);
+        vgpu_ih_drop_entry(s, entry);
         return;
     }
     d = g_new0(VGPUIhDeferred, 1);
@@ -48,13 +48,13 @@ void vgpu_ih_defer(VGPUState *s, unsigned ring, const uint32_t *entry)
  * so that entries which the push itself causes are queued last. False: a
  * translation is missing; the request is in s->ih->bus.
  */
-static bool push_deferred(VGPUState *s, unsigned *left)
+static bool ih_push_deferred(VGPUState *s, unsigned *left)
 {
     VGPUIhDeferred *d;
 
     while (*left && (d = QSIMPLEQ_FIRST(&s->ih->deferred))) {
         s->ih->full = d->full;
-        if (!vgpu_ih_store(s, d->ring, d->entry)) {
+        if (!vgpu_ih_store_entry(s, d->ring, d->entry)) {
             s->ih->full = false;
             return false;
         }
@@ -63,7 +63,7 @@ static bool push_deferred(VGPUState *s, unsigned *left)
         g_free(d);
         --*left;
     }
-    if (s->ih->pointer_deferred && !vgpu_ih_writeback(s)) {
+    if (s->ih->pointer_deferred && !vgpu_ih_wptr_writeback(s)) {
         return false;
     }
     s->ih->pointer_deferred = false;
@@ -82,7 +82,7 @@ bool vgpu_ih_flush(VGPUState *s, bool all)
         return true;
     }
     s->ih->flushing = true;
-    while (!push_deferred(s, &left)) {
+    while (!ih_push_deferred(s, &left)) {
         uint64_t addr = s->ih->iotlb.addr;
         bool write = s->ih->iotlb.write;
 

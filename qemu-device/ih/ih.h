@@ -45,6 +45,6 @@ bool vgpu_ih_flush(VGPUState *s, bool all);
 
 /* query.c: for query-vgpu. VMIDs: BQL; a ring: s->lock held. */
 VgpuVmidInfoList *vgpu_query_vmids(VGPUState *s);
-VgpuInterruptInfo *vgpu_query_ring(VGPUState *s, unsigned ring);
+VgpuInterruptInfo *vgpu_query_ih_ring(VGPUState *s, unsigned ring);
 
 #endif /* HW_MISC_VGPU_KFD_IH_IH_H */

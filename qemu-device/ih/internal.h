@@ -196,12 +196,12 @@ void vgpu_fault_irq(VGPUState *s, unsigned hub, unsigned vmid, uint8_t ring,
 /* These return false if there is no translation: nothing is written. */
 
 /* Put @entry, complete but for its timestamp, into @ring. */
-bool vgpu_ih_store(VGPUState *s, unsigned ring, const uint32_t *entry);
+bool vgpu_ih_store_entry(VGPUState *s, unsigned ring, const uint32_t *entry);
 /* Write back ring 0's pointer. */
-bool vgpu_ih_writeback(VGPUState *s);
+bool vgpu_ih_wptr_writeback(VGPUState *s);
 
 /* Count @entry as dropped. s->lock held. */
-void vgpu_ih_lose(VGPUState *s, const uint32_t *entry);
+void vgpu_ih_drop_entry(VGPUState *s, const uint32_t *entry);
 
 /* deferred.c */
 

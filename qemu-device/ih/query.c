@@ -59,7 +59,7 @@ VgpuCamInfoList *vgpu_query_cam(VGPUState *s)
     return list;
 }
 
-VgpuInterruptInfo *vgpu_query_ring(VGPUState *s, unsigned ring)
+VgpuInterruptInfo *vgpu_query_ih_ring(VGPUState *s, unsigned ring)
 {
     VgpuInterruptInfo *info = g_new0(VgpuInterruptInfo, 1);
 

@@ -89,8 +89,8 @@ static void client_cfg_written(VGPUState *s, unsigned inst, unsigned off,
     qatomic_set(client_cfg(s), val & CLIENT_CFG_BITS);
 }
 
-static void ack_written(VGPUState *s, unsigned inst, unsigned off,
-                        uint32_t old, uint32_t val)
+static void cam_ack_written(VGPUState *s, unsigned inst, unsigned off,
+                            uint32_t old, uint32_t val)
 {
     vgpu_cam_ack(s, val & IH_RETRY_CAM_ACK__INDEX);
 }
@@ -146,7 +146,7 @@ static const VGPUReg ih_regs[VGPU_IH_SPAN] = {
     [OFF(IH_RB_WPTR_ADDR_HI)] = VGPU_REG_RW(0xffff),
     [OFF(IH_RB_WPTR_ADDR_LO)] = VGPU_REG_RW(~3u),
     [OFF(IH_DOORBELL_RETRY_CAM)] = VGPU_REG_RW(DOORBELL_BITS),
-    [OFF(IH_RETRY_CAM_ACK)] = VGPU_REG_WRITTEN(0, ack_written),
+    [OFF(IH_RETRY_CAM_ACK)] = VGPU_REG_WRITTEN(0, cam_ack_written),
     [OFF(IH_CNTL)] = VGPU_REG_RW(UINT32_MAX),
     [OFF(IH_STATUS)] = VGPU_REG_READ(status_read),
     [OFF(IH_RETRY_INT_CAM_CNTL)] =
@@ -170,8 +170,8 @@ const VGPUBlock vgpu_ih_block = {
     .store = ih_store,
 };
 
-/* Does doorbell @dword ring what register @reg names? */
-static bool rings(VGPUState *s, uint32_t reg, uint32_t dword)
+/* Is doorbell @dword the one that register @reg names? */
+static bool ih_doorbell_is(VGPUState *s, uint32_t reg, uint32_t dword)
 {
     uint32_t val = vgpu_ih_reg(s, reg);
 
@@ -183,12 +183,12 @@ void vgpu_ih_doorbell(VGPUState *s, uint32_t dword, uint32_t val)
 {
     unsigned ring;
 
-    if (rings(s, IH_DOORBELL_RETRY_CAM, dword)) {
+    if (ih_doorbell_is(s, IH_DOORBELL_RETRY_CAM, dword)) {
         vgpu_cam_ack(s, val);
         return;
     }
     for (ring = 0; ring < IH_NUM_RINGS; ring++) {
-        if (rings(s, IH_DOORBELL_RPTR + IH_RING(ring), dword)) {
+        if (ih_doorbell_is(s, IH_DOORBELL_RPTR + IH_RING(ring), dword)) {
             vgpu_ih_set_rptr(s, ring, val);
             return;
         }

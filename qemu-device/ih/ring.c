@@ -38,14 +38,14 @@ void vgpu_ih_reset(VGPUState *s)
 }
 
 /* @reg is ring 0's. */
-static uint32_t ring_reg(VGPUState *s, unsigned ring, uint32_t reg)
+static uint32_t ih_ring_reg(VGPUState *s, unsigned ring, uint32_t reg)
 {
     return vgpu_ih_reg(s, reg + IH_RING(ring));
 }
 
 uint32_t vgpu_ih_ring_bytes(VGPUState *s, unsigned ring)
 {
-    unsigned order = VGPU_GET(ring_reg(s, ring, IH_RB_CNTL),
+    unsigned order = VGPU_GET(ih_ring_reg(s, ring, IH_RB_CNTL),
                               IH_RB_CNTL__RB_SIZE) + 2;
     uint32_t bytes = order < 31 ? 1u << order : 0;
 
@@ -61,8 +61,8 @@ uint32_t vgpu_ih_wptr(const VGPUIhRing *r)
  * Host memory for all of @len bytes that are to be written, or none. s->lock
  * held, as for everything below.
  */
-static VGPUPhys map_whole(VGPUState *s, VGPUSpan *to, VGPUTargetKind kind,
-                          uint64_t addr, uint64_t len)
+static VGPUPhys ih_map_whole(VGPUState *s, VGPUSpan *to, VGPUTargetKind kind,
+                             uint64_t addr, uint64_t len)
 {
     VGPUPhys found;
 
@@ -77,7 +77,7 @@ static VGPUPhys map_whole(VGPUState *s, VGPUSpan *to, VGPUTargetKind kind,
 }
 
 /* Map the address of ring 0's pointer write-back. */
-static VGPUPhys map_pointer(VGPUState *s, VGPUSpan *to)
+static VGPUPhys ih_map_wptr_writeback(VGPUState *s, VGPUSpan *to)
 {
     uint64_t addr = vgpu_ih_reg(s, IH_RB_WPTR_ADDR_LO) |
                     (uint64_t)vgpu_ih_reg(s, IH_RB_WPTR_ADDR_HI) << 32;
@@ -85,27 +85,27 @@ static VGPUPhys map_pointer(VGPUState *s, VGPUSpan *to)
     if (!(vgpu_ih_reg(s, IH_RB_CNTL) & IH_RB_CNTL__WPTR_WRITEBACK_ENABLE)) {
         return VGPU_PHYS_NONE;
     }
-    return map_whole(s, to, VGPU_TARGET_BUS, addr, sizeof(uint32_t));
+    return ih_map_whole(s, to, VGPU_TARGET_BUS, addr, sizeof(uint32_t));
 }
 
-static void write_pointer(VGPUState *s, VGPUSpan *to)
+static void ih_write_wptr(VGPUState *s, VGPUSpan *to)
 {
     stl_le_p(to->host, vgpu_ih_wptr(&s->ih->rings[0]));
     vgpu_phys_unmap(s, to, sizeof(uint32_t));
 }
 
-bool vgpu_ih_writeback(VGPUState *s)
+bool vgpu_ih_wptr_writeback(VGPUState *s)
 {
     VGPUSpan to;
-    VGPUPhys found = map_pointer(s, &to);
+    VGPUPhys found = ih_map_wptr_writeback(s, &to);
 
     if (found == VGPU_PHYS_OK) {
-        write_pointer(s, &to);
+        ih_write_wptr(s, &to);
     }
     return found != VGPU_PHYS_WAIT;
 }
 
-static void raise_irq(VGPUState *s)
+static void ih_raise_irq(VGPUState *s)
 {
     if (vgpu_ih_reg(s, IH_RB_CNTL) & IH_RB_CNTL__ENABLE_INTR) {
         qatomic_set(&s->ih->irq_due, true);
@@ -116,7 +116,7 @@ static void raise_irq(VGPUState *s)
 }
 
 /* Bottom half: send the MSI. */
-static void irq_bh(void *opaque)
+static void ih_irq_bh(void *opaque)
 {
     VGPUState *s = opaque;
     PCIDevice *pci = PCI_DEVICE(s);
@@ -158,7 +158,7 @@ void vgpu_ih_free(VGPUState *s)
 void vgpu_ih_init(VGPUState *s)
 {
     QSIMPLEQ_INIT(&s->ih->deferred);
-    s->ih->irq_bh = qemu_bh_new_guarded(irq_bh, s,
+    s->ih->irq_bh = qemu_bh_new_guarded(ih_irq_bh, s,
                                         &DEVICE(s)->mem_reentrancy_guard);
 }
 
@@ -171,14 +171,14 @@ void vgpu_ih_exit(VGPUState *s)
 }
 
 /* Map the place of the next entry of @ring. */
-static VGPUPhys map_entry(VGPUState *s, unsigned ring, VGPUSpan *to)
+static VGPUPhys ih_map_entry(VGPUState *s, unsigned ring, VGPUSpan *to)
 {
-    uint64_t base = ring_reg(s, ring, IH_RB_BASE) |
-                    (uint64_t)ring_reg(s, ring, IH_RB_BASE_HI) << 32;
+    uint64_t base = ih_ring_reg(s, ring, IH_RB_BASE) |
+                    (uint64_t)ih_ring_reg(s, ring, IH_RB_BASE_HI) << 32;
     uint64_t addr = (base << 8) + s->ih->rings[ring].wptr;
     VGPUTargetKind kind = VGPU_TARGET_BUS;
 
-    if (VGPU_GET(ring_reg(s, ring, IH_RB_CNTL), IH_RB_CNTL__MC_SPACE) ==
+    if (VGPU_GET(ih_ring_reg(s, ring, IH_RB_CNTL), IH_RB_CNTL__MC_SPACE) ==
         MC_SPACE_FB) {
         uint64_t fb = vgpu_hub_fb_base(s, VGPU_HUB_MM);
 
@@ -188,29 +188,29 @@ static VGPUPhys map_entry(VGPUState *s, unsigned ring, VGPUSpan *to)
         addr -= fb;
         kind = VGPU_TARGET_VRAM;
     }
-    return map_whole(s, to, kind, addr, IH_ENTRY_BYTES);
+    return ih_map_whole(s, to, kind, addr, IH_ENTRY_BYTES);
 }
 
 /* One clock for all rings: a driver sorts by it what came before what. */
-static uint64_t timestamp(VGPUIh *ih)
+static uint64_t ih_timestamp(VGPUIh *ih)
 {
     ih->last_timestamp = MAX(vgpu_clock(), ih->last_timestamp + 1);
     return ih->last_timestamp & TIMESTAMP_MASK;
 }
 
 /* Where WPTR of the ring is after one more entry; -1: the ring is off. */
-static int64_t ring_next(VGPUState *s, unsigned ring)
+static int64_t ih_ring_next(VGPUState *s, unsigned ring)
 {
     uint32_t bytes = vgpu_ih_ring_bytes(s, ring);
 
-    if (!(ring_reg(s, ring, IH_RB_CNTL) & IH_RB_CNTL__RB_ENABLE) || !bytes) {
+    if (!(ih_ring_reg(s, ring, IH_RB_CNTL) & IH_RB_CNTL__RB_ENABLE) || !bytes) {
         return -1;
     }
     return (s->ih->rings[ring].wptr + IH_ENTRY_BYTES) & (bytes - 1);
 }
 
 /* Return whether the ring has something in it. */
-static bool ring_filled(VGPUState *s, unsigned ring)
+static bool ih_ring_filled(VGPUState *s, unsigned ring)
 {
     return s->ih->rings[ring].rptr != s->ih->rings[ring].wptr;
 }
@@ -219,21 +219,21 @@ static bool ring_filled(VGPUState *s, unsigned ring)
  * Ring 0 overwrites an entry, which may announce ring 1 or 2: those that have
  * entries are to be announced again.
  */
-static void announce_again(VGPUState *s)
+static void ih_ring_reannounce(VGPUState *s)
 {
     unsigned ring;
 
     for (ring = 1; ring < IH_NUM_RINGS; ring++) {
-        s->ih->unannounced |= ring_filled(s, ring) ? 1u << ring : 0;
+        s->ih->unannounced |= ih_ring_filled(s, ring) ? 1u << ring : 0;
     }
 }
 
 /* Room for an entry in the ring: where WPTR will be, or -1. */
-static int64_t ring_room(VGPUState *s, unsigned ring)
+static int64_t ih_ring_reserve(VGPUState *s, unsigned ring)
 {
     VGPUIhRing *r = &s->ih->rings[ring];
-    uint32_t cntl = ring_reg(s, ring, IH_RB_CNTL);
-    int64_t next = ring_next(s, ring);
+    uint32_t cntl = ih_ring_reg(s, ring, IH_RB_CNTL);
+    int64_t next = ih_ring_next(s, ring);
 
     if (next < 0) {
         return -1;
@@ -247,16 +247,16 @@ static int64_t ring_room(VGPUState *s, unsigned ring)
         }
         r->overflow = true;
         if (!ring) {
-            announce_again(s);
+            ih_ring_reannounce(s);
         }
     }
     return next;
 }
 
-static void ring_push(VGPUState *s, unsigned ring, const uint32_t *entry);
+static void ih_ring_push(VGPUState *s, unsigned ring, const uint32_t *entry);
 
 /* There is something new in @ring. */
-static void ring_kick(VGPUState *s, unsigned ring)
+static void ih_ring_notify(VGPUState *s, unsigned ring)
 {
     VGPUIhRing *r = &s->ih->rings[ring];
     uint32_t entry[IH_ENTRY_DWORDS] = {
@@ -268,9 +268,9 @@ static void ring_kick(VGPUState *s, unsigned ring)
 
     if (ring) {
         s->ih->unannounced &= ~(1u << ring);
-        ring_push(s, 0, entry);
+        ih_ring_push(s, 0, entry);
     } else {
-        raise_irq(s);
+        ih_raise_irq(s);
     }
 }
 
@@ -278,26 +278,26 @@ static void ring_kick(VGPUState *s, unsigned ring)
  * Ring 0 may have room again: make the entries for rings 1 and 2 that it had
  * none for.
  */
-static void announce_rings(VGPUState *s)
+static void ih_announce_rings(VGPUState *s)
 {
     unsigned ring;
 
     for (ring = 1; ring < IH_NUM_RINGS; ring++) {
-        int64_t next = ring_next(s, 0);
+        int64_t next = ih_ring_next(s, 0);
 
         if (next < 0 || next == s->ih->rings[0].rptr) {
             return;
         }
-        if ((s->ih->unannounced & (1u << ring)) && ring_filled(s, ring)) {
-            ring_kick(s, ring);
+        if ((s->ih->unannounced & (1u << ring)) && ih_ring_filled(s, ring)) {
+            ih_ring_notify(s, ring);
         }
     }
 }
 
 /* @entry, complete but for the timestamp. */
-static void write_entry(VGPUState *s, VGPUSpan *to, const uint32_t *entry)
+static void ih_write_entry(VGPUState *s, VGPUSpan *to, const uint32_t *entry)
 {
-    uint64_t ts = timestamp(s->ih);
+    uint64_t ts = ih_timestamp(s->ih);
     uint32_t le[IH_ENTRY_DWORDS];
     unsigned i;
 
@@ -312,7 +312,7 @@ static void write_entry(VGPUState *s, VGPUSpan *to, const uint32_t *entry)
     smp_wmb();
 }
 
-void vgpu_ih_lose(VGPUState *s, const uint32_t *entry)
+void vgpu_ih_drop_entry(VGPUState *s, const uint32_t *entry)
 {
     if (VGPU_GET(entry[0], IH_DW0__CLIENT) == IH_CLIENT_IH) {
         s->ih->unannounced |= 1u << VGPU_GET(entry[0], IH_DW0__RING);
@@ -320,8 +320,8 @@ void vgpu_ih_lose(VGPUState *s, const uint32_t *entry)
     vgpu_count(s, VGPU_CNT_IH_DROPPED, 1);
 }
 
-static void ring_lose(VGPUState *s, unsigned ring, const uint32_t *entry,
-                      bool no_memory)
+static void ih_ring_drop(VGPUState *s, unsigned ring, const uint32_t *entry,
+                         bool no_memory)
 {
     VGPUIhRing *r = &s->ih->rings[ring];
 
@@ -330,36 +330,36 @@ static void ring_lose(VGPUState *s, unsigned ring, const uint32_t *entry,
                       "%s: no memory for interrupt ring %u\n", s->id, ring);
     }
     r->lost |= no_memory;
-    vgpu_ih_lose(s, entry);
+    vgpu_ih_drop_entry(s, entry);
 }
 
-bool vgpu_ih_store(VGPUState *s, unsigned ring, const uint32_t *entry)
+bool vgpu_ih_store_entry(VGPUState *s, unsigned ring, const uint32_t *entry)
 {
     VGPUIhRing *r = &s->ih->rings[ring];
     bool was_empty = r->wptr == r->rptr;
-    bool enabled = ring_reg(s, ring, IH_RB_CNTL) & IH_RB_CNTL__RB_ENABLE;
+    bool enabled = ih_ring_reg(s, ring, IH_RB_CNTL) & IH_RB_CNTL__RB_ENABLE;
     VGPUPhys found = VGPU_PHYS_NONE, pointed = VGPU_PHYS_NONE;
     VGPUSpan to = { 0 }, pointer = { 0 };
     int64_t next;
 
     if (enabled && vgpu_ih_ring_bytes(s, ring)) {
-        found = map_entry(s, ring, &to);
+        found = ih_map_entry(s, ring, &to);
     }
     if (found == VGPU_PHYS_OK && !ring) {
-        pointed = map_pointer(s, &pointer);
+        pointed = ih_map_wptr_writeback(s, &pointer);
     }
     if (found == VGPU_PHYS_WAIT || pointed == VGPU_PHYS_WAIT) {
         vgpu_phys_unmap(s, &to, 0);
         return false;
     }
-    next = ring_room(s, ring);
+    next = ih_ring_reserve(s, ring);
     if (next < 0 || found != VGPU_PHYS_OK) {
         vgpu_phys_unmap(s, &to, 0);
         vgpu_phys_unmap(s, &pointer, 0);
-        ring_lose(s, ring, entry, next >= 0);
+        ih_ring_drop(s, ring, entry, next >= 0);
         return true;
     }
-    write_entry(s, &to, entry);
+    ih_write_entry(s, &to, entry);
     r->wptr = next;
     vgpu_count(s, VGPU_CNT_IH_ENTRIES, 1);
     trace_vgpu_ih_push(s->id, ring, VGPU_GET(entry[0], IH_DW0__CLIENT),
@@ -368,18 +368,19 @@ bool vgpu_ih_store(VGPUState *s, unsigned ring, const uint32_t *entry)
                        VGPU_GET(entry[0], IH_DW0__VMID), entry[4], entry[5],
                        entry[7], r->wptr);
     if (pointed == VGPU_PHYS_OK) {
-        write_pointer(s, &pointer);
+        ih_write_wptr(s, &pointer);
     }
     if (was_empty) {
-        ring_kick(s, ring);
+        ih_ring_notify(s, ring);
     }
     return true;
 }
 
 /* Put @entry into @ring, or queue it until the ring's address is translated. */
-static void ring_push(VGPUState *s, unsigned ring, const uint32_t *entry)
+static void ih_ring_push(VGPUState *s, unsigned ring, const uint32_t *entry)
 {
-    if (!QSIMPLEQ_EMPTY(&s->ih->deferred) || !vgpu_ih_store(s, ring, entry)) {
+    if (!QSIMPLEQ_EMPTY(&s->ih->deferred) ||
+        !vgpu_ih_store_entry(s, ring, entry)) {
         vgpu_ih_defer(s, ring, entry);
     }
 }
@@ -411,7 +412,7 @@ void vgpu_ih_push(VGPUState *s, uint8_t client, uint8_t source, uint8_t ring,
         s->ih->full =
             vgpu_inject_armed(s, 1u << VGPU_INJECT_KIND_IH_OVERFLOW) &&
             vgpu_inject_fires(s, VGPU_INJECT_KIND_IH_OVERFLOW, &site, NULL);
-        ring_push(s, to, entry);
+        ih_ring_push(s, to, entry);
     } else {
         vgpu_count(s, VGPU_CNT_IH_DROPPED, 1);
     }
@@ -434,10 +435,10 @@ void vgpu_ih_set_rptr(VGPUState *s, unsigned ring, uint32_t val)
                       ~(IH_ENTRY_BYTES - 1) : 0;
     trace_vgpu_ih_rptr(s->id, ring, r->rptr, r->wptr);
     if (!ring) {
-        announce_rings(s);
+        ih_announce_rings(s);
     }
-    if (ring_filled(s, ring)) {
-        ring_kick(s, ring);
+    if (ih_ring_filled(s, ring)) {
+        ih_ring_notify(s, ring);
     }
 }
 
@@ -451,7 +452,7 @@ void vgpu_ih_set_wptr(VGPUState *s, unsigned ring, uint32_t val)
                       ~(IH_ENTRY_BYTES - 1) : 0;
     r->overflow = false;
     if (!ring) {
-        announce_rings(s);
+        ih_announce_rings(s);
     }
 }
 
@@ -462,15 +463,15 @@ void vgpu_ih_cntl_written(VGPUState *s, unsigned ring, uint32_t val)
     QEMU_LOCK_GUARD(&s->lock);
     if ((val & IH_RB_CNTL__WPTR_OVERFLOW_CLEAR) && r->overflow) {
         r->overflow = false;
-        if (!ring && !vgpu_ih_writeback(s)) {
+        if (!ring && !vgpu_ih_wptr_writeback(s)) {
             s->ih->pointer_deferred = true;
             vgpu_iommu_schedule(s);
         }
     }
     if (!ring) {
-        announce_rings(s);
+        ih_announce_rings(s);
     }
-    if ((val & IH_RB_CNTL__RB_ENABLE) && ring_filled(s, ring)) {
-        ring_kick(s, ring);
+    if ((val & IH_RB_CNTL__RB_ENABLE) && ih_ring_filled(s, ring)) {
+        ih_ring_notify(s, ring);
     }
 }

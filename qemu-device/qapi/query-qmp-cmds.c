@@ -58,9 +58,9 @@ static VgpuInfo *device_info(VGPUState *s)
         info->removed = s->removed;
         info->cam = vgpu_query_cam(s);
         info->invalidations = vgpu_query_invalidations(s);
-        info->interrupts = vgpu_query_ring(s, 0);
+        info->interrupts = vgpu_query_ih_ring(s, 0);
         for (i = 0; i < IH_NUM_RINGS; i++) {
-            QAPI_LIST_APPEND(rings, vgpu_query_ring(s, i));
+            QAPI_LIST_APPEND(rings, vgpu_query_ih_ring(s, i));
         }
     }
     info->counters = counter_values(s);
