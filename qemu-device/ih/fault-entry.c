@@ -9,7 +9,7 @@
 #include "hw/misc/vgpu-kfd/ih/internal.h"
 #include "hw/misc/vgpu-kfd/inject/inject.h"
 
-void vgpu_fault_entry_push(VGPUState *s, VGPUSite site, bool write, bool retry,
+void vgpu_fault_send_entry(VGPUState *s, VGPUSite site, bool write, bool retry,
                            unsigned cam, uint32_t serial)
 {
     unsigned hub = site.hub, vmid = site.vmid;
@@ -27,14 +27,14 @@ void vgpu_fault_entry_push(VGPUState *s, VGPUSite site, bool write, bool retry,
     if (vgpu_inject_armed(s, VGPU_INJECT_FAULT_IRQS)) {
         vgpu_inject_fault_irq(s, &site, ring, data);
     } else {
-        vgpu_fault_irq(s, hub, vmid, ring, data);
+        vgpu_ih_push_fault(s, hub, vmid, ring, data);
     }
 }
 
-void vgpu_fault_push(VGPUState *s, VGPUSite site, bool write, bool retry,
-                     unsigned cam, uint32_t serial)
+void vgpu_fault_send_first_entry(VGPUState *s, VGPUSite site, bool write,
+                                 bool retry, unsigned cam, uint32_t serial)
 {
     trace_vgpu_fault(s->id, site.hub, site.vmid, site.va, write, retry, serial,
                      cam);
-    vgpu_fault_entry_push(s, site, write, retry, cam, serial);
+    vgpu_fault_send_entry(s, site, write, retry, cam, serial);
 }

@@ -51,7 +51,7 @@ static void expired(void *opaque)
     QEMU_LOCK_GUARD(&s->lock);
     while ((irq = next_due(&s->ih->late_irqs, now))) {
         irq->due = 0;
-        vgpu_fault_irq(s, irq->hub, irq->vmid, irq->ring, irq->data);
+        vgpu_ih_push_fault(s, irq->hub, irq->vmid, irq->ring, irq->data);
     }
     arm(s);
 }
@@ -82,7 +82,7 @@ void vgpu_inject_fault_irq(VGPUState *s, const VGPUSite *site, uint8_t ring,
         return;
     }
     if (vgpu_inject_fires(s, VGPU_INJECT_KIND_FAULT_DUPLICATE, site, NULL)) {
-        vgpu_fault_irq(s, hub, vmid, ring, data);
+        vgpu_ih_push_fault(s, hub, vmid, ring, data);
     }
     if (vgpu_inject_fires(s, VGPU_INJECT_KIND_FAULT_DELAY, site, &shot)) {
         VGPULateIrq irq = {
@@ -95,7 +95,7 @@ void vgpu_inject_fault_irq(VGPUState *s, const VGPUSite *site, uint8_t ring,
             return;
         }
     }
-    vgpu_fault_irq(s, hub, vmid, ring, data);
+    vgpu_ih_push_fault(s, hub, vmid, ring, data);
 }
 
 void vgpu_fault_inject_reset(VGPUState *s)

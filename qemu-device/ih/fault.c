@@ -18,8 +18,8 @@
 #include "hw/misc/vgpu-kfd/memory/hub.h"
 #include "hw/misc/vgpu-kfd/memory/span.h"
 
-void vgpu_fault_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
-                        const VGPUSpan *span, bool quiet)
+void vgpu_fault_report_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
+                               const VGPUSpan *span, bool quiet)
 {
     VGPUState *s = c->s;
     unsigned h = c->hub;
@@ -34,8 +34,8 @@ void vgpu_fault_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
     if (!quiet && interrupt) {
         qatomic_set(&s->ih->fault_serial, s->ih->fault_serial + 1);
         vgpu_count(s, VGPU_CNT_FAULTS_NORETRY, 1);
-        vgpu_fault_push(s, vgpu_client_site(c, vmid, va), span->write, false, 0,
-                        s->ih->fault_serial);
+        vgpu_fault_send_first_entry(s, vgpu_client_site(c, vmid, va),
+                                    span->write, false, 0, s->ih->fault_serial);
     }
 }
 
@@ -47,8 +47,8 @@ void vgpu_fault_reset(VGPUState *s)
     qatomic_set(&s->ih->fault_serial, 0);
 }
 
-void vgpu_fault_retry(VGPUClient *c, unsigned vmid, uint64_t va, bool write,
-                      VGPUStall *stall)
+void vgpu_fault_report_retry(VGPUClient *c, unsigned vmid, uint64_t va,
+                             bool write, VGPUStall *stall)
 {
     VGPUState *s = c->s;
     unsigned hub = c->hub;
@@ -58,7 +58,7 @@ void vgpu_fault_retry(VGPUClient *c, unsigned vmid, uint64_t va, bool write,
     QEMU_LOCK_GUARD(&s->lock);
     if (!(vgpu_hub_reg(s, hub, VM_L2_PROTECTION_FAULT_CNTL2) &
           VM_L2_PROTECTION_FAULT_CNTL2__ENABLE_RETRY_INTERRUPT)) {
-        /* Nobody is told; somebody may repair it all the same. */
+        /* No report; the driver may repair it all the same. */
         trace_vgpu_fault_silent(s->id, hub, vmid, va);
         stall->why = VGPU_WAIT_RETRY;
         stall->until = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) +
@@ -107,8 +107,8 @@ void vgpu_fault_retry(VGPUClient *c, unsigned vmid, uint64_t va, bool write,
     qatomic_set(&s->ih->fault_serial, s->ih->fault_serial + 1);
     stall->serial = s->ih->fault_serial;
     vgpu_count(s, VGPU_CNT_FAULTS_RETRY, 1);
-    vgpu_fault_push(s, vgpu_client_site(c, vmid, va), write, true, slot,
-                    stall->serial);
+    vgpu_fault_send_first_entry(s, vgpu_client_site(c, vmid, va), write, true,
+                                slot, stall->serial);
 }
 
 uint32_t vgpu_fault_serial(VGPUState *s)
@@ -116,8 +116,8 @@ uint32_t vgpu_fault_serial(VGPUState *s)
     return qatomic_read(&s->ih->fault_serial);
 }
 
-void vgpu_fault_spurious(VGPUState *s, unsigned hub, unsigned vmid, uint64_t va,
-                         bool write, bool retry)
+void vgpu_fault_report_spurious(VGPUState *s, unsigned hub, unsigned vmid,
+                                uint64_t va, bool write, bool retry)
 {
     uint64_t page = va >> VGPU_PAGE_SHIFT;
     unsigned slot = 0;
@@ -147,7 +147,7 @@ void vgpu_fault_spurious(VGPUState *s, unsigned hub, unsigned vmid, uint64_t va,
         qatomic_set(&s->ih->fault_serial, serial);
     }
     vgpu_count(s, retry ? VGPU_CNT_FAULTS_RETRY : VGPU_CNT_FAULTS_NORETRY, 1);
-    vgpu_fault_push(s, (VGPUSite) {
+    vgpu_fault_send_first_entry(s, (VGPUSite) {
         .hub = hub, .vmid = vmid, .va = va,
         .engine = VGPU_SITE_NONE, .queue = VGPU_SITE_NONE,
     }, write, retry, slot, serial);

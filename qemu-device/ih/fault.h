@@ -20,15 +20,15 @@ void vgpu_cam_destroy(VGPUState *s);
  * Report a no-retry fault at @va: status, address, interrupt. With @quiet it
  * only leaves its mark in the status. Any thread.
  */
-void vgpu_fault_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
-                        const VGPUSpan *span, bool quiet);
+void vgpu_fault_report_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
+                               const VGPUSpan *span, bool quiet);
 /*
  * Report a retry fault at @va, unless the CAM says that it is known, and fill
- * in why, cam, serial and until of @stall, which on entry tells of the last
- * stall of the same access (or of none: serial 0). Any thread.
+ * in why, cam, serial and until of @stall, which on entry describes the last
+ * stall of the same access (or none: serial 0). Any thread.
  */
-void vgpu_fault_retry(VGPUClient *c, unsigned vmid, uint64_t va, bool write,
-                      VGPUStall *stall);
+void vgpu_fault_report_retry(VGPUClient *c, unsigned vmid, uint64_t va,
+                             bool write, VGPUStall *stall);
 /* An access that stalled without the CAM succeeds: forget it. Any thread. */
 void vgpu_fault_over(VGPUClient *c, unsigned vmid, uint64_t va);
 /* Is there still a reason to wait, under the CAM and VMID invalidations? */
@@ -37,8 +37,8 @@ bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall);
  * An entry for a fault that nobody has: @retry takes a CAM slot, if the CAM is
  * on and has one. Any thread.
  */
-void vgpu_fault_spurious(VGPUState *s, unsigned hub, unsigned vmid, uint64_t va,
-                         bool write, bool retry);
+void vgpu_fault_report_spurious(VGPUState *s, unsigned hub, unsigned vmid,
+                                uint64_t va, bool write, bool retry);
 
 /* Number of the last fault; wraps. Any thread. */
 uint32_t vgpu_fault_serial(VGPUState *s);

@@ -66,7 +66,7 @@ typedef struct VGPUIhDeferred {
 /* A delayed interrupt entry of a VM fault. */
 typedef struct VGPULateIrq {
     int64_t due;                /* ns, QEMU_CLOCK_VIRTUAL; 0: unused */
-    unsigned hub;               /* hub, vmid, ring, data: as vgpu_fault_irq() */
+    unsigned hub;               /* this and below: as vgpu_ih_push_fault() */
     unsigned vmid;
     uint8_t ring;
     uint32_t data[4];
@@ -117,11 +117,11 @@ void vgpu_fault_reset(VGPUState *s);
 /* fault-entry.c. s->lock held. */
 
 /* Push the entry of the fault at @site, which has CAM slot @cam. */
-void vgpu_fault_entry_push(VGPUState *s, VGPUSite site, bool write, bool retry,
+void vgpu_fault_send_entry(VGPUState *s, VGPUSite site, bool write, bool retry,
                            unsigned cam, uint32_t serial);
 /* The same, of a fault that was not reported before. */
-void vgpu_fault_push(VGPUState *s, VGPUSite site, bool write, bool retry,
-                     unsigned cam, uint32_t serial);
+void vgpu_fault_send_first_entry(VGPUState *s, VGPUSite site, bool write,
+                                 bool retry, unsigned cam, uint32_t serial);
 
 /* retry-cam.c */
 
@@ -190,8 +190,8 @@ void vgpu_ih_cntl_written(VGPUState *s, unsigned ring, uint32_t val);
 /* These with s->lock held. */
 
 /* Push a fault's entry: ring field and data as it carries them. */
-void vgpu_fault_irq(VGPUState *s, unsigned hub, unsigned vmid, uint8_t ring,
-                    const uint32_t *data);
+void vgpu_ih_push_fault(VGPUState *s, unsigned hub, unsigned vmid, uint8_t ring,
+                        const uint32_t *data);
 
 /* These return false if there is no translation: nothing is written. */
 

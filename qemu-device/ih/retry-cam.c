@@ -68,7 +68,7 @@ void vgpu_cam_wait(VGPUState *s, unsigned slot, VGPUSite site, bool write,
         c->interval = MIN(2 * c->interval, RESEND_MAX_NS);
         c->due = now + c->interval;
         trace_vgpu_fault_resent(s->id, c->serial, slot);
-        vgpu_fault_entry_push(s, site, write, true, slot, c->serial);
+        vgpu_fault_send_entry(s, site, write, true, slot, c->serial);
     }
     stall->why = VGPU_WAIT_CAM;
     stall->cam = slot;

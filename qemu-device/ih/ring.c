@@ -418,8 +418,8 @@ void vgpu_ih_push(VGPUState *s, uint8_t client, uint8_t source, uint8_t ring,
     }
 }
 
-void vgpu_fault_irq(VGPUState *s, unsigned hub, unsigned vmid, uint8_t ring,
-                    const uint32_t *data)
+void vgpu_ih_push_fault(VGPUState *s, unsigned hub, unsigned vmid, uint8_t ring,
+                        const uint32_t *data)
 {
     vgpu_ih_push(s, hub == VGPU_HUB_MM ? IH_CLIENT_VMC : IH_CLIENT_UTCL2,
                  IH_SRC_VM_FAULT, ring, vmid, hub == VGPU_HUB_MM, data);

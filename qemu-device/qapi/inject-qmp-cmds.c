@@ -40,10 +40,11 @@ static void push_fault(VGPUState *s, const VGPUFilter *f,
     uint64_t pages = spurious->has_length ?
                      (spurious->length - 1) / VGPU_PAGE_SIZE + 1 : 1;
 
-    vgpu_fault_spurious(s, f->hub == VGPU_HUB_GFX ? VGPU_HUB_GFX : VGPU_HUB_MM,
-                        spurious->vmid,
-                        f->first + random % pages * VGPU_PAGE_SIZE,
-                        spurious->write, spurious->retry);
+    vgpu_fault_report_spurious(s, f->hub == VGPU_HUB_GFX ? VGPU_HUB_GFX
+                                                         : VGPU_HUB_MM,
+                               spurious->vmid,
+                               f->first + random % pages * VGPU_PAGE_SIZE,
+                               spurious->write, spurious->retry);
 }
 
 /*

@@ -66,7 +66,7 @@ static VGPUDmaResult dma_redirect(VGPUView *v, uint64_t va, uint64_t len,
     if (span->kind == VGPU_TARGET_WAIT) {
         return dma_wait_iommu(v);
     }
-    vgpu_fault_noretry(v->client, v->vmid, va, &fault, v->faulted);
+    vgpu_fault_report_noretry(v->client, v->vmid, va, &fault, v->faulted);
     v->faulted = true;
     return VGPU_DMA_FAULT;
 }
@@ -94,7 +94,7 @@ static VGPUDmaResult dma_resolve(VGPUView *v, uint64_t va, uint64_t len,
             .hub = c->hub, .vmid = vmid, .va = va, .write = write, .invs = invs,
             .serial = again ? stall->serial : 0,
         };
-        vgpu_fault_retry(c, vmid, va, write, stall);
+        vgpu_fault_report_retry(c, vmid, va, write, stall);
         trace_vgpu_stall(s->id, c->index, v->queue, vmid, va, write,
                          stall->why, stall->serial);
         return VGPU_DMA_STALL;
