@@ -11,43 +11,43 @@
 #include "hw/misc/vgpu-kfd/ih/internal.h"
 #include "hw/misc/vgpu-kfd/memory/client.h"
 
-#define PACE_MAX_NS         (64 * SCALE_MS)
-#define PACE_FORGET_NS      (4 * PACE_MAX_NS)   /* since the last try */
+#define RATELIMIT_MAX_NS    (64 * SCALE_MS)
+#define RATELIMIT_RESET_NS  (4 * RATELIMIT_MAX_NS) /* since the last try */
 
 /* When a slot was used last; -1: it is free. */
-static int64_t last_use(const VGPUPace *p)
+static int64_t ratelimit_last_use(const VGPUFaultRateLimit *p)
 {
     return p->interval ? p->tried : -1;
 }
 
 /* The page's slot, or the one unused for longest. s->lock held. */
-static VGPUPace *pace_slot(VGPUState *s, unsigned hub, unsigned vmid,
-                           uint64_t page)
+static VGPUFaultRateLimit *ratelimit_slot(VGPUState *s, unsigned hub,
+                                          unsigned vmid, uint64_t page)
 {
-    VGPUPace *oldest = &s->ih->pace[0];
+    VGPUFaultRateLimit *oldest = &s->ih->pace[0];
     unsigned i;
 
-    for (i = 0; i < VGPU_PACE_SLOTS; i++) {
-        VGPUPace *p = &s->ih->pace[i];
+    for (i = 0; i < VGPU_RATELIMIT_SLOTS; i++) {
+        VGPUFaultRateLimit *p = &s->ih->pace[i];
 
         if (p->interval && p->hub == hub && p->vmid == vmid &&
             p->page == page) {
             return p;
         }
-        if (last_use(p) < last_use(oldest)) {
+        if (ratelimit_last_use(p) < ratelimit_last_use(oldest)) {
             oldest = p;
         }
     }
-    *oldest = (VGPUPace) { .hub = hub, .vmid = vmid, .page = page };
+    *oldest = (VGPUFaultRateLimit) { .hub = hub, .vmid = vmid, .page = page };
     return oldest;
 }
 
 bool vgpu_fault_ratelimit(VGPUState *s, unsigned hub, unsigned vmid,
                           uint64_t page, int64_t now, uint32_t *serial)
 {
-    VGPUPace *p = pace_slot(s, hub, vmid, page);
+    VGPUFaultRateLimit *p = ratelimit_slot(s, hub, vmid, page);
 
-    if (now - p->tried > PACE_FORGET_NS) {
+    if (now - p->tried > RATELIMIT_RESET_NS) {
         p->interval = 0;
     }
     p->tried = now;
@@ -55,35 +55,35 @@ bool vgpu_fault_ratelimit(VGPUState *s, unsigned hub, unsigned vmid,
         *serial = p->serial;
         return false;
     }
-    p->interval = p->interval ? MIN(2 * p->interval, PACE_MAX_NS)
+    p->interval = p->interval ? MIN(2 * p->interval, RATELIMIT_MAX_NS)
                               : VGPU_RETRY_INTERVAL_NS;
     p->due = now + p->interval;
     p->serial = s->ih->fault_serial + 1;
     return true;
 }
 
-void vgpu_fault_over(VGPUClient *c, unsigned vmid, uint64_t va)
+void vgpu_fault_ratelimit_clear(VGPUClient *c, unsigned vmid, uint64_t va)
 {
     VGPUState *s = c->s;
     uint64_t page = va >> VGPU_PAGE_SHIFT;
     unsigned i;
 
     QEMU_LOCK_GUARD(&s->lock);
-    for (i = 0; i < VGPU_PACE_SLOTS; i++) {
-        VGPUPace *p = &s->ih->pace[i];
+    for (i = 0; i < VGPU_RATELIMIT_SLOTS; i++) {
+        VGPUFaultRateLimit *p = &s->ih->pace[i];
 
         if (p->hub == c->hub && p->vmid == vmid && p->page == page) {
-            *p = (VGPUPace) { 0 };
+            *p = (VGPUFaultRateLimit) { 0 };
         }
     }
 }
 
-static bool pace_needed(void *opaque)
+static bool ratelimit_needed(void *opaque)
 {
     const VGPUIh *ih = opaque;
     unsigned i;
 
-    for (i = 0; i < VGPU_PACE_SLOTS; i++) {
+    for (i = 0; i < VGPU_RATELIMIT_SLOTS; i++) {
         if (ih->pace[i].interval) {
             return true;
         }
@@ -91,39 +91,39 @@ static bool pace_needed(void *opaque)
     return false;
 }
 
-static int pace_post_load(void *opaque, int version_id)
+static int ratelimit_post_load(void *opaque, int version_id)
 {
-    const VGPUPace *p = opaque;
+    const VGPUFaultRateLimit *p = opaque;
 
     return p->tried >= 0 && p->due >= 0 && p->interval >= 0 &&
-           p->interval <= PACE_MAX_NS ? 0 : -EINVAL;
+           p->interval <= RATELIMIT_MAX_NS ? 0 : -EINVAL;
 }
 
-static const VMStateDescription vmstate_pace_slot = {
+static const VMStateDescription vmstate_ratelimit_slot = {
     .name = "vgpu-kfd/pace-slot",
     .version_id = 1,
     .minimum_version_id = 1,
-    .post_load = pace_post_load,
+    .post_load = ratelimit_post_load,
     .fields = (const VMStateField[]) {
-        VMSTATE_UINT8(hub, VGPUPace),
-        VMSTATE_UINT8(vmid, VGPUPace),
-        VMSTATE_UINT64(page, VGPUPace),
-        VMSTATE_INT64(tried, VGPUPace),
-        VMSTATE_INT64(due, VGPUPace),
-        VMSTATE_INT64(interval, VGPUPace),
-        VMSTATE_UINT32(serial, VGPUPace),
+        VMSTATE_UINT8(hub, VGPUFaultRateLimit),
+        VMSTATE_UINT8(vmid, VGPUFaultRateLimit),
+        VMSTATE_UINT64(page, VGPUFaultRateLimit),
+        VMSTATE_INT64(tried, VGPUFaultRateLimit),
+        VMSTATE_INT64(due, VGPUFaultRateLimit),
+        VMSTATE_INT64(interval, VGPUFaultRateLimit),
+        VMSTATE_UINT32(serial, VGPUFaultRateLimit),
         VMSTATE_END_OF_LIST()
     },
 };
 
-const VMStateDescription vmstate_vgpu_pace = {
+const VMStateDescription vmstate_vgpu_fault_ratelimit = {
     .name = "vgpu-kfd/faults/pace",
     .version_id = 1,
     .minimum_version_id = 1,
-    .needed = pace_needed,
+    .needed = ratelimit_needed,
     .fields = (const VMStateField[]) {
-        VMSTATE_STRUCT_ARRAY(pace, VGPUIh, VGPU_PACE_SLOTS, 1,
-                             vmstate_pace_slot, VGPUPace),
+        VMSTATE_STRUCT_ARRAY(pace, VGPUIh, VGPU_RATELIMIT_SLOTS, 1,
+                             vmstate_ratelimit_slot, VGPUFaultRateLimit),
         VMSTATE_END_OF_LIST()
     },
 };

@@ -29,8 +29,10 @@ void vgpu_fault_report_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
  */
 void vgpu_fault_report_retry(VGPUClient *c, unsigned vmid, uint64_t va,
                              bool write, VGPUStall *stall);
-/* An access that stalled without the CAM succeeds: forget it. Any thread. */
-void vgpu_fault_over(VGPUClient *c, unsigned vmid, uint64_t va);
+/*
+ * An access that stalled without the CAM succeeds: lift the limit. Any thread.
+ */
+void vgpu_fault_ratelimit_clear(VGPUClient *c, unsigned vmid, uint64_t va);
 /* Is there still a reason to wait, under the CAM and VMID invalidations? */
 bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall);
 /*

@@ -10,7 +10,7 @@
 #include "hw/misc/vgpu-kfd/ih/fault.h"
 #include "hw/misc/vgpu-kfd/memory/iommu.h"
 
-#define VGPU_PACE_SLOTS         64
+#define VGPU_RATELIMIT_SLOTS    64
 #define VGPU_LATE_IRQS          64
 /* Between two tries of an access with a retry fault, without the CAM. */
 #define VGPU_RETRY_INTERVAL_NS  SCALE_MS
@@ -34,7 +34,7 @@ typedef struct VGPUCamSlot {
  * Rate limit of entries for a page with retry faults without the CAM: none
  * before @due. s->lock.
  */
-typedef struct VGPUPace {
+typedef struct VGPUFaultRateLimit {
     uint8_t hub;                /* VGPU_HUB_* */
     uint8_t vmid;
     uint64_t page;              /* GPU address >> VGPU_PAGE_SHIFT */
@@ -42,7 +42,7 @@ typedef struct VGPUPace {
     int64_t due;                /* next entry; the same clock */
     int64_t interval;           /* from the last entry to @due; 0: unused */
     uint32_t serial;            /* of the last entry */
-} VGPUPace;
+} VGPUFaultRateLimit;
 
 /* An interrupt ring. s->lock. */
 typedef struct VGPUIhRing {
@@ -98,7 +98,7 @@ struct VGPUIh {
     bool irq_due;               /* irq_bh has not run yet; atomic */
     VGPUCamSlot cam[VGPU_CAM_SLOTS];
     QEMUTimer *cam_timer;       /* entries of the CAM that are due again */
-    VGPUPace pace[VGPU_PACE_SLOTS];
+    VGPUFaultRateLimit pace[VGPU_RATELIMIT_SLOTS];  /* name: saved states */
     uint32_t fault_serial;      /* of the last fault; read atomically */
     VGPULateIrqs late_irqs;
 };
@@ -111,7 +111,7 @@ static inline uint32_t vgpu_ih_reg(VGPUState *s, uint32_t reg)
 
 /* fault.c */
 
-/* Free the CAM, forget reported faults. s->lock held. */
+/* Free the CAM, reset rate limit and serial number. s->lock held. */
 void vgpu_fault_reset(VGPUState *s);
 
 /* fault-entry.c. s->lock held. */
@@ -156,7 +156,7 @@ extern const VMStateDescription vmstate_vgpu_cam_times;
 bool vgpu_fault_ratelimit(VGPUState *s, unsigned hub, unsigned vmid,
                           uint64_t page, int64_t now, uint32_t *serial);
 /* What of it moves with the machine; of VGPUIh. */
-extern const VMStateDescription vmstate_vgpu_pace;
+extern const VMStateDescription vmstate_vgpu_fault_ratelimit;
 
 /* fault-inject.c */
 

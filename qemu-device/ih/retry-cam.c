@@ -61,7 +61,7 @@ void vgpu_cam_wait(VGPUState *s, unsigned slot, VGPUSite site, bool write,
     VGPUCamSlot *c = &s->ih->cam[slot];
 
     if (!c->interval) {
-        /* It is new, or of a state that does not tell when it is due. */
+        /* It is new, or of a state without the time when it is due. */
         c->interval = RESEND_NS;
         c->due = now + c->interval;
     } else if (now >= c->due) {

@@ -110,7 +110,7 @@ const VMStateDescription vmstate_vgpu_faults = {
     },
     .subsections = (const VMStateDescription * const []) {
         &vmstate_vgpu_cam_times,
-        &vmstate_vgpu_pace,
+        &vmstate_vgpu_fault_ratelimit,
         NULL
     },
 };

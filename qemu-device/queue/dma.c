@@ -101,7 +101,7 @@ static VGPUDmaResult dma_resolve(VGPUView *v, uint64_t va, uint64_t len,
     }
     if (again) {
         if (stall->why == VGPU_WAIT_RETRY) {
-            vgpu_fault_over(c, vmid, va);
+            vgpu_fault_ratelimit_clear(c, vmid, va);
         }
         stall->why = VGPU_WAIT_NONE;
         if (span->kind != VGPU_TARGET_FAULT) {
