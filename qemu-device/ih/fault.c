@@ -68,7 +68,7 @@ void vgpu_fault_report_retry(VGPUClient *c, unsigned vmid, uint64_t va,
     }
     if (vgpu_cam_enabled(s)) {
         slot = vgpu_cam_find(s, hub, vmid, page);
-        if (slot < VGPU_CAM_SLOTS) {
+        if (slot < VGPU_RETRY_CAM_SLOTS) {
             /* Unless it is the same stall that looked again in vain. */
             if (stall->serial != s->ih->cam[slot].serial) {
                 vgpu_count(s, VGPU_CNT_FAULTS_MERGED, 1);
@@ -79,7 +79,7 @@ void vgpu_fault_report_retry(VGPUClient *c, unsigned vmid, uint64_t va,
             return;
         }
         slot = vgpu_cam_free_slot(s);
-        if (slot == VGPU_CAM_SLOTS) {
+        if (slot == VGPU_RETRY_CAM_SLOTS) {
             trace_vgpu_cam_full(s->id, hub, vmid, va);
             stall->why = VGPU_WAIT_CAM_FREE;
             stall->serial = 0;
@@ -127,10 +127,10 @@ void vgpu_fault_report_spurious(VGPUState *s, unsigned hub, unsigned vmid,
     serial = s->ih->fault_serial + 1;
     if (retry && vgpu_cam_enabled(s)) {
         slot = vgpu_cam_find(s, hub, vmid, page);
-        if (slot == VGPU_CAM_SLOTS) {
+        if (slot == VGPU_RETRY_CAM_SLOTS) {
             slot = vgpu_cam_free_slot(s);
         }
-        if (slot == VGPU_CAM_SLOTS) {
+        if (slot == VGPU_RETRY_CAM_SLOTS) {
             trace_vgpu_cam_full(s->id, hub, vmid, va);
             return;
         }

@@ -6,11 +6,10 @@
 #ifndef HW_MISC_VGPU_KFD_IH_FAULT_H
 #define HW_MISC_VGPU_KFD_IH_FAULT_H
 
+#include "vgpu/ih.h"
 #include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/memory/client.h"
 #include "hw/misc/vgpu-kfd/memory/span.h"
-
-#define VGPU_CAM_SLOTS          16
 
 /* Begin and end the timer of the retry CAM. BQL held. */
 void vgpu_cam_init(VGPUState *s);

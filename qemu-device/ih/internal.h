@@ -96,7 +96,7 @@ struct VGPUIh {
     VGPUIotlb iotlb;            /* for rings and pointer */
     QEMUBH *irq_bh;             /* sends the MSI: ring.c; constant */
     bool irq_due;               /* irq_bh has not run yet; atomic */
-    VGPUCamSlot cam[VGPU_CAM_SLOTS];
+    VGPUCamSlot cam[VGPU_RETRY_CAM_SLOTS];
     QEMUTimer *cam_timer;       /* entries of the CAM that are due again */
     VGPUFaultRateLimit pace[VGPU_RATELIMIT_SLOTS];  /* name: saved states */
     uint32_t fault_serial;      /* of the last fault; read atomically */
@@ -127,9 +127,9 @@ void vgpu_fault_send_first_entry(VGPUState *s, VGPUSite site, bool write,
 
 /* Whether the driver has enabled the CAM. Any thread. */
 bool vgpu_cam_enabled(VGPUState *s);
-/* A free slot, or VGPU_CAM_SLOTS. s->lock held. */
+/* A free slot, or VGPU_RETRY_CAM_SLOTS. s->lock held. */
 unsigned vgpu_cam_free_slot(VGPUState *s);
-/* The slot of a page, or VGPU_CAM_SLOTS. s->lock held. */
+/* The slot of a page, or VGPU_RETRY_CAM_SLOTS. s->lock held. */
 unsigned vgpu_cam_find(VGPUState *s, unsigned hub, unsigned vmid,
                        uint64_t page);
 /*

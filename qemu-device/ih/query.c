@@ -44,7 +44,7 @@ VgpuCamInfoList *vgpu_query_cam(VGPUState *s)
     VgpuCamInfoList *list = NULL, **tail = &list;
     unsigned i;
 
-    for (i = 0; i < VGPU_CAM_SLOTS; i++) {
+    for (i = 0; i < VGPU_RETRY_CAM_SLOTS; i++) {
         if (s->ih->cam[i].used) {
             VgpuCamInfo *info = g_new0(VgpuCamInfo, 1);
 

@@ -34,7 +34,7 @@ unsigned vgpu_cam_free_slot(VGPUState *s)
 {
     unsigned i = 0;
 
-    while (i < VGPU_CAM_SLOTS && s->ih->cam[i].used) {
+    while (i < VGPU_RETRY_CAM_SLOTS && s->ih->cam[i].used) {
         i++;
     }
     return i;
@@ -44,7 +44,7 @@ unsigned vgpu_cam_find(VGPUState *s, unsigned hub, unsigned vmid, uint64_t page)
 {
     unsigned i;
 
-    for (i = 0; i < VGPU_CAM_SLOTS; i++) {
+    for (i = 0; i < VGPU_RETRY_CAM_SLOTS; i++) {
         const VGPUCamSlot *c = &s->ih->cam[i];
 
         if (c->used && c->hub == hub && c->vmid == vmid && c->page == page) {
@@ -85,7 +85,7 @@ static void expired(void *opaque)
     unsigned i;
 
     WITH_QEMU_LOCK_GUARD(&s->lock) {
-        for (i = 0; i < VGPU_CAM_SLOTS; i++) {
+        for (i = 0; i < VGPU_RETRY_CAM_SLOTS; i++) {
             const VGPUCamSlot *c = &s->ih->cam[i];
 
             if (c->used && c->interval && c->due <= now) {
@@ -95,7 +95,7 @@ static void expired(void *opaque)
             }
         }
     }
-    for (i = 0; i < VGPU_CAM_SLOTS; i++) {
+    for (i = 0; i < VGPU_RETRY_CAM_SLOTS; i++) {
         if (due & (1u << i)) {
             vgpu_clients_wake(s, UINT_MAX, UINT32_MAX, i);
         }
@@ -125,7 +125,8 @@ bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall)
         return c->used && c->serial == stall->serial &&
                qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) < c->due;
     case VGPU_WAIT_CAM_FREE:
-        return vgpu_cam_enabled(s) && vgpu_cam_free_slot(s) == VGPU_CAM_SLOTS;
+        return vgpu_cam_enabled(s) &&
+               vgpu_cam_free_slot(s) == VGPU_RETRY_CAM_SLOTS;
     default:
         return true;
     }
@@ -133,11 +134,11 @@ bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall)
 
 void vgpu_cam_ack(VGPUState *s, uint32_t slot)
 {
-    if (slot >= VGPU_CAM_SLOTS) {
+    if (slot >= VGPU_RETRY_CAM_SLOTS) {
         if (vgpu_reg_complain(s, IH_RETRY_CAM_ACK)) {
             qemu_log_mask(LOG_GUEST_ERROR,
                           "%s: acknowledge of CAM slot %u, there are %u\n",
-                          s->id, slot, VGPU_CAM_SLOTS);
+                          s->id, slot, VGPU_RETRY_CAM_SLOTS);
         }
         return;
     }
@@ -162,7 +163,7 @@ static bool cam_times_needed(void *opaque)
     const VGPUIh *ih = opaque;
     unsigned i;
 
-    for (i = 0; i < VGPU_CAM_SLOTS; i++) {
+    for (i = 0; i < VGPU_RETRY_CAM_SLOTS; i++) {
         if (ih->cam[i].used && ih->cam[i].interval) {
             return true;
         }
@@ -200,8 +201,8 @@ const VMStateDescription vmstate_vgpu_cam_times = {
     .minimum_version_id = 1,
     .needed = cam_times_needed,
     .fields = (const VMStateField[]) {
-        VMSTATE_STRUCT_ARRAY(cam, VGPUIh, VGPU_CAM_SLOTS, 1, vmstate_cam_time,
-                             VGPUCamSlot),
+        VMSTATE_STRUCT_ARRAY(cam, VGPUIh, VGPU_RETRY_CAM_SLOTS, 1,
+                             vmstate_cam_time, VGPUCamSlot),
         VMSTATE_END_OF_LIST()
     },
 };

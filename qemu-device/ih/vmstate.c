@@ -103,8 +103,8 @@ const VMStateDescription vmstate_vgpu_faults = {
     .version_id = 1,
     .minimum_version_id = 1,
     .fields = (const VMStateField[]) {
-        VMSTATE_STRUCT_ARRAY(cam, VGPUIh, VGPU_CAM_SLOTS, 1, vmstate_vgpu_cam,
-                             VGPUCamSlot),
+        VMSTATE_STRUCT_ARRAY(cam, VGPUIh, VGPU_RETRY_CAM_SLOTS, 1,
+                             vmstate_vgpu_cam, VGPUCamSlot),
         VMSTATE_UINT32(fault_serial, VGPUIh),
         VMSTATE_END_OF_LIST()
     },

@@ -31,7 +31,7 @@ static int stall_post_load(void *opaque, int version_id)
     VGPUStall *stall = opaque;
 
     if (stall->why > VGPU_WAIT_RETRY || stall->hub >= VGPU_NUM_HUBS ||
-        stall->vmid >= VGPU_NUM_VMIDS || stall->cam >= VGPU_CAM_SLOTS) {
+        stall->vmid >= VGPU_NUM_VMIDS || stall->cam >= VGPU_RETRY_CAM_SLOTS) {
         return -EINVAL;
     }
     stall->until = 0;           /* see vmstate_queue_times */
