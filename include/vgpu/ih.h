@@ -24,7 +24,8 @@
 #define IH_RB_CNTL__MC_SNOOP			0x00100000u
 #define IH_RB_CNTL__RPTR_REARM			0x00200000u
 #define IH_RB_CNTL__MC_VMID			0x0f000000u
-#define IH_RB_CNTL__MC_SPACE			0x70000000u	/* 4: FB, else bus address */
+#define IH_RB_CNTL__MC_SPACE			0x70000000u
+#define IH_MC_SPACE_FB			4u	/* else bus address */
 #define IH_RB_CNTL__WPTR_OVERFLOW_CLEAR		0x80000000u
 #define IH_RB_BASE			(OSSSYS_BASE + 0x81)	/* address >> 8 */
 #define IH_RB_BASE_HI			(OSSSYS_BASE + 0x82)

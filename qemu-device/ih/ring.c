@@ -24,7 +24,6 @@
 
 #define RING_MIN_BYTES      256u
 #define RING_MAX_BYTES      (256u * KiB)    /* the most that WPTR can say */
-#define MC_SPACE_FB         4u
 #define TIMESTAMP_MASK      MAKE_64BIT_MASK(0, 48)
 
 void vgpu_ih_reset(VGPUState *s)
@@ -179,7 +178,7 @@ static VGPUPhys ih_map_entry(VGPUState *s, unsigned ring, VGPUSpan *to)
     VGPUTargetKind kind = VGPU_TARGET_BUS;
 
     if (VGPU_GET(ih_ring_reg(s, ring, IH_RB_CNTL), IH_RB_CNTL__MC_SPACE) ==
-        MC_SPACE_FB) {
+        IH_MC_SPACE_FB) {
         uint64_t fb = vgpu_hub_fb_base(s, VGPU_HUB_MM);
 
         if (addr < fb) {
