@@ -25,7 +25,7 @@ void vgpu_fault_send_entry(VGPUState *s, VGPUSite site, bool write, bool retry,
     };
 
     if (vgpu_inject_armed(s, VGPU_INJECT_FAULT_IRQS)) {
-        vgpu_inject_fault_irq(s, &site, ring, data);
+        vgpu_fault_inject_entry(s, &site, ring, data);
     } else {
         vgpu_ih_push_fault(s, hub, vmid, ring, data);
     }

@@ -10,7 +10,7 @@
 #include "hw/misc/vgpu-kfd/inject/inject.h"
 
 /* Set the timer to the entry that is due first. s->lock held. */
-static void arm(VGPUState *s)
+static void late_irqs_arm(VGPUState *s)
 {
     VGPULateIrqs *d = &s->ih->late_irqs;
     int64_t first = INT64_MAX;
@@ -27,7 +27,7 @@ static void arm(VGPUState *s)
 }
 
 /* The entry that was due first, if it is; NULL if none is. s->lock held. */
-static VGPULateIrq *next_due(VGPULateIrqs *d, int64_t now)
+static VGPULateIrq *late_irqs_next_due(VGPULateIrqs *d, int64_t now)
 {
     VGPULateIrq *next = NULL;
     unsigned i;
@@ -42,22 +42,22 @@ static VGPULateIrq *next_due(VGPULateIrqs *d, int64_t now)
     return next;
 }
 
-static void expired(void *opaque)
+static void late_irqs_expired(void *opaque)
 {
     VGPUState *s = opaque;
     int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
     VGPULateIrq *irq;
 
     QEMU_LOCK_GUARD(&s->lock);
-    while ((irq = next_due(&s->ih->late_irqs, now))) {
+    while ((irq = late_irqs_next_due(&s->ih->late_irqs, now))) {
         irq->due = 0;
         vgpu_ih_push_fault(s, irq->hub, irq->vmid, irq->ring, irq->data);
     }
-    arm(s);
+    late_irqs_arm(s);
 }
 
 /* False if too many wait already. s->lock held. */
-static bool defer(VGPUState *s, const VGPULateIrq *irq)
+static bool late_irqs_add(VGPUState *s, const VGPULateIrq *irq)
 {
     VGPULateIrqs *d = &s->ih->late_irqs;
     unsigned i;
@@ -65,15 +65,15 @@ static bool defer(VGPUState *s, const VGPULateIrq *irq)
     for (i = 0; i < VGPU_LATE_IRQS; i++) {
         if (!d->irqs[i].due) {
             d->irqs[i] = *irq;
-            arm(s);
+            late_irqs_arm(s);
             return true;
         }
     }
     return false;
 }
 
-void vgpu_inject_fault_irq(VGPUState *s, const VGPUSite *site, uint8_t ring,
-                           const uint32_t *data)
+void vgpu_fault_inject_entry(VGPUState *s, const VGPUSite *site, uint8_t ring,
+                             const uint32_t *data)
 {
     unsigned hub = site->hub, vmid = site->vmid;
     VGPUShot shot;
@@ -91,7 +91,7 @@ void vgpu_inject_fault_irq(VGPUState *s, const VGPUSite *site, uint8_t ring,
         };
 
         memcpy(irq.data, data, sizeof(irq.data));
-        if (defer(s, &irq)) {
+        if (late_irqs_add(s, &irq)) {
             return;
         }
     }
@@ -106,7 +106,8 @@ void vgpu_fault_inject_reset(VGPUState *s)
 
 void vgpu_fault_inject_init(VGPUState *s)
 {
-    s->ih->late_irqs.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, expired, s);
+    s->ih->late_irqs.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, late_irqs_expired,
+                                          s);
 }
 
 void vgpu_fault_inject_destroy(VGPUState *s)

@@ -168,8 +168,8 @@ extern const VMStateDescription vmstate_vgpu_fault_ratelimit;
  * Push the entry of a fault at @site: now, twice, later or not at all. s->lock
  * held.
  */
-void vgpu_inject_fault_irq(VGPUState *s, const VGPUSite *site, uint8_t ring,
-                           const uint32_t *data);
+void vgpu_fault_inject_entry(VGPUState *s, const VGPUSite *site, uint8_t ring,
+                             const uint32_t *data);
 
 /* ring.c */
 

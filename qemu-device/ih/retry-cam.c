@@ -77,7 +77,7 @@ void vgpu_cam_wait(VGPUState *s, unsigned slot, VGPUSite site, bool write,
 }
 
 /* Entries are due again. If nobody waits for a slot, nobody sends its entry. */
-static void expired(void *opaque)
+static void cam_timer_expired(void *opaque)
 {
     VGPUState *s = opaque;
     int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
@@ -104,7 +104,7 @@ static void expired(void *opaque)
 
 void vgpu_cam_init(VGPUState *s)
 {
-    s->ih->cam_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, expired, s);
+    s->ih->cam_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, cam_timer_expired, s);
 }
 
 void vgpu_cam_destroy(VGPUState *s)
