@@ -138,9 +138,9 @@ static inline uint64_t vgpu_hub_load64(const VGPUHub *hub, unsigned lo)
 /* page-walk.c. The client's thread, between begin and end. */
 
 /* Where the tables say that @va leads. */
-VGPULeaf vgpu_walk(VGPUClient *c, unsigned vmid, uint64_t va);
+VGPULeaf vgpu_page_walk(VGPUClient *c, unsigned vmid, uint64_t va);
 /* What an entry that does not allow the access means: which fault. */
-VGPUTargetKind vgpu_walk_refusal(VGPUClient *c, unsigned vmid);
+VGPUTargetKind vgpu_page_walk_fault_kind(VGPUClient *c, unsigned vmid);
 
 /* tlb.c. The client's thread. */
 

@@ -33,7 +33,7 @@ static uint64_t hub_reg_mb16(VGPUClient *c, unsigned off)
     return (uint64_t)hub_reg(c, off) << 24;
 }
 
-static VGPULeaf leaf_fault(VGPUTargetKind kind, unsigned error, uint16_t fault)
+static VGPULeaf walk_fault(VGPUTargetKind kind, unsigned error, uint16_t fault)
 {
     return (VGPULeaf) {
         .kind = kind, .error = error, .fault = fault, .shift = VGPU_PAGE_SHIFT,
@@ -44,7 +44,7 @@ static VGPULeaf leaf_fault(VGPUTargetKind kind, unsigned error, uint16_t fault)
  * The class of a fault at an entry of a table of @level. With "translate
  * further", what the chip calls PTEs are the entries of PDB0 and below.
  */
-static uint16_t level_fault(unsigned level)
+static uint16_t walk_fault_class(unsigned level)
 {
     switch (level) {
     case VGPU_LEVEL_PDB2:
@@ -56,7 +56,7 @@ static uint16_t level_fault(unsigned level)
     }
 }
 
-VGPUTargetKind vgpu_walk_refusal(VGPUClient *c, unsigned vmid)
+VGPUTargetKind vgpu_page_walk_fault_kind(VGPUClient *c, unsigned vmid)
 {
     return vmid && (hub_reg(c, VM_CONTEXT_CNTL(vmid)) &
                     VM_CONTEXT_CNTL__RETRY_PERMISSION_OR_INVALID) ?
@@ -64,7 +64,8 @@ VGPUTargetKind vgpu_walk_refusal(VGPUClient *c, unsigned vmid)
 }
 
 /* @len bytes of VRAM at *@addr of the hive: ours, or (also) somebody else's. */
-static VGPUTargetKind vram_target(VGPUState *s, uint64_t *addr, uint64_t len)
+static VGPUTargetKind walk_vram_target(VGPUState *s, uint64_t *addr,
+                                       uint64_t len)
 {
     const VGPUMemory *m = s->memory;
     uint64_t off = *addr - m->vram_base;
@@ -82,8 +83,8 @@ static VGPUTargetKind vram_target(VGPUState *s, uint64_t *addr, uint64_t len)
  * @len: of what is there. False if it lies below VRAM; phys knows whether it
  * lies above.
  */
-static bool entry_target(VGPUClient *c, uint64_t entry, uint64_t len,
-                         uint64_t *addr, VGPUTargetKind *kind)
+static bool walk_entry_target(VGPUClient *c, uint64_t entry, uint64_t len,
+                              uint64_t *addr, VGPUTargetKind *kind)
 {
     uint64_t fb_offset = hub_reg_mb16(c, MC_VM_FB_OFFSET);
 
@@ -96,12 +97,12 @@ static bool entry_target(VGPUClient *c, uint64_t entry, uint64_t len,
         return false;
     }
     *addr -= fb_offset;
-    *kind = vram_target(c->s, addr, len);
+    *kind = walk_vram_target(c->s, addr, len);
     return true;
 }
 
 /* Is @entry of a table of @level a leaf, or what faults? */
-static bool ends_walk(unsigned level, uint64_t entry)
+static bool walk_entry_is_leaf(unsigned level, uint64_t entry)
 {
     switch (level) {
     case VGPU_LEVEL_PTB:
@@ -119,15 +120,15 @@ static bool ends_walk(unsigned level, uint64_t entry)
  * Entry @index of the table of @level that directory entry @pde points at, on
  * the way to @va.
  */
-static VGPUPhys load_entry(VGPUClient *c, unsigned vmid, uint64_t va,
-                           unsigned level, uint64_t pde, uint64_t index,
-                           uint64_t *entry)
+static VGPUPhys walk_load_entry(VGPUClient *c, unsigned vmid, uint64_t va,
+                                unsigned level, uint64_t pde, uint64_t index,
+                                uint64_t *entry)
 {
     uint64_t addr = pde & VGPU_PDE_ADDR;
     VGPUTargetKind kind;
     VGPUPhys found;
 
-    if (!entry_target(c, pde, VGPU_PAGE_SIZE, &addr, &kind)) {
+    if (!walk_entry_target(c, pde, VGPU_PAGE_SIZE, &addr, &kind)) {
         return VGPU_PHYS_NONE;
     }
     if (kind == VGPU_TARGET_PEER) {
@@ -141,33 +142,33 @@ static VGPUPhys load_entry(VGPUClient *c, unsigned vmid, uint64_t va,
         VGPUSite site = vgpu_client_site(c, vmid, va);
 
         *entry = vgpu_inject_entry(c->s, &site, kind, addr + index * 8, *entry,
-                                   ends_walk(level, *entry));
+                                   walk_entry_is_leaf(level, *entry));
     }
     return VGPU_PHYS_OK;
 }
 
 /* There is no entry, or none yet. */
-static VGPULeaf no_entry(VGPUPhys found, unsigned error, uint16_t fault)
+static VGPULeaf walk_no_entry(VGPUPhys found, unsigned error, uint16_t fault)
 {
-    return leaf_fault(found == VGPU_PHYS_WAIT ? VGPU_TARGET_WAIT
+    return walk_fault(found == VGPU_PHYS_WAIT ? VGPU_TARGET_WAIT
                                               : VGPU_TARGET_FAULT,
                       error, fault);
 }
 
 /* Interpret @pte, of a table of @level, as a leaf. */
-static VGPULeaf leaf_from_pte(VGPUClient *c, unsigned vmid, uint64_t pte,
-                              unsigned level)
+static VGPULeaf walk_leaf_from_pte(VGPUClient *c, unsigned vmid, uint64_t pte,
+                                   unsigned level)
 {
     VGPULeaf leaf = { .shift = VGPU_LEVEL_SHIFT(level) };
 
     if (vmid && (pte & VGPU_PTE_NORETRY) == VGPU_PTE_NORETRY) {
-        return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_OK,
-                          level_fault(level));
+        return walk_fault(VGPU_TARGET_FAULT, VGPU_WALKER_OK,
+                          walk_fault_class(level));
     }
     if (!(pte & VGPU_PTE_VALID)) {
         if (!(pte & VGPU_PTE_PRT)) {
-            return leaf_fault(vgpu_walk_refusal(c, vmid), VGPU_WALKER_OK,
-                              level_fault(level));
+            return walk_fault(vgpu_page_walk_fault_kind(c, vmid),
+                              VGPU_WALKER_OK, walk_fault_class(level));
         }
         leaf.kind = VGPU_TARGET_ZERO;
         leaf.flags = ACCESS_BITS;
@@ -177,44 +178,46 @@ static VGPULeaf leaf_from_pte(VGPUClient *c, unsigned vmid, uint64_t pte,
     leaf.flags = (pte & VGPU_LEAF_ENTRY) |
                  VGPU_PREP(VGPU_LEAF_MTYPE,
                            (uint16_t)VGPU_GET(pte, VGPU_PTE_MTYPE));
-    if (!entry_target(c, pte, 1ull << leaf.shift, &leaf.addr, &leaf.kind)) {
-        return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_NACK, CLASS(NACK));
+    if (!walk_entry_target(c, pte, 1ull << leaf.shift, &leaf.addr,
+                           &leaf.kind)) {
+        return walk_fault(VGPU_TARGET_FAULT, VGPU_WALKER_NACK, CLASS(NACK));
     }
     return leaf;
 }
 
 /* The depth is fixed, so a walk ends whatever the tables say. */
-static VGPULeaf walk_tree(VGPUClient *c, unsigned vmid, uint64_t va)
+static VGPULeaf walk_page_tables(VGPUClient *c, unsigned vmid, uint64_t va)
 {
     uint64_t entry = hub_reg64(c, VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(vmid));
     unsigned level = VGPU_LEVEL_PDB2;
 
     if (!(entry & VGPU_PDE_VALID)) {
-        return leaf_fault(vgpu_walk_refusal(c, vmid), VGPU_WALKER_PDE,
+        return walk_fault(vgpu_page_walk_fault_kind(c, vmid), VGPU_WALKER_PDE,
                           CLASS(PDE2));
     }
     for (;; level--) {
         uint64_t index = va >> VGPU_LEVEL_SHIFT(level) & (VGPU_PT_ENTRIES - 1);
-        VGPUPhys found = load_entry(c, vmid, va, level, entry, index, &entry);
+        VGPUPhys found = walk_load_entry(c, vmid, va, level, entry, index,
+                                         &entry);
 
         if (found != VGPU_PHYS_OK) {
-            return no_entry(found, level == VGPU_LEVEL_PTB ? VGPU_WALKER_NACK
-                                                           : VGPU_WALKER_PDE,
-                            CLASS(NACK));
+            return walk_no_entry(found, level == VGPU_LEVEL_PTB ?
+                                        VGPU_WALKER_NACK : VGPU_WALKER_PDE,
+                                 CLASS(NACK));
         }
-        if (ends_walk(level, entry)) {
-            return leaf_from_pte(c, vmid, entry, level);
+        if (walk_entry_is_leaf(level, entry)) {
+            return walk_leaf_from_pte(c, vmid, entry, level);
         }
         if (level == VGPU_LEVEL_PDB1 &&
             VGPU_GET(entry, VGPU_PDE_BFS) != VGPU_PT_SHIFT) {
-            return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_PDE,
+            return walk_fault(VGPU_TARGET_FAULT, VGPU_WALKER_PDE,
                               CLASS(PDE0));
         }
     }
 }
 
 /* Is @va in the pages that context @vmid translates? */
-static bool in_context(VGPUClient *c, unsigned vmid, uint64_t va)
+static bool walk_in_context(VGPUClient *c, unsigned vmid, uint64_t va)
 {
     uint64_t page = va >> VGPU_PAGE_SHIFT;
 
@@ -229,7 +232,7 @@ static bool in_context(VGPUClient *c, unsigned vmid, uint64_t va)
  * VMID 0's accesses to the system aperture that hit neither VRAM nor the AGP
  * window land on a page of its own.
  */
-static bool in_system_aperture(VGPUClient *c, uint64_t va)
+static bool walk_in_system_aperture(VGPUClient *c, uint64_t va)
 {
     uint64_t low = hub_reg(c, MC_VM_SYSTEM_APERTURE_LOW_ADDR);
     uint64_t high = hub_reg(c, MC_VM_SYSTEM_APERTURE_HIGH_ADDR);
@@ -242,8 +245,8 @@ static bool in_system_aperture(VGPUClient *c, uint64_t va)
  * line does. If all of them continue each other they make one leaf, and the
  * TLB needs one entry for them.
  */
-static void join_line(VGPUClient *c, uint64_t table, uint64_t index,
-                      uint64_t entry, VGPULeaf *leaf)
+static void walk_coalesce_line(VGPUClient *c, uint64_t table, uint64_t index,
+                               uint64_t entry, VGPULeaf *leaf)
 {
     uint64_t before = index & LINE_MASK;
     uint64_t addr = entry & VGPU_PTE_ADDR;
@@ -254,8 +257,9 @@ static void join_line(VGPUClient *c, uint64_t table, uint64_t index,
 
     if (leaf->kind != VGPU_TARGET_BUS || addr < before * VGPU_PAGE_SIZE ||
         vgpu_inject_armed(c->s, VGPU_INJECT_ENTRIES) ||
-        !entry_target(c, table & ~VGPU_PDE_ADDR, sizeof(entry) << LINE_SHIFT,
-                      &line, &kind) || kind != VGPU_TARGET_VRAM) {
+        !walk_entry_target(c, table & ~VGPU_PDE_ADDR,
+                           sizeof(entry) << LINE_SHIFT, &line, &kind) ||
+        kind != VGPU_TARGET_VRAM) {
         return;
     }
     for (i = 0; i <= LINE_MASK; i++) {
@@ -284,10 +288,10 @@ static VGPULeaf walk_vmid0(VGPUClient *c, uint64_t va)
 
     if (va >= fb && va <= fb_last) {
         uint64_t size = c->s->vram_size, addr = va - fb;
-        VGPUTargetKind kind = vram_target(c->s, &addr, 1);
+        VGPUTargetKind kind = walk_vram_target(c->s, &addr, 1);
 
         if (kind == VGPU_TARGET_VRAM && addr >= size) {
-            return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_NACK,
+            return walk_fault(VGPU_TARGET_FAULT, VGPU_WALKER_NACK,
                               CLASS(NACK));
         }
         return (VGPULeaf) {
@@ -303,7 +307,7 @@ static VGPULeaf walk_vmid0(VGPUClient *c, uint64_t va)
             .left = agp_last - va + 1,
         };
     }
-    if (in_system_aperture(c, va)) {
+    if (walk_in_system_aperture(c, va)) {
         uint64_t off = va & (VGPU_PAGE_SIZE - 1);
 
         leaf = (VGPULeaf) {
@@ -312,39 +316,39 @@ static VGPULeaf walk_vmid0(VGPUClient *c, uint64_t va)
                      << VGPU_PAGE_SHIFT) + off,
         };
 
-        if (!entry_target(c, 0, VGPU_PAGE_SIZE, &leaf.addr, &leaf.kind)) {
-            return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_NACK,
+        if (!walk_entry_target(c, 0, VGPU_PAGE_SIZE, &leaf.addr, &leaf.kind)) {
+            return walk_fault(VGPU_TARGET_FAULT, VGPU_WALKER_NACK,
                               CLASS(NACK));
         }
         return leaf;
     }
-    if (!in_context(c, 0, va)) {
-        return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_RANGE, CLASS(RANGE));
+    if (!walk_in_context(c, 0, va)) {
+        return walk_fault(VGPU_TARGET_FAULT, VGPU_WALKER_RANGE, CLASS(RANGE));
     }
     start = hub_reg64(c, VM_CONTEXT_PAGE_TABLE_START_ADDR_LO32(0));
     last = hub_reg64(c, VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(0));
     table = hub_reg64(c, VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(0));
     index = (va >> VGPU_PAGE_SHIFT) - start;
     if (table & VGPU_PDE_VALID) {
-        found = load_entry(c, 0, va, VGPU_LEVEL_PTB, table, index, &entry);
+        found = walk_load_entry(c, 0, va, VGPU_LEVEL_PTB, table, index, &entry);
     }
     if (found != VGPU_PHYS_OK) {
-        return no_entry(found, VGPU_WALKER_PDE, CLASS(PDE0));
+        return walk_no_entry(found, VGPU_WALKER_PDE, CLASS(PDE0));
     }
-    leaf = leaf_from_pte(c, 0, entry, VGPU_LEVEL_PTB);
+    leaf = walk_leaf_from_pte(c, 0, entry, VGPU_LEVEL_PTB);
     if (!(start & LINE_MASK) && last - start >= (index | LINE_MASK)) {
-        join_line(c, table, index, entry, &leaf);
+        walk_coalesce_line(c, table, index, entry, &leaf);
     }
     return leaf;
 }
 
-VGPULeaf vgpu_walk(VGPUClient *c, unsigned vmid, uint64_t va)
+VGPULeaf vgpu_page_walk(VGPUClient *c, unsigned vmid, uint64_t va)
 {
     if (!vmid) {
         return walk_vmid0(c, va);
     }
-    if (va >> VGPU_VA_BITS || !in_context(c, vmid, va)) {
-        return leaf_fault(VGPU_TARGET_FAULT, VGPU_WALKER_RANGE, CLASS(RANGE));
+    if (va >> VGPU_VA_BITS || !walk_in_context(c, vmid, va)) {
+        return walk_fault(VGPU_TARGET_FAULT, VGPU_WALKER_RANGE, CLASS(RANGE));
     }
-    return walk_tree(c, vmid, va);
+    return walk_page_tables(c, vmid, va);
 }

@@ -27,7 +27,7 @@ static VGPULeaf lookup(VGPUClient *c, unsigned vmid, uint64_t va)
         return (VGPULeaf) { .kind = t->kind, .addr = t->addr,
                             .shift = t->shift, .flags = t->flags };
     }
-    leaf = vgpu_walk(c, vmid, va);
+    leaf = vgpu_page_walk(c, vmid, va);
     if (leaf.left || leaf.kind == VGPU_TARGET_WAIT) {
         return leaf;
     }
@@ -67,7 +67,7 @@ static void translate(VGPUClient *c, unsigned vmid, uint64_t va,
             span->addr = leaf.addr + (va & mask);
             span->len = mask + 1 - (va & mask);
         } else {
-            span->kind = vgpu_walk_refusal(c, vmid);
+            span->kind = vgpu_page_walk_fault_kind(c, vmid);
             span->fault = types[type].fault;
         }
     }
