@@ -17,8 +17,6 @@
 #define LACKS_WRITE         4u
 #define LACKS_EXECUTE       8u
 
-#define CLASS(name)         VM_L2_PROTECTION_FAULT_CNTL__ ## name ## _DEFAULT
-
 void vgpu_fault_clear(VGPUState *s, unsigned hub)
 {
     uint32_t *regs = s->memory->hubs[hub].regs;
@@ -31,19 +29,19 @@ void vgpu_fault_clear(VGPUState *s, unsigned hub)
 uint32_t vgpu_fault_interrupts(uint16_t fault)
 {
     switch (fault) {
-    case CLASS(RANGE):
+    case VGPU_FAULT_CLASS(RANGE):
         return VM_CONTEXT_CNTL__RANGE_INTERRUPT;
-    case CLASS(PDE0):
-    case CLASS(PDE1):
-    case CLASS(PDE2):
+    case VGPU_FAULT_CLASS(PDE0):
+    case VGPU_FAULT_CLASS(PDE1):
+    case VGPU_FAULT_CLASS(PDE2):
         return VM_CONTEXT_CNTL__PDE0_INTERRUPT;
-    case CLASS(VALID):
+    case VGPU_FAULT_CLASS(VALID):
         return VM_CONTEXT_CNTL__VALID_INTERRUPT;
-    case CLASS(READ):
+    case VGPU_FAULT_CLASS(READ):
         return VM_CONTEXT_CNTL__READ_INTERRUPT;
-    case CLASS(WRITE):
+    case VGPU_FAULT_CLASS(WRITE):
         return VM_CONTEXT_CNTL__WRITE_INTERRUPT;
-    case CLASS(EXECUTE):
+    case VGPU_FAULT_CLASS(EXECUTE):
         return VM_CONTEXT_CNTL__EXECUTE_INTERRUPT;
     default:
         return 0;
@@ -59,11 +57,11 @@ uint32_t vgpu_fault_redirects(uint16_t fault)
 static unsigned lacks(uint16_t fault)
 {
     switch (fault) {
-    case CLASS(READ):
+    case VGPU_FAULT_CLASS(READ):
         return LACKS_READ;
-    case CLASS(WRITE):
+    case VGPU_FAULT_CLASS(WRITE):
         return LACKS_WRITE;
-    case CLASS(EXECUTE):
+    case VGPU_FAULT_CLASS(EXECUTE):
         return LACKS_EXECUTE;
     default:
         return LACKS_VALID;

@@ -15,6 +15,10 @@
 #define VGPU_BUS_WINDOWS        4           /* pieces of RAM known at once */
 #define VGPU_ATHUB_SPAN         (ATC_VMID_PASID_MAPPING(32) - ATHUB_BASE)
 
+/* A class of no-retry faults (VGPUSpan.fault): RANGE, PDE0, VALID... */
+#define VGPU_FAULT_CLASS(name) \
+    VM_L2_PROTECTION_FAULT_CNTL__ ## name ## _DEFAULT
+
 /* What a walk finds: a stretch of the address space, or a fault. */
 typedef struct VGPULeaf {
     VGPUTargetKind kind;

@@ -14,7 +14,6 @@
 
 #define ACCESS_BITS \
     (VGPU_PTE_EXECUTABLE | VGPU_PTE_READABLE | VGPU_PTE_WRITEABLE)
-#define CLASS(name)     VM_L2_PROTECTION_FAULT_CNTL__ ## name ## _DEFAULT
 #define LINE_SHIFT      3       /* log2: entries that are fetched at once */
 #define LINE_MASK       ((1u << LINE_SHIFT) - 1)
 
@@ -48,11 +47,11 @@ static uint16_t walk_fault_class(unsigned level)
 {
     switch (level) {
     case VGPU_LEVEL_PDB2:
-        return CLASS(PDE1);
+        return VGPU_FAULT_CLASS(PDE1);
     case VGPU_LEVEL_PDB1:
-        return CLASS(PDE0);
+        return VGPU_FAULT_CLASS(PDE0);
     default:
-        return CLASS(VALID);
+        return VGPU_FAULT_CLASS(VALID);
     }
 }
 
@@ -180,7 +179,8 @@ static VGPULeaf walk_leaf_from_pte(VGPUClient *c, unsigned vmid, uint64_t pte,
                            (uint16_t)VGPU_GET(pte, VGPU_PTE_MTYPE));
     if (!walk_entry_target(c, pte, 1ull << leaf.shift, &leaf.addr,
                            &leaf.kind)) {
-        return walk_fault(VGPU_TARGET_FAULT, VGPU_WALKER_NACK, CLASS(NACK));
+        return walk_fault(VGPU_TARGET_FAULT, VGPU_WALKER_NACK,
+                          VGPU_FAULT_CLASS(NACK));
     }
     return leaf;
 }
@@ -193,7 +193,7 @@ static VGPULeaf walk_page_tables(VGPUClient *c, unsigned vmid, uint64_t va)
 
     if (!(entry & VGPU_PDE_VALID)) {
         return walk_fault(vgpu_page_walk_fault_kind(c, vmid), VGPU_WALKER_PDE,
-                          CLASS(PDE2));
+                          VGPU_FAULT_CLASS(PDE2));
     }
     for (;; level--) {
         uint64_t index = va >> VGPU_LEVEL_SHIFT(level) & (VGPU_PT_ENTRIES - 1);
@@ -203,7 +203,7 @@ static VGPULeaf walk_page_tables(VGPUClient *c, unsigned vmid, uint64_t va)
         if (found != VGPU_PHYS_OK) {
             return walk_no_entry(found, level == VGPU_LEVEL_PTB ?
                                         VGPU_WALKER_NACK : VGPU_WALKER_PDE,
-                                 CLASS(NACK));
+                                 VGPU_FAULT_CLASS(NACK));
         }
         if (walk_entry_is_leaf(level, entry)) {
             return walk_leaf_from_pte(c, vmid, entry, level);
@@ -211,7 +211,7 @@ static VGPULeaf walk_page_tables(VGPUClient *c, unsigned vmid, uint64_t va)
         if (level == VGPU_LEVEL_PDB1 &&
             VGPU_GET(entry, VGPU_PDE_BFS) != VGPU_PT_SHIFT) {
             return walk_fault(VGPU_TARGET_FAULT, VGPU_WALKER_PDE,
-                              CLASS(PDE0));
+                              VGPU_FAULT_CLASS(PDE0));
         }
     }
 }
@@ -292,7 +292,7 @@ static VGPULeaf walk_vmid0(VGPUClient *c, uint64_t va)
 
         if (kind == VGPU_TARGET_VRAM && addr >= size) {
             return walk_fault(VGPU_TARGET_FAULT, VGPU_WALKER_NACK,
-                              CLASS(NACK));
+                              VGPU_FAULT_CLASS(NACK));
         }
         return (VGPULeaf) {
             .kind = kind,
@@ -318,12 +318,13 @@ static VGPULeaf walk_vmid0(VGPUClient *c, uint64_t va)
 
         if (!walk_entry_target(c, 0, VGPU_PAGE_SIZE, &leaf.addr, &leaf.kind)) {
             return walk_fault(VGPU_TARGET_FAULT, VGPU_WALKER_NACK,
-                              CLASS(NACK));
+                              VGPU_FAULT_CLASS(NACK));
         }
         return leaf;
     }
     if (!walk_in_context(c, 0, va)) {
-        return walk_fault(VGPU_TARGET_FAULT, VGPU_WALKER_RANGE, CLASS(RANGE));
+        return walk_fault(VGPU_TARGET_FAULT, VGPU_WALKER_RANGE,
+                          VGPU_FAULT_CLASS(RANGE));
     }
     start = hub_reg64(c, VM_CONTEXT_PAGE_TABLE_START_ADDR_LO32(0));
     last = hub_reg64(c, VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(0));
@@ -333,7 +334,7 @@ static VGPULeaf walk_vmid0(VGPUClient *c, uint64_t va)
         found = walk_load_entry(c, 0, va, VGPU_LEVEL_PTB, table, index, &entry);
     }
     if (found != VGPU_PHYS_OK) {
-        return walk_no_entry(found, VGPU_WALKER_PDE, CLASS(PDE0));
+        return walk_no_entry(found, VGPU_WALKER_PDE, VGPU_FAULT_CLASS(PDE0));
     }
     leaf = walk_leaf_from_pte(c, 0, entry, VGPU_LEVEL_PTB);
     if (!(start & LINE_MASK) && last - start >= (index | LINE_MASK)) {
@@ -348,7 +349,8 @@ VGPULeaf vgpu_page_walk(VGPUClient *c, unsigned vmid, uint64_t va)
         return walk_vmid0(c, va);
     }
     if (va >> VGPU_VA_BITS || !walk_in_context(c, vmid, va)) {
-        return walk_fault(VGPU_TARGET_FAULT, VGPU_WALKER_RANGE, CLASS(RANGE));
+        return walk_fault(VGPU_TARGET_FAULT, VGPU_WALKER_RANGE,
+                          VGPU_FAULT_CLASS(RANGE));
     }
     return walk_page_tables(c, vmid, va);
 }

@@ -11,8 +11,6 @@
 #include "hw/misc/vgpu-kfd/memory/phys.h"
 #include "hw/misc/vgpu-kfd/memory/span.h"
 
-#define CLASS(name)     VM_L2_PROTECTION_FAULT_CNTL__ ## name ## _DEFAULT
-
 /* The leaf at @va, from the TLB if possible. Apertures are not kept there. */
 static VGPULeaf lookup(VGPUClient *c, unsigned vmid, uint64_t va)
 {
@@ -48,9 +46,9 @@ static void translate(VGPUClient *c, unsigned vmid, uint64_t va,
         uint16_t needs;
         uint16_t fault;
     } types[] = {
-        [VGPU_READ] = { VGPU_PTE_READABLE, CLASS(READ) },
-        [VGPU_WRITE] = { VGPU_PTE_WRITEABLE, CLASS(WRITE) },
-        [VGPU_EXECUTE] = { VGPU_PTE_EXECUTABLE, CLASS(EXECUTE) },
+        [VGPU_READ] = { VGPU_PTE_READABLE, VGPU_FAULT_CLASS(READ) },
+        [VGPU_WRITE] = { VGPU_PTE_WRITEABLE, VGPU_FAULT_CLASS(WRITE) },
+        [VGPU_EXECUTE] = { VGPU_PTE_EXECUTABLE, VGPU_FAULT_CLASS(EXECUTE) },
     };
     VGPULeaf leaf = lookup(c, vmid, va);
     uint64_t mask = (1ull << leaf.shift) - 1;
@@ -125,7 +123,7 @@ void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
         if (!map_or_wait(c, span)) {
             span->kind = VGPU_TARGET_FAULT;
             span->walker_error = VGPU_WALKER_NACK;
-            span->fault = CLASS(NACK);
+            span->fault = VGPU_FAULT_CLASS(NACK);
         }
     }
     trace_vgpu_translate(c->s->id, c->hub, vmid, va, len, type, span->kind,
