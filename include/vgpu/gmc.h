@@ -77,6 +77,12 @@
 #define VGPU_WALKER_TRANSLATE_FURTHER	3	/* TF chain that does not end */
 #define VGPU_WALKER_NACK		4	/* PTE points at no memory */
 
+/* PERMISSION values: what the entry lacks. */
+#define VGPU_PERMISSION_VALID		1u
+#define VGPU_PERMISSION_READ		2u
+#define VGPU_PERMISSION_WRITE		4u
+#define VGPU_PERMISSION_EXECUTE		8u
+
 #define VM_CONTEXT_CNTL(v)		(0x040 + (v))
 #define VM_CONTEXT_CNTL__ENABLE_CONTEXT			0x00000001u
 #define VM_CONTEXT_CNTL__PAGE_TABLE_DEPTH		0x00000006u

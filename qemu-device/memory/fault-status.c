@@ -11,12 +11,6 @@
 #include "hw/misc/vgpu-kfd/memory/internal.h"
 #include "hw/misc/vgpu-kfd/memory/span.h"
 
-/* FAULT_STATUS.PERMISSION: what the entry lacks. */
-#define LACKS_VALID         1u
-#define LACKS_READ          2u
-#define LACKS_WRITE         4u
-#define LACKS_EXECUTE       8u
-
 void vgpu_fault_clear(VGPUState *s, unsigned hub)
 {
     uint32_t *regs = s->memory->hubs[hub].regs;
@@ -54,17 +48,17 @@ uint32_t vgpu_fault_redirects(uint16_t fault)
     return vgpu_fault_interrupts(fault) << 1;
 }
 
-static unsigned lacks(uint16_t fault)
+static unsigned fault_status_permission(uint16_t fault)
 {
     switch (fault) {
     case VGPU_FAULT_CLASS(READ):
-        return LACKS_READ;
+        return VGPU_PERMISSION_READ;
     case VGPU_FAULT_CLASS(WRITE):
-        return LACKS_WRITE;
+        return VGPU_PERMISSION_WRITE;
     case VGPU_FAULT_CLASS(EXECUTE):
-        return LACKS_EXECUTE;
+        return VGPU_PERMISSION_EXECUTE;
     default:
-        return LACKS_VALID;
+        return VGPU_PERMISSION_VALID;
     }
 }
 
@@ -82,7 +76,7 @@ void vgpu_hub_latch_fault(const VGPUClient *c, unsigned vmid, uint64_t va,
             VGPU_PREP(VM_L2_PROTECTION_FAULT_STATUS__WALKER_ERROR,
                       (uint32_t)span->walker_error) |
             VGPU_PREP(VM_L2_PROTECTION_FAULT_STATUS__PERMISSION,
-                      lacks(span->fault)) |
+                      fault_status_permission(span->fault)) |
             VGPU_PREP(VM_L2_PROTECTION_FAULT_STATUS__CID,
                       (uint32_t)c->cid) |
             VGPU_PREP(VM_L2_PROTECTION_FAULT_STATUS__VMID, vmid);
