@@ -23,7 +23,7 @@ void vgpu_fault_report_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
 {
     VGPUState *s = c->s;
     unsigned h = c->hub;
-    uint32_t context = vgpu_fault_interrupts(span->fault);
+    uint32_t context = vgpu_fault_interrupt_bit(span->fault);
     bool interrupt = !context || (vgpu_hub_reg(s, h, VM_CONTEXT_CNTL(vmid)) &
                                   context);
 

@@ -11,7 +11,7 @@
 #include "hw/misc/vgpu-kfd/memory/internal.h"
 #include "hw/misc/vgpu-kfd/memory/span.h"
 
-void vgpu_fault_clear(VGPUState *s, unsigned hub)
+void vgpu_hub_clear_fault(VGPUState *s, unsigned hub)
 {
     uint32_t *regs = s->memory->hubs[hub].regs;
 
@@ -20,7 +20,7 @@ void vgpu_fault_clear(VGPUState *s, unsigned hub)
     qatomic_set(&regs[VM_L2_PROTECTION_FAULT_ADDR_HI32], 0);
 }
 
-uint32_t vgpu_fault_interrupts(uint16_t fault)
+uint32_t vgpu_fault_interrupt_bit(uint16_t fault)
 {
     switch (fault) {
     case VGPU_FAULT_CLASS(RANGE):
@@ -42,10 +42,10 @@ uint32_t vgpu_fault_interrupts(uint16_t fault)
     }
 }
 
-uint32_t vgpu_fault_redirects(uint16_t fault)
+uint32_t vgpu_fault_redirect_bit(uint16_t fault)
 {
     /* Each has its own bit beside that of the interrupt. */
-    return vgpu_fault_interrupts(fault) << 1;
+    return vgpu_fault_interrupt_bit(fault) << 1;
 }
 
 static unsigned fault_status_permission(uint16_t fault)

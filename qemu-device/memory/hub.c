@@ -97,7 +97,7 @@ static void fault_cntl_written(VGPUState *s, unsigned h, unsigned off,
 {
     if (val & VM_L2_PROTECTION_FAULT_CNTL__CLEAR_STATUS_ADDR) {
         QEMU_LOCK_GUARD(&s->lock);
-        vgpu_fault_clear(s, h);
+        vgpu_hub_clear_fault(s, h);
     }
 }
 

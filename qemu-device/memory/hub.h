@@ -43,7 +43,7 @@ void vgpu_gmc_settle(VGPUState *s);
  * Bit of VM_CONTEXT_CNTL that enables the interrupt of a no-retry fault of
  * class @fault (see VGPUSpan). 0: no bit, the interrupt is always enabled.
  */
-uint32_t vgpu_fault_interrupts(uint16_t fault);
+uint32_t vgpu_fault_interrupt_bit(uint16_t fault);
 /*
  * Set fault status and fault address of @c's hub for the no-retry fault in
  * @span, at @va, unless they hold an earlier fault. s->lock held.

@@ -195,9 +195,9 @@ void vgpu_tlb_catch_up(VGPUClient *c);
  * Bit of VM_CONTEXT_CNTL that redirects accesses with a no-retry fault of class
  * @fault (see VGPUSpan). 0: there is no bit, the access is redirected.
  */
-uint32_t vgpu_fault_redirects(uint16_t fault);
+uint32_t vgpu_fault_redirect_bit(uint16_t fault);
 /* Clear fault status and fault address of @hub. s->lock held. */
-void vgpu_fault_clear(VGPUState *s, unsigned hub);
+void vgpu_hub_clear_fault(VGPUState *s, unsigned hub);
 
 /* invalidate.c: functions of VGPUReg. BQL held. */
 

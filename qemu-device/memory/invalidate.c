@@ -130,7 +130,7 @@ void vgpu_invalidate_req_written(VGPUState *s, unsigned h, unsigned off,
     WITH_QEMU_LOCK_GUARD(&s->lock) {
         qatomic_set(ack, *ack & ~vmids);
         if (val & VM_INVALIDATE_ENG_REQ__CLEAR_FAULT) {
-            vgpu_fault_clear(s, h);
+            vgpu_hub_clear_fault(s, h);
         }
         /* A request that overtakes an older one answers for both. */
         vgpu_count(s, VGPU_CNT_INVALIDATIONS,

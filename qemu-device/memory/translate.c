@@ -134,7 +134,7 @@ void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
 /* Does the fault in @span go to the default page? */
 static bool redirected(VGPUClient *c, unsigned vmid, const VGPUSpan *span)
 {
-    uint32_t context = vgpu_fault_redirects(span->fault);
+    uint32_t context = vgpu_fault_redirect_bit(span->fault);
 
     return (vgpu_hub_load(c->vmhub, VM_L2_PROTECTION_FAULT_CNTL) &
             span->fault) &&
