@@ -83,7 +83,7 @@ void vgpu_client_begin(VGPUClient *c)
     smp_mb();
     if (unlikely(qatomic_load_acquire(&c->vmhub->num_ranges) !=
                  c->ranges_done)) {
-        vgpu_tlb_catch_up(c);
+        vgpu_tlb_apply_invalidations(c);
     }
 }
 

@@ -83,7 +83,7 @@ void vgpu_client_end(VGPUClient *c);
 /* Number of invalidations of any page of @vmid in @c's hub. Any thread. */
 uint32_t vgpu_client_invalidations(const VGPUClient *c, unsigned vmid);
 /* Drop every translation of all clients. Their threads are at rest. */
-void vgpu_clients_forget(VGPUState *s);
+void vgpu_clients_flush_tlb(VGPUState *s);
 /* Entries of the TLB that are in force. The client's thread is at rest. */
 unsigned vgpu_client_tlb_used(VGPUClient *c);
 

@@ -187,7 +187,7 @@ static inline const VGPUTlbEntry *vgpu_tlb_find(VGPUClient *c, unsigned vmid,
 void vgpu_tlb_insert(VGPUClient *c, unsigned vmid, uint64_t va, uint32_t gen,
                      const VGPULeaf *leaf);
 /* Drop what was invalidated by range since the last call. */
-void vgpu_tlb_catch_up(VGPUClient *c);
+void vgpu_tlb_apply_invalidations(VGPUClient *c);
 
 /* fault-status.c */
 

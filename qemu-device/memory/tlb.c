@@ -2,7 +2,7 @@
 /*
  * vgpu-kfd: the TLB of a client. Only the client's thread touches it. An entry
  * holds while its generation is that of its VMID; invalidations by range come
- * from the hub's log: vgpu_tlb_catch_up().
+ * from the hub's log: vgpu_tlb_apply_invalidations().
  */
 #include "qemu/osdep.h"
 #include "vgpu/pte.h"
@@ -33,7 +33,7 @@ void vgpu_tlb_insert(VGPUClient *c, unsigned vmid, uint64_t va, uint32_t gen,
     };
 }
 
-static void tlb_drop(VGPUClient *c, const VGPURange *r)
+static void tlb_invalidate_range(VGPUClient *c, const VGPURange *r)
 {
     unsigned i, w;
 
@@ -57,7 +57,7 @@ static void tlb_drop(VGPUClient *c, const VGPURange *r)
     }
 }
 
-void vgpu_tlb_catch_up(VGPUClient *c)
+void vgpu_tlb_apply_invalidations(VGPUClient *c)
 {
     VGPUState *s = c->s;
     VGPUHub *hub = c->vmhub;
@@ -72,30 +72,30 @@ void vgpu_tlb_catch_up(VGPUClient *c)
         }
     }
     if (n > VGPU_RANGE_LOG) {
-        /* Who knows: everything. */
+        /* The log lacks ranges: drop everything. */
         ranges[0] = (VGPURange) { .last = UINT64_MAX, .vmids = UINT32_MAX };
         n = 1;
     }
     trace_vgpu_inv_catch_up(s->id, c->hub, c->index, n);
     c->peek.valid = false;
     for (i = 0; i < n; i++) {
-        tlb_drop(c, &ranges[i]);
+        tlb_invalidate_range(c, &ranges[i]);
     }
 }
 
-static void forget(VGPUClient *c)
+static void tlb_flush_client(VGPUClient *c)
 {
     memset(c->tlb, 0, sizeof(*c->tlb) << VGPU_TLB_SETS_LOG2);
     c->ranges_done = qatomic_read(&c->vmhub->num_ranges);
     c->peek.valid = false;
 }
 
-void vgpu_clients_forget(VGPUState *s)
+void vgpu_clients_flush_tlb(VGPUState *s)
 {
     unsigned i;
 
     for (i = 0; i < VGPU_NUM_CLIENTS; i++) {
-        forget(s->memory->clients[i]);
+        tlb_flush_client(s->memory->clients[i]);
     }
 }
 
@@ -103,7 +103,7 @@ unsigned vgpu_client_tlb_used(VGPUClient *c)
 {
     unsigned used = 0, i, w;
 
-    vgpu_tlb_catch_up(c);
+    vgpu_tlb_apply_invalidations(c);
     for (i = 0; i < 1u << VGPU_TLB_SETS_LOG2; i++) {
         for (w = 0; w < VGPU_TLB_WAYS; w++) {
             const VGPUTlbEntry *t = &c->tlb[i].way[w];

@@ -12,7 +12,7 @@
 #include "hw/misc/vgpu-kfd/memory/span.h"
 
 /* The leaf at @va, from the TLB if possible. Apertures are not kept there. */
-static VGPULeaf lookup(VGPUClient *c, unsigned vmid, uint64_t va)
+static VGPULeaf gpuvm_lookup(VGPUClient *c, unsigned vmid, uint64_t va)
 {
     VGPUState *s = c->s;
     /* Before the walk: what is invalidated during it is not kept. */
@@ -39,8 +39,8 @@ static VGPULeaf lookup(VGPUClient *c, unsigned vmid, uint64_t va)
 }
 
 /* Translate @va as far as one leaf goes. */
-static void translate(VGPUClient *c, unsigned vmid, uint64_t va,
-                      VGPUAccessType type, VGPUSpan *span)
+static void gpuvm_translate(VGPUClient *c, unsigned vmid, uint64_t va,
+                            VGPUAccessType type, VGPUSpan *span)
 {
     static const struct {
         uint16_t needs;
@@ -50,7 +50,7 @@ static void translate(VGPUClient *c, unsigned vmid, uint64_t va,
         [VGPU_WRITE] = { VGPU_PTE_WRITEABLE, VGPU_FAULT_CLASS(WRITE) },
         [VGPU_EXECUTE] = { VGPU_PTE_EXECUTABLE, VGPU_FAULT_CLASS(EXECUTE) },
     };
-    VGPULeaf leaf = lookup(c, vmid, va);
+    VGPULeaf leaf = gpuvm_lookup(c, vmid, va);
     uint64_t mask = (1ull << leaf.shift) - 1;
 
     *span = (VGPUSpan) {
@@ -75,7 +75,7 @@ static void translate(VGPUClient *c, unsigned vmid, uint64_t va,
  * Map @span, or make it VGPU_TARGET_WAIT if the IOMMU's translation is missing.
  * False: there is no memory.
  */
-static bool map_or_wait(VGPUClient *c, VGPUSpan *span)
+static bool gpuvm_map_phys(VGPUClient *c, VGPUSpan *span)
 {
     VGPUPhys found = vgpu_phys_map(c->s, c->iotlb, span);
 
@@ -96,12 +96,12 @@ void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
         *span = c->peek.span;
         c->tlb_hits++;
     } else {
-        translate(c, vmid, va, type, span);
+        gpuvm_translate(c, vmid, va, type, span);
     }
     c->peek.valid = false;
     while (span->kind < VGPU_TARGET_RETRY && span->len < len &&
            va + span->len > va) {
-        translate(c, vmid, va + span->len, type, &next);
+        gpuvm_translate(c, vmid, va + span->len, type, &next);
         if (next.kind != span->kind ||
             (span->kind != VGPU_TARGET_ZERO &&
              next.addr != span->addr + span->len)) {
@@ -120,7 +120,7 @@ void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
         if (span->kind == VGPU_TARGET_PEER) {
             vgpu_xgmi_use(c->s, vgpu_client_site(c, vmid, span->addr));
         }
-        if (!map_or_wait(c, span)) {
+        if (!gpuvm_map_phys(c, span)) {
             span->kind = VGPU_TARGET_FAULT;
             span->walker_error = VGPU_WALKER_NACK;
             span->fault = VGPU_FAULT_CLASS(NACK);
@@ -132,7 +132,8 @@ void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
 }
 
 /* Does the fault in @span go to the default page? */
-static bool redirected(VGPUClient *c, unsigned vmid, const VGPUSpan *span)
+static bool gpuvm_fault_is_redirected(VGPUClient *c, unsigned vmid,
+                                      const VGPUSpan *span)
 {
     uint32_t context = vgpu_fault_redirect_bit(span->fault);
 
@@ -145,7 +146,7 @@ static bool redirected(VGPUClient *c, unsigned vmid, const VGPUSpan *span)
 void vgpu_gpuvm_map_default(VGPUClient *c, unsigned vmid, uint64_t va,
                             uint64_t len, VGPUSpan *span)
 {
-    bool to_page = !span->write && redirected(c, vmid, span);
+    bool to_page = !span->write && gpuvm_fault_is_redirected(c, vmid, span);
     uint64_t off = va & (VGPU_PAGE_SIZE - 1);
     uint64_t page = vgpu_hub_load64(c->vmhub,
                                     VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_LO32)
@@ -155,7 +156,7 @@ void vgpu_gpuvm_map_default(VGPUClient *c, unsigned vmid, uint64_t va,
         .kind = VGPU_TARGET_BUS, .write = span->write, .addr = page + off,
         .len = MIN(len, VGPU_PAGE_SIZE - off),
     };
-    if (!to_page || !page || !map_or_wait(c, span)) {
+    if (!to_page || !page || !gpuvm_map_phys(c, span)) {
         span->kind = VGPU_TARGET_ZERO;
         vgpu_phys_map(c->s, NULL, span);
     }

@@ -44,7 +44,7 @@ static int vgpu_post_load(void *opaque, int version_id)
         return -EINVAL;
     }
     /* Loaded generations may be those of translations from before the load. */
-    vgpu_clients_forget(s);
+    vgpu_clients_flush_tlb(s);
     trace_vgpu_state_load(s->id);
     return 0;
 }
@@ -114,7 +114,7 @@ static int get_chip(QEMUFile *f, void *pv, size_t size,
     if (ret) {
         vgpu_chip_reset(s);
         vgpu_vram_reset_bar(s);
-        vgpu_clients_forget(s);
+        vgpu_clients_flush_tlb(s);
     }
     return ret;
 }
