@@ -46,7 +46,7 @@ uint64_t vgpu_hub_fb_base(VGPUState *s, unsigned hub)
            s->memory->vram_base;
 }
 
-void vgpu_gmc_reset(VGPUState *s)
+void vgpu_hub_reset(VGPUState *s)
 {
     unsigned h, v;
 
@@ -75,7 +75,7 @@ void vgpu_hub_set_root(VGPUState *s, unsigned vmid, uint64_t root)
     }
     WITH_QEMU_LOCK_GUARD(&s->lock) {
         for (h = 0; h < VGPU_NUM_HUBS; h++) {
-            vgpu_gmc_drop(s, h, 1u << vmid);
+            vgpu_invalidate_vmids(s, h, 1u << vmid);
         }
     }
     vgpu_clients_wake(s, (1u << VGPU_NUM_HUBS) - 1, 1u << vmid, -1);

@@ -36,9 +36,9 @@ static inline VgpuHubKind vgpu_hub_kind(unsigned hub)
 /* For query-vgpu: invalidations not acknowledged. s->lock held. */
 VgpuInvalidationInfoList *vgpu_query_invalidations(VGPUState *s);
 /* Drop the translations of VMIDs in mask @vmids. s->lock held. */
-void vgpu_gmc_drop(VGPUState *s, unsigned hub, uint32_t vmids);
+void vgpu_invalidate_vmids(VGPUState *s, unsigned hub, uint32_t vmids);
 /* Acknowledge the invalidations that engines have passed. Any thread. */
-void vgpu_gmc_settle(VGPUState *s);
+void vgpu_invalidate_complete(VGPUState *s);
 /*
  * Bit of VM_CONTEXT_CNTL that enables the interrupt of a no-retry fault of
  * class @fault (see VGPUSpan). 0: no bit, the interrupt is always enabled.

@@ -56,7 +56,7 @@ typedef struct VGPURange {
 /* Requests of an invalidation engine; masks of VMIDs. s->lock. */
 typedef struct VGPUInvalidation {
     uint32_t pending;                   /* not acknowledged */
-    uint32_t mute;                      /* injected: never acknowledged */
+    uint32_t no_ack;                    /* injected: never acknowledged */
     /* By client: those that its access in progress may still use. */
     uint32_t waiting[VGPU_NUM_CLIENTS];
     /* By client: client->access when the request was made. */
@@ -216,12 +216,12 @@ uint32_t vgpu_invalidate_ack_read(VGPUState *s, unsigned hub, unsigned off);
     (1u << VGPU_INJECT_KIND_INV_NO_ACK | 1u << VGPU_INJECT_KIND_INV_EARLY_ACK)
 
 /*
- * Of the VMIDs in *@vmids that invalidation engine @eng is asked for, those
- * that are acknowledged at once and dropped later (taken out of *@vmids), and
- * those that never are acknowledged (the result). s->lock held.
+ * Of the VMIDs in *@vmids that a request to invalidation engine @eng names,
+ * those that are acknowledged at once and dropped later (taken out of *@vmids),
+ * and those that never are acknowledged (the result). s->lock held.
  */
-uint32_t vgpu_inject_invalidation(VGPUState *s, unsigned hub, unsigned eng,
-                                  uint32_t *vmids);
+uint32_t vgpu_invalidate_inject(VGPUState *s, unsigned hub, unsigned eng,
+                                uint32_t *vmids);
 
 /* iommu.c */
 

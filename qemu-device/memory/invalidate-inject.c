@@ -13,7 +13,7 @@
 #include "hw/misc/vgpu-kfd/memory/memory.h"
 
 /* Set the timer to the drop that is due first. s->lock held. */
-static void arm(VGPUState *s)
+static void late_drops_arm(VGPUState *s)
 {
     int64_t first = INT64_MAX;
     unsigned h, i;
@@ -30,7 +30,7 @@ static void arm(VGPUState *s)
     }
 }
 
-static void expired(void *opaque)
+static void late_drops_expired(void *opaque)
 {
     VGPUState *s = opaque;
     int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
@@ -47,9 +47,9 @@ static void expired(void *opaque)
                     dropped[h] |= 1u << i;
                 }
             }
-            vgpu_gmc_drop(s, h, dropped[h]);
+            vgpu_invalidate_vmids(s, h, dropped[h]);
         }
-        arm(s);
+        late_drops_arm(s);
     }
     for (h = 0; h < VGPU_NUM_HUBS; h++) {
         if (dropped[h]) {
@@ -58,10 +58,10 @@ static void expired(void *opaque)
     }
 }
 
-uint32_t vgpu_inject_invalidation(VGPUState *s, unsigned hub, unsigned eng,
-                                  uint32_t *vmids)
+uint32_t vgpu_invalidate_inject(VGPUState *s, unsigned hub, unsigned eng,
+                                uint32_t *vmids)
 {
-    uint32_t mute = 0, asked = *vmids;
+    uint32_t no_ack = 0, requested = *vmids;
     unsigned i;
 
     for (i = 0; i < VGPU_NUM_VMIDS; i++) {
@@ -71,33 +71,34 @@ uint32_t vgpu_inject_invalidation(VGPUState *s, unsigned hub, unsigned eng,
         };
         VGPUShot shot;
 
-        if (!(asked & (1u << i))) {
+        if (!(requested & (1u << i))) {
             continue;
         }
         if (vgpu_inject_fires(s, VGPU_INJECT_KIND_INV_NO_ACK, &site, NULL)) {
-            mute |= 1u << i;
+            no_ack |= 1u << i;
         } else if (vgpu_inject_fires(s, VGPU_INJECT_KIND_INV_EARLY_ACK, &site,
                                      &shot)) {
             *vmids &= ~(1u << i);
             s->memory->late_drops.due[hub][i] = vgpu_inject_due(shot.arg);
-            arm(s);
+            late_drops_arm(s);
         }
     }
-    return mute;
+    return no_ack;
 }
 
-void vgpu_inv_inject_reset(VGPUState *s)
+void vgpu_invalidate_inject_reset(VGPUState *s)
 {
     memset(s->memory->late_drops.due, 0, sizeof(s->memory->late_drops.due));
     timer_del(s->memory->late_drops.timer);
 }
 
-void vgpu_inv_inject_init(VGPUState *s)
+void vgpu_invalidate_inject_init(VGPUState *s)
 {
-    s->memory->late_drops.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, expired, s);
+    s->memory->late_drops.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL,
+                                               late_drops_expired, s);
 }
 
-void vgpu_inv_inject_destroy(VGPUState *s)
+void vgpu_invalidate_inject_destroy(VGPUState *s)
 {
     timer_free(s->memory->late_drops.timer);
 }

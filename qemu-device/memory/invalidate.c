@@ -22,7 +22,7 @@
     (VM_INVALIDATE_ENG_REQ__L2_PTES | VM_INVALIDATE_ENG_REQ__L1_PTES)
 
 /* Acknowledge what engines have passed. s->lock held. */
-static void settle(VGPUState *s, unsigned h, unsigned eng)
+static void invalidate_complete(VGPUState *s, unsigned h, unsigned eng)
 {
     VGPUHub *hub = &s->memory->hubs[h];
     uint32_t waiting = 0, done;
@@ -36,7 +36,7 @@ static void settle(VGPUState *s, unsigned h, unsigned eng)
         }
         waiting |= hub->inv[eng].waiting[i];
     }
-    done = hub->inv[eng].pending & ~waiting & ~hub->inv[eng].mute;
+    done = hub->inv[eng].pending & ~waiting & ~hub->inv[eng].no_ack;
     if (done) {
         uint32_t *ack = &hub->regs[VM_INVALIDATE_ENG_ACK(eng)];
 
@@ -48,7 +48,7 @@ static void settle(VGPUState *s, unsigned h, unsigned eng)
 }
 
 /* s->lock held. */
-static void count_invs(VGPUState *s, unsigned h, uint32_t vmids)
+static void invalidate_count(VGPUState *s, unsigned h, uint32_t vmids)
 {
     unsigned i;
 
@@ -59,7 +59,7 @@ static void count_invs(VGPUState *s, unsigned h, uint32_t vmids)
     }
 }
 
-void vgpu_gmc_drop(VGPUState *s, unsigned h, uint32_t vmids)
+void vgpu_invalidate_vmids(VGPUState *s, unsigned h, uint32_t vmids)
 {
     unsigned i;
 
@@ -68,11 +68,11 @@ void vgpu_gmc_drop(VGPUState *s, unsigned h, uint32_t vmids)
             qatomic_inc(&s->memory->hubs[h].gen[i]);
         }
     }
-    count_invs(s, h, vmids);
+    invalidate_count(s, h, vmids);
 }
 
 /* The range that invalidation engine @eng is about. */
-static VGPURange range_of(VGPUState *s, unsigned h, unsigned eng)
+static VGPURange invalidate_range_of(VGPUState *s, unsigned h, unsigned eng)
 {
     uint64_t val = vgpu_hub_reg64(s, h,
                                   VM_INVALIDATE_ENG_ADDR_RANGE_LO32(eng));
@@ -86,24 +86,25 @@ static VGPURange range_of(VGPUState *s, unsigned h, unsigned eng)
 }
 
 /* Drop the translations that engine @eng's request is about. s->lock held. */
-static void drop(VGPUState *s, unsigned h, unsigned eng, uint32_t vmids)
+static void invalidate_drop(VGPUState *s, unsigned h, unsigned eng,
+                            uint32_t vmids)
 {
     VGPUHub *hub = &s->memory->hubs[h];
-    VGPURange range = range_of(s, h, eng);
+    VGPURange range = invalidate_range_of(s, h, eng);
     uint32_t n = hub->num_ranges;
 
     trace_vgpu_inv_range(s->id, h, eng, vmids, range.first, range.last);
     if (!range.first && range.last >= LAST_PAGE) {
-        vgpu_gmc_drop(s, h, vmids);
+        vgpu_invalidate_vmids(s, h, vmids);
         return;
     }
     range.vmids = vmids;
     hub->ranges[n % VGPU_RANGE_LOG] = range;
     qatomic_store_release(&hub->num_ranges, n + 1);
-    count_invs(s, h, vmids);
+    invalidate_count(s, h, vmids);
 }
 
-void vgpu_gmc_settle(VGPUState *s)
+void vgpu_invalidate_complete(VGPUState *s)
 {
     unsigned h, eng;
 
@@ -111,7 +112,7 @@ void vgpu_gmc_settle(VGPUState *s)
     for (h = 0; h < VGPU_NUM_HUBS; h++) {
         for (eng = 0; eng < VGPU_NUM_INV_ENGINES; eng++) {
             if (s->memory->hubs[h].inv[eng].pending) {
-                settle(s, h, eng);
+                invalidate_complete(s, h, eng);
             }
         }
     }
@@ -136,14 +137,14 @@ void vgpu_invalidate_req_written(VGPUState *s, unsigned h, unsigned off,
         vgpu_count(s, VGPU_CNT_INVALIDATIONS,
                    ctpop32(hub->inv[eng].pending & vmids));
         hub->inv[eng].pending |= vmids;
-        hub->inv[eng].mute &= ~vmids;
+        hub->inv[eng].no_ack &= ~vmids;
         if (vgpu_inject_armed(s, VGPU_INJECT_INVALIDATIONS)) {
-            hub->inv[eng].mute |= vgpu_inject_invalidation(s, h, eng, &vmids);
+            hub->inv[eng].no_ack |= vgpu_invalidate_inject(s, h, eng, &vmids);
         }
         if (val & INV_REQ_LEAVES) {
-            drop(s, h, eng, vmids);
+            invalidate_drop(s, h, eng, vmids);
         } else {
-            count_invs(s, h, vmids);
+            invalidate_count(s, h, vmids);
         }
         /*
          * What is dropped first, then who is inside: pairs with
@@ -159,7 +160,7 @@ void vgpu_invalidate_req_written(VGPUState *s, unsigned h, unsigned off,
             }
         }
         if (!vgpu_delay_ack(s, true)) {
-            settle(s, h, eng);
+            invalidate_complete(s, h, eng);
         }
     }
     vgpu_clients_wake(s, 1u << h, vmids, -1);
@@ -169,7 +170,7 @@ uint32_t vgpu_invalidate_ack_read(VGPUState *s, unsigned h, unsigned off)
 {
     QEMU_LOCK_GUARD(&s->lock);
     if (!vgpu_delay_ack(s, false)) {
-        settle(s, h, off - VM_INVALIDATE_ENG_ACK(0));
+        invalidate_complete(s, h, off - VM_INVALIDATE_ENG_ACK(0));
     }
     return s->memory->hubs[h].regs[off];
 }

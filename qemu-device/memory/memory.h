@@ -28,11 +28,11 @@ void vgpu_iommu_init(VGPUState *s, QEMUBHFunc *serve);
 /* After vgpu_phys_exit(). BQL held. */
 void vgpu_iommu_exit(VGPUState *s);
 /* Injections into invalidations. BQL held. */
-void vgpu_inv_inject_init(VGPUState *s);
-void vgpu_inv_inject_destroy(VGPUState *s);
-/* Forget delayed drops of translations. s->lock held. */
-void vgpu_inv_inject_reset(VGPUState *s);
-/* Forget invalidations, drop every translation. Engines parked, s->lock. */
-void vgpu_gmc_reset(VGPUState *s);
+void vgpu_invalidate_inject_init(VGPUState *s);
+void vgpu_invalidate_inject_destroy(VGPUState *s);
+/* Cancel delayed drops of translations. s->lock held. */
+void vgpu_invalidate_inject_reset(VGPUState *s);
+/* Cancel invalidations, drop every translation. Engines parked, s->lock. */
+void vgpu_hub_reset(VGPUState *s);
 
 #endif /* HW_MISC_VGPU_KFD_MEMORY_MEMORY_H */

@@ -17,7 +17,7 @@ static int invalidation_post_load(void *opaque, int version_id)
     VGPUInvalidation *inv = opaque;
 
     inv->pending &= VM_INVALIDATE_ENG_REQ__PER_VMID;
-    inv->mute = 0;
+    inv->no_ack = 0;
     memset(inv->waiting, 0, sizeof(inv->waiting));
     return 0;
 }

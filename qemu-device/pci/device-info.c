@@ -42,7 +42,7 @@ static uint32_t counter_read(VGPUState *s, unsigned inst, unsigned off)
         return s->pci->counter_latched;
     }
     if (i == VGPU_CNT_INVALIDATIONS) {
-        vgpu_gmc_settle(s);
+        vgpu_invalidate_complete(s);
     }
     n = stat64_get(&s->counters[i]);
     s->pci->counter_latched = n >> 32;

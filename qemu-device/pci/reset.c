@@ -46,10 +46,10 @@ void vgpu_chip_reset(VGPUState *s)
     vgpu_cp_reset(s);
     vgpu_reg_reset(s);
     WITH_QEMU_LOCK_GUARD(&s->lock) {
-        vgpu_gmc_reset(s);
+        vgpu_hub_reset(s);
         vgpu_ih_reset(s);
         vgpu_fault_inject_reset(s);
-        vgpu_inv_inject_reset(s);
+        vgpu_invalidate_inject_reset(s);
     }
     s->pci->counter_latched = 0;
     for (i = 0; i < VGPU_NUM_COUNTERS; i++) {

@@ -66,7 +66,7 @@ bool vgpu_remove(VGPUState *s, Error **errp)
     vgpu_xgmi_remove(s);
     WITH_QEMU_LOCK_GUARD(&s->lock) {
         vgpu_fault_inject_reset(s);
-        vgpu_inv_inject_reset(s);
+        vgpu_invalidate_inject_reset(s);
         vgpu_ih_cancel(s);
     }
     trace_vgpu_removed(s->id);

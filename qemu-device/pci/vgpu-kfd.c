@@ -150,7 +150,7 @@ static void vgpu_kfd_realize(PCIDevice *pci, Error **errp)
     qemu_mutex_init(&s->lock);
     vgpu_cam_init(s);
     vgpu_inject_init(s);
-    vgpu_inv_inject_init(s);
+    vgpu_invalidate_inject_init(s);
     vgpu_fault_inject_init(s);
     vgpu_ih_init(s);
     vgpu_iommu_init(s, vgpu_worker_serve_iommu);
@@ -182,7 +182,7 @@ static void vgpu_kfd_exit(PCIDevice *pci)
     vgpu_iommu_exit(s);
     vgpu_ih_exit(s);
     vgpu_fault_inject_destroy(s);
-    vgpu_inv_inject_destroy(s);
+    vgpu_invalidate_inject_destroy(s);
     vgpu_inject_destroy(s);
     vgpu_cam_destroy(s);
     qemu_mutex_destroy(&s->lock);

@@ -31,7 +31,7 @@ static int vgpu_pre_save(void *opaque)
 {
     VGPUState *s = opaque;
 
-    vgpu_gmc_settle(s);
+    vgpu_invalidate_complete(s);
     trace_vgpu_state_save(s->id);
     return 0;
 }

@@ -52,7 +52,7 @@ static VgpuInfo *device_info(VGPUState *s)
     info->compute = vgpu_query_compute(s);
     info->vmids = vgpu_query_vmids(s);
     info->hive = vgpu_query_hive(s);
-    vgpu_gmc_settle(s);
+    vgpu_invalidate_complete(s);
     WITH_QEMU_LOCK_GUARD(&s->lock) {
         info->fault_serial = vgpu_fault_serial(s);
         info->removed = s->removed;
