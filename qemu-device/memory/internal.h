@@ -257,7 +257,7 @@ bool vgpu_xgmi_map(VGPUState *s, VGPUSpan *span);
 /* Bytes from the first node's VRAM to the end of the last one's. Any thread. */
 uint64_t vgpu_xgmi_span(VGPUState *s);
 /* An access at site.va, an address in the hive, may be what a link fails at. */
-void vgpu_xgmi_use(VGPUState *s, VGPUSite site);
+void vgpu_xgmi_inject_down(VGPUState *s, VGPUSite site);
 /* Values of registers. BQL held. */
 uint32_t vgpu_xgmi_lfb_cntl(VGPUState *s);
 uint32_t vgpu_xgmi_lfb_size(VGPUState *s);

@@ -131,7 +131,8 @@ static VGPUPhys walk_load_entry(VGPUClient *c, unsigned vmid, uint64_t va,
         return VGPU_PHYS_NONE;
     }
     if (kind == VGPU_TARGET_PEER) {
-        vgpu_xgmi_use(c->s, vgpu_client_site(c, vmid, addr + index * 8));
+        vgpu_xgmi_inject_down(c->s,
+                              vgpu_client_site(c, vmid, addr + index * 8));
     }
     found = vgpu_phys_load64(c->s, c->iotlb, kind, addr + index * 8, entry);
     if (found != VGPU_PHYS_OK) {

@@ -36,7 +36,7 @@ typedef struct VGPUWindow {
 /* What is read where nothing is. Never written. */
 static uint8_t zeroes[64 * KiB];
 
-static bool map_vram(VGPUState *s, VGPUSpan *span)
+static bool phys_map_vram(VGPUState *s, VGPUSpan *span)
 {
     if (span->addr >= s->vram_size) {
         return false;
@@ -147,8 +147,8 @@ static VGPUWindow *window_find(VGPUState *s, AddressSpace *as, hwaddr addr,
  * Through a window around @addr of @as. The RCU read lock is kept until the
  * span is unmapped. False: there is no RAM; *@iommu as of window_init().
  */
-static bool map_window(VGPUState *s, AddressSpace *as, hwaddr addr,
-                       VGPUSpan *span, bool *iommu)
+static bool phys_map_window(VGPUState *s, AddressSpace *as, hwaddr addr,
+                            VGPUSpan *span, bool *iommu)
 {
     VGPUWindow *w;
 
@@ -174,14 +174,14 @@ static bool map_window(VGPUState *s, AddressSpace *as, hwaddr addr,
     return true;
 }
 
-static VGPUPhys map_bus(VGPUState *s, VGPUIotlb *iotlb, VGPUSpan *span)
+static VGPUPhys phys_map_bus(VGPUState *s, VGPUIotlb *iotlb, VGPUSpan *span)
 {
     const VGPUIommuReply *r;
     hwaddr off, left;
     bool iommu;
 
-    if (map_window(s, pci_get_address_space(&s->parent_obj), span->addr, span,
-                   &iommu)) {
+    if (phys_map_window(s, pci_get_address_space(&s->parent_obj), span->addr,
+                        span, &iommu)) {
         return VGPU_PHYS_OK;
     }
     if (!iommu) {
@@ -199,8 +199,8 @@ static VGPUPhys map_bus(VGPUState *s, VGPUIotlb *iotlb, VGPUSpan *span)
     if (span->len > left) {
         span->len = left + 1;
     }
-    return map_window(s, r->as, r->addr + off, span, &iommu) ? VGPU_PHYS_OK
-                                                             : VGPU_PHYS_NONE;
+    return phys_map_window(s, r->as, r->addr + off, span, &iommu) ?
+           VGPU_PHYS_OK : VGPU_PHYS_NONE;
 }
 
 /*
@@ -264,9 +264,9 @@ VGPUPhys vgpu_phys_map(VGPUState *s, VGPUIotlb *iotlb, VGPUSpan *span)
     span->window = NULL;
     switch (span->kind) {
     case VGPU_TARGET_VRAM:
-        return map_vram(s, span) ? VGPU_PHYS_OK : VGPU_PHYS_NONE;
+        return phys_map_vram(s, span) ? VGPU_PHYS_OK : VGPU_PHYS_NONE;
     case VGPU_TARGET_BUS:
-        return map_bus(s, iotlb, span);
+        return phys_map_bus(s, iotlb, span);
     case VGPU_TARGET_PEER:
         return vgpu_xgmi_map(s, span) ? VGPU_PHYS_OK : VGPU_PHYS_NONE;
     default:

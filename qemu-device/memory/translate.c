@@ -118,7 +118,7 @@ void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
     if (span->kind < VGPU_TARGET_RETRY) {
         span->len = MIN(span->len, len);
         if (span->kind == VGPU_TARGET_PEER) {
-            vgpu_xgmi_use(c->s, vgpu_client_site(c, vmid, span->addr));
+            vgpu_xgmi_inject_down(c->s, vgpu_client_site(c, vmid, span->addr));
         }
         if (!gpuvm_map_phys(c, span)) {
             span->kind = VGPU_TARGET_FAULT;

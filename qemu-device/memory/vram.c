@@ -21,8 +21,8 @@
 #define VRAM_MIN        (64 * MiB)
 #define VRAM_MAX        (64 * GiB)
 
-bool vgpu_vram_size_good(Error **errp, const char *name, uint64_t size,
-                         uint64_t min, uint64_t max)
+bool vgpu_vram_check_size(Error **errp, const char *name, uint64_t size,
+                          uint64_t min, uint64_t max)
 {
     if (size < min || size > max || !is_power_of_2(size)) {
         error_setg(errp, "%s must be a power of two from %" PRIu64 " MiB to %"
@@ -33,7 +33,7 @@ bool vgpu_vram_size_good(Error **errp, const char *name, uint64_t size,
     return true;
 }
 
-static bool init_backend(VGPUState *s, Error **errp)
+static bool vram_init_backend(VGPUState *s, Error **errp)
 {
     VGPUMemory *m = s->memory;
 
@@ -47,21 +47,21 @@ static bool init_backend(VGPUState *s, Error **errp)
         error_setg(errp, "memdev cannot be written");
         return false;
     }
-    if (!vgpu_vram_size_good(errp, "the size of memdev", s->vram_size,
-                             VRAM_MIN, VRAM_MAX)) {
+    if (!vgpu_vram_check_size(errp, "the size of memdev", s->vram_size,
+                              VRAM_MIN, VRAM_MAX)) {
         return false;
     }
     host_memory_backend_set_mapped(s->memdev, true);
     return true;
 }
 
-static bool init_own(VGPUState *s, Error **errp)
+static bool vram_init_own(VGPUState *s, Error **errp)
 {
     VGPUMemory *m = s->memory;
 
     m->vram = &m->own_vram;
-    return vgpu_vram_size_good(errp, "vram", s->vram_size, VRAM_MIN,
-                               VRAM_MAX) &&
+    return vgpu_vram_check_size(errp, "vram", s->vram_size, VRAM_MIN,
+                                VRAM_MAX) &&
            memory_region_init_ram_flags_nomigrate(m->vram, OBJECT(s),
                                                   "vgpu-kfd.vram",
                                                   s->vram_size, RAM_NORESERVE,
@@ -72,7 +72,7 @@ bool vgpu_vram_init(VGPUState *s, Error **errp)
 {
     VGPUMemory *m = s->memory;
 
-    if (!(s->memdev ? init_backend(s, errp) : init_own(s, errp))) {
+    if (!(s->memdev ? vram_init_backend(s, errp) : vram_init_own(s, errp))) {
         return false;
     }
     vmstate_register_ram(m->vram, DEVICE(s));
@@ -110,7 +110,7 @@ void vgpu_vram_lose(VGPUState *s)
 }
 
 /* Pages of zeros stay: a lost page that nobody used takes no memory. */
-void vgpu_inject_lose(VGPUState *s, const VGPUFilter *f, uint64_t seed)
+void vgpu_vram_inject_lost(VGPUState *s, const VGPUFilter *f, uint64_t seed)
 {
     uint64_t start = f->first, end, at, i;
 
@@ -133,7 +133,8 @@ void vgpu_inject_lose(VGPUState *s, const VGPUFilter *f, uint64_t seed)
     memory_region_set_dirty(s->memory->vram, start, end - start);
 }
 
-void vgpu_inject_reset(VGPUState *s)
+void vgpu_vram_inject_reset(VGPUState *s)
 {
-    vgpu_inject_each(s, VGPU_INJECT_KIND_VRAM_LOST_AT_RESET, vgpu_inject_lose);
+    vgpu_inject_each(s, VGPU_INJECT_KIND_VRAM_LOST_AT_RESET,
+                     vgpu_vram_inject_lost);
 }

@@ -16,8 +16,8 @@
 #include "hw/misc/vgpu-kfd/memory/span.h"
 #include "hw/misc/vgpu-kfd/memory/xgmi.h"
 
-/* The place that @s takes in its hive; -1: none, *@errp says why. BQL held. */
-static int find_place(VGPUState *s, Error **errp)
+/* The number that @s takes in its hive; -1: none, *@errp says why. BQL held. */
+static int xgmi_find_node(VGPUState *s, Error **errp)
 {
     VGPUHive *h = s->hive;
     int n, lowest = -1;
@@ -60,7 +60,7 @@ bool vgpu_xgmi_join(VGPUState *s, Error **errp)
         }
         return true;
     }
-    n = find_place(s, errp);
+    n = xgmi_find_node(s, errp);
     if (n < 0) {
         return false;
     }
@@ -74,7 +74,7 @@ bool vgpu_xgmi_join(VGPUState *s, Error **errp)
 }
 
 /* Wait until no node is inside an access that began before this call. BQL. */
-static void wait_nodes(VGPUHive *h)
+static void xgmi_drain_nodes(VGPUHive *h)
 {
     unsigned n;
 
@@ -95,12 +95,12 @@ void vgpu_xgmi_leave(VGPUState *s)
     WITH_QEMU_LOCK_GUARD(&h->lock) {
         h->node[s->memory->xgmi_node] = NULL;
     }
-    wait_nodes(h);
+    xgmi_drain_nodes(h);
     s->memory->hive = NULL;
 }
 
 /* Nodes that are there, a bit each. */
-static uint32_t present(VGPUState *s)
+static uint32_t xgmi_nodes_present(VGPUState *s)
 {
     uint32_t mask = 0;
     unsigned n;
@@ -118,7 +118,7 @@ static uint32_t present(VGPUState *s)
  * Is the link between nodes down, at either end, or one of them removed? The
  * hive's lock held.
  */
-static bool is_down(VGPUState *s, VGPUState *peer)
+static bool xgmi_link_is_down(VGPUState *s, VGPUState *peer)
 {
     return qatomic_read(&s->removed) || qatomic_read(&peer->removed) ||
            (vgpu_inject_links_down(s) & (1u << peer->memory->xgmi_node)) ||
@@ -135,10 +135,10 @@ void vgpu_xgmi_remove(VGPUState *s)
     /* A peer that maps VRAM from here on sees s->removed; others are inside. */
     qemu_mutex_lock(&h->lock);
     qemu_mutex_unlock(&h->lock);
-    wait_nodes(h);
+    xgmi_drain_nodes(h);
 }
 
-void vgpu_xgmi_use(VGPUState *s, VGPUSite site)
+void vgpu_xgmi_inject_down(VGPUState *s, VGPUSite site)
 {
     uint64_t n = site.va / s->vram_size;
 
@@ -157,7 +157,8 @@ uint32_t vgpu_xgmi_links(VGPUState *s)
     if (h) {
         QEMU_LOCK_GUARD(&h->lock);
         for (n = 0; n < VGPU_XGMI_NODES; n++) {
-            if (h->node[n] && h->node[n] != s && !is_down(s, h->node[n])) {
+            if (h->node[n] && h->node[n] != s &&
+                !xgmi_link_is_down(s, h->node[n])) {
                 mask |= 1u << n;
             }
         }
@@ -187,12 +188,12 @@ VgpuHiveInfo *vgpu_query_hive(VGPUState *s)
 
 uint32_t vgpu_xgmi_read_links(VGPUState *s)
 {
-    uint32_t peers = present(s), links;
+    uint32_t peers = xgmi_nodes_present(s), links;
     unsigned n;
 
     for (n = 0; n < VGPU_XGMI_NODES; n++) {
         if (peers & (1u << n)) {
-            vgpu_xgmi_use(s, (VGPUSite) {
+            vgpu_xgmi_inject_down(s, (VGPUSite) {
                 .hub = VGPU_SITE_NONE, .vmid = VGPU_SITE_NONE,
                 .engine = VGPU_SITE_NONE, .queue = VGPU_SITE_NONE,
                 .va = n * s->vram_size,
@@ -202,14 +203,14 @@ uint32_t vgpu_xgmi_read_links(VGPUState *s)
     links = vgpu_xgmi_links(s);
     if (links != (peers & ~(1u << s->memory->xgmi_node))) {
         /* The links that read 0 carry nothing any more. */
-        wait_nodes(s->memory->hive);
+        xgmi_drain_nodes(s->memory->hive);
     }
     return links;
 }
 
 uint32_t vgpu_xgmi_lfb_cntl(VGPUState *s)
 {
-    uint32_t mask = present(s);
+    uint32_t mask = xgmi_nodes_present(s);
 
     return mask ? VGPU_PREP(MC_VM_XGMI_LFB_CNTL__PF_LFB_REGION,
                             (uint32_t)s->memory->xgmi_node) |
@@ -224,7 +225,7 @@ uint32_t vgpu_xgmi_lfb_size(VGPUState *s)
 
 uint64_t vgpu_xgmi_span(VGPUState *s)
 {
-    uint32_t mask = present(s);
+    uint32_t mask = xgmi_nodes_present(s);
 
     return mask ? (32 - clz32(mask)) * s->vram_size : s->vram_size;
 }
@@ -240,7 +241,7 @@ bool vgpu_xgmi_map(VGPUState *s, VGPUSpan *span)
     }
     QEMU_LOCK_GUARD(&h->lock);
     peer = h->node[n];
-    if (!peer || (peer != s && is_down(s, peer))) {
+    if (!peer || (peer != s && xgmi_link_is_down(s, peer))) {
         trace_vgpu_xgmi_refused(s->id, n, span->addr, span->write);
         return false;
     }

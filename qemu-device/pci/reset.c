@@ -58,6 +58,6 @@ void vgpu_chip_reset(VGPUState *s)
     if (s->vram_lost_on_reset) {
         vgpu_vram_lose(s);
     }
-    vgpu_inject_reset(s);
+    vgpu_vram_inject_reset(s);
     release_workers(s);
 }

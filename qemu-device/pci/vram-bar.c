@@ -25,8 +25,8 @@ bool vgpu_vram_check_bar(VGPUState *s, Error **errp)
     if (!s->visible_vram) {
         s->visible_vram = s->vram_size;
     }
-    if (!vgpu_vram_size_good(errp, "visible-vram", s->visible_vram, VISIBLE_MIN,
-                             s->vram_size)) {
+    if (!vgpu_vram_check_size(errp, "visible-vram", s->visible_vram,
+                              VISIBLE_MIN, s->vram_size)) {
         return false;
     }
     memory_region_init(&s->pci->vram_bar, OBJECT(s), "vgpu-kfd.vram-bar",

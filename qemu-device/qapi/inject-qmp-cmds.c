@@ -70,7 +70,7 @@ static bool happen(VGPUState *s, VGPUInjection *i, const VGPUInjectArgs *a,
         push_fault(s, f, &w->u.fault_spurious, shot.random);
         break;
     case VGPU_INJECT_KIND_VRAM_LOST:
-        vgpu_inject_lose(s, f, shot.random);
+        vgpu_vram_inject_lost(s, f, shot.random);
         break;
     default:
         break;
