@@ -357,7 +357,7 @@ bool vgpu_cp_doorbell(VGPUState *s, uint32_t offset, uint64_t val,
     }
     n = cp_queue_number(cp, q);
     cntl = &q->regs[CP_HQD_PQ_DOORBELL_CONTROL];
-    if (vgpu_inject_doorbell(s, vgpu_queue_site(VGPU_CLIENT_CP, n,
+    if (vgpu_inject_doorbell_lost(s, vgpu_queue_site(VGPU_CLIENT_CP, n,
             VGPU_GET(q->regs[CP_HQD_VMID], CP_HQD_VMID__VMID), offset))) {
         return true;
     }

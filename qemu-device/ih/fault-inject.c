@@ -76,7 +76,7 @@ void vgpu_fault_inject_entry(VGPUState *s, const VGPUSite *site, uint8_t ring,
                              const uint32_t *data)
 {
     unsigned hub = site->hub, vmid = site->vmid;
-    VGPUShot shot;
+    VGPUInjectHit hit;
 
     if (vgpu_inject_fires(s, VGPU_INJECT_KIND_FAULT_DROP, site, NULL)) {
         return;
@@ -84,9 +84,9 @@ void vgpu_fault_inject_entry(VGPUState *s, const VGPUSite *site, uint8_t ring,
     if (vgpu_inject_fires(s, VGPU_INJECT_KIND_FAULT_DUPLICATE, site, NULL)) {
         vgpu_ih_push_fault(s, hub, vmid, ring, data);
     }
-    if (vgpu_inject_fires(s, VGPU_INJECT_KIND_FAULT_DELAY, site, &shot)) {
+    if (vgpu_inject_fires(s, VGPU_INJECT_KIND_FAULT_DELAY, site, &hit)) {
         VGPULateIrq irq = {
-            .due = vgpu_inject_due(shot.arg),
+            .due = vgpu_inject_due(hit.arg),
             .hub = hub, .vmid = vmid, .ring = ring,
         };
 

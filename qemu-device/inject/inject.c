@@ -13,17 +13,17 @@
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/inject/inject.h"
 
-#define LATE_SLOTS      256     /* entries whose last value is known */
+#define LATE_PTE_SLOTS  256     /* entries whose last value is known */
 
 QEMU_BUILD_BUG_ON(VGPU_INJECT_KIND__MAX > 32);
 
 /* The value that walks read from a page-table entry: a cache's slot. */
-typedef struct VGPULate {
+typedef struct VGPULatePte {
     uint64_t key;               /* entry's address and memory, + 1; 0: empty */
     uint64_t seen;              /* value that the last walk read */
     bool pending;               /* the entry has changed, walks read @seen */
     uint32_t left;              /* so many walks more read @seen */
-} VGPULate;
+} VGPULatePte;
 
 /* An injection. s->inject->lock; @next also changes under the BQL only. */
 struct VGPUInjection {
@@ -34,7 +34,7 @@ struct VGPUInjection {
     uint64_t seen;              /* occasions that the filter let through */
     uint64_t fired;             /* occasions that were taken */
     uint64_t random;            /* state of the generator */
-    VGPULate *late;             /* LATE_SLOTS of them, or NULL */
+    VGPULatePte *late;          /* LATE_PTE_SLOTS of them, or NULL */
     uint32_t links;             /* mask: nodes whose link it took down */
 };
 
@@ -50,7 +50,7 @@ struct VGPUInjector {
 static uint32_t last_id;
 
 /* Sebastiano Vigna's splitmix64: a counter, and a hash of it. */
-static uint64_t draw(uint64_t *state)
+static uint64_t inject_random(uint64_t *state)
 {
     uint64_t x = *state += 0x9e3779b97f4a7c15ull;
 
@@ -59,7 +59,7 @@ static uint64_t draw(uint64_t *state)
     return x ^ x >> 31;
 }
 
-static bool may_fire(const VGPUInjection *i)
+static bool inject_is_active(const VGPUInjection *i)
 {
     return !i->args.count || i->fired < i->args.count;
 }
@@ -68,14 +68,14 @@ static bool may_fire(const VGPUInjection *i)
  * The list, or which injections may fire, has changed. Injector lock held, as
  * for all that has an injection below.
  */
-static void rearm(VGPUState *s)
+static void inject_rearm(VGPUState *s)
 {
     VGPUInjection *i;
     uint32_t armed = 0, down = 0;
 
     QTAILQ_FOREACH(i, &s->inject->list, next) {
         down |= i->links;
-        if (may_fire(i) || i->late) {
+        if (inject_is_active(i) || i->late) {
             armed |= 1u << i->args.kind;
         }
     }
@@ -86,27 +86,29 @@ static void rearm(VGPUState *s)
     }
 }
 
-static bool fits(int wanted, int have)
+static bool filter_fits(int wanted, int have)
 {
     return wanted == VGPU_SITE_ANY || wanted == have;
 }
 
-static bool matches(const VGPUInjection *i, const VGPUSite *site)
+static bool inject_matches(const VGPUInjection *i, const VGPUSite *site)
 {
     const VGPUFilter *f = &i->args.filter;
     bool compute = f->me != VGPU_SITE_ANY || f->pipe != VGPU_SITE_ANY;
 
-    return fits(f->hub, site->hub) && fits(f->vmid, site->vmid) &&
-           fits(f->engine, site->engine) && fits(f->me, site->me) &&
-           fits(f->pipe, site->me ? (int)site->pipe : VGPU_SITE_NONE) &&
+    return filter_fits(f->hub, site->hub) &&
+           filter_fits(f->vmid, site->vmid) &&
+           filter_fits(f->engine, site->engine) &&
+           filter_fits(f->me, site->me) &&
+           filter_fits(f->pipe, site->me ? (int)site->pipe : VGPU_SITE_NONE) &&
            /* By itself it is an SDMA engine's. */
-           fits(f->queue, site->me && !compute ? VGPU_SITE_NONE
-                                               : site->queue) &&
+           filter_fits(f->queue, site->me && !compute ? VGPU_SITE_NONE
+                                                      : site->queue) &&
            site->va >= f->first && site->va <= f->last;
 }
 
 /* Whose occasion it is, in @buf. */
-static const char *from(const VGPUSite *site, char *buf, size_t size)
+static const char *site_name(const VGPUSite *site, char *buf, size_t size)
 {
     if (site->me) {
         snprintf(buf, size, "mec%u.%u.%d", site->me, site->pipe, site->queue);
@@ -121,25 +123,25 @@ static const char *from(const VGPUSite *site, char *buf, size_t size)
 }
 
 /* Is the occasion taken? */
-static bool take(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
-                 VGPUShot *shot)
+static bool inject_take(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
+                        VGPUInjectHit *hit)
 {
-    uint64_t random = draw(&i->random);
+    uint64_t random = inject_random(&i->random);
     char buf[32];
 
-    if (i->seen++ < i->args.skip || !may_fire(i) ||
+    if (i->seen++ < i->args.skip || !inject_is_active(i) ||
         random >> 32 >= i->args.threshold) {
         return false;
     }
     i->fired++;
     vgpu_count(s, VGPU_CNT_INJECTIONS, 1);
-    shot->arg = i->args.arg;
-    shot->random = draw(&random);
+    hit->arg = i->args.arg;
+    hit->random = inject_random(&random);
     trace_vgpu_inject(s->id, VgpuInjectKind_str(i->args.kind), i->id, i->fired,
                       site->hub, site->vmid, site->va,
-                      from(site, buf, sizeof(buf)), shot->random);
-    if (!may_fire(i)) {
-        rearm(s);
+                      site_name(site, buf, sizeof(buf)), hit->random);
+    if (!inject_is_active(i)) {
+        inject_rearm(s);
     }
     return true;
 }
@@ -150,72 +152,73 @@ uint32_t vgpu_inject_links_down(VGPUState *s)
 }
 
 bool vgpu_inject_fires(VGPUState *s, VgpuInjectKind kind, const VGPUSite *site,
-                       VGPUShot *shot)
+                       VGPUInjectHit *hit)
 {
     VGPUInjection *i;
-    VGPUShot unused;
+    VGPUInjectHit unused;
 
     QEMU_LOCK_GUARD(&s->inject->lock);
     QTAILQ_FOREACH(i, &s->inject->list, next) {
-        if (i->args.kind == kind && matches(i, site) &&
-            take(s, i, site, shot ?: &unused)) {
+        if (i->args.kind == kind && inject_matches(i, site) &&
+            inject_take(s, i, site, hit ?: &unused)) {
             return true;
         }
     }
     return false;
 }
 
-void vgpu_inject_link(VGPUState *s, const VGPUSite *site, unsigned node)
+void vgpu_inject_xgmi_down(VGPUState *s, const VGPUSite *site, unsigned node)
 {
     VGPUInjection *i;
-    VGPUShot shot;
+    VGPUInjectHit hit;
 
     QEMU_LOCK_GUARD(&s->inject->lock);
     QTAILQ_FOREACH(i, &s->inject->list, next) {
         if (i->args.kind == VGPU_INJECT_KIND_XGMI_DOWN &&
-            !(i->links & (1u << node)) && matches(i, site) &&
-            take(s, i, site, &shot)) {
+            !(i->links & (1u << node)) && inject_matches(i, site) &&
+            inject_take(s, i, site, &hit)) {
             i->links |= 1u << node;
-            rearm(s);
+            inject_rearm(s);
             break;
         }
     }
 }
 
 /* What is read instead of @entry, which may have changed. */
-static uint64_t late_entry(VGPUState *s, VGPUInjection *i,
-                           const VGPUSite *site, uint64_t key, uint64_t entry)
+static uint64_t inject_late_pte(VGPUState *s, VGPUInjection *i,
+                                const VGPUSite *site, uint64_t key,
+                                uint64_t entry)
 {
     uint64_t hash = key * 0x9e3779b97f4a7c15ull >> 32;
-    VGPULate *l = &i->late[hash % LATE_SLOTS];
-    VGPUShot shot;
+    VGPULatePte *l = &i->late[hash % LATE_PTE_SLOTS];
+    VGPUInjectHit hit;
 
     if (l->key != key || l->seen == entry) {
-        *l = (VGPULate) { .key = key, .seen = entry };
+        *l = (VGPULatePte) { .key = key, .seen = entry };
         return entry;
     }
-    if (!l->pending && take(s, i, site, &shot)) {
+    if (!l->pending && inject_take(s, i, site, &hit)) {
         l->pending = true;
-        l->left = shot.arg;
+        l->left = hit.arg;
     }
     if (!l->left) {
-        *l = (VGPULate) { .key = key, .seen = entry };
+        *l = (VGPULatePte) { .key = key, .seen = entry };
         return entry;
     }
     l->left--;
     return l->seen;
 }
 
-uint64_t vgpu_inject_entry(VGPUState *s, const VGPUSite *site, unsigned where,
-                           uint64_t addr, uint64_t entry, bool leaf)
+uint64_t vgpu_inject_pte(VGPUState *s, const VGPUSite *site, unsigned where,
+                         uint64_t addr, uint64_t entry, bool leaf)
 {
     bool gart = !site->vmid;
     VGPUInjection *i;
-    VGPUShot shot;
+    VGPUInjectHit hit;
 
     QEMU_LOCK_GUARD(&s->inject->lock);
     QTAILQ_FOREACH(i, &s->inject->list, next) {
-        if (!matches(i, site)) {
+        if (!inject_matches(i, site)) {
             continue;
         }
         switch (i->args.kind) {
@@ -223,22 +226,22 @@ uint64_t vgpu_inject_entry(VGPUState *s, const VGPUSite *site, unsigned where,
         case VGPU_INJECT_KIND_GART_CORRUPT:
             if (leaf && gart == (i->args.kind ==
                                  VGPU_INJECT_KIND_GART_CORRUPT) &&
-                take(s, i, site, &shot)) {
-                entry ^= shot.arg ?: 1ull << (shot.random & 63);
+                inject_take(s, i, site, &hit)) {
+                entry ^= hit.arg ?: 1ull << (hit.random & 63);
             }
             break;
         case VGPU_INJECT_KIND_PTE_LOST:
         case VGPU_INJECT_KIND_GART_LOST:
             if (leaf && gart == (i->args.kind == VGPU_INJECT_KIND_GART_LOST) &&
-                take(s, i, site, &shot)) {
+                inject_take(s, i, site, &hit)) {
                 entry = 0;
             }
             break;
         case VGPU_INJECT_KIND_PTE_LATE:
         case VGPU_INJECT_KIND_GART_LATE:
             if (gart == (i->args.kind == VGPU_INJECT_KIND_GART_LATE)) {
-                entry = late_entry(s, i, site, (addr | (where & 7)) + 1,
-                                   entry);
+                entry = inject_late_pte(s, i, site, (addr | (where & 7)) + 1,
+                                        entry);
             }
             break;
         default:
@@ -261,11 +264,11 @@ void vgpu_inject_each(VGPUState *s, VgpuInjectKind kind,
             .engine = VGPU_SITE_NONE, .queue = VGPU_SITE_NONE,
             .va = i->args.filter.first,
         };
-        VGPUShot shot;
+        VGPUInjectHit hit;
 
-        if (i->args.kind == kind && matches(i, &site) &&
-            take(s, i, &site, &shot)) {
-            effect(s, &i->args.filter, shot.random);
+        if (i->args.kind == kind && inject_matches(i, &site) &&
+            inject_take(s, i, &site, &hit)) {
+            effect(s, &i->args.filter, hit.random);
         }
     }
 }
@@ -277,24 +280,26 @@ int64_t vgpu_inject_due(uint64_t delay)
     return MAX(now + (int64_t)MIN(delay, INT64_MAX / 2), 1);
 }
 
-uint64_t vgpu_inject_poison(VGPUState *s, const VGPUSite *site, uint64_t len)
+uint64_t vgpu_inject_vram_poison(VGPUState *s, const VGPUSite *site,
+                                 uint64_t len)
 {
     VGPUSite at = *site;
     VGPUInjection *i;
-    VGPUShot shot;
+    VGPUInjectHit hit;
 
     QEMU_LOCK_GUARD(&s->inject->lock);
     QTAILQ_FOREACH(i, &s->inject->list, next) {
-        if (i->args.kind != VGPU_INJECT_KIND_VRAM_POISON || !may_fire(i)) {
+        if (i->args.kind != VGPU_INJECT_KIND_VRAM_POISON ||
+            !inject_is_active(i)) {
             continue;
         }
         at.va = MAX(site->va, i->args.filter.first);
-        if (at.va - site->va >= len || !matches(i, &at)) {
+        if (at.va - site->va >= len || !inject_matches(i, &at)) {
             continue;
         }
         if (at.va != site->va) {
             len = at.va - site->va;
-        } else if (take(s, i, site, &shot)) {
+        } else if (inject_take(s, i, site, &hit)) {
             return 0;
         }
     }
@@ -321,12 +326,12 @@ VGPUInjection *vgpu_inject_add(VGPUState *s, const VGPUInjectArgs *args,
     i->random = args->seed;
     if (args->kind == VGPU_INJECT_KIND_PTE_LATE ||
         args->kind == VGPU_INJECT_KIND_GART_LATE) {
-        i->late = g_new0(VGPULate, LATE_SLOTS);
+        i->late = g_new0(VGPULatePte, LATE_PTE_SLOTS);
     }
     WITH_QEMU_LOCK_GUARD(&s->inject->lock) {
         QTAILQ_INSERT_TAIL(&s->inject->list, i, next);
         s->inject->count++;
-        rearm(s);
+        inject_rearm(s);
     }
     return i;
 }
@@ -337,17 +342,17 @@ uint32_t vgpu_inject_id(const VGPUInjection *i)
 }
 
 bool vgpu_inject_now(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
-                     VGPUShot *shot)
+                     VGPUInjectHit *hit)
 {
     QEMU_LOCK_GUARD(&s->inject->lock);
-    if (!may_fire(i)) {
+    if (!inject_is_active(i)) {
         return false;
     }
-    take(s, i, site, shot);
+    inject_take(s, i, site, hit);
     return true;
 }
 
-static void remove_one(VGPUState *s, VGPUInjection *i)
+static void inject_remove_one(VGPUState *s, VGPUInjection *i)
 {
     QTAILQ_REMOVE(&s->inject->list, i, next);
     s->inject->count--;
@@ -364,11 +369,11 @@ bool vgpu_inject_remove(VGPUState *s, uint32_t id)
     QEMU_LOCK_GUARD(&s->inject->lock);
     QTAILQ_FOREACH_SAFE(i, &s->inject->list, next, next) {
         if (i->id == id) {
-            remove_one(s, i);
+            inject_remove_one(s, i);
             found = true;
         }
     }
-    rearm(s);
+    inject_rearm(s);
     return found;
 }
 
@@ -385,7 +390,7 @@ VgpuInjectionInfoList *vgpu_inject_infos(VGPUState *s)
         info->injection = QAPI_CLONE(VgpuInjection, i->what);
         info->seen = i->seen;
         info->fired = i->fired;
-        info->active = may_fire(i);
+        info->active = inject_is_active(i);
         QAPI_LIST_APPEND(tail, info);
     }
     return list;
@@ -412,7 +417,7 @@ void vgpu_inject_destroy(VGPUState *s)
     VGPUInjection *i, *next;
 
     QTAILQ_FOREACH_SAFE(i, &s->inject->list, next, next) {
-        remove_one(s, i);
+        inject_remove_one(s, i);
     }
     qemu_mutex_destroy(&s->inject->lock);
 }

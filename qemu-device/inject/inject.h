@@ -61,17 +61,17 @@ typedef struct VGPUInjectArgs {
     uint64_t threshold;         /* taken if a random 32-bit number is below */
 } VGPUInjectArgs;
 
-/* Kinds that vgpu_inject_entry() is for. */
-#define VGPU_INJECT_ENTRIES \
+/* Kinds that vgpu_inject_pte() is for. */
+#define VGPU_INJECT_PTES \
     (1u << VGPU_INJECT_KIND_PTE_CORRUPT | 1u << VGPU_INJECT_KIND_PTE_LOST | \
      1u << VGPU_INJECT_KIND_PTE_LATE | 1u << VGPU_INJECT_KIND_GART_CORRUPT | \
      1u << VGPU_INJECT_KIND_GART_LOST | 1u << VGPU_INJECT_KIND_GART_LATE)
 
 /* What the injection that takes an occasion does there. */
-typedef struct VGPUShot {
+typedef struct VGPUInjectHit {
     uint64_t arg;               /* the kind's parameter; 0: none */
     uint64_t random;            /* drawn for this occasion */
-} VGPUShot;
+} VGPUInjectHit;
 
 #define VGPU_INJECTIONS_MAX     64      /* of a device */
 
@@ -91,14 +91,14 @@ static inline bool vgpu_inject_armed(VGPUState *s, uint32_t kinds)
 }
 
 /*
- * Does an injection of @kind take this occasion? @shot may be NULL. Any thread,
+ * Does an injection of @kind take this occasion? @hit may be NULL. Any thread,
  * any lock.
  */
 bool vgpu_inject_fires(VGPUState *s, VgpuInjectKind kind, const VGPUSite *site,
-                       VGPUShot *shot);
+                       VGPUInjectHit *hit);
 
 /* Is the doorbell lost? site.va: its byte offset. Any thread. */
-static inline bool vgpu_inject_doorbell(VGPUState *s, VGPUSite site)
+static inline bool vgpu_inject_doorbell_lost(VGPUState *s, VGPUSite site)
 {
     site.hub = VGPU_SITE_NONE;
     return vgpu_inject_armed(s, 1u << VGPU_INJECT_KIND_DOORBELL_LOST) &&
@@ -109,19 +109,20 @@ static inline bool vgpu_inject_doorbell(VGPUState *s, VGPUSite site)
  * What a walk reads instead of @entry, which is at @addr of the memory that
  * @where tells apart, @leaf if it ends the walk. Any thread.
  */
-uint64_t vgpu_inject_entry(VGPUState *s, const VGPUSite *site, unsigned where,
-                           uint64_t addr, uint64_t entry, bool leaf);
+uint64_t vgpu_inject_pte(VGPUState *s, const VGPUSite *site, unsigned where,
+                         uint64_t addr, uint64_t entry, bool leaf);
 /*
  * Take down the link to @node if an injection takes this occasion. Any thread.
  */
-void vgpu_inject_link(VGPUState *s, const VGPUSite *site, unsigned node);
+void vgpu_inject_xgmi_down(VGPUState *s, const VGPUSite *site, unsigned node);
 /* Mask of the nodes whose link is down, at our end. Any thread. */
 uint32_t vgpu_inject_links_down(VGPUState *s);
 /*
  * How many of @len bytes at @site (va: offset in VRAM) can be read; 0: the
  * first cannot, and that was counted. Any thread.
  */
-uint64_t vgpu_inject_poison(VGPUState *s, const VGPUSite *site, uint64_t len);
+uint64_t vgpu_inject_vram_poison(VGPUState *s, const VGPUSite *site,
+                                 uint64_t len);
 /*
  * Each injection of @kind takes an occasion that its filter lets through: for
  * those that do, @effect is called. @effect: the injector's lock held.
@@ -146,7 +147,7 @@ uint32_t vgpu_inject_id(const VGPUInjection *i);
  * no more occasions.
  */
 bool vgpu_inject_now(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
-                     VGPUShot *shot);
+                     VGPUInjectHit *hit);
 /* Remove the injection with @id. False: the device has none. */
 bool vgpu_inject_remove(VGPUState *s, uint32_t id);
 /* The caller frees it. */

@@ -69,7 +69,7 @@ uint32_t vgpu_invalidate_inject(VGPUState *s, unsigned hub, unsigned eng,
             .hub = hub, .vmid = i, .va = eng,
             .engine = VGPU_SITE_NONE, .queue = VGPU_SITE_NONE,
         };
-        VGPUShot shot;
+        VGPUInjectHit hit;
 
         if (!(requested & (1u << i))) {
             continue;
@@ -77,9 +77,9 @@ uint32_t vgpu_invalidate_inject(VGPUState *s, unsigned hub, unsigned eng,
         if (vgpu_inject_fires(s, VGPU_INJECT_KIND_INV_NO_ACK, &site, NULL)) {
             no_ack |= 1u << i;
         } else if (vgpu_inject_fires(s, VGPU_INJECT_KIND_INV_EARLY_ACK, &site,
-                                     &shot)) {
+                                     &hit)) {
             *vmids &= ~(1u << i);
-            s->memory->late_drops.due[hub][i] = vgpu_inject_due(shot.arg);
+            s->memory->late_drops.due[hub][i] = vgpu_inject_due(hit.arg);
             late_drops_arm(s);
         }
     }

@@ -138,11 +138,11 @@ static VGPUPhys walk_load_entry(VGPUClient *c, unsigned vmid, uint64_t va,
     if (found != VGPU_PHYS_OK) {
         return found;
     }
-    if (vgpu_inject_armed(c->s, VGPU_INJECT_ENTRIES)) {
+    if (vgpu_inject_armed(c->s, VGPU_INJECT_PTES)) {
         VGPUSite site = vgpu_client_site(c, vmid, va);
 
-        *entry = vgpu_inject_entry(c->s, &site, kind, addr + index * 8, *entry,
-                                   walk_entry_is_leaf(level, *entry));
+        *entry = vgpu_inject_pte(c->s, &site, kind, addr + index * 8, *entry,
+                                 walk_entry_is_leaf(level, *entry));
     }
     return VGPU_PHYS_OK;
 }
@@ -257,7 +257,7 @@ static void walk_coalesce_line(VGPUClient *c, uint64_t table, uint64_t index,
     unsigned i;
 
     if (leaf->kind != VGPU_TARGET_BUS || addr < before * VGPU_PAGE_SIZE ||
-        vgpu_inject_armed(c->s, VGPU_INJECT_ENTRIES) ||
+        vgpu_inject_armed(c->s, VGPU_INJECT_PTES) ||
         !walk_entry_target(c, table & ~VGPU_PDE_ADDR,
                            sizeof(entry) << LINE_SHIFT, &line, &kind) ||
         kind != VGPU_TARGET_VRAM) {

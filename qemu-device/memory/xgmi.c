@@ -144,7 +144,7 @@ void vgpu_xgmi_inject_down(VGPUState *s, VGPUSite site)
 
     if (vgpu_inject_armed(s, 1u << VGPU_INJECT_KIND_XGMI_DOWN) &&
         s->memory->hive && n < VGPU_XGMI_NODES && n != s->memory->xgmi_node) {
-        vgpu_inject_link(s, &site, n);
+        vgpu_inject_xgmi_down(s, &site, n);
     }
 }
 

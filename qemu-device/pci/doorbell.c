@@ -46,7 +46,7 @@ static void doorbell_write(void *opaque, hwaddr addr, uint64_t val,
                 .queue = VGPU_SITE_NONE, .va = addr,
             };
 
-            if (!vgpu_inject_doorbell(s, site)) {
+            if (!vgpu_inject_doorbell_lost(s, site)) {
                 vgpu_ih_doorbell(s, addr / 4, val);
             }
             return;

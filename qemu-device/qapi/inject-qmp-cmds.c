@@ -60,17 +60,17 @@ static bool happen(VGPUState *s, VGPUInjection *i, const VGPUInjectArgs *a,
         .vmid = MAX(f->vmid, 0), .engine = VGPU_SITE_NONE,
         .queue = VGPU_SITE_NONE, .va = f->first,
     };
-    VGPUShot shot = { 0 };
+    VGPUInjectHit hit = { 0 };
 
-    if (!vgpu_inject_now(s, i, &site, &shot)) {
+    if (!vgpu_inject_now(s, i, &site, &hit)) {
         return false;
     }
     switch (a->kind) {
     case VGPU_INJECT_KIND_FAULT_SPURIOUS:
-        push_fault(s, f, &w->u.fault_spurious, shot.random);
+        push_fault(s, f, &w->u.fault_spurious, hit.random);
         break;
     case VGPU_INJECT_KIND_VRAM_LOST:
-        vgpu_vram_inject_lost(s, f, shot.random);
+        vgpu_vram_inject_lost(s, f, hit.random);
         break;
     default:
         break;

@@ -43,7 +43,7 @@ static bool dma_poisoned(VGPUView *v, uint64_t va, VGPUSpan *span)
     VGPUSite site = vgpu_client_site(v->client, v->vmid, span->addr);
     uint64_t clean;
 
-    clean = vgpu_inject_poison(v->client->s, &site, span->len);
+    clean = vgpu_inject_vram_poison(v->client->s, &site, span->len);
     span->len = MIN(span->len, MAX(clean, 1));
     return !clean;
 }

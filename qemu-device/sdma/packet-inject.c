@@ -35,9 +35,9 @@ VGPUStep vgpu_sdma_inject_begin(VGPUSdmaEngine *e, VGPUQueue *q)
         .hub = e->client.hub, .vmid = vgpu_exec_vmid(x), .engine = e->index,
         .queue = x->mem.queue, .va = vgpu_exec_address(x, 0, &left),
     };
-    VGPUShot shot;
+    VGPUInjectHit hit;
 
-    if (vgpu_inject_fires(s, VGPU_INJECT_KIND_SDMA_HANG, &site, &shot)) {
+    if (vgpu_inject_fires(s, VGPU_INJECT_KIND_SDMA_HANG, &site, &hit)) {
         return VGPU_STEP_HANG;
     }
     if (!is_copy(x)) {
@@ -46,15 +46,15 @@ VGPUStep vgpu_sdma_inject_begin(VGPUSdmaEngine *e, VGPUQueue *q)
     site.va = vgpu_dw64(&x->dw[(x->dw[0] & SDMA_PKT__SUB_OP) ==
                                SDMA_PKT(0, SDMA_SUBOP_COPY_LINEAR) ?
                                5 : SDMA_COPY_RECT_DST_DW]);
-    if (vgpu_inject_fires(s, VGPU_INJECT_KIND_SDMA_SLOW, &site, &shot)) {
-        injected->slow = shot.arg;
+    if (vgpu_inject_fires(s, VGPU_INJECT_KIND_SDMA_SLOW, &site, &hit)) {
+        injected->slow = hit.arg;
     }
     if (is_linear_copy(x) &&
-        vgpu_inject_fires(s, VGPU_INJECT_KIND_SDMA_WRONG_BYTE, &site, &shot)) {
+        vgpu_inject_fires(s, VGPU_INJECT_KIND_SDMA_WRONG_BYTE, &site, &hit)) {
         uint64_t len = VGPU_GET(x->dw[1], SDMA_COPY_LINEAR_DW1__COUNT) + 1ull;
 
-        injected->wrong_at = (shot.random >> 8) % len;
-        injected->wrong_xor = shot.arg ?: shot.random % 255 + 1;
+        injected->wrong_at = (hit.random >> 8) % len;
+        injected->wrong_xor = hit.arg ?: hit.random % 255 + 1;
     }
     return VGPU_STEP_DONE;
 }

@@ -301,7 +301,7 @@ bool vgpu_sdma_doorbell(VGPUState *s, unsigned engine, uint32_t offset,
         if (i == SDMA_NUM_QUEUES) {
             return false;
         }
-        if (vgpu_inject_doorbell(s, vgpu_queue_site(engine, i,
+        if (vgpu_inject_doorbell_lost(s, vgpu_queue_site(engine, i,
                 VGPU_GET(q->regs[SDMA_RB_CNTL], SDMA_RB_CNTL__RB_VMID),
                 offset))) {
             return true;
