@@ -7,6 +7,25 @@
  * An injection's choices come from its own random numbers, drawn once for each
  * occasion that its filter lets through: the same seed and the same occasions
  * make the same choices.
+ *
+ * Where the effect of each kind is:
+ *
+ *   pte-corrupt, pte-lost, pte-late,     vgpu_inject_pte(), for
+ *   gart-corrupt, gart-lost, gart-late     memory/page-walk.c
+ *   inv-no-ack, inv-early-ack            memory/invalidate-inject.c
+ *   vram-lost, vram-lost-at-reset        memory/vram.c
+ *   vram-poison                          vgpu_inject_vram_poison(), for
+ *                                          queue/dma.c
+ *   xgmi-down                            memory/xgmi.c
+ *   fault-drop, -duplicate, -delay       ih/fault-inject.c
+ *   fault-spurious                       ih/fault.c
+ *   ih-overflow                          ih/ring.c
+ *   sdma-hang, sdma-slow,                sdma/packet-inject.c
+ *   sdma-wrong-byte
+ *   doorbell-lost                        vgpu_inject_doorbell_lost(), for
+ *                                          sdma/regs.c, cp/regs.c,
+ *                                          pci/doorbell.c
+ *   surprise-removal                     pci/surprise-removal.c
  */
 #ifndef HW_MISC_VGPU_KFD_INJECT_INJECT_H
 #define HW_MISC_VGPU_KFD_INJECT_INJECT_H
