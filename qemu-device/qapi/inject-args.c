@@ -13,18 +13,18 @@
 #include "hw/misc/vgpu-kfd/memory/xgmi.h"
 #include "hw/misc/vgpu-kfd/qapi/inject-args.h"
 
-#define AT_ONCE_MAX     1024u   /* occasions of a kind that happens at once */
+#define IMMEDIATE_COUNT_MAX 1024u /* occasions of a kind that happens at once */
 
 /* Addresses that members of a kind name. */
-typedef struct Where {
+typedef struct InjectRange {
     const char *name;           /* of the members that start stands for */
     bool has;                   /* any of them is there */
     uint64_t first;
     bool has_length;
     uint64_t length;
-} Where;
+} InjectRange;
 
-#define WHERE(_name, _branch, _member) (Where) {                        \
+#define INJECT_RANGE(_name, _branch, _member) (InjectRange) {           \
     .name = (_name),                                                    \
     .has = (_branch)->has_##_member, .first = (_branch)->_member,       \
     .has_length = (_branch)->has_length, .length = (_branch)->length,   \
@@ -38,149 +38,150 @@ bool vgpu_inject_is_immediate(VgpuInjectKind kind)
 }
 
 /* A number of a filter, or what is not compared. */
-static int number(bool has, unsigned value)
+static int filter_number(bool has, unsigned value)
 {
     return has ? (int)value : VGPU_SITE_ANY;
 }
 
-static int hub_number(bool has, VgpuHubKind kind)
+static int filter_hub(bool has, VgpuHubKind kind)
 {
-    return number(has, kind == VGPU_HUB_KIND_MM ? VGPU_HUB_MM : VGPU_HUB_GFX);
+    return filter_number(has,
+                         kind == VGPU_HUB_KIND_MM ? VGPU_HUB_MM : VGPU_HUB_GFX);
 }
 
-static void set_queue(VGPUFilter *f, const VgpuInjectQueue *q)
+static void parse_queue(VGPUFilter *f, const VgpuInjectQueue *q)
 {
-    f->vmid = number(q->has_vmid, q->vmid);
-    f->engine = number(q->has_engine, q->engine);
-    f->me = number(q->has_me, q->me);
-    f->pipe = number(q->has_pipe, q->pipe);
-    f->queue = number(q->has_queue, q->queue);
+    f->vmid = filter_number(q->has_vmid, q->vmid);
+    f->engine = filter_number(q->has_engine, q->engine);
+    f->me = filter_number(q->has_me, q->me);
+    f->pipe = filter_number(q->has_pipe, q->pipe);
+    f->queue = filter_number(q->has_queue, q->queue);
 }
 
-static void set_access(VGPUFilter *f, const VgpuInjectAccess *a)
+static void parse_access(VGPUFilter *f, const VgpuInjectAccess *a)
 {
-    set_queue(f, qapi_VgpuInjectAccess_base(a));
-    f->hub = hub_number(a->has_hub, a->hub);
+    parse_queue(f, qapi_VgpuInjectAccess_base(a));
+    f->hub = filter_hub(a->has_hub, a->hub);
 }
 
-static void set_sdma(VGPUFilter *f, const VgpuInjectSdma *sdma)
+static void parse_sdma(VGPUFilter *f, const VgpuInjectSdma *sdma)
 {
-    f->vmid = number(sdma->has_vmid, sdma->vmid);
-    f->engine = number(sdma->has_engine, sdma->engine);
-    f->queue = number(sdma->has_queue, sdma->queue);
+    f->vmid = filter_number(sdma->has_vmid, sdma->vmid);
+    f->engine = filter_number(sdma->has_engine, sdma->engine);
+    f->queue = filter_number(sdma->has_queue, sdma->queue);
 }
 
-/* From @where on, or from the address that start, its old name, says. */
-static bool set_range(VGPUFilter *f, const VgpuInjection *w, Where where,
-                      Error **errp)
+/* From @range on, or from the address that start, its old name, says. */
+static bool parse_range(VGPUFilter *f, const VgpuInjection *w,
+                        InjectRange range, Error **errp)
 {
-    if (w->has_start && where.has) {
+    if (w->has_start && range.has) {
         error_setg(errp, "start is an old name of %s: give one of them",
-                   where.name);
+                   range.name);
         return false;
     }
-    if (where.has_length && !where.length) {
+    if (range.has_length && !range.length) {
         error_setg(errp, "length must not be 0");
         return false;
     }
-    f->first = w->has_start ? w->start : where.first;
-    if (where.has_length && where.length - 1 < UINT64_MAX - f->first) {
-        f->last = f->first + where.length - 1;
+    f->first = w->has_start ? w->start : range.first;
+    if (range.has_length && range.length - 1 < UINT64_MAX - f->first) {
+        f->last = f->first + range.length - 1;
     }
     return true;
 }
 
-static bool set_walk(VGPUFilter *f, const VgpuInjection *w,
-                     const VgpuInjectWalk *walk, Error **errp)
+static bool parse_walk(VGPUFilter *f, const VgpuInjection *w,
+                       const VgpuInjectWalk *walk, Error **errp)
 {
-    set_access(f, qapi_VgpuInjectWalk_base(walk));
-    return set_range(f, w, WHERE("va", walk, va), errp);
+    parse_access(f, qapi_VgpuInjectWalk_base(walk));
+    return parse_range(f, w, INJECT_RANGE("va", walk, va), errp);
 }
 
-static bool set_corrupt(VGPUInjectArgs *a, const VgpuInjection *w,
-                        const VgpuInjectCorrupt *c, Error **errp)
+static bool parse_corrupt(VGPUInjectArgs *a, const VgpuInjection *w,
+                          const VgpuInjectCorrupt *c, Error **errp)
 {
     a->arg = c->q_xor;
-    return set_walk(&a->filter, w, qapi_VgpuInjectCorrupt_base(c), errp);
+    return parse_walk(&a->filter, w, qapi_VgpuInjectCorrupt_base(c), errp);
 }
 
-static bool set_late(VGPUInjectArgs *a, const VgpuInjection *w,
-                     const VgpuInjectLate *l, Error **errp)
+static bool parse_late(VGPUInjectArgs *a, const VgpuInjection *w,
+                       const VgpuInjectLate *l, Error **errp)
 {
     a->arg = l->has_walks ? l->walks : 1;
-    return set_walk(&a->filter, w, qapi_VgpuInjectLate_base(l), errp);
+    return parse_walk(&a->filter, w, qapi_VgpuInjectLate_base(l), errp);
 }
 
-static bool set_hang(VGPUFilter *f, const VgpuInjection *w,
-                     const VgpuInjectHang *h, Error **errp)
+static bool parse_hang(VGPUFilter *f, const VgpuInjection *w,
+                       const VgpuInjectHang *h, Error **errp)
 {
-    set_sdma(f, qapi_VgpuInjectHang_base(h));
-    return set_range(f, w, WHERE("packet-va", h, packet_va), errp);
+    parse_sdma(f, qapi_VgpuInjectHang_base(h));
+    return parse_range(f, w, INJECT_RANGE("packet-va", h, packet_va), errp);
 }
 
-static bool set_copy(VGPUFilter *f, const VgpuInjection *w,
-                     const VgpuInjectCopy *c, Error **errp)
+static bool parse_copy(VGPUFilter *f, const VgpuInjection *w,
+                       const VgpuInjectCopy *c, Error **errp)
 {
-    set_sdma(f, qapi_VgpuInjectCopy_base(c));
-    return set_range(f, w, WHERE("dst-va", c, dst_va), errp);
+    parse_sdma(f, qapi_VgpuInjectCopy_base(c));
+    return parse_range(f, w, INJECT_RANGE("dst-va", c, dst_va), errp);
 }
 
-static bool set_slow(VGPUInjectArgs *a, const VgpuInjection *w,
-                     const VgpuInjectSlow *s, Error **errp)
+static bool parse_slow(VGPUInjectArgs *a, const VgpuInjection *w,
+                       const VgpuInjectSlow *s, Error **errp)
 {
     if (!s->bytes_per_second) {
         error_setg(errp, "bytes-per-second must not be 0");
         return false;
     }
     a->arg = s->bytes_per_second;
-    return set_copy(&a->filter, w, qapi_VgpuInjectSlow_base(s), errp);
+    return parse_copy(&a->filter, w, qapi_VgpuInjectSlow_base(s), errp);
 }
 
-static bool set_wrong_byte(VGPUInjectArgs *a, const VgpuInjection *w,
-                           const VgpuInjectWrongByte *b, Error **errp)
+static bool parse_wrong_byte(VGPUInjectArgs *a, const VgpuInjection *w,
+                             const VgpuInjectWrongByte *b, Error **errp)
 {
     if (b->has_q_xor && !b->q_xor) {
         error_setg(errp, "xor must not be 0");
         return false;
     }
     a->arg = b->q_xor;
-    return set_copy(&a->filter, w, qapi_VgpuInjectWrongByte_base(b), errp);
+    return parse_copy(&a->filter, w, qapi_VgpuInjectWrongByte_base(b), errp);
 }
 
-static bool set_doorbell(VGPUFilter *f, const VgpuInjection *w,
-                         const VgpuInjectDoorbell *d, Error **errp)
+static bool parse_doorbell(VGPUFilter *f, const VgpuInjection *w,
+                           const VgpuInjectDoorbell *d, Error **errp)
 {
-    set_queue(f, qapi_VgpuInjectDoorbell_base(d));
-    return set_range(f, w, WHERE("doorbell", d, doorbell), errp);
+    parse_queue(f, qapi_VgpuInjectDoorbell_base(d));
+    return parse_range(f, w, INJECT_RANGE("doorbell", d, doorbell), errp);
 }
 
-static bool set_fault(VGPUFilter *f, const VgpuInjection *w,
-                      const VgpuInjectFault *fault, Error **errp)
+static bool parse_fault(VGPUFilter *f, const VgpuInjection *w,
+                        const VgpuInjectFault *fault, Error **errp)
 {
-    f->hub = hub_number(fault->has_hub, fault->hub);
-    f->vmid = number(fault->has_vmid, fault->vmid);
-    return set_range(f, w, WHERE("va", fault, va), errp);
+    f->hub = filter_hub(fault->has_hub, fault->hub);
+    f->vmid = filter_number(fault->has_vmid, fault->vmid);
+    return parse_range(f, w, INJECT_RANGE("va", fault, va), errp);
 }
 
-static bool set_fault_delay(VGPUInjectArgs *a, const VgpuInjection *w,
-                            const VgpuInjectFaultDelay *d, Error **errp)
+static bool parse_fault_delay(VGPUInjectArgs *a, const VgpuInjection *w,
+                              const VgpuInjectFaultDelay *d, Error **errp)
 {
     a->arg = d->delay_ns;
-    return set_fault(&a->filter, w, qapi_VgpuInjectFaultDelay_base(d), errp);
+    return parse_fault(&a->filter, w, qapi_VgpuInjectFaultDelay_base(d), errp);
 }
 
-static bool set_spurious(VGPUFilter *f, const VgpuInjection *w,
-                         const VgpuInjectSpurious *s, Error **errp)
+static bool parse_spurious(VGPUFilter *f, const VgpuInjection *w,
+                           const VgpuInjectSpurious *s, Error **errp)
 {
-    f->hub = hub_number(s->has_hub, s->hub);
-    f->vmid = number(s->has_vmid, s->vmid);
-    return set_range(f, w, WHERE("va", s, va), errp);
+    f->hub = filter_hub(s->has_hub, s->hub);
+    f->vmid = filter_number(s->has_vmid, s->vmid);
+    return parse_range(f, w, INJECT_RANGE("va", s, va), errp);
 }
 
-static bool set_overflow(VGPUFilter *f, const VgpuInjection *w,
-                         const VgpuInjectOverflow *o, Error **errp)
+static bool parse_overflow(VGPUFilter *f, const VgpuInjection *w,
+                           const VgpuInjectOverflow *o, Error **errp)
 {
-    Where where = {
+    InjectRange range = {
         .name = "client and source", .has = o->has_client || o->has_source,
         .first = o->client << 8 | o->source,
         .has_length = o->has_length || o->has_client,
@@ -195,15 +196,15 @@ static bool set_overflow(VGPUFilter *f, const VgpuInjection *w,
         error_setg(errp, "length belongs to start: give client and source");
         return false;
     }
-    f->hub = hub_number(o->has_hub, o->hub);
-    f->vmid = number(o->has_vmid, o->vmid);
-    return set_range(f, w, where, errp);
+    f->hub = filter_hub(o->has_hub, o->hub);
+    f->vmid = filter_number(o->has_vmid, o->vmid);
+    return parse_range(f, w, range, errp);
 }
 
-static bool set_invalidation(VGPUFilter *f, const VgpuInjection *w,
-                             const VgpuInjectInvalidation *i, Error **errp)
+static bool parse_invalidation(VGPUFilter *f, const VgpuInjection *w,
+                               const VgpuInjectInvalidation *i, Error **errp)
 {
-    Where where = {
+    InjectRange range = {
         .name = "inv-engine", .has = i->has_inv_engine, .first = i->inv_engine,
         .has_length = i->has_length || i->has_inv_engine,
         .length = i->has_length ? i->length : 1,
@@ -217,17 +218,17 @@ static bool set_invalidation(VGPUFilter *f, const VgpuInjection *w,
         error_setg(errp, "length belongs to start: give inv-engine");
         return false;
     }
-    f->hub = hub_number(i->has_hub, i->hub);
-    f->vmid = number(i->has_vmid, i->vmid);
-    return set_range(f, w, where, errp);
+    f->hub = filter_hub(i->has_hub, i->hub);
+    f->vmid = filter_number(i->has_vmid, i->vmid);
+    return parse_range(f, w, range, errp);
 }
 
-static bool set_early_ack(VGPUInjectArgs *a, const VgpuInjection *w,
-                          const VgpuInjectEarlyAck *e, Error **errp)
+static bool parse_early_ack(VGPUInjectArgs *a, const VgpuInjection *w,
+                            const VgpuInjectEarlyAck *e, Error **errp)
 {
     a->arg = e->delay_ns;
-    return set_invalidation(&a->filter, w, qapi_VgpuInjectEarlyAck_base(e),
-                            errp);
+    return parse_invalidation(&a->filter, w, qapi_VgpuInjectEarlyAck_base(e),
+                              errp);
 }
 
 static bool check_offset(VGPUState *s, uint64_t offset, Error **errp)
@@ -240,28 +241,28 @@ static bool check_offset(VGPUState *s, uint64_t offset, Error **errp)
     return true;
 }
 
-static bool set_vram(VGPUState *s, VGPUFilter *f, const VgpuInjection *w,
-                     const VgpuInjectVram *v, Error **errp)
+static bool parse_vram(VGPUState *s, VGPUFilter *f, const VgpuInjection *w,
+                       const VgpuInjectVram *v, Error **errp)
 {
     return check_offset(s, v->offset, errp) &&
-           set_range(f, w, WHERE("offset", v, offset), errp);
+           parse_range(f, w, INJECT_RANGE("offset", v, offset), errp);
 }
 
-static bool set_poison(VGPUState *s, VGPUFilter *f, const VgpuInjection *w,
-                       const VgpuInjectPoison *p, Error **errp)
+static bool parse_poison(VGPUState *s, VGPUFilter *f, const VgpuInjection *w,
+                         const VgpuInjectPoison *p, Error **errp)
 {
-    set_access(f, qapi_VgpuInjectPoison_base(p));
+    parse_access(f, qapi_VgpuInjectPoison_base(p));
     return check_offset(s, p->offset, errp) &&
-           set_range(f, w, WHERE("offset", p, offset), errp);
+           parse_range(f, w, INJECT_RANGE("offset", p, offset), errp);
 }
 
 /* A place in the hive: all of a node's VRAM, or a part. */
-static bool set_link(VGPUState *s, VGPUFilter *f, const VgpuInjection *w,
-                     const VgpuInjectLink *l, Error **errp)
+static bool parse_link(VGPUState *s, VGPUFilter *f, const VgpuInjection *w,
+                       const VgpuInjectLink *l, Error **errp)
 {
-    Where where = WHERE("node and offset", l, offset);
+    InjectRange range = INJECT_RANGE("node and offset", l, offset);
 
-    set_access(f, qapi_VgpuInjectLink_base(l));
+    parse_access(f, qapi_VgpuInjectLink_base(l));
     if (l->has_node) {
         if (l->node >= VGPU_XGMI_NODES) {
             error_setg(errp, "node must be below %u", VGPU_XGMI_NODES);
@@ -270,19 +271,19 @@ static bool set_link(VGPUState *s, VGPUFilter *f, const VgpuInjection *w,
         if (!check_offset(s, l->offset, errp)) {
             return false;
         }
-        where.has = true;
-        where.first = l->node * s->vram_size + l->offset;
-        where.length = MIN(l->has_length ? l->length : UINT64_MAX,
+        range.has = true;
+        range.first = l->node * s->vram_size + l->offset;
+        range.length = MIN(l->has_length ? l->length : UINT64_MAX,
                            s->vram_size - l->offset);
-        where.has_length = true;
+        range.has_length = true;
     } else if (l->has_offset || (l->has_length && !w->has_start)) {
         error_setg(errp, "offset and length need node");
         return false;
     }
-    return set_range(f, w, where, errp);
+    return parse_range(f, w, range, errp);
 }
 
-static bool set_nothing(const VgpuInjection *w, Error **errp)
+static bool parse_no_members(const VgpuInjection *w, Error **errp)
 {
     if (w->has_start) {
         error_setg(errp, "%s has no address", VgpuInjectKind_str(w->kind));
@@ -299,49 +300,49 @@ static bool parse_kind(VGPUState *s, VGPUInjectArgs *a, const VgpuInjection *w,
 
     switch (w->kind) {
     case VGPU_INJECT_KIND_PTE_CORRUPT:
-        return set_corrupt(a, w, &w->u.pte_corrupt, errp);
+        return parse_corrupt(a, w, &w->u.pte_corrupt, errp);
     case VGPU_INJECT_KIND_PTE_LOST:
-        return set_walk(f, w, &w->u.pte_lost, errp);
+        return parse_walk(f, w, &w->u.pte_lost, errp);
     case VGPU_INJECT_KIND_PTE_LATE:
-        return set_late(a, w, &w->u.pte_late, errp);
+        return parse_late(a, w, &w->u.pte_late, errp);
     case VGPU_INJECT_KIND_GART_CORRUPT:
-        return set_corrupt(a, w, &w->u.gart_corrupt, errp);
+        return parse_corrupt(a, w, &w->u.gart_corrupt, errp);
     case VGPU_INJECT_KIND_GART_LOST:
-        return set_walk(f, w, &w->u.gart_lost, errp);
+        return parse_walk(f, w, &w->u.gart_lost, errp);
     case VGPU_INJECT_KIND_GART_LATE:
-        return set_late(a, w, &w->u.gart_late, errp);
+        return parse_late(a, w, &w->u.gart_late, errp);
     case VGPU_INJECT_KIND_SDMA_HANG:
-        return set_hang(f, w, &w->u.sdma_hang, errp);
+        return parse_hang(f, w, &w->u.sdma_hang, errp);
     case VGPU_INJECT_KIND_SDMA_SLOW:
-        return set_slow(a, w, &w->u.sdma_slow, errp);
+        return parse_slow(a, w, &w->u.sdma_slow, errp);
     case VGPU_INJECT_KIND_SDMA_WRONG_BYTE:
-        return set_wrong_byte(a, w, &w->u.sdma_wrong_byte, errp);
+        return parse_wrong_byte(a, w, &w->u.sdma_wrong_byte, errp);
     case VGPU_INJECT_KIND_DOORBELL_LOST:
-        return set_doorbell(f, w, &w->u.doorbell_lost, errp);
+        return parse_doorbell(f, w, &w->u.doorbell_lost, errp);
     case VGPU_INJECT_KIND_FAULT_SPURIOUS:
-        return set_spurious(f, w, &w->u.fault_spurious, errp);
+        return parse_spurious(f, w, &w->u.fault_spurious, errp);
     case VGPU_INJECT_KIND_FAULT_DUPLICATE:
-        return set_fault(f, w, &w->u.fault_duplicate, errp);
+        return parse_fault(f, w, &w->u.fault_duplicate, errp);
     case VGPU_INJECT_KIND_FAULT_DROP:
-        return set_fault(f, w, &w->u.fault_drop, errp);
+        return parse_fault(f, w, &w->u.fault_drop, errp);
     case VGPU_INJECT_KIND_FAULT_DELAY:
-        return set_fault_delay(a, w, &w->u.fault_delay, errp);
+        return parse_fault_delay(a, w, &w->u.fault_delay, errp);
     case VGPU_INJECT_KIND_IH_OVERFLOW:
-        return set_overflow(f, w, &w->u.ih_overflow, errp);
+        return parse_overflow(f, w, &w->u.ih_overflow, errp);
     case VGPU_INJECT_KIND_INV_NO_ACK:
-        return set_invalidation(f, w, &w->u.inv_no_ack, errp);
+        return parse_invalidation(f, w, &w->u.inv_no_ack, errp);
     case VGPU_INJECT_KIND_INV_EARLY_ACK:
-        return set_early_ack(a, w, &w->u.inv_early_ack, errp);
+        return parse_early_ack(a, w, &w->u.inv_early_ack, errp);
     case VGPU_INJECT_KIND_VRAM_LOST:
-        return set_vram(s, f, w, &w->u.vram_lost, errp);
+        return parse_vram(s, f, w, &w->u.vram_lost, errp);
     case VGPU_INJECT_KIND_VRAM_LOST_AT_RESET:
-        return set_vram(s, f, w, &w->u.vram_lost_at_reset, errp);
+        return parse_vram(s, f, w, &w->u.vram_lost_at_reset, errp);
     case VGPU_INJECT_KIND_VRAM_POISON:
-        return set_poison(s, f, w, &w->u.vram_poison, errp);
+        return parse_poison(s, f, w, &w->u.vram_poison, errp);
     case VGPU_INJECT_KIND_XGMI_DOWN:
-        return set_link(s, f, w, &w->u.xgmi_down, errp);
+        return parse_link(s, f, w, &w->u.xgmi_down, errp);
     case VGPU_INJECT_KIND_SURPRISE_REMOVAL:
-        return set_nothing(w, errp);
+        return parse_no_members(w, errp);
     default:
         g_assert_not_reached();
     }
@@ -378,8 +379,8 @@ static bool check_immediate(const VgpuInjection *w, Error **errp)
                    "sense", VgpuInjectKind_str(w->kind));
         return false;
     }
-    if (w->count > AT_ONCE_MAX) {
-        error_setg(errp, "count must be %u at most", AT_ONCE_MAX);
+    if (w->count > IMMEDIATE_COUNT_MAX) {
+        error_setg(errp, "count must be %u at most", IMMEDIATE_COUNT_MAX);
         return false;
     }
     return true;
