@@ -14,7 +14,7 @@
 #include "hw/misc/vgpu-kfd/pci/removal.h"
 #include "hw/misc/vgpu-kfd/qapi/inject-args.h"
 
-static VGPUState *find_device(const char *name, Error **errp)
+static VGPUState *inject_find_device(const char *name, Error **errp)
 {
     bool ambiguous = false;
     Object *obj = object_resolve_path_type(name ?: "", TYPE_VGPU_KFD,
@@ -33,8 +33,9 @@ static VGPUState *find_device(const char *name, Error **errp)
 }
 
 /* Push an interrupt entry: at f->first, or in a page of spurious->length. */
-static void push_fault(VGPUState *s, const VGPUFilter *f,
-                       const VgpuInjectSpurious *spurious, uint64_t random)
+static void inject_fault_spurious(VGPUState *s, const VGPUFilter *f,
+                                  const VgpuInjectSpurious *spurious,
+                                  uint64_t random)
 {
     /* Rounded up; DIV_ROUND_UP() overflows where the length is near 2^64. */
     uint64_t pages = spurious->has_length ?
@@ -51,8 +52,8 @@ static void push_fault(VGPUState *s, const VGPUFilter *f,
  * The command is an occasion that @i, with arguments @a and @w, takes. False:
  * @i takes no more occasions.
  */
-static bool happen(VGPUState *s, VGPUInjection *i, const VGPUInjectArgs *a,
-                   const VgpuInjection *w)
+static bool inject_immediate(VGPUState *s, VGPUInjection *i,
+                             const VGPUInjectArgs *a, const VgpuInjection *w)
 {
     const VGPUFilter *f = &a->filter;
     VGPUSite site = {
@@ -67,7 +68,7 @@ static bool happen(VGPUState *s, VGPUInjection *i, const VGPUInjectArgs *a,
     }
     switch (a->kind) {
     case VGPU_INJECT_KIND_FAULT_SPURIOUS:
-        push_fault(s, f, &w->u.fault_spurious, hit.random);
+        inject_fault_spurious(s, f, &w->u.fault_spurious, hit.random);
         break;
     case VGPU_INJECT_KIND_VRAM_LOST:
         vgpu_vram_inject_lost(s, f, hit.random);
@@ -80,7 +81,7 @@ static bool happen(VGPUState *s, VGPUInjection *i, const VGPUInjectArgs *a,
 
 VgpuInjectionId *qmp_vgpu_inject(VgpuInjection *what, Error **errp)
 {
-    VGPUState *s = find_device(what->device, errp);
+    VGPUState *s = inject_find_device(what->device, errp);
     VGPUInjectArgs args;
     VgpuInjectionId *id;
     VGPUInjection *i;
@@ -98,7 +99,8 @@ VgpuInjectionId *qmp_vgpu_inject(VgpuInjection *what, Error **errp)
         return NULL;
     }
     i = vgpu_inject_add(s, &args, what);
-    while (vgpu_inject_is_immediate(args.kind) && happen(s, i, &args, what)) {
+    while (vgpu_inject_is_immediate(args.kind) &&
+           inject_immediate(s, i, &args, what)) {
         /* as often as count says */
     }
     id = g_new0(VgpuInjectionId, 1);
@@ -106,14 +108,14 @@ VgpuInjectionId *qmp_vgpu_inject(VgpuInjection *what, Error **errp)
     return id;
 }
 
-typedef struct Search {
+typedef struct InjectSearch {
     uint32_t id;
     bool found;
-} Search;
+} InjectSearch;
 
-static int remove_in(Object *obj, void *opaque)
+static int inject_remove_in(Object *obj, void *opaque)
 {
-    Search *search = opaque;
+    InjectSearch *search = opaque;
 
     if (!object_dynamic_cast(obj, TYPE_VGPU_KFD) ||
         !qdev_is_realized(DEVICE(obj))) {
@@ -125,9 +127,10 @@ static int remove_in(Object *obj, void *opaque)
 
 void qmp_vgpu_inject_remove(uint32_t id, Error **errp)
 {
-    Search search = { .id = id };
+    InjectSearch search = { .id = id };
 
-    object_child_foreach_recursive(object_get_root(), remove_in, &search);
+    object_child_foreach_recursive(object_get_root(), inject_remove_in,
+                                   &search);
     if (!search.found) {
         error_setg(errp, "there is no injection %u", id);
     }

@@ -21,7 +21,7 @@
 
 QEMU_BUILD_BUG_ON(VGPU_COUNTER__MAX != VGPU_NUM_COUNTERS);
 
-static VgpuCounterValueList *counter_values(VGPUState *s)
+static VgpuCounterValueList *query_counters(VGPUState *s)
 {
     VgpuCounterValueList *list = NULL, **tail = &list;
     unsigned i;
@@ -36,7 +36,7 @@ static VgpuCounterValueList *counter_values(VGPUState *s)
     return list;
 }
 
-static VgpuInfo *device_info(VGPUState *s)
+static VgpuInfo *query_device(VGPUState *s)
 {
     VgpuInfo *info = g_new0(VgpuInfo, 1);
     VgpuInterruptInfoList **rings = &info->interrupt_rings;
@@ -63,18 +63,18 @@ static VgpuInfo *device_info(VGPUState *s)
             QAPI_LIST_APPEND(rings, vgpu_query_ih_ring(s, i));
         }
     }
-    info->counters = counter_values(s);
+    info->counters = query_counters(s);
     info->injections = vgpu_inject_infos(s);
     return info;
 }
 
-static int collect(Object *obj, void *opaque)
+static int query_collect(Object *obj, void *opaque)
 {
     VgpuInfoList ***tail = opaque;
 
     if (object_dynamic_cast(obj, TYPE_VGPU_KFD) &&
         qdev_is_realized(DEVICE(obj))) {
-        VgpuInfo *info = device_info(VGPU_KFD(obj));
+        VgpuInfo *info = query_device(VGPU_KFD(obj));
 
         QAPI_LIST_APPEND(*tail, info);
     }
@@ -85,6 +85,6 @@ VgpuInfoList *qmp_query_vgpu(Error **errp)
 {
     VgpuInfoList *list = NULL, **tail = &list;
 
-    object_child_foreach_recursive(object_get_root(), collect, &tail);
+    object_child_foreach_recursive(object_get_root(), query_collect, &tail);
     return list;
 }
