@@ -16,7 +16,7 @@
 #define OFF(reg)    ((reg) - NBIO_BASE)
 
 /* The bus interface routes on the low 12 bits of the address. */
-static bool in_range(uint32_t range, hwaddr addr)
+static bool doorbell_in_range(uint32_t range, hwaddr addr)
 {
     uint32_t low = addr & 0xfff;
     uint32_t off = range & BIF_DOORBELL_RANGE__OFFSET;
@@ -40,7 +40,7 @@ static void doorbell_write(void *opaque, hwaddr addr, uint64_t val,
 
     if (!s->removed && s->pci->nbio[OFF(RCC_DOORBELL_APER_EN)]) {
         vgpu_count(s, VGPU_CNT_DOORBELLS, 1);
-        if (in_range(s->pci->nbio[OFF(BIF_IH_DOORBELL_RANGE)], addr)) {
+        if (doorbell_in_range(s->pci->nbio[OFF(BIF_IH_DOORBELL_RANGE)], addr)) {
             VGPUSite site = {
                 .vmid = VGPU_SITE_NONE, .engine = VGPU_SITE_NONE,
                 .queue = VGPU_SITE_NONE, .va = addr,
@@ -52,7 +52,8 @@ static void doorbell_write(void *opaque, hwaddr addr, uint64_t val,
             return;
         }
         for (i = 0; i < SDMA_NUM_ENGINES; i++) {
-            if (in_range(s->pci->nbio[OFF(BIF_SDMA_DOORBELL_RANGE(i))], addr) &&
+            if (doorbell_in_range(s->pci->nbio[OFF(BIF_SDMA_DOORBELL_RANGE(i))],
+                                  addr) &&
                 vgpu_sdma_doorbell(s, i, addr, val, size)) {
                 return;
             }

@@ -62,17 +62,17 @@ void vgpu_chip_reset(VGPUState *s);
 /* vram-bar.c: the BAR of VRAM. BQL held. */
 
 /* Have BAR 0's region as the properties say. */
-bool vgpu_vram_check_bar(VGPUState *s, Error **errp);
-/* Undo vgpu_vram_check_bar(), with the BAR not mapped. */
-void vgpu_vram_exit_bar(VGPUState *s);
+bool vgpu_vram_bar_check(VGPUState *s, Error **errp);
+/* Undo vgpu_vram_bar_check(), with the BAR not mapped. */
+void vgpu_vram_bar_exit(VGPUState *s);
 /* Register BAR 0, add the capability that resizes it. */
-void vgpu_vram_init_bar(VGPUState *s);
+void vgpu_vram_bar_init(VGPUState *s);
 /* The guest wrote these bytes of the configuration space. */
-void vgpu_vram_config_written(VGPUState *s, uint32_t addr, int len);
+void vgpu_vram_bar_config_written(VGPUState *s, uint32_t addr, int len);
 /* Give BAR 0 its first size again. */
-void vgpu_vram_reset_bar(VGPUState *s);
+void vgpu_vram_bar_reset(VGPUState *s);
 /* Give BAR 0 the size that the loaded configuration asks for, if it can be. */
-bool vgpu_vram_load_bar(VGPUState *s);
+bool vgpu_vram_bar_load(VGPUState *s);
 
 /* vmstate.c: what is saved and migrated */
 
@@ -81,7 +81,7 @@ extern const VMStateDescription vmstate_vgpu;
 /* surprise-removal.c */
 
 /* Unrealize's part. */
-void vgpu_remove_exit(VGPUState *s);
+void vgpu_surprise_remove_exit(VGPUState *s);
 /* PCIDeviceClass's: there is no configuration space to a removed device. */
 uint32_t vgpu_config_read(PCIDevice *pci, uint32_t addr, int len);
 

@@ -98,7 +98,7 @@ static uint32_t *pcie_store(VGPUState *s, unsigned inst)
 }
 
 /* The register that PCIE_DATA2 stands for; false if it cannot be one. */
-static bool indirect(VGPUState *s, uint32_t *reg)
+static bool pcie_index2_reg(VGPUState *s, uint32_t *reg)
 {
     *reg = s->pci->pcie[PCIE_INDEX2 - MM_INDEX] / 4;
     return *reg < VGPU_MMIO_DWORDS && *reg != PCIE_DATA2;
@@ -108,7 +108,7 @@ static uint32_t data2_read(VGPUState *s, unsigned inst, unsigned off)
 {
     uint32_t reg;
 
-    return indirect(s, &reg) ? vgpu_reg_read(s, reg) : 0;
+    return pcie_index2_reg(s, &reg) ? vgpu_reg_read(s, reg) : 0;
 }
 
 static void data2_written(VGPUState *s, unsigned inst, unsigned off,
@@ -116,13 +116,13 @@ static void data2_written(VGPUState *s, unsigned inst, unsigned off,
 {
     uint32_t reg;
 
-    if (indirect(s, &reg)) {
+    if (pcie_index2_reg(s, &reg)) {
         vgpu_reg_write(s, reg, val);
     }
 }
 
 /* The dword of VRAM that MM_DATA stands for; false if there is none. */
-static bool mm_target(VGPUState *s, VGPUSpan *span, bool write)
+static bool mm_index_map(VGPUState *s, VGPUSpan *span, bool write)
 {
     uint32_t index = s->pci->pcie[MM_INDEX - MM_INDEX];
 
@@ -142,7 +142,7 @@ static uint32_t mm_data_read(VGPUState *s, unsigned inst, unsigned off)
     uint32_t val = 0;
     VGPUSpan span;
 
-    if (mm_target(s, &span, false)) {
+    if (mm_index_map(s, &span, false)) {
         val = le32_to_cpu(qatomic_read((uint32_t *)span.host));
         vgpu_phys_unmap(s, &span, 4);
     }
@@ -154,7 +154,7 @@ static void mm_data_written(VGPUState *s, unsigned inst, unsigned off,
 {
     VGPUSpan span;
 
-    if (mm_target(s, &span, true)) {
+    if (mm_index_map(s, &span, true)) {
         qatomic_set((uint32_t *)span.host, cpu_to_le32(val));
         vgpu_phys_unmap(s, &span, 4);
     }

@@ -6,6 +6,6 @@
 typedef struct VGPUState VGPUState;
 
 /* Take the device off its bus, for ever. BQL held. */
-bool vgpu_remove(VGPUState *s, Error **errp);
+bool vgpu_surprise_remove(VGPUState *s, Error **errp);
 
 #endif /* HW_MISC_VGPU_KFD_PCI_REMOVAL_H */

@@ -42,7 +42,7 @@ uint32_t vgpu_config_read(PCIDevice *pci, uint32_t addr, int len)
                                   : pci_default_read_config(pci, addr, len);
 }
 
-bool vgpu_remove(VGPUState *s, Error **errp)
+bool vgpu_surprise_remove(VGPUState *s, Error **errp)
 {
     if (s->removed) {
         error_setg(errp, "the device is removed already");
@@ -73,7 +73,7 @@ bool vgpu_remove(VGPUState *s, Error **errp)
     return true;
 }
 
-void vgpu_remove_exit(VGPUState *s)
+void vgpu_surprise_remove_exit(VGPUState *s)
 {
     if (s->removed) {
         migrate_del_blocker(&s->pci->removed_blocker);

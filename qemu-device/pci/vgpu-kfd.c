@@ -49,7 +49,7 @@ static void vgpu_kfd_reset_hold(Object *obj, ResetType type)
     VGPUState *s = VGPU_KFD(obj);
 
     vgpu_chip_reset(s);
-    vgpu_vram_reset_bar(s);
+    vgpu_vram_bar_reset(s);
 }
 
 /*
@@ -65,7 +65,7 @@ static void vgpu_kfd_config_write(PCIDevice *pci, uint32_t addr, uint32_t val,
         return;
     }
     pci_default_write_config(pci, addr, val, len);
-    vgpu_vram_config_written(s, addr, len);
+    vgpu_vram_bar_config_written(s, addr, len);
     pcie_cap_flr_write_config(pci, addr, val, len);
 }
 
@@ -105,7 +105,7 @@ static bool vgpu_kfd_init_pci(VGPUState *s, Error **errp)
                           "vgpu-kfd.doorbell", VGPU_DOORBELL_BAR_SIZE);
     memory_region_init_io(&s->pci->mmio, OBJECT(s), &vgpu_mmio_ops, s,
                           "vgpu-kfd.mmio", VGPU_MMIO_BAR_SIZE);
-    vgpu_vram_init_bar(s);
+    vgpu_vram_bar_init(s);
     pci_register_bar(pci, VGPU_BAR_DOORBELL, PCI_BASE_ADDRESS_SPACE_MEMORY |
                      PCI_BASE_ADDRESS_MEM_TYPE_64 |
                      PCI_BASE_ADDRESS_MEM_PREFETCH, &s->pci->doorbell);
@@ -121,18 +121,18 @@ static void vgpu_kfd_realize(PCIDevice *pci, Error **errp)
     if (!vgpu_vram_init(s, errp)) {
         return;
     }
-    if (!vgpu_vram_check_bar(s, errp)) {
+    if (!vgpu_vram_bar_check(s, errp)) {
         vgpu_vram_exit(s);
         return;
     }
     if (!vgpu_delay_init(s, errp)) {
-        vgpu_vram_exit_bar(s);
+        vgpu_vram_bar_exit(s);
         vgpu_vram_exit(s);
         return;
     }
     if (!vgpu_kfd_init_pci(s, errp)) {
         vgpu_delay_destroy(s);
-        vgpu_vram_exit_bar(s);
+        vgpu_vram_bar_exit(s);
         vgpu_vram_exit(s);
         return;
     }
@@ -140,7 +140,7 @@ static void vgpu_kfd_realize(PCIDevice *pci, Error **errp)
         msi_uninit(pci);
         pcie_cap_exit(pci);
         vgpu_delay_destroy(s);
-        vgpu_vram_exit_bar(s);
+        vgpu_vram_bar_exit(s);
         vgpu_vram_exit(s);
         return;
     }
@@ -168,7 +168,7 @@ static void vgpu_kfd_exit(PCIDevice *pci)
     VGPUState *s = VGPU_KFD(pci);
 
     qemu_del_vm_change_state_handler(s->pci->vmstate_entry);
-    vgpu_remove_exit(s);
+    vgpu_surprise_remove_exit(s);
     /*
      * The CP's thread first: it starts queues of the engines. Threads read the
      * hive and each other's clients until the last of them has ended.
@@ -191,7 +191,7 @@ static void vgpu_kfd_exit(PCIDevice *pci)
     g_free(s->id);
     msi_uninit(pci);
     pcie_cap_exit(pci);
-    vgpu_vram_exit_bar(s);
+    vgpu_vram_bar_exit(s);
     vgpu_vram_exit(s);
 }
 

@@ -40,7 +40,7 @@ static int vgpu_post_load(void *opaque, int version_id)
 {
     VGPUState *s = opaque;
 
-    if (!vgpu_vram_load_bar(s)) {
+    if (!vgpu_vram_bar_load(s)) {
         return -EINVAL;
     }
     /* Loaded generations may be those of translations from before the load. */
@@ -113,7 +113,7 @@ static int get_chip(QEMUFile *f, void *pv, size_t size,
 
     if (ret) {
         vgpu_chip_reset(s);
-        vgpu_vram_reset_bar(s);
+        vgpu_vram_bar_reset(s);
         vgpu_clients_flush_tlb(s);
     }
     return ret;

@@ -20,7 +20,7 @@
 #define REBAR_SIZEOF    12
 #define REBAR_UNIT      20              /* log2: encoded size 0 */
 
-bool vgpu_vram_check_bar(VGPUState *s, Error **errp)
+bool vgpu_vram_bar_check(VGPUState *s, Error **errp)
 {
     if (!s->visible_vram) {
         s->visible_vram = s->vram_size;
@@ -37,7 +37,7 @@ bool vgpu_vram_check_bar(VGPUState *s, Error **errp)
     return true;
 }
 
-void vgpu_vram_exit_bar(VGPUState *s)
+void vgpu_vram_bar_exit(VGPUState *s)
 {
     /*
      * The container refers to the region's owner, the device, which would
@@ -53,7 +53,7 @@ static unsigned rebar_encode(uint64_t size)
     return ctz64(size) - REBAR_UNIT;
 }
 
-void vgpu_vram_init_bar(VGPUState *s)
+void vgpu_vram_bar_init(VGPUState *s)
 {
     PCIDevice *pci = PCI_DEVICE(s);
     uint8_t *config = pci->config + REBAR_AT;
@@ -91,18 +91,18 @@ static uint64_t rebar_size(VGPUState *s)
            1ull << (REBAR_UNIT + code) : 0;
 }
 
-static uint64_t bar_size(VGPUState *s)
+static uint64_t vram_bar_size(VGPUState *s)
 {
     return memory_region_size(&s->pci->vram_bar);
 }
 
-static void rebar_set(VGPUState *s, uint64_t size)
+static void vram_bar_resize(VGPUState *s, uint64_t size)
 {
     trace_vgpu_vram_bar(s->id, size);
     pci_resize_bar(PCI_DEVICE(s), VGPU_BAR_VRAM, size);
 }
 
-void vgpu_vram_config_written(VGPUState *s, uint32_t addr, int len)
+void vgpu_vram_bar_config_written(VGPUState *s, uint32_t addr, int len)
 {
     PCIDevice *pci = PCI_DEVICE(s);
     uint8_t *ctrl = pci->config + REBAR_AT + PCI_REBAR_CTRL;
@@ -113,7 +113,7 @@ void vgpu_vram_config_written(VGPUState *s, uint32_t addr, int len)
         return;
     }
     size = rebar_size(s);
-    if (size == bar_size(s)) {
+    if (size == vram_bar_size(s)) {
         return;
     }
     if (!size || (pci_get_word(pci->config + PCI_COMMAND) &
@@ -122,13 +122,13 @@ void vgpu_vram_config_written(VGPUState *s, uint32_t addr, int len)
                       s->id, size ? "memory decoding is on" : "no such size");
         pci_set_long(ctrl, VGPU_SET(pci_get_long(ctrl),
                                     PCI_REBAR_CTRL_BAR_SIZE,
-                                    rebar_encode(bar_size(s))));
+                                    rebar_encode(vram_bar_size(s))));
         return;
     }
-    rebar_set(s, size);
+    vram_bar_resize(s, size);
 }
 
-void vgpu_vram_reset_bar(VGPUState *s)
+void vgpu_vram_bar_reset(VGPUState *s)
 {
     PCIDevice *pci = PCI_DEVICE(s);
     uint8_t *ctrl = pci->config + REBAR_AT + PCI_REBAR_CTRL;
@@ -138,18 +138,18 @@ void vgpu_vram_reset_bar(VGPUState *s)
                                     PCI_REBAR_CTRL_BAR_SIZE,
                                     rebar_encode(s->visible_vram)));
     }
-    if (bar_size(s) != s->visible_vram) {
-        rebar_set(s, s->visible_vram);
+    if (vram_bar_size(s) != s->visible_vram) {
+        vram_bar_resize(s, s->visible_vram);
     }
 }
 
-bool vgpu_vram_load_bar(VGPUState *s)
+bool vgpu_vram_bar_load(VGPUState *s)
 {
     uint64_t size = pci_is_express(PCI_DEVICE(s)) ? rebar_size(s)
                                                   : s->visible_vram;
 
     if (size) {
-        rebar_set(s, size);
+        vram_bar_resize(s, size);
     }
     return size;
 }

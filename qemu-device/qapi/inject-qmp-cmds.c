@@ -95,7 +95,7 @@ VgpuInjectionId *qmp_vgpu_inject(VgpuInjection *what, Error **errp)
         return NULL;
     }
     if (args.kind == VGPU_INJECT_KIND_SURPRISE_REMOVAL &&
-        !vgpu_remove(s, errp)) {
+        !vgpu_surprise_remove(s, errp)) {
         return NULL;
     }
     i = vgpu_inject_add(s, &args, what);
