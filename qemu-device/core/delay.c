@@ -15,7 +15,7 @@
 #define POINT_NS        (300 * SCALE_MS)
 #define POINT_PERIOD_NS (1000 * SCALE_MS)
 
-static const char *const names[VGPU_DELAY_POINTS] = {
+static const char *const point_names[VGPU_DELAY_POINTS] = {
     [VGPU_DELAY_WAKE] = "wake",
     [VGPU_DELAY_TAKE] = "take",
     [VGPU_DELAY_DONE] = "done",
@@ -24,13 +24,13 @@ static const char *const names[VGPU_DELAY_POINTS] = {
     [VGPU_DELAY_WINDOW] = "window",
 };
 
-static int64_t now_ns(void)
+static int64_t delay_now_ns(void)
 {
     return qemu_clock_get_ns(QEMU_CLOCK_REALTIME);
 }
 
 /* A number of a sequence that all threads draw from. */
-static uint64_t draw(VGPUDelays *d)
+static uint64_t delay_random(VGPUDelays *d)
 {
     uint64_t x = qatomic_fetch_add(&d->rng, 0x9e3779b97f4a7c15ull);
 
@@ -40,26 +40,26 @@ static uint64_t draw(VGPUDelays *d)
 }
 
 /* Of 128: 117 none, 10 up to 100 us, one up to 4 ms. */
-static int64_t random_ns(VGPUDelays *d)
+static int64_t delay_random_ns(VGPUDelays *d)
 {
-    uint64_t dice = draw(d) % 128;
+    uint64_t dice = delay_random(d) % 128;
 
     if (!d->seed || dice > 10) {
         return 0;
     }
-    return 1 + draw(d) % ((dice ? 100 : 4000) * SCALE_US);
+    return 1 + delay_random(d) % ((dice ? 100 : 4000) * SCALE_US);
 }
 
 /* How long to wait at @point now. */
-static int64_t delay_ns(VGPUState *s, VGPUDelayPoint point)
+static int64_t delay_point_ns(VGPUState *s, VGPUDelayPoint point)
 {
     VGPUDelays *d = &s->delays;
     int64_t now, next;
 
     if (d->point != point) {
-        return random_ns(d);
+        return delay_random_ns(d);
     }
-    now = now_ns();
+    now = delay_now_ns();
     next = qatomic_read(&d->next);
     if (now < next ||
         qatomic_cmpxchg(&d->next, next, now + POINT_PERIOD_NS) != next) {
@@ -69,28 +69,28 @@ static int64_t delay_ns(VGPUState *s, VGPUDelayPoint point)
 }
 
 /* Wait @ns at @point. A test can hold the thread in the trace events. */
-static void wait_at(VGPUState *s, VGPUDelayPoint point, int64_t ns)
+static void delay_wait(VGPUState *s, VGPUDelayPoint point, int64_t ns)
 {
     bool chosen = s->delays.point == point;
 
     if (chosen) {
-        trace_vgpu_delay(s->id, names[point]);
+        trace_vgpu_delay(s->id, point_names[point]);
     }
     g_usleep(DIV_ROUND_UP(ns, SCALE_US));
     if (chosen) {
-        trace_vgpu_delay_end(s->id, names[point]);
+        trace_vgpu_delay_end(s->id, point_names[point]);
     }
 }
 
 bool vgpu_delay_worker(VGPUState *s, QemuMutex *lock, VGPUDelayPoint point)
 {
-    int64_t ns = delay_ns(s, point);
+    int64_t ns = delay_point_ns(s, point);
 
     if (!ns) {
         return false;
     }
     qemu_mutex_unlock(lock);
-    wait_at(s, point, ns);
+    delay_wait(s, point, ns);
     qemu_mutex_lock(lock);
     return true;
 }
@@ -104,11 +104,11 @@ static void irq_timer(void *opaque)
 
 bool vgpu_delay_irq(VGPUState *s, QEMUBH *bh)
 {
-    int64_t ns = delay_ns(s, VGPU_DELAY_IRQ);
+    int64_t ns = delay_point_ns(s, VGPU_DELAY_IRQ);
 
     if (ns) {
         qatomic_set(&s->delays.irq_bh, bh);
-        timer_mod_anticipate_ns(s->delays.irq_timer, now_ns() + ns);
+        timer_mod_anticipate_ns(s->delays.irq_timer, delay_now_ns() + ns);
     }
     return ns;
 }
@@ -116,17 +116,17 @@ bool vgpu_delay_irq(VGPUState *s, QEMUBH *bh)
 bool vgpu_delay_ack(VGPUState *s, bool request)
 {
     if (request) {
-        s->delays.ack_due = now_ns() + delay_ns(s, VGPU_DELAY_ACK);
+        s->delays.ack_due = delay_now_ns() + delay_point_ns(s, VGPU_DELAY_ACK);
     }
-    return now_ns() < s->delays.ack_due;
+    return delay_now_ns() < s->delays.ack_due;
 }
 
 void vgpu_delay_window(VGPUState *s)
 {
-    int64_t ns = delay_ns(s, VGPU_DELAY_WINDOW);
+    int64_t ns = delay_point_ns(s, VGPU_DELAY_WINDOW);
 
     if (ns) {
-        wait_at(s, VGPU_DELAY_WINDOW, ns);
+        delay_wait(s, VGPU_DELAY_WINDOW, ns);
     }
 }
 
@@ -137,7 +137,7 @@ bool vgpu_delay_init(VGPUState *s, Error **errp)
 
     d->point = -1;
     for (i = 0; d->point_name && i < VGPU_DELAY_POINTS; i++) {
-        if (!strcmp(d->point_name, names[i])) {
+        if (!strcmp(d->point_name, point_names[i])) {
             d->point = i;
         }
     }

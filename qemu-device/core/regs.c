@@ -12,8 +12,8 @@
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 
 /* The block that @reg is in, its instance and offset; NULL if there is none. */
-static const VGPUBlock *find_block(const VGPURegs *regs, uint32_t reg,
-                                   unsigned *inst, unsigned *off)
+static const VGPUBlock *regs_find_block(const VGPURegs *regs, uint32_t reg,
+                                        unsigned *inst, unsigned *off)
 {
     unsigned low = 0, high = regs->num_blocks;
     const VGPUBlock *b;
@@ -42,11 +42,11 @@ static const VGPUBlock *find_block(const VGPURegs *regs, uint32_t reg,
 }
 
 /* The register at @reg; NULL if there is none. */
-static const VGPUReg *find(const VGPURegs *regs, uint32_t reg,
-                           const VGPUBlock **block, unsigned *inst,
-                           unsigned *off)
+static const VGPUReg *regs_find(const VGPURegs *regs, uint32_t reg,
+                                const VGPUBlock **block, unsigned *inst,
+                                unsigned *off)
 {
-    const VGPUBlock *b = find_block(regs, reg, inst, off);
+    const VGPUBlock *b = regs_find_block(regs, reg, inst, off);
 
     *block = b;
     return b && b->regs[*off].exists ? &b->regs[*off] : NULL;
@@ -63,18 +63,18 @@ void vgpu_regs_init(VGPUState *s, const VGPUBlock *const *list, unsigned num,
     }
     s->regs = (VGPURegs) {
         .blocks = list, .num_blocks = num, .is_alias = is_alias,
-        .complained = bitmap_new(VGPU_MMIO_DWORDS),
+        .warned = bitmap_new(VGPU_MMIO_DWORDS),
     };
 }
 
 void vgpu_regs_exit(VGPUState *s)
 {
-    g_free(s->regs.complained);
+    g_free(s->regs.warned);
 }
 
-bool vgpu_reg_complain(VGPUState *s, uint32_t reg)
+bool vgpu_reg_warn_once(VGPUState *s, uint32_t reg)
 {
-    return !test_and_set_bit(reg, s->regs.complained);
+    return !test_and_set_bit(reg, s->regs.warned);
 }
 
 uint32_t vgpu_reg_read(VGPUState *s, uint32_t reg)
@@ -83,9 +83,9 @@ uint32_t vgpu_reg_read(VGPUState *s, uint32_t reg)
     const VGPUReg *r;
     unsigned inst, off;
 
-    r = find(&s->regs, reg, &b, &inst, &off);
+    r = regs_find(&s->regs, reg, &b, &inst, &off);
     if (!r) {
-        if (!s->regs.is_alias(s, reg) && vgpu_reg_complain(s, reg)) {
+        if (!s->regs.is_alias(s, reg) && vgpu_reg_warn_once(s, reg)) {
             qemu_log_mask(LOG_UNIMP, "%s: read of register 0x%05x, which does "
                           "not exist here\n", s->id, reg);
         }
@@ -102,9 +102,9 @@ void vgpu_reg_write(VGPUState *s, uint32_t reg, uint32_t val)
     unsigned inst, off;
     uint32_t old = 0;
 
-    r = find(&s->regs, reg, &b, &inst, &off);
+    r = regs_find(&s->regs, reg, &b, &inst, &off);
     if (!r) {
-        if (!s->regs.is_alias(s, reg) && vgpu_reg_complain(s, reg)) {
+        if (!s->regs.is_alias(s, reg) && vgpu_reg_warn_once(s, reg)) {
             qemu_log_mask(LOG_UNIMP, "%s: write of 0x%08x to register 0x%05x, "
                           "which does not exist here\n", s->id, val, reg);
         }
@@ -118,7 +118,7 @@ void vgpu_reg_write(VGPUState *s, uint32_t reg, uint32_t val)
     }
     if (r->written) {
         r->written(s, inst, off, old, val);
-    } else if (!r->mask && vgpu_reg_complain(s, reg)) {
+    } else if (!r->mask && vgpu_reg_warn_once(s, reg)) {
         qemu_log_mask(LOG_GUEST_ERROR, "%s: write of 0x%08x to read-only "
                       "register 0x%05x\n", s->id, val, reg);
     }
@@ -127,7 +127,7 @@ void vgpu_reg_write(VGPUState *s, uint32_t reg, uint32_t val)
 bool vgpu_reg_engine_read(VGPUState *s, uint32_t reg, uint32_t *val)
 {
     unsigned inst, off;
-    const VGPUBlock *b = find_block(&s->regs, reg, &inst, &off);
+    const VGPUBlock *b = regs_find_block(&s->regs, reg, &inst, &off);
 
     return b && b->engine_read && b->engine_read(s, inst, off, val);
 }
@@ -135,7 +135,7 @@ bool vgpu_reg_engine_read(VGPUState *s, uint32_t reg, uint32_t *val)
 bool vgpu_reg_engine_write(VGPUState *s, uint32_t reg, uint32_t val)
 {
     unsigned inst, off;
-    const VGPUBlock *b = find_block(&s->regs, reg, &inst, &off);
+    const VGPUBlock *b = regs_find_block(&s->regs, reg, &inst, &off);
 
     return b && b->engine_write && b->engine_write(s, inst, off, val);
 }
@@ -155,5 +155,5 @@ void vgpu_reg_reset(VGPUState *s)
             }
         }
     }
-    bitmap_zero(s->regs.complained, VGPU_MMIO_DWORDS);
+    bitmap_zero(s->regs.warned, VGPU_MMIO_DWORDS);
 }

@@ -55,14 +55,14 @@ typedef struct VGPUBlock {
                          uint32_t val);
 } VGPUBlock;
 
-/* The registers of a device. Constant, but for @complained. */
+/* The registers of a device. Constant, but for @warned. */
 typedef struct VGPURegs {
     const VGPUBlock *const *blocks;     /* ascending by base, disjoint */
     unsigned num_blocks;
     /* Whether an access to @reg, which is in no block, is not logged. */
     bool (*is_alias)(VGPUState *s, uint32_t reg);
-    /* Bitmap by dword offset: vgpu_reg_complain() returned true. BQL. */
-    unsigned long *complained;
+    /* Bitmap by dword offset: vgpu_reg_warn_once() returned true. BQL. */
+    unsigned long *warned;
 } VGPURegs;
 
 /*
@@ -79,7 +79,7 @@ void vgpu_reg_write(VGPUState *s, uint32_t reg, uint32_t val);
 bool vgpu_reg_engine_read(VGPUState *s, uint32_t reg, uint32_t *val);
 bool vgpu_reg_engine_write(VGPUState *s, uint32_t reg, uint32_t val);
 /* True once for every register: a guest must not fill the log. BQL held. */
-bool vgpu_reg_complain(VGPUState *s, uint32_t reg);
+bool vgpu_reg_warn_once(VGPUState *s, uint32_t reg);
 /* Bring every register to its reset value; engines are parked. BQL held. */
 void vgpu_reg_reset(VGPUState *s);
 

@@ -33,8 +33,8 @@
  * again. client->access is odd while the client uses translations, so that an
  * invalidation can tell when the old ones are gone.
  */
-#ifndef HW_MISC_VGPU_KFD_H
-#define HW_MISC_VGPU_KFD_H
+#ifndef HW_MISC_VGPU_KFD_CORE_VGPU_KFD_H
+#define HW_MISC_VGPU_KFD_CORE_VGPU_KFD_H
 
 #include "qemu/units.h"
 #include "qemu/stats64.h"
@@ -99,4 +99,4 @@ struct VGPUState {
     Stat64 counters[VGPU_NUM_COUNTERS]; /* VGPU_CNT_*; any thread */
 };
 
-#endif /* HW_MISC_VGPU_KFD_H */
+#endif /* HW_MISC_VGPU_KFD_CORE_VGPU_KFD_H */

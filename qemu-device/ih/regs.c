@@ -40,7 +40,7 @@ static void cntl_written(VGPUState *s, unsigned inst, unsigned off,
     unsigned ring = RING_OF(off);
 
     if ((val & IH_RB_CNTL__RB_ENABLE) && !vgpu_ih_ring_bytes(s, ring) &&
-        vgpu_reg_complain(s, OSSSYS_BASE + off)) {
+        vgpu_reg_warn_once(s, OSSSYS_BASE + off)) {
         qemu_log_mask(LOG_GUEST_ERROR,
                       "%s: interrupt ring %u of impossible size\n", s->id,
                       ring);
