@@ -351,7 +351,7 @@ static void test_hostile(void)
     qvgpu_stop(f.v);
 }
 
-void qvgpu_add_hws_gws_tests(void)
+void qvgpu_add_cp_gws_tests(void)
 {
     qtest_add_func("/vgpu-kfd/hws/gws/grant", test_grant);
     qtest_add_func("/vgpu-kfd/hws/gws/change", test_change);

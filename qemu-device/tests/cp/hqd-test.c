@@ -230,5 +230,5 @@ void qvgpu_add_cp_hqd_tests(void)
     qtest_add_func("/vgpu-kfd/cp/doorbell-left", test_doorbell_left);
     qvgpu_add_cp_aql_tests();
     qvgpu_add_cp_kiq_tests();
-    qvgpu_add_hws_tests();
+    qvgpu_add_cp_runlist_tests();
 }

@@ -306,7 +306,7 @@ static void test_engine(void)
     qvgpu_hold_destroy(&hold);
 }
 
-void qvgpu_add_reset_map_tests(void)
+void qvgpu_add_cp_reset_map_tests(void)
 {
     qtest_add_func("/vgpu-kfd/reset/map/ends", test_ends);
     qtest_add_func("/vgpu-kfd/reset/map/forgets", test_forgets);

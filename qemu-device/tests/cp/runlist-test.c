@@ -271,13 +271,13 @@ static void test_errors(void)
     expect_error(&f, 0, CP_HQD_ERROR__IB_UTCL1_ERROR);
 }
 
-void qvgpu_add_hws_tests(void)
+void qvgpu_add_cp_runlist_tests(void)
 {
     qtest_add_func("/vgpu-kfd/hws/run", test_run);
     qtest_add_func("/vgpu-kfd/hws/unmap", test_unmap);
     qtest_add_func("/vgpu-kfd/hws/vmid-again", test_vmid_again);
     qtest_add_func("/vgpu-kfd/hws/errors", test_errors);
-    qvgpu_add_hws_gws_tests();
-    qvgpu_add_hws_turn_tests();
-    qvgpu_add_hws_sdma_tests();
+    qvgpu_add_cp_gws_tests();
+    qvgpu_add_cp_timeslice_tests();
+    qvgpu_add_cp_sdma_queues_tests();
 }

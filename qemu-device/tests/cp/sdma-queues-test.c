@@ -395,7 +395,7 @@ static void test_polls(void)
     qvgpu_stop(v);
 }
 
-void qvgpu_add_hws_sdma_tests(void)
+void qvgpu_add_cp_sdma_queues_tests(void)
 {
     qtest_add_func("/vgpu-kfd/hws/sdma/ring", test_ring);
     qtest_add_func("/vgpu-kfd/hws/sdma/turns", test_turns);

@@ -319,7 +319,7 @@ static void test_owner_leaves(void)
     qvgpu_hold_destroy(&h);
 }
 
-void qvgpu_add_hws_turn_tests(void)
+void qvgpu_add_cp_timeslice_tests(void)
 {
     qtest_add_func("/vgpu-kfd/hws/turns/queues", test_queues);
     qtest_add_func("/vgpu-kfd/hws/turns/processes", test_processes);

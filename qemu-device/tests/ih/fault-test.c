@@ -453,7 +453,7 @@ static void test_read_comes_first(void)
     qvgpu_stop(f.v);
 }
 
-void qvgpu_add_fault_tests(void)
+void qvgpu_add_ih_fault_tests(void)
 {
     qtest_add_func("/vgpu-kfd/fault/retry-entry", test_retry_entry);
     qtest_add_func("/vgpu-kfd/fault/others-go-on", test_others_go_on);

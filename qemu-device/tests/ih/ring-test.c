@@ -350,7 +350,7 @@ static void test_ring_in_vram(void)
     qvgpu_stop(t.v);
 }
 
-void qvgpu_add_ih_tests(void)
+void qvgpu_add_ih_ring_tests(void)
 {
     qtest_add_func("/vgpu-kfd/ih/entry", test_entry);
     qtest_add_func("/vgpu-kfd/ih/ring-wraps", test_ring_wraps);

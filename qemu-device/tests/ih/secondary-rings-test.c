@@ -384,7 +384,7 @@ static void test_pasid(void)
     qvgpu_stop(v);
 }
 
-void qvgpu_add_ih_ring_tests(void)
+void qvgpu_add_ih_secondary_rings_tests(void)
 {
     qtest_add_func("/vgpu-kfd/ih-ring/pasid", test_pasid);
     qtest_add_func("/vgpu-kfd/ih-ring/routing", test_routing);

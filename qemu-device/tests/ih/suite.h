@@ -3,8 +3,8 @@
 #ifndef VGPU_TEST_IH_SUITE_H
 #define VGPU_TEST_IH_SUITE_H
 
-void qvgpu_add_ih_tests(void);
 void qvgpu_add_ih_ring_tests(void);
-void qvgpu_add_fault_tests(void);
+void qvgpu_add_ih_secondary_rings_tests(void);
+void qvgpu_add_ih_fault_tests(void);
 
 #endif /* VGPU_TEST_IH_SUITE_H */

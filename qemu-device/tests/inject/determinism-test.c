@@ -215,7 +215,7 @@ static void test_complete(void)
     qtest_quit(qts);
 }
 
-void qvgpu_add_inject_seed_tests(void)
+void qvgpu_add_inject_determinism_tests(void)
 {
     unsigned i;
 

@@ -339,7 +339,7 @@ static void test_removal_msi(void)
     qvgpu_hold_destroy(&h);
 }
 
-void qvgpu_add_inject_irq_tests(void)
+void qvgpu_add_inject_fault_irq_tests(void)
 {
     qtest_add_func("/vgpu-kfd/inject/removal-msi", test_removal_msi);
     qtest_add_func("/vgpu-kfd/inject/fault-spurious", test_spurious);

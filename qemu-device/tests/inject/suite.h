@@ -4,9 +4,9 @@
 #define VGPU_TEST_INJECT_SUITE_H
 
 void qvgpu_add_inject_tests(void);
-void qvgpu_add_inject_irq_tests(void);
+void qvgpu_add_inject_fault_irq_tests(void);
 void qvgpu_add_inject_sdma_tests(void);
-void qvgpu_add_inject_seed_tests(void);
+void qvgpu_add_inject_determinism_tests(void);
 void qvgpu_add_inject_vram_tests(void);
 
 #endif /* VGPU_TEST_INJECT_SUITE_H */

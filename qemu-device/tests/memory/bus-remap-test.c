@@ -317,7 +317,7 @@ static void test_stale_window(void)
     }
 }
 
-void qvgpu_add_bus_tests(void)
+void qvgpu_add_bus_remap_tests(void)
 {
     qtest_add_func("/vgpu-kfd/bus/moving-ram", test_moving_ram);
     qtest_add_func("/vgpu-kfd/bus/bus-master", test_bus_master);

@@ -258,7 +258,7 @@ static void test_capacity(void)
     qvgpu_stop(t.v);
 }
 
-void qvgpu_add_tlb_range_tests(void)
+void qvgpu_add_invalidate_range_tests(void)
 {
     qtest_add_func("/vgpu-kfd/tlb-range/exact", test_exact);
     qtest_add_func("/vgpu-kfd/tlb-range/many", test_many);

@@ -255,7 +255,7 @@ static void test_context_off(void)
     }
 }
 
-void qvgpu_add_walker_fault_tests(void)
+void qvgpu_add_page_walk_fault_tests(void)
 {
     qtest_add_func("/vgpu-kfd/walker/permissions",
                    test_permissions);

@@ -266,7 +266,7 @@ static void test_fb_offset(void)
     qvgpu_stop(w.v);
 }
 
-void qvgpu_add_walker_tests(void)
+void qvgpu_add_page_walk_tests(void)
 {
     qtest_add_func("/vgpu-kfd/walker/small-pages", test_small_pages);
     qtest_add_func("/vgpu-kfd/walker/crossing-levels", test_crossing_levels);

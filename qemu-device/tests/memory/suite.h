@@ -3,13 +3,13 @@
 #ifndef VGPU_TEST_MEMORY_SUITE_H
 #define VGPU_TEST_MEMORY_SUITE_H
 
-void qvgpu_add_walker_tests(void);
-void qvgpu_add_walker_fault_tests(void);
+void qvgpu_add_page_walk_tests(void);
+void qvgpu_add_page_walk_fault_tests(void);
 void qvgpu_add_tlb_tests(void);
-void qvgpu_add_tlb_range_tests(void);
+void qvgpu_add_invalidate_range_tests(void);
 void qvgpu_add_gart_tests(void);
 void qvgpu_add_hubs_tests(void);
-void qvgpu_add_bus_tests(void);
+void qvgpu_add_bus_remap_tests(void);
 void qvgpu_add_hive_tests(void);
 void qvgpu_add_xgmi_tests(void);
 void qvgpu_add_iommu_tests(void);

@@ -245,7 +245,7 @@ static void test_loadvm(void)
     qvgpu_stop(v);
 }
 
-void qvgpu_add_state_hostile_tests(void)
+void qvgpu_add_migration_hostile_tests(void)
 {
     qtest_add_func("/vgpu-kfd/state/refused/image", test_image);
     qtest_add_func("/vgpu-kfd/state/refused/loadvm", test_loadvm);

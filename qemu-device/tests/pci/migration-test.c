@@ -511,7 +511,7 @@ static void test_hostile(void)
     stalled_finish(&t, QVGPU_RESEND_NS);
 }
 
-void qvgpu_add_state_tests(void)
+void qvgpu_add_migration_tests(void)
 {
     qtest_add_func("/vgpu-kfd/state/registers", test_registers);
     qtest_add_func("/vgpu-kfd/state/stalled/file", test_stalled_file);

@@ -6,8 +6,8 @@
 void qvgpu_add_pci_tests(void);
 void qvgpu_add_regs_tests(void);
 void qvgpu_add_reset_tests(void);
-void qvgpu_add_vram_tests(void);
-void qvgpu_add_state_tests(void);
-void qvgpu_add_state_hostile_tests(void);
+void qvgpu_add_vram_bar_tests(void);
+void qvgpu_add_migration_tests(void);
+void qvgpu_add_migration_hostile_tests(void);
 
 #endif /* VGPU_TEST_PCI_SUITE_H */

@@ -227,7 +227,7 @@ static void test_resize(void)
     qvgpu_stop(v);
 }
 
-void qvgpu_add_vram_tests(void)
+void qvgpu_add_vram_bar_tests(void)
 {
     qtest_add_func("/vgpu-kfd/vram/memdev", test_memdev);
     qtest_add_func("/vgpu-kfd/vram/bad-memory", test_bad_memory);

@@ -74,7 +74,7 @@ static void test_destroy_while_stalled(void)
     qvgpu_stop(r.v);
 }
 
-void qvgpu_add_replay_life_tests(void)
+void qvgpu_add_replay_teardown_tests(void)
 {
     qtest_add_func("/vgpu-kfd/replay/disable-while-stalled",
                    test_disable_while_stalled);

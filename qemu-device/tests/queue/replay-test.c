@@ -423,6 +423,6 @@ void qvgpu_add_replay_tests(void)
     qtest_add_func("/vgpu-kfd/replay/each-level", test_each_level);
     qtest_add_func("/vgpu-kfd/replay/other-packets", test_other_packets);
     qtest_add_func("/vgpu-kfd/replay/ring-faults", test_ring_faults);
-    qvgpu_add_replay_life_tests();
+    qvgpu_add_replay_teardown_tests();
     qtest_add_func("/vgpu-kfd/replay/unmap-storm", test_unmap_storm);
 }

@@ -5,6 +5,6 @@
 
 void qvgpu_add_clock_tests(void);
 void qvgpu_add_replay_tests(void);
-void qvgpu_add_replay_life_tests(void);
+void qvgpu_add_replay_teardown_tests(void);
 
 #endif /* VGPU_TEST_QUEUE_SUITE_H */

@@ -126,7 +126,7 @@ static void test_laggard(void)
     qvgpu_stop(v);
 }
 
-void qvgpu_add_sdma_share_tests(void)
+void qvgpu_add_fairness_tests(void)
 {
     qtest_add_func("/vgpu-kfd/sdma-share/fair", test_fair);
     qtest_add_func("/vgpu-kfd/sdma-share/laggard", test_laggard);

@@ -188,7 +188,7 @@ static void test_loop(void)
     qvgpu_stop(v);
 }
 
-void qvgpu_add_sdma_atomic_tests(void)
+void qvgpu_add_packet_atomic_tests(void)
 {
     qtest_add_func("/vgpu-kfd/sdma-atomic/operations", test_operations);
     qtest_add_func("/vgpu-kfd/sdma-atomic/return-interrupt",

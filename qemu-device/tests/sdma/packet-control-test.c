@@ -269,7 +269,7 @@ static void test_local_clock(void)
     qvgpu_stop(v);
 }
 
-void qvgpu_add_sdma_control_tests(void)
+void qvgpu_add_packet_control_tests(void)
 {
     qtest_add_func("/vgpu-kfd/sdma-control/cond-exe", test_cond_exe);
     qtest_add_func("/vgpu-kfd/sdma-control/cond-exe-in-parts",

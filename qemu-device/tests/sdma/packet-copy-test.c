@@ -214,7 +214,7 @@ static void test_rect_largest(void)
     qvgpu_stop(v);
 }
 
-void qvgpu_add_sdma_copy_tests(void)
+void qvgpu_add_packet_copy_tests(void)
 {
     qtest_add_func("/vgpu-kfd/sdma-copy/broadcast", test_broadcast);
     qtest_add_func("/vgpu-kfd/sdma-copy/broadcast-faults",

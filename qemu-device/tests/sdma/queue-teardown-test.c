@@ -245,7 +245,7 @@ static void test_pointer_wrap(void)
     qvgpu_stop(v);
 }
 
-void qvgpu_add_sdma_life_tests(void)
+void qvgpu_add_queue_teardown_tests(void)
 {
     qtest_add_func("/vgpu-kfd/sdma-life/destroy", test_destroy);
     qtest_add_func("/vgpu-kfd/sdma-life/context-status", test_context_status);

@@ -4,11 +4,11 @@
 #define VGPU_TEST_SDMA_SUITE_H
 
 void qvgpu_add_packet_tests(void);
-void qvgpu_add_sdma_copy_tests(void);
-void qvgpu_add_sdma_atomic_tests(void);
-void qvgpu_add_sdma_control_tests(void);
-void qvgpu_add_sdma_share_tests(void);
-void qvgpu_add_sdma_life_tests(void);
+void qvgpu_add_packet_copy_tests(void);
+void qvgpu_add_packet_atomic_tests(void);
+void qvgpu_add_packet_control_tests(void);
+void qvgpu_add_fairness_tests(void);
+void qvgpu_add_queue_teardown_tests(void);
 void qvgpu_add_queue_tests(void);
 void qvgpu_add_queue_error_tests(void);
 
