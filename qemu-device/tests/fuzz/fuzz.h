@@ -20,8 +20,8 @@
  * may run at once and the outcome is still one; tables belong to one queue too,
  * but for the roots. "Offset" below is one in FuzzMem.
  */
-#ifndef VGPU_FUZZ_H
-#define VGPU_FUZZ_H
+#ifndef VGPU_TEST_FUZZ_H
+#define VGPU_TEST_FUZZ_H
 
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
@@ -296,4 +296,4 @@ bool fuzz_stalls_left(FuzzQueue *q);
 /* If the case is one for it: save the machine, restore it into a new one. */
 void fuzz_save(FuzzCase *c);
 
-#endif /* VGPU_FUZZ_H */
+#endif /* VGPU_TEST_FUZZ_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Test-side runs of vgpu-kfd that injections are let loose on. */
-#ifndef VGPU_INJECT_RUNS_H
-#define VGPU_INJECT_RUNS_H
+#ifndef VGPU_TEST_WORKLOADS_H
+#define VGPU_TEST_WORKLOADS_H
 
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 
@@ -41,4 +41,4 @@ void run_log_irqs(Run *r);
 /* All of src and dst. */
 void run_log_memory(Run *r);
 
-#endif /* VGPU_INJECT_RUNS_H */
+#endif /* VGPU_TEST_WORKLOADS_H */

@@ -3,8 +3,8 @@
  * Test-side driver of vgpu-kfd: compute queues. Programs an HQD as amdgpu does
  * without a hardware scheduler.
  */
-#ifndef VGPU_QOS_CP_H
-#define VGPU_QOS_CP_H
+#ifndef VGPU_TEST_COMPUTE_QUEUE_H
+#define VGPU_TEST_COMPUTE_QUEUE_H
 
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
@@ -101,6 +101,4 @@ uint32_t qvgpu_gate_reg(QVGPUGate *g);
 /* Packets without effect that take the queue more than one turn. */
 void qvgpu_compute_pass_turns(QVGPUCompute *c);
 
-/* Added with those of HQDs. */
-
-#endif /* VGPU_QOS_CP_H */
+#endif /* VGPU_TEST_COMPUTE_QUEUE_H */

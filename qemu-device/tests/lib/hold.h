@@ -8,8 +8,8 @@
  * may be the main loop. QEMU serves neither qtest nor QMP then, and the test
  * follows the engines in VRAM, which it shares with QEMU.
  */
-#ifndef VGPU_QOS_HOLD_H
-#define VGPU_QOS_HOLD_H
+#ifndef VGPU_TEST_HOLD_H
+#define VGPU_TEST_HOLD_H
 
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
@@ -84,4 +84,4 @@ void qvgpu_hold_removal(QVGPUHold *h, QVGPU *v, unsigned interrupts);
 /* Enable or disable the trace events that match @event. */
 void qvgpu_trace(QVGPU *v, const char *event, bool enable);
 
-#endif /* VGPU_QOS_HOLD_H */
+#endif /* VGPU_TEST_HOLD_H */

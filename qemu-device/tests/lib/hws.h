@@ -3,8 +3,8 @@
  * Test-side driver of vgpu-kfd: the hardware scheduler. Brings up KIQ and HIQ,
  * and builds run lists, as KFD does.
  */
-#ifndef VGPU_QOS_HWS_H
-#define VGPU_QOS_HWS_H
+#ifndef VGPU_TEST_HWS_H
+#define VGPU_TEST_HWS_H
 
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
@@ -88,6 +88,4 @@ void qvgpu_list_sdma(QVGPUHws *h, QVGPUUserSdma *u);
 void qvgpu_list_chain(QVGPUHws *h);
 void qvgpu_list_run(QVGPUHws *h, unsigned processes);
 
-/* Added with the scheduler's. */
-
-#endif /* VGPU_QOS_HWS_H */
+#endif /* VGPU_TEST_HWS_H */

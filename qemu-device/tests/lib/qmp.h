@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Test-side QMP of vgpu-kfd. */
-#ifndef VGPU_QMP_H
-#define VGPU_QMP_H
+#ifndef VGPU_TEST_QMP_H
+#define VGPU_TEST_QMP_H
 
 #include "qobject/qdict.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
@@ -35,4 +35,4 @@ void qvgpu_inject_remove(QVGPU *v, uint32_t id);
 uint64_t qvgpu_inject_fired(QVGPU *v, uint32_t id);
 uint64_t qvgpu_inject_seen(QVGPU *v, uint32_t id);
 
-#endif /* VGPU_QMP_H */
+#endif /* VGPU_TEST_QMP_H */

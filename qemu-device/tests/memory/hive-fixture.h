@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: what the tests of hives share. All devices have 64 MiB of VRAM. */
-#ifndef VGPU_HIVE_FIXTURE_H
-#define VGPU_HIVE_FIXTURE_H
+#ifndef VGPU_TEST_HIVE_FIXTURE_H
+#define VGPU_TEST_HIVE_FIXTURE_H
 
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
@@ -28,4 +28,4 @@ void hive_expect_place(QVGPU *v, unsigned node, unsigned last, uint32_t links,
 /* Plug a device "peer" into the slot, with more properties: ", 'node': 1". */
 void hive_plug(QVGPU *v, const char *props);
 
-#endif /* VGPU_HIVE_FIXTURE_H */
+#endif /* VGPU_TEST_HIVE_FIXTURE_H */

@@ -4,8 +4,8 @@
  * whose copies are the probe, and a place to copy to. Faults are no-retry
  * here, so that each shows as a latched status.
  */
-#ifndef VGPU_WALKER_H
-#define VGPU_WALKER_H
+#ifndef VGPU_TEST_PAGE_WALK_FIXTURE_H
+#define VGPU_TEST_PAGE_WALK_FIXTURE_H
 
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
@@ -34,4 +34,4 @@ void walker_expect_fault(Walker *w, uint64_t va, bool write, unsigned walker);
 /* Forget the latched fault. */
 void walker_clear_fault(Walker *w);
 
-#endif /* VGPU_WALKER_H */
+#endif /* VGPU_TEST_PAGE_WALK_FIXTURE_H */

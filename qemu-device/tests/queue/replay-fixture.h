@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: what the tests of replay have in common: a copy of pages. */
-#ifndef VGPU_REPLAY_H
-#define VGPU_REPLAY_H
+#ifndef VGPU_TEST_REPLAY_FIXTURE_H
+#define VGPU_TEST_REPLAY_FIXTURE_H
 
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
@@ -25,4 +25,4 @@ void replay_start(Replay *r);
 void replay_map_src(Replay *r);
 void replay_map_dst(Replay *r);
 
-#endif /* VGPU_REPLAY_H */
+#endif /* VGPU_TEST_REPLAY_FIXTURE_H */
