@@ -88,14 +88,14 @@ static void map_pages(QVGPUSpace *s, uint64_t va, uint64_t addr, uint64_t len,
 }
 
 /* Seconds that the engine needs for what is in the ring. */
-static double timed(QVGPUQueue *q, uint64_t fence, uint64_t fence_va)
+static double timed(QVGPUSdma *q, uint64_t fence, uint64_t fence_va)
 {
     static uint32_t serial;
     double start;
 
     qvgpu_pkt_fence(q, fence_va, ++serial);
     start = now();
-    qvgpu_kick(q);
+    qvgpu_sdma_kick(q);
     qvgpu_wait_until(qtest_readl(q->v->qts, fence) == serial);
     return now() - start;
 }
@@ -103,7 +103,7 @@ static double timed(QVGPUQueue *q, uint64_t fence, uint64_t fence_va)
 typedef struct Bench {
     QVGPU *v;
     QVGPUSpace space;
-    QVGPUQueue q;
+    QVGPUSdma q;
     uint64_t fence, fence_va;
 } Bench;
 
@@ -220,16 +220,16 @@ static void bench_memory(void)
 static void bench_fairness(Bench *b)
 {
     enum { QUEUES = SDMA_NUM_ENGINES * 8, PACKETS = 4000, LEN = 256 * KiB };
-    g_autofree QVGPUQueue *q = g_new0(QVGPUQueue, QUEUES);
+    g_autofree QVGPUSdma *q = g_new0(QVGPUSdma, QUEUES);
     uint64_t least = UINT64_MAX, most = 0, sum = 0;
     unsigned i, n;
 
     for (i = 0; i < QUEUES; i++) {
         uint64_t va = BIG_DST + i * MiB;
 
-        qvgpu_queue_init_ring(&q[i], b->v, i / 8, SDMA_QUEUE_RLC(i % 8),
-                              &b->space, QVGPU_RAM, 128 * KiB);
-        qvgpu_queue_load(&q[i]);
+        qvgpu_sdma_init_ring(&q[i], b->v, i / 8, SDMA_QUEUE_RLC(i % 8),
+                             &b->space, QVGPU_RAM, 128 * KiB);
+        qvgpu_sdma_load(&q[i]);
         for (n = 0; n < PACKETS; n++) {
             qvgpu_pkt_copy(&q[i], va, va + LEN, LEN);
         }
@@ -239,21 +239,21 @@ static void bench_fairness(Bench *b)
         qvgpu_wr(b->v, SDMA_ENGINE(i) + SDMA_FREEZE, SDMA_FREEZE__FREEZE);
     }
     for (i = 0; i < QUEUES; i++) {
-        qvgpu_kick(&q[i]);
+        qvgpu_sdma_kick(&q[i]);
     }
     for (i = 0; i < SDMA_NUM_ENGINES; i++) {
         qvgpu_wr(b->v, SDMA_ENGINE(i) + SDMA_FREEZE, 0);
     }
     while (sum < QUEUES * PACKETS * 28ull / 2) {
         for (i = 0, sum = 0; i < QUEUES; i++) {
-            sum += qvgpu_queue_rptr(&q[i]);
+            sum += qvgpu_sdma_rptr(&q[i]);
         }
     }
     for (i = 0; i < SDMA_NUM_ENGINES; i++) {
         qvgpu_wr(b->v, SDMA_ENGINE(i) + SDMA_FREEZE, SDMA_FREEZE__FREEZE);
     }
     for (i = 0; i < QUEUES; i++) {
-        uint64_t done = qvgpu_queue_rptr(&q[i]);
+        uint64_t done = qvgpu_sdma_rptr(&q[i]);
 
         least = MIN(least, done);
         most = MAX(most, done);
@@ -271,9 +271,9 @@ int main(int argc, char **argv)
 
     b.v = qvgpu_start_sized("256M", "");
     qvgpu_space_init(&b.space, b.v, VMID, QVGPU_VRAM);
-    qvgpu_queue_init_ring(&b.q, b.v, 0, SDMA_QUEUE_RLC(0), &b.space,
-                          QVGPU_RAM, 64 * KiB);
-    qvgpu_queue_load(&b.q);
+    qvgpu_sdma_init_ring(&b.q, b.v, 0, SDMA_QUEUE_RLC(0), &b.space,
+                         QVGPU_RAM, 64 * KiB);
+    qvgpu_sdma_load(&b.q);
     b.fence = qvgpu_ram_page(b.v);
     b.fence_va = qvgpu_space_place(&b.space, b.fence, 4);
     src = qvgpu_alloc(b.v, QVGPU_VRAM, COPY, LEAF);
@@ -287,7 +287,7 @@ int main(int argc, char **argv)
     bench_idle(&b);
     bench_copies(&b);
     bench_translation(&b);
-    qvgpu_queue_disable(&b.q);
+    qvgpu_sdma_disable(&b.q);
     bench_fairness(&b);
     qvgpu_stop(b.v);
     return 0;

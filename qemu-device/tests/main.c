@@ -5,7 +5,7 @@
  *
  * Engines run in threads of their own, in real time. A test waits for what it
  * wants to see, with a bound; that something does *not* happen is shown by
- * letting something later happen (qvgpu_engine_pass()), never by waiting. The
+ * letting something later happen (qvgpu_sdma_pass()), never by waiting. The
  * virtual clock, by which the GPU waits for what is to happen at a time, moves
  * only when a test steps it, or lets it pass (qvgpu_time_passes()).
  */

@@ -25,7 +25,7 @@ typedef struct Fixture {
     QVGPUHws h;
     uint64_t shared;
     QVGPUProcess p[PROCESSES];
-    QVGPUUserQueue q[PROCESSES];
+    QVGPUUserCompute q[PROCESSES];
 } Fixture;
 
 /* Processes of a queue each, that want @num of GWS. */
@@ -44,9 +44,9 @@ static void setup(Fixture *f, const unsigned num[PROCESSES], uint64_t gws)
         f->p[i].num_gws = num[i];
         qvgpu_space_map(&f->p[i].space, SHARED, f->shared, QVGPU_PAGE);
         qvgpu_list_process(&f->h, &f->p[i], 1);
-        qvgpu_user_queue_init(&f->q[i], f->v, &f->p[i], i);
+        qvgpu_user_compute_init(&f->q[i], f->v, &f->p[i], i);
         f->q[i].gws = num[i];
-        qvgpu_list_queue(&f->h, &f->q[i], 0);
+        qvgpu_list_compute(&f->h, &f->q[i], 0);
     }
     qvgpu_list_chain(&f->h);
 }
@@ -104,7 +104,7 @@ static void test_grant(void)
     qvgpu_list_begin(&f.h);
     for (i = PROCESSES; i--;) {
         qvgpu_list_process(&f.h, &f.p[i], 1);
-        qvgpu_list_queue(&f.h, &f.q[i], 0);
+        qvgpu_list_compute(&f.h, &f.q[i], 0);
     }
     qvgpu_list_run(&f.h, 0);
     qvgpu_hws_sync(&f.h);
@@ -130,7 +130,7 @@ static void run_alone(Fixture *f, unsigned i, unsigned type)
 {
     qvgpu_list_begin(&f->h);
     qvgpu_list_process(&f->h, &f->p[i], 1);
-    qvgpu_list_queue(&f->h, &f->q[i], type);
+    qvgpu_list_compute(&f->h, &f->q[i], type);
     qvgpu_list_run(&f->h, 0);
 }
 
@@ -181,7 +181,7 @@ static void test_mask_cleared(void)
 
     qvgpu_hws_resources_gws(&f.h, QVGPU_HWS_VMIDS, ALL_HQDS, ALL_GWS);
     qvgpu_pm4_write(&f.q[1].c, SHARED, 0x1234);
-    qvgpu_user_queue_kick(&f.q[1]);
+    qvgpu_user_compute_kick(&f.q[1]);
     run_alone(&f, 1, 0);
     qvgpu_hws_sync(&f.h);
     g_assert_cmphex(holder(&f, VMID), ==, 1u << 0);
@@ -190,7 +190,7 @@ static void test_mask_cleared(void)
 
     qvgpu_hws_unmap(&f.h, PM4_UNMAP_PREEMPT, PM4_SEL_PASID, PASID(0));
     qvgpu_compute_kick(&f.h.hiq);
-    qvgpu_user_queue_finish(&f.q[1]);
+    qvgpu_user_compute_finish(&f.q[1]);
     g_assert_cmphex(qtest_readl(f.v->qts, f.shared), ==, 0x1234);
     g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_QUEUE_ERRORS), ==, 0);
     qvgpu_stop(f.v);
@@ -209,7 +209,7 @@ static void relay(Fixture *f)
         qvgpu_pm4_write(c, SHARED, turn + 1);
     }
     for (turn = 0; turn < PROCESSES; turn++) {
-        qvgpu_user_queue_kick(&f->q[turn]);
+        qvgpu_user_compute_kick(&f->q[turn]);
     }
 }
 
@@ -234,7 +234,7 @@ static void test_alone(void)
     qvgpu_save_restore(f.v, false);
     qvgpu_cont(f.v);
     for (n = 0; n < PROCESSES; n++) {
-        qvgpu_user_queue_finish(&f.q[n]);
+        qvgpu_user_compute_finish(&f.q[n]);
         g_assert_cmphex(qvgpu_mqd_rd(&f.q[n], CP_HQD_PQ_WPTR_LO), !=, 0);
     }
     g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_QUEUE_ERRORS), ==, 0);
@@ -251,7 +251,7 @@ static void test_together(void)
     relay(&f);
     qvgpu_list_run(&f.h, 0);
     for (i = 0; i < PROCESSES; i++) {
-        qvgpu_user_queue_finish(&f.q[i]);
+        qvgpu_user_compute_finish(&f.q[i]);
         g_assert_cmphex(qvgpu_mqd_rd(&f.q[i], CP_HQD_PQ_WPTR_LO), ==, 0);
     }
     expect_gws(&f, VMID + 2, 32, 32);
@@ -274,7 +274,7 @@ static void test_starved(void)
     qvgpu_hws_resources_gws(&f.h, QVGPU_HWS_VMIDS, ALL_HQDS, ALL_GWS);
     qvgpu_hws_sync(&f.h);
     for (i = 0; i < PROCESSES; i++) {
-        qvgpu_user_queue_finish(&f.q[i]);
+        qvgpu_user_compute_finish(&f.q[i]);
     }
     g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_QUEUE_ERRORS), ==, 0);
     qvgpu_stop(f.v);

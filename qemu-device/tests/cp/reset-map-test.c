@@ -26,7 +26,7 @@
 typedef struct Maps {
     QVGPU *v;
     uint64_t src, dst;
-    QVGPUQueue busy;            /* by registers */
+    QVGPUSdma busy;             /* by registers */
     uint64_t busy_wptr;
     QVGPUCompute kiq;
     uint32_t kiq_dwords;        /* of packets in its ring */
@@ -39,7 +39,7 @@ typedef struct Maps {
  * 2^25 rows of one byte each. The engine takes each for a short piece: 8192 of
  * them are a chunk.
  */
-static void emit_copies(Maps *m, QVGPUQueue *q)
+static void emit_copies(Maps *m, QVGPUSdma *q)
 {
     uint64_t src = qvgpu_mc(m->v, m->src), dst = qvgpu_mc(m->v, m->dst);
     unsigned i;
@@ -125,7 +125,7 @@ static void maps_start(Maps *m, unsigned busy, unsigned mapped, bool work)
 
     m->src = qvgpu_alloc(v, QVGPU_VRAM, COPY_BYTES, QVGPU_PAGE);
     m->dst = qvgpu_alloc(v, QVGPU_VRAM, COPY_BYTES, QVGPU_PAGE);
-    qvgpu_queue_init(&m->busy, v, busy, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_init(&m->busy, v, busy, SDMA_QUEUE_GFX, NULL);
     emit_copies(m, &m->busy);
     m->busy_wptr = m->busy.wptr;
     for (i = 0; i < ARRAY_SIZE(m->u); i++) {
@@ -169,9 +169,9 @@ static void reset_at_work(Maps *m)
     unsigned i;
 
     m->busy.wptr = 0;
-    qvgpu_queue_load(&m->busy);
+    qvgpu_sdma_load(&m->busy);
     m->busy.wptr = m->busy_wptr;
-    qvgpu_kick(&m->busy);
+    qvgpu_sdma_kick(&m->busy);
     load_kiq(m, 0);
     qvgpu_wait_until(qvgpu_counter(v, VGPU_CNT_BYTES_COPIED));
     m->kiq.wptr = m->kiq_dwords;
@@ -254,7 +254,7 @@ static void test_engine(void)
     uint32_t dw[7], dwords;
     QVGPUUserSdma u;
     QVGPUHold hold;
-    QVGPUQueue q;
+    QVGPUSdma q;
     QVGPUHws h;
     unsigned i;
     QVGPU *v;
@@ -284,15 +284,15 @@ static void test_engine(void)
                        SDMA_RB_CNTL__RB_ENABLE));
     qvgpu_wr(v, SDMA_ENGINE(ENGINE) + SDMA_F32_CNTL, SDMA_F32_CNTL__RESET);
     qvgpu_wr(v, SDMA_ENGINE(ENGINE) + SDMA_F32_CNTL, 0);
-    qvgpu_queue_open(&q, v, ENGINE, SDMA_QUEUE_RLC(0), NULL);
+    qvgpu_sdma_open(&q, v, ENGINE, SDMA_QUEUE_RLC(0), NULL);
     sum = qvgpu_ram_page(v);
     gate = qvgpu_ram_page(v);
     qvgpu_pkt_add64(&q, qvgpu_mc(v, sum), 1);
     qvgpu_pkt_poll_mem(&q, QVGPU_POLL_EQ, qvgpu_mc(v, gate), 1, UINT32_MAX,
                        QVGPU_POLL_FOREVER);
-    ib = qvgpu_to_buffer(&q, 0, &dwords);
+    ib = qvgpu_sdma_to_buffer(&q, 0, &dwords);
     qvgpu_pkt_indirect(&q, 0, qvgpu_mc(v, ib), dwords);
-    qvgpu_kick(&q);
+    qvgpu_sdma_kick(&q);
     qvgpu_wait_until(qtest_readq(v->qts, sum) == 1);
 
     qvgpu_hold_release(&hold);
@@ -300,7 +300,7 @@ static void test_engine(void)
     qvgpu_trace(v, "vgpu_fault_class", false);
     qtest_writel(v->qts, gate, 1);
     qvgpu_time_passes(v);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     g_assert_cmpuint(qtest_readq(v->qts, sum), ==, 1);
     qvgpu_stop(v);
     qvgpu_hold_destroy(&hold);

@@ -19,7 +19,7 @@ typedef struct Fixture {
     QVGPUHws h;
     QVGPUProcess p[PROCESSES];
     uint64_t page[PROCESSES];           /* at VA */
-    QVGPUUserQueue q[PROCESSES][QUEUES];
+    QVGPUUserCompute q[PROCESSES][QUEUES];
 } Fixture;
 
 static void setup(Fixture *f)
@@ -36,11 +36,11 @@ static void setup(Fixture *f)
         qvgpu_space_map(&f->p[i].space, VA, f->page[i], QVGPU_PAGE);
         qvgpu_list_process(&f->h, &f->p[i], 10);
         for (j = 0; j < QUEUES; j++) {
-            qvgpu_user_queue_init(&f->q[i][j], f->v, &f->p[i],
-                                  QUEUES * i + j);
+            qvgpu_user_compute_init(&f->q[i][j], f->v, &f->p[i],
+                                    QUEUES * i + j);
             /* Static ones are the last process's. */
-            qvgpu_list_queue(&f->h, &f->q[i][j],
-                             i == PROCESSES - 1 ? 2 : 0);
+            qvgpu_list_compute(&f->h, &f->q[i][j],
+                               i == PROCESSES - 1 ? 2 : 0);
         }
     }
 }
@@ -52,7 +52,7 @@ static void work(Fixture *f, unsigned i, uint32_t val)
 
     for (j = 0; j < QUEUES; j++) {
         qvgpu_pm4_write(&f->q[i][j].c, VA + 4 * j, val + j);
-        qvgpu_user_queue_kick(&f->q[i][j]);
+        qvgpu_user_compute_kick(&f->q[i][j]);
     }
 }
 
@@ -61,7 +61,7 @@ static void expect_work(Fixture *f, unsigned i, uint32_t val)
     unsigned j;
 
     for (j = 0; j < QUEUES; j++) {
-        qvgpu_user_queue_finish(&f->q[i][j]);
+        qvgpu_user_compute_finish(&f->q[i][j]);
         g_assert_cmphex(qtest_readl(f->v->qts, f->page[i] + 4 * j), ==,
                         val + j);
     }
@@ -128,7 +128,7 @@ static void test_run(void)
     for (i = 0; i < PROCESSES; i++) {
         g_assert_cmpuint(vmid_of(&f, i), ==, 0);
         for (j = 0; j < QUEUES; j++) {
-            QVGPUUserQueue *q = &f.q[i][j];
+            QVGPUUserCompute *q = &f.q[i][j];
 
             g_assert_cmphex(qvgpu_mqd_rd(q, CP_HQD_PQ_RPTR), ==, q->c.wptr);
             g_assert_cmphex(qvgpu_mqd_rd(q, CP_HQD_PQ_WPTR_LO), ==,
@@ -170,7 +170,7 @@ static void test_unmap(void)
     qvgpu_hws_sync(&f.h);
     g_assert_cmphex(qvgpu_mqd_rd(&f.q[1][0], CP_HQD_PQ_WPTR_LO), ==, 0);
     work(&f, 1, 0x300);
-    qvgpu_user_queue_finish(&f.q[1][1]);
+    qvgpu_user_compute_finish(&f.q[1][1]);
     g_assert_cmphex(qtest_readl(f.v->qts, f.page[1]), ==, 0x200);
     g_assert_cmphex(qtest_readl(f.v->qts, f.page[1] + 4), ==, 0x301);
 
@@ -201,8 +201,8 @@ static void test_vmid_again(void)
 
             qvgpu_list_begin(&f.h);
             qvgpu_list_process(&f.h, &f.p[i], 1);
-            qvgpu_list_queue(&f.h, &f.q[i][0], 0);
-            qvgpu_list_queue(&f.h, &f.q[i][1], 0);
+            qvgpu_list_compute(&f.h, &f.q[i][0], 0);
+            qvgpu_list_compute(&f.h, &f.q[i][1], 0);
             work(&f, i, val);
             /* The last list's queues leave by themselves. */
             qvgpu_list_run(&f.h, 0);

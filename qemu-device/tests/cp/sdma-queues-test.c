@@ -197,7 +197,7 @@ static void test_stalled(void)
     qvgpu_pkt_add64(&u[0].q, SUMS, 1);
     qvgpu_pkt_copy(&u[0].q, SRC, DST, 4 * QVGPU_PAGE);
     qvgpu_pkt_add64(&u[0].q, SUMS, 0x100);
-    ib = qvgpu_to_buffer(&u[0].q, from, &dwords);
+    ib = qvgpu_sdma_to_buffer(&u[0].q, from, &dwords);
     qvgpu_pkt_indirect(&u[0].q, 0,
                        qvgpu_space_place(&p[0].space, ib, dwords * 4), dwords);
     qvgpu_pkt_add64(&u[0].q, SUMS, 0x10000);

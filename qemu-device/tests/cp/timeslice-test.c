@@ -24,7 +24,7 @@ typedef struct Fixture {
     uint64_t shared;
     uint64_t own[MAX_QUEUES];           /* a page of each process */
     QVGPUProcess p[MAX_QUEUES];
-    QVGPUUserQueue q[MAX_QUEUES];
+    QVGPUUserCompute q[MAX_QUEUES];
 } Fixture;
 
 static unsigned process_of(Fixture *f, unsigned i)
@@ -55,8 +55,8 @@ static void setup_on(Fixture *f, QVGPU *v, unsigned processes, unsigned queues,
             qvgpu_space_map(&f->p[n].space, OWN, f->own[n], QVGPU_PAGE);
             qvgpu_list_process(&f->h, &f->p[n], 1);
         }
-        qvgpu_user_queue_init(&f->q[i], f->v, &f->p[n], i);
-        qvgpu_list_queue(&f->h, &f->q[i], 0);
+        qvgpu_user_compute_init(&f->q[i], f->v, &f->p[n], i);
+        qvgpu_list_compute(&f->h, &f->q[i], 0);
     }
     qvgpu_list_chain(&f->h);
 }
@@ -95,7 +95,7 @@ static void relay(Fixture *f)
         }
     }
     for (i = 0; i < f->queues; i++) {
-        qvgpu_user_queue_kick(&f->q[i]);
+        qvgpu_user_compute_kick(&f->q[i]);
     }
 }
 
@@ -107,7 +107,7 @@ static void relay_finish(Fixture *f)
         unsigned turn = (ROUNDS - 1) * f->queues + f->queues - 1 - i;
         uint64_t own = f->own[process_of(f, i)] + 8 * i;
 
-        qvgpu_user_queue_finish(&f->q[i]);
+        qvgpu_user_compute_finish(&f->q[i]);
         g_assert_cmphex(qtest_readl(f->v->qts, own), ==, turn << 8 | i);
         g_assert_cmphex(qtest_readl(f->v->qts, own + 4), ==, ~turn);
     }
@@ -169,7 +169,7 @@ static void test_settled(void)
     relay(&f);
     qvgpu_list_run(&f.h, 0);
     for (i = 0; i < f.queues; i++) {
-        qvgpu_user_queue_finish(&f.q[i]);
+        qvgpu_user_compute_finish(&f.q[i]);
     }
     for (i = 0; i < f.queues; i++) {
         /* Never saved. */

@@ -98,8 +98,8 @@ static void disturb(FuzzQueue *q)
             qvgpu_hqd_wr(&other->cq, CP_HQD_ACTIVE, CP_HQD_ACTIVE__ACTIVE);
             c->redone = true;
         } else {
-            qvgpu_queue_disable(&other->q);
-            qvgpu_queue_enable(&other->q);
+            qvgpu_sdma_disable(&other->q);
+            qvgpu_sdma_enable(&other->q);
         }
         break;
     case 4:

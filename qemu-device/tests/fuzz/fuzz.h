@@ -84,7 +84,7 @@ typedef struct FuzzCase FuzzCase;
 typedef struct FuzzQueue {
     FuzzCase *c;
     unsigned part;              /* of memory */
-    QVGPUQueue q;               /* wptr in bytes, whatever kind it is */
+    QVGPUSdma q;                /* wptr in bytes, whatever kind it is */
     bool compute;               /* a compute queue: this, its space */
     QVGPUCompute cq;
     QVGPUSpace space;

@@ -129,10 +129,10 @@ static void load(FuzzQueue *q)
     q->q.v = v;
     q->q.doorbell = 0;
     if (q->q.index >= SDMA_QUEUE_RLC(0)) {
-        q->q.doorbell = qvgpu_doorbell(1 + q->part, q->q.engine, i);
+        q->q.doorbell = qvgpu_sdma_doorbell(1 + q->part, q->q.engine, i);
     }
     q->q.wptr = q->first;
-    qvgpu_queue_load(&q->q);
+    qvgpu_sdma_load(&q->q);
     q->q.wptr = wptr;
 }
 
@@ -141,7 +141,7 @@ static void kick(FuzzQueue *q)
     if (q->compute) {
         qvgpu_compute_kick(&q->cq);
     } else {
-        qvgpu_kick(&q->q);
+        qvgpu_sdma_kick(&q->q);
     }
 }
 
@@ -150,7 +150,7 @@ static void unload(FuzzQueue *q)
     if (q->compute) {
         qvgpu_compute_dequeue(&q->cq);
     } else {
-        qvgpu_queue_disable(&q->q);
+        qvgpu_sdma_disable(&q->q);
     }
 }
 
@@ -166,7 +166,7 @@ static void check_queue(FuzzQueue *q)
     int64_t until = g_get_monotonic_time() + FUZZ_PATIENCE_US;
     FuzzCase *c = q->c;
 
-    while (!(q->compute ? fuzz_pm4_idle(q) : qvgpu_queue_idle(&q->q)) &&
+    while (!(q->compute ? fuzz_pm4_idle(q) : qvgpu_sdma_idle(&q->q)) &&
            !c->failure->len) {
         fuzz_drain(c);
         if (fuzz_stalls_left(q)) {
@@ -180,13 +180,13 @@ static void check_queue(FuzzQueue *q)
     fuzz_drain(c);
     if (q->compute) {
         fuzz_pm4_check(q);
-    } else if (qvgpu_queue_exception(&q->q)) {
+    } else if (qvgpu_sdma_exception(&q->q)) {
         fuzz_fail(c, "queue %u: exception %u", q->part,
-                  qvgpu_queue_exception(&q->q));
+                  qvgpu_sdma_exception(&q->q));
     }
-    if (!q->compute && qvgpu_queue_rptr(&q->q) != q->done) {
+    if (!q->compute && qvgpu_sdma_rptr(&q->q) != q->done) {
         fuzz_fail(c, "queue %u: rptr is 0x%" PRIx64 ", should be 0x%" PRIx64,
-                  q->part, qvgpu_queue_rptr(&q->q), q->done);
+                  q->part, qvgpu_sdma_rptr(&q->q), q->done);
     }
     if (!q->open_traps && !same(q->traps, q->seen_traps)) {
         fuzz_fail(c, "queue %u: %u traps came, should be %u", q->part,

@@ -14,8 +14,8 @@
 typedef struct Fault {
     QVGPU *v;
     QVGPUSpace space;
-    QVGPUQueue q;               /* user queue, engine 0 */
-    QVGPUQueue kq;              /* kernel queue, engine 0 */
+    QVGPUSdma q;                /* user queue, engine 0 */
+    QVGPUSdma kq;               /* kernel queue, engine 0 */
     uint64_t buf, buf_va;       /* mapped, 64 KiB of pattern 1 */
 } Fault;
 
@@ -23,8 +23,8 @@ static void fault_start(Fault *f)
 {
     f->v = qvgpu_start();
     qvgpu_space_init(&f->space, f->v, VMID, QVGPU_VRAM);
-    qvgpu_queue_open(&f->q, f->v, 0, SDMA_QUEUE_RLC(0), &f->space);
-    qvgpu_queue_open(&f->kq, f->v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&f->q, f->v, 0, SDMA_QUEUE_RLC(0), &f->space);
+    qvgpu_sdma_open(&f->kq, f->v, 0, SDMA_QUEUE_GFX, NULL);
     f->buf = qvgpu_alloc(f->v, QVGPU_RAM, 64 * KiB, QVGPU_PAGE);
     f->buf_va = qvgpu_space_place(&f->space, f->buf, 64 * KiB);
     qvgpu_fill(f->v, f->buf, 1, 0, 64 * KiB);
@@ -54,7 +54,7 @@ static void test_retry_entry(void)
         } else {
             qvgpu_pkt_copy(&f.q, va, f.buf_va, 16);
         }
-        qvgpu_kick(&f.q);
+        qvgpu_sdma_kick(&f.q);
         qvgpu_wait_until(qvgpu_ih_pending(f.v));
         qvgpu_ih_decode(f.v, f.v->ih.rptr, &irq);
         g_assert_cmpuint(irq.data[3], ==, n + 1);
@@ -68,7 +68,7 @@ static void test_retry_entry(void)
         g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_FAULTS_NORETRY), ==, 0);
         qvgpu_space_map(&f.space, va & ~0xfffull, at, QVGPU_PAGE);
         qvgpu_cam_ack(f.v, slot);
-        qvgpu_finish(&f.q);
+        qvgpu_sdma_finish(&f.q);
     }
     qvgpu_stop(f.v);
 }
@@ -78,31 +78,31 @@ static void test_others_go_on(void)
 {
     Fault f;
     QVGPUSpace other_space;
-    QVGPUQueue same_vmid, other_vmid, other_engine;
+    QVGPUSdma same_vmid, other_vmid, other_engine;
     uint64_t at;
 
     fault_start(&f);
     qvgpu_space_init(&other_space, f.v, 1, QVGPU_VRAM);
-    qvgpu_queue_open(&same_vmid, f.v, 0, SDMA_QUEUE_RLC(1), &f.space);
-    qvgpu_queue_open(&other_vmid, f.v, 0, SDMA_QUEUE_RLC(2), &other_space);
-    qvgpu_queue_open(&other_engine, f.v, 1, SDMA_QUEUE_RLC(0), &f.space);
+    qvgpu_sdma_open(&same_vmid, f.v, 0, SDMA_QUEUE_RLC(1), &f.space);
+    qvgpu_sdma_open(&other_vmid, f.v, 0, SDMA_QUEUE_RLC(2), &other_space);
+    qvgpu_sdma_open(&other_engine, f.v, 1, SDMA_QUEUE_RLC(0), &f.space);
     at = page(&f);
     qvgpu_pkt_fence(&f.q, VA, 1);
-    qvgpu_kick(&f.q);
+    qvgpu_sdma_kick(&f.q);
     qvgpu_ih_next_fault(f.v, VMID, VA, true, true);
 
     qvgpu_pkt_fence(&same_vmid, qvgpu_space_place(&f.space, at, 4), 1);
     qvgpu_pkt_fence(&other_vmid, qvgpu_space_place(&other_space, at + 4, 4),
                     2);
     qvgpu_pkt_fence(&other_engine, qvgpu_space_place(&f.space, at + 8, 4), 3);
-    qvgpu_finish(&same_vmid);
-    qvgpu_finish(&other_vmid);
-    qvgpu_finish(&other_engine);
+    qvgpu_sdma_finish(&same_vmid);
+    qvgpu_sdma_finish(&other_vmid);
+    qvgpu_sdma_finish(&other_engine);
     g_assert_cmphex(qtest_readl(f.v->qts, at), ==, 1);
     g_assert_cmphex(qtest_readl(f.v->qts, at + 4), ==, 2);
     g_assert_cmphex(qtest_readl(f.v->qts, at + 8), ==, 3);
-    g_assert_cmphex(qvgpu_queue_rptr(&f.q), ==, 0);
-    g_assert_false(qvgpu_queue_idle(&f.q));
+    g_assert_cmphex(qvgpu_sdma_rptr(&f.q), ==, 0);
+    g_assert_false(qvgpu_sdma_idle(&f.q));
     g_assert_false(qvgpu_ih_pending(f.v));
     qvgpu_stop(f.v);
 }
@@ -111,17 +111,17 @@ static void test_others_go_on(void)
 static void test_same_page_once(void)
 {
     Fault f;
-    QVGPUQueue q[6];
+    QVGPUSdma q[6];
     uint64_t at;
     unsigned i, slot;
 
     fault_start(&f);
     at = page(&f);
     for (i = 0; i < ARRAY_SIZE(q); i++) {
-        qvgpu_queue_open(&q[i], f.v, i & 1, SDMA_QUEUE_RLC(1 + i / 2),
-                         &f.space);
+        qvgpu_sdma_open(&q[i], f.v, i & 1, SDMA_QUEUE_RLC(1 + i / 2),
+                        &f.space);
         qvgpu_pkt_fence(&q[i], VA + 8 * i, i + 1);
-        qvgpu_kick(&q[i]);
+        qvgpu_sdma_kick(&q[i]);
     }
     qvgpu_wait_until(qvgpu_counter(f.v, VGPU_CNT_FAULTS_MERGED) ==
                      ARRAY_SIZE(q) - 1);
@@ -130,7 +130,7 @@ static void test_same_page_once(void)
     qvgpu_space_map(&f.space, VA, at, QVGPU_PAGE);
     qvgpu_cam_ack(f.v, slot);
     for (i = 0; i < ARRAY_SIZE(q); i++) {
-        qvgpu_finish(&q[i]);
+        qvgpu_sdma_finish(&q[i]);
         g_assert_cmphex(qtest_readq(f.v->qts, at + 8 * i), ==, i + 1);
     }
     g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_FAULTS_RETRY), ==, 1);
@@ -147,45 +147,45 @@ static void test_resend(void)
 {
     const int64_t second = QVGPU_RESEND_NS / 5;
     Fault f;
-    QVGPUQueue joins, late, kq1;
+    QVGPUSdma joins, late, kq1;
     uint64_t at[2];
     unsigned slot[2];
 
     fault_start(&f);
     at[0] = page(&f);
     at[1] = page(&f);
-    qvgpu_queue_open(&late, f.v, 0, SDMA_QUEUE_RLC(1), &f.space);
-    qvgpu_queue_open(&joins, f.v, 1, SDMA_QUEUE_RLC(0), &f.space);
-    qvgpu_queue_open(&kq1, f.v, 1, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&late, f.v, 0, SDMA_QUEUE_RLC(1), &f.space);
+    qvgpu_sdma_open(&joins, f.v, 1, SDMA_QUEUE_RLC(0), &f.space);
+    qvgpu_sdma_open(&kq1, f.v, 1, SDMA_QUEUE_GFX, NULL);
     qvgpu_pkt_fence(&f.q, VA, 1);
-    qvgpu_kick(&f.q);
+    qvgpu_sdma_kick(&f.q);
     slot[0] = qvgpu_ih_next_fault(f.v, VMID, VA, true, true);
     qvgpu_pkt_fence(&joins, VA + 8, 2);
-    qvgpu_kick(&joins);
+    qvgpu_sdma_kick(&joins);
     qvgpu_wait_until(qvgpu_counter(f.v, VGPU_CNT_FAULTS_MERGED) == 1);
     qtest_clock_step(f.v->qts, 2 * second);
     qvgpu_pkt_fence(&late, VA + QVGPU_PAGE, 3);
-    qvgpu_kick(&late);
+    qvgpu_sdma_kick(&late);
     slot[1] = qvgpu_ih_next_fault(f.v, VMID, VA + QVGPU_PAGE, true, true);
-    qvgpu_engine_pass(&f.kq);
+    qvgpu_sdma_pass(&f.kq);
 
     qtest_clock_step(f.v->qts, 3 * second - 1);
-    qvgpu_engine_pass(&f.kq);
-    qvgpu_engine_pass(&kq1);
+    qvgpu_sdma_pass(&f.kq);
+    qvgpu_sdma_pass(&kq1);
     g_assert_false(qvgpu_ih_pending(f.v));
     qtest_clock_step(f.v->qts, 1);
     g_assert_cmpuint(qvgpu_ih_next_fault(f.v, VMID, VA, true, true), ==,
                      slot[0]);
-    qvgpu_engine_pass(&f.kq);
-    qvgpu_engine_pass(&kq1);
+    qvgpu_sdma_pass(&f.kq);
+    qvgpu_sdma_pass(&kq1);
     g_assert_false(qvgpu_ih_pending(f.v));
     qtest_clock_step(f.v->qts, 2 * second);
     g_assert_cmpuint(qvgpu_ih_next_fault(f.v, VMID, VA + QVGPU_PAGE, true,
                                          true), ==, slot[1]);
     /* The next time it takes twice as long. */
     qtest_clock_step(f.v->qts, 8 * second - 1);
-    qvgpu_engine_pass(&f.kq);
-    qvgpu_engine_pass(&kq1);
+    qvgpu_sdma_pass(&f.kq);
+    qvgpu_sdma_pass(&kq1);
     g_assert_false(qvgpu_ih_pending(f.v));
     qtest_clock_step(f.v->qts, 1);
     g_assert_cmpuint(qvgpu_ih_next_fault(f.v, VMID, VA, true, true), ==,
@@ -195,11 +195,11 @@ static void test_resend(void)
     qvgpu_space_map(&f.space, VA + QVGPU_PAGE, at[1], QVGPU_PAGE);
     qvgpu_cam_ack(f.v, slot[0]);
     qvgpu_cam_ack(f.v, slot[1]);
-    qvgpu_finish(&f.q);
-    qvgpu_finish(&joins);
-    qvgpu_finish(&late);
+    qvgpu_sdma_finish(&f.q);
+    qvgpu_sdma_finish(&joins);
+    qvgpu_sdma_finish(&late);
     qtest_clock_step(f.v->qts, 60 * second);
-    qvgpu_engine_pass(&f.kq);
+    qvgpu_sdma_pass(&f.kq);
     g_assert_false(qvgpu_ih_pending(f.v));
     g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_FAULTS_RETRY), ==, 2);
     g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_FAULTS_MERGED), ==, 1);
@@ -211,23 +211,23 @@ static void test_same_page_two_vmids(void)
 {
     Fault f;
     QVGPUSpace other;
-    QVGPUQueue q;
+    QVGPUSdma q;
     unsigned slot[2];
 
     fault_start(&f);
     qvgpu_space_init(&other, f.v, VMID + 1, QVGPU_VRAM);
-    qvgpu_queue_open(&q, f.v, 0, SDMA_QUEUE_RLC(1), &other);
+    qvgpu_sdma_open(&q, f.v, 0, SDMA_QUEUE_RLC(1), &other);
     qvgpu_pkt_fence(&f.q, VA, 1);
-    qvgpu_kick(&f.q);
+    qvgpu_sdma_kick(&f.q);
     slot[0] = qvgpu_ih_next_fault(f.v, VMID, VA, true, true);
     qvgpu_pkt_fence(&q, VA, 1);
-    qvgpu_kick(&q);
+    qvgpu_sdma_kick(&q);
     slot[1] = qvgpu_ih_next_fault(f.v, VMID + 1, VA, true, true);
     g_assert_cmpuint(slot[0], !=, slot[1]);
     qvgpu_space_map(&f.space, VA, page(&f), QVGPU_PAGE);
     qvgpu_cam_ack(f.v, slot[0]);
-    qvgpu_finish(&f.q);
-    g_assert_false(qvgpu_queue_idle(&q));
+    qvgpu_sdma_finish(&f.q);
+    g_assert_false(qvgpu_sdma_idle(&q));
     qvgpu_stop(f.v);
 }
 
@@ -240,20 +240,20 @@ static void test_cam_full(void)
     enum { QUEUES = 18 };
     QVGPU *v = qvgpu_start();
     uint64_t at = qvgpu_alloc(v, QVGPU_VRAM, QUEUES * QVGPU_PAGE, QVGPU_PAGE);
-    QVGPUQueue q[QUEUES], kq;
+    QVGPUSdma q[QUEUES], kq;
     uint32_t seen = 0;
     QVGPUSpace space;
     unsigned i;
 
     qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
-    qvgpu_queue_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
     for (i = 0; i < QUEUES; i++) {
-        qvgpu_queue_open(&q[i], v, i & 1, SDMA_QUEUE_PAGE + i / 2, &space);
+        qvgpu_sdma_open(&q[i], v, i & 1, SDMA_QUEUE_PAGE + i / 2, &space);
         qvgpu_pkt_fence(&q[i], VA + i * QVGPU_PAGE, i);
-        qvgpu_kick(&q[i]);
+        qvgpu_sdma_kick(&q[i]);
     }
     qvgpu_wait_until(qvgpu_counter(v, VGPU_CNT_FAULTS_RETRY) == 16);
-    qvgpu_engine_pass(&kq);
+    qvgpu_sdma_pass(&kq);
     g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_FAULTS_RETRY), ==, 16);
 
     for (i = 0; i < QUEUES; i++) {
@@ -270,7 +270,7 @@ static void test_cam_full(void)
         qvgpu_space_map(&space, VA + n * QVGPU_PAGE, at + n * QVGPU_PAGE,
                         QVGPU_PAGE);
         qvgpu_cam_ack(v, slot);
-        qvgpu_finish(&q[n]);
+        qvgpu_sdma_finish(&q[n]);
         g_assert_cmphex(qtest_readl(v->qts, at + n * QVGPU_PAGE), ==, n);
     }
     g_assert_cmphex(seen, ==, (1u << QUEUES) - 1);
@@ -292,16 +292,16 @@ static void test_stray_acks(void)
                      4 * DOORBELL_IH_RETRY_CAM_DW, stray[i]);
     }
     qvgpu_pkt_fence(&f.q, VA, 1);
-    qvgpu_kick(&f.q);
+    qvgpu_sdma_kick(&f.q);
     slot = qvgpu_ih_next_fault(f.v, VMID, VA, true, true);
     for (i = 0; i < ARRAY_SIZE(stray); i++) {
         if ((stray[i] & IH_RETRY_CAM_ACK__INDEX) != slot) {
             qvgpu_cam_ack(f.v, stray[i]);
         }
     }
-    qvgpu_engine_pass(&f.kq);
+    qvgpu_sdma_pass(&f.kq);
     g_assert_false(qvgpu_ih_pending(f.v));
-    g_assert_cmphex(qvgpu_queue_rptr(&f.q), ==, 0);
+    g_assert_cmphex(qvgpu_sdma_rptr(&f.q), ==, 0);
     qvgpu_stop(f.v);
 }
 
@@ -317,12 +317,12 @@ static void test_cam_off(void)
     qvgpu_time_passes(f.v);
     qvgpu_wr(f.v, IH_RETRY_INT_CAM_CNTL, 0);
     qvgpu_pkt_copy(&f.q, f.buf_va, VA, QVGPU_PAGE);
-    qvgpu_kick(&f.q);
+    qvgpu_sdma_kick(&f.q);
     for (i = 0; i < 5; i++) {
         qvgpu_ih_next_fault(f.v, VMID, VA, true, true);
     }
     qvgpu_space_map(&f.space, VA, at, QVGPU_PAGE);
-    qvgpu_finish(&f.q);
+    qvgpu_sdma_finish(&f.q);
     qvgpu_expect(f.v, at, 1, 0, QVGPU_PAGE);
     qvgpu_stop(f.v);
 }
@@ -343,7 +343,7 @@ static void test_noretry_write(void)
     qvgpu_space_map(&f.space, VA + 2 * QVGPU_PAGE, last, QVGPU_PAGE);
     qvgpu_pkt_copy(&f.q, f.buf_va, VA, 3 * QVGPU_PAGE);
     qvgpu_pkt_fence(&f.q, f.buf_va, 0x600d);
-    qvgpu_finish(&f.q);
+    qvgpu_sdma_finish(&f.q);
     g_assert_cmphex(qtest_readl(f.v->qts, f.buf), ==, 0x600d);
     qvgpu_expect(f.v, first, 1, 0, QVGPU_PAGE);
     qvgpu_expect(f.v, last, 1, 2 * QVGPU_PAGE, QVGPU_PAGE);
@@ -368,7 +368,7 @@ static void test_default_page(void)
     fault_start(&f);
     qvgpu_space_set_retry(&f.space, false);
     qvgpu_pkt_copy(&f.q, VA + 100, f.buf_va, 2 * QVGPU_PAGE);
-    qvgpu_finish(&f.q);
+    qvgpu_sdma_finish(&f.q);
     qvgpu_expect_byte(f.v, f.buf, 0, 2 * QVGPU_PAGE);
     qvgpu_expect(f.v, f.buf + 2 * QVGPU_PAGE, 1, 2 * QVGPU_PAGE, 100);
 
@@ -376,14 +376,14 @@ static void test_default_page(void)
     qvgpu_fill(f.v, dflt, 2, 0, QVGPU_PAGE);
     qvgpu_mm_wr64(f.v, VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_LO32, dflt >> 12);
     qvgpu_pkt_copy(&f.q, VA + 100, f.buf_va, 2 * QVGPU_PAGE);
-    qvgpu_finish(&f.q);
+    qvgpu_sdma_finish(&f.q);
     qvgpu_expect(f.v, f.buf, 2, 100, QVGPU_PAGE - 100);
     qvgpu_expect(f.v, f.buf + QVGPU_PAGE - 100, 2, 0, QVGPU_PAGE);
     qvgpu_expect(f.v, f.buf + 2 * QVGPU_PAGE - 100, 2, 0, 100);
 
     /* The default page is read, never written. */
     qvgpu_pkt_fill(&f.q, VA, 0xdd, QVGPU_PAGE, 0);
-    qvgpu_finish(&f.q);
+    qvgpu_sdma_finish(&f.q);
     qvgpu_expect(f.v, dflt, 2, 0, QVGPU_PAGE);
     qvgpu_stop(f.v);
 }
@@ -397,7 +397,7 @@ static void test_noretry_flood(void)
     qvgpu_space_set_retry(&f.space, false);
     qvgpu_pkt_copy(&f.q, VA, VA + 1 * TiB, 1 * GiB);
     qvgpu_pkt_fence(&f.q, f.buf_va, 0x600d);
-    qvgpu_finish(&f.q);
+    qvgpu_sdma_finish(&f.q);
     g_assert_cmphex(qtest_readl(f.v->qts, f.buf), ==, 0x600d);
     qvgpu_ih_next_fault(f.v, VMID, VA, false, false);
     g_assert_false(qvgpu_ih_pending(f.v));
@@ -421,12 +421,12 @@ static void test_noretry_entry(void)
         /* The way of a process without XNACK: first it is a retry fault. */
         qvgpu_pkt_copy(&f.q, f.buf_va, VA, 64);
         qvgpu_pkt_copy(&f.q, VA, f.buf_va, 64);
-        qvgpu_kick(&f.q);
+        qvgpu_sdma_kick(&f.q);
         slot = qvgpu_ih_next_fault(f.v, VMID, VA, true, true);
         qvgpu_space_set(&f.space, VA, levels[i], VGPU_PTE_NORETRY);
         qvgpu_invalidate(f.v, 1u << VMID);
         qvgpu_cam_ack(f.v, slot);
-        qvgpu_finish(&f.q);
+        qvgpu_sdma_finish(&f.q);
         qvgpu_ih_next_fault(f.v, VMID, VA, true, false);
         qvgpu_ih_next_fault(f.v, VMID, VA, false, false);
         g_assert_false(qvgpu_ih_pending(f.v));
@@ -445,7 +445,7 @@ static void test_read_comes_first(void)
 
     fault_start(&f);
     qvgpu_pkt_copy(&f.q, VA, VA + 1 * GiB, QVGPU_PAGE);
-    qvgpu_kick(&f.q);
+    qvgpu_sdma_kick(&f.q);
     slot = qvgpu_ih_next_fault(f.v, VMID, VA, false, true);
     qvgpu_space_map(&f.space, VA, page(&f), QVGPU_PAGE);
     qvgpu_cam_ack(f.v, slot);

@@ -12,13 +12,13 @@
 
 typedef struct Ih {
     QVGPU *v;
-    QVGPUQueue q;
+    QVGPUSdma q;
 } Ih;
 
 static void ih_start(Ih *t)
 {
     t->v = qvgpu_start();
-    qvgpu_queue_open(&t->q, t->v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&t->q, t->v, 0, SDMA_QUEUE_GFX, NULL);
 }
 
 /* @n entries with contexts @first.. */
@@ -28,7 +28,7 @@ static void traps(Ih *t, uint32_t first, unsigned n)
 
     for (i = 0; i < n; i++) {
         qvgpu_pkt_trap(&t->q, first + i);
-        qvgpu_finish(&t->q);
+        qvgpu_sdma_finish(&t->q);
     }
 }
 
@@ -53,12 +53,12 @@ static void test_entry(void)
     qvgpu_space_init(&space, t.v, 13, QVGPU_VRAM);
     for (engine = 0; engine < SDMA_NUM_ENGINES; engine++) {
         for (i = 0; i < SDMA_NUM_RLC; i++) {
-            QVGPUQueue q;
+            QVGPUSdma q;
             QVGPUIrq irq;
 
-            qvgpu_queue_open(&q, t.v, engine, SDMA_QUEUE_RLC(i), &space);
+            qvgpu_sdma_open(&q, t.v, engine, SDMA_QUEUE_RLC(i), &space);
             qvgpu_pkt_trap(&q, 0x100 + i);
-            qvgpu_finish(&q);
+            qvgpu_sdma_finish(&q);
             qvgpu_ih_next(t.v, &irq);
             g_assert_cmphex(irq.client, ==, clients[engine]);
             g_assert_cmpuint(irq.source, ==, IH_SRC_SDMA_TRAP);
@@ -67,7 +67,7 @@ static void test_entry(void)
             g_assert_true(irq.mm_hub);
             g_assert_cmphex(irq.pasid, ==, QVGPU_PASID(13));
             g_assert_cmphex(irq.data[0], ==, 0x100 + i);
-            qvgpu_queue_disable(&q);
+            qvgpu_sdma_disable(&q);
         }
     }
     g_assert_cmpuint(qvgpu_counter(t.v, VGPU_CNT_IH_ENTRIES), ==,
@@ -235,16 +235,16 @@ static void test_fault_lost_in_overflow(void)
     const uint64_t va = 0x4000000000ull;
     Ih t;
     QVGPUSpace space;
-    QVGPUQueue q;
+    QVGPUSdma q;
     uint32_t rptr;
     unsigned i;
 
     ih_start(&t);
     qvgpu_ih_init(t.v, SMALL, IH_RB_CNTL__WPTR_OVERFLOW_ENABLE);
     qvgpu_space_init(&space, t.v, 3, QVGPU_VRAM);
-    qvgpu_queue_open(&q, t.v, 1, SDMA_QUEUE_RLC(0), &space);
+    qvgpu_sdma_open(&q, t.v, 1, SDMA_QUEUE_RLC(0), &space);
     qvgpu_pkt_fence(&q, va, 1);
-    qvgpu_kick(&q);
+    qvgpu_sdma_kick(&q);
     qvgpu_wait_until(qvgpu_ih_pending(t.v));
     traps(&t, 0, 2 * ENTRIES);
     rptr = (qvgpu_rd(t.v, IH_RB_WPTR) & IH_RB_WPTR__OFFSET) + IH_ENTRY_BYTES;
@@ -262,7 +262,7 @@ static void test_fault_lost_in_overflow(void)
     qvgpu_space_map(&space, va, qvgpu_alloc(t.v, QVGPU_RAM, 4096, 4096),
                     4096);
     qvgpu_cam_ack(t.v, i);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     qvgpu_stop(t.v);
 }
 

@@ -17,7 +17,7 @@
 
 typedef struct Rings {
     QVGPU *v;
-    QVGPUQueue q;
+    QVGPUSdma q;
     uint64_t ring[IH_NUM_RINGS];        /* CPU addresses; 0's is v->ih.ring */
 } Rings;
 
@@ -49,7 +49,7 @@ static void ring_init(Rings *t, unsigned n, uint32_t cntl)
 static void rings_start(Rings *t, unsigned to, uint32_t cntl)
 {
     t->v = qvgpu_start();
-    qvgpu_queue_open(&t->q, t->v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&t->q, t->v, 0, SDMA_QUEUE_GFX, NULL);
     ring_init(t, 1, cntl);
     ring_init(t, 2, cntl);
     route(t, IH_CLIENT_SDMA0, to);
@@ -61,7 +61,7 @@ static void traps(Rings *t, uint32_t first, unsigned n)
 
     for (i = 0; i < n; i++) {
         qvgpu_pkt_trap(&t->q, first + i);
-        qvgpu_finish(&t->q);
+        qvgpu_sdma_finish(&t->q);
     }
 }
 
@@ -202,13 +202,13 @@ static void test_injected_overflow(void)
 }
 
 /* Execute @n TRAPs on a second engine, whose interrupts go to ring 0. */
-static void other_traps(QVGPUQueue *q, unsigned n)
+static void other_traps(QVGPUSdma *q, unsigned n)
 {
     unsigned i;
 
     for (i = 0; i < n; i++) {
         qvgpu_pkt_trap(q, i);
-        qvgpu_finish(q);
+        qvgpu_sdma_finish(q);
     }
 }
 
@@ -221,12 +221,12 @@ static void test_ring0_full(void)
     unsigned n;
 
     for (n = 1; n < IH_NUM_RINGS; n++) {
-        QVGPUQueue other;
+        QVGPUSdma other;
         Rings t;
 
         rings_start(&t, n, 0);
         qvgpu_ih_init(t.v, SMALL, IH_RB_CNTL__ENABLE_INTR);
-        qvgpu_queue_open(&other, t.v, 1, SDMA_QUEUE_GFX, NULL);
+        qvgpu_sdma_open(&other, t.v, 1, SDMA_QUEUE_GFX, NULL);
         other_traps(&other, ENTRIES - 1);
         traps(&t, 60, 1);
         g_assert_cmpuint(qvgpu_counter(t.v, VGPU_CNT_IH_DROPPED), ==, 1);
@@ -251,14 +251,14 @@ static void test_ring0_full(void)
  */
 static void test_ring0_overflow(void)
 {
-    QVGPUQueue other;
+    QVGPUSdma other;
     QVGPUIrq irq;
     unsigned i;
     Rings t;
 
     rings_start(&t, 1, 0);
     qvgpu_ih_init(t.v, SMALL, IH_RB_CNTL__WPTR_OVERFLOW_ENABLE);
-    qvgpu_queue_open(&other, t.v, 1, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&other, t.v, 1, SDMA_QUEUE_GFX, NULL);
     traps(&t, 60, 1);
     other_traps(&other, ENTRIES + 2);
     t.v->ih.rptr = ((qvgpu_rd(t.v, IH_RB_WPTR) & IH_RB_WPTR__OFFSET) +
@@ -320,7 +320,7 @@ static void test_storm(void)
     uint64_t page, began;
     Rings t;
     QVGPUSpace space;
-    QVGPUQueue q[2];
+    QVGPUSdma q[2];
     QVGPUIrq irq;
     unsigned i;
 
@@ -330,12 +330,12 @@ static void test_storm(void)
     qvgpu_wr(t.v, IH_RETRY_INT_CAM_CNTL, 0);
     qvgpu_space_init(&space, t.v, VMID, QVGPU_VRAM);
     for (i = 0; i < ARRAY_SIZE(q); i++) {
-        qvgpu_queue_open(&q[i], t.v, i, SDMA_QUEUE_RLC(0), &space);
+        qvgpu_sdma_open(&q[i], t.v, i, SDMA_QUEUE_RLC(0), &space);
         qvgpu_pkt_fence(&q[i], VA + 8 * i, 0x77);
     }
     began = qvgpu_clock(t.v);
-    qvgpu_kick(&q[0]);
-    qvgpu_kick(&q[1]);
+    qvgpu_sdma_kick(&q[0]);
+    qvgpu_sdma_kick(&q[1]);
     qvgpu_wait_until(qvgpu_rd(t.v, IH_RB_WPTR + IH_RING(1)) >=
                      SEEN * IH_ENTRY_BYTES);
     g_assert_cmpuint(qvgpu_clock(t.v) - began, >=,
@@ -350,8 +350,8 @@ static void test_storm(void)
     }
     page = qvgpu_ram_page(t.v);
     qvgpu_space_map(&space, VA, page, QVGPU_PAGE);
-    qvgpu_finish(&q[0]);
-    qvgpu_finish(&q[1]);
+    qvgpu_sdma_finish(&q[0]);
+    qvgpu_sdma_finish(&q[1]);
     g_assert_cmphex(qtest_readl(t.v->qts, page), ==, 0x77);
     g_assert_cmphex(qtest_readl(t.v->qts, page + 8), ==, 0x77);
     qvgpu_stop(t.v);
@@ -365,19 +365,19 @@ static void test_pasid(void)
     } luts[] = { { 0x8123, 0x8456 }, { 0, 0x8456 }, { 0xffff0001, 0 } };
     QVGPU *v = qvgpu_start();
     QVGPUSpace space;
-    QVGPUQueue q;
+    QVGPUSdma q;
     QVGPUIrq irq;
     unsigned i;
 
     qvgpu_wr(v, ATC_VMID_PASID_MAPPING(VMID),
              ATC_VMID_PASID_MAPPING__VALID | 0x8789);
     qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_RLC(0), &space);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_RLC(0), &space);
     for (i = 0; i < ARRAY_SIZE(luts); i++) {
         qvgpu_wr(v, IH_VMID_LUT_MM(VMID), luts[i].mm);
         qvgpu_wr(v, IH_VMID_LUT(VMID), luts[i].gfx);
         qvgpu_pkt_trap(&q, i);
-        qvgpu_finish(&q);
+        qvgpu_sdma_finish(&q);
         qvgpu_ih_next(v, &irq);
         g_assert_cmphex(irq.pasid, ==, luts[i].mm & IH_DW3__PASID);
     }

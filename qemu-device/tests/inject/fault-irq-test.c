@@ -19,8 +19,8 @@
 typedef struct Irq {
     QVGPU *v;
     QVGPUSpace space;
-    QVGPUQueue q;
-    QVGPUQueue kq;
+    QVGPUSdma q;
+    QVGPUSdma kq;
     uint64_t page;
 } Irq;
 
@@ -28,8 +28,8 @@ static void irq_start(Irq *t)
 {
     t->v = qvgpu_start();
     qvgpu_space_init(&t->space, t->v, VMID, QVGPU_VRAM);
-    qvgpu_queue_open(&t->q, t->v, 0, SDMA_QUEUE_RLC(0), &t->space);
-    qvgpu_queue_open(&t->kq, t->v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&t->q, t->v, 0, SDMA_QUEUE_RLC(0), &t->space);
+    qvgpu_sdma_open(&t->kq, t->v, 0, SDMA_QUEUE_GFX, NULL);
     t->page = qvgpu_alloc(t->v, QVGPU_VRAM, 2 * QVGPU_PAGE, QVGPU_PAGE);
 }
 
@@ -37,17 +37,17 @@ static void irq_start(Irq *t)
 static void fault(Irq *t)
 {
     qvgpu_pkt_fence(&t->q, VA, 1);
-    qvgpu_kick(&t->q);
+    qvgpu_sdma_kick(&t->q);
     qvgpu_wait_until(qvgpu_counter(t->v, VGPU_CNT_FAULTS_RETRY) == 1);
     /* The entry is pushed before the engine does anything else. */
-    qvgpu_engine_pass(&t->kq);
+    qvgpu_sdma_pass(&t->kq);
 }
 
 static void repair(Irq *t, unsigned slot)
 {
     qvgpu_space_map(&t->space, VA, t->page, QVGPU_PAGE);
     qvgpu_cam_ack(t->v, slot);
-    qvgpu_finish(&t->q);
+    qvgpu_sdma_finish(&t->q);
     g_assert_cmphex(qtest_readl(t->v->qts, t->page), ==, 1);
 }
 
@@ -151,7 +151,7 @@ static void test_drop(void)
     qobject_unref(info);
     /* The engine sends it again, as the same fault, when its time has come. */
     qtest_clock_step(t.v->qts, QVGPU_RESEND_NS - 1);
-    qvgpu_engine_pass(&t.kq);
+    qvgpu_sdma_pass(&t.kq);
     g_assert_false(qvgpu_ih_pending(t.v));
     qtest_clock_step(t.v->qts, 1);
     qvgpu_ih_next(t.v, &again);
@@ -205,7 +205,7 @@ static void test_overflow(const void *where)
     qvgpu_ih_init(t.v, 10, IH_RB_CNTL__WPTR_OVERFLOW_ENABLE);
     /* Another source's entry is no occasion. */
     qvgpu_pkt_trap(&t.kq, 1);
-    qvgpu_finish(&t.kq);
+    qvgpu_sdma_finish(&t.kq);
     g_assert_cmphex(qvgpu_ih_writeback(t.v) & IH_RB_WPTR__RB_OVERFLOW, ==, 0);
     fault(&t);
     g_assert_cmphex(qvgpu_ih_writeback(t.v) & IH_RB_WPTR__RB_OVERFLOW, !=, 0);
@@ -215,7 +215,7 @@ static void test_overflow(const void *where)
     g_assert_cmphex(qvgpu_ih_writeback(t.v) & IH_RB_WPTR__RB_OVERFLOW, ==, 0);
     /* The injection is used up: the next entry causes no overflow. */
     qvgpu_pkt_trap(&t.kq, 2);
-    qvgpu_finish(&t.kq);
+    qvgpu_sdma_finish(&t.kq);
     g_assert_cmphex(qvgpu_ih_writeback(t.v) & IH_RB_WPTR__RB_OVERFLOW, ==, 0);
     qvgpu_stop(t.v);
 }
@@ -231,7 +231,7 @@ static unsigned found(Irq *t)
     static uint32_t n;
 
     qvgpu_pkt_fence(&t->q, VA, ++n);
-    qvgpu_finish(&t->q);
+    qvgpu_sdma_finish(&t->q);
     if (qtest_readl(t->v->qts, t->page) == n) {
         return 0;
     }

@@ -18,7 +18,7 @@
 typedef struct Inject {
     QVGPU *v;
     QVGPUSpace space;
-    QVGPUQueue q;
+    QVGPUSdma q;
     uint64_t mem;               /* PAGES of it, mapped at VA */
 } Inject;
 
@@ -26,15 +26,15 @@ static void inject_start_args(Inject *t, const char *args)
 {
     t->v = qvgpu_start_args(args);
     qvgpu_space_init(&t->space, t->v, VMID, QVGPU_VRAM);
-    qvgpu_queue_open(&t->q, t->v, 0, SDMA_QUEUE_RLC(0), &t->space);
+    qvgpu_sdma_open(&t->q, t->v, 0, SDMA_QUEUE_RLC(0), &t->space);
     t->mem = qvgpu_alloc(t->v, QVGPU_VRAM, PAGES * QVGPU_PAGE, QVGPU_PAGE);
     qvgpu_space_map(&t->space, VA, t->mem, PAGES * QVGPU_PAGE);
     /* The ring and what else the queue needs is in the TLB from here on. */
     qvgpu_pkt_fence(&t->q, VA, 0);
-    qvgpu_finish(&t->q);
+    qvgpu_sdma_finish(&t->q);
     qvgpu_invalidate(t->v, 1u << VMID);
     QVGPU_EMIT(&t->q, 0);
-    qvgpu_finish(&t->q);
+    qvgpu_sdma_finish(&t->q);
 }
 
 static void inject_start(Inject *t)
@@ -58,9 +58,9 @@ static unsigned run(Inject *t, char *pages)
     unsigned faults = 0;
     QVGPUIrq irq;
 
-    qvgpu_kick(&t->q);
+    qvgpu_sdma_kick(&t->q);
     for (;;) {
-        qvgpu_wait_until(qvgpu_queue_idle(&t->q) || qvgpu_ih_pending(t->v));
+        qvgpu_wait_until(qvgpu_sdma_idle(&t->q) || qvgpu_ih_pending(t->v));
         if (!qvgpu_ih_pending(t->v)) {
             return faults;
         }
@@ -229,7 +229,7 @@ static void test_filter(void)
         qvgpu_invalidate(t.v, 1u << VMID);
         /* The ring, before the next one is armed. */
         QVGPU_EMIT(&t.q, 0);
-        qvgpu_finish(&t.q);
+        qvgpu_sdma_finish(&t.q);
     }
     qvgpu_stop(t.v);
 }
@@ -291,7 +291,7 @@ static void test_corrupt(void)
     id = qvgpu_inject(t.v, "'kind': 'pte-corrupt', 'va': %" PRIu64
                       ", 'count': 1, 'xor': 4096", VA + QVGPU_PAGE);
     qvgpu_pkt_fence(&t.q, VA + QVGPU_PAGE, 0x1234);
-    qvgpu_finish(&t.q);
+    qvgpu_sdma_finish(&t.q);
     g_assert_cmphex(qtest_readl(t.v->qts, t.mem), ==, 0x1234);
     g_assert_cmphex(qtest_readl(t.v->qts, t.mem + QVGPU_PAGE), ==, 0);
     g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 1);
@@ -310,7 +310,7 @@ static void test_late(void)
                       ", 'walks': 3", VA);
     qvgpu_space_set(&t.space, VA, VGPU_LEVEL_PTB, 0);
     qvgpu_pkt_fence(&t.q, VA, 1);
-    qvgpu_kick(&t.q);
+    qvgpu_sdma_kick(&t.q);
     qvgpu_wait_until(qvgpu_ih_pending(t.v));
     g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 0);
     /* Each answer to the fault but the last one finds the old entry. */
@@ -324,7 +324,7 @@ static void test_late(void)
 #define GART_VA     UINT64_C(0x7fff00000000)
 
 /* A page at GART_VA for VMID 0, and a queue. Returns the entry's place. */
-static uint64_t gart_start(Inject *t, QVGPUQueue *kq)
+static uint64_t gart_start(Inject *t, QVGPUSdma *kq)
 {
     uint64_t table;
 
@@ -340,7 +340,7 @@ static uint64_t gart_start(Inject *t, QVGPUQueue *kq)
     qvgpu_mm_wr(t->v, VM_CONTEXT_CNTL(0), VM_CONTEXT_CNTL__ENABLE_CONTEXT |
                 VM_CONTEXT_CNTL__ALL_INTERRUPTS);
     qvgpu_invalidate(t->v, 1);
-    qvgpu_queue_open(kq, t->v, 1, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(kq, t->v, 1, SDMA_QUEUE_GFX, NULL);
     return table;
 }
 
@@ -348,7 +348,7 @@ static uint64_t gart_start(Inject *t, QVGPUQueue *kq)
 static void test_gart_lost(void)
 {
     uint32_t lost, pte;
-    QVGPUQueue kq;
+    QVGPUSdma kq;
     QVGPUIrq irq;
     Inject t;
 
@@ -357,7 +357,7 @@ static void test_gart_lost(void)
     lost = qvgpu_inject(t.v, "'kind': 'gart-lost', 'count': 1");
     qvgpu_pkt_fence(&kq, GART_VA, 1);
     qvgpu_pkt_fence(&kq, GART_VA + 4, 2);
-    qvgpu_finish(&kq);
+    qvgpu_sdma_finish(&kq);
     g_assert_cmpuint(qvgpu_inject_fired(t.v, pte), ==, 0);
     g_assert_cmpuint(qvgpu_inject_fired(t.v, lost), ==, 1);
     /* The first write is redirected: VMID 0 does not retry. */
@@ -371,7 +371,7 @@ static void test_gart_lost(void)
 /* Catches: as above; corruption that an invalidation does not end. */
 static void test_gart_corrupt(void)
 {
-    QVGPUQueue kq;
+    QVGPUSdma kq;
     uint32_t id;
     Inject t;
 
@@ -381,14 +381,14 @@ static void test_gart_corrupt(void)
     id = qvgpu_inject(t.v, "'kind': 'gart-corrupt', 'count': 1, 'xor': 4096");
     qvgpu_pkt_fence(&kq, GART_VA, 1);
     qvgpu_pkt_fence(&kq, GART_VA + 4, 2);
-    qvgpu_finish(&kq);
+    qvgpu_sdma_finish(&kq);
     g_assert_cmphex(qtest_readq(t.v->qts, t.mem), ==, 0);
     g_assert_cmphex(qtest_readq(t.v->qts, t.mem + QVGPU_PAGE), ==,
                     0x200000001ull);
     g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 1);
     qvgpu_invalidate(t.v, 1);
     qvgpu_pkt_fence(&kq, GART_VA, 3);
-    qvgpu_finish(&kq);
+    qvgpu_sdma_finish(&kq);
     g_assert_cmphex(qtest_readl(t.v->qts, t.mem), ==, 3);
     qvgpu_stop(t.v);
 }
@@ -397,7 +397,7 @@ static void test_gart_corrupt(void)
 static void test_gart_late(void)
 {
     uint64_t entry;
-    QVGPUQueue kq;
+    QVGPUSdma kq;
     uint32_t id;
     unsigned i;
     Inject t;
@@ -408,7 +408,7 @@ static void test_gart_late(void)
         uint64_t page = t.mem + (i < 4 ? 0 : QVGPU_PAGE);
 
         qvgpu_pkt_fence(&kq, GART_VA, i);
-        qvgpu_finish(&kq);
+        qvgpu_sdma_finish(&kq);
         /* Changed after the first walk; two see it as it was. */
         g_assert_cmphex(qtest_readl(t.v->qts, page), ==, i);
         qtest_writeq(t.v->qts, entry, qvgpu_entry(t.v, t.mem + QVGPU_PAGE,

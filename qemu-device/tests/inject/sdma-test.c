@@ -13,22 +13,22 @@
 
 typedef struct Sdma {
     QVGPU *v;
-    QVGPUQueue q;               /* engine 0, kernel's */
-    QVGPUQueue other;           /* engine 1, kernel's */
+    QVGPUSdma q;                /* engine 0, kernel's */
+    QVGPUSdma other;            /* engine 1, kernel's */
     uint64_t src, dst;
 } Sdma;
 
 static void sdma_start(Sdma *t)
 {
     t->v = qvgpu_start();
-    qvgpu_queue_open(&t->q, t->v, 0, SDMA_QUEUE_GFX, NULL);
-    qvgpu_queue_open(&t->other, t->v, 1, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&t->q, t->v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&t->other, t->v, 1, SDMA_QUEUE_GFX, NULL);
     t->src = qvgpu_alloc(t->v, QVGPU_VRAM, LEN, QVGPU_PAGE);
     t->dst = qvgpu_alloc(t->v, QVGPU_VRAM, LEN, QVGPU_PAGE);
     qvgpu_fill(t->v, t->src, 1, 0, LEN);
 }
 
-static void copy(Sdma *t, QVGPUQueue *q)
+static void copy(Sdma *t, QVGPUSdma *q)
 {
     qvgpu_pkt_copy(q, qvgpu_mc(t->v, t->src), qvgpu_mc(t->v, t->dst), LEN);
 }
@@ -64,12 +64,12 @@ static void test_hang(void)
                       "'count': 1");
     qvgpu_pkt_fence(&t.q, qvgpu_mc(t.v, t.dst), 1);
     copy(&t, &t.q);
-    qvgpu_kick(&t.q);
+    qvgpu_sdma_kick(&t.q);
     qvgpu_wait_until(hangs(t.v, 0));
     g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 1);
     g_assert_cmphex(qtest_readl(t.v->qts, t.dst), ==, 1);
-    qvgpu_queue_wr(&t.q, SDMA_RB_CNTL, t.q.cntl);
-    g_assert_false(qvgpu_queue_idle(&t.q));
+    qvgpu_sdma_wr(&t.q, SDMA_RB_CNTL, t.q.cntl);
+    g_assert_false(qvgpu_sdma_idle(&t.q));
     qvgpu_wr(t.v, SDMA_ENGINE(0) + SDMA_FREEZE, SDMA_FREEZE__FREEZE);
     g_assert_cmphex(qvgpu_rd(t.v, SDMA_ENGINE(0) + SDMA_FREEZE) &
                     SDMA_FREEZE__FROZEN, ==, 0);
@@ -77,7 +77,7 @@ static void test_hang(void)
                     SDMA_STATUS_REG__IDLE, ==, 0);
 
     copy(&t, &t.other);
-    qvgpu_finish(&t.other);
+    qvgpu_sdma_finish(&t.other);
     qvgpu_expect(t.v, t.dst, 1, 0, LEN);
     g_assert_true(hangs(t.v, 0));
     g_assert_false(hangs(t.v, 1));
@@ -102,7 +102,7 @@ static void test_slow(void)
     copy(&t, &t.q);
     qvgpu_pkt_fence(&t.q, qvgpu_mc(t.v, t.src), 0);
     start = qvgpu_clock(t.v);
-    qvgpu_finish(&t.q);
+    qvgpu_sdma_finish(&t.q);
     g_assert_cmpuint(qvgpu_clock(t.v) - start, >=, VGPU_CLOCK_HZ / 10);
     qvgpu_expect(t.v, t.dst, 1, 0, LEN);
     g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 1);
@@ -142,12 +142,12 @@ static void test_wrong_byte(void)
                           "'dst-va': %" PRIu64 ", 'length': 1, 'count': 1",
                           i / 2, qvgpu_mc(t.v, t.dst));
         copy(&t, &t.q);
-        qvgpu_finish(&t.q);
+        qvgpu_sdma_finish(&t.q);
         at[i] = wrong_byte(&t);
         g_assert_cmpuint(at[i], <, LEN);
         g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 1);
         copy(&t, &t.q);
-        qvgpu_finish(&t.q);
+        qvgpu_sdma_finish(&t.q);
         g_assert_cmpuint(wrong_byte(&t), ==, LEN);
         qvgpu_stop(t.v);
     }
@@ -162,17 +162,17 @@ static void test_doorbell_lost(void)
     uint32_t id;
 
     sdma_start(&t);
-    qvgpu_queue_disable(&t.q);
+    qvgpu_sdma_disable(&t.q);
     t.q.doorbell = DOORBELL_SDMA(0) * 8;
-    qvgpu_queue_load(&t.q);
+    qvgpu_sdma_load(&t.q);
     id = qvgpu_inject(t.v, "'kind': 'doorbell-lost', 'engine': 0, "
                       "'queue': %u, 'count': 1", SDMA_QUEUE_GFX);
     qvgpu_pkt_fence(&t.q, qvgpu_mc(t.v, t.dst), 1);
-    qvgpu_kick(&t.q);
+    qvgpu_sdma_kick(&t.q);
     g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 1);
-    g_assert_cmphex(qvgpu_queue_rd(&t.q, SDMA_RB_WPTR), ==, 0);
-    g_assert_true(qvgpu_queue_idle(&t.q));
-    qvgpu_finish(&t.q);
+    g_assert_cmphex(qvgpu_sdma_rd(&t.q, SDMA_RB_WPTR), ==, 0);
+    g_assert_true(qvgpu_sdma_idle(&t.q));
+    qvgpu_sdma_finish(&t.q);
     g_assert_cmphex(qtest_readl(t.v->qts, t.dst), ==, 1);
 
     /* The interrupt handler's. */

@@ -16,14 +16,14 @@
 
 typedef struct Vram {
     QVGPU *v;
-    QVGPUQueue q;
+    QVGPUSdma q;
     uint64_t src, dst;
 } Vram;
 
 static void vram_start(Vram *t)
 {
     t->v = qvgpu_start();
-    qvgpu_queue_open(&t->q, t->v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&t->q, t->v, 0, SDMA_QUEUE_GFX, NULL);
     t->src = qvgpu_alloc(t->v, QVGPU_VRAM, LEN, QVGPU_PAGE);
     t->dst = qvgpu_alloc(t->v, QVGPU_VRAM, LEN, QVGPU_PAGE);
     qvgpu_fill(t->v, t->src, 1, 0, LEN);
@@ -110,21 +110,21 @@ static void test_lost_at_reset(void)
  */
 static void test_poison(void)
 {
-    QVGPUQueue other;
+    QVGPUSdma other;
     QVGPUIrq irq;
     uint32_t id;
     Vram t;
 
     vram_start(&t);
-    qvgpu_queue_open(&other, t.v, 1, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&other, t.v, 1, SDMA_QUEUE_GFX, NULL);
     id = qvgpu_inject(t.v, "'kind': 'vram-poison', 'offset': %" PRIu64 ", "
                       "'length': 64", offset(&t, t.src) + POISON_AT);
     qvgpu_pkt_copy(&t.q, qvgpu_mc(t.v, t.src), qvgpu_mc(t.v, t.dst), LEN);
-    qvgpu_kick(&t.q);
+    qvgpu_sdma_kick(&t.q);
     qvgpu_ih_next(t.v, &irq);
     g_assert_cmphex(irq.client, ==, IH_CLIENT_SDMA(0));
     g_assert_cmpuint(irq.source, ==, IH_SRC_SDMA_ECC);
-    g_assert_cmpuint(qvgpu_queue_exception(&t.q), ==, VGPU_SDMA_EXC_POISON);
+    g_assert_cmpuint(qvgpu_sdma_exception(&t.q), ==, VGPU_SDMA_EXC_POISON);
     g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 1);
     qvgpu_expect(t.v, t.dst, 1, 0, POISON_AT);
     qvgpu_expect_byte(t.v, t.dst + POISON_AT, 0, LEN - POISON_AT);
@@ -133,21 +133,21 @@ static void test_poison(void)
     qvgpu_pkt_copy(&other, qvgpu_mc(t.v, t.src), qvgpu_mc(t.v, t.dst),
                    POISON_AT);
     qvgpu_pkt_fence(&other, qvgpu_mc(t.v, t.src + POISON_AT), 0);
-    qvgpu_finish(&other);
+    qvgpu_sdma_finish(&other);
     g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 1);
     /* Its last byte alone is. */
     qvgpu_pkt_copy(&other, qvgpu_mc(t.v, t.src + POISON_AT + 63),
                    qvgpu_mc(t.v, t.dst), 1);
-    qvgpu_kick(&other);
-    qvgpu_wait_until(qvgpu_queue_exception(&other) == VGPU_SDMA_EXC_POISON);
+    qvgpu_sdma_kick(&other);
+    qvgpu_wait_until(qvgpu_sdma_exception(&other) == VGPU_SDMA_EXC_POISON);
     g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 2);
 
     /* The queue comes back, and without the poison the copy is done. */
     qvgpu_inject_remove(t.v, id);
-    qvgpu_queue_disable(&t.q);
+    qvgpu_sdma_disable(&t.q);
     qvgpu_fill(t.v, t.src, 1, 0, LEN);
-    qvgpu_queue_enable(&t.q);
-    qvgpu_finish(&t.q);
+    qvgpu_sdma_enable(&t.q);
+    qvgpu_sdma_finish(&t.q);
     qvgpu_expect(t.v, t.dst, 1, 0, LEN);
     qvgpu_stop(t.v);
 }
@@ -271,7 +271,7 @@ static void test_removal(void)
     qvgpu_pkt_poll_mem(&t.q, QVGPU_POLL_EQ, qvgpu_mc(t.v, t.dst), 1,
                        UINT32_MAX, QVGPU_POLL_FOREVER);
     qvgpu_pkt_trap(&t.q, 1);
-    qvgpu_kick(&t.q);
+    qvgpu_sdma_kick(&t.q);
     id = qvgpu_inject(t.v, "'kind': 'surprise-removal'");
     g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 1);
     for (i = 0; i < 2; i++) {

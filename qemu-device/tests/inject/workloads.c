@@ -71,7 +71,7 @@ static unsigned ack_all(Run *r)
 }
 
 /* 8 bytes of each page that @va maps, one after the other, to dst. */
-static void look(Run *r, QVGPUQueue *q, uint64_t va, uint64_t dst)
+static void look(Run *r, QVGPUSdma *q, uint64_t va, uint64_t dst)
 {
     unsigned i;
 
@@ -79,7 +79,7 @@ static void look(Run *r, QVGPUQueue *q, uint64_t va, uint64_t dst)
         uint8_t bytes[8];
 
         qvgpu_pkt_copy(q, va + i * QVGPU_PAGE, dst + i * 8, 8);
-        qvgpu_finish(q);
+        qvgpu_sdma_finish(q);
         run_log_irqs(r);
         qtest_memread(r->v->qts, r->dst + i * 8, bytes, sizeof(bytes));
         g_string_append_printf(r->log, "page %u: %02x %02x\n", i, bytes[0],
@@ -97,12 +97,12 @@ void run_pages_vmid(Run *r)
     QVGPUSpace space;
     unsigned round, i;
     uint64_t dst;
-    QVGPUQueue q;
+    QVGPUSdma q;
 
     qvgpu_space_init(&space, r->v, RUN_VMID, QVGPU_VRAM);
     /* What is wrong in the TLB stays wrong: tries would never end. */
     qvgpu_space_set_retry(&space, false);
-    qvgpu_queue_open(&q, r->v, 0, SDMA_QUEUE_RLC(0), &space);
+    qvgpu_sdma_open(&q, r->v, 0, SDMA_QUEUE_RLC(0), &space);
     dst = qvgpu_space_place(&space, r->dst, QVGPU_PAGE);
     run_inject(r);
     for (round = 0; round < ROUNDS; round++) {
@@ -119,7 +119,7 @@ void run_pages_gart(Run *r)
 {
     uint64_t table = qvgpu_alloc(r->v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
     unsigned round, i;
-    QVGPUQueue q;
+    QVGPUSdma q;
 
     qvgpu_mm_wr64(r->v, VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(0),
                   qvgpu_entry(r->v, table, VGPU_PDE_VALID));
@@ -129,7 +129,7 @@ void run_pages_gart(Run *r)
                   (GART_VA >> VGPU_PAGE_SHIFT) + RUN_PAGES - 1);
     qvgpu_mm_wr(r->v, VM_CONTEXT_CNTL(0), VM_CONTEXT_CNTL__ENABLE_CONTEXT |
                 VM_CONTEXT_CNTL__ALL_INTERRUPTS);
-    qvgpu_queue_open(&q, r->v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q, r->v, 0, SDMA_QUEUE_GFX, NULL);
     run_inject(r);
     for (round = 0; round < ROUNDS; round++) {
         for (i = 0; i < RUN_PAGES; i++) {
@@ -155,14 +155,14 @@ static bool hangs(Run *r)
 void run_fences(Run *r)
 {
     unsigned i;
-    QVGPUQueue q;
+    QVGPUSdma q;
 
-    qvgpu_queue_open(&q, r->v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q, r->v, 0, SDMA_QUEUE_GFX, NULL);
     run_inject(r);
     for (i = 0; i < RUN_PAGES && !hangs(r); i++) {
         qvgpu_pkt_fence(&q, qvgpu_mc(r->v, r->dst) + i * 4, i + 1);
-        qvgpu_kick(&q);
-        qvgpu_wait_until(qvgpu_queue_idle(&q) || hangs(r));
+        qvgpu_sdma_kick(&q);
+        qvgpu_wait_until(qvgpu_sdma_idle(&q) || hangs(r));
     }
     g_string_append_printf(r->log, "packets %u\n", i);
 }
@@ -170,26 +170,26 @@ void run_fences(Run *r)
 void run_copies(Run *r)
 {
     unsigned i, errors = 0;
-    QVGPUQueue q;
+    QVGPUSdma q;
 
     qvgpu_time_passes(r->v);
-    qvgpu_queue_open(&q, r->v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q, r->v, 0, SDMA_QUEUE_GFX, NULL);
     run_inject(r);
     for (i = 0; i < RUN_PAGES; i++) {
         qvgpu_pkt_copy(&q, qvgpu_mc(r->v, r->src) + i * QVGPU_PAGE,
                        qvgpu_mc(r->v, r->dst) + i * QVGPU_PAGE, QVGPU_PAGE);
-        qvgpu_kick(&q);
-        qvgpu_wait_until(qvgpu_queue_idle(&q) || qvgpu_queue_exception(&q));
-        while (qvgpu_queue_exception(&q)) {
+        qvgpu_sdma_kick(&q);
+        qvgpu_wait_until(qvgpu_sdma_idle(&q) || qvgpu_sdma_exception(&q));
+        while (qvgpu_sdma_exception(&q)) {
             g_string_append_printf(r->log, "copy %u: exception %u\n", i,
-                                   qvgpu_queue_exception(&q));
+                                   qvgpu_sdma_exception(&q));
             g_assert_cmpuint(errors++, <, 20 * RUN_PAGES);
-            qvgpu_queue_disable(&q);
+            qvgpu_sdma_disable(&q);
             run_log_irqs(r);
-            qvgpu_queue_enable(&q);
-            qvgpu_kick(&q);
-            qvgpu_wait_until(qvgpu_queue_idle(&q) ||
-                             qvgpu_queue_exception(&q));
+            qvgpu_sdma_enable(&q);
+            qvgpu_sdma_kick(&q);
+            qvgpu_wait_until(qvgpu_sdma_idle(&q) ||
+                             qvgpu_sdma_exception(&q));
         }
     }
 }
@@ -227,58 +227,58 @@ void run_compute(Run *r)
 void run_doorbells(Run *r)
 {
     unsigned i;
-    QVGPUQueue q;
+    QVGPUSdma q;
 
-    qvgpu_queue_init(&q, r->v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_init(&q, r->v, 0, SDMA_QUEUE_GFX, NULL);
     q.doorbell = DOORBELL_SDMA(0) * 8;
-    qvgpu_queue_load(&q);
+    qvgpu_sdma_load(&q);
     run_inject(r);
     for (i = 0; i < RUN_PAGES; i++) {
         qvgpu_pkt_fence(&q, qvgpu_mc(r->v, r->dst) + i * 4, i + 1);
-        qvgpu_kick(&q);
-        qvgpu_wait_until(qvgpu_queue_idle(&q));
+        qvgpu_sdma_kick(&q);
+        qvgpu_wait_until(qvgpu_sdma_idle(&q));
         g_string_append_printf(r->log, "wptr %x\n",
-                               qvgpu_queue_rd(&q, SDMA_RB_WPTR));
+                               qvgpu_sdma_rd(&q, SDMA_RB_WPTR));
     }
 }
 
 void run_faults(Run *r)
 {
-    QVGPUQueue q, kq;
+    QVGPUSdma q, kq;
     QVGPUSpace space;
     unsigned i;
 
     qvgpu_space_init(&space, r->v, RUN_VMID, QVGPU_VRAM);
-    qvgpu_queue_open(&q, r->v, 0, SDMA_QUEUE_RLC(0), &space);
-    qvgpu_queue_open(&kq, r->v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q, r->v, 0, SDMA_QUEUE_RLC(0), &space);
+    qvgpu_sdma_open(&kq, r->v, 0, SDMA_QUEUE_GFX, NULL);
     run_inject(r);
     for (i = 0; i < RUN_PAGES; i++) {
         uint64_t va = RUN_VA + i * QVGPU_PAGE;
 
         qvgpu_pkt_fence(&q, va, i + 1);
-        qvgpu_kick(&q);
+        qvgpu_sdma_kick(&q);
         qvgpu_wait_until(qvgpu_counter(r->v, VGPU_CNT_FAULTS_RETRY) == i + 1);
-        qvgpu_engine_pass(&kq);
+        qvgpu_sdma_pass(&kq);
         run_log_irqs(r);
         g_string_append_printf(r->log, "fault %u\n", i);
         qtest_clock_step(r->v->qts, 1000000);
         run_log_irqs(r);
         qvgpu_space_map(&space, va, page(r, 0, i), QVGPU_PAGE);
         g_assert_cmpuint(ack_all(r), ==, 1);
-        qvgpu_finish(&q);
+        qvgpu_sdma_finish(&q);
     }
 }
 
 void run_traps(Run *r)
 {
     unsigned i;
-    QVGPUQueue q;
+    QVGPUSdma q;
 
-    qvgpu_queue_open(&q, r->v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q, r->v, 0, SDMA_QUEUE_GFX, NULL);
     run_inject(r);
     for (i = 0; i < RUN_PAGES; i++) {
         qvgpu_pkt_trap(&q, i);
-        qvgpu_finish(&q);
+        qvgpu_sdma_finish(&q);
         g_string_append_printf(r->log, "trap %u\n", i);
         run_log_irqs(r);
     }
@@ -336,14 +336,14 @@ void run_resets(Run *r)
 void run_peer(Run *r)
 {
     unsigned i;
-    QVGPUQueue q;
+    QVGPUSdma q;
 
-    qvgpu_queue_open(&q, r->v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q, r->v, 0, SDMA_QUEUE_GFX, NULL);
     run_inject(r);
     for (i = 0; i < RUN_PAGES; i++) {
         qvgpu_pkt_copy(&q, qvgpu_mc(r->v, r->v->bar[VGPU_BAR_VRAM]) + PEER_SRC,
                        qvgpu_mc(r->v, r->dst) + i * 8, 8);
-        qvgpu_finish(&q);
+        qvgpu_sdma_finish(&q);
         run_log_irqs(r);
     }
     g_string_append_printf(r->log, "links %x status %x\n",

@@ -134,12 +134,12 @@ bool qvgpu_hold_waited(QVGPUHold *h)
     return released;
 }
 
-void qvgpu_hold_access(QVGPUHold *h, QVGPUQueue *q)
+void qvgpu_hold_access(QVGPUHold *h, QVGPUSdma *q)
 {
     qvgpu_mm_wr(q->v, VM_L2_PROTECTION_FAULT_CNTL2, 0); /* faults are silent */
     qvgpu_hold_arm(h, q->v, "vgpu_fault_silent", true);
     qvgpu_trace(q->v, "vgpu_stall", true);
-    qvgpu_kick(q);
+    qvgpu_sdma_kick(q);
     qvgpu_wait_until(qvgpu_hold_logged(h));
 }
 

@@ -68,7 +68,7 @@ bool qvgpu_hold_waited(QVGPUHold *h);
  * Kick @q, whose next packet faults silently without end, and hold its engine
  * between two trace events of one access.
  */
-void qvgpu_hold_access(QVGPUHold *h, QVGPUQueue *q);
+void qvgpu_hold_access(QVGPUHold *h, QVGPUSdma *q);
 /*
  * Assert that the command before has waited for qvgpu_hold_release_later(); let
  * the engine of qvgpu_hold_access() go on.

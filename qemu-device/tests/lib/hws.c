@@ -101,8 +101,8 @@ void qvgpu_process_init(QVGPUProcess *p, QVGPU *v, unsigned pasid)
     };
 }
 
-void qvgpu_user_queue_init(QVGPUUserQueue *q, QVGPU *v, QVGPUProcess *p,
-                           unsigned number)
+void qvgpu_user_compute_init(QVGPUUserCompute *q, QVGPU *v, QVGPUProcess *p,
+                             unsigned number)
 {
     qvgpu_compute_init(&q->c, v, 0, 0, 0, &p->space);
     q->c.doorbell = DOORBELLS + 8 * number;
@@ -111,19 +111,19 @@ void qvgpu_user_queue_init(QVGPUUserQueue *q, QVGPU *v, QVGPUProcess *p,
     qvgpu_mqd_fill(&q->c, q->mqd);
 }
 
-void qvgpu_user_queue_kick(QVGPUUserQueue *q)
+void qvgpu_user_compute_kick(QVGPUUserCompute *q)
 {
     qtest_writeq(q->c.v->qts, q->c.wptr_mem, q->c.wptr);
     qvgpu_compute_kick(&q->c);
 }
 
-void qvgpu_user_queue_finish(QVGPUUserQueue *q)
+void qvgpu_user_compute_finish(QVGPUUserCompute *q)
 {
     qvgpu_wait_until(qtest_readl(q->c.v->qts, q->c.rptr) ==
                      (q->c.wptr & (q->c.dwords - 1)));
 }
 
-uint32_t qvgpu_mqd_rd(QVGPUUserQueue *q, unsigned reg)
+uint32_t qvgpu_mqd_rd(QVGPUUserCompute *q, unsigned reg)
 {
     return qtest_readl(q->c.v->qts, q->mqd + 4 * (CP_MQD_HQD + reg));
 }
@@ -131,8 +131,8 @@ uint32_t qvgpu_mqd_rd(QVGPUUserQueue *q, unsigned reg)
 void qvgpu_user_sdma_init(QVGPUUserSdma *u, QVGPU *v, QVGPUSpace *s,
                           unsigned engine, unsigned number)
 {
-    qvgpu_queue_init(&u->q, v, engine, 0, s);
-    u->q.doorbell = qvgpu_doorbell(8 + number / 8, engine, number % 8);
+    qvgpu_sdma_init(&u->q, v, engine, 0, s);
+    u->q.doorbell = qvgpu_sdma_doorbell(8 + number / 8, engine, number % 8);
     u->wptr_mem = u->q.rptr + 8;
     u->wptr_va = u->q.rptr_va + 8;
     u->mqd = qvgpu_ram_page(v);
@@ -146,7 +146,7 @@ void qvgpu_user_sdma_init(QVGPUUserSdma *u, QVGPU *v, QVGPUSpace *s,
 void qvgpu_user_sdma_kick(QVGPUUserSdma *u)
 {
     qtest_writeq(u->q.v->qts, u->wptr_mem, u->q.wptr);
-    qvgpu_kick(&u->q);
+    qvgpu_sdma_kick(&u->q);
 }
 
 void qvgpu_user_sdma_finish(QVGPUUserSdma *u)
@@ -203,7 +203,7 @@ void qvgpu_list_process(QVGPUHws *h, QVGPUProcess *p, unsigned ms)
     qvgpu_list_emit(h, dw, ARRAY_SIZE(dw));
 }
 
-void qvgpu_list_queue(QVGPUHws *h, QVGPUUserQueue *q, unsigned type)
+void qvgpu_list_compute(QVGPUHws *h, QVGPUUserCompute *q, unsigned type)
 {
     uint64_t mqd = qvgpu_mc(h->v, q->mqd);
     uint32_t dw[] = {

@@ -32,15 +32,15 @@ typedef struct QVGPUProcess {
 } QVGPUProcess;
 
 /* A compute queue of a process, with an MQD instead of an HQD. */
-typedef struct QVGPUUserQueue {
+typedef struct QVGPUUserCompute {
     QVGPUCompute c;             /* c.me and so on mean nothing */
     uint64_t mqd;               /* CPU address */
     bool gws;                   /* its waves use GWS */
-} QVGPUUserQueue;
+} QVGPUUserCompute;
 
 /* An SDMA queue of a process, with an MQD. */
 typedef struct QVGPUUserSdma {
-    QVGPUQueue q;               /* q.index means nothing */
+    QVGPUSdma q;                /* q.index means nothing */
     uint64_t mqd;               /* CPU address */
     uint64_t wptr_mem, wptr_va;
 } QVGPUUserSdma;
@@ -62,14 +62,14 @@ void qvgpu_hws_unmap(QVGPUHws *h, unsigned action, unsigned sel,
 /* Write to @mqd, a CPU address, what KFD writes into the MQD of @c. */
 void qvgpu_mqd_fill(QVGPUCompute *c, uint64_t mqd);
 void qvgpu_process_init(QVGPUProcess *p, QVGPU *v, unsigned pasid);
-void qvgpu_user_queue_init(QVGPUUserQueue *q, QVGPU *v, QVGPUProcess *p,
-                           unsigned number);
+void qvgpu_user_compute_init(QVGPUUserCompute *q, QVGPU *v, QVGPUProcess *p,
+                             unsigned number);
 /* Write the pointer to memory, and ring. */
-void qvgpu_user_queue_kick(QVGPUUserQueue *q);
+void qvgpu_user_compute_kick(QVGPUUserCompute *q);
 /* Wait until rptr is reported to be where wptr is. */
-void qvgpu_user_queue_finish(QVGPUUserQueue *q);
+void qvgpu_user_compute_finish(QVGPUUserCompute *q);
 /* A dword of the HQD's image in the MQD. */
-uint32_t qvgpu_mqd_rd(QVGPUUserQueue *q, unsigned reg);
+uint32_t qvgpu_mqd_rd(QVGPUUserCompute *q, unsigned reg);
 
 void qvgpu_user_sdma_init(QVGPUUserSdma *u, QVGPU *v, QVGPUSpace *s,
                           unsigned engine, unsigned number);
@@ -82,7 +82,7 @@ void qvgpu_user_sdma_map(QVGPUUserSdma *u, unsigned type, uint32_t *dw);
 void qvgpu_list_begin(QVGPUHws *h);
 void qvgpu_list_emit(QVGPUHws *h, const uint32_t *dw, unsigned n);
 void qvgpu_list_process(QVGPUHws *h, QVGPUProcess *p, unsigned ms);
-void qvgpu_list_queue(QVGPUHws *h, QVGPUUserQueue *q, unsigned type);
+void qvgpu_list_compute(QVGPUHws *h, QVGPUUserCompute *q, unsigned type);
 void qvgpu_list_sdma(QVGPUHws *h, QVGPUUserSdma *u);
 /* The list's last packet sends the scheduler to its first again. */
 void qvgpu_list_chain(QVGPUHws *h);

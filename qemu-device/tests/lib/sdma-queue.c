@@ -7,50 +7,50 @@
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
-uint32_t qvgpu_queue_rd(QVGPUQueue *q, uint32_t reg)
+uint32_t qvgpu_sdma_rd(QVGPUSdma *q, uint32_t reg)
 {
     return qvgpu_rd(q->v, SDMA_ENGINE(q->engine) + SDMA_QUEUE(q->index) + reg);
 }
 
-void qvgpu_queue_wr(QVGPUQueue *q, uint32_t reg, uint32_t val)
+void qvgpu_sdma_wr(QVGPUSdma *q, uint32_t reg, uint32_t val)
 {
     qvgpu_wr(q->v, SDMA_ENGINE(q->engine) + SDMA_QUEUE(q->index) + reg, val);
 }
 
-uint64_t qvgpu_queue_rptr(QVGPUQueue *q)
+uint64_t qvgpu_sdma_rptr(QVGPUSdma *q)
 {
     uint32_t hi, lo;
 
     do {
-        hi = qvgpu_queue_rd(q, SDMA_RB_RPTR_HI);
-        lo = qvgpu_queue_rd(q, SDMA_RB_RPTR);
-    } while (hi != qvgpu_queue_rd(q, SDMA_RB_RPTR_HI));
+        hi = qvgpu_sdma_rd(q, SDMA_RB_RPTR_HI);
+        lo = qvgpu_sdma_rd(q, SDMA_RB_RPTR);
+    } while (hi != qvgpu_sdma_rd(q, SDMA_RB_RPTR_HI));
     return lo | (uint64_t)hi << 32;
 }
 
-bool qvgpu_queue_idle(QVGPUQueue *q)
+bool qvgpu_sdma_idle(QVGPUSdma *q)
 {
-    return qvgpu_queue_rd(q, SDMA_CONTEXT_STATUS) & SDMA_CONTEXT_STATUS__IDLE;
+    return qvgpu_sdma_rd(q, SDMA_CONTEXT_STATUS) & SDMA_CONTEXT_STATUS__IDLE;
 }
 
-unsigned qvgpu_queue_exception(QVGPUQueue *q)
+unsigned qvgpu_sdma_exception(QVGPUSdma *q)
 {
-    return VGPU_GET(qvgpu_queue_rd(q, SDMA_CONTEXT_STATUS),
+    return VGPU_GET(qvgpu_sdma_rd(q, SDMA_CONTEXT_STATUS),
                     SDMA_CONTEXT_STATUS__EXCEPTION);
 }
 
 /* Address of memory in the queue's VMID. */
-static uint64_t place(QVGPUQueue *q, uint64_t addr, uint64_t len)
+static uint64_t place(QVGPUSdma *q, uint64_t addr, uint64_t len)
 {
     return q->space ? qvgpu_space_place(q->space, addr, len)
                     : qvgpu_mc(q->v, addr);
 }
 
-void qvgpu_queue_init_ring(QVGPUQueue *q, QVGPU *v, unsigned engine,
-                           unsigned index, QVGPUSpace *s, QVGPUKind kind,
-                           uint64_t bytes)
+void qvgpu_sdma_init_ring(QVGPUSdma *q, QVGPU *v, unsigned engine,
+                          unsigned index, QVGPUSpace *s, QVGPUKind kind,
+                          uint64_t bytes)
 {
-    *q = (QVGPUQueue) {
+    *q = (QVGPUSdma) {
         .v = v,
         .space = s,
         .engine = engine,
@@ -67,61 +67,61 @@ void qvgpu_queue_init_ring(QVGPUQueue *q, QVGPU *v, unsigned engine,
     q->rptr_va = place(q, q->rptr, 8);
 }
 
-void qvgpu_queue_init(QVGPUQueue *q, QVGPU *v, unsigned engine,
-                      unsigned index, QVGPUSpace *s)
+void qvgpu_sdma_init(QVGPUSdma *q, QVGPU *v, unsigned engine,
+                     unsigned index, QVGPUSpace *s)
 {
-    qvgpu_queue_init_ring(q, v, engine, index, s, QVGPU_RAM, 4 * KiB);
+    qvgpu_sdma_init_ring(q, v, engine, index, s, QVGPU_RAM, 4 * KiB);
 }
 
 /* The order is that of amdgpu without a hardware scheduler. */
-void qvgpu_queue_load(QVGPUQueue *q)
+void qvgpu_sdma_load(QVGPUSdma *q)
 {
-    qvgpu_queue_wr(q, SDMA_RB_CNTL, q->cntl);
-    qvgpu_wait_until(qvgpu_queue_idle(q));
-    qvgpu_queue_wr(q, SDMA_DOORBELL_OFFSET, q->doorbell);
-    qvgpu_queue_wr(q, SDMA_DOORBELL,
-                   q->doorbell ? SDMA_DOORBELL__ENABLE : 0);
-    qvgpu_queue_wr(q, SDMA_RB_RPTR, q->wptr);
-    qvgpu_queue_wr(q, SDMA_RB_RPTR_HI, q->wptr >> 32);
-    qvgpu_queue_wr(q, SDMA_MINOR_PTR_UPDATE, 1);
-    qvgpu_queue_wr(q, SDMA_RB_WPTR, q->wptr);
-    qvgpu_queue_wr(q, SDMA_RB_WPTR_HI, q->wptr >> 32);
-    qvgpu_queue_wr(q, SDMA_MINOR_PTR_UPDATE, 0);
-    qvgpu_queue_wr(q, SDMA_RB_BASE, q->ring_va >> 8);
-    qvgpu_queue_wr(q, SDMA_RB_BASE_HI, q->ring_va >> 40);
-    qvgpu_queue_wr(q, SDMA_RB_RPTR_ADDR_LO, q->rptr_va);
-    qvgpu_queue_wr(q, SDMA_RB_RPTR_ADDR_HI, q->rptr_va >> 32);
-    qvgpu_queue_wr(q, SDMA_IB_CNTL, SDMA_IB_CNTL__IB_ENABLE);
-    qvgpu_queue_enable(q);
+    qvgpu_sdma_wr(q, SDMA_RB_CNTL, q->cntl);
+    qvgpu_wait_until(qvgpu_sdma_idle(q));
+    qvgpu_sdma_wr(q, SDMA_DOORBELL_OFFSET, q->doorbell);
+    qvgpu_sdma_wr(q, SDMA_DOORBELL,
+                  q->doorbell ? SDMA_DOORBELL__ENABLE : 0);
+    qvgpu_sdma_wr(q, SDMA_RB_RPTR, q->wptr);
+    qvgpu_sdma_wr(q, SDMA_RB_RPTR_HI, q->wptr >> 32);
+    qvgpu_sdma_wr(q, SDMA_MINOR_PTR_UPDATE, 1);
+    qvgpu_sdma_wr(q, SDMA_RB_WPTR, q->wptr);
+    qvgpu_sdma_wr(q, SDMA_RB_WPTR_HI, q->wptr >> 32);
+    qvgpu_sdma_wr(q, SDMA_MINOR_PTR_UPDATE, 0);
+    qvgpu_sdma_wr(q, SDMA_RB_BASE, q->ring_va >> 8);
+    qvgpu_sdma_wr(q, SDMA_RB_BASE_HI, q->ring_va >> 40);
+    qvgpu_sdma_wr(q, SDMA_RB_RPTR_ADDR_LO, q->rptr_va);
+    qvgpu_sdma_wr(q, SDMA_RB_RPTR_ADDR_HI, q->rptr_va >> 32);
+    qvgpu_sdma_wr(q, SDMA_IB_CNTL, SDMA_IB_CNTL__IB_ENABLE);
+    qvgpu_sdma_enable(q);
 }
 
-void qvgpu_queue_open(QVGPUQueue *q, QVGPU *v, unsigned engine,
-                      unsigned index, QVGPUSpace *s)
+void qvgpu_sdma_open(QVGPUSdma *q, QVGPU *v, unsigned engine,
+                     unsigned index, QVGPUSpace *s)
 {
-    qvgpu_queue_init(q, v, engine, index, s);
-    qvgpu_queue_load(q);
+    qvgpu_sdma_init(q, v, engine, index, s);
+    qvgpu_sdma_load(q);
 }
 
-void qvgpu_queue_open_vram(QVGPUQueue *q, QVGPU *v, unsigned engine,
-                           unsigned index, QVGPUSpace *s, uint64_t bytes)
+void qvgpu_sdma_open_vram(QVGPUSdma *q, QVGPU *v, unsigned engine,
+                          unsigned index, QVGPUSpace *s, uint64_t bytes)
 {
-    qvgpu_queue_init_ring(q, v, engine, index, s, QVGPU_VRAM, bytes);
+    qvgpu_sdma_init_ring(q, v, engine, index, s, QVGPU_VRAM, bytes);
     q->cntl &= ~SDMA_RB_CNTL__RPTR_WRITEBACK_ENABLE;
-    qvgpu_queue_load(q);
+    qvgpu_sdma_load(q);
 }
 
-void qvgpu_queue_enable(QVGPUQueue *q)
+void qvgpu_sdma_enable(QVGPUSdma *q)
 {
-    qvgpu_queue_wr(q, SDMA_RB_CNTL, q->cntl | SDMA_RB_CNTL__RB_ENABLE);
+    qvgpu_sdma_wr(q, SDMA_RB_CNTL, q->cntl | SDMA_RB_CNTL__RB_ENABLE);
 }
 
-void qvgpu_queue_disable(QVGPUQueue *q)
+void qvgpu_sdma_disable(QVGPUSdma *q)
 {
-    qvgpu_queue_wr(q, SDMA_RB_CNTL, q->cntl);
-    qvgpu_wait_until(qvgpu_queue_idle(q));
+    qvgpu_sdma_wr(q, SDMA_RB_CNTL, q->cntl);
+    qvgpu_wait_until(qvgpu_sdma_idle(q));
 }
 
-void qvgpu_emit(QVGPUQueue *q, const uint32_t *dw, unsigned n)
+void qvgpu_sdma_emit(QVGPUSdma *q, const uint32_t *dw, unsigned n)
 {
     g_autofree uint32_t *le = g_new(uint32_t, n);
     unsigned i, done = 0;
@@ -139,7 +139,7 @@ void qvgpu_emit(QVGPUQueue *q, const uint32_t *dw, unsigned n)
     }
 }
 
-void qvgpu_kick(QVGPUQueue *q)
+void qvgpu_sdma_kick(QVGPUSdma *q)
 {
     if (q->doorbell) {
         qtest_writeq(q->v->qts, q->v->bar[VGPU_BAR_DOORBELL] + q->doorbell,
@@ -147,35 +147,35 @@ void qvgpu_kick(QVGPUQueue *q)
         return;
     }
     /* One at a time the halves could say what nobody meant. */
-    g_assert_cmphex(qvgpu_queue_rd(q, SDMA_RB_WPTR_HI), ==, q->wptr >> 32);
-    qvgpu_queue_wr(q, SDMA_RB_WPTR, q->wptr);
+    g_assert_cmphex(qvgpu_sdma_rd(q, SDMA_RB_WPTR_HI), ==, q->wptr >> 32);
+    qvgpu_sdma_wr(q, SDMA_RB_WPTR, q->wptr);
 }
 
-void qvgpu_finish(QVGPUQueue *q)
+void qvgpu_sdma_finish(QVGPUSdma *q)
 {
-    qvgpu_kick(q);
-    qvgpu_wait_until(qvgpu_queue_idle(q));
-    g_assert_cmpuint(qvgpu_queue_exception(q), ==, VGPU_SDMA_EXC_NONE);
-    g_assert_cmphex(qvgpu_queue_rptr(q), ==, q->wptr);
+    qvgpu_sdma_kick(q);
+    qvgpu_wait_until(qvgpu_sdma_idle(q));
+    g_assert_cmpuint(qvgpu_sdma_exception(q), ==, VGPU_SDMA_EXC_NONE);
+    g_assert_cmphex(qvgpu_sdma_rptr(q), ==, q->wptr);
 }
 
-void qvgpu_engine_pass(QVGPUQueue *q)
+void qvgpu_sdma_pass(QVGPUSdma *q)
 {
     unsigned i;
 
     for (i = 0; i < 2; i++) {
         QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_NOP, 0));
-        qvgpu_finish(q);
+        qvgpu_sdma_finish(q);
     }
 }
 
-uint32_t qvgpu_doorbell(unsigned slice, unsigned n, unsigned i)
+uint32_t qvgpu_sdma_doorbell(unsigned slice, unsigned n, unsigned i)
 {
     return slice * DOORBELL_SLICE_SIZE +
            8 * (DOORBELL_SDMA(n) + (i & 1) * DOORBELL_MIRROR + (i >> 1));
 }
 
-uint64_t qvgpu_to_buffer(QVGPUQueue *q, uint64_t from, uint32_t *dwords)
+uint64_t qvgpu_sdma_to_buffer(QVGPUSdma *q, uint64_t from, uint32_t *dwords)
 {
     uint64_t ib = qvgpu_ram_page(q->v), len = q->wptr - from;
     uint64_t at = from & (q->bytes - 1);
@@ -189,13 +189,13 @@ uint64_t qvgpu_to_buffer(QVGPUQueue *q, uint64_t from, uint32_t *dwords)
     return ib;
 }
 
-void qvgpu_pkt_copy(QVGPUQueue *q, uint64_t src, uint64_t dst, uint64_t bytes)
+void qvgpu_pkt_copy(QVGPUSdma *q, uint64_t src, uint64_t dst, uint64_t bytes)
 {
     QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_COPY, SDMA_SUBOP_COPY_LINEAR), bytes - 1, 0,
                QVGPU_LO(src), QVGPU_HI(src), QVGPU_LO(dst), QVGPU_HI(dst));
 }
 
-void qvgpu_pkt_fill(QVGPUQueue *q, uint64_t dst, uint32_t data,
+void qvgpu_pkt_fill(QVGPUSdma *q, uint64_t dst, uint32_t data,
                     uint64_t bytes, unsigned size)
 {
     QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_CONST_FILL, 0) |
@@ -203,18 +203,18 @@ void qvgpu_pkt_fill(QVGPUQueue *q, uint64_t dst, uint32_t data,
                QVGPU_HI(dst), data, bytes - 1);
 }
 
-void qvgpu_pkt_fence(QVGPUQueue *q, uint64_t dst, uint32_t data)
+void qvgpu_pkt_fence(QVGPUSdma *q, uint64_t dst, uint32_t data)
 {
     QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_FENCE, 0), QVGPU_LO(dst),
                QVGPU_HI(dst), data);
 }
 
-void qvgpu_pkt_trap(QVGPUQueue *q, uint32_t context)
+void qvgpu_pkt_trap(QVGPUSdma *q, uint32_t context)
 {
     QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_TRAP, 0), context);
 }
 
-void qvgpu_pkt_poll_mem(QVGPUQueue *q, unsigned func, uint64_t addr,
+void qvgpu_pkt_poll_mem(QVGPUSdma *q, unsigned func, uint64_t addr,
                         uint32_t value, uint32_t mask, unsigned retry)
 {
     QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_POLL_REGMEM, 0) |
@@ -225,7 +225,7 @@ void qvgpu_pkt_poll_mem(QVGPUQueue *q, unsigned func, uint64_t addr,
                VGPU_PREP(SDMA_POLL_REGMEM_DW5__INTERVAL, 10));
 }
 
-void qvgpu_pkt_add64(QVGPUQueue *q, uint64_t addr, uint64_t add)
+void qvgpu_pkt_add64(QVGPUSdma *q, uint64_t addr, uint64_t add)
 {
     QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_ATOMIC, 0) |
                VGPU_PREP(SDMA_ATOMIC__OP, (uint32_t)SDMA_ATOMIC_ADD64),
@@ -233,7 +233,7 @@ void qvgpu_pkt_add64(QVGPUQueue *q, uint64_t addr, uint64_t add)
                QVGPU_HI(add), 0, 0, 0);
 }
 
-void qvgpu_pkt_indirect(QVGPUQueue *q, unsigned vmid, uint64_t base,
+void qvgpu_pkt_indirect(QVGPUSdma *q, unsigned vmid, uint64_t base,
                         uint32_t dwords)
 {
     QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_INDIRECT, 0) |

@@ -25,12 +25,12 @@ static void test_moving_ram(void)
     uint64_t src = qvgpu_ram_page(v), bar = v->bar[VGPU_BAR_VRAM], src_va;
     uint64_t at = qvgpu_alloc(v, QVGPU_VRAM, 2 * QVGPU_PAGE, QVGPU_PAGE) - bar;
     QVGPUSpace space;
-    QVGPUQueue q;
+    QVGPUSdma q;
     unsigned i;
 
     qvgpu_space_init(&space, v, VMID, QVGPU_RAM);
     qvgpu_space_set_retry(&space, false);
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_RLC(0), &space);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_RLC(0), &space);
     src_va = qvgpu_space_place(&space, src, QVGPU_PAGE);
     qvgpu_space_set(&space, va, VGPU_LEVEL_PTB,
                     QVGPU_PTE_RW | VGPU_PTE_SYSTEM | (bar + at));
@@ -45,7 +45,7 @@ static void test_moving_ram(void)
         qtest_memset(v->qts, v->bar[VGPU_BAR_VRAM] + at, 0xee, 2 * QVGPU_PAGE);
         qvgpu_pkt_copy(&q, src_va, va, QVGPU_PAGE);
         qvgpu_pkt_copy(&q, src_va, va + QVGPU_PAGE, QVGPU_PAGE);
-        qvgpu_finish(&q);
+        qvgpu_sdma_finish(&q);
         qvgpu_ih_next_fault(v, VMID, here ? va + QVGPU_PAGE : va, true, false);
         g_assert_false(qvgpu_ih_pending(v));
         if (here) {
@@ -69,10 +69,10 @@ static void test_bus_master(void)
     uint64_t dst = qvgpu_ram_page(v), mc = qvgpu_mc(v, dst);
     uint64_t src = qvgpu_alloc(v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
     uint16_t cmd = qpci_config_readw(v->pci, PCI_COMMAND);
-    QVGPUQueue q;
+    QVGPUSdma q;
     unsigned i;
 
-    qvgpu_queue_open_vram(&q, v, 0, SDMA_QUEUE_GFX, NULL, 4 * KiB);
+    qvgpu_sdma_open_vram(&q, v, 0, SDMA_QUEUE_GFX, NULL, 4 * KiB);
     for (i = 1; i <= 6; i++) {
         bool master = i & 1;
         uint64_t faults = qvgpu_counter(v, VGPU_CNT_FAULTS_NORETRY);
@@ -81,7 +81,7 @@ static void test_bus_master(void)
                            : cmd & ~PCI_COMMAND_MASTER);
         qvgpu_fill(v, src, i, 0, QVGPU_PAGE);
         qvgpu_pkt_copy(&q, qvgpu_mc(v, src), mc, QVGPU_PAGE);
-        qvgpu_finish(&q);
+        qvgpu_sdma_finish(&q);
         /* What was written last time stays. */
         qvgpu_expect(v, dst, master ? i : i - 1, 0, QVGPU_PAGE);
         g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_FAULTS_NORETRY), ==,
@@ -102,7 +102,7 @@ static void test_bus_master_access(void)
     const uint64_t va = 0x50000000;
     QVGPUSpace space;
     uint64_t src;
-    QVGPUQueue q;
+    QVGPUSdma q;
     QVGPUHold h;
     uint16_t cmd;
     QVGPU *v;
@@ -112,7 +112,7 @@ static void test_bus_master_access(void)
     cmd = qpci_config_readw(v->pci, PCI_COMMAND);
     g_assert_cmphex(cmd & PCI_COMMAND_MASTER, !=, 0);
     qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
-    qvgpu_queue_open_vram(&q, v, 0, SDMA_QUEUE_RLC(0), &space, 4 * KiB);
+    qvgpu_sdma_open_vram(&q, v, 0, SDMA_QUEUE_RLC(0), &space, 4 * KiB);
     src = qvgpu_alloc(v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
     src = qvgpu_space_place(&space, src, QVGPU_PAGE);
     qvgpu_pkt_copy(&q, src, va, QVGPU_PAGE);
@@ -143,7 +143,7 @@ static void test_peer_access(void)
     QPCIDevice *peer;
     QVGPUSpace space;
     uint64_t dst;
-    QVGPUQueue q;
+    QVGPUSdma q;
     QVGPUHold h;
     QVGPU *v;
 
@@ -161,7 +161,7 @@ static void test_peer_access(void)
     qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
     qvgpu_space_set(&space, va, VGPU_LEVEL_PTB,
                     QVGPU_PTE_RW | VGPU_PTE_SYSTEM | PEER_AT);
-    qvgpu_queue_open_vram(&q, v, 0, SDMA_QUEUE_RLC(0), &space, 4 * KiB);
+    qvgpu_sdma_open_vram(&q, v, 0, SDMA_QUEUE_RLC(0), &space, 4 * KiB);
     qvgpu_pkt_copy(&q, va, va + QVGPU_PAGE, QVGPU_PAGE);
 
     qvgpu_hold_access(&h, &q);
@@ -174,7 +174,7 @@ static void test_peer_access(void)
     qvgpu_time_passes(v);
     qvgpu_ih_next_fault(v, VMID, va, false, false);
     qvgpu_space_map(&space, va + QVGPU_PAGE, dst, QVGPU_PAGE);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     qvgpu_expect_byte(v, dst, 0, QVGPU_PAGE);
     g_free(peer);
     qvgpu_stop(v);
@@ -246,7 +246,7 @@ static bool looks_again(void)
     g_autofree char *path = NULL, *args = NULL;
     QVGPUSpace space;
     QPCIDevice *rp;
-    QVGPUQueue q;
+    QVGPUSdma q;
     QVGPUHold h;
     uint64_t src;
     uint8_t exp;
@@ -269,21 +269,21 @@ static bool looks_again(void)
     /* The peer's page is all that the queue uses on the bus. */
     qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
     qvgpu_space_set_retry(&space, false);
-    qvgpu_queue_open_vram(&q, v, 0, SDMA_QUEUE_RLC(0), &space, 4 * KiB);
+    qvgpu_sdma_open_vram(&q, v, 0, SDMA_QUEUE_RLC(0), &space, 4 * KiB);
     src = qvgpu_alloc(v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
     src = qvgpu_space_place(&space, src, QVGPU_PAGE);
     qvgpu_space_set(&space, va, VGPU_LEVEL_PTB,
                     QVGPU_PTE_RW | VGPU_PTE_SYSTEM | PEER_AT);
     qvgpu_pkt_copy(&q, src, va, QVGPU_PAGE);
     qvgpu_hold_arm(&h, v, "vgpu_delay*", true);
-    qvgpu_kick(&q);
+    qvgpu_sdma_kick(&q);
     qvgpu_wait_until(qvgpu_hold_logged(&h));
     qvgpu_hold_release_later(&h);
     qpci_config_writew(rp, exp + PCI_EXP_SLTCTL, PCI_EXP_SLTCTL_PCC |
                        PCI_EXP_SLTCTL_PWR_IND_OFF);
     g_assert_true(qvgpu_hold_waited(&h));
     g_assert_null(qpci_device_find(v->bus, BEHIND));
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     again = qvgpu_ih_pending(v);
     if (again) {
         qvgpu_ih_next_fault(v, VMID, va, true, false);

@@ -166,21 +166,21 @@ static void test_retry_interrupt_off(void)
 {
     const uint64_t va = VA + 1 * QVGPU_PAGE;
     Walker w;
-    QVGPUQueue kq;
+    QVGPUSdma kq;
     uint64_t page;
     unsigned i;
 
     class_start(&w);
     qvgpu_space_set_retry(&w.space, true);
-    qvgpu_queue_open(&kq, w.v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&kq, w.v, 0, SDMA_QUEUE_GFX, NULL);
     qvgpu_mm_wr(w.v, VM_L2_PROTECTION_FAULT_CNTL2, 0);
     page = qvgpu_ram_page(w.v);
     qvgpu_pkt_fence(&w.q, va, 0x123);
-    qvgpu_kick(&w.q);
+    qvgpu_sdma_kick(&w.q);
     for (i = 0; i < 3; i++) {
-        qvgpu_engine_pass(&kq);
+        qvgpu_sdma_pass(&kq);
     }
-    g_assert_false(qvgpu_queue_idle(&w.q));
+    g_assert_false(qvgpu_sdma_idle(&w.q));
     g_assert_false(qvgpu_ih_pending(w.v));
     qvgpu_time_passes(w.v);
     qvgpu_mm_wr(w.v, VM_L2_PROTECTION_FAULT_CNTL2,
@@ -188,7 +188,7 @@ static void test_retry_interrupt_off(void)
     i = qvgpu_ih_next_fault(w.v, WALKER_VMID, va, true, true);
     qvgpu_space_map(&w.space, va, page, QVGPU_PAGE);
     qvgpu_cam_ack(w.v, i);
-    qvgpu_finish(&w.q);
+    qvgpu_sdma_finish(&w.q);
     g_assert_cmphex(qtest_readl(w.v->qts, page), ==, 0x123);
     qvgpu_stop(w.v);
 }
@@ -204,23 +204,23 @@ static void test_system_aperture(void)
     uint64_t buf = qvgpu_ram_page(v);
     uint64_t entry = qvgpu_entry(v, page, 0);
     const uint64_t at = 0x00fe00000000ull;
-    QVGPUQueue q;
+    QVGPUSdma q;
 
     qvgpu_fill(v, page, 7, 0, QVGPU_PAGE);
     qvgpu_mm_wr64(v, MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_LSB, entry >> 12);
     qvgpu_mm_wr(v, MC_VM_SYSTEM_APERTURE_LOW_ADDR, at >> 18);
     qvgpu_mm_wr(v, MC_VM_SYSTEM_APERTURE_HIGH_ADDR, (at >> 18) + 1);
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
     qvgpu_pkt_copy(&q, at + 0x7ffff - 99, qvgpu_mc(v, buf), 100);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     qvgpu_expect(v, buf, 7, QVGPU_PAGE - 100, 100);
     qvgpu_pkt_fence(&q, at + 8, 0xfeed);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     g_assert_cmphex(qtest_readl(v->qts, page + 8), ==, 0xfeed);
     g_assert_cmphex(qvgpu_mm_rd(v, VM_L2_PROTECTION_FAULT_STATUS), ==, 0);
 
     qvgpu_pkt_fence(&q, at + 0x80000, 0xbad);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     qvgpu_ih_next_fault(v, 0, at + 0x80000, true, false);
     qvgpu_stop(v);
 }

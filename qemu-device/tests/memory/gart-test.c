@@ -14,7 +14,7 @@
 typedef struct Gart {
     QVGPU *v;
     uint64_t table;
-    QVGPUQueue q;
+    QVGPUSdma q;
 } Gart;
 
 static void gart_start(Gart *g, QVGPUKind table)
@@ -29,7 +29,7 @@ static void gart_start(Gart *g, QVGPUKind table)
                   (GART_AT >> 12) + GART_PAGES - 1);
     qvgpu_mm_wr(g->v, VM_CONTEXT_CNTL(0), VM_CONTEXT_CNTL__ENABLE_CONTEXT |
                 VM_CONTEXT_CNTL__ALL_INTERRUPTS);
-    qvgpu_queue_open(&g->q, g->v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&g->q, g->v, 0, SDMA_QUEUE_GFX, NULL);
 }
 
 static void gart_set(Gart *g, unsigned i, uint64_t addr)
@@ -41,7 +41,7 @@ static void gart_set(Gart *g, unsigned i, uint64_t addr)
 static void copy(Gart *g, uint64_t src, uint64_t dst, uint64_t len)
 {
     qvgpu_pkt_copy(&g->q, src, dst, len);
-    qvgpu_finish(&g->q);
+    qvgpu_sdma_finish(&g->q);
 }
 
 /* The latched fault; forgets it. */
@@ -72,12 +72,12 @@ static void test_fb_aperture(void)
     QVGPU *v = qvgpu_start();
     uint64_t first = v->bar[VGPU_BAR_VRAM];
     uint64_t last = first + v->vram_size - 5000;
-    QVGPUQueue q;
+    QVGPUSdma q;
 
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
     qvgpu_fill(v, first, 1, 0, 5000);
     qvgpu_pkt_copy(&q, qvgpu_mc(v, first), qvgpu_mc(v, last), 5000);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     qvgpu_expect(v, last, 1, 0, 5000);
     g_assert_cmphex(qvgpu_mm_rd(v, VM_L2_PROTECTION_FAULT_STATUS), ==, 0);
     qvgpu_stop(v);
@@ -89,16 +89,16 @@ static void test_fb_aperture_moves(void)
     QVGPU *v = qvgpu_start();
     uint64_t src = qvgpu_alloc(v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
     uint64_t dst = qvgpu_alloc(v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
-    QVGPUQueue q;
+    QVGPUSdma q;
 
     qvgpu_mm_wr(v, MC_VM_FB_LOCATION_BASE, 0x40);
     qvgpu_mm_wr(v, MC_VM_FB_LOCATION_TOP, 0x43);
     g_assert_cmphex(qvgpu_mc(v, v->bar[VGPU_BAR_VRAM]), ==, 0x40ull << 24);
     qvgpu_invalidate(v, 1);
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
     qvgpu_fill(v, src, 2, 0, QVGPU_PAGE);
     qvgpu_pkt_copy(&q, qvgpu_mc(v, src), qvgpu_mc(v, dst), QVGPU_PAGE);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     qvgpu_expect(v, dst, 2, 0, QVGPU_PAGE);
     qvgpu_stop(v);
 }
@@ -109,14 +109,14 @@ static void test_fb_beyond_vram(void)
     QVGPU *v = qvgpu_start();
     uint64_t src = qvgpu_alloc(v, QVGPU_RAM, QVGPU_PAGE, QVGPU_PAGE);
     uint64_t end = v->bar[VGPU_BAR_VRAM] + v->vram_size;
-    QVGPUQueue q;
+    QVGPUSdma q;
     QVGPUIrq irq;
 
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
     qvgpu_mm_wr(v, MC_VM_FB_LOCATION_TOP, 0xffff);
     qvgpu_fill(v, src, 3, 0, QVGPU_PAGE);
     qvgpu_pkt_copy(&q, qvgpu_mc(v, src), qvgpu_mc(v, end) - 100, 200);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     qvgpu_expect(v, end - 100, 3, 0, 100);
     qvgpu_ih_next(v, &irq);
     g_assert_cmphex(irq.data[0], ==, (uint32_t)(qvgpu_mc(v, end) >> 12));
@@ -130,10 +130,10 @@ static void test_agp_window(void)
     uint64_t src = qvgpu_alloc(v, QVGPU_RAM, 16 * MiB, 16 * MiB);
     uint64_t dst = qvgpu_alloc(v, QVGPU_VRAM, 2 * QVGPU_PAGE, QVGPU_PAGE);
     uint64_t at = 2 * TiB;
-    QVGPUQueue q;
+    QVGPUSdma q;
 
     /* The queue does not use the window, which moves. */
-    qvgpu_queue_open_vram(&q, v, 0, SDMA_QUEUE_GFX, NULL, 4 * KiB);
+    qvgpu_sdma_open_vram(&q, v, 0, SDMA_QUEUE_GFX, NULL, 4 * KiB);
     qvgpu_mm_wr(v, MC_VM_AGP_BOT, at >> 24);
     qvgpu_mm_wr(v, MC_VM_AGP_TOP, at >> 24);
     qvgpu_mm_wr(v, MC_VM_AGP_BASE, src >> 24);
@@ -142,14 +142,14 @@ static void test_agp_window(void)
     qvgpu_fill(v, src + 16 * MiB - 100, 4, 100, 100);
     qvgpu_pkt_copy(&q, at, qvgpu_mc(v, dst), 100);
     qvgpu_pkt_copy(&q, at + 16 * MiB - 100, qvgpu_mc(v, dst) + 100, 100);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     qvgpu_expect(v, dst, 4, 0, 200);
     g_assert_false(qvgpu_ih_pending(v));
 
     /* One byte further on is outside: reads zeros, tells. */
     qvgpu_fill(v, dst, 4, 300, 200);
     qvgpu_pkt_copy(&q, at + 16 * MiB - 100, qvgpu_mc(v, dst), 200);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     qvgpu_expect(v, dst, 4, 100, 100);
     qvgpu_expect_byte(v, dst + 100, 0, 100);
     expect_fault(v, at + 16 * MiB, false, VGPU_WALKER_RANGE);

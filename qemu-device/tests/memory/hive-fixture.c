@@ -15,11 +15,11 @@ uint64_t hive_mc(QVGPU *v, uint64_t offset)
 void hive_copy(QVGPU *v, QVGPUSpace *space, uint64_t src, uint64_t dst,
                uint64_t len)
 {
-    QVGPUQueue q;
+    QVGPUSdma q;
 
-    qvgpu_queue_open(&q, v, 0, 0, space);
+    qvgpu_sdma_open(&q, v, 0, 0, space);
     qvgpu_pkt_copy(&q, src, dst, len);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
 }
 
 void hive_expect_place(QVGPU *v, unsigned node, unsigned last, uint32_t links,

@@ -15,7 +15,7 @@ typedef struct Hubs {
     QVGPU *v;
     QVGPUSpace space;           /* one tree for both */
     QVGPUCompute c;
-    QVGPUQueue q;
+    QVGPUSdma q;
 } Hubs;
 
 static void hubs_start(Hubs *t)
@@ -25,7 +25,7 @@ static void hubs_start(Hubs *t)
     qvgpu_cp_setup(t->v);
     qvgpu_compute_init(&t->c, t->v, 1, 0, 0, &t->space);
     qvgpu_compute_load(&t->c);
-    qvgpu_queue_open(&t->q, t->v, 0, SDMA_QUEUE_RLC(0), &t->space);
+    qvgpu_sdma_open(&t->q, t->v, 0, SDMA_QUEUE_RLC(0), &t->space);
 }
 
 /* Both write @val to VA, each a dword of its own. */
@@ -34,7 +34,7 @@ static void write_both(Hubs *t, uint32_t val)
     qvgpu_pm4_write(&t->c, VA, val);
     qvgpu_compute_finish(&t->c);
     qvgpu_pkt_fence(&t->q, VA + 4, val);
-    qvgpu_finish(&t->q);
+    qvgpu_sdma_finish(&t->q);
 }
 
 /* Catches: an invalidation of one hub that the other obeys, or neither. */
@@ -98,7 +98,7 @@ static void test_faults(void)
 
     /* The same page faults anew in the other hub: with retry, there. */
     qvgpu_pkt_fence(&t.q, VA, 1);
-    qvgpu_kick(&t.q);
+    qvgpu_sdma_kick(&t.q);
     qvgpu_ih_next_fault(t.v, VMID, VA, true, true);
     g_assert_cmphex(qvgpu_mm_rd(t.v, VM_L2_PROTECTION_FAULT_STATUS), ==, 0);
     qvgpu_stop(t.v);
@@ -120,12 +120,12 @@ static void test_cam(void)
     g_assert_cmphex(irq.client, ==, IH_CLIENT_UTCL2);
     gfx = VGPU_GET(irq.data[2], IH_FAULT_D2__CAM_INDEX);
     qvgpu_pkt_fence(&t.q, VA + 4, 5);
-    qvgpu_kick(&t.q);
+    qvgpu_sdma_kick(&t.q);
     mm = qvgpu_ih_next_fault(t.v, VMID, VA, true, true);
     g_assert_cmpuint(gfx, !=, mm);
     qvgpu_space_map(&t.space, VA, page, QVGPU_PAGE);
     qvgpu_cam_ack(t.v, mm);
-    qvgpu_finish(&t.q);
+    qvgpu_sdma_finish(&t.q);
     g_assert_cmphex(qtest_readl(t.v->qts, page + 4), ==, 5);
     g_assert_cmphex(qtest_readl(t.v->qts, page), ==, 0);
     qvgpu_cam_ack(t.v, gfx);

@@ -20,7 +20,7 @@
 typedef struct Range {
     QVGPU *v;
     QVGPUSpace space;
-    QVGPUQueue q;
+    QVGPUSdma q;
     uint64_t old, new;
     uint64_t dst, dst_va;
 } Range;
@@ -41,7 +41,7 @@ static void read_all(Range *t)
     for (i = 0; i < PAGES; i++) {
         qvgpu_pkt_copy(&t->q, VA + i * QVGPU_PAGE, t->dst_va + 8 * i, 8);
     }
-    qvgpu_finish(&t->q);
+    qvgpu_sdma_finish(&t->q);
 }
 
 /* All pages are known at their old places; the tables say the new ones. */
@@ -59,7 +59,7 @@ static void range_start(Range *t)
 
     t->v = qvgpu_start();
     qvgpu_space_init(&t->space, t->v, VMID, QVGPU_VRAM);
-    qvgpu_queue_open(&t->q, t->v, 0, SDMA_QUEUE_RLC(0), &t->space);
+    qvgpu_sdma_open(&t->q, t->v, 0, SDMA_QUEUE_RLC(0), &t->space);
     t->old = qvgpu_alloc(t->v, QVGPU_VRAM, PAGES * QVGPU_PAGE, QVGPU_PAGE);
     t->new = qvgpu_alloc(t->v, QVGPU_VRAM, PAGES * QVGPU_PAGE, QVGPU_PAGE);
     t->dst = qvgpu_ram_page(t->v);
@@ -154,13 +154,13 @@ static void test_large_leaf(void)
     qvgpu_space_set(&t.space, BIG_VA, VGPU_LEVEL_PDB0,
                     qvgpu_entry(t.v, old, QVGPU_PTE_RW));
     qvgpu_pkt_copy(&t.q, BIG_VA + 5, t.dst_va, 100);
-    qvgpu_finish(&t.q);
+    qvgpu_sdma_finish(&t.q);
     qvgpu_expect(t.v, t.dst, 1, 5, 100);
     qvgpu_space_set(&t.space, BIG_VA, VGPU_LEVEL_PDB0,
                     qvgpu_entry(t.v, new, QVGPU_PTE_RW));
     qvgpu_invalidate_range(t.v, 1u << VMID, BIG_VA + 511 * QVGPU_PAGE, 0);
     qvgpu_pkt_copy(&t.q, BIG_VA + 5, t.dst_va, 100);
-    qvgpu_finish(&t.q);
+    qvgpu_sdma_finish(&t.q);
     qvgpu_expect(t.v, t.dst, 2, 5, 100);
     qvgpu_stop(t.v);
 }
@@ -172,11 +172,11 @@ static void test_wakes(void)
 
     range_start(&t);
     qvgpu_pkt_fence(&t.q, VA, 0x777);
-    qvgpu_kick(&t.q);
+    qvgpu_sdma_kick(&t.q);
     qvgpu_ih_next_fault(t.v, VMID, VA, true, true);
     qvgpu_space_map(&t.space, VA, t.new, QVGPU_PAGE);
     qvgpu_invalidate_range(t.v, 1u << VMID, VA, 0);
-    qvgpu_finish(&t.q);
+    qvgpu_sdma_finish(&t.q);
     g_assert_cmphex(qtest_readl(t.v->qts, t.new), ==, 0x777);
     qvgpu_stop(t.v);
 }
@@ -208,14 +208,14 @@ static void test_acknowledge_waits(void)
         for (i = 0; i < PACKETS; i++) {
             qvgpu_pkt_copy(&t.q, src_va, VA, BYTES);
         }
-        qvgpu_kick(&t.q);
-        qvgpu_wait_until(qvgpu_queue_rptr(&t.q) != from);
+        qvgpu_sdma_kick(&t.q);
+        qvgpu_wait_until(qvgpu_sdma_rptr(&t.q) != from);
         qvgpu_space_map(&t.space, VA + off, now, QVGPU_PAGE);
         qvgpu_invalidate_range(t.v, 1u << VMID, VA + off, 0);
         /* Ours again. */
         qtest_memset(t.v->qts, gone, 0x77, QVGPU_PAGE);
         qvgpu_pkt_copy(&t.q, src_va, VA, BYTES);
-        qvgpu_finish(&t.q);
+        qvgpu_sdma_finish(&t.q);
         qvgpu_expect_byte(t.v, gone, 0x77, QVGPU_PAGE);
         qvgpu_expect_byte(t.v, now, 0, QVGPU_PAGE);
     }
@@ -239,7 +239,7 @@ static void test_capacity(void)
     for (i = 0; i < 100; i++) {
         qvgpu_pkt_fence(&t.q, t.dst_va, i);
     }
-    qvgpu_finish(&t.q);
+    qvgpu_sdma_finish(&t.q);
     expect_new(&t, PAGES, 0);
 
     page = qvgpu_alloc(t.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
@@ -253,7 +253,7 @@ static void test_capacity(void)
         qtest_bufwrite(t.v->qts, at, entries, sizeof(entries));
     }
     qvgpu_pkt_copy(&t.q, BIG_VA, BIG_VA, OTHERS * QVGPU_PAGE);
-    qvgpu_finish(&t.q);
+    qvgpu_sdma_finish(&t.q);
     expect_new(&t, 0, PAGES - 1);
     qvgpu_stop(t.v);
 }

@@ -219,7 +219,7 @@ static void test_translate(const void *kind)
     QVGPU *v = start(&m, kind, "");
     QVGPUSpace space;
     uint64_t src, a, b;
-    QVGPUQueue q;
+    QVGPUSdma q;
 
     if (!v) {
         return;
@@ -231,28 +231,28 @@ static void test_translate(const void *kind)
     qvgpu_space_map(&space, VA, src, QVGPU_PAGE);
     set_bus(&space, 1, IOVA);
     set_bus(&space, 2, IOVA + QVGPU_PAGE);
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_RLC(0), &space);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_RLC(0), &space);
     qvgpu_fill(v, src, 6, 0, QVGPU_PAGE);
 
     /* There is nothing before, and no second page after. */
     qvgpu_pkt_copy(&q, VA, VA + QVGPU_PAGE, 8);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     qvgpu_ih_next_fault(v, VMID, VA + QVGPU_PAGE, true, false);
     set_page(&m, v, 0, a);
     m.enable(&m, v);
     qvgpu_pkt_copy(&q, VA, VA + QVGPU_PAGE, QVGPU_PAGE);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     qvgpu_expect(v, a, 6, 0, QVGPU_PAGE);
     g_assert_false(qvgpu_ih_pending(v));
     qvgpu_pkt_copy(&q, VA, VA + 2 * QVGPU_PAGE, 8);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     qvgpu_ih_next_fault(v, VMID, VA + 2 * QVGPU_PAGE, true, false);
 
     set_page(&m, v, 0, b);
     m.invalidate(&m, v);
     qvgpu_fill(v, src, 7, 0, QVGPU_PAGE);
     qvgpu_pkt_copy(&q, VA, VA + QVGPU_PAGE, QVGPU_PAGE);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     qvgpu_expect(v, a, 6, 0, QVGPU_PAGE);
     qvgpu_expect(v, b, 7, 0, QVGPU_PAGE);
     qvgpu_stop(v);
@@ -269,7 +269,7 @@ static void test_replay(const void *kind)
     QVGPU *v = start(&m, kind, "");
     QVGPUSpace space;
     uint64_t a, b, c;
-    QVGPUQueue q;
+    QVGPUSdma q;
     unsigned cam;
 
     if (!v) {
@@ -283,18 +283,18 @@ static void test_replay(const void *kind)
     m.enable(&m, v);
     open_space(&space, v, true);
     set_bus(&space, 0, IOVA);
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_RLC(0), &space);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_RLC(0), &space);
     qvgpu_fill(v, a, 1, 0, QVGPU_PAGE);
     qvgpu_fill(v, b, 2, 0, QVGPU_PAGE);
 
     qvgpu_pkt_copy(&q, VA, VA + QVGPU_PAGE, QVGPU_PAGE);
-    qvgpu_kick(&q);
+    qvgpu_sdma_kick(&q);
     cam = qvgpu_ih_next_fault(v, VMID, VA + QVGPU_PAGE, true, true);
     set_page(&m, v, 0, b);
     m.invalidate(&m, v);
     set_bus(&space, 1, IOVA + QVGPU_PAGE);
     qvgpu_cam_ack(v, cam);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     qvgpu_expect(v, c, 2, 0, QVGPU_PAGE);
     g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_FAULTS_RETRY), ==, 1);
     g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_REPLAYS), ==, 1);
@@ -306,20 +306,20 @@ static void test_replay(const void *kind)
  * Copy from one page behind the IOMMU to another and invalidate @vmid of @hub
  * between the requests for the two. Returns the number of requests.
  */
-static unsigned count_requests(QVGPUHold *h, QVGPUQueue *q, unsigned hub,
+static unsigned count_requests(QVGPUHold *h, QVGPUSdma *q, unsigned hub,
                                unsigned vmid)
 {
     unsigned n;
 
     qvgpu_hold_arm(h, q->v, "vgpu_bus_wait", true);
     qvgpu_pkt_copy(q, VA, VA + QVGPU_PAGE, 64);
-    qvgpu_kick(q);
+    qvgpu_sdma_kick(q);
     qvgpu_wait_until(qvgpu_hold_logged(h));
     /* Not acknowledged while the engine is held in its next request. */
     qvgpu_wr(q->v, HUB(hub) + VM_INVALIDATE_ENG_REQ(INV_ENGINE),
              1u << vmid | VM_INVALIDATE_ENG_REQ__L2_PTES);
     n = qvgpu_hold_release(h);
-    qvgpu_finish(q);
+    qvgpu_sdma_finish(q);
     return n + qvgpu_hold_release(h);
 }
 
@@ -339,7 +339,7 @@ static void test_invalidate(const void *kind)
     QVGPU *v = start_held(&m, kind, &h);
     QVGPUSpace space;
     uint64_t src, dst;
-    QVGPUQueue q;
+    QVGPUSdma q;
 
     if (!v) {
         return;
@@ -352,7 +352,7 @@ static void test_invalidate(const void *kind)
     qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
     set_bus(&space, 0, IOVA);
     set_bus(&space, 1, IOVA + QVGPU_PAGE);
-    qvgpu_queue_open_vram(&q, v, 0, SDMA_QUEUE_RLC(0), &space, 64 * KiB);
+    qvgpu_sdma_open_vram(&q, v, 0, SDMA_QUEUE_RLC(0), &space, 64 * KiB);
     qvgpu_fill(v, src, 1, 0, QVGPU_PAGE);
 
     g_assert_cmpuint(count_requests(&h, &q, VGPU_HUB_MM, OTHER_VMID), ==, 2);
@@ -373,7 +373,7 @@ static void test_ring(const void *kind)
     QVGPU *v = start(&m, kind, "");
     uint64_t ring, dropped;
     QVGPUSpace space;
-    QVGPUQueue q;
+    QVGPUSdma q;
     QVGPUIrq irq;
     uint32_t cntl;
     unsigned i;
@@ -390,11 +390,11 @@ static void test_ring(const void *kind)
     qvgpu_wr(v, IH_RB_CNTL, cntl);
     v->ih.ring = ring;
     open_space(&space, v, false);
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_RLC(0), &space);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_RLC(0), &space);
     for (i = 1; i <= 100; i++) {
         qvgpu_pkt_trap(&q, i);
     }
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     for (i = 1; i <= 100; i++) {
         qvgpu_ih_next(v, &irq);
         g_assert_cmphex(irq.client, ==, IH_CLIENT_SDMA(0));
@@ -409,13 +409,13 @@ static void test_ring(const void *kind)
     m.invalidate(&m, v);
     dropped = qvgpu_counter(v, VGPU_CNT_IH_DROPPED);
     qvgpu_pkt_trap(&q, i++);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     qvgpu_wait_until(qvgpu_counter(v, VGPU_CNT_IH_DROPPED) == dropped + 1);
     g_assert_false(qvgpu_ih_pending(v));
     set_page(&m, v, 0, ring);
     m.invalidate(&m, v);
     qvgpu_pkt_trap(&q, i);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     qvgpu_ih_next(v, &irq);
     g_assert_cmphex(irq.data[0], ==, i);
     qvgpu_stop(v);
@@ -431,7 +431,7 @@ static void test_stop(const void *kind)
     Iommu m;
     QVGPU *v = start(&m, kind, "");
     QVGPUSpace space;
-    QVGPUQueue q;
+    QVGPUSdma q;
     uint64_t dst;
     unsigned i;
 
@@ -443,19 +443,19 @@ static void test_stop(const void *kind)
     open_space(&space, v, false);
     set_bus(&space, 0, IOVA_LOST);
     qvgpu_space_map(&space, VA + QVGPU_PAGE, dst, QVGPU_PAGE);
-    qvgpu_queue_init_ring(&q, v, 0, SDMA_QUEUE_RLC(0), &space, QVGPU_RAM,
-                          64 * KiB);
-    qvgpu_queue_load(&q);
+    qvgpu_sdma_init_ring(&q, v, 0, SDMA_QUEUE_RLC(0), &space, QVGPU_RAM,
+                         64 * KiB);
+    qvgpu_sdma_load(&q);
     qvgpu_fill(v, dst, 1, 0, QVGPU_PAGE);
     for (i = 0; i < COPIES; i++) {
         qvgpu_pkt_copy(&q, VA, VA + QVGPU_PAGE, 64);
     }
-    qvgpu_kick(&q);
+    qvgpu_sdma_kick(&q);
     for (i = 0; i < STOPS; i++) {
         qtest_qmp_assert_success(v->qts, "{ 'execute': 'stop' }");
         qtest_qmp_assert_success(v->qts, "{ 'execute': 'cont' }");
     }
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_FAULTS_NORETRY), ==, COPIES);
     qvgpu_expect_byte(v, dst, 0, 64);
     qvgpu_expect(v, dst + 64, 1, 64, QVGPU_PAGE - 64);
@@ -501,7 +501,7 @@ static void test_report(void)
     g_autofree char *path = NULL, *args = NULL;
     QVGPUSpace space;
     uint64_t record;
-    QVGPUQueue q;
+    QVGPUSdma q;
     uint64_t dst;
     QVGPU *v;
     Iommu m;
@@ -530,9 +530,9 @@ static void test_report(void)
     open_space(&space, v, false);
     set_bus(&space, 0, IOVA + QVGPU_PAGE);
     qvgpu_space_map(&space, VA + QVGPU_PAGE, dst, QVGPU_PAGE);
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_RLC(0), &space);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_RLC(0), &space);
     qvgpu_pkt_copy(&q, VA, VA + QVGPU_PAGE, 64);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     qvgpu_ih_next_fault(v, VMID, VA, false, false);
     g_assert_cmphex(qtest_readl(v->qts, VTD_FSTS) & VTD_PPF, !=, 0);
     record = qtest_readq(v->qts, VTD_FRCD);

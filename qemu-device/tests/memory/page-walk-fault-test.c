@@ -110,7 +110,7 @@ static void test_pages_nowhere(void)
 {
     Walker w;
     QVGPUSpace other;
-    QVGPUQueue q;
+    QVGPUSdma q;
     QVGPUIrq irq;
 
     walker_start(&w);
@@ -124,16 +124,16 @@ static void test_pages_nowhere(void)
 
     /* A root that leads nowhere: the ring itself cannot be read. */
     qvgpu_space_init(&other, w.v, 3, QVGPU_VRAM);
-    qvgpu_queue_init(&q, w.v, 1, SDMA_QUEUE_RLC(0), &other);
+    qvgpu_sdma_init(&q, w.v, 1, SDMA_QUEUE_RLC(0), &other);
     qvgpu_mm_wr64(w.v, VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(3),
                   VGPU_PDE_VALID | VGPU_PTE_ADDR);
-    qvgpu_queue_load(&q);
+    qvgpu_sdma_load(&q);
     qvgpu_pkt_fence(&q, q.ring_va, 1);
-    qvgpu_kick(&q);
+    qvgpu_sdma_kick(&q);
     qvgpu_ih_next_fault(w.v, 3, q.ring_va, false, false);
     /* No program to be had: the queue stops; the rest goes on. */
-    qvgpu_wait_until(qvgpu_queue_exception(&q) == VGPU_SDMA_EXC_RING);
-    qvgpu_wait_until(qvgpu_queue_idle(&q));
+    qvgpu_wait_until(qvgpu_sdma_exception(&q) == VGPU_SDMA_EXC_RING);
+    qvgpu_wait_until(qvgpu_sdma_idle(&q));
     while (qvgpu_ih_pending(w.v)) {
         qvgpu_ih_next(w.v, &irq);
         g_assert_cmpuint(irq.vmid, ==, 3);
@@ -194,7 +194,7 @@ static void test_range(void)
     Walker w;
     uint64_t page;
     const uint64_t first = VA, last = VA + 7 * QVGPU_PAGE;
-    QVGPUQueue kq;
+    QVGPUSdma kq;
 
     walker_start(&w);
     page = qvgpu_alloc(w.v, QVGPU_VRAM, 10 * QVGPU_PAGE, QVGPU_PAGE);
@@ -202,11 +202,11 @@ static void test_range(void)
     qvgpu_fill(w.v, page, 13, 0, 10 * QVGPU_PAGE);
     walker_expect_at(&w, VA - QVGPU_PAGE, 13, 0, 10 * QVGPU_PAGE);
     /* Ring and destination inside of the range now. */
-    qvgpu_queue_disable(&w.q);
+    qvgpu_sdma_disable(&w.q);
     qvgpu_mm_wr64(w.v, VM_CONTEXT_PAGE_TABLE_START_ADDR_LO32(WALKER_VMID),
                   first >> 12);
     qvgpu_invalidate(w.v, 1u << WALKER_VMID);
-    qvgpu_queue_load(&w.q);
+    qvgpu_sdma_load(&w.q);
     walker_expect_at(&w, first, 13, QVGPU_PAGE, 8 * QVGPU_PAGE);
     walker_expect_fault(&w, first - 8, false, VGPU_WALKER_RANGE);
     walker_expect_fault(&w, first - 8, true, VGPU_WALKER_RANGE);
@@ -216,11 +216,11 @@ static void test_range(void)
                   last >> 12);
     qvgpu_invalidate(w.v, 1u << WALKER_VMID);
     qvgpu_pkt_fence(&w.q, VA, 0);
-    qvgpu_kick(&w.q);
+    qvgpu_sdma_kick(&w.q);
     qvgpu_ih_next_fault(w.v, WALKER_VMID, w.q.ring_va, false, false);
-    qvgpu_wait_until(qvgpu_queue_exception(&w.q) == VGPU_SDMA_EXC_RING);
-    qvgpu_queue_open(&kq, w.v, 0, SDMA_QUEUE_GFX, NULL);
-    qvgpu_engine_pass(&kq);
+    qvgpu_wait_until(qvgpu_sdma_exception(&w.q) == VGPU_SDMA_EXC_RING);
+    qvgpu_sdma_open(&kq, w.v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_pass(&kq);
     qvgpu_expect(w.v, page, 13, 0, 10 * QVGPU_PAGE);
     qvgpu_stop(w.v);
 }
@@ -243,13 +243,13 @@ static void test_context_off(void)
         qvgpu_mm_wr(w.v, off[i][0], off[i][1]);
         qvgpu_invalidate(w.v, 1u << WALKER_VMID);
         qvgpu_pkt_fence(&w.q, w.dst_va, 0);
-        qvgpu_kick(&w.q);
+        qvgpu_sdma_kick(&w.q);
         qvgpu_ih_next_fault(w.v, WALKER_VMID, w.q.ring_va, false, false);
         status = qvgpu_mm_rd(w.v, VM_L2_PROTECTION_FAULT_STATUS);
         g_assert_cmpuint(VGPU_GET(status,
                          VM_L2_PROTECTION_FAULT_STATUS__WALKER_ERROR), ==,
                          VGPU_WALKER_RANGE);
-        qvgpu_wait_until(qvgpu_queue_exception(&w.q) == VGPU_SDMA_EXC_RING);
+        qvgpu_wait_until(qvgpu_sdma_exception(&w.q) == VGPU_SDMA_EXC_RING);
         qvgpu_expect(w.v, w.dst, 14, 0, QVGPU_PAGE);
         qvgpu_stop(w.v);
     }

@@ -10,7 +10,7 @@ void walker_start_in(Walker *w, QVGPUKind tables)
     w->v = qvgpu_start();
     qvgpu_space_init(&w->space, w->v, WALKER_VMID, tables);
     qvgpu_space_set_retry(&w->space, false);
-    qvgpu_queue_open(&w->q, w->v, 0, SDMA_QUEUE_RLC(0), &w->space);
+    qvgpu_sdma_open(&w->q, w->v, 0, SDMA_QUEUE_RLC(0), &w->space);
     w->dst = qvgpu_alloc(w->v, QVGPU_RAM, 64 * KiB, QVGPU_PAGE);
     w->dst_va = qvgpu_space_place(&w->space, w->dst, 64 * KiB);
 }
@@ -23,7 +23,7 @@ void walker_start(Walker *w)
 void walker_copy(Walker *w, uint64_t src, uint64_t dst, uint64_t len)
 {
     qvgpu_pkt_copy(&w->q, src, dst, len);
-    qvgpu_finish(&w->q);
+    qvgpu_sdma_finish(&w->q);
 }
 
 void walker_expect_at(Walker *w, uint64_t va, uint64_t seed, uint64_t from,

@@ -18,7 +18,7 @@
 typedef struct Walker {
     QVGPU *v;
     QVGPUSpace space;
-    QVGPUQueue q;
+    QVGPUSdma q;
     uint64_t dst, dst_va;       /* 64 KiB to copy to */
 } Walker;
 

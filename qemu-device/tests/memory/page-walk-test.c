@@ -178,7 +178,7 @@ static void test_vmids_apart(void)
     QVGPU *v = qvgpu_start();
     uint64_t page[VGPU_NUM_VMIDS], dst[VGPU_NUM_VMIDS];
     QVGPUSpace space[VGPU_NUM_VMIDS];
-    QVGPUQueue q[VGPU_NUM_VMIDS];
+    QVGPUSdma q[VGPU_NUM_VMIDS];
     unsigned i, round;
 
     for (i = 1; i < VGPU_NUM_VMIDS; i++) {
@@ -190,16 +190,16 @@ static void test_vmids_apart(void)
         qvgpu_fill(v, page[i], i, 0, QVGPU_PAGE);
         qvgpu_space_map(&space[i], VA, page[i], QVGPU_PAGE);
         qvgpu_space_map(&space[i], VA + QVGPU_PAGE, dst[i], QVGPU_PAGE);
-        qvgpu_queue_init(&q[i], v, i / 8, SDMA_QUEUE_RLC(i % 8), &space[i]);
-        qvgpu_queue_load(&q[i]);
+        qvgpu_sdma_init(&q[i], v, i / 8, SDMA_QUEUE_RLC(i % 8), &space[i]);
+        qvgpu_sdma_load(&q[i]);
     }
     for (round = 0; round < 3; round++) {
         for (i = 1; i < VGPU_NUM_VMIDS; i++) {
             qvgpu_pkt_copy(&q[i], VA, VA + QVGPU_PAGE, QVGPU_PAGE);
-            qvgpu_kick(&q[i]);
+            qvgpu_sdma_kick(&q[i]);
         }
         for (i = 1; i < VGPU_NUM_VMIDS; i++) {
-            qvgpu_finish(&q[i]);
+            qvgpu_sdma_finish(&q[i]);
             qvgpu_expect(v, dst[i], i, 0, QVGPU_PAGE);
             qvgpu_fill(v, dst[i], 99, 0, QVGPU_PAGE);
         }
@@ -245,14 +245,14 @@ static void test_fb_offset(void)
     QVGPUSpace space;
 
     walker_start(&w);
-    qvgpu_queue_disable(&w.q);
+    qvgpu_sdma_disable(&w.q);
     qvgpu_mm_wr(w.v, MC_VM_FB_OFFSET, 0x10);
     qvgpu_invalidate(w.v, 0xffff);
     /* Tables anew: entries carry the offset now. */
     qvgpu_space_init(&space, w.v, WALKER_VMID, QVGPU_VRAM);
     qvgpu_space_set_retry(&space, false);
     w.space = space;
-    qvgpu_queue_open(&w.q, w.v, 0, SDMA_QUEUE_RLC(0), &w.space);
+    qvgpu_sdma_open(&w.q, w.v, 0, SDMA_QUEUE_RLC(0), &w.space);
     w.dst_va = qvgpu_space_place(&w.space, w.dst, 64 * KiB);
     page = qvgpu_alloc(w.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
     g_assert_cmphex(qvgpu_entry(w.v, page, 0), >, 0x10000000);

@@ -14,7 +14,7 @@
 typedef struct Tlb {
     QVGPU *v;
     QVGPUSpace space;
-    QVGPUQueue q;
+    QVGPUSdma q;
     uint64_t old_page, new_page;
     uint64_t dst, dst_va;
 } Tlb;
@@ -24,7 +24,7 @@ static void tlb_start(Tlb *t)
 {
     t->v = qvgpu_start();
     qvgpu_space_init(&t->space, t->v, VMID, QVGPU_VRAM);
-    qvgpu_queue_open(&t->q, t->v, 0, SDMA_QUEUE_RLC(0), &t->space);
+    qvgpu_sdma_open(&t->q, t->v, 0, SDMA_QUEUE_RLC(0), &t->space);
     t->old_page = qvgpu_alloc(t->v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
     t->new_page = qvgpu_alloc(t->v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
     t->dst = qvgpu_alloc(t->v, QVGPU_RAM, QVGPU_PAGE, QVGPU_PAGE);
@@ -33,7 +33,7 @@ static void tlb_start(Tlb *t)
     qvgpu_fill(t->v, t->new_page, 2, 0, QVGPU_PAGE);
     qvgpu_space_map(&t->space, VA, t->old_page, QVGPU_PAGE);
     qvgpu_pkt_copy(&t->q, VA, t->dst_va, QVGPU_PAGE);
-    qvgpu_finish(&t->q);
+    qvgpu_sdma_finish(&t->q);
     qvgpu_expect(t->v, t->dst, 1, 0, QVGPU_PAGE);
 }
 
@@ -41,7 +41,7 @@ static void tlb_start(Tlb *t)
 static void expect_page(Tlb *t, unsigned seed)
 {
     qvgpu_pkt_copy(&t->q, VA, t->dst_va, QVGPU_PAGE);
-    qvgpu_finish(&t->q);
+    qvgpu_sdma_finish(&t->q);
     qvgpu_expect(t->v, t->dst, seed, 0, QVGPU_PAGE);
 }
 
@@ -120,7 +120,7 @@ static void test_split(void)
     qvgpu_space_set(&t.space, va, VGPU_LEVEL_PDB0,
                     qvgpu_entry(t.v, big, QVGPU_PTE_RW));
     qvgpu_pkt_copy(&t.q, va + 9 * QVGPU_PAGE, t.dst_va, QVGPU_PAGE);
-    qvgpu_finish(&t.q);
+    qvgpu_sdma_finish(&t.q);
     qvgpu_expect(t.v, t.dst, 5, 9 * QVGPU_PAGE, QVGPU_PAGE);
 
     qvgpu_space_set(&t.space, va, VGPU_LEVEL_PDB0, 0);
@@ -129,7 +129,7 @@ static void test_split(void)
     qvgpu_invalidate(t.v, 1u << VMID);
     for (i = 8; i <= 10; i++) {
         qvgpu_pkt_copy(&t.q, va + i * QVGPU_PAGE, t.dst_va, QVGPU_PAGE);
-        qvgpu_finish(&t.q);
+        qvgpu_sdma_finish(&t.q);
         if (i == 9) {
             qvgpu_expect(t.v, t.dst, 2, 0, QVGPU_PAGE);
         } else {
@@ -175,7 +175,7 @@ static void test_clear_fault(void)
     tlb_start(&t);
     qvgpu_space_set_retry(&t.space, false);
     qvgpu_pkt_fence(&t.q, VA + QVGPU_PAGE, 0);
-    qvgpu_finish(&t.q);
+    qvgpu_sdma_finish(&t.q);
     g_assert_cmphex(qvgpu_mm_rd(t.v, VM_L2_PROTECTION_FAULT_STATUS), !=, 0);
     qvgpu_invalidate(t.v, 1u << VMID);
     g_assert_cmphex(qvgpu_mm_rd(t.v, VM_L2_PROTECTION_FAULT_STATUS), !=, 0);
@@ -197,11 +197,11 @@ static void test_acknowledge_waits(void)
     uint64_t src = qvgpu_alloc(v, QVGPU_VRAM, BYTES, BYTES), src_va;
     uint64_t page[2];
     QVGPUSpace space;
-    QVGPUQueue q;
+    QVGPUSdma q;
     unsigned i, round;
 
     qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_RLC(0), &space);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_RLC(0), &space);
     page[0] = qvgpu_alloc(v, QVGPU_VRAM, BYTES, BYTES);
     page[1] = qvgpu_alloc(v, QVGPU_VRAM, BYTES, BYTES);
     src_va = BIG_VA + 1 * GiB;
@@ -217,15 +217,15 @@ static void test_acknowledge_waits(void)
         for (i = 0; i < PACKETS; i++) {
             qvgpu_pkt_copy(&q, src_va, BIG_VA, BYTES);
         }
-        qvgpu_kick(&q);
-        qvgpu_wait_until(qvgpu_queue_rptr(&q) != q.wptr - PACKETS * 28);
+        qvgpu_sdma_kick(&q);
+        qvgpu_wait_until(qvgpu_sdma_rptr(&q) != q.wptr - PACKETS * 28);
 
         qvgpu_space_set(&space, BIG_VA, VGPU_LEVEL_PDB0,
                         qvgpu_entry(v, now, QVGPU_PTE_RW));
         qvgpu_invalidate(v, 1u << VMID);
         /* Ours again. */
         qtest_memset(v->qts, gone, 0x77, BYTES);
-        qvgpu_finish(&q);
+        qvgpu_sdma_finish(&q);
         qvgpu_expect_byte(v, gone, 0x77, BYTES);
     }
     qvgpu_stop(v);

@@ -240,7 +240,7 @@ static void test_peer_gone(const void *removed)
     uint64_t own, back;
     QVGPUSpace space;
     QVGPUHold h;
-    QVGPUQueue q;
+    QVGPUSdma q;
     uint8_t *b;
     QVGPU *v;
 
@@ -257,7 +257,7 @@ static void test_peer_gone(const void *removed)
     qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
     qvgpu_space_set(&space, VA, VGPU_LEVEL_PTB, QVGPU_PTE_RW | (VRAM + at));
     own = qvgpu_space_place(&space, own, QVGPU_PAGE);
-    qvgpu_queue_open_vram(&q, v, 0, SDMA_QUEUE_RLC(0), &space, 4 * KiB);
+    qvgpu_sdma_open_vram(&q, v, 0, SDMA_QUEUE_RLC(0), &space, 4 * KiB);
     qvgpu_pkt_copy(&q, VA, VA + QVGPU_PAGE, QVGPU_PAGE);
     if (!removed) {
         /* Taken by the read of XGMI_LINKS, not by the copy. */
@@ -280,7 +280,7 @@ static void test_peer_gone(const void *removed)
     qvgpu_ih_next_fault(v, VMID, VA, false, false);
     qvgpu_space_map(&space, VA + QVGPU_PAGE, back, QVGPU_PAGE);
     qvgpu_pkt_copy(&q, own, VA, QVGPU_PAGE);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     qvgpu_ih_next_fault(v, VMID, VA, true, false);
     qvgpu_expect_byte(v, back, 0, QVGPU_PAGE);
     g_assert_true(buffer_is(b, 0xb5, QVGPU_PAGE));
@@ -289,7 +289,7 @@ static void test_peer_gone(const void *removed)
 }
 
 /* Keep the queue at work until @gate is opened, however fast it is. */
-static void wait_for(QVGPUQueue *q, uint64_t gate)
+static void wait_for(QVGPUSdma *q, uint64_t gate)
 {
     qvgpu_pkt_poll_mem(q, QVGPU_POLL_EQ, qvgpu_mc(q->v, gate), 1, UINT32_MAX,
                        QVGPU_POLL_FOREVER);
@@ -304,7 +304,7 @@ static void test_unplug_peer(void)
     QVGPU *v = qvgpu_start_sized("64M,hive=h0", HIVE_OBJECT HIVE_SLOT);
     uint64_t src = qvgpu_alloc(v, QVGPU_VRAM, BYTES, QVGPU_PAGE);
     uint64_t back = qvgpu_ram_page(v), gate = qvgpu_ram_page(v), at_gate;
-    QVGPUQueue q;
+    QVGPUSdma q;
     unsigned i;
 
     hive_plug(v, "");
@@ -312,27 +312,27 @@ static void test_unplug_peer(void)
     qvgpu_mm_wr(v, MC_VM_FB_LOCATION_TOP,
                 qvgpu_mm_rd(v, MC_VM_FB_LOCATION_BASE) + 2 * (VRAM >> 24) - 1);
     hive_expect_place(v, 0, 1, 2, HIVE_ID);
-    qvgpu_queue_init_ring(&q, v, 0, 0, NULL, QVGPU_RAM, 64 * KiB);
-    qvgpu_queue_load(&q);
+    qvgpu_sdma_init_ring(&q, v, 0, 0, NULL, QVGPU_RAM, 64 * KiB);
+    qvgpu_sdma_load(&q);
     for (i = 0; i < COPIES; i++) {
         qvgpu_pkt_copy(&q, qvgpu_mc(v, src), hive_mc(v, VRAM), BYTES);
     }
     at_gate = q.wptr;
     wait_for(&q, gate);
     qvgpu_pkt_copy(&q, qvgpu_mc(v, src), hive_mc(v, VRAM), BYTES);
-    qvgpu_kick(&q);
-    qvgpu_wait_until(qvgpu_queue_rptr(&q) > 0);
+    qvgpu_sdma_kick(&q);
+    qvgpu_wait_until(qvgpu_sdma_rptr(&q) > 0);
     qtest_qmp_device_del(v->qts, "peer");
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 0);
     /* The copies that are left go nowhere: one at least, whatever was done. */
-    qvgpu_wait_until(qvgpu_queue_rptr(&q) == at_gate);
+    qvgpu_wait_until(qvgpu_sdma_rptr(&q) == at_gate);
     qvgpu_mm_wr(v, VM_L2_PROTECTION_FAULT_CNTL,
                 qvgpu_mm_rd(v, VM_L2_PROTECTION_FAULT_CNTL) |
                 VM_L2_PROTECTION_FAULT_CNTL__CLEAR_STATUS_ADDR);
     g_assert_cmphex(qvgpu_mm_rd(v, VM_L2_PROTECTION_FAULT_STATUS), ==, 0);
     qtest_writel(v->qts, gate, 1);
     qvgpu_time_passes(v);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     g_assert_cmphex(qvgpu_mm_rd(v, VM_L2_PROTECTION_FAULT_STATUS), !=, 0);
 
     hive_plug(v, "");
@@ -416,20 +416,20 @@ static void test_unplug_busy(void)
     for (round = 0; round < 2; round++) {
         QPCIDevice *rp = plug(v, "");
         uint64_t a, b;
-        QVGPUQueue q;
+        QVGPUSdma q;
 
         a = qvgpu_alloc(v, QVGPU_VRAM, BYTES, QVGPU_PAGE);
         b = qvgpu_alloc(v, QVGPU_RAM, BYTES, QVGPU_PAGE);
-        qvgpu_queue_init_ring(&q, v, 0, 0, NULL, QVGPU_RAM, 64 * KiB);
-        qvgpu_queue_load(&q);
+        qvgpu_sdma_init_ring(&q, v, 0, 0, NULL, QVGPU_RAM, 64 * KiB);
+        qvgpu_sdma_load(&q);
         for (i = 0; i < COPIES; i++) {
             qvgpu_pkt_copy(&q, qvgpu_mc(v, a), qvgpu_mc(v, b), BYTES);
         }
         /* Never opened: copying or waiting, the engine has something to do. */
         wait_for(&q, qvgpu_ram_page(v));
-        qvgpu_kick(&q);
-        qvgpu_wait_until(qvgpu_queue_rptr(&q) > 0);
-        g_assert_false(qvgpu_queue_idle(&q));
+        qvgpu_sdma_kick(&q);
+        qvgpu_wait_until(qvgpu_sdma_rptr(&q) > 0);
+        g_assert_false(qvgpu_sdma_idle(&q));
         eject(v, rp);
         g_assert_cmphex(qvgpu_rd(v, VGPU_MAGIC), !=, VGPU_MAGIC_VALUE);
     }
@@ -448,21 +448,21 @@ static void test_unplug_last(void)
 
     for (round = 0; round < HIVE_ROUNDS; round++) {
         QPCIDevice *rp = plug(v, "h0");
-        QVGPUQueue q[SDMA_NUM_ENGINES];
+        QVGPUSdma q[SDMA_NUM_ENGINES];
 
         qvgpu_mm_wr(v, MC_VM_FB_LOCATION_TOP,
                     qvgpu_mm_rd(v, MC_VM_FB_LOCATION_BASE) +
                     2 * (VRAM >> 24) - 1);
         for (n = 0; n < SDMA_NUM_ENGINES; n++) {
-            qvgpu_queue_init_ring(&q[n], v, n, 0, NULL, QVGPU_RAM, 16 * KiB);
-            qvgpu_queue_load(&q[n]);
+            qvgpu_sdma_init_ring(&q[n], v, n, 0, NULL, QVGPU_RAM, 16 * KiB);
+            qvgpu_sdma_load(&q[n]);
             for (i = 0; i < COPIES / 3; i++) {
                 qvgpu_pkt_copy(&q[n], hive_mc(v, VRAM),
                                hive_mc(v, VRAM + BYTES), BYTES);
             }
         }
         for (n = 0; n < SDMA_NUM_ENGINES; n++) {
-            qvgpu_kick(&q[n]);
+            qvgpu_sdma_kick(&q[n]);
         }
         eject(v, rp);
         qtest_qmp_assert_success(v->qts, "{ 'execute': 'object-del',"
@@ -475,7 +475,7 @@ static void test_unplug_last(void)
 }
 
 /* Fill the ring with packets that read an acknowledgement. */
-static void read_ack(QVGPUQueue *q)
+static void read_ack(QVGPUSdma *q)
 {
     const uint64_t to = qvgpu_mc(q->v, qvgpu_ram_page(q->v));
     const uint32_t packet[SDMA_POLL_REG_WRITE_DWORDS] = {
@@ -489,7 +489,7 @@ static void read_ack(QVGPUQueue *q)
     for (i = 0; i < n; i++) {
         memcpy(dw + i * ARRAY_SIZE(packet), packet, sizeof(packet));
     }
-    qvgpu_emit(q, dw, n * ARRAY_SIZE(packet));
+    qvgpu_sdma_emit(q, dw, n * ARRAY_SIZE(packet));
 }
 
 /*
@@ -504,27 +504,27 @@ static void test_unplug_settling(void)
 
     for (round = 0; round < SETTLE_ROUNDS; round++) {
         QPCIDevice *rp = plug(v, "");
-        QVGPUQueue q[SDMA_NUM_ENGINES];
+        QVGPUSdma q[SDMA_NUM_ENGINES];
 
         for (n = 0; n < SDMA_NUM_ENGINES; n++) {
             uint64_t a = qvgpu_alloc(v, QVGPU_VRAM, BYTES, QVGPU_PAGE);
             uint64_t b = qvgpu_alloc(v, QVGPU_VRAM, BYTES, QVGPU_PAGE);
 
-            qvgpu_queue_init_ring(&q[n], v, n, 0, NULL, QVGPU_RAM,
-                                  n == last ? 256 * KiB : 16 * KiB);
-            qvgpu_queue_load(&q[n]);
+            qvgpu_sdma_init_ring(&q[n], v, n, 0, NULL, QVGPU_RAM,
+                                 n == last ? 256 * KiB : 16 * KiB);
+            qvgpu_sdma_load(&q[n]);
             for (i = 0; n < last && i < COPIES; i++) {
                 qvgpu_pkt_copy(&q[n], qvgpu_mc(v, a), qvgpu_mc(v, b), BYTES);
             }
         }
         read_ack(&q[last]);
         for (n = 0; n < last; n++) {
-            qvgpu_kick(&q[n]);
+            qvgpu_sdma_kick(&q[n]);
         }
         for (n = 0; n < last; n++) {
-            qvgpu_wait_until(qvgpu_queue_rptr(&q[n]) > 0);
+            qvgpu_wait_until(qvgpu_sdma_rptr(&q[n]) > 0);
         }
-        qvgpu_kick(&q[last]);
+        qvgpu_sdma_kick(&q[last]);
         qvgpu_mm_wr(v, VM_INVALIDATE_ENG_REQ(3),
                     0xffff | VM_INVALIDATE_ENG_REQ__L2_PTES);
         eject(v, rp);

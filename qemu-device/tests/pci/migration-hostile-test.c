@@ -21,7 +21,7 @@
 typedef struct Stalled {
     QVGPU *v;
     QVGPUSpace space;
-    QVGPUQueue q;
+    QVGPUSdma q;
     uint64_t dst;               /* the page for DST */
     unsigned slot;              /* of the retry CAM */
 } Stalled;
@@ -31,14 +31,14 @@ static void stalled_init(Stalled *t)
 {
     t->v = qvgpu_start();
     qvgpu_space_init(&t->space, t->v, VMID, QVGPU_RAM);
-    qvgpu_queue_open(&t->q, t->v, 1, SDMA_QUEUE_RLC(2), &t->space);
+    qvgpu_sdma_open(&t->q, t->v, 1, SDMA_QUEUE_RLC(2), &t->space);
     t->dst = qvgpu_ram_page(t->v);
 }
 
 /* Run the packet until it stalls. */
 static void stalled_kick(Stalled *t)
 {
-    qvgpu_kick(&t->q);
+    qvgpu_sdma_kick(&t->q);
     t->slot = qvgpu_ih_next_fault(t->v, VMID, DST, true, true);
 }
 
@@ -47,7 +47,7 @@ static void stalled_finish(Stalled *t)
 {
     qvgpu_space_map(&t->space, DST, t->dst, QVGPU_PAGE);
     qvgpu_cam_ack(t->v, t->slot);
-    qvgpu_finish(&t->q);
+    qvgpu_sdma_finish(&t->q);
 }
 
 /*
@@ -69,8 +69,8 @@ static void test_packet(void)
     Stalled t;
 
     stalled_init(&t);
-    qvgpu_emit(&t.q, dw, dwords);
-    ib = qvgpu_to_buffer(&t.q, 0, &n);
+    qvgpu_sdma_emit(&t.q, dw, dwords);
+    ib = qvgpu_sdma_to_buffer(&t.q, 0, &n);
     qvgpu_pkt_indirect(&t.q, 0, qvgpu_space_place(&t.space, ib, QVGPU_PAGE), n);
     stalled_kick(&t);
 
@@ -231,15 +231,15 @@ static void test_loadvm(void)
     g_assert_cmpstr(refused, !=, "");
     qvgpu_cont(v);
     /* The device is as out of reset, and works. */
-    g_assert_cmphex(qvgpu_queue_rd(&t.q, SDMA_RB_CNTL), ==, 0);
-    g_assert_true(qvgpu_queue_idle(&t.q));
+    g_assert_cmphex(qvgpu_sdma_rd(&t.q, SDMA_RB_CNTL), ==, 0);
+    g_assert_true(qvgpu_sdma_idle(&t.q));
     g_assert_cmphex(qvgpu_mm_rd(v, VM_CONTEXT_CNTL(VMID)) &
                     VM_CONTEXT_CNTL__ENABLE_CONTEXT, ==, 0);
     qvgpu_bring_up(v);
     qvgpu_fill(v, src, 7, 0, QVGPU_PAGE);
-    qvgpu_queue_open(&t.q, v, 1, SDMA_QUEUE_RLC(2), NULL);
+    qvgpu_sdma_open(&t.q, v, 1, SDMA_QUEUE_RLC(2), NULL);
     qvgpu_pkt_copy(&t.q, qvgpu_mc(v, src), qvgpu_mc(v, t.dst), QVGPU_PAGE);
-    qvgpu_finish(&t.q);
+    qvgpu_sdma_finish(&t.q);
     qvgpu_expect(v, t.dst, 7, 0, QVGPU_PAGE);
     g_unlink(file);
     qvgpu_stop(v);

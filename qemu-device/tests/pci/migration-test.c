@@ -21,8 +21,8 @@
 typedef struct Stalled {
     QVGPU *v;
     QVGPUSpace space;
-    QVGPUQueue q;
-    QVGPUQueue kq;                      /* the same engine's kernel queue */
+    QVGPUSdma q;
+    QVGPUSdma kq;                       /* the same engine's kernel queue */
     uint64_t src, dst;                  /* PAGES each */
     unsigned slot;
 } Stalled;
@@ -32,15 +32,15 @@ static void stalled_start(Stalled *t)
     QVGPU *v = t->v = qvgpu_start();
 
     qvgpu_space_init(&t->space, v, VMID, QVGPU_VRAM);
-    qvgpu_queue_open(&t->q, v, 1, SDMA_QUEUE_RLC(2), &t->space);
-    qvgpu_queue_open(&t->kq, v, 1, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&t->q, v, 1, SDMA_QUEUE_RLC(2), &t->space);
+    qvgpu_sdma_open(&t->kq, v, 1, SDMA_QUEUE_GFX, NULL);
     t->src = qvgpu_alloc(v, QVGPU_VRAM, PAGES * QVGPU_PAGE, QVGPU_PAGE);
     t->dst = qvgpu_alloc(v, QVGPU_RAM, PAGES * QVGPU_PAGE, QVGPU_PAGE);
     qvgpu_fill(v, t->src, 1, 0, PAGES * QVGPU_PAGE);
     qvgpu_space_map(&t->space, SRC, t->src, PAGES * QVGPU_PAGE);
     qvgpu_space_map(&t->space, DST, t->dst, 2 * QVGPU_PAGE);
     qvgpu_pkt_copy(&t->q, SRC + OFF, DST + OFF, 3 * QVGPU_PAGE);
-    qvgpu_kick(&t->q);
+    qvgpu_sdma_kick(&t->q);
     t->slot = qvgpu_ih_next_fault(v, VMID, DST + 2 * QVGPU_PAGE, true, true);
 }
 
@@ -51,21 +51,21 @@ static void stalled_finish(Stalled *t, int64_t due_ns)
 
     qvgpu_cont(v);
     /* It looks again, in vain. */
-    qvgpu_engine_pass(&t->kq);
+    qvgpu_sdma_pass(&t->kq);
     /* It still waits, and for the same slot: nothing was told twice. */
-    g_assert_false(qvgpu_queue_idle(&t->q));
-    g_assert_cmphex(qvgpu_queue_rptr(&t->q), ==, 0);
+    g_assert_false(qvgpu_sdma_idle(&t->q));
+    g_assert_cmphex(qvgpu_sdma_rptr(&t->q), ==, 0);
     g_assert_false(qvgpu_ih_pending(v));
     /* For as long as an entry that nobody answered takes to come again. */
     qtest_clock_step(v->qts, due_ns - 1);
-    qvgpu_engine_pass(&t->kq);
+    qvgpu_sdma_pass(&t->kq);
     g_assert_false(qvgpu_ih_pending(v));
     qtest_clock_step(v->qts, 1);
     g_assert_cmpuint(qvgpu_ih_next_fault(v, VMID, DST + 2 * QVGPU_PAGE, true,
                                          true), ==, t->slot);
     qvgpu_space_map(&t->space, DST, t->dst, PAGES * QVGPU_PAGE);
     qvgpu_cam_ack(v, t->slot);
-    qvgpu_finish(&t->q);
+    qvgpu_sdma_finish(&t->q);
     qvgpu_expect_byte(v, t->dst, 0, OFF);
     qvgpu_expect(v, t->dst + OFF, 1, OFF, 3 * QVGPU_PAGE);
     g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_FAULTS_RETRY), ==, 1);
@@ -107,31 +107,31 @@ static void test_stalled_live(void)
 static void test_stalled_twice(void)
 {
     Stalled t;
-    QVGPUQueue q2, kq2;
+    QVGPUSdma q2, kq2;
     uint64_t dst2;
 
     stalled_start(&t);
     dst2 = qvgpu_ram_page(t.v);
-    qvgpu_queue_open(&q2, t.v, 0, SDMA_QUEUE_RLC(0), &t.space);
-    qvgpu_queue_open(&kq2, t.v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q2, t.v, 0, SDMA_QUEUE_RLC(0), &t.space);
+    qvgpu_sdma_open(&kq2, t.v, 0, SDMA_QUEUE_GFX, NULL);
     qvgpu_pkt_copy(&q2, SRC, DST + 3 * QVGPU_PAGE, QVGPU_PAGE);
-    qvgpu_kick(&q2);
+    qvgpu_sdma_kick(&q2);
     qvgpu_wait_until(qvgpu_ih_pending(t.v));
     qvgpu_save_restore(t.v, false);
     qvgpu_cont(t.v);
     qvgpu_migrate_live(t.v, NULL, NULL);
     qvgpu_cont(t.v);
-    qvgpu_engine_pass(&t.kq);
-    qvgpu_engine_pass(&kq2);
+    qvgpu_sdma_pass(&t.kq);
+    qvgpu_sdma_pass(&kq2);
 
     g_assert_true(qvgpu_ih_pending(t.v));
     qvgpu_ih_next_fault(t.v, VMID, DST + 3 * QVGPU_PAGE, true, true);
     qvgpu_space_map(&t.space, DST + 3 * QVGPU_PAGE, dst2, QVGPU_PAGE);
     /* An invalidation wakes both, the first in vain. */
     qvgpu_invalidate(t.v, 1u << VMID);
-    qvgpu_wait_until(qvgpu_queue_idle(&q2));
+    qvgpu_wait_until(qvgpu_sdma_idle(&q2));
     qvgpu_expect(t.v, dst2, 1, 0, QVGPU_PAGE);
-    g_assert_false(qvgpu_queue_idle(&t.q));
+    g_assert_false(qvgpu_sdma_idle(&t.q));
     g_assert_false(qvgpu_ih_pending(t.v));
     qvgpu_stop(t.v);
 }
@@ -149,7 +149,7 @@ static void test_stalled_twice(void)
 
 typedef struct Chain {
     QVGPU *v;
-    QVGPUQueue q;
+    QVGPUSdma q;
     uint64_t buf[2];
     uint64_t gate;                      /* links that may run */
     unsigned links;
@@ -159,7 +159,7 @@ typedef struct Chain {
 static void chain_feed(void *opaque)
 {
     Chain *c = opaque;
-    unsigned done = qvgpu_queue_rptr(&c->q) / (4 * LINK_DWORDS);
+    unsigned done = qvgpu_sdma_rptr(&c->q) / (4 * LINK_DWORDS);
 
     while (c->links < done + LINKS) {
         uint64_t from = qvgpu_mc(c->v, c->buf[c->links % 2]);
@@ -171,7 +171,7 @@ static void chain_feed(void *opaque)
         qvgpu_pkt_add64(&c->q, to, 1);
     }
     /* In this order: with the gate open there is always more in the ring. */
-    qvgpu_kick(&c->q);
+    qvgpu_sdma_kick(&c->q);
     qtest_writel(c->v->qts, c->gate, c->links - 1);
 }
 
@@ -180,8 +180,8 @@ static void chain_start(Chain *c)
     QVGPU *v = c->v = qvgpu_start();
 
     qvgpu_time_passes(v);
-    qvgpu_queue_init_ring(&c->q, v, 0, SDMA_QUEUE_GFX, NULL, QVGPU_RAM, RING);
-    qvgpu_queue_load(&c->q);
+    qvgpu_sdma_init_ring(&c->q, v, 0, SDMA_QUEUE_GFX, NULL, QVGPU_RAM, RING);
+    qvgpu_sdma_load(&c->q);
     c->buf[0] = qvgpu_alloc(v, QVGPU_VRAM, LINK_BYTES, QVGPU_PAGE);
     c->buf[1] = qvgpu_alloc(v, QVGPU_RAM, LINK_BYTES, QVGPU_PAGE);
     qvgpu_fill(v, c->buf[0], 3, 0, LINK_BYTES);
@@ -189,18 +189,18 @@ static void chain_start(Chain *c)
     c->gate = qvgpu_ram_page(v);
     c->links = 0;
     chain_feed(c);
-    qvgpu_wait_until(qvgpu_queue_rptr(&c->q) > 0);
+    qvgpu_wait_until(qvgpu_sdma_rptr(&c->q) > 0);
 }
 
 static void chain_finish(Chain *c)
 {
     /* What was fed when the machine had stopped did not move with it. */
-    c->q.wptr = qvgpu_queue_rd(&c->q, SDMA_RB_WPTR);
+    c->q.wptr = qvgpu_sdma_rd(&c->q, SDMA_RB_WPTR);
     c->links = c->q.wptr / (4 * LINK_DWORDS);
-    g_assert_cmphex(qvgpu_queue_rptr(&c->q), <, c->q.wptr);
+    g_assert_cmphex(qvgpu_sdma_rptr(&c->q), <, c->q.wptr);
     qtest_writel(c->v->qts, c->gate, c->links);
     qvgpu_cont(c->v);
-    qvgpu_finish(&c->q);
+    qvgpu_sdma_finish(&c->q);
     g_assert_cmpuint(qtest_readq(c->v->qts, c->buf[c->links % 2]), ==,
                      c->links);
     qvgpu_expect(c->v, c->buf[0] + 8, 3, 8, LINK_BYTES - 8);
@@ -246,13 +246,13 @@ typedef struct Turns {
     QVGPUHws h;
     uint64_t shared, src, dst;
     QVGPUProcess p[PROCESSES];
-    QVGPUUserQueue q[QUEUES];
-    QVGPUUserQueue stalled;             /* process 0's: misses the end */
+    QVGPUUserCompute q[QUEUES];
+    QVGPUUserCompute stalled;           /* process 0's: misses the end */
     QVGPUUserSdma copy;                 /* the same, in mid-copy */
     unsigned faults;
 } Turns;
 
-static void turns_wait(QVGPUUserQueue *q, uint64_t addr, uint32_t value)
+static void turns_wait(QVGPUUserCompute *q, uint64_t addr, uint32_t value)
 {
     QVGPU_PM4(&q->c, PM4_WAIT_REG_MEM, PM4_WAIT_DW1__MEM_SPACE | QVGPU_POLL_EQ,
               QVGPU_LO(addr), QVGPU_HI(addr), value, UINT32_MAX, 1);
@@ -276,7 +276,7 @@ static void turns_relay(Turns *f)
         }
     }
     for (i = 0; i < QUEUES; i++) {
-        qvgpu_user_queue_kick(&f->q[i]);
+        qvgpu_user_compute_kick(&f->q[i]);
     }
 }
 
@@ -318,14 +318,14 @@ static void turns_start(Turns *f)
             qvgpu_space_map(&p->space, SHARED, f->shared, QVGPU_PAGE);
             qvgpu_list_process(&f->h, p, 1);
         }
-        qvgpu_user_queue_init(&f->q[i], v, p, i);
-        qvgpu_list_queue(&f->h, &f->q[i], 0);
+        qvgpu_user_compute_init(&f->q[i], v, p, i);
+        qvgpu_list_compute(&f->h, &f->q[i], 0);
         if (i == 0) {
             qvgpu_space_map(&p->space, TURNS_SRC, f->src,
                             TURNS_PAGES * QVGPU_PAGE);
             qvgpu_space_map(&p->space, TURNS_DST, f->dst, 2 * QVGPU_PAGE);
-            qvgpu_user_queue_init(&f->stalled, v, p, QUEUES);
-            qvgpu_list_queue(&f->h, &f->stalled, 0);
+            qvgpu_user_compute_init(&f->stalled, v, p, QUEUES);
+            qvgpu_list_compute(&f->h, &f->stalled, 0);
             qvgpu_user_sdma_init(&f->copy, v, &p->space, 0, 0);
             qvgpu_list_sdma(&f->h, &f->copy);
         }
@@ -335,7 +335,7 @@ static void turns_start(Turns *f)
     qvgpu_pm4_write(&f->stalled.c, SHARED + 16, 1);
     qvgpu_pm4_write(&f->stalled.c, TURNS_DST + 2 * QVGPU_PAGE, 0xbad);
     qvgpu_pm4_write(&f->stalled.c, SHARED + 16, 2);
-    qvgpu_user_queue_kick(&f->stalled);
+    qvgpu_user_compute_kick(&f->stalled);
     qvgpu_pkt_add64(&f->copy.q, SHARED + 24, 1);
     qvgpu_pkt_copy(&f->copy.q, TURNS_SRC, TURNS_DST, TURNS_PAGES * QVGPU_PAGE);
     qvgpu_pkt_add64(&f->copy.q, SHARED + 24, 0x100);

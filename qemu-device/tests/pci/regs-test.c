@@ -92,18 +92,18 @@ static void test_system_reset(void)
     QVGPU *v = qvgpu_start();
     uint64_t buf = qvgpu_alloc(v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
     QVGPUSpace space;
-    QVGPUQueue q, stalled;
+    QVGPUSdma q, stalled;
 
     qvgpu_fill(v, buf, 3, 0, QVGPU_PAGE);
     qvgpu_space_init(&space, v, 5, QVGPU_VRAM);
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
     qvgpu_pkt_trap(&q, 1);
     qvgpu_pkt_poll_mem(&q, QVGPU_POLL_EQ, qvgpu_mc(v, q.rptr) + 64, 1,
                        UINT32_MAX, QVGPU_POLL_FOREVER);
-    qvgpu_kick(&q);
-    qvgpu_queue_open(&stalled, v, 0, SDMA_QUEUE_RLC(0), &space);
+    qvgpu_sdma_kick(&q);
+    qvgpu_sdma_open(&stalled, v, 0, SDMA_QUEUE_RLC(0), &space);
     qvgpu_pkt_fence(&stalled, 0x123000, 1);
-    qvgpu_kick(&stalled);
+    qvgpu_sdma_kick(&stalled);
     qvgpu_wait_until(qvgpu_counter(v, VGPU_CNT_FAULTS_RETRY) == 1);
 
     qtest_system_reset(v->qts);

@@ -18,7 +18,7 @@ typedef enum State { IDLE, COPYING, STALLED, POLLING, BAD, STATES } State;
 
 /* Bring queue @index of engine @engine into a state that lasts. */
 static void enter(QVGPU *v, State state, unsigned engine, unsigned index,
-                  QVGPUQueue *q)
+                  QVGPUSdma *q)
 {
     QVGPUSpace space;
     uint64_t a, b;
@@ -26,36 +26,36 @@ static void enter(QVGPU *v, State state, unsigned engine, unsigned index,
 
     switch (state) {
     case IDLE:
-        qvgpu_queue_open(q, v, engine, index, NULL);
+        qvgpu_sdma_open(q, v, engine, index, NULL);
         break;
     case COPYING:
-        qvgpu_queue_init_ring(q, v, engine, index, NULL, QVGPU_RAM, 64 * KiB);
-        qvgpu_queue_load(q);
+        qvgpu_sdma_init_ring(q, v, engine, index, NULL, QVGPU_RAM, 64 * KiB);
+        qvgpu_sdma_load(q);
         a = qvgpu_alloc(v, QVGPU_VRAM, BYTES, QVGPU_PAGE);
         b = qvgpu_alloc(v, QVGPU_RAM, BYTES, QVGPU_PAGE);
         for (i = 0; i < COPIES; i++) {
             qvgpu_pkt_copy(q, qvgpu_mc(v, a), qvgpu_mc(v, b), BYTES);
         }
-        qvgpu_kick(q);
+        qvgpu_sdma_kick(q);
         break;
     case STALLED:
         qvgpu_space_init(&space, v, VMID, QVGPU_RAM);
-        qvgpu_queue_open(q, v, engine, index, &space);
+        qvgpu_sdma_open(q, v, engine, index, &space);
         qvgpu_pkt_fence(q, VA, 1);
-        qvgpu_kick(q);
+        qvgpu_sdma_kick(q);
         qvgpu_ih_next_fault(v, VMID, VA, true, true);
         break;
     case POLLING:
-        qvgpu_queue_open(q, v, engine, index, NULL);
+        qvgpu_sdma_open(q, v, engine, index, NULL);
         qvgpu_pkt_poll_mem(q, QVGPU_POLL_EQ, qvgpu_mc(v, qvgpu_ram_page(v)),
                            1, UINT32_MAX, QVGPU_POLL_FOREVER);
-        qvgpu_kick(q);
+        qvgpu_sdma_kick(q);
         break;
     default:
-        qvgpu_queue_open(q, v, engine, index, NULL);
+        qvgpu_sdma_open(q, v, engine, index, NULL);
         QVGPU_EMIT(q, 0xff);
-        qvgpu_kick(q);
-        qvgpu_wait_until(qvgpu_queue_exception(q) == VGPU_SDMA_EXC_PACKET);
+        qvgpu_sdma_kick(q);
+        qvgpu_wait_until(qvgpu_sdma_exception(q) == VGPU_SDMA_EXC_PACKET);
     }
 }
 
@@ -63,12 +63,12 @@ static void enter(QVGPU *v, State state, unsigned engine, unsigned index,
 static void check_works(QVGPU *v, unsigned engine, unsigned index)
 {
     uint64_t src = qvgpu_ram_page(v), dst = qvgpu_ram_page(v);
-    QVGPUQueue q;
+    QVGPUSdma q;
 
     qvgpu_fill(v, src, 5, 0, QVGPU_PAGE);
-    qvgpu_queue_open(&q, v, engine, index, NULL);
+    qvgpu_sdma_open(&q, v, engine, index, NULL);
     qvgpu_pkt_copy(&q, qvgpu_mc(v, src), qvgpu_mc(v, dst), QVGPU_PAGE);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     qvgpu_expect(v, dst, 5, 0, QVGPU_PAGE);
 }
 
@@ -103,13 +103,13 @@ static void system_reset(QVGPU *v)
 
 static void check_reset(QVGPU *v, unsigned engine, unsigned index)
 {
-    QVGPUQueue q = { .v = v, .engine = engine, .index = index };
+    QVGPUSdma q = { .v = v, .engine = engine, .index = index };
 
-    g_assert_cmphex(qvgpu_queue_rd(&q, SDMA_RB_CNTL), ==, 0);
-    g_assert_cmphex(qvgpu_queue_rptr(&q), ==, 0);
-    g_assert_cmphex(qvgpu_queue_rd(&q, SDMA_RB_WPTR), ==, 0);
-    g_assert_true(qvgpu_queue_idle(&q));
-    g_assert_cmpuint(qvgpu_queue_exception(&q), ==, VGPU_SDMA_EXC_NONE);
+    g_assert_cmphex(qvgpu_sdma_rd(&q, SDMA_RB_CNTL), ==, 0);
+    g_assert_cmphex(qvgpu_sdma_rptr(&q), ==, 0);
+    g_assert_cmphex(qvgpu_sdma_rd(&q, SDMA_RB_WPTR), ==, 0);
+    g_assert_true(qvgpu_sdma_idle(&q));
+    g_assert_cmpuint(qvgpu_sdma_exception(&q), ==, VGPU_SDMA_EXC_NONE);
 }
 
 /*
@@ -123,7 +123,7 @@ static void check_chip(void (*reset)(QVGPU *), const char *args, bool lost)
 
     for (state = 0; state < STATES; state++) {
         uint64_t keep = qvgpu_alloc(v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
-        QVGPUQueue q;
+        QVGPUSdma q;
 
         qvgpu_fill(v, keep, 1, 0, QVGPU_PAGE);
         enter(v, state, 1, SDMA_QUEUE_RLC(3), &q);
@@ -197,12 +197,12 @@ static void test_engine(void)
 
     for (state = 0; state < STATES; state++) {
         uint64_t flag = qvgpu_ram_page(v);
-        QVGPUQueue q, other;
+        QVGPUSdma q, other;
 
-        qvgpu_queue_open(&other, v, 3, SDMA_QUEUE_RLC(1), NULL);
+        qvgpu_sdma_open(&other, v, 3, SDMA_QUEUE_RLC(1), NULL);
         qvgpu_pkt_poll_mem(&other, QVGPU_POLL_EQ, qvgpu_mc(v, flag), 1,
                            UINT32_MAX, QVGPU_POLL_FOREVER);
-        qvgpu_kick(&other);
+        qvgpu_sdma_kick(&other);
         enter(v, state, 2, SDMA_QUEUE_RLC(6), &q);
 
         qvgpu_wr(v, f32, SDMA_F32_CNTL__RESET);
@@ -211,10 +211,10 @@ static void test_engine(void)
         qvgpu_wr(v, f32, 0);
         check_works(v, 2, SDMA_QUEUE_RLC(6));
 
-        g_assert_false(qvgpu_queue_idle(&other));
+        g_assert_false(qvgpu_sdma_idle(&other));
         qtest_writel(v->qts, flag, 1);
         qvgpu_time_passes(v);
-        qvgpu_finish(&other);
+        qvgpu_sdma_finish(&other);
         qvgpu_time_passes(NULL);
         v->ram_next = 32 * MiB;
         v->vram_next = v->bar[VGPU_BAR_VRAM];

@@ -38,11 +38,11 @@ static uint64_t mc(QVGPU *v, uint64_t offset)
 
 static void copy(QVGPU *v, uint64_t src, uint64_t dst, uint64_t len)
 {
-    QVGPUQueue q;
+    QVGPUSdma q;
 
-    qvgpu_queue_open(&q, v, 0, 0, NULL);
+    qvgpu_sdma_open(&q, v, 0, 0, NULL);
     qvgpu_pkt_copy(&q, src, dst, len);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
 }
 
 /* Catches: memory that is not the backend's, or a size that is not. */

@@ -48,16 +48,16 @@ static void test_stall(void)
 {
     QVGPU *v = qvgpu_start();
     QVGPUSpace space;
-    QVGPUQueue q;
+    QVGPUSdma q;
     QDict *info, *queue, *stall, *cam, *vmid;
     uint64_t at, base;
     unsigned slot;
 
     qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
-    qvgpu_queue_open(&q, v, 1, SDMA_QUEUE_RLC(2), &space);
+    qvgpu_sdma_open(&q, v, 1, SDMA_QUEUE_RLC(2), &space);
     at = qvgpu_ram_page(v);
     qvgpu_pkt_fence(&q, VA + 16, 1);
-    qvgpu_kick(&q);
+    qvgpu_sdma_kick(&q);
     slot = qvgpu_ih_next_fault(v, VMID, VA, true, true);
 
     info = qvgpu_query(v);
@@ -95,7 +95,7 @@ static void test_stall(void)
     /* And when it is over, nothing of it is left. */
     qvgpu_space_map(&space, VA, at, QVGPU_PAGE);
     qvgpu_cam_ack(v, slot);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     info = qvgpu_query(v);
     queue = qvgpu_query_queue(info, 1, SDMA_QUEUE_RLC(2));
     g_assert_cmpstr(qdict_get_str(queue, "state"), ==, "idle");
@@ -123,21 +123,21 @@ static bool both_stall(QVGPU *v, QDict **info)
 static void test_reasons(void)
 {
     QVGPU *v = qvgpu_start();
-    QVGPUQueue poll, part, bad;
+    QVGPUSdma poll, part, bad;
     uint64_t at = qvgpu_ram_page(v);
     QDict *info, *queue;
 
-    qvgpu_queue_open(&poll, v, 0, SDMA_QUEUE_GFX, NULL);
-    qvgpu_queue_open(&part, v, 0, SDMA_QUEUE_PAGE, NULL);
-    qvgpu_queue_open(&bad, v, 1, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&poll, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&part, v, 0, SDMA_QUEUE_PAGE, NULL);
+    qvgpu_sdma_open(&bad, v, 1, SDMA_QUEUE_GFX, NULL);
     qvgpu_pkt_poll_mem(&poll, QVGPU_POLL_EQ, qvgpu_mc(v, at), 1, UINT32_MAX,
                        QVGPU_POLL_FOREVER);
-    qvgpu_kick(&poll);
+    qvgpu_sdma_kick(&poll);
     QVGPU_EMIT(&part, SDMA_PKT(SDMA_OP_FENCE, 0));
-    qvgpu_kick(&part);
+    qvgpu_sdma_kick(&part);
     QVGPU_EMIT(&bad, 0xff);
-    qvgpu_kick(&bad);
-    qvgpu_wait_until(qvgpu_queue_exception(&bad));
+    qvgpu_sdma_kick(&bad);
+    qvgpu_wait_until(qvgpu_sdma_exception(&bad));
     qvgpu_wait_until(both_stall(v, &info));
     queue = qvgpu_query_queue(info, 0, SDMA_QUEUE_PAGE);
     g_assert_cmpstr(qdict_get_str(qdict_get_qdict(queue, "stall"), "why"), ==,
@@ -148,7 +148,7 @@ static void test_reasons(void)
     queue = qvgpu_query_queue(info, 1, SDMA_QUEUE_GFX);
     g_assert_cmpstr(qdict_get_str(queue, "state"), ==, "error");
     g_assert_cmpuint(qdict_get_int(queue, "exception"), ==,
-                     qvgpu_queue_exception(&bad));
+                     qvgpu_sdma_exception(&bad));
     qobject_unref(info);
     qvgpu_stop(v);
 }
@@ -158,19 +158,19 @@ static void test_tlb(void)
 {
     QVGPU *v = qvgpu_start();
     QVGPUSpace space;
-    QVGPUQueue q;
+    QVGPUSdma q;
     uint64_t at = qvgpu_alloc(v, QVGPU_VRAM, 16 * QVGPU_PAGE, QVGPU_PAGE);
     unsigned before;
 
     qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_RLC(0), &space);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_RLC(0), &space);
     qvgpu_space_map(&space, VA, at, 16 * QVGPU_PAGE);
     qvgpu_pkt_fence(&q, VA, 1);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     before = qvgpu_query_tlb(v, 0);
     g_assert_cmpuint(before, >=, 1);
     qvgpu_pkt_fill(&q, VA, 0, 16 * QVGPU_PAGE, 2);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     g_assert_cmpuint(qvgpu_query_tlb(v, 0), ==, before + 15);
     g_assert_cmpuint(qvgpu_query_tlb(v, 1), ==, 0);
     qvgpu_invalidate(v, 1u << VMID);
@@ -187,15 +187,15 @@ static void test_while_running(void)
     QVGPU *v = qvgpu_start();
     uint64_t buf = qvgpu_alloc(v, QVGPU_VRAM, 32 * MiB, 2 * MiB);
     unsigned i, looks = 0;
-    QVGPUQueue q;
+    QVGPUSdma q;
     QDict *info;
 
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
     for (i = 0; i < 16; i++) {
         qvgpu_pkt_copy(&q, qvgpu_mc(v, buf), qvgpu_mc(v, buf + 16 * MiB),
                        16 * MiB);
     }
-    qvgpu_kick(&q);
+    qvgpu_sdma_kick(&q);
     do {
         QDict *queue;
 
@@ -210,7 +210,7 @@ static void test_while_running(void)
         qobject_unref(info);
     } while (i < 16);
     g_assert_cmpuint(looks, >=, 1);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     qvgpu_stop(v);
 }
 

@@ -30,7 +30,7 @@
 typedef struct Clock {
     QVGPU *v;
     QVGPUSpace space;
-    QVGPUQueue q, kq;
+    QVGPUSdma q, kq;
     uint64_t at, mc;                    /* a page of zeros */
 } Clock;
 
@@ -39,11 +39,11 @@ static void start(Clock *t, const char *args, bool vmid)
 {
     QVGPU *v = t->v = qvgpu_start_args(args);
 
-    qvgpu_queue_open(&t->kq, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&t->kq, v, 0, SDMA_QUEUE_GFX, NULL);
     if (vmid) {
         qvgpu_space_init(&t->space, v, VMID, QVGPU_VRAM);
     }
-    qvgpu_queue_open(&t->q, v, 0, SDMA_QUEUE_RLC(0), vmid ? &t->space : NULL);
+    qvgpu_sdma_open(&t->q, v, 0, SDMA_QUEUE_RLC(0), vmid ? &t->space : NULL);
     t->at = qvgpu_ram_page(v);
     t->mc = qvgpu_mc(v, t->at);
 }
@@ -82,8 +82,8 @@ static void emit_clock(Clock *t, unsigned quad)
  */
 static void expect_wait(Clock *t)
 {
-    qvgpu_engine_pass(&t->kq);
-    g_assert_false(qvgpu_queue_idle(&t->q));
+    qvgpu_sdma_pass(&t->kq);
+    g_assert_false(qvgpu_sdma_idle(&t->q));
     g_assert_false(qvgpu_ih_pending(t->v));
 }
 
@@ -101,7 +101,7 @@ static void expect_timeout(Clock *t, unsigned source)
 {
     QVGPUIrq irq;
 
-    qvgpu_finish(&t->q);
+    qvgpu_sdma_finish(&t->q);
     qvgpu_ih_next(t->v, &irq);
     g_assert_cmphex(irq.client, ==, IH_CLIENT_SDMA0);
     g_assert_cmpuint(irq.source, ==, source);
@@ -131,7 +131,7 @@ static void test_poll(void)
 
     start(&t, "", false);
     emit_poll(&t, 2);
-    qvgpu_kick(&t.q);
+    qvgpu_sdma_kick(&t.q);
     expect_wait_ns(&t, INTERVAL_NS);
     expect_wait(&t);
     stop_for(t.v, 2);
@@ -146,7 +146,7 @@ static void test_loop(void)
 
     start(&t, "", false);
     emit_loop(&t, 2 * INTERVAL);
-    qvgpu_kick(&t.q);
+    qvgpu_sdma_kick(&t.q);
     expect_wait_ns(&t, INTERVAL_NS);
     expect_wait(&t);
     stop_for(t.v, 2);
@@ -171,7 +171,7 @@ static void test_retry(void)
     start(&t, "", true);
     qvgpu_wr(t.v, IH_RETRY_INT_CAM_CNTL, 0);
     qvgpu_pkt_fence(&t.q, VA, 1);
-    qvgpu_kick(&t.q);
+    qvgpu_sdma_kick(&t.q);
     expect_entry(&t);
     expect_wait_ns(&t, MS);
     expect_entry(&t);
@@ -182,7 +182,7 @@ static void test_retry(void)
     expect_entry(&t);
     qvgpu_space_map(&t.space, VA, t.at, QVGPU_PAGE);
     expect_wait_ns(&t, MS);
-    qvgpu_finish(&t.q);
+    qvgpu_sdma_finish(&t.q);
     g_assert_cmphex(qtest_readl(t.v->qts, t.at), ==, 1);
     qvgpu_stop(t.v);
 }
@@ -192,7 +192,7 @@ typedef struct Slices {
     QVGPU *v;
     QVGPUHws h;
     QVGPUProcess p[2];
-    QVGPUUserQueue q[2];
+    QVGPUUserCompute q[2];
     uint64_t page;                      /* at VA, in both */
 } Slices;
 
@@ -209,8 +209,8 @@ static void slices_start(Slices *t, const char *args, unsigned ms)
         qvgpu_process_init(&t->p[i], v, PASID(i));
         qvgpu_space_map(&t->p[i].space, VA, t->page, QVGPU_PAGE);
         qvgpu_list_process(&t->h, &t->p[i], ms);
-        qvgpu_user_queue_init(&t->q[i], v, &t->p[i], i);
-        qvgpu_list_queue(&t->h, &t->q[i], 0);
+        qvgpu_user_compute_init(&t->q[i], v, &t->p[i], i);
+        qvgpu_list_compute(&t->h, &t->q[i], 0);
     }
     qvgpu_list_chain(&t->h);
 }
@@ -273,7 +273,7 @@ static void test_moved_poll(void)
     start(&t, "", false);
     qtest_clock_step(t.v->qts, START_NS);
     emit_poll(&t, 1);
-    qvgpu_kick(&t.q);
+    qvgpu_sdma_kick(&t.q);
     expect_wait(&t);
     qtest_clock_step(t.v->qts, INTERVAL_NS - CLOCK_NS);
     expect_wait(&t);
@@ -290,7 +290,7 @@ static void test_moved_loop(void)
     start(&t, "", false);
     qtest_clock_step(t.v->qts, START_NS);
     emit_loop(&t, 2 * INTERVAL);
-    qvgpu_kick(&t.q);
+    qvgpu_sdma_kick(&t.q);
     expect_wait_ns(&t, INTERVAL_NS);
     expect_wait(&t);
     qtest_clock_step(t.v->qts, INTERVAL_NS / 2);
@@ -312,7 +312,7 @@ static void test_moved_retry(void)
     qvgpu_wr(t.v, IH_RETRY_INT_CAM_CNTL, 0);
     qtest_clock_step(t.v->qts, START_NS);
     qvgpu_pkt_fence(&t.q, VA, 1);
-    qvgpu_kick(&t.q);
+    qvgpu_sdma_kick(&t.q);
     expect_entry(&t);
     expect_wait_ns(&t, MS);
     expect_entry(&t);
@@ -399,10 +399,10 @@ static void test_running_loop(const void *machine)
     qvgpu_pkt_fence(&t.q, t.mc + 24, 1);
     emit_loop(&t, LOOP_MS * CLOCKS_MS);
     emit_clock(&t, 2);
-    qvgpu_kick(&t.q);
+    qvgpu_sdma_kick(&t.q);
     qvgpu_wait_until(qtest_readl(t.v->qts, t.at + 24));
     stop_for(t.v, 100);
-    qvgpu_finish(&t.q);
+    qvgpu_sdma_finish(&t.q);
     times[0] = qtest_readq(t.v->qts, t.at + 8);
     times[1] = qtest_readq(t.v->qts, t.at + 16);
     g_assert_cmpuint(times[1] - times[0], >=, LOOP_MS * CLOCKS_MS);
@@ -424,7 +424,7 @@ static void test_running_slice(const void *machine)
     g_unlink(path);
     QVGPU_PM4(&t.q[1].c, PM4_COPY_DATA, PM4_SRC_CLOCK | PM4_DST_MEM << 8 |
               PM4_COPY_DATA_DW1__COUNT_64, 0, 0, QVGPU_LO(VA), QVGPU_HI(VA));
-    qvgpu_user_queue_kick(&t.q[1]);
+    qvgpu_user_compute_kick(&t.q[1]);
     began = qvgpu_clock(t.v);
     qvgpu_list_run(&t.h, 0);
     qvgpu_hws_sync(&t.h);

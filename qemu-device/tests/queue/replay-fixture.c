@@ -9,8 +9,8 @@ void replay_start(Replay *r)
 {
     r->v = qvgpu_start();
     qvgpu_space_init(&r->space, r->v, VMID, QVGPU_VRAM);
-    qvgpu_queue_open(&r->q, r->v, 0, SDMA_QUEUE_RLC(0), &r->space);
-    qvgpu_queue_open(&r->kq, r->v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&r->q, r->v, 0, SDMA_QUEUE_RLC(0), &r->space);
+    qvgpu_sdma_open(&r->kq, r->v, 0, SDMA_QUEUE_GFX, NULL);
     r->src = qvgpu_alloc(r->v, QVGPU_RAM, PAGES * QVGPU_PAGE, QVGPU_PAGE);
     r->dst = qvgpu_alloc(r->v, QVGPU_VRAM, PAGES * QVGPU_PAGE, QVGPU_PAGE);
     qvgpu_fill(r->v, r->src, 1, 0, PAGES * QVGPU_PAGE);

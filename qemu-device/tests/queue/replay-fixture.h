@@ -15,8 +15,8 @@
 typedef struct Replay {
     QVGPU *v;
     QVGPUSpace space;
-    QVGPUQueue q;               /* user queue, engine 0 */
-    QVGPUQueue kq;              /* kernel queue, engine 0 */
+    QVGPUSdma q;                /* user queue, engine 0 */
+    QVGPUSdma kq;               /* kernel queue, engine 0 */
     uint64_t src, dst;          /* PAGES each, for SRC and DST; not mapped */
 } Replay;
 

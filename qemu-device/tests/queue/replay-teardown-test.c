@@ -18,19 +18,19 @@ static void test_disable_while_stalled(void)
     qvgpu_space_map(&r.space, DST, r.dst, QVGPU_PAGE);
     qvgpu_pkt_copy(&r.q, SRC, DST, 2 * QVGPU_PAGE);
     qvgpu_pkt_add64(&r.q, DST + 2 * QVGPU_PAGE, 1);
-    qvgpu_kick(&r.q);
+    qvgpu_sdma_kick(&r.q);
     slot = qvgpu_ih_next_fault(r.v, VMID, DST + QVGPU_PAGE, true, true);
-    qvgpu_queue_disable(&r.q);
-    g_assert_cmphex(qvgpu_queue_rptr(&r.q), ==, 0);
+    qvgpu_sdma_disable(&r.q);
+    g_assert_cmphex(qvgpu_sdma_rptr(&r.q), ==, 0);
 
     /* Repaired and acknowledged while it is off: still it stands still. */
     replay_map_dst(&r);
     qtest_memset(r.v->qts, r.dst, 0x44, QVGPU_PAGE);
     qvgpu_cam_ack(r.v, slot);
-    qvgpu_engine_pass(&r.kq);
+    qvgpu_sdma_pass(&r.kq);
     qvgpu_expect_byte(r.v, r.dst + QVGPU_PAGE, 0, QVGPU_PAGE);
-    qvgpu_queue_enable(&r.q);
-    qvgpu_finish(&r.q);
+    qvgpu_sdma_enable(&r.q);
+    qvgpu_sdma_finish(&r.q);
     /* It went on in the middle: the first page is not copied again. */
     qvgpu_expect_byte(r.v, r.dst, 0x44, QVGPU_PAGE);
     qvgpu_expect(r.v, r.dst + QVGPU_PAGE, 1, QVGPU_PAGE, QVGPU_PAGE);
@@ -42,34 +42,34 @@ static void test_disable_while_stalled(void)
 static void test_destroy_while_stalled(void)
 {
     Replay r;
-    QVGPUQueue next;
+    QVGPUSdma next;
     unsigned slot;
 
     replay_start(&r);
     replay_map_src(&r);
     qvgpu_pkt_copy(&r.q, SRC, DST, QVGPU_PAGE);
-    qvgpu_kick(&r.q);
+    qvgpu_sdma_kick(&r.q);
     slot = qvgpu_ih_next_fault(r.v, VMID, DST, true, true);
-    qvgpu_queue_disable(&r.q);
-    qvgpu_queue_open(&next, r.v, 0, SDMA_QUEUE_RLC(0), &r.space);
+    qvgpu_sdma_disable(&r.q);
+    qvgpu_sdma_open(&next, r.v, 0, SDMA_QUEUE_RLC(0), &r.space);
     qvgpu_pkt_fence(&next, SRC + QVGPU_PAGE, 1);
-    qvgpu_finish(&next);
+    qvgpu_sdma_finish(&next);
 
     replay_map_dst(&r);
     qvgpu_invalidate(r.v, 1u << VMID);
     qvgpu_cam_ack(r.v, slot);
-    qvgpu_engine_pass(&r.kq);
+    qvgpu_sdma_pass(&r.kq);
     qvgpu_expect_byte(r.v, r.dst, 0, PAGES * QVGPU_PAGE);
 
     /* The page's next fault is a new one. */
     qvgpu_space_set(&r.space, DST, VGPU_LEVEL_PTB, 0);
     qvgpu_invalidate(r.v, 1u << VMID);
     qvgpu_pkt_fence(&next, DST, 2);
-    qvgpu_kick(&next);
+    qvgpu_sdma_kick(&next);
     slot = qvgpu_ih_next_fault(r.v, VMID, DST, true, true);
     replay_map_dst(&r);
     qvgpu_cam_ack(r.v, slot);
-    qvgpu_finish(&next);
+    qvgpu_sdma_finish(&next);
     g_assert_cmphex(qtest_readl(r.v->qts, r.dst), ==, 2);
     qvgpu_stop(r.v);
 }

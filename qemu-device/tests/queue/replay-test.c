@@ -28,14 +28,14 @@ static void test_acknowledge(void)
         replay_start(&r);
         replay_map_src(&r);
         qvgpu_pkt_copy(&r.q, SRC + 5, DST + 7, 3000);
-        qvgpu_kick(&r.q);
+        qvgpu_sdma_kick(&r.q);
         slot = qvgpu_ih_next_fault(r.v, VMID, DST, true, true);
         replay_map_dst(&r);
         /* Nothing happens before the acknowledge. */
-        qvgpu_engine_pass(&r.kq);
+        qvgpu_sdma_pass(&r.kq);
         qvgpu_expect_byte(r.v, r.dst, 0, QVGPU_PAGE);
         ack[i](r.v, slot);
-        qvgpu_finish(&r.q);
+        qvgpu_sdma_finish(&r.q);
         qvgpu_expect_byte(r.v, r.dst, 0, 7);
         qvgpu_expect(r.v, r.dst + 7, 1, 5, 3000);
         qvgpu_expect_byte(r.v, r.dst + 3007, 0, QVGPU_PAGE - 3007);
@@ -57,32 +57,32 @@ static void test_invalidation(void)
     replay_start(&r);
     replay_map_src(&r);
     qvgpu_pkt_copy(&r.q, SRC, DST, QVGPU_PAGE);
-    qvgpu_kick(&r.q);
+    qvgpu_sdma_kick(&r.q);
     slot = qvgpu_ih_next_fault(r.v, VMID, DST, true, true);
 
     /* Nothing repaired yet: looks again, tells nobody. */
     qvgpu_invalidate(r.v, 1u << VMID);
-    qvgpu_engine_pass(&r.kq);
+    qvgpu_sdma_pass(&r.kq);
     g_assert_false(qvgpu_ih_pending(r.v));
     qvgpu_invalidate(r.v, 0xffff & ~(1u << VMID));
     replay_map_dst(&r);
     qvgpu_invalidate(r.v, 1u << VMID);
-    qvgpu_finish(&r.q);
+    qvgpu_sdma_finish(&r.q);
     qvgpu_expect(r.v, r.dst, 1, 0, QVGPU_PAGE);
 
     /* The slot is still taken: the page faults without a word. */
     qvgpu_space_set(&r.space, DST, VGPU_LEVEL_PTB, 0);
     qvgpu_invalidate(r.v, 1u << VMID);
     qvgpu_pkt_copy(&r.q, SRC + 1, DST, QVGPU_PAGE);
-    qvgpu_kick(&r.q);
-    qvgpu_engine_pass(&r.kq);
+    qvgpu_sdma_kick(&r.q);
+    qvgpu_sdma_pass(&r.kq);
     g_assert_false(qvgpu_ih_pending(r.v));
     /* Now acknowledged, not repaired: it is news again. */
     qvgpu_cam_ack(r.v, slot);
     slot = qvgpu_ih_next_fault(r.v, VMID, DST, true, true);
     replay_map_dst(&r);
     qvgpu_cam_ack(r.v, slot);
-    qvgpu_finish(&r.q);
+    qvgpu_sdma_finish(&r.q);
     qvgpu_expect(r.v, r.dst, 1, 1, QVGPU_PAGE);
     g_assert_cmpuint(qvgpu_counter(r.v, VGPU_CNT_FAULTS_RETRY), ==, 2);
     qvgpu_stop(r.v);
@@ -98,7 +98,7 @@ static void test_acknowledge_without_repair(void)
     replay_start(&r);
     replay_map_dst(&r);
     qvgpu_pkt_copy(&r.q, SRC, DST, QVGPU_PAGE);
-    qvgpu_kick(&r.q);
+    qvgpu_sdma_kick(&r.q);
     for (i = 0; i < 10; i++) {
         QVGPUIrq irq;
 
@@ -112,7 +112,7 @@ static void test_acknowledge_without_repair(void)
     qvgpu_wait_until(qvgpu_ih_pending(r.v));
     replay_map_src(&r);
     qvgpu_cam_ack(r.v, qvgpu_ih_next_fault(r.v, VMID, SRC, false, true));
-    qvgpu_finish(&r.q);
+    qvgpu_sdma_finish(&r.q);
     qvgpu_expect(r.v, r.dst, 1, 0, QVGPU_PAGE);
     g_assert_cmpuint(qvgpu_counter(r.v, VGPU_CNT_FAULTS_RETRY), ==, 11);
     qvgpu_stop(r.v);
@@ -133,7 +133,7 @@ static void test_fault_through(void)
 
     replay_start(&r);
     qvgpu_pkt_copy(&r.q, SRC + skew, DST, len);
-    qvgpu_kick(&r.q);
+    qvgpu_sdma_kick(&r.q);
     while (done < len) {
         /* The next byte that is not yet copied, source first. */
         uint64_t at = SRC + skew + done;
@@ -172,7 +172,7 @@ static void test_fault_through(void)
         }
         qvgpu_cam_ack(r.v, slot);
         if (next == len) {
-            qvgpu_finish(&r.q);
+            qvgpu_sdma_finish(&r.q);
         } else {
             qvgpu_wait_until(qvgpu_ih_pending(r.v));
         }
@@ -202,14 +202,14 @@ static void test_permission(void)
                     VGPU_PTE_VALID | VGPU_PTE_READABLE));
     /* The engine knows the page, as a readable one. */
     qvgpu_pkt_copy(&r.q, DST, SRC + QVGPU_PAGE, QVGPU_PAGE);
-    qvgpu_finish(&r.q);
+    qvgpu_sdma_finish(&r.q);
     qvgpu_pkt_copy(&r.q, SRC, DST, QVGPU_PAGE);
-    qvgpu_kick(&r.q);
+    qvgpu_sdma_kick(&r.q);
     slot = qvgpu_ih_next_fault(r.v, VMID, DST, true, true);
     replay_map_dst(&r);
     qvgpu_invalidate(r.v, 1u << VMID);
     qvgpu_cam_ack(r.v, slot);
-    qvgpu_finish(&r.q);
+    qvgpu_sdma_finish(&r.q);
     qvgpu_expect(r.v, r.dst, 1, 0, QVGPU_PAGE);
     qvgpu_stop(r.v);
 }
@@ -232,11 +232,11 @@ static void test_each_level(void)
         qtest_writeq(r.v->qts, slot_at, 0);
         qtest_memset(r.v->qts, r.dst, 0, QVGPU_PAGE);
         qvgpu_pkt_copy(&r.q, SRC + level, va, QVGPU_PAGE);
-        qvgpu_kick(&r.q);
+        qvgpu_sdma_kick(&r.q);
         slot = qvgpu_ih_next_fault(r.v, VMID, va, true, true);
         qtest_writeq(r.v->qts, slot_at, entry);
         qvgpu_cam_ack(r.v, slot);
-        qvgpu_finish(&r.q);
+        qvgpu_sdma_finish(&r.q);
         qvgpu_expect(r.v, r.dst, 1, level, QVGPU_PAGE);
     }
     qvgpu_stop(r.v);
@@ -245,7 +245,7 @@ static void test_each_level(void)
 /* Serve every fault of the queue, one page at a time, until it is done. */
 static void serve(Replay *r)
 {
-    while (!qvgpu_queue_idle(&r->q)) {
+    while (!qvgpu_sdma_idle(&r->q)) {
         QVGPUIrq irq;
         uint64_t va;
 
@@ -261,8 +261,8 @@ static void serve(Replay *r)
                         QVGPU_PAGE);
         qvgpu_cam_ack(r->v, irq.data[2]);
     }
-    g_assert_cmpuint(qvgpu_queue_exception(&r->q), ==, 0);
-    g_assert_cmphex(qvgpu_queue_rptr(&r->q), ==, r->q.wptr);
+    g_assert_cmpuint(qvgpu_sdma_exception(&r->q), ==, 0);
+    g_assert_cmphex(qvgpu_sdma_rptr(&r->q), ==, r->q.wptr);
 }
 
 /* Catches: packets other than the copy that replay with side effects. */
@@ -287,7 +287,7 @@ static void test_other_packets(void)
     QVGPU_EMIT(&r.q, SDMA_PKT(SDMA_OP_WRITE, SDMA_SUBOP_WRITE_LINEAR),
                QVGPU_LO(DST + 7 * QVGPU_PAGE - 400),
                QVGPU_HI(DST + 7 * QVGPU_PAGE - 400), DWORDS - 1);
-    qvgpu_emit(&r.q, data, DWORDS);
+    qvgpu_sdma_emit(&r.q, data, DWORDS);
     QVGPU_EMIT(&r.q, SDMA_PKT(SDMA_OP_PTEPDE, SDMA_SUBOP_PTEPDE_GEN),
                QVGPU_LO(DST + 9 * QVGPU_PAGE - 80),
                QVGPU_HI(DST + 9 * QVGPU_PAGE - 80), 1, 0, 0, 0,
@@ -297,7 +297,7 @@ static void test_other_packets(void)
                        QVGPU_POLL_FOREVER);
     qvgpu_pkt_fill(&r.q, DST + 11 * QVGPU_PAGE - 8, 0x11223344, 16, 2);
     qtest_clock_step(r.v->qts, 1000000);
-    qvgpu_kick(&r.q);
+    qvgpu_sdma_kick(&r.q);
     serve(&r);
 
     g_assert_cmphex(qtest_readq(r.v->qts, r.dst), ==, 8);
@@ -329,14 +329,14 @@ static void test_other_packets(void)
 static void test_ring_faults(void)
 {
     Replay r;
-    QVGPUQueue q;
+    QVGPUSdma q;
     uint32_t fence[4] = {
         SDMA_PKT(SDMA_OP_FENCE, 0), QVGPU_LO(DST + 4), QVGPU_HI(DST + 4), 0x1b,
     };
 
     replay_start(&r);
-    qvgpu_queue_disable(&r.q);
-    qvgpu_queue_init(&q, r.v, 0, SDMA_QUEUE_RLC(0), &r.space);
+    qvgpu_sdma_disable(&r.q);
+    qvgpu_sdma_init(&q, r.v, 0, SDMA_QUEUE_RLC(0), &r.space);
     /* The ring is page 3 of SRC, the IB page 4, the write-back page 9. */
     q.ring = r.src + 3 * QVGPU_PAGE;
     q.ring_va = SRC + 3 * QVGPU_PAGE;
@@ -344,11 +344,11 @@ static void test_ring_faults(void)
     q.rptr_va = SRC + 9 * QVGPU_PAGE;
     qtest_bufwrite(r.v->qts, r.src + 4 * QVGPU_PAGE, fence, sizeof(fence));
     qtest_memset(r.v->qts, q.rptr, 0, 8);
-    qvgpu_queue_load(&q);
+    qvgpu_sdma_load(&q);
     qvgpu_pkt_fence(&q, DST, 0x2b);
     qvgpu_pkt_indirect(&q, VMID, SRC + 4 * QVGPU_PAGE, 4);
     r.q = q;
-    qvgpu_kick(&q);
+    qvgpu_sdma_kick(&q);
     serve(&r);
     g_assert_cmphex(qtest_readq(r.v->qts, r.dst), ==, 0x1b0000002bull);
     g_assert_cmphex(qtest_readq(r.v->qts, q.rptr), ==, q.wptr);
@@ -366,12 +366,12 @@ static void test_unmap_storm(void)
     enum { ROUNDS = 60, COPIES = 60, PULLS = 6 };
     uint32_t random = 12345;
     Replay r;
-    QVGPUQueue other;
+    QVGPUSdma other;
     uint64_t dst2;
     unsigned i, n;
 
     replay_start(&r);
-    qvgpu_queue_open(&other, r.v, 1, SDMA_QUEUE_RLC(0), &r.space);
+    qvgpu_sdma_open(&other, r.v, 1, SDMA_QUEUE_RLC(0), &r.space);
     dst2 = qvgpu_alloc(r.v, QVGPU_RAM, PAGES * QVGPU_PAGE, QVGPU_PAGE);
     qvgpu_space_map(&r.space, DST + 1 * GiB, dst2, PAGES * QVGPU_PAGE);
     for (i = 0; i < ROUNDS; i++) {
@@ -389,15 +389,15 @@ static void test_unmap_storm(void)
             }
             /* Half of it before the engines start, half under their feet. */
             if (n == PULLS / 2) {
-                qvgpu_kick(&r.q);
-                qvgpu_kick(&other);
+                qvgpu_sdma_kick(&r.q);
+                qvgpu_sdma_kick(&other);
             }
         }
         /* The last flush: from here on pages only come back. */
         qvgpu_invalidate(r.v, 1u << VMID);
         serve(&r);
-        while (!qvgpu_queue_idle(&other)) {
-            QVGPUQueue mine = r.q;
+        while (!qvgpu_sdma_idle(&other)) {
+            QVGPUSdma mine = r.q;
 
             r.q = other;
             serve(&r);

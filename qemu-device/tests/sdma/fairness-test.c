@@ -18,7 +18,7 @@ static uint64_t packet_bytes(unsigned i)
     return bytes[i % ARRAY_SIZE(bytes)];
 }
 
-static void fill_ring(QVGPUQueue *q, uint64_t src, uint64_t dst,
+static void fill_ring(QVGPUSdma *q, uint64_t src, uint64_t dst,
                       uint64_t bytes)
 {
     uint64_t start = q->wptr, packet = SDMA_COPY_LINEAR_DWORDS * 4;
@@ -41,28 +41,28 @@ static void test_fair(void)
     uint64_t dst = qvgpu_alloc(v, QVGPU_VRAM, 1 * MiB, QVGPU_PAGE);
     uint64_t start[QUEUES], copied;
     double got[QUEUES], sum = 0, least = 1e9, most = 0;
-    QVGPUQueue q[QUEUES];
+    QVGPUSdma q[QUEUES];
     unsigned i;
 
     for (i = 0; i < QUEUES; i++) {
-        qvgpu_queue_init_ring(&q[i], v, i % SDMA_NUM_ENGINES,
-                              SDMA_QUEUE_RLC(i / SDMA_NUM_ENGINES), NULL,
-                              QVGPU_VRAM, RING);
-        qvgpu_queue_load(&q[i]);
+        qvgpu_sdma_init_ring(&q[i], v, i % SDMA_NUM_ENGINES,
+                             SDMA_QUEUE_RLC(i / SDMA_NUM_ENGINES), NULL,
+                             QVGPU_VRAM, RING);
+        qvgpu_sdma_load(&q[i]);
         fill_ring(&q[i], qvgpu_mc(v, src), qvgpu_mc(v, dst), packet_bytes(i));
     }
     qtest_qmp_assert_success(v->qts, "{ 'execute': 'stop' }");
     for (i = 0; i < QUEUES; i++) {
-        qvgpu_kick(&q[i]);
+        qvgpu_sdma_kick(&q[i]);
     }
     qtest_qmp_assert_success(v->qts, "{ 'execute': 'cont' }");
     /* From when all are at work; a machine that stops keeps turns. */
     for (i = 0; i < QUEUES; i++) {
-        qvgpu_wait_until(qvgpu_queue_rptr(&q[i]));
+        qvgpu_wait_until(qvgpu_sdma_rptr(&q[i]));
     }
     qtest_qmp_assert_success(v->qts, "{ 'execute': 'stop' }");
     for (i = 0; i < QUEUES; i++) {
-        start[i] = qvgpu_queue_rptr(&q[i]);
+        start[i] = qvgpu_sdma_rptr(&q[i]);
     }
     copied = qvgpu_counter(v, VGPU_CNT_BYTES_COPIED);
     qtest_qmp_assert_success(v->qts, "{ 'execute': 'cont' }");
@@ -70,10 +70,10 @@ static void test_fair(void)
                      QUEUES * SHARE);
     qtest_qmp_assert_success(v->qts, "{ 'execute': 'stop' }");
     for (i = 0; i < QUEUES; i++) {
-        uint64_t packets = (qvgpu_queue_rptr(&q[i]) - start[i]) /
+        uint64_t packets = (qvgpu_sdma_rptr(&q[i]) - start[i]) /
                            (SDMA_COPY_LINEAR_DWORDS * 4);
 
-        g_assert_cmphex(qvgpu_queue_rptr(&q[i]), <, q[i].wptr);
+        g_assert_cmphex(qvgpu_sdma_rptr(&q[i]), <, q[i].wptr);
         got[i] = packets * packet_bytes(i) / (double)MiB;
         sum += got[i];
         least = MIN(least, got[i]);
@@ -97,14 +97,14 @@ static void test_laggard(void)
     uint64_t dst = qvgpu_alloc(v, QVGPU_VRAM, 1 * MiB, QVGPU_PAGE);
     uint64_t at = qvgpu_ram_page(v);
     QVGPUSpace space;
-    QVGPUQueue q, lag[3];
+    QVGPUSdma q, lag[3];
     unsigned i;
 
     qvgpu_time_passes(v);
     qvgpu_space_init(&space, v, 3, QVGPU_VRAM);
     for (i = 0; i < 3; i++) {
-        qvgpu_queue_open(&lag[i], v, 1 + i, SDMA_QUEUE_RLC(0),
-                         i ? NULL : &space);
+        qvgpu_sdma_open(&lag[i], v, 1 + i, SDMA_QUEUE_RLC(0),
+                        i ? NULL : &space);
         if (i == 0) {
             qvgpu_pkt_fence(&lag[i], 0x1000, 1);
         } else if (i == 1) {
@@ -114,14 +114,14 @@ static void test_laggard(void)
             qvgpu_wr(v, SDMA_ENGINE(1 + i) + SDMA_FREEZE, SDMA_FREEZE__FREEZE);
             qvgpu_pkt_fence(&lag[i], qvgpu_mc(v, at), 1);
         }
-        qvgpu_kick(&lag[i]);
+        qvgpu_sdma_kick(&lag[i]);
     }
-    qvgpu_queue_init_ring(&q, v, 0, SDMA_QUEUE_RLC(0), NULL, QVGPU_VRAM, RING);
-    qvgpu_queue_load(&q);
+    qvgpu_sdma_init_ring(&q, v, 0, SDMA_QUEUE_RLC(0), NULL, QVGPU_VRAM, RING);
+    qvgpu_sdma_load(&q);
     fill_ring(&q, qvgpu_mc(v, src), qvgpu_mc(v, dst), 1 * MiB);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     for (i = 0; i < 3; i++) {
-        g_assert_false(qvgpu_queue_idle(&lag[i]));
+        g_assert_false(qvgpu_sdma_idle(&lag[i]));
     }
     qvgpu_stop(v);
 }

@@ -8,7 +8,7 @@
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 #include "tests/qtest/vgpu-kfd/sdma/suite.h"
 
-static void pkt_atomic(QVGPUQueue *q, uint32_t op, uint32_t flags,
+static void pkt_atomic(QVGPUSdma *q, uint32_t op, uint32_t flags,
                        uint64_t addr, uint64_t src, uint64_t cmp)
 {
     QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_ATOMIC, 0) | flags |
@@ -60,7 +60,7 @@ static const struct {
 };
 
 /* One operation; memory around it and the returned value are checked. */
-static void check(QVGPUQueue *q, uint64_t at, uint32_t op, unsigned size,
+static void check(QVGPUSdma *q, uint64_t at, uint32_t op, unsigned size,
                   uint64_t old, uint64_t src, uint64_t cmp, uint64_t want)
 {
     QVGPU *v = q->v;
@@ -78,7 +78,7 @@ static void check(QVGPUQueue *q, uint64_t at, uint32_t op, unsigned size,
         qtest_writel(v->qts, at, old);
     }
     pkt_atomic(q, op, 0, qvgpu_mc(v, at), src, cmp);
-    qvgpu_finish(q);
+    qvgpu_sdma_finish(q);
     g_assert_cmphex(size == 8 ? qtest_readq(v->qts, at)
                               : qtest_readl(v->qts, at), ==, want);
     qvgpu_expect_byte(v, at - 8, 0xee, 8);
@@ -94,9 +94,9 @@ static void test_operations(void)
 {
     QVGPU *v = qvgpu_start();
     unsigned kind, i, rtn;
-    QVGPUQueue q;
+    QVGPUSdma q;
 
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
     for (kind = QVGPU_VRAM; kind <= QVGPU_RAM; kind++) {
         uint64_t at = qvgpu_alloc(v, kind, QVGPU_PAGE, QVGPU_PAGE) + 64;
 
@@ -130,16 +130,16 @@ static void test_return_interrupt(void)
 {
     QVGPU *v = qvgpu_start();
     uint64_t at = qvgpu_ram_page(v), mc = qvgpu_mc(v, at);
-    QVGPUQueue q;
+    QVGPUSdma q;
     QVGPUIrq irq;
 
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
     qvgpu_wr(v, SDMA_ENGINE(0) + SDMA_ATOMIC_CNTL,
              SDMA_ATOMIC_CNTL__ATOMIC_RTN_INT_ENABLE);
     qtest_writeq(v->qts, at, 0x123456789abcdef0);
     pkt_atomic(&q, SDMA_ATOMIC_ADD64 | SDMA_ATOMIC_OP_NO_RTN, 0, mc, 1, 0);
     pkt_atomic(&q, SDMA_ATOMIC_ADD64, 0, mc, 1, 0);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     qvgpu_ih_next(v, &irq);
     g_assert_cmphex(irq.client, ==, IH_CLIENT_SDMA0);
     g_assert_cmpuint(irq.source, ==, IH_SRC_SDMA_ATOMIC_RTN_DONE);
@@ -157,21 +157,21 @@ static void test_loop(void)
 {
     QVGPU *v = qvgpu_start();
     uint64_t at = qvgpu_ram_page(v), mc = qvgpu_mc(v, at);
-    QVGPUQueue q, kq;
+    QVGPUSdma q, kq;
     QVGPUIrq irq;
 
     qvgpu_time_passes(v);
-    qvgpu_queue_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_PAGE, NULL);
+    qvgpu_sdma_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_PAGE, NULL);
     qtest_writel(v->qts, at, 7);
     pkt_atomic(&q, SDMA_ATOMIC_CMPSWAP, SDMA_ATOMIC__LOOP, mc, 9, 8);
     qvgpu_pkt_fence(&q, mc + 8, 1);
-    qvgpu_kick(&q);
-    qvgpu_engine_pass(&kq);
-    g_assert_false(qvgpu_queue_idle(&q));
+    qvgpu_sdma_kick(&q);
+    qvgpu_sdma_pass(&kq);
+    g_assert_false(qvgpu_sdma_idle(&q));
     g_assert_cmphex(qtest_readl(v->qts, at), ==, 7);
     qtest_writel(v->qts, at, 8);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     g_assert_cmphex(qtest_readl(v->qts, at), ==, 9);
     g_assert_cmphex(qtest_readl(v->qts, at + 8), ==, 1);
     g_assert_cmphex(preop(v), ==, 8);
@@ -179,7 +179,7 @@ static void test_loop(void)
     qvgpu_wr(v, SDMA_ENGINE(0) + SDMA_ATOMIC_CNTL, 1000);
     pkt_atomic(&q, SDMA_ATOMIC_CMPSWAP, SDMA_ATOMIC__LOOP, mc, 1, 2);
     qvgpu_pkt_fence(&q, mc + 8, 2);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     g_assert_cmphex(qtest_readl(v->qts, at), ==, 9);
     g_assert_cmphex(qtest_readl(v->qts, at + 8), ==, 2);
     qvgpu_ih_next(v, &irq);

@@ -9,14 +9,14 @@
 
 #define VMID    6
 
-static void pkt_cond(QVGPUQueue *q, uint64_t addr, uint32_t reference,
+static void pkt_cond(QVGPUSdma *q, uint64_t addr, uint32_t reference,
                      uint32_t count)
 {
     QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_COND_EXE, 0), QVGPU_LO(addr),
                QVGPU_HI(addr), reference, count);
 }
 
-static void pkt_srbm(QVGPUQueue *q, uint32_t reg, uint32_t val)
+static void pkt_srbm(QVGPUSdma *q, uint32_t reg, uint32_t val)
 {
     QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_SRBM_WRITE, 0) | SDMA_SRBM_WRITE__BYTE_EN,
                reg, val);
@@ -30,10 +30,10 @@ static void test_cond_exe(void)
 {
     QVGPU *v = qvgpu_start();
     uint64_t at = qvgpu_ram_page(v), mc = qvgpu_mc(v, at);
-    QVGPUQueue q;
+    QVGPUSdma q;
     unsigned i;
 
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
     for (i = 0; i < 200; i++) {
         uint32_t val = i & 1;
 
@@ -45,7 +45,7 @@ static void test_cond_exe(void)
             QVGPU_EMIT(&q, 0xffffffff);     /* would stop the queue */
         }
         qvgpu_pkt_fence(&q, mc + 12, 2);
-        qvgpu_finish(&q);
+        qvgpu_sdma_finish(&q);
         g_assert_cmphex(qtest_readl(v->qts, at + 8), ==, val);
         g_assert_cmphex(qtest_readl(v->qts, at + 12), ==, 2);
     }
@@ -61,20 +61,20 @@ static void test_cond_exe_in_parts(void)
     QVGPU *v = qvgpu_start();
     uint64_t at = qvgpu_ram_page(v), mc = qvgpu_mc(v, at), ib;
     uint32_t len;
-    QVGPUQueue q, kq;
+    QVGPUSdma q, kq;
 
-    qvgpu_queue_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_PAGE, NULL);
+    qvgpu_sdma_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_PAGE, NULL);
     pkt_cond(&q, mc, 1, 8);
     qvgpu_pkt_fence(&q, mc + 8, 1);
-    qvgpu_kick(&q);
-    qvgpu_engine_pass(&kq);
-    g_assert_false(qvgpu_queue_idle(&q));
-    g_assert_cmphex(qvgpu_queue_rptr(&q), ==, 0);
+    qvgpu_sdma_kick(&q);
+    qvgpu_sdma_pass(&kq);
+    g_assert_false(qvgpu_sdma_idle(&q));
+    g_assert_cmphex(qvgpu_sdma_rptr(&q), ==, 0);
     /* Meanwhile the condition comes true. */
     qtest_writel(v->qts, at, 1);
     qvgpu_pkt_fence(&q, mc + 12, 2);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     g_assert_cmphex(qtest_readl(v->qts, at + 8), ==, 1);
     g_assert_cmphex(qtest_readl(v->qts, at + 12), ==, 2);
 
@@ -82,14 +82,14 @@ static void test_cond_exe_in_parts(void)
     qtest_writel(v->qts, at, 0);
     pkt_cond(&q, mc, 1, 4);
     qvgpu_pkt_fence(&q, mc + 8, 3);
-    ib = qvgpu_to_buffer(&q, q.wptr - 36, &len);
+    ib = qvgpu_sdma_to_buffer(&q, q.wptr - 36, &len);
     qvgpu_pkt_indirect(&q, 0, qvgpu_mc(v, ib), len);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     g_assert_cmphex(qtest_readl(v->qts, at + 8), ==, 1);
     qtest_writel(v->qts, ib + 16, 5);
     qvgpu_pkt_indirect(&q, 0, qvgpu_mc(v, ib), len);
-    qvgpu_kick(&q);
-    qvgpu_wait_until(qvgpu_queue_exception(&q) == VGPU_SDMA_EXC_PACKET);
+    qvgpu_sdma_kick(&q);
+    qvgpu_wait_until(qvgpu_sdma_exception(&q) == VGPU_SDMA_EXC_PACKET);
     qvgpu_stop(v);
 }
 
@@ -99,16 +99,16 @@ static void test_pre_exe(void)
     QVGPU *v = qvgpu_start();
     uint64_t at = qvgpu_ram_page(v), mc = qvgpu_mc(v, at);
     static const uint32_t devices[] = { 0, 1, 0xfe, 0xff };
-    QVGPUQueue q;
+    QVGPUSdma q;
     unsigned i;
 
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
     for (i = 0; i < ARRAY_SIZE(devices); i++) {
         QVGPU_EMIT(&q, SDMA_PKT(SDMA_OP_PRE_EXE, 0) |
                    VGPU_PREP(SDMA_PRE_EXE__DEVICES, devices[i]), 4);
         qvgpu_pkt_fence(&q, mc + 8 * i, 1);
         qvgpu_pkt_fence(&q, mc + 8 * i + 4, 1);
-        qvgpu_finish(&q);
+        qvgpu_sdma_finish(&q);
         g_assert_cmphex(qtest_readl(v->qts, at + 8 * i), ==, devices[i] & 1);
         g_assert_cmphex(qtest_readl(v->qts, at + 8 * i + 4), ==, 1);
     }
@@ -128,18 +128,18 @@ static void test_srbm_write(void)
     uint64_t at = qvgpu_ram_page(v), slot;
     uint32_t mm = HUB(VGPU_HUB_MM);
     QVGPUSpace space;
-    QVGPUQueue q;
+    QVGPUSdma q;
     unsigned i;
 
     qvgpu_time_passes(v);
     qvgpu_space_init(&space, v, VMID, QVGPU_RAM);
-    qvgpu_queue_init(&q, v, 0, SDMA_QUEUE_GFX, &space);
+    qvgpu_sdma_init(&q, v, 0, SDMA_QUEUE_GFX, &space);
     q.cntl |= SDMA_RB_CNTL__RB_PRIV;
     at = qvgpu_space_place(&space, at, QVGPU_PAGE);
     slot = qvgpu_space_slot(&space, va, VGPU_LEVEL_PTB);
     qvgpu_space_map(&space, va, a, QVGPU_PAGE);
     slot = qvgpu_space_place(&space, slot, 8);
-    qvgpu_queue_load(&q);
+    qvgpu_sdma_load(&q);
     qvgpu_wr(v, mm + VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(9), 0);
     for (i = 1; i <= 20; i++) {
         uint64_t page = i & 1 ? b : a;
@@ -160,7 +160,7 @@ static void test_srbm_write(void)
                    1u << VMID,
                    VGPU_PREP(SDMA_POLL_REGMEM_DW5__RETRY, 0xfffu) | 10);
         qvgpu_pkt_fence(&q, va + 8, i);
-        qvgpu_finish(&q);
+        qvgpu_sdma_finish(&q);
         g_assert_cmphex(qtest_readl(v->qts, page + 8), ==, i);
         g_assert_cmphex(qtest_readl(v->qts, page), !=, i);
         g_assert_cmphex(qvgpu_rd(v, mm +
@@ -179,22 +179,22 @@ static void test_srbm_refused(void)
         HUB(VGPU_HUB_MM) + HUB_SPAN, HUB(VGPU_HUB_GFX) - 1, 0x3ffff,
     };
     QVGPU *v = qvgpu_start();
-    QVGPUQueue q;
+    QVGPUSdma q;
     unsigned i;
 
-    qvgpu_queue_open(&q, v, 1, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q, v, 1, SDMA_QUEUE_GFX, NULL);
     for (i = 0; i < ARRAY_SIZE(refused); i++) {
         uint32_t was = qvgpu_rd(v, refused[i]);
         QVGPUIrq irq;
 
         pkt_srbm(&q, refused[i], ~was);
-        qvgpu_kick(&q);
-        qvgpu_wait_until(qvgpu_queue_exception(&q) == VGPU_SDMA_EXC_PACKET);
+        qvgpu_sdma_kick(&q);
+        qvgpu_wait_until(qvgpu_sdma_exception(&q) == VGPU_SDMA_EXC_PACKET);
         qvgpu_ih_next(v, &irq);
         g_assert_cmpuint(irq.source, ==, IH_SRC_SDMA_ILLEGAL);
         g_assert_cmphex(qvgpu_rd(v, refused[i]), ==, was);
-        qvgpu_queue_disable(&q);
-        qvgpu_queue_load(&q);
+        qvgpu_sdma_disable(&q);
+        qvgpu_sdma_load(&q);
     }
     qvgpu_stop(v);
 }
@@ -204,16 +204,16 @@ static void test_srbm_disable(void)
 {
     QVGPU *v = qvgpu_start();
     uint32_t reg = HUB(VGPU_HUB_GFX) + MC_VM_AGP_BASE;
-    QVGPUQueue q;
+    QVGPUSdma q;
     unsigned i;
 
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
     for (i = 1; i <= 50; i++) {
         pkt_srbm(&q, reg, i);
-        qvgpu_kick(&q);
-        qvgpu_queue_disable(&q);
-        qvgpu_queue_enable(&q);
-        qvgpu_finish(&q);
+        qvgpu_sdma_kick(&q);
+        qvgpu_sdma_disable(&q);
+        qvgpu_sdma_enable(&q);
+        qvgpu_sdma_finish(&q);
         g_assert_cmphex(qvgpu_rd(v, reg), ==, i);
     }
     qvgpu_stop(v);
@@ -224,15 +224,15 @@ static void test_reg_to_mem(void)
 {
     QVGPU *v = qvgpu_start();
     uint64_t at = qvgpu_ram_page(v), mc = qvgpu_mc(v, at);
-    QVGPUQueue q;
+    QVGPUSdma q;
 
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
     qtest_memset(v->qts, at, 0xee, 16);
     qvgpu_mm_wr(v, VM_L2_CNTL3, 0x12345678);
     QVGPU_EMIT(&q, SDMA_PKT(SDMA_OP_POLL_REGMEM, SDMA_SUBOP_POLL_REG_WRITE_MEM),
                4 * (HUB(VGPU_HUB_MM) + VM_L2_CNTL3), QVGPU_LO(mc + 4),
                QVGPU_HI(mc + 4));
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     qvgpu_expect_byte(v, at, 0xee, 4);
     g_assert_cmphex(qtest_readl(v->qts, at + 4), ==, 0x12345678);
     qvgpu_expect_byte(v, at + 8, 0xee, 8);
@@ -246,25 +246,25 @@ static void test_local_clock(void)
     QVGPU *v = qvgpu_start();
     uint64_t at = qvgpu_ram_page(v), mc = qvgpu_mc(v, at), now;
     uint32_t get = SDMA_PKT(SDMA_OP_TIMESTAMP, SDMA_SUBOP_TIMESTAMP_GET);
-    QVGPUQueue q, other;
+    QVGPUSdma q, other;
 
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
-    qvgpu_queue_open(&other, v, 1, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&other, v, 1, SDMA_QUEUE_GFX, NULL);
     qtest_clock_step(v->qts, 1000000000);
     QVGPU_EMIT(&q, SDMA_PKT(SDMA_OP_TIMESTAMP, SDMA_SUBOP_TIMESTAMP_SET),
                QVGPU_LO(start), QVGPU_HI(start));
     QVGPU_EMIT(&q, get, QVGPU_LO(mc), QVGPU_HI(mc));
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     g_assert_cmphex(qtest_readq(v->qts, at), ==, start);
     qtest_clock_step(v->qts, 10 * 1000);
     QVGPU_EMIT(&q, get, QVGPU_LO(mc), QVGPU_HI(mc));
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     g_assert_cmphex(qtest_readq(v->qts, at), ==,
                     start + 10 * 1000 / (1000000000 / VGPU_CLOCK_HZ));
     /* Neither the other engine's clock nor the GPU's was set. */
     now = qvgpu_clock(v);
     QVGPU_EMIT(&other, get, QVGPU_LO(mc + 8), QVGPU_HI(mc + 8));
-    qvgpu_finish(&other);
+    qvgpu_sdma_finish(&other);
     g_assert_cmphex(qtest_readq(v->qts, at + 8), ==, now);
     qvgpu_stop(v);
 }

@@ -9,7 +9,7 @@
 
 #define VMID    4
 
-static void pkt_broadcast(QVGPUQueue *q, uint64_t src, uint64_t dst1,
+static void pkt_broadcast(QVGPUSdma *q, uint64_t src, uint64_t dst1,
                           uint64_t dst2, uint64_t bytes)
 {
     QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_COPY, SDMA_SUBOP_COPY_LINEAR) |
@@ -29,9 +29,9 @@ static void test_broadcast(void)
     uint64_t span = 6 * MiB, src, dst[2], fence = qvgpu_ram_page(v);
     uint64_t sum = 0;
     unsigned i, n;
-    QVGPUQueue q;
+    QVGPUSdma q;
 
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
     src = qvgpu_alloc(v, QVGPU_RAM, span, QVGPU_PAGE);
     dst[0] = qvgpu_alloc(v, QVGPU_VRAM, span, QVGPU_PAGE);
     dst[1] = qvgpu_alloc(v, QVGPU_RAM, span, QVGPU_PAGE);
@@ -43,7 +43,7 @@ static void test_broadcast(void)
         pkt_broadcast(&q, qvgpu_mc(v, src) + 3, qvgpu_mc(v, dst[0]) + 64,
                       qvgpu_mc(v, dst[1]) + 77, sizes[i]);
         qvgpu_pkt_fence(&q, qvgpu_mc(v, fence), i + 1);
-        qvgpu_finish(&q);
+        qvgpu_sdma_finish(&q);
         g_assert_cmphex(qtest_readl(v->qts, fence), ==, i + 1);
         for (n = 0; n < 2; n++) {
             uint64_t at = n ? 77 : 64;
@@ -69,11 +69,11 @@ static void test_broadcast_faults(void)
     QVGPU *v = qvgpu_start();
     uint64_t src = qvgpu_alloc(v, QVGPU_RAM, len, QVGPU_PAGE), dst[2], src_va;
     QVGPUSpace space;
-    QVGPUQueue q;
+    QVGPUSdma q;
     unsigned n, i;
 
     qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
-    qvgpu_queue_open(&q, v, 2, SDMA_QUEUE_RLC(1), &space);
+    qvgpu_sdma_open(&q, v, 2, SDMA_QUEUE_RLC(1), &space);
     src_va = qvgpu_space_place(&space, src, len);
     qvgpu_fill(v, src, 1, 0, len);
     for (n = 0; n < 2; n++) {
@@ -86,7 +86,7 @@ static void test_broadcast_faults(void)
         }
     }
     pkt_broadcast(&q, src_va, at[0], at[1], len);
-    qvgpu_kick(&q);
+    qvgpu_sdma_kick(&q);
     for (i = 0; i < PAGES; i++) {
         for (n = 0; n < 2; n++) {
             if (i % 4 == n + 1) {
@@ -99,7 +99,7 @@ static void test_broadcast_faults(void)
             }
         }
     }
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     for (n = 0; n < 2; n++) {
         qvgpu_expect(v, dst[n], 1, 0, len);
     }
@@ -114,7 +114,7 @@ typedef struct Surface {
     uint32_t x, y, z, pitch, slice;
 } Surface;
 
-static void pkt_rect(QVGPUQueue *q, unsigned element, const Surface *src,
+static void pkt_rect(QVGPUSdma *q, unsigned element, const Surface *src,
                      const Surface *dst, uint32_t w, uint32_t h, uint32_t d)
 {
     const Surface *s[2] = { src, dst };
@@ -156,9 +156,9 @@ static void test_rect(void)
     uint64_t src = qvgpu_alloc(v, QVGPU_RAM, SPAN, QVGPU_PAGE);
     uint64_t dst = qvgpu_alloc(v, QVGPU_VRAM, SPAN, QVGPU_PAGE);
     unsigned i, x, y, z;
-    QVGPUQueue q;
+    QVGPUSdma q;
 
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
     for (i = 0; i < ARRAY_SIZE(cases); i++) {
         Surface s = cases[i].src, d = cases[i].dst;
         unsigned bytes = 1 << cases[i].element;
@@ -184,7 +184,7 @@ static void test_rect(void)
         }
         pkt_rect(&q, cases[i].element, &s, &d, cases[i].w, cases[i].h,
                  cases[i].d);
-        qvgpu_finish(&q);
+        qvgpu_sdma_finish(&q);
         qtest_bufread(v->qts, dst, have, SPAN);
         g_test_message("case %u", i);
         g_assert_cmpmem(have, SPAN, want, SPAN);
@@ -200,17 +200,17 @@ static void test_rect_largest(void)
 {
     QVGPU *v = qvgpu_start();
     Surface page = { .addr = qvgpu_ram_page(v), .pitch = 1, .slice = 1 };
-    QVGPUQueue q, kq;
+    QVGPUSdma q, kq;
 
-    qvgpu_queue_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_PAGE, NULL);
+    qvgpu_sdma_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_PAGE, NULL);
     pkt_rect(&q, 4, &page, &page, 1 << 14, 1 << 14, 1 << 11);
-    qvgpu_kick(&q);
+    qvgpu_sdma_kick(&q);
     qvgpu_wait_until(qvgpu_counter(v, VGPU_CNT_BYTES_COPIED) > 4 * MiB);
-    qvgpu_engine_pass(&kq);
-    g_assert_false(qvgpu_queue_idle(&q));
-    qvgpu_queue_disable(&q);
-    g_assert_cmphex(qvgpu_queue_rptr(&q), ==, 0);
+    qvgpu_sdma_pass(&kq);
+    g_assert_false(qvgpu_sdma_idle(&q));
+    qvgpu_sdma_disable(&q);
+    g_assert_cmphex(qvgpu_sdma_rptr(&q), ==, 0);
     qvgpu_stop(v);
 }
 

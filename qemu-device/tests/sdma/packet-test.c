@@ -9,13 +9,13 @@
 
 typedef struct Sdma {
     QVGPU *v;
-    QVGPUQueue q;
+    QVGPUSdma q;
 } Sdma;
 
 static void sdma_start(Sdma *s)
 {
     s->v = qvgpu_start();
-    qvgpu_queue_open(&s->q, s->v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&s->q, s->v, 0, SDMA_QUEUE_GFX, NULL);
 }
 
 static uint64_t ram(Sdma *s, uint64_t size)
@@ -49,7 +49,7 @@ static void test_copy_sizes(void)
             qvgpu_fill(s.v, dst, 2, 0, span);
             qvgpu_pkt_copy(&s.q, qvgpu_mc(s.v, src + from),
                            qvgpu_mc(s.v, dst + to), sizes[i]);
-            qvgpu_finish(&s.q);
+            qvgpu_sdma_finish(&s.q);
             qvgpu_expect(s.v, dst, 2, 0, to);
             qvgpu_expect(s.v, dst + to, 1, from, sizes[i]);
             qvgpu_expect(s.v, dst + to + sizes[i], 2, to + sizes[i],
@@ -72,7 +72,7 @@ static void test_copy_large(void)
     b = ram(&s, len);
     qvgpu_fill(s.v, b, 3, 0, len);
     qvgpu_pkt_copy(&s.q, qvgpu_mc(s.v, b), qvgpu_mc(s.v, a), len);
-    qvgpu_finish(&s.q);
+    qvgpu_sdma_finish(&s.q);
     qvgpu_expect(s.v, a, 3, 0, len);
     g_assert_cmpuint(qvgpu_counter(s.v, VGPU_CNT_BYTES_COPIED), ==, len);
     qvgpu_stop(s.v);
@@ -87,16 +87,16 @@ static void test_copy_largest(void)
     QVGPU *v = qvgpu_start();
     const uint64_t src = 1 * TiB, dst = 2 * TiB;
     QVGPUSpace space;
-    QVGPUQueue q;
+    QVGPUSdma q;
 
     qvgpu_space_init(&space, v, 1, QVGPU_VRAM);
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_RLC(0), &space);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_RLC(0), &space);
     qvgpu_space_set(&space, src, VGPU_LEVEL_PDB2,
                     VGPU_PDE_PTE | VGPU_PTE_PRT);
     qvgpu_space_set(&space, dst, VGPU_LEVEL_PDB2,
                     VGPU_PDE_PTE | VGPU_PTE_PRT);
     qvgpu_pkt_copy(&q, src, dst, 1 * GiB);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     g_assert_cmphex(qvgpu_counter(v, VGPU_CNT_BYTES_COPIED), ==, 1 * GiB);
     g_assert_false(qvgpu_ih_pending(v));
     qvgpu_stop(v);
@@ -122,7 +122,7 @@ static void test_const_fill(void)
         qvgpu_fill(s.v, buf, 4, 0, 64 * KiB);
         qvgpu_pkt_fill(&s.q, qvgpu_mc(s.v, buf) + bytes[i].offset, 0x123456a5,
                        bytes[i].bytes, 0);
-        qvgpu_finish(&s.q);
+        qvgpu_sdma_finish(&s.q);
         qvgpu_expect(s.v, buf, 4, 0, bytes[i].offset);
         qvgpu_expect_byte(s.v, buf + bytes[i].offset, 0xa5, bytes[i].bytes);
         qvgpu_expect(s.v, buf + end, 4, end, 64 * KiB - end);
@@ -130,7 +130,7 @@ static void test_const_fill(void)
     /* Words: address aligned down, length up. */
     qvgpu_fill(s.v, buf, 4, 0, 64 * KiB);
     qvgpu_pkt_fill(&s.q, qvgpu_mc(s.v, buf) + 4097, 0x1234beef, 4095, 1);
-    qvgpu_finish(&s.q);
+    qvgpu_sdma_finish(&s.q);
     qvgpu_expect(s.v, buf, 4, 0, 4096);
     for (n = 4096; n < 8192; n += 2) {
         g_assert_cmphex(qtest_readw(s.v->qts, buf + n), ==, 0xbeef);
@@ -140,7 +140,7 @@ static void test_const_fill(void)
         qvgpu_fill(s.v, buf, 4, 0, 64 * KiB);
         qvgpu_pkt_fill(&s.q, qvgpu_mc(s.v, buf) + 8, 0xdeadbeef, dwords[i],
                        2);
-        qvgpu_finish(&s.q);
+        qvgpu_sdma_finish(&s.q);
         qvgpu_expect(s.v, buf, 4, 0, 8);
         for (n = 0; n < dwords[i]; n += MAX(4, dwords[i] / 20 & ~3u)) {
             g_assert_cmphex(qtest_readl(s.v->qts, buf + 8 + n), ==,
@@ -164,7 +164,7 @@ static void test_fill_large(void)
     sdma_start(&s);
     buf = qvgpu_alloc(s.v, QVGPU_VRAM, len, QVGPU_PAGE);
     qvgpu_pkt_fill(&s.q, qvgpu_mc(s.v, buf), 0x44332211, len, 2);
-    qvgpu_finish(&s.q);
+    qvgpu_sdma_finish(&s.q);
     for (off = 0; off < len; off += 4092) {
         g_assert_cmphex(qtest_readl(s.v->qts, buf + off), ==, 0x44332211);
     }
@@ -194,8 +194,8 @@ static void test_write_linear(void)
             QVGPU_EMIT(&s.q, SDMA_PKT(SDMA_OP_WRITE, SDMA_SUBOP_WRITE_LINEAR),
                        QVGPU_LO(qvgpu_mc(s.v, dst)),
                        QVGPU_HI(qvgpu_mc(s.v, dst)), counts[i] - 1);
-            qvgpu_emit(&s.q, data, counts[i]);
-            qvgpu_finish(&s.q);
+            qvgpu_sdma_emit(&s.q, data, counts[i]);
+            qvgpu_sdma_finish(&s.q);
             qvgpu_expect(s.v, buf, 5, 0, QVGPU_PAGE - 8);
             for (n = 0; n < counts[i]; n++) {
                 g_assert_cmphex(qtest_readl(s.v->qts, dst + 4 * n), ==,
@@ -219,7 +219,7 @@ static void test_fence(void)
     qtest_memset(s.v->qts, fence, 0xee, 16);
     qvgpu_pkt_fill(&s.q, qvgpu_mc(s.v, buf), 0x5b, 8 * MiB, 0);
     qvgpu_pkt_fence(&s.q, qvgpu_mc(s.v, fence) + 4, 0x12345678);
-    qvgpu_kick(&s.q);
+    qvgpu_sdma_kick(&s.q);
     qvgpu_wait_until(qtest_readl(s.v->qts, fence + 4) == 0x12345678);
     qvgpu_expect_byte(s.v, buf, 0x5b, 8 * MiB);
     qvgpu_expect_byte(s.v, fence, 0xee, 4);
@@ -235,7 +235,7 @@ static void test_trap(void)
 
     sdma_start(&s);
     qvgpu_pkt_trap(&s.q, 0xfabcdef1);
-    qvgpu_finish(&s.q);
+    qvgpu_sdma_finish(&s.q);
     qvgpu_ih_next(s.v, &irq);
     g_assert_cmphex(irq.client, ==, IH_CLIENT_SDMA0);
     g_assert_cmpuint(irq.source, ==, IH_SRC_SDMA_TRAP);
@@ -244,10 +244,10 @@ static void test_trap(void)
 
     qvgpu_wr(s.v, SDMA_ENGINE(0) + SDMA_CNTL, 0);
     qvgpu_pkt_trap(&s.q, 2);
-    qvgpu_finish(&s.q);
+    qvgpu_sdma_finish(&s.q);
     qvgpu_wr(s.v, SDMA_ENGINE(0) + SDMA_CNTL, SDMA_CNTL__TRAP_ENABLE);
     qvgpu_pkt_trap(&s.q, 3);
-    qvgpu_finish(&s.q);
+    qvgpu_sdma_finish(&s.q);
     qvgpu_ih_next(s.v, &irq);
     g_assert_cmphex(irq.data[0], ==, 3);
     qvgpu_stop(s.v);
@@ -267,7 +267,7 @@ static void test_timestamp(void)
                               SDMA_SUBOP_TIMESTAMP_GET_GLOBAL),
                QVGPU_LO(qvgpu_mc(s.v, buf + 8)),
                QVGPU_HI(qvgpu_mc(s.v, buf + 8)));
-    qvgpu_finish(&s.q);
+    qvgpu_sdma_finish(&s.q);
     now = qvgpu_clock(s.v);
     g_assert_cmpuint(now, >, UINT32_MAX);
     g_assert_cmpuint(qtest_readq(s.v->qts, buf + 8), ==, now);
@@ -289,13 +289,13 @@ static void test_atomic(void)
 
         qtest_writeq(s.v->qts, at, 0xffffffff);
         qvgpu_pkt_add64(&s.q, mc, 1);
-        qvgpu_finish(&s.q);
+        qvgpu_sdma_finish(&s.q);
         g_assert_cmphex(qtest_readq(s.v->qts, at), ==, 0x100000000);
         qvgpu_pkt_add64(&s.q, mc, -2);
-        qvgpu_finish(&s.q);
+        qvgpu_sdma_finish(&s.q);
         g_assert_cmphex(qtest_readq(s.v->qts, at), ==, 0xfffffffe);
         qvgpu_pkt_add64(&s.q, mc, 0x123456789abcdef0);
-        qvgpu_finish(&s.q);
+        qvgpu_sdma_finish(&s.q);
         g_assert_cmphex(qtest_readq(s.v->qts, at), ==, 0x123456799abcdeee);
         g_assert_cmphex(qtest_readq(s.v->qts, at - 8), ==, 0);
         g_assert_cmphex(qtest_readq(s.v->qts, at + 8), ==, 0);
@@ -308,21 +308,21 @@ static void test_atomic_races(void)
 {
     enum { ADDS = 100 };
     Sdma s;
-    QVGPUQueue other;
+    QVGPUSdma other;
     uint64_t at;
     unsigned i;
 
     sdma_start(&s);
-    qvgpu_queue_open(&other, s.v, 1, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&other, s.v, 1, SDMA_QUEUE_GFX, NULL);
     at = ram(&s, QVGPU_PAGE);
     for (i = 0; i < ADDS; i++) {
         qvgpu_pkt_add64(&s.q, qvgpu_mc(s.v, at), 1);
         qvgpu_pkt_add64(&other, qvgpu_mc(s.v, at), 1ull << 32);
     }
-    qvgpu_kick(&s.q);
-    qvgpu_kick(&other);
-    qvgpu_finish(&s.q);
-    qvgpu_finish(&other);
+    qvgpu_sdma_kick(&s.q);
+    qvgpu_sdma_kick(&other);
+    qvgpu_sdma_finish(&s.q);
+    qvgpu_sdma_finish(&other);
     g_assert_cmphex(qtest_readq(s.v->qts, at), ==, ADDS * 0x100000001ull);
     qvgpu_stop(s.v);
 }
@@ -345,13 +345,13 @@ static void test_poll_functions(void)
         { QVGPU_POLL_GT, 0x80, 0x81 },
     };
     Sdma s;
-    QVGPUQueue other;
+    QVGPUSdma other;
     uint64_t at;
     unsigned i;
 
     sdma_start(&s);
     qvgpu_time_passes(s.v);
-    qvgpu_queue_open(&other, s.v, 0, SDMA_QUEUE_PAGE, NULL);
+    qvgpu_sdma_open(&other, s.v, 0, SDMA_QUEUE_PAGE, NULL);
     at = ram(&s, QVGPU_PAGE);
     for (i = 0; i < ARRAY_SIZE(cases); i++) {
         qtest_writel(s.v->qts, at, 0xabcd0000 | cases[i].waits);
@@ -359,18 +359,18 @@ static void test_poll_functions(void)
         qvgpu_pkt_poll_mem(&s.q, cases[i].func, qvgpu_mc(s.v, at), 0x80, 0xff,
                            QVGPU_POLL_FOREVER);
         qvgpu_pkt_fence(&s.q, qvgpu_mc(s.v, at) + 4, 1);
-        qvgpu_kick(&s.q);
+        qvgpu_sdma_kick(&s.q);
         /* It waits, and lets others run meanwhile. */
-        qvgpu_engine_pass(&other);
-        g_assert_false(qvgpu_queue_idle(&s.q));
+        qvgpu_sdma_pass(&other);
+        g_assert_false(qvgpu_sdma_idle(&s.q));
         g_assert_cmphex(qtest_readl(s.v->qts, at + 4), ==, 0);
         qtest_writel(s.v->qts, at, 0x12340000 | cases[i].passes);
-        qvgpu_finish(&s.q);
+        qvgpu_sdma_finish(&s.q);
         g_assert_cmphex(qtest_readl(s.v->qts, at + 4), ==, 1);
     }
     qvgpu_pkt_poll_mem(&s.q, QVGPU_POLL_ALWAYS, qvgpu_mc(s.v, at), 1, 0,
                        QVGPU_POLL_FOREVER);
-    qvgpu_finish(&s.q);
+    qvgpu_sdma_finish(&s.q);
     qvgpu_stop(s.v);
 }
 
@@ -388,7 +388,7 @@ static void test_poll_others(void)
     qvgpu_pkt_poll_mem(&s.q, QVGPU_POLL_EQ, qvgpu_mc(s.v, at), 1, UINT32_MAX,
                        5);
     qvgpu_pkt_fence(&s.q, qvgpu_mc(s.v, at) + 4, 1);
-    qvgpu_finish(&s.q);
+    qvgpu_sdma_finish(&s.q);
     g_assert_cmphex(qtest_readl(s.v->qts, at + 4), ==, 1);
     qvgpu_ih_next(s.v, &irq);
     g_assert_cmphex(irq.client, ==, IH_CLIENT_SDMA0);
@@ -401,9 +401,9 @@ static void test_poll_others(void)
                4 * GPU_HDP_FLUSH_DONE, 0, GPU_HDP_FLUSH__SDMA0,
                GPU_HDP_FLUSH__SDMA0,
                VGPU_PREP(SDMA_POLL_REGMEM_DW5__RETRY, 0xfffu) | 10);
-    qvgpu_kick(&s.q);
+    qvgpu_sdma_kick(&s.q);
     qvgpu_wr(s.v, GPU_HDP_FLUSH_REQ, GPU_HDP_FLUSH__SDMA0);
-    qvgpu_finish(&s.q);
+    qvgpu_sdma_finish(&s.q);
 
     /* As amdgpu sends it: the engine itself writes REQ, then polls DONE. */
     QVGPU_EMIT(&s.q, SDMA_PKT(SDMA_OP_POLL_REGMEM, 0) |
@@ -412,12 +412,12 @@ static void test_poll_others(void)
                4 * GPU_HDP_FLUSH_DONE, 4 * GPU_HDP_FLUSH_REQ,
                GPU_HDP_FLUSH__SDMA1, GPU_HDP_FLUSH__SDMA1,
                VGPU_PREP(SDMA_POLL_REGMEM_DW5__RETRY, 0xfffu) | 10);
-    qvgpu_finish(&s.q);
+    qvgpu_sdma_finish(&s.q);
 
     /* ROCr's: no address at all. */
     QVGPU_EMIT(&s.q, SDMA_PKT(SDMA_OP_POLL_REGMEM, 0), 0, 0x80000000, 0, 0,
                0);
-    qvgpu_finish(&s.q);
+    qvgpu_sdma_finish(&s.q);
     g_assert_false(qvgpu_ih_pending(s.v));
     qvgpu_stop(s.v);
 }
@@ -443,7 +443,7 @@ static void test_ptepde(void)
                QVGPU_LO(qvgpu_mc(s.v, dst + 16 + COUNT * 8)),
                QVGPU_HI(qvgpu_mc(s.v, dst + 16 + COUNT * 8)),
                QVGPU_LO(VGPU_PTE_PRT), QVGPU_HI(VGPU_PTE_PRT), 0, 0, 0, 0, 1);
-    qvgpu_finish(&s.q);
+    qvgpu_sdma_finish(&s.q);
     qvgpu_expect(s.v, dst, 6, 0, 16);
     for (i = 0; i < COUNT; i++) {
         g_assert_cmphex(qtest_readq(s.v->qts, dst + 16 + 8 * i), ==,
@@ -473,10 +473,10 @@ static void test_nop(void)
     at = ram(&s, QVGPU_PAGE);
     for (i = 0; i < 300; i++) {
         QVGPU_EMIT(&s.q, VGPU_PREP(SDMA_NOP__COUNT, 5u));
-        qvgpu_emit(&s.q, poison, 5);
+        qvgpu_sdma_emit(&s.q, poison, 5);
         QVGPU_EMIT(&s.q, 0, 0, 0);
         qvgpu_pkt_add64(&s.q, qvgpu_mc(s.v, at), 1);
-        qvgpu_finish(&s.q);
+        qvgpu_sdma_finish(&s.q);
     }
     g_assert_cmpuint(qtest_readq(s.v->qts, at), ==, 300);
     qvgpu_stop(s.v);

@@ -10,7 +10,7 @@
 #define VMID    2
 
 /* A queue that stopped: exception, interrupt, rptr on the packet. */
-static void expect_stopped(QVGPUQueue *q, unsigned exception, uint32_t header,
+static void expect_stopped(QVGPUSdma *q, unsigned exception, uint32_t header,
                            uint64_t rptr)
 {
     QVGPUIrq irq;
@@ -24,9 +24,9 @@ static void expect_stopped(QVGPUQueue *q, unsigned exception, uint32_t header,
     if (exception == VGPU_SDMA_EXC_PACKET) {
         g_assert_cmphex(irq.data[0], ==, header);
     }
-    qvgpu_wait_until(qvgpu_queue_idle(q));
-    g_assert_cmpuint(qvgpu_queue_exception(q), ==, exception);
-    g_assert_cmphex(qvgpu_queue_rptr(q), ==, rptr);
+    qvgpu_wait_until(qvgpu_sdma_idle(q));
+    g_assert_cmpuint(qvgpu_sdma_exception(q), ==, exception);
+    g_assert_cmphex(qvgpu_sdma_rptr(q), ==, rptr);
 }
 
 /*
@@ -64,32 +64,32 @@ static void test_bad_packets(void)
     QVGPU *v = qvgpu_start();
     uint64_t at = qvgpu_ram_page(v), va, start;
     QVGPUSpace space;
-    QVGPUQueue q, kq;
+    QVGPUSdma q, kq;
     unsigned i;
 
     qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
     va = qvgpu_space_place(&space, at, QVGPU_PAGE);
-    qvgpu_queue_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_RLC(0), &space);
+    qvgpu_sdma_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_RLC(0), &space);
     for (i = 0; i < ARRAY_SIZE(bad); i++) {
         g_test_message("header 0x%08x", bad[i][0]);
         qtest_writel(v->qts, at, 0);
         start = q.wptr;
         QVGPU_EMIT(&q, bad[i][0], bad[i][1], 0, 0, 0, 0, 0, 0, 0, 0);
         qvgpu_pkt_fence(&q, va, 1);
-        qvgpu_kick(&q);
+        qvgpu_sdma_kick(&q);
         expect_stopped(&q, VGPU_SDMA_EXC_PACKET, bad[i][0], start);
-        qvgpu_engine_pass(&kq);
+        qvgpu_sdma_pass(&kq);
         g_assert_cmphex(qtest_readl(v->qts, at), ==, 0);
         g_assert_cmphex(qvgpu_mm_rd(v, VM_L2_CNTL3), ==, 0);
 
         /* Off and on, behind the bad packet. */
-        qvgpu_queue_disable(&q);
-        g_assert_cmpuint(qvgpu_queue_exception(&q), ==, 0);
+        qvgpu_sdma_disable(&q);
+        g_assert_cmpuint(qvgpu_sdma_exception(&q), ==, 0);
         q.wptr = start + 40;
-        qvgpu_queue_load(&q);
+        qvgpu_sdma_load(&q);
         qvgpu_pkt_fence(&q, va, 2);
-        qvgpu_finish(&q);
+        qvgpu_sdma_finish(&q);
         g_assert_cmphex(qtest_readl(v->qts, at), ==, 2);
     }
     g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_QUEUE_ERRORS), ==,
@@ -103,10 +103,10 @@ static void test_bad_indirect(void)
     QVGPU *v = qvgpu_start();
     uint64_t at = qvgpu_ram_page(v), ib, start;
     uint32_t len, ih = SDMA_PKT(SDMA_OP_INDIRECT, 0);
-    QVGPUQueue q;
+    QVGPUSdma q;
     unsigned i;
 
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
     for (i = 0; i < 3; i++) {
         uint32_t header = SDMA_PKT(SDMA_OP_FENCE, 0);
 
@@ -114,13 +114,13 @@ static void test_bad_indirect(void)
         switch (i) {
         case 0:                 /* ends in a packet */
             qvgpu_pkt_fence(&q, qvgpu_mc(v, at), 1);
-            ib = qvgpu_to_buffer(&q, start, &len);
+            ib = qvgpu_sdma_to_buffer(&q, start, &len);
             len--;
             break;
         case 1:                 /* itself, for ever */
             header = ih;
             QVGPU_EMIT(&q, 0, 0, 0, 0, 0, 0);
-            ib = qvgpu_to_buffer(&q, start, &len);
+            ib = qvgpu_sdma_to_buffer(&q, start, &len);
             qtest_writel(v->qts, ib, ih);
             qtest_writeq(v->qts, ib + 4, qvgpu_mc(v, ib));
             qtest_writel(v->qts, ib + 12, len);
@@ -130,18 +130,18 @@ static void test_bad_indirect(void)
             qvgpu_pkt_fence(&q, qvgpu_mc(v, at) + 4, 1);
             QVGPU_EMIT(&q, 0xff);
             qvgpu_pkt_fence(&q, qvgpu_mc(v, at), 1);
-            ib = qvgpu_to_buffer(&q, start, &len);
+            ib = qvgpu_sdma_to_buffer(&q, start, &len);
             break;
         }
         qvgpu_pkt_indirect(&q, 0, qvgpu_mc(v, ib), len);
         qvgpu_pkt_fence(&q, qvgpu_mc(v, at), 1);
-        qvgpu_kick(&q);
-        qvgpu_wait_until(qvgpu_queue_exception(&q));
+        qvgpu_sdma_kick(&q);
+        qvgpu_wait_until(qvgpu_sdma_exception(&q));
         expect_stopped(&q, VGPU_SDMA_EXC_PACKET, header,
-                       qvgpu_queue_rptr(&q));
+                       qvgpu_sdma_rptr(&q));
         g_assert_cmphex(qtest_readl(v->qts, at), ==, 0);
-        qvgpu_queue_disable(&q);
-        qvgpu_queue_load(&q);
+        qvgpu_sdma_disable(&q);
+        qvgpu_sdma_load(&q);
     }
     g_assert_cmphex(qtest_readl(v->qts, at + 4), ==, 1);
     qvgpu_stop(v);
@@ -164,24 +164,24 @@ static void test_foreign_buffer(void)
     uint64_t outer = qvgpu_ram_page(v), inner = qvgpu_ram_page(v);
     uint64_t va, inner_va;
     QVGPUSpace space;
-    QVGPUQueue q;
+    QVGPUSdma q;
     QVGPUIrq irq;
     unsigned i;
 
     qvgpu_space_init(&space, v, VMID, QVGPU_RAM);
     va = qvgpu_space_place(&space, outer, QVGPU_PAGE);
     inner_va = qvgpu_space_place(&space, inner, QVGPU_PAGE);
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
     for (i = 0; i < 2; i++) {
         qtest_bufwrite(v->qts, outer, i ? other : srbm,
                        i ? sizeof(other) : sizeof(srbm));
         qvgpu_pkt_indirect(&q, VMID, va, i ? 6 : 3);
-        qvgpu_kick(&q);
-        qvgpu_wait_until(qvgpu_queue_exception(&q));
+        qvgpu_sdma_kick(&q);
+        qvgpu_wait_until(qvgpu_sdma_exception(&q));
         expect_stopped(&q, VGPU_SDMA_EXC_PACKET, i ? other[0] : srbm[0],
-                       qvgpu_queue_rptr(&q));
-        qvgpu_queue_disable(&q);
-        qvgpu_queue_load(&q);
+                       qvgpu_sdma_rptr(&q));
+        qvgpu_sdma_disable(&q);
+        qvgpu_sdma_load(&q);
     }
     g_assert_cmphex(qvgpu_rd(v, srbm[1]), !=, 7);
 
@@ -198,7 +198,7 @@ static void test_foreign_buffer(void)
         qtest_bufwrite(v->qts, outer, call, sizeof(call));
         qtest_bufwrite(v->qts, inner, fence, sizeof(fence));
         qvgpu_pkt_indirect(&q, VMID, va, 6);
-        qvgpu_finish(&q);
+        qvgpu_sdma_finish(&q);
         g_assert_cmphex(qtest_readl(v->qts, outer + 256), ==, 0x5a);
         qvgpu_ih_next(v, &irq);
         g_assert_cmpuint(irq.source, ==, IH_SRC_SDMA_TRAP);
@@ -221,23 +221,23 @@ static void test_bad_rings(void)
         { 64, 5, 0 }, { 64, 1, 0 }, { 64, 29, 0 }, { 64, 31, 0 },
     };
     QVGPU *v = qvgpu_start();
-    QVGPUQueue q, kq;
+    QVGPUSdma q, kq;
     unsigned i;
 
-    qvgpu_queue_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
     for (i = 0; i < ARRAY_SIZE(bad); i++) {
-        qvgpu_queue_init(&q, v, 0, SDMA_QUEUE_RLC(i % 8), NULL);
+        qvgpu_sdma_init(&q, v, 0, SDMA_QUEUE_RLC(i % 8), NULL);
         if (bad[i].size) {
             q.cntl = VGPU_SET(q.cntl, SDMA_RB_CNTL__RB_SIZE, bad[i].size);
         }
         q.wptr = bad[i].rptr;
-        q.doorbell = qvgpu_doorbell(1, 0, i % 8);
-        qvgpu_queue_load(&q);
+        q.doorbell = qvgpu_sdma_doorbell(1, 0, i % 8);
+        qvgpu_sdma_load(&q);
         q.wptr = bad[i].wptr;
-        qvgpu_kick(&q);
+        qvgpu_sdma_kick(&q);
         expect_stopped(&q, VGPU_SDMA_EXC_RING, 0, bad[i].rptr);
-        qvgpu_engine_pass(&kq);
-        qvgpu_queue_disable(&q);
+        qvgpu_sdma_pass(&kq);
+        qvgpu_sdma_disable(&q);
     }
     g_assert_false(qvgpu_ih_pending(v));
     qvgpu_stop(v);

@@ -40,7 +40,7 @@ typedef struct Life {
 #define COPY_BYTES  (24 * MiB)
 
 /* Bring @q, which is loaded, into a state, with a fence behind it. */
-static void enter(Life *l, QVGPUQueue *q, State state)
+static void enter(Life *l, QVGPUSdma *q, State state)
 {
     QVGPU *v = l->v;
     uint64_t before;
@@ -53,7 +53,7 @@ static void enter(Life *l, QVGPUQueue *q, State state)
     case HALF_PACKET:
         QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_FENCE, 0), QVGPU_LO(l->va + 4),
                    QVGPU_HI(l->va + 4));
-        qvgpu_kick(q);
+        qvgpu_sdma_kick(q);
         return;
     case LOOPING:
         QVGPU_EMIT(q, SDMA_PKT(SDMA_OP_ATOMIC, 0) | SDMA_ATOMIC__LOOP |
@@ -67,7 +67,7 @@ static void enter(Life *l, QVGPUQueue *q, State state)
     case COPYING:
         before = qvgpu_counter(v, VGPU_CNT_BYTES_COPIED);
         qvgpu_pkt_copy(q, l->src_va, l->dst_va, COPY_BYTES);
-        qvgpu_kick(q);
+        qvgpu_sdma_kick(q);
         qvgpu_wait_until(qvgpu_counter(v, VGPU_CNT_BYTES_COPIED) != before);
         return;
     case NO_PAGE:
@@ -88,14 +88,14 @@ static void enter(Life *l, QVGPUQueue *q, State state)
         qvgpu_pkt_fence(q, l->va + 4, 0xdead);
     }
     if (state == BROKEN) {
-        qvgpu_kick(q);
-        qvgpu_wait_until(qvgpu_queue_exception(q));
+        qvgpu_sdma_kick(q);
+        qvgpu_wait_until(qvgpu_sdma_exception(q));
     } else if (state == NO_PAGE || state == NO_RING) {
         before = qvgpu_counter(v, VGPU_CNT_FAULTS_RETRY);
-        qvgpu_kick(q);
+        qvgpu_sdma_kick(q);
         qvgpu_wait_until(qvgpu_counter(v, VGPU_CNT_FAULTS_RETRY) != before);
     } else {
-        qvgpu_kick(q);
+        qvgpu_sdma_kick(q);
     }
 }
 
@@ -121,7 +121,7 @@ static void drain(QVGPU *v)
 static void test_destroy(void)
 {
     Life l = { .v = qvgpu_start() };
-    QVGPUQueue kq;
+    QVGPUSdma kq;
     State state;
 
     l.at = qvgpu_ram_page(l.v);
@@ -133,27 +133,27 @@ static void test_destroy(void)
     l.dst_va = qvgpu_space_place(&l.space, qvgpu_alloc(l.v, QVGPU_VRAM,
                                                        COPY_BYTES, QVGPU_PAGE),
                                  COPY_BYTES);
-    qvgpu_queue_open(&kq, l.v, 3, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&kq, l.v, 3, SDMA_QUEUE_GFX, NULL);
     for (state = 0; state < STATES; state++) {
-        QVGPUQueue q, next;
+        QVGPUSdma q, next;
         uint64_t rptr;
 
         g_test_message("%s", names[state]);
         qtest_writeq(l.v->qts, l.at, 0);
-        qvgpu_queue_init(&q, l.v, 3, SDMA_QUEUE_RLC(5), &l.space);
-        q.doorbell = qvgpu_doorbell(2, 3, 5);
+        qvgpu_sdma_init(&q, l.v, 3, SDMA_QUEUE_RLC(5), &l.space);
+        q.doorbell = qvgpu_sdma_doorbell(2, 3, 5);
         if (state == NO_RING) {
             q.ring_va = UNMAPPED + 0x100000;
         }
-        qvgpu_queue_load(&q);
+        qvgpu_sdma_load(&q);
         enter(&l, &q, state);
         if (state != FROZEN) {
-            qvgpu_engine_pass(&kq);
+            qvgpu_sdma_pass(&kq);
         }
-        qvgpu_queue_disable(&q);
-        g_assert_cmpuint(qvgpu_queue_exception(&q), ==, 0);
-        qvgpu_queue_wr(&q, SDMA_DOORBELL, 0);
-        rptr = qvgpu_queue_rptr(&q);
+        qvgpu_sdma_disable(&q);
+        g_assert_cmpuint(qvgpu_sdma_exception(&q), ==, 0);
+        qvgpu_sdma_wr(&q, SDMA_DOORBELL, 0);
+        rptr = qvgpu_sdma_rptr(&q);
         g_assert_cmphex(rptr, ==, state == IDLE ? q.wptr : rptr);
         qvgpu_wr(l.v, SDMA_ENGINE(3) + SDMA_FREEZE, 0);
 
@@ -161,19 +161,19 @@ static void test_destroy(void)
         qtest_writel(l.v->qts, l.at, 1);
         qtest_clock_step(l.v->qts, 1000000);
         drain(l.v);
-        qvgpu_engine_pass(&kq);
-        g_assert_cmphex(qvgpu_queue_rptr(&q), ==, rptr);
+        qvgpu_sdma_pass(&kq);
+        g_assert_cmphex(qvgpu_sdma_rptr(&q), ==, rptr);
         g_assert_cmphex(qtest_readl(l.v->qts, l.at + 4), ==, 0);
 
-        qvgpu_queue_init(&next, l.v, 3, SDMA_QUEUE_RLC(5), &l.space);
-        next.doorbell = qvgpu_doorbell(4, 3, 5);
-        qvgpu_queue_load(&next);
+        qvgpu_sdma_init(&next, l.v, 3, SDMA_QUEUE_RLC(5), &l.space);
+        next.doorbell = qvgpu_sdma_doorbell(4, 3, 5);
+        qvgpu_sdma_load(&next);
         qvgpu_pkt_fence(&next, l.va + 8, state + 1);
-        qvgpu_finish(&next);
+        qvgpu_sdma_finish(&next);
         g_assert_cmphex(qtest_readl(l.v->qts, l.at + 8), ==, state + 1);
         g_assert_cmphex(qtest_readl(l.v->qts, l.at + 4), ==, 0);
         g_assert_false(qvgpu_ih_pending(l.v));
-        qvgpu_queue_disable(&next);
+        qvgpu_sdma_disable(&next);
     }
     qvgpu_stop(l.v);
 }
@@ -188,35 +188,35 @@ static void test_context_status(void)
         [IDLE] = true, [BROKEN] = true,
     };
     Life l = { .v = qvgpu_start() };
-    QVGPUQueue kq;
+    QVGPUSdma kq;
     State state;
 
     l.at = qvgpu_ram_page(l.v);
     qvgpu_space_init(&l.space, l.v, VMID, QVGPU_VRAM);
     l.va = qvgpu_space_place(&l.space, l.at, QVGPU_PAGE);
-    qvgpu_queue_open(&kq, l.v, 4, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&kq, l.v, 4, SDMA_QUEUE_GFX, NULL);
     for (state = 0; state < STATES; state++) {
-        QVGPUQueue q;
+        QVGPUSdma q;
 
         if (state == COPYING) {
             continue;           /* would be over at any time */
         }
         g_test_message("%s", names[state]);
-        qvgpu_queue_init(&q, l.v, 4, SDMA_QUEUE_RLC(0), &l.space);
+        qvgpu_sdma_init(&q, l.v, 4, SDMA_QUEUE_RLC(0), &l.space);
         if (state == NO_RING) {
             q.ring_va = UNMAPPED + 0x100000;
         }
-        qvgpu_queue_load(&q);
+        qvgpu_sdma_load(&q);
         enter(&l, &q, state);
         if (state != FROZEN) {
-            qvgpu_engine_pass(&kq);
+            qvgpu_sdma_pass(&kq);
         }
-        g_assert_cmpuint(qvgpu_queue_idle(&q), ==, idle[state]);
-        g_assert_cmpuint(qvgpu_queue_exception(&q), ==,
+        g_assert_cmpuint(qvgpu_sdma_idle(&q), ==, idle[state]);
+        g_assert_cmpuint(qvgpu_sdma_exception(&q), ==,
                          state == BROKEN ? VGPU_SDMA_EXC_PACKET : 0);
         g_assert_cmphex(qvgpu_rd(l.v, SDMA_ENGINE(4) + SDMA_STATUS_REG) &
                         SDMA_STATUS_REG__IDLE, ==, idle[state]);
-        qvgpu_queue_disable(&q);
+        qvgpu_sdma_disable(&q);
         qvgpu_wr(l.v, SDMA_ENGINE(4) + SDMA_FREEZE, 0);
         drain(l.v);
     }
@@ -228,16 +228,16 @@ static void test_pointer_wrap(void)
 {
     QVGPU *v = qvgpu_start();
     uint64_t at = qvgpu_ram_page(v), mc = qvgpu_mc(v, at);
-    QVGPUQueue q;
+    QVGPUSdma q;
     unsigned i;
 
-    qvgpu_queue_init(&q, v, 2, SDMA_QUEUE_RLC(7), NULL);
-    q.doorbell = qvgpu_doorbell(0, 2, 7);
+    qvgpu_sdma_init(&q, v, 2, SDMA_QUEUE_RLC(7), NULL);
+    q.doorbell = qvgpu_sdma_doorbell(0, 2, 7);
     q.wptr = -(uint64_t)300;
-    qvgpu_queue_load(&q);
+    qvgpu_sdma_load(&q);
     for (i = 1; i <= 20; i++) {
         qvgpu_pkt_add64(&q, mc, 1);     /* 8 dwords: one lies across */
-        qvgpu_finish(&q);
+        qvgpu_sdma_finish(&q);
         g_assert_cmpuint(qtest_readq(v->qts, at), ==, i);
         g_assert_cmphex(qtest_readq(v->qts, q.rptr), ==, q.wptr);
     }

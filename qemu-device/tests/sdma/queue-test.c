@@ -17,20 +17,20 @@ static void test_wraparound(void)
     QVGPU *v = qvgpu_start();
     uint64_t at = qvgpu_ram_page(v), i;
     uint32_t junk[40];
-    QVGPUQueue q;
+    QVGPUSdma q;
 
-    qvgpu_queue_init(&q, v, 0, SDMA_QUEUE_RLC(0), NULL);
-    q.doorbell = qvgpu_doorbell(0, 0, 0);
+    qvgpu_sdma_init(&q, v, 0, SDMA_QUEUE_RLC(0), NULL);
+    q.doorbell = qvgpu_sdma_doorbell(0, 0, 0);
     q.wptr = 4 * GiB - 2 * KiB;
-    qvgpu_queue_load(&q);
+    qvgpu_sdma_load(&q);
     for (i = 0; i < 400; i++) {
         /* 7 and 3 dwords do not divide 1024. */
         qvgpu_pkt_add64(&q, qvgpu_mc(v, at), 1);
         memset(junk, 0xff, sizeof(junk));
         QVGPU_EMIT(&q, VGPU_PREP(SDMA_NOP__COUNT, (uint32_t)(i % 40)));
-        qvgpu_emit(&q, junk, i % 40);
+        qvgpu_sdma_emit(&q, junk, i % 40);
         if (i % 7 == 0) {
-            qvgpu_finish(&q);
+            qvgpu_sdma_finish(&q);
             g_assert_cmpuint(qtest_readq(v->qts, at), ==, i + 1);
             g_assert_cmphex(qtest_readq(v->qts, q.rptr), ==, q.wptr);
         }
@@ -43,20 +43,20 @@ static void test_wraparound(void)
 static void test_rptr_writeback(void)
 {
     QVGPU *v = qvgpu_start();
-    QVGPUQueue q;
+    QVGPUSdma q;
 
-    qvgpu_queue_init(&q, v, 1, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_init(&q, v, 1, SDMA_QUEUE_GFX, NULL);
     q.wptr = 0x123456789000ull;
-    qvgpu_queue_load(&q);
+    qvgpu_sdma_load(&q);
     QVGPU_EMIT(&q, 0, 0, 0);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     g_assert_cmphex(qtest_readq(v->qts, q.rptr), ==, 0x12345678900cull);
 
-    qvgpu_queue_disable(&q);
+    qvgpu_sdma_disable(&q);
     q.cntl &= ~SDMA_RB_CNTL__RPTR_WRITEBACK_ENABLE;
-    qvgpu_queue_load(&q);
+    qvgpu_sdma_load(&q);
     QVGPU_EMIT(&q, 0);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     g_assert_cmphex(qtest_readq(v->qts, q.rptr), ==, 0x12345678900cull);
     qvgpu_stop(v);
 }
@@ -70,21 +70,21 @@ static void test_ring_sizes(void)
 
     for (i = 0; i < ARRAY_SIZE(sizes); i++) {
         uint64_t at = qvgpu_ram_page(v);
-        QVGPUQueue q;
+        QVGPUSdma q;
 
-        qvgpu_queue_init_ring(&q, v, 0, SDMA_QUEUE_RLC(i), NULL, i & 1,
-                              sizes[i]);
-        qvgpu_queue_load(&q);
+        qvgpu_sdma_init_ring(&q, v, 0, SDMA_QUEUE_RLC(i), NULL, i & 1,
+                             sizes[i]);
+        qvgpu_sdma_load(&q);
         for (n = 0; n < 50; n++) {
             qvgpu_pkt_add64(&q, qvgpu_mc(v, at), 1);
-            qvgpu_finish(&q);
+            qvgpu_sdma_finish(&q);
         }
         g_assert_cmpuint(qtest_readq(v->qts, at), ==, 50);
         /* Full to the last dword. */
-        while (q.wptr - qvgpu_queue_rptr(&q) < MIN(q.bytes, 4096)) {
+        while (q.wptr - qvgpu_sdma_rptr(&q) < MIN(q.bytes, 4096)) {
             QVGPU_EMIT(&q, 0);
         }
-        qvgpu_finish(&q);
+        qvgpu_sdma_finish(&q);
     }
     qvgpu_stop(v);
 }
@@ -95,28 +95,28 @@ static void test_doorbell(void)
     QVGPU *v = qvgpu_start();
     uint64_t at = qvgpu_ram_page(v), va;
     QVGPUSpace space;
-    QVGPUQueue q;
+    QVGPUSdma q;
 
     qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
     va = qvgpu_space_place(&space, at, QVGPU_PAGE);
-    qvgpu_queue_init(&q, v, 0, SDMA_QUEUE_RLC(3), &space);
-    q.doorbell = qvgpu_doorbell(5, 0, 3);
+    qvgpu_sdma_init(&q, v, 0, SDMA_QUEUE_RLC(3), &space);
+    q.doorbell = qvgpu_sdma_doorbell(5, 0, 3);
     q.wptr = 0x500000000ull;
-    qvgpu_queue_load(&q);
+    qvgpu_sdma_load(&q);
     qvgpu_pkt_fence(&q, va, 1);
-    g_assert_cmphex(qvgpu_queue_rd(&q, SDMA_DOORBELL) &
+    g_assert_cmphex(qvgpu_sdma_rd(&q, SDMA_DOORBELL) &
                     SDMA_DOORBELL__CAPTURED, ==, 0);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     g_assert_cmphex(qtest_readl(v->qts, at), ==, 1);
-    g_assert_cmphex(qvgpu_queue_rd(&q, SDMA_DOORBELL) &
+    g_assert_cmphex(qvgpu_sdma_rd(&q, SDMA_DOORBELL) &
                     SDMA_DOORBELL__CAPTURED, !=, 0);
-    g_assert_cmphex(qvgpu_queue_rd(&q, SDMA_RB_WPTR_HI), ==, 5);
+    g_assert_cmphex(qvgpu_sdma_rd(&q, SDMA_RB_WPTR_HI), ==, 5);
 
     /* 32 bits: the low half. */
     qvgpu_pkt_fence(&q, va, 2);
     qtest_writel(v->qts, v->bar[VGPU_BAR_DOORBELL] + q.doorbell, q.wptr);
     qvgpu_wait_until(qtest_readl(v->qts, at) == 2);
-    g_assert_cmphex(qvgpu_queue_rd(&q, SDMA_RB_WPTR_HI), ==, 5);
+    g_assert_cmphex(qvgpu_sdma_rd(&q, SDMA_RB_WPTR_HI), ==, 5);
     g_assert_cmphex(qtest_readq(v->qts,
                                 v->bar[VGPU_BAR_DOORBELL] + q.doorbell), ==,
                     0);
@@ -129,12 +129,12 @@ static void test_doorbell_strangers(void)
     QVGPU *v = qvgpu_start();
     uint64_t at = qvgpu_ram_page(v), bar = v->bar[VGPU_BAR_DOORBELL];
     uint32_t range = qvgpu_rd(v, BIF_SDMA0_DOORBELL_RANGE), off;
-    QVGPUQueue q, kq;
+    QVGPUSdma q, kq;
 
-    qvgpu_queue_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
-    qvgpu_queue_init(&q, v, 0, SDMA_QUEUE_RLC(0), NULL);
-    q.doorbell = qvgpu_doorbell(3, 0, 2);
-    qvgpu_queue_load(&q);
+    qvgpu_sdma_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_init(&q, v, 0, SDMA_QUEUE_RLC(0), NULL);
+    q.doorbell = qvgpu_sdma_doorbell(3, 0, 2);
+    qvgpu_sdma_load(&q);
     qvgpu_pkt_fence(&q, qvgpu_mc(v, at), 1);
 
     /* The whole BAR but the one. */
@@ -144,28 +144,28 @@ static void test_doorbell_strangers(void)
             qtest_writel(v->qts, bar + off, q.wptr);
         }
     }
-    g_assert_cmphex(qvgpu_queue_rd(&q, SDMA_RB_WPTR), ==, 0);
+    g_assert_cmphex(qvgpu_sdma_rd(&q, SDMA_RB_WPTR), ==, 0);
 
     qvgpu_wr(v, RCC_DOORBELL_APER_EN, 0);
-    qvgpu_kick(&q);
+    qvgpu_sdma_kick(&q);
     qvgpu_wr(v, RCC_DOORBELL_APER_EN, 1);
     qvgpu_wr(v, BIF_SDMA0_DOORBELL_RANGE, range & ~BIF_DOORBELL_RANGE__SIZE);
-    qvgpu_kick(&q);
+    qvgpu_sdma_kick(&q);
     /* A range that ends just before it, and one that begins behind it. */
     qvgpu_wr(v, BIF_SDMA0_DOORBELL_RANGE,
              VGPU_SET(range, BIF_DOORBELL_RANGE__SIZE, 2u));
-    qvgpu_kick(&q);
+    qvgpu_sdma_kick(&q);
     qvgpu_wr(v, BIF_SDMA0_DOORBELL_RANGE, range + 16);
-    qvgpu_kick(&q);
+    qvgpu_sdma_kick(&q);
     qvgpu_wr(v, BIF_SDMA0_DOORBELL_RANGE, range);
-    qvgpu_queue_wr(&q, SDMA_DOORBELL, 0);
-    qvgpu_kick(&q);
-    qvgpu_queue_wr(&q, SDMA_DOORBELL, SDMA_DOORBELL__ENABLE);
-    g_assert_cmphex(qvgpu_queue_rd(&q, SDMA_RB_WPTR), ==, 0);
-    qvgpu_engine_pass(&kq);
+    qvgpu_sdma_wr(&q, SDMA_DOORBELL, 0);
+    qvgpu_sdma_kick(&q);
+    qvgpu_sdma_wr(&q, SDMA_DOORBELL, SDMA_DOORBELL__ENABLE);
+    g_assert_cmphex(qvgpu_sdma_rd(&q, SDMA_RB_WPTR), ==, 0);
+    qvgpu_sdma_pass(&kq);
     g_assert_cmphex(qtest_readl(v->qts, at), ==, 0);
 
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     g_assert_cmphex(qtest_readl(v->qts, at), ==, 1);
     qvgpu_stop(v);
 }
@@ -176,7 +176,7 @@ static void test_all_queues(void)
     enum { QUEUES = SDMA_NUM_ENGINES * SDMA_NUM_QUEUES, LEN = 8192 };
     QVGPU *v = qvgpu_start();
     QVGPUSpace space[4];
-    QVGPUQueue q[QUEUES];
+    QVGPUSdma q[QUEUES];
     uint64_t src[QUEUES], dst[QUEUES];
     unsigned i, n;
 
@@ -188,26 +188,26 @@ static void test_all_queues(void)
         QVGPUSpace *s = index < SDMA_QUEUE_RLC(0) ? NULL : &space[i % 4];
         uint64_t src_va, dst_va;
 
-        qvgpu_queue_init(&q[i], v, engine, index, s);
+        qvgpu_sdma_init(&q[i], v, engine, index, s);
         if (s) {
-            q[i].doorbell = qvgpu_doorbell(1 + i % 4, engine,
-                                           index - SDMA_QUEUE_RLC(0));
+            q[i].doorbell = qvgpu_sdma_doorbell(1 + i % 4, engine,
+                                                index - SDMA_QUEUE_RLC(0));
         }
         src[i] = qvgpu_alloc(v, i & 1, LEN, QVGPU_PAGE);
         dst[i] = qvgpu_alloc(v, i >> 1 & 1, LEN, QVGPU_PAGE);
         qvgpu_fill(v, src[i], i, 0, LEN);
         src_va = s ? qvgpu_space_place(s, src[i], LEN) : qvgpu_mc(v, src[i]);
         dst_va = s ? qvgpu_space_place(s, dst[i], LEN) : qvgpu_mc(v, dst[i]);
-        qvgpu_queue_load(&q[i]);
+        qvgpu_sdma_load(&q[i]);
         for (n = 0; n < 8; n++) {
             qvgpu_pkt_copy(&q[i], src_va + n * 1024, dst_va + n * 1024, 1024);
         }
     }
     for (i = 0; i < QUEUES; i++) {
-        qvgpu_kick(&q[i]);
+        qvgpu_sdma_kick(&q[i]);
     }
     for (i = 0; i < QUEUES; i++) {
-        qvgpu_finish(&q[i]);
+        qvgpu_sdma_finish(&q[i]);
         qvgpu_expect(v, dst[i], i, 0, LEN);
     }
     qvgpu_stop(v);
@@ -221,22 +221,22 @@ static void test_kernel_doorbells(void)
 {
     QVGPU *v = qvgpu_start();
     uint64_t at = qvgpu_ram_page(v), mc = qvgpu_mc(v, at);
-    QVGPUQueue q[SDMA_NUM_ENGINES][2];
+    QVGPUSdma q[SDMA_NUM_ENGINES][2];
     unsigned n, i;
 
     for (n = 0; n < SDMA_NUM_ENGINES; n++) {
         for (i = 0; i < 2; i++) {
-            qvgpu_queue_init(&q[n][i], v, n, i ? SDMA_QUEUE_PAGE
-                                               : SDMA_QUEUE_GFX, NULL);
+            qvgpu_sdma_init(&q[n][i], v, n, i ? SDMA_QUEUE_PAGE
+                                              : SDMA_QUEUE_GFX, NULL);
             q[n][i].doorbell = 8 * (DOORBELL_SDMA(n) + i * DOORBELL_MIRROR);
-            qvgpu_queue_load(&q[n][i]);
+            qvgpu_sdma_load(&q[n][i]);
             qvgpu_pkt_fence(&q[n][i], mc + 8 * n + 4 * i, 1 + 2 * n + i);
         }
     }
     for (n = 0; n < SDMA_NUM_ENGINES; n++) {
         for (i = 0; i < 2; i++) {
             g_assert_cmphex(qtest_readl(v->qts, at + 8 * n + 4 * i), ==, 0);
-            qvgpu_finish(&q[n][i]);
+            qvgpu_sdma_finish(&q[n][i]);
             g_assert_cmphex(qtest_readl(v->qts, at + 8 * n + 4 * i), ==,
                             1 + 2 * n + i);
         }
@@ -251,21 +251,21 @@ static void test_packet_in_parts(void)
 {
     QVGPU *v = qvgpu_start();
     uint64_t src = qvgpu_ram_page(v), dst = qvgpu_ram_page(v), end;
-    QVGPUQueue q, kq;
+    QVGPUSdma q, kq;
 
-    qvgpu_queue_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_PAGE, NULL);
+    qvgpu_sdma_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_PAGE, NULL);
     qvgpu_fill(v, src, 1, 0, QVGPU_PAGE);
     qvgpu_pkt_copy(&q, qvgpu_mc(v, src), qvgpu_mc(v, dst), QVGPU_PAGE);
     end = q.wptr;
     for (q.wptr = 4; q.wptr < end; q.wptr += 4) {
-        qvgpu_kick(&q);
-        qvgpu_engine_pass(&kq);
-        g_assert_cmphex(qvgpu_queue_rptr(&q), ==, 0);
-        g_assert_cmpuint(qvgpu_queue_exception(&q), ==, 0);
+        qvgpu_sdma_kick(&q);
+        qvgpu_sdma_pass(&kq);
+        g_assert_cmphex(qvgpu_sdma_rptr(&q), ==, 0);
+        g_assert_cmpuint(qvgpu_sdma_exception(&q), ==, 0);
         qvgpu_expect_byte(v, dst, 0, QVGPU_PAGE);
     }
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     qvgpu_expect(v, dst, 1, 0, QVGPU_PAGE);
     qvgpu_stop(v);
 }
@@ -276,25 +276,25 @@ static void test_indirect(void)
     QVGPU *v = qvgpu_start();
     uint64_t at = qvgpu_ram_page(v), inner, outer, mc = qvgpu_mc(v, at);
     uint32_t inner_len, outer_len;
-    QVGPUQueue q;
+    QVGPUSdma q;
 
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
     qvgpu_pkt_add64(&q, mc, 0x100);
     qvgpu_pkt_poll_mem(&q, QVGPU_POLL_EQ, mc, 0x101, UINT32_MAX,
                        QVGPU_POLL_FOREVER);
-    inner = qvgpu_to_buffer(&q, 0, &inner_len);
+    inner = qvgpu_sdma_to_buffer(&q, 0, &inner_len);
     /* Nested; before and after it something to do. */
     qvgpu_pkt_add64(&q, mc, 1);
     qvgpu_pkt_indirect(&q, 0, qvgpu_mc(v, inner), inner_len);
     qvgpu_pkt_add64(&q, mc, 0x10000);
-    outer = qvgpu_to_buffer(&q, 0, &outer_len);
+    outer = qvgpu_sdma_to_buffer(&q, 0, &outer_len);
 
     qvgpu_pkt_indirect(&q, 0, qvgpu_mc(v, outer), outer_len);
     qvgpu_pkt_poll_mem(&q, QVGPU_POLL_EQ, mc, 0x10101, UINT32_MAX,
                        QVGPU_POLL_FOREVER);
     qvgpu_pkt_indirect(&q, 0, qvgpu_mc(v, outer), 0);   /* empty */
     qvgpu_pkt_add64(&q, mc, 0x1000000);
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     g_assert_cmphex(qtest_readq(v->qts, at), ==, 0x1010101);
     qvgpu_stop(v);
 }
@@ -309,25 +309,25 @@ static void test_freeze(void)
     QVGPU *v = qvgpu_start();
     uint64_t at = qvgpu_ram_page(v);
     uint32_t base = SDMA_ENGINE(0);
-    QVGPUQueue q, other;
+    QVGPUSdma q, other;
     unsigned i;
 
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
-    qvgpu_queue_open(&other, v, 1, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&other, v, 1, SDMA_QUEUE_GFX, NULL);
     for (i = 0; i < ARRAY_SIZE(stop); i++) {
         qtest_writel(v->qts, at, 0);
         qvgpu_wr(v, base + stop[i][0], stop[i][1]);
         qvgpu_wait_until((qvgpu_rd(v, base + stop[i][0]) & stop[i][2]) ==
                          stop[i][2]);
         qvgpu_pkt_fence(&q, qvgpu_mc(v, at), 1);
-        qvgpu_kick(&q);
+        qvgpu_sdma_kick(&q);
         /* The other engine is not concerned. */
-        qvgpu_engine_pass(&other);
+        qvgpu_sdma_pass(&other);
         g_assert_cmphex(qtest_readl(v->qts, at), ==, 0);
-        g_assert_false(qvgpu_queue_idle(&q));
+        g_assert_false(qvgpu_sdma_idle(&q));
         qvgpu_wr(v, base + stop[i][0], 0);
         qvgpu_wait_until(!(qvgpu_rd(v, base + stop[i][0]) & stop[i][2]));
-        qvgpu_finish(&q);
+        qvgpu_sdma_finish(&q);
         g_assert_cmphex(qtest_readl(v->qts, at), ==, 1);
     }
     qvgpu_stop(v);
@@ -338,25 +338,25 @@ static void test_disable_in_poll(void)
 {
     QVGPU *v = qvgpu_start();
     uint64_t at = qvgpu_ram_page(v), mc = qvgpu_mc(v, at);
-    QVGPUQueue q, kq;
+    QVGPUSdma q, kq;
 
-    qvgpu_queue_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_PAGE, NULL);
+    qvgpu_sdma_open(&kq, v, 0, SDMA_QUEUE_GFX, NULL);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_PAGE, NULL);
     qvgpu_pkt_add64(&q, mc + 8, 1);
     qvgpu_pkt_poll_mem(&q, QVGPU_POLL_EQ, mc, 1, UINT32_MAX,
                        QVGPU_POLL_FOREVER);
     qvgpu_pkt_add64(&q, mc + 8, 0x100);
-    qvgpu_kick(&q);
+    qvgpu_sdma_kick(&q);
     qvgpu_wait_until(qtest_readq(v->qts, at + 8) == 1);
-    qvgpu_queue_disable(&q);
+    qvgpu_sdma_disable(&q);
 
     /* What it waits for comes while it is off. */
     qtest_writel(v->qts, at, 1);
     qtest_clock_step(v->qts, 1000000);
-    qvgpu_engine_pass(&kq);
+    qvgpu_sdma_pass(&kq);
     g_assert_cmphex(qtest_readq(v->qts, at + 8), ==, 1);
-    qvgpu_queue_enable(&q);
-    qvgpu_finish(&q);
+    qvgpu_sdma_enable(&q);
+    qvgpu_sdma_finish(&q);
     g_assert_cmphex(qtest_readq(v->qts, at + 8), ==, 0x101);
     qvgpu_stop(v);
 }
@@ -372,20 +372,20 @@ static void test_disable_in_copy(void)
     uint64_t src = qvgpu_alloc(v, QVGPU_RAM, len, QVGPU_PAGE);
     uint64_t dst = qvgpu_alloc(v, QVGPU_VRAM, len, QVGPU_PAGE);
     unsigned n, offs = 0;
-    QVGPUQueue q;
+    QVGPUSdma q;
 
     qvgpu_fill(v, src, 1, 0, len);
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_PAGE, NULL);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_PAGE, NULL);
     qvgpu_pkt_copy(&q, qvgpu_mc(v, src), qvgpu_mc(v, dst), len);
-    qvgpu_kick(&q);
+    qvgpu_sdma_kick(&q);
     qvgpu_wait_until(qvgpu_counter(v, VGPU_CNT_BYTES_COPIED) ||
-                     qvgpu_queue_idle(&q));
+                     qvgpu_sdma_idle(&q));
     for (n = 0; n < 20; n++) {
-        qvgpu_queue_disable(&q);
-        offs += qvgpu_queue_rptr(&q) != q.wptr;
-        qvgpu_queue_enable(&q);
+        qvgpu_sdma_disable(&q);
+        offs += qvgpu_sdma_rptr(&q) != q.wptr;
+        qvgpu_sdma_enable(&q);
     }
-    qvgpu_finish(&q);
+    qvgpu_sdma_finish(&q);
     g_test_message("taken off in mid-copy %u times", offs);
     qvgpu_expect(v, dst, 1, 0, len);
     g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_BYTES_COPIED), ==, len);
@@ -397,28 +397,28 @@ static void test_reuse(void)
 {
     QVGPU *v = qvgpu_start();
     uint64_t at = qvgpu_ram_page(v), mc = qvgpu_mc(v, at);
-    QVGPUQueue q, next;
+    QVGPUSdma q, next;
 
-    qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_RLC(0), NULL);
+    qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_RLC(0), NULL);
     qvgpu_pkt_poll_mem(&q, QVGPU_POLL_EQ, mc, 1, UINT32_MAX,
                        QVGPU_POLL_FOREVER);
     qvgpu_pkt_fence(&q, mc + 4, 1);
-    qvgpu_kick(&q);
-    qvgpu_queue_disable(&q);
+    qvgpu_sdma_kick(&q);
+    qvgpu_sdma_disable(&q);
 
-    qvgpu_queue_open(&next, v, 0, SDMA_QUEUE_RLC(0), NULL);
+    qvgpu_sdma_open(&next, v, 0, SDMA_QUEUE_RLC(0), NULL);
     qtest_writel(v->qts, at, 1);
     qtest_clock_step(v->qts, 1000000);
     qvgpu_pkt_fence(&next, mc + 8, 2);
-    qvgpu_finish(&next);
+    qvgpu_sdma_finish(&next);
     g_assert_cmphex(qtest_readl(v->qts, at + 8), ==, 2);
     g_assert_cmphex(qtest_readl(v->qts, at + 4), ==, 0);
 
     /* amdgpu's order of destruction: off, idle, no doorbell, on, RPTR. */
-    qvgpu_queue_disable(&next);
-    qvgpu_queue_wr(&next, SDMA_DOORBELL, 0);
-    qvgpu_queue_enable(&next);
-    g_assert_cmphex(qvgpu_queue_rptr(&next), ==, next.wptr);
+    qvgpu_sdma_disable(&next);
+    qvgpu_sdma_wr(&next, SDMA_DOORBELL, 0);
+    qvgpu_sdma_enable(&next);
+    g_assert_cmphex(qvgpu_sdma_rptr(&next), ==, next.wptr);
     qvgpu_stop(v);
 }
 
@@ -437,18 +437,18 @@ static void test_poll_ns(void)
     for (i = 0; i < ARRAY_SIZE(sizes); i++) {
         QVGPU *v = qvgpu_start_sized(sizes[i], "");
         uint64_t at = qvgpu_ram_page(v);
-        QVGPUQueue q;
+        QVGPUSdma q;
 
-        qvgpu_queue_open(&q, v, 0, SDMA_QUEUE_RLC(0), NULL);
+        qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_RLC(0), NULL);
         for (n = 1; n <= 100; n++) {
             qvgpu_pkt_fence(&q, qvgpu_mc(v, at), n);
-            qvgpu_finish(&q);
+            qvgpu_sdma_finish(&q);
             g_assert_cmphex(qtest_readl(v->qts, at), ==, n);
         }
         qtest_qmp_assert_success(v->qts, "{ 'execute': 'stop' }");
         qtest_qmp_assert_success(v->qts, "{ 'execute': 'cont' }");
         qvgpu_pkt_fence(&q, qvgpu_mc(v, at), n);
-        qvgpu_finish(&q);
+        qvgpu_sdma_finish(&q);
         g_assert_cmphex(qtest_readl(v->qts, at), ==, n);
         qvgpu_stop(v);
     }
