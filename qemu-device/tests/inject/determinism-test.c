@@ -25,35 +25,35 @@
 typedef struct Case {
     const char *kind;
     const char *members;
-    void (*run)(Run *r);
+    void (*run)(Workload *r);
     bool seedless;              /* nothing is left to chance */
     bool peer;                  /* takes two devices */
 } Case;
 
 static const Case cases[] = {
-    { "pte-corrupt", HALF AT_VA, run_pages_vmid },
-    { "pte-lost", HALF AT_VA, run_pages_vmid },
-    { "pte-late", HALF AT_VA ", 'walks': 2", run_pages_vmid },
-    { "gart-corrupt", HALF AT_GART, run_pages_gart },
-    { "gart-lost", HALF AT_GART, run_pages_gart },
-    { "gart-late", HALF AT_GART ", 'walks': 2", run_pages_gart },
-    { "sdma-hang", ", 'probability': 0.1", run_fences },
-    { "sdma-slow", HALF ", 'bytes-per-second': 16777216", run_copies },
-    { "sdma-wrong-byte", HALF, run_copies },
-    { "doorbell-lost", HALF, run_doorbells },
-    { "fault-spurious", ", 'vmid': 5, 'count': 8" AT_VA, run_nothing },
-    { "fault-duplicate", HALF, run_faults },
-    { "fault-drop", HALF, run_faults },
-    { "fault-delay", HALF ", 'delay-ns': 1000000", run_faults },
-    { "ih-overflow", HALF, run_traps },
-    { "inv-no-ack", HALF, run_invalidations },
-    { "inv-early-ack", HALF ", 'delay-ns': 1000000", run_pages_vmid },
-    { "vram-lost", "", run_nothing },
-    { "vram-lost-at-reset", HALF, run_resets },
-    { "vram-poison", HALF, run_copies },
-    { "vram-poison", HALF, run_compute },
-    { "surprise-removal", "", run_nothing, .seedless = true },
-    { "xgmi-down", ", 'device': 'a', 'probability': 0.1", run_peer,
+    { "pte-corrupt", HALF AT_VA, workload_pages_vmid },
+    { "pte-lost", HALF AT_VA, workload_pages_vmid },
+    { "pte-late", HALF AT_VA ", 'walks': 2", workload_pages_vmid },
+    { "gart-corrupt", HALF AT_GART, workload_pages_gart },
+    { "gart-lost", HALF AT_GART, workload_pages_gart },
+    { "gart-late", HALF AT_GART ", 'walks': 2", workload_pages_gart },
+    { "sdma-hang", ", 'probability': 0.1", workload_fences },
+    { "sdma-slow", HALF ", 'bytes-per-second': 16777216", workload_copies },
+    { "sdma-wrong-byte", HALF, workload_copies },
+    { "doorbell-lost", HALF, workload_doorbells },
+    { "fault-spurious", ", 'vmid': 5, 'count': 8" AT_VA, workload_nothing },
+    { "fault-duplicate", HALF, workload_faults },
+    { "fault-drop", HALF, workload_faults },
+    { "fault-delay", HALF ", 'delay-ns': 1000000", workload_faults },
+    { "ih-overflow", HALF, workload_traps },
+    { "inv-no-ack", HALF, workload_invalidations },
+    { "inv-early-ack", HALF ", 'delay-ns': 1000000", workload_pages_vmid },
+    { "vram-lost", "", workload_nothing },
+    { "vram-lost-at-reset", HALF, workload_resets },
+    { "vram-poison", HALF, workload_copies },
+    { "vram-poison", HALF, workload_compute },
+    { "surprise-removal", "", workload_nothing, .seedless = true },
+    { "xgmi-down", ", 'device': 'a', 'probability': 0.1", workload_peer,
       .peer = true },
 };
 
@@ -65,7 +65,7 @@ static bool depends_on_time(const char *counter)
 }
 
 /* The counters, and the injection's own. Returns how many were taken. */
-static uint64_t log_counters(Run *r)
+static uint64_t log_counters(Workload *r)
 {
     QDict *rsp = qtest_qmp(r->v->qts, "{ 'execute': 'query-vgpu' }");
     uint64_t counted = 0, fired = qvgpu_inject_fired(r->v, r->id);
@@ -101,7 +101,7 @@ static char *record(const Case *c, unsigned seed, char **traced)
     g_autofree char *file = NULL, *args = NULL, *members = NULL, *trace = NULL;
     const char *line;
     uint64_t fired;
-    Run r = { .log = g_string_new(""), .seed = seed };
+    Workload r = { .log = g_string_new(""), .seed = seed };
     int fd = g_file_open_tmp("vgpu-inject-XXXXXX", &file, NULL);
 
     g_assert_cmpint(fd, >=, 0);
@@ -112,11 +112,13 @@ static char *record(const Case *c, unsigned seed, char **traced)
     r.members = members = g_strdup_printf("'kind': '%s'%s", c->kind,
                                           c->members);
     r.v = qvgpu_start_sized(c->peer ? "64M,hive=h0,id=a" : "64M", args);
-    r.src = qvgpu_alloc(r.v, QVGPU_VRAM, RUN_PAGES * QVGPU_PAGE, QVGPU_PAGE);
-    r.dst = qvgpu_alloc(r.v, QVGPU_VRAM, RUN_PAGES * QVGPU_PAGE, QVGPU_PAGE);
-    qvgpu_fill(r.v, r.src, 1, 0, RUN_PAGES * QVGPU_PAGE);
+    r.src = qvgpu_alloc(r.v, QVGPU_VRAM, WORKLOAD_PAGES * QVGPU_PAGE,
+                        QVGPU_PAGE);
+    r.dst = qvgpu_alloc(r.v, QVGPU_VRAM, WORKLOAD_PAGES * QVGPU_PAGE,
+                        QVGPU_PAGE);
+    qvgpu_fill(r.v, r.src, 1, 0, WORKLOAD_PAGES * QVGPU_PAGE);
     c->run(&r);
-    run_log_memory(&r);
+    workload_log_memory(&r);
     fired = log_counters(&r);
     qvgpu_stop(r.v);
 
@@ -222,7 +224,7 @@ void qvgpu_add_inject_determinism_tests(void)
     qtest_add_func("/vgpu-kfd/inject-seed/complete", test_complete);
     for (i = 0; i < ARRAY_SIZE(cases); i++) {
         const char *kind = cases[i].kind;
-        bool cp = cases[i].run == run_compute;
+        bool cp = cases[i].run == workload_compute;
         g_autofree char *name = g_strdup_printf("/vgpu-kfd/inject-seed/%s%s",
                                                 kind, cp ? "-cp" : "");
 

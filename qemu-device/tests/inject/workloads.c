@@ -19,12 +19,12 @@
 #define INV_ENG     17
 #define PEER_SRC    (64 * MiB)
 
-void run_inject(Run *r)
+void workload_inject(Workload *r)
 {
     r->id = qvgpu_inject(r->v, "%s, 'seed': %u", r->members, r->seed);
 }
 
-void run_log_irqs(Run *r)
+void workload_log_irqs(Workload *r)
 {
     while (qvgpu_ih_pending(r->v)) {
         QVGPUIrq irq;
@@ -37,7 +37,7 @@ void run_log_irqs(Run *r)
     }
 }
 
-static void log_sum(Run *r, uint64_t addr, uint64_t len)
+static void log_sum(Workload *r, uint64_t addr, uint64_t len)
 {
     g_autofree uint8_t *buf = g_malloc(len);
     g_autofree char *sum = NULL;
@@ -47,14 +47,14 @@ static void log_sum(Run *r, uint64_t addr, uint64_t len)
     g_string_append_printf(r->log, "memory %s\n", sum);
 }
 
-void run_log_memory(Run *r)
+void workload_log_memory(Workload *r)
 {
-    log_sum(r, r->src, RUN_PAGES * QVGPU_PAGE);
-    log_sum(r, r->dst, RUN_PAGES * QVGPU_PAGE);
+    log_sum(r, r->src, WORKLOAD_PAGES * QVGPU_PAGE);
+    log_sum(r, r->dst, WORKLOAD_PAGES * QVGPU_PAGE);
 }
 
 /* Free every slot of the CAM that is taken, told of or not. */
-static unsigned ack_all(Run *r)
+static unsigned ack_all(Workload *r)
 {
     QDict *info = qvgpu_query(r->v);
     QListEntry *entry;
@@ -71,51 +71,51 @@ static unsigned ack_all(Run *r)
 }
 
 /* 8 bytes of each page that @va maps, one after the other, to dst. */
-static void look(Run *r, QVGPUSdma *q, uint64_t va, uint64_t dst)
+static void look(Workload *r, QVGPUSdma *q, uint64_t va, uint64_t dst)
 {
     unsigned i;
 
-    for (i = 0; i < RUN_PAGES; i++) {
+    for (i = 0; i < WORKLOAD_PAGES; i++) {
         uint8_t bytes[8];
 
         qvgpu_pkt_copy(q, va + i * QVGPU_PAGE, dst + i * 8, 8);
         qvgpu_sdma_finish(q);
-        run_log_irqs(r);
+        workload_log_irqs(r);
         qtest_memread(r->v->qts, r->dst + i * 8, bytes, sizeof(bytes));
         g_string_append_printf(r->log, "page %u: %02x %02x\n", i, bytes[0],
                                bytes[7]);
     }
 }
 
-static uint64_t page(Run *r, unsigned round, unsigned i)
+static uint64_t page(Workload *r, unsigned round, unsigned i)
 {
-    return r->src + (i + round) % RUN_PAGES * QVGPU_PAGE;
+    return r->src + (i + round) % WORKLOAD_PAGES * QVGPU_PAGE;
 }
 
-void run_pages_vmid(Run *r)
+void workload_pages_vmid(Workload *r)
 {
     QVGPUSpace space;
     unsigned round, i;
     uint64_t dst;
     QVGPUSdma q;
 
-    qvgpu_space_init(&space, r->v, RUN_VMID, QVGPU_VRAM);
+    qvgpu_space_init(&space, r->v, WORKLOAD_VMID, QVGPU_VRAM);
     /* What is wrong in the TLB stays wrong: tries would never end. */
     qvgpu_space_set_retry(&space, false);
     qvgpu_sdma_open(&q, r->v, 0, SDMA_QUEUE_RLC(0), &space);
     dst = qvgpu_space_place(&space, r->dst, QVGPU_PAGE);
-    run_inject(r);
+    workload_inject(r);
     for (round = 0; round < ROUNDS; round++) {
-        for (i = 0; i < RUN_PAGES; i++) {
-            qvgpu_space_map(&space, RUN_VA + i * QVGPU_PAGE, page(r, round, i),
-                            QVGPU_PAGE);
+        for (i = 0; i < WORKLOAD_PAGES; i++) {
+            qvgpu_space_map(&space, WORKLOAD_VA + i * QVGPU_PAGE,
+                            page(r, round, i), QVGPU_PAGE);
         }
-        qvgpu_invalidate(r->v, 1u << RUN_VMID);
-        look(r, &q, RUN_VA, dst);
+        qvgpu_invalidate(r->v, 1u << WORKLOAD_VMID);
+        look(r, &q, WORKLOAD_VA, dst);
     }
 }
 
-void run_pages_gart(Run *r)
+void workload_pages_gart(Workload *r)
 {
     uint64_t table = qvgpu_alloc(r->v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
     unsigned round, i;
@@ -126,13 +126,13 @@ void run_pages_gart(Run *r)
     qvgpu_mm_wr64(r->v, VM_CONTEXT_PAGE_TABLE_START_ADDR_LO32(0),
                   GART_VA >> VGPU_PAGE_SHIFT);
     qvgpu_mm_wr64(r->v, VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(0),
-                  (GART_VA >> VGPU_PAGE_SHIFT) + RUN_PAGES - 1);
+                  (GART_VA >> VGPU_PAGE_SHIFT) + WORKLOAD_PAGES - 1);
     qvgpu_mm_wr(r->v, VM_CONTEXT_CNTL(0), VM_CONTEXT_CNTL__ENABLE_CONTEXT |
                 VM_CONTEXT_CNTL__ALL_INTERRUPTS);
     qvgpu_sdma_open(&q, r->v, 0, SDMA_QUEUE_GFX, NULL);
-    run_inject(r);
+    workload_inject(r);
     for (round = 0; round < ROUNDS; round++) {
-        for (i = 0; i < RUN_PAGES; i++) {
+        for (i = 0; i < WORKLOAD_PAGES; i++) {
             qtest_writeq(r->v->qts, table + i * 8,
                          qvgpu_entry(r->v, page(r, round, i), QVGPU_PTE_RW));
         }
@@ -141,7 +141,7 @@ void run_pages_gart(Run *r)
     }
 }
 
-static bool hangs(Run *r)
+static bool hangs(Workload *r)
 {
     QDict *info = qvgpu_query(r->v);
     const QListEntry *entry = qlist_first(qdict_get_qlist(info, "engines"));
@@ -152,14 +152,14 @@ static bool hangs(Run *r)
     return hung;
 }
 
-void run_fences(Run *r)
+void workload_fences(Workload *r)
 {
     unsigned i;
     QVGPUSdma q;
 
     qvgpu_sdma_open(&q, r->v, 0, SDMA_QUEUE_GFX, NULL);
-    run_inject(r);
-    for (i = 0; i < RUN_PAGES && !hangs(r); i++) {
+    workload_inject(r);
+    for (i = 0; i < WORKLOAD_PAGES && !hangs(r); i++) {
         qvgpu_pkt_fence(&q, qvgpu_mc(r->v, r->dst) + i * 4, i + 1);
         qvgpu_sdma_kick(&q);
         qvgpu_wait_until(qvgpu_sdma_idle(&q) || hangs(r));
@@ -167,15 +167,15 @@ void run_fences(Run *r)
     g_string_append_printf(r->log, "packets %u\n", i);
 }
 
-void run_copies(Run *r)
+void workload_copies(Workload *r)
 {
     unsigned i, errors = 0;
     QVGPUSdma q;
 
     qvgpu_time_passes(r->v);
     qvgpu_sdma_open(&q, r->v, 0, SDMA_QUEUE_GFX, NULL);
-    run_inject(r);
-    for (i = 0; i < RUN_PAGES; i++) {
+    workload_inject(r);
+    for (i = 0; i < WORKLOAD_PAGES; i++) {
         qvgpu_pkt_copy(&q, qvgpu_mc(r->v, r->src) + i * QVGPU_PAGE,
                        qvgpu_mc(r->v, r->dst) + i * QVGPU_PAGE, QVGPU_PAGE);
         qvgpu_sdma_kick(&q);
@@ -183,9 +183,9 @@ void run_copies(Run *r)
         while (qvgpu_sdma_exception(&q)) {
             g_string_append_printf(r->log, "copy %u: exception %u\n", i,
                                    qvgpu_sdma_exception(&q));
-            g_assert_cmpuint(errors++, <, 20 * RUN_PAGES);
+            g_assert_cmpuint(errors++, <, 20 * WORKLOAD_PAGES);
             qvgpu_sdma_disable(&q);
-            run_log_irqs(r);
+            workload_log_irqs(r);
             qvgpu_sdma_enable(&q);
             qvgpu_sdma_kick(&q);
             qvgpu_wait_until(qvgpu_sdma_idle(&q) ||
@@ -194,7 +194,7 @@ void run_copies(Run *r)
     }
 }
 
-void run_compute(Run *r)
+void workload_compute(Workload *r)
 {
     QVGPUCompute c;
     unsigned i;
@@ -202,8 +202,8 @@ void run_compute(Run *r)
     qvgpu_compute_init(&c, r->v, 1, 0, 0, NULL);
     qvgpu_cp_setup(r->v);
     qvgpu_compute_load(&c);
-    run_inject(r);
-    for (i = 0; i < RUN_PAGES; i++) {
+    workload_inject(r);
+    for (i = 0; i < WORKLOAD_PAGES; i++) {
         uint64_t src = qvgpu_mc(r->v, r->src) + i * QVGPU_PAGE;
         uint64_t dst = qvgpu_mc(r->v, r->dst) + i * 4;
 
@@ -217,14 +217,14 @@ void run_compute(Run *r)
             /* Whatever became of it, on to the next packet. */
             g_string_append_printf(r->log, "packet %u\n", i);
             qvgpu_compute_dequeue(&c);
-            run_log_irqs(r);
+            workload_log_irqs(r);
             qvgpu_compute_load(&c);
             qtest_writel(r->v->qts, c.rptr, c.wptr & (c.dwords - 1));
         }
     }
 }
 
-void run_doorbells(Run *r)
+void workload_doorbells(Workload *r)
 {
     unsigned i;
     QVGPUSdma q;
@@ -232,8 +232,8 @@ void run_doorbells(Run *r)
     qvgpu_sdma_init(&q, r->v, 0, SDMA_QUEUE_GFX, NULL);
     q.doorbell = DOORBELL_SDMA(0) * 8;
     qvgpu_sdma_load(&q);
-    run_inject(r);
-    for (i = 0; i < RUN_PAGES; i++) {
+    workload_inject(r);
+    for (i = 0; i < WORKLOAD_PAGES; i++) {
         qvgpu_pkt_fence(&q, qvgpu_mc(r->v, r->dst) + i * 4, i + 1);
         qvgpu_sdma_kick(&q);
         qvgpu_wait_until(qvgpu_sdma_idle(&q));
@@ -242,56 +242,56 @@ void run_doorbells(Run *r)
     }
 }
 
-void run_faults(Run *r)
+void workload_faults(Workload *r)
 {
     QVGPUSdma q, kq;
     QVGPUSpace space;
     unsigned i;
 
-    qvgpu_space_init(&space, r->v, RUN_VMID, QVGPU_VRAM);
+    qvgpu_space_init(&space, r->v, WORKLOAD_VMID, QVGPU_VRAM);
     qvgpu_sdma_open(&q, r->v, 0, SDMA_QUEUE_RLC(0), &space);
     qvgpu_sdma_open(&kq, r->v, 0, SDMA_QUEUE_GFX, NULL);
-    run_inject(r);
-    for (i = 0; i < RUN_PAGES; i++) {
-        uint64_t va = RUN_VA + i * QVGPU_PAGE;
+    workload_inject(r);
+    for (i = 0; i < WORKLOAD_PAGES; i++) {
+        uint64_t va = WORKLOAD_VA + i * QVGPU_PAGE;
 
         qvgpu_pkt_fence(&q, va, i + 1);
         qvgpu_sdma_kick(&q);
         qvgpu_wait_until(qvgpu_counter(r->v, VGPU_CNT_FAULTS_RETRY) == i + 1);
         qvgpu_sdma_pass(&kq);
-        run_log_irqs(r);
+        workload_log_irqs(r);
         g_string_append_printf(r->log, "fault %u\n", i);
         qtest_clock_step(r->v->qts, 1000000);
-        run_log_irqs(r);
+        workload_log_irqs(r);
         qvgpu_space_map(&space, va, page(r, 0, i), QVGPU_PAGE);
         g_assert_cmpuint(ack_all(r), ==, 1);
         qvgpu_sdma_finish(&q);
     }
 }
 
-void run_traps(Run *r)
+void workload_traps(Workload *r)
 {
     unsigned i;
     QVGPUSdma q;
 
     qvgpu_sdma_open(&q, r->v, 0, SDMA_QUEUE_GFX, NULL);
-    run_inject(r);
-    for (i = 0; i < RUN_PAGES; i++) {
+    workload_inject(r);
+    for (i = 0; i < WORKLOAD_PAGES; i++) {
         qvgpu_pkt_trap(&q, i);
         qvgpu_sdma_finish(&q);
         g_string_append_printf(r->log, "trap %u\n", i);
-        run_log_irqs(r);
+        workload_log_irqs(r);
     }
 }
 
-void run_invalidations(Run *r)
+void workload_invalidations(Workload *r)
 {
     unsigned i, vmid;
 
-    run_inject(r);
+    workload_inject(r);
     qvgpu_mm_wr64(r->v, VM_INVALIDATE_ENG_ADDR_RANGE_LO32(INV_ENG),
                   0x1fffffffffull);
-    for (i = 0; i < RUN_PAGES; i++) {
+    for (i = 0; i < WORKLOAD_PAGES; i++) {
         uint64_t fired = qvgpu_inject_fired(r->v, r->id);
         uint32_t mask;
 
@@ -311,40 +311,40 @@ void run_invalidations(Run *r)
     }
 }
 
-void run_nothing(Run *r)
+void workload_nothing(Workload *r)
 {
-    run_inject(r);
+    workload_inject(r);
     if (qpci_config_readl(r->v->pci, PCI_VENDOR_ID) == UINT32_MAX) {
         g_string_append(r->log, "gone\n");
     } else {
-        run_log_irqs(r);
+        workload_log_irqs(r);
     }
 }
 
-void run_resets(Run *r)
+void workload_resets(Workload *r)
 {
     unsigned i;
 
-    run_inject(r);
+    workload_inject(r);
     for (i = 0; i < ROUNDS; i++) {
         qtest_system_reset(r->v->qts);
         qvgpu_map_bars(r->v);
-        log_sum(r, r->src, RUN_PAGES * QVGPU_PAGE);
+        log_sum(r, r->src, WORKLOAD_PAGES * QVGPU_PAGE);
     }
 }
 
-void run_peer(Run *r)
+void workload_peer(Workload *r)
 {
     unsigned i;
     QVGPUSdma q;
 
     qvgpu_sdma_open(&q, r->v, 0, SDMA_QUEUE_GFX, NULL);
-    run_inject(r);
-    for (i = 0; i < RUN_PAGES; i++) {
+    workload_inject(r);
+    for (i = 0; i < WORKLOAD_PAGES; i++) {
         qvgpu_pkt_copy(&q, qvgpu_mc(r->v, r->v->bar[VGPU_BAR_VRAM]) + PEER_SRC,
                        qvgpu_mc(r->v, r->dst) + i * 8, 8);
         qvgpu_sdma_finish(&q);
-        run_log_irqs(r);
+        workload_log_irqs(r);
     }
     g_string_append_printf(r->log, "links %x status %x\n",
                            qvgpu_rd(r->v, VGPU_XGMI_LINKS),

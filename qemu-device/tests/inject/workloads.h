@@ -1,44 +1,54 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Test-side runs of vgpu-kfd that injections are let loose on. */
+/* vgpu-kfd: workloads that the tests inject errors into. */
 #ifndef VGPU_TEST_WORKLOADS_H
 #define VGPU_TEST_WORKLOADS_H
 
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 
-#define RUN_VMID    5
-#define RUN_VA      UINT64_C(0x400000000000)
-#define RUN_PAGES   24
+#define WORKLOAD_VMID   5
+#define WORKLOAD_VA     UINT64_C(0x400000000000)
+#define WORKLOAD_PAGES  24
 
-/* A run. What it sees goes into @log, nothing that depends on the time does. */
-typedef struct Run {
+/*
+ * What a workload sees goes into @log, nothing that depends on the time does.
+ */
+typedef struct Workload {
     QVGPU *v;
     GString *log;
-    uint64_t src, dst;          /* RUN_PAGES of VRAM each; src: a pattern */
+    uint64_t src, dst;          /* pages of VRAM, WORKLOAD_PAGES each */
     uint32_t id;                /* of the injection; 0: not injected yet */
     const char *members;        /* of the injection, without its seed */
     unsigned seed;
-} Run;
+} Workload;
 
 /* The occasions come from here on. */
-void run_inject(Run *r);
+void workload_inject(Workload *r);
 
 /* Each does the same work however often it is called. */
-void run_pages_vmid(Run *r);    /* translate, change entries, invalidate */
-void run_pages_gart(Run *r);
-void run_fences(Run *r);        /* packets, until the engine hangs */
-void run_copies(Run *r);        /* out of src into dst, over errors */
-void run_compute(Run *r);       /* the same, a dword a page, by the CP */
-void run_doorbells(Run *r);
-void run_faults(Run *r);        /* retry faults, one after the other */
-void run_traps(Run *r);         /* interrupts */
-void run_invalidations(Run *r);
-void run_nothing(Run *r);       /* for what happens at once */
-void run_resets(Run *r);
-void run_peer(Run *r);          /* the VRAM of a second device */
+/* Translate, change entries, invalidate. */
+void workload_pages_vmid(Workload *r);
+void workload_pages_gart(Workload *r);
+/* Packets, until the engine hangs. */
+void workload_fences(Workload *r);
+/* Copy src, which has a pattern, to dst, over errors. */
+void workload_copies(Workload *r);
+/* The same, a dword a page, by the CP. */
+void workload_compute(Workload *r);
+void workload_doorbells(Workload *r);
+/* Retry faults, one after the other. */
+void workload_faults(Workload *r);
+/* Interrupts. */
+void workload_traps(Workload *r);
+void workload_invalidations(Workload *r);
+/* For what happens at once. */
+void workload_nothing(Workload *r);
+void workload_resets(Workload *r);
+/* The VRAM of a second device. */
+void workload_peer(Workload *r);
 
 /* Interrupt entries that are there, forgetting them. */
-void run_log_irqs(Run *r);
+void workload_log_irqs(Workload *r);
 /* All of src and dst. */
-void run_log_memory(Run *r);
+void workload_log_memory(Workload *r);
 
 #endif /* VGPU_TEST_WORKLOADS_H */

@@ -31,18 +31,18 @@ static const Case cases[] = {
     { VA + 4 * QVGPU_PAGE, false, CNTL(NACK), 0 },
 };
 
-static void context(Walker *w, uint32_t bits)
+static void context(PageWalk *w, uint32_t bits)
 {
-    qvgpu_mm_wr(w->v, VM_CONTEXT_CNTL(WALKER_VMID),
+    qvgpu_mm_wr(w->v, VM_CONTEXT_CNTL(PAGE_WALK_VMID),
                 VM_CONTEXT_CNTL__ENABLE_CONTEXT |
                 VGPU_PREP(VM_CONTEXT_CNTL__PAGE_TABLE_DEPTH, 2u) | bits);
 }
 
-static void class_start(Walker *w)
+static void class_start(PageWalk *w)
 {
     uint64_t page, dflt;
 
-    walker_start(w);
+    page_walk_start(w);
     page = qvgpu_alloc(w->v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
     dflt = qvgpu_ram_page(w->v);
     qvgpu_fill(w->v, dflt, DEFAULT_SEED, 0, QVGPU_PAGE);
@@ -59,17 +59,17 @@ static void class_start(Walker *w)
 }
 
 /* Access case @t; a fault must be latched. True: an interrupt came. */
-static bool fault(Walker *w, const Case *t)
+static bool fault(PageWalk *w, const Case *t)
 {
     bool came;
 
-    walker_copy(w, t->write ? w->dst_va : t->va,
-                t->write ? t->va : w->dst_va, 256);
+    page_walk_copy(w, t->write ? w->dst_va : t->va,
+                   t->write ? t->va : w->dst_va, 256);
     g_assert_cmphex(qvgpu_mm_rd64(w->v, VM_L2_PROTECTION_FAULT_ADDR_LO32), ==,
                     t->va >> 12);
     came = qvgpu_ih_pending(w->v);
     if (came) {
-        qvgpu_ih_next_fault(w->v, WALKER_VMID, t->va, t->write, false);
+        qvgpu_ih_next_fault(w->v, PAGE_WALK_VMID, t->va, t->write, false);
     }
     g_assert_false(qvgpu_ih_pending(w->v));
     qvgpu_mm_wr(w->v, VM_L2_PROTECTION_FAULT_CNTL,
@@ -81,7 +81,7 @@ static bool fault(Walker *w, const Case *t)
 /* Catches: a class whose interrupt hangs on another's bit, or on none. */
 static void test_interrupts(void)
 {
-    Walker w;
+    PageWalk w;
     unsigned i;
 
     class_start(&w);
@@ -100,7 +100,7 @@ static void test_interrupts(void)
 /* Catches: the default page read for a class that is not redirected there. */
 static void test_redirection(void)
 {
-    Walker w;
+    PageWalk w;
     unsigned i, n;
 
     class_start(&w);
@@ -135,14 +135,14 @@ static void test_redirection(void)
 /* Catches: a first fault that is overwritten, or a last one that is not. */
 static void test_latching(void)
 {
-    Walker w;
+    PageWalk w;
     uint32_t status;
 
     class_start(&w);
-    walker_copy(&w, VA + QVGPU_PAGE, w.dst_va, 4);
+    page_walk_copy(&w, VA + QVGPU_PAGE, w.dst_va, 4);
     status = qvgpu_mm_rd(w.v, VM_L2_PROTECTION_FAULT_STATUS);
     g_assert_cmphex(status & VM_L2_PROTECTION_FAULT_STATUS__MORE_FAULTS, ==, 0);
-    walker_copy(&w, w.dst_va, VA + 5 * QVGPU_PAGE, 4);
+    page_walk_copy(&w, w.dst_va, VA + 5 * QVGPU_PAGE, 4);
     g_assert_cmphex(qvgpu_mm_rd(w.v, VM_L2_PROTECTION_FAULT_STATUS), ==,
                     status | VM_L2_PROTECTION_FAULT_STATUS__MORE_FAULTS);
     g_assert_cmphex(qvgpu_mm_rd64(w.v, VM_L2_PROTECTION_FAULT_ADDR_LO32), ==,
@@ -150,7 +150,7 @@ static void test_latching(void)
 
     qvgpu_mm_wr(w.v, VM_L2_PROTECTION_FAULT_CNTL, ALL_CLASSES |
                 VM_L2_PROTECTION_FAULT_CNTL__ALLOW_SUBSEQUENT);
-    walker_copy(&w, w.dst_va, VA + 5 * QVGPU_PAGE, 4);
+    page_walk_copy(&w, w.dst_va, VA + 5 * QVGPU_PAGE, 4);
     g_assert_cmphex(qvgpu_mm_rd64(w.v, VM_L2_PROTECTION_FAULT_ADDR_LO32), ==,
                     (VA >> 12) + 5);
     g_assert_cmphex(qvgpu_mm_rd(w.v, VM_L2_PROTECTION_FAULT_STATUS) &
@@ -165,7 +165,7 @@ static void test_latching(void)
 static void test_retry_interrupt_off(void)
 {
     const uint64_t va = VA + 1 * QVGPU_PAGE;
-    Walker w;
+    PageWalk w;
     QVGPUSdma kq;
     uint64_t page;
     unsigned i;
@@ -185,7 +185,7 @@ static void test_retry_interrupt_off(void)
     qvgpu_time_passes(w.v);
     qvgpu_mm_wr(w.v, VM_L2_PROTECTION_FAULT_CNTL2,
                 VM_L2_PROTECTION_FAULT_CNTL2__ENABLE_RETRY_INTERRUPT);
-    i = qvgpu_ih_next_fault(w.v, WALKER_VMID, va, true, true);
+    i = qvgpu_ih_next_fault(w.v, PAGE_WALK_VMID, va, true, true);
     qvgpu_space_map(&w.space, va, page, QVGPU_PAGE);
     qvgpu_cam_ack(w.v, i);
     qvgpu_sdma_finish(&w.q);

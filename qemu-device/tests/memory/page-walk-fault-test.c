@@ -10,11 +10,11 @@
 /* Catches: reads through a write-only page, writes through a read-only one. */
 static void test_permissions(void)
 {
-    Walker w;
+    PageWalk w;
     uint64_t page;
     uint32_t status;
 
-    walker_start(&w);
+    page_walk_start(&w);
     page = qvgpu_alloc(w.v, QVGPU_VRAM, 2 * QVGPU_PAGE, QVGPU_PAGE);
     qvgpu_fill(w.v, page, 8, 0, 2 * QVGPU_PAGE);
     qvgpu_space_set(&w.space, VA, VGPU_LEVEL_PTB, qvgpu_entry(w.v, page,
@@ -22,36 +22,36 @@ static void test_permissions(void)
     qvgpu_space_set(&w.space, VA + QVGPU_PAGE, VGPU_LEVEL_PTB,
                     qvgpu_entry(w.v, page + QVGPU_PAGE,
                                 VGPU_PTE_VALID | VGPU_PTE_WRITEABLE));
-    walker_expect_at(&w, VA, 8, 0, QVGPU_PAGE);
+    page_walk_expect_at(&w, VA, 8, 0, QVGPU_PAGE);
     qvgpu_fill(w.v, w.dst, 9, 0, QVGPU_PAGE);
-    walker_copy(&w, w.dst_va, VA + QVGPU_PAGE, QVGPU_PAGE);
+    page_walk_copy(&w, w.dst_va, VA + QVGPU_PAGE, QVGPU_PAGE);
     qvgpu_expect(w.v, page + QVGPU_PAGE, 9, 0, QVGPU_PAGE);
     g_assert_cmphex(qvgpu_mm_rd(w.v, VM_L2_PROTECTION_FAULT_STATUS), ==, 0);
 
-    walker_copy(&w, w.dst_va, VA, 4);
+    page_walk_copy(&w, w.dst_va, VA, 4);
     status = qvgpu_mm_rd(w.v, VM_L2_PROTECTION_FAULT_STATUS);
     g_assert_cmphex(status & VM_L2_PROTECTION_FAULT_STATUS__PERMISSION, !=,
                     0);
     qvgpu_expect(w.v, page, 8, 0, QVGPU_PAGE);
-    qvgpu_ih_next_fault(w.v, WALKER_VMID, VA, true, false);
-    walker_clear_fault(&w);
-    walker_expect_fault(&w, VA + QVGPU_PAGE, false, VGPU_WALKER_OK);
+    qvgpu_ih_next_fault(w.v, PAGE_WALK_VMID, VA, true, false);
+    page_walk_clear_fault(&w);
+    page_walk_expect_fault(&w, VA + QVGPU_PAGE, false, VGPU_WALKER_OK);
     /* Neither right, though valid. */
     qvgpu_space_set(&w.space, VA, VGPU_LEVEL_PTB,
                     qvgpu_entry(w.v, page, VGPU_PTE_VALID));
-    qvgpu_invalidate(w.v, 1u << WALKER_VMID);
-    walker_expect_fault(&w, VA, false, VGPU_WALKER_OK);
-    walker_expect_fault(&w, VA, true, VGPU_WALKER_OK);
+    qvgpu_invalidate(w.v, 1u << PAGE_WALK_VMID);
+    page_walk_expect_fault(&w, VA, false, VGPU_WALKER_OK);
+    page_walk_expect_fault(&w, VA, true, VGPU_WALKER_OK);
     qvgpu_stop(w.v);
 }
 
 /* Catches: a level at which an invalid entry is followed. */
 static void test_invalid_at_each_level(void)
 {
-    Walker w;
+    PageWalk w;
     unsigned level;
 
-    walker_start(&w);
+    page_walk_start(&w);
     for (level = VGPU_LEVEL_PTB; level <= VGPU_LEVEL_PDB2; level++) {
         uint64_t va = VA + (level << 12) + (1ull << 40) * level;
         uint64_t page = qvgpu_alloc(w.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
@@ -62,11 +62,11 @@ static void test_invalid_at_each_level(void)
         slot = qvgpu_space_slot(&w.space, va, level);
         entry = qtest_readq(w.v->qts, slot);
         qtest_writeq(w.v->qts, slot, entry & ~VGPU_PTE_VALID);
-        walker_expect_fault(&w, va + 8, false, VGPU_WALKER_OK);
-        walker_expect_fault(&w, va + 8, true, VGPU_WALKER_OK);
+        page_walk_expect_fault(&w, va + 8, false, VGPU_WALKER_OK);
+        page_walk_expect_fault(&w, va + 8, true, VGPU_WALKER_OK);
         qtest_writeq(w.v->qts, slot, entry);
-        qvgpu_invalidate(w.v, 1u << WALKER_VMID);
-        walker_expect_at(&w, va, 20 + level, 0, QVGPU_PAGE);
+        qvgpu_invalidate(w.v, 1u << PAGE_WALK_VMID);
+        page_walk_expect_at(&w, va, 20 + level, 0, QVGPU_PAGE);
     }
     qvgpu_stop(w.v);
 }
@@ -82,10 +82,10 @@ static void test_tables_nowhere(void)
         VGPU_PTE_SYSTEM | 0x0000fffffffff000ull,
         VGPU_PTE_SYSTEM | 0x000080000000ull,
     };
-    Walker w;
+    PageWalk w;
     unsigned level, i;
 
-    walker_start(&w);
+    page_walk_start(&w);
     for (level = VGPU_LEVEL_PDB0; level <= VGPU_LEVEL_PDB2; level++) {
         uint64_t va = VA + (1ull << 40) * level;
         uint64_t slot, entry;
@@ -95,10 +95,10 @@ static void test_tables_nowhere(void)
         entry = qtest_readq(w.v->qts, slot) & ~VGPU_PTE_ADDR;
         for (i = 0; i < ARRAY_SIZE(nowhere); i++) {
             qtest_writeq(w.v->qts, slot, entry | nowhere[i]);
-            qvgpu_invalidate(w.v, 1u << WALKER_VMID);
-            walker_expect_fault(&w, va, false, level == VGPU_LEVEL_PDB0 ?
+            qvgpu_invalidate(w.v, 1u << PAGE_WALK_VMID);
+            page_walk_expect_fault(&w, va, false, level == VGPU_LEVEL_PDB0 ?
                          VGPU_WALKER_NACK : VGPU_WALKER_PDE);
-            walker_expect_fault(&w, va, true, level == VGPU_LEVEL_PDB0 ?
+            page_walk_expect_fault(&w, va, true, level == VGPU_LEVEL_PDB0 ?
                          VGPU_WALKER_NACK : VGPU_WALKER_PDE);
         }
     }
@@ -108,19 +108,19 @@ static void test_tables_nowhere(void)
 /* Catches: a page behind VRAM's end, or a root that is no memory. */
 static void test_pages_nowhere(void)
 {
-    Walker w;
+    PageWalk w;
     QVGPUSpace other;
     QVGPUSdma q;
     QVGPUIrq irq;
 
-    walker_start(&w);
+    page_walk_start(&w);
     qvgpu_space_set(&w.space, VA, VGPU_LEVEL_PTB,
                     LEAF(w.v->vram_size));
     qvgpu_space_set(&w.space, VA + QVGPU_PAGE, VGPU_LEVEL_PTB,
                     LEAF(VGPU_PTE_ADDR));
-    walker_expect_fault(&w, VA + QVGPU_PAGE - 8, false, VGPU_WALKER_NACK);
-    walker_expect_fault(&w, VA, true, VGPU_WALKER_NACK);
-    walker_expect_fault(&w, VA + QVGPU_PAGE, false, VGPU_WALKER_NACK);
+    page_walk_expect_fault(&w, VA + QVGPU_PAGE - 8, false, VGPU_WALKER_NACK);
+    page_walk_expect_fault(&w, VA, true, VGPU_WALKER_NACK);
+    page_walk_expect_fault(&w, VA + QVGPU_PAGE, false, VGPU_WALKER_NACK);
 
     /* A root that leads nowhere: the ring itself cannot be read. */
     qvgpu_space_init(&other, w.v, 3, QVGPU_VRAM);
@@ -138,19 +138,19 @@ static void test_pages_nowhere(void)
         qvgpu_ih_next(w.v, &irq);
         g_assert_cmpuint(irq.vmid, ==, 3);
     }
-    walker_clear_fault(&w);
-    walker_expect_fault(&w, VA, true, VGPU_WALKER_NACK);
+    page_walk_clear_fault(&w);
+    page_walk_expect_fault(&w, VA, true, VGPU_WALKER_NACK);
     qvgpu_stop(w.v);
 }
 
 /* Catches: a walk that follows a table into itself for ever. */
 static void test_self_reference(void)
 {
-    Walker w;
+    PageWalk w;
     uint64_t table, va = 0x550000000000ull;
     unsigned i;
 
-    walker_start(&w);
+    page_walk_start(&w);
     table = qvgpu_alloc(w.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
     /* Every entry is good as a PDE, as a PDB0 entry and, alas, as a PTE. */
     for (i = 0; i < VGPU_PT_ENTRIES; i++) {
@@ -160,7 +160,7 @@ static void test_self_reference(void)
     }
     qvgpu_space_set(&w.space, va, VGPU_LEVEL_PDB2,
                     qvgpu_entry(w.v, table, VGPU_PDE_VALID));
-    walker_copy(&w, va + 0x7654321000, w.dst_va, QVGPU_PAGE);
+    page_walk_copy(&w, va + 0x7654321000, w.dst_va, QVGPU_PAGE);
     /* Four steps end in the table itself, read as a page. */
     for (i = 0; i < VGPU_PT_ENTRIES; i++) {
         g_assert_cmphex(qtest_readq(w.v->qts, w.dst + 8 * i), ==,
@@ -172,52 +172,52 @@ static void test_self_reference(void)
 /* Catches: a PDB1 without "block fragment size" that is taken all the same. */
 static void test_pdb1_without_bfs(void)
 {
-    Walker w;
+    PageWalk w;
     uint64_t slot, entry, page;
 
-    walker_start(&w);
+    page_walk_start(&w);
     page = qvgpu_alloc(w.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
     qvgpu_space_map(&w.space, VA, page, QVGPU_PAGE);
     slot = qvgpu_space_slot(&w.space, VA, VGPU_LEVEL_PDB1);
     entry = qtest_readq(w.v->qts, slot);
     qtest_writeq(w.v->qts, slot, entry & ~VGPU_PDE_BFS);
-    walker_expect_fault(&w, VA, false, VGPU_WALKER_PDE);
+    page_walk_expect_fault(&w, VA, false, VGPU_WALKER_PDE);
     qtest_writeq(w.v->qts, slot, entry);
     qvgpu_fill(w.v, page, 12, 0, QVGPU_PAGE);
-    walker_expect_at(&w, VA, 12, 0, QVGPU_PAGE);
+    page_walk_expect_at(&w, VA, 12, 0, QVGPU_PAGE);
     qvgpu_stop(w.v);
 }
 
 /* Catches: START or END that is not looked at, or is off by one page. */
 static void test_range(void)
 {
-    Walker w;
+    PageWalk w;
     uint64_t page;
     const uint64_t first = VA, last = VA + 7 * QVGPU_PAGE;
     QVGPUSdma kq;
 
-    walker_start(&w);
+    page_walk_start(&w);
     page = qvgpu_alloc(w.v, QVGPU_VRAM, 10 * QVGPU_PAGE, QVGPU_PAGE);
     qvgpu_space_map(&w.space, VA - QVGPU_PAGE, page, 10 * QVGPU_PAGE);
     qvgpu_fill(w.v, page, 13, 0, 10 * QVGPU_PAGE);
-    walker_expect_at(&w, VA - QVGPU_PAGE, 13, 0, 10 * QVGPU_PAGE);
+    page_walk_expect_at(&w, VA - QVGPU_PAGE, 13, 0, 10 * QVGPU_PAGE);
     /* Ring and destination inside of the range now. */
     qvgpu_sdma_disable(&w.q);
-    qvgpu_mm_wr64(w.v, VM_CONTEXT_PAGE_TABLE_START_ADDR_LO32(WALKER_VMID),
+    qvgpu_mm_wr64(w.v, VM_CONTEXT_PAGE_TABLE_START_ADDR_LO32(PAGE_WALK_VMID),
                   first >> 12);
-    qvgpu_invalidate(w.v, 1u << WALKER_VMID);
+    qvgpu_invalidate(w.v, 1u << PAGE_WALK_VMID);
     qvgpu_sdma_load(&w.q);
-    walker_expect_at(&w, first, 13, QVGPU_PAGE, 8 * QVGPU_PAGE);
-    walker_expect_fault(&w, first - 8, false, VGPU_WALKER_RANGE);
-    walker_expect_fault(&w, first - 8, true, VGPU_WALKER_RANGE);
+    page_walk_expect_at(&w, first, 13, QVGPU_PAGE, 8 * QVGPU_PAGE);
+    page_walk_expect_fault(&w, first - 8, false, VGPU_WALKER_RANGE);
+    page_walk_expect_fault(&w, first - 8, true, VGPU_WALKER_RANGE);
 
     /* END below the ring: even the ring is out; VMID 0 is not concerned. */
-    qvgpu_mm_wr64(w.v, VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(WALKER_VMID),
+    qvgpu_mm_wr64(w.v, VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(PAGE_WALK_VMID),
                   last >> 12);
-    qvgpu_invalidate(w.v, 1u << WALKER_VMID);
+    qvgpu_invalidate(w.v, 1u << PAGE_WALK_VMID);
     qvgpu_pkt_fence(&w.q, VA, 0);
     qvgpu_sdma_kick(&w.q);
-    qvgpu_ih_next_fault(w.v, WALKER_VMID, w.q.ring_va, false, false);
+    qvgpu_ih_next_fault(w.v, PAGE_WALK_VMID, w.q.ring_va, false, false);
     qvgpu_wait_until(qvgpu_sdma_exception(&w.q) == VGPU_SDMA_EXC_RING);
     qvgpu_sdma_open(&kq, w.v, 0, SDMA_QUEUE_GFX, NULL);
     qvgpu_sdma_pass(&kq);
@@ -229,22 +229,22 @@ static void test_range(void)
 static void test_context_off(void)
 {
     static const uint32_t off[][2] = {
-        { VM_CONTEXT_CNTL(WALKER_VMID), VM_CONTEXT_CNTL__ALL_INTERRUPTS },
-        { VM_CONTEXTS_DISABLE, 1u << WALKER_VMID },
+        { VM_CONTEXT_CNTL(PAGE_WALK_VMID), VM_CONTEXT_CNTL__ALL_INTERRUPTS },
+        { VM_CONTEXTS_DISABLE, 1u << PAGE_WALK_VMID },
     };
     unsigned i;
 
     for (i = 0; i < ARRAY_SIZE(off); i++) {
-        Walker w;
+        PageWalk w;
         uint32_t status;
 
-        walker_start(&w);
+        page_walk_start(&w);
         qvgpu_fill(w.v, w.dst, 14, 0, QVGPU_PAGE);
         qvgpu_mm_wr(w.v, off[i][0], off[i][1]);
-        qvgpu_invalidate(w.v, 1u << WALKER_VMID);
+        qvgpu_invalidate(w.v, 1u << PAGE_WALK_VMID);
         qvgpu_pkt_fence(&w.q, w.dst_va, 0);
         qvgpu_sdma_kick(&w.q);
-        qvgpu_ih_next_fault(w.v, WALKER_VMID, w.q.ring_va, false, false);
+        qvgpu_ih_next_fault(w.v, PAGE_WALK_VMID, w.q.ring_va, false, false);
         status = qvgpu_mm_rd(w.v, VM_L2_PROTECTION_FAULT_STATUS);
         g_assert_cmpuint(VGPU_GET(status,
                          VM_L2_PROTECTION_FAULT_STATUS__WALKER_ERROR), ==,

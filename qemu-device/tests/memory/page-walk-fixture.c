@@ -5,54 +5,55 @@
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 #include "tests/qtest/vgpu-kfd/memory/page-walk-fixture.h"
 
-void walker_start_in(Walker *w, QVGPUKind tables)
+void page_walk_start_in(PageWalk *w, QVGPUKind tables)
 {
     w->v = qvgpu_start();
-    qvgpu_space_init(&w->space, w->v, WALKER_VMID, tables);
+    qvgpu_space_init(&w->space, w->v, PAGE_WALK_VMID, tables);
     qvgpu_space_set_retry(&w->space, false);
     qvgpu_sdma_open(&w->q, w->v, 0, SDMA_QUEUE_RLC(0), &w->space);
     w->dst = qvgpu_alloc(w->v, QVGPU_RAM, 64 * KiB, QVGPU_PAGE);
     w->dst_va = qvgpu_space_place(&w->space, w->dst, 64 * KiB);
 }
 
-void walker_start(Walker *w)
+void page_walk_start(PageWalk *w)
 {
-    walker_start_in(w, QVGPU_VRAM);
+    page_walk_start_in(w, QVGPU_VRAM);
 }
 
-void walker_copy(Walker *w, uint64_t src, uint64_t dst, uint64_t len)
+void page_walk_copy(PageWalk *w, uint64_t src, uint64_t dst, uint64_t len)
 {
     qvgpu_pkt_copy(&w->q, src, dst, len);
     qvgpu_sdma_finish(&w->q);
 }
 
-void walker_expect_at(Walker *w, uint64_t va, uint64_t seed, uint64_t from,
-                      uint64_t len)
+void page_walk_expect_at(PageWalk *w, uint64_t va, uint64_t seed, uint64_t from,
+                         uint64_t len)
 {
-    walker_copy(w, va, w->dst_va, len);
+    page_walk_copy(w, va, w->dst_va, len);
     g_assert_cmphex(qvgpu_mm_rd(w->v, VM_L2_PROTECTION_FAULT_STATUS), ==, 0);
     qvgpu_expect(w->v, w->dst, seed, from, len);
 }
 
-void walker_clear_fault(Walker *w)
+void page_walk_clear_fault(PageWalk *w)
 {
     qvgpu_mm_wr(w->v, VM_L2_PROTECTION_FAULT_CNTL, 0x3ffc |
                 VM_L2_PROTECTION_FAULT_CNTL__CLEAR_STATUS_ADDR);
 }
 
-void walker_expect_fault(Walker *w, uint64_t va, bool write, unsigned walker)
+void page_walk_expect_fault(PageWalk *w, uint64_t va, bool write,
+                            unsigned walker)
 {
     uint32_t status;
 
     if (write) {
-        walker_copy(w, w->dst_va, va, 4);
+        page_walk_copy(w, w->dst_va, va, 4);
     } else {
-        walker_copy(w, va, w->dst_va, 4);
+        page_walk_copy(w, va, w->dst_va, 4);
         qvgpu_expect_byte(w->v, w->dst, 0, 4);
     }
     status = qvgpu_mm_rd(w->v, VM_L2_PROTECTION_FAULT_STATUS);
     g_assert_cmpuint(VGPU_GET(status, VM_L2_PROTECTION_FAULT_STATUS__VMID),
-                     ==, WALKER_VMID);
+                     ==, PAGE_WALK_VMID);
     g_assert_cmpuint(VGPU_GET(status, VM_L2_PROTECTION_FAULT_STATUS__RW), ==,
                      write);
     g_assert_cmpuint(VGPU_GET(status,
@@ -60,7 +61,7 @@ void walker_expect_fault(Walker *w, uint64_t va, bool write, unsigned walker)
                      ==, walker);
     g_assert_cmphex(qvgpu_mm_rd64(w->v, VM_L2_PROTECTION_FAULT_ADDR_LO32), ==,
                     va >> 12);
-    qvgpu_ih_next_fault(w->v, WALKER_VMID, va, write, false);
+    qvgpu_ih_next_fault(w->v, PAGE_WALK_VMID, va, write, false);
     g_assert_false(qvgpu_ih_pending(w->v));
-    walker_clear_fault(w);
+    page_walk_clear_fault(w);
 }

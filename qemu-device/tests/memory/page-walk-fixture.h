@@ -11,27 +11,28 @@
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
-#define WALKER_VMID     7
+#define PAGE_WALK_VMID  7
 #define VA              0x123000000000ull
 #define LEAF(flags)     (QVGPU_PTE_RW | (flags))
 
-typedef struct Walker {
+typedef struct PageWalk {
     QVGPU *v;
     QVGPUSpace space;
     QVGPUSdma q;
     uint64_t dst, dst_va;       /* 64 KiB to copy to */
-} Walker;
+} PageWalk;
 
-void walker_start_in(Walker *w, QVGPUKind tables);
-void walker_start(Walker *w);
+void page_walk_start_in(PageWalk *w, QVGPUKind tables);
+void page_walk_start(PageWalk *w);
 /* Copy by the user queue; faults do not stop it. */
-void walker_copy(Walker *w, uint64_t src, uint64_t dst, uint64_t len);
+void page_walk_copy(PageWalk *w, uint64_t src, uint64_t dst, uint64_t len);
 /* What is at @va is bytes @from.. of pattern @seed, and no fault comes. */
-void walker_expect_at(Walker *w, uint64_t va, uint64_t seed, uint64_t from,
-                      uint64_t len);
+void page_walk_expect_at(PageWalk *w, uint64_t va, uint64_t seed, uint64_t from,
+                         uint64_t len);
 /* A no-retry fault of a 4-byte access at @va; the queue goes on. */
-void walker_expect_fault(Walker *w, uint64_t va, bool write, unsigned walker);
+void page_walk_expect_fault(PageWalk *w, uint64_t va, bool write,
+                            unsigned walker);
 /* Forget the latched fault. */
-void walker_clear_fault(Walker *w);
+void page_walk_clear_fault(PageWalk *w);
 
 #endif /* VGPU_TEST_PAGE_WALK_FIXTURE_H */

@@ -10,21 +10,21 @@
 /* Catches: a wrong index, address or S bit of the simplest mapping. */
 static void test_small_pages(void)
 {
-    Walker w;
+    PageWalk w;
     uint64_t vram, ram;
 
-    walker_start(&w);
+    page_walk_start(&w);
     vram = qvgpu_alloc(w.v, QVGPU_VRAM, 8 * QVGPU_PAGE, QVGPU_PAGE);
     ram = qvgpu_alloc(w.v, QVGPU_RAM, 8 * QVGPU_PAGE, QVGPU_PAGE);
     qvgpu_space_map(&w.space, VA, vram, 8 * QVGPU_PAGE);
     qvgpu_space_map(&w.space, VA + 8 * QVGPU_PAGE, ram, 8 * QVGPU_PAGE);
     qvgpu_fill(w.v, vram, 1, 0, 8 * QVGPU_PAGE);
     qvgpu_fill(w.v, ram, 1, 8 * QVGPU_PAGE, 8 * QVGPU_PAGE);
-    walker_expect_at(&w, VA, 1, 0, 16 * QVGPU_PAGE);
-    walker_expect_at(&w, VA + 4099, 1, 4099, 10001);
+    page_walk_expect_at(&w, VA, 1, 0, 16 * QVGPU_PAGE);
+    page_walk_expect_at(&w, VA + 4099, 1, 4099, 10001);
 
     qvgpu_fill(w.v, w.dst, 2, 0, 64 * KiB);
-    walker_copy(&w, w.dst_va, VA, 16 * QVGPU_PAGE);
+    page_walk_copy(&w, w.dst_va, VA, 16 * QVGPU_PAGE);
     qvgpu_expect(w.v, vram, 2, 0, 8 * QVGPU_PAGE);
     qvgpu_expect(w.v, ram, 2, 8 * QVGPU_PAGE, 8 * QVGPU_PAGE);
     qvgpu_stop(w.v);
@@ -43,10 +43,10 @@ static void test_crossing_levels(void)
         0x028000000000ull,      /* PDB2 entry */
         0x800000000000ull,      /* the sign bit of a CPU's address */
     };
-    Walker w;
+    PageWalk w;
     unsigned i;
 
-    walker_start(&w);
+    page_walk_start(&w);
     for (i = 0; i < ARRAY_SIZE(boundary); i++) {
         /* Back to front, so that contiguous VA is not contiguous memory. */
         uint64_t high = qvgpu_alloc(w.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
@@ -58,24 +58,24 @@ static void test_crossing_levels(void)
         qvgpu_fill(w.v, high, 10 + i, QVGPU_PAGE, QVGPU_PAGE);
     }
     for (i = 0; i < ARRAY_SIZE(boundary); i++) {
-        walker_expect_at(&w, boundary[i] - QVGPU_PAGE, 10 + i, 0,
-                         2 * QVGPU_PAGE);
+        page_walk_expect_at(&w, boundary[i] - QVGPU_PAGE, 10 + i, 0,
+                            2 * QVGPU_PAGE);
     }
     /* The very last page: nothing wraps around behind it. */
     qvgpu_space_map(&w.space, (1ull << 48) - QVGPU_PAGE,
                     qvgpu_alloc(w.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE),
                     QVGPU_PAGE);
-    walker_expect_fault(&w, 1ull << 48, false, VGPU_WALKER_RANGE);
+    page_walk_expect_fault(&w, 1ull << 48, false, VGPU_WALKER_RANGE);
     qvgpu_stop(w.v);
 }
 
 /* Catches: a 2 MiB leaf taken for a pointer, or its offset cut to a page. */
 static void test_2m_leaf(void)
 {
-    Walker w;
+    PageWalk w;
     uint64_t vram, ram;
 
-    walker_start(&w);
+    page_walk_start(&w);
     vram = qvgpu_alloc(w.v, QVGPU_VRAM, 2 * MiB, 2 * MiB);
     ram = qvgpu_alloc(w.v, QVGPU_RAM, 2 * MiB, 2 * MiB);
     qvgpu_space_set(&w.space, VA, VGPU_LEVEL_PDB0,
@@ -84,10 +84,10 @@ static void test_2m_leaf(void)
                     qvgpu_entry(w.v, ram, LEAF(0)));
     qvgpu_fill(w.v, vram, 3, 0, 2 * MiB);
     qvgpu_fill(w.v, ram, 3, 2 * MiB, 2 * MiB);
-    walker_expect_at(&w, VA, 3, 0, 64 * KiB);
-    walker_expect_at(&w, VA + 1 * MiB + 12345, 3, 1 * MiB + 12345, 64 * KiB);
-    walker_expect_at(&w, VA + 2 * MiB - 3333, 3, 2 * MiB - 3333, 64 * KiB);
-    walker_expect_at(&w, VA + 4 * MiB - 100, 3, 4 * MiB - 100, 100);
+    page_walk_expect_at(&w, VA, 3, 0, 64 * KiB);
+    page_walk_expect_at(&w, VA + 1 * MiB + 12345, 3, 1 * MiB + 12345, 64 * KiB);
+    page_walk_expect_at(&w, VA + 2 * MiB - 3333, 3, 2 * MiB - 3333, 64 * KiB);
+    page_walk_expect_at(&w, VA + 4 * MiB - 100, 3, 4 * MiB - 100, 100);
     qvgpu_stop(w.v);
 }
 
@@ -95,10 +95,10 @@ static void test_2m_leaf(void)
 static void test_huge_leaves(void)
 {
     static const unsigned levels[] = { VGPU_LEVEL_PDB1, VGPU_LEVEL_PDB2 };
-    Walker w;
+    PageWalk w;
     unsigned i;
 
-    walker_start(&w);
+    page_walk_start(&w);
     for (i = 0; i < ARRAY_SIZE(levels); i++) {
         /* Of a space of its own: the leaf leads to address 0. */
         uint64_t va = 0x300000000000ull + i * 0x100000000000ull;
@@ -112,11 +112,11 @@ static void test_huge_leaves(void)
         qvgpu_space_set(&w.space, va + size, levels[i], LEAF(VGPU_PDE_PTE));
         qvgpu_fill(w.v, ram, 4 + i, 0, 64 * KiB);
         qvgpu_fill(w.v, vram, 8 + i, 0, 64 * KiB);
-        walker_expect_at(&w, va + ram, 4 + i, 0, 64 * KiB);
-        walker_expect_at(&w, va + ram + 5001, 4 + i, 5001, 8000);
-        walker_expect_at(&w, va + size + off, 8 + i, 0, 64 * KiB);
+        page_walk_expect_at(&w, va + ram, 4 + i, 0, 64 * KiB);
+        page_walk_expect_at(&w, va + ram + 5001, 4 + i, 5001, 8000);
+        page_walk_expect_at(&w, va + size + off, 8 + i, 0, 64 * KiB);
         /* The leaf is larger than VRAM; what is behind VRAM is nothing. */
-        walker_expect_fault(&w, va + size + w.v->vram_size, false,
+        page_walk_expect_fault(&w, va + size + w.v->vram_size, false,
                      VGPU_WALKER_NACK);
     }
     qvgpu_stop(w.v);
@@ -125,10 +125,10 @@ static void test_huge_leaves(void)
 /* Catches: a translation of one size that answers for its neighbour. */
 static void test_mixed_sizes(void)
 {
-    Walker w;
+    PageWalk w;
     uint64_t big, small;
 
-    walker_start(&w);
+    page_walk_start(&w);
     big = qvgpu_alloc(w.v, QVGPU_VRAM, 2 * MiB, 2 * MiB);
     small = qvgpu_alloc(w.v, QVGPU_RAM, 32 * KiB, QVGPU_PAGE);
     qvgpu_space_map(&w.space, VA - 16 * KiB, small, 16 * KiB);
@@ -138,37 +138,37 @@ static void test_mixed_sizes(void)
     qvgpu_fill(w.v, small, 5, 0, 16 * KiB);
     qvgpu_fill(w.v, big, 5, 16 * KiB, 2 * MiB);
     qvgpu_fill(w.v, small + 16 * KiB, 5, 16 * KiB + 2 * MiB, 16 * KiB);
-    walker_expect_at(&w, VA - 16 * KiB, 5, 0, 64 * KiB);
-    walker_expect_at(&w, VA + 2 * MiB - 16 * KiB, 5, 2 * MiB, 32 * KiB);
+    page_walk_expect_at(&w, VA - 16 * KiB, 5, 0, 64 * KiB);
+    page_walk_expect_at(&w, VA + 2 * MiB - 16 * KiB, 5, 2 * MiB, 32 * KiB);
     qvgpu_stop(w.v);
 }
 
 /* Catches: low address bits of a leaf that are added instead of ignored. */
 static void test_unaligned_leaf(void)
 {
-    Walker w;
+    PageWalk w;
     uint64_t vram;
 
-    walker_start(&w);
+    page_walk_start(&w);
     vram = qvgpu_alloc(w.v, QVGPU_VRAM, 2 * MiB, 2 * MiB);
     qvgpu_fill(w.v, vram, 6, 0, 64 * KiB);
     qvgpu_space_set(&w.space, VA, VGPU_LEVEL_PDB0,
                     qvgpu_entry(w.v, vram + 5 * QVGPU_PAGE, LEAF(0)));
-    walker_expect_at(&w, VA, 6, 0, 64 * KiB);
+    page_walk_expect_at(&w, VA, 6, 0, 64 * KiB);
     qvgpu_stop(w.v);
 }
 
 /* Catches: directories whose S bit or whose 64-byte alignment is not kept. */
 static void test_tables_in_ram(void)
 {
-    Walker w;
+    PageWalk w;
     uint64_t ram;
 
-    walker_start_in(&w, QVGPU_RAM);
+    page_walk_start_in(&w, QVGPU_RAM);
     ram = qvgpu_alloc(w.v, QVGPU_VRAM, 64 * KiB, QVGPU_PAGE);
     qvgpu_space_map(&w.space, VA, ram, 64 * KiB);
     qvgpu_fill(w.v, ram, 7, 0, 64 * KiB);
-    walker_expect_at(&w, VA, 7, 0, 64 * KiB);
+    page_walk_expect_at(&w, VA, 7, 0, 64 * KiB);
     qvgpu_stop(w.v);
 }
 
@@ -210,10 +210,10 @@ static void test_vmids_apart(void)
 /* Catches: an unbacked page of a sparse buffer that faults or reads dirt. */
 static void test_prt(void)
 {
-    Walker w;
+    PageWalk w;
     uint64_t page;
 
-    walker_start(&w);
+    page_walk_start(&w);
     page = qvgpu_alloc(w.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
     qvgpu_fill(w.v, page, 10, 0, QVGPU_PAGE);
     /* The address that the entry happens to carry must not be used. */
@@ -222,14 +222,14 @@ static void test_prt(void)
     qvgpu_space_set(&w.space, VA + 2 * MiB, VGPU_LEVEL_PDB0, VGPU_PTE_PRT);
     qvgpu_fill(w.v, w.dst, 11, 0, 2 * QVGPU_PAGE);
 
-    walker_copy(&w, VA, w.dst_va, QVGPU_PAGE);
+    page_walk_copy(&w, VA, w.dst_va, QVGPU_PAGE);
     qvgpu_expect_byte(w.v, w.dst, 0, QVGPU_PAGE);
-    walker_copy(&w, VA + 3 * MiB, w.dst_va + QVGPU_PAGE, QVGPU_PAGE);
+    page_walk_copy(&w, VA + 3 * MiB, w.dst_va + QVGPU_PAGE, QVGPU_PAGE);
     qvgpu_expect_byte(w.v, w.dst + QVGPU_PAGE, 0, QVGPU_PAGE);
     qvgpu_fill(w.v, w.dst, 11, 0, QVGPU_PAGE);
-    walker_copy(&w, w.dst_va, VA, QVGPU_PAGE);
-    walker_copy(&w, w.dst_va, VA + 3 * MiB, QVGPU_PAGE);
-    walker_copy(&w, VA, w.dst_va, QVGPU_PAGE);
+    page_walk_copy(&w, w.dst_va, VA, QVGPU_PAGE);
+    page_walk_copy(&w, w.dst_va, VA + 3 * MiB, QVGPU_PAGE);
+    page_walk_copy(&w, VA, w.dst_va, QVGPU_PAGE);
     qvgpu_expect_byte(w.v, w.dst, 0, QVGPU_PAGE);
     qvgpu_expect(w.v, page, 10, 0, QVGPU_PAGE);
     g_assert_cmphex(qvgpu_mm_rd(w.v, VM_L2_PROTECTION_FAULT_STATUS), ==, 0);
@@ -240,16 +240,16 @@ static void test_prt(void)
 /* Catches: FB_OFFSET that is forgotten in directories or in leaves. */
 static void test_fb_offset(void)
 {
-    Walker w;
+    PageWalk w;
     uint64_t page;
     QVGPUSpace space;
 
-    walker_start(&w);
+    page_walk_start(&w);
     qvgpu_sdma_disable(&w.q);
     qvgpu_mm_wr(w.v, MC_VM_FB_OFFSET, 0x10);
     qvgpu_invalidate(w.v, 0xffff);
     /* Tables anew: entries carry the offset now. */
-    qvgpu_space_init(&space, w.v, WALKER_VMID, QVGPU_VRAM);
+    qvgpu_space_init(&space, w.v, PAGE_WALK_VMID, QVGPU_VRAM);
     qvgpu_space_set_retry(&space, false);
     w.space = space;
     qvgpu_sdma_open(&w.q, w.v, 0, SDMA_QUEUE_RLC(0), &w.space);
@@ -258,11 +258,11 @@ static void test_fb_offset(void)
     g_assert_cmphex(qvgpu_entry(w.v, page, 0), >, 0x10000000);
     qvgpu_space_map(&w.space, VA, page, QVGPU_PAGE);
     qvgpu_fill(w.v, page, 15, 0, QVGPU_PAGE);
-    walker_expect_at(&w, VA, 15, 0, QVGPU_PAGE);
+    page_walk_expect_at(&w, VA, 15, 0, QVGPU_PAGE);
     /* Below the offset there is nothing. */
     qvgpu_space_set(&w.space, VA + QVGPU_PAGE, VGPU_LEVEL_PTB,
                     LEAF(0x10000000 - QVGPU_PAGE));
-    walker_expect_fault(&w, VA + QVGPU_PAGE, false, VGPU_WALKER_NACK);
+    page_walk_expect_fault(&w, VA + QVGPU_PAGE, false, VGPU_WALKER_NACK);
     qvgpu_stop(w.v);
 }
 
