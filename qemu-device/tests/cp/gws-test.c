@@ -199,21 +199,21 @@ static void test_mask_cleared(void)
 /* Queues pass a token on; nobody may have it while the next is mapped. */
 static void relay(Fixture *f)
 {
-    unsigned turn, turns = ROUNDS * PROCESSES;
+    unsigned step, steps = ROUNDS * PROCESSES;
 
-    for (turn = 0; turn < turns; turn++) {
-        QVGPUCompute *c = &f->q[turn % PROCESSES].c;
+    for (step = 0; step < steps; step++) {
+        QVGPUCompute *c = &f->q[step % PROCESSES].c;
 
         QVGPU_PM4(c, PM4_WAIT_REG_MEM, PM4_WAIT_DW1__MEM_SPACE | QVGPU_POLL_EQ,
-                  QVGPU_LO(SHARED), QVGPU_HI(SHARED), turn, UINT32_MAX, 10);
-        qvgpu_pm4_write(c, SHARED, turn + 1);
+                  QVGPU_LO(SHARED), QVGPU_HI(SHARED), step, UINT32_MAX, 10);
+        qvgpu_pm4_write(c, SHARED, step + 1);
     }
-    for (turn = 0; turn < PROCESSES; turn++) {
-        qvgpu_user_compute_kick(&f->q[turn]);
+    for (step = 0; step < PROCESSES; step++) {
+        qvgpu_user_compute_kick(&f->q[step]);
     }
 }
 
-/* Catches: two that have all of it at a time, one whose turn never comes. */
+/* Catches: two that have all of it at a time, one that gets no time slice. */
 static void test_alone(void)
 {
     unsigned n, seen = 0;
@@ -241,7 +241,7 @@ static void test_alone(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: turns where there is enough for all. */
+/* Catches: time slices where there is enough for all. */
 static void test_together(void)
 {
     unsigned i;

@@ -94,7 +94,7 @@ static void unmap(Fixture *f, unsigned action, unsigned sel, uint32_t what)
               what, 0, 0, 0);
 }
 
-/* Everything the KIQ was told is done: its fence says so. */
+/* Wait until the KIQ has done all its packets: its fence says so. */
 static void sync_kiq(Fixture *f)
 {
     static uint64_t number = 0x100000001ull;
@@ -323,9 +323,9 @@ static void emit_gate(QVGPUGate *g, QVGPUCompute *c, uint32_t *words,
  * register, which follows the store of the value: the KIQ waits in a gate until
  * the test has seen the value, and then unmaps the first queue. One thread
  * serves all compute queues: when the KIQ leaves the second gate, which the
- * test opens when it sees the second queue's mark, the second queue's turn has
- * ended at the register write that follows the mark. The test releases the
- * bottom half after that.
+ * test opens when it sees the second queue's mark, the second queue's time
+ * slice has ended at the register write that follows the mark. The test
+ * releases the bottom half after that.
  */
 static void test_reg_wait(void)
 {
@@ -383,8 +383,8 @@ static void test_reg_wait(void)
  * run before it.
  *
  * The bottom half is held in the write, as above. The KIQ marks its place and
- * unmaps the queue. The other queue, which has turns between, shows that the
- * KIQ has tried.
+ * unmaps the queue. The other queue, which has time slices between, shows that
+ * the KIQ has tried.
  */
 static void test_srbm_unmapped(void)
 {
@@ -414,7 +414,7 @@ static void test_srbm_unmapped(void)
     qvgpu_compute_init(&other, f.v, 1, 0, 0, NULL);
     qvgpu_compute_load(&other);
     emit_gate(&ping, &other, words, mc, 1, 0);
-    qvgpu_compute_pass_turns(&other);
+    qvgpu_compute_pass_timeslice(&other);
     qvgpu_pm4_write(&other, mc[PONG], 1);
     qvgpu_compute_kick(&other);
     invalidations = qvgpu_counter(f.v, VGPU_CNT_INVALIDATIONS);
@@ -447,8 +447,8 @@ static void test_srbm_unmapped(void)
  * engine, and then the SDMA queue for its own. The second compute queue is
  * served in the same pass, before the engine's bottom half. A queue marks its
  * place before the wait; a mark of another queue of the same thread, which has
- * had turns between, shows that it waits. The KIQ maps the SDMA queues when it
- * is their time.
+ * had time slices between, shows that it waits. The KIQ maps the SDMA queues
+ * when it is their time.
  */
 static void test_reg_frozen(void)
 {
@@ -476,7 +476,7 @@ static void test_reg_frozen(void)
     emit_gate(&gate[HOLDS], &c[2], words, mc, HOLDS, WRITTEN);
     qvgpu_pm4_write(&c[2], mc[HELD], 1);
     emit_gate(&gate[LOOK], &c[2], words, mc, LOOK, 0);
-    qvgpu_compute_pass_turns(&c[2]);
+    qvgpu_compute_pass_timeslice(&c[2]);
     qvgpu_pm4_write(&c[2], mc[LOOKED], 1);
     for (i = 0; i < ARRAY_SIZE(u); i++) {
         qvgpu_user_sdma_init(&u[i], f.v, NULL, ENGINE, i);

@@ -81,16 +81,16 @@ static void test_ring(void)
 }
 
 /*
- * Catches: a queue that gets no turn where engines have too few of them and
- * processes too few VMIDs; a copy or an addition that is done twice or never
- * because its queue was taken away meanwhile.
+ * Catches: a queue that gets no time slice where engines have too few of them
+ * and processes too few VMIDs; a copy or an addition that is done twice or
+ * never because its queue was taken away meanwhile.
  */
 #define PROCESSES   3
 #define QUEUES      12                  /* of a process */
 #define LINKS       30
 #define BYTES       (256 * KiB)
 
-static void test_turns(void)
+static void test_timeslices(void)
 {
     QVGPUProcess p[PROCESSES];
     QVGPUUserSdma u[PROCESSES][QUEUES];
@@ -398,7 +398,7 @@ static void test_polls(void)
 void qvgpu_add_cp_sdma_queues_tests(void)
 {
     qtest_add_func("/vgpu-kfd/hws/sdma/ring", test_ring);
-    qtest_add_func("/vgpu-kfd/hws/sdma/turns", test_turns);
+    qtest_add_func("/vgpu-kfd/hws/sdma/turns", test_timeslices);
     qtest_add_func("/vgpu-kfd/hws/sdma/stalled", test_stalled);
     qtest_add_func("/vgpu-kfd/hws/sdma/hostile", test_hostile);
     qtest_add_func("/vgpu-kfd/hws/sdma/overlong", test_overlong);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tests of vgpu-kfd: run lists that do not fit, whose queues take turns. */
+/* Tests of vgpu-kfd: run lists that do not fit: time slices. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/cp/suite.h"
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
@@ -85,13 +85,13 @@ static void relay(Fixture *f)
 
     for (round = 0; round < ROUNDS; round++) {
         for (i = 0; i < f->queues; i++) {
-            unsigned turn = round * f->queues + f->queues - 1 - i;
+            unsigned step = round * f->queues + f->queues - 1 - i;
             QVGPUCompute *c = &f->q[i].c;
 
-            wait_value(c, SHARED, turn);
-            qvgpu_pm4_write(c, OWN + 8 * i, turn << 8 | i);
-            qvgpu_pm4_write(c, OWN + 8 * i + 4, ~turn);
-            qvgpu_pm4_write(c, SHARED, turn + 1);
+            wait_value(c, SHARED, step);
+            qvgpu_pm4_write(c, OWN + 8 * i, step << 8 | i);
+            qvgpu_pm4_write(c, OWN + 8 * i + 4, ~step);
+            qvgpu_pm4_write(c, SHARED, step + 1);
         }
     }
     for (i = 0; i < f->queues; i++) {
@@ -104,12 +104,12 @@ static void relay_finish(Fixture *f)
     unsigned i;
 
     for (i = 0; i < f->queues; i++) {
-        unsigned turn = (ROUNDS - 1) * f->queues + f->queues - 1 - i;
+        unsigned step = (ROUNDS - 1) * f->queues + f->queues - 1 - i;
         uint64_t own = f->own[process_of(f, i)] + 8 * i;
 
         qvgpu_user_compute_finish(&f->q[i]);
-        g_assert_cmphex(qtest_readl(f->v->qts, own), ==, turn << 8 | i);
-        g_assert_cmphex(qtest_readl(f->v->qts, own + 4), ==, ~turn);
+        g_assert_cmphex(qtest_readl(f->v->qts, own), ==, step << 8 | i);
+        g_assert_cmphex(qtest_readl(f->v->qts, own + 4), ==, ~step);
     }
     g_assert_cmpuint(qtest_readl(f->v->qts, f->shared), ==,
                      ROUNDS * f->queues);
@@ -125,7 +125,7 @@ static void relay_finish(Fixture *f)
 }
 
 /*
- * Catches: a queue whose turn never comes, one that loses its place when it is
+ * Catches: a queue that gets no time slice, one that loses its place when it is
  * taken away, writes in another's address space.
  */
 static void test_queues(void)
@@ -159,7 +159,7 @@ static void test_both(void)
     relay_finish(&f);
 }
 
-/* Catches: turns where everything fits. */
+/* Catches: time slices where everything fits. */
 static void test_settled(void)
 {
     unsigned i;
@@ -196,7 +196,7 @@ static bool take_fault(Fixture *f, uint64_t va)
 
 /*
  * Catches: a stalled queue that keeps its slot, that does not come back to its
- * fault, or whose fault is told of as another process's.
+ * fault, or whose fault is reported as another process's.
  */
 static void test_stalled(void)
 {
@@ -264,7 +264,7 @@ static void test_aql(void)
     }
     qtest_writeq(f.v->qts, f.shared + AMD_SIGNAL_VALUE, 1);
     qvgpu_list_run(&f.h, 0);
-    /* All had a turn and were saved, with nothing done. */
+    /* All had a time slice and were saved, with nothing done. */
     for (i = 0; i < f.queues; i++) {
         qvgpu_wait_until(qvgpu_mqd_rd(&f.q[i], CP_HQD_PQ_WPTR_LO) == 1024);
     }

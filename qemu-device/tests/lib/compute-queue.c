@@ -250,12 +250,12 @@ uint32_t qvgpu_gate_reg(QVGPUGate *g)
     return le32_to_cpu(qatomic_read(&g->words[GATE_REG]));
 }
 
-void qvgpu_compute_pass_turns(QVGPUCompute *c)
+void qvgpu_compute_pass_timeslice(QVGPUCompute *c)
 {
     const uint32_t nop = 2u << 30;
     unsigned i;
 
-    /* A turn has 256 steps, and a packet takes one at least. */
+    /* A time slice has 256 steps, and a packet takes one at least. */
     for (i = 0; i < 2 * 256; i++) {
         qvgpu_pm4(c, &nop, 1);
     }

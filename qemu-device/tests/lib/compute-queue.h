@@ -76,10 +76,10 @@ void qvgpu_compute_finish(QVGPUCompute *c);
 void qvgpu_compute_irq(QVGPUCompute *c, unsigned source, uint32_t data0);
 
 /*
- * A gate in a queue of VMID 0: packets that repeat themselves, with others'
- * turns between, until the test opens it. It lies in VRAM that the test shares
- * (lib/hold.h) and needs neither virtual time, as WAIT_REG_MEM does, nor the
- * main loop, which may be held.
+ * A gate in a queue of VMID 0: packets that repeat themselves, with time slices
+ * of other queues between, until the test opens it. It lies in VRAM that the
+ * test shares (lib/hold.h) and needs neither virtual time, as WAIT_REG_MEM
+ * does, nor the main loop, which may be held.
  */
 #define QVGPU_GATE_BYTES    256
 
@@ -98,7 +98,7 @@ void qvgpu_gate_emit(QVGPUGate *g, QVGPUCompute *c, uint64_t va,
 void qvgpu_gate_open(QVGPUGate *g);
 /* What the queue in the gate read last from the gate's register; 0 at first. */
 uint32_t qvgpu_gate_reg(QVGPUGate *g);
-/* Packets without effect that take the queue more than one turn. */
-void qvgpu_compute_pass_turns(QVGPUCompute *c);
+/* Packets without effect that take the queue more than one time slice. */
+void qvgpu_compute_pass_timeslice(QVGPUCompute *c);
 
 #endif /* VGPU_TEST_COMPUTE_QUEUE_H */

@@ -54,7 +54,7 @@ void qvgpu_hws_resources(QVGPUHws *h, uint32_t vmids, uint64_t queues);
 /* The same with resources of GWS, a bit each. */
 void qvgpu_hws_resources_gws(QVGPUHws *h, uint32_t vmids, uint64_t queues,
                              uint64_t gws);
-/* All that HIQ was told is done: a fence says so. */
+/* Wait until HIQ has done all its packets: a fence says so. */
 void qvgpu_hws_sync(QVGPUHws *h);
 void qvgpu_hws_unmap(QVGPUHws *h, unsigned action, unsigned sel,
                      uint32_t what);

@@ -54,13 +54,13 @@ void qvgpu_sdma_emit(QVGPUSdma *q, const uint32_t *dw, unsigned n);
 #define QVGPU_EMIT(q, ...)                                      \
     qvgpu_sdma_emit(q, (const uint32_t[]) { __VA_ARGS__ },      \
                     sizeof((const uint32_t[]) { __VA_ARGS__ }) / 4)
-/* Tell the device the write pointer. */
+/* Write the write pointer to the device. */
 void qvgpu_sdma_kick(QVGPUSdma *q);
 /* Kick; wait until all is done and the queue idle without an error. */
 void qvgpu_sdma_finish(QVGPUSdma *q);
 /*
- * Run two packets on @q. When this returns, an engine that takes queues in
- * turn has looked at all its others: a stall that should have ended has.
+ * Run two packets on @q. When this returns, an engine that serves queues
+ * round-robin has looked at all its others: a stall that should have ended has.
  */
 void qvgpu_sdma_pass(QVGPUSdma *q);
 

@@ -230,18 +230,18 @@ static void test_copying_live(void)
     chain_finish(&c);
 }
 
-/* Queues that take turns, of processes that do. */
+/* Queues with time slices, of processes with time slices. */
 #define SHARED      0x333300000000ull   /* one page, in every process */
 #define GATE        (SHARED + 40)       /* opens when the machine has moved */
-#define TURNS_SRC   0x444400000000ull   /* process 0's */
-#define TURNS_DST   0x555500000000ull
+#define SLICES_SRC  0x444400000000ull   /* process 0's */
+#define SLICES_DST  0x555500000000ull
 #define PASID(i)    (0x700 + (i))
 #define PROCESSES   3
 #define QUEUES      9                   /* that pass a token on */
 #define ROUNDS      40
-#define TURNS_PAGES 4
+#define SLICES_PAGES 4
 
-typedef struct Turns {
+typedef struct Slices {
     QVGPU *v;
     QVGPUHws h;
     uint64_t shared, src, dst;
@@ -250,29 +250,29 @@ typedef struct Turns {
     QVGPUUserCompute stalled;           /* process 0's: misses the end */
     QVGPUUserSdma copy;                 /* the same, in mid-copy */
     unsigned faults;
-} Turns;
+} Slices;
 
-static void turns_wait(QVGPUUserCompute *q, uint64_t addr, uint32_t value)
+static void slices_wait(QVGPUUserCompute *q, uint64_t addr, uint32_t value)
 {
     QVGPU_PM4(&q->c, PM4_WAIT_REG_MEM, PM4_WAIT_DW1__MEM_SPACE | QVGPU_POLL_EQ,
               QVGPU_LO(addr), QVGPU_HI(addr), value, UINT32_MAX, 1);
 }
 
 /* The last round waits for the gate, so that the move always meets work. */
-static void turns_relay(Turns *f)
+static void slices_relay(Slices *f)
 {
     unsigned round, i;
 
     for (round = 0; round < ROUNDS; round++) {
         for (i = 0; i < QUEUES; i++) {
-            uint32_t turn = round * QUEUES + QUEUES - 1 - i;
+            uint32_t step = round * QUEUES + QUEUES - 1 - i;
 
-            turns_wait(&f->q[i], SHARED, turn);
-            if (turn == (ROUNDS - 1) * QUEUES) {
-                turns_wait(&f->q[i], GATE, 1);
+            slices_wait(&f->q[i], SHARED, step);
+            if (step == (ROUNDS - 1) * QUEUES) {
+                slices_wait(&f->q[i], GATE, 1);
             }
-            qvgpu_pm4_write(&f->q[i].c, SHARED + 64 + 4 * i, ~turn);
-            qvgpu_pm4_write(&f->q[i].c, SHARED, turn + 1);
+            qvgpu_pm4_write(&f->q[i].c, SHARED + 64 + 4 * i, ~step);
+            qvgpu_pm4_write(&f->q[i].c, SHARED, step + 1);
         }
     }
     for (i = 0; i < QUEUES; i++) {
@@ -280,7 +280,7 @@ static void turns_relay(Turns *f)
     }
 }
 
-static void turns_faults(Turns *f)
+static void slices_faults(Slices *f)
 {
     while (qvgpu_ih_pending(f->v)) {
         QVGPUIrq irq;
@@ -288,7 +288,7 @@ static void turns_faults(Turns *f)
         qvgpu_ih_next(f->v, &irq);
         g_assert_cmphex(irq.pasid, ==, PASID(0));
         g_assert_cmphex(irq.data[0], ==,
-                        (uint32_t)((TURNS_DST + 2 * QVGPU_PAGE) >> 12));
+                        (uint32_t)((SLICES_DST + 2 * QVGPU_PAGE) >> 12));
         qvgpu_cam_ack(f->v, irq.data[2]);
         /* Both have come, one from each hub. */
         f->faults |= irq.client == IH_CLIENT_VMC ? 1 : 2;
@@ -296,7 +296,7 @@ static void turns_faults(Turns *f)
 }
 
 /* Nine queues for four HQDs, three processes for one VMID, two stalls. */
-static void turns_start(Turns *f)
+static void slices_start(Slices *f)
 {
     QVGPU *v = f->v = qvgpu_start();
     unsigned i;
@@ -306,9 +306,9 @@ static void turns_start(Turns *f)
     qvgpu_hws_init(&f->h, v);
     qvgpu_hws_resources(&f->h, 1u << 13, 0xf);
     f->shared = qvgpu_ram_page(v);
-    f->src = qvgpu_alloc(v, QVGPU_VRAM, TURNS_PAGES * QVGPU_PAGE, QVGPU_PAGE);
-    f->dst = qvgpu_alloc(v, QVGPU_RAM, TURNS_PAGES * QVGPU_PAGE, QVGPU_PAGE);
-    qvgpu_fill(v, f->src, 5, 0, TURNS_PAGES * QVGPU_PAGE);
+    f->src = qvgpu_alloc(v, QVGPU_VRAM, SLICES_PAGES * QVGPU_PAGE, QVGPU_PAGE);
+    f->dst = qvgpu_alloc(v, QVGPU_RAM, SLICES_PAGES * QVGPU_PAGE, QVGPU_PAGE);
+    qvgpu_fill(v, f->src, 5, 0, SLICES_PAGES * QVGPU_PAGE);
     qvgpu_list_begin(&f->h);
     for (i = 0; i < QUEUES; i++) {
         QVGPUProcess *p = &f->p[i / (QUEUES / PROCESSES)];
@@ -321,9 +321,9 @@ static void turns_start(Turns *f)
         qvgpu_user_compute_init(&f->q[i], v, p, i);
         qvgpu_list_compute(&f->h, &f->q[i], 0);
         if (i == 0) {
-            qvgpu_space_map(&p->space, TURNS_SRC, f->src,
-                            TURNS_PAGES * QVGPU_PAGE);
-            qvgpu_space_map(&p->space, TURNS_DST, f->dst, 2 * QVGPU_PAGE);
+            qvgpu_space_map(&p->space, SLICES_SRC, f->src,
+                            SLICES_PAGES * QVGPU_PAGE);
+            qvgpu_space_map(&p->space, SLICES_DST, f->dst, 2 * QVGPU_PAGE);
             qvgpu_user_compute_init(&f->stalled, v, p, QUEUES);
             qvgpu_list_compute(&f->h, &f->stalled, 0);
             qvgpu_user_sdma_init(&f->copy, v, &p->space, 0, 0);
@@ -333,22 +333,23 @@ static void turns_start(Turns *f)
     qvgpu_list_chain(&f->h);
 
     qvgpu_pm4_write(&f->stalled.c, SHARED + 16, 1);
-    qvgpu_pm4_write(&f->stalled.c, TURNS_DST + 2 * QVGPU_PAGE, 0xbad);
+    qvgpu_pm4_write(&f->stalled.c, SLICES_DST + 2 * QVGPU_PAGE, 0xbad);
     qvgpu_pm4_write(&f->stalled.c, SHARED + 16, 2);
     qvgpu_user_compute_kick(&f->stalled);
     qvgpu_pkt_add64(&f->copy.q, SHARED + 24, 1);
-    qvgpu_pkt_copy(&f->copy.q, TURNS_SRC, TURNS_DST, TURNS_PAGES * QVGPU_PAGE);
+    qvgpu_pkt_copy(&f->copy.q, SLICES_SRC, SLICES_DST,
+                   SLICES_PAGES * QVGPU_PAGE);
     qvgpu_pkt_add64(&f->copy.q, SHARED + 24, 0x100);
     qvgpu_user_sdma_kick(&f->copy);
-    turns_relay(f);
+    slices_relay(f);
     qvgpu_list_run(&f->h, 0);
     qvgpu_wait_until(({
-        turns_faults(f);
+        slices_faults(f);
         f->faults == 3 && qtest_readl(v->qts, f->shared) > 4;
     }));
 }
 
-static void turns_finish(Turns *f)
+static void slices_finish(Slices *f)
 {
     QVGPU *v = f->v;
     unsigned i;
@@ -360,12 +361,12 @@ static void turns_finish(Turns *f)
     qtest_writel(v->qts, f->shared + GATE - SHARED, 1);
     qvgpu_cont(v);
     qvgpu_wait_until(({
-        turns_faults(f);
+        slices_faults(f);
         qtest_readl(v->qts, f->shared) == ROUNDS * QUEUES;
     }));
     for (i = 0; i < QUEUES; i++) {
         qvgpu_wait_until(({
-            turns_faults(f);
+            slices_faults(f);
             qtest_readl(v->qts, f->q[i].c.rptr) == f->q[i].c.wptr;
         }));
         g_assert_cmphex(qtest_readl(v->qts, f->shared + 64 + 4 * i), ==,
@@ -373,10 +374,10 @@ static void turns_finish(Turns *f)
     }
     /* Let the compute queue's word be one that the copy brings, too. */
     qtest_writel(v->qts, f->src + 2 * QVGPU_PAGE, 0xbad);
-    qvgpu_space_map(&f->p[0].space, TURNS_DST, f->dst,
-                    TURNS_PAGES * QVGPU_PAGE);
+    qvgpu_space_map(&f->p[0].space, SLICES_DST, f->dst,
+                    SLICES_PAGES * QVGPU_PAGE);
     qvgpu_wait_until(({
-        turns_faults(f);
+        slices_faults(f);
         qtest_readl(v->qts, f->stalled.c.rptr) == f->stalled.c.wptr &&
         qtest_readq(v->qts, f->copy.q.rptr) == f->copy.q.wptr;
     }));
@@ -387,7 +388,7 @@ static void turns_finish(Turns *f)
     qvgpu_expect(v, f->dst + 2 * QVGPU_PAGE + 4, 5, 2 * QVGPU_PAGE + 4,
                  2 * QVGPU_PAGE - 4);
     g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_BYTES_COPIED), ==,
-                     TURNS_PAGES * QVGPU_PAGE);
+                     SLICES_PAGES * QVGPU_PAGE);
     g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_QUEUE_ERRORS), ==, 0);
     qvgpu_stop(v);
 }
@@ -396,22 +397,22 @@ static void turns_finish(Turns *f)
  * Catches: a place in the list, a process's VMID, a queue that is half saved
  * or a stall that the new machine does not know.
  */
-static void test_turns_file(void)
+static void test_slices_file(void)
 {
-    Turns f;
+    Slices f;
 
-    turns_start(&f);
+    slices_start(&f);
     qvgpu_save_restore(f.v, false);
-    turns_finish(&f);
+    slices_finish(&f);
 }
 
-static void test_turns_live(void)
+static void test_slices_live(void)
 {
-    Turns f;
+    Slices f;
 
-    turns_start(&f);
+    slices_start(&f);
     qvgpu_migrate_live(f.v, NULL, NULL);
-    turns_finish(&f);
+    slices_finish(&f);
 }
 
 /* Blocks that hold what was written, and nothing that changes by itself. */
@@ -519,7 +520,7 @@ void qvgpu_add_migration_tests(void)
     qtest_add_func("/vgpu-kfd/state/stalled/twice", test_stalled_twice);
     qtest_add_func("/vgpu-kfd/state/copying/file", test_copying_file);
     qtest_add_func("/vgpu-kfd/state/copying/live", test_copying_live);
-    qtest_add_func("/vgpu-kfd/state/turns/file", test_turns_file);
-    qtest_add_func("/vgpu-kfd/state/turns/live", test_turns_live);
+    qtest_add_func("/vgpu-kfd/state/turns/file", test_slices_file);
+    qtest_add_func("/vgpu-kfd/state/turns/live", test_slices_live);
     qtest_add_func("/vgpu-kfd/state/hostile", test_hostile);
 }

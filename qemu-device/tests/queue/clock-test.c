@@ -77,8 +77,8 @@ static void emit_clock(Clock *t, unsigned quad)
 }
 
 /*
- * If the queue could run, it has had a turn: the other one had two. It waits,
- * and there is no interrupt.
+ * If the queue could run, it has had a time slice: the other one had two. It
+ * waits, and there is no interrupt.
  */
 static void expect_wait(Clock *t)
 {
@@ -187,7 +187,7 @@ static void test_retry(void)
     qvgpu_stop(t.v);
 }
 
-/* Two processes that take turns at one VMID. */
+/* Two processes with time slices in one VMID. */
 typedef struct Slices {
     QVGPU *v;
     QVGPUHws h;

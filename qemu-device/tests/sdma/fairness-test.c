@@ -56,7 +56,7 @@ static void test_fair(void)
         qvgpu_sdma_kick(&q[i]);
     }
     qtest_qmp_assert_success(v->qts, "{ 'execute': 'cont' }");
-    /* From when all are at work; a machine that stops keeps turns. */
+    /* From when all are at work; a machine that stops keeps shares. */
     for (i = 0; i < QUEUES; i++) {
         qvgpu_wait_until(qvgpu_sdma_rptr(&q[i]));
     }

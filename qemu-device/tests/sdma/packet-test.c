@@ -384,7 +384,7 @@ static void test_poll_others(void)
     sdma_start(&s);
     qvgpu_time_passes(s.v);
     at = ram(&s, QVGPU_PAGE);
-    /* The retry count ends; then the next packet's turn comes. */
+    /* The retry count ends; then the next packet runs. */
     qvgpu_pkt_poll_mem(&s.q, QVGPU_POLL_EQ, qvgpu_mc(s.v, at), 1, UINT32_MAX,
                        5);
     qvgpu_pkt_fence(&s.q, qvgpu_mc(s.v, at) + 4, 1);
