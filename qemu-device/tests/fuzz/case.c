@@ -256,6 +256,6 @@ void fuzz_case_make(FuzzCase *c)
         for (k = 0; k < c->nspaces; k++) {
             make_region(q, c->vmids[k]);
         }
-        fuzz_stream_make(q);
+        fuzz_sdma_stream_make(q);
     }
 }

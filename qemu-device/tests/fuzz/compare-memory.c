@@ -24,7 +24,7 @@ static bool next_run(const FuzzMem *m, uint64_t from, uint64_t end,
     return *pages;
 }
 
-void fuzz_push(FuzzCase *c)
+void fuzz_upload_memory(FuzzCase *c)
 {
     unsigned kind;
     uint64_t at, first, n;

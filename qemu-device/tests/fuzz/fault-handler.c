@@ -176,10 +176,10 @@ bool fuzz_stalls_left(FuzzQueue *q)
     return q->taken != q->seen_stalls->len;
 }
 
-bool fuzz_stall(FuzzQueue *q, unsigned vmid, uint64_t va, bool write,
-                const FuzzHit *hit)
+bool fuzz_handle_fault(FuzzQueue *q, unsigned vmid, uint64_t va, bool write,
+                       const FuzzHit *hit)
 {
-    int64_t until = g_get_monotonic_time() + FUZZ_PATIENCE_US;
+    int64_t until = g_get_monotonic_time() + FUZZ_TIMEOUT_US;
     FuzzCase *c = q->c;
     QVGPUIrq irq = {
         .vmid = vmid, .data = { va >> VGPU_PAGE_SHIFT,
@@ -187,7 +187,7 @@ bool fuzz_stall(FuzzQueue *q, unsigned vmid, uint64_t va, bool write,
     };
 
     do {
-        fuzz_drain(c);
+        fuzz_drain_irqs(c);
         skip_repeats(q, &irq);
         if (q->seen_stalls->len != q->taken) {
             break;

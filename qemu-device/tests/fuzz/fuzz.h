@@ -194,27 +194,27 @@ uint64_t fuzz_case_pte(FuzzQueue *q, FuzzRng *r);
 /* sdma-stream.c */
 
 /* The queue's registers, its ring and what it leads to. Data is there. */
-void fuzz_stream_make(FuzzQueue *q);
+void fuzz_sdma_stream_make(FuzzQueue *q);
 
 /* Where a packet of the queue may read or write @len bytes in @vmid. */
-uint64_t fuzz_pick(FuzzQueue *q, unsigned vmid, uint64_t len);
+uint64_t fuzz_pick_va(FuzzQueue *q, unsigned vmid, uint64_t len);
 /* Pages for a ring or a buffer, and their address. */
-FuzzPlace fuzz_special(FuzzQueue *q, unsigned pages);
+FuzzPlace fuzz_special_alloc(FuzzQueue *q, unsigned pages);
 uint64_t fuzz_special_va(FuzzQueue *q, unsigned vmid, FuzzPlace at);
 bool fuzz_special_left(FuzzQueue *q, unsigned pages);
 /* Dwords, at byte @from of a ring of @mask + 1 bytes. */
 void fuzz_put_dwords(FuzzCase *c, FuzzPlace at, uint64_t mask, uint64_t from,
                      const GArray *dw);
 /* A packet is put into the stream @to, or as much of nothing. */
-void fuzz_emit(FuzzQueue *q, GArray *to, const uint32_t *dw, unsigned n);
+void fuzz_stream_emit(FuzzQueue *q, GArray *to, const uint32_t *dw, unsigned n);
 #define FUZZ_EMIT(q, to, ...) \
-    fuzz_emit(q, to, (const uint32_t[]) { __VA_ARGS__ }, \
-              sizeof((const uint32_t[]) { __VA_ARGS__ }) / 4)
+    fuzz_stream_emit(q, to, (const uint32_t[]) { __VA_ARGS__ }, \
+                     sizeof((const uint32_t[]) { __VA_ARGS__ }) / 4)
 
 /* pm4-stream.c */
 
 /* Which queue it is; what is in its ring. */
-void fuzz_pm4_make(FuzzQueue *q, GArray *to);
+void fuzz_pm4_stream_make(FuzzQueue *q, GArray *to);
 /* On the device: start the queue; is it done; did it end as it must. */
 void fuzz_pm4_load(FuzzQueue *q);
 bool fuzz_pm4_idle(FuzzQueue *q);
@@ -243,8 +243,10 @@ void fuzz_put64(FuzzCase *c, FuzzPlace at, uint64_t val);
 
 /* sdma-oracle.c */
 
-/* Do all of the queue's packets; calls fuzz_stall() at each retry fault. */
-void fuzz_oracle_run(FuzzQueue *q);
+/*
+ * Do all of the queue's packets; calls fuzz_handle_fault() at each retry fault.
+ */
+void fuzz_sdma_oracle_run(FuzzQueue *q);
 /* Bytes that stand or fall together: aligned, at most 8. */
 void fuzz_store(FuzzQueue *q, unsigned vmid, uint64_t va, uint64_t val,
                 unsigned len, uint8_t undef);
@@ -253,13 +255,13 @@ uint64_t fuzz_load(FuzzQueue *q, unsigned vmid, uint64_t va, unsigned len,
 
 /* pm4-oracle.c */
 
-/* fuzz_oracle_run() of a compute queue. */
-void fuzz_mec_run(FuzzQueue *q);
+/* fuzz_sdma_oracle_run() of a compute queue. */
+void fuzz_pm4_oracle_run(FuzzQueue *q);
 
 /* compare-memory.c */
 
 /* The device's memory becomes what the case begins with. */
-void fuzz_push(FuzzCase *c);
+void fuzz_upload_memory(FuzzCase *c);
 /* Compare pages @from to @end of the fuzzer's memory that are in use. */
 void fuzz_check_pages(FuzzCase *c, uint64_t from, uint64_t end);
 /* The same with all memory, also what no case uses. */
@@ -278,9 +280,9 @@ void fuzz_stop(FuzzCase *c);
 /* Do a case. True if the device did what it must. */
 bool fuzz_run(FuzzCase *c, uint64_t seed, const GArray *drop);
 /* Take the interrupts that there are to whom they concern. */
-void fuzz_drain(FuzzCase *c);
+void fuzz_drain_irqs(FuzzCase *c);
 /* 20 s times VGPU_TEST_SCALE, see qvgpu_wait_us(). */
-#define FUZZ_PATIENCE_US    (qvgpu_wait_us() / 3 * 2)
+#define FUZZ_TIMEOUT_US     (qvgpu_wait_us() / 3 * 2)
 
 /* fault-handler.c */
 
@@ -289,8 +291,8 @@ void fuzz_drain(FuzzCase *c);
  * queue's memory, make something of the entry and acknowledge. False: the
  * device went wrong, the case is over.
  */
-bool fuzz_stall(FuzzQueue *q, unsigned vmid, uint64_t va, bool write,
-                const FuzzHit *hit);
+bool fuzz_handle_fault(FuzzQueue *q, unsigned vmid, uint64_t va, bool write,
+                       const FuzzHit *hit);
 /* Does the queue stall once more than it should? */
 bool fuzz_stalls_left(FuzzQueue *q);
 /* If the case is one for it: save the machine, restore it into a new one. */

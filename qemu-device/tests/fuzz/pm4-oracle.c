@@ -158,7 +158,7 @@ static void run_buffer(Stream *s)
     }
 }
 
-void fuzz_mec_run(FuzzQueue *q)
+void fuzz_pm4_oracle_run(FuzzQueue *q)
 {
     Stream s = {
         .q = q, .vmid = q->vmid, .base = q->q.ring_va, .mask = q->q.bytes - 1,

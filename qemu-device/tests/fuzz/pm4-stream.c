@@ -16,7 +16,7 @@ static void emit(FuzzQueue *q, GArray *to, unsigned op, uint32_t *dw,
                  unsigned n)
 {
     dw[0] = PM4_HEADER(op, n);
-    fuzz_emit(q, to, dw, n);
+    fuzz_stream_emit(q, to, dw, n);
 }
 #define EMIT(op, ...) do {                                      \
         uint32_t dw_[] = { 0, __VA_ARGS__ };                    \
@@ -35,7 +35,7 @@ static void make_write_data(FuzzQueue *q, unsigned vmid, GArray *to)
 {
     FuzzRng *r = &q->c->rng;
     unsigned n = 1 + fuzz_below(r, MAX_PACKET - 4), i;
-    uint64_t va = fuzz_pick(q, vmid, 4 * n);
+    uint64_t va = fuzz_pick_va(q, vmid, 4 * n);
     uint32_t dw[MAX_PACKET];
 
     dw[1] = VGPU_PREP(PM4_WRITE_DATA_DW1__DST_SEL, memory(r)) |
@@ -56,7 +56,7 @@ static void make_copy_data(FuzzQueue *q, unsigned vmid, GArray *to)
     };
     FuzzRng *r = &q->c->rng;
     uint32_t sel = from[fuzz_below(r, ARRAY_SIZE(from))];
-    uint64_t src = fuzz_pick(q, vmid, 8), dst = fuzz_pick(q, vmid, 8);
+    uint64_t src = fuzz_pick_va(q, vmid, 8), dst = fuzz_pick_va(q, vmid, 8);
 
     EMIT(PM4_COPY_DATA, VGPU_PREP(PM4_COPY_DATA_DW1__SRC_SEL, sel) |
          VGPU_PREP(PM4_COPY_DATA_DW1__DST_SEL, memory(r)) |
@@ -67,7 +67,7 @@ static void make_copy_data(FuzzQueue *q, unsigned vmid, GArray *to)
 static void make_release(FuzzQueue *q, unsigned vmid, GArray *to)
 {
     FuzzRng *r = &q->c->rng;
-    uint64_t va = fuzz_pick(q, vmid, 8), data = fuzz_rnd(r);
+    uint64_t va = fuzz_pick_va(q, vmid, 8), data = fuzz_rnd(r);
     uint32_t data_sel = fuzz_below(r, PM4_DATA_GDS);
     uint32_t int_sel = fuzz_below(r, PM4_INT_IF_64 + 1);
     /* The queue is told from the others by its part. */
@@ -91,7 +91,7 @@ static void make_indirect(FuzzQueue *q, GArray *to, bool chain)
     FuzzCase *c = q->c;
     FuzzRng *r = &c->rng;
     g_autoptr(GArray) dw = g_array_new(false, false, 4);
-    FuzzPlace at = fuzz_special(q, 1);
+    FuzzPlace at = fuzz_special_alloc(q, 1);
     unsigned n = 1 + fuzz_below(r, 8), vmid = q->vmid, field = 0;
     uint64_t va;
 
@@ -132,12 +132,12 @@ static void make_nothing(FuzzQueue *q, GArray *to)
         emit(q, to, PM4_NOP, dw, 2 + fuzz_below(r, 40));
         break;
     case 1:
-        fuzz_emit(q, to, &type2, 1);
+        fuzz_stream_emit(q, to, &type2, 1);
         break;
     case 2:
         type2 = PM4_HEADER(PM4_NOP, 2) |
                 VGPU_PREP(PM4_HDR__COUNT, (uint32_t)PM4_COUNT_HEADER_ONLY);
-        fuzz_emit(q, to, &type2, 1);
+        fuzz_stream_emit(q, to, &type2, 1);
         break;
     case 3:
         EMIT(PM4_EVENT_WRITE, 4 | VGPU_PREP(PM4_EVENT__INDEX, 4u));
@@ -169,7 +169,7 @@ static void make_packet(FuzzQueue *q, unsigned vmid, bool in_ib, GArray *to)
         break;
     case 75 ... 79:
         /* It is met at once, whatever memory holds. */
-        va = fuzz_pick(q, vmid, 4);
+        va = fuzz_pick_va(q, vmid, 4);
         EMIT(PM4_WAIT_REG_MEM, PM4_WAIT_DW1__MEM_SPACE |
              (fuzz_chance(r, 50) ? 3 : 0), QVGPU_LO(va), QVGPU_HI(va), 0, 0, 4);
         break;
@@ -184,7 +184,7 @@ static void make_packet(FuzzQueue *q, unsigned vmid, bool in_ib, GArray *to)
     }
 }
 
-void fuzz_pm4_make(FuzzQueue *q, GArray *to)
+void fuzz_pm4_stream_make(FuzzQueue *q, GArray *to)
 {
     FuzzRng *r = &q->c->rng;
     unsigned n = 1 + fuzz_below(r, 24);

@@ -22,7 +22,7 @@ void fuzz_fail(FuzzCase *c, const char *fmt, ...)
     }
 }
 
-void fuzz_drain(FuzzCase *c)
+void fuzz_drain_irqs(FuzzCase *c)
 {
     while (qvgpu_ih_pending(c->v)) {
         QVGPUIrq irq;
@@ -163,12 +163,12 @@ static bool same(GArray *a, GArray *b)
 
 static void check_queue(FuzzQueue *q)
 {
-    int64_t until = g_get_monotonic_time() + FUZZ_PATIENCE_US;
+    int64_t until = g_get_monotonic_time() + FUZZ_TIMEOUT_US;
     FuzzCase *c = q->c;
 
     while (!(q->compute ? fuzz_pm4_idle(q) : qvgpu_sdma_idle(&q->q)) &&
            !c->failure->len) {
-        fuzz_drain(c);
+        fuzz_drain_irqs(c);
         if (fuzz_stalls_left(q)) {
             fuzz_fail(c, "queue %u: a retry fault too many", q->part);
         } else if (g_get_monotonic_time() > until) {
@@ -177,7 +177,7 @@ static void check_queue(FuzzQueue *q)
         }
         qvgpu_waited();
     }
-    fuzz_drain(c);
+    fuzz_drain_irqs(c);
     if (q->compute) {
         fuzz_pm4_check(q);
     } else if (qvgpu_sdma_exception(&q->q)) {
@@ -195,7 +195,7 @@ static void check_queue(FuzzQueue *q)
 }
 
 /* Nothing of the last case; its pages are zero now. */
-static void forget(FuzzCase *c)
+static void case_reset(FuzzCase *c)
 {
     unsigned i, kind;
 
@@ -232,12 +232,12 @@ bool fuzz_run(FuzzCase *c, uint64_t seed, const GArray *drop)
 {
     unsigned i;
 
-    forget(c);
+    case_reset(c);
     c->seed = seed;
     c->rng.state = seed;
     c->drop = drop;
     fuzz_case_make(c);
-    fuzz_push(c);
+    fuzz_upload_memory(c);
     program(c);
     for (i = 0; i < c->nqueues; i++) {
         load(&c->queue[i]);
@@ -249,7 +249,7 @@ bool fuzz_run(FuzzCase *c, uint64_t seed, const GArray *drop)
         fuzz_save(c);
     }
     for (i = 0; i < c->nqueues && !c->failure->len; i++) {
-        fuzz_oracle_run(&c->queue[i]);
+        fuzz_sdma_oracle_run(&c->queue[i]);
     }
     for (i = 0; i < c->nqueues && !c->failure->len; i++) {
         check_queue(&c->queue[i]);

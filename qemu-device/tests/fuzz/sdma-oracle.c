@@ -36,7 +36,7 @@ static bool touch(FuzzQueue *q, unsigned vmid, uint64_t va, bool write,
         if (hit.kind != FUZZ_HIT_RETRY) {
             break;
         }
-        if (!fuzz_stall(q, vmid, va, write, &hit)) {
+        if (!fuzz_handle_fault(q, vmid, va, write, &hit)) {
             *data = 0;
             return false;
         }
@@ -466,10 +466,10 @@ static void run_stream(Stream *s)
     }
 }
 
-void fuzz_oracle_run(FuzzQueue *q)
+void fuzz_sdma_oracle_run(FuzzQueue *q)
 {
     if (q->compute) {
-        fuzz_mec_run(q);
+        fuzz_pm4_oracle_run(q);
         return;
     }
     run_stream(&(Stream) {

@@ -53,7 +53,7 @@ static uint64_t pick_vmid0(FuzzQueue *q, uint64_t len)
            fuzz_part(q, kind, stretch(q, kind, len, beyond(q, kind))).off;
 }
 
-uint64_t fuzz_pick(FuzzQueue *q, unsigned vmid, uint64_t len)
+uint64_t fuzz_pick_va(FuzzQueue *q, unsigned vmid, uint64_t len)
 {
     FuzzCase *c = q->c;
     FuzzRng *r = &c->rng;
@@ -96,7 +96,7 @@ static uint64_t length(FuzzRng *r)
     }
 }
 
-void fuzz_emit(FuzzQueue *q, GArray *to, const uint32_t *dw, unsigned n)
+void fuzz_stream_emit(FuzzQueue *q, GArray *to, const uint32_t *dw, unsigned n)
 {
     FuzzCase *c = q->c;
     unsigned number = c->npackets++, i;
@@ -117,7 +117,7 @@ void fuzz_emit(FuzzQueue *q, GArray *to, const uint32_t *dw, unsigned n)
 }
 #define EMIT(...) FUZZ_EMIT(q, to, __VA_ARGS__)
 
-FuzzPlace fuzz_special(FuzzQueue *q, unsigned pages)
+FuzzPlace fuzz_special_alloc(FuzzQueue *q, unsigned pages)
 {
     QVGPUKind kind = fuzz_chance(&q->c->rng, 60) ? QVGPU_RAM : QVGPU_VRAM;
     FuzzPlace at = fuzz_part(q, kind,
@@ -168,7 +168,7 @@ static void make_indirect(FuzzQueue *q, unsigned vmid, unsigned depth,
     FuzzCase *c = q->c;
     FuzzRng *r = &c->rng;
     g_autoptr(GArray) dw = g_array_new(false, false, 4);
-    FuzzPlace at = fuzz_special(q, 2);
+    FuzzPlace at = fuzz_special_alloc(q, 2);
     unsigned field = 0;
     uint64_t va;
 
@@ -192,7 +192,7 @@ static void make_write(FuzzQueue *q, unsigned vmid, GArray *to)
     uint32_t dw[4 + 64];
     FuzzRng *r = &q->c->rng;
     unsigned i, n = 1 + fuzz_below(r, 64);
-    uint64_t va = fuzz_pick(q, vmid, n * 4) & ~3ull;
+    uint64_t va = fuzz_pick_va(q, vmid, n * 4) & ~3ull;
 
     dw[0] = SDMA_PKT(SDMA_OP_WRITE, SDMA_SUBOP_WRITE_LINEAR);
     dw[1] = va + fuzz_below(r, 4);
@@ -201,7 +201,7 @@ static void make_write(FuzzQueue *q, unsigned vmid, GArray *to)
     for (i = 0; i < n; i++) {
         dw[4 + i] = fuzz_rnd(r);
     }
-    fuzz_emit(q, to, dw, 4 + n);
+    fuzz_stream_emit(q, to, dw, 4 + n);
 }
 
 static void make_packet(FuzzQueue *q, unsigned vmid, unsigned depth,
@@ -213,7 +213,7 @@ static void make_conditional(FuzzQueue *q, unsigned vmid, GArray *to)
     FuzzCase *c = q->c;
     FuzzRng *r = &c->rng;
     g_autoptr(GArray) dw = g_array_new(false, false, 4);
-    uint64_t va = fuzz_pick(q, vmid, 4);
+    uint64_t va = fuzz_pick_va(q, vmid, 4);
     uint32_t x = fuzz_rnd(r);
 
     make_packet(q, vmid, 2, dw);
@@ -243,7 +243,7 @@ static void make_atomic(FuzzQueue *q, unsigned vmid, GArray *to)
     FuzzRng *r = &c->rng;
     uint32_t op = ops[fuzz_below(r, ARRAY_SIZE(ops))] |
                   (fuzz_rnd(r) & (SDMA_ATOMIC_OP_64 | SDMA_ATOMIC_OP_NO_RTN));
-    uint64_t va = fuzz_pick(q, vmid, 8) & ~7ull, src = fuzz_rnd(r);
+    uint64_t va = fuzz_pick_va(q, vmid, 8) & ~7ull, src = fuzz_rnd(r);
     uint64_t cmp = fuzz_rnd(r);
 
     if (!(op & SDMA_ATOMIC_OP_64)) {
@@ -260,7 +260,7 @@ static void make_surface(FuzzQueue *q, unsigned vmid, unsigned element,
 {
     FuzzRng *r = &q->c->rng;
     unsigned x = fuzz_below(r, 8), y = fuzz_below(r, 3), z = fuzz_below(r, 2);
-    uint64_t va = fuzz_pick(q, vmid, MAX_LEN);
+    uint64_t va = fuzz_pick_va(q, vmid, MAX_LEN);
 
     dw[0] = va;
     dw[1] = va >> 32;
@@ -286,14 +286,14 @@ static void make_rect(FuzzQueue *q, unsigned vmid, GArray *to)
     dw[11] = VGPU_PREP(SDMA_COPY_RECT_XY__X, (uint32_t)fuzz_below(r, 32)) |
              VGPU_PREP(SDMA_COPY_RECT_XY__Y, (uint32_t)fuzz_below(r, 8));
     dw[12] = fuzz_below(r, 3);
-    fuzz_emit(q, to, dw, ARRAY_SIZE(dw));
+    fuzz_stream_emit(q, to, dw, ARRAY_SIZE(dw));
 }
 
 static void make_copy(FuzzQueue *q, unsigned vmid, GArray *to)
 {
     FuzzCase *c = q->c;
-    uint64_t len = length(&c->rng), src = fuzz_pick(q, vmid, len);
-    uint64_t a = fuzz_pick(q, vmid, len), b = fuzz_pick(q, vmid, len);
+    uint64_t len = length(&c->rng), src = fuzz_pick_va(q, vmid, len);
+    uint64_t a = fuzz_pick_va(q, vmid, len), b = fuzz_pick_va(q, vmid, len);
 
     if (fuzz_chance(&c->rng, 85)) {
         EMIT(SDMA_PKT(SDMA_OP_COPY, SDMA_SUBOP_COPY_LINEAR), len - 1, 0,
@@ -312,7 +312,8 @@ static void make_fill(FuzzQueue *q, unsigned vmid, GArray *to)
     FuzzRng *r = &c->rng;
     uint32_t size = fuzz_below(r, 3), data = fuzz_rnd(r);
     uint64_t len = length(r);
-    uint64_t va = fuzz_pick(q, vmid, ROUND_UP(len, 4)) & ~((1ull << size) - 1);
+    uint64_t va = fuzz_pick_va(q, vmid, ROUND_UP(len, 4)) &
+                  ~((1ull << size) - 1);
 
     va += fuzz_below(r, 1 << size);
     EMIT(SDMA_PKT(SDMA_OP_CONST_FILL, 0) |
@@ -345,7 +346,7 @@ static void make_packet(FuzzQueue *q, unsigned vmid, unsigned depth,
         make_write(q, vmid, to);
         break;
     case 62 ... 69:
-        a = fuzz_pick(q, vmid, 4);
+        a = fuzz_pick_va(q, vmid, 4);
         EMIT(SDMA_PKT(SDMA_OP_FENCE, 0), QVGPU_LO(a), QVGPU_HI(a),
              QVGPU_LO(x));
         break;
@@ -354,13 +355,13 @@ static void make_packet(FuzzQueue *q, unsigned vmid, unsigned depth,
         break;
     case 78 ... 84:
         len = MAX(len / 8, 1);
-        a = fuzz_pick(q, vmid, len * 8) & ~7ull;
+        a = fuzz_pick_va(q, vmid, len * 8) & ~7ull;
         EMIT(SDMA_PKT(SDMA_OP_PTEPDE, SDMA_SUBOP_PTEPDE_GEN), QVGPU_LO(a),
              QVGPU_HI(a), QVGPU_LO(x), QVGPU_HI(x), QVGPU_LO(y), QVGPU_HI(y),
              QVGPU_LO(x + y), QVGPU_HI(x * y), len - 1);
         break;
     case 85 ... 87:
-        a = fuzz_pick(q, vmid, 4);
+        a = fuzz_pick_va(q, vmid, 4);
         EMIT(SDMA_PKT(SDMA_OP_POLL_REGMEM, 0) | SDMA_POLL_REGMEM__MEM |
              VGPU_PREP(SDMA_POLL_REGMEM__FUNC, (uint32_t)(x % 7)), QVGPU_LO(a),
              QVGPU_HI(a), QVGPU_LO(y), QVGPU_HI(y),
@@ -371,7 +372,7 @@ static void make_packet(FuzzQueue *q, unsigned vmid, unsigned depth,
         EMIT(SDMA_PKT(SDMA_OP_TRAP, 0), q->part << 24 | (x & 0xffffff));
         break;
     case 91:
-        a = fuzz_pick(q, vmid, 8);
+        a = fuzz_pick_va(q, vmid, 8);
         EMIT(SDMA_PKT(SDMA_OP_TIMESTAMP, SDMA_SUBOP_TIMESTAMP_GET_GLOBAL),
              QVGPU_LO(a), QVGPU_HI(a));
         break;
@@ -379,7 +380,7 @@ static void make_packet(FuzzQueue *q, unsigned vmid, unsigned depth,
         dw[0] = SDMA_PKT(SDMA_OP_NOP, 0) |
                 VGPU_PREP(SDMA_NOP__COUNT, (uint32_t)(x & 15));
         memset(dw + 1, y, sizeof(dw) - 4);
-        fuzz_emit(q, to, dw, 1 + (x & 15));
+        fuzz_stream_emit(q, to, dw, 1 + (x & 15));
         break;
     default:
         if (depth < 2 && fuzz_special_left(q, 2)) {
@@ -422,7 +423,7 @@ static void choose_slot(FuzzQueue *q)
     }
 }
 
-void fuzz_stream_make(FuzzQueue *q)
+void fuzz_sdma_stream_make(FuzzQueue *q)
 {
     FuzzCase *c = q->c;
     FuzzRng *r = &c->rng;
@@ -438,16 +439,16 @@ void fuzz_stream_make(FuzzQueue *q)
     q->rptr = fuzz_part(q, fuzz_chance(r, 50) ? QVGPU_RAM : QVGPU_VRAM,
                         FUZZ_SPECIAL * QVGPU_PAGE + (fuzz_rnd(r) & 0xff8));
     q->specials[QVGPU_RAM] = q->specials[QVGPU_VRAM] = 1;
-    ring = fuzz_special(q, DIV_ROUND_UP(bytes, QVGPU_PAGE));
+    ring = fuzz_special_alloc(q, DIV_ROUND_UP(bytes, QVGPU_PAGE));
     q->q.ring_va = fuzz_special_va(q, q->vmid, ring);
     q->q.rptr_va = fuzz_special_va(q, q->vmid, q->rptr);
     q->q.bytes = bytes;
     if (q->compute) {
-        fuzz_pm4_make(q, dw);
+        fuzz_pm4_stream_make(q, dw);
     } else {
         choose_slot(q);
         if (fuzz_chance(r, 20)) {
-            q->q.rptr_va = fuzz_pick(q, q->vmid, 8) & ~7ull;
+            q->q.rptr_va = fuzz_pick_va(q, q->vmid, 8) & ~7ull;
         }
         q->q.cntl = SDMA_RB_CNTL__RPTR_WRITEBACK_ENABLE |
                     VGPU_PREP(SDMA_RB_CNTL__RB_SIZE, order) |
