@@ -126,7 +126,7 @@ static gint by_place(gconstpointer a, gconstpointer b)
            (int)x->write - (int)y->write;
 }
 
-/* What is done anew is told anew: leave one of each then. */
+/* What is done anew is reported anew: leave one of each then. */
 static void sort_faults(FuzzCase *c, GArray *faults)
 {
     unsigned i;

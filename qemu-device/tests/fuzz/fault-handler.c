@@ -146,8 +146,8 @@ static bool same_fault(const QVGPUIrq *a, const QVGPUIrq *b)
 }
 
 /*
- * Without the CAM, a fault is told again and again: pass over what was told
- * before, but for @want.
+ * Without the CAM, a fault is reported again and again: pass over what was
+ * reported before, but for @want.
  */
 static void skip_repeats(FuzzQueue *q, const QVGPUIrq *want)
 {

@@ -99,7 +99,7 @@ typedef struct FuzzQueue {
     /* What must be seen besides memory. */
     uint64_t done;              /* read pointer */
     GArray *traps;              /* uint32_t */
-    /* As the device tells. */
+    /* As the device reports. */
     GArray *seen_traps;
     GArray *seen_stalls;        /* QVGPUIrq */
     unsigned taken;             /* of seen_stalls */

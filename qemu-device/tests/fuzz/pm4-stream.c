@@ -70,7 +70,7 @@ static void make_release(FuzzQueue *q, unsigned vmid, GArray *to)
     uint64_t va = fuzz_pick_va(q, vmid, 8), data = fuzz_rnd(r);
     uint32_t data_sel = fuzz_below(r, PM4_DATA_GDS);
     uint32_t int_sel = fuzz_below(r, PM4_INT_IF_64 + 1);
-    /* The queue is told from the others by its part. */
+    /* The queue differs from the others by its part. */
     uint32_t context = q->part << 24 | (fuzz_rnd(r) & 0xffffff);
 
     if (int_sel >= PM4_INT_IF_32 && fuzz_chance(r, 60)) {

@@ -368,7 +368,7 @@ static void make_packet(FuzzQueue *q, unsigned vmid, unsigned depth,
              VGPU_PREP(SDMA_POLL_REGMEM_DW5__RETRY, (uint32_t)(x >> 32 & 3)));
         break;
     case 88 ... 90:
-        /* The queue is told from the others by its part. */
+        /* The queue differs from the others by its part. */
         EMIT(SDMA_PKT(SDMA_OP_TRAP, 0), q->part << 24 | (x & 0xffffff));
         break;
     case 91:

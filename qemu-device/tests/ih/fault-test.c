@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: what a fault tells, the retry CAM, no-retry faults. */
+/* vgpu-kfd: entries of faults, the retry CAM, no-retry faults. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/ih/suite.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"

@@ -227,8 +227,8 @@ static void test_full_without_overflow(void)
 }
 
 /*
- * Catches: a retry fault whose entry was lost in an overflow and that nobody
- * hears of again. Acknowledging every slot brings it back.
+ * Catches: a retry fault whose entry was lost in an overflow and is not sent
+ * again. Acknowledging every slot brings it back.
  */
 static void test_fault_lost_in_overflow(void)
 {

@@ -94,8 +94,8 @@ static uint64_t expect_kick(Rings *t, unsigned n)
 }
 
 /*
- * Catches: entries in a wrong ring, a ring that nobody hears of or hears of too
- * often, entries left behind when the driver says how far it came.
+ * Catches: entries in a wrong ring, a ring that ring 0 does not announce, or
+ * announces too often, entries left behind when the driver writes RPTR.
  */
 static void test_routing(void)
 {

@@ -136,8 +136,8 @@ static char *record(const Case *c, unsigned seed, char **traced)
 
 /*
  * Catches: a choice that depends on the time, on a thread or on another
- * machine's memory; a seed that is not used; a taken occasion that nobody tells
- * of.
+ * machine's memory; a seed that is not used; a taken occasion that is not
+ * reported.
  */
 static void test_case(const void *opaque)
 {

@@ -286,7 +286,7 @@ static void test_corrupt(void)
     uint32_t id;
 
     inject_start(&t);
-    /* Page 1's entry with the address bit that tells it from page 0's. */
+    /* Page 1's entry with the address bit that page 0's lacks. */
     g_assert_cmphex(t.mem & QVGPU_PAGE, ==, 0);
     id = qvgpu_inject(t.v, "'kind': 'pte-corrupt', 'va': %" PRIu64
                       ", 'count': 1, 'xor': 4096", VA + QVGPU_PAGE);

@@ -53,7 +53,7 @@ void workload_log_memory(Workload *r)
     log_sum(r, r->dst, WORKLOAD_PAGES * QVGPU_PAGE);
 }
 
-/* Free every slot of the CAM that is taken, told of or not. */
+/* Free every slot of the CAM that is taken, with an entry or without. */
 static unsigned ack_all(Workload *r)
 {
     QDict *info = qvgpu_query(r->v);

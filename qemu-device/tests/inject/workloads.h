@@ -46,9 +46,9 @@ void workload_resets(Workload *r);
 /* The VRAM of a second device. */
 void workload_peer(Workload *r);
 
-/* Interrupt entries that are there, forgetting them. */
+/* Log and drop the interrupt entries that are there. */
 void workload_log_irqs(Workload *r);
-/* All of src and dst. */
+/* Log all of src and dst. */
 void workload_log_memory(Workload *r);
 
 #endif /* VGPU_TEST_WORKLOADS_H */

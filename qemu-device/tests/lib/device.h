@@ -111,7 +111,7 @@ void qvgpu_stop(QVGPU *v);
 
 /* The first device in a bus, NULL if there is none; the caller frees it. */
 QPCIDevice *qvgpu_find(QPCIBus *bus);
-/* Size of a BAR as its writable bits tell, and its flag bits. */
+/* Size of a BAR by its writable bits, and its flag bits. */
 uint64_t qvgpu_bar_size(QPCIDevice *pci, unsigned bar, uint32_t *flags);
 /* Put BARs where qvgpu_start_cold() puts them. */
 void qvgpu_map_bars(QVGPU *v);

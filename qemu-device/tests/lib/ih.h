@@ -33,7 +33,7 @@ void qvgpu_ih_next(QVGPU *v, QVGPUIrq *irq);
 unsigned qvgpu_ih_next_fault(QVGPU *v, unsigned vmid, uint64_t va, bool write,
                              bool retry);
 void qvgpu_cam_ack(QVGPU *v, unsigned slot);
-/* An MSI came; forgets it. */
+/* Return whether an MSI came, and clear it. */
 bool qvgpu_msi_take(QVGPU *v);
 
 #endif /* VGPU_TEST_IH_H */

@@ -44,7 +44,7 @@ static void copy(Gart *g, uint64_t src, uint64_t dst, uint64_t len)
     qvgpu_sdma_finish(&g->q);
 }
 
-/* The latched fault; forgets it. */
+/* Check the latched fault, and clear it. */
 static void expect_fault(QVGPU *v, uint64_t va, bool write, unsigned walker)
 {
     uint32_t status = qvgpu_mm_rd(v, VM_L2_PROTECTION_FAULT_STATUS);
@@ -146,7 +146,7 @@ static void test_agp_window(void)
     qvgpu_expect(v, dst, 4, 0, 200);
     g_assert_false(qvgpu_ih_pending(v));
 
-    /* One byte further on is outside: reads zeros, tells. */
+    /* One byte further on is outside: reads zeros, reports. */
     qvgpu_fill(v, dst, 4, 300, 200);
     qvgpu_pkt_copy(&q, at + 16 * MiB - 100, qvgpu_mc(v, dst), 200);
     qvgpu_sdma_finish(&q);
@@ -336,7 +336,7 @@ static void test_first_fault_is_kept(void)
                     status | VM_L2_PROTECTION_FAULT_STATUS__MORE_FAULTS);
     g_assert_cmphex(qvgpu_mm_rd64(g.v, VM_L2_PROTECTION_FAULT_ADDR_LO32), ==,
                     (GART_AT >> 12) + 5);
-    /* Both are told, though. */
+    /* Both are reported, though. */
     qvgpu_ih_next_fault(g.v, 0, GART_AT + 5 * QVGPU_PAGE, false, false);
     qvgpu_ih_next_fault(g.v, 0, GART_AT + 6 * QVGPU_PAGE, true, false);
     g_assert_cmpuint(qvgpu_counter(g.v, VGPU_CNT_FAULTS_NORETRY), ==, 2);

@@ -16,7 +16,7 @@
 #define LEAVES  (VM_INVALIDATE_ENG_REQ__L2_PTES | \
                  VM_INVALIDATE_ENG_REQ__L1_PTES)
 
-/* PAGES pages, each with an old and a new place, told apart by a word. */
+/* PAGES pages, each with an old and a new place, which differ in a word. */
 typedef struct Range {
     QVGPU *v;
     QVGPUSpace space;

@@ -32,7 +32,7 @@ void page_walk_expect_at(PageWalk *w, uint64_t va, uint64_t seed, uint64_t from,
 /* A no-retry fault of a 4-byte access at @va; the queue goes on. */
 void page_walk_expect_fault(PageWalk *w, uint64_t va, bool write,
                             unsigned walker);
-/* Forget the latched fault. */
+/* Clear the latched fault. */
 void page_walk_clear_fault(PageWalk *w);
 
 #endif /* VGPU_TEST_PAGE_WALK_FIXTURE_H */

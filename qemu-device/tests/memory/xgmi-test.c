@@ -308,7 +308,9 @@ static void test_unplug_peer(void)
     unsigned i;
 
     hive_plug(v, "");
-    /* Those who were there before are to be told where it ends now. */
+    /*
+     * FB_LOCATION_TOP of a device that was there before is the driver's to set.
+     */
     qvgpu_mm_wr(v, MC_VM_FB_LOCATION_TOP,
                 qvgpu_mm_rd(v, MC_VM_FB_LOCATION_BASE) + 2 * (VRAM >> 24) - 1);
     hive_expect_place(v, 0, 1, 2, HIVE_ID);

@@ -52,7 +52,7 @@ static void stalled_finish(Stalled *t, int64_t due_ns)
     qvgpu_cont(v);
     /* It looks again, in vain. */
     qvgpu_sdma_pass(&t->kq);
-    /* It still waits, and for the same slot: nothing was told twice. */
+    /* It still waits, and for the same slot: nothing was reported twice. */
     g_assert_false(qvgpu_sdma_idle(&t->q));
     g_assert_cmphex(qvgpu_sdma_rptr(&t->q), ==, 0);
     g_assert_false(qvgpu_ih_pending(v));

@@ -186,7 +186,7 @@ static void test_bad_vram(void)
     qtest_quit(qts);
 }
 
-/* Catches: what unrealize forgets: threads, memory regions, the MSI. */
+/* Catches: what unrealize leaves behind: threads, memory regions, the MSI. */
 static void test_plug_unplug(void)
 {
     QTestState *qts = start_with_root_port();

@@ -139,7 +139,7 @@ static void test_unknown_registers(void)
 
 /*
  * Catches: a register that crashes or hangs the device whatever is in it, and
- * one that reset forgets. The values make every enable bit go on and off.
+ * one that reset leaves out. The values make every enable bit go on and off.
  */
 static void test_all_registers_survive(void)
 {

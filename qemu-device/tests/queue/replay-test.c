@@ -47,7 +47,7 @@ static void test_acknowledge(void)
 
 /*
  * Catches: a flush that leaves a stalled queue asleep, and a CAM slot that it
- * frees: the page's next fault is then told twice.
+ * frees: the page's next fault is then reported twice.
  */
 static void test_invalidation(void)
 {
@@ -60,7 +60,7 @@ static void test_invalidation(void)
     qvgpu_sdma_kick(&r.q);
     slot = qvgpu_ih_next_fault(r.v, VMID, DST, true, true);
 
-    /* Nothing repaired yet: looks again, tells nobody. */
+    /* Nothing repaired yet: it looks again, and makes no entry. */
     qvgpu_invalidate(r.v, 1u << VMID);
     qvgpu_sdma_pass(&r.kq);
     g_assert_false(qvgpu_ih_pending(r.v));
