@@ -31,7 +31,7 @@
  * of everything increments the generation. One of a range of pages goes into
  * the hub's log, and clients do what is new there before they use translations
  * again. client->access is odd while the client uses translations, so that an
- * invalidation can tell when the old ones are gone.
+ * invalidation sees when the old ones are gone.
  */
 #ifndef HW_MISC_VGPU_KFD_CORE_VGPU_KFD_H
 #define HW_MISC_VGPU_KFD_CORE_VGPU_KFD_H

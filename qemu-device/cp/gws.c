@@ -3,7 +3,7 @@
  * vgpu-kfd: global wave sync (GWS): 64 resources of the chip with which waves
  * of a dispatch wait for each other. There are no waves here; what there is, is
  * who may use which: a VMID has one range. The scheduler gives a process as
- * many as its MAP_PROCESS asks for, of those that SET_RESOURCES leaves it, and
+ * many as its MAP_PROCESS requests, of those that SET_RESOURCES leaves it, and
  * no two processes the same.
  */
 #include "qemu/osdep.h"

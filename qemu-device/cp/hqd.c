@@ -2,7 +2,7 @@
 /*
  * vgpu-kfd: hardware queue descriptors of the MECs: queues start and leave. A
  * dequeue takes effect between two steps of a packet. An unfinished packet is
- * then forgotten: rptr is at its start, and it begins again with the queue.
+ * then discarded: rptr is at its start, and it begins again with the queue.
  */
 #include "qemu/osdep.h"
 #include "vgpu/bits.h"

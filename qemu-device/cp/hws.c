@@ -128,7 +128,7 @@ static void hws_program_vmid(VGPUCp *cp, unsigned vmid)
 
 /*
  * The VMID of the process, which may get one now; 0: none is free, or not as
- * much of GWS as it wants.
+ * many GWS resources as it requests.
  */
 static unsigned hws_assign_vmid(VGPUCp *cp)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: PM4 packets of compute queues: where they come from and what they
- * do. There are no caches and no shaders, so that what packets ask of these is
- * done when it is asked.
+ * do. There are no caches and no shaders, so that what packets request of these
+ * is complete at once.
  */
 #include "qemu/osdep.h"
 #include "vgpu/bits.h"

@@ -2,8 +2,8 @@
 /*
  * vgpu-kfd: making things go wrong on purpose.
  *
- * Where something may go wrong the device asks vgpu_inject_armed(), one read,
- * and only if that holds describes the occasion and asks vgpu_inject_fires().
+ * Where something may go wrong the device calls vgpu_inject_armed(), one read,
+ * and only if that holds describes the occasion and calls vgpu_inject_fires().
  * An injection's choices come from its own random numbers, drawn once for each
  * occasion that its filter lets through: the same seed and the same occasions
  * make the same choices.
@@ -126,7 +126,7 @@ static inline bool vgpu_inject_doorbell_lost(VGPUState *s, VGPUSite site)
 
 /*
  * What a walk reads instead of @entry, which is at @addr of the memory that
- * @where tells apart, @leaf if it ends the walk. Any thread.
+ * @where stands for, @leaf if it ends the walk. Any thread.
  */
 uint64_t vgpu_inject_pte(VGPUState *s, const VGPUSite *site, unsigned where,
                          uint64_t addr, uint64_t entry, bool leaf);
@@ -156,10 +156,10 @@ int64_t vgpu_inject_due(uint64_t delay);
 
 /* Whether the device has as many injections as it may have. */
 bool vgpu_inject_full(VGPUState *s);
-/* Add an injection. A copy of @what is what vgpu_inject_infos() tells of it. */
+/* Add an injection. vgpu_inject_infos() returns a copy of @what. */
 VGPUInjection *vgpu_inject_add(VGPUState *s, const VGPUInjectArgs *args,
                                const VgpuInjection *what);
-/* The number that the operator knows @i by. */
+/* The number of @i in vgpu-inject's reply. */
 uint32_t vgpu_inject_id(const VGPUInjection *i);
 /*
  * The command itself is an occasion, at @site, which @i takes. False: @i takes

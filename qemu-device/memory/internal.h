@@ -148,7 +148,7 @@ VGPUTargetKind vgpu_page_walk_fault_kind(VGPUClient *c, unsigned vmid);
 
 /* tlb.c. The client's thread. */
 
-/* What tells a leaf from all others; never 0. */
+/* Key of a leaf, which no other has; never 0. */
 static inline uint64_t vgpu_tlb_key(unsigned vmid, uint64_t va, unsigned shift)
 {
     return va >> shift << 10 | shift << 4 | vmid;

@@ -79,7 +79,7 @@ static VGPUTargetKind walk_vram_target(VGPUState *s, uint64_t *addr,
 
 /*
  * An address in an entry is an offset in VRAM plus FB_OFFSET, or a bus address;
- * @len: of what is there. False if it lies below VRAM; phys knows whether it
+ * @len: of what is there. False if it lies below VRAM; phys.c tests whether it
  * lies above.
  */
 static bool walk_entry_target(VGPUClient *c, uint64_t entry, uint64_t len,

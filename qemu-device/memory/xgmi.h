@@ -24,7 +24,7 @@ void vgpu_xgmi_leave(VGPUState *s);
  * BQL held.
  */
 void vgpu_xgmi_remove(VGPUState *s);
-/* The number by which the guest knows the hive; 0: the device is in none. */
+/* The hive's number, as the guest reads it; 0: the device is in none. */
 uint64_t vgpu_xgmi_hive_id(VGPUState *s);
 /* For query-vgpu. NULL: in no hive. BQL held. */
 VgpuHiveInfo *vgpu_query_hive(VGPUState *s);

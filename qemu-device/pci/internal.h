@@ -71,7 +71,7 @@ void vgpu_vram_bar_init(VGPUState *s);
 void vgpu_vram_bar_config_written(VGPUState *s, uint32_t addr, int len);
 /* Give BAR 0 its first size again. */
 void vgpu_vram_bar_reset(VGPUState *s);
-/* Give BAR 0 the size that the loaded configuration asks for, if it can be. */
+/* Give BAR 0 the size that the loaded configuration has, if it can be. */
 bool vgpu_vram_bar_load(VGPUState *s);
 
 /* vmstate.c: what is saved and migrated */

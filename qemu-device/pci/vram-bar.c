@@ -80,7 +80,7 @@ void vgpu_vram_bar_init(VGPUState *s)
                  PCI_REBAR_CTRL_BAR_SIZE);
 }
 
-/* Size that the capability's control register asks for; 0: impossible. */
+/* Size that the capability's control register requests; 0: impossible. */
 static uint64_t rebar_size(VGPUState *s)
 {
     const uint8_t *config = PCI_DEVICE(s)->config + REBAR_AT;

@@ -30,8 +30,8 @@ typedef enum VGPUDmaResult {
 } VGPUDmaResult;
 
 /*
- * Move @len bytes, or fewer: *@done tells, also before a stall. A fault says
- * that some of them were redirected.
+ * Move @len bytes, or fewer: *@done is how many, also before a stall. A fault
+ * means that some of them were redirected.
  */
 VGPUDmaResult vgpu_dma_copy(VGPUView *v, uint64_t dst, uint64_t src,
                             uint64_t len, uint64_t *done);

@@ -315,7 +315,7 @@ const VGPUClientOps vgpu_worker_client_ops = {
 /*
  * Return whether queue @n waits for a register write. The write of a queue that
  * does not run is not done, since the guest may have seen the engine stand: the
- * queue asks again when it runs. w->lock held.
+ * queue requests it again when it runs. w->lock held.
  */
 static bool worker_reg_due(VGPUWorker *w, unsigned n)
 {

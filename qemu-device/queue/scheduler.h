@@ -88,7 +88,7 @@ struct VGPUWorker {
 void vgpu_workers_alloc(VGPUState *s);
 void vgpu_workers_free(VGPUState *s);
 /*
- * Run a thread of @name for the queues that @ops tells of, which access memory
+ * Run a thread of @name for the queues of @ops, which access memory
  * as client @client. BQL held.
  */
 void vgpu_worker_start(VGPUWorker *w, VGPUState *s, const VGPUWorkerOps *ops,

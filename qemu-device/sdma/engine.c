@@ -281,7 +281,7 @@ void vgpu_sdma_pause(VGPUState *s, bool paused)
     for (i = 0; i < SDMA_NUM_ENGINES; i++) {
         vgpu_worker_pause(&s->sdma->engines[i].w, paused);
     }
-    /* Not before all were told: those that run on would be ahead. */
+    /* Not before all are to stop: those that run on would be ahead. */
     for (i = 0; i < SDMA_NUM_ENGINES && paused; i++) {
         VGPUWorker *w = &s->sdma->engines[i].w;
 

@@ -2,7 +2,7 @@
 /*
  * vgpu-kfd: an SDMA queue's image in memory (MQD): registers, and how far its
  * work is, so that it may go on in the middle of a packet. Whoever can write
- * the image can write what it likes: work that cannot be is forgotten, the
+ * the image can write what it likes: work that cannot be is discarded, the
  * packet at rptr begins anew.
  */
 #include "qemu/osdep.h"

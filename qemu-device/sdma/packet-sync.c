@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: SDMA packets that tell and wait: fences, traps, polls, clocks. */
+/* vgpu-kfd: SDMA packets that signal and wait: fences, traps, polls, clocks. */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
 #include "qemu/timer.h"
@@ -64,7 +64,7 @@ VGPUStep vgpu_sdma_poll_regmem(VGPUSdmaEngine *e, VGPUQueue *q)
         return VGPU_STEP_DONE;          /* ROCr's "HDP flush" */
     }
     if (!(x->dw[0] & SDMA_POLL_REGMEM__MEM)) {
-        /* A real HDP flush: dw2 names the register that asks for it. */
+        /* A real HDP flush: dw2 names the register that requests it. */
         if ((x->dw[0] & SDMA_POLL_REGMEM__HDP_FLUSH) && !x->polls &&
             x->dw[2] / 4 == GPU_HDP_FLUSH_REQ) {
             vgpu_reg_engine_write(e->s, GPU_HDP_FLUSH_REQ, x->dw[3]);
