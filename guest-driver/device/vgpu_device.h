@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * One GPU: the DRM device, and a pointer to what each folder keeps for it.
+ * struct vgpu_device: the DRM device, and a pointer to the state of each folder.
  *
- * vgpu_pci_probe() brings the folders up from hw/ to kfd/. Each one's init function
- * allocates its structure with drmm_kzalloc() before it registers an action that uses
- * it: the DRM device's release runs actions and frees memory in reverse order. Calls
- * go down only: kfd, drm -> svm -> process -> vm -> mm -> hw. What goes up (interrupts,
- * moves, faults) goes through handlers that the upper folder registered.
+ * vgpu_pci_probe() initialises the folders from hw/ up to kfd/. The init function of a
+ * folder allocates its structure with drmm_kzalloc() before it registers an action that
+ * uses the structure: the release of the DRM device runs actions and frees memory in
+ * reverse order. A folder calls only folders below it: kfd, drm -> svm -> process -> vm
+ * -> mm -> hw. A lower folder calls an upper one (interrupts, moves, faults) through
+ * handlers that the upper folder registered.
  */
 #ifndef VGPU_DEVICE_H
 #define VGPU_DEVICE_H
@@ -37,8 +38,7 @@ struct vgpu_vm_manager;
  * @sched: jobs of the render node (drm/)
  * @reset: recovery (reset/)
  * @pm: sleep of the system (vgpu_pm.c)
- * @kfd: KFD's view of the device (process/kfd_node.h), NULL until kfd_device_init() has
- *       made it
+ * @kfd: KFD's view of the device (process/kfd_node.h), NULL until kfd_device_init() sets it
  */
 struct vgpu_device {
 	struct drm_device drm;
@@ -53,6 +53,14 @@ struct vgpu_device {
 	struct kfd_node *kfd;
 };
 
+/**
+ * to_vgpu() - the device of a DRM device
+ * @drm: DRM device of this driver
+ *
+ * Context: any.
+ *
+ * Return: the structure that embeds @drm.
+ */
 static inline struct vgpu_device *to_vgpu(struct drm_device *drm)
 {
 	return container_of(drm, struct vgpu_device, drm);
@@ -62,7 +70,7 @@ static inline struct vgpu_device *to_vgpu(struct drm_device *drm)
  * vgpu_stat_add() - add to a counter
  * @vdev: device
  * @c: counter
- * @n: how much, may be negative
+ * @n: addend, may be negative
  *
  * Context: any.
  */

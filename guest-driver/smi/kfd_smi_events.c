@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SMI events (AMDKFD_IOC_SMI_EVENTS): a file on which lines of text tell what
- * happens on a GPU. Written to it is the mask of events; read() gives what has
- * been told since, as a stream, and never waits, as amdkfd has it. A line that
- * finds no room is lost as a whole.
+ * SMI events (AMDKFD_IOC_SMI_EVENTS): a file from which user space reads what
+ * happens on a GPU, one line of text an event. A write sets the mask of events.
+ * read() returns a stream of the lines since then and never waits, as in amdkfd. A
+ * line that does not fit into the FIFO of a client is dropped whole.
  *
- * A watcher hears of its own process and of what is nobody's; with CAP_SYS_ADMIN
- * when it opened the file, and KFD_SMI_EVENT_ALL_PROCESS in its mask, of all.
+ * A client gets the events of its own process and those of no process. It gets the
+ * events of all processes if it had CAP_SYS_ADMIN when it opened the file and
+ * KFD_SMI_EVENT_ALL_PROCESS is in its mask.
  */
 #include <linux/anon_inodes.h>
 #include <linux/capability.h>
@@ -23,18 +24,18 @@
 
 #define KFD_SMI_FIFO_BYTES	1024u
 
-/* Clients: their lists, and all that is in them. Innermost. */
+/* Protects the client list of every GPU and the contents of clients. Innermost lock. */
 static DEFINE_SPINLOCK(kfd_smi_lock);
 
 /**
  * struct kfd_smi_client - an open file
  * @link: in kfd_smi.clients
- * @smi: of the GPU; NULL: it was taken away
- * @fifo: what has not been read
- * @wait: of poll()
- * @events: mask
- * @pid: who opened it
- * @privileged: with CAP_SYS_ADMIN
+ * @smi: event log of the GPU; NULL after kfd_smi_fini()
+ * @fifo: lines that have not been read
+ * @wait: for poll()
+ * @events: mask of events
+ * @pid: thread group that opened the file
+ * @privileged: the opener had CAP_SYS_ADMIN
  */
 struct kfd_smi_client {
 	struct list_head link;
@@ -60,7 +61,8 @@ static bool kfd_smi_wants(const struct kfd_smi_client *client, pid_t pid,
 
 /*
  * Send @event to the clients of @smi, with the text of one of the KFD_EVENT_FMT_* of
- * <linux/kfd_ioctl.h>. @pid: process that it concerns; 0: all.
+ * <linux/kfd_ioctl.h>. @pid: process that the event concerns; 0: clients of every
+ * process get it.
  */
 __printf(4, 5)
 static void kfd_smi_event(struct kfd_smi *smi, pid_t pid,
@@ -71,7 +73,7 @@ static void kfd_smi_event(struct kfd_smi *smi, pid_t pid,
 	unsigned int len;
 	va_list args;
 
-	/* Who comes just now may miss it. */
+	/* A client that is being added may miss this event. */
 	if (list_empty_careful(&smi->clients))
 		return;
 	len = scnprintf(line, sizeof(line), "%x ", event);
@@ -90,12 +92,28 @@ static void kfd_smi_event(struct kfd_smi *smi, pid_t pid,
 	spin_unlock(&kfd_smi_lock);
 }
 
+/**
+ * kfd_smi_vm_fault() - report a fault that cannot be repaired
+ * @smi: event log of the GPU
+ * @pid: process that accessed the memory
+ * @comm: name of that process
+ *
+ * Context: any but interrupts. A client whose FIFO is full misses the event.
+ */
 void kfd_smi_vm_fault(struct kfd_smi *smi, pid_t pid, const char *comm)
 {
 	kfd_smi_event(smi, pid, KFD_SMI_EVENT_VMFAULT,
 		      KFD_EVENT_FMT_VMFAULT(pid, comm));
 }
 
+/**
+ * kfd_smi_queue_eviction() - report that the queues of a process were taken off
+ * @smi: event log of the GPU
+ * @pid: process that owns the queues
+ * @trigger: reason
+ *
+ * Context: as for kfd_smi_vm_fault().
+ */
 void kfd_smi_queue_eviction(struct kfd_smi *smi, pid_t pid,
 			    enum KFD_QUEUE_EVICTION_TRIGGERS trigger)
 {
@@ -106,6 +124,14 @@ void kfd_smi_queue_eviction(struct kfd_smi *smi, pid_t pid,
 						   trigger));
 }
 
+/**
+ * kfd_smi_queue_restore() - report the restore of a process's queues
+ * @smi: event log of the GPU
+ * @pid: process that owns the queues
+ * @on: true: the queues run again; false: the restore failed and will be retried
+ *
+ * Context: as for kfd_smi_vm_fault().
+ */
 void kfd_smi_queue_restore(struct kfd_smi *smi, pid_t pid, bool on)
 {
 	u64 now = ktime_get_boottime_ns();
@@ -115,6 +141,15 @@ void kfd_smi_queue_restore(struct kfd_smi *smi, pid_t pid, bool on)
 						  on ? '0' : 'R'));
 }
 
+/**
+ * kfd_smi_fault_start() - report that the repair of a retry fault starts
+ * @smi: event log of the GPU
+ * @pid: process that accessed the memory
+ * @page: page number of the address
+ * @write: the access was a write
+ *
+ * Context: as for kfd_smi_vm_fault().
+ */
 void kfd_smi_fault_start(struct kfd_smi *smi, pid_t pid, unsigned long page,
 			 bool write)
 {
@@ -126,6 +161,15 @@ void kfd_smi_fault_start(struct kfd_smi *smi, pid_t pid, unsigned long page,
 						    write ? 'W' : 'R'));
 }
 
+/**
+ * kfd_smi_fault_end() - report that the repair of a retry fault has ended
+ * @smi: event log of the GPU
+ * @pid: process that accessed the memory
+ * @page: page number of the address
+ * @moved: pages were migrated
+ *
+ * Context: as for kfd_smi_vm_fault().
+ */
 void kfd_smi_fault_end(struct kfd_smi *smi, pid_t pid, unsigned long page,
 		       bool moved)
 {
@@ -136,6 +180,16 @@ void kfd_smi_fault_end(struct kfd_smi *smi, pid_t pid, unsigned long page,
 						  moved ? 'M' : 'U'));
 }
 
+/**
+ * kfd_smi_unmap() - report that GPU page-table entries of SVM were cleared
+ * @smi: event log of the GPU
+ * @pid: process that owns the memory
+ * @page: first page number
+ * @npages: number of pages
+ * @trigger: reason
+ *
+ * Context: as for kfd_smi_vm_fault().
+ */
 void kfd_smi_unmap(struct kfd_smi *smi, pid_t pid, unsigned long page,
 		   unsigned long npages, enum KFD_SVM_UNMAP_TRIGGERS trigger)
 {
@@ -146,7 +200,7 @@ void kfd_smi_unmap(struct kfd_smi *smi, pid_t pid, unsigned long page,
 						   smi->gpu_id, trigger));
 }
 
-/* The system's memory is 0. */
+/* Location ids in events: 0 is system memory. */
 static u32 move_from(const struct kfd_smi_move *m)
 {
 	return m->to_vram ? 0 : m->smi->gpu_id;
@@ -157,6 +211,16 @@ static u32 move_to(const struct kfd_smi_move *m)
 	return m->to_vram ? m->smi->gpu_id : 0;
 }
 
+/**
+ * kfd_smi_move_start() - report that a migration starts
+ * @m: the migration
+ * @prefetch_loc: attribute of the range, as a GPU id
+ * @preferred_loc: attribute of the range, as a GPU id
+ *
+ * Sent before any GPU loses its mapping of a page.
+ *
+ * Context: as for kfd_smi_vm_fault().
+ */
 void kfd_smi_move_start(const struct kfd_smi_move *m, u32 prefetch_loc,
 			u32 preferred_loc)
 {
@@ -169,6 +233,12 @@ void kfd_smi_move_start(const struct kfd_smi_move *m, u32 prefetch_loc,
 						  preferred_loc, m->trigger));
 }
 
+/**
+ * kfd_smi_move_end() - report that a migration has ended
+ * @m: the migration
+ *
+ * Context: as for kfd_smi_vm_fault().
+ */
 void kfd_smi_move_end(const struct kfd_smi_move *m)
 {
 	u64 now = ktime_get_boottime_ns();
@@ -179,6 +249,13 @@ void kfd_smi_move_end(const struct kfd_smi_move *m)
 						move_to(m), m->trigger));
 }
 
+/**
+ * kfd_smi_pre_reset() - report that a reset of the device starts
+ * @smi: event log of the GPU
+ * @cause: text for the event
+ *
+ * Context: the recovery's worker.
+ */
 void kfd_smi_pre_reset(struct kfd_smi *smi, const char *cause)
 {
 	smi->reset_seq++;
@@ -186,6 +263,13 @@ void kfd_smi_pre_reset(struct kfd_smi *smi, const char *cause)
 		      KFD_EVENT_FMT_UPDATE_GPU_RESET(smi->reset_seq, cause));
 }
 
+/**
+ * kfd_smi_post_reset() - report that a reset of the device has ended
+ * @smi: event log of the GPU
+ * @cause: text for the event
+ *
+ * Context: the recovery's worker.
+ */
 void kfd_smi_post_reset(struct kfd_smi *smi, const char *cause)
 {
 	kfd_smi_event(smi, 0, KFD_SMI_EVENT_GPU_POST_RESET,
@@ -207,7 +291,7 @@ static __poll_t kfd_smi_poll(struct file *file, struct poll_table_struct *table)
 	return mask;
 }
 
-/* -EAGAIN: nothing has happened; -ENODEV: and nothing will. */
+/* -EAGAIN: no line to read yet; -ENODEV: none will come, since the GPU was removed. */
 static ssize_t kfd_smi_read(struct file *file, char __user *user, size_t size,
 			    loff_t *pos)
 {
@@ -270,9 +354,11 @@ static const struct file_operations kfd_smi_fops = {
 
 /**
  * kfd_smi_open() - open a GPU's event log
- * @smi: of the GPU
+ * @smi: event log of the GPU
  *
- * The file is of the calling process. Its mask is empty.
+ * The new file belongs to the calling process. Its mask of events is empty.
+ *
+ * Context: process context, may sleep.
  *
  * Return: a file descriptor, -ENOMEM, or the error of anon_inode_getfd().
  */
@@ -301,11 +387,22 @@ int kfd_smi_open(struct kfd_smi *smi)
 	return fd;
 }
 
+/**
+ * kfd_smi_init() - initialise the event log of a GPU
+ * @smi: event log
+ */
 void kfd_smi_init(struct kfd_smi *smi)
 {
 	INIT_LIST_HEAD(&smi->clients);
 }
 
+/**
+ * kfd_smi_fini() - detach all open files from the event log
+ * @smi: event log; no event is sent to it from now on
+ *
+ * Files that are still open get no further events: their read() returns -ENODEV when
+ * their FIFO is empty, and poll() reports EPOLLHUP.
+ */
 void kfd_smi_fini(struct kfd_smi *smi)
 {
 	struct kfd_smi_client *client, *next;
