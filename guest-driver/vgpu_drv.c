@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Module and PCI driver: brings the folders of a device up in the order in
- * which they build on each other, and down in the reverse one.
+ * Module and PCI driver: initialises the folders of a device in the order in which they
+ * build on each other, and undoes that in the reverse order.
  */
 #include <linux/module.h>
 #include <linux/pci.h>
@@ -91,15 +91,14 @@ err_reset:
 }
 
 /*
- * The driver is unbound, the device is about to go, or it is gone already. Open
- * files, mappings and the BOs behind them stay as long as somebody has them, and
- * with them @vdev; what they may still call asks drm_dev_enter() first, or
- * vgpu_mman.ready. In this order:
+ * The driver is unbound, or the device is being removed or has vanished. Open files,
+ * mappings and their BOs, and with them @vdev, live until their last reference is
+ * dropped; their entry points check drm_dev_enter() or vgpu_mman.ready. Order:
  *
- *	recovery		what fails from now on is done by the CPU
+ *	recovery		the CPU executes what fails from now on
  *	kfd			processes lose the GPU, SVM pages leave VRAM
- *	drm_dev_unplug()	waits for ioctls and faults under way
- *	mm, hw			no DMA, no interrupt afterwards
+ *	drm_dev_unplug()	waits for ioctls and faults in flight
+ *	mm, hw			no DMA and no interrupt afterwards
  */
 static void vgpu_pci_remove(struct pci_dev *pdev)
 {
@@ -109,8 +108,8 @@ static void vgpu_pci_remove(struct pci_dev *pdev)
 	vgpu_reset_stop(vdev);
 	if (!vgpu_hw_present(vdev)) {
 		drm_err(&vdev->drm,
-			"device is gone, and what was in its VRAM\n");
-		/* Fences signal, so that nobody waits for what never comes. */
+			"device does not answer: content of its VRAM is lost\n");
+		/* Signal all fences: the device completes no more jobs. */
 		vgpu_sdma_give_up(vdev);
 		vgpu_cp_give_up(vdev);
 	}
@@ -123,7 +122,7 @@ static void vgpu_pci_remove(struct pci_dev *pdev)
 	vgpu_reset_fini(vdev);
 }
 
-/* The next kernel must not find engines that write to its memory. */
+/* Stop the engines, so that none writes to memory of the next kernel. */
 static void vgpu_pci_shutdown(struct pci_dev *pdev)
 {
 	struct vgpu_device *vdev = pci_get_drvdata(pdev);
@@ -133,7 +132,7 @@ static void vgpu_pci_shutdown(struct pci_dev *pdev)
 	pci_clear_master(pdev);
 }
 
-/* The subsystem ids are QEMU's: a real card of this type does not match. */
+/* The subsystem ids are QEMU's, so a real card of this type does not match. */
 static const struct pci_device_id vgpu_pci_ids[] = {
 	{ PCI_DEVICE_SUB(VGPU_PCI_VENDOR_ID, VGPU_PCI_DEVICE_ID,
 			 VGPU_PCI_SUBVENDOR_ID, VGPU_PCI_SUBDEVICE_ID) },
@@ -154,7 +153,9 @@ static struct pci_driver vgpu_pci_driver = {
 /**
  * vgpu_drv_has_cwsr() - whether waves of a queue can be saved and restored
  *
- * For amdgpu.ko, which shows it to tools. There are no waves yet.
+ * Called by amdgpu.ko, which shows the value to tools.
+ *
+ * Return: false: the device has no waves.
  */
 bool vgpu_drv_has_cwsr(void)
 {
@@ -185,11 +186,11 @@ err_kfd:
 module_init(vgpu_module_init);
 
 /*
- * A task may not have returned yet from a callback of this module that has done its work:
- * vgpu_job_destroy(), called by drm_sched for a job of a killed entity on the system's
- * workqueue, or kfd_process_free_notifier(). Neither sleeps before it returns. RCU does
- * not wait for a preempted task, RCU tasks does. (A kernel with preemption has RCU tasks
- * if it has ftrace, kprobes or BPF.)
+ * A callback of this module may have done its work and not yet returned:
+ * vgpu_job_destroy(), which drm_sched calls on the system's workqueue for a job of a
+ * killed entity, or kfd_process_free_notifier(). Neither sleeps before it returns. RCU
+ * does not wait for a preempted task, RCU tasks does. (A kernel with preemption has RCU
+ * tasks if it has ftrace, kprobes or BPF.)
  */
 static void __exit vgpu_module_exit(void)
 {

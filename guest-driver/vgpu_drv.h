@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What amdgpu.ko asks of this module. */
+/* What amdgpu.ko calls in this module. */
 #ifndef VGPU_DRV_H
 #define VGPU_DRV_H
 

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sleep of the system: to idle, to memory, to disk. The device may lose
- * everything meanwhile, its VRAM too (docs/driver.md, "Sleep").
+ * System sleep: suspend to idle, to memory, to disk. The device may lose all its
+ * state meanwhile, VRAM too (docs/driver.md, "Sleep").
  *
- *	PM notifier	queues off, VRAM emptied while there is memory to be had:
- *			the image of a hibernation is measured afterwards
- *	prepare		once more, as processes may have gone on until they were
- *			frozen: jobs end, VRAM is emptied. All GPUs work yet, for
- *			what leaves one may be in the page tables of another
- *	suspend		what has to stay in VRAM is saved; hardware off
- *	resume		hardware from its reset state, what was saved is written
- *			back, the kernel's rings run
- *	PM notifier	processes get their queues back, and before that their BOs
+ *	PM notifier	take queues off and empty VRAM while memory can still be
+ *			reclaimed: the size of a hibernation image is computed later
+ *	prepare		again, since processes ran until they were frozen: wait for
+ *			jobs, empty VRAM. All GPUs still work, so page tables of one
+ *			that map another one's memory can be updated
+ *	suspend		save what has to stay in VRAM; hardware off
+ *	resume		hardware from its reset state; write back what was saved;
+ *			start the kernel's rings
+ *	PM notifier	restore the BOs of processes, then their queues
  *
- * Freezing and thawing for a hibernation's image, and its restoring, are the
- * same as suspend and resume.
+ * The freeze, thaw and restore callbacks of a hibernation are the same as suspend
+ * and resume.
  */
 #include <linux/notifier.h>
 #include <linux/suspend.h>
@@ -32,11 +32,11 @@
 #include "reset/vgpu_reset.h"
 #include "vgpu_pm.h"
 
-/* How long the render node's jobs may take before a sleep. */
+/* Time limit for the render node's jobs before a sleep. */
 #define VGPU_PM_JOBS_TIMEOUT	(60 * HZ)
 
 /**
- * struct vgpu_pm - the system's sleep
+ * struct vgpu_pm - state of the system's sleep
  * @vdev: the device
  * @nb: called before processes are frozen and after they are thawed
  * @asleep: the hardware is off
@@ -55,7 +55,7 @@ static int vgpu_pm_notify(struct notifier_block *nb, unsigned long event, void *
 	case PM_SUSPEND_PREPARE:
 	case PM_HIBERNATION_PREPARE:
 		kfd_suspend(vdev, false);
-		/* What does not go now may go when all stand still. */
+		/* On failure vgpu_prepare() tries again, with all processes frozen. */
 		if (vgpu_mm_evict(vdev))
 			drm_warn(&vdev->drm, "VRAM cannot be emptied yet\n");
 		break;
@@ -67,7 +67,7 @@ static int vgpu_pm_notify(struct notifier_block *nb, unsigned long event, void *
 	return NOTIFY_DONE;
 }
 
-/* What it does is undone by the notifier's last call, also if others fail. */
+/* PM_POST_SUSPEND undoes this callback's work, also if the sleep is aborted. */
 static int vgpu_prepare(struct device *dev)
 {
 	struct vgpu_device *vdev = dev_get_drvdata(dev);
@@ -78,9 +78,9 @@ static int vgpu_prepare(struct device *dev)
 	ret = kfd_suspend(vdev, true);
 	if (ret)
 		return ret;
-	/* Those that hang are recovered; others may wait for a foreign fence. */
+	/* The recovery ends jobs that hang. Other jobs may wait for a foreign fence. */
 	if (!vgpu_sched_wait_idle(vdev, VGPU_PM_JOBS_TIMEOUT)) {
-		drm_err(&vdev->drm, "jobs do not end: no sleep\n");
+		drm_err(&vdev->drm, "jobs still running: sleep refused\n");
 		return -EBUSY;
 	}
 	ret = vgpu_mm_evict(vdev);
@@ -121,7 +121,7 @@ static int vgpu_resume(struct device *dev)
 	ret = vgpu_hw_resume(vdev);
 	if (ret) {
 		drm_err(&vdev->drm,
-			"device did not wake up: SDMA engines are given up\n");
+			"resume failed: SDMA engines are given up\n");
 		vgpu_sdma_give_up(vdev);
 		vgpu_cp_give_up(vdev);
 		vgpu_gmc_reset_end(vdev, false);
@@ -144,10 +144,10 @@ const struct dev_pm_ops vgpu_pm_ops = {
 };
 
 /**
- * vgpu_pm_init() - be ready for the system's sleep
- * @vdev: device that is up, but for this
+ * vgpu_pm_init() - register for the system's sleep
+ * @vdev: device, otherwise initialised
  *
- * Return: 0 or a negative errno.
+ * Return: 0, -ENOMEM or the error of register_pm_notifier().
  */
 int vgpu_pm_init(struct vgpu_device *vdev)
 {
@@ -164,7 +164,8 @@ int vgpu_pm_init(struct vgpu_device *vdev)
 
 /**
  * vgpu_pm_fini() - undo vgpu_pm_init()
- * @vdev: device; if it went while it slept, what was saved goes with it
+ * @vdev: device; if it was removed while asleep, what vgpu_mm_suspend() saved is
+ *        dropped
  */
 void vgpu_pm_fini(struct vgpu_device *vdev)
 {

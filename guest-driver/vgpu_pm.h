@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Sleep of the system. */
+/* PM callbacks and PM notifier of a device. */
 #ifndef VGPU_PM_H
 #define VGPU_PM_H
 

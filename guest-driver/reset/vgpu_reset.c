@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Recovery of a device: one work item, one state machine (docs/driver.md,
- * "Recovery"). hw/ says what is wrong by vgpu_reset_request(); what is done about
- * it is decided here.
+ * Recovery of a device: one work item, one state machine (docs/driver.md, "Recovery"). hw/
+ * reports a failure by vgpu_reset_request(); this file decides what is done about it.
  *
- *	GART		the table is written again
- *	rings		soft recovery: the kernel's rings start again at the first
- *			job that is not done; failing that, the engine is reset
- *	engine		that engine is reset; failing that, the device
- *	device		mode-1 reset; failing that, the engines are given up
+ *	GART		write the table again
+ *	rings		soft recovery: restart the kernel's rings at the first job
+ *			that is not done; if a ring does not stop, reset its engine
+ *	engine		reset that engine; if that fails, reset the device
+ *	device		mode-1 reset; if that fails, give up the engines
  *
- * The worker is on the way to fences: it does not allocate, and takes no
- * reservation.
+ * Fences depend on the worker, so it neither allocates nor takes a reservation.
  */
 #include <linux/ktime.h>
 #include <drm/drm_managed.h>
@@ -32,14 +30,14 @@
 #include "vgpu_reset.h"
 #include "vgpu_reset_trace.h"
 
-/* In vgpu_reset.notify: VRAM was lost. */
+/* Bit in vgpu_reset.notify: VRAM was lost. */
 #define RESET_NOTIFY_LOST	BIT(30)
 static_assert(RESET_NOTIFY_LOST > VGPU_RECOVER_ENGINE(VGPU_ENGINE_CP));
 
-/* Device resets after which no engine did better. */
+/* Device resets in a row, with no successful engine reset between, before giving up. */
 #define RESET_DEVICE_TRIES	2u
 
-/* How long a reset of the device waits until user space has lost its mappings of BARs. */
+/* Time limit for the removal of user-space mappings of BARs before a device reset. */
 #define RESET_ZAP_TIMEOUT	(2 * HZ)
 
 /**
@@ -47,18 +45,18 @@ static_assert(RESET_NOTIFY_LOST > VGPU_RECOVER_ENGINE(VGPU_ENGINE_CP));
  * @vdev: the device
  * @client: see vgpu_reset_set_client(), or NULL; set once
  * @wq: runs @work, one at a time
- * @work: does what is in @pending
- * @pending: VGPU_RECOVER_*
- * @notify_work: does what is in @notify
- * @notify: VGPU_RECOVER_ENGINE(): @client is notified of it; RESET_NOTIFY_LOST: BOs are
- *          marked
- * @zap_work: takes mappings of BARs from user space
- * @zap_wait: woken when @zap_done has changed
- * @zap_wanted: how often that was requested; @work only
+ * @work: performs the recoveries of @pending
+ * @pending: requests, VGPU_RECOVER_*
+ * @notify_work: performs the notifications of @notify
+ * @notify: VGPU_RECOVER_ENGINE(): notify @client of that engine; RESET_NOTIFY_LOST: mark
+ *          BOs as lost
+ * @zap_work: removes user-space mappings of BARs
+ * @zap_wait: woken when @zap_done changes
+ * @zap_wanted: number of requests for @zap_work; written by @work only
  * @zap_done: the last of these requests that @zap_work has served
- * @since: when the first of @pending was asked for, ns; 0: nothing is
- * @device_tries: device resets since an engine reset was enough
- * @enabled: requests are taken
+ * @since: time of the first request of @pending, ns; 0: none is pending
+ * @device_tries: device resets since the last successful engine reset
+ * @enabled: requests are accepted
  */
 struct vgpu_reset {
 	struct vgpu_device *vdev;
@@ -82,10 +80,11 @@ struct vgpu_reset {
  * @vdev: device
  * @what: VGPU_RECOVER_*
  *
- * The recovery runs in a worker. Context: any.
+ * A worker runs the recovery.
  *
- * Return: false if requests are not taken, before vgpu_reset_start() and after
- * vgpu_reset_stop().
+ * Context: any.
+ *
+ * Return: true, or false before vgpu_reset_start() and after vgpu_reset_stop().
  */
 bool vgpu_reset_request(struct vgpu_device *vdev, unsigned long what)
 {
@@ -103,7 +102,7 @@ bool vgpu_reset_request(struct vgpu_device *vdev, unsigned long what)
 	return enabled;
 }
 
-/* Returns whether it has helped; if not, the device has to be reset. */
+/* Returns whether the GART works again. If not, the caller resets the device. */
 static bool reset_gart(struct vgpu_device *vdev)
 {
 	unsigned long cams = vgpu_sdma_take_gart_cam(vdev);
@@ -118,7 +117,7 @@ static bool reset_gart(struct vgpu_device *vdev)
 	return !ret;
 }
 
-/* Returns the engines that do not let go of the kernel's ring. */
+/* Returns VGPU_RECOVER_ENGINE() of the engines that do not stop on the kernel's ring. */
 static unsigned long reset_park_rings(struct vgpu_device *vdev)
 {
 	unsigned long bad = 0;
@@ -138,10 +137,10 @@ static void reset_unpark(struct vgpu_device *vdev, unsigned int engine,
 }
 
 /*
- * The client takes locks whose holders may wait for engines, to clear memory or to
- * write page tables; under the lock that protects lost BOs memory is allocated, and
- * reclaim waits for engines and TLB flushes. So this is done when all run again, and
- * not by the worker, which is needed if one fails again.
+ * The client takes locks whose holders may wait for engines, to clear memory or to write
+ * page tables. Marking lost BOs takes a lock under which memory is allocated, and reclaim
+ * waits for engines and TLB flushes. So this runs after all engines have been restarted,
+ * and not in the recovery's worker, which must be free if an engine fails again.
  */
 static void reset_notify_work(struct work_struct *work)
 {
@@ -180,11 +179,12 @@ static void reset_zap_work(struct work_struct *work)
 }
 
 /*
- * Take the BARs from user space until vgpu_io_map_open(). Who unmaps a page calls the MMU
- * notifiers of its address, and a process may have laid ranges and user pointers there
- * whose notifiers wait for fences, and so for this reset; a fault handler that allocates a
- * page table may wait for reclaim, and that likewise. So another thread does it, and a
- * process that keeps its mapping costs RESET_ZAP_TIMEOUT and what it writes meanwhile.
+ * Remove user-space mappings of the BARs until vgpu_io_map_open(). Unmapping a page calls
+ * the MMU notifiers of its address. A process may have placed SVM ranges and user pointers
+ * there, whose notifiers wait for fences and so for this reset. A fault handler that
+ * allocates a page table may wait for reclaim, which waits likewise. So another thread
+ * unmaps. A process that keeps its mapping delays the reset by RESET_ZAP_TIMEOUT at most;
+ * what it writes meanwhile is lost.
  */
 static void reset_close_mappings(struct vgpu_device *vdev)
 {
@@ -197,7 +197,7 @@ static void reset_close_mappings(struct vgpu_device *vdev)
 	if (!wait_event_timeout(reset->zap_wait, READ_ONCE(reset->zap_done) == wanted,
 				RESET_ZAP_TIMEOUT))
 		drm_warn(&vdev->drm,
-			 "reset under mappings of BARs that cannot be taken away\n");
+			 "device reset while user space still maps its BARs\n");
 }
 
 static int reset_mode1(struct vgpu_device *vdev, bool *vram_lost)
@@ -214,7 +214,7 @@ static int reset_mode1(struct vgpu_device *vdev, bool *vram_lost)
 	return ret;
 }
 
-/* Engines that are parked already have their bit in @parked. */
+/* @parked: VGPU_RECOVER_ENGINE() of the engines that are already parked. */
 static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 			 unsigned long *dead, const char *reason)
 {
@@ -233,7 +233,7 @@ static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 	if (reset_mode1(vdev, &lost)) {
 		drm_err(&vdev->drm,
 			"device cannot be recovered: SDMA engines are given up\n");
-		/* First: a job that the CPU completes wakes readers of this. */
+		/* Count first: a job that the CPU completes wakes readers of the counter. */
 		vgpu_stat_add(vdev, VGPU_STAT_RECOVERY_FAILURES, 1);
 		vgpu_sdma_give_up(vdev);
 		vgpu_cp_give_up(vdev);
@@ -264,7 +264,7 @@ static const char *reset_reason(unsigned long what)
 		return "reset of the device asked for";
 	if (what & VGPU_RECOVER_RINGS)
 		return "fault of VMID 0";
-	/* Asked for an engine: of several the first. */
+	/* Engines were requested: name the first. */
 	return failed[__ffs(what & VGPU_RECOVER_ENGINES)];
 }
 
@@ -278,7 +278,10 @@ static void reset_work(struct work_struct *work)
 	u64 since;
 	unsigned int i;
 
-	/* Where the device is gone, an engine's reset would seem to help. */
+	/*
+	 * A device that does not answer reads as ones, by which an engine reset would seem
+	 * to succeed.
+	 */
 	if (!vgpu_hw_present(vdev))
 		what |= VGPU_RECOVER_DEVICE;
 	trace_vgpu_reset_begin(what, vgpu_rreg(vdev, VGPU_FAULT_SERIAL));
@@ -325,10 +328,12 @@ static void reset_work(struct work_struct *work)
 }
 
 /**
- * vgpu_reset_device() - reset the device, as an operator asks for it
+ * vgpu_reset_device() - reset the device on request of an operator
  * @vdev: device
  *
- * Waits until that is done. Return: 0, or -ENODEV if the device goes.
+ * Context: process context; waits until the reset is done and the client is notified.
+ *
+ * Return: 0, or -ENODEV if requests are not accepted (the device is being removed).
  */
 int vgpu_reset_device(struct vgpu_device *vdev)
 {
@@ -343,7 +348,7 @@ int vgpu_reset_device(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_reset_in_progress() - whether a recovery is requested or under way
+ * vgpu_reset_in_progress() - whether a recovery is requested or running
  * @vdev: device
  *
  * Context: any.
@@ -359,9 +364,9 @@ bool vgpu_reset_in_progress(struct vgpu_device *vdev)
  * vgpu_vram_lost_counter() - how often VRAM was lost
  * @vdev: device
  *
- * Any context.
+ * Context: any.
  *
- * Return: number of resets that lost it: AMDGPU_INFO_VRAM_LOST_COUNTER.
+ * Return: number of resets that lost VRAM: AMDGPU_INFO_VRAM_LOST_COUNTER.
  */
 u32 vgpu_vram_lost_counter(struct vgpu_device *vdev)
 {
@@ -369,10 +374,12 @@ u32 vgpu_vram_lost_counter(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_reset_init() - be ready to recover
+ * vgpu_reset_init() - prepare for recoveries
  * @vdev: device, before vgpu_hw_init()
  *
- * Requests are taken after vgpu_reset_start(). Return: 0 or -ENOMEM.
+ * Requests are accepted after vgpu_reset_start().
+ *
+ * Return: 0 or -ENOMEM.
  */
 int vgpu_reset_init(struct vgpu_device *vdev)
 {
@@ -394,9 +401,9 @@ int vgpu_reset_init(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_reset_set_client() - set whom a recovery notifies
+ * vgpu_reset_set_client() - set the functions that a recovery calls
  * @vdev: device
- * @client: its functions; may be called from vgpu_reset_start() to vgpu_reset_stop()
+ * @client: functions; called from vgpu_reset_start() to vgpu_reset_stop()
  *
  * Context: bring-up, before vgpu_reset_start().
  */
@@ -407,8 +414,8 @@ void vgpu_reset_set_client(struct vgpu_device *vdev,
 }
 
 /**
- * vgpu_reset_start() - take requests
- * @vdev: device, brought up completely
+ * vgpu_reset_start() - accept requests
+ * @vdev: device, initialised completely
  */
 void vgpu_reset_start(struct vgpu_device *vdev)
 {
@@ -416,11 +423,13 @@ void vgpu_reset_start(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_reset_stop() - take no more requests
+ * vgpu_reset_stop() - accept no more requests
  * @vdev: device
  *
- * No recovery is under way any more when it returns. What fails afterwards is
- * done by the CPU.
+ * On return no recovery is in flight. Failures after that are not recovered: the CPU
+ * executes the failed jobs.
+ *
+ * Context: process context; waits for a recovery in flight.
  */
 void vgpu_reset_stop(struct vgpu_device *vdev)
 {
@@ -433,7 +442,7 @@ void vgpu_reset_stop(struct vgpu_device *vdev)
 
 /**
  * vgpu_reset_fini() - undo vgpu_reset_init()
- * @vdev: device, vgpu_reset_stop() has been called if it was started
+ * @vdev: device; vgpu_reset_stop() has been called if vgpu_reset_start() was
  */
 void vgpu_reset_fini(struct vgpu_device *vdev)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Recovery of a device: one work item, its state machine and what it counts. hw/ requests
- * a recovery (vgpu_reset_request(), the argument of vgpu_hw_init()); struct vgpu_reset_client
- * notifies the folder above. May use device/, hw/, mm/. Start reading at reset_work().
- * No locks: requests are bits that one worker takes.
+ * Recovery of a device: one work item, its state machine and its counters. hw/ requests a
+ * recovery (vgpu_reset_request(), the argument of vgpu_hw_init()); a recovery calls the
+ * folder above through struct vgpu_reset_client. May use device/, hw/, mm/. Start reading at
+ * reset_work(). No locks: requests are bits that one worker takes.
  */
 #ifndef VGPU_RESET_H
 #define VGPU_RESET_H
@@ -13,20 +13,19 @@
 struct vgpu_device;
 
 /**
- * struct vgpu_reset_client - what the folder above does in a recovery
- *
- * Called with no lock held. @pre_reset and @post_reset are on the way to fences: they do not
- * allocate, and take no reservation.
- *
- * @pre_reset: a reset of the device begins, for @cause
- * @zap_mappings: take pages of BARs that the client has mapped out of the page tables of the
- *                CPU; faults wait. From a work item of its own, since MMU notifiers may wait
- *                for fences
- * @post_reset: that reset has ended, and the engines run again. Not called if they were
- *              given up
+ * struct vgpu_reset_client - functions of the folder above that a recovery calls
+ * @pre_reset: a reset of the device starts, for @cause
+ * @zap_mappings: remove CPU page-table entries of BAR pages that the client has mapped into
+ *                user space, and make faults wait. Runs in a separate work item, since MMU
+ *                notifiers may wait for fences
+ * @post_reset: that reset has ended, and the engines run again. Not called if the engines
+ *              were given up
  * @engine_recovered: an engine (VGPU_ENGINE_CP: the command processor) was reset and runs
- *                    again. From a work item of its own, since what it waits for may need
- *                    another recovery
+ *                    again. Runs in a separate work item, since it may wait for something
+ *                    that needs another recovery
+ *
+ * The recovery holds no lock in these calls. Fences depend on @pre_reset and @post_reset, so
+ * they neither allocate nor take a reservation.
  */
 struct vgpu_reset_client {
 	void (*pre_reset)(struct vgpu_device *vdev, const char *cause);

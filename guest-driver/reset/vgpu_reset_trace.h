@@ -21,7 +21,7 @@
 		      { VGPU_RECOVER_RINGS, "rings" },			\
 		      { VGPU_RECOVER_DEVICE, "device" })
 
-/* A recovery begins; @what: VGPU_RECOVER_*. */
+/* A recovery starts; @what: VGPU_RECOVER_*. */
 TRACE_EVENT(vgpu_reset_begin,
 	TP_PROTO(unsigned long what, u32 serial),
 	TP_ARGS(what, serial),
@@ -37,7 +37,7 @@ TRACE_EVENT(vgpu_reset_begin,
 		  __entry->serial)
 );
 
-/* It is over; @what was done in the end may be more than was asked for. */
+/* A recovery has ended; @what was done may be more than was requested. @us: since the request. */
 TRACE_EVENT(vgpu_reset_end,
 	TP_PROTO(unsigned long what, u64 us),
 	TP_ARGS(what, us),
