@@ -5,9 +5,9 @@
  * read() returns a stream of the lines since then and never waits, as in amdkfd. A
  * line that does not fit into the FIFO of a client is dropped whole.
  *
- * A client gets the events of its own process and those of no process. It gets the
- * events of all processes if it had CAP_SYS_ADMIN when it opened the file and
- * KFD_SMI_EVENT_ALL_PROCESS is in its mask.
+ * A client gets the events of the process that opened the file, and those of no
+ * process. With KFD_SMI_EVENT_ALL_PROCESS in the mask it gets the events of all
+ * processes, if the opener had CAP_SYS_ADMIN.
  */
 #include <linux/anon_inodes.h>
 #include <linux/capability.h>
@@ -356,7 +356,7 @@ static const struct file_operations kfd_smi_fops = {
  * kfd_smi_open() - open a GPU's event log
  * @smi: event log of the GPU
  *
- * The new file belongs to the calling process. Its mask of events is empty.
+ * The new file belongs to the calling process. The mask of events starts empty.
  *
  * Context: process context, may sleep.
  *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * SMI events (AMDKFD_IOC_SMI_EVENTS): what happens on a GPU, as lines of text for files
- * that user space opened on the GPU's event log. One function for each event, and
- * kfd_smi_open() for readers; start reading at kfd_smi_event(). This folder uses nothing
+ * that user space opened on the GPU's event log. Each event has a function, and
+ * kfd_smi_open() serves readers; start reading at kfd_smi_event(). This folder uses nothing
  * of the driver. Its only lock, kfd_smi_lock (spin), is the innermost: MMU notifiers and
  * the recovery send events, too.
  */
