@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the hardware looked like when it failed, as text in
- * /sys/class/devcoredump (kernel's devcoredump): rings, fault registers, page
- * tables around the faults.
+ * State of the hardware at a failure, as text in /sys/class/devcoredump (the
+ * kernel's devcoredump): rings, fault registers, page tables around the faults.
  *
- * The text is written into memory that is there beforehand, as recovery may
- * not allocate; a work item of its own hands a copy of it over. A failure that
- * comes before that is done, or while an earlier dump waits for its reader,
- * makes none. What user space wrote (rings of user queues, BOs) is left out.
+ * The text is written into preallocated memory, as the recovery may not allocate;
+ * a separate work item hands a copy of it to devcoredump. A failure makes no dump
+ * if it comes before that, or while an earlier dump has not been read. Content
+ * written by user space (rings of user queues, BOs) is left out.
  */
 #include <linux/devcoredump.h>
 #include <linux/slab.h>
@@ -22,7 +21,7 @@
 #define DUMP_BYTES	SZ_64K
 #define DUMP_RING_DW	64u	/* from the oldest job, and from rptr */
 #define DUMP_IH		16u	/* last entries */
-#define DUMP_AROUND	4u	/* entries before and behind the one in question */
+#define DUMP_AROUND	4u	/* entries before and after the faulting one */
 
 static __printf(2, 3) void say(struct vgpu_dump *d, const char *fmt, ...)
 {
@@ -55,7 +54,7 @@ static void dump_queue(struct vgpu_device *vdev, unsigned int engine,
 	struct vgpu_dump *d = &to_hw_state(vdev)->dump;
 	unsigned int i;
 
-	/* Never used since the reset. */
+	/* The queue has not been used since the reset. */
 	if (!vgpu_rreg(vdev, base + SDMA_RB_CNTL))
 		return;
 	say(d, "sdma%u queue %u:", engine, queue);
@@ -153,7 +152,10 @@ static void dump_interrupts(struct vgpu_device *vdev)
 	}
 }
 
-/* Entries around @index of a table of @count at @at in VRAM. */
+/*
+ * Dump the entries around @index of a table of @count entries at offset @at in
+ * VRAM. Returns the entry at @index.
+ */
 static u64 dump_entries(struct vgpu_device *vdev, const char *name, u64 at,
 			u64 index, u64 count, const u64 *shadow)
 {
@@ -187,7 +189,7 @@ static void dump_gart(struct vgpu_device *vdev, u64 va)
 			     page < gart->windows ? NULL : gart->shadow);
 }
 
-/* Nobody keeps the tables from being changed or freed: it is VRAM anyway. */
+/* The tables may be changed or freed concurrently; the reads stay within VRAM. */
 static void dump_walk(struct vgpu_device *vdev, unsigned int vmid, u64 va)
 {
 	static const char * const names[] = { "ptb", "pdb0", "pdb1", "pdb2" };
@@ -233,11 +235,11 @@ static void dump_fault(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
 }
 
 /**
- * vgpu_dump_note_fault() - remember a fault for the next dump
+ * vgpu_dump_note_fault() - store a fault for the next dump
  * @vdev: device
  * @iv: interrupt entry of a fault in the MM hub
  *
- * Hard interrupt context.
+ * Context: hard interrupt.
  */
 void vgpu_dump_note_fault(struct vgpu_device *vdev,
 			  const struct vgpu_iv_entry *iv)
@@ -250,11 +252,13 @@ void vgpu_dump_note_fault(struct vgpu_device *vdev,
 }
 
 /**
- * vgpu_dump_take() - write down what the hardware looks like
- * @vdev: device; nothing was done about its failure yet
- * @why: what failed
+ * vgpu_dump_take() - write the state of the hardware into the dump
+ * @vdev: device; nothing has been done about its failure yet
+ * @why: what failed, as text
  *
- * The recovery's worker only; does not allocate.
+ * Does nothing while an earlier dump waits for its work item.
+ *
+ * Context: the recovery's worker; does not allocate.
  */
 void vgpu_dump_take(struct vgpu_device *vdev, const char *why)
 {
@@ -288,14 +292,14 @@ static void dump_work(struct work_struct *work)
 
 	if (copy) {
 		memcpy(copy, d->text, d->len);
-		/* Frees it, at the latest. */
+		/* devcoredump owns the copy from here on and frees it. */
 		dev_coredumpv(d->dev, copy, d->len, GFP_KERNEL);
 	}
 	clear_bit_unlock(0, &d->busy);
 }
 
 /**
- * vgpu_dump_init() - be ready to dump
+ * vgpu_dump_init() - allocate the buffer of the dump
  * @vdev: device
  *
  * Return: 0 or -ENOMEM.
@@ -315,7 +319,7 @@ int vgpu_dump_init(struct vgpu_device *vdev)
  * vgpu_dump_fini() - undo vgpu_dump_init()
  * @vdev: device; vgpu_dump_take() is not called any more
  *
- * Dumps that were handed over stay.
+ * Dumps that were handed to devcoredump remain.
  */
 void vgpu_dump_fini(struct vgpu_device *vdev)
 {

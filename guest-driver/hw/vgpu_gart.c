@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * GART: the flat page table of VMID 0, in the reserved part of VRAM. One
- * entry a page; an entry that is not bound is invalid, so that a stray access
- * is a fault that is seen and not a write to somebody's memory.
+ * GART: the flat page table of VMID 0, in the reserved part of VRAM, one entry a
+ * page. Unbound entries are invalid, so a stray access raises a fault and does not
+ * reach memory.
  *
- * There is no lock: an entry belongs to whoever got its page number from the
- * GTT manager, or to hw/. What an entry should say is kept in system
- * memory too, and is changed there first: vgpu_gart_restore() may run beside.
+ * No lock: an entry belongs to the caller that got its page number from the GTT
+ * manager, or to hw/. The intended content of an entry is also kept in system
+ * memory, the shadow, which is written first: vgpu_gart_restore() may run
+ * concurrently.
  *
  * DOC: transfer windows
  *
  * The first entries are windows, one for each SDMA engine, through which jobs
- * reach memory that has no address in the GART. The CPU does not write them: a
- * job begins with packets that write the entries that it needs
- * (vgpu_gart_emit_bind()), then has the hub drop what it knew of the window
- * (vgpu_gart_emit_flush()), then uses it. The engine runs one job after the
- * other, so the next one's entries come behind this one's last access, and
- * nobody waits for a free window. A job that is run again, after a reset or by
- * the CPU, writes them again.
+ * access memory that has no address in the GART. The CPU does not write these
+ * entries: a job starts with packets that write the entries that it needs
+ * (vgpu_gart_emit_bind()), then has the hub invalidate the window
+ * (vgpu_gart_emit_flush()), then uses it. The engine runs its jobs one after the
+ * other, so the next job's entries are written after this job's last access, and
+ * no job waits for a free window. A job that is run again, after a reset or by the
+ * CPU, writes its entries again.
  */
 #include <linux/slab.h>
 #include <kunit/visibility.h>
@@ -32,9 +33,9 @@
 
 /**
  * vgpu_gart_init() - place the table
- * @vdev: device; vram_reserved is set, the table's memory is cleared
+ * @vdev: device; vram_reserved is set, the memory of the table is cleared
  *
- * Returns 0 or -ENOMEM.
+ * Return: 0 or -ENOMEM.
  */
 int vgpu_gart_init(struct vgpu_device *vdev)
 {
@@ -123,7 +124,9 @@ static bool gart_range_ok(const struct vgpu_gart *gart, u64 page, u64 npages)
  * @npages: number of entries
  * @addrs: bus address for each, page aligned
  *
- * The engines see them after vgpu_gart_flush(). Any context.
+ * Effective after vgpu_gart_flush().
+ *
+ * Context: any.
  */
 void vgpu_gart_bind(struct vgpu_device *vdev, u64 page, u64 npages,
 		    const dma_addr_t *addrs)
@@ -145,7 +148,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_bind);
  * @page: first entry
  * @npages: number of entries
  *
- * The pages may be freed after vgpu_gart_flush(). Any context.
+ * The caller may free the pages after vgpu_gart_flush().
+ *
+ * Context: any.
  */
 void vgpu_gart_unbind(struct vgpu_device *vdev, u64 page, u64 npages)
 {
@@ -155,7 +160,7 @@ void vgpu_gart_unbind(struct vgpu_device *vdev, u64 page, u64 npages)
 		return;
 
 	memset(gart->shadow + page, 0, npages * sizeof(*gart->shadow));
-	/* The shadow first, for vgpu_gart_restore(). */
+	/* Write the shadow before the table, for vgpu_gart_rewrite(). */
 	wmb();
 	memset_io(&gart->table[page], 0, npages * sizeof(*gart->table));
 }
@@ -175,7 +180,7 @@ void vgpu_gart_flush(struct vgpu_device *vdev)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_flush);
 
 /**
- * vgpu_gart_try_flush() - vgpu_gart_flush() of the recovery
+ * vgpu_gart_try_flush() - vgpu_gart_flush() for the recovery
  * @vdev: device
  *
  * Context: as vgpu_io_begin().
@@ -190,14 +195,16 @@ int vgpu_gart_try_flush(struct vgpu_device *vdev)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_try_flush);
 
 /**
- * vgpu_gart_rewrite() - write the table again, all but the windows
+ * vgpu_gart_rewrite() - write the table from its shadow, except the windows
  * @vdev: device
  *
- * When it is known to be lost. Entries may be bound and unbound meanwhile.
- * Effective after vgpu_gart_flush(). Sleeps.
+ * For a table that is known to be lost. Entries may be bound and unbound
+ * concurrently. Effective after vgpu_gart_flush().
  *
- * Return: the number of entries that did not say what they should; one that
- * is being changed may count.
+ * Context: sleeps.
+ *
+ * Return: the number of entries that differed from the shadow; an entry that is
+ * being changed may be counted.
  */
 u64 vgpu_gart_rewrite(struct vgpu_device *vdev)
 {
@@ -206,11 +213,11 @@ u64 vgpu_gart_rewrite(struct vgpu_device *vdev)
 
 	for (i = gart->windows; i < gart->total; i++) {
 		wrong += readq(&gart->table[i]) != READ_ONCE(gart->shadow[i]);
-		/* Whoever changes the entry meanwhile changes the shadow first. */
+		/* A concurrent change of the entry writes the shadow first. */
 		do {
 			pte = READ_ONCE(gart->shadow[i]);
 			writeq(pte, &gart->table[i]);
-			mb();	/* our entry, then the second look */
+			mb();	/* the entry before the second read of the shadow */
 		} while (pte != READ_ONCE(gart->shadow[i]));
 		if (!(i % SZ_4K))
 			cond_resched();
@@ -219,13 +226,15 @@ u64 vgpu_gart_rewrite(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_gart_restore() - write the table again, and tell what was wrong
+ * vgpu_gart_restore() - write the table from its shadow, and log wrong entries
  * @vdev: device
  *
- * After a reset, or when the table was found to be wrong; else as
- * vgpu_gart_rewrite(). Sleeps.
+ * For a table that should be intact: after a reset, or after a fault of VMID 0.
+ * Otherwise as vgpu_gart_rewrite().
  *
- * Return: the number of entries that did not say what they should.
+ * Context: sleeps.
+ *
+ * Return: the number of entries that differed from the shadow.
  */
 u64 vgpu_gart_restore(struct vgpu_device *vdev)
 {
@@ -244,7 +253,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_restore);
  * @addr: bus address, page aligned
  * @bytes: length, whole pages
  *
- * Takes the pages from what mm/ will be given. Returns the MC address.
+ * Takes the entries from those that mm/ may use.
+ *
+ * Return: the MC address.
  */
 u64 vgpu_gart_bind_reserved(struct vgpu_device *vdev, dma_addr_t addr,
 			    size_t bytes)
@@ -268,8 +279,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_bind_reserved);
  * vgpu_gart_close_windows() - make the windows' entries invalid
  * @vdev: device, its engines parked
  *
- * After a reset: whatever became of them, each job writes its own. Effective
- * after vgpu_gart_flush().
+ * Called after a reset; each job writes the entries that it needs. Effective after
+ * vgpu_gart_flush().
  */
 void vgpu_gart_close_windows(struct vgpu_device *vdev)
 {
@@ -280,13 +291,14 @@ void vgpu_gart_close_windows(struct vgpu_device *vdev)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_close_windows);
 
 /**
- * vgpu_gart_note() - the CPU writes an entry of a page table
- * @vdev: device; the CPU runs a job
- * @entry: where, in VRAM
- * @pte: what
+ * vgpu_gart_note() - record a page-table entry that the CPU writes for a job
+ * @vdev: device; the CPU executes a job
+ * @entry: address of the entry, in the CPU mapping of VRAM
+ * @pte: the entry
  *
- * If it is one of a window, it is kept, for the job. (What the table says may
- * be lost while the job runs.)
+ * An entry of a window is stored in the shadow, from which the rest of the job
+ * reads it: the table in VRAM may be lost while the job is executed. Other entries
+ * are ignored.
  */
 void vgpu_gart_note(struct vgpu_device *vdev, const void __iomem *entry, u64 pte)
 {
@@ -297,7 +309,7 @@ void vgpu_gart_note(struct vgpu_device *vdev, const void __iomem *entry, u64 pte
 		WRITE_ONCE(gart->shadow[at - gart->table], pte);
 }
 
-/* Pages from the first on that follow one another on the bus. */
+/* Returns the number of pages, from the first on, that are contiguous on the bus. */
 static u64 gart_run(const dma_addr_t *addrs, u64 npages)
 {
 	u64 n = 1;
@@ -307,20 +319,24 @@ static u64 gart_run(const dma_addr_t *addrs, u64 npages)
 	return n;
 }
 
-/* Dwords of PTEPDE, and of the header that data behind it would need anew. */
+/*
+ * Runs from this length on take fewer dwords as PTEPDE, including the new header
+ * that data after them needs.
+ */
 #define GART_RUN_MIN	((SDMA_PTEPDE_DWORDS + SDMA_WRITE_LINEAR_DWORDS) / 2)
 
 /**
- * vgpu_gart_emit_bind() - have a job point entries of a window at system memory
+ * vgpu_gart_emit_bind() - emit packets that point entries of a window at system
+ * memory
  * @vdev: device
- * @dw: where to put the packets
- * @room: dwords there; 4 + 2 * @npages are always enough
+ * @dw: where to write the packets
+ * @room: dwords free at @dw; 4 + 2 * @npages are always enough
  * @page: first entry
- * @npages: number of entries that are wanted
+ * @npages: number of entries to bind
  * @addrs: bus address for each, page aligned
  * @bound: receives the number of entries for which there was room
  *
- * They are effective behind vgpu_gart_emit_flush().
+ * Effective for packets after vgpu_gart_emit_flush().
  *
  * Return: the number of dwords written.
  */
@@ -330,7 +346,7 @@ unsigned int vgpu_gart_emit_bind(struct vgpu_device *vdev, u32 *dw,
 {
 	u64 table = vdev->hw->fb_base + to_hw_state(vdev)->gart.table_vram;
 	unsigned int ndw = 0;
-	u32 *data = NULL;	/* the packet that single entries go into */
+	u32 *data = NULL;	/* the packet that takes single entries */
 	u64 i, n;
 
 	for (i = 0; i < npages; i += n) {
@@ -370,15 +386,15 @@ unsigned int vgpu_gart_emit_bind(struct vgpu_device *vdev, u32 *dw,
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_emit_bind);
 
-/* Looks every 50 us: the other engine may be in the middle of a chunk. */
+/* Poll interval, 50 us: the other engine may be executing a chunk. */
 #define GART_POLL_CLOCKS	5000u
 
 /**
- * vgpu_gart_emit_flush() - have a job make its changes of a window effective
- * @engine: the job's, 0 to VGPU_NUM_SDMA - 1
- * @dw: room for VGPU_GART_FLUSH_DWORDS
+ * vgpu_gart_emit_flush() - emit packets that make changes of a window effective
+ * @engine: engine of the job, 0 to VGPU_NUM_SDMA - 1
+ * @dw: where to write VGPU_GART_FLUSH_DWORDS
  *
- * What it does behind them does not use what the window said before.
+ * Packets of the job after these translate through the new entries.
  *
  * Return: the number of dwords written.
  */
@@ -400,11 +416,11 @@ unsigned int vgpu_gart_emit_flush(unsigned int engine, u32 *dw)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_emit_flush);
 
 /**
- * vgpu_gart_is_flush() - is a packet one of vgpu_gart_emit_flush()?
+ * vgpu_gart_is_flush() - whether a packet is one of vgpu_gart_emit_flush()
  * @dw: packet, at least its header
- * @ndw: how many dwords there are
+ * @ndw: number of dwords at @dw
  *
- * Return: the packet's length, or 0.
+ * Return: the length of the packet in dwords, or 0 if it is another one.
  */
 unsigned int vgpu_gart_is_flush(const u32 *dw, unsigned int ndw)
 {

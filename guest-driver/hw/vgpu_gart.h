@@ -20,13 +20,13 @@ struct vgpu_device;
 #define VGPU_GART_TABLE_BYTES	(VGPU_GART_PAGES * sizeof(__le64))
 
 /*
- * Transfer windows at the start of the GART, one for each SDMA engine. Their
- * entries are written by the jobs that use them.
+ * Transfer windows at the start of the GART, one for each SDMA engine. The jobs that
+ * use a window write its entries.
  */
 #define VGPU_GTT_WINDOW_PAGES	4096u		/* 16 MiB each */
 #define VGPU_GTT_NUM_WINDOWS	VGPU_NUM_SDMA
 
-/* Dwords of vgpu_gart_emit_flush(). */
+/* Dwords that vgpu_gart_emit_flush() writes. */
 #define VGPU_GART_FLUSH_DWORDS	9u
 
 u64 vgpu_gart_start(const struct vgpu_device *vdev);

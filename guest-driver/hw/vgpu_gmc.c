@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The two VM hubs: apertures of VMID 0, contexts of the processes, fault
- * behaviour, PASIDs, what invalidation engines are about. Specification:
+ * behaviour, PASIDs, ranges of the invalidation engines. Specification:
  * docs/hardware.md and include/vgpu/gmc.h.
  *
- * Both hubs get the same values throughout: an address means the same
- * whichever engine uses it.
+ * Both hubs always get the same values, so an address means the same for every
+ * engine.
  */
 #include <linux/bitops.h>
 #include <linux/dma-mapping.h>
@@ -15,7 +15,7 @@
 #include "vgpu_hw_priv.h"
 #include "vgpu_vmid.h"
 
-/* Every class of no-retry fault is redirected to the default page. */
+/* Redirect every class of no-retry fault to the default page. */
 #define FAULT_CNTL_DEFAULTS \
 	(VM_L2_PROTECTION_FAULT_CNTL__RANGE_DEFAULT | \
 	 VM_L2_PROTECTION_FAULT_CNTL__PDE0_DEFAULT | \
@@ -29,7 +29,7 @@
 	 VM_L2_PROTECTION_FAULT_CNTL__WRITE_DEFAULT | \
 	 VM_L2_PROTECTION_FAULT_CNTL__EXECUTE_DEFAULT)
 
-/* PDB2 to PDB0 in hardware's count; translate further makes the fourth. */
+/* The hardware counts PDB2 to PDB0 as depth 2; translate-further adds the fourth level. */
 #define CONTEXT_DEPTH		2
 #define CONTEXT_BLOCK_SIZE	9
 
@@ -64,7 +64,7 @@ static u64 vram_pde(struct vgpu_device *vdev, u64 vram_offset)
 static void hub_init_apertures(struct vgpu_device *vdev, unsigned int hub)
 {
 	struct vgpu_hw_state *hw = to_hw_state(vdev);
-	/* The hive's first byte: addresses of VRAM count from there. */
+	/* VRAM of the hive starts here: node 0's first byte. */
 	u64 fb_first = hw->base.fb_base - vgpu_xgmi_base(vdev);
 	u64 fb_last = hw->base.fb_base + hw->base.vram_size - 1;
 	u64 scratch = hw->gart.table_vram + VGPU_GART_TABLE_BYTES +
@@ -78,7 +78,10 @@ static void hub_init_apertures(struct vgpu_device *vdev, unsigned int hub)
 	vgpu_wreg(vdev, HUB(hub) + MC_VM_AGP_BOT, 0xffffff);
 	vgpu_wreg(vdev, HUB(hub) + MC_VM_AGP_TOP, 0);
 
-	/* What passes VMID 0 untranslated: VRAM up to ours, nothing else. */
+	/*
+	 * Untranslated accesses of VMID 0: VRAM of the hive up to this node's end,
+	 * nothing else.
+	 */
 	vgpu_wreg(vdev, HUB(hub) + MC_VM_SYSTEM_APERTURE_LOW_ADDR,
 		  fb_first >> 18);
 	vgpu_wreg(vdev, HUB(hub) + MC_VM_SYSTEM_APERTURE_HIGH_ADDR,
@@ -111,7 +114,7 @@ static void hub_init_contexts(struct vgpu_device *vdev, unsigned int hub)
 	u64 first = gart->start >> VGPU_PAGE_SHIFT;
 	unsigned int vmid;
 
-	/* No retry on VMID 0: vgpu_sdma_suspect() sees to its faults. */
+	/* No retry on VMID 0: vgpu_sdma_suspect() handles its faults. */
 	hub_set_root(vdev, hub, 0, vram_pde(vdev, gart->table_vram));
 	hub_set_range(vdev, hub, 0, first, first + gart->total - 1);
 	vgpu_wreg(vdev, HUB(hub) + VM_CONTEXT_CNTL(0),
@@ -120,8 +123,9 @@ static void hub_init_contexts(struct vgpu_device *vdev, unsigned int hub)
 		  VM_CONTEXT_CNTL__ALL_DEFAULTS);
 
 	/*
-	 * A context without an owner has an invalid root. Only KFD's queues
-	 * wait for faults: jobs of the render node share the kernel's ring.
+	 * A context without an owner has an invalid root. Only KFD's queues retry
+	 * faults: jobs of the render node share the kernel's ring, which a retry
+	 * would block.
 	 */
 	for (vmid = 1; vmid < VGPU_NUM_VMIDS; vmid++) {
 		u32 retry = vmid < VGPU_FIRST_KFD_VMID ? 0 :
@@ -141,7 +145,7 @@ static void hub_init_contexts(struct vgpu_device *vdev, unsigned int hub)
 	vgpu_wreg(vdev, HUB(hub) + VM_CONTEXTS_DISABLE, 0);
 }
 
-/* Which pages an invalidation engine is about: 2 << n from @first on. */
+/* Set the pages that an engine invalidates: @npages, a power of two, from @first on. */
 static void hub_set_inv_range(struct vgpu_device *vdev, unsigned int hub,
 			      unsigned int engine, u64 first, u64 npages)
 {
@@ -152,7 +156,7 @@ static void hub_set_inv_range(struct vgpu_device *vdev, unsigned int hub,
 		   VGPU_PREP(VM_INVALIDATE_ENG_ADDR_RANGE__PAGE, page));
 }
 
-/* What an invalidation engine can be set to: a power of two, naturally aligned. */
+/* Ranges of an invalidation engine are a power of two, naturally aligned. */
 static_assert(!(VGPU_GTT_WINDOW_PAGES & (VGPU_GTT_WINDOW_PAGES - 1)));
 static_assert(!((VGPU_GART_START >> VGPU_PAGE_SHIFT) % VGPU_GTT_WINDOW_PAGES));
 
@@ -187,7 +191,7 @@ static void gmc_write_pasid(struct vgpu_device *vdev, unsigned int vmid, u16 pas
 {
 	u32 mapping = pasid ? pasid | ATC_VMID_PASID_MAPPING__VALID : 0;
 
-	/* The second half of the table is the MM hub's. */
+	/* The second half of the table belongs to the MM hub. */
 	atc_map_pasid(vdev, vmid, mapping);
 	atc_map_pasid(vdev, vmid + VGPU_NUM_VMIDS, mapping);
 	vgpu_wreg(vdev, IH_VMID_LUT(vmid), pasid);
@@ -207,11 +211,14 @@ static void hub_init_faults(struct vgpu_device *vdev, unsigned int hub)
 
 /**
  * vgpu_gmc_start() - write the registers of both hubs
- * @vdev: device, vgpu_gmc_init() has been there
+ * @vdev: device; vgpu_gmc_init() has initialised its state
  *
- * After bring-up and after a reset: contexts get the page tables and PASIDs
- * that they had. Context: bring-up, or io_lock held for writing. Returns 0, or
- * -ENODEV when the hubs do not work.
+ * Called at bring-up and after a reset: contexts get the page tables and PASIDs
+ * that they had.
+ *
+ * Context: bring-up, or io_lock held for writing.
+ *
+ * Return: 0, or -ENODEV if the hubs do not work.
  */
 int vgpu_gmc_start(struct vgpu_device *vdev)
 {
@@ -225,7 +232,7 @@ int vgpu_gmc_start(struct vgpu_device *vdev)
 		hub_init_faults(vdev, hub);
 		hub_init_invalidation(vdev, hub);
 	}
-	/* Those that were not acknowledged are as good as the others again. */
+	/* The reset also freed engines whose acknowledge was outstanding. */
 	WRITE_ONCE(hw->inv_free, VGPU_INV_ENGINES);
 
 	vgpu_wreg(vdev, VGPU_GATE_REG, 0);
@@ -239,10 +246,10 @@ int vgpu_gmc_start(struct vgpu_device *vdev)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_start);
 
 /**
- * vgpu_gmc_clear_fault() - forget the latched fault of the MM hub
+ * vgpu_gmc_clear_fault() - clear the latched fault of the MM hub
  * @vdev: device
  *
- * Any context.
+ * Context: any.
  */
 void vgpu_gmc_clear_fault(struct vgpu_device *vdev)
 {
@@ -252,11 +259,13 @@ void vgpu_gmc_clear_fault(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_gmc_init() - bring up both hubs
- * @vdev: device, its vram_size known
+ * vgpu_gmc_init() - initialise both hubs
+ * @vdev: device; vram_size is set
  *
- * Reads where VRAM stands in the MC address space, places the GART table in
- * the reserved part of VRAM and clears it. Returns 0, -ENODEV or -ENOMEM.
+ * Reads the MC address of VRAM, places the GART table in the reserved part of VRAM
+ * and clears it.
+ *
+ * Return: 0, -ENODEV or -ENOMEM.
  */
 int vgpu_gmc_init(struct vgpu_device *vdev)
 {
@@ -308,7 +317,7 @@ int vgpu_gmc_init(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_gmc_fini() - close every context
+ * vgpu_gmc_fini() - disable all contexts
  * @vdev: device, its engines stopped
  */
 void vgpu_gmc_fini(struct vgpu_device *vdev)
@@ -330,18 +339,20 @@ void vgpu_gmc_fini(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_gmc_root_pde() - page tables as the hardware wants to be told of them
+ * vgpu_gmc_root_pde() - the PDE by which a context register names page tables
  * @vdev: device
  * @root_vram_offset: offset in VRAM of the root directory (PDB2), page aligned
  *
- * Any context.
+ * Context: any.
+ *
+ * Return: the PDE.
  */
 u64 vgpu_gmc_root_pde(struct vgpu_device *vdev, u64 root_vram_offset)
 {
 	return vram_pde(vdev, root_vram_offset);
 }
 
-/* Also for a reset of the device, which writes the registers again. */
+/* Store the root for vgpu_gmc_start(), which writes the registers again after a reset. */
 static void gmc_set_root(struct vgpu_device *vdev, unsigned int vmid, u64 pde)
 {
 	unsigned int hub;
@@ -354,12 +365,14 @@ static void gmc_set_root(struct vgpu_device *vdev, unsigned int vmid, u64 pde)
 }
 
 /**
- * vgpu_gmc_set_context() - give a VMID its page tables
+ * vgpu_gmc_set_context() - set the page tables of a VMID
  * @vdev: device
  * @vmid: 1 to 15
  * @root_vram_offset: offset in VRAM of the root directory (PDB2), page aligned
  *
- * Flushes the VMID's translations. Context: as vgpu_io_begin().
+ * Flushes the VMID's translations.
+ *
+ * Context: as vgpu_gmc_flush_tlb().
  */
 void vgpu_gmc_set_context(struct vgpu_device *vdev, unsigned int vmid,
 			  u64 root_vram_offset)
@@ -373,12 +386,13 @@ void vgpu_gmc_set_context(struct vgpu_device *vdev, unsigned int vmid,
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_set_context);
 
 /**
- * vgpu_gmc_clear_context() - take a VMID's page tables away
+ * vgpu_gmc_clear_context() - remove the page tables of a VMID
  * @vdev: device
- * @vmid: 1 to 15, no queue uses it any more
+ * @vmid: 1 to 15; no queue uses it any more
  *
- * Flushes the VMID's translations: the tables may be freed afterwards. Context:
- * as vgpu_io_begin().
+ * Flushes the VMID's translations: the caller may free the tables afterwards.
+ *
+ * Context: as vgpu_gmc_flush_tlb().
  */
 void vgpu_gmc_clear_context(struct vgpu_device *vdev, unsigned int vmid)
 {
@@ -391,10 +405,10 @@ void vgpu_gmc_clear_context(struct vgpu_device *vdev, unsigned int vmid)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_clear_context);
 
 /**
- * vgpu_gmc_set_pasid() - say whose a VMID is
+ * vgpu_gmc_set_pasid() - bind a VMID to a process
  * @vdev: device
  * @vmid: 1 to 15
- * @pasid: what faults and interrupts of the VMID carry; 0 unbinds
+ * @pasid: PASID that the VMID's faults and interrupts carry; 0 unbinds
  *
  * Context: as vgpu_io_begin(); one caller at a time for a VMID.
  */

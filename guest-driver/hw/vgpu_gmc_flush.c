@@ -3,10 +3,10 @@
  * TLB invalidation by the CPU. Specification: docs/hardware.md, "TLB and invalidation", and
  * include/vgpu/gmc.h. Entry points: vgpu_gmc_flush_tlb(); vgpu_gmc_invalidate() inside hw/.
  *
- * A request has an invalidation engine of its own, the same on both hubs: those who flush
- * at the same time do not wait for each other. If a hub does not acknowledge, the device is
- * reset, which empties its TLBs: the caller waits for that, since it frees what old
- * translations lead to. The engine is not used again before.
+ * Each request takes an invalidation engine, the same on both hubs, so concurrent flushes do
+ * not wait for each other. If a hub does not acknowledge, the device is reset, which empties
+ * its TLBs. The caller waits for the reset, since it is about to free memory that stale
+ * translations may reach. The engine is not used again before the reset.
  */
 #include <linux/bitops.h>
 #include <linux/jiffies.h>
@@ -16,14 +16,14 @@
 #include "vgpu_hw_priv.h"
 #include "vgpu_hw_trace.h"
 
-/* Nobody else's: neither jobs' nor the CP's, and not the gate. */
+/* The CPU's engines are neither those of jobs, nor the CP's, nor the gate. */
 static_assert(!(VGPU_INV_ENGINES & GENMASK(VGPU_INV_ENGINE_SDMA(VGPU_NUM_SDMA) - 1, 0)));
 static_assert(VGPU_INV_ENGINE_CP < VGPU_INV_ENGINE_SDMA(0));
 static_assert(!(VGPU_INV_ENGINES & BIT(VGPU_INV_ENGINE_GATE)));
 static_assert(VGPU_INV_ENGINES < BIT(VGPU_NUM_INV_ENGINES));
 
 /**
- * vgpu_gmc_inv_init() - let the CPU use its invalidation engines
+ * vgpu_gmc_inv_init() - mark the CPU's invalidation engines as free
  * @hw: hardware state
  */
 void vgpu_gmc_inv_init(struct vgpu_hw_state *hw)
@@ -34,7 +34,7 @@ void vgpu_gmc_inv_init(struct vgpu_hw_state *hw)
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_inv_init);
 
-/* Take the last engine that is free; false if there is none. */
+/* Take the highest free engine; returns false if none is free. */
 static bool inv_take(struct vgpu_hw_state *hw, unsigned int *engine)
 {
 	unsigned long free = READ_ONCE(hw->inv_free);
@@ -50,13 +50,13 @@ static bool inv_take(struct vgpu_hw_state *hw, unsigned int *engine)
 
 static void inv_give(struct vgpu_hw_state *hw, unsigned int engine)
 {
-	smp_mb__before_atomic();	/* the acknowledge has been read */
+	smp_mb__before_atomic();	/* after the read of the acknowledge */
 	set_bit(engine, &hw->inv_free);
 	if (wq_has_sleeper(&hw->inv_wait))
 		wake_up(&hw->inv_wait);
 }
 
-/* Have both hubs drop the translations at once, and wait for both. */
+/* Request the invalidation on both hubs, then wait for both acknowledges. */
 static int inv_request(struct vgpu_device *vdev, unsigned int engine, u32 vmid_mask)
 {
 	u32 req = VGPU_PREP(VM_INVALIDATE_ENG_REQ__PER_VMID, vmid_mask) |
@@ -87,10 +87,10 @@ static int inv_request(struct vgpu_device *vdev, unsigned int engine, u32 vmid_m
  * @vdev: device
  * @vmid_mask: as for vgpu_gmc_flush_tlb()
  *
- * Context: between vgpu_io_begin() and vgpu_io_end(), or io_lock held for writing, or
- * bring-up.
+ * Context: sleeps; between vgpu_io_begin() and vgpu_io_end(), or io_lock held for writing,
+ * or bring-up.
  *
- * Return: 0 or -ETIMEDOUT.
+ * Return: 0, or -ETIMEDOUT if a hub does not acknowledge or no engine becomes free.
  */
 int vgpu_gmc_invalidate(struct vgpu_device *vdev, u32 vmid_mask)
 {
@@ -112,11 +112,13 @@ int vgpu_gmc_invalidate(struct vgpu_device *vdev, u32 vmid_mask)
 }
 
 /**
- * vgpu_gmc_reset_begin() - a reset of the device begins
+ * vgpu_gmc_reset_begin() - note that a reset of the device starts
  * @vdev: device
  *
- * Who is not acknowledged waits for it and requests no other one. The recovery's worker
- * only; until vgpu_gmc_reset_end().
+ * Until vgpu_gmc_reset_end(), a flush that is not acknowledged waits for this reset and
+ * requests no other one.
+ *
+ * Context: the recovery's worker.
  */
 void vgpu_gmc_reset_begin(struct vgpu_device *vdev)
 {
@@ -128,11 +130,11 @@ void vgpu_gmc_reset_begin(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_gmc_reset_end() - no translation of before is in use any more
+ * vgpu_gmc_reset_end() - note that no earlier translation is in use any more
  * @vdev: device; its TLBs are empty, or its engines stopped
- * @works: it has been reset; else it has been given up, and flushes request no reset
+ * @works: true: the device was reset; false: it was given up, and flushes request no reset
  *
- * Context: @works: io_lock held for writing, so that no flush is under way.
+ * Context: with @works, io_lock is held for writing, so that no flush is in flight.
  */
 void vgpu_gmc_reset_end(struct vgpu_device *vdev, bool works)
 {
@@ -148,9 +150,9 @@ void vgpu_gmc_reset_end(struct vgpu_device *vdev, bool works)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_reset_end);
 
 /*
- * A request of when inv_epoch was @epoch was not acknowledged: request a reset, one for all
- * callers, and wait for it. The recovery takes no lock of the folders above. -ETIMEDOUT if
- * there is none.
+ * A request that was made at inv_epoch == @epoch was not acknowledged: request a reset, one
+ * for all callers, and wait for it. The recovery takes no lock of the folders above. Returns
+ * -ETIMEDOUT if no recovery will run.
  */
 static int inv_await_reset(struct vgpu_device *vdev, unsigned int epoch)
 {
@@ -169,13 +171,15 @@ static int inv_await_reset(struct vgpu_device *vdev, unsigned int epoch)
 }
 
 /**
- * vgpu_gmc_try_flush() - flush the TLB for the recovery, which does not wait for itself
+ * vgpu_gmc_try_flush() - flush the TLB without waiting for a recovery
  * @vdev: device
  * @vmid_mask: as for vgpu_gmc_flush_tlb()
  *
+ * For the recovery's worker, which must not wait for itself.
+ *
  * Context: as vgpu_io_begin().
  *
- * Return: 0, or -ETIMEDOUT when a hub does not acknowledge: the caller resets the device.
+ * Return: 0, or -ETIMEDOUT if a hub does not acknowledge: the caller resets the device.
  */
 int vgpu_gmc_try_flush(struct vgpu_device *vdev, u32 vmid_mask)
 {
@@ -193,16 +197,16 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_try_flush);
  * @vdev: device
  * @vmid_mask: bit n: VMID n
  *
- * No access that used an old translation is under way when it returns 0. A device that does
- * not acknowledge is reset, or given up, before that.
+ * When the function returns 0, no access that used an old translation is in flight. A device
+ * that does not acknowledge has been reset, or given up, by then.
  *
- * Context: as vgpu_io_begin(), but not the recovery's worker, nor with a lock that a reset
- * of the device takes: vgpu_sdma_ring.end_lock, .rlc_lock, vgpu_cp.lock.
+ * Context: as vgpu_io_begin(), but neither in the recovery's worker nor with a lock that a
+ * reset of the device takes: vgpu_sdma_ring.end_lock, .rlc_lock, vgpu_cp.lock.
  *
- * Return: 0; or -ETIMEDOUT when the device does not acknowledge, which is logged, and there
- * is no recovery: before vgpu_reset_start(), and after vgpu_reset_stop(). Engines are about
- * to be stopped then. Once the device has been given up, -ETIMEDOUT at once: no engine runs,
- * so there is nothing to wait for.
+ * Return: 0, or -ETIMEDOUT, which is logged, if the device does not acknowledge and
+ * recoveries are not accepted: before vgpu_reset_start() and after vgpu_reset_stop(). The
+ * engines are about to be stopped then. -ETIMEDOUT at once after the device was given up: no
+ * engine runs that could use a stale translation.
  */
 int vgpu_gmc_flush_tlb(struct vgpu_device *vdev, u32 vmid_mask)
 {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Bring-up of the hardware, block by block, and the way back.
- */
+/* Bring-up of the hardware, block by block, and its reverse. */
 #include <linux/dma-mapping.h>
 #include <linux/pci.h>
 #include <drm/drm_managed.h>
@@ -38,7 +36,7 @@ static int hw_map(struct vgpu_device *vdev)
 	return 0;
 }
 
-/* Drives the model only: what it does to a real card nobody has tried. */
+/* Accept the model only: the driver has never run on a real card. */
 static int hw_identify(struct vgpu_device *vdev)
 {
 	u32 magic = vgpu_rreg(vdev, VGPU_MAGIC);
@@ -62,11 +60,11 @@ static int hw_identify(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_hw_quiesce() - stop whatever the device does
+ * vgpu_hw_quiesce() - stop the engines, the CP and interrupts
  * @vdev: device, registers mapped
  *
- * No engine runs and no interrupt comes afterwards. At shutdown, and at probe
- * against what an earlier kernel left running.
+ * On return no engine runs and the device raises no interrupt. Called at
+ * shutdown, and at probe to stop what an earlier kernel left running.
  */
 void vgpu_hw_quiesce(struct vgpu_device *vdev)
 {
@@ -79,11 +77,13 @@ void vgpu_hw_quiesce(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_hw_present() - is the device still there?
+ * vgpu_hw_present() - whether the device still answers
  * @vdev: device, registers mapped
  *
- * Returns false if it was taken away without a word: registers read as ones from
- * then on, and nothing is written any more. Context: as vgpu_io_begin().
+ * Context: as vgpu_io_begin().
+ *
+ * Return: false if the device vanished (surprise removal): registers read as
+ * ones from then on, and register writes are dropped.
  */
 bool vgpu_hw_present(struct vgpu_device *vdev)
 {
@@ -98,10 +98,11 @@ bool vgpu_hw_present(struct vgpu_device *vdev)
 /**
  * vgpu_hw_init() - map and start the hardware
  * @vdev: device; its PCI function is enabled
- * @recover: called when an engine or the GART needs a recovery
+ * @recover: called when an engine, the GART or the device needs a recovery
  *
- * On success VMID 0, interrupts and the kernel's SDMA rings work. Returns 0
- * or a negative errno; -ENODEV when this is not the model.
+ * On success VMID 0, interrupts and the kernel's SDMA rings work.
+ *
+ * Return: 0 or a negative errno; -ENODEV if the device is not the model.
  */
 int vgpu_hw_init(struct vgpu_device *vdev, vgpu_recover_fn recover)
 {
@@ -124,7 +125,7 @@ int vgpu_hw_init(struct vgpu_device *vdev, vgpu_recover_fn recover)
 		return ret;
 	dma_set_max_seg_size(&vdev->pdev->dev, UINT_MAX);
 
-	/* Mappings are devres: they outlive vgpu_hw_fini(). */
+	/* Mappings are devres: they are valid after vgpu_hw_fini(), too. */
 	ret = hw_map(vdev);
 	if (ret)
 		return ret;
@@ -175,7 +176,7 @@ err_master:
 
 /**
  * vgpu_hw_fini() - undo vgpu_hw_init()
- * @vdev: device; nobody uses it any more
+ * @vdev: device; all users of the hardware have stopped
  */
 void vgpu_hw_fini(struct vgpu_device *vdev)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * hw/: registers, rings, interrupts, GART table; reset/ decides what is recovered.
- * This header: state that other folders read, start and stop. Each block has a header
- * of its own; functions are documented where they are defined.
+ * hw/: registers, rings, interrupts, GART table. This folder drives the chip;
+ * decisions on recovery are made in reset/. This header has the state that other
+ * folders may read, start and stop. Each block has a header; functions are documented
+ * where they are defined.
  */
 #ifndef VGPU_HW_H
 #define VGPU_HW_H
@@ -18,23 +19,23 @@ struct drm_gpu_scheduler;
 struct vgpu_device;
 
 /**
- * struct vgpu_hw - what other folders may read of the hardware's state
+ * struct vgpu_hw - hardware state that other folders may read
  *
- * vgpu_hw_init() sets all members but @vram_epoch; none needs a lock.
+ * vgpu_hw_init() sets all members but @vram_epoch. Reading a member needs no lock.
  *
- * @vram: BAR 0, whole, write-combined
+ * @vram: CPU mapping of BAR 0, the whole BAR, write-combined
  * @vram_base: bus address of BAR 0
  * @doorbell_base: bus address of BAR 2
- * @remap_base: bus address of the page of BAR 5 with the HDP flush registers,
- *              and nothing else
- * @vram_size: bytes of VRAM, the reserved part included
- * @vram_reserved: bytes at the end of VRAM that belong to hw/
+ * @remap_base: bus address of the page of BAR 5 that has the HDP flush registers and
+ *              nothing else
+ * @vram_size: bytes of VRAM, including the reserved part
+ * @vram_reserved: bytes at the end of VRAM that hw/ uses
  * @xgmi: place in the hive
  * @fb_base: MC address of VRAM offset 0
- * @fb_offset: what is added to a VRAM offset in page-table entries: this node's
- *             place in the hive included
- * @sched: schedulers of the kernel's rings, in the form that entities take
- * @vram_epoch: how often VRAM was lost; vgpu_hw_reset() counts
+ * @fb_offset: added to a VRAM offset in page-table entries; includes the base of this
+ *             node in the hive
+ * @sched: schedulers of the kernel's rings, in the form that drm_sched entities take
+ * @vram_epoch: number of losses of VRAM; vgpu_hw_reset() increments it
  */
 struct vgpu_hw {
 	void __iomem *vram;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* State of the hardware: structures and functions that only the files of hw/ use. */
+/* State and functions that the files of hw/ share. No other folder includes this header. */
 #ifndef VGPU_HW_PRIV_H
 #define VGPU_HW_PRIV_H
 
@@ -37,19 +37,20 @@
 #include "vgpu_recover.h"
 #include "vgpu_xgmi.h"
 
-/* How long the device may take for a handshake (the GPU's own, not a copy). */
+/* Time limit of a handshake with the device (with the GPU itself, not for a copy). */
 #define VGPU_HW_TIMEOUT_US	(2 * USEC_PER_SEC)
-/* After how much of that the CPU does something else between two looks. */
+/* Spin this long at the start of a poll; then sleep between two reads. */
 #define VGPU_HW_SPIN_US		100
 #define VGPU_HW_POLL_US		100
 
 /*
- * VRAM of hw/, at the end: GART table, then a page for accesses
- * outside the system aperture. A multiple of 2 MiB, so that the rest is one.
+ * VRAM that hw/ uses, at the end: GART table, a page for accesses outside the system
+ * aperture, and the words of VGPU_VRAM_MAGIC_AT(). A multiple of 2 MiB, so that the rest of
+ * VRAM is one, too.
  */
 #define VGPU_VRAM_RESERVED	0x200000ull
 #define VGPU_VRAM_MIN		0x4000000ull
-/* Words that tell whether VRAM was lost, and their offset. */
+/* Words that a loss of VRAM changes: their number, and their offset in VRAM. */
 #define VGPU_VRAM_MAGIC_WORDS	8
 #define VGPU_VRAM_MAGIC_AT(hw) \
 	((hw)->gart.table_vram + VGPU_GART_TABLE_BYTES + VGPU_PAGE_SIZE)
@@ -58,9 +59,9 @@ static_assert(VGPU_GART_TABLE_BYTES + VGPU_PAGE_SIZE +
 	      VGPU_VRAM_MAGIC_WORDS * sizeof(u64) <= VGPU_VRAM_RESERVED);
 static_assert(VGPU_VRAM_RESERVED && !(VGPU_VRAM_RESERVED % SZ_2M));
 static_assert(VGPU_VRAM_RESERVED < VGPU_VRAM_MIN);
-/* The windows leave room for the kernel's rings and for mm/. */
+/* Pages remain beside the windows, for the kernel's rings and for mm/. */
 static_assert(VGPU_GTT_WINDOW_PAGES * VGPU_GTT_NUM_WINDOWS < VGPU_GART_PAGES);
-/* Rings and the default page are allocated in pages of the CPU. */
+/* Rings and the default page are allocated in CPU pages. */
 static_assert(VGPU_PAGE_SIZE == PAGE_SIZE);
 
 /* Byte offset in BAR 5 of the page with the HDP flush registers. */
@@ -68,21 +69,22 @@ static_assert(VGPU_PAGE_SIZE == PAGE_SIZE);
 static_assert(VGPU_REMAP_PAGE + PAGE_SIZE <= VGPU_MMIO_BAR_SIZE);
 
 /*
- * Invalidation engines that the CPU uses, on both hubs (vgpu_gmc_flush.c). 0 to 2 are
- * firmware's on the chip, 3 is the CP's.
+ * Invalidation engines that the CPU uses, on both hubs (vgpu_gmc_flush.c). On the chip,
+ * firmware uses 0 to 2, the CP uses 3.
  */
 #define VGPU_INV_ENGINES	(GENMASK(15, 6) | BIT(17))
 #define VGPU_INV_ENGINE_CP	3
 
 /*
- * Those that jobs use, one for each SDMA engine: of the MM hub only, for the
- * pages of its window.
+ * Invalidation engine that the jobs of SDMA engine n use, on the MM hub only. The range is
+ * the pages of the SDMA engine's transfer window.
  */
 #define VGPU_INV_ENGINE_SDMA(n)	(4 + (n))
 
 /*
- * Invalidation engine 16 of the MM hub is nobody's: its range is a scratch
- * register that SDMA can poll. Not 0: jobs of the kernel wait at their end.
+ * Invalidation engine 16 of the MM hub is never requested: its range register serves as a
+ * scratch register that SDMA polls. While the register is not 0, jobs of the kernel wait at
+ * their end.
  */
 #define VGPU_INV_ENGINE_GATE	16
 #define VGPU_GATE_REG \
@@ -104,14 +106,14 @@ struct vgpu_iv_slot {
 /**
  * struct vgpu_ih - interrupt ring 0
  * @lock: protects @slots; taken in hard interrupt context
- * @poll_lock: one caller of the handler besides the interrupt
+ * @poll_lock: serialises callers of the handler outside of the interrupt
  * @slots: handlers; free where fn is NULL
  * @ring: the ring, coherent memory
- * @wptr_wb: where the device writes its write pointer
+ * @wptr_wb: memory to which the device writes its write pointer
  * @ring_dma: bus address of @ring
  * @wb_dma: bus address of @wptr_wb
  * @rptr: byte offset of the next entry to read; interrupt handler only
- * @irq: Linux interrupt number, 0 while there is none
+ * @irq: Linux interrupt number, 0 if not requested
  */
 struct vgpu_ih {
 	spinlock_t lock;	/* slots */
@@ -126,16 +128,17 @@ struct vgpu_ih {
 };
 
 /**
- * struct vgpu_gart - the flat table of VMID 0
+ * struct vgpu_gart - the flat page table of VMID 0
  * @start: MC address of the first page
- * @pages: entries that mm/ may use, from entry 0 on; what lies behind them
- *         belongs to the kernel's rings
- * @total: all entries
- * @windows: number of entries, from entry 0 on, that jobs write by SDMA
+ * @pages: number of entries that mm/ may use, from entry 0 on; the entries after them map
+ *         the kernel's rings
+ * @total: number of all entries
+ * @windows: number of entries, from entry 0 on, that jobs write; their content is not in
+ *           @shadow
  * @table_vram: offset of the table in VRAM
  * @table: CPU mapping of the table
- * @shadow: expected contents of the table, in system memory; for @windows, only
- *          entries of jobs whose packets the CPU executed
+ * @shadow: intended content of the table, in system memory; for windows: the entries written
+ *          by jobs that the CPU executed
  */
 struct vgpu_gart {
 	u64 start;
@@ -150,12 +153,12 @@ struct vgpu_gart {
 /**
  * struct vgpu_dump - the next dump of the device (vgpu_devcoredump.c)
  * @lock: protects @fault; taken in hard interrupt context
- * @fault: last fault in the MM hub, of VMID 0 and of users
- * @work: hands @text over
- * @dev: whose dump it is
- * @busy: bit 0: @text waits for @work
- * @text: where it is written
- * @len: its length
+ * @fault: last faults in the MM hub: [0] of VMID 0, [1] of other VMIDs
+ * @work: hands a copy of @text to devcoredump
+ * @dev: device that is dumped
+ * @busy: bit 0: @text is in use until @work has run
+ * @text: buffer of the dump
+ * @len: bytes in @text
  */
 struct vgpu_dump {
 	spinlock_t lock;	/* fault */
@@ -171,42 +174,42 @@ struct vgpu_dump {
 static_assert(VGPU_RETRY_CAM_SLOTS <= 32);
 
 /**
- * struct vgpu_hw_state - hardware state of a device, as hw/ sees it
- * @base: what other folders may read; struct vgpu_device points to it
+ * struct vgpu_hw_state - hardware state of a device, as hw/ uses it
+ * @base: part that other folders may read; struct vgpu_device points to it
  * @vdev: the device
- * @mmio: BAR 5, registers
- * @doorbell: BAR 2, doorbells
- * @default_page: page of zeros that accesses with a no-retry fault meet
- * @default_page_dma: its bus address
- * @latch_lock: protects register pairs of which one read latches the other
- * @inv_free: invalidation engines of VGPU_INV_ENGINES that nobody uses; atomic
- * @inv_wait: woken when one becomes free, and when @inv_epoch has changed
+ * @mmio: CPU mapping of BAR 5, registers
+ * @doorbell: CPU mapping of BAR 2, doorbells
+ * @default_page: page of zeros to which accesses with a no-retry fault are redirected
+ * @default_page_dma: bus address of @default_page
+ * @latch_lock: protects register pairs of which one access latches the other
+ * @inv_free: bitmap of free invalidation engines among VGPU_INV_ENGINES; atomic
+ * @inv_wait: woken when an engine becomes free, and when @inv_epoch has changed
  * @inv_lock: protects the next three
- * @inv_epoch: how often a reset, or the end of all engines, has emptied the TLBs
+ * @inv_epoch: how often the TLBs were emptied by a reset, or the engines given up
  * @inv_hung: a hub did not acknowledge, or the device is being reset: @inv_epoch will change
- * @inv_given_up: no engine works any more: nothing is flushed, no reset is requested
- * @gart: VMID 0's table
+ * @inv_given_up: the engines were given up: flushes do nothing and request no reset
+ * @gart: page table of VMID 0
  * @ih: interrupt ring
  * @sdma: SDMA engines, with the kernel's rings
  * @cp: compute queues
  * @recover: the argument of vgpu_hw_init()
- * @gart_cam: CAM slots that wait for a recovery of the GART, a bit each
- * @gate_lock: protects @gate and the register that shows it; innermost, taken
- *             in hard interrupt context
- * @gate: why no job of the kernel may end now (vgpu_sdma_fault.c)
- * @fault_work: looks for faults of user queues that raised no interrupt
- * @dump: the next devcoredump
- * @io_lock: held for reading by whoever uses the BARs and may sleep, for writing while the
- *           device is reset (vgpu_io.c). Innermost of the locks that sleep, but for
+ * @gart_cam: CAM slots that wait for a recovery of the GART, one bit each
+ * @gate_lock: protects @gate and the register that mirrors it; innermost, taken in hard
+ *             interrupt context
+ * @gate: reasons for which no job of the kernel may end now (vgpu_sdma_fault.c)
+ * @fault_work: clears latched faults of users that no interrupt reports
+ * @dump: devcoredump of the next failure
+ * @io_lock: BAR access: read by users of the BARs that may sleep, written while the device
+ *           is reset (vgpu_io.c). Innermost of the locks that sleep, except
  *           vgpu_ih.poll_lock, which the reset takes inside
- * @map_closed: the device is being reset: fault handlers insert no pages of its BARs; set by
- *              the recovery's worker (vgpu_io.c)
+ * @map_closed: the device is being reset: fault handlers insert no pages of its BARs;
+ *              written by the recovery's worker (vgpu_io.c)
  * @map_wait: woken when @map_closed is cleared
- * @vram_magic: what the reserved VRAM holds unless it was lost
- * @root_pde: root directory of each VMID, 0 none; its owner writes it between
- *            vgpu_io_begin() and vgpu_io_end()
- * @pasid: PASID of each VMID, likewise
- * @lost: the device does not answer any more; never reset
+ * @vram_magic: content of the words at VGPU_VRAM_MAGIC_AT() unless VRAM was lost
+ * @root_pde: root directory of each VMID, 0: none; written between vgpu_io_begin() and
+ *            vgpu_io_end() by the owner of the VMID
+ * @pasid: PASID of each VMID; written as @root_pde
+ * @lost: the device does not answer; never cleared
  */
 struct vgpu_hw_state {
 	struct vgpu_hw base;
@@ -247,8 +250,9 @@ static inline struct vgpu_hw_state *to_hw_state(const struct vgpu_device *vdev)
 }
 
 /*
- * Request a recovery (VGPU_RECOVER_*). Returns false if there is none, as while the device
- * is being removed: the caller ends what it can. Any context.
+ * Request a recovery (VGPU_RECOVER_*). Returns false if requests are not accepted, for
+ * instance while the device is being removed: the caller then ends the affected work itself.
+ * Any context.
  */
 static inline bool vgpu_hw_recover(struct vgpu_device *vdev, unsigned long what)
 {
@@ -302,7 +306,7 @@ void vgpu_dump_note_fault(struct vgpu_device *vdev,
 #define IH_RING_BYTES		SZ_256K
 #define IH_RING_MASK		(IH_RING_BYTES - 1)
 static_assert(!(IH_RING_BYTES & IH_RING_MASK));
-/* IH_RB_WPTR has room for each offset. */
+/* IH_RB_WPTR can hold every offset in the ring. */
 static_assert(!((IH_RING_MASK & ~3u) & ~IH_RB_WPTR__OFFSET));
 int vgpu_ih_init(struct vgpu_device *vdev);
 void vgpu_ih_start(struct vgpu_device *vdev);

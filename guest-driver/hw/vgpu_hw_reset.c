@@ -8,12 +8,12 @@
 #include "vgpu_hw_priv.h"
 
 /*
- * Nobody else touches the BARs: io_lock is held for writing, no handler of interrupts
- * runs, and user space has no mapping (vgpu_io.c).
+ * The caller holds io_lock for writing and keeps interrupt handlers from running
+ * (vgpu_ih_hold()); BARs are not mapped in user space (vgpu_io.c).
  */
 static int hw_mode1_reset(struct vgpu_device *vdev)
 {
-	/* What the CPUs have written before is in VRAM. */
+	/* Write earlier CPU stores to VRAM before the reset. */
 	vgpu_hdp_flush(vdev);
 	vgpu_wreg(vdev, MP0_SMN_C2PMSG_64, PSP_CMD_MODE1_RESET);
 	if (!vgpu_hw_poll(vdev, MP0_SMN_C2PMSG_33, MP0_SMN_C2PMSG__READY,
@@ -27,13 +27,17 @@ static int hw_mode1_reset(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_hw_restart() - reset the device and bring it up again, but its engines
+ * vgpu_hw_restart() - reset the device and start it again, except its engines
  * @vdev: device; engines are parked (vgpu_sdma_park())
- * @vram_lost: receives whether VRAM's contents are gone
+ * @vram_lost: receives whether the content of VRAM was lost
  *
- * As vgpu_hw_reset(), but for whom the loss is none; of the GART, the windows
- * are closed. The caller has taken mappings of the BARs from user space, or has
- * that stand still.
+ * As vgpu_hw_reset(), but does not count a loss of VRAM and does not write the GART's
+ * table: it only closes the windows. The caller has removed user-space mappings of
+ * the BARs, or user space is frozen.
+ *
+ * Context: sleeps; takes io_lock for writing.
+ *
+ * Return: 0, or -ENODEV if the device does not come back.
  */
 int vgpu_hw_restart(struct vgpu_device *vdev, bool *vram_lost)
 {
@@ -64,13 +68,17 @@ int vgpu_hw_restart(struct vgpu_device *vdev, bool *vram_lost)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_hw_restart);
 
 /**
- * vgpu_hw_reset() - reset the device and bring it up again, but its engines
+ * vgpu_hw_reset() - reset the device and start it again, except its engines
  * @vdev: device; engines are parked (vgpu_sdma_park())
- * @vram_lost: receives whether VRAM's contents are gone
+ * @vram_lost: receives whether the content of VRAM was lost
  *
- * Contexts have their page tables and PASIDs again, interrupts come, the GART
- * says what it should. Users of the BARs wait for the reset (vgpu_io_begin()).
- * Sleeps. One caller at a time. Returns 0 or -ENODEV.
+ * On success contexts have their page tables and PASIDs again, interrupts are
+ * enabled, and the GART's table is written from its shadow. Users of the BARs wait
+ * for the reset in vgpu_io_begin().
+ *
+ * Context: sleeps; one caller at a time.
+ *
+ * Return: 0 or -ENODEV.
  */
 int vgpu_hw_reset(struct vgpu_device *vdev, bool *vram_lost)
 {

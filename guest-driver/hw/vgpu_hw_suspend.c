@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The hardware before and after the system's sleep. Whatever the device keeps,
- * it is reset and brought up from there.
+ * The hardware before and after the system's sleep. Resume always resets the
+ * device, whether or not it kept its state.
  */
 #include "hw/sdma/vgpu_sdma_priv.h"
 #include "vgpu_hw_priv.h"
 
 /**
  * vgpu_hw_suspend() - stop the hardware
- * @vdev: device; no user queue is loaded, the kernel's rings are empty, and
- *        neither jobs nor recoveries come
+ * @vdev: device; no user queue is loaded, the kernel's rings are empty; the
+ *        caller has stopped new jobs and recoveries
  */
 void vgpu_hw_suspend(struct vgpu_device *vdev)
 {
@@ -26,11 +26,13 @@ void vgpu_hw_suspend(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_hw_resume() - bring the hardware up again, but its engines
- * @vdev: device; PCI's configuration is as it was
+ * vgpu_hw_resume() - start the hardware again, except its engines
+ * @vdev: device; its PCI configuration has been restored
  *
- * VRAM that was lost, or written by another kernel, is zero but for the GART's
- * table. Returns 0 or -ENODEV.
+ * VRAM that was lost, or written by another kernel, is zeroed, except the
+ * GART's table.
+ *
+ * Return: 0 or -ENODEV.
  */
 int vgpu_hw_resume(struct vgpu_device *vdev)
 {
@@ -42,7 +44,7 @@ int vgpu_hw_resume(struct vgpu_device *vdev)
 	if (ret)
 		return ret;
 	if (lost)
-		/* Free memory may count as clear. */
+		/* Free blocks may be marked as clear: make them so. */
 		memset_io(hw->base.vram, 0, hw->gart.table_vram);
 	vgpu_gart_rewrite(vdev);
 	vgpu_gart_flush(vdev);
@@ -50,8 +52,8 @@ int vgpu_hw_resume(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_hw_resume_engines() - let the engines work
- * @vdev: device, its memory as it was
+ * vgpu_hw_resume_engines() - start the engines
+ * @vdev: device; the content of VRAM has been restored
  */
 void vgpu_hw_resume_engines(struct vgpu_device *vdev)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoints of the hardware: what went to the device and what came back.
- * data3 of a fault's interrupt entry is the fault's serial number, the same
- * in QEMU's trace and in svm's tracepoints.
+ * Tracepoints vgpu_hw:*: jobs, flushes and CAM acknowledges sent to the device,
+ * interrupts received from it. data3 of a fault's interrupt entry is the
+ * fault's serial number, the same as in QEMU's trace and in the tracepoints of
+ * svm/.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM vgpu_hw
@@ -44,7 +45,7 @@ TRACE_EVENT(vgpu_ih_entry,
 		  __entry->data[3])
 );
 
-/* Translations were dropped; @acked says whether the device answered. */
+/* A TLB flush has ended; @acked: both hubs acknowledged. */
 TRACE_EVENT(vgpu_tlb_flush,
 	TP_PROTO(u32 vmid_mask, bool acked),
 	TP_ARGS(vmid_mask, acked),
@@ -73,7 +74,7 @@ TRACE_EVENT(vgpu_cam_ack,
 	TP_printk("cam=%u", __entry->cam)
 );
 
-/* A job of the kernel: its number, its length in dwords with what ends it. */
+/* A job was written to a kernel ring; @ndw: length in dwords, including its end packets. */
 TRACE_EVENT(vgpu_sdma_submit,
 	TP_PROTO(unsigned int engine, u64 seqno, unsigned int ndw),
 	TP_ARGS(engine, seqno, ndw),
@@ -91,7 +92,7 @@ TRACE_EVENT(vgpu_sdma_submit,
 		  __entry->seqno, __entry->ndw)
 );
 
-/* It is over: its fence signals, with @error or 0. */
+/* A job has ended; @error: error of its fence, or 0. */
 TRACE_EVENT(vgpu_sdma_done,
 	TP_PROTO(unsigned int engine, u64 seqno, int error),
 	TP_ARGS(engine, seqno, error),

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The interrupt handler block: ring 0, its MSI, and the retry CAM.
- * Specification: docs/hardware.md and include/vgpu/ih.h.
+ * Interrupt handler block: ring 0, its MSI, and the retry CAM. Specification:
+ * docs/hardware.md and include/vgpu/ih.h.
  *
- * The device writes entries and its write pointer to coherent memory and
- * raises the MSI when the ring stops being empty, and again when the read
- * pointer is written while entries are left. So one pass over what the write
- * pointer shows is enough: nothing is lost between the last look and the
- * update of the read pointer.
+ * The device writes entries and its write pointer to coherent memory. The MSI is raised
+ * when the ring becomes non-empty, and again when the read pointer is written while
+ * entries are left. So one pass up to the write pointer is enough: an entry that arrives
+ * after the pointer was read raises the MSI again.
  */
 #include <linux/dma-mapping.h>
 #include <linux/interrupt.h>
@@ -32,15 +31,16 @@
 	 IH_RB_CNTL__RB_ENABLE)
 
 /**
- * vgpu_ih_register() - have a function called for interrupts of one source
+ * vgpu_ih_register() - register a handler for interrupts of one source
  * @vdev: device
  * @client: IH_CLIENT_*
  * @source: IH_SRC_*
  * @fn: called in hard interrupt context for every such entry
  * @arg: passed to @fn
  *
- * A source may have several handlers, each picks what is its own by VMID or
- * PASID. Returns 0 or -ENOSPC.
+ * A source may have several handlers; each selects its entries by VMID or PASID.
+ *
+ * Return: 0, or -ENOSPC if all slots are in use.
  */
 int vgpu_ih_register(struct vgpu_device *vdev, u8 client, u8 source,
 		     vgpu_iv_handler fn, void *arg)
@@ -68,11 +68,13 @@ int vgpu_ih_register(struct vgpu_device *vdev, u8 client, u8 source,
 EXPORT_SYMBOL_IF_KUNIT(vgpu_ih_register);
 
 /**
- * vgpu_ih_sync() - wait for handlers that run
+ * vgpu_ih_sync() - wait for running handlers
  * @vdev: device
  *
- * Context: sleeps; not in a handler. Waits for the interrupt handler and for
- * vgpu_ih_poll(), for which synchronize_irq() does not wait.
+ * Waits for the interrupt handler and for vgpu_ih_poll(), which synchronize_irq() does
+ * not cover.
+ *
+ * Context: sleeps; not in a handler.
  */
 void vgpu_ih_sync(struct vgpu_device *vdev)
 {
@@ -91,7 +93,9 @@ void vgpu_ih_sync(struct vgpu_device *vdev)
  * @source: as registered
  * @fn: as registered
  *
- * @fn does not run any more when this returns. May sleep.
+ * On return @fn neither runs nor will be called.
+ *
+ * Context: may sleep.
  */
 void vgpu_ih_unregister(struct vgpu_device *vdev, u8 client, u8 source,
 			vgpu_iv_handler fn)
@@ -116,10 +120,12 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_ih_unregister);
 /**
  * vgpu_ih_cam_ack() - free a slot of the retry CAM
  * @vdev: device
- * @cam_index: index that the fault's entry carried
+ * @cam_index: index from the fault's interrupt entry
  *
- * The accesses that wait for the slot are tried again. Page-table writes that
- * shall be seen by them must have been flushed. Any context.
+ * The device retries the accesses that wait for the slot. The caller has flushed
+ * page-table writes that these accesses must see.
+ *
+ * Context: any.
  */
 void vgpu_ih_cam_ack(struct vgpu_device *vdev, u32 cam_index)
 {
@@ -160,7 +166,7 @@ static void ih_dispatch(struct vgpu_device *vdev,
 	for (i = 0; i < ARRAY_SIZE(ih->slots); i++) {
 		struct vgpu_iv_slot slot;
 
-		/* Not held over the call: handlers may take locks of their own. */
+		/* Drop the lock for the call: handlers take locks. */
 		spin_lock(&ih->lock);
 		slot = ih->slots[i];
 		spin_unlock(&ih->lock);
@@ -187,8 +193,8 @@ static u32 ih_read_wptr(struct vgpu_device *vdev, bool *overflow)
 	*overflow = wptr & IH_RB_WPTR__RB_OVERFLOW;
 	if (unlikely(*overflow)) {
 		/*
-		 * The ring went round and overwrote its oldest entries. The
-		 * oldest that is left follows the write pointer.
+		 * The ring overflowed and its oldest entries were overwritten. The
+		 * oldest entry left follows the write pointer.
 		 */
 		vgpu_wreg(vdev, IH_RB_CNTL,
 			  IH_CNTL_RUN | IH_RB_CNTL__WPTR_OVERFLOW_CLEAR);
@@ -197,12 +203,12 @@ static u32 ih_read_wptr(struct vgpu_device *vdev, bool *overflow)
 		ih->rptr = ((wptr & IH_RB_WPTR__OFFSET) + IH_ENTRY_BYTES) &
 			   IH_RING_MASK;
 	}
-	/* The pointer must be read before the entries that it covers. */
+	/* Read the pointer before the entries that it covers. */
 	dma_rmb();
 	return wptr & IH_RB_WPTR__OFFSET & IH_RING_MASK;
 }
 
-/* What lost entries may have told: job ends, retry faults. */
+/* Redo the work of the lost entries: ends of jobs, retry faults. */
 static void ih_recover_overflow(struct vgpu_device *vdev)
 {
 	unsigned int i;
@@ -212,16 +218,16 @@ static void ih_recover_overflow(struct vgpu_device *vdev)
 
 	vgpu_sdma_fault_overflow(vdev);
 	vgpu_sdma_poll_fences(vdev);
-	/* A fault that is still there is raised again. */
+	/* A fault that still exists is raised again after the acknowledge. */
 	for (i = 0; i < VGPU_RETRY_CAM_SLOTS; i++)
 		vgpu_ih_cam_ack(vdev, i);
 }
 
 /**
- * vgpu_ih_service() - take what is in the ring
+ * vgpu_ih_service() - handle all entries in the ring
  * @vdev: device
  *
- * Hard interrupt context; one caller at a time.
+ * Context: hard interrupt, or vgpu_ih_poll(); one caller at a time.
  */
 void vgpu_ih_service(struct vgpu_device *vdev)
 {
@@ -253,10 +259,12 @@ void vgpu_ih_service(struct vgpu_device *vdev)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_ih_service);
 
 /**
- * vgpu_ih_hold() - let no handler run until vgpu_ih_release()
+ * vgpu_ih_hold() - keep the interrupt handler from running until vgpu_ih_release()
  * @vdev: device
  *
- * Context: sleeps. Interrupts that come meanwhile are served afterwards.
+ * Interrupts that arrive meanwhile are handled afterwards.
+ *
+ * Context: sleeps; takes poll_lock, which vgpu_ih_release() drops.
  */
 void vgpu_ih_hold(struct vgpu_device *vdev)
 {
@@ -285,12 +293,14 @@ static irqreturn_t ih_interrupt(int irq, void *arg)
 }
 
 /**
- * vgpu_ih_poll() - handle the interrupts that have come so far
+ * vgpu_ih_poll() - handle the interrupts that have arrived so far
  * @vdev: device
- * @fault_lost: the entry of the fault that is latched does not come
+ * @fault_lost: the interrupt entry of the latched fault was lost
  *
- * When it returns, handlers have seen every entry that was written before it
- * was called. Sleeps.
+ * On return handlers have been called for every entry that was written before the
+ * call.
+ *
+ * Context: sleeps.
  */
 void vgpu_ih_poll(struct vgpu_device *vdev, bool fault_lost)
 {
@@ -307,10 +317,10 @@ void vgpu_ih_poll(struct vgpu_device *vdev, bool fault_lost)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_ih_poll);
 
 /**
- * vgpu_ih_start() - start from an empty ring
- * @vdev: device; the handler does not run
+ * vgpu_ih_start() - write the registers of the block, with an empty ring
+ * @vdev: device; the interrupt handler does not run
  *
- * After bring-up and after a reset.
+ * Called at bring-up and after a reset.
  */
 void vgpu_ih_start(struct vgpu_device *vdev)
 {
@@ -337,17 +347,15 @@ void vgpu_ih_start(struct vgpu_device *vdev)
 		  vgpu_rreg(vdev, IH_RETRY_INT_CAM_CNTL) |
 		  IH_RETRY_INT_CAM_CNTL__ENABLE);
 
-	/* Forget an overflow of an earlier driver before anything is raised. */
+	/* Clear an overflow that an earlier driver left, before interrupts are enabled. */
 	vgpu_wreg(vdev, IH_RB_CNTL, IH_RB_CNTL__WPTR_OVERFLOW_CLEAR);
 	vgpu_wreg(vdev, IH_RB_CNTL, IH_CNTL_RUN);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_ih_start);
 
 /**
- * vgpu_ih_stop() - no more interrupts
- * @vdev: device
- *
- * Works at any time after the registers are mapped.
+ * vgpu_ih_stop() - disable interrupts of the device
+ * @vdev: device, registers mapped
  */
 void vgpu_ih_stop(struct vgpu_device *vdev)
 {
@@ -360,10 +368,10 @@ void vgpu_ih_stop(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_ih_init() - allocate ring 0, take the MSI, start
+ * vgpu_ih_init() - allocate ring 0, request the MSI, start
  * @vdev: device
  *
- * Returns 0 or a negative errno.
+ * Return: 0 or a negative errno.
  */
 int vgpu_ih_init(struct vgpu_device *vdev)
 {
@@ -420,7 +428,10 @@ void vgpu_ih_fini(struct vgpu_device *vdev)
 	struct vgpu_ih *ih = &to_hw_state(vdev)->ih;
 
 	vgpu_ih_stop(vdev);
-	/* Overflows and the watchdogs' polls queue it, also after vgpu_sdma_fini(). */
+	/*
+	 * Overflows and the watchdogs' polls queue fault_work, also after
+	 * vgpu_sdma_fini().
+	 */
 	disable_irq(ih->irq);
 	cancel_delayed_work_sync(&to_hw_state(vdev)->fault_work);
 	free_irq(ih->irq, vdev);

@@ -13,14 +13,14 @@ struct vgpu_device;
 /**
  * struct vgpu_iv_entry - a decoded interrupt vector
  * @timestamp: 48-bit GPU clock
- * @data: source data, by source
- * @pasid: process, 0 for the kernel's own work
+ * @data: source data; layout depends on the source
+ * @pasid: PASID of the process, 0: work of the kernel
  * @client: IH_CLIENT_*
  * @source: IH_SRC_*
  * @ring: ring or queue within the client
- * @vmid: VMID, of the MM hub if @mm_hub, else of the GFX hub
+ * @vmid: VMID in the hub that @mm_hub names
  * @node: die, 0 here
- * @mm_hub: which hub's VMID
+ * @mm_hub: true: MM hub; false: GFX hub
  */
 struct vgpu_iv_entry {
 	u64 timestamp;
@@ -34,7 +34,7 @@ struct vgpu_iv_entry {
 	bool mm_hub;
 };
 
-/* Called in hard interrupt context. */
+/* Handler of an interrupt. @arg: as registered. Called in hard interrupt context. */
 typedef void (*vgpu_iv_handler)(struct vgpu_device *vdev,
 				const struct vgpu_iv_entry *iv, void *arg);
 

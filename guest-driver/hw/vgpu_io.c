@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who touches the BARs while the device is reset: nobody. A device in reset answers reads
- * with ones and drops writes. Specification: docs/driver.md, "Recovery".
+ * Keeps all accesses away from the BARs while the device is reset: a device in reset answers
+ * reads with ones and drops writes. Specification: docs/driver.md, "Recovery".
  *
- * The kernel: whoever reads or writes a BAR does so between vgpu_io_begin() and vgpu_io_end(),
- * if it may sleep. If not, or if it is faster, the reset has to make up for what is lost:
+ * Kernel code that may sleep accesses a BAR between vgpu_io_begin() and vgpu_io_end(). For
+ * accesses that cannot sleep, or that must be fast, the reset compensates:
  *
- *	interrupt handler	does not run (vgpu_ih_hold())
+ *	interrupt handler		does not run (vgpu_ih_hold())
  *	doorbell of a kernel's ring	rung again by vgpu_sdma_ring_unpark()
- *	CP, user queues		off the hardware: rlc_off, vgpu_cp.off
- *	GART			vgpu_gart_rewrite(); an entry is noted before it is written
- *	CAM slot		freed by the reset
- *	HDP flush		the reset begins with one
+ *	CP, user queues			off the hardware: rlc_off, vgpu_cp.off
+ *	GART				vgpu_gart_rewrite(); the shadow is written first
+ *	CAM slot			freed by the reset
+ *	HDP flush			the reset starts with one
  *
  * User space: a fault handler inserts pages of a BAR between vgpu_io_map_begin() and
- * vgpu_io_map_end(). The recovery closes the BARs for faults, waits until handlers that
- * were under way have inserted their pages, and takes all pages away.
+ * vgpu_io_map_end(). The recovery closes the BARs for faults, waits until handlers in flight
+ * have inserted their pages, and then unmaps all pages.
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -27,18 +27,18 @@
 
 #include "vgpu_hw_priv.h"
 
-/* Of all GPUs: a fault handler that inserts a page is short. */
+/* Shared by all GPUs: a fault handler holds it only while it inserts a page. */
 DEFINE_STATIC_SRCU(vgpu_io_map_srcu);
 
 /**
- * vgpu_io_init() - open the BARs
+ * vgpu_io_init() - initialise the locks of BAR accesses
  * @hw: hardware state, all zero
  */
 void vgpu_io_init(struct vgpu_hw_state *hw)
 {
 	init_rwsem(&hw->io_lock);
 	init_waitqueue_head(&hw->map_wait);
-	/* Teach lockdep: MMU notifiers and reclaim change page tables. */
+	/* Declare to lockdep that reclaim takes io_lock: MMU notifiers change page tables. */
 	fs_reclaim_acquire(GFP_KERNEL);
 	might_lock(&hw->io_lock);
 	fs_reclaim_release(GFP_KERNEL);
@@ -49,11 +49,11 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_io_init);
  * vgpu_io_begin() - start to access the BARs
  * @vdev: device
  *
- * Waits while the device is being reset. No reset begins before vgpu_io_end().
+ * Waits while the device is being reset. No reset starts before vgpu_io_end().
  *
- * Context: sleeps; MMU notifiers and reclaim included. Innermost of the locks that sleep,
- * and does not nest: until vgpu_io_end() the caller waits for registers and nothing else.
- * The recovery's worker, too.
+ * Context: sleeps; may be called in MMU notifiers, reclaim and the recovery's worker. The lock
+ * is the innermost that sleeps and does not nest: until vgpu_io_end() the caller may wait for
+ * registers and nothing else.
  */
 void vgpu_io_begin(struct vgpu_device *vdev)
 {
@@ -67,14 +67,14 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_io_begin);
  */
 void vgpu_io_end(struct vgpu_device *vdev)
 {
-	/* Write-combined stores leave this CPU before the device may be reset. */
+	/* Drain this CPU's write-combining buffers before a reset may start. */
 	wmb();
 	up_read(&to_hw_state(vdev)->io_lock);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_io_end);
 
 /**
- * vgpu_rreg_sync() - read a register, and not one of a device in reset
+ * vgpu_rreg_sync() - read a register, after waiting for a reset in flight
  * @vdev: device
  * @reg: as vgpu_rreg()
  *
@@ -94,10 +94,10 @@ u32 vgpu_rreg_sync(struct vgpu_device *vdev, u32 reg)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_rreg_sync);
 
 /**
- * vgpu_io_map_begin() - start to insert pages of a BAR into page tables of the CPU
- * @token: for vgpu_io_map_end()
+ * vgpu_io_map_begin() - start to insert pages of a BAR into CPU page tables
+ * @token: receives the token for vgpu_io_map_end()
  *
- * Context: fault handler. The caller looks at vgpu_io_map_is_closed() next, and waits for no
+ * Context: fault handler. The caller tests vgpu_io_map_is_closed() next, and waits for no
  * fence, lock or engine before vgpu_io_map_end().
  */
 void vgpu_io_map_begin(int *token)
@@ -108,14 +108,14 @@ void vgpu_io_map_begin(int *token)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_io_map_begin);
 
 /**
- * vgpu_io_map_is_closed() - is the device being reset?
+ * vgpu_io_map_is_closed() - whether the device is being reset
  * @vdev: device
  *
- * Context: between vgpu_io_map_begin() and vgpu_io_map_end(); the answer is good until the
- * latter.
+ * Context: between vgpu_io_map_begin() and vgpu_io_map_end(). A result of false holds until
+ * vgpu_io_map_end(): the reset waits for that.
  *
- * Return: if true, the caller inserts nothing, gives back what others may wait for, calls
- * vgpu_io_map_wait() and returns what that returns.
+ * Return: if true, the caller inserts no page, releases whatever others may wait for, calls
+ * vgpu_io_map_wait() and returns its result.
  */
 bool vgpu_io_map_is_closed(const struct vgpu_device *vdev)
 {
@@ -125,7 +125,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_io_map_is_closed);
 
 /**
  * vgpu_io_map_end() - undo vgpu_io_map_begin()
- * @token: as it was returned there
+ * @token: token from vgpu_io_map_begin()
  */
 void vgpu_io_map_end(int token)
 	__releases(vgpu_io_map)
@@ -139,24 +139,24 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_io_map_end);
  * @vdev: device
  * @vmf: the fault
  *
- * Context: fault handler, without other locks than those it was called with. Drops these
- * while it waits, if the fault may be tried again.
+ * Context: fault handler, with no lock besides those that the handler was called with. Drops
+ * these while it waits, if the fault may be retried.
  *
- * Return: for the handler to return: VM_FAULT_RETRY or VM_FAULT_NOPAGE.
+ * Return: result for the handler to return: VM_FAULT_RETRY or VM_FAULT_NOPAGE.
  */
 vm_fault_t vgpu_io_map_wait(struct vgpu_device *vdev, struct vm_fault *vmf)
 {
 	struct vgpu_hw_state *hw = to_hw_state(vdev);
 
 	if (!fault_flag_allow_retry_first(vmf->flags)) {
-		/* A reset takes no mmap_lock, and ends. */
+		/* No deadlock: a reset takes no mmap_lock and ends in bounded time. */
 		wait_event(hw->map_wait, !READ_ONCE(hw->map_closed));
 		return VM_FAULT_NOPAGE;
 	}
 	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
 		return VM_FAULT_RETRY;
 
-	/* Without the lock the VMA may go, and its reference to the device. */
+	/* Without the lock the VMA and its reference to the device may be freed. */
 	drm_dev_get(&vdev->drm);
 	release_fault_lock(vmf);
 	wait_event_killable(hw->map_wait, !READ_ONCE(hw->map_closed));
@@ -165,11 +165,13 @@ vm_fault_t vgpu_io_map_wait(struct vgpu_device *vdev, struct vm_fault *vmf)
 }
 
 /**
- * vgpu_io_map_close() - let no fault handler insert pages of the BARs from now on
+ * vgpu_io_map_close() - stop fault handlers from inserting pages of the BARs
  * @vdev: device
  *
- * Handlers that are under way still do, until vgpu_io_map_sync() returns. The recovery's
- * worker only; until vgpu_io_map_open().
+ * Lasts until vgpu_io_map_open(). Handlers in flight may still insert pages until
+ * vgpu_io_map_sync() returns.
+ *
+ * Context: the recovery's worker.
  */
 void vgpu_io_map_close(struct vgpu_device *vdev)
 {
@@ -178,9 +180,10 @@ void vgpu_io_map_close(struct vgpu_device *vdev)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_io_map_close);
 
 /**
- * vgpu_io_map_sync() - wait for fault handlers that insert pages of a BAR
+ * vgpu_io_map_sync() - wait for fault handlers that are inserting pages of a BAR
  *
- * Context: sleeps. Handlers may allocate page tables with reclaim.
+ * Context: sleeps. The handlers may allocate page tables with reclaim, so fences must not
+ * depend on the caller.
  */
 void vgpu_io_map_sync(void)
 {
@@ -191,6 +194,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_io_map_sync);
 /**
  * vgpu_io_map_open() - undo vgpu_io_map_close()
  * @vdev: device
+ *
+ * Wakes fault handlers in vgpu_io_map_wait().
  */
 void vgpu_io_map_open(struct vgpu_device *vdev)
 {

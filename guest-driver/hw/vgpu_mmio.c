@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Access to the device's windows: registers (BAR 5), doorbells (BAR 2), and
- * the registers that need more than one access.
+ * Access to the device's windows: registers (BAR 5), doorbells (BAR 2), and registers
+ * that take more than one access.
  */
 #include <linux/delay.h>
 #include <kunit/static_stub.h>
@@ -16,7 +16,9 @@
  * @vdev: device
  * @reg: dword offset in BAR 5, one of include/vgpu
  *
- * Any context. Ones if the device is lost.
+ * Context: any.
+ *
+ * Return: value; all ones if the device is lost.
  */
 u32 vgpu_rreg(struct vgpu_device *vdev, u32 reg)
 {
@@ -33,9 +35,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_rreg);
  * vgpu_wreg() - write a register
  * @vdev: device
  * @reg: dword offset in BAR 5, one of include/vgpu
- * @value: what to write
+ * @value: value to write; dropped if the device is lost
  *
- * Any context.
+ * Context: any.
  */
 void vgpu_wreg(struct vgpu_device *vdev, u32 reg, u32 value)
 {
@@ -48,14 +50,17 @@ void vgpu_wreg(struct vgpu_device *vdev, u32 reg, u32 value)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_wreg);
 
 /**
- * vgpu_hw_poll() - wait until a register's field has a value
+ * vgpu_hw_poll() - wait until a field of a register has a value
  * @vdev: device
  * @reg: register
- * @mask: bits that matter
- * @want: what they should be
+ * @mask: bits to compare
+ * @want: value to wait for, within @mask
  *
- * Spins for VGPU_HW_SPIN_US, then sleeps between two looks. Context: sleeps; does not
- * allocate. Returns false when VGPU_HW_TIMEOUT_US are over.
+ * Spins for VGPU_HW_SPIN_US, then sleeps between two reads.
+ *
+ * Context: sleeps; does not allocate.
+ *
+ * Return: true, or false after VGPU_HW_TIMEOUT_US.
  */
 bool vgpu_hw_poll(struct vgpu_device *vdev, u32 reg, u32 mask, u32 want)
 {
@@ -64,7 +69,10 @@ bool vgpu_hw_poll(struct vgpu_device *vdev, u32 reg, u32 mask, u32 want)
 
 	might_sleep();
 	for (;;) {
-		/* One look after the end: this CPU may have been away. */
+		/*
+		 * Take the time before the read, so that one read follows the time
+		 * limit: this CPU may have been preempted.
+		 */
 		us = ktime_us_delta(ktime_get(), start);
 		if ((vgpu_rreg(vdev, reg) & mask) == want)
 			return true;
@@ -79,11 +87,13 @@ bool vgpu_hw_poll(struct vgpu_device *vdev, u32 reg, u32 mask, u32 want)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_hw_poll);
 
 /**
- * vgpu_counter_read() - one of the model's own counters
+ * vgpu_counter_read() - read one of the model's counters
  * @vdev: device
  * @index: VGPU_CNT_*
  *
  * Context: as vgpu_io_begin().
+ *
+ * Return: value.
  */
 u64 vgpu_counter_read(struct vgpu_device *vdev, unsigned int index)
 {
@@ -105,11 +115,14 @@ u64 vgpu_counter_read(struct vgpu_device *vdev, unsigned int index)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_counter_read);
 
 /**
- * vgpu_clock_read() - the GPU clock
+ * vgpu_clock_read() - read the GPU clock
  * @vdev: device
  *
- * The clock of interrupt entries, TIMESTAMP packets and GET_CLOCK_COUNTERS,
- * in ticks of 1 / VGPU_CLOCK_HZ s. Context: as vgpu_io_begin().
+ * The clock of interrupt entries, TIMESTAMP packets and GET_CLOCK_COUNTERS.
+ *
+ * Context: as vgpu_io_begin().
+ *
+ * Return: ticks of 1 / VGPU_CLOCK_HZ s.
  */
 u64 vgpu_clock_read(struct vgpu_device *vdev)
 {
@@ -131,14 +144,17 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_clock_read);
  * vgpu_hdp_flush() - make earlier CPU writes to VRAM visible to the engines
  * @vdev: device
  *
- * Any context.
+ * Context: any.
  */
 void vgpu_hdp_flush(struct vgpu_device *vdev)
 {
 	/* Drain the write-combining buffers of this CPU before the flush. */
 	wmb();
 	vgpu_wreg(vdev, VGPU_REMAP_PAGE / 4, 0);
-	/* The write is posted: a read behind it tells that it has arrived. */
+	/*
+	 * The write is posted: a read that follows it completes after the write has
+	 * arrived.
+	 */
 	vgpu_rreg(vdev, BIF_FB_EN);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_hdp_flush);
@@ -147,10 +163,12 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_hdp_flush);
  * vgpu_wdoorbell32() - ring a 32-bit doorbell
  * @vdev: device
  * @dword: dword index in BAR 2
- * @value: what to write
+ * @value: value to write
  *
- * Memory that the device shall see must have been written before; the write
- * is ordered behind it. Any context.
+ * The doorbell write is ordered after the caller's earlier memory writes, which the
+ * device then sees.
+ *
+ * Context: any.
  */
 void vgpu_wdoorbell32(struct vgpu_device *vdev, u32 dword, u32 value)
 {
@@ -164,9 +182,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_wdoorbell32);
  * vgpu_wdoorbell64() - ring a 64-bit doorbell
  * @vdev: device
  * @byte_offset: byte offset in BAR 2, a multiple of 8
- * @value: what to write
+ * @value: value to write
  *
- * As vgpu_wdoorbell32().
+ * Ordering and context as vgpu_wdoorbell32().
  */
 void vgpu_wdoorbell64(struct vgpu_device *vdev, u32 byte_offset, u64 value)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * NBIO, the bus interface: size of VRAM, its window, doorbell routing, and
- * where the HDP flush registers are seen. Specification: docs/hardware.md and
- * include/vgpu/nbio.h.
+ * NBIO, the bus interface: size of VRAM, enable bits of BAR 0, doorbell
+ * routing, and the page of BAR 5 with the HDP flush registers. Specification:
+ * docs/hardware.md and include/vgpu/nbio.h.
  */
 #include "vgpu/doorbell.h"
 #include "vgpu/nbio.h"
@@ -21,10 +21,12 @@ static void nbio_route_doorbells(struct vgpu_device *vdev, u32 reg,
 }
 
 /**
- * vgpu_nbio_start() - write the block's registers
+ * vgpu_nbio_start() - write the registers of NBIO
  * @vdev: device
  *
- * After bring-up and after a reset. Any context.
+ * Called at bring-up and after a reset.
+ *
+ * Context: any.
  */
 void vgpu_nbio_start(struct vgpu_device *vdev)
 {
@@ -47,10 +49,12 @@ void vgpu_nbio_start(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_nbio_init() - open the windows
+ * vgpu_nbio_init() - enable access to VRAM and doorbells
  * @vdev: device
  *
- * Fills in vram_size. Returns 0, or -ENODEV when VRAM has no possible size.
+ * Sets vram_size.
+ *
+ * Return: 0, or -ENODEV if the size of VRAM is not possible.
  */
 int vgpu_nbio_init(struct vgpu_device *vdev)
 {
@@ -70,7 +74,7 @@ int vgpu_nbio_init(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_nbio_fini() - close the doorbells
+ * vgpu_nbio_fini() - disable the doorbells
  * @vdev: device
  */
 void vgpu_nbio_fini(struct vgpu_device *vdev)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Steps of a recovery, which reset/ puts together: an engine, the GART, the device.
+ * Steps of a recovery: of an engine, the GART, the device. reset/ calls them.
+ * Functions are documented where they are defined.
  */
 #ifndef VGPU_HW_RECOVER_H
 #define VGPU_HW_RECOVER_H
@@ -13,22 +14,22 @@
 
 struct vgpu_device;
 
-/* What a recovery is asked for: some engines, the GART, or all there is. */
+/* Requests to recover: engines, the GART, the device, rings. */
 #define VGPU_RECOVER_ENGINE(n)	BIT(n)
 #define VGPU_RECOVER_ENGINES	GENMASK(SDMA_NUM_ENGINES - 1, 0)
-/* Those with a ring of the kernel's. */
+/* Engines that have a ring of the kernel. */
 #define VGPU_RECOVER_KERNELS	GENMASK(VGPU_NUM_SDMA - 1, 0)
-/* Compute queues, in what is told of a recovery. */
+/* Index of the compute queues among the engines, in notifications of a recovery. */
 #define VGPU_ENGINE_CP		SDMA_NUM_ENGINES
 #define VGPU_RECOVER_GART	BIT(8)
 #define VGPU_RECOVER_DEVICE	BIT(9)
-/* The kernel's rings, whose engines are well: start them again. */
+/* The kernel's rings stopped, their engines work: restart the rings. */
 #define VGPU_RECOVER_RINGS	BIT(10)
 static_assert(VGPU_RECOVER_ENGINE(VGPU_ENGINE_CP) < VGPU_RECOVER_GART);
 
 /*
  * Request a recovery of @what, VGPU_RECOVER_*. Any context. Returns false if
- * requests are not taken: nothing will be recovered.
+ * requests are not accepted: nothing will be recovered.
  */
 typedef bool (*vgpu_recover_fn)(struct vgpu_device *vdev, unsigned long what);
 

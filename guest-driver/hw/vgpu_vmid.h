@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Who uses which VMIDs. VMID 0 is the kernel's. */
+/* Assignment of VMIDs to users. VMID 0 is the kernel's. */
 #ifndef VGPU_VMID_H
 #define VGPU_VMID_H
 
 #include <linux/bits.h>
 #include <linux/types.h>
 
-/* 1 and 2 are for graphics, as amdgpu does. */
+/* Jobs of the render node; the same split as amdgpu's. */
 #define VGPU_FIRST_GFX_VMID	1
 #define VGPU_LAST_GFX_VMID	2
 #define VGPU_FIRST_KFD_VMID	3
 #define VGPU_LAST_KFD_VMID	11
-/* The CP's, for run lists. */
+/* Assigned by the CP to the processes of a run list. */
 #define VGPU_FIRST_HWS_VMID	12
 #define VGPU_LAST_HWS_VMID	15
 #define VGPU_HWS_VMIDS		\

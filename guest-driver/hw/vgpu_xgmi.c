@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * XGMI: the VRAM of all devices of a hive stands side by side, one segment a
- * node, in VMID 0's aperture and in page-table entries. Specification:
- * docs/hardware.md "Hives".
+ * XGMI: the VRAM of all devices of a hive is contiguous, one segment a node, in
+ * VMID 0's aperture and in page-table entries. Specification: docs/hardware.md
+ * "Hives".
  */
 #include <linux/bits.h>
 #include <kunit/static_stub.h>
@@ -12,10 +12,10 @@
 #include "vgpu_hw_priv.h"
 
 /**
- * vgpu_xgmi_init() - find the device's place in its hive
- * @vdev: device, its vram_size known
+ * vgpu_xgmi_init() - read the device's place in its hive
+ * @vdev: device; vram_size is set
  *
- * Returns 0, or -ENODEV when the registers do not agree with each other.
+ * Return: 0, or -ENODEV if the registers contradict each other.
  */
 int vgpu_xgmi_init(struct vgpu_device *vdev)
 {
@@ -52,10 +52,10 @@ int vgpu_xgmi_init(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_xgmi_base() - where the device's VRAM begins in its hive
+ * vgpu_xgmi_base() - offset of the device's VRAM in its hive
  * @vdev: device
  *
- * Returns bytes from node 0's first one; 0 without a hive.
+ * Return: bytes from the first byte of node 0; 0 without a hive.
  */
 u64 vgpu_xgmi_base(const struct vgpu_device *vdev)
 {
@@ -63,11 +63,14 @@ u64 vgpu_xgmi_base(const struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_xgmi_same_hive() - are two devices in one hive?
- * @a: one, up
- * @b: another one, up
+ * vgpu_xgmi_same_hive() - whether two devices are in one hive
+ * @a: device, initialised
+ * @b: another device, initialised
  *
- * Any context. Returns false where only one thinks so.
+ * Context: any.
+ *
+ * Return: true if both name the same hive and segment size, and different
+ * nodes.
  */
 bool vgpu_xgmi_same_hive(const struct vgpu_device *a,
 			 const struct vgpu_device *b)
@@ -79,12 +82,13 @@ bool vgpu_xgmi_same_hive(const struct vgpu_device *a,
 }
 
 /**
- * vgpu_xgmi_linked() - does a device reach another one's VRAM by XGMI now?
+ * vgpu_xgmi_linked() - whether a device reaches another one's VRAM by XGMI now
  * @vdev: device
- * @peer: the other one, up
+ * @peer: the other device, initialised
  *
- * Returns false without a hive, and while the link is down. Context: as
- * vgpu_io_begin().
+ * Context: as vgpu_io_begin().
+ *
+ * Return: false without a common hive, and while the link is down.
  */
 bool vgpu_xgmi_linked(struct vgpu_device *vdev, const struct vgpu_device *peer)
 {
@@ -95,12 +99,12 @@ bool vgpu_xgmi_linked(struct vgpu_device *vdev, const struct vgpu_device *peer)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_xgmi_linked);
 
 /**
- * vgpu_xgmi_offset() - where a peer's VRAM stands, as a device sees it
+ * vgpu_xgmi_offset() - distance of a peer's VRAM from the device's own
  * @vdev: device
- * @peer: another one of its hive
+ * @peer: another device of its hive
  *
- * Returns what makes an offset in the peer's VRAM one from the device's own
- * first byte of VRAM; may be below zero, then it wraps.
+ * Return: number to add to an offset in the peer's VRAM to get an offset from
+ * the first byte of the device's own VRAM; wraps if negative.
  */
 u64 vgpu_xgmi_offset(const struct vgpu_device *vdev,
 		     const struct vgpu_device *peer)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Links to the other GPUs of the hive. Functions are documented in vgpu_xgmi.c.
- */
+/* XGMI links to the other GPUs of the hive. Functions are documented in vgpu_xgmi.c. */
 #ifndef VGPU_HW_XGMI_H
 #define VGPU_HW_XGMI_H
 
@@ -10,10 +8,10 @@
 struct vgpu_device;
 
 /**
- * struct vgpu_xgmi - place in the hive; never changes
- * @hive: number of the hive, 0: the device is in none, and all is 0
- * @segment: bytes of a node in the hive's address space
- * @node: which node the device is
+ * struct vgpu_xgmi - place in the hive; constant after vgpu_xgmi_init()
+ * @hive: number of the hive; 0: the device is in no hive, and all members are 0
+ * @segment: bytes of one node in the hive's address space
+ * @node: index of this device in the hive
  */
 struct vgpu_xgmi {
 	u64 hive;
