@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Command processor, compute side: the kernel's interface queue (KIQ), which
- * maps the hardware scheduler's (HIQ), which is given run lists. Specification:
- * docs/hardware.md "CP", include/vgpu/cp.h and pm4.h.
+ * Command processor, compute side: the kernel's interface queue (KIQ), which maps the
+ * queue of the hardware scheduler (HIQ), to which run lists are submitted.
+ * Specification: docs/hardware.md "CP", include/vgpu/cp.h and pm4.h.
  *
- * A run list names all compute queues that may run. A new one takes the place
- * of the last, whose queues leave first, saved in their MQDs. There are two
- * buffers, since the scheduler comes back to the list that it works through.
+ * A run list names all compute queues that may run. A new list replaces the last one,
+ * whose queues are first unmapped and saved in their MQDs. There are two buffers, since
+ * the scheduler reads the current list again and again.
  *
- * Each step is waited for. One that does not end is a CP that hangs: the device
- * is reset, and what the queues were at is lost.
+ * The driver waits for each step. If a step does not end, the CP hangs: the device is
+ * reset, and the state of the queues is lost.
  */
 #include <linux/dma-mapping.h>
 #include <linux/iopoll.h>
@@ -30,20 +30,20 @@
 #define CP_POLL_US		20
 #define CP_PARK_US		(500 * USEC_PER_MSEC)
 
-/* Where the kernel's queues are; users' are in ME 1. */
+/* Places of the kernel's queues; user queues are in ME 1. */
 #define CP_KIQ_ME		2
 #define CP_KIQ_PIPE		1
 #define CP_HIQ_ME		2
 #define CP_HIQ_PIPE		0
 
 /*
- * Queues of ME 1 that run lists may use: 2 to 7 of each pipe. amdgpu keeps the
- * others for the kernel, so an MI210 has as many.
+ * Queues of ME 1 that run lists may use: 2 to 7 of each pipe. amdgpu keeps the others
+ * for the kernel, so an MI210 has the same number.
  */
 #define CP_USER_HQDS		0xfcfcfcfcu
 static_assert(HWEIGHT32(CP_USER_HQDS) == VGPU_CP_NUM_USER_QUEUES);
 
-/* Page 0: KIQ's ring; 1: HIQ's; 2: HIQ's MQD, then pointers and the fence. */
+/* Page 0: KIQ's ring; 1: HIQ's ring; 2: HIQ's MQD, then pointers and the fence. */
 #define CP_RING_BYTES		PAGE_SIZE
 #define CP_RING_DWORDS		(CP_RING_BYTES / 4)
 #define CP_MQD_AT		(2 * PAGE_SIZE)
@@ -96,7 +96,7 @@ static void cp_ring_reset(struct vgpu_cp_ring *ring)
 	WRITE_ONCE(*ring->wptr_wb, 0);
 }
 
-/* The ring has room: what was submitted before has been waited for. */
+/* There is always room: the caller has waited for all earlier submissions. */
 static void cp_ring_add(struct vgpu_cp_ring *ring, const u32 *dw,
 			unsigned int n)
 {
@@ -107,12 +107,12 @@ static void cp_ring_add(struct vgpu_cp_ring *ring, const u32 *dw,
 static void cp_ring_kick(struct vgpu_device *vdev, struct vgpu_cp_ring *ring)
 {
 	WRITE_ONCE(*ring->wptr_wb, cpu_to_le64(ring->wptr));
-	/* Packets and pointer, then the doorbell. */
+	/* Write packets and pointer before the doorbell. */
 	wmb();
 	vgpu_wdoorbell64(vdev, ring->doorbell, ring->wptr);
 }
 
-/* Submits @ring, and waits until the CP is done with it. */
+/* Submit @ring, and wait until the CP has executed it. Returns 0 or -ETIME. */
 static int cp_ring_finish(struct vgpu_device *vdev, struct vgpu_cp_ring *ring,
 			  unsigned long timeout_us)
 {
@@ -131,7 +131,7 @@ static int cp_ring_finish(struct vgpu_device *vdev, struct vgpu_cp_ring *ring,
 	cp_ring_kick(vdev, ring);
 	ret = read_poll_timeout(le64_to_cpu, seen, seen == want, CP_POLL_US,
 				timeout_us, false, READ_ONCE(*cp->fence));
-	/* What the CP wrote before, MQDs, is read after. */
+	/* Read the fence before other memory that the CP wrote (MQDs). */
 	rmb();
 	return ret ? -ETIME : 0;
 }
@@ -162,7 +162,10 @@ static void cp_start_kiq(struct vgpu_device *vdev)
 		  RLC_CP_SCHEDULERS__VALID);
 }
 
-/* Queues, VMIDs and all of GWS for run lists, and the queue that takes these. */
+/*
+ * Assign queues, VMIDs and all of GWS to run lists, and map the HIQ, which takes the
+ * lists.
+ */
 static int cp_map_hiq(struct vgpu_device *vdev)
 {
 	struct vgpu_cp *cp = &to_hw_state(vdev)->cp;
@@ -195,20 +198,23 @@ static int cp_map_hiq(struct vgpu_device *vdev)
 	return cp_ring_finish(vdev, &cp->kiq, VGPU_HW_TIMEOUT_US);
 }
 
-/* From the reset state. cp.lock held. */
+/* Start the CP from its reset state. The caller holds cp.lock. */
 static int cp_start(struct vgpu_device *vdev)
 {
 	unsigned int me, pipe, vmid;
 	int ret;
 
-	/* Blocks with a range of their own come first. */
+	/* Doorbell ranges of other blocks take precedence over this one. */
 	vgpu_wreg(vdev, CP_MEC_DOORBELL_RANGE_LOWER, 0);
 	vgpu_wreg(vdev, CP_MEC_DOORBELL_RANGE_UPPER, PAGE_SIZE - sizeof(u64));
 	for (me = 1; me <= CP_NUM_MECS; me++)
 		for (pipe = 0; pipe < CP_NUM_PIPES; pipe++)
 			vgpu_wreg(vdev, CP_PIPE_INT_CNTL(me, pipe),
 				  CP_PIPE_INTERRUPTS);
-	/* Out of reset every VMID has all of GWS; processes ask for it. */
+	/*
+	 * After a reset every VMID has all of GWS. Take it away: a process packet
+	 * requests it.
+	 */
 	for (vmid = 1; vmid < VGPU_NUM_VMIDS; vmid++)
 		vgpu_wreg(vdev, GDS_GWS_VMID(vmid), 0);
 	vgpu_wreg(vdev, CP_MEC_CNTL, 0);
@@ -243,7 +249,7 @@ static int cp_submit_list(struct vgpu_device *vdev, unsigned long timeout_us)
 	return cp_ring_finish(vdev, &cp->hiq, timeout_us);
 }
 
-/* The list's end is its beginning: those that did not fit take turns. */
+/* Chain the list to its start: queues that do not fit into the hardware get time slices. */
 static void cp_close_list(struct vgpu_cp *cp)
 {
 	__le32 *dw = cp->lists[cp->list] + cp->list_dwords;
@@ -258,12 +264,12 @@ static void cp_close_list(struct vgpu_cp *cp)
 }
 
 /**
- * vgpu_cp_next_list() - where the next run list is to be written
+ * vgpu_cp_next_list() - buffer for the next run list
  * @vdev: device
  *
- * One caller at a time, until vgpu_cp_run().
+ * Context: any; one caller at a time, until vgpu_cp_run().
  *
- * Return: room for VGPU_CP_LIST_DWORDS.
+ * Return: buffer of VGPU_CP_LIST_DWORDS.
  */
 __le32 *vgpu_cp_next_list(struct vgpu_device *vdev)
 {
@@ -272,7 +278,7 @@ __le32 *vgpu_cp_next_list(struct vgpu_device *vdev)
 	return cp->lists[!cp->list];
 }
 
-/* The CP has been reset or stopped: wake vgpu_cp_run(). cp.lock held. */
+/* The CP has been reset or stopped: wake vgpu_cp_run(). The caller holds cp.lock. */
 static void cp_clear_hang(struct vgpu_cp *cp)
 {
 	WRITE_ONCE(cp->hangs, false);
@@ -280,8 +286,8 @@ static void cp_clear_hang(struct vgpu_cp *cp)
 }
 
 /*
- * Request a reset of the device. There is none while the device is being removed: stop
- * the CP here. cp.lock held.
+ * Request a reset of the device. If no recovery is accepted (the device is being
+ * removed), stop the CP here. The caller holds cp.lock.
  */
 static void cp_report_hang(struct vgpu_device *vdev)
 {
@@ -297,16 +303,19 @@ static void cp_report_hang(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_cp_run() - run the queues of the list that was written, and no others
+ * vgpu_cp_run() - run the queues of the list in vgpu_cp_next_list(), and no others
  * @vdev: device
- * @dwords: length of the list, at most VGPU_CP_LIST_DWORDS; 0: none runs
+ * @dwords: length of the list, at most VGPU_CP_LIST_DWORDS; 0: no queue runs
  *
- * Queues that are not in it any more have left, and their MQDs say where. During
- * a reset the list is kept for later. A CP that hangs may run removed queues until it is
- * reset, and the caller frees their memory after this call, which therefore waits for
- * the reset. The recovery takes no lock of kfd/. Sleeps, does not allocate.
+ * On return queues that are not in the list are unmapped, and their MQDs hold their
+ * state. During a reset the list is only stored, for vgpu_cp_unpark(). A CP that hangs
+ * may run removed queues until it is reset, and the caller frees their memory after this
+ * call: the function therefore waits for the reset. The recovery takes no lock of kfd/.
  *
- * Return: 0, or -ETIME if the CP hung: it has been reset, or given up.
+ * Context: sleeps, does not allocate.
+ *
+ * Return: 0, -EINVAL if the list is too long, or -ETIME if the CP hung: it has been
+ * reset, or given up, by then.
  */
 int vgpu_cp_run(struct vgpu_device *vdev, u32 dwords)
 {
@@ -342,8 +351,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_cp_run);
  * vgpu_cp_lost() - how often the state of compute queues was lost
  * @vdev: device
  *
- * Any context. A queue that was running before the number changed must not run
- * again.
+ * Context: any.
+ *
+ * Return: counter. A queue that ran before the counter changed must not run again.
  */
 u32 vgpu_cp_lost(struct vgpu_device *vdev)
 {
@@ -351,10 +361,12 @@ u32 vgpu_cp_lost(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_cp_park() - take all compute queues off, before a reset
+ * vgpu_cp_park() - unmap all compute queues before a reset
  * @vdev: device
  *
- * Until vgpu_cp_unpark() run lists wait. Sleeps.
+ * Until vgpu_cp_unpark() run lists are only stored.
+ *
+ * Context: sleeps.
  */
 void vgpu_cp_park(struct vgpu_device *vdev)
 {
@@ -377,11 +389,13 @@ void vgpu_cp_park(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_cp_unpark() - let the CP work again, after a reset
+ * vgpu_cp_unpark() - restart the CP after a reset
  * @vdev: device in its reset state; the GART works
- * @vram_lost: VRAM's contents are gone: no queue may run
+ * @vram_lost: the content of VRAM was lost: no queue may run
  *
- * Queues go on where they were when the CP was parked. Sleeps.
+ * Queues continue from where they were when the CP was parked.
+ *
+ * Context: sleeps.
  */
 void vgpu_cp_unpark(struct vgpu_device *vdev, bool vram_lost)
 {
@@ -407,10 +421,12 @@ void vgpu_cp_unpark(struct vgpu_device *vdev, bool vram_lost)
 }
 
 /**
- * vgpu_cp_give_up() - the device cannot be reset: stop a CP that hangs
+ * vgpu_cp_give_up() - stop a CP that hangs, since the device cannot be reset
  * @vdev: device, its CP parked
  *
- * A CP that was parked without a hang is not touched. Sleeps.
+ * A CP that was parked without a hang is not touched.
+ *
+ * Context: sleeps.
  */
 void vgpu_cp_give_up(struct vgpu_device *vdev)
 {
@@ -451,10 +467,10 @@ static void cp_free(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_cp_init() - bring up the CP
+ * vgpu_cp_init() - initialise the CP
  * @vdev: device; VMID 0 and interrupts work, mm/ has not been initialised
  *
- * Returns 0, -ENOMEM, or -ETIME when it does not answer.
+ * Return: 0, -ENOMEM, or -ETIME if the CP does not answer.
  */
 int vgpu_cp_init(struct vgpu_device *vdev)
 {
@@ -497,7 +513,7 @@ err:
 
 /**
  * vgpu_cp_fini() - undo vgpu_cp_init()
- * @vdev: device; there are no compute queues any more
+ * @vdev: device without compute queues
  */
 void vgpu_cp_fini(struct vgpu_device *vdev)
 {

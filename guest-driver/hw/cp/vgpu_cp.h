@@ -10,7 +10,10 @@ struct drm_printer;
 struct vgpu_cp_queue_regs;
 struct vgpu_device;
 
-/* A run list: for each process its packet, then one for each of its queues. */
+/*
+ * A run list: for each process a process packet, followed by one packet for each of its
+ * queues.
+ */
 #define VGPU_CP_PROCESS_DWORDS	21
 #define VGPU_CP_QUEUE_DWORDS	7
 #define VGPU_CP_CHAIN_DWORDS	4

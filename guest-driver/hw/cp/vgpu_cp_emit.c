@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the CP reads in memory: packets of run lists, and MQDs, which are the
- * images of queues that are not in the hardware. Formats: include/vgpu/pm4.h
- * and cp.h.
+ * Memory that the CP reads: packets of run lists, and MQDs, the images of queues
+ * that are not mapped. Formats: include/vgpu/pm4.h and cp.h.
  */
 #include <linux/log2.h>
 #include <kunit/visibility.h>
@@ -14,10 +13,10 @@
 #include "vgpu_cp_priv.h"
 #include "vgpu_mqd.h"
 
-/* How long queues of a process run before those that wait: ms. */
+/* Time slice of a process while others wait: ms. */
 #define RUN_QUANTUM_MS		10u
 
-/* Dwords of an MQD that nobody but drivers looks at; from CP_MQD_BASE_ADDR. */
+/* Dwords of an MQD that only drivers use; offsets from CP_MQD_BASE_ADDR. */
 #define MQD_CTX_SAVE_BASE	0x2b
 #define MQD_CNTL_STACK_OFFSET	0x2e
 #define MQD_CNTL_STACK_SIZE	0x2f
@@ -31,7 +30,7 @@ static const u8 mqd_se_mask[VGPU_CP_NUM_SE] = {
 	23, 24, 26, 27, 39, 40, 41, 42,
 };
 
-/* COMPUTE_RESOURCE_LIMITS, likewise. */
+/* COMPUTE_RESOURCE_LIMITS, from the MQD's first dword. */
 #define MQD_RESOURCE_LIMITS	22
 #define MQD_FORCE_SIMD_DIST	0x00800000u
 
@@ -41,14 +40,14 @@ static u32 mqd_read(const __le32 *mqd, u32 reg)
 }
 
 /**
- * vgpu_cp_emit_process() - the packet before the queues of a process
- * @dw: room for VGPU_CP_PROCESS_DWORDS
- * @pasid: whose
- * @root_pde: its page tables, as vgpu_vm_schedule() gives them
- * @num_gws: resources of global wave sync that it needs, at most VGPU_CP_NUM_GWS.
- *           The CP gives none to two processes at a time
+ * vgpu_cp_emit_process() - write the packet that precedes the queues of a process
+ * @dw: where to write VGPU_CP_PROCESS_DWORDS
+ * @pasid: PASID of the process
+ * @root_pde: its page tables, from vgpu_vm_schedule()
+ * @num_gws: resources of global wave sync that the process needs, at most
+ *           VGPU_CP_NUM_GWS. The CP gives GWS to one process at a time
  *
- * Any context.
+ * Context: any.
  */
 void vgpu_cp_emit_process(__le32 *dw, u16 pasid, u64 root_pde, u32 num_gws)
 {
@@ -67,11 +66,12 @@ void vgpu_cp_emit_process(__le32 *dw, u16 pasid, u64 root_pde, u32 num_gws)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_cp_emit_process);
 
 /**
- * vgpu_cp_emit_queue() - the packet of one queue, into any free slot
- * @dw: room for VGPU_CP_QUEUE_DWORDS
+ * vgpu_cp_emit_queue() - write the packet that maps one queue into any free
+ * hardware queue
+ * @dw: where to write VGPU_CP_QUEUE_DWORDS
  * @regs: the queue
  *
- * Any context.
+ * Context: any.
  */
 void vgpu_cp_emit_queue(__le32 *dw, const struct vgpu_cp_queue_regs *regs)
 {
@@ -91,9 +91,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_cp_emit_queue);
 
 /**
  * vgpu_mqd_write() - set a register in an MQD
- * @mqd: VGPU_CP_MQD_BYTES; its queue is not in the hardware
+ * @mqd: VGPU_CP_MQD_BYTES; its queue is not mapped
  * @reg: offset from CP_MQD_BASE_ADDR
- * @value: what it is loaded with
+ * @value: value with which the register is loaded
  */
 void vgpu_mqd_write(__le32 *mqd, u32 reg, u32 value)
 {
@@ -103,8 +103,8 @@ void vgpu_mqd_write(__le32 *mqd, u32 reg, u32 value)
 /**
  * vgpu_mqd_write64() - set a pair of registers in an MQD
  * @mqd: as vgpu_mqd_write()
- * @lo: the first of the two
- * @value: for both
+ * @lo: the lower of the two
+ * @value: value of the pair
  */
 void vgpu_mqd_write64(__le32 *mqd, u32 lo, u64 value)
 {
@@ -113,7 +113,7 @@ void vgpu_mqd_write64(__le32 *mqd, u32 lo, u64 value)
 }
 
 /**
- * vgpu_mqd_init() - the MQD of a queue that has done nothing yet
+ * vgpu_mqd_init() - initialise the MQD of a new queue
  * @mqd: VGPU_CP_MQD_BYTES
  * @regs: the queue
  */
@@ -130,12 +130,12 @@ void vgpu_mqd_init(__le32 *mqd, const struct vgpu_cp_queue_regs *regs)
 	vgpu_mqd_write(mqd, CP_HQD_PQ_DOORBELL_CONTROL, regs->doorbell_offset);
 	vgpu_mqd_write64(mqd, CP_HQD_EOP_BASE_ADDR, regs->eop_va >> 8);
 	if (regs->eop_bytes)
-		/* 2^(n + 1) dwords; the hardware takes no more than 2^11. */
+		/* The buffer has 2^(n + 1) dwords; the hardware takes at most 2^11. */
 		vgpu_mqd_write(mqd, CP_HQD_EOP_CONTROL,
 			       min(0xa, order_base_2(regs->eop_bytes / 8)));
 	if (regs->aql)
 		vgpu_mqd_write(mqd, CP_HQD_AQL_CONTROL, 1);
-	/* Nothing is saved: both stacks are at their ends. */
+	/* No state is saved: both stacks are empty. */
 	vgpu_mqd_write64(mqd, MQD_CTX_SAVE_BASE, regs->save_va);
 	vgpu_mqd_write(mqd, MQD_CTX_SAVE_SIZE, regs->save_bytes);
 	vgpu_mqd_write(mqd, MQD_CNTL_STACK_SIZE, regs->stack_bytes);
@@ -152,8 +152,8 @@ static u32 mqd_ring_dwords(const __le32 *mqd)
 }
 
 /*
- * Registers have the read pointer modulo the ring: what is left to do decides
- * where it is in one of another size.
+ * The read pointer register is modulo the ring size. For a ring of another size,
+ * compute it from the amount of work left.
  */
 static void mqd_move_rptr(__le32 *mqd, u32 from, u32 to)
 {
@@ -171,11 +171,12 @@ static void mqd_move_rptr(__le32 *mqd, u32 from, u32 to)
 }
 
 /**
- * vgpu_mqd_set_ring() - place the ring
+ * vgpu_mqd_set_ring() - set the ring and the priority of a queue
  * @mqd: as vgpu_mqd_write()
- * @regs: the queue; ring_va, ring_bytes and priority count
+ * @regs: the queue; ring_va, ring_bytes, aql and priority are used
  *
- * What is not done yet stays to be done, if it fits in.
+ * Packets that have not been executed stay pending, if they fit into the new
+ * ring.
  */
 void vgpu_mqd_set_ring(__le32 *mqd, const struct vgpu_cp_queue_regs *regs)
 {
@@ -189,7 +190,7 @@ void vgpu_mqd_set_ring(__le32 *mqd, const struct vgpu_cp_queue_regs *regs)
 		control |= CP_HQD_PQ_CONTROL__NO_UPDATE_RPTR;
 	vgpu_mqd_write(mqd, CP_HQD_PQ_CONTROL, control);
 	vgpu_mqd_write64(mqd, CP_HQD_PQ_BASE, regs->ring_va >> 8);
-	/* Kept by the model, which gives all queues their turns alike. */
+	/* The model stores the priority, but gives all queues equal time slices. */
 	vgpu_mqd_write(mqd, MQD_PIPE_PRIORITY,
 		       regs->priority < 7 ? 0 : regs->priority < 11 ? 1 : 2);
 	vgpu_mqd_write(mqd, MQD_QUEUE_PRIORITY, regs->priority);
@@ -197,9 +198,10 @@ void vgpu_mqd_set_ring(__le32 *mqd, const struct vgpu_cp_queue_regs *regs)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_mqd_set_ring);
 
 /**
- * vgpu_mqd_set_cu_mask() - where shaders of the queue may run
+ * vgpu_mqd_set_cu_mask() - set the compute units on which a queue's shaders may
+ * run
  * @mqd: as vgpu_mqd_write()
- * @se_mask: for each shader engine, a bit for each compute unit
+ * @se_mask: for each shader engine, one bit for each compute unit
  */
 void vgpu_mqd_set_cu_mask(__le32 *mqd, const u32 se_mask[VGPU_CP_NUM_SE])
 {
@@ -211,11 +213,12 @@ void vgpu_mqd_set_cu_mask(__le32 *mqd, const u32 se_mask[VGPU_CP_NUM_SE])
 EXPORT_SYMBOL_IF_KUNIT(vgpu_mqd_set_cu_mask);
 
 /**
- * vgpu_mqd_set_gws() - how waves of a queue with global wave sync are spread
+ * vgpu_mqd_set_gws() - set the wave distribution of a queue for global wave sync
  * @mqd: as vgpu_mqd_write()
- * @gws: it has it
+ * @gws: the queue uses global wave sync
  *
- * They all have to be there at a time, so amdkfd has them go round the SIMDs.
+ * All waves have to be resident at the same time, so amdkfd distributes them over
+ * the SIMDs.
  */
 void vgpu_mqd_set_gws(__le32 *mqd, bool gws)
 {
@@ -228,7 +231,7 @@ void vgpu_mqd_set_gws(__le32 *mqd, bool gws)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_mqd_set_gws);
 
 /**
- * vgpu_mqd_saved() - what of shaders is in the save area
+ * vgpu_mqd_saved() - get the layout of a queue's context save area
  * @mqd: as vgpu_mqd_write()
  * @saved: receives offsets and sizes
  */
@@ -249,9 +252,9 @@ static u64 mqd_read64(const __le32 *mqd, u32 lo)
 }
 
 /**
- * vgpu_mqd_get_state() - how far the queue has come
+ * vgpu_mqd_get_state() - get the progress of a queue
  * @mqd: as vgpu_mqd_write()
- * @state: receives it
+ * @state: receives the state
  */
 void vgpu_mqd_get_state(const __le32 *mqd, struct vgpu_mqd_state *state)
 {
@@ -271,14 +274,15 @@ void vgpu_mqd_get_state(const __le32 *mqd, struct vgpu_mqd_state *state)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_mqd_get_state);
 
 /**
- * vgpu_mqd_set_state() - have a queue go on from where another one was
+ * vgpu_mqd_set_state() - have a queue continue from the state of another one
  * @mqd: as vgpu_mqd_write(), after vgpu_mqd_init()
- * @state: from user space: nothing in it is trusted
+ * @state: from user space, not trusted
  *
- * Whose memory the queue reaches does not depend on it: VMID and privilege are
- * not part of it, and its addresses are the process's.
+ * The state has neither VMID nor privilege, and its addresses are translated by
+ * the page tables of the process, so it cannot give the queue access to other
+ * memory.
  *
- * Return: 0, or -EINVAL for what no queue can have, and nothing has changed.
+ * Return: 0, or -EINVAL for an impossible state, and nothing has changed.
  */
 int vgpu_mqd_set_state(__le32 *mqd, const struct vgpu_mqd_state *state)
 {

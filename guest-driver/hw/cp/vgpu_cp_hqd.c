@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Hardware queues of the CP, one after the other: stopped, shown; and the run
- * list, shown.
+ * Hardware queues of the CP: stop them one after the other, print their
+ * registers; print the run list.
  */
 #include <drm/drm_print.h>
 
@@ -13,13 +13,13 @@
 #define HQD_LINE	8	/* registers a line */
 
 /**
- * vgpu_cp_select() - which queue's registers are seen
+ * vgpu_cp_select() - select the queue whose registers are accessed
  * @vdev: device
- * @me: 1 or 2, or 0: none
- * @pipe: of it
- * @queue: of that
+ * @me: 1 or 2; 0: none
+ * @pipe: pipe of @me
+ * @queue: queue of @pipe
  *
- * vgpu_cp.lock held, or nobody else is there.
+ * Context: the caller holds vgpu_cp.lock, or no other thread can use the CP.
  */
 void vgpu_cp_select(struct vgpu_device *vdev, unsigned int me,
 		    unsigned int pipe, unsigned int queue)
@@ -45,10 +45,12 @@ static void cp_stop_queue(struct vgpu_device *vdev, unsigned int me,
 }
 
 /**
- * vgpu_cp_stop() - no compute queue is active any more
+ * vgpu_cp_stop() - stop all compute queues and halt the CP
  * @vdev: device, registers mapped
  *
- * Whoever left it; nothing is saved. Not beside other users of this file.
+ * Stops queues that this or an earlier driver mapped. The state of the queues is not saved.
+ *
+ * Context: sleeps; as vgpu_cp_select().
  */
 void vgpu_cp_stop(struct vgpu_device *vdev)
 {
@@ -82,11 +84,11 @@ static void print_hqd(struct vgpu_device *vdev, struct drm_printer *p,
 }
 
 /**
- * vgpu_cp_print_hqds() - registers of the hardware queues that are active
+ * vgpu_cp_print_hqds() - print registers of the active hardware queues
  * @vdev: device
- * @p: where to
+ * @p: output
  *
- * Sleeps.
+ * Context: sleeps.
  */
 void vgpu_cp_print_hqds(struct vgpu_device *vdev, struct drm_printer *p)
 {
@@ -105,11 +107,11 @@ void vgpu_cp_print_hqds(struct vgpu_device *vdev, struct drm_printer *p)
 }
 
 /**
- * vgpu_cp_print_list() - the run list
+ * vgpu_cp_print_list() - print the run list
  * @vdev: device
- * @p: where to
+ * @p: output
  *
- * Sleeps.
+ * Context: sleeps.
  */
 void vgpu_cp_print_list(struct vgpu_device *vdev, struct drm_printer *p)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Command processor: structures and functions that only the files of hw/ use. */
+/*
+ * Command processor: state and functions that the files of hw/ share. No other folder
+ * includes this header.
+ */
 #ifndef VGPU_CP_PRIV_H
 #define VGPU_CP_PRIV_H
 
@@ -13,11 +16,11 @@ struct vgpu_device;
 /**
  * struct vgpu_cp_ring - a queue of the kernel to the CP
  * @dw: packets
- * @mc: their MC address
+ * @mc: MC address of @dw
  * @wptr_wb: write pointer in memory
- * @wptr_mc: its MC address
- * @rptr_mc: where the CP writes its read pointer
- * @wptr: dwords ever written
+ * @wptr_mc: MC address of @wptr_wb
+ * @rptr_mc: MC address to which the CP writes its read pointer
+ * @wptr: dwords written since the ring was reset
  * @doorbell: byte offset in BAR 2
  */
 struct vgpu_cp_ring {
@@ -32,24 +35,24 @@ struct vgpu_cp_ring {
 
 /**
  * struct vgpu_cp - command processor (vgpu_cp.c)
- * @lock: one step at a time; protects all below
+ * @lock: serialises steps of the CP; protects all members below
  * @kiq: kernel's interface queue
- * @hiq: takes run lists
+ * @hiq: queue that takes run lists
  * @control: coherent memory of the rings, the HIQ's MQD and @fence
- * @control_dma: its bus address
- * @control_mc: its MC address
- * @fence: the CP writes here how far it got
- * @fence_mc: its MC address
- * @fence_seq: what was asked for last
- * @lists: run lists; the one in use is @list
- * @list_dma: bus addresses
- * @list_mc: MC addresses
+ * @control_dma: bus address of @control
+ * @control_mc: MC address of @control
+ * @fence: the CP writes the number of the last finished step here
+ * @fence_mc: MC address of @fence
+ * @fence_seq: number of the last submitted step
+ * @lists: buffers for run lists; @list is in use
+ * @list_dma: bus addresses of @lists
+ * @list_mc: MC addresses of @lists
  * @list: 0 or 1
- * @list_dwords: length of the one in use; 0: no queue runs
- * @off: being reset, asleep, gone: the list waits
+ * @list_dwords: length of the list in use; 0: no queue runs
+ * @off: the device is being reset, sleeps or was given up: run lists are only stored
  * @hangs: the CP did not answer and has not been reset since; it may still run queues
  * @reset: woken when @hangs is cleared
- * @lost: how often the state of queues was lost
+ * @lost: how often the state of queues was lost; atomic
  */
 struct vgpu_cp {
 	struct mutex lock;	/* steps of the CP */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * MQDs: the state of a compute queue that is not mapped. Functions are documented in
+ * MQDs: the state of compute queues that are not mapped. Functions are documented in
  * vgpu_cp_emit.c.
  */
 #ifndef VGPU_HW_MQD_H
@@ -13,22 +13,23 @@
 #define VGPU_CP_NUM_SH		80
 
 /**
- * struct vgpu_cp_queue_regs - a compute queue of a user
- * @mqd_mc: its MQD, MC address
- * @ring_va: ring, 256-byte aligned. This and the next in the process's addresses
- * @rptr_va: where the CP writes its read pointer: dwords in the ring (32 bits),
- *           AQL: packets ever (64 bits)
- * @wptr_va: where user space writes its own: 64 bits, dwords ever; AQL: packets
+ * struct vgpu_cp_queue_regs - settings of a user's compute queue
+ * @mqd_mc: MC address of its MQD
+ * @ring_va: ring, 256-byte aligned. This and the next are addresses of the process
+ * @rptr_va: address to which the CP writes its read pointer: dwords in the ring (32
+ *           bits); AQL: packets since creation (64 bits)
+ * @wptr_va: address to which user space writes the write pointer, 64 bits: dwords
+ *           since creation; AQL: packets
  * @eop_va: end-of-pipe buffer, 256-byte aligned, or 0
  * @save_va: context save area, or 0
  * @ring_bytes: power of two
- * @eop_bytes: length of the buffer
- * @save_bytes: length of the save area
- * @stack_bytes: of that, the control stack
+ * @eop_bytes: bytes of the end-of-pipe buffer
+ * @save_bytes: bytes of the context save area
+ * @stack_bytes: bytes of the control stack in the save area
  * @doorbell_offset: byte offset of the doorbell in BAR 2
  * @priority: 0 to 15
- * @aql: packets are AQL's, otherwise PM4
- * @gws: its waves use global wave sync
+ * @aql: packets are AQL; otherwise PM4
+ * @gws: waves of the queue use global wave sync
  */
 struct vgpu_cp_queue_regs {
 	u64 mqd_mc;
@@ -48,11 +49,11 @@ struct vgpu_cp_queue_regs {
 };
 
 /**
- * struct vgpu_cp_saved - what a queue's save area holds, bytes
- * @stack_offset: where the control stack begins
- * @stack_bytes: its length
- * @wave_offset: where the waves end
- * @wave_bytes: their length
+ * struct vgpu_cp_saved - layout of a queue's save area, bytes
+ * @stack_offset: start of the control stack
+ * @stack_bytes: length of the control stack
+ * @wave_offset: end of the waves
+ * @wave_bytes: length of the waves
  */
 struct vgpu_cp_saved {
 	u32 stack_offset;
@@ -62,15 +63,16 @@ struct vgpu_cp_saved {
 };
 
 /**
- * struct vgpu_mqd_state - how far a queue has come; the rest of an MQD is what
- *			   struct vgpu_cp_queue_regs says
- * @wptr: write pointer, dwords ever
- * @ib_va: indirect buffer that it is in
+ * struct vgpu_mqd_state - progress of a queue; struct vgpu_cp_queue_regs has the
+ * rest of an MQD
+ * @wptr: write pointer, dwords since creation
+ * @ib_va: indirect buffer in progress
  * @rptr: read pointer, dwords in the ring
  * @status: CP_HQD_HQ_STATUS1
- * @ib_control: CP_HQD_IB_CONTROL: is it in one, and its length
- * @ib_rptr: dwords of it that are done
- * @sh: registers of SET_SH_REG, the masks of compute units among them
+ * @ib_control: CP_HQD_IB_CONTROL: whether an indirect buffer is in progress, and its
+ *              length
+ * @ib_rptr: dwords of the indirect buffer that have been executed
+ * @sh: registers of SET_SH_REG, including the masks of compute units
  */
 struct vgpu_mqd_state {
 	u64 wptr;

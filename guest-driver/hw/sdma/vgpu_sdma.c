@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The SDMA engines, the kernel's rings of the first two, and the fences of their
- * jobs. The others are for user queues alone.
- * Specification: docs/hardware.md, include/vgpu/sdma.h and sdma_packets.h.
+ * The SDMA engines, the kernel's rings of the first two, and the fences of their jobs.
+ * The other engines have user queues only. Specification: docs/hardware.md,
+ * include/vgpu/sdma.h and sdma_packets.h.
  *
- * A job is a run of packets followed by FENCE, which writes the job's number
- * to memory, two polls that hold it up if it had a fault (vgpu_sdma_fault.c),
- * and TRAP, which raises an interrupt with the number. Its handler signals the
- * dma_fences up to that job and so knows how much of the ring is free: the
- * read pointer is not needed.
+ * A job is a run of packets followed by FENCE, which writes the job's number to memory,
+ * two polls that block the ring if the job had a fault (vgpu_sdma_fault.c), and TRAP,
+ * which raises an interrupt with the number. The interrupt handler signals the dma_fences
+ * up to that job and thereby frees their part of the ring: the read pointer is not
+ * needed.
  *
- * Every fence signals, and the packets of a job that has not signalled are
- * still in the ring: vgpu_sdma_recover.c runs them again.
+ * Every fence signals. The packets of a job that has not signalled are still in the ring,
+ * from where vgpu_sdma_recover.c runs them again.
  */
 #include <linux/dma-mapping.h>
 #include <drm/drm_managed.h>
@@ -27,10 +27,10 @@
 
 #define SDMA_SELFTEST_TIMEOUT	(5 * HZ)
 
-/* Chip default: how long a translation may be retried, reads and writes. */
+/* Chip default: time limit for the retry of a translation, reads and writes. */
 #define SDMA_XNACK_LIMIT	0x80u
 
-/* Two of the largest jobs fit, so that one is written while one runs. */
+/* Two of the largest jobs fit, so that one can be written while another one runs. */
 static_assert(2 * (VGPU_SDMA_MAX_JOB_DWORDS + SDMA_EPILOGUE_DWORDS) <=
 	      SDMA_RING_DWORDS);
 
@@ -51,10 +51,13 @@ static const struct dma_fence_ops vgpu_sdma_fence_ops = {
 	.get_timeline_name = sdma_fence_timeline_name,
 };
 
-/* What the low bits that a TRAP carries can tell apart. */
+/* Shift that leaves the bits of a job number that a TRAP carries. */
 #define SEQNO_SHIFT	(32 - const_ilog2(SDMA_TRAP_DW1__CONTEXT + 1))
 
-/* Is job @seqno not behind number @last, of which the low bits of a TRAP count? */
+/*
+ * Returns whether job @seqno is done when @last is the last one done. Only the bits of
+ * @last that a TRAP carries are compared.
+ */
 static bool seqno_reached(u32 last, u64 seqno)
 {
 	return (s32)((last - lower_32_bits(seqno)) << SEQNO_SHIFT) >= 0;
@@ -62,13 +65,15 @@ static bool seqno_reached(u32 last, u64 seqno)
 
 /**
  * vgpu_sdma_ring_pop() - end the oldest pending job
- * @ring: ring, its fence_lock held
+ * @ring: ring
  * @fence: the oldest pending job
- * @error: negative errno, or 0 if it is done
+ * @error: negative errno, or 0 if the job is done
  *
  * drm_sched's fence of the job holds a reference to @fence and may outlive this module.
- * It only drops the reference, for which a signalled @fence does not need the module. The
- * lock of @fence is part of the device. Any context.
+ * drm_sched only drops the reference, for which a signalled @fence does not need the
+ * module. The lock of @fence is part of the device.
+ *
+ * Context: any; the caller holds @ring->fence_lock.
  */
 void vgpu_sdma_ring_pop(struct vgpu_sdma_ring *ring,
 			struct vgpu_sdma_fence *fence, int error)
@@ -86,13 +91,13 @@ void vgpu_sdma_ring_pop(struct vgpu_sdma_ring *ring,
 }
 
 /**
- * vgpu_sdma_ring_pop_until() - end pending jobs that are done
- * @ring: ring, its fence_lock held
- * @last: number of the last one; the low bits that a TRAP has count
+ * vgpu_sdma_ring_pop_until() - end the pending jobs that are done
+ * @ring: ring
+ * @last: number of the last job done; only the bits that a TRAP carries are compared
  *
- * Any context.
+ * Context: any; the caller holds @ring->fence_lock.
  *
- * Return: whether there were any.
+ * Return: true if any job was ended.
  */
 bool vgpu_sdma_ring_pop_until(struct vgpu_sdma_ring *ring, u32 last)
 {
@@ -109,8 +114,8 @@ bool vgpu_sdma_ring_pop_until(struct vgpu_sdma_ring *ring, u32 last)
 }
 
 /*
- * Jobs up to number @last are done. While the engine is being recovered that is
- * noted, no more. Any context.
+ * Jobs up to number @last are done: signal their fences. While the ring is frozen only
+ * record the number. Any context.
  */
 static void ring_signal(struct vgpu_sdma_ring *ring, u32 last)
 {
@@ -133,14 +138,16 @@ static void ring_signal(struct vgpu_sdma_ring *ring, u32 last)
  * vgpu_sdma_ring_poll() - signal finished jobs without an interrupt
  * @ring: ring
  *
- * The number in memory is that of a job whose faults have not been looked at.
- * Those before it have passed. Any context.
+ * FENCE precedes the polls: the job whose number is in memory may still be blocked at its
+ * polls by a fault. The jobs before it have passed theirs.
+ *
+ * Context: any.
  */
 void vgpu_sdma_ring_poll(struct vgpu_sdma_ring *ring)
 {
 	u32 last = le32_to_cpu(READ_ONCE(*ring->fence_wb));
 
-	/* What the job wrote, and its faults, are looked at after its number. */
+	/* Read the job's number before its results and faults. */
 	dma_rmb();
 	if (vgpu_sdma_fault_state(ring->vdev) > VGPU_FAULT_USERS)
 		last--;
@@ -152,7 +159,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_ring_poll);
  * vgpu_sdma_poll_fences() - signal finished jobs of all engines
  * @vdev: device
  *
- * For when interrupts may have been lost. Any context.
+ * Called when interrupts may have been lost.
+ *
+ * Context: any.
  */
 void vgpu_sdma_poll_fences(struct vgpu_device *vdev)
 {
@@ -175,7 +184,7 @@ static void ring_write(struct vgpu_sdma_ring *ring, const u32 *dw,
 	}
 }
 
-/* Waits until @bytes more fit. Returns false if the ring is down. */
+/* Waits until @bytes more fit into the ring. Returns false if the ring is down. */
 static bool ring_wait_space(struct vgpu_sdma_ring *ring, u32 bytes)
 {
 	wait_event(ring->space, !READ_ONCE(ring->ready) ||
@@ -185,19 +194,19 @@ static bool ring_wait_space(struct vgpu_sdma_ring *ring, u32 bytes)
 }
 
 /*
- * Makes the job pending and tells the engine; after that its fence signals,
- * whatever happens. Under one lock with the doorbell that recovery rings, so
- * that the last one to ring is the one that knows of most jobs.
+ * Make the job pending and ring the doorbell. After that its fence always signals. The two steps
+ * happen under one lock with the doorbell that the recovery rings, so that the last
+ * doorbell carries the highest write pointer.
  *
  * After a loss of VRAM vgpu_sdma_ring_unpark() ends the pending jobs under fence_lock,
  * and vram_epoch has changed before that. So a job that is added with the old epoch is
- * among them, and none is added with the old epoch afterwards.
+ * ended with them, and none is added with the old epoch afterwards.
  *
- * If the job is not added, wptr goes back to the end of the last submitted job. Else the
- * engine would run the packets later, when their memory may have been freed.
+ * If the job is not added, wptr returns to the end of the last submitted job. Otherwise
+ * the engine would run the packets later, when their memory may have been freed.
  *
- * Return: 0, -ENODEV if the ring is down: the CPU runs the job; -ECANCELED if the job
- * needs what was in VRAM.
+ * Return: 0; -ENODEV if the ring is down: the CPU runs the job; -ECANCELED if the job
+ * needs VRAM content that was lost.
  */
 static int ring_add_fence(struct vgpu_sdma_ring *ring,
 			  struct vgpu_sdma_fence *fence)
@@ -221,8 +230,8 @@ static int ring_add_fence(struct vgpu_sdma_ring *ring,
 		fence->engine = ring->engine;
 		ring->submitted = ring->wptr;
 		list_add_tail(&fence->link, &ring->pending);
-		dma_fence_get(&fence->base);	/* the list's */
-		/* writeq() orders the doorbell behind the packets. */
+		dma_fence_get(&fence->base);	/* reference of the list */
+		/* writeq() orders the doorbell after the packets. */
 		vgpu_wdoorbell64(ring->vdev, DOORBELL_SDMA(ring->engine) * 8,
 				 ring->wptr);
 	} else {
@@ -233,23 +242,26 @@ static int ring_add_fence(struct vgpu_sdma_ring *ring,
 }
 
 /**
- * vgpu_sdma_submit() - have an engine run packets
+ * vgpu_sdma_submit() - submit a job to an engine
  * @vdev: device
  * @engine: 0 to VGPU_NUM_SDMA - 1
  * @dw: packets, addresses in VMID 0
- * @ndw: their length, 1 to VGPU_SDMA_MAX_JOB_DWORDS
+ * @ndw: length of @dw, 1 to VGPU_SDMA_MAX_JOB_DWORDS
  *
- * Jobs of one engine run in the order of submission. Sleeps for ring space
- * and allocates. Bytes copied or filled are counted by the caller.
+ * Jobs of one engine run in the order of submission. The caller counts bytes copied or
+ * filled.
  *
- * An engine that fails is recovered; copies and fills are then run again, or
- * done by the CPU, also when the engine is down for good. Other packets are
- * not: when an engine hangs in them, the fence's error is -ETIME.
+ * An engine that fails is recovered; its copies and fills are then run again, by the
+ * engine or by the CPU. The CPU also runs them if the engine is down for good. Other
+ * packets are not run again: if an engine hangs in them, the error of the fence is
+ * -ETIME.
  *
- * Returns a reference to a fence, which signals when all packets are done or
- * its error tells why not (-ETIME, -ECANCELED VRAM was lost, -ENODEV), or an
- * ERR_PTR: -ENODEV when the engine is down and the CPU cannot stand in,
- * -EINVAL for an impossible length, -ENOMEM.
+ * Context: sleeps for ring space and allocates.
+ *
+ * Return: a reference to a fence that signals when all packets are done, or with an
+ * error: -ETIME, -ECANCELED (VRAM was lost), -ENODEV. Or an ERR_PTR: -ENODEV if the
+ * engine is down and the CPU cannot run the packets, -EINVAL for an invalid length,
+ * -ENOMEM.
  */
 struct dma_fence *vgpu_sdma_submit(struct vgpu_device *vdev,
 				   unsigned int engine, const u32 *dw,
@@ -268,12 +280,14 @@ struct dma_fence *vgpu_sdma_submit(struct vgpu_device *vdev,
 /**
  * vgpu_sdma_submit_with() - vgpu_sdma_submit() that does not allocate
  * @vdev: device
- * @engine: as there
- * @dw: as there
- * @ndw: as there
- * @memory: from vgpu_sdma_fence_alloc(); NULL afterwards if it was used
+ * @engine: as for vgpu_sdma_submit()
+ * @dw: as for vgpu_sdma_submit()
+ * @ndw: as for vgpu_sdma_submit()
+ * @memory: from vgpu_sdma_fence_alloc(); set to NULL if the function used it
  *
- * Returns as vgpu_sdma_submit(), but for -ENOMEM; or ERR_PTR(-ECANCELED), see
+ * Context: sleeps for ring space.
+ *
+ * Return: as vgpu_sdma_submit(), except -ENOMEM; or ERR_PTR(-ECANCELED), see
  * vgpu_sdma_fence_needs_vram().
  */
 struct dma_fence *vgpu_sdma_submit_with(struct vgpu_device *vdev,
@@ -318,18 +332,18 @@ err:
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_submit);
 
-/* TRAP of any queue of the engine; ours are those of VMID 0. */
+/* TRAP of any queue of the engine; those of VMID 0 come from the kernel's ring. */
 static void sdma_trap(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
 		      void *arg)
 {
 	if (!iv->vmid) {
-		/* What the job wrote is read after its interrupt. */
+		/* Read the job's results after its interrupt. */
 		dma_rmb();
 		ring_signal(arg, iv->data[0] & SDMA_TRAP_DW1__CONTEXT);
 	}
 }
 
-/* A bad packet stopped a queue; ours is that of VMID 0. */
+/* A bad packet stopped a queue; VMID 0 is the kernel's ring. */
 static void sdma_illegal(struct vgpu_device *vdev,
 			 const struct vgpu_iv_entry *iv, void *arg)
 {
@@ -367,7 +381,7 @@ static void engine_setup(struct vgpu_sdma_ring *ring)
 }
 
 /**
- * vgpu_sdma_engine_start() - have an engine without the kernel's ring run
+ * vgpu_sdma_engine_start() - start an engine that has no ring of the kernel
  * @ring: the engine; in its reset state or halted
  */
 void vgpu_sdma_engine_start(struct vgpu_sdma_ring *ring)
@@ -377,7 +391,7 @@ void vgpu_sdma_engine_start(struct vgpu_sdma_ring *ring)
 }
 
 /**
- * vgpu_sdma_ring_start() - have the engine run the ring, from done to submitted
+ * vgpu_sdma_ring_start() - start the kernel's ring, from done to submitted
  * @ring: ring; its engine is in its reset state or halted
  */
 void vgpu_sdma_ring_start(struct vgpu_sdma_ring *ring)
@@ -408,7 +422,7 @@ void vgpu_sdma_ring_start(struct vgpu_sdma_ring *ring)
 	vgpu_wreg(vdev, engine + SDMA_F32_CNTL, 0);
 }
 
-/* One job: ring, GART, write-back, interrupt and fence must all work. */
+/* Run one job, which takes ring, GART, write-back, interrupt and fence. */
 static int ring_selftest(struct vgpu_sdma_ring *ring)
 {
 	static const u32 nop = SDMA_OP_NOP;
@@ -448,7 +462,7 @@ static void ring_fini(struct vgpu_sdma_ring *ring)
 	dma_free_coherent(dev, SDMA_RING_BYTES, ring->ring, ring->ring_dma);
 }
 
-/* What any engine needs. */
+/* Initialise the members that every engine uses. */
 static void engine_init(struct vgpu_sdma_ring *ring, struct vgpu_device *vdev,
 			unsigned int engine)
 {
@@ -524,10 +538,10 @@ err_ring:
 }
 
 /**
- * vgpu_sdma_init() - start the engines, and try the kernel's rings
+ * vgpu_sdma_init() - start the engines, and test the kernel's rings
  * @vdev: device; GART and interrupts work
  *
- * Returns 0, -ENOMEM, or -EIO when an engine does not work.
+ * Return: 0, -ENOMEM, -ENOSPC, or -EIO if an engine does not work.
  */
 int vgpu_sdma_init(struct vgpu_device *vdev)
 {
@@ -560,7 +574,7 @@ err:
  * vgpu_sdma_fini() - stop the engines
  * @vdev: device
  *
- * Fences that are still pending signal with -ENODEV.
+ * The CPU completes jobs that are still pending, or their fences signal with -ENODEV.
  */
 void vgpu_sdma_fini(struct vgpu_device *vdev)
 {

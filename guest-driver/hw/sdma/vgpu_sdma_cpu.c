@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The CPU in an SDMA engine's stead: runs the copies, fills and writes of page
- * tables of the kernel's own jobs when an engine fails in them again and again,
- * or is down. Addresses are those of VMID 0: VRAM through BAR 0, system memory
- * through what the GART should say; of a window, that is what the job itself
- * wrote. Slow, but no byte is lost.
+ * Executes SDMA packets by the CPU: copies, fills and page-table writes of the kernel's
+ * jobs, when an engine fails in them repeatedly or is down. Addresses are translated as
+ * for VMID 0: VRAM through BAR 0, system memory through the shadow of the GART. For the
+ * pages of a window the shadow holds the entries that the job itself wrote.
  */
 #include <linux/highmem.h>
 #include <linux/iommu.h>
@@ -18,11 +17,11 @@
 #define CPU_BOUNCE	256u
 
 /**
- * struct cpu_span - where an address of VMID 0 leads
- * @io: VRAM, or NULL
- * @page: system memory, else
- * @offset: in @page
- * @bytes: how far it goes on
+ * struct cpu_span - memory at an address of VMID 0
+ * @io: CPU mapping in VRAM, or NULL
+ * @page: page in system memory, if @io is NULL
+ * @offset: byte offset in @page
+ * @bytes: contiguous bytes from there on
  */
 struct cpu_span {
 	void __iomem *io;
@@ -56,7 +55,7 @@ static int cpu_translate(struct vgpu_device *vdev, u64 mc, u64 bytes,
 	phys = pte & VGPU_PTE_ADDR;
 	if (domain)
 		phys = iommu_iova_to_phys(domain, phys);
-	/* A peer's BAR has no page of memory. */
+	/* A peer's BAR has no struct page. */
 	if (!phys || !pfn_valid(PHYS_PFN(phys)))
 		return -EFAULT;
 	span->io = NULL;
@@ -140,7 +139,7 @@ static u64 dw64(const u32 *dw)
 	return dw[0] | (u64)dw[1] << 32;
 }
 
-/* Entries of page tables: in VRAM, and whole. */
+/* Write page-table entries, which must lie in VRAM completely. */
 static int cpu_entries(struct vgpu_device *vdev, u64 dst, u64 n,
 		       const u32 *data, u64 flags, u64 value, u64 step)
 {
@@ -163,7 +162,10 @@ static int cpu_entries(struct vgpu_device *vdev, u64 dst, u64 n,
 	return 0;
 }
 
-/* Dwords of the packet at the beginning of @dw, or 0: not one of ours. */
+/*
+ * Returns the length in dwords of the packet at the start of @dw, or 0 if the CPU cannot
+ * execute it.
+ */
 static unsigned int packet_dwords(const u32 *dw, unsigned int ndw)
 {
 	unsigned int len = 0;
@@ -187,13 +189,14 @@ static unsigned int packet_dwords(const u32 *dw, unsigned int ndw)
 }
 
 /**
- * vgpu_sdma_cpu_can() - may a job be run again, and by the CPU?
+ * vgpu_sdma_cpu_can() - whether a job may be run again, and by the CPU
  * @dw: packets
- * @ndw: their length
+ * @ndw: number of dwords
  *
- * Any context. Returns true if all of them are plain copies, fills and writes,
- * or flushes of a window, which do no harm when they are done twice, as long as
- * no later job has begun.
+ * Context: any.
+ *
+ * Return: true if all packets are plain copies, fills, page-table writes, or flushes of a
+ * window. Executing these twice does no harm as long as no later job has started.
  */
 bool vgpu_sdma_cpu_can(const u32 *dw, unsigned int ndw)
 {
@@ -230,19 +233,22 @@ static int cpu_packet(struct vgpu_device *vdev, const u32 *dw, unsigned int ndw)
 				   NULL, dw64(dw + 3), dw64(dw + 5),
 				   dw64(dw + 7));
 	default:
-		return 0;	/* NOP; the CPU has no TLB of the GART */
+		return 0;	/* NOP, or a flush: the CPU has no TLB of the GART */
 	}
 }
 
 /**
- * vgpu_sdma_cpu_run() - run a job by the CPU
+ * vgpu_sdma_cpu_run() - execute a job by the CPU
  * @vdev: device; no engine works on the same memory
  * @dw: packets
- * @ndw: their length
+ * @ndw: number of dwords
  *
- * Sleeps, does not allocate. Returns 0; -EOPNOTSUPP for packets that it does
- * not know, -ENODEV if the device is gone, -EFAULT for an address that leads
- * nowhere. What was done before an error stays done.
+ * Packets before an error have been executed.
+ *
+ * Context: sleeps, does not allocate.
+ *
+ * Return: 0; -EOPNOTSUPP for packets that vgpu_sdma_cpu_can() refuses, -ENODEV if the
+ * device does not answer, -EFAULT for an address that maps to no memory.
  */
 int vgpu_sdma_cpu_run(struct vgpu_device *vdev, const u32 *dw, unsigned int ndw)
 {
@@ -254,7 +260,10 @@ int vgpu_sdma_cpu_run(struct vgpu_device *vdev, const u32 *dw, unsigned int ndw)
 	if (vgpu_rreg_sync(vdev, VGPU_MAGIC) != VGPU_MAGIC_VALUE)
 		return -ENODEV;
 
-	/* A reset may come between two packets: VRAM keeps what they wrote, or is lost. */
+	/*
+	 * A reset may happen between two packets: VRAM either keeps what they wrote, or is
+	 * lost.
+	 */
 	for (; ndw && !ret; dw += n, ndw -= n) {
 		n = packet_dwords(dw, ndw);
 		vgpu_io_begin(vdev);

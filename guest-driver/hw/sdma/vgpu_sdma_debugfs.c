@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Rings and fences of the engines for the eye: debugfs. */
+/* Debugfs output of the engines' rings and fences. */
 #include <drm/drm_print.h>
 
 #include "hw/vgpu_hw_priv.h"
@@ -7,9 +7,9 @@
 #include "vgpu_sdma_priv.h"
 
 /**
- * vgpu_sdma_print_fences() - what is submitted and what is done
+ * vgpu_sdma_print_fences() - print submitted and finished jobs
  * @vdev: device
- * @p: where to
+ * @p: output
  */
 void vgpu_sdma_print_fences(struct vgpu_device *vdev, struct drm_printer *p)
 {
@@ -60,12 +60,14 @@ static void print_ring(struct vgpu_sdma_ring *ring, struct drm_printer *p)
 }
 
 /**
- * vgpu_sdma_print_rings() - where the engines are
- * @vdev: device; its hardware is there
- * @p: where to
+ * vgpu_sdma_print_rings() - print the state of the engines
+ * @vdev: device; its hardware has not been removed
+ * @p: output
  *
- * Pointers of the kernel's ring in bytes ever written; user queues by their
- * number in the engine, a bit each.
+ * Pointers of the kernel's ring are bytes since creation. User queues are
+ * bitmaps by their number in the engine.
+ *
+ * Context: sleeps.
  */
 void vgpu_sdma_print_rings(struct vgpu_device *vdev, struct drm_printer *p)
 {

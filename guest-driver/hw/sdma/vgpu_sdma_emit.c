@@ -10,19 +10,19 @@
 #include "vgpu_sdma.h"
 #include "vgpu_sdma_priv.h"
 
-/* POLL_REGMEM: until it is equal. */
+/* POLL_REGMEM function: wait until equal. */
 #define POLL_EQUAL	3u
-/* 10 us */
+/* Poll interval: 10 us. */
 #define POLL_CLOCKS	1000u
 
 /**
  * vgpu_sdma_emit_copy() - write a COPY_LINEAR packet
- * @dw: room for SDMA_COPY_LINEAR_DWORDS
+ * @dw: where to write SDMA_COPY_LINEAR_DWORDS
  * @src: MC address
  * @dst: MC address
  * @bytes: 1 to VGPU_SDMA_MAX_COPY
  *
- * Returns the number of dwords written.
+ * Return: the number of dwords written.
  */
 unsigned int vgpu_sdma_emit_copy(u32 *dw, u64 src, u64 dst, u32 bytes)
 {
@@ -41,12 +41,12 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_emit_copy);
 
 /**
  * vgpu_sdma_emit_fill() - write a CONST_FILL packet
- * @dw: room for SDMA_CONST_FILL_DWORDS
+ * @dw: where to write SDMA_CONST_FILL_DWORDS
  * @dst: MC address, a multiple of 4
- * @value: the dword to fill with
+ * @value: dword to fill with
  * @bytes: 4 to VGPU_SDMA_MAX_COPY, a multiple of 4
  *
- * Returns the number of dwords written.
+ * Return: the number of dwords written.
  */
 unsigned int vgpu_sdma_emit_fill(u32 *dw, u64 dst, u32 value, u32 bytes)
 {
@@ -64,14 +64,14 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_emit_fill);
 
 /**
  * vgpu_sdma_emit_ptepde() - write a PTEPDE packet
- * @dw: room for SDMA_PTEPDE_DWORDS
+ * @dw: where to write SDMA_PTEPDE_DWORDS
  * @dst: MC address of the first entry
  * @flags: OR-ed into every entry
  * @addr: address in the first entry
- * @incr: what each next entry's address is greater by
+ * @incr: difference of the addresses in consecutive entries
  * @count: number of entries, 1 to 2^19
  *
- * Returns the number of dwords written.
+ * Return: the number of dwords written.
  */
 unsigned int vgpu_sdma_emit_ptepde(u32 *dw, u64 dst, u64 flags, u64 addr,
 				   u64 incr, u32 count)
@@ -93,12 +93,12 @@ unsigned int vgpu_sdma_emit_ptepde(u32 *dw, u64 dst, u64 flags, u64 addr,
 EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_emit_ptepde);
 
 /**
- * vgpu_sdma_emit_poll() - write a POLL_REGMEM that waits for ever
- * @dw: room for SDMA_POLL_REGMEM_DWORDS
+ * vgpu_sdma_emit_poll() - write a POLL_REGMEM packet without time limit
+ * @dw: where to write SDMA_POLL_REGMEM_DWORDS
  * @reg: register of a hub, dword offset
- * @mask: its bits that count
- * @value: what they are to be
- * @clocks: between two looks, up to 65535
+ * @mask: bits to compare
+ * @value: value to wait for, within @mask
+ * @clocks: clocks between two reads, at most 65535
  */
 void vgpu_sdma_emit_poll(u32 *dw, u32 reg, u32 mask, u32 value, u32 clocks)
 {
@@ -119,9 +119,11 @@ static u32 *emit_poll_zero(u32 *dw, u32 reg)
 }
 
 /**
- * vgpu_sdma_emit_end() - write the end of a job
- * @ring: ring, submission locked; the job is number fence_seqno
- * @dw: room for SDMA_EPILOGUE_DWORDS
+ * vgpu_sdma_emit_end() - write the packets that end a job
+ * @ring: ring; the job is number fence_seqno
+ * @dw: where to write SDMA_EPILOGUE_DWORDS
+ *
+ * Context: the caller holds @ring->lock.
  */
 void vgpu_sdma_emit_end(const struct vgpu_sdma_ring *ring, u32 *dw)
 {
@@ -131,7 +133,7 @@ void vgpu_sdma_emit_end(const struct vgpu_sdma_ring *ring, u32 *dw)
 	*dw++ = lower_32_bits(ring->fence_mc);
 	*dw++ = upper_32_bits(ring->fence_mc);
 	*dw++ = lower_32_bits(ring->fence_seqno);
-	/* vgpu_sdma_fault.c says what for. */
+	/* The purpose of the polls is in vgpu_sdma_fault.c, "the gate". */
 	dw = emit_poll_zero(dw, VGPU_FAULT_STATUS_REG);
 	dw = emit_poll_zero(dw, VGPU_GATE_REG);
 	*dw++ = SDMA_OP_TRAP;

@@ -1,41 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Faults of VMID 0: no job of the kernel ends, and none begins behind it, if
- * one of its accesses may have gone nowhere.
+ * Faults of VMID 0: no job of the kernel ends, and no later job starts, if one of its
+ * accesses may have faulted.
  *
  * DOC: the gate
  *
- * VMID 0 does not retry: the engine goes on with zeros, or with a write that
- * vanished. So each job ends with FENCE, two polls, TRAP:
+ * VMID 0 does not retry: after a fault the engine continues with zeros, or with a
+ * write that was dropped. So each job ends with FENCE, two polls, TRAP:
  *
  *	STATUS == 0	no fault is latched in the MM hub
- *	gate == 0	nobody is about to find out
+ *	gate == 0	no fault is being examined
  *
- * and is taken for done when TRAP says so. A fault of the kernel's leaves the
- * ring standing at the first poll, before the next job, until the recovery has
- * parked the engine; then the job is run again from memory that no later job
- * has touched.
+ * and counts as done when TRAP raises its interrupt. A fault of VMID 0 blocks the ring
+ * at the first poll, before the next job, until the recovery has parked the engine.
+ * The job is then run again from memory that no later job has touched.
  *
- * STATUS keeps the first fault of anybody. A user's is forgotten here, so that
- * it holds the kernel's ring up for the time of an interrupt; but behind it
- * one of the kernel's may have come, of which only its interrupt entry tells.
- * The device writes that while it changes STATUS, so: close the gate, clear
- * STATUS, look at the interrupt ring until it is empty, open the gate. If an
- * entry of VMID 0 was in there, the gate stays closed. A packet makes one entry
- * however many pages it faults on, and latches the next one behind our back:
- * so that is done again until nothing is latched (fault_work).
+ * STATUS latches the first fault of any VMID. This file clears the fault of a user, so
+ * that it blocks the kernel's ring for the time of an interrupt only. But a fault of
+ * VMID 0 may have followed the user's, which then shows in its interrupt entry only.
+ * The device writes that entry while it changes STATUS. So: close the gate, clear
+ * STATUS, handle the interrupt ring until it is empty, open the gate. If an entry of
+ * VMID 0 was in the ring, the gate stays closed. A packet raises one entry however
+ * many pages it faults on, and latches its next fault without an interrupt: fault_work
+ * repeats the steps until nothing is latched.
  *
- * Interrupt entries may be lost. Then the ring stands at its poll, and the
- * watchdog finds STATUS as it was at its last look.
+ * Interrupt entries may be lost. The ring then stays blocked at its poll, and the
+ * watchdog finds STATUS unchanged since its last run.
  */
 #include <kunit/visibility.h>
 
 #include "hw/vgpu_hw_priv.h"
 #include "vgpu_sdma_priv.h"
 
-/* Bits of vgpu_hw_state.gate: why it is closed. */
-#define GATE_USER	BIT(0)	/* a user's fault is being forgotten */
-#define GATE_KERNEL	BIT(1)	/* one of VMID 0 waits for a recovery */
+/* Bits of vgpu_hw_state.gate: reasons for which it is closed. */
+#define GATE_USER	BIT(0)	/* a user's fault is being cleared */
+#define GATE_KERNEL	BIT(1)	/* a fault of VMID 0 waits for a recovery */
 
 static void gate_write(struct vgpu_device *vdev, unsigned long gate)
 {
@@ -51,12 +50,12 @@ static bool status_is_kernels(u32 status)
 }
 
 /**
- * vgpu_sdma_fault_state() - may jobs that look finished be taken for done?
+ * vgpu_sdma_fault_state() - whether jobs that look finished may count as done
  * @vdev: device
  *
- * Any context.
+ * Context: any.
  *
- * Return: what is known.
+ * Return: knowledge about faults; jobs up to VGPU_FAULT_USERS count as done.
  */
 enum vgpu_fault_state vgpu_sdma_fault_state(struct vgpu_device *vdev)
 {
@@ -65,7 +64,7 @@ enum vgpu_fault_state vgpu_sdma_fault_state(struct vgpu_device *vdev)
 
 	if (gate & GATE_KERNEL)
 		return VGPU_FAULT_KERNELS;
-	/* All ones: the device is gone. */
+	/* All ones: the device does not answer. */
 	if (status == U32_MAX)
 		return VGPU_FAULT_NONE;
 	if (status_is_kernels(status))
@@ -77,11 +76,14 @@ enum vgpu_fault_state vgpu_sdma_fault_state(struct vgpu_device *vdev)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_fault_state);
 
 /**
- * vgpu_sdma_suspect() - a fault of VMID 0 that the engines have ignored
+ * vgpu_sdma_suspect() - freeze the kernel's rings after a fault of VMID 0
  * @vdev: device
  *
- * Nobody can tell whose it was: the oldest job of each engine may have read
- * zeros, or have written nothing. Any context.
+ * The fault does not name an engine: the oldest job of each engine may have read zeros
+ * or lost a write. Requests a recovery; if that is not accepted, the watchdogs take
+ * the rings down.
+ *
+ * Context: any.
  */
 static void vgpu_sdma_suspect(struct vgpu_device *vdev)
 {
@@ -113,7 +115,7 @@ static void vgpu_sdma_suspect(struct vgpu_device *vdev)
 	}
 }
 
-/* A fault that is no business of the kernel's ring. Any context. */
+/* Clear the latched fault of a user. Any context. */
 static void fault_forget(struct vgpu_device *vdev)
 {
 	struct vgpu_hw_state *hw = to_hw_state(vdev);
@@ -122,12 +124,15 @@ static void fault_forget(struct vgpu_device *vdev)
 	u32 status;
 
 	spin_lock_irqsave(&hw->gate_lock, flags);
-	/* If one of the kernel's is known, the recovery forgets both. */
+	/* If a fault of VMID 0 is known, the recovery clears both. */
 	if (!(hw->gate & GATE_KERNEL)) {
 		gate_write(vdev, hw->gate | GATE_USER);
 		status = vgpu_rreg(vdev, VGPU_FAULT_STATUS_REG);
 		kernels = status_is_kernels(status);
-		/* If nothing is latched, the next one may be the kernel's. */
+		/*
+		 * With nothing latched, do not clear: the next fault to be latched may
+		 * be VMID 0's.
+		 */
 		if (status && !kernels)
 			vgpu_gmc_clear_fault(vdev);
 	}
@@ -139,8 +144,11 @@ static void fault_forget(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_sdma_fault_work() - forget what was latched since
+ * vgpu_sdma_fault_work() - clear faults of users that were latched without an
+ * interrupt
  * @work: vgpu_hw_state.fault_work
+ *
+ * Context: work item; sleeps.
  */
 void vgpu_sdma_fault_work(struct work_struct *work)
 {
@@ -152,14 +160,15 @@ void vgpu_sdma_fault_work(struct work_struct *work)
 }
 
 /**
- * vgpu_sdma_fault_irq() - a fault in the MM hub
+ * vgpu_sdma_fault_irq() - handle the interrupt entry of a fault in the MM hub
  * @vdev: device
  * @iv: interrupt entry of a fault
  * @arg: unused
  *
- * Hard interrupt context. An entry of VMID 0 that claims a retry is spurious,
- * but holds a slot of the CAM; the table is written again all the same before
- * that is given back.
+ * An entry of VMID 0 with the retry bit is spurious, but occupies a slot of the CAM.
+ * The recovery rewrites the GART all the same before it acknowledges the slot.
+ *
+ * Context: hard interrupt.
  */
 void vgpu_sdma_fault_irq(struct vgpu_device *vdev,
 			 const struct vgpu_iv_entry *iv, void *arg)
@@ -185,12 +194,14 @@ void vgpu_sdma_fault_irq(struct vgpu_device *vdev,
 EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_fault_irq);
 
 /**
- * vgpu_sdma_take_gart_cam() - take the retry faults of VMID 0 that wait for a recovery
+ * vgpu_sdma_take_gart_cam() - take the CAM slots of VMID 0 that wait for a recovery
  * @vdev: device
  *
- * Context: any. The caller acknowledges each slot when the GART is written.
+ * The caller acknowledges each slot after it has written the GART.
  *
- * Return: CAM slots, a bit each.
+ * Context: any.
+ *
+ * Return: CAM slots, one bit each.
  */
 unsigned long vgpu_sdma_take_gart_cam(struct vgpu_device *vdev)
 {
@@ -198,10 +209,12 @@ unsigned long vgpu_sdma_take_gart_cam(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_sdma_fault_lost() - the latched fault's interrupt entry does not come
+ * vgpu_sdma_fault_lost() - handle a latched fault whose interrupt entry was lost
  * @vdev: device
  *
- * Where the interrupt handler does not run; that has to run next.
+ * The caller runs vgpu_ih_service() next.
+ *
+ * Context: any, with the interrupt handler kept from running.
  */
 void vgpu_sdma_fault_lost(struct vgpu_device *vdev)
 {
@@ -215,11 +228,13 @@ void vgpu_sdma_fault_lost(struct vgpu_device *vdev)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_fault_lost);
 
 /**
- * vgpu_sdma_fault_overflow() - interrupt entries were lost
+ * vgpu_sdma_fault_overflow() - handle the loss of interrupt entries
  * @vdev: device
  *
- * One of VMID 0 may have been among them, behind one of a user. Interrupt
- * handler.
+ * The entry of a fault of VMID 0 may be among them, hidden by a latched fault of a
+ * user.
+ *
+ * Context: interrupt handler.
  */
 void vgpu_sdma_fault_overflow(struct vgpu_device *vdev)
 {
@@ -232,11 +247,13 @@ void vgpu_sdma_fault_overflow(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_sdma_gate_unsettled() - has a fault been forgotten?
+ * vgpu_sdma_gate_unsettled() - whether the gate is closed for a user's fault
  * @vdev: device
  *
- * Interrupt handler. True: look at the interrupt ring again, until it is
- * empty, then call vgpu_sdma_gate_settle().
+ * Context: interrupt handler.
+ *
+ * Return: if true, the caller handles the interrupt ring again until it is empty, then
+ * calls vgpu_sdma_gate_settle().
  */
 bool vgpu_sdma_gate_unsettled(struct vgpu_device *vdev)
 {
@@ -244,10 +261,10 @@ bool vgpu_sdma_gate_unsettled(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_sdma_gate_settle() - all entries from before the gate closed were seen
- * @vdev: device
+ * vgpu_sdma_gate_settle() - open the gate after a user's fault
+ * @vdev: device; handlers have seen all entries from before the gate closed
  *
- * Interrupt handler.
+ * Context: interrupt handler.
  */
 void vgpu_sdma_gate_settle(struct vgpu_device *vdev)
 {
@@ -259,10 +276,10 @@ void vgpu_sdma_gate_settle(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_sdma_faults_over() - forget all faults
+ * vgpu_sdma_faults_over() - clear all faults and open the gate for VMID 0
  * @vdev: device, the rings of all its engines parked
  *
- * The recovery's worker only.
+ * Context: the recovery's worker.
  */
 void vgpu_sdma_faults_over(struct vgpu_device *vdev)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Fences of jobs on the kernel's rings before vgpu_sdma_submit_with() uses them: their
- * memory, and what a job asks of its submission and of its end.
+ * memory, and a job's conditions on its submission and its end.
  */
 #include <linux/slab.h>
 
@@ -9,10 +9,10 @@
 #include "vgpu_sdma_priv.h"
 
 /**
- * vgpu_sdma_fence_alloc() - memory for vgpu_sdma_submit_with()
+ * vgpu_sdma_fence_alloc() - allocate a fence for vgpu_sdma_submit_with()
  * @gfp: GFP_KERNEL, or what the caller's locks allow
  *
- * Returns it, or NULL.
+ * Return: the fence, or NULL.
  */
 struct vgpu_sdma_fence *vgpu_sdma_fence_alloc(gfp_t gfp)
 {
@@ -48,7 +48,7 @@ void vgpu_sdma_fence_needs_vram(struct vgpu_sdma_fence *fence, int vram_epoch)
 }
 
 /**
- * vgpu_sdma_fence_free() - free what was not used
+ * vgpu_sdma_fence_free() - free a fence that was not submitted
  * @fence: from vgpu_sdma_fence_alloc(), or NULL
  */
 void vgpu_sdma_fence_free(struct vgpu_sdma_fence *fence)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* SDMA engines: structures and functions that only the files of hw/ use. */
+/*
+ * SDMA engines: state and functions that the files of hw/ share. No other folder includes
+ * this header.
+ */
 #ifndef VGPU_SDMA_PRIV_H
 #define VGPU_SDMA_PRIV_H
 
@@ -30,57 +33,57 @@ static_assert(!(SDMA_RING_BYTES & (SDMA_RING_BYTES - 1)));
 /**
  * struct vgpu_sdma_ring - an engine: the kernel's ring, and user queues
  *
- * The first VGPU_NUM_SDMA engines have a ring of the kernel's. The others have
- * user queues only: no job is ever pending, @ready is never set, and what @ring to
- * @fence_mc, @scratch and @sched say is nothing.
+ * The first VGPU_NUM_SDMA engines have a ring of the kernel. The others have user queues
+ * only: no job is ever pending, @ready is never set, and @ring to @fence_mc, @scratch and
+ * @sched are unused.
  *
  * @vdev: device
- * @lock: one submission at a time; held while waiting for ring space. Inside
- *        every lock of the folders above
- * @fence_lock: protects @pending, @ready, @frozen, @suspect, @fault, @finished,
- *              @submitted and @done; the fences' own lock. Taken in hard
- *              interrupt context
+ * @lock: serialises submissions; held while waiting for ring space. Inside every lock of
+ *        the folders above
+ * @fence_lock: protects @pending, @ready, @frozen, @suspect, @fault, @finished, @submitted
+ *              and @done; lock of the fences. Taken in hard interrupt context
  * @end_lock: held by the thread that ends pending jobs while @frozen is set, or restarts
  *            the ring: recovery, @watchdog or removal. Protects @scratch. Fence signalling
  *            path: nothing under it allocates with reclaim
- * @rlc_lock: protects @rlc, @rlc_loaded, @rlc_stuck, @rlc_off and the user
- *            queues' registers
+ * @rlc_lock: protects @rlc, @rlc_loaded, @rlc_stuck, @rlc_off and the user queues'
+ *            registers
  * @pending: struct vgpu_sdma_fence that have not signalled, oldest first
  * @ended_ops: operations of fences that have signalled; part of the kernel, not of this
  *             module
  * @space: woken when @done advances and when the ring goes down
- * @watchdog: notices an engine that makes no progress
- * @seen_seqno: oldest pending fence at the last look of @watchdog
- * @seen_rptr: read pointer at the last look of @watchdog
- * @seen_since: when @watchdog saw these two first, jiffies
- * @seen_fault: what was latched at the last look of @watchdog
+ * @watchdog: detects an engine that makes no progress
+ * @seen_seqno: oldest pending fence at the last run of @watchdog
+ * @seen_rptr: read pointer at the last run of @watchdog
+ * @seen_since: time at which @watchdog first saw these two, jiffies
+ * @seen_fault: latched fault at the last run of @watchdog
  * @engine: engine number
  * @ring: packets, coherent memory
  * @ring_dma: bus address of @ring
- * @ring_mc: address of @ring for the engine
- * @fence_wb: where the engine writes the number of the last finished job
+ * @ring_mc: MC address of @ring, for the engine
+ * @fence_wb: memory to which the engine writes the number of the last finished job
  * @fence_dma: bus address of @fence_wb
- * @fence_mc: address of @fence_wb for the engine
- * @wptr: bytes ever written; @lock
- * @submitted: bytes of whole jobs ever written
- * @done: bytes ever known to be consumed: the oldest pending job begins there
- * @resets: resets of the engine without a finished job in between
- * @scratch: room for a job's packets, VGPU_SDMA_MAX_JOB_DWORDS; @end_lock
- * @rlc: what the user queues were loaded with, by hardware queue
- * @rlc_loaded: which are
- * @rlc_stuck: which did not stop when they were to, until the engine is reset
+ * @fence_mc: MC address of @fence_wb, for the engine
+ * @wptr: bytes written since creation; protected by @lock
+ * @submitted: bytes of whole jobs written since creation
+ * @done: bytes known to be consumed since creation: the oldest pending job starts there
+ * @resets: resets of the engine since a job was last finished
+ * @scratch: buffer for a job's packets, VGPU_SDMA_MAX_JOB_DWORDS; protected by @end_lock
+ * @rlc: settings of the loaded user queues, by hardware queue
+ * @rlc_loaded: loaded user queues, one bit each
+ * @rlc_stuck: user queues that did not stop when disabled, one bit each, until the engine
+ *             is reset
  * @rlc_reset: woken when @rlc_stuck is cleared
- * @rlc_off: the engine is being reset: @rlc stands for the hardware
- * @finished: low half of the number of the last job known to be done, while
- *            @frozen keeps it from being signalled
- * @frozen: the engine is being recovered: no job is signalled as done
- * @suspect: number of the job that the engine hangs or stopped in; 0: none
- * @fault: a fault of VMID 0, perhaps in the oldest pending job
- * @helpless: no recovery is possible: the watchdog takes the ring down
+ * @rlc_off: the engine is being reset: loads and unloads change @rlc only
+ * @finished: low half of the number of the last job known to be done, while @frozen keeps
+ *            it from being signalled
+ * @frozen: the engine is being recovered: interrupts and polls signal no job
+ * @suspect: number of the job in which the engine hangs or stopped; 0: none
+ * @fault: VMID 0 had a fault, perhaps in the oldest pending job
+ * @helpless: requests for a recovery are not accepted: @watchdog takes the ring down
  * @fence_context: dma_fence context
- * @fence_seqno: number of the last job; @lock
+ * @fence_seqno: number of the last job; protected by @lock
  * @ready: the engine takes jobs
- * @sched: which of the jobs that wait comes next
+ * @sched: scheduler that selects the next job for the ring
  */
 struct vgpu_sdma_ring {
 	struct vgpu_device *vdev;
@@ -127,13 +130,13 @@ struct vgpu_sdma_ring {
 /**
  * struct vgpu_sdma_fence - a job that has been submitted
  * @base: first member: dma_fence_free() frees the whole
- * @link: in the ring's pending list
- * @end: the ring's write pointer behind the job
- * @failures: how often the engine failed in it; recovery only
+ * @link: in vgpu_sdma_ring.pending
+ * @end: vgpu_sdma_ring.wptr after the job
+ * @failures: number of engine failures in the job; accessed by the recovery only
  * @engine: engine number; the fence may outlive the device
  * @failed: called with @arg before @base signals with an error, or NULL
  * @arg: argument of @failed
- * @needs_vram: the job is not submitted unless VRAM is as it was at @vram_epoch
+ * @needs_vram: submission fails if VRAM was lost since @vram_epoch
  * @vram_epoch: value of vgpu_hw.vram_epoch
  */
 struct vgpu_sdma_fence {
@@ -149,12 +152,12 @@ struct vgpu_sdma_fence {
 };
 
 /**
- * enum vgpu_fault_state - what is known of faults of the kernel's work
- * @VGPU_FAULT_NONE: there is none
- * @VGPU_FAULT_USERS: there is none, but one of a user is latched
- * @VGPU_FAULT_UNKNOWN: a fault of a user queue is latched, and may hide one of
- *                      the kernel's: only an interrupt entry reports that one
- * @VGPU_FAULT_KERNELS: there is one
+ * enum vgpu_fault_state - knowledge about faults of the kernel's work
+ * @VGPU_FAULT_NONE: no fault
+ * @VGPU_FAULT_USERS: no fault of VMID 0; a fault of a user is latched
+ * @VGPU_FAULT_UNKNOWN: a user's fault is latched, or was just cleared, and may hide a
+ *                      fault of VMID 0, which then shows in an interrupt entry only
+ * @VGPU_FAULT_KERNELS: VMID 0 had a fault
  */
 enum vgpu_fault_state {
 	VGPU_FAULT_NONE,
@@ -173,7 +176,7 @@ static inline const struct dma_fence_ops *vgpu_sdma_ended_ops(void)
 	return ops;
 }
 
-/* Does the engine have a ring of the kernel's? */
+/* Returns whether the engine has a ring of the kernel. */
 static inline bool vgpu_sdma_is_kernels(const struct vgpu_sdma_ring *ring)
 {
 	return ring->engine < VGPU_NUM_SDMA;
@@ -184,7 +187,7 @@ static inline u32 vgpu_sdma_ring_reg(const struct vgpu_sdma_ring *ring, u32 reg)
 	return SDMA_ENGINE(ring->engine) + SDMA_QUEUE(SDMA_QUEUE_GFX) + reg;
 }
 
-/* Only to be compared and shown: may be torn. */
+/* For comparison and debug output only: the two halves are not read atomically. */
 static inline u64 vgpu_sdma_ring_rptr(struct vgpu_sdma_ring *ring)
 {
 	return vgpu_rreg(ring->vdev, vgpu_sdma_ring_reg(ring, SDMA_RB_RPTR)) |

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SDMA user queues (RLC): put on the hardware, taken off it. Specification:
- * docs/hardware.md and include/vgpu/sdma.h.
+ * SDMA user queues (RLC): load and unload. Specification: docs/hardware.md and
+ * include/vgpu/sdma.h.
  *
- * The caller sees to it that one queue is handled by one thread at a time and
- * that the VMID has its page tables.
+ * The caller serialises the calls for one queue, and has set the page tables of the
+ * VMID.
  */
 #include <linux/bitops.h>
 #include <linux/iopoll.h>
@@ -18,11 +18,14 @@
 #include "vgpu_sdma_queue.h"
 
 #define QUEUE_IDLE_POLL_US	50
-/* For an engine that is known to fail: a chunk takes some milliseconds. */
+/* Time limit while an engine that fails is parked: a chunk takes some milliseconds. */
 #define QUEUE_PARK_US		(500 * USEC_PER_MSEC)
 /* RPTR_WRITEBACK_TIMER, chip default */
 #define QUEUE_WRITEBACK_TIMER	6u
-/* Each takes a submission of user space, in the few instructions it matters. */
+/*
+ * Each retry requires that user space submitted within the few instructions between
+ * write and read.
+ */
 #define QUEUE_WPTR_TRIES	64u
 
 static u32 queue_reg(unsigned int engine, unsigned int queue, u32 reg)
@@ -46,7 +49,7 @@ static void queue_wreg64(struct vgpu_device *vdev, u32 lo, u64 value)
 	vgpu_wreg(vdev, lo + 1, upper_32_bits(value));
 }
 
-/* The queue is disabled: wait until the engine has put it down. */
+/* Wait until the engine has stopped using the disabled queue. */
 static int queue_wait_idle(struct vgpu_device *vdev, unsigned int engine,
 			   unsigned int queue, unsigned long timeout_us)
 {
@@ -66,7 +69,10 @@ static int queue_wait_idle(struct vgpu_device *vdev, unsigned int engine,
 	return 0;
 }
 
-/* Returns 0 or -ETIME; the read pointer is kept in ring->rlc. rlc_lock held. */
+/*
+ * Stop a user queue and store its read pointer in ring->rlc. The caller holds rlc_lock.
+ * Returns 0 or -ETIME.
+ */
 static int queue_stop(struct vgpu_sdma_ring *ring, unsigned int queue,
 		      unsigned long timeout_us)
 {
@@ -85,7 +91,7 @@ static int queue_stop(struct vgpu_sdma_ring *ring, unsigned int queue,
 	return ret;
 }
 
-/* The engine has been reset: no queue is stuck. rlc_lock held. */
+/* The engine has been reset: no queue is stuck any more. The caller holds rlc_lock. */
 static void queue_clear_stuck(struct vgpu_sdma_ring *ring)
 {
 	WRITE_ONCE(ring->rlc_stuck, 0);
@@ -93,8 +99,8 @@ static void queue_clear_stuck(struct vgpu_sdma_ring *ring)
 }
 
 /*
- * Request a reset of the engine, which the queue hangs. There is none while the device
- * is being removed: reset the engine here. rlc_lock held.
+ * Request a reset of the engine, which hangs in the queue. If no recovery is accepted
+ * (the device is being removed), reset the engine here. The caller holds rlc_lock.
  */
 static void queue_is_stuck(struct vgpu_sdma_ring *ring, unsigned int queue)
 {
@@ -118,11 +124,11 @@ static void queue_wait_reset(struct vgpu_sdma_ring *ring, unsigned int queue)
 }
 
 /*
- * The queue is disabled and listens to its doorbell. One that rang before is
- * lost, but in memory; one that rings now may be newer than what is written
- * here. An enabled queue would take that for a write pointer behind its read
- * pointer, so this goes on until memory says what was written: whatever is
- * newer rings after that.
+ * Write the write pointer of a disabled queue whose doorbell is enabled. A doorbell
+ * that rang earlier was dropped, but its value is in user memory. A doorbell that rings
+ * now may carry a newer value than the one written here; an enabled queue would then
+ * see its write pointer go back behind its read pointer. So repeat until user memory
+ * holds the value written: any newer value rings the doorbell after that.
  */
 static void queue_write_wptr(struct vgpu_device *vdev, unsigned int engine,
 			     unsigned int queue,
@@ -132,7 +138,7 @@ static void queue_write_wptr(struct vgpu_device *vdev, unsigned int engine,
 	unsigned int tries = QUEUE_WPTR_TRIES;
 	u64 wptr, written;
 
-	/* Reading a register back: the device has seen what was written. */
+	/* Read back: the device has processed the writes so far. */
 	vgpu_rreg(vdev, queue_reg(engine, queue, SDMA_DOORBELL));
 	wptr = regs->read_wptr(regs->owner);
 	do {
@@ -147,7 +153,7 @@ static void queue_write_wptr(struct vgpu_device *vdev, unsigned int engine,
 	} while (wptr != written && --tries);
 }
 
-/* rlc_lock held, the hardware queue not loaded. */
+/* The caller holds rlc_lock; the hardware queue is not loaded. */
 static int queue_write(struct vgpu_device *vdev, unsigned int engine,
 		       unsigned int queue,
 		       const struct vgpu_sdma_queue_regs *regs)
@@ -185,16 +191,19 @@ static int queue_write(struct vgpu_device *vdev, unsigned int engine,
 }
 
 /**
- * vgpu_sdma_queue_load() - put a user queue on the hardware
+ * vgpu_sdma_queue_load() - load a user queue into a hardware queue
  * @vdev: device
  * @engine: 0 to SDMA_NUM_ENGINES - 1
  * @queue: 0 to SDMA_NUM_RLC - 1, not loaded
- * @regs: what to load it with
+ * @regs: settings
  *
- * The engine starts at once if @regs has work; if it is being reset, when that
- * is over. Sleeps, does not allocate. Returns 0, -EINVAL for values that the
- * registers cannot hold, or -ETIME when the hardware queue did not become
- * idle: the engine has been reset.
+ * The engine starts at once if @regs has work. If the engine is being reset, the queue
+ * is loaded after the reset.
+ *
+ * Context: sleeps, does not allocate.
+ *
+ * Return: 0, -EINVAL for values that the registers cannot hold, or -ETIME if the
+ * hardware queue did not become idle: the engine has been reset by then.
  */
 int vgpu_sdma_queue_load(struct vgpu_device *vdev, unsigned int engine,
 			 unsigned int queue,
@@ -227,15 +236,18 @@ int vgpu_sdma_queue_load(struct vgpu_device *vdev, unsigned int engine,
 }
 
 /**
- * vgpu_sdma_queue_unload() - take a user queue off the hardware
+ * vgpu_sdma_queue_unload() - unload a user queue
  * @vdev: device
  * @engine: 0 to SDMA_NUM_ENGINES - 1
  * @queue: 0 to SDMA_NUM_RLC - 1
- * @rptr: receives where it stopped: at the packet that it was in
+ * @rptr: receives the read pointer: the start of the packet that was in progress
  *
- * The engine does not access memory for the queue on return. Sleeps; no allocation, so
- * MMU notifiers may call it. Returns 0, or -ETIME when the engine did not let go: it
- * has been reset, or given up; the pointer is then not to be trusted.
+ * On return the engine does not access memory for the queue.
+ *
+ * Context: sleeps; does not allocate, so MMU notifiers may call it.
+ *
+ * Return: 0, -EINVAL for a queue that does not exist, or -ETIME if the queue did not
+ * stop: the engine has been reset, or given up, by then, and @rptr is not reliable.
  */
 int vgpu_sdma_queue_unload(struct vgpu_device *vdev, unsigned int engine,
 			   unsigned int queue, u64 *rptr)
@@ -264,12 +276,14 @@ int vgpu_sdma_queue_unload(struct vgpu_device *vdev, unsigned int engine,
 EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_queue_unload);
 
 /**
- * vgpu_sdma_queue_is_loaded() - did a user queue survive the last reset?
+ * vgpu_sdma_queue_is_loaded() - whether a user queue was loaded again after a reset
  * @vdev: device
  * @engine: 0 to SDMA_NUM_ENGINES - 1
  * @queue: 0 to SDMA_NUM_RLC - 1, was loaded
  *
- * Sleeps. Returns false for one that was not put back.
+ * Context: sleeps.
+ *
+ * Return: false if the recovery stopped the queue for good.
  */
 bool vgpu_sdma_queue_is_loaded(struct vgpu_device *vdev, unsigned int engine,
 			       unsigned int queue)
@@ -284,7 +298,7 @@ bool vgpu_sdma_queue_is_loaded(struct vgpu_device *vdev, unsigned int engine,
 }
 
 /**
- * vgpu_sdma_lockdep_init() - tell lockdep which locks reclaim waits for
+ * vgpu_sdma_lockdep_init() - declare to lockdep that reclaim takes the ring's locks
  * @ring: ring
  */
 void vgpu_sdma_lockdep_init(struct vgpu_sdma_ring *ring)
@@ -297,10 +311,12 @@ void vgpu_sdma_lockdep_init(struct vgpu_sdma_ring *ring)
 }
 
 /**
- * vgpu_sdma_rlc_park() - take the user queues off an engine that will be reset
- * @ring: the engine's; rlc_lock held
+ * vgpu_sdma_rlc_park() - stop the user queues of an engine that will be reset
+ * @ring: the engine
  *
- * Returns those that the engine hangs in or that stopped on an error.
+ * Context: sleeps; the caller holds @ring->rlc_lock.
+ *
+ * Return: queues that did not stop, or that had stopped on an error, one bit each.
  */
 unsigned long vgpu_sdma_rlc_park(struct vgpu_sdma_ring *ring)
 {
@@ -319,12 +335,16 @@ unsigned long vgpu_sdma_rlc_park(struct vgpu_sdma_ring *ring)
 }
 
 /**
- * vgpu_sdma_rlc_restore() - put the user queues back after a reset
- * @ring: the engine's; rlc_lock held
- * @dead: queues that are not to run again
+ * vgpu_sdma_rlc_restore() - load the user queues again after a reset
+ * @ring: the engine
+ * @dead: queues that must not run again, one bit each
  *
- * A packet that the reset interrupted begins anew. Returns the queues that
- * were loaded, or did not stop, and do not run any more.
+ * A packet that the reset interrupted is executed again from its start.
+ *
+ * Context: sleeps; the caller holds @ring->rlc_lock.
+ *
+ * Return: queues that were loaded, or had not stopped, and do not run any more, one bit
+ * each.
  */
 unsigned long vgpu_sdma_rlc_restore(struct vgpu_sdma_ring *ring,
 				    unsigned long dead)
@@ -344,11 +364,13 @@ unsigned long vgpu_sdma_rlc_restore(struct vgpu_sdma_ring *ring,
 EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_rlc_restore);
 
 /**
- * vgpu_sdma_rlc_give_up() - the engine is not recovered: stop a queue that did not stop
- * @ring: the engine's, parked
+ * vgpu_sdma_rlc_give_up() - stop the user queues of an engine that is not recovered
+ * @ring: the engine, parked
  *
  * Does nothing if every queue stopped. Otherwise resets and halts the engine, so that
- * none of its user queues runs again. Sleeps.
+ * none of its user queues runs again.
+ *
+ * Context: sleeps.
  */
 void vgpu_sdma_rlc_give_up(struct vgpu_sdma_ring *ring)
 {
@@ -368,7 +390,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_rlc_give_up);
  * @engine: 0 to SDMA_NUM_ENGINES - 1
  * @queue: 0 to SDMA_NUM_RLC - 1
  *
- * Returns VGPU_SDMA_EXC_*.
+ * Return: VGPU_SDMA_EXC_*.
  */
 u32 vgpu_sdma_queue_exception(struct vgpu_device *vdev, unsigned int engine,
 			      unsigned int queue)
@@ -385,10 +407,8 @@ u32 vgpu_sdma_queue_exception(struct vgpu_device *vdev, unsigned int engine,
 
 /**
  * vgpu_sdma_stop_engine() - disable every queue of an engine and halt it
- * @vdev: device
+ * @vdev: device, registers mapped
  * @engine: 0 to SDMA_NUM_ENGINES - 1
- *
- * Works at any time after the registers are mapped.
  */
 void vgpu_sdma_stop_engine(struct vgpu_device *vdev, unsigned int engine)
 {

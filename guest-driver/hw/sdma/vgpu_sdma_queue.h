@@ -10,13 +10,13 @@
 struct vgpu_device;
 
 /**
- * struct vgpu_sdma_queue_regs - what a user queue is loaded with
+ * struct vgpu_sdma_queue_regs - settings of a user queue
  * @ring_va: ring base in the VMID's address space, 256-byte aligned
- * @rptr_va: where the engine writes its read pointer, same address space
- * @rptr: read pointer to start from, monotonic bytes
- * @read_wptr: the write pointer in user memory, monotonic bytes; called with
- *             rlc_lock held while the queue is loaded, also after a reset
- * @owner: its argument
+ * @rptr_va: address to which the engine writes its read pointer, same address space
+ * @rptr: read pointer to start from, bytes since creation of the queue
+ * @read_wptr: returns the write pointer in user memory, bytes since creation; called
+ *             with rlc_lock held while the queue is loaded, also after a reset
+ * @owner: argument of @read_wptr
  * @ring_bytes: power of two
  * @doorbell_offset: byte offset of the doorbell in BAR 2
  * @vmid: VMID, 1 to 15

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SDMA engines that fail: found here, and brought back.
+ * SDMA engines that fail: detection, and steps of their recovery.
  *
  * DOC: a failing engine
  *
- * Found by the watchdog (no progress of the kernel's ring for lockup_timeout),
- * by the interrupt of a bad packet, by a user queue that does not stop, or by
- * a fault of VMID 0 (vgpu_sdma_fault.c). Whoever finds it asks for a recovery
- * (vgpu_hw_state.recover); its one worker calls, for the engine's reset:
+ * A failure is detected by the watchdog (no progress of the kernel's ring for
+ * lockup_timeout), by the interrupt of a bad packet, by a user queue that does not stop, or
+ * by a fault of VMID 0 (vgpu_sdma_fault.c). The detecting code requests a recovery
+ * (vgpu_hw_state.recover), whose only worker calls, to reset the engine:
  *
- *	vgpu_sdma_park()          no job is signalled any more, queues disabled,
- *	                          their pointers saved; one that does not stop is
- *	                          what the engine hangs in
- *	vgpu_sdma_engine_reset()  or the reset of the device
- *	vgpu_sdma_unpark()        the oldest job, if the engine failed in it, is
- *	                          judged; the ring is started at the first job
- *	                          that is not done; user queues are loaded
+ *  vgpu_sdma_park()          signals no more jobs, disables the queues, saves
+ *                            their pointers; the engine hangs in a queue that
+ *                            does not stop
+ *  vgpu_sdma_engine_reset()  or the reset of the device
+ *  vgpu_sdma_unpark()        judges the oldest job, if the engine failed in it;
+ *                            starts the ring at the first job that is not done;
+ *                            loads the user queues
  *
- * After a fault of VMID 0 the engine is well: soft recovery parks and unparks
- * the kernel's ring alone, and user queues run on.
+ * After a fault of VMID 0 the engine itself works: soft recovery parks and unparks the
+ * kernel's ring only, and user queues keep running.
  *
- * A job of plain copies and fills is run again, the second time by the CPU.
- * Any other ends with an error, unless it only met a fault. No later job has
- * begun when that happens.
+ * A job of plain copies, fills and page-table writes is run again, the second time by the
+ * CPU. Any other job ends with an error, unless it only met a fault. No later job has
+ * started by then.
  *
- * All of it is on the way to fences: nothing here allocates.
+ * Fences depend on all of this, so nothing here allocates.
  */
 #include <linux/iopoll.h>
 #include <linux/moduleparam.h>
@@ -36,13 +36,13 @@
 #include "vgpu_sdma.h"
 #include "vgpu_sdma_priv.h"
 
-/* Resets of an engine that get nothing done, before more is tried. */
+/* Resets of an engine without a finished job, before the device is reset. */
 #define SDMA_MAX_RESETS		4u
-/* Failures of the engine in a job, before the CPU does it. */
+/* Failures of the engine in one job, before the CPU executes the job. */
 #define SDMA_MAX_FAILURES	2u
-/* For what a lost interrupt would have told. */
+/* Longest interval of the watchdog: bounds the delay after a lost interrupt. */
 #define SDMA_LOOK_MAX		(HZ / 4ul)
-/* How long the engine may take to leave the kernel's ring. */
+/* Time limit for an engine to stop using the kernel's ring. */
 #define SDMA_PARK_US		(200 * USEC_PER_MSEC)
 #define SDMA_PARK_POLL_US	50
 
@@ -51,7 +51,7 @@ module_param(lockup_timeout, uint, 0644);
 MODULE_PARM_DESC(lockup_timeout,
 		 "ms without progress after which an SDMA engine is reset (default 10000)");
 
-/* How long an engine may make no progress: jiffies, at least one. */
+/* Time without progress after which an engine counts as hung: jiffies, at least one. */
 static unsigned long sdma_timeout(void)
 {
 	return clamp(msecs_to_jiffies(READ_ONCE(lockup_timeout)), 1ul,
@@ -59,7 +59,7 @@ static unsigned long sdma_timeout(void)
 }
 
 /**
- * vgpu_sdma_look_interval() - how often the watchdog looks at a busy engine
+ * vgpu_sdma_look_interval() - interval of the watchdog of a busy engine
  *
  * Return: jiffies, at least one.
  */
@@ -83,7 +83,7 @@ static void ring_need_recovery(struct vgpu_sdma_ring *ring)
 		vgpu_sdma_ring_down(ring);
 }
 
-/* The fault that is latched was so at the last look: nobody was told of it. */
+/* A fault that stays latched from one run of the watchdog to the next was not reported. */
 static void ring_look_for_fault(struct vgpu_sdma_ring *ring)
 {
 	struct vgpu_device *vdev = ring->vdev;
@@ -94,7 +94,7 @@ static void ring_look_for_fault(struct vgpu_sdma_ring *ring)
 	ring->seen_fault = status;
 }
 
-/* Returns true if the ring is where it was a whole timeout ago. */
+/* Returns true if the ring has made no progress for a whole timeout. */
 static bool ring_stands_still(struct vgpu_sdma_ring *ring, u64 seqno, u64 rptr)
 {
 	if (seqno != ring->seen_seqno || rptr != ring->seen_rptr) {
@@ -106,8 +106,10 @@ static bool ring_stands_still(struct vgpu_sdma_ring *ring, u64 seqno, u64 rptr)
 }
 
 /**
- * vgpu_sdma_watchdog() - look whether an engine makes progress
- * @work: a ring's
+ * vgpu_sdma_watchdog() - test whether an engine makes progress
+ * @work: vgpu_sdma_ring.watchdog
+ *
+ * Context: work item; sleeps.
  */
 void vgpu_sdma_watchdog(struct work_struct *work)
 {
@@ -128,14 +130,14 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 		vgpu_sdma_ring_down(ring);
 		return;
 	}
-	/* In case the interrupt is lost, or its entry is. */
+	/* In case an interrupt or an interrupt entry was lost. */
 	vgpu_ih_poll(vdev, false);
 	ring_look_for_fault(ring);
 
 	/*
-	 * The ring is frozen before and after a reset of the device, which waits for this. A
-	 * device that is reset, or was, has no fault latched: a job that stands at its polls
-	 * would count as done, and be ended before it has run again.
+	 * The ring is frozen before and after a reset of the device; the reset waits for
+	 * vgpu_io_end(). A device that is or was reset has no fault latched: a job that was
+	 * blocked at its polls would count as done and be ended before it has run again.
 	 */
 	vgpu_io_begin(vdev);
 	if (!READ_ONCE(ring->frozen))
@@ -150,11 +152,11 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 	spin_unlock_irq(&ring->fence_lock);
 	vgpu_io_end(vdev);
 	if (frozen)
-		return;		/* the recovery starts it again */
+		return;		/* the recovery restarts the ring */
 
 	if (VGPU_GET(status, SDMA_CONTEXT_STATUS__EXCEPTION) &&
 	    vgpu_sdma_fault_state(vdev) == VGPU_FAULT_KERNELS) {
-		/* Packets could not be fetched: it is not the engine's fault. */
+		/* Packets could not be fetched because of a fault: the engine works. */
 		vgpu_ih_poll(vdev, true);
 	} else if (VGPU_GET(status, SDMA_CONTEXT_STATUS__EXCEPTION)) {
 		drm_err(&vdev->drm,
@@ -166,7 +168,10 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 		drm_err(&vdev->drm,
 			"sdma%u hangs in job %llu at %#llx, status %#x\n",
 			ring->engine, seqno, rptr, status);
-		/* Also if the engine lets go of it: it would hang again. */
+		/*
+		 * The job stays suspect even if the engine stops in it when parked: it would
+		 * hang again.
+		 */
 		spin_lock_irq(&ring->fence_lock);
 		ring->suspect = seqno;
 		spin_unlock_irq(&ring->fence_lock);
@@ -177,7 +182,7 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 	}
 }
 
-/* A copy of the packets of @fence, the oldest. Returns the number of dwords. */
+/* Copy the packets of @fence, the oldest job, to @dw. Returns the number of dwords. */
 static unsigned int ring_read_job(struct vgpu_sdma_ring *ring,
 				  const struct vgpu_sdma_fence *fence, u32 *dw)
 {
@@ -238,7 +243,7 @@ static void ring_end_by_cpu(struct vgpu_sdma_ring *ring,
 	ring_end_oldest(ring, fence, error);
 }
 
-/* What was done before the engine stopped. The ring is frozen. */
+/* End the jobs that were done before the engine stopped. The ring is frozen. */
 static void ring_end_finished(struct vgpu_sdma_ring *ring)
 {
 	bool cookie;
@@ -252,7 +257,7 @@ static void ring_end_finished(struct vgpu_sdma_ring *ring)
 	dma_fence_end_signalling(cookie);
 }
 
-/* end_lock held. */
+/* The caller holds end_lock. */
 static void ring_take_down(struct vgpu_sdma_ring *ring)
 {
 	struct vgpu_device *vdev = ring->vdev;
@@ -260,7 +265,7 @@ static void ring_take_down(struct vgpu_sdma_ring *ring)
 	bool down;
 
 	ring_freeze(ring);
-	/* Memory may be reused as soon as the fences signal. */
+	/* Stop the ring first: memory may be reused as soon as the fences signal. */
 	vgpu_wreg(vdev, vgpu_sdma_ring_reg(ring, SDMA_RB_CNTL), 0);
 	vgpu_wreg(vdev, vgpu_sdma_ring_reg(ring, SDMA_DOORBELL), 0);
 	if (!vgpu_hw_poll(vdev, vgpu_sdma_ring_reg(ring, SDMA_CONTEXT_STATUS),
@@ -286,11 +291,13 @@ static void ring_take_down(struct vgpu_sdma_ring *ring)
 }
 
 /**
- * vgpu_sdma_ring_down() - the engine does no more jobs
+ * vgpu_sdma_ring_down() - stop the kernel's ring of an engine for good
  * @ring: ring
  *
- * Stops it; what is pending is done by the CPU, or signals with -ENODEV. Later
- * jobs are the CPU's. Sleeps.
+ * The CPU executes the pending jobs, or their fences signal with -ENODEV. Later jobs are
+ * executed by the CPU at submission.
+ *
+ * Context: sleeps.
  */
 void vgpu_sdma_ring_down(struct vgpu_sdma_ring *ring)
 {
@@ -301,7 +308,7 @@ void vgpu_sdma_ring_down(struct vgpu_sdma_ring *ring)
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_ring_down);
 
-/* Did the ring stop? Its queue is disabled. */
+/* Returns whether the ring, whose queue is disabled, stopped. */
 static bool ring_wait_idle(struct vgpu_sdma_ring *ring)
 {
 	u32 status;
@@ -318,11 +325,12 @@ static bool ring_wait_idle(struct vgpu_sdma_ring *ring)
  * @vdev: device
  * @engine: 0 to VGPU_NUM_SDMA - 1
  *
- * Until vgpu_sdma_ring_unpark() no job is signalled. The recovery's worker
- * only. Sleeps.
+ * No job is signalled between return and vgpu_sdma_ring_unpark().
  *
- * Return: whether the engine let go of it; if not, or if it stopped on
- * something else than a fault, it has to be reset.
+ * Context: the recovery's worker; sleeps.
+ *
+ * Return: true if the engine stopped using the ring. If false, or if the engine had stopped
+ * for a reason other than a fault, the caller resets the engine.
  */
 bool vgpu_sdma_ring_park(struct vgpu_device *vdev, unsigned int engine)
 {
@@ -347,10 +355,10 @@ bool vgpu_sdma_ring_park(struct vgpu_device *vdev, unsigned int engine)
 
 	spin_lock_irq(&ring->fence_lock);
 	oldest = ring_oldest(ring);
-	/* Packets that could not be fetched are no bad packets. */
+	/* A fault on the ring buffer does not prove the packet malformed. */
 	if (exception && !(exception == VGPU_SDMA_EXC_RING && ring->fault))
 		failed = true;
-	/* If that has ended by now, the next one is not to blame. */
+	/* The job that hung has completed meanwhile; do not mark its successor as suspect. */
 	else if (oldest && oldest->base.seqno != running)
 		oldest = NULL;
 	if (failed && oldest)
@@ -361,13 +369,16 @@ bool vgpu_sdma_ring_park(struct vgpu_device *vdev, unsigned int engine)
 }
 
 /**
- * vgpu_sdma_park() - take an engine's work off it, before a reset
+ * vgpu_sdma_park() - stop all queues of an engine before a reset
  * @vdev: device
  * @engine: 0 to SDMA_NUM_ENGINES - 1
- * @dead: receives the user queues that the engine hangs or stopped in
+ * @dead: receives the user queues in which the engine hangs or that stopped on an error, one
+ *        bit each
  *
- * Until vgpu_sdma_unpark() no job is signalled, and user queues that are
- * loaded and unloaded wait in memory. The recovery's worker only. Sleeps.
+ * Until vgpu_sdma_unpark() no job is signalled, and loads and unloads of user queues only
+ * change vgpu_sdma_ring.rlc.
+ *
+ * Context: the recovery's worker; sleeps.
  */
 void vgpu_sdma_park(struct vgpu_device *vdev, unsigned int engine,
 		    unsigned long *dead)
@@ -383,8 +394,8 @@ void vgpu_sdma_park(struct vgpu_device *vdev, unsigned int engine,
 }
 
 /*
- * The job that the engine failed in. A fault is the table's, not the job's:
- * then it is run again whatever it is.
+ * Decide about the job in which the engine failed. After a mere fault, which is an error of
+ * the table and not of the job, any job is run again.
  */
 static void ring_judge(struct vgpu_sdma_ring *ring,
 		       struct vgpu_sdma_fence *fence)
@@ -396,7 +407,10 @@ static void ring_judge(struct vgpu_sdma_ring *ring,
 		drm_err(&ring->vdev->drm, "sdma%u: job %llu is given up\n",
 			ring->engine, fence->base.seqno);
 		ring_end_oldest(ring, fence, -ETIME);
-		/* That is progress: bad jobs of users must not cost the engine. */
+		/*
+		 * Count this as progress: bad jobs of users must not lead to a reset of the
+		 * device.
+		 */
 		ring->resets = 0;
 	} else if (++fence->failures >= SDMA_MAX_FAILURES) {
 		ring_end_by_cpu(ring, fence, -ETIME);
@@ -404,13 +418,14 @@ static void ring_judge(struct vgpu_sdma_ring *ring,
 }
 
 /**
- * vgpu_sdma_ring_unpark() - start the kernel's ring again
+ * vgpu_sdma_ring_unpark() - restart the kernel's ring
  * @vdev: device; the GART works
  * @engine: 0 to VGPU_NUM_SDMA - 1, parked, or in its reset state
- * @vram_lost: VRAM's contents are gone: pending jobs end with -ECANCELED
+ * @vram_lost: the content of VRAM was lost: pending jobs end with -ECANCELED
  *
- * The oldest job, if it is what failed, is judged. The recovery's worker only.
- * Sleeps.
+ * If the oldest job failed, it is run again, executed by the CPU or ended with an error.
+ *
+ * Context: the recovery's worker; sleeps.
  */
 void vgpu_sdma_ring_unpark(struct vgpu_device *vdev, unsigned int engine,
 			   bool vram_lost)
@@ -426,7 +441,7 @@ void vgpu_sdma_ring_unpark(struct vgpu_device *vdev, unsigned int engine,
 			ring_end_oldest(ring, fence, -ECANCELED);
 	else if (fence && (ring->suspect == fence->base.seqno || ring->fault))
 		ring_judge(ring, fence);
-	/* It will be done anew: it is not done yet. */
+	/* Take back the number of the job that will be run again: it is not done yet. */
 	fence = ring_peek(ring);
 	if (fence)
 		WRITE_ONCE(*ring->fence_wb,
@@ -440,7 +455,7 @@ void vgpu_sdma_ring_unpark(struct vgpu_device *vdev, unsigned int engine,
 	ring->suspect = 0;
 	ring->fault = false;
 	ring->ready = true;
-	/* Also for those that came while the engine did not listen. */
+	/* Also announces jobs that were submitted while the engine was parked. */
 	vgpu_wdoorbell64(vdev, DOORBELL_SDMA(engine) * 8, ring->submitted);
 	spin_unlock_irq(&ring->fence_lock);
 	vgpu_stat_add(vdev, VGPU_STAT_JOBS_RERUN, rerun);
@@ -451,14 +466,15 @@ void vgpu_sdma_ring_unpark(struct vgpu_device *vdev, unsigned int engine,
 }
 
 /**
- * vgpu_sdma_unpark() - put an engine to work again, after a reset
+ * vgpu_sdma_unpark() - restart an engine after a reset
  * @vdev: device; the engine is in its reset state, the GART works
  * @engine: 0 to SDMA_NUM_ENGINES - 1
- * @dead: user queues that are not to run again
- * @vram_lost: as vgpu_sdma_ring_unpark(); all user queues are dead then
+ * @dead: user queues that must not run again, one bit each
+ * @vram_lost: as vgpu_sdma_ring_unpark(); stops all user queues
  *
- * The recovery's worker only. Sleeps. Returns the user queues that were
- * stopped for good.
+ * Context: the recovery's worker; sleeps.
+ *
+ * Return: user queues that were stopped for good, one bit each.
  */
 unsigned long vgpu_sdma_unpark(struct vgpu_device *vdev, unsigned int engine,
 			       unsigned long dead, bool vram_lost)
@@ -483,7 +499,7 @@ unsigned long vgpu_sdma_unpark(struct vgpu_device *vdev, unsigned int engine,
  * @vdev: device
  * @engine: 0 to SDMA_NUM_ENGINES - 1
  *
- * No queue of the engine accesses memory on return.
+ * On return no queue of the engine accesses memory.
  */
 void vgpu_sdma_engine_pulse(struct vgpu_device *vdev, unsigned int engine)
 {
@@ -499,29 +515,33 @@ void vgpu_sdma_engine_pulse(struct vgpu_device *vdev, unsigned int engine)
  * @vdev: device
  * @engine: 0 to SDMA_NUM_ENGINES - 1, parked
  *
- * The recovery's worker only. Returns 0, or -EIO when that was done several
- * times already and no job was finished since: it takes more.
+ * Context: the recovery's worker.
+ *
+ * Return: 0, or -EIO after SDMA_MAX_RESETS resets without a finished job: the caller resets
+ * the device.
  */
 int vgpu_sdma_engine_reset(struct vgpu_device *vdev, unsigned int engine)
 {
 	struct vgpu_sdma_ring *ring = &to_hw_state(vdev)->sdma[engine];
 
-	/* Without a job there is nothing that it could have got done. */
+	/* Without a pending job the engine had no work to make progress in. */
 	if (!ring_peek(ring))
 		ring->resets = 0;
 	else if (ring->resets++ >= SDMA_MAX_RESETS)
 		return -EIO;
-	/* Starting the ring lets the engine run. */
+	/* Leaves the engine halted; starting the ring lets it run. */
 	vgpu_sdma_engine_pulse(vdev, engine);
 	vgpu_stat_add(vdev, VGPU_STAT_ENGINE_RESETS, 1);
 	return 0;
 }
 
 /**
- * vgpu_sdma_give_up() - no engine works any more
+ * vgpu_sdma_give_up() - stop using all engines
  * @vdev: device, its engines parked
  *
- * The CPU does the kernel's jobs from now on; user queues do not run.
+ * From now on the CPU executes the kernel's jobs, and user queues do not run.
+ *
+ * Context: sleeps.
  */
 void vgpu_sdma_give_up(struct vgpu_device *vdev)
 {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A scheduler (drm_sched) for each SDMA engine: jobs wait in their entities for
- * the fences that they depend on, and then go to the kernel's ring. Those of
- * the kernel (mm/vgpu_copy_job.c) come before those of the render node
+ * A scheduler (drm_sched) for each SDMA engine with a ring of the kernel: jobs wait in
+ * their entities for the fences that they depend on, and are then submitted to the ring.
+ * Jobs of the kernel (mm/vgpu_copy_job.c) precede jobs of the render node
  * (drm/vgpu_sched.c).
  *
- * An engine that hangs in a job is noticed by the ring's watchdog and recovered
- * (vgpu_sdma_recover.c); the fence's error tells what became of the job, so
- * drm_sched's timeout is off. What is on a ring at a time is limited so that it
- * has room for the next job: giving it one does not wait.
+ * The ring's watchdog detects a hang in a job, and vgpu_sdma_recover.c recovers the
+ * engine; the job's result is the error of its ring fence, so drm_sched's timeout is
+ * off. Credits limit the jobs on a ring so that the next job always fits: submission
+ * does not wait for ring space.
  *
- * A scheduler's workqueue is on the way to fences: drm_sched makes it with
+ * Fences depend on the workqueue of a scheduler: drm_sched creates it with
  * WQ_MEM_RECLAIM.
  */
 #include <linux/kmemleak.h>
@@ -22,9 +22,9 @@
 #include "vgpu_sdma_priv.h"
 #include "vgpu_sdma_sched.h"
 
-/* Dwords that a credit stands for. */
+/* Dwords that one credit stands for. */
 #define CREDIT_DWORDS	256u
-/* The rest is for page tables. */
+/* A quarter of the ring is left for page-table jobs. */
 #define CREDIT_LIMIT	(SDMA_RING_DWORDS / CREDIT_DWORDS / 4 * 3)
 
 static_assert(VGPU_SDMA_MAX_JOB_DWORDS + SDMA_EPILOGUE_DWORDS <=
@@ -33,21 +33,25 @@ static_assert(VGPU_SDMA_MAX_JOB_DWORDS + SDMA_EPILOGUE_DWORDS <=
 static const char * const sched_names[VGPU_NUM_SDMA] = { "sdma0", "sdma1" };
 
 /**
- * struct sched_stub - what a job's fences name as their scheduler when the job has ended
- * @sched: nothing but its name is set
- * @name: the scheduler's
+ * struct sched_stub - scheduler that the fences of a job point to after the job has
+ * ended
+ * @sched: only the name is set
+ * @name: name of the scheduler
  *
- * A sync file, a syncobj or a reservation of another driver may keep the fences when the
- * scheduler and this module have gone. The timeline name of a drm_sched fence is the
- * name of its scheduler. From Linux 6.17 dma_fence_timeline_name() does not call the
- * operations of a signalled fence, and the stand-in is not needed.
+ * A sync file, a syncobj or a reservation of another driver may hold the fences when the
+ * scheduler and this module have been freed. The timeline name of a drm_sched fence is
+ * the name of its scheduler. From Linux 6.17 on, dma_fence_timeline_name() does not call
+ * the operations of a signalled fence, and the stub is not needed.
  */
 struct sched_stub {
 	struct drm_gpu_scheduler sched;
 	char name[8];
 };
 
-/* By engine; never freed. */
+/*
+ * Indexed by engine. Fences may use the stubs after the module was unloaded, so the
+ * memory is never freed.
+ */
 static struct sched_stub *sched_stubs;
 
 static struct vgpu_sdma_job *to_sdma_job(struct drm_sched_job *base)
@@ -86,14 +90,14 @@ static const struct drm_sched_backend_ops sdma_sched_ops = {
 /**
  * vgpu_sdma_job_init() - prepare a job for drm_sched_job_arm()
  * @job: job
- * @ops: its owner's
- * @entity: where it will queue
- * @ndw: its packets, up to VGPU_SDMA_MAX_JOB_DWORDS
- * @owner: whoever need not wait for it
+ * @ops: functions of its owner
+ * @entity: entity in which the job will be queued
+ * @ndw: number of dwords of packets, at most VGPU_SDMA_MAX_JOB_DWORDS
+ * @owner: passed to drm_sched_job_init() as owner of the job's fences
  *
- * May allocate. Undone by vgpu_sdma_job_cleanup().
+ * May allocate. vgpu_sdma_job_cleanup() undoes it.
  *
- * Return: 0, -ENOMEM, or -ENOENT without an engine.
+ * Return: 0, -ENOMEM, or -ENOENT if the entity has no scheduler.
  */
 int vgpu_sdma_job_init(struct vgpu_sdma_job *job,
 		       const struct vgpu_sdma_job_ops *ops,
@@ -114,7 +118,7 @@ void vgpu_sdma_job_cleanup(struct vgpu_sdma_job *job)
 {
 	struct drm_sched_fence *s_fence = job->base.s_fence;
 
-	/* It is armed. */
+	/* The job is armed. */
 	if (kref_read(&s_fence->finished.refcount))
 		WRITE_ONCE(s_fence->sched,
 			   &sched_stubs[vgpu_sdma_job_engine(job)].sched);
@@ -122,7 +126,7 @@ void vgpu_sdma_job_cleanup(struct vgpu_sdma_job *job)
 }
 
 /**
- * vgpu_sdma_job_engine() - where a job runs
+ * vgpu_sdma_job_engine() - engine on which a job runs
  * @job: job that is armed
  *
  * Return: 0 to VGPU_NUM_SDMA - 1.
@@ -140,7 +144,7 @@ unsigned int vgpu_sdma_job_engine(const struct vgpu_sdma_job *job)
  *
  * Context: any. A ring may go down at any time.
  *
- * Return: false for an engine that is down or has no ring of the kernel's.
+ * Return: false for an engine that is down or has no ring of the kernel.
  */
 bool vgpu_sdma_ring_ready(const struct vgpu_device *vdev, unsigned int engine)
 {
@@ -148,10 +152,12 @@ bool vgpu_sdma_ring_ready(const struct vgpu_device *vdev, unsigned int engine)
 }
 
 /**
- * vgpu_sdma_sched_pause() - give no more jobs to the engines
+ * vgpu_sdma_sched_pause() - submit no more jobs to the rings
  * @vdev: device
  *
- * Jobs that are on a ring stay there; others wait. Sleeps.
+ * Jobs on a ring stay there; others wait in their entities.
+ *
+ * Context: sleeps.
  */
 void vgpu_sdma_sched_pause(struct vgpu_device *vdev)
 {
@@ -173,7 +179,7 @@ void vgpu_sdma_sched_resume(struct vgpu_device *vdev)
 		drm_sched_wqueue_start(vdev->hw->sched[i]);
 }
 
-/* Jobs may be added by whoever waits for an earlier one. */
+/* Repeats: a waiter for an earlier job may have submitted another one. */
 static void ring_drain(struct vgpu_sdma_ring *ring)
 {
 	struct vgpu_sdma_fence *last;
@@ -197,6 +203,8 @@ static void ring_drain(struct vgpu_sdma_ring *ring)
 /**
  * vgpu_sdma_drain() - wait until the kernel's rings are empty
  * @vdev: device; failing engines are recovered
+ *
+ * Context: sleeps.
  */
 void vgpu_sdma_drain(struct vgpu_device *vdev)
 {
@@ -206,19 +214,22 @@ void vgpu_sdma_drain(struct vgpu_device *vdev)
 		ring_drain(&to_hw_state(vdev)->sdma[i]);
 }
 
-/* When the last open file is gone: entities point to the schedulers. */
+/*
+ * Runs at the release of the DRM device, after the last file: entities point to
+ * schedulers.
+ */
 static void sched_fini(struct drm_device *drm, void *arg)
 {
 	drm_sched_fini(arg);
 }
 
 /**
- * vgpu_sdma_sched_init() - be ready for jobs
+ * vgpu_sdma_sched_init() - create the schedulers
  * @vdev: device; its engines work
  *
- * The schedulers go when the DRM device is released.
+ * The release of the DRM device frees them.
  *
- * Return: 0 or -ENOMEM.
+ * Return: 0, -ENOMEM or the error of drm_sched_init().
  */
 int vgpu_sdma_sched_init(struct vgpu_device *vdev)
 {
@@ -248,7 +259,7 @@ int vgpu_sdma_sched_init(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_sdma_module_init() - make what outlives the module
+ * vgpu_sdma_module_init() - allocate the scheduler stubs, which outlive the module
  *
  * Return: 0 or -ENOMEM.
  */

@@ -11,9 +11,9 @@
 struct vgpu_device;
 
 /**
- * struct vgpu_sdma_job - a job that waits for its turn
- * @base: the scheduler's part
- * @ops: what its owner does with it
+ * struct vgpu_sdma_job - a job of a scheduler
+ * @base: drm_sched's part
+ * @ops: functions of the job's owner
  */
 struct vgpu_sdma_job {
 	struct drm_sched_job base;
@@ -21,16 +21,14 @@ struct vgpu_sdma_job {
 };
 
 /**
- * struct vgpu_sdma_job_ops - what a scheduler does with a job
+ * struct vgpu_sdma_job_ops - functions of the job's owner that a scheduler calls
+ * @prepare: returns a fence to wait for, or NULL if the job may run. May be NULL
+ * @run: submits the job to the ring. Returns the ring's fence, or an ERR_PTR, which
+ *       becomes the error of the job
+ * @free: the job has ended: frees it
  *
- * The first two are on the way to fences: they do not allocate, and take no
+ * Fences depend on @prepare and @run, so they neither allocate nor take a
  * reservation.
- *
- * @prepare: a fence to wait for, or NULL: all that it depends on is done. May
- *           be NULL
- * @run: gives it to the ring. The ring's fence, or an ERR_PTR, which becomes
- *       the job's
- * @free: it has ended
  */
 struct vgpu_sdma_job_ops {
 	struct dma_fence *(*prepare)(struct vgpu_sdma_job *job);
