@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Buffer objects: creation, placement, the kernel's own.
- */
+/* Buffer objects: creation, placement, BOs of the driver itself. */
 #include <linux/dma-buf.h>
 #include <linux/jiffies.h>
 #include <linux/log2.h>
@@ -35,10 +33,10 @@ static void vgpu_bo_destroy(struct ttm_buffer_object *tbo)
 }
 
 /**
- * vgpu_bo_is_ours() - is it a struct vgpu_bo?
+ * vgpu_bo_is_ours() - whether a TTM object is a struct vgpu_bo
  * @tbo: TTM object
  *
- * Return: false for what TTM makes for itself while it moves memory.
+ * Return: false for objects that TTM creates for itself while it moves memory.
  */
 bool vgpu_bo_is_ours(const struct ttm_buffer_object *tbo)
 {
@@ -48,10 +46,10 @@ bool vgpu_bo_is_ours(const struct ttm_buffer_object *tbo)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_is_ours);
 
 /**
- * vgpu_bo_wants_zeros() - must new memory of the BO read as zero?
+ * vgpu_bo_wants_zeros() - whether new memory of the BO must read as zero
  * @tbo: TTM object
  *
- * Return: true if user space may see it or its creator asked for it.
+ * Return: true if user space can access the memory, or its creator requested it.
  */
 bool vgpu_bo_wants_zeros(const struct ttm_buffer_object *tbo)
 {
@@ -80,8 +78,8 @@ static int vgpu_gem_mmap(struct drm_gem_object *gem, struct vm_area_struct *vma)
 	if (bo->import)
 		return vgpu_import_mmap(bo, vma);
 	/*
-	 * The thunk maps memory that the CPU does not use private and without
-	 * access. Keep it from ever being written, and it needs no copies.
+	 * The thunk maps memory that the CPU does not access MAP_PRIVATE with PROT_NONE.
+	 * Without VM_MAYWRITE such a mapping can never be written and needs no COW.
 	 */
 	if (is_cow_mapping(vma->vm_flags) && !(vma->vm_flags & VM_ACCESS_FLAGS))
 		vm_flags_clear(vma, VM_MAYWRITE);
@@ -110,11 +108,12 @@ static const struct drm_gem_object_funcs vgpu_gem_funcs = {
 
 /**
  * vgpu_bo_set_placement() - translate a domain for TTM
- * @bo: BO; bo->placement is set
+ * @bo: BO; sets bo->placement
  * @domain: AMDGPU_GEM_DOMAIN_*, as in struct vgpu_bo_params
- * @gart_addr: in GTT, VMID 0 shall reach it
+ * @gart_addr: in GTT, the BO gets an address for VMID 0
  *
- * An unknown domain leaves no place. Reservation held, or nobody knows the BO.
+ * An unknown domain results in an empty placement. The caller holds the reservation, or
+ * no other thread has a reference to the BO.
  */
 void vgpu_bo_set_placement(struct vgpu_bo *bo, u32 domain, bool gart_addr)
 {
@@ -148,8 +147,8 @@ void vgpu_bo_set_placement(struct vgpu_bo *bo, u32 domain, bool gart_addr)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_set_placement);
 
 /*
- * Waiting for others to free memory does not help what never fits. System memory
- * and GTT have one limit: TTM's for all pages.
+ * Reject a BO that can never fit: waiting for free memory would not help. System
+ * memory and GTT have the same limit, TTM's for all pages.
  */
 static int vgpu_bo_check_size(struct vgpu_device *vdev, u64 size, u32 domain)
 {
@@ -166,7 +165,7 @@ static int vgpu_bo_check_size(struct vgpu_device *vdev, u64 size, u32 domain)
 	return size > limit ? -ENOMEM : 0;
 }
 
-/* Returns with the reservation held. */
+/* On success the reservation is held. */
 static int vgpu_bo_create_reserved(struct vgpu_device *vdev,
 				   const struct vgpu_bo_params *p,
 				   bool gart_addr, struct vgpu_bo **out)
@@ -212,12 +211,12 @@ static int vgpu_bo_create_reserved(struct vgpu_device *vdev,
 		dma_resv_lock(resv, NULL);
 	}
 	if (p->import) {
-		/* The BO's end needs the reservation. */
+		/* The BO keeps a reference, since its destruction needs the reservation. */
 		get_dma_buf(p->import);
 		bo->import = p->import;
 		resv = p->import->resv;
 	}
-	/* Destroys the BO if it fails. */
+	/* Destroys the BO on failure. */
 	ret = ttm_bo_init_reserved(&vdev->mman->bdev, &bo->tbo, p->type,
 				   &bo->placement, align >> PAGE_SHIFT, &ctx,
 				   NULL, resv, vgpu_bo_destroy);
@@ -234,15 +233,17 @@ static int vgpu_bo_create_reserved(struct vgpu_device *vdev,
 /**
  * vgpu_bo_create() - create a buffer object
  * @vdev: device
- * @p: what to create
- * @out: the BO, with one reference
+ * @p: parameters
+ * @out: receives the BO, with one reference
  *
- * Memory that is mapped to user space (ttm_bo_type_device) or asked for with
- * VRAM_CLEARED reads as zero, after the fences of usage KERNEL in the BO's
- * reservation. May evict other BOs.
+ * Memory that user space can map (ttm_bo_type_device), and memory requested with
+ * VRAM_CLEARED, reads as zero after the fences of usage KERNEL in the BO's reservation.
+ * May evict other BOs.
  *
- * Return: 0, -EINVAL for sizes or domains that cannot be, -ENOMEM when there
- * is no room or the BO would never fit, -ERESTARTSYS for ttm_bo_type_device.
+ * Context: may sleep; no reservation is held, except that of @p->import.
+ *
+ * Return: 0, -EINVAL for an invalid size or domain, -ENOMEM if memory is used up or the
+ * BO can never fit, -ERESTARTSYS unless ttm_bo_type_kernel.
  */
 int vgpu_bo_create(struct vgpu_device *vdev, const struct vgpu_bo_params *p,
 		   struct vgpu_bo **out)
@@ -259,7 +260,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_create);
  * vgpu_bo_put() - drop a reference
  * @bo: BO
  *
- * Its memory is freed when the engines have done with it.
+ * The memory is freed when the engines have stopped using it.
  */
 void vgpu_bo_put(struct vgpu_bo *bo)
 {
@@ -267,7 +268,7 @@ void vgpu_bo_put(struct vgpu_bo *bo)
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_put);
 
-/* To where its placement says. */
+/* Move the BO to its placement. */
 static int bo_bring(struct vgpu_bo *bo, bool interruptible)
 {
 	struct ttm_operation_ctx ctx = {
@@ -280,16 +281,16 @@ static int bo_bring(struct vgpu_bo *bo, bool interruptible)
 }
 
 /**
- * vgpu_bo_validate() - bring a BO to a place
+ * vgpu_bo_validate() - move a BO to a domain
  * @bo: BO, reservation held
  * @domain: as in struct vgpu_bo_params
  * @interruptible: signals may end the wait
  *
- * The move may still be under way: see the fences of usage KERNEL. What may not be
- * in VRAM (vgpu_bo_vram_ok()) goes to GTT instead.
+ * The move may be in flight on return: see the fences of usage KERNEL. A BO that must not
+ * be in VRAM (vgpu_bo_vram_ok()) moves to GTT instead.
  *
- * Return: 0, -EINVAL for a domain that cannot be or a pinned BO elsewhere,
- * -ENOMEM, -ERESTARTSYS.
+ * Return: 0, -EINVAL for an invalid domain or a BO that is pinned elsewhere, -ENOMEM,
+ * -ERESTARTSYS.
  */
 int vgpu_bo_validate(struct vgpu_bo *bo, u32 domain, bool interruptible)
 {
@@ -302,10 +303,10 @@ int vgpu_bo_validate(struct vgpu_bo *bo, u32 domain, bool interruptible)
 }
 
 /**
- * vgpu_bo_validate_no_evict() - bring a BO to VRAM if that has room
+ * vgpu_bo_validate_no_evict() - move a BO to VRAM if VRAM has free space
  * @bo: BO of VRAM, reservation held
  *
- * Else it stays in GTT, or comes there. Takes no VRAM from others.
+ * Otherwise the BO stays in GTT or moves there. Evicts no other BO from VRAM.
  *
  * Return: as vgpu_bo_validate(), interruptible.
  */
@@ -315,17 +316,17 @@ int vgpu_bo_validate_no_evict(struct vgpu_bo *bo)
 		return vgpu_bo_validate(bo, AMDGPU_GEM_DOMAIN_GTT, true);
 	vgpu_bo_set_placement(bo, AMDGPU_GEM_DOMAIN_VRAM |
 			      AMDGPU_GEM_DOMAIN_GTT, false);
-	/* TTM looks for free room, and then for other places. */
+	/* TTM tries free space in VRAM, then the fallback. */
 	bo->places[0].flags |= TTM_PL_FLAG_DESIRED;
 	bo->places[1].flags |= TTM_PL_FLAG_FALLBACK;
 	return bo_bring(bo, true);
 }
 
 /**
- * vgpu_bo_validate_gart() - bring a BO to where VMID 0 reaches it
+ * vgpu_bo_validate_gart() - move a BO to an address of VMID 0
  * @bo: BO in one piece, reservation held
  *
- * Where vgpu_bo_mc_addr() has an address: GTT, if it has none where it is.
+ * If vgpu_bo_mc_addr() has no address, the BO moves to GTT with an address.
  *
  * Return: as vgpu_bo_validate(), interruptible.
  */
@@ -338,7 +339,7 @@ int vgpu_bo_validate_gart(struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_bo_pin() - bring a BO to a place and keep it there
+ * vgpu_bo_pin() - move a BO to a domain and keep it there
  * @bo: BO, reservation held
  * @domain: as in struct vgpu_bo_params
  *
@@ -354,7 +355,7 @@ int vgpu_bo_pin(struct vgpu_bo *bo, u32 domain)
 		return ret;
 	ttm_bo_pin(&bo->tbo);
 	vgpu_shrink_bo(bo);
-	/* Off the LRU at once, not when somebody unreserves it by TTM. */
+	/* Remove the BO from the LRU now; TTM would do so at its next unreserve. */
 	ttm_bo_move_to_lru_tail_unlocked(&bo->tbo);
 	return 0;
 }
@@ -371,13 +372,14 @@ void vgpu_bo_unpin(struct vgpu_bo *bo)
 }
 
 /*
- * How long the kernel waits for VRAM that its owners keep for a time, and for what others
- * have reserved: these may want a lock of the caller.
+ * Limits of waits for VRAM in kernel allocations: for VRAM that its owners keep for a
+ * time, and, in ticks, for BOs that other threads have reserved. The latter may wait for
+ * a lock of the caller, so the wait must end.
  */
 #define BO_KERNEL_KEPT	(3 * HZ)
 #define BO_KERNEL_HELD	(HZ / 4)
 
-/* There is no other place for it. As vgpu_bo_create_reserved(). */
+/* Retry for VRAM, since the BO has no other place. Otherwise as vgpu_bo_create_reserved(). */
 static int bo_create_patiently(struct vgpu_device *vdev,
 			       const struct vgpu_bo_params *p, struct vgpu_bo **out)
 {
@@ -398,19 +400,21 @@ static int bo_create_patiently(struct vgpu_device *vdev,
 }
 
 /**
- * vgpu_bo_create_kernel() - a BO for the driver itself
+ * vgpu_bo_create_kernel() - create a pinned and mapped BO for the driver itself
  * @vdev: device
  * @size: bytes
  * @domain: AMDGPU_GEM_DOMAIN_VRAM (contiguous and zero) or _GTT (not cleared)
- * @out: the BO
- * @mc_addr: its address for VMID 0; may be NULL
- * @cpu: its address for the CPU (I/O memory in VRAM); may be NULL
+ * @out: receives the BO
+ * @mc_addr: receives its address for VMID 0; may be NULL
+ * @cpu: receives its address for the CPU (I/O memory in VRAM); may be NULL
  *
- * Pinned and mapped. Takes no reservation that others may hold, so callers may
- * hold any lock that is inside reservations. VRAM that its owners keep for a time
- * (vgpu_bo_owner_ops.evict_in) is waited for, three seconds at most.
+ * Waits up to three seconds for VRAM that its owners keep for a time
+ * (vgpu_bo_owner_ops.evict_in).
  *
- * Return: 0 or -ENOMEM, -EINVAL.
+ * Context: sleeps. Only tries reservations that others may hold, so the caller may hold
+ * any lock that is inside reservations.
+ *
+ * Return: 0, -ENOMEM or -EINVAL.
  */
 int vgpu_bo_create_kernel(struct vgpu_device *vdev, u64 size, u32 domain,
 			  struct vgpu_bo **out, u64 *mc_addr, void **cpu)
@@ -457,7 +461,7 @@ void vgpu_bo_free_kernel(struct vgpu_bo **bo)
 {
 	if (!*bo)
 		return;
-	/* Uninterruptible and without ticket: cannot fail. */
+	/* Uninterruptible and without ticket, so this cannot fail. */
 	ttm_bo_reserve(&(*bo)->tbo, false, false, NULL);
 	vgpu_bo_kunmap(*bo);
 	ttm_bo_unpin(&(*bo)->tbo);

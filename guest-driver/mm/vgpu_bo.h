@@ -22,7 +22,7 @@ struct vgpu_userptr;
 #define VGPU_PL_DOORBELL	(TTM_PL_PRIV + 0)
 #define VGPU_PL_MMIO_REMAP	(TTM_PL_PRIV + 1)
 
-/* The name of a memory type, for TP_printk(). */
+/* Name of a memory type, for TP_printk(). */
 #define vgpu_trace_place(type)						\
 	__print_symbolic(type, { TTM_PL_SYSTEM, "system" },		\
 			 { TTM_PL_TT, "gtt" }, { TTM_PL_VRAM, "vram" },	\
@@ -30,27 +30,27 @@ struct vgpu_userptr;
 			 { VGPU_PL_MMIO_REMAP, "mmio-remap" })
 
 /*
- * The page with the HDP flush registers (vgpu_hw.remap_base). The value is
- * newer amdgpu's; GEM_CREATE does not take it.
+ * Domain of the page with the HDP flush registers (vgpu_hw.remap_base). The value is
+ * that of newer amdgpu versions; GEM_CREATE does not accept it.
  */
 #define VGPU_GEM_DOMAIN_MMIO_REMAP	0x80
 
-/* No address for VMID 0. */
+/* VMID 0 has no address for the BO. */
 #define VGPU_MC_NONE		(~0ull)
 
 /**
- * struct vgpu_bo_owner_ops - what mm/ asks the owner of a BO
- * @evict_ok: may the BO be evicted or swapped out now? Reservation held, must
- *            not sleep. NULL: always
- * @evict_in: for how many jiffies more @evict_ok keeps VRAM from an allocation of
- *            the caller; 0: not for a time. As @evict_ok. NULL: 0
- * @vacate: bring what is in the BO elsewhere, as its VRAM is wanted: true if
- *          that can be freed, false if it cannot now. Such a BO does not move to
- *          GTT. Called when TTM moves the BO out of VRAM. Reservation held; sleeps
- *          and allocates, takes no lock that is outside reservations and waits for
- *          no page. NULL: the BO moves
- * @release: the last reference is gone, the memory not yet. Must not take a
- *           reservation. NULL: nothing to do
+ * struct vgpu_bo_owner_ops - functions of a BO's owner that mm/ calls
+ * @evict_ok: return whether the BO may be evicted or swapped out now. Reservation
+ *            held, must not sleep. NULL: always
+ * @evict_in: return for how many jiffies more @evict_ok keeps VRAM from an allocation
+ *            of the caller; 0: no known time. Context as @evict_ok. NULL: 0
+ * @vacate: move the content of the BO elsewhere, since its VRAM is needed. Returns
+ *          true if the VRAM can be freed, false if it cannot now. Such a BO does not
+ *          move to GTT. Called when TTM moves the BO out of VRAM, with the
+ *          reservation held; may sleep and allocate, takes no lock that is outside
+ *          reservations and waits for no page. NULL: the BO moves
+ * @release: the last reference was dropped, the memory is not freed yet. Must not
+ *           take a reservation. NULL: nothing to do
  */
 struct vgpu_bo_owner_ops {
 	bool (*evict_ok)(struct vgpu_bo *bo);
@@ -62,36 +62,35 @@ struct vgpu_bo_owner_ops {
 /**
  * struct vgpu_bo - a buffer object
  * @tbo: TTM object; its base is the GEM object
- * @vdev: the device whose memory it is
- * @domains: where it belongs, AMDGPU_GEM_DOMAIN_*; to change it, reservation
- *           held
+ * @vdev: device
+ * @domains: preferred places, AMDGPU_GEM_DOMAIN_*; changed with the reservation held
  * @flags: AMDGPU_GEM_CREATE_* of the creation
  * @places: storage of @placement; reservation held
- * @placement: the last one asked for; reservation held
- * @root: whose reservation it shares, or NULL; freed with the BO
- * @vm_mappings: struct vgpu_vm_bo of each VM that maps it; reservation held.
- *               A user pointer's change under vgpu_userptr_lock() as well
+ * @placement: the last placement requested; reservation held
+ * @root: object whose reservation the BO shares, or NULL; referenced by the BO
+ * @vm_mappings: struct vgpu_vm_bo of each VM that maps the BO; reservation held. For
+ *               a user pointer changes need vgpu_userptr_lock() as well
  * @kmap: CPU mapping of vgpu_bo_kmap(); reservation held
  * @kmaps: number of users of @kmap; each user pins the BO. Reservation held
- * @vram_lost: it was in VRAM when a reset lost that; never reset
+ * @vram_lost: the BO was in VRAM when a reset lost VRAM; never cleared
  * @lost_link: in vgpu_vram_mgr.lost if @vram_lost
  * @leaving_link: in vgpu_vram_mgr.leaving if @leaving
- * @leaving: the copy by which it left VRAM; vgpu_vram_mgr.lock
- * @leaving_epoch: vgpu_hw.vram_epoch before that; vgpu_vram_mgr.lock
- * @users: struct kgd_mem of each process that knows it; reservation held
- * @owner_ops: the owner's, or NULL. Set once, reservation held
- * @owner: for @owner_ops->vacate; reservation held
- * @charged: AMDGPU_GEM_DOMAIN_* that KFD's memory limit counts it in, for
- *           @owner_ops->release; set with @owner_ops. User space may change
- *           @domains, so that does not tell
- * @import: another device's dma-buf that it stands for, referenced, or NULL
- * @attachments: who has imported it (mm/vgpu_dma_buf.c); reservation held
- * @userptr: of what process its memory is (mm/vgpu_userptr.c), or NULL
- * @metadata: what user space keeps here, or NULL; freed with the BO. This and
- *            the next three: reservation held
- * @metadata_size: bytes
- * @metadata_flags: user space's
- * @tiling_flags: user space's
+ * @leaving: fence of the last copy out of VRAM, or NULL; vgpu_vram_mgr.lock
+ * @leaving_epoch: vgpu_hw.vram_epoch before that copy; vgpu_vram_mgr.lock
+ * @users: struct kgd_mem of each process that uses the BO; reservation held
+ * @owner_ops: functions of the owner, or NULL. Set once, reservation held
+ * @owner: data of @owner_ops->vacate; reservation held
+ * @charged: AMDGPU_GEM_DOMAIN_* for which KFD's memory limit counts the BO, for
+ *           @owner_ops->release; set with @owner_ops. @domains does not serve, since
+ *           user space may change it
+ * @import: dma-buf of another device that the BO stands for, referenced, or NULL
+ * @attachments: importers of the BO (mm/vgpu_dma_buf.c); reservation held
+ * @userptr: process memory that the BO stands for (mm/vgpu_userptr.c), or NULL
+ * @metadata: data that user space attaches to the BO, or NULL; freed with the BO.
+ *            This and the next three: reservation held
+ * @metadata_size: bytes of @metadata
+ * @metadata_flags: set by user space, not interpreted
+ * @tiling_flags: set by user space, not interpreted
  */
 struct vgpu_bo {
 	struct ttm_buffer_object tbo;
@@ -122,6 +121,7 @@ struct vgpu_bo {
 	u64 tiling_flags;
 };
 
+/* @tbo must be part of a struct vgpu_bo: see vgpu_bo_is_ours(). */
 static inline struct vgpu_bo *to_vgpu_bo(struct ttm_buffer_object *tbo)
 {
 	return container_of(tbo, struct vgpu_bo, tbo);
@@ -187,10 +187,10 @@ struct drm_gem_object *vgpu_gem_import(struct drm_device *drm,
 struct vgpu_bo *vgpu_dma_buf_bo(struct dma_buf *dma_buf);
 
 /**
- * struct vgpu_bo_set - some BOs, each referenced
- * @bo: they
- * @n: their number
- * @room: how many fit
+ * struct vgpu_bo_set - a list of BOs, each referenced
+ * @bo: BOs
+ * @n: number of BOs
+ * @room: capacity of @bo
  */
 struct vgpu_bo_set {
 	struct vgpu_bo **bo;

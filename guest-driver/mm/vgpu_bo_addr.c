@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Where a BO is: for the kernel, for user space's mmap, for VMID 0.
- */
+/* Addresses of a BO: for the kernel, for mmap by user space, for VMID 0. */
 #include <linux/dma-resv.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
@@ -18,14 +16,13 @@
 
 /**
  * vgpu_bo_kmap() - map a BO for the kernel
- * @bo: BO, reservation held; pinned until vgpu_bo_kunmap()
+ * @bo: BO, reservation held; stays pinned until vgpu_bo_kunmap()
  *
- * Waits for pending moves. Nests: all callers get the same address, which is valid
- * until each has called vgpu_bo_kunmap(). ttm_kmap_obj_virtual() of @bo->kmap
- * returns whether the address is I/O memory.
+ * Waits for pending moves. Nests: all callers get the same address, which is valid until each
+ * has called vgpu_bo_kunmap(). ttm_kmap_obj_virtual() of @bo->kmap returns whether the address
+ * is I/O memory.
  *
- * Return: the address, or ERR_PTR(-EINVAL) when VRAM is in several pieces,
- * ERR_PTR(-ENOMEM).
+ * Return: the address, or ERR_PTR(-EINVAL) if VRAM is in several pieces, ERR_PTR(-ENOMEM).
  */
 void *vgpu_bo_kmap(struct vgpu_bo *bo)
 {
@@ -68,13 +65,13 @@ void vgpu_bo_kunmap(struct vgpu_bo *bo)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_kunmap);
 
 /**
- * vgpu_bo_cpu_addr() - where the kernel finds a byte of a BO
+ * vgpu_bo_cpu_addr() - the kernel's address of one byte of a BO
  * @bo: BO, reservation held, in VRAM or populated system memory
- * @offset: of the byte
- * @is_io: says whether it is I/O memory
+ * @offset: offset of the byte in the BO
+ * @is_io: receives whether it is I/O memory
  *
- * Without a mapping of its own: the address is good to the end of the page, and
- * until the BO moves. Does not wait for moves.
+ * Creates no mapping: the address is valid to the end of the page, and until the BO moves.
+ * Does not wait for moves.
  *
  * Return: the address, or ERR_PTR(-EINVAL).
  */
@@ -100,8 +97,8 @@ void *vgpu_bo_cpu_addr(struct vgpu_bo *bo, u64 offset, bool *is_io)
 }
 
 /**
- * vgpu_bo_mc_addr() - address for VMID 0
- * @bo: BO; contiguous VRAM, or GTT with an address; cannot move meanwhile
+ * vgpu_bo_mc_addr() - address of a BO for VMID 0
+ * @bo: contiguous VRAM, or GTT with an address; the caller keeps the BO from moving
  *
  * Return: the address, or VGPU_MC_NONE.
  */
@@ -131,10 +128,10 @@ static u64 vgpu_bo_start(struct vgpu_bo *bo, u32 mem_type)
 }
 
 /**
- * vgpu_bo_vram_offset() - where a contiguous BO is in VRAM
+ * vgpu_bo_vram_offset() - offset of a contiguous BO in VRAM
  * @bo: contiguous BO in VRAM that cannot move
  *
- * Return: bytes from the beginning of VRAM.
+ * Return: bytes from the start of VRAM.
  */
 u64 vgpu_bo_vram_offset(struct vgpu_bo *bo)
 {
@@ -142,10 +139,10 @@ u64 vgpu_bo_vram_offset(struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_bo_doorbell_offset() - where a BO is among the doorbells
+ * vgpu_bo_doorbell_offset() - offset of a BO in the doorbell BAR
  * @bo: BO of AMDGPU_GEM_DOMAIN_DOORBELL that cannot move
  *
- * Return: bytes from the beginning of BAR 2.
+ * Return: bytes from the start of BAR 2.
  */
 u64 vgpu_bo_doorbell_offset(struct vgpu_bo *bo)
 {
@@ -163,7 +160,9 @@ u64 vgpu_bo_mmap_offset(struct vgpu_bo *bo)
 	return drm_vma_node_offset_addr(&bo->tbo.base.vma_node);
 }
 
-/* Is the BO where a reset of the device makes it unreachable? Reservation held. */
+/*
+ * Returns whether the BO is in a BAR, which is unreachable during a reset. Reservation held.
+ */
 static bool bo_is_in_bar(const struct ttm_buffer_object *tbo)
 {
 	return tbo->resource && tbo->resource->mem_type != TTM_PL_SYSTEM &&
@@ -171,8 +170,8 @@ static bool bo_is_in_bar(const struct ttm_buffer_object *tbo)
 }
 
 /*
- * Wait until the BO's moves are done, without mmap_lock if the fault may be tried again.
- * Returns 0, reservation held; or what the fault handler returns, reservation given back.
+ * Wait until the BO's moves are done, without mmap_lock if the fault may be retried. Returns 0
+ * with the reservation held, or the result of the fault handler with the reservation dropped.
  */
 static vm_fault_t bo_fault_idle(struct ttm_buffer_object *tbo, struct vm_fault *vmf)
 {
@@ -188,14 +187,17 @@ static vm_fault_t bo_fault_idle(struct ttm_buffer_object *tbo, struct vm_fault *
 		return ret;
 	}
 	if (unlock) {
-		/* The VMA, and its reference to the BO, may go: one of TTM's, not of GEM's. */
+		/*
+		 * Without the lock the VMA and its reference to the BO may be freed: take a
+		 * TTM reference.
+		 */
 		ttm_bo_get(tbo);
 		release_fault_lock(vmf);
 	}
 	left = dma_resv_wait_timeout(resv, DMA_RESV_USAGE_KERNEL, true,
 				     MAX_SCHEDULE_TIMEOUT);
 	if (!unlock && left < 0)
-		ret = VM_FAULT_NOPAGE;	/* a signal: to be handled first */
+		ret = VM_FAULT_NOPAGE;	/* handle the signal first */
 	if (ret)
 		dma_resv_unlock(resv);
 	if (unlock)
@@ -218,9 +220,9 @@ static vm_fault_t bo_fault_insert(struct ttm_buffer_object *tbo, struct vm_fault
 }
 
 /*
- * ttm_bo_vm_fault() that inserts no pages of a BAR while the device is reset. A reset waits
- * for whoever is between vgpu_io_map_begin() and _end(), and the fences of moves may wait
- * for the reset: so the moves are waited for first.
+ * As ttm_bo_vm_fault(), but inserts no pages of a BAR while the device is reset. A reset waits
+ * for fault handlers between vgpu_io_map_begin() and vgpu_io_map_end(), and fences of moves
+ * may wait for the reset: so wait for the moves before vgpu_io_map_begin().
  */
 static vm_fault_t vgpu_bo_vm_fault(struct vm_fault *vmf)
 {
@@ -249,13 +251,13 @@ static vm_fault_t vgpu_bo_vm_fault(struct vm_fault *vmf)
 		dma_resv_unlock(tbo->base.resv);
 		return vgpu_io_map_wait(vdev, vmf);
 	}
-	/* TTM has given the reservation back if it has waited for a move. */
+	/* TTM has dropped the reservation if it waited for a move. */
 	if (ret != VM_FAULT_RETRY || vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
 		dma_resv_unlock(tbo->base.resv);
 	return ret;
 }
 
-/* System memory of a BO, which may have been swapped out. Reservation held. */
+/* Access system memory of a BO, which may have been swapped out. Reservation held. */
 static int bo_access_pages(struct ttm_buffer_object *tbo, unsigned long offset,
 			   void *buf, int len, int write)
 {
@@ -281,10 +283,9 @@ static int bo_access_pages(struct ttm_buffer_object *tbo, unsigned long offset,
 }
 
 /*
- * Wait until the BO's moves are done. ptrace and /proc/PID/mem report an interrupted
- * access as -EIO and do not restart it, so only a fatal signal ends the wait. There
- * is no killable wait for a dma_resv: look for a fatal signal every 100 ms.
- * Reservation held.
+ * Wait until the BO's moves are done. ptrace and /proc/PID/mem report an interrupted access as
+ * -EIO and do not restart it, so only a fatal signal ends the wait. dma_resv has no killable
+ * wait: test for a fatal signal every 100 ms. Reservation held.
  */
 static int bo_await_moves(struct ttm_buffer_object *tbo)
 {
@@ -300,7 +301,7 @@ static int bo_await_moves(struct ttm_buffer_object *tbo)
 	return left < 0 ? left : 0;
 }
 
-/* Reservation held, the device stays. */
+/* Reservation held; the caller is inside drm_dev_enter(). */
 static int bo_access(struct ttm_buffer_object *tbo, unsigned long offset,
 		     void *buf, int len, int write)
 {
@@ -317,8 +318,8 @@ static int bo_access(struct ttm_buffer_object *tbo, unsigned long offset,
 }
 
 /*
- * Access by ptrace and /proc/PID/mem. ttm_bo_vm_access() does not wait for moves: it
- * would read system memory before the copy has filled it.
+ * Access by ptrace and /proc/PID/mem. Unlike this function, ttm_bo_vm_access() does not wait
+ * for moves: it would read system memory before the copy has filled it.
  */
 static int vgpu_bo_vm_access(struct vm_area_struct *vma, unsigned long addr,
 			     void *buf, int len, int write)
@@ -342,7 +343,7 @@ static int vgpu_bo_vm_access(struct vm_area_struct *vma, unsigned long addr,
 	return ret;
 }
 
-/* CPU mappings of BOs. */
+/* VMA operations of CPU mappings of BOs. */
 const struct vm_operations_struct vgpu_bo_vm_ops = {
 	.fault = vgpu_bo_vm_fault,
 	.open = ttm_bo_vm_open,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A growing set of BOs that somebody wants to look at. */
+/* A growing list of referenced BOs. */
 #include <linux/slab.h>
 
 #include "vgpu_mm_priv.h"
@@ -7,11 +7,13 @@
 #define BO_SET_FIRST	32u
 
 /**
- * vgpu_bo_set_add() - put a BO into a set
+ * vgpu_bo_set_add() - add a BO to a set
  * @set: set, zeroed at first
- * @bo: BO, referenced by the caller; the set takes a reference of its own
+ * @bo: BO, referenced by the caller; the set takes another reference
  *
- * A BO may be in it several times. Sleeps.
+ * A set may contain a BO several times.
+ *
+ * Context: sleeps.
  *
  * Return: 0 or -ENOMEM.
  */
@@ -36,8 +38,8 @@ int vgpu_bo_set_add(struct vgpu_bo_set *set, struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_bo_set_free() - let all of it go
- * @set: set; no reservation is held
+ * vgpu_bo_set_free() - drop all references of a set and free it
+ * @set: set; the caller holds no reservation
  */
 void vgpu_bo_set_free(struct vgpu_bo_set *set)
 {

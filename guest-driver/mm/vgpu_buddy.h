@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The kernel's buddy allocator under its newer name. It left DRM and became
- * gpu_buddy; kernels that have it only as drm_buddy get the names from here.
+ * The kernel's buddy allocator under its newer name. The allocator moved from
+ * DRM to gpu_buddy; for kernels that have it only as drm_buddy, this header
+ * maps the names.
  */
 #ifndef VGPU_BUDDY_H
 #define VGPU_BUDDY_H
@@ -28,12 +29,12 @@
 #endif
 
 /*
- * When this kernel's allocator fails to split a block for want of a few bytes
- * for its books, it puts the block into its tree of free ones although it is
- * still there: the tree is broken, and the kernel soon oopses in it. Nothing
- * can be done about that afterwards. The allocation is one that the page
- * allocator does not let fail, but fault injection does: hence no injected
- * failure between these two. Mutex of the allocator held.
+ * Disable fault injection around a split of a block. If this kernel's buddy
+ * allocator cannot allocate the few bytes that a split needs, it inserts the
+ * block, which is still in its tree of free blocks, a second time: the tree is
+ * corrupt, and the kernel soon oopses. The page allocator does not fail such a
+ * small allocation, but fault injection does. Return: the state for
+ * vgpu_buddy_failure_again(). The caller holds the mutex of the allocator.
  */
 static inline unsigned int vgpu_buddy_no_failure(void)
 {

@@ -4,22 +4,22 @@
  *
  * DOC: what a copy is made of
  *
- * The engine reaches VRAM at its MC address, and system memory only through
- * the GART. Memory that has no address there is copied through the engine's
- * transfer window, which the job points at its pages itself (hw/vgpu_gart.c).
- * What does not fit into a job goes into the next one: all are pushed without
- * waiting for any, and are run one behind the other.
+ * The engine reaches VRAM at its MC address, and system memory only through the
+ * GART. Memory without a GART address is copied through the engine's transfer
+ * window, whose entries the job itself writes (hw/vgpu_gart.c). An operation that
+ * does not fit into one job is split into several: all are pushed without waiting,
+ * and run one after the other.
  *
  * DOC: order
  *
- * An operation's jobs are in one queue, so its last fence stands for all of it.
- * What it must come after are the fences of usage KERNEL in the BO's
- * reservation: earlier moves and clears of the BO and, put there by TTM, the
- * moves out of the memory that it was given. A move of a BO that is in use, and
- * the clear of memory that is about to be freed, come after all of the BO's
- * users, too. The first job depends on them.
- * Moves out of VRAM have one queue: TTM keeps the last of them for the whole
- * manager, and they must be of one context.
+ * All jobs of an operation are in one queue, so the last fence stands for the
+ * whole operation. The first job depends on the fences of usage KERNEL in the BO's
+ * reservation: earlier moves and clears of the BO and, added by TTM, moves out of
+ * the memory that the BO was given. A move of a BO that is in use, and the clear
+ * of memory that is about to be freed, also depend on all users of the BO.
+ *
+ * Moves out of VRAM share one queue: TTM keeps only the last of their fences for
+ * the whole manager, so they must be of one context.
  */
 #include <linux/dma-fence.h>
 
@@ -32,11 +32,11 @@
 #include "vgpu_mm_priv.h"
 #include "vgpu_res_cursor.h"
 
-/* A job without entries may be all copies; with some, each has its half. */
+/* Without entries a job may consist of copies; with entries, each gets half of the job. */
 #define MAX_COPIES	(VGPU_SDMA_MAX_JOB_DWORDS / 2 / SDMA_COPY_LINEAR_DWORDS)
 #define MAX_ENTRIES_DW	(VGPU_SDMA_MAX_JOB_DWORDS / 2 - VGPU_GART_FLUSH_DWORDS)
 #define MAX_FILLS	(VGPU_SDMA_MAX_JOB_DWORDS / SDMA_CONST_FILL_DWORDS)
-/* Entry, packet around it, and a copy: no two pages need be adjacent. */
+/* Worst case for one page: an entry, the packet around it, and a copy. */
 #define PAIR_DWORDS	(SDMA_WRITE_LINEAR_DWORDS + 2 + SDMA_COPY_LINEAR_DWORDS)
 #define JOB_PAGES	512ul
 
@@ -63,8 +63,8 @@ static void job_flush(struct vgpu_copy_job *job, unsigned int engine)
 }
 
 /*
- * Push @job or free it. The first one of an operation (no *@fence yet) comes
- * after the fences of @resv up to @usage, or after all users of @used.
+ * Push @job, or free it on failure. The first job of an operation (*@fence is
+ * NULL) depends on the fences of @resv up to @usage, or on all users of @used.
  */
 static int job_submit(struct vgpu_copy_job *job, struct dma_resv *resv,
 		      enum dma_resv_usage usage, struct vgpu_bo *used,
@@ -85,8 +85,8 @@ static int job_submit(struct vgpu_copy_job *job, struct dma_resv *resv,
 }
 
 /*
- * The fence of a whole operation, or an error. Even then nothing of it is
- * under way any more: the caller is going to free the memory.
+ * Return the fence of a whole operation, or an error. In case of an error wait for
+ * the jobs in flight: the caller is going to free the memory.
  */
 static struct dma_fence *job_finish(struct dma_fence *fence, int ret)
 {
@@ -99,7 +99,7 @@ static struct dma_fence *job_finish(struct dma_fence *fence, int ret)
 	return fence ?: dma_fence_get_stub();
 }
 
-/* First page, in the GART, of an engine's window. */
+/* First GART page of an engine's window. */
 static u64 window_page(unsigned int engine)
 {
 	return engine * VGPU_GTT_WINDOW_PAGES;
@@ -107,9 +107,9 @@ static u64 window_page(unsigned int engine)
 
 /**
  * struct copy_side - source or destination of a copy
- * @cur: what is left; offsets relative to the resource if there is a window
- * @base: MC address that belongs to address 0 of @cur
- * @window: the side is reached through a window
+ * @cur: remaining part; offsets relative to the resource if @window
+ * @base: MC address of address 0 of @cur
+ * @window: the side is accessed through the engine's window
  */
 struct copy_side {
 	struct vgpu_res_cursor cur;
@@ -139,16 +139,16 @@ static int copy_side_init(struct vgpu_device *vdev, struct copy_side *side,
 /**
  * struct copy_op - a copy between two resources
  * @vdev: device
- * @resv: what it comes after
- * @used: BO whose users it comes after, or NULL
- * @sys: DMA addresses behind a window
- * @pages: of the destination, if that is in GTT; else NULL
- * @queue: where its jobs wait, and which engine runs them
- * @vram_epoch: as of its jobs
- * @size: bytes, from the beginning of both
+ * @resv: reservation whose fences the copy depends on
+ * @used: BO whose users the copy depends on, or NULL
+ * @sys: DMA addresses of the side that is accessed through a window
+ * @pages: pages of the destination, if that is in GTT; else NULL
+ * @queue: queue of its jobs, and number of the engine
+ * @vram_epoch: for vgpu_copy_job.vram_epoch
+ * @size: bytes, from the start of both
  * @src: source
  * @dst: destination
- * @fence: of the last job that was pushed, or NULL
+ * @fence: fence of the last job pushed, or NULL
  */
 struct copy_op {
 	struct vgpu_device *vdev;
@@ -170,7 +170,7 @@ static u64 run_bytes(const struct vgpu_res_cursor *src,
 	return min_t(u64, min3(left, src->size, dst->size), VGPU_SDMA_MAX_COPY);
 }
 
-/* How many copies the next @bytes take, and, if they are too many, *@bytes. */
+/* Returns the number of copies for the next *@bytes; lowers *@bytes if they need too many. */
 static unsigned int op_count(const struct copy_op *op, u64 *bytes)
 {
 	struct vgpu_res_cursor src = op->src.cur, dst = op->dst.cur;
@@ -187,8 +187,8 @@ static unsigned int op_count(const struct copy_op *op, u64 *bytes)
 }
 
 /*
- * Point the window at the next pages of @side. Returns the bytes that it shows,
- * from the side's position on: as many as there is room for.
+ * Emit entries of the window for the next pages of @side. Returns the number of
+ * bytes that the window covers from the side's position on: as many as fit.
  */
 static u64 op_bind(struct copy_op *op, struct copy_side *side,
 		   struct vgpu_copy_job *job, u64 bytes)
@@ -208,7 +208,7 @@ static u64 op_bind(struct copy_op *op, struct copy_side *side,
 	return min(bytes, (bound << PAGE_SHIFT) - in_page);
 }
 
-/* One job's worth of a copy. */
+/* Push the next job of a copy. */
 static int op_chunk(struct copy_op *op)
 {
 	struct copy_side *windowed = op->src.window ? &op->src :
@@ -250,23 +250,25 @@ static int op_chunk(struct copy_op *op)
 /**
  * vgpu_mm_copy_res() - copy between two resources
  * @vdev: device
- * @resv: reservation of the BO that both are of, held; it comes after the
- *        fences of usage KERNEL in there
- * @used: the BO, if it comes after its users as well (move_later has been
+ * @resv: reservation of the BO of both, held; the copy runs after its fences of
+ *        usage KERNEL
+ * @used: the BO, if the copy runs after its users as well (move_later has been
  *        called); else NULL
  * @ttm: pages of the resource that is in GTT; NULL if none is
  * @src: source
  * @dst: destination
- * @size: bytes, from the beginning of both
+ * @size: bytes, from the start of both
  *
- * Each is in VRAM or GTT, at most one in GTT without an address. Both must
- * stay until the fence signals. May allocate; takes copy_lock. Waits for
- * nothing, unless it fails.
+ * Each resource is in VRAM or GTT, at most one in GTT without an address. The
+ * caller keeps both until the fence signals.
  *
- * Return: the fence of the copy, whose error tells if it failed (-ECANCELED:
- * what was in VRAM is lost; a destination in GTT is zero then, where it is not
- * the copy), or ERR_PTR(-ENODEV) if the hardware goes, -EINVAL,
- * -ENOMEM.
+ * Context: may allocate; takes copy_lock. Waits only if it fails, for its jobs in
+ * flight.
+ *
+ * Return: the fence of the copy, which has an error if the copy failed
+ * (-ECANCELED: VRAM content was lost). A destination in GTT is zero where a failed
+ * copy did not fill it. Or ERR_PTR(-ENODEV) if the hardware is being removed,
+ * -EINVAL, -ENOMEM.
  */
 struct dma_fence *vgpu_mm_copy_res(struct vgpu_device *vdev,
 				   struct dma_resv *resv, struct vgpu_bo *used,
@@ -304,13 +306,16 @@ struct dma_fence *vgpu_mm_copy_res(struct vgpu_device *vdev,
 	return job_finish(op.fence, ret);
 }
 
-/* Is it to be filled? @skip: leave out what is known to be clear. */
+/*
+ * Returns whether the run is to be filled. @skip: leave out runs that are known to
+ * be clear.
+ */
 static bool fill_needed(struct vgpu_res_cursor *cur, bool skip)
 {
 	return !skip || !vgpu_res_cleared(cur);
 }
 
-/* Fills that the next part of @cur takes; *@bytes: how far they reach. */
+/* Returns the number of fills in the next job of @cur; *@bytes: how far they reach. */
 static unsigned int fills_count(struct vgpu_res_cursor cur, bool skip,
 				u64 *bytes)
 {
@@ -325,7 +330,7 @@ static unsigned int fills_count(struct vgpu_res_cursor cur, bool skip,
 	return n;
 }
 
-/* One job's worth of a clear, or nothing. */
+/* Push the next job of a clear, if it has any fill. */
 static int clear_chunk(struct vgpu_device *vdev, struct dma_resv *resv,
 		       enum dma_resv_usage usage, struct vgpu_res_cursor *cur,
 		       bool skip, struct dma_fence **fence)
@@ -359,13 +364,15 @@ static int clear_chunk(struct vgpu_device *vdev, struct dma_resv *resv,
  * @vdev: device
  * @resv: reservation of its BO, held
  * @res: resource in VRAM
- * @fresh: it was allocated just now: leave out what is known to be clear, and come
- *         after the fences of usage KERNEL in @resv. Else come after all fences in
- *         there: a job may still write to @res, also for a BO without references
+ * @fresh: the resource was just allocated: leave out blocks that are known to be
+ *         clear, and run after the fences of usage KERNEL in @resv. Otherwise run
+ *         after all fences in @resv: a job may still write to @res, even for a BO
+ *         without references
  *
- * May allocate; takes copy_lock. Waits for nothing, unless it fails.
+ * Context: may allocate; takes copy_lock. Waits only if it fails, for its jobs in
+ * flight.
  *
- * Return: the fence, signalled already if there was nothing to do, or an
+ * Return: the fence, already signalled if there was nothing to clear, or an
  * ERR_PTR as vgpu_mm_copy_res().
  */
 struct dma_fence *vgpu_mm_clear_res(struct vgpu_device *vdev,
@@ -388,13 +395,13 @@ struct dma_fence *vgpu_mm_clear_res(struct vgpu_device *vdev,
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_mm_clear_res);
 
-/* A pair that is copied, not cleared or left out. */
+/* Returns whether the pair is copied, not cleared or left out. */
 static bool pair_copies(dma_addr_t sys)
 {
 	return sys && sys != DMA_MAPPING_ERROR;
 }
 
-/* Length of the run of pairs from @i on that are alike and, in VRAM, adjacent. */
+/* Length of the run of pairs from @i on that are treated alike and adjacent in VRAM. */
 static unsigned long pair_run(const dma_addr_t *sys, const u64 *vram,
 			      unsigned long i, unsigned long npages)
 {
@@ -408,7 +415,7 @@ static unsigned long pair_run(const dma_addr_t *sys, const u64 *vram,
 	return n;
 }
 
-/* The copies and fills of some pairs, of which the first is shown at @gart. */
+/* Emit the copies and fills of some pairs, of which the first is mapped at @gart. */
 static void pairs_copy(struct vgpu_copy_job *job, bool to_vram, u64 gart,
 		       const dma_addr_t *sys, const u64 *vram,
 		       unsigned long npages)
@@ -434,7 +441,7 @@ static void pairs_copy(struct vgpu_copy_job *job, bool to_vram, u64 gart,
 	}
 }
 
-/* Entries for those of some pairs that are copied. Returns how many are. */
+/* Emit GART entries for the pairs that are copied. Returns their number. */
 static u64 pairs_bind(struct vgpu_copy_job *job, u64 page,
 		      const dma_addr_t *sys, unsigned long npages)
 {
@@ -455,7 +462,7 @@ static u64 pairs_bind(struct vgpu_copy_job *job, u64 page,
 	return sum;
 }
 
-/* At most JOB_PAGES. */
+/* Copy at most JOB_PAGES pairs by one job. */
 static int pairs_chunk(struct vgpu_device *vdev, bool to_vram,
 		       const dma_addr_t *sys, const u64 *vram,
 		       unsigned long npages, struct dma_fence **fence)
@@ -483,15 +490,16 @@ static int pairs_chunk(struct vgpu_device *vdev, bool to_vram,
  * vgpu_mm_copy_pages() - copy pages between system memory and VRAM
  * @vdev: device
  * @to_vram: direction
- * @sys: DMA address of each page in system memory. DMA_MAPPING_ERROR: leave
- *       the pair out. 0: on the way to VRAM, clear the page there; on the way
- *       back, leave the pair out
- * @vram: offset in VRAM of each page; need not be in order
+ * @sys: DMA address of each page in system memory. DMA_MAPPING_ERROR: skip the
+ *       pair. 0: with @to_vram, clear the page in VRAM; else skip the pair
+ * @vram: offset in VRAM of each page; in any order
  * @npages: number of pairs
  *
- * Nothing else may be under way with either, and both must stay, until the
- * fence signals. Sleeps and allocates; takes copy_lock and no lock of the folders
- * above. Comes after what is on the engine's ring, and waits for no other fence.
+ * The caller keeps the pages, and keeps other work away from them, until the fence
+ * signals. The copy runs after the jobs that are on the engine's ring, and waits
+ * for no other fence.
+ *
+ * Context: sleeps and allocates; takes copy_lock and no lock of the folders above.
  *
  * Return: the fence, or an ERR_PTR as vgpu_mm_copy_res().
  */
@@ -508,7 +516,7 @@ struct dma_fence *vgpu_mm_copy_pages(struct vgpu_device *vdev, bool to_vram,
 		n = min(npages - i, JOB_PAGES);
 		ret = pairs_chunk(vdev, to_vram, sys + i, vram + i, n, &fence);
 	}
-	/* Lost in between: a part was copied afterwards. */
+	/* VRAM was lost meanwhile: later jobs read lost content. */
 	if (!ret && !to_vram && vram_epoch != atomic_read(&vdev->hw->vram_epoch))
 		ret = -ECANCELED;
 	return job_finish(fence, ret);

@@ -5,19 +5,19 @@
  *
  * DOC: queues
  *
- * A queue is a drm_sched entity: its jobs run in the order in which they were
- * pushed, and its fences are of one context. What a job must come after are
- * fences that it is given as dependencies; nobody waits for them by CPU. A job
- * that waits holds up those behind it in its queue.
+ * A queue is a drm_sched entity: its jobs run in the order in which they were pushed,
+ * and its fences are of one context. Fences that a job must run after are its
+ * dependencies; no CPU waits for them. A job that waits for its dependencies blocks the
+ * jobs after it in its queue.
  *
- * Pages of SVM depend on nobody: their jobs go to the ring at once, while BOs
- * wait for their users (vgpu_copy_job_submit()).
+ * Copies of SVM pages have no dependencies: their jobs are submitted to the ring at
+ * once, while moves of BOs wait for their users (vgpu_copy_job_submit()).
  *
- * A fence of an operation is the scheduler's. It signals when the engine, or
- * the CPU in its stead, has done the job, or its error says why not: -ECANCELED
- * if VRAM was lost, -ENODEV, -ETIME. CPU faults, importers and the next move do
- * not look at that error, and jobs that depend on the fence cannot. So system
- * memory that a failed job was to fill is zero when the fence signals.
+ * The fence of an operation is the scheduler's. It signals when the engine, or the CPU
+ * in its place, has executed the job, or with an error: -ECANCELED if VRAM was lost,
+ * -ENODEV, -ETIME. CPU faults, importers and the next move do not check that error, and
+ * jobs that depend on the fence cannot. So system memory that a failed job should have
+ * filled is cleared before the fence signals.
  */
 #include <linux/mm.h>
 #include <linux/overflow.h>
@@ -33,7 +33,7 @@ static struct vgpu_copy_job *to_copy_job(struct vgpu_sdma_job *base)
 	return container_of(base, struct vgpu_copy_job, base);
 }
 
-/* What it was to copy is lost. */
+/* Returns whether the job's source in VRAM was lost. */
 static bool copy_is_void(const struct vgpu_copy_job *job)
 {
 	return job->vram_epoch >= 0 &&
@@ -41,9 +41,9 @@ static bool copy_is_void(const struct vgpu_copy_job *job)
 }
 
 /*
- * Clear the destination of a failed job, to which no engine writes any more. Without
- * this, waiters for the job's fence on the CPU or on an engine would read what the
- * pages held before they were allocated for the BO.
+ * Clear the destination of a failed job, to which no engine writes any more. Otherwise
+ * waiters for the job's fence, on the CPU or on an engine, would read what the pages
+ * held before they were allocated for the BO.
  */
 static void copy_clear_dst(void *arg, int error)
 {
@@ -76,7 +76,7 @@ static struct dma_fence *copy_submit(struct vgpu_copy_job *job)
 				      is_void ? 1 : job->ndw, &job->hw_fence);
 	if (!copy_is_void(job))
 		return fence;
-	/* VRAM was lost before or during the submission; the engine may still run it. */
+	/* VRAM was lost before or during the submission; the engine may still run the job. */
 	if (!IS_ERR(fence)) {
 		dma_fence_wait(fence, false);
 		dma_fence_put(fence);
@@ -95,11 +95,11 @@ static struct dma_fence *copy_run(struct vgpu_sdma_job *base)
 }
 
 /**
- * vgpu_copy_job_fills() - name the system memory that a job copies to
+ * vgpu_copy_job_fills() - set the system memory that a job copies to
  * @job: from vgpu_copy_job_new(), not pushed
- * @pages: of the BO; they stay until the job's fence has signalled
- * @at: where the job's part begins, bytes
- * @bytes: its length
+ * @pages: pages of the BO; they stay until the job's fence has signalled
+ * @at: offset in @pages of the job's part, bytes
+ * @bytes: length of the job's part
  *
  * If the job fails, the memory reads as zero when the fence signals.
  */
@@ -114,7 +114,7 @@ void vgpu_copy_job_fills(struct vgpu_copy_job *job, struct page *const *pages,
 
 /**
  * vgpu_copy_job_free() - free a job
- * @job: one that was not pushed, or has ended, or was not queued
+ * @job: job that was not pushed, has ended, or is unqueued
  */
 void vgpu_copy_job_free(struct vgpu_copy_job *job)
 {
@@ -139,11 +139,11 @@ static const struct vgpu_sdma_job_ops copy_job_ops = {
 };
 
 /**
- * vgpu_copy_job_unqueued() - make a job for vgpu_copy_job_submit()
+ * vgpu_copy_job_unqueued() - allocate a job for vgpu_copy_job_submit()
  * @vdev: device
- * @ndw: room for packets, 1 to VGPU_SDMA_MAX_JOB_DWORDS
+ * @ndw: capacity for packets, 1 to VGPU_SDMA_MAX_JOB_DWORDS
  *
- * May allocate.
+ * Context: may allocate with reclaim.
  *
  * Return: the job, or ERR_PTR(-ENOMEM).
  */
@@ -176,14 +176,16 @@ struct vgpu_copy_job *vgpu_copy_job_unqueued(struct vgpu_device *vdev,
 }
 
 /**
- * vgpu_copy_job_new() - make a job without packets
+ * vgpu_copy_job_new() - allocate a job for a queue
  * @vdev: device
- * @queue: where it will wait
- * @ndw: room for packets, 1 to VGPU_SDMA_MAX_JOB_DWORDS
+ * @queue: queue of the job
+ * @ndw: capacity for packets, 1 to VGPU_SDMA_MAX_JOB_DWORDS
  *
- * May allocate.
+ * A loss of VRAM does not make the job void unless the caller sets vram_epoch.
  *
- * Return: the job, which nothing makes void, or ERR_PTR(-ENOMEM).
+ * Context: may allocate with reclaim.
+ *
+ * Return: the job, without packets, or ERR_PTR(-ENOMEM).
  */
 struct vgpu_copy_job *vgpu_copy_job_new(struct vgpu_device *vdev,
 					enum vgpu_copy_queue queue,
@@ -207,11 +209,13 @@ struct vgpu_copy_job *vgpu_copy_job_new(struct vgpu_device *vdev,
 }
 
 /**
- * vgpu_copy_job_after_users() - have a job wait for whoever uses a BO
+ * vgpu_copy_job_after_users() - make a job depend on all users of a BO
  * @job: job, not pushed
  * @bo: BO, its reservation held; vgpu_mm_vm_ops.move_later has been called
  *
- * Jobs and queues that use it, by name or otherwise, and moves. May allocate.
+ * Users are moves, and jobs and queues that use the BO, whether they name it or not.
+ *
+ * Context: may allocate.
  *
  * Return: 0 or -ENOMEM.
  */
@@ -237,13 +241,13 @@ static void copy_count(const struct vgpu_copy_job *job)
 }
 
 /**
- * vgpu_copy_job_push() - have a job run
+ * vgpu_copy_job_push() - queue a job
  * @job: job with its packets and dependencies
- * @fence: of an earlier job of the same queue, or NULL: replaced by the job's
+ * @fence: fence of an earlier job of the same queue, or NULL; replaced by the job's
  *
- * Takes copy_lock. Does not wait.
+ * Context: takes copy_lock. Does not wait for the job.
  *
- * Return: 0, or -ENODEV if the hardware goes: the job is the caller's.
+ * Return: 0, or -ENODEV if the hardware is being removed: the caller keeps the job.
  */
 int vgpu_copy_job_push(struct vgpu_copy_job *job, struct dma_fence **fence)
 {
@@ -267,13 +271,14 @@ int vgpu_copy_job_push(struct vgpu_copy_job *job, struct dma_fence **fence)
 }
 
 /**
- * vgpu_copy_job_submit() - have an engine run a job, behind what it has
- * @job: from vgpu_copy_job_unqueued(), with its packets; stays the caller's
+ * vgpu_copy_job_submit() - submit a job to an engine's ring
+ * @job: from vgpu_copy_job_unqueued(), with its packets; the caller keeps it
  * @engine: 0 to VGPU_NUM_SDMA - 1
- * @fence: of an earlier job of the same engine, or NULL: replaced by the job's
+ * @fence: fence of an earlier job of the same engine, or NULL; replaced by the job's
  *
- * Sleeps for ring space; takes copy_lock. If the engine is down the CPU runs
- * it.
+ * If the engine is down, the CPU executes the job.
+ *
+ * Context: sleeps for ring space; takes copy_lock.
  *
  * Return: 0, or -ENODEV.
  */
@@ -286,7 +291,7 @@ int vgpu_copy_job_submit(struct vgpu_copy_job *job, unsigned int engine,
 
 	if (WARN_ON_ONCE(job->ndw > job->size))
 		return -EINVAL;
-	/* If it is, vgpu_copy_stop() waits until the job is freed. */
+	/* If ready, vgpu_copy_stop() waits until this job is freed. */
 	mutex_lock(&vdev->mman->copy_lock);
 	ready = vdev->mman->ready;
 	mutex_unlock(&vdev->mman->copy_lock);
@@ -308,7 +313,7 @@ int vgpu_copy_job_submit(struct vgpu_copy_job *job, unsigned int engine,
  *
  * Context: any.
  *
- * Return: false while the engines are not up or after vgpu_mm_fini().
+ * Return: false before vgpu_copy_start() and after vgpu_mm_fini().
  */
 bool vgpu_mm_copy_ready(struct vgpu_device *vdev)
 {
@@ -316,8 +321,10 @@ bool vgpu_mm_copy_ready(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_copy_drain() - wait until there is no job, and the rings are empty
- * @vdev: device, whose schedulers work
+ * vgpu_copy_drain() - wait until no job exists and the rings are empty
+ * @vdev: device whose schedulers run
+ *
+ * Context: sleeps.
  */
 void vgpu_copy_drain(struct vgpu_device *vdev)
 {
@@ -328,10 +335,12 @@ void vgpu_copy_drain(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_copy_stop() - the hardware goes
+ * vgpu_copy_stop() - accept no more jobs, since the hardware is being removed
  * @vdev: device
  *
- * No engine touches memory for a copy or clear when it returns, nor will.
+ * On return no engine accesses memory for a copy or clear, nor will.
+ *
+ * Context: sleeps.
  */
 void vgpu_copy_stop(struct vgpu_device *vdev)
 {
@@ -342,8 +351,8 @@ void vgpu_copy_stop(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_copy_init() - make the queues
- * @vdev: device; its schedulers work
+ * vgpu_copy_init() - create the queues
+ * @vdev: device; its schedulers run
  *
  * Return: 0 or a negative errno.
  */
@@ -375,13 +384,14 @@ err:
 }
 
 /**
- * vgpu_copy_start() - take jobs
+ * vgpu_copy_start() - accept jobs
  * @vdev: device
  *
- * Each queue gets one at once. A scheduler is chosen by how many queues it has
- * that were ever used: all engines shall look alike to the render node's jobs.
+ * Pushes one job to each queue. drm_sched selects a scheduler by its number of entities
+ * that were ever used: with these jobs, all engines look alike to the render node's
+ * entities.
  *
- * Return: 0 or a negative errno: vgpu_copy_stop() is needed all the same.
+ * Return: 0 or a negative errno: vgpu_copy_stop() is needed in either case.
  */
 int vgpu_copy_start(struct vgpu_device *vdev)
 {
@@ -407,7 +417,7 @@ int vgpu_copy_start(struct vgpu_device *vdev)
 
 /**
  * vgpu_copy_fini() - undo vgpu_copy_init()
- * @vdev: device, without jobs
+ * @vdev: device without jobs
  */
 void vgpu_copy_fini(struct vgpu_device *vdev)
 {

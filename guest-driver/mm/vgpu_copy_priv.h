@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Copies and clears by SDMA: what the files of mm/ share of them. Nobody outside of mm/
- * includes it.
+ * Copies and clears by SDMA: functions that the files of mm/ share. No other folder
+ * includes this header.
  */
 #ifndef VGPU_COPY_PRIV_H
 #define VGPU_COPY_PRIV_H
@@ -20,10 +20,10 @@ struct vgpu_device;
 struct vgpu_sdma_fence;
 
 /**
- * enum vgpu_copy_queue - where moves and clears wait; also the engine's number
+ * enum vgpu_copy_queue - queue of moves and clears; also the number of the engine
  * @VGPU_COPY_OUT: moves of BOs out of VRAM
- * @VGPU_COPY_IN: moves into it, and clears
- * @VGPU_NUM_COPY_QUEUES: how many there are
+ * @VGPU_COPY_IN: moves into VRAM, and clears
+ * @VGPU_NUM_COPY_QUEUES: number of queues
  */
 enum vgpu_copy_queue {
 	VGPU_COPY_OUT,
@@ -33,20 +33,20 @@ enum vgpu_copy_queue {
 
 /**
  * struct vgpu_copy_job - packets that copy or clear
- * @base: the scheduler's part; unless it has ops, there is none
+ * @base: the scheduler's part; unused if its ops are NULL
  * @vdev: device
- * @hw_fence: memory of the fence on the engine's ring, or NULL: in use
- * @vram_epoch: vgpu_hw.vram_epoch when the operation began, if it is void when
- *              VRAM is lost; else negative
+ * @hw_fence: fence for the engine's ring, not submitted, or NULL once it is in use
+ * @vram_epoch: vgpu_hw.vram_epoch when the operation started, if a loss of VRAM makes
+ *              the job void; else negative
  * @copied: bytes that its copies move
  * @filled: bytes that its fills write
- * @flushes: of the engine's window
- * @dst_pages: system memory that it copies to, or NULL. If the job fails, that is
- *             cleared before the job's fence signals: the pages were not cleared
- *             when they were allocated
- * @dst_at: where in @dst_pages it begins, bytes
- * @dst_bytes: how much of them it fills
- * @size: room in @dw
+ * @flushes: number of flushes of the engine's window
+ * @dst_pages: system memory that the job copies to, or NULL. If the job fails, this
+ *             memory is cleared before the job's fence signals: the pages were not
+ *             cleared when they were allocated
+ * @dst_at: offset in @dst_pages at which the job's part starts, bytes
+ * @dst_bytes: length of the job's part
+ * @size: capacity of @dw
  * @ndw: dwords in @dw
  * @dw: packets
  */

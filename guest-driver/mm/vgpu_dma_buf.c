@@ -2,22 +2,22 @@
 /*
  * dma-buf: BOs that other devices use, and memory of other devices as BOs.
  *
- * DOC: who may use what, where
+ * DOC: placement of shared BOs
  *
- * An importer that reaches our VRAM (peer to peer over PCI) gets bus addresses
- * in BAR 0; every other one gets system pages, so a BO that has such an
- * importer lives in GTT as long as that is attached. Importers that cannot
- * follow a move pin the BO.
+ * An importer that reaches this GPU's VRAM (peer to peer over PCI) gets bus
+ * addresses in BAR 0; any other importer gets system pages, so a BO with such an
+ * importer stays in GTT while that is attached. Importers that cannot follow a move
+ * pin the BO.
  *
- * When a BO moves, each importer that holds a mapping is told (move_notify)
- * and asks for a new one when it needs it next. As an importer we do the same:
- * the BO that stands for the foreign memory is in GTT while it has a mapping,
- * and in the CPU's domain, which no engine reaches, while it has none. It
- * shares the exporter's reservation, so whoever maps it waits for the
- * exporter's moves.
+ * When a BO moves, move_notify() is called for each importer, which drops its
+ * mapping and requests a new one before its next use. This driver does the same as
+ * importer: the BO that stands for foreign memory is in GTT while it has a mapping,
+ * and otherwise in the CPU's domain, which no engine reaches. The BO shares the
+ * exporter's reservation, so a thread that maps the BO waits for the exporter's
+ * moves.
  *
- * Attachments are listed in the BO, not found by gem->dma_buf: the DRM core
- * forgets that when the last handle is closed, and importers stay.
+ * Attachments are listed in the BO, not found by gem->dma_buf: the DRM core clears
+ * that pointer when the last handle is closed, while importers remain.
  */
 #include <linux/dma-buf.h>
 #include <linux/module.h>
@@ -36,7 +36,7 @@ MODULE_IMPORT_NS(DMA_BUF);
 
 #define DOMAINS_SHARED	(AMDGPU_GEM_DOMAIN_VRAM | AMDGPU_GEM_DOMAIN_GTT)
 
-/* What sg_table can say of one run; whole pages. */
+/* Longest run that an sg_table entry can hold, in whole pages. */
 #define MAX_SEGMENT	((u64)SZ_2G)
 
 /**
@@ -57,11 +57,11 @@ static struct vgpu_bo *attached_bo(const struct dma_buf_attachment *attach)
 }
 
 /**
- * vgpu_bo_vram_ok() - may the BO be in VRAM?
+ * vgpu_bo_vram_ok() - whether a BO may be in VRAM
  * @bo: BO, reservation held
  *
- * Return: false if its memory is not this driver's (an import, a user pointer),
- * or if one of its importers does not reach VRAM.
+ * Return: false if its memory is foreign (an import, a user pointer), or if one of
+ * its importers does not reach VRAM.
  */
 bool vgpu_bo_vram_ok(struct vgpu_bo *bo)
 {
@@ -77,7 +77,7 @@ bool vgpu_bo_vram_ok(struct vgpu_bo *bo)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_vram_ok);
 
 /**
- * vgpu_dma_buf_moved() - tell importers that a BO is about to move
+ * vgpu_dma_buf_moved() - notify importers that a BO is about to move
  * @bo: BO, reservation held
  */
 void vgpu_dma_buf_moved(struct vgpu_bo *bo)
@@ -121,7 +121,10 @@ static void vgpu_dma_buf_detach(struct dma_buf *dma_buf,
 	kfree(att);
 }
 
-/* Where an importer shall find it. VRAM if that is possible, but not at a price. */
+/*
+ * Domains in which an importer may use the BO: VRAM if all importers reach it; GTT
+ * if VRAM has no free space.
+ */
 static u32 vgpu_dma_buf_domain(struct vgpu_bo *bo)
 {
 	u32 domain = bo->domains & DOMAINS_SHARED;
@@ -161,7 +164,7 @@ static struct sg_table *map_system(struct vgpu_bo *bo, struct device *dev,
 	return sgt;
 }
 
-/* Unmaps the first @n entries only. */
+/* Unmap the first @n entries and free the table. */
 static void unmap_vram(struct sg_table *sgt, unsigned int n,
 		       struct device *dev, enum dma_data_direction dir)
 {
@@ -188,7 +191,7 @@ static unsigned int vram_segments(struct vgpu_bo *bo)
 	return n;
 }
 
-/* Bus addresses in BAR 0; there are no pages behind them. */
+/* Map bus addresses in BAR 0, which have no struct page. */
 static struct sg_table *map_vram(struct vgpu_bo *bo, struct device *dev,
 				 enum dma_data_direction dir)
 {
@@ -226,7 +229,7 @@ static struct sg_table *map_vram(struct vgpu_bo *bo, struct device *dev,
 	return sgt;
 }
 
-/* Bring the BO to where this importer reaches it. */
+/* Move the BO to a place that this importer reaches. */
 static int vgpu_dma_buf_place(struct vgpu_bo *bo,
 			      const struct dma_buf_attachment *attach)
 {
@@ -274,8 +277,8 @@ static void vgpu_dma_buf_unmap(struct dma_buf_attachment *attach,
 }
 
 /*
- * The CPU is going to read: what may be in either place is better read from
- * system memory. The core waits for the fences afterwards.
+ * Before a CPU read: move a BO that may be in VRAM or GTT to system memory, which
+ * the CPU reads faster. The core waits for the fences afterwards.
  */
 static int vgpu_dma_buf_begin_cpu_access(struct dma_buf *dma_buf,
 					 enum dma_data_direction dir)
@@ -308,13 +311,13 @@ static const struct dma_buf_ops vgpu_dma_buf_ops = {
 };
 
 /**
- * vgpu_gem_export() - a dma-buf of a BO
+ * vgpu_gem_export() - create a dma-buf of a BO
  * @gem: the BO's GEM object; not an import
  * @flags: O_CLOEXEC, O_RDWR
  *
- * Return: the dma-buf, or ERR_PTR(-EPERM) for a BO whose memory is its
- * process's own, or that belongs to one VM; -EINVAL for what is neither in VRAM
- * nor in GTT nor in system memory, -ENOMEM.
+ * Return: the dma-buf, or ERR_PTR(-EPERM) for a BO that stands for process memory
+ * or belongs to one VM; -EINVAL for a BO outside of VRAM, GTT and system memory,
+ * -ENOMEM.
  */
 struct dma_buf *vgpu_gem_export(struct drm_gem_object *gem, int flags)
 {
@@ -338,7 +341,7 @@ struct dma_buf *vgpu_gem_export(struct drm_gem_object *gem, int flags)
 }
 
 /**
- * vgpu_dma_buf_bo() - the BO behind a dma-buf
+ * vgpu_dma_buf_bo() - the BO that a dma-buf exports
  * @dma_buf: any dma-buf, referenced
  *
  * Return: the BO, not referenced, or NULL if no GPU of this driver exported it.
@@ -352,8 +355,9 @@ struct vgpu_bo *vgpu_dma_buf_bo(struct dma_buf *dma_buf)
 /* Importer. */
 
 /*
- * The exporter is about to move what we have mapped. Its reservation is ours.
- * The BO leaves GTT: GPU entries are cleared, the mapping is dropped.
+ * The exporter is about to move the memory; the BO shares the exporter's
+ * reservation, which is held. Move the BO out of GTT: this clears GPU entries and
+ * drops the mapping.
  */
 static void vgpu_import_move_notify(struct dma_buf_attachment *attach)
 {
@@ -378,9 +382,10 @@ static const struct dma_buf_attach_ops vgpu_import_ops = {
 /**
  * vgpu_import_bind() - get the addresses of foreign memory
  * @bo: BO, reservation held
- * @ttm: its pages: dma_address is filled
+ * @ttm: pages of the BO; dma_address is filled
  *
- * Return: 0, -EINVAL if the exporter gives less than it said, or its error.
+ * Return: 0, -EINVAL if the exporter maps another size than the dma-buf's, or its
+ * error.
  */
 int vgpu_import_bind(struct vgpu_bo *bo, struct ttm_tt *ttm)
 {
@@ -410,7 +415,7 @@ int vgpu_import_bind(struct vgpu_bo *bo, struct ttm_tt *ttm)
  * vgpu_import_unbind() - undo vgpu_import_bind()
  * @ttm: pages of a BO whose reservation is held; bound or not
  *
- * No engine uses the memory.
+ * The caller has stopped all use of the memory by engines.
  */
 void vgpu_import_unbind(struct ttm_tt *ttm)
 {
@@ -425,8 +430,8 @@ void vgpu_import_unbind(struct ttm_tt *ttm)
 
 /**
  * vgpu_import_mmap() - map foreign memory for user space
- * @bo: import; a reference of the caller's is dropped on success
- * @vma: where; its offset is for the BO's beginning
+ * @bo: import; on success one reference of the caller is dropped
+ * @vma: VMA; its offset is set for the start of the BO
  *
  * Return: 0 or the exporter's error.
  */
@@ -434,19 +439,21 @@ int vgpu_import_mmap(struct vgpu_bo *bo, struct vm_area_struct *vma)
 {
 	int ret;
 
-	/* The exporter sets what the DRM core has set for us. */
+	/* The exporter sets these members, which the DRM core has set for this driver. */
 	vma->vm_private_data = NULL;
 	vma->vm_ops = NULL;
 	ret = dma_buf_mmap(bo->import, vma, 0);
-	/* The mapping keeps the dma-buf, not the BO. */
+	/* The mapping references the dma-buf, not the BO. */
 	if (!ret)
 		vgpu_bo_put(bo);
 	return ret;
 }
 
 /**
- * vgpu_import_destroy() - let go of the exporter
- * @bo: import that is being destroyed; not bound. No lock is held
+ * vgpu_import_destroy() - detach from the exporter
+ * @bo: import that is being destroyed; not bound
+ *
+ * Context: no lock is held.
  */
 void vgpu_import_destroy(struct vgpu_bo *bo)
 {
@@ -458,15 +465,15 @@ void vgpu_import_destroy(struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_gem_import() - a BO for a dma-buf
+ * vgpu_gem_import() - get a BO for a dma-buf
  * @drm: DRM device
  * @dma_buf: any dma-buf
  *
- * One that this device exported is the BO itself. For DRM's PRIME ioctls and
- * KFD. Takes the dma-buf's reservation.
+ * For a dma-buf that this device exported, the result is the exported BO. Called by
+ * DRM's PRIME ioctls and KFD. Takes the dma-buf's reservation.
  *
- * Return: the GEM object, with a reference, or ERR_PTR(-EINVAL) for a size that
- * is no number of pages, -ENOMEM, the exporter's error.
+ * Return: the GEM object, with a reference, or ERR_PTR(-EINVAL) for a size that is
+ * not whole pages, -ENOMEM, the exporter's error.
  */
 struct drm_gem_object *vgpu_gem_import(struct drm_device *drm,
 				       struct dma_buf *dma_buf)

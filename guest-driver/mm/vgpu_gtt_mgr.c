@@ -4,14 +4,13 @@
  *
  * DOC: why not ttm_range_manager
  *
- * Two things are counted that a range manager takes for one. What a BO in GTT
- * costs is system memory; the limit on that is a share of RAM and TTM's usage
- * counter keeps it. Addresses in the GART are another matter: 512 MiB for
- * VMID 0 alone, while processes reach the same pages through page tables of
- * their own. So a resource has a drm_mm node only if its placement asks for an
- * address (lpfn), and memory several times the size of the GART can be in GTT
- * at once. The GART's first pages, the transfer windows, are never handed out:
- * copies to and from memory without an address go through them.
+ * A range manager counts memory and addresses as one; here they are two. A BO in
+ * GTT uses system memory, which is limited to a share of RAM by TTM's usage
+ * counter. The GART has 512 MiB of addresses, for VMID 0 only; processes map the
+ * same pages by their own page tables. So a resource has a drm_mm node only if
+ * its placement requires an address (lpfn), and GTT can hold several times the
+ * size of the GART. The GART's first pages, the transfer windows, are never
+ * allocated: copies of memory without an address go through them.
  */
 #include <linux/slab.h>
 #include <drm/drm_print.h>
@@ -27,10 +26,10 @@ static struct vgpu_gtt_mgr *to_gtt_mgr(struct ttm_resource_manager *man)
 }
 
 /**
- * vgpu_gtt_mgr_has_gart_addr() - does VMID 0 reach it at an address?
+ * vgpu_gtt_mgr_has_gart_addr() - whether VMID 0 has an address for a resource
  * @res: resource of type TTM_PL_TT
  *
- * Return: whether it has a place in the GART.
+ * Return: true if the resource has a range in the GART.
  */
 bool vgpu_gtt_mgr_has_gart_addr(struct ttm_resource *res)
 {
@@ -71,10 +70,10 @@ static int gtt_mgr_alloc(struct ttm_resource_manager *man,
 	node = kzalloc(struct_size(node, mm_nodes, 1), GFP_KERNEL);
 	if (!node)
 		return -ENOMEM;
-	/* Counts it: of two that race for the rest, both may fail. */
+	/* Counts the resource: of two that race for the last bytes, both may fail. */
 	ttm_resource_init(tbo, place, &node->base);
 
-	/* A stop on the way between VRAM and system memory must not fail. */
+	/* An intermediate stop between VRAM and system memory must not fail. */
 	if (!(place->flags & TTM_PL_FLAG_TEMPORARY) &&
 	    ttm_resource_manager_usage(man) > man->size)
 		ret = -ENOSPC;
@@ -104,14 +103,14 @@ static void gtt_mgr_free(struct ttm_resource_manager *man,
 	kfree(node);
 }
 
-/* Would its eviction help somebody who needs @place? */
+/* Returns whether evicting @res would help an allocation in @place. */
 static bool gtt_mgr_intersects(struct ttm_resource_manager *man,
 			       struct ttm_resource *res,
 			       const struct ttm_place *place, size_t size)
 {
 	const struct drm_mm_node *node = to_ttm_range_mgr_node(res)->mm_nodes;
 
-	/* Memory is what is short: every BO has some. */
+	/* Without an address, memory is what is short, and every BO has some. */
 	if (!place->lpfn)
 		return true;
 	return vgpu_gtt_mgr_has_gart_addr(res) &&
@@ -119,7 +118,7 @@ static bool gtt_mgr_intersects(struct ttm_resource_manager *man,
 	       node->start + node->size > place->fpfn;
 }
 
-/* May it stay when @place is wanted? */
+/* Returns whether @res is already in @place. */
 static bool gtt_mgr_compatible(struct ttm_resource_manager *man,
 			       struct ttm_resource *res,
 			       const struct ttm_place *place, size_t size)
@@ -150,7 +149,7 @@ static const struct ttm_resource_manager_func gtt_mgr_func = {
 	.debug = gtt_mgr_debug,
 };
 
-/* Lock held: nobody may see an entry of the list that is not in the table. */
+/* The caller holds the lock: no other thread may find a listed tt without its entries. */
 static void gtt_write_entries(struct vgpu_device *vdev,
 			      const struct vgpu_tt *tt)
 {
@@ -159,10 +158,10 @@ static void gtt_write_entries(struct vgpu_device *vdev,
 }
 
 /**
- * vgpu_gtt_mgr_bind() - point the GART at a BO's pages
+ * vgpu_gtt_mgr_bind() - write GART entries for a BO's pages
  * @vdev: device
  * @ttm: populated pages, not bound
- * @res: resource with an address; without one nothing happens
+ * @res: resource; nothing is done if it has no GART address
  */
 void vgpu_gtt_mgr_bind(struct vgpu_device *vdev, struct ttm_tt *ttm,
 		       struct ttm_resource *res)
@@ -187,7 +186,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gtt_mgr_bind);
  * @vdev: device
  * @ttm: pages; bound or not
  *
- * The engines do not reach the pages any more when it returns.
+ * On return the engines cannot reach the pages through the GART.
  */
 void vgpu_gtt_mgr_unbind(struct vgpu_device *vdev, struct ttm_tt *ttm)
 {
@@ -211,7 +210,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gtt_mgr_unbind);
  * vgpu_gtt_mgr_recover() - write the GART's entries again
  * @vdev: device, after a reset that may have lost its table
  *
- * Transfer windows are not restored: the jobs that use them write their entries.
+ * Does not write transfer windows: the jobs that use them write their entries.
  *
  * Return: as vgpu_gart_try_flush().
  */
@@ -229,11 +228,11 @@ int vgpu_gtt_mgr_recover(struct vgpu_device *vdev)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gtt_mgr_recover);
 
 /**
- * vgpu_gtt_mgr_init() - hand the GART and some system memory to TTM
+ * vgpu_gtt_mgr_init() - register the GTT manager with TTM
  * @vdev: device; TTM's device is initialised, hw.gart.pages is set
  * @size: bytes of system memory that may be in GTT
  *
- * Return: 0, or -ENODEV if the GART has no room behind the windows.
+ * Return: 0, or -ENODEV if the GART has no pages beside the windows.
  */
 int vgpu_gtt_mgr_init(struct vgpu_device *vdev, u64 size)
 {
@@ -257,8 +256,8 @@ int vgpu_gtt_mgr_init(struct vgpu_device *vdev, u64 size)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gtt_mgr_init);
 
 /**
- * vgpu_gtt_mgr_fini() - take it back
- * @vdev: device; nothing is in GTT
+ * vgpu_gtt_mgr_fini() - undo vgpu_gtt_mgr_init()
+ * @vdev: device; no BO is in GTT
  */
 void vgpu_gtt_mgr_fini(struct vgpu_device *vdev)
 {

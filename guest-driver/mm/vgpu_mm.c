@@ -2,9 +2,9 @@
 /*
  * The memory manager of a device, from probe to the last reference.
  *
- * BOs may outlive the hardware: a mapping keeps them when the device is gone.
- * vgpu_mm_fini() takes the engines and DMA addresses away from them; what they
- * still need to be freed stays until the DRM device's last reference.
+ * BOs may outlive the hardware: a CPU mapping references them after the device was
+ * removed. vgpu_mm_fini() takes engines and DMA addresses from them; the managers that
+ * are needed to free BOs stay until the last reference of the DRM device.
  */
 #include <linux/dma-fence.h>
 #include <linux/mm.h>
@@ -22,7 +22,7 @@ static void vgpu_mm_release(struct drm_device *drm, void *data)
 	struct vgpu_device *vdev = data;
 	struct vgpu_mman *mman = vdev->mman;
 
-	/* Waits for BOs whose memory is freed late. */
+	/* Wait for BOs whose memory is freed late. */
 	drain_workqueue(mman->bdev.wq);
 	/* A worker of drm_sched may still be about to wake copy_idle for a freed job. */
 	vgpu_sdma_sched_pause(vdev);
@@ -66,7 +66,7 @@ err_vram:
 }
 
 /**
- * vgpu_mm_init() - start to manage a device's memory
+ * vgpu_mm_init() - initialise the memory manager
  * @vdev: device; its hardware works
  *
  * Return: 0 or a negative errno.
@@ -84,7 +84,7 @@ int vgpu_mm_init(struct vgpu_device *vdev)
 	INIT_LIST_HEAD(&mman->saved);
 	mman->swaps_until = jiffies;
 	mutex_init(&mman->notifier_lock);
-	/* Teach lockdep: notifiers take it while memory is reclaimed. */
+	/* Declare to lockdep that reclaim waits for notifiers, which take the lock. */
 	fs_reclaim_acquire(GFP_KERNEL);
 	might_lock(&mman->notifier_lock);
 	fs_reclaim_release(GFP_KERNEL);
@@ -132,10 +132,9 @@ struct ttm_device *vgpu_mm_bdev(struct vgpu_device *vdev)
  * vgpu_mm_notifier_lock() - the mutex that MMU notifiers take
  * @vdev: device
  *
- * MMU notifiers take it: nothing under it allocates or waits for reclaim. Inside
- * reservations.
+ * Nothing under it allocates or waits for reclaim. Inside reservations.
  *
- * Return: the mutex, whose holder may rely on vgpu_userptr_valid().
+ * Return: the mutex; while it is held, a result of vgpu_userptr_valid() holds.
  */
 struct mutex *vgpu_mm_notifier_lock(struct vgpu_device *vdev)
 {
@@ -143,9 +142,9 @@ struct mutex *vgpu_mm_notifier_lock(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_mm_set_vm_ops() - set the operations of vm/
+ * vgpu_mm_set_vm_ops() - set the functions of vm/
  * @vdev: device
- * @ops: operations, which stay
+ * @ops: functions, valid as long as the device
  *
  * Context: bring-up, before user space can create BOs.
  */
@@ -155,9 +154,9 @@ void vgpu_mm_set_vm_ops(struct vgpu_device *vdev, const struct vgpu_mm_vm_ops *o
 }
 
 /**
- * vgpu_mm_set_handle_ops() - set the operations of drm/
+ * vgpu_mm_set_handle_ops() - set the functions of drm/
  * @vdev: device
- * @ops: operations, which stay
+ * @ops: functions, valid as long as the device
  *
  * Context: bring-up, before user space can open the render node.
  */
@@ -168,10 +167,10 @@ void vgpu_mm_set_handle_ops(struct vgpu_device *vdev,
 }
 
 /**
- * vgpu_mm_zap_mappings() - take the pages of all BOs out of the page tables of the CPU
+ * vgpu_mm_zap_mappings() - remove the CPU page-table entries of all BOs
  * @vdev: device
  *
- * Accesses fault afterwards, and find the pages again unless that is held off.
+ * The next access faults and gets the page again, unless the fault handler waits.
  *
  * Context: sleeps, with no lock held. MMU notifiers run.
  */
@@ -181,18 +180,20 @@ void vgpu_mm_zap_mappings(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_mm_fini() - let go of the hardware
- * @vdev: device; no new BOs come, no GPU mapping is left
+ * vgpu_mm_fini() - stop using the hardware
+ * @vdev: device; no BO is created any more, no GPU mapping is left
  *
- * CPU mappings are torn down; who touches them afterwards gets a page of
- * nothing. No engine reads or writes system memory of a BO when it returns.
+ * Removes CPU mappings; later accesses get a page of zeros. On return no engine accesses
+ * system memory of a BO.
+ *
+ * Context: sleeps.
  */
 void vgpu_mm_fini(struct vgpu_device *vdev)
 {
 	struct vgpu_mman *mman = vdev->mman;
 
 	vgpu_shrink_fini(vdev);
-	/* Pending frees may still wipe and unbind. */
+	/* Pending frees may still wipe VRAM and unbind GART entries. */
 	flush_workqueue(mman->bdev.wq);
 
 	vgpu_copy_stop(vdev);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * mm/: buffer objects on TTM, the VRAM (buddy), GTT (drm_mm) and doorbell managers, moves
- * and clears by SDMA. Here: start and end, system sleep, what goes up to vm/ and drm/,
- * copies of pages. vgpu_bo.h has BOs, vgpu_userptr.h user pointers, vgpu_res_mgr.h sizes,
- * vgpu_res_cursor.h the way to walk a BO's memory. Functions are documented where they are
- * defined.
+ * mm/: buffer objects on TTM, the managers of VRAM (buddy), GTT (drm_mm) and doorbells,
+ * moves and clears by SDMA. This header has start and end, system sleep, calls up to vm/
+ * and drm/, and copies of pages. vgpu_bo.h has BOs, vgpu_userptr.h user pointers,
+ * vgpu_res_mgr.h sizes, vgpu_res_cursor.h the way to walk a BO's memory. Functions are
+ * documented where they are defined.
  */
 #ifndef VGPU_MM_H
 #define VGPU_MM_H
@@ -22,19 +22,17 @@ struct vgpu_bo;
 struct vgpu_device;
 
 /**
- * struct vgpu_mm_vm_ops - what mm/ calls in vm/
- *
- * None may allocate with reclaim or wait for it, but @move_users.
- *
- * @move_notify: the placement of @bo is about to change to @new; NULL: the BO goes
- *               away. Drop or note its mappings. Reservation held
- * @move_later: as @move_notify, but the move comes after users of @bo, which may
- *              still need its mappings. Reservation held
+ * struct vgpu_mm_vm_ops - functions of vm/ that mm/ calls
+ * @move_notify: the placement of @bo is about to change to @new (NULL: the BO is freed):
+ *               drop its mappings or mark them. Reservation held
+ * @move_later: as @move_notify, but the move runs after the users of @bo, which may still
+ *              need its mappings. Reservation held
  * @move_users: add a dependency on each user of @bo to @job, the first of a move that
- *              @move_later announced. Reservation held, may allocate. Return: 0 or
- *              -ENOMEM
- * @unmap_notify: the pages of the user pointer @bo go: no entry leads to them on
- *                return. Called with vgpu_mm_notifier_lock() held
+ *              @move_later announced. Reservation held, may allocate. Return: 0 or -ENOMEM
+ * @unmap_notify: the process loses the pages of the user pointer @bo: clear all entries of
+ *                the pages before returning. Called with vgpu_mm_notifier_lock() held
+ *
+ * Except @move_users, none may allocate with reclaim or wait for reclaim.
  */
 struct vgpu_mm_vm_ops {
 	void (*move_notify)(struct vgpu_bo *bo, struct ttm_resource *new);
@@ -44,9 +42,9 @@ struct vgpu_mm_vm_ops {
 };
 
 /**
- * struct vgpu_mm_handle_ops - what mm/ calls in drm/
- * @open: a file gets a handle of a BO. Reservation not held. Return: 0 or the error of
- *        the ioctl
+ * struct vgpu_mm_handle_ops - functions of drm/ that mm/ calls
+ * @open: a file gets a handle of a BO. Reservation not held. Return: 0 or the error of the
+ *        ioctl
  * @close: a handle is closed
  */
 struct vgpu_mm_handle_ops {

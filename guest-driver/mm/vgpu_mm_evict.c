@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * VRAM or GTT is emptied: once, while everybody goes on working (vgpu_mm_evict_once()),
- * or for good (vgpu_mm_evict_all()). When the device goes, no BO keeps memory that DMA
+ * Empties VRAM or GTT: once, while BOs stay in use (vgpu_mm_evict_once()), or completely
+ * (vgpu_mm_evict_all()). At removal of the device, takes from every BO the memory that DMA
  * reaches (vgpu_mm_unmap_dma()).
  */
 #include <kunit/visibility.h>
@@ -13,16 +13,16 @@
 
 #include "vgpu_mm_priv.h"
 
-/* Time for the next BO to leave, after which the others are said to be unable to. */
+/* Give up when no BO has left for this long. */
 #define MM_EVICT_PATIENCE	(2 * HZ)
 
 /**
  * struct mm_bos - references to BOs
  * @bos: BOs
- * @num: how many
- * @max: room in @bos
- * @no_room: how many did not fit
- * @going: how many had no reference any more
+ * @num: number of BOs
+ * @max: capacity of @bos
+ * @no_room: number of BOs that did not fit
+ * @going: number of BOs whose last reference was already dropped
  */
 struct mm_bos {
 	struct ttm_buffer_object **bos;
@@ -50,7 +50,7 @@ static void mm_get_list(struct mm_bos *held, struct list_head *list)
 	}
 }
 
-/* Drops the references and frees what held them. */
+/* Drop the references and free the array. */
 static void mm_put_bos(struct mm_bos *held)
 {
 	while (held->num)
@@ -61,8 +61,8 @@ static void mm_put_bos(struct mm_bos *held)
 }
 
 /*
- * Takes a reference of each BO that is in the memory @types (a bit each) now, and if
- * @pinned of those that are pinned, of any type. @held is empty. Sleeps, cannot fail.
+ * Take a reference to each BO that is now in one of the memory @types (one bit each), and
+ * with @pinned to each pinned BO, of any type. @held is empty. Sleeps, cannot fail.
  */
 static void mm_get_bos(struct mm_bos *held, struct ttm_device *bdev, u32 types,
 		       bool pinned)
@@ -95,11 +95,11 @@ static void mm_get_bos(struct mm_bos *held, struct ttm_device *bdev, u32 types,
 }
 
 /*
- * Take @tbo out of the memory @mem_type. What a BO is, is looked at under its reservation:
- * it may have been pinned or moved since it was listed.
+ * Evict @tbo from the memory @mem_type. Pin count and place are tested under the reservation:
+ * the BO may have been pinned or moved since it was listed.
  *
- * Return: 0 it is not there, or is pinned; -EBUSY it cannot leave just now; -ERESTARTSYS
- * if @interruptible; another negative errno.
+ * Return: 0 if it left, was not there, or is pinned; -EBUSY if it cannot leave now;
+ * -ERESTARTSYS if @interruptible; another negative errno.
  */
 static int mm_evict_bo(struct ttm_buffer_object *tbo, u32 mem_type, bool interruptible)
 {
@@ -111,7 +111,7 @@ static int mm_evict_bo(struct ttm_buffer_object *tbo, u32 mem_type, bool interru
 	if (ret)
 		return ret;
 	if (tbo->pin_count) {
-		/* To the list of pinned BOs, if it is not there yet. */
+		/* Move it to the list of pinned BOs, if it is not there yet. */
 		ttm_bo_move_to_lru_tail_unlocked(tbo);
 	} else if (vgpu_bo_is_ours(tbo) && !tbo->deleted && tbo->resource &&
 		   tbo->resource->mem_type == mem_type) {
@@ -135,7 +135,7 @@ static int mm_evict_patiently(struct ttm_buffer_object *tbo, u32 mem_type,
 			return -ERESTARTSYS;
 		if (time_after(jiffies, until))
 			return -EBUSY;
-		/* The holder of a page of the BO does not signal when it lets go. */
+		/* No event is raised when a page of the BO is released: poll. */
 		if (interruptible)
 			schedule_timeout_interruptible(1);
 		else
@@ -156,8 +156,8 @@ static int mm_await_copies(const struct mm_bos *held, bool interruptible)
 }
 
 /*
- * Take each BO of @held out of @mem_type and wait for the copies. The BOs behind one that
- * cannot leave are tried as well.
+ * Evict each BO of @held from @mem_type and wait for the copies. A BO that cannot leave does
+ * not keep the BOs after it from being tried.
  */
 static int mm_evict_held(const struct mm_bos *held, u32 mem_type, bool interruptible)
 {
@@ -180,15 +180,16 @@ static int mm_evict_held(const struct mm_bos *held, u32 mem_type, bool interrupt
 }
 
 /**
- * vgpu_mm_evict_once() - empty VRAM or GTT of what is in it now
+ * vgpu_mm_evict_once() - evict all BOs that are in VRAM or GTT now
  * @vdev: device
  * @mem_type: TTM_PL_VRAM or TTM_PL_TT
  *
- * What is not pinned leaves, of processes with queues as well, which then come
- * back: also while the rest is leaving. Waits until the memory has been copied.
+ * Evicts BOs that are not pinned, even of processes with queues. Processes with queues
+ * have their BOs moved back, perhaps while others are still being evicted. Waits until
+ * the memory has been copied.
  *
- * Return: 0; -EBUSY some of it could not leave, or another negative errno: the rest
- * has left; -ERESTARTSYS.
+ * Return: 0; -EBUSY if some BO could not leave, or another negative errno, and the rest has
+ * left; -ERESTARTSYS.
  */
 int vgpu_mm_evict_once(struct vgpu_device *vdev, u32 mem_type)
 {
@@ -206,13 +207,15 @@ int vgpu_mm_evict_once(struct vgpu_device *vdev, u32 mem_type)
  * @vdev: device
  * @mem_type: TTM_PL_VRAM or TTM_PL_TT
  *
- * Evicts what is not pinned, also what others bring there meanwhile. Waits until what it
- * evicts has been copied. Not by ttm_resource_manager_evict_all(): that does not look again
- * whether a BO was pinned while it waited for the reservation, and stops at the first BO that
- * cannot leave.
+ * Evicts all BOs that are not pinned, including those that arrive meanwhile, and waits for
+ * the copies. Does not use ttm_resource_manager_evict_all(): that function does not test
+ * again whether a BO was pinned while it waited for the reservation, and stops at the first
+ * BO that cannot leave.
  *
- * Return: 0; -EBUSY if something cannot leave, or others bring back as much as leaves;
- * another negative errno.
+ * Context: sleeps, not interruptible.
+ *
+ * Return: 0; -EBUSY if a BO cannot leave, or as much arrives as leaves; another negative
+ * errno.
  */
 int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type)
 {
@@ -234,8 +237,8 @@ int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type)
 		if (ret)
 			return ret;
 		/*
-		 * BOs that are being destroyed are on the list until their memory is free,
-		 * which TTM does not signal.
+		 * BOs that are being destroyed stay listed until their memory is freed, for
+		 * which TTM has no event.
 		 */
 		schedule_timeout_uninterruptible(1);
 		usage = ttm_resource_manager_usage(man);
@@ -249,13 +252,12 @@ int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type)
 }
 
 /**
- * vgpu_mm_unmap_dma() - take away the memory that DMA reaches from every BO
- * @mman: of a device that runs nothing any more and gets no new BOs
+ * vgpu_mm_unmap_dma() - take from every BO the memory that DMA reaches
+ * @mman: of a device whose engines have stopped and that gets no new BOs
  *
- * BOs may be released meanwhile, by processes that end. TTM's function neither
- * expects one whose last reference is gone, but which is on a list yet (it
- * waits for ever, with the lock that the other needs), nor one that the
- * workqueue destroys. So there is none while it runs: each has a reference.
+ * Processes that exit may release BOs concurrently. ttm_device_clear_dma_mappings() handles
+ * neither a BO whose last reference is dropped but which is still listed (it waits without end, with the lock that the release needs), nor a BO that the workqueue destroys. So each listed
+ * BO gets a reference before that function is called.
  */
 void vgpu_mm_unmap_dma(struct vgpu_mman *mman)
 {
@@ -272,7 +274,7 @@ void vgpu_mm_unmap_dma(struct vgpu_mman *mman)
 		if (!held.going)
 			break;
 		mm_put_bos(&held);
-		/* TTM has nothing that tells when a release is done. */
+		/* TTM has no event for the end of a release: poll. */
 		schedule_timeout_uninterruptible(1);
 	}
 	flush_workqueue(bdev->wq);

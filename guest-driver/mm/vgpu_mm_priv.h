@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files of mm/ share. Nobody outside of mm/ includes it. */
+/* State and functions that the files of mm/ share. No other folder includes this header. */
 #ifndef VGPU_MM_PRIV_H
 #define VGPU_MM_PRIV_H
 
@@ -23,14 +23,14 @@
 
 struct shrinker;
 
-/* Doorbell pages that belong to the kernel: page 0 and its mirror. */
+/* Doorbell pages reserved for the kernel: page 0 and its mirror. */
 #define VGPU_DOORBELL_KERNEL_PAGES	2u
 
 /**
  * struct vgpu_gtt_mgr - system memory that the GPU may use
- * @manager: face to TTM; size and usage in bytes, of memory and not of @mm
- * @mm: page ranges of the GART behind the transfer windows
- * @bound: struct vgpu_tt whose pages the GART table points to
+ * @manager: TTM's part; size and usage are bytes of memory, not of @mm
+ * @mm: page ranges of the GART after the transfer windows
+ * @bound: struct vgpu_tt whose pages have GART entries
  * @lock: protects @mm and @bound
  */
 struct vgpu_gtt_mgr {
@@ -41,18 +41,18 @@ struct vgpu_gtt_mgr {
 };
 
 /**
- * struct vgpu_shrink - memory for a system that runs out of it
- * @shrinker: what reclaim asks
- * @oom: who is asked before a process is killed
- * @wq: of @work
+ * struct vgpu_shrink - swapping out of BOs under memory pressure
+ * @shrinker: called by reclaim
+ * @oom: called before the kernel kills a process
+ * @wq: workqueue of @work
  * @work: swaps BOs out
- * @wanted: pages that were asked for
- * @task: who runs @work, or NULL
+ * @wanted: pages requested and not yet swapped out
+ * @task: task that runs @work, or NULL
  * @noreclaim: for memalloc_noreclaim_restore() if @task may use the memory
- *             reserves, or 0; only @task reads and writes it
- * @rest_until: jiffies; before that no BO is worth looking at
- * @runs: of @work
- * @ran: woken after each
+ *             reserves, or 0; accessed by @task only
+ * @rest_until: jiffies; until then all BOs are assumed to be in use
+ * @runs: number of runs of @work
+ * @ran: woken after each run
  */
 struct vgpu_shrink {
 	struct shrinker *shrinker;
@@ -68,23 +68,25 @@ struct vgpu_shrink {
 };
 
 /**
- * struct vgpu_mman - a device's memory
+ * struct vgpu_mman - memory manager of a device
  * @vdev: the device
  * @bdev: TTM's device
  * @vram: VRAM manager
  * @gtt: GTT manager
- * @vm_ops: operations of vm/, or NULL; set once, before there is a BO of a user
- * @handle_ops: operations of drm/; set once, before there is a file
- * @copy_lock: protects @ready; jobs are numbered and queued in one step
- * @copy_queue: where jobs wait
- * @copy_jobs: that there are
- * @copy_idle: there are none
- * @saved: VRAM's contents while the system sleeps (vgpu_mm_suspend.c)
- * @ready: the SDMA engine may be used
- * @shrink: what the system's reclaim asks for memory
+ * @vm_ops: functions of vm/, or NULL; set once, before user space can create
+ *          BOs
+ * @handle_ops: functions of drm/; set once, before user space can open a file
+ * @copy_lock: protects @ready; makes numbering and queueing of a job one step
+ * @copy_queue: queues of jobs
+ * @copy_jobs: number of jobs
+ * @copy_idle: woken when @copy_jobs becomes 0
+ * @saved: content of VRAM while the system sleeps (vgpu_mm_suspend.c)
+ * @ready: the SDMA engines may be used
+ * @shrink: swapping out of BOs under memory pressure
  * @swaps_until: jiffies; see vgpu_mm_swaps()
- * @notifier_lock: whether user pointers are valid. Notifiers take it: nothing
- *                 under it allocates or waits for reclaim. Inside reservations
+ * @notifier_lock: protects the validity of user pointers. MMU notifiers take
+ *                 it: nothing under it allocates or waits for reclaim. Inside
+ *                 reservations
  */
 struct vgpu_mman {
 	struct vgpu_device *vdev;
@@ -109,8 +111,8 @@ struct vgpu_mman {
  * @ttm: pages and their DMA addresses
  * @bound_link: in vgpu_gtt_mgr.bound, or empty; vgpu_gtt_mgr.lock
  * @gart_page: first page in the GART while bound; vgpu_gtt_mgr.lock
- * @bo: the BO, if its memory is somebody else's; NULL else
- * @swappable: counted in VGPU_STAT_SWAPPABLE; reservation held
+ * @bo: the BO, if its memory is foreign (import, user pointer); else NULL
+ * @swappable: the pages are counted in VGPU_STAT_SWAPPABLE; reservation held
  */
 struct vgpu_tt {
 	struct ttm_tt ttm;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * VRAM over the system's sleep: BOs go to system memory, what is pinned (page
- * tables) is copied and written back to the same place.
+ * VRAM during the system's sleep: BOs are evicted to system memory; pinned VRAM
+ * (page tables) is saved and written back to the same place.
  */
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -16,11 +16,11 @@
 #define SAVED_MAX	SZ_2M
 
 /**
- * struct saved - a piece of VRAM
+ * struct saved - saved content of a piece of VRAM
  * @link: in vgpu_mman.saved
- * @offset: in VRAM
+ * @offset: offset in VRAM
  * @size: bytes
- * @data: what was there
+ * @data: content
  */
 struct saved {
 	struct list_head link;
@@ -73,10 +73,10 @@ static int save_resource(struct vgpu_device *vdev, struct ttm_resource *res)
 }
 
 /**
- * vgpu_mm_evict() - move to system memory what is not pinned in VRAM
+ * vgpu_mm_evict() - evict all BOs from VRAM that are not pinned
  * @vdev: device; no user queue is on the hardware
  *
- * Return: 0, or -EBUSY, -ENOMEM: some of it has moved.
+ * Return: 0, or -EBUSY, -ENOMEM: some BOs have moved.
  */
 int vgpu_mm_evict(struct vgpu_device *vdev)
 {
@@ -84,26 +84,26 @@ int vgpu_mm_evict(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_mm_drain() - wait until nothing is moved, cleared or freed any more
- * @vdev: device, whose schedulers work; user space stands still
+ * vgpu_mm_drain() - wait until all moves, clears and frees have completed
+ * @vdev: device whose schedulers run; user space is frozen
  */
 void vgpu_mm_drain(struct vgpu_device *vdev)
 {
 	vgpu_copy_drain(vdev);
-	/* What is freed behind a fence, and may be wiped then. */
+	/* Memory that is freed after a fence; the free may push a wipe. */
 	flush_workqueue(vdev->mman->bdev.wq);
 	vgpu_copy_drain(vdev);
 }
 
 /**
- * vgpu_mm_suspend() - copy what is in VRAM
- * @vdev: device; user space stands still, vgpu_mm_evict() has emptied its VRAM
- *        as far as possible, no user queue or job is on the hardware,
- *        vgpu_mm_drain() has returned
+ * vgpu_mm_suspend() - save the content of VRAM
+ * @vdev: device; user space is frozen, vgpu_mm_evict() has emptied VRAM as far
+ *        as possible, no user queue or job is on the hardware, vgpu_mm_drain()
+ *        has returned
  *
  * The kernel's rings are empty on return.
  *
- * Return: 0 or -ENOMEM; then nothing is kept.
+ * Return: 0 or -ENOMEM; on error nothing is saved.
  */
 int vgpu_mm_suspend(struct vgpu_device *vdev)
 {
@@ -126,9 +126,9 @@ int vgpu_mm_suspend(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_mm_resume() - undo vgpu_mm_suspend(), but the evictions
+ * vgpu_mm_resume() - undo vgpu_mm_suspend(), except the evictions
  * @vdev: device
- * @write: its VRAM works; else what was saved is dropped
+ * @write: VRAM works: write the saved content back; else drop it
  */
 void vgpu_mm_resume(struct vgpu_device *vdev, bool write)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Tracepoints vgpu:vgpu_bo_*. A BO is named by its (hashed) address. */
+/* Tracepoints vgpu:vgpu_bo_*. @bo is the (hashed) address of the BO. */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM vgpu
 
@@ -10,7 +10,7 @@
 
 #include "vgpu_bo.h"
 
-/* A BO has its first memory. */
+/* A BO was created and has its first memory. */
 TRACE_EVENT(vgpu_bo_create,
 	TP_PROTO(const struct vgpu_bo *bo),
 	TP_ARGS(bo),
@@ -37,7 +37,7 @@ TRACE_EVENT(vgpu_bo_create,
 		  __entry->flags, __entry->kernel ? " kernel" : "")
 );
 
-/* Its memory is about to change. */
+/* The memory of a BO is about to change. */
 TRACE_EVENT(vgpu_bo_move,
 	TP_PROTO(const struct vgpu_bo *bo, u32 from, u32 to, bool evict),
 	TP_ARGS(bo, from, to, evict),
@@ -79,13 +79,13 @@ DECLARE_EVENT_CLASS(vgpu_bo_class,
 		  vgpu_trace_place(__entry->place))
 );
 
-/* Others need its memory: TTM asks where it may go. */
+/* A BO is evicted: TTM asks for its new place. */
 DEFINE_EVENT(vgpu_bo_class, vgpu_bo_evict,
 	TP_PROTO(const struct vgpu_bo *bo),
 	TP_ARGS(bo)
 );
 
-/* It is freed; what it held is already gone. */
+/* A BO is freed; its memory has been freed already. */
 TRACE_EVENT(vgpu_bo_destroy,
 	TP_PROTO(const struct vgpu_bo *bo),
 	TP_ARGS(bo),

@@ -2,10 +2,10 @@
 /*
  * DOC: resource cursor
  *
- * The memory of a BO is made of pieces: buddy blocks in VRAM, drm_mm nodes in
- * the GART and among the doorbells, single pages in system memory. The cursor
- * walks them as runs of consecutive addresses. Whoever fills page tables, maps
- * for DMA, copies or clears uses it; nobody else looks into a resource.
+ * The memory of a BO consists of pieces: buddy blocks in VRAM, drm_mm nodes in the
+ * GART and among the doorbells, single pages in system memory. The cursor walks
+ * them as runs of consecutive addresses. Code that fills page tables, maps for
+ * DMA, copies or clears uses the cursor; no other code looks into a resource.
  *
  *	vgpu_res_first(res, offset, size, &cur);
  *	while (cur.remaining) {
@@ -13,7 +13,8 @@
  *		vgpu_res_next(&cur, cur.size);
  *	}
  *
- * The resource must not change meanwhile: reservation held, or pinned.
+ * The caller keeps the resource from changing: it holds the reservation, or the BO
+ * is pinned.
  */
 #ifndef VGPU_RES_CURSOR_H
 #define VGPU_RES_CURSOR_H
@@ -27,14 +28,13 @@
  * struct vgpu_res_cursor - position in a resource
  * @start: address of the current run: offset in VRAM, in the GART or in the
  *         doorbell BAR; bus address for vgpu_res_first_dma(); offset in the
- *         resource where it has no address
+ *         resource if it has no address
  * @size: bytes of the run, at most @remaining
- * @remaining: bytes from @start to the end of the walk; 0: it is over
- * @node: block or drm_mm node of the run; DMA address of the page behind the
- *        run; NULL without address
- * @mem_type: TTM_PL_VRAM, TTM_PL_TT, VGPU_PL_DOORBELL,
- *            VGPU_PL_MMIO_REMAP; TTM_PL_SYSTEM for DMA
- *            addresses and where there is no address
+ * @remaining: bytes from @start to the end of the walk; 0: the walk has ended
+ * @node: block or drm_mm node of the run; for DMA addresses: the address entry of
+ *        the page after the run; NULL without address
+ * @mem_type: TTM_PL_VRAM, TTM_PL_TT, VGPU_PL_DOORBELL, VGPU_PL_MMIO_REMAP;
+ *            TTM_PL_SYSTEM for DMA addresses and for a resource without address
  * @mm: allocator of the blocks
  */
 struct vgpu_res_cursor {
@@ -46,7 +46,7 @@ struct vgpu_res_cursor {
 	struct gpu_buddy *mm;
 };
 
-/* Where @node's memory begins; *@bytes: its length. */
+/* Returns the start of @node's memory; *@bytes: its length. */
 static inline u64 vgpu_res_node(const struct vgpu_res_cursor *cur, u64 *bytes)
 {
 	const struct drm_mm_node *node = cur->node;
@@ -70,7 +70,7 @@ static inline void vgpu_res_next_node(struct vgpu_res_cursor *cur)
 		cur->node = (const struct drm_mm_node *)cur->node + 1;
 }
 
-/* The run that begins @offset bytes behind the beginning of @node. */
+/* Set the run that starts @offset bytes after the start of @node. */
 static inline void vgpu_res_settle(struct vgpu_res_cursor *cur, u64 offset)
 {
 	u64 bytes, first = vgpu_res_node(cur, &bytes);
@@ -84,7 +84,7 @@ static inline void vgpu_res_settle(struct vgpu_res_cursor *cur, u64 offset)
 	cur->size = min(bytes - offset, cur->remaining);
 }
 
-/* The run that begins @offset bytes into the page that @node is the address of. */
+/* Set the run that starts @offset bytes into the page whose address @node points to. */
 static inline void vgpu_res_settle_dma(struct vgpu_res_cursor *cur, u64 offset)
 {
 	const dma_addr_t *page = cur->node;
@@ -100,13 +100,13 @@ static inline void vgpu_res_settle_dma(struct vgpu_res_cursor *cur, u64 offset)
 }
 
 /**
- * vgpu_res_first() - begin to walk a resource
+ * vgpu_res_first() - start to walk a resource
  * @res: resource; NULL or one without addresses: a single run of offsets
  * @start: first byte, relative to the resource
  * @size: bytes to walk
  * @cur: cursor to set up
  *
- * What lies behind the resource's end is not walked, and warned about.
+ * A walk beyond the end of the resource raises a warning and is empty.
  */
 static inline void vgpu_res_first(struct ttm_resource *res, u64 start, u64 size,
 				  struct vgpu_res_cursor *cur)
@@ -154,7 +154,7 @@ static inline void vgpu_res_first(struct ttm_resource *res, u64 start, u64 size,
 }
 
 /**
- * vgpu_res_first_dma() - begin to walk pages by their DMA addresses
+ * vgpu_res_first_dma() - start to walk pages by their DMA addresses
  * @pages: address of each page
  * @start: first byte, relative to @pages
  * @size: bytes to walk; @pages covers them
@@ -173,7 +173,7 @@ static inline void vgpu_res_first_dma(const dma_addr_t *pages, u64 start,
 }
 
 /**
- * vgpu_res_next() - go on
+ * vgpu_res_next() - advance a cursor
  * @cur: cursor
  * @size: bytes done, at most @cur->remaining; may span runs
  */
@@ -201,11 +201,11 @@ static inline void vgpu_res_next(struct vgpu_res_cursor *cur, u64 size)
 }
 
 /**
- * vgpu_res_cleared() - is the current run known to be zero?
+ * vgpu_res_cleared() - whether the current run is known to be zero
  * @cur: cursor
  *
- * For VRAM, and only until somebody writes to the resource: the allocator
- * knows what a block held when it was handed out.
+ * For VRAM, and only until the resource is first written: the allocator records
+ * whether a block was clear when it was allocated.
  *
  * Return: false for other memory.
  */

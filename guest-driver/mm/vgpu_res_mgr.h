@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * VRAM and system memory that BOs live in: sizes, BOs lost with VRAM. The structures are
- * here for vgpu_res_cursor.h, which alone may use their members outside of mm/. Functions
- * are documented in vgpu_vram_mgr.c, vgpu_vram_evict.c and vgpu_gtt_mgr.c.
+ * VRAM and system memory of BOs: sizes, BOs lost with VRAM. The structures are here for
+ * vgpu_res_cursor.h, which alone may use their members outside of mm/. Functions are
+ * documented in vgpu_vram_mgr.c, vgpu_vram_evict.c and vgpu_gtt_mgr.c.
  */
 #ifndef VGPU_RES_MGR_H
 #define VGPU_RES_MGR_H
@@ -21,16 +21,16 @@ struct vgpu_device;
 
 /**
  * struct vgpu_vram_mgr - VRAM
- * @manager: face to TTM; size and usage in bytes
+ * @manager: TTM's part; size and usage in bytes
  * @mm: free and used blocks
- * @resources: every struct vgpu_vram_resource, the oldest first
+ * @resources: every struct vgpu_vram_resource, oldest first
  * @next: number of the next resource
  * @lost: struct vgpu_bo whose content was lost with VRAM, by lost_link
- * @leaving: struct vgpu_bo that were moved out of VRAM, by leaving_link; oldest
- *           move first
+ * @leaving: struct vgpu_bo that were moved out of VRAM, by leaving_link; oldest move
+ *           first
  * @frees: how often memory was freed, modulo 2^32; written under @lock
- * @freed: who waits for @frees to go on
- * @distrust: VRAM was lost once: no block is known to be clear any more
+ * @freed: woken when @frees changes
+ * @distrust: VRAM was lost once: no block counts as clear any more
  * @lock: protects @mm, @resources, @next, @lost and @leaving
  */
 struct vgpu_vram_mgr {
@@ -47,13 +47,13 @@ struct vgpu_vram_mgr {
 };
 
 /**
- * struct vgpu_vram_resource - some blocks of VRAM
- * @base: what TTM knows; bit TTM_PL_FLAG_CONTIGUOUS of its placement is set
- *        whenever the blocks are adjacent and in order
+ * struct vgpu_vram_resource - VRAM of a BO
+ * @base: TTM's part; bit TTM_PL_FLAG_CONTIGUOUS of its placement is set whenever the
+ *        blocks are adjacent and in order
  * @link: in vgpu_vram_mgr.resources
  * @number: position in the order of allocation
  * @blocks: struct gpu_buddy_block, in the order of the BO's bytes
- * @wiped: the job that clears it before it is freed, or NULL
+ * @wiped: fence of the job that clears the blocks before they are freed, or NULL
  */
 struct vgpu_vram_resource {
 	struct ttm_resource base;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * When the system runs out of memory, that of BOs nobody uses is swapped out.
+ * Under memory pressure, swap out memory of BOs that are not in use.
  *
- * Reclaim only asks, a worker does it. TTM copies a whole BO to shmem before
- * the BO's pages are free. A task in reclaim must not wait for that much memory,
- * nor take it from the memory reserves. The worker's allocations reclaim, and
- * pages that it has copied may go to the swap device meanwhile. And the last
- * reference to a BO may be dropped while the worker looks at the BO: then locks
- * are taken under which other tasks allocate.
+ * Reclaim only wakes a worker, which swaps out. TTM copies a whole BO to shmem
+ * before the BO's pages are free. A task in reclaim must not wait for that much
+ * memory, nor take it from the memory reserves. The worker's allocations may
+ * reclaim, and pages that it has copied may be written to the swap device meanwhile.
+ * Also, the worker may drop the last reference to a BO, which takes locks under
+ * which other tasks allocate.
  *
- * kswapd asks long before memory is used up. Before the kernel kills a process
- * all the same, the OOM notifier has the allocating task wait for the worker,
- * for SHRINK_OOM_WAIT at most: the task may hold a lock that the worker needs.
- * Free memory is below the minimum watermark then, and the worker's allocations
- * would fail, so the copy of a small BO may use the memory reserves
- * (PF_MEMALLOC) instead of reclaiming. The BO's own pages are freed when they
- * are copied, and replace what was taken.
+ * kswapd calls the shrinker long before memory is used up. Before the kernel kills a
+ * process nevertheless, the OOM notifier makes the allocating task wait for the
+ * worker, for SHRINK_OOM_WAIT at most: the task may hold a lock that the worker
+ * needs. Free memory is below the minimum watermark then, and the worker's
+ * allocations would fail, so the copy of a small BO may use the memory reserves
+ * (PF_MEMALLOC) instead of reclaiming. The BO's own pages are freed after the copy,
+ * and replace what was taken.
  */
 #include <linux/oom.h>
 #include <linux/sched/mm.h>
@@ -26,14 +26,14 @@
 
 #include "vgpu_mm_priv.h"
 
-/* In one go, at least: 2 MiB. */
+/* Smallest request to the worker: 2 MiB. */
 #define SHRINK_BATCH_PAGES	(SZ_2M >> PAGE_SHIFT)
-/* What is asked for instead of a process's life: 16 MiB. */
+/* Request of the OOM notifier: 16 MiB. */
 #define SHRINK_OOM_PAGES	(SZ_16M >> PAGE_SHIFT)
 #define SHRINK_OOM_WAIT		HZ
-/* The copy of a BO of up to so many pages may use the reserves: 2 MiB. */
+/* The copy of a BO of up to this many pages may use the reserves: 2 MiB. */
 #define SHRINK_RESERVE_PAGES	(SZ_2M >> PAGE_SHIFT)
-/* When all were in use, they are not looked at again for so long. */
+/* Pause after a run that found all BOs in use. */
 #define SHRINK_REST		(HZ / 10)
 
 static struct vgpu_shrink *shrink_of_work(struct work_struct *work)
@@ -51,13 +51,13 @@ static s64 shrink_stat(struct vgpu_shrink *s, enum vgpu_counter stat)
 	return vgpu_stat_read(shrink_to_vgpu(s), stat);
 }
 
-/* The worker runs, and it is the current task. */
+/* Returns whether the current task runs the worker. */
 static bool shrink_is_current(struct vgpu_shrink *s)
 {
 	return READ_ONCE(s->task) == current;
 }
 
-/* As much as there is, and as fits into the swap devices. */
+/* Number of pages that can be swapped out and fit into the swap devices. */
 static unsigned long shrink_pages(struct vgpu_shrink *s)
 {
 	s64 pages = shrink_stat(s, VGPU_STAT_SWAPPABLE);
@@ -86,22 +86,22 @@ static unsigned long vgpu_shrink_scan(struct shrinker *shrinker,
 {
 	struct vgpu_shrink *s = shrinker->private_data;
 
-	/* The worker need not ask itself. */
+	/* The worker does not wake itself. */
 	if (shrink_is_current(s))
 		return SHRINK_STOP;
 	shrink_ask(s, sc->nr_to_scan);
-	/* None is free yet. */
+	/* No page has been freed yet. */
 	return 0;
 }
 
-/* The worker, which calls this, may allocate from the memory reserves or not. */
+/* Let the worker, which calls this, allocate from the memory reserves, or not. */
 static void shrink_use_reserves(struct vgpu_shrink *s, bool use)
 {
 	memalloc_noreclaim_restore(s->noreclaim);
 	s->noreclaim = use ? memalloc_noreclaim_save() : 0;
 }
 
-/* One BO at a time, so that whoever stops the worker does not wait long. */
+/* Swap out one BO at a time, so that cancel_work_sync() does not wait long. */
 static void vgpu_shrink_work(struct work_struct *work)
 {
 	struct vgpu_shrink *s = shrink_of_work(work);
@@ -111,7 +111,7 @@ static void vgpu_shrink_work(struct work_struct *work)
 	int pages = 0;
 
 	WRITE_ONCE(s->task, current);
-	/* Do not let the kernel kill a process for what is to save one. */
+	/* No OOM kill for allocations whose purpose is to prevent one. */
 	nofs = memalloc_nofs_save();
 	if (shrink_pages(s))
 		pages = ttm_device_swapout(&vdev->mman->bdev, &ctx, GFP_NOFS);
@@ -139,7 +139,7 @@ static int vgpu_shrink_oom(struct notifier_block *nb, unsigned long unused,
 	struct vgpu_shrink *s = container_of(nb, struct vgpu_shrink, oom);
 	s64 swappable = shrink_stat(s, VGPU_STAT_SWAPPABLE);
 	s64 shrunk = shrink_stat(s, VGPU_STAT_SHRUNK_PAGES);
-	/* The run that is under way may be about to end with nothing. */
+	/* The run in flight may find nothing: wait for the one after it. */
 	int enough = atomic_read(&s->runs) + 2;
 
 	/* The worker would wait for itself. */
@@ -151,8 +151,8 @@ static int vgpu_shrink_oom(struct notifier_block *nb, unsigned long unused,
 			   atomic_read(&s->runs) - enough >= 0 ||
 			   !work_busy(&s->work), SHRINK_OOM_WAIT);
 	/*
-	 * Pages of BOs that were freed during the wait count, too: if none were, the
-	 * kernel kills a process without another look at what is free.
+	 * Count pages of BOs that were freed during the wait as well: if the sum is
+	 * 0, the kernel kills a process without looking at free memory again.
 	 */
 	*(unsigned long *)freed +=
 		max(shrink_stat(s, VGPU_STAT_SHRUNK_PAGES) - shrunk,
@@ -161,10 +161,13 @@ static int vgpu_shrink_oom(struct notifier_block *nb, unsigned long unused,
 }
 
 /**
- * vgpu_shrink_running() - is this the worker that reclaim has woken?
+ * vgpu_shrink_running() - whether the current task is the worker that reclaim woke
  * @vdev: device
  *
- * It takes only what nobody uses, and keeps nobody from using it.
+ * The worker takes only BOs that are not in use, and does not keep them from being
+ * used.
+ *
+ * Return: true in the worker.
  */
 bool vgpu_shrink_running(struct vgpu_device *vdev)
 {
@@ -172,12 +175,12 @@ bool vgpu_shrink_running(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_shrink_copies() - TTM is about to copy a BO to shmem
+ * vgpu_shrink_copies() - note that TTM is about to copy a BO to shmem
  * @vdev: device
  * @ttm: the BO's pages, reservation held
  *
- * If the worker swaps the BO out, this decides whether the copy may use the
- * memory reserves. No effect for other tasks that swap out.
+ * If the worker swaps the BO out, decide whether the copy may use the memory
+ * reserves. No effect in other tasks.
  */
 void vgpu_shrink_copies(struct vgpu_device *vdev, const struct ttm_tt *ttm)
 {
@@ -188,10 +191,10 @@ void vgpu_shrink_copies(struct vgpu_device *vdev, const struct ttm_tt *ttm)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_shrink_copies);
 
 /**
- * vgpu_shrink_tt() - can system memory of a BO be swapped out from now on?
+ * vgpu_shrink_tt() - set whether system memory of a BO can be swapped out
  * @vdev: device
- * @ttm: its pages; reservation held, or nobody knows the BO
- * @can: they are there, and neither pinned nor somebody else's
+ * @ttm: pages; reservation held, or no other thread has a reference to the BO
+ * @can: the pages are populated, not pinned and not foreign
  */
 void vgpu_shrink_tt(struct vgpu_device *vdev, struct ttm_tt *ttm, bool can)
 {
@@ -206,7 +209,7 @@ void vgpu_shrink_tt(struct vgpu_device *vdev, struct ttm_tt *ttm, bool can)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_shrink_tt);
 
 /**
- * vgpu_shrink_bo() - a BO was pinned or unpinned
+ * vgpu_shrink_bo() - update swappability after a BO was pinned or unpinned
  * @bo: BO, reservation held
  */
 void vgpu_shrink_bo(struct vgpu_bo *bo)
@@ -222,7 +225,7 @@ void vgpu_shrink_bo(struct vgpu_bo *bo)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_shrink_bo);
 
 /**
- * vgpu_shrink_init() - let the system take memory of BOs
+ * vgpu_shrink_init() - register shrinker and OOM notifier
  * @vdev: device, its managers work
  *
  * Return: 0 or -ENOMEM.
@@ -234,7 +237,7 @@ int vgpu_shrink_init(struct vgpu_device *vdev)
 	INIT_WORK(&s->work, vgpu_shrink_work);
 	init_waitqueue_head(&s->ran);
 	s->rest_until = jiffies;
-	/* Freezable: what it moves is in page tables of a device that sleeps. */
+	/* Freezable: BOs that it moves are in page tables of a device that sleeps. */
 	s->wq = alloc_workqueue("vgpu-shrink", WQ_MEM_RECLAIM | WQ_UNBOUND |
 				WQ_FREEZABLE, 1);
 	if (!s->wq)
@@ -259,7 +262,7 @@ int vgpu_shrink_init(struct vgpu_device *vdev)
  * vgpu_shrink_fini() - undo vgpu_shrink_init()
  * @vdev: device
  *
- * BOs that are left stay where they are, but for TTM's own limit.
+ * BOs are swapped out only for TTM's own limit from now on.
  */
 void vgpu_shrink_fini(struct vgpu_device *vdev)
 {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What TTM asks the driver: system pages, evictions, moves, CPU mappings.
+ * TTM's device functions: system pages, evictions, moves, CPU mappings.
  *
- * Contents move by SDMA, in the order that the BO's reservation tells
- * (vgpu_copy.c). A move of a BO that nobody uses first has its mappings cleared
- * (move_notify), then copies; TTM keeps the old memory until the copy is done.
- * Users are not waited for: the copy comes after them, and until then mappings
- * stay (move_later). Waiting is only for what moves in place, and for what has
- * importers, which may not follow later.
+ * SDMA moves contents, in the order given by the BO's reservation (vgpu_copy.c). A move of
+ * a BO without users first clears its mappings (move_notify), then copies; TTM keeps the
+ * old memory until the copy is done. A move of a BO with users does not wait for them: the
+ * copy runs after them, and the mappings stay until then (move_later). Two kinds of moves
+ * wait on the CPU: those in place, and those of BOs with importers, which cannot follow
+ * later.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -23,7 +23,7 @@
 #include "vgpu_mm_trace.h"
 #include "vgpu_res_cursor.h"
 
-/* How long a swap-out is taken for a sign of memory pressure, jiffies. */
+/* Time for which a swap-out counts as a sign of memory pressure, jiffies. */
 #define SWAPS_SPAN	(5 * HZ)
 /* Up to this size, reclaim alone decides whether a BO gets its pages: 16 MiB. */
 #define SMALL_TT_PAGES	(SZ_16M >> PAGE_SHIFT)
@@ -43,7 +43,7 @@ static struct ttm_tt *vgpu_ttm_tt_create(struct ttm_buffer_object *tbo,
 	INIT_LIST_HEAD(&tt->bound_link);
 	if (page_flags & TTM_TT_FLAG_EXTERNAL)
 		tt->bo = to_vgpu_bo(tbo);
-	/* The variant that has room for DMA addresses. */
+	/* Initialises the variant that has an array of DMA addresses. */
 	if (ttm_sg_tt_init(&tt->ttm, tbo, page_flags, caching)) {
 		kfree(tt);
 		return NULL;
@@ -51,7 +51,7 @@ static struct ttm_tt *vgpu_ttm_tt_create(struct ttm_buffer_object *tbo,
 	return &tt->ttm;
 }
 
-/* Somebody else's memory: a dma-buf's or a process's. */
+/* Bind foreign memory: of a dma-buf or a process. */
 static int vgpu_external_bind(struct vgpu_bo *bo, struct ttm_tt *ttm)
 {
 	return bo->userptr ? vgpu_userptr_tt_bind(bo, ttm) :
@@ -89,7 +89,7 @@ static int vgpu_ttm_tt_populate(struct ttm_device *bdev, struct ttm_tt *ttm,
 	struct ttm_operation_ctx mayfail = *ctx;
 	int ret;
 
-	/* Somebody else's memory is bound when the BO moves to GTT. */
+	/* Foreign memory is bound when the BO moves to GTT. */
 	if (ttm->page_flags & TTM_TT_FLAG_EXTERNAL)
 		return 0;
 	if (!vgpu_tt_may_fit(ttm))
@@ -117,13 +117,13 @@ static void vgpu_ttm_tt_destroy(struct ttm_device *bdev, struct ttm_tt *ttm)
 	kfree(to_vgpu_tt(ttm));
 }
 
-/* Registers of a BAR, not memory: nothing moves there or away. */
+/* Registers in a BAR, not memory: no BO moves there or away. */
 static bool vgpu_place_is_bar(u32 mem_type)
 {
 	return mem_type == VGPU_PL_DOORBELL || mem_type == VGPU_PL_MMIO_REMAP;
 }
 
-/* The owner takes care of what is in the BO. */
+/* Returns whether the owner moves the content of the BO (vgpu_bo_owner_ops.vacate). */
 static bool vgpu_ttm_vacates(struct ttm_buffer_object *tbo)
 {
 	const struct vgpu_bo_owner_ops *ops;
@@ -142,7 +142,7 @@ static bool vgpu_ttm_eviction_valuable(struct ttm_buffer_object *tbo,
 
 	if (vgpu_place_is_bar(tbo->resource->mem_type))
 		return false;
-	/* Reclaim takes what nobody uses; not even queues make way for it. */
+	/* The reclaim worker takes only BOs without users, and does not evict queues. */
 	if (vgpu_shrink_running(bdev_to_vgpu(tbo->bdev)) &&
 	    !dma_resv_test_signaled(tbo->base.resv, DMA_RESV_USAGE_BOOKKEEP))
 		return false;
@@ -153,13 +153,12 @@ static bool vgpu_ttm_eviction_valuable(struct ttm_buffer_object *tbo,
 }
 
 /**
- * vgpu_ttm_evict_flags() - where a BO goes that is evicted
+ * vgpu_ttm_evict_flags() - select the place to which a BO is evicted
  * @tbo: BO, reserved, with memory
- * @placement: the answer, for ttm_bo_validate() at once
+ * @placement: receives the placement, to be passed to ttm_bo_validate() at once
  *
- * VRAM goes to GTT if that has room, then to memory the GPU does not reach. What is in a BO
- * whose owner vacates it does not follow the BO (vgpu_move_vacate()), which needs no memory
- * then.
+ * From VRAM: GTT if that has free space, else memory that the GPU does not reach. A BO
+ * whose owner vacates it (vgpu_move_vacate()) needs no memory for its content afterwards.
  */
 void vgpu_ttm_evict_flags(struct ttm_buffer_object *tbo,
 			  struct ttm_placement *placement)
@@ -189,7 +188,7 @@ static void vgpu_ttm_move_notify(struct ttm_buffer_object *tbo,
 	vgpu_dma_buf_moved(bo);
 }
 
-/* Without importers: they are told by the other. */
+/* Without importers: move_notify handles BOs that have any. */
 static void vgpu_ttm_move_later(struct ttm_buffer_object *tbo)
 {
 	struct vgpu_bo *bo = to_vgpu_bo(tbo);
@@ -203,7 +202,7 @@ static void vgpu_ttm_delete_mem_notify(struct ttm_buffer_object *tbo)
 	vgpu_ttm_move_notify(tbo, NULL);
 }
 
-/* The BO's first memory, or the first after it lost its last. */
+/* The BO gets memory for the first time, or again after it had none. */
 static int vgpu_move_new(struct ttm_buffer_object *tbo, struct ttm_resource *new)
 {
 	struct vgpu_device *vdev = bdev_to_vgpu(tbo->bdev);
@@ -213,7 +212,7 @@ static int vgpu_move_new(struct ttm_buffer_object *tbo, struct ttm_resource *new
 		fence = vgpu_mm_clear_res(vdev, tbo->base.resv, new, true);
 		if (IS_ERR(fence))
 			return PTR_ERR(fence);
-		/* TTM made room for one. */
+		/* TTM has reserved a slot for one fence. */
 		dma_resv_add_fence(tbo->base.resv, fence,
 				   DMA_RESV_USAGE_KERNEL);
 		dma_fence_put(fence);
@@ -224,7 +223,10 @@ static int vgpu_move_new(struct ttm_buffer_object *tbo, struct ttm_resource *new
 	return 0;
 }
 
-/* Jobs of user space, and user queues: their eviction fences. Not moves. */
+/*
+ * Returns whether the fence is a user's: a job of user space, or the eviction fence of user
+ * queues. Fences of moves are not.
+ */
 static bool vgpu_move_is_user(struct dma_resv_iter *cursor,
 			      struct dma_fence *fence)
 {
@@ -232,7 +234,7 @@ static bool vgpu_move_is_user(struct dma_resv_iter *cursor,
 	       !dma_fence_is_signaled(fence);
 }
 
-/* Has the BO users? Queues among them are on their way off from now on. */
+/* Returns whether the BO has users. Starts the eviction of queues among them. */
 static bool vgpu_move_has_users(struct ttm_buffer_object *tbo)
 {
 	struct dma_resv_iter cursor;
@@ -250,16 +252,16 @@ static bool vgpu_move_has_users(struct ttm_buffer_object *tbo)
 }
 
 /*
- * Can a move be queued behind the users of the BO? Not if importers are to be told. User
- * queues are no reason to wait: their eviction fences signal whatever the moves do that
- * are queued behind this one.
+ * Returns whether a move can be queued after the users of the BO. Importers must be
+ * notified at once, so a BO with importers cannot. User queues are no obstacle: their
+ * eviction fences signal independently of the moves that are queued after this one.
  */
 static bool vgpu_move_queues(struct vgpu_bo *bo)
 {
 	return list_empty(&bo->attachments);
 }
 
-/* Users are done with the BO before its mappings go. */
+/* Wait for the users of the BO before its mappings are cleared. */
 static int vgpu_move_wait_users(struct ttm_buffer_object *tbo,
 				struct ttm_operation_ctx *ctx)
 {
@@ -282,7 +284,7 @@ static int vgpu_move_wait_users(struct ttm_buffer_object *tbo,
 	return 0;
 }
 
-/* The pages stay; what changes is whether and where the GPU reaches them. */
+/* The pages stay; only the way in which the GPU reaches them changes. */
 static int vgpu_move_in_place(struct ttm_buffer_object *tbo,
 			      struct ttm_operation_ctx *ctx,
 			      struct ttm_resource *new)
@@ -309,7 +311,7 @@ static int vgpu_move_in_place(struct ttm_buffer_object *tbo,
 	return 0;
 }
 
-/* @used: behind the BO's users, whose mappings are still there. */
+/* @used: copy after the BO's users, whose mappings still exist. */
 static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 			  struct ttm_resource *new)
 {
@@ -345,10 +347,10 @@ static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 }
 
 /*
- * The owner brings elsewhere what is in the BO, which then is without memory. -EBUSY, with
- * which TTM goes on to the next BO: something stays that looked as if it could leave
- * (vgpu_bo_owner_ops.evict_ok). The BO keeps its place on the LRU list: at the list's end
- * TTM's walk would meet it again, and so not end.
+ * Have the owner move the content of the BO elsewhere; the BO has no memory afterwards.
+ * Returns -EBUSY, after which TTM continues with the next BO, if some of the content cannot
+ * leave although vgpu_bo_owner_ops.evict_ok allowed it. The BO keeps its place on the LRU
+ * list: at the end of the list TTM's walk would reach it again and not terminate.
  */
 static int vgpu_move_vacate(struct ttm_buffer_object *tbo,
 			    struct ttm_operation_ctx *ctx,
@@ -385,7 +387,7 @@ static int vgpu_ttm_move(struct ttm_buffer_object *tbo, bool evict,
 
 	if (vgpu_place_is_bar(from) || vgpu_place_is_bar(to))
 		return -EINVAL;
-	/* SDMA reaches system memory that is in GTT. */
+	/* SDMA reaches system memory only in GTT: move in two steps. */
 	if ((from == TTM_PL_VRAM && to == TTM_PL_SYSTEM) ||
 	    (from == TTM_PL_SYSTEM && to == TTM_PL_VRAM)) {
 		*hop = (struct ttm_place) {
@@ -455,7 +457,7 @@ static unsigned long vgpu_ttm_io_mem_pfn(struct ttm_buffer_object *tbo,
 	       PAGE_SHIFT;
 }
 
-/* ptrace reads and writes VRAM. Reservation held, range checked by TTM. */
+/* Access to VRAM by ptrace. Reservation held, range checked by TTM. */
 static int vgpu_ttm_access_memory(struct ttm_buffer_object *tbo,
 				  unsigned long offset, void *buf, int len,
 				  int write)
@@ -489,9 +491,9 @@ static int vgpu_ttm_access_memory(struct ttm_buffer_object *tbo,
 }
 
 /*
- * Clear what the BO held, so that the blocks are clear when they are freed.
- * The fence keeps TTM from freeing them before. The BO has no references, but jobs
- * whose fences are in its reservation may write to it, for example a user fence.
+ * Clear the memory of a BO whose last reference was dropped, so that its blocks are clear
+ * when they are freed. The fence keeps TTM from freeing them earlier. Jobs whose fences are
+ * in the BO's reservation may still write to it, for example a user fence.
  */
 static void vgpu_bo_wipe(struct vgpu_bo *bo)
 {
@@ -502,7 +504,10 @@ static void vgpu_bo_wipe(struct vgpu_bo *bo)
 	if (!res || res->mem_type != TTM_PL_VRAM ||
 	    !(bo->flags & AMDGPU_GEM_CREATE_VRAM_WIPE_ON_RELEASE))
 		return;
-	/* The last reference is gone; at most an eviction is in the way. */
+	/*
+	 * Without references, only an eviction can hold the reservation: skip the wipe
+	 * then.
+	 */
 	if (!dma_resv_trylock(tbo->base.resv))
 		return;
 	res = tbo->resource;
@@ -531,10 +536,10 @@ static void vgpu_ttm_release_notify(struct ttm_buffer_object *tbo)
 }
 
 /**
- * vgpu_mm_swaps() - whether a BO has been swapped out in the last seconds
+ * vgpu_mm_swaps() - whether a BO was swapped out in the last seconds
  * @vdev: device
  *
- * If so, each BO that needs system memory is likely to have another one swapped out.
+ * If so, each BO that needs system memory probably causes the swap-out of another one.
  *
  * Context: any.
  *
@@ -551,7 +556,7 @@ static void vgpu_ttm_swap_notify(struct ttm_buffer_object *tbo)
 
 	vgpu_stat_add(vdev, VGPU_STAT_SWAPOUTS, 1);
 	WRITE_ONCE(vdev->mman->swaps_until, jiffies + SWAPS_SPAN);
-	/* Out of the way of who looks for the next one. */
+	/* Move the BO behind those that the next search should try first. */
 	ttm_bo_move_to_lru_tail_unlocked(tbo);
 	vgpu_shrink_copies(vdev, tbo->ttm);
 }

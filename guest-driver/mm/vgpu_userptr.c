@@ -4,26 +4,24 @@
  *
  * DOC: pages and their validity
  *
- * The pages are not referenced: an MMU interval notifier tells when the process
- * loses them, and whoever uses them must have stopped when it returns. Three
- * steps lead to use:
+ * The pages are not referenced: an MMU interval notifier runs when the process loses
+ * them, and all use must have stopped when it returns. Three steps precede use:
  *
- *	vgpu_userptr_prepare()	finds the pages (HMM), notes the notifier's
- *				sequence. No locks held; may fault them in
- *	vgpu_userptr_bind()	reservation held: the BO moves to GTT with these
- *				pages, GPU entries of earlier ones are cleared
- *	vgpu_userptr_valid()	notifier_lock held: still the right pages?
- *				If so, what is submitted before the lock is
- *				dropped is waited for by the notifier
+ *	vgpu_userptr_prepare()	finds the pages (HMM) and stores the sequence of the
+ *				notifier. No locks held; may fault pages in
+ *	vgpu_userptr_bind()	reservation held: moves the BO to GTT with these
+ *				pages, clears GPU entries of earlier ones
+ *	vgpu_userptr_valid()	notifier_lock held: tests whether the pages are still
+ *				the right ones. If so, the notifier waits for jobs
+ *				that are submitted before the lock is dropped
  *
  * A BO without pages is in the CPU's domain, which no engine reaches.
  *
- * Waiters: the notifier waits for the BO's fences (render node), or asks
- * its owner to stop (KFD: user queues have no fences). Then it has the GPU's
- * entries cleared, since a job need not say what it uses: entries are written
- * between vgpu_userptr_lock() and _unlock(), and only while the pages are the
- * right ones. It does not allocate, and takes no lock that is held around an
- * allocation.
+ * The notifier waits for the BO's fences (render node), or calls the owner to stop
+ * (KFD: user queues have no fences). Then it clears the GPU's entries, since a job need
+ * not name the BOs that it uses: entries are written between vgpu_userptr_lock() and
+ * vgpu_userptr_unlock(), and only while the pages are the right ones. The notifier does
+ * not allocate, and takes no lock that is held around an allocation.
  */
 #include <linux/dma-resv.h>
 #include <linux/hmm.h>
@@ -36,20 +34,20 @@
 #include "vgpu_mm_priv.h"
 
 /**
- * struct vgpu_userptr - a BO's share in a process
- * @notifier: of the pages; its mm is the process's
+ * struct vgpu_userptr - process memory of a BO
+ * @notifier: MMU interval notifier of the pages; its mm is the process's
  * @bo: the BO
  * @addr: first byte, page aligned
  * @flags: AMDGPU_GEM_USERPTR_*
- * @invalidate: stops @owner's use of the pages; NULL: it has fences
+ * @invalidate: stops @owner's use of the pages; NULL: all use has fences
  * @owner: argument of @invalidate
- * @found: what vgpu_userptr_prepare() found and nobody has bound yet, or NULL;
+ * @found: pages that vgpu_userptr_prepare() found and that are not bound yet, or NULL;
  *         taken by xchg()
- * @binding: what the next move to GTT takes; the BO's reservation
- * @sgt: pages that are bound, mapped for the device; reservation
- * @bound: they are. Written with the reservation held
- * @seq: the notifier's sequence that they belong to; as @bound
- * @reached: there may be entries that lead to the pages; notifier_lock
+ * @binding: pages for the next move to GTT; the BO's reservation
+ * @sgt: bound pages, mapped for the device; reservation
+ * @bound: pages are bound. Written with the reservation held
+ * @seq: the notifier's sequence of the bound pages; locking as @bound
+ * @reached: GPU entries of the pages may exist; notifier_lock
  */
 struct vgpu_userptr {
 	struct mmu_interval_notifier notifier;
@@ -68,9 +66,9 @@ struct vgpu_userptr {
 
 /**
  * struct vgpu_user_pages - pages of a BO, not referenced
- * @seq: the notifier's sequence that they belong to
- * @n: their number
- * @pfns: HMM's; struct page * when they are bound
+ * @seq: the notifier's sequence of the pages
+ * @n: number of pages
+ * @pfns: HMM's PFNs
  */
 struct vgpu_user_pages {
 	unsigned long seq;
@@ -99,7 +97,7 @@ static bool userptr_invalidate(struct mmu_interval_notifier *notifier,
 	mmu_interval_set_seq(notifier, seq);
 	mutex_unlock(lock);
 
-	/* Who found the pages valid has put his fence there by now. */
+	/* Users that found the pages valid have added their fences by now. */
 	if (u->invalidate)
 		u->invalidate(u->owner);
 	else
@@ -120,20 +118,20 @@ static const struct mmu_interval_notifier_ops userptr_notifier_ops = {
 };
 
 /**
- * vgpu_userptr_create() - a BO of the caller's pages
+ * vgpu_userptr_create() - create a BO of the caller's pages
  * @vdev: device
  * @addr: first byte; page aligned
  * @size: bytes, whole pages
- * @flags: AMDGPU_GEM_USERPTR_READONLY: the GPU does not write;
- *         _ANONONLY: only one mapping, without a file, will do
- * @invalidate: stops the use of the pages, or NULL if fences tell of all use
- * @owner: its argument
- * @out: the BO, in the CPU's domain
+ * @flags: AMDGPU_GEM_USERPTR_READONLY: the GPU does not write; _ANONONLY: require one
+ *         mapping without a file
+ * @invalidate: stops the use of the pages, or NULL if all use has fences
+ * @owner: argument of @invalidate
+ * @out: receives the BO, in the CPU's domain
  *
- * Pages are looked for later. mmap_lock is taken.
+ * Does not look for pages yet. Takes mmap_lock.
  *
- * Return: 0, -EINVAL for a size or alignment that cannot be, -EOVERFLOW for a
- * range that goes round, -ENOMEM, -EINTR.
+ * Return: 0, -EINVAL for an invalid size or alignment, -EOVERFLOW for a range that
+ * wraps, -EFAULT for a size beyond the address space, -ENOMEM, -EINTR.
  */
 int vgpu_userptr_create(struct vgpu_device *vdev, u64 addr, u64 size, u32 flags,
 			vgpu_userptr_invalidate_fn invalidate, void *owner,
@@ -150,7 +148,7 @@ int vgpu_userptr_create(struct vgpu_device *vdev, u64 addr, u64 size, u32 flags,
 
 	if (!size || offset_in_page(addr | size))
 		return -EINVAL;
-	/* What fits in no address space is not worth an array of its pages. */
+	/* Reject ranges that fit into no address space before allocating for their pages. */
 	if (addr + size - 1 < addr)
 		return -EOVERFLOW;
 	if (size > TASK_SIZE_MAX)
@@ -182,7 +180,7 @@ int vgpu_userptr_create(struct vgpu_device *vdev, u64 addr, u64 size, u32 flags,
 }
 
 /**
- * vgpu_userptr_addr() - where a BO's pages are
+ * vgpu_userptr_addr() - address of a BO's pages
  * @bo: user pointer
  *
  * Return: address of the first byte, in its process.
@@ -193,11 +191,12 @@ u64 vgpu_userptr_addr(const struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_userptr_stop() - no invalidation from now on
- * @bo: user pointer that nobody is going to bind or use any more
+ * vgpu_userptr_stop() - remove the MMU notifier
+ * @bo: user pointer that will not be bound or used any more
  *
- * Waits for those under way. No lock held that they wait for. A second call
- * does nothing.
+ * Waits for notifiers in flight. A second call does nothing.
+ *
+ * Context: sleeps; the caller holds no lock that the notifier waits for.
  */
 void vgpu_userptr_stop(struct vgpu_bo *bo)
 {
@@ -210,7 +209,7 @@ void vgpu_userptr_stop(struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_userptr_destroy() - free what a BO has of a process
+ * vgpu_userptr_destroy() - free the user-pointer state of a BO
  * @bo: user pointer that is being destroyed: stopped and not bound
  */
 void vgpu_userptr_destroy(struct vgpu_bo *bo)
@@ -224,17 +223,17 @@ void vgpu_userptr_destroy(struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_bo_readonly() - is the BO's memory not to be written?
+ * vgpu_bo_readonly() - whether the GPU must not write the BO's memory
  * @bo: BO
  *
- * Return: true for a user pointer of that kind. Entries are written accordingly.
+ * Return: true for a read-only user pointer. GPU entries do not allow writes.
  */
 bool vgpu_bo_readonly(const struct vgpu_bo *bo)
 {
 	return bo->userptr && bo->userptr->flags & AMDGPU_GEM_USERPTR_READONLY;
 }
 
-/* ANONONLY: one VMA of anonymous memory. mmap_lock held. */
+/* Test ANONONLY: a single VMA of anonymous memory. The caller holds mmap_lock. */
 static int userptr_check_vma(const struct vgpu_userptr *u, u64 size)
 {
 	struct vm_area_struct *vma = vma_lookup(u->notifier.mm, u->addr);
@@ -282,12 +281,12 @@ static int userptr_find(struct vgpu_userptr *u, struct vgpu_user_pages *pages)
 }
 
 /**
- * vgpu_userptr_current() - whether the bound pages are those that the process has there
+ * vgpu_userptr_current() - whether the bound pages are still those of the process
  * @bo: user pointer
  *
  * Context: any; a hint unless the reservation is held. vgpu_userptr_valid() is exact.
  *
- * Return: false: vgpu_userptr_prepare() would look for pages.
+ * Return: false if vgpu_userptr_prepare() would look for pages.
  */
 bool vgpu_userptr_current(const struct vgpu_bo *bo)
 {
@@ -298,16 +297,18 @@ bool vgpu_userptr_current(const struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_userptr_prepare() - find a BO's pages, unless it has them
+ * vgpu_userptr_prepare() - find a BO's pages, unless the bound ones are current
  * @bo: user pointer
  *
- * The caller is of the BO's process, or a kernel thread. Takes mmap_lock, so no
- * lock that is taken under that may be held, such as a reservation.
+ * The caller is a thread of the BO's process, or a kernel thread.
  *
- * Return: 0, -EFAULT if there is no memory or none that can be used, -EPERM if
- * it may not be written or is not what ANONONLY wants, or if the caller is
- * another process; -ESRCH if the process has ended, -EAGAIN if it changes all
- * the time, -ENOMEM, -EINTR.
+ * Context: takes mmap_lock, so the caller holds no lock that is taken inside mmap_lock,
+ * such as a reservation.
+ *
+ * Return: 0, -EFAULT if nothing, or nothing usable, is mapped there; -EPERM if the
+ * memory is not writable, is not what ANONONLY requires, or the caller is another
+ * process; -ESRCH if the process has ended, -EAGAIN if the mapping keeps changing,
+ * -ENOMEM, -EINTR.
  */
 int vgpu_userptr_prepare(struct vgpu_bo *bo)
 {
@@ -341,13 +342,13 @@ int vgpu_userptr_prepare(struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_userptr_bind() - give a BO the pages that were found for it
+ * vgpu_userptr_bind() - bind the pages that vgpu_userptr_prepare() found
  * @bo: user pointer, reservation held; after vgpu_userptr_prepare()
  *
- * The BO is in GTT then. If the pages are other ones than before, its mappings
- * have to be written again (they count as moved).
+ * Moves the BO to GTT. If the pages differ from those bound before, the caller has to
+ * write the mappings of the BO again (they count as moved).
  *
- * Return: 0, -EAGAIN if there are no pages: prepare again; -ENOMEM,
+ * Return: 0, -EAGAIN if no pages are found or bound: prepare again; -ENOMEM,
  * -ERESTARTSYS, -EIO if the device cannot address them.
  */
 int vgpu_userptr_bind(struct vgpu_bo *bo)
@@ -375,10 +376,10 @@ int vgpu_userptr_bind(struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_userptr_unbind() - take a BO its pages
+ * vgpu_userptr_unbind() - unbind the pages of a BO
  * @bo: user pointer, reservation held
  *
- * The GPU does not reach them on return.
+ * On return the GPU does not reach the pages.
  *
  * Return: 0, -ENOMEM, -ERESTARTSYS.
  */
@@ -388,11 +389,13 @@ int vgpu_userptr_unbind(struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_userptr_populate() - find and bind, without holding on to it
- * @bo: user pointer; no lock is held, as for vgpu_userptr_prepare()
+ * vgpu_userptr_populate() - find and bind pages, without keeping them valid
+ * @bo: user pointer
  *
- * Return: 0, or as vgpu_userptr_prepare() and _bind(), but not -EAGAIN for pages
- * that somebody takes away between the two.
+ * Context: no lock is held, as for vgpu_userptr_prepare().
+ *
+ * Return: 0, or the errors of vgpu_userptr_prepare() and vgpu_userptr_bind(); retries
+ * if the pages are taken away between the two calls.
  */
 int vgpu_userptr_populate(struct vgpu_bo *bo)
 {
@@ -412,13 +415,15 @@ int vgpu_userptr_populate(struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_userptr_valid() - has a BO the pages that its process has there?
- * @bo: user pointer, reservation held; bound
+ * vgpu_userptr_valid() - whether the bound pages are those of the process
+ * @bo: user pointer, reservation held
  *
- * vgpu_mman.notifier_lock held: nothing allocates under it. What the caller adds
- * to the BO's reservation before he drops that lock the notifier waits for.
+ * The notifier waits for fences that the caller adds to the BO's reservation before
+ * dropping the lock.
  *
- * Return: false: prepare again.
+ * Context: the caller holds vgpu_mman.notifier_lock: must not allocate.
+ *
+ * Return: false: the caller prepares again.
  */
 bool vgpu_userptr_valid(struct vgpu_bo *bo)
 {
@@ -441,14 +446,16 @@ static void userptr_written(struct vgpu_userptr *u)
 }
 
 /**
- * vgpu_userptr_lock() - keep a user pointer's notifier off its mappings
- * @bo: BO of any kind, reservation held; for others nothing happens
+ * vgpu_userptr_lock() - keep a user pointer's notifier from its mappings
+ * @bo: BO of any kind, reservation held; for a BO that is not a user pointer the
+ *      function only returns true
  *
- * Entries that lead to its pages are written, and bo->vm_mappings changes, until
- * vgpu_userptr_unlock() only. Takes vgpu_mman.notifier_lock.
+ * Page-table entries of the pages are written, and bo->vm_mappings is changed, only
+ * before vgpu_userptr_unlock(). Takes vgpu_mman.notifier_lock. Marks writable pages
+ * dirty.
  *
- * Return: whether entries may be written: not if the process has other pages
- * there by now. The lock is held in either case.
+ * Return: true if entries may be written; false if the process has other pages there by
+ * now. The lock is held in either case.
  */
 bool vgpu_userptr_lock(struct vgpu_bo *bo)
 {
@@ -475,11 +482,11 @@ void vgpu_userptr_unlock(struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_userptr_tt_bind() - the BO moves to GTT
+ * vgpu_userptr_tt_bind() - map the found pages for a move of the BO to GTT
  * @bo: user pointer, reservation held
- * @ttm: its pages: filled
+ * @ttm: pages of the BO; filled
  *
- * Return: 0, -EFAULT without pages to bind, -ENOMEM, -EIO.
+ * Return: 0, -EFAULT if no pages are to be bound, -ENOMEM, -EIO.
  */
 int vgpu_userptr_tt_bind(struct vgpu_bo *bo, struct ttm_tt *ttm)
 {
@@ -523,7 +530,7 @@ err_pages:
 /**
  * vgpu_userptr_tt_unbind() - undo vgpu_userptr_tt_bind()
  * @bo: user pointer, reservation held; bound or not
- * @ttm: its pages
+ * @ttm: pages of the BO
  */
 void vgpu_userptr_tt_unbind(struct vgpu_bo *bo, struct ttm_tt *ttm)
 {
@@ -543,13 +550,13 @@ void vgpu_userptr_tt_unbind(struct vgpu_bo *bo, struct ttm_tt *ttm)
 
 /**
  * vgpu_page_set_dirty() - mark a page dirty that the GPU may write from now on
- * @page: what HMM found writable; it cannot be taken away until the caller drops
- *        the lock that his notifier waits for
+ * @page: page that HMM found writable; it cannot be unmapped until the caller drops the
+ *        lock that its MMU notifier waits for
  *
- * The GPU leaves no trace in the CPU's page tables. Without this, reclaim would
- * throw away what MADV_FREE made clean and the GPU wrote since; a page of shmem
- * that only the GPU wrote; one that has an older copy in swap space. Pages of a
- * file system it has made dirty itself, or they are not writable.
+ * GPU writes set no dirty bit in CPU page tables. Without this call reclaim would drop
+ * data that only the GPU wrote: in pages that MADV_FREE made clean, in pages of shmem,
+ * and in pages that have an older copy in swap space. A file system has marked its own
+ * pages dirty already, or they are not writable.
  */
 void vgpu_page_set_dirty(struct page *page)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Evict BOs from VRAM for an allocation to which TTM's own eviction gave no room, or wait
- * until an owner keeps them no longer.
+ * Evict BOs from VRAM for an allocation for which TTM's own eviction freed nothing, or wait
+ * until the owner of a BO no longer keeps it in VRAM.
  */
 #include <linux/dma-resv.h>
 #include <linux/jiffies.h>
@@ -24,7 +24,8 @@
  * @end: number of the first resource that is newer than the walk
  * @locked: the walk holds the reservation of the BO that it has found
  * @going: a BO without references still has its memory
- * @kept: jiffies until the first BO may be evicted that may not for a time; 0: there is none
+ * @kept: jiffies until the first of the BOs that are kept for a time may be evicted; 0: none
+ *        is
  */
 struct vram_search {
 	u64 next;
@@ -34,14 +35,17 @@ struct vram_search {
 	unsigned long kept;
 };
 
-/* The BO has left VRAM, or does when its fences signal. Reserved. */
+/* Returns whether the BO has left VRAM, or will when its fences signal. Reserved. */
 static bool vram_leaves(const struct ttm_buffer_object *tbo)
 {
 	return !vgpu_bo_is_ours(tbo) || tbo->deleted || !tbo->resource ||
 	       tbo->resource->mem_type != TTM_PL_VRAM;
 }
 
-/* @kept: lowered if the owner keeps the BO for a time, see struct vram_search. Reserved. */
+/*
+ * Returns whether the BO may be evicted. Lowers *@kept if the owner keeps the BO for a time,
+ * see struct vram_search. Reserved.
+ */
 static bool vram_evictable(struct ttm_buffer_object *tbo, unsigned long *kept)
 {
 	struct vgpu_bo *bo = to_vgpu_bo(tbo);
@@ -56,13 +60,13 @@ static bool vram_evictable(struct ttm_buffer_object *tbo, unsigned long *kept)
 		return false;
 	left = ops->evict_in(bo);
 	*kept = min_not_zero(*kept, left);
-	/* The time may have ended between the two questions. */
+	/* The time may have ended between the two calls. */
 	return !left && ops->evict_ok(bo);
 }
 
 /*
- * Take a reference to a BO whose reservation another thread holds, or take both if the
- * BO may be evicted. The manager's lock and lru_lock are held.
+ * Take a reference to the BO if another thread holds its reservation; take reference and
+ * reservation if the BO may be evicted. The caller holds the manager's lock and lru_lock.
  */
 static bool vram_search_take(struct vram_search *s,
 			     struct ttm_buffer_object *tbo)
@@ -80,7 +84,7 @@ static bool vram_search_take(struct vram_search *s,
 	return false;
 }
 
-/* The next BO of the walk, or NULL. */
+/* Returns the next BO of the walk, or NULL. */
 static struct ttm_buffer_object *vram_search_next(struct vgpu_vram_mgr *mgr,
 						  struct vram_search *s)
 {
@@ -106,7 +110,10 @@ static struct ttm_buffer_object *vram_search_next(struct vgpu_vram_mgr *mgr,
 	return found;
 }
 
-/* Reserved. 0, -ENOENT it stays, -EBUSY its owner cannot vacate it now, -ENOMEM, ... */
+/*
+ * Reserved. Returns 0, -ENOENT if the BO may not be evicted, -EBUSY if its owner cannot
+ * vacate it now, -ENOMEM, ...
+ */
 static int vram_evict(struct ttm_buffer_object *tbo, unsigned long *kept)
 {
 	static const struct ttm_place vram = { .mem_type = TTM_PL_VRAM };
@@ -127,7 +134,10 @@ static int vram_evict(struct ttm_buffer_object *tbo, unsigned long *kept)
 	return ttm_bo_validate(tbo, &placement, &ctx);
 }
 
-/* Waits for the reservation if the walk does not hold it. Drops it, and the reference. */
+/*
+ * Wait for the reservation if the walk does not hold it. Drops the reservation and the
+ * reference.
+ */
 static int vram_evict_found(struct vram_search *s, struct ttm_buffer_object *tbo)
 {
 	int ret = 0;
@@ -143,10 +153,12 @@ static int vram_evict_found(struct vram_search *s, struct ttm_buffer_object *tbo
 }
 
 /**
- * vgpu_vram_mgr_frees() - for vgpu_vram_mgr_make_room(), before the allocation
+ * vgpu_vram_mgr_frees() - number of frees of VRAM
  * @vdev: device
  *
- * Return: how often VRAM was freed.
+ * The caller passes the number from before an allocation to vgpu_vram_mgr_make_room().
+ *
+ * Return: how often VRAM was freed, modulo 2^32.
  */
 unsigned int vgpu_vram_mgr_frees(struct vgpu_device *vdev)
 {
@@ -155,27 +167,27 @@ unsigned int vgpu_vram_mgr_frees(struct vgpu_device *vdev)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_frees);
 
 /**
- * vgpu_vram_mgr_make_room() - evict what an allocation has left out
+ * vgpu_vram_mgr_make_room() - evict BOs that TTM's eviction skipped
  * @vdev: device
- * @size: what the allocation wants, bytes
- * @frees: vgpu_vram_mgr_frees() before the allocation that found no room
+ * @size: size of the allocation, bytes
+ * @frees: vgpu_vram_mgr_frees() before the allocation that failed
  *
- * TTM only tries the reservations of BOs in VRAM, as an allocation has no ticket. A
- * thread that takes a BO's reservation again and again (CPU page faults, moves) can
- * hold the reservation at each of any number of tries. So this function waits for the
- * reservation, and evicts the BO before it drops the reservation. It evicts BOs until
- * the bytes in use leave room for @size.
+ * TTM only tries the reservations of BOs in VRAM, as an allocation has no ticket. A thread
+ * that takes a BO's reservation again and again (CPU page faults, moves) can hold the
+ * reservation at each of any number of tries. So this function waits for the reservation,
+ * and evicts the BO before it drops the reservation. It evicts BOs until the bytes in use
+ * leave room for @size.
  *
- * If no BO can be evicted, the function waits for the first BO whose owner keeps it for
- * a time (vgpu_bo_owner_ops.evict_in), up to a second for the memory of a BO that has no
- * references any more, or a tick for BOs whose owner could not vacate them: no event says
- * when a page of SVM is released.
+ * If no BO can be evicted, the function waits for the first BO whose owner keeps it for a
+ * time (vgpu_bo_owner_ops.evict_in), up to a second for the memory of a BO that has no
+ * references any more, or a tick for BOs whose owner could not vacate them: no event is
+ * raised when a page of SVM is released.
  *
- * Context: process. Takes the manager's lock and reservations. The caller holds no
- * lock that holders of a reservation wait for.
+ * Context: process. Takes the manager's lock and reservations. The caller holds no lock that
+ * holders of a reservation wait for.
  *
- * Return: 0 another try makes sense; -ENOENT no BO may be evicted and no VRAM was
- * freed; -ENOMEM no system memory for the contents of a BO; -ENODEV; -ERESTARTSYS.
+ * Return: 0: the caller tries again; -ENOENT: no BO may be evicted and no VRAM was freed;
+ * -ENOMEM: no system memory for the content of a BO; -ENODEV; -ERESTARTSYS.
  */
 int vgpu_vram_mgr_make_room(struct vgpu_device *vdev, u64 size,
 			    unsigned int frees)
@@ -218,9 +230,9 @@ int vgpu_vram_mgr_make_room(struct vgpu_device *vdev, u64 size,
 }
 
 /**
- * struct vram_hope - what stands in the way of an allocation that may hold reservations
- * @held: others hold the reservation of a BO of user space's
- * @evictable: something may be evicted
+ * struct vram_hope - obstacles to an allocation that may hold reservations
+ * @held: another thread holds the reservation of a BO of user space
+ * @evictable: a BO may be evicted
  * @kept: as in struct vram_search
  */
 struct vram_hope {
@@ -256,19 +268,20 @@ static struct vram_hope vram_look(struct vgpu_vram_mgr *mgr)
 }
 
 /**
- * vgpu_vram_mgr_wait_kept() - wait until an owner keeps its VRAM no longer
+ * vgpu_vram_mgr_wait_kept() - wait until an owner no longer keeps its VRAM
  * @vdev: device
- * @frees: vgpu_vram_mgr_frees() before the allocation that found no room
+ * @frees: vgpu_vram_mgr_frees() before the allocation that failed
  *
- * For VRAM that an allocation may evict after a time that is known
- * (vgpu_bo_owner_ops.evict_in). For callers that may hold reservations, and so cannot wait
- * for a BO that others have reserved: vgpu_vram_mgr_make_room() is for the others. Takes the
- * manager's lock; tries reservations.
+ * For VRAM that may be evicted after a known time (vgpu_bo_owner_ops.evict_in). For callers
+ * that may hold reservations, and so cannot wait for a BO that another thread has reserved;
+ * other callers use vgpu_vram_mgr_make_room(). Takes the manager's lock; only tries
+ * reservations.
  *
  * Context: sleeps, not interruptible.
  *
- * Return: 0 after that time, or when VRAM was freed: another try makes sense; 1 after a
- * jiffy: others had reserved a BO, or another try makes sense already; -ENOENT neither.
+ * Return: 0 after that time, or when VRAM was freed: the caller tries again; 1 after a
+ * jiffy: another thread had reserved a BO, or trying again makes sense already; -ENOENT
+ * otherwise.
  */
 int vgpu_vram_mgr_wait_kept(struct vgpu_device *vdev, unsigned int frees)
 {

@@ -2,9 +2,9 @@
 /*
  * VRAM manager: TTM resources made of buddy blocks.
  *
- * A BO of any size gets the largest blocks that there are; only one that asks
- * for it gets a single range. Blocks that were wiped before they were freed
- * are remembered as clear, and are handed out first to those who want zeros.
+ * A BO gets the largest blocks available; only a BO that requests it gets a single range.
+ * Blocks that were wiped before they were freed are recorded as clear, and are preferred
+ * for allocations that need zeros.
  */
 #include <linux/dma-fence.h>
 #include <linux/list_sort.h>
@@ -23,7 +23,7 @@ static struct vgpu_vram_mgr *to_vram_mgr(struct ttm_resource_manager *man)
 	return container_of(man, struct vgpu_vram_mgr, manager);
 }
 
-/* @end: the first byte behind what @place allows. */
+/* @end: the first byte after the range that @place allows. */
 static void vram_place_range(const struct vgpu_vram_mgr *mgr,
 			     const struct ttm_place *place, u64 *start,
 			     u64 *end)
@@ -74,7 +74,7 @@ static unsigned long vram_buddy_flags(const struct vgpu_vram_mgr *mgr,
 	return flags;
 }
 
-/* The manager's lock is held, since the blocks were taken. */
+/* The caller has held the manager's lock since it allocated the blocks. */
 static void vram_list_resource(struct vgpu_vram_mgr *mgr,
 			       const struct ttm_place *place,
 			       struct vgpu_vram_resource *vres)
@@ -107,8 +107,9 @@ static int vram_alloc_blocks(struct vgpu_vram_mgr *mgr,
 	if (start >= end || round_up(size, align) > end - start)
 		return -ENOSPC;
 	/*
-	 * A contiguous allocation is aligned to its size alone; where more is
-	 * asked for, one block of the alignment's size is contiguous as well.
+	 * A contiguous allocation is aligned to its size only. If the alignment is at
+	 * least the size, a plain allocation is one block of the alignment's size, which
+	 * is contiguous as well.
 	 */
 	if ((place->flags & TTM_PL_FLAG_CONTIGUOUS) && size > align)
 		flags |= GPU_BUDDY_CONTIGUOUS_ALLOCATION;
@@ -224,9 +225,9 @@ static const struct ttm_resource_manager_func vram_mgr_func = {
 };
 
 /**
- * vgpu_vram_mgr_init() - hand VRAM to TTM
+ * vgpu_vram_mgr_init() - register the VRAM manager with TTM
  * @vdev: device; TTM's device is initialised
- * @size: bytes from offset 0 on that may be handed out, a multiple of a page
+ * @size: bytes from offset 0 on that BOs may use, a multiple of a page
  *
  * Return: 0 or -ENOMEM.
  */
@@ -240,7 +241,7 @@ int vgpu_vram_mgr_init(struct vgpu_device *vdev, u64 size)
 	INIT_LIST_HEAD(&mgr->resources);
 	INIT_LIST_HEAD(&mgr->lost);
 	INIT_LIST_HEAD(&mgr->leaving);
-	/* What an earlier driver left in VRAM is not known to be zero. */
+	/* No block starts as clear: an earlier driver may have left data in VRAM. */
 	ret = gpu_buddy_init(&mgr->mm, size, PAGE_SIZE);
 	if (ret)
 		return ret;
@@ -254,8 +255,8 @@ int vgpu_vram_mgr_init(struct vgpu_device *vdev, u64 size)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_init);
 
 /**
- * vgpu_vram_mgr_fini() - take VRAM back
- * @vdev: device; nothing of its VRAM is in use
+ * vgpu_vram_mgr_fini() - undo vgpu_vram_mgr_init()
+ * @vdev: device; no VRAM is in use
  */
 void vgpu_vram_mgr_fini(struct vgpu_device *vdev)
 {
@@ -283,12 +284,14 @@ static void vram_mark_lost(struct vgpu_vram_mgr *mgr, struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_vram_mgr_leaves() - a BO is being copied out of VRAM
+ * vgpu_vram_mgr_leaves() - record that a BO is being copied out of VRAM
  * @bo: BO, reserved
- * @fence: the copy
- * @vram_epoch: vgpu_hw.vram_epoch before its first job was made
+ * @fence: fence of the copy
+ * @vram_epoch: vgpu_hw.vram_epoch before the copy's first job was created
  *
- * If VRAM is lost before that is done, the BO is. Takes the manager's lock.
+ * If VRAM is lost before the copy is done, the BO is marked as lost.
+ *
+ * Context: takes the manager's lock.
  */
 void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
 			  int vram_epoch)
@@ -307,7 +310,7 @@ void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
 			break;
 		vram_has_left(first);
 	}
-	/* Lost in between: what was not copied before will not be. */
+	/* VRAM was lost meanwhile: a copy that was not done before will be cancelled. */
 	if (vram_epoch != atomic_read(&bo->vdev->hw->vram_epoch) &&
 	    dma_fence_get_status(fence) != 1) {
 		vram_mark_lost(mgr, bo);
@@ -317,7 +320,7 @@ void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
 }
 
 /**
- * vgpu_vram_mgr_distrust() - take no block of VRAM for clear any more
+ * vgpu_vram_mgr_distrust() - stop treating free blocks as clear
  * @vdev: device, after a reset that has lost VRAM and before engines or user space use it
  *
  * Context: any.
@@ -329,14 +332,16 @@ void vgpu_vram_mgr_distrust(struct vgpu_device *vdev)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_distrust);
 
 /**
- * vgpu_vram_mgr_mark_lost() - what is in VRAM has lost its content
- * @vdev: device, after a reset; jobs of before have ended
+ * vgpu_vram_mgr_mark_lost() - mark the BOs whose content was lost with VRAM
+ * @vdev: device, after a reset; earlier jobs have ended
  *
- * So have BOs whose copy out of it was cancelled, or will be: jobs of before the
- * loss do not run any more (vgpu_copy_job.c). Takes the manager's lock,
- * under which memory is allocated: not by the recovery's worker.
+ * Marks BOs in VRAM, and BOs whose copy out of VRAM was or will be cancelled: jobs from
+ * before the loss do not run any more (vgpu_copy_job.c).
  *
- * Return: number of BOs; the kernel's own, as page tables, are not counted.
+ * Context: takes the manager's lock, under which memory is allocated, so not in the
+ * recovery's worker.
+ *
+ * Return: number of BOs; BOs of the kernel, as page tables, are not counted.
  */
 unsigned int vgpu_vram_mgr_mark_lost(struct vgpu_device *vdev)
 {
@@ -375,10 +380,10 @@ unsigned int vgpu_vram_mgr_mark_lost(struct vgpu_device *vdev)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_mark_lost);
 
 /**
- * vgpu_vram_mgr_forget_lost() - a BO goes, lost or not
- * @bo: BO; its memory is gone
+ * vgpu_vram_mgr_forget_lost() - remove a BO from the lists of lost and leaving BOs
+ * @bo: BO whose memory has been freed
  *
- * Takes the manager's lock.
+ * Context: takes the manager's lock.
  */
 void vgpu_vram_mgr_forget_lost(struct vgpu_bo *bo)
 {
@@ -393,9 +398,10 @@ void vgpu_vram_mgr_forget_lost(struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_vram_mgr_show_lost() - the BOs whose content was lost with VRAM
+ * vgpu_vram_mgr_show_lost() - print the BOs whose content was lost with VRAM
  * @vdev: device
- * @p: one a line: fake offset for mmap() of the render node, size in bytes
+ * @p: output; for each BO a line with the fake offset for mmap() of the render node, and
+ *     the size in bytes
  */
 void vgpu_vram_mgr_show_lost(struct vgpu_device *vdev, struct drm_printer *p)
 {
