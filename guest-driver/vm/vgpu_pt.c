@@ -8,22 +8,22 @@
  *	PDE      PDE      TF or    PTE
  *	         BFS 9    2 MiB PTE
  *
- * A PDB0 entry is a pointer to a PTB (TF set) or a PTE for 2 MiB. Where a PDB0
- * entry is a leaf, its PTB is there all the same, empty and out of sight: the
- * leaf can be taken apart again in a notifier, which must not allocate. So
- * vgpu_pt_reserve() makes PTBs for every page it is asked for (vgpu_pt_tree.c),
- * and nothing else allocates.
+ * A PDB0 entry is a pointer to a PTB (TF set) or a PTE for 2 MiB. If a PDB0
+ * entry is a leaf, its PTB exists nevertheless, empty and not reachable by the
+ * hardware: a notifier, which must not allocate, can split the leaf again. So
+ * vgpu_pt_reserve() creates PTBs for every page of its range (vgpu_pt_tree.c),
+ * and no other function allocates.
  *
- * Entries are never read back to see what they hold: each table keeps a bitmap
- * of its leaves. A PTB behind a leaf has no bits set and only zeros.
+ * Entries are never read back to find out their content: each table has a bitmap
+ * of its leaves. The PTB of a leaf has no bits set and contains only zeros.
  *
- * A leaf is valid, or says no (VGPU_PTE_NORETRY), or is VGPU_PTE_PRT alone: such
- * a page reads as zeros and forgets what is written. The TLB may hold any of
+ * A leaf is valid, or denies access (VGPU_PTE_NORETRY), or is VGPU_PTE_PRT
+ * alone: such a page reads as zeros and drops writes. The TLB may hold any of
  * them.
  *
- * An entry's fragment field says how many pages around it are alike, and the
- * TLB believes it. Mappings that come and go whole may have it; those of which
- * single pages are taken away later must not (@max_frag 0).
+ * The fragment field of an entry promises to the TLB that the pages around it
+ * are mapped alike. Mappings that are removed as a whole may use it; mappings of
+ * which single pages are removed later must not (@max_frag 0).
  */
 #include <linux/bitfield.h>
 #include <linux/log2.h>
@@ -34,7 +34,7 @@
 
 #define LEAF_FRAG		VGPU_PT_SHIFT
 
-/* The entry of a @level table that points to a table at @addr. */
+/* Returns the entry of a @level table that points to a table at @addr. */
 static u64 pt_pointer(const struct vgpu_pt *pt, unsigned int level, u64 addr)
 {
 	u64 pde = ((addr + pt->vram_base) & VGPU_PDE_ADDR) | VGPU_PDE_VALID;
@@ -71,9 +71,9 @@ static void pt_io_end(const struct vgpu_pt *pt)
  * @pt: tree, locked
  * @table: table
  * @index: first entry
- * @n: their number
- * @value: the first one
- * @step: what each next one is greater by
+ * @n: number of entries
+ * @value: value of the first entry
+ * @step: difference between consecutive entries
  */
 void vgpu_pt_set(struct vgpu_pt *pt, struct vgpu_pt_table *table,
 		 unsigned int index, unsigned int n, u64 value, u64 step)
@@ -90,10 +90,10 @@ void vgpu_pt_set(struct vgpu_pt *pt, struct vgpu_pt_table *table,
 }
 
 /**
- * vgpu_pt_set_pointer() - have an entry point to its table
+ * vgpu_pt_set_pointer() - write the pointer to a child table
  * @pt: tree, locked
  * @table: table above VGPU_LEVEL_PTB
- * @index: entry
+ * @index: entry of the child
  */
 void vgpu_pt_set_pointer(struct vgpu_pt *pt, struct vgpu_pt_table *table,
 			 unsigned int index)
@@ -103,7 +103,7 @@ void vgpu_pt_set_pointer(struct vgpu_pt *pt, struct vgpu_pt_table *table,
 		    0);
 }
 
-/* Before each step: there is room for what it writes. */
+/* Called before each step: makes room for its writes. */
 static void pt_room(struct vgpu_pt *pt)
 {
 	if (pt->ops->room)
@@ -116,7 +116,10 @@ static bool pt_any_valid(const struct vgpu_pt_table *table, unsigned int index,
 	return find_next_bit(table->valid, index + n, index) < index + n;
 }
 
-/* Entries of a PTB that map consecutive memory. Was one of them valid? */
+/*
+ * Write entries of a PTB that map consecutive memory. Returns whether one was
+ * valid before.
+ */
 static bool pt_write_ptes(struct vgpu_pt *pt, struct vgpu_pt_table *ptb,
 			  unsigned int index, unsigned int n, u64 addr,
 			  u64 flags, unsigned int max_frag)
@@ -126,10 +129,10 @@ static bool pt_write_ptes(struct vgpu_pt *pt, struct vgpu_pt_table *ptb,
 	bitmap_set(ptb->valid, index, n);
 	while (n) {
 		u64 both = index | addr >> VGPU_PAGE_SHIFT |
-			   LEAF_PAGES;	/* bounds it */
+			   LEAF_PAGES;	/* limits frag to LEAF_FRAG */
 		unsigned int frag = min3(max_frag, (unsigned int)__ffs64(both),
 					 (unsigned int)ilog2(n));
-		/* One write for all of the largest size. */
+		/* Write all entries of the largest fragment size at once. */
 		unsigned int run = frag == max_frag ? round_down(n, 1u << frag) :
 						      1u << frag;
 
@@ -142,7 +145,7 @@ static bool pt_write_ptes(struct vgpu_pt *pt, struct vgpu_pt_table *ptb,
 	return changed;
 }
 
-/* @n entries of a PTB get the same value. Was one of them valid? */
+/* Set @n entries of a PTB to the same value. Returns whether one was valid before. */
 static bool pt_fill_ptes(struct vgpu_pt *pt, struct vgpu_pt_table *ptb,
 			 unsigned int index, unsigned int n, u64 value)
 {
@@ -160,17 +163,17 @@ static bool pt_fill_ptes(struct vgpu_pt *pt, struct vgpu_pt_table *ptb,
 	return changed;
 }
 
-/* The PDB0 entry points to its PTB again, whatever that holds. */
+/* Write the pointer to the PTB again in place of a leaf. */
 static void pt_restore_pointer(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 			       unsigned int index)
 {
-	/* The PTB's entries are there before it can be found. */
+	/* Write the PTB's entries before the pointer to it. */
 	wmb();
 	__clear_bit(index, pdb0->valid);
 	vgpu_pt_set_pointer(pt, pdb0, index);
 }
 
-/* Replace a 2 MiB leaf by 512 entries that translate alike. */
+/* Replace a 2 MiB leaf by 512 entries with the same translations. */
 static void pt_split_leaf(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 			  unsigned int index)
 {
@@ -183,7 +186,7 @@ static void pt_split_leaf(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 	pt_restore_pointer(pt, pdb0, index);
 }
 
-/* Was something valid there? */
+/* Returns whether a valid entry was there before. */
 static bool pt_write_leaf(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 			  unsigned int index, u64 leaf)
 {
@@ -192,7 +195,7 @@ static bool pt_write_leaf(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 	__set_bit(index, pdb0->valid);
 	pdb0->leaf[index] = leaf;
 	vgpu_pt_set(pt, pdb0, index, 1, leaf, 0);
-	/* Out of sight now: leave it empty for the next split. */
+	/* The PTB is not reachable now: leave it empty for the next split. */
 	changed |= pt_fill_ptes(pt, pdb0->child[index], 0, VGPU_PT_ENTRIES, 0);
 	return changed;
 }
@@ -211,10 +214,10 @@ static bool pt_fits_leaf(u64 page, u64 addr, u64 npages)
  * @max_frag: largest fragment, log2 of pages; 0 if parts of the span will be
  *            changed
  *
- * Makes 2 MiB leaves where addresses allow.
+ * Writes 2 MiB leaves where the alignment of page and memory allows.
  *
- * Return: whether an entry that was valid has changed: the caller flushes the
- * TLB then.
+ * Return: true if an entry that was valid has changed: the caller then flushes
+ * the TLB.
  */
 bool vgpu_pt_write(struct vgpu_pt *pt, u64 first,
 		   const struct vgpu_vm_span *span, unsigned int max_frag)
@@ -247,7 +250,7 @@ bool vgpu_pt_write(struct vgpu_pt *pt, u64 first,
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_write);
 
-/* Up to a PTB's worth of vgpu_pt_clear(). */
+/* Clear at most the range of one PDB0 entry for vgpu_pt_clear(). */
 static bool pt_clear_part(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 			  u64 page, u64 n, u64 value)
 {
@@ -263,7 +266,10 @@ static bool pt_clear_part(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 		pt_split_leaf(pt, pdb0, index);
 		leaf = false;
 	}
-	/* Behind a leaf the PTB is empty: this prepares what comes in sight. */
+	/*
+	 * Under a leaf the PTB is still unreachable: prepare it before its
+	 * pointer is written.
+	 */
 	if (pt_fill_ptes(pt, ptb, pt_index(page, VGPU_LEVEL_PTB), n, value))
 		return true;
 	if (leaf) {
@@ -280,10 +286,10 @@ static bool pt_clear_part(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
  * @last: last page
  * @value: 0, VGPU_PTE_NORETRY, or VGPU_PTE_PRT
  *
- * Where there are no tables nothing happens. Does not allocate.
+ * Pages without tables are left out. Does not allocate.
  *
- * Return: whether an entry that was valid has changed: the caller flushes the
- * TLB then.
+ * Return: true if an entry that was valid has changed: the caller then flushes
+ * the TLB.
  */
 bool vgpu_pt_clear(struct vgpu_pt *pt, u64 first, u64 last, u64 value)
 {
@@ -307,11 +313,11 @@ bool vgpu_pt_clear(struct vgpu_pt *pt, u64 first, u64 last, u64 value)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_clear);
 
 /**
- * vgpu_pt_read() - the entry that translates a page
- * @pt: tree, locked; no write of another than the CPU is under way
+ * vgpu_pt_read() - read the entry that translates a page
+ * @pt: tree, locked; SDMA has completed its writes
  * @page: page
  *
- * Return: A PTB's entry or a 2 MiB leaf as it stands; 0 if there is none.
+ * Return: the PTB's entry, or the 2 MiB leaf itself; 0 if no table translates the page.
  */
 u64 vgpu_pt_read(const struct vgpu_pt *pt, u64 page)
 {

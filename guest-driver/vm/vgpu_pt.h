@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Page tables of one address space, as memory: layout, entries, growth. Knows
- * neither locks nor the device; struct vgpu_vm (vgpu_vm.h) brings both.
+ * Page tables of one address space, as memory: layout, entries, growth. This
+ * code has no locks and does not access the device; struct vgpu_vm (vgpu_vm.h)
+ * adds both.
  */
 #ifndef VGPU_PT_H
 #define VGPU_PT_H
@@ -16,9 +17,9 @@ struct vgpu_pt_table;
 
 /**
  * struct vgpu_pt_mem - memory of one table
- * @entries: VGPU_PT_ENTRIES of them, for the CPU
- * @addr: where the hardware finds it: offset in VRAM
- * @owner: the backend's
+ * @entries: CPU mapping of its VGPU_PT_ENTRIES entries
+ * @addr: offset in VRAM, for the hardware
+ * @owner: data of the backend
  */
 struct vgpu_pt_mem {
 	__le64 __iomem *entries;
@@ -29,25 +30,27 @@ struct vgpu_pt_mem {
 struct vgpu_pt;
 
 /*
- * A leaf taken apart (2 writes), a PTB filled with runs of rising and falling
- * sizes (2 * VGPU_PT_SHIFT), its pointer.
+ * Maximum number of writes of one step: splitting a leaf (2 writes), filling a
+ * PTB with runs of rising and falling sizes (2 * VGPU_PT_SHIFT), and writing its
+ * pointer.
  */
 #define VGPU_PT_STEP_WRITES	(2 * VGPU_PT_SHIFT + 4)
 
 /**
- * struct vgpu_pt_ops - where tables come from
- * @alloc: fill in @mem with a table of zeros; 0 or -ENOMEM
- * @free: take it back, zeros again, from vgpu_pt_free(). What is there at
- *        vgpu_pt_fini() is the backend's to find
- * @lock: called around changes that vgpu_pt_reserve() makes to what the other
- *        functions walk
- * @unlock: ...
- * @write: write @n entries from @index on, @value and @step more in each next
- *         one, or return false: the CPU shall. NULL: always the CPU
- * @room: called before every step of at most VGPU_PT_STEP_WRITES writes; may
- *        be NULL
- * @io_begin: called before the CPU accesses entries; NULL if @io_end is
- * @io_end: called after that
+ * struct vgpu_pt_ops - backend of a tree
+ * @alloc: fill in @mem with a table of zeros; returns 0 or -ENOMEM
+ * @free: free a table, zeros again, for vgpu_pt_free(). At vgpu_pt_fini() the
+ *        backend itself frees the tables that are left
+ * @lock: called before vgpu_pt_reserve() changes the part of the tree that the
+ *        other functions walk
+ * @unlock: called after that change
+ * @write: write @n entries from @index on, the first with @value, each next one
+ *         with @step more; returns false if the CPU must write them. NULL: the
+ *         CPU always writes
+ * @room: called before every step of at most VGPU_PT_STEP_WRITES writes; may be
+ *        NULL
+ * @io_begin: called before the CPU accesses entries; NULL if @io_end is NULL
+ * @io_end: called after the CPU has accessed entries
  */
 struct vgpu_pt_ops {
 	int (*alloc)(struct vgpu_pt *pt, struct vgpu_pt_mem *mem);
@@ -64,11 +67,11 @@ struct vgpu_pt_ops {
 /**
  * struct vgpu_pt - a tree of page tables
  * @ops: backend
- * @vram_base: what is added to offsets in VRAM to make addresses in entries
+ * @vram_base: added to offsets in VRAM to get addresses in entries
  * @root: PDB2
- * @empty: tables that were empty at some time
- * @written: entries written
- * @by_cpu: those of them that the CPU wrote
+ * @empty: tables that may be empty
+ * @written: number of entries written
+ * @by_cpu: number of these that the CPU wrote
  */
 struct vgpu_pt {
 	const struct vgpu_pt_ops *ops;
@@ -81,9 +84,9 @@ struct vgpu_pt {
 
 /**
  * struct vgpu_vm_span - contiguous memory to map
- * @addr: bus address (with VGPU_PTE_SYSTEM in the flags) or offset in VRAM; a
- *        peer's of the hive lies beyond the end of that, or before its beginning
- *        and wraps
+ * @addr: bus address (with VGPU_PTE_SYSTEM in the flags) or offset in VRAM; the
+ *        offset of a hive peer's VRAM lies after the end of this GPU's VRAM, or
+ *        before its start and wraps
  * @npages: length
  * @pte_flags: VGPU_PTE_* without address and fragment; V included
  */

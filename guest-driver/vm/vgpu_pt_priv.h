@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What vgpu_pt.c and vgpu_pt_tree.c share. */
+/* State and functions that vgpu_pt.c and vgpu_pt_tree.c share. */
 #ifndef VGPU_PT_PRIV_H
 #define VGPU_PT_PRIV_H
 
@@ -9,18 +9,18 @@
 #include "vgpu_pt.h"
 
 #define PT_INDEX_MASK		(VGPU_PT_ENTRIES - 1)
-#define LEAF_PAGES		((u64)VGPU_PT_ENTRIES)	/* of a PDB0 leaf */
+#define LEAF_PAGES		((u64)VGPU_PT_ENTRIES)	/* pages of a PDB0 leaf */
 #define LAST_PAGE		(BIT_ULL(VGPU_VA_BITS - VGPU_PAGE_SHIFT) - 1)
 
 /**
- * struct vgpu_pt_table - what the driver knows of a table
- * @mem: the table
+ * struct vgpu_pt_table - the driver's state of a table
+ * @mem: memory of the table
  * @level: VGPU_LEVEL_*
  * @first: first page that it translates
  * @parent: the table that points to it; NULL: the root
- * @empty_link: in vgpu_pt.empty: it was empty once
- * @children: how many there are in @child
- * @valid: entries that are leaves: not zero, and no pointers
+ * @empty_link: in vgpu_pt.empty, if the table may be empty
+ * @children: number of tables in @child
+ * @valid: entries that are leaves: neither zero nor pointers
  * @leaf: values of the leaves, in VGPU_LEVEL_PDB0
  * @child: tables that the entries point to, above VGPU_LEVEL_PTB
  */
@@ -41,7 +41,7 @@ static inline unsigned int pt_index(u64 page, unsigned int level)
 	return page >> (VGPU_PT_SHIFT * level) & PT_INDEX_MASK;
 }
 
-/* Pages from @page to the end of what its entry at @level covers. */
+/* Number of pages from @page to the end of the range of its entry at @level. */
 static inline u64 pt_pages_left(u64 page, unsigned int level)
 {
 	u64 span = 1ull << (VGPU_PT_SHIFT * level);

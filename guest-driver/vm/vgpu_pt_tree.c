@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The tree of page tables: how it grows and shrinks.
+ * The tree of page tables: growth and trimming.
  *
- * A table that gets empty stays where it is, so that clearing entries, which
- * notifiers do, frees nothing; it is put on a list. vgpu_pt_trim() takes those
- * that are still empty out of the tree.
+ * A table that becomes empty stays in the tree, so that clearing entries, which
+ * notifiers do, frees nothing; it is put on a list. vgpu_pt_trim() removes the
+ * tables that are still empty from the tree.
  */
 #include <linux/slab.h>
 
@@ -12,7 +12,7 @@
 
 #include "vgpu_pt_priv.h"
 
-/* Pages that a table of @level translates. */
+/* Number of pages that a table of @level translates. */
 static u64 pt_table_pages(unsigned int level)
 {
 	return 1ull << (VGPU_PT_SHIFT * (level + 1));
@@ -22,16 +22,16 @@ static bool pt_is_empty(const struct vgpu_pt_table *table)
 {
 	if (table->level > VGPU_LEVEL_PTB)
 		return !table->children;
-	/* A PTB behind a leaf is needed to take that apart. */
+	/* A PTB under a leaf is needed to split the leaf. */
 	return bitmap_empty(table->valid, VGPU_PT_ENTRIES) &&
 	       !test_bit(pt_index(table->first, table->level + 1),
 			 table->parent->valid);
 }
 
 /**
- * vgpu_pt_note_empty() - remember a table that may be empty
+ * vgpu_pt_note_empty() - list a table for vgpu_pt_trim() if it is empty
  * @pt: tree, locked
- * @table: any but the root
+ * @table: any table but the root
  */
 void vgpu_pt_note_empty(struct vgpu_pt *pt, struct vgpu_pt_table *table)
 {
@@ -88,12 +88,12 @@ static void pt_tree_free(struct vgpu_pt_table *table)
 }
 
 /**
- * vgpu_pt_init() - an empty tree
+ * vgpu_pt_init() - create an empty tree
  * @pt: tree
  * @ops: backend
  * @vram_base: see struct vgpu_pt
  *
- * Return: 0 or what the backend's alloc returned.
+ * Return: 0, -ENOMEM, or the error of the backend's alloc.
  */
 int vgpu_pt_init(struct vgpu_pt *pt, const struct vgpu_pt_ops *ops,
 		 u64 vram_base)
@@ -112,10 +112,10 @@ int vgpu_pt_init(struct vgpu_pt *pt, const struct vgpu_pt_ops *ops,
 EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_init);
 
 /**
- * vgpu_pt_fini() - forget the tree
+ * vgpu_pt_fini() - free the driver's state of a tree
  * @pt: tree; no hardware walks it
  *
- * The tables' memory is the backend's to take back.
+ * The backend frees the tables' memory.
  */
 void vgpu_pt_fini(struct vgpu_pt *pt)
 {
@@ -126,10 +126,10 @@ void vgpu_pt_fini(struct vgpu_pt *pt)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_fini);
 
 /**
- * vgpu_pt_root_addr() - where the hardware finds the root
+ * vgpu_pt_root_addr() - address of the root for the hardware
  * @pt: tree
  *
- * Return: its offset in VRAM.
+ * Return: offset in VRAM.
  */
 u64 vgpu_pt_root_addr(const struct vgpu_pt *pt)
 {
@@ -137,7 +137,7 @@ u64 vgpu_pt_root_addr(const struct vgpu_pt *pt)
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_root_addr);
 
-/* The table below @table that translates @page; made if it is missing. */
+/* Returns the table below @table that translates @page; creates it if it is missing. */
 static struct vgpu_pt_table *pt_child_get(struct vgpu_pt *pt,
 					  struct vgpu_pt_table *table, u64 page)
 {
@@ -151,7 +151,7 @@ static struct vgpu_pt_table *pt_child_get(struct vgpu_pt *pt,
 		return child;
 	child->parent = table;
 
-	/* The new table is zero for the hardware before it can be found. */
+	/* The hardware must see a zeroed table before the pointer to it. */
 	wmb();
 	pt->ops->lock(pt);
 	table->child[index] = child;
@@ -163,14 +163,15 @@ static struct vgpu_pt_table *pt_child_get(struct vgpu_pt *pt,
 }
 
 /**
- * vgpu_pt_reserve() - make the tables for some pages
- * @pt: tree; nobody else may be in here
+ * vgpu_pt_reserve() - create the tables for some pages
+ * @pt: tree; the caller serialises calls of this function and of vgpu_pt_trim()
  * @first: first page
  * @last: last page, within the address space
  *
- * Entries in the pages can be written afterwards without allocating.
+ * Entries of the pages can be written afterwards without allocating.
  *
- * Return: 0 or -ENOMEM; tables made by then stay, empty.
+ * Return: 0, -EINVAL for pages outside of the address space, or -ENOMEM; tables
+ * created until then stay, empty.
  */
 int vgpu_pt_reserve(struct vgpu_pt *pt, u64 first, u64 last)
 {
@@ -194,10 +195,11 @@ int vgpu_pt_reserve(struct vgpu_pt *pt, u64 first, u64 last)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_reserve);
 
 /**
- * vgpu_pt_find_pdb0() - the PDB0 table that translates a page
+ * vgpu_pt_find_pdb0() - find the PDB0 table that translates a page
  * @pt: tree, locked
  * @page: page
- * @skip: without such a table: for how many pages from @page on there is none
+ * @skip: if no such table exists, receives the number of pages from @page on
+ *        without one
  *
  * Return: the table or NULL.
  */
@@ -236,11 +238,10 @@ static void pt_table_rebuild(struct vgpu_pt *pt, struct vgpu_pt_table *table)
 }
 
 /**
- * vgpu_pt_rebuild() - write all tables anew, without leaves
+ * vgpu_pt_rebuild() - write all tables again, without leaves
  * @pt: tree, locked; no hardware walks it
  *
- * For when the tables' memory has lost what it held. Neither allocates nor
- * fails.
+ * For tables whose memory has lost its content. Neither allocates nor fails.
  */
 void vgpu_pt_rebuild(struct vgpu_pt *pt)
 {
@@ -248,7 +249,7 @@ void vgpu_pt_rebuild(struct vgpu_pt *pt)
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_rebuild);
 
-/* Out of the tree, as are the tables above that are empty then. */
+/* Remove a table from the tree, and each parent that becomes empty by that. */
 static void pt_unlink(struct vgpu_pt *pt, struct vgpu_pt_table *table,
 		      struct list_head *out)
 {
@@ -265,12 +266,12 @@ static void pt_unlink(struct vgpu_pt *pt, struct vgpu_pt_table *table,
 }
 
 /**
- * vgpu_pt_trim() - take tables that are empty out of the tree
- * @pt: tree, locked; nobody else is in vgpu_pt_reserve()
- * @keep: are entries of these pages going to be written without
- *        vgpu_pt_reserve()? Then their tables stay
- * @out: a list that gets them, for vgpu_pt_free(). Until the TLB has been
- *       flushed the hardware may walk them
+ * vgpu_pt_trim() - remove empty tables from the tree
+ * @pt: tree, locked; the caller excludes vgpu_pt_reserve()
+ * @keep: returns whether entries of these pages may be written without
+ *        vgpu_pt_reserve(): then their tables stay
+ * @out: list that receives the tables, for vgpu_pt_free(). The hardware may
+ *       walk them until the TLB has been flushed
  */
 void vgpu_pt_trim(struct vgpu_pt *pt,
 		  bool (*keep)(struct vgpu_pt *pt, u64 first, u64 last),
@@ -296,9 +297,9 @@ void vgpu_pt_trim(struct vgpu_pt *pt,
 EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_trim);
 
 /**
- * vgpu_pt_free() - free what vgpu_pt_trim() left
+ * vgpu_pt_free() - free the tables that vgpu_pt_trim() removed
  * @pt: tree
- * @out: the list; the TLB has been flushed since
+ * @out: list of tables; the TLB has been flushed since vgpu_pt_trim()
  */
 void vgpu_pt_free(struct vgpu_pt *pt, struct list_head *out)
 {

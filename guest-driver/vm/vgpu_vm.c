@@ -16,20 +16,20 @@
 #include "vgpu_vm_job.h"
 #include "vgpu_vm_priv.h"
 
-/* Bits of vm_update_mode: the CPU writes tables of these address spaces. */
+/* Bits of vm_update_mode: the CPU writes the tables of these address spaces. */
 #define UPDATE_GFX_CPU		BIT(0)
 #define UPDATE_COMPUTE_CPU	BIT(1)
 
 static int vm_update_mode = -1;
 module_param(vm_update_mode, int, 0644);
 MODULE_PARM_DESC(vm_update_mode,
-		 "Who writes page tables of new address spaces: 0 SDMA, 1 the CPU those of the render node, 2 the CPU those of compute, 3 the CPU all (-1 default: 3)");
+		 "Writer of the page tables of new address spaces: 0 SDMA; 1 CPU for the render node; 2 CPU for compute; 3 CPU for both (-1 default: 3)");
 
 /**
- * vgpu_vm_setup() - an address space but for its tables' memory
+ * vgpu_vm_setup() - initialise an address space
  * @vm: zeros
  * @vdev: device
- * @ops: where tables come from
+ * @ops: backend of the page tables
  *
  * Return: 0 or -ENOMEM.
  */
@@ -49,7 +49,7 @@ int vgpu_vm_setup(struct vgpu_vm *vm, struct vgpu_device *vdev,
 	mutex_init(&vm->alloc_lock);
 	mutex_init(&vm->pt_lock);
 
-	/* Teach lockdep: notifiers take pt_lock while memory is reclaimed. */
+	/* Declare to lockdep that reclaim waits for notifiers, which take pt_lock. */
 	fs_reclaim_acquire(GFP_KERNEL);
 	might_lock(&vm->pt_lock);
 	fs_reclaim_release(GFP_KERNEL);
@@ -61,7 +61,7 @@ int vgpu_vm_setup(struct vgpu_vm *vm, struct vgpu_device *vdev,
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_setup);
 
-/* Does SDMA write the tables? */
+/* If SDMA writes the tables, allocate the job for its packets. */
 static int vm_job_init(struct vgpu_vm *vm)
 {
 	int mode = READ_ONCE(vm_update_mode);
@@ -75,12 +75,12 @@ static int vm_job_init(struct vgpu_vm *vm)
 }
 
 /**
- * vgpu_vm_create() - an empty address space
+ * vgpu_vm_create() - create an empty address space
  * @vdev: device
- * @pasid: whose
- * @compute: KFD's, not the render node's
+ * @pasid: PASID of its process
+ * @compute: for KFD, not for the render node
  *
- * Return: it, or ERR_PTR(-ENOMEM).
+ * Return: the address space, or ERR_PTR(-ENOMEM).
  */
 struct vgpu_vm *vgpu_vm_create(struct vgpu_device *vdev, u16 pasid,
 			       bool compute)
@@ -106,7 +106,7 @@ struct vgpu_vm *vgpu_vm_create(struct vgpu_device *vdev, u16 pasid,
 	return vm;
 }
 
-/* PRT mappings belong to nobody else. */
+/* PRT mappings have no other owner that would free them. */
 static void vm_free_prt(struct vgpu_vm *vm)
 {
 	struct interval_tree_node *node;
@@ -154,19 +154,20 @@ void vgpu_vm_destroy(struct vgpu_vm *vm)
 }
 
 /**
- * vgpu_vm_enter() - begin to write page tables before memory is freed
+ * vgpu_vm_enter() - start to write page tables, before mapped memory is freed
  * @vm: address space
- * @idx: receives what drm_dev_exit() takes
+ * @idx: receives the argument for drm_dev_exit()
  *
  * After drm_dev_unplug() page tables are not written: a job of the render node that is
- * on an engine accesses all that is mapped until the job completes. This waits for such
- * jobs. kfd/ has taken its queues off the hardware before drm_dev_unplug().
+ * on an engine may access everything that is mapped until the job completes. So this
+ * function then waits for such jobs. kfd/ has taken its queues off the hardware before
+ * drm_dev_unplug().
  *
  * Context: sleeps. The caller holds no lock that a job needs to complete, such as
  * pt_lock.
  *
- * Return: true: drm_dev_exit() ends it. false: the device is unplugged, and no job
- * accesses what is mapped.
+ * Return: true: the caller calls drm_dev_exit() afterwards. false: the device is
+ * unplugged, and no job accesses mapped memory.
  */
 bool vgpu_vm_enter(struct vgpu_vm *vm, int *idx)
 {
@@ -180,13 +181,16 @@ bool vgpu_vm_enter(struct vgpu_vm *vm, int *idx)
 }
 
 /**
- * vgpu_vm_clear_pages() - a step of an operation that ends with a flush
+ * vgpu_vm_clear_pages() - clear entries without a flush
  * @vm: address space
  * @first: first page
  * @last: last page
- * @value: as of vgpu_pt_clear()
+ * @value: as for vgpu_pt_clear()
  *
- * Takes pt_lock. The device may still reach what was mapped there.
+ * One step of an operation that ends with vgpu_vm_publish(). Until then the device may
+ * still reach the memory that was mapped.
+ *
+ * Context: takes pt_lock; as vgpu_vm_enter().
  */
 void vgpu_vm_clear_pages(struct vgpu_vm *vm, u64 first, u64 last, u64 value)
 {
@@ -204,15 +208,17 @@ void vgpu_vm_clear_pages(struct vgpu_vm *vm, u64 first, u64 last, u64 value)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_clear_pages);
 
 /**
- * vgpu_vm_reserve_tables() - make page tables
+ * vgpu_vm_reserve_tables() - create page tables and keep them
  * @vm: address space
  * @first: first page
  * @last: last page
  *
  * Entries of these pages can be written without allocating, until
- * vgpu_vm_unreserve_tables(). May sleep and allocate; takes alloc_lock.
+ * vgpu_vm_unreserve_tables().
  *
- * Return: 0, -ENOMEM, or -EINVAL for pages that are not in the address space.
+ * Context: may sleep and allocate; takes alloc_lock.
+ *
+ * Return: 0, -ENOMEM, or -EINVAL for pages outside of the address space.
  */
 int vgpu_vm_reserve_tables(struct vgpu_vm *vm, u64 first, u64 last)
 {
@@ -233,11 +239,11 @@ int vgpu_vm_reserve_tables(struct vgpu_vm *vm, u64 first, u64 last)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_reserve_tables);
 
 /**
- * vgpu_vm_unreserve_tables() - the entries have been written, or will not be
+ * vgpu_vm_unreserve_tables() - undo one vgpu_vm_reserve_tables()
  * @vm: address space
  *
- * Once for each vgpu_vm_reserve_tables() that returned 0. Tables that are empty
- * may be freed.
+ * Called once for each vgpu_vm_reserve_tables() that returned 0, after the entries were
+ * written or given up. Empty tables may be freed then.
  */
 void vgpu_vm_unreserve_tables(struct vgpu_vm *vm)
 {
@@ -247,10 +253,10 @@ void vgpu_vm_unreserve_tables(struct vgpu_vm *vm)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_unreserve_tables);
 
 /**
- * vgpu_vm_lock_pt() - keep the entries as they are
+ * vgpu_vm_lock_pt() - keep the entries from changing
  * @vm: address space
  *
- * For callers that must check something between this and writing.
+ * For callers that test a condition between this call and writing entries.
  */
 void vgpu_vm_lock_pt(struct vgpu_vm *vm)
 {
@@ -272,12 +278,11 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_unlock_pt);
  * vgpu_vm_write_spans() - map consecutive pages
  * @vm: address space, pt_lock held; the pages' tables are reserved
  * @first: first page
- * @spans: what to map, one behind the other
- * @n: their number
+ * @spans: memory, for consecutive pages
+ * @n: number of spans
  *
- * Single pages of them may be changed or cleared later. 2 MiB leaves are made
- * where addresses allow. The device sees all of it on return, and nothing of
- * what was mapped there before.
+ * Single pages may be changed or cleared later. Writes 2 MiB leaves where alignment
+ * allows. On return the device sees all entries and none of the earlier ones.
  */
 void vgpu_vm_write_spans(struct vgpu_vm *vm, u64 first,
 			 const struct vgpu_vm_span *spans, unsigned int n)
@@ -301,11 +306,12 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_write_spans);
  * @vm: address space
  * @first: first page
  * @last: last page
- * @noretry: accesses end with a no-retry fault from now on; where there are no
- *           tables nothing changes
+ * @noretry: later accesses end with a no-retry fault; pages without tables are not
+ *           changed
  *
- * The device does not reach what was mapped there on return. Takes pt_lock;
- * MMU notifiers and reclaim may call it.
+ * On return the device does not reach the memory that was mapped.
+ *
+ * Context: takes pt_lock; MMU notifiers and reclaim may call it.
  */
 void vgpu_vm_clear_range(struct vgpu_vm *vm, u64 first, u64 last, bool noretry)
 {
@@ -324,12 +330,14 @@ void vgpu_vm_clear_range(struct vgpu_vm *vm, u64 first, u64 last, bool noretry)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_clear_range);
 
 /**
- * vgpu_vm_deny_page() - have accesses of a page end with a no-retry fault
+ * vgpu_vm_deny_page() - make accesses to a page end with a no-retry fault
  * @vm: address space
  * @page: page; its tables are reserved
  *
- * Unless a BO is mapped there: it has come since somebody found nothing. Takes
- * alloc_lock, pt_lock.
+ * Does nothing if a BO is mapped there: the BO was mapped after the caller found the
+ * page unmapped.
+ *
+ * Context: takes alloc_lock and pt_lock.
  */
 void vgpu_vm_deny_page(struct vgpu_vm *vm, u64 page)
 {
@@ -341,13 +349,13 @@ void vgpu_vm_deny_page(struct vgpu_vm *vm, u64 page)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_deny_page);
 
 /**
- * vgpu_vm_read_pte() - how a page is translated now
+ * vgpu_vm_read_pte() - read the current entry of a page
  * @vm: address space
  * @page: page
  *
- * Takes pt_lock.
+ * Context: takes pt_lock.
  *
- * Return: the entry, a 2 MiB leaf as it stands, or 0.
+ * Return: the entry, the 2 MiB leaf itself, or 0.
  */
 u64 vgpu_vm_read_pte(struct vgpu_vm *vm, u64 page)
 {

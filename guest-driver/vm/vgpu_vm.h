@@ -25,43 +25,43 @@ struct vgpu_vm_job;
 /**
  * struct vgpu_vm - one GPU address space
  * @vdev: device
- * @compute: KFD's; else the render node's
- * @va_lock: what is mapped where, and @last_update, if not @compute (KFD has
- *           its process's mutex, and takes this as well for what is mapped by
- *           address). Outside BO reservations
- * @alloc_lock: serialises growth of the tree and protects @bos and @pool.
- *              Allocates under it, so never taken in reclaim or a notifier.
- *              Inside BO reservations. Entries of pages that leave @bos are
- *              cleared before the lock is dropped: svm/ writes entries
- *              where it finds pages free
- * @pt_lock: protects @pt and, to change it, @vmid. Taken in MMU notifiers, so
- *           nothing under it allocates or waits for reclaim. Inside
- *           @alloc_lock. Clearing entries needs it alone; tables are freed
- *           with both held
+ * @compute: address space of KFD; else of the render node
+ * @va_lock: if not @compute: protects the mappings and @last_update. If @compute, the
+ *           mutex of the KFD process protects the mappings; mappings by address need
+ *           this lock as well. Outside BO reservations
+ * @alloc_lock: serialises growth of the tree and protects @bos and @pool. Allocates
+ *              under it, so never taken in reclaim or a notifier. Inside BO
+ *              reservations. Entries of pages that leave @bos are cleared before the
+ *              lock is dropped: svm/ writes entries of pages that are not in @bos
+ * @pt_lock: protects @pt and changes of @vmid. Taken in MMU notifiers, so nothing under
+ *           it allocates or waits for reclaim. Inside @alloc_lock. Clearing entries
+ *           needs only this lock; tables are freed with both held
  * @pt: page tables
- * @pool: struct vgpu_vm_pool, VRAM that the tables are made of
- * @reserved: users of vgpu_vm_reserve_tables(); from 0 with @alloc_lock held
- * @trim_work: frees tables that are empty
- * @bos: struct vgpu_vm_bo by page; changed with @va_lock held too, if not
- *       @compute
- * @push_lock: a job is pushed only while @stale is 0, which grows with this
- *             held. Inside reservations; nothing under it allocates or waits
+ * @pool: struct vgpu_vm_pool, VRAM of the tables
+ * @reserved: number of vgpu_vm_reserve_tables() not undone; raised with @alloc_lock
+ *            held
+ * @trim_work: frees empty tables
+ * @bos: struct vgpu_vm_bo by page; if not @compute, changed with @va_lock held, too
+ * @push_lock: a job is pushed only while @stale is 0, and @stale is raised only with
+ *             this lock held. Inside reservations; nothing under it allocates or waits
  * @moved_lock: protects @moved and @stale; innermost
  * @moved: struct vgpu_vm_bo whose entries are to be written
- * @stale: how many of them have old ones
- * @jobs: has the fence of every job that runs in it; NULL if @compute
- * @last_update: what jobs wait for, or NULL
- * @job: entries that SDMA is to write; NULL: the CPU writes them all. This and
- *       the next three: @pt_lock
- * @job_fence: the last one submitted, or NULL
- * @by_sdma: entries go into @job for now
- * @tlb_dirty: the TLB may hold what the tables say no more. Whoever publishes
- *             entries flushes
- * @pasid: whose faults the hardware says they are
- * @vmid: 0 while none is assigned
- * @scheduled: run lists name it: any of VGPU_HWS_VMIDS may be its; never reset
- * @vmid_reserved: drm/ displaces it last
- * @vram_epoch: vgpu_hw.vram_epoch when the tables were made
+ * @stale: number of struct vgpu_vm_bo in @moved with stale entries
+ * @jobs: reservation with the fence of every job that runs in the address space; NULL
+ *        if @compute
+ * @last_update: fence that jobs depend on, or NULL
+ * @job: packets by which SDMA will write entries; NULL: the CPU writes all entries.
+ *       This and the next three: @pt_lock
+ * @job_fence: fence of the last job submitted, or NULL
+ * @by_sdma: entries currently go into @job
+ * @tlb_dirty: the TLB may hold stale translations: the next publication of entries
+ *             flushes
+ * @pasid: PASID that faults of the address space carry
+ * @vmid: VMID; 0: none assigned
+ * @scheduled: run lists name the address space, which may have any of VGPU_HWS_VMIDS;
+ *             never cleared
+ * @vmid_reserved: drm/ displaces the address space from its VMID last
+ * @vram_epoch: vgpu_hw.vram_epoch when the tables were created
  */
 struct vgpu_vm {
 	struct vgpu_device *vdev;

@@ -2,31 +2,31 @@
 /*
  * BOs in address spaces.
  *
- * A mapping follows its BO: when TTM is about to move it, the entries are
- * cleared (vgpu_vm_bo_move_notify()), and whoever lets queues run again writes
- * them anew (vgpu_vm_bo_update(), vgpu_vm_update_moved()). Both happen under
- * the BO's reservation.
+ * When TTM is about to move a BO, the entries of its mappings are cleared
+ * (vgpu_vm_bo_move_notify()); before queues or jobs run again, they are written
+ * for the new place (vgpu_vm_bo_update(), vgpu_vm_update_moved()). All of this happens
+ * under the BO's reservation.
  *
- * A user pointer's entries are cleared by its notifier, too, which must not wait
- * for reservations: vgpu_userptr_lock() keeps it off while they are written.
+ * The entries of a user pointer are also cleared by its notifier, which must not
+ * wait for reservations: vgpu_userptr_lock() excludes the notifier while they are
+ * written.
  *
  * DOC: stale entries
  *
  * While the BO has users, their entries cannot be cleared, and a move does not
- * wait for them (vgpu_vm_bo_move_later()). So entries lead to the old memory
- * until whoever runs something in the address space next has cleared or
- * written them. The old memory stays until the move is done, and nothing gets
- * there through them afterwards:
+ * wait for the users (vgpu_vm_bo_move_later()). So the entries translate to the
+ * old memory until they are cleared or written before the next work in the
+ * address space starts. The old memory stays allocated until the move is done.
+ * After that nothing accesses it through these entries:
  *
- *	queues		are on the hardware only while no eviction fence of the
- *			process has signalled; the move comes after that of the
- *			BO. They come back when all mappings are written
- *			(kgd_mem_validate()), after the move
- *	jobs		that were pushed before are all waited for by the move,
- *			whatever they name (vgpu_vm_bo_move_users()). Later ones
- *			are not pushed before stale entries are gone
- *			(vgpu_vm_settle()); push_lock makes looking for them and
- *			pushing one step
+ *	queues	run only while no eviction fence of the process has signalled;
+ *		the move depends on the fence in the BO. Queues are restored
+ *		after all mappings are written (kgd_mem_validate()), which is
+ *		after the move
+ *	jobs	that were pushed before are dependencies of the move, whichever
+ *		BOs they name (vgpu_vm_bo_move_users()). Later jobs are pushed
+ *		only when no entry is stale (vgpu_vm_settle()); push_lock makes
+ *		this test and the push one step
  */
 #include <linux/dma-resv.h>
 #include <linux/slab.h>
@@ -43,12 +43,12 @@
 #include "vgpu_vm_priv.h"
 #include "vgpu_vm_trace.h"
 
-/* 2 MiB: what is larger is a leaf. */
+/* 2 MiB: larger runs are leaves. */
 #define BO_MAX_FRAG	VGPU_PT_SHIFT
 
 /*
- * Flags of a mapping's entries, or 0 if the GPU does not reach the memory.
- * *@base: what to add to the addresses of vbo_walk().
+ * Returns the flags of a mapping's entries, or 0 if the GPU does not reach the
+ * memory. *@base: to be added to the addresses of vbo_walk().
  */
 static u64 vbo_flags(const struct vgpu_vm_bo *vbo, u64 *base)
 {
@@ -84,7 +84,7 @@ static u64 vbo_flags(const struct vgpu_vm_bo *vbo, u64 *base)
 	return flags | system;
 }
 
-/* Walk the memory of @npages that @vbo maps, from its page @skip on. */
+/* Set up a walk through the memory of @npages of @vbo, from page @skip of the mapping on. */
 static void vbo_walk(const struct vgpu_vm_bo *vbo, u64 skip, u64 npages,
 		     struct vgpu_res_cursor *cur)
 {
@@ -98,7 +98,7 @@ static void vbo_walk(const struct vgpu_vm_bo *vbo, u64 skip, u64 npages,
 		vgpu_res_first(tbo->resource, offset, size, cur);
 }
 
-/* One run of memory, from a mapping's page @skip on. */
+/* Write the entries of one run of memory, from page @skip of the mapping on. */
 static void vbo_write_run(struct vgpu_vm_bo *vbo, u64 skip,
 			  const struct vgpu_res_cursor *cur)
 {
@@ -110,7 +110,7 @@ static void vbo_write_run(struct vgpu_vm_bo *vbo, u64 skip,
 	span.addr = base + cur->start;
 	span.npages = cur->size >> VGPU_PAGE_SHIFT;
 
-	/* Notifiers of the same address space wait for one run only. */
+	/* Take the lock for each run, so that notifiers wait for one run only. */
 	mutex_lock(&vm->pt_lock);
 	vgpu_vm_begin_write(vm);
 	vm->tlb_dirty |= vgpu_pt_write(&vm->pt, vbo->pages.start + skip, &span,
@@ -120,8 +120,8 @@ static void vbo_write_run(struct vgpu_vm_bo *vbo, u64 skip,
 }
 
 /*
- * The same part of @n mappings that begin at the same place of one BO: its
- * pages are gone through once. As vgpu_vbo_write().
+ * Write the same part of @n mappings that start at the same offset of one BO;
+ * walks the BO's pages once. Otherwise as vgpu_vbo_write().
  */
 static int vbos_write(struct vgpu_vm_bo *const *vbos, unsigned int n, u64 skip,
 		      u64 npages)
@@ -151,13 +151,16 @@ static int vbos_write(struct vgpu_vm_bo *const *vbos, unsigned int n, u64 skip,
 
 /**
  * vgpu_vbo_write() - write entries of a mapping
- * @vbo: mapping of a BO, whose reservation is held, and vgpu_userptr_lock()
+ * @vbo: mapping of a BO
  * @first: first page
  * @last: last page, within the mapping
  *
- * Takes pt_lock. The caller publishes them.
+ * The caller publishes the entries.
  *
- * Return: 0, or -EINVAL if the BO is where the GPU does not reach it.
+ * Context: the caller holds the BO's reservation and vgpu_userptr_lock(). Takes
+ * pt_lock.
+ *
+ * Return: 0, or -EINVAL if the GPU does not reach the BO's memory.
  */
 int vgpu_vbo_write(struct vgpu_vm_bo *vbo, u64 first, u64 last)
 {
@@ -180,10 +183,10 @@ static int vbos_write_all(struct vgpu_vm_bo *const *vbos, unsigned int n)
  * vgpu_vbo_write_all() - write all entries of a mapping
  * @vbo: mapping of a BO, whose reservation is held
  *
- * As vgpu_vbo_write(), but takes vgpu_userptr_lock() itself.
+ * As vgpu_vbo_write(), but takes vgpu_userptr_lock().
  *
- * Return: as well, or -EAGAIN for a user pointer whose process has other pages
- * there by now: there are no entries.
+ * Return: as vgpu_vbo_write(), or -EAGAIN for a user pointer whose process has
+ * other pages there by now: no entry is written.
  */
 int vgpu_vbo_write_all(struct vgpu_vm_bo *vbo)
 {
@@ -191,9 +194,10 @@ int vgpu_vbo_write_all(struct vgpu_vm_bo *vbo)
 }
 
 /**
- * vgpu_vbo_set_moved() - say whether a mapping's entries are to be written
+ * vgpu_vbo_set_moved() - set whether a mapping's entries are to be written
  * @vbo: mapping; its BO's reservation is held
- * @moved: they are, and are clear; else they have been
+ * @moved: true: the entries are clear and must be written; false: they have been
+ *         written
  */
 void vgpu_vbo_set_moved(struct vgpu_vm_bo *vbo, bool moved)
 {
@@ -228,7 +232,9 @@ static void vbo_set_stale(struct vgpu_vm_bo *vbo)
  * vgpu_vbo_clear() - clear a mapping's entries, if it has any
  * @vbo: mapping; its BO's reservation is held
  *
- * Takes pt_lock. The caller publishes that.
+ * The caller publishes the change.
+ *
+ * Context: takes pt_lock.
  */
 void vgpu_vbo_clear(struct vgpu_vm_bo *vbo)
 {
@@ -242,13 +248,14 @@ void vgpu_vbo_clear(struct vgpu_vm_bo *vbo)
  * vgpu_vm_bo_update() - write the entries of a BO's mappings
  * @vbos: mappings of one BO, from the same offset and of the same size; its
  *        reservation is held
- * @n: their number, at least one
+ * @n: number of mappings, at least one
  *
- * Waits until the BO's memory holds what it should. A user pointer whose process
- * has other pages there by now stays without entries: moved.
+ * Waits for the fences of usage KERNEL, after which the BO's memory has its
+ * content. The mappings of a user pointer whose process has other pages there by
+ * now get no entries and stay marked as moved.
  *
- * Return: 0, -EINVAL if the BO is where one of the GPUs does not reach it,
- * -ERESTARTSYS; then none has entries that it did not have.
+ * Return: 0, -EINVAL if one of the GPUs does not reach the BO's memory,
+ * -ERESTARTSYS. On error no mapping gets entries.
  */
 int vgpu_vm_bo_update(struct vgpu_vm_bo *const *vbos, unsigned int n)
 {
@@ -275,7 +282,7 @@ int vgpu_vm_bo_update(struct vgpu_vm_bo *const *vbos, unsigned int n)
 }
 
 /**
- * vgpu_vm_range_ok() - can these addresses be mapped?
+ * vgpu_vm_range_ok() - whether an address range can be mapped
  * @va: first byte
  * @size: bytes
  *
@@ -295,7 +302,7 @@ static bool vbo_part_ok(const struct vgpu_bo *bo, u64 offset, u64 size)
 	       size <= bo_size - offset;
 }
 
-/* Take the addresses and make their tables. */
+/* Reserve the addresses and create their tables. */
 static int vbo_claim(struct vgpu_vm_bo *vbo)
 {
 	struct vgpu_vm *vm = vbo->vm;
@@ -317,18 +324,20 @@ static int vbo_claim(struct vgpu_vm_bo *vbo)
 }
 
 /**
- * vgpu_vbo_new() - a mapping without entries
+ * vgpu_vbo_new() - create a mapping without entries
  * @vm: address space
  * @bo: BO, its reservation held, or NULL
  * @va: first byte
- * @offset: of it in the BO
+ * @offset: offset of the first byte in the BO
  * @size: bytes
- * @pte_flags: of the entries
+ * @pte_flags: flags of the entries
  *
- * It counts as moved. May allocate; takes alloc_lock.
+ * The mapping is marked as moved.
  *
- * Return: the mapping, or ERR_PTR: -EINVAL for addresses that cannot be or are
- * taken, -ENOMEM.
+ * Context: may allocate; takes alloc_lock.
+ *
+ * Return: the mapping, or ERR_PTR: -EINVAL for addresses that are invalid or in
+ * use, -ENOMEM.
  */
 struct vgpu_vm_bo *vgpu_vbo_new(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va,
 				u64 offset, u64 size, u64 pte_flags)
@@ -366,8 +375,10 @@ struct vgpu_vm_bo *vgpu_vbo_new(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va,
 }
 
 /**
- * vgpu_vbo_free() - forget a mapping
+ * vgpu_vbo_free() - remove and free a mapping
  * @vbo: mapping, its entries clear; its BO's reservation is held
+ *
+ * Context: takes alloc_lock.
  */
 void vgpu_vbo_free(struct vgpu_vm_bo *vbo)
 {
@@ -377,7 +388,10 @@ void vgpu_vbo_free(struct vgpu_vm_bo *vbo)
 	if (vbo->bo) {
 		dma_resv_assert_held(vbo->bo->tbo.base.resv);
 		vgpu_vbo_set_moved(vbo, false);
-		/* From here on the notifier does not flush this one's TLB. */
+		/*
+		 * Publish first: from here on the notifier does not flush this
+		 * address space.
+		 */
 		if (vbo->bo->userptr)
 			vgpu_vm_publish_unlocked(vm);
 		vgpu_userptr_lock(vbo->bo);
@@ -392,19 +406,18 @@ void vgpu_vbo_free(struct vgpu_vm_bo *vbo)
 }
 
 /**
- * vgpu_vm_bo_claim() - have a place for a BO's mapping
+ * vgpu_vm_bo_claim() - create a mapping of a BO for KFD
  * @vm: address space
  * @bo: BO, its reservation held
- * @va: where; page aligned
+ * @va: address; page aligned
  * @offset: first byte of the BO; page aligned
  * @size: bytes, whole pages
  * @pte_flags: VGPU_PTE_READABLE, _WRITEABLE, _EXECUTABLE, _MTYPE
- * @peer: of a BO of another GPU, vgpu_peer_find(); VGPU_PEER_NONE: only in GTT
- *        it is reached
- * @out: the mapping; vgpu_vm_bo_update() writes its entries
+ * @peer: for a BO of another GPU, the result of vgpu_peer_find(); VGPU_PEER_NONE:
+ *        the BO is reached in GTT only
+ * @out: receives the mapping; vgpu_vm_bo_update() writes its entries
  *
- * Return: 0, -EINVAL for addresses that cannot be or are taken by another BO,
- * -ENOMEM.
+ * Return: 0, -EINVAL for addresses that are invalid or in use, -ENOMEM.
  */
 int vgpu_vm_bo_claim(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
 		     u64 size, u64 pte_flags, enum vgpu_peer_way peer,
@@ -413,7 +426,7 @@ int vgpu_vm_bo_claim(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
 	*out = vgpu_vbo_new(vm, bo, va, offset, size, pte_flags);
 	if (IS_ERR(*out))
 		return PTR_ERR(*out);
-	/* Before any entry is written: the reservation is held. */
+	/* No entry has been written yet: the reservation is held. */
 	(*out)->peer = peer;
 	(*out)->claimed = true;
 	return 0;
@@ -423,7 +436,7 @@ int vgpu_vm_bo_claim(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
  * vgpu_vm_bo_unmap() - undo vgpu_vm_bo_claim() and vgpu_vm_bo_update()
  * @vbo: mapping, freed; its BO's reservation is held
  *
- * The GPU does not reach the memory on return.
+ * On return the GPU does not reach the memory.
  */
 void vgpu_vm_bo_unmap(struct vgpu_vm_bo *vbo)
 {
@@ -432,12 +445,12 @@ void vgpu_vm_bo_unmap(struct vgpu_vm_bo *vbo)
 }
 
 /**
- * vgpu_vm_bo_move_notify() - a BO is about to move
+ * vgpu_vm_bo_move_notify() - clear the entries of a BO that is about to move
  * @bo: BO, its reservation held
- * @new: where to; NULL: it goes away
+ * @new: new placement; NULL: the BO is freed
  *
- * For mm/, when the BO has no users but moves. The GPU does not reach the old
- * memory on return: entries are cleared; one flush for each address space.
+ * Called by mm/, when the BO has no users but moves. On return the GPU does not
+ * reach the old memory; one flush for each address space.
  */
 void vgpu_vm_bo_move_notify(struct vgpu_bo *bo, struct ttm_resource *new)
 {
@@ -457,12 +470,13 @@ void vgpu_vm_bo_move_notify(struct vgpu_bo *bo, struct ttm_resource *new)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_bo_move_notify);
 
 /**
- * vgpu_vm_bo_unmap_notify() - a user pointer loses its pages
+ * vgpu_vm_bo_unmap_notify() - clear the entries of a user pointer that loses its
+ * pages
  * @bo: user pointer; vgpu_mm_notifier_lock() held
  *
- * For mm/, which has waited for the jobs that name the BO. The GPU does not reach
- * the pages on return. Mappings do not count as moved: the BO moves before they
- * are written again.
+ * Called by mm/, which has waited for the jobs that name the BO. On return the
+ * GPU does not reach the pages. Does not mark the mappings as moved: the BO moves
+ * before they are written again.
  */
 void vgpu_vm_bo_unmap_notify(struct vgpu_bo *bo)
 {
@@ -476,10 +490,12 @@ void vgpu_vm_bo_unmap_notify(struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_vm_bo_move_later() - a BO is about to move, behind its users
+ * vgpu_vm_bo_move_later() - mark the entries of a BO as stale
  * @bo: BO, its reservation held
  *
- * For mm/. Its mappings' entries become stale. Takes push_lock.
+ * Called by mm/, before a move that runs after the users of the BO.
+ *
+ * Context: takes push_lock.
  */
 void vgpu_vm_bo_move_later(struct vgpu_bo *bo)
 {
@@ -492,12 +508,14 @@ void vgpu_vm_bo_move_later(struct vgpu_bo *bo)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_bo_move_later);
 
 /**
- * vgpu_vm_bo_move_users() - have a move wait for who may get to the old memory
+ * vgpu_vm_bo_move_users() - make a move depend on jobs that may use stale entries
  * @bo: BO, its reservation held; vgpu_vm_bo_move_later() has been called
  * @job: the move's first job, not armed
  *
- * For mm/. All jobs of the address spaces in which the BO has stale entries
- * become dependencies. May allocate.
+ * Called by mm/. Adds all jobs of the address spaces in which the BO has stale
+ * entries as dependencies.
+ *
+ * Context: may allocate.
  *
  * Return: 0 or -ENOMEM.
  */
@@ -511,7 +529,10 @@ int vgpu_vm_bo_move_users(struct vgpu_bo *bo, struct drm_sched_job *job)
 	list_for_each_entry(vbo, &bo->vm_mappings, bo_link) {
 		if (!vbo->stale || !vbo->vm->jobs)
 			continue;
-		/* Others may add fences meanwhile, behind the stale entries. */
+		/*
+		 * Fences that are added meanwhile are of jobs pushed after the
+		 * entries became stale.
+		 */
 		dma_resv_iter_begin(&cursor, vbo->vm->jobs,
 				    DMA_RESV_USAGE_BOOKKEEP);
 		dma_resv_for_each_fence_unlocked(&cursor, fence) {
@@ -528,12 +549,12 @@ int vgpu_vm_bo_move_users(struct vgpu_bo *bo, struct drm_sched_job *job)
 }
 
 /**
- * vgpu_vm_va_busy() - is a BO mapped somewhere in these pages?
+ * vgpu_vm_va_busy() - whether anything is mapped in a range of pages
  * @vm: address space
  * @first: first page
  * @last: last page
  *
- * Takes alloc_lock.
+ * Context: takes alloc_lock.
  *
  * Return: true if there is a mapping, of a BO or PRT.
  */

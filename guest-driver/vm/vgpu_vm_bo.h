@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * BOs, or parts of them, mapped in address spaces: by KFD, a mapping at a time, and by
- * address (GEM_VA). Functions are documented where they are defined.
+ * BOs, or parts of them, mapped in address spaces: by KFD, one mapping at a time, and
+ * by address (GEM_VA). Functions are documented where they are defined.
  */
 #ifndef VGPU_VM_BO_H
 #define VGPU_VM_BO_H
@@ -19,9 +19,9 @@ struct ww_acquire_ctx;
 
 /**
  * enum vgpu_peer_way - how a GPU reaches another one's memory
- * @VGPU_PEER_NONE: it does not, or it is its own
- * @VGPU_PEER_XGMI: VRAM at the other's place in the hive
- * @VGPU_PEER_PCIE: what is behind the other's BARs, as bus addresses
+ * @VGPU_PEER_NONE: not at all, or the memory is its own
+ * @VGPU_PEER_XGMI: VRAM, at the other GPU's place in the hive
+ * @VGPU_PEER_PCIE: BARs of the other GPU, by bus addresses
  */
 enum vgpu_peer_way {
 	VGPU_PEER_NONE,
@@ -32,22 +32,21 @@ enum vgpu_peer_way {
 /**
  * struct vgpu_vm_bo - a BO, or a part of it, mapped at an address
  * @vm: address space
- * @bo: BO; its owner keeps it alive. NULL: a PRT mapping
+ * @bo: BO; the owner of the mapping keeps it alive. NULL: a PRT mapping
  * @bo_link: in bo->vm_mappings; the BO's reservation, vgpu_userptr_lock()
  * @moved_link: in vm->moved while @moved; vm->moved_lock
- * @pages: in vm->bos, first and last page; vm->alloc_lock,
- *         vgpu_userptr_lock()
- * @offset: of the first byte in the BO; page aligned
+ * @pages: in vm->bos, first and last page; vm->alloc_lock, vgpu_userptr_lock()
+ * @offset: offset of the first byte in the BO; page aligned
  * @pte_flags: VGPU_PTE_* without V, S, SNOOPED and address
- * @claimed: by vgpu_vm_bo_claim(): somebody has a pointer to it, so it goes by
- *           vgpu_vm_bo_unmap() alone, whole; does not change
- * @peer: how @vm's GPU reaches VRAM or registers of the BO's, if that is another
- *        one; does not change: a link that goes down makes faults
- * @moved: the BO moved since the entries were written, or they never were: they
- *         are clear, but if @stale, as may be those of a user pointer that has
- *         not moved yet. This and @stale: the BO's reservation
- * @stale: they lead to where the BO was, since its users may not be done with
- *         that (docs/driver.md, "Life of a move")
+ * @claimed: created by vgpu_vm_bo_claim(): its creator has a pointer to it, so only
+ *           vgpu_vm_bo_unmap() removes it, as a whole; constant
+ * @peer: how @vm's GPU reaches VRAM or registers of the BO's GPU, if that is another
+ *        one; constant: a link that goes down causes faults
+ * @moved: the BO moved since the entries were written, or they were never written. The
+ *         entries are clear, except if @stale, and those of a user pointer that has
+ *         not moved yet may exist. This and @stale: the BO's reservation
+ * @stale: the entries translate to the BO's previous memory, which its users may still
+ *         need (docs/driver.md, "Life of a move")
  */
 struct vgpu_vm_bo {
 	struct vgpu_vm *vm;
@@ -75,7 +74,7 @@ int vgpu_vm_bo_update(struct vgpu_vm_bo *const *vbos, unsigned int n);
 void vgpu_vm_bo_unmap(struct vgpu_vm_bo *vbo);
 bool vgpu_vm_va_busy(struct vgpu_vm *vm, u64 first, u64 last);
 
-/* vgpu_vm_va.c: mappings by address, the render node's */
+/* vgpu_vm_va.c: mappings by address, of the render node */
 int vgpu_vm_bo_add(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
 		   u64 size, u64 pte_flags);
 int vgpu_vm_bo_unmap_va(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va);
@@ -90,7 +89,7 @@ struct dma_fence *vgpu_vm_last_update(struct vgpu_vm *vm);
 int vgpu_vm_settle(struct vgpu_vm *vm, bool idle);
 bool vgpu_vm_is_settled(struct vgpu_vm *vm);
 
-/* vgpu_vm_va_kfd.c: the same in KFD's */
+/* vgpu_vm_va_kfd.c: mappings by address in KFD's address spaces */
 unsigned int vgpu_vm_bo_count(struct vgpu_vm *vm, const struct vgpu_bo *bo);
 int vgpu_vm_bo_update_all(struct vgpu_vm *vm, struct vgpu_bo *bo);
 bool vgpu_vm_has_va(struct vgpu_vm *vm);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* An address space for the eye: debugfs. */
+/* Debugfs output of an address space. */
 #include <linux/dma-resv.h>
 #include <drm/drm_print.h>
 
@@ -23,7 +23,7 @@ static const char *vm_place_name(u32 mem_type)
 	}
 }
 
-/* How many runs of VRAM a BO is made of. Its reservation is held. */
+/* Number of runs of VRAM of a BO. The caller holds its reservation. */
 static unsigned int vm_vram_runs(struct ttm_buffer_object *tbo)
 {
 	struct vgpu_res_cursor cur;
@@ -41,7 +41,10 @@ static unsigned int vm_vram_runs(struct ttm_buffer_object *tbo)
 	return n;
 }
 
-/* alloc_lock is inside reservations: a BO that is just moving is said to be. */
+/*
+ * The caller holds alloc_lock, which is inside reservations, so only try the
+ * reservation. A BO that another thread has reserved is printed as moving.
+ */
 static void vm_print_bo(struct vgpu_vm_bo *vbo, struct drm_printer *p)
 {
 	struct ttm_buffer_object *tbo = &vbo->bo->tbo;
@@ -64,14 +67,15 @@ static void vm_print_bo(struct vgpu_vm_bo *vbo, struct drm_printer *p)
 }
 
 /**
- * vgpu_vm_print() - show an address space
+ * vgpu_vm_print() - print an address space
  * @vm: address space
- * @p: where to
+ * @p: output
  *
- * PASID, VMID (0: the hardware does not know it), VRAM of the tables in bytes,
- * then every mapping: first and last page, flags of the entries, BO; if that is in
- * VRAM, of how many runs of consecutive bytes. Takes alloc_lock, tries
- * reservations.
+ * Prints PASID, VMID (0: none assigned), VRAM of the tables in bytes, then every
+ * mapping: first and last page, flags of the entries, BO, and for a BO in VRAM the
+ * number of contiguous runs.
+ *
+ * Context: takes alloc_lock, tries reservations.
  */
 void vgpu_vm_print(struct vgpu_vm *vm, struct drm_printer *p)
 {

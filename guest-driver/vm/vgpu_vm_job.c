@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Page-table entries as SDMA packets: runs that one packet generates, and
- * scattered ones, with their data in the packet. Nothing here allocates once
- * there is a job, or knows locks or the device.
+ * single entries with their data in the packet. Only vgpu_vm_job_new()
+ * allocates. This code has no locks and does not access the device.
  */
 #include <linux/mm.h>
 #include <linux/overflow.h>
@@ -14,16 +14,16 @@
 #include "hw/sdma/vgpu_sdma.h"
 #include "vgpu_vm_job.h"
 
-/* Runs of which PTEPDE is shorter than their data: 10 dwords. */
+/* Shortest run for which PTEPDE (10 dwords) is not longer than the data. */
 #define RUN_MIN		5u
 
 /**
- * vgpu_vm_job_new() - room for packets
- * @ndw: dwords
+ * vgpu_vm_job_new() - allocate an empty job
+ * @ndw: capacity, dwords
  *
- * To be freed by kvfree().
+ * The caller frees the job by kvfree().
  *
- * Return: an empty job, or NULL.
+ * Return: the job, or NULL.
  */
 struct vgpu_vm_job *vgpu_vm_job_new(unsigned int ndw)
 {
@@ -39,7 +39,7 @@ struct vgpu_vm_job *vgpu_vm_job_new(unsigned int ndw)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_job_new);
 
 /**
- * vgpu_vm_job_reset() - forget the packets
+ * vgpu_vm_job_reset() - drop all packets
  * @job: job
  */
 void vgpu_vm_job_reset(struct vgpu_vm_job *job)
@@ -50,10 +50,10 @@ void vgpu_vm_job_reset(struct vgpu_vm_job *job)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_job_reset);
 
 /**
- * vgpu_vm_job_full() - is there no room for a step of the page tables?
+ * vgpu_vm_job_full() - whether a job lacks room for one step of the page tables
  * @job: job
  *
- * Return: true if it has to be submitted first.
+ * Return: if true, the caller submits the job before the next step.
  */
 bool vgpu_vm_job_full(const struct vgpu_vm_job *job)
 {
@@ -62,7 +62,7 @@ bool vgpu_vm_job_full(const struct vgpu_vm_job *job)
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_job_full);
 
-/* Data, behind that of the packet before if it goes on there. */
+/* Write entries as data. Extends the last packet if that ends at @mc. */
 static void job_data(struct vgpu_vm_job *job, u64 mc, unsigned int n,
 		     u64 value, u64 step)
 {
@@ -87,12 +87,12 @@ static void job_data(struct vgpu_vm_job *job, u64 mc, unsigned int n,
 }
 
 /**
- * vgpu_vm_job_write() - write consecutive entries
+ * vgpu_vm_job_write() - add a write of consecutive entries
  * @job: job, not full
- * @mc: MC address of the first
- * @n: their number, 1 to VGPU_PT_ENTRIES
- * @value: the first one
- * @step: what each next one is greater by; multiple of a page
+ * @mc: MC address of the first entry
+ * @n: number of entries, 1 to VGPU_PT_ENTRIES
+ * @value: value of the first entry
+ * @step: difference between consecutive entries; a multiple of a page
  */
 void vgpu_vm_job_write(struct vgpu_vm_job *job, u64 mc, unsigned int n,
 		       u64 value, u64 step)

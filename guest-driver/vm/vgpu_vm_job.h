@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Packets that write page-table entries. */
+/* SDMA packets that write page-table entries. */
 #ifndef VGPU_VM_JOB_H
 #define VGPU_VM_JOB_H
 
 #include "vgpu_pt.h"
 
-/* One write of vgpu_vm_job_write() is at most this long. */
+/* Maximum length of one write of vgpu_vm_job_write(). */
 #define VGPU_VM_WRITE_DWORDS	12u
 
 /**
  * struct vgpu_vm_job - packets that are being collected
- * @size: room in @dw
+ * @size: capacity of @dw
  * @ndw: dwords used
- * @open: where the WRITE_LINEAR packet begins that is the last one; behind
- *        @ndw: the last one is another
- * @next: the address behind what it writes
+ * @open: start of the last packet, if that is WRITE_LINEAR; else a value of at
+ *        least @ndw
+ * @next: address after the entries that this packet writes
  * @dw: packets
  */
 struct vgpu_vm_job {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * GPUs that reach each other's memory: by XGMI, VRAM of the same hive; by PCIe,
- * what is behind another one's BARs.
+ * Access of GPUs to each other's memory: by XGMI, VRAM of the same hive; by PCIe,
+ * BARs of another GPU.
  *
- * The same entries may lead to the BO's pages when it has left VRAM, at the
- * addresses that its own GPU has for them. So neither may be behind an IOMMU that
- * translates, whichever the way to VRAM is.
+ * After the BO has left VRAM, the same entries may translate to its system pages,
+ * at the bus addresses of the BO's GPU. So neither GPU may be behind an IOMMU
+ * that translates, even if VRAM is reached by XGMI.
  */
 #include <linux/dma-mapping.h>
 #include <linux/iommu.h>
@@ -15,7 +15,7 @@
 #include "hw/vgpu_xgmi.h"
 #include "vgpu_vm_priv.h"
 
-/* All of VRAM is behind BAR 0, or probe would have failed. */
+/* BAR 0 covers all of VRAM; probe fails otherwise. */
 static bool peer_pcie(struct vgpu_device *vdev, const struct vgpu_device *owner)
 {
 	u64 last = owner->hw->vram_base + owner->hw->vram_size - 1;
@@ -25,14 +25,16 @@ static bool peer_pcie(struct vgpu_device *vdev, const struct vgpu_device *owner)
 }
 
 /**
- * vgpu_peer_find() - how does a GPU reach what another one has?
- * @vdev: the GPU; up
- * @owner: the other one; up
- * @vram: its VRAM, else registers behind a BAR
+ * vgpu_peer_find() - find how a GPU reaches another one's memory
+ * @vdev: the GPU; initialised
+ * @owner: the other GPU; initialised
+ * @vram: true: VRAM; false: registers in a BAR
  *
- * The rules are amdgpu's: VRAM of the same hive by XGMI, if the link is up; else
- * by PCIe, where Linux knows that the bridges between them let it through.
- * Registers always by PCIe. May allocate.
+ * The rules are amdgpu's. VRAM of the same hive: by XGMI, if the link is up.
+ * Other VRAM: by PCIe, if pci_p2pdma_distance() allows peer-to-peer traffic
+ * between the GPUs. Registers: always by PCIe.
+ *
+ * Context: may allocate.
  *
  * Return: the way, for vgpu_vm_bo.peer, or VGPU_PEER_NONE.
  */

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * VRAM that page tables are made of: BOs, handed out and taken back in pieces of
- * 4 KiB. A free piece is zero.
- */
+/* VRAM of page tables: BOs, divided into pieces of 4 KiB. A free piece is zero. */
 #include <linux/bitmap.h>
 #include <linux/slab.h>
 #include <drm/amdgpu_drm.h>
@@ -11,17 +8,17 @@
 #include "mm/vgpu_bo.h"
 #include "vgpu_vm_priv.h"
 
-/* An address space of one small mapping needs 4 tables. */
+/* The smallest address space with one mapping needs 4 tables. */
 #define POOL_PIECES_FIRST	16u
 #define POOL_PIECES		64u
 
 /**
- * struct vgpu_vm_pool - a BO of pieces
- * @link: in vm->pool; those with a free piece come first
+ * struct vgpu_vm_pool - a BO divided into pieces
+ * @link: in vm->pool; pools with a free piece come first
  * @bo: the memory, pinned
- * @cpu: its address for the CPU
- * @pieces: how many there are
- * @used: which of them are tables
+ * @cpu: CPU mapping of @bo
+ * @pieces: number of pieces
+ * @used: pieces that are tables
  */
 struct vgpu_vm_pool {
 	struct list_head link;
@@ -65,10 +62,10 @@ static bool vm_pool_full(const struct vgpu_vm_pool *pool)
 }
 
 /**
- * vgpu_vm_pool_has_room() - is there memory for a table without a new BO?
+ * vgpu_vm_pool_has_room() - whether a table can be allocated without a new BO
  * @vm: address space, alloc_lock held
  *
- * Return: true if there is.
+ * Return: true if a piece is free.
  */
 bool vgpu_vm_pool_has_room(struct vgpu_vm *vm)
 {
@@ -81,11 +78,11 @@ bool vgpu_vm_pool_has_room(struct vgpu_vm *vm)
 }
 
 /**
- * vgpu_vm_pool_alloc() - memory for a table
+ * vgpu_vm_pool_alloc() - allocate memory for a table
  * @vm: address space, alloc_lock held
- * @mem: the memory, zeros
+ * @mem: receives the memory, zeros
  *
- * Return: 0 or -ENOMEM.
+ * Return: 0, or the error of vgpu_bo_create_kernel(), -ENOMEM for instance.
  */
 int vgpu_vm_pool_alloc(struct vgpu_vm *vm, struct vgpu_pt_mem *mem)
 {
@@ -110,9 +107,9 @@ int vgpu_vm_pool_alloc(struct vgpu_vm *vm, struct vgpu_pt_mem *mem)
 }
 
 /**
- * vgpu_vm_pool_free() - take the memory of a table back
+ * vgpu_vm_pool_free() - free the memory of a table
  * @vm: address space, alloc_lock held
- * @mem: the memory, zeros
+ * @mem: memory, zeros
  */
 void vgpu_vm_pool_free(struct vgpu_vm *vm, const struct vgpu_pt_mem *mem)
 {
@@ -126,10 +123,10 @@ void vgpu_vm_pool_free(struct vgpu_vm *vm, const struct vgpu_pt_mem *mem)
 }
 
 /**
- * vgpu_vm_pool_zero() - clear the memory of all tables
- * @vm: address space, alloc_lock held; no hardware walks it
+ * vgpu_vm_pool_zero() - zero the memory of all tables, after a loss of VRAM
+ * @vm: address space, alloc_lock held; no hardware walks the tables
  *
- * That of tables to come, too: VRAM was lost.
+ * Zeroes free pieces, too.
  */
 void vgpu_vm_pool_zero(struct vgpu_vm *vm)
 {
@@ -144,9 +141,9 @@ void vgpu_vm_pool_zero(struct vgpu_vm *vm)
 }
 
 /**
- * vgpu_vm_pool_take_idle() - BOs without tables
+ * vgpu_vm_pool_take_idle() - remove the BOs that have no tables from the pool
  * @vm: address space, alloc_lock held
- * @idle: a list that gets them, for vgpu_vm_pool_delete()
+ * @idle: list that receives the BOs, for vgpu_vm_pool_delete()
  */
 void vgpu_vm_pool_take_idle(struct vgpu_vm *vm, struct list_head *idle)
 {
@@ -160,11 +157,11 @@ void vgpu_vm_pool_take_idle(struct vgpu_vm *vm, struct list_head *idle)
 }
 
 /**
- * vgpu_vm_pool_delete() - free BOs
- * @idle: from vgpu_vm_pool_take_idle(), or vm->pool when no hardware walks
- *        what is in it
+ * vgpu_vm_pool_delete() - free BOs of a pool
+ * @idle: from vgpu_vm_pool_take_idle(), or vm->pool if no hardware walks its
+ *        tables
  *
- * Takes their reservations.
+ * Context: takes the BOs' reservations.
  */
 void vgpu_vm_pool_delete(struct list_head *idle)
 {
@@ -176,12 +173,12 @@ void vgpu_vm_pool_delete(struct list_head *idle)
 }
 
 /**
- * vgpu_vm_table_bytes() - what the page tables take of VRAM
+ * vgpu_vm_table_bytes() - VRAM that the page tables take
  * @vm: address space
  *
- * Takes alloc_lock.
+ * Context: takes alloc_lock.
  *
- * Return: bytes, of tables in use and of those that are kept for more.
+ * Return: bytes of tables in use and of free pieces.
  */
 u64 vgpu_vm_table_bytes(struct vgpu_vm *vm)
 {

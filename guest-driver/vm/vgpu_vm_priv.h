@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files of vm/ share. Nobody outside of vm/ includes it. */
+/* State and functions that the files of vm/ share. No other folder includes this header. */
 #ifndef VGPU_VM_PRIV_H
 #define VGPU_VM_PRIV_H
 
@@ -15,11 +15,11 @@ struct ttm_resource;
 /**
  * struct vgpu_vm_manager - VMIDs of a device
  * @lock: protects @vmid_owner; innermost sleeping lock
- * @vmid_owner: the VM that has each VMID, or NULL
+ * @vmid_owner: address space of each VMID, or NULL
  * @wait_jobs: see vgpu_vmm_set_wait_jobs(), or NULL; set once
  */
 struct vgpu_vm_manager {
-	struct mutex lock;	/* who has which VMID */
+	struct mutex lock;	/* owners of VMIDs */
 	struct vgpu_vm *vmid_owner[VGPU_LAST_KFD_VMID + 1];
 	void (*wait_jobs)(struct vgpu_vm *vm);
 };
@@ -67,13 +67,13 @@ void vgpu_vbo_clear(struct vgpu_vm_bo *vbo);
 int vgpu_vbo_write(struct vgpu_vm_bo *vbo, u64 first, u64 last);
 int vgpu_vbo_write_all(struct vgpu_vm_bo *vbo);
 
-/* Do the entries of a mapping lead somewhere? Its BO's reservation is held. */
+/* Returns whether a mapping has entries. The caller holds its BO's reservation. */
 static inline bool vgpu_vbo_has_entries(const struct vgpu_vm_bo *vbo)
 {
 	return !vbo->moved || vbo->stale;
 }
 
-/* Is it one of @vm's, and none that KFD keeps? */
+/* Returns whether @vbo is one of @vm's mappings by address, and not one of KFD's. */
 static inline bool vgpu_vbo_is_va(const struct vgpu_vm_bo *vbo,
 				  const struct vgpu_vm *vm)
 {

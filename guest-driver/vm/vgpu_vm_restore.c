@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Address spaces of the render node after VRAM was lost: what the tables held is
- * gone, but what is mapped where is known. (KFD's processes are told instead,
- * and their queues stopped.)
+ * Rewrites the page tables of a render-node address space after VRAM was lost:
+ * the tables lost their content, but the driver still has the mappings. (KFD's
+ * address spaces are not restored: their processes get an event, and their
+ * queues are stopped.)
  */
 #include <drm/drm_drv.h>
 
@@ -18,7 +19,7 @@ static struct vgpu_vm_bo *vm_next_vbo(struct vgpu_vm *vm, u64 page)
 	return node ? container_of(node, struct vgpu_vm_bo, pages) : NULL;
 }
 
-/* BOs that move from now on find their entries clear. */
+/* Mark all mappings as moved: their entries are clear when the tables are rebuilt. */
 static void vm_forget_entries(struct vgpu_vm *vm)
 {
 	struct vgpu_vm_bo *vbo;
@@ -48,11 +49,12 @@ static void vm_write_prt(struct vgpu_vm *vm)
 }
 
 /**
- * vgpu_vm_restore_tables() - write the page tables anew if VRAM was lost
- * @vm: address space of the render node, va_lock held; no job runs in it, no
- *      reservation is held
+ * vgpu_vm_restore_tables() - write the page tables again if VRAM was lost
+ * @vm: address space of the render node; no job runs in it
  *
- * Entries of BOs are written by the next vgpu_vm_update_moved().
+ * The next vgpu_vm_update_moved() writes the entries of BOs.
+ *
+ * Context: sleeps; the caller holds va_lock and no reservation.
  */
 void vgpu_vm_restore_tables(struct vgpu_vm *vm)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoints vgpu:vgpu_vm_*. A BO is named by its (hashed) address, an address space
- * by its PASID; VMID 0 stands for none.
+ * Tracepoints vgpu:vgpu_vm_*. @bo is the (hashed) address of the BO, @pasid names the
+ * address space; VMID 0 stands for none.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM vgpu
@@ -39,19 +39,19 @@ DECLARE_EVENT_CLASS(vgpu_vm_class,
 		  __entry->offset, __entry->flags)
 );
 
-/* Pages are a BO's from now on (no BO: PRT), without entries yet. */
+/* A mapping was created (no BO: PRT), without entries yet. */
 DEFINE_EVENT(vgpu_vm_class, vgpu_vm_map,
 	TP_PROTO(const struct vgpu_vm_bo *vbo),
 	TP_ARGS(vbo)
 );
 
-/* They are nobody's any more. */
+/* A mapping was removed. */
 DEFINE_EVENT(vgpu_vm_class, vgpu_vm_unmap,
 	TP_PROTO(const struct vgpu_vm_bo *vbo),
 	TP_ARGS(vbo)
 );
 
-/* Entries of some pages of a BO are written. */
+/* Entries of some pages of a mapping are written. */
 TRACE_EVENT(vgpu_vm_update,
 	TP_PROTO(const struct vgpu_vm_bo *vbo, unsigned long first,
 		 unsigned long last),
@@ -79,7 +79,7 @@ TRACE_EVENT(vgpu_vm_update,
 		  __entry->bo, vgpu_trace_place(__entry->place))
 );
 
-/* The hardware forgets what it knew of an address space. */
+/* The translations of an address space are flushed from the TLB. */
 TRACE_EVENT(vgpu_vm_flush,
 	TP_PROTO(const struct vgpu_vm *vm, u8 vmid),
 	TP_ARGS(vm, vmid),

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Page tables that are empty are freed later.
+ * Deferred freeing of empty page tables.
  *
- * Notifiers only leave them on a list (vgpu_pt.empty). A worker takes them out
- * of the tree a little later, or whoever needs room for tables does before it
- * takes more VRAM: one TLB flush for all, then they are pieces of the pool
- * again. The worker also gives back BOs of the pool that are empty. Tables that
- * a mapping has, or that somebody has reserved, stay.
+ * Notifiers only put an empty table on a list (vgpu_pt.empty). A worker removes
+ * the listed tables from the tree a little later, or an allocation of tables
+ * does before it takes more VRAM: after one TLB flush for all of them, the
+ * tables are pieces of the pool again. The worker also frees BOs of the pool
+ * that have no tables. Tables of a mapping, and all tables while any are
+ * reserved, stay.
  */
 #include <drm/drm_drv.h>
 
@@ -14,7 +15,7 @@
 
 #include "vgpu_vm_priv.h"
 
-/* Time to come back for what was unmapped. */
+/* Delay after which unmapped pages are unlikely to be mapped again soon. */
 #define TRIM_DELAY	msecs_to_jiffies(100)
 
 static bool trim_keep(struct vgpu_pt *pt, u64 first, u64 last)
@@ -25,10 +26,12 @@ static bool trim_keep(struct vgpu_pt *pt, u64 first, u64 last)
 }
 
 /**
- * vgpu_vm_trim() - free tables that are empty
+ * vgpu_vm_trim() - free empty tables
  * @vm: address space, alloc_lock held
  *
- * Nothing happens while somebody has tables reserved. Takes pt_lock.
+ * Does nothing while tables are reserved.
+ *
+ * Context: takes pt_lock.
  */
 void vgpu_vm_trim(struct vgpu_vm *vm)
 {
@@ -41,7 +44,7 @@ void vgpu_vm_trim(struct vgpu_vm *vm)
 		return;
 	vgpu_vm_lock_cpu(vm);
 	vgpu_pt_trim(&vm->pt, trim_keep, &out);
-	/* The hardware caches pointers, too. */
+	/* The TLB caches pointers, too. */
 	if (!list_empty(&out))
 		vgpu_vm_publish(vm, true);
 	mutex_unlock(&vm->pt_lock);
@@ -63,25 +66,27 @@ static void trim_work(struct work_struct *work)
 		vgpu_vm_trim(vm);
 	vgpu_vm_pool_take_idle(vm, &idle);
 	mutex_unlock(&vm->alloc_lock);
-	/* Their reservations are outside alloc_lock. */
+	/* The BOs' reservations are outside alloc_lock. */
 	vgpu_vm_pool_delete(&idle);
 }
 
 /**
- * vgpu_vm_trim_later() - have the worker look for empty tables
+ * vgpu_vm_trim_later() - queue the worker that frees empty tables
  * @vm: address space
  *
- * Any context.
+ * Context: any.
  */
 void vgpu_vm_trim_later(struct vgpu_vm *vm)
 {
-	/* Not while the system sleeps. */
+	/* Freezable: no work while the system sleeps. */
 	queue_delayed_work(system_freezable_wq, &vm->trim_work, TRIM_DELAY);
 }
 
 /**
- * vgpu_vm_make_room() - before tables are made: use empty ones rather than VRAM
+ * vgpu_vm_make_room() - free empty tables if the pool has no free piece
  * @vm: address space, alloc_lock held
+ *
+ * Called before tables are created, so that they need no more VRAM.
  */
 void vgpu_vm_make_room(struct vgpu_vm *vm)
 {
@@ -90,7 +95,7 @@ void vgpu_vm_make_room(struct vgpu_vm *vm)
 }
 
 /**
- * vgpu_vm_trim_init() - before the first table
+ * vgpu_vm_trim_init() - initialise trimming, before the first table is created
  * @vm: address space
  */
 void vgpu_vm_trim_init(struct vgpu_vm *vm)
@@ -100,8 +105,10 @@ void vgpu_vm_trim_init(struct vgpu_vm *vm)
 }
 
 /**
- * vgpu_vm_trim_fini() - no worker any more
+ * vgpu_vm_trim_fini() - stop the worker
  * @vm: address space
+ *
+ * Context: sleeps.
  */
 void vgpu_vm_trim_fini(struct vgpu_vm *vm)
 {

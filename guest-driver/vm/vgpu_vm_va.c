@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mappings by address: those of the render node.
+ * Mappings by address, of the render node.
  *
- * They belong to the address space: nobody keeps pointers to them, so a range
- * can be cleared whatever is mapped there, and a mapping that is cut in the
- * middle becomes two. Entries are written late, by vgpu_vm_update_moved(),
- * before a job runs. They are cleared at once.
+ * The address space owns these mappings: no caller keeps a pointer to one, so a range can be
+ * cleared whatever is mapped there, and a mapping that is cut in the middle becomes two.
+ * Entries are written late, by vgpu_vm_update_moved() before a job runs. They are cleared at
+ * once.
  *
- * In an address space of KFD's (kfd_mem_gem.c) they lie beside those that are KFD's
- * (vgpu_vm_bo.claimed), which are left alone here. Entries are written at once
- * there, by vgpu_vm_bo_update_all(): queues may run at any time.
+ * An address space of KFD (kfd_mem_gem.c) may have such mappings beside KFD's own
+ * (vgpu_vm_bo.claimed), which this file does not change. There, vgpu_vm_bo_update_all()
+ * writes entries at once: queues may run at any time.
  */
 #include <linux/dma-fence-unwrap.h>
 #include <linux/dma-resv.h>
@@ -30,18 +30,19 @@ static struct vgpu_vm_bo *node_to_vbo(struct interval_tree_node *node)
 }
 
 /**
- * vgpu_vm_bo_add() - map a BO, from the next vgpu_vm_update_moved() on
+ * vgpu_vm_bo_add() - map a BO; entries are written by the next
+ * vgpu_vm_update_moved()
  * @vm: address space, va_lock held
- * @bo: BO, its reservation held, wherever it is
- * @va: where; page aligned
+ * @bo: BO in any place, its reservation held
+ * @va: address; page aligned
  * @offset: first byte of the BO; page aligned
  * @size: bytes, whole pages
  * @pte_flags: VGPU_PTE_READABLE, _WRITEABLE, _EXECUTABLE, _MTYPE
  *
- * Allocates the tables.
+ * Context: allocates the tables; takes alloc_lock.
  *
- * Return: 0, -EINVAL for addresses that cannot be or are mapped already, or
- * behind the BO's end, -ENOMEM.
+ * Return: 0, -EINVAL for addresses that are invalid or already mapped, or a part
+ * beyond the end of the BO, -ENOMEM.
  */
 int vgpu_vm_bo_add(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
 		   u64 size, u64 pte_flags)
@@ -54,14 +55,14 @@ int vgpu_vm_bo_add(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_bo_add);
 
 /**
- * vgpu_vm_bo_unmap_va() - unmap the mapping that begins at an address
+ * vgpu_vm_bo_unmap_va() - unmap the mapping that starts at an address
  * @vm: address space, va_lock held
- * @bo: BO, its reservation held; NULL: it is a PRT mapping
- * @va: its first byte
+ * @bo: BO, its reservation held; NULL: the mapping is a PRT mapping
+ * @va: first byte of the mapping
  *
- * The GPU does not reach the memory on return.
+ * On return the GPU does not reach the memory.
  *
- * Return: 0, or -ENOENT if there is none.
+ * Return: 0, or -ENOENT if no such mapping exists.
  */
 int vgpu_vm_bo_unmap_va(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va)
 {
@@ -80,12 +81,11 @@ int vgpu_vm_bo_unmap_va(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_bo_unmap_va);
 
 /**
- * vgpu_vm_bo_unmap_all() - unmap a BO
+ * vgpu_vm_bo_unmap_all() - remove all mappings of a BO
  * @vm: address space, va_lock held
  * @bo: BO, its reservation held
  *
- * All of its mappings, with one flush. The GPU does not reach the memory on
- * return.
+ * One flush for all of them. On return the GPU does not reach the memory.
  */
 void vgpu_vm_bo_unmap_all(struct vgpu_vm *vm, struct vgpu_bo *bo)
 {
@@ -109,13 +109,13 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_bo_unmap_all);
  * @vm: address space, va_lock held
  * @va: first byte
  * @size: bytes
- * @exec: for BOs that may be in it already, DRM_EXEC_IGNORE_DUPLICATES
+ * @exec: with DRM_EXEC_IGNORE_DUPLICATES if some of the BOs may be locked already
  *
  * For vgpu_vm_clear_mappings(), within drm_exec_until_all_locked() and before
  * drm_exec_retry_on_contention().
  *
- * Return: 0, -EINVAL for addresses that cannot be, or what KFD has mapped there,
- * or as drm_exec_lock_obj().
+ * Return: 0, -EINVAL for invalid addresses or if KFD has a mapping there, or the
+ * error of drm_exec_lock_obj().
  */
 int vgpu_vm_lock_range(struct vgpu_vm *vm, u64 va, u64 size,
 		       struct drm_exec *exec)
@@ -146,7 +146,7 @@ int vgpu_vm_lock_range(struct vgpu_vm *vm, u64 va, u64 size,
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_lock_range);
 
-/* @vbo becomes its pages from @first to @last. alloc_lock held. */
+/* Reduce @vbo to its pages from @first to @last. The caller holds alloc_lock. */
 static void vbo_trim(struct vgpu_vm_bo *vbo, u64 first, u64 last)
 {
 	interval_tree_remove(&vbo->pages, &vbo->vm->bos);
@@ -158,8 +158,8 @@ static void vbo_trim(struct vgpu_vm_bo *vbo, u64 first, u64 last)
 }
 
 /*
- * The pages of @vbo behind @last become @rest, a mapping of their own.
- * alloc_lock held.
+ * Split the pages of @vbo after @last off into @rest, a new mapping. The caller
+ * holds alloc_lock.
  */
 static void vbo_split(struct vgpu_vm_bo *vbo, u64 last, struct vgpu_vm_bo *rest)
 {
@@ -177,9 +177,9 @@ static void vbo_split(struct vgpu_vm_bo *vbo, u64 last, struct vgpu_vm_bo *rest)
 }
 
 /*
- * Fragments must not promise what is cleared next to them: write the entries
- * of @vbo anew that are near @page, which is @vbo's first page, or the one
- * behind its last.
+ * Fragments must not reach over cleared pages next to them: write the entries of
+ * @vbo again that are near @page, which is the first page of @vbo, or the page
+ * after its last.
  */
 static void vbo_mend(struct vgpu_vm_bo *vbo, u64 page)
 {
@@ -191,8 +191,8 @@ static void vbo_mend(struct vgpu_vm_bo *vbo, u64 page)
 }
 
 /*
- * Take pages @first to @last, some of which are @vbo's, from it. Uses *@spare
- * if something is left on both sides.
+ * Remove pages @first to @last, some of which are in @vbo, from @vbo. Uses *@spare
+ * if @vbo has pages on both sides.
  */
 static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 		    struct vgpu_vm_bo **spare)
@@ -205,8 +205,9 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 	if (vbo->bo)
 		dma_resv_assert_held(vbo->bo->tbo.base.resv);
 	/*
-	 * No job runs, and no queue: whoever clears a range waits for the move.
-	 * What stays is written before the next one does.
+	 * No job and no queue runs: callers that clear a range wait for moves. The
+	 * entries of the remaining pages are written before the next job or queue
+	 * runs.
 	 */
 	if (vbo->stale)
 		vgpu_vbo_clear(vbo);
@@ -245,15 +246,16 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 
 /**
  * vgpu_vm_clear_mappings() - unmap a range, whatever is mapped there
- * @vm: address space, va_lock held, and the reservations of all BOs mapped in
- *      the range (vgpu_vm_lock_range()); KFD's: their moves are done
+ * @vm: address space, va_lock held, and the reservations of all BOs mapped in the
+ *      range (vgpu_vm_lock_range()). If it is KFD's: the moves of these BOs are
+ *      done
  * @va: first byte; page aligned
  * @size: bytes, whole pages
  *
- * Mappings that reach out of the range keep what is outside. One flush; the GPU
- * does not reach the memory on return.
+ * Mappings that extend beyond the range keep the part outside. The function flushes once; on
+ * return the GPU does not reach the memory.
  *
- * Return: 0, -EINVAL for addresses that cannot be, -ENOMEM: nothing is changed.
+ * Return: 0, -EINVAL for invalid addresses, -ENOMEM: nothing was changed.
  */
 int vgpu_vm_clear_mappings(struct vgpu_vm *vm, u64 va, u64 size)
 {
@@ -265,7 +267,7 @@ int vgpu_vm_clear_mappings(struct vgpu_vm *vm, u64 va, u64 size)
 
 	if (!vgpu_vm_range_ok(va, size))
 		return -EINVAL;
-	/* At most one mapping lies on both sides of the range. */
+	/* At most one mapping extends beyond both ends of the range. */
 	spare = kmalloc(sizeof(*spare), GFP_KERNEL);
 	if (!spare)
 		return -ENOMEM;
@@ -283,13 +285,12 @@ int vgpu_vm_clear_mappings(struct vgpu_vm *vm, u64 va, u64 size)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_clear_mappings);
 
 /**
- * vgpu_vm_map_prt() - map nothing: reads give zeros, writes vanish
+ * vgpu_vm_map_prt() - create a PRT mapping: reads return zeros, writes are dropped
  * @vm: address space, va_lock held
  * @va: first byte; page aligned
  * @size: bytes, whole pages
  *
- * Return: 0, -EINVAL for addresses that cannot be or are mapped already,
- * -ENOMEM.
+ * Return: 0, -EINVAL for addresses that are invalid or already mapped, -ENOMEM.
  */
 int vgpu_vm_map_prt(struct vgpu_vm *vm, u64 va, u64 size)
 {
@@ -307,7 +308,7 @@ int vgpu_vm_map_prt(struct vgpu_vm *vm, u64 va, u64 size)
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_map_prt);
 
-/* Jobs wait for @fence as well. va_lock held. */
+/* Make later jobs depend on @fence as well. The caller holds va_lock. */
 static void vm_add_last_update(struct vgpu_vm *vm, struct dma_fence *fence)
 {
 	struct dma_fence *both;
@@ -320,7 +321,7 @@ static void vm_add_last_update(struct vgpu_vm *vm, struct dma_fence *fence)
 	}
 	both = dma_fence_unwrap_merge(vm->last_update, fence);
 	if (!both) {
-		/* Out of memory: wait instead of the jobs. */
+		/* Without memory for the dependency, wait here so that the jobs need none. */
 		dma_fence_wait(fence, false);
 		return;
 	}
@@ -329,8 +330,9 @@ static void vm_add_last_update(struct vgpu_vm *vm, struct dma_fence *fence)
 }
 
 /*
- * Its BO's reservation is held. Where the GPU does not reach the BO, or a user
- * pointer's pages are not the right ones: nothing.
+ * Write the entries of a mapping and make later jobs depend on the BO's moves. Does
+ * nothing if the GPU does not reach the BO, or the pages of a user pointer are not
+ * the right ones. The caller holds the BO's reservation.
  */
 static void vbo_update_moved(struct vgpu_vm_bo *vbo)
 {
@@ -353,11 +355,11 @@ static void vbo_try_update_moved(struct vgpu_vm_bo *vbo,
 
 	if (!held && !dma_resv_trylock(resv))
 		return;
-	/* Jobs that run may use what it leads to, until the move. */
+	/* Jobs in flight may use stale entries until the move is done. */
 	if (vbo->stale &&
 	    (idle || dma_resv_test_signaled(resv, DMA_RESV_USAGE_READ)))
 		vgpu_vbo_clear(vbo);
-	/* A job that runs would see what others left in this memory. */
+	/* Until the memory has its content, jobs in flight could read earlier data in it. */
 	if (!vbo->stale &&
 	    (idle || dma_resv_test_signaled(resv, DMA_RESV_USAGE_KERNEL)))
 		vbo_update_moved(vbo);
@@ -366,16 +368,17 @@ static void vbo_try_update_moved(struct vgpu_vm_bo *vbo,
 }
 
 /**
- * vgpu_vm_update_moved() - write the entries of all mappings that have none
+ * vgpu_vm_update_moved() - write the entries of all mappings marked as moved
  * @vm: address space, va_lock held
- * @ticket: whose reservations are held already, or NULL; others are tried
+ * @ticket: ticket of the reservations that the caller holds, or NULL; other
+ *          reservations are tried
  * @idle: no job runs in @vm, nor will before the caller's next one
  *
- * Those of BOs that are new here, or moved. Entries stay clear, until next
- * time, where the BO is reserved by somebody else or where the GPU does not
- * reach it. Does not wait until the memory holds what it should: jobs to come
- * do (vgpu_vm_last_update()). For those that run, BOs whose memory is still to be
- * cleared or copied are left out, unless @idle.
+ * Mappings of which another thread has reserved the BO, or whose BO the GPU does
+ * not reach, stay without entries until the next call. Does not wait for the
+ * memory's content: later jobs depend on it (vgpu_vm_last_update()). Unless @idle,
+ * jobs in flight must not see memory that is still to be cleared or copied: BOs
+ * with such memory are left out.
  *
  * Return: 0.
  */
@@ -388,7 +391,7 @@ int vgpu_vm_update_moved(struct vgpu_vm *vm, struct ww_acquire_ctx *ticket,
 
 	lockdep_assert_held(&vm->va_lock);
 
-	/* With va_lock held no mapping goes away, but more may come. */
+	/* With va_lock held no mapping is removed, but more may be marked as moved. */
 	spin_lock(&vm->moved_lock);
 	list_splice_init(&vm->moved, &todo);
 	while ((vbo = list_first_entry_or_null(&todo, struct vgpu_vm_bo,
@@ -407,7 +410,7 @@ int vgpu_vm_update_moved(struct vgpu_vm *vm, struct ww_acquire_ctx *ticket,
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_update_moved);
 
-/* The first mapping from @page on that has stale entries, or NULL. */
+/* Returns the first mapping from @page on that has stale entries, or NULL. */
 static struct vgpu_vm_bo *vm_next_stale(struct vgpu_vm *vm, u64 page)
 {
 	struct interval_tree_node *node;
@@ -419,7 +422,7 @@ static struct vgpu_vm_bo *vm_next_stale(struct vgpu_vm *vm, u64 page)
 	return NULL;
 }
 
-/* Whoever has used what the entries lead to is done. */
+/* Clear the stale entries of a mapping after its users are done. */
 static int vbo_settle(struct vgpu_vm_bo *vbo, bool idle)
 {
 	struct dma_resv *resv = vbo->bo->tbo.base.resv;
@@ -439,10 +442,10 @@ static int vbo_settle(struct vgpu_vm_bo *vbo, bool idle)
 /**
  * vgpu_vm_settle() - clear stale entries
  * @vm: address space of the render node, va_lock held, no reservation
- * @idle: no job runs in @vm, nor will before the caller's next one; else jobs
- *        and moves of the BOs in question are waited for
+ * @idle: no job runs in @vm, nor will before the caller's next one; else the
+ *        function waits for jobs and moves of the BOs with stale entries
  *
- * More may become stale meanwhile: vgpu_vm_is_settled().
+ * More entries may become stale meanwhile: see vgpu_vm_is_settled().
  *
  * Return: 0 or -ERESTARTSYS.
  */
@@ -456,7 +459,7 @@ int vgpu_vm_settle(struct vgpu_vm *vm, bool idle)
 
 	if (vgpu_vm_is_settled(vm))
 		return 0;
-	/* With va_lock held no mapping comes or goes. */
+	/* With va_lock held mappings are neither created nor removed. */
 	while (!ret && (vbo = vm_next_stale(vm, page))) {
 		page = vbo->pages.last + 1;
 		ret = vbo_settle(vbo, idle);
@@ -467,10 +470,13 @@ int vgpu_vm_settle(struct vgpu_vm *vm, bool idle)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_settle);
 
 /**
- * vgpu_vm_is_settled() - are there no stale entries?
+ * vgpu_vm_is_settled() - whether no entry is stale
  * @vm: address space
  *
- * With push_lock held, none come before that is given back.
+ * Context: any. If the caller holds push_lock, a result of true holds until the
+ * lock is dropped.
+ *
+ * Return: true if no mapping has stale entries.
  */
 bool vgpu_vm_is_settled(struct vgpu_vm *vm)
 {
@@ -484,11 +490,11 @@ bool vgpu_vm_is_settled(struct vgpu_vm *vm)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_is_settled);
 
 /**
- * vgpu_vm_last_update() - what jobs must wait for
+ * vgpu_vm_last_update() - get the fence that jobs must depend on
  * @vm: address space, va_lock held
  *
- * Return: a reference to a fence: all that is mapped can be used, and holds
- * what it should, when it signals.
+ * Return: a reference to a fence. When it signals, all entries are effective and
+ * the mapped memory has its content.
  */
 struct dma_fence *vgpu_vm_last_update(struct vgpu_vm *vm)
 {

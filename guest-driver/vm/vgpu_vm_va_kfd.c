@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KFD's address spaces, in which the render node has mappings by address
- * (vgpu_vm_va.c) beside those that KFD keeps. Theirs is what this is about:
- * queues may run at any time, so entries are written before anybody is told that
- * there is a mapping.
+ * Mappings by address (vgpu_vm_va.c) that the render node has in KFD's address
+ * spaces, beside KFD's own mappings. Queues may run at any time, so entries are
+ * written before user space gets the result of the call that maps.
  */
 #include "mm/vgpu_bo.h"
 #include "vgpu_vm_priv.h"
 
 /**
- * vgpu_vm_bo_count() - how often is a BO mapped by address?
+ * vgpu_vm_bo_count() - count a BO's mappings by address
  * @vm: address space
  * @bo: BO, its reservation held
  *
- * Return: the number of its mappings, those of KFD's own not counted.
+ * Return: the number of its mappings, without KFD's own.
  */
 unsigned int vgpu_vm_bo_count(struct vgpu_vm *vm, const struct vgpu_bo *bo)
 {
@@ -26,12 +25,12 @@ unsigned int vgpu_vm_bo_count(struct vgpu_vm *vm, const struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_vm_bo_update_all() - write the entries of a BO that is mapped by address
+ * vgpu_vm_bo_update_all() - write the entries of a BO's mappings by address
  * @vm: address space
  * @bo: BO, its reservation held
  *
- * Those of its mappings that have none, or stale ones; KFD's own are left out. Waits
- * until the BO's memory holds what it should.
+ * Writes the mappings that have no entries, or stale ones; KFD's own mappings are
+ * left out. Waits for the BO's moves and clears.
  *
  * Return: as vgpu_vm_bo_update().
  */
@@ -51,12 +50,12 @@ int vgpu_vm_bo_update_all(struct vgpu_vm *vm, struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_vm_has_va() - is anything mapped by address?
+ * vgpu_vm_has_va() - whether anything is mapped by address
  * @vm: address space
  *
- * Takes alloc_lock.
+ * Context: takes alloc_lock.
  *
- * Return: true for a BO or a PRT mapping that is not KFD's own.
+ * Return: true if there is a mapping, of a BO or PRT, that is not KFD's own.
  */
 bool vgpu_vm_has_va(struct vgpu_vm *vm)
 {

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who writes the page tables, and when the hardware sees it.
+ * Writers of the page tables, and the points at which the hardware sees
+ * entries.
  *
  * DOC: two writers
  *
- * The CPU writes entries through the VRAM BAR. What was written is made visible
- * to the device (HDP flush) when it is published, and old translations are gone
- * by then as well.
+ * The CPU writes entries through the VRAM BAR. Publishing makes the writes
+ * visible to the device (HDP flush) and flushes stale translations.
  *
- * SDMA, if the address space was made for it (vm_update_mode), writes what maps
- * memory; the bitmaps of vgpu_pt.c run ahead of it. Entries go as packets into
- * the address space's job, which is submitted when it is full and when they
- * are published; whoever publishes waits for it, or takes its fence. Jobs run
- * in order on an engine of the kernel's. Whoever unmaps is an MMU notifier, or
- * might be: there the CPU writes, after waiting for the job that is under way.
- * The fence needs neither memory nor locks to signal. Submitting does not
- * reclaim; without memory for the fence the CPU runs the packets.
+ * If the address space was created for SDMA (vm_update_mode), SDMA writes
+ * entries that map memory; the bitmaps of vgpu_pt.c are updated ahead of it.
+ * Entries are collected as packets in the address space's job, which is
+ * submitted when it is full and when entries are published; the publisher waits
+ * for the job, or takes its fence. Jobs run in order on an engine of the
+ * kernel. Unmapping may happen in an MMU notifier, so the CPU does it, after
+ * waiting for the job in flight. The fence needs neither memory nor locks to
+ * signal. Submission does not reclaim; without memory for the fence the CPU
+ * executes the packets.
  */
 #include <linux/bitops.h>
 #include <drm/drm_drv.h>
@@ -32,7 +33,7 @@
 #include "vgpu_vm_priv.h"
 #include "vgpu_vm_trace.h"
 
-/* Not the engine of moves and clears. */
+/* Shared with moves into VRAM and clears; engine 0 has the moves out of VRAM. */
 #define PT_ENGINE	(VGPU_NUM_SDMA - 1)
 
 static struct vgpu_vm *pt_to_vm(struct vgpu_pt *pt)
@@ -40,7 +41,7 @@ static struct vgpu_vm *pt_to_vm(struct vgpu_pt *pt)
 	return container_of(pt, struct vgpu_vm, pt);
 }
 
-/* Have the engine run what is in the job. pt_lock held; does not reclaim. */
+/* Submit the collected packets. The caller holds pt_lock; does not reclaim. */
 static void vm_job_submit(struct vgpu_vm *vm)
 {
 	struct vgpu_vm_job *job = vm->job;
@@ -75,7 +76,10 @@ static void vm_job_submit(struct vgpu_vm *vm)
 	drm_dev_exit(idx);
 }
 
-/* What was written before is in the tables. pt_lock held; does not reclaim. */
+/*
+ * Submit and wait until all earlier entries are in the tables. The caller holds
+ * pt_lock; does not reclaim.
+ */
 static void vm_settle(struct vgpu_vm *vm)
 {
 	vm_job_submit(vm);
@@ -90,7 +94,9 @@ static void vm_settle(struct vgpu_vm *vm)
  * vgpu_vm_lock_cpu() - take pt_lock for the CPU to write or read entries
  * @vm: address space
  *
- * Waits until SDMA has written what it was to write.
+ * Waits until SDMA has written all entries that were collected for it.
+ *
+ * Context: sleeps; does not reclaim.
  */
 void vgpu_vm_lock_cpu(struct vgpu_vm *vm)
 {
@@ -160,17 +166,17 @@ const struct vgpu_pt_ops vgpu_vm_pt_ops = {
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_pt_ops);
 
 /**
- * vgpu_vm_flush() - drop the hardware's translations of an address space
- * @vm: address space; without a VMID there are none
+ * vgpu_vm_flush() - flush the TLB entries of an address space
+ * @vm: address space; without a VMID the function does nothing
  *
- * pt_lock held or not. Context: as vgpu_gmc_flush_tlb().
+ * Context: as vgpu_gmc_flush_tlb(); pt_lock may be held.
  */
 void vgpu_vm_flush(struct vgpu_vm *vm)
 {
 	u8 vmid = READ_ONCE(vm->vmid);
 	u32 mask = vmid ? BIT(vmid) : 0;
 
-	/* Which of them it has just now only the CP knows. */
+	/* The CP assigns these VMIDs: flush them all. */
 	if (READ_ONCE(vm->scheduled))
 		mask |= VGPU_HWS_VMIDS;
 	if (!mask)
@@ -180,7 +186,7 @@ void vgpu_vm_flush(struct vgpu_vm *vm)
 	vgpu_gmc_flush_tlb(vm->vdev, mask);
 }
 
-/* Entries that the CPU wrote are in VRAM, and everything is counted. */
+/* Make entries that the CPU wrote visible to the device, and update the counters. */
 static void vm_flush_writes(struct vgpu_vm *vm)
 {
 	struct vgpu_pt *pt = &vm->pt;
@@ -192,16 +198,18 @@ static void vm_flush_writes(struct vgpu_vm *vm)
 	vgpu_stat_add(vm->vdev, VGPU_STAT_PT_BYTES,
 		      pt->by_cpu * sizeof(u64));
 	pt->by_cpu = 0;
-	wmb();	/* entries have left the CPU before the flush does */
+	wmb();	/* entries leave the CPU before the flush */
 	vgpu_hdp_flush(vm->vdev);
 }
 
 /**
- * vgpu_vm_begin_write() - have SDMA write entries, if it may
+ * vgpu_vm_begin_write() - let SDMA write the next entries, if the address space
+ * uses it
  * @vm: address space, pt_lock held
  *
- * Until vgpu_vm_publish(), or vm->by_sdma is reset. Only to map: what was there
- * is reached until the entries are published.
+ * Lasts until vgpu_vm_publish(), or until vm->by_sdma is cleared. For mapping
+ * only: memory that was mapped before stays reachable until the entries are
+ * published.
  */
 void vgpu_vm_begin_write(struct vgpu_vm *vm)
 {
@@ -211,11 +219,14 @@ void vgpu_vm_begin_write(struct vgpu_vm *vm)
 }
 
 /**
- * vgpu_vm_publish() - bring the hardware in line with the tables
+ * vgpu_vm_publish() - make all entries effective
  * @vm: address space, pt_lock held
  * @changed: a valid entry has changed
  *
- * Waits until SDMA has written what it was to write.
+ * Waits until SDMA has written all collected entries. Flushes the TLB if a
+ * valid entry has changed, now or in an earlier step.
+ *
+ * Context: sleeps; does not reclaim.
  */
 void vgpu_vm_publish(struct vgpu_vm *vm, bool changed)
 {
@@ -231,10 +242,10 @@ void vgpu_vm_publish(struct vgpu_vm *vm, bool changed)
 }
 
 /**
- * vgpu_vm_publish_unlocked() - vgpu_vm_publish() of what several steps left
+ * vgpu_vm_publish_unlocked() - vgpu_vm_publish() after several steps
  * @vm: address space
  *
- * Takes pt_lock.
+ * Context: takes pt_lock; as vgpu_vm_enter().
  */
 void vgpu_vm_publish_unlocked(struct vgpu_vm *vm)
 {
@@ -251,20 +262,20 @@ void vgpu_vm_publish_unlocked(struct vgpu_vm *vm)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_publish_unlocked);
 
 /**
- * vgpu_vm_publish_later() - publish entries, but let jobs wait for them
+ * vgpu_vm_publish_later() - publish entries, and let jobs wait for them
  * @vm: address space
  *
- * Takes pt_lock.
+ * Context: takes pt_lock.
  *
- * Return: a reference to the fence behind which the hardware is in line with
- * the tables, or NULL if it is already.
+ * Return: a reference to a fence after which all entries are effective, or NULL
+ * if they are effective already.
  */
 struct dma_fence *vgpu_vm_publish_later(struct vgpu_vm *vm)
 {
 	struct dma_fence *fence;
 
 	mutex_lock(&vm->pt_lock);
-	/* The flush comes behind the entries. */
+	/* The flush must follow the entries. */
 	if (vm->tlb_dirty)
 		vgpu_vm_publish(vm, false);
 	vm_flush_writes(vm);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * VMIDs: which address spaces the hardware knows.
- */
+/* VMIDs: assignment to address spaces. */
 #include <drm/drm_drv.h>
 #include <drm/drm_managed.h>
 
@@ -22,8 +20,8 @@ static const struct vgpu_mm_vm_ops vm_ops = {
 };
 
 /**
- * vgpu_vmm_init() - start to hand out VMIDs
- * @vdev: device; mm/ is up
+ * vgpu_vmm_init() - initialise the VMID manager
+ * @vdev: device; mm/ is initialised
  *
  * Return: 0 or -ENOMEM.
  */
@@ -45,10 +43,10 @@ int vgpu_vmm_init(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_vmm_fini() - the hardware goes
- * @vdev: device; unplugged, so that address spaces do not touch it any more
+ * vgpu_vmm_fini() - drop all VMIDs, since the hardware is being removed
+ * @vdev: device; unplugged, so that address spaces no longer access it
  *
- * Contexts that address spaces still have are closed with the hubs.
+ * vgpu_gmc_fini() disables the contexts that are still set.
  */
 void vgpu_vmm_fini(struct vgpu_device *vdev)
 {
@@ -61,7 +59,7 @@ void vgpu_vmm_fini(struct vgpu_device *vdev)
  * vgpu_vmm_set_wait_jobs() - set how to wait for jobs of the render node
  * @vdev: device
  * @wait_jobs: waits until no job of the render node's address space @vm is on an engine.
- *             Called once the device is unplugged, before memory goes that is mapped; may
+ *             Called after the device was unplugged, before mapped memory is freed; may
  *             sleep
  *
  * Context: bring-up, before user space can open the render node.
@@ -89,12 +87,12 @@ static int vmm_take_vmid(struct vgpu_vm_manager *vmm, struct vgpu_vm *vm)
 }
 
 /**
- * vgpu_vm_is_lost() - were the page tables lost in a reset?
+ * vgpu_vm_is_lost() - whether the page tables were lost in a reset
  * @vm: address space
  *
- * Any context.
+ * Context: any.
  *
- * Return: true if VRAM was lost since they were made.
+ * Return: true if VRAM was lost since the tables were created.
  */
 bool vgpu_vm_is_lost(struct vgpu_vm *vm)
 {
@@ -103,10 +101,10 @@ bool vgpu_vm_is_lost(struct vgpu_vm *vm)
 }
 
 /**
- * vgpu_vmids_in_use() - how many VMIDs address spaces have
+ * vgpu_vmids_in_use() - count the VMIDs that address spaces have
  * @vdev: device
  *
- * Return: 0 to 15. Those that the CP hands out for turns are not counted.
+ * Return: 0 to 11. VMIDs that the CP assigns for time slices are not counted.
  */
 unsigned int vgpu_vmids_in_use(struct vgpu_device *vdev)
 {
@@ -121,13 +119,13 @@ unsigned int vgpu_vmids_in_use(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_vm_get_vmid() - let the hardware use an address space
+ * vgpu_vm_get_vmid() - assign a VMID to an address space, if it has none
  * @vm: address space
  *
- * Gives it a VMID, if it has none. Does not allocate.
+ * Context: sleeps; takes pt_lock; does not allocate.
  *
- * Return: 0, -ENOSPC when all of its kind are taken, or -ECANCELED when its page tables were
- * lost in a reset.
+ * Return: 0, -ENOSPC if all VMIDs of its kind are in use, or -ECANCELED if its page tables
+ * were lost in a reset.
  */
 int vgpu_vm_get_vmid(struct vgpu_vm *vm)
 {
@@ -157,8 +155,10 @@ unlock:
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_get_vmid);
 
 /**
- * vgpu_vm_put_vmid() - take the address space from the hardware
- * @vm: address space; no queue runs in it. Without a VMID nothing happens
+ * vgpu_vm_put_vmid() - take the VMID from an address space
+ * @vm: address space; no queue runs in it. Does nothing without a VMID
+ *
+ * Context: sleeps; takes pt_lock.
  */
 void vgpu_vm_put_vmid(struct vgpu_vm *vm)
 {
@@ -184,14 +184,16 @@ void vgpu_vm_put_vmid(struct vgpu_vm *vm)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_put_vmid);
 
 /**
- * vgpu_vm_schedule() - let run lists name an address space
+ * vgpu_vm_schedule() - allow run lists to name an address space
  * @vm: address space
- * @root_pde: receives how they call it
+ * @root_pde: receives the PDE of its page tables, for the process packet
  *
- * From now on translations are dropped in their VMIDs too, until the end of the
- * address space. Does not allocate.
+ * From now on flushes include the VMIDs that the CP assigns, until the address space is
+ * destroyed.
  *
- * Return: 0, or -ECANCELED when its page tables were lost in a reset.
+ * Context: sleeps; takes pt_lock; does not allocate.
+ *
+ * Return: 0, or -ECANCELED if its page tables were lost in a reset.
  */
 int vgpu_vm_schedule(struct vgpu_vm *vm, u64 *root_pde)
 {
