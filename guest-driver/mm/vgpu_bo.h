@@ -45,8 +45,8 @@ struct vgpu_userptr;
  * @evict_in: return for how many jiffies more @evict_ok keeps VRAM from an allocation
  *            of the caller; 0: no known time. Context as @evict_ok. NULL: 0
  * @vacate: move the content of the BO elsewhere, since its VRAM is needed. Returns
- *          true if the VRAM can be freed, false if it cannot now. Such a BO does not
- *          move to GTT. Called when TTM moves the BO out of VRAM, with the
+ *          true if the VRAM can be freed, false if it cannot now. A BO with @vacate
+ *          does not move to GTT. Called when TTM moves the BO out of VRAM, with the
  *          reservation held; may sleep and allocate, takes no lock that is outside
  *          reservations and waits for no page. NULL: the BO moves
  * @release: the last reference was dropped, the memory is not freed yet. Must not
@@ -133,20 +133,19 @@ static inline struct vgpu_bo *gem_to_vgpu_bo(struct drm_gem_object *gem)
 }
 
 /**
- * struct vgpu_bo_params - what to create
+ * struct vgpu_bo_params - parameters of a new BO
  * @size: bytes, rounded up to pages
  * @align: bytes, a power of two; 0 = page
- * @domain: AMDGPU_GEM_DOMAIN_VRAM, _GTT, _DOORBELL or _CPU; VRAM and GTT may
- *          be combined and are tried in this order. The one BO of
- *          VGPU_GEM_DOMAIN_MMIO_REMAP is KFD's
- * @flags: AMDGPU_GEM_CREATE_VRAM_CLEARED, _VRAM_CONTIGUOUS,
- *         _VRAM_WIPE_ON_RELEASE, _NO_CPU_ACCESS, _CPU_GTT_USWC; others are
- *         kept for their owner
- * @type: ttm_bo_type_kernel or ttm_bo_type_device; ttm_bo_type_sg: the memory
- *        is somebody else's, and the BO has none in @domain _CPU
- * @import: for ttm_bo_type_sg: the dma-buf, its reservation (which will be the
- *          BO's) held by the caller of vgpu_bo_create(), before and after
- * @root: object whose reservation it shall share, not held; or NULL
+ * @domain: AMDGPU_GEM_DOMAIN_VRAM, _GTT, _DOORBELL or _CPU; VRAM and GTT may be
+ *          combined and are tried in this order. KFD has the only BO of
+ *          VGPU_GEM_DOMAIN_MMIO_REMAP
+ * @flags: AMDGPU_GEM_CREATE_VRAM_CLEARED, _VRAM_CONTIGUOUS, _VRAM_WIPE_ON_RELEASE,
+ *         _NO_CPU_ACCESS, _CPU_GTT_USWC; other flags are stored for the owner
+ * @type: ttm_bo_type_kernel or ttm_bo_type_device; ttm_bo_type_sg: the memory is
+ *        foreign, and the BO has none in @domain _CPU
+ * @import: for ttm_bo_type_sg: the dma-buf, whose reservation the BO will share; the
+ *          caller of vgpu_bo_create() holds it before and after
+ * @root: object whose reservation the BO will share, not held; or NULL
  */
 struct vgpu_bo_params {
 	u64 size;

@@ -13,7 +13,7 @@
  * Copies of SVM pages have no dependencies: their jobs are submitted to the ring at
  * once, while moves of BOs wait for their users (vgpu_copy_job_submit()).
  *
- * The fence of an operation is the scheduler's. It signals when the engine, or the CPU
+ * The fence of an operation is the scheduler's. The fence signals when the engine, or the CPU
  * in its place, has executed the job, or with an error: -ECANCELED if VRAM was lost,
  * -ENODEV, -ETIME. CPU faults, importers and the next move do not check that error, and
  * jobs that depend on the fence cannot. So system memory that a failed job should have

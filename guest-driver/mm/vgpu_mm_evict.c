@@ -256,8 +256,9 @@ int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type)
  * @mman: of a device whose engines have stopped and that gets no new BOs
  *
  * Processes that exit may release BOs concurrently. ttm_device_clear_dma_mappings() handles
- * neither a BO whose last reference is dropped but which is still listed (it waits without end, with the lock that the release needs), nor a BO that the workqueue destroys. So each listed
- * BO gets a reference before that function is called.
+ * neither a BO whose last reference is dropped but which is still listed (it waits without
+ * end, with the lock that the release needs), nor a BO that the workqueue destroys. So each
+ * listed BO gets a reference before that function is called.
  */
 void vgpu_mm_unmap_dma(struct vgpu_mman *mman)
 {

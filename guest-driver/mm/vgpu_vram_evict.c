@@ -174,9 +174,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_frees);
  *
  * TTM only tries the reservations of BOs in VRAM, as an allocation has no ticket. A thread
  * that takes a BO's reservation again and again (CPU page faults, moves) can hold the
- * reservation at each of any number of tries. So this function waits for the reservation,
- * and evicts the BO before it drops the reservation. It evicts BOs until the bytes in use
- * leave room for @size.
+ * reservation at each of any number of tries. So this function waits for the reservation, and
+ * evicts the BO before it drops the reservation. The function evicts BOs until the bytes in
+ * use leave room for @size.
  *
  * If no BO can be evicted, the function waits for the first BO whose owner keeps it for a
  * time (vgpu_bo_owner_ops.evict_in), up to a second for the memory of a BO that has no

@@ -194,8 +194,8 @@ static bool ring_wait_space(struct vgpu_sdma_ring *ring, u32 bytes)
 }
 
 /*
- * Make the job pending and ring the doorbell. After that its fence always signals. The two steps
- * happen under one lock with the doorbell that the recovery rings, so that the last
+ * Make the job pending and ring the doorbell. After that its fence always signals. The two
+ * steps happen under one lock with the doorbell that the recovery rings, so that the last
  * doorbell carries the highest write pointer.
  *
  * After a loss of VRAM vgpu_sdma_ring_unpark() ends the pending jobs under fence_lock,
