@@ -32,7 +32,7 @@
 #include "vgpu_mm_priv.h"
 #include "vgpu_res_cursor.h"
 
-/* Without entries a job may consist of copies; with entries, each gets half of the job. */
+/* Copies take at most half of a job; the other half is for entries of the window. */
 #define MAX_COPIES	(VGPU_SDMA_MAX_JOB_DWORDS / 2 / SDMA_COPY_LINEAR_DWORDS)
 #define MAX_ENTRIES_DW	(VGPU_SDMA_MAX_JOB_DWORDS / 2 - VGPU_GART_FLUSH_DWORDS)
 #define MAX_FILLS	(VGPU_SDMA_MAX_JOB_DWORDS / SDMA_CONST_FILL_DWORDS)

@@ -142,7 +142,7 @@ static int vgpu_shrink_oom(struct notifier_block *nb, unsigned long unused,
 	/* The run in flight may find nothing: wait for the one after it. */
 	int enough = atomic_read(&s->runs) + 2;
 
-	/* The worker would wait for itself. */
+	/* In the worker, the wait below would not end. */
 	if (shrink_is_current(s) || !shrink_pages(s))
 		return NOTIFY_DONE;
 	shrink_ask(s, SHRINK_OOM_PAGES);

@@ -182,7 +182,7 @@ void vgpu_vm_flush(struct vgpu_vm *vm)
 	if (!mask)
 		return;
 	trace_vgpu_vm_flush(vm, vmid);
-	/* A device that does not answer has been reset when this returns. */
+	/* On return a device that does not answer has been reset, or given up. */
 	vgpu_gmc_flush_tlb(vm->vdev, mask);
 }
 
