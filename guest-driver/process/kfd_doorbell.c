@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Doorbells: each process has a slice of 8 KiB in the doorbell BAR of every
- * GPU it has queues on. The place of a queue's doorbell in it follows from the
- * hardware queue (vgpu/doorbell.h).
+ * Doorbells: a process has a slice of 8 KiB in the doorbell BAR of each GPU on which it has
+ * queues. The hardware queue determines the offset of its doorbell in the slice
+ * (vgpu/doorbell.h).
  */
 #include <drm/amdgpu_drm.h>
 
@@ -12,6 +12,16 @@
 #include "kfd_node.h"
 #include "kfd_process.h"
 
+/**
+ * kfd_doorbell_alloc() - allocate a process's slice of the doorbell BAR
+ * @pdd: state of the process on the GPU
+ *
+ * Does nothing if the process has its slice already.
+ *
+ * Context: kfd_process.mutex is held; sleeps.
+ *
+ * Return: 0, or -ENOMEM, also if no slice is free.
+ */
 int kfd_doorbell_alloc(struct kfd_process_device *pdd)
 {
 	const struct vgpu_bo_params params = {
@@ -38,11 +48,18 @@ int kfd_doorbell_alloc(struct kfd_process_device *pdd)
 		vgpu_bo_put(bo);
 		return ret;
 	}
-	/* kfd_doorbell_mmap() looks without the mutex. */
+	/* kfd_doorbell_mmap() reads pdd->doorbells without kfd_process.mutex. */
 	smp_store_release(&pdd->doorbells, bo);
 	return 0;
 }
 
+/**
+ * kfd_doorbell_free() - free a process's slice of the doorbell BAR, if it has one
+ * @pdd: state of the process on the GPU
+ *
+ * Context: teardown of the process, after kfd_doorbell_zap() has removed the slice from all
+ * address spaces; sleeps.
+ */
 void kfd_doorbell_free(struct kfd_process_device *pdd)
 {
 	struct vgpu_bo *bo = pdd->doorbells;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The list of GPUs that KFD knows, and their ids. */
+/* The list of struct kfd_node, and the ids of GPUs. */
 #include <linux/jhash.h>
 #include <linux/list.h>
 #include <linux/pci.h>
@@ -20,7 +20,7 @@ static bool kfd_gpu_id_taken(u32 id)
 	return false;
 }
 
-/* The same slot gets the same id at the next boot. */
+/* The id depends on PCI slot and VRAM size, so that it is the same after a reboot. */
 static u32 kfd_gpu_id_pick(struct vgpu_device *vdev)
 {
 	u32 place[] = {
@@ -37,12 +37,12 @@ static u32 kfd_gpu_id_pick(struct vgpu_device *vdev)
 }
 
 /**
- * kfd_node_register() - give a GPU its id, and let new processes use it
+ * kfd_node_register() - assign a GPU its id, and let new processes use the GPU
  * @node: GPU
  *
  * Context: takes kfd_processes_mutex.
  *
- * Return: 0, or -ENOSPC if no id is free.
+ * Return: 0, or -ENOSPC if KFD_MAX_GPU_INSTANCE GPUs are registered.
  */
 int kfd_node_register(struct kfd_node *node)
 {
@@ -61,7 +61,7 @@ int kfd_node_register(struct kfd_node *node)
 }
 
 /**
- * kfd_node_unregister() - let no new process use a GPU
+ * kfd_node_unregister() - keep new processes from using a GPU
  * @node: GPU
  *
  * Processes that use the GPU already are not affected.

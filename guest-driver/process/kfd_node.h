@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * GPUs as KFD sees them, and the list of them. Functions are documented in kfd_node.c.
- */
+/* struct kfd_node, KFD's state of a GPU, and the list of nodes; kfd_node.c. */
 #ifndef KFD_NODE_H
 #define KFD_NODE_H
 
@@ -20,19 +18,20 @@ struct svm_node;
 struct vgpu_bo;
 
 /**
- * struct kfd_node - a GPU as KFD sees it
- * @vdev: the GPU; alive as long as the node is
- * @gpu_id: what user space names it by; 16 bits, not zero, unique
- * @topology_id: number of its folder in the topology; under the topology's lock
+ * struct kfd_node - KFD's state of a GPU
+ * @vdev: the device; outlives the node
+ * @gpu_id: id in the uAPI; 16 bits, not zero, unique
+ * @topology_id: number of the GPU's folder in the topology; under the topology's lock
  * @dqm: queues of all processes; kfd_dqm_init() allocates it
- * @irq: work of interrupts; kfd_interrupt_init() allocates it
- * @vram_used: bytes of VRAM that BOs of KFD ask for, evicted ones included;
- *             see kfd_mem_limit.c
+ * @irq: interrupt work; kfd_interrupt_init() allocates it
+ * @vram_used: bytes of VRAM that BOs of KFD ask for, evicted BOs included; protected by
+ *             kfd_mem_limit.c's lock
  * @mmio: the page of the HDP flush registers, pinned; see kfd_mmio.c
- * @n_pdds: processes that know the node; kfd_device_fini() waits for none
+ * @n_pdds: number of struct kfd_process_device that point here; kfd_device_fini() waits
+ *          until it is 0
  * @svm: state of svm/; svm_node_init() allocates it
- * @smi: event log
- * @list: in the list of nodes; kfd_processes_mutex
+ * @smi: SMI event log
+ * @list: link in kfd_nodes; kfd_processes_mutex
  */
 struct kfd_node {
 	struct vgpu_device *vdev;
@@ -48,7 +47,7 @@ struct kfd_node {
 	struct list_head list;
 };
 
-/* All GPUs; kfd_processes_mutex. */
+/* All nodes, by struct kfd_node.list; kfd_processes_mutex. */
 extern struct list_head kfd_nodes;
 int kfd_node_register(struct kfd_node *node);
 void kfd_node_unregister(struct kfd_node *node);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * PASIDs: a process has the same one on every device, so they are handed out
- * for all devices together. 0 means the kernel.
+ * Allocation of PASIDs. A process has the same PASID on every device, so there is one
+ * allocator for all devices. PASID 0 is the kernel's.
  */
 #include <linux/atomic.h>
 #include <linux/idr.h>
@@ -15,9 +15,11 @@ static DEFINE_IDA(kfd_pasids);
 static atomic_t kfd_pasids_used = ATOMIC_INIT(0);
 
 /**
- * kfd_pasid_alloc() - a PASID that nobody has
+ * kfd_pasid_alloc() - allocate a PASID
  *
- * Return: 1 to 0xffff, or -ENOSPC, -ENOMEM.
+ * Context: sleeps.
+ *
+ * Return: 1 to 0xffff; -ENOSPC if all are in use; -ENOMEM.
  */
 int kfd_pasid_alloc(void)
 {
@@ -30,8 +32,10 @@ int kfd_pasid_alloc(void)
 EXPORT_SYMBOL_IF_KUNIT(kfd_pasid_alloc);
 
 /**
- * kfd_pasid_free() - give a PASID back
- * @pasid: from kfd_pasid_alloc(); no VMID has it any more
+ * kfd_pasid_free() - free a PASID
+ * @pasid: from kfd_pasid_alloc(); the caller has removed it from all VMIDs
+ *
+ * Context: any.
  */
 void kfd_pasid_free(u16 pasid)
 {
@@ -41,9 +45,11 @@ void kfd_pasid_free(u16 pasid)
 EXPORT_SYMBOL_IF_KUNIT(kfd_pasid_free);
 
 /**
- * kfd_pasids_in_use() - how many there are
+ * kfd_pasids_in_use() - count the PASIDs in use
  *
- * Return: PASIDs of processes and of render-node files, of all devices.
+ * Context: any.
+ *
+ * Return: PASIDs of processes and of render-node files, on all devices.
  */
 unsigned int kfd_pasids_in_use(void)
 {

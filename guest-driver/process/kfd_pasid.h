@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* PASIDs: a number for each process and each file of a render node, the same on all devices. */
+/*
+ * PASIDs: a process or a file of the render node has one, the same on all devices. Functions
+ * are documented in kfd_pasid.c.
+ */
 #ifndef KFD_PASID_H
 #define KFD_PASID_H
 

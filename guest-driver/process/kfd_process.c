@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Processes: who there are, and what each knows of a GPU. kfd_process_life.c makes and
- * destroys them.
+ * The hash of processes, lookups in it, faults that cannot be repaired, and ACQUIRE_VM.
+ * kfd/core/kfd_process_life.c creates and destroys processes.
  */
 #include <linux/hashtable.h>
 #include <linux/mm.h>
@@ -43,7 +43,10 @@ unsigned int kfd_processes_in_use(void)
 	return atomic_read(&kfd_n_processes);
 }
 
-/* Reclaim waits for p->queue_lock, by way of notifiers: tell lockdep. */
+/*
+ * Reclaim waits for p->queue_lock, because MMU notifiers take it. Teach lockdep this order
+ * before the first reclaim.
+ */
 static void kfd_process_lockdep_init(struct kfd_process *p)
 {
 	fs_reclaim_acquire(GFP_KERNEL);
@@ -53,11 +56,11 @@ static void kfd_process_lockdep_init(struct kfd_process *p)
 
 /**
  * kfd_process_alloc() - allocate a process
- * @mm: address space; the caller keeps it until the MMU notifier is registered
+ * @mm: address space; the caller holds a reference until the MMU notifier is registered
  * @leader: main thread of the process
  *
- * The process has no PASID and no GPU, and is not hashed. The caller (kfd_process_life.c)
- * allocates what kfd/ keeps of it.
+ * The new process has no PASID and no GPU, and is not hashed. The caller
+ * (kfd_process_life.c) allocates the parts that belong to kfd/ and svm/.
  *
  * Context: sleeps.
  *
@@ -84,9 +87,11 @@ struct kfd_process *kfd_process_alloc(struct mm_struct *mm,
 
 /**
  * kfd_process_free() - free a process
- * @p: process without references, whose parts have been freed
+ * @p: process without references; the caller has freed its parts
  *
- * The structure is freed after an RCU grace period: a lookup may still read it.
+ * The structure is freed after an RCU grace period, because a lookup may still read it.
+ *
+ * Context: process context. Wakes kfd_process_exit() after the last process.
  */
 void kfd_process_free(struct kfd_process *p)
 {
@@ -98,7 +103,7 @@ void kfd_process_free(struct kfd_process *p)
 		wake_up_var(&kfd_n_processes);
 }
 
-/* Under RCU or kfd_processes_mutex. */
+/* The caller is in an RCU read-side section or holds kfd_processes_mutex. */
 static struct kfd_process *kfd_process_find(const struct mm_struct *mm)
 {
 	struct kfd_process *p;
@@ -115,7 +120,7 @@ static struct kfd_process *kfd_process_find(const struct mm_struct *mm)
  * kfd_process_is_known() - whether a process of an address space is hashed
  * @mm: address space
  *
- * Context: any. The answer holds while kfd_processes_mutex is held.
+ * Context: any. The result stays valid while the caller holds kfd_processes_mutex.
  *
  * Return: true if the hash has a process of @mm.
  */
@@ -130,7 +135,7 @@ bool kfd_process_is_known(const struct mm_struct *mm)
 }
 
 /**
- * kfd_process_hash() - let lookups find a process
+ * kfd_process_hash() - add a process to the hash, so that lookups find it
  * @p: process with PASID and GPUs
  *
  * Context: kfd_processes_mutex is held.
@@ -144,7 +149,7 @@ void kfd_process_hash(struct kfd_process *p)
 EXPORT_SYMBOL_IF_KUNIT(kfd_process_hash);
 
 /**
- * kfd_process_unhash() - let no lookup find a process any more
+ * kfd_process_unhash() - remove a process from the hash
  * @p: process
  *
  * Context: takes kfd_processes_mutex.
@@ -163,6 +168,15 @@ bool kfd_process_unhash(struct kfd_process *p)
 }
 EXPORT_SYMBOL_IF_KUNIT(kfd_process_unhash);
 
+/**
+ * kfd_lookup_process_by_mm() - find the process of an address space
+ * @mm: address space
+ *
+ * Context: any, interrupts included.
+ *
+ * Return: a hashed process with a reference that the caller drops by kfd_unref_process();
+ * NULL if there is no such process or its mm has ended.
+ */
 struct kfd_process *kfd_lookup_process_by_mm(const struct mm_struct *mm)
 {
 	struct kfd_process *p;
@@ -175,6 +189,14 @@ struct kfd_process *kfd_lookup_process_by_mm(const struct mm_struct *mm)
 	return p;
 }
 
+/**
+ * kfd_lookup_process_by_pasid() - find the process with a PASID
+ * @pasid: PASID
+ *
+ * Context: any, interrupts included.
+ *
+ * Return: as kfd_lookup_process_by_mm().
+ */
 struct kfd_process *kfd_lookup_process_by_pasid(u16 pasid)
 {
 	struct kfd_process *p, *found = NULL;
@@ -192,6 +214,17 @@ struct kfd_process *kfd_lookup_process_by_pasid(u16 pasid)
 	return found;
 }
 
+/**
+ * kfd_lookup_process_after() - find the process with the next higher PASID
+ * @pasid: PASID of the last process that the caller visited; 0 at first
+ *
+ * For loops over all processes that hold no lock between two processes.
+ *
+ * Context: any. Does not allocate.
+ *
+ * Return: the process with the lowest PASID above @pasid, with a reference that the caller
+ * drops by kfd_unref_process(); NULL after the last one.
+ */
 struct kfd_process *kfd_lookup_process_after(u32 pasid)
 {
 	struct kfd_process *p, *next = NULL;
@@ -217,11 +250,29 @@ static void kfd_process_last_ref(struct kref *ref)
 	queue_work(kfd_process_wq, &p->release_work);
 }
 
+/**
+ * kfd_unref_process() - drop a reference to a process
+ * @p: process
+ *
+ * The last reference queues the teardown; the function never tears down in the caller's
+ * context.
+ *
+ * Context: any, interrupts included.
+ */
 void kfd_unref_process(struct kfd_process *p)
 {
 	kref_put(&p->ref, kfd_process_last_ref);
 }
 
+/**
+ * kfd_process_device_by_gpu_id() - find a process's state on a GPU by the process's id of it
+ * @p: process
+ * @gpu_id: kfd_process_device.gpu_id, the id in the process's own ioctls
+ *
+ * Context: any; takes no lock, since kfd_process.pdds does not change.
+ *
+ * Return: the state, or NULL if @p was created without such a GPU.
+ */
 struct kfd_process_device *kfd_process_device_by_gpu_id(struct kfd_process *p,
 							u32 gpu_id)
 {
@@ -233,6 +284,15 @@ struct kfd_process_device *kfd_process_device_by_gpu_id(struct kfd_process *p,
 	return NULL;
 }
 
+/**
+ * kfd_process_device_by_node_id() - find a process's state on a GPU by the GPU's global id
+ * @p: process
+ * @gpu_id: kfd_node.gpu_id, the id in offsets for mmap and in requests of a debugger
+ *
+ * Context: any; takes no lock.
+ *
+ * Return: as kfd_process_device_by_gpu_id().
+ */
 struct kfd_process_device *kfd_process_device_by_node_id(struct kfd_process *p,
 							 u32 gpu_id)
 {
@@ -244,6 +304,15 @@ struct kfd_process_device *kfd_process_device_by_node_id(struct kfd_process *p,
 	return NULL;
 }
 
+/**
+ * kfd_process_gpuidx() - index of a device in kfd_process.pdds
+ * @p: process
+ * @vdev: device
+ *
+ * Context: any; takes no lock.
+ *
+ * Return: the index, or -EINVAL if @p was created without the device.
+ */
 int kfd_process_gpuidx(struct kfd_process *p, struct vgpu_device *vdev)
 {
 	u32 i;
@@ -254,6 +323,15 @@ int kfd_process_gpuidx(struct kfd_process *p, struct vgpu_device *vdev)
 	return -EINVAL;
 }
 
+/**
+ * kfd_process_device_of() - find a process's state on a device
+ * @p: process
+ * @vdev: device
+ *
+ * Context: any; takes no lock.
+ *
+ * Return: the state, or NULL if @p was created without the device.
+ */
 struct kfd_process_device *kfd_process_device_of(struct kfd_process *p,
 						 struct vgpu_device *vdev)
 {
@@ -264,8 +342,8 @@ struct kfd_process_device *kfd_process_device_of(struct kfd_process *p,
 
 /**
  * kfd_process_report_eviction() - send the SMI event of an eviction on each GPU
- * @p: process whose queues have been taken off
- * @trigger: reason
+ * @p: process whose queues have been taken off the hardware
+ * @trigger: reason of the eviction
  *
  * Context: any but interrupts.
  */
@@ -282,7 +360,7 @@ void kfd_process_report_eviction(struct kfd_process *p,
 /**
  * kfd_process_report_restore() - send the SMI event of a restore on each GPU
  * @p: process
- * @on: the queues may run; false: the restore will be tried again
+ * @on: true: the queues may run again; false: the restore failed and will be repeated
  *
  * Context: any but interrupts.
  */
@@ -296,11 +374,11 @@ void kfd_process_report_restore(struct kfd_process *p, bool on)
 }
 
 /**
- * kfd_process_stopped_for() - stop the queues of a process on a GPU, and log it
+ * kfd_process_stopped_for() - stop the queues of a process on a GPU, and log the reason
  * @pdd: state of the process on the GPU
- * @fmt: what the process did, for the message
+ * @fmt: format of the reason, the start of the log message; arguments follow
  *
- * A queue that is stopped stays so until it is destroyed.
+ * A stopped queue does not run again; user space can only destroy it.
  *
  * Context: takes kfd_process.queue_lock. Process context.
  */
@@ -331,7 +409,7 @@ void kfd_process_stopped_for(struct kfd_process_device *pdd, const char *fmt, ..
  * @page: page of the fault
  * @write: the access was a write
  *
- * For a fault that cannot be repaired. kfd_process_report_vm_fault() is to follow.
+ * For a fault that cannot be repaired. The caller calls kfd_process_report_vm_fault() next.
  *
  * Context: takes kfd_process.queue_lock. Process context.
  */
@@ -347,11 +425,12 @@ void kfd_process_vm_fault(struct kfd_process_device *pdd, unsigned long page,
  * kfd_process_report_vm_fault() - report a fault that cannot be repaired
  * @pdd: state of the process on the GPU; kfd_process_vm_fault() has stopped its queues
  * @page: page of the fault
- * @not_present: the interrupt entry says that there was no valid entry
+ * @not_present: the interrupt entry reports that the page had no valid PTE
  * @write: the access was a write
  *
- * Sends the SMI event, and raises the exception in the debugger or else in the process.
- * Call it after the entry of the page has got its final value: readers may look at it.
+ * Sends the SMI event, then raises the exception in the debugger or, without a debugger, in
+ * the process. The caller has written the final PTE of the page before, since the reader of
+ * the report may access the page at once.
  *
  * Context: the fault worker.
  */
@@ -368,6 +447,16 @@ void kfd_process_report_vm_fault(struct kfd_process_device *pdd,
 	kfd_process_ops->memory_exception(pdd, va, not_present, write);
 }
 
+/**
+ * kfd_get_thread() - find a thread and its address space
+ * @pid: thread id in the caller's PID namespace
+ * @mm: set to the thread's address space, with a reference, on success
+ *
+ * Context: process context.
+ *
+ * Return: the thread, with a reference; NULL if there is no such thread or it has no address
+ * space any more. The caller drops both references.
+ */
 struct task_struct *kfd_get_thread(pid_t pid, struct mm_struct **mm)
 {
 	struct task_struct *thread;
@@ -421,7 +510,10 @@ struct kfd_process *kfd_process_next_user(struct kfd_node *node)
 	return found;
 }
 
-/* The address space comes with a DRM file, which serves one process only. */
+/*
+ * Set @pdd->drm_file, unless a process has acquired that file already: a file serves one
+ * process. Returns 0 or -EINVAL.
+ */
 static int kfd_process_claim_drm_file(struct kfd_process_device *pdd,
 				      struct file *drm_file)
 {
@@ -441,8 +533,8 @@ static int kfd_process_claim_drm_file(struct kfd_process_device *pdd,
 }
 
 /**
- * kfd_process_set_render_ops() - set how files of the render node are found and taken
- * @ops: operations, which stay
+ * kfd_process_set_render_ops() - set the operations on files of the render node
+ * @ops: operations, valid until the module is unloaded
  *
  * Context: module init, before the first device.
  */
@@ -453,13 +545,14 @@ void kfd_process_set_render_ops(const struct kfd_render_ops *ops)
 
 /**
  * kfd_process_device_init_vm() - give a process its address space on a GPU
- * @pdd: state of the process on the GPU; has no address space
- * @drm_file: file of the GPU's render node; its reference is taken over on success
+ * @pdd: state of the process on the GPU, without an address space
+ * @drm_file: file of the GPU's render node; on success @pdd takes over the caller's
+ *            reference
  *
- * Context: kfd_process.mutex is held.
+ * Context: kfd_process.mutex is held. Takes kfd_processes_mutex; sleeps.
  *
- * Return: 0; -EINVAL no render node of this GPU, a file that a process uses already, or
- * one with an address space of its own; -ENOMEM.
+ * Return: 0; -EINVAL if @drm_file is not of this GPU's render node, is used by a process
+ * already, or has an address space already; -ENOMEM.
  */
 int kfd_process_device_init_vm(struct kfd_process_device *pdd,
 			       struct file *drm_file)
@@ -491,11 +584,18 @@ int kfd_process_device_init_vm(struct kfd_process_device *pdd,
 		return ret;
 	}
 	pdd->drm_priv = drm_priv;
-	/* svm/ looks without the mutex. */
+	/* svm/ reads pdd->vm without kfd_process.mutex. */
 	smp_store_release(&pdd->vm, vm);
 	return 0;
 }
 
+/**
+ * kfd_process_init() - create the workqueues of processes and evictions
+ *
+ * Context: module init, before the first process.
+ *
+ * Return: 0 or -ENOMEM.
+ */
 int kfd_process_init(void)
 {
 	int ret = kfd_evict_init();
@@ -511,6 +611,11 @@ int kfd_process_init(void)
 	return 0;
 }
 
+/**
+ * kfd_process_exit() - wait for the teardown of all processes, then undo kfd_process_init()
+ *
+ * Context: module exit; sleeps. No process can be created any more.
+ */
 void kfd_process_exit(void)
 {
 	wait_var_event(&kfd_n_processes, !atomic_read(&kfd_n_processes));

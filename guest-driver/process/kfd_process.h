@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Processes, what each has on a GPU, and how they are found. Functions without a comment
- * here are documented where they are defined.
+ * Processes that use the GPUs, their state on each GPU, and the functions that find them.
+ * Functions are documented where they are defined.
  */
 #ifndef KFD_PROCESS_H
 #define KFD_PROCESS_H
@@ -33,37 +33,42 @@ struct vgpu_bo;
 struct vgpu_device;
 struct vgpu_vm;
 
-/* Bits of kfd_process_device.flags: one of its queues has read poison. */
+/*
+ * Bit of kfd_process_device.flags: a queue of the process on this GPU has read poisoned
+ * memory.
+ */
 #define KFD_PDD_POISONED	0
 
 /**
  * struct kfd_process_device - a process's state on one GPU
  * @node: the GPU
  * @process: the process; owns this structure
- * @gpu_id: what the process calls the GPU: as everybody else does, unless it was
- *          restored from a checkpoint, where the GPU had another id. Written
- *          under the process mutex, read without
- * @drm_file: the render node's file that ACQUIRE_VM brought, referenced; NULL
- *            before. kfd_process.mutex and, to set it, kfd_processes_mutex
- * @drm_priv: DRM's side of @drm_file; may map this process's BOs
- * @vm: address space, NULL before ACQUIRE_VM; set once, with release
- *      semantics, for readers without the mutex
- * @alloc_idr: struct kgd_mem by the low half of its handle; process mutex
- * @attachments: struct kfd_mem_attachment of every BO in @vm; process mutex
- * @doorbells: the process's slice of the doorbell BAR, NULL before it is
- *             needed; set once, with release semantics
- * @qpd: its queues; kfd_qpd_init() allocates it
- * @evicted: > 0 while the queues are off the hardware; queue_lock
+ * @gpu_id: the GPU's id in ioctls of this process: kfd_node.gpu_id, except in a process that
+ *          was restored from a checkpoint of a machine where the GPU had another id.
+ *          Written under kfd_process.mutex, read without a lock
+ * @drm_file: the render node's file that ACQUIRE_VM named, referenced; NULL before that.
+ *            Written under kfd_process.mutex and kfd_processes_mutex, read under either
+ * @drm_priv: struct drm_file of @drm_file; it may mmap the process's BOs
+ * @vm: address space, NULL before ACQUIRE_VM; set once, with release semantics, for
+ *      readers without kfd_process.mutex
+ * @alloc_idr: struct kgd_mem, indexed by the low half of its handle; kfd_process.mutex
+ * @attachments: struct kfd_mem_attachment of every BO in @vm; kfd_process.mutex
+ * @doorbells: the process's slice of the doorbell BAR, NULL until the first queue or mapping
+ *             needs it; set once, with release semantics
+ * @qpd: queues of the process on the GPU; kfd_qpd_init() allocates it
+ * @evicted: how many reasons keep the queues off the hardware, 0: they may run;
+ *           kfd_process.queue_lock
  * @flags: KFD_PDD_*, atomic
- * @lost_reported: events have reported the loss of its VRAM; recovery only
+ * @lost_reported: the last recovery reported the loss of the GPU's VRAM to the process;
+ *                 used by recovery only
  * @dbg: debugging; kfd_dbg_device_init() allocates it
- * @sh_hidden_private_base: scratch memory of the process's shaders; process
- *                          mutex, as the next two
- * @tba_addr: their trap handler
- * @tma_addr: and its memory
+ * @sh_hidden_private_base: address of the shaders' scratch memory. This and the next two
+ *                          members: kfd_process.mutex
+ * @tba_addr: address of the trap handler
+ * @tma_addr: address of the trap handler's memory
  * @vram_usage: bytes of VRAM allocated by ALLOC_MEMORY_OF_GPU
- * @attr_vram: "vram_<gpu id>" in kfd/proc/<pid>
- * @vram_filename: its name
+ * @attr_vram: file "vram_<gpu id>" of kfd/proc/<pid>
+ * @vram_filename: name of that file
  */
 struct kfd_process_device {
 	struct kfd_node *node;
@@ -91,9 +96,9 @@ struct kfd_process_device {
 /**
  * struct process_queue_manager - the queues of a process, on all GPUs
  * @queue_slot_bitmap: queue ids in use
- * @n_queues: their number
+ * @n_queues: number of ids in use
  *
- * Both under kfd_process.mutex.
+ * Protected by kfd_process.mutex.
  */
 struct process_queue_manager {
 	DECLARE_BITMAP(queue_slot_bitmap, KFD_MAX_NUM_OF_QUEUES_PER_PROCESS);
@@ -102,46 +107,49 @@ struct process_queue_manager {
 
 enum kfd_criu_state {
 	KFD_CRIU_NONE,
-	KFD_CRIU_PAUSED,	/* by PROCESS_INFO */
-	KFD_CRIU_RESTORED,	/* and not resumed yet */
+	KFD_CRIU_PAUSED,	/* PROCESS_INFO stopped the queues for a checkpoint */
+	KFD_CRIU_RESTORED,	/* created from a checkpoint, before RESUME */
 };
 
 /**
- * struct kfd_process - an mm that uses the GPUs
- * @kfd_processes: in the hash by @mm; kfd_processes_mutex to change it
- * @mm: key. @mmu_notifier keeps the structure (not the memory) from going
+ * struct kfd_process - an address space that uses the GPUs
+ * @kfd_processes: node in the hash by @mm; written under kfd_processes_mutex
+ * @mm: key of the hash. The process holds no reference; @mmu_notifier holds one to the
+ *      structure, not to the memory
  * @lead_thread: main thread, referenced
- * @pasid: names the address space to the hardware, on every GPU
- * @ref: users; the hash's own reference goes with @mmu_notifier
+ * @pasid: id of the address space in the hardware, the same on every GPU
+ * @ref: references. The hash holds one until @mmu_notifier reports the end of the mm
  * @release_work: tears the process down after the last reference
- * @rcu: frees the structure when no lookup can see it
- * @mutex: protects the BOs, queues and VMs of this process. Never taken in a
- *         notifier, in reclaim or in the fault path
- * @queue_lock: protects the state of queues against eviction by notifiers and
- *              by the fault path; nothing under it allocates or waits for
- *              reclaim. Inside @mutex
- * @pdds: one for each GPU there was when the process came; fixed then
- * @n_pdds: their number
+ * @rcu: frees the structure after all lookups that may still read it
+ * @mutex: protects the BOs, queues and VMs of this process. Never taken in a notifier, in
+ *         reclaim or in the fault path
+ * @queue_lock: protects the state of queues against eviction by notifiers and by the fault
+ *              path; code that holds it neither allocates nor waits for reclaim. Inside
+ *              @mutex
+ * @pdds: one for each GPU that existed when the process was created; does not change
+ * @n_pdds: number of @pdds
  * @pqm: queue ids
  * @kgd_process_info: BOs
- * @ef: eviction fence of the BOs: the newest; NULL if not kgd_process_info.resident.
- *      Changed with @mutex and @queue_lock held, read with either
- * @eviction_work: takes the queues off and signals @ef; queued by the first wait for it
- * @restore_work: brings the BOs and the queues back
- * @events: what can be waited for; kfd_events_init() allocates it
- * @dbg: debugging, the runtime; kfd_dbg_init() allocates it
+ * @ef: newest eviction fence of the BOs; NULL unless kgd_process_info.resident. Written
+ *      with @mutex and @queue_lock held, read with either
+ * @eviction_work: takes the queues off the hardware and signals @ef; queued by the first
+ *                 wait for @ef
+ * @restore_work: restores the BOs, then the queues
+ * @events: HSA events; kfd_events_init() allocates it
+ * @dbg: debugging and state of the runtime; kfd_dbg_init() allocates it
  * @svms: SVM ranges; svm_range_list_init() allocates it
- * @xnack_enabled: page faults are repaired
- * @criu_state: the queues are off unless it is KFD_CRIU_NONE; @mutex
+ * @xnack_enabled: page faults of the process are repaired
+ * @criu_state: state of a checkpoint or restore; unless KFD_CRIU_NONE, the queues are off
+ *              the hardware; @mutex
  * @criu_owner: files of the process that has paused this one for a checkpoint, or NULL.
  *              Written under @mutex, read without
- * @suspended: the queues are off over the system's sleep; @mutex
- * @mmu_notifier: tells when the mm goes
- * @kobj: kfd/proc/<pid>, or NULL; goes with the hash entry. This and the next
- *        under a lock of kfd_procfs.c
- * @kobj_queues: its folder "queues", or NULL
- * @attr_pasid: its file "pasid"
- * @debugfs: debugfs kfd/proc/<pid>, which is there when @kobj is; likewise
+ * @suspended: the queues are off the hardware because the system sleeps; @mutex
+ * @mmu_notifier: its release callback reports the end of the mm
+ * @kobj: folder kfd/proc/<pid>, or NULL; removed when the process leaves the hash. This
+ *        and the next member are protected by a lock of kfd_procfs.c
+ * @kobj_queues: folder "queues" of @kobj, or NULL
+ * @attr_pasid: file "pasid" of @kobj
+ * @debugfs: debugfs folder kfd/proc/<pid>; exists as long as @kobj, under the same lock
  */
 struct kfd_process {
 	struct hlist_node kfd_processes;
@@ -186,54 +194,42 @@ static inline struct kfd_process *mmu_notifier_to_process(struct mmu_notifier *m
 
 /*
  * Protects the hash of processes, the list of nodes, and kfd_process_device.drm_file.
- * Order: kfd_process.mutex -> kfd_processes_mutex. Each first open, exit and
- * removal takes it: no mmap_lock and no process's mutex is taken inside it.
+ * Order: kfd_process.mutex -> kfd_processes_mutex. The first open of a process, its exit
+ * and the removal of a GPU take it, so code that holds it takes neither an mmap_lock nor
+ * the mutex of a process.
  */
 extern struct mutex kfd_processes_mutex;
 
-/* Before the first process, after the last one. 0 or -ENOMEM. */
 int kfd_process_init(void);
 void kfd_process_exit(void);
 
-/*
- * Each returns a referenced process that still has its mm, or NULL; pair with
- * kfd_unref_process(), which never tears down in the caller's context.
- */
 struct kfd_process *kfd_lookup_process_by_pasid(u16 pasid);
 struct kfd_process *kfd_lookup_process_by_mm(const struct mm_struct *mm);
 void kfd_unref_process(struct kfd_process *p);
-/*
- * Referenced, the process with the lowest PASID above @pasid, or NULL: to visit
- * all there are without a lock. Does not allocate.
- */
 struct kfd_process *kfd_lookup_process_after(u32 pasid);
 
-/*
- * NULL if the process does not know the GPU. No lock: @pdds is fixed. The first
- * by what the process calls it, the second by what everybody else does: in
- * offsets for mmap, and when a debugger asks.
- */
 struct kfd_process_device *kfd_process_device_by_gpu_id(struct kfd_process *p,
 							u32 gpu_id);
 struct kfd_process_device *kfd_process_device_by_node_id(struct kfd_process *p,
 							 u32 gpu_id);
 struct kfd_process_device *kfd_process_device_of(struct kfd_process *p,
 						 struct vgpu_device *vdev);
-/* Index of the device in @p->pdds, or -EINVAL. */
 int kfd_process_gpuidx(struct kfd_process *p, struct vgpu_device *vdev);
 
 /**
- * struct kfd_process_ops - what kfd/ does for process/
- * @sync_queues: load or unload the queues of a process on a GPU, as their state asks.
- *               kfd_process.queue_lock is held; does not allocate. Return: 0 or -ETIME
- * @map_wptrs: find the write pointers of a process's queues again after BOs may have
- *             moved, before the queues run; a queue whose write pointer has gone is
- *             stopped. kfd_process.mutex is held
+ * struct kfd_process_ops - functions of kfd/ that process/ calls
+ * @sync_queues: load the queues of a process on a GPU into the hardware, or unload them, as
+ *               kfd_process_device.evicted and the queues' own state ask. The caller holds
+ *               kfd_process.queue_lock; the function does not allocate. Return: 0, or
+ *               -ETIME if the hardware did not complete the preemption in time
+ * @map_wptrs: look up the write pointers of a process's queues again, after BOs may have
+ *             moved and before the queues run; stop each queue whose write pointer is not
+ *             mapped any more. The caller holds kfd_process.mutex
  * @stop_queues: stop all queues of a process on a GPU until each is destroyed; set the
- *               ids of those that ran in @ran, unless it is NULL. Takes
+ *               ids of the queues that were running in @ran, unless @ran is NULL. Takes
  *               kfd_process.queue_lock
- * @memory_exception: raise a memory fault in the debugger of the process, else in the
- *                    process. Called by the fault worker
+ * @memory_exception: raise a memory fault in the debugger of the process or, without a
+ *                    debugger, in the process. Called by the fault worker
  */
 struct kfd_process_ops {
 	int (*sync_queues)(struct kfd_process_device *pdd);
@@ -243,16 +239,16 @@ struct kfd_process_ops {
 				 bool not_present, bool write);
 };
 
-/* Set by kfd_process_life_init(), before the first process. */
+/* Set by kfd_process_life_init() before the first process is created. */
 extern const struct kfd_process_ops *kfd_process_ops;
 
 /**
- * struct kfd_render_ops - what drm/ does for process/
+ * struct kfd_render_ops - functions of drm/ that process/ calls
  * @file_of: return the struct drm_file of an open file, or NULL if the file is not a
- *           primary or render node of the device. Valid while the caller has a reference
+ *           primary or render node of the device. Valid while the caller holds a reference
  *           to the file
- * @acquire: make the address space of a file that of the process with @pasid, until the
- *           file is closed. Return: 0, or -EINVAL if the file has an address space already
+ * @acquire: let a file use the address space of the process with @pasid until the file is
+ *           closed. Return: 0, or -EINVAL if the file has an address space already
  */
 struct kfd_render_ops {
 	struct drm_file *(*file_of)(struct file *filp, struct vgpu_device *vdev);
@@ -273,15 +269,11 @@ void kfd_process_report_eviction(struct kfd_process *p,
 void kfd_process_report_restore(struct kfd_process *p, bool on);
 unsigned int kfd_processes_in_use(void);
 
-/*
- * The thread that the caller knows as @pid, and its *@mm, both referenced; NULL
- * none, or one that has ended.
- */
 struct task_struct *kfd_get_thread(pid_t pid, struct mm_struct **mm);
 int kfd_process_device_init_vm(struct kfd_process_device *pdd,
 			       struct file *drm_file);
 
-/* For kfd_process_life.c. */
+/* The functions below are for kfd_process_life.c. */
 struct kfd_process *kfd_process_alloc(struct mm_struct *mm,
 				      struct task_struct *leader);
 void kfd_process_free(struct kfd_process *p);

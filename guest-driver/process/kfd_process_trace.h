@@ -8,7 +8,7 @@
 
 #include <linux/tracepoint.h>
 
-/* The queues of a process went off the hardware, for others to have memory. */
+/* The queues of a process were taken off the hardware: its memory is evicted or has changed. */
 TRACE_EVENT(vgpu_process_evict,
 	TP_PROTO(pid_t pid),
 	TP_ARGS(pid),
@@ -22,8 +22,8 @@ TRACE_EVENT(vgpu_process_evict,
 );
 
 /*
- * An attempt to bring them back: its result, how long it took and since when
- * they are off, in jiffies.
+ * An attempt to restore the BOs and queues: @result 0 or a negative errno, @took: duration of
+ * the attempt, @off: time since the eviction; both in jiffies.
  */
 TRACE_EVENT(vgpu_process_restore,
 	TP_PROTO(pid_t pid, int result, unsigned long took, unsigned long off),

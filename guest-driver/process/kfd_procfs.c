@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /sys/class/kfd/kfd/proc/<pid>: what user space may know of a process.
+ * /sys/class/kfd/kfd/proc/<pid>: the sysfs folder of a process.
  *
- *	pasid		the process's address space id
- *	vram_<gpu id>	bytes of VRAM it has allocated on that GPU
+ *	pasid		PASID of the process
+ *	vram_<gpu id>	bytes of VRAM that the process has allocated on that GPU
  *	queues/<id>/	a queue: kfd_queue_sysfs.c
  *
- * Readers take no lock: whoever removes a file waits for them.
+ * Readers take no lock: the removal of a file waits for its readers.
  */
 #include <linux/kernfs.h>
 #include <linux/kobject.h>
@@ -17,7 +17,10 @@
 #include "kfd_procfs.h"
 
 static struct kobject *kfd_procfs;
-/* The folders of processes: a GPU that goes takes them from busy processes. */
+/*
+ * Protects the folders. kfd_process.mutex does not: the removal of a GPU removes the folders
+ * of processes that are in use.
+ */
 static DEFINE_MUTEX(kfd_procfs_mutex);
 
 static ssize_t kfd_procfs_pasid(struct kobject *kobj,
@@ -68,7 +71,15 @@ static void kfd_procfs_fill(struct kfd_process *p)
 	p->kobj_queues = kobject_create_and_add("queues", p->kobj);
 }
 
-/* The folder is information only: a process lives without it. */
+/**
+ * kfd_procfs_add() - create the folder of a process
+ * @p: process with its PASID and GPUs
+ *
+ * A failure is not reported: the folder is information only. No folder is created if the
+ * process's PID has one already (an earlier program's mm has not ended yet).
+ *
+ * Context: process context; takes kfd_procfs_mutex.
+ */
 void kfd_procfs_add(struct kfd_process *p)
 {
 	struct kernfs_node *taken;
@@ -76,7 +87,7 @@ void kfd_procfs_add(struct kfd_process *p)
 
 	snprintf(name, sizeof(name), "%d", p->lead_thread->pid);
 	mutex_lock(&kfd_procfs_mutex);
-	/* After exec(), the old program's mm may still be on its way out. */
+	/* After exec() the old program's mm, and so its folder, may still exist. */
 	taken = sysfs_get_dirent(kfd_procfs->sd, name);
 	sysfs_put(taken);
 	if (!taken)
@@ -88,12 +99,20 @@ void kfd_procfs_add(struct kfd_process *p)
 
 static void kfd_procfs_drop(struct kobject **kobj)
 {
-	/* When this returns nobody reads the files any more. */
+	/* Waits for readers of the files. */
 	kobject_del(*kobj);
 	kobject_put(*kobj);
 	*kobj = NULL;
 }
 
+/**
+ * kfd_procfs_remove() - remove the folder of a process, if it has one
+ * @p: process
+ *
+ * Waits for readers of the files. Further calls do nothing.
+ *
+ * Context: process context; takes kfd_procfs_mutex.
+ */
 void kfd_procfs_remove(struct kfd_process *p)
 {
 	mutex_lock(&kfd_procfs_mutex);
@@ -103,16 +122,16 @@ void kfd_procfs_remove(struct kfd_process *p)
 }
 
 /**
- * kfd_procfs_add_queue() - make a queue's folder
+ * kfd_procfs_add_queue() - create a queue's folder
  * @p: process
- * @id: the queue's id, which names the folder
- * @attrs: memory for @n attributes, which stays until kfd_procfs_remove_queue()
+ * @id: the queue's id, name of the folder
+ * @attrs: memory for @n attributes, valid until kfd_procfs_remove_queue()
  * @entries: name and content of each file
  * @n: number of files
  *
- * Context: kfd_process.mutex is held.
+ * Context: kfd_process.mutex is held. Takes kfd_procfs_mutex.
  *
- * Return: the folder, or NULL if the process has none or memory is short.
+ * Return: the folder, or NULL if @p has no folder or without memory.
  */
 struct kobject *kfd_procfs_add_queue(struct kfd_process *p, u32 id,
 				     struct kobj_attribute *attrs,
@@ -138,9 +157,9 @@ struct kobject *kfd_procfs_add_queue(struct kfd_process *p, u32 id,
  * kfd_procfs_remove_queue() - remove a queue's folder
  * @kobj: pointer to the folder or to NULL; set to NULL
  *
- * Waits until nobody reads the files.
+ * Waits for readers of the files.
  *
- * Context: kfd_process.mutex is held.
+ * Context: kfd_process.mutex is held. Takes kfd_procfs_mutex.
  */
 void kfd_procfs_remove_queue(struct kobject **kobj)
 {
@@ -150,8 +169,10 @@ void kfd_procfs_remove_queue(struct kobject **kobj)
 }
 
 /**
- * kfd_procfs_init() - make the folder of all processes
+ * kfd_procfs_init() - create the folder that holds the folders of processes
  * @parent: /sys/class/kfd/kfd
+ *
+ * Context: module init.
  *
  * Return: 0 or -ENOMEM.
  */
@@ -161,6 +182,11 @@ int kfd_procfs_init(struct kobject *parent)
 	return kfd_procfs ? 0 : -ENOMEM;
 }
 
+/**
+ * kfd_procfs_exit() - undo kfd_procfs_init()
+ *
+ * Context: module exit; the folders of processes have been removed.
+ */
 void kfd_procfs_exit(void)
 {
 	kobject_put(kfd_procfs);

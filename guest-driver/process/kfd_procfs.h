@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * /sys/class/kfd/kfd/proc: folders of processes and of their queues. Functions are
+ * /sys/class/kfd/kfd/proc: sysfs folders of processes and of their queues. Functions are
  * documented in kfd_procfs.c.
  */
 #ifndef KFD_PROCFS_H
@@ -14,8 +14,8 @@ struct kfd_process;
 
 /**
  * struct kfd_procfs_entry - a file of a queue's folder
- * @name: its name
- * @show: its content
+ * @name: file name
+ * @show: writes the content of the file into @buf, at most one page; returns the length
  */
 struct kfd_procfs_entry {
 	const char *name;

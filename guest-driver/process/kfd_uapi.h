@@ -6,16 +6,16 @@
 #include <linux/bits.h>
 #include <linux/types.h>
 
-/* Apertures of a process, alike on every gfx90a. */
+/* Apertures of a process; the same on every gfx90a. */
 #define KFD_LDS_BASE		BIT_ULL(48)
 #define KFD_SCRATCH_BASE	BIT_ULL(49)
-#define KFD_PRIVATE_LIMIT	0xffffffffull		/* 4 GiB each */
+#define KFD_PRIVATE_LIMIT	0xffffffffull		/* last byte of 4 GiB */
 #define KFD_GPUVM_BASE		0x10000ull
 #define KFD_GPUVM_LIMIT		0x7fffffffffffull
 
 /*
- * Offsets for mmap of /dev/kfd: what in bits 63:62, gpu id in 61:46 (uAPI of
- * amdkfd, in no header).
+ * Offsets for mmap of /dev/kfd: the kind of memory in bits 63:62, kfd_node.gpu_id in 61:46.
+ * uAPI of amdkfd that is in no header.
  */
 #define KFD_MMAP_TYPE_MASK		(3ull << 62)
 #define KFD_MMAP_TYPE_DOORBELL		(3ull << 62)
@@ -23,10 +23,10 @@
 #define KFD_MMAP_TYPE_RESERVED_MEM	BIT_ULL(62)
 #define KFD_MMAP_TYPE_MMIO		(0ull << 62)
 #define KFD_MMAP_GPU_ID(id)		(((u64)(id) & 0xffff) << 46)
-#define KFD_MMAP_SPAN			BIT_ULL(46)	/* of a kind on a GPU */
+#define KFD_MMAP_SPAN			BIT_ULL(46)	/* of one kind on one GPU */
 #define KFD_MMAP_GET_GPU_ID(offset)	(((offset) >> 46) & 0xffff)
 
-/* A handle of memory: what the process calls the GPU, and a number of that. */
+/* A memory handle: kfd_process_device.gpu_id, and an index in kfd_process_device.alloc_idr. */
 #define KFD_HANDLE(gpu_id, id)	((u64)(gpu_id) << 32 | (u32)(id))
 
 #endif /* KFD_UAPI_H */
