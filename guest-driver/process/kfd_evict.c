@@ -1,30 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Eviction of a process from its memory, and its return.
+ * Eviction of a process's BOs, and their restore.
  *
  * DOC: eviction fence
  *
- * User queues are no jobs that end: whoever wants the memory of a BO that they
- * may touch has to stop them. So each BO that a process with queues has mapped
- * carries the process's eviction fence (usage BOOKKEEP: nobody else waits for
- * it). The first to wait for it has eviction_work take all queues of the process
- * off the hardware and signal the fence, at once: that takes as long as the hardware
- * takes to preempt the queues, and waits for no allocation, reservation or policy. Some
- * time later restore_work brings every mapped BO to a place again, each with a new
- * fence, and puts the queues back; if the new fence has signalled meanwhile, it tries
- * again. Whose memory is taken, so that all get on, is decided before anybody waits for
- * a fence: kfd_timeslice.c.
+ * A user queue runs until it is destroyed, so an eviction of a BO that it may access has to
+ * stop the queue. Therefore each BO that a process with queues has mapped carries the
+ * process's eviction fence, with usage BOOKKEEP, for which only evictions wait. The first
+ * wait for the fence queues eviction_work, which takes all queues of the process off the
+ * hardware and signals the fence. This lasts as long as the hardware takes to preempt the
+ * queues, and waits for no allocation, reservation or policy. Later restore_work gives
+ * every mapped BO a place again, each with a new fence, and puts the queues back; if the new
+ * fence has signalled meanwhile, restore_work tries again. kfd_timeslice.c decides, before
+ * any wait for a fence, which process loses its memory, so that all make progress.
  *
- *	make resident ──► queues run ──► somebody waits for the fence
+ *	make resident ──► queues run ──► a task waits for the fence
  *	                      ▲                      │ eviction_work: queues off,
  *	                      │                      ▼ fence signalled
  *	   queues on ◄── restore_work ◄───────── evicted
  *
- * eviction_work is what memory waits for: it takes queue_lock only. Queues are
- * on the hardware only while the newest fence is on all mapped BOs and has not
- * signalled; queue_lock makes that one step with loading them. A process never
- * evicts itself (kgd_mem_evict_ok()): it would wait for what it is about to
- * use.
+ * Memory reclaim waits for eviction_work, so eviction_work takes queue_lock only. Queues are
+ * on the hardware only while the newest fence is on all mapped BOs and has not signalled;
+ * the test of the fence and the load of the queues are one critical section of queue_lock.
+ * A process never evicts its own BOs (kgd_mem_evict_ok()): it would wait for a restore of
+ * the BOs that it is about to use.
  */
 #include <linux/dma-fence.h>
 #include <linux/jiffies.h>
@@ -42,30 +41,27 @@
 
 #define KFD_RESTORE_MS		10u
 #define KFD_RESTORE_MAX_MS	640u
-/*
- * Processes on their way back at a time, those first that have been away
- * longest. Each is kept from the memory of the others.
- */
+/* Processes that are restored at the same time. Each keeps its VRAM from the others. */
 #define KFD_RESTORE_ACTIVE	3
-/* Attempts, until the slot goes to another process. */
+/* Attempts of a process before it gives its slot to the next one. */
 #define KFD_RESTORE_TRIES	4u
-/* Attempts to get a mutex, before restore_work waits for it: some 150 ms. */
+/* Attempts to lock kfd_process.mutex before restore_work sleeps on it: about 150 ms. */
 #define KFD_RESTORE_BUSY	16u
 
 static struct workqueue_struct *kfd_evict_wq;
 static struct workqueue_struct *kfd_restore_wq;
 /*
  * Slots for processes that are being restored, granted in FIFO order. restore_work holds
- * no slot while it waits for what a process can hold for any time: kfd_process.mutex,
- * mmap_lock, page-ins.
+ * no slot while it waits for kfd_process.mutex, mmap_lock or page-ins, which a process can
+ * delay without limit.
  */
 static DEFINE_SEMAPHORE(kfd_restore_slots, KFD_RESTORE_ACTIVE);
 
 /**
- * struct kfd_eviction_fence - see above
- * @base: first, since the default release frees the structure by it
- * @lock: the fence's
- * @process: whose; alive until the fence has signalled
+ * struct kfd_eviction_fence - eviction fence of a process
+ * @base: the fence; first member, since the default release frees the structure through it
+ * @lock: lock of @base
+ * @process: the process; alive until the fence has signalled
  */
 struct kfd_eviction_fence {
 	struct dma_fence base;
@@ -90,7 +86,7 @@ static const char *kfd_fence_timeline_name(struct dma_fence *fence)
 	return "kfd_eviction";
 }
 
-/* Any context, the fence's lock held. */
+/* dma_fence_ops.enable_signaling: any context; the fence's lock is held. */
 static bool kfd_fence_enable_signaling(struct dma_fence *fence)
 {
 	struct kfd_process *p =
@@ -106,7 +102,10 @@ static const struct dma_fence_ops kfd_eviction_fence_ops = {
 	.enable_signaling = kfd_fence_enable_signaling,
 };
 
-/* queue_lock held; no queue is on the hardware, or the process has none. */
+/*
+ * Replace the eviction fence and signal the old one. queue_lock held; no queue of the process
+ * is on the hardware.
+ */
 static void kfd_fence_replace(struct kfd_process *p,
 			      struct kfd_eviction_fence *new)
 {
@@ -120,7 +119,7 @@ static void kfd_fence_replace(struct kfd_process *p,
 	dma_fence_put(old);
 }
 
-/* A fence that no BO has yet. kfd_process.mutex held. */
+/* Replace the eviction fence by a new one, which no BO carries yet. kfd_process.mutex held. */
 static int kfd_fence_renew(struct kfd_process *p)
 {
 	struct amdkfd_process_info *info = &p->kgd_process_info;
@@ -136,7 +135,7 @@ static int kfd_fence_renew(struct kfd_process *p)
 	fence->process = p;
 	dma_fence_init(&fence->base, &kfd_eviction_fence_ops, &fence->lock,
 		       info->fence_context, ++info->fence_seqno);
-	/* For lockdep, as kfd_eviction_work() has it: signalling is outside. */
+	/* For lockdep: enter the signalling section outside queue_lock, as kfd_eviction_work(). */
 	cookie = dma_fence_begin_signalling();
 	mutex_lock(&p->queue_lock);
 	kfd_fence_replace(p, fence);
@@ -174,7 +173,10 @@ static void kfd_restore_schedule(struct kfd_process *p)
 			   msecs_to_jiffies(ms));
 }
 
-/* queue_lock held; there is an eviction fence. */
+/*
+ * Take the queues off the hardware, schedule the restore and signal the eviction fence.
+ * queue_lock held; p->ef is not NULL.
+ */
 static void kfd_evict_locked(struct kfd_process *p,
 			     enum KFD_QUEUE_EVICTION_TRIGGERS why)
 {
@@ -195,11 +197,17 @@ static void kfd_evict_locked(struct kfd_process *p,
 	dma_fence_signal(p->ef);
 }
 
-/*
- * Memory waits for this: no allocation, no reservation, no process mutex. Also
- * called by MMU notifiers without a reference to the process: restore_work is queued
- * under queue_lock, so never after kfd_process_release_resident(), and
- * kfd_process_info_fini() finds it.
+/**
+ * kfd_evict_now() - take a process's queues off the hardware, until all BOs are valid again
+ * @info: BOs of the process
+ * @why: trigger of the eviction, for its SMI event
+ *
+ * Does nothing for a process that is not resident. kfd_process.restore_work is queued under
+ * queue_lock, so never after kfd_process_release_resident(), and kfd_process_info_fini()
+ * cancels it: the caller needs no reference to the process.
+ *
+ * Context: process context, MMU notifiers and reclaim included. Takes kfd_process.queue_lock;
+ * does not allocate, takes no reservation.
  */
 void kfd_evict_now(struct amdkfd_process_info *info,
 		   enum KFD_QUEUE_EVICTION_TRIGGERS why)
@@ -216,8 +224,9 @@ void kfd_evict_now(struct amdkfd_process_info *info,
 EXPORT_SYMBOL_IF_KUNIT(kfd_evict_now);
 
 /*
- * Does somebody wait for the newest eviction fence? The one that eviction_work was queued
- * for may have signalled otherwise, and the process be back with another. queue_lock held.
+ * Return whether a task waits for the newest eviction fence. The fence that queued
+ * eviction_work may have been signalled by kfd_evict_now(), and the process restored with a
+ * newer fence since. queue_lock held.
  */
 static bool kfd_evict_wanted(const struct kfd_process *p)
 {
@@ -237,7 +246,7 @@ static void kfd_eviction_work(struct work_struct *work)
 	dma_fence_end_signalling(cookie);
 }
 
-/* 0, or -EAGAIN: somebody wants the memory already. */
+/* Put the queues back. Returns 0, or -EAGAIN if the new fence has signalled already. */
 static int kfd_restore_queues(struct kfd_process *p)
 {
 	struct amdkfd_process_info *info = &p->kgd_process_info;
@@ -256,7 +265,7 @@ static int kfd_restore_queues(struct kfd_process *p)
 	return ret;
 }
 
-/* Interruptible, so that a long wait is not reported as a hung task; no signals here. */
+/* Interruptible only to keep the hung-task detector quiet: workers get no signals. */
 static void kfd_restore_enter(void)
 {
 	while (down_interruptible(&kfd_restore_slots))
@@ -268,7 +277,7 @@ static void kfd_restore_leave(void)
 	up(&kfd_restore_slots);
 }
 
-/* kfd_process.mutex and a slot held; the slot is released meanwhile. */
+/* kfd_process.mutex and a slot held. Releases the slot during the look-up of pages. */
 static int kfd_restore_find_pages(struct kfd_process *p)
 {
 	int ret;
@@ -281,7 +290,11 @@ static int kfd_restore_find_pages(struct kfd_process *p)
 	return ret;
 }
 
-/* kfd_process.mutex and a slot held. 0, -EAGAIN as above, -ENOMEM, … */
+/*
+ * Try once to restore the BOs and the queues. kfd_process.mutex and a slot held. Returns
+ * 0, -EAGAIN if the new fence has signalled, or an error of kgd_mem_find_pages() or
+ * kgd_mem_validate_all().
+ */
 static int kfd_restore_try(struct kfd_process *p)
 {
 	struct amdkfd_process_info *info = &p->kgd_process_info;
@@ -291,7 +304,7 @@ static int kfd_restore_try(struct kfd_process *p)
 	ret = kfd_fence_renew(p);
 	if (!ret)
 		ret = kfd_restore_find_pages(p);
-	/* From here on the process keeps its memory from others. */
+	/* From here on others may not evict BOs of the process: kfd_process_keeps(). */
 	kfd_timeslice_begin(&info->timeslice, jiffies);
 	if (!ret)
 		ret = kgd_mem_validate_all(p, true);
@@ -309,10 +322,10 @@ static int kfd_restore_try(struct kfd_process *p)
 }
 
 /*
- * Get a slot and kfd_process.mutex. With a slot the mutex is only tried. The slot is
- * waited for with the mutex held if the mutex was busy each time.
+ * Take a slot and kfd_process.mutex. A holder of a slot must not sleep on the mutex, so the
+ * mutex is only tried; after KFD_RESTORE_BUSY failures the mutex is taken first.
  *
- * Return: false if the mutex is busy; neither is held.
+ * Return: false if the mutex is busy; neither the mutex nor a slot is held then.
  */
 static bool kfd_restore_lock(struct kfd_process *p)
 {
@@ -345,11 +358,11 @@ static void kfd_restore_work(struct work_struct *work)
 		return;
 	}
 	info->restore_busy = 0;
-	/* What is in its place already costs the next attempt nothing. */
+	/* A repeated attempt does not copy the BOs again that the last one brought to VRAM. */
 	do {
 		/*
-		 * Nothing comes back before the system's sleep is over, or
-		 * before the memory of a restored process is there.
+		 * No restore while the system sleeps, nor before RESUME of a
+		 * process from a checkpoint, whose memory may not exist yet.
 		 */
 		if (READ_ONCE(info->evicted) && !p->suspended &&
 		    p->criu_state != KFD_CRIU_RESTORED)
@@ -366,6 +379,18 @@ static void kfd_restore_work(struct work_struct *work)
 	kfd_restore_leave();
 }
 
+/**
+ * kfd_process_keeps() - whether an eviction has to spare a BO of a process with queues
+ * @info: BOs of the process
+ * @mem_type: where the BO is, TTM_PL_*
+ *
+ * The caller evicts another BO, or uses another placement.
+ *
+ * Context: atomic.
+ *
+ * Return: true during the restore and the time slice of the process; see
+ * kfd_timeslice_keeps().
+ */
 bool kfd_process_keeps(struct amdkfd_process_info *info, u32 mem_type)
 {
 	struct work_struct *work = current_work();
@@ -375,12 +400,29 @@ bool kfd_process_keeps(struct amdkfd_process_info *info, u32 mem_type)
 }
 EXPORT_SYMBOL_IF_KUNIT(kfd_process_keeps);
 
+/**
+ * kfd_process_kept() - how long kfd_process_keeps() will spare VRAM of a process
+ * @info: BOs of the process
+ *
+ * Context: atomic.
+ *
+ * Return: jiffies until an allocation may evict the process's BOs from VRAM; 0: now.
+ */
 unsigned long kfd_process_kept(struct amdkfd_process_info *info)
 {
 	return kfd_timeslice_left(&info->timeslice, jiffies);
 }
 EXPORT_SYMBOL_IF_KUNIT(kfd_process_kept);
 
+/**
+ * kfd_process_is_own() - whether the current task acts for a process
+ * @info: BOs of the process
+ *
+ * Context: any.
+ *
+ * Return: true in threads of the process, in its restore_work, and in the task of
+ * kfd_process_set_migrating().
+ */
 bool kfd_process_is_own(struct amdkfd_process_info *info)
 {
 	struct kfd_process *p = info_process(info);
@@ -390,12 +432,11 @@ bool kfd_process_is_own(struct amdkfd_process_info *info)
 }
 
 /**
- * kfd_process_set_migrating() - say which task moves pages of a process to VRAM
+ * kfd_process_set_migrating() - set the task that moves pages of a process to VRAM
  * @p: process
  * @task: the task, or NULL when the migration has ended
  *
- * What @task allocates does not evict the BOs of the process itself: see
- * kfd_process_is_own().
+ * Allocations of @task do not evict BOs of @p: see kfd_process_is_own().
  *
  * Context: svm_range_list.lock is held, so there is one task at a time.
  */
@@ -404,6 +445,17 @@ void kfd_process_set_migrating(struct kfd_process *p, struct task_struct *task)
 	WRITE_ONCE(p->kgd_process_info.migrating_task, task);
 }
 
+/**
+ * kfd_evict_fence_add() - add the eviction fence to a BO that is mapped
+ * @info: BOs of the process
+ * @bo: BO
+ *
+ * Does nothing for a process that is not resident.
+ *
+ * Context: kfd_process.mutex and the reservation of @bo are held.
+ *
+ * Return: 0 or -ENOMEM.
+ */
 int kfd_evict_fence_add(struct amdkfd_process_info *info, struct vgpu_bo *bo)
 {
 	struct kfd_process *p = info_process(info);
@@ -420,6 +472,16 @@ int kfd_evict_fence_add(struct amdkfd_process_info *info, struct vgpu_bo *bo)
 	return ret;
 }
 
+/**
+ * kfd_evict_signalled() - whether the newest eviction fence has signalled
+ * @info: BOs of a resident process
+ *
+ * If so, evictions that waited for the fence may move the BOs at any time.
+ *
+ * Context: kfd_process.mutex is held.
+ *
+ * Return: true if the fence has signalled.
+ */
 bool kfd_evict_signalled(struct amdkfd_process_info *info)
 {
 	struct kfd_process *p = info_process(info);
@@ -429,6 +491,13 @@ bool kfd_evict_signalled(struct amdkfd_process_info *info)
 	return dma_fence_is_signaled(p->ef);
 }
 
+/**
+ * kfd_evict_fence_remove() - remove the eviction fence from a BO that is not mapped any more
+ * @info: BOs of the process
+ * @bo: BO
+ *
+ * Context: kfd_process.mutex and the reservation of @bo are held.
+ */
 void kfd_evict_fence_remove(struct amdkfd_process_info *info,
 			    struct vgpu_bo *bo)
 {
@@ -439,6 +508,18 @@ void kfd_evict_fence_remove(struct amdkfd_process_info *info,
 	dma_fence_put(stub);
 }
 
+/**
+ * kfd_process_make_resident() - validate all mapped BOs, before the first queue of a process
+ * @p: process
+ *
+ * From here on an eviction of one of these BOs takes the queues off the hardware first.
+ * Does nothing if the process is resident already.
+ *
+ * Context: kfd_process.mutex is held; sleeps.
+ *
+ * Return: 0, or an error of kgd_mem_find_pages() or kgd_mem_validate_all(), after which the
+ * process is not resident.
+ */
 int kfd_process_make_resident(struct kfd_process *p)
 {
 	struct amdkfd_process_info *info = &p->kgd_process_info;
@@ -461,13 +542,19 @@ int kfd_process_make_resident(struct kfd_process *p)
 		return ret;
 	}
 	mutex_lock(&p->queue_lock);
-	/* Who has asked for the memory meanwhile has it. */
+	/* An eviction meanwhile has ended the time slice already. */
 	kfd_timeslice_end(&info->timeslice, jiffies, !info->evicted);
 	mutex_unlock(&p->queue_lock);
 	return 0;
 }
 EXPORT_SYMBOL_IF_KUNIT(kfd_process_make_resident);
 
+/**
+ * kfd_process_release_resident() - let the BOs of a process without queues be evicted freely
+ * @p: process whose last queue has been destroyed
+ *
+ * Context: kfd_process.mutex is held. Takes kfd_process.queue_lock.
+ */
 void kfd_process_release_resident(struct kfd_process *p)
 {
 	struct amdkfd_process_info *info = &p->kgd_process_info;
@@ -489,6 +576,15 @@ void kfd_process_release_resident(struct kfd_process *p)
 }
 EXPORT_SYMBOL_IF_KUNIT(kfd_process_release_resident);
 
+/**
+ * kfd_evict_resume() - restore an evicted process at once
+ * @info: BOs of the process
+ *
+ * Called when the reason that held restore_work off has ended: the system's sleep, or
+ * KFD_CRIU_RESTORED.
+ *
+ * Context: kfd_process.mutex is held.
+ */
 void kfd_evict_resume(struct amdkfd_process_info *info)
 {
 	struct kfd_process *p = info_process(info);
@@ -499,6 +595,12 @@ void kfd_evict_resume(struct amdkfd_process_info *info)
 		mod_delayed_work(kfd_restore_wq, &p->restore_work, 0);
 }
 
+/**
+ * kfd_process_info_init() - initialise kgd_process_info and the work items of eviction
+ * @p: new process
+ *
+ * Context: any.
+ */
 void kfd_process_info_init(struct kfd_process *p)
 {
 	struct amdkfd_process_info *info = &p->kgd_process_info;
@@ -511,6 +613,14 @@ void kfd_process_info_init(struct kfd_process *p)
 }
 EXPORT_SYMBOL_IF_KUNIT(kfd_process_info_init);
 
+/**
+ * kfd_process_info_fini() - cancel the work items of eviction
+ * @p: process that is not resident
+ *
+ * Waits for eviction_work and restore_work.
+ *
+ * Context: sleeps; kfd_process.mutex is not held.
+ */
 void kfd_process_info_fini(struct kfd_process *p)
 {
 	WARN_ON_ONCE(p->kgd_process_info.resident);
@@ -519,6 +629,19 @@ void kfd_process_info_fini(struct kfd_process *p)
 }
 EXPORT_SYMBOL_IF_KUNIT(kfd_process_info_fini);
 
+/**
+ * kfd_process_evict_queues() - take a process's queues off the hardware of a GPU
+ * @pdd: state of the process on the GPU
+ *
+ * Nests: kfd_process_device.evicted counts the calls. On return no queue of the process
+ * accesses memory on this GPU.
+ *
+ * Context: process context, MMU notifiers and the fault worker included. Takes
+ * kfd_process.queue_lock; does not allocate.
+ *
+ * Return: 0, or -ETIME if the hardware did not preempt a queue in time. This is logged, and
+ * the queue counts as stopped.
+ */
 int kfd_process_evict_queues(struct kfd_process_device *pdd)
 {
 	struct kfd_process *p = pdd->process;
@@ -531,6 +654,16 @@ int kfd_process_evict_queues(struct kfd_process_device *pdd)
 	return ret;
 }
 
+/**
+ * kfd_process_restore_queues() - undo one kfd_process_evict_queues()
+ * @pdd: state of the process on the GPU
+ *
+ * The last call puts the queues back on the hardware.
+ *
+ * Context: as kfd_process_evict_queues().
+ *
+ * Return: 0 or -ETIME, as kfd_process_evict_queues().
+ */
 int kfd_process_restore_queues(struct kfd_process_device *pdd)
 {
 	struct kfd_process *p = pdd->process;
@@ -543,9 +676,16 @@ int kfd_process_restore_queues(struct kfd_process_device *pdd)
 	return ret;
 }
 
+/**
+ * kfd_evict_init() - create the workqueues of eviction and restore
+ *
+ * Context: module init, before the first process.
+ *
+ * Return: 0 or -ENOMEM.
+ */
 int kfd_evict_init(void)
 {
-	/* Reclaim may wait for a fence. */
+	/* WQ_MEM_RECLAIM: reclaim may wait for an eviction fence. */
 	kfd_evict_wq = alloc_workqueue("kfd_evict_wq",
 				       WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM,
 				       0);
@@ -561,6 +701,11 @@ int kfd_evict_init(void)
 	return 0;
 }
 
+/**
+ * kfd_evict_exit() - undo kfd_evict_init()
+ *
+ * Context: module exit, after the last process.
+ */
 void kfd_evict_exit(void)
 {
 	destroy_workqueue(kfd_restore_wq);

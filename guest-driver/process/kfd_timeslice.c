@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How long a process keeps its memory when all do not fit.
+ * Minimum residency time of a restored process under memory overcommit.
  *
  * DOC: time slices
  *
- * Bringing a process back may take seconds, and takes memory from others. Two
- * things could go wrong: it loses its first BOs while it is waiting for the
- * last ones, again and again; or it pushes the others out, which then do the
- * same to it, and all are moving and none is running.
+ * The restore of a process may take seconds, and evicts BOs of others. Without time slices
+ * a process could lose its first BOs while it waits for the last ones, again and again; or
+ * processes could evict each other all the time, so that BOs move and no queue runs.
  *
- * So others are refused the memory of a process for a while: TTM asks whether a BO may
- * be evicted (kfd_process_keeps()), and takes another one if not. The eviction fence does
- * not wait for any of this: a task that waits for the fence, because it was not refused
- * or did not ask, has the queues off at once.
+ * Therefore the BOs of a process are spared for some time: TTM calls kfd_process_keeps()
+ * before an eviction, and evicts another BO if that returns true. The eviction fence waits
+ * for none of this: a task that waits for the fence, because the eviction was allowed or
+ * does not ask, has the queues off the hardware at once.
  *
- * The BOs of a process that is on its way back are the last to be taken: they are
- * not swapped out (TTM takes others, or goes beyond its limit for that long), and
- * others on their way back leave it its VRAM and take GTT. Allocations of VRAM do so
- * for a limited time only: the task may hold what the way back needs. That time grows
- * with each attempt that was in vain.
+ * The BOs of a process that is being restored are evicted last: TTM swaps out other BOs, or
+ * exceeds its limit meanwhile, and other processes that are being restored leave its VRAM
+ * and use GTT. Allocations of VRAM spare the process for a limited time only, since the
+ * allocating task may hold locks that the restore needs. This time doubles with each restore
+ * that failed.
  *
- * Once back, the process has its time slice: for four times as long as the way took,
- * within bounds, all but allocations leave it its memory. Allocations do so for as
- * long as the way took.
+ * After the restore the process has its time slice: for four times as long as the restore
+ * took, within bounds, evictions other than for an allocation of VRAM spare the process.
+ * Allocations of VRAM do so for as long as the restore took.
  *
- * An allocation that has no other place than VRAM waits until it is no longer refused
- * (vgpu_vram_mgr_make_room(), vgpu_vram_mgr_wait_kept()); others take GTT, or system memory.
+ * An allocation that has no placement but VRAM waits until the process is no longer spared
+ * (vgpu_vram_mgr_make_room(), vgpu_vram_mgr_wait_kept()); others use GTT or system memory.
  */
 #include <linux/jiffies.h>
 #include <linux/minmax.h>
@@ -38,10 +37,10 @@
 #define KFD_ACTIVE_MAX_MS	500u
 #define KFD_TIMESLICE_MAX_MS	10000u
 #define KFD_TIMESLICE_FACTOR	4u
-/* On the way back: 10 ms to 2.56 s. */
+/* Limit of kfd_timeslice.fails: allocations spare a restore for 10 ms to 2.56 s. */
 #define KFD_FAILS_MAX		8u
 
-/* Jiffies for what took @took, at least KFD_ACTIVE_MS. */
+/* @took jiffies, but at least KFD_ACTIVE_MS and at most @max_ms. */
 static unsigned long kfd_timeslice_share(unsigned long took, unsigned int max_ms)
 {
 	return clamp(took, msecs_to_jiffies(KFD_ACTIVE_MS),
