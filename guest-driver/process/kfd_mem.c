@@ -4,16 +4,17 @@
  *
  * DOC: where a BO may be
  *
- * Everything may be evicted; the page-table entries are cleared then. The
- * engines may touch what a process with queues has mapped at any time, so
- * such a BO carries the eviction fence (kfd_evict.c): the queues go first, and
- * come back when all mapped BOs have a place again. What finds none in VRAM is
- * left in system memory and mapped there. A process does not evict its own
- * BOs while it has queues. Which process goes, and when, is in kfd_timeslice.c.
+ * Every BO may be evicted; its page-table entries are cleared then. The engines may access
+ * the BOs that a process with queues has mapped at any time, so such a BO carries the
+ * eviction fence (kfd_evict.c): an eviction takes the queues off the hardware first, and
+ * they return when all mapped BOs have a place again. A BO for which VRAM has no room stays
+ * in system memory and is mapped there. A process with queues does not evict its own BOs.
+ * kfd_timeslice.c decides which process is evicted, and when.
  *
- * The decision and the return meet at the BO's reservation: resident is set
- * before the first reservation is taken. Whoever evicts a BO either had its
- * reservation before, so that the return finds it moved, or sees the fence.
+ * An eviction decision and a restore are ordered by the BO's reservation:
+ * amdkfd_process_info.resident is set before the restore takes the first reservation. An
+ * eviction that had the reservation before has moved the BO when the restore reaches it; a
+ * later eviction finds the fence on the BO.
  */
 #include <linux/dma-buf.h>
 #include <linux/jiffies.h>
@@ -32,6 +33,7 @@
 #include "kfd_node.h"
 #include "kfd_process.h"
 
+/* vgpu_bo_owner_ops.evict_ok */
 static bool kgd_mem_evict_ok(struct vgpu_bo *bo)
 {
 	u32 mem_type = bo->tbo.resource->mem_type;
@@ -44,13 +46,14 @@ static bool kgd_mem_evict_ok(struct vgpu_bo *bo)
 			continue;
 		if (kfd_process_keeps(info, mem_type))
 			return false;
-		/* In system memory: evicted already, to be swapped out now. */
+		/* A BO in system memory is evicted already, and may be swapped out. */
 		if (mem_type != TTM_PL_SYSTEM && kfd_process_is_own(info))
 			return false;
 	}
 	return true;
 }
 
+/* vgpu_bo_owner_ops.evict_in */
 static unsigned long kgd_mem_evict_in(struct vgpu_bo *bo)
 {
 	struct amdkfd_process_info *info;
@@ -79,17 +82,23 @@ const struct vgpu_bo_owner_ops kgd_mem_owner_ops = {
 	.release = kgd_mem_bo_release,
 };
 
-/* BOs that are not ours. */
+/* For imported BOs and those of the render node, which the memory limit does not count. */
 static const struct vgpu_bo_owner_ops kgd_mem_import_ops = {
 	.evict_ok = kgd_mem_evict_ok,
 	.evict_in = kgd_mem_evict_in,
 };
 
+/**
+ * kgd_mem_link() - add memory to the users of its BO
+ * @mem: memory with its BO, neither doorbells nor the MMIO page
+ *
+ * Context: kfd_process.mutex is held; takes the BO's reservation.
+ */
 void kgd_mem_link(struct kgd_mem *mem)
 {
 	struct vgpu_bo *bo = mem->bo;
 
-	/* Uninterruptible, and no ticket: cannot fail. */
+	/* Cannot fail: not interruptible, no ticket. */
 	ttm_bo_reserve(&bo->tbo, false, false, NULL);
 	if (!bo->owner_ops)
 		bo->owner_ops = &kgd_mem_import_ops;
@@ -97,6 +106,12 @@ void kgd_mem_link(struct kgd_mem *mem)
 	ttm_bo_unreserve(&bo->tbo);
 }
 
+/**
+ * kgd_mem_unlink() - undo kgd_mem_link()
+ * @mem: memory
+ *
+ * Context: as kgd_mem_link().
+ */
 void kgd_mem_unlink(struct kgd_mem *mem)
 {
 	ttm_bo_reserve(&mem->bo->tbo, false, false, NULL);
@@ -126,13 +141,16 @@ static u32 kgd_mem_gem_flags(u32 domain, u32 flags)
 }
 
 /*
- * Other threads may take the room that an allocation makes, and processes that have just
- * come back keep their VRAM for a while (kfd_timeslice.c). The allocation gives up after
- * this number of tries, but not before this time has passed.
+ * Other threads may take the VRAM that an allocation frees, and restored processes keep
+ * their VRAM for some time (kfd_timeslice.c). An allocation fails only after both this
+ * number of tries and this time in jiffies.
  */
 #define KGD_MEM_CREATE_TRIES	16u
 #define KGD_MEM_CREATE_TIME	(10 * HZ)
-/* As much free VRAM shows that page tables are not what a call lacked. */
+/*
+ * Bytes that kgd_mem_make_table_room() frees. If as many are free, the call that failed
+ * lacked something other than page tables.
+ */
 #define KGD_MEM_TABLES_ROOM	SZ_2M
 
 static int kgd_mem_create_patiently(struct vgpu_device *vdev,
@@ -151,7 +169,7 @@ static int kgd_mem_create_patiently(struct vgpu_device *vdev,
 		    params->size > vgpu_vram_mgr_size(vdev) ||
 		    (++tries >= KGD_MEM_CREATE_TRIES && time_after(jiffies, until)))
 			return ret;
-		/* Nothing below sleeps if others free VRAM, and take it, all the time. */
+		/* The call below may never sleep while others free and take VRAM all the time. */
 		if (signal_pending(current))
 			return -ERESTARTSYS;
 		made = vgpu_vram_mgr_make_room(vdev, params->size, frees);
@@ -160,6 +178,20 @@ static int kgd_mem_create_patiently(struct vgpu_device *vdev,
 	}
 }
 
+/**
+ * kgd_mem_make_table_room() - make room in VRAM for page tables, after a call failed
+ * @vdev: device of the page tables
+ * @frees: vgpu_vram_mgr_frees() before the call that returned -ENOMEM
+ * @until: end of all tries, jiffies
+ *
+ * Evicts BOs, or waits until VRAM is freed or may be evicted.
+ *
+ * Context: kfd_process.mutex may be held, no reservation is; sleeps.
+ *
+ * Return: 0 if the caller should try again; -ENOMEM after @until, if no BO can be evicted,
+ * or if VRAM has room for page tables; -ERESTARTSYS, or another error of
+ * vgpu_vram_mgr_make_room().
+ */
 int kgd_mem_make_table_room(struct vgpu_device *vdev, unsigned int frees,
 			    unsigned long until)
 {
@@ -177,7 +209,10 @@ int kgd_mem_make_table_room(struct vgpu_device *vdev, unsigned int frees,
 	return ret == -ENOENT ? -ENOMEM : ret;
 }
 
-/* A BO of its own, with its share of the limit, which it returns itself. */
+/*
+ * Create the BO of @mem and charge it to the memory limit. The release of the BO returns the
+ * charge (kgd_mem_bo_release()).
+ */
 static int kgd_mem_create_bo(struct kfd_process_device *pdd,
 			     struct kgd_mem *mem, u64 size)
 {
@@ -210,7 +245,7 @@ static int kgd_mem_create_bo(struct kfd_process_device *pdd,
 	return 0;
 }
 
-/* Every such allocation is the process's one slice, or the GPU's one page. */
+/* Take the process's doorbell slice or the GPU's MMIO page: all such allocations share it. */
 static int kgd_mem_share_bar(struct kfd_process_device *pdd,
 			     struct kgd_mem *mem)
 {
@@ -228,6 +263,14 @@ static int kgd_mem_share_bar(struct kfd_process_device *pdd,
 	return 0;
 }
 
+/**
+ * kgd_mem_is_bar() - whether memory is in a BAR
+ * @mem: memory
+ *
+ * Context: any.
+ *
+ * Return: true for doorbells and the MMIO page.
+ */
 bool kgd_mem_is_bar(const struct kgd_mem *mem)
 {
 	return mem->domain == AMDGPU_GEM_DOMAIN_DOORBELL ||
@@ -241,7 +284,7 @@ static bool kgd_mem_is_userptr(u32 flags)
 			  KFD_IOC_ALLOC_MEM_FLAGS_GTT));
 }
 
-/* The kind, as amdgpu decides when several are asked for. */
+/* Set *@domain. Of several flags the same one counts as in amdgpu. Returns 0 or -EINVAL. */
 static int kgd_mem_domain(u32 flags, u64 size, u32 *domain)
 {
 	if (flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM) {
@@ -264,6 +307,14 @@ static int kgd_mem_domain(u32 flags, u64 size, u32 *domain)
 	return 0;
 }
 
+/**
+ * kgd_mem_gem_domain() - where a BO belongs that KFD has not created
+ * @bo: BO
+ *
+ * Context: any.
+ *
+ * Return: AMDGPU_GEM_DOMAIN_VRAM or _GTT; 0 if the BO belongs to neither.
+ */
 u32 kgd_mem_gem_domain(const struct vgpu_bo *bo)
 {
 	u32 domains = READ_ONCE(bo->domains);
@@ -272,6 +323,20 @@ u32 kgd_mem_gem_domain(const struct vgpu_bo *bo)
 	       domains & AMDGPU_GEM_DOMAIN_GTT;
 }
 
+/**
+ * kgd_mem_new() - allocate a struct kgd_mem without a BO
+ * @pdd: state of the process on the GPU
+ * @domain: where the BO belongs, AMDGPU_GEM_DOMAIN_* or VGPU_GEM_DOMAIN_MMIO_REMAP
+ * @va: GPU address
+ * @flags: KFD_IOC_ALLOC_MEM_FLAGS_*
+ *
+ * The caller sets kgd_mem.bo, then calls kgd_mem_link() and adds the structure to
+ * amdkfd_process_info.kfd_bo_list.
+ *
+ * Context: sleeps.
+ *
+ * Return: the structure, or NULL.
+ */
 struct kgd_mem *kgd_mem_new(struct kfd_process_device *pdd, u32 domain, u64 va,
 			    u32 flags)
 {
@@ -288,6 +353,22 @@ struct kgd_mem *kgd_mem_new(struct kfd_process_device *pdd, u32 domain, u64 va,
 	return mem;
 }
 
+/**
+ * kgd_mem_create() - allocate memory, or create a user pointer
+ * @pdd: state of the process on the GPU, with an address space
+ * @va: GPU address
+ * @size: bytes; with KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM the length of both mappings
+ * @flags: KFD_IOC_ALLOC_MEM_FLAGS_*
+ * @user_addr: address of a user pointer
+ * @later: do not look up the pages of a user pointer now
+ * @out: set to the memory on success
+ *
+ * Context: kfd_process.mutex is held, no reservation; sleeps.
+ *
+ * Return: 0; -EINVAL for flags, size or address; -ENOMEM; -ERESTARTSYS; an error of
+ * vgpu_vram_mgr_make_room(), or for a user pointer of vgpu_userptr_create() and
+ * vgpu_userptr_populate().
+ */
 int kgd_mem_create(struct kfd_process_device *pdd, u64 va, u64 size, u32 flags,
 		   u64 user_addr, bool later, struct kgd_mem **out)
 {
@@ -326,6 +407,15 @@ int kgd_mem_create(struct kfd_process_device *pdd, u64 va, u64 size, u32 flags,
 }
 EXPORT_SYMBOL_IF_KUNIT(kgd_mem_create);
 
+/**
+ * kgd_mem_destroy() - free memory that is not mapped any more
+ * @owner: state of the process on the GPU for which the memory was created
+ * @mem: memory; freed
+ *
+ * Revokes the process's right to mmap the BO, and drops the BO.
+ *
+ * Context: kfd_process.mutex is held, no reservation; sleeps.
+ */
 void kgd_mem_destroy(struct kfd_process_device *owner, struct kgd_mem *mem)
 {
 	lockdep_assert_held(&owner->process->mutex);
@@ -357,6 +447,12 @@ static void kgd_mem_free(struct kfd_process_device *owner, struct kgd_mem *mem)
 	kgd_mem_destroy(owner, mem);
 }
 
+/**
+ * kgd_mem_free_all() - unmap and free all memory of a process
+ * @p: process without queues, at its teardown
+ *
+ * Context: kfd_process.mutex is held; sleeps.
+ */
 void kgd_mem_free_all(struct kfd_process *p)
 {
 	struct kgd_mem *mem;
@@ -373,6 +469,17 @@ void kgd_mem_free_all(struct kfd_process *p)
 	}
 }
 
+/**
+ * kfd_mem_by_handle() - find memory by its handle
+ * @p: process
+ * @handle: KFD_HANDLE()
+ * @mem: set to the memory, or to NULL without memory of that handle; not written if the
+ *       function returns NULL
+ *
+ * Context: kfd_process.mutex is held.
+ *
+ * Return: the process's state on the GPU that @handle names, or NULL if there is no such GPU.
+ */
 struct kfd_process_device *
 kfd_mem_by_handle(struct kfd_process *p, u64 handle, struct kgd_mem **mem)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Memory of ALLOC_MEMORY_OF_GPU: kgd_mem and its mappings. */
+/*
+ * Memory of ALLOC_MEMORY_OF_GPU: struct kgd_mem and its mappings. Functions are documented
+ * where they are defined.
+ */
 #ifndef KFD_MEM_H
 #define KFD_MEM_H
 
@@ -23,16 +26,16 @@ struct vgpu_vm_bo;
 /**
  * struct kfd_mem_attachment - a BO mapped in a VM
  * @mem: the memory
- * @pdd: whose VM
+ * @pdd: state of the process on the GPU whose VM maps @mem
  * @mem_link: in kgd_mem.attachments
  * @vm_link: in kfd_process_device.attachments
- * @vbo: the mapping
- * @va: its first byte
- * @size: its length in bytes
- * @fresh: the call that makes it is not done yet
- * @queue_refcount: queues that use it; it cannot be unmapped then
+ * @vbo: the mapping in the VM
+ * @va: GPU address of the mapping's first byte
+ * @size: length in bytes
+ * @fresh: kgd_mem_map() has created the mapping and has not returned yet
+ * @queue_refcount: number of queues that use the mapping; unless 0, it cannot be unmapped
  *
- * All under kfd_process.mutex.
+ * Protected by kfd_process.mutex.
  */
 struct kfd_mem_attachment {
 	struct kgd_mem *mem;
@@ -47,31 +50,28 @@ struct kfd_mem_attachment {
 };
 
 /**
- * struct kgd_mem - memory that user space has a handle of
- * @bo: the memory itself, referenced; a doorbell slice and the MMIO page are
- *      shared by all struct kgd_mem of that kind, what was imported by all who
- *      have it
- * @bo_link: in vgpu_bo.users, unless it is one of those two; the BO's
- *           reservation
+ * struct kgd_mem - memory of a process: an allocation, an import, or a mapping of GEM_VA
+ * @bo: the BO, referenced. All doorbell allocations of a process on a GPU have the same BO,
+ *      as have all allocations of a GPU's MMIO page, and all imports of a BO
+ * @bo_link: in vgpu_bo.users, except for doorbells and the MMIO page; the BO's reservation
  * @attachments: struct kfd_mem_attachment, two for a VM if @aql_queue
  * @validate_list: in amdkfd_process_info.kfd_bo_list
- * @domain: AMDGPU_GEM_DOMAIN_* or VGPU_GEM_DOMAIN_MMIO_REMAP: where it belongs
- * @mapped_to_gpu_memory: number of @attachments; changed with the BO's
- *                        reservation held as well, for eviction decisions
- * @va: address in every VM that maps it
+ * @domain: where the BO belongs: AMDGPU_GEM_DOMAIN_* or VGPU_GEM_DOMAIN_MMIO_REMAP
+ * @mapped_to_gpu_memory: number of mappings. Written with kfd_process.mutex and the BO's
+ *                        reservation held, read by eviction decisions
+ * @va: GPU address in every VM that maps it
  * @alloc_flags: KFD_IOC_ALLOC_MEM_FLAGS_*
- * @process_info: the process's BOs
- * @aql_queue: mapped twice in a row, so that a ring need not wrap
- * @dmabuf: what it was imported from or has been exported as, referenced, or
- *          NULL
- * @is_imported: from a dma-buf
- * @gem: the render node's file maps it in this VM (kfd_mem_gem.c): there is no
- *       handle, and no @attachments; @mapped_to_gpu_memory counts those mappings.
- *       NULL: KFD's
- * @invalid: user pointer: how often it was invalidated; atomic
- * @gone: user pointer: there was no memory when it was last looked for
+ * @process_info: BOs of the process
+ * @aql_queue: mapped twice in a row, so that packets of a ring need not wrap
+ * @dmabuf: dma-buf of the import or export, referenced, or NULL
+ * @is_imported: imported from a dma-buf
+ * @gem: GEM_VA of the render node's file has mapped the BO in this VM (kfd_mem_gem.c): the
+ *       structure has no handle and no @attachments, and @mapped_to_gpu_memory counts the
+ *       mappings of GEM_VA. NULL: memory with a handle
+ * @invalid: number of invalidations of a user pointer; atomic
+ * @gone: user pointer without memory at its address, as of the last look-up
  *
- * Fixed after creation or under kfd_process.mutex.
+ * The other members are protected by kfd_process.mutex, or do not change after creation.
  */
 struct kgd_mem {
 	struct vgpu_bo *bo;
@@ -91,137 +91,69 @@ struct kgd_mem {
 	bool gone;
 };
 
-/*
- * All with kfd_process.mutex held.
- *
- * Create memory of @size bytes for @va on @pdd, whose VM exists. @user_addr: of
- * a user pointer, whose pages are looked for @later or now. 0 or -EINVAL flags,
- * size or address that cannot be, -ENOMEM, -ERESTARTSYS; user pointers: as
- * vgpu_userptr_create() and _prepare().
- */
+/* kfd_mem.c */
 int kgd_mem_create(struct kfd_process_device *pdd, u64 va, u64 size, u32 flags,
 		   u64 user_addr, bool later, struct kgd_mem **out);
-/* How long a call waits for VRAM for page tables. */
+/* How long a call waits for VRAM for page tables, in jiffies. */
 #define KGD_MEM_TABLES_PATIENCE	(10 * HZ)
-/*
- * A call that needs page tables in VRAM of @vdev has ended with -ENOMEM. @frees:
- * vgpu_vram_mgr_frees() before it; @until: end of all attempts, jiffies. Have BOs make room,
- * or wait for who keeps or frees VRAM: 0, another attempt makes sense. -ENOMEM: nothing can
- * leave, the call lacked something else, or the time is over; -ERESTARTSYS. No reservation
- * held.
- */
 int kgd_mem_make_table_room(struct vgpu_device *vdev, unsigned int frees,
 			    unsigned long until);
-/* Where a BO belongs that somebody else has created; 0: to no GPU. */
 u32 kgd_mem_gem_domain(const struct vgpu_bo *bo);
-/* The doorbells, or the MMIO page. */
 bool kgd_mem_is_bar(const struct kgd_mem *mem);
 extern const struct vgpu_bo_owner_ops kgd_mem_owner_ops;
-/*
- * For what is no allocation: one without BO, or NULL; when it has its BO, make
- * that know it.
- */
 struct kgd_mem *kgd_mem_new(struct kfd_process_device *pdd, u32 domain, u64 va,
 			    u32 flags);
 void kgd_mem_link(struct kgd_mem *mem);
 void kgd_mem_unlink(struct kgd_mem *mem);
-/* Not mapped any more. Revokes mmap and drops the BO. */
 void kgd_mem_destroy(struct kfd_process_device *owner, struct kgd_mem *mem);
-/* Teardown: unmap everywhere and destroy everything of the process. */
 void kgd_mem_free_all(struct kfd_process *p);
-/*
- * The memory that user space knows by @handle, in *@mem (NULL: none), and the process's
- * state on the GPU that it is of, or NULL.
- */
 struct kfd_process_device *
 kfd_mem_by_handle(struct kfd_process *p, u64 handle, struct kgd_mem **mem);
 
-/* kfd_mem_map.c; the first two are documented there. */
+/* kfd_mem_map.c */
 int kgd_mem_map_check(struct kgd_mem *mem, struct kfd_process_device **pdds,
 		      u32 n, u32 *done);
 int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 		u32 *done);
-/* 0 or -EINVAL not mapped there, -EBUSY a queue uses it. */
 int kgd_mem_unmap(struct kgd_mem *mem, struct kfd_process_device *pdd);
-/* After a mapping has gone: the eviction fence, with the last. Reservation held. */
 void kgd_mem_unfence(struct kgd_mem *mem);
-/* The mapping that @va lies in, or NULL. */
 struct kfd_mem_attachment *kgd_mem_find(struct kfd_process_device *pdd, u64 va);
 
-/*
- * kfd_mem_validate.c
- *
- * Bring the BO to a place, wait for its contents, repair its mappings. Reservation held,
- * without a ticket. 0 or -ENOMEM, -ERESTARTSYS.
- */
+/* kfd_mem_validate.c */
 int kgd_mem_validate(struct kgd_mem *mem);
-/* Of that the last step alone. 0 or -ERESTARTSYS. */
 int kgd_mem_update(struct kgd_mem *mem);
-/*
- * Look up the pages of all mapped user pointers, for kgd_mem_validate_all(). Mutex held,
- * and no lock that other processes need: waits for the process's mmap_lock and page-ins,
- * without limit. Returns 0, or an error of vgpu_userptr_prepare() except -EFAULT.
- */
 int kgd_mem_find_pages(struct kfd_process *p);
-/* Return whether kgd_mem_find_pages() has pages to look up. Mutex held; does not wait. */
 bool kgd_mem_pages_missing(struct kfd_process *p);
-/*
- * Bring every mapped BO of the process to a place, with the eviction fence, and
- * its page tables up to date. The caller has made the eviction fence and then called
- * kgd_mem_find_pages(): an invalidation of these pages signals the fence. @again: return
- * -EAGAIN when the fence has signalled; the caller begins anew. Returns 0, -ENOMEM or
- * -ERESTARTSYS.
- */
 int kgd_mem_validate_all(struct kfd_process *p, bool again);
 
-/*
- * kfd_mem_gem.c: BOs of the render node in a process's address space; the first two are
- * documented there.
- */
+/* kfd_mem_gem.c: BOs that GEM_VA of the render node maps in a process's address space */
 struct kfd_process_device *kfd_mem_gem_device(struct vgpu_device *vdev,
 					      const struct drm_file *file,
 					      u16 pasid);
 int kfd_mem_gem_va_locked(struct kfd_process_device *pdd, struct vgpu_bo *bo,
 			  const struct drm_amdgpu_gem_va *args, u64 pte_flags);
-/* The file's last handle of the BO has gone: so do its mappings. */
 void kfd_gem_close(struct vgpu_device *vdev, struct drm_file *file, u16 pasid,
 		   struct vgpu_bo *bo);
-/* Teardown: what the render node's files have mapped. Mutex held. */
 void kfd_gem_free_all(struct kfd_process *p);
 
-/*
- * kfd_mem_userptr.c: user pointers. The first makes the BO of a new kgd_mem, with
- * its share of the limit, and finds its pages, unless that is for @later.
- */
+/* kfd_mem_userptr.c */
 int kfd_userptr_create(struct kfd_process_device *pdd, struct kgd_mem *mem,
 		       u64 addr, u64 size, bool later);
-/* Find the pages again; no reservation held. Memory that is not there: 0. */
 int kfd_userptr_prepare(struct kgd_mem *mem);
-/* Then, reservation held: bind them, or clear the entries. 0, -EAGAIN, … */
 int kfd_userptr_place(struct kgd_mem *mem);
 
-/*
- * kfd_mem_limit.c: what KFD's BOs may take of the system's memory. @domain:
- * AMDGPU_GEM_DOMAIN_VRAM, _GTT; others cost nothing. 0 or -ENOMEM; no locks.
- */
+/* kfd_mem_limit.c */
 int kfd_mem_limit_reserve(struct kfd_node *node, u32 domain, u64 size);
 void kfd_mem_limit_unreserve(struct vgpu_device *vdev, u32 domain, u64 size);
-/* The node goes; BOs that a CPU mapping keeps may outlive it. */
 void kfd_mem_limit_detach(struct kfd_node *node);
 
-/*
- * kfd_mem_info.c. What the process that has @file's address space allocated on
- * @vdev is added to @set; *@tables: bytes of its page tables. Returns its PASID,
- * 0 if there is none such, -ENOMEM, -EINTR. No locks held.
- */
+/* kfd_mem_info.c */
 int kfd_file_memory(struct vgpu_device *vdev, struct drm_file *file,
 		    struct vgpu_bo_set *set, u64 *tables);
-/* Every process's address space on @vdev. No locks held. */
 void kfd_print_vms(struct vgpu_device *vdev, struct drm_printer *printer);
 
-/* kfd_doorbell.c. Make sure the process has its slice. Mutex held. 0, -ENOMEM, -ENOSPC. */
+/* kfd_doorbell.c */
 int kfd_doorbell_alloc(struct kfd_process_device *pdd);
-/* After kfd_doorbell_zap(), so that no process has it mapped. */
 void kfd_doorbell_free(struct kfd_process_device *pdd);
 
 #endif /* KFD_MEM_H */

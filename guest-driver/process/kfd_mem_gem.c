@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the render node's file that came with ACQUIRE_VM maps in a process's address
- * space. drm/vgpu_gem_va_kfd.c takes the locks.
+ * GEM_VA in KFD's address spaces: mappings by the render node's file that ACQUIRE_VM named.
+ * drm/vgpu_gem_va_kfd.c takes the locks.
  *
  * DOC: the render node's BOs in KFD's address space
  *
- * A BO that is mapped so has a struct kgd_mem without a handle (kgd_mem.gem) for
- * as long as it is mapped: it carries the eviction fence while the process has
- * queues, goes and comes back with the process, and is kept, whatever becomes of
- * who made it. This holds for all BOs alike, those of GEM_CREATE, too. (amdgpu
- * fences imports of other devices' memory only: a queue reaches through the
- * entries of another BO when that has moved.)
+ * A BO that is mapped by GEM_VA has a struct kgd_mem without a handle (kgd_mem.gem) as long
+ * as it is mapped. So the BO carries the eviction fence while the process has queues, is
+ * evicted and restored with the process, and outlives the process that created it. This
+ * holds for all BOs, including those of GEM_CREATE. (amdgpu fences only BOs that it has
+ * imported from other devices; there a queue may access, through stale entries, the memory
+ * of a BO that has moved.)
  *
- * The mappings themselves belong to the address space (vgpu_vm_va.c). The
- * process's mutex protects them, and va_lock is taken as well, as vm/ wants it.
- * The last handle of a BO takes its mappings along; who maps asks under the
- * mutex whether there is one.
+ * The mappings belong to the address space (vgpu_vm_va.c). kfd_process.mutex protects them;
+ * callers also hold vgpu_vm.va_lock, as the functions of vm/ require. The last handle of a
+ * BO removes its mappings (kfd_gem_close()); a call that maps a BO looks the handle up under
+ * kfd_process.mutex.
  */
 #include <linux/dma-resv.h>
 #include <linux/jiffies.h>
@@ -36,11 +36,13 @@
  * kfd_mem_gem_device() - find the process that has a render-node file's address space
  * @vdev: device of the file
  * @file: file that ACQUIRE_VM named
- * @pasid: PASID of the process then
+ * @pasid: PASID of the process at the time of ACQUIRE_VM
+ *
+ * Context: any.
  *
  * Return: the process's state on @vdev, with a reference to the process that the caller
- * drops by kfd_unref_process(); NULL if the process has ended, or its PASID is another
- * process's now.
+ * drops by kfd_unref_process(); NULL if the process has ended, also if another process has
+ * its PASID now.
  */
 struct kfd_process_device *kfd_mem_gem_device(struct vgpu_device *vdev,
 					      const struct drm_file *file,
@@ -52,14 +54,14 @@ struct kfd_process_device *kfd_mem_gem_device(struct vgpu_device *vdev,
 	if (!p)
 		return NULL;
 	pdd = kfd_process_device_of(p, vdev);
-	/* Pairs with the release that publishes it, after drm_priv. */
+	/* Pairs with kfd_process_device_init_vm(), which sets drm_priv before vm. */
 	if (pdd && smp_load_acquire(&pdd->vm) && pdd->drm_priv == file)
 		return pdd;
 	kfd_unref_process(p);
 	return NULL;
 }
 
-/* Mutex and reservation held. */
+/* kfd_process.mutex and the reservation of @bo held. */
 static struct kgd_mem *gem_mem_find(const struct kfd_process_device *pdd,
 				    const struct vgpu_bo *bo)
 {
@@ -77,7 +79,7 @@ static struct kgd_mem *gem_mem_new(struct kfd_process_device *pdd,
 	u32 domain = kgd_mem_gem_domain(bo);
 	struct kgd_mem *mem;
 
-	/* Its process could not be brought back while its pages are away. */
+	/* A restore would fail as long as the owner of a user pointer has no pages there. */
 	if (!domain || bo->userptr)
 		return ERR_PTR(-EINVAL);
 	mem = kgd_mem_new(pdd, domain, 0, 0);
@@ -91,21 +93,21 @@ static struct kgd_mem *gem_mem_new(struct kfd_process_device *pdd,
 	return mem;
 }
 
-/* Mappings have come or gone. Reservation held. */
+/* Count the mappings of the BO again, after a change. Reservation held. */
 static void gem_mem_count(struct kgd_mem *mem)
 {
 	mem->mapped_to_gpu_memory = vgpu_vm_bo_count(mem->gem->vm, mem->bo);
 	kgd_mem_unfence(mem);
 }
 
-/* It has no mappings any more? No reservation held. */
+/* Free @mem if the BO is not mapped any more. No reservation held. */
 static void gem_mem_put(struct kgd_mem *mem)
 {
 	if (!mem->mapped_to_gpu_memory)
 		kgd_mem_destroy(mem->gem, mem);
 }
 
-/* Reservation held. */
+/* Map the BO and write its entries. Reservation held. Errors as kfd_mem_gem_va_locked(). */
 static int gem_map_reserved(struct kgd_mem *mem,
 			    const struct drm_amdgpu_gem_va *args, u64 pte_flags)
 {
@@ -113,7 +115,10 @@ static int gem_map_reserved(struct kgd_mem *mem,
 	struct vgpu_vm *vm = mem->gem->vm;
 	int ret = 0;
 
-	/* Engines may be using it through another mapping. */
+	/*
+	 * Validate the BO, unless it is mapped and in place: then engines may be accessing
+	 * it through another mapping.
+	 */
 	if (!mem->mapped_to_gpu_memory || !info->resident ||
 	    READ_ONCE(info->evicted))
 		ret = kgd_mem_validate(mem);
@@ -132,7 +137,7 @@ static int gem_map_reserved(struct kgd_mem *mem,
 	return ret;
 }
 
-/* As kgd_mem_map(). */
+/* Map the BO; if page tables find no VRAM, make room and try again, as kgd_mem_map(). */
 static int gem_map_patiently(struct kgd_mem *mem,
 			     const struct drm_amdgpu_gem_va *args, u64 pte_flags)
 {
@@ -166,7 +171,7 @@ static int gem_map(struct kfd_process_device *pdd, struct vgpu_bo *bo,
 		return ret;
 	mem = gem_mem_find(pdd, bo);
 	ttm_bo_unreserve(&bo->tbo);
-	/* The mutex keeps it, and keeps others from making one. */
+	/* kfd_process.mutex is held: @mem stays, and no other task creates one. */
 	if (!mem)
 		mem = gem_mem_new(pdd, bo);
 	if (IS_ERR(mem))
@@ -210,8 +215,9 @@ static int gem_lock_range(struct vgpu_vm *vm, u64 va, u64 size,
 			return ret;
 	}
 	/*
-	 * Those with stale entries: queues that may use the part that stays are
-	 * off when the move is done, and come back when it is mapped.
+	 * Wait for moves of the BOs, since their entries may be stale. A queue that may use
+	 * the rest of such a mapping is off the hardware when the move is done, until a
+	 * restore writes the entries.
 	 */
 	drm_exec_for_each_locked_object(exec, gem) {
 		left = dma_resv_wait_timeout(gem->resv, DMA_RESV_USAGE_KERNEL,
@@ -251,17 +257,19 @@ static int gem_clear(struct kfd_process_device *pdd, u64 va, u64 size)
 
 /**
  * kfd_mem_gem_va_locked() - GEM_VA in a process's address space
- * @pdd: state of the process
- * @bo: BO that @args names, or NULL; the file has a handle of it
- * @args: checked arguments; no SVM range overlaps what they map
- * @pte_flags: flags of a mapping
+ * @pdd: state of the process on the GPU
+ * @bo: BO that @args names, of which the file has a handle, or NULL
+ * @args: checked arguments; no SVM range overlaps the addresses to map
+ * @pte_flags: VGPU_PTE_* of a mapping
  *
- * On return the GPU reaches what was mapped, and nothing of what was unmapped.
+ * On return the entries of new mappings are written, and the GPU does not reach the memory
+ * of removed mappings.
  *
- * Context: kfd_process.mutex and vgpu_vm.va_lock are held.
+ * Context: kfd_process.mutex and vgpu_vm.va_lock are held; sleeps.
  *
- * Return: 0; -EINVAL addresses that are taken or are KFD's, a user pointer, a BO that is
- * neither of VRAM nor of GTT; -ENOENT not mapped; -ENOMEM, -ERESTARTSYS.
+ * Return: 0; -EINVAL for addresses that are mapped already or belong to KFD, for a user
+ * pointer, or for a BO outside of VRAM and GTT; -ENOENT if nothing is mapped there; -ENOMEM,
+ * -ERESTARTSYS.
  */
 int kfd_mem_gem_va_locked(struct kfd_process_device *pdd, struct vgpu_bo *bo,
 			  const struct drm_amdgpu_gem_va *args, u64 pte_flags)
@@ -287,7 +295,7 @@ int kfd_mem_gem_va_locked(struct kfd_process_device *pdd, struct vgpu_bo *bo,
 		    vgpu_vm_map_prt(pdd->vm, va, size);
 }
 
-/* All of its mappings. Mutex held. */
+/* Remove all mappings of the BO, and free @mem. kfd_process.mutex held. */
 static void gem_mem_unmap_all(struct kgd_mem *mem)
 {
 	struct vgpu_bo *bo = mem->bo;
@@ -302,13 +310,22 @@ static void gem_mem_unmap_all(struct kgd_mem *mem)
 	gem_mem_put(mem);
 }
 
+/**
+ * kfd_gem_close() - unmap a BO whose last handle of a file is closed
+ * @vdev: device of the file
+ * @file: file that ACQUIRE_VM named
+ * @pasid: PASID of the process at the time of ACQUIRE_VM
+ * @bo: BO
+ *
+ * Context: no lock is held; takes kfd_process.mutex, vgpu_vm.va_lock and the reservation.
+ */
 void kfd_gem_close(struct vgpu_device *vdev, struct drm_file *file, u16 pasid,
 		   struct vgpu_bo *bo)
 {
 	struct kfd_process_device *pdd = kfd_mem_gem_device(vdev, file, pasid);
 	struct kgd_mem *mem;
 
-	/* When the process ends, its teardown unmaps all. */
+	/* The process has ended: its teardown unmaps all BOs. */
 	if (!pdd)
 		return;
 	mutex_lock(&pdd->process->mutex);
@@ -321,6 +338,12 @@ void kfd_gem_close(struct vgpu_device *vdev, struct drm_file *file, u16 pasid,
 	kfd_unref_process(pdd->process);
 }
 
+/**
+ * kfd_gem_free_all() - remove all mappings of GEM_VA from a process's address spaces
+ * @p: process without queues, at its teardown
+ *
+ * Context: kfd_process.mutex is held; takes vgpu_vm.va_lock and reservations.
+ */
 void kfd_gem_free_all(struct kfd_process *p)
 {
 	struct kgd_mem *mem, *next;

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * What others may see of the processes: the memory of one for fdinfo, the
- * address spaces of all for debugfs. Process context; takes each process's
- * mutex in turn.
- */
+/* Memory of a process for fdinfo, and address spaces of all processes for debugfs. */
 #include <drm/drm_print.h>
 
 #include "mm/vgpu_bo.h"
@@ -40,6 +36,18 @@ static int kfd_pdd_memory(struct kfd_process_device *pdd,
 	return ret;
 }
 
+/**
+ * kfd_file_memory() - collect the BOs of the process that has a file's address space
+ * @vdev: device
+ * @file: file of the render node
+ * @set: set to which the process's BOs on @vdev are added
+ * @tables: set to the bytes of the process's page tables on @vdev; not written if there is
+ *          no such process
+ *
+ * Context: process context, no lock held; takes kfd_process.mutex of one process at a time.
+ *
+ * Return: the process's PASID; 0 if no process has acquired @file; -ENOMEM, -EINTR.
+ */
 int kfd_file_memory(struct vgpu_device *vdev, struct drm_file *file,
 		    struct vgpu_bo_set *set, u64 *tables)
 {
@@ -58,6 +66,13 @@ int kfd_file_memory(struct vgpu_device *vdev, struct drm_file *file,
 	return ret;
 }
 
+/**
+ * kfd_print_vms() - print every process's address space on a device
+ * @vdev: device
+ * @printer: output
+ *
+ * Context: process context, no lock held; takes kfd_process.mutex of one process at a time.
+ */
 void kfd_print_vms(struct vgpu_device *vdev, struct drm_printer *printer)
 {
 	struct kfd_process *p, *next;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What KFD's BOs may take of the system's memory.
+ * Limit of the system memory that KFD's BOs may use.
  *
- * amdkfd refuses to overcommit VRAM. Here BOs of processes that do not run
- * make room for others, so it can be overcommitted; but what does not fit
- * ends in system memory, and all that together must leave the system alive.
- * Hence: GTT + (VRAM asked for beyond what there is, by GPU) <= 3/4 of RAM.
- * A BO counts from its allocation to the end of its memory, which a CPU
- * mapping may delay.
+ * amdkfd refuses to overcommit VRAM. This driver allows it, since BOs of processes that do
+ * not run make room for others. BOs that do not fit into VRAM are in system memory, of which
+ * enough must remain for the system. So
+ *
+ *	GTT + sum over GPUs of (VRAM asked for - size of VRAM, if positive) <= 3/4 of RAM
+ *
+ * A BO counts from its allocation until its memory is freed, which a CPU mapping may delay.
  */
 #include <linux/mm.h>
 #include <drm/amdgpu_drm.h>
@@ -17,10 +18,10 @@
 #include "kfd_mem.h"
 #include "kfd_node.h"
 
-/* Protects both counts below and kfd_node.vram_used; vgpu_device.kfd's end. */
+/* Protects the two counts below, kfd_node.vram_used, and vgpu_device.kfd against detach. */
 static DEFINE_SPINLOCK(kfd_mem_limit_lock);
-static u64 kfd_mem_gtt_used;
-static u64 kfd_mem_vram_excess;	/* over all GPUs */
+static u64 kfd_mem_gtt_used;	/* bytes */
+static u64 kfd_mem_vram_excess;	/* bytes, over all GPUs */
 
 static u64 kfd_mem_limit(void)
 {
@@ -41,7 +42,16 @@ static u64 kfd_mem_excess(struct kfd_node *node, u64 vram_used)
 	return vram_used > total ? vram_used - total : 0;
 }
 
-/* @size may be anything; nothing overflows, as the sums are bounded. */
+/**
+ * kfd_mem_limit_reserve() - charge a BO to the memory limit
+ * @node: GPU
+ * @domain: AMDGPU_GEM_DOMAIN_VRAM or _GTT; others are not counted
+ * @size: bytes; any value, since the limit bounds all sums
+ *
+ * Context: process context.
+ *
+ * Return: 0, or -ENOMEM beyond the limit.
+ */
 int kfd_mem_limit_reserve(struct kfd_node *node, u32 domain, u64 size)
 {
 	u64 limit = kfd_mem_limit(), gtt, excess, vram;
@@ -77,6 +87,14 @@ int kfd_mem_limit_reserve(struct kfd_node *node, u32 domain, u64 size)
 }
 EXPORT_SYMBOL_IF_KUNIT(kfd_mem_limit_reserve);
 
+/**
+ * kfd_mem_limit_unreserve() - undo kfd_mem_limit_reserve()
+ * @vdev: device of the BO; its node may be detached
+ * @domain: as charged
+ * @size: as charged
+ *
+ * Context: process context.
+ */
 void kfd_mem_limit_unreserve(struct vgpu_device *vdev, u32 domain, u64 size)
 {
 	struct kfd_node *node;
@@ -94,6 +112,14 @@ void kfd_mem_limit_unreserve(struct vgpu_device *vdev, u32 domain, u64 size)
 }
 EXPORT_SYMBOL_IF_KUNIT(kfd_mem_limit_unreserve);
 
+/**
+ * kfd_mem_limit_detach() - remove a GPU's VRAM from the limit, and the node from its device
+ * @node: GPU that is removed
+ *
+ * Sets vgpu_device.kfd to NULL, since BOs that a CPU mapping keeps may outlive the node.
+ *
+ * Context: process context.
+ */
 void kfd_mem_limit_detach(struct kfd_node *node)
 {
 	spin_lock(&kfd_mem_limit_lock);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Mappings of kgd_mem in the address spaces of its process: struct kfd_mem_attachment. */
+/* Mappings of struct kgd_mem in the VMs of its process: struct kfd_mem_attachment. */
 #include <linux/dma-buf.h>
 #include <linux/iommu.h>
 #include <linux/jiffies.h>
@@ -18,8 +18,9 @@
 #include "kfd_process.h"
 
 /*
- * gmc_v9 for this chip: local VRAM is cached read-write, a peer's and system
- * memory are not; coherent and uncached memory bypasses the caches.
+ * PTE flags and MTYPE as amdgpu's gmc_v9 chooses them for this chip: local VRAM is cached
+ * read-write, VRAM of peers and system memory are not; memory that is coherent or uncached
+ * bypasses the caches.
  */
 static u64 kgd_mem_pte_flags(const struct kgd_mem *mem,
 			     const struct vgpu_device *vdev)
@@ -43,7 +44,7 @@ static u64 kgd_mem_pte_flags(const struct kgd_mem *mem,
 	return flags | VGPU_PREP(VGPU_PTE_MTYPE, mtype);
 }
 
-/* Can this GPU address the BO's memory? *@peer: how, if it is another one's. */
+/* Return whether @pdd's GPU can address the BO's memory. *@peer: the way to another GPU's. */
 static bool kgd_mem_reachable(const struct kgd_mem *mem,
 			      const struct kfd_process_device *pdd,
 			      enum vgpu_peer_way *peer)
@@ -54,7 +55,7 @@ static bool kgd_mem_reachable(const struct kgd_mem *mem,
 	*peer = VGPU_PEER_NONE;
 	if (vdev == home)
 		return true;
-	/* It may be in the VRAM of a third device. */
+	/* The imported memory may be VRAM of a third device. */
 	if (attach && attach->peer2peer)
 		return false;
 	if (mem->domain != AMDGPU_GEM_DOMAIN_GTT) {
@@ -62,7 +63,7 @@ static bool kgd_mem_reachable(const struct kgd_mem *mem,
 				       AMDGPU_GEM_DOMAIN_VRAM);
 		return *peer != VGPU_PEER_NONE;
 	}
-	/* System memory has one address for all where nothing translates. */
+	/* Without an IOMMU, system memory has the same bus address for both devices. */
 	return !device_iommu_mapped(vdev->drm.dev) &&
 	       !device_iommu_mapped(home->drm.dev);
 }
@@ -78,7 +79,7 @@ static bool kgd_mem_attached(const struct kgd_mem *mem,
 	return false;
 }
 
-/* Entries are written by kgd_mem_update(). */
+/* Create one mapping. The caller writes its entries by kgd_mem_update(). */
 static int kgd_mem_attach(struct kgd_mem *mem, struct kfd_process_device *pdd,
 			  u64 va, enum vgpu_peer_way peer)
 {
@@ -106,14 +107,17 @@ static int kgd_mem_attach(struct kgd_mem *mem, struct kfd_process_device *pdd,
 	return 0;
 }
 
-/* Has the process mapped anything that shares the reservation of @mem? */
+/* Return whether the process has mapped any memory that shares the reservation of @mem. */
 static bool kgd_mem_resv_mapped(const struct kgd_mem *mem)
 {
 	struct kgd_mem *other;
 
 	if (mem->mapped_to_gpu_memory)
 		return true;
-	/* Otherwise nobody knows its BO but @mem. */
+	/*
+	 * A BO that was neither exported nor imported nor mapped by GEM_VA has no other
+	 * struct kgd_mem, except for the pinned BOs of doorbells and the MMIO page.
+	 */
 	if (!mem->dmabuf && !mem->gem)
 		return false;
 	list_for_each_entry(other, &mem->process_info->kfd_bo_list,
@@ -124,13 +128,21 @@ static bool kgd_mem_resv_mapped(const struct kgd_mem *mem)
 	return false;
 }
 
+/**
+ * kgd_mem_unfence() - remove the eviction fence after the last mapping of a BO
+ * @mem: memory of which a mapping has been removed
+ *
+ * Does nothing while the process has memory mapped that shares the reservation.
+ *
+ * Context: kfd_process.mutex and the BO's reservation are held.
+ */
 void kgd_mem_unfence(struct kgd_mem *mem)
 {
 	if (!kgd_mem_resv_mapped(mem))
 		kfd_evict_fence_remove(mem->process_info, mem->bo);
 }
 
-/* What is mapped in the VM of @pdd; NULL: what this call has mapped. */
+/* Remove the mappings in the VM of @pdd; NULL: in all VMs, those that are fresh. */
 static void kgd_mem_detach(struct kgd_mem *mem, struct kfd_process_device *pdd)
 {
 	struct kfd_mem_attachment *att, *next;
@@ -166,8 +178,9 @@ static int kgd_mem_map_one(struct kgd_mem *mem, struct kfd_process_device *pdd)
 }
 
 /*
- * From *@done on, as far as it goes; then the entries of all are written.
- * Reservation held, the BO in its place.
+ * Map @mem in the VMs from pdds[*@done] on, until the first error, then write the entries of
+ * all new mappings. *@done counts the VMs that are mapped. The caller holds the reservation
+ * and has validated the BO.
  */
 static int kgd_mem_map_each(struct kgd_mem *mem,
 			    struct kfd_process_device **pdds, u32 n, u32 *done)
@@ -194,15 +207,16 @@ static int kgd_mem_map_each(struct kgd_mem *mem,
 }
 
 /**
- * kgd_mem_map_check() - look where memory has to be mapped
+ * kgd_mem_map_check() - find the first GPU on which memory is not mapped yet
  * @mem: memory
  * @pdds: state of one process on each GPU; each has an address space
  * @n: number of @pdds, at least one
- * @done: set to how many of @pdds, from the first on, have @mem mapped already
+ * @done: set to the number of leading @pdds on which @mem is mapped already
  *
  * Context: kfd_process.mutex is held.
  *
- * Return: 0; -EINVAL @mem has no address, or pdds[*@done] does not reach it.
+ * Return: 0; -EINVAL if @mem has no GPU address, or the GPU of pdds[*@done] cannot reach the
+ * memory.
  */
 int kgd_mem_map_check(struct kgd_mem *mem, struct kfd_process_device **pdds,
 		      u32 n, u32 *done)
@@ -230,7 +244,10 @@ static int kgd_mem_map_try(struct kgd_mem *mem, struct kfd_process_device **pdds
 	ret = ttm_bo_reserve(tbo, true, false, NULL);
 	if (ret)
 		return ret;
-	/* Engines may be using it through another mapping. */
+	/*
+	 * Validate the BO, unless it is mapped and in place: then engines may be accessing
+	 * it through another mapping.
+	 */
 	if (!mem->mapped_to_gpu_memory || !mem->process_info->resident ||
 	    READ_ONCE(mem->process_info->evicted))
 		ret = kgd_mem_validate(mem);
@@ -247,15 +264,16 @@ static int kgd_mem_map_try(struct kgd_mem *mem, struct kfd_process_device **pdds
 /**
  * kgd_mem_map() - map memory in the address spaces of GPUs
  * @mem: memory
- * @pdds: as for kgd_mem_map_check(), which has been called
+ * @pdds: as for kgd_mem_map_check(), which the caller has called
  * @n: number of @pdds
- * @done: from kgd_mem_map_check(); counted up for each address space, also before an error
+ * @done: from kgd_mem_map_check(), less than @n; incremented for each address space that
+ *        maps @mem, also if the function then fails
  *
- * The caller keeps SVM ranges from the addresses: see kfd_memory_map().
+ * The caller keeps SVM ranges off the addresses: see kfd_memory_map().
  *
- * Context: kfd_process.mutex is held, no reservation.
+ * Context: kfd_process.mutex is held, no reservation; sleeps.
  *
- * Return: 0; -EINVAL the address is taken, or a GPU does not reach the memory; -ENOMEM,
+ * Return: 0; -EINVAL if the address is taken or a GPU cannot reach the memory; -ENOMEM,
  * -ERESTARTSYS, or an error of vgpu_userptr_prepare().
  */
 int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
@@ -268,7 +286,7 @@ int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 
 	lockdep_assert_held(&pdds[0]->process->mutex);
 
-	/* When the process resumes, restore_work looks for the pages. */
+	/* Not before RESUME of a restored process: restore_work looks the pages up then. */
 	if (mem->bo->userptr &&
 	    pdds[0]->process->criu_state != KFD_CRIU_RESTORED) {
 		ret = vgpu_userptr_prepare(mem->bo);
@@ -276,14 +294,14 @@ int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 			return ret;
 		mem->gone = false;
 	}
-	/* Others may hold all that page tables could evict. */
+	/* Page tables find no room while other tasks hold the BOs that could be evicted. */
 	do {
 		vdev = pdds[*done]->node->vdev;
 		frees = vgpu_vram_mgr_frees(vdev);
 		ret = kgd_mem_map_try(mem, pdds, n, done);
 		if (ret != -ENOMEM)
 			return ret;
-		/* Tables of a GPU behind it: @frees is of the wrong one. */
+		/* Page tables of a later GPU found no room; @frees is of @vdev. */
 		if (pdds[*done]->node->vdev != vdev) {
 			ret = 0;
 			continue;
@@ -293,6 +311,17 @@ int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 	return ret;
 }
 
+/**
+ * kgd_mem_unmap() - unmap memory from the address space of a GPU
+ * @mem: memory
+ * @pdd: state of the process on the GPU
+ *
+ * On return the GPU does not reach the memory.
+ *
+ * Context: kfd_process.mutex is held; takes the BO's reservation.
+ *
+ * Return: 0; -EINVAL if @mem is not mapped there; -EBUSY if a queue uses the mapping.
+ */
 int kgd_mem_unmap(struct kgd_mem *mem, struct kfd_process_device *pdd)
 {
 	struct kfd_mem_attachment *att;
@@ -310,6 +339,15 @@ int kgd_mem_unmap(struct kgd_mem *mem, struct kfd_process_device *pdd)
 	return 0;
 }
 
+/**
+ * kgd_mem_find() - find the mapping at a GPU address
+ * @pdd: state of the process on the GPU
+ * @va: GPU address, of any byte of the mapping
+ *
+ * Context: kfd_process.mutex is held.
+ *
+ * Return: the mapping, or NULL.
+ */
 struct kfd_mem_attachment *kgd_mem_find(struct kfd_process_device *pdd, u64 va)
 {
 	struct kfd_mem_attachment *att;

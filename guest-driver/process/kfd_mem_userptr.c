@@ -2,12 +2,11 @@
 /*
  * User pointers of ALLOC_MEMORY_OF_GPU.
  *
- * When the process's memory changes, the queues are taken off in the notifier,
- * and restore_work (kfd_evict.c) finds the new pages and writes the entries
- * before the queues run again. Memory that is not there any more leaves no
- * entries: an access is a fault, as amdgpu has it, rather than a queue that never
- * runs again. Memory that may not be written (mprotect) is waited for: the queues
- * stay off until it may.
+ * When the memory of the process changes, the MMU notifier takes the queues off the
+ * hardware; restore_work (kfd_evict.c) looks up the new pages and writes the entries before
+ * the queues run again. A user pointer whose memory was unmapped gets no entries, as in
+ * amdgpu: an access faults. Without this rule the queues would never be restored. If memory
+ * may not be written (mprotect), the queues stay off the hardware until it may.
  */
 #include <linux/mm.h>
 #include <drm/amdgpu_drm.h>
@@ -20,6 +19,7 @@
 #include "kfd_node.h"
 #include "kfd_process.h"
 
+/* vgpu_userptr_invalidate_fn */
 static void kfd_userptr_invalidate(void *owner)
 {
 	struct kgd_mem *mem = owner;
@@ -28,6 +28,18 @@ static void kfd_userptr_invalidate(void *owner)
 	kfd_evict_now(mem->process_info, KFD_QUEUE_EVICTION_TRIGGER_USERPTR);
 }
 
+/**
+ * kfd_userptr_create() - create the BO of a user pointer, and charge it to the memory limit
+ * @pdd: state of the process on the GPU
+ * @mem: memory without a BO
+ * @addr: user address, tagged or not; page aligned
+ * @size: bytes, whole pages
+ * @later: do not look up the pages now; kgd_mem.gone is set until a restore has found them
+ *
+ * Context: kfd_process.mutex is held, no reservation; takes mmap_lock.
+ *
+ * Return: 0; -EINVAL; -ENOMEM; an error of vgpu_userptr_create() or vgpu_userptr_populate().
+ */
 int kfd_userptr_create(struct kfd_process_device *pdd, struct kgd_mem *mem,
 		       u64 addr, u64 size, bool later)
 {
@@ -38,7 +50,7 @@ int kfd_userptr_create(struct kfd_process_device *pdd, struct kgd_mem *mem,
 	addr = untagged_addr(addr);
 	if (!addr)
 		return -EINVAL;
-	/* It would not fit when all its pages have been found. */
+	/* The BO would not fit into GTT when all its pages have been found. */
 	if (size > vgpu_gtt_mgr_size(node->vdev))
 		return -ENOMEM;
 	ret = kfd_mem_limit_reserve(node, AMDGPU_GEM_DOMAIN_GTT, size);
@@ -51,7 +63,7 @@ int kfd_userptr_create(struct kfd_process_device *pdd, struct kgd_mem *mem,
 					size);
 		return ret;
 	}
-	/* From now on the BO gives back its share itself. */
+	/* From here on the release of the BO returns the charge: kgd_mem_bo_release(). */
 	bo->charged = AMDGPU_GEM_DOMAIN_GTT;
 	bo->owner_ops = &kgd_mem_owner_ops;
 	mem->bo = bo;
@@ -68,6 +80,16 @@ int kfd_userptr_create(struct kfd_process_device *pdd, struct kgd_mem *mem,
 	return ret;
 }
 
+/**
+ * kfd_userptr_prepare() - look up the pages of a user pointer
+ * @mem: user pointer
+ *
+ * Memory that does not exist is no error: kgd_mem.gone is set.
+ *
+ * Context: kfd_process.mutex is held, no reservation; takes mmap_lock.
+ *
+ * Return: 0, or an error of vgpu_userptr_prepare() other than -EFAULT.
+ */
 int kfd_userptr_prepare(struct kgd_mem *mem)
 {
 	int ret = vgpu_userptr_prepare(mem->bo);
@@ -76,6 +98,15 @@ int kfd_userptr_prepare(struct kgd_mem *mem)
 	return mem->gone ? 0 : ret;
 }
 
+/**
+ * kfd_userptr_place() - bind the pages of kfd_userptr_prepare(), or unbind if there are none
+ * @mem: user pointer
+ *
+ * Context: the BO's reservation is held.
+ *
+ * Return: 0; -EAGAIN without pages: kfd_userptr_prepare() has to be called again; -ENOMEM,
+ * -ERESTARTSYS, -EIO if the device cannot address the pages.
+ */
 int kfd_userptr_place(struct kgd_mem *mem)
 {
 	return mem->gone ? vgpu_userptr_unbind(mem->bo) :

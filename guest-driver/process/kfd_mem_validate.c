@@ -1,32 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * BOs on their way to where they belong, with the entries of their mappings.
+ * Validation of a process's BOs: a place for each, then the entries of its mappings.
  *
- * DOC: the way back when memory is short
+ * DOC: restore under memory pressure
  *
- * VRAM that others have is taken: what is in it is copied to system memory, and
- * freed there when it comes back. But when TTM is at its limit it swaps out for
- * each BO that needs system memory, whole BOs, copied by the CPU, one at a time
- * in the system; everybody waits in one line for that. So then:
+ * A restore evicts BOs of other processes from VRAM: their content is copied to system
+ * memory. At its limit, TTM swaps out one whole BO for each BO that needs system memory.
+ * The CPU copies swapped BOs, one at a time in the system, and all tasks wait for this. So
+ * while BOs are being swapped out (vgpu_mm_swaps()):
  *
- * No process takes VRAM from others to come back. It has what is free there;
- * the rest of its BOs stay in system memory, or come there if they have been
- * swapped out, and are mapped where they are. Those of the others stay in VRAM.
+ * - A restore evicts no VRAM, so BOs of other processes stay there. The restore uses free
+ *   VRAM; BOs that find none stay in system memory, or are swapped in there, and are mapped
+ *   where they are.
+ * - No BO is sent to VRAM ahead: its system pages are not freed until the copy completes.
  *
- * And no BO is sent ahead of the others: its pages count until it has arrived.
+ * DOC: reservations of a restore
  *
- * DOC: reservations of a process that comes back
+ * A restore reserves all BOs under one ww ticket, twice: first to send BOs to VRAM ahead,
+ * then to give each BO its place and its entries. Between the two, the restore waits for the
+ * copies without reservations, so that CPU faults and allocations need not wait for them.
+ * With a ticket, TTM waits for a BO that another task has reserved, instead of skipping it;
+ * and no other task evicts a BO of the process while the next BO is placed.
  *
- * All BOs are reserved under one ww ticket, twice: to send those of VRAM ahead, and to give
- * each BO its place and its entries. Between the two, copies are waited for without
- * reservations, so that CPU faults and allocations do not wait for them. With the ticket
- * TTM waits for the reservation of a BO that others hold just now, where without a ticket
- * it passes the BO over; and nobody takes one BO of the process while the next is placed.
- *
- * A ticket is of no more use when TTM has not found room: TTM 6.12 returns -ENOSPC also
- * after -EDEADLK, after which nothing may be locked with the ticket before all is unlocked.
- * So the first BO that finds no room in VRAM ends the sending ahead, and those that are not
- * in VRAM then get what is free there, or a place in GTT.
+ * A ticket is of no use after TTM has found no room: TTM 6.12 returns -ENOSPC also after
+ * -EDEADLK, after which the caller must drop all reservations before it locks another one
+ * with the ticket. So the first BO that finds no room in VRAM ends the sending ahead; each
+ * BO that is not in VRAM then gets free VRAM or a place in GTT.
  */
 #include <linux/dma-resv.h>
 #include <drm/amdgpu_drm.h>
@@ -40,10 +39,10 @@
 #include "kfd_mem.h"
 #include "kfd_process.h"
 
-/* Mappings of a BO whose entries are written together. */
+/* Number of mappings of a BO whose entries are written together. */
 #define UPDATE_AT_ONCE	16
 
-/* Where the BO belongs, or GTT. No ticket held. */
+/* Move the BO to where it belongs or, without VRAM, to GTT. No ticket held. */
 static int kgd_mem_place(struct kgd_mem *mem)
 {
 	bool vram = mem->domain == AMDGPU_GEM_DOMAIN_VRAM;
@@ -58,6 +57,16 @@ static int kgd_mem_place(struct kgd_mem *mem)
 	return ret;
 }
 
+/**
+ * kgd_mem_update() - write the page-table entries of a BO's mappings
+ * @mem: memory
+ *
+ * Mappings whose BO has not moved stay as they are.
+ *
+ * Context: the BO's reservation is held; sleeps.
+ *
+ * Return: 0; -EINVAL if one of the GPUs does not reach the place of the BO; -ERESTARTSYS.
+ */
 int kgd_mem_update(struct kgd_mem *mem)
 {
 	struct vgpu_vm_bo *vbos[UPDATE_AT_ONCE];
@@ -85,7 +94,7 @@ int kgd_mem_update(struct kgd_mem *mem)
 	return n ? vgpu_vm_bo_update(vbos, n) : 0;
 }
 
-/* The BO has a place: wait for its contents, and write its entries. */
+/* Wait until moves of the BO are done, then write its entries. */
 static int kgd_mem_settle(struct kgd_mem *mem)
 {
 	long left = dma_resv_wait_timeout(mem->bo->tbo.base.resv,
@@ -95,6 +104,16 @@ static int kgd_mem_settle(struct kgd_mem *mem)
 	return left < 0 ? left : kgd_mem_update(mem);
 }
 
+/**
+ * kgd_mem_validate() - move a BO to its place, and write its entries
+ * @mem: memory
+ *
+ * Waits until the move is done.
+ *
+ * Context: the BO's reservation is held, without a ticket; sleeps.
+ *
+ * Return: 0; -EAGAIN if a user pointer has no pages; -EINVAL, -EIO, -ENOMEM, -ERESTARTSYS.
+ */
 int kgd_mem_validate(struct kgd_mem *mem)
 {
 	int ret;
@@ -105,7 +124,7 @@ int kgd_mem_validate(struct kgd_mem *mem)
 	return ret ?: kgd_mem_settle(mem);
 }
 
-/* Does it go and come back with the process? Registers in a BAR stay where they are. */
+/* Return whether a restore moves @mem. Doorbells and the MMIO page are pinned. */
 static bool kgd_mem_moves(const struct kgd_mem *mem)
 {
 	return mem->mapped_to_gpu_memory && !kgd_mem_is_bar(mem);
@@ -132,8 +151,9 @@ static int kgd_mem_lock_each(struct amdkfd_process_info *info, struct drm_exec *
 }
 
 /*
- * Call @fn(@info, @again) with the reservations of all BOs that move. Within the loop, since
- * TTM may take more locks with the ticket. -ENOMEM, -ERESTARTSYS or what @fn returns.
+ * Call @fn(@info, @again) with the reservations of all BOs that move. The call is inside the
+ * locking loop, since TTM may take more locks with the ticket. Returns -ENOMEM, -ERESTARTSYS
+ * or the result of @fn.
  */
 static int kgd_mem_locked(struct amdkfd_process_info *info, bool again,
 			  int (*fn)(struct amdkfd_process_info *info, bool again))
@@ -155,7 +175,7 @@ static int kgd_mem_locked(struct amdkfd_process_info *info, bool again,
 	return ret;
 }
 
-/* The BO is in its place, or on the way: with the eviction fence, and last on TTM's list. */
+/* The BO is in place or being copied there: move it to the tail of the LRU, and fence it. */
 static int kgd_mem_placed(struct amdkfd_process_info *info, struct kgd_mem *mem)
 {
 	ttm_bo_move_to_lru_tail_unlocked(&mem->bo->tbo);
@@ -163,9 +183,9 @@ static int kgd_mem_placed(struct amdkfd_process_info *info, struct kgd_mem *mem)
 }
 
 /*
- * Have BOs on their way back to VRAM, as many as there is room for: one is copied while the
- * next is given its memory. Each has its fence at once, so that nobody gets its new memory
- * for nothing.
+ * Start the copies of BOs to VRAM, evicting others, until TTM finds no more room. A BO is
+ * copied while the next one gets its VRAM. Each BO gets the eviction fence at once, so that an eviction of its new VRAM
+ * signals the fence and restarts the restore.
  */
 static int kgd_mem_send_ahead(struct amdkfd_process_info *info, bool again)
 {
@@ -186,7 +206,7 @@ static int kgd_mem_send_ahead(struct amdkfd_process_info *info, bool again)
 	return 0;
 }
 
-/* 0 or -ERESTARTSYS. */
+/* Wait for the copies of kgd_mem_send_ahead(). Returns 0 or -ERESTARTSYS. */
 static int kgd_mem_await_sent(struct amdkfd_process_info *info)
 {
 	struct kgd_mem *mem;
@@ -220,7 +240,7 @@ static int kgd_mem_bring(struct amdkfd_process_info *info, struct kgd_mem *mem)
 	return ret ?: kgd_mem_placed(info, mem);
 }
 
-/* Until each is there, with its entries. */
+/* Give each BO its place and its entries. */
 static int kgd_mem_bring_all(struct amdkfd_process_info *info, bool again)
 {
 	struct kgd_mem *mem;
@@ -229,7 +249,7 @@ static int kgd_mem_bring_all(struct amdkfd_process_info *info, bool again)
 	list_for_each_entry(mem, &info->kfd_bo_list, validate_list) {
 		if (!kgd_mem_moves(mem))
 			continue;
-		/* In vain: others may have what is there already. Begin anew. */
+		/* The fence has signalled, so BOs that are done may be evicted already. Start again. */
 		if (again && kfd_evict_signalled(info))
 			return -EAGAIN;
 		ret = kgd_mem_bring(info, mem);
@@ -239,13 +259,21 @@ static int kgd_mem_bring_all(struct amdkfd_process_info *info, bool again)
 	return 0;
 }
 
-/* When a restored process resumes, restore_work looks for the pages. */
+/* Not before RESUME of a restored process: restore_work looks the pages up then. */
 static bool kgd_mem_needs_pages(struct kfd_process *p, struct kgd_mem *mem)
 {
 	return mem->mapped_to_gpu_memory && mem->bo->userptr &&
 	       p->criu_state != KFD_CRIU_RESTORED;
 }
 
+/**
+ * kgd_mem_pages_missing() - whether kgd_mem_find_pages() has pages to look up
+ * @p: process
+ *
+ * Context: kfd_process.mutex is held. Does not wait.
+ *
+ * Return: true if pages of a mapped user pointer have changed.
+ */
 bool kgd_mem_pages_missing(struct kfd_process *p)
 {
 	struct kgd_mem *mem;
@@ -260,6 +288,17 @@ bool kgd_mem_pages_missing(struct kfd_process *p)
 	return false;
 }
 
+/**
+ * kgd_mem_find_pages() - look up the pages of all mapped user pointers of a process
+ * @p: process
+ *
+ * To be called before kgd_mem_validate_all(). Waits for the process's mmap_lock and for
+ * page-ins, without limit.
+ *
+ * Context: kfd_process.mutex is held, and no lock or slot that other processes need.
+ *
+ * Return: 0, or an error of vgpu_userptr_prepare() other than -EFAULT.
+ */
 int kgd_mem_find_pages(struct kfd_process *p)
 {
 	struct kgd_mem *mem;
@@ -277,6 +316,20 @@ int kgd_mem_find_pages(struct kfd_process *p)
 	return ret;
 }
 
+/**
+ * kgd_mem_validate_all() - validate and fence all mapped BOs of a process
+ * @p: process
+ * @again: return -EAGAIN when the eviction fence signals
+ *
+ * On return each BO has a place, the eviction fence and up-to-date entries. Before the call
+ * the caller creates the eviction fence and then calls kgd_mem_find_pages(), so that an
+ * invalidation of these pages signals the fence.
+ *
+ * Context: kfd_process.mutex is held; sleeps.
+ *
+ * Return: 0; -EAGAIN as @again asks, or if a user pointer has no pages, after which the
+ * caller starts again; -EINVAL, -EIO, -ENOMEM, -ERESTARTSYS.
+ */
 int kgd_mem_validate_all(struct kfd_process *p, bool again)
 {
 	struct amdkfd_process_info *info = &p->kgd_process_info;
