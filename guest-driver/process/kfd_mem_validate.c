@@ -184,8 +184,8 @@ static int kgd_mem_placed(struct amdkfd_process_info *info, struct kgd_mem *mem)
 
 /*
  * Start the copies of BOs to VRAM, evicting others, until TTM finds no more room. A BO is
- * copied while the next one gets its VRAM. Each BO gets the eviction fence at once, so that an eviction of its new VRAM
- * signals the fence and restarts the restore.
+ * copied while the next one gets its VRAM. Each BO gets the eviction fence at once, so that
+ * an eviction of its new VRAM signals the fence and restarts the restore.
  */
 static int kgd_mem_send_ahead(struct amdkfd_process_info *info, bool again)
 {
@@ -249,7 +249,7 @@ static int kgd_mem_bring_all(struct amdkfd_process_info *info, bool again)
 	list_for_each_entry(mem, &info->kfd_bo_list, validate_list) {
 		if (!kgd_mem_moves(mem))
 			continue;
-		/* The fence has signalled, so BOs that are done may be evicted already. Start again. */
+		/* After the fence has signalled, BOs may be evicted again: start again. */
 		if (again && kfd_evict_signalled(info))
 			return -EAGAIN;
 		ret = kgd_mem_bring(info, mem);

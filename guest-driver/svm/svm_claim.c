@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Addresses of buffer objects: no range is there, and none comes while one is mapped. */
+/* Addresses of BOs: SVM ranges and BOs do not overlap. */
 #include <linux/interval_tree.h>
 #include <linux/overflow.h>
 #include <kunit/visibility.h>
@@ -8,7 +8,7 @@
 #include "svm.h"
 #include "svm_range.h"
 
-/* The pages of these bytes. False: there are no such bytes. */
+/* Set *@iv to the pages of the bytes. Return false if @size is 0 or the end wraps around. */
 static bool svm_interval_of(u64 start, u64 size, struct svm_interval *iv)
 {
 	u64 last;
@@ -26,8 +26,8 @@ static bool svm_has_range(struct svm_range_list *svms, struct svm_interval iv)
 }
 
 /*
- * Is there a range in @iv? svms->lock is held on return. mmap_lock is taken only
- * if a munmap may have taken the range that is found.
+ * Take svms->lock, and return whether a range overlaps @iv. mmap_lock is taken only if a
+ * pending munmap may remove the range.
  */
 static bool svm_lock_has_range(struct svm_range_list *svms,
 			       struct svm_interval iv)
@@ -43,6 +43,19 @@ static bool svm_lock_has_range(struct svm_range_list *svms,
 	return svm_has_range(svms, iv);
 }
 
+/**
+ * svm_range_overlaps() - whether an SVM range overlaps addresses, so that no BO may be there
+ * @p: process
+ * @start: first byte
+ * @size: bytes
+ *
+ * Another thread may create such a range right after the call; see svm_claim().
+ *
+ * Context: the process's mm is alive. Takes svm_range_list.lock, and mmap_lock if munmaps
+ * are pending.
+ *
+ * Return: true if a range overlaps; false also if @size is 0 or the end wraps around.
+ */
 bool svm_range_overlaps(struct kfd_process *p, u64 start, u64 size)
 {
 	struct svm_range_list *svms = p->svms;
@@ -56,6 +69,20 @@ bool svm_range_overlaps(struct kfd_process *p, u64 start, u64 size)
 	return overlaps;
 }
 
+/**
+ * svm_claim() - keep SVM ranges off addresses while a BO is mapped there
+ * @p: process
+ * @start: first byte
+ * @size: bytes
+ *
+ * Until svm_unclaim() no range is created at the addresses. Meanwhile the caller maps the
+ * BO, which keeps ranges off from then on.
+ *
+ * Context: kfd_process.mutex is held until svm_unclaim(), no reservation is; otherwise as
+ * svm_range_overlaps().
+ *
+ * Return: 0; -EADDRINUSE if a range overlaps; -EINVAL if @size is 0 or the end wraps around.
+ */
 int svm_claim(struct kfd_process *p, u64 start, u64 size)
 {
 	struct svm_range_list *svms = p->svms;
@@ -77,6 +104,12 @@ int svm_claim(struct kfd_process *p, u64 start, u64 size)
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_claim);
 
+/**
+ * svm_unclaim() - end a successful svm_claim()
+ * @p: process
+ *
+ * Context: kfd_process.mutex is held. Takes svm_range_list.lock.
+ */
 void svm_unclaim(struct kfd_process *p)
 {
 	lockdep_assert_held(&p->mutex);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Ranges in a checkpoint of their process. What is in the memory is the
- * checkpointer's: he reads it as the CPU does, which brings it to system memory.
+ * SVM ranges in a checkpoint of their process. The checkpoint has attributes only: CRIU saves
+ * the content of the memory, by CPU accesses, which migrate VRAM to system memory.
  */
 #include <linux/overflow.h>
 #include <linux/slab.h>
@@ -17,24 +17,33 @@
 
 /**
  * struct svm_criu_metadata_list - ranges that a restored process gets when it is resumed
- * @n: their number
+ * @n: number of ranges
  * @ranges: the ranges, by address
  *
- * One allocation for all: a checkpoint may have millions of them.
+ * A checkpoint may have millions of ranges, so all are in one allocation.
  */
 struct svm_criu_metadata_list {
 	u32 n;
 	struct svm_saved_range ranges[] __counted_by(n);
 };
 
+/* Take svm_lock(), after all queued faults are served. Returns 0 or -ESRCH. */
 static int svm_criu_lock(struct svm_range_list *svms)
 {
-	/* What queues asked for before they stopped makes ranges, too. */
+	/* Faults that queues raised before they were stopped may create ranges. */
 	if (!bitmap_empty(svms->bitmap_supported, SVM_MAX_GPU))
 		svm_fault_flush(svms);
 	return svm_lock_alive(svms) ? 0 : -ESRCH;
 }
 
+/**
+ * svm_criu_count() - count the ranges of a process
+ * @p: process whose queues are off the hardware
+ *
+ * Context: kfd_process.mutex is held. Takes the locks of svm/.
+ *
+ * Return: number of ranges, or -ESRCH if the process's address space has ended.
+ */
 int svm_criu_count(struct kfd_process *p)
 {
 	struct svm_range_list *svms = p->svms;
@@ -63,6 +72,17 @@ static void svm_criu_save_one(const struct svm_range *r,
 	s->granularity = a->granularity;
 }
 
+/**
+ * svm_criu_save() - copy the attributes of all ranges of a process
+ * @p: process whose queues are off the hardware
+ * @ranges: array for @n ranges
+ * @n: result of svm_criu_count()
+ *
+ * Context: kfd_process.mutex is held. Takes the locks of svm/.
+ *
+ * Return: 0; -ESRCH if the process's address space has ended; -EINVAL if the process does
+ * not have @n ranges.
+ */
 int svm_criu_save(struct kfd_process *p, struct svm_saved_range *ranges, u32 n)
 {
 	struct svm_range_list *svms = p->svms;
@@ -82,7 +102,7 @@ int svm_criu_save(struct kfd_process *p, struct svm_saved_range *ranges, u32 n)
 	return i == n ? 0 : -EINVAL;
 }
 
-/* A GPU that does SVM, or what the uAPI has for none. */
+/* Return whether @loc is a GPU that supports SVM, or KFD_IOCTL_SVM_LOCATION_*. */
 static bool svm_criu_loc_ok(struct kfd_process *p, u32 loc)
 {
 	struct kfd_process_device *pdd;
@@ -120,6 +140,17 @@ static int svm_criu_check(struct kfd_process *p,
 	return 0;
 }
 
+/**
+ * svm_criu_keep() - copy the ranges of a checkpoint for svm_criu_resume()
+ * @p: process that is being restored; no ranges are kept for it yet
+ * @ranges: ranges, from user space
+ * @n: number of ranges
+ *
+ * Context: kfd_process.mutex is held; sleeps.
+ *
+ * Return: 0; -EINVAL if no process can have such ranges; -EPERM without device-private
+ * memory; -ENOMEM.
+ */
 int svm_criu_keep(struct kfd_process *p, const struct svm_saved_range *ranges,
 		  u32 n)
 {
@@ -154,7 +185,7 @@ static int svm_criu_restore(struct kfd_process *p, const struct svm_saved_range 
 		KFD_IOCTL_SVM_ATTR_CLR_FLAGS, ~s->flags };
 	attrs[n++] = (struct kfd_ioctl_svm_attribute) {
 		KFD_IOCTL_SVM_ATTR_GRANULARITY, s->granularity };
-	/* It goes there once more, as with amdkfd. */
+	/* Repeats the last prefetch, as amdkfd does. */
 	if (s->prefetch_loc != KFD_IOCTL_SVM_LOCATION_UNDEFINED)
 		attrs[n++] = (struct kfd_ioctl_svm_attribute) {
 			KFD_IOCTL_SVM_ATTR_PREFETCH_LOC, s->prefetch_loc };
@@ -169,6 +200,16 @@ static int svm_criu_restore(struct kfd_process *p, const struct svm_saved_range 
 	return svm_attr_set(p, iv, n, attrs);
 }
 
+/**
+ * svm_criu_resume() - create the ranges of svm_criu_keep()
+ * @p: restored process; its memory exists
+ *
+ * The ranges stay kept, so the caller may repeat the call after an error.
+ *
+ * Context: kfd_process.mutex is held, and a reference to the mm. Takes the locks of svm/.
+ *
+ * Return: 0, or an error of svm_ioctl().
+ */
 int svm_criu_resume(struct kfd_process *p)
 {
 	struct svm_criu_metadata_list *kept = p->svms->criu_svm_metadata_list;
@@ -183,6 +224,12 @@ int svm_criu_resume(struct kfd_process *p)
 	return 0;
 }
 
+/**
+ * svm_criu_forget() - free the ranges of svm_criu_keep()
+ * @p: process
+ *
+ * Context: kfd_process.mutex is held, or @p has no references any more.
+ */
 void svm_criu_forget(struct kfd_process *p)
 {
 	kvfree(p->svms->criu_svm_metadata_list);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Arithmetic on page intervals and GPU timestamps. See svm_interval.h. */
+/* Arithmetic on page intervals and GPU timestamps, documented in svm_interval.h. */
 #include <linux/bits.h>
 #include <linux/minmax.h>
 
@@ -30,7 +30,7 @@ struct svm_interval svm_window_avoid(struct svm_interval win,
 	return win;
 }
 
-/* Overlap, or one ends where the other starts. */
+/* Return whether the intervals overlap or are adjacent. */
 static bool svm_interval_touch(struct svm_interval a, struct svm_interval b)
 {
 	return (a.last == ULONG_MAX || b.first <= a.last + 1) &&
@@ -50,7 +50,7 @@ void svm_unmap_log_add(struct svm_unmap_log *log, struct svm_interval iv)
 {
 	unsigned int i = 0;
 
-	/* Take in every entry that touches; the new hull may touch others. */
+	/* Join @iv with each entry that touches it; the result may touch more entries. */
 	while (i < log->n) {
 		if (svm_interval_touch(log->iv[i], iv)) {
 			iv = svm_interval_hull(log->iv[i], iv);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Arithmetic on page intervals and GPU timestamps. No locks, no allocation, no
- * device: KUnit tests it alone (tests/svm/svm_interval_test.c).
+ * Arithmetic on page intervals and GPU timestamps, without locks, allocation or device;
+ * tested by tests/svm/svm_interval_test.c.
  */
 #ifndef SVM_INTERVAL_H
 #define SVM_INTERVAL_H
@@ -9,7 +9,9 @@
 #include <linux/types.h>
 
 /**
- * struct svm_interval - pages @first to @last, both included
+ * struct svm_interval - an interval of pages
+ * @first: number of the first page
+ * @last: number of the last page, included
  */
 struct svm_interval {
 	unsigned long first;
@@ -29,13 +31,13 @@ static inline bool svm_interval_has(struct svm_interval iv, unsigned long page)
 #define SVM_UNMAP_LOG_LEN	4
 
 /**
- * struct svm_unmap_log - what was unmapped from a range since the last look
- * @n: entries used
- * @inexact: more than @iv could hold: @iv[0] is the hull, and only the memory
- *           map knows which pages of it are gone
+ * struct svm_unmap_log - pages that were unmapped from a range and are still in the tree
+ * @n: entries of @iv in use
+ * @inexact: the log overflowed: @iv[0] is the hull of all unmapped pages, and the reader has
+ *           to look up in the memory map which pages of it are unmapped
  * @iv: intervals that neither overlap nor touch
  *
- * A notifier writes it, so it has a fixed size.
+ * Written by MMU notifiers, which cannot allocate; so the size is fixed.
  */
 struct svm_unmap_log {
 	unsigned int n;
@@ -44,44 +46,44 @@ struct svm_unmap_log {
 };
 
 /**
- * svm_window - the aligned block around a page
+ * svm_window() - the aligned block around a page
  * @page: page number
- * @order: log2 of the block's pages; BITS_PER_LONG and more mean everything
+ * @order: log2 of the block's pages; from BITS_PER_LONG on: all pages
  * @bounds: contains @page
  *
- * Returns the block of 2^@order pages that @page lies in, cut at @bounds.
+ * Return: the aligned block of 2^@order pages that contains @page, cut at @bounds.
  */
 struct svm_interval svm_window(unsigned long page, unsigned int order,
 			       struct svm_interval bounds);
 
 /**
- * svm_window_avoid - make room for a neighbour
+ * svm_window_avoid() - cut a window at another interval
  * @win: contains @page
  * @page: page number
  * @other: does not contain @page
  *
- * Returns the part of @win around @page that does not overlap @other.
+ * Return: the part of @win around @page that does not overlap @other.
  */
 struct svm_interval svm_window_avoid(struct svm_interval win,
 				     unsigned long page,
 				     struct svm_interval other);
 
 /**
- * svm_unmap_log_add - note that pages were unmapped
- * @log: the log
+ * svm_unmap_log_add() - add unmapped pages to a log
+ * @log: log
  * @iv: pages
  *
- * Intervals that overlap or touch are joined.
+ * Joins intervals that overlap or touch.
  */
 void svm_unmap_log_add(struct svm_unmap_log *log, struct svm_interval iv);
 
 /**
- * svm_ts_after - order of two 48-bit GPU timestamps
- * @a: timestamp; higher bits do not matter
- * @b: timestamp; higher bits do not matter
+ * svm_ts_after() - compare two 48-bit GPU timestamps
+ * @a: timestamp; higher bits are ignored
+ * @b: timestamp; higher bits are ignored
  *
- * Returns true if @a is later than @b, wrap-around considered: right while they
- * are less than 2^47 ticks (16 days at 100 MHz) apart.
+ * Return: true if @a is later than @b, across a wrap-around. Correct for timestamps less than
+ * 2^47 ticks (16 days at 100 MHz) apart.
  */
 bool svm_ts_after(u64 a, u64 b);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* SVM's part of a GPU: comes and goes with the KFD node. */
+/* Creation and removal of struct svm_node, with the KFD node. */
 #include <linux/slab.h>
 #include <drm/drm_print.h>
 
@@ -12,9 +12,9 @@
 
 /**
  * svm_node_init() - allocate a GPU's SVM state, and start to serve its faults
- * @node: GPU; interrupts work
+ * @node: GPU, with interrupts enabled
  *
- * A kernel without device-private memory is no error: svm_supported() is false then.
+ * Without device-private memory the function succeeds, and svm_supported() returns false.
  *
  * Context: sleeps.
  *
@@ -52,7 +52,7 @@ err_free:
 
 /**
  * svm_node_fini() - undo svm_node_init()
- * @node: GPU that no process uses
+ * @node: GPU without processes
  *
  * Context: sleeps until the last device page is free.
  */
@@ -67,12 +67,12 @@ void svm_node_fini(struct kfd_node *node)
 }
 
 /**
- * svm_supported() - whether a GPU does SVM
+ * svm_supported() - whether a GPU supports SVM
  * @node: GPU, after svm_node_init()
  *
  * Context: any.
  *
- * Return: false if the kernel has no device-private memory for it.
+ * Return: false if the kernel has no device-private memory for the GPU.
  */
 bool svm_supported(const struct kfd_node *node)
 {
@@ -83,7 +83,7 @@ bool svm_supported(const struct kfd_node *node)
  * svm_vram_epoch_changed() - whether VRAM was lost
  * @node: GPU
  *
- * Context: recovery only (struct vgpu_reset_client), one call at a time.
+ * Context: recovery only (struct vgpu_reset_client); calls are serialised by the caller.
  *
  * Return: true if VRAM was lost since the last call, or since svm_node_init().
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What SVM keeps of a GPU. */
+/* SVM's state of a GPU. */
 #ifndef SVM_NODE_H
 #define SVM_NODE_H
 
@@ -15,19 +15,21 @@
 /**
  * struct svm_node - SVM's state of one GPU
  * @node: the GPU
- * @pgmap: device-private pages that stand for VRAM; type 0 when the kernel
- *         has no CONFIG_DEVICE_PRIVATE: then no SVM capability is reported
- * @supported: the GPU does SVM
- * @vram_pages: device-private pages in use; who waits for 0 is woken
+ * @pgmap: device-private pages that stand for VRAM; type 0 without CONFIG_DEVICE_PRIVATE, in
+ *         which case the GPU does not report SVM
+ * @supported: the GPU supports SVM
+ * @vram_pages: device-private pages in use; wake_up_var() when it becomes 0
  * @vram_epoch: vgpu_hw.vram_epoch at the last svm_vram_epoch_changed()
- * @dead_bos: VRAM whose last page was freed
- * @reap_work: returns @dead_bos to the VRAM manager
- * @fault_lock: queued faults of all processes on the GPU; taken in the interrupt handler
- * @slots: retry faults by their slot of the CAM: free, or in a list of the queue of
- *         their process; @fault_lock
- * @cam_owners: who has not acknowledged a slot of the CAM, or NULL; @fault_lock
- * @cam_work: queued while all slots are owned: no other process can fault
- * @faults: those of no process
+ * @dead_bos: struct svm_bo whose last page was freed
+ * @reap_work: returns VRAM of @dead_bos to the VRAM manager
+ * @fault_lock: protects the queued faults of all processes on the GPU; taken in the
+ *              interrupt handler
+ * @slots: retry faults, indexed by CAM slot; each is free or in a list of the
+ *         struct svm_fault_queue of its process; @fault_lock
+ * @cam_owners: fault queue that has to acknowledge the CAM slot, or NULL; @fault_lock
+ * @cam_work: queued while all CAM slots are owned, so that queues of other processes cannot
+ *            raise faults
+ * @faults: faults with a PASID that no process has, and faults of the kernel
  * @wq: ordered; runs the work of @faults and @cam_work, which wait for no process
  */
 struct svm_node {
@@ -46,7 +48,7 @@ struct svm_node {
 	struct workqueue_struct *wq;
 };
 
-/* Whose pages HMM and migrate_vma take for this GPU's: svm_hive.c. */
+/* dev_pagemap.owner for HMM and migrate_vma: the same for all GPUs of a hive (svm_hive.c). */
 static inline void *svm_pgmap_owner(const struct kfd_node *node)
 {
 	return node->svm->pgmap.owner;

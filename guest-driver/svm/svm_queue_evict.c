@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * XNACK off (and ranges that are always mapped): the GPU cannot wait for a
- * repair, so it must not run while entries that it may use are missing. An
- * invalidation takes the process's queues off the hardware; restore_work maps
- * everything again and puts them back.
+ * Eviction of queues without XNACK, and for ranges with GPU_ALWAYS_MAPPED: the GPU cannot
+ * retry an access, so queues must not run while entries that they may use are missing. An
+ * invalidation takes the process's queues off the hardware; svm_restore_work() maps the
+ * ranges again and puts the queues back.
  */
 #include "process/kfd_evict.h"
 #include "process/kfd_process.h"
@@ -32,8 +32,8 @@ void svm_evict_queues(struct svm_range_list *svms)
 	unsigned int i;
 
 	/*
-	 * Whoever comes second must find the queues stopped, not about to be:
-	 * hence the lock around both.
+	 * A second caller must not return before the queues are off the hardware, so the
+	 * lock covers the counter and the eviction.
 	 */
 	mutex_lock(&svms->evict_lock);
 	if (atomic_inc_return(&svms->evicted_ranges) == 1) {
@@ -91,7 +91,7 @@ void svm_restore_work(struct work_struct *work)
 	int seen = atomic_read(&svms->evicted_ranges);
 	int ret;
 
-	/* A process that exits has its queues destroyed, not restored. */
+	/* Once the mm has ended, the teardown of the process destroys the queues. */
 	if (!seen || !svm_lock_alive(svms))
 		return;
 	ret = svm_restore_ranges(svms);

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Ranges of a process: the tree, the notifiers, what munmap does to them, life
- * of the whole list.
+ * Ranges of a process: the tree, MMU notifiers, munmap, creation and teardown of
+ * struct svm_range_list.
  *
  * DOC: ranges and munmap
  *
- * A range is an interval of pages with common attributes and one MMU interval
- * notifier. Ranges never overlap. Their bounds do not change: to split one is
- * to insert two and remove the old, in that order, so that at no time an
- * invalidation finds nobody who listens.
+ * A range is an interval of pages with common attributes and one MMU interval notifier.
+ * Ranges never overlap in the tree, and their bounds do not change. A split inserts two new
+ * ranges and removes the old one, in this order, so that each invalidation finds a notifier.
  *
- * The notifier of a munmap may neither allocate nor take svms->lock. It clears
- * the GPU's entries, notes the pages in the range's fixed-size log and queues
- * the range. Whoever takes svms->lock next for something that depends on the
- * tree applies the logs first, under mmap_lock for writing; the work item sees
- * to it that this happens soon.
+ * The notifier of a munmap may neither allocate nor take svms->lock. It clears the GPU
+ * entries, adds the pages to the range's fixed-size log, and queues the range. The next task
+ * that takes svm_lock() or svm_lock_write() applies the logs to the tree first, under
+ * mmap_lock for writing; deferred_list_work does so if no other task comes earlier.
  */
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
@@ -37,7 +35,7 @@
 #include "svm_range.h"
 #include "svm_trace.h"
 
-#define SVM_MAX_DEFAULT_GRANULARITY	0x1bu	/* amdgpu's limit: 512 GiB */
+#define SVM_MAX_DEFAULT_GRANULARITY	0x1bu	/* as in amdgpu: 512 GiB */
 
 static const struct mmu_interval_notifier_ops svm_range_notifier_ops;
 
@@ -54,7 +52,7 @@ void svm_default_attrs(struct svm_range_list *svms, struct svm_attrs *attrs)
 	attrs->flags = KFD_IOCTL_SVM_FLAG_HOST_ACCESS |
 		       KFD_IOCTL_SVM_FLAG_COHERENT;
 	attrs->granularity = svms->default_granularity;
-	/* A GPU that can fault may access everything unless told otherwise. */
+	/* With XNACK, GPUs may access memory of which SET_ATTR has not set the access. */
 	if (READ_ONCE(svm_process(svms)->xnack_enabled))
 		bitmap_copy(attrs->bitmap_access, svms->bitmap_supported,
 			    SVM_MAX_GPU);
@@ -89,7 +87,10 @@ bool svm_va_busy(struct svm_range_list *svms, struct svm_interval iv)
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_va_busy);
 
-/* Reclaim may wait for @lock (by way of a notifier): lockdep knows at once. */
+/*
+ * Reclaim may wait for @lock, because MMU notifiers take it. Teach lockdep this order before
+ * the first reclaim.
+ */
 static void svm_lockdep_init(struct mutex *lock)
 {
 	fs_reclaim_acquire(GFP_KERNEL);
@@ -131,7 +132,7 @@ static struct svm_range *svm_range_insert(struct svm_range_list *svms,
 		return ERR_PTR(ret);
 	}
 
-	/* The list is by address: go behind the last range that starts before. */
+	/* The list is ordered by address: insert before the next range. */
 	node = interval_tree_iter_first(&svms->objects, iv.first, ULONG_MAX);
 	if (node)
 		prev = container_of(node, struct svm_range, it_node)->list.prev;
@@ -142,7 +143,7 @@ static struct svm_range *svm_range_insert(struct svm_range_list *svms,
 	return r;
 }
 
-/* Take a range out. After this nobody else knows it. svms->lock held. */
+/* Remove a range from tree, list and notifiers. The caller frees it. svms->lock held. */
 static void svm_range_unlink(struct svm_range *r)
 {
 	struct svm_range_list *svms = r->svms;
@@ -152,7 +153,7 @@ static void svm_range_unlink(struct svm_range *r)
 	interval_tree_remove(&r->it_node, &svms->objects);
 	list_del(&r->list);
 	mmu_interval_notifier_remove(&r->notifier);
-	/* No callback runs any more that could queue it again. */
+	/* The notifier is removed, so no callback queues the range again. */
 	spin_lock(&svms->deferred_list_lock);
 	list_del(&r->deferred_list);
 	spin_unlock(&svms->deferred_list_lock);
@@ -164,7 +165,7 @@ static void svm_range_free(struct svm_range *r)
 	kfree(r);
 }
 
-/* The notifier stays until the entries are cleared. svms->lock held. */
+/* Remove and free a range; the notifier must outlive its GPU entries. svms->lock held. */
 static void svm_range_remove(struct svm_range *r)
 {
 	mutex_lock(&r->lock);
@@ -186,7 +187,7 @@ struct svm_range *svm_range_create(struct svm_range_list *svms,
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_range_create);
 
-/* What the notifier of the old range did until it was removed. */
+/* Merge state that @old's notifier may have changed until it was removed. */
 static void svm_range_inherit(struct svm_range *r, const struct svm_range *old)
 {
 	mutex_lock(&r->lock);
@@ -218,7 +219,10 @@ int svm_range_split_at(struct svm_range_list *svms, unsigned long page)
 		svm_range_free(left);
 		return PTR_ERR(right);
 	}
-	/* From here on invalidations must find entries to clear in both. */
+	/*
+	 * Before @r is removed, the new notifiers must clear entries of @r. After that, merge
+	 * what the notifier of @r did in between.
+	 */
 	svm_range_inherit(left, r);
 	svm_range_inherit(right, r);
 	svm_range_unlink(r);
@@ -234,8 +238,8 @@ static void svm_range_cut(struct svm_range_list *svms, struct svm_interval iv)
 	struct interval_tree_node *node, *next;
 
 	/*
-	 * Without memory for a split the whole range is forgotten: its pages
-	 * fall back to default attributes, which is safe.
+	 * If a split fails for lack of memory, the whole range is removed: its other pages
+	 * get default attributes, which is safe.
 	 */
 	svm_range_split_at(svms, iv.first);
 	if (iv.last != ULONG_MAX)
@@ -270,7 +274,7 @@ static void svm_range_cut_holes(struct svm_range_list *svms,
 	}
 }
 
-/* Apply what munmap logged. mmap_lock for writing, svms->lock held. */
+/* Apply all pending munmaps to the tree. mmap_lock for writing, svms->lock held. */
 static void svm_deferred_run(struct svm_range_list *svms)
 {
 	struct svm_range *r;
@@ -358,9 +362,10 @@ bool svm_lock_alive(struct svm_range_list *svms)
 void svm_unlock_alive(struct svm_range_list *svms)
 {
 	svm_unlock(svms);
-	mmput_async(svms->mm);	/* the last one would tear it down here */
+	mmput_async(svms->mm);	/* not here: the last reference tears the mm down */
 }
 
+/* Log an munmap of pages of @r for svm_deferred_run(). Called by the notifier. */
 static void svm_defer_unmap(struct svm_range *r, struct svm_interval iv)
 {
 	struct svm_range_list *svms = r->svms;
@@ -373,11 +378,7 @@ static void svm_defer_unmap(struct svm_range *r, struct svm_interval iv)
 	queue_work(svms->wq, &svms->deferred_list_work);
 }
 
-/*
- * The CPU's page tables change. When this returns, no GPU reaches the pages
- * any more. Runs under mmap_lock, or rmap locks, or from reclaim.
- */
-/* r->lock held. */
+/* Send the SMI event of an unmapping on each GPU that has entries. r->lock held. */
 static void svm_range_report_unmap(struct svm_range *r, struct svm_interval iv,
 				   enum mmu_notifier_event event)
 {
@@ -396,6 +397,10 @@ static void svm_range_report_unmap(struct svm_range *r, struct svm_interval iv,
 			      iv.first, svm_interval_pages(iv), why);
 }
 
+/*
+ * mmu_interval_notifier_ops.invalidate: the CPU's page tables change. On return no GPU
+ * reaches the pages. Called under mmap_lock, under rmap locks, or from reclaim.
+ */
 static bool svm_range_invalidate(struct mmu_interval_notifier *mni,
 				 const struct mmu_notifier_range *nr,
 				 unsigned long seq)
@@ -408,7 +413,7 @@ static bool svm_range_invalidate(struct mmu_interval_notifier *mni,
 	bool gone = nr->event == MMU_NOTIFY_UNMAP ||
 		    nr->event == MMU_NOTIFY_RELEASE;
 
-	/* Waiting for the GPU is waiting: the OOM reaper tries others first. */
+	/* Without leave to sleep, do not wait for the GPU: the OOM reaper retries later. */
 	if (!mmu_notifier_range_blockable(nr))
 		return false;
 
@@ -430,7 +435,10 @@ static bool svm_range_invalidate(struct mmu_interval_notifier *mni,
 	if (nr->event == MMU_NOTIFY_UNMAP ||
 	    nr->event == MMU_NOTIFY_PROTECTION_VMA)
 		svm_fault_checkpoint(r->svms);
-	/* Too often to ask the clock; a file may have lost its end. */
+	/*
+	 * A truncation removes access too, but this event is too frequent to read the GPU
+	 * clock each time: svm_fault_judge() reads it before it denies a fault.
+	 */
 	if (nr->event == MMU_NOTIFY_CLEAR)
 		WRITE_ONCE(r->svms->cleared, true);
 	if (nr->event == MMU_NOTIFY_UNMAP)
@@ -443,8 +451,9 @@ static const struct mmu_interval_notifier_ops svm_range_notifier_ops = {
 };
 
 /*
- * Engines wait for the work of a process; amdkfd's interrupt work has that priority, too.
- * One lockdep map for all: a map each would use up lockdep's memory.
+ * Engines stall until the work of a process has served their faults: WQ_HIGHPRI, as amdkfd's
+ * interrupt work. All workqueues share a lockdep map, since lockdep has no memory for one
+ * map per process.
  */
 static struct workqueue_struct *svm_wq_alloc(u16 pasid)
 {
@@ -460,6 +469,14 @@ static struct workqueue_struct *svm_wq_alloc(u16 pasid)
 #endif
 }
 
+/**
+ * svm_range_list_init() - initialise SVM of a new process
+ * @p: process with its mm, PASID and GPUs
+ *
+ * Context: sleeps; neither in a notifier nor with mmap_lock held.
+ *
+ * Return: 0 or -ENOMEM.
+ */
 int svm_range_list_init(struct kfd_process *p)
 {
 	struct svm_range_list *svms = kzalloc(sizeof(*svms), GFP_KERNEL);
@@ -529,6 +546,14 @@ err_free:
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_range_list_init);
 
+/**
+ * svm_range_list_fini() - free all ranges of a process
+ * @p: process at its teardown; its queues are destroyed, its VMs still exist
+ *
+ * Waits for faults and deferred work. Does nothing if svm_range_list_init() was not called.
+ *
+ * Context: sleeps; neither in a notifier nor with mmap_lock held.
+ */
 void svm_range_list_fini(struct kfd_process *p)
 {
 	struct svm_range_list *svms = p->svms;
@@ -540,9 +565,9 @@ void svm_range_list_fini(struct kfd_process *p)
 
 	cancel_work_sync(&svms->lost_work);
 	cancel_delayed_work_sync(&svms->restore_work);
-	/* The ranges go without it. */
+	/* All ranges are removed below: pending munmaps need not be applied. */
 	cancel_work_sync(&svms->deferred_list_work);
-	/* Faults that are queued refer to the process: the last run is over, or nearly. */
+	/* A queued work item holds a reference to the process; so only its end may be running. */
 	svm_fault_flush(svms);
 
 	mutex_lock(&svms->lock);
@@ -550,7 +575,7 @@ void svm_range_list_fini(struct kfd_process *p)
 		svm_range_remove(r);
 	mutex_unlock(&svms->lock);
 
-	/* With the notifiers gone nothing queues either work again. */
+	/* Without notifiers, neither work item is queued again. */
 	cancel_work_sync(&svms->deferred_list_work);
 	cancel_delayed_work_sync(&svms->restore_work);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Ranges of a process: their list, their locks, what is kept of each GPU. */
+/* Ranges of a process: structures and locks, state of each GPU, functions of the tree. */
 #ifndef SVM_RANGE_H
 #define SVM_RANGE_H
 
@@ -19,7 +19,7 @@ struct svm_map_buf;
 #define SVM_MAX_GPU	64
 #define SVM_DEFAULT_GRANULARITY	9	/* 2^9 pages: 2 MiB */
 
-/* Where faults bring memory: svm_policy.c. */
+/* Where faults migrate memory: svm_policy.c. */
 enum svm_policy {
 	SVM_POLICY_AMDGPU,
 	SVM_POLICY_IN_PLACE,
@@ -27,10 +27,10 @@ enum svm_policy {
 };
 
 /**
- * struct svm_pull - pages that a fault brought to a GPU's VRAM
+ * struct svm_pull - pages that a fault migrated to a GPU's VRAM
  * @iv: pages
- * @until: when that is long ago; 0: never was
- * @contested: another GPU's fault has taken them away
+ * @until: end of the time in which the pull counts as recent, ktime in ns; 0: unused entry
+ * @contested: a fault of another GPU has migrated the pages away
  */
 struct svm_pull {
 	struct svm_interval iv;
@@ -41,18 +41,17 @@ struct svm_pull {
 #define SVM_PULLS	16
 
 /**
- * struct svm_gpu - what SVM keeps of one process on one GPU
- * @birth_ts: GPU clock when the process came; older faults belong to an
- *            earlier owner of the PASID
- * @unmap_ts: GPU clock of the last change that took memory away (munmap,
- *            mprotect, lost access); an older fault must not be held against
- *            the process
- * @dma: DMA addresses of mapped system pages, chunks of 512 by page >> 9;
- *       see svm_dma.c
- * @pulls: the last pulls into its VRAM; svm_range_list.lock, as the next two
- * @next_pull: which of them is next, modulo SVM_PULLS
- * @full_faults: faults that found its VRAM full
- * @faults: of its queues that wait to be served
+ * struct svm_gpu - SVM's state of one process on one GPU
+ * @birth_ts: GPU clock when the process was created; older faults belong to an earlier
+ *            process with the same PASID
+ * @unmap_ts: GPU clock of the last change that removed access to memory (munmap, mprotect,
+ *            attributes); an older fault must not be denied
+ * @dma: DMA addresses of mapped system pages, in chunks of 512 indexed by page >> 9; see
+ *       svm_dma.c
+ * @pulls: last pulls into the GPU's VRAM; svm_range_list.lock, as the next two members
+ * @next_pull: number of the next pull; its index in @pulls is the remainder by SVM_PULLS
+ * @full_faults: number of faults that found the GPU's VRAM full
+ * @faults: faults of the process's queues that have not been served yet
  */
 struct svm_gpu {
 	u64 birth_ts;
@@ -67,40 +66,37 @@ struct svm_gpu {
 /**
  * struct svm_range_list - all ranges of a process
  * @process: the process
- * @lock: protects @objects, @list, @claim, @map_buf and the ranges' attributes; one
- *        fault service, attribute change or restore at a time. Sleeps and
- *        allocates. Order: mmap_lock -> lock -> vm.alloc_lock -> range.lock.
- *        Never taken in a notifier or in migrate_to_ram.
- * @mm: address space; holds an mm_count reference
+ * @lock: protects @objects, @list, @claim, @map_buf and the ranges' attributes; serialises
+ *        fault service, attribute changes and restores. Holders sleep and allocate. Order:
+ *        mmap_lock -> lock -> vm.alloc_lock -> range.lock. Never taken in a notifier or in
+ *        migrate_to_ram
+ * @mm: address space, with an mm_count reference
  * @objects: interval tree of struct svm_range, keyed by page numbers
  * @list: the same ranges, by address
- * @claim: pages of a BO that is being mapped: no range is created there. There is
- *         one at a time: kfd_process.mutex is held from svm_claim() to
- *         svm_unclaim()
- * @claimed: there is such a BO
+ * @claim: pages of a BO that is being mapped: no range is created there. Only one BO at a
+ *         time, since kfd_process.mutex is held from svm_claim() to svm_unclaim()
+ * @claimed: @claim is valid
  * @wq: ordered; runs the work items of the process: faults, @deferred_list_work,
- *      @restore_work, @lost_work. Each may wait as long as the process likes, for @lock,
- *      mmap_lock or page-ins, and so shares no queue with work of others. One worker at
- *      most
+ *      @restore_work, @lost_work. The process can delay each of them without limit (@lock,
+ *      mmap_lock, page-ins), so processes share no workqueue
  * @deferred_list_work: applies munmaps to the tree
- * @deferred_range_list: ranges that munmap touched; @deferred_list_lock
+ * @deferred_range_list: ranges with pending munmaps; @deferred_list_lock
  * @evict_lock: serialises eviction and restore of the queues; order: inside
- *              range.lock, outside kfd_process.queue_lock; nothing under it
- *              allocates
- * @evicted_ranges: invalidations since the queues were evicted, 0 while they
+ *              range.lock, outside kfd_process.queue_lock; holders do not allocate
+ * @evicted_ranges: number of invalidations since the queues were evicted, 0 while they
  *                  run; written under @evict_lock
- * @cleared: pages were cleared that may not come back (truncation) since a fault
- *           was last denied; written without a lock
- * @drain_pagefaults: not 0 when faults are acknowledged unrepaired: the process ends,
- *                    or loses a GPU
+ * @cleared: pages that may not return (truncation) were cleared since a fault was last
+ *           denied; written without a lock
+ * @drain_pagefaults: unless 0, faults are acknowledged and not repaired, since the process
+ *                    ends or loses a GPU
  * @restore_work: maps invalidated ranges again and restores the queues
  * @restore_delay_ms: back-off of @restore_work
- * @lost_work: unmaps everything after some GPU has lost its VRAM
- * @criu_svm_metadata_list: ranges of a checkpoint that the process gets when it is
- *                          resumed, or NULL; kfd_process.mutex
- * @bitmap_supported: GPUs (index in kfd_process.pdds) that do SVM
- * @policy: where faults bring memory; as it was when the process came
- * @default_granularity: of ranges that nobody registered, log2 of pages
+ * @lost_work: unmaps all ranges after a GPU has lost its VRAM
+ * @criu_svm_metadata_list: ranges of a checkpoint that RESUME creates, or NULL;
+ *                          kfd_process.mutex
+ * @bitmap_supported: GPUs (index in kfd_process.pdds) that support SVM
+ * @policy: where faults migrate memory; fixed when the process is created
+ * @default_granularity: granularity of ranges that faults create, log2 of pages
  * @gpus: one for each kfd_process.pdds[]
  * @n_gpus: length of @gpus
  * @map_buf: scratch of the mapper
@@ -116,8 +112,8 @@ struct svm_range_list {
 	struct workqueue_struct *wq;
 	struct work_struct deferred_list_work;
 	struct list_head deferred_range_list;
-	spinlock_t deferred_list_lock;	/* list and logs of munmaps */
-	struct mutex evict_lock;	/* queues on or off */
+	spinlock_t deferred_list_lock;	/* deferred_range_list and logs of munmaps */
+	struct mutex evict_lock;	/* queues on or off the hardware */
 	atomic_t evicted_ranges;
 	bool cleared;
 	atomic_t drain_pagefaults;
@@ -134,13 +130,13 @@ struct svm_range_list {
 };
 
 /**
- * struct svm_attrs - what SET_ATTR sets
+ * struct svm_attrs - attributes of a range, set by KFD_IOCTL_SVM_OP_SET_ATTR
  * @preferred_loc: gpu_id, 0 (system memory) or KFD_IOCTL_SVM_LOCATION_UNDEFINED
- * @prefetch_loc: the same; the last prefetch
+ * @prefetch_loc: location of the last prefetch, in the same form
  * @flags: KFD_IOCTL_SVM_FLAG_*
  * @granularity: log2 of the pages that move together
- * @bitmap_access: GPUs that may access, wherever the memory is
- * @bitmap_aip: GPUs that access it in place
+ * @bitmap_access: GPUs that may access the range; their faults may migrate it
+ * @bitmap_aip: GPUs that access the range in place
  */
 struct svm_attrs {
 	u32 preferred_loc;
@@ -157,17 +153,17 @@ struct svm_attrs {
  * @it_node: first and last page, in svms->objects
  * @list: in svms->list
  * @deferred_list: in svms->deferred_range_list; svms->deferred_list_lock
- * @unmapped: what munmap took since then; svms->deferred_list_lock
- * @attrs: svms->lock; notifiers read @flags without it
- * @leader: GPU index that has faulted most (adaptive policy); svms->lock
- * @lead: how much more often than all others, 0: there is no leader; svms->lock
- * @notifier: covers exactly this range
- * @lock: serialises writing of GPU entries with @notifier; taken in notifiers,
- *        so nothing under it allocates. Order: see struct svm_range_list
+ * @unmapped: munmaps that are not applied to the tree yet; svms->deferred_list_lock
+ * @attrs: attributes; svms->lock. Notifiers read attrs.flags without a lock
+ * @leader: index of the GPU that is ahead in faults (adaptive policy); svms->lock
+ * @lead: faults by which @leader is ahead of all others together, 0: no leader; svms->lock
+ * @notifier: MMU interval notifier of exactly this range
+ * @lock: serialises writes of GPU entries with @notifier; taken in notifiers, so holders do
+ *        not allocate. Order: see struct svm_range_list
  * @mapped: GPUs that may have entries for the range; @lock
- * @complete: GPUs that have entries for all of it, as the attributes ask; @lock
+ * @complete: GPUs that have all entries of the range, as the attributes require; @lock
  * @invalidations: how often entries were cleared; @lock
- * @invalid: entries that must stay (XNACK off) were cleared: restore_work maps
+ * @invalid: entries of a range that stays mapped were cleared, and restore_work has to map
  *           them again; @lock
  */
 struct svm_range {
@@ -197,11 +193,11 @@ static inline struct svm_interval svm_range_interval(const struct svm_range *r)
 	return (struct svm_interval){ r->it_node.start, r->it_node.last };
 }
 
-/* The VM of GPU index @gpu, or NULL while the process has acquired none. */
+/* The VM of GPU index @gpu, or NULL before ACQUIRE_VM. */
 static inline struct vgpu_vm *svm_gpu_vm(struct svm_range_list *svms,
 					 unsigned int gpu)
 {
-	/* Pairs with the release when kfd sets it. */
+	/* Pairs with kfd_process_device_init_vm(). */
 	return smp_load_acquire(&svm_process(svms)->pdds[gpu]->vm);
 }
 
@@ -219,53 +215,57 @@ static inline struct vgpu_device *svm_gpu_vdev(struct svm_range_list *svms,
 	     (node) = interval_tree_iter_next((node), (first), (last)))
 
 /*
- * svm_range.c: the tree. Locking: svm_lock() takes mmap_lock for reading,
- * svm_lock_write() for writing, then svms->lock; both return with every munmap
- * applied to the tree. The caller holds a reference on the mm.
+ * svm_range.c: the tree. svm_lock() takes mmap_lock for reading, svm_lock_write() for
+ * writing, then svms->lock; both apply all pending munmaps to the tree. svm_downgrade()
+ * turns mmap_lock into a reader's. The caller holds a reference to the mm.
  */
 void svm_lock(struct svm_range_list *svms);
 void svm_lock_write(struct svm_range_list *svms);
 void svm_downgrade(struct svm_range_list *svms);
-void svm_unlock(struct svm_range_list *svms);	/* after svm_lock or downgrade */
+void svm_unlock(struct svm_range_list *svms);	/* after svm_lock() or svm_downgrade() */
 /*
- * svm_lock() for who is not the process itself and has no reference on its mm:
- * false, and nothing is locked, if the address space is gone.
+ * svm_lock() for callers without a reference to the mm, such as work items. Returns false,
+ * with no lock held, if the address space has ended. svm_unlock_alive() undoes it.
  */
 bool svm_lock_alive(struct svm_range_list *svms);
 void svm_unlock_alive(struct svm_range_list *svms);
 void svm_unlock_write(struct svm_range_list *svms);
 
+/* Attributes of memory that SET_ATTR has not set. */
 void svm_default_attrs(struct svm_range_list *svms, struct svm_attrs *attrs);
-/* svms->lock held. */
+/* Return the range that contains @page, or NULL. svms->lock held. */
 struct svm_range *svm_range_find(struct svm_range_list *svms,
 				 unsigned long page);
 /*
- * Add a range where none is; svm_lock_write() held. Entries that a GPU may
- * have there (no-retry verdicts of the past) are cleared. ERR_PTR(-ENOMEM).
+ * Create a range where no range is, and clear no-retry entries that GPUs may have there from
+ * denied faults. svm_lock_write() held. Returns the range or ERR_PTR(-ENOMEM).
  */
 struct svm_range *svm_range_create(struct svm_range_list *svms,
 				   struct svm_interval iv,
 				   const struct svm_attrs *attrs);
-/* Let a range start at @page, if one lies across it. 0 or -ENOMEM. */
+/* Split the range that contains @page - 1 and @page. svm_lock_write() held. 0 or -ENOMEM. */
 int svm_range_split_at(struct svm_range_list *svms, unsigned long page);
 /*
- * A BO of a GPU VM overlaps @iv, or is about to be mapped there (svm_claim()).
- * svms->lock held. After false, ranges may be created in @iv until the caller gives
- * that lock back. May sleep.
+ * Return whether a BO is mapped in @iv on any GPU, or is being mapped there (svm_claim()).
+ * svms->lock held; may sleep. After false the caller may create ranges in @iv until it drops
+ * the lock.
  */
 bool svm_va_busy(struct svm_range_list *svms, struct svm_interval iv);
 
-/* svm_queue_evict.c: XNACK off, or GPU_ALWAYS_MAPPED. */
-/* The GPU must never see a hole in @r: queues are evicted meanwhile. */
+/*
+ * svm_queue_evict.c. Return whether queues must be off the hardware while entries of @r are
+ * missing: without XNACK, or with GPU_ALWAYS_MAPPED. Any context.
+ */
 bool svm_range_stays_mapped(const struct svm_range *r);
 /*
- * Take the process's queues off the GPUs, until restore_work has mapped
- * everything again. Callable in notifiers.
+ * Take the process's queues off the hardware of all GPUs until svm_restore_work() has mapped
+ * all invalid ranges again. Callable in notifiers.
  */
 void svm_evict_queues(struct svm_range_list *svms);
+/* svm_range_list.restore_work */
 void svm_restore_work(struct work_struct *work);
 
-/* svm_suspend.c: svm_range_list.lost_work. */
+/* svm_suspend.c: svm_range_list.lost_work */
 void svm_lost_work(struct work_struct *work);
 
 #endif /* SVM_RANGE_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A GPU sleeps, or loses its VRAM: no GPU keeps entries of the ranges of a process. */
+/* Sleep of the system, and loss of VRAM: remove the GPU entries of all ranges of a process. */
 #include "hw/vgpu_mmio.h"
 #include "process/kfd_process.h"
 #include "svm.h"
@@ -17,6 +17,14 @@ static void svm_unmap_all(struct svm_range_list *svms)
 	svm_unlock_alive(svms);
 }
 
+/**
+ * svm_suspend() - unmap all ranges of a process before the system sleeps
+ * @p: process; its user space is frozen and its queues are off the hardware
+ *
+ * On return no GPU has entries of the ranges.
+ *
+ * Context: process context; takes the locks of svm/.
+ */
 void svm_suspend(struct kfd_process *p)
 {
 	svm_unmap_all(p->svms);
@@ -27,11 +35,27 @@ void svm_lost_work(struct work_struct *work)
 	svm_unmap_all(container_of(work, struct svm_range_list, lost_work));
 }
 
+/**
+ * svm_vram_lost() - unmap all ranges of a process after a reset lost the VRAM of a GPU
+ * @p: process, referenced
+ *
+ * The unmapping is queued. The next access to each page faults, and is denied if the page's
+ * content was lost.
+ *
+ * Context: process context; does not wait.
+ */
 void svm_vram_lost(struct kfd_process *p)
 {
 	queue_work(p->svms->wq, &p->svms->lost_work);
 }
 
+/**
+ * svm_resume() - ignore faults that a GPU raised before the system slept
+ * @p: process
+ * @vdev: device; its clock may have restarted
+ *
+ * Context: process context.
+ */
 void svm_resume(struct kfd_process *p, struct vgpu_device *vdev)
 {
 	int gpu = kfd_process_gpuidx(p, vdev);
@@ -39,7 +63,7 @@ void svm_resume(struct kfd_process *p, struct vgpu_device *vdev)
 
 	if (gpu < 0)
 		return;
-	/* What the device told before it slept is history. */
+	/* Older fault entries are stale. */
 	p->svms->gpus[gpu].birth_ts = now;
 	WRITE_ONCE(p->svms->gpus[gpu].unmap_ts, now);
 }

@@ -9,7 +9,7 @@
 #include "svm_policy.h"
 #include "svm_range.h"
 
-/* Every GPU must repair faults for the process to count on it. */
+/* XNACK may be on only if every GPU of the process can repair faults. */
 static bool svm_xnack_possible(struct kfd_process *p)
 {
 	u32 i;
@@ -20,7 +20,7 @@ static bool svm_xnack_possible(struct kfd_process *p)
 	return p->n_pdds;
 }
 
-/* Drain, unmap, and map as the new mode asks. Of several errors the first. */
+/* Serve all queued faults, then unmap and map all ranges. Returns 0 or the first error. */
 static int svm_xnack_remap(struct kfd_process *p)
 {
 	struct svm_range_list *svms = p->svms;
@@ -56,13 +56,13 @@ static int svm_xnack_remap(struct kfd_process *p)
  * @p: process without queues
  * @on: repair faults
  *
- * Ranges are unmapped, and mapped again as the mode asks.
+ * Ranges are unmapped, then mapped again as the new mode requires.
  *
  * Context: kfd_process.mutex is held. Takes the locks of svm/.
  *
- * Return: 0; -EPERM a GPU cannot repair faults, or there is none; -ESRCH the process's
- * memory has gone; or the error of the first range that could not be mapped, with the
- * mode changed all the same.
+ * Return: 0; -EPERM if @p has no GPU or a GPU that cannot repair faults; -ESRCH if the
+ * process's address space has ended, or the error of the first range that could not be
+ * mapped, in both cases with the mode changed.
  */
 int svm_set_xnack(struct kfd_process *p, bool on)
 {
