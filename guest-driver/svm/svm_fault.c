@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Faults of the GPU: the verdict on one, and its repair.
+ * Service of GPU faults: svm_fault_service() repairs or denies a retry fault,
+ * svm_fault_report() reports a no-retry fault.
  *
  * DOC: life of a retry fault
  *
- *   engine   meets an entry that does not allow the access; its queue stalls,
- *            a CAM slot remembers (VMID, page), an IH entry tells of it
- *   IRQ      svm_fault_irq() (svm_fault_queue.c) adds it to the faults of its process
- *   worker   of the process: svm_fault_service() reaches one verdict:
- *            repaired  entries were written; any other fault of the batch that
- *                      they serve is done too
- *            stale     the entry tells of the past: acknowledge, and if the
- *                      engine still needs the page it faults anew
- *            busy      the memory map keeps changing: as stale
- *            denied    the process may not access it: its queues are taken
- *                      off, the page becomes no-retry, then acknowledge
- *   ack      frees the CAM slot; the engine replays
+ *   engine   reads a PTE that does not allow the access: the queue stalls, a CAM slot holds
+ *            (VMID, page), and the device writes an IH entry
+ *   IRQ      svm_fault_irq() (svm_fault_queue.c) adds the fault to those of its process
+ *   worker   of the process: svm_fault_service() returns a verdict:
+ *            repaired  entries were written; other faults of the batch that these entries
+ *                      serve are done, too
+ *            stale     the fault is older than a change of the memory: acknowledge only; if
+ *                      the engine still needs the page, it raises a new fault
+ *            busy      the memory map keeps changing, or memory is short: as stale
+ *            denied    the process may not access the page: its queues are stopped, the PTE
+ *                      becomes no-retry, then acknowledge
+ *   ack      frees the CAM slot; the engine replays the access
  *
- * Each retry entry holds one CAM slot and is acknowledged exactly once, in
- * svm_fault_ack() (svm_fault_queue.c), whatever happened before; earlier if the
- * process stalls and all slots are taken (svm_fault_cam.c).
+ * Each retry fault holds one CAM slot, which is acknowledged exactly once, in svm_fault_ack()
+ * (svm_fault_queue.c), whatever the verdict; earlier if the process stalls while all slots
+ * are taken (svm_fault_cam.c).
  *
- * Stale entries. Several queues may fault on neighbouring pages. The repair of
- * the first wakes them all (an invalidation makes the engine look again), the
- * work finishes, the process unmaps the memory, and only then does the worker
- * see the second entry. So a fault is never held against a process if it is
- * older than the last time that memory was taken away (svm_gpu.unmap_ts). A
- * PASID may be used again: entries older than the process are dropped.
+ * Stale faults. Several queues may fault on neighbouring pages. The repair of the first fault
+ * wakes all of them, since an invalidation makes engines walk the page tables again. The
+ * queues finish, the process unmaps the memory, and only then the worker reads the second
+ * fault. So a fault is denied only if it is newer than the last removal of access
+ * (svm_gpu.unmap_ts). PASIDs are reused: faults older than the process are dropped.
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -55,7 +55,7 @@ void svm_fault_checkpoint(struct svm_range_list *svms)
 			   vgpu_clock_read(svm_gpu_vdev(svms, i)));
 }
 
-/* The VMA that allows the access, or NULL. mmap_lock held. */
+/* Return the VMA if it allows the access, else NULL. mmap_lock held. */
 static struct vm_area_struct *svm_fault_vma(struct mm_struct *mm,
 					    const struct svm_fault *f)
 {
@@ -68,7 +68,10 @@ static struct vm_area_struct *svm_fault_vma(struct mm_struct *mm,
 	return vma;
 }
 
-/* A range for memory that nobody registered. svm_lock_write() held. */
+/*
+ * Create a range around @page for memory of which no attribute was set. svm_lock_write()
+ * held. Returns the range, or ERR_PTR(-EADDRINUSE) or ERR_PTR(-ENOMEM).
+ */
 static struct svm_range *svm_fault_create_range(struct svm_range_list *svms,
 						const struct vm_area_struct *vma,
 						unsigned long page)
@@ -87,7 +90,7 @@ static struct svm_range *svm_fault_create_range(struct svm_range_list *svms,
 		return ERR_PTR(-EADDRINUSE);
 	svm_for_each_range(r, node, svms, win.first, win.last)
 		win = svm_window_avoid(win, page, svm_range_interval(r));
-	/* Several BOs may lie in the window. */
+	/* BOs may be mapped elsewhere in the window. */
 	if (svm_va_busy(svms, win))
 		win = one;
 
@@ -98,8 +101,9 @@ static struct svm_range *svm_fault_create_range(struct svm_range_list *svms,
 }
 
 /*
- * The range of a fault, made if need be, with svm_lock() held on success. On
- * failure (ERR_PTR) nothing is held: -EFAULT or -EADDRINUSE deny, -ENOMEM.
+ * Find or create the range of a fault. On success svm_lock() is held on return. On failure
+ * no lock is held: ERR_PTR(-EFAULT) or ERR_PTR(-EADDRINUSE) if the access is not allowed,
+ * ERR_PTR(-ENOMEM).
  */
 static struct svm_range *svm_fault_get_range(struct svm_range_list *svms,
 					     const struct svm_fault *f,
@@ -129,8 +133,8 @@ static struct svm_range *svm_fault_get_range(struct svm_range_list *svms,
 }
 
 /*
- * Move memory where policy wants it. Failure leaves it where it is. Returns
- * whether something moved.
+ * Migrate pages to @loc, the result of svm_policy_fault(). Pages that cannot move stay.
+ * Returns whether a page moved.
  */
 static bool svm_fault_place(struct svm_range *r, struct svm_interval win,
 			    u32 loc)
@@ -158,7 +162,7 @@ static bool svm_fault_place(struct svm_range *r, struct svm_interval win,
 	return out > 0 || in > 0;
 }
 
-/* *@win: what was mapped. svm_lock() held. */
+/* Migrate and map the page with its neighbours. *@win: mapped pages. svm_lock() held. */
 static enum svm_verdict svm_fault_map(struct svm_range *r,
 				      struct vm_area_struct *vma,
 				      unsigned int gpu,
@@ -188,8 +192,8 @@ static enum svm_verdict svm_fault_map(struct svm_range *r,
 	ret = svm_map_pages(r, gpu, *win, access);
 	if (ret == -EFAULT || ret == -EPERM || ret == -EAGAIN) {
 		/*
-		 * A neighbour cannot be had (behind a file's end), or never
-		 * stands still: this one?
+		 * A neighbour has no memory (after the end of a file) or
+		 * keeps changing. Map this page alone.
 		 */
 		win->first = f->page;
 		win->last = f->page;
@@ -207,7 +211,7 @@ static enum svm_verdict svm_fault_map(struct svm_range *r,
 	}
 }
 
-/* The entry of the page allows the access by now, or says no for good. */
+/* Return whether the PTE allows the access by now, or is no-retry. */
 static bool svm_fault_settled(struct vgpu_vm *vm, const struct svm_fault *f)
 {
 	u64 pte = vgpu_vm_read_pte(vm, f->page);
@@ -218,7 +222,7 @@ static bool svm_fault_settled(struct vgpu_vm *vm, const struct svm_fault *f)
 	       (pte & VGPU_PTE_NORETRY) == VGPU_PTE_NORETRY;
 }
 
-/* The process wants it repaired, and lives. *@win: what was mapped. */
+/* Repair a fault with XNACK on. The caller holds a reference to the mm. *@win: mapped pages. */
 static enum svm_verdict svm_fault_serve(struct svm_range_list *svms,
 					unsigned int gpu,
 					const struct svm_fault *f,
@@ -236,6 +240,7 @@ static enum svm_verdict svm_fault_serve(struct svm_range_list *svms,
 	return verdict;
 }
 
+/* Drop a stale fault, or repair a current one. SVM_FAULT_DENIED may still be stale. */
 static enum svm_verdict svm_fault_repair(struct svm_range_list *svms,
 					 unsigned int gpu,
 					 const struct svm_fault *f,
@@ -248,7 +253,10 @@ static enum svm_verdict svm_fault_repair(struct svm_range_list *svms,
 	    !svm_ts_after(f->ts, svms->gpus[gpu].birth_ts) ||
 	    svm_fault_settled(vm, f))
 		return SVM_FAULT_STALE;
-	/* The ranges' notifiers hear of the end before the one of the queues. */
+	/*
+	 * The mm has ended, and notifiers have unmapped the ranges, but the notifier that
+	 * stops the queues (kfd_process.mmu_notifier) may not have run yet.
+	 */
 	if (!mmget_not_zero(svms->mm))
 		return SVM_FAULT_DYING;
 	if (READ_ONCE(svm_process(svms)->xnack_enabled) &&
@@ -256,15 +264,15 @@ static enum svm_verdict svm_fault_repair(struct svm_range_list *svms,
 		verdict = svm_fault_serve(svms, gpu, f, win);
 	else
 		verdict = SVM_FAULT_DENIED;
-	/* The last reference tears the process down: not in this worker. */
+	/* The last reference tears the mm down, which must not happen in this worker. */
 	mmput_async(svms->mm);
 	return verdict;
 }
 
 /*
- * The page becomes no-retry, so that a replay ends instead of faulting for
- * ever. Without memory for its table it faults again; the queues are off by
- * then.
+ * Make the PTE of a page no-retry, so that the engine aborts the replay instead of retrying
+ * without end. Without memory for the page table the replay faults again, which is harmless:
+ * the caller has taken the queues off the hardware.
  */
 static void svm_fault_write_noretry(struct svm_range_list *svms,
 				    unsigned int gpu, unsigned long page)
@@ -278,7 +286,7 @@ static void svm_fault_write_noretry(struct svm_range_list *svms,
 	mutex_lock(&svms->lock);
 	r = svm_range_find(svms, page);
 	if (r) {
-		/* An invalidation of the range shall clear it. */
+		/* Let an invalidation of the range clear the no-retry PTE. */
 		mutex_lock(&r->lock);
 		set_bit(gpu, r->mapped);
 		clear_bit(gpu, r->complete);
@@ -291,6 +299,7 @@ static void svm_fault_write_noretry(struct svm_range_list *svms,
 	vgpu_vm_unreserve_tables(vm);
 }
 
+/* Serve a fault, and deny it if need be. *@win: mapped pages. */
 static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 					struct kfd_node *node,
 					const struct svm_fault *f,
@@ -305,7 +314,7 @@ static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 		return SVM_FAULT_STALE;
 
 	verdict = svm_fault_repair(svms, gpu, f, win);
-	/* The fault may be older than that: one more try. */
+	/* A truncation may be newer than the fault: treat the fault as stale this time. */
 	if (verdict == SVM_FAULT_DENIED && xchg(&svms->cleared, false))
 		svm_fault_checkpoint(svms);
 	if (verdict == SVM_FAULT_DENIED &&
@@ -314,13 +323,16 @@ static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 
 	if (verdict == SVM_FAULT_DENIED) {
 		kfd_process_vm_fault(pdd, f->page, f->write);
-		/* Who has been told may map something there at once. */
+		/*
+		 * Before the report: user space may map memory at the page as soon as it
+		 * reads the report.
+		 */
 		svm_fault_write_noretry(svms, gpu, f->page);
 		vgpu_stat_add(node->vdev, VGPU_STAT_FAULTS_UNREPAIRED, 1);
 		kfd_process_report_vm_fault(pdd, f->page, f->not_present,
 					    f->write);
 	} else if (verdict == SVM_FAULT_DYING) {
-		/* For good: the process is about to lose its queues anyway. */
+		/* Never undone: the teardown of the process destroys its queues. */
 		kfd_process_evict_queues(pdd);
 		svm_fault_write_noretry(svms, gpu, f->page);
 	}

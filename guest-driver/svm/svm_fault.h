@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Faults of GPUs, as other files see their service: svm_fault_queue.c, svm_fault.c. */
+/* Service of GPU faults: svm_fault_queue.c, svm_fault.c. */
 #ifndef SVM_FAULT_H
 #define SVM_FAULT_H
 
@@ -9,36 +9,39 @@ struct svm_fault;
 struct svm_interval;
 struct svm_range_list;
 
-/* A fault maps at most this much, whatever the granularity says: 64 MiB. */
+/* log2 of the pages that a fault maps at most, if the granularity is larger: 64 MiB. */
 #define SVM_FAULT_MAX_ORDER	14
 
-/* What becomes of a retry fault; the numbers are those of trace_svm_service(). */
+/* Verdict on a retry fault, see svm_fault.c; trace_svm_service() prints these numbers. */
 enum svm_verdict {
 	SVM_FAULT_REPAIRED,
 	SVM_FAULT_STALE,
 	SVM_FAULT_BUSY,
 	SVM_FAULT_DENIED,
-	SVM_FAULT_DYING,	/* denied, but nobody is left to be told */
+	SVM_FAULT_DYING,	/* denied, without a report: the mm has ended */
 };
 
-/* svm_fault_queue.c. init: 0, -ENOMEM, or as vgpu_ih_register(). */
+/*
+ * svm_fault_queue.c. svm_fault_init() registers the interrupt handler. Returns 0, -ENOMEM, or
+ * an error of vgpu_ih_register(). svm_fault_fini(): no process uses the GPU any more.
+ */
 int svm_fault_init(struct kfd_node *node);
-/* No process knows the GPU any more. */
 void svm_fault_fini(struct kfd_node *node);
-/* Every fault entry that the process's worker has by now is acknowledged on return. */
+/* Wait until all faults of the process that are queued now are served and acknowledged. */
 void svm_fault_flush(struct svm_range_list *svms);
 
-/* svm_fault.c. Memory goes away: what faulted before is no error of the process. */
+/* svm_fault.c. Access to memory was removed: older faults must not be denied. Any context. */
 void svm_fault_checkpoint(struct svm_range_list *svms);
 /*
- * Serve a retry fault of process @p (NULL: nobody's), which is not acknowledged yet.
- * @win: what was mapped, if the verdict is SVM_FAULT_REPAIRED. Worker of the process,
- * which has a reference to it; takes mmap_lock and waits for page-ins.
+ * Serve a retry fault, and return the verdict. @p: process of the PASID, or NULL without one.
+ * @win: set to the mapped pages, if the verdict is SVM_FAULT_REPAIRED. The caller acknowledges
+ * the fault afterwards. Called in the worker of the process, which holds a reference; takes
+ * mmap_lock and waits for page-ins.
  */
 enum svm_verdict svm_fault_service(struct kfd_node *node, struct kfd_process *p,
 				   const struct svm_fault *f,
 				   struct svm_interval *win);
-/* Report a fault that the engine does not retry. Context as svm_fault_service(). */
+/* Report a no-retry fault. Context as svm_fault_service(). */
 void svm_fault_report(struct kfd_node *node, struct kfd_process *p,
 		      const struct svm_fault *f);
 

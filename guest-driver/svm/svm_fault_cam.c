@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The retry CAM, which all processes on a GPU share: a queue that faults needs a slot,
- * and waits while there is none.
+ * Ownership of the slots of the retry CAM, which all processes on a GPU share. A queue that
+ * faults needs a free slot, and stalls until it gets one.
  *
- * A process whose worker stalls in a page-in keeps the slots of its faults, and can have
- * as many queues as there are slots. So when all slots have been taken, svm_cam_work()
- * looks for processes that have slots and got none of their faults done for
- * SVM_CAM_STALL_MS. Their queues leave the GPU, then their slots are acknowledged. The
- * queues go on, and fault again if need be, when the process's worker has finished the
- * fault that it serves (svm_cam_resume()).
+ * A process whose worker waits for a page-in keeps the slots of its faults, and can have as
+ * many queues as there are slots. So when all slots are taken, svm_cam_work() looks for
+ * processes that own slots and have had no fault acknowledged for SVM_CAM_STALL_MS, takes
+ * their queues off the GPU, then acknowledges their slots. When the worker of such a process
+ * has served its current fault, svm_cam_resume() puts the queues back; these fault again if
+ * need be.
  */
 #include <linux/bitops.h>
 #include <linux/jiffies.h>
@@ -27,6 +27,7 @@
 /* Longer than most repairs: a process that is merely busy keeps its queues. */
 #define SVM_CAM_STALL_MS	250u
 
+/* Return the slots that @q owns, as bits; @q NULL: the free slots. */
 static unsigned long svm_cam_owned(const struct svm_node *sn,
 				   const struct svm_fault_queue *q)
 {
@@ -41,7 +42,7 @@ static unsigned long svm_cam_owned(const struct svm_node *sn,
 	return slots;
 }
 
-/* No slot is free. */
+/* Return whether no slot is free. svm_node.fault_lock held. */
 static bool svm_cam_full(const struct svm_node *sn)
 {
 	return !svm_cam_owned(sn, NULL);
@@ -66,15 +67,15 @@ void svm_cam_disown(struct svm_fault_queue *q, const struct svm_fault *f)
 	lockdep_assert_held(&sn->fault_lock);
 
 	q->since = jiffies;
-	/* After a reset the slot may have another fault. */
+	/* After a reset the slot may hold a fault of another queue. */
 	if (!f->acked && sn->cam_owners[f->cam] == q)
 		sn->cam_owners[f->cam] = NULL;
 }
 
 /*
- * A queue that owns slots and got nothing done, or NULL. The process is referenced: the
- * owner of a slot has a worker that is queued or runs, or is about to be queued by the
- * interrupt handler.
+ * Return a queue that owns slots and has stalled, with a reference to its process, or NULL.
+ * The process of an owner is alive: its work item, which holds a reference, is queued or
+ * running, or the interrupt handler is about to queue it.
  */
 static struct svm_fault_queue *svm_cam_find_stalled(struct svm_node *sn)
 {
@@ -97,9 +98,10 @@ static struct svm_fault_queue *svm_cam_find_stalled(struct svm_node *sn)
 }
 
 /*
- * Take all slots from a queue, and the faults that wait with them. fault_lock held.
+ * End the ownership of all slots of a queue, and drop their queued faults.
+ * svm_node.fault_lock held.
  *
- * Return: the slots.
+ * Return: the slots, as bits; the caller acknowledges them.
  */
 static unsigned long svm_cam_take(struct svm_fault_queue *q)
 {
@@ -109,7 +111,7 @@ static unsigned long svm_cam_take(struct svm_fault_queue *q)
 
 	for_each_set_bit(i, &slots, VGPU_RETRY_CAM_SLOTS) {
 		sn->cam_owners[i] = NULL;
-		/* The fault waits, or is being served; both if the device has sent it again. */
+		/* The fault is queued, being served or, if the entry was repeated, both. */
 		if (!list_empty(&sn->slots[i].link))
 			list_del_init(&sn->slots[i].link);
 		if (q->serving && q->serving->cam == i)
@@ -118,6 +120,7 @@ static unsigned long svm_cam_take(struct svm_fault_queue *q)
 	return slots;
 }
 
+/* Take the queues of a stalled process off the GPU, then acknowledge its slots. */
 static void svm_cam_release(struct svm_fault_queue *q)
 {
 	struct kfd_process *p = svm_process(q->svms);
@@ -127,11 +130,14 @@ static void svm_cam_release(struct svm_fault_queue *q)
 	unsigned int i;
 	bool stays;
 
-	/* First, or the queues would fault again at once. */
+	/* Before the acknowledgement, after which the queues would fault again at once. */
 	kfd_process_evict_queues(pdd);
 	spin_lock_irq(&sn->fault_lock);
 	slots = svm_cam_take(q);
-	/* Without slots the worker is through, and nobody would call svm_cam_resume(). */
+	/*
+	 * If the queue owns no slot any more, its worker has served all faults, and may not
+	 * call svm_cam_resume() again: put the queues back here.
+	 */
 	stays = slots && !q->off;
 	if (stays)
 		q->off = true;
@@ -187,7 +193,7 @@ void svm_cam_work(struct work_struct *work)
 		svm_cam_release(q);
 		kfd_unref_process(svm_process(q->svms));
 	}
-	/* Those that are not stalled may be by then. */
+	/* Other owners may stall later. */
 	if (svm_cam_is_full(sn))
 		queue_delayed_work(sn->wq, &sn->cam_work,
 				   msecs_to_jiffies(SVM_CAM_STALL_MS));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What an interrupt entry says of a page fault (docs/hardware.md). */
+/* Decoding of the IH entry of a page fault (docs/hardware.md). */
 #ifndef SVM_FAULT_ENTRY_H
 #define SVM_FAULT_ENTRY_H
 
@@ -13,14 +13,15 @@
  * @link: in a list of struct svm_fault_queue; not set by svm_fault_decode()
  * @page: page number of the address
  * @ts: GPU clock, 48 bits
- * @serial: of the fault, the same in QEMU's trace
- * @cam: slot of the retry CAM that waits for it; retry faults only
- * @pasid: whose
- * @vmid: in which address space
- * @not_present: as amdkfd reads the entry's ring field
- * @write: it was a write
- * @retry: the engine waits for a repair
- * @acked: its CAM slot was acknowledged while it was being served; svm_node.fault_lock
+ * @serial: number of the fault, the same in QEMU's trace
+ * @cam: slot of the retry CAM to acknowledge; retry faults only
+ * @pasid: PASID of the process, 0: kernel
+ * @vmid: VMID of the access
+ * @not_present: the page had no valid PTE, as amdkfd reads the entry's ring field
+ * @write: the access was a write
+ * @retry: the engine stalls until the fault is acknowledged, then replays the access
+ * @acked: svm_cam_work() has acknowledged the CAM slot while the fault was being served;
+ *         svm_node.fault_lock
  */
 struct svm_fault {
 	struct list_head link;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fault entries on their way from the interrupt handler to a worker.
+ * Queues of faults between the interrupt handler and the workers.
  *
- * The interrupt handler finds the process of an entry and adds the entry to the faults
- * of that process on that GPU. Each process has one worker (svm_range_list.wq), which
- * serves its faults in the order in which they came. The worker may wait for page-ins
- * and for mmap_lock as long as the process likes; other processes have other workers.
- * Entries of no process go to a worker of the GPU, which waits for nobody.
+ * The interrupt handler looks up the process of an IH entry, and adds the fault to the queue
+ * of that process on that GPU. Each process has one worker (svm_range_list.wq), which serves
+ * its faults in the order of arrival. A process can delay its own worker without limit
+ * (page-ins, mmap_lock), but no other worker. Faults without a process are served by a
+ * worker of the GPU, which waits for no process.
  *
- * Memory is bounded. A retry entry is stored by its CAM slot (svm_node.slots); the device
- * sends it again while the slot is not acknowledged, which takes no further memory. At
- * most SVM_FAULT_REPORTS no-retry faults of a process wait on a GPU; others are dropped.
+ * Memory is bounded. A retry fault is stored by its CAM slot (svm_node.slots); the device
+ * repeats the entry while the slot is not acknowledged, which takes no further memory. At
+ * most SVM_FAULT_REPORTS no-retry faults of a process are queued on a GPU; more are dropped.
  */
 #include <linux/device.h>
 #include <linux/sched.h>
@@ -26,14 +26,14 @@
 #include "svm_range.h"
 #include "svm_trace.h"
 
-/* The same fault, sent again. */
+/* Return whether @b repeats the entry of @a. */
 static bool svm_fault_same(const struct svm_fault *a, const struct svm_fault *b)
 {
 	return a->pasid == b->pasid && a->vmid == b->vmid &&
 	       a->page == b->page && a->serial == b->serial;
 }
 
-/* Where an entry is stored, or NULL. svm_node.fault_lock held. */
+/* Return where to store a fault, or NULL if there is no free place. svm_node.fault_lock held. */
 static struct svm_fault *svm_fault_slot(struct svm_fault_queue *q,
 					const struct svm_fault *f)
 {
@@ -49,9 +49,9 @@ static struct svm_fault *svm_fault_slot(struct svm_fault_queue *q,
 }
 
 /*
- * Add an entry to the faults that wait for the worker. Hard interrupt.
+ * Add a fault to @q->pending. Hard interrupt.
  *
- * Return: false if the worker need not run: the entry waits already, or is dropped.
+ * Return: false if the worker need not run: the fault is queued already, or is dropped.
  */
 static bool svm_fault_add(struct svm_fault_queue *q, const struct svm_fault *f)
 {
@@ -68,7 +68,7 @@ static bool svm_fault_add(struct svm_fault_queue *q, const struct svm_fault *f)
 		known = waits && svm_fault_same(slot, f);
 	}
 	if (slot && !known) {
-		/* A reset or a ring overflow has freed the slot of the old entry. */
+		/* A reset or a ring overflow has freed the CAM slot of the old fault. */
 		if (waits)
 			list_del(&slot->link);
 		*slot = *f;
@@ -78,17 +78,18 @@ static bool svm_fault_add(struct svm_fault_queue *q, const struct svm_fault *f)
 	}
 	spin_unlock(&sn->fault_lock);
 
-	/* An entry that is sent again, or replaced, is acknowledged once. */
+	/* A repeated or replaced entry does not count again: it is acknowledged once. */
 	if (!waits)
 		vgpu_stat_add(vdev, f->retry ? VGPU_STAT_FAULTS_RETRY :
 					       VGPU_STAT_FAULTS_NORETRY, 1);
-	/* Nobody reads a report with a PASID that no process has. */
+	/* A dropped report matters only if it is of a process or of the kernel. */
 	if (!slot && (q->svms || !f->pasid))
 		dev_warn_ratelimited(vdev->drm.dev,
 				     "fault report lost, pasid %u\n", f->pasid);
 	return slot && !known;
 }
 
+/* The queue of @p on the GPU, or the queue of faults without a process. */
 static struct svm_fault_queue *svm_fault_queue_of(struct kfd_node *node,
 						  struct kfd_process *p)
 {
@@ -112,14 +113,14 @@ static void svm_fault_irq(struct vgpu_device *vdev,
 		return;
 	p = kfd_lookup_process_by_pasid(f.pasid);
 	q = svm_fault_queue_of(node, p);
-	/* A work item that is queued takes over the reference. */
+	/* The queued work item takes over the reference to the process. */
 	if (svm_fault_add(q, &f) && queue_work(q->wq, &q->work) && q->svms)
 		return;
 	if (p)
 		kfd_unref_process(p);
 }
 
-/* Give back the CAM slot of a fault that was served, or covered by a repair. */
+/* Acknowledge the CAM slot of a fault, unless svm_cam_work() has done so. */
 static void svm_fault_ack(struct svm_fault_queue *q, const struct svm_fault *f)
 {
 	struct svm_node *sn = q->node->svm;
@@ -135,7 +136,7 @@ static void svm_fault_ack(struct svm_fault_queue *q, const struct svm_fault *f)
 		vgpu_ih_cam_ack(q->node->vdev, f->cam);
 }
 
-/* @f was mapped by the repair of @by within @win. */
+/* Return whether the repair of @by, which mapped @win, serves @f, too. */
 static bool svm_fault_covered(const struct svm_fault *f,
 			      const struct svm_fault *by,
 			      const struct svm_interval *win)
@@ -145,8 +146,8 @@ static bool svm_fault_covered(const struct svm_fault *f,
 }
 
 /*
- * Take the next fault of the batch into @f; if @by is set, the next that its repair of
- * @win covered. False: there is none.
+ * Move the next fault of the batch into @f. With @by, take only faults that the repair of @by,
+ * which mapped @win, serves. Returns false if the batch has no such fault.
  */
 static bool svm_fault_take(struct svm_fault_queue *q, const struct svm_fault *by,
 			   const struct svm_interval *win, struct svm_fault *f)
@@ -173,6 +174,7 @@ static bool svm_fault_take(struct svm_fault_queue *q, const struct svm_fault *by
 	return found;
 }
 
+/* Serve and acknowledge a fault, and acknowledge all faults of the batch that it serves. */
 static void svm_fault_handle(struct svm_fault_queue *q, struct svm_fault *f)
 {
 	struct kfd_process *p = q->svms ? svm_process(q->svms) : NULL;
@@ -198,7 +200,7 @@ static void svm_fault_work(struct work_struct *work)
 	struct svm_node *sn = q->node->svm;
 	struct svm_fault f;
 
-	/* What comes later queues the work again, so that flush_work() ends. */
+	/* Take the faults that are queued now; later ones queue the work again. */
 	spin_lock_irq(&sn->fault_lock);
 	list_splice_tail_init(&q->pending, &q->batch);
 	spin_unlock_irq(&sn->fault_lock);
@@ -236,6 +238,14 @@ void svm_fault_flush(struct svm_range_list *svms)
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_fault_flush);
 
+/**
+ * svm_drain_faults() - let no queued fault of a process be repaired or reported
+ * @p: process whose queues are off the hardware for good
+ *
+ * The worker acknowledges queued and later faults without repairing them.
+ *
+ * Context: any; does not sleep.
+ */
 void svm_drain_faults(struct kfd_process *p)
 {
 	atomic_set(&p->svms->drain_pagefaults, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoints of SVM. @serial is the device's number of a fault: the same in
- * QEMU's trace, so that one fault can be followed through both.
+ * Tracepoints of SVM. @serial is the device's number of a fault, which QEMU's trace prints,
+ * too, so that a fault can be followed through both traces.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM vgpu_svm
@@ -12,8 +12,8 @@
 #include <linux/tracepoint.h>
 
 /*
- * The worker of a process took a fault entry of GPU @gpu_id, which numbers its faults by
- * itself. Page numbers, GPU clock.
+ * A worker starts to serve a fault. @gpu_id: the GPU; @serial is unique on that GPU only.
+ * @page: page number; @ts: GPU clock.
  */
 TRACE_EVENT(svm_fault,
 	TP_PROTO(u32 gpu_id, u16 pasid, u8 vmid, unsigned long page, bool write,
@@ -49,7 +49,7 @@ TRACE_EVENT(svm_fault,
 		  __entry->cam, __entry->ts)
 );
 
-/* The verdict on a retry fault, and the pages that its repair mapped. */
+/* Verdict on a retry fault (enum svm_verdict); @first, @last: pages that the repair mapped. */
 TRACE_EVENT(svm_service,
 	TP_PROTO(u16 pasid, u32 serial, unsigned long page, unsigned long first,
 		 unsigned long last, int verdict),
@@ -79,7 +79,7 @@ TRACE_EVENT(svm_service,
 		  __entry->first, __entry->last)
 );
 
-/* Pages changed place; @moved < 0 is an error. @pasid 0: a CPU touch. */
+/* Migration; @moved: pages, or a negative errno. @pasid 0: a CPU fault or an eviction. */
 TRACE_EVENT(svm_migrate,
 	TP_PROTO(u16 pasid, u32 gpu_id, bool to_vram, unsigned long first,
 		 unsigned long npages, long moved, unsigned int trigger),
@@ -111,7 +111,7 @@ TRACE_EVENT(svm_migrate,
 				   { 2, "cpu touch" }, { 3, "eviction" }))
 );
 
-/* GPU entries went because the CPU's did; @event: enum mmu_notifier_event. */
+/* An MMU notifier cleared GPU entries; @event: enum mmu_notifier_event. */
 TRACE_EVENT(svm_unmap,
 	TP_PROTO(u16 pasid, unsigned long first, unsigned long last, int event),
 	TP_ARGS(pasid, first, last, event),
