@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * DMA addresses of the system pages that a process's GPU entries point to, so
- * that they can be unmapped when the entries go.
+ * DMA addresses of the system pages that a process's GPU entries refer to, kept until the
+ * entries are cleared.
  *
- * They belong to addresses, not to ranges: splitting a range moves nothing.
- * Chunks are added and freed under svms->lock; one entry of a chunk belongs to
- * the range that covers its page and is protected by that range's lock.
+ * The slots belong to addresses, not to ranges, so that the split of a range moves none.
+ * svms->lock protects the chunks. A slot belongs to the range that covers its page, and is
+ * protected by the range's lock.
  */
 #include <linux/slab.h>
 
@@ -24,8 +24,8 @@ static struct svm_interval svm_dma_chunk_interval(unsigned long index)
 }
 
 /*
- * A page may be mapped many times over, by several processes and GPUs, the zero
- * page most of all; the CPU's caches are coherent with the device anyway.
+ * No sync: CPU caches are coherent with the device, and a page such as the zero page may be
+ * mapped by many processes and GPUs at the same time.
  */
 #define SVM_DMA_ATTRS	DMA_ATTR_SKIP_CPU_SYNC
 
@@ -52,6 +52,7 @@ void svm_dma_unmap(struct device *dev, dma_addr_t slot)
 			     SVM_DMA_ATTRS);
 }
 
+/* Unmap the page of a slot, and set the slot. */
 static void svm_dma_replace(struct device *dev, dma_addr_t *slot,
 			    dma_addr_t addr)
 {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CPU page tables into GPU page tables.
+ * Mapping of CPU memory in GPU page tables.
  *
  * DOC: the one retry loop
  *
- * svm_map_chunk() is the only place that writes GPU entries for shared memory.
- * It asks HMM for the pages, maps them for DMA, and then, under range.lock,
- * looks whether an invalidation came meanwhile. The notifier takes the same
- * lock to clear entries, so either it comes later and clears what was written,
- * or the sequence number tells, and the loop starts again. Everything that
- * allocates (page tables, DMA slots) is done before that lock.
+ * svm_map_chunk() is the only function that writes valid GPU entries of SVM. The function
+ * gets the pages from HMM, maps them for DMA, and then, under range.lock, tests whether an
+ * invalidation came meanwhile. The notifier takes the same lock to clear entries. So an
+ * invalidation either follows and clears the new entries, or has changed the notifier's
+ * sequence number, and the loop starts again. All allocations (page tables, DMA slots) are
+ * done before the lock is taken.
  */
 #include <linux/bitfield.h>
 #include <linux/hmm.h>
@@ -28,11 +28,11 @@
 
 /**
  * struct svm_map_buf - scratch for one chunk; svms->lock
- * @pfns: of struct hmm_range
+ * @pfns: hmm_range.hmm_pfns
  * @dma: slots of svm_dma_map(); 0: not system memory
- * @spans: what to write
- * @n_spans: how many
- * @n_peer: pages of them that are in another GPU's VRAM
+ * @spans: entries to write
+ * @n_spans: number of @spans
+ * @n_peer: number of pages in another GPU's VRAM
  * @lost: svm_view.lost
  */
 struct svm_map_buf {
@@ -56,7 +56,7 @@ void svm_map_buf_fini(struct svm_range_list *svms)
 	svms->map_buf = NULL;
 }
 
-/* Cache policy of this chip as amdgpu chooses it; the model ignores MTYPE. */
+/* PTE flags, with the MTYPE that amdgpu chooses for this chip; the device model ignores MTYPE. */
 static u64 svm_pte_flags(u32 flags, enum svm_place place, bool writable)
 {
 	bool coherent = flags & (KFD_IOCTL_SVM_FLAG_COHERENT |
@@ -87,7 +87,7 @@ static void svm_dma_unmap_array(struct device *dev, const dma_addr_t *dma,
 			svm_dma_unmap(dev, dma[n]);
 }
 
-/* Append a page to buf->spans. */
+/* Append a page to buf->spans, or to the last span if adjacent. */
 static void svm_add_span(struct svm_map_buf *buf, u64 addr, u64 flags)
 {
 	struct vgpu_vm_span *span = &buf->spans[buf->n_spans];
@@ -108,8 +108,8 @@ static void svm_add_span(struct svm_map_buf *buf, u64 addr, u64 flags)
 }
 
 /*
- * buf->pfns into buf->dma and buf->spans. 0, -EIO, or -EXDEV: a page is where the
- * GPU does not get.
+ * Convert buf->pfns to buf->dma and buf->spans. Returns 0; -EIO if the device cannot address a
+ * page; -EXDEV if the GPU cannot reach the VRAM of a page.
  */
 static int svm_build_spans(struct svm_range *r, struct kfd_node *node,
 			   unsigned long npages)
@@ -153,7 +153,7 @@ static int svm_build_spans(struct svm_range *r, struct kfd_node *node,
 	return ret;
 }
 
-/* r->lock held, and nothing invalidated. */
+/* Set pages dirty that the GPU may write. r->lock held, sequence number tested. */
 static void svm_mark_written(struct svm_range *r, unsigned long npages)
 {
 	const unsigned long *pfns = r->svms->map_buf->pfns;
@@ -166,6 +166,7 @@ static void svm_mark_written(struct svm_range *r, unsigned long npages)
 			vgpu_page_set_dirty(hmm_pfn_to_page(pfns[i]));
 }
 
+/* Return whether a reset lost the content of a page. r->lock held, sequence number tested. */
 static bool svm_any_lost(struct svm_map_buf *buf, unsigned long npages)
 {
 	unsigned long i;
@@ -177,8 +178,9 @@ static bool svm_any_lost(struct svm_map_buf *buf, unsigned long npages)
 }
 
 /*
- * Write what svm_build_spans() left, unless the CPU's tables changed (-EBUSY).
- * -EXDEV: what was in VRAM is lost.
+ * Write the entries of svm_build_spans(). Returns 0; -EBUSY if the CPU's page tables changed;
+ * -EXDEV if the content of a page in VRAM is lost. After an error the pages are unmapped for
+ * DMA.
  */
 static int svm_commit_spans(struct svm_range *r, unsigned int gpu,
 			    struct svm_interval iv, unsigned long seq)
@@ -212,7 +214,7 @@ static int svm_commit_spans(struct svm_range *r, unsigned int gpu,
 	return 0;
 }
 
-/* What HMM found. As svm_commit_spans(), or -EIO. */
+/* Map the pages that HMM returned. Errors as svm_build_spans() and svm_commit_spans(). */
 static int svm_map_found(struct svm_range *r, unsigned int gpu,
 			 struct svm_interval iv, unsigned long seq)
 {
@@ -238,7 +240,7 @@ static bool svm_all_writable(const unsigned long *pfns, unsigned long npages)
 	return true;
 }
 
-/* @iv: at most SVM_CHUNK_PAGES. Errors as svm_map_pages(). */
+/* Map at most SVM_CHUNK_PAGES, within one page table. Errors as svm_map_pages(). */
 static int svm_map_chunk(struct svm_range *r, unsigned int gpu,
 			 struct svm_interval iv, bool write)
 {
@@ -272,8 +274,8 @@ static int svm_map_chunk(struct svm_range *r, unsigned int gpu,
 		hmm.notifier_seq = mmu_interval_read_begin(&r->notifier);
 		ret = hmm_range_fault(&hmm);
 		/*
-		 * After fork, VRAM is shared until somebody writes, and HMM does
-		 * not break that for its owner's pages.
+		 * After fork a page of VRAM is shared copy-on-write, and HMM
+		 * does not break the sharing for pages of its owner.
 		 */
 		if (!ret && write &&
 		    !svm_all_writable(hmm.hmm_pfns, svm_interval_pages(iv)))
@@ -281,7 +283,7 @@ static int svm_map_chunk(struct svm_range *r, unsigned int gpu,
 		if (!ret)
 			ret = svm_map_found(r, gpu, iv, hmm.notifier_seq);
 		if (ret == -EXDEV) {
-			/* Have them come back as a CPU access would. */
+			/* Make HMM migrate the pages to system memory, as a CPU access does. */
 			hmm.dev_private_owner = NULL;
 			ret = -EBUSY;
 		}
@@ -323,8 +325,8 @@ int svm_map_pages(struct svm_range *r, unsigned int gpu,
 }
 
 /*
- * svm_map_pages(), leaving out pages that cannot be had: halves the interval
- * to find them, at most SVM_CHUNK_ORDER deep.
+ * svm_map_pages(), except for pages without memory or access. Bisects the interval to find
+ * them; the recursion is at most SVM_CHUNK_ORDER deep.
  */
 static int svm_map_what_is_there(struct svm_range *r, unsigned int gpu,
 				 struct svm_interval iv)
