@@ -2,11 +2,10 @@
 /*
  * AMDKFD_IOC_SVM: set and get attributes.
  *
- * Setting works in steps of which each leaves a consistent tree: cut existing
- * ranges at both ends of the interval, fill the gaps with ranges of default
- * attributes, then change the attributes of the ranges inside. The first two
- * change nothing that anybody can see, so that running out of memory there
- * needs no undoing.
+ * SET_ATTR works in steps, each of which leaves a consistent tree: split existing ranges at
+ * both ends of the interval, fill gaps with ranges of default attributes, then change the
+ * attributes of the ranges inside. The first two steps change no behaviour, so an error there
+ * needs no undo.
  */
 #include <linux/mm.h>
 #include <linux/overflow.h>
@@ -67,7 +66,7 @@ int svm_attr_check(struct kfd_process *p, u32 nattrs,
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_attr_check);
 
-/* The attributes, checked before, on top of @a. */
+/* See svm_policy.h. */
 void svm_attr_apply(struct kfd_process *p, struct svm_attrs *a, u32 nattrs,
 		    const struct kfd_ioctl_svm_attribute *attrs)
 {
@@ -125,7 +124,10 @@ static bool svm_attr_same(const struct svm_attrs *a, const struct svm_attrs *b)
 	       a->granularity == b->granularity;
 }
 
-/* All of @iv is ordinary memory of the process and no buffer object's. */
+/*
+ * Returns 0 if all of @iv is memory that HMM can map; -EFAULT if not; -EADDRINUSE if a BO is
+ * mapped in @iv.
+ */
 static int svm_attr_check_memory(struct svm_range_list *svms,
 				 struct svm_interval iv)
 {
@@ -144,7 +146,7 @@ static int svm_attr_check_memory(struct svm_range_list *svms,
 	return svm_va_busy(svms, iv) ? -EADDRINUSE : 0;
 }
 
-/* Cut the range across @page, unless the change leaves it as it is. */
+/* Split the range across @page, unless the new attributes equal its own. 0 or -ENOMEM. */
 static int svm_attr_split(struct kfd_process *p, unsigned long page,
 			  u32 nattrs,
 			  const struct kfd_ioctl_svm_attribute *attrs)
@@ -161,6 +163,7 @@ static int svm_attr_split(struct kfd_process *p, unsigned long page,
 	return svm_range_split_at(p->svms, page);
 }
 
+/* Create ranges of default attributes where @iv has none. Returns 0 or -ENOMEM. */
 static int svm_attr_fill_gaps(struct svm_range_list *svms,
 			      struct svm_interval iv)
 {
@@ -187,7 +190,7 @@ static int svm_attr_fill_gaps(struct svm_range_list *svms,
 	return 0;
 }
 
-/* Move and map a range as its attributes ask. svm_lock() held. */
+/* Migrate (@prefetch) and map a range as its attributes require. svm_lock() held. */
 static int svm_attr_place(struct svm_range *r, bool prefetch)
 {
 	struct kfd_process *p = svm_process(r->svms);
@@ -206,7 +209,7 @@ static int svm_attr_place(struct svm_range *r, bool prefetch)
 					      KFD_MIGRATE_TRIGGER_PREFETCH);
 		if (moved < 0 && !node)
 			return moved;
-		/* Full VRAM is no error: what does not fit stays outside. */
+		/* Full VRAM is no error: pages that do not fit stay where they are. */
 		if (node)
 			svm_migrate_to_vram(node, r->svms, iv,
 					    r->attrs.granularity,
@@ -275,7 +278,7 @@ int svm_attr_set(struct kfd_process *p, struct svm_interval iv, u32 nattrs,
 	return ret;
 }
 
-/* A location that all ranges share, or "undefined". */
+/* Fold locations of several ranges: the common one, or KFD_IOCTL_SVM_LOCATION_UNDEFINED. */
 static void svm_attr_fold_loc(u32 *folded, u32 loc, bool first)
 {
 	if (first)
@@ -376,6 +379,23 @@ static int svm_attr_get(struct kfd_process *p, struct svm_interval iv, u32 nattr
 	return 0;
 }
 
+/**
+ * svm_ioctl() - AMDKFD_IOC_SVM of the current process
+ * @p: process
+ * @op: KFD_IOCTL_SVM_OP_SET_ATTR or KFD_IOCTL_SVM_OP_GET_ATTR
+ * @start: first byte; page aligned, checked by the caller
+ * @size: bytes; page aligned and not zero, checked by the caller
+ * @nattrs: number of @attrs
+ * @attrs: attributes, in kernel memory; GET_ATTR writes their values
+ *
+ * Context: process context, in a thread of @p; takes mmap_lock and the locks of svm/.
+ *
+ * Return: 0; -EINVAL for an unknown operation, attribute or GPU, for a process without an
+ * address space on any GPU, or in a forked child; -EFAULT if part of the interval is not
+ * memory that can be shared; -EADDRINUSE if part of it belongs to a BO; -EPERM without
+ * device-private memory; -EOVERFLOW if the end wraps around; -EAGAIN if the memory map keeps
+ * changing; -ENOMEM, -EIO.
+ */
 int svm_ioctl(struct kfd_process *p, enum kfd_ioctl_svm_op op, u64 start,
 	      u64 size, u32 nattrs, struct kfd_ioctl_svm_attribute *attrs)
 {
@@ -384,12 +404,12 @@ int svm_ioctl(struct kfd_process *p, enum kfd_ioctl_svm_op op, u64 start,
 
 	if (!IS_ENABLED(CONFIG_DEVICE_PRIVATE))
 		return -EPERM;
-	/* The ranges are those of p->mm; a forked child has its own. */
+	/* Ranges belong to p->mm. A forked child that inherited the file has another mm. */
 	if (current->mm != p->svms->mm)
 		return -EINVAL;
 	if (check_add_overflow(start, size, &end))
 		return -EOVERFLOW;
-	/* Nothing above is an address of a process; page numbers stay small. */
+	/* No user address is above. Page numbers below cannot overflow. */
 	if (end > TASK_SIZE)
 		return -EFAULT;
 	iv.first = start >> PAGE_SHIFT;
@@ -405,6 +425,18 @@ int svm_ioctl(struct kfd_process *p, enum kfd_ioctl_svm_op op, u64 start,
 	}
 }
 
+/**
+ * svm_always_mapped() - whether a GPU has addresses mapped without faults
+ * @p: process
+ * @vdev: device of the GPU
+ * @start: first byte
+ * @size: bytes
+ *
+ * Context: as svm_range_overlaps(), but always takes mmap_lock.
+ *
+ * Return: true if all the bytes are in ranges with KFD_IOCTL_SVM_FLAG_GPU_ALWAYS_MAPPED that
+ * the GPU may access.
+ */
 bool svm_always_mapped(struct kfd_process *p, struct vgpu_device *vdev, u64 start,
 		       u64 size)
 {

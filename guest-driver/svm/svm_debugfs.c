@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * debugfs kfd/proc/<pid>/svm: a process's ranges, a line each, and where their
- * pages are at this moment.
+ * debugfs kfd/proc/<pid>/svm: a line for each range of a process, with the current location
+ * of its pages. Reading fails with -ESRCH when the process's address space has ended.
  *
- * Only the CPU's page tables know where a page is. HMM is asked, without having
- * anything brought in, once for each owner of VRAM.
+ * The location of a page is in the CPU's page tables only. The reader looks it up by HMM,
+ * without faults, once for each owner of device-private pages, since HMM returns such a page
+ * to its owner only.
  */
 #include <linux/hmm.h>
 #include <linux/mm.h>
@@ -20,12 +21,12 @@
 #include "svm_policy.h"
 #include "svm_range.h"
 
-#define SVM_PRINT_TRIES		4	/* pages that keep moving are not waited for */
+#define SVM_PRINT_TRIES		4	/* then pages that keep moving count as "other" */
 
 /**
- * struct svm_places - how many pages are where
- * @system: in system memory
- * @vram: in VRAM, by GPU index
+ * struct svm_places - numbers of pages by location
+ * @system: pages in system memory
+ * @vram: pages in VRAM, by GPU index
  */
 struct svm_places {
 	unsigned long system;
@@ -33,11 +34,11 @@ struct svm_places {
 };
 
 /**
- * struct svm_print - one reader
- * @p: whose ranges
- * @pfns: of struct hmm_range
- * @chunk: of what is looked at
- * @range: of the range at hand, as far as that was seen
+ * struct svm_print - state of an open file
+ * @p: process
+ * @pfns: hmm_range.hmm_pfns
+ * @chunk: locations of the pages of the current chunk
+ * @range: locations of the pages of the current range, chunks so far
  */
 struct svm_print {
 	struct kfd_process *p;
@@ -46,7 +47,7 @@ struct svm_print {
 	struct svm_places range;
 };
 
-/* NULL behind the last one. */
+/* Return the first range that ends at @page or later, or NULL. */
 static struct svm_range *svm_print_from(struct svm_range_list *svms,
 					unsigned long page)
 {
@@ -56,7 +57,7 @@ static struct svm_range *svm_print_from(struct svm_range_list *svms,
 	return node ? container_of(node, struct svm_range, it_node) : NULL;
 }
 
-/* The position is the page to go on from, 0: the process's own line. */
+/* *@pos: page from which to continue; 0: the line of the process. */
 static void *svm_print_start(struct seq_file *m, loff_t *pos)
 {
 	struct svm_print *s = m->private;
@@ -146,8 +147,8 @@ static void svm_print_count(struct svm_print *s, unsigned long npages, bool syst
 }
 
 /*
- * Count what @owner's GPUs have, and, if @system, what system memory has. 0 or
- * -EBUSY: the pages are on the move.
+ * Count the pages in VRAM of @owner's GPUs and, if @system, in system memory. Returns 0, or
+ * -EBUSY if the pages are being moved.
  */
 static int svm_print_look(struct svm_print *s, struct hmm_range *hmm, void *owner,
 			  bool system)
@@ -167,7 +168,7 @@ static int svm_print_look(struct svm_print *s, struct hmm_range *hmm, void *owne
 	return ret;
 }
 
-/* No GPU before @gpu has its owner. */
+/* Return whether no GPU with a lower index has the owner of @gpu. */
 static bool svm_print_first_of_owner(struct kfd_process *p, unsigned int gpu)
 {
 	unsigned int i;
@@ -179,7 +180,10 @@ static bool svm_print_first_of_owner(struct kfd_process *p, unsigned int gpu)
 	return true;
 }
 
-/* All looks at one moment, or a page that moves would be seen at two places. */
+/*
+ * Count the pages of a chunk for all owners. One sequence number for all of them, so that a
+ * page that moves is not counted twice. Errors as svm_print_look().
+ */
 static int svm_print_look_at_all(struct svm_print *s, struct svm_range *r,
 				 struct svm_interval iv)
 {
@@ -208,7 +212,7 @@ static int svm_print_look_at_all(struct svm_print *s, struct svm_range *r,
 	return ret;
 }
 
-/* @iv: at most SVM_CHUNK_PAGES. */
+/* Add the locations of a chunk, at most SVM_CHUNK_PAGES, to s->range. */
 static void svm_print_chunk(struct svm_print *s, struct svm_range *r,
 			    struct svm_interval iv)
 {

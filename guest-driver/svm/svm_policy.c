@@ -1,37 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where memory should be. Decisions only: nothing here moves or maps, and none
- * costs more with more pages.
+ * Placement of SVM memory. The functions only decide: none moves or maps pages, and the cost
+ * of none depends on the number of pages.
  *
- * A GPU reaches its own VRAM, that of its hive while the link is up, and system
- * memory; another one's by PCIe it does not, though BOs there may be mapped
- * (svm_hive.c says why).
+ * A GPU reaches its own VRAM, VRAM of its hive while the link is up, and system memory. SVM
+ * does not use VRAM of another GPU over PCIe, though BOs there may be mapped: svm_hive.c.
  *
  * DOC: policies
  *
- * What the process says comes first, whatever the policy: access, the preferred
- * location (if the GPU reaches that), and that a GPU with ACCESS_IN_PLACE never
- * takes memory to itself. Then, of a GPU with plain ACCESS that faults:
+ * Attributes take precedence over the policy: access; the preferred location, if the GPU
+ * reaches it; and a fault of a GPU with ACCESS_IN_PLACE never migrates memory to its VRAM.
+ * The policy decides on a fault of a GPU with plain ACCESS:
  *
- *	amdgpu		it gets the memory, in its VRAM
- *	in_place	memory stays where it is, if the GPU reaches that; else it
- *			becomes system memory
- *	adaptive	it gets the memory if the process prefetched it to there
- *			last; if it has faulted in the range clearly more often
- *			than all others together; or if the range is small and
- *			nobody else is ahead. Else as in_place
+ *	amdgpu		migrate to the GPU's VRAM
+ *	in_place	no migration if the GPU reaches the memory, else to system memory
+ *	adaptive	migrate to the GPU's VRAM if the last prefetch went there, if the GPU
+ *			has faulted in the range clearly more often than all others together,
+ *			or if the range is small and the GPU is ahead; else as in_place
  *
- * Nothing goes to and fro for ever, whatever the policy; else engines that need
- * two places at a time might never have both:
+ * Memory must not move back and forth without end, because an engine that needs two places
+ * at the same time might never have both. So, whatever the policy:
  *
- *	another GPU	What a GPU got a moment ago, and another one's fault took
- *			away, it does not get again: it maps it where it is. With
- *			"adaptive" two GPUs in turn do not come so far: neither
- *			gets ahead
- *	full VRAM	Where a fault would push somebody out, each second one
- *			leaves memory where it is. What is mapped there does not
- *			fault again, so all that is needed at a time is mapped at
- *			last
+ *	another GPU	A page that was migrated to a GPU within SVM_RECENT_NS, and was taken
+ *			away by another GPU's fault, is not migrated there again, but mapped
+ *			where it is. With "adaptive" two GPUs that fault in turn do not get
+ *			so far, since neither is ahead
+ *	full VRAM	Of the faults that would evict other memory, every second one migrates
+ *			nothing. A page that is mapped in place does not fault again, so in
+ *			the end all pages that are needed at the same time are mapped
  */
 #include <linux/ktime.h>
 #include <linux/moduleparam.h>
@@ -44,11 +40,11 @@
 #include "svm_policy.h"
 #include "svm_range.h"
 
-/* How long "a moment ago" is: more than some repairs take on any kernel. */
+/* How long a pull counts as recent: longer than a few repairs take on any kernel. */
 #define SVM_RECENT_NS		NSEC_PER_SEC
-/* Adaptive: faults more than those of all others. One maps a granule. */
+/* Adaptive: a GPU that is ahead by more faults than this gets the memory. */
 #define SVM_LEAD_PULLS		4
-/* And how far ahead counts: so long does it take others to catch up. */
+/* Adaptive: limit of svm_range.lead, so that another GPU can catch up. */
 #define SVM_LEAD_MAX		8
 
 static const char * const svm_policy_names[] = {
@@ -98,7 +94,7 @@ static u32 svm_gpu_id(const struct svm_range *r, unsigned int gpu)
 	return svm_process(r->svms)->pdds[gpu]->gpu_id;
 }
 
-/* Does a GPU reach what is in another one's VRAM, or its own? */
+/* Return whether GPU index @gpu reaches VRAM of GPU index @home, which may be the same. */
 static bool svm_reaches(const struct svm_range *r, unsigned int gpu,
 			unsigned int home)
 {
@@ -107,8 +103,8 @@ static bool svm_reaches(const struct svm_range *r, unsigned int gpu,
 }
 
 /*
- * May memory be put into @home's VRAM, with all who are to have it mapped there
- * without a fault? Mapping it for one who does not reach it takes it out again.
+ * Return whether all GPUs that have the range mapped without a fault reach @home's VRAM. For
+ * a GPU that does not, mapping the pages would migrate them to system memory again.
  */
 static bool svm_may_live_at(const struct svm_range *r, unsigned int home)
 {
@@ -130,7 +126,7 @@ static bool svm_pull_is_recent(const struct svm_pull *pull, unsigned long page,
 	return now < pull->until && svm_interval_has(pull->iv, page);
 }
 
-/* @gpu gets the page, which others have just got: they lose it. */
+/* Mark recent pulls of @page by GPUs other than @gpu as contested: they lose the page. */
 static void svm_policy_contest(const struct svm_range *r, unsigned int gpu,
 			       unsigned long page, bool in_place)
 {
@@ -148,7 +144,7 @@ static void svm_policy_contest(const struct svm_range *r, unsigned int gpu,
 	}
 }
 
-/* GPU index @home got the page a moment ago, and has lost it to another one. */
+/* Return whether another GPU's fault took the page away from @home after a recent pull. */
 static bool svm_policy_contested(const struct svm_range *r, unsigned int home,
 				 unsigned long page)
 {
@@ -174,7 +170,7 @@ void svm_policy_pulled(struct svm_range_list *svms, unsigned int home,
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_policy_pulled);
 
-/* The pages do not fit, and it is the other faults' turn. */
+/* Return whether the VRAM of @home is full and this is a fault that must not evict. */
 static bool svm_policy_full(struct svm_range_list *svms, unsigned int home,
 			    u64 pages)
 {
@@ -186,7 +182,7 @@ static bool svm_policy_full(struct svm_range_list *svms, unsigned int home,
 	       svms->gpus[home].full_faults++ & 1;
 }
 
-/* @gpu has faulted: one more vote for it, or one less for who is ahead. */
+/* Count a fault of @gpu: majority vote, by one more for the leader or one less. */
 static void svm_policy_count(struct svm_range *r, unsigned int gpu)
 {
 	if (!r->lead) {
@@ -199,7 +195,7 @@ static void svm_policy_count(struct svm_range *r, unsigned int gpu)
 	}
 }
 
-/* Of a GPU with plain access: should the memory come to it? */
+/* Adaptive policy: return whether a fault of a GPU with plain ACCESS migrates to its VRAM. */
 static bool svm_adaptive_pulls(const struct svm_range *r, unsigned int gpu)
 {
 	u64 pages = svm_interval_pages(svm_range_interval(r));
@@ -213,6 +209,7 @@ static bool svm_adaptive_pulls(const struct svm_range *r, unsigned int gpu)
 	       pages < BIT_ULL(r->attrs.granularity);
 }
 
+/* Return whether the policy migrates to the VRAM of a GPU with plain ACCESS that faults. */
 static bool svm_policy_pulls(const struct svm_range *r, unsigned int gpu)
 {
 	switch (r->svms->policy) {
@@ -225,7 +222,7 @@ static bool svm_policy_pulls(const struct svm_range *r, unsigned int gpu)
 	}
 }
 
-/* Unlike amdgpu, a preferred location does not give access to who has none. */
+/* Unlike in amdgpu, the preferred location gives its GPU no access. */
 int svm_policy_fault(struct svm_range *r, unsigned int gpu, unsigned long page,
 		     struct svm_interval win, u32 *loc)
 {
@@ -290,7 +287,7 @@ void svm_policy_map_now(const struct svm_range *r, u32 placed,
 		bitmap_or(gpus, a->bitmap_access, a->bitmap_aip, SVM_MAX_GPU);
 		return;
 	}
-	/* The others will fault. */
+	/* GPUs with plain ACCESS fault, except for the one that was prefetched to. */
 	bitmap_copy(gpus, a->bitmap_aip, SVM_MAX_GPU);
 	for_each_set_bit(gpu, a->bitmap_access, r->svms->n_gpus)
 		if (placed && svm_gpu_id(r, gpu) == placed)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Where memory should be, and the attributes that say so. */
+/* Placement of SVM memory: policies and attributes. */
 #ifndef SVM_POLICY_H
 #define SVM_POLICY_H
 
@@ -11,36 +11,45 @@
 
 struct kfd_process;
 
-/* svm_policy.c: where memory should be. svms->lock held. */
-/* Of processes to come; no lock. */
+/* svm_policy.c. svms->lock is held, except in the first two functions. */
+
+/* Return the policy for processes that are created now. */
 enum svm_policy svm_policy_now(void);
-/* As the module's parameter has it; no lock. */
+/* Return the name of a policy, as in the module parameter. */
 const char *svm_policy_name(enum svm_policy policy);
 /*
- * GPU index @gpu faulted at @page, and @win would move. 0 and *@loc: gpu_id to
- * migrate to, 0: system memory, KFD_IOCTL_SVM_LOCATION_UNDEFINED: where it is.
- * -EACCES: no access at all. Counts; may read registers.
+ * Decide where a fault of GPU index @gpu at @page migrates @win to. *@loc: gpu_id, 0 for
+ * system memory, or KFD_IOCTL_SVM_LOCATION_UNDEFINED for no migration. Updates the policy's
+ * counters, so call it once a fault; may read registers of the device. Returns 0, or -EACCES
+ * if the GPU may not access the range.
  */
 int svm_policy_fault(struct svm_range *r, unsigned int gpu, unsigned long page,
 		     struct svm_interval win, u32 *loc);
-/* A fault has brought pages of @iv to VRAM of GPU index @home. */
+/* Record that a fault has migrated pages of @iv to VRAM of GPU index @home. */
 void svm_policy_pulled(struct svm_range_list *svms, unsigned int home,
 		       struct svm_interval iv);
-/* gpu_id, or 0, that a prefetch to r->attrs.prefetch_loc should use. */
+/*
+ * Return where a prefetch to r->attrs.prefetch_loc goes: gpu_id, 0 for system memory, or
+ * KFD_IOCTL_SVM_LOCATION_UNDEFINED.
+ */
 u32 svm_policy_prefetch(const struct svm_range *r);
-/* GPUs that SET_ATTR maps at once; @placed: gpu_id just prefetched to, or 0. */
+/* Set *@gpus to the GPUs that SET_ATTR maps at once; @placed: gpu_id of a prefetch, or 0. */
 void svm_policy_map_now(const struct svm_range *r, u32 placed,
 			unsigned long *gpus);
 
 /* svm_attr.c */
-/* GPU index of @gpu_id, or -EINVAL if it is no GPU that does SVM. */
+/* Return the GPU index of @gpu_id, or -EINVAL if no such GPU supports SVM. */
 int svm_gpu_index(struct kfd_process *p, u32 gpu_id);
-/* 0, or -EINVAL: some attribute is unknown or names no GPU that does SVM. */
+/* Return 0, or -EINVAL if an attribute is unknown or names no GPU that supports SVM. */
 int svm_attr_check(struct kfd_process *p, u32 nattrs,
 		   const struct kfd_ioctl_svm_attribute *attrs);
-/* The attributes, checked before, on top of @a. */
+/* Change @a by attributes that svm_attr_check() has accepted. */
 void svm_attr_apply(struct kfd_process *p, struct svm_attrs *a, u32 nattrs,
 		    const struct kfd_ioctl_svm_attribute *attrs);
+/*
+ * KFD_IOCTL_SVM_OP_SET_ATTR for the pages of @iv; @iv is below TASK_SIZE. Takes svm_lock().
+ * Errors as svm_ioctl().
+ */
 int svm_attr_set(struct kfd_process *p, struct svm_interval iv, u32 nattrs,
 		 const struct kfd_ioctl_svm_attribute *attrs);
 
