@@ -1,32 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * BOs below the pages of VRAM: from a migration into VRAM to the last page.
+ * struct svm_bo, the BO of device-private pages: allocation, eviction, and free after the
+ * last page.
  *
  * DOC: eviction of shared memory
  *
- * A BO of SVM is on TTM's list as others are. What is in it cannot follow the BO:
- * it belongs to pages, which the CPU's page tables name. So when TTM moves the BO
- * out of VRAM (vgpu_bo_owner_ops.vacate), svm_bo_vacate() gives each page of the BO
- * a system page instead, in whatever processes it is mapped; MMU notifiers take
- * it from the GPUs. The BO has no page then, and its VRAM is free. Before, TTM asks
- * whether any page could leave (svm_bo_evict_ok()).
+ * BOs of SVM are on TTM's LRU lists, as other BOs are. The content cannot move with the BO,
+ * since the CPU's page tables refer to the pages. So when TTM evicts a BO from VRAM
+ * (vgpu_bo_owner_ops.vacate), svm_bo_vacate() migrates each page of the BO to a system page,
+ * in all processes that map the page; MMU notifiers remove the page from the GPUs. After that
+ * the BO has no pages, and its VRAM is free. TTM calls svm_bo_evict_ok() before, which
+ * returns whether a page is likely to move.
  *
  *   svm_bo_alloc()  VRAM, pinned                    one reference: the migration
- *   svm_page_get()  pages                           one each
+ *   svm_page_get()  pages                           one reference each
  *   svm_bo_filled() unpinned: may be vacated
- *   svm_bo_vacate(), munmap, CPU faults: pages go
- *   last reference  reap_work frees the BO, unless an eviction has the VRAM
- *                   already
+ *   svm_bo_vacate(), munmap, CPU faults: pages are freed
+ *   last reference  reap_work frees the BO, unless an eviction has freed the VRAM already
  *
- * An eviction comes with the reservation of this BO and of others held, and may
- * come with mmap_lock, svms->lock, vgpu_vm.alloc_lock or kfd_process.mutex, of
- * this process or another, and from the midst of a migration, with its pages
- * locked. So it takes none of these locks: migrate_device_range() needs no
- * address space, and tries page locks only; notifiers take what reclaim may wait
- * for. A page that is locked or referenced stays, with it the BO, and TTM takes
- * another one. Page locks are inside reservations for that reason, though a
- * migration into VRAM locks pages first: nobody waits for a page's lock with a
- * reservation held.
+ * An eviction runs with the reservation of this BO and of others held. It may also run with
+ * mmap_lock, svms->lock, vgpu_vm.alloc_lock or kfd_process.mutex held, of this process or
+ * another, and inside a migration, with the migration's pages locked. So svm_bo_vacate()
+ * takes none of these locks: migrate_device_range() needs no address space and only tries
+ * page locks, and notifiers take only locks that reclaim may wait for. A page that is locked
+ * or referenced stays, and so does its BO; TTM evicts another BO. Page locks are inside
+ * reservations for that reason, although a migration to VRAM locks pages first: no task that
+ * holds a reservation waits for a page lock.
  */
 #include <linux/memremap.h>
 #include <linux/migrate.h>
@@ -47,7 +46,7 @@
 #include "svm/svm_trace.h"
 #include "svm_migrate_priv.h"
 
-/* A page is often held for a moment only. */
+/* Attempts of svm_bo_vacate(): references and page locks are often short. */
 #define SVM_VACATE_TRIES	3
 
 static void svm_bo_release(struct kref *ref)
@@ -84,8 +83,8 @@ void svm_bo_node_init(struct svm_node *sn)
 }
 
 /*
- * Each page of the BO that can move becomes system memory. Returns how many did,
- * or an error if there is no memory or the copy failed.
+ * Migrate the pages of the BO that can move to system memory. Returns their number, or an
+ * error of svm_move_alloc_system() or svm_move_copy().
  */
 static long svm_bo_leave(struct svm_bo *sb, struct svm_move *m)
 {
@@ -133,7 +132,7 @@ bool svm_bo_vacate(struct vgpu_bo *bo)
 
 	dma_resv_assert_held(bo->tbo.base.resv);
 
-	/* reap_work has been there, or will be when the caller is done. */
+	/* No pages: reap_work has freed the svm_bo, or waits for the reservation to free it. */
 	if (!sb || svm_bo_is_empty(sb))
 		return true;
 	m = kvmalloc(sizeof(*m), GFP_KERNEL | __GFP_RETRY_MAYFAIL |
@@ -162,7 +161,10 @@ bool svm_bo_vacate(struct vgpu_bo *bo)
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_bo_vacate);
 
-/* Locked, or referenced by more than page tables: it cannot move, and may not be in use. */
+/*
+ * Return whether a page is locked, or referenced by more than page tables, so that it cannot
+ * move. The page need not be in use.
+ */
 static bool svm_page_is_held(struct page *page)
 {
 	return PageLocked(page) ||
@@ -170,8 +172,8 @@ static bool svm_page_is_held(struct page *page)
 }
 
 /*
- * While nothing can move, all attempts of svm_bo_vacate() would be over in no time. If
- * something can, the pages that are held are likely to be free when that has moved.
+ * True if one page can move: while svm_bo_vacate() migrates that page, other pages are likely
+ * to be released. If no page can move, all attempts of svm_bo_vacate() would fail at once.
  */
 bool svm_bo_evict_ok(struct vgpu_bo *bo)
 {
@@ -197,7 +199,10 @@ bool svm_bo_evict_ok(struct vgpu_bo *bo)
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_bo_evict_ok);
 
-/* Pages are held for a moment, of whose end no event tells. What a reset lost stays lost. */
+/*
+ * vgpu_bo_owner_ops.evict_in: one jiffy, since no event signals the release of a page; 0 if a
+ * reset lost the content, so that svm_bo_evict_ok() stays false.
+ */
 static unsigned long svm_bo_evict_in(struct vgpu_bo *bo)
 {
 	struct svm_bo *sb = bo->owner;
@@ -216,7 +221,7 @@ static struct svm_bo *svm_bo_try_alloc(struct kfd_node *node,
 {
 	struct vgpu_bo_params params = {
 		.size = npages << PAGE_SHIFT,
-		/* A whole chunk can be one 2 MiB entry of the GPU. */
+		/* Aligned, a whole chunk can have a single 2 MiB PTE. */
 		.align = npages == SVM_CHUNK_PAGES ? npages << PAGE_SHIFT : 0,
 		.domain = AMDGPU_GEM_DOMAIN_VRAM,
 		.flags = AMDGPU_GEM_CREATE_VRAM_CONTIGUOUS |
@@ -247,7 +252,7 @@ static struct svm_bo *svm_bo_try_alloc(struct kfd_node *node,
 		sb->offset = vgpu_bo_vram_offset(sb->bo);
 		sb->bo->owner = sb;
 		sb->bo->owner_ops = &svm_bo_owner_ops;
-		/* What was evicted from there has to be out. */
+		/* Wait for copies of the old content out of this VRAM. */
 		dma_resv_wait_timeout(sb->bo->tbo.base.resv,
 				      DMA_RESV_USAGE_KERNEL, false,
 				      MAX_SCHEDULE_TIMEOUT);
@@ -271,7 +276,7 @@ struct svm_bo *svm_bo_alloc(struct kfd_node *node, struct svm_range_list *svms,
 	struct svm_bo *sb = svm_bo_try_alloc(node, npages);
 
 	if (IS_ERR(sb)) {
-		/* VRAM that was freed a moment ago may be on its way back. */
+		/* Wait for VRAM that reap_work is still freeing, then try again. */
 		flush_work(&node->svm->reap_work);
 		sb = svm_bo_try_alloc(node, npages);
 	}

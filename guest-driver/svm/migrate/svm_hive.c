@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * VRAM of another GPU.
+ * Access to pages in VRAM of another GPU of the hive.
  *
  * DOC: pages of a hive
  *
- * HMM hands out a device-private page where it is if its owner is who asks, and
- * has it come back to system memory otherwise. So the GPUs of one hive are one
- * owner: a range that is in one's VRAM is mapped for the others at its place in
- * the hive, and nothing moves. There is no such way by PCIe: a device-private
- * page has no bus address, and the pages that Linux makes of a BAR
- * (MEMORY_DEVICE_PCI_P2PDMA) are not those that migrate.
+ * HMM returns a device-private page to a caller with the page's owner, and migrates the page
+ * to system memory for other callers. So all GPUs of a hive have the same owner: a range in
+ * VRAM of one GPU is mapped for the others through the hive, without a migration. PCIe has no
+ * such way: a device-private page has no bus address, and the pages that Linux makes of a BAR
+ * (MEMORY_DEVICE_PCI_P2PDMA) cannot be migrated to and from system memory.
  *
- * The owner is fixed when the pagemap is made. It may be, since a device's place
- * in the hive never changes; whether the link is up is asked at each mapping.
+ * The owner is set when the pagemap is created, and does not change, since a device's hive
+ * does not change. The state of the link is read at each mapping.
  *
- * A peer's pages may go with the peer while they are looked at: no reference is
- * held on what HMM tells, and the process need not know the peer (a child of a
- * process that does). svm_peer_enter() keeps struct page and the node. A peer
- * that goes empties its VRAM first, and each page's notifier has run then: who
- * entered before that is waited for, who enters later finds the sequence moved
- * on and looks at no page.
+ * A peer may be removed while another task looks at its pages: the task holds no reference to
+ * the pages that HMM returns, and its process need not use the peer (a child of a process
+ * that does). svm_peer_enter() keeps struct page and the node. A peer that is removed first
+ * migrates all its VRAM to system memory, so that the notifier of each page has been called,
+ * then waits for all svm_peer_leave() (svm_peer_wait()). A task that enters later finds the
+ * sequence number changed, and looks at no page.
  */
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -36,9 +35,9 @@
 /**
  * struct svm_hive - owner of the pages of all GPUs of a hive
  * @link: in svm_hives
- * @id: number of the hive
- * @segment: bytes of a node; another size is another hive
- * @members: pagemaps
+ * @id: id of the hive
+ * @segment: bytes of the hive's address space per GPU; part of the key, with @id
+ * @members: number of pagemaps with this owner
  */
 struct svm_hive {
 	struct list_head link;
@@ -48,7 +47,7 @@ struct svm_hive {
 };
 
 static LIST_HEAD(svm_hives);
-static DEFINE_MUTEX(svm_hives_mutex);	/* svm_hives and what is in it */
+static DEFINE_MUTEX(svm_hives_mutex);	/* svm_hives and its members */
 DEFINE_STATIC_SRCU(svm_peer_srcu);
 
 void *svm_owner_get(struct vgpu_device *vdev)
@@ -118,14 +117,14 @@ enum svm_place svm_page_place(struct svm_view *view, struct page *page,
 	home = svm_page_node(page);
 	if (home != view->home) {
 		view->home = home;
-		/* A look at a register, for each stretch of a peer's pages. */
+		/* vgpu_xgmi_linked() reads a register: once for each run of pages of a peer. */
 		view->place = home == view->node ? SVM_IN_VRAM :
 			      vgpu_xgmi_linked(view->node->vdev, home->vdev) ?
 			      SVM_IN_PEER : SVM_OUT_OF_REACH;
 		view->offset = view->place == SVM_IN_PEER ?
 			       vgpu_xgmi_offset(view->node->vdev, home->vdev) :
 			       0;
-		/* Where VRAM was lost once each page is asked. */
+		/* If a reset has ever lost this VRAM, each page has to be tested. */
 		view->lost |= !!atomic_read(&home->vdev->hw->vram_epoch);
 	}
 	*addr = svm_page_vram_offset(home, page) + view->offset;

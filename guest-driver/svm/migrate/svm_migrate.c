@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Migration between system memory and VRAM (svm_pagemap.c: its pages).
+ * Migration between system memory and VRAM: by address, and by CPU faults.
  *
- * Data is copied while the pages are locked and unmapped from every CPU and GPU
- * (migrate_vma_setup() runs the notifiers). Only after the copy has succeeded do
- * the new pages replace the old: a failure leaves memory as it was.
+ * Pages are copied while they are locked and unmapped from every CPU and GPU
+ * (migrate_vma_setup() calls the notifiers). The new pages replace the old ones only after
+ * the copy has succeeded: a failure leaves memory as it was.
  */
 #include <linux/completion.h>
 #include <linux/memremap.h>
@@ -27,8 +27,8 @@
 #include "svm_migrate_priv.h"
 
 /*
- * Source pages of a move to VRAM: what can move has its DMA address (0 for a
- * page that does not exist yet). Returns how many.
+ * Map the source pages of a migration to VRAM for DMA; a page that does not exist yet gets
+ * address 0. Returns the number of pages that can be migrated.
  */
 static unsigned long svm_collect_system(struct device *dev, struct svm_move *m,
 					unsigned long npages)
@@ -42,7 +42,7 @@ static unsigned long svm_collect_system(struct device *dev, struct svm_move *m,
 		m->sys[i] = DMA_MAPPING_ERROR;
 		if (!(m->src[i] & MIGRATE_PFN_MIGRATE))
 			continue;
-		/* The core would refuse a file's page after the copy. */
+		/* migrate_vma_pages() would refuse a page of a file, after the copy. */
 		if (page && !PageAnon(page))
 			continue;
 		m->sys[i] = page ? svm_dma_map(dev, page, true) : 0;
@@ -52,7 +52,7 @@ static unsigned long svm_collect_system(struct device *dev, struct svm_move *m,
 	return n;
 }
 
-/* Pages of @sb for what svm_collect_system() found. */
+/* Assign pages of @sb to the pages that svm_collect_system() has mapped. */
 static void svm_assign_vram(struct svm_bo *sb, struct svm_move *m,
 			    unsigned long npages)
 {
@@ -68,7 +68,7 @@ static void svm_assign_vram(struct svm_bo *sb, struct svm_move *m,
 	}
 }
 
-/* One chunk within one VMA. As svm_migrate_to_vram(). */
+/* Migrate a chunk within one VMA to VRAM. Result as svm_migrate_to_vram(). */
 static long svm_chunk_to_vram(struct kfd_node *node,
 			      struct svm_range_list *svms,
 			      struct vm_area_struct *vma,
@@ -102,7 +102,7 @@ static long svm_chunk_to_vram(struct kfd_node *node,
 
 	kfd_smi_move_start(&told, r ? r->attrs.prefetch_loc : 0,
 			   r ? r->attrs.preferred_loc : 0);
-	/* Special mappings, huge TLB pages: they stay. */
+	/* Pages of special mappings and huge TLB pages stay. */
 	if (migrate_vma_setup(&args) || !args.cpages)
 		goto tell;
 
@@ -137,8 +137,9 @@ tell:
 }
 
 /*
- * One chunk within one VMA. As svm_migrate_to_system(). @told: what else to tell
- * of it; @r: its range, NULL in a CPU fault, which does not know.
+ * Migrate a chunk within one VMA from @node's VRAM. @told: SMI event of the chunk, without
+ * page numbers; @r: range of the chunk, NULL in a CPU fault, which has no access to ranges.
+ * Result as svm_migrate_to_system().
  */
 static long svm_chunk_to_system(struct kfd_node *node,
 				struct kfd_smi_move told,
@@ -189,7 +190,7 @@ tell:
 	return moved;
 }
 
-/* The next chunk of @iv from @page on, within one VMA; *@vma is NULL at holes. */
+/* Return the chunk of @iv that starts at @page, within one VMA or hole. *@vma: NULL in a hole. */
 static struct svm_interval svm_next_chunk(struct mm_struct *mm,
 					  struct svm_interval iv,
 					  unsigned long page,
@@ -227,13 +228,13 @@ long svm_migrate_to_vram(struct kfd_node *node, struct svm_range_list *svms,
 	m = kvmalloc(sizeof(*m), GFP_KERNEL);
 	if (!m)
 		return -ENOMEM;
-	/* It takes no memory from the process's own queues. */
+	/* Allocations below must not evict BOs that the process's own queues use. */
 	kfd_process_set_migrating(svm_process(svms), current);
 	for (page = iv.first; page <= iv.last; page = chunk.last + 1) {
 		struct vm_area_struct *vma;
 
 		chunk = svm_next_chunk(svms->mm, iv, page, &vma);
-		/* Only anonymous memory can be device-private. */
+		/* Only anonymous pages can be device-private. */
 		if (!vma || (!vma_is_anonymous(vma) && !vma->anon_vma))
 			continue;
 		ret = svm_chunk_to_vram(node, svms, vma, chunk, granularity,
@@ -250,6 +251,7 @@ long svm_migrate_to_vram(struct kfd_node *node, struct svm_range_list *svms,
 	return ret < 0 ? ret : moved;
 }
 
+/* Migrate pages of @iv from @node's VRAM. Result as svm_migrate_to_system(). */
 static long svm_migrate_from(struct kfd_node *node, struct svm_range_list *svms,
 			     struct svm_interval iv, unsigned int trigger,
 			     struct svm_move *m)
@@ -313,26 +315,28 @@ long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
 }
 
 /*
- * DOC: CPU touches of one page
+ * DOC: CPU faults of one page at the same time
  *
- * A thread that touches a page of VRAM enters svm_migrate_to_ram() with a reference to the
- * page, which do_swap_page() drops after the call. The core moves a page only if nobody but
- * the thread that moves it has such a reference. If several threads touch the page at the
- * same time, and each of them tries or waits with its reference, the page never moves.
+ * A thread that faults on a page of VRAM enters svm_migrate_to_ram() with a reference to the
+ * page, which do_swap_page() drops after the call. The core migrates a page only if no
+ * reference exists except that of the migrating thread. So if several threads fault on the
+ * page at the same time, and each tries or waits with its reference, the page never moves.
  *
- * So the first thread (struct svm_touch) moves the page. A thread that enters meanwhile
- * (struct svm_touch_waiter) lends its reference: it drops the reference and sleeps, and
- * svm_touch_end() takes the reference again on its behalf, before the first thread, whose own
- * reference keeps the page, leaves. Each thread returns with the reference and the vmf->page
- * that it came with. A thread that faults after the page was unmapped finds a migration entry,
- * for which do_swap_page() waits without a reference.
+ * Therefore the first thread (struct svm_touch) migrates the page. A thread that enters
+ * meanwhile (struct svm_touch_waiter) drops its reference and sleeps. svm_touch_end() takes
+ * the reference again for each waiter while the first thread's own reference keeps the page,
+ * so that each thread returns with the reference and the vmf->page that it came with. A
+ * thread that faults after the page was unmapped finds a migration entry, for which
+ * do_swap_page() waits without a reference.
  *
- * What does not serve: returning at once, as nouveau and test_hmm do, repeats the fault until
- * the page has moved, and takes the CPU from the thread that moves it, if that has a lower
- * priority or the fault comes from a system call of a kernel without preemption. Waiting for
- * the page's lock keeps the reference, so that the owner of the lock fails. VM_FAULT_RETRY
- * drops the mmap_lock, but the reference after the call only. migration_entry_wait() is not
- * exported.
+ * Alternatives that do not work:
+ *
+ * - To return at once, as nouveau and test_hmm do. The fault repeats until the page has
+ *   moved, and takes the CPU from the migrating thread if that has a lower priority, or if
+ *   the fault comes from a system call of a kernel without preemption.
+ * - To wait for the page's lock. The waiter keeps its reference, so the migration fails.
+ * - VM_FAULT_RETRY drops mmap_lock, but the page reference only after the call.
+ * - migration_entry_wait() is not exported.
  */
 
 bool svm_touch_begin(struct svm_bo *sb, struct svm_touch *touch, struct page *page,
@@ -348,7 +352,7 @@ bool svm_touch_begin(struct svm_bo *sb, struct svm_touch *touch, struct page *pa
 		if (first->page != page)
 			continue;
 		list_add_tail(&waiter->link, &first->waiters);
-		/* @first has a reference, too: this is not the last one. */
+		/* Not the last reference, since @first has its own. */
 		put_page(page);
 		spin_unlock(&sb->touch_lock);
 		return false;
@@ -359,7 +363,7 @@ bool svm_touch_begin(struct svm_bo *sb, struct svm_touch *touch, struct page *pa
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_touch_begin);
 
-/* svm_bo.touch_lock held. */
+/* Take the page reference of a waiter again. svm_bo.touch_lock held. */
 static void svm_touch_return(struct page *page, struct svm_touch_waiter *waiter)
 {
 	list_del_init(&waiter->link);
@@ -380,7 +384,10 @@ void svm_touch_end(struct svm_bo *sb, struct svm_touch *touch)
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_touch_end);
 
-/* 0: the first thread is done; or -ERESTARTSYS. The reference is back in either case. */
+/*
+ * Wait for the first thread. Returns 0, or -ERESTARTSYS after a fatal signal; in either case
+ * the caller has its page reference again.
+ */
 static int svm_touch_wait(struct svm_bo *sb, struct page *page,
 			  struct svm_touch_waiter *waiter)
 {
@@ -395,7 +402,7 @@ static int svm_touch_wait(struct svm_bo *sb, struct page *page,
 	return ret;
 }
 
-/* Return whether no other touch moves pages of the BO. */
+/* Return whether no other CPU fault migrates pages of the BO. */
 static bool svm_touch_is_alone(struct svm_bo *sb)
 {
 	bool alone;
@@ -407,9 +414,10 @@ static bool svm_touch_is_alone(struct svm_bo *sb)
 }
 
 /*
- * The page has not moved: the access is repeated. If another touch is moving the page's
- * neighbours, the page moves with them once this thread's reference is gone: do not wait here.
- * Otherwise an eviction has the page locked, or the migration that brought it to VRAM.
+ * End a fault whose page has not moved, so that the access is repeated. If another CPU fault
+ * is migrating the page's neighbours, the page can move with them as soon as this thread has
+ * dropped its reference, so do not wait here. Otherwise the page is locked by an eviction, or
+ * by the migration that brought it to VRAM: wait for the lock.
  */
 static vm_fault_t svm_touch_failed(struct svm_bo *sb, struct page *page)
 {
@@ -420,6 +428,7 @@ static vm_fault_t svm_touch_failed(struct svm_bo *sb, struct page *page)
 	return fatal_signal_pending(current) ? VM_FAULT_SIGBUS : 0;
 }
 
+/* Migrate the page of a CPU fault, and its neighbours up to the granularity. */
 static vm_fault_t svm_touch_move(struct svm_bo *sb, struct vm_fault *vmf)
 {
 	struct vm_area_struct *vma = vmf->vma;
@@ -459,7 +468,7 @@ vm_fault_t svm_migrate_to_ram(struct vm_fault *vmf)
 	struct svm_touch touch;
 	vm_fault_t ret;
 
-	/* First of all: a thread that sleeps before with its reference makes others' moves fail. */
+	/* Do not sleep before this call: the page reference makes migrations of the page fail. */
 	if (!svm_touch_begin(sb, &touch, vmf->page, &waiter))
 		return svm_touch_wait(sb, vmf->page, &waiter) ?
 			VM_FAULT_SIGBUS : 0;

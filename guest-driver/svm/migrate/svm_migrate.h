@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Pages in VRAM: how they come and go, and how GPUs see them. */
+/* Migration of pages to and from VRAM, and access of GPUs to pages in VRAM. */
 #ifndef SVM_MIGRATE_H
 #define SVM_MIGRATE_H
 
@@ -12,21 +12,22 @@ struct kfd_node;
 struct page;
 struct svm_range_list;
 
-/* Where a page is, as one GPU sees it. */
+/* Location of a page from the view of a GPU. */
 enum svm_place {
 	SVM_IN_SYSTEM,
-	SVM_IN_VRAM,		/* its own */
-	SVM_IN_PEER,		/* VRAM of another one of its hive */
-	SVM_OUT_OF_REACH,	/* likewise, but the link is down */
+	SVM_IN_VRAM,		/* VRAM of the GPU */
+	SVM_IN_PEER,		/* VRAM of another GPU of the hive, with the link up */
+	SVM_OUT_OF_REACH,	/* VRAM of another GPU of the hive, with the link down */
 };
 
 /**
- * struct svm_view - VRAM as a GPU sees it
- * @node: the GPU
- * @home: whose page was seen last, or NULL
- * @place: of the pages of @home
- * @offset: of these, what makes an offset in its VRAM one in that of @node
- * @lost: some page may have lost its content; svm_page_in_use_lost() knows
+ * struct svm_view - state of svm_page_place() over the pages of a chunk
+ * @node: the GPU from whose view pages are located
+ * @home: GPU of the last page in VRAM, or NULL
+ * @place: location of the pages of @home
+ * @offset: distance of the pages of @home, in bytes, from their offset in @home's VRAM to
+ *          their address in a PTE of @node
+ * @lost: a page may have lost its content in a reset; svm_page_in_use_lost() is exact
  */
 struct svm_view {
 	struct kfd_node *node;
@@ -41,39 +42,41 @@ struct svm_view {
 int svm_vram_init(struct kfd_node *node);
 void svm_vram_fini(struct kfd_node *node);
 /*
- * Move pages of @iv that are in system memory or absent to @node's VRAM.
- * svm_lock() held. Returns the pages moved (pages that cannot move stay), or
- * -ENOMEM (VRAM or memory is full), -EIO (copy failed).
+ * Migrate pages of @iv that are in system memory or absent to @node's VRAM. svm_lock() held.
+ * Pages that cannot move stay. Returns the number of pages moved; -ENOMEM if VRAM or system
+ * memory is full; -EIO if a copy failed. @granularity: log2 of the pages that a CPU access
+ * migrates back together; @trigger: KFD_MIGRATE_TRIGGER_*.
  */
 long svm_migrate_to_vram(struct kfd_node *node, struct svm_range_list *svms,
 			 struct svm_interval iv, u8 granularity,
 			 unsigned int trigger);
 /*
- * Move pages of @iv from VRAM to system memory, from every GPU but @except
- * (may be NULL). Locking, result as above.
+ * Migrate pages of @iv from VRAM of every GPU except @except (may be NULL) to system memory.
+ * Locks and result as svm_migrate_to_vram(); -EIO also if a reset lost the content of VRAM.
  */
 long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
 			   const struct kfd_node *except,
 			   unsigned int trigger);
-/* Offset in VRAM if @page is @node's; svm_page_is_vram() tells. */
+/* Offset of @page in @node's VRAM; svm_page_is_vram() returns whether the page is there. */
 bool svm_page_is_vram(struct kfd_node *node, struct page *page);
 u64 svm_page_vram_offset(struct kfd_node *node, struct page *page);
 
 /*
- * svm_hive.c. What HMM told may be looked at between enter and leave, if the
- * range's sequence is what it was after enter. Sleeping is allowed.
+ * svm_hive.c. Between svm_peer_enter() and svm_peer_leave() the caller may access struct page
+ * and node of the pages that HMM has returned, if the sequence number of the range's notifier
+ * was still valid after svm_peer_enter(). The caller may sleep.
  */
 void svm_peer_enter(int *token) __acquires(svm_peers);
 void svm_peer_leave(int token) __releases(svm_peers);
 /*
- * Where @page is for view->node. *@addr: its offset in VRAM, as struct
- * vgpu_vm_span wants it, unless it is in system memory. Entered.
+ * Return the location of @page from the view of view->node. *@addr: address for struct
+ * vgpu_vm_span, unless the page is in system memory. The caller is in svm_peer_enter().
  */
 enum svm_place svm_page_place(struct svm_view *view, struct page *page,
 			      u64 *addr);
 /*
- * This is a page of VRAM, and a reset lost what was in it. It is in a CPU page
- * table: the range's lock held, sequence compared.
+ * Return whether @page is in VRAM and a reset lost its content. The caller holds the range's
+ * lock and has tested the sequence number, so that the page is in use.
  */
 bool svm_page_in_use_lost(struct page *page);
 #else

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What all migrations do alike with a chunk: system pages, copies, undoing. */
+/* Parts of all migrations of a chunk: allocation of system pages, copy, undo. */
 #include <linux/dma-fence.h>
 #include <linux/gfp.h>
 #include <linux/migrate.h>
@@ -78,8 +78,8 @@ unsigned long svm_move_left(const struct svm_move *m, unsigned long npages)
 }
 
 /*
- * An eviction can be refused: no process is killed for it, and no warning
- * printed, if there is no memory.
+ * Allocate a system page. An eviction (@vma NULL) may fail, so without memory the allocation
+ * must neither invoke the OOM killer nor print a warning.
  */
 static struct page *svm_alloc_page(struct vm_area_struct *vma,
 				   unsigned long page)
@@ -106,7 +106,7 @@ long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
 		m->dst[i] = 0;
 		m->vram[i] = 0;
 		m->sys[i] = DMA_MAPPING_ERROR;
-		/* In a hive pages of others are selected, too. */
+		/* In a hive, migrate_vma_setup() also selects pages of other GPUs. */
 		if (!src || !(m->src[i] & MIGRATE_PFN_MIGRATE) ||
 		    !svm_page_is_vram(node, src) || svm_page_has_left(src))
 			continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Migration and VRAM: what the files of migrate/ share. */
+/* Structures and functions that the files of migrate/ share. */
 #ifndef SVM_MIGRATE_PRIV_H
 #define SVM_MIGRATE_PRIV_H
 
@@ -21,17 +21,16 @@ struct vgpu_bo;
  * struct svm_bo - VRAM under device-private pages
  * @ref: one for each page in use, one for the migration in progress
  * @node: GPU
- * @bo: contiguous; in VRAM as long as there is a reference; pinned until it has
- *      all its pages
- * @offset: in VRAM
- * @npages: of @bo
- * @iv: addresses that the pages had in the process that they were @owner's
- * @vram_epoch: vgpu_hw.vram_epoch before it had content
- * @granularity: log2 of the pages that a CPU touch brings back together
- * @owner: process whose memory it was, referenced
+ * @bo: contiguous BO; in VRAM as long as @ref is not 0, and pinned until svm_bo_filled()
+ * @offset: offset of @bo in VRAM, bytes
+ * @npages: number of pages of @bo
+ * @iv: addresses of the pages in @owner at the time of the migration
+ * @vram_epoch: vgpu_hw.vram_epoch before the pages had content
+ * @granularity: log2 of the pages that a CPU fault migrates back together
+ * @owner: process whose memory was migrated, referenced
  * @dead: in svm_node.dead_bos after the last reference
- * @touches: struct svm_touch under way; @touch_lock
- * @touch_lock: innermost
+ * @touches: struct svm_touch of CPU faults in progress; @touch_lock
+ * @touch_lock: protects @touches and their waiters; innermost lock
  */
 struct svm_bo {
 	struct kref ref;
@@ -49,10 +48,10 @@ struct svm_bo {
 };
 
 /**
- * struct svm_touch - a CPU fault that moves a page out of VRAM; see svm_migrate.c
+ * struct svm_touch - a CPU fault that migrates a page out of VRAM; see svm_migrate.c
  * @link: in svm_bo.touches
  * @page: the page, referenced by the fault
- * @waiters: struct svm_touch_waiter of other faults of @page
+ * @waiters: struct svm_touch_waiter of later faults of @page
  */
 struct svm_touch {
 	struct list_head link;
@@ -61,9 +60,9 @@ struct svm_touch {
 };
 
 /**
- * struct svm_touch_waiter - a CPU fault of a page that another one moves
- * @link: in svm_touch.waiters while it has lent its reference, else empty
- * @done: the reference is back
+ * struct svm_touch_waiter - a CPU fault of a page that an earlier fault migrates
+ * @link: in svm_touch.waiters while the fault has dropped its page reference, else empty
+ * @done: completed when the fault has its page reference again
  */
 struct svm_touch_waiter {
 	struct list_head link;
@@ -71,12 +70,12 @@ struct svm_touch_waiter {
 };
 
 /**
- * struct svm_move - one chunk on its way
- * @src: of struct migrate_vma
- * @dst: of struct migrate_vma
- * @sys: DMA addresses; DMA_MAPPING_ERROR: page does not take part; 0: clear
- *       instead of copy
- * @vram: offsets
+ * struct svm_move - a chunk that is being migrated
+ * @src: migrate_vma.src
+ * @dst: migrate_vma.dst
+ * @sys: DMA addresses of the system pages; DMA_MAPPING_ERROR: the page is not copied; 0: VRAM
+ *       is cleared instead of copied
+ * @vram: offsets of the pages in VRAM
  */
 struct svm_move {
 	unsigned long src[SVM_CHUNK_PAGES];
@@ -85,44 +84,45 @@ struct svm_move {
 	u64 vram[SVM_CHUNK_PAGES];
 };
 
+/* svm_bo.c */
 void svm_bo_node_init(struct svm_node *sn);
 /*
- * A BO for @npages pages of @iv of a process, in VRAM, with one reference, or
- * ERR_PTR(-ENOMEM). svms->lock held; may evict BOs, of this process too.
+ * Allocate a pinned BO in VRAM for @npages pages of @iv. svms->lock held; may evict BOs,
+ * also of this process. Returns the BO with one reference, or ERR_PTR(-ENOMEM).
  */
 struct svm_bo *svm_bo_alloc(struct kfd_node *node, struct svm_range_list *svms,
 			    struct svm_interval iv, unsigned long npages,
 			    u8 granularity);
-/* The migration is over, well or not: no page is locked. Drops its reference. */
+/* After the migration, failed or not, and with no page locked: unpin, drop its reference. */
 void svm_bo_filled(struct svm_bo *sb);
 /*
- * vgpu_bo_owner_ops.evict_ok: does it look as if pages of the BO could become system memory
- * now? False if all are locked or referenced, or a reset lost what was in the BO. Changes
- * nothing; atomic.
+ * vgpu_bo_owner_ops.evict_ok: return whether svm_bo_vacate() is likely to migrate a page.
+ * False if all pages are locked or referenced, or a reset lost their content. Atomic.
  */
 bool svm_bo_evict_ok(struct vgpu_bo *bo);
 /*
- * vgpu_bo_owner_ops.vacate: pages of the BO become system memory. False if one
- * stays: somebody holds it, there is no memory, or a reset lost what was in it.
+ * vgpu_bo_owner_ops.vacate: migrate all pages of the BO to system memory. Returns false if a
+ * page stays, because it is locked or referenced, memory is short, or a reset lost its
+ * content.
  */
 bool svm_bo_vacate(struct vgpu_bo *bo);
-/* Any context. */
+/* Drop a reference. Any context. */
 void svm_bo_put(struct svm_bo *sb);
-/* A device-private page, locked and referenced, at @offset of VRAM. */
+/* Return the device-private page at @offset of VRAM, locked and referenced; it references @sb. */
 struct page *svm_page_get(struct svm_bo *sb, u64 offset);
-/* Whose VRAM a device-private page is. */
+/* The GPU whose VRAM a device-private page stands for. */
 static inline struct kfd_node *svm_page_node(struct page *page)
 {
 	return container_of(page->pgmap, struct svm_node, pgmap)->node;
 }
 
-/* A reset lost what was in the page. */
+/* Return whether a reset lost the content of a device-private page of @node. */
 bool svm_page_is_lost(struct kfd_node *node, struct page *page);
 
 /*
- * In zone_device_data, with the page's lock: what was in the page has moved, and
- * it goes with the references that are left. Its memory cgroup has gone with what
- * was in it, so it must not be moved once more.
+ * Bit of page.zone_device_data, under the page's lock: the content has been migrated, and the
+ * page is freed with its last reference. The page must not be migrated again, since the
+ * migration has moved its memory cgroup to the new page.
  */
 #define SVM_PAGE_LEFT	1ul
 
@@ -137,49 +137,51 @@ static inline bool svm_page_has_left(const struct page *page)
 }
 
 /*
- * svm_hive.c. Owner of the pages of a GPU: all of a hive have one. get: NULL if
- * there is no memory.
+ * svm_hive.c. Get and put dev_pagemap.owner for a GPU: the same for all GPUs of a hive.
+ * svm_owner_get() returns NULL without memory.
  */
 void *svm_owner_get(struct vgpu_device *vdev);
 void svm_owner_put(struct vgpu_device *vdev, void *owner);
-/* No page of VRAM is in use any more: until nobody looks at one either. */
+/* Wait for all sections of svm_peer_enter(). No page of the VRAM is in use any more. */
 void svm_peer_wait(void);
 
 /* svm_migrate_chunk.c */
-/* Copy what @m says, and wait. 0 or a negative errno. */
+/* Copy the pages of @m, and wait. Returns 0 or a negative errno. */
 int svm_move_copy(struct kfd_node *node, bool to_vram, const struct svm_move *m,
 		  unsigned long npages);
-/* Give the destination pages back: what they were for stays where it is. */
+/* After a failed copy: free the destination pages, so that the source pages stay. */
 void svm_move_abort(struct svm_move *m, unsigned long npages);
+/* Unmap the system pages for DMA. */
 void svm_move_dma_unmap(struct device *dev, struct svm_move *m,
 			unsigned long npages);
-/* How many source pages have moved. */
+/* Return the number of source pages that were migrated. */
 unsigned long svm_move_count(const struct svm_move *m, unsigned long npages);
-/* The same for pages of VRAM, which are still locked: they have left. */
+/* As svm_move_count(), for source pages in VRAM, still locked: sets SVM_PAGE_LEFT in them. */
 unsigned long svm_move_left(const struct svm_move *m, unsigned long npages);
 /*
- * System pages for what was selected of @node's, at @first of @vma, or for an
- * eviction if that is NULL. Returns how many; what gets none stays in VRAM. If
- * none gets one: 0 as nothing of @node's was selected, or all of it is going
- * already; -ENOMEM; -EIO as a reset lost what was in VRAM.
+ * Allocate and map system pages for the selected pages of @node's VRAM. @vma, @first: where
+ * the pages are mapped; @vma NULL: an eviction. Pages that get no system page stay in VRAM.
+ * Returns the number of system pages; 0 if no page of @node was selected, or all have
+ * SVM_PAGE_LEFT. If no page got a system page: -ENOMEM, or -EIO if a reset lost the content.
  */
 long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
 			   unsigned long first, struct svm_move *m,
 			   unsigned long npages);
 
 /*
- * svm_migrate.c. A CPU fault of @page, of @sb, begins. True: it is the first, moves the page
- * and then calls svm_touch_end(); @waiter is not used. False: it waits for @waiter->done, and
- * has no reference to the page until then; @touch is not used.
+ * svm_migrate.c. Start of a CPU fault of @page, of @sb. Returns true to the first fault of the
+ * page: the caller migrates the page, then calls svm_touch_end(); @waiter is not used. Returns
+ * false to a later fault: the caller waits for @waiter->done, and has no reference to the page
+ * until then; @touch is not used.
  */
 bool svm_touch_begin(struct svm_bo *sb, struct svm_touch *touch, struct page *page,
 		     struct svm_touch_waiter *waiter);
-/* Wakes the waiters, each of which has its reference again. */
+/* End of the first fault: give each waiter its page reference again, and wake it. */
 void svm_touch_end(struct svm_bo *sb, struct svm_touch *touch);
 /*
- * svm_migrate.c: the CPU touched a page in VRAM. Called with mmap_lock held for
- * reading and a reference on vmf->page, in any process that maps the page (after
- * fork not only KFD's). Takes no lock of SVM or KFD but svm_bo.touch_lock.
+ * dev_pagemap_ops.migrate_to_ram: a CPU fault of a page in VRAM. The caller holds mmap_lock
+ * for reading and a reference to vmf->page, in any process that maps the page (after fork not
+ * only KFD's). Of the locks of SVM and KFD the function takes svm_bo.touch_lock only.
  */
 vm_fault_t svm_migrate_to_ram(struct vm_fault *vmf);
 

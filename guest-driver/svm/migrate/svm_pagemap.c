@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The pages of VRAM.
+ * Device-private pages for VRAM: creation, eviction of all pages, removal.
  *
  * DOC: VRAM as device-private memory
  *
- * Each 4 KiB of VRAM has a struct page that the CPU cannot reach
- * (MEMORY_DEVICE_PRIVATE). A migration takes a contiguous BO of just the pages
- * that move (svm_bo.c), and the pages hold it: when the last one is freed, the
- * BO goes back to the VRAM manager.
+ * Each 4 KiB of VRAM has a struct page that the CPU cannot access (MEMORY_DEVICE_PRIVATE). A
+ * migration allocates a contiguous BO with exactly the pages that move (svm_bo.c). Each page
+ * holds a reference to the BO: when the last page is freed, the VRAM of the BO is freed.
  *
- * A CPU access to such a page calls svm_migrate_to_ram() in the middle of a page
- * fault. It takes no lock of SVM or KFD but svm_bo.touch_lock: what it needs is in
- * the page. Where memory is, only the CPU's page tables know; nobody caches it.
+ * A CPU access to such a page calls svm_migrate_to_ram() inside the page fault. Of the locks
+ * of SVM and KFD, the function takes svm_bo.touch_lock only, since all that it needs can be
+ * reached from the page. The location of memory is in the CPU's page tables only, and is not
+ * cached elsewhere.
  */
 #include <linux/highmem.h>
 #include <linux/memremap.h>
@@ -35,9 +35,8 @@
 #include "svm_migrate_priv.h"
 
 /*
- * A page is locked or referenced for a moment: by a fault or another migration,
- * by the kernel's end of a process. How long an eviction of all goes on when no
- * page leaves any more.
+ * svm_node_evict() gives up after this time, in jiffies, without a page that was freed. Page
+ * faults, other migrations and the exit of a process lock or reference pages for a short time.
  */
 #define SVM_EVICT_PATIENCE	(2 * HZ)
 
@@ -67,7 +66,7 @@ struct page *svm_page_get(struct svm_bo *sb, u64 offset)
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_page_get);
 
-/* dev_pagemap_ops.page_free: any context. */
+/* dev_pagemap_ops.page_free. Any context. */
 static void svm_page_free(struct page *page)
 {
 	struct svm_bo *sb = svm_page_bo(page);
@@ -92,9 +91,9 @@ static const struct dev_pagemap_ops svm_pagemap_ops = {
 };
 
 /*
- * A page of VRAM to a new system page through the BAR: works without engines.
- * If the device was taken away its data is lost: zeros, and the process whose
- * memory it was hears of it. (Children that share the page since a fork do not.)
+ * Copy a page of VRAM to a new system page through the BAR, without engines. If the device has
+ * been removed, the content is lost: the page is cleared, and the process whose memory was
+ * migrated gets SIGBUS. (Children that share the page since a fork get no signal.)
  */
 static void svm_save_page(struct kfd_node *node, struct page *src,
 			  struct page *dst, bool present)
@@ -115,10 +114,7 @@ static void svm_save_page(struct kfd_node *node, struct page *src,
 	vgpu_io_end(node->vdev);
 }
 
-/*
- * Whoever has pages in VRAM gets them back, but those that somebody else holds
- * just now.
- */
+/* Migrate all pages in VRAM to system memory, except pages that are locked or referenced. */
 static void svm_evict_all(struct kfd_node *node, struct svm_move *m)
 {
 	struct svm_node *sn = node->svm;
@@ -149,7 +145,7 @@ static void svm_evict_all(struct kfd_node *node, struct svm_move *m)
 	}
 }
 
-/* Pages that nobody lets go of: the first of them, and how many. */
+/* Log the number of pages that stay in VRAM, and the first of these pages. */
 static void svm_evict_failed(struct kfd_node *node, long left)
 {
 	struct svm_node *sn = node->svm;
@@ -180,6 +176,20 @@ static void svm_evict_failed(struct kfd_node *node, long left)
 	}
 }
 
+/**
+ * svm_node_evict() - migrate all pages in a GPU's VRAM to system memory
+ * @node: GPU
+ * @all: repeat until no page is left, or none has left for SVM_EVICT_PATIENCE
+ *
+ * With @all, the caller has frozen user space or keeps it from creating new pages in VRAM.
+ *
+ * If the device has been removed, the content is lost: see svm_save_page().
+ *
+ * Context: process context; sleeps. Takes no lock of svm/ except those of notifiers.
+ *
+ * Return: 0; -EBUSY with @all if pages are left, which the function logs; these pages stay
+ * valid.
+ */
 int svm_node_evict(struct kfd_node *node, bool all)
 {
 	struct svm_node *sn = node->svm;
@@ -199,7 +209,7 @@ int svm_node_evict(struct kfd_node *node, bool all)
 		}
 	} while (all && left && time_before(jiffies, until));
 	kvfree(m);
-	/* The BOs below them go, too. */
+	/* Free the BOs of the pages. */
 	flush_work(&sn->reap_work);
 	if (!all || !left)
 		return 0;
@@ -254,10 +264,10 @@ void svm_vram_fini(struct kfd_node *node)
 	if (!pgmap->type)
 		return;
 	if (atomic_long_read(&sn->vram_pages) && !vgpu_hw_present(node->vdev))
-		drm_err(&node->vdev->drm, "%ld pages of memory are lost\n",
+		drm_err(&node->vdev->drm, "device removed: %ld pages of SVM in VRAM are lost\n",
 			atomic_long_read(&sn->vram_pages));
-	/* What it has told of goes with its user, and this sleeps until then. */
 	svm_node_evict(node, true);
+	/* Pages that svm_node_evict() could not migrate are freed by their last user. */
 	wait_var_event(&sn->vram_pages, !atomic_long_read(&sn->vram_pages));
 	svm_peer_wait();
 	memunmap_pages(pgmap);
