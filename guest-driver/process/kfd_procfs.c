@@ -52,7 +52,7 @@ static void kfd_procfs_file(struct kobject *dir, struct kobj_attribute *attr,
 	attr->attr.mode = 0444;
 	attr->show = show;
 	if (sysfs_create_file(dir, &attr->attr))
-		pr_warn("kfd: no file %s in %s\n", name, kobject_name(dir));
+		pr_warn("kfd: cannot create sysfs file %s in %s\n", name, kobject_name(dir));
 }
 
 static void kfd_procfs_fill(struct kfd_process *p)

@@ -181,8 +181,8 @@ static bool svm_print_first_of_owner(struct kfd_process *p, unsigned int gpu)
 }
 
 /*
- * Count the pages of a chunk for all owners. One sequence number for all of them, so that a
- * page that moves is not counted twice. Errors as svm_print_look().
+ * Count the pages of a chunk for all owners, with the same sequence number, so that a page
+ * that moves is not counted twice. Errors as svm_print_look().
  */
 static int svm_print_look_at_all(struct svm_print *s, struct svm_range *r,
 				 struct svm_interval iv)

@@ -53,9 +53,9 @@ void svm_clear_noretry(struct svm_range_list *svms, struct svm_interval iv);
  */
 void svm_unmap_range(struct svm_range *r);
 /*
- * After a no-retry fault of GPU index @gpu at @page: if the PTE leads to VRAM (of a peer whose
- * link is down, say), clear all entries of the range, so that the next access raises a retry
- * fault, which migrates the page to system memory if need be. Takes svm_lock().
+ * After a no-retry fault of GPU index @gpu at @page: if the PTE leads to VRAM (such as that
+ * of a peer whose link is down), clear all entries of the range, so that the next access
+ * raises a retry fault, which migrates the page to system memory if need be. Takes svm_lock().
  */
 void svm_unmap_unreachable(struct svm_range_list *svms, unsigned int gpu,
 			   unsigned long page);

@@ -126,7 +126,10 @@ static bool svm_pull_is_recent(const struct svm_pull *pull, unsigned long page,
 	return now < pull->until && svm_interval_has(pull->iv, page);
 }
 
-/* Mark recent pulls of @page by GPUs other than @gpu as contested: they lose the page. */
+/*
+ * Mark recent pulls of @page by GPUs other than @gpu as contested, since @gpu's fault takes
+ * the page away. @in_place: the page stays where it is, if @gpu reaches it there.
+ */
 static void svm_policy_contest(const struct svm_range *r, unsigned int gpu,
 			       unsigned long page, bool in_place)
 {

@@ -9,7 +9,7 @@
  * Ranges never overlap in the tree, and their bounds do not change. A split inserts two new
  * ranges and removes the old one, in this order, so that each invalidation finds a notifier.
  *
- * The notifier of a munmap may neither allocate nor take svms->lock. It clears the GPU
+ * The notifier of a munmap may neither allocate nor take svms->lock, so it clears the GPU
  * entries, adds the pages to the range's fixed-size log, and queues the range. The next task
  * that takes svm_lock() or svm_lock_write() applies the logs to the tree first, under
  * mmap_lock for writing; deferred_list_work does so if no other task comes earlier.
