@@ -144,7 +144,7 @@ static int kfd_fence_renew(struct kfd_process *p)
 	return 0;
 }
 
-/* queue_lock held. */
+/* Add a reason to keep the queues off the hardware, on every GPU. queue_lock held. */
 static void kfd_evict_all(struct kfd_process *p)
 {
 	u32 i;
@@ -154,7 +154,7 @@ static void kfd_evict_all(struct kfd_process *p)
 			kfd_process_ops->sync_queues(p->pdds[i]);
 }
 
-/* queue_lock held. */
+/* Undo kfd_evict_all(). queue_lock held. */
 static void kfd_restore_all(struct kfd_process *p)
 {
 	u32 i;

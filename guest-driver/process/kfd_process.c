@@ -619,7 +619,7 @@ int kfd_process_init(void)
 void kfd_process_exit(void)
 {
 	wait_var_event(&kfd_n_processes, !atomic_read(&kfd_n_processes));
-	/* The last callback and the last work item may not have returned. */
+	/* The callback and the work item that freed the last process may still be returning. */
 	mmu_notifier_synchronize();
 	destroy_workqueue(kfd_process_wq);
 	kfd_evict_exit();

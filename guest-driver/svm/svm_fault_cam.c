@@ -24,7 +24,7 @@
 #include "svm_node.h"
 #include "svm_range.h"
 
-/* Longer than most repairs: a process that is merely busy keeps its queues. */
+/* Longer than most repairs last, so that a process whose worker makes progress keeps its queues. */
 #define SVM_CAM_STALL_MS	250u
 
 /* Return the slots that @q owns, as bits; @q NULL: the free slots. */

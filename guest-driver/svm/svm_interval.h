@@ -51,6 +51,8 @@ struct svm_unmap_log {
  * @order: log2 of the block's pages; from BITS_PER_LONG on: all pages
  * @bounds: contains @page
  *
+ * Context: any.
+ *
  * Return: the aligned block of 2^@order pages that contains @page, cut at @bounds.
  */
 struct svm_interval svm_window(unsigned long page, unsigned int order,
@@ -61,6 +63,8 @@ struct svm_interval svm_window(unsigned long page, unsigned int order,
  * @win: contains @page
  * @page: page number
  * @other: does not contain @page
+ *
+ * Context: any.
  *
  * Return: the part of @win around @page that does not overlap @other.
  */
@@ -74,6 +78,8 @@ struct svm_interval svm_window_avoid(struct svm_interval win,
  * @iv: pages
  *
  * Joins intervals that overlap or touch.
+ *
+ * Context: the caller holds the lock of the log.
  */
 void svm_unmap_log_add(struct svm_unmap_log *log, struct svm_interval iv);
 
@@ -81,6 +87,8 @@ void svm_unmap_log_add(struct svm_unmap_log *log, struct svm_interval iv);
  * svm_ts_after() - compare two 48-bit GPU timestamps
  * @a: timestamp; higher bits are ignored
  * @b: timestamp; higher bits are ignored
+ *
+ * Context: any.
  *
  * Return: true if @a is later than @b, across a wrap-around. Correct for timestamps less than
  * 2^47 ticks (16 days at 100 MHz) apart.

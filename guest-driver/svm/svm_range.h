@@ -81,6 +81,7 @@ struct svm_gpu {
  *      mmap_lock, page-ins), so processes share no workqueue
  * @deferred_list_work: applies munmaps to the tree
  * @deferred_range_list: ranges with pending munmaps; @deferred_list_lock
+ * @deferred_list_lock: protects @deferred_range_list and svm_range.unmapped; spin
  * @evict_lock: serialises eviction and restore of the queues; order: inside
  *              range.lock, outside kfd_process.queue_lock; holders do not allocate
  * @evicted_ranges: number of invalidations since the queues were evicted, 0 while they
