@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Buffers: an address range is reserved, the BO is allocated for it, and the
- * CPU mapping is laid over the reservation, so that both sides share one
+ * KFD's buffers. vg_bo_alloc() reserves an address range and allocates the BO at it;
+ * vg_bo_map_cpu() maps the BO over the reservation, so that CPU and GPU use the same
  * address.
  */
 #include <errno.h>
@@ -11,9 +11,12 @@
 #include "bo.h"
 #include "device.h"
 
-#define BO_ALIGN (2 * VG_MIB)	/* lets large leaves be used */
+#define BO_ALIGN (2 * VG_MIB)	/* aligned for page table leaves of 2 MiB */
 
-/* A range nobody else gets, aligned to 2 MiB from that size on. */
+/*
+ * Reserve @size bytes of address space, aligned to 2 MiB if @size is at least 2 MiB.
+ * NULL: no space.
+ */
 static void *reserve_va(uint64_t size)
 {
 	uint64_t align = size >= BO_ALIGN ? BO_ALIGN : VG_PAGE;
@@ -77,7 +80,7 @@ int vg_bo_map_cpu(struct vg_bo *bo)
 
 int vg_bo_unmap_cpu(struct vg_bo *bo)
 {
-	/* Back to a reservation, not to a hole. */
+	/* Reserve the range again, so that no other mapping takes the BO's address. */
 	void *p = mmap((void *)bo->va, bo->size, PROT_NONE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
 		       -1, 0);
@@ -100,7 +103,7 @@ int vg_bo_map_peer(struct vg_bo *bo, struct vg_gpu *gpu)
 	if (r)
 		return vg_fail(r, "MAP_MEMORY_TO_GPU of BO at 0x%lx", bo->va);
 	if (args.n_success != 1)
-		return vg_fail(-EPROTO, "MAP_MEMORY_TO_GPU says %u of 1 mapped",
+		return vg_fail(-EPROTO, "MAP_MEMORY_TO_GPU mapped %u of 1",
 			       args.n_success);
 	return 0;
 }

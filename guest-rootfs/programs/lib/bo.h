@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Buffers of KFD (AMDKFD_IOC_ALLOC_MEMORY_OF_GPU). A BO has the same address on
- * CPU and GPU, as in ROCm.
+ * Buffers of KFD (AMDKFD_IOC_ALLOC_MEMORY_OF_GPU). A BO has the same address on CPU and
+ * GPU, as in ROCm.
  */
 #ifndef VG_BO_H
 #define VG_BO_H
@@ -25,8 +25,11 @@
 
 /**
  * struct vg_bo - a buffer of AMDKFD_IOC_ALLOC_MEMORY_OF_GPU
- * @va: its address on CPU and GPU
- * @size: bytes, a multiple of the page
+ * @va: address on CPU and GPU
+ * @size: bytes, a multiple of the page size; 0: no BO
+ * @handle: KFD's handle
+ * @mmap_offset: offset for mmap() of the render node
+ * @flags: KFD_IOC_ALLOC_MEM_FLAGS_*
  * @cpu: CPU mapping at @va, or NULL
  * @mapped: mapped on @gpu
  */
@@ -39,20 +42,26 @@ struct vg_bo {
 	bool mapped;
 };
 
-/* Reserves an address range and allocates; neither CPU nor GPU mapping yet. */
+/*
+ * Reserve an address range and allocate @size bytes of kind @flags (VG_VRAM, VG_GTT,
+ * ...) on @gpu. The BO has no CPU or GPU mapping.
+ */
 int vg_bo_alloc(struct vg *vg, struct vg_gpu *gpu, uint64_t size,
 		uint32_t flags, struct vg_bo *bo);
 int vg_bo_map_cpu(struct vg_bo *bo);
 int vg_bo_unmap_cpu(struct vg_bo *bo);
 int vg_bo_map_gpu(struct vg_bo *bo);
 int vg_bo_unmap_gpu(struct vg_bo *bo);
-/* On another GPU; the caller undoes it before vg_bo_free(). */
+/*
+ * Map the BO on another GPU than its own. The caller unmaps it there before
+ * vg_bo_free().
+ */
 int vg_bo_map_peer(struct vg_bo *bo, struct vg_gpu *gpu);
 int vg_bo_unmap_peer(struct vg_bo *bo, struct vg_gpu *gpu);
-/* vg_bo_alloc() and both mappings. */
+/* vg_bo_alloc() and both mappings. On an error @bo is free again. */
 int vg_bo_create(struct vg *vg, struct vg_gpu *gpu, uint64_t size,
 		 uint32_t flags, struct vg_bo *bo);
-/* Undoes whatever is there; safe on a zeroed structure. */
+/* Unmap and free the BO. A zeroed structure is allowed. */
 int vg_bo_free(struct vg_bo *bo);
 
 #endif /* VG_BO_H */

@@ -2,9 +2,9 @@
 /*
  * User-mode compute queues, PM4 and AQL: ring, pointers, doorbell, packets.
  *
- * A PM4 queue's write pointer counts dwords and never wraps; the CP tells its
- * read pointer modulo the ring, so the ring is never filled to the last dword.
- * An AQL queue counts packets, on both sides without wrapping.
+ * A PM4 queue's write pointer counts dwords and never wraps. The CP writes the read
+ * pointer modulo the ring size, so one dword of the ring always stays free.
+ * The read and write pointers of an AQL queue count packets and never wrap.
  */
 #include <errno.h>
 #include <sched.h>
@@ -22,8 +22,8 @@
 #include "timeout.h"
 
 #define EOP_BYTES	4096u
-#define NOP		0x80000000u	/* type 2: one dword */
-#define EVENT_TS	(0x14u | 5u << 8)	/* flush caches, at the end of the pipe */
+#define NOP		0x80000000u	/* type 2 packet: one dword */
+#define EVENT_TS	(0x14u | 5u << 8)	/* end of pipe: flush caches, then write */
 
 static volatile uint64_t *slot(const struct vg_cq *q, unsigned int off)
 {
@@ -35,7 +35,7 @@ static uint64_t property(const struct vg_gpu *gpu, const char *name)
 	return vg_node_property(gpu->node, name, 0);
 }
 
-/* Waves that a debugger has 32 bytes of, behind what is saved. */
+/* Size of the debugger's area behind the saved state: 32 bytes for each wave. */
 static uint64_t debug_bytes(const struct vg_gpu *gpu)
 {
 	uint64_t cus = property(gpu, "simd_count") /
@@ -174,7 +174,7 @@ uint64_t vg_cq_rptr(const struct vg_cq *q)
 
 void vg_cq_submit(struct vg_cq *q)
 {
-	/* Packets before wptr, wptr before the doorbell (which is uncached). */
+	/* The packets are visible before wptr, wptr before the doorbell (uncached). */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	*slot(q, VG_QUEUE_WPTR) = q->wptr;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);

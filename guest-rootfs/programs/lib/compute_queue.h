@@ -18,11 +18,11 @@
  * @ring: GTT BO, a power of two bytes
  * @ptrs: one page of GTT: rptr, wptr, fence (VG_QUEUE_*)
  * @eop: end-of-pipe buffer
- * @save: context save area; queues may share one, as nothing is saved
- * @aql: packets are AQL's, else PM4
- * @id: KFD's
+ * @save: context save area; queues may share one, because the device saves no waves
+ * @aql: AQL packets; false: PM4 packets
+ * @id: queue ID of KFD
  * @doorbell: 64-bit doorbell
- * @wptr: dwords written so far, submitted or not; AQL: packets
+ * @wptr: dwords (AQL: packets) written, including those not yet submitted
  * @seq: last fence value emitted
  */
 struct vg_cq {
@@ -38,46 +38,58 @@ struct vg_cq {
 };
 
 /*
- * A context save area of the size that KFD asks for, mapped. @kind:
+ * Allocate a context save area of the size in the topology and map it on @gpu. @kind:
  * KFD_IOC_ALLOC_MEM_FLAGS_VRAM or _GTT.
  */
 int vg_save_area(struct vg *vg, struct vg_gpu *gpu, uint32_t kind,
 		 struct vg_bo *bo);
+/*
+ * Create a queue with a ring of @ring_bytes (a power of two). @save stays the caller's.
+ */
 int vg_cq_create(struct vg *vg, struct vg_gpu *gpu, struct vg_bo *save,
 		 uint32_t ring_bytes, bool aql, struct vg_cq *q);
-/* Also frees its BOs, but @save; safe on a zeroed structure. */
+/*
+ * Destroy the queue and free its BOs except @save. A zeroed structure is allowed.
+ * Return the first error.
+ */
 int vg_cq_destroy(struct vg_cq *q);
-/* The BOs only, and what CREATE_QUEUE is to be asked for. */
+/*
+ * Parts of vg_cq_create(), for callers that call CREATE_QUEUE themselves: allocate the
+ * BOs, free them, fill @args.
+ */
 int vg_cq_prepare(struct vg *vg, struct vg_gpu *gpu, struct vg_bo *save,
 		  uint32_t ring_bytes, bool aql, struct vg_cq *q);
 int vg_cq_release(struct vg_cq *q);
 void vg_cq_args(struct vg_cq *q, struct kfd_ioctl_create_queue_args *args);
-/* UPDATE_QUEUE; without @ring it stops. */
+/* UPDATE_QUEUE. @ring NULL: ring size 0, the queue stops. */
 int vg_cq_update(struct vg_cq *q, const struct vg_bo *ring,
 		 uint32_t percentage);
 /*
- * Space for a PM4 packet of @dwords in one piece, or for an AQL packet, which is
- * INVALID and zero: its first dword is to be written last. As
- * vg_queue_reserve().
+ * Reserve space for a PM4 packet of @dwords in one piece, or for one AQL packet
+ * (@dwords unused). The AQL packet is zero, with the type INVALID: the caller writes
+ * its first dword last. NULL if the ring stays full for VG_TIMEOUT_MS.
  */
 uint32_t *vg_cq_reserve(struct vg_cq *q, unsigned int dwords);
 void vg_cq_submit(struct vg_cq *q);
-/* Dwords in the ring; AQL: packets done. */
+/* Read pointer in dwords, modulo the ring; AQL: packets since the queue's creation. */
 uint64_t vg_cq_rptr(const struct vg_cq *q);
 
-/* PM4 packets. */
+/* Emit PM4 packets: 0 or -ETIMEDOUT. vg_pm4_write() writes @dwords dwords to memory. */
 int vg_pm4_write(struct vg_cq *q, uint64_t dst, const uint32_t *data,
 		 unsigned int dwords);
-/* The queue waits until the dword at @at is @value. */
+/* The CP waits until the dword at address @at is @value. */
 int vg_pm4_wait(struct vg_cq *q, uint64_t at, uint32_t value);
-/* @data_sel, @int_sel: PM4_DATA_*, PM4_INT_* */
+/* RELEASE_MEM. @data_sel, @int_sel: PM4_DATA_*, PM4_INT_*. */
 int vg_pm4_release(struct vg_cq *q, uint64_t dst, uint64_t data,
 		   unsigned int data_sel, unsigned int int_sel, uint32_t ctxid);
 int vg_cq_emit_fence(struct vg_cq *q);
-/* Until the last fence is in memory. 0 or -ETIMEDOUT. */
+/*
+ * Wait until the last fence value emitted is in memory: 0 or -ETIMEDOUT. vg_cq_finish()
+ * emits a fence and submits first.
+ */
 int vg_cq_wait(struct vg_cq *q, unsigned int timeout_ms);
 int vg_cq_finish(struct vg_cq *q, unsigned int timeout_ms);
-/* Until a dword of memory is @value. 0 or -ETIMEDOUT. */
+/* Wait until the dword at @word is @value: 0 or -ETIMEDOUT. */
 int vg_wait_word(volatile void *word, uint32_t value, unsigned int timeout_ms);
 
 #endif /* VG_COMPUTE_QUEUE_H */

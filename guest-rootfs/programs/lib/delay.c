@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Delays before and after the calls that delay_wrap.c wraps: random ones, and those
- * at one point. See delay.h.
+ * Delays around the calls that delay_wrap.c wraps: random ones, or a delay at one
+ * point. See delay.h.
  */
 #include <errno.h>
 #include <sched.h>
@@ -17,12 +17,12 @@
 #include "delay_priv.h"
 
 #define POINT_NS	300000000
-#define POINT_TIMES	3	/* a point that is reached again and again */
-#define BUDGET_US	10000000	/* of random delays in a case */
+#define POINT_TIMES	3	/* delays of one point in a case */
+#define BUDGET_US	10000000	/* all random delays of a case */
 
-/* Shared by the processes of a case. */
+/* State shared by the processes of a case. */
 struct shared {
-	uint64_t target;		/* ID of the point to be delayed */
+	uint64_t target;		/* ID of the point to delay */
 	uint32_t target_number;
 	uint32_t peers;
 	uint64_t spent_us;
@@ -37,8 +37,8 @@ static pid_t root_pid;
 
 static __thread struct {
 	uint64_t rng;
-	uint64_t path;		/* of the forks and threads that led here */
-	void **root, **base;	/* frames: see find_path() */
+	uint64_t path;		/* hash of the fork and thread creations that led to this thread */
+	void **root, **base;	/* frame addresses, see find_path() */
 } me;
 
 const char *delay_seed(void)
@@ -95,7 +95,10 @@ void delay_begin(const char *name, void *frame)
 		me.base = frame;
 		delay_mode = DELAY_AT_POINT;
 	} else if (seed_text) {
-		/* A case that is repeated alone has the same delays. */
+		/*
+		 * The seed depends on the case's name: a case that runs alone has the
+		 * same delays.
+		 */
 		me.rng = mix(strtoull(seed_text, NULL, 0), 1);
 		while (*name)
 			me.rng = mix(me.rng, (uint64_t)*name++);
@@ -122,7 +125,7 @@ bool delay_has_peers(void)
 	return shared && shared->peers;
 }
 
-/* Signals do not shorten it. */
+/* Sleep @ns, also if signals arrive. */
 static void sleep_ns(uint64_t ns)
 {
 	struct timespec until;
@@ -140,7 +143,7 @@ static void sleep_ns(uint64_t ns)
 
 static uint64_t draw(void)
 {
-	if (!me.rng)	/* a thread that libc made */
+	if (!me.rng)	/* thread created by libc, not by __wrap_pthread_create() */
 		me.rng = mix(strtoull(seed_text, NULL, 0), 2) | 1;
 	me.rng ^= me.rng << 13;
 	me.rng ^= me.rng >> 7;
@@ -148,7 +151,7 @@ static uint64_t draw(void)
 	return me.rng >> 11;
 }
 
-/* Of 128 calls 112 wait for nothing, 5 yield, 10 wait up to 100 us, one up to 4 ms. */
+/* Of 128 calls 112 have no delay, 5 yield, 10 sleep up to 100 us, 1 up to 4 ms. */
 static void random_delay(void)
 {
 	uint64_t dice = draw() % 128, us;
@@ -169,10 +172,10 @@ static void random_delay(void)
 /* Points */
 
 /*
- * The return addresses from @frame, a wrapper's, out to me.base, or if the function
- * with that frame has returned, to me.root. Keeps the outermost ones in @pc,
- * innermost first, and returns how many. If the chain of frames is broken (code
- * without frame pointers), the wrapper's return address alone.
+ * Follow the frame chain from @frame, a wrapper's, to me.base, or to me.root if the
+ * function of me.base has returned. Store the outermost return addresses in @pc,
+ * innermost first, and return their number. If the chain is broken (code without frame
+ * pointers), store the wrapper's return address alone.
  */
 static int find_path(void **frame, uintptr_t *pc)
 {
@@ -198,7 +201,7 @@ static int find_path(void **frame, uintptr_t *pc)
 	return kept;
 }
 
-/* The slot of @id, made if there is none; -1: no room. */
+/* Return the slot of @id, and take a free one if there is none yet; -1: table full. */
 static int find_slot(uint64_t id, const char *what, const uintptr_t *pc)
 {
 	int i;
@@ -250,7 +253,7 @@ static void at_point(void **frame, const char *what)
 		sleep_ns(POINT_NS);
 }
 
-/* For delay_wrap.c */
+/* Called by delay_wrap.c */
 
 void delay_before(void *frame, const char *what, enum delay_kind kind)
 {
@@ -281,7 +284,10 @@ enum delay_kind delay_kind_of_file(int fd)
 	int err = errno;
 	bool peer;
 
-	/* An anonymous file (eventfd, KFD's SMI, userfaultfd) has no type. */
+	/*
+	 * fstat() reports no file type for anonymous inodes (eventfd, KFD's SMI,
+	 * userfaultfd).
+	 */
 	peer = delay_mode == DELAY_AT_POINT && !fstat(fd, &st) &&
 	       (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode) ||
 		!(st.st_mode & S_IFMT));

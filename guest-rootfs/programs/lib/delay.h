@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Delays at calls that synchronise, to bring out faults of order. Every program is
- * linked with --wrap for these calls (programs/Makefile). Without one of the two
- * variables a wrapper is one branch.
+ * Delays at calls that synchronise, to reveal wrong assumptions about order. Every
+ * program is linked with --wrap for these calls (programs/Makefile). If neither
+ * variable is set, a wrapper costs one branch.
  *
  *   VGPU_TEST_DELAYS=SEED        random delays before and after each call
- *   VGPU_TEST_DELAY_POINT=count  how many points each case has
+ *   VGPU_TEST_DELAY_POINT=count  print the number of points of each case
  *   VGPU_TEST_DELAY_POINT=K|0xID a delay at the K-th point of each case, or at
  *                                the point of that ID
- *   VGPU_TEST_DELAY_POINT=each   each case once for each of its points
+ *   VGPU_TEST_DELAY_POINT=each   run each case once for each of its points
  *
- * A point is a call on a path of calls: up to four return addresses, counted from
- * the case's function, the function that forked, or the thread's function, and the
- * path of that fork or thread creation. The ID is a hash of these; it is the same in
- * each run of one build. The number is the order in which the processes of the case
- * reach their points for the first time.
+ * A point is a call on a path of calls: up to four return addresses, counted from the
+ * case's function, the function that forked, or the thread's function, and the path of
+ * that fork or thread creation. The ID is a hash of these; it is the same in each run
+ * of one build. The number is the order in which the processes of the case reach their
+ * points for the first time.
  */
 #ifndef DELAY_H
 #define DELAY_H
@@ -23,14 +23,14 @@
 #include <stdint.h>
 
 #define DELAY_FRAMES	4
-#define DELAY_POINTS	1024	/* of a case; more are not counted */
+#define DELAY_POINTS	1024	/* points of a case; more are not counted */
 
 /**
- * struct delay_point - a place where a process of the case synchronises
+ * struct delay_point - a call on a path, in a process of the case
  * @id: hash of the path; 0: slot is free
- * @what: the call
- * @hits: how often it was delayed
- * @pc: return addresses, innermost first; 0 behind the last
+ * @what: name of the call
+ * @hits: number of times the point was reached as the target
+ * @pc: return addresses, innermost first; 0 after the last
  */
 struct delay_point {
 	uint64_t id;
@@ -45,20 +45,23 @@ const char *delay_seed(void);
 const char *delay_point_mode(void);
 
 /*
- * For the runner, before it forks the process of a case: clear the table of points.
- * The point with @id, or the one with @number, will be delayed; 0 and 0: none.
+ * Clear the table of points and select the point to delay: the one with @id, or the one
+ * with @number; 0 and 0: none. The runner calls it before it forks the process of a
+ * case.
  */
 void delay_prepare(uint64_t id, unsigned int number);
 /*
- * For the process of the case called @name. @frame is the frame address of the
- * function that calls the case's.
+ * Start the delays in the process of the case called @name. @frame is the frame address
+ * of the function that calls the case's function.
  */
 void delay_begin(const char *name, void *frame);
-/* Points that the case reached. */
+/* Number of points that the case reached. */
 unsigned int delay_count(void);
-/* The one with @number, from 1 on. */
+/* The point with @number, which counts from 1. */
 const struct delay_point *delay_get(unsigned int number);
-/* Whether a process of the case dealt with another process, a thread or a timer. */
+/*
+ * Whether a process of the case synchronised with another process, a thread or a timer.
+ */
 bool delay_has_peers(void);
 
 #endif /* DELAY_H */

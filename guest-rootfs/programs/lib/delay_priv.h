@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Between delay.c and delay_wrap.c.
- */
+/* Shared by delay.c and delay_wrap.c. */
 #ifndef DELAY_PRIV_H
 #define DELAY_PRIV_H
 
@@ -14,21 +12,21 @@
 
 enum { DELAY_OFF, DELAY_RANDOM, DELAY_AT_POINT };
 
-/* What a call is for VGPU_TEST_DELAY_POINT. */
+/* Whether VGPU_TEST_DELAY_POINT counts a call. */
 enum delay_kind {
 	DELAY_UNCOUNTED,	/* no point: random delays only */
 	DELAY_DEVICE,		/* a point */
 	DELAY_PEER,		/* a point, and the case has a peer */
 };
 
-/* Where a process or a thread begins. */
+/* State that a new process or thread inherits from the fork or thread creation. */
 struct delay_origin {
 	uint64_t rng, path;
 };
 
 extern int delay_mode;
 
-/* The linker's names (--wrap) of a wrapped call and of its wrapper. */
+/* Names that the linker (--wrap) gives the wrapped call and its wrapper. */
 int __real_clock_nanosleep(clockid_t clock, int flags,
 			   const struct timespec *at, struct timespec *left);
 int __real_ioctl(int fd, unsigned long request, ...);
@@ -44,15 +42,18 @@ int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr,
 void __real__exit(int status) __attribute__((noreturn));
 void __wrap__exit(int status) __attribute__((noreturn));
 
-/* @frame: of the wrapper. errno stays. */
+/*
+ * Delay before and after a wrapped call; errno is preserved. @frame: the wrapper's
+ * frame.
+ */
 void delay_before(void *frame, const char *what, enum delay_kind kind);
 void delay_after(void);
-/* A call that reads or writes @fd. */
+/* Kind of a call that reads or writes @fd. */
 enum delay_kind delay_kind_of_file(int fd);
-/* Whether this is the process of the case, and not one of its children. */
+/* Whether the calling process is the process of the case, not a child of it. */
 bool delay_is_root(void);
 struct delay_origin delay_fork_origin(void *frame, const char *what);
-/* In the new process (@root NULL) or thread. */
+/* Take over @o in the new process (@root NULL) or thread. */
 void delay_enter(const struct delay_origin *o, void *root, void *base);
 
 #endif /* DELAY_PRIV_H */

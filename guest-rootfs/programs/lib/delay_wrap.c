@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The wrapped calls (--wrap in programs/Makefile): delays around each of them if
- * delay_mode says so.
+ * The wrapped calls (--wrap in programs/Makefile): each delays before and after the
+ * real call if delay_mode is set.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -82,7 +82,7 @@ WRAP(int, pthread_mutex_lock, DELAY_UNCOUNTED, (pthread_mutex_t *m), (m))
 WRAP(int, pthread_rwlock_rdlock, DELAY_UNCOUNTED, (pthread_rwlock_t *l), (l))
 WRAP(int, pthread_rwlock_wrlock, DELAY_UNCOUNTED, (pthread_rwlock_t *l), (l))
 
-/* KFD's and DRM's are points. */
+/* ioctls of KFD and DRM are points, others are not. */
 int __wrap_ioctl(int fd, unsigned long request, ...)
 {
 	char type = (char)_IOC_TYPE(request);
@@ -122,7 +122,7 @@ long __wrap_ptrace(enum __ptrace_request request, ...)
 	return r;
 }
 
-/* The points are behind the fork, in either process. */
+/* The point is after the fork, in the parent and in the child. */
 pid_t __wrap_fork(void)
 {
 	struct delay_origin origin;
@@ -181,7 +181,7 @@ int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr,
 	return r;
 }
 
-/* A child's; the runner waits for the process of the case. */
+/* Delay only children: the runner itself waits for the process of the case. */
 void __wrap__exit(int status)
 {
 	if (!OFF && !delay_is_root())

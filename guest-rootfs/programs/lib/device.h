@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * KFD and the GPUs of its topology: opening, ioctls, properties, and the last error.
+ * Open KFD and the GPUs of its topology; ioctls, properties, and the text of the last
+ * error.
  */
 #ifndef VG_DEVICE_H
 #define VG_DEVICE_H
@@ -15,15 +16,15 @@
 #define VG_MIB		(1024 * VG_KIB)
 #define VG_GIB		(1024 * VG_MIB)
 
-/* A tick of the GPU clock: 100 MHz (docs/hardware.md). */
+/* Length of a GPU clock tick (100 MHz, docs/hardware.md). */
 #define VG_CLOCK_NS	10
 
 /**
  * struct vg_gpu - one GPU node of the topology
- * @gpu_id: what KFD's ioctls call it
+ * @gpu_id: ID in KFD's ioctls
  * @node: index of its folder in the topology
  * @minor: DRM render minor (128...)
- * @fd: the render node; KFD holds the VM that came with it
+ * @fd: render node; ACQUIRE_VM gives its VM to KFD
  * @aperture: from GET_PROCESS_APERTURES_NEW
  */
 struct vg_gpu {
@@ -37,7 +38,9 @@ struct vg_gpu {
 /**
  * struct vg - an open KFD with every GPU's VM acquired
  * @kfd: /dev/kfd
- * @major, @minor: what GET_VERSION said
+ * @major: version from GET_VERSION
+ * @minor: version from GET_VERSION
+ * @n_gpus: entries of @gpu
  */
 struct vg {
 	int kfd;
@@ -47,29 +50,29 @@ struct vg {
 };
 
 /*
- * Opens /dev/kfd, finds the GPUs in the topology, opens their render nodes,
- * acquires the VMs and sets the default memory policy.
+ * Open /dev/kfd and the render nodes of the GPUs in the topology, acquire their VMs and
+ * set the default memory policy.
  */
 int vg_open(struct vg *vg);
-/* The same without ACQUIRE_VM and SET_MEMORY_POLICY: for tests of these. */
+/* As vg_open(), without ACQUIRE_VM and SET_MEMORY_POLICY: for tests of these. */
 int vg_open_bare(struct vg *vg);
 void vg_close(struct vg *vg);
 int vg_acquire_vm(struct vg *vg, struct vg_gpu *gpu);
 int vg_set_memory_policy(struct vg *vg, struct vg_gpu *gpu);
-/* @mode 0, 1, or -1 to ask. Returns the mode now in force, or -errno. */
+/* Set XNACK mode @mode (0, 1), or read it (-1). Return the current mode, or -errno. */
 int vg_set_xnack(struct vg *vg, int mode);
-/* ioctl() on /dev/kfd that restarts after signals; 0 or -errno. */
+/* ioctl() on /dev/kfd, restarted after signals: 0 or -errno. Records no error text. */
 int vg_ioctl(const struct vg *vg, unsigned long request, void *arg);
-/* Folders in the topology, or -errno. */
+/* Number of nodes in the topology, or -errno. */
 int vg_topology_nodes(void);
-/* Value of line @name in a node's properties; @fallback if there is none. */
+/* Value of line @name in a node's properties; @fallback if the line is missing. */
 uint64_t vg_node_property(int node, const char *name, uint64_t fallback);
-/* GPU clock (ticks of VG_CLOCK_NS), 0 on error. */
+/* GPU clock (ticks of VG_CLOCK_NS); 0 on error. */
 uint64_t vg_gpu_clock(struct vg *vg, struct vg_gpu *gpu);
 
-/* The last failure of this thread, as a sentence. Never NULL. */
+/* Text of the calling thread's last failure. Never NULL. */
 const char *vg_error(void);
-/* Records a failure, with errno's text unless @err is 0; returns @err. */
+/* Record a failure, with the text of @err unless @err is 0. Return @err. */
 int vg_fail(int err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * A GPU as a PCI device: its driver taken off and put back, the device removed
- * and found again, by sysfs.
- */
+/* Bind, unbind, remove and rescan a GPU through sysfs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * A GPU as a PCI device, by its name on the bus, as "0000:01:00.0".
- */
+/* A GPU as a PCI device, by its name on the bus, such as "0000:01:00.0". */
 #ifndef VG_PCI_H
 #define VG_PCI_H
 
@@ -11,13 +9,14 @@
 
 #define VG_PCI_NAME 16
 
-/* Writes to a file of sysfs, procfs or debugfs, in one piece. */
+/* Write @text to a file of sysfs, procfs or debugfs with one write(). */
 int vg_put(const char *path, const char *text);
+/* Store the PCI name of @gpu. */
 int vg_pci_name(const struct vg_gpu *gpu, char name[VG_PCI_NAME]);
-/* The driver lets go of the device, or takes it. */
+/* Unbind the device from vgpu_kfd, or bind it. */
 int vg_pci_unbind(const char *name);
 int vg_pci_bind(const char *name);
-/* The kernel forgets the device, or looks for new ones. */
+/* Remove the device from the kernel's PCI tree; scan for new devices. */
 int vg_pci_remove(const char *name);
 int vg_pci_rescan(void);
 bool vg_pci_bound(const char *name);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vr: the render node over the raw uAPI (drm/amdgpu_drm.h): BOs with GPU
- * addresses, contexts, submission. Functions return 0 or a negative errno.
- * A BO that is kept in no struct (ioctl tests) uses the handles directly.
+ * vr: the render node over the raw uAPI (drm/amdgpu_drm.h): BOs with GPU addresses,
+ * contexts, submission. Functions return 0 or a negative errno; they record no error
+ * text.
+ * Tests of ioctls use handles without struct vr_bo.
  */
 #ifndef VR_H
 #define VR_H
@@ -18,7 +19,7 @@
 
 /* ioctl() without restart: 0 or -errno. */
 int vr_ioctl(int fd, unsigned long request, void *arg);
-/* The GPU's render node anew: a file of its own, or -errno. */
+/* Open the render node of @gpu once more: a new DRM file, or -errno. */
 int vr_open(const struct vg_gpu *gpu);
 
 int vr_gem_create(int fd, uint64_t size, uint64_t domains, uint64_t flags,
@@ -29,6 +30,10 @@ int vr_gem_va(int fd, uint32_t handle, uint32_t op, uint32_t flags, uint64_t va,
 
 /**
  * struct vr_bo - a BO with a CPU and a GPU address
+ * @fd: render node
+ * @va: GPU address; 0: not mapped
+ * @size: bytes, whole pages
+ * @cpu: CPU mapping
  */
 struct vr_bo {
 	int fd;
@@ -37,7 +42,7 @@ struct vr_bo {
 	void *cpu;
 };
 
-/* Creates, maps for the CPU and, unless @va is 0, for the GPU. */
+/* Create a BO, map it for the CPU and, unless @va is 0, for the GPU. */
 int vr_bo_create(int fd, uint64_t size, uint64_t domains, uint64_t flags,
 		 uint64_t va, struct vr_bo *bo);
 void vr_bo_free(struct vr_bo *bo);
@@ -47,13 +52,14 @@ int vr_ctx_free(int fd, uint32_t id);
 
 /**
  * struct vr_ib - packets in a BO
- * @bo: BO
- * @ndw: dwords so far
+ * @bo: buffer of the packets
+ * @ndw: dwords emitted
  */
 struct vr_ib {
 	struct vr_bo bo;
 	uint32_t ndw;
 };
+/* vr_ib_*() append a packet; the caller provides the space. */
 
 int vr_ib_create(int fd, uint64_t size, uint64_t va, struct vr_ib *ib);
 void vr_ib_emit(struct vr_ib *ib, const uint32_t *dw, unsigned int n);
@@ -61,32 +67,39 @@ void vr_ib_copy(struct vr_ib *ib, uint64_t dst, uint64_t src, uint64_t bytes);
 void vr_ib_fill(struct vr_ib *ib, uint64_t dst, uint32_t value, uint64_t bytes);
 void vr_ib_write(struct vr_ib *ib, uint64_t dst, uint32_t value);
 void vr_ib_add(struct vr_ib *ib, uint64_t dst, uint64_t value);
-/* Waits for ever until the dword at @va is @value. */
+/* Append a POLL_REGMEM that waits without limit until the dword at @va is @value. */
 void vr_ib_poll(struct vr_ib *ib, uint64_t va, uint32_t value);
 
 #define VR_MAX_CHUNKS	8
 
 /**
- * struct vr_cs - a submission: fill in, vr_cs_chunk() what is wanted
+ * struct vr_cs - arguments of a submission; vr_cs_chunk() adds further chunks
  */
 struct vr_cs {
 	uint32_t ctx, ring;
 	const struct vr_ib *ib;
-	/* BO_HANDLES; NULL: none */
+	/* BO_HANDLES chunk; NULL: none */
 	const uint32_t *handles;
 	uint32_t n_handles, bo_list;
 	struct drm_amdgpu_cs_chunk chunk[VR_MAX_CHUNKS];
 	unsigned int n_chunks;
 };
+/*
+ * Add a chunk of @bytes bytes at @data. @data stays the caller's until the submission.
+ */
 
 void vr_cs_chunk(struct vr_cs *cs, uint32_t id, const void *data, size_t bytes);
+/* Submit @cs. @seq (may be NULL) receives the sequence number, 0 on an error. */
 int vr_cs_submit(int fd, const struct vr_cs *cs, uint64_t *seq);
-/* One IB and its BOs. */
+/* Submit one IB with @n BO handles. */
 int vr_submit(int fd, uint32_t ctx, uint32_t ring, const struct vr_ib *ib,
 	      const uint32_t *handles, uint32_t n, uint64_t *seq);
-/* @ns from now, ~0: for ever. 0, -ETIME if it takes longer, or the error. */
+/*
+ * Wait for a job, up to @ns from now (~0: no limit): 0, -ETIME, or the error of the
+ * job.
+ */
 int vr_wait(int fd, uint32_t ctx, uint32_t ring, uint64_t seq, uint64_t ns);
-/* CLOCK_MONOTONIC @ns from now. */
+/* CLOCK_MONOTONIC time @ns from now; ~0 stays ~0. */
 uint64_t vr_deadline(uint64_t ns);
 
 #endif /* VR_H */

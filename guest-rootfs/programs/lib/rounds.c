@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Rounds of a workload that its host ends.
- */
+/* Loop of a workload that ends when the host closes its standard input. */
 #include <poll.h>
 #include <stdio.h>
 #include <unistd.h>

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Rounds of a workload that its host ends.
- */
+/* Loop of a workload that ends when the host closes its standard input. */
 #ifndef VG_ROUNDS_H
 #define VG_ROUNDS_H
 
 #include <stdint.h>
 
 /*
- * Call @fn with 1, 2, ... until standard input ends, or it fails, and print
- * "round N" after each. 0, or @fn's negative errno.
+ * Call @fn with 1, 2, ... until standard input is readable or at its end, or @fn fails.
+ * Print "round N" after each call. Return 0, or the negative errno of @fn.
  */
 int vg_rounds(int (*fn)(void *arg, uint64_t round), void *arg);
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * SDMA packets, as include/vgpu/sdma_packets.h gives them.
- */
+/* SDMA packets (include/vgpu/sdma_packets.h). */
 #include <errno.h>
 #include <string.h>
 
@@ -12,7 +10,7 @@
 #include "sdma_queue.h"
 #include "stats.h"
 
-/* What one packet may carry: 30 bits for copies, 22 for fills (as ROCr). */
+/* Largest payload of one packet: 30 bits for copies, 22 for fills (as in ROCr). */
 #define COPY_MAX	(1ull << 30)
 #define FILL_MAX	(1ull << 22)
 

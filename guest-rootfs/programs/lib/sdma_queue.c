@@ -2,9 +2,9 @@
 /*
  * User-mode SDMA queues: ring, pointers, doorbell.
  *
- * The write pointer is a byte count that never wraps; the engine reads
- * [rptr, wptr) at these counts modulo the ring. A packet is never split at
- * the end of the ring: the rest is filled with one-dword NOPs, as ROCr does.
+ * The write pointer is a byte count that never wraps; the engine reads [rptr, wptr)
+ * modulo the ring size. A packet never crosses the end of the ring: one-dword NOPs fill
+ * the rest, as in ROCr.
  */
 #include <errno.h>
 #include <sched.h>
@@ -39,7 +39,10 @@ uint64_t vg_timestamp(const struct vg_queue *q, unsigned int slot)
 	return ptr_slot(q, VG_QUEUE_TIMES)[slot];
 }
 
-/* The doorbell offset KFD returns: mmap cookie and, below 8 KiB, the place. */
+/*
+ * @offset from CREATE_QUEUE: mmap() offset of the slice, and below 8 KiB the doorbell's
+ *   place in it.
+ */
 void *vg_doorbell_map(struct vg *vg, uint64_t offset, void **page)
 {
 	uint64_t in_slice = offset & (VG_DOORBELL_SLICE - 1);
@@ -137,7 +140,7 @@ int vg_queue_destroy(struct vg_queue *q)
 
 void vg_queue_submit(struct vg_queue *q)
 {
-	/* Packets before wptr, wptr before the doorbell (which is uncached). */
+	/* The packets are visible before wptr, wptr before the doorbell (uncached). */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	*ptr_slot(q, VG_QUEUE_WPTR) = q->wptr;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -145,9 +148,9 @@ void vg_queue_submit(struct vg_queue *q)
 }
 
 /*
- * Polls: first with the CPU (an engine that is about to finish is not worth a
- * sleep), then in short sleeps, since a virtual CPU that spins takes host
- * time from the engine's thread.
+ * Wait between two polls: first yield, because an engine that is about to finish is not
+ * worth a sleep, then sleep, because a spinning vCPU takes host time from the engine's
+ * thread. False after @deadline.
  */
 static bool poll_pause(unsigned int *round, uint64_t deadline)
 {
@@ -204,7 +207,7 @@ int vg_wait(struct vg_queue *q, uint32_t seq, unsigned int timeout_ms)
 	uint64_t deadline = vg_now() + timeout_ms * 1000000ull;
 	unsigned int round = 0;
 
-	/* Values wrap; "at least" is a signed difference. */
+	/* Fence values wrap; compare the signed difference. */
 	while ((int32_t)(vg_queue_fence_value(q) - seq) < 0)
 		if (!poll_pause(&round, deadline) &&
 		    (int32_t)(vg_queue_fence_value(q) - seq) < 0)

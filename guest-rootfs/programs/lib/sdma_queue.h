@@ -14,9 +14,9 @@
  * struct vg_queue - a user-mode SDMA queue
  * @ring: GTT BO, a power of two bytes
  * @ptrs: one page of GTT: rptr, wptr, fence and timestamps (VG_QUEUE_*)
- * @id: KFD's
+ * @id: queue ID of KFD
  * @doorbell: 64-bit doorbell
- * @wptr: bytes written so far, submitted or not
+ * @wptr: bytes written, including those not yet submitted
  * @seq: last fence value emitted
  */
 struct vg_queue {
@@ -34,55 +34,67 @@ struct vg_queue {
 #define VG_QUEUE_RPTR		0x000
 #define VG_QUEUE_WPTR		0x040
 #define VG_QUEUE_FENCE		0x080
-#define VG_QUEUE_TIMES		0x100	/* VG_QUEUE_NUM_TIMES of 8 bytes */
+#define VG_QUEUE_TIMES		0x100	/* VG_QUEUE_NUM_TIMES values of 8 bytes */
 #define VG_QUEUE_NUM_TIMES	128
 
+/* Create an SDMA queue with a ring of @ring_bytes (a power of two). */
 int vg_queue_create(struct vg *vg, struct vg_gpu *gpu, uint32_t ring_bytes,
 		    struct vg_queue *q);
-/* The same of another type, KFD_IOC_QUEUE_TYPE_SDMA_*; @engine: of _BY_ENG_ID. */
+/*
+ * As vg_queue_create(), of type KFD_IOC_QUEUE_TYPE_SDMA_*; @engine is used by
+ * _BY_ENG_ID only.
+ */
 int vg_queue_create_on(struct vg *vg, struct vg_gpu *gpu, uint32_t ring_bytes,
 		       uint32_t type, uint32_t engine, struct vg_queue *q);
-/* Also frees its BOs; safe on a zeroed structure. First error is returned. */
+/*
+ * Destroy the queue and free its BOs. A zeroed structure is allowed. Return the first
+ * error.
+ */
 int vg_queue_destroy(struct vg_queue *q);
 
 /*
- * Of queues of any type. The doorbell at @offset as CREATE_QUEUE told it, or
- * NULL; @page is what vg_queue_end() unmaps when it destroys queue @id.
+ * For queues of any type: map the doorbell at @offset, the value that CREATE_QUEUE
+ * returned; NULL on an error. vg_queue_end() destroys queue @id and unmaps @page.
  */
 void *vg_doorbell_map(struct vg *vg, uint64_t offset, void **page);
 int vg_queue_end(struct vg *vg, uint32_t id, void *page);
 
 /*
- * Space for a packet of @dwords in one piece (the end of the ring is filled
- * with NOPs if need be), with the pointer moved on. Submits and waits when
- * the ring is full; NULL when that takes too long.
+ * Reserve space for a packet of @dwords in one piece (NOPs fill the end of the ring if
+ * needed) and advance wptr. If the ring is full, submit and wait; NULL after
+ * VG_TIMEOUT_MS or if the packet is larger than the ring.
  */
 uint32_t *vg_queue_reserve(struct vg_queue *q, unsigned int dwords);
-/* Makes what was emitted visible to the engine: wptr, then doorbell. */
+/* Publish the packets emitted so far: write wptr, then ring the doorbell. */
 void vg_queue_submit(struct vg_queue *q);
 uint64_t vg_queue_rptr(const struct vg_queue *q);
 uint32_t vg_queue_fence_value(const struct vg_queue *q);
 
-/* Packets (sdma_packets.c). Sizes in bytes; large ones are split. 0 or -errno. */
+/*
+ * Emit packets (sdma_packets.c): 0 or -errno. Sizes are bytes; a size above one
+ * packet's limit takes several.
+ */
 int vg_emit_copy(struct vg_queue *q, uint64_t dst, uint64_t src,
 		 uint64_t bytes);
-/* @value is a dword, @dst and @bytes multiples of 4. */
+/* @value is a dword; @dst and @bytes are multiples of 4. */
 int vg_emit_fill(struct vg_queue *q, uint64_t dst, uint32_t value,
 		 uint64_t bytes);
 int vg_emit_write(struct vg_queue *q, uint64_t dst, const uint32_t *data,
 		  unsigned int dwords);
 int vg_emit_atomic_add(struct vg_queue *q, uint64_t addr, uint64_t value);
-/* Stores the GPU clock in time slot @slot. */
+/*
+ * Emit a packet that stores the GPU clock in slot @slot; vg_timestamp() reads the slot.
+ */
 int vg_emit_timestamp(struct vg_queue *q, unsigned int slot);
 uint64_t vg_timestamp(const struct vg_queue *q, unsigned int slot);
-/* Emits the next fence value; returns it in @seq. */
+/* Emit a fence with the next value, which is stored in @seq. */
 int vg_emit_fence(struct vg_queue *q, uint32_t *seq);
 
-/* Waits until fence @seq is in memory: 0 or -ETIMEDOUT. */
+/* Wait until fence @seq is in memory: 0 or -ETIMEDOUT. */
 int vg_wait(struct vg_queue *q, uint32_t seq, unsigned int timeout_ms);
-/* Fence, submit, wait. */
+/* Emit a fence, submit, and wait for the fence. */
 int vg_queue_finish(struct vg_queue *q, unsigned int timeout_ms);
-/* Copy, fence, submit, wait with VG_TIMEOUT_MS. */
+/* Emit a copy or fill, then vg_queue_finish() with VG_TIMEOUT_MS. */
 int vg_copy(struct vg_queue *q, void *dst, const void *src, uint64_t bytes);
 int vg_fill(struct vg_queue *q, void *dst, uint32_t value, uint64_t bytes);
 

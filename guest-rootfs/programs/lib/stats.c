@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What sysfs and debugfs report of a GPU, its reset, and the tally of user queues.
+ * Counters and memory usage of a GPU in sysfs and debugfs, its reset, devcoredump, and
+ * the tally of user queues.
  */
 #include <errno.h>
 #include <glob.h>
@@ -83,7 +84,7 @@ int vg_mem_settle(const struct vg_gpu *gpu, const struct vg_mem_info *base,
 	}
 }
 
-/* @path: 128 bytes. 0 or -errno. */
+/* @path has 128 bytes. 0 or -errno. */
 static int open_debugfs(const struct vg_gpu *gpu, const char *name, char *path,
 			FILE **f)
 {
@@ -202,8 +203,8 @@ int vg_dump_take(char *text, size_t size, unsigned int timeout_ms)
 	       vg_now() < until)
 		vg_sleep_us(1000);
 	/*
-	 * The device's own path: device_del() removes the link in the class
-	 * while dev_coredumpv() still finds the device.
+	 * Use the device's own path: device_del() removes the link in the class while
+	 * dev_coredumpv() still finds the device.
 	 */
 	if (found.gl_pathc)
 		path = realpath(found.gl_pathv[0], NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What sysfs and debugfs report of a GPU, its reset and devcoredump, and the bytes
- * that user queues were asked to move.
+ * Counters and memory usage of a GPU in sysfs and debugfs, its reset and devcoredump,
+ * and the number of bytes that user queues were asked to move.
  */
 #ifndef VG_STATS_H
 #define VG_STATS_H
@@ -13,7 +13,7 @@
 #include "device.h"
 
 /**
- * struct vg_mem_info - what sysfs says about a GPU's memory, in bytes
+ * struct vg_mem_info - a GPU's memory in sysfs (mem_info_*), in bytes
  */
 struct vg_mem_info {
 	uint64_t vram_total, vram_used, gtt_total, gtt_used;
@@ -21,8 +21,8 @@ struct vg_mem_info {
 
 int vg_mem_info(const struct vg_gpu *gpu, struct vg_mem_info *info);
 /*
- * Waits until usage is back at (or below) @base: freeing is asynchronous.
- * 0 or -ETIMEDOUT.
+ * Wait until usage is at most @base, because memory is freed asynchronously: 0 or
+ * -ETIMEDOUT.
  */
 int vg_mem_settle(const struct vg_gpu *gpu, const struct vg_mem_info *base,
 		  unsigned int timeout_ms);
@@ -40,34 +40,37 @@ struct vg_counters {
 	} c[VG_MAX_COUNTERS];
 };
 
-/* The driver's own counts. */
+/* Counters of the driver (vgpu_counters). */
 int vg_driver_counters(const struct vg_gpu *gpu, struct vg_counters *c);
-/* What the device itself counted (model block). */
+/* Counters of the device itself (model block). */
 int vg_device_counters(const struct vg_gpu *gpu, struct vg_counters *c);
-/* VMIDs, PASIDs, doorbells, processes that there are now (vgpu_in_use). */
+/* VMIDs, PASIDs, doorbells and processes in use (vgpu_in_use). */
 int vg_in_use(const struct vg_gpu *gpu, struct vg_counters *c);
-/* Value of @name; *found (may be NULL) says whether it is there. */
+/* Value of @name, 0 if there is none; *found (may be NULL): whether @name exists. */
 uint64_t vg_counter(const struct vg_counters *c, const char *name, bool *found);
 
 /*
- * Retry-fault entries that the driver has taken from the interrupt ring and not
- * acknowledged yet, in *@open. 0 while no queue faults; negative after the
- * driver has acknowledged slots without an entry (ring overflow, GART recovery).
+ * Store in *@open the number of retry-fault entries that the driver has taken from the
+ * interrupt ring and not acknowledged yet. 0 while no queue faults; negative after the
+ * driver has acknowledged slots without an entry (ring overflow, GART recovery). Return
  * 0, -ENOENT without these counters, or another -errno.
  */
 int vg_faults_open(const struct vg_gpu *gpu, int64_t *open);
 
-/* Wait until at most @most are open. 0, -ETIMEDOUT, or as vg_faults_open(). */
+/* Wait until at most @most are open: 0, -ETIMEDOUT, or an error of vg_faults_open(). */
 int vg_faults_settle(const struct vg_gpu *gpu, int64_t most,
 		     unsigned int timeout_ms);
 
-/* Resets the device, as an operator would: amdgpu_gpu_recover in debugfs. */
+/*
+ * Reset the device through amdgpu_gpu_recover in debugfs. Return the file's result, or
+ * -errno.
+ */
 int vg_gpu_reset(const struct vg_gpu *gpu);
 
 /*
  * Read the devcoredump that appears within @timeout_ms and remove it. The kernel
- * removes a dump in a worker and drops further dumps of the device until then, so
- * the function waits for the removal. 0 (@text is empty without a dump) or
+ * removes a dump in a worker and drops further dumps of the device until then, so the
+ * function waits for the removal. Return 0 (@text is empty without a dump) or
  * -ETIMEDOUT.
  */
 int vg_dump_take(char *text, size_t size, unsigned int timeout_ms);
@@ -80,8 +83,8 @@ struct vg_tally {
 };
 
 /*
- * Where vg_emit_copy() and vg_emit_fill() count. Shared with children that
- * are forked after its first call. Never NULL.
+ * Counts of vg_emit_copy() and vg_emit_fill(). Shared with children forked after the
+ * first call of this function. Never NULL.
  */
 struct vg_tally *vg_tally(void);
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Shared virtual memory: the SVM ioctl, and where the kernel says pages are.
- */
+/* Shared virtual memory: the SVM ioctl, and the pages that are in VRAM. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -13,7 +11,7 @@
 
 #define MAX_ATTRS 16
 
-/* The ioctl's size covers the attributes, so its number is made here. */
+/* The ioctl number contains the size, which depends on the number of attributes. */
 static int svm_call(struct vg *vg, uint32_t op, const void *addr, uint64_t size,
 		    struct kfd_ioctl_svm_attribute *attrs, unsigned int n)
 {
@@ -75,9 +73,9 @@ int vg_svm_prefetch(struct vg *vg, const void *addr, uint64_t size,
 }
 
 /*
- * A pagemap entry: bit 63 present, 62 swapped, and for swapped ones the swap
- * type in bits 4:0. The guest has no swap device, so a "swapped" anonymous
- * page that is not present is a device-private (or a migrating) one.
+ * Count pages whose pagemap entry has bit 62 (swapped) and not bit 63 (present). The
+ * guest has no swap device, so such an anonymous page is device-private or being
+ * migrated.
  */
 long vg_pages_in_vram(const void *addr, uint64_t size)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Shared virtual memory: attributes, migration, and where its pages are.
- */
+/* Shared virtual memory: attributes, migration, and the pages that are in VRAM. */
 #ifndef VG_SVM_H
 #define VG_SVM_H
 
@@ -11,21 +9,21 @@
 
 #include "device.h"
 
-/* At most 16 attributes. @attrs is written back by get. */
+/*
+ * SET_ATTR and GET_ATTR with at most 16 attributes (-E2BIG). GET_ATTR writes the values
+ * back to @attrs.
+ */
 int vg_svm_set(struct vg *vg, const void *addr, uint64_t size,
 	       const struct kfd_ioctl_svm_attribute *attrs, unsigned int n);
 int vg_svm_get(struct vg *vg, const void *addr, uint64_t size,
 	       struct kfd_ioctl_svm_attribute *attrs, unsigned int n);
-/* One attribute. */
+/* SET_ATTR with one attribute. */
 int vg_svm_set1(struct vg *vg, const void *addr, uint64_t size, uint32_t type,
 		uint32_t value);
-/* @loc: a gpu_id, or 0 for system memory. Migrates before it returns. */
+/* Migrate the range to @loc, a gpu_id, or 0 for system memory. Synchronous. */
 int vg_svm_prefetch(struct vg *vg, const void *addr, uint64_t size,
 		    uint32_t loc);
-/*
- * Pages of the range that are in device-private memory (in VRAM, as the
- * kernel's pagemap tells it), or -errno.
- */
+/* Number of pages of the range in device-private memory (VRAM), or -errno. */
 long vg_pages_in_vram(const void *addr, uint64_t size);
 
 #endif /* VG_SVM_H */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Time, and time limits in units of this machine's speed: VGPU_TEST_SCALE is how
- * many times slower than the reference machine the host was when the run of the
- * suites began, 1 to 4. vg_scale_again() measures here and now.
+ * Time, and time limits scaled by the speed of the machine. VGPU_TEST_SCALE is how many
+ * times slower than the reference machine the host was when the run of the suites
+ * began, 1 to 4. vg_scale_again() measures again, in the guest.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #define REFERENCE_MS	30000
 #define UNSCALED_MS	60000
 #define MOST_SCALE	4.0
-/* The reference machine needs this long for so many rounds of work(). */
+/* Rounds of work(), and the time that they take on the reference machine. */
 #define WORK_ROUNDS	150000000u
 #define WORK_NS		280000000ull
 
@@ -75,7 +75,7 @@ bool vg_scale_again(void)
 
 	if (known < 1)
 		return false;
-	/* What else runs in this guest on this CPU does not count. */
+	/* Real-time priority: other tasks of the guest on this CPU must not count. */
 	sched_setscheduler(0, SCHED_FIFO, &first);
 	start = vg_now();
 	work(WORK_ROUNDS);

@@ -1,30 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Time, and time limits in units of this machine's speed.
- */
+/* Time, and time limits scaled by the speed of the machine. */
 #ifndef VG_TIMEOUT_H
 #define VG_TIMEOUT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Monotonic time in ns. */
+/* CLOCK_MONOTONIC in ns. */
 uint64_t vg_now(void);
 void vg_sleep_us(unsigned int us);
 
 /*
- * A wait that takes longer than this has failed: 30 s on the reference machine
- * times VGPU_TEST_SCALE, which a run of the suites sets to how much slower its
- * host is (1 to 4); 60 s without that.
+ * Time limit of a wait: 30 s on the reference machine times VGPU_TEST_SCALE, which a
+ * run of the suites sets to the slowness of its host (1 to 4); 60 s if VGPU_TEST_SCALE
+ * is not set.
  */
 int vg_timeout_ms(void);
 #define VG_TIMEOUT_MS	vg_timeout_ms()
-/* The vg_now() at which a wait that begins now has failed (VG_TIMEOUT_MS). */
+/* The vg_now() at which a wait that begins now exceeds VG_TIMEOUT_MS. */
 uint64_t vg_deadline(void);
 /*
- * Measure how much slower the machine is at this moment (0.3 s on the reference
- * machine). True: slower than VGPU_TEST_SCALE said; limits that are computed from
- * now on, in this process and its new children, are longer. False without
+ * Measure the slowness of the machine again (0.3 s on the reference machine). If it is
+ * above VGPU_TEST_SCALE, set VGPU_TEST_SCALE for this process and children that it
+ * forks later, up to 4. Return true if the limits have grown; false also without
  * VGPU_TEST_SCALE.
  */
 bool vg_scale_again(void);

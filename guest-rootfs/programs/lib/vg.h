@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vg: a thin library over the raw KFD uAPI (linux/kfd_ioctl.h), for the demo, the
- * guest tests and the benchmarks: all of its headers but render.h, the render
- * node's. No libhsakmt, no libdrm: what goes to the kernel is seen here.
+ * vg: a thin library over the raw KFD uAPI (linux/kfd_ioctl.h), for the demo, the guest
+ * tests and the benchmarks. This header includes all others but render.h and delay.h.
+ * The library uses no libhsakmt or libdrm: its functions show each ioctl.
  *
- * Functions return 0 or a negative errno unless they say otherwise, and leave
- * a sentence about a failure in vg_error(). Nothing here is safe for two threads
- * on one object; different queues may be driven by different threads.
+ * Functions return 0 or a negative errno unless stated otherwise, and record the text
+ * of a failure for vg_error(). Two threads must not use one object at a time; different
+ * threads may use different queues.
  */
 #ifndef VG_H
 #define VG_H
