@@ -39,10 +39,7 @@ uint64_t vg_timestamp(const struct vg_queue *q, unsigned int slot)
 	return ptr_slot(q, VG_QUEUE_TIMES)[slot];
 }
 
-/*
- * @offset from CREATE_QUEUE: mmap() offset of the slice, and below 8 KiB the doorbell's
- *   place in it.
- */
+/* @offset: mmap() offset of the doorbell slice, and below 8 KiB the doorbell's place in it. */
 void *vg_doorbell_map(struct vg *vg, uint64_t offset, void **page)
 {
 	uint64_t in_slice = offset & (VG_DOORBELL_SLICE - 1);

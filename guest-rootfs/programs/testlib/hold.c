@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * The jobs behind hold.h.
- */
+/* Jobs of hold.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -28,7 +26,10 @@ static uint32_t user_pages(const struct hold *h, void *user, uint64_t bytes)
 	return args.handle;
 }
 
-/* A context of its own for each job: the scheduler takes the idlest engine. */
+/*
+ * Each job has its own context, because the scheduler puts a new context on the idlest
+ * engine.
+ */
 void hold_add_job(struct hold *h)
 {
 	unsigned int first = h->ib.ndw, mark = ++h->jobs;
@@ -44,7 +45,7 @@ void hold_add_job(struct hold *h)
 		vr_ib_emit(&h->ib, &(uint32_t){ 0 }, 1);
 	part.bo.va += 4 * first;
 	part.ndw = h->ib.ndw - first;
-	/* Pages that changed since they were looked for; libdrm does the same. */
+	/* -EAGAIN: user pages changed after the driver looked them up. libdrm retries, too. */
 	do
 		r = vr_submit(h->fd, ctx, 0, &part, h->handles, h->n_handles,
 			      &seq);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * See race.h.
- */
+/* Two calls at once: see race.h. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -77,7 +75,7 @@ static void pin(pthread_t who, int cpu)
 
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
-	/* With one CPU it stays on that. */
+	/* With one CPU in the guest the call fails, and the thread stays on that CPU. */
 	pthread_setaffinity_np(who, sizeof(set), &set);
 }
 
@@ -116,7 +114,10 @@ static void on_alarm(int sig)
 	(void)sig;
 }
 
-/* Calls are not restarted: how far they got is undone, or not. */
+/*
+ * Install the handler without SA_RESTART: the kernel returns an interrupted call to its
+ * caller.
+ */
 static void set_alarm(suseconds_t us)
 {
 	const struct sigaction action = { .sa_handler = on_alarm };
@@ -138,7 +139,7 @@ int race(int (*call)(void), int (*other)(void), int *theirs)
 	uint64_t start, took;
 	int r;
 
-	/* The timer rings within about twice the time that a call takes. */
+	/* The timer expires within about twice the duration of a call. */
 	opponent = other;
 	delay_ns = race_below(call_ns + 1);
 	start = vg_now();
@@ -187,7 +188,7 @@ void race_use(const struct vg_gpu *gpu, struct race_use *use)
 	}
 }
 
-/* Does @now say the same as @base? */
+/* Whether the counters named in kinds[] are equal. */
 static bool same(const struct vg_counters *base, const struct vg_counters *now)
 {
 	unsigned int i;
@@ -256,7 +257,7 @@ void race_kill(const struct vg_gpu *gpu, void (*round)(void), int rounds)
 		CHECK(!status || (WIFSIGNALED(status) &&
 				  WTERMSIG(status) == SIGKILL),
 		      "the child ended with %#x", status);
-		/* The first one tells how long one takes. */
+		/* Measure the duration of a round with the first child, which is not killed. */
 		if (!i)
 			round_us = (vg_now() - start) / 1000 + 1;
 		killed += WIFSIGNALED(status);
@@ -291,11 +292,11 @@ void race_unbind(void (*round)(int (*)(void)), int rounds)
 			_exit(0);
 		}
 		CHECK(waitpid(pid, &status, 0) == pid, "waitpid");
-		/* The cases after this one want it, whatever became of the child. */
+		/* Bind the GPU again for later cases, also if the child has failed. */
 		gone = !vg_pci_bound(pci_name);
 		OK(gone ? vg_pci_bind(pci_name) : 0);
 		CHECK(!status, "the child ended with %#x", status);
-		CHECK(gone, "it was still there");
+		CHECK(gone, "the GPU is still bound");
 	}
 	tap_diag("%d rounds", i);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Two calls at once. The second one's thread shares our CPU and goes before us,
- * so that it runs from beginning to end in whichever place of our call its
- * timer rings, as far as the kernel can be preempted (the debug kernel); or it
- * has a CPU of its own.
+ * Two calls at once. The second runs in a real-time thread on the CPU of the
+ * first, so that it preempts the first call at the place where the thread's timer
+ * expires, as far as the kernel can be preempted there (the debug kernel). race_apart()
+ * moves the thread to another CPU.
  */
 #ifndef RACE_H
 #define RACE_H
@@ -14,58 +14,67 @@
 
 #include "vg.h"
 
-/* Random numbers; VGPU_TEST_SEED or the clock, printed. */
+/* Seed the random numbers from VGPU_TEST_SEED or the clock, and print the seed. */
 void race_seed(void);
-/* Other numbers, from the same seed: for a child. */
+/* Derive other numbers from the same seed, for a child. */
 void race_salt(uint64_t salt);
+/* A random number below @n. */
 uint64_t race_below(uint64_t n);
 
-/* Makes the thread; race_end() ends it. */
+/* Start the thread of the second call; race_end() ends it. */
 void race_begin(void);
 void race_end(void);
-/* Has the thread run beside us from the next race() on, or on our CPU. */
+/* From the next race() on, run the thread on CPU 1 (@apart) or on CPU 0 with the first call. */
 void race_apart(bool apart);
-/* The first call gets signals all the time from the next race() on, or none. */
+/* From the next race() on, send the first call signals all the time, or none. */
 void race_storm(bool storm);
-/* Runs both; what @opponent returned is in @theirs, unless that is NULL. */
+/*
+ * Run both calls. Return the result of @call; store that of @opponent in @theirs unless
+ * it is NULL.
+ */
 int race(int (*call)(void), int (*opponent)(void), int *theirs);
 
 /**
- * struct race_use - what processes may leave behind: memory, and what debugfs's
- * vgpu_in_use counts
+ * struct race_use - resources that a process must release: memory, and the counters of
+ * debugfs vgpu_in_use
+ * @mem: memory in use
+ * @held: counters of vgpu_in_use
  */
 struct race_use {
 	struct vg_mem_info mem;
 	struct vg_counters held;
 };
 
-/* As it is now. */
+/* Store the current usage. */
 void race_use(const struct vg_gpu *gpu, struct race_use *use);
-/* Waits until all of it is as it was; the case ends if it stays. */
+/*
+ * Wait until memory is at most, and the counters are again, as in @before; otherwise
+ * end the case.
+ */
 void race_settle(const struct vg_gpu *gpu, const struct race_use *before);
-/* fork(), or the end of the case. */
+/* fork(); a failure ends the case. */
 pid_t race_child(void);
-/* Waits for @n processes that were killed; the case ends if one ended otherwise. */
+/* Reap @n killed processes; the case ends if one was not ended by SIGKILL. */
 void race_reap_killed(const pid_t *pids, int n);
 /*
- * @round(), in a process of its own, is killed somewhere, @rounds times; memory
- * in use returns. @round() may also end by itself.
+ * Run @round() in a child and kill the child at a random time, @rounds times. The child
+ * may end before that. Memory in use must return to the value before the first round.
  */
 void race_kill(const struct vg_gpu *gpu, void (*round)(void), int rounds);
 /*
- * The GPU is taken away by unbind() while @round(), in a process of its own,
- * does other things; then it is back.
+ * Run @round() in a child, which calls @unbind to unbind the GPU during other calls.
+ * Bind the GPU again after each round.
  */
 void race_unbind(void (*round)(int (*unbind)(void)), int rounds);
 
-/* What both programs do. 0 or -errno. */
+/* Calls that vgpu-test-race and vgpu-test-race-kfd share. 0 or -errno. */
 
-/* Reads all of a file, or one of those in debugfs. */
+/* Read a file to its end; race_watch() reads a random file of debugfs. */
 int race_read(const char *path);
 int race_watch(const struct vg_gpu *gpu);
-/* Moves out what may move. */
+/* Evict VRAM or GTT, at random. */
 int race_evict(const struct vg_gpu *gpu);
-/* Writes memory by the kernel, which gets no signal for what is not there. */
+/* Write to @p by the kernel (read() of /dev/zero): a bad address is -EFAULT and no signal. */
 int race_touch(void *p, uint64_t bytes);
 
 #endif /* RACE_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The server behind slow-file.h: the little of FUSE's protocol that one regular file
- * needs, which is mounted over another file.
+ * The FUSE server of slow-file.h. The server handles the requests that one regular file
+ * needs; the file system is mounted over another file.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -18,9 +18,9 @@
 #include "slow-file.h"
 
 #define PLACE		"/tmp/vgpu-slow-file"
-/* FUSE asks for room for a request and the longest write, at least 8 KiB. */
+/* FUSE requires a read buffer for a request with the longest write, at least 8 KiB. */
 #define REQUEST_BYTES	(16 * VG_KIB)
-/* One page a read: max_readahead is 0. */
+/* Bytes of one read: a page, since max_readahead is 0. */
 #define READ_BYTES	VG_PAGE
 
 void slow_file_make(struct slow_file *f, uint64_t size, uint64_t seed)
@@ -29,7 +29,7 @@ void slow_file_make(struct slow_file *f, uint64_t size, uint64_t seed)
 	int fd;
 
 	*f = (struct slow_file){ .size = size, .seed = seed };
-	/* The mount goes with the processes of the case. */
+	/* Private mount namespace: the mount ends with the processes of the case. */
 	CHECK(!unshare(CLONE_NEWNS), "unshare: %s", strerror(errno));
 	fd = open(PLACE, O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
 	CHECK(fd >= 0, "%s: %s", PLACE, strerror(errno));
@@ -57,7 +57,7 @@ char *slow_file_map(struct slow_file *f)
 	slow_file_leave(f);
 	fd = open(PLACE, O_RDONLY | O_CLOEXEC);
 	CHECK(fd >= 0, "%s: %s", PLACE, strerror(errno));
-	/* The kernel knows the size from now on. */
+	/* fstat() makes the kernel fetch the file's size. */
 	CHECK(!fstat(fd, &st) && (uint64_t)st.st_size == f->size,
 	      "%s has %lld bytes, not %lu", PLACE, (long long)st.st_size,
 	      f->size);
@@ -116,7 +116,7 @@ static void reply_attr(const struct slow_file *f, uint64_t unique)
 
 static void reply_open(const struct slow_file *f, uint64_t unique)
 {
-	/* Whoever closes it waits for nobody. */
+	/* FOPEN_NOFLUSH: close() does not wait for the server. */
 	const struct fuse_open_out out = { .open_flags = FOPEN_NOFLUSH };
 
 	reply(f, unique, 0, &out, sizeof(out));
@@ -132,7 +132,7 @@ static void note_read(struct slow_file *f, uint64_t unique,
 	f->bytes = in->size;
 }
 
-/* One request, or the end of the case. */
+/* Serve one request. The case ends if none comes. */
 static void serve(struct slow_file *f)
 {
 	static union {
@@ -143,9 +143,9 @@ static void serve(struct slow_file *f)
 	const struct fuse_in_header *head = &request.head;
 	ssize_t n;
 
-	CHECK(poll(&p, 1, VG_TIMEOUT_MS) == 1, "nobody reads the file");
+	CHECK(poll(&p, 1, VG_TIMEOUT_MS) == 1, "no request for the file");
 	n = read(f->dev, &request, sizeof(request));
-	/* The request was given up. */
+	/* ENOENT: the kernel aborted the request. */
 	if (n < 0 && errno == ENOENT)
 		return;
 	CHECK(n >= (ssize_t)sizeof(*head) && n == (ssize_t)head->len,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A file whose pages come when the test lets them: its file system is served by the
- * test (FUSE). Whoever accesses a page waits in the kernel meanwhile, with the
- * mmap_lock that a page-in has.
+ * A file whose page reads complete when the test allows it: the test serves its file
+ * system (FUSE). A task that accesses a page sleeps in the kernel until then and holds
+ * the mmap_lock of a page-in.
  */
 #ifndef SLOW_FILE_H
 #define SLOW_FILE_H
@@ -13,10 +13,10 @@
  * struct slow_file - the file, as its server sees it
  * @dev: /dev/fuse
  * @size: bytes, whole pages
- * @seed: the file holds the pattern of this seed, from offset 0
- * @unique: number of the read that waits, 0: none waits
- * @offset: where it begins
- * @bytes: how much it wants
+ * @seed: the content is vg_pattern_fill() with this seed, from offset 0
+ * @unique: FUSE number of the pending read; 0: none
+ * @offset: first byte of that read
+ * @bytes: length of that read
  */
 struct slow_file {
 	int dev;
@@ -26,20 +26,23 @@ struct slow_file {
 };
 
 /*
- * Makes the file, which is there for the calling process, the server, and children
- * that it forks from then on. It goes with the last of them. Once a case.
+ * Make the file, which exists for the calling process (the server) and children forked
+ * later. The mount ends with the last of them. Call it once in a case.
  */
 void slow_file_make(struct slow_file *f, uint64_t size, uint64_t seed);
-/* In a child, before anything else: the file fails, and stalls nobody, without server. */
+/*
+ * Call this in a child before anything else: it closes /dev/fuse, so that accesses to
+ * the file fail instead of waiting when the server has ended.
+ */
 void slow_file_leave(struct slow_file *f);
-/* In a child: slow_file_leave(), then the file, mapped to be read. */
+/* In a child: slow_file_leave(), then map the file read-only. */
 char *slow_file_map(struct slow_file *f);
 /*
- * The server: answer all but reads, until a page is read. The case ends if none is read
- * within VG_TIMEOUT_MS.
+ * Server: reply to all requests until a read arrives. The case ends if no request
+ * arrives within VG_TIMEOUT_MS.
  */
 void slow_file_await_read(struct slow_file *f);
-/* The server: let that read go on. */
+/* Server: complete that read. */
 void slow_file_answer(struct slow_file *f);
 
 #endif /* SLOW_FILE_H */

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * See tap-choose.h.
- */
+/* Selection of cases: see tap-choose.h. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "tap-choose.h"
 
 /*
- * The next line of VGPU_TEST_LEAVE_OUT, @length bytes at *@at, which is moved
- * behind it; NULL at the end.
+ * Return the next line of VGPU_TEST_LEAVE_OUT, of @length bytes, and advance *@at past
+ * it; NULL at the end.
  */
 static const char *next_line(const char **at, size_t *length)
 {

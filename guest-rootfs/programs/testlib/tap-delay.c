@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Runs a case once, or once for each of its points with a delay there.
- */
+/* Run a case once, or once for each of its points with a delay there. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "delay.h"
 #include "tap-delay.h"
 
-#define ATTEMPTS	2	/* for a point that is not reached in every run */
+#define ATTEMPTS	2	/* runs for a point that a run did not reach */
 
 typedef int run_fn(const struct tap_case *c);
 
-/* Points that any run of the case reached, in the order of their turns. */
+/* Points that any run of the case reached, in the order of the runs with a delay. */
 static uint64_t known[DELAY_POINTS];
 static int n_known;
 static int reported, failed;
@@ -59,7 +57,7 @@ static bool is_known(uint64_t id)
 	return false;
 }
 
-/* A run that fails reaches fewer points, and one may reach new ones. */
+/* Add new points after each run: a failed run reaches fewer points than another. */
 static void add_points(void)
 {
 	unsigned int i, n = delay_count();
@@ -69,7 +67,7 @@ static void add_points(void)
 			known[n_known++] = delay_get(i)->id;
 }
 
-/* Says which point was delayed; false if none was. */
+/* Print which point was delayed; false if none was. */
 static bool tell(void)
 {
 	unsigned int i, j, n = delay_count();

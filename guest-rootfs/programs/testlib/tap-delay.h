@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The runner's part of VGPU_TEST_DELAY_POINT: see delay.h.
- */
+/* The runner's part of VGPU_TEST_DELAY_POINT: see delay.h. */
 #ifndef TAP_DELAY_H
 #define TAP_DELAY_H
 
@@ -9,17 +7,17 @@
 
 #define EXIT_SKIP	77
 
-/* VGPU_TEST_DELAY_POINT=each: the number of results is known at the end. */
+/* VGPU_TEST_DELAY_POINT=each: the number of results is not known before the end. */
 bool tap_delay_each(void);
-/* Print what comes before the results of @planned cases. */
+/* Print the TAP header of @planned cases. */
 void tap_delay_start(int planned);
 /*
- * Run @c by @run once, or as often as it has points, and print each result: @run
+ * Run @c by @run once, or once for each of its points, and print each result. @run
  * returns 0 if the case passed, 1 if it failed, EXIT_SKIP if it was skipped.
  */
 void tap_delay_run(const struct tap_case *c,
 		   int (*run)(const struct tap_case *c));
-/* Print what follows the results; exit status. */
+/* Print the plan if tap_delay_start() did not. Return the exit status. */
 int tap_delay_end(void);
 
 #endif /* TAP_DELAY_H */

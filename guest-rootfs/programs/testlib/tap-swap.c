@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * A swap device for the guest tests: tap_swap_on().
- */
+/* A swap device for the guest tests: tap_swap_on(). */
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
@@ -10,7 +8,7 @@
 
 #include "tap.h"
 
-/* What mkswap and swapon do. */
+/* Write the header that mkswap writes, then swapon(). */
 void tap_swap_on(void)
 {
 	static union {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * The runner behind tap.h.
- */
+/* The runner of tap.h. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -20,18 +18,18 @@
 #include "tap-choose.h"
 #include "tap-delay.h"
 
-#define STOPPED_MS	500	/* a stopped queue does nothing for so long */
+#define STOPPED_MS	500	/* time in which a stopped queue must make no progress */
 
 /*
- * A case is killed after this time. It is longer than VG_TIMEOUT_MS, so that a
- * wait inside the case fails first and says what it waited for. In the basic
- * pass it is 45 s times the scale: with the largest scale, 4, and the time for
- * the kill, a hang is reported within 4 minutes.
+ * Time limit of a case. The limit is longer than VG_TIMEOUT_MS, so that a wait
+ * inside the case fails first with its own message. In the basic pass it is 45 s times
+ * the scale: with the largest scale, 4, and the time for the kill, a hang is reported
+ * within 4 minutes.
  */
 #define CASE_LIMIT_MS	((tap_short() ? 3 : 6) * VG_TIMEOUT_MS / 2)
-#define KILL_LIMIT_MS	(VG_TIMEOUT_MS / 3)	/* until a killed process is gone */
+#define KILL_LIMIT_MS	(VG_TIMEOUT_MS / 3)	/* time limit for the end of a killed process */
 #define ROUND_LIMIT_MS	30000
-/* With a delay at a point: so that a wait in the case that lasts for ever is reported by the case. */
+/* Limit with a delay at a point. A wait of the case fails first, with its own message. */
 #define EACH_LIMIT_MS	(VG_TIMEOUT_MS + 15000)
 
 static void diag(const char *fmt, va_list ap)
@@ -87,7 +85,7 @@ bool tap_short(void)
 	return getenv("VGPU_TEST_SHORT");
 }
 
-/* A loop's rounds in the short form: a quarter, but two, to be a loop. */
+/* Rounds in the short form: a quarter, and at least 2 so that the loop repeats. */
 static int shorter(int rounds)
 {
 	return !tap_short() ? rounds : rounds > 8 ? rounds / 4 :
@@ -105,7 +103,7 @@ bool tap_goes_on(int round, int rounds)
 	       vg_now() - begin < long_seconds() * 1000000000ull;
 }
 
-/* As many as VGPU_TEST_ROUNDS says, or 0. */
+/* VGPU_TEST_ROUNDS, or 0 if it is not set. */
 static unsigned int said_rounds(void)
 {
 	const char *s = getenv("VGPU_TEST_ROUNDS");
@@ -155,8 +153,8 @@ void tap_open(struct vg *vg, int xnack)
 }
 
 /*
- * @pid has not ended after SIGKILL: end the run. Sysrq-w writes the stacks of
- * blocked tasks to the console.
+ * @pid has not ended after SIGKILL: end the run. Sysrq-w writes the stacks of blocked
+ * tasks to the console.
  */
 static void bail_out(pid_t pid)
 {
@@ -179,8 +177,8 @@ static unsigned int child_limit_ms(void)
 }
 
 /*
- * Waits for @pid, up to @limit_ms(), which is asked again if the machine has become
- * slower. Its status, or -1 if it had to be killed.
+ * Wait for @pid, up to @limit_ms(), which is called again if vg_scale_again() finds the
+ * machine slower. Return the status, or -1 if the process was killed.
  */
 static int wait_limited(pid_t pid, unsigned int (*limit_ms)(void))
 {
@@ -196,7 +194,7 @@ static int wait_limited(pid_t pid, unsigned int (*limit_ms)(void))
 		if (r < 0)
 			return -1;
 		if (vg_now() > deadline && !measured) {
-			/* It takes time: look at @pid once more before the kill. */
+			/* The measurement takes time: check @pid once more before the kill. */
 			measured = !vg_scale_again();
 			deadline = start + limit_ms() * 1000000ull;
 			continue;
@@ -304,10 +302,10 @@ void tap_expect_stop(struct vg_queue *q, uint64_t dst, uint64_t src,
 	ERRNO(ETIMEDOUT, vg_wait(q, seq, STOPPED_MS));
 }
 
-/* The GPUs by their render nodes alone: no file of the runner is open. */
+/* The GPUs with their render minors only: the runner itself keeps no file open. */
 static struct vg_gpu gpus[VG_MAX_GPUS];
 static struct vg_mem_info used[VG_MAX_GPUS];
-static int64_t faults[VG_MAX_GPUS];	/* open before the case */
+static int64_t faults[VG_MAX_GPUS];	/* not acknowledged before the case */
 static int n_gpus;
 
 static void find_gpus(void)
@@ -334,14 +332,14 @@ static void note_usage(void)
 }
 
 /*
- * When a case's process has ended, its memory must be free again, and the
- * driver must have acknowledged every retry fault that it took.
+ * After the process of a case has ended, its memory must be free again, and the driver
+ * must have acknowledged every retry fault that it took.
  */
 static bool usage_is_back(void)
 {
 	int i, before = n_gpus;
 
-	/* A GPU that went and came may have another minor. */
+	/* A GPU that was removed and added again may have another minor. */
 	find_gpus();
 	if (n_gpus != before) {
 		tap_diag("%d GPUs instead of %d", n_gpus, before);
@@ -364,7 +362,7 @@ const struct tap_case *tap_this(void)
 	return this_case;
 }
 
-/* Orphans of a case are children of the runner, which waits until they have gone. */
+/* Kill and reap all processes of a case: the runner is their subreaper. */
 static void end_group(pid_t group)
 {
 	uint64_t deadline = vg_deadline();
@@ -379,7 +377,7 @@ static void end_group(pid_t group)
 	}
 }
 
-/* 0 passed, 1 failed, EXIT_SKIP skipped. */
+/* Return 0 if the case passed, 1 if it failed, EXIT_SKIP if it was skipped. */
 static int run_case(const struct tap_case *c)
 {
 	int status;
@@ -405,7 +403,7 @@ static int run_case(const struct tap_case *c)
 	}
 	setpgid(pid, pid);
 	status = wait_limited(pid, case_limit_ms);
-	/* Children of a case that has failed are in the next one's way. */
+	/* Children of a failed case would disturb the next case. */
 	end_group(pid);
 	if (status >= 0 && WIFSIGNALED(status))
 		tap_diag("killed by signal %d", WTERMSIG(status));
@@ -425,7 +423,7 @@ int tap_main(const struct tap_case *cases, int n, int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	find_gpus();
-	/* Pages that move by themselves are not where they are looked for. */
+	/* Stop proactive compaction: tests check the place of pages. */
 	vg_put("/proc/sys/vm/compaction_proactiveness", "0");
 	if (!tap_left_out_known(cases, n))
 		return 2;
@@ -474,7 +472,7 @@ void tap_evict(const struct vg_gpu *gpu, const char *what)
 {
 	int r = evict(gpu, what);
 
-	CHECK(!r, "amdgpu_evict_%s says %d", what, r);
+	CHECK(!r, "amdgpu_evict_%s returned %d", what, r);
 }
 
 void tap_evict_some(const struct vg_gpu *gpu, const char *what)
