@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * A second process: commands go down one pipe, results come up another.
- */
+/* A child process: commands go to it through one pipe, results come back through another. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

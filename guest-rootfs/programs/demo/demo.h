@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * vgpu-demo: its parts, and the report they write into.
- */
+/* vgpu-demo: its parts, and the report that they write. */
 #ifndef DEMO_H
 #define DEMO_H
 
@@ -19,10 +17,10 @@ struct usage {
 
 /**
  * struct demo - one run
- * @gpu: the GPU it runs on, the first one
- * @xfer: bytes of the transfers, adapted to the VRAM there is
- * @failures: steps that did not hold
- * @usage: what part 2 saw
+ * @gpu: the first GPU, on which all parts run
+ * @xfer: bytes of the transfers, which depend on the size of VRAM
+ * @failures: number of failed steps
+ * @usage: memory usage in part 2
  * @step_*: state at the start of the current step
  */
 struct demo {
@@ -38,54 +36,56 @@ struct demo {
 	struct vg_counters step_counters;
 };
 
-/* The parts; each reports its steps and stops at the first that fails. */
+/* The parts. Each reports its steps and stops at the first that fails. */
 void part_copy(struct demo *d);
 void part_pressure(struct demo *d);
 void part_fault_and_migrate(struct demo *d);
 void part_no_retry(struct demo *d);
 
-/* report.c: streamed table of steps. */
+/* report.c: the table of steps, printed step by step. */
 void report_open(const struct demo *d);
 void report_part(const char *title);
 void step_begin(struct demo *d);
 /*
- * Closes the step with result @r (0 or -errno with vg_error() set) and prints
- * its row. Returns @r.
+ * End the step with result @r (0 or -errno with vg_error() set) and print its row.
+ * Return @r.
  */
 int step_end(struct demo *d, const char *step, const char *what, int r);
 void report_close(struct demo *d);
 
-/* The memory usage table of part 2. */
+/* Print the memory usage table of part 2. */
 void report_usage(const struct demo *d);
 
 /*
- * Device's counts beside the driver's, both since @dev and @drv were taken.
- * Waits for both sides to come to rest. Counts a failure per row that differs.
+ * Print the device's counters beside the driver's, both since @dev and @drv were read.
+ * Wait until both are stable. Count a failure for each row that differs.
  */
 void report_agreement(struct demo *d, const struct vg_counters *dev,
 		      const struct vg_counters *drv);
 
-/* child.c: a child process that does one thing at a time for its parent. */
+/* child.c: a child process that executes one command of its parent at a time. */
 
 /**
- * struct child - the child, from the parent's side
+ * struct child - the child, as its parent sees it
+ * @to: pipe for commands
+ * @from: pipe for results
  */
 struct child {
 	pid_t pid;
 	int to, from;
 };
 
-/* Runs in the child for each command; 0 or -errno with vg_error() set. */
+/* Executes one command in the child; 0 or -errno with vg_error() set. */
 typedef int (*child_fn)(void *state, char command);
 
 /*
- * Forks. The child serves commands with @fn until the pipe closes. @state is
- * the child's copy.
+ * Fork a child that executes commands with @fn until the pipe closes. The child has its
+ * own copy of @state.
  */
 int child_start(struct child *p, child_fn fn, void *state);
-/* Sends @command, waits for its result; the child's sentence in vg_error(). */
+/* Send @command and wait for its result; vg_error() has the child's text of an error. */
 int child_request(struct child *p, char command);
-/* Ends the child; -ECHILD if it did not end well. */
+/* End the child; -ECHILD if it failed. */
 int child_stop(struct child *p);
 
 #endif /* DEMO_H */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Parts 3 and 4: memory from malloc. XNACK lets the engine fault its way
- * through it, which moves it to VRAM (svm_policy); so does a prefetch; the CPU's
- * touch brings it back.
+ * Parts 3 and 4: memory from malloc. With XNACK on, an engine's retry faults map the
+ * memory and migrate it to VRAM (svm_policy); a prefetch migrates it, too; CPU faults
+ * migrate it back.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static int copy_with_faults(struct demo *d, void *dst, const void *src,
 	return r;
 }
 
-/* The same copy again: what the CPU has not taken back stays mapped. */
+/* Copy again. Pages that stayed mapped take no second fault. */
 static int copy_again(struct demo *d, void *dst, const void *src,
 		      uint64_t bytes, uint64_t first)
 {
@@ -78,7 +78,7 @@ static int prefetch(struct demo *d, void *p, uint64_t bytes)
 	return r;
 }
 
-/* The CPU reads everything: each page must come back as the engine left it. */
+/* Read everything with the CPU: each page must have the bytes that the engine wrote. */
 static int touch(const char *p, uint64_t bytes, uint64_t at, uint64_t len)
 {
 	return vg_fill_check(p + at, len, FILL) ?:

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * vgpu-demo: what this GPU's memory system does, in five parts, each checked
- * byte for byte. Exit status 0 only if everything held.
+ * vgpu-demo: this GPU's memory system in five parts, each checked byte for byte. The
+ * exit status is 0 only if every step passed.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "demo.h"
 
-/* Sizes follow the VRAM, so that the demo runs from 64 MiB on. */
+/* Bytes of a transfer: 64 MiB, less on a GPU with less than 512 MiB of VRAM. */
 static uint64_t transfer_size(uint64_t vram)
 {
 	return vram / 8 < 64 * VG_MIB ? vram / 8 & ~(2 * VG_MIB - 1) :
@@ -30,7 +30,7 @@ static int setup(struct demo *d, struct vg_counters *dev,
 	if (r)
 		return r;
 	d->xfer = transfer_size(d->mem.vram_total);
-	/* The mode can only change while the process has no queue. */
+	/* The XNACK mode can change only while the process has no queue. */
 	r = vg_set_xnack(&d->vg, 1);
 	if (r < 0)
 		return r;

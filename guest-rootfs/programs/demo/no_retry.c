@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Part 5: XNACK off. A child's engine touches memory that was never given to
- * the GPU: its queue stops and the error is reported, while this process's
- * queue goes on.
+ * Part 5: XNACK off. The engine of a child process accesses memory that was never
+ * mapped for the GPU: the child's queue stops and the fault is reported, while the
+ * parent's queue continues.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,12 +16,12 @@
 #define BYTES		(4 * VG_MIB)
 #define SEED		0x55
 #define UNTOUCHED	0x5a5a5a5au
-#define REPORT_MS	(VG_TIMEOUT_MS / 3)	/* until the report has come */
-#define SILENCE_MS	500	/* a stopped queue does nothing for so long */
+#define REPORT_MS	(VG_TIMEOUT_MS / 3)	/* time limit for the report */
+#define SILENCE_MS	500	/* time in which a stopped queue must make no progress */
 
 /**
  * struct victim - the child process
- * @memory: malloc'ed, known to the CPU only
+ * @memory: from malloc, mapped for the CPU only
  */
 struct victim {
 	struct vg vg;
@@ -48,7 +48,7 @@ static int victim_open(struct victim *v)
 	       vg_bo_create(&v->vg, &v->vg.gpu[0], BYTES, VG_GTT, &v->dst);
 }
 
-/* First that its queue works, then the access that must fail. */
+/* Use the queue once, then make the access that must fail. */
 static int victim_access(struct victim *v)
 {
 	int r = vg_fill(&v->queue, v->dst.cpu, UNTOUCHED, BYTES);
@@ -59,7 +59,7 @@ static int victim_access(struct victim *v)
 	before = *vg_tally();
 	r = vg_emit_copy(&v->queue, v->dst.va, (uintptr_t)v->memory, BYTES) ?:
 	    vg_emit_fence(&v->queue, &v->fence);
-	/* Nothing of this copy is to be done, so it does not count. */
+	/* The device copies none of these bytes: take them out of the tally. */
 	*vg_tally() = before;
 	vg_queue_submit(&v->queue);
 	return r;
@@ -95,7 +95,7 @@ static int victim_serve(void *state, char command)
 	return vg_fail(-EINVAL, "child command '%c'", command);
 }
 
-/* Looks through new kernel log lines for one about a fault of @pid. */
+/* Search new kernel log lines for one about a fault of @pid. */
 static bool log_names(int kmsg, pid_t pid, char *line, size_t size)
 {
 	char record[1024], want[32];
@@ -148,7 +148,7 @@ static int wait_report(struct demo *d, int kmsg, pid_t pid, uint64_t before,
 		       unrepaired(d) - before);
 }
 
-/* This process's work, while the other's queue is stopped. */
+/* Copy on the parent's queue, while the child's queue is stopped. */
 static int carry_on(struct demo *d)
 {
 	struct vg_bo a = { 0 }, b = { 0 };

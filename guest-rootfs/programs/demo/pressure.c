@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Part 2: memory pressure. A child process owns a few BOs in VRAM and lets go
- * of the GPU; this process then allocates VRAM until there is none left, so
- * that the driver must move the child's BOs to GTT. They come back when the
- * pressure is gone and the child maps them again.
+ * Part 2: memory pressure. A child process fills BOs in VRAM and unmaps them; the
+ * parent then allocates VRAM until none is left, so that the driver evicts the child's
+ * BOs to GTT. The BOs return to VRAM when the child maps them again, after the parent
+ * has freed its own.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #define SEED	  0x22
 
 /**
- * struct owner - what the child process, the owner of the BOs, has
+ * struct owner - the child process, which owns the BOs
  * @bytes: size of all its BOs
  */
 struct owner {
@@ -39,7 +39,10 @@ static int owner_open(struct owner *o)
 				 &o->stage);
 }
 
-/* A queue only for as long as it is needed: processes with queues stay. */
+/*
+ * Keep no queue after the transfer: without queues the driver evicts the BOs and does
+ * not restore them.
+ */
 static int owner_transfer(struct owner *o, bool fill)
 {
 	struct vg_queue q = { 0 };
@@ -109,7 +112,7 @@ static int note_usage(struct demo *d, const char *when)
 	return vg_mem_info(d->gpu, &u->mem);
 }
 
-/* First and last page of each BO say whose they are. */
+/* Write a pattern to the first and last page of the BO, which identifies it. */
 static int stamp(struct vg_bo *bo, uint64_t seed)
 {
 	int r = vg_bo_map_cpu(bo);
@@ -129,7 +132,9 @@ static int check_stamp(const struct vg_bo *bo, uint64_t seed)
 }
 
 /**
- * struct hog - the BOs this process takes VRAM with
+ * struct hog - the parent's BOs, which fill VRAM
+ * @max: size of @bo
+ * @bytes: size of one BO
  */
 struct hog {
 	struct vg_bo *bo;
@@ -137,7 +142,7 @@ struct hog {
 	uint64_t bytes;
 };
 
-/* Allocates until @moved more bytes are in GTT. */
+/* Allocate until @moved more bytes are in GTT. */
 static int press(struct demo *d, struct hog *hog, uint64_t moved)
 {
 	struct vg_mem_info before, now;
@@ -178,7 +183,7 @@ static int release(struct hog *hog)
 	return r;
 }
 
-/* What usage must show when the child's BOs are back in VRAM. */
+/* With the child's BOs back in VRAM, GTT usage must be as before the pressure. */
 static int check_returned(struct demo *d, const struct usage *filled)
 {
 	struct vg_mem_info now;

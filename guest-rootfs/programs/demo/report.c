@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * The report: box tables of fixed columns, written as the demo goes on.
- */
+/* The report: tables of fixed columns, printed while the demo runs. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,7 +45,7 @@ static const char *verdict(bool good)
 	return good ? "✓ holds" : "✗ FAILS";
 }
 
-/* Columns a string takes: code points, escape sequences left out. */
+/* Number of columns of a UTF-8 string: code points without escape sequences. */
 static int display_width(const char *s)
 {
 	int n = 0;
@@ -158,7 +156,7 @@ int step_end(struct demo *d, const char *step, const char *what, int r)
 	const char *text[] = { step, what, bytes, faults, replays, time,
 			       verdict(!r) };
 
-	/* Before anything else overwrites the sentence. */
+	/* Save the text before another call overwrites it. */
 	char why[300];
 
 	snprintf(why, sizeof(why), "%s", vg_error());
@@ -220,11 +218,11 @@ void report_usage(const struct demo *d)
 }
 
 /**
- * struct agreement - one row: which counters must add up
+ * struct agreement - a row: counters that must agree
  * @device: counter of the model block
  * @driver: counter of the driver
- * @minus: driver's counter to take off, or NULL
- * @user: the tally of user queues to add, by offset, or -1
+ * @minus: driver's counter to subtract, or NULL
+ * @user: offset in struct vg_tally of the count to add, or -1
  */
 struct agreement {
 	const char *what, *device, *driver, *minus;
@@ -253,7 +251,7 @@ static uint64_t tally_of(const struct agreement *a)
 	return *(uint64_t *)((char *)vg_tally() + a->user);
 }
 
-/* Both sides since the start; false if a counter is missing. */
+/* Compute both sides since the start; false if a counter is missing. */
 static bool evaluate(const struct agreement *a, const struct vg_counters *dev,
 		     const struct vg_counters *drv,
 		     const struct vg_counters *dev_now,
@@ -274,8 +272,8 @@ static bool evaluate(const struct agreement *a, const struct vg_counters *dev,
 }
 
 /*
- * Frees are wiped and unmapped in the background, so the two files are read
- * until every row agrees or AT_REST_MS are over.
+ * Freed memory is cleared and unmapped in the background: read both files until every
+ * row agrees or AT_REST_MS have passed.
  */
 static void read_at_rest(struct demo *d, const struct vg_counters *dev,
 			 const struct vg_counters *drv,
