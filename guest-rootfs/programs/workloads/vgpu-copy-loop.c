@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * vgpu-copy-loop: keeps an engine busy until its standard input ends, and
- * checks every byte. For whoever disturbs a guest from outside: migration,
- * savevm, injected faults.
+ * vgpu-copy-loop: keeps an engine busy until its standard input ends, and checks every
+ * byte. For tests that disturb a guest from outside: migration, savevm, injected
+ * faults.
  *
- * A round sends a pattern, which the round selects, through 1 GiB of copies
- * between buffers in VRAM, and another through memory from mmap() that the
- * engine has to fault for. Prints "round N" after each.
+ * A round copies 1 GiB between buffers in VRAM, with a pattern that depends on the
+ * round, and then 2 MiB of anonymous memory, which needs retry faults. The program
+ * prints "round N" after each round.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "vg.h"
 
 #define CHUNK	(16 * VG_MIB)
-#define HOPS	62	/* between the buffers in VRAM */
+#define HOPS	62	/* copies between the buffers in VRAM */
 #define FAULTED	(2 * VG_MIB)
 
 struct loop {

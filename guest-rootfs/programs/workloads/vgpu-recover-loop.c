@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The guest's half of `make check-recovery` (tools/vgpu_tools/testing/recovery.py):
- * 500 BOs in GTT hold known bytes. For each line on stdin something is done
- * while the host makes it go wrong, and one line of names and values says what
- * became of it:
+ * The guest's half of `make check-recovery` (tools/vgpu_tools/testing/recovery.py): 500
+ * BOs in GTT hold known bytes. The host injects a failure and sends a command, a line
+ * on stdin; the program executes the command and prints one line of names and values,
+ * the result:
  *
  *	copy	the kernel's ring copies through the GART (SVM migrates to VRAM and
  *		back), a user queue copies all BOs; then every byte is checked
- *	reset	the same, and the device is reset in the middle of it
+ *	reset	as "copy", with a device reset between the two migrations
  *	flush	"copy" after a BO was unmapped from the GPU; a hub does not acknowledge
- *		the TLB flush of that
+ *		the TLB flush of the unmap
  *	broken	the kernel's ring only
  *	hang	a second process has a queue on the same engine, which hangs in
- *		it: that queue ends, everything else goes on
- *	dump	what /sys/class/devcoredump tells of the last failure
+ *		that queue: the driver stops the queue, all other work continues
+ *	dump	check the devcoredump of the last failure
  *	lost	another process has BOs in VRAM and in GTT; the device is reset,
- *		and what it says about them is compared with what they are
+ *		and the lost BOs that the driver reports are compared with their contents
+ *	moves	as "lost", while BOs are being evicted
+ *	poison	an SDMA queue of another process reads poison in VRAM; the data does
+ *		not arrive: the process gets two events and SIGBUS, and continues
+ *		with a new queue
+ *	cp	as "poison", with a compute queue
  *
- *	moves	the same, while BOs are being evicted
- *	poison	an SDMA queue of another process meets poison in VRAM, which does
- *		not arrive: the process is told in three ways, and goes on with a
- *		new queue
- *	cp	the same with a compute queue
- *
- * "lost" takes the queue from "copy": it comes last.
+ * The loss of VRAM stops the queue of "copy": "lost" comes last.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -87,7 +86,7 @@ static int make_bos(void)
 	return ret;
 }
 
-/* BOs with the right bytes, in place and in their copy. */
+/* Number of BOs whose bytes are right, in the BO and in its copy. */
 static int count_intact(void)
 {
 	char *copy = stage.cpu;
@@ -116,7 +115,7 @@ static void tell(const char *copy, int good, int of)
 	tell_us(copy, good, of, counter("recovery_us"));
 }
 
-/* The kernel's ring: there and back. */
+/* Migrate to VRAM and back by the kernel's ring. */
 static int migrate(bool reset)
 {
 	int ret = vg_svm_prefetch(&vg, svm, SVM_BYTES, gpu->gpu_id);
@@ -139,7 +138,7 @@ static void do_broken(void)
 	tell(ret ? "wrong" : "right", BOS, BOS);
 }
 
-/* All BOs by the user queue, and the kernel's ring at the same time. */
+/* Copy all BOs by the user queue, and use the kernel's ring at the same time. */
 static int copy_all(bool reset)
 {
 	uint64_t at = stage.va;
@@ -166,7 +165,10 @@ static void do_copy(bool reset)
 	tell(ret ? "wrong" : "right", count_intact(), BOS);
 }
 
-/* The entries of @stage are cleared, so the TLB is flushed, and written again. */
+/*
+ * Unmap and map @stage: the driver clears its entries, flushes the TLB, and writes the
+ * entries again.
+ */
 static void do_flush(void)
 {
 	int ret = vg_bo_unmap_gpu(&stage);
@@ -178,7 +180,7 @@ static void do_flush(void)
 	tell(ret ? "wrong" : "right", count_intact(), BOS);
 }
 
-/* Is the BO in the list of those that lost their content? */
+/* Whether vram_lost_bos lists the BO. */
 static int said_lost(const struct vg_bo *b)
 {
 	unsigned long long offset, size;
@@ -216,7 +218,7 @@ static void on_bus(int signal)
 	siglongjmp(bus, signal);
 }
 
-/* Is the page refused? */
+/* Whether an access to the page raises SIGBUS. */
 static bool is_bus_error(const volatile char *p)
 {
 	struct sigaction action = { .sa_handler = on_bus }, old;
@@ -231,7 +233,7 @@ static bool is_bus_error(const volatile char *p)
 	return refused;
 }
 
-/* Number of BOs about which the truth was said. In a process of its own. */
+/* In a child: return the number of BOs whose loss or survival was reported correctly. */
 static int lose_vram(int to, int from)
 {
 	static struct vg_bo b[LOST_BOS];
@@ -270,19 +272,19 @@ static int lose_vram(int to, int from)
 
 		n += said_lost(&b[i]) == i % 2 && right == !(i % 2);
 	}
-	/* Pages that had been migrated are refused, others not. */
+	/* Pages that were migrated raise SIGBUS, others do not. */
 	if (!is_bus_error(svm) || !is_bus_error((char *)svm + SVM_BYTES / 2 - 1) ||
 	    vg_pattern_check((char *)svm + SVM_BYTES / 2, SVM_BYTES / 2, SEED,
 			     7 + SVM_BYTES / 2))
 		return vg_fail(-EIO, "migrated pages: lost and not said so");
-	/* What is made afterwards is not lost. */
+	/* A BO allocated after the reset is not reported as lost. */
 	if (vg_bo_create(&vg, gpu, VG_MIB, VG_VRAM, &stage) ||
 	    said_lost(&stage) || vg_fill_check(stage.cpu, VG_MIB, 0))
 		return -1;
 	return n;
 }
 
-/* A BO has its bytes in each of its MiB. */
+/* Write a pattern at each MiB of the BO. */
 static void mark_bo(const struct vg_bo *b, int seed)
 {
 	uint64_t at;
@@ -303,8 +305,8 @@ static bool is_marked(const struct vg_bo *b, int seed)
 }
 
 /*
- * VRAM is full, and BOs have to leave it, slowly, when it is lost. Those that
- * had left are whole. Number of BOs about which the truth was said.
+ * In a child: VRAM is full, and is lost while BOs are evicted from it. BOs already
+ * evicted keep their contents. Return the number of BOs that were reported correctly.
  */
 static int lose_moving(int to, int from)
 {
@@ -333,7 +335,7 @@ static int lose_moving(int to, int from)
 		whole += right;
 		n += said_lost(&b[i]) == !right;
 	}
-	/* What was last written has not been moved. */
+	/* The BO written last has not been evicted. */
 	if (whole == MOVING) {
 		vg_fail(-EIO, "all BOs are whole: nothing was lost");
 		return -1;
@@ -341,7 +343,7 @@ static int lose_moving(int to, int from)
 	return n;
 }
 
-/* A process of its own, and the way to and from it: ints. */
+/* A child process, with a pipe of ints each way. */
 struct child {
 	pid_t pid;
 	int to, from;
@@ -360,7 +362,7 @@ static void give(int fd, int n)
 		_exit(1);
 }
 
-/* What @fn returns is the last that the child gives. */
+/* Run @fn in a child, which sends the return value last. */
 static int child_start(struct child *c, int (*fn)(int to, int from))
 {
 	int down[2], up[2];
@@ -372,7 +374,7 @@ static int child_start(struct child *c, int (*fn)(int to, int from))
 	if (!c->pid) {
 		int n;
 
-		/* The parent may die before it says anything. */
+		/* The parent may end without a word on the pipe. */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(down[1]);
 		close(up[0]);
@@ -413,7 +415,7 @@ static void note_bus(int signal)
 	got_bus = signal;
 }
 
-/* What the process hears: both events with their data, and the signal. */
+/* Wait for both events, check their data, and wait for the signal. */
 static int poison_told(uint32_t memory, uint32_t hw)
 {
 	struct kfd_event_data data[2] = {
@@ -434,8 +436,8 @@ static int poison_told(uint32_t memory, uint32_t hw)
 	    data[0].memory_exception_data.gpu_id != gpu->gpu_id ||
 	    data[1].hw_exception_data.reset_cause != KFD_HW_EXCEPTION_ECC ||
 	    data[1].hw_exception_data.gpu_id != gpu->gpu_id)
-		return vg_fail(-EIO, "poison: events say something else");
-	/* The signal is sent right after them. */
+		return vg_fail(-EIO, "poison: unexpected event data");
+	/* The driver sends the signal right after the events. */
 	while (!got_bus && vg_now() < until)
 		vg_sleep_us(1000);
 	return got_bus ? 0 : vg_fail(-EIO, "poison: no SIGBUS");
@@ -450,7 +452,7 @@ static int make_event(uint32_t type, uint32_t *id)
 	return ret;
 }
 
-/* SDMA copies from @src to @dst, or the CP looks at @src and writes to @dst. */
+/* SDMA copies from @src to @dst, or the CP polls @src and writes to @dst. */
 static int read_poison(bool cp, const struct vg_bo *src, const struct vg_bo *dst)
 {
 	static struct vg_queue q;
@@ -475,7 +477,10 @@ static int read_poison(bool cp, const struct vg_bo *src, const struct vg_bo *dst
 	return ret;
 }
 
-/* Microseconds from its queue's creation until all of it was told. */
+/*
+ * In a child: return the microseconds from the creation of the queue that reads poison
+ * to the last report.
+ */
 static int poisoned(bool cp)
 {
 	struct sigaction action = { .sa_handler = note_bus };
@@ -500,7 +505,7 @@ static int poisoned(bool cp)
 	if (read_poison(cp, &src, &dst) || poison_told(memory, hw))
 		return -1;
 	us = (vg_now() - began) / 1000;
-	/* Nothing of it has arrived; neither queue runs any more. */
+	/* No byte was written, and no queue of the process runs. */
 	if (vg_pattern_check(dst.cpu, VG_MIB, SEED, 4) ||
 	    vg_emit_fence(&other, &seq))
 		return -1;
@@ -546,7 +551,7 @@ static void do_moves(void)
 	tell("none", child_start(&c, lose_moving) ? -1 : child_end(&c), MOVING);
 }
 
-/* Its second queue is on the engine of the parent's, and is to hang there. */
+/* In a child: hang on the engine of the parent's queue, with the second queue of the child. */
 static int guilty(int to, int from)
 {
 	struct vg_queue mine[2] = { 0 };
@@ -564,7 +569,7 @@ static int guilty(int to, int from)
 	vg_queue_submit(&mine[1]);
 	give(to, 0);
 	take(from);
-	/* It was given up, and its other queue was not. */
+	/* The driver stopped the hung queue, and not the other queue of this process. */
 	if (vg_wait(&mine[1], seq, 100) != -ETIMEDOUT)
 		return vg_fail(-EIO, "a queue that hung went on");
 	return vg_queue_finish(&mine[0], VG_TIMEOUT_MS) ? -1 : BOS;
@@ -584,7 +589,7 @@ static void do_hang(void)
 	give(c.to, 0);
 	if (child_end(&c) != BOS)
 		ret = -1;
-	/* The driver counts after it has restarted the engine. */
+	/* The driver counts the queue after it has restarted the engine. */
 	until = vg_deadline();
 	while (counter("queues_stopped") == stopped && vg_now() < until)
 		vg_sleep_us(1000);
@@ -593,7 +598,7 @@ static void do_hang(void)
 	tell(ret ? "wrong" : "right", n, BOS);
 }
 
-/* The dump of the last failure says what it should; then it is removed. */
+/* Check the sections of the last failure's dump; vg_dump_take() removes the dump. */
 static void do_dump(void)
 {
 	static const char * const parts[] = {

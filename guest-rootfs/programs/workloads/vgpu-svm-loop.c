@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * vgpu-svm-loop: shared memory whose pages fault one by one, until standard input
- * ends; every byte is checked. For whoever disturbs faults and invalidations from
- * outside.
+ * vgpu-svm-loop: shared memory whose pages fault one by one, until standard input ends;
+ * every byte is checked. For tests that disturb faults and invalidations from outside.
  *
- * A round of "copy": the CPU writes a pattern, two queues copy it in pieces that no
- * page begins or ends, in turns, to memory that was just given back; the CPU
- * compares. A round of "exchange": two pages change places, and a queue that knows
- * both from before reads them. No GPU writes there, so that a translation that is
- * used too long shows as a wrong byte and does no other harm.
- * A round of "truncate": queues read a file's pages in turns; when all their
- * faults are acknowledged, the file loses the pages for a while. A spurious fault
- * injected then must not be held against the process.
- * Prints where the memory is that "copy" copies to, or the file's, then "round N"
- * after each.
+ * A round of "copy": the CPU writes a pattern, two queues copy it alternately, in
+ * pieces whose ends are no page boundaries, to memory that was just unmapped; the CPU
+ * compares.
+ * A round of "exchange": two pages exchange their addresses, and a queue that has
+ * translations of both reads them. No GPU writes there, so that a stale translation
+ * shows as a wrong byte and does no other harm.
+ * A round of "truncate": queues read a file's pages alternately; when all their faults
+ * are acknowledged, the file is truncated for a while. The driver must not stop the
+ * process's queues for a spurious fault injected then.
+ * The program prints the address of the memory that "copy" writes, or of the file's
+ * mapping, then "round N" after each round.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ struct loop {
 	int fd;
 };
 
-/* Every page a fault of its own, which leaves it where the CPU has it. */
+/* Each page faults separately and stays in system memory. */
 static int lone_pages(struct loop *l, void *p, uint64_t size)
 {
 	int ret = vg_svm_set1(&l->vg, p, size, KFD_IOCTL_SVM_ATTR_GRANULARITY,
@@ -66,7 +66,7 @@ static int open_all(struct loop *l)
 		return ret;
 	l->src = vg_map_anon(SIZE);
 	l->dst = vg_map_anon(SIZE);
-	/* The third is where one waits while they change places. */
+	/* The third page is the temporary place of the exchange. */
 	l->page = vg_map_anon(3 * VG_PAGE);
 	l->fd = memfd_create("vgpu-svm-loop", 0);
 	l->file = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, l->fd,
@@ -77,7 +77,7 @@ static int open_all(struct loop *l)
 	return ret ? ret : lone_pages(l, l->dst, SIZE);
 }
 
-/* All queues, in turns, a piece each. */
+/* Copy by all queues, a piece each in turn. */
 static int copy_by_all(struct loop *l, const void *dst, const void *src,
 		       uint64_t piece)
 {
@@ -112,8 +112,8 @@ static int copy(void *arg, uint64_t round)
 }
 
 /*
- * Wait until the driver has taken and acknowledged every retry fault that the
- * device reported. 0 or -errno.
+ * Wait until the driver has taken and acknowledged every retry fault that the device
+ * reported. 0 or -errno.
  */
 static int await_acks(struct loop *l)
 {
@@ -137,8 +137,8 @@ static int await_acks(struct loop *l)
 }
 
 /*
- * The driver forgives one fault after each truncation (docs/faults.md). It must
- * be the one that comes from outside, so none of the copy's may be left.
+ * After a truncation the driver treats one denied fault as stale (docs/faults.md). That
+ * must be the injected fault, so no fault of the copy may be pending.
  */
 static int cut_file(void *arg, uint64_t round)
 {
@@ -153,12 +153,12 @@ static int cut_file(void *arg, uint64_t round)
 		ret = await_acks(l);
 	if (ftruncate(l->fd, 0))
 		return vg_fail(-errno, "ftruncate");
-	/* A fault from outside comes now, while there is no such page. */
+	/* The host injects a fault during this time, while the page does not exist. */
 	vg_sleep_us(LATE_US);
 	return ret ? ret : vg_pattern_check(l->out.cpu, SIZE, round, 0);
 }
 
-/* What a queue finds in both pages. */
+/* Read both pages by a queue, and compare. */
 static int look(struct loop *l, uint64_t first, uint64_t second)
 {
 	int ret = vg_copy(&l->q[0], l->out.cpu, l->page, 2 * VG_PAGE);
