@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The launcher's hand in the guest: runs one command for it, as process 1.
+ * The launcher's agent in the guest, process 1: runs one command for the launcher.
  *
- * It speaks frames over the virtio-serial port "vgpu.agent": one byte of kind, four bytes of length (little endian),
- * then that many bytes. What the command writes goes out as it comes, standard output and standard error apart, and
- * all of it before the exit status. tools/vgpu_tools/guest/agent.py is the other end and describes the payloads.
+ * Frames go both ways over the virtio-serial port "vgpu.agent": one byte of kind, four bytes of length (little
+ * endian), then that many bytes. The agent forwards the command's output as it is written, standard output and
+ * standard error separately, and all of it before the exit status. tools/vgpu_tools/guest/agent.py is the other end
+ * and describes the payloads.
  *
- * Started as "vgpu-agent waiting" it has the guest saved first: it reads nothing but FRAME_SEED, which the launcher
- * sends to a guest that was restored, and FRAME_TIME. Then modules, programs and devices are made available.
+ * As "vgpu-agent waiting" the agent reads only FRAME_SEED, which the launcher sends to a restored guest, and
+ * FRAME_TIME, so that the guest can be saved first. FRAME_TIME then loads modules and mounts programs and devices.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -35,19 +36,19 @@
 
 enum frame {
 	FRAME_HELLO = 'H',	/* to the host: state of the driver, or what the agent waits for */
-	FRAME_RUN = 'R',	/* to the guest: struct run, then words that end in NUL */
-	FRAME_STDIN = 'I',	/* to the guest: bytes; none is the end */
+	FRAME_RUN = 'R',	/* to the guest: struct run, then NUL-terminated words */
+	FRAME_STDIN = 'I',	/* to the guest: bytes; none: end of the input */
 	FRAME_SIZE = 'W',	/* to the guest: rows, columns of the terminal */
-	FRAME_DUMP = 'D',	/* to the guest: say on the console what everybody waits for */
+	FRAME_DUMP = 'D',	/* to the guest: print running and blocked tasks on the console */
 	FRAME_SEED = 'S',	/* to the guest: random bytes for its generator, after a restore */
-	FRAME_TIME = 'T',	/* to the guest: time of day; it loads the driver now */
+	FRAME_TIME = 'T',	/* to the guest: time of day; the agent loads the driver now */
 	FRAME_STDOUT = 'O',	/* to the host: bytes */
 	FRAME_STDERR = 'E',	/* to the host: bytes */
-	FRAME_EXIT = 'X',	/* to the host: exit status as a shell would have it */
+	FRAME_EXIT = 'X',	/* to the host: exit status, as a shell reports it */
 };
 
-#define RUN_TERMINAL	0x01	/* on a terminal of its own */
-#define RUN_LEAKS	0x02	/* afterwards, look for leaked kernel memory */
+#define RUN_TERMINAL	0x01	/* on a new terminal */
+#define RUN_LEAKS	0x02	/* look for leaked kernel memory after the command */
 
 struct run {
 	uint8_t flags;
@@ -55,25 +56,25 @@ struct run {
 } __attribute__((packed));
 
 #define MAX_PAYLOAD	65536
-#define MAX_PIPE	(1 << 20)	/* what can be left in a pipe; a daemon may go on writing for ever */
+#define MAX_PIPE	(1 << 20)	/* capacity of a pipe; a daemon may write without end */
 #define LEAKS		"/sys/kernel/debug/kmemleak"
-#define LEAK_AGE_MS	5000	/* kmemleak keeps silent about younger objects */
-#define LEAK_LATE_MS	500	/* work that a process leaves behind allocates so long after its end */
+#define LEAK_AGE_MS	5000	/* kmemleak does not report younger objects */
+#define LEAK_LATE_MS	500	/* deferred work of a process allocates until then */
 #define DEVICES		"/sbin/vgpu-devices"
 
 struct command {
-	pid_t pid;		/* 0: not started, or over */
-	int status;		/* for the host, when over */
+	pid_t pid;		/* 0: not started, or ended */
+	int status;		/* for the host, once ended */
 	bool leaks;
 	int input;		/* -1: closed */
-	const char *unread;	/* what the launcher sent and the command did not read yet */
-	uint32_t left;		/* bytes of it; until there are none, the launcher is not heard */
+	const char *unread;	/* bytes from the launcher that the command has not read yet */
+	uint32_t left;		/* number of these bytes; no frames are read until it is 0 */
 	int output[2];		/* standard output and error; -1: closed */
 };
 
 static int port = -1;
 
-/* vgpu_agent_delay=KINDS on the kernel's command line: the first three frames of these kinds are late, by 0.3 s each. */
+/* vgpu_agent_delay=KINDS on the kernel's command line: delay the first three frames of these kinds by 0.3 s each. */
 static void be_late(enum frame kind)
 {
 	const char *kinds = getenv("vgpu_agent_delay");
@@ -120,7 +121,7 @@ static void send_frame(enum frame kind, const void *data, uint32_t size)
 	write_all(port, data, size);
 }
 
-/* False at the end of what the launcher has to say. */
+/* False if the launcher has closed the port. */
 static bool read_all(void *data, size_t size)
 {
 	char *at = data;
@@ -138,7 +139,7 @@ static bool read_all(void *data, size_t size)
 	return true;
 }
 
-/* The port's file if it is there by now, or -1. */
+/* Open the port if it exists; -1: not yet. */
 static int find_port(void)
 {
 	const char *folder = "/sys/class/virtio-ports";
@@ -165,7 +166,7 @@ static int find_port(void)
 	return found;
 }
 
-/* QEMU tells the name of a port some time after the port; the kernel says so then. */
+/* QEMU sends a port's name some time after the port; the kernel then sends a uevent. */
 static void open_port(void)
 {
 	struct sockaddr_nl address = { .nl_family = AF_NETLINK, .nl_groups = 1 };
@@ -173,11 +174,11 @@ static void open_port(void)
 	char event[8192];
 
 	if (events < 0 || bind(events, (struct sockaddr *)&address, sizeof(address)))
-		die("cannot hear of devices");
+		die("cannot receive uevents");
 	while ((port = find_port()) < 0) {
 		fprintf(stderr, "vgpu-agent: waiting for the port to the launcher\n");
 		if (recv(events, event, sizeof(event), 0) < 0 && errno != EINTR && errno != ENOBUFS)
-			die("cannot hear of devices");
+			die("cannot receive uevents");
 	}
 	close(events);
 }
@@ -194,9 +195,9 @@ static void put_text(const char *path, const char *text)
 }
 
 /*
- * The first scan takes the checksum of every object that no pointer leads to. The second reports those of them that did
- * not change, but none that was allocated less than LEAK_AGE_MS before that scan started: so it may start as soon as
- * what was allocated at the command's `end` is old enough. Reports go to the console, where the launcher reads them.
+ * The first scan stores the checksum of every object without a reference. The second reports those objects that did
+ * not change, except objects allocated less than LEAK_AGE_MS before that scan started: it may start as soon as
+ * objects allocated at the command's `end` are old enough. Reports go to the console, where the launcher reads them.
  */
 static void look_for_leaks(const struct timespec *end)
 {
@@ -250,7 +251,7 @@ static void exec_command(char **words)
 	_exit(error == ENOENT ? 127 : 126);
 }
 
-/* Starts what a FRAME_RUN asks for: `data` holds `size` bytes, and one more that is ours. */
+/* Start the command of a FRAME_RUN: `data` holds `size` bytes, and has space for one more. */
 static void start(struct command *command, char *data, uint32_t size)
 {
 	struct run run;
@@ -307,7 +308,7 @@ static void close_input(struct command *command)
 	command->left = 0;
 }
 
-/* Writes what the command takes now: it may not read before somebody reads what it prints. */
+/* Write as much input as the command takes now. A command may stop reading until its output is read. */
 static void feed(struct command *command)
 {
 	while (command->left) {
@@ -326,7 +327,7 @@ static void feed(struct command *command)
 	}
 }
 
-/* Makes random numbers differ from those of other guests that were restored from the same snapshot. */
+/* Seed the random numbers: guests restored from the same snapshot must differ. */
 static void add_seed(const char *data, uint32_t size)
 {
 	struct rand_pool_info *info = malloc(sizeof(*info) + size);
@@ -343,7 +344,7 @@ static void add_seed(const char *data, uint32_t size)
 	free(info);
 }
 
-/* Loads the driver and mounts what there is; the state of the driver, as init would have it. */
+/* Load the driver and mount the devices; `state` receives the state of the driver, as init reports it. */
 static void attach_devices(char *state, size_t size)
 {
 	size_t used = 0;
@@ -378,7 +379,7 @@ static void attach_devices(char *state, size_t size)
 	state[strcspn(state, "\n")] = '\0';
 }
 
-/* Sets the clock to `data`, nanoseconds since 1970, and goes on as a guest that has booted. */
+/* Set the clock to `data`, nanoseconds since 1970, and continue as a guest that has booted. */
 static void go_on(const char *data, uint32_t size)
 {
 	struct timespec now;
@@ -397,7 +398,7 @@ static void go_on(const char *data, uint32_t size)
 	send_frame(FRAME_HELLO, state, strlen(state));
 }
 
-/* Handles one frame from the launcher; false when it has gone. */
+/* Handle one frame from the launcher; false if the launcher has closed the port. */
 static bool obey(struct command *command)
 {
 	static char data[MAX_PAYLOAD + 1];
@@ -449,7 +450,7 @@ static bool obey(struct command *command)
 	return true;
 }
 
-/* Passes on what is there; closes at the end. True if there may be more at once. */
+/* Forward available output; close at its end. True if more may be available. */
 static bool drain(int *fd, enum frame kind)
 {
 	static char data[MAX_PAYLOAD];
@@ -464,7 +465,7 @@ static bool drain(int *fd, enum frame kind)
 	}
 	if (size < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
-	close(*fd);	/* a terminal says EIO when its last user has gone */
+	close(*fd);	/* read() of a terminal fails with EIO after its last user has closed it */
 	*fd = -1;
 	return false;
 }
@@ -478,7 +479,7 @@ static void reap(struct command *command)
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		if (pid != command->pid)
-			continue;	/* an orphan that came to process 1 */
+			continue;	/* an orphan, adopted by process 1 */
 		clock_gettime(CLOCK_MONOTONIC, &end);
 		command->pid = 0;
 		command->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);

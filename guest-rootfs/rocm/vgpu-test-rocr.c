@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Debian's ROCr on our driver: agents, pools, signals, asynchronous copies and
- * their times, the XNACK mode, virtual memory. TAP on stdout; the exit status
- * tells, too. What it would catch: bytes that a copy lost or wrote beside its
- * destination, a copy that runs before what it depends on, a pool of the wrong
- * size, times that are not the copy's, addresses that lead to other memory than
- * they should.
+ * Debian's ROCr on this driver: agents, pools, signals, asynchronous copies and their
+ * times, the XNACK mode, virtual memory. TAP on stdout; exit status 0 if all passed.
+ * Catches: bytes that a copy loses or writes outside its destination, a copy that
+ * starts before its dependencies, a pool of the wrong size, time stamps that are not
+ * the copy's, addresses that map the wrong memory.
  *
  * "vgpu-test-rocr bench" measures 64 MiB each way instead: a line of JSON for each
  * copy, by the caller's clock and by the engine's time stamps.
  *
- * Device to device stays below the size from which ROCr copies by a shader
- * (1 MiB), which nobody here would run.
+ * Copies between devices stay below 1 MiB, the size from which ROCr copies by a shader,
+ * which this GPU does not execute.
  */
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
@@ -26,7 +25,7 @@
 #define MAX_GPUS	8
 #define KIB		1024ul
 #define MIB		(1024 * KIB)
-#define GUARD		(4 * KIB)	/* on each side of a destination */
+#define GUARD		(4 * KIB)	/* bytes on each side of a destination */
 #define GUARD_BYTE	0xa5
 
 /* An agent with the pools that the tests use. */
@@ -79,7 +78,10 @@ static void ok(const char *name)
 	fflush(stdout);
 }
 
-/* A coarse-grained pool of VRAM, or a fine-grained one of the host. */
+/*
+ * Find a coarse-grained pool of VRAM (@arg: the GPU), or a fine-grained one of the host
+ * (NULL).
+ */
 static hsa_status_t find_pool(hsa_amd_memory_pool_t pool, void *arg)
 {
 	struct gpu *g = arg;
@@ -130,7 +132,7 @@ static hsa_status_t find_agent(hsa_agent_t agent, void *arg)
 	return HSA_STATUS_SUCCESS;
 }
 
-/* The number behind @name in a file of sysfs; all there is, if @name is "". */
+/* The number after @name in a file of sysfs; the whole file if @name is "". */
 static unsigned long long sysfs(const char *name, const char *fmt,
 				unsigned int n)
 {
@@ -180,7 +182,7 @@ static void agents(void)
 	ok("agents and the sizes of their pools");
 }
 
-/* What byte @i of the pattern is: it tells the place, and @seed. */
+/* Byte @i of the pattern, which depends on the place and @seed. */
 static unsigned char pattern_byte(size_t i, uint64_t seed)
 {
 	return (unsigned char)((i * 0x9e3779b97f4a7c15ull + seed) >>
@@ -218,7 +220,7 @@ static void *pool_alloc(hsa_amd_memory_pool_t pool, size_t bytes)
 	HSA(hsa_amd_memory_pool_allocate(pool, bytes, 0, &p));
 	for (i = 0; i < n_gpus; i++)
 		all[i] = gpus[i].agent;
-	/* VRAM belongs to its own GPU; that one has it already. */
+	/* VRAM belongs to one GPU, which has access already. */
 	if (pool.handle == host.handle)
 		HSA(hsa_amd_agents_allow_access(n_gpus, all, NULL, p));
 	return p;
@@ -267,7 +269,7 @@ static void guards_check(const unsigned char *p, size_t bytes)
 		      "written beside a destination of %zu bytes", bytes);
 }
 
-/* Host to VRAM, and back to another place of the host. */
+/* Host to VRAM, and back to another buffer of the host. */
 static void there_and_back(struct gpu *g)
 {
 	size_t i, most = sizes[N_SIZES - 1];
@@ -314,7 +316,7 @@ static void within(struct gpu *g)
 	HSA(hsa_amd_memory_pool_free(a));
 }
 
-/* A copy that depends on a signal of the host and on the copy before. */
+/* A copy that depends on a signal of the host, and a copy that depends on the first. */
 static void dependencies(struct gpu *g)
 {
 	unsigned char *src = pool_alloc(host, MIB), *dst = pool_alloc(host, MIB);
@@ -341,7 +343,7 @@ static void dependencies(struct gpu *g)
 	HSA(hsa_amd_memory_pool_free(src));
 }
 
-/* A signal's handler runs once its copy is done. */
+/* A signal's handler runs after its copy. */
 static bool on_signal(hsa_signal_value_t value, void *arg)
 {
 	hsa_signal_t *told = arg;
@@ -393,7 +395,7 @@ static void times(struct gpu *g)
 		HSA(hsa_amd_profiling_get_async_copy_time(done, &t));
 		printf("# %.3f ms of %.3f ms\n", (t.end - t.start) * 1e3 / hz,
 		       (after - before) * 1e3 / hz);
-		/* ROCr translates clocks: a thousandth of a second of slack. */
+		/* ROCr converts between clocks: allow a millisecond. */
 		CHECK(t.start < t.end && t.start + hz / 1000 >= before &&
 		      t.end <= after + hz / 1000 && t.start >= last,
 		      "%llu to %llu within %llu to %llu",
@@ -407,7 +409,7 @@ static void times(struct gpu *g)
 	HSA(hsa_amd_memory_pool_free(src));
 }
 
-/* What is too much is an error, and nothing is lost by it. */
+/* Too large an allocation fails, and leaks nothing. */
 static void too_much(struct gpu *g)
 {
 	unsigned char *p;
@@ -419,7 +421,7 @@ static void too_much(struct gpu *g)
 	HSA(hsa_amd_memory_pool_free(p));
 }
 
-/* One rate, in the form of bench/guest. */
+/* Print one rate, in the form of bench/guest. */
 static void rate(const char *name, const char *way, size_t bytes, double s)
 {
 	printf("{\"name\": \"%s-%s\", \"bytes\": %zu, \"unit\": \"GB/s\", \"value\": %.4f}\n",
@@ -444,7 +446,7 @@ static void bench_copy(const char *way, void *dst, hsa_agent_t to,
 		HSA(hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP, &after));
 		HSA(hsa_amd_profiling_get_async_copy_time(done, &t));
 		HSA(hsa_signal_destroy(done));
-		/* The first one finds nothing in any TLB. */
+		/* The first copy misses in every TLB: do not count it. */
 		if (!i)
 			continue;
 		rate("rocr-copy", way, bytes, (double)(after - before) / hz);
@@ -490,8 +492,8 @@ static void vmem_map(void *va, size_t bytes, hsa_amd_vmem_alloc_handle_t handle,
 }
 
 /*
- * Addresses apart from memory: two pieces of VRAM side by side, one of them at a
- * second place, and as a dma-buf at a third.
+ * Addresses apart from memory: two pieces of VRAM at adjacent addresses, one of them at
+ * a second address, and as a dma-buf at a third.
  */
 static void virtual_memory(struct gpu *g)
 {
@@ -518,7 +520,7 @@ static void virtual_memory(struct gpu *g)
 	copy(dst, cpu, va, g->agent, 2 * bytes);
 	pattern_check(dst, 2 * bytes, 11);
 
-	/* The second piece once more; what is written there is seen here. */
+	/* Map the second piece again; a write there shows through the first mapping. */
 	vmem_map(va + 2 * bytes, bytes, piece[1], g);
 	pattern_fill(src, bytes, 12);
 	copy(va + 2 * bytes, g->agent, src, cpu, bytes);
@@ -532,7 +534,7 @@ static void virtual_memory(struct gpu *g)
 	copy(dst, cpu, va + 3 * bytes, g->agent, bytes);
 	pattern_check(dst, bytes, 12);
 
-	/* The first piece's place is given to the second one. */
+	/* Replace the first piece by the second at its address. */
 	HSA(hsa_amd_vmem_unmap(va, bytes));
 	HSA(hsa_amd_vmem_handle_release(piece[0]));
 	vmem_map(va, bytes, piece[1], g);
