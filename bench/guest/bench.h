@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * vgpu-bench: what the pieces share.
- */
+/* vgpu-bench: declarations shared by its parts. */
 #ifndef BENCH_H
 #define BENCH_H
 
 #include "vg.h"
 
-/* How often each thing is measured; every sample is a line, ./vgpu bench takes medians. */
+/* Number of samples. Each sample is a line; ./vgpu bench takes medians. */
 #define SAMPLES		5
 #define SWEEP		(64 * VG_MIB)
 
@@ -23,11 +21,11 @@ struct bench {
 
 /* sample.c */
 
-/* One sample as a JSON line; @bytes 0 if size means nothing here. */
+/* Print one sample as a JSON line; @bytes is 0 where no size applies. */
 void sample(const char *name, uint64_t bytes, double value, const char *unit);
-/* Ends the program with vg_error() if @r is an error. */
+/* If @r is an error, print vg_error() with @what and end the program. */
 void must(int r, const char *what);
-/* As vg_map_anon(), but never NULL. */
+/* vg_map_anon(); a failure ends the program. */
 void *must_map(uint64_t bytes);
 
 /* The parts, which main.c runs. */
@@ -38,21 +36,21 @@ void bench_copy(struct bench *b);
 void bench_faults(struct bench *b);
 void bench_migration(struct bench *b);
 void bench_hmm(void);
-/* Unloads and loads the driver: nobody uses it. */
+/* Unload and load the driver. The caller has closed KFD and the render nodes. */
 void bench_load(void);
 void bench_memory(struct bench *b);
 void bench_evict(struct bench *b);
 void bench_tables(void);
-/* KFD's calls; @b->queue is destroyed and made anew on the way. */
+/* KFD's calls. The function destroys @b->queue and creates it again. */
 void bench_kfd(struct bench *b);
-/* For a guest with several GPUs. */
+/* Needs a guest with several GPUs. */
 void bench_peers(struct bench *b);
-/* Before this process opens KFD. */
+/* Call these two before this process opens KFD. */
 void bench_crowd(void);
 void bench_svm_bare(void);
-/* Shared virtual memory, 1 GiB of it: wants a larger guest. */
+/* Shared virtual memory, 1 GiB of it: needs a larger guest. */
 void bench_svm(struct bench *b);
-/* For a guest with several GPUs. */
+/* Needs a guest with several GPUs. */
 void bench_svm_gpus(struct bench *b);
 
 #endif /* BENCH_H */

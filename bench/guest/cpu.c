@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The yardsticks: how long the boot took, what the guest's own CPU does with
- * memory, and the kernel's test_hmm, which migrates with the CPU's memcpy.
+ * Reference values: time of the boot, memory throughput of the guest's CPU, and the
+ * kernel's test_hmm, which migrates with the CPU's memcpy.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,8 +24,8 @@ static double seconds(clockid_t id)
 }
 
 /*
- * The device node's birth (devtmpfs keeps it) is wall time; less the wall
- * time of boot it is the uptime at which /dev/kfd was there.
+ * The birth time of /dev/kfd in devtmpfs is wall time. Minus the wall time of the boot
+ * it is the uptime at which /dev/kfd appeared.
  */
 void bench_boot(void)
 {
@@ -60,7 +60,7 @@ static void cpu_memcpy(void)
 			start = vg_now();
 			for (k = 0; k < n; k++) {
 				memcpy(dst, src, sizes[i]);
-				/* Each copy counts. */
+				/* The compiler must not drop a copy. */
 				__asm__ volatile("" ::: "memory");
 			}
 			sample("guest-memcpy", sizes[i],
@@ -94,7 +94,7 @@ void bench_cpu(void)
 	cpu_faults();
 }
 
-/* What lib/test_hmm takes: five 64-bit words, command 2 is "to the device". */
+/* Request of lib/test_hmm: five 64-bit words; command 2 migrates to the device. */
 struct dmirror_request {
 	uint64_t addr, buffer, pages, pages_done, faults;
 };
@@ -115,7 +115,7 @@ void bench_hmm(void)
 	if (fd < 0)
 		must(vg_fail(-errno, "/dev/hmm_dmirror0"), "test_hmm");
 	memset(copy, 0, DMIRROR_BYTES);
-	/* The first round also creates the device's pages: not a sample. */
+	/* The first round also creates the device's pages: no sample. */
 	for (s = 0; s <= SAMPLES; s++) {
 		const double pages = (double)(DMIRROR_BYTES / VG_PAGE);
 		uint64_t i, start;

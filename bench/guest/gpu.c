@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * The GPU: copies between domains, faults, migration.
- */
+/* The GPU: copies between domains, faults, migration. */
 #include <string.h>
 #include <sys/mman.h>
 
@@ -28,14 +26,14 @@ static void copy_between(struct bench *b, const char *name,
 			must(vg_emit_copy(q, dst->va, src->va, bytes), name);
 		must(vg_emit_timestamp(q, 1), name);
 		must(vg_queue_finish(q, VG_TIMEOUT_MS), name);
-		/* The first one warms the host's page tables. */
+		/* The first round fills the host's page tables: no sample. */
 		if (s)
 			sample(name, bytes, (double)(n * bytes) / engine_ns(b),
 			       "GB/s");
 	}
 }
 
-/* From writing the packet to seeing the fence, in the caller's time. */
+/* Time of the caller from writing the packet to reading the fence. */
 static void round_trip(struct bench *b, struct vg_bo *dst, struct vg_bo *src)
 {
 	unsigned int s;
@@ -51,8 +49,8 @@ static void round_trip(struct bench *b, struct vg_bo *dst, struct vg_bo *src)
 }
 
 /*
- * From the doorbell to the first byte, in the caller's time: of an engine that
- * sleeps, and of one that has just worked. The packet is in the ring before.
+ * Time of the caller from the doorbell to the first byte. The engine is asleep
+ * (@sleep_us before), or has just worked. The packet is in the ring before.
  */
 static void first_byte(struct bench *b, const char *name, unsigned int sleep_us)
 {
@@ -67,7 +65,7 @@ static void first_byte(struct bench *b, const char *name, unsigned int sleep_us)
 		must(vg_emit_fence(q, &seq), name);
 		start = vg_now();
 		vg_queue_submit(q);
-		/* No system call: a CPU that goes idle would be measured. */
+		/* Poll without system calls, which would add the wake-up of an idle CPU. */
 		do
 			end = vg_now();
 		while (vg_queue_fence_value(q) != seq &&
@@ -121,14 +119,14 @@ static void sweep_sample(struct bench *b, const char *what, uint64_t before)
 	sample(name, SWEEP, n ? pages / n : 0, "pages/fault");
 }
 
-/* Faults are measured here, not migrations. */
+/* Keep the memory in system memory: the samples are faults without migration. */
 static void stays(struct bench *b, void *p, uint64_t bytes)
 {
 	must(vg_svm_set1(&b->vg, p, bytes, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, 0),
 	     "preferred location");
 }
 
-/* The engine goes over 64 MiB it has never seen. */
+/* The engine accesses 64 MiB that it has no mapping of. */
 static void sweeps(struct bench *b, struct vg_bo *bo)
 {
 	struct vg_queue *q = &b->queue;
@@ -160,7 +158,7 @@ static void sweeps(struct bench *b, struct vg_bo *bo)
 	}
 }
 
-/* Pages 4 MiB apart, nothing around them: one fault each. */
+/* Pages 4 MiB apart without neighbours: one fault each. */
 static void single_faults(struct bench *b)
 {
 	enum { PAGES = 32 };

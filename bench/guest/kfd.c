@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * KFD's calls: a BO's life beside the render node's, queues, events.
- */
+/* KFD's calls: create and free a BO, beside the render node; queues; events. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -23,7 +21,7 @@ static double us_each(uint64_t start, unsigned int n)
 	return (double)(vg_now() - start) / 1e3 / n;
 }
 
-/* The bare calls, always at the same address. */
+/* The ioctls alone, always at the same address. */
 static void lives_by_kfd(struct bench *b, uint64_t va)
 {
 	struct kfd_ioctl_alloc_memory_of_gpu_args args = {
@@ -72,9 +70,9 @@ static void lives_by_drm(int fd, uint64_t va, unsigned int lives)
 }
 
 /*
- * A queue runs meanwhile: the process's memory is resident. KFD clears what it
- * frees, the render node what it is given and finds not clear: so not in turns,
- * where the one would do the other's work.
+ * A queue runs meanwhile: the process's memory is resident. KFD clears memory when it
+ * frees it, the render node when it allocates memory that is not clear. The two loops
+ * therefore do not alternate: one would clear the memory of the other.
  */
 static void bench_lives(struct bench *b)
 {
@@ -83,9 +81,9 @@ static void bench_lives(struct bench *b)
 	int s, fd = vr_open(b->gpu);
 
 	must(fd < 0 ? vg_fail(fd, "render node") : 0, "life");
-	/* An address range that nobody else gets. */
+	/* Reserve an address range for the loops. */
 	must(vg_bo_alloc(&b->vg, b->gpu, LIFE_BYTES, VG_GTT, &place), "life");
-	/* First go through all VRAM, twice: memory new to the host costs faults. */
+	/* First use all VRAM, twice: the first access to a page costs a fault on the host. */
 	lives_by_drm(fd, place.va, 2 * b->mem.vram_total / LIFE_BYTES);
 	for (s = 0; s < SAMPLES; s++) {
 		start = vg_now();
@@ -113,7 +111,7 @@ static void sdma_args(const struct vg_queue *q,
 	};
 }
 
-/* The bare calls: all that the queue needs is there. */
+/* The ioctls alone: the queue's buffers exist. */
 static void lives_of_queue(struct bench *b, const char *kind,
 			   const struct kfd_ioctl_create_queue_args *want)
 {
@@ -137,7 +135,7 @@ static void lives_of_queue(struct bench *b, const char *kind,
 	}
 }
 
-/* Each the only queue of its process: with it the memory becomes resident. */
+/* Each queue is the only one of its process: CREATE_QUEUE makes the memory resident. */
 static void bench_queues(struct bench *b)
 {
 	struct kfd_ioctl_create_queue_args args;
@@ -171,8 +169,8 @@ static void bench_queues(struct bench *b)
 /**
  * struct ping - two threads, each of which waits for the other
  * @vg: KFD
- * @event: one for each direction
- * @fd: eventfds, as well
+ * @event: KFD event of each direction
+ * @fd: eventfd of each direction
  */
 struct ping {
 	struct vg *vg;
@@ -306,8 +304,8 @@ void bench_kfd(struct bench *b)
 }
 
 /*
- * A GTT BO, to all GPUs by one call, and to one. The address space's tables are
- * there from the round before.
+ * Microseconds to map a GTT BO on @n GPUs by one call. The page tables exist since the
+ * round before.
  */
 static double map_us(struct bench *b, struct vg_bo *bo, const uint32_t *ids,
 		     uint32_t n)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * vgpu-bench: measures in the guest, prints a JSON object a line:
- * name, bytes, value, unit. ./vgpu bench judges.
+ * vgpu-bench: measures in the guest and prints a JSON object a line: name, bytes,
+ * value, unit. ./vgpu bench compares the values.
  */
 #include <stdio.h>
 #include <string.h>
@@ -20,14 +20,14 @@ static void open_gpu(struct bench *b)
 }
 
 /*
- * "memory": the memory manager, which wants a larger guest; "evict": of that the
- * evictions alone; "kfd": KFD's calls; "crowd": many processes with queues;
- * "peers": several GPUs; "svm": shared virtual memory, in a larger guest;
- * "svm-gpus": of several GPUs; else the rest.
+ * "memory": the memory manager, in a larger guest; "evict": only the evictions of
+ * "memory"; "kfd": KFD's calls; "crowd": many processes with queues; "peers": several
+ * GPUs; "svm": shared virtual memory, in a larger guest; "svm-gpus": SVM of several
+ * GPUs. Without an argument: all other parts.
  */
 static const struct {
 	const char *name;
-	void (*bare)(void);		/* opens KFD itself, or not */
+	void (*bare)(void);		/* called before this program opens KFD */
 	void (*fn)(struct bench *b);
 } parts[] = {
 	{ "memory", bench_tables, bench_memory },
@@ -70,7 +70,7 @@ int main(int argc, char **argv)
 		return run_part(argv[1]);
 	bench_boot();
 	bench_cpu();
-	/* In a process of its own: test_hmm's notifier would slow the rest. */
+	/* In a child: test_hmm's notifier would slow down later parts. */
 	pid = fork();
 	if (!pid) {
 		bench_hmm();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A crowd: many processes, each with several queues of both kinds, at once.
+ * A crowd: many processes at once, each with several queues of both types.
  *
- * All wait at a gate with KFD open. Behind it each creates its queues, has all
- * of them signal a fence again and again, and destroys them.
+ * All wait at a gate with KFD open. After it each creates its queues, emits a fence on
+ * all of them ROUNDS times, and destroys them.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,21 +15,23 @@
 
 #define RING_BYTES	(4 * VG_KIB)
 #define LIMIT_NS	120000000000ull
-/* Turns between processes take 10 ms: to look more often is no use. */
+/* A time slice of a process is 10 ms: polling more often does not help. */
 #define POLL_US		2000
 
 /*
- * There are 16 hardware queues for SDMA, and 9 VMIDs for processes that have
- * some: the first processes have two each, the rest of the queues is compute.
+ * The device has 16 hardware queues for SDMA, and 9 VMIDs for processes with such
+ * queues: the first processes have two SDMA queues each, all other queues are compute
+ * queues.
  */
 enum { PROCESSES = 100, QUEUES = 8, ROUNDS = 20, WITH_SDMA = 8, SDMA = 2 };
 
 /**
- * struct crowd - what the processes share
- * @save: dma-buf of one save area: nothing is ever saved there
+ * struct crowd - state shared by the processes
+ * @save: dma-buf of one save area for all queues: no wave is ever saved
  * @save_bytes: its length
- * @ready, @gate: pipes: a process is ready; closed when all are
- * @ns: how long each took, in memory that all have
+ * @ready: pipe with a byte from each process that is ready
+ * @gate: pipe that the parent closes when all are ready
+ * @ns: duration of each process, in shared memory
  */
 struct crowd {
 	int save;
@@ -49,7 +51,7 @@ struct member {
 	struct vg_cq cq[QUEUES];
 };
 
-/* Of all processes; the first one's memory is what they get. */
+/* Allocate the save area of all processes, and export it. */
 static int export_save_area(struct vg *vg, struct vg_bo *bo)
 {
 	struct kfd_ioctl_export_dmabuf_args args = { 0 };
@@ -95,7 +97,7 @@ static void await(const struct vg_bo *ptrs, uint32_t seq, uint64_t deadline)
 	}
 }
 
-/* Every queue once: packets to all, then all are waited for. */
+/* Submit to every queue, then wait for all queues. */
 static void run_round(struct member *m, uint64_t deadline)
 {
 	unsigned int i;
@@ -171,14 +173,14 @@ static void start_all(struct crowd *c, pid_t *pids)
 	}
 	close(c->ready[1]);
 	close(c->gate[0]);
-	/* Ends early when one of them dies only after all have. */
+	/* If a process ends early, read() returns 0 only after all have ended. */
 	for (i = 0; i < PROCESSES; i++)
 		must(read(c->ready[0], &byte, 1) == 1 ? 0 :
 		     vg_fail(-EPIPE, "%d of %d are ready", i, PROCESSES),
 		     "crowd");
 }
 
-/* All finish; mean and slowest. */
+/* Wait for all processes; print the mean and the longest duration. */
 void bench_crowd(void)
 {
 	static struct vg vg;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * The memory manager: load of the module, life of a BO, many BOs, evictions.
- */
+/* The memory manager: loading the module, life of a BO, many BOs, evictions. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -45,7 +43,7 @@ static void read_all(const char *path, char **data, size_t *size)
 	fclose(f);
 }
 
-/* The module's file is read before: what is measured is the kernel's part. */
+/* Read the module's file first: only the kernel's part is measured. */
 void bench_load(void)
 {
 	uint64_t start;
@@ -112,7 +110,7 @@ static void bench_lives(struct bench *b)
 	}
 }
 
-/* A page each, in VRAM, mapped. */
+/* Create, map and free BOs of a page in VRAM. */
 static void operations(struct bench *b, const char *name)
 {
 	uint64_t start = vg_now();
@@ -157,13 +155,13 @@ static void evict_all(struct bench *b)
 		 "/sys/kernel/debug/dri/%d/amdgpu_evict_vram", b->gpu->minor);
 	f = fopen(path, "re");
 	must(f && fgets(answer, sizeof(answer), f) && !atoi(answer) ? 0 :
-	     vg_fail(-errno, "%s says %s", path, answer), "eviction");
+	     vg_fail(-errno, "%s returned %s", path, answer), "eviction");
 	fclose(f);
 }
 
 /*
- * All of it by one engine, out and in again, as a user's queue does it; then
- * the same bytes evicted and brought back by the next queue's creation.
+ * Copy all BOs out and in by one engine on a user-mode queue; then evict the same
+ * bytes, which the creation of the next queue restores.
  */
 void bench_evict(struct bench *b)
 {
@@ -193,7 +191,7 @@ void bench_evict(struct bench *b)
 			must(vg_emit_copy(&b->queue, bos[i].va, gtt[i].va,
 					  EVICT_BO_BYTES), "copy");
 		must(vg_queue_finish(&b->queue, VG_TIMEOUT_MS), "copy");
-		/* The first one warms the host's page tables. */
+		/* The first round fills the host's page tables: no sample. */
 		if (s)
 			sample("copy-out-and-in", bytes,
 			       (double)(vg_now() - start) / 1e6, "ms");

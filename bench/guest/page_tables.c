@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Page tables: 1 GiB of 4 KiB pages in no order, written by the CPU and by SDMA.
- */
+/* Page tables: 1 GiB of scattered 4 KiB pages, written by the CPU and by SDMA. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -15,7 +13,7 @@
 
 enum { BY_SDMA = 0, BY_CPU = 3, BY_DEFAULT = -1 };
 
-/* Who writes the tables of address spaces that are made from now on. */
+/* Select how page tables of address spaces created from now on are written. */
 static void set_writer(int mode)
 {
 	FILE *f = fopen(WRITER, "we");
@@ -24,7 +22,7 @@ static void set_writer(int mode)
 	     vg_fail(-1, "cannot write " WRITER), "tables");
 }
 
-/* Touched in an order by which neighbours get pages that are far apart. */
+/* Map memory whose neighbouring pages are far apart: touch the pages in a permuted order. */
 static char *scattered(void)
 {
 	const uint64_t pages = TABLES_BYTES / VG_PAGE;
@@ -83,7 +81,7 @@ static void measure(int mode, const char *writer)
 	_exit(0);
 }
 
-/* Each writer in a process of its own: it has its own address space. */
+/* Each mode in a child, which has its own address space. */
 void bench_tables(void)
 {
 	static const struct {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * What each part of vgpu-bench needs: a sample's line, the end after an error.
- */
+/* Helpers of all parts: print a sample, end after an error. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Shared virtual memory at size: migration of 1 GiB beside the engine's own
- * copies, a million ranges, what munmap costs a process that uses KFD, and four
- * GPUs that fault at once.
+ * Shared virtual memory at size: migration of 1 GiB beside copies by the engine, a
+ * million ranges, the cost of munmap in a process that uses KFD, and four GPUs that
+ * fault at once.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #define BIG		VG_GIB
 #define COPY_BYTES	(64 * VG_MIB)
 
-/* Pages of a range, and from one range to the next. */
+/* Pages of a range, and pages from one range to the next. */
 enum { RANGE = 3, STRIDE = 4, MAX_RANGES = 1000000, TRIES = 500 };
 
 static void *must_reserve(uint64_t bytes)
@@ -33,7 +33,7 @@ static double rate(uint64_t bytes, uint64_t start)
 	return (double)bytes / (double)(vg_now() - start);
 }
 
-/* What the engine does by itself; half as many bytes say it. */
+/* Throughput of the engine alone, over half of BIG. */
 static void engine_rate(struct bench *b, const char *name, struct vg_bo *dst,
 			struct vg_bo *src)
 {
@@ -53,7 +53,7 @@ static void engine_rates(struct bench *b)
 
 	must(vg_bo_create(&b->vg, b->gpu, BIG / 2, VG_VRAM, &vram), "VRAM");
 	must(vg_bo_create(&b->vg, b->gpu, BIG / 2, VG_GTT, &gtt), "GTT");
-	/* The first round warms the host's page tables. */
+	/* The first round fills the host's page tables: no sample. */
 	for (s = 0; s <= SAMPLES; s++) {
 		engine_rate(b, s ? "svm-engine-in" : "warm", &vram, &gtt);
 		engine_rate(b, s ? "svm-engine-out" : "warm", &gtt, &vram);
@@ -92,7 +92,10 @@ static char *range_at(char *base, uint64_t i)
 	return base + i * STRIDE * VG_PAGE;
 }
 
-/* Of @n ranges: to find one, and to cut one in three (any but @used). */
+/*
+ * With @n ranges: look one up, and split one in three parts (never the same one; @used
+ * counts them).
+ */
 static void measure_ranges(struct bench *b, char *base, uint64_t n,
 			   uint64_t *used)
 {
@@ -109,7 +112,7 @@ static void measure_ranges(struct bench *b, char *base, uint64_t n,
 	snprintf(name, sizeof(name), "svm-lookup-%lu", n);
 	sample(name, 0, (double)(vg_now() - start) / 1e3 / TRIES, "us");
 
-	/* All over the tree, and each once. */
+	/* Ranges spread over the tree, each split once. */
 	start = vg_now();
 	for (i = 0; i < TRIES / 2; i++) {
 		uint64_t at = n / (TRIES / 2) * i + *used;
@@ -142,7 +145,7 @@ static void ranges(struct bench *b)
 	munmap(base, (uint64_t)MAX_RANGES * STRIDE * VG_PAGE);
 }
 
-/* Of memory that no GPU has mapped; @vg: of a process with KFD, or NULL. */
+/* Unmap memory that no GPU has mapped; @vg: the KFD of the process, or NULL. */
 static void unmap_big(struct vg *vg, const char *name)
 {
 	uint64_t start;
@@ -164,7 +167,7 @@ static void unmap_big(struct vg *vg, const char *name)
 	}
 }
 
-/* Before this process opens KFD. */
+/* Call this before the process opens KFD. */
 void bench_svm_bare(void)
 {
 	unmap_big(NULL, "unmap-without-kfd");
@@ -178,10 +181,10 @@ void bench_svm(struct bench *b)
 	ranges(b);
 }
 
-/* Seconds that @n GPUs take to write SWEEP bytes each that nobody has touched. */
+/* Seconds that @n GPUs take to write SWEEP untouched bytes each. */
 static double faults_at_once(struct bench *b, struct vg_queue *q, int n)
 {
-	/* 64 KiB a fault, so that services count and not page faults. */
+	/* 64 KiB a fault: the fault service dominates, not the allocation of pages. */
 	static const struct kfd_ioctl_svm_attribute stays[] = {
 		{ KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, 0 },
 		{ KFD_IOCTL_SVM_ATTR_GRANULARITY, 4 },
