@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * AQL queues: barriers, signals, PM4 in indirect buffers, rings that are mapped
- * twice. What they would catch: packets done twice or never when a queue takes
- * turns with others, signals that go down twice, a wrong write index, a second
- * mapping that shows other memory.
+ * AQL queues: barriers, signals, PM4 in indirect buffers, rings that are mapped twice.
+ * Catches: packets executed twice or never when queues share a hardware queue, signals
+ * decremented twice, a wrong write index, a second mapping that shows other memory.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +16,7 @@
 
 #define RING		4096
 #define PACKETS		(RING / 64)
-#define MANY		30	/* hardware has 24 */
+#define MANY		30	/* the hardware has 24 queues */
 #define STOPPED_MS	300
 
 static struct vg vg;
@@ -63,7 +62,7 @@ static void set64(uint32_t *p, unsigned int dw, uint64_t value)
 	p[dw + 1] = value >> 32;
 }
 
-/* The packet is ready. */
+/* Write the header last: it makes the packet valid. */
 static void publish(uint32_t *p, uint32_t header)
 {
 	__atomic_store_n(p, header, __ATOMIC_RELEASE);
@@ -77,7 +76,7 @@ static uint32_t *packet(struct vg_cq *q)
 	return p;
 }
 
-/* Waits for signal @wait (-1: none), then counts @done down. */
+/* Wait for signal @wait (-1: none), then decrement signal @done (-1: none). */
 static void barrier(struct vg_cq *q, uint32_t type, int wait, int done)
 {
 	uint32_t *p = packet(q);
@@ -118,7 +117,7 @@ static void barriers(void)
 	*value_of(0) = 0;
 	OK(wait_value(1, 0, VG_TIMEOUT_MS));
 	OK(wait_value(2, 0, VG_TIMEOUT_MS));
-	/* It comes after the signal. */
+	/* The CP advances the read pointer after the signal. */
 	OK(vg_wait_word((char *)q.ptrs.cpu + VG_QUEUE_RPTR, 2, VG_TIMEOUT_MS));
 	CHECK((*(uint32_t *)q.ring.cpu & AQL_DW0__TYPE) == AQL_INVALID,
 	      "a packet that is done is not invalid: 0x%x",
@@ -127,7 +126,10 @@ static void barriers(void)
 	end();
 }
 
-/* A chain over two queues, fifty times round the ring: each counts once. */
+/*
+ * A chain over two queues, fifty times round the ring. Catches: a packet executed twice
+ * or never.
+ */
 static void chain(void)
 {
 	struct vg_cq q[2];
@@ -149,7 +151,7 @@ static void chain(void)
 	}
 	CHECK(*value_of(32 + (n - 1) % 32) == 0, "the last signal is %ld",
 	      *value_of(32 + (n - 1) % 32));
-	/* The last packets of each may still be under way. */
+	/* The last packets of each queue may not have completed: add one more to each. */
 	for (i = 0; i < 2; i++) {
 		*value_of(i) = 1;
 		barrier(&q[i], AQL_BARRIER_AND, -1, i);
@@ -162,7 +164,7 @@ static void chain(void)
 	end();
 }
 
-/* AMD's packet with a PM4 indirect buffer in it. */
+/* AMD's vendor packet with a PM4 indirect buffer. */
 static void pm4_ib(struct vg_cq *q, uint64_t ib, unsigned int dwords, int done)
 {
 	uint32_t *p = packet(q);
@@ -170,7 +172,7 @@ static void pm4_ib(struct vg_cq *q, uint64_t ib, unsigned int dwords, int done)
 	p[AQL_PM4_IB_PACKET] = PM4_HEADER(PM4_INDIRECT_BUFFER, 4);
 	set64(p, AQL_PM4_IB_PACKET + 1, ib);
 	p[AQL_PM4_IB_PACKET + 3] = dwords | PM4_IB_DW3__VALID;
-	p[AQL_PM4_IB_PACKET + 4] = 10;	/* dwords of the packet that remain */
+	p[AQL_PM4_IB_PACKET + 4] = 10;	/* remaining dwords of the packet */
 	set64(p, AQL_COMPLETION_SIGNAL, signal_at(done));
 	publish(p, AQL_VENDOR | AQL_DW0__BARRIER |
 		   VGPU_PREP(AQL_DW0__AMD_FORMAT, AQL_AMD_PM4_IB));
@@ -207,7 +209,10 @@ static void indirect(void)
 	end();
 }
 
-/* More queues than slots, some of which wait: nothing is done twice. */
+/*
+ * More queues than hardware queues, some of which wait. Catches: a packet executed
+ * twice after its queue lost its slot.
+ */
 static void turns(void)
 {
 	static struct vg_cq q[MANY];
@@ -218,7 +223,7 @@ static void turns(void)
 	for (i = 0; i < MANY; i++) {
 		make(&q[i]);
 		*value_of(i) = 40;
-		/* Every other one waits at first. */
+		/* Every second queue waits at first. */
 		if (i % 2)
 			barrier(&q[i], AQL_BARRIER_AND, 200, -1);
 		for (k = 0; k < 40; k++)
@@ -239,7 +244,7 @@ static void turns(void)
 	end();
 }
 
-/* A signal's mailbox: its event is set, with an interrupt. */
+/* A signal's mailbox. Catches: a completion that sets no event, or raises no interrupt. */
 static void mailbox(void)
 {
 	struct kfd_ioctl_create_event_args ev = {
@@ -282,8 +287,8 @@ static void mailbox(void)
 }
 
 /*
- * A BO for AQL rings: half of what is asked for, mapped twice in a row; a queue
- * runs from it, and both halves are the same bytes.
+ * A BO for AQL rings has half of the requested size, mapped at two adjacent addresses.
+ * Catches: two halves with different bytes, memory for both.
  */
 static void twice(void)
 {
@@ -323,7 +328,10 @@ static void twice(void)
 	end();
 }
 
-/* What there are no shaders for, and what AQL has not: only this queue stops. */
+/*
+ * Dispatch packets, which the device does not execute, and invalid packets. Catches: an
+ * error that stops another queue, or this queue without an event.
+ */
 static void bad_packets(void)
 {
 	static const uint32_t bad[] = {
@@ -368,7 +376,10 @@ static void bad_packets(void)
 	end();
 }
 
-/* Off and on, evicted and reset while it waits: the signal goes down once. */
+/*
+ * Disable, evict and reset a queue while it waits. Catches: a signal decremented twice
+ * or never.
+ */
 static void interrupted(void)
 {
 	struct vg_cq q;

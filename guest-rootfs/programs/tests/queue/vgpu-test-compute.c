@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * User-mode compute queues with PM4 packets. What they would catch: queues
- * mixed up by the scheduler, work lost or done twice when a queue leaves the
- * hardware and comes back, events that nobody hears of, an error that takes
- * more than its own queue or process down, wrong errno.
+ * User-mode compute queues with PM4 packets. Catches: queues mixed up by the scheduler,
+ * work lost or executed twice when a queue is preempted and mapped again, events that
+ * wake no waiter, an error that stops other queues or processes, a wrong errno.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -17,9 +16,9 @@
 #include "tap.h"
 
 #define RING		4096
-#define MANY		40	/* hardware has 24 */
-#define PROCESSES	7	/* run lists have 4 VMIDs */
-#define STOPPED_MS	500	/* a stopped queue does nothing for so long */
+#define MANY		40	/* the hardware has 24 queues */
+#define PROCESSES	7	/* a run list has 4 VMIDs */
+#define STOPPED_MS	500	/* time in which a stopped queue must make no progress */
 
 static struct vg vg;
 static struct vg_gpu *gpu;
@@ -44,7 +43,7 @@ static void make(struct vg_cq *q)
 	OK(vg_cq_create(&vg, gpu, &save, RING, false, q));
 }
 
-/* Packets of all sizes to VRAM and GTT, a small ring many times round. */
+/* Packets of all sizes to VRAM and GTT, with many wrap-arounds of a small ring. */
 static void writes(void)
 {
 	struct vg_bo bo[2] = { 0 };
@@ -71,7 +70,7 @@ static void writes(void)
 			      "memory %u after packet %u", k, i);
 	}
 	OK(vg_cq_finish(&q, VG_TIMEOUT_MS));
-	/* It comes after the fence. */
+	/* The CP advances the read pointer after the fence. */
 	OK(vg_wait_word((char *)q.ptrs.cpu + VG_QUEUE_RPTR,
 			q.wptr & (RING / 4 - 1), VG_TIMEOUT_MS));
 	OK(vg_cq_destroy(&q));
@@ -80,7 +79,7 @@ static void writes(void)
 	OK(vg_bo_free(&save));
 }
 
-/* 32 and 64 bits, and the clock that GET_CLOCK_COUNTERS tells. */
+/* Data of 32 and 64 bits, and the clock of GET_CLOCK_COUNTERS. */
 static void releases(void)
 {
 	uint64_t before, after;
@@ -126,7 +125,7 @@ static bool happens(uint32_t id, uint32_t ms, struct kfd_event_data *data)
 	return args.wait_result == KFD_IOC_WAIT_RESULT_COMPLETE;
 }
 
-/* RELEASE_MEM writes into an event's slot and interrupts: who waits wakes up. */
+/* RELEASE_MEM writes into an event's slot and interrupts: the waiter wakes up. */
 static void events(void)
 {
 	struct kfd_ioctl_create_event_args ev[2];
@@ -159,10 +158,10 @@ static void events(void)
 		      "round %u: the other was set", i);
 	}
 	OK(vg_cq_destroy(&q));
-	/* The page stays until the process ends. */
+	/* The event page is not freed before the process ends. */
 }
 
-/* Each with work of its own, more of them than the hardware has room for. */
+/* Each queue has its own work; there are more queues than hardware queues. */
 static void use_many(struct vg_cq *q, int n)
 {
 	struct vg_bo bo = { 0 };
@@ -201,7 +200,7 @@ static void many_queues(void)
 	OK(vg_bo_free(&save));
 }
 
-/* Queues that wait for ever do not keep those from running that wait for a slot. */
+/* Catches: queues that wait without end starve queues that have no hardware queue. */
 static void turns(void)
 {
 	static struct vg_cq q[MANY];
@@ -232,7 +231,10 @@ static void turns(void)
 	OK(vg_bo_free(&save));
 }
 
-/* As many additions as the ring says, each once: by the order of its values. */
+/*
+ * The process's two queues write and read one word in turn. Catches: a write lost,
+ * repeated, or made for another process.
+ */
 static void steady(void *arg)
 {
 	uint32_t who = *(int *)arg, i, n = tap_rounds(200, 5000);
@@ -246,7 +248,7 @@ static void steady(void *arg)
 	for (i = 1; i <= n; i++) {
 		uint32_t word = who << 24 | i;
 
-		/* The second waits for the first. */
+		/* The second queue waits for the first. */
 		OK(vg_pm4_wait(&q[1], bo.va, word));
 		OK(vg_pm4_write(&q[1], bo.va + 4, &word, 1));
 		OK(vg_cq_emit_fence(&q[1]));
@@ -278,7 +280,7 @@ static void many_processes(void)
 	OK(vg_bo_free(&save));
 }
 
-/* Disabled queues do nothing; what was asked meanwhile is done afterwards. */
+/* Catches: a disabled queue that runs, or loses packets submitted meanwhile. */
 static void update(void)
 {
 	struct vg_bo bo = { 0 }, ring[2] = { 0 };
@@ -305,7 +307,7 @@ static void update(void)
 	OK(vg_cq_update(&q, &q.ring, 100));
 	OK(vg_cq_wait(&q, VG_TIMEOUT_MS));
 
-	/* Larger, and smaller: pointers go on counting. */
+	/* A larger ring, then a smaller one: the pointers continue to count. */
 	OK(vg_bo_create(&vg, gpu, 4 * RING, VG_GTT, &ring[0]));
 	OK(vg_bo_create(&vg, gpu, RING, VG_GTT, &ring[1]));
 	ERRNO(EFAULT, vg_cq_update(&q, &bo, 100) ?:
@@ -327,7 +329,7 @@ static void update(void)
 	OK(vg_bo_free(&save));
 }
 
-/* Queues go while they have work, also such as will never be done. */
+/* Destroy queues that have work, some of which never completes. */
 static void create_destroy(void)
 {
 	struct vg_bo bo = { 0 };
@@ -356,7 +358,7 @@ static void create_destroy(void)
 	OK(vg_bo_free(&save));
 }
 
-/* Packets that a queue of user space may not have, one at a time. */
+/* Packets that a user queue must not execute, one at a time. */
 static void bad_packets(void)
 {
 	static const uint32_t bad[][8] = {
@@ -396,7 +398,7 @@ static void bad_packets(void)
 		      data.hw_exception_data.memory_lost);
 		ERRNO(ETIMEDOUT, vg_cq_wait(&q, 0));
 		OK(vg_cq_finish(&good, VG_TIMEOUT_MS));
-		/* It does not start again with the next run list. */
+		/* The queue must not start again with the next run list. */
 		OK(vg_cq_update(&q, &q.ring, 100));
 		OK(vg_cq_finish(&good, VG_TIMEOUT_MS));
 		errors = tap_device_counter(gpu, "queue_errors") - errors;
@@ -411,7 +413,10 @@ static void bad_packets(void)
 	OK(vg_bo_free(&save));
 }
 
-/* Memory that nobody gave to the process: its queues stop, others' do not. */
+/*
+ * Access memory that is not mapped for the process. Catches: queues of another process
+ * stopped, or this process's not.
+ */
 static void foreign(void *arg)
 {
 	struct kfd_ioctl_create_event_args ev;
@@ -452,7 +457,7 @@ static void faults(void)
 	OK(vg_bo_free(&save));
 }
 
-/* With XNACK, the process's own memory: found page by page, data right. */
+/* With XNACK, the process's own memory: one fault a page, and the data is right. */
 static void retry_faults(void)
 {
 	enum { PAGES = 64 };
@@ -544,7 +549,7 @@ static void bad_arguments(void)
 	OK(vg_ioctl(&vg, AMDKFD_IOC_SET_CU_MASK, &cu));
 	OK(vg_cq_finish(&q, VG_TIMEOUT_MS));
 
-	/* Of queues that are off only; nothing is saved. */
+	/* GET_QUEUE_WAVE_STATE requires a disabled queue; the device saves no waves. */
 	wave.queue_id = q.id;
 	wave.ctl_stack_address = (uintptr_t)mask;
 	ERRNO(EINVAL, vg_ioctl(&vg, AMDKFD_IOC_GET_QUEUE_WAVE_STATE, &wave));
@@ -568,7 +573,7 @@ static void bad_arguments(void)
 	OK(vg_bo_free(&save));
 }
 
-/* Until killed; @arg is a pipe's end to say "running". */
+/* Work until killed. @arg: write end of a pipe, for a byte once the queues run. */
 static void busy(void *arg)
 {
 	struct vg_bo bo = { 0 };
@@ -591,7 +596,7 @@ static void busy(void *arg)
 	}
 }
 
-/* kill -9 in the middle of work, at a later moment each time. */
+/* Kill the process at work, at a later moment each time. */
 static void killed(void)
 {
 	static struct vg_cq q[MANY];
@@ -607,7 +612,7 @@ static void killed(void)
 	OK(vg_bo_free(&save));
 }
 
-/* BOs move under a queue that is in the middle of its work; resets, too. */
+/* Evict BOs and reset the device while a queue uses the BOs. */
 static void moved(void)
 {
 	enum { BYTES = 64 * 1024, WORDS = BYTES / 4 };
@@ -668,7 +673,7 @@ static bool debugfs_has(const char *file, const char *words)
 	return strstr(text, words);
 }
 
-/* sysfs has the queues, debugfs their images, registers and run list. */
+/* sysfs shows the queues, debugfs their MQDs, registers and run list. */
 static void shown(void)
 {
 	char words[64], dir[64];
@@ -684,7 +689,7 @@ static void shown(void)
 	CHECK(debugfs_has("mqds", words), "mqds has no \"%s\"", words);
 	CHECK(debugfs_has("hqds", "MEC 1 Pipe 0 Queue 2:"),
 	      "hqds has not the queue");
-	/* MAP_PROCESS, MAP_QUEUES, and the way back to the start. */
+	/* MAP_PROCESS, MAP_QUEUES, and the packet that restarts the list. */
 	CHECK(debugfs_has("rls", "  c013a102 ") && debugfs_has("rls", "c005a202"),
 	      "rls has no run list");
 	OK(vg_cq_update(&q, &q.ring, 0));

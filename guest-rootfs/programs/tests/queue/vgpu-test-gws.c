@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Global wave sync: ALLOC_QUEUE_GWS. What they would catch: wrong errno, GWS that
- * stays with who has gone, run lists that do not tell of it, two processes that
- * have it at a time, and a process that never gets its turn.
+ * Global wave sync: ALLOC_QUEUE_GWS. Catches: a wrong errno, GWS that stays allocated
+ * after its owner has ended, run lists without it, two processes that have GWS at a
+ * time, and a process that never gets a time slice.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -16,10 +16,10 @@
 #include "tap.h"
 
 #define RING		4096
-#define NUM_GWS		64	/* of an MI200 */
-#define QUANTUM_MS	10	/* a turn, in the driver's run lists */
+#define NUM_GWS		64	/* GWS resources of an MI200 */
+#define QUANTUM_MS	10	/* time slice in the driver's run lists */
 #define ROUNDS		20
-#define WAITS		~0u	/* no turn's number */
+#define WAITS		~0u	/* a value that @turn never has */
 
 static struct vg vg;
 static struct vg_gpu *gpu;
@@ -37,7 +37,7 @@ static void make(struct vg_cq *q)
 	OK(vg_cq_create(&vg, gpu, &save, RING, false, q));
 }
 
-/* *@first, if it is not NULL, gets what came back. */
+/* Store the returned first_gws in *@first, unless @first is NULL. */
 static int gws_of(uint32_t queue, uint32_t num, uint32_t *first)
 {
 	struct kfd_ioctl_alloc_queue_gws_args args = {
@@ -55,7 +55,7 @@ static int gws(const struct vg_cq *q, uint32_t num)
 	return gws_of(q->id, num, NULL);
 }
 
-/* In the run list: processes that get all of GWS, and queues that use it. */
+/* Check the run list: number of processes with all of GWS, and of queues that use it. */
 static void expect_list(unsigned int processes, unsigned int queues)
 {
 	static char text[256 * 1024];
@@ -70,7 +70,7 @@ static void expect_list(unsigned int processes, unsigned int queues)
 		if (end != at + 8 || *end)
 			continue;
 		dw[i++ % 64] = v;
-		/* MAP_PROCESS is 21 dwords; this was the 14th. */
+		/* MAP_PROCESS is 21 dwords; @v is its 14th. */
 		if (i > 13 && dw[(i - 14) % 64] == 0xc013a102) {
 			CHECK(!(v & 0x7f) || (v & 0x7f) == NUM_GWS,
 			      "a process wants %u", v & 0x7f);
@@ -111,7 +111,7 @@ static void rules(void)
 	ERRNO(0, gws(&q[0], 0));
 	ERRNO(EINVAL, gws(&q[0], 0));
 
-	/* Any number is all; who is destroyed has nothing. */
+	/* Any num_gws allocates all; a destroyed queue has none. */
 	ERRNO(0, gws(&q[1], ~0u));
 	OK(vg_cq_destroy(&q[1]));
 	ERRNO(0, gws_of(sdma.id, 1, NULL));
@@ -130,7 +130,7 @@ static void works(struct vg_cq *q, const struct vg_bo *bo, uint32_t value)
 	      *(volatile uint32_t *)bo->cpu, value);
 }
 
-/* Run lists have it while its queue may run; the queue goes on in between. */
+/* The run list contains GWS while its queue is enabled; the queue works at each step. */
 static void run_lists(void)
 {
 	struct vg_bo bo = { 0 };
@@ -160,7 +160,7 @@ static void run_lists(void)
 	expect_list(0, 0);
 	works(&q[1], &bo, 5);
 
-	/* After a reset, too; the queues survive it. */
+	/* The queues and their GWS survive a reset. */
 	OK(gws(&q[0], 1));
 	OK(vg_gpu_reset(gpu));
 	works(&q[0], &bo, 6);
@@ -168,7 +168,7 @@ static void run_lists(void)
 	OK(vg_cq_destroy(&q[0]));
 	expect_list(0, 0);
 
-	/* An SDMA queue is in no run list. */
+	/* SDMA queues are in no run list. */
 	OK(vg_queue_create(&vg, gpu, RING, &sdma));
 	OK(gws_of(sdma.id, 1, NULL));
 	expect_list(0, 0);
@@ -179,7 +179,7 @@ static void run_lists(void)
 	OK(vg_bo_free(&save));
 }
 
-/* What processes share: a page that each GPU address space maps. */
+/* State shared by the processes: a page that each GPU address space maps. */
 struct shared {
 	volatile uint32_t turn, ready, go;
 };
@@ -233,7 +233,7 @@ static void ended(pid_t pid, int want)
 
 static bool with_gws;
 
-/* One of two queues that pass a token on, each in a process of its own. */
+/* One of two processes whose queues pass a token. */
 static void partner(struct shared *s, unsigned int me)
 {
 	struct vg_cq q;
@@ -254,7 +254,7 @@ static void partner(struct shared *s, unsigned int me)
 	vg_cq_submit(&q);
 	__atomic_fetch_add(&s->ready, 1, __ATOMIC_SEQ_CST);
 	OK(vg_cq_wait(&q, VG_TIMEOUT_MS));
-	/* No run list changes before the other one is done. */
+	/* Keep the run list unchanged until the other process has finished. */
 	OK(vg_wait_word(&s->turn, 2 * ROUNDS, VG_TIMEOUT_MS));
 	OK(vg_wait_word(&s->go, 1, VG_TIMEOUT_MS));
 }
@@ -283,9 +283,9 @@ static uint64_t play_ms(bool gws_too)
 }
 
 /*
- * The token goes on only when the other process has its turn: that takes the
- * rest of a turn at least, which is longer than a look at memory. (Half of it is
- * asked for: clocks of guest and host need not agree to the last.)
+ * With GWS the token advances only in the time slice of the other process. That takes
+ * the rest of a time slice at least, longer than a poll of memory. The check requires
+ * half of it, because the clocks of guest and host differ slightly.
  */
 static void alone(void)
 {
@@ -297,7 +297,7 @@ static void alone(void)
 	      "both have GWS at a time: %lu ms", apart);
 }
 
-/* Has GWS, and a queue that waits for ever. */
+/* Hold GWS, with a queue that waits without end. */
 static void hog(struct shared *s, unsigned int me)
 {
 	struct vg_cq q;
@@ -312,7 +312,10 @@ static void hog(struct shared *s, unsigned int me)
 	pause();
 }
 
-/* Who is killed gives it back; who waits does not keep others from it. */
+/*
+ * Kill two processes with GWS. Catches: GWS not released, or a waiting queue that keeps
+ * other processes from GWS.
+ */
 static void killed(void)
 {
 	struct shared *s = share();
@@ -320,7 +323,7 @@ static void killed(void)
 	pid_t pid[2];
 	struct vg_cq q;
 
-	/* The children first: a process has one file of /dev/kfd. */
+	/* Fork before start(): children must not share the file of /dev/kfd. */
 	pid[0] = child(hog, s, 1);
 	pid[1] = child(hog, s, 2);
 	start();

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * User-mode SDMA queues: many at once, ring arithmetic, threads, bad packets,
- * sudden death. What they would catch: doorbells or pointers mixed up between
- * queues, lost wake-ups, an error that takes more than its own queue down,
- * hardware left running for a dead process.
+ * User-mode SDMA queues: many at once, ring arithmetic, threads, bad packets, killed
+ * processes. Catches: doorbells or pointers mixed up between queues, lost wake-ups, an
+ * error that stops other queues, hardware queues left running after their process.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -15,10 +14,10 @@
 #include "tap.h"
 
 #define SEED	   0x90
-#define MAX_QUEUES 16	/* 2 engines of 8 */
-#define ENGINES	   5	/* these, and 3 for XGMI */
+#define MAX_QUEUES 16	/* 2 engines with 8 queues */
+#define ENGINES	   5	/* these two, and 3 for XGMI */
 #define RLCS	   8	/* queues of an engine */
-#define STOPPED_MS 500	/* a stopped queue does nothing for so long */
+#define STOPPED_MS 500	/* time in which a stopped queue must make no progress */
 
 static struct vg vg;
 static struct vg_gpu *gpu;
@@ -31,7 +30,7 @@ static void start(int xnack)
 	OK(vg_mem_info(gpu, &base));
 }
 
-/* All hardware queues at once, each with work of its own. */
+/* All hardware queues at once, each with its own work. */
 static void use_all_queues(void)
 {
 	static struct vg_queue q[MAX_QUEUES + 1];
@@ -56,7 +55,7 @@ static void use_all_queues(void)
 			OK(vg_fill_check((char *)bo.cpu + i * 64 * VG_KIB,
 					 64 * VG_KIB, round << 8 | i));
 	}
-	/* A freed one can be had again, and only one. */
+	/* A destroyed queue can be replaced by exactly one. */
 	OK(vg_queue_destroy(&q[5]));
 	OK(vg_queue_create(&vg, gpu, 4096, &q[5]));
 	OK(vg_fill(&q[5], bo.cpu, 55, 4096));
@@ -71,7 +70,7 @@ static void all_queues(void)
 	use_all_queues();
 }
 
-/* User queues of an engine, a bit each, as the driver shows them. */
+/* User queues of an engine in debugfs, one bit each. */
 static unsigned long queues_on(unsigned int engine)
 {
 	char path[64], text[2048], name[16], *line;
@@ -88,7 +87,7 @@ static unsigned long queues_on(unsigned int engine)
 	return mask;
 }
 
-/* Each engine has its queues, by its number; the XGMI engines share theirs. */
+/* SDMA_BY_ENG_ID places a queue on that engine. Type SDMA_XGMI uses the last three engines. */
 static void every_engine(void)
 {
 	static struct vg_queue q[ENGINES * RLCS], more;
@@ -118,7 +117,7 @@ static void every_engine(void)
 	for (type = KFD_IOC_QUEUE_TYPE_SDMA; type <= 3; type += 2)
 		ERRNO(ENOMEM, vg_queue_create_on(&vg, gpu, 4096,
 						 (uint32_t)type, 0, &more));
-	/* All work, also after a reset of the device. */
+	/* All queues work, also after a reset of the device. */
 	for (round = 1; round < 4; round++) {
 		for (i = 0; i < n; i++) {
 			OK(vg_emit_fill(&q[i], bo.va + (uint64_t)i * VG_PAGE,
@@ -133,7 +132,7 @@ static void every_engine(void)
 		}
 		OK(vg_gpu_reset(gpu));
 	}
-	/* XGMI queues are spread over the last three. */
+	/* XGMI queues are spread over the last three engines. */
 	for (i = 2 * RLCS; i < n; i++)
 		OK(vg_queue_destroy(&q[i]));
 	for (i = 0; i < 3; i++) {
@@ -157,7 +156,7 @@ static void every_engine(void)
 	OK(vg_bo_free(&bo));
 }
 
-/* A bad packet on any engine stops its queue, and a new one works. */
+/* A bad packet on any engine stops its queue, and a new queue works. */
 static void bad_on_every_engine(void)
 {
 	struct vg_queue q = { 0 }, good = { 0 };
@@ -191,7 +190,7 @@ static void bad_on_every_engine(void)
 	OK(vg_bo_free(&bo));
 }
 
-/* A small ring goes round a hundred times, packets and batches of all sizes. */
+/* A small ring wraps around a hundred times, with packets and batches of all sizes. */
 static void wraparound(void)
 {
 	uint32_t data[64], seq = 0, total = 0;
@@ -226,14 +225,14 @@ static void wraparound(void)
 	}
 	OK(vg_queue_finish(&q, VG_TIMEOUT_MS));
 	CHECK(p[512] == total, "sum %u, should be %u", p[512], total);
-	/* It comes after the fence. */
+	/* The engine advances the read pointer after the fence. */
 	OK(vg_wait_word((char *)q.ptrs.cpu + VG_QUEUE_RPTR, (uint32_t)q.wptr,
 			VG_TIMEOUT_MS));
 	OK(vg_queue_destroy(&q));
 	OK(vg_bo_free(&bo));
 }
 
-/* A ring filled to the last byte before the first doorbell. */
+/* Fill the ring to the last byte before the first doorbell. */
 static void full_ring(void)
 {
 	struct vg_queue q = { 0 };
@@ -330,7 +329,7 @@ static void queue_update(const struct vg_queue *q, uint32_t percentage)
 	ERRNO(0, tap_ioctl(vg.kfd, AMDKFD_IOC_UPDATE_QUEUE, &args));
 }
 
-/* Rings for each packet, faster than the engine follows. */
+/* Ring the doorbell for each packet, faster than the engine executes them. */
 static void *ring_on(void *arg)
 {
 	struct worker *w = arg;
@@ -351,8 +350,8 @@ static void *ring_on(void *arg)
 }
 
 /*
- * Doorbells ring in every moment of a queue's coming and going: none is lost,
- * and none is answered with an older write pointer.
+ * Ring the doorbell while the queue is disabled and enabled. Catches: a doorbell lost,
+ * or followed by a read of an older write pointer.
  */
 static void on_and_off(void)
 {
@@ -378,7 +377,7 @@ static void on_and_off(void)
 	OK(vg_queue_destroy(&submitter));
 }
 
-/* A packet that does not exist stops its queue; neighbours do not notice. */
+/* A bad packet stops its queue. Catches: other queues of the engine stopped. */
 static void bad_packet(void)
 {
 	uint64_t errors;
@@ -406,7 +405,7 @@ static void bad_packet(void)
 	OK(vg_fill(&good, bo.cpu, 0x600d, VG_MIB));
 	OK(vg_fill_check(bo.cpu, VG_MIB, 0x600d));
 	OK(vg_queue_destroy(&bad));
-	/* Its hardware queue serves the next one. */
+	/* The hardware queue serves a new queue. */
 	OK(vg_queue_create(&vg, gpu, 4096, &bad));
 	OK(vg_fill(&bad, bo.cpu, 0xb0b0, VG_MIB));
 	OK(vg_fill_check(bo.cpu, VG_MIB, 0xb0b0));
@@ -415,7 +414,7 @@ static void bad_packet(void)
 	OK(vg_bo_free(&bo));
 }
 
-/* A write pointer the ring cannot have. */
+/* Write pointers outside the ring. */
 static void bad_wptr(void)
 {
 	static const uint64_t wptr[] = { 4096 + 4, 2, 1ull << 40, ~3ull };
@@ -438,7 +437,7 @@ static void bad_wptr(void)
 	OK(vg_bo_free(&bo));
 }
 
-/* Doorbells of the slice that belong to no queue ring into the void. */
+/* Ring doorbells of the slice that belong to no queue: they have no effect. */
 static void foreign_doorbells(void)
 {
 	struct vg_queue q = { 0 };
@@ -470,7 +469,7 @@ static void create_destroy(void)
 	OK(vg_bo_create(&vg, gpu, 4 * VG_MIB, VG_VRAM, &bo));
 	for (i = 0; tap_goes_on(i, 100); i++) {
 		OK(vg_queue_create(&vg, gpu, i % 2 ? 4096 : 1 << 16, &q));
-		/* Half of them go while they have work. */
+		/* Destroy half of the queues while they have work. */
 		OK(vg_emit_fill(&q, bo.va, i, bo.size));
 		OK(vg_emit_fence(&q, &seq));
 		vg_queue_submit(&q);
@@ -484,7 +483,7 @@ static void create_destroy(void)
 	OK(vg_bo_free(&bo));
 }
 
-/* The GPU clock in packets and in GET_CLOCK_COUNTERS is one clock. */
+/* The GPU clock in packets and in GET_CLOCK_COUNTERS is the same clock. */
 static void timestamps(void)
 {
 	struct vg_queue q = { 0 };
@@ -504,7 +503,7 @@ static void timestamps(void)
 	OK(vg_queue_destroy(&q));
 }
 
-/* Copies for ever, until killed; @arg is a pipe's end to say "running". */
+/* Copy until killed. @arg: write end of a pipe, for a byte once the copies run. */
 static void busy(void *arg)
 {
 	int *ready = arg;
@@ -528,7 +527,10 @@ static void busy(void *arg)
 	}
 }
 
-/* kill -9 in mid-copy, at a later moment each time: nothing stays behind. */
+/*
+ * Kill the process in a copy, at a later moment each time. Catches: memory or a
+ * hardware queue that is not released.
+ */
 static void killed(void)
 {
 	int i;
@@ -536,7 +538,7 @@ static void killed(void)
 	start(1);
 	for (i = 0; tap_goes_on(i, 12); i++) {
 		tap_kill_at_work(busy, i % 20 * 700);
-		/* There are fewer VMIDs than children: each has to be back. */
+		/* There are fewer VMIDs than children: each child must release its VMID. */
 		OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
 	}
 	use_all_queues();
