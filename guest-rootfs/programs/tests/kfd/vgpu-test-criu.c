@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * CRIU_OP: a process is dumped and killed, and another one becomes what it was, as
- * CRIU's amdgpu plugin does it. What they would catch: buffers with other
- * contents, handles, ids or addresses; queues that do a packet twice or never;
- * events that are lost; a process that stays paused when its checkpointer is
- * killed; private data of user space that is believed; things that a failed
- * restore leaves behind; wrong errno.
+ * CRIU_OP: a process is dumped and killed, and another process is restored from the
+ * dump, as CRIU's amdgpu plugin does it. Catches: buffers with other contents, handles,
+ * ids or addresses; queues that execute a packet twice or never; lost events; a process
+ * that stays paused after its checkpointer was killed; private data of user space that
+ * is used unchecked; resources that a failed restore leaks; a wrong errno.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -32,38 +31,42 @@
 #define DATA_BYTES	(256 * VG_KIB)
 #define USER_BYTES	(64 * VG_KIB)
 #define SVM_BYTES	(512 * VG_KIB)	/* half of it prefetched to VRAM */
-#define STOPPED_MS	300	/* what is paused does nothing for so long */
+#define STOPPED_MS	300	/* time in which a paused queue must make no progress */
 #define PAGE_BYTES	(KFD_SIGNAL_EVENT_LIMIT * 8ul)
 #define MAX_BOS		64
 #define NO_FD		0xffffffffu
 #define R_DEBUG		0x123456789abcull
-#define OTHER_ID	0x77aa55u	/* no GPU's id */
+#define OTHER_ID	0x77aa55u	/* the ID of no GPU */
 
-/* Words of the page that the queues work on, in dwords. */
+/* Words of the page that the queues use, as dword indices. */
 enum {
-	GO = 0,			/* what they wait for */
-	SDMA_SUM = 16,		/* 64 bits, counted by an SDMA queue */
+	GO = 0,			/* the queues wait until it is 1 */
+	SDMA_SUM = 16,		/* 64 bits, incremented by an SDMA queue */
 	PM4_BEFORE = 32,
 	PM4_AFTER = 33,
 	SIGNALS = 64,		/* two AQL signals of 64 bytes */
 };
 
 /**
- * struct work - what a process has
- * @vg: as it opened it; a restored process puts its own files there
- * @vram, @gtt: with a pattern
- * @words: see above
+ * struct work - the resources of a process
+ * @vg: KFD and GPUs; a restored process stores its own files there
+ * @vram: BO with a pattern
+ * @gtt: BO with a pattern
+ * @words: BO of the words above
  * @page: signal page
- * @save: area of the compute queues
- * @user, @user_mem: a user pointer's handle and memory
+ * @save: save area of the compute queues
+ * @user: handle of a user pointer
+ * @user_mem: memory of the user pointer
  * @slice: handle of the doorbells
- * @svm: SVM ranges
- * @big: there is one of them more:
- * @svm_save: the save area of @aql, which is @save otherwise
- * @queue, @pm4, @aql: in the middle of something
- * @ev: events: not set, set and not auto-reset, not set, of memory, of hardware
- * @xnack: mode
- * @late: a restored process has the memory of SVM later than it should
+ * @svm: memory with SVM ranges
+ * @big: there is one more SVM range
+ * @svm_save: the save area of @aql: SVM memory if @big, else @save
+ * @queue: SDMA queue, in the middle of its packets, as are the next two
+ * @pm4: compute queue
+ * @aql: AQL queue
+ * @ev: events: not set, set without auto-reset, not set, memory, hardware
+ * @xnack: XNACK mode
+ * @late: a restored process maps the memory of SVM only after RESUME has failed
  */
 struct work {
 	struct vg vg;
@@ -79,11 +82,11 @@ struct work {
 };
 
 /**
- * struct target - a child that takes steps when it is told to
+ * struct target - a child that takes steps on request
  * @pid: process
- * @up: it tells us
- * @down: we tell it
- * @kfd: its /dev/kfd, as one of our descriptors
+ * @up: pipe from the child
+ * @down: pipe to the child
+ * @kfd: its /dev/kfd, as a descriptor of the parent
  */
 struct target {
 	pid_t pid;
@@ -92,7 +95,7 @@ struct target {
 };
 
 /**
- * struct dump - what CHECKPOINT gave, and the memory
+ * struct dump - the results of CHECKPOINT, and the contents of memory
  */
 struct dump {
 	struct kfd_ioctl_criu_args args;
@@ -106,7 +109,7 @@ struct dump {
 static struct work *w;		/* shared by all processes of a case */
 static struct dump d;
 
-/* Memory of the dump, from before the fork: no address that it has is ours. */
+/* Memory of the dump, allocated before the fork: dumped addresses do not overlap it. */
 #define POOL_BYTES	(4 * VG_MIB)
 static char *pool;
 static size_t pool_used;
@@ -142,7 +145,7 @@ static void share_work(void)
 	CHECK(w != MAP_FAILED && pool != MAP_FAILED, "mmap");
 }
 
-/* A child that does @script; its first step tells that all is there. */
+/* Start a child that executes @script, and wait until its resources exist. */
 static void start_target(struct target *t, void (*script)(struct target *))
 {
 	CHECK(!pipe2(t->up, O_CLOEXEC) && !pipe2(t->down, O_CLOEXEC), "pipe");
@@ -178,7 +181,7 @@ static void stop(const struct target *t)
 	wait_stop(t->pid);
 }
 
-/* Its CPU stands still, and we have its file, as CRIU does it. */
+/* Stop the child and duplicate its /dev/kfd, as CRIU does. */
 static void seize(struct target *t)
 {
 	int pidfd;
@@ -209,7 +212,7 @@ static void kill_target(struct target *t)
 	close(t->down[1]);
 }
 
-/* It ends well by itself. */
+/* Wait until the child ends, with status 0. */
 static void end_target(struct target *t)
 {
 	int status;
@@ -283,7 +286,7 @@ static void emit_poll(struct vg_queue *q, uint64_t va, uint32_t value)
 	p[5] = SDMA_POLL_REGMEM_DW5__RETRY | 10;
 }
 
-/* A value into the event's slot, and a TRAP with its id. */
+/* Write a value into the event's slot, and emit a TRAP with its id. */
 static void emit_signal(struct vg_queue *q, uint32_t id)
 {
 	const uint32_t value[2] = { 1, 0 };
@@ -329,7 +332,7 @@ static int64_t signal_value(int i)
 				     AMD_SIGNAL_VALUE);
 }
 
-/* Waits for signal @wait (-1: none), then counts @done down. */
+/* Wait for signal @wait (-1: none), then decrement signal @done. */
 static void aql_barrier(struct vg_cq *q, int wait, int done)
 {
 	uint32_t *p = vg_cq_reserve(q, AQL_PACKET_DWORDS);
@@ -372,7 +375,7 @@ static void make_memory(void)
 	OK(vg_save_area(&w->vg, gpu, KFD_IOC_ALLOC_MEM_FLAGS_VRAM, &w->save));
 	vg_pattern_fill(w->vram.cpu, DATA_BYTES, 1, 0);
 	vg_pattern_fill(w->gtt.cpu, DATA_BYTES, 2, 0);
-	/* A hole in the handles. */
+	/* This handle is freed later and leaves a hole. */
 	w->slice = alloc(0, VG_PAGE, VG_GTT, 0, false);
 	w->user_mem = tap_anon(USER_BYTES);
 	vg_pattern_fill(w->user_mem, USER_BYTES, 3, 0);
@@ -382,7 +385,7 @@ static void make_memory(void)
 	ERRNO(0, tap_ioctl(w->vg.kfd, AMDKFD_IOC_FREE_MEMORY_OF_GPU,
 			   &(struct kfd_ioctl_free_memory_of_gpu_args){
 				.handle = w->slice }));
-	/* Its number is that of the hole, or a new one. */
+	/* The handle of the doorbells fills the hole, or is a new one. */
 	w->slice = alloc((uintptr_t)tap_anon(VG_DOORBELL_SLICE),
 			 VG_DOORBELL_SLICE, VG_DOORBELL, 0, true);
 }
@@ -460,7 +463,6 @@ static void make_events(void)
 	set_event(w->ev[1]);
 }
 
-/* Each queue has done something once, and waits in the middle of the next. */
 static int gws(uint32_t id, uint32_t num)
 {
 	struct kfd_ioctl_alloc_queue_gws_args args = {
@@ -470,6 +472,7 @@ static int gws(uint32_t id, uint32_t num)
 	return vg_ioctl(&w->vg, AMDKFD_IOC_ALLOC_QUEUE_GWS, &args);
 }
 
+/* Each queue has executed some packets, and waits in the middle of the rest. */
 static void make_queues(void)
 {
 	struct vg_gpu *gpu = &w->vg.gpu[0];
@@ -479,7 +482,7 @@ static void make_queues(void)
 
 	OK(vg_queue_create(&w->vg, gpu, RING, &spare));
 	OK(vg_queue_create(&w->vg, gpu, RING, q));
-	OK(vg_queue_destroy(&spare));		/* id 1, another engine */
+	OK(vg_queue_destroy(&spare));		/* the other one has id 1, on another engine */
 	OK(vg_emit_atomic_add(q, word_va(SDMA_SUM), 1));
 	OK(vg_emit_fence(q, &seq));
 	emit_poll(q, word_va(GO), 1);
@@ -498,7 +501,7 @@ static void make_queues(void)
 	OK(vg_pm4_write(&w->pm4, word_va(PM4_AFTER), &one, 1));
 	vg_cq_submit(&w->pm4);
 	OK(vg_wait_word(word(PM4_BEFORE), 1, VG_TIMEOUT_MS));
-	*word(PM4_BEFORE) = 77;		/* not to be written again */
+	*word(PM4_BEFORE) = 77;		/* must not be written again */
 
 	signal_init(0, 1);
 	signal_init(1, 1);
@@ -581,7 +584,7 @@ static void copy_out(pid_t pid)
 		d.contents[i] = NULL;
 		if (b->dmabuf_fd == NO_FD)
 			continue;
-		if (b->addr != w->save.va) {	/* nobody writes there */
+		if (b->addr != w->save.va) {	/* no one writes there */
 			p = map_dmabuf(b, PROT_READ);
 			d.contents[i] = take(b->size);
 			memcpy(d.contents[i], p, b->size);
@@ -616,7 +619,7 @@ static void check_buckets(void)
 	      d.devices[0].actual_gpu_id == w->vg.gpu[0].gpu_id,
 	      "user 0x%x, actual 0x%x", d.devices[0].user_gpu_id,
 	      d.devices[0].actual_gpu_id);
-	/* 3 of queues' rings, 3 of pointers, 2 of EOP. */
+	/* 3 rings, 3 pointer pages, 2 EOP buffers. */
 	CHECK(d.args.num_bos == 5 + 2 + 8, "%u BOs", d.args.num_bos);
 	CHECK(d.args.num_objects == (w->big ? 11 : 10), "%u objects", d.args.num_objects);
 	b = bucket_at(w->vram.va);
@@ -630,7 +633,7 @@ static void check_buckets(void)
 	      b->dmabuf_fd);
 }
 
-/* All of a process that has stopped, which is then killed. */
+/* Dump a stopped process, then kill it. */
 static void dump_and_kill(struct target *t, const struct vg_mem_info *base)
 {
 	const struct vg_gpu gpu = { .minor = w->vg.gpu[0].minor };
@@ -643,7 +646,7 @@ static void dump_and_kill(struct target *t, const struct vg_mem_info *base)
 	copy_out(t->pid);
 	kill_target(t);
 	close(t->kfd);
-	/* What it had of the hardware is free when its memory is. */
+	/* Hardware resources of the process are released before its memory is. */
 	OK(vg_mem_settle(&gpu, base, VG_TIMEOUT_MS));
 }
 
@@ -665,7 +668,7 @@ static int restore(int kfd)
 	return criu(kfd, KFD_CRIU_OP_RESTORE, &args);
 }
 
-/* Files of its own, in the buckets. All GPUs have the first one's file but one. */
+/* Open own files and put their descriptors into the buckets. */
 static void open_files(void)
 {
 	uint32_t i;
@@ -682,7 +685,7 @@ static void open_files(void)
 	}
 }
 
-/* Memory as the CPU knew it. */
+/* Restore the contents that the CPU can access. */
 static void copy_in(void)
 {
 	uint32_t i;
@@ -754,7 +757,7 @@ static void check_events(void)
 	CHECK(age == 3, "its age is %lu", age);
 	CHECK(!happens(w->ev[3], 0, NULL) && !happens(w->ev[4], 0, NULL),
 	      "there was no exception");
-	/* Ids go on where they were. */
+	/* New ids continue after the restored ones. */
 	CHECK(make_event(KFD_IOC_EVENT_SIGNAL, true, 0) == w->ev[2] + 1,
 	      "a new event has another id");
 	emit_signal(&w->queue, w->ev[2]);
@@ -778,7 +781,7 @@ static void check_queues(void)
 	CHECK(*word(PM4_BEFORE) == 77, "PM4: a packet ran twice");
 	CHECK(signal_becomes(1, 4), "AQL: signal is %ld", signal_value(1));
 
-	/* Bytes that they moved, and those that nobody touched. */
+	/* The bytes that the queues copied, and the bytes that no queue wrote. */
 	OK(vg_fill_check(w->vram.cpu, 4096, 0xd00d));
 	OK(vg_pattern_check((char *)w->vram.cpu + 4096, DATA_BYTES - 4096, 1,
 			    4096));
@@ -789,7 +792,7 @@ static void check_queues(void)
 	OK(vg_pattern_check(w->svm, SVM_BYTES - 4096, 4, 0));
 	OK(vg_pattern_check(w->svm + SVM_BYTES - 4096, 4096, 2, 0));
 
-	/* Doorbells reach them. */
+	/* The doorbells reach the restored queues. */
 	OK(vg_copy(q, w->vram.cpu, w->gtt.cpu, DATA_BYTES));
 	OK(vg_pattern_check(w->vram.cpu, DATA_BYTES, 2, 0));
 	OK(vg_cq_finish(&w->pm4, VG_TIMEOUT_MS));
@@ -797,14 +800,14 @@ static void check_queues(void)
 	vg_cq_submit(&w->aql);
 	CHECK(signal_becomes(1, 3), "AQL: signal is %ld", signal_value(1));
 
-	/* Global wave sync has the queue that had it. */
+	/* The AQL queue still owns global wave sync. */
 	ERRNO(EBUSY, gws(w->pm4.id, 1));
 	ERRNO(EINVAL, gws(w->pm4.id, 0));
 	ERRNO(0, gws(w->aql.id, 0));
 	ERRNO(0, gws(w->aql.id, 1));
 }
 
-/* Every handle and id is what it was: the process undoes all it had. */
+/* Handles and ids are as before the dump: free everything by them. */
 static void undo_all(void)
 {
 	struct kfd_ioctl_unmap_memory_from_gpu_args unmap = {
@@ -911,7 +914,7 @@ static void dump_restore_xnack(void)
 	round_trip(1, 1, false);
 }
 
-/* RESUME fails without the memory of SVM's ranges, and can be called again. */
+/* RESUME fails without the memory of the SVM ranges, and succeeds when called again. */
 static void no_memory_yet(void)
 {
 	struct vg_mem_info base = find_base();
@@ -930,13 +933,13 @@ static void no_memory_yet(void)
 	end_target(&t);
 }
 
-/* A restored process is dumped, and so on. */
+/* Dump and restore a restored process, several times. */
 static void generations(void)
 {
 	round_trip(0, 4, false);
 }
 
-/* One that is paused and goes on by itself. */
+/* A dumped process that is unpaused and continues. */
 static void pause_go_on(void)
 {
 	struct target t;
@@ -945,7 +948,7 @@ static void pause_go_on(void)
 	share_work();
 	start_target(&t, work_all);
 	seize(&t);
-	/* A second PROCESS_INFO pauses nothing more. */
+	/* Further PROCESS_INFO calls must not pause once more. */
 	for (i = 0; i < 3; i++)
 		ERRNO(0, process_info(t.kfd));
 	ERRNO(0, checkpoint(t.kfd));
@@ -959,7 +962,7 @@ static void pause_go_on(void)
 	close(t.kfd);
 }
 
-/* A small process, which says whether its queue runs. */
+/* A small process, which reports whether its queue runs. */
 static void work_queue(struct target *t)
 {
 	uint32_t seq;
@@ -975,7 +978,7 @@ static void work_queue(struct target *t)
 	vg_queue_submit(&w->queue);
 	ERRNO(ETIMEDOUT, vg_wait(&w->queue, seq, STOPPED_MS));
 	tap_step(t->up);
-	tap_await(t->down);		/* not paused any more */
+	tap_await(t->down);		/* unpaused */
 	OK(vg_wait(&w->queue, seq, VG_TIMEOUT_MS));
 	CHECK(*(uint64_t *)w->words.cpu == 1, "not once");
 }
@@ -998,7 +1001,7 @@ static void paused(void)
 	end_target(&t);
 }
 
-/* Who pauses is killed: the paused process goes on. */
+/* The checkpointer is killed: the kernel unpauses the process. */
 static void checkpointer_dies(void)
 {
 	struct target t;
@@ -1030,7 +1033,7 @@ static void checkpointer_dies(void)
 	end_target(&t);
 }
 
-/* A paused process is killed, and one that was not resumed. */
+/* Kill a paused process, and a restored process before RESUME. */
 static void paused_dies(void)
 {
 	struct vg_mem_info base = find_base();
@@ -1053,7 +1056,7 @@ static unsigned int count_fds(void)
 	return n;
 }
 
-/* Arguments that are not what PROCESS_INFO said. */
+/* CHECKPOINT arguments that differ from PROCESS_INFO's results. */
 static void bad_checkpoint(void)
 {
 	struct kfd_ioctl_criu_args good;
@@ -1109,7 +1112,7 @@ static void no_capability(void *arg)
 		ERRNO(EACCES, simple(w->vg.kfd, op));
 }
 
-/* Another process's file: only if it is traced, and only for this. */
+/* The file of another process can be used only by its tracer, and only for CRIU_OP. */
 static void who_may(void)
 {
 	struct kfd_ioctl_get_version_args version;
@@ -1131,7 +1134,7 @@ static void who_may(void)
 	w->user_mem = NULL;
 	copy_out(t.pid);
 	ERRNO(0, simple(t.kfd, KFD_CRIU_OP_UNPAUSE));
-	/* Its memory would be ours. */
+	/* The restored memory would belong to the caller. */
 	ERRNO(EINVAL, restore(t.kfd));
 	ERRNO(ESRCH, resume(1));
 	ERRNO(ESRCH, resume(0));
@@ -1141,7 +1144,7 @@ static void who_may(void)
 	close(t.kfd);
 }
 
-/* What cannot be saved is said, and nothing stays paused. */
+/* State that cannot be saved is an error, and leaves nothing paused. */
 static void not_saved(void)
 {
 	struct kfd_ioctl_export_dmabuf_args out = { 0 };
@@ -1167,7 +1170,7 @@ static void not_saved(void)
 	OK(vg_fill(&q, page.cpu, 1, VG_PAGE));
 	gone.handle = in.handle;
 	ERRNO(0, tap_ioctl(w->vg.kfd, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &gone));
-	/* What the render node maps for the process's queues. */
+	/* Mappings that the render node makes for the process's queues. */
 	ERRNO(0, vr_gem_create(fd, VG_PAGE, AMDGPU_GEM_DOMAIN_GTT, 0, &h));
 	ERRNO(0, vr_gem_va(fd, h, AMDGPU_VA_OP_MAP, VR_MAP_RW, VG_GIB, 0,
 			   VG_PAGE));
@@ -1183,9 +1186,9 @@ static void not_saved(void)
 	OK(vg_fill_check(page.cpu, VG_PAGE, 2));
 }
 
-/* Private data, buckets or counts that nobody has saved. */
+/* Private data, buckets or counts that no CHECKPOINT has written. */
 
-static volatile int *resumed;	/* how many did; shared with children */
+static volatile int *resumed;	/* number of processes resumed; shared with children */
 
 static void try_restore(void *arg)
 {
@@ -1195,7 +1198,7 @@ static void try_restore(void *arg)
 	open_files();
 	*result = restore(w->vg.kfd);
 	args.pid = (uint32_t)getpid();
-	/* Memory of SVM's ranges, if nothing else is there. */
+	/* Map memory for the SVM ranges, where nothing else is mapped. */
 	mmap(w->svm, SVM_BYTES, PROT_READ | PROT_WRITE,
 	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	again = criu(w->vg.kfd, KFD_CRIU_OP_RESUME, &args);
@@ -1205,12 +1208,12 @@ static void try_restore(void *arg)
 	resumed[0] += !again;
 	again = restore(w->vg.kfd);
 	CHECK(again < 0, "a second RESTORE works");
-	/* It still is a process. */
+	/* After a failed RESTORE the process can still use KFD. */
 	if (*result)
 		make_event(KFD_IOC_EVENT_SIGNAL, true, 0);
 }
 
-/* In a process of its own; its memory is free afterwards. */
+/* Restore in a child; its memory must be free afterwards. */
 static int restore_once(void)
 {
 	int *result = mmap(NULL, sizeof(*result), PROT_READ | PROT_WRITE,
@@ -1255,7 +1258,7 @@ static void truncated(void)
 	ERRNO(ENOMEM, restore_once());
 }
 
-/* Counts and pointers that do not fit. */
+/* Counts and pointers that do not match the dump. */
 static void bad_restore(void)
 {
 	struct kfd_ioctl_criu_args good;
@@ -1284,7 +1287,7 @@ static void bad_restore(void)
 		case 12: d.args.bos = 64; break;
 		case 13: d.args.priv_data = 64; break;
 		}
-		if (i == 1 || i == 2)	/* no such arrays here */
+		if (i == 1 || i == 2)	/* ~0u entries: call RESTORE without arrays */
 			ERRNO(EINVAL, criu(open("/dev/kfd", O_RDWR),
 					   KFD_CRIU_OP_RESTORE, &d.args));
 		else
@@ -1295,7 +1298,7 @@ static void bad_restore(void)
 	ERRNO(0, restore_once());
 }
 
-/* Bytes of the private data and the buckets change. */
+/* Change bytes of the private data and the buckets. */
 static void flipped(void)
 {
 	int i, k, n, ok = 0, rounds = tap_rounds(60, 2000);
@@ -1321,7 +1324,7 @@ static void flipped(void)
 			uint64_t value = race_below(3) ?
 				1ull << race_below(64) : race_below(~0ull);
 
-			/* A word, a bit, or another word of the same. */
+			/* Change a word, a bit, or copy another word. */
 			if (!race_below(4))
 				memcpy(at + off, at + race_below(size / 8) * 8,
 				       8);
@@ -1339,7 +1342,7 @@ static void flipped(void)
 	ERRNO(0, restore_once());
 }
 
-/* Arrays of it change places, or are the same twice. */
+/* Exchange or repeat buckets; sizes that no BO can have. */
 static void overlapping(void)
 {
 	struct kfd_criu_bo_bucket bucket;
@@ -1366,7 +1369,7 @@ static void overlapping(void)
 	ERRNO(0, restore_once());
 }
 
-/* The hardware queue, which the doorbell follows from, is another's. */
+/* The hardware queue that belongs to the dumped doorbell is in use. */
 static void slot_taken(void)
 {
 	static struct vg_queue q[17];
@@ -1384,7 +1387,7 @@ static void slot_taken(void)
 	ERRNO(0, restore_once());
 }
 
-/* A process without anything, and one that has something already. */
+/* Dump an empty process; RESTORE into processes that are paused or in use. */
 static void empty_process(void)
 {
 	struct vg vg;
@@ -1401,7 +1404,7 @@ static void empty_process(void)
 	ERRNO(0, checkpoint(vg.kfd));
 	ERRNO(EINVAL, restore(vg.kfd));		/* paused */
 	ERRNO(0, simple(vg.kfd, KFD_CRIU_OP_UNPAUSE));
-	/* The checkpoint's mode counts, either way. */
+	/* RESTORE sets the XNACK mode of the checkpoint. */
 	CHECK(vg_set_xnack(&vg, 0) == 0, "XNACK");
 	ERRNO(0, restore(vg.kfd));
 	CHECK(vg_set_xnack(&vg, -1) == 1, "XNACK is not restored");
@@ -1411,7 +1414,7 @@ static void empty_process(void)
 	vg_close(&vg);
 }
 
-/* The GPU had another id where the process comes from. */
+/* The GPU had another ID on the machine of the dump. */
 static void other_id(void)
 {
 	struct vg_queue q;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * DBG_TRAP: debuggers and what they debug. What they would catch: a process that
- * is debugged by who may not, that waits for a debugger who has gone, or whose
- * queues stay suspended; an exception that is lost, told twice or to the wrong
- * one; memory of the kernel or the debugger overwritten by sizes and counts that
- * lie; wrong errno.
+ * DBG_TRAP: debuggers and their targets. Catches: a process that is debugged without
+ * permission, that waits for a debugger that has ended, or whose queues stay suspended;
+ * an exception that is lost, reported twice or to the wrong process; memory of the
+ * kernel or the debugger overwritten because of wrong sizes and counts; a wrong errno.
  *
- * vgpu-test-dbg --sleep: what a process becomes by exec().
+ * vgpu-test-dbg --sleep: the program that a target executes with exec().
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -30,13 +29,13 @@
 #define EVERYTHING	(~0ull)
 #define RING		4096
 #define R_DEBUG		0x123456789abcull
-#define DEAD_VA		0x123456789000ull	/* nothing is there */
+#define DEAD_VA		0x123456789000ull	/* nothing is mapped there */
 #define INVALID		((uint32_t)KFD_DBG_QUEUE_INVALID_MASK)
 
 static struct vg vg;
 static struct vg_gpu *gpu;
 static struct vg_bo save;
-static int news[2] = { -1, -1 };	/* what the debugger is told by */
+static int news[2] = { -1, -1 };	/* pipe that the driver writes to when there is an event */
 
 static void start(void)
 {
@@ -45,7 +44,7 @@ static void start(void)
 	CHECK(!pipe2(news, O_CLOEXEC | O_NONBLOCK), "pipe");
 }
 
-/* One operation on a process; -errno, or what it returns. */
+/* Execute one operation on process @pid. Return its result, or -errno. */
 static int trap(pid_t pid, uint32_t op, struct kfd_ioctl_dbg_trap_args *args)
 {
 	int r;
@@ -91,18 +90,18 @@ static int answer(pid_t pid)
 		.exception_mask = EC(PROCESS_RUNTIME) });
 }
 
-/* Waits until there is news, and takes it. */
+/* Wait until the driver signals an event, and read the pipe. */
 static void hear(void)
 {
 	struct pollfd p = { .fd = news[0], .events = POLLIN };
 	char dots[64];
 
-	CHECK(poll(&p, 1, VG_TIMEOUT_MS) == 1, "the debugger hears nothing");
+	CHECK(poll(&p, 1, VG_TIMEOUT_MS) == 1, "the debugger is not signalled");
 	CHECK(read(news[0], dots, sizeof(dots)) > 0 && *dots == '.',
-	      "what he hears is no dot");
+	      "the debugger's pipe has no '.'");
 }
 
-/* The next event; @clear is cleared. 0 or -errno. */
+/* Query the next event and clear @clear: 0 or -errno. */
 static int query(pid_t pid, uint64_t clear,
 		 struct kfd_ioctl_dbg_trap_query_debug_event_args *ev)
 {
@@ -116,7 +115,7 @@ static int query(pid_t pid, uint64_t clear,
 	return r;
 }
 
-/* The next event is this, and is cleared. */
+/* The next event must have this mask and source; clear it. */
 static void expect(pid_t pid, uint64_t mask, uint32_t gpu_id, uint32_t queue_id)
 {
 	struct kfd_ioctl_dbg_trap_query_debug_event_args ev;
@@ -158,14 +157,14 @@ static void *nowhere(void)
 		    0);
 }
 
-/* Processes that are debugged. */
+/* Debugged processes. */
 
 /**
- * struct target - a child, traced by us, that takes steps when it is told to
+ * struct target - a traced child that takes steps on request
  * @pid: process
- * @up: it tells us
- * @down: we tell it
- * @s: shared with it
+ * @up: pipe from the child
+ * @down: pipe to the child
+ * @s: memory shared with the child
  */
 struct target {
 	pid_t pid;
@@ -203,7 +202,7 @@ static void trace(pid_t pid)
 	      strerror(errno));
 }
 
-/* The script runs at once: a session that it relies on needs attach_early(). */
+/* The script starts at once: a script that needs a session needs attach_early(). */
 static void start_target(struct target *t, void (*script)(struct target *))
 {
 	make_target(t, script);
@@ -212,9 +211,8 @@ static void start_target(struct target *t, void (*script)(struct target *))
 }
 
 /*
- * Open the session, then release the target, as a debugger does that starts its
- * program: the process has not opened KFD yet, and RUNTIME_ENABLE finds the
- * debugger.
+ * Start the session, then release the target, as a debugger does that starts its
+ * program: the process has not opened KFD yet, and RUNTIME_ENABLE finds the debugger.
  */
 static void attach_early(struct target *t, void (*script)(struct target *),
 			 uint64_t mask)
@@ -225,7 +223,7 @@ static void attach_early(struct target *t, void (*script)(struct target *),
 	tap_step(t->down);
 }
 
-/* It ends well by itself. */
+/* Wait until the target ends, with status 0. */
 static void end_target(struct target *t)
 {
 	int status;
@@ -244,13 +242,13 @@ static void kill_target(struct target *t)
 	while (WIFSTOPPED(status));
 }
 
-/* Who may. */
+/* Permissions. */
 
 static const uint32_t all_ops[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
 				    13, 14, 15, 99, ~0u };
 #define N_OPS (sizeof(all_ops) / sizeof(*all_ops))
 
-/* All operations (but ENABLE) fail so. */
+/* All operations from @first on fail with @want. */
 static void all_fail(pid_t pid, int want, unsigned int first)
 {
 	unsigned int i;
@@ -294,10 +292,10 @@ static void who_may(void)
 	all_fail(-1, ESRCH, 0);
 	all_fail(0x7fffffff, ESRCH, 0);
 	all_fail(2, ESRCH, 0);			/* a kernel thread */
-	all_fail(1, ESRCH, 0);			/* not KFD's */
+	all_fail(1, ESRCH, 0);			/* does not use KFD */
 	all_fail(getpid(), EINVAL, 1);		/* not debugged */
 
-	/* KFD's, but not ours. */
+	/* A process that uses KFD and is not traced by the caller. */
 	make_target(&t, open_and_wait);
 	tap_step(t.down);
 	tap_await(t.up);
@@ -306,7 +304,7 @@ static void who_may(void)
 	all_fail(t.pid, EINVAL, 1);
 	ERRNO(0, attach(t.pid, 0));
 	ERRNO(EALREADY, attach(t.pid, 0));
-	/* He stays so when he does not trace it any more. */
+	/* The session outlives ptrace's. */
 	CHECK(!ptrace(PTRACE_INTERRUPT, t.pid, NULL, NULL) &&
 	      waitpid(t.pid, NULL, 0) == t.pid &&
 	      !ptrace(PTRACE_DETACH, t.pid, NULL, NULL), "detach");
@@ -316,7 +314,7 @@ static void who_may(void)
 	tap_step(t.down);
 	end_target(&t);
 
-	/* Traced, and made KFD's by that; no ENABLE, no process. */
+	/* A traced process that has not opened KFD: ENABLE creates its KFD process. */
 	start_target(&other, idle);
 	tap_await(other.up);
 	all_fail(other.pid, ESRCH, 1);
@@ -326,7 +324,7 @@ static void who_may(void)
 	all_fail(other.pid, ESRCH, 0);
 }
 
-/* Somebody else's session. */
+/* Use another debugger's session. */
 static void third_party(void *arg)
 {
 	struct target *t = arg;
@@ -363,7 +361,7 @@ static void enable(void)
 		ERRNO(0, trap(me, KFD_IOC_DBG_TRAP_ENABLE, &args));
 		CHECK(args.enable.rinfo_size == sizeof(ri[0]), "size %u",
 		      args.enable.rinfo_size);
-		CHECK(!i || !ri[0].r_debug || i < 8, "what nobody said");
+		CHECK(!i || !ri[0].r_debug || i < 8, "r_debug is set without a runtime");
 		CHECK(((unsigned char *)ri)[i] == 0xaa, "%u bytes overflow", i);
 		ERRNO(EALREADY, attach_by(me, 0, -1));
 		ERRNO(0, TRAP(me, DISABLE));
@@ -385,14 +383,14 @@ static void enable(void)
 	tap_await(t.up);
 	ERRNO(0, attach(t.pid, 0));
 	tap_in_child(third_party, &t);
-	/* Without a runtime nothing can be asked of the hardware. */
+	/* Without a runtime, operations on the hardware fail. */
 	for (i = 4; i <= 10; i++)
 		ERRNO(EPERM, trap(t.pid, i, &args));
 	tap_step(t.down);
 	end_target(&t);
 }
 
-/* No waves: what needs them is refused as by a GPU that cannot do it. */
+/* The device has no waves: operations on waves fail as on a GPU without that capability. */
 static void no_waves(void)
 {
 	struct kfd_ioctl_dbg_trap_args args;
@@ -462,7 +460,7 @@ static void expect_runtime(pid_t pid, uint32_t state)
 	struct kfd_runtime_info ri[2];
 	uint32_t size = 4;
 
-	/* Seen without taking it, a little of it, then all, and taken. */
+	/* Query without clearing, with too little space, then all and clear. */
 	ERRNO(0, info(pid, EC_PROCESS_RUNTIME, 0, ri, &size, false));
 	CHECK(size == sizeof(ri[0]), "size %u", size);
 	size = 16;
@@ -476,7 +474,7 @@ static void expect_runtime(pid_t pid, uint32_t state)
 	ERRNO(ENODATA, info(pid, EC_PROCESS_RUNTIME, 0, ri, &size, true));
 }
 
-/* Enabling and disabling wait for the debugger. */
+/* Enabling and disabling the runtime wait for the debugger. */
 static void handshake(void)
 {
 	struct target t;
@@ -484,16 +482,16 @@ static void handshake(void)
 	start();
 	attach_early(&t, on_off, EC(PROCESS_RUNTIME));
 	hear();
-	CHECK(!t.s->done, "it did not wait");
+	CHECK(!t.s->done, "the call did not wait");
 	expect_runtime(t.pid, DEBUG_RUNTIME_STATE_ENABLED);
-	CHECK(!t.s->done, "it did not wait");
+	CHECK(!t.s->done, "the call did not wait");
 	ERRNO(0, answer(t.pid));
 	tap_await(t.up);
-	/* An answer in advance answers nothing. */
+	/* An answer in advance has no effect. */
 	ERRNO(0, answer(t.pid));
 	tap_step(t.down);
 	hear();
-	CHECK(t.s->done == 1, "it did not wait");
+	CHECK(t.s->done == 1, "the call did not wait");
 	expect(t.pid, EC(PROCESS_RUNTIME), 0, 0);
 	ERRNO(0, answer(t.pid));
 	tap_await(t.up);
@@ -521,7 +519,7 @@ static void await_exception(pid_t pid, uint32_t code)
 	ERRNO(0, r);
 }
 
-/* It is told later what happened while the debugger did not want to know. */
+/* An exception raised before the debugger enabled it is reported when it is enabled. */
 static void subscribed_late(void)
 {
 	struct target t;
@@ -532,8 +530,8 @@ static void subscribed_late(void)
 	ERRNO(0, TRAP(t.pid, SET_EXCEPTIONS_ENABLED, .set_exceptions_enabled = {
 		      .exception_mask = EC(PROCESS_RUNTIME) }));
 	hear();
-	CHECK(!t.s->done, "it did not wait");
-	/* The debugger leaves, and it goes on. */
+	CHECK(!t.s->done, "the call did not wait");
+	/* The session ends, and the call returns. */
 	ERRNO(0, TRAP(t.pid, DISABLE));
 	tap_await(t.up);
 	kill_target(&t);
@@ -553,7 +551,7 @@ static void interrupted(struct target *t)
 	ERRNO(EINTR, runtime(RUNTIME_ON));
 	tap_step(t->up);
 	tap_await(t->down);
-	/* It is answered meanwhile, or not yet. */
+	/* The debugger answers meanwhile, or not yet. */
 	ERRNO(0, runtime(RUNTIME_ON));
 	ERRNO(EBUSY, runtime(RUNTIME_ON));
 	t->s->done = 1;
@@ -561,7 +559,7 @@ static void interrupted(struct target *t)
 	tap_await(t->down);
 }
 
-/* Signals end the call, which is made again; kills do not wait for anybody. */
+/* A signal ends the call, which can be repeated. SIGKILL ends the process without an answer. */
 static void signals(void)
 {
 	struct target t;
@@ -603,7 +601,7 @@ static void exec_sleep(struct target *t)
 	_exit(1);
 }
 
-/* After exec() it is another process. */
+/* After exec() the target is another KFD process. */
 static void after_exec(void)
 {
 	struct target t;
@@ -646,7 +644,7 @@ static int snapshot(pid_t pid, uint64_t clear, void *buf, uint32_t *n,
 	return r;
 }
 
-/* Queues are not new any more. */
+/* Clear QUEUE_NEW of all queues. */
 static void seen(pid_t pid)
 {
 	struct kfd_queue_snapshot_entry e[64];
@@ -681,7 +679,7 @@ static void snapshots(void)
 	ERRNO(EFAULT, snapshot(me, 0, nowhere(), &n, &size));
 	n = 4, size = sizeof(e[0]);
 	ERRNO(EFAULT, snapshot(me, 0, NULL, &n, &size));
-	n = ~0u, size = ~0u;		/* the second one is far away */
+	n = ~0u, size = ~0u;		/* the second entry would be far away */
 	ERRNO(EFAULT, snapshot(me, 0, e, &n, &size));
 	n = 0, size = 1;
 	ERRNO(0, snapshot(me, EVERYTHING, NULL, &n, &size));
@@ -722,7 +720,7 @@ static void snapshots(void)
 	n = 4, size = sizeof(e[0]);
 	ERRNO(0, snapshot(me, 0, e, &n, &size));
 	CHECK(!e[0].exception_status && !e[2].exception_status,
-	      "what was cleared is there");
+	      "a cleared exception is reported");
 	OK(vg_cq_destroy(&aql));
 	OK(vg_cq_destroy(&pm4));
 	OK(vg_queue_destroy(&sdma));
@@ -795,7 +793,7 @@ static int resume(pid_t pid, uint32_t *ids, uint32_t n)
 		.queue_array_ptr = (uintptr_t)ids, .num_queues = n });
 }
 
-/* The queue does nothing: its work waits; then it is all done. */
+/* Submit work to both queues. */
 static void work(struct vg_cq *cq, struct vg_queue *sdma, uint32_t *seq)
 {
 	OK(vg_cq_emit_fence(cq));
@@ -833,7 +831,7 @@ static void suspended(void)
 	ERRNO(EFAULT, resume(me, nowhere(), 1));
 	CHECK(resume(me, NULL, ~0u) == 2, "all of them");
 
-	/* New ones are not touched, unknown ones are not there. */
+	/* New queues are not suspended; unknown ids are marked invalid. */
 	ids[0] = cq.id, ids[1] = sdma.id, ids[2] = 900, ids[3] = ~0u;
 	ERRNO(0, suspend(me, ids, 4, EVERYTHING));
 	CHECK(ids[0] == (cq.id | INVALID) && ids[1] == (sdma.id | INVALID) &&
@@ -856,7 +854,7 @@ static void suspended(void)
 	CHECK(!memcmp(header, &state, sizeof(state.wave_state)) &&
 	      header->debug_offset == 0xaaaaaaaa, "the save area's header");
 	work(&cq, &sdma, &seq);
-	/* Whatever the process does with them. */
+	/* UPDATE_QUEUE by the process does not resume a queue. */
 	OK(vg_cq_update(&cq, &cq.ring, 100));
 	ERRNO(ETIMEDOUT, vg_cq_wait(&cq, 100));
 	ERRNO(ETIMEDOUT, vg_wait(&sdma, seq, 0));
@@ -868,7 +866,7 @@ static void suspended(void)
 	CHECK(resume(me, NULL, 0) == 2, "resume all");
 	OK(vg_wait(&sdma, seq, VG_TIMEOUT_MS));
 
-	/* The end of the session, and that of the runtime, resume them. */
+	/* The end of the session resumes the queues. */
 	ids[0] = cq.id, ids[1] = sdma.id;
 	CHECK(suspend(me, ids, 2, 0) == 2, "suspend");
 	work(&cq, &sdma, &seq);
@@ -890,7 +888,7 @@ static void *destroy(void *arg)
 	return (void *)(intptr_t)r;
 }
 
-/* A suspended queue is not destroyed before it is resumed. */
+/* Destroying a suspended queue waits until it is resumed. */
 static void destroy_waits(void)
 {
 	pthread_t thread;
@@ -910,9 +908,9 @@ static void destroy_waits(void)
 		CHECK(suspend(me, &id, 1, 0) == 1, "suspend");
 		destroyed = 0;
 		CHECK(!pthread_create(&thread, NULL, destroy, &q), "thread");
-		/* Long enough for some of the runs to be in the call. */
+		/* Long enough for most runs that the thread is in the call. */
 		vg_sleep_us(20000);
-		CHECK(!destroyed, "it did not wait");
+		CHECK(!destroyed, "the call did not wait");
 		if (i)
 			CHECK(resume(me, &id, 1) == 1, "resume");
 		else
@@ -962,7 +960,7 @@ static void queue_events(void)
 	expect(me, EC(QUEUE_PACKET_RESERVED), gpu->gpu_id, q.id);
 	expect_none(me);
 	OK(vg_cq_destroy(&q));
-	expect_none(me);	/* not wanted */
+	expect_none(me);	/* not enabled */
 	ERRNO(0, TRAP(me, SET_EXCEPTIONS_ENABLED, .set_exceptions_enabled = {
 		      .exception_mask = EC(DEVICE_QUEUE_DELETE) }));
 	hear();
@@ -970,7 +968,7 @@ static void queue_events(void)
 	OK(vg_bo_free(&save));
 }
 
-/* Whether the process has been told of a fault. */
+/* Whether the process has received a memory event. */
 static bool told(uint32_t event, uint32_t ms, struct kfd_event_data *data)
 {
 	struct kfd_ioctl_wait_events_args args = {
@@ -996,7 +994,10 @@ static void send_fault(uint32_t gpu_id, int want)
 		.gpu_id = gpu_id }));
 }
 
-/* A fault is told to the debugger, who passes it on, or leaves. */
+/*
+ * A fault is reported to the debugger, which passes it on to the process or ends the
+ * session.
+ */
 static void faults(void)
 {
 	struct kfd_ioctl_create_event_args ev = {
@@ -1012,18 +1013,18 @@ static void faults(void)
 	me = getpid();
 	OK(vg_ioctl(&vg, AMDKFD_IOC_CREATE_EVENT, &ev));
 	for (i = 0; i < 3; i++) {
-		/* Who does not want to know does not come in between. */
+		/* A debugger that has not enabled the exception does not delay it. */
 		ERRNO(0, attach(me, i ? EC(DEVICE_MEMORY_VIOLATION) : 0));
 		fault(&q);
 		if (!i) {
 			CHECK(told(ev.event_id, VG_TIMEOUT_MS, &data),
-			      "nobody is told");
+			      "the process gets no event");
 			ERRNO(0, TRAP(me, DISABLE));
 			OK(vg_queue_destroy(&q));
 			continue;
 		}
 		hear();
-		CHECK(!told(ev.event_id, 0, &data), "the process knows");
+		CHECK(!told(ev.event_id, 0, &data), "the process has the event already");
 		send_fault(gpu->gpu_id + 1, ENODEV);
 		memset(d, 0xaa, sizeof(d));
 		size = sizeof(d);
@@ -1041,7 +1042,7 @@ static void faults(void)
 		else
 			ERRNO(0, TRAP(me, DISABLE));
 		CHECK(told(ev.event_id, VG_TIMEOUT_MS, &data),
-		      "nobody is told");
+		      "the process gets no event");
 		CHECK(data.memory_exception_data.va == DEAD_VA &&
 		      data.memory_exception_data.gpu_id == gpu->gpu_id,
 		      "va 0x%llx", data.memory_exception_data.va);
@@ -1049,14 +1050,14 @@ static void faults(void)
 			expect(me, EC(DEVICE_MEMORY_VIOLATION), gpu->gpu_id, 0);
 			ERRNO(0, TRAP(me, DISABLE));
 		}
-		CHECK(!told(ev.event_id, 0, &data), "told twice");
+		CHECK(!told(ev.event_id, 0, &data), "a second event");
 		OK(vg_queue_destroy(&q));
 	}
 }
 
-/* Ends. */
+/* Ends of debuggers and targets. */
 
-/* Suspended by a debugger who is killed. */
+/* The target's queue is suspended when its debugger is killed. */
 static void one_queue(struct target *t)
 {
 	struct vg_cq q;
@@ -1070,7 +1071,7 @@ static void one_queue(struct target *t)
 	tap_step(t->up);
 	tap_await(t->down);
 	OK(vg_cq_finish(&q, VG_TIMEOUT_MS));
-	/* Also while it waits for an answer. */
+	/* Also while the call waits for an answer. */
 	OK(vg_cq_destroy(&q));
 	ERRNO(0, runtime(0));
 	t->s->done = 1;
@@ -1111,7 +1112,7 @@ static void debugger_dies(void)
 		close(up[1]);
 		tap_await(up);
 		if (i)
-			CHECK(!t.s->done, "it did not wait");
+			CHECK(!t.s->done, "the call did not wait");
 		else
 			tap_step(t.down);
 		kill(pid, SIGKILL);
@@ -1138,7 +1139,7 @@ static void target_dies(void)
 	all_fail(t.pid, ESRCH, 0);
 }
 
-/* Nobody reads: a pipe that is full, then one without an end. */
+/* No reader: a pipe that is full, then a pipe without a read end. */
 static void nobody_reads(void)
 {
 	struct vg_cq q;
@@ -1171,7 +1172,7 @@ static void *turn_on(void *arg)
 	return (void *)(intptr_t)runtime(RUNTIME_ON);
 }
 
-/* The GPU is taken away while the runtime waits for the debugger. */
+/* Unbind the GPU while RUNTIME_ENABLE waits for the debugger. */
 static void unplugged(void)
 {
 	char name[VG_PCI_NAME];
@@ -1191,7 +1192,7 @@ static void unplugged(void)
 	OK(vg_pci_bind(name));
 }
 
-/* The module goes while a process is debugged; neither has a file open. */
+/* Unload the module while a process is debugged; neither process has an open file. */
 static void attach_bare(void *arg)
 {
 	struct target *t = arg;
@@ -1205,14 +1206,14 @@ static void attach_bare(void *arg)
 	tap_await(t->up);
 	ERRNO(0, attach(t->pid, EVERYTHING));
 	vg_close(&vg);
-	/* Who has just ended may hold it for a moment. */
+	/* A process that has just ended may still hold the module. */
 	do
 		r = syscall(SYS_delete_module, "vgpu_kfd", O_NONBLOCK);
 	while (r && (errno == EAGAIN || errno == EBUSY) && vg_now() < deadline);
 	CHECK(!r, "delete_module: %s", strerror(errno));
 	hear();		/* EC_PROCESS_DEVICE_REMOVE */
 	CHECK(!system("modprobe vgpu_kfd"), "modprobe");
-	/* All is new. */
+	/* After the reload no session exists. */
 	OK(vg_open_bare(&vg));
 	all_fail(t->pid, ESRCH, 1);
 	ERRNO(0, attach(t->pid, EVERYTHING));
@@ -1229,13 +1230,13 @@ static void unloaded(void)
 }
 
 /*
- * Chaos. Everybody does a fixed amount of work, and nobody waits for a queue that
- * others take off the hardware: a slow machine only takes longer.
+ * All operations at once. Each thread does a fixed amount of work, and none waits for a
+ * queue that another thread suspends: a slow machine only takes longer.
  */
 
 static int chaos_rounds;
 
-/* Answers as well. Its last act ends the session: then nobody waits any more. */
+/* Answers as well. The last call ends the session, so that no call waits for an answer. */
 static void *debug_loop(void *arg)
 {
 	struct kfd_ioctl_dbg_trap_query_debug_event_args ev;
@@ -1319,7 +1320,7 @@ static void killed(void)
 	race_kill(gpu, chaos, tap_rounds(5, 200));
 }
 
-/* Anything at all, to a process that has a session. */
+/* Random arguments, for a process that has a session. */
 static void hostile(void)
 {
 	struct kfd_ioctl_dbg_trap_args args;
@@ -1335,7 +1336,7 @@ static void hostile(void)
 		for (k = 0; k < (int)sizeof(args); k++)
 			byte[k] = race_below(4) ? (unsigned char)
 				(race_below(2) ? 0 : race_below(256)) : 0xff;
-		/* What is written through these is not our own data. */
+		/* Make sure that the pointers lead outside this program's data. */
 		args.query_exception_info.info_ptr |= 1ull << 46;
 		args.queue_snapshot.snapshot_buf_ptr |= 1ull << 46;
 		if (race_below(2))

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Events of KFD: what can be waited for, who is woken and by what. What they
- * would catch: wake-ups lost or taken twice, an interrupt that reaches the
- * wrong event or none, waits that never end, a page that can be taken away
- * under the kernel, wrong errno.
+ * Events of KFD: waits, wake-ups and their causes. Catches: wake-ups lost or consumed
+ * twice, an interrupt that sets the wrong event or none, waits that never end, a signal
+ * page that can be freed while the kernel uses it, a wrong errno.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +22,7 @@
 #define PAGE_BYTES	(SLOTS * 8ul)
 #define UNSIGNALED	(~0ull)
 #define FOREVER		(~0u)
-#define SOON		20u	/* ms in which nothing is to happen */
+#define SOON		20u	/* time in ms in which nothing must happen */
 #define EVENTS_OFFSET	(1ull << 63)
 
 static struct vg vg;
@@ -37,8 +36,8 @@ static void start(void)
 
 /**
  * struct ev - an event
- * @id: KFD's
- * @slot: in the page, of signals
+ * @id: event ID of KFD
+ * @slot: slot in the page, for signal events
  */
 struct ev {
 	uint32_t id, slot;
@@ -92,7 +91,7 @@ static int destroy(struct ev ev)
 	return vg_ioctl(&vg, AMDKFD_IOC_DESTROY_EVENT, &args);
 }
 
-/* 0, with *result, or -errno. */
+/* Return 0 and *result, or -errno. */
 static int wait_on(struct kfd_event_data *data, uint32_t n, bool all,
 		   uint32_t ms, uint32_t *result)
 {
@@ -109,7 +108,7 @@ static int wait_on(struct kfd_event_data *data, uint32_t n, bool all,
 	return r;
 }
 
-/* Has it happened within @ms? */
+/* Whether the event is set within @ms. */
 static bool happens(struct ev ev, uint32_t ms)
 {
 	struct kfd_event_data data = { .event_id = ev.id };
@@ -163,7 +162,7 @@ static void any_all(void)
 	ERRNO(0, set(ev[1]));
 	ERRNO(0, wait_on(data, 3, true, SOON, &result));
 	CHECK(result == KFD_IOC_WAIT_RESULT_TIMEOUT, "result %u", result);
-	/* The one that had happened was taken by that wait. */
+	/* The first wait consumed the event that was set. */
 	ERRNO(0, set(ev[2]));
 	ERRNO(0, wait_on(data, 3, false, FOREVER, &result));
 	CHECK(result == KFD_IOC_WAIT_RESULT_COMPLETE, "result %u", result);
@@ -177,7 +176,7 @@ static void any_all(void)
 	CHECK(result == KFD_IOC_WAIT_RESULT_COMPLETE, "result %u", result);
 }
 
-/* A wait with an age ends at once if the event has happened since. */
+/* A wait with an age returns at once if the event was set since. */
 static void ages(void)
 {
 	struct kfd_event_data data = { 0 };
@@ -192,7 +191,7 @@ static void ages(void)
 	CHECK(result == KFD_IOC_WAIT_RESULT_TIMEOUT, "result %u", result);
 	ERRNO(0, set(ev));
 	CHECK(happens(ev, 0), "it has not happened");
-	/* Somebody else has taken it: the age tells all the same. */
+	/* Another wait has consumed the event; its age has changed nevertheless. */
 	ERRNO(0, wait_on(&data, 1, true, FOREVER, &result));
 	CHECK(result == KFD_IOC_WAIT_RESULT_COMPLETE, "result %u", result);
 	CHECK(data.signal_event_data.last_event_age == 2, "age %lu",
@@ -202,7 +201,7 @@ static void ages(void)
 }
 
 /**
- * struct waiter - a thread that waits
+ * struct waiter - a thread that waits for an event
  */
 struct waiter {
 	pthread_t thread;
@@ -226,7 +225,7 @@ static void waiter_start(struct waiter *w, struct ev ev)
 	CHECK(!pthread_create(&w->thread, NULL, waiter_run, w), "no thread");
 }
 
-/* Two threads pass a token; none may be lost or doubled. */
+/* Two threads pass a token. Catches: a wake-up lost or doubled. */
 static void *pong(void *arg)
 {
 	const struct ev *ev = arg;
@@ -258,7 +257,7 @@ static void ping_pong(void)
 	CHECK(!happens(ev[0], 0) && !happens(ev[1], 0), "a token too many");
 }
 
-/* Whoever waits for an event that goes is told so. */
+/* Destroy an event with waiters: each wait fails. */
 static void destroyed(void)
 {
 	struct waiter w[4];
@@ -273,7 +272,7 @@ static void destroyed(void)
 	ERRNO(0, destroy(ev));
 	for (i = 0; i < 4; i++) {
 		pthread_join(w[i].thread, NULL);
-		/* -EINVAL: it came too late. */
+		/* -EINVAL: the wait began after the event was destroyed. */
 		CHECK(w[i].r == -EIO || w[i].r == -EINVAL, "%d", w[i].r);
 		CHECK(w[i].result == KFD_IOC_WAIT_RESULT_FAIL, "result %u",
 		      w[i].result);
@@ -288,7 +287,7 @@ static void on_signal(int n)
 	signals++;
 }
 
-/* A signal handler runs, and the wait goes on for what is left of its time. */
+/* A signal handler runs, and the wait continues for the rest of its time. */
 static void interrupted(void)
 {
 	struct sigaction action = {
@@ -319,7 +318,7 @@ static void interrupted(void)
 	CHECK(vg_now() - begin >= 3 * SOON * 1000000ull, "too short a wait");
 }
 
-/* GTT memory as the signal page. */
+/* Use GTT memory as the signal page. */
 static void page_create(struct vg_bo *page, struct ev *first)
 {
 	uint32_t i;
@@ -331,7 +330,7 @@ static void page_create(struct vg_bo *page, struct ev *first)
 		CHECK(((uint64_t *)page->cpu)[i] == UNSIGNALED, "slot %u", i);
 }
 
-/* What ROCr does: a value into the slot, and a TRAP with @context. */
+/* As ROCr: write a value into the slot, and emit a TRAP with @context. */
 static void emit_signal(struct vg_queue *q, const struct vg_bo *page,
 			struct ev ev, uint32_t context)
 {
@@ -345,7 +344,7 @@ static void emit_signal(struct vg_queue *q, const struct vg_bo *page,
 	p[1] = context;
 }
 
-/* By each engine: its interrupts are the right client's. */
+/* Signal by each engine. Catches: an interrupt routed to another client than its engine's. */
 enum { ENGINES = 5 };
 
 static void by_gpu(void)
@@ -364,7 +363,7 @@ static void by_gpu(void)
 				      KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID, i,
 				      &q[i]));
 	for (round = 0; round < 64; round++) {
-		/* By its id; by none; by that of another; by nonsense. */
+		/* Context: the event's id; none; that of another event; none that exists. */
 		const uint32_t context[] = {
 			ev[round].id, 0, ev[(round + 1) % 64].id, 0xabcdef,
 		};
@@ -380,7 +379,7 @@ static void by_gpu(void)
 			CHECK(!happens(ev[i], 0), "round %u: event %u, too",
 			      round, i);
 	}
-	/* A storm: the ones that matter are still told. */
+	/* Many interrupts at once: every event is still set. */
 	for (i = 0; i < 2000; i++)
 		emit_signal(&q[0], &page, ev[i % 64], i % 3 ? ev[i % 64].id : 0);
 	vg_queue_submit(&q[0]);
@@ -391,7 +390,7 @@ static void by_gpu(void)
 		OK(vg_queue_destroy(&q[i]));
 }
 
-/* The page is the kernel's as long as the process lives. */
+/* The signal page cannot be freed while the process lives. */
 static void page_rules(void)
 {
 	struct kfd_ioctl_free_memory_of_gpu_args args;
@@ -411,7 +410,7 @@ static void page_rules(void)
 	ERRNO(EPERM, vg_ioctl(&vg, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &args));
 	OK(vg_bo_unmap_gpu(&page));
 	ERRNO(EPERM, vg_ioctl(&vg, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &args));
-	/* There is no page of the kernel's to map. */
+	/* The kernel has no page of its own to map. */
 	CHECK(mmap(NULL, PAGE_BYTES, PROT_READ, MAP_SHARED, vg.kfd,
 		   (off_t)EVENTS_OFFSET) == MAP_FAILED && errno == EINVAL,
 	      "mmap of the event page: %m");
@@ -429,15 +428,15 @@ static void import_page(void *arg)
 	in.gpu_id = gpu->gpu_id;
 	ERRNO(0, vg_ioctl(&vg, AMDKFD_IOC_IMPORT_DMABUF, &in));
 	ERRNO(EINVAL, create(KFD_IOC_EVENT_SIGNAL, true, in.handle, &ev));
-	/* That was no page: the kernel's will do. */
+	/* The imported BO is no signal page: the kernel's own page is used. */
 	ERRNO(0, create(KFD_IOC_EVENT_SIGNAL, true, 0, &ev));
 	ERRNO(0, set(ev));
 	CHECK(happens(ev, 0), "it has not happened");
 }
 
 /*
- * Catches: a signal page that another process has, too. The slots of one are
- * written over by the other, and when one ends the kernel's mapping of both goes.
+ * Catches: a signal page shared with another process. Each process would overwrite the
+ * slots of the other, and the end of one would remove the kernel's mapping for both.
  */
 static void foreign_page(void)
 {
@@ -460,7 +459,7 @@ static void foreign_page(void)
 	OK(vg_queue_destroy(&q));
 }
 
-/* The page that the kernel has if user space brings none. */
+/* The page that the kernel allocates if user space passes none. */
 static void kernel_page(void)
 {
 	uint64_t *slots;
@@ -512,7 +511,7 @@ static void limits(void)
 	ERRNO(EINVAL, set(ev));
 }
 
-/* A fault that nobody repairs is told with its address. */
+/* An unrepaired fault sets an event with the fault's address. */
 static void memory_exception(void)
 {
 	struct kfd_event_data data = { 0 };
@@ -552,7 +551,7 @@ static void wait_and_die(void)
 	raise(SIGKILL);
 }
 
-/* Killed while a thread waits. */
+/* Kill the process while a thread waits. */
 static void killed(void)
 {
 	int i, status;
@@ -568,7 +567,7 @@ static void killed(void)
 	}
 }
 
-/* The GPU goes while a thread waits: it is told, and the removal ends. */
+/* Unbind the GPU while a thread waits: the wait fails, and the unbind ends. */
 static void taken_away(void)
 {
 	char name[VG_PCI_NAME];

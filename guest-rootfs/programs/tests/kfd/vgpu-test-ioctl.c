@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The answers of /dev/kfd to wrong arguments: the errno that amdgpu gives,
- * and nothing left behind. What each case would catch: a check that is
- * missing, made too late, or answered with another number.
+ * Errors of /dev/kfd for wrong arguments: the errno that amdgpu returns, and no side
+ * effect. Catches: a check that is missing, made too late, or has another errno.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -16,7 +15,7 @@
 
 #include "tap.h"
 
-#define ENOTSUPP	524	/* the kernel's own; amdgpu lets it out */
+#define ENOTSUPP	524	/* internal to the kernel, but amdgpu returns it */
 #define BAD_GPU		0xdeadu
 #define KERNEL_VA	0xffff888000000000ull
 
@@ -40,13 +39,13 @@ static void unknown_ioctls(void)
 	ERRNO(ENOTTY, tap_ioctl(vg.kfd, _IOWR('K', 0x7f, char[8]), buf));
 	ERRNO(ENOTTY, tap_ioctl(vg.kfd, _IOWR('K', 0x84, char[8]), buf));
 	ERRNO(ENOTTY, tap_ioctl(vg.kfd, _IOWR('F', 0x85, char[8]), buf));
-	/* PC sampling: known, and not on this GPU. */
+	/* PC sampling: not supported by this GPU. */
 	ERRNO(EOPNOTSUPP, tap_ioctl(vg.kfd, _IOWR('K', 0x85, char[40]), buf));
 	ERRNO(EFAULT, tap_ioctl(vg.kfd, AMDKFD_IOC_SET_XNACK_MODE, (void *)8));
 	ERRNO(EFAULT, tap_ioctl(vg.kfd, AMDKFD_IOC_GET_VERSION, NULL));
 }
 
-/* A smaller structure of an older user space: the rest is taken as zero. */
+/* A smaller structure of an older user space: the kernel takes the rest as zero. */
 static void short_structures(void)
 {
 	struct { uint32_t major; } v = { 0 };
@@ -55,7 +54,7 @@ static void short_structures(void)
 	tap_open(&vg, -1);
 	ERRNO(0, tap_ioctl(vg.kfd, _IOR('K', 0x01, v), &v));
 	CHECK(v.major == 1, "major %u", v.major);
-	/* No more of it is written than the caller's size says. */
+	/* The kernel writes only the caller's size. */
 	uint32_t guard[4] = { 0, 0x1234, 0x1234, 0x1234 };
 
 	ERRNO(0, tap_ioctl(vg.kfd, _IOR('K', 0x01, uint32_t), guard));
@@ -67,7 +66,7 @@ static void on_alarm(int sig)
 	(void)sig;
 }
 
-/* Opens under a storm of signals, then in peace. Exit status: was EINTR. */
+/* Open KFD under a storm of signals, then without. Exit status: 1 after EINTR. */
 static void interrupted_child(int interval)
 {
 	struct itimerval storm = { { 0, interval }, { 0, interval } };
@@ -87,8 +86,8 @@ static void interrupted_child(int interval)
 }
 
 /*
- * Making the process may be interrupted: all or nothing. Catches: references
- * put twice on the way back, which the debug kernel sees.
+ * An interrupted open() creates the whole process or none. Catches: references put
+ * twice in the error path, which the debug kernel detects.
  */
 static void interrupted_open(void)
 {
@@ -145,7 +144,7 @@ static void acquire_vm(void)
 	args.gpu_id = BAD_GPU;
 	ERRNO(EINVAL, tap_ioctl(vg.kfd, AMDKFD_IOC_ACQUIRE_VM, &args));
 	OK(vg_acquire_vm(&vg, gpu));
-	/* Again with the same file is what ROCr does. */
+	/* ROCr acquires the VM again with the same file. */
 	OK(vg_acquire_vm(&vg, gpu));
 	snprintf(path, sizeof(path), "/dev/dri/renderD%d", gpu->minor);
 	other = open(path, O_RDWR | O_CLOEXEC);
@@ -248,7 +247,7 @@ static void create_queue(void)
 	BAD(EFAULT, ring_base_address, KERNEL_VA);
 	BAD(EFAULT, read_pointer_address, KERNEL_VA);
 	BAD(EFAULT, write_pointer_address, KERNEL_VA);
-	BAD(EINVAL, ring_base_address, 0x10000);	/* nothing there */
+	BAD(EINVAL, ring_base_address, 0x10000);	/* no BO there */
 	BAD(EINVAL, read_pointer_address, 0x10000);
 	BAD(EINVAL, write_pointer_address, 0x10000);
 	BAD(EINVAL, gpu_id, BAD_GPU);
@@ -269,7 +268,7 @@ static void destroy_queue(void)
 	ERRNO(EINVAL, tap_ioctl(vg.kfd, AMDKFD_IOC_DESTROY_QUEUE, &args));
 	OK(vg_queue_create(&vg, &vg.gpu[0], 4096, &q));
 	args.queue_id = q.id;
-	/* Its buffers cannot be taken away under it. */
+	/* Buffers of a queue cannot be unmapped. */
 	ERRNO(EBUSY, vg_bo_unmap_gpu(&q.ring));
 	ERRNO(EBUSY, vg_bo_unmap_gpu(&q.ptrs));
 	OK(vg_copy(&q, (char *)q.ptrs.cpu + 2048, q.ptrs.cpu, 4));
@@ -301,7 +300,7 @@ static void clock_and_memory(void)
 	struct vg vg;
 
 	tap_open(&vg, -1);
-	/* No GPU: amdgpu answers with the CPU's clocks. */
+	/* Without a GPU amdgpu returns the CPU's clocks. */
 	ERRNO(0, tap_ioctl(vg.kfd, AMDKFD_IOC_GET_CLOCK_COUNTERS, &clk));
 	CHECK(!clk.gpu_clock_counter && clk.cpu_clock_counter &&
 	      clk.system_clock_freq == 1000000000, "clocks without a GPU");
@@ -351,7 +350,7 @@ static void svm(void)
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, 7, 1, 1, gran, 9));
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, SET, 1, 1, 99, 0));
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, GET, 1, 1, 99, 0));
-	/* More attributes than the structure has room for. */
+	/* More attributes than the structure has space for. */
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, SET, 2, 1, gran, 9));
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, SET, 0xffffffff, 1, gran, 9));
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, SET, 1, 1,
@@ -361,10 +360,10 @@ static void svm(void)
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, GET, 1, 1,
 			      KFD_IOCTL_SVM_ATTR_ACCESS, BAD_GPU));
 	ERRNO(EFAULT, try_svm(&vg, 0x10000, VG_PAGE, SET, 1, 1, gran, 9));
-	/* Partly no memory: the page behind the mapping was never mapped. */
+	/* The range extends past the mapping. */
 	munmap((void *)(va + 8 * VG_PAGE), 8 * VG_PAGE);
 	ERRNO(EFAULT, try_svm(&vg, va, 9 * VG_PAGE, SET, 1, 1, gran, 9));
-	/* The end of the range is not an address. */
+	/* The end of the range is not a valid address. */
 	int r = try_svm(&vg, va, -va, SET, 1, 1, gran, 9);
 
 	CHECK(r == -EFAULT || r == -EOVERFLOW || r == -EINVAL,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RUNTIME_ENABLE of a process that nobody debugs. What they would catch: a state
- * that outlives its process, is lost, or is changed by two threads at once; an
- * exception of a queue that the runtime does not hear of; wrong errno.
+ * RUNTIME_ENABLE of a process without a debugger. Catches: a state that outlives its
+ * process, is lost, or is changed by two threads at once; a queue exception that does
+ * not reach the runtime; a wrong errno.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -56,14 +56,14 @@ static void on_and_off(void)
 		ERRNO(EINVAL, runtime(1u << i));
 		ERRNO(EINVAL, runtime(ENABLE | 1u << i));
 	}
-	/* A structure without its end is one with zeros there. */
+	/* A shorter structure: the kernel takes the rest as zero. */
 	ERRNO(0, tap_ioctl(vg.kfd, _IOC(_IOC_READ | _IOC_WRITE, 'K', 0x25, 8),
 			   &args));
 	ERRNO(EFAULT, tap_ioctl(vg.kfd, AMDKFD_IOC_RUNTIME_ENABLE, (void *)8));
 	ERRNO(0, runtime(ENABLE));
 }
 
-/* Queues come after the runtime, and may be there when it goes. */
+/* The runtime must be enabled before the first queue, and can be disabled with queues. */
 static void with_queues(void)
 {
 	struct vg_queue q;
@@ -86,7 +86,7 @@ static void with_queues(void)
 static void fresh(void *arg)
 {
 	(void)arg;
-	/* The parent's file, then one of its own. */
+	/* First the parent's file, then an own one. */
 	ERRNO(EBADF, runtime(ENABLE));
 	start();
 	ERRNO(0, runtime(ENABLE));
@@ -109,7 +109,7 @@ static struct {
 	int on, busy;
 } raced[THREADS];
 
-/* Nobody turns on what is on already: each who did is who turns it off. */
+/* RUNTIME_ENABLE succeeds for one thread at a time, which then disables the runtime. */
 static volatile int owners;
 
 static void *race_on(void *arg)
@@ -153,7 +153,7 @@ static void races(void)
 	ERRNO(0, runtime(ENABLE));
 }
 
-/* A bad packet is told in the save area, as ROCr waits for it. */
+/* A bad packet is reported in the save area, where ROCr waits for it. */
 static void tell_runtime(void)
 {
 	struct kfd_ioctl_create_event_args ev = {
@@ -188,7 +188,7 @@ static void tell_runtime(void)
 	data.event_id = ev.event_id;
 	OK(vg_ioctl(&vg, AMDKFD_IOC_WAIT_EVENTS, &wait));
 	CHECK(wait.wait_result == KFD_IOC_WAIT_RESULT_COMPLETE,
-	      "the runtime does not hear of it");
+	      "the runtime's event is not set");
 	CHECK(payload == want, "payload 0x%lx, should be 0x%lx", payload,
 	      want);
 	OK(vg_cq_destroy(&q));

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * SMI events: what a watcher is told of faults, migrations, evictions and
- * resets. What they would catch: an event that is missing, told twice, or of
- * something that did not happen, half a line, another process's events in the
- * hands of who may not see them, a watcher that outlives its GPU.
+ * SMI events of faults, migrations, evictions and resets. Catches: an event that is
+ * missing, reported twice, or without a cause, half a line, another process's events
+ * shown without permission, an event file that outlives its GPU.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -43,8 +42,8 @@ static long long boot_ns(void)
 /**
  * struct watch - an open file of events
  * @fd: file
- * @text: what was read and not yet parsed
- * @len: its bytes
+ * @text: bytes that are read and not yet parsed
+ * @len: number of these bytes
  */
 struct watch {
 	int fd;
@@ -52,7 +51,7 @@ struct watch {
 	size_t len;
 };
 
-/* 0 or -errno. */
+/* Open an event file: 0 or -errno. */
 static int watch_open(struct watch *w, uint32_t gpu_id)
 {
 	struct kfd_ioctl_smi_events_args args = { .gpuid = gpu_id };
@@ -74,7 +73,7 @@ static void watch_start(struct watch *w, uint64_t mask)
 	watch_mask(w, mask);
 }
 
-/* Reads what there is. 0 or -errno. */
+/* Read all available bytes: 0 or -errno. */
 static int watch_fill(struct watch *w)
 {
 	ssize_t n = read(w->fd, w->text + w->len, sizeof(w->text) - w->len - 1);
@@ -86,7 +85,7 @@ static int watch_fill(struct watch *w)
 	return 0;
 }
 
-/* The next line, without its end, into @line. False if there is none. */
+/* Store the next line in @line, without its end. False: no line. */
 static bool watch_line(struct watch *w, char line[KFD_SMI_EVENT_MSG_SIZE])
 {
 	char *end = memchr(w->text, '\n', w->len);
@@ -107,7 +106,7 @@ static bool watch_line(struct watch *w, char line[KFD_SMI_EVENT_MSG_SIZE])
 	return true;
 }
 
-/* Waits for the next line. */
+/* Wait for the next line. */
 static void watch_wait(struct watch *w, char line[KFD_SMI_EVENT_MSG_SIZE])
 {
 	struct pollfd p = { .fd = w->fd, .events = POLLIN };
@@ -115,11 +114,11 @@ static void watch_wait(struct watch *w, char line[KFD_SMI_EVENT_MSG_SIZE])
 	if (watch_line(w, line))
 		return;
 	CHECK(poll(&p, 1, VG_TIMEOUT_MS) == 1 && p.revents == POLLIN,
-	      "nothing is told");
+	      "no event");
 	CHECK(watch_line(w, line), "POLLIN, but nothing is to be read");
 }
 
-/* A line of a migration. */
+/* A parsed line of a migration. */
 struct move {
 	unsigned int event, from, to, trigger;
 	int pid;
@@ -147,8 +146,8 @@ static void parse_move(const char *line, struct move *m)
 }
 
 /*
- * Pairs of beginning and end that cover @npages pages from @p on in order, and
- * then nothing.
+ * The next lines must be pairs of start and end that cover @npages pages from @p on in
+ * order; no line follows.
  */
 static void expect_moves(struct watch *w, const void *p, uint64_t npages,
 			 uint32_t from, uint32_t to, unsigned int trigger)
@@ -158,7 +157,7 @@ static void expect_moves(struct watch *w, const void *p, uint64_t npages,
 	struct move a, b;
 
 	while (page < end) {
-		CHECK(watch_line(w, line), "%lu pages are not told",
+		CHECK(watch_line(w, line), "no event for %lu pages",
 		      end - page);
 		parse_move(line, &a);
 		CHECK(a.event == KFD_SMI_EVENT_MIGRATE_START && a.page == page &&
@@ -192,7 +191,7 @@ static void bad_input(void)
 	ERRNO(EAGAIN, watch_fill(&w));
 	CHECK(write(w.fd, "1234567", 7) < 0 && errno == EFAULT, "seven bytes");
 	CHECK(write(w.fd, nowhere, 8) < 0 && errno == EFAULT, "bad address");
-	/* Without a mask nothing is told. */
+	/* With an empty mask no event is reported. */
 	p = tap_anon(VG_MIB);
 	OK(vg_svm_prefetch(&vg, p, VG_MIB, gpu->gpu_id));
 	ERRNO(EAGAIN, watch_fill(&w));
@@ -217,7 +216,7 @@ static void migrations(void)
 	OK(vg_svm_prefetch(&vg, p, size, gpu->gpu_id));
 	expect_moves(&w, p, size / VG_PAGE, 0, gpu->gpu_id,
 		     KFD_MIGRATE_TRIGGER_PREFETCH);
-	/* That it was there already is found out later. */
+	/* The pages are in VRAM already, which the driver finds after the start event. */
 	OK(vg_svm_prefetch(&vg, p, size, gpu->gpu_id));
 	expect_moves(&w, p, size / VG_PAGE, 0, gpu->gpu_id,
 		     KFD_MIGRATE_TRIGGER_PREFETCH);
@@ -226,9 +225,9 @@ static void migrations(void)
 		     KFD_MIGRATE_TRIGGER_PREFETCH);
 	OK(vg_svm_prefetch(&vg, p, VG_PAGE, gpu->gpu_id));
 	expect_moves(&w, p, 1, 0, gpu->gpu_id, KFD_MIGRATE_TRIGGER_PREFETCH);
-	/* The CPU's touch brings the granule back, whatever there is of it. */
+	/* A CPU fault migrates back the granule, or the part of it in VRAM. */
 	OK(vg_pattern_check(p, VG_PAGE, SEED, 0));
-	CHECK(watch_line(&w, line), "the CPU's touch is not told");
+	CHECK(watch_line(&w, line), "no event for the CPU's fault");
 	parse_move(line, &m);
 	CHECK(m.event == KFD_SMI_EVENT_MIGRATE_START &&
 	      m.page == (uintptr_t)p / VG_PAGE && m.from == gpu->gpu_id &&
@@ -239,7 +238,7 @@ static void migrations(void)
 	OK(vg_pattern_check(p, size, SEED, 0));
 }
 
-/* Each fault has a beginning and an end; *@moved counts those with a move. */
+/* Count faults, each with a start and an end; *@moved counts those that migrated. */
 static unsigned int faults_of(struct watch *w, const char *p, uint64_t size,
 			      unsigned int *moved)
 {
@@ -284,14 +283,14 @@ static void faults(void)
 	src = tap_anon(size);
 	dst = tap_anon(size);
 	vg_pattern_fill(src, size, SEED, 0);
-	/* Else it would go to who faults. */
+	/* Without this the memory would migrate to the GPU that faults. */
 	OK(vg_svm_set1(&vg, src, size, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, 0));
 	watch_start(&w, BIT_OF(PAGE_FAULT_START) | BIT_OF(PAGE_FAULT_END));
 	OK(vg_copy(&q, dst, src, size));
 	CHECK(faults_of(&w, src, size, &moved) && !moved,
 	      "faults of the source: %u moved", moved);
 	OK(vg_copy(&q, dst, src, size));
-	CHECK(!faults_of(&w, dst, size, &moved), "a fault is told twice");
+	CHECK(!faults_of(&w, dst, size, &moved), "a second fault event");
 	OK(vg_pattern_check(dst, size, SEED, 0));
 
 	vg_unmap_anon(dst, size);
@@ -304,7 +303,7 @@ static void faults(void)
 	OK(vg_pattern_check(dst, size, SEED, 0));
 }
 
-/* The next line is of @event and says @rest behind time and process. */
+/* The next line must be of @event, with @rest after time and process. */
 static void expect_text(struct watch *w, unsigned int event, const char *rest)
 {
 	char line[KFD_SMI_EVENT_MSG_SIZE];
@@ -344,7 +343,7 @@ static void evictions(void)
 	expect_text(&w, KFD_SMI_EVENT_UNMAP_FROM_GPU, unmap);
 	expect_text(&w, KFD_SMI_EVENT_QUEUE_RESTORE, on);
 
-	/* munmap needs no queue to stop. */
+	/* munmap does not evict queues. */
 	CHECK(!munmap(p + size / 2, size / 2), "munmap");
 	snprintf(unmap, sizeof(unmap), "@%lx(%lx) %x %d",
 		 ((uintptr_t)p + size / 2) / VG_PAGE, size / 2 / VG_PAGE,
@@ -382,7 +381,7 @@ static void child_prefetches(void *arg)
 	OK(vg_svm_prefetch(&vg, p, VG_PAGE, gpu->gpu_id));
 }
 
-/* Its own events, but not those of its parent. */
+/* An unprivileged child sees its own events, but not those of its parent. */
 static void child_nobody(void *arg)
 {
 	int *pipes = arg;
@@ -419,9 +418,9 @@ static void whose(void)
 	watch_start(&all, BIT_OF(MIGRATE_START) | BIT_OF(ALL_PROCESS));
 	tap_in_child(child_prefetches, NULL);
 	ERRNO(EAGAIN, watch_fill(&own));
-	CHECK(watch_line(&all, line), "the child's is not told");
+	CHECK(watch_line(&all, line), "no event of the child");
 	parse_move(line, &m);
-	CHECK(m.pid != getpid(), "told as mine: \"%s\"", line);
+	CHECK(m.pid != getpid(), "the child's event has the parent's pid: \"%s\"", line);
 
 	CHECK(!pipe(to_me) && !pipe(to_child), "pipe");
 	pid = fork();
@@ -436,7 +435,7 @@ static void whose(void)
 	CHECK(read(to_me[0], &c, 1) == 1, "the child has ended");
 	p = tap_anon(VG_PAGE);
 	OK(vg_svm_prefetch(&vg, p, VG_PAGE, gpu->gpu_id));
-	CHECK(watch_line(&own, line), "mine is not told");
+	CHECK(watch_line(&own, line), "no event of the parent");
 	CHECK(write(to_child[1], "g", 1) == 1, "write");
 	CHECK(waitpid(pid, &status, 0) == pid && !status,
 	      "the child ended with status 0x%x", status);
@@ -471,7 +470,7 @@ static void resets(void)
 	CHECK(!watch_line(&w, line), "one more: \"%s\"", line);
 }
 
-/* A watcher that does not read loses lines, but no part of one. */
+/* A reader that is too slow loses whole lines, never a part of one. */
 static void overflow(void)
 {
 	char line[KFD_SMI_EVENT_MSG_SIZE];
@@ -496,7 +495,7 @@ static void overflow(void)
 	expect_moves(&w, p, 1, 0, gpu->gpu_id, KFD_MIGRATE_TRIGGER_PREFETCH);
 }
 
-/* The GPU is taken away: what was told is read, then it is over. */
+/* Unbind the GPU: pending events can be read, then the file reports POLLHUP. */
 static void gpu_goes(void)
 {
 	char name[VG_PCI_NAME], line[KFD_SMI_EVENT_MSG_SIZE];
@@ -513,7 +512,7 @@ static void gpu_goes(void)
 	p.fd = w.fd;
 	CHECK(poll(&p, 1, VG_TIMEOUT_MS) == 1 &&
 	      p.revents == (POLLIN | POLLHUP), "0x%x", p.revents);
-	CHECK(watch_line(&w, line), "what was told is lost");
+	CHECK(watch_line(&w, line), "a pending event is lost");
 	CHECK(poll(&p, 1, VG_TIMEOUT_MS) == 1 && p.revents == POLLHUP, "0x%x",
 	      p.revents);
 	ERRNO(ENODEV, watch_fill(&w));
