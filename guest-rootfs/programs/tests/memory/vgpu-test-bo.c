@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Buffers: sizes and domains, coherence between CPU and engine, mappings,
- * and that nothing is lost. What they would catch: wrong page tables for odd
- * sizes, stale TLB entries after unmap, memory that is not cleared, leaks.
+ * BOs: sizes and domains, coherence between CPU and engine, mappings, leaks. Catches:
+ * wrong page tables for odd sizes, stale TLB entries after unmap, memory that is not
+ * cleared, leaks.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -27,7 +27,7 @@ static void start(void)
 	OK(vg_queue_create(&vg, gpu, 16 * VG_KIB, &q));
 }
 
-/* One BO of @size: zero at first, CPU writes seen by the engine and back. */
+/* Test a BO of @size: zero at first; the engine reads what the CPU wrote, and the reverse. */
 static void one_size(uint64_t size, uint32_t flags)
 {
 	struct vg_bo bo = { 0 }, other = { 0 };
@@ -72,7 +72,7 @@ static void sizes_gtt(void)
 	all_sizes(VG_GTT);
 }
 
-/* A size that is no multiple of the page is rounded up. */
+/* A size that is no multiple of the page size is rounded up. */
 static void odd_size(void)
 {
 	struct kfd_ioctl_alloc_memory_of_gpu_args args = {
@@ -94,7 +94,7 @@ static void odd_size(void)
 	OK(vg_queue_destroy(&q));
 }
 
-/* Byte-granular copies within and across pages and 2 MiB. */
+/* Copies of any byte alignment, within and across pages and 2 MiB. */
 static void unaligned_copies(void)
 {
 	static const struct { uint64_t dst, src, n; } c[] = {
@@ -126,7 +126,7 @@ static void unaligned_copies(void)
 	OK(vg_queue_destroy(&q));
 }
 
-/* CPU and engine take turns on the same words: no side has stale data. */
+/* CPU and engine write the same words in turn. Catches: stale data on either side. */
 static void ping_pong(void)
 {
 	struct vg_bo vram = { 0 }, gtt = { 0 };
@@ -160,7 +160,7 @@ static void on_segv(int sig)
 	siglongjmp(segv, sig);
 }
 
-/* PROT_NONE maps (ROCm does so for invisible VRAM) and gives no access. */
+/* A PROT_NONE mapping succeeds (ROCm uses it for invisible VRAM) and gives no access. */
 static void prot_none(void)
 {
 	struct vg_bo bo = { 0 };
@@ -208,8 +208,8 @@ static void two_cpu_mappings(void)
 }
 
 /*
- * Another BO takes over a GPU address: a stale TLB or page table entry would
- * still lead to the first.
+ * Another BO is mapped at a GPU address in use before. Catches: a stale TLB or page
+ * table entry, which leads to the first BO.
  */
 static void address_reuse(void)
 {
@@ -246,7 +246,7 @@ static void address_reuse(void)
 	OK(vg_queue_destroy(&q));
 }
 
-/* What one process leaves in memory, the next never sees. */
+/* Catches: memory that shows the contents of an earlier process. */
 static void secrets(void *arg)
 {
 	struct vg_bo vram = { 0 }, gtt = { 0 };
@@ -271,8 +271,8 @@ static void cleared(void)
 }
 
 /*
- * Many BOs of many sizes, freed in another order. The page tables of the first
- * round stay; the second needs no more.
+ * Many BOs of many sizes, freed in another order. The page tables of the first round
+ * stay allocated; the second round needs no more.
  */
 static void many(void)
 {
@@ -306,7 +306,7 @@ static void many(void)
 	OK(vg_queue_destroy(&q));
 }
 
-/* Usage goes up by what is allocated, in the right domain. */
+/* Memory usage grows by the allocated size, in the right domain. */
 static void usage(void)
 {
 	struct vg_mem_info now;
@@ -324,7 +324,7 @@ static void usage(void)
 	      "GTT used went from %lu to %lu", base.gtt_used, now.gtt_used);
 }
 
-/* BOs, mapped and unmapped, that their process just drops by exiting. */
+/* The process exits without unmapping or freeing its BOs. */
 static void drop(void *arg)
 {
 	struct vg_bo bo[6] = { 0 };
@@ -355,7 +355,7 @@ static void dropped(void)
 	OK(vg_mem_settle(&v.gpu[0], &before, VG_TIMEOUT_MS));
 }
 
-/* The doorbell slice as a BO: one page pair, allocated once, mapped. */
+/* The doorbell slice as a BO: its two pages are allocated once, and can be mapped. */
 static void doorbell_bo(void)
 {
 	struct vg_bo bo = { 0 };

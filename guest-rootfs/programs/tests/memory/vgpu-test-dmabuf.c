@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * dma-buf: memory that one device has and another uses. What they would catch:
- * an importer that reads where the exporter's memory was before it moved, an
- * exporter's memory that goes while somebody uses it or that nobody frees,
- * contents lost on the way, sizes and descriptors that are believed.
+ * dma-buf: memory of one device that another uses. Catches: an importer that accesses
+ * the place of memory that has moved, an exporter's memory that is freed while in use
+ * or never, lost contents, sizes and descriptors that are not checked.
  *
- * Run twice (tests.list): with GPUs that do not reach each other's VRAM, so that
- * exported BOs go to GTT, and with such that do.
+ * Run twice (tests.list): with GPUs without peer access, so that exported BOs move to
+ * GTT, and with GPUs that access each other's VRAM.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -27,7 +26,7 @@
 
 static struct vg vg;
 static struct vg_queue q[2];
-static struct vg_bo stage[2];	/* GTT, to look at what an engine read */
+static struct vg_bo stage[2];	/* GTT, for data that an engine reads */
 
 static void start(int gpus)
 {
@@ -85,7 +84,7 @@ static int import_and_map(struct vg_gpu *gpu, int fd, struct vg_bo *bo)
 	return vg_bo_map_gpu(bo);
 }
 
-/* What GPU @i finds at @bo is the pattern of @seed. */
+/* GPU @i must read the pattern of @seed from @bo. */
 static void gpu_check(int i, const struct vg_bo *bo, uint64_t seed)
 {
 	memset(stage[i].cpu, 0x5a, SIZE);
@@ -100,8 +99,8 @@ static void gpu_write(int i, const struct vg_bo *bo, uint64_t seed)
 }
 
 /*
- * The importer reaches the exporter's VRAM, or the BO has left it. What it had
- * there is given back when the copy has ended, not before the ioctl returns.
+ * Without peer access the BO must have left the exporter's VRAM. The VRAM is freed
+ * after the copy, which may be later than the return of the ioctl.
  */
 static void vram_follows(uint64_t before)
 {
@@ -152,7 +151,7 @@ static void gtt_between(void)
 	between(VG_GTT);
 }
 
-/* A child has the same memory, not a copy, and keeps it. */
+/* A child imports the same memory, not a copy, and uses it. */
 static int same_fd;
 
 static void same_child(void *arg)
@@ -179,7 +178,7 @@ static void same_child(void *arg)
 	      "the import takes memory of its own");
 	gpu_check(0, &bo, SEED);
 	gpu_write(0, &bo, SEED + 7);
-	if (getpid() & 1)	/* either way it has to go */
+	if (getpid() & 1)	/* in half of the runs the exit frees it */
 		OK(vg_bo_free(&bo));
 }
 
@@ -195,9 +194,9 @@ static void same_gpu(void)
 		vg_pattern_fill(bo.cpu, SIZE, SEED, 0);
 		ERRNO(0, kfd_export(&bo, &same_fd));
 		OK(vg_mem_info(&vg.gpu[0], &before));
-		/* dma_buf_fd() was asked for CLOEXEC, which is not fork. */
+		/* CLOEXEC of the descriptor does not apply to fork(). */
 		tap_in_child(same_child, NULL);
-		/* The next one measures: what this one had has to be gone. */
+		/* The next round measures usage: wait until this child's memory is free. */
 		OK(vg_mem_settle(&vg.gpu[0], &before, VG_TIMEOUT_MS));
 		OK(vg_pattern_check(bo.cpu, SIZE, SEED + 7, 0));
 		close(same_fd);
@@ -205,7 +204,7 @@ static void same_gpu(void)
 	}
 }
 
-/* Every order in which exporter, descriptor and importer may go. */
+/* Free BO, descriptor and importer in every order. */
 static void orders(void)
 {
 	static const char order[6][4] = {
@@ -241,7 +240,7 @@ static void orders(void)
 	}
 }
 
-/* The render node's side. */
+/* The render node. */
 
 static int gem_create(int file, uint64_t size, uint64_t domains,
 		      uint32_t *handle)
@@ -282,7 +281,10 @@ static void gem_close(int file, uint32_t handle)
 	ERRNO(0, tap_ioctl(file, DRM_IOCTL_GEM_CLOSE, &args));
 }
 
-/* Handles on two GPUs: CPU mappings, and a BO that comes home as itself. */
+/*
+ * Import into another GPU's file: CPU mappings; an import back into the exporter's file
+ * gives the same handle.
+ */
 static void gem_two_gpus(void)
 {
 	uint32_t h, h1, again;
@@ -302,7 +304,10 @@ static void gem_two_gpus(void)
 	OK(vg_pattern_check(p1, SIZE, SEED, 0));
 	vg_pattern_fill(p1, SIZE, SEED + 1, 0);
 	OK(vg_pattern_check(p, SIZE, SEED + 1, 0));
-	/* Exported again it is the first dma-buf; at home it is the BO. */
+	/*
+	 * The export of an import is the first dma-buf; its import by the exporter is
+	 * the original BO.
+	 */
 	back = gem_export(vg.gpu[1].fd, h1);
 	ERRNO(0, gem_import(vg.gpu[0].fd, back, &again));
 	CHECK(again == h, "handle %u came home as %u", h, again);
@@ -312,7 +317,7 @@ static void gem_two_gpus(void)
 	OK(vg_pattern_check(p1, SIZE, SEED + 1, 0));
 	munmap(p, SIZE);
 	munmap(p1, SIZE);
-	/* The handle alone keeps it. */
+	/* The handle alone keeps the memory. */
 	p1 = tap_gem_mmap(vg.gpu[1].fd, h1, SIZE);
 	OK(vg_pattern_check(p1, SIZE, SEED + 1, 0));
 	munmap(p1, SIZE);
@@ -320,8 +325,8 @@ static void gem_two_gpus(void)
 }
 
 /*
- * The exporter's BO moves while it is imported and mapped, its handle and its
- * descriptor closed or not: the importer finds it at its new place.
+ * Move the exporter's BO while it is imported and mapped, with its handle and
+ * descriptor open or closed. Catches: an importer that accesses the old place.
  */
 static void moves(void)
 {
@@ -365,8 +370,8 @@ static void moves(void)
 }
 
 /*
- * Both GPUs copy all the time from a BO of the first one, which is moved under
- * them: their queues stop, and go on where it is then.
+ * Both GPUs copy from a BO of the first GPU while it is moved: the queues are evicted,
+ * and continue with the new place.
  */
 static void moves_under_queues(void)
 {
@@ -378,7 +383,7 @@ static void moves_under_queues(void)
 	OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_VRAM, &bo));
 	vg_pattern_fill(bo.cpu, SIZE, SEED, 0);
 	ERRNO(0, kfd_export(&bo, &fd));
-	/* Where it is not reached in VRAM it moves here, under GPU 0. */
+	/* Without peer access the BO moves here, while GPU 0 uses it. */
 	gpu_check(0, &bo, SEED);
 	OK(import_and_map(&vg.gpu[1], fd, &peer));
 	close(fd);
@@ -404,7 +409,7 @@ static void moves_under_queues(void)
 	OK(vg_bo_free(&peer));
 }
 
-/* Foreign memory @p behind @fd, by the engines of both GPUs. */
+/* Access foreign memory @p of dma-buf @fd by the engines of both GPUs. */
 static void foreign(int fd, char *p)
 {
 	struct vg_bo bo[2] = { 0 };
@@ -417,7 +422,7 @@ static void foreign(int fd, char *p)
 		gpu_write(i, &bo[i], SEED + 10 + i);
 		OK(vg_pattern_check(p, SIZE, SEED + 10 + i, 0));
 	}
-	/* From one to the other. */
+	/* GPU 1 reads what GPU 0 wrote. */
 	gpu_write(0, &bo[0], SEED + 20);
 	gpu_check(1, &bo[1], SEED + 20);
 	close(fd);
@@ -426,7 +431,7 @@ static void foreign(int fd, char *p)
 	OK(vg_bo_free(&bo[1]));
 }
 
-/* SIZE bytes of vgem's memory; returns the CPU's mapping. */
+/* Allocate SIZE bytes of vgem; return the CPU mapping. */
 static char *vgem_create(int vgem, uint32_t *handle)
 {
 	struct drm_mode_create_dumb dumb = {
@@ -459,7 +464,7 @@ static void from_vgem(void)
 	gem_close(vgem, handle);
 }
 
-/* An importer that cannot follow moves: the BO is pinned, in GTT. */
+/* The importer cannot follow moves: the BO is pinned in GTT. */
 static void to_vgem(void)
 {
 	struct vg_mem_info base, now;
@@ -476,12 +481,12 @@ static void to_vgem(void)
 	OK(vg_mem_info(&vg.gpu[0], &base));
 	ERRNO(0, gem_import(vgem, fd, &h));
 	OK(vg_mem_info(&vg.gpu[0], &now));
-	CHECK(now.gtt_used >= base.gtt_used + SIZE, "it is not in GTT");
+	CHECK(now.gtt_used >= base.gtt_used + SIZE, "the BO is not in GTT");
 	tap_evict(&vg.gpu[0], "gtt");
 	OK(vg_mem_info(&vg.gpu[0], &now));
 	CHECK(now.gtt_used >= SIZE, "evicted under its importer: %lu of %lu in GTT", now.gtt_used, base.gtt_used);
 	OK(vg_pattern_check(bo.cpu, SIZE, SEED, 0));
-	/* Usable there, and back in VRAM when vgem has let go. */
+	/* GPUs can use the pinned BO. It returns to VRAM after vgem has released it. */
 	OK(vg_bo_map_gpu(&bo));
 	OK(vg_queue_create(&vg, &vg.gpu[0], 4096, &q[0]));
 	OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_GTT, &stage[0]));
@@ -494,7 +499,7 @@ static void to_vgem(void)
 	OK(vg_mem_info(&vg.gpu[0], &base));
 	OK(vg_bo_map_gpu(&bo));
 	OK(vg_mem_info(&vg.gpu[0], &now));
-	CHECK(now.vram_used >= base.vram_used + SIZE, "it stays in GTT");
+	CHECK(now.vram_used >= base.vram_used + SIZE, "the BO stays in GTT");
 	OK(vg_pattern_check(bo.cpu, SIZE, SEED, 0));
 }
 
@@ -576,7 +581,7 @@ static void bad_input(void)
 	ERRNO(0, kfd_export(&bo, &fd));
 	ERRNO(EINVAL, kfd_import(&unknown, fd, SIZE, &other));
 
-	/* Taken addresses are found out when it is mapped. */
+	/* Addresses in use are detected when the BO is mapped. */
 	OK(vg_bo_map_gpu(&bo));
 	in.gpu_id = vg.gpu[0].gpu_id;
 	in.va_addr = bo.va;
@@ -595,7 +600,7 @@ static void bad_input(void)
 		       &other));
 	ERRNO(EINVAL, kfd_export(&other, &fd));
 
-	/* Memory that belongs to no GPU; on the other node it is an import. */
+	/* KFD imports no memory that belongs to no GPU. */
 	ERRNO(0, gem_create(vg.gpu[0].fd, SIZE, AMDGPU_GEM_DOMAIN_CPU, &h));
 	fd = gem_export(vg.gpu[0].fd, h);
 	ERRNO(EINVAL, dmabuf_info(fd, NULL, &none));
@@ -621,8 +626,8 @@ static int place(int file, uint32_t handle, uint64_t domains)
 }
 
 /*
- * Catches: foreign memory that is placed in VRAM. The way back has no DMA
- * addresses: its pages are copied to, and mapped at, bus address 0.
+ * Catches: foreign memory that is placed in VRAM. A move back would have no DMA
+ * addresses: the driver would copy to, and map, bus address 0.
  */
 static void foreign_placement(void)
 {
@@ -642,12 +647,12 @@ static void foreign_placement(void)
 	ERRNO(EINVAL, place(vg.gpu[0].fd, h, AMDGPU_GEM_DOMAIN_VRAM |
 					     AMDGPU_GEM_DOMAIN_GTT));
 	ERRNO(0, place(vg.gpu[0].fd, h, AMDGPU_GEM_DOMAIN_GTT));
-	/* GEM_VA in the process's address space, there and gone and there. */
+	/* GEM_VA in the process's address space, before and after evictions. */
 	va = (uintptr_t)tap_anon(SIZE);
 	ERRNO(0, vr_gem_va(vg.gpu[0].fd, h, AMDGPU_VA_OP_MAP, VR_MAP_RW, va, 0,
 			   SIZE));
 	OK(vg_mem_info(&vg.gpu[0], &after));
-	CHECK(after.vram_used < before.vram_used + SIZE, "it is in VRAM");
+	CHECK(after.vram_used < before.vram_used + SIZE, "the memory is in VRAM");
 	memset(stage[0].cpu, 0x5a, SIZE);
 	OK(vg_copy(&q[0], stage[0].cpu, (void *)va, SIZE));
 	OK(vg_pattern_check(stage[0].cpu, SIZE, SEED, 0));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * More memory than there is of VRAM. What they would catch: contents lost in
- * a move, usage counters that drift, an eviction that deadlocks or forgets a
- * BO, a process that can push another one's running work out from under it.
+ * VRAM overcommitment. Catches: contents lost in a move, usage counters that drift, an
+ * eviction that deadlocks or skips a BO, BOs evicted while another process's queue uses
+ * them.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static void start(void)
 	OK(vg_mem_info(gpu, &base));
 }
 
-/* A process with a share of VRAM larger than its part. */
+/* A process whose BOs are larger than its share of VRAM. */
 struct owner {
 	pid_t pid;
 	int to, from;
@@ -36,9 +36,9 @@ struct owner {
 enum { CHUNKS = 6 };
 
 /*
- * Fills its BOs, lets go of the GPU, then checks them whenever it is asked:
- * 'c' by CPU, 'e' by the engine after mapping them again; 'q' to end (its
- * siblings keep the pipe open).
+ * Fill the BOs, unmap them from the GPU, then check them on command: 'c' by CPU, 'e' by
+ * the engine after mapping them again; 'q' ends the process (its siblings keep the pipe
+ * open).
  */
 static void owner_main(int index, uint64_t bytes, int in, int out)
 {
@@ -61,7 +61,7 @@ static void owner_main(int index, uint64_t bytes, int in, int out)
 				OK(vg_bo_unmap_cpu(&bo[i]));
 			}
 		} else {
-			/* One BO at a time, and gone from the GPU again. */
+			/* Map one BO at a time, and unmap it again. */
 			OK(vg_queue_create(&vg, gpu, 4096, &q));
 			for (i = 0; i < CHUNKS; i++) {
 				OK(vg_bo_map_gpu(&bo[i]));
@@ -123,7 +123,7 @@ static void owner_end(struct owner *o)
 	      "a process ended with status 0x%x", status);
 }
 
-/* Three processes want 3 x 60 % of VRAM, and take turns. */
+/* Three processes use 60 % of VRAM each, in turn. */
 static void overcommit(void)
 {
 	struct owner o[3];
@@ -152,7 +152,7 @@ static void overcommit(void)
 	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
 }
 
-/* The engine of one process goes on while another one's BOs are moved. */
+/* The queue of one process continues while another process's BOs are moved. */
 static void work_goes_on(void)
 {
 	struct vg_bo a = { 0 }, b = { 0 };
@@ -183,7 +183,7 @@ static void work_goes_on(void)
 		owner_end(&o[i]);
 }
 
-/* Killed while its BOs are being moved: all of it comes back. */
+/* Kill a process while its BOs are moved. Catches: memory that is not freed. */
 static void killed(void)
 {
 	struct owner o[2];
@@ -210,7 +210,7 @@ static void killed(void)
 	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
 }
 
-/* Prefetches of SVM memory when VRAM is nearly full of BOs. */
+/* Prefetch SVM memory while VRAM is nearly full of BOs. */
 static void svm_under_pressure(void)
 {
 	const uint64_t size = 8 * VG_MIB;
@@ -230,7 +230,7 @@ static void svm_under_pressure(void)
 	CHECK(p && dst, "%s", vg_error());
 	for (i = 0; i < 4; i++) {
 		vg_pattern_fill(p, size, SEED + i, 0);
-		/* What does not fit may stay where it is; that is no error. */
+		/* Pages that do not fit stay in system memory: no error. */
 		OK(vg_svm_prefetch(&vg, p, size, gpu->gpu_id));
 		tap_diag("%ld of %lu pages are in VRAM",
 			 vg_pages_in_vram(p, size), size / VG_PAGE);
@@ -242,19 +242,19 @@ static void svm_under_pressure(void)
 	owner_end(&o);
 }
 
-/* Processes that always have work for their queue, in memory of VRAM. */
+/* Processes that always have work for their queue, on memory in VRAM. */
 enum { WORKERS = 4, WORKER_BOS = 3 };
 
 #define WORK_JOBS	3000
 #define WORK_PIECE	(64 * VG_KIB)
 
-/* How many workers are ready, and have had enough; jobs of each. */
+/* Number of ready and of finished workers; jobs of each worker. */
 struct work {
 	uint32_t ready;
 	uint64_t enough, jobs[WORKERS], longest_ns[WORKERS];
 };
 
-/* One job: a piece is filled, and read by a copy. */
+/* Do a job: fill a piece, copy it out, and check the copy. */
 static void worker_job(struct vg_queue *q, struct vg_bo *bo, uint64_t bytes,
 		       void *stage, uint64_t n)
 {
@@ -266,7 +266,7 @@ static void worker_job(struct vg_queue *q, struct vg_bo *bo, uint64_t bytes,
 	OK(vg_fill_check(stage, WORK_PIECE, (uint32_t)n));
 }
 
-/* Works until everybody has done WORK_JOBS. */
+/* Work until all workers have done WORK_JOBS. */
 static void worker_main(struct work *w, int me, uint64_t bytes)
 {
 	struct vg_bo bo[WORKER_BOS] = { 0 }, stage = { 0 };
@@ -295,11 +295,10 @@ static void worker_main(struct work *w, int me, uint64_t bytes)
 }
 
 /*
- * Four processes at work that want 1.5 x VRAM: each gets its work done while
- * the others go on, and between two evictions there are fifty jobs or more
- * (without turns it was 20 to 25, with them 200 and more: a ratio that a slow
- * host does not change). Would catch processes that push each other out all the
- * time, and one that never gets back.
+ * Four processes with queues use 1.5 x VRAM. Each must finish its work while the others
+ * run, and there must be fifty jobs or more between two evictions (20 to 25 without
+ * time slices, 200 and more with them: a slow host does not change the ratio). Catches:
+ * processes that evict each other all the time, and a process that is never restored.
  */
 static void turns(void)
 {
@@ -327,13 +326,13 @@ static void turns(void)
 		all += w->jobs[i];
 	}
 	tap_diag("%lu jobs, %lu evictions of processes", all, evictions);
-	CHECK(evictions, "nobody was evicted");
+	CHECK(evictions, "no process was evicted");
 	CHECK(all >= 50 * evictions, "%lu jobs between two evictions",
 	      all / evictions);
 	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
 }
 
-/* Empties VRAM until it is killed. */
+/* Evict VRAM repeatedly, until killed. */
 static pid_t start_emptying(void)
 {
 	pid_t pid;
@@ -349,10 +348,10 @@ static pid_t start_emptying(void)
 }
 
 /*
- * Memory goes to VRAM piece by piece, each a BO that is made and then pinned,
- * while somebody evicts what he finds there. Would catch an eviction that takes
- * a BO that was pinned while it waited for it: the pages stay in VRAM that is
- * then given to others as well.
+ * Prefetch memory to VRAM in pieces; each becomes a BO that is created and then pinned,
+ * while another process evicts VRAM. Catches: an eviction that moves a BO which was
+ * pinned while the eviction waited for it: the pages stay in VRAM that is allocated
+ * again.
  */
 static void svm_into_emptied(void)
 {
@@ -373,9 +372,9 @@ static void svm_into_emptied(void)
 		before = tap_driver_counter(gpu, "pages_to_vram");
 		for (at = 0; at < BYTES; at += PIECE)
 			OK(vg_svm_prefetch(&vg, p + at, PIECE, gpu->gpu_id));
-		/* It may have left again since. */
+		/* The pages may have been evicted again. */
 		CHECK(tap_driver_counter(gpu, "pages_to_vram") > before,
-		      "nothing came to VRAM");
+		      "no page was migrated to VRAM");
 		OK(vg_pattern_check(p, BYTES, SEED, i));
 	}
 	kill(pid, SIGKILL);
@@ -386,13 +385,13 @@ static void svm_into_emptied(void)
 
 enum { HOLDERS = 4 };
 
-/* Has queues and memory, so that all of it comes back whenever it is evicted. */
+/* A process with a queue and memory, which is restored after each eviction. */
 static void hold(int ready)
 {
 	static struct vg own;
 	static struct vg_queue q;
 	struct vg_bo bo;
-	/* So many that the first ones are back before the last have left. */
+	/* So many that the first BOs are restored before the last are evicted. */
 	int i, bos = tap_debug_kernel() ? 128 : 2048;
 	char done = 0;
 
@@ -409,9 +408,8 @@ static void hold(int ready)
 }
 
 /*
- * GTT is emptied while processes with queues bring back what they have there. Would
- * catch an emptying that goes on until nothing comes back, and does not hear
- * signals.
+ * Evict GTT while processes with queues restore their BOs. Catches: an eviction that
+ * repeats until no BO returns, and ignores signals.
  */
 static void emptying_ends(void)
 {
@@ -441,18 +439,18 @@ static void emptying_ends(void)
 			tap_evict(gpu, "gtt");
 			_exit(0);
 		}
-		/* The odd ones do not get that far. */
+		/* Kill the odd ones before they end. */
 		if (i % 2)
 			kill(reader, SIGKILL);
 		until = vg_deadline();
 		while (!waitpid(reader, &status, WNOHANG)) {
-			CHECK(vg_now() < until, "there is no end");
+			CHECK(vg_now() < until, "the eviction does not end");
 			vg_sleep_us(1000);
 		}
 		CHECK(i % 2 || !status, "status 0x%x", status);
 	}
 	CHECK(tap_driver_counter(gpu, "process_evictions") > evictions,
-	      "nobody was evicted");
+	      "no process was evicted");
 	for (i = 0; i < HOLDERS; i++) {
 		kill(pid[i], SIGKILL);
 		CHECK(waitpid(pid[i], NULL, 0) == pid[i], "waitpid");

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Memory ioctls and mmap with wrong arguments: the errno that amdgpu gives,
- * and nothing left behind. What they would catch: arithmetic that overflows,
- * a handle or an offset of somebody else that is taken, a BO freed under its
- * users.
+ * Memory ioctls and mmap with wrong arguments: the errno that amdgpu returns, and no
+ * side effect. Catches: arithmetic overflows, a handle or offset of another process
+ * that is accepted, a BO freed in use.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -46,7 +45,7 @@ static void alloc(void)
 	OK(vg_mem_settle(&vg.gpu[0], &before, VG_TIMEOUT_MS));
 }
 
-/* Sizes whose rounding up to a page overflows. */
+/* Sizes that overflow when rounded up to a page. */
 static void alloc_overflow(void)
 {
 	struct vg_mem_info before;
@@ -115,7 +114,7 @@ static void map_and_free(void)
 	ERRNO(ENOMEM, try_map(&vg, no_handle, id, 1, 0));
 	ERRNO(EINVAL, try_unmap(&vg, bo.handle, id, 1, 0));
 	ERRNO(0, try_map(&vg, bo.handle, id, 1, 0));
-	/* Mapped already: nothing to do. */
+	/* Already mapped: no error. */
 	ERRNO(0, try_map(&vg, bo.handle, id, 1, 0));
 	ERRNO(EBUSY, try_free(&vg, bo.handle));
 	ERRNO(EINVAL, try_unmap(&vg, bo.handle, id, 0, 0));
@@ -129,7 +128,7 @@ static void map_and_free(void)
 	ERRNO(EINVAL, try_free(&vg, ~0ull));
 }
 
-/* A huge count of devices must not make a huge allocation or a long loop. */
+/* A huge count of devices must cause no huge allocation or long loop. */
 static void map_many(void)
 {
 	struct vg_bo bo = { 0 };
@@ -144,8 +143,8 @@ static void map_many(void)
 }
 
 /*
- * Memory of KFD, allocated in @flags, that the render node places in @domain; then
- * it is freed.
+ * Allocate memory of KFD with @flags, set the placement @domain by the render node, and
+ * free it.
  */
 static void place_and_free(struct vg *vg, uint32_t flags, uint64_t domain)
 {
@@ -170,9 +169,9 @@ static void place_and_free(struct vg *vg, uint32_t flags, uint64_t domain)
 }
 
 /*
- * Catches: memory that is charged to one of KFD's limits and returned to the
- * other, as the domain was changed meanwhile: one sum falls below zero, and
- * every later allocation of every process is ENOMEM.
+ * Catches: memory charged to one of KFD's limits and credited to the other, because the
+ * domain was changed in between: one sum falls below zero, and every later allocation
+ * of every process fails with ENOMEM.
  */
 static void placed_elsewhere(void)
 {
@@ -191,11 +190,11 @@ static void placed_elsewhere(void)
 	OK(vg_mem_settle(&vg.gpu[0], &before, VG_TIMEOUT_MS));
 }
 
-/* Addresses that the page tables or another mapping do not admit. */
+/* Addresses that page tables or another mapping do not allow. */
 static void map_addresses(void)
 {
 	static const uint64_t bad_va[] = {
-		0x123456,			/* not a page's */
+		0x123456,			/* not page aligned */
 		1ull << 48,			/* beyond 48 bits */
 		0xfffffffffffff000,		/* wraps around */
 		0,
@@ -212,7 +211,7 @@ static void map_addresses(void)
 			.va_addr = bad_va[i], .size = 2 * VG_PAGE,
 			.gpu_id = vg.gpu[0].gpu_id, .flags = VG_VRAM,
 		};
-		/* Either refuses; amdgpu does when mapping. */
+		/* ALLOC or MAP must fail; amdgpu fails in MAP. */
 		r = tap_ioctl(vg.kfd, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &args);
 		if (!r)
 			r = try_map(&vg, args.handle, &vg.gpu[0].gpu_id, 1, 0);
@@ -228,7 +227,7 @@ static void map_addresses(void)
 	ERRNO(0, try_free(&vg, args.handle));
 }
 
-/* An address is SVM's or a BO's, not both. */
+/* An address belongs to SVM or to a BO, not to both. */
 static void svm_and_bo(void)
 {
 	struct vg_bo bo = { 0 };
@@ -249,8 +248,8 @@ static void svm_and_bo(void)
 }
 
 /*
- * Catches: an address with two owners, as a range came between ALLOC and MAP; and
- * one that a munmap has freed, which MAP takes for a range's.
+ * Catches: an address of both a BO and an SVM range created between ALLOC and MAP; and
+ * an address freed by munmap that MAP still takes for a range's.
  */
 static void bo_after_svm(void)
 {
@@ -268,7 +267,7 @@ static void bo_after_svm(void)
 	args.va_addr = (uintptr_t)p;
 	args.gpu_id = *id;
 	ERRNO(0, tap_ioctl(vg.kfd, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &args));
-	/* The last page alone. */
+	/* The last page only. */
 	OK(vg_svm_set1(&vg, p + size - VG_PAGE, VG_PAGE,
 		       KFD_IOCTL_SVM_ATTR_GRANULARITY, 9));
 	ERRNO(EADDRINUSE, try_map(&vg, args.handle, id, 1, 0));
@@ -316,14 +315,14 @@ static void mmaps(void)
 	NO_MMAP(EINVAL, vg.kfd, 4096, 1ull << 62 | gpu);
 	NO_MMAP(EINVAL, vg.gpu[0].fd, 4096, 0x7ffffffff000);
 	OK(vg_bo_alloc(&vg, &vg.gpu[0], 2 * VG_PAGE, VG_VRAM, &bo));
-	/* More than the BO has. */
+	/* Larger than the BO. */
 	NO_MMAP(EINVAL, vg.gpu[0].fd, 3 * VG_PAGE, bo.mmap_offset);
 #undef NO_MMAP
 }
 
 /*
- * The page with the HDP flush registers: no other register is in it, and it is
- * everybody's.
+ * The page with the HDP flush registers: it contains no other register, and every
+ * process may map it.
  */
 static void use_mmio(void *arg)
 {
@@ -395,7 +394,7 @@ static void mmap_of_another(void)
 	tap_in_child(foreign_bo, &o);
 }
 
-/* Files closed in the wrong order, with everything still in use. */
+/* Files closed in the wrong order, with everything in use. */
 static void closed_early(void)
 {
 	struct kfd_ioctl_get_version_args version;
@@ -407,11 +406,11 @@ static void closed_early(void)
 	OK(vg_queue_create(&vg, &vg.gpu[0], 4096, &q));
 	OK(vg_bo_create(&vg, &vg.gpu[0], VG_MIB, VG_VRAM, &bo));
 	close(vg.gpu[0].fd);
-	/* KFD holds the VM: the queue goes on. */
+	/* KFD holds the VM: the queue continues. */
 	OK(vg_fill(&q, bo.cpu, 0x77777777, VG_MIB));
 	OK(vg_fill_check(bo.cpu, VG_MIB, 0x77777777));
 	close(vg.kfd);
-	/* The mapping of the BO does too. */
+	/* The mapping of the BO works, too. */
 	OK(vg_fill_check(bo.cpu, VG_MIB, 0x77777777));
 	ERRNO(EBADF, tap_ioctl(vg.kfd, AMDKFD_IOC_GET_VERSION, &version));
 }

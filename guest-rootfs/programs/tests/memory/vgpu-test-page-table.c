@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Page tables: who writes them, how much is written, when they are freed. What
- * they would catch: tables that stay until the process ends; entries that SDMA
- * has not written yet when an engine needs them, or that cost more bytes than
- * they are worth. Other tests, which check data byte for byte, run once more with
- * SDMA as the writer (tests.list).
+ * Page tables: the writer, the number of bytes written, when tables are freed. Catches:
+ * tables that stay until the process ends; entries that SDMA has not written yet when
+ * an engine needs them, or that cost more bytes than necessary. Other tests, which
+ * check data byte for byte, run a second time with SDMA as the writer (tests.list).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +15,10 @@
 
 enum { BY_SDMA = 0, BY_CPU = 3 };
 
-/* Their tables are more than the first BO of pieces has. */
+/* Needs more tables than the first BO for small tables has. */
 #define TABLES_BYTES (64 * VG_MIB)
 
-/* For address spaces made from now on. Returns what it was. */
+/* Select the writer for address spaces created from now on. Return the old mode. */
 static int set_writer(int mode)
 {
 	FILE *f = fopen(MODE, "r+");
@@ -32,7 +31,7 @@ static int set_writer(int mode)
 	return was;
 }
 
-/* Memory whose pages are 4 KiB each, and not in order. */
+/* Map scattered pages of 4 KiB. */
 static uint32_t *scattered(size_t pages)
 {
 	uint32_t *p = vg_map_anon(pages * VG_PAGE), *order, k, t;
@@ -58,7 +57,7 @@ static uint32_t *scattered(size_t pages)
 	return p;
 }
 
-/* Maps scattered pages, checks that they are, and what that took. */
+/* Map scattered pages for the GPU, check their bytes, and check the cost. */
 static void map_scattered(int writer)
 {
 	size_t pages = getenv("VGPU_TEST_SECONDS") ? 262144 : 8192, i;
@@ -94,7 +93,7 @@ static void map_scattered(int writer)
 	      "%llu entries for %zu pages", (unsigned long long)entries, pages);
 	CHECK(bytes * 100 <= entries * 8 * 105, "%llu bytes for %llu entries",
 	      (unsigned long long)bytes, (unsigned long long)entries);
-	/* Packets have headers: so SDMA has written them, or has not. */
+	/* Packets have headers: the byte count shows whether SDMA wrote the entries. */
 	CHECK((bytes == entries * 8) == (writer == BY_CPU),
 	      "%llu bytes for %llu entries: the wrong writer",
 	      (unsigned long long)bytes, (unsigned long long)entries);
@@ -119,7 +118,7 @@ static void scattered_by_sdma(void)
 	map_scattered(BY_SDMA);
 }
 
-/* Unmapped by ioctl: the tables' VRAM comes back while the process lives. */
+/* Tables unmapped by ioctl: their VRAM is freed while the process lives. */
 static void tables_of_bos_go(void)
 {
 	struct vg_mem_info base, now;
@@ -133,7 +132,7 @@ static void tables_of_bos_go(void)
 		OK(vg_bo_alloc(&vg, &vg.gpu[0], TABLES_BYTES, VG_GTT, &bo));
 		OK(vg_bo_map_gpu(&bo));
 		OK(vg_mem_info(&vg.gpu[0], &now));
-		/* 32 tables, more than fit in what was there. */
+		/* 32 tables, more than fit into the allocated BO. */
 		CHECK(now.vram_used >= base.vram_used + 64 * VG_PAGE,
 		      "%llu bytes for the tables of 64 MiB",
 		      (unsigned long long)(now.vram_used - base.vram_used));
@@ -143,7 +142,7 @@ static void tables_of_bos_go(void)
 	vg_close(&vg);
 }
 
-/* Unmapped by the CPU, in a notifier: the same. */
+/* Tables unmapped by an MMU notifier: their VRAM is freed, too. */
 static void tables_of_svm_go(void)
 {
 	struct vg_mem_info base, now;

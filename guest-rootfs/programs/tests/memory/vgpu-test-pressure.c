@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Several processes want three times what there is of VRAM, and more system
- * memory than TTM may take, all at once and all the time; then two that want
- * all of it, each with its queue at work. What they would
- * catch: a byte lost or stale in a move, a queue that runs while its memory is
- * elsewhere, one that never comes back, processes that wait for each other,
- * memory of one process seen by another, usage that drifts.
+ * Several processes use three times the VRAM, and more system memory than TTM's limit,
+ * at the same time; then two processes use all VRAM each, with busy queues. Catches: a
+ * byte lost or stale after a move, a queue that runs while its memory is evicted, a
+ * process that is never restored, deadlocks between processes, memory of one process
+ * seen by another, usage counters that drift.
  *
- *	vgpu-test-pressure [SECONDS [SEED [PART OF A CASE'S NAME]]]
+ * vgpu-test-pressure [SECONDS [SEED [PART OF A CASE'S NAME]]]
  */
 #include <ctype.h>
 #include <fcntl.h>
@@ -25,7 +24,7 @@
 
 enum {
 	MAX_PROCESSES = 8,
-	VRAM_BOS = 6,		/* of a process */
+	VRAM_BOS = 6,		/* of each process */
 	GTT_BOS = 2,
 	BOS = VRAM_BOS + GTT_BOS,
 	ROUNDS = 30,
@@ -49,7 +48,7 @@ static uint64_t rnd(uint64_t below)
 	return rnd_state % below;
 }
 
-/* What a piece of a BO should hold: the pattern of @seed, or a dword. */
+/* Expected contents of a piece of a BO: the pattern of @seed, or a dword. */
 struct shadow {
 	uint64_t seed;
 	uint32_t fill;
@@ -57,8 +56,8 @@ struct shadow {
 };
 
 struct buffer {
-	struct vg_bo bo;	/* of KFD, or only @cpu and @size */
-	uint32_t handle;	/* of the render node, or 0 */
+	struct vg_bo bo;	/* BO of KFD, or only @cpu and @size */
+	uint32_t handle;	/* handle of the render node, or 0 */
 	char *cpu;
 	struct shadow *shadow;
 };
@@ -114,7 +113,7 @@ static bool by_render_node(void)
 	return me % 4 == 3;
 }
 
-/* New memory holds zeros, whoever had it before. */
+/* New memory must contain zeros. */
 static void buffer_alloc(int i)
 {
 	struct buffer *b = &buf[i];
@@ -200,7 +199,7 @@ static void sdma_check(void)
 	check_bytes(stage.cpu, &buf[i].shadow[p], i, p, "SDMA");
 }
 
-/* A batch on the queue; the CPU looks elsewhere only when it is done. */
+/* Submit a batch to the queue; the CPU checks memory only after it. */
 static void sdma_batch(void)
 {
 	for (uint64_t n = 1 + rnd(16); n; n--) {
@@ -273,7 +272,7 @@ static void one_round(int round)
 	}
 	if (!(round % 8))
 		remap_or_renew();
-	/* Of these processes the queue comes and goes. */
+	/* A quarter of the processes destroy and create their queue. */
 	if (me % 4 == 2 && !(round % 4))
 		queue_toggle();
 }
@@ -294,7 +293,7 @@ static void process_main(int index, uint32_t processes)
 	}
 	for (int i = 0; i < BOS; i++)
 		buffer_alloc(i);
-	/* No process starts its work before all have their memory. */
+	/* No process starts its work before all have allocated their memory. */
 	tap_meet(all_are_there, processes);
 	for (round = 0; tap_goes_on(round, ROUNDS); round++)
 		one_round(round);
@@ -332,7 +331,7 @@ static void end_all(const pid_t *pid, int processes)
 		kill(pid[i], SIGKILL);
 }
 
-/* The first process that fails ends them all. */
+/* The first process that fails ends all others. */
 static bool wait_all(const pid_t *pid, int processes)
 {
 	bool good = true;
@@ -350,7 +349,7 @@ static bool wait_all(const pid_t *pid, int processes)
 	return good;
 }
 
-/* Each wants @share bytes of VRAM. */
+/* Each process uses @share bytes of VRAM. */
 static void pressure(int processes, uint64_t share, bool swap)
 {
 	uint64_t moved, evicted, swapped, limit = pages_limit_get();
@@ -363,7 +362,7 @@ static void pressure(int processes, uint64_t share, bool swap)
 	evicted = tap_driver_counter(gpu, "process_evictions");
 	swapped = tap_driver_counter(gpu, "swapouts");
 	bo_bytes = share / VRAM_BOS & ~(PIECE - 1);
-	/* A quarter of what does not fit in VRAM has to be swapped out. */
+	/* A quarter of the memory outside VRAM must be swapped out. */
 	if (swap)
 		pages_limit_set((processes * BOS * bo_bytes - base.vram_total) /
 				VG_PAGE * 3 / 4);
@@ -403,7 +402,7 @@ static void all_at_once(void)
 	pressure(MAX_PROCESSES, 3 * info.vram_total / MAX_PROCESSES, true);
 }
 
-/* Nobody pushes its own BOs out: each leaves a little for page tables. */
+/* Each process leaves some VRAM for page tables, so that it does not evict its own BOs. */
 static void two(void)
 {
 	struct vg_mem_info info;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The system's reclaim takes memory of BOs: what nobody uses goes to a swap
- * device, what is used stays. What it would catch: a process killed for want of
- * memory that idle BOs have, bytes lost on the way to the device and back,
- * memory taken from under a job or a queue, or a queue taken off for it; BOs
- * that are swapped out where there is no swap; a count that drifts; reclaim
- * that waits for a lock of ours.
+ * The system's reclaim takes memory of BOs: idle BOs go to a swap device, used BOs
+ * stay. Catches: a process killed by the OOM killer while idle BOs hold memory, bytes
+ * lost on the way to the device and back, memory of a job or a queue reclaimed, or a
+ * queue evicted for it; BOs that are swapped out without a swap device; a counter that
+ * drifts; reclaim that waits for a lock of the driver.
  *
- * Needs a block device for swap (tests.list), whose content goes.
+ * The tests need a block device for swap (tests.list), whose content is lost.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +32,7 @@
 
 static struct vg vg;
 static struct vg_gpu *gpu;
-static int node;	/* a file that KFD has not: jobs run there */
+static int node;	/* separate DRM file, for jobs */
 
 /* The number that follows @name in a file; "" is the start of the file. */
 static uint64_t number_in(const char *path, const char *name)
@@ -46,7 +45,7 @@ static uint64_t number_in(const char *path, const char *name)
 	return strtoull(at + strlen(name), NULL, 10);
 }
 
-/* A line of /proc/meminfo, in bytes. */
+/* The value of a line of /proc/meminfo, in bytes. */
 static uint64_t meminfo(const char *name)
 {
 	return number_in("/proc/meminfo", name) * VG_KIB;
@@ -67,13 +66,13 @@ static uint64_t shrunk(void)
 	return tap_driver_counter(gpu, "shrunk_pages");
 }
 
-/* Every shrinker is asked for all it has. */
+/* Ask every shrinker for all its objects. */
 static void ask_for_all(void)
 {
 	CHECK(!vg_put("/proc/sys/vm/drop_caches", "2"), "drop_caches");
 }
 
-/* Until at least @pages more than @before are in shmem. */
+/* Ask until at least @pages pages more than @before are swapped out. */
 static void ask_until(uint64_t before, uint64_t pages)
 {
 	uint64_t end = vg_deadline();
@@ -98,7 +97,10 @@ static void start(int xnack)
 	ERRNO(0, node < 0 ? node : 0);
 }
 
-/* Without a swap device, shmem would only be another place in memory. */
+/*
+ * Catches: BOs swapped out without a swap device, where shmem would only move them
+ * within memory.
+ */
 static void no_swap(void)
 {
 	struct vg_bo bo;
@@ -138,8 +140,8 @@ static void bos_create(int n)
 }
 
 /*
- * Checks a BO's bytes by SDMA, through a BO that the CPU reads. Returns the
- * submission's error: -ENOMEM if the BO's pages could not be allocated.
+ * Check a BO's bytes by SDMA, through a BO that the CPU reads. Return the submission's
+ * error: -ENOMEM if the BO's pages could not be allocated.
  */
 static int try_by_sdma(int i, struct vr_bo *stage)
 {
@@ -198,7 +200,7 @@ static void bos_start(int n)
 	bos_create(n);
 }
 
-/* All of them, counted right, and all of their bytes back. */
+/* Swap all BOs out and in. Catches: a wrong counter, lost bytes. */
 static void out_and_back(void)
 {
 	uint64_t before, counted;
@@ -225,7 +227,7 @@ static void out_and_back(void)
 		      tap_driver_counter(gpu, "swappable_pages"), counted);
 }
 
-/* Queues keep what they have; without one it may go. */
+/* Memory of a process with a queue is not swapped out; without a queue it is. */
 static void queues_keep(void)
 {
 	uint64_t before, evicted;
@@ -264,10 +266,10 @@ static void queues_keep(void)
 }
 
 /**
- * struct hog - a process that takes memory and keeps it in memory
- * @pid: the first to be killed: if it lives, nobody was
- * @to: each byte asks for HOG_PIECE more; closed, it ends
- * @from: a byte for each: not zero: it has them
+ * struct hog - a process that allocates memory and locks it
+ * @pid: the process, which the OOM killer takes first
+ * @to: each byte requests HOG_PIECE more; closing it ends the process
+ * @from: one byte for each request; not 0: the memory is locked
  */
 struct hog {
 	pid_t pid;
@@ -310,7 +312,7 @@ static void hog_start(struct hog *h)
 	h->to = down[1];
 }
 
-/* @has: bytes it has so far. */
+/* @has: bytes that the process has locked so far. */
 static void hog_eat(struct hog *h, uint64_t has)
 {
 	char got = 0;
@@ -389,10 +391,9 @@ static void too_large(void)
 }
 
 /*
- * A process takes memory that cannot be swapped out, until a quarter of the
- * BOs' pages are out and half as many are on the swap device. Reclaim may take
- * page cache and tmpfs before, even all of it. Without the shrinker the process
- * is killed: nothing else makes room for it.
+ * A process locks memory until a quarter of the BOs' pages are swapped out and half as
+ * many are on the swap device. Reclaim may take all page cache and tmpfs before.
+ * Without the shrinker the process is killed, because nothing else can be reclaimed.
  */
 static void memory_runs_out(void)
 {
@@ -431,8 +432,8 @@ static void memory_runs_out(void)
 		 (shrunk() - before) * VG_PAGE / VG_MIB,
 		 (swap - swap_free()) / VG_MIB);
 	/*
-	 * A BO is swapped in while others are swapped out to make room for it. A
-	 * submission does not wait for that: it fails, and is repeated.
+	 * A BO is swapped in while others are swapped out for it. A submission does not
+	 * wait for that: it fails, and is repeated.
 	 */
 	end = vg_deadline();
 	while ((err = try_by_sdma(0, &stage)) == -ENOMEM)
@@ -445,7 +446,7 @@ static void memory_runs_out(void)
 	bos_free();
 }
 
-/* What may go on while reclaim takes memory; each in a process of its own. */
+/* Work during reclaim, in several child processes. */
 
 static void churn_render(uint64_t round)
 {
@@ -541,7 +542,7 @@ static void child_kill(pid_t pid)
 	CHECK(waitpid(pid, NULL, 0) == pid, "waitpid");
 }
 
-/* One of several is killed somewhere, the others' bytes are right. */
+/* Kill one of several children at a random time; the others must find their bytes. */
 static void churn_round(int round)
 {
 	int status, victim = (int)race_below(CHURNERS);
@@ -568,7 +569,7 @@ static void all_at_once(void)
 	tap_swap_on();
 	OK(vg_mem_info(gpu, &base));
 	before = shrunk();
-	/* In the long form there is real need, too. */
+	/* The long form also causes real memory pressure. */
 	most = available() * (long_form() ? 17 : 5) / 20;
 	hog_start(&hog);
 	for (uint64_t has = 0; has < most; has += HOG_PIECE)

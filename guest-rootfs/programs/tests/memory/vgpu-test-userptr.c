@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * User pointers: BOs whose memory is the process's own. What they would catch:
- * an engine that goes on with pages that the process has lost, one that writes
- * what it may only read, queues that do not come back, addresses that are
- * believed, pages or notifiers that outlive their BO.
+ * User pointers: BOs on memory of the process. Catches: an engine that accesses pages
+ * that the process has unmapped, or writes read-only pages, queues that are not
+ * restored, addresses that are not checked, pages or notifiers that outlive their BO.
  */
 #include <fcntl.h>
 #include <linux/loop.h>
@@ -56,7 +55,7 @@ static char *anon(uint64_t size)
 #define VG_USERPTR (KFD_IOC_ALLOC_MEM_FLAGS_USERPTR | \
 		    KFD_IOC_ALLOC_MEM_FLAGS_COHERENT | VG_BO_ACCESS)
 
-/* At the address that it has for the CPU. */
+/* Allocate a user pointer with the same address for CPU and GPU. */
 static int uptr_alloc(struct vg_gpu *gpu, uint64_t addr, uint64_t size,
 		      struct vg_bo *bo)
 {
@@ -96,7 +95,7 @@ static void uptr_free(struct vg_bo *bo)
 	ERRNO(0, tap_ioctl(vg.kfd, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &args));
 }
 
-/* GPU @i reads at @p what the CPU does. */
+/* GPU @i must read the same bytes at @p as the CPU. */
 static void gpu_reads(int i, const void *p)
 {
 	memset(stage[i].cpu, 0x5a, SIZE);
@@ -117,7 +116,7 @@ static void both_ways(void)
 	char *p = anon(SIZE);
 
 	start(1, -1);
-	/* Never touched before. */
+	/* The memory was never touched before. */
 	uptr_create(&vg.gpu[0], p, &bo);
 	gpu_reads(0, p);
 	gpu_writes(0, p, SEED);
@@ -128,13 +127,13 @@ static void both_ways(void)
 	      "a user pointer can be mapped by its offset");
 	uptr_free(&bo);
 	OK(vg_pattern_check(p, SIZE, SEED + 1, 0));
-	/* The same memory again, twice. */
+	/* A second user pointer on the same memory. */
 	uptr_create(&vg.gpu[0], p, &bo);
 	gpu_reads(0, p);
 	uptr_free(&bo);
 }
 
-/* What happens to the memory under a queue that copies from it. */
+/* Operations on the memory while a queue copies from it. */
 
 static void op_write(char *p)
 {
@@ -154,7 +153,7 @@ static void op_map_over(char *p)
 	vg_pattern_fill(p + VG_MIB, VG_MIB, SEED + 4, 0);
 }
 
-/* Whoever writes first after a fork gets new pages. */
+/* After fork() both processes write: each must have its own pages. */
 static void op_fork(char *p)
 {
 	int status;
@@ -171,8 +170,8 @@ static void op_fork(char *p)
 }
 
 /*
- * No write of the CPU here: the engine's must not reach the child, which looks
- * when it is told that they are done.
+ * The CPU does not write here. Catches: an engine's write after fork() that reaches the
+ * child, which checks its memory after the engine has finished.
  */
 static int child_pipe = -1;
 static pid_t child;
@@ -220,7 +219,7 @@ static void op_mremap(char *p)
 	munmap(away, SIZE);
 }
 
-/* PROT_NONE is not waited for, it would be a fault: see no_access(). */
+/* PROT_NONE would be a fault, not a wait: see no_access(). */
 static void op_mprotect(char *p)
 {
 	CHECK(!mprotect(p, SIZE, PROT_READ), "mprotect");
@@ -238,13 +237,13 @@ static void op_collapse(char *p)
 	if (madvise(huge, 2 * VG_MIB, MADV_COLLAPSE))
 		tap_diag("MADV_COLLAPSE: %s", strerror(errno));
 	gpu_reads(0, p);
-	/* And split again. */
+	/* Split the huge page again. */
 	CHECK(!mprotect(huge + VG_MIB, VG_PAGE, PROT_READ) &&
 	      !mprotect(huge + VG_MIB, VG_PAGE, PROT_READ | PROT_WRITE),
 	      "mprotect");
 }
 
-/* 2 MiB of it are aligned, for huge pages. */
+/* 2 MiB of the memory are aligned, for huge pages. */
 static char *anon_aligned(void)
 {
 	uintptr_t p = (uintptr_t)anon(SIZE + 2 * VG_MIB);
@@ -293,7 +292,7 @@ static void changes_xnack_on(void)
 	changes(1);
 }
 
-/* Read-only memory is waited for; the queue goes on when it can be written. */
+/* Read-only memory: the queue is evicted, and continues when the memory can be written. */
 static void waits_for_write(void)
 {
 	struct vg_bo bo;
@@ -315,8 +314,8 @@ static void waits_for_write(void)
 }
 
 /*
- * Memory that the process may not access is none for the GPU, until it may: the
- * queue lives as long as it leaves that alone, and then finds the bytes again.
+ * PROT_NONE memory is not mapped for the GPU until it is accessible again. The queue
+ * must continue while it does not access that memory, and find the bytes later.
  */
 static void no_access(void)
 {
@@ -339,7 +338,7 @@ static void no_access(void)
 	uptr_free(&bo2);
 }
 
-/* No memory there, but nobody else gets the addresses. */
+/* Unmap the memory, but keep the addresses reserved. */
 static void unmap(char *p)
 {
 	CHECK(!munmap(p, SIZE) &&
@@ -347,7 +346,10 @@ static void unmap(char *p)
 		   -1, 0) == p, "munmap");
 }
 
-/* Memory that is not there any more: a fault, and only for who accesses it. */
+/*
+ * Unmapped memory. Catches: a queue stopped without an access to it, or an access
+ * without a fault.
+ */
 static void unmapped(void)
 {
 	struct vg_queue other = { 0 };
@@ -360,14 +362,14 @@ static void unmapped(void)
 	gpu_writes(0, p, SEED);
 	gpu_writes(0, p2, SEED + 1);
 	unmap(p);
-	/* The queue lives as long as it leaves that alone. */
+	/* The queue continues while it does not access the unmapped memory. */
 	gpu_reads(0, p2);
 	tap_expect_stop(&q[0], stage[0].va, bo.va, SIZE);
 	OK(vg_queue_destroy(&q[0]));
 	OK(vg_queue_create(&vg, &vg.gpu[0], 4096, &other));
 	q[0] = other;
 	gpu_reads(0, p2);
-	/* Nothing to map, then something else. */
+	/* MAP fails without memory, and succeeds with other memory. */
 	OK(vg_bo_unmap_gpu(&bo));
 	ERRNO(EFAULT, vg_bo_map_gpu(&bo));
 	CHECK(mmap(p, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE |
@@ -400,7 +402,7 @@ static void two_gpus(void)
 	uptr_free(&bo);
 }
 
-/* Swap: a file in ramfs, which is itself not swapped, by a loop device. */
+/* Swap on a loop device; its file is in ramfs, which is not swapped. */
 
 #define SWAP_BYTES	(16 * VG_MIB)
 
@@ -442,7 +444,7 @@ static void swap_stop(void)
 	CHECK(!umount2("/tmp/swap", MNT_DETACH), "umount: %s", strerror(errno));
 }
 
-/* Sectors that were ever written there. */
+/* Sectors written to the swap device so far. */
 static unsigned long swapped_out(void)
 {
 	char path[64], text[256];
@@ -476,7 +478,7 @@ static void swapping(void)
 		before = swapped_out();
 		CHECK(!madvise(p, SIZE, MADV_PAGEOUT), "MADV_PAGEOUT: %s",
 		      strerror(errno));
-		/* By now the driver may have brought all of it back. */
+		/* The driver may have restored all pages by now. */
 		until = vg_deadline();
 		while (swapped_out() == before) {
 			CHECK(vg_now() < until, "nothing was swapped out");
@@ -490,7 +492,7 @@ static void swapping(void)
 	swap_stop();
 }
 
-/* Nothing of a process that ends with all of this is left: tap_main() looks. */
+/* The process ends with user pointers in use. Catches: leaks, which tap_main() finds. */
 static void abandoned(void)
 {
 	static struct vg_bo bo[8];
@@ -550,10 +552,10 @@ static void bad_input(void)
 				SIZE));
 	ERRNO(EFAULT, uptr_errno((uintptr_t)map_file(fd, PROT_NONE, MAP_SHARED),
 				 SIZE));
-	/* Half of it is not there. */
+	/* Half of the memory is unmapped. */
 	munmap((void *)(p + SIZE / 2), SIZE / 2);
 	ERRNO(EFAULT, uptr_errno(p, SIZE));
-	/* Past the file's end. */
+	/* Beyond the file's end. */
 	CHECK(!ftruncate(fd, SIZE / 2), "ftruncate");
 	ERRNO(EFAULT, uptr_errno((uintptr_t)map_file(fd, PROT_READ | PROT_WRITE,
 						     MAP_SHARED), SIZE));
@@ -564,14 +566,14 @@ static void bad_input(void)
 	ERRNO(0, uptr_alloc(&vg.gpu[0], p, SIZE / 2, &bo));
 	ex.handle = bo.handle;
 	ERRNO(EPERM, tap_ioctl(vg.kfd, AMDKFD_IOC_EXPORT_DMABUF, &ex));
-	/* A range of SVM is none for us. */
+	/* SVM ranges cannot be user pointers. */
 	p = (uintptr_t)anon(SIZE);
 	OK(vg_svm_set1(&vg, (void *)p, SIZE, KFD_IOCTL_SVM_ATTR_ACCESS,
 		       vg.gpu[0].gpu_id));
 	ERRNO(EADDRINUSE, uptr_errno(p, SIZE));
 }
 
-/* Files: shared pages are the file's, private ones are not. */
+/* Shared mappings of a file write the file, private ones do not. */
 static void of_files(void)
 {
 	struct vg_bo bo;
@@ -590,7 +592,7 @@ static void of_files(void)
 	gpu_writes(0, priv, SEED + 1);
 	OK(vg_pattern_check(view, SIZE, SEED, 0));
 	uptr_free(&bo);
-	/* Truncated under it: there may have been no memory for a while. */
+	/* The file is truncated and extended: the memory was missing for a moment. */
 	uptr_create(&vg.gpu[0], shared, &bo);
 	gpu_reads(0, shared);
 	CHECK(!ftruncate(fd, 0) && !ftruncate(fd, SIZE), "ftruncate");
@@ -646,10 +648,10 @@ static void render_node(void)
 	OK(vg_mem_info(&vg.gpu[0], &now));
 	CHECK(now.gtt_used <= before.gtt_used, "GTT in use: %lu, was %lu",
 	      now.gtt_used, before.gtt_used);
-	/* Not looked at before it is used. */
+	/* The memory is not checked before its first use. */
 	ERRNO(0, gem_userptr(p + (1ull << 32), SIZE, reg, &h));
 	ERRNO(0, gem_userptr(rofile, SIZE, val | ro, &h));
-	/* Pages of their own: dma-debug takes eight mappings of one for a leak. */
+	/* Separate pages: dma-debug reports eight mappings of one page as a leak. */
 	for (i = 0; i < 16; i++)
 		ERRNO(0, gem_userptr(p + i * SIZE, SIZE, val | ano,
 				     &handles[i]));
@@ -662,7 +664,7 @@ static void render_node(void)
 	prime.handle = handles[0];
 	ERRNO(EPERM, tap_ioctl(vg.gpu[0].fd, DRM_IOCTL_PRIME_HANDLE_TO_FD,
 			       &prime));
-	/* Every order: memory first, handle first, neither. */
+	/* Close the handle after the memory is unmapped, or not at all. */
 	munmap((void *)p, 16 * SIZE);
 	for (i = 0; i < 8; i++) {
 		close_args.handle = handles[i];
@@ -672,8 +674,8 @@ static void render_node(void)
 }
 
 /*
- * Pages that MADV_FREE made clean, the GPU writes, and reclaim looks at. Would
- * catch that nobody tells the kernel of the write.
+ * The GPU writes pages that MADV_FREE made clean; then reclaim examines them. Catches:
+ * pages that are not marked dirty after the GPU's write.
  */
 static void written_since_free(void)
 {
@@ -681,7 +683,7 @@ static void written_since_free(void)
 	struct vg_bo bo;
 	cpu_set_t one;
 
-	/* What MADV_FREE puts off is done on the same CPU. */
+	/* MADV_FREE defers work to the same CPU. */
 	CPU_ZERO(&one);
 	CPU_SET(0, &one);
 	CHECK(!sched_setaffinity(0, sizeof(one), &one), "CPU");
@@ -695,7 +697,7 @@ static void written_since_free(void)
 	OK(vg_copy(&q[0], p, stage[0].cpu, SIZE));
 	CHECK(!madvise(p, SIZE, MADV_PAGEOUT), "madvise: %s", strerror(errno));
 	CHECK(!madvise(unused, SIZE, MADV_PAGEOUT), "madvise");
-	/* It does throw away what nobody wrote. */
+	/* Reclaim does drop pages that were not written. */
 	OK(vg_fill_check(unused, SIZE, 0));
 	OK(vg_pattern_check(p, SIZE, SEED + 1, 0));
 	uptr_free(&bo);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * GEM_VA in KFD's address spaces: the render node's file of ACQUIRE_VM maps BOs
- * for the process's queues, as ROCr's virtual memory API has it. What they would
- * catch: entries that are missing, wrong, or lead to memory that has moved or is
- * another BO's by now, while a queue runs; a cut that takes more than it should;
- * memory that goes with its exporter, or that nobody frees; taken addresses that
- * are given twice.
+ * GEM_VA in KFD's address spaces: the render node's file of ACQUIRE_VM maps BOs for the
+ * process's queues, as for ROCr's virtual memory API. Catches: entries that are
+ * missing, wrong, or lead to the old place of moved memory or to another BO, while a
+ * queue runs; a split that removes too much; memory that is freed with its exporter, or
+ * never; addresses in use that are mapped twice.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -26,8 +25,8 @@
 static struct vg vg;
 static struct vg_gpu *gpu;
 static struct vg_queue q;
-static struct vg_bo stage;	/* GTT, to look at what an engine read */
-static uint32_t event;		/* faults */
+static struct vg_bo stage;	/* GTT, for data that an engine reads */
+static uint32_t event;		/* memory faults */
 
 static void start_on(int i)
 {
@@ -43,7 +42,7 @@ static void start(void)
 	start_on(0);
 }
 
-/* Addresses of nothing, 2 MiB aligned. */
+/* Reserve addresses without memory, aligned to 2 MiB. */
 static uint64_t reserve(uint64_t size)
 {
 	char *p = mmap(NULL, size + HUGE, PROT_NONE,
@@ -88,7 +87,7 @@ static uint32_t import(int fd)
 	return args.handle;
 }
 
-/* A BO of KFD's that the CPU has mapped, and its handle in the file. */
+/* A BO of KFD mapped for the CPU, and its handle in the render node's file. */
 static uint32_t shared_bo(uint64_t size, uint32_t flags, struct vg_bo *bo)
 {
 	uint32_t handle;
@@ -116,7 +115,7 @@ static void gpu_write(uint64_t va, uint64_t size, uint64_t seed)
 	OK(vg_copy(&q, (void *)va, stage.cpu, size));
 }
 
-/* The page is not there: that is told, and queues stop. They get a successor. */
+/* Reading @va must fault and stop the queue. Create a new queue afterwards. */
 static void expect_fault(uint64_t va)
 {
 	struct kfd_hsa_memory_exception_data data;
@@ -129,7 +128,7 @@ static void expect_fault(uint64_t va)
 	OK(vg_queue_create(&vg, gpu, 8192, &q));
 }
 
-/* All of a BO, and a part of it elsewhere; unmapped one by one. */
+/* Map all of a BO, and a part of it at another address; unmap both. */
 static void kfd_memory_of(uint32_t flags)
 {
 	struct vg_bo bo = { 0 };
@@ -147,7 +146,7 @@ static void kfd_memory_of(uint32_t flags)
 	ERRNO(0, unmap(h, bo.va));
 	gpu_check(part, VG_MIB, SEED + 1, 3 * VG_MIB);
 	expect_fault(bo.va);
-	/* KFD has forgotten it, its handle has not. */
+	/* Freed in KFD, the BO still has a handle in the file. */
 	OK(vg_bo_free(&bo));
 	gpu_check(part, VG_MIB, SEED + 1, 3 * VG_MIB);
 	ERRNO(0, unmap(h, part));
@@ -168,9 +167,8 @@ static void kfd_memory(void)
 }
 
 /*
- * The render node's own BOs move while a queue writes to them, and others get
- * the memory that they leave: all of what is written arrives, and nothing
- * elsewhere.
+ * Evict the render node's BOs while a queue writes to them, and allocate the memory
+ * that they leave. Catches: a write that is lost, or hits the old place.
  */
 static void own_bos(void)
 {
@@ -199,7 +197,7 @@ static void own_bos(void)
 		OK(vg_emit_fence(&q, &seq));
 		vg_queue_submit(&q);
 		tap_evict(gpu, round & 1 ? "gtt" : "vram");
-		/* Zeros, from where they were. */
+		/* New memory is zero; it may be the old place of the BOs. */
 		ERRNO(0, vr_gem_create(other, 4 * SIZE, domain[round & 1], 0,
 				       &next));
 		found = tap_gem_mmap(other, next, 4 * SIZE);
@@ -207,7 +205,7 @@ static void own_bos(void)
 		OK(vg_wait(&q, seq, VG_TIMEOUT_MS));
 		OK(vg_fill_check(found, 4 * SIZE, 0));
 		CHECK(tap_driver_counter(gpu, "process_evictions") > before,
-		      "nothing moved");
+		      "no process was evicted");
 		munmap(found, 4 * SIZE);
 		ERRNO(0, vr_gem_close(other, next));
 		for (i = 0; i < 2; i++) {
@@ -217,7 +215,7 @@ static void own_bos(void)
 	}
 }
 
-/* The queue works on both ends of a mapping whose middle goes. */
+/* Unmap the middle of a mapping while the queue uses both ends. */
 static void cut(void)
 {
 	struct vg_bo bo = { 0 }, with = { 0 };
@@ -234,7 +232,7 @@ static void cut(void)
 		uint64_t hole = va + 2 * VG_MIB + (uint64_t)round * 5 * VG_PAGE;
 
 		ERRNO(0, map(h, va, 0, SIZE));
-		if (round == 3)	/* with stale entries, perhaps */
+		if (round == 3)	/* entries may be stale in this round */
 			tap_evict(gpu, "vram");
 		memset(stage.cpu, 0x5a, 2 * VG_MIB);
 		for (i = 0; i < 24; i++) {
@@ -252,14 +250,14 @@ static void cut(void)
 		expect_fault(hole);
 		expect_fault(hole + VG_MIB - VG_PAGE);
 		gpu_check(hole + VG_MIB, VG_PAGE, SEED, hole + VG_MIB - va);
-		/* Another BO over the hole and what is beside it. */
+		/* Map another BO over the hole and the pages around it. */
 		ERRNO(0, vr_gem_va(gpu->fd, h2, AMDGPU_VA_OP_REPLACE, VR_MAP_RW,
 				   hole - 3 * VG_PAGE, 0, VG_MIB));
 		gpu_check(hole - 3 * VG_PAGE, VG_MIB, SEED + 1, 0);
 		gpu_check(va, hole - va - 3 * VG_PAGE, SEED, 0);
 		expect_fault(hole + VG_MIB - VG_PAGE);
 		gpu_check(end, VG_MIB, SEED, SIZE - VG_MIB);
-		/* The two parts begin where they begin. */
+		/* Each part of the split mapping is unmapped by its first address. */
 		ERRNO(ENOENT, unmap(h, hole));
 		ERRNO(ENOENT, unmap(h2, va));
 		ERRNO(0, unmap(h, va));
@@ -272,7 +270,7 @@ static void cut(void)
 	OK(vg_bo_free(&with));
 }
 
-/* Nothing behind the addresses: reads give zeros, writes vanish. */
+/* PRT mappings have no memory: reads return zeros, writes are dropped. */
 static void prt(void)
 {
 	uint64_t va = reserve(SIZE);
@@ -287,7 +285,7 @@ static void prt(void)
 	ERRNO(0, vr_gem_va(gpu->fd, 0, AMDGPU_VA_OP_UNMAP, AMDGPU_VM_PAGE_PRT,
 			   va, 0, SIZE));
 	expect_fault(va);
-	/* This one is left to the process's end. */
+	/* The end of the process removes this mapping. */
 	ERRNO(0, vr_gem_va(gpu->fd, 0, AMDGPU_VA_OP_MAP, AMDGPU_VM_PAGE_PRT, va,
 			   0, SIZE));
 }
@@ -296,7 +294,7 @@ enum { N_BOS = 4 };
 
 static uint32_t *both_are_there;
 
-/* Copies around a ring of BOs by @how they are mapped, and looks at them. */
+/* Copy around a ring of BOs, mapped by GEM_VA (@gem) or KFD, and check them. */
 static void work(bool gem)
 {
 	struct vg_bo bo[N_BOS];
@@ -307,7 +305,7 @@ static void work(bool gem)
 
 	start();
 	OK(vg_mem_info(gpu, &info));
-	/* Two such do not fit. */
+	/* VRAM does not hold the BOs of two processes. */
 	bytes = info.vram_total * 3 / (5 * N_BOS) & ~(VG_PAGE - 1);
 	for (i = 0; i < N_BOS; i++) {
 		h[i] = shared_bo(bytes, VG_VRAM, &bo[i]);
@@ -316,7 +314,7 @@ static void work(bool gem)
 		else
 			OK(vg_bo_map_gpu(&bo[i]));
 	}
-	/* Neither is done before the other one has its memory. */
+	/* Neither process starts before both have allocated. */
 	tap_meet(both_are_there, 2);
 	for (round = 0; tap_goes_on(round, 8); round++) {
 		vg_pattern_fill(bo[0].cpu, bytes, seed, (uint64_t)round);
@@ -334,7 +332,7 @@ static void worker(void *gem)
 	work(gem);
 }
 
-/* Two processes at work that do not fit into VRAM together. */
+/* Two busy processes that do not fit into VRAM together. */
 static void pressure(void)
 {
 	static struct vg before;
@@ -361,7 +359,7 @@ static void pressure(void)
 	vg_close(&before);
 }
 
-/* A process with a BO: says where it is, and waits to be killed. */
+/* A process that exports a BO, writes the descriptor to the pipe, and works until killed. */
 static void exporter(int to)
 {
 	struct vg_bo bo = { 0 };
@@ -373,7 +371,7 @@ static void exporter(int to)
 	OK(vg_copy(&q, bo.cpu, stage.cpu, SIZE));
 	fd = kfd_export(&bo);
 	CHECK(write(to, &fd, sizeof(fd)) == sizeof(fd), "write");
-	/* It has it mapped, and its queue is at it. */
+	/* The BO is mapped, and the queue uses it. */
 	for (;;) {
 		OK(vg_emit_copy(&q, stage.va, bo.va, SIZE));
 		vg_queue_submit(&q);
@@ -381,7 +379,7 @@ static void exporter(int to)
 	}
 }
 
-/* The memory stays when its maker is killed, and goes with its last user. */
+/* The memory stays when its exporter is killed, and is freed with the last importer. */
 static void exporter_killed(void)
 {
 	uint64_t va = reserve(SIZE);
@@ -402,7 +400,7 @@ static void exporter_killed(void)
 		}
 		close(up[1]);
 		CHECK(read(up[0], &theirs, sizeof(theirs)) == sizeof(theirs),
-		      "the exporter says nothing");
+		      "the exporter has ended");
 		fd = (int)syscall(SYS_pidfd_getfd,
 				  (int)syscall(SYS_pidfd_open, pid, 0), theirs,
 				  0);
@@ -427,7 +425,7 @@ static void exporter_killed(void)
 	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
 }
 
-/* Another GPU's memory, which moves under the queue. */
+/* Memory of another GPU, which is moved while the queue uses it. */
 static void other_gpu(void)
 {
 	uint64_t va = reserve(SIZE);
@@ -456,12 +454,12 @@ static void other_gpu(void)
 		OK(vg_pattern_check(bo.cpu, SIZE, SEED + round, 0));
 		gpu_check(va, SIZE, SEED + round, 0);
 	}
-	/* Its GPU's handle goes, the memory does not. */
+	/* Freeing the exporter's handle does not free the memory. */
 	OK(vg_bo_free(&bo));
 	gpu_check(va, SIZE, SEED + round - 1, 0);
 }
 
-/* No queue yet: what is mapped may be moved, and is there for the first one. */
+/* Without a queue mapped BOs can be evicted; creating the first queue restores them. */
 static void no_queue(void)
 {
 	struct vg_bo bo = { 0 };
@@ -484,7 +482,7 @@ static void no_queue(void)
 	start_on(0);
 	gpu_check(bo.va, SIZE, SEED, 0);
 	gpu_check(va, SIZE, SEED + 1, 0);
-	/* And so for the next one. */
+	/* The same for the next queue. */
 	OK(vg_queue_destroy(&q));
 	tap_evict(gpu, "vram");
 	OK(vg_queue_create(&vg, gpu, 8192, &q));
@@ -492,7 +490,7 @@ static void no_queue(void)
 	gpu_check(va, SIZE, SEED + 1, 0);
 }
 
-/* The last handle takes the mappings along. */
+/* Closing the last handle removes the mappings. */
 static void handles(void)
 {
 	struct vg_mem_info base;
@@ -526,7 +524,7 @@ static void handles(void)
 	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
 }
 
-/* Addresses have one owner: KFD, GEM_VA or SVM. */
+/* An address belongs to KFD, GEM_VA or SVM. */
 static void taken(void)
 {
 	struct vg_bo bo = { 0 }, mine = { 0 };
@@ -538,7 +536,7 @@ static void taken(void)
 	h = shared_bo(SIZE, VG_VRAM, &bo);
 	OK(vg_bo_create(&vg, gpu, VG_MIB, VG_GTT, &mine));
 	vg_pattern_fill(mine.cpu, VG_MIB, SEED, 0);
-	/* KFD's stay whatever the render node says. */
+	/* The render node cannot change KFD's mappings. */
 	ERRNO(EINVAL, map(h, mine.va, 0, VG_PAGE));
 	ERRNO(EINVAL, map(h, mine.va - VG_PAGE, 0, 2 * VG_PAGE));
 	ERRNO(EINVAL, clear(mine.va, VG_MIB));
@@ -549,7 +547,7 @@ static void taken(void)
 	ERRNO(ENOENT, unmap(h, bo.va));
 	OK(vg_bo_unmap_gpu(&bo));
 	gpu_check(mine.va, VG_MIB, SEED, 0);
-	/* And the other way round. */
+	/* KFD cannot map over the render node's mappings. */
 	ERRNO(0, map(h, bo.va, 0, SIZE));
 	ERRNO(EINVAL, vg_bo_map_gpu(&bo));
 	ERRNO(EINVAL, map(h, bo.va + SIZE - VG_PAGE, 0, 2 * VG_PAGE));
@@ -574,7 +572,7 @@ static void taken(void)
 	OK(vg_svm_set1(&vg, p, VG_MIB, KFD_IOCTL_SVM_ATTR_GRANULARITY, 7));
 }
 
-/* What cannot be. */
+/* Invalid arguments. */
 static void refused(void)
 {
 	struct drm_amdgpu_gem_userptr user = {
@@ -606,13 +604,13 @@ static void refused(void)
 	ERRNO(EINVAL, vr_gem_va(gpu->fd, h, 77, VR_MAP_RW, va, 0, SIZE));
 	ERRNO(EINVAL, clear(va, 1));
 	ERRNO(0, clear(va, SIZE));
-	/* Belongs to no GPU; the process's own pages. */
+	/* A BO that belongs to no GPU; a user pointer. */
 	ERRNO(0, vr_gem_create(gpu->fd, SIZE, AMDGPU_GEM_DOMAIN_CPU, 0, &x));
 	ERRNO(EINVAL, map(x, va, 0, SIZE));
 	user.addr = (uintptr_t)tap_anon(VG_MIB);
 	ERRNO(0, tap_ioctl(gpu->fd, DRM_IOCTL_AMDGPU_GEM_USERPTR, &user));
 	ERRNO(EINVAL, map(user.handle, va, 0, VG_MIB));
-	/* No jobs there, and what goes with them. */
+	/* No jobs in this address space, and no BOs or VMIDs for jobs. */
 	ERRNO(EINVAL, vr_gem_create(gpu->fd, SIZE, AMDGPU_GEM_DOMAIN_GTT,
 				    AMDGPU_GEM_CREATE_VM_ALWAYS_VALID, &x));
 	ERRNO(EINVAL, tap_ioctl(gpu->fd, DRM_IOCTL_AMDGPU_VM, &vm));
@@ -621,7 +619,7 @@ static void refused(void)
 	ERRNO(EINVAL, vr_submit(gpu->fd, ctx, 0, &ib, &h, 1,
 				&(uint64_t){ 0 }));
 
-	/* One that has an address space of its own is not taken. */
+	/* ACQUIRE_VM rejects a file that has mappings. */
 	vg_close(&vg);
 	OK(vg_open_bare(&vg));
 	gpu = &vg.gpu[0];
@@ -634,7 +632,7 @@ static void refused(void)
 	ERRNO(0, unmap(h, va));
 }
 
-/* A child has the file, too, and outlives the process. */
+/* A child shares the file and outlives the KFD process. */
 static void after_the_end(void)
 {
 	uint64_t end, va = reserve(SIZE);
@@ -658,7 +656,7 @@ static void after_the_end(void)
 			gpu_check(va, SIZE, SEED, 0);
 			_exit(0);
 		}
-		/* Maps for the other one. */
+		/* The child maps for the parent. */
 		ERRNO(0, map(h, va, 0, SIZE));
 		CHECK(write(pipes[1], "m", 1) == 1, "write");
 		end = vg_deadline();
@@ -679,7 +677,7 @@ static void after_the_end(void)
 	CHECK(read(up[0], &c, 1) == 1 && c == 'k', "its child has failed");
 }
 
-/* Runs of VRAM that make the BO of GPU address @va, or 0 if it is not there. */
+/* Number of VRAM runs of the BO at GPU address @va, or 0 if it is not in VRAM. */
 static unsigned int vram_runs(uint64_t va, uint64_t size)
 {
 	static char text[256 * 1024];
@@ -700,7 +698,7 @@ static unsigned int vram_runs(uint64_t va, uint64_t size)
 	return runs;
 }
 
-/* VRAM of which every other MiB is free. */
+/* Fill VRAM so that every second MiB is free. */
 static unsigned int fragment(struct vg_bo *bo, unsigned int n)
 {
 	unsigned int i, have;
@@ -713,10 +711,7 @@ static unsigned int fragment(struct vg_bo *bo, unsigned int n)
 	return have;
 }
 
-/*
- * Memory that is to be in one piece is, also when VRAM is in pieces, and when it
- * has been away.
- */
+/* CONTIGUOUS memory stays in one piece in fragmented VRAM, also after evictions. */
 static void contiguous(void)
 {
 	enum { MOST = 60 };
