@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The module goes and comes. What they would catch: something left
- * registered, running or allocated at unload; a reload that finds the device
- * in a state it does not expect.
+ * The module is unloaded and loaded. Catches: a resource left registered, running or
+ * allocated at unload; a load that finds the device in an unexpected state.
  *
- * vgpu-test-reload ROUNDS does it so many times (5).
+ * vgpu-test-reload ROUNDS repeats it that many times (default 5).
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -22,7 +21,7 @@
 #define MODULE "vgpu_kfd"
 #define UNLOAD_MS (VG_TIMEOUT_MS / 3)
 
-/* What the kernel may keep, in KiB: at all, and for each round. */
+/* Limits of the growth of kernel memory, in KiB: constant, and for each round. */
 #define MAX_KIB		64
 #define MAX_KIB_ROUND	16
 #define ENOUGH		50
@@ -42,7 +41,7 @@ static int load(void)
 				status) : 0;
 }
 
-/* Uses the GPU a little: BOs, SVM with pages in VRAM, a queue. */
+/* Use the GPU: BOs, SVM with pages in VRAM, a queue. */
 static void use(void *arg)
 {
 	struct vg_bo bo = { 0 };
@@ -64,7 +63,7 @@ static void use(void *arg)
 	OK(vg_fill_check(p, VG_MIB, 5));
 }
 
-/* Process teardown may still hold the module for a moment after its exit. */
+/* Teardown of a process may hold the module shortly after the process's exit. */
 static int unload_when_idle(void)
 {
 	uint64_t deadline = vg_now() + UNLOAD_MS * 1000000ull;
@@ -79,7 +78,7 @@ static int unload_when_idle(void)
 	return r;
 }
 
-/* What of slabs, vmalloc() and page tables cannot be reclaimed. */
+/* Kernel memory that cannot be reclaimed: slabs, vmalloc() and page tables. */
 static long kernel_kib(void)
 {
 	static const char *const names[] = {
@@ -100,7 +99,7 @@ static long kernel_kib(void)
 	return sum;
 }
 
-/* Of all GPUs, once nobody uses them. */
+/* Usage of all GPUs must return to @base. */
 static void gpus_are_as(struct vg_mem_info *base, int n)
 {
 	struct vg_mem_info now;
@@ -150,14 +149,14 @@ static void reload(void)
 	after = kernel_kib();
 	tap_diag("%d rounds; the kernel's own memory: %ld KiB after half of them, %ld KiB at the end",
 		 rounds, before, after);
-	/* A few rounds are still filling caches, KASAN's quarantine most of all. */
+	/* Few rounds still fill caches, above all KASAN's quarantine: no limit for them. */
 	CHECK(rounds < ENOUGH || after - before <
 	      MAX_KIB + MAX_KIB_ROUND * (rounds - rounds / 2),
 	      "%ld KiB more", after - before);
 	tap_in_child(use, NULL);
 }
 
-/* In use, it stays, and the user does not notice the attempt. */
+/* Catches: a module that is unloaded in use, or a failed unload that disturbs its users. */
 static void in_use(void)
 {
 	struct vg_queue q = { 0 };
@@ -172,7 +171,7 @@ static void in_use(void)
 	OK(vg_fill_check(bo.cpu, VG_MIB, 3));
 }
 
-/* The GPUs that the next function takes away. */
+/* PCI names of the GPUs that unload_with_process() unbinds. */
 static char names[VG_MAX_GPUS][VG_PCI_NAME];
 
 static void unload_with_process(void *arg)
@@ -192,8 +191,8 @@ static void unload_with_process(void *arg)
 }
 
 /*
- * A file of /dev/kfd that was opened while there was no GPU is closed before the
- * module goes; the process lives on, so the unload ends its KFD process. Catches: a
+ * A file of /dev/kfd that was opened while no GPU was bound is closed before the module
+ * is unloaded; the process continues, so the unload ends its KFD process. Catches: a
  * debugfs folder of a process that the unload removes before the process does.
  */
 static void process_without_gpu(void)
@@ -213,7 +212,7 @@ static void process_without_gpu(void)
 	tap_in_child(use, NULL);
 }
 
-/* A sync file of a job's fence. The job is done. */
+/* Return a sync file of a job's fence. The job has completed. */
 static int sync_file(const struct vg_gpu *gpu)
 {
 	const uint64_t va = 0x100000000ull;
@@ -241,8 +240,8 @@ static int sync_file(const struct vg_gpu *gpu)
 }
 
 /*
- * A sync file does not keep the module. Catches: a fence that needs the device or the
- * module when its job is done.
+ * A sync file does not hold a reference to the module. Catches: a fence that needs the
+ * device or the module after its job has completed.
  */
 static void fence_kept(void)
 {
@@ -277,7 +276,10 @@ int main(int argc, char **argv)
 		char seconds[16];
 
 		rounds = atoi(argv[1]);
-		/* The limit grows with them; the debug kernel is slow. */
+		/*
+		 * The time limit of the case grows with the rounds; the debug kernel is
+		 * slow.
+		 */
 		snprintf(seconds, sizeof(seconds), "%d", 10 * rounds);
 		setenv("VGPU_TEST_SECONDS", seconds, 1);
 		argc = 1;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Resets of the device under BOs, page tables and queues. What they would
- * catch: memory that is not what it was, a queue that does not go on, a page
- * table or PASID that the hardware has forgotten, doorbells that are lost, mappings of
- * the BARs that user space writes through while the device is reset.
+ * Resets of the device in use. Catches: memory with other contents, a queue that does
+ * not continue, a page table or PASID that is not restored to the hardware, lost
+ * doorbells, mappings of the BARs that user space can write while the device is reset.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -25,7 +24,7 @@ static struct vg_gpu *gpu;
 static struct vg_bo bo[BOS], stage;
 static struct vg_queue q;
 
-/* Every other BO in VRAM if @vram, the rest in GTT, all with known bytes. */
+/* Allocate every second BO in VRAM if @vram, the others in GTT, all with known bytes. */
 static int make_bos(bool vram)
 {
 	int i, ret = vg_bo_create(&vg, gpu, BO_BYTES, VG_GTT, &stage);
@@ -39,7 +38,7 @@ static int make_bos(bool vram)
 	return ret ?: vg_queue_create(&vg, gpu, 4096, &q);
 }
 
-/* BOs with the right bytes, seen by the CPU and by the engine. */
+/* Number of BOs with the right bytes, read by the CPU and by the engine. */
 static int count_intact(void)
 {
 	int i, n = 0;
@@ -89,7 +88,7 @@ static void test_kept(void)
 	CHECK(counter("queues_stopped") == stopped, "a queue was stopped");
 }
 
-/* Resets in the middle of a queue's work, whose every copy must arrive. */
+/* Reset the device while a queue copies: every copy must complete. */
 static void test_at_work(void)
 {
 	struct vg_bo big[2];
@@ -115,7 +114,7 @@ static void test_at_work(void)
 	}
 }
 
-/* The kernel's own copies on both sides of a reset. */
+/* Copies by the kernel before and after a reset. */
 static void test_migrate(void)
 {
 	void *p;
@@ -136,8 +135,8 @@ static void test_migrate(void)
 }
 
 /*
- * Faults of users, of many pages each, beside copies of the kernel's: one that
- * holds the kernel's ring up for good, or is taken for the kernel's.
+ * Faults of users, on many pages each, beside copies by the kernel. Catches: a user
+ * fault that stalls the kernel's ring, or is treated as a kernel fault.
  */
 static void test_user_faults(void)
 {
@@ -154,7 +153,10 @@ static void test_user_faults(void)
 	p = vg_map_anon(bytes);
 	CHECK(p, "no memory");
 	vg_pattern_fill(p, bytes, SEED, 7);
-	/* The queue may be destroyed before its engine serves it. */
+	/*
+	 * The queue may be destroyed before its engine runs it: repeat until a fault is
+	 * counted.
+	 */
 	for (i = 0; i < 24 || counter("faults_noretry") == faults; i++) {
 		CHECK(i < 24 || vg_now() < until, "no fault");
 		OK(vg_queue_create(&vg, gpu, 4096, &bad));
@@ -167,11 +169,11 @@ static void test_user_faults(void)
 	}
 	OK(vg_pattern_check(p, bytes, SEED, 7));
 	CHECK(counter("gart_recoveries") == gart &&
-	      counter("engine_resets") == engines, "taken for the kernel's");
+	      counter("engine_resets") == engines, "a user fault was treated as the kernel's");
 	vg_unmap_anon(p, bytes);
 }
 
-/* A reset leaves a dump, which shows where the page tables of a fault end. */
+/* A reset writes a dump, which shows the page table walk of the last fault. */
 static void test_dump(void)
 {
 	static char text[64 << 10];
@@ -205,7 +207,7 @@ static void test_dump(void)
 	CHECK(strstr(text, "interrupt ring: "), "no interrupts");
 }
 
-/* Page faults that an access takes, those of system calls not counted. */
+/* Number of page faults of one access; system calls excluded. */
 static long faults_of(volatile uint32_t *p)
 {
 	struct rusage before, after;
@@ -217,8 +219,8 @@ static long faults_of(volatile uint32_t *p)
 }
 
 /*
- * Catches: a page of a BAR that user space still reaches while the device is reset, and one
- * that it does not get back afterwards.
+ * Catches: a page of a BAR that stays mapped while the device is reset, and a page that
+ * is not mapped again afterwards.
  */
 static void test_mappings(void)
 {
@@ -248,10 +250,10 @@ static void test_mappings(void)
 }
 
 /**
- * struct writer - a thread that writes to a BAR beside resets
+ * struct writer - a thread that writes to a BAR during resets
  * @thread: thread
- * @stop: it is to end
- * @rounds: what it has done
+ * @stop: request to end
+ * @rounds: completed writes
  */
 struct writer {
 	pthread_t thread;
@@ -261,7 +263,7 @@ struct writer {
 
 enum { WORDS = BO_BYTES / 8 };
 
-/* Each word of a BO in VRAM gets the number of the write. */
+/* Write the number of the write to the words of a BO in VRAM. */
 static void *write_vram(void *arg)
 {
 	volatile uint64_t *words = bo[1].cpu;
@@ -275,7 +277,7 @@ static void *write_vram(void *arg)
 	return NULL;
 }
 
-/* A copy a round, and a doorbell for each. */
+/* One copy each round, with a doorbell. */
 static void *ring_doorbell(void *arg)
 {
 	static struct vg_bo src, dst;
@@ -295,20 +297,21 @@ static void *ring_doorbell(void *arg)
 	return NULL;
 }
 
-/* The writer goes on once the reset is over. */
+/* Wait until the writer has completed @n more rounds. */
 static void await_rounds(const struct writer *w, uint64_t n)
 {
 	uint64_t end = vg_deadline(), seen = w->rounds;
 
 	while (w->rounds < seen + n) {
-		CHECK(vg_now() < end, "a writer stands still");
+		CHECK(vg_now() < end, "a writer makes no progress");
 		vg_sleep_us(100);
 	}
 }
 
 /*
- * User space writes VRAM and doorbells while the device is reset. Catches: a write that is
- * lost in a device in reset, a thread that does not come back from its page fault.
+ * User space writes VRAM and doorbells while the device is reset. Catches: a write that
+ * is lost because the device is in reset, a thread that does not return from its page
+ * fault.
  */
 static void test_writers(void)
 {
@@ -330,7 +333,7 @@ static void test_writers(void)
 		w[i].stop = true;
 		CHECK(!pthread_join(w[i].thread, NULL), "join");
 	}
-	/* What stands in each word is the last number that was written there. */
+	/* Each word holds the last number written to it. */
 	words = bo[1].cpu;
 	last = w[0].rounds - 1;
 	for (i = last - WORDS + 1; i <= last; i++)

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The system sleeps, to memory, under processes with BOs, queues, jobs and SVM
- * memory in VRAM; the clock wakes it. What they would catch: contents of VRAM,
- * page tables or the GART that the sleep took; a queue that does not go on; a
- * job that is lost or that runs in a device that is off; memory that is not
- * given back, after each round.
+ * Suspend to RAM with processes that use BOs, queues, jobs and SVM memory in VRAM; an
+ * RTC alarm resumes the system. Catches: contents of VRAM, page tables or the GART lost
+ * in the sleep; a queue that does not continue; a job that is lost or runs while the
+ * device is off; memory leaked in each round.
  *
- * With the argument "freeze" or "disk" it is the guest's half of
- * tests/avocado/test_sleep.py, where the host wakes it: for each line on stdin
- * one sleep of that kind, and a line before and after it.
+ * With the argument "freeze" or "disk" the program is the guest's half of
+ * tests/avocado/test_sleep.py, where the host resumes the guest: one sleep of that kind
+ * for each line on stdin, with a line on stdout before and after it.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -27,11 +26,11 @@
 #include "tap.h"
 
 #define SEED	0x51ee9
-#define VA	0x200000000ull		/* of the render node's BOs */
+#define VA	0x200000000ull		/* GPU addresses of the render node's BOs */
 
 enum {
 	BYTES = 1 << 20, SVM_BYTES = 4 << 20, WORKERS = 2,
-	/* Of the render node: jobs on each ring, copies in each, their bytes. */
+	/* Render node: jobs on each ring, copies in each job, bytes of a copy. */
 	JOBS = 24, COPIES = 32, JOB_BYTES = 256 << 10,
 };
 
@@ -48,7 +47,7 @@ static bool can(const char *path, const char *word)
 	return found;
 }
 
-/* From now on a wakeup ends an attempt to fall asleep (EBUSY). */
+/* After this a wakeup event aborts the next suspend (EBUSY). */
 static int watch_wakeups(void)
 {
 	char count[32];
@@ -56,11 +55,11 @@ static int watch_wakeups(void)
 
 	tap_read("/sys/power/wakeup_count", count, sizeof(count));
 	r = vg_put("/sys/power/wakeup_count", count);
-	/* EINVAL: there was one just now. */
+	/* EINVAL: a wakeup event came meanwhile. */
 	return r == -EINVAL ? -EBUSY : r;
 }
 
-/* A timer, and who counts it as a wakeup if it fires before all is asleep. */
+/* Set a timer whose expiry counts as a wakeup event, also before the suspend has completed. */
 static int set_alarm(unsigned int seconds, int *fd, int *epoll)
 {
 	struct itimerspec alarm = { .it_value.tv_sec = seconds };
@@ -76,8 +75,8 @@ static int set_alarm(unsigned int seconds, int *fd, int *epoll)
 }
 
 /*
- * An alarm that comes before all is asleep ends the attempt, so none is missed;
- * the next one leaves more time.
+ * An alarm before the end of the suspend aborts it, so no alarm is missed; the next
+ * attempt allows more time.
  */
 static int sleep_once(const char *state)
 {
@@ -101,13 +100,13 @@ static int sleep_once(const char *state)
 	return r;
 }
 
-/* A word beside the compute queue's pointers. */
+/* Offset of a word beside the compute queue's pointers. */
 #define FLAG 0x800
 
 static struct vg vg;
 static struct vg_gpu *gpu;
 
-/* The render node: ring 0 copies @src by way of VRAM, ring 1 in GTT alone. */
+/* Jobs of the render node: ring 0 copies @src through VRAM, ring 1 within GTT. */
 struct jobs {
 	int fd;
 	uint32_t ctx;
@@ -151,7 +150,7 @@ static void make_jobs(struct jobs *j)
 	}
 }
 
-/* More than are done before processes are frozen. */
+/* More jobs than complete before processes are frozen. */
 static void submit_jobs(struct jobs *j, int jobs, int round)
 {
 	uint32_t ring;
@@ -161,7 +160,7 @@ static void submit_jobs(struct jobs *j, int jobs, int round)
 	memset(j->out.cpu, 0, 2 * JOB_BYTES);
 	for (i = 0; i < jobs; i++)
 		for (ring = 0; ring < 2; ring++) {
-			/* All of it: what a job does not name may be out. */
+			/* List all BOs: a BO that no job lists may be evicted. */
 			const uint32_t handles[] = {
 				j->ib[ring].bo.handle, j->src.handle,
 				j->out.handle, j->vram.handle,
@@ -200,13 +199,13 @@ static void make(struct memory *m, int xnack)
 	m->svm = vg_map_anon(SVM_BYTES);
 	CHECK(m->svm, "%s", vg_error());
 	vg_pattern_fill(m->svm, SVM_BYTES, SEED, 1);
-	/* Without repair the GPU has what it is given access to, and no more. */
+	/* Without retry faults the GPU can access only memory that is mapped for it. */
 	OK(vg_svm_set1(&vg, m->svm, SVM_BYTES, KFD_IOCTL_SVM_ATTR_ACCESS,
 		       gpu->gpu_id));
 	make_jobs(&m->jobs);
 }
 
-/* Everything that has to be what it was, seen by the CPU and by the engine. */
+/* Check by CPU and engine that all memory has its contents. */
 static void check(struct memory *m, int round)
 {
 	OK(vg_pattern_check(m->gtt.cpu, BYTES, SEED, 0));
@@ -219,7 +218,10 @@ static void check(struct memory *m, int round)
 	OK(vg_pattern_check(m->svm, SVM_BYTES, SEED, 1));
 }
 
-/* Once around @fall_asleep(@state): 0, or what that said. */
+/*
+ * Start work, call @fall_asleep(@state), and check the results. Return 0, or the error
+ * of @fall_asleep.
+ */
 static int one_round(struct memory *m, int round,
 		     int (*fall_asleep)(const char *), const char *state)
 {
@@ -230,13 +232,13 @@ static int one_round(struct memory *m, int round,
 	vg_pattern_fill(m->vram.cpu, BYTES, SEED, round);
 	OK(vg_svm_prefetch(&vg, m->svm, SVM_BYTES, gpu->gpu_id));
 	CHECK(vg_pages_in_vram(m->svm, SVM_BYTES) > 0, "SVM is not in VRAM");
-	/* Work that is under way when the queue goes. */
+	/* Work that is in progress when the queue is preempted. */
 	for (k = 0; k < 32; k++)
 		OK(vg_emit_copy(&m->q, m->out.va, m->gtt.va, BYTES));
 	OK(vg_emit_fence(&m->q, &seq));
 	vg_queue_submit(&m->q);
 	submit_jobs(&m->jobs, JOBS, round);
-	/* A compute queue that waits, and goes on where it was. */
+	/* A compute queue that waits, and must continue to wait. */
 	*flag = 0;
 	OK(vg_pm4_wait(&m->cq, m->cq.ptrs.va + FLAG, 1));
 	OK(vg_cq_emit_fence(&m->cq));
@@ -251,7 +253,7 @@ static int one_round(struct memory *m, int round,
 	OK(vg_pattern_check(m->out.cpu, BYTES, SEED, 0));
 	check(m, round);
 	check_jobs(&m->jobs, round);
-	/* Contexts and page tables are what they were. */
+	/* Contexts and page tables still work. */
 	submit_jobs(&m->jobs, 1, -round);
 	check_jobs(&m->jobs, -round);
 	return 0;
@@ -263,7 +265,7 @@ static int stay_awake(const char *state)
 	return 0;
 }
 
-/* What is in use when everything has been used once, and is at its place. */
+/* Memory usage after everything was used once. */
 static struct vg_mem_info usage(struct memory *m)
 {
 	struct vg_mem_info info;
@@ -306,7 +308,7 @@ static int campaign(const char *state)
 	char line[8];
 	int i;
 
-	/* Whoever types wakes it. */
+	/* Input on the console is the wakeup event. */
 	if (!strcmp(state, "freeze"))
 		OK(vg_put("/sys/class/tty/ttyS0/power/wakeup", "enabled"));
 	make(&m, 1);
@@ -340,7 +342,7 @@ static void memory_no_xnack(void)
 	sleep_rounds("mem", 0);
 }
 
-/* Processes that go on for ever: each byte of each round must be right. */
+/* Children that work until *@done is set, and check each byte of each round. */
 static volatile int *done;
 
 static void worker(int n)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The device goes from under its users and comes back. What they would catch: a
- * crash or a hang of who still has it open, mapped or at work; memory of the
- * device that somebody still reaches; SVM data that went with VRAM; a second
- * life that finds something of the first; anything not given back.
+ * The device is removed in use and added again. Catches: a crash or a hang of a process
+ * that has the device open, mapped or busy; memory of the removed device that a process
+ * can still access; SVM data lost with VRAM; a new device with state of the old one;
+ * leaks.
  *
- * With the argument "button" or "surprise" it is the guest's half of
- * tests/avocado/test_unplug.py, where the host takes the device: a line on
- * stdout for each thing that has happened, a line on stdin for each round more.
+ * With the argument "button" or "surprise" the program is the guest's half of
+ * tests/avocado/test_unplug.py, where the host removes the device: it writes a line to
+ * stdout for each event, and reads a line from stdin for each further round.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -50,7 +50,7 @@ static unsigned long generation(void)
 	return id;
 }
 
-/* A BO of the render node, and where it is mapped. */
+/* Create a BO of the render node and map it for the CPU. */
 static int gem_new(int fd, uint64_t size, uint32_t *handle, char **cpu)
 {
 	union drm_amdgpu_gem_create create = { .in = {
@@ -91,14 +91,14 @@ static int kfd_ioctl_works(int fd)
 }
 
 static sigjmp_buf on_bus_error;
-static bool may_lose;	/* who got SIGBUS may find SVM data gone */
+static bool may_lose;	/* SVM data may be lost after SIGBUS */
 
 static void bus_error(int sig)
 {
 	siglongjmp(on_bus_error, sig);
 }
 
-/* Doorbells and registers are another device's by now, or nobody's. */
+/* Write to a doorbell or register. True: SIGBUS. The page belonged to the removed device. */
 static bool register_is_dead(volatile uint64_t *at, uint64_t value)
 {
 	struct sigaction act = { .sa_handler = bus_error }, old;
@@ -113,7 +113,7 @@ static bool register_is_dead(volatile uint64_t *at, uint64_t value)
 	return dead;
 }
 
-/* All a process can have of a GPU. */
+/* All resources that a process can have of a GPU. */
 struct things {
 	struct vg_bo vram, gtt, mmio;
 	struct vg_queue q;
@@ -146,8 +146,8 @@ static void make_things(struct things *t)
 }
 
 /*
- * None of it does harm, none of it is the device's any more. @dword: what the
- * pages of nothing hold, which DRM gives instead.
+ * After the removal: ioctls fail with ENODEV, registers raise SIGBUS, memory reads as
+ * zero. @dword: content of the pages that DRM maps instead of the BO.
  */
 static void check_things(struct things *t, uint32_t dword)
 {
@@ -155,7 +155,7 @@ static void check_things(struct things *t, uint32_t dword)
 	ERRNO(ENODEV, drm_ioctl_works(gpu->fd));
 	CHECK(register_is_dead(t->q.doorbell, t->q.wptr),
 	      "the doorbell still rings");
-	CHECK(register_is_dead(t->hdp, 0), "the HDP is still flushed");
+	CHECK(register_is_dead(t->hdp, 0), "the HDP register is still mapped");
 	OK(vg_fill_check(t->vram.cpu, BYTES, 0));
 	OK(vg_fill_check(t->gtt.cpu, BYTES, 0));
 	OK(vg_fill_check(t->gem, BYTES, dword));
@@ -163,7 +163,7 @@ static void check_things(struct things *t, uint32_t dword)
 	OK(vg_pattern_check(t->svm, SVM_BYTES, SEED, 2));
 }
 
-/* A process that opens everything anew gets a GPU that works. */
+/* Open everything again: the GPU must work. */
 static void use(void *arg)
 {
 	struct vg_queue q = { 0 };
@@ -207,7 +207,7 @@ static void survive(bool remove)
 	CHECK(vg_pci_bound(name), "the device did not come back");
 	CHECK(vg_topology_nodes() == nodes, "the node did not come back");
 	check_things(&t, 0x5a5a5a5a);
-	use(NULL);		/* in the process that has seen it go */
+	use(NULL);		/* in the process that had the removed device open */
 	tap_in_child(use, NULL);
 	OK(vg_fill_check(t.gem, BYTES, 0x5a5a5a5a));
 	OK(vg_pattern_check(t.svm, SVM_BYTES, SEED, 2));
@@ -230,7 +230,7 @@ static struct load {
 	volatile int rounds[WORKERS];
 } *load;
 
-/* Ends the worker well if the device is being taken away, badly if not. */
+/* End the worker with status 0 if the device is being removed, with status 1 otherwise. */
 static void gone(const char *what)
 {
 	if (!load->removing && !load->removed) {
@@ -240,7 +240,7 @@ static void gone(const char *what)
 	}
 }
 
-/* 0, or -ENODEV when the device has gone. */
+/* Wait for a fence: 0, or -ENODEV after the removal. */
 static int finish(struct vg_queue *q)
 {
 	uint64_t deadline = vg_deadline();
@@ -267,7 +267,7 @@ static int copy(struct vg_queue *q, void *dst, const void *src, uint64_t bytes)
 	return r ? r : finish(q);
 }
 
-/* BOs and a queue; the CPU looks at both ends. */
+/* Copies between BOs by a queue; the CPU checks both ends. */
 static void work_bo(volatile int *round)
 {
 	struct vg_bo a = { 0 }, b = { 0 }, v = { 0 };
@@ -290,7 +290,7 @@ static void work_bo(volatile int *round)
 
 static char *svm_src;
 
-/* The engine faults on memory that the CPU takes back each time. */
+/* Retry faults of the engine on memory that the CPU migrates back each time. */
 static void work_svm(volatile int *round)
 {
 	struct vg_queue q = { 0 };
@@ -308,7 +308,7 @@ static void work_svm(volatile int *round)
 	}
 }
 
-/* The render node alone. */
+/* BOs of the render node. */
 static void work_gem(volatile int *round)
 {
 	struct drm_gem_close close_args = { 0 };
@@ -327,7 +327,7 @@ static void work_gem(volatile int *round)
 	}
 }
 
-/* Its jobs, several at a time, by way of VRAM. */
+/* Jobs of the render node, several at a time, through VRAM. */
 static void work_jobs(volatile int *round)
 {
 	const uint64_t va = 0x200000000ull;
@@ -337,7 +337,7 @@ static void work_jobs(volatile int *round)
 	struct vr_ib ib;
 	int i, r, fd;
 
-	/* KFD has the other one. */
+	/* KFD uses gpu->fd: open another file. */
 	fd = vr_open(gpu);
 	if (fd < 0 || vr_ctx_alloc(fd, 0, &ctx) ||
 	    vr_bo_create(fd, BYTES, AMDGPU_GEM_DOMAIN_GTT, 0, va, &src) ||
@@ -366,7 +366,7 @@ static void work_jobs(volatile int *round)
 	}
 }
 
-/* Compute queues: one that is busy, one that waits for ever and has GWS. */
+/* Compute queues: one works, the other waits without end and has GWS. */
 static void work_compute(volatile int *round)
 {
 	struct kfd_ioctl_alloc_queue_gws_args gws = { .num_gws = 64 };
@@ -420,16 +420,16 @@ static void worker(int n, bool lingers)
 	} else {
 		work[n](&load->rounds[n]);
 	}
-	/* The signal may be on its way while the device goes. */
+	/* The signal may come while the device is being removed. */
 	while (may_lose && !load->removed)
 		vg_sleep_us(1000);
-	/* Whatever the engine was doing, it only read this. */
+	/* The engine only reads @svm_src: the data must be intact. */
 	if (vg_pattern_check(svm_src, SVM_BYTES, SEED, 4)) {
 		printf("# SVM data lost: %s\n", vg_error());
 		fflush(stdout);
 		_exit(1);
 	}
-	/* With everything open until the next device is there. */
+	/* Keep everything open until the new device is there. */
 	while (lingers && load->removing)
 		vg_sleep_us(1000);
 	_exit(0);
@@ -506,7 +506,7 @@ static struct vg_mem_info prepare_load(void)
 	return info;
 }
 
-/* Memory is freed in the background. */
+/* Memory is freed in the background: wait for it. */
 static void check_in_use(const struct vg_mem_info *before, int round)
 {
 	start();
@@ -529,7 +529,7 @@ static void under_load(void)
 	tap_in_child(use, NULL);
 }
 
-/* The other GPU's files do not notice; KFD's state of the process goes. */
+/* Unbind one of two GPUs: files of the other GPU work, and KFD's process ends. */
 static void other_gpu(void)
 {
 	uint32_t handle;
@@ -550,7 +550,7 @@ static void other_gpu(void)
 	OK(vg_pattern_check(p, BYTES, SEED, 5));
 }
 
-/* Contexts, mappings and jobs, of which some run and some wait, see it go. */
+/* Unbind with contexts, mappings, and jobs that run or wait. */
 static void jobs(void)
 {
 	const uint64_t va = 0x100000000ull;
@@ -611,8 +611,8 @@ static void no_users(void)
 }
 
 /*
- * GPUs that a process sees which opens /dev/kfd now. Not this one: a process
- * knows those GPUs for ever that were there when it did so first.
+ * Number of GPUs that a process sees which opens /dev/kfd now. The caller itself always
+ * sees the GPUs of its first open().
  */
 static int gpus_for_others(void)
 {
@@ -626,7 +626,7 @@ static int gpus_for_others(void)
 	if (!pid)
 		_exit(vg_open_bare(&t) ? 0 : t.n_gpus);
 	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status),
-	      "a look at the topology ended with 0x%x", status);
+	      "the child ended with 0x%x", status);
 	return WEXITSTATUS(status);
 }
 
@@ -634,7 +634,7 @@ static void wait_there(int gpus, bool there)
 {
 	uint64_t deadline = vg_deadline();
 
-	/* The node comes last, the device goes last. */
+	/* The topology node is added last; the PCI device is removed last. */
 	while (there ? gpus_for_others() != gpus : vg_pci_exists(name)) {
 		CHECK(vg_now() < deadline, "the device did not %s: %s",
 		      there ? "come" : "go", vg_error());

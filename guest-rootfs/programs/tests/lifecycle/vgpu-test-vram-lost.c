@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * VRAM is lost in a reset of the device (vram-lost-on-reset=on), page tables and
- * all: what the render node's files see of it. What it would catch: jobs that run
- * with page tables that are gone, contexts that do not notice, mappings or GTT
- * that do not come back, a file that has to be opened anew, a loss that KFD does
- * not tell of, memory of others where the copy of a BO was cancelled or has not
- * come yet.
+ * VRAM with its page tables is lost in a reset (vram-lost-on-reset=on): effects on the
+ * render node's files. Catches: jobs that run with lost page tables, contexts without
+ * an error, mappings or GTT that are not restored, a file that works only after it is
+ * opened again, a loss that KFD does not report, foreign memory visible where the copy
+ * of a BO was cancelled or has not run yet.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -101,17 +100,17 @@ static void lost(void)
 		ERRNO(0, vr_ctx_alloc(fd, 0, &fresh));
 		CHECK(!state(fd, fresh), "flags of a new context: %#x",
 		      state(fd, fresh));
-		/* System memory is as it was, and where it was. */
+		/* System memory keeps its contents and its mapping. */
 		memset(out.cpu, 0, SIZE);
 		copy(fd, fresh, &ib, &out, &gtt);
 		OK(vg_pattern_check(out.cpu, SIZE, SEED, 0));
-		/* VRAM holds nothing of before, and works. */
+		/* VRAM contains no old data, and works. */
 		copy(fd, fresh, &ib, &out, &vram);
 		OK(vg_fill_check(out.cpu, SIZE, 0));
 		copy(fd, fresh, &ib, &vram, &gtt);
 		copy(fd, fresh, &ib, &out, &vram);
 		OK(vg_pattern_check(out.cpu, SIZE, SEED, 0));
-		/* So does what leads nowhere on purpose. */
+		/* PRT mappings work, too. */
 		copy(fd, fresh, &ib, &prt_out, &gtt);
 		copy(fd, fresh, &ib, &out, &prt_out);
 		OK(vg_fill_check(out.cpu, SIZE, 0));
@@ -120,7 +119,7 @@ static void lost(void)
 	}
 }
 
-/* A process of KFD is told, even if it has no queue. */
+/* A KFD process gets an event, even without a queue. */
 static void told(void)
 {
 	struct kfd_ioctl_create_event_args create = {
@@ -151,12 +150,12 @@ static void told(void)
 		      KFD_HW_EXCEPTION_WHOLE_GPU_RESET &&
 	      data.hw_exception_data.reset_cause == KFD_HW_EXCEPTION_GPU_HANG &&
 	      data.hw_exception_data.gpu_id == gpu->gpu_id, "what happened");
-	/* It is told once: the second reset finds nothing more to lose. */
+	/* The event comes once: nothing more is lost in the second reset. */
 	for (i = 0; i < 2; i++) {
 		wait.timeout = 0;
 		ERRNO(0, vg_ioctl(&vg, AMDKFD_IOC_WAIT_EVENTS, &wait));
 		CHECK(wait.wait_result == KFD_IOC_WAIT_RESULT_TIMEOUT,
-		      "told again after %d more", i);
+		      "another event after %d more resets", i);
 		OK(vg_gpu_reset(gpu));
 	}
 }
@@ -180,7 +179,7 @@ static void *evict(void *arg)
 	return NULL;
 }
 
-/* Evict @n BOs; their copies are queued behind the jobs of @hold on return. */
+/* Evict @n BOs. On return their copies are queued after the jobs of @hold. */
 static void evict_behind(struct hold *hold, unsigned int n, pthread_t *thread)
 {
 	uint64_t end = vg_deadline(), before;
@@ -195,15 +194,15 @@ static void evict_behind(struct hold *hold, unsigned int n, pthread_t *thread)
 	}
 }
 
-/* More moves than the ring takes at a time, the last of them of many jobs. */
+/* More moves than the ring holds at a time; the last move has many jobs. */
 enum { SMALL = 160 };
 
 #define BIG	(40 * VG_MIB)
 
 /*
  * Catches: destination pages of a cancelled copy that are neither copied nor cleared,
- * and become visible to the CPU, to the move back to VRAM, and to a job that reads
- * the BO there.
+ * and become visible to the CPU, to the move back to VRAM, and to a job that reads the
+ * BO there.
  */
 static void cancelled(void)
 {
@@ -293,8 +292,8 @@ static void on_signal(int number)
 }
 
 /*
- * Catches: access through /proc/PID/mem that does not wait for the copy out of VRAM
- * and reads the former contents of the destination pages, or that a signal ends.
+ * Catches: access through /proc/PID/mem that does not wait for the copy out of VRAM and
+ * reads the former contents of the destination pages, or that a signal ends.
  */
 static void moving(void)
 {
@@ -316,7 +315,7 @@ static void moving(void)
 	CHECK(!pthread_create(&reader.thread, NULL, read_mem, &reader),
 	      "thread");
 	await_reader(&reader);
-	/* A handled signal must not end the access: the kernel would say EIO. */
+	/* A handled signal must not end the access: the kernel would return EIO. */
 	CHECK(!pthread_kill(reader.thread, SIGUSR1), "no signal");
 	hold_let_go(&hold);
 	CHECK(!pthread_join(reader.thread, NULL), "join");
@@ -330,7 +329,7 @@ static void moving(void)
  * @fd: file
  * @ctx: context
  * @ib: packets
- * @point: what the CS waits for
+ * @point: timeline point that the CS waits for
  * @tid: the thread's id, 0 before it calls CS
  * @seq: the job's number
  * @r: result of CS, > 0 before it returns
@@ -372,9 +371,9 @@ static void await_early(const struct early *e)
 }
 
 /*
- * VRAM is lost after CS has looked at the context and before the job is pushed. Catches:
- * page tables that CS makes anew for such a job, which then runs and reports success,
- * although what it was to work on is gone.
+ * VRAM is lost after CS has checked the context and before the job is pushed. Catches:
+ * page tables that CS creates again for such a job, which then runs and reports
+ * success, although its data is lost.
  */
 static void submitted_across(void)
 {
