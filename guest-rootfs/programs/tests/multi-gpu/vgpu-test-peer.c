@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * GPUs that reach each other's VRAM. What they would catch: an address that is
- * another one for the peer, an entry of the peer's that outlives the memory it
- * leads to (moved, freed, given to somebody else, unplugged), a TLB that was
- * flushed on one GPU only, contents lost on the way.
+ * GPUs that access each other's VRAM. Catches: a wrong address for the peer, an entry
+ * of the peer that outlives its memory (moved, freed, allocated again, unplugged), a
+ * TLB that was flushed on one GPU only, lost contents.
  *
- * Run three times (tests.list): as a hive (XGMI), behind a host bridge that lets
- * PCIe through, and without a way, where mapping fails. With the argument "link"
- * or "surprise" it is the guest's half of tests/avocado/test_peer.py.
+ * Run three times (tests.list): as a hive (XGMI), behind a host bridge that allows PCIe
+ * peer-to-peer, and without peer access, where mapping fails. With the argument "link"
+ * or "surprise" the program is the guest's half of tests/avocado/test_peer.py.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -49,7 +48,7 @@ static void start(void)
 	}
 }
 
-/* As start(), where there is a way. */
+/* start(), or skip the case without peer access. */
 static void start_linked(void)
 {
 	start();
@@ -69,7 +68,7 @@ static void gpu_write(int i, const struct vg_bo *bo, uint64_t seed)
 	}
 }
 
-/* GPU @i finds it. */
+/* GPU @i must read the pattern of @seed. */
 static void gpu_check(int i, const struct vg_bo *bo, uint64_t seed)
 {
 	uint64_t at, n;
@@ -98,7 +97,7 @@ static int map_both(const struct vg_bo *bo, int first, uint32_t *done)
 
 #define TOPOLOGY "/sys/class/kfd/kfd/topology/"
 
-/* A property of link @i of a kind of a node. */
+/* A property of a node's link @i of kind @kind. */
 static uint64_t link_property(int node, const char *kind, int i,
 			      const char *name)
 {
@@ -113,7 +112,7 @@ static uint64_t link_property(int node, const char *kind, int i,
 	return strtoull(line + strlen(want), NULL, 10);
 }
 
-/* Links of a kind: folders, as many as the node says. */
+/* Number of a node's links of kind @kind; the property must agree with the folders. */
 static int links(int node, const char *kind)
 {
 	char path[96], name[32];
@@ -127,7 +126,7 @@ static int links(int node, const char *kind)
 	}
 	snprintf(name, sizeof(name), "%s_count", kind);
 	CHECK(vg_node_property(node, name, 99) == (uint64_t)n,
-	      "node %d: %d %s, it says %lu", node, n, kind,
+	      "node %d: %d %s, the property is %lu", node, n, kind,
 	      vg_node_property(node, name, 99));
 	return n;
 }
@@ -162,7 +161,7 @@ static unsigned long generation(void)
 	return strtoul(text, NULL, 10);
 }
 
-/* What there is between the GPUs, and what is left when one of them goes. */
+/* Links between the GPUs, and links after one GPU is unbound. */
 static void topology(void)
 {
 	char name[VG_PCI_NAME];
@@ -216,7 +215,7 @@ static void copies(void)
 		struct vg_bo bo[2] = { 0 }, before[2] = { 0 };
 
 		for (own = 0; own < 2; own++) {
-			/* Not where the last ones were. */
+			/* Use another place of VRAM than the last size. */
 			OK(vg_bo_create(&vg, &vg.gpu[own], VG_PAGE * (s + 1),
 					VG_VRAM, &before[own]));
 			OK(vg_bo_create(&vg, &vg.gpu[own], sizes[s], VG_VRAM,
@@ -232,7 +231,7 @@ static void copies(void)
 			gpu_check(!own, &bo[own], SEED + 2 + own);
 		}
 		for (own = 0; own < 2; own++) {
-			/* From VRAM to VRAM: pulled, then pushed back. */
+			/* VRAM to VRAM, by the engine of each GPU. */
 			OK(vg_copy(&q[own], bo[own].cpu, bo[!own].cpu,
 				   sizes[s]));
 			OK(vg_pattern_check(bo[own].cpu, sizes[s],
@@ -255,7 +254,10 @@ static void copies(void)
 	}
 }
 
-/* Mapped in either order, unmapped one by one; the other one does not notice. */
+/*
+ * Map in either order, unmap one by one. Catches: an unmap on one GPU that affects the
+ * other.
+ */
 static void map_unmap(void)
 {
 	struct vg_bo bo = { 0 };
@@ -278,7 +280,7 @@ static void map_unmap(void)
 		OK(vg_bo_unmap_peer(&bo, &vg.gpu[!(i & 1)]));
 		ERRNO(EINVAL, vg_bo_unmap_peer(&bo, &vg.gpu[1]));
 	}
-	/* The owner alone: the peer's entries, and what its TLB had, are gone. */
+	/* Mapped on the owner only: the peer has no entries or TLB entries left. */
 	OK(vg_bo_map_gpu(&bo));
 	gpu_check(0, &bo, SEED + 3);
 	tap_expect_stop(&q[1], stage[1].va, bo.va, VG_PAGE);
@@ -333,7 +335,7 @@ static void errors(void)
 		ERRNO(EINVAL, vg_bo_unmap_peer(&vram, &vg.gpu[1]));
 	OK(vg_bo_free(&vram));
 
-	/* Registers: by PCIe, or not at all. */
+	/* Registers and doorbells can be mapped only by PCIe peer-to-peer. */
 	OK(vg_bo_alloc(&vg, &vg.gpu[0], VG_PAGE, VG_MMIO_REMAP, &bar));
 	ERRNO(tap_pcie_p2p() ? 0 : EINVAL, vg_bo_map_peer(&bar, &vg.gpu[1]));
 	if (tap_pcie_p2p())
@@ -345,7 +347,7 @@ static void errors(void)
 		OK(vg_bo_unmap_peer(&bar, &vg.gpu[1]));
 	OK(vg_bo_free(&bar));
 
-	/* System memory always. */
+	/* System memory can always be mapped. */
 	OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_GTT, &gtt));
 	OK(vg_bo_map_peer(&gtt, &vg.gpu[1]));
 	gpu_write(1, &gtt, SEED + 1);
@@ -354,7 +356,7 @@ static void errors(void)
 	OK(vg_bo_free(&gtt));
 }
 
-/* Does @fn for ever, until it is killed. */
+/* Run @fn repeatedly in a child, until it is killed. */
 static pid_t start_child(void (*fn)(void))
 {
 	pid_t pid;
@@ -390,8 +392,8 @@ static uint64_t moves_since(uint64_t before)
 }
 
 /*
- * Rounds of writes by the peer and reads by both, so many and until there was one
- * move out of VRAM if there must be (@moves): the child may start late. Returns moves.
+ * The peer writes and both GPUs read, @rounds times, and with @moves until at least one
+ * BO was moved out of VRAM: the child may start late. Return the number of moves.
  */
 static uint64_t work(struct vg_bo *bo, bool owner_too, int rounds, bool moves)
 {
@@ -409,7 +411,7 @@ static uint64_t work(struct vg_bo *bo, bool owner_too, int rounds, bool moves)
 	return moves_since(before);
 }
 
-/* The BO leaves VRAM and comes back under a peer at work. */
+/* Evict and restore the BO while the peer uses it. */
 static void evicted(void)
 {
 	int owner_too, rounds = tap_rounds(6, 200);
@@ -435,7 +437,7 @@ static void evicted(void)
 	}
 }
 
-/* Takes most of the owner's VRAM, and looks whether anybody writes there. */
+/* Fill most of the owner's VRAM, and check that no one else writes there. */
 static void hog(void)
 {
 	static struct vg own;
@@ -461,7 +463,7 @@ static void hog(void)
 	OK(vg_bo_free(&bo));
 }
 
-/* Two processes want more of the owner's VRAM than there is. */
+/* Two processes use more of the owner's VRAM than there is. */
 static void pushed_out(void)
 {
 	struct vg_mem_info info;
@@ -480,7 +482,7 @@ static void pushed_out(void)
 	for (i = 0; i < rounds || moves < 3; i++) {
 		CHECK(i < rounds || vg_now() < end,
 		      "the BO moved %lu times only", moves);
-		/* A new one is in VRAM; one that was moved stays in GTT. */
+		/* A new BO is in VRAM; a BO that was moved stays in GTT. */
 		OK(vg_bo_alloc(&vg, &vg.gpu[0],
 			       info.vram_total / 2 & ~(VG_MIB - 1), VG_VRAM,
 			       &bo));
@@ -516,7 +518,7 @@ static void peer_at_work(void *arg)
 	}
 }
 
-/* Killed at work; the VRAM is somebody else's at once, who is left alone. */
+/* Kill the peer's process at work. The VRAM is allocated again: no old data, no late write. */
 static void killed(void)
 {
 	struct vg_bo bo = { 0 };
@@ -533,7 +535,10 @@ static void killed(void)
 	}
 }
 
-/* Either GPU is reset under a peer at work; VRAM is kept or, if so set up, lost. */
+/*
+ * Reset either GPU while the peer works. VRAM is kept, or lost if the device is
+ * configured so.
+ */
 static void reset(void)
 {
 	struct vg_bo bo = { 0 };
@@ -555,7 +560,7 @@ static void reset(void)
 	OK(vg_wait(&q[1], seq, VG_TIMEOUT_MS));
 	lost = tap_driver_counter(&vg.gpu[0], "vram_lost") - lost;
 	tap_diag("VRAM was %s", lost ? "lost" : "kept");
-	/* The last copies came after the reset, or all are there. */
+	/* Either the last copies ran after the reset, or all have completed. */
 	gpu_write(1, &bo, SEED + 1);
 	gpu_check(1, &bo, SEED + 1);
 	OK(vg_pattern_check(bo.cpu, SIZE, SEED + 1, 0));
@@ -570,7 +575,7 @@ static void reset(void)
 	OK(vg_bo_free(&bo));
 }
 
-/* A process that comes afterwards has VRAM to itself, on both GPUs. */
+/* A later process finds free and zero VRAM on both GPUs. */
 static void use(void *arg)
 {
 	struct vg_bo bo = { 0 };
@@ -593,7 +598,7 @@ static void use(void *arg)
 	}
 }
 
-/* The queue waits for what never comes: a dword of @bo of another value. */
+/* Emit a packet that waits without end: a dword of @bo never has this value. */
 static void emit_endless(struct vg_queue *queue, const struct vg_bo *bo)
 {
 	uint32_t *dw = vg_queue_reserve(queue, SDMA_POLL_REGMEM_DWORDS);
@@ -610,7 +615,7 @@ static void emit_endless(struct vg_queue *queue, const struct vg_bo *bo)
 		SDMA_POLL_REGMEM_DW5__RETRY;
 }
 
-/* The only GPU that is left. */
+/* Use the only GPU that is left. */
 static void use_one(void *arg)
 {
 	struct vg_queue one = { 0 };
@@ -628,8 +633,8 @@ static void use_one(void *arg)
 }
 
 /*
- * The owner, or the peer, goes while the peer writes into the owner's VRAM, and
- * comes back.
+ * Unbind or remove the owner or the peer while the peer writes into the owner's VRAM,
+ * then add it again.
  */
 static void gone(int which, bool remove)
 {
@@ -650,16 +655,16 @@ static void gone(int which, bool remove)
 	OK(vg_emit_fence(&q[1], &seq));
 	vg_queue_submit(&q[1]);
 	OK(remove ? vg_pci_remove(name) : vg_pci_unbind(name));
-	/* The queue has stopped, wherever it was. */
+	/* The queue has stopped, possibly before its end. */
 	rptr = vg_queue_rptr(&q[1]);
 	ERRNO(ENODEV, tap_ioctl(vg.kfd, AMDKFD_IOC_GET_VERSION,
 				&(struct kfd_ioctl_get_version_args) { 0 }));
 	OK(remove ? vg_pci_rescan() : vg_pci_bind(name));
 	CHECK(vg_pci_bound(name), "the device did not come back");
-	/* Of a GPU that has gone nothing is seen any more. */
+	/* The read pointer must not change after the owner was removed. */
 	if (which == 0) {
-		CHECK(vg_queue_rptr(&q[1]) == rptr, "the queue runs on");
-		CHECK(rptr != q[1].wptr, "it has ended");
+		CHECK(vg_queue_rptr(&q[1]) == rptr, "the queue still runs");
+		CHECK(rptr != q[1].wptr, "the queue has completed");
 	}
 	tap_in_child(use, NULL);
 }
@@ -679,7 +684,7 @@ static void peer_gone(void)
 	gone(1, false);
 }
 
-/* With the host */
+/* Run by the host */
 
 static void say(const char *word)
 {
@@ -687,10 +692,10 @@ static void say(const char *word)
 
 	puts(word);
 	fflush(stdout);
-	CHECK(fgets(line, sizeof(line), stdin), "nobody answers");
+	CHECK(fgets(line, sizeof(line), stdin), "no line on stdin");
 }
 
-/* A fault was told, on @gpu: the queues there had stopped before. */
+/* Wait for a memory event of @gpu; the queues there have stopped before. */
 static void await_fault(uint32_t event, uint32_t gpu)
 {
 	uint32_t told = tap_await_fault(&vg, event).gpu_id;
@@ -699,10 +704,10 @@ static void await_fault(uint32_t event, uint32_t gpu)
 }
 
 /*
- * The guest's half of a link that goes down and comes up: a line on stdout for
- * each step, a line on stdin for the next. What goes over the link while it is
- * down is a fault that is told and stops the queue; the owner's memory stays as
- * it is; nothing is mapped.
+ * The guest's half of a link that goes down and up: a line on stdout for each step, a
+ * line on stdin for the next. While the link is down an access over it is a fault that
+ * is reported and stops the queue; the owner's memory stays intact; mapping on the peer
+ * fails.
  */
 static void link_down(void)
 {
@@ -736,7 +741,7 @@ static void link_down(void)
 	puts("up");
 }
 
-/* Copies into the owner's VRAM until it has gone without a word. */
+/* Copy into the owner's VRAM until the owner is removed by surprise. */
 static void surprised(void)
 {
 	uint64_t end;
@@ -755,10 +760,10 @@ static void surprised(void)
 	end = vg_deadline();
 	while (!tap_ioctl(vg.kfd, AMDKFD_IOC_GET_VERSION,
 			  &(struct kfd_ioctl_get_version_args) { 0 })) {
-		CHECK(vg_now() < end, "KFD does not notice");
+		CHECK(vg_now() < end, "KFD does not detect the removal");
 		vg_sleep_us(1000);
 	}
-	/* What is left works. */
+	/* The other GPU works. */
 	tap_in_child(use_one, NULL);
 	puts("gone");
 }
