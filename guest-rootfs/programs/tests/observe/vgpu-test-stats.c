@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Whoever watches the GPU: fdinfo, mem_info_*, debugfs. Known actions must give
- * known numbers. What they would catch: memory that is counted twice or not at
- * all, a client that is told another's, and a file that stops being true when
- * memory moves.
+ * Counters of the GPU: fdinfo, mem_info_*, debugfs. Known actions must give known
+ * numbers. Catches: memory that is counted twice or not at all, or for another client,
+ * and counters that are wrong after a move.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -30,7 +29,7 @@ static void slurp_debugfs(const char *name)
 	tap_read(path, text, TEXT);
 }
 
-/* Bytes behind @key in a file's fdinfo, which has units of its own. */
+/* The value of @key in a file's fdinfo, in bytes. */
 static uint64_t fdinfo(int file, const char *key)
 {
 	unsigned long value = 0;
@@ -120,7 +119,7 @@ static void fdinfo_names(void)
 	      "drm-pdev is %s, the device is %s", slot, want);
 }
 
-/* Each BO where it is, each file its own, and all back when they are closed. */
+/* Each BO counts in its domain and for its file, and not after its handle is closed. */
 static void fdinfo_gem(void)
 {
 	uint32_t vram, gtt, idle;
@@ -133,7 +132,7 @@ static void fdinfo_gem(void)
 	vram = gem_create(a, 5 * VG_MIB, AMDGPU_GEM_DOMAIN_VRAM,
 			  AMDGPU_GEM_CREATE_CPU_ACCESS_REQUIRED);
 	gtt = gem_create(a, 3 * VG_MIB + VG_PAGE, AMDGPU_GEM_DOMAIN_GTT, 0);
-	/* Never touched: it has no pages yet. */
+	/* Never touched: no pages are allocated. */
 	idle = gem_create(b, VG_MIB, AMDGPU_GEM_DOMAIN_CPU, 0);
 
 	CHECK(fdinfo(a, "drm-total-vram") == 5 * VG_MIB, "total VRAM");
@@ -161,7 +160,7 @@ static void fdinfo_gem(void)
 	gem_close(b, idle);
 }
 
-/* A BO of two files is both's, and known to be shared. */
+/* A BO of two files counts for both, and as shared. */
 static void fdinfo_shared(void)
 {
 	struct drm_prime_handle prime = { .flags = DRM_CLOEXEC | DRM_RDWR };
@@ -185,7 +184,7 @@ static void fdinfo_shared(void)
 	      "shared of the second");
 }
 
-/* What KFD allocates counts for the file that brought the address space. */
+/* Memory of KFD counts for the file of ACQUIRE_VM. */
 static void fdinfo_kfd(void)
 {
 	struct vg_mem_info before, after;
@@ -218,7 +217,7 @@ static void fdinfo_kfd(void)
 	CHECK(fdinfo(gpu->fd, "drm-memory-vram") == tables, "a freed BO counts");
 }
 
-/* More than fits: what had to go says so, and nothing is counted twice. */
+/* More BOs than VRAM holds: evicted memory is counted as such, and nothing is counted twice. */
 static void fdinfo_evicted(void)
 {
 	struct vg_mem_info info;
@@ -246,10 +245,10 @@ static void fdinfo_evicted(void)
 	      resident, gtt, evicted);
 	OK(vg_mem_info(gpu, &info));
 	CHECK(info.vram_used >= resident && info.gtt_used >= gtt,
-	      "mem_info says %lu and %lu", info.vram_used, info.gtt_used);
+	      "mem_info has %lu and %lu", info.vram_used, info.gtt_used);
 }
 
-/* Put out by hand, it is elsewhere, and stays in the sums; CPU touch or not. */
+/* Evict by debugfs: the BO counts in its new domain and stays in the sums. */
 static void debugfs_evict(void)
 {
 	uint64_t before;
@@ -267,14 +266,14 @@ static void debugfs_evict(void)
 	CHECK(fdinfo(file, "drm-resident-vram") == 0, "still in VRAM");
 	CHECK(fdinfo(file, "drm-resident-gtt") == 5 * VG_MIB, "not in GTT");
 	CHECK(fdinfo(file, "amd-evicted-vram") == 5 * VG_MIB, "not evicted");
-	CHECK(fdinfo(file, "drm-total-vram") == 5 * VG_MIB, "its home changed");
+	CHECK(fdinfo(file, "drm-total-vram") == 5 * VG_MIB, "its preferred domain changed");
 	slurp_debugfs("amdgpu_evict_gtt");
 	CHECK(text[0] == '0', "amdgpu_evict_gtt: %s", text);
 	CHECK(fdinfo(file, "drm-resident-gtt") == 0, "still in GTT");
-	CHECK(fdinfo(file, "drm-resident-cpu") == 5 * VG_MIB, "nowhere");
+	CHECK(fdinfo(file, "drm-resident-cpu") == 5 * VG_MIB, "not in system memory");
 }
 
-/* What debugfs says of an address space while something is mapped there. */
+/* debugfs shows the mappings of a KFD address space. */
 static void debugfs_vm(void)
 {
 	char want[64];
@@ -294,7 +293,7 @@ static void debugfs_vm(void)
 	line = strstr(line, want);
 	CHECK(line, "no mapping %s in %s", want, text);
 	line = strstr(line, " in ");
-	CHECK(line && !strncmp(line, " in vram, ", 10), "it is not in VRAM: %s",
+	CHECK(line && !strncmp(line, " in vram, ", 10), "the BO is not in VRAM: %s",
 	      line);
 	OK(vg_bo_unmap_gpu(&a));
 	slurp_debugfs("amdgpu_vm_info");
@@ -302,7 +301,10 @@ static void debugfs_vm(void)
 	OK(vg_bo_free(&a));
 }
 
-/* The same of a file of the render node, whose tables are its memory as well. */
+/*
+ * debugfs shows the address space of a render node's file, and fdinfo counts its page
+ * tables.
+ */
 static void debugfs_vm_of_file(void)
 {
 	struct drm_amdgpu_gem_va va = {

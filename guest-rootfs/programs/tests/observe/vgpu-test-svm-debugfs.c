@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * debugfs kfd/proc/<pid>/svm: the ranges of a process, and where their pages are.
- * What they would catch: pages that are counted twice, not at all, or for another
- * GPU; a range that is told twice or left out as the file is read in pieces; a
- * reader that stops who works, or reads on in what has been freed.
+ * debugfs kfd/proc/<pid>/svm: the ranges of a process, and the places of their pages.
+ * Catches: pages that are counted twice, not at all, or for another GPU; a range that
+ * is listed twice or skipped when the file is read in parts; a reader that blocks the
+ * process, or reads freed memory.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -19,16 +19,17 @@
 #define TEXT		(4 * VG_MIB)
 #define PAGES		64
 #define MANY		4096
-#define CHURN		4	/* ranges that change while they are read */
+#define CHURN		4	/* ranges that change while the file is read */
 #define END_MS		(VG_TIMEOUT_MS / 3)
 
 /**
- * struct line - what a range's line says
- * @first: address, @last: the one behind it
- * @pages: as it says
- * @system: of these, in system memory
- * @vram: in VRAM of all GPUs
- * @other: neither
+ * struct line - the parsed line of a range
+ * @first: first address
+ * @last: address after the range
+ * @pages: number of pages
+ * @system: pages in system memory
+ * @vram: pages in VRAM of all GPUs
+ * @other: pages in neither
  */
 struct line {
 	uint64_t first, last;
@@ -47,7 +48,7 @@ static const char *file_of(pid_t pid)
 	return path;
 }
 
-/* The line of the range that starts at @p; ends the case if there is none. */
+/* The line of the range that starts at @p; ends the case if it is missing. */
 static const char *line_at(const void *p)
 {
 	static char line[512];
@@ -65,7 +66,7 @@ static const char *line_at(const void *p)
 static void expect(const void *p, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The range at @p is of PAGES pages and is as @fmt says. */
+/* The line of the range at @p must have PAGES pages and end with @fmt. */
 static void expect(const void *p, const char *fmt, ...)
 {
 	const char *line = line_at(p);
@@ -78,10 +79,10 @@ static void expect(const void *p, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(want + n, sizeof(want) - (size_t)n, fmt, args);
 	va_end(args);
-	CHECK(!strcmp(line, want), "it says\n%s\nand not\n%s", line, want);
+	CHECK(!strcmp(line, want), "the line is\n%s\nand not\n%s", line, want);
 }
 
-/* Every attribute, and the pages on their way to VRAM and back. */
+/* Every attribute, and the places of pages that migrate to VRAM and back. */
 static void attributes(void)
 {
 	const uint32_t flags = KFD_IOCTL_SVM_FLAG_HOST_ACCESS |
@@ -122,8 +123,8 @@ static void attributes(void)
 	expect(p, "granularity 4 flags %#x preferred_loc %u prefetch_loc %u access none in_place %u mapped %u complete %u actual_loc system:0 %u:%d other:0",
 	       flags, id, id, id, id, id, id, PAGES);
 
-	/* A touch by the CPU brings back what moves together: 16 pages. */
-	CHECK(p[20 * VG_PAGE] == 0, "it is not zero");
+	/* A CPU fault migrates back one granule: 16 pages. */
+	CHECK(p[20 * VG_PAGE] == 0, "the page is not zero");
 	expect(p, "granularity 4 flags %#x preferred_loc %u prefetch_loc %u access none in_place %u mapped %u complete none actual_loc system:16 %u:%d other:0",
 	       flags, id, id, id, id, id, PAGES - 16);
 	OK(vg_svm_prefetch(&vg, p, PAGES * VG_PAGE, 0));
@@ -131,7 +132,7 @@ static void attributes(void)
 	expect(p, "granularity 4 flags %#x preferred_loc %u prefetch_loc system access %u in_place none mapped none complete none actual_loc system:%d other:0",
 	       flags, id, id, PAGES);
 
-	/* So does a touch by the GPU take it away. */
+	/* A GPU fault migrates one granule to VRAM. */
 	OK(vg_queue_create(&vg, &vg.gpu[0], 4096, &q));
 	OK(vg_fill(&q, p + 40 * VG_PAGE, 7, VG_PAGE));
 	expect(p, "granularity 4 flags %#x preferred_loc %u prefetch_loc system access %u in_place none mapped %u complete none actual_loc system:%d %u:16 other:0",
@@ -140,11 +141,11 @@ static void attributes(void)
 	CHECK(!munmap(p, PAGES * VG_PAGE), "munmap");
 	tap_read(file_of(getpid()), text, TEXT);
 	snprintf(want, sizeof(want), "%#lx-", (uintptr_t)p);
-	CHECK(!strstr(text, want), "what was unmapped is still shown:\n%s",
+	CHECK(!strstr(text, want), "an unmapped range is still shown:\n%s",
 	      text);
 }
 
-/* The process's own line. */
+/* The first line, of the process itself. */
 static void process(void)
 {
 	static const char policy[] = "/sys/module/vgpu_kfd/parameters/svm_policy";
@@ -161,7 +162,7 @@ static void process(void)
 			 " xnack %s policy %s default_granularity 9 queues in_place\n",
 			 xnack ? "on" : "off", name);
 		CHECK(strstr(text, want) && !strncmp(text, "pasid 0x", 8),
-		      "it says %s", text);
+		      "the file has %s", text);
 	}
 }
 
@@ -183,7 +184,7 @@ static void several_gpus(void)
 	for (i = 0; i < vg.n_gpus; i++) {
 		struct vg_queue q;
 
-		/* A fault brings one page where the preferred location is. */
+		/* A fault migrates one page to the preferred location. */
 		OK(vg_svm_set1(&vg, p, PAGES * VG_PAGE,
 			       KFD_IOCTL_SVM_ATTR_PREFERRED_LOC,
 			       vg.gpu[i].gpu_id));
@@ -202,10 +203,10 @@ static void several_gpus(void)
 	      want);
 }
 
-/* What a line says; false if it is no whole line of a range. */
+/* Parse a line; false if it is not a complete line of a range. */
 static bool parse(const char *at, struct line *l)
 {
-	char copy[512];	/* sscanf() measures all that follows */
+	char copy[512];	/* sscanf() takes the length of the whole rest */
 	size_t len = strcspn(at, "\n");
 	unsigned long pages;
 	unsigned int id;
@@ -228,7 +229,7 @@ static bool parse(const char *at, struct line *l)
 	return sscanf(loc, " other:%lu%n", &l->other, &n) == 1 && !loc[n];
 }
 
-/* Each line is right in itself, and they are in order. How many there are. */
+/* Check each line and the order of the lines. Return the number of lines. */
 static int check_lines(void)
 {
 	uint64_t behind = 0;
@@ -239,19 +240,19 @@ static int check_lines(void)
 	at = strchr(text, '\n');
 	CHECK(at, "no line in '%s'", text);
 	for (n = 0, at++; *at; n++, at = strchr(at, '\n') + 1) {
-		CHECK(parse(at, &l), "not understood: %s", at);
-		CHECK(l.first >= behind, "%#lx comes behind %#lx", l.first,
+		CHECK(parse(at, &l), "cannot be parsed: %s", at);
+		CHECK(l.first >= behind, "%#lx comes after %#lx", l.first,
 		      behind);
 		behind = l.last;
 		CHECK(l.last - l.first == l.pages * VG_PAGE &&
 		      l.system + l.vram <= l.pages &&
 		      l.system + l.vram + l.other == l.pages,
-		      "wrong in itself: %s", at);
+		      "inconsistent: %s", at);
 	}
 	return n;
 }
 
-/* Memory in which each of @n pages is a range. */
+/* Memory in which each of @n pages is a separate range. */
 static char *single_pages(int n)
 {
 	char *p = tap_anon((uint64_t)n * VG_PAGE);
@@ -263,7 +264,7 @@ static char *single_pages(int n)
 	return p;
 }
 
-/* More than one read() takes: every range once. */
+/* More ranges than one read() returns: every range must be listed once. */
 static void many_ranges(void)
 {
 	struct line l;
@@ -283,7 +284,7 @@ static void many_ranges(void)
 	}
 }
 
-/* Ranges that split, move, go and come. */
+/* Split, migrate, unmap and create ranges until killed. */
 static void churn(void *arg)
 {
 	const int *ready = arg;
@@ -312,7 +313,10 @@ static void churn(void *arg)
 	}
 }
 
-/* @fn(&fd) in a child, which writes a byte to fd when there is something to see. */
+/*
+ * Run @fn(&fd) in a child, and wait for the byte that the child writes to fd when its
+ * ranges exist.
+ */
 static pid_t start(void (*fn)(void *))
 {
 	int fds[2];
@@ -328,7 +332,7 @@ static pid_t start(void (*fn)(void *))
 		_exit(1);
 	}
 	close(fds[1]);
-	CHECK(read(fds[0], &c, 1) == 1, "the child did not get that far");
+	CHECK(read(fds[0], &c, 1) == 1, "the child has ended");
 	close(fds[0]);
 	return pid;
 }
@@ -355,7 +359,7 @@ static void read_while_changing(void)
 	stop(pid);
 }
 
-/* Ranges, and then nothing. */
+/* Create ranges, then wait to be killed. */
 static void wait_to_die(void *arg)
 {
 	const int *ready = arg;
@@ -367,7 +371,10 @@ static void wait_to_die(void *arg)
 		pause();
 }
 
-/* Read in part, the process dies: there is an end to waiting, and no second part. */
+/*
+ * The process ends when the file is half read. Catches: a teardown that waits for the
+ * reader, or a read that continues.
+ */
 static void ends_while_read(void)
 {
 	pid_t pid = start(wait_to_die);
@@ -400,7 +407,10 @@ static void read_on(pid_t pid)
 	close(file);
 }
 
-/* Killed at any moment of a look: it ends, and its memory comes back. */
+/*
+ * Kill the process at a random time of a read. Catches: a reader that hangs, memory
+ * that is not freed.
+ */
 static void killed_while_read(void)
 {
 	int round;

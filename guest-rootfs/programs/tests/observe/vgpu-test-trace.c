@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Tracepoints: known actions must give known events, in their order. What they
- * would catch: events that are missing, that name another BO or place, or come
- * before what they tell of; and a fault whose number changes on its way.
+ * Tracepoints: known actions must give known events in the right order. Catches: events
+ * that are missing, that name another BO or place, or come before the action; and a
+ * fault whose serial number changes.
  */
 #include <ctype.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@ static void spill(const char *path, const char *value)
 	ssize_t n;
 
 	CHECK(file >= 0, "%s: %s", path, strerror(errno));
-	/* set_event takes one at a time. */
+	/* set_event takes one event with each write(). */
 	for (; *value; value += n) {
 		n = write(file, value, strlen(value));
 		CHECK(n > 0, "%s to %s: %s", value, path, strerror(errno));
@@ -73,7 +73,7 @@ static void trace_off(void)
 	spill(TRACEFS "/set_event", "");
 }
 
-/* The next event @name from @from on that has @what in its line, or NULL. */
+/* Find the next event @name after @from whose line contains @what, or NULL. */
 static const char *event(const char *from, const char *name, const char *what)
 {
 	static char line[1024];
@@ -91,7 +91,7 @@ static const char *event(const char *from, const char *name, const char *what)
 	return NULL;
 }
 
-/* The field @key of the event at @at, as a word. */
+/* Copy the field @key of the event at @at. */
 static void field(const char *at, const char *key, char *word, size_t size)
 {
 	const char *value = strstr(at, key);
@@ -106,7 +106,7 @@ static void field(const char *at, const char *key, char *word, size_t size)
 	word[n] = 0;
 }
 
-/* A BO's life: made, moved by others, destroyed, under one name. */
+/* A BO is created, evicted and destroyed: the events have the same name. */
 static void trace_bo(void)
 {
 	const uint64_t odd = 4 * VG_MIB + 3 * VG_PAGE;
@@ -124,12 +124,12 @@ static void trace_bo(void)
 		tap_skip("VRAM is too large to fill: run with --vram 64M");
 	file = open_other();
 	trace_on("vgpu:*");
-	/* Its size tells it from all others. */
+	/* No other BO has this size. */
 	first = gem_create(file, odd, AMDGPU_GEM_DOMAIN_VRAM, 0);
 	for (i = 0; i < info.vram_total / (4 * VG_MIB) + 1; i++)
 		gem_create(file, 4 * VG_MIB, AMDGPU_GEM_DOMAIN_VRAM, 0);
 	gem_close(file, first);
-	/* TTM frees it when the engine is done. */
+	/* TTM frees the BO when the engine has finished with it. */
 	for (i = 0; i < (uint64_t)VG_TIMEOUT_MS; i++) {
 		tap_read(TRACEFS "/trace", text, TEXT);
 		snprintf(size, sizeof(size), "size=%lu", odd);
@@ -140,12 +140,12 @@ static void trace_bo(void)
 	trace_off();
 
 	at = event(text, "vgpu_bo_create:", size);
-	CHECK(at, "its creation is not told");
-	CHECK(strstr(at, " in vram "), "made elsewhere: %.120s", at);
+	CHECK(at, "no vgpu_bo_create event");
+	CHECK(strstr(at, " in vram "), "not created in VRAM: %.120s", at);
 	field(at, "bo=", name, sizeof(name));
 	snprintf(want, sizeof(want), "bo=%s size=%lu in vram", name, odd);
 	at = event(at, "vgpu_bo_evict:", want);
-	CHECK(at, "nobody wanted its memory: no vgpu_bo_evict %s", want);
+	CHECK(at, "no vgpu_bo_evict %s", want);
 	snprintf(want, sizeof(want), "bo=%s size=%lu from vram to gtt evicted",
 		 name, odd);
 	at = event(at, "vgpu_bo_move:", want);
@@ -155,7 +155,7 @@ static void trace_bo(void)
 	      want);
 }
 
-/* A mapping's life: pages taken, entries written, flushed, given back. */
+/* A BO is mapped and unmapped: entries are written and flushed. */
 static void trace_vm(void)
 {
 	static const struct vg_queue none;
@@ -166,7 +166,7 @@ static void trace_vm(void)
 
 	tap_open(&vg, -1);
 	gpu = &vg.gpu[0];
-	/* Without a queue the hardware does not know the address space. */
+	/* Without a queue the address space has no VMID and needs no flush. */
 	OK(vg_queue_create(&vg, gpu, 64 * VG_KIB, &q));
 	OK(vg_bo_alloc(&vg, gpu, 3 * VG_MIB, VG_VRAM, &bo));
 	snprintf(pages, sizeof(pages), "/proc/self/fdinfo/%d", gpu->fd);
@@ -187,15 +187,15 @@ static void trace_vm(void)
 	CHECK(at, "no vgpu_vm_map %s in %s", want, text);
 	at = event(at, "vgpu_vm_update:", pages);
 	CHECK(at, "no vgpu_vm_update %s", pages);
-	CHECK(event(at, "vgpu_vm_update:", " in vram"), "it is elsewhere");
+	CHECK(event(at, "vgpu_vm_update:", " in vram"), "the entries are not in VRAM");
 	at = event(at, "vgpu_vm_flush:", pasid);
-	CHECK(at, "no vgpu_vm_flush %s behind the entries", pasid);
+	CHECK(at, "no vgpu_vm_flush %s after the entries", pasid);
 	CHECK(event(at, "vgpu_vm_unmap:", want), "no vgpu_vm_unmap %s", want);
 	OK(vg_queue_destroy(&q));
 	OK(vg_bo_free(&bo));
 }
 
-/* Every job that is submitted ends without error, and they end in order. */
+/* Every submitted job completes without error, and jobs complete in order. */
 static void trace_jobs(void)
 {
 	unsigned long submitted[2] = { 0 }, done[2] = { 0 }, seqno;
@@ -208,7 +208,7 @@ static void trace_jobs(void)
 	OK(vg_open_bare(&vg));
 	gpu = &vg.gpu[0];
 	trace_on("vgpu_hw:vgpu_sdma_submit vgpu_hw:vgpu_sdma_done");
-	/* More than what is known to be clear from before. */
+	/* More than the VRAM that is already clear. */
 	for (i = 0; i < 10; i++) {
 		memset(&idle, 0, sizeof(idle));
 		idle.in.handle = gem_create(gpu->fd, 4 * VG_MIB,
@@ -222,26 +222,26 @@ static void trace_jobs(void)
 	for (at = text; (at = strstr(at, "vgpu_sdma_submit:")); at++) {
 		CHECK(sscanf(at, "vgpu_sdma_submit: engine=%u seqno=%lu", &engine,
 			     &seqno) == 2 && engine < 2, "%.100s", at);
-		CHECK(seqno > submitted[engine], "job %lu behind %lu", seqno,
+		CHECK(seqno > submitted[engine], "job %lu after %lu", seqno,
 		      submitted[engine]);
 		submitted[engine] = seqno;
 		snprintf(want, sizeof(want), "engine=%u seqno=%lu error=0",
 			 engine, seqno);
 		CHECK(event(at, "vgpu_sdma_done:", want),
-		      "job %lu does not end behind its beginning", seqno);
+		      "job %lu does not complete after its submission", seqno);
 		n++;
 	}
 	for (at = text; (at = strstr(at, "vgpu_sdma_done:")); at++) {
 		CHECK(sscanf(at, "vgpu_sdma_done: engine=%u seqno=%lu", &engine,
 			     &seqno) == 2 && engine < 2, "%.100s", at);
-		CHECK(seqno > done[engine], "job %lu ends behind %lu", seqno,
+		CHECK(seqno > done[engine], "job %lu completes after %lu", seqno,
 		      done[engine]);
 		done[engine] = seqno;
 	}
 	CHECK(n >= 5, "only %u jobs", n);
 }
 
-/* A reset has a beginning and an end, and says what it was. */
+/* A reset has a begin and an end event with its kind. */
 static void trace_reset(void)
 {
 	char path[128];
@@ -262,8 +262,8 @@ static void trace_reset(void)
 }
 
 /*
- * A fault has one number all the way: interrupt entry, worker, verdict; and its
- * slot of the CAM is acknowledged.
+ * A fault has the same serial number in the interrupt entry, the worker's event and the
+ * verdict; its CAM slot is acknowledged.
  */
 static void trace_fault(void)
 {
@@ -291,7 +291,7 @@ static void trace_fault(void)
 	for (at = text; (at = strstr(at, "svm_fault:")); at++, n++) {
 		field(at, "serial=", serial, sizeof(serial));
 		field(at, "cam=", cam, sizeof(cam));
-		/* Before it, the interrupt. */
+		/* The interrupt entry of the fault comes before. */
 		for (line = text; (line = event(line, "vgpu_ih_entry:",
 						"source=0 ")); line++) {
 			const char *data = strstr(line, "data=");
@@ -306,7 +306,7 @@ static void trace_fault(void)
 		CHECK(event(at, "svm_service:", want), "no verdict on fault %s",
 		      serial);
 		snprintf(want, sizeof(want), "cam=%s", cam);
-		CHECK(event(at, "vgpu_cam_ack:", want), "no answer to fault %s",
+		CHECK(event(at, "vgpu_cam_ack:", want), "no acknowledgement of fault %s",
 		      serial);
 	}
 	CHECK(n, "no fault");
