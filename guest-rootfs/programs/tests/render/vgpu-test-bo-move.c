@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Moves of BOs that are in use. What they would catch: a move that waits for
- * the BO's jobs, or does not come after them; a job that is not named in the BO
- * and gets to its old memory when that is somebody else's; one that reads what
- * is not there yet.
+ * Moves of BOs in use. Catches: a move that blocks the caller until the BO's jobs
+ * complete, or runs before them; a job that does not list the BO and accesses its old
+ * memory after that was reused; a job that reads the BO before its move has completed.
  *
- * The jobs that hold a BO up wait for fences of vgem, and keep no engine.
+ * The jobs that delay a move wait for fences of vgem, and occupy no engine.
  */
 #include <fcntl.h>
 #include <linux/dma-buf.h>
@@ -34,7 +33,11 @@ static struct vg_gpu *gpu;
 static int vgem;
 
 /**
- * struct user - a file with a context, some IBs, and a BO of its own
+ * struct user - a DRM file with a context, some IBs, and its own BO
+ * @fd: render node
+ * @ctx: context
+ * @ib: IBs
+ * @out: destination of copies
  */
 struct user {
 	int fd;
@@ -70,10 +73,10 @@ static void start(struct user *u, struct user *v)
 }
 
 /**
- * struct hold - a fence that hold_release() signals, or vgem after ten seconds:
- *               made after everything that may take long
- * @fence: in vgem
- * @syncobj: what has it
+ * struct hold - a fence that hold_release() signals, or vgem after ten seconds: create
+ * it after everything that may take long
+ * @fence: fence of vgem
+ * @syncobj: syncobj that contains the fence
  */
 struct hold {
 	uint32_t fence;
@@ -115,7 +118,10 @@ static void hold_release(struct hold *h)
 	ERRNO(0, vr_ioctl(vgem, DRM_IOCTL_VGEM_FENCE_SIGNAL, &signal));
 }
 
-/* Job number @i of @u, with its own BO and @bo, if not 0; after @after. */
+/*
+ * Submit job @i of @u, which lists its own BO and @bo (0: none) and waits for @after
+ * (NULL: nothing).
+ */
 static uint64_t submit(struct user *u, unsigned int i, uint32_t ring,
 		       uint32_t bo, const struct hold *after)
 {
@@ -134,7 +140,7 @@ static uint64_t submit(struct user *u, unsigned int i, uint32_t ring,
 	return seq;
 }
 
-/* A BO of both, in VRAM; a pattern in it. */
+/* Create a BO in VRAM with a pattern, shared by both files. */
 static void share(struct user *u, struct user *v, struct vr_bo *bo,
 		  uint32_t *handle)
 {
@@ -162,7 +168,7 @@ static void place(int fd, uint32_t handle, uint64_t domain)
 	ERRNO(0, vr_ioctl(fd, DRM_IOCTL_AMDGPU_GEM_OP, &op));
 }
 
-/* The other's job brings the BO elsewhere while ours is still to write to it. */
+/* A job of @v moves the BO while a job of @u still has to write to it. */
 static void moves_behind(uint64_t from, uint64_t to)
 {
 	struct user u, v;
@@ -179,7 +185,7 @@ static void moves_behind(uint64_t from, uint64_t to)
 			 ~0ull));
 
 	hold_make(&hold, u.fd);
-	/* The second half becomes the first one's pattern. */
+	/* Copy the first half over the second half. */
 	vr_ib_copy(&u.ib[1], VA + SIZE / 2, VA, SIZE / 2);
 	a = submit(&u, 1, 0, bo.handle, &hold);
 	place(v.fd, shared, to);
@@ -189,7 +195,7 @@ static void moves_behind(uint64_t from, uint64_t to)
 	took = (double)(vg_now() - start_ns) / 1e6;
 	ERRNO(ETIME, vr_wait(u.fd, u.ctx, 0, a, 0));
 	ERRNO(ETIME, vr_wait(v.fd, v.ctx, 1, b, SECOND / 20));
-	tap_diag("the move was asked for in %.1f ms", took);
+	tap_diag("the submission with the move took %.1f ms", took);
 
 	hold_release(&hold);
 	ERRNO(0, vr_wait(u.fd, u.ctx, 0, a, ~0ull));
@@ -199,7 +205,7 @@ static void moves_behind(uint64_t from, uint64_t to)
 	OK(vg_pattern_check(bo.cpu, SIZE / 2, SEED, 0));
 	OK(vg_pattern_check((char *)bo.cpu + SIZE / 2, SIZE / 2, SEED, 0));
 
-	/* Ours find it where it is now. */
+	/* A later job of @u finds the BO at its new place. */
 	vr_ib_copy(&u.ib[2], VA_OUT, VA, SIZE);
 	a = submit(&u, 2, 0, bo.handle, NULL);
 	ERRNO(0, vr_wait(u.fd, u.ctx, 0, a, ~0ull));
@@ -218,8 +224,8 @@ static void in_behind(void)
 }
 
 /*
- * A job that was there before the move reads the BO without naming it: the move
- * comes after that one, too.
+ * A job submitted before the move reads the BO without listing it. Catches: a move that
+ * does not wait for that job.
  */
 static void unnamed(void)
 {
@@ -251,14 +257,15 @@ static void unnamed(void)
 	ERRNO(0, vr_wait(v.fd, v.ctx, 1, b, ~0ull));
 	OK(vg_pattern_check(v.out.cpu, SIZE / 2, SEED, 0));
 	OK(vg_pattern_check((char *)v.out.cpu + SIZE / 2, SIZE / 2, SEED, 0));
-	/* Before the move, it read what was there. */
+	/* The job ran before the move and read the old contents. */
 	OK(vg_pattern_check(u.out.cpu, SIZE / 2, SEED, 0));
 	OK(vg_pattern_check((char *)u.out.cpu + SIZE / 2, SIZE / 2, SEED, 0));
 }
 
 /*
- * A job that comes after the move, and does not name the BO either: it finds
- * what the BO holds or, if that has no entries, zeros; nothing else.
+ * A job submitted after the move reads the BO without listing it. The job must read the
+ * BO's contents or, if its entries were cleared, zeros. Catches: a read of the old
+ * memory.
  */
 static void unnamed_after(void)
 {
@@ -281,7 +288,7 @@ static void unnamed_after(void)
 	b = submit(&v, 0, 1, shared, NULL);
 	hold_release(&hold);
 	ERRNO(0, vr_wait(v.fd, v.ctx, 1, b, ~0ull));
-	/* Whoever gets the old memory now. */
+	/* Another BO takes the old memory. */
 	ERRNO(0, vr_bo_create(v.fd, 16 * SIZE, VRAM, 0, VA + VG_GIB, &other));
 	memset(other.cpu, 0x77, other.size);
 
@@ -294,7 +301,7 @@ static void unnamed_after(void)
 		      got[i]);
 }
 
-/* In and out in turns, with jobs in between that nobody waits for. */
+/* Move in and out alternately, by jobs that are not waited for. */
 static void back_and_forth(void)
 {
 	struct vg_mem_info before;
@@ -313,7 +320,7 @@ static void back_and_forth(void)
 		uint32_t handle = i & 1 ? shared : bo.handle;
 
 		place(w->fd, handle, i & 2 ? GTT : VRAM);
-		/* Each IB waits for its last job. */
+		/* An IB is reused after its last job. */
 		if (i >= 2 * IBS)
 			ERRNO(0, vr_wait(w->fd, w->ctx, 0, seq[i % (2 * IBS)],
 					 ~0ull));
@@ -324,7 +331,7 @@ static void back_and_forth(void)
 	for (i = 0; i < 2 * IBS; i++)
 		ERRNO(0, vr_wait(i & 1 ? v.fd : u.fd, i & 1 ? v.ctx : u.ctx, 0,
 				 seq[i], ~0ull));
-	/* All of them are there, one on top of the other. */
+	/* All additions have arrived. */
 	count = bo.cpu;
 	for (i = 0; i < 8; i++)
 		CHECK(count[i] == TURNS / 8, "word %u: %lu", i, count[i]);
@@ -332,7 +339,7 @@ static void back_and_forth(void)
 			    VG_PAGE));
 	ERRNO(0, vr_gem_close(v.fd, shared));
 	vr_bo_free(&bo);
-	/* What a move has left behind is freed later; page tables may stay. */
+	/* Memory left by the moves is freed later; page tables may stay. */
 	before.vram_used += VG_MIB;
 	OK(vg_mem_settle(gpu, &before, VG_TIMEOUT_MS));
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * CS: jobs of the render node, what they wait for and who waits for them. What
- * they would catch: jobs that run too early, in the wrong address space or not
- * at all, fences that tell of the wrong job, an IB that reaches what is not its
- * own, a bad job that takes others with it, wrong errno.
+ * CS: jobs of the render node, their dependencies and waits. Catches: jobs that run too
+ * early, in the wrong address space or not at all, fences of another job, an IB that
+ * accesses foreign memory or registers, a bad job that affects other jobs, a wrong
+ * errno.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -29,7 +29,7 @@
 #define VRAM	AMDGPU_GEM_DOMAIN_VRAM
 #define GTT	AMDGPU_GEM_DOMAIN_GTT
 #define SECOND	1000000000ull
-#define JOB_MS	(VG_TIMEOUT_MS / 3)	/* until a job that can run is done */
+#define JOB_MS	(VG_TIMEOUT_MS / 3)	/* time limit of a job that can run */
 #define JOB_NS	(JOB_MS * 1000000ull)
 #define LOCKUP	"/sys/module/vgpu_kfd/parameters/lockup_timeout"
 
@@ -37,7 +37,11 @@ static struct vg vg;
 static struct vg_gpu *gpu;
 
 /**
- * struct user - a file with a context, an IB and a page of dwords
+ * struct user - a DRM file with a context, an IB and a page of dwords
+ * @fd: render node
+ * @ctx: context
+ * @ib: IB
+ * @flag: the page
  */
 struct user {
 	int fd;
@@ -79,7 +83,7 @@ static uint64_t flag_va(unsigned int i)
 	return VA_FLAG + 4 * i;
 }
 
-/* The IB with the flag page and up to 8 other BOs. The IB is empty then. */
+/* Submit the IB with the flag page and up to 8 other BOs, then empty the IB. */
 static int try_submit(struct user *u, struct vr_cs *cs, const uint32_t *bos,
 		      unsigned int n, uint64_t *seq)
 {
@@ -140,7 +144,7 @@ static void copies(void)
 	CHECK(*flag(&u, 8) == 6, "atomics add up to %u", *flag(&u, 8));
 }
 
-/* Jobs of one ring run in order, many of them; old numbers are done. */
+/* Jobs of one ring run in order; old sequence numbers count as completed. */
 static void in_order(void)
 {
 	struct user u;
@@ -149,7 +153,7 @@ static void in_order(void)
 
 	start(&u);
 	for (i = 1; i <= 100; i++) {
-		/* Each its own place: the IB may still be read. */
+		/* Each job has its own place in the BO, since earlier IBs may still be read. */
 		struct vr_ib ib = u.ib;
 
 		ib.bo.va += i * 256;
@@ -169,7 +173,7 @@ static void in_order(void)
 	ERRNO(0, vr_wait(u.fd, u.ctx, 1, ~0ull, 0));
 }
 
-/* Waits end when the job does, not before, and when time is up. */
+/* Waits return when the job completes or the timeout expires, not before. */
 static void waits(void)
 {
 	struct drm_amdgpu_fence f[2] = { 0 };
@@ -190,7 +194,7 @@ static void waits(void)
 	ERRNO(ETIME, vr_wait(u.fd, u.ctx, 0, f[0].seq_no, SECOND / 20));
 	CHECK(vg_now() - begin >= SECOND / 20, "a wait was too short");
 
-	/* Any: of this and one that is done. */
+	/* Wait for any of this job and a completed one. */
 	f[1] = f[0];
 	f[1].ring = 1;
 	for (all = 0; all < 2; all++) {
@@ -202,7 +206,7 @@ static void waits(void)
 				.timeout_ns = vr_deadline(SECOND / 20),
 			},
 		};
-		f[1].seq_no = ~0ull;	/* nothing was submitted there */
+		f[1].seq_no = ~0ull;	/* no job was submitted on this ring */
 		ERRNO(0, vr_ioctl(u.fd, DRM_IOCTL_AMDGPU_WAIT_FENCES, &w));
 		CHECK(w.out.status == !all, "all %d: status %u", all,
 		      w.out.status);
@@ -221,12 +225,12 @@ static void waits(void)
 	ERRNO(0, vr_ioctl(u.fd, DRM_IOCTL_AMDGPU_WAIT_FENCES, &w));
 	CHECK(w.out.status == 1, "status %u", w.out.status);
 	ERRNO(0, vr_wait(u.fd, u.ctx, 0, f[0].seq_no, 0));
-	/* Another file knows neither context nor job. */
+	/* A context and its jobs are unknown in another file. */
 	ERRNO(EINVAL, vr_wait(v.fd, u.ctx + 1, 0, 1, 0));
 	ERRNO(EINVAL, vr_wait(v.fd, v.ctx, 0, 1, 0));
 }
 
-/* DEPENDENCIES between contexts, also on what is only scheduled. */
+/* DEPENDENCIES between contexts, and SCHEDULED_DEPENDENCIES. */
 static void dependencies(void)
 {
 	struct drm_amdgpu_cs_chunk_dep dep = { .ip_type = AMDGPU_HW_IP_DMA };
@@ -264,7 +268,7 @@ static void dependencies(void)
 		*flag(&u, 0) = 1;
 		ERRNO(0, vr_wait(u.fd, second, 1, b, ~0ull));
 		if (i)
-			CHECK(*flag(&u, 2) == 7, "it ran too early");
+			CHECK(*flag(&u, 2) == 7, "the job ran too early");
 		ERRNO(0, vr_wait(u.fd, first, 0, a, ~0ull));
 	}
 	dep.handle = 99;
@@ -319,7 +323,7 @@ static void syncobjs(void)
 	start(&u);
 	sem.handle = syncobj_create(u.fd);
 	vr_cs_chunk(&in, AMDGPU_CHUNK_ID_SYNCOBJ_IN, &sem, sizeof(sem));
-	/* Nothing in it yet. */
+	/* The syncobj has no fence yet. */
 	vr_ib_write(&u.ib, flag_va(2), 1);
 	ERRNO(EINVAL, try_submit(&u, &in, NULL, 0, &b));
 
@@ -341,7 +345,7 @@ static void syncobjs(void)
 	*flag(&u, 0) = 1;
 	ERRNO(0, syncobj_wait(u.fd, sem.handle, JOB_NS));
 	ERRNO(0, vr_wait(u.fd, u.ctx, 1, b, ~0ull));
-	CHECK(*flag(&u, 2) == 7, "it ran too early");
+	CHECK(*flag(&u, 2) == 7, "the job ran too early");
 
 	sem.handle = 77;
 	vr_ib_write(&u.ib, flag_va(3), 1);
@@ -351,7 +355,7 @@ static void syncobjs(void)
 	CHECK(!*flag(&u, 3), "a refused job has run");
 }
 
-/* Points of a timeline, and waiting for one in a job. */
+/* Points of a timeline syncobj, signalled by jobs and waited for by jobs. */
 static void timelines(void)
 {
 	struct drm_amdgpu_cs_chunk_syncobj point = { 0 };
@@ -377,7 +381,7 @@ static void timelines(void)
 		vr_cs_chunk(&cs, AMDGPU_CHUNK_ID_SYNCOBJ_TIMELINE_SIGNAL, &point,
 			    sizeof(point));
 		ERRNO(0, try_submit(&u, &cs, NULL, 0, &seq));
-		/* The next IB stands elsewhere. */
+		/* The next IB is at another place. */
 		u.ib.bo.va += VG_PAGE;
 		u.ib.bo.cpu = (char *)u.ib.bo.cpu + VG_PAGE;
 	}
@@ -389,11 +393,12 @@ static void timelines(void)
 }
 
 /**
- * struct early - a submission that waits for another one's
- * @u: who submits
- * @point: what it waits for
- * @tid: thread, once it runs
- * @r: what CS said
+ * struct early - a submission that waits for another submission
+ * @u: file and IB of the submission
+ * @point: timeline point that CS waits for
+ * @tid: thread ID, 0 before the thread runs
+ * @seq: sequence number of the job
+ * @r: result of CS
  */
 struct early {
 	struct user *u;
@@ -415,7 +420,7 @@ static void *submit_early(void *arg)
 	return NULL;
 }
 
-/* Until a thread sleeps: it waits in CS then, or has ended. */
+/* Wait until a thread sleeps in CS, or has ended. */
 static void until_asleep(_Atomic pid_t *tid)
 {
 	char path[64], text[256];
@@ -444,8 +449,8 @@ static void until_asleep(_Atomic pid_t *tid)
 }
 
 /*
- * WAIT_FOR_SUBMIT: a job that waits for a point that another thread has still
- * to submit. It holds nothing meanwhile: lockdep would tell on the debug kernel.
+ * WAIT_FOR_SUBMIT: CS waits for a point that another thread submits later. Catches:
+ * locks held during the wait, which lockdep reports on the debug kernel.
  */
 static void submitted_later(void)
 {
@@ -460,7 +465,7 @@ static void submitted_later(void)
 	start(&u);
 	e.point.handle = syncobj_create(u.fd);
 	e.point.point = 5;
-	/* The same file, another IB. */
+	/* The same file with another IB. */
 	second = u;
 	ERRNO(0, vr_ib_create(u.fd, VG_PAGE, VA, &second.ib));
 	vr_ib_copy(&second.ib, flag_va(2), flag_va(1), 4);
@@ -472,16 +477,16 @@ static void submitted_later(void)
 	vr_ib_write(&u.ib, flag_va(1), 7);
 	vr_cs_chunk(&cs, AMDGPU_CHUNK_ID_SYNCOBJ_TIMELINE_SIGNAL, &e.point,
 		    sizeof(e.point));
-	/* The flags are of the wait only; a signal ignores them. */
+	/* The flag applies to the wait; a signal ignores it. */
 	ERRNO(0, try_submit(&u, &cs, NULL, 0, &seq));
 	pthread_join(thread, NULL);
 	ERRNO(0, e.r);
 	ERRNO(ETIME, vr_wait(u.fd, u.ctx, 1, e.seq, SECOND / 20));
 	*flag(&u, 0) = 1;
 	ERRNO(0, vr_wait(u.fd, u.ctx, 1, e.seq, ~0ull));
-	CHECK(*flag(&u, 2) == 7, "it ran too early");
+	CHECK(*flag(&u, 2) == 7, "the job ran too early");
 
-	/* Nobody submits it. */
+	/* The point is never submitted: CS times out. */
 	e.point.point = 6;
 	vr_ib_write(&second.ib, flag_va(3), 1);
 	submit_early(&e);
@@ -489,7 +494,7 @@ static void submitted_later(void)
 	CHECK(!*flag(&u, 3), "a refused job has run");
 }
 
-/* The job's number, in memory when it is done. */
+/* The user fence: the job's sequence number in memory after the job. */
 static void user_fence(void)
 {
 	struct drm_amdgpu_cs_chunk_fence fence;
@@ -579,7 +584,7 @@ static void to_handle(void)
 	CHECK(poll(&pfd, 1, JOB_MS) == 1, "the sync file does not signal");
 }
 
-/* Many address spaces, two VMIDs: nobody sees the others' memory. */
+/* More address spaces than VMIDs. Catches: a job that accesses another file's memory. */
 static void many_files(void)
 {
 	enum { N = 6, ROUNDS = 30 };
@@ -618,7 +623,7 @@ static void many_files(void)
 		      "file %d: %u", i, *flag(&u[i], 0));
 }
 
-/* A BO of two files: the second job waits for the first, but not if asked. */
+/* A BO shared by two files: the second job waits for the first, except with EXPLICIT_SYNC. */
 static void implicit(void)
 {
 	struct drm_prime_handle prime = { .flags = DRM_CLOEXEC | DRM_RDWR };
@@ -650,7 +655,7 @@ static void implicit(void)
 		      vr_wait(v.fd, v.ctx, 1, b, explicit ? ~0ull : SECOND / 20));
 		*flag(&u, 0) = 1;
 		ERRNO(0, vr_wait(v.fd, v.ctx, 1, b, ~0ull));
-		CHECK(*flag(&v, 1) == (explicit ? 0 : 7), "it read %u",
+		CHECK(*flag(&v, 1) == (explicit ? 0 : 7), "the copy read %u",
 		      *flag(&v, 1));
 		ERRNO(0, vr_wait(u.fd, u.ctx, 0, a, ~0ull));
 		ERRNO(0, vr_gem_close(v.fd, prime.handle));
@@ -659,7 +664,6 @@ static void implicit(void)
 	}
 }
 
-/* Contexts whose jobs an engine fails in are guilty; nobody else notices. */
 static int query2(struct user *u, uint32_t *flags)
 {
 	union drm_amdgpu_ctx args = {
@@ -671,6 +675,10 @@ static int query2(struct user *u, uint32_t *flags)
 	return r;
 }
 
+/*
+ * A context whose job failed on an engine is guilty. Catches: another context that is
+ * guilty or stops working.
+ */
 static void expect_guilty(struct user *u, struct user *innocent, uint64_t seq,
 			  const char *what)
 {
@@ -696,7 +704,7 @@ static void expect_guilty(struct user *u, struct user *innocent, uint64_t seq,
 	vr_ib_write(&innocent->ib, flag_va(0), 9);
 	finish(innocent, 0);
 	CHECK(*flag(innocent, 0) == 9, "%s: others do not run", what);
-	/* A new context of the same file is as good as ever. */
+	/* A new context of the same file works. */
 	ERRNO(0, vr_ctx_free(u->fd, u->ctx));
 	ERRNO(0, vr_ctx_alloc(u->fd, 0, &u->ctx));
 	*flag(u, 0) = 0;
@@ -705,7 +713,7 @@ static void expect_guilty(struct user *u, struct user *innocent, uint64_t seq,
 	CHECK(*flag(u, 0) == 9, "%s: a new context does not run", what);
 }
 
-/* What an IB must not do: it ends its own job and nothing else. */
+/* Packets that an IB must not execute. Catches: a bad job that affects other jobs. */
 static void hostile(void)
 {
 	const struct {
@@ -738,7 +746,7 @@ static void hostile(void)
 	}
 }
 
-/* Many bad jobs in a row do not wear the engines out. */
+/* Many bad jobs in a row. Catches: an engine that is not recovered. */
 static void bad_row(void)
 {
 	enum { N = 16 };
@@ -769,7 +777,7 @@ static void bad_row(void)
 	      "engines were given up");
 }
 
-/* An IB within an IB is in the same address space, not in the kernel's. */
+/* A nested IB runs in the same address space, not in the kernel's. */
 static void nested(void)
 {
 	struct vr_bo inner;
@@ -793,7 +801,7 @@ static void nested(void)
 	CHECK(*flag(&u, 4) == 0x133, "%#x", *flag(&u, 4));
 }
 
-/* TRAPs of an IB signal nobody's fence. */
+/* Catches: a TRAP of an IB that signals a job's fence. */
 static void traps(void)
 {
 	struct user u, v;
@@ -825,7 +833,7 @@ static void set_lockup(const char *ms)
 
 /*
  * The job fails during the wait. Catches: WAIT_FENCES(any) that returns a job's error
- * and not which job that is.
+ * instead of the job's index.
  */
 static void expect_failed_first(struct user *u, uint64_t seq)
 {
@@ -846,7 +854,7 @@ static void expect_failed_first(struct user *u, uint64_t seq)
 	      "status %#x, first is %u", w.out.status, w.out.first_signaled);
 }
 
-/* A job that never ends, ends. */
+/* A job that never completes is ended by the lockup timeout. */
 static void hangs(void)
 {
 	struct user u, v;
@@ -859,7 +867,7 @@ static void hangs(void)
 	vr_ib_poll(&u.ib, flag_va(0), 1);
 	seq = submit(&u, 0);
 	expect_failed_first(&u, seq);
-	/* Good jobs, which are next, may have to wait for longer. */
+	/* The good jobs that follow may have to wait longer. */
 	set_lockup("10000");
 	expect_guilty(&u, &v, seq, "a job without end");
 }
@@ -882,7 +890,7 @@ static void submit_and_die(void *arg)
 		ERRNO(0, try_submit(&u, &cs, &bo.handle, 1, &seq));
 }
 
-/* Files that are closed, and processes that die, with jobs in flight. */
+/* Close files and end processes with jobs in flight. Catches: leaks. */
 static void left_behind(void)
 {
 	struct vg_mem_info base;
@@ -931,7 +939,7 @@ static int bo_list(int fd, uint32_t op, uint32_t *handle, const void *entries,
 	return r;
 }
 
-/* BO_LIST: by handle, changed, with short and long entries; bad ones. */
+/* BO_LIST: created by handle, updated, with short and long entries; bad arguments. */
 static void bo_lists(void)
 {
 	struct drm_amdgpu_bo_list_entry e[2] = { 0 };
@@ -963,7 +971,7 @@ static void bo_lists(void)
 	ERRNO(0, vr_cs_submit(u.fd, &cs, &seq));
 	ERRNO(0, vr_wait(u.fd, u.ctx, 0, seq, ~0ull));
 	CHECK(*flag(&u, 0) == 4, "the job did not run");
-	/* Not both kinds at once. */
+	/* Not both kinds of list in one job. */
 	cs.handles = s;
 	cs.n_handles = 2;
 	ERRNO(EINVAL, vr_cs_submit(u.fd, &cs, &seq));
@@ -1007,7 +1015,7 @@ static void contexts(void)
 	ERRNO(0, vr_ctx_alloc(u.fd, AMDGPU_CTX_PRIORITY_LOW, &a));
 	ERRNO(0, vr_ctx_alloc(u.fd, AMDGPU_CTX_PRIORITY_VERY_HIGH, &b));
 	CHECK(a && b && a != b && a != u.ctx, "ids %u %u", a, b);
-	/* Garbage is NORMAL. */
+	/* An invalid priority counts as NORMAL. */
 	ERRNO(0, vr_ctx_alloc(u.fd, 12345, &b));
 	ERRNO(EINVAL, ctx_op(u.fd, AMDGPU_CTX_OP_ALLOC_CTX, 1, 0));
 	ERRNO(EINVAL, ctx_op(u.fd, AMDGPU_CTX_OP_FREE_CTX, 1, a));
@@ -1035,7 +1043,7 @@ static void contexts(void)
 	vm.in.op = AMDGPU_VM_OP_RESERVE_VMID;
 	vm.in.flags = 1;
 	ERRNO(EINVAL, vr_ioctl(u.fd, DRM_IOCTL_AMDGPU_VM, &vm));
-	/* For the master of a primary node, which a render node never is. */
+	/* SCHED requires the master of a primary node, which a render node never has. */
 	ERRNO(EACCES, vr_ioctl(u.fd, DRM_IOCTL_AMDGPU_SCHED, &sched));
 }
 
@@ -1095,7 +1103,7 @@ static void bad(void)
 	ib.ib_bytes = 1u << 22;
 	CS(EINVAL, u.ctx, 1, ptr);
 	ib.ib_bytes = u.ib.ndw * 4;
-	/* Every other chunk without what it needs, or unknown. */
+	/* Every other chunk without its requirements, and unknown chunks. */
 	chunk[1].chunk_data = (uintptr_t)&ib;
 	chunk[1].chunk_id = AMDGPU_CHUNK_ID_FENCE;
 	CS(EINVAL, u.ctx, 2, ptr);
@@ -1107,7 +1115,7 @@ static void bad(void)
 	CS(EINVAL, u.ctx, 2, ptr);
 	chunk[1].chunk_id = 99;
 	CS(EINVAL, u.ctx, 2, ptr);
-	/* No IB at all. */
+	/* No IB. */
 	chunk[1].chunk_id = AMDGPU_CHUNK_ID_DEPENDENCIES;
 	CS(EINVAL, u.ctx, 1, &ptr[1]);
 	CS(0, u.ctx, 2, ptr);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The render node's uAPI: amdgpu's GEM ioctls and INFO. What they would catch: memory
- * that is not cleared or not where its handle says, handles or metadata that
- * outlive their file, sizes and flags that are believed, wrong errno.
+ * The render node's uAPI: amdgpu's GEM ioctls and INFO. Catches: memory that is not
+ * cleared or in the wrong domain, handles or metadata that outlive their file, sizes
+ * and flags that are not checked, a wrong errno.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static void start(void)
 	fd = gpu->fd;
 }
 
-/* The same node, with handles of its own. */
+/* Open the same node again, with separate handles. */
 static int open_other(void)
 {
 	int other = vr_open(gpu);
@@ -102,7 +102,7 @@ static int wait_idle(int file, uint32_t handle, uint64_t timeout,
 	return r;
 }
 
-/* Zero at first, then what was written, in every page and through two maps. */
+/* A BO is zero at first, and both CPU mappings show every page as written. */
 static void one_bo(uint64_t size, uint64_t domains, uint64_t flags)
 {
 	uint64_t full = (size + VG_PAGE - 1) & ~(VG_PAGE - 1);
@@ -144,7 +144,7 @@ static void sizes(void)
 	}
 }
 
-/* A BO's memory is counted where it was asked for, and no longer than it is. */
+/* A BO's memory counts in its domain until the BO is freed. */
 static void usage(void)
 {
 	const uint64_t size = 4 * VG_MIB;
@@ -163,7 +163,7 @@ static void usage(void)
 	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
 }
 
-/* More than VRAM has: what does not fit is evicted, and nothing is lost. */
+/* More BOs than VRAM holds: some are evicted. Catches: lost contents. */
 static void overcommit(void)
 {
 	uint32_t handle[12];
@@ -252,7 +252,7 @@ static void metadata_kept(void)
 			       AMDGPU_GEM_METADATA_OP_SET_METADATA));
 	ERRNO(EINVAL, metadata(&in, handle, 0));
 	ERRNO(ENOENT, metadata(&in, 99, AMDGPU_GEM_METADATA_OP_GET_METADATA));
-	/* What was refused has changed nothing. */
+	/* Failed calls have changed nothing. */
 	ERRNO(0, metadata(&out, handle, AMDGPU_GEM_METADATA_OP_GET_METADATA));
 	CHECK(out.data.data_size_bytes == sizeof(in.data.data),
 	      "%u bytes of metadata", out.data.data_size_bytes);
@@ -307,7 +307,7 @@ static void bad_handles(void)
 			    AMDGPU_GEM_CREATE_NO_CPU_ACCESS, &h));
 	ERRNO(EPERM, gem_offset(fd, h, &offset));
 
-	/* Neither another file's handle nor its offset is any good. */
+	/* Another file can use neither the handle nor the offset. */
 	other = open_other();
 	ERRNO(ENOENT, gem_offset(other, h, &offset));
 	ERRNO(0, gem_create(fd, VG_PAGE, 0, AMDGPU_GEM_DOMAIN_GTT, 0, &h));
@@ -315,11 +315,11 @@ static void bad_handles(void)
 	p = mmap(NULL, VG_PAGE, PROT_READ, MAP_SHARED, other, (off_t)offset);
 	CHECK(p == MAP_FAILED && errno == EACCES, "another file maps the BO");
 	p = mmap(NULL, 2 * VG_PAGE, PROT_READ, MAP_SHARED, fd, (off_t)offset);
-	CHECK(p == MAP_FAILED && errno == EINVAL, "mapped behind its end");
+	CHECK(p == MAP_FAILED && errno == EINVAL, "mapped beyond its end");
 	close(other);
 }
 
-/* A mapping keeps the memory when handle and file are gone. */
+/* A mapping keeps the memory after handle and file are closed. */
 static void closed_early(void)
 {
 	const uint64_t size = 3 * VG_MIB;
@@ -368,12 +368,12 @@ static void process_ends(void)
 	OK(vg_mem_info(gpu, &base));
 	tap_in_child(hold_and_die, NULL);
 	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
-	/* What the child had is not seen by the next one. */
+	/* New memory does not show what the child wrote. */
 	ERRNO(0, gem_create(fd, 8 * VG_MIB, 0, AMDGPU_GEM_DOMAIN_VRAM, 0, &h));
 	OK(vg_fill_check(gem_map(fd, h, 8 * VG_MIB), 8 * VG_MIB, 0));
 }
 
-/* A dma-buf is the same memory under another file's handle. */
+/* A dma-buf gives another file a handle of the same memory. */
 static void shared(void)
 {
 	const uint64_t size = 3 * VG_MIB;
@@ -421,7 +421,7 @@ static uint64_t info_u64(uint32_t query)
 	return value;
 }
 
-/* INFO, sysfs and the topology speak of the same GPU. */
+/* INFO, sysfs and the topology report the same values. */
 static void info_memory(void)
 {
 	const uint64_t size = 4 * VG_MIB;
@@ -518,7 +518,7 @@ static void info_bad(void)
 	args.read_mmr_reg.count = 129;
 	ERRNO(EINVAL, info(&args, AMDGPU_INFO_READ_MMR_REG, buf, sizeof(buf)));
 
-	/* No byte behind the room that the caller has. */
+	/* Write no byte beyond the caller's size. */
 	memset(buf, 0x5a, sizeof(buf));
 	ERRNO(0, info(&args, AMDGPU_INFO_MEMORY, buf, 5));
 	for (i = 5; i < sizeof(buf); i++)

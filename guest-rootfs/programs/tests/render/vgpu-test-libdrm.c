@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The distribution's libdrm_amdgpu on our render node, as Mesa and the drivers'
- * own tests use it. What it would catch: answers that the library does not
- * take for an amdgpu, and paths through CS that only it takes (user fences,
- * BO lists by handle, raw chunks).
+ * The distribution's libdrm_amdgpu on this driver's render node, used as Mesa and
+ * amdgpu's own tests use it. Catches: results that the library does not accept from an
+ * amdgpu, and paths through CS that only the library uses (user fences, BO lists by
+ * handle, raw chunks).
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -34,6 +34,11 @@ static void start(void)
 
 /**
  * struct mem - a BO with its address
+ * @bo: handle of libdrm
+ * @va_range: address range of libdrm
+ * @va: GPU address
+ * @size: bytes
+ * @cpu: CPU mapping
  */
 struct mem {
 	amdgpu_bo_handle bo;
@@ -67,7 +72,7 @@ static void mem_free(struct mem *m)
 	ERRNO(0, amdgpu_bo_free(m->bo));
 }
 
-/* A linear copy at the beginning of @ib. Returns its dwords. */
+/* Write a linear copy at the beginning of @ib. Return the number of dwords. */
 static uint32_t emit_copy(const struct mem *ib, uint64_t dst, uint64_t src,
 			  uint64_t bytes)
 {

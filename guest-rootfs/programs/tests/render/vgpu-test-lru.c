@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Whose VRAM is taken first. Each job of a file uses all its BOs of
- * VM_ALWAYS_VALID, so these are the last to be evicted after it, in the order
- * in which they were. What it would catch: BOs that keep the place of their
- * creation and lose their memory before what nobody used for longer, and lists
- * that break when such BOs move, go or are pushed out between jobs.
+ * Order of eviction from VRAM. Each job of a file uses all its BOs of VM_ALWAYS_VALID,
+ * so a job makes these the last to be evicted, in the order of before. Catches:
+ * always-valid BOs that keep the position of their creation and are evicted before BOs
+ * that were unused for longer, and lists that break when such BOs move, are freed or
+ * evicted between jobs.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static void create(int i, uint64_t flags)
 	vg_pattern_fill(bo[i].cpu, BO_BYTES, (uint64_t)i, 0);
 }
 
-/* A job that names no BO but its own. */
+/* Submit a job that lists only its IB. */
 static void job(void)
 {
 	uint64_t seq;
@@ -54,7 +54,7 @@ static void job(void)
 	ERRNO(0, vr_wait(fd, ctx, 0, seq, ~0ull));
 }
 
-/* As debugfs tells it; once it stands still. */
+/* Whether debugfs shows the BO in VRAM, after its move has completed. */
 static bool in_vram(int i)
 {
 	char path[64], line[64], text[65536], *at, *end;
@@ -81,7 +81,7 @@ static void check_where(int from, int n, bool vram, const char *what)
 		      vram ? "not " : "");
 }
 
-/* BOs until so many others had to go. Returns the next number. */
+/* Create BOs until @n others had to be evicted. Return the next number. */
 static int push_out(int next, int n)
 {
 	struct vg_mem_info info;
@@ -95,8 +95,8 @@ static int push_out(int next, int n)
 }
 
 /*
- * The first eight are always valid, the next four are younger. A job makes the
- * eight youngest, so the four go first, then the eight, oldest first.
+ * The first eight BOs are always valid, the next four are younger. A job makes the
+ * eight the youngest, so the four are evicted first, then the eight, oldest first.
  */
 static void order(void)
 {
@@ -113,7 +113,7 @@ static void order(void)
 	check_where(8, 4, false, "not used since");
 	check_where(0, 2, false, "always valid, oldest");
 	check_where(3, 5, true, "always valid, younger");
-	/* Back for the next job, and the youngest again. */
+	/* The next job brings them back and makes them the youngest again. */
 	job();
 	check_where(0, 8, true, "always valid");
 	push_out(next, 3);
@@ -122,7 +122,7 @@ static void order(void)
 		OK(vg_pattern_check(bo[i].cpu, BO_BYTES, (uint64_t)i, 0));
 }
 
-/* They come, go, are pushed out and swapped places with, between jobs. */
+/* Create, free and evict BOs between jobs, at random. */
 static void churn(void)
 {
 	start();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * User pointers in jobs of the render node. What they would catch: pages that
- * go while a job uses them, jobs that run with pages of before, a read-only
- * one that is written, another process's that is used.
+ * User pointers in jobs of the render node. Catches: pages that are freed while a job
+ * uses them, jobs that use old pages, a read-only user pointer that is written, one
+ * that is used by another process.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -68,7 +68,7 @@ static int try_submit(uint32_t handle, uint64_t *seq)
 	};
 	int r;
 
-	/* Pages that change all the time; libdrm goes on in the same way. */
+	/* -EAGAIN: pages changed meanwhile. libdrm retries, too. */
 	do
 		r = vr_submit(fd, ctx, 0, &ib, handles, 4, seq);
 	while (r == -EAGAIN);
@@ -100,7 +100,7 @@ static void job_writes(uint32_t handle, const char *p, uint64_t seed)
 	OK(vg_pattern_check(p, SIZE, seed, 0));
 }
 
-/* Between jobs: each one has the pages of its time. */
+/* Each job uses the pages that the memory has at its submission. */
 static void pages_of_the_time(void)
 {
 	char *p = anon();
@@ -137,7 +137,7 @@ static void *drop_pages(void *arg)
 	return NULL;
 }
 
-/* Whoever takes the pages away waits for the job that was submitted with them. */
+/* Unmapping the pages waits for the job that uses them. */
 static void waits_for_job(void)
 {
 	char *p = anon();
@@ -157,7 +157,7 @@ static void waits_for_job(void)
 		CHECK(!pthread_create(&thread, NULL, drop_pages, p), "thread");
 		ERRNO(ETIME, vr_wait(fd, ctx, 0, seq, 200000000));
 		CHECK(pthread_tryjoin_np(thread, NULL) == EBUSY,
-		      "the pages went under a job");
+		      "the pages were freed under a job");
 		*(volatile uint32_t *)flag.cpu = 1;
 		ERRNO(0, vr_wait(fd, ctx, 0, seq, ~0ull));
 		CHECK(!pthread_join(thread, NULL), "join");
@@ -168,8 +168,8 @@ static void waits_for_job(void)
 }
 
 /*
- * Nobody waits for a job that does not name the BO: it does not get at the pages
- * when they have gone, to somebody else who was in need of memory by then.
+ * A job that does not list the BO does not delay the unmapping. Catches: such a job
+ * that accesses the pages after they were freed and used again.
  */
 static void not_named(void)
 {
@@ -186,7 +186,7 @@ static void not_named(void)
 		h = userptr(p, REG, VA);
 		vg_pattern_fill(p, SIZE, SEED + i, 0);
 		job_reads(h, p);
-		/* Nor if the mapping has become two. */
+		/* Also if the mapping was split in two. */
 		if (i & 1)
 			ERRNO(0, vr_gem_va(fd, 0, AMDGPU_VA_OP_CLEAR, 0,
 					   VA + part, 0, VG_PAGE));
@@ -209,7 +209,7 @@ static void not_named(void)
 	}
 }
 
-/* What is mapped to be written is not, if the pointer is for reading. */
+/* A read-only user pointer is not written, also with a writable mapping. */
 static void read_only(void)
 {
 	char *p = anon();
@@ -264,9 +264,9 @@ static void errors(void)
 }
 
 /*
- * Pages come and go while jobs that copy in and out of them are submitted. A
- * burst for each job: where it takes long to find all pages, as with KASAN, nobody
- * ever has them if they go all the time.
+ * Pages are dropped while jobs that copy to and from them are submitted. The thread
+ * drops a burst of pages for each job: if it dropped pages all the time, CS would never
+ * find all of them where that takes long (KASAN).
  */
 static sem_t job_begins;
 static volatile bool churning;
@@ -304,7 +304,7 @@ static void churned(void)
 	for (round = 0; tap_goes_on(round, 10); round++) {
 		uint64_t half = SIZE / 2;
 
-		/* The half that stays has to be right. */
+		/* Only the half that is not dropped has known contents. */
 		vg_pattern_fill(out.cpu, SIZE, SEED + round, 0);
 		vr_ib_copy(&ib, VA, VA_OUT, SIZE);
 		sem_post(&job_begins);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * GEM_VA: which addresses of a render node's file lead to which memory, as
- * SDMA jobs see it. What they would catch: a mapping that leads elsewhere,
- * lives on or is gone too early, cuts in the wrong place, wrong errno.
+ * GEM_VA: GPU addresses of a render node's file and their memory, as SDMA jobs access
+ * it. Catches: a mapping to the wrong memory, a mapping that exists too long or too
+ * short, a split at the wrong place, a wrong errno.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -38,7 +38,7 @@ static void start(void)
 	ERRNO(0, vr_ib_create(fd, 64 * VG_KIB, VA_IB, &ib));
 }
 
-/* Runs what is in the IB, with some BOs. */
+/* Run the packets in the IB, with some BOs. */
 static void run(const uint32_t *bos, uint32_t n)
 {
 	uint32_t handles[16];
@@ -60,7 +60,7 @@ static void copy(uint64_t dst, uint64_t src, uint64_t bytes,
 	run(handles, 2);
 }
 
-/* Data goes where the addresses say, in all domains and with large leaves. */
+/* Copies between all domains, with and without large leaves. */
 static void data(void)
 {
 	static const uint64_t size[] = {
@@ -87,7 +87,7 @@ static void data(void)
 	}
 }
 
-/* Parts of a BO, and one part at two addresses. */
+/* Map parts of a BO, and one part at two addresses. */
 static void parts(void)
 {
 	struct vr_bo src, dst;
@@ -110,7 +110,7 @@ static void parts(void)
 		copy(VA, VA + k * 16 * VG_MIB, VG_MIB, &src, &dst);
 		OK(vg_pattern_check(dst.cpu, VG_MIB, SEED, off));
 	}
-	/* One of the two may go. */
+	/* Unmap one of the two. */
 	ERRNO(0, vr_gem_va(fd, src.handle, UNMAP, 0, VA + 16 * VG_MIB, 0, 0));
 	memset(dst.cpu, 0, dst.size);
 	copy(VA, VA + 64 * VG_MIB, VG_MIB, &src, &dst);
@@ -130,7 +130,7 @@ static struct drm_amdgpu_info_gpuvm_fault last_fault(int file)
 	return fault;
 }
 
-/* What leads nowhere reads as zeros, takes no write, and ends no job. */
+/* Unmapped addresses read as zeros, drop writes, and end no job. */
 static void nowhere(void)
 {
 	struct vr_bo bo;
@@ -158,7 +158,7 @@ static void nowhere(void)
 	close(other);
 }
 
-/* Without the right to write nothing is written. */
+/* A read-only mapping drops writes. */
 static void read_only(void)
 {
 	struct vr_bo bo;
@@ -173,7 +173,7 @@ static void read_only(void)
 	OK(vg_fill_check(bo.cpu, bo.size, 0x77777777));
 }
 
-/* CLEAR cuts mappings at its edges, and leaves the rest as it was. */
+/* CLEAR splits mappings at its edges. Catches: an edge at the wrong place. */
 static void clear(void)
 {
 	const uint64_t size = 8 * VG_MIB, at = 3 * VG_MIB + VG_PAGE;
@@ -191,7 +191,7 @@ static void clear(void)
 	OK(vg_fill_check((char *)dst.cpu + at, len, 0));
 	OK(vg_pattern_check((char *)dst.cpu + at + len, size - at - len, SEED,
 			    at + len));
-	/* The middle is free, the two ends are mappings of their own. */
+	/* The middle is free; the ends are two mappings. */
 	ERRNO(EINVAL, vr_gem_va(fd, src.handle, MAP, VR_MAP_RW,
 				VA + at - VG_PAGE, 0, VG_PAGE));
 	ERRNO(0, vr_gem_va(fd, src.handle, MAP, VR_MAP_RW, VA + at, at, len));
@@ -201,11 +201,11 @@ static void clear(void)
 	ERRNO(0, vr_gem_va(fd, src.handle, UNMAP, 0, VA, 0, 0));
 	ERRNO(0, vr_gem_va(fd, src.handle, UNMAP, 0, VA + at, 0, 0));
 	ERRNO(ENOENT, vr_gem_va(fd, src.handle, UNMAP, 0, VA, 0, 0));
-	/* Nothing there: no error. */
+	/* CLEAR of free addresses: no error. */
 	ERRNO(0, vr_gem_va(fd, 0, CLEAR, 0, VA, 0, size));
 }
 
-/* REPLACE puts one BO over others. */
+/* REPLACE maps one BO over others. */
 static void replace(void)
 {
 	const uint64_t size = 4 * VG_MIB;
@@ -228,7 +228,7 @@ static void replace(void)
 			    SEED + 1, VG_PAGE));
 }
 
-/* PRT: reads give zeros, writes vanish; also over a BO and below one. */
+/* PRT: reads return zeros, writes are dropped; also over a BO and below one. */
 static void prt(void)
 {
 	const uint32_t flag = AMDGPU_VM_PAGE_PRT;
@@ -243,7 +243,7 @@ static void prt(void)
 	copy(VA, VA + VG_GIB, VG_MIB, &bo, &bo);
 	OK(vg_fill_check(bo.cpu, VG_MIB, 0));
 	OK(vg_fill_check((char *)bo.cpu + VG_MIB, VG_MIB, 0x77777777));
-	/* A BO in it, then none again. */
+	/* Map a BO into the PRT range, then PRT over it again. */
 	ERRNO(0, vr_gem_va(fd, bo.handle, REPLACE, VR_MAP_RW,
 			   VA + VG_GIB + VG_MIB, VG_MIB, VG_MIB));
 	copy(VA, VA + VG_GIB + VG_MIB, VG_MIB, &bo, &bo);
@@ -256,7 +256,7 @@ static void prt(void)
 	ERRNO(0, vr_gem_va(fd, 0, UNMAP, flag, VA + VG_GIB, 0, 0));
 }
 
-/* With DELAY_UPDATE the next job has the mapping all the same. */
+/* With DELAY_UPDATE the next job can still use the mapping. */
 static void delayed(void)
 {
 	struct vr_bo a, b;
@@ -271,7 +271,7 @@ static void delayed(void)
 	OK(vg_pattern_check(b.cpu, VG_MIB, SEED, 0));
 }
 
-/* Memory that nobody has listed is as little another's as any. */
+/* Catches: a job that accesses another file's memory at the same address. */
 static void files_apart(void)
 {
 	struct vr_bo mine, theirs;
@@ -291,7 +291,7 @@ static void files_apart(void)
 	close(other);
 }
 
-/* The last handle takes the mappings with it, a duplicate does not. */
+/* Closing the last handle removes the BO's mappings. */
 static void handle_closed(void)
 {
 	struct vr_bo a, b;
@@ -312,7 +312,7 @@ static void handle_closed(void)
 	OK(vg_fill_check(b.cpu, VG_MIB, 0));
 }
 
-/* An IB that is still to run keeps what it uses, whatever is closed. */
+/* Close a BO's handle while a job uses the BO. Catches: memory freed under the job. */
 static void closed_while_used(void)
 {
 	struct vr_bo flag, a, b;
@@ -325,7 +325,7 @@ static void closed_while_used(void)
 	ERRNO(0, vr_bo_create(fd, VG_MIB, VRAM, 0, VA + VG_MIB, &a));
 	ERRNO(0, vr_bo_create(fd, VG_MIB, GTT, 0, VA + 2 * VG_MIB, &b));
 	vg_pattern_fill(a.cpu, VG_MIB, SEED, 0);
-	/* Enough to be busy with while the handle is closed. */
+	/* Enough work that the handle is closed before the end. */
 	for (i = 0; i < 200; i++)
 		vr_ib_copy(&ib, b.va, a.va, VG_MIB);
 	vr_ib_write(&ib, flag.va, 1);
@@ -340,7 +340,7 @@ static void closed_while_used(void)
 	CHECK(*(volatile uint32_t *)flag.cpu == 1, "the IB did not end");
 }
 
-/* VM_ALWAYS_VALID: mapped without being listed, and never another file's. */
+/* VM_ALWAYS_VALID: mapped without being listed, and not shared with another file. */
 static void always_valid(void)
 {
 	const uint64_t flags = AMDGPU_GEM_CREATE_VM_ALWAYS_VALID;
@@ -381,7 +381,7 @@ static void settle_vram(uint64_t most)
 	}
 }
 
-/* GEM_OP's SET_PLACEMENT: with the next job that names it the BO is there. */
+/* GEM_OP's SET_PLACEMENT: the next job that lists the BO moves it. */
 static void placement(void)
 {
 	const uint64_t size = 4 * VG_MIB;
@@ -414,7 +414,7 @@ static void placement(void)
 	      now.vram_used, before.vram_used);
 }
 
-/* More than VRAM: what was evicted is where its address says when it is used. */
+/* More BOs than VRAM holds: a job finds an evicted BO at its address. */
 static void evicted(void)
 {
 	struct vr_bo bo[12], out;
@@ -442,8 +442,8 @@ static void evicted(void)
 }
 
 /*
- * Several processes whose BOs do not fit into VRAM together: each fills, copies
- * and reads its own by SDMA and CPU in random order.
+ * One of several processes whose BOs do not fit into VRAM together: fill, copy and read
+ * BOs by SDMA and CPU in random order.
  */
 static void pressed(void *arg)
 {
@@ -568,7 +568,7 @@ static void bad(void)
 	ERRNO(ENOENT, vr_gem_va(fd, h, UNMAP, 0, VA + VG_PAGE, 0, 0));
 	ERRNO(ENOENT, vr_gem_va(fd, ib.bo.handle, UNMAP, 0, VA, 0, 0));
 	ERRNO(EFAULT, vr_ioctl(fd, DRM_IOCTL_AMDGPU_GEM_VA, (void *)8));
-	/* A shorter structure is the same one with zeros. */
+	/* A shorter structure: the kernel takes the rest as zero. */
 	args.handle = h;
 	args.operation = MAP;
 	ERRNO(EINVAL, vr_ioctl(fd, _IOC(_IOC_WRITE, DRM_IOCTL_BASE,
@@ -576,7 +576,7 @@ static void bad(void)
 					16), &args));
 }
 
-/* Thousands of small mappings come and go without a trace. */
+/* Thousands of small mappings. Catches: leaks. */
 static void many(void)
 {
 	struct vg_mem_info base;
